@@ -1,0 +1,529 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * hwt - hashed and hierarchical timing wheels: the interface for kernel code
+ *
+ * A wheel (struct hwt_wheel) keeps any number of timeouts and runs each one's
+ * callback on the wheel's thread, in process context, within one tick after
+ * its deadline and never before it. A timeout (struct hwt_timeout) is embedded
+ * in the caller's object and may be scheduled, moved and cancelled from any
+ * context, hard interrupt and NMI included.
+ *
+ * What may run together, for one timeout, without a lock of the caller's:
+ *
+ *                    | schedule | periodic | cancel | *_sync | query | callback
+ *   -----------------+----------+----------+--------+--------+-------+---------
+ *   schedule         |    -     |    -     |   -    |   -    |   -   |    -
+ *   schedule_periodic|    -     |    L     |   -    |   -    |   -   |    -
+ *   cancel           |    -     |    -     |   -    |   -    |   -   |    -
+ *   *_sync           |    -     |    -     |   -    |   -    |   -   |    S
+ *   query            |    -     |    -     |   -    |   -    |   -   |    -
+ *   init, set_wheel  |    X     |    X     |   X    |   X    |   X   |    X
+ *
+ *   -  needs nothing: each operation takes effect at one instant, the last one
+ *      wins.
+ *   L  callers of hwt_schedule_periodic*() on one timeout exclude each other:
+ *      period and phase are more than one word.
+ *   S  a _sync call waits for the callback; from the callback itself it answers
+ *      -EDEADLK. From a neighbour's callback it works.
+ *   X  only before the timeout is first used, or while it is not held.
+ *
+ * Contexts: everything may be called from any context, NMI included, except
+ * where a function's comment says "process context".
+ *
+ * What the caller owes:
+ *
+ *   - The wheel outlives every call that names one of its timeouts.
+ *   - The timeout's memory stays while the timeout is *held*. A hold begins with
+ *     the schedule that finds it not held, and ends some time after its callback
+ *     returned or it was cancelled: at once is not promised (see reclaim_ms), it
+ *     may still be on a list. Two ways to know:
+ *
+ *       with reference counts:    get a reference, schedule, and put the
+ *                                 reference again if that returned an error or
+ *                                 HWT_WAS_HELD; put one in ->release().
+ *       without reference counts: leave ->release NULL, and call
+ *                                 hwt_cancel_sync() or hwt_shutdown_sync()
+ *                                 before the memory is freed.
+ *
+ *     True from hwt_cancel() says "it will not fire", not "free it".
+ *
+ * What ->release guarantees: it is called exactly once for each hold, in process
+ * context, after the last touch of the timeout by hwt for that hold. By then the
+ * timeout may already have been scheduled again by somebody else (a new hold).
+ * A _sync call returns only when the release of the hold that it ended is done.
+ */
+#ifndef _HWT_H
+#define _HWT_H
+
+#include <linux/atomic.h>
+#include <linux/build_bug.h>
+#include <linux/list.h>
+#include <linux/llist.h>
+#include <linux/lockdep.h>
+#include <linux/types.h>
+
+struct hwt_timeout;
+struct hwt_wheel;
+struct module;
+
+/**
+ * struct hwt_ops - what a timeout does
+ * @expire:    Its deadline has passed. Runs on the wheel's thread in process
+ *             context and may sleep, though a slow one delays all that are due
+ *             behind it. It may schedule, cancel and _sync other timeouts, and
+ *             schedule or cancel its own. It must not free the timeout; see
+ *             @release. Required.
+ * @cancelled: Optional. Called once in process context for a timeout that was
+ *             cancelled, or handed back by a stop that was given no function, and
+ *             has not been scheduled again before it is let go. Runs on the
+ *             wheel's thread, or in the context of the _sync or stop call that
+ *             lets it go. hwt_running() is true meanwhile.
+ * @release:   Optional. Called when a hold has ended, exactly once per hold, in
+ *             process context: on the wheel's thread, or in the _sync or stop
+ *             call that ended it. May free the timeout.
+ *
+ * One constant structure serves any number of timeouts.
+ */
+struct hwt_ops {
+	void (*expire)(struct hwt_timeout *timeout);
+	void (*cancelled)(struct hwt_timeout *timeout);
+	void (*release)(struct hwt_timeout *timeout);
+};
+
+/*
+ * The life of a timeout is one word: expires_tick << HWT_TICK_SHIFT | flags.
+ * *Held* means ARMED, QUEUED or RUNNING; *pending* means ARMED or REPEAT. Who may
+ * change what is said in hwt_engine.c. Clients use the functions below.
+ */
+#define HWT_F_ARMED	0x01ULL	/* will fire at expires_tick */
+#define HWT_F_QUEUED	0x02ULL	/* on, or about to be on, a submission list */
+#define HWT_F_RUNNING	0x04ULL	/* a callback is executing */
+#define HWT_F_REPEAT	0x08ULL	/* periodic, and armed by the engine itself */
+#define HWT_F_DEAD	0x10ULL	/* shut down: scheduling fails */
+#define HWT_F_CANCELLED	0x20ULL	/* how it last ended */
+#define HWT_F_EXPIRED	0x40ULL	/* how it last ended */
+#define HWT_F_PERIODIC	0x80ULL	/* is the first member of a hwt_periodic */
+
+#define HWT_F_HELD	(HWT_F_ARMED | HWT_F_QUEUED | HWT_F_RUNNING)
+#define HWT_F_PENDING	(HWT_F_ARMED | HWT_F_REPEAT)
+
+#define HWT_TICK_SHIFT	8
+/* The tick that never comes: the deadline did not fit. */
+#define HWT_TICK_NEVER	((1ULL << (64 - HWT_TICK_SHIFT)) - 1)
+
+/**
+ * struct hwt_timeout - one timeout, to be embedded in the caller's object
+ * @word:     Its whole state. Changed by compare-and-swap only.
+ * @link:     Place in the wheel; zero if in none. Protected by the wheel's lock.
+ * @submit:   Place on a submission list. Owned by whoever set QUEUED, then by the
+ *            holder of the wheel's lock who collected it.
+ * @ops:      Its callbacks. Constant while held.
+ * @wheel:    Its wheel. Constant while held.
+ * @deferred: Collected, and waiting on the wheel's deferred list for the engine.
+ *            Protected by the wheel's lock.
+ *
+ * All members are private to hwt. At most 64 bytes, one cache line (more where
+ * lockdep is on).
+ */
+struct hwt_timeout {
+	atomic64_t		word;
+	struct list_head	link;
+	struct llist_node	submit;
+	const struct hwt_ops	*ops;
+	struct hwt_wheel	*wheel;
+	u32			deferred;
+#ifdef CONFIG_LOCKDEP
+	/* private: held around callbacks, and taken by _sync */
+	struct lockdep_map	lockdep_map;
+#endif
+};
+
+#ifndef CONFIG_LOCKDEP
+static_assert(sizeof(struct hwt_timeout) <= 64);
+#endif
+
+/**
+ * enum hwt_repeat - how a periodic timeout counts
+ * @HWT_FIXED_RATE:  The next deadline is one period after the previous deadline.
+ *                   Periods that passed by unserved are counted as overruns and
+ *                   not made up for in a burst (as timerfd does).
+ * @HWT_FIXED_DELAY: The next deadline is one period after the callback returned.
+ */
+enum hwt_repeat {
+	HWT_FIXED_RATE,
+	HWT_FIXED_DELAY,
+};
+
+/**
+ * struct hwt_periodic - a timeout that fires again and again
+ * @timeout:  The timeout. Its @expire finds the hwt_periodic by container_of().
+ * @set:      What the last hwt_schedule_periodic*() asked for. Written by its
+ *            caller, read by the engine when it fires the first time.
+ * @run:      The engine's own copy and progress. Written only by the thread that
+ *            has set RUNNING; @run.overruns and @run.total may be read any time.
+ *
+ * All members but @timeout are private to hwt.
+ */
+struct hwt_periodic {
+	struct hwt_timeout timeout;
+	struct {
+		u64		first_ns;
+		u64		period_ns;
+		enum hwt_repeat	mode;
+	} set;
+	struct {
+		u64		next_ns;
+		u64		period_ns;
+		u64		overruns;
+		u64		total;
+		enum hwt_repeat	mode;
+	} run;
+};
+
+/* -- Making a timeout ---------------------------------------------------- */
+
+void __hwt_timeout_init(struct hwt_timeout *timeout, struct hwt_wheel *wheel,
+			const struct hwt_ops *ops, const char *name,
+			struct lock_class_key *key);
+
+/**
+ * hwt_timeout_init() - make a timeout ready for use
+ * @_timeout: the timeout; its memory may hold anything
+ * @_wheel:   the wheel it will live on, or NULL if hwt_timeout_set_wheel() follows
+ * @_ops:     its callbacks
+ *
+ * Any context. Must not be used on a timeout that is held.
+ */
+#ifdef CONFIG_LOCKDEP
+#define hwt_timeout_init(_timeout, _wheel, _ops)			\
+	do {								\
+		static struct lock_class_key __key;			\
+		__hwt_timeout_init((_timeout), (_wheel), (_ops),	\
+				   #_timeout, &__key);			\
+	} while (0)
+#else
+#define hwt_timeout_init(_timeout, _wheel, _ops)			\
+	__hwt_timeout_init((_timeout), (_wheel), (_ops), NULL, NULL)
+#endif
+
+/**
+ * hwt_periodic_init() - make a periodic timeout ready for use
+ * @_periodic: the periodic timeout
+ * @_wheel:    as for hwt_timeout_init()
+ * @_ops:      as for hwt_timeout_init()
+ */
+#define hwt_periodic_init(_periodic, _wheel, _ops)			\
+	hwt_timeout_init(&(_periodic)->timeout, (_wheel), (_ops))
+
+#ifdef CONFIG_LOCKDEP
+#define __HWT_LOCKDEP_INIT(_name)					\
+	.lockdep_map = STATIC_LOCKDEP_MAP_INIT("hwt_timeout", &(_name)),
+#else
+#define __HWT_LOCKDEP_INIT(_name)
+#endif
+
+/**
+ * HWT_TIMEOUT_INIT() - static initialiser of a timeout
+ * @_name: the timeout, an lvalue with static storage
+ * @_ops:  the address of its struct hwt_ops
+ *
+ * It has no wheel yet: hwt_timeout_set_wheel() gives it one.
+ */
+#define HWT_TIMEOUT_INIT(_name, _ops)					\
+	{ .ops = (_ops), __HWT_LOCKDEP_INIT(_name) }
+
+/**
+ * hwt_timeout_set_wheel() - say which wheel a timeout lives on
+ * @timeout: the timeout, not held
+ * @wheel:   the wheel
+ *
+ * Any context; the caller makes sure that nobody uses the timeout meanwhile.
+ */
+static inline void hwt_timeout_set_wheel(struct hwt_timeout *timeout,
+					 struct hwt_wheel *wheel)
+{
+	timeout->wheel = wheel;
+}
+
+/* -- Scheduling ---------------------------------------------------------- */
+
+/* What the schedule functions return, beside a negative error. */
+#define HWT_WAS_PENDING	0x1	/* it was going to fire already */
+#define HWT_WAS_HELD	0x2	/* its hold goes on: no new one has begun */
+
+/*
+ * All times are nanoseconds: delays from now, deadlines on the wheel's clock. A
+ * deadline is rounded up to the wheel's tick. One that has passed fires at the
+ * engine's next pass, never inside the call. One that does not fit (2^63 ns and
+ * more) is accepted, never fires, and can be cancelled. With a slack, the timeout
+ * fires anywhere in [deadline, deadline + slack], wherever it costs least.
+ *
+ * Scheduling what is pending moves it; scheduling a periodic timeout with one of
+ * the one-shot functions makes it a one-shot.
+ *
+ * Errors, nothing changed: -ESHUTDOWN the wheel is stopped or the timeout was shut
+ * down; -EAGAIN the wheel's max_pending is reached; -EINVAL it has no wheel.
+ */
+int hwt_schedule(struct hwt_timeout *timeout, u64 delay_ns);
+int hwt_schedule_at(struct hwt_timeout *timeout, u64 deadline_ns);
+int hwt_schedule_slack(struct hwt_timeout *timeout, u64 delay_ns, u64 slack_ns);
+int hwt_schedule_at_slack(struct hwt_timeout *timeout, u64 deadline_ns,
+			  u64 slack_ns);
+
+int hwt_schedule_earlier(struct hwt_timeout *timeout, u64 delay_ns);
+int hwt_schedule_earlier_at(struct hwt_timeout *timeout, u64 deadline_ns);
+int hwt_schedule_pending(struct hwt_timeout *timeout, u64 delay_ns);
+int hwt_schedule_pending_at(struct hwt_timeout *timeout, u64 deadline_ns);
+
+int hwt_schedule_periodic(struct hwt_periodic *periodic, u64 delay_ns,
+			  u64 period_ns, enum hwt_repeat mode);
+int hwt_schedule_periodic_at(struct hwt_periodic *periodic, u64 first_ns,
+			     u64 period_ns, enum hwt_repeat mode);
+
+/* -- Cancelling ---------------------------------------------------------- */
+
+#define HWT_IS_RUNNING	0x4	/* hwt_try_cancel(): a callback is executing */
+
+bool hwt_cancel(struct hwt_timeout *timeout);
+int hwt_try_cancel(struct hwt_timeout *timeout);
+int hwt_cancel_sync(struct hwt_timeout *timeout);
+int hwt_shutdown_sync(struct hwt_timeout *timeout);
+
+/* -- Queries of a timeout: snapshots, any context ------------------------ */
+
+static inline u64 hwt_timeout_word(const struct hwt_timeout *timeout)
+{
+	return atomic64_read(&timeout->word);
+}
+
+/**
+ * hwt_pending() - will it fire?
+ * @timeout: the timeout
+ *
+ * Return: true if it is armed, or periodic and about to be armed again.
+ */
+static inline bool hwt_pending(const struct hwt_timeout *timeout)
+{
+	return hwt_timeout_word(timeout) & HWT_F_PENDING;
+}
+
+/**
+ * hwt_running() - is one of its callbacks executing?
+ * @timeout: the timeout
+ */
+static inline bool hwt_running(const struct hwt_timeout *timeout)
+{
+	return hwt_timeout_word(timeout) & HWT_F_RUNNING;
+}
+
+/**
+ * hwt_held() - does hwt still need its memory?
+ * @timeout: the timeout
+ *
+ * False does not yet allow to free it: the release may be executing. See the
+ * lifetime rules on top.
+ */
+static inline bool hwt_held(const struct hwt_timeout *timeout)
+{
+	return hwt_timeout_word(timeout) & HWT_F_HELD;
+}
+
+/**
+ * hwt_expired() - did it last end by firing?
+ * @timeout: the timeout
+ *
+ * True from the start of its callback until it is scheduled or cancelled.
+ */
+static inline bool hwt_expired(const struct hwt_timeout *timeout)
+{
+	return hwt_timeout_word(timeout) & HWT_F_EXPIRED;
+}
+
+/**
+ * hwt_cancelled() - did it last end by being cancelled or handed back?
+ * @timeout: the timeout
+ */
+static inline bool hwt_cancelled(const struct hwt_timeout *timeout)
+{
+	return hwt_timeout_word(timeout) & HWT_F_CANCELLED;
+}
+
+/**
+ * hwt_timeout_wheel() - the wheel it lives on
+ * @timeout: the timeout
+ */
+static inline struct hwt_wheel *hwt_timeout_wheel(const struct hwt_timeout *timeout)
+{
+	return timeout->wheel;
+}
+
+u64 hwt_deadline(const struct hwt_timeout *timeout);
+u64 hwt_remaining(const struct hwt_timeout *timeout);
+
+/**
+ * hwt_overruns() - periods missed before the latest firing
+ * @periodic: the periodic timeout
+ *
+ * In its callback: how many periods passed unserved before this call. Always 0
+ * with HWT_FIXED_DELAY.
+ */
+static inline u64 hwt_overruns(const struct hwt_periodic *periodic)
+{
+	return READ_ONCE(periodic->run.overruns);
+}
+
+/**
+ * hwt_overruns_total() - periods missed since it was scheduled
+ * @periodic: the periodic timeout
+ */
+static inline u64 hwt_overruns_total(const struct hwt_periodic *periodic)
+{
+	return READ_ONCE(periodic->run.total);
+}
+
+/* -- Wheels -------------------------------------------------------------- */
+
+#define HWT_NAME_MAX	16	/* with the final 0: it also names the thread */
+
+/* Relative deadlines count from the coarse clock: cheaper, and early by as much as
+ * the timekeeper is late, up to a jiffy, as timer_list's are.
+ */
+#define HWT_COARSE_CLOCK	0x1
+
+/**
+ * enum hwt_clock - the clock of a wheel
+ * @HWT_CLOCK_MONOTONIC: CLOCK_MONOTONIC: time since boot, without suspend.
+ * @HWT_CLOCK_BOOTTIME:  CLOCK_BOOTTIME: the same, time in suspend included.
+ */
+enum hwt_clock {
+	HWT_CLOCK_MONOTONIC,
+	HWT_CLOCK_BOOTTIME,
+};
+
+/**
+ * struct hwt_wheel_params - what a wheel is made of
+ * @name:            Shown in logs, statistics and as the thread's name; NULL: "hwt".
+ * @tick_ns:         Length of a tick, ns. 0: the module's default. One below
+ *                   min_tick_us is raised to it, with one warning. At most 1 hour.
+ * @ticks_per_wheel: Buckets of each level, 2 to 65536, rounded up to a power of two.
+ *                   0: the module's default.
+ * @levels:          1 to 6. 1 is a hashed wheel with rounds, more are hierarchical.
+ *                   0: the module's default.
+ * @clock:           What its deadlines mean; see enum hwt_clock.
+ * @flags:           HWT_COARSE_CLOCK or 0.
+ * @max_pending:     Most timeouts pending at once; 0: no limit (and no cost).
+ *
+ * All zero is a valid set: the defaults, on the monotonic clock.
+ */
+struct hwt_wheel_params {
+	const char	*name;
+	u64		tick_ns;
+	u32		ticks_per_wheel;
+	u32		levels;
+	enum hwt_clock	clock;
+	u32		flags;
+	u64		max_pending;
+};
+
+/**
+ * enum hwt_wheel_state - the life of a wheel
+ * @HWT_INIT:     Made; its time has not started.
+ * @HWT_STARTED:  The first schedule, or hwt_wheel_start(), has started it.
+ * @HWT_SHUTDOWN: Stopped, for good.
+ */
+enum hwt_wheel_state {
+	HWT_INIT,
+	HWT_STARTED,
+	HWT_SHUTDOWN,
+};
+
+/**
+ * struct hwt_wheel_stats - what a wheel has done since it was made
+ * @pending:     timeouts pending now
+ * @scheduled:   schedules of timeouts that were not pending
+ * @rearmed:     schedules of timeouts that were
+ * @expired:     callbacks run at a deadline
+ * @cancelled:   cancels that hit a pending timeout
+ * @handed_back: pending timeouts that a stop took
+ * @rejected:    schedules refused (-EAGAIN, -ESHUTDOWN of the wheel)
+ * @late:        callbacks that began two ticks or more after their deadline
+ * @overruns:    periods that periodic timeouts missed
+ * @collected:   entries taken from submission lists
+ * @wakeups:     times the engine slept and woke
+ * @passes:      rounds of collecting, advancing and firing
+ * @slowest_ns:  duration of the slowest callback
+ * @slowest:     that callback, for %ps; NULL before the first
+ *
+ * A snapshot: counters are read one after the other. When nothing else is going on,
+ * it is exact.
+ */
+struct hwt_wheel_stats {
+	u64		pending;
+	u64		scheduled;
+	u64		rearmed;
+	u64		expired;
+	u64		cancelled;
+	u64		handed_back;
+	u64		rejected;
+	u64		late;
+	u64		overruns;
+	u64		collected;
+	u64		wakeups;
+	u64		passes;
+	u64		slowest_ns;
+	const void	*slowest;
+};
+
+struct hwt_wheel *__hwt_wheel_create(const struct hwt_wheel_params *params,
+				     struct module *owner);
+struct hwt_wheel *__hwt_wheel_get_shared(const struct hwt_wheel_params *params,
+					 struct module *owner);
+
+/**
+ * hwt_wheel_create() - make a wheel of one's own
+ * @params: its parameters, or NULL for the module's defaults
+ *
+ * Process context. The thread is created now; time starts with the first schedule.
+ *
+ * Return: the wheel, or ERR_PTR: -EINVAL a parameter is out of range (the log names
+ * it), -ENOMEM, -EINTR (killed while the thread was being made).
+ */
+#define hwt_wheel_create(params)	__hwt_wheel_create((params), THIS_MODULE)
+
+/**
+ * hwt_wheel_get_shared() - get a reference to the shared wheel of given parameters
+ * @params: as for hwt_wheel_create(); @max_pending must be 0. The name counts only
+ *          for the caller who comes first.
+ *
+ * Process context. Wheels with the same tick, buckets, levels, clock and flags are one.
+ * hwt_wheel_put() gives it back. A shared wheel cannot be stopped by its users.
+ *
+ * Return: the wheel, or ERR_PTR as for hwt_wheel_create().
+ */
+#define hwt_wheel_get_shared(params)	__hwt_wheel_get_shared((params), THIS_MODULE)
+
+/**
+ * typedef hwt_handback_fn - takes a timeout that a stop hands back
+ * @timeout: the timeout; it was pending, and now counts as cancelled
+ * @arg:     what hwt_wheel_stop() was given
+ *
+ * Process context, from hwt_wheel_stop(). hwt_running() is true meanwhile; its
+ * ->release follows.
+ */
+typedef void (*hwt_handback_fn)(struct hwt_timeout *timeout, void *arg);
+
+int hwt_wheel_start(struct hwt_wheel *wheel);
+long hwt_wheel_stop(struct hwt_wheel *wheel, hwt_handback_fn fn, void *arg);
+int hwt_wheel_destroy(struct hwt_wheel *wheel);
+void hwt_wheel_put(struct hwt_wheel *wheel);
+
+u64 hwt_wheel_now(const struct hwt_wheel *wheel);
+u64 hwt_wheel_tick(const struct hwt_wheel *wheel);
+u64 hwt_wheel_pending(const struct hwt_wheel *wheel);
+bool hwt_wheel_stopped(const struct hwt_wheel *wheel);
+enum hwt_wheel_state hwt_wheel_state(const struct hwt_wheel *wheel);
+void hwt_wheel_get_params(const struct hwt_wheel *wheel,
+			  struct hwt_wheel_params *params);
+void hwt_wheel_get_stats(struct hwt_wheel *wheel, struct hwt_wheel_stats *stats);
+
+#endif /* _HWT_H */

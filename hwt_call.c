@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Calling back: what happens around the client's functions
+ *
+ * As call_timer_fn() and process_one_work() do: a lockdep map that the _sync calls
+ * take too, so that a deadlock between a callback and who waits for it is reported
+ * before it happens; and a look at whether the callback left the context as it found
+ * it. One that leaks a lock, a preemption count or an RCU section is named, what can
+ * be put right is, and the engine goes on.
+ */
+#include <linux/irqflags.h>
+#include <linux/lockdep.h>
+#include <linux/preempt.h>
+#include <linux/printk.h>
+#include <linux/rcupdate.h>
+#include <linux/sched.h>
+#include <linux/sched/debug.h>
+#include <linux/timekeeping.h>
+
+#include "hwt_internal.h"
+
+static int hwt_migrate_depth(void)
+{
+#if defined(CONFIG_SMP) && defined(CONFIG_PREEMPT_RT)
+	return current->migration_disabled;
+#else
+	return 0;
+#endif
+}
+
+static int hwt_locks_depth(void)
+{
+#ifdef CONFIG_LOCKDEP
+	return lockdep_depth(current);
+#else
+	return 0;
+#endif
+}
+
+static void hwt_call_look(struct hwt_call *call)
+{
+	call->preempt = preempt_count();
+	call->rcu = rcu_preempt_depth();
+	call->locks = hwt_locks_depth();
+	call->migrate = hwt_migrate_depth();
+}
+
+/* Undo what can be undone. A lock cannot: only its owner knows which one it is. */
+static void hwt_call_repair(const struct hwt_call *before)
+{
+	if (irqs_disabled())
+		local_irq_enable();
+	while (rcu_preempt_depth() > before->rcu) {
+		__acquire(RCU);	/* by the callback */
+		rcu_read_unlock();
+	}
+	while (rcu_preempt_depth() < before->rcu) {
+		rcu_read_lock();
+		__release(RCU);	/* by the callback */
+	}
+#if defined(CONFIG_SMP) && defined(CONFIG_PREEMPT_RT)
+	while (hwt_migrate_depth() > before->migrate)
+		migrate_enable();
+	while (hwt_migrate_depth() < before->migrate)
+		migrate_disable();
+#endif
+	if (preempt_count() != before->preempt)
+		preempt_count_set(before->preempt);
+}
+
+static void hwt_call_check(const struct hwt_call *before)
+{
+	struct hwt_call now;
+
+	hwt_call_look(&now);
+	if (likely(now.preempt == before->preempt && now.rcu == before->rcu &&
+		   now.locks == before->locks &&
+		   now.migrate == before->migrate && !irqs_disabled()))
+		return;
+	pr_err("BUG: callback %ps left its context changed: preempt count %08x, was %08x; RCU depth %d, was %d; locks held %d, was %d; migration disabled %d, was %d; interrupts %s\n",
+	       before->fn, now.preempt, before->preempt, now.rcu, before->rcu,
+	       now.locks, before->locks, now.migrate, before->migrate,
+	       irqs_disabled() ? "off" : "on");
+	if (now.locks != before->locks)
+		debug_show_held_locks(current);
+	hwt_call_repair(before);
+}
+
+/**
+ * hwt_call_begin() - get ready to call a client's function
+ * @wheel:   the wheel; its lock is held, and is released
+ * @runner:  who calls
+ * @timeout: RUNNING, so that it stays
+ * @fn:      what will be called, for the reports
+ * @call:    to be given to hwt_call_end()
+ */
+void hwt_call_begin(struct hwt_wheel *wheel, struct hwt_runner *runner,
+		    struct hwt_timeout *timeout, const void *fn,
+		    struct hwt_call *call)
+	__releases(&wheel->lock)
+{
+	runner->current_timeout = timeout;
+	spin_unlock(&wheel->lock);
+	if (!runner->stamp)
+		runner->stamp = hwt_clock_now(wheel);
+	call->fn = fn;
+	call->began = runner->stamp;
+#ifdef CONFIG_LOCKDEP
+	lock_map_acquire(&timeout->lockdep_map);
+#endif
+	hwt_call_look(call);
+}
+
+/**
+ * hwt_call_end() - the client's function has returned
+ * @wheel:   the wheel; its lock is taken
+ * @runner:  who called
+ * @timeout: still RUNNING
+ * @call:    from hwt_call_begin()
+ */
+void hwt_call_end(struct hwt_wheel *wheel, struct hwt_runner *runner,
+		  struct hwt_timeout *timeout, struct hwt_call *call)
+	__acquires(&wheel->lock)
+{
+	u64 took;
+
+	hwt_call_check(call);
+#ifdef CONFIG_LOCKDEP
+	lock_map_release(&timeout->lockdep_map);
+#endif
+	/* The end of this one is the beginning of the next: one look at the clock. */
+	runner->stamp = hwt_clock_now(wheel);
+	took = runner->stamp - call->began;
+	if (cond_resched())
+		runner->stamp = 0;
+	spin_lock(&wheel->lock);
+	runner->current_timeout = NULL;
+	if (unlikely(took > wheel->slowest_ns)) {
+		WRITE_ONCE(wheel->slowest_ns, took);
+		WRITE_ONCE(wheel->slowest, call->fn);
+	}
+}
+
+/**
+ * hwt_call_release() - a hold has ended: say so to its owner and to who waits
+ * @wheel:   the wheel; its lock is held, and is dropped meanwhile
+ * @runner:  who calls
+ * @timeout: not held any more, so not to be touched
+ * @release: as it was read before the hold ended, or NULL
+ */
+void hwt_call_release(struct hwt_wheel *wheel, struct hwt_runner *runner,
+		      struct hwt_timeout *timeout,
+		      void (*release)(struct hwt_timeout *timeout))
+	__must_hold(&wheel->lock)
+{
+	struct hwt_call call;
+
+	if (release) {
+		runner->current_timeout = timeout;
+		spin_unlock(&wheel->lock);
+		call.fn = release;
+		hwt_call_look(&call);
+		release(timeout);
+		hwt_call_check(&call);
+		spin_lock(&wheel->lock);
+		runner->current_timeout = NULL;
+	}
+	if (unlikely(wheel->sync_waiters))
+		wake_up_all(&wheel->sync_wait);
+}

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the files of hwt.ko share with each other and with nobody else.
+ *
+ *   hwt_main.c     module, parameters, the registry of wheels
+ *   hwt_timeout.c  schedule and cancel: the lock-free half of a timeout's life
+ *   hwt_engine.c   the thread: collect, advance, fire; the half under the lock
+ *   hwt_sync.c     those who wait: cancel_sync, shutdown_sync, stop
+ *   hwt_call.c     around each callback: lockdep, leak checks, time taken
+ *   hwt_wheel.c    the buckets
+ *   hwt_chardev.c  /dev/hwt, a client of hwt.h
+ */
+#ifndef _HWT_INTERNAL_H
+#define _HWT_INTERNAL_H
+
+#include <linux/cache.h>
+#include <linux/irq_work.h>
+#include <linux/list.h>
+#include <linux/llist.h>
+#include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/sched.h>
+#include <linux/spinlock.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+
+#include "hwt.h"
+#include "hwt_wheel.h"
+
+/* Timeouts handled between two looks at whether others want the lock or the CPU. */
+#define HWT_STEP		256
+/* Entries taken from submission lists in one pass, so that expiry is not starved. */
+#define HWT_COLLECT_MAX		100000
+/* Callbacks run in one pass, so that collecting is not starved. */
+#define HWT_FIRE_MAX		1024
+/* A CPU's every so many-th submission wakes the engine. A power of two. */
+#define HWT_BACKLOG		16384
+
+/**
+ * struct hwt_cpu - what one CPU has submitted to one wheel
+ * @list:      timeouts with QUEUED set, newest first. Pushed from any context, by
+ *             any CPU (a task may be moved meanwhile); taken as a whole by the holder
+ *             of the wheel's lock.
+ * @scheduled: schedules of timeouts that were not pending
+ * @rearmed:   schedules of timeouts that were
+ * @cancelled: cancels that hit
+ * @rejected:  schedules refused
+ *
+ * The counters are changed by this_cpu operations only, and summed by readers.
+ */
+struct hwt_cpu {
+	struct llist_head	list;
+	unsigned long		scheduled;
+	unsigned long		rearmed;
+	unsigned long		cancelled;
+	unsigned long		rejected;
+} ____cacheline_aligned_in_smp;
+
+/**
+ * struct hwt_runner - somebody who may be calling back: the engine, a _sync, a stop
+ * @entry:   in the wheel's list of runners
+ * @task:    who it is
+ * @only:    the one timeout whose callbacks it may run; NULL: all
+ * @current_timeout: the timeout whose callback or release it is executing
+ * @stamp:   when it last looked at the clock, ns; 0: must look
+ *
+ * Protected by the wheel's lock, but for @stamp, which is @task's own.
+ */
+struct hwt_runner {
+	struct list_head	entry;
+	struct task_struct	*task;
+	struct hwt_timeout	*only;
+	struct hwt_timeout	*current_timeout;
+	u64			stamp;
+};
+
+/**
+ * struct hwt_intake - submissions on their way from the lists to the buckets
+ * @fresh:    a CPU's list as it was taken, newest first
+ * @reversed: the part of it that has been turned round
+ * @ordered:  turned round whole: the next to settle
+ * @cpu:      whose list was taken last, so that all get their turn
+ *
+ * Protected by the wheel's lock, so that whoever holds it can go on where another
+ * has left off.
+ */
+struct hwt_intake {
+	struct llist_node	*fresh;
+	struct llist_node	*reversed;
+	struct llist_node	*ordered;
+	unsigned int		cpu;
+};
+
+/*
+ * A wheel and its engine. Who may touch what is said group by group.
+ */
+struct hwt_wheel {
+	/* Constant once made. Read by everyone who schedules. */
+	u64			tick_ns;
+	u64			tick_mult;	/* its reciprocal, see hwt_tick_setup() */
+	unsigned int		tick_shift;
+	unsigned int		levels;		/* as asked for */
+	enum hwt_clock		clock;
+	u32			flags;		/* HWT_COARSE_CLOCK */
+	u64			max_pending;	/* 0: no limit */
+	struct hwt_cpu __percpu	*cpu;
+	/* Bitmap of CPUs whose list may have something on it: set after a push, cleared
+	 * before the list is taken. The pointer is constant.
+	 */
+	unsigned long		*active;
+	/* The engine. Referenced: it may be woken even when it has ended. */
+	struct task_struct	*thread;
+	/* Schedules fail. Written once, by the stop; read under RCU. */
+	bool			closed;
+
+	/*
+	 * How submitters and the engine find each other, see hwt_engine_sleep(). Any
+	 * context, no lock.
+	 */
+
+	/* Tick before which the engine wants to be woken; 0: it is awake. Its own. */
+	atomic64_t		wake_tick ____cacheline_aligned_in_smp;
+	/* How many times it went to sleep. Written by the engine. */
+	unsigned int		sleep_seq;
+	/* Woken since its last pass began. Set by all, cleared by the engine. */
+	bool			kicked;
+	/* It knows of cancelled timeouts. Set by cancels, cleared by the engine. */
+	bool			reclaim;
+	/* Pending timeouts; counted only if there is a max_pending. */
+	atomic64_t		limited;
+	/* Wakes the engine for those who may not. */
+	struct irq_work		irq_work;
+
+	/*
+	 * Owns what follows down to the counters, the links of all timeouts of this
+	 * wheel, and entries that were taken from a submission list. Process context
+	 * only, for bounded steps, never while a callback runs.
+	 */
+	spinlock_t		lock ____cacheline_aligned_in_smp;
+	struct hwt_buckets	buckets;
+	struct hwt_intake	intake;
+	/* Collected and still QUEUED: their end brings callbacks that the collector
+	 * may not run. Left to the engine.
+	 */
+	struct list_head	deferred;
+	struct list_head	runners;	/* all who may be calling back */
+	unsigned int		sync_waiters;	/* how many wait on sync_wait */
+	wait_queue_head_t	sync_wait;	/* for a callback or a runner to end */
+	enum hwt_wheel_state	state;		/* also read without the lock */
+	bool			stopping;	/* the engine fires no more */
+	u64			reclaim_at;	/* ns; 0: it knows of none */
+
+	/* Counters: written by the engine or under the lock, read without. */
+	unsigned long		retired;	/* fired for good, or handed back */
+	unsigned long		expired;
+	unsigned long		handed_back;
+	unsigned long		late;
+	unsigned long		overruns;
+	unsigned long		collected;
+	unsigned long		wakeups;
+	unsigned long		passes;
+	u64			slowest_ns;
+	const void		*slowest;
+
+	/* Linked in runners for as long as the wheel lives. */
+	struct hwt_runner	engine;
+	/* One stop at a time. Outermost. */
+	struct mutex		stop_lock;
+
+	/* The registry's, see hwt_main.c: under its lock, or constant. */
+	struct list_head	entry;
+	bool			shared;
+	unsigned int		users;
+	struct work_struct	free_work;
+	char			name[HWT_NAME_MAX];
+	const void		*creator;
+	char			owner_name[MODULE_NAME_LEN];
+};
+
+/* A counter that is written under the wheel's lock and read without it. */
+static inline void hwt_count(unsigned long *counter, unsigned long n)
+{
+	WRITE_ONCE(*counter, *counter + n);
+}
+
+/* hwt_timeout.c */
+static inline bool hwt_word_change(struct hwt_timeout *timeout, u64 *old, u64 new)
+{
+	return atomic64_try_cmpxchg(&timeout->word, (s64 *)old, new);
+}
+
+void hwt_tick_setup(struct hwt_wheel *wheel, u64 tick_ns);
+u64 hwt_ns_to_tick(const struct hwt_wheel *wheel, u64 ns);
+u64 hwt_deadline_to_tick(const struct hwt_wheel *wheel, u64 ns);
+u64 hwt_clock_now(const struct hwt_wheel *wheel);
+bool hwt_word_cancel(struct hwt_timeout *timeout, u64 set, u64 *was);
+void hwt_count_cancel(struct hwt_wheel *wheel);
+void hwt_limit_put(struct hwt_wheel *wheel);
+void hwt_wheel_kick(struct hwt_wheel *wheel);
+void hwt_wheel_irq_work(struct irq_work *work);
+
+/* hwt_engine.c; all but the first two want the wheel's lock, and may drop it */
+int hwt_engine_start(struct hwt_wheel *wheel);
+u64 hwt_add_ns(u64 a, u64 b);
+void hwt_lock_break(struct hwt_wheel *wheel);
+void hwt_settle_queued(struct hwt_wheel *wheel, struct hwt_runner *runner,
+		       struct hwt_timeout *timeout);
+void hwt_settle_running(struct hwt_wheel *wheel, struct hwt_runner *runner,
+			struct hwt_timeout *timeout, bool notified);
+bool hwt_settle_deferred(struct hwt_wheel *wheel, struct hwt_runner *runner,
+			 struct hwt_timeout *timeout);
+unsigned int hwt_collect(struct hwt_wheel *wheel, struct hwt_runner *runner,
+			 unsigned int max);
+
+/* hwt_call.c; with the wheel's lock, which is not held in between */
+struct hwt_call {
+	const void	*fn;
+	u64		began;
+	int		preempt;
+	int		rcu;
+	int		locks;
+	int		migrate;
+};
+
+void hwt_call_begin(struct hwt_wheel *wheel, struct hwt_runner *runner,
+		    struct hwt_timeout *timeout, const void *fn,
+		    struct hwt_call *call);
+void hwt_call_end(struct hwt_wheel *wheel, struct hwt_runner *runner,
+		  struct hwt_timeout *timeout, struct hwt_call *call);
+void hwt_call_release(struct hwt_wheel *wheel, struct hwt_runner *runner,
+		      struct hwt_timeout *timeout,
+		      void (*release)(struct hwt_timeout *timeout));
+
+/* hwt_sync.c */
+bool hwt_in_callback(struct hwt_wheel *wheel);
+void hwt_wait_runners(struct hwt_wheel *wheel);
+long hwt_stop(struct hwt_wheel *wheel, hwt_handback_fn fn, void *arg);
+
+/* hwt_main.c */
+extern unsigned int hwt_reclaim_ms;
+
+/* hwt_chardev.c */
+int hwt_chardev_init(void);
+void hwt_chardev_exit(void);
+
+#endif /* _HWT_INTERNAL_H */

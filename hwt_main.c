@@ -1,0 +1,549 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The module: parameters, making and unmaking wheels, the registry of live ones
+ */
+#include <linux/bitmap.h>
+#include <linux/err.h>
+#include <linux/export.h>
+#include <linux/init.h>
+#include <linux/log2.h>
+#include <linux/math64.h>
+#include <linux/module.h>
+#include <linux/percpu.h>
+#include <linux/sched/task.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <linux/workqueue.h>
+
+#include "hwt_internal.h"
+
+/* -- Parameters ---------------------------------------------------------- */
+
+#define HWT_USEC_MAX		(3600U * USEC_PER_SEC)	/* fits 32 bits */
+#define HWT_TICKS_MAX		((u32)BIT(HWT_BITS_MAX))
+/* Wheels are meant to be few and shared; Netty warns at the same number. */
+#define HWT_WHEELS_MANY		64
+
+static unsigned int tick_us = 1000;
+module_param(tick_us, uint, 0444);
+MODULE_PARM_DESC(tick_us, "Default tick, microseconds (1 to 3600000000, default 1000)");
+
+static unsigned int ticks_per_wheel = 512;
+module_param(ticks_per_wheel, uint, 0444);
+MODULE_PARM_DESC(ticks_per_wheel, "Default buckets of a level, rounded up to a power of two (2 to 65536, default 512)");
+
+static unsigned int levels = 3;
+module_param(levels, uint, 0444);
+MODULE_PARM_DESC(levels, "Default levels of a wheel (1 to 6, default 3)");
+
+static unsigned int min_tick_us = 1000;
+module_param(min_tick_us, uint, 0444);
+MODULE_PARM_DESC(min_tick_us, "Shortest tick, microseconds; shorter ones are raised to it (1 to 1000000, default 1000)");
+
+unsigned int hwt_reclaim_ms = 100;
+module_param_named(reclaim_ms, hwt_reclaim_ms, uint, 0444);
+MODULE_PARM_DESC(reclaim_ms, "Longest time that a cancelled timeout is kept, milliseconds (1 to 10000, default 100)");
+
+static int __init hwt_param_check(const char *name, unsigned int value,
+				  unsigned int min, unsigned int max)
+{
+	if (value >= min && value <= max)
+		return 0;
+	pr_err("%s=%u is out of range: %u to %u\n", name, value, min, max);
+	return -EINVAL;
+}
+
+static int __init hwt_params_check(void)
+{
+	return hwt_param_check("tick_us", tick_us, 1, HWT_USEC_MAX) ?:
+	       hwt_param_check("ticks_per_wheel", ticks_per_wheel, 2, HWT_TICKS_MAX) ?:
+	       hwt_param_check("levels", levels, 1, HWT_LEVELS_MAX) ?:
+	       hwt_param_check("min_tick_us", min_tick_us, 1, USEC_PER_SEC) ?:
+	       hwt_param_check("reclaim_ms", hwt_reclaim_ms, 1, 10000);
+}
+
+/* Fill in the defaults, and check. Says what is wrong. */
+static int hwt_wheel_params_check(struct hwt_wheel_params *params)
+{
+	u64 min_tick_ns = min_tick_us * (u64)NSEC_PER_USEC;
+
+	params->name = params->name ?: "hwt";
+	params->tick_ns = params->tick_ns ?: tick_us * (u64)NSEC_PER_USEC;
+	params->ticks_per_wheel = params->ticks_per_wheel ?: ticks_per_wheel;
+	params->levels = params->levels ?: levels;
+
+	if (params->ticks_per_wheel < 2 || params->ticks_per_wheel > HWT_TICKS_MAX) {
+		pr_err("%s: ticks_per_wheel=%u is out of range: 2 to %u\n",
+		       params->name, params->ticks_per_wheel, HWT_TICKS_MAX);
+		return -EINVAL;
+	}
+	params->ticks_per_wheel = roundup_pow_of_two(params->ticks_per_wheel);
+	if (params->levels > HWT_LEVELS_MAX) {
+		pr_err("%s: levels=%u is out of range: 1 to %u\n",
+		       params->name, params->levels, HWT_LEVELS_MAX);
+		return -EINVAL;
+	}
+	if (params->clock != HWT_CLOCK_MONOTONIC &&
+	    params->clock != HWT_CLOCK_BOOTTIME) {
+		pr_err("%s: clock=%d is unknown\n", params->name, params->clock);
+		return -EINVAL;
+	}
+	if (params->flags & ~HWT_COARSE_CLOCK) {
+		pr_err("%s: flags=%#x are unknown\n", params->name, params->flags);
+		return -EINVAL;
+	}
+	if (params->max_pending > S64_MAX) {
+		pr_err("%s: max_pending=%llu is out of range: 0 to %lld\n",
+		       params->name, params->max_pending, S64_MAX);
+		return -EINVAL;
+	}
+	if (params->tick_ns > div_u64(S64_MAX, params->ticks_per_wheel)) {
+		pr_err("%s: tick of %llu ns times %u buckets overflows\n",
+		       params->name, params->tick_ns, params->ticks_per_wheel);
+		return -EINVAL;
+	}
+	if (params->tick_ns < min_tick_ns) {
+		pr_warn_once("%s: tick of %llu ns raised to min_tick_us, %u us\n",
+			     params->name, params->tick_ns, min_tick_us);
+		params->tick_ns = min_tick_ns;
+	}
+	return 0;
+}
+
+/* -- Making and unmaking ------------------------------------------------- */
+
+/* All live wheels. The lock also protects their @users. */
+static LIST_HEAD(hwt_wheels);
+static unsigned int hwt_wheels_count;
+static DEFINE_MUTEX(hwt_wheels_lock);
+
+/* Frees shared wheels whose last user left in one of their own callbacks. */
+static struct workqueue_struct *hwt_free_wq;
+
+static void hwt_wheel_free(struct hwt_wheel *wheel)
+{
+	free_percpu(wheel->cpu);
+	bitmap_free(wheel->active);
+	hwt_buckets_destroy(&wheel->buckets);
+	kfree(wheel);
+}
+
+static void hwt_wheel_unmake(struct hwt_wheel *wheel)
+{
+	hwt_wait_runners(wheel);
+	/* Nobody submits any more; who kicks the engine does so under RCU, and who
+	 * leaves the lock, too.
+	 */
+	synchronize_rcu();
+	irq_work_sync(&wheel->irq_work);
+	put_task_struct(wheel->thread);
+	hwt_wheel_free(wheel);
+}
+
+static void hwt_wheel_free_work(struct work_struct *work)
+{
+	struct hwt_wheel *wheel = container_of(work, struct hwt_wheel, free_work);
+
+	hwt_stop(wheel, NULL, NULL);
+	hwt_wheel_unmake(wheel);
+}
+
+static struct hwt_wheel *hwt_wheel_make(const struct hwt_wheel_params *params,
+					gfp_t gfp)
+{
+	struct hwt_wheel *wheel;
+	int ret = -ENOMEM;
+
+	wheel = kzalloc(sizeof(*wheel), gfp);
+	if (!wheel)
+		return ERR_PTR(-ENOMEM);
+
+	hwt_tick_setup(wheel, params->tick_ns);
+	wheel->clock = params->clock;
+	wheel->flags = params->flags;
+	wheel->levels = params->levels;
+	wheel->max_pending = params->max_pending;
+	strscpy(wheel->name, params->name, sizeof(wheel->name));
+	/* Asleep for ever, until the first schedule. */
+	atomic64_set(&wheel->wake_tick, HWT_TICK_NEVER);
+	wheel->irq_work = IRQ_WORK_INIT_HARD(hwt_wheel_irq_work);
+	spin_lock_init(&wheel->lock);
+	mutex_init(&wheel->stop_lock);
+	INIT_LIST_HEAD(&wheel->deferred);
+	INIT_LIST_HEAD(&wheel->runners);
+	init_waitqueue_head(&wheel->sync_wait);
+	INIT_WORK(&wheel->free_work, hwt_wheel_free_work);
+	wheel->users = 1;
+
+	wheel->cpu = alloc_percpu_gfp(struct hwt_cpu, gfp | __GFP_ZERO);
+	wheel->active = bitmap_zalloc(nr_cpu_ids, gfp);
+	if (!wheel->cpu || !wheel->active)
+		goto err_free;
+	ret = hwt_buckets_init(&wheel->buckets, ilog2(params->ticks_per_wheel),
+			       params->levels,
+			       hwt_ns_to_tick(wheel, hwt_clock_now(wheel)), gfp);
+	if (ret)
+		goto err_free;
+	ret = hwt_engine_start(wheel);
+	if (ret)
+		goto err_free;
+	return wheel;
+
+err_free:
+	hwt_wheel_free(wheel);
+	return ERR_PTR(ret);
+}
+
+static void hwt_wheel_register(struct hwt_wheel *wheel, const void *creator,
+			       struct module *owner)
+{
+	lockdep_assert_held(&hwt_wheels_lock);
+	wheel->creator = creator;
+	strscpy(wheel->owner_name, module_name(owner), sizeof(wheel->owner_name));
+	list_add_tail(&wheel->entry, &hwt_wheels);
+	if (++hwt_wheels_count > HWT_WHEELS_MANY)
+		pr_warn_once("more than %u wheels are alive, the latest made by %ps [%s]: each has a thread, wheels are meant to be shared\n",
+			     HWT_WHEELS_MANY, creator, wheel->owner_name);
+}
+
+static void hwt_wheel_unregister(struct hwt_wheel *wheel)
+{
+	lockdep_assert_held(&hwt_wheels_lock);
+	list_del(&wheel->entry);
+	hwt_wheels_count--;
+}
+
+static int hwt_wheel_params_copy(struct hwt_wheel_params *to,
+				 const struct hwt_wheel_params *from)
+{
+	memset(to, 0, sizeof(*to));
+	if (from)
+		*to = *from;
+	return hwt_wheel_params_check(to);
+}
+
+/* hwt_wheel_create() for a given module; see there. */
+struct hwt_wheel *__hwt_wheel_create(const struct hwt_wheel_params *user_params,
+				     struct module *owner)
+{
+	struct hwt_wheel_params params;
+	struct hwt_wheel *wheel;
+	int ret;
+
+	might_sleep();
+	ret = hwt_wheel_params_copy(&params, user_params);
+	if (ret)
+		return ERR_PTR(ret);
+	/* At the limit of a memory cgroup: an error, not the OOM killer. */
+	wheel = hwt_wheel_make(&params, GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL);
+	if (IS_ERR(wheel))
+		return wheel;
+	mutex_lock(&hwt_wheels_lock);
+	hwt_wheel_register(wheel, __builtin_return_address(0), owner);
+	mutex_unlock(&hwt_wheels_lock);
+	return wheel;
+}
+EXPORT_SYMBOL_GPL(__hwt_wheel_create);
+
+static struct hwt_wheel *hwt_shared_find(const struct hwt_wheel_params *params)
+{
+	struct hwt_wheel *wheel;
+
+	lockdep_assert_held(&hwt_wheels_lock);
+	list_for_each_entry(wheel, &hwt_wheels, entry)
+		if (wheel->shared && wheel->tick_ns == params->tick_ns &&
+		    1U << wheel->buckets.bits == params->ticks_per_wheel &&
+		    wheel->levels == params->levels &&
+		    wheel->clock == params->clock &&
+		    wheel->flags == params->flags)
+			return wheel;
+	return NULL;
+}
+
+/* hwt_wheel_get_shared() for a given module; see there. */
+struct hwt_wheel *__hwt_wheel_get_shared(const struct hwt_wheel_params *user_params,
+					 struct module *owner)
+{
+	struct hwt_wheel_params params;
+	struct hwt_wheel *wheel;
+	int ret;
+
+	might_sleep();
+	ret = hwt_wheel_params_copy(&params, user_params);
+	if (!ret && params.max_pending)
+		ret = -EINVAL;
+	if (ret)
+		return ERR_PTR(ret);
+
+	mutex_lock(&hwt_wheels_lock);
+	wheel = hwt_shared_find(&params);
+	if (wheel) {
+		wheel->users++;
+	} else {
+		/* Not charged to whoever happens to come first. */
+		wheel = hwt_wheel_make(&params, GFP_KERNEL);
+		if (!IS_ERR(wheel)) {
+			wheel->shared = true;
+			hwt_wheel_register(wheel, __builtin_return_address(0), owner);
+		}
+	}
+	mutex_unlock(&hwt_wheels_lock);
+	return wheel;
+}
+EXPORT_SYMBOL_GPL(__hwt_wheel_get_shared);
+
+/**
+ * hwt_wheel_put() - give back a shared wheel
+ * @wheel: from hwt_wheel_get_shared()
+ *
+ * Process context, from callbacks of the wheel too. The caller's timeouts on it must not
+ * be held any more. The last user's put stops the wheel and frees it, and may sleep.
+ */
+void hwt_wheel_put(struct hwt_wheel *wheel)
+{
+	might_sleep();
+	if (WARN_ON_ONCE(!wheel->shared))
+		return;
+	mutex_lock(&hwt_wheels_lock);
+	if (--wheel->users) {
+		mutex_unlock(&hwt_wheels_lock);
+		return;
+	}
+	hwt_wheel_unregister(wheel);
+	mutex_unlock(&hwt_wheels_lock);
+
+	if (hwt_in_callback(wheel))
+		queue_work(hwt_free_wq, &wheel->free_work);
+	else
+		hwt_wheel_free_work(&wheel->free_work);
+}
+EXPORT_SYMBOL_GPL(hwt_wheel_put);
+
+/**
+ * hwt_wheel_destroy() - stop a wheel of one's own, if that is not done, and free it
+ * @wheel: from hwt_wheel_create()
+ *
+ * Process context, may sleep. What is still pending is cancelled, as by hwt_wheel_stop()
+ * without a function. Nothing may use the wheel or schedule, cancel or query its timeouts
+ * any more.
+ *
+ * Return: 0; -EDEADLK from a callback of the wheel, -EBUSY for a shared wheel: nothing
+ * changed.
+ */
+int hwt_wheel_destroy(struct hwt_wheel *wheel)
+{
+	long ret;
+
+	ret = hwt_wheel_stop(wheel, NULL, NULL);
+	if (ret < 0)
+		return ret;
+	mutex_lock(&hwt_wheels_lock);
+	hwt_wheel_unregister(wheel);
+	mutex_unlock(&hwt_wheels_lock);
+	hwt_wheel_unmake(wheel);
+	return 0;
+}
+EXPORT_SYMBOL_GPL(hwt_wheel_destroy);
+
+/**
+ * hwt_wheel_start() - start a wheel's time now, not with the first schedule
+ * @wheel: the wheel
+ *
+ * Process context. Never needed: for those who want to see the state.
+ *
+ * Return: 0, also if it was started before; -ESHUTDOWN if it was stopped.
+ */
+int hwt_wheel_start(struct hwt_wheel *wheel)
+{
+	int ret = 0;
+
+	spin_lock(&wheel->lock);
+	if (READ_ONCE(wheel->closed))
+		ret = -ESHUTDOWN;
+	else if (wheel->state == HWT_INIT)
+		WRITE_ONCE(wheel->state, HWT_STARTED);
+	spin_unlock(&wheel->lock);
+	return ret;
+}
+EXPORT_SYMBOL_GPL(hwt_wheel_start);
+
+/* -- Asking -------------------------------------------------------------- */
+
+/**
+ * hwt_wheel_now() - the wheel's clock
+ * @wheel: the wheel
+ *
+ * Any context. For absolute deadlines: add to this.
+ *
+ * Return: ns.
+ */
+u64 hwt_wheel_now(const struct hwt_wheel *wheel)
+{
+	return hwt_clock_now(wheel);
+}
+EXPORT_SYMBOL_GPL(hwt_wheel_now);
+
+/**
+ * hwt_wheel_tick() - the current tick
+ * @wheel: the wheel
+ *
+ * Any context. Ticks count from the zero of the wheel's clock.
+ */
+u64 hwt_wheel_tick(const struct hwt_wheel *wheel)
+{
+	return hwt_ns_to_tick(wheel, hwt_clock_now(wheel));
+}
+EXPORT_SYMBOL_GPL(hwt_wheel_tick);
+
+/**
+ * hwt_wheel_stopped() - is, or was, the wheel being stopped?
+ * @wheel: the wheel
+ *
+ * Any context. Once true, schedules fail.
+ */
+bool hwt_wheel_stopped(const struct hwt_wheel *wheel)
+{
+	return READ_ONCE(wheel->closed);
+}
+EXPORT_SYMBOL_GPL(hwt_wheel_stopped);
+
+/**
+ * hwt_wheel_state() - where the wheel is in its life
+ * @wheel: the wheel
+ *
+ * Any context.
+ */
+enum hwt_wheel_state hwt_wheel_state(const struct hwt_wheel *wheel)
+{
+	return READ_ONCE(wheel->state);
+}
+EXPORT_SYMBOL_GPL(hwt_wheel_state);
+
+/**
+ * hwt_wheel_get_params() - what the wheel is made of, after rounding
+ * @wheel:  the wheel
+ * @params: filled in; the name stays valid as long as the wheel
+ *
+ * Any context.
+ */
+void hwt_wheel_get_params(const struct hwt_wheel *wheel,
+			  struct hwt_wheel_params *params)
+{
+	*params = (struct hwt_wheel_params) {
+		.name = wheel->name,
+		.tick_ns = wheel->tick_ns,
+		.ticks_per_wheel = 1U << wheel->buckets.bits,
+		.levels = wheel->levels,
+		.clock = wheel->clock,
+		.flags = wheel->flags,
+		.max_pending = wheel->max_pending,
+	};
+}
+EXPORT_SYMBOL_GPL(hwt_wheel_get_params);
+
+/* Sums of the counters of all CPUs. */
+static struct hwt_cpu hwt_wheel_sum(const struct hwt_wheel *wheel)
+{
+	struct hwt_cpu sum = { };
+	const struct hwt_cpu *one;
+	unsigned int cpu;
+
+	for_each_possible_cpu(cpu) {
+		one = per_cpu_ptr(wheel->cpu, cpu);
+		sum.scheduled += READ_ONCE(one->scheduled);
+		sum.rearmed += READ_ONCE(one->rearmed);
+		sum.cancelled += READ_ONCE(one->cancelled);
+		sum.rejected += READ_ONCE(one->rejected);
+	}
+	return sum;
+}
+
+static u64 hwt_wheel_count(const struct hwt_wheel *wheel, const struct hwt_cpu *sum)
+{
+	/* The counters wrap round, their difference does not. While others are at
+	 * it, an end may be seen and its beginning not.
+	 */
+	long pending = sum->scheduled - sum->cancelled - READ_ONCE(wheel->retired);
+
+	return max(pending, 0L);
+}
+
+/**
+ * hwt_wheel_pending() - how many timeouts are pending?
+ * @wheel: the wheel
+ *
+ * Any context. Looks at all CPUs' counters. Exact when nothing else is going on.
+ */
+u64 hwt_wheel_pending(const struct hwt_wheel *wheel)
+{
+	struct hwt_cpu sum = hwt_wheel_sum(wheel);
+
+	return hwt_wheel_count(wheel, &sum);
+}
+EXPORT_SYMBOL_GPL(hwt_wheel_pending);
+
+/**
+ * hwt_wheel_get_stats() - what the wheel has done
+ * @wheel: the wheel
+ * @stats: filled in
+ *
+ * Any context. Counters have the machine's word length, and wrap round at it.
+ */
+void hwt_wheel_get_stats(struct hwt_wheel *wheel, struct hwt_wheel_stats *stats)
+{
+	struct hwt_cpu sum = hwt_wheel_sum(wheel);
+
+	*stats = (struct hwt_wheel_stats) {
+		.pending = hwt_wheel_count(wheel, &sum),
+		.scheduled = sum.scheduled,
+		.rearmed = sum.rearmed,
+		.expired = READ_ONCE(wheel->expired),
+		.cancelled = sum.cancelled,
+		.handed_back = READ_ONCE(wheel->handed_back),
+		.rejected = sum.rejected,
+		.late = READ_ONCE(wheel->late),
+		.overruns = READ_ONCE(wheel->overruns),
+		.collected = READ_ONCE(wheel->collected),
+		.wakeups = READ_ONCE(wheel->wakeups),
+		.passes = READ_ONCE(wheel->passes),
+		.slowest_ns = READ_ONCE(wheel->slowest_ns),
+		.slowest = READ_ONCE(wheel->slowest),
+	};
+}
+EXPORT_SYMBOL_GPL(hwt_wheel_get_stats);
+
+/* -- The module ---------------------------------------------------------- */
+
+static int __init hwt_init(void)
+{
+	int ret;
+
+	ret = hwt_params_check();
+	if (ret)
+		return ret;
+	hwt_free_wq = alloc_workqueue("hwt_free", WQ_UNBOUND, 0);
+	if (!hwt_free_wq)
+		return -ENOMEM;
+	ret = hwt_chardev_init();
+	if (ret)
+		goto err_wq;
+	return 0;
+
+err_wq:
+	destroy_workqueue(hwt_free_wq);
+	return ret;
+}
+
+/* Nobody who uses an exported symbol or has /dev/hwt open is left by now. */
+static void __exit hwt_exit(void)
+{
+	hwt_chardev_exit();
+	destroy_workqueue(hwt_free_wq);
+	WARN_ON(!list_empty(&hwt_wheels));
+}
+
+module_init(hwt_init);
+module_exit(hwt_exit);
+
+MODULE_DESCRIPTION("Hashed and hierarchical timing wheels");
+MODULE_LICENSE("GPL");

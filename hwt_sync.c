@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Those who wait: hwt_cancel_sync(), hwt_shutdown_sync(), hwt_wheel_stop()
+ *
+ * None of them waits for the engine to come by. They take the wheel's lock, settle
+ * what has been submitted themselves, and wait only while that one timeout's callback
+ * or release is executing.
+ */
+#include <linux/delay.h>
+#include <linux/export.h>
+#include <linux/kthread.h>
+#include <linux/rcupdate.h>
+
+#include "hwt_internal.h"
+
+/* Submissions that a _sync settles before it looks again whether it is done. */
+#define HWT_SYNC_COLLECT	1024
+
+/* The runner that is executing something for the timeout. */
+static struct hwt_runner *hwt_runner_of(struct hwt_wheel *wheel,
+					const struct hwt_timeout *timeout)
+	__must_hold(&wheel->lock)
+{
+	struct hwt_runner *runner;
+
+	list_for_each_entry(runner, &wheel->runners, entry)
+		if (runner->current_timeout == timeout)
+			return runner;
+	return NULL;
+}
+
+/**
+ * hwt_in_callback() - is the caller inside a callback of this wheel?
+ * @wheel: the wheel
+ */
+bool hwt_in_callback(struct hwt_wheel *wheel)
+{
+	struct hwt_runner *runner;
+	bool found = false;
+
+	spin_lock(&wheel->lock);
+	list_for_each_entry(runner, &wheel->runners, entry)
+		if (runner->task == current && runner->current_timeout)
+			found = true;
+	spin_unlock(&wheel->lock);
+	return found;
+}
+
+static void hwt_runner_enter(struct hwt_wheel *wheel, struct hwt_runner *runner)
+	__acquires(&wheel->lock)
+{
+	spin_lock(&wheel->lock);
+	list_add_tail(&runner->entry, &wheel->runners);
+}
+
+/* The wheel may be freed as soon as its last runner has left. */
+static void hwt_runner_leave(struct hwt_wheel *wheel, struct hwt_runner *runner)
+	__releases(&wheel->lock)
+{
+	/* Pairs with the synchronize_rcu() of whoever frees the wheel: keeps the lock's
+	 * memory until the unlock is through.
+	 */
+	rcu_read_lock();
+	list_del(&runner->entry);
+	if (wheel->sync_waiters)
+		wake_up_all(&wheel->sync_wait);
+	spin_unlock(&wheel->lock);
+	rcu_read_unlock();
+}
+
+/* Until somebody changes something, or at once if that has happened by now. */
+static void hwt_sync_wait(struct hwt_wheel *wheel)
+	__must_hold(&wheel->lock)
+{
+	DEFINE_WAIT(wait);
+
+	/* What is waited for changes under the lock: nothing is missed. */
+	prepare_to_wait(&wheel->sync_wait, &wait, TASK_UNINTERRUPTIBLE);
+	wheel->sync_waiters++;
+	spin_unlock(&wheel->lock);
+	schedule();
+	spin_lock(&wheel->lock);
+	wheel->sync_waiters--;
+	finish_wait(&wheel->sync_wait, &wait);
+}
+
+/* Wait until no callback and no release is executing on a wheel. */
+static void hwt_wait_callbacks(struct hwt_wheel *wheel)
+{
+	struct hwt_runner *runner;
+
+	spin_lock(&wheel->lock);
+again:
+	list_for_each_entry(runner, &wheel->runners, entry) {
+		if (runner->current_timeout) {
+			hwt_sync_wait(wheel);
+			goto again;
+		}
+	}
+	spin_unlock(&wheel->lock);
+}
+
+/**
+ * hwt_wait_runners() - wait until nobody but the engine is left on a wheel
+ * @wheel: the wheel, stopped, and not to be used by anybody any more
+ */
+void hwt_wait_runners(struct hwt_wheel *wheel)
+{
+	spin_lock(&wheel->lock);
+	while (!list_is_singular(&wheel->runners))
+		hwt_sync_wait(wheel);
+	spin_unlock(&wheel->lock);
+}
+
+/* -- One timeout --------------------------------------------------------- */
+
+/* Cancel once more, and bring the timeout's hold to its end as far as that goes. */
+static bool hwt_sync_cancel(struct hwt_wheel *wheel, struct hwt_runner *runner,
+			    struct hwt_timeout *timeout, u64 set)
+	__must_hold(&wheel->lock)
+{
+	bool claimed;
+	u64 was;
+
+	claimed = hwt_word_cancel(timeout, set, &was);
+	if (was & HWT_F_PENDING)
+		hwt_count_cancel(wheel);
+	if (claimed)
+		hwt_settle_queued(wheel, runner, timeout);
+	else if (!hwt_settle_deferred(wheel, runner, timeout) &&
+		 (was & HWT_F_QUEUED))
+		hwt_collect(wheel, runner, HWT_SYNC_COLLECT);
+	return was & HWT_F_PENDING;
+}
+
+/* True when the timeout is idle and its release is done. Else wait a while first. */
+static bool hwt_sync_done(struct hwt_wheel *wheel, struct hwt_timeout *timeout)
+	__must_hold(&wheel->lock)
+{
+	u64 word = hwt_timeout_word(timeout);
+
+	if (hwt_runner_of(wheel, timeout)) {
+		hwt_sync_wait(wheel);
+		return false;
+	}
+	if (!(word & HWT_F_HELD))
+		return true;
+	/* Somebody has claimed it and not pushed it yet, or it is still further
+	 * behind in the lists, or it was scheduled again.
+	 */
+	spin_unlock(&wheel->lock);
+	if ((word & HWT_F_HELD) == HWT_F_QUEUED)
+		usleep_range(10, 50);
+	spin_lock(&wheel->lock);
+	return false;
+}
+
+static int hwt_sync(struct hwt_timeout *timeout, u64 set)
+{
+	struct hwt_wheel *wheel = timeout->wheel;
+	struct hwt_runner runner = { .task = current, .only = timeout };
+	struct hwt_runner *self;
+	bool pending = false;
+	u64 was;
+
+	might_sleep();
+	if (!wheel) {
+		hwt_word_cancel(timeout, set, &was);
+		return false;
+	}
+#ifdef CONFIG_LOCKDEP
+	/* A callback may wait for its neighbours, of the same class maybe: the engine
+	 * runs one at a time, so they cannot wait for each other.
+	 */
+	if (!hwt_in_callback(wheel)) {
+		lock_map_acquire(&timeout->lockdep_map);
+		lock_map_release(&timeout->lockdep_map);
+	}
+#endif
+	hwt_runner_enter(wheel, &runner);
+	self = hwt_runner_of(wheel, timeout);
+	if (self && self->task == current) {
+		hwt_runner_leave(wheel, &runner);
+		return -EDEADLK;
+	}
+	do {
+		/* In every round: somebody may schedule it again meanwhile. */
+		pending |= hwt_sync_cancel(wheel, &runner, timeout, set);
+	} while (!hwt_sync_done(wheel, timeout));
+	hwt_runner_leave(wheel, &runner);
+	return pending;
+}
+
+/**
+ * hwt_cancel_sync() - cancel, and wait until the timeout is let go
+ * @timeout: the timeout; its memory must stay until this returns, so with reference
+ *           counts the caller has one of its own
+ *
+ * Process context, may sleep. Does not wait for other timeouts' callbacks. Its own
+ * ->cancelled and ->release may run in the caller's context; on return no callback or
+ * release of it is executing. If others keep scheduling it, this goes on cancelling: only
+ * hwt_shutdown_sync() is sure to end. Works on a stopped wheel.
+ *
+ * Return: 1 if it was pending, 0 if not, -EDEADLK from one of its own callbacks:
+ * nothing changed.
+ */
+int hwt_cancel_sync(struct hwt_timeout *timeout)
+{
+	return hwt_sync(timeout, 0);
+}
+EXPORT_SYMBOL_GPL(hwt_cancel_sync);
+
+/**
+ * hwt_shutdown_sync() - cancel for good, and wait until the timeout is let go
+ * @timeout: the timeout; as for hwt_cancel_sync()
+ *
+ * As hwt_cancel_sync(); and each later schedule fails with -ESHUTDOWN, until the
+ * timeout is initialised again.
+ *
+ * Return: as hwt_cancel_sync().
+ */
+int hwt_shutdown_sync(struct hwt_timeout *timeout)
+{
+	return hwt_sync(timeout, HWT_F_DEAD);
+}
+EXPORT_SYMBOL_GPL(hwt_shutdown_sync);
+
+/* -- All timeouts -------------------------------------------------------- */
+
+/* The first of the due list, by way of RUNNING. True if it was still armed. */
+static bool hwt_hand_back(struct hwt_wheel *wheel, struct hwt_runner *runner,
+			  struct hwt_timeout *timeout, hwt_handback_fn fn, void *arg)
+	__must_hold(&wheel->lock)
+{
+	u64 old = hwt_timeout_word(timeout), new;
+	struct hwt_call call;
+
+	hwt_buckets_remove(&wheel->buckets, timeout);
+	do {
+		if (!(old & HWT_F_ARMED))
+			return false;	/* cancelled: settled when it is collected */
+		new = old & ~(HWT_F_PENDING | HWT_F_EXPIRED);
+		new |= HWT_F_RUNNING | HWT_F_CANCELLED;
+	} while (!hwt_word_change(timeout, &old, new));
+
+	hwt_count(&wheel->retired, 1);
+	hwt_count(&wheel->handed_back, 1);
+	hwt_limit_put(wheel);
+	if (fn) {
+		runner->stamp = 0;
+		hwt_call_begin(wheel, runner, timeout, fn, &call);
+		fn(timeout, arg);
+		hwt_call_end(wheel, runner, timeout, &call);
+	}
+	hwt_settle_running(wheel, runner, timeout, !!fn);
+	return true;
+}
+
+/* Hand back whatever is found. */
+static long hwt_drain(struct hwt_wheel *wheel, struct hwt_runner *runner,
+		      hwt_handback_fn fn, void *arg)
+	__must_hold(&wheel->lock)
+{
+	struct list_head *due = &wheel->buckets.due;
+	struct hwt_timeout *timeout;
+	unsigned int step = 0;
+	long n = 0;
+
+	for (;;) {
+		hwt_collect(wheel, runner, UINT_MAX);
+		while (!list_empty(&wheel->deferred)) {
+			timeout = list_first_entry(&wheel->deferred,
+						   struct hwt_timeout, link);
+			hwt_settle_deferred(wheel, runner, timeout);
+		}
+		hwt_buckets_flush(&wheel->buckets);
+		if (list_empty(due))
+			return n;
+		while (!list_empty(due)) {
+			timeout = list_first_entry(due, struct hwt_timeout, link);
+			n += hwt_hand_back(wheel, runner, timeout, fn, arg);
+			if (++step % HWT_STEP == 0)
+				hwt_lock_break(wheel);
+		}
+	}
+}
+
+/**
+ * hwt_stop() - hwt_wheel_stop() for shared wheels too
+ * @wheel: the wheel
+ * @fn:    as there
+ * @arg:   as there
+ *
+ * The order matters:
+ *
+ *   1. Close the door, and wait for those who are inside: from the grace period on
+ *      nobody arms a timeout but a periodic one's own callback, by returning.
+ *   2. Hand back what is there. Cancels go on and may have claimed a timeout without
+ *      having pushed it yet: such a one is unlinked, and left.
+ *   3. Wait for the callbacks; hand back what they armed. Now nothing is armed, so no
+ *      cancel can claim anything any more.
+ *   4. A second grace period: what was claimed has been pushed. Collect it.
+ *
+ * Return: as hwt_wheel_stop(), but never -EBUSY.
+ */
+long hwt_stop(struct hwt_wheel *wheel, hwt_handback_fn fn, void *arg)
+{
+	struct hwt_runner runner = { .task = current };
+	long n = 0;
+
+	might_sleep();
+	if (hwt_in_callback(wheel))
+		return -EDEADLK;
+	mutex_lock(&wheel->stop_lock);
+	if (wheel->state == HWT_SHUTDOWN)
+		goto out;
+
+	/* Pairs with the READ_ONCE() in hwt_arm_checked(). */
+	WRITE_ONCE(wheel->closed, true);
+	synchronize_rcu();
+
+	hwt_runner_enter(wheel, &runner);
+	wheel->stopping = true;
+	n += hwt_drain(wheel, &runner, fn, arg);
+	hwt_runner_leave(wheel, &runner);
+
+	kthread_stop(wheel->thread);
+	hwt_wait_callbacks(wheel);
+
+	hwt_runner_enter(wheel, &runner);
+	n += hwt_drain(wheel, &runner, fn, arg);
+	hwt_runner_leave(wheel, &runner);
+
+	synchronize_rcu();
+
+	hwt_runner_enter(wheel, &runner);
+	n += hwt_drain(wheel, &runner, fn, arg);
+	WRITE_ONCE(wheel->state, HWT_SHUTDOWN);
+	hwt_runner_leave(wheel, &runner);
+out:
+	mutex_unlock(&wheel->stop_lock);
+	return n;
+}
+
+/**
+ * hwt_wheel_stop() - stop a wheel for good and get back what never ran
+ * @wheel: the wheel, one's own
+ * @fn:    called for each timeout that was pending, exactly once, in no order; NULL:
+ *         their ->cancelled is called instead
+ * @arg:   for @fn
+ *
+ * Process context, may sleep: waits for callbacks that are executing and for two RCU
+ * grace periods. Schedules fail with -ESHUTDOWN from the beginning of this. On return no
+ * callback is executing, none will be, and no timeout is held. A second stop waits
+ * for the first, and hands back none.
+ *
+ * Return: how many were handed back; -EDEADLK from a callback of the wheel, -EBUSY for
+ * a shared wheel: nothing changed.
+ */
+long hwt_wheel_stop(struct hwt_wheel *wheel, hwt_handback_fn fn, void *arg)
+{
+	if (wheel->shared)
+		return -EBUSY;
+	return hwt_stop(wheel, fn, arg);
+}
+EXPORT_SYMBOL_GPL(hwt_wheel_stop);

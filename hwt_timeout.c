@@ -1,0 +1,662 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Scheduling and cancelling: the half of a timeout's life that takes no lock
+ *
+ * Everything here changes a timeout by compare-and-swap of its word, and may then
+ * have to put it on the submission list of the local CPU for the engine to see:
+ *
+ *   was                      schedule                     cancel
+ *   ------------------------ ---------------------------- ------------------------
+ *   idle                     ARMED QUEUED, push           nothing
+ *   ARMED, in a bucket       later: the word only         QUEUED, push
+ *                            earlier: QUEUED, push
+ *   QUEUED (armed or not)    the word only                the word only
+ *   RUNNING                  the word only                the word only
+ *
+ * Whoever sets QUEUED pushes, and after the push does not touch the timeout again:
+ * it may have fired and been freed. From the look at the door (wheel->closed), and
+ * from the claim of a cancel, to the end of the push and the wake-up is an RCU
+ * read-side section: a stop waits for it.
+ *
+ * Cost, schedule of an idle timeout at an absolute deadline: one locked instruction
+ * on the word, one on the local list's head, one more after the list was collected.
+ */
+#include <linux/bitops.h>
+#include <linux/export.h>
+#include <linux/hardirq.h>
+#include <linux/irqflags.h>
+#include <linux/math64.h>
+#include <linux/overflow.h>
+#include <linux/percpu.h>
+#include <linux/preempt.h>
+#include <linux/rcupdate.h>
+#include <linux/timekeeping.h>
+
+#include "hwt_internal.h"
+
+/* -- Time ---------------------------------------------------------------- */
+
+/**
+ * hwt_tick_setup() - prepare the conversion of nanoseconds to ticks
+ * @wheel:   the wheel, being made
+ * @tick_ns: length of its tick, at least 2
+ *
+ * For a divisor d with 2^(l-1) < d <= 2^l, the multiplier m = ceil(2^(63+l) / d) has
+ * 64 bits, and n * m >> (63 + l) is exactly n / d for every n below 2^63
+ * (Granlund and Montgomery 1994, theorem 4.2). The division by d is done bit by bit.
+ */
+void hwt_tick_setup(struct hwt_wheel *wheel, u64 tick_ns)
+{
+	unsigned int l = fls64(tick_ns - 1), i;
+	u64 mult = 0, rest = 1;
+
+	for (i = 0; i < 63 + l; i++) {
+		rest <<= 1;
+		mult <<= 1;
+		if (rest >= tick_ns) {
+			rest -= tick_ns;
+			mult |= 1;
+		}
+	}
+	wheel->tick_ns = tick_ns;
+	wheel->tick_mult = mult + !!rest;
+	wheel->tick_shift = l - 1;
+}
+
+/* Round down. @ns below 2^63. */
+u64 hwt_ns_to_tick(const struct hwt_wheel *wheel, u64 ns)
+{
+	return mul_u64_u64_shr(ns, wheel->tick_mult, 64) >> wheel->tick_shift;
+}
+
+/* Round up: the first tick that is not before the deadline. */
+u64 hwt_deadline_to_tick(const struct hwt_wheel *wheel, u64 ns)
+{
+	if (unlikely(ns > S64_MAX - wheel->tick_ns))
+		return HWT_TICK_NEVER;
+	return hwt_ns_to_tick(wheel, ns + wheel->tick_ns - 1);
+}
+
+/* Add times; too late is U64_MAX, which is never. */
+u64 hwt_add_ns(u64 a, u64 b)
+{
+	u64 sum;
+
+	return check_add_overflow(a, b, &sum) ? U64_MAX : sum;
+}
+
+/* The wheel's clock, fine. Any context: only the fast readers are safe in NMI. */
+u64 hwt_clock_now(const struct hwt_wheel *wheel)
+{
+	if (wheel->clock == HWT_CLOCK_BOOTTIME)
+		return unlikely(in_nmi()) ? ktime_get_boot_fast_ns() :
+					    ktime_get_boottime_ns();
+	return unlikely(in_nmi()) ? ktime_get_mono_fast_ns() : ktime_get_ns();
+}
+
+/* The deadline that lies @delay_ns from now. */
+static u64 hwt_deadline_after(const struct hwt_wheel *wheel, u64 delay_ns)
+{
+	u64 now;
+
+	/* The fast readers may step back a little: add a tick, never be early. */
+	if (unlikely(in_nmi()))
+		now = hwt_clock_now(wheel) + wheel->tick_ns;
+	else if (!(wheel->flags & HWT_COARSE_CLOCK))
+		now = hwt_clock_now(wheel);
+	else if (wheel->clock == HWT_CLOCK_BOOTTIME)
+		now = ktime_to_ns(ktime_get_coarse_boottime());
+	else
+		now = ktime_get_coarse_ns();
+	return hwt_add_ns(now, delay_ns);
+}
+
+/* -- The submission lists ------------------------------------------------ */
+
+/* Runs in hard interrupt context, on PREEMPT_RT too. */
+void hwt_wheel_irq_work(struct irq_work *work)
+{
+	struct hwt_wheel *wheel = container_of(work, struct hwt_wheel, irq_work);
+
+	wake_up_process(wheel->thread);
+}
+
+/**
+ * hwt_wheel_kick() - wake the engine, or keep it from going to sleep
+ * @wheel: the wheel, kept alive by RCU or otherwise
+ *
+ * Any context. With interrupts off the caller may hold a lock of the scheduler, so
+ * waking is left to an interrupt.
+ */
+void hwt_wheel_kick(struct hwt_wheel *wheel)
+{
+	/* Pairs with set_current_state() in hwt_engine_sleep(): the wake-up below is
+	 * a full barrier, so the engine sees this or is seen sleeping.
+	 */
+	WRITE_ONCE(wheel->kicked, true);
+	if (in_nmi() || irqs_disabled())
+		irq_work_queue(&wheel->irq_work);
+	else
+		wake_up_process(wheel->thread);
+}
+
+/* Put a timeout that the caller has set QUEUED on the local list. It is gone then. */
+static __always_inline void hwt_push(struct hwt_wheel *wheel,
+				     struct hwt_timeout *timeout)
+{
+	unsigned int cpu = raw_smp_processor_id();
+
+	/* Being moved to another CPU here does no harm: the list is lock-free. */
+	llist_add(&timeout->submit, &per_cpu_ptr(wheel->cpu, cpu)->list);
+	/* llist_add() is a full barrier. It pairs with the one in hwt_intake_refill():
+	 * a bit that is found set here has yet to be cleared, and the list is taken
+	 * after that. Everyone looks, not only the one who found the list empty:
+	 * that one may have been preempted before setting the bit.
+	 */
+	if (!test_bit(cpu, wheel->active)) {
+		set_bit(cpu, wheel->active);
+		/* As llist_add() otherwise does, pairs with hwt_engine_sleep(): the
+		 * engine's last look finds the bit, or the caller finds wake_tick
+		 * and sleep_seq as they were published before that look.
+		 */
+		smp_mb__after_atomic();
+	}
+}
+
+/* -- max_pending --------------------------------------------------------- */
+
+static bool hwt_limit_get(struct hwt_wheel *wheel)
+{
+	s64 limited = atomic64_read(&wheel->limited);
+
+	do {
+		if (limited >= wheel->max_pending)
+			return false;
+	} while (!atomic64_try_cmpxchg(&wheel->limited, &limited, limited + 1));
+	return true;
+}
+
+/**
+ * hwt_limit_put() - a timeout has ceased to be pending
+ * @wheel: its wheel
+ */
+void hwt_limit_put(struct hwt_wheel *wheel)
+{
+	if (unlikely(wheel->max_pending))
+		atomic64_dec(&wheel->limited);
+}
+
+/* -- Schedule ------------------------------------------------------------ */
+
+#define HWT_HOW_AT		0x0	/* the time is a deadline */
+#define HWT_HOW_AFTER		0x1	/* the time is a delay */
+#define HWT_HOW_EARLIER		0x2	/* only if it fires sooner by it */
+#define HWT_HOW_PENDING		0x4	/* only if it is pending */
+#define HWT_HOW_PERIODIC	0x8
+
+/*
+ * The word says ARMED, or is left as it is and the answer says why. Inlined with
+ * constant @how into each entry point. RCU read-side section.
+ */
+static __always_inline int hwt_arm(struct hwt_wheel *wheel,
+				   struct hwt_timeout *timeout, u64 tick,
+				   unsigned int how)
+{
+	bool limited = false;
+	unsigned int seq;
+	u64 old, new;
+	int ret;
+
+	/* Read before the claim, compared after the push: has the engine gone to
+	 * sleep in between? Then somebody may have pulled this timeout forward,
+	 * woken the engine, and the engine not found it on a list yet. The
+	 * compare-and-swaps of the claim and of the push order the two reads.
+	 */
+	seq = READ_ONCE(wheel->sleep_seq);
+	old = hwt_timeout_word(timeout);
+	do {
+		ret = -ESHUTDOWN;
+		if (unlikely(old & HWT_F_DEAD))
+			goto out_limit;
+		ret = (old & HWT_F_PENDING ? HWT_WAS_PENDING : 0) |
+		      (old & HWT_F_HELD ? HWT_WAS_HELD : 0);
+		if ((how & HWT_HOW_EARLIER) && (old & HWT_F_ARMED) &&
+		    tick >= old >> HWT_TICK_SHIFT)
+			goto out_limit;
+		if ((how & HWT_HOW_PENDING) && !(old & HWT_F_PENDING)) {
+			ret = -ENOENT;
+			goto out_limit;
+		}
+		if (unlikely(wheel->max_pending) && !limited &&
+		    !(old & HWT_F_PENDING)) {
+			limited = hwt_limit_get(wheel);
+			if (!limited) {
+				this_cpu_inc(wheel->cpu->rejected);
+				return -EAGAIN;
+			}
+		}
+		new = tick << HWT_TICK_SHIFT | HWT_F_ARMED |
+		      (old & (HWT_F_QUEUED | HWT_F_RUNNING));
+		if (how & HWT_HOW_PERIODIC)
+			new |= HWT_F_PERIODIC;
+		/* Not on its way to the engine, and not in a bucket that comes due
+		 * in time: it has to be submitted.
+		 */
+		if (!(old & (HWT_F_QUEUED | HWT_F_RUNNING)) &&
+		    (!(old & HWT_F_ARMED) || tick < old >> HWT_TICK_SHIFT))
+			new |= HWT_F_QUEUED;
+	} while (!hwt_word_change(timeout, &old, new));
+
+	if (ret & HWT_WAS_PENDING) {
+		this_cpu_inc(wheel->cpu->rearmed);
+	} else if (unlikely(!(this_cpu_inc_return(wheel->cpu->scheduled) &
+			      (HWT_BACKLOG - 1)))) {
+		hwt_wheel_kick(wheel);
+	}
+
+	if (new & HWT_F_QUEUED) {
+		if (!(old & HWT_F_QUEUED)) {
+			hwt_push(wheel, timeout);
+			if (unlikely(READ_ONCE(wheel->sleep_seq) != seq))
+				hwt_wheel_kick(wheel);
+		}
+		if (tick < (u64)atomic64_read(&wheel->wake_tick))
+			hwt_wheel_kick(wheel);
+	}
+	if (likely(!limited || !(old & HWT_F_PENDING)))
+		return ret;
+out_limit:
+	/* A place was reserved, and is not needed after all. */
+	if (limited)
+		hwt_limit_put(wheel);
+	return ret;
+}
+
+static __always_inline int hwt_arm_checked(struct hwt_timeout *timeout, u64 ns,
+					   u64 slack_ns, unsigned int how)
+{
+	struct hwt_wheel *wheel = timeout->wheel;
+	u64 tick, last;
+	int ret;
+
+	if (unlikely(!wheel))
+		return -EINVAL;
+	if (how & HWT_HOW_AFTER)
+		ns = hwt_deadline_after(wheel, ns);
+	tick = hwt_deadline_to_tick(wheel, ns);
+	if (slack_ns && tick != HWT_TICK_NEVER) {
+		last = hwt_ns_to_tick(wheel, min_t(u64, hwt_add_ns(ns, slack_ns),
+						   S64_MAX));
+		if (last > tick)
+			tick = hwt_tick_relax(tick, last - tick);
+	}
+
+	rcu_read_lock();
+	if (unlikely(READ_ONCE(wheel->closed))) {
+		this_cpu_inc(wheel->cpu->rejected);
+		ret = -ESHUTDOWN;
+	} else {
+		ret = hwt_arm(wheel, timeout, tick, how);
+	}
+	rcu_read_unlock();
+	return ret;
+}
+
+/**
+ * hwt_schedule() - fire after a delay
+ * @timeout:  the timeout; if it is pending it is moved
+ * @delay_ns: from now, ns; 0 fires at the engine's next pass
+ *
+ * Any context. Reads the clock; hwt_schedule_at() does not. In NMI, the deadline
+ * is a tick later.
+ *
+ * Return: HWT_WAS_PENDING and HWT_WAS_HELD, ored, as they applied before; or, with
+ * nothing changed, -ESHUTDOWN (wheel stopped or timeout shut down), -EAGAIN
+ * (max_pending reached), -EINVAL (no wheel).
+ */
+int hwt_schedule(struct hwt_timeout *timeout, u64 delay_ns)
+{
+	return hwt_arm_checked(timeout, delay_ns, 0, HWT_HOW_AFTER);
+}
+EXPORT_SYMBOL_GPL(hwt_schedule);
+
+/**
+ * hwt_schedule_at() - fire at a deadline
+ * @timeout:     the timeout; if it is pending it is moved
+ * @deadline_ns: on the wheel's clock, ns; one that has passed fires at the
+ *               engine's next pass, 2^63 and more never
+ *
+ * Any context. Reads no clock: for callers who have the time in hand.
+ *
+ * Return: as hwt_schedule().
+ */
+int hwt_schedule_at(struct hwt_timeout *timeout, u64 deadline_ns)
+{
+	return hwt_arm_checked(timeout, deadline_ns, 0, HWT_HOW_AT);
+}
+EXPORT_SYMBOL_GPL(hwt_schedule_at);
+
+/**
+ * hwt_schedule_slack() - fire after a delay, give or take
+ * @timeout:  the timeout; if it is pending it is moved
+ * @delay_ns: from now, ns
+ * @slack_ns: how much later it may be, ns. Timeouts with slack share wake-ups.
+ *
+ * Any context.
+ *
+ * Return: as hwt_schedule().
+ */
+int hwt_schedule_slack(struct hwt_timeout *timeout, u64 delay_ns, u64 slack_ns)
+{
+	return hwt_arm_checked(timeout, delay_ns, slack_ns, HWT_HOW_AFTER);
+}
+EXPORT_SYMBOL_GPL(hwt_schedule_slack);
+
+/**
+ * hwt_schedule_at_slack() - fire at a deadline, or somewhat after
+ * @timeout:     the timeout; if it is pending it is moved
+ * @deadline_ns: on the wheel's clock, ns
+ * @slack_ns:    how much later it may be, ns
+ *
+ * Any context.
+ *
+ * Return: as hwt_schedule().
+ */
+int hwt_schedule_at_slack(struct hwt_timeout *timeout, u64 deadline_ns,
+			  u64 slack_ns)
+{
+	return hwt_arm_checked(timeout, deadline_ns, slack_ns, HWT_HOW_AT);
+}
+EXPORT_SYMBOL_GPL(hwt_schedule_at_slack);
+
+/**
+ * hwt_schedule_earlier() - fire after a delay, unless it would fire sooner anyway
+ * @timeout:  the timeout
+ * @delay_ns: from now, ns
+ *
+ * Any context. As timer_reduce(): schedules what is not armed, moves only forward.
+ *
+ * Return: as hwt_schedule(); with HWT_WAS_PENDING it may have been left as it was.
+ */
+int hwt_schedule_earlier(struct hwt_timeout *timeout, u64 delay_ns)
+{
+	return hwt_arm_checked(timeout, delay_ns, 0,
+			       HWT_HOW_AFTER | HWT_HOW_EARLIER);
+}
+EXPORT_SYMBOL_GPL(hwt_schedule_earlier);
+
+/**
+ * hwt_schedule_earlier_at() - fire at a deadline, unless it would fire sooner anyway
+ * @timeout:     the timeout
+ * @deadline_ns: on the wheel's clock, ns
+ *
+ * Any context.
+ *
+ * Return: as hwt_schedule_earlier().
+ */
+int hwt_schedule_earlier_at(struct hwt_timeout *timeout, u64 deadline_ns)
+{
+	return hwt_arm_checked(timeout, deadline_ns, 0,
+			       HWT_HOW_AT | HWT_HOW_EARLIER);
+}
+EXPORT_SYMBOL_GPL(hwt_schedule_earlier_at);
+
+/**
+ * hwt_schedule_pending() - move a pending timeout, leave any other alone
+ * @timeout:  the timeout
+ * @delay_ns: from now, ns
+ *
+ * Any context. As mod_timer_pending().
+ *
+ * Return: as hwt_schedule(), or -ENOENT if it was not pending: nothing changed.
+ */
+int hwt_schedule_pending(struct hwt_timeout *timeout, u64 delay_ns)
+{
+	return hwt_arm_checked(timeout, delay_ns, 0,
+			       HWT_HOW_AFTER | HWT_HOW_PENDING);
+}
+EXPORT_SYMBOL_GPL(hwt_schedule_pending);
+
+/**
+ * hwt_schedule_pending_at() - move a pending timeout, leave any other alone
+ * @timeout:     the timeout
+ * @deadline_ns: on the wheel's clock, ns
+ *
+ * Any context.
+ *
+ * Return: as hwt_schedule_pending().
+ */
+int hwt_schedule_pending_at(struct hwt_timeout *timeout, u64 deadline_ns)
+{
+	return hwt_arm_checked(timeout, deadline_ns, 0,
+			       HWT_HOW_AT | HWT_HOW_PENDING);
+}
+EXPORT_SYMBOL_GPL(hwt_schedule_pending_at);
+
+/**
+ * hwt_schedule_periodic_at() - fire at a time, and again each period
+ * @periodic:  the periodic timeout; if it is pending it starts anew
+ * @first_ns:  the first deadline, on the wheel's clock, ns
+ * @period_ns: not 0. One shorter than a tick makes overruns.
+ * @mode:      what the period is counted from
+ *
+ * Any context. Calls for one timeout exclude each other, by the caller's means;
+ * cancels and one-shot schedules may run together with it.
+ *
+ * Return: as hwt_schedule(); also -EINVAL for a period of 0 or an unknown mode.
+ */
+int hwt_schedule_periodic_at(struct hwt_periodic *periodic, u64 first_ns,
+			     u64 period_ns, enum hwt_repeat mode)
+{
+	if (!period_ns || (mode != HWT_FIXED_RATE && mode != HWT_FIXED_DELAY))
+		return -EINVAL;
+	/* Pair with hwt_periodic_begin(), which reads them after it has taken the
+	 * word that is published below. If it looks at a word of before, it may see
+	 * a mixture: it acts on it once at the most, and then finds the new word.
+	 */
+	WRITE_ONCE(periodic->set.first_ns, first_ns);
+	WRITE_ONCE(periodic->set.period_ns, period_ns);
+	WRITE_ONCE(periodic->set.mode, mode);
+	return hwt_arm_checked(&periodic->timeout, first_ns, 0,
+			       HWT_HOW_AT | HWT_HOW_PERIODIC);
+}
+EXPORT_SYMBOL_GPL(hwt_schedule_periodic_at);
+
+/**
+ * hwt_schedule_periodic() - fire after a delay, and again each period
+ * @periodic:  the periodic timeout; if it is pending it starts anew
+ * @delay_ns:  to the first deadline, ns
+ * @period_ns: not 0. One shorter than a tick makes overruns.
+ * @mode:      what the period is counted from
+ *
+ * Any context, with the restriction of hwt_schedule_periodic_at().
+ *
+ * Return: as hwt_schedule_periodic_at().
+ */
+int hwt_schedule_periodic(struct hwt_periodic *periodic, u64 delay_ns,
+			  u64 period_ns, enum hwt_repeat mode)
+{
+	struct hwt_wheel *wheel = periodic->timeout.wheel;
+
+	if (!wheel)
+		return -EINVAL;
+	return hwt_schedule_periodic_at(periodic,
+					hwt_deadline_after(wheel, delay_ns),
+					period_ns, mode);
+}
+EXPORT_SYMBOL_GPL(hwt_schedule_periodic);
+
+/* -- Cancel -------------------------------------------------------------- */
+
+/**
+ * hwt_word_cancel() - the word of a cancel
+ * @timeout: the timeout
+ * @set:     HWT_F_DEAD, or 0
+ * @was:     the word as it was before
+ *
+ * Return: true if QUEUED was claimed: the caller pushes it, or holds the wheel's
+ * lock and settles it.
+ */
+bool hwt_word_cancel(struct hwt_timeout *timeout, u64 set, u64 *was)
+{
+	u64 old = hwt_timeout_word(timeout), new;
+
+	do {
+		new = old | set;
+		if (old & HWT_F_PENDING) {
+			new &= ~(HWT_F_PENDING | HWT_F_EXPIRED);
+			new |= HWT_F_CANCELLED;
+			if (!(old & (HWT_F_QUEUED | HWT_F_RUNNING)))
+				new |= HWT_F_QUEUED;
+		} else if (new == old) {
+			break;
+		}
+	} while (!hwt_word_change(timeout, &old, new));
+	*was = old;
+	return new & ~old & HWT_F_QUEUED;
+}
+
+/**
+ * hwt_count_cancel() - a cancel has hit a pending timeout
+ * @wheel: its wheel
+ */
+void hwt_count_cancel(struct hwt_wheel *wheel)
+{
+	this_cpu_inc(wheel->cpu->cancelled);
+	hwt_limit_put(wheel);
+}
+
+/* Make sure that the engine lets the cancelled go within reclaim_ms. */
+static void hwt_reclaim_soon(struct hwt_wheel *wheel)
+{
+	/* Pairs with the barrier in hwt_engine_reclaim(): the caller's change of the
+	 * word or push came before this, the engine clears the flag before it looks.
+	 */
+	if (likely(READ_ONCE(wheel->reclaim)))
+		return;
+	/* Others rely on whoever sets the flag to wake the engine at once. */
+	preempt_disable();
+	WRITE_ONCE(wheel->reclaim, true);
+	hwt_wheel_kick(wheel);
+	preempt_enable();
+}
+
+/* Return: the word as it was before. */
+static __always_inline u64 hwt_cancel_word(struct hwt_timeout *timeout)
+{
+	struct hwt_wheel *wheel;
+	unsigned int seq;
+	bool claimed;
+	u64 old;
+
+	old = hwt_timeout_word(timeout);
+	if (!(old & HWT_F_PENDING))
+		return old;
+	rcu_read_lock();
+	wheel = timeout->wheel;
+	seq = READ_ONCE(wheel->sleep_seq);	/* as in hwt_arm() */
+	claimed = hwt_word_cancel(timeout, 0, &old);
+	if (old & HWT_F_PENDING) {
+		if (claimed) {
+			hwt_push(wheel, timeout);
+			if (unlikely(READ_ONCE(wheel->sleep_seq) != seq))
+				hwt_wheel_kick(wheel);
+		}
+		hwt_count_cancel(wheel);
+		hwt_reclaim_soon(wheel);
+	}
+	rcu_read_unlock();
+	return old;
+}
+
+/**
+ * hwt_cancel() - keep a timeout from firing
+ * @timeout: the timeout
+ *
+ * Any context. A callback that is executing goes on; a periodic timeout is not
+ * armed again.
+ *
+ * Return: true if it was pending: it will not fire for the schedule that was
+ * cancelled. It is still held for a while. False if it was not: nothing changed.
+ */
+bool hwt_cancel(struct hwt_timeout *timeout)
+{
+	return hwt_cancel_word(timeout) & HWT_F_PENDING;
+}
+EXPORT_SYMBOL_GPL(hwt_cancel);
+
+/**
+ * hwt_try_cancel() - cancel, and say whether the callback is executing
+ * @timeout: the timeout
+ *
+ * Any context; never waits.
+ *
+ * Return: HWT_WAS_PENDING and HWT_IS_RUNNING, ored, as they applied at the instant
+ * of the cancel.
+ */
+int hwt_try_cancel(struct hwt_timeout *timeout)
+{
+	u64 old = hwt_cancel_word(timeout);
+
+	return (old & HWT_F_PENDING ? HWT_WAS_PENDING : 0) |
+	       (old & HWT_F_RUNNING ? HWT_IS_RUNNING : 0);
+}
+EXPORT_SYMBOL_GPL(hwt_try_cancel);
+
+/* -- Making and asking --------------------------------------------------- */
+
+/* hwt_timeout_init() without the lockdep key; see there. */
+void __hwt_timeout_init(struct hwt_timeout *timeout, struct hwt_wheel *wheel,
+			const struct hwt_ops *ops, const char *name,
+			struct lock_class_key *key)
+{
+	atomic64_set(&timeout->word, 0);
+	timeout->link.next = NULL;
+	timeout->submit.next = NULL;
+	timeout->ops = ops;
+	timeout->wheel = wheel;
+	timeout->deferred = 0;
+#ifdef CONFIG_LOCKDEP
+	lockdep_init_map(&timeout->lockdep_map, name, key, 0);
+#endif
+}
+EXPORT_SYMBOL_GPL(__hwt_timeout_init);
+
+/**
+ * hwt_deadline() - when will it fire?
+ * @timeout: the timeout
+ *
+ * Any context.
+ *
+ * Return: its deadline on the wheel's clock, ns, rounded up to the tick (and moved
+ * within its slack); U64_MAX if it never will; 0 if it is not armed.
+ */
+u64 hwt_deadline(const struct hwt_timeout *timeout)
+{
+	u64 word = hwt_timeout_word(timeout);
+	u64 tick = word >> HWT_TICK_SHIFT;
+
+	if (!(word & HWT_F_ARMED))
+		return 0;
+	return tick == HWT_TICK_NEVER ? U64_MAX : tick * timeout->wheel->tick_ns;
+}
+EXPORT_SYMBOL_GPL(hwt_deadline);
+
+/**
+ * hwt_remaining() - how long until it fires?
+ * @timeout: the timeout
+ *
+ * Any context.
+ *
+ * Return: ns; 0 if it is due or not armed; U64_MAX if it never fires.
+ */
+u64 hwt_remaining(const struct hwt_timeout *timeout)
+{
+	u64 deadline = hwt_deadline(timeout), now;
+
+	if (deadline == 0 || deadline == U64_MAX)
+		return deadline;
+	now = hwt_clock_now(timeout->wheel);
+	return deadline > now ? deadline - now : 0;
+}
+EXPORT_SYMBOL_GPL(hwt_remaining);

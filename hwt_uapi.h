@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: GPL-2.0-only WITH Linux-syscall-note */
+/*
+ * hwt - the interface of /dev/hwt for programs
+ *
+ * An open file of /dev/hwt is a context: any number of timeouts on one
+ * descriptor, with ids, events, limits and statistics of its own. HWT_IOC_SCHEDULE
+ * makes a timeout and gives its id, HWT_IOC_MODIFY moves it, HWT_IOC_CANCEL ends
+ * it. When its time has come there is an event to read:
+ *
+ *	read()	fills in an array of struct hwt_event, as many as there are and fit,
+ *		in the order in which they came up. It returns their size in bytes.
+ *		It waits for the first one; with O_NONBLOCK it fails with EAGAIN
+ *		instead. EINVAL: the buffer is smaller than one event. EINTR: a signal
+ *		came first. EFAULT: nothing could be stored; no event is lost by it.
+ *		After HWT_IOC_STOP, when all events were read: 0, the end of the file.
+ *	poll(), select(), epoll
+ *		EPOLLIN: events are waiting. EPOLLIN and EPOLLHUP: the end of the file.
+ *	close()	of the last descriptor of the open file, also by the death of the
+ *		process, cancels and frees everything.
+ *
+ * A descriptor that is inherited, duplicated or sent to another process is the
+ * same context. Threads and processes may use it at the same time without locks of
+ * their own; each event is read by one of them.
+ *
+ * An event is kept in its timeout's own memory until it is read: events are never
+ * lost and there is no queue to overflow. A periodic timeout that fires again
+ * before its event was read counts that in the event's overruns.
+ *
+ * Ids
+ *	A timeout's id ends when its last event is read (a one-shot's only event;
+ *	after a stop, the one marked HWT_EVENT_LAST) or when it is cancelled. An id is
+ *	never 0. It is not given again by the same context until 2^32 - 1 others
+ *	have been.
+ *
+ * Times
+ *	All are nanoseconds. Delays count from the call, deadlines and times of
+ *	firing are those of the wheel's clock, CLOCK_MONOTONIC unless HWT_IOC_SETUP
+ *	said otherwise, as clock_gettime() tells it to the caller, in a time namespace
+ *	too. A timeout fires at the first tick of the wheel at or after its deadline,
+ *	never earlier, and with slack somewhere in [deadline, deadline + slack] rounded
+ *	up likewise. A deadline that has passed fires at once, but never inside the
+ *	call. One that does not fit (2^63 and more, HWT_NEVER) never fires and can be
+ *	cancelled like any other.
+ *
+ * Structures of arguments
+ *	They are the same for 32-bit and 64-bit programs. Each starts with its size,
+ *	which the program sets to sizeof; the ioctl numbers do not contain it, so
+ *	they stay when a structure grows at its end. A smaller structure, from an older
+ *	header, is taken as if zeroes followed; one smaller than the first
+ *	version's is EINVAL. A larger one, from a newer header, is taken if what
+ *	is unknown is all zero, else it is E2BIG. Fields marked "out" are written only
+ *	on success, and what they hold before does not matter. Flags and reserved
+ *	fields must be zero where nothing else is said. The easiest way:
+ *
+ *		struct hwt_schedule_args args = {
+ *			.size = sizeof(args),
+ *			.time_ns = 1000000000,
+ *		};
+ *
+ *		if (ioctl(fd, HWT_IOC_SCHEDULE, &args) == 0)
+ *			id = args.id;
+ *
+ * Errors of every ioctl
+ *	ENOTTY	unknown ioctl
+ *	EFAULT	the pointer is bad. If only the answer could not be stored, a timeout
+ *		just made is taken back; the others have been carried out.
+ *	EINVAL	the size is too small, a flag is unknown, a reserved field is not zero
+ *	E2BIG	something is set that this kernel does not know
+ *
+ * More errors are listed with each ioctl; after an error nothing has changed.
+ */
+#ifndef _HWT_UAPI_H
+#define _HWT_UAPI_H
+
+#include <linux/ioctl.h>
+#include <linux/types.h>
+
+#define HWT_ABI_VERSION		1
+
+#define HWT_NEVER		(~(__u64)0)
+
+/* -- Events -------------------------------------------------------------- */
+
+/* struct hwt_event, kind */
+#define HWT_EVENT_EXPIRED	1	/* its time has come */
+#define HWT_EVENT_STOPPED	2	/* HWT_IOC_STOP came first: it never will */
+
+/* struct hwt_event, flags */
+#define HWT_EVENT_LAST		0x1	/* the id has ended with this event */
+
+/**
+ * struct hwt_event - what read() gives
+ * @id:          the timeout
+ * @user_data:   what it was scheduled with
+ * @deadline_ns: when it was due: the deadline asked for, rounded up to a tick; with
+ *               slack, the tick chosen; of a periodic one, the latest deadline;
+ *               HWT_NEVER if it was to be stopped or cancelled only
+ * @fired_ns:    when the event came up, or, of overruns, was last added to
+ * @overruns:    periods that have passed without an event of their own since the
+ *               previous event; so overruns + 1 periods are over
+ * @kind:        HWT_EVENT_EXPIRED or HWT_EVENT_STOPPED
+ * @flags:       HWT_EVENT_LAST or 0; unknown ones are to be ignored
+ * @reserved:    0
+ *
+ * Its size is part of the ABI and does not change.
+ */
+struct hwt_event {
+	__aligned_u64	id;
+	__aligned_u64	user_data;
+	__aligned_u64	deadline_ns;
+	__aligned_u64	fired_ns;
+	__aligned_u64	overruns;
+	__u32		kind;
+	__u32		flags;
+	__aligned_u64	reserved[2];
+};
+
+/* -- Arguments ----------------------------------------------------------- */
+
+/* struct hwt_info_args, features */
+#define HWT_FEATURE_SETUP	0x1	/* HWT_IOC_SETUP: private wheels */
+#define HWT_FEATURE_BOOTTIME	0x2	/* ... on CLOCK_BOOTTIME */
+
+/**
+ * struct hwt_info_args - HWT_IOC_INFO: what is this context on?
+ * @size:            sizeof(struct hwt_info_args)
+ * @flags:           0
+ * @version:         out: HWT_ABI_VERSION of the kernel; grows when something is added
+ * @clock:           out: clockid_t of the wheel's clock
+ * @tick_ns:         out: tick of the wheel
+ * @ticks_per_wheel: out: buckets of each of its levels
+ * @levels:          out: its levels
+ * @now_ns:          out: time on its clock
+ * @max_timeouts:    out: most timeouts the context can have, unread ones included
+ * @max_pending:     out: most of them pending at once, 0 if there is no such limit
+ * @features:        out: HWT_FEATURE_ bits
+ * @event_size:      out: sizeof(struct hwt_event)
+ * @reserved:        0
+ */
+struct hwt_info_args {
+	__u32		size;
+	__u32		flags;
+	__u32		version;
+	__s32		clock;
+	__aligned_u64	tick_ns;
+	__u32		ticks_per_wheel;
+	__u32		levels;
+	__aligned_u64	now_ns;
+	__aligned_u64	max_timeouts;
+	__aligned_u64	max_pending;
+	__aligned_u64	features;
+	__u32		event_size;
+	__u32		reserved;
+};
+
+/* struct hwt_setup_args, flags */
+#define HWT_SETUP_COARSE_CLOCK	0x1	/* delays count from the coarse clock */
+
+/**
+ * struct hwt_setup_args - HWT_IOC_SETUP: a private wheel
+ * @size:            sizeof(struct hwt_setup_args)
+ * @flags:           HWT_SETUP_COARSE_CLOCK: schedule with a delay is cheaper, and
+ *                   early by as much as the kernel's coarse clock is late (up to
+ *                   10 ms, see clock_getres(CLOCK_MONOTONIC_COARSE)); or 0
+ * @tick_ns:         its tick; times @ticks_per_wheel it must be below 2^63. 0: the
+ *                   module's default. One below the module's min_tick_us is raised to
+ *                   that.
+ * @ticks_per_wheel: buckets of a level, 2 to 65536, rounded up to a power of two;
+ *                   0: the default
+ * @levels:          1 to 6; 0: the default
+ * @clock:           CLOCK_MONOTONIC or CLOCK_BOOTTIME
+ * @reserved:        0
+ * @max_pending:     most timeouts pending at once; 0: no limit but max_timeouts
+ *
+ * By default a context is on the wheel that all contexts share. A private one is a
+ * kernel thread of its own, and seldom needed: for another tick, another clock, or
+ * max_pending. It must be the first thing asked for. HWT_IOC_INFO tells the values
+ * after rounding.
+ *
+ *	EBUSY	the context has scheduled a timeout, or has been set up, before
+ *	EINVAL	a value is out of range
+ *	ENOMEM, EINTR	the wheel could not be made
+ */
+struct hwt_setup_args {
+	__u32		size;
+	__u32		flags;
+	__aligned_u64	tick_ns;
+	__u32		ticks_per_wheel;
+	__u32		levels;
+	__s32		clock;
+	__u32		reserved;
+	__aligned_u64	max_pending;
+};
+
+/* mode */
+#define HWT_MODE_ONE_SHOT	0	/* fires once */
+#define HWT_MODE_FIXED_RATE	1	/* every period, counted from its first deadline */
+#define HWT_MODE_FIXED_DELAY	2	/* each time one period after it fired */
+
+/* flags of HWT_IOC_SCHEDULE and HWT_IOC_MODIFY */
+#define HWT_ABSOLUTE		0x1	/* time_ns is a deadline, else a delay */
+/* flags of HWT_IOC_MODIFY */
+#define HWT_SET_USER_DATA	0x2	/* user_data is new, else it stays */
+
+/**
+ * struct hwt_schedule_args - HWT_IOC_SCHEDULE: a new timeout
+ * @size:      sizeof(struct hwt_schedule_args)
+ * @flags:     HWT_ABSOLUTE or 0
+ * @mode:      HWT_MODE_
+ * @reserved:  0
+ * @time_ns:   delay or deadline, of the first firing if it is periodic
+ * @period_ns: period, not 0; of a one-shot: 0
+ * @slack_ns:  how much later it may fire if that saves a wake-up; 0 if periodic
+ * @user_data: anything; comes back with the events
+ * @id:        out: the timeout's id
+ *
+ *	EAGAIN		the context has max_timeouts, or max_pending are pending
+ *	EINVAL		mode, period_ns or slack_ns is not as said above
+ *	ENOMEM		no memory, in the kernel or within the caller's memory cgroup,
+ *			to which timeouts are charged
+ *	ESHUTDOWN	the context was stopped
+ */
+struct hwt_schedule_args {
+	__u32		size;
+	__u32		flags;
+	__u32		mode;
+	__u32		reserved;
+	__aligned_u64	time_ns;
+	__aligned_u64	period_ns;
+	__aligned_u64	slack_ns;
+	__aligned_u64	user_data;
+	__aligned_u64	id;
+};
+
+/*
+ * The state of a timeout, as bits. A one-shot is either PENDING or has an EVENT; a
+ * periodic one is PENDING and may have an EVENT too. After a stop each has an EVENT
+ * and nothing is PENDING.
+ */
+#define HWT_STATE_PENDING	0x1	/* it will fire */
+#define HWT_STATE_EVENT		0x2	/* it has an event that was not read yet */
+
+/**
+ * struct hwt_modify_args - HWT_IOC_MODIFY: move a timeout
+ * @size:      sizeof(struct hwt_modify_args)
+ * @flags:     HWT_ABSOLUTE, HWT_SET_USER_DATA
+ * @id:        the timeout
+ * @time_ns:   its new delay or deadline
+ * @period_ns: its new period, 0 to keep it; of a one-shot: 0
+ * @slack_ns:  its new slack; 0 if periodic
+ * @user_data: its new data, with HWT_SET_USER_DATA
+ * @was:       out: HWT_STATE_ bits, the state it was in
+ * @reserved:  0
+ *
+ * The timeout goes on as if it had just been scheduled so, under the same id. An
+ * event that was not read is withdrawn, overruns and all: @was has HWT_STATE_EVENT
+ * then. A one-shot that had fired so becomes pending again.
+ *
+ *	EAGAIN		it was not pending, and max_pending others are
+ *	EINVAL		period_ns or slack_ns is not as said above
+ *	ENOENT		there is no such timeout (any more)
+ *	ESHUTDOWN	the context was stopped
+ */
+struct hwt_modify_args {
+	__u32		size;
+	__u32		flags;
+	__aligned_u64	id;
+	__aligned_u64	time_ns;
+	__aligned_u64	period_ns;
+	__aligned_u64	slack_ns;
+	__aligned_u64	user_data;
+	__u32		was;
+	__u32		reserved;
+};
+
+/**
+ * struct hwt_cancel_args - HWT_IOC_CANCEL: end a timeout
+ * @size:     sizeof(struct hwt_cancel_args)
+ * @flags:    0
+ * @id:       the timeout
+ * @was:      out: HWT_STATE_ bits, the state it was in
+ * @reserved: 0
+ *
+ * It will not fire, an event that was not read is withdrawn, the id is no more.
+ *
+ *	ENOENT	there is no such timeout (any more)
+ */
+struct hwt_cancel_args {
+	__u32		size;
+	__u32		flags;
+	__aligned_u64	id;
+	__u32		was;
+	__u32		reserved;
+};
+
+/**
+ * struct hwt_get_args - HWT_IOC_GET: ask about a timeout
+ * @size:         sizeof(struct hwt_get_args)
+ * @flags:        0
+ * @id:           the timeout
+ * @state:        out: HWT_STATE_ bits
+ * @mode:         out: HWT_MODE_
+ * @user_data:    out: its data
+ * @deadline_ns:  out: the deadline it is pending for, rounded up to a tick, or was last
+ *                pending for; HWT_NEVER if it does not fit
+ * @remaining_ns: out: time until then; 0 if it has passed or nothing is pending,
+ *                HWT_NEVER if it never comes
+ * @period_ns:    out: its period, 0 of a one-shot
+ * @overruns:     out: periods without an event of their own since it was scheduled
+ *                or modified, in events that were read and in the one that was not
+ *
+ *	ENOENT	there is no such timeout (any more)
+ */
+struct hwt_get_args {
+	__u32		size;
+	__u32		flags;
+	__aligned_u64	id;
+	__u32		state;
+	__u32		mode;
+	__aligned_u64	user_data;
+	__aligned_u64	deadline_ns;
+	__aligned_u64	remaining_ns;
+	__aligned_u64	period_ns;
+	__aligned_u64	overruns;
+};
+
+/**
+ * struct hwt_stop_args - HWT_IOC_STOP: end all timeouts of the context
+ * @size:    sizeof(struct hwt_stop_args)
+ * @flags:   0
+ * @stopped: out: how many this call has stopped before they could fire (again)
+ *
+ * From now on scheduling fails with ESHUTDOWN, for good. Each timeout that was pending
+ * gets an event of kind HWT_EVENT_STOPPED, with the deadline it was waiting for and the
+ * time of the stop; but a periodic one whose event was not read keeps that one, of kind
+ * HWT_EVENT_EXPIRED. These events, and those of one-shots that have fired, can still be
+ * read, all marked HWT_EVENT_LAST, or be withdrawn by HWT_IOC_CANCEL. Then read()
+ * returns 0. Other contexts are not concerned, whichever wheel they are on. A second stop
+ * finds nothing to do.
+ */
+struct hwt_stop_args {
+	__u32		size;
+	__u32		flags;
+	__aligned_u64	stopped;
+};
+
+/**
+ * struct hwt_stats_args - HWT_IOC_STATS: what the context has done since it was opened
+ * @size:      sizeof(struct hwt_stats_args)
+ * @flags:     0
+ * @timeouts:  out: timeouts it has now, unread ones included
+ * @events:    out: events waiting to be read
+ * @scheduled: out: timeouts made
+ * @modified:  out: timeouts moved
+ * @cancelled: out: timeouts ended by HWT_IOC_CANCEL
+ * @stopped:   out: timeouts ended by HWT_IOC_STOP
+ * @expired:   out: firings; those of a periodic timeout count each
+ * @overruns:  out: periods that passed without an event of their own
+ * @read:      out: events read
+ * @rejected:  out: HWT_IOC_SCHEDULE and HWT_IOC_MODIFY refused with EAGAIN or ESHUTDOWN
+ */
+struct hwt_stats_args {
+	__u32		size;
+	__u32		flags;
+	__aligned_u64	timeouts;
+	__aligned_u64	events;
+	__aligned_u64	scheduled;
+	__aligned_u64	modified;
+	__aligned_u64	cancelled;
+	__aligned_u64	stopped;
+	__aligned_u64	expired;
+	__aligned_u64	overruns;
+	__aligned_u64	read;
+	__aligned_u64	rejected;
+};
+
+/* The sizes of the first version: no structure is ever smaller. */
+#define HWT_INFO_SIZE_VER1	72
+#define HWT_SETUP_SIZE_VER1	40
+#define HWT_SCHEDULE_SIZE_VER1	56
+#define HWT_MODIFY_SIZE_VER1	56
+#define HWT_CANCEL_SIZE_VER1	24
+#define HWT_GET_SIZE_VER1	64
+#define HWT_STOP_SIZE_VER1	16
+#define HWT_STATS_SIZE_VER1	88
+
+/* -- ioctls -------------------------------------------------------------- */
+
+/* Each takes a pointer to its structure, and returns 0, or -1 with errno. */
+#define HWT_IOC_MAGIC		0xE7
+
+#define HWT_IOC_INFO		_IO(HWT_IOC_MAGIC, 0x00)
+#define HWT_IOC_SETUP		_IO(HWT_IOC_MAGIC, 0x01)
+#define HWT_IOC_SCHEDULE	_IO(HWT_IOC_MAGIC, 0x02)
+#define HWT_IOC_MODIFY		_IO(HWT_IOC_MAGIC, 0x03)
+#define HWT_IOC_CANCEL		_IO(HWT_IOC_MAGIC, 0x04)
+#define HWT_IOC_GET		_IO(HWT_IOC_MAGIC, 0x05)
+#define HWT_IOC_STOP		_IO(HWT_IOC_MAGIC, 0x06)
+#define HWT_IOC_STATS		_IO(HWT_IOC_MAGIC, 0x07)
+
+#endif /* _HWT_UAPI_H */

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The buckets of a wheel: a data structure without locks, clock or threads. Its
+ * caller (hwt_engine.c, or a test in user space) owns it for the length of each
+ * call: nothing here may run together with anything else on the same buckets.
+ *
+ * It reads a timeout's tick from the timeout's word each time it comes by, so the
+ * tick may be raised behind its back ("pushed back"): whoever visits the old
+ * bucket moves the timeout to where it now belongs. A tick that is lowered must be
+ * followed by a remove and an insert.
+ */
+#ifndef _HWT_WHEEL_H
+#define _HWT_WHEEL_H
+
+#include <linux/bitops.h>
+#include <linux/list.h>
+#include <linux/minmax.h>
+#include <linux/types.h>
+
+#include "hwt.h"
+
+#define HWT_BITS_MAX	16	/* at most 65536 buckets a level */
+#define HWT_LEVELS_MAX	6
+
+/**
+ * struct hwt_buckets - timeouts sorted by tick, coarsely
+ * @bits:      log2 of the buckets of a level
+ * @levels:    levels in use; fewer than asked for if they already span all ticks
+ * @words:     longs in the bitmap of a level
+ * @cursor:    the last tick that was reached: all timeouts up to it are due
+ * @bucket:    levels << bits list heads, level 0 first
+ * @occupied:  a bitmap per level: the bucket's list is not empty
+ * @due:       timeouts whose time has come, in order; the caller takes them from here
+ * @never:     timeouts at HWT_TICK_NEVER
+ * @displaced: everything, while a rebase is being carried out
+ * @visited:   the list that is being gone through, a bucket or @displaced, or NULL
+ * @visit_shift: ticks that agree with the cursor above this bit belong to the visit
+ * @mark:      in @visited: what is behind it is still to be looked at
+ */
+struct hwt_buckets {
+	unsigned int		bits;
+	unsigned int		levels;
+	unsigned int		words;
+	u64			cursor;
+	struct list_head	*bucket;
+	unsigned long		*occupied;
+	struct list_head	due;
+	struct list_head	never;
+	struct list_head	displaced;
+	struct list_head	*visited;
+	unsigned int		visit_shift;
+	struct list_head	mark;
+};
+
+/**
+ * hwt_tick_relax() - the cheapest tick within a slack
+ * @tick:  earliest tick
+ * @slack: ticks that it may be late
+ *
+ * Timeouts that share a tick share a wake-up, and one whose tick is a multiple of
+ * a level's bucket fires from that level. So this picks the tick in
+ * [tick, tick + slack] that is a multiple of the highest power of two: of all
+ * numbers in (tick - 1, last], the one that agrees with last down to the highest
+ * bit in which the two ends differ, and is zero below.
+ *
+ * Return: that tick; HWT_TICK_NEVER stays so, and is never the answer otherwise.
+ */
+static inline u64 hwt_tick_relax(u64 tick, u64 slack)
+{
+	u64 last;
+	int bit;
+
+	if (tick >= HWT_TICK_NEVER)
+		return HWT_TICK_NEVER;
+	last = tick + min(slack, HWT_TICK_NEVER - 1 - tick);
+	bit = fls64((tick - 1) ^ last) - 1;
+	return last >> bit << bit;
+}
+
+/* Is it in any list? A timeout that never was has zero there. */
+static inline bool hwt_linked(const struct hwt_timeout *timeout)
+{
+	return timeout->link.next;
+}
+
+int hwt_buckets_init(struct hwt_buckets *buckets, unsigned int bits,
+		     unsigned int levels, u64 now, gfp_t gfp);
+void hwt_buckets_destroy(struct hwt_buckets *buckets);
+
+void hwt_buckets_insert(struct hwt_buckets *buckets, struct hwt_timeout *timeout);
+void hwt_buckets_remove(struct hwt_buckets *buckets, struct hwt_timeout *timeout);
+u64 hwt_buckets_next_tick(const struct hwt_buckets *buckets);
+bool hwt_buckets_advance(struct hwt_buckets *buckets, u64 now, unsigned int budget);
+void hwt_buckets_rebase(struct hwt_buckets *buckets, u64 now);
+void hwt_buckets_flush(struct hwt_buckets *buckets);
+
+#endif /* _HWT_WHEEL_H */
