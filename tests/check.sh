@@ -1,0 +1,167 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# check.sh all|quick|static|wheel|model|harness|guest KERNEL...: runs the parts,
+# counts what each reports, ends with the line "N passed, N failed".
+#
+# A part writes a results file (tests/tap.py) that ends with "done"; one that
+# dies before that has failed.
+set -eu
+. "$(dirname "$0")/lib.sh"
+# One stream, in order, also when it goes to a file.
+exec 2>&1
+
+cd "$HWT_TOP"
+results=$HWT_BUILD/results
+parts=()
+
+# run_part NAME CMD...: in the results there is a verdict, whatever happens.
+run_part()
+{
+	local name=$1 file=$results/$1 start=$SECONDS rc=0
+	shift
+	rm -f "$file"
+	echo
+	echo "=== $name"
+	HWT_RESULTS=$file "$@" </dev/null || rc=$?
+	if [ "$(tail -n 1 "$file" 2>/dev/null)" != "done" ]; then
+		echo "not ok $name # died without reporting (exit code $rc)" >>"$file"
+	elif [ $rc -ne 0 ] && ! grep -q '^not ok ' "$file"; then
+		echo "not ok $name # exit code $rc" >>"$file"
+	fi
+	echo "=== $name: $(count '^ok ' "$file") passed, $(count '^not ok ' "$file") failed," \
+		"$((SECONDS - start)) s"
+}
+
+part()
+{
+	parts+=("$results/$1")
+	run_part "$@"
+}
+
+# The same beside what follows; join waits for it and shows what it said.
+background=
+background_part()
+{
+	rm -f "$results/$1"
+	parts+=("$results/$1")
+	background_name=$1
+	run_part "$@" >"$results/$1.log" 2>&1 &
+	background=$!
+	say "'$1' runs meanwhile (log: $results/$1.log)"
+}
+
+join()
+{
+	local said=$SECONDS
+	while kill -0 "$background" 2>/dev/null; do
+		sleep 1
+		if [ $((SECONDS - said)) -ge 15 ]; then
+			said=$SECONDS
+			say "waiting for '$background_name': $(tail -n 1 "$results/$background_name.log" | cut -c 1-60)"
+		fi
+	done
+	wait "$background" || true
+	background=
+	cat "$results/$background_name.log"
+}
+
+trap '[ -z "$background" ] || kill "$background" 2>/dev/null' EXIT
+
+# count PATTERN FILE...
+count() { cat -- "${@:2}" | grep -c "$1" || true; }
+
+# Set-up is not counted when it works, so that the figures do not depend on it.
+setup()
+{
+	tests/setup.sh "$1" || {
+		echo "not ok setup $1 # see above" >"$HWT_RESULTS"
+		return 1
+	}
+	echo "done" >"$HWT_RESULTS"
+}
+
+need()
+{
+	part "setup" setup "$1"
+	grep -q '^not ok' "$results/setup" && finish
+	return 0
+}
+
+tap() { python3 tests/tap.py --name "$1" --results "$HWT_RESULTS" --timeout "$2" -- "${@:3}"; }
+wheel() { part wheel tap wheel 900 make -s --no-print-directory -C tests/wheel "$1"; }
+model() { part model tap model 1800 make -s --no-print-directory -C tests/model "$1"; }
+static() { part static tests/static/static.sh; }
+harness() { part harness python3 tests/harness/harness.py; }
+
+guests()
+{
+	local kernel
+	for kernel in "$@"; do
+		part "guest-$kernel" tests/guest/guest.sh "$kernel"
+	done
+}
+
+finish()
+{
+	local passed failed skipped
+	passed=$(count '^ok ' "${parts[@]}")
+	failed=$(count '^not ok ' "${parts[@]}")
+	skipped=$(count '^skip ' "${parts[@]}")
+	echo
+	if [ "$failed" -gt 0 ]; then
+		echo "Failures:"
+		cat "${parts[@]}" | sed -n 's/^not ok /  /p'
+		echo
+	fi
+	echo "Took $((SECONDS / 60)) min $((SECONDS % 60)) s."
+	if [ "$skipped" -gt 0 ]; then
+		echo "$passed passed, $failed failed, $skipped skipped"
+	else
+		echo "$passed passed, $failed failed"
+	fi
+	[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
+	exit
+}
+
+mkdir -p "$results"
+case ${1:-all} in
+all)
+	need check
+	mapfile -t kernels < <(tests/kernels/get.sh --names)
+	# The model keeps one core busy. The guests measure time: they run alone.
+	background_part model tap model 1800 make -s --no-print-directory -C tests/model check
+	static
+	wheel check
+	harness
+	join
+	guests "${kernels[@]}"
+	;;
+quick)
+	export QUICK=1
+	need quick
+	static
+	wheel check-quick
+	model check-quick
+	guests stock
+	;;
+static)
+	need static
+	static ;;
+wheel)
+	need quick
+	wheel check ;;
+model)
+	need quick
+	model check ;;
+harness)
+	need static
+	harness ;;
+guest)
+	shift
+	need guest
+	guests "${@:-stock}" ;;
+*)
+	die "check.sh all|quick|static|wheel|model|harness|guest KERNEL..." ;;
+esac
+finish

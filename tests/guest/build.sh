@@ -1,0 +1,59 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# build.sh KERNEL [MAKE-ARGS...]: builds all modules for that kernel, and the guest's
+# programs. External modules are built in their source directory, so each kernel
+# has a tree of symlinks of its own: build/modules/KERNEL.
+#
+# HWT_TREE=name: another name for the tree.
+# HWT_NO_TESTS=1: only what the demo needs (no kernel source package).
+set -eu
+. "$(dirname "$0")/../lib.sh"
+
+kernel=$1
+name=${HWT_TREE:-$kernel}
+tree=$HWT_BUILD/modules/$name
+kdir=$("$HWT_TOP/tests/kernels/get.sh" --kdir "$kernel")
+kselftest=
+[ -n "${HWT_NO_TESTS:-}" ] ||
+	kselftest=$("$HWT_TOP/tests/kernels/source.sh" linux-source-6.1)/tools/testing/selftests
+
+link_sources()
+{
+	local dir source
+	mkdir -p "$tree" "$HWT_BUILD/user"
+	# Links whose source is gone, with what was built of them.
+	find "$tree" -xtype l -delete
+	for dir in . samples tests/modules; do
+		mkdir -p "$tree/$dir"
+		for source in "$HWT_TOP/$dir"/Kbuild "$HWT_TOP/$dir"/*.[ch]; do
+			[ -e "$source" ] || continue
+			# Test modules need the kernel's source; the demo does without.
+			[[ -n $kselftest || $source != */tests/modules/*.c ]] || continue
+			# A module built before in the checkout leaves *.mod.c there.
+			[[ $source != *.mod.c ]] || continue
+			ln -sfn "$source" "$tree/$dir/$(basename "$source")"
+		done
+	done
+}
+
+make_modules()
+{
+	make -C "$kdir" M="$tree" HWT_TESTS=1 HWT_KSELFTEST="$kselftest" \
+		KCFLAGS=-Werror -j"${HWT_JOBS:-$(nproc)}" "$@" modules
+}
+
+make_programs()
+{
+	if [ -n "$kselftest" ]; then
+		make -C "$HWT_TOP/tests/user" OUT="$HWT_BUILD/user" HWT_KSELFTEST="$kselftest" \
+			-j"${HWT_JOBS:-$(nproc)}"
+	else
+		make -C "$HWT_TOP/tests/user" OUT="$HWT_BUILD/user" samples
+	fi
+}
+
+link_sources
+shift
+logged "$HWT_BUILD/modules/$name.log" "building the modules for kernel $kernel" make_modules "$@"
+logged "$HWT_BUILD/user.log" "building the programs for the guest" make_programs

@@ -1,0 +1,98 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# What "make run" shows. Runs in the guest, under busybox sh. Exits 0 only if
+# everything did what it should.
+set -eu
+. /hwt/lib.sh
+
+debug=/sys/kernel/debug
+
+step() { printf '\n== %s\n' "$*"; }
+say() { printf '   %s\n' "$*"; }
+# Runs a command and shows it, as one would type it.
+try()
+{
+	printf '\n   # %s\n' "$(echo "$*" | sed -e "s|$HWT_MODULES/||g" -e "s|$HWT_BIN/||g")"
+	"$@" >/tmp/out 2>&1 || {
+		show </tmp/out
+		fail "$*"
+	}
+	show </tmp/out
+}
+show() { sed 's/^/   | /'; }
+# What a module has said since log_mark.
+said() { log_since | sed -n "s/^\(\[ *[0-9.]*\] \)\{0,1\}$1: /$1: /p" | show; }
+
+step "1. The module"
+say "hwt keeps many coarse timeouts cheap: for other kernel modules (hwt.h)"
+say "and for programs (/dev/hwt)."
+# As "make install" does.
+mkdir -p "/lib/modules/$(uname -r)"
+cp "$HWT_MODULES/hwt.ko" "/lib/modules/$(uname -r)"
+depmod
+try modinfo hwt
+try modprobe hwt
+try grep -r . /sys/module/hwt/parameters
+try ls -l /dev/hwt
+try "$HWT_BIN/tour" info
+
+step "2. A program's timeouts"
+say "Never early; late by a tick (1 ms) and the time it takes to wake up, which on an"
+say "emulated and perhaps busy machine like this one can be long."
+try "$HWT_BIN/tour" delays
+try "$HWT_BIN/tour" cancel
+try "$HWT_BIN/tour" push-back
+try "$HWT_BIN/tour" periodic
+try "$HWT_BIN/tour" stop
+
+step "3. A kernel client: requests retried with exponential back-off"
+say "Six requests. Of their attempts, 0, 1, 2, 3, 99 and 99 fail."
+say "After 3 retries it is given up. Number 5 is cancelled before that."
+log_mark
+try insmod "$HWT_MODULES/hwt_retry.ko" requests=6 fails=0,1,2,3,99,99 base_ms=300 limit=3
+echo
+say "# echo 5 > $debug/hwt_retry/cancel"
+echo 5 >$debug/hwt_retry/cancel
+settled() { ! grep -q waiting $debug/hwt_retry/requests; }
+wait_for 30 settled || fail "requests are still waiting"
+try cat $debug/hwt_retry/requests
+# None early, and each ended as it should.
+awk 'NR > 1 {
+	got = got " " $3
+	for (i = 4; i <= NF; i++) {
+		split($i, delay, ">")
+		if (delay[2] + 0 < delay[1] + 0)
+			got = got " early"
+	}
+} END { exit got != " succeeded succeeded succeeded succeeded given-up cancelled" }' \
+	$debug/hwt_retry/requests || fail "not what should have become of them"
+try rmmod hwt_retry
+echo
+say "What it wrote to the kernel log:"
+said hwt_retry
+
+step "4. A kernel client: heartbeats"
+say "Six peers, pinged every 50 ms. Each answer pushes back the peer's idle timeout of"
+say "250 ms. Peers 1 and 4 fall silent and come back when reconnected; peers 2 and 5"
+say "do not, and are closed in the end."
+log_mark
+try insmod "$HWT_MODULES/hwt_heartbeat.ko" peers=6 ping_ms=50 idle_ms=250 answers=5
+closed() { grep -qx 'freed 2' $debug/hwt_heartbeat/totals; }
+wait_for 30 closed || fail "the dead peers were not closed"
+try cat $debug/hwt_heartbeat/peers
+try cat $debug/hwt_heartbeat/totals
+grep -qx 'open 4' $debug/hwt_heartbeat/totals || fail "four peers should be open"
+try rmmod hwt_heartbeat
+echo
+say "What it wrote to the kernel log:"
+said hwt_heartbeat
+log_since | grep -q '6 peers freed of 6' || fail "not all peers were freed"
+
+step "5. Many, and the statistics"
+try "$HWT_BIN/tour" many
+
+step "6. Clean unload"
+try rmmod hwt
+! grep -q '^hwt' /proc/modules || fail "hwt is still loaded"
+say "unloaded; nothing is left"

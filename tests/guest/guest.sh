@@ -1,0 +1,29 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# guest.sh KERNEL: builds for a kernel of the table, packs, boots, judges.
+# Environment: QUICK=1, TEST=pattern, HWT_RESULTS=file.
+set -eu
+. "$(dirname "$0")/../lib.sh"
+
+kernel=$1
+quick=${QUICK:-0}
+[ -n "$quick" ] || quick=0
+out=$HWT_BUILD/guest/$kernel
+guest=$HWT_TOP/tests/guest
+
+results=${HWT_RESULTS:-$HWT_BUILD/results/guest-$kernel}
+rm -f "$results"
+mkdir -p "$out"
+dir=$("$HWT_TOP/tests/kernels/get.sh" "$kernel")
+"$guest/build.sh" "$kernel"
+"$guest/list.sh" "$kernel" "$quick" "${TEST:-*}" >"$out/list"
+planned=$(grep -c '' "$out/list") || die "no test matches '${TEST:-*}'"
+"$guest/pack.sh" "$kernel" "$out/list" "$out/initramfs.gz"
+
+# Output must come while a test runs or when it ends: allow the longest one.
+longest=$(cut -d '|' -f 3 "$out/list" | sort -n | tail -n 1)
+exec python3 "$guest/run_guest.py" --kernel "$kernel" --vmlinuz "$dir/vmlinuz" \
+	--initrd "$out/initramfs.gz" --out "$out" --planned "$planned" \
+	--results "$results" --quick "$quick" \
+	--silence $((longest + 90))

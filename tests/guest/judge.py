@@ -1,0 +1,322 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Says what a guest's two logs are worth.
+
+The guest writes its kernel log to one serial line and what the tests print to
+another, so that neither cuts the other's lines in two. Marker lines go to both:
+
+    hwt-guest: boot RELEASE         init has begun
+    hwt-test: begin NAME KIND       (KIND: program, script, module)
+    hwt-test: problem TEXT          found by init: does not load, does not unload...
+    hwt-test: end NAME RC
+    hwt-guest: problem TEXT         the same, outside any test
+    hwt-guest: end COUNT            COUNT tests were run
+
+Anything that is missing is a failure.
+"""
+
+import os
+import re
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from tap import Tap  # noqa: E402 pylint: disable=wrong-import-position
+
+STAMP = re.compile(r"^(?:<\d+>)?\[ *\d+\.\d+\](?:\[ *[TC]\d+\])? ?")
+MARK = re.compile(r"^hwt-(test|guest): (boot|begin|problem|end) ?(.*)$")
+EXPECT = re.compile(r"hwt-expect-(begin|end)(?::\s*(.*))?")
+SUMMARY = re.compile(r"^(all|remaining) \d+ tests passed|^failed \d+ out of \d+ tests")
+
+# The first line of a report, whatever checker it is from.
+HEAD = re.compile("|".join((
+    r"\bWARNING: ", r"\bBUG: ", r"\bBUG at ", r"\bBUG \S+ \(", r"\bOops\b", r"\bINFO: possible ",
+    r"INFO: task .* blocked for more than", r"INFO: trying to register non-static key",
+    r"INFO: rcu_", r"rcu: INFO: ", r"\bstall(s|ed)? (detected|on) ", r"kthread .* starved",
+    r"(soft|hard) lockup", r"hard LOCKUP", r"workqueue lockup", r"hung_task", r"blocked for more than",
+    r"possible (circular|irq|recursive)", r"inconsistent lock state", r"suspicious RCU",
+    r"sleeping function called", r"scheduling while atomic", r"Invalid wait context",
+    r"bad unlock balance", r"held lock freed", r"lock held when returning", r"still has locks held",
+    r"DEBUG_LOCKS_WARN_ON", r"turning off the locking correctness validator",
+    r"\bKASAN: ", r"\bUBSAN: ", r"\bKCSAN: ", r"kmemleak: \d+ new suspected", r"kmemleak: .*(disabled|Cannot)",
+    r"\bODEBUG: ", r"refcount_t: ", r"list_(add|del) (corruption|double)",
+    r"general protection fault", r"unable to handle", r"Unable to handle", r"paging request",
+    r"double fault", r"stack guard page", r"stack-protector", r"corrupted stack end",
+    r"Kernel panic", r"kernel tried to execute", r"Bad page (state|map)", r"page allocation failure",
+    r"Out of memory", r"out of memory", r"invoked oom-killer", r"Slab cache still has objects",
+    r"Objects remaining in", r"Uhhuh\. NMI", r"Do you have a strange power saving", r"nobody cared",
+    r"Timekeeping watchdog", r"preempt_count .* leaked", r"returned with preemption imbalance",
+    r"leaked (atomic|lock)", r"Loading of unsigned module is rejected", r"disagrees about version",
+    r"trap invalid opcode", r"invalid opcode: ", r"divide error", r"bad: scheduling",
+)))
+CUT = "[ cut here ]"
+TRACE = re.compile(r"Call Trace:")
+END_TRACE = "---[ end trace"
+
+# Lines that look like one and are none.
+HARMLESS = re.compile(r"^(hwt-test: |hwt-guest: |Command line: |Kernel command line: |Unknown kernel command line "
+                      r"|.*FAULT_INJECTION: forcing a failure"
+                      r"|Booting paravirtualized |.*WARNING: CPU: unsupported microcode)")
+
+
+class Report:
+    """Lines from a report's first to the end of its head."""
+
+    def __init__(self, test, head):
+        self.test = test
+        self.title = None
+        self.head = list(head)
+
+    def name(self):
+        return (self.title or self.head[-1] if self.head else "?").strip()
+
+
+class Test:
+    """One test's piece of both logs."""
+
+    def __init__(self, name, kind):
+        self.name, self.kind = name, kind
+        self.output = []        # what it printed
+        self.log = []           # the kernel log meanwhile
+        self.ends = {}          # stream -> exit code
+        self.problems = []
+
+    def complete(self):
+        return {"output", "kernel"} <= set(self.ends)
+
+
+class Judge:
+    """Takes both logs line by line; verdicts as tests end, the rest in finish()."""
+
+    def __init__(self, kernel, results):
+        self.kernel, self.results = kernel, results
+        self.tests = {}
+        self.order = []
+        self.current = {"kernel": None, "output": None}
+        self.booted = False
+        self.ended = {}         # stream -> number of tests run
+        self.judged = set()
+        self.reports = []
+        self.report = None      # the one whose head is being read
+        self.recent = []        # lines before, for a bare stack dump
+        self.expect = None      # (regex, matched, first report's index, test)
+
+    # --- reading ---
+
+    def feed_output(self, line):
+        line = line.rstrip("\r\n")
+        if not self.marker("output", line) and self.current["output"]:
+            self.current["output"].output.append(line)
+
+    def feed_kernel(self, line):
+        line = STAMP.sub("", line.rstrip("\r\n"))
+        if self.marker("kernel", line):
+            self.report = None
+            return
+        if self.current["kernel"]:
+            self.current["kernel"].log.append(line)
+        expect = EXPECT.search(line)
+        if expect:
+            self.report = None
+            self.bracket(expect.group(1), expect.group(2))
+            return
+        if self.expect and re.search(self.expect["regex"], line):
+            self.expect["matched"] = True
+        self.scan(line)
+
+    def marker(self, stream, line):
+        mark = MARK.match(line)
+        if not mark:
+            return False
+        what, event, rest = mark.groups()
+        if what == "guest":
+            self.guest_event(stream, event, rest)
+        elif event == "begin":
+            name, kind = rest.split()
+            if name not in self.tests:
+                self.tests[name] = Test(name, kind)
+                self.order.append(name)
+            self.current[stream] = self.tests[name]
+        elif event == "problem" and self.current[stream] and stream == "output":
+            self.current[stream].problems.append(rest)
+        elif event == "end" and self.current[stream]:
+            if stream == "kernel":
+                self.close_expect()
+            self.current[stream].ends[stream] = int(rest.split()[1])
+            self.current[stream] = None
+        return True
+
+    def guest_event(self, stream, event, rest):
+        if event == "boot":
+            self.booted = True
+        elif event == "problem" and stream == "output":
+            self.results.failed(self.kernel, rest)
+        elif event == "end":
+            self.ended[stream] = int(rest)
+
+    # --- reports in the kernel log ---
+
+    def scan(self, line):
+        """Finds the first lines of reports and gathers their heads."""
+        self.recent = (self.recent + [line])[-6:]
+        if HARMLESS.match(line):
+            return
+        if CUT in line:
+            self.begin_report([line])
+        elif HEAD.search(line):
+            # "cut here" and what follows it are one report
+            if self.report and self.report.title is None and CUT in self.report.head[0]:
+                self.report.head.append(line)
+                self.report.title = line
+            else:
+                self.begin_report([line])
+                self.report.title = line
+        elif TRACE.search(line):
+            if not self.report:
+                self.begin_report(self.recent)
+                self.report.title = "stack dump: " + self.recent[0]
+            self.report = None
+        elif END_TRACE in line:
+            self.report = None
+        elif self.report:
+            self.report.head.append(line)
+
+    def begin_report(self, head):
+        self.report = Report(self.current["kernel"], head)
+        self.reports.append(self.report)
+
+    # --- reports that are wanted ---
+
+    def bracket(self, edge, regex):
+        test = self.current["kernel"]
+        if edge == "end":
+            if not self.expect:
+                self.problem(test, "hwt-expect-end without a begin")
+            self.close_expect(properly=True)
+            return
+        if self.expect:
+            self.close_expect()
+        try:
+            re.compile(regex or "")
+        except re.error as error:
+            self.problem(test, f"hwt-expect-begin: {regex}: {error}")
+            return
+        if not regex:
+            self.problem(test, "hwt-expect-begin without a regex")
+            return
+        self.expect = {"regex": regex, "matched": False, "first": len(self.reports), "test": test}
+
+    def close_expect(self, properly=False):
+        if not self.expect:
+            return
+        regex, first, test = (self.expect[k] for k in ("regex", "first", "test"))
+        if not properly:
+            self.problem(test, f"hwt-expect-begin: {regex}: no hwt-expect-end")
+        elif not self.expect["matched"]:
+            self.problem(test, f"hwt-expect-begin: {regex}: not in the log")
+        self.reports[first:] = [r for r in self.reports[first:]
+                                if not any(re.search(regex, line) for line in r.head)]
+        self.expect = None
+
+    def problem(self, test, text):
+        if test:
+            test.problems.append(text)
+        else:
+            self.results.failed(self.kernel, text)
+
+    # --- verdicts ---
+
+    def finished_tests(self):
+        """Judges and yields the tests that both logs have seen the end of."""
+        for name in self.order:
+            test = self.tests[name]
+            if name not in self.judged and test.complete():
+                self.judge(test)
+                yield test
+
+    def judge(self, test):
+        self.judged.add(test.name)
+        full = f"{self.kernel}/{test.name}"
+        code = test.ends.get("output", test.ends.get("kernel"))
+        before = len(self.results.failures())
+        if test.kind == "module":
+            self.judge_module(test, full, code)
+        else:
+            self.judge_output(test, full, code)
+        for text in test.problems:
+            self.results.failed(full, text)
+        for report in self.reports:
+            if report.test is test:
+                self.results.failed(full, "kernel log: " + report.name())
+        test.failed = len(self.results.failures()) > before
+
+    def judge_output(self, test, full, code):
+        tap = Tap()
+        for line in test.output:
+            tap.feed(line)
+        if code == 4 and not tap.points:
+            why = [line for line in test.output if line.strip()]
+            self.results.skipped(full, why[-1].lstrip("# ") if why else "")
+            return
+        if tap.seen():
+            tap.report(full, self.results)
+        if code == 0:
+            if not tap.seen():
+                self.results.passed(full)
+            elif not tap.points:
+                self.results.failed(full, "a plan and no tests")
+        elif code in (124, 137, 143):
+            self.results.failed(full, f"killed after its time limit (exit code {code})")
+        elif not (code == 4 and tap.points):
+            self.results.failed(full, f"exit code {code}")
+
+    def judge_module(self, test, full, code):
+        tap, summary = Tap(), None
+        prefix = test.name.split("#")[0] + ": "
+        for line in test.log:
+            if line.startswith(prefix):
+                line = line[len(prefix):]
+                if not tap.feed(line) and SUMMARY.match(line):
+                    summary = line
+        if tap.seen():
+            tap.report(full, self.results, need_plan=False)
+        if code in (124, 137, 143):
+            self.results.failed(full, "insmod: killed after its time limit")
+        elif code:
+            self.results.failed(full, f"insmod failed with {code}")
+        if summary is None:
+            self.results.failed(full, "no summary (\"all N tests passed\") in the log")
+        elif summary.startswith("failed"):
+            self.results.failed(full, summary)
+        elif not tap.points and not code:
+            self.results.passed(full)
+
+    def finish(self, planned, why):
+        """The end of both logs. @planned: how many tests there should be.
+        @why: what cut the guest short, if something did."""
+        self.close_expect()
+        for name in self.order:
+            if name not in self.judged:
+                test = self.tests[name]
+                missing = "the guest ended during it" if not test.ends else "one log misses its end"
+                test.problems.append(missing)
+                self.judge(test) if test.ends else self.abort(test)
+        for report in self.reports:
+            if report.test is None:
+                self.results.failed(self.kernel, "kernel log: " + report.name())
+        if why:
+            self.results.failed(self.kernel, why)
+        if not self.booted:
+            self.results.failed(self.kernel, "the guest's init never reported")
+        elif set(self.ended) != {"kernel", "output"}:
+            self.results.failed(self.kernel, "the guest did not report its end")
+        if len(self.order) != planned or any(n != planned for n in self.ended.values()):
+            self.results.failed(self.kernel, f"{planned} tests planned, {len(self.order)} begun")
+        if not self.results.failures():
+            self.results.passed(f"{self.kernel}: booted, ended, nothing in the kernel log")
+
+    def abort(self, test):
+        full = f"{self.kernel}/{test.name}"
+        for text in test.problems:
+            self.results.failed(full, text)
+        for report in self.reports:
+            if report.test is test:
+                self.results.failed(full, "kernel log: " + report.name())

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=sh
+#
+# For scripts in the guest (busybox sh): ". /hwt/lib.sh". See tests/README.md.
+
+hwt_points=0
+
+note() { echo "# $*"; }
+fail() { echo "# FAILED: $*"; exit 1; }
+skip() { echo "# $*"; exit 4; }
+
+ok()
+{
+	hwt_points=$((hwt_points + 1))
+	echo "ok $hwt_points - $*"
+}
+
+not_ok()
+{
+	hwt_points=$((hwt_points + 1))
+	echo "not ok $hwt_points - $*"
+}
+
+plan() { echo "1..$hwt_points"; }
+
+# load NAME [param=value...]
+load()
+{
+	hwt_name=$1
+	shift
+	insmod "$HWT_MODULES/$hwt_name.ko" "$@" || {
+		note "insmod $hwt_name $* failed"
+		return 1
+	}
+}
+
+unload()
+{
+	rmmod "$1" || {
+		note "rmmod $1 failed"
+		return 1
+	}
+}
+
+# wait_for SECONDS COMMAND...
+wait_for()
+{
+	hwt_tries=$(($1 * 10))
+	shift
+	while ! "$@" >/dev/null 2>&1; do
+		hwt_tries=$((hwt_tries - 1))
+		if [ $hwt_tries -le 0 ]; then
+			note "waited too long for: $*"
+			return 1
+		fi
+		sleep 0.1
+	done
+}
+
+# The kernel log since the mark. The mark is a line in it.
+log_mark()
+{
+	hwt_mark="hwt-log-mark $$ $(cut -d ' ' -f 1 /proc/uptime)"
+	echo "$hwt_mark" >/dev/kmsg
+}
+
+log_since() { dmesg | sed "1,/$hwt_mark/d"; }
+
+expect_begin() { echo "hwt-expect-begin: $*" >/dev/kmsg; }
+expect_end() { echo "hwt-expect-end" >/dev/kmsg; }
+
+# inject_nmi COUNT [INTERVAL_MS]
+inject_nmi() { echo "hwt-host: inject-nmi $1 ${2:-10}" >/dev/kmsg; }

@@ -1,0 +1,85 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# list.sh KERNEL QUICK [PATTERN]: what a guest runs, from the directives in the
+# tests' sources (see tests/README.md). One line per run, for guest/init:
+#
+#	name|kind|timeout|noload|load parameters|file|arguments
+set -eu
+top=$(cd "$(dirname "$0")/../.." && pwd)
+kernel=$1
+quick=$2
+pattern=${3:-*}
+# All that checking takes its time, above all in emulation.
+slower=1
+[ "$kernel" != debug ] || slower=3
+
+# directives FILE: its directives, one "word rest" a line.
+directives()
+{
+	sed -n '1,40s/^[[:space:]*#/]*hwt-test:[[:space:]]*\(.*[^[:space:]*/]\)[[:space:]*/]*$/\1/p' "$1"
+}
+
+# value WORD: what follows the directive WORD in $found.
+value() { sed -n "s/^$1\([[:space:]]\{1,\}\|\$\)//p" <<<"$found"; }
+flag() { grep -qx "$1" <<<"$found"; }
+
+emit()
+{
+	local name=$1
+	# shellcheck disable=SC2053 # a pattern
+	[[ $name == $pattern || ${name%%#*} == $pattern ]] || return 0
+	(IFS='|'; echo "$*")
+}
+
+# runs NAME KIND FILE: a line for each "args" directive, or one.
+runs()
+{
+	local name=$1 kind=$2 file=$3 limit noload=0 n=0 args
+	limit=$(value timeout)
+	limit=$((${limit:-60} * slower))
+	! flag noload || noload=1
+	while read -r args; do
+		n=$((n + 1))
+		[ $n -eq 1 ] || name="$1#$n"
+		emit "$name" "$kind" "$limit" $noload "$(value load)" "$file" "$args"
+	done <<<"$(value args)"
+}
+
+wanted()
+{
+	local only
+	! flag manual || return 1
+	if [ "$quick" = 1 ] && flag long; then
+		return 1
+	fi
+	only=$(value only)
+	[ -z "$only" ] || [[ " $only " == *" $kernel "* ]]
+}
+
+check_words()
+{
+	local word
+	while read -r word _; do
+		case $word in
+		''|long|timeout|args|load|noload|only|m32|manual) ;;
+		*) echo "$1: unknown directive 'hwt-test: $word'" >&2; exit 1 ;;
+		esac
+	done <<<"$found"
+}
+
+cd "$top"
+shopt -s nullglob
+for source in tests/modules/test_*.c tests/user/*.c tests/guest/scripts/*.sh; do
+	found=$(directives "$source")
+	check_words "$source"
+	wanted || continue
+	name=$(basename "${source%.*}")
+	case $source in
+	tests/modules/*) runs "$name" module "$name.ko" ;;
+	tests/guest/*) runs "$name" script "$name.sh" ;;
+	tests/user/*)
+		runs "$name" program "$name"
+		! flag m32 || runs "$name-32" program "$name-32" ;;
+	esac
+done

@@ -1,0 +1,41 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# pack.sh KERNEL LIST OUTPUT: the initramfs: busybox, init, modules, programs,
+# scripts, and the list of what to run.
+set -eu
+. "$(dirname "$0")/../lib.sh"
+
+kernel=$1
+list=$2
+output=$3
+guest=$HWT_TOP/tests/guest
+root=$output.root
+
+copy()
+{
+	local to=$1 file
+	shift
+	for file in "$@"; do
+		if [ -f "$file" ] && [[ $file != *.d ]]; then
+			cp "$file" "$root/$to/"
+		fi
+	done
+}
+
+rm -rf "$root"
+mkdir -p "$root"/{bin,dev,hwt/modules,hwt/bin,hwt/scripts}
+cp "$(command -v busybox)" "$root/bin/busybox"
+cp "$guest/init" "$root/init"
+ln -s busybox "$root/bin/sh"
+chmod 755 "$root/init"
+cp "$guest/lib.sh" "$root/hwt/lib.sh"
+cp "$list" "$root/hwt/list"
+copy hwt "$guest/demo.sh"
+copy hwt/scripts "$guest"/scripts/*
+copy hwt/bin "$HWT_BUILD"/user/*
+copy hwt/modules "$HWT_BUILD/modules/${HWT_TREE:-$kernel}"/{,samples/,tests/modules/}*.ko
+# What a caller adds, for the tests of the harness.
+[ -z "${HWT_OVERLAY:-}" ] || cp -r "$HWT_OVERLAY"/. "$root/"
+(cd "$root" && find . -print0 | cpio --null -o -H newc --owner=0:0 --quiet | gzip -1) >"$output"
+rm -rf "$root"

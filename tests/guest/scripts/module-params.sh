@@ -1,0 +1,99 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# hwt.ko's parameters: what is out of range is refused, and the log says what and
+# why; what is accepted is in sysfs and is what a wheel of the defaults is made of.
+#
+# hwt-test: noload
+# hwt-test: timeout 120
+set -eu
+. /hwt/lib.sh
+
+params=/sys/module/hwt/parameters
+
+# refused NAME VALUE RANGE
+refused()
+{
+	log_mark
+	if insmod "$HWT_MODULES/hwt.ko" "$1=$2" 2>/tmp/error; then
+		rmmod hwt
+		not_ok "$1=$2 is refused"
+		return
+	fi
+	if ! grep -q 'Invalid argument' /tmp/error; then
+		not_ok "$1=$2 is an invalid argument: $(cat /tmp/error)"
+	elif ! log_since | grep -q "hwt: $1=$2 is out of range: $3"; then
+		not_ok "$1=$2: the log says so: $(log_since | grep hwt: | tail -n 1)"
+	elif grep -q '^hwt ' /proc/modules; then
+		not_ok "$1=$2: nothing is left loaded"
+	else
+		ok "$1=$2 is refused: $3"
+	fi
+}
+
+# What is no number does not reach hwt.
+not_a_number()
+{
+	if insmod "$HWT_MODULES/hwt.ko" "$1=$2" 2>/dev/null; then
+		rmmod hwt
+		not_ok "$1=$2 is refused"
+	else
+		ok "$1=$2 is refused"
+	fi
+}
+
+# accepted TICK BUCKETS LEVELS PARAMS...: and a wheel of the defaults is like that
+accepted()
+{
+	wanted="a wheel has ticks of $1 us, $2 buckets, $3 levels"
+	shift 3
+	if ! load hwt "$@"; then
+		not_ok "$*: loads"
+		return
+	fi
+	for pair in "$@"; do
+		name=${pair%%=*}
+		if [ "$(cat $params/"$name")" = "${pair#*=}" ]; then
+			ok "$pair is in sysfs"
+		else
+			not_ok "$pair is in sysfs: $(cat $params/"$name")"
+		fi
+	done
+	log_mark
+	load test_client || true
+	unload test_client || true
+	if log_since | grep -q "$wanted"; then
+		ok "$*: $wanted"
+	else
+		not_ok "$*: $wanted: $(log_since | grep 'a wheel has')"
+	fi
+	unload hwt
+}
+
+refused tick_us 0 '1 to 3600000000'
+refused tick_us 3600000001 '1 to 3600000000'
+refused tick_us 4294967295 '1 to 3600000000'
+refused ticks_per_wheel 0 '2 to 65536'
+refused ticks_per_wheel 1 '2 to 65536'
+refused ticks_per_wheel 65537 '2 to 65536'
+refused levels 0 '1 to 6'
+refused levels 7 '1 to 6'
+refused min_tick_us 0 '1 to 1000000'
+refused min_tick_us 1000001 '1 to 1000000'
+refused reclaim_ms 0 '1 to 10000'
+refused reclaim_ms 10001 '1 to 10000'
+not_a_number tick_us -1
+not_a_number tick_us 4294967296
+not_a_number levels many
+
+accepted 1000 512 3 tick_us=1000 ticks_per_wheel=512 levels=3 min_tick_us=1000 reclaim_ms=100
+accepted 5000 128 2 tick_us=5000 ticks_per_wheel=128 levels=2
+accepted 1000 1024 1 ticks_per_wheel=513 levels=1
+accepted 1000 65536 6 ticks_per_wheel=65536 levels=6
+accepted 3600000000 2 3 tick_us=3600000000 ticks_per_wheel=2
+accepted 1000 512 3 tick_us=1
+accepted 250 512 3 tick_us=250 min_tick_us=100
+accepted 20000 512 3 tick_us=1 min_tick_us=20000
+accepted 1000 512 3 reclaim_ms=1
+accepted 1000 512 3 reclaim_ms=10000
+plan

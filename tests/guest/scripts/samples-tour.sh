@@ -1,0 +1,24 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# samples/tour.c: /dev/hwt keeps what it promises there; it says so if it does not.
+#
+# hwt-test: timeout 120
+set -eu
+. /hwt/lib.sh
+
+for part in info delays cancel push-back periodic stop many; do
+	if "$HWT_BIN/tour" $part; then
+		ok "tour $part"
+	else
+		not_ok "tour $part"
+	fi
+done
+rc=0
+"$HWT_BIN/tour" nonsense 2>/dev/null || rc=$?
+if [ $rc = 2 ]; then
+	ok "an unknown part is refused"
+else
+	not_ok "an unknown part is refused (exit status $rc)"
+fi
+plan

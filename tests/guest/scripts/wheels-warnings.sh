@@ -1,0 +1,63 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# What the log says, and how often: more than 64 wheels, a tick that is raised, a
+# parameter of a wheel that is out of range.
+#
+# hwt-test: timeout 120
+set -eu
+. /hwt/lib.sh
+
+# said TIMES REGEX TEXT
+said()
+{
+	times=$(log_since | grep -c "$2") || true
+	if [ "$times" -eq "$1" ]; then
+		ok "$3"
+	else
+		not_ok "$3: $times times: $2"
+	fi
+}
+
+many='hwt: more than 64 wheels are alive'
+
+log_mark
+load test_client wheels=64
+said 0 "$many" "64 wheels are accepted without a word"
+unload test_client
+load test_client wheels=64
+unload test_client
+said 0 "$many" "and 64 others after them"
+load test_client wheels=70
+said 1 "$many.*test_client" "with 70 it says so once, and names who made the last one"
+unload test_client
+load test_client wheels=70
+unload test_client
+said 1 "$many" "and not again"
+
+log_mark
+load test_client wheels=3 tick_us=10
+unload test_client
+said 1 'tick of 10000 ns raised to min_tick_us, 1000 us' "a short tick is raised, with one warning"
+load test_client wheels=3 tick_us=20
+unload test_client
+said 0 'tick of 20000 ns' "for the next one there is none"
+
+# wrong TEXT REGEX PARAMS...
+wrong()
+{
+	text=$1
+	regex=$2
+	shift 2
+	log_mark
+	if insmod "$HWT_MODULES/test_client.ko" "$@" 2>/dev/null; then
+		unload test_client
+		not_ok "$text is refused"
+	else
+		said 1 "$regex" "$text is refused, and the log says which wheel and why"
+	fi
+}
+
+wrong "a wheel of 1 bucket" 'hwt: client0: ticks_per_wheel=1 is out of range: 2 to 65536' buckets=1
+wrong "a wheel of 7 levels" 'hwt: client0: levels=7 is out of range: 1 to 6' levels=7
+plan

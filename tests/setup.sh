@@ -1,0 +1,58 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# setup.sh [run|static|guest|quick|check]: installs and fetches what is missing for
+# that, and says what it does. Quick when nothing is missing.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+. "$here/lib.sh"
+. "$here/packages.sh"
+
+# A guest: an emulator, something to build the modules and the initramfs with.
+guest="gcc libc6-dev make python3 xz-utils kmod cpio busybox-static qemu-system-x86"
+# The kernel's own test and check tools, and what reads C.
+static="linux-source-6.1 perl sparse cppcheck clang-14 clang-tidy shellcheck"
+# Tests on the host, 32-bit programs in the guest.
+tests="libclang-rt-14-dev spin gcc-multilib"
+# To build a kernel.
+kernel="flex bison bc libelf-dev"
+
+kernels_get()
+{
+	local name dir
+	for name in "$@"; do
+		dir=$("$here/kernels/get.sh" "$name")
+		say "kernel $name: $(cat "$dir/release")"
+	done
+}
+
+# shellcheck disable=SC2086 # lists of words
+case ${1:-check} in
+run)
+	packages_install $guest
+	kernels_get stock
+	;;
+static)
+	packages_install $guest $static
+	"$here/kernels/source.sh" linux-source-6.1 >/dev/null
+	kernels_get stock
+	;;
+guest)	# the kernel itself is fetched by what runs it
+	packages_install $guest linux-source-6.1 gcc-multilib $kernel
+	"$here/kernels/source.sh" linux-source-6.1 >/dev/null
+	;;
+quick)
+	packages_install $guest $static $tests
+	"$here/kernels/source.sh" linux-source-6.1 >/dev/null
+	kernels_get stock
+	;;
+check)
+	packages_install $guest $static $tests $kernel
+	"$here/kernels/source.sh" linux-source-6.1 >/dev/null
+	mapfile -t names < <("$here/kernels/get.sh" --names)
+	kernels_get "${names[@]}"
+	;;
+*)
+	die "setup.sh run|static|guest|quick|check"
+	;;
+esac

@@ -1,0 +1,212 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Static checks. Each is a test point; what it found is shown.
+set -eu
+. "$(dirname "$0")/../lib.sh"
+
+cd "$HWT_TOP"
+results=${HWT_RESULTS:-$HWT_BUILD/results/static}
+logs=$HWT_BUILD/static
+kernel_source=$(tests/kernels/source.sh linux-source-6.1)
+kselftest=$kernel_source/tools/testing/selftests
+mkdir -p "$logs" "$(dirname "$results")"
+: >"$results"
+
+# check NAME CMD...: passes if the command succeeds and prints nothing.
+check()
+{
+	local name=$1 log=$logs/$1.log start=$SECONDS
+	shift
+	if "$@" >"$log" 2>&1 && [ ! -s "$log" ]; then
+		echo "ok static/$name" >>"$results"
+		echo "    ok  $name  ($((SECONDS - start)) s)"
+	else
+		echo "not ok static/$name # $(grep -c '' "$log") lines in $log" >>"$results"
+		echo "  FAIL  $name  ($((SECONDS - start)) s)"
+		sed 's/^/        | /' "$log" | head -n 40
+	fi
+}
+
+# files PATTERN...: those of the repository, committed or about to be.
+files()
+{
+	git ls-files --cached --others --exclude-standard -- "$@" |
+		while read -r file; do [ ! -f "$file" ] || echo "$file"; done
+}
+
+mapfile -t c_files < <(files '*.c' '*.h')
+# What runs in user space. The wheel is checked as kernel code.
+mapfile -t user_files < <(files 'tests/user/*.c' 'tests/wheel/*.c' 'samples/*.c' 'lib/*.c' 'tools/*.c' |
+	grep -v '^samples/hwt_')
+mapfile -t kernel_files < <(files 'hwt*.[ch]' 'samples/hwt_*.c' 'tests/modules/*.[ch]')
+
+# --- for everything ---
+
+# Markdown and licence texts may do without.
+spdx()
+{
+	local file
+	files . | grep -v -e '\.md$' -e '^LICENSES/' -e '^COPYING$' -e '^debian/' | while read -r file; do
+		# Empty files and data have nothing to license.
+		[ -s "$file" ] && grep -qI '' "$file" || continue
+		head -n 3 "$file" | grep -q 'SPDX-License-Identifier: ' || echo "$file: no SPDX line"
+	done
+}
+
+# Nothing in the repository knows where it was written or where packages are.
+places()
+{
+	local pattern='(deb|security|ftp[.a-z]*|snapshot)\.debian''\.org|(^|[^a-zA-Z0-9_.])/(root|work|home)/[a-z]'
+	if files . | grep -v '^LICENSES/' | xargs -d '\n' grep -nIE "$pattern"; then
+		return 1
+	fi
+}
+
+# --- kernel style and kernel tools ---
+
+# Types that are ignored, and why. Nothing may be suppressed in the sources.
+ignored_types()
+{
+	case $1 in
+	# The one place where differences between kernels live.
+	# (Upper case on its left makes checkpatch take it for a constant.)
+	hwt_compat.h|tests/modules/*compat.h) echo LINUX_VERSION_CODE,CONSTANT_COMPARISON ;;
+	# User space: no kernel helpers or attributes to prefer, stand-ins for
+	# kernel headers, and the macros of kselftest_harness.h.
+	tests/user/*|tests/wheel/*|samples/*|lib/*|tools/*)
+		echo PREFER_KERNEL_TYPES,PREFER_DEFINED_ATTRIBUTE_MACRO,NEW_TYPEDEFS,CAMELCASE,AVOID_EXTERNS,VOLATILE,MACRO_ARG_REUSE ;;
+	esac
+}
+
+checkpatch()
+{
+	local file ignore bad=0
+	for file in "$@"; do
+		ignore=$(ignored_types "$file")
+		"$kernel_source/scripts/checkpatch.pl" --no-tree --strict --terse --show-types --quiet \
+			--no-summary ${ignore:+--ignore "$ignore"} -f "$file" || bad=1
+	done
+	return $bad
+}
+
+kernel_doc()
+{
+	local documented
+	mapfile -t documented < <(grep -lE '^/\*\*$' "${kernel_files[@]}")
+	[ "${#documented[@]}" -gt 0 ] || { echo "nothing is documented"; return 1; }
+	"$kernel_source/scripts/kernel-doc" -none -Werror "${documented[@]}"
+}
+
+# All modules, from nothing, with more warnings and with sparse.
+build_checked()
+{
+	rm -rf "$HWT_BUILD/modules/static"
+	HWT_TREE=static tests/guest/build.sh stock W=1 C=2 CF=-D__CHECK_ENDIAN__ KCFLAGS= 2>/dev/null ||
+		tail -n 20 "$HWT_BUILD/modules/static.log"
+	# gcc's warnings end in their option, sparse's do not.
+	grep -E '(warning|error):' "$HWT_BUILD/modules/static.log" >"$logs/build.warnings" || true
+}
+gcc_warnings() { build_checked; grep -E '\[-W|error:' "$logs/build.warnings" || true; }
+sparse_warnings() { grep -vE '\[-W' "$logs/build.warnings" || true; }
+
+# --- user space ---
+
+# Where a file's headers are: the harness, or stand-ins for the kernel's.
+includes()
+{
+	case $1 in
+	tests/wheel/*) echo "-Itests/wheel/include -isystem $kernel_source/tools/include" ;;
+	tests/user/*) echo "-isystem $kselftest" ;;
+	esac
+}
+
+# uninitvar: it does not see through the harness's macros; clang does.
+cppcheck_run()
+{
+	[ "${#user_files[@]}" -gt 0 ] || return 0
+	cppcheck --quiet --enable=warning,performance,portability --std=c11 --error-exitcode=1 \
+		--suppress=missingInclude --suppress=uninitvar "--suppress=*:$kselftest/*" \
+		-I. -I"$kselftest" "${user_files[@]}"
+}
+
+tidy_one()
+{
+	local errors=$logs/tidy.$BASHPID checks=
+	# These run under ASan and UBSan, and the analyzer loses itself in the lists.
+	[[ $1 != tests/wheel/* ]] || checks='-clang-analyzer-*'
+	# shellcheck disable=SC2046 # words
+	clang-tidy --quiet ${checks:+--checks="$checks"} "$1" -- -std=gnu11 -I. $(includes "$1") 2>"$errors" || grep 'error:' "$errors"
+	rm -f "$errors"
+}
+
+tidy()
+{
+	local file
+	for file in "${user_files[@]}"; do
+		tidy_one "$file"
+	done
+}
+
+# --- scripts ---
+
+shell_scripts()
+{
+	files . | while read -r file; do
+		case $file in
+		*.sh) echo "$file" ;;
+		*.*) ;;
+		*) head -n 1 "$file" | grep -qE '^#!.*\b(ba)?sh$' && echo "$file" ;;
+		esac
+	done
+}
+
+# The guest's sh is busybox, which like dash has "local". /hwt/lib.sh is there only.
+shellcheck_run()
+{
+	local script dialect
+	shell_scripts | while read -r script; do
+		dialect=()
+		! head -n 1 "$script" | grep -qx '#!/bin/sh' || dialect=(-s dash)
+		shellcheck -x -P SCRIPTDIR -S warning -e SC1091 "${dialect[@]}" "$script" || true
+	done
+}
+
+python_run()
+{
+	local parse='import ast, sys; [ast.parse(open(f).read(), f) for f in sys.argv[1:]]'
+	files '*.py' | xargs -d '\n' python3 -c "$parse"
+}
+
+directives() { tests/guest/list.sh stock 0 >/dev/null; }
+
+# Two lanes, for two processors.
+kernel_lane()
+{
+	check gcc-W1 gcc_warnings
+	check sparse sparse_warnings
+	check checkpatch checkpatch "${c_files[@]}"
+	check kernel-doc kernel_doc
+}
+
+rest_lane()
+{
+	check spdx spdx
+	check places places
+	check directives directives
+	check documentation tests/static/readme-blocks.sh
+	check shellcheck shellcheck_run
+	check python python_run
+	check cppcheck cppcheck_run
+	if [ "${QUICK:-0}" = 1 ]; then
+		echo "skip static/clang-tidy # quick" >>"$results"
+	else
+		check clang-tidy tidy
+	fi
+}
+
+kernel_lane &
+rest_lane
+wait $!
+echo "done" >>"$results"
+! grep -q '^not ok ' "$results"

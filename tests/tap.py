@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""Reads TAP, strictly: every test numbered, the plan kept.
+
+As a program: tap.py --name NAME --results FILE [--timeout S] -- command...
+runs the command, shows its output, and writes what it reports to FILE.
+"""
+
+import argparse
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+
+PLAN = re.compile(r"^1\.\.(\d+)")
+POINT = re.compile(r"^(not )?ok\b\s*(\d+)?\s*-?\s*(.*?)\s*(?:#\s*(SKIP|TODO|XFAIL)\b\s*(.*))?$", re.I)
+
+
+class Results:
+    """What was found: lines "ok NAME", "skip NAME", "not ok NAME # WHY"."""
+
+    def __init__(self):
+        self.lines = []
+
+    def add(self, verdict, name, why=""):
+        self.lines.append(f"{verdict} {name}" + (f" # {why}" if why else ""))
+
+    def passed(self, name):
+        self.add("ok", name)
+
+    def skipped(self, name, why=""):
+        self.add("skip", name, why)
+
+    def failed(self, name, why):
+        self.add("not ok", name, why)
+
+    def failures(self):
+        return [line for line in self.lines if line.startswith("not ok ")]
+
+    def write(self, path):
+        """The last line tells a report that is whole from one cut short."""
+        os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
+        with open(path + ".tmp", "w", encoding="utf-8") as out:
+            out.write("".join(line + "\n" for line in self.lines) + "done\n")
+        os.rename(path + ".tmp", path)
+
+
+class Tap:
+    """One TAP stream. Nested lines (indented) are left to their parent."""
+
+    def __init__(self):
+        self.plan = None
+        self.points = []        # (number, passed, skipped, text)
+        self.bail = None
+
+    def feed(self, line):
+        """Takes a line; true if it was a test point."""
+        if line.startswith("Bail out!"):
+            self.bail = line
+        plan = PLAN.match(line)
+        if plan and self.plan is None:
+            self.plan = int(plan.group(1))
+        point = POINT.match(line)
+        if not point:
+            return False
+        number = int(point.group(2)) if point.group(2) else len(self.points) + 1
+        kind = (point.group(4) or "").upper()
+        text = point.group(3) or point.group(5) or "?"
+        self.points.append((number, not point.group(1), kind == "SKIP", text))
+        return True
+
+    def seen(self):
+        return self.plan is not None or bool(self.points)
+
+    def report(self, name, results, need_plan=True):
+        """Adds every point, and a failure for all that does not fit."""
+        for number, passed, skipped, text in self.points:
+            full = f"{name}: {text}" if text != "?" else f"{name}: {number}"
+            if not passed:
+                results.failed(full, "not ok")
+            elif skipped:
+                results.skipped(full)
+            else:
+                results.passed(full)
+        if self.bail:
+            results.failed(name, self.bail)
+        if [p[0] for p in self.points] != list(range(1, len(self.points) + 1)):
+            results.failed(name, "test numbers are not 1, 2, 3, ...: output lost or mixed up")
+        if self.plan is None:
+            if need_plan:
+                results.failed(name, "no plan (1..N)")
+        elif self.plan != len(self.points):
+            results.failed(name, f"planned {self.plan} tests, {len(self.points)} reported")
+
+
+def run(args):
+    """Runs the command in a session of its own, so that all of it can be ended."""
+    tap, results = Tap(), Results()
+    with subprocess.Popen(args.command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          start_new_session=True, text=True, errors="replace") as child:
+        late = threading.Event()
+
+        def expire():
+            late.set()
+            os.killpg(child.pid, signal.SIGKILL)
+
+        timer = threading.Timer(args.timeout, expire)
+        timer.start()
+        try:
+            for line in child.stdout:
+                sys.stdout.write(line)
+                sys.stdout.flush()
+                tap.feed(line.rstrip("\n"))
+            code = child.wait()
+        except KeyboardInterrupt:
+            os.killpg(child.pid, signal.SIGKILL)
+            raise
+        finally:
+            timer.cancel()
+
+    tap.report(args.name, results)
+    if late.is_set():
+        results.failed(args.name, f"no end within {args.timeout} s")
+    elif code:
+        results.failed(args.name, f"exit code {code}")
+    elif not tap.points:
+        results.failed(args.name, "no tests reported")
+    results.write(args.results)
+    return 1 if results.failures() else 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--name", required=True)
+    parser.add_argument("--results", required=True)
+    parser.add_argument("--timeout", type=int, default=900)
+    parser.add_argument("command", nargs="+")
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    return run(parser.parse_args())
+
+
+if __name__ == "__main__":
+    sys.exit(main())
