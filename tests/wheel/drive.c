@@ -1,0 +1,664 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Drives a wheel and a model of it side by side, and compares all the time.
+ *
+ * The model knows of each timeout only what its client knows: the tick it was told,
+ * and when it was inserted. "Clean" is one whose tick was not changed behind the
+ * wheel's back since it was inserted: for these the promises are exact. Ticks are
+ * raised for good, and lowered some time before the timeout is inserted again.
+ *
+ *   - Not in the due list before the cursor has reached its tick (clean).
+ *   - In the due list when the cursor has passed it (all but the lowered).
+ *   - Nobody overtakes a clean one of the same tick that was inserted before it,
+ *     nor, while time only goes forward, one of an earlier tick.
+ *   - What the next tick is (exact if all are clean, else not after the true one).
+ *   - The bitmaps are true, and each clean timeout is in its one right list.
+ */
+#include <string.h>
+
+#include <linux/kernel.h>
+#include <linux/slab.h>
+
+#include "drive.h"
+#include "hwt_wheel.h"
+
+#define TICK_LAST	(HWT_TICK_NEVER - 1)
+#define NO_LIMIT	(~0U)
+
+enum where { OUT, WAITING, DUE };
+
+/**
+ * struct item - a timeout and what the model knows of it
+ * @timeout: what the wheel gets
+ * @where:   out of the wheel, in it, or in the due list
+ * @pushed:  not clean
+ * @lowered: its tick was lowered: it may be late
+ * @tick:    what its word says
+ * @seq:     when it was inserted
+ * @due_seq: when it was first seen in the due list
+ */
+struct item {
+	struct hwt_timeout	timeout;
+	enum where		where;
+	bool			pushed;
+	bool			lowered;
+	u64			tick;
+	u64			seq;
+	u64			due_seq;
+};
+
+/**
+ * struct drive - a run
+ * @paused:    a visit is under way, or a rebase waits for its advance
+ * @displaced: it is a rebase
+ */
+struct drive {
+	struct source		*source;
+	struct hwt_buckets	wheel;
+	unsigned int		n;
+	u64			op;
+	u64			seq;
+	bool			paused;
+	bool			displaced;
+	struct item		item[DRIVE_ITEMS_MAX];
+};
+
+#define REQUIRE(condition)						\
+	do {								\
+		if (!(condition))					\
+			drive_failed(__FILE__, __LINE__, #condition,	\
+				     drive->op);			\
+	} while (0)
+
+/* -- Numbers -------------------------------------------------------------- */
+
+static u64 source_next(struct source *source, unsigned int bytes)
+{
+	u64 z = 0;
+
+	if (source->bytes) {
+		for (; bytes && source->size; bytes--, source->size--)
+			z = z << 8 | *source->bytes++;
+		return z;
+	}
+	z = source->state += 0x9e3779b97f4a7c15; /* splitmix64 */
+	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+	z = (z ^ z >> 27) * 0x94d049bb133111eb;
+	return z ^ z >> 31;
+}
+
+/* A number below n, of as few of a fuzzer's bytes as will do. */
+u64 source_pick(struct source *source, u64 n)
+{
+	return n > 1 ? source_next(source, (fls64(n - 1) + 7) / 8) % n : 0;
+}
+
+static u64 pick(struct drive *drive, u64 n)
+{
+	return source_pick(drive->source, n);
+}
+
+/* A number up to max, all orders of magnitude alike. */
+static u64 pick_log(struct drive *drive, u64 max)
+{
+	return pick(drive, min((1ULL << pick(drive, fls64(max) + 1)) - 1, max) + 1);
+}
+
+static u64 add(u64 tick, u64 more)
+{
+	return tick > TICK_LAST || more > TICK_LAST - tick ? TICK_LAST : tick + more;
+}
+
+/* Ticks that the levels span, less one. */
+static u64 turn(const struct drive *drive)
+{
+	unsigned int bits = drive->wheel.bits * drive->wheel.levels;
+
+	return bits >= 56 ? TICK_LAST : (1ULL << bits) - 1;
+}
+
+static u64 pick_tick(struct drive *drive)
+{
+	u64 cursor = drive->wheel.cursor, step;
+
+	switch (pick(drive, 16)) {
+	case 0:
+		return HWT_TICK_NEVER;
+	case 1:
+		return cursor - pick_log(drive, cursor);
+	case 2:
+		return add(cursor, pick_log(drive, TICK_LAST));
+	case 3 ... 4:
+		return add(cursor, pick(drive, 4));
+	case 5 ... 6:	/* at the seam of two buckets */
+		step = 1ULL << drive->wheel.bits * pick(drive, drive->wheel.levels);
+		return add(cursor | (step - 1), pick(drive, 3));
+	case 7 ... 11:	/* in company */
+		step = drive->item[pick(drive, drive->n)].tick;
+		return step > TICK_LAST ? add(cursor, 1) : step;
+	default:
+		return add(cursor, pick_log(drive, min(turn(drive), TICK_LAST / 8) * 8));
+	}
+}
+
+/* -- What the model expects ----------------------------------------------- */
+
+/* How many of a level's digits, and those above, tick and cursor agree in. */
+static bool same_turn(const struct drive *drive, u64 tick, unsigned int level)
+{
+	unsigned int shift = drive->wheel.bits * (level + 1);
+
+	return shift >= 64 || tick >> shift == drive->wheel.cursor >> shift;
+}
+
+static unsigned int home_level(const struct drive *drive, u64 tick)
+{
+	unsigned int level = 0;
+
+	while (level < drive->wheel.levels - 1 && !same_turn(drive, tick, level))
+		level++;
+	return level;
+}
+
+/* When the cursor next enters a bucket. */
+static u64 entry_tick(const struct drive *drive, unsigned int level, u64 slot)
+{
+	u64 size = 1ULL << drive->wheel.bits, now, ahead;
+	unsigned int shift = drive->wheel.bits * level;
+
+	now = drive->wheel.cursor >> shift;
+	ahead = (slot - now) & (size - 1);
+	return (now + (ahead ? ahead : size)) << shift;
+}
+
+static void check_next_tick(struct drive *drive)
+{
+	u64 next = hwt_buckets_next_tick(&drive->wheel), expected = HWT_TICK_NEVER;
+	const struct item *item;
+	bool exact = true;
+	unsigned int level;
+
+	if (drive->paused || !list_empty(&drive->wheel.due)) {
+		REQUIRE(next == drive->wheel.cursor);
+		return;
+	}
+	for (item = drive->item; item < drive->item + drive->n; item++) {
+		if (item->where == OUT)
+			continue;
+		REQUIRE(next <= item->tick || item->lowered);
+		exact &= !item->pushed;
+		if (item->tick == HWT_TICK_NEVER)
+			continue;
+		level = home_level(drive, item->tick);
+		expected = min(expected, entry_tick(drive, level, item->tick >>
+						    drive->wheel.bits * level));
+	}
+	REQUIRE(next > drive->wheel.cursor);
+	REQUIRE(!exact || next == expected);
+}
+
+static struct item *item_of(struct list_head *link)
+{
+	return list_entry(link, struct item, timeout.link);
+}
+
+/* One more in the due list: is it its turn? */
+static void item_due(struct drive *drive, struct item *item, bool in_order)
+{
+	const struct item *other;
+
+	REQUIRE(item->where == WAITING);
+	item->where = DUE;
+	item->due_seq = ++drive->seq;
+	/* Those that never come have no order among them. */
+	if (item->pushed || item->tick == HWT_TICK_NEVER)
+		return;
+	for (other = drive->item; other < drive->item + drive->n; other++) {
+		if (other->where != WAITING || other->pushed)
+			continue;
+		REQUIRE(other->tick != item->tick || other->seq > item->seq);
+		REQUIRE(!in_order || other->tick >= item->tick);
+	}
+}
+
+/* Compare the due list with the array. */
+static void check_due(struct drive *drive, bool in_order, u64 cursor)
+{
+	struct list_head *link;
+	struct item *item;
+	u64 seq = 0;
+
+	list_for_each(link, &drive->wheel.due) {
+		item = item_of(link);
+		if (item->where != DUE) {
+			REQUIRE(item->pushed || item->tick <= cursor);
+			item_due(drive, item, in_order);
+		}
+		REQUIRE(item->due_seq > seq);
+		seq = item->due_seq;
+	}
+}
+
+/* What is in a bucket belongs there, or is still to be looked at by a visit. */
+static void check_list(struct drive *drive, struct list_head *list,
+		       unsigned int level, u64 slot)
+{
+	bool ahead = list == drive->wheel.visited && list_empty(&drive->wheel.mark);
+	unsigned int shift = drive->wheel.bits * level;
+	struct list_head *link;
+	struct item *item;
+
+	list_for_each(link, list) {
+		REQUIRE(link->next->prev == link);
+		if (link == &drive->wheel.mark) {
+			REQUIRE(list == drive->wheel.visited && !ahead);
+			ahead = true;
+			continue;
+		}
+		item = item_of(link);
+		REQUIRE(item->where == WAITING);
+		if (ahead && (item->pushed ||
+			      item->tick >> shift == drive->wheel.cursor >> shift))
+			continue;
+		REQUIRE(entry_tick(drive, level, slot) <= item->tick || item->lowered);
+		if (!item->pushed)
+			REQUIRE(home_level(drive, item->tick) == level &&
+				((item->tick >> shift ^ slot) &
+				 ((1ULL << drive->wheel.bits) - 1)) == 0);
+	}
+}
+
+static size_t count(const struct drive *drive, const struct list_head *list)
+{
+	const struct list_head *link;
+	size_t n = 0;
+
+	list_for_each(link, list)
+		n += link != &drive->wheel.mark;
+	return n;
+}
+
+/* All of the structure. Takes time for each bucket. */
+static void check_structure(struct drive *drive)
+{
+	struct hwt_buckets *wheel = &drive->wheel;
+	size_t linked = 0, held = 0, n;
+	struct list_head *list;
+	unsigned int level, i;
+	u64 slot;
+	bool bit;
+
+	for (level = 0; level < wheel->levels; level++) {
+		for (slot = 0; slot < 1ULL << wheel->bits; slot++) {
+			list = wheel->bucket + ((size_t)level << wheel->bits) + slot;
+			bit = test_bit(slot, wheel->occupied + level * wheel->words);
+			if (!bit && list_empty(list))
+				continue;
+			n = count(drive, list);
+			REQUIRE(list == wheel->visited || (bit && n));
+			REQUIRE(bit || !n);
+			check_list(drive, list, level, slot);
+			linked += n;
+		}
+	}
+	REQUIRE(list_empty(&wheel->displaced) || wheel->visited == &wheel->displaced);
+	REQUIRE(!wheel->visited == !drive->paused);
+	linked += count(drive, &wheel->displaced) + count(drive, &wheel->never) +
+		  count(drive, &wheel->due);
+	for (i = 0; i < drive->n; i++) {
+		held += drive->item[i].where != OUT;
+		REQUIRE((drive->item[i].where == OUT) ==
+			!hwt_linked(&drive->item[i].timeout));
+	}
+	REQUIRE(linked == held);
+}
+
+/* -- Operations ----------------------------------------------------------- */
+
+static void set_tick(struct item *item, u64 tick)
+{
+	item->tick = tick;
+	atomic64_set(&item->timeout.word, tick << HWT_TICK_SHIFT | HWT_F_ARMED);
+}
+
+static void insert(struct drive *drive, struct item *item, u64 tick)
+{
+	set_tick(item, tick);
+	item->seq = ++drive->seq;
+	item->pushed = false;
+	item->lowered = false;
+	item->where = WAITING;
+	hwt_buckets_insert(&drive->wheel, &item->timeout);
+	if (drive->wheel.due.prev == &item->timeout.link) {
+		REQUIRE(tick <= drive->wheel.cursor);
+		item_due(drive, item, false);
+	} else {
+		REQUIRE(drive->paused || tick > drive->wheel.cursor);
+	}
+}
+
+static void take_out(struct drive *drive, struct item *item)
+{
+	if (item->where == OUT)
+		return;
+	hwt_buckets_remove(&drive->wheel, &item->timeout);
+	item->where = OUT;
+}
+
+/* [tick, tick + slack] must have the answer, and nothing that is more aligned. */
+static void insert_slack(struct drive *drive, struct item *item, u64 tick)
+{
+	u64 slack, last, step = 1ULL << 56, best, relaxed;
+
+	slack = pick(drive, 8) ? pick_log(drive, turn(drive)) : ~0ULL - pick(drive, 3);
+	relaxed = hwt_tick_relax(tick, slack);
+	last = tick > TICK_LAST ? tick : add(tick, slack);
+	do {
+		step >>= 1;
+		best = (tick + step - 1) / step * step;
+	} while (best > last);
+	REQUIRE(relaxed == best);
+	insert(drive, item, relaxed);
+}
+
+/* An advance, and all that must hold after it. */
+static void advance(struct drive *drive, u64 now, unsigned int budget)
+{
+	u64 before = drive->wheel.cursor, cursor;
+	const struct item *item;
+	bool done;
+
+	done = hwt_buckets_advance(&drive->wheel, now, budget);
+	cursor = drive->wheel.cursor;
+	check_due(drive, !drive->displaced, cursor);
+	if (done) {
+		REQUIRE(cursor == max(before, now) && !drive->wheel.visited);
+	} else {
+		REQUIRE(cursor >= before && cursor <= max(before, now));
+		REQUIRE(budget < NO_LIMIT);
+	}
+	/* It may also come back between two visits. */
+	drive->paused = !done && drive->wheel.visited;
+	drive->displaced &= drive->paused;
+	if (drive->displaced)
+		return;
+	for (item = drive->item; item < drive->item + drive->n; item++)
+		REQUIRE(item->where != WAITING || item->tick > cursor ||
+			(drive->paused && item->tick == cursor) || item->lowered);
+}
+
+/* How often a bucket may have to be visited until it is tick. */
+static u64 visits(const struct drive *drive, u64 tick)
+{
+	unsigned int shift = drive->wheel.bits * drive->wheel.levels;
+
+	return shift >= 56 ? 0 : (tick - drive->wheel.cursor) >> shift;
+}
+
+/* To some tick, in one go if that is not too far for this wheel. */
+static void leap(struct drive *drive, u64 now)
+{
+	bool near = now < drive->wheel.cursor || visits(drive, now) < 64;
+
+	if (near && pick(drive, 3))
+		advance(drive, now, NO_LIMIT);
+	else
+		advance(drive, now, pick(drive, 2) ? pick(drive, 6) :
+			pick_log(drive, 2048));
+}
+
+/* The first of the due list: fire it, or put it back if it was pushed back. */
+static void take(struct drive *drive)
+{
+	struct item *item;
+
+	if (list_empty(&drive->wheel.due))
+		return;
+	item = item_of(drive->wheel.due.next);
+	take_out(drive, item);
+	if (item->tick > drive->wheel.cursor)
+		insert(drive, item, item->tick);
+}
+
+/* What the engine does with its submission lists. */
+static void collect(struct drive *drive)
+{
+	struct item *item;
+
+	for (item = drive->item; item < drive->item + drive->n; item++) {
+		if (item->where == OUT || !item->lowered)
+			continue;
+		take_out(drive, item);
+		insert(drive, item, item->tick);
+	}
+}
+
+/* From next tick to next tick until nothing is left: that must have an end. */
+static void drain(struct drive *drive)
+{
+	u64 bound = 1, steps = 0, next;
+	const struct item *item;
+
+	collect(drive);
+	for (item = drive->item; item < drive->item + drive->n; item++)
+		if (item->where != OUT && item->tick > drive->wheel.cursor &&
+		    (item->pushed || item->tick < HWT_TICK_NEVER))
+			bound += (drive->wheel.levels + visits(drive, item->tick)) *
+				 (1 + item->pushed);
+	if (bound > 4096)
+		return;
+	advance(drive, drive->wheel.cursor, NO_LIMIT);
+	for (;;) {
+		while (!list_empty(&drive->wheel.due))
+			take(drive);
+		check_next_tick(drive);
+		next = hwt_buckets_next_tick(&drive->wheel);
+		if (next == HWT_TICK_NEVER)
+			break;
+		advance(drive, next, NO_LIMIT);
+		REQUIRE(++steps <= bound);
+	}
+	for (item = drive->item; item < drive->item + drive->n; item++)
+		REQUIRE(item->where == OUT || item->tick == HWT_TICK_NEVER);
+}
+
+static void wait_again(struct drive *drive)
+{
+	unsigned int i;
+
+	for (i = 0; i < drive->n; i++)
+		if (drive->item[i].where == DUE)
+			drive->item[i].where = WAITING;
+}
+
+static void rebase(struct drive *drive)
+{
+	u64 cursor = drive->wheel.cursor;
+
+	switch (pick(drive, 4)) {
+	case 0:
+		cursor = pick_log(drive, TICK_LAST);
+		break;
+	case 1:
+		cursor = add(cursor, pick_log(drive, turn(drive)));
+		break;
+	default:
+		cursor -= pick_log(drive, min(cursor, turn(drive)));
+	}
+	hwt_buckets_rebase(&drive->wheel, cursor);
+	REQUIRE(drive->wheel.cursor == cursor);
+	REQUIRE(list_empty(&drive->wheel.due));
+	wait_again(drive);
+	drive->paused = true;
+	drive->displaced = true;
+}
+
+static void flush(struct drive *drive)
+{
+	u64 cursor = drive->wheel.cursor;
+	unsigned int i;
+
+	hwt_buckets_flush(&drive->wheel);
+	REQUIRE(drive->wheel.cursor == cursor);
+	drive->paused = false;
+	drive->displaced = false;
+	check_due(drive, false, HWT_TICK_NEVER);
+	for (i = 0; i < drive->n; i++)
+		REQUIRE(drive->item[i].where != WAITING);
+	/* Taken, or the next check would find them due too early. */
+	for (i = 0; i < drive->n; i++)
+		take_out(drive, &drive->item[i]);
+	REQUIRE(hwt_buckets_next_tick(&drive->wheel) == HWT_TICK_NEVER);
+}
+
+enum op {
+	INSERT, INSERT_SLACK, REMOVE, MOVE, PUSH_BACK, PULL, LOWER, COLLECT, TAKE, STEP,
+	TURN, LEAP, GO_ON, NEXT, DRAIN, REBASE, FLUSH, OPS
+};
+
+/* How often each is done, about; varied from run to run. */
+static const u8 usual[OPS] = {
+	[INSERT] = 60, [INSERT_SLACK] = 20, [REMOVE] = 15, [MOVE] = 15,
+	[PUSH_BACK] = 12, [PULL] = 8, [LOWER] = 3, [COLLECT] = 6, [TAKE] = 40,
+	[STEP] = 15, [TURN] = 4, [LEAP] = 6, [GO_ON] = 6, [NEXT] = 15, [DRAIN] = 1,
+	[REBASE] = 2, [FLUSH] = 1,
+};
+
+static void operate(struct drive *drive, enum op op)
+{
+	struct item *item = &drive->item[pick(drive, drive->n)];
+	u64 cursor = drive->wheel.cursor;
+
+	switch (op) {
+	case INSERT:
+		if (item->where == OUT)
+			insert(drive, item, pick_tick(drive));
+		break;
+	case INSERT_SLACK:
+		if (item->where == OUT)
+			insert_slack(drive, item, pick_tick(drive));
+		break;
+	case REMOVE:
+		take_out(drive, item);
+		break;
+	case MOVE:
+		take_out(drive, item);
+		insert(drive, item, pick_tick(drive));
+		break;
+	case PUSH_BACK:
+		if (item->where == OUT || item->tick == HWT_TICK_NEVER)
+			break;
+		item->pushed = true;
+		set_tick(item, max(pick_tick(drive), item->tick));
+		break;
+	case PULL:
+		take_out(drive, item);
+		insert(drive, item, item->tick - pick_log(drive, item->tick));
+		break;
+	case LOWER:
+		if (item->where == OUT)
+			break;
+		item->pushed = true;
+		item->lowered = true;
+		set_tick(item, item->tick - pick_log(drive, item->tick));
+		break;
+	case COLLECT:
+		collect(drive);
+		break;
+	case TAKE:
+		take(drive);
+		break;
+	case STEP:
+		leap(drive, add(cursor, 1));
+		break;
+	case TURN:
+		leap(drive, add(cursor, 1ULL << drive->wheel.bits *
+				(1 + pick(drive, drive->wheel.levels)) % 56));
+		break;
+	case LEAP:
+		leap(drive, add(cursor, pick_log(drive, TICK_LAST)));
+		break;
+	case GO_ON:
+		leap(drive, cursor - pick_log(drive, min(cursor, 3ULL)));
+		break;
+	case NEXT:
+		leap(drive, min(hwt_buckets_next_tick(&drive->wheel), TICK_LAST));
+		break;
+	case DRAIN:
+		drain(drive);
+		break;
+	case REBASE:
+		rebase(drive);
+		break;
+	case FLUSH:
+		flush(drive);
+		break;
+	case OPS:
+		break;
+	}
+}
+
+static enum op pick_op(struct drive *drive, const unsigned int *weight)
+{
+	unsigned int sum = 0, op;
+	u64 n;
+
+	for (op = 0; op < OPS; op++)
+		sum += weight[op];
+	n = pick(drive, sum);
+	for (op = 0; n >= weight[op]; op++)
+		n -= weight[op];
+	return op;
+}
+
+static u64 pick_start(struct drive *drive)
+{
+	switch (pick(drive, 5)) {
+	case 0:
+		return 0;
+	case 1:
+		return (1ULL << 32) - pick_log(drive, 1 << 20);
+	case 2:
+		return TICK_LAST - pick_log(drive, TICK_LAST);
+	default:
+		return pick_log(drive, TICK_LAST);
+	}
+}
+
+/**
+ * drive() - one run
+ * @source: what happens in it
+ * @shape:  where, and how long
+ *
+ * Ends in drive_failed() or comes back.
+ */
+void drive(struct source *source, const struct drive_shape *shape)
+{
+	static struct drive run;
+	struct drive *drive = &run;
+	unsigned int weight[OPS], i, err;
+	u64 rarely;
+
+	memset(drive, 0, sizeof(*drive));
+	drive->source = source;
+	drive->n = 1 + pick_log(drive, DRIVE_ITEMS_MAX - 1);
+	for (i = 0; i < OPS; i++)
+		weight[i] = usual[i] * (1 + pick(drive, 4));
+	err = hwt_buckets_init(&drive->wheel, shape->bits, shape->levels,
+			       pick_start(drive), GFP_KERNEL);
+	REQUIRE(!err);
+
+	/* Each costs as much as some thousand operations on the larger wheels. */
+	rarely = 50 + ((u64)drive->wheel.levels << drive->wheel.bits);
+	for (; drive->op < shape->ops && (!source->bytes || source->size); drive->op++) {
+		operate(drive, pick_op(drive, weight));
+		check_next_tick(drive);
+		if (drive->op % rarely == rarely - 1)
+			check_structure(drive);
+	}
+	check_structure(drive);
+	flush(drive);
+	check_structure(drive);
+	hwt_buckets_destroy(&drive->wheel);
+	REQUIRE(!shim_allocated);
+}
