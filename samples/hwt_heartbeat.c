@@ -1,0 +1,414 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Peers that are pinged at a fixed rate, reconnected after a silence, and closed
+ * when that does not help.
+ *
+ * What it shows: a periodic timeout; an idle timeout that every sign of life pushes
+ * back, from hard interrupt context; objects with reference counts, freed by the
+ * last release; a wheel of one's own, stopped before the module goes.
+ *
+ * There is no network here. A peer answers a ping by an interrupt, as a network's
+ * would (an irq_work), and falls silent as its kind says. By number, in turn:
+ *
+ *   steady   always answers
+ *   flaky    falls silent after `answers` pings, and comes back when reconnected
+ *   dead     falls silent after `answers` pings, for good
+ *
+ * State in debugfs, hwt_heartbeat/:
+ *
+ *   peers    a line per open peer
+ *   totals   what happened to all of them, and what the wheel did for it
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/debugfs.h>
+#include <linux/err.h>
+#include <linux/irq_work.h>
+#include <linux/kref.h>
+#include <linux/ktime.h>
+#include <linux/list.h>
+#include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/seq_file.h>
+#include <linux/slab.h>
+#include <linux/time64.h>
+
+#include "hwt.h"
+
+#define BEAT_PEERS_MAX	100000
+#define BEAT_MS_MAX	(24 * 60 * 60 * 1000)
+
+static unsigned int peers = 6;
+module_param(peers, uint, 0444);
+MODULE_PARM_DESC(peers, "number of peers, 1 to 100000 (default 6)");
+
+static unsigned int ping_ms = 100;
+module_param(ping_ms, uint, 0444);
+MODULE_PARM_DESC(ping_ms, "time between two pings (default 100)");
+
+static unsigned int idle_ms = 350;
+module_param(idle_ms, uint, 0444);
+MODULE_PARM_DESC(idle_ms, "silence after which a peer is reconnected (default 350)");
+
+static unsigned int reconnects = 2;
+module_param(reconnects, uint, 0444);
+MODULE_PARM_DESC(reconnects, "reconnects without an answer before a peer is closed (default 2)");
+
+static unsigned int answers = 5;
+module_param(answers, uint, 0444);
+MODULE_PARM_DESC(answers, "pings that flaky and dead peers answer (default 5)");
+
+enum beat_kind {
+	BEAT_STEADY,
+	BEAT_FLAKY,
+	BEAT_DEAD,
+	BEAT_KINDS,
+};
+
+static const char * const beat_kind_names[] = {
+	[BEAT_STEADY]	= "steady",
+	[BEAT_FLAKY]	= "flaky",
+	[BEAT_DEAD]	= "dead",
+};
+
+/**
+ * struct beat_peer - the other end of a connection
+ * @ref:        one for being open, one for each timeout that is held
+ * @link:       in beat_peers while it is open; protected by beat_lock
+ * @id:         its number
+ * @ping:       sends the next ping
+ * @idle:       it has been silent for too long
+ * @answer:     the simulated network: a packet of the peer's has come
+ * @heard_ns:   when, last
+ * @kind:       how it behaves, for the simulation
+ * @left:       pings it will still answer, for the simulation
+ * @pings:      pings sent
+ * @answers:    answers received
+ * @attempts:   reconnects since the last answer
+ * @reconnects: reconnects, ever
+ *
+ * The timeouts' callbacks all run on the wheel's one thread, so that what they alone
+ * write needs no lock. @heard_ns, @answers and @attempts are also written by the
+ * interrupt.
+ */
+struct beat_peer {
+	struct kref		ref;
+	struct list_head	link;
+	unsigned int		id;
+	struct hwt_periodic	ping;
+	struct hwt_timeout	idle;
+	struct irq_work		answer;
+	u64			heard_ns;
+	enum beat_kind		kind;
+	unsigned int		left;
+	unsigned int		pings;
+	unsigned int		answers;
+	unsigned int		attempts;
+	unsigned int		reconnects;
+};
+
+static struct hwt_wheel *beat_wheel;
+static struct dentry *beat_dir;
+
+static LIST_HEAD(beat_peers);
+static DEFINE_MUTEX(beat_lock);
+
+/* For "totals". */
+static atomic_t beat_freed, beat_closed, beat_reconnects;
+static atomic64_t beat_pings, beat_answers, beat_pushed_back;
+
+static u64 beat_ns(unsigned int ms)
+{
+	return (u64)ms * NSEC_PER_MSEC;
+}
+
+/* -- Life of a peer ------------------------------------------------------ */
+
+static void beat_peer_free(struct kref *ref)
+{
+	struct beat_peer *peer = container_of(ref, struct beat_peer, ref);
+
+	irq_work_sync(&peer->answer);
+	atomic_inc(&beat_freed);
+	kfree(peer);
+}
+
+/* Process context: the last one waits for the interrupt. */
+static void beat_peer_put(struct beat_peer *peer)
+{
+	kref_put(&peer->ref, beat_peer_free);
+}
+
+/*
+ * Both timeouts hold a reference while they are held. It is got before the
+ * schedule, since right after it the timeout may already have fired and have been
+ * released; and put again if there was one already, or if the schedule failed.
+ */
+static int beat_peer_watch(struct beat_peer *peer, u64 delay_ns)
+{
+	int ret;
+
+	kref_get(&peer->ref);
+	ret = hwt_schedule(&peer->idle, delay_ns);
+	if (ret < 0 || ret & HWT_WAS_HELD)
+		beat_peer_put(peer);
+	return ret < 0 ? ret : 0;
+}
+
+static int beat_peer_ping(struct beat_peer *peer)
+{
+	int ret;
+
+	kref_get(&peer->ref);
+	ret = hwt_schedule_periodic(&peer->ping, beat_ns(ping_ms),
+				    beat_ns(ping_ms), HWT_FIXED_RATE);
+	if (ret < 0 || ret & HWT_WAS_HELD)
+		beat_peer_put(peer);
+	return ret < 0 ? ret : 0;
+}
+
+/* No more pings, no more watching; freed when the last hold ends. */
+static void beat_peer_close(struct beat_peer *peer)
+{
+	mutex_lock(&beat_lock);
+	list_del(&peer->link);
+	mutex_unlock(&beat_lock);
+	hwt_cancel(&peer->ping.timeout);
+	hwt_cancel(&peer->idle);
+	beat_peer_put(peer);
+}
+
+/* -- What happens to it -------------------------------------------------- */
+
+/* Hard interrupt: a sign of life. */
+static void beat_answer(struct irq_work *work)
+{
+	struct beat_peer *peer = container_of(work, struct beat_peer, answer);
+
+	WRITE_ONCE(peer->heard_ns, hwt_wheel_now(beat_wheel));
+	WRITE_ONCE(peer->attempts, 0);
+	WRITE_ONCE(peer->answers, peer->answers + 1);
+	atomic64_inc(&beat_answers);
+	/*
+	 * Only if it is pending. So this never begins a hold, which would need a
+	 * reference: a peer that has been closed meanwhile stays closed.
+	 */
+	if (hwt_schedule_pending(&peer->idle, beat_ns(idle_ms)) > 0)
+		atomic64_inc(&beat_pushed_back);
+}
+
+static void beat_ping_expire(struct hwt_timeout *timeout)
+{
+	struct beat_peer *peer = container_of(timeout, struct beat_peer,
+					      ping.timeout);
+
+	peer->pings++;
+	atomic64_inc(&beat_pings);
+	if (peer->kind != BEAT_STEADY) {
+		if (!peer->left)
+			return;
+		peer->left--;
+	}
+	irq_work_queue(&peer->answer);
+}
+
+static void beat_idle_expire(struct hwt_timeout *timeout)
+{
+	struct beat_peer *peer = container_of(timeout, struct beat_peer, idle);
+	u64 idle_ns = beat_ns(idle_ms);
+	u64 silence_ns = hwt_wheel_now(beat_wheel) - READ_ONCE(peer->heard_ns);
+
+	if (silence_ns < idle_ns) {
+		/* Heard from just now, when this could not be pushed back. */
+		beat_peer_watch(peer, idle_ns - silence_ns);
+		return;
+	}
+	if (peer->attempts >= reconnects) {
+		pr_info("peer %u: silent for %lld ms, closed after %u reconnects\n",
+			peer->id, ktime_to_ms(silence_ns), peer->attempts);
+		atomic_inc(&beat_closed);
+		beat_peer_close(peer);
+		return;
+	}
+	pr_info("peer %u: silent for %lld ms, reconnecting\n", peer->id,
+		ktime_to_ms(silence_ns));
+	WRITE_ONCE(peer->attempts, peer->attempts + 1);
+	peer->reconnects++;
+	atomic_inc(&beat_reconnects);
+	if (peer->kind == BEAT_FLAKY)
+		peer->left = answers;
+	beat_peer_watch(peer, idle_ns);
+}
+
+static void beat_ping_release(struct hwt_timeout *timeout)
+{
+	beat_peer_put(container_of(timeout, struct beat_peer, ping.timeout));
+}
+
+static void beat_idle_release(struct hwt_timeout *timeout)
+{
+	beat_peer_put(container_of(timeout, struct beat_peer, idle));
+}
+
+static const struct hwt_ops beat_ping_ops = {
+	.expire		= beat_ping_expire,
+	.release	= beat_ping_release,
+};
+
+static const struct hwt_ops beat_idle_ops = {
+	.expire		= beat_idle_expire,
+	.release	= beat_idle_release,
+};
+
+/* Connect to a peer. From now on beat_peer_close() ends it. */
+static int beat_peer_open(unsigned int id)
+{
+	struct beat_peer *peer;
+	int err;
+
+	peer = kzalloc(sizeof(*peer), GFP_KERNEL);
+	if (!peer)
+		return -ENOMEM;
+	kref_init(&peer->ref);
+	peer->id = id;
+	peer->kind = id % BEAT_KINDS;
+	peer->left = answers;
+	peer->heard_ns = hwt_wheel_now(beat_wheel);
+	peer->answer = IRQ_WORK_INIT_HARD(beat_answer);
+	hwt_periodic_init(&peer->ping, beat_wheel, &beat_ping_ops);
+	hwt_timeout_init(&peer->idle, beat_wheel, &beat_idle_ops);
+
+	mutex_lock(&beat_lock);
+	list_add_tail(&peer->link, &beat_peers);
+	mutex_unlock(&beat_lock);
+
+	err = beat_peer_ping(peer);
+	/* Last, since the peer may be closed as soon as it is watched. */
+	if (!err)
+		err = beat_peer_watch(peer, beat_ns(idle_ms));
+	return err;
+}
+
+/* -- debugfs ------------------------------------------------------------- */
+
+static int beat_peers_show(struct seq_file *seq, void *unused)
+{
+	struct beat_peer *peer;
+	u64 now = hwt_wheel_now(beat_wheel);
+
+	seq_puts(seq, "peer   kind    pings  answers  missed  reconnects  silent_ms\n");
+	mutex_lock(&beat_lock);
+	list_for_each_entry(peer, &beat_peers, link) {
+		s64 silence_ns = now - READ_ONCE(peer->heard_ns);
+
+		seq_printf(seq, "%-6u %-7s %-6u %-8u %-7llu %-11u %lld\n",
+			   peer->id, beat_kind_names[peer->kind],
+			   READ_ONCE(peer->pings), READ_ONCE(peer->answers),
+			   hwt_overruns_total(&peer->ping),
+			   READ_ONCE(peer->reconnects),
+			   ktime_to_ms(max_t(s64, silence_ns, 0)));
+	}
+	mutex_unlock(&beat_lock);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(beat_peers);
+
+static int beat_totals_show(struct seq_file *seq, void *unused)
+{
+	struct hwt_wheel_stats stats;
+	int closed = atomic_read(&beat_closed);
+
+	hwt_wheel_get_stats(beat_wheel, &stats);
+	seq_printf(seq, "open %d\n", (int)peers - closed);
+	seq_printf(seq, "closed %d\n", closed);
+	seq_printf(seq, "freed %d\n", atomic_read(&beat_freed));
+	seq_printf(seq, "reconnects %d\n", atomic_read(&beat_reconnects));
+	seq_printf(seq, "pings %lld\n", atomic64_read(&beat_pings));
+	seq_printf(seq, "answers %lld\n", atomic64_read(&beat_answers));
+	seq_printf(seq, "pushed_back %lld\n", atomic64_read(&beat_pushed_back));
+	seq_printf(seq, "wheel_pending %llu\n", stats.pending);
+	seq_printf(seq, "wheel_rearmed %llu\n", stats.rearmed);
+	seq_printf(seq, "wheel_collected %llu\n", stats.collected);
+	seq_printf(seq, "wheel_wakeups %llu\n", stats.wakeups);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(beat_totals);
+
+/* -- Module -------------------------------------------------------------- */
+
+static int __init beat_check(void)
+{
+	if (peers < 1 || peers > BEAT_PEERS_MAX) {
+		pr_err("peers=%u is not in 1..%u\n", peers, BEAT_PEERS_MAX);
+		return -EINVAL;
+	}
+	if (ping_ms < 1 || ping_ms > BEAT_MS_MAX) {
+		pr_err("ping_ms=%u is not in 1..%u\n", ping_ms, BEAT_MS_MAX);
+		return -EINVAL;
+	}
+	if (idle_ms <= ping_ms || idle_ms > BEAT_MS_MAX) {
+		pr_err("idle_ms=%u is not in ping_ms+1..%u\n", idle_ms, BEAT_MS_MAX);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* Stop the wheel and let go of all peers: also when only some have been opened. */
+static void beat_teardown(void)
+{
+	struct beat_peer *peer, *next;
+
+	/*
+	 * Now no callback runs, or ever will, and all holds have ended. What is left
+	 * of each peer is the reference for being open.
+	 */
+	hwt_wheel_stop(beat_wheel, NULL, NULL);
+	list_for_each_entry_safe(peer, next, &beat_peers, link) {
+		list_del(&peer->link);
+		beat_peer_put(peer);
+	}
+	/* Waited for the last interrupt that could have named the wheel. */
+	hwt_wheel_destroy(beat_wheel);
+}
+
+static int __init beat_init(void)
+{
+	const struct hwt_wheel_params params = { .name = KBUILD_MODNAME };
+	unsigned int id;
+	int err;
+
+	err = beat_check();
+	if (err)
+		return err;
+
+	beat_wheel = hwt_wheel_create(&params);
+	if (IS_ERR(beat_wheel))
+		return PTR_ERR(beat_wheel);
+
+	for (id = 0; id < peers; id++) {
+		err = beat_peer_open(id);
+		if (err) {
+			beat_teardown();
+			return err;
+		}
+	}
+
+	/* A module does without debugfs if it has to. */
+	beat_dir = debugfs_create_dir(KBUILD_MODNAME, NULL);
+	debugfs_create_file("peers", 0444, beat_dir, NULL, &beat_peers_fops);
+	debugfs_create_file("totals", 0444, beat_dir, NULL, &beat_totals_fops);
+	return 0;
+}
+module_init(beat_init);
+
+static void __exit beat_exit(void)
+{
+	debugfs_remove_recursive(beat_dir);
+	beat_teardown();
+	pr_info("%d peers freed of %u\n", atomic_read(&beat_freed), peers);
+}
+module_exit(beat_exit);
+
+MODULE_AUTHOR("The hwt project");
+MODULE_DESCRIPTION("hwt sample: heartbeats, and peers closed after a silence");
+MODULE_LICENSE("GPL");

@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * samples/idle-server.c with a thousand connections: the silent ones are closed, none
+ * of them early; traffic keeps a connection open; nothing is lost count of.
+ *
+ * hwt-test: long
+ * Nothing here fails because the machine is slow: a server that is starved may close
+ * a connection whose last byte it has not read yet. What it has answered, it has read.
+ *
+ * hwt-test: timeout 300
+ */
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "kselftest_harness.h"
+
+#define MS		1000000ULL
+#define IDLE_MS		3000
+#define HOUR_MS		3600000
+#define CLIENTS		1000
+#define PATIENCE_MS	100000	/* for what must happen at all */
+
+struct client {
+	int fd;			/* -1: the server has closed it */
+	bool waiting;		/* for the answer to its last byte */
+	uint64_t sent_ns;	/* before that was sent */
+	uint64_t heard_ns;	/* not after the server has heard from it */
+	bool early;		/* closed sooner than that allows */
+};
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000 * MS + now.tv_nsec;
+}
+
+static const char *server_path(char *buffer, size_t size)
+{
+	const char *dir = getenv("HWT_BIN");
+
+	snprintf(buffer, size, "%s/idle-server", dir ? dir : ".");
+	return buffer;
+}
+
+/* Start the server with up to three arguments. Its output comes by *out. */
+static pid_t server_spawn(const char *arg1, const char *arg2, const char *arg3,
+			  FILE **out)
+{
+	char path[256];
+	int pipes[2];
+	pid_t pid;
+
+	if (pipe2(pipes, O_CLOEXEC))
+		return -1;
+	pid = fork();
+	if (!pid) {
+		dup2(pipes[1], STDOUT_FILENO);
+		dup2(pipes[1], STDERR_FILENO);
+		execl(server_path(path, sizeof(path)), "idle-server", arg1, arg2,
+		      arg3, NULL);
+		_exit(127);
+	}
+	close(pipes[1]);
+	*out = fdopen(pipes[0], "r");
+	return pid;
+}
+
+/* Wait for its end. Its exit status, or -1. */
+static int server_wait(pid_t pid)
+{
+	int status;
+
+	if (waitpid(pid, &status, 0) != pid || !WIFEXITED(status))
+		return -1;
+	return WEXITSTATUS(status);
+}
+
+/* Run it with one argument. Its exit status; in text what it said. */
+static int server_says(const char *arg, char *text, size_t size)
+{
+	FILE *out = NULL;
+	pid_t pid = server_spawn(arg, NULL, NULL, &out);
+	size_t length;
+
+	if (pid < 0)
+		return -1;
+	length = fread(text, 1, size - 1, out);
+	text[length] = 0;
+	fclose(out);
+	return server_wait(pid);
+}
+
+TEST(help_goes_to_stdout_and_succeeds)
+{
+	char text[4096];
+
+	EXPECT_EQ(0, server_says("--help", text, sizeof(text)));
+	EXPECT_NE(NULL, strstr(text, "Usage: idle-server"));
+	EXPECT_NE(NULL, strstr(text, "--idle"));
+}
+
+TEST(wrong_usage_is_refused)
+{
+	char text[4096];
+
+	EXPECT_EQ(2, server_says("--no-such-option", text, sizeof(text)));
+	EXPECT_NE(NULL, strstr(text, "--help"));
+	EXPECT_EQ(2, server_says("--idle=soon", text, sizeof(text)));
+	EXPECT_NE(NULL, strstr(text, "soon"));
+	EXPECT_EQ(2, server_says("--idle=0", text, sizeof(text)));
+	EXPECT_EQ(2, server_says("--port=65536", text, sizeof(text)));
+	EXPECT_EQ(2, server_says("stray", text, sizeof(text)));
+}
+
+/* What the server prints on SIGUSR1 and in the end. */
+struct totals {
+	unsigned long open, accepted, idle, gone, pushed, armed;
+};
+
+struct server {
+	FILE *out;
+	pid_t pid;
+	struct sockaddr_in address;
+};
+
+FIXTURE(server)
+{
+	struct server server;
+	struct client clients[CLIENTS];
+};
+
+FIXTURE_SETUP(server)
+{
+	struct rlimit files = { 4096, 4096 };
+	int i;
+
+	ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &files));
+	for (i = 0; i < CLIENTS; i++)
+		self->clients[i].fd = -1;
+}
+
+FIXTURE_TEARDOWN(server)
+{
+	int i;
+
+	for (i = 0; i < CLIENTS; i++) {
+		if (self->clients[i].fd >= 0)
+			close(self->clients[i].fd);
+	}
+	if (self->server.out)
+		fclose(self->server.out);
+	if (self->server.pid > 0) {
+		kill(self->server.pid, SIGKILL);
+		waitpid(self->server.pid, NULL, 0);
+	}
+}
+
+/* Start it, and learn where it listens. */
+static bool server_start(struct server *server, int idle_ms)
+{
+	char line[256], idle[32];
+	unsigned int port = 0;
+
+	snprintf(idle, sizeof(idle), "--idle=%d", idle_ms);
+	server->pid = server_spawn("--port=0", idle, "--quiet", &server->out);
+	if (server->pid < 0 || !fgets(line, sizeof(line), server->out) ||
+	    sscanf(line, "listening on 127.0.0.1:%u", &port) != 1)
+		return false;
+	server->address.sin_family = AF_INET;
+	server->address.sin_port = htons(port);
+	server->address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	return true;
+}
+
+/* The next totals; false if there are none. */
+static bool read_totals(FILE *out, struct totals *totals)
+{
+	char line[256];
+
+	return fgets(line, sizeof(line), out) &&
+	       sscanf(line,
+		      "open %lu accepted %lu idle %lu gone %lu pushed-back %lu armed %lu",
+		      &totals->open, &totals->accepted, &totals->idle, &totals->gone,
+		      &totals->pushed, &totals->armed) == 6;
+}
+
+/* Ask until so many have been accepted and none, or all of them, are open. */
+static bool wait_totals(struct server *server, unsigned long accepted,
+			unsigned long open, struct totals *totals)
+{
+	uint64_t give_up = now_ns() + PATIENCE_MS * MS;
+
+	do {
+		usleep(50000);
+		if (kill(server->pid, SIGUSR1) || !read_totals(server->out, totals))
+			return false;
+	} while ((totals->accepted != accepted || totals->open != open) &&
+		 now_ns() < give_up);
+	return totals->accepted == accepted && totals->open == open;
+}
+
+static bool client_connect(struct client *client, const struct sockaddr_in *to)
+{
+	*client = (struct client) {
+		.fd = socket(AF_INET, SOCK_STREAM, 0),
+		.heard_ns = now_ns(),
+	};
+	return client->fd >= 0 &&
+	       !connect(client->fd, (const struct sockaddr *)to, sizeof(*to));
+}
+
+/* One byte, if the one before was answered. */
+static void client_send(struct client *client)
+{
+	if (client->fd < 0 || client->waiting)
+		return;
+	client->sent_ns = now_ns();
+	client->waiting = send(client->fd, "x", 1, MSG_NOSIGNAL) == 1;
+}
+
+/* Something has come, an answer or the end. Returns the number of answers. */
+static int client_receive(struct client *client)
+{
+	char buffer[16];
+	ssize_t got = recv(client->fd, buffer, sizeof(buffer), MSG_DONTWAIT);
+
+	if (got > 0) {
+		client->heard_ns = client->sent_ns;
+		client->waiting = false;
+		return got;
+	}
+	if (got == 0 || errno != EAGAIN) {
+		client->early = now_ns() - client->heard_ns < IDLE_MS * MS;
+		close(client->fd);
+		client->fd = -1;
+	}
+	return 0;
+}
+
+/* Take what comes for so long. Returns the number of answers. */
+static int clients_receive(struct client *clients, uint64_t until_ns)
+{
+	struct pollfd polls[CLIENTS];
+	int answers = 0, i;
+
+	while (now_ns() < until_ns) {
+		for (i = 0; i < CLIENTS; i++) {
+			polls[i].fd = clients[i].fd;	/* -1 is skipped */
+			polls[i].events = POLLIN;
+		}
+		poll(polls, CLIENTS, 50);
+		for (i = 0; i < CLIENTS; i++) {
+			if (polls[i].fd >= 0 && polls[i].revents)
+				answers += client_receive(&clients[i]);
+		}
+	}
+	return answers;
+}
+
+static int count_open(const struct client *clients)
+{
+	int open = 0, i;
+
+	for (i = 0; i < CLIENTS; i++)
+		open += clients[i].fd >= 0;
+	return open;
+}
+
+/* Every other connection is silent, the rest talk for three times the idle time. */
+TEST_F_TIMEOUT(server, the_silent_are_closed_and_none_early, 290)
+{
+	int answers = 0, early = 0, talking, i;
+	uint64_t talk_until, give_up;
+	struct totals totals;
+
+	ASSERT_TRUE(server_start(&self->server, IDLE_MS));
+	for (i = 0; i < CLIENTS; i++)
+		ASSERT_TRUE(client_connect(&self->clients[i], &self->server.address));
+	talk_until = now_ns() + 3 * IDLE_MS * MS;
+	while (now_ns() < talk_until) {
+		for (i = 0; i < CLIENTS; i += 2)
+			client_send(&self->clients[i]);
+		answers += clients_receive(self->clients,
+					   now_ns() + IDLE_MS * MS / 10);
+	}
+	talking = count_open(self->clients);
+	give_up = now_ns() + PATIENCE_MS * MS;
+	while (count_open(self->clients) && now_ns() < give_up)
+		answers += clients_receive(self->clients, now_ns() + 100 * MS);
+
+	for (i = 0; i < CLIENTS; i++)
+		early += self->clients[i].early;
+	TH_LOG("%d answers; %d were still open when they fell silent", answers,
+	       talking);
+	EXPECT_EQ(0, count_open(self->clients));
+	EXPECT_EQ(0, early);
+	EXPECT_LT(0, answers);
+
+	ASSERT_TRUE(wait_totals(&self->server, CLIENTS, 0, &totals));
+	EXPECT_EQ(0, totals.armed);
+	EXPECT_EQ(CLIENTS, totals.idle);
+	EXPECT_EQ(0, totals.gone);
+	/* Each answered byte pushed back once; of the last ones, the answer is lost. */
+	EXPECT_LE((unsigned long)answers, totals.pushed);
+}
+
+/* Clients that leave: their timeouts go with them. */
+TEST_F_TIMEOUT(server, those_who_leave_are_forgotten, 290)
+{
+	uint64_t enough = now_ns() + 30000 * MS;
+	unsigned long accepted = 0;
+	struct totals totals;
+	int i, round;
+
+	ASSERT_TRUE(server_start(&self->server, HOUR_MS));
+	for (round = 0; round < 3 && (!round || now_ns() < enough); round++) {
+		for (i = 0; i < CLIENTS; i++)
+			ASSERT_TRUE(client_connect(&self->clients[i],
+						   &self->server.address));
+		accepted += CLIENTS;
+		ASSERT_TRUE(wait_totals(&self->server, accepted, CLIENTS, &totals));
+		EXPECT_EQ(CLIENTS, totals.armed);
+		for (i = 0; i < CLIENTS; i++) {
+			close(self->clients[i].fd);
+			self->clients[i].fd = -1;
+		}
+		ASSERT_TRUE(wait_totals(&self->server, accepted, 0, &totals));
+		EXPECT_EQ(0, totals.armed);
+	}
+	EXPECT_EQ(0, totals.idle);
+	EXPECT_EQ(accepted, totals.gone);
+}
+
+/* Told to stop with connections open, it says so and exits 0. */
+TEST_F_TIMEOUT(server, stops_when_told, 200)
+{
+	struct totals totals;
+	int i;
+
+	ASSERT_TRUE(server_start(&self->server, HOUR_MS));
+	for (i = 0; i < 100; i++)
+		ASSERT_TRUE(client_connect(&self->clients[i], &self->server.address));
+	ASSERT_TRUE(wait_totals(&self->server, 100, 100, &totals));
+	ASSERT_EQ(0, kill(self->server.pid, SIGTERM));
+	ASSERT_TRUE(read_totals(self->server.out, &totals));
+	EXPECT_EQ(100, totals.accepted);
+	EXPECT_EQ(100, totals.open);
+	EXPECT_EQ(100, totals.armed);
+	EXPECT_EQ(0, server_wait(self->server.pid));
+	self->server.pid = 0;
+}
+
+TEST_HARNESS_MAIN
