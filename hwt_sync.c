@@ -300,6 +300,7 @@ static long hwt_drain(struct hwt_wheel *wheel, struct hwt_runner *runner,
  *   3. Wait for the callbacks; hand back what they armed. Now nothing is armed, so no
  *      cancel can claim anything any more.
  *   4. A second grace period: what was claimed has been pushed. Collect it.
+ *   5. A _sync may have let one go for itself meanwhile: wait for its callbacks too.
  *
  * Return: as hwt_wheel_stop(), but never -EBUSY.
  */
@@ -335,8 +336,12 @@ long hwt_stop(struct hwt_wheel *wheel, hwt_handback_fn fn, void *arg)
 
 	hwt_runner_enter(wheel, &runner);
 	n += hwt_drain(wheel, &runner, fn, arg);
-	WRITE_ONCE(wheel->state, HWT_SHUTDOWN);
 	hwt_runner_leave(wheel, &runner);
+
+	hwt_wait_callbacks(wheel);
+	spin_lock(&wheel->lock);
+	WRITE_ONCE(wheel->state, HWT_SHUTDOWN);
+	spin_unlock(&wheel->lock);
 out:
 	mutex_unlock(&wheel->stop_lock);
 	return n;
