@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The device and its contexts: what HWT_IOC_INFO, HWT_IOC_SETUP and HWT_IOC_STATS say,
+ * and that contexts are apart from each other.
+ */
+#include "kselftest_harness.h"
+#include <pthread.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include "hwt_dev.h"
+
+FIXTURE(ctx) {
+	int fd;
+};
+
+FIXTURE_SETUP(ctx)
+{
+	self->fd = hwt_open(O_NONBLOCK);
+	ASSERT_LE(0, self->fd);
+}
+
+FIXTURE_TEARDOWN(ctx)
+{
+	close(self->fd);
+}
+
+static int setup(int fd, __u64 tick_ns, __u32 ticks, __u32 levels, int clock,
+		 __u32 flags)
+{
+	struct hwt_setup_args args = {
+		.size = sizeof(args),
+		.flags = flags,
+		.tick_ns = tick_ns,
+		.ticks_per_wheel = ticks,
+		.levels = levels,
+		.clock = clock,
+	};
+
+	return hwt_call(fd, HWT_IOC_SETUP, &args);
+}
+
+TEST(node_is_for_root_only)
+{
+	struct stat st;
+
+	ASSERT_EQ(0, stat(HWT_DEV, &st));
+	EXPECT_TRUE(S_ISCHR(st.st_mode));
+	EXPECT_EQ(0600, (int)(st.st_mode & 07777));
+	EXPECT_EQ(10, (int)major(st.st_rdev));
+}
+
+TEST_F(ctx, info)
+{
+	struct hwt_info_args info;
+	__u64 before, after;
+
+	before = now_ns();
+	ASSERT_EQ(0, hwt_info(self->fd, &info));
+	after = now_ns();
+	EXPECT_EQ((__u32)sizeof(info), info.size);
+	EXPECT_EQ(0U, info.flags);
+	EXPECT_EQ((__u32)HWT_ABI_VERSION, info.version);
+	EXPECT_EQ(CLOCK_MONOTONIC, info.clock);
+	EXPECT_EQ(hwt_param("tick_us") * USEC, info.tick_ns);
+	EXPECT_EQ((__u32)hwt_param("ticks_per_wheel"), info.ticks_per_wheel);
+	EXPECT_EQ((__u32)hwt_param("levels"), info.levels);
+	EXPECT_LE(before, info.now_ns);
+	EXPECT_GE(after, info.now_ns);
+	EXPECT_EQ(hwt_param("max_timeouts"), info.max_timeouts);
+	EXPECT_EQ(0ULL, info.max_pending);
+	EXPECT_EQ((__u64)(HWT_FEATURE_SETUP | HWT_FEATURE_BOOTTIME), info.features);
+	EXPECT_EQ((__u32)sizeof(struct hwt_event), info.event_size);
+	EXPECT_EQ(0U, info.reserved);
+}
+
+TEST_F(ctx, setup_rounds_up)
+{
+	struct hwt_info_args info;
+
+	ASSERT_EQ(0, setup(self->fd, 5 * MSEC, 100, 2, CLOCK_MONOTONIC, 0));
+	ASSERT_EQ(0, hwt_info(self->fd, &info));
+	EXPECT_EQ(5 * MSEC, info.tick_ns);
+	EXPECT_EQ(128U, info.ticks_per_wheel);
+	EXPECT_EQ(2U, info.levels);
+}
+
+TEST_F(ctx, setup_defaults)
+{
+	struct hwt_info_args info;
+
+	ASSERT_EQ(0, setup(self->fd, 0, 0, 0, CLOCK_MONOTONIC, 0));
+	ASSERT_EQ(0, hwt_info(self->fd, &info));
+	EXPECT_EQ(hwt_param("tick_us") * USEC, info.tick_ns);
+	EXPECT_EQ((__u32)hwt_param("ticks_per_wheel"), info.ticks_per_wheel);
+	EXPECT_EQ((__u32)hwt_param("levels"), info.levels);
+}
+
+TEST_F(ctx, setup_raises_the_tick)
+{
+	struct hwt_info_args info;
+
+	ASSERT_EQ(0, setup(self->fd, 1000, 0, 0, CLOCK_MONOTONIC, 0));
+	ASSERT_EQ(0, hwt_info(self->fd, &info));
+	EXPECT_EQ(hwt_param("min_tick_us") * USEC, info.tick_ns);
+}
+
+TEST_F(ctx, setup_boottime)
+{
+	struct hwt_info_args info;
+	struct hwt_event event;
+	__u64 before, deadline, id;
+
+	ASSERT_EQ(0, setup(self->fd, 0, 0, 0, CLOCK_BOOTTIME, 0));
+	before = clock_ns(CLOCK_BOOTTIME);
+	ASSERT_EQ(0, hwt_info(self->fd, &info));
+	EXPECT_EQ(CLOCK_BOOTTIME, info.clock);
+	EXPECT_LE(before, info.now_ns);
+	EXPECT_GE(clock_ns(CLOCK_BOOTTIME), info.now_ns);
+
+	deadline = before + 20 * MSEC;
+	ASSERT_EQ(0, hwt_add(self->fd, HWT_ABSOLUTE, deadline, 0, &id));
+	ASSERT_EQ(1, hwt_next(self->fd, &event));
+	EXPECT_EQ(id, event.id);
+	EXPECT_LE(deadline, event.fired_ns);
+	EXPECT_LE(deadline, event.deadline_ns);
+	EXPECT_GT(deadline + info.tick_ns, event.deadline_ns);
+}
+
+TEST_F(ctx, setup_coarse_clock)
+{
+	struct timespec coarse;
+	struct hwt_event event;
+	__u64 before;
+
+	clock_getres(CLOCK_MONOTONIC_COARSE, &coarse);
+	ASSERT_EQ(0, setup(self->fd, 0, 0, 0, CLOCK_MONOTONIC, HWT_SETUP_COARSE_CLOCK));
+	before = now_ns();
+	ASSERT_EQ(0, hwt_add(self->fd, 0, 50 * MSEC, 0, NULL));
+	ASSERT_EQ(1, hwt_next(self->fd, &event));
+	/* Early by no more than the clock is coarse; a lost tick is allowed for. */
+	EXPECT_LE(before + 50 * MSEC, event.fired_ns + 4 * coarse.tv_nsec);
+}
+
+TEST_F(ctx, setup_comes_first)
+{
+	__u64 id;
+	int fd;
+
+	ASSERT_EQ(0, hwt_add(self->fd, 0, SEC, 0, &id));
+	EXPECT_EQ(-EBUSY, setup(self->fd, 0, 0, 0, CLOCK_MONOTONIC, 0));
+	EXPECT_EQ(HWT_STATE_PENDING, hwt_del(self->fd, id));
+	EXPECT_EQ(-EBUSY, setup(self->fd, 0, 0, 0, CLOCK_MONOTONIC, 0));
+
+	fd = hwt_open(0);
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(0, setup(fd, 0, 0, 0, CLOCK_MONOTONIC, 0));
+	EXPECT_EQ(-EBUSY, setup(fd, 0, 0, 0, CLOCK_MONOTONIC, 0));
+	EXPECT_EQ(0, hwt_add(fd, 0, SEC, 0, NULL));
+	EXPECT_EQ(-EBUSY, setup(fd, 0, 0, 0, CLOCK_MONOTONIC, 0));
+	close(fd);
+}
+
+struct rival {
+	pthread_t thread;
+	pthread_barrier_t *start;
+	int fd;
+	int ret;
+};
+
+static void *rival_setup(void *arg)
+{
+	struct rival *rival = arg;
+
+	pthread_barrier_wait(rival->start);
+	rival->ret = setup(rival->fd, 0, 0, 0, CLOCK_MONOTONIC, 0);
+	return NULL;
+}
+
+/* Of several set-ups at the same time one wins, and the others' wheels are gone. */
+TEST(setup_has_one_winner)
+{
+	struct rival rivals[4];
+	pthread_barrier_t start;
+	int round, i, fd, won, busy;
+
+	pthread_barrier_init(&start, NULL, ARRAY_SIZE(rivals));
+	for (round = 0; round < 10; round++) {
+		fd = hwt_open(O_NONBLOCK);
+		ASSERT_LE(0, fd);
+		for (i = 0; i < (int)ARRAY_SIZE(rivals); i++) {
+			rivals[i] = (struct rival) { .start = &start, .fd = fd };
+			ASSERT_EQ(0, pthread_create(&rivals[i].thread, NULL, rival_setup,
+						    &rivals[i]));
+		}
+		won = 0;
+		busy = 0;
+		for (i = 0; i < (int)ARRAY_SIZE(rivals); i++) {
+			pthread_join(rivals[i].thread, NULL);
+			won += rivals[i].ret == 0;
+			busy += rivals[i].ret == -EBUSY;
+		}
+		EXPECT_EQ(1, won);
+		EXPECT_EQ(3, busy);
+		ASSERT_EQ(0, hwt_add(fd, 0, 3600 * SEC, 0, NULL));
+		EXPECT_EQ(1, hwt_stop(fd));
+		close(fd);
+	}
+}
+
+/* A set-up that failed has changed nothing: another one is accepted. */
+TEST_F(ctx, setup_again_after_an_error)
+{
+	struct hwt_info_args info;
+
+	EXPECT_EQ(-EINVAL, setup(self->fd, 0, 1, 0, CLOCK_MONOTONIC, 0));
+	EXPECT_EQ(-EINVAL, setup(self->fd, 0, 0, 0, CLOCK_REALTIME, 0));
+	EXPECT_EQ(0, setup(self->fd, 2 * MSEC, 0, 0, CLOCK_MONOTONIC, 0));
+	ASSERT_EQ(0, hwt_info(self->fd, &info));
+	EXPECT_EQ(2 * MSEC, info.tick_ns);
+}
+
+TEST_F(ctx, contexts_are_apart)
+{
+	struct hwt_stats_args stats;
+	struct hwt_get_args get;
+	struct hwt_event event;
+	__u64 mine, theirs, gone;
+	int other;
+
+	other = hwt_open(O_NONBLOCK);
+	ASSERT_LE(0, other);
+	ASSERT_EQ(0, hwt_add(self->fd, 0, 3600 * SEC, 0, &gone));
+	ASSERT_EQ(0, hwt_add(self->fd, 0, 0, 1, NULL));
+	ASSERT_EQ(0, hwt_add(self->fd, 0, 3600 * SEC, 2, &mine));
+	/* Ids mean nothing in another context, even if they are the same number. */
+	EXPECT_EQ(-ENOENT, hwt_get(other, mine, &get));
+	EXPECT_EQ(-ENOENT, hwt_del(other, mine));
+	EXPECT_EQ(-ENOENT, hwt_move(other, mine, 0, 0));
+	ASSERT_EQ(0, hwt_add(other, 0, 3600 * SEC, 3, &theirs));
+	EXPECT_EQ(HWT_STATE_PENDING, hwt_del(self->fd, gone));
+
+	ASSERT_EQ(1, hwt_next(self->fd, &event));
+	EXPECT_EQ(1ULL, event.user_data);
+	EXPECT_EQ(-EAGAIN, hwt_read(other, &event, 1));
+	ASSERT_EQ(0, hwt_stats(other, &stats));
+	EXPECT_EQ(1ULL, stats.scheduled);
+	EXPECT_EQ(0ULL, stats.expired);
+
+	EXPECT_EQ(1, hwt_stop(self->fd));
+	ASSERT_EQ(0, hwt_get(other, theirs, &get));
+	EXPECT_EQ((__u32)HWT_STATE_PENDING, get.state);
+	EXPECT_EQ(3ULL, get.user_data);
+	EXPECT_EQ(0, hwt_add(other, 0, 0, 4, NULL));
+	ASSERT_EQ(1, hwt_next(other, &event));
+	EXPECT_EQ(4ULL, event.user_data);
+	EXPECT_EQ((__u32)HWT_EVENT_EXPIRED, event.kind);
+	close(other);
+}
+
+TEST_F(ctx, stats_are_exact)
+{
+	struct hwt_stats_args stats;
+	struct hwt_event events[4];
+	__u64 id[4];
+	int i;
+
+	for (i = 0; i < 4; i++)
+		ASSERT_EQ(0, hwt_add(self->fd, 0, 3600 * SEC, i, &id[i]));
+	ASSERT_EQ(HWT_STATE_PENDING, hwt_move(self->fd, id[0], 0, 7200 * SEC));
+	ASSERT_EQ(HWT_STATE_PENDING, hwt_move(self->fd, id[1], 0, 0));
+	ASSERT_EQ(HWT_STATE_PENDING, hwt_del(self->fd, id[2]));
+	ASSERT_EQ(POLLIN, hwt_wait(self->fd, PATIENCE_MS));
+
+	ASSERT_EQ(0, hwt_stats(self->fd, &stats));
+	EXPECT_EQ(3ULL, stats.timeouts);
+	EXPECT_EQ(1ULL, stats.events);
+	EXPECT_EQ(4ULL, stats.scheduled);
+	EXPECT_EQ(2ULL, stats.modified);
+	EXPECT_EQ(1ULL, stats.cancelled);
+	EXPECT_EQ(0ULL, stats.stopped);
+	EXPECT_EQ(1ULL, stats.expired);
+	EXPECT_EQ(0ULL, stats.overruns);
+	EXPECT_EQ(0ULL, stats.read);
+	EXPECT_EQ(0ULL, stats.rejected);
+
+	ASSERT_EQ(2, hwt_stop(self->fd));
+	EXPECT_EQ(-ESHUTDOWN, hwt_add(self->fd, 0, 0, 0, NULL));
+	EXPECT_EQ(-ESHUTDOWN, hwt_move(self->fd, id[0], 0, 0));
+	ASSERT_EQ(2, hwt_read(self->fd, events, 2));
+	ASSERT_EQ(0, hwt_stats(self->fd, &stats));
+	EXPECT_EQ(1ULL, stats.timeouts);
+	EXPECT_EQ(1ULL, stats.events);
+	EXPECT_EQ(2ULL, stats.stopped);
+	EXPECT_EQ(2ULL, stats.read);
+	EXPECT_EQ(2ULL, stats.rejected);
+}
+
+TEST_F(ctx, fdinfo)
+{
+	char path[64], text[1024];
+	FILE *file;
+	size_t n;
+
+	ASSERT_EQ(0, hwt_add(self->fd, 0, 3600 * SEC, 0, NULL));
+	ASSERT_EQ(0, hwt_add(self->fd, 0, 0, 0, NULL));
+	ASSERT_EQ(POLLIN, hwt_wait(self->fd, PATIENCE_MS));
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", self->fd);
+	file = fopen(path, "r");
+	ASSERT_NE(NULL, file);
+	n = fread(text, 1, sizeof(text) - 1, file);
+	fclose(file);
+	text[n] = 0;
+	EXPECT_NE(NULL, strstr(text, "\nhwt-clockid:\t1\n"));
+	EXPECT_NE(NULL, strstr(text, "\nhwt-private:\t0\n"));
+	EXPECT_NE(NULL, strstr(text, "\nhwt-timeouts:\t2\n"));
+	EXPECT_NE(NULL, strstr(text, "\nhwt-events:\t1\n"));
+	EXPECT_NE(NULL, strstr(text, "\nhwt-stopped:\t0\n"));
+}
+
+TEST_F(ctx, is_a_stream)
+{
+	char buf[128];
+
+	EXPECT_EQ(-1, lseek(self->fd, 0, SEEK_SET));
+	EXPECT_EQ(ESPIPE, errno);
+	EXPECT_EQ(-1, pread(self->fd, buf, sizeof(buf), 0));
+	EXPECT_EQ(ESPIPE, errno);
+	EXPECT_EQ(-1, write(self->fd, buf, sizeof(buf)));
+	EXPECT_EQ(EINVAL, errno);
+	EXPECT_EQ(MAP_FAILED, mmap(NULL, 4096, PROT_READ, MAP_SHARED, self->fd, 0));
+	EXPECT_EQ(ENODEV, errno);
+}
+
+TEST(write_only_can_schedule_but_not_read)
+{
+	struct hwt_event event;
+	int fd = open(HWT_DEV, O_WRONLY | O_CLOEXEC);
+
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(0, hwt_add(fd, 0, 0, 0, NULL));
+	EXPECT_EQ(-EBADF, hwt_read(fd, &event, 1));
+	close(fd);
+}
+
+/* Two hundred contexts at once, with a private wheel here and there. */
+TEST(many_contexts)
+{
+	struct hwt_event event;
+	int fd[200], i, ret;
+
+	for (i = 0; i < 200; i++) {
+		fd[i] = hwt_open(O_NONBLOCK);
+		ASSERT_LE(0, fd[i]);
+		ret = i % 50 ? 0 : setup(fd[i], 0, 64, 1, CLOCK_MONOTONIC, 0);
+		ASSERT_EQ(0, ret);
+		ASSERT_EQ(0, hwt_add(fd[i], 0, (i % 10) * MSEC, i, NULL));
+		ASSERT_EQ(0, hwt_add(fd[i], 0, 3600 * SEC, 0, NULL));
+	}
+	for (i = 0; i < 200; i++) {
+		ASSERT_EQ(1, hwt_next(fd[i], &event));
+		EXPECT_EQ((__u64)i, event.user_data);
+		close(fd[i]);
+	}
+}
+
+TEST_HARNESS_MAIN

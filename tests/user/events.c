@@ -1,0 +1,465 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Getting at events: read, readv, poll, select, epoll, O_NONBLOCK, signals, bad buffers,
+ * several readers.
+ *
+ * hwt-test: timeout 150
+ */
+#include "kselftest_harness.h"
+#include <pthread.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
+#include <sys/uio.h>
+
+#include "hwt_dev.h"
+
+#define EVENT	((ssize_t)sizeof(struct hwt_event))
+
+FIXTURE(ctx) {
+	int fd;
+};
+
+FIXTURE_SETUP(ctx)
+{
+	self->fd = hwt_open(O_NONBLOCK);
+	ASSERT_LE(0, self->fd);
+}
+
+FIXTURE_TEARDOWN(ctx)
+{
+	close(self->fd);
+}
+
+static void set_blocking(int fd)
+{
+	fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
+}
+
+/* Makes count events, and waits until they are there. Their data is 0, 1, ... */
+static bool make_events(int fd, unsigned int count)
+{
+	struct hwt_stats_args stats;
+	unsigned int i, tries;
+
+	if (hwt_stats(fd, &stats))
+		return false;
+	count += stats.events;
+	for (i = stats.events; i < count; i++)
+		if (hwt_add(fd, HWT_ABSOLUTE, 0, i, NULL))
+			return false;
+	for (tries = 0; tries < PATIENCE_MS; tries++) {
+		if (hwt_stats(fd, &stats))
+			return false;
+		if (stats.events == count)
+			return true;
+		sleep_ns(MSEC);
+	}
+	return false;
+}
+
+TEST_F(ctx, nothing_there)
+{
+	struct hwt_event event;
+	struct iovec iov = { .iov_base = &event, .iov_len = sizeof(event) };
+
+	EXPECT_EQ(-EAGAIN, hwt_read(self->fd, &event, 1));
+	EXPECT_EQ(0, hwt_wait(self->fd, 0));
+	set_blocking(self->fd);
+	EXPECT_EQ(-1, preadv2(self->fd, &iov, 1, -1, RWF_NOWAIT));
+	EXPECT_EQ(EAGAIN, errno);
+}
+
+TEST_F(ctx, nowait_reads_what_is_there)
+{
+	struct hwt_event event;
+	struct iovec iov = { .iov_base = &event, .iov_len = sizeof(event) };
+
+	set_blocking(self->fd);
+	ASSERT_TRUE(make_events(self->fd, 1));
+	EXPECT_EQ(EVENT, preadv2(self->fd, &iov, 1, -1, RWF_NOWAIT));
+	EXPECT_EQ(-1, preadv2(self->fd, &iov, 1, -1, RWF_NOWAIT));
+	EXPECT_EQ(EAGAIN, errno);
+}
+
+TEST_F(ctx, blocking_read_waits)
+{
+	struct hwt_event event;
+	__u64 before, id;
+
+	set_blocking(self->fd);
+	before = now_ns();
+	ASSERT_EQ(0, hwt_add(self->fd, 0, 200 * MSEC, 5, &id));
+	ASSERT_EQ(1, hwt_read(self->fd, &event, 1));
+	EXPECT_LE(before + 200 * MSEC, now_ns());
+	EXPECT_EQ(id, event.id);
+	EXPECT_EQ(5ULL, event.user_data);
+}
+
+TEST_F(ctx, buffer_below_one_event)
+{
+	char buf[sizeof(struct hwt_event)];
+
+	EXPECT_EQ(-1, read(self->fd, buf, 0));
+	EXPECT_EQ(EINVAL, errno);
+	ASSERT_TRUE(make_events(self->fd, 1));
+	EXPECT_EQ(-1, read(self->fd, buf, 0));
+	EXPECT_EQ(EINVAL, errno);
+	EXPECT_EQ(-1, read(self->fd, buf, EVENT - 1));
+	EXPECT_EQ(EINVAL, errno);
+	EXPECT_EQ(EVENT, read(self->fd, buf, EVENT));
+}
+
+TEST_F(ctx, as_many_as_fit)
+{
+	struct hwt_event events[8];
+	unsigned int i;
+
+	ASSERT_TRUE(make_events(self->fd, 5));
+	memset(events, 0xff, sizeof(events));
+	/* Three and a half. */
+	EXPECT_EQ(3 * EVENT, read(self->fd, events, 3 * EVENT + EVENT / 2));
+	EXPECT_EQ(HWT_NEVER, events[3].id);
+	EXPECT_EQ(2, hwt_read(self->fd, events + 3, 5));
+	for (i = 0; i < 5; i++)
+		EXPECT_EQ((__u64)i, events[i].user_data);
+	EXPECT_EQ(-EAGAIN, hwt_read(self->fd, events, 8));
+}
+
+TEST_F(ctx, more_than_a_page)
+{
+	static struct hwt_event events[1000];
+	unsigned int i;
+
+	ASSERT_TRUE(make_events(self->fd, 1000));
+	ASSERT_EQ(1000, hwt_read(self->fd, events, 1000));
+	for (i = 0; i < 1000; i++)
+		ASSERT_EQ((__u64)i, events[i].user_data);
+}
+
+TEST_F(ctx, readv_splits_an_event)
+{
+	struct hwt_event events[2];
+	char *p = (char *)events;
+	struct iovec iov[3] = {
+		{ .iov_base = p, .iov_len = 20 },
+		{ .iov_base = p + 20, .iov_len = 60 },
+		{ .iov_base = p + 80, .iov_len = 48 },
+	};
+
+	ASSERT_TRUE(make_events(self->fd, 3));
+	ASSERT_EQ(2 * EVENT, readv(self->fd, iov, 3));
+	EXPECT_EQ(0ULL, events[0].user_data);
+	EXPECT_EQ(1ULL, events[1].user_data);
+	EXPECT_EQ((__u32)HWT_EVENT_LAST, events[1].flags);
+	ASSERT_EQ(1, hwt_read(self->fd, events, 2));
+	EXPECT_EQ(2ULL, events[0].user_data);
+}
+
+TEST_F(ctx, poll_and_select)
+{
+	struct hwt_event event;
+	struct timeval none = { 0 };
+	fd_set fds;
+
+	FD_ZERO(&fds);
+	FD_SET(self->fd, &fds);
+	EXPECT_EQ(0, select(self->fd + 1, &fds, NULL, NULL, &none));
+	ASSERT_EQ(0, hwt_add(self->fd, 0, 100 * MSEC, 0, NULL));
+	EXPECT_EQ(POLLIN, hwt_wait(self->fd, PATIENCE_MS));
+	/* As long as it is there. */
+	EXPECT_EQ(POLLIN, hwt_wait(self->fd, 0));
+	FD_SET(self->fd, &fds);
+	EXPECT_EQ(1, select(self->fd + 1, &fds, NULL, NULL, NULL));
+	EXPECT_TRUE(FD_ISSET(self->fd, &fds));
+	EXPECT_EQ(1, hwt_read(self->fd, &event, 1));
+	EXPECT_EQ(0, hwt_wait(self->fd, 0));
+}
+
+TEST_F(ctx, epoll_level)
+{
+	struct epoll_event ev = { .events = EPOLLIN, .data.u32 = 7 };
+	struct hwt_event event;
+	int ep = epoll_create1(0);
+
+	ASSERT_LE(0, ep);
+	ASSERT_EQ(0, epoll_ctl(ep, EPOLL_CTL_ADD, self->fd, &ev));
+	EXPECT_EQ(0, epoll_wait(ep, &ev, 1, 0));
+	ASSERT_EQ(0, hwt_add(self->fd, 0, 50 * MSEC, 0, NULL));
+	ASSERT_EQ(0, hwt_add(self->fd, 0, 50 * MSEC, 0, NULL));
+	ASSERT_EQ(1, epoll_wait(ep, &ev, 1, PATIENCE_MS));
+	EXPECT_EQ(7U, ev.data.u32);
+	EXPECT_EQ((__u32)EPOLLIN, ev.events);
+	EXPECT_EQ(1, epoll_wait(ep, &ev, 1, 0));
+	ASSERT_EQ(1, hwt_next(self->fd, &event));
+	ASSERT_EQ(1, hwt_next(self->fd, &event));
+	EXPECT_EQ(0, epoll_wait(ep, &ev, 1, 0));
+	EXPECT_EQ(0, hwt_stop(self->fd));
+	ASSERT_EQ(1, epoll_wait(ep, &ev, 1, PATIENCE_MS));
+	EXPECT_EQ((__u32)(EPOLLIN | EPOLLHUP), ev.events);
+	close(ep);
+}
+
+/* Each new event is an edge, also when others are waiting already. */
+TEST_F(ctx, epoll_edge)
+{
+	struct epoll_event ev = { .events = EPOLLIN | EPOLLET };
+	int ep = epoll_create1(0), i;
+
+	ASSERT_LE(0, ep);
+	ASSERT_EQ(0, epoll_ctl(ep, EPOLL_CTL_ADD, self->fd, &ev));
+	for (i = 0; i < 5; i++) {
+		ASSERT_EQ(0, hwt_add(self->fd, 0, 0, 0, NULL));
+		ASSERT_EQ(1, epoll_wait(ep, &ev, 1, PATIENCE_MS));
+		ASSERT_EQ(0, epoll_wait(ep, &ev, 1, 20));
+	}
+	close(ep);
+}
+
+/* A withdrawn event is not there any more. */
+TEST_F(ctx, poll_after_withdrawal)
+{
+	__u64 id;
+
+	ASSERT_EQ(0, hwt_add(self->fd, 0, 0, 0, &id));
+	ASSERT_EQ(POLLIN, hwt_wait(self->fd, PATIENCE_MS));
+	EXPECT_EQ(HWT_STATE_EVENT, hwt_move(self->fd, id, 0, 3600 * SEC));
+	EXPECT_EQ(0, hwt_wait(self->fd, 0));
+	EXPECT_EQ(HWT_STATE_PENDING, hwt_move(self->fd, id, 0, 0));
+	ASSERT_EQ(POLLIN, hwt_wait(self->fd, PATIENCE_MS));
+	EXPECT_EQ(HWT_STATE_EVENT, hwt_del(self->fd, id));
+	EXPECT_EQ(0, hwt_wait(self->fd, 0));
+}
+
+/* -- Signals ------------------------------------------------------------- */
+
+static volatile sig_atomic_t signals;
+
+static void on_signal(int sig)
+{
+	(void)sig;
+	signals++;
+}
+
+/* Sends SIGUSR1 to a thread until it has been told to stop. */
+struct pest {
+	pthread_t target;
+	unsigned int max;
+	volatile bool stop;
+};
+
+static void *pest_run(void *arg)
+{
+	struct pest *pest = arg;
+
+	while (!pest->stop && pest->max--) {
+		sleep_ns(50 * MSEC);
+		pthread_kill(pest->target, SIGUSR1);
+	}
+	return NULL;
+}
+
+static int read_under_signals(int fd, int flags, unsigned int max, struct hwt_event *event)
+{
+	struct sigaction action = { .sa_handler = on_signal, .sa_flags = flags };
+	struct pest pest = { .target = pthread_self(), .max = max };
+	pthread_t thread;
+	int ret;
+
+	sigaction(SIGUSR1, &action, NULL);
+	if (pthread_create(&thread, NULL, pest_run, &pest))
+		return -1000;
+	ret = hwt_read(fd, event, 1);
+	pest.stop = true;
+	pthread_join(thread, NULL);
+	return ret;
+}
+
+TEST_F(ctx, signal_interrupts)
+{
+	struct hwt_event event;
+
+	set_blocking(self->fd);
+	EXPECT_EQ(-EINTR, read_under_signals(self->fd, 0, -1U, &event));
+	EXPECT_LT(0, signals);
+}
+
+TEST_F(ctx, restart_after_a_signal)
+{
+	struct hwt_event event;
+
+	set_blocking(self->fd);
+	ASSERT_EQ(0, hwt_add(self->fd, 0, 500 * MSEC, 9, NULL));
+	EXPECT_EQ(1, read_under_signals(self->fd, SA_RESTART, 5, &event));
+	EXPECT_EQ(9ULL, event.user_data);
+	EXPECT_LT(0, signals);
+}
+
+/* With an event at hand, a read does not care about signals. */
+TEST_F(ctx, event_before_signal)
+{
+	struct hwt_event event;
+	sigset_t usr1, old;
+
+	set_blocking(self->fd);
+	ASSERT_TRUE(make_events(self->fd, 1));
+	sigemptyset(&usr1);
+	sigaddset(&usr1, SIGUSR1);
+	sigprocmask(SIG_BLOCK, &usr1, &old);
+	raise(SIGUSR1);
+	EXPECT_EQ(1, hwt_read(self->fd, &event, 1));
+	signal(SIGUSR1, SIG_IGN);
+	sigprocmask(SIG_SETMASK, &old, NULL);
+}
+
+/* -- Bad buffers --------------------------------------------------------- */
+
+/* Two pages of which only the first is there. */
+static char *half_mapping(long page)
+{
+	char *p = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED || mprotect(p + page, page, PROT_NONE))
+		return NULL;
+	return p;
+}
+
+TEST_F(ctx, fault_at_once_loses_nothing)
+{
+	struct hwt_event event;
+	static const char constant[64];
+	void *bad[] = { NULL, (void *)8, (void *)-4096L, (void *)constant };
+	unsigned int i;
+
+	ASSERT_TRUE(make_events(self->fd, 1));
+	/* The last is in read-only memory. */
+	for (i = 0; i < ARRAY_SIZE(bad); i++)
+		EXPECT_EQ(-EFAULT, hwt_read(self->fd, bad[i], 1));
+	EXPECT_EQ(1, hwt_read(self->fd, &event, 1));
+}
+
+TEST_F(ctx, fault_half_way_loses_nothing)
+{
+	long page = sysconf(_SC_PAGESIZE);
+	struct hwt_event event[8], *at;
+	char *p = half_mapping(page);
+	unsigned int i;
+
+	ASSERT_NE(NULL, p);
+	ASSERT_TRUE(make_events(self->fd, 6));
+	/* Two fit, and half of the third, which is not gone. */
+	at = (void *)(p + page - 2 * EVENT - EVENT / 2);
+	EXPECT_EQ(2, hwt_read(self->fd, at, 6));
+	memcpy(event, at, 2 * EVENT);
+	EXPECT_EQ(-EFAULT, hwt_read(self->fd, (void *)(p + page - EVENT / 2), 1));
+	/* Exactly up to the edge. */
+	at = (void *)(p + page - EVENT);
+	EXPECT_EQ(1, hwt_read(self->fd, at, 3));
+	memcpy(event + 2, at, EVENT);
+	EXPECT_EQ(3, hwt_read(self->fd, event + 3, 5));
+	for (i = 0; i < 6; i++)
+		EXPECT_EQ((__u64)i, event[i].user_data);
+	EXPECT_EQ(-EAGAIN, hwt_read(self->fd, event, 1));
+	munmap(p, 2 * page);
+}
+
+/* Good memory that is not there yet is no fault: fresh, and shared with a parent. */
+TEST_F(ctx, absent_pages_are_brought_in)
+{
+	long page = sysconf(_SC_PAGESIZE);
+	struct hwt_event *events;
+	int status;
+	pid_t pid;
+	int i;
+
+	events = mmap(NULL, 8 * page, PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(MAP_FAILED, (void *)events);
+	ASSERT_TRUE(make_events(self->fd, 8 * page / EVENT));
+	ASSERT_EQ((int)(4 * page / EVENT), hwt_read(self->fd, events, 4 * page / EVENT));
+	for (i = 0; i < 4 * page / EVENT; i++)
+		ASSERT_EQ((__u64)i, events[i].user_data);
+	pid = fork();
+	ASSERT_LE(0, pid);
+	if (!pid)
+		_exit(hwt_read(self->fd, events, 4 * page / EVENT) !=
+		      (int)(4 * page / EVENT));
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_EQ(0, status);
+	/* What the child read went to its own copy. */
+	EXPECT_EQ(0ULL, events[0].user_data);
+	munmap(events, 8 * page);
+}
+
+/* -- Several readers ----------------------------------------------------- */
+
+#define READERS	4
+
+struct reader {
+	pthread_t thread;
+	int fd;
+	unsigned int per_read;
+	unsigned int total;
+	unsigned char *seen;
+	bool twice;
+	int end;
+};
+
+static void *reader_run(void *arg)
+{
+	struct reader *reader = arg;
+	struct hwt_event events[16];
+	int i;
+
+	while ((reader->end = hwt_read(reader->fd, events, reader->per_read)) > 0) {
+		reader->total += reader->end;
+		for (i = 0; i < reader->end; i++)
+			if (__atomic_add_fetch(&reader->seen[events[i].user_data], 1,
+					       __ATOMIC_RELAXED) != 1)
+				reader->twice = true;
+	}
+	return NULL;
+}
+
+/* Each event goes to exactly one of them, and none sleeps through. */
+TEST_F_TIMEOUT(ctx, several_readers, 60)
+{
+	unsigned int total = quick() ? 2000 : 20000, sum = 0, i;
+	struct reader readers[READERS];
+	struct hwt_stats_args stats;
+	unsigned char *seen = calloc(1, total);
+
+	ASSERT_NE(NULL, seen);
+	set_blocking(self->fd);
+	for (i = 0; i < READERS; i++) {
+		readers[i] = (struct reader) {
+			.fd = self->fd,
+			.per_read = i ? 16 : 1,
+			.seen = seen,
+		};
+		ASSERT_EQ(0, pthread_create(&readers[i].thread, NULL, reader_run,
+					    &readers[i]));
+	}
+	for (i = 0; i < total; i++)
+		ASSERT_EQ(0, hwt_add(self->fd, 0, i % 64 * MSEC, i, NULL));
+	for (i = 0; i < PATIENCE_MS; i++) {
+		ASSERT_EQ(0, hwt_stats(self->fd, &stats));
+		if (stats.read == total)
+			break;
+		sleep_ns(MSEC);
+	}
+	EXPECT_EQ((__u64)total, stats.read);
+	/* The end of the file wakes them all. */
+	EXPECT_EQ(0, hwt_stop(self->fd));
+	for (i = 0; i < READERS; i++) {
+		pthread_join(readers[i].thread, NULL);
+		EXPECT_EQ(0, readers[i].end);
+		EXPECT_FALSE(readers[i].twice);
+		sum += readers[i].total;
+	}
+	EXPECT_EQ(total, sum);
+	free(seen);
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the programs that test /dev/hwt share. The calls return 0 or more, or a negative
+ * errno, so that one comparison says which error it was.
+ */
+#ifndef HWT_DEV_H
+#define HWT_DEV_H
+
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "hwt_uapi.h"
+
+#define HWT_DEV		"/dev/hwt"
+#define USEC		1000ULL
+#define MSEC		1000000ULL
+#define SEC		1000000000ULL
+
+/* How long a test waits for what should come at once: the guest may be very slow. */
+#define PATIENCE_MS	20000
+
+static inline int hwt_open(int flags)
+{
+	return open(HWT_DEV, O_RDWR | O_CLOEXEC | flags);
+}
+
+static inline int hwt_call(int fd, unsigned long request, void *args)
+{
+	return ioctl(fd, request, args) < 0 ? -errno : 0;
+}
+
+static inline __u64 clock_ns(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return now.tv_sec * SEC + now.tv_nsec;
+}
+
+static inline __u64 now_ns(void)
+{
+	return clock_ns(CLOCK_MONOTONIC);
+}
+
+static inline void sleep_ns(__u64 ns)
+{
+	struct timespec left = { .tv_sec = ns / SEC, .tv_nsec = ns % SEC };
+
+	while (nanosleep(&left, &left) && errno == EINTR)
+		;
+}
+
+/* -- The ioctls, for who wants nothing special --------------------------- */
+
+static inline int hwt_add(int fd, __u32 flags, __u64 time_ns, __u64 data, __u64 *id)
+{
+	struct hwt_schedule_args args = {
+		.size = sizeof(args),
+		.flags = flags,
+		.time_ns = time_ns,
+		.user_data = data,
+	};
+	int ret = hwt_call(fd, HWT_IOC_SCHEDULE, &args);
+
+	if (!ret && id)
+		*id = args.id;
+	return ret;
+}
+
+static inline int hwt_add_periodic(int fd, __u32 mode, __u64 delay_ns, __u64 period_ns,
+				   __u64 data, __u64 *id)
+{
+	struct hwt_schedule_args args = {
+		.size = sizeof(args),
+		.mode = mode,
+		.time_ns = delay_ns,
+		.period_ns = period_ns,
+		.user_data = data,
+	};
+	int ret = hwt_call(fd, HWT_IOC_SCHEDULE, &args);
+
+	if (!ret && id)
+		*id = args.id;
+	return ret;
+}
+
+/* Returns what it was: HWT_STATE_ bits. */
+static inline int hwt_move(int fd, __u64 id, __u32 flags, __u64 time_ns)
+{
+	struct hwt_modify_args args = {
+		.size = sizeof(args),
+		.flags = flags,
+		.id = id,
+		.time_ns = time_ns,
+	};
+	int ret = hwt_call(fd, HWT_IOC_MODIFY, &args);
+
+	return ret ? ret : (int)args.was;
+}
+
+/* Returns what it was: HWT_STATE_ bits. */
+static inline int hwt_del(int fd, __u64 id)
+{
+	struct hwt_cancel_args args = { .size = sizeof(args), .id = id };
+	int ret = hwt_call(fd, HWT_IOC_CANCEL, &args);
+
+	return ret ? ret : (int)args.was;
+}
+
+static inline int hwt_get(int fd, __u64 id, struct hwt_get_args *args)
+{
+	memset(args, 0, sizeof(*args));
+	args->size = sizeof(*args);
+	args->id = id;
+	return hwt_call(fd, HWT_IOC_GET, args);
+}
+
+/* Returns how many were stopped. */
+static inline long hwt_stop(int fd)
+{
+	struct hwt_stop_args args = { .size = sizeof(args) };
+	int ret = hwt_call(fd, HWT_IOC_STOP, &args);
+
+	return ret ? ret : (long)args.stopped;
+}
+
+static inline int hwt_info(int fd, struct hwt_info_args *args)
+{
+	memset(args, 0, sizeof(*args));
+	args->size = sizeof(*args);
+	return hwt_call(fd, HWT_IOC_INFO, args);
+}
+
+static inline int hwt_stats(int fd, struct hwt_stats_args *args)
+{
+	memset(args, 0, sizeof(*args));
+	args->size = sizeof(*args);
+	return hwt_call(fd, HWT_IOC_STATS, args);
+}
+
+/* -- Events -------------------------------------------------------------- */
+
+/* Returns how many events were read. */
+static inline int hwt_read(int fd, struct hwt_event *events, unsigned int max)
+{
+	ssize_t ret = read(fd, events, max * sizeof(*events));
+
+	return ret < 0 ? -errno : (int)(ret / (ssize_t)sizeof(*events));
+}
+
+/* Returns revents; 0 if nothing came for so long. */
+static inline int hwt_wait(int fd, int timeout_ms)
+{
+	struct pollfd pollfd = { .fd = fd, .events = POLLIN };
+	int ret;
+
+	do {
+		ret = poll(&pollfd, 1, timeout_ms);
+	} while (ret < 0 && errno == EINTR);
+	return ret < 0 ? -errno : ret ? pollfd.revents : 0;
+}
+
+/* Waits for the next event; returns 1, or what read() or the waiting gave. */
+static inline int hwt_next(int fd, struct hwt_event *event)
+{
+	int ret = hwt_wait(fd, PATIENCE_MS);
+
+	if (ret <= 0)
+		return ret ? ret : -ETIMEDOUT;
+	return hwt_read(fd, event, 1);
+}
+
+/* An unsigned number from a file; ~0 if there is none. */
+static inline __u64 read_number(const char *path)
+{
+	unsigned long long value = ~0ULL;
+	FILE *file = fopen(path, "r");
+
+	if (file) {
+		if (fscanf(file, "%llu", &value) != 1)
+			value = ~0ULL;
+		fclose(file);
+	}
+	return value;
+}
+
+#define hwt_param(name)	read_number("/sys/module/hwt/parameters/" name)
+
+static inline bool quick(void)
+{
+	const char *env = getenv("HWT_QUICK");
+
+	return env && !strcmp(env, "1");
+}
+
+#endif /* HWT_DEV_H */

@@ -1,0 +1,494 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The life of a timeout: cancel, modify, get, stop, and the ids.
+ *
+ * hwt-test: timeout 150
+ * hwt-test: m32
+ */
+#include "kselftest_harness.h"
+
+#include "hwt_dev.h"
+
+#define HOUR	(3600 * SEC)
+
+FIXTURE(ctx) {
+	int fd;
+	__u64 tick;
+};
+
+FIXTURE_SETUP(ctx)
+{
+	struct hwt_info_args info;
+
+	self->fd = hwt_open(O_NONBLOCK);
+	ASSERT_LE(0, self->fd);
+	ASSERT_EQ(0, hwt_info(self->fd, &info));
+	self->tick = info.tick_ns;
+}
+
+FIXTURE_TEARDOWN(ctx)
+{
+	close(self->fd);
+}
+
+/* -- Cancel -------------------------------------------------------------- */
+
+TEST_F(ctx, cancel_pending)
+{
+	struct hwt_stats_args stats;
+	struct hwt_get_args get;
+	__u64 id;
+
+	ASSERT_EQ(0, hwt_add(self->fd, 0, 100 * MSEC, 0, &id));
+	EXPECT_EQ(HWT_STATE_PENDING, hwt_del(self->fd, id));
+	EXPECT_EQ(-ENOENT, hwt_del(self->fd, id));
+	EXPECT_EQ(-ENOENT, hwt_get(self->fd, id, &get));
+	EXPECT_EQ(-ENOENT, hwt_move(self->fd, id, 0, 0));
+	EXPECT_EQ(0, hwt_wait(self->fd, 300));
+	ASSERT_EQ(0, hwt_stats(self->fd, &stats));
+	EXPECT_EQ(0ULL, stats.timeouts);
+	EXPECT_EQ(1ULL, stats.cancelled);
+}
+
+TEST_F(ctx, cancel_withdraws_an_event)
+{
+	struct hwt_event event;
+	__u64 id, other;
+
+	ASSERT_EQ(0, hwt_add(self->fd, HWT_ABSOLUTE, 0, 1, &id));
+	ASSERT_EQ(POLLIN, hwt_wait(self->fd, PATIENCE_MS));
+	ASSERT_EQ(0, hwt_add(self->fd, HWT_ABSOLUTE, 0, 2, &other));
+	EXPECT_EQ(HWT_STATE_EVENT, hwt_del(self->fd, id));
+	ASSERT_EQ(1, hwt_next(self->fd, &event));
+	EXPECT_EQ(other, event.id);
+	EXPECT_EQ(-EAGAIN, hwt_read(self->fd, &event, 1));
+}
+
+TEST_F(ctx, cancel_periodic_with_event)
+{
+	struct hwt_event event;
+	__u64 id;
+
+	ASSERT_EQ(0, hwt_add_periodic(self->fd, HWT_MODE_FIXED_RATE, 0, 5 * MSEC, 0, &id));
+	ASSERT_EQ(POLLIN, hwt_wait(self->fd, PATIENCE_MS));
+	EXPECT_EQ(HWT_STATE_PENDING | HWT_STATE_EVENT, hwt_del(self->fd, id));
+	EXPECT_EQ(-EAGAIN, hwt_read(self->fd, &event, 1));
+	EXPECT_EQ(0, hwt_wait(self->fd, 50));
+}
+
+/* -- Get ----------------------------------------------------------------- */
+
+TEST_F(ctx, get_one_shot)
+{
+	struct hwt_get_args get;
+	struct hwt_event event;
+	__u64 id, deadline;
+
+	deadline = now_ns() + 200 * MSEC;
+	ASSERT_EQ(0, hwt_add(self->fd, HWT_ABSOLUTE, deadline, 77, &id));
+	ASSERT_EQ(0, hwt_get(self->fd, id, &get));
+	EXPECT_EQ(id, get.id);
+	EXPECT_EQ((__u32)HWT_MODE_ONE_SHOT, get.mode);
+	EXPECT_EQ(77ULL, get.user_data);
+	EXPECT_EQ((deadline + self->tick - 1) / self->tick * self->tick, get.deadline_ns);
+	EXPECT_GE(201 * MSEC, get.remaining_ns);
+	EXPECT_EQ(0ULL, get.period_ns);
+	EXPECT_EQ(0ULL, get.overruns);
+	deadline = get.deadline_ns;
+
+	ASSERT_EQ(POLLIN, hwt_wait(self->fd, PATIENCE_MS));
+	ASSERT_EQ(0, hwt_get(self->fd, id, &get));
+	EXPECT_EQ((__u32)HWT_STATE_EVENT, get.state);
+	EXPECT_EQ(deadline, get.deadline_ns);
+	EXPECT_EQ(0ULL, get.remaining_ns);
+	ASSERT_EQ(1, hwt_read(self->fd, &event, 1));
+	EXPECT_EQ(deadline, event.deadline_ns);
+	/* The id has ended. */
+	EXPECT_EQ(-ENOENT, hwt_get(self->fd, id, &get));
+	EXPECT_EQ(-ENOENT, hwt_move(self->fd, id, 0, 0));
+	EXPECT_EQ(-ENOENT, hwt_del(self->fd, id));
+}
+
+TEST_F(ctx, get_remaining_counts_down)
+{
+	struct hwt_get_args get;
+	__u64 id, last = HOUR + self->tick, before;
+	int i;
+
+	before = now_ns();
+	ASSERT_EQ(0, hwt_add(self->fd, 0, HOUR, 0, &id));
+	for (i = 0; i < 5; i++) {
+		ASSERT_EQ(0, hwt_get(self->fd, id, &get));
+		EXPECT_EQ((__u32)HWT_STATE_PENDING, get.state);
+		EXPECT_GE(last, get.remaining_ns);
+		/* Not less than is left of the hour. */
+		EXPECT_LE(before + HOUR, get.remaining_ns + now_ns());
+		last = get.remaining_ns;
+		sleep_ns(2 * MSEC);
+	}
+	EXPECT_GT(HOUR, last);
+}
+
+TEST_F(ctx, get_periodic_keeps_its_id)
+{
+	struct hwt_get_args get;
+	struct hwt_event event;
+	__u64 id;
+	int i;
+
+	ASSERT_EQ(0, hwt_add_periodic(self->fd, HWT_MODE_FIXED_DELAY, 0, 30 * MSEC, 3, &id));
+	for (i = 0; i < 3; i++) {
+		ASSERT_EQ(1, hwt_next(self->fd, &event));
+		EXPECT_EQ(id, event.id);
+		EXPECT_EQ(0U, event.flags);
+		ASSERT_EQ(0, hwt_get(self->fd, id, &get));
+		EXPECT_EQ((__u32)HWT_MODE_FIXED_DELAY, get.mode);
+		EXPECT_EQ(30 * MSEC, get.period_ns);
+		EXPECT_TRUE(get.state & HWT_STATE_PENDING);
+	}
+	EXPECT_LE(0, hwt_del(self->fd, id));
+}
+
+/* -- Modify -------------------------------------------------------------- */
+
+TEST_F(ctx, modify_pushes_back)
+{
+	struct hwt_event event;
+	__u64 id, before = 0;
+	int i;
+
+	/* An idle timeout with a sign of life now and then. */
+	ASSERT_EQ(0, hwt_add(self->fd, 0, HOUR, 0, &id));
+	for (i = 0; i < 10; i++) {
+		before = now_ns();
+		ASSERT_EQ(HWT_STATE_PENDING, hwt_move(self->fd, id, 0, 2 * SEC));
+		sleep_ns(10 * MSEC);
+	}
+	ASSERT_EQ(1, hwt_next(self->fd, &event));
+	EXPECT_EQ(id, event.id);
+	EXPECT_LE(before + 2 * SEC, event.fired_ns);
+	EXPECT_EQ(0, hwt_wait(self->fd, 0));
+}
+
+TEST_F(ctx, modify_pulls_forward)
+{
+	struct hwt_event event;
+	__u64 id, before;
+
+	ASSERT_EQ(0, hwt_add(self->fd, 0, HOUR, 0, &id));
+	before = now_ns();
+	ASSERT_EQ(HWT_STATE_PENDING, hwt_move(self->fd, id, 0, 50 * MSEC));
+	ASSERT_EQ(1, hwt_next(self->fd, &event));
+	EXPECT_LE(before + 50 * MSEC, event.fired_ns);
+	EXPECT_GT(before + HOUR, event.fired_ns);
+}
+
+TEST_F(ctx, modify_after_expiry_withdraws)
+{
+	struct hwt_get_args get;
+	struct hwt_event event;
+	__u64 id, before;
+
+	ASSERT_EQ(0, hwt_add(self->fd, 0, 0, 8, &id));
+	ASSERT_EQ(POLLIN, hwt_wait(self->fd, PATIENCE_MS));
+	before = now_ns();
+	EXPECT_EQ(HWT_STATE_EVENT, hwt_move(self->fd, id, 0, 200 * MSEC));
+	ASSERT_EQ(0, hwt_get(self->fd, id, &get));
+	EXPECT_EQ((__u32)HWT_STATE_PENDING, get.state);
+	ASSERT_EQ(1, hwt_next(self->fd, &event));
+	EXPECT_EQ(id, event.id);
+	EXPECT_EQ(8ULL, event.user_data);
+	EXPECT_LE(before + 200 * MSEC, event.fired_ns);
+	EXPECT_EQ((__u32)HWT_EVENT_LAST, event.flags);
+	EXPECT_EQ(-EAGAIN, hwt_read(self->fd, &event, 1));
+}
+
+TEST_F(ctx, modify_user_data)
+{
+	struct hwt_modify_args modify = {
+		.size = sizeof(modify),
+		.time_ns = HOUR,
+		.user_data = 2,
+	};
+	struct hwt_get_args get;
+	__u64 id;
+
+	ASSERT_EQ(0, hwt_add(self->fd, 0, HOUR, 1, &id));
+	modify.id = id;
+	ASSERT_EQ(0, hwt_call(self->fd, HWT_IOC_MODIFY, &modify));
+	ASSERT_EQ(0, hwt_get(self->fd, id, &get));
+	EXPECT_EQ(1ULL, get.user_data);
+	modify.flags = HWT_SET_USER_DATA;
+	ASSERT_EQ(0, hwt_call(self->fd, HWT_IOC_MODIFY, &modify));
+	ASSERT_EQ(0, hwt_get(self->fd, id, &get));
+	EXPECT_EQ(2ULL, get.user_data);
+}
+
+/* What does not go together changes nothing. */
+TEST_F(ctx, modify_refused_changes_nothing)
+{
+	struct hwt_modify_args modify = {
+		.size = sizeof(modify),
+		.flags = HWT_SET_USER_DATA,
+		.user_data = 9,
+	};
+	struct hwt_get_args before, after;
+	__u64 once, again;
+
+	ASSERT_EQ(0, hwt_add(self->fd, 0, HOUR, 1, &once));
+	ASSERT_EQ(0, hwt_add_periodic(self->fd, HWT_MODE_FIXED_RATE, HOUR, HOUR, 1, &again));
+	ASSERT_EQ(0, hwt_get(self->fd, once, &before));
+	modify.id = once;
+	modify.period_ns = 1;
+	EXPECT_EQ(-EINVAL, hwt_call(self->fd, HWT_IOC_MODIFY, &modify));
+	modify.id = again;
+	modify.slack_ns = 1;
+	EXPECT_EQ(-EINVAL, hwt_call(self->fd, HWT_IOC_MODIFY, &modify));
+	modify.period_ns = 0;
+	EXPECT_EQ(-EINVAL, hwt_call(self->fd, HWT_IOC_MODIFY, &modify));
+	ASSERT_EQ(0, hwt_get(self->fd, once, &after));
+	EXPECT_EQ(before.deadline_ns, after.deadline_ns);
+	EXPECT_EQ(1ULL, after.user_data);
+	ASSERT_EQ(0, hwt_get(self->fd, again, &after));
+	EXPECT_EQ(1ULL, after.user_data);
+	EXPECT_EQ(HOUR, after.period_ns);
+}
+
+/* -- Ids ----------------------------------------------------------------- */
+
+TEST_F(ctx, ids_are_not_given_again)
+{
+	int total = quick() ? 2000 : 20000, i;
+	__u64 *id = calloc(total, sizeof(*id)), kept;
+	struct hwt_get_args get;
+
+	ASSERT_NE(NULL, id);
+	ASSERT_EQ(0, hwt_add(self->fd, 0, HOUR, 0, &kept));
+	for (i = 0; i < total; i++) {
+		ASSERT_EQ(0, hwt_add(self->fd, 0, HOUR, i, &id[i]));
+		ASSERT_NE(0ULL, id[i]);
+		ASSERT_EQ(HWT_STATE_PENDING, hwt_del(self->fd, id[i]));
+	}
+	/* None of the old ones means any of the new ones. */
+	ASSERT_EQ(0, hwt_add(self->fd, 0, HOUR, 0, &id[0]));
+	for (i = 1; i < total; i++) {
+		ASSERT_NE(id[0], id[i]);
+		ASSERT_NE(kept, id[i]);
+		ASSERT_EQ(-ENOENT, hwt_del(self->fd, id[i]));
+	}
+	EXPECT_EQ(0, hwt_get(self->fd, id[0], &get));
+	EXPECT_EQ(0, hwt_get(self->fd, kept, &get));
+	free(id);
+}
+
+TEST_F(ctx, ids_differ)
+{
+	static __u64 id[1000];
+	int i, j;
+
+	for (i = 0; i < 1000; i++)
+		ASSERT_EQ(0, hwt_add(self->fd, 0, HOUR, 0, &id[i]));
+	for (i = 0; i < 1000; i++)
+		for (j = 0; j < i; j++)
+			ASSERT_NE(id[i], id[j]);
+	for (i = 0; i < 1000; i++)
+		ASSERT_EQ(HWT_STATE_PENDING, hwt_del(self->fd, id[i]));
+}
+
+/* Only the whole 64 bits are an id. */
+TEST_F(ctx, ids_near_misses)
+{
+	struct hwt_get_args get;
+	__u64 id;
+	int bit;
+
+	ASSERT_EQ(0, hwt_add(self->fd, 0, HOUR, 0, &id));
+	for (bit = 0; bit < 64; bit++) {
+		EXPECT_EQ(-ENOENT, hwt_get(self->fd, id ^ 1ULL << bit, &get));
+		EXPECT_EQ(-ENOENT, hwt_del(self->fd, id ^ 1ULL << bit));
+	}
+	EXPECT_EQ(HWT_STATE_PENDING, hwt_del(self->fd, id));
+}
+
+/* -- Stop ---------------------------------------------------------------- */
+
+TEST_F(ctx, stop_empty)
+{
+	struct hwt_event event;
+
+	EXPECT_EQ(0, hwt_stop(self->fd));
+	EXPECT_EQ(0, hwt_read(self->fd, &event, 1));
+	EXPECT_EQ(POLLIN | POLLHUP, hwt_wait(self->fd, 0));
+	EXPECT_EQ(0, hwt_stop(self->fd));
+}
+
+/* Whatever state a timeout was in, there is one last event for it. */
+TEST_F(ctx, stop_in_all_states)
+{
+	__u64 fired, pending, ticking, waiting, never;
+	struct hwt_event events[8], *event;
+	unsigned int seen = 0;
+	int i;
+
+	ASSERT_EQ(0, hwt_add_periodic(self->fd, HWT_MODE_FIXED_RATE, 0, MSEC, 3, &ticking));
+	ASSERT_EQ(POLLIN, hwt_wait(self->fd, PATIENCE_MS));
+	ASSERT_EQ(0, hwt_add(self->fd, HWT_ABSOLUTE, 0, 1, &fired));
+	do {
+		struct hwt_get_args get;
+
+		ASSERT_EQ(0, hwt_get(self->fd, fired, &get));
+		if (get.state == HWT_STATE_EVENT)
+			break;
+		sleep_ns(MSEC);
+	} while (true);
+	ASSERT_EQ(0, hwt_add(self->fd, 0, HOUR, 2, &pending));
+	ASSERT_EQ(0, hwt_add_periodic(self->fd, HWT_MODE_FIXED_DELAY, HOUR, 1, 4, &waiting));
+	ASSERT_EQ(0, hwt_add(self->fd, 0, HWT_NEVER, 5, &never));
+
+	EXPECT_EQ(4, hwt_stop(self->fd));
+	EXPECT_EQ(POLLIN, hwt_wait(self->fd, 0));
+	ASSERT_EQ(5, hwt_read(self->fd, events, 8));
+	for (i = 0; i < 5; i++) {
+		event = &events[i];
+		seen |= 1 << event->user_data;
+		EXPECT_EQ((__u32)HWT_EVENT_LAST, event->flags);
+		/* One that has an event keeps it. */
+		EXPECT_EQ((__u32)(event->id == fired || event->id == ticking ?
+				  HWT_EVENT_EXPIRED : HWT_EVENT_STOPPED), event->kind);
+		EXPECT_EQ(event->kind == HWT_EVENT_STOPPED,
+			  event->deadline_ns > now_ns() + HOUR / 2);
+		EXPECT_EQ(event->id == never, event->deadline_ns == HWT_NEVER);
+	}
+	EXPECT_EQ(0x3eU, seen);
+	EXPECT_EQ(POLLIN | POLLHUP, hwt_wait(self->fd, 0));
+	EXPECT_EQ(0, hwt_read(self->fd, events, 8));
+	EXPECT_EQ(-ENOENT, hwt_del(self->fd, ticking));
+}
+
+TEST_F(ctx, after_stop)
+{
+	struct hwt_get_args get;
+	struct hwt_event event;
+	__u64 id;
+
+	ASSERT_EQ(0, hwt_add(self->fd, 0, HOUR, 0, &id));
+	EXPECT_EQ(1, hwt_stop(self->fd));
+	EXPECT_EQ(0, hwt_stop(self->fd));
+	EXPECT_EQ(-ESHUTDOWN, hwt_add(self->fd, 0, 0, 0, NULL));
+	EXPECT_EQ(-ESHUTDOWN, hwt_move(self->fd, id, 0, 0));
+	ASSERT_EQ(0, hwt_get(self->fd, id, &get));
+	EXPECT_EQ((__u32)HWT_STATE_EVENT, get.state);
+	EXPECT_EQ(0ULL, get.remaining_ns);
+	/* Its event can be withdrawn. */
+	EXPECT_EQ(HWT_STATE_EVENT, hwt_del(self->fd, id));
+	EXPECT_EQ(0, hwt_read(self->fd, &event, 1));
+}
+
+TEST(stop_wakes_a_reader)
+{
+	int fd = hwt_open(0), status;
+	struct hwt_event event;
+	pid_t pid;
+
+	ASSERT_LE(0, fd);
+	pid = fork();
+	ASSERT_LE(0, pid);
+	if (!pid)
+		_exit(hwt_read(fd, &event, 1) != 0);
+	sleep_ns(200 * MSEC);
+	/* It waits. */
+	EXPECT_EQ(0, waitpid(pid, &status, WNOHANG));
+	EXPECT_EQ(0, hwt_stop(fd));
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_EQ(0, status);
+	close(fd);
+}
+
+TEST_F(ctx, stop_many)
+{
+	int total = quick() ? 2000 : 20000, n = 0, ret, i;
+	static struct hwt_event events[512];
+	__u64 sum = 0;
+
+	for (i = 0; i < total; i++)
+		ASSERT_EQ(0, hwt_add(self->fd, 0, HOUR + i * MSEC, i, NULL));
+	EXPECT_EQ(total, hwt_stop(self->fd));
+	while ((ret = hwt_read(self->fd, events, 512)) > 0) {
+		for (i = 0; i < ret; i++) {
+			ASSERT_EQ((__u32)HWT_EVENT_STOPPED, events[i].kind);
+			sum += events[i].user_data;
+		}
+		n += ret;
+	}
+	EXPECT_EQ(0, ret);
+	EXPECT_EQ(total, n);
+	EXPECT_EQ((__u64)total * (total - 1) / 2, sum);
+}
+
+/* -- Races: whoever comes first, each timeout ends in exactly one way ---- */
+
+/*
+ * One that is cancelled in the tick in which it is due has either been cancelled, and
+ * there is no event, or there is one that can be read, and then the id is gone.
+ */
+TEST_F_TIMEOUT(ctx, cancel_in_the_tick_that_is_due, 60)
+{
+	int total = quick() ? 200 : 1000, pending = 0, withdrawn = 0, read = 0, i, was;
+	struct hwt_event event;
+	__u64 id, deadline;
+
+	for (i = 0; i < total; i++) {
+		deadline = (now_ns() / self->tick + 2) * self->tick;
+		ASSERT_EQ(0, hwt_add(self->fd, HWT_ABSOLUTE, deadline, i, &id));
+		/* From a bit before to a bit after. */
+		while (now_ns() + 100 * USEC < deadline + i % 40 * 10 * USEC)
+			;
+		if (i % 3 == 0 && hwt_read(self->fd, &event, 1) == 1) {
+			ASSERT_EQ(id, event.id);
+			ASSERT_EQ(-ENOENT, hwt_del(self->fd, id));
+			read++;
+			continue;
+		}
+		was = hwt_del(self->fd, id);
+		ASSERT_TRUE(was == HWT_STATE_PENDING || was == HWT_STATE_EVENT);
+		pending += was == HWT_STATE_PENDING;
+		withdrawn += was == HWT_STATE_EVENT;
+		ASSERT_EQ(-EAGAIN, hwt_read(self->fd, &event, 1));
+	}
+	EXPECT_EQ(0, hwt_wait(self->fd, 50));
+	TH_LOG("%d cancelled while pending, %d withdrawn, %d read", pending, withdrawn, read);
+	EXPECT_EQ(total, pending + withdrawn + read);
+}
+
+/* The same with modify: only the deadline set last counts, and it fires once. */
+TEST_F_TIMEOUT(ctx, modify_in_the_tick_that_is_due, 60)
+{
+	int total = quick() ? 200 : 1000, i, was;
+	struct hwt_event event;
+	__u64 id, deadline;
+
+	ASSERT_EQ(0, hwt_add(self->fd, 0, HOUR, 0, &id));
+	for (i = 0; i < total; i++) {
+		deadline = (now_ns() / self->tick + 2) * self->tick;
+		was = hwt_move(self->fd, id, HWT_ABSOLUTE, deadline);
+		ASSERT_EQ(HWT_STATE_PENDING, was);
+		while (now_ns() + 100 * USEC < deadline + i % 40 * 10 * USEC)
+			;
+		/* To far away, and sometimes to at once. */
+		was = hwt_move(self->fd, id, 0, i % 2 ? HOUR : 0);
+		ASSERT_TRUE(was == HWT_STATE_PENDING || was == HWT_STATE_EVENT);
+		if (i % 2) {
+			ASSERT_EQ(-EAGAIN, hwt_read(self->fd, &event, 1));
+		} else {
+			ASSERT_EQ(1, hwt_next(self->fd, &event));
+			ASSERT_EQ(id, event.id);
+			ASSERT_LE(deadline - 2 * self->tick, event.deadline_ns);
+			ASSERT_EQ(-ENOENT, hwt_move(self->fd, id, 0, HOUR));
+			ASSERT_EQ(0, hwt_add(self->fd, 0, HOUR, 0, &id));
+		}
+	}
+	EXPECT_EQ(HWT_STATE_PENDING, hwt_del(self->fd, id));
+	EXPECT_EQ(0, hwt_wait(self->fd, 50));
+}
+
+TEST_HARNESS_MAIN

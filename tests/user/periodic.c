@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Periodic timeouts: fixed rate, fixed delay, overruns.
+ *
+ * hwt-test: timeout 120
+ */
+#include "kselftest_harness.h"
+
+#include "hwt_dev.h"
+
+FIXTURE(ctx) {
+	int fd;
+	__u64 tick;
+};
+
+FIXTURE_SETUP(ctx)
+{
+	struct hwt_info_args info;
+
+	self->fd = hwt_open(O_NONBLOCK);
+	ASSERT_LE(0, self->fd);
+	ASSERT_EQ(0, hwt_info(self->fd, &info));
+	self->tick = info.tick_ns;
+}
+
+FIXTURE_TEARDOWN(ctx)
+{
+	close(self->fd);
+}
+
+static __u64 round_up(__u64 ns, __u64 tick)
+{
+	return (ns + tick - 1) / tick * tick;
+}
+
+static int add_at(int fd, __u32 mode, __u64 first, __u64 period, __u64 *id)
+{
+	struct hwt_schedule_args args = {
+		.size = sizeof(args),
+		.flags = HWT_ABSOLUTE,
+		.mode = mode,
+		.time_ns = first,
+		.period_ns = period,
+		.user_data = 42,
+	};
+	int ret = hwt_call(fd, HWT_IOC_SCHEDULE, &args);
+
+	*id = args.id;
+	return ret;
+}
+
+/*
+ * Each event stands for overruns + 1 periods, so after any number of events it is known
+ * how many periods are over: the phase does not drift, however slow the guest is.
+ */
+TEST_F(ctx, fixed_rate_keeps_its_phase)
+{
+	__u64 first = now_ns() + 50 * MSEC, period = 30 * MSEC + 12345, id, over = 0;
+	struct hwt_event event;
+	int i;
+
+	ASSERT_EQ(0, add_at(self->fd, HWT_MODE_FIXED_RATE, first, period, &id));
+	for (i = 0; i < 20; i++) {
+		ASSERT_EQ(1, hwt_next(self->fd, &event));
+		EXPECT_EQ(id, event.id);
+		EXPECT_EQ(42ULL, event.user_data);
+		EXPECT_EQ((__u32)HWT_EVENT_EXPIRED, event.kind);
+		EXPECT_EQ(0U, event.flags);
+		/* Its deadline is that of one of the periods that it stands for, */
+		EXPECT_LE(round_up(first + over * period, self->tick), event.deadline_ns);
+		over += event.overruns + 1;
+		EXPECT_GE(round_up(first + (over - 1) * period, self->tick),
+			  event.deadline_ns);
+		/* all of which have come to their end, and not the next one. */
+		EXPECT_LE(first + (over - 1) * period, event.fired_ns);
+	}
+	EXPECT_EQ(HWT_STATE_PENDING, hwt_del(self->fd, id) & HWT_STATE_PENDING);
+}
+
+/* An unread event counts: it is one event, and nothing is lost. */
+TEST_F(ctx, unread_periods_are_overruns)
+{
+	__u64 first = now_ns() + 20 * MSEC, period = 10 * MSEC, id;
+	struct hwt_stats_args stats;
+	struct hwt_get_args get;
+	struct hwt_event event[2];
+
+	ASSERT_EQ(0, add_at(self->fd, HWT_MODE_FIXED_RATE, first, period, &id));
+	do {
+		sleep_ns(50 * MSEC);
+		ASSERT_EQ(0, hwt_get(self->fd, id, &get));
+	} while (get.overruns < 10);
+	EXPECT_EQ((__u32)(HWT_STATE_PENDING | HWT_STATE_EVENT), get.state);
+	EXPECT_EQ((__u32)HWT_MODE_FIXED_RATE, get.mode);
+	EXPECT_EQ(period, get.period_ns);
+
+	ASSERT_EQ(1, hwt_read(self->fd, event, 1));
+	EXPECT_EQ(id, event[0].id);
+	EXPECT_LE(get.overruns, event[0].overruns);
+	/* The last period that it counts was over when it was counted. */
+	EXPECT_LE(first + event[0].overruns * period, event[0].fired_ns);
+	EXPECT_LE(event[0].deadline_ns,
+		  round_up(first + event[0].overruns * period, self->tick));
+
+	/* The next one counts from here, the total goes on. */
+	ASSERT_EQ(1, hwt_next(self->fd, &event[1]));
+	EXPECT_LT(event[0].deadline_ns, event[1].deadline_ns);
+	ASSERT_EQ(0, hwt_get(self->fd, id, &get));
+	EXPECT_LE(event[0].overruns + event[1].overruns, get.overruns);
+	EXPECT_LE(0, hwt_del(self->fd, id));
+	ASSERT_EQ(0, hwt_stats(self->fd, &stats));
+	EXPECT_LE(get.overruns, stats.overruns);
+	EXPECT_EQ(2ULL, stats.read);
+	EXPECT_EQ(-EAGAIN, hwt_read(self->fd, event, 1));
+}
+
+/* A period far below the tick: one firing a tick, the rest are overruns. */
+TEST_F(ctx, period_below_the_tick)
+{
+	__u64 first = now_ns(), id, over = 0;
+	struct hwt_event event;
+	int i;
+
+	ASSERT_EQ(0, add_at(self->fd, HWT_MODE_FIXED_RATE, first, 1000, &id));
+	for (i = 0; i < 10; i++) {
+		ASSERT_EQ(1, hwt_next(self->fd, &event));
+		over += event.overruns + 1;
+		EXPECT_LE(first + (over - 1) * 1000, event.fired_ns);
+	}
+	/* Ten firings are nine ticks at the least. */
+	EXPECT_LE(8 * self->tick / 1000, over);
+	EXPECT_LE(0, hwt_del(self->fd, id));
+}
+
+/* Shortest and longest period, and a first deadline long ago. */
+TEST_F(ctx, extreme_periods)
+{
+	struct hwt_event event;
+	__u64 id;
+
+	ASSERT_EQ(0, add_at(self->fd, HWT_MODE_FIXED_RATE, 1, 1, &id));
+	ASSERT_EQ(1, hwt_next(self->fd, &event));
+	EXPECT_LT(1000000000ULL, event.overruns);
+	EXPECT_GT(event.fired_ns, event.overruns);
+	EXPECT_LE(0, hwt_del(self->fd, id));
+	EXPECT_EQ(0, hwt_wait(self->fd, 100));
+
+	/* Fires once; the next time does not fit. */
+	ASSERT_EQ(0, add_at(self->fd, HWT_MODE_FIXED_RATE, 0, HWT_NEVER, &id));
+	ASSERT_EQ(1, hwt_next(self->fd, &event));
+	EXPECT_EQ(0ULL, event.overruns);
+	EXPECT_EQ(0, hwt_wait(self->fd, 300));
+	EXPECT_EQ(HWT_STATE_PENDING, hwt_del(self->fd, id));
+
+	ASSERT_EQ(0, add_at(self->fd, HWT_MODE_FIXED_DELAY, 0, HWT_NEVER, &id));
+	ASSERT_EQ(1, hwt_next(self->fd, &event));
+	EXPECT_EQ(0, hwt_wait(self->fd, 300));
+	EXPECT_EQ(HWT_STATE_PENDING, hwt_del(self->fd, id));
+}
+
+TEST_F(ctx, fixed_delay_counts_from_the_firing)
+{
+	__u64 period = 20 * MSEC, first = now_ns() + 10 * MSEC, id, fired = 0;
+	struct hwt_event event;
+	int i;
+
+	ASSERT_EQ(0, add_at(self->fd, HWT_MODE_FIXED_DELAY, first, period, &id));
+	for (i = 0; i < 15; i++) {
+		ASSERT_EQ(1, hwt_next(self->fd, &event));
+		EXPECT_EQ(id, event.id);
+		EXPECT_LE(first, event.fired_ns);
+		EXPECT_LE(i ? fired + period : first, event.deadline_ns);
+		fired = event.fired_ns;
+	}
+	EXPECT_LE(0, hwt_del(self->fd, id));
+}
+
+/* Never more firings than the time that has passed allows. */
+TEST_F(ctx, fixed_delay_overruns_are_unread_firings)
+{
+	__u64 period = 10 * MSEC, first = now_ns() + 10 * MSEC, id;
+	struct hwt_get_args get;
+	struct hwt_event event;
+
+	ASSERT_EQ(0, add_at(self->fd, HWT_MODE_FIXED_DELAY, first, period, &id));
+	do {
+		sleep_ns(50 * MSEC);
+		ASSERT_EQ(0, hwt_get(self->fd, id, &get));
+	} while (get.overruns < 5);
+	ASSERT_EQ(1, hwt_read(self->fd, &event, 1));
+	EXPECT_LE(first + event.overruns * period, event.fired_ns);
+	EXPECT_LE(0, hwt_del(self->fd, id));
+}
+
+TEST_F(ctx, modify_starts_anew)
+{
+	struct hwt_modify_args modify;
+	struct hwt_get_args get;
+	struct hwt_event event;
+	__u64 id, first;
+
+	ASSERT_EQ(0, hwt_add_periodic(self->fd, HWT_MODE_FIXED_RATE, 0, 10 * MSEC, 1, &id));
+	do {
+		sleep_ns(20 * MSEC);
+		ASSERT_EQ(0, hwt_get(self->fd, id, &get));
+	} while (!get.overruns);
+	first = now_ns() + 30 * MSEC;
+	modify = (struct hwt_modify_args) {
+		.size = sizeof(modify),
+		.flags = HWT_ABSOLUTE | HWT_SET_USER_DATA,
+		.id = id,
+		.time_ns = first,
+		.period_ns = 3600 * SEC,
+		.user_data = 2,
+	};
+	ASSERT_EQ(0, hwt_call(self->fd, HWT_IOC_MODIFY, &modify));
+	/* The event that was not read is withdrawn, overruns and all. */
+	EXPECT_EQ((__u32)(HWT_STATE_PENDING | HWT_STATE_EVENT), modify.was);
+	ASSERT_EQ(1, hwt_next(self->fd, &event));
+	EXPECT_EQ(2ULL, event.user_data);
+	EXPECT_EQ(0ULL, event.overruns);
+	EXPECT_EQ(round_up(first, self->tick), event.deadline_ns);
+	ASSERT_EQ(0, hwt_get(self->fd, id, &get));
+	EXPECT_EQ(3600 * SEC, get.period_ns);
+	EXPECT_EQ(0ULL, get.overruns);
+	EXPECT_EQ((__u32)HWT_STATE_PENDING, get.state);
+
+	/* A period of 0 keeps the period. */
+	ASSERT_EQ(HWT_STATE_PENDING, hwt_move(self->fd, id, 0, 0));
+	ASSERT_EQ(0, hwt_get(self->fd, id, &get));
+	EXPECT_EQ(3600 * SEC, get.period_ns);
+	ASSERT_EQ(1, hwt_next(self->fd, &event));
+	EXPECT_EQ(0, hwt_wait(self->fd, 50));
+	EXPECT_EQ(HWT_STATE_PENDING, hwt_del(self->fd, id));
+}
+
+/* A cancel is the end, whether or not there is an event, however often it fires. */
+TEST_F(ctx, no_event_after_cancel)
+{
+	struct hwt_event event;
+	__u64 id;
+	int i, was;
+
+	for (i = 0; i < 200; i++) {
+		ASSERT_EQ(0, hwt_add_periodic(self->fd, i % 2 ? HWT_MODE_FIXED_RATE :
+						HWT_MODE_FIXED_DELAY, 0, 1000, i, &id));
+		sleep_ns(i * 50 * USEC % (3 * MSEC));
+		was = hwt_del(self->fd, id);
+		ASSERT_EQ(HWT_STATE_PENDING, was & HWT_STATE_PENDING);
+		ASSERT_EQ(-EAGAIN, hwt_read(self->fd, &event, 1));
+	}
+	EXPECT_EQ(0, hwt_wait(self->fd, 50));
+}
+
+TEST_F(ctx, many)
+{
+	unsigned int count[50] = { 0 }, low, i;
+	struct hwt_event events[50];
+	__u64 id[50];
+	int ret;
+
+	for (i = 0; i < 50; i++)
+		ASSERT_EQ(0, hwt_add_periodic(self->fd, HWT_MODE_FIXED_RATE, i * MSEC,
+					      (5 + i % 7) * MSEC, i, &id[i]));
+	do {
+		ASSERT_EQ(POLLIN, hwt_wait(self->fd, PATIENCE_MS));
+		ret = hwt_read(self->fd, events, 50);
+		ASSERT_LT(0, ret);
+		while (ret--)
+			count[events[ret].user_data] += events[ret].overruns + 1;
+		for (low = count[0], i = 1; i < 50; i++)
+			if (count[i] < low)
+				low = count[i];
+	} while (low < 20);
+	for (i = 0; i < 50; i++)
+		EXPECT_LE(0, hwt_del(self->fd, id[i]));
+	EXPECT_EQ(-EAGAIN, hwt_read(self->fd, events, 50));
+}
+
+TEST_HARNESS_MAIN

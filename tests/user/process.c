@@ -1,0 +1,460 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Processes and threads: fork, dup, descriptors passed on, close under a reader, many
+ * threads on one descriptor, and clients that are killed.
+ *
+ * hwt-test: timeout 240
+ */
+#include "kselftest_harness.h"
+#include <pthread.h>
+#include <signal.h>
+#include <sys/socket.h>
+
+#include "hwt_dev.h"
+
+#define HOUR	(3600 * SEC)
+
+FIXTURE(ctx) {
+	int fd;
+};
+
+FIXTURE_SETUP(ctx)
+{
+	self->fd = hwt_open(O_NONBLOCK);
+	ASSERT_LE(0, self->fd);
+}
+
+FIXTURE_TEARDOWN(ctx)
+{
+	close(self->fd);
+}
+
+TEST_F(ctx, fork_shares_the_context)
+{
+	struct hwt_event event;
+	struct hwt_get_args get;
+	__u64 id, other = 0;
+	int status;
+	pid_t pid;
+
+	ASSERT_EQ(0, hwt_add(self->fd, 0, HOUR, 1, &id));
+	pid = fork();
+	ASSERT_LE(0, pid);
+	if (!pid) {
+		if (hwt_get(self->fd, id, &get) ||
+		    hwt_add(self->fd, 0, 50 * MSEC, 2, NULL))
+			_exit(1);
+		_exit(hwt_move(self->fd, id, 0, 2 * HOUR) != HWT_STATE_PENDING);
+	}
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_EQ(0, status);
+	/* What the child scheduled outlives it. */
+	ASSERT_EQ(1, hwt_next(self->fd, &event));
+	EXPECT_EQ(2ULL, event.user_data);
+	other = event.id;
+	EXPECT_NE(id, other);
+	ASSERT_EQ(0, hwt_get(self->fd, id, &get));
+	EXPECT_LT(HOUR, get.remaining_ns);
+}
+
+TEST_F(ctx, dup_is_the_same_context)
+{
+	struct hwt_event event;
+	int copy = dup(self->fd);
+
+	ASSERT_LE(0, copy);
+	ASSERT_EQ(0, hwt_add(copy, 0, 100 * MSEC, 1, NULL));
+	close(copy);
+	ASSERT_EQ(1, hwt_next(self->fd, &event));
+	EXPECT_EQ(1ULL, event.user_data);
+}
+
+static int send_fd(int sock, int fd)
+{
+	char byte = 0, control[CMSG_SPACE(sizeof(int))] = { 0 };
+	struct iovec iov = { .iov_base = &byte, .iov_len = 1 };
+	struct msghdr msg = {
+		.msg_iov = &iov, .msg_iovlen = 1,
+		.msg_control = control, .msg_controllen = sizeof(control),
+	};
+	struct cmsghdr *cmsg = CMSG_FIRSTHDR(&msg);
+
+	cmsg->cmsg_level = SOL_SOCKET;
+	cmsg->cmsg_type = SCM_RIGHTS;
+	cmsg->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(cmsg), &fd, sizeof(int));
+	return sendmsg(sock, &msg, 0) == 1 ? 0 : -1;
+}
+
+static int recv_fd(int sock)
+{
+	char byte, control[CMSG_SPACE(sizeof(int))];
+	struct iovec iov = { .iov_base = &byte, .iov_len = 1 };
+	struct msghdr msg = {
+		.msg_iov = &iov, .msg_iovlen = 1,
+		.msg_control = control, .msg_controllen = sizeof(control),
+	};
+	int fd;
+
+	if (recvmsg(sock, &msg, 0) != 1 || !CMSG_FIRSTHDR(&msg))
+		return -1;
+	memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&msg)), sizeof(int));
+	return fd;
+}
+
+/* The descriptor goes to another process, and its maker goes away. */
+TEST(passed_on)
+{
+	struct hwt_event event;
+	int sock[2], fd, status;
+	pid_t pid;
+
+	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, sock));
+	pid = fork();
+	ASSERT_LE(0, pid);
+	if (!pid) {
+		fd = hwt_open(O_NONBLOCK);
+		if (fd < 0 || hwt_add(fd, 0, 200 * MSEC, 77, NULL))
+			_exit(1);
+		_exit(send_fd(sock[1], fd) ? 2 : 0);
+	}
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	ASSERT_EQ(0, status);
+	fd = recv_fd(sock[0]);
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(1, hwt_next(fd, &event));
+	EXPECT_EQ(77ULL, event.user_data);
+	close(fd);
+	/* And one that nobody ever receives. */
+	fd = hwt_open(0);
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, hwt_add(fd, 0, HOUR, 0, NULL));
+	ASSERT_EQ(0, send_fd(sock[1], fd));
+	close(fd);
+	close(sock[0]);
+	close(sock[1]);
+}
+
+static void *blocked_reader(void *arg)
+{
+	struct hwt_event event = { 0 };
+
+	if (hwt_read(*(int *)arg, &event, 1) != 1)
+		return NULL;
+	return (void *)(uintptr_t)event.user_data;
+}
+
+/* A reader keeps the context; closing under it does it no harm. */
+TEST(close_under_a_reader)
+{
+	int fd = hwt_open(0), copy;
+	pthread_t thread;
+	void *data = NULL;
+
+	ASSERT_LE(0, fd);
+	copy = fd;
+	ASSERT_EQ(0, hwt_add(fd, 0, 300 * MSEC, 99, NULL));
+	ASSERT_EQ(0, hwt_add(fd, 0, HOUR, 1, NULL));
+	ASSERT_EQ(0, pthread_create(&thread, NULL, blocked_reader, &copy));
+	sleep_ns(100 * MSEC);
+	EXPECT_EQ(0, close(fd));
+	ASSERT_EQ(0, pthread_join(thread, &data));
+	EXPECT_EQ((uintptr_t)99, (uintptr_t)data);
+}
+
+/* Closing at once, with timeouts in every state, a few hundred times. */
+TEST_F(ctx, open_and_close)
+{
+	int rounds = quick() ? 100 : 500, fd, i, was;
+	long stopped;
+	__u64 id;
+
+	for (i = 0; i < rounds; i++) {
+		fd = hwt_open(O_NONBLOCK);
+		ASSERT_LE(0, fd);
+		ASSERT_EQ(0, hwt_add(fd, 0, 0, 0, NULL));
+		ASSERT_EQ(0, hwt_add(fd, 0, MSEC, 0, NULL));
+		ASSERT_EQ(0, hwt_add(fd, 0, HOUR, 0, &id));
+		ASSERT_EQ(0, hwt_add_periodic(fd, HWT_MODE_FIXED_RATE, 0, 1000, 0, NULL));
+		was = i % 3 ? HWT_STATE_PENDING : hwt_del(fd, id);
+		ASSERT_EQ(HWT_STATE_PENDING, was);
+		stopped = i % 5 ? 1 : hwt_stop(fd);
+		ASSERT_LT(0, stopped);
+		if (i % 7 == 0)
+			sleep_ns(2 * MSEC);
+		ASSERT_EQ(0, close(fd));
+	}
+}
+
+/* -- Threads on one descriptor ------------------------------------------- */
+
+#define THREADS	4
+#define IDS	64
+
+struct worker {
+	pthread_t thread;
+	__u64 *ids;			/* shared, whoever gets them first */
+	__u64 made, cancelled, last;
+	int fd;
+	int error;			/* the first that is not allowed */
+	unsigned int seed;
+	unsigned int rounds;
+};
+
+static int allow(struct worker *worker, int ret, int allowed)
+{
+	if (ret < 0 && ret != allowed && !worker->error)
+		worker->error = ret;
+	return ret;
+}
+
+static void worker_read(struct worker *worker)
+{
+	struct hwt_event events[8];
+	int n = allow(worker, hwt_read(worker->fd, events, 8), -EAGAIN);
+
+	while (n > 0)
+		worker->last += events[--n].flags & HWT_EVENT_LAST;
+}
+
+static void *worker_run(void *arg)
+{
+	struct worker *worker = arg;
+	struct hwt_get_args get;
+	unsigned int i, r;
+	__u64 *slot, id;
+	int ret;
+
+	for (i = 0; i < worker->rounds; i++) {
+		r = rand_r(&worker->seed);
+		slot = &worker->ids[r / 8 % IDS];
+		id = __atomic_load_n(slot, __ATOMIC_RELAXED);
+		switch (r % 8) {
+		case 0:
+		case 1:
+			if (!allow(worker, hwt_add(worker->fd, 0, r % 5 * MSEC, r, &id), 0)) {
+				worker->made++;
+				__atomic_store_n(slot, id, __ATOMIC_RELAXED);
+			}
+			break;
+		case 2:
+			ret = hwt_add_periodic(worker->fd, 1 + r / 8 % 2, r % 5 * MSEC,
+					       MSEC, r, &id);
+			if (!allow(worker, ret, 0)) {
+				worker->made++;
+				__atomic_store_n(slot, id, __ATOMIC_RELAXED);
+			}
+			break;
+		case 3:
+		case 4:
+			if (allow(worker, hwt_del(worker->fd, id), -ENOENT) >= 0)
+				worker->cancelled++;
+			break;
+		case 5:
+			allow(worker, hwt_move(worker->fd, id, 0, r % 3 * MSEC), -ENOENT);
+			break;
+		case 6:
+			allow(worker, hwt_get(worker->fd, id, &get), -ENOENT);
+			break;
+		case 7:
+			worker_read(worker);
+			break;
+		}
+	}
+	return NULL;
+}
+
+/* Every timeout that was made ends in one way: cancelled, or by a last event. */
+TEST_F_TIMEOUT(ctx, threads_on_one_descriptor, 100)
+{
+	struct worker workers[THREADS], sum = { .fd = self->fd };
+	struct hwt_stats_args stats;
+	static __u64 ids[IDS];
+	unsigned int i;
+	__u64 last;
+
+	for (i = 0; i < THREADS; i++) {
+		workers[i] = (struct worker) {
+			.fd = self->fd,
+			.seed = 12345 + i,
+			.rounds = quick() ? 5000 : 50000,
+			.ids = ids,
+		};
+		ASSERT_EQ(0, pthread_create(&workers[i].thread, NULL, worker_run,
+					    &workers[i]));
+	}
+	for (i = 0; i < THREADS; i++) {
+		pthread_join(workers[i].thread, NULL);
+		EXPECT_EQ(0, workers[i].error);
+		sum.made += workers[i].made;
+		sum.cancelled += workers[i].cancelled;
+		sum.last += workers[i].last;
+	}
+	EXPECT_LE(0, hwt_stop(self->fd));
+	do {
+		last = sum.last;
+		worker_read(&sum);
+	} while (last != sum.last);
+	EXPECT_EQ(0, sum.error);
+	EXPECT_EQ(sum.made, sum.cancelled + sum.last);
+	ASSERT_EQ(0, hwt_stats(self->fd, &stats));
+	EXPECT_EQ(sum.made, stats.scheduled);
+	EXPECT_EQ(sum.cancelled, stats.cancelled);
+	EXPECT_EQ(0ULL, stats.timeouts);
+	EXPECT_EQ(0ULL, stats.events);
+	TH_LOG("%llu made, %llu cancelled, %llu firings, %llu stopped",
+	       (unsigned long long)sum.made, (unsigned long long)sum.cancelled,
+	       (unsigned long long)stats.expired, (unsigned long long)stats.stopped);
+}
+
+/* A stop in the middle of it: from one instant on, nothing more gets in. */
+TEST_F_TIMEOUT(ctx, stop_under_threads, 60)
+{
+	struct worker workers[THREADS], sum = { .fd = self->fd };
+	static __u64 ids[IDS];
+	unsigned int i;
+	__u64 last;
+
+	for (i = 0; i < THREADS; i++) {
+		workers[i] = (struct worker) {
+			.fd = self->fd,
+			.seed = 54321 + i,
+			.rounds = 20000,
+			.ids = ids,
+		};
+		ASSERT_EQ(0, pthread_create(&workers[i].thread, NULL, worker_run,
+					    &workers[i]));
+	}
+	sleep_ns(50 * MSEC);
+	EXPECT_LE(0, hwt_stop(self->fd));
+	for (i = 0; i < THREADS; i++) {
+		pthread_join(workers[i].thread, NULL);
+		EXPECT_TRUE(!workers[i].error || workers[i].error == -ESHUTDOWN);
+		sum.made += workers[i].made;
+		sum.cancelled += workers[i].cancelled;
+		sum.last += workers[i].last;
+	}
+	do {
+		last = sum.last;
+		worker_read(&sum);
+	} while (last != sum.last);
+	EXPECT_EQ(sum.made, sum.cancelled + sum.last);
+	EXPECT_EQ(POLLIN | POLLHUP, hwt_wait(self->fd, 0));
+}
+
+/* -- Killed clients ------------------------------------------------------ */
+
+/* A client that says when it has count timeouts pending, and then waits. */
+static pid_t client_start(unsigned int count, int *ready)
+{
+	unsigned int i;
+	int fd, p[2];
+	pid_t pid;
+
+	if (pipe(p))
+		return -1;
+	pid = fork();
+	if (pid) {
+		close(p[1]);
+		*ready = p[0];
+		return pid;
+	}
+	fd = hwt_open(0);
+	for (i = 0; i < count; i++)
+		if (hwt_add(fd, 0, HOUR + i * MSEC, i, NULL))
+			_exit(1);
+	if (write(p[1], "r", 1) == 1)
+		for (;;)
+			pause();
+	_exit(1);
+}
+
+TEST_F_TIMEOUT(ctx, killed_with_a_hundred_thousand_pending, 150)
+{
+	unsigned int count = quick() ? 20000 : 100000, i, n = 0, early = 0;
+	struct hwt_event events[64];
+	int ready, status, ret, j;
+	__u64 base, before;
+	char byte;
+	pid_t pid;
+
+	pid = client_start(count, &ready);
+	ASSERT_LT(0, pid);
+	ASSERT_EQ(1, read(ready, &byte, 1));
+	close(ready);
+	/* Others notice nothing: some of theirs before, during and after. */
+	base = now_ns();
+	for (i = 0; i < 1000; i++)
+		ASSERT_EQ(0, hwt_add(self->fd, HWT_ABSOLUTE, base + i * MSEC, i, NULL));
+	sleep_ns(100 * MSEC);
+	before = now_ns();
+	ASSERT_EQ(0, kill(pid, SIGKILL));
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+	TH_LOG("gone after %llu ms", (unsigned long long)((now_ns() - before) / MSEC));
+	while (n < 1000) {
+		ASSERT_EQ(POLLIN, hwt_wait(self->fd, PATIENCE_MS));
+		ret = hwt_read(self->fd, events, 64);
+		ASSERT_LT(0, ret);
+		for (j = 0; j < ret; j++)
+			early += events[j].fired_ns < base + events[j].user_data * MSEC;
+		n += ret;
+	}
+	EXPECT_EQ(1000U, n);
+	EXPECT_EQ(0U, early);
+	/* That the module unloads now, and leaves no object, is seen after the test. */
+}
+
+static void *busy_thread(void *arg)
+{
+	struct worker *worker = arg;
+
+	for (;;)
+		worker_run(worker);
+	return NULL;
+}
+
+/* At any point of whatever it is doing, with a shared or a private wheel. */
+TEST_F_TIMEOUT(ctx, killed_at_any_point, 100)
+{
+	int rounds = quick() ? 10 : 40, i, j, status;
+	struct hwt_setup_args setup = {
+		.size = sizeof(setup),
+		.clock = CLOCK_MONOTONIC,
+	};
+	static struct worker workers[THREADS];
+	static __u64 ids[IDS];
+	struct hwt_event event;
+	pid_t pid;
+
+	for (i = 0; i < rounds; i++) {
+		pid = fork();
+		ASSERT_LE(0, pid);
+		if (!pid) {
+			int fd = hwt_open(0);
+
+			if (i % 4 == 3)
+				hwt_call(fd, HWT_IOC_SETUP, &setup);
+			for (j = 0; j < THREADS; j++) {
+				workers[j] = (struct worker) {
+					.fd = fd,
+					.seed = i * THREADS + j,
+					.rounds = 1000,
+					.ids = ids,
+				};
+				pthread_create(&workers[j].thread, NULL, busy_thread,
+					       &workers[j]);
+			}
+			for (;;)
+				pause();
+		}
+		sleep_ns((5 + i * 7 % 50) * MSEC);
+		ASSERT_EQ(0, kill(pid, SIGKILL));
+		ASSERT_EQ(pid, waitpid(pid, &status, 0));
+		ASSERT_TRUE(WIFSIGNALED(status));
+	}
+	ASSERT_EQ(0, hwt_add(self->fd, 0, 0, 1, NULL));
+	ASSERT_EQ(1, hwt_next(self->fd, &event));
+}
+
+TEST_HARNESS_MAIN

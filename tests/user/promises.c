@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What timers of this kind promise (the subjects are those of the Netty, Kafka and
+ * Dubbo timers' own tests), asked of /dev/hwt.
+ *
+ * hwt-test: timeout 180
+ */
+#include "kselftest_harness.h"
+
+#include "hwt_dev.h"
+
+FIXTURE(ctx) {
+	int fd;
+	__u64 tick;
+};
+
+FIXTURE_SETUP(ctx)
+{
+	struct hwt_info_args info;
+
+	self->fd = hwt_open(O_NONBLOCK);
+	ASSERT_LE(0, self->fd);
+	ASSERT_EQ(0, hwt_info(self->fd, &info));
+	self->tick = info.tick_ns;
+}
+
+FIXTURE_TEARDOWN(ctx)
+{
+	close(self->fd);
+}
+
+static int setup(int fd, __u64 tick_ns, __u32 ticks, __u32 levels)
+{
+	struct hwt_setup_args args = {
+		.size = sizeof(args),
+		.tick_ns = tick_ns,
+		.ticks_per_wheel = ticks,
+		.levels = levels,
+		.clock = CLOCK_MONOTONIC,
+	};
+
+	return hwt_call(fd, HWT_IOC_SETUP, &args);
+}
+
+/* Netty: a timeout should not expire before its delay. */
+TEST_F(ctx, not_before_its_delay)
+{
+	struct hwt_event event;
+
+	ASSERT_EQ(0, hwt_add(self->fd, 0, 600 * SEC, 0, NULL));
+	EXPECT_EQ(0, hwt_wait(self->fd, 1500));
+	EXPECT_EQ(-EAGAIN, hwt_read(self->fd, &event, 1));
+}
+
+/* Netty: a timeout should expire after its delay. */
+TEST_F(ctx, after_its_delay)
+{
+	static const unsigned int delays_ms[] = { 0, 1, 2, 3, 10, 100, 511, 512, 513, 1000 };
+	struct hwt_event event;
+	__u64 before, after, delay;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(delays_ms); i++) {
+		delay = delays_ms[i] * MSEC;
+		before = now_ns();
+		ASSERT_EQ(0, hwt_add(self->fd, 0, delay, i, NULL));
+		after = now_ns();
+		ASSERT_EQ(1, hwt_next(self->fd, &event));
+		EXPECT_LE(event.fired_ns, now_ns());
+		EXPECT_EQ((__u64)i, event.user_data);
+		EXPECT_EQ((__u32)HWT_EVENT_EXPIRED, event.kind);
+		EXPECT_EQ((__u32)HWT_EVENT_LAST, event.flags);
+		EXPECT_EQ(0ULL, event.overruns);
+		EXPECT_EQ(0ULL, event.reserved[0] | event.reserved[1]);
+		/* Due at the first tick at or after the deadline, and not early. */
+		EXPECT_EQ(0ULL, event.deadline_ns % self->tick);
+		EXPECT_LE(before + delay, event.deadline_ns);
+		EXPECT_GT(after + delay + self->tick, event.deadline_ns);
+		EXPECT_LE(event.deadline_ns, event.fired_ns);
+	}
+}
+
+TEST_F(ctx, absolute_deadlines)
+{
+	struct hwt_event event;
+	__u64 deadline;
+	int i;
+
+	for (i = 0; i < 20; i++) {
+		deadline = now_ns() + i * 777 * USEC;
+		ASSERT_EQ(0, hwt_add(self->fd, HWT_ABSOLUTE, deadline, i, NULL));
+		ASSERT_EQ(1, hwt_next(self->fd, &event));
+		EXPECT_LE(deadline, event.deadline_ns);
+		EXPECT_GT(deadline + self->tick, event.deadline_ns);
+		EXPECT_LE(event.deadline_ns, event.fired_ns);
+	}
+}
+
+/* Netty: stop with everything run gives none. */
+TEST_F(ctx, stop_with_all_run_gives_none)
+{
+	struct hwt_event events[4];
+	int i, n = 0, ret;
+
+	for (i = 0; i < 3; i++)
+		ASSERT_EQ(0, hwt_add(self->fd, 0, i * MSEC, i, NULL));
+	while (n < 3) {
+		ASSERT_EQ(POLLIN, hwt_wait(self->fd, PATIENCE_MS));
+		ret = hwt_read(self->fd, events, 4);
+		ASSERT_LT(0, ret);
+		n += ret;
+	}
+	EXPECT_EQ(0, hwt_stop(self->fd));
+	EXPECT_EQ(0, hwt_read(self->fd, events, 4));
+}
+
+/* Netty: stop with five unprocessed gives exactly those five, as cancelled. */
+TEST_F(ctx, stop_gives_exactly_what_never_ran)
+{
+	struct hwt_event events[16];
+	__u64 id[5], before, seen = 0;
+	int i;
+
+	for (i = 0; i < 3; i++)
+		ASSERT_EQ(0, hwt_add(self->fd, 0, 0, 100 + i, NULL));
+	for (i = 0; i < 3; i++)
+		ASSERT_EQ(1, hwt_next(self->fd, &events[0]));
+	for (i = 0; i < 5; i++)
+		ASSERT_EQ(0, hwt_add(self->fd, 0, 60 * SEC + i, i, &id[i]));
+	before = now_ns();
+	EXPECT_EQ(5, hwt_stop(self->fd));
+	ASSERT_EQ(5, hwt_read(self->fd, events, 16));
+	for (i = 0; i < 5; i++) {
+		ASSERT_GT(5ULL, events[i].user_data);
+		EXPECT_EQ(id[events[i].user_data], events[i].id);
+		seen |= 1 << events[i].user_data;
+		EXPECT_EQ((__u32)HWT_EVENT_STOPPED, events[i].kind);
+		EXPECT_EQ((__u32)HWT_EVENT_LAST, events[i].flags);
+		EXPECT_LE(before, events[i].fired_ns);
+		EXPECT_GE(now_ns(), events[i].fired_ns);
+		EXPECT_LT(events[i].fired_ns, events[i].deadline_ns);
+	}
+	EXPECT_EQ(31ULL, seen);
+	EXPECT_EQ(0, hwt_read(self->fd, events, 16));
+}
+
+/* Netty: no timeout can be scheduled after stop. */
+TEST_F(ctx, schedule_after_stop_is_refused)
+{
+	EXPECT_EQ(0, hwt_stop(self->fd));
+	EXPECT_EQ(-ESHUTDOWN, hwt_add(self->fd, 0, MSEC, 0, NULL));
+	EXPECT_EQ(-ESHUTDOWN, hwt_add_periodic(self->fd, HWT_MODE_FIXED_RATE, 0, MSEC, 0,
+					       NULL));
+}
+
+/* Netty: a timeout that is scheduled anew past the wheel's length. */
+TEST_F(ctx, past_the_wheels_length)
+{
+	struct hwt_event event;
+	__u64 id, before, delay;
+	unsigned int i;
+
+	/* Four buckets in all: each of these goes round many times. */
+	ASSERT_EQ(0, setup(self->fd, MSEC, 4, 1));
+	delay = 3 * MSEC;
+	before = now_ns();
+	ASSERT_EQ(0, hwt_add(self->fd, 0, delay, 0, &id));
+	for (i = 1; i < 8; i++) {
+		ASSERT_EQ(1, hwt_next(self->fd, &event));
+		EXPECT_EQ(id, event.id);
+		EXPECT_LE(before + delay, event.fired_ns);
+		delay = (3 + i * 41) * MSEC;
+		before = now_ns();
+		ASSERT_EQ(0, hwt_add(self->fd, 0, delay, i, &id));
+	}
+	ASSERT_EQ(1, hwt_next(self->fd, &event));
+	EXPECT_LE(before + delay, event.fired_ns);
+}
+
+/* The same by HWT_IOC_MODIFY, forward and back while it waits. */
+TEST_F(ctx, moved_past_the_wheels_length)
+{
+	struct hwt_event event;
+	__u64 id, before = 0;
+	int i;
+
+	ASSERT_EQ(0, setup(self->fd, MSEC, 4, 2));
+	ASSERT_EQ(0, hwt_add(self->fd, 0, 3600 * SEC, 0, &id));
+	for (i = 0; i < 50; i++) {
+		ASSERT_EQ(HWT_STATE_PENDING,
+			  hwt_move(self->fd, id, 0, i % 2 ? 1800 * SEC : 5400 * SEC));
+		sleep_ns(USEC * 100);
+	}
+	before = now_ns();
+	ASSERT_EQ(HWT_STATE_PENDING, hwt_move(self->fd, id, 0, 70 * MSEC));
+	ASSERT_EQ(1, hwt_next(self->fd, &event));
+	EXPECT_EQ(id, event.id);
+	EXPECT_LE(before + 70 * MSEC, event.fired_ns);
+	EXPECT_EQ(-EAGAIN, hwt_read(self->fd, &event, 1));
+}
+
+/*
+ * Netty: 100,000 timeouts, all between delay and delay + 2 ticks. Not early holds for
+ * each; how late depends on the machine, so that is only told, and bounded by what
+ * even emulation does.
+ */
+TEST_F_TIMEOUT(ctx, a_hundred_thousand, 120)
+{
+	int total = quick() ? 10000 : 100000, n = 0, ret, i;
+	struct hwt_event events[256];
+	__u64 late, sum = 0, worst = 0;
+	__u64 *deadline;
+	char *seen;
+
+	deadline = calloc(total, sizeof(*deadline));
+	seen = calloc(total, 1);
+	ASSERT_NE(NULL, deadline);
+	ASSERT_NE(NULL, seen);
+	for (i = 0; i < total; i++) {
+		deadline[i] = now_ns() + 500 * MSEC;
+		ASSERT_EQ(0, hwt_add(self->fd, 0, 500 * MSEC, i, NULL));
+	}
+	while (n < total) {
+		ASSERT_EQ(POLLIN, hwt_wait(self->fd, PATIENCE_MS));
+		ret = hwt_read(self->fd, events, ARRAY_SIZE(events));
+		ASSERT_LT(0, ret);
+		for (i = 0; i < ret; i++) {
+			ASSERT_GT((__u64)total, events[i].user_data);
+			ASSERT_EQ(0, seen[events[i].user_data]);
+			seen[events[i].user_data] = 1;
+			ASSERT_LE(deadline[events[i].user_data], events[i].fired_ns);
+			late = events[i].fired_ns - events[i].deadline_ns;
+			sum += late;
+			if (late > worst)
+				worst = late;
+		}
+		n += ret;
+	}
+	TH_LOG("%d timeouts: late by %llu us on average, %llu at most", total,
+	       (unsigned long long)(sum / total / USEC),
+	       (unsigned long long)(worst / USEC));
+	EXPECT_GT(PATIENCE_MS * MSEC, worst);
+	EXPECT_EQ(-EAGAIN, hwt_read(self->fd, events, 1));
+	free(seen);
+	free(deadline);
+}
+
+/* Those of one tick and one thread come in the order in which they were scheduled. */
+TEST_F(ctx, in_the_order_of_their_deadlines)
+{
+	__u64 base = now_ns() + 300 * MSEC, last = 0;
+	struct hwt_event events[300];
+	int i, n = 0, ret;
+
+	for (i = 0; i < 300; i++)
+		ASSERT_EQ(0, hwt_add(self->fd, HWT_ABSOLUTE,
+				     base + (__u64)(i * 7919 % 300) * 100 * USEC, i, NULL));
+	while (n < 300) {
+		ASSERT_EQ(POLLIN, hwt_wait(self->fd, PATIENCE_MS));
+		ret = hwt_read(self->fd, events + n, 300 - n);
+		ASSERT_LT(0, ret);
+		n += ret;
+	}
+	for (i = 0; i < 300; i++) {
+		/* Each at the tick that was asked for; */
+		ASSERT_EQ((base + (events[i].user_data * 7919 % 300) * 100 * USEC +
+			   self->tick - 1) / self->tick * self->tick,
+			  events[i].deadline_ns);
+		ASSERT_LE(events[i].deadline_ns, events[i].fired_ns);
+		/* if all were armed in time, in the order of ticks. */
+		ASSERT_LE(last, events[i].fired_ns);
+		last = events[i].fired_ns;
+	}
+}
+
+/* Netty: overflow of the deadline. It never fires and can be cancelled. */
+TEST_F(ctx, never)
+{
+	static const __u64 never[] = { HWT_NEVER, HWT_NEVER - 1, 1ULL << 63 };
+	struct hwt_get_args get;
+	__u64 id[2 * ARRAY_SIZE(never)];
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(id); i++) {
+		ASSERT_EQ(0, hwt_add(self->fd, i % 2 ? HWT_ABSOLUTE : 0, never[i / 2], i,
+				     &id[i]));
+		ASSERT_EQ(0, hwt_get(self->fd, id[i], &get));
+		EXPECT_EQ((__u32)HWT_STATE_PENDING, get.state);
+		EXPECT_EQ(HWT_NEVER, get.deadline_ns);
+		EXPECT_EQ(HWT_NEVER, get.remaining_ns);
+	}
+	EXPECT_EQ(0, hwt_wait(self->fd, 500));
+	for (i = 0; i < ARRAY_SIZE(id); i++)
+		EXPECT_EQ(HWT_STATE_PENDING, hwt_del(self->fd, id[i]));
+}
+
+/* One that never comes may be given a deadline after all, and the other way round. */
+TEST_F(ctx, never_and_back)
+{
+	struct hwt_event event;
+	__u64 id, other;
+
+	ASSERT_EQ(0, hwt_add(self->fd, 0, HWT_NEVER, 1, &id));
+	ASSERT_EQ(0, hwt_add(self->fd, 0, 300 * MSEC, 2, &other));
+	ASSERT_EQ(HWT_STATE_PENDING, hwt_move(self->fd, other, 0, HWT_NEVER));
+	ASSERT_EQ(HWT_STATE_PENDING, hwt_move(self->fd, id, 0, 0));
+	ASSERT_EQ(1, hwt_next(self->fd, &event));
+	EXPECT_EQ(id, event.id);
+	EXPECT_EQ(0, hwt_wait(self->fd, 500));
+	EXPECT_EQ(1, hwt_stop(self->fd));
+	ASSERT_EQ(1, hwt_read(self->fd, &event, 1));
+	EXPECT_EQ(other, event.id);
+	EXPECT_EQ(HWT_NEVER, event.deadline_ns);
+}
+
+/* Already past fires at once, in a wheel that has waited for long or has just begun. */
+TEST_F(ctx, already_past_fires_at_once)
+{
+	static const __u64 past[] = { 0, 1, 1000000 };
+	struct hwt_event event;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(past); i++) {
+		ASSERT_EQ(0, hwt_add(self->fd, HWT_ABSOLUTE, past[i], i, NULL));
+		ASSERT_EQ(1, hwt_next(self->fd, &event));
+		EXPECT_EQ((__u64)i, event.user_data);
+		EXPECT_EQ((past[i] + self->tick - 1) / self->tick * self->tick,
+			  event.deadline_ns);
+	}
+	ASSERT_EQ(0, hwt_add(self->fd, HWT_ABSOLUTE, now_ns() - 1, 7, NULL));
+	ASSERT_EQ(1, hwt_next(self->fd, &event));
+	EXPECT_EQ(7ULL, event.user_data);
+}
+
+/* With slack: somewhere in the window. */
+TEST_F(ctx, slack)
+{
+	static const unsigned int slack_ms[] = { 1, 10, 100, 1000 };
+	struct hwt_schedule_args args;
+	struct hwt_event event;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(slack_ms); i++) {
+		args = (struct hwt_schedule_args) {
+			.size = sizeof(args),
+			.flags = HWT_ABSOLUTE,
+			.time_ns = now_ns() + 50 * MSEC,
+			.slack_ns = slack_ms[i] * MSEC,
+		};
+		ASSERT_EQ(0, hwt_call(self->fd, HWT_IOC_SCHEDULE, &args));
+		ASSERT_EQ(1, hwt_next(self->fd, &event));
+		EXPECT_LE(args.time_ns, event.deadline_ns);
+		EXPECT_GT(args.time_ns + args.slack_ns + self->tick, event.deadline_ns);
+		EXPECT_LE(event.deadline_ns, event.fired_ns);
+	}
+}
+
+TEST_HARNESS_MAIN
