@@ -404,7 +404,8 @@ enum hwt_clock {
  * struct hwt_wheel_params - what a wheel is made of
  * @name:            Shown in logs, statistics and as the thread's name; NULL: "hwt".
  * @tick_ns:         Length of a tick, ns. 0: the module's default. One below
- *                   min_tick_us is raised to it, with one warning. At most 1 hour.
+ *                   min_tick_us is raised to it, with one warning. A turn of level 0
+ *                   has at most 2^63 - 1 ns.
  * @ticks_per_wheel: Buckets of each level, 2 to 65536, rounded up to a power of two.
  *                   0: the module's default.
  * @levels:          1 to 6. 1 is a hashed wheel with rounds, more are hierarchical.

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the test modules share: a timeout that remembers what happened to it, and
+ * waiting with patience (a guest may be emulated, and full of checks).
+ */
+#ifndef _HWT_KTEST_UTIL_H
+#define _HWT_KTEST_UTIL_H
+
+#include <linux/atomic.h>
+#include <linux/completion.h>
+#include <linux/delay.h>
+#include <linux/err.h>
+#include <linux/fs.h>
+#include <linux/jiffies.h>
+#include <linux/kthread.h>
+#include <linux/sched.h>
+#include <linux/string.h>
+
+#include "hwt.h"
+
+#define KT_MS		((u64)NSEC_PER_MSEC)
+#define KT_SECOND	((u64)NSEC_PER_SEC)
+#define KT_HOUR		(3600 * KT_SECOND)
+
+/* Seconds that anything may take before it counts as not happening at all. */
+#define KT_PATIENCE	(IS_ENABLED(CONFIG_KASAN) ? 60 : 20)
+
+/* Wait until the condition holds; false if it does not. Process context. */
+#define KT_WAIT(cond)							\
+({									\
+	unsigned long __end = jiffies + KT_PATIENCE * HZ;		\
+	bool __late, __done;						\
+									\
+	for (;;) {							\
+		__late = time_after(jiffies, __end);			\
+		__done = (cond);					\
+		if (__done || __late)					\
+			break;						\
+		usleep_range(500, 1000);				\
+	}								\
+	__done;								\
+})
+
+/**
+ * struct kt - a timeout that remembers what happened to it
+ * @timeout:   the timeout
+ * @earliest:  it must not fire before this, on the wheel's clock, ns
+ * @expired:   calls of ->expire
+ * @cancelled: calls of ->cancelled
+ * @released:  calls of ->release
+ * @early:     calls of ->expire before @earliest
+ * @at:        when the latest ->expire began, on the wheel's clock, ns
+ * @task:      on which thread that was
+ */
+struct kt {
+	struct hwt_timeout	timeout;
+	u64			earliest;
+	atomic_t		expired;
+	atomic_t		cancelled;
+	atomic_t		released;
+	atomic_t		early;
+	u64			at;
+	struct task_struct	*task;
+};
+
+static inline struct kt *kt_of(struct hwt_timeout *timeout)
+{
+	return container_of(timeout, struct kt, timeout);
+}
+
+/* What every ->expire of a struct kt does first. */
+static inline struct kt *kt_note_expired(struct hwt_timeout *timeout)
+{
+	struct kt *kt = kt_of(timeout);
+
+	kt->at = hwt_wheel_now(hwt_timeout_wheel(timeout));
+	kt->task = current;
+	if (kt->at < READ_ONCE(kt->earliest))
+		atomic_inc(&kt->early);
+	return kt;
+}
+
+static void kt_expire(struct hwt_timeout *timeout)
+{
+	struct kt *kt = kt_note_expired(timeout);
+
+	/* Last: who waits for it looks at the rest then. */
+	atomic_inc_return_release(&kt->expired);
+}
+
+static void __maybe_unused kt_cancelled(struct hwt_timeout *timeout)
+{
+	atomic_inc(&kt_of(timeout)->cancelled);
+}
+
+static void __maybe_unused kt_release(struct hwt_timeout *timeout)
+{
+	atomic_inc(&kt_of(timeout)->released);
+}
+
+/* Everything is counted. */
+static const struct hwt_ops kt_ops __maybe_unused = {
+	.expire		= kt_expire,
+	.cancelled	= kt_cancelled,
+	.release	= kt_release,
+};
+
+/* Without ->cancelled and ->release, which makes shorter ways through the engine. */
+static const struct hwt_ops kt_plain_ops __maybe_unused = {
+	.expire		= kt_expire,
+};
+
+static inline int kt_expirations(const struct kt *kt)
+{
+	return atomic_read_acquire(&kt->expired);
+}
+
+static inline int kt_releases(const struct kt *kt)
+{
+	return atomic_read(&kt->released);
+}
+
+static inline struct kt *kt_clear(struct kt *kt)
+{
+	memset(kt, 0, sizeof(*kt));
+	return kt;
+}
+
+/* A macro: a lockdep class for each place. */
+#define kt_init(_kt, _wheel, _ops)					\
+	hwt_timeout_init(&kt_clear(_kt)->timeout, (_wheel), (_ops))
+
+/* Schedule after a delay, and remember when it may fire. */
+static inline int kt_schedule(struct kt *kt, u64 delay_ns)
+{
+	u64 now = hwt_wheel_now(hwt_timeout_wheel(&kt->timeout));
+
+	WRITE_ONCE(kt->earliest, now + delay_ns < now ? U64_MAX : now + delay_ns);
+	return hwt_schedule(&kt->timeout, delay_ns);
+}
+
+/* A wheel of its own for a test: 1 ms ticks unless said otherwise. */
+static inline struct hwt_wheel *kt_wheel(const char *name)
+{
+	struct hwt_wheel_params params = { .name = name };
+
+	return hwt_wheel_create(&params);
+}
+
+/* Stay where the caller says, or anywhere again (NULL). */
+static inline void kt_stay_on(const struct cpumask *mask)
+{
+	set_cpus_allowed_ptr(current, mask ?: cpu_possible_mask);
+}
+
+/* Some CPU that is online and not @cpu; @cpu itself if there is no other. */
+static inline unsigned int kt_other_cpu(unsigned int cpu)
+{
+	return cpumask_any_but(cpu_online_mask, cpu) < nr_cpu_ids ?
+	       cpumask_any_but(cpu_online_mask, cpu) : cpu;
+}
+
+/*
+ * Threads. One ends with kt_thread_end(), which waits for the kt_thread_stop() of
+ * whoever made it. They are spread over the CPUs: thread n on the n-th, over and over.
+ */
+struct kt_start {
+	int			(*fn)(void *arg);
+	void			*arg;
+	struct completion	begun;
+};
+
+static inline int kt_thread_main(void *arg)
+{
+	struct kt_start start = *(struct kt_start *)arg;
+
+	complete(&((struct kt_start *)arg)->begun);
+	return start.fn(start.arg);
+}
+
+/* Returns when it runs: a thread that is stopped before that never does. */
+static inline struct task_struct *kt_thread(int (*fn)(void *arg), void *arg,
+					    unsigned int n)
+{
+	struct kt_start start = { .fn = fn, .arg = arg };
+	unsigned int cpu = n % num_online_cpus();
+	struct task_struct *task;
+
+	init_completion(&start.begun);
+	task = kthread_create(kt_thread_main, &start, "kt/%u", n);
+	if (IS_ERR(task))
+		return task;
+	if (cpu_online(cpu))
+		kthread_bind(task, cpu);
+	wake_up_process(task);
+	wait_for_completion(&start.begun);
+	return task;
+}
+
+static inline int kt_thread_end(int ret)
+{
+	while (!kthread_should_stop())
+		usleep_range(500, 1000);
+	return ret;
+}
+
+/* What the thread has returned. */
+static inline int kt_thread_stop(struct task_struct *task)
+{
+	return IS_ERR_OR_NULL(task) ? -ENOMEM : kthread_stop(task);
+}
+
+/* Is it the guest's quick mode? It is on the kernel's command line. */
+static inline bool kt_quick(void)
+{
+	static char line[2048];
+	struct file *file = filp_open("/proc/cmdline", O_RDONLY, 0);
+	loff_t pos = 0;
+	ssize_t n;
+
+	if (IS_ERR(file))
+		return false;
+	n = kernel_read(file, line, sizeof(line) - 1, &pos);
+	filp_close(file, NULL);
+	line[n < 0 ? 0 : n] = 0;
+	return strstr(line, "HWT_QUICK=1");
+}
+
+#endif /* _HWT_KTEST_UTIL_H */

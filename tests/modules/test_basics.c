@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Each call by itself: what it returns, what it changes, what the queries say.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include "hwt.h"
+#include "hwt_ktest.h"
+#include "hwt_ktest_util.h"
+
+KSTM_MODULE_GLOBALS();
+
+#define BOTH (HWT_WAS_PENDING | HWT_WAS_HELD)
+
+static struct kt fixed = { .timeout = HWT_TIMEOUT_INIT(fixed.timeout, &kt_ops) };
+
+static void __init test_wheel_life(void)
+{
+	struct hwt_wheel_params params;
+	struct hwt_wheel *wheel = hwt_wheel_create(NULL);
+	struct kt kt;
+
+	KTEST(!IS_ERR(wheel), "a wheel of the defaults is made");
+	if (IS_ERR(wheel))
+		return;
+	hwt_wheel_get_params(wheel, &params);
+	KTEST(params.tick_ns == KT_MS && params.ticks_per_wheel == 512 &&
+	      params.levels == 3 && params.clock == HWT_CLOCK_MONOTONIC &&
+	      params.flags == 0 && params.max_pending == 0,
+	      "the defaults are 1 ms, 512 buckets, 3 levels, monotonic, no limit");
+	KTEST(!strcmp(params.name, "hwt"), "its name is hwt");
+	KTEST(hwt_wheel_state(wheel) == HWT_INIT && !hwt_wheel_stopped(wheel),
+	      "a new wheel is in the state INIT");
+	KTEST(hwt_wheel_pending(wheel) == 0, "nothing is pending on a new wheel");
+
+	kt_init(&kt, wheel, &kt_ops);
+	hwt_cancel(&kt.timeout);
+	KTEST(hwt_cancel_sync(&kt.timeout) == 0 &&
+	      hwt_wheel_state(wheel) == HWT_INIT,
+	      "cancels do not start its time");
+	KTEST(kt_schedule(&kt, KT_HOUR) == 0, "the first schedule");
+	KTEST(KT_WAIT(hwt_wheel_state(wheel) == HWT_STARTED),
+	      "the first schedule starts its time");
+	KTEST(hwt_wheel_pending(wheel) == 1, "one is pending");
+	KTEST(hwt_wheel_start(wheel) == 0 &&
+	      hwt_wheel_state(wheel) == HWT_STARTED,
+	      "to start a started wheel is no error");
+	KTEST(hwt_cancel_sync(&kt.timeout) == 1 && hwt_wheel_pending(wheel) == 0,
+	      "none is pending after cancel_sync");
+
+	KTEST(hwt_wheel_stop(wheel, NULL, NULL) == 0, "stop of an empty wheel");
+	KTEST(hwt_wheel_state(wheel) == HWT_SHUTDOWN && hwt_wheel_stopped(wheel),
+	      "a stopped wheel is in the state SHUTDOWN");
+	KTEST(hwt_wheel_start(wheel) == -ESHUTDOWN,
+	      "a stopped wheel cannot be started");
+	KTEST(hwt_wheel_destroy(wheel) == 0, "a stopped wheel can be destroyed");
+
+	wheel = hwt_wheel_create(NULL);
+	KTEST(hwt_wheel_start(wheel) == 0 &&
+	      hwt_wheel_state(wheel) == HWT_STARTED,
+	      "a wheel can be started explicitly");
+	KTEST(hwt_wheel_destroy(wheel) == 0, "and destroyed without being stopped");
+	wheel = hwt_wheel_create(NULL);
+	KTEST(hwt_wheel_destroy(wheel) == 0, "and destroyed without being used");
+}
+
+static void __init test_static_initialiser(struct hwt_wheel *wheel)
+{
+	KTEST(!hwt_pending(&fixed.timeout) && !hwt_running(&fixed.timeout) &&
+	      !hwt_held(&fixed.timeout) && !hwt_expired(&fixed.timeout) &&
+	      !hwt_cancelled(&fixed.timeout) &&
+	      !hwt_timeout_wheel(&fixed.timeout),
+	      "a static timeout is nothing yet and has no wheel");
+	KTEST(hwt_schedule(&fixed.timeout, 0) == -EINVAL &&
+	      hwt_schedule_at(&fixed.timeout, 0) == -EINVAL &&
+	      hwt_schedule_slack(&fixed.timeout, 0, 1) == -EINVAL &&
+	      hwt_schedule_at_slack(&fixed.timeout, 0, 1) == -EINVAL &&
+	      hwt_schedule_earlier(&fixed.timeout, 0) == -EINVAL &&
+	      hwt_schedule_earlier_at(&fixed.timeout, 0) == -EINVAL &&
+	      hwt_schedule_pending(&fixed.timeout, 0) == -EINVAL &&
+	      hwt_schedule_pending_at(&fixed.timeout, 0) == -EINVAL,
+	      "without a wheel every schedule is refused");
+	KTEST(!hwt_cancel(&fixed.timeout) && hwt_try_cancel(&fixed.timeout) == 0 &&
+	      hwt_cancel_sync(&fixed.timeout) == 0,
+	      "without a wheel a cancel finds nothing");
+	KTEST(hwt_deadline(&fixed.timeout) == 0 &&
+	      hwt_remaining(&fixed.timeout) == 0,
+	      "without a wheel there is no deadline");
+	hwt_timeout_set_wheel(&fixed.timeout, wheel);
+	KTEST(hwt_timeout_wheel(&fixed.timeout) == wheel &&
+	      kt_schedule(&fixed, KT_MS) == 0 &&
+	      KT_WAIT(kt_expirations(&fixed) == 1),
+	      "with a wheel it fires");
+	hwt_shutdown_sync(&fixed.timeout);
+}
+
+static void __init test_schedule(struct hwt_wheel *wheel)
+{
+	u64 before, after, deadline, remaining;
+	struct kt kt;
+
+	kt_init(&kt, wheel, &kt_ops);
+	KTEST(!hwt_held(&kt.timeout) && !hwt_pending(&kt.timeout),
+	      "an initialised timeout is idle");
+	before = hwt_wheel_now(wheel);
+	KTEST(hwt_schedule(&kt.timeout, KT_HOUR) == 0, "schedule says it was idle");
+	after = hwt_wheel_now(wheel);
+	KTEST(hwt_pending(&kt.timeout) && hwt_held(&kt.timeout) &&
+	      !hwt_running(&kt.timeout) && !hwt_expired(&kt.timeout) &&
+	      !hwt_cancelled(&kt.timeout), "it is pending and held, nothing else");
+	deadline = hwt_deadline(&kt.timeout);
+	KTEST(deadline >= before + KT_HOUR && deadline < after + KT_HOUR + KT_MS &&
+	      deadline % KT_MS == 0, "its deadline is rounded up to a tick");
+	remaining = hwt_remaining(&kt.timeout);
+	after = hwt_wheel_now(wheel);
+	KTEST(remaining <= deadline - before && remaining >= deadline - after,
+	      "what remains fits the deadline");
+
+	deadline += 7 * KT_MS;
+	KTEST(hwt_schedule_at(&kt.timeout, deadline) == BOTH &&
+	      hwt_deadline(&kt.timeout) == deadline,
+	      "schedule_at of a pending one moves it, to the ns on a tick");
+	KTEST(hwt_schedule_at(&kt.timeout, deadline - 9 * KT_MS - 1) == BOTH &&
+	      hwt_deadline(&kt.timeout) == deadline - 9 * KT_MS,
+	      "and back again, rounded up");
+	KTEST(hwt_wheel_pending(wheel) == 1, "moved ones count once");
+	KTEST(hwt_cancel(&kt.timeout), "cancel hits");
+	KTEST(!hwt_pending(&kt.timeout) && hwt_cancelled(&kt.timeout) &&
+	      !hwt_expired(&kt.timeout) && hwt_deadline(&kt.timeout) == 0 &&
+	      hwt_remaining(&kt.timeout) == 0, "it is cancelled, not pending");
+	KTEST(!hwt_cancel(&kt.timeout) && hwt_cancelled(&kt.timeout),
+	      "a second cancel finds nothing and changes nothing");
+	KTEST(KT_WAIT(kt_releases(&kt) == 1) && !hwt_held(&kt.timeout),
+	      "after a while it is let go");
+	KTEST(atomic_read(&kt.cancelled) == 1 && kt_expirations(&kt) == 0,
+	      "its cancelled callback has run once, expire has not");
+	KTEST(hwt_schedule(&kt.timeout, KT_HOUR) == 0 &&
+	      !hwt_cancelled(&kt.timeout), "scheduled again it is new");
+	hwt_cancel(&kt.timeout);
+	KTEST(!(hwt_schedule(&kt.timeout, KT_HOUR) & HWT_WAS_PENDING),
+	      "scheduled after a cancel it was not pending");
+	KTEST(hwt_cancel_sync(&kt.timeout) == 1 && !hwt_held(&kt.timeout),
+	      "cancel_sync says that it was pending, and lets it go");
+	KTEST(hwt_cancel_sync(&kt.timeout) == 0, "a second one finds nothing");
+	KTEST(kt_expirations(&kt) == 0, "nothing has fired");
+}
+
+static void __init test_slack(struct hwt_wheel *wheel)
+{
+	u64 base = (hwt_wheel_now(wheel) + KT_HOUR) & ~(KT_MS * 4096 - 1);
+	u64 deadline;
+	struct kt kt;
+
+	base -= base % KT_MS;
+	kt_init(&kt, wheel, &kt_ops);
+	KTEST(hwt_schedule_at_slack(&kt.timeout, base + 1, 0) == 0 &&
+	      hwt_deadline(&kt.timeout) == base + KT_MS,
+	      "a slack of 0 is none");
+	hwt_schedule_at_slack(&kt.timeout, base, 999 * KT_MS);
+	deadline = hwt_deadline(&kt.timeout);
+	KTEST(deadline >= base && deadline <= base + 999 * KT_MS,
+	      "with a slack the deadline is inside of it");
+	KTEST(deadline / KT_MS % 512 == 0,
+	      "999 ticks of slack reach a multiple of 512 ticks");
+	hwt_schedule_at_slack(&kt.timeout, deadline - 3 * KT_MS, 3 * KT_MS);
+	KTEST(hwt_deadline(&kt.timeout) == deadline,
+	      "slack up to a round tick: that tick");
+	hwt_schedule_at_slack(&kt.timeout, deadline - 3 * KT_MS, 2 * KT_MS + 999999);
+	KTEST(hwt_deadline(&kt.timeout) < deadline,
+	      "the end of the slack is rounded down");
+	hwt_schedule_at_slack(&kt.timeout, base, U64_MAX);
+	KTEST(hwt_deadline(&kt.timeout) >= base, "an endless slack");
+	KTEST(hwt_schedule_slack(&kt.timeout, 5 * KT_MS, KT_MS * 10) == BOTH &&
+	      KT_WAIT(kt_expirations(&kt) == 1), "with slack it fires as well");
+	hwt_cancel_sync(&kt.timeout);
+}
+
+static void __init test_conditions(struct hwt_wheel *wheel)
+{
+	u64 deadline;
+	struct kt kt;
+
+	kt_init(&kt, wheel, &kt_ops);
+	KTEST(hwt_schedule_pending(&kt.timeout, KT_HOUR) == -ENOENT &&
+	      hwt_schedule_pending_at(&kt.timeout, KT_HOUR) == -ENOENT &&
+	      !hwt_held(&kt.timeout), "schedule_pending leaves an idle one alone");
+	KTEST(hwt_schedule_earlier(&kt.timeout, KT_HOUR) == 0 &&
+	      hwt_pending(&kt.timeout), "schedule_earlier arms an idle one");
+	deadline = hwt_deadline(&kt.timeout);
+	KTEST(hwt_schedule_earlier(&kt.timeout, KT_HOUR * 2) == BOTH &&
+	      hwt_deadline(&kt.timeout) == deadline,
+	      "schedule_earlier does not push back");
+	KTEST(hwt_schedule_earlier_at(&kt.timeout, deadline) == BOTH &&
+	      hwt_deadline(&kt.timeout) == deadline, "nor move to the same tick");
+	KTEST(hwt_schedule_earlier_at(&kt.timeout, deadline - KT_MS) == BOTH &&
+	      hwt_deadline(&kt.timeout) == deadline - KT_MS, "it pulls forward");
+	KTEST(hwt_schedule_pending_at(&kt.timeout, deadline) == BOTH &&
+	      hwt_deadline(&kt.timeout) == deadline,
+	      "schedule_pending pushes a pending one back");
+	KTEST(hwt_schedule_pending(&kt.timeout, KT_HOUR / 2) == BOTH &&
+	      hwt_deadline(&kt.timeout) < deadline, "and pulls it forward");
+	hwt_cancel(&kt.timeout);
+	KTEST(hwt_schedule_pending(&kt.timeout, KT_HOUR) == -ENOENT &&
+	      hwt_cancelled(&kt.timeout), "it leaves a cancelled one alone");
+	KTEST((hwt_schedule_earlier(&kt.timeout, KT_HOUR * 2) & ~HWT_WAS_HELD) == 0 &&
+	      hwt_deadline(&kt.timeout) > deadline,
+	      "the deadline of a cancelled one holds nothing back");
+	KTEST(hwt_schedule_earlier(&kt.timeout, 0) == BOTH &&
+	      KT_WAIT(kt_expirations(&kt) == 1), "pulled forward to now it fires");
+	hwt_cancel_sync(&kt.timeout);
+}
+
+static void __init test_dead(struct hwt_wheel *wheel)
+{
+	struct kt kt;
+
+	kt_init(&kt, wheel, &kt_ops);
+	hwt_schedule(&kt.timeout, KT_HOUR);
+	KTEST(hwt_shutdown_sync(&kt.timeout) == 1 && kt_releases(&kt) == 1,
+	      "shutdown_sync says that it was pending, and lets it go");
+	KTEST(hwt_schedule(&kt.timeout, 0) == -ESHUTDOWN &&
+	      hwt_schedule_at(&kt.timeout, 0) == -ESHUTDOWN &&
+	      hwt_schedule_slack(&kt.timeout, 0, 1) == -ESHUTDOWN &&
+	      hwt_schedule_earlier(&kt.timeout, 0) == -ESHUTDOWN &&
+	      hwt_schedule_pending(&kt.timeout, 0) == -ESHUTDOWN,
+	      "a dead timeout cannot be scheduled");
+	KTEST(!hwt_held(&kt.timeout) && hwt_cancelled(&kt.timeout) &&
+	      hwt_shutdown_sync(&kt.timeout) == 0 &&
+	      hwt_cancel_sync(&kt.timeout) == 0 && !hwt_cancel(&kt.timeout),
+	      "it stays cancelled, and there is nothing to cancel");
+	kt_init(&kt, wheel, &kt_ops);
+	KTEST(hwt_schedule(&kt.timeout, 0) == 0 && KT_WAIT(kt_expirations(&kt) == 1),
+	      "initialised again it lives again");
+	hwt_shutdown_sync(&kt.timeout);
+}
+
+/* -- Seen from the callback ---------------------------------------------- */
+
+static struct {
+	struct kt	kt;
+	atomic_t	stay;
+	bool		running, pending, expired, held, cancelled;
+	u64		deadline;
+	int		self_schedule;
+	bool		self_cancel;
+} inside;
+
+static void inside_expire(struct hwt_timeout *timeout)
+{
+	if (kt_expirations(&inside.kt) == 0) {
+		inside.running = hwt_running(timeout);
+		inside.pending = hwt_pending(timeout);
+		inside.expired = hwt_expired(timeout);
+		inside.held = hwt_held(timeout);
+		inside.cancelled = hwt_cancelled(timeout);
+		inside.deadline = hwt_deadline(timeout);
+		inside.self_cancel = hwt_cancel(timeout);
+		inside.self_schedule = hwt_schedule(timeout, KT_HOUR);
+	}
+	kt_expire(timeout);
+	while (atomic_read(&inside.stay))
+		usleep_range(500, 1000);
+}
+
+static const struct hwt_ops inside_ops = {
+	.expire		= inside_expire,
+	.release	= kt_release,
+};
+
+static void __init test_callback(struct hwt_wheel *wheel)
+{
+	struct hwt_timeout *timeout = &inside.kt.timeout;
+
+	kt_init(&inside.kt, wheel, &inside_ops);
+	atomic_set(&inside.stay, 1);
+	KTEST(hwt_try_cancel(timeout) == 0, "try_cancel of an idle one: nothing");
+	hwt_schedule(timeout, KT_HOUR);
+	KTEST(hwt_try_cancel(timeout) == HWT_WAS_PENDING && hwt_cancelled(timeout),
+	      "try_cancel of a pending one: pending");
+	hwt_schedule(timeout, 0);
+	KTEST(KT_WAIT(kt_expirations(&inside.kt) == 1), "its callback runs");
+	KTEST(inside.running && inside.held && inside.expired && !inside.pending &&
+	      !inside.cancelled && inside.deadline == 0,
+	      "in its callback: running, held, expired, not pending");
+	KTEST(!inside.self_cancel, "a one-shot cannot be cancelled in its callback");
+	KTEST(inside.self_schedule == HWT_WAS_HELD,
+	      "but scheduled: it was held, and not pending");
+	KTEST(hwt_running(timeout) && hwt_pending(timeout),
+	      "from outside: running and pending");
+	KTEST(hwt_try_cancel(timeout) == (HWT_WAS_PENDING | HWT_IS_RUNNING),
+	      "try_cancel: both");
+	KTEST(hwt_try_cancel(timeout) == HWT_IS_RUNNING,
+	      "once more: running, not pending");
+	KTEST(kt_releases(&inside.kt) == 0, "all that is one hold");
+	atomic_set(&inside.stay, 0);
+	KTEST(KT_WAIT(kt_releases(&inside.kt) == 1) && !hwt_running(timeout) &&
+	      !hwt_held(timeout), "let go when the callback has returned");
+	KTEST(kt_expirations(&inside.kt) == 1, "cancelled in time, it ran once");
+	hwt_schedule(timeout, 0);
+	KTEST(KT_WAIT(kt_releases(&inside.kt) == 2) && hwt_expired(timeout) &&
+	      !hwt_cancelled(timeout), "fired once more: expired, not cancelled");
+	KTEST(!hwt_cancel(timeout) && hwt_expired(timeout),
+	      "a cancel after that changes nothing");
+	hwt_shutdown_sync(timeout);
+}
+
+static void __init test_clock(const char *name, enum hwt_clock clock, u32 flags)
+{
+	struct hwt_wheel_params params = {
+		.name = name, .clock = clock, .flags = flags,
+	};
+	struct hwt_wheel *wheel = hwt_wheel_create(&params);
+	u64 before, now, after, tick, slop = 0;
+	struct kt kt;
+
+	if (flags & HWT_COARSE_CLOCK)
+		slop = 10 * jiffies_to_nsecs(1);
+	before = clock == HWT_CLOCK_BOOTTIME ? ktime_get_boottime_ns() :
+					       ktime_get_ns();
+	now = hwt_wheel_now(wheel);
+	after = clock == HWT_CLOCK_BOOTTIME ? ktime_get_boottime_ns() :
+					      ktime_get_ns();
+	KTEST(before <= now && now <= after, "%s: its time is the clock's", name);
+	tick = hwt_wheel_tick(wheel);
+	KTEST(tick >= after / KT_MS && tick <= hwt_wheel_now(wheel) / KT_MS,
+	      "%s: its tick is the clock's", name);
+	kt_init(&kt, wheel, &kt_ops);
+	kt_schedule(&kt, 200 * KT_MS);
+	kt.earliest -= slop;
+	KTEST(KT_WAIT(kt_expirations(&kt) == 1) && !atomic_read(&kt.early),
+	      "%s: fires, and not early", name);
+	hwt_wheel_destroy(wheel);
+}
+
+static void __init selftest(void)
+{
+	struct hwt_wheel *wheel = kt_wheel("basics");
+
+	KTEST(!IS_ERR(wheel), "a wheel");
+	if (IS_ERR(wheel))
+		return;
+	test_wheel_life();
+	test_static_initialiser(wheel);
+	test_schedule(wheel);
+	test_slack(wheel);
+	test_conditions(wheel);
+	test_dead(wheel);
+	test_callback(wheel);
+	test_clock("monotonic", HWT_CLOCK_MONOTONIC, 0);
+	test_clock("boottime", HWT_CLOCK_BOOTTIME, 0);
+	test_clock("coarse", HWT_CLOCK_MONOTONIC, HWT_COARSE_CLOCK);
+	test_clock("coarse-boot", HWT_CLOCK_BOOTTIME, HWT_COARSE_CLOCK);
+	KTEST(hwt_wheel_pending(wheel) == 0, "nothing is left pending");
+	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
+}
+
+KSTM_MODULE_LOADERS(test_basics);
+MODULE_DESCRIPTION("hwt: each call by itself");
+MODULE_LICENSE("GPL");

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Schedule, re-arm, cancel and the queries from contexts that may not sleep: a hard
+ * interrupt, a soft interrupt, interrupts off, a raw spinlock held.
+ *
+ * hwt-test: timeout 120
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/interrupt.h>
+
+#include "hwt.h"
+#include "hwt_ktest.h"
+#include "hwt_ktest_compat.h"
+#include "hwt_ktest_util.h"
+
+KSTM_MODULE_GLOBALS();
+
+static struct hwt_wheel *wheel;
+static struct kt fires, moved, cancelled;
+static struct hwt_periodic periodic;
+static atomic_t beats, odd;
+
+static void periodic_expire(struct hwt_timeout *timeout)
+{
+	atomic_inc(&beats);
+}
+
+static const struct hwt_ops periodic_ops = { .expire = periodic_expire };
+
+#define ODD(cond) atomic_add(!!(cond), &odd)
+
+/* Everything that may be called from anywhere, with what it must answer. */
+static void everything(void)
+{
+	struct hwt_wheel_params params;
+	struct hwt_wheel_stats stats;
+	u64 now = hwt_wheel_now(wheel);
+
+	ODD(kt_schedule(&fires, 3 * KT_MS) & HWT_WAS_PENDING);
+	ODD(!hwt_pending(&fires.timeout) && !hwt_expired(&fires.timeout));
+
+	ODD(hwt_schedule_at(&moved.timeout, now + KT_HOUR) & HWT_WAS_PENDING);
+	ODD(hwt_schedule_earlier(&moved.timeout, KT_HOUR / 2) !=
+	    (HWT_WAS_PENDING | HWT_WAS_HELD));
+	ODD(hwt_schedule_pending_at(&moved.timeout, now + KT_HOUR) < 0);
+	ODD(hwt_schedule_slack(&moved.timeout, KT_HOUR, KT_SECOND) < 0);
+	ODD(hwt_schedule_at_slack(&moved.timeout, now + KT_HOUR, KT_SECOND) < 0);
+	ODD(hwt_schedule_earlier_at(&moved.timeout, now + KT_HOUR / 4) < 0);
+	ODD(hwt_schedule_pending(&moved.timeout, 2 * KT_MS) < 0);
+
+	ODD(hwt_schedule(&cancelled.timeout, KT_HOUR / 2) & HWT_WAS_PENDING);
+	ODD(hwt_schedule(&cancelled.timeout, KT_HOUR) < 0);
+	hwt_cancel(&cancelled.timeout);
+	ODD(hwt_pending(&cancelled.timeout));
+	ODD(hwt_try_cancel(&cancelled.timeout) & HWT_WAS_PENDING);
+
+	ODD(hwt_schedule_periodic(&periodic, 0, 5 * KT_MS, HWT_FIXED_RATE) < 0);
+	ODD(hwt_deadline(&moved.timeout) > now + KT_HOUR);
+	hwt_remaining(&moved.timeout);
+	hwt_overruns(&periodic);
+	hwt_overruns_total(&periodic);
+	ODD(hwt_wheel_tick(wheel) < now / KT_MS);
+	hwt_wheel_pending(wheel);
+	ODD(hwt_wheel_stopped(wheel) || hwt_wheel_state(wheel) == HWT_SHUTDOWN);
+	hwt_wheel_get_params(wheel, &params);
+	hwt_wheel_get_stats(wheel, &stats);
+	ODD(params.tick_ns != KT_MS);
+}
+
+static enum hrtimer_restart hard_timer_fn(struct hrtimer *timer);
+
+static struct hrtimer hard_timer;
+static atomic_t hard_done;
+
+static enum hrtimer_restart hard_timer_fn(struct hrtimer *timer)
+{
+	ODD(!in_hardirq());
+	everything();
+	atomic_inc_return_release(&hard_done);
+	return HRTIMER_NORESTART;
+}
+
+static void __init in_hard_interrupt(void)
+{
+	int n = atomic_read(&hard_done);
+
+	hrtimer_setup(&hard_timer, hard_timer_fn, CLOCK_MONOTONIC,
+		      HRTIMER_MODE_REL_HARD);
+	hrtimer_start(&hard_timer, ns_to_ktime(KT_MS), HRTIMER_MODE_REL_HARD);
+	KT_WAIT(atomic_read_acquire(&hard_done) == n + 1);
+	hrtimer_cancel(&hard_timer);
+}
+
+static atomic_t soft_done;
+
+static void soft_fn(struct tasklet_struct *tasklet)
+{
+	ODD(!in_serving_softirq());
+	everything();
+	atomic_inc_return_release(&soft_done);
+}
+
+static DECLARE_TASKLET(soft, soft_fn);
+
+static void __init in_soft_interrupt(void)
+{
+	int n = atomic_read(&soft_done);
+
+	tasklet_schedule(&soft);
+	KT_WAIT(atomic_read_acquire(&soft_done) == n + 1);
+	tasklet_kill(&soft);
+}
+
+static void __init with_interrupts_off(void)
+{
+	unsigned long flags;
+
+	local_irq_save(flags);
+	everything();
+	local_irq_restore(flags);
+}
+
+static DEFINE_RAW_SPINLOCK(raw);
+
+static void __init under_raw_spinlock(void)
+{
+	raw_spin_lock(&raw);
+	everything();
+	raw_spin_unlock(&raw);
+}
+
+static void __init under_raw_spinlock_irq(void)
+{
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&raw, flags);
+	everything();
+	raw_spin_unlock_irqrestore(&raw, flags);
+}
+
+static DEFINE_SPINLOCK(spin);
+
+static void __init under_spinlock_bh(void)
+{
+	spin_lock_bh(&spin);
+	everything();
+	spin_unlock_bh(&spin);
+}
+
+static void __init in_process(void)
+{
+	everything();
+}
+
+static void __init test_context(const char *what, void (*call)(void),
+				bool asleep)
+{
+	int round, rounds = kt_quick() ? 5 : 20, done = 0, early = 0, bystanders = 0;
+	struct kt far;
+
+	atomic_set(&odd, 0);
+	atomic_set(&beats, 0);
+	kt_init(&far, wheel, &kt_ops);
+	/* Something that the engine may sleep for. */
+	hwt_schedule(&far.timeout, KT_HOUR);
+	for (round = 0; round < rounds; round++) {
+		int beat = atomic_read(&beats);
+
+		kt_init(&fires, wheel, &kt_ops);
+		kt_init(&moved, wheel, &kt_ops);
+		kt_init(&cancelled, wheel, &kt_ops);
+		hwt_periodic_init(&periodic, wheel, &periodic_ops);
+		if (asleep)
+			msleep(20);
+		call();
+		/* What fires although the engine slept has woken it. */
+		done += KT_WAIT(kt_expirations(&fires) == 1) &&
+			KT_WAIT(kt_expirations(&moved) == 1) &&
+			KT_WAIT(atomic_read(&beats) >= beat + 2);
+		early += atomic_read(&fires.early);
+		hwt_cancel_sync(&periodic.timeout);
+		hwt_cancel_sync(&cancelled.timeout);
+		hwt_cancel_sync(&moved.timeout);
+		hwt_cancel_sync(&fires.timeout);
+		bystanders += kt_expirations(&cancelled) > 1 ||
+			      kt_releases(&cancelled) < 1 ||
+			      kt_releases(&moved) != 1 || kt_releases(&fires) != 1;
+	}
+	hwt_cancel_sync(&far.timeout);
+	KTEST(done == rounds, "%s: what is scheduled there fires, %d of %d times",
+	      what, done, rounds);
+	KTEST(early == 0, "%s: not early", what);
+	KTEST(bystanders == 0, "%s: what is cancelled there does not", what);
+	KTEST(atomic_read(&odd) == 0, "%s: all calls answer as they must: %d do not",
+	      what, atomic_read(&odd));
+}
+
+static void __init selftest(void)
+{
+	wheel = kt_wheel("contexts");
+	test_context("process", in_process, true);
+	test_context("hard interrupt", in_hard_interrupt, true);
+	test_context("hard interrupt, engine awake", in_hard_interrupt, false);
+	test_context("soft interrupt", in_soft_interrupt, true);
+	test_context("interrupts off", with_interrupts_off, true);
+	test_context("interrupts off, engine awake", with_interrupts_off, false);
+	test_context("raw spinlock", under_raw_spinlock, true);
+	test_context("raw spinlock, interrupts off", under_raw_spinlock_irq, true);
+	test_context("spinlock, soft interrupts off", under_spinlock_bh, true);
+	KTEST(hwt_wheel_pending(wheel) == 0, "nothing is left pending");
+	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
+}
+
+KSTM_MODULE_LOADERS(test_contexts);
+MODULE_DESCRIPTION("hwt: from contexts that may not sleep");
+MODULE_LICENSE("GPL");

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Callbacks that leave their context other than they found it: each is named in the
+ * log, what can be put right is, and the engine goes on.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/bottom_half.h>
+#include <linux/irqflags.h>
+#include <linux/mutex.h>
+#include <linux/preempt.h>
+#include <linux/rcupdate.h>
+#include <linux/spinlock.h>
+
+#include "hwt.h"
+#include "hwt_ktest.h"
+#include "hwt_ktest_util.h"
+
+KSTM_MODULE_GLOBALS();
+
+static DEFINE_SPINLOCK(leaked_spinlock);
+static DEFINE_RAW_SPINLOCK(leaked_raw);
+static DEFINE_MUTEX(leaked_mutex);
+
+/* The context as a callback finds it. */
+static struct {
+	int	preempt, rcu;
+	bool	irqs_off, softirqs_off;
+} seen;
+
+static void look(struct hwt_timeout *timeout)
+{
+	seen.preempt = preempt_count();
+	seen.rcu = rcu_preempt_depth();
+	seen.irqs_off = irqs_disabled();
+	seen.softirqs_off = in_softirq();
+	/* Would complain if it were not so, on a kernel that checks. */
+	usleep_range(1000, 2000);
+	kt_expire(timeout);
+}
+
+static void leak_preemption(struct hwt_timeout *timeout)
+{
+	preempt_disable();
+	kt_expire(timeout);
+}
+
+static void leak_preemption_thrice(struct hwt_timeout *timeout)
+{
+	preempt_disable();
+	preempt_disable();
+	preempt_disable();
+	kt_expire(timeout);
+}
+
+static void leak_rcu(struct hwt_timeout *timeout)
+	__acquires(RCU)
+{
+	rcu_read_lock();
+	rcu_read_lock();
+	kt_expire(timeout);
+}
+
+static void leak_interrupts(struct hwt_timeout *timeout)
+{
+	local_irq_disable();
+	kt_expire(timeout);
+}
+
+static void leak_softirqs(struct hwt_timeout *timeout)
+{
+	local_bh_disable();
+	kt_expire(timeout);
+}
+
+static void leak_spinlock(struct hwt_timeout *timeout)
+{
+	spin_lock(&leaked_spinlock);
+	__release(&leaked_spinlock);
+	kt_expire(timeout);
+}
+
+/* What the engine has undone is done again first, so that all of it is undone once. */
+static void mend_spinlock(struct hwt_timeout *timeout)
+{
+	__acquire(&leaked_spinlock);
+#ifdef CONFIG_PREEMPT_RT
+	migrate_disable();
+	rcu_read_lock();
+#else
+	preempt_disable();
+#endif
+	spin_unlock(&leaked_spinlock);
+	kt_expire(timeout);
+}
+
+static void leak_raw_spinlock(struct hwt_timeout *timeout)
+{
+	raw_spin_lock(&leaked_raw);
+	__release(&leaked_raw);
+	kt_expire(timeout);
+}
+
+static void mend_raw_spinlock(struct hwt_timeout *timeout)
+{
+	__acquire(&leaked_raw);
+	preempt_disable();
+	raw_spin_unlock(&leaked_raw);
+	kt_expire(timeout);
+}
+
+static void leak_mutex(struct hwt_timeout *timeout)
+{
+	mutex_lock(&leaked_mutex);
+	kt_expire(timeout);
+}
+
+static void mend_mutex(struct hwt_timeout *timeout)
+{
+	mutex_unlock(&leaked_mutex);
+	kt_expire(timeout);
+}
+
+static void leak_in_cancelled(struct hwt_timeout *timeout)
+{
+	preempt_disable();
+	kt_cancelled(timeout);
+}
+
+static void leak_in_release(struct hwt_timeout *timeout)
+	__acquires(RCU)
+{
+	rcu_read_lock();
+	kt_release(timeout);
+}
+
+static struct hwt_wheel *wheel;
+
+/* Whoever leaks, who comes after it finds nothing of that. */
+static bool __init runs(void (*fn)(struct hwt_timeout *timeout), struct kt *kt,
+			struct hwt_ops *ops)
+{
+	ops->expire = fn;
+	hwt_schedule(&kt->timeout, 0);
+	if (!KT_WAIT(kt_expirations(kt) == 1))
+		return false;
+	return hwt_shutdown_sync(&kt->timeout) == 0;
+}
+
+static bool __init clean(void)
+{
+	static struct hwt_ops ops;
+	bool ok = true;
+	struct kt kt;
+	int i;
+
+	for (i = 0; i < 5; i++) {
+		memset(&seen, 0xff, sizeof(seen));
+		kt_init(&kt, wheel, &ops);
+		ok &= runs(look, &kt, &ops) && !seen.preempt && !seen.rcu &&
+		      !seen.irqs_off && !seen.softirqs_off;
+		usleep_range(5000, 6000);
+	}
+	return ok;
+}
+
+/*
+ * A macro: each leak has a lockdep class of timeouts of its own, because the lock that
+ * was leaked in one's callback is held in the next one's.
+ */
+#define TEST_LEAK(what, leak, mend, report) do {				\
+	static struct hwt_ops leak_ops, mend_ops;				\
+	void (*mend_fn)(struct hwt_timeout *timeout) = mend;			\
+	struct kt leaking, mending;						\
+	bool ok;								\
+										\
+	pr_info("hwt-expect-begin: callback %s .*left its context changed\n",	\
+		report);							\
+	kt_init(&leaking, wheel, &leak_ops);					\
+	ok = runs(leak, &leaking, &leak_ops);					\
+	if (mend_fn) {								\
+		kt_init(&mending, wheel, &mend_ops);				\
+		ok &= runs(mend_fn, &mending, &mend_ops);			\
+	}									\
+	ok &= clean();								\
+	pr_info("hwt-expect-end\n");						\
+	KTEST(ok, "%s: named, survived, put right", what);			\
+} while (0)
+
+static void __init test_cancelled_and_release(void)
+{
+	static const struct hwt_ops cancelled_ops = {
+		.expire = kt_expire, .cancelled = leak_in_cancelled,
+	};
+	static const struct hwt_ops release_ops = {
+		.expire = kt_expire, .release = leak_in_release,
+	};
+	struct kt kt, kt2;
+	int before;
+
+	pr_info("hwt-expect-begin: callback leak_in_cancelled .*left its context changed\n");
+	kt_init(&kt, wheel, &cancelled_ops);
+	hwt_schedule(&kt.timeout, KT_HOUR);
+	hwt_cancel(&kt.timeout);
+	KTEST(KT_WAIT(atomic_read(&kt.cancelled) == 1) && clean(),
+	      "in ->cancelled: named, survived, put right");
+	hwt_schedule(&kt.timeout, KT_HOUR);
+	before = preempt_count();
+	hwt_cancel_sync(&kt.timeout);
+	KTEST(atomic_read(&kt.cancelled) == 2 && preempt_count() == before,
+	      "in ->cancelled in the caller of cancel_sync: put right");
+	pr_info("hwt-expect-end\n");
+
+	pr_info("hwt-expect-begin: callback leak_in_release .*left its context changed\n");
+	kt_init(&kt2, wheel, &release_ops);
+	hwt_schedule(&kt2.timeout, 0);
+	KTEST(KT_WAIT(kt_releases(&kt2) == 1) && clean(),
+	      "in ->release: named, survived, put right");
+	hwt_schedule(&kt2.timeout, KT_HOUR);
+	hwt_cancel_sync(&kt2.timeout);
+	KTEST(kt_releases(&kt2) == 2 && rcu_preempt_depth() == 0,
+	      "in ->release in the caller of cancel_sync: put right");
+	pr_info("hwt-expect-end\n");
+}
+
+static void __init selftest(void)
+{
+	wheel = kt_wheel("hygiene");
+	KTEST(clean(), "a callback runs with everything on");
+
+	if (IS_ENABLED(CONFIG_PREEMPT_COUNT)) {
+		TEST_LEAK("preemption", leak_preemption, NULL, "leak_preemption");
+		TEST_LEAK("preemption, three times", leak_preemption_thrice, NULL,
+			  "leak_preemption_thrice");
+		TEST_LEAK("raw spinlock", leak_raw_spinlock, mend_raw_spinlock,
+			  "leak_raw_spinlock");
+	} else {
+		KTEST_SKIP("this kernel does not count preemption");
+	}
+	if (IS_ENABLED(CONFIG_PREEMPT_RCU))
+		TEST_LEAK("RCU section", leak_rcu, NULL, "leak_rcu");
+	else
+		KTEST_SKIP("this kernel does not count RCU sections");
+	TEST_LEAK("interrupts off", leak_interrupts, NULL, "leak_interrupts");
+	TEST_LEAK("soft interrupts off", leak_softirqs, NULL, "leak_softirqs");
+	if (IS_ENABLED(CONFIG_PREEMPT_COUNT) || IS_ENABLED(CONFIG_PREEMPT_RT))
+		TEST_LEAK("spinlock", leak_spinlock, mend_spinlock, "leak_spinlock");
+	else
+		KTEST_SKIP("this kernel does not notice a spinlock");
+	if (IS_ENABLED(CONFIG_LOCKDEP))
+		TEST_LEAK("mutex", leak_mutex, mend_mutex, "leak_mutex");
+	else
+		KTEST_SKIP("this kernel does not notice a mutex");
+	if (IS_ENABLED(CONFIG_PREEMPT_COUNT) && IS_ENABLED(CONFIG_PREEMPT_RCU))
+		test_cancelled_and_release();
+	else
+		KTEST_SKIP("this kernel does not count preemption and RCU sections");
+	KTEST(clean() && hwt_wheel_pending(wheel) == 0, "the engine is as before");
+	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
+}
+
+KSTM_MODULE_LOADERS(test_hygiene);
+MODULE_DESCRIPTION("hwt: callbacks that leak");
+MODULE_LICENSE("GPL");

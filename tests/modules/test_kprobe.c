@@ -1,0 +1,654 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Interrupted at any instruction. A kprobe's handler runs in the place of the
+ * instruction that it sits on, in an NMI-like context (x86): so one that schedules or
+ * cancels plays the part of another CPU, or of an NMI, at exactly that instruction, each
+ * time. Here it is the instructions of schedule and cancel, and of the engine's functions,
+ * and the kernel's timekeeper and scheduler, whose locks are held then.
+ *
+ * hwt-test: timeout 180
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/kallsyms.h>
+#include <linux/kprobes.h>
+#include <linux/prandom.h>
+#include <linux/slab.h>
+#include <linux/vmalloc.h>
+
+#include "hwt.h"
+#include "hwt_ktest.h"
+#include "hwt_ktest_util.h"
+
+KSTM_MODULE_GLOBALS();
+
+static unsigned int seed;
+module_param(seed, uint, 0444);
+MODULE_PARM_DESC(seed, "Which instructions are chosen; 0: from the time");
+
+/* -- Probes -------------------------------------------------------------- */
+
+#define PROBES_MOST	4096
+
+static struct kprobe *probes, **registered;
+static unsigned int probes_n;
+
+static int on_probe(struct kprobe *probe, struct pt_regs *regs);
+
+/* A probe that has one is not replaced by a jump, from which a handler is no NMI. */
+static void after_probe(struct kprobe *probe, struct pt_regs *regs,
+			unsigned long flags)
+{
+}
+
+/* By address: to find a name takes longer than all the rest. */
+static bool probe_at(u8 *function, unsigned int offset)
+{
+	struct kprobe *probe = &probes[probes_n];
+
+	if (probes_n == PROBES_MOST)
+		return false;
+	memset(probe, 0, sizeof(*probe));
+	probe->addr = (kprobe_opcode_t *)(function + offset);
+	probe->pre_handler = on_probe;
+	probe->post_handler = after_probe;
+	if (register_kprobe(probe))
+		return false;
+	/* By way of ftrace: no NMI. */
+	if (probe->flags & KPROBE_FLAG_FTRACE) {
+		unregister_kprobe(probe);
+		return false;
+	}
+	registered[probes_n] = probe;
+	probes_n++;
+	return true;
+}
+
+/*
+ * Where a function is, and its length, which is in the name of its address; NULL: there
+ * is none of that name.
+ */
+static u8 * __init find(const char *name, unsigned int *length)
+{
+	char text[KSYM_SYMBOL_LEN];
+	struct kprobe probe = { .symbol_name = name };
+	unsigned int offset;
+	char *plus;
+
+	*length = 0;
+	if (register_kprobe(&probe))
+		return NULL;
+	/* It may have been put a little behind the entry. */
+	sprint_symbol(text, (unsigned long)probe.addr);
+	unregister_kprobe(&probe);
+	plus = strchr(text, '+');
+	if (!plus || sscanf(plus, "+0x%x/0x%x", &offset, length) != 2)
+		return NULL;
+	return (u8 *)probe.addr - offset;
+}
+
+/*
+ * Probes on a part of the instructions of a function, another one each time: about one in
+ * @step bytes. To make them all takes minutes in an emulated guest.
+ */
+static unsigned int __init probe_function(const char *name, unsigned int step,
+					  struct rnd_state *rnd)
+{
+	unsigned int offset, length, n = 0;
+	u8 *function = find(name, &length);
+
+	for (offset = 0; function && offset < length; offset++)
+		if (probe_at(function, offset)) {
+			n++;
+			offset += prandom_u32_state(rnd) % (2 * step - 1);
+		}
+	return n;
+}
+
+static void __init remove_probes(void)
+{
+	if (probes_n)
+		unregister_kprobes(registered, probes_n);
+	probes_n = 0;
+}
+
+/* -- What a handler does ------------------------------------------------- */
+
+enum action { NEAR, FAR, CANCEL, CANCEL_NEAR, PERIODIC, NEAR_TWICE, ACTIONS };
+
+static const char * const action_name[] = {
+	"near", "far", "cancel", "cancel and near", "periodic", "twice near",
+};
+
+static struct hwt_wheel *wheel;
+
+static struct {
+	struct hwt_periodic	periodic;
+	atomic_t		armed, holds, hits, expired, released, cancelled;
+	atomic_t		strange;
+} one;
+
+#define TIMEOUT (&one.periodic.timeout)
+
+/* Which probe acts, once; 0: none. */
+static struct kprobe *target;
+static enum action target_action;
+static struct task_struct *target_task;
+static unsigned int acted, not_nmi;
+
+static void one_expire(struct hwt_timeout *timeout)
+{
+	atomic_inc_return_release(&one.expired);
+}
+
+static void one_cancelled(struct hwt_timeout *timeout)
+{
+	atomic_inc(&one.cancelled);
+}
+
+static void one_release(struct hwt_timeout *timeout)
+{
+	atomic_inc_return_release(&one.released);
+}
+
+static const struct hwt_ops one_ops = {
+	.expire		= one_expire,
+	.cancelled	= one_cancelled,
+	.release	= one_release,
+};
+
+static void note_schedule(int ret)
+{
+	if (ret < 0) {
+		atomic_inc(&one.strange);
+		return;
+	}
+	if (!(ret & HWT_WAS_PENDING))
+		atomic_inc(&one.armed);
+	if (!(ret & HWT_WAS_HELD))
+		atomic_inc(&one.holds);
+}
+
+static void note_cancel(bool hit)
+{
+	atomic_add(hit, &one.hits);
+}
+
+static void act(enum action action)
+{
+	switch (action) {
+	case NEAR_TWICE:
+		note_schedule(hwt_schedule(TIMEOUT, KT_MS));
+		note_schedule(hwt_schedule(TIMEOUT, 0));
+		break;
+	case NEAR:
+		note_schedule(hwt_schedule(TIMEOUT, 0));
+		break;
+	case FAR:
+		note_schedule(hwt_schedule(TIMEOUT, KT_HOUR));
+		break;
+	case CANCEL_NEAR:
+		note_cancel(hwt_cancel(TIMEOUT));
+		note_schedule(hwt_schedule_earlier(TIMEOUT, 0));
+		break;
+	case CANCEL:
+		note_cancel(hwt_cancel(TIMEOUT));
+		break;
+	case PERIODIC:
+		note_schedule(hwt_schedule_periodic(&one.periodic, 0, 2 * KT_MS,
+						    HWT_FIXED_DELAY));
+		break;
+	default:
+		break;
+	}
+	hwt_remaining(TIMEOUT);
+	hwt_wheel_pending(wheel);
+}
+
+static int on_probe(struct kprobe *probe, struct pt_regs *regs)
+{
+	if (probe != READ_ONCE(target) || READ_ONCE(target_task) != current)
+		return 0;
+	if (cmpxchg(&target, probe, NULL) != probe)
+		return 0;
+	if (IS_ENABLED(CONFIG_X86) && !in_nmi())
+		not_nmi++;
+	act(target_action);
+	WRITE_ONCE(acted, acted + 1);
+	return 0;
+}
+
+/* -- The instructions of hwt --------------------------------------------- */
+
+enum scene {
+	SUBMIT_NEW, SUBMIT_EARLIER, SUBMIT_LATER, SUBMIT_CANCEL, SUBMIT_MOVE,
+	SYNC, SUBMIT_SCENES,
+	FIRE = SUBMIT_SCENES, REPEAT, RECLAIM, SCENES,
+};
+
+static const char * const scene_name[] = {
+	"schedule", "pull forward", "push back", "cancel", "move if pending",
+	"cancel_sync", "fire", "repeat", "reclaim",
+};
+
+/* Does what the scene is about, on the thread that is to be interrupted. */
+static void __init play(enum scene scene)
+{
+	switch (scene) {
+	case SUBMIT_NEW:
+		note_schedule(hwt_schedule(TIMEOUT, 0));
+		break;
+	case SUBMIT_EARLIER:
+		note_schedule(hwt_schedule_at(TIMEOUT, hwt_wheel_now(wheel)));
+		break;
+	case SUBMIT_LATER:
+		note_schedule(hwt_schedule_at(TIMEOUT, hwt_wheel_now(wheel) + KT_HOUR));
+		break;
+	case SUBMIT_CANCEL:
+		note_cancel(hwt_cancel(TIMEOUT));
+		break;
+	case SUBMIT_MOVE:
+		/* -ENOENT is an answer too. */
+		if (hwt_schedule_pending(TIMEOUT, KT_HOUR) == -ENOENT)
+			break;
+		break;
+	case SYNC:
+		note_cancel(hwt_cancel_sync(TIMEOUT) == 1);
+		break;
+	case FIRE:
+	case REPEAT:
+	case RECLAIM:
+		/* The engine does: only wait. */
+		KT_WAIT(!READ_ONCE(target) || !hwt_held(TIMEOUT) ||
+			atomic_read(&one.expired) > 3);
+		break;
+	default:
+		break;
+	}
+}
+
+/* How the timeout is when the scene begins. */
+static void __init stage(enum scene scene)
+{
+	memset(&one, 0, sizeof(one));
+	hwt_periodic_init(&one.periodic, wheel, &one_ops);
+	switch (scene) {
+	case SUBMIT_EARLIER:
+	case SUBMIT_CANCEL:
+	case SYNC:
+		note_schedule(hwt_schedule(TIMEOUT, KT_HOUR));
+		break;
+	case SUBMIT_LATER:
+	case SUBMIT_MOVE:
+		note_schedule(hwt_schedule(TIMEOUT, 3 * KT_MS));
+		break;
+	case FIRE:
+		note_schedule(hwt_schedule(TIMEOUT, KT_MS));
+		break;
+	case REPEAT:
+		note_schedule(hwt_schedule_periodic(&one.periodic, 0, KT_MS,
+						    HWT_FIXED_RATE));
+		break;
+	case RECLAIM:
+		note_schedule(hwt_schedule(TIMEOUT, KT_HOUR));
+		note_cancel(hwt_cancel(TIMEOUT));
+		break;
+	default:
+		break;
+	}
+}
+
+static unsigned int lost, unbalanced, unreleased, strange;
+
+/* Nothing is lost: what is armed near fires, and the counts add up. */
+static void __init settle(struct hwt_wheel_stats *before, enum scene scene,
+			  enum action action, struct kprobe *probe)
+{
+	struct hwt_wheel_stats after;
+	bool odd = false;
+	u64 remaining;
+	int n, hits;
+
+	/* Pending and not far away: it has to fire, more than once if it repeats. */
+	n = atomic_read(&one.expired);
+	remaining = hwt_remaining(TIMEOUT);
+	if (hwt_pending(TIMEOUT) && remaining < KT_HOUR / 2 &&
+	    !KT_WAIT(atomic_read(&one.expired) > n || !hwt_pending(TIMEOUT) ||
+		     hwt_remaining(TIMEOUT) > KT_HOUR / 2)) {
+		lost++;
+		odd = true;
+	}
+	note_cancel(hwt_cancel_sync(TIMEOUT) == 1);
+	hwt_wheel_get_stats(wheel, &after);
+	hits = after.cancelled - before->cancelled;
+	/* A periodic one fires more often than it is armed, and ends by a cancel. */
+	if (after.pending != before->pending ||
+	    after.scheduled - before->scheduled != atomic_read(&one.armed) ||
+	    after.expired - before->expired != atomic_read(&one.expired) ||
+	    hits < atomic_read(&one.hits) ||
+	    /* A _sync that has to cancel twice says so once. */
+	    hits - (scene == SYNC ? 1 : 0) > atomic_read(&one.hits)) {
+		unbalanced++;
+		odd = true;
+	}
+	if (hwt_held(TIMEOUT) ||
+	    atomic_read(&one.holds) != atomic_read(&one.released) ||
+	    atomic_read(&one.cancelled) > hits) {
+		unreleased++;
+		odd = true;
+	}
+	if (atomic_read(&one.strange)) {
+		strange++;
+		odd = true;
+	}
+	if (odd)
+		pr_info("# %s interrupted by %s at %pS: armed %d, holds %d, hits %d, expired %d, released %d, cancelled %d, word %llx; stats: pending %+lld, scheduled %+lld, expired %+lld, cancelled %+d\n",
+			scene_name[scene], action_name[action], probe->addr,
+			atomic_read(&one.armed),
+			atomic_read(&one.holds), atomic_read(&one.hits),
+			atomic_read(&one.expired), atomic_read(&one.released),
+			atomic_read(&one.cancelled), hwt_timeout_word(TIMEOUT),
+			after.pending - before->pending,
+			after.scheduled - before->scheduled,
+			after.expired - before->expired, hits);
+}
+
+/* One interruption. Returns whether the scene came by the probe. */
+static bool __init interrupt(struct kprobe *probe, enum scene scene,
+			     enum action action, struct task_struct *engine)
+{
+	struct hwt_wheel_stats before;
+	unsigned int was = acted;
+
+	hwt_wheel_get_stats(wheel, &before);
+	if (scene >= SUBMIT_SCENES) {
+		target_task = engine;
+		target_action = action;
+		/* Armed before, or the engine may be through with it. */
+		WRITE_ONCE(target, probe);
+		stage(scene);
+	} else {
+		stage(scene);
+		target_task = current;
+		target_action = action;
+		WRITE_ONCE(target, probe);
+	}
+	play(scene);
+	WRITE_ONCE(target, NULL);
+	settle(&before, scene, action, probe);
+	return acted != was;
+}
+
+/*
+ * All probes, scenes and actions, in random order, until the time is up. Each scene has
+ * its own threads' functions: those of the engine are skipped for the submitter, because
+ * it does not come by.
+ */
+static void __init test_instructions(const char *what, const char * const *names,
+				     unsigned int n_names, enum scene first,
+				     enum scene end, unsigned int step,
+				     unsigned int seconds)
+{
+	unsigned int i, n, rounds = 0, hits = 0, found = 0;
+	unsigned long stop;
+	struct rnd_state rnd;
+	static struct kt far, probe_engine;
+	struct task_struct *engine;
+	unsigned long *covered;
+	u32 random;
+
+	wheel = kt_wheel("kprobe");
+	kt_init(&far, wheel, &kt_ops);
+	kt_init(&probe_engine, wheel, &kt_ops);
+	hwt_schedule(&far.timeout, KT_HOUR);
+	hwt_schedule(&probe_engine.timeout, 0);
+	KT_WAIT(kt_releases(&probe_engine) == 1);
+	engine = probe_engine.task;
+
+	prandom_seed_state(&rnd, seed);
+	for (i = 0; i < n_names; i++) {
+		n = probe_function(names[i], step, &rnd);
+		found += !!n;
+		pr_info("# %s: %u instructions%s\n", names[i], n,
+			n ? "" : " (inlined, or not to be probed)");
+	}
+	covered = bitmap_zalloc(PROBES_MOST, GFP_KERNEL);
+	KTEST(found && covered, "%s: %u functions, %u instructions", what, found,
+	      probes_n);
+	lost = 0;
+	unbalanced = 0;
+	unreleased = 0;
+	strange = 0;
+	not_nmi = 0;
+	stop = jiffies + seconds * HZ;
+	while (found && covered && time_before(jiffies, stop) &&
+	       lost + unbalanced + unreleased + strange < 20) {
+		random = prandom_u32_state(&rnd);
+		i = random % probes_n;
+		/* What was never hit is tried less often. */
+		if (interrupt(&probes[i], first + (random >> 16) % (end - first),
+			      (random >> 24) % ACTIONS, engine)) {
+			hits++;
+			__set_bit(i, covered);
+		}
+		rounds++;
+		cond_resched();
+	}
+	remove_probes();
+	pr_info("# %s: interrupted %u times in %u rounds, at %u of the instructions\n",
+		what, hits, rounds,
+		covered ? bitmap_weight(covered, PROBES_MOST) : 0);
+	KTEST(hits > 5, "%s: interrupted %u times", what, hits);
+	KTEST(not_nmi == 0, "%s: as by an NMI", what);
+	KTEST(lost == 0, "%s: nothing is lost", what);
+	KTEST(unbalanced == 0, "%s: what was armed fired or was cancelled, once", what);
+	KTEST(unreleased == 0, "%s: each hold is released, once", what);
+	KTEST(strange == 0, "%s: no call fails", what);
+	KTEST(!kt_expirations(&far) && hwt_wheel_pending(wheel) == 1,
+	      "%s: what is an hour away has not fired", what);
+	hwt_wheel_destroy(wheel);
+	bitmap_free(covered);
+}
+
+static const char * const submit_names[] __initconst = {
+	"hwt_schedule", "hwt_schedule_at", "hwt_schedule_earlier_at",
+	"hwt_schedule_pending", "hwt_cancel", "hwt_word_cancel", "hwt_wheel_kick",
+	"hwt_count_cancel", "hwt_reclaim_soon", "llist_add_batch",
+	"hwt_cancel_sync", "hwt_sync", "hwt_sync_cancel",
+};
+
+static const char * const engine_names[] __initconst = {
+	"hwt_engine_thread", "hwt_engine_pass", "hwt_engine_sleep",
+	"hwt_engine_fire", "hwt_fire", "hwt_engine_wait", "hwt_collect",
+	"hwt_intake_pop", "hwt_settle_queued", "hwt_settle_running",
+	"hwt_settle_deferred", "hwt_periodic_begin", "hwt_notify_cancelled",
+	"hwt_call_begin", "hwt_call_end", "hwt_call_release",
+	"hwt_buckets_insert", "hwt_buckets_remove", "hwt_buckets_advance",
+};
+
+/* -- The kernel's own functions ------------------------------------------ */
+
+/*
+ * A probe on a kernel function, which may hold what a careless callee would spin on. The
+ * handler schedules, re-arms and cancels on whatever CPU comes by.
+ */
+static struct kt own[16];
+static atomic_t visits, own_odd, own_scheduled;
+
+static int on_visit(struct kprobe *probe, struct pt_regs *regs)
+{
+	unsigned int n = atomic_inc_return(&visits);
+	struct kt *kt = &own[n % ARRAY_SIZE(own)];
+	int ret;
+
+	if (IS_ENABLED(CONFIG_X86) && !in_nmi())
+		atomic_inc(&own_odd);
+	/* Two CPUs may come by at once: only one gets this one. */
+	if (hwt_held(&kt->timeout) || atomic_cmpxchg(&kt->early, 0, 1) != 0)
+		return 0;
+	WRITE_ONCE(kt->earliest, hwt_wheel_now(wheel) + n % 4 * KT_MS);
+	ret = hwt_schedule(&kt->timeout, n % 4 * KT_MS);
+	if (n % 3 == 0) {
+		hwt_schedule(&kt->timeout, KT_HOUR);
+		hwt_schedule_earlier(&kt->timeout, n % 4 * KT_MS);
+	}
+	atomic_add(ret != 0, &own_odd);
+	atomic_inc(&own_scheduled);
+	hwt_remaining(&kt->timeout);
+	return 0;
+}
+
+static atomic_t own_early;
+
+static void own_expire(struct hwt_timeout *timeout)
+{
+	struct kt *kt = kt_of(timeout);
+
+	if (hwt_wheel_now(wheel) < READ_ONCE(kt->earliest))
+		atomic_inc(&own_early);
+	atomic_inc(&kt->expired);
+}
+
+static void own_release(struct hwt_timeout *timeout)
+{
+	struct kt *kt = kt_of(timeout);
+
+	atomic_inc(&kt->released);
+	/* Now it may be taken again. */
+	atomic_set_release(&kt->early, 0);
+}
+
+static const struct hwt_ops own_ops = {
+	.expire		= own_expire,
+	.release	= own_release,
+};
+
+/* Something for the functions to do. */
+static void __init stir(unsigned int seconds)
+{
+	unsigned long end = jiffies + seconds * HZ;
+	int before = atomic_read(&visits);
+
+	while (time_before(jiffies, end) && atomic_read(&visits) - before < 30)
+		usleep_range(500, 1500);
+}
+
+static bool __init visit(const char *name, unsigned int places)
+{
+	unsigned int length, i, offset, hit = 0, found = 0;
+	u8 *function = find(name, &length);
+	int visited;
+
+	for (i = 0; i < places && function; i++) {
+		struct kprobe *probe = &probes[0];
+
+		probes_n = 0;
+		for (offset = i * length / places; offset < length; offset++)
+			if (probe_at(function, offset))
+				break;
+		if (offset >= length)
+			continue;
+		found++;
+		visited = atomic_read(&visits);
+		/* Registered for the other handler: this one takes its place. */
+		unregister_kprobe(probe);
+		memset(probe, 0, sizeof(*probe));
+		probe->addr = (kprobe_opcode_t *)(function + offset);
+		probe->pre_handler = on_visit;
+		probe->post_handler = after_probe;
+		if (register_kprobe(probe))
+			continue;
+		stir(1);
+		unregister_kprobe(probe);
+		hit += atomic_read(&visits) != visited;
+	}
+	probes_n = 0;
+	pr_info("# %s: probed at %u places, %u of them were come by\n", name, found,
+		hit);
+	return hit;
+}
+
+static void __init test_kernel(const char *what, const char * const *names,
+			       unsigned int n_names, unsigned int places)
+{
+	unsigned int i, functions = 0, fired = 0, held = 0;
+	struct kt far;
+
+	wheel = kt_wheel("kprobe");
+	kt_init(&far, wheel, &kt_ops);
+	hwt_schedule(&far.timeout, KT_HOUR);
+	atomic_set(&visits, 0);
+	atomic_set(&own_odd, 0);
+	atomic_set(&own_scheduled, 0);
+	atomic_set(&own_early, 0);
+	for (i = 0; i < ARRAY_SIZE(own); i++)
+		kt_init(&own[i], wheel, &own_ops);
+	for (i = 0; i < n_names; i++)
+		functions += visit(names[i], places);
+	if (!functions) {
+		KTEST_SKIP("%s: none of its functions can be probed", what);
+		goto out;
+	}
+	for (i = 0; i < ARRAY_SIZE(own); i++) {
+		KT_WAIT(!hwt_held(&own[i].timeout));
+		held += hwt_cancel_sync(&own[i].timeout) != 0;
+		fired += kt_expirations(&own[i]);
+		atomic_add(kt_releases(&own[i]) != kt_expirations(&own[i]), &own_odd);
+	}
+	KTEST(atomic_read(&own_scheduled) > 0, "%s: %d handlers, %d schedules", what,
+	      atomic_read(&visits), atomic_read(&own_scheduled));
+	KTEST(fired == atomic_read(&own_scheduled) && !held, "%s: %u have fired", what,
+	      fired);
+	KTEST(atomic_read(&own_early) == 0, "%s: none early", what);
+	KTEST(atomic_read(&own_odd) == 0, "%s: all as by an NMI, and as it must be",
+	      what);
+out:
+	KTEST(!kt_expirations(&far), "%s: what is an hour away has not fired", what);
+	KTEST(hwt_wheel_destroy(wheel) == 0, "%s: the wheel is destroyed", what);
+}
+
+/* What has these locks or counts in its hand changes from version to version. */
+static const char * const time_names[] __initconst = {
+	"timekeeping_update", "timekeeping_update_from_shadow", "update_vsyscall",
+	"timekeeping_advance",
+};
+
+static const char * const sched_names[] __initconst = {
+	"try_to_wake_up", "ttwu_do_activate", "enqueue_task_fair", "enqueue_entity",
+};
+
+static void __init selftest(void)
+{
+	unsigned int seconds = kt_quick() ? 2 : 20, length;
+	unsigned int step = kt_quick() || IS_ENABLED(CONFIG_KASAN) ? 40 : 8;
+
+	if (!seed)
+		seed = ktime_get_ns();
+	pr_info("# seed=%u\n", seed);
+
+	probes = vzalloc(array_size(PROBES_MOST, sizeof(*probes)));
+	registered = vzalloc(array_size(PROBES_MOST, sizeof(*registered)));
+	if (!probes || !registered) {
+		KTEST(false, "memory for the probes");
+		goto out;
+	}
+	if (!find("hwt_schedule", &length)) {
+		KTEST_SKIP("no kprobes on this kernel");
+		goto out;
+	}
+	test_kernel("timekeeper", time_names, ARRAY_SIZE(time_names),
+		    kt_quick() ? 2 : 8);
+	test_kernel("scheduler", sched_names, ARRAY_SIZE(sched_names),
+		    kt_quick() ? 1 : 4);
+	test_instructions("submitter", submit_names, ARRAY_SIZE(submit_names),
+			  SUBMIT_NEW, SUBMIT_SCENES, step, seconds);
+	test_instructions("engine", engine_names, ARRAY_SIZE(engine_names), FIRE,
+			  SCENES, step, seconds);
+out:
+	vfree(registered);
+	vfree(probes);
+}
+
+KSTM_MODULE_LOADERS(test_kprobe);
+MODULE_DESCRIPTION("hwt: interrupted at any instruction");
+MODULE_LICENSE("GPL");

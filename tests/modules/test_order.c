@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Timeouts that were armed by one CPU and never moved fire by tick, and within a
+ * tick in the order of arming, whatever level of the wheel they came from.
+ *
+ * hwt-test: timeout 120
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/prandom.h>
+#include <linux/vmalloc.h>
+
+#include "hwt.h"
+#include "hwt_ktest.h"
+#include "hwt_ktest_util.h"
+
+KSTM_MODULE_GLOBALS();
+
+struct item {
+	struct hwt_timeout	timeout;
+	u64			tick;
+	unsigned int		number;
+};
+
+static struct item **fired;
+static unsigned int fired_n;
+
+static void item_expire(struct hwt_timeout *timeout)
+{
+	fired[fired_n] = container_of(timeout, struct item, timeout);
+	/* Pairs with end(): who sees the number sees what fired. */
+	smp_store_release(&fired_n, fired_n + 1);
+}
+
+static const struct hwt_ops item_ops = { .expire = item_expire };
+
+/* How many fired after one that they should have fired before. */
+static unsigned int __init disorder(unsigned int n)
+{
+	unsigned int i, odd = 0;
+
+	for (i = 1; i < n; i++)
+		odd += fired[i - 1]->tick > fired[i]->tick ||
+		       (fired[i - 1]->tick == fired[i]->tick &&
+			fired[i - 1]->number > fired[i]->number);
+	return odd;
+}
+
+#define SLOW	(IS_ENABLED(CONFIG_KASAN) ? 5 : 1)
+
+static struct hwt_wheel *wheel;
+static struct item *item;
+static unsigned int armed;
+/* What was due by the time it was armed may fire after what has a later tick. */
+static bool too_slow;
+
+static bool __init begin(u32 buckets, u32 levels, unsigned int n)
+{
+	struct hwt_wheel_params params = {
+		.name = "order", .ticks_per_wheel = buckets, .levels = levels,
+	};
+
+	wheel = hwt_wheel_create(&params);
+	item = vzalloc(array_size(n, sizeof(*item)));
+	fired = vzalloc(array_size(n, sizeof(*fired)));
+	fired_n = 0;
+	armed = 0;
+	too_slow = false;
+	kt_stay_on(cpumask_of(raw_smp_processor_id()));
+	KTEST(!IS_ERR(wheel) && item && fired, "%u levels of %u buckets: set up",
+	      levels, buckets);
+	return !IS_ERR(wheel) && item && fired;
+}
+
+static void __init arm(u64 tick)
+{
+	item[armed].number = armed;
+	item[armed].tick = tick;
+	hwt_timeout_init(&item[armed].timeout, wheel, &item_ops);
+	hwt_schedule_at(&item[armed].timeout, tick * KT_MS);
+	too_slow |= hwt_wheel_tick(wheel) >= tick - 1;
+	armed++;
+}
+
+static void __init end(const char *what)
+{
+	unsigned int odd;
+
+	kt_stay_on(NULL);
+	/* Pairs with item_expire(). */
+	KTEST(KT_WAIT(smp_load_acquire(&fired_n) == armed), "%s: all %u fire", what,
+	      armed);
+	hwt_wheel_destroy(wheel);
+	odd = fired_n == armed ? disorder(armed) : armed;
+	if (too_slow)
+		KTEST_SKIP("%s: the machine was too slow in arming them", what);
+	else
+		KTEST(odd == 0, "%s: in the order of ticks and arming: %u are not",
+		      what, odd);
+	vfree(fired);
+	vfree(item);
+}
+
+/* Deadlines anywhere in @spread ticks, armed in one go. */
+static void __init test_spread(const char *what, u32 buckets, u32 levels,
+			       unsigned int n, unsigned int spread)
+{
+	struct rnd_state rnd;
+	u64 base;
+
+	if (!begin(buckets, levels, n))
+		return;
+	prandom_seed_state(&rnd, n + spread);
+	base = hwt_wheel_tick(wheel) + 1000 * SLOW;
+	while (armed < n)
+		arm(base + prandom_u32_state(&rnd) % spread);
+	end(what);
+}
+
+/*
+ * One tick, armed from further and further near: on each level of the wheel in
+ * turn, the early ones demoted meanwhile.
+ */
+static void __init test_approach(const char *what, u32 buckets, u32 levels)
+{
+	unsigned int left = 1500 * SLOW, i;
+	u64 tick;
+
+	if (!begin(buckets, levels, 1000))
+		return;
+	tick = hwt_wheel_tick(wheel) + left + 1;
+	for (; left > 12 * SLOW; left = left * 3 / 4) {
+		while (hwt_wheel_tick(wheel) + left < tick)
+			usleep_range(500, 1000);
+		for (i = 0; i < 10; i++)
+			arm(tick);
+	}
+	/* Within one tick the order holds even if it came before the last of them. */
+	too_slow = false;
+	end(what);
+}
+
+static void __init selftest(void)
+{
+	unsigned int n = kt_quick() ? 1000 : 10000;
+
+	test_spread("one tick", 512, 3, n, 1);
+	test_spread("a few ticks", 512, 3, n, 10);
+	test_spread("two levels", 64, 3, n, 800);
+	test_spread("one level, with rounds", 64, 1, n, 800);
+	test_spread("many levels", 2, 6, n, 300);
+	test_approach("nearer on two levels", 512, 2);
+	test_approach("nearer on three levels", 16, 3);
+	test_approach("nearer on six levels", 4, 6);
+	test_approach("nearer on one level", 64, 1);
+}
+
+KSTM_MODULE_LOADERS(test_order);
+MODULE_DESCRIPTION("hwt: the order of firing");
+MODULE_LICENSE("GPL");

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What a wheel can be made of, and what not.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include "hwt.h"
+#include "hwt_ktest.h"
+#include "hwt_ktest_util.h"
+
+KSTM_MODULE_GLOBALS();
+
+static void __init bad(const char *what, struct hwt_wheel_params params)
+{
+	struct hwt_wheel *wheel;
+
+	params.name = "bad";
+	wheel = hwt_wheel_create(&params);
+	KTEST(PTR_ERR_OR_ZERO(wheel) == -EINVAL, "%s: create refuses", what);
+	if (!IS_ERR_OR_NULL(wheel))
+		hwt_wheel_destroy(wheel);
+	wheel = hwt_wheel_get_shared(&params);
+	KTEST(PTR_ERR_OR_ZERO(wheel) == -EINVAL, "%s: get_shared refuses", what);
+	if (!IS_ERR_OR_NULL(wheel))
+		hwt_wheel_put(wheel);
+}
+
+#define BAD(what, ...) bad(what, (struct hwt_wheel_params) { __VA_ARGS__ })
+
+static void __init test_bad(void)
+{
+	BAD("1 bucket", .ticks_per_wheel = 1);
+	BAD("65537 buckets", .ticks_per_wheel = 65537);
+	BAD("2^32 - 1 buckets", .ticks_per_wheel = U32_MAX);
+	BAD("7 levels", .levels = 7);
+	BAD("2^32 - 1 levels", .levels = U32_MAX);
+	BAD("clock 2", .clock = 2);
+	BAD("clock -1", .clock = -1);
+	BAD("flag 2", .flags = 2);
+	BAD("all flags", .flags = U32_MAX);
+	BAD("max_pending 2^63", .max_pending = 1ULL << 63);
+	BAD("max_pending 2^64 - 1", .max_pending = U64_MAX);
+	BAD("a tick of 2^63 - 1 ns", .tick_ns = S64_MAX);
+	BAD("a tick of 2^64 - 1 ns", .tick_ns = U64_MAX);
+	BAD("tick times buckets over 2^63", .tick_ns = 1ULL << 48,
+	    .ticks_per_wheel = 65536);
+}
+
+static struct hwt_wheel_params made;
+
+/* Made as asked for, after rounding: and it works. */
+static void __init good(const char *what, struct hwt_wheel_params params)
+{
+	struct hwt_wheel *wheel;
+	struct kt now, soon, far;
+
+	params.name = "a name longer than is kept";
+	wheel = hwt_wheel_create(&params);
+	KTEST(!IS_ERR(wheel), "%s: a wheel is made", what);
+	if (IS_ERR(wheel)) {
+		memset(&made, 0, sizeof(made));
+		return;
+	}
+	hwt_wheel_get_params(wheel, &made);
+	KTEST(!strcmp(made.name, "a name longer t"), "%s: its name is cut", what);
+	kt_init(&now, wheel, &kt_ops);
+	kt_init(&soon, wheel, &kt_ops);
+	kt_init(&far, wheel, &kt_ops);
+	hwt_schedule_at(&now.timeout, 0);
+	kt_schedule(&soon, 700 * KT_MS);
+	hwt_schedule(&far.timeout, 100 * 365 * 24 * KT_HOUR);
+	KTEST(KT_WAIT(kt_expirations(&now) == 1), "%s: what has passed fires", what);
+	KTEST(made.tick_ns > KT_SECOND ||
+	      (KT_WAIT(kt_expirations(&soon) == 1) && !atomic_read(&soon.early)),
+	      "%s: what is soon fires, not early", what);
+	KTEST(hwt_pending(&far.timeout) && hwt_remaining(&far.timeout) > KT_HOUR,
+	      "%s: a century does not", what);
+	KTEST(hwt_wheel_destroy(wheel) == 0, "%s: destroyed", what);
+}
+
+#define GOOD(what, ...) good(what, (struct hwt_wheel_params) { __VA_ARGS__ })
+
+static void __init test_good(void)
+{
+	GOOD("2 buckets, 1 level", .ticks_per_wheel = 2, .levels = 1);
+	KTEST(made.ticks_per_wheel == 2 && made.levels == 1, "as asked for");
+	GOOD("2 buckets, 6 levels", .ticks_per_wheel = 2, .levels = 6);
+	KTEST(made.ticks_per_wheel == 2 && made.levels == 6, "as asked for");
+	GOOD("3 buckets", .ticks_per_wheel = 3);
+	KTEST(made.ticks_per_wheel == 4 && made.levels == 3, "rounded up to 4");
+	GOOD("513 buckets", .ticks_per_wheel = 513);
+	KTEST(made.ticks_per_wheel == 1024, "rounded up to 1024");
+	GOOD("65536 buckets, 6 levels", .ticks_per_wheel = 65536, .levels = 6);
+	KTEST(made.ticks_per_wheel == 65536 && made.levels == 6, "as asked for");
+	GOOD("65535 buckets, 1 level", .ticks_per_wheel = 65535, .levels = 1);
+	KTEST(made.ticks_per_wheel == 65536, "rounded up to 65536");
+	GOOD("a tick of 1 ns", .tick_ns = 1);
+	KTEST(made.tick_ns == KT_MS, "raised to 1 ms");
+	GOOD("a tick of 1 ms + 1 ns", .tick_ns = KT_MS + 1);
+	KTEST(made.tick_ns == KT_MS + 1, "as asked for");
+	GOOD("a tick of 7.654321 ms", .tick_ns = 7654321);
+	KTEST(made.tick_ns == 7654321, "as asked for");
+	GOOD("a tick of 2^23 ns", .tick_ns = 1 << 23);
+	GOOD("a tick of an hour", .tick_ns = KT_HOUR);
+	KTEST(made.tick_ns == KT_HOUR, "as asked for");
+	GOOD("max_pending of 2^63 - 1", .max_pending = S64_MAX);
+	KTEST(made.max_pending == S64_MAX, "as asked for");
+	GOOD("boottime, coarse", .clock = HWT_CLOCK_BOOTTIME,
+	     .flags = HWT_COARSE_CLOCK, .tick_ns = 100 * KT_MS);
+	KTEST(made.clock == HWT_CLOCK_BOOTTIME && made.flags == HWT_COARSE_CLOCK,
+	      "as asked for");
+}
+
+/* Deadlines are rounded up to ticks, exactly, far away too. */
+static void __init test_rounding(u64 tick_ns)
+{
+	struct hwt_wheel_params params = { .name = "rounding", .tick_ns = tick_ns };
+	struct hwt_wheel *wheel = hwt_wheel_create(&params);
+	unsigned int bit, odd = 0;
+	u64 at, base, got, want;
+	int delta;
+	struct kt kt;
+
+	if (IS_ERR(wheel)) {
+		KTEST(false, "a wheel with a tick of %llu ns", tick_ns);
+		return;
+	}
+	base = hwt_wheel_now(wheel) + KT_HOUR;
+	kt_init(&kt, wheel, &kt_ops);
+	for (bit = 42; bit < 63; bit++) {
+		for (delta = -2; delta <= 2; delta++) {
+			/* Around a multiple of the tick, and around a power of two. */
+			at = div64_u64(base + (1ULL << bit), tick_ns) * tick_ns + delta;
+			hwt_schedule_at(&kt.timeout, at);
+			got = hwt_deadline(&kt.timeout);
+			want = div64_u64(at + tick_ns - 1, tick_ns) * tick_ns;
+			odd += at > S64_MAX - tick_ns ? got != U64_MAX : got != want;
+			at = base + (1ULL << bit) + delta;
+			hwt_schedule_at(&kt.timeout, at);
+			got = hwt_deadline(&kt.timeout);
+			want = div64_u64(at + tick_ns - 1, tick_ns) * tick_ns;
+			odd += at > S64_MAX - tick_ns ? got != U64_MAX : got != want;
+		}
+	}
+	KTEST(odd == 0, "deadlines are rounded up to a tick of %llu ns", tick_ns);
+	hwt_wheel_destroy(wheel);
+}
+
+static void __init selftest(void)
+{
+	test_bad();
+	test_good();
+	test_rounding(KT_MS);
+	test_rounding(KT_MS + 1);
+	test_rounding(1 << 20);
+	test_rounding((1 << 20) + 1);
+	test_rounding(7654321);
+	test_rounding(KT_SECOND);
+}
+
+KSTM_MODULE_LOADERS(test_params);
+MODULE_DESCRIPTION("hwt: what a wheel can be made of");
+MODULE_LICENSE("GPL");

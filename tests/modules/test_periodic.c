@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Periodic timeouts: fixed rate with overruns, fixed delay, and how they end.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include "hwt.h"
+#include "hwt_ktest.h"
+#include "hwt_ktest_util.h"
+
+KSTM_MODULE_GLOBALS();
+
+#define MOST	64
+
+static struct {
+	struct hwt_periodic	periodic;
+	atomic_t		fired, released, cancelled;
+	unsigned int		sleep_ms;	/* in the callback */
+	unsigned int		last;		/* firing that cancels itself; 0: none */
+	unsigned int		change;		/* firing that calls @change_fn */
+	int			(*change_fn)(void);
+	int			change_ret;
+	bool			cancel_ret, pending, pending_after, expired;
+	struct {
+		u64	began, ended, overruns, total;
+	} at[MOST];
+} p;
+
+static void p_expire(struct hwt_timeout *timeout)
+{
+	u64 now = hwt_wheel_now(hwt_timeout_wheel(timeout));
+	unsigned int n = atomic_read(&p.fired);
+
+	if (n < MOST) {
+		p.at[n].began = now;
+		p.at[n].overruns = hwt_overruns(&p.periodic);
+		p.at[n].total = hwt_overruns_total(&p.periodic);
+	}
+	p.pending = hwt_pending(timeout);
+	p.expired = hwt_expired(timeout);
+	if (p.sleep_ms)
+		msleep(p.sleep_ms);
+	if (n + 1 == p.change)
+		p.change_ret = p.change_fn();
+	if (n + 1 == p.last) {
+		p.cancel_ret = hwt_cancel(timeout);
+		p.pending_after = hwt_pending(timeout);
+	}
+	if (n < MOST)
+		p.at[n].ended = hwt_wheel_now(hwt_timeout_wheel(timeout));
+	atomic_inc_return_release(&p.fired);
+}
+
+static void p_cancelled(struct hwt_timeout *timeout)
+{
+	atomic_inc(&p.cancelled);
+}
+
+static void p_release(struct hwt_timeout *timeout)
+{
+	atomic_inc_return_release(&p.released);
+}
+
+static const struct hwt_ops p_ops = {
+	.expire		= p_expire,
+	.cancelled	= p_cancelled,
+	.release	= p_release,
+};
+
+static void __init p_init(struct hwt_wheel *wheel)
+{
+	memset(&p, 0, sizeof(p));
+	hwt_periodic_init(&p.periodic, wheel, &p_ops);
+}
+
+static unsigned int fired(void)
+{
+	return atomic_read_acquire(&p.fired);
+}
+
+static bool __init p_released(int n)
+{
+	return KT_WAIT(atomic_read_acquire(&p.released) == n);
+}
+
+static void __init test_fixed_rate(struct hwt_wheel *wheel)
+{
+	const u64 period = 10 * KT_MS;
+	u64 first = hwt_wheel_now(wheel) + 25 * KT_MS;
+	unsigned int i, early = 0, odd = 0;
+
+	p_init(wheel);
+	p.last = 30;
+	KTEST(hwt_schedule_periodic_at(&p.periodic, first, period,
+				       HWT_FIXED_RATE) == 0 &&
+	      hwt_pending(&p.periodic.timeout), "fixed rate: armed");
+	KTEST(p_released(1) && fired() == 30, "fixed rate: fires 30 times");
+	for (i = 0; i < 30; i++) {
+		early += p.at[i].began < first + (i + p.at[i].total) * period;
+		odd += p.at[i].total != p.at[i].overruns +
+					(i ? p.at[i - 1].total : 0);
+	}
+	KTEST(early == 0, "fixed rate: none before its period: %u", early);
+	KTEST(odd == 0, "fixed rate: the overruns add up");
+	pr_info("# 30 firings missed %llu periods\n", p.at[29].total);
+	KTEST(p.pending && p.expired,
+	      "in the callback it is expired, and pending again");
+	KTEST(p.cancel_ret && !p.pending_after, "cancelled in its own callback");
+	KTEST(atomic_read(&p.cancelled) == 1 && hwt_cancelled(&p.periodic.timeout) &&
+	      !hwt_held(&p.periodic.timeout), "all that was one hold, cancelled once");
+	msleep(50);
+	KTEST(fired() == 30, "after that it does not fire");
+}
+
+static void __init test_slow_callback(struct hwt_wheel *wheel)
+{
+	struct hwt_wheel_stats before, after;
+	u64 first, missed;
+	unsigned int i, odd = 0;
+
+	p_init(wheel);
+	p.last = 5;
+	p.sleep_ms = 58;
+	hwt_wheel_get_stats(wheel, &before);
+	first = hwt_wheel_now(wheel);
+	hwt_schedule_periodic_at(&p.periodic, first, 10 * KT_MS, HWT_FIXED_RATE);
+	KTEST(p_released(1) && fired() == 5, "slow callback: fires");
+	for (i = 1; i < 5; i++) {
+		/* Whole periods from the deadline that was served late to this firing. */
+		missed = p.at[i].total - p.at[i - 1].total;
+		odd += missed < 4 || missed != p.at[i].overruns;
+		odd += p.at[i].began < first + (i + p.at[i].total) * 10 * KT_MS;
+		odd += p.at[i].began < p.at[i - 1].ended;
+	}
+	KTEST(odd == 0, "slow callback: a firing each time, the rest are overruns");
+	hwt_wheel_get_stats(wheel, &after);
+	KTEST(after.overruns - before.overruns == p.at[4].total,
+	      "slow callback: the wheel has counted the same");
+	KTEST(after.slowest_ns >= 58 * KT_MS && after.slowest == p_expire,
+	      "slow callback: it is the slowest of the wheel");
+}
+
+static void __init test_late_start(struct hwt_wheel *wheel)
+{
+	u64 now = hwt_wheel_now(wheel);
+
+	p_init(wheel);
+	p.last = 1;
+	hwt_schedule_periodic_at(&p.periodic, now - 95 * KT_MS, 10 * KT_MS,
+				 HWT_FIXED_RATE);
+	KTEST(p_released(1) && p.at[0].overruns >= 9,
+	      "a first deadline in the past: the periods since are overruns");
+	p_init(wheel);
+	p.last = 3;
+	hwt_schedule_periodic(&p.periodic, 0, 1, HWT_FIXED_RATE);
+	KTEST(p_released(1) && p.at[2].overruns > 0,
+	      "a period of 1 ns: overruns, not a burst");
+}
+
+static void __init test_fixed_delay(struct hwt_wheel *wheel)
+{
+	unsigned int i, early = 0, odd = 0;
+
+	p_init(wheel);
+	p.last = 10;
+	p.sleep_ms = 5;
+	hwt_schedule_periodic(&p.periodic, 0, 20 * KT_MS, HWT_FIXED_DELAY);
+	KTEST(p_released(1) && fired() == 10, "fixed delay: fires ten times");
+	for (i = 1; i < 10; i++) {
+		early += p.at[i].began < p.at[i - 1].ended + 20 * KT_MS;
+		odd += p.at[i].overruns || p.at[i].total;
+	}
+	KTEST(early == 0, "fixed delay: counted from the end of the callback");
+	KTEST(odd == 0, "fixed delay: no overruns");
+}
+
+/* -- Changes ------------------------------------------------------------- */
+
+static int to_one_shot(void)
+{
+	return hwt_schedule(&p.periodic.timeout, 5 * KT_MS);
+}
+
+static int to_delay(void)
+{
+	return hwt_schedule_periodic(&p.periodic, 40 * KT_MS, 30 * KT_MS,
+				     HWT_FIXED_DELAY);
+}
+
+static int cancel_and_again(void)
+{
+	hwt_cancel(&p.periodic.timeout);
+	return hwt_schedule_periodic(&p.periodic, 5 * KT_MS, 5 * KT_MS,
+				     HWT_FIXED_RATE);
+}
+
+static int earlier(void)
+{
+	/* Nothing is armed, so that any deadline is earlier. */
+	return hwt_schedule_earlier(&p.periodic.timeout, KT_HOUR);
+}
+
+static void __init test_changes(struct hwt_wheel *wheel)
+{
+	const int both = HWT_WAS_PENDING | HWT_WAS_HELD;
+	u64 now;
+
+	p_init(wheel);
+	hwt_schedule_periodic(&p.periodic, KT_HOUR, KT_HOUR, HWT_FIXED_RATE);
+	p.last = 3;
+	now = hwt_wheel_now(wheel);
+	KTEST(hwt_schedule_periodic(&p.periodic, 5 * KT_MS, 30 * KT_MS,
+				    HWT_FIXED_RATE) == both && p_released(1) &&
+	      fired() == 3 && p.at[2].began >= now + 65 * KT_MS,
+	      "scheduled again before it fired: only the new period counts");
+
+	p_init(wheel);
+	hwt_schedule_periodic(&p.periodic, KT_HOUR, KT_MS, HWT_FIXED_RATE);
+	KTEST(hwt_schedule(&p.periodic.timeout, 5 * KT_MS) == both &&
+	      p_released(1) && fired() == 1 && !hwt_pending(&p.periodic.timeout),
+	      "a one-shot schedule makes it a one-shot");
+	KTEST(hwt_schedule_periodic(&p.periodic, 0, KT_MS, HWT_FIXED_RATE) == 0 &&
+	      KT_WAIT(fired() >= 3), "and it can be periodic again");
+	KTEST(hwt_shutdown_sync(&p.periodic.timeout) == 1, "until it is shut down");
+
+	p_init(wheel);
+	p.change = 2;
+	p.change_fn = to_one_shot;
+	hwt_schedule_periodic(&p.periodic, 0, 5 * KT_MS, HWT_FIXED_RATE);
+	KTEST(p_released(1) && fired() == 3 && p.change_ret == both &&
+	      !p.pending, "one-shot in its callback: fires once more");
+
+	p_init(wheel);
+	p.change = 2;
+	p.change_fn = to_delay;
+	p.last = 4;
+	hwt_schedule_periodic(&p.periodic, 0, 5 * KT_MS, HWT_FIXED_RATE);
+	KTEST(p_released(1) && fired() == 4 && p.change_ret == both &&
+	      p.at[2].began >= p.at[1].began + 40 * KT_MS &&
+	      p.at[3].began >= p.at[2].ended + 30 * KT_MS &&
+	      p.at[3].total == 0, "another period and mode in its callback");
+
+	p_init(wheel);
+	p.change = 1;
+	p.change_fn = cancel_and_again;
+	p.last = 3;
+	hwt_schedule_periodic(&p.periodic, 0, KT_HOUR, HWT_FIXED_RATE);
+	KTEST(p_released(1) && fired() == 3 && p.change_ret == HWT_WAS_HELD,
+	      "cancelled and scheduled again in its callback");
+
+	p_init(wheel);
+	p.change = 1;
+	p.change_fn = earlier;
+	hwt_schedule_periodic(&p.periodic, 0, KT_MS, HWT_FIXED_RATE);
+	KTEST(KT_WAIT(fired() == 1) && KT_WAIT(!hwt_running(&p.periodic.timeout)) &&
+	      p.change_ret == both &&
+	      hwt_remaining(&p.periodic.timeout) > KT_HOUR / 2,
+	      "schedule_earlier in its callback: what is not armed yet is armed");
+	KTEST(hwt_cancel_sync(&p.periodic.timeout) == 1, "and cancelled");
+}
+
+/* -- Ends ---------------------------------------------------------------- */
+
+static unsigned int handed;
+
+static void take(struct hwt_timeout *timeout, void *arg)
+{
+	handed += timeout == &p.periodic.timeout && !hwt_pending(timeout);
+}
+
+static void __init test_ends(void)
+{
+	struct hwt_wheel *wheel = kt_wheel("ends");
+	unsigned int n;
+
+	p_init(wheel);
+	KTEST(hwt_schedule_periodic(&p.periodic, 0, 0, HWT_FIXED_RATE) == -EINVAL &&
+	      hwt_schedule_periodic_at(&p.periodic, 0, 0, HWT_FIXED_RATE) == -EINVAL,
+	      "a period of 0 is refused");
+	KTEST(hwt_schedule_periodic(&p.periodic, 0, 1, 7) == -EINVAL,
+	      "an unknown mode is refused");
+	KTEST(!hwt_held(&p.periodic.timeout), "nothing has changed");
+
+	hwt_schedule_periodic(&p.periodic, U64_MAX, KT_MS, HWT_FIXED_RATE);
+	KTEST(hwt_deadline(&p.periodic.timeout) == U64_MAX &&
+	      hwt_cancel_sync(&p.periodic.timeout) == 1,
+	      "a first deadline that never comes");
+	hwt_schedule_periodic(&p.periodic, 0, U64_MAX, HWT_FIXED_RATE);
+	KTEST(KT_WAIT(fired() == 1) && KT_WAIT(!hwt_running(&p.periodic.timeout)) &&
+	      hwt_deadline(&p.periodic.timeout) == U64_MAX &&
+	      hwt_cancel_sync(&p.periodic.timeout) == 1,
+	      "fixed rate: a period that never ends");
+	hwt_schedule_periodic(&p.periodic, 0, U64_MAX, HWT_FIXED_DELAY);
+	KTEST(KT_WAIT(fired() == 2) && KT_WAIT(!hwt_running(&p.periodic.timeout)) &&
+	      hwt_deadline(&p.periodic.timeout) == U64_MAX &&
+	      hwt_cancel_sync(&p.periodic.timeout) == 1,
+	      "fixed delay: a period that never ends");
+
+	p_init(wheel);
+	hwt_schedule_periodic(&p.periodic, 0, KT_MS, HWT_FIXED_RATE);
+	KTEST(KT_WAIT(fired() >= 3) && hwt_cancel(&p.periodic.timeout),
+	      "cancel from outside hits, also between two firings");
+	p_released(1);
+	n = fired();
+	msleep(20);
+	KTEST(fired() == n, "after that it does not fire");
+
+	p_init(wheel);
+	p.sleep_ms = 20;
+	hwt_schedule_periodic(&p.periodic, 0, KT_MS, HWT_FIXED_RATE);
+	KTEST(KT_WAIT(hwt_running(&p.periodic.timeout)) &&
+	      hwt_cancel_sync(&p.periodic.timeout) == 1 &&
+	      !hwt_running(&p.periodic.timeout) &&
+	      atomic_read(&p.released) == 1 && atomic_read(&p.cancelled) == 1,
+	      "cancel_sync while it runs waits, cancels and releases once");
+	n = fired();
+	msleep(20);
+	KTEST(fired() == n, "after that it does not fire");
+
+	p_init(wheel);
+	p.sleep_ms = 20;
+	hwt_schedule_periodic(&p.periodic, 0, KT_MS, HWT_FIXED_RATE);
+	KTEST(KT_WAIT(hwt_running(&p.periodic.timeout)) &&
+	      hwt_wheel_stop(wheel, take, NULL) == 1 && handed == 1 &&
+	      atomic_read(&p.released) == 1 && atomic_read(&p.cancelled) == 0,
+	      "stop while it runs hands it back once");
+	hwt_wheel_destroy(wheel);
+}
+
+static void __init selftest(void)
+{
+	struct hwt_wheel *wheel = kt_wheel("periodic");
+
+	test_fixed_rate(wheel);
+	test_slow_callback(wheel);
+	test_late_start(wheel);
+	test_fixed_delay(wheel);
+	test_changes(wheel);
+	KTEST(hwt_wheel_pending(wheel) == 0, "nothing is left pending");
+	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
+	test_ends();
+}
+
+KSTM_MODULE_LOADERS(test_periodic);
+MODULE_DESCRIPTION("hwt: periodic timeouts");
+MODULE_LICENSE("GPL");
