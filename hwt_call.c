@@ -8,6 +8,9 @@
  * it. One that leaks a lock, a preemption count or an RCU section is named, what can
  * be put right is, and the engine goes on.
  */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/bottom_half.h>
 #include <linux/irqflags.h>
 #include <linux/lockdep.h>
 #include <linux/preempt.h>
@@ -40,6 +43,7 @@ static int hwt_locks_depth(void)
 static void hwt_call_look(struct hwt_call *call)
 {
 	call->preempt = preempt_count();
+	call->softirq = softirq_count();
 	call->rcu = rcu_preempt_depth();
 	call->locks = hwt_locks_depth();
 	call->migrate = hwt_migrate_depth();
@@ -50,6 +54,8 @@ static void hwt_call_repair(const struct hwt_call *before)
 {
 	if (irqs_disabled())
 		local_irq_enable();
+	while (softirq_count() > before->softirq)
+		local_bh_enable();
 	while (rcu_preempt_depth() > before->rcu) {
 		__acquire(RCU);	/* by the callback */
 		rcu_read_unlock();
@@ -73,7 +79,8 @@ static void hwt_call_check(const struct hwt_call *before)
 	struct hwt_call now;
 
 	hwt_call_look(&now);
-	if (likely(now.preempt == before->preempt && now.rcu == before->rcu &&
+	if (likely(now.preempt == before->preempt &&
+		   now.softirq == before->softirq && now.rcu == before->rcu &&
 		   now.locks == before->locks &&
 		   now.migrate == before->migrate && !irqs_disabled()))
 		return;

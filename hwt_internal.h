@@ -217,6 +217,7 @@ struct hwt_call {
 	const void	*fn;
 	u64		began;
 	int		preempt;
+	int		softirq;
 	int		rcu;
 	int		locks;
 	int		migrate;

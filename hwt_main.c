@@ -2,6 +2,8 @@
 /*
  * The module: parameters, making and unmaking wheels, the registry of live ones
  */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
 #include <linux/bitmap.h>
 #include <linux/err.h>
 #include <linux/export.h>

@@ -6,6 +6,7 @@
  * time. Here it is the instructions of schedule and cancel, and of the engine's functions,
  * and the kernel's timekeeper and scheduler, whose locks are held then.
  *
+ * hwt-test: long
  * hwt-test: timeout 180
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt

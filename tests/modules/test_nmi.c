@@ -3,6 +3,7 @@
  * Real NMIs, injected by the host, that schedule, re-arm and cancel: timeouts of their
  * own, and one that the interrupted CPU and another one are at as well.
  *
+ * hwt-test: long
  * hwt-test: timeout 120
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt

@@ -3,6 +3,7 @@
  * A CPU goes offline with timeouts on its submission list that nobody has collected
  * yet. They fire, and count.
  *
+ * hwt-test: long
  * hwt-test: timeout 120
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt

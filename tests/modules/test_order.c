@@ -3,6 +3,7 @@
  * Timeouts that were armed by one CPU and never moved fire by tick, and within a
  * tick in the order of arming, whatever level of the wheel they came from.
  *
+ * hwt-test: long
  * hwt-test: timeout 120
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * What a wheel can be made of, and what not.
+ *
+ * hwt-test: long
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 

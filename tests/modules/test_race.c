@@ -5,6 +5,7 @@
  * schedule that found it not pending has ended in one expiry or one cancel, and each
  * one that found it not held in one release.
  *
+ * hwt-test: long
  * hwt-test: timeout 120
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt

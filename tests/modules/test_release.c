@@ -5,6 +5,7 @@
  * released exactly once is whether the counts add up; KASAN sees what is touched
  * after it was freed.
  *
+ * hwt-test: long
  * hwt-test: timeout 120
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt

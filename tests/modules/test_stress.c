@@ -4,6 +4,7 @@
  * early, never after a cancel that hit and before a new schedule, never twice at a time,
  * each hold released once, nothing left in the end.
  *
+ * hwt-test: long
  * hwt-test: timeout 120
  * hwt-test: args seed=1 duration=4
  * hwt-test: args seed=2 duration=4 threads=4 objects=20

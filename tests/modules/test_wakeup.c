@@ -4,6 +4,7 @@
  * timeouts that wait to be let go. A wake-up that is lost shows as a timeout that
  * does not fire before the one that is an hour away.
  *
+ * hwt-test: long
  * hwt-test: timeout 180
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt

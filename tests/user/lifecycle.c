@@ -2,6 +2,7 @@
 /*
  * The life of a timeout: cancel, modify, get, stop, and the ids.
  *
+ * hwt-test: long
  * hwt-test: timeout 150
  * hwt-test: m32
  */

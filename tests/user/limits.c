@@ -3,6 +3,7 @@
  * Limits: timeouts of a context, pending timeouts of a private wheel, memory of a cgroup.
  *
  * hwt-test: load max_timeouts=200000
+ * hwt-test: long
  * hwt-test: timeout 180
  */
 #include "kselftest_harness.h"

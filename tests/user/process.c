@@ -3,6 +3,7 @@
  * Processes and threads: fork, dup, descriptors passed on, close under a reader, many
  * threads on one descriptor, and clients that are killed.
  *
+ * hwt-test: long
  * hwt-test: timeout 240
  */
 #include "kselftest_harness.h"

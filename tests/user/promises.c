@@ -3,6 +3,7 @@
  * What timers of this kind promise (the subjects are those of the Netty, Kafka and
  * Dubbo timers' own tests), asked of /dev/hwt.
  *
+ * hwt-test: long
  * hwt-test: timeout 180
  */
 #include "kselftest_harness.h"
