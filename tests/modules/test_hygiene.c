@@ -168,14 +168,14 @@ static bool __init clean(void)
  * A macro: each leak has a lockdep class of timeouts of its own, because the lock that
  * was leaked in one's callback is held in the next one's.
  */
-#define TEST_LEAK(what, leak, mend, report) do {				\
+#define TEST_LEAK(what, leak, mend, name) do {				\
 	static struct hwt_ops leak_ops, mend_ops;				\
 	void (*mend_fn)(struct hwt_timeout *timeout) = mend;			\
 	struct kt leaking, mending;						\
 	bool ok;								\
 										\
-	pr_info("hwt-expect-begin: callback %s .*left its context changed\n",	\
-		report);							\
+	pr_info("hwt-expect-begin: callback (leak|mend)_%s .*left its context changed\n", \
+		name);							\
 	kt_init(&leaking, wheel, &leak_ops);					\
 	ok = runs(leak, &leaking, &leak_ops);					\
 	if (mend_fn) {								\
@@ -229,26 +229,26 @@ static void __init selftest(void)
 	KTEST(clean(), "a callback runs with everything on");
 
 	if (IS_ENABLED(CONFIG_PREEMPT_COUNT)) {
-		TEST_LEAK("preemption", leak_preemption, NULL, "leak_preemption");
+		TEST_LEAK("preemption", leak_preemption, NULL, "preemption");
 		TEST_LEAK("preemption, three times", leak_preemption_thrice, NULL,
-			  "leak_preemption_thrice");
+			  "preemption_thrice");
 		TEST_LEAK("raw spinlock", leak_raw_spinlock, mend_raw_spinlock,
-			  "leak_raw_spinlock");
+			  "raw_spinlock");
 	} else {
 		KTEST_SKIP("this kernel does not count preemption");
 	}
 	if (IS_ENABLED(CONFIG_PREEMPT_RCU))
-		TEST_LEAK("RCU section", leak_rcu, NULL, "leak_rcu");
+		TEST_LEAK("RCU section", leak_rcu, NULL, "rcu");
 	else
 		KTEST_SKIP("this kernel does not count RCU sections");
-	TEST_LEAK("interrupts off", leak_interrupts, NULL, "leak_interrupts");
-	TEST_LEAK("soft interrupts off", leak_softirqs, NULL, "leak_softirqs");
+	TEST_LEAK("interrupts off", leak_interrupts, NULL, "interrupts");
+	TEST_LEAK("soft interrupts off", leak_softirqs, NULL, "softirqs");
 	if (IS_ENABLED(CONFIG_PREEMPT_COUNT) || IS_ENABLED(CONFIG_PREEMPT_RT))
-		TEST_LEAK("spinlock", leak_spinlock, mend_spinlock, "leak_spinlock");
+		TEST_LEAK("spinlock", leak_spinlock, mend_spinlock, "spinlock");
 	else
 		KTEST_SKIP("this kernel does not notice a spinlock");
 	if (IS_ENABLED(CONFIG_LOCKDEP))
-		TEST_LEAK("mutex", leak_mutex, mend_mutex, "leak_mutex");
+		TEST_LEAK("mutex", leak_mutex, mend_mutex, "mutex");
 	else
 		KTEST_SKIP("this kernel does not notice a mutex");
 	if (IS_ENABLED(CONFIG_PREEMPT_COUNT) && IS_ENABLED(CONFIG_PREEMPT_RCU))

@@ -475,6 +475,11 @@ static const char * const engine_names[] __initconst = {
  */
 static struct kt own[16];
 static atomic_t visits, own_odd, own_scheduled;
+/* Visits of one probe, after which it does nothing any more. Those of the scheduler feed
+ * themselves: what the handler schedules wakes the engine, which comes by the probe.
+ */
+#define VISITS_MOST	30
+static unsigned int visits_end;
 
 static int on_visit(struct kprobe *probe, struct pt_regs *regs)
 {
@@ -484,6 +489,8 @@ static int on_visit(struct kprobe *probe, struct pt_regs *regs)
 
 	if (IS_ENABLED(CONFIG_X86) && !in_nmi())
 		atomic_inc(&own_odd);
+	if ((int)(n - READ_ONCE(visits_end)) > 0)
+		return 0;
 	/* Two CPUs may come by at once: only one gets this one. */
 	if (hwt_held(&kt->timeout) || atomic_cmpxchg(&kt->early, 0, 1) != 0)
 		return 0;
@@ -530,7 +537,7 @@ static void __init stir(unsigned int seconds)
 	unsigned long end = jiffies + seconds * HZ;
 	int before = atomic_read(&visits);
 
-	while (time_before(jiffies, end) && atomic_read(&visits) - before < 30)
+	while (time_before(jiffies, end) && atomic_read(&visits) - before < VISITS_MOST)
 		usleep_range(500, 1500);
 }
 
@@ -557,6 +564,7 @@ static bool __init visit(const char *name, unsigned int places)
 		probe->addr = (kprobe_opcode_t *)(function + offset);
 		probe->pre_handler = on_visit;
 		probe->post_handler = after_probe;
+		WRITE_ONCE(visits_end, visited + VISITS_MOST);
 		if (register_kprobe(probe))
 			continue;
 		stir(1);

@@ -173,7 +173,7 @@ static void __init test_tossed(unsigned int rounds)
  * One CPU claims a timeout with a far deadline and pushes it, another makes it earlier
  * right then: whoever of the two sees that the engine sleeps has to wake it.
  */
-static atomic_t turn;
+static atomic_t turn, answered;
 static struct kt claimed;
 
 static int claim(void *arg)
@@ -188,6 +188,7 @@ static int claim(void *arg)
 		}
 		seen = now;
 		hwt_schedule_earlier(&claimed.timeout, KT_HOUR);
+		atomic_set(&answered, now);
 	}
 	return 0;
 }
@@ -208,8 +209,8 @@ static void __init test_claimed(unsigned int rounds)
 		ret = hwt_schedule_earlier(&claimed.timeout, 0);
 		met += ret == (HWT_WAS_PENDING | HWT_WAS_HELD);
 		fired += KT_WAIT(kt_expirations(&claimed) >= 1);
-		/* The other one may have come after it fired. */
-		usleep_range(50, 100);
+		/* The other one may come after it has fired. */
+		KT_WAIT(atomic_read(&answered) == atomic_read(&turn));
 		hwt_cancel_sync(&claimed.timeout);
 	}
 	kt_thread_stop(thread);
