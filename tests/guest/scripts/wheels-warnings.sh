@@ -53,8 +53,11 @@ wrong()
 	if insmod "$HWT_MODULES/test_client.ko" "$@" 2>/dev/null; then
 		unload test_client
 		not_ok "$text is refused"
+	elif log_since | grep -q "$regex"; then
+		# More than once: busybox tries with both system calls.
+		ok "$text is refused, and the log says which wheel and why"
 	else
-		said 1 "$regex" "$text is refused, and the log says which wheel and why"
+		not_ok "$text is refused, and the log says which wheel and why"
 	fi
 }
 
