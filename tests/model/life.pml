@@ -1,0 +1,1273 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The life of a timeout, for spin. See README.md for what stands for what.
+ *
+ * One atomic block is one step that others can observe: one compare-and-swap, one
+ * push, one read or write of a shared variable. What is only reached with the wheel's
+ * lock, or is private, goes along with the step beside it. Taking the lock goes along
+ * with the first step behind it, releasing it with the last one before.
+ *
+ * A configuration is a set of -D; a mutation is -DMUTATION=n.
+ */
+
+/* -- Configuration ------------------------------------------------------- */
+
+#ifndef NT
+#define NT 1			/* timeouts, numbered from 1 */
+#endif
+#ifndef CPUS
+#define CPUS 1			/* thread t submits on CPU t, or all on one */
+#endif
+#ifndef MAXNOW
+#define MAXNOW 1		/* the clock goes from 0 to this */
+#endif
+#ifndef OPS0			/* what thread 0 may do, how often, to which timeouts */
+#define OPS0 0
+#endif
+#ifndef N0
+#define N0 2
+#endif
+#ifndef ON0
+#define ON0 1			/* bit x-1: timeout x */
+#endif
+#ifndef OPS1
+#define OPS1 0
+#endif
+#ifndef N1
+#define N1 2
+#endif
+#ifndef ON1
+#define ON1 1
+#endif
+#ifndef REL			/* bit x-1: timeout x has ->release, and is counted */
+#define REL 0
+#endif
+#ifndef CAN			/* bit x-1: timeout x has ->cancelled */
+#define CAN 0
+#endif
+#ifndef CBSYNC			/* the callback of timeout 1 syncs timeout 2 */
+#define CBSYNC 0
+#endif
+#ifndef WORKER			/* a second process fires */
+#define WORKER 0
+#endif
+#ifndef STOP			/* 1: stop with a function, 2: without */
+#define STOP 0
+#endif
+#ifndef MUTEX			/* a client's lock, held around _sync of timeout 1 by */
+#define MUTEX 0			/* thread 0, and taken by release of timeout 2 */
+#endif
+#ifndef BREAK			/* hwt_lock_break() between entries */
+#define BREAK 0
+#endif
+
+/* What a thread may do. */
+#define S_NOW	1		/* schedule: due at once */
+#define S_SOON	2		/* when the clock has moved */
+#define S_LATE	4		/* never, as far as this goes */
+#define P_NOW	8		/* the same, periodic */
+#define P_SOON	16
+#define CANCEL	32
+#define SYNC	64		/* hwt_cancel_sync() */
+#define SHUT	128		/* hwt_shutdown_sync() */
+#define GIVE	256		/* schedule with the thread's own reference, and leave */
+#define INIT	512		/* hwt_timeout_init(), if it is not held */
+
+#define SYNCS	(((OPS0) | (OPS1)) & (SYNC | SHUT) || !(REL & 1))
+
+/* -- Mutations ----------------------------------------------------------- */
+
+#include "mutations.h"
+#ifdef MUTATED
+#define MUT(n) c_expr { mutation == n }
+c_decl {
+static int mutation;
+static __attribute__((constructor)) void mutation_get(void)
+{
+	const char *number = getenv("MUTATION");
+
+	mutation = number ? atoi(number) : 0;
+}
+};
+#else
+#define MUT(n) (false)
+#endif
+
+/* -- State --------------------------------------------------------------- */
+
+/* The word: tick << 8 | flags. */
+#define ARMED		1
+#define QUEUED		2
+#define RUNNING		4
+#define REPEAT		8
+#define DEAD		16
+#define CANCELLED	32
+#define PERIODIC	64
+#define HELD		7
+#define PENDING		9
+#define TICK(w)		((w) >> 8)
+#define FLAGS(w)	((w) & 255)
+#define NOW		0
+#define SOON		1
+#define LATE		(MAXNOW + 1)
+
+short word[NT + 1];
+
+/* Under the wheel's lock: where it is linked. */
+#define NOWHERE		0
+#define DUE		1
+#define DEFERRED	2
+#define BUCKET(t)	(3 + (t))
+byte at[NT + 1];
+
+bool lock;
+byte next[NT + 1];		/* submit.next */
+byte head[CPUS];		/* the submission lists */
+bool submitted[CPUS];
+byte intake;			/* wheel->intake.ordered */
+byte cursor;
+byte now;			/* the clock */
+
+/* Runners, and the timeout whose callback or release each executes. */
+#define T0		0
+#define T1		1
+#define STOPPER		2
+#define ENGINE		3
+#define POOL		4
+#define RUNNERS		5
+byte current[RUNNERS];
+bool waiting[RUNNERS];		/* asleep on sync_wait */
+
+byte wake_tick;
+bool kicked, reclaim, closed, stopping, should_stop;
+byte reclaim_at;
+bool asleep;			/* the engine: state is TASK_IDLE */
+byte target;			/* what it waits for; 0: it does not */
+bool engine_done, worker_done, stop_done, thread_done[2];
+
+/* sleep_seq as a reader sees it: has it changed since it was read? */
+#define CHANGED		2
+#define SAME		1
+byte seq[2];
+
+/* RCU: who reads; whom the grace period still waits for. */
+bool rcu[2], grace[2];
+
+bool mutex;			/* a client's */
+
+/* What is checked, not part of the code. */
+bool freed[NT + 1];
+byte refs[NT + 1];		/* the client's reference count */
+byte owed[NT + 1];		/* holds begun and not yet released */
+bool live[NT + 1];		/* scheduled, and neither fired nor cancelled since */
+bool untold[NT + 1];		/* cancelled, and ->cancelled not called for it */
+bool fresh[NT + 1];		/* a new period was set, and not read by the engine */
+bool busy[NT + 1];		/* a callback is executing */
+byte releasing[NT + 1];		/* so many releases are */
+bool ops[NT + 1];		/* which callbacks it has: INIT changes them */
+byte op_on[2];			/* the timeout a thread is working at */
+
+#define HAS(mask, x)	(((mask) >> ((x) - 1)) & 1)
+#define RELEASE(x)	HAS(REL, x)
+#define NOTIFY(x)	HAS(CAN, x)
+
+#if NT == 1
+#define ANY(p)		(p(1))
+#define PICK(p)		if :: p(1) -> x = 1 fi
+#else
+#define ANY(p)		(p(1) || p(2))
+#define PICK(p)		if :: p(1) -> x = 1 :: p(2) -> x = 2 fi
+#endif
+#define IS_DUE(x)	(at[x] == DUE)
+#define IS_DEFERRED(x)	(at[x] == DEFERRED)
+
+#define RUNNER_OF(x)	(current[T0] == x || current[T1] == x || \
+			 current[STOPPER] == x || current[ENGINE] == x || \
+			 current[POOL] == x)
+#define ALL_QUIET	(current[T0] == 0 && current[T1] == 0 && \
+			 current[STOPPER] == 0 && current[ENGINE] == 0 && \
+			 current[POOL] == 0)
+
+inline touch(x)
+{
+	assert(!freed[x]);	/* use after free */
+}
+
+/* -- Ghosts -------------------------------------------------------------- */
+
+inline ghost_schedule(x, old, new)
+{
+	owed[x] = owed[x] + ((old & HELD) == 0);
+	live[x] = true;
+	untold[x] = false;
+	fresh[x] = ((new & PERIODIC) != 0)
+}
+
+inline ghost_cancel(x)
+{
+	live[x] = false;
+	fresh[x] = false;
+	untold[x] = NOTIFY(x)
+}
+
+inline ghost_fire(x, old)
+{
+	assert(live[x]);			/* fired after a cancel, or twice */
+	assert(TICK(old) <= now);		/* fired early */
+	assert(!fresh[x] || !(old & REPEAT));	/* the old period */
+	fresh[x] = false;
+	live[x] = ((old & PERIODIC) != 0)
+}
+
+inline ghost_idle(x)
+{
+	mine = ops[x];
+	assert(owed[x] > 0);
+	assert(!live[x]);			/* scheduled, and will never fire */
+	assert(!untold[x])			/* ->cancelled was not called */
+}
+
+inline put(x)
+{
+	assert(refs[x] > 0);
+	refs[x]--;
+	if
+	:: refs[x] == 0 -> freed[x] = true
+	:: else
+	fi
+}
+
+/* -- The wheel ----------------------------------------------------------- */
+
+/* hwt_buckets_insert(): reads the tick from the word. */
+inline insert(x)
+{
+	touch(x);
+	assert(at[x] == NOWHERE);		/* linked twice */
+	at[x] = (TICK(word[x]) <= cursor -> DUE : BUCKET(TICK(word[x])))
+}
+
+inline advance_one(x, to)
+{
+	if
+	:: at[x] >= BUCKET(0) && at[x] <= BUCKET(to) -> at[x] = DUE
+	:: else
+	fi
+}
+
+inline advance(to)
+{
+	advance_one(1, to);
+#if NT > 1
+	advance_one(2, to);
+#endif
+}
+
+/* -- Waking -------------------------------------------------------------- */
+
+#define WAKE_ALL	waiting[T0] = false; waiting[T1] = false; \
+			waiting[STOPPER] = false; waiting[POOL] = false
+
+/* The second half of hwt_wheel_kick(); the first one is kicked = true. */
+#define WAKE		asleep = false
+
+/* -- Under the lock ------------------------------------------------------ */
+
+/* What work() does next with timeout x. */
+#define NOTHING		0
+#define COLLECTED	1	/* hwt_settle_queued() */
+#define COLLECTED_BLIND	2
+#define DEFERS		3	/* the second half of the kick */
+#define RAN		4	/* hwt_settle_running() */
+#define RAN_BLIND	5
+#define TELLS		6	/* hwt_notify_cancelled(), under way */
+#define LINKS		7	/* hwt_buckets_insert() */
+#define KICKS		8	/* a worker of a pool has armed what comes early */
+#define WAKES		9
+#define READS_OPS	10
+#define ENDS		11	/* hwt_call_release() */
+#define RELEASES	12
+#define RELEASED	13
+#define READS_NEXT	14
+#define RETURNED	15	/* a callback: takes the lock, then as RAN */
+
+#define DONE		how = NOTHING; if :: !more -> break :: else fi
+
+/* The compare-and-swap that drops QUEUED or RUNNING. */
+inline settle_word(x)
+{
+	word[x] = new;
+	if
+	:: !(new & HELD) -> ghost_idle(x)
+	:: else
+	fi
+}
+
+inline after_queued(x)
+{
+	if
+	:: (old & RUNNING) && MUT(COLLECT_LINKS) && (old & ARMED) -> how = LINKS
+	:: (old & RUNNING) && !(MUT(COLLECT_LINKS) && (old & ARMED)) -> DONE
+	:: !(old & RUNNING) && (old & ARMED) -> how = LINKS
+	:: !(old & (RUNNING | ARMED)) && (new & RUNNING) -> how = RAN; told = false
+	:: else -> how = (MUT(OPS_AFTER) -> READS_OPS : ENDS)
+	fi
+}
+
+inline after_running(x)
+{
+	if
+	:: new & ARMED -> how = LINKS
+	:: !(new & ARMED) && (new & HELD) -> WAKE_ALL; DONE
+	:: else -> how = (MUT(OPS_AFTER) -> READS_OPS : ENDS)
+	fi
+}
+
+/*
+ * All that is done under the lock with one timeout after the other: settle x as @how
+ * says, and, if @more, collect. Begins and ends with the lock held, and drops it
+ * around callbacks.
+ *
+ * @r:    the runner
+ * @only: the one timeout whose callbacks it may run; 0: all
+ */
+inline work(r, only)
+{
+	do
+	/* hwt_settle_queued(): unlink, look, defer or compare-and-swap */
+	:: atomic { how == COLLECTED ->
+		touch(x);
+		assert(at[x] != DEFERRED);
+		at[x] = NOWHERE;
+		old = word[x];
+		assert(old & QUEUED);
+		if
+		:: !(old & (ARMED | RUNNING)) && only && only != x &&
+		   (RELEASE(x) || (NOTIFY(x) && (old & CANCELLED))) &&
+		   !MUT(STRANGERS) ->
+			at[x] = DEFERRED;
+			how = DEFERS;
+			kicked = kicked || !MUT(DEFER_NO_KICK)
+		:: else ->
+			new = old & ~QUEUED;
+			if
+			:: !(old & (ARMED | RUNNING)) && (old & CANCELLED) && NOTIFY(x) ->
+				new = new | RUNNING
+			:: else
+			fi;
+			if
+			:: MUT(QUEUED_BLIND) -> how = COLLECTED_BLIND
+			:: MUT(NEXT_LATE) -> settle_word(x); how = READS_NEXT
+			:: else -> settle_word(x); after_queued(x)
+			fi
+		fi }
+#ifdef MUTATED
+	:: atomic { how == COLLECTED_BLIND -> settle_word(x); after_queued(x) }
+	:: atomic { how == READS_NEXT -> intake = next[x]; after_queued(x) }
+#endif
+	:: atomic { how == DEFERS ->
+		asleep = asleep && MUT(DEFER_NO_KICK);
+		DONE }
+
+	/* hwt_settle_running(): look, notify or compare-and-swap */
+	:: atomic { how == RAN || ((how == RETURNED || how == TELLS) && !lock) ->
+		touch(x);
+		if
+		:: how == RAN
+		:: else ->
+			lock = true;
+			busy[x] = false;
+			current[r] = 0
+		fi;
+		if
+		:: how == TELLS ->
+			untold[x] = false;	/* cancelled again: counts as told */
+			told = true
+		:: else
+		fi;
+		old = word[x];
+		if
+		:: !(old & (PENDING | QUEUED)) && !told && (old & CANCELLED) &&
+		   NOTIFY(x) ->
+			assert(untold[x]);	/* told twice */
+			assert(!busy[x]);
+			untold[x] = false;
+			busy[x] = true;
+			current[r] = x;
+			lock = false;
+			how = TELLS
+		:: else ->
+			new = old & ~RUNNING;
+			if
+			:: (old & PENDING) == REPEAT ||
+			   (MUT(REPEAT_ALWAYS) && (old & PERIODIC) && !(old & ARMED)) ->
+				/* hwt_periodic_next(): the next one, or it is behind */
+				if
+				:: new = FLAGS(new) | ARMED | (now << 8)
+				:: new = FLAGS(new) | ARMED | ((now + 1) << 8)
+				fi
+			:: else
+			fi;
+			if
+			:: MUT(END_BLIND) -> how = RAN_BLIND
+			:: else -> settle_word(x); after_running(x)
+			fi
+		fi }
+#ifdef MUTATED
+	:: atomic { how == RAN_BLIND -> settle_word(x); after_running(x) }
+#endif
+	:: atomic { how == LINKS ->
+		insert(x);
+		WAKE_ALL;
+		if
+		:: r == POOL && TICK(word[x]) < wake_tick && !MUT(POOL_NO_KICK) ->
+			how = KICKS
+		:: else -> DONE
+		fi }
+	:: atomic { how == KICKS -> kicked = true; how = WAKES }
+	:: atomic { how == WAKES -> WAKE; DONE }
+
+	/* hwt_call_release() */
+	:: atomic { how == READS_OPS -> touch(x); assert(ops[x] == mine); how = ENDS }
+	:: atomic { how == ENDS ->
+		if
+		:: RELEASE(x) ->
+			current[r] = (MUT(RELEASE_UNTRACKED) -> 0 : x);
+			releasing[x]++;
+			lock = false;
+			how = RELEASES
+		:: else ->
+			owed[x]--;
+			WAKE_ALL;
+			DONE
+		fi }
+	:: atomic { how == RELEASES && !(MUTEX && x == 2 && mutex) ->
+		assert(owed[x] > 0);	/* released twice */
+		owed[x]--;
+		releasing[x]--;
+		put(x);
+		how = RELEASED }
+	:: atomic { how == RELEASED && !lock ->
+		lock = true;
+		current[r] = 0;
+		WAKE_ALL;
+		DONE }
+
+	/* hwt_intake_pop() */
+	:: atomic { how == NOTHING && more && intake ->
+		x = intake;
+		intake = (MUT(NEXT_LATE) -> 0 : next[x]);
+		how = COLLECTED }
+	/* hwt_intake_refill(): clear the bit, then take the list */
+	:: atomic { how == NOTHING && more && !intake && submitted[0] && !refill ->
+		refill = 1;
+		if
+		:: MUT(TAKE_FIRST) -> intake = head[0]; head[0] = 0
+		:: else -> submitted[0] = false
+		fi }
+	:: atomic { refill == 1 ->
+		refill = 0;
+		if
+		:: MUT(TAKE_FIRST) -> submitted[0] = false
+		:: else -> intake = head[0]; head[0] = 0
+		fi }
+#if CPUS > 1
+	:: atomic { how == NOTHING && more && !intake && submitted[1] && !refill ->
+		refill = 2;
+		if
+		:: MUT(TAKE_FIRST) -> intake = head[1]; head[1] = 0
+		:: else -> submitted[1] = false
+		fi }
+	:: atomic { refill == 2 ->
+		refill = 0;
+		if
+		:: MUT(TAKE_FIRST) -> submitted[1] = false
+		:: else -> intake = head[1]; head[1] = 0
+		fi }
+#endif
+#if BREAK
+	/* hwt_lock_break() */
+	:: atomic { how == NOTHING && more && intake && lock -> lock = false }
+		atomic { !lock -> lock = true }
+#endif
+	:: atomic { how == NOTHING && more && !refill &&
+		    !intake && !submitted[0] && !submitted[CPUS - 1] ->
+		more = false;
+		break }
+	:: atomic { how == NOTHING && !more -> break }
+	od
+}
+
+/* -- Schedule and cancel ------------------------------------------------- */
+
+/* hwt_push() and the comparison of sleep_seq. @c: the CPU. */
+inline push(x, t, c)
+{
+#ifdef MUTATED
+	if
+	:: atomic { MUT(ACTIVE_BEFORE) -> submitted[c] = true }
+	:: atomic { MUT(SEQ_AFTER_CLAIM) -> seq[t] = SAME }
+	:: atomic { MUT(SEQ_BEFORE_PUSH) && seq[t] == CHANGED -> kicked = true } WAKE
+	:: else
+	fi;
+#endif
+	atomic {
+		touch(x);
+		next[x] = head[c];
+		first = (head[c] == 0);
+		head[c] = x
+	}
+	if
+	:: submitted[c] || MUT(ACTIVE_BEFORE) || (MUT(ACTIVE_FIRST) && !first)
+	:: else -> submitted[c] = true
+	fi;
+#ifdef MUTATED
+	if
+	:: atomic { MUT(TOUCH_AFTER) -> touch(x) }
+	:: else
+	fi;
+#endif
+	if
+	:: atomic { seq[t] == CHANGED && !MUT(NO_SEQ) && !MUT(SEQ_BEFORE_PUSH) ->
+		first = false;
+		kicked = true }
+		WAKE
+	:: atomic { else -> first = false }
+	fi
+}
+
+/* hwt_arm_checked(), up to the compare-and-swap. */
+inline arm_begin(x, t)
+{
+	op_on[t] = x;
+	rcu[t] = true;
+	seq[t] = SAME;
+	error = closed && !MUT(NO_DOOR);
+	if
+	:: kind != GIVE && RELEASE(x) -> refs[x]++
+	:: else
+	fi
+}
+
+/* What the client does when schedule has returned. */
+inline arm_end(x)
+{
+	if
+	/* The reference is not the hold's: put it again. */
+	:: (error || (old & HELD)) && RELEASE(x) -> put(x)
+	:: else
+	fi;
+	error = false
+}
+
+/*
+ * hwt_arm(). The read of the word is not a step of its own: the compare-and-swap
+ * succeeds only on the word that was read, and between them nothing is done.
+ */
+inline arm(x, t, c, tick)
+{
+	atomic {
+		touch(x);
+		old = word[x];
+		if
+		:: old & DEAD -> error = true; new = old
+		:: else ->
+			new = (tick << 8) | ARMED | (old & (QUEUED | RUNNING)) |
+			      (kind == P_NOW -> PERIODIC : 0);
+			if
+			:: MUT(KEEP_REPEAT) -> new = new | (old & REPEAT)
+			:: else
+			fi;
+			if
+			:: !(old & (QUEUED | RUNNING)) &&
+			   (!(old & ARMED) || tick < TICK(old)) ->
+				new = new | QUEUED
+			:: MUT(SCHEDULE_RUNNING) && (old & (QUEUED | RUNNING)) == RUNNING ->
+				new = new | QUEUED
+			:: else
+			fi;
+			word[x] = new;
+			ghost_schedule(x, old, new)
+		fi
+	}
+	if
+	:: (new & ~old & QUEUED) -> push(x, t, c)
+	:: else
+	fi;
+	if
+	:: atomic { !error && (new & QUEUED) && tick < wake_tick &&
+		    !(MUT(QUEUED_NO_CHECK) && (old & QUEUED)) ->
+		kicked = true }
+		WAKE
+	:: else
+	fi
+}
+
+/* hwt_word_cancel(), as part of a step. */
+inline word_cancel(x, set)
+{
+	touch(x);
+	old = word[x];
+	new = old | set;
+	if
+	:: old & PENDING ->
+		new = (new & ~PENDING) | CANCELLED;
+		if
+		:: MUT(CANCEL_KEEPS_REPEAT) -> new = new | (old & REPEAT)
+		:: else
+		fi;
+		if
+		:: !(old & (QUEUED | RUNNING)) -> new = new | QUEUED
+		:: MUT(CANCEL_RUNNING) && (old & (QUEUED | RUNNING)) == RUNNING ->
+			new = new | QUEUED
+		:: else
+		fi;
+		ghost_cancel(x)
+	:: else
+	fi;
+	word[x] = new
+}
+
+/* hwt_cancel(), up to the compare-and-swap. */
+inline cancel_begin(x, t)
+{
+	op_on[t] = x;
+	rcu[t] = !MUT(CANCEL_NO_RCU);
+	seq[t] = SAME
+}
+
+/* hwt_cancel(), with hwt_reclaim_soon(). */
+inline cancel(x, t, c)
+{
+	atomic { word_cancel(x, 0) }
+	if
+	:: (new & ~old & QUEUED) -> push(x, t, c)
+	:: else
+	fi;
+	if
+	:: atomic { (old & PENDING) && !reclaim && !MUT(NO_RECLAIM) -> skip }
+		reclaim = true;
+		kicked = true;
+		WAKE
+	:: else
+	fi
+}
+
+/* -- _sync --------------------------------------------------------------- */
+
+/*
+ * hwt_sync(). @y: the timeout; @x is for what is collected. Where the code polls,
+ * this blocks until a round could have another outcome: so a _sync that would poll for
+ * ever is a deadlock.
+ */
+inline sync(y, r, set)
+{
+	do
+	:: atomic { !lock -> lock = true;
+		x = y;
+		if
+		:: MUT(SYNC_CANCELS_ONCE) && again -> touch(x); old = word[x]; new = old
+		:: else -> word_cancel(x, set)
+		fi;
+		again = true;
+		if
+		:: new & ~old & QUEUED -> how = COLLECTED
+		:: !(new & ~old & QUEUED) && at[y] == DEFERRED ->
+			at[y] = NOWHERE;
+			how = COLLECTED
+		:: else -> more = ((old & QUEUED) != 0)
+		fi }
+		work(r, y);
+		if
+		/* hwt_sync_wait() */
+		:: atomic { RUNNER_OF(y) && !MUT(SYNC_NO_WAIT) ->
+			waiting[r] = !MUT(WAIT_LATE);
+			lock = false }
+#ifdef MUTATED
+			if
+			:: atomic { MUT(WAIT_LATE) -> waiting[r] = true }
+			:: else
+			fi;
+#endif
+			!waiting[r]
+		:: atomic { (!RUNNER_OF(y) || MUT(SYNC_NO_WAIT)) && !(word[y] & HELD) ->
+			touch(y);
+			assert(!busy[y] && !releasing[y]);	/* done too early */
+			lock = false;
+			x = 0; again = false;
+			break }
+		:: atomic { else ->
+			touch(y);
+			old = word[y];
+			lock = false }
+			/* usleep_range() */
+			atomic { word[y] != old || ((old & PENDING) && !MUT(SYNC_CANCELS_ONCE)) ||
+				 at[y] == DEFERRED || intake ||
+				 submitted[0] || submitted[CPUS - 1] || RUNNER_OF(y) -> skip }
+		fi
+	od
+}
+
+/* -- Firing -------------------------------------------------------------- */
+
+inline expire(x, r)
+{
+#if CBSYNC
+	if
+	:: atomic { x == 1 && r == ENGINE -> skip }
+		sync(2, POOL, 0);
+		x = 1
+	:: atomic { else -> skip }
+	fi
+#else
+	skip
+#endif
+}
+
+/* hwt_fire(). Begins and ends with the lock held; x is due. */
+inline fire(x, r)
+{
+	atomic {
+		touch(x);
+		at[x] = NOWHERE;
+		old = word[x];
+		if
+		:: !(old & ARMED) -> new = 0		/* cancelled */
+		:: (old & ARMED) && TICK(old) > cursor ->
+			new = 0				/* pushed back */
+		:: else ->
+			new = (old & ~(PENDING | CANCELLED)) | RUNNING |
+			      ((old & PERIODIC) && !MUT(REPEAT_ALWAYS) -> REPEAT : 0);
+			if
+			:: MUT(FIRE_BLIND)
+			:: else ->
+				assert(!busy[x]);	/* RUNNING is exclusive */
+				word[x] = new;
+				ghost_fire(x, old);
+				busy[x] = true;
+				current[r] = x;
+				lock = false
+			fi
+		fi
+	}
+#ifdef MUTATED
+	if
+	:: atomic { MUT(FIRE_BLIND) && new ->
+		assert(!busy[x]);
+		word[x] = new;
+		ghost_fire(x, old);
+		busy[x] = true;
+		current[r] = x;
+		lock = false }
+	:: else
+	fi;
+#endif
+	if
+	:: new ->
+#if CBSYNC
+		expire(x, r);
+#endif
+		told = false;
+#ifdef MUTATED
+		if
+		:: atomic { MUT(END_NO_SETTLE) -> !lock -> lock = true;
+			busy[x] = false;
+			current[r] = 0;
+			word[x] = word[x] & ~RUNNING }
+		:: else -> how = RETURNED
+		fi
+#else
+		how = RETURNED
+#endif
+	:: atomic { !new && (old & ARMED) -> how = LINKS }
+	:: else
+	fi
+}
+
+/* -- The engine ---------------------------------------------------------- */
+
+/* hwt_engine_target() */
+inline engine_target(t)
+{
+	t = LATE;
+	if
+	:: ANY(IS_DUE) -> t = 0
+	:: !ANY(IS_DUE) && at[1] == BUCKET(1) -> t = 1
+#if NT > 1
+	:: !ANY(IS_DUE) && at[2] == BUCKET(1) -> t = 1
+#endif
+	:: else
+	fi;
+	if
+	:: reclaim_at && reclaim_at < t -> t = reclaim_at
+	:: else
+	fi;
+	if
+	:: ANY(IS_DEFERRED) -> t = 0
+	:: else
+	fi;
+	if
+	:: stopping -> t = LATE
+	:: else
+	fi
+}
+
+inline seq_up()
+{
+	seq[0] = (seq[0] -> CHANGED : 0);
+	seq[1] = (seq[1] -> CHANGED : 0)
+}
+
+proctype Engine()
+{
+	short old, new;
+	byte x, how, to, tick, phase, refill;
+	bool told, more, again, mine;
+
+pass:	/* hwt_engine_pass() */
+	if
+	:: atomic { should_stop -> engine_done = true; goto out }
+	:: atomic { !should_stop -> wake_tick = 0 }
+	fi;
+	kicked = false;
+	atomic { !lock -> lock = true;
+		to = now;
+		if
+		:: reclaim && !reclaim_at -> reclaim_at = now + 1
+		:: reclaim && reclaim_at && now >= reclaim_at ->
+			reclaim_at = 0;
+			reclaim = MUT(RECLAIM_LATE)
+		:: else
+		fi
+	}
+deferred:
+	if
+	:: atomic { !stopping && ANY(IS_DEFERRED) ->
+		PICK(IS_DEFERRED);
+		at[x] = NOWHERE;
+		how = COLLECTED;
+		phase = 1 }
+	:: atomic { else -> more = true; phase = 2 }
+	fi;
+do_work:
+	work(ENGINE, 0);
+	if
+	:: phase == 1 -> goto deferred
+	:: phase == 3 -> goto do_fire
+	:: phase == 4 -> goto looked
+	:: atomic { phase == 2 ->
+		if
+		:: !stopping -> cursor = to; advance(to)
+		:: else
+		fi;
+		to = 0;
+		phase = 3 }
+	fi;
+do_fire:
+	if
+	:: atomic { !stopping && ANY(IS_DUE) -> PICK(IS_DUE) }
+		fire(x, ENGINE);
+		goto do_work
+	:: atomic { else -> lock = false; x = 0; old = 0; new = 0 }
+	fi;
+
+	/* hwt_engine_sleep() */
+	atomic { !lock -> engine_target(to) }
+#ifdef MUTATED
+	if
+	:: MUT(PUBLISH_LATE) -> goto look
+	:: else
+	fi;
+#endif
+	wake_tick = to;
+#ifdef MUTATED
+	if
+	:: MUT(SEQ_LATE) -> goto look
+	:: else
+	fi;
+#endif
+	atomic { seq_up() }
+#ifdef MUTATED
+	if
+	:: MUT(NO_LAST_LOOK) -> goto idle
+	:: else
+	fi;
+look:
+#endif
+	atomic { !lock -> lock = true;
+		more = !stopping;
+		phase = 4;
+		goto do_work }
+looked:
+	atomic {
+		engine_target(tick);
+		lock = false;
+		x = 0; old = 0; new = 0; phase = 0;
+		if
+		:: tick < to || (tick > to && MUT(PUBLISH_LATER)) -> to = tick; tick = 0
+		:: else -> tick = 0; goto looked_late
+		fi
+	}
+	wake_tick = to;
+looked_late:
+#ifdef MUTATED
+	if
+	:: atomic { MUT(PUBLISH_LATE) -> wake_tick = to; seq_up() }
+	:: atomic { MUT(SEQ_LATE) -> seq_up() }
+	:: atomic { MUT(RECLAIM_LATE) && !reclaim_at -> reclaim = false }
+	:: atomic { MUT(KICKED_LATE) -> kicked = false }
+	:: else
+	fi;
+idle:
+#endif
+
+	/* hwt_engine_wait() */
+	if
+	:: atomic { to > now -> asleep = !MUT(IDLE_LATE) }
+		if
+		:: atomic { !kicked && !should_stop -> target = to }
+#ifdef MUTATED
+			if
+			:: atomic { MUT(IDLE_LATE) -> asleep = true }
+			:: else
+			fi;
+#endif
+end_idle:		atomic { !asleep || now >= target ->
+				target = 0; asleep = false; to = 0 }
+		:: atomic { else -> asleep = false; to = 0 }
+		fi
+	:: atomic { else -> to = 0 }
+	fi;
+	goto pass;
+out:	skip
+}
+
+/* A thread of a pool: takes the first due timeout under the lock. */
+#if WORKER
+proctype Worker()
+{
+	short old, new;
+	byte x, how, refill;
+	bool told, more, again, mine;
+
+end_idle:
+	do
+	:: atomic { !lock && !stopping && ANY(IS_DUE) -> lock = true; PICK(IS_DUE) }
+		fire(x, POOL);
+		work(POOL, 0);
+		atomic { lock = false; x = 0; old = 0; new = 0 }
+	:: atomic { stopping && !lock -> worker_done = true; break }
+	od
+}
+
+#endif
+
+proctype Clock()
+{
+	do
+	:: atomic { now < MAXNOW -> now++ }
+	:: atomic { now == MAXNOW -> break }
+	od
+}
+
+/* -- Clients ------------------------------------------------------------- */
+
+#define CPU(t)		((t) * (CPUS - 1))
+#define OP(bit, k, t)	(may & bit) -> kind = k; tick = t
+
+proctype Thread(byte t; short may; byte n; byte on)
+{
+	short old, new, kind;
+	byte x, y, tick, how, refill;
+	bool told, first, error, again, more, last, mine;
+
+	do
+	:: atomic { n > 0 ->
+		n--;
+		y = (on == 2 -> 2 : 1);
+		if
+		:: on == 3 -> y = 2
+		:: skip
+		fi;
+		if
+		:: OP(S_NOW, S_NOW, NOW)
+		:: OP(S_SOON, S_NOW, SOON)
+		:: OP(S_LATE, S_NOW, LATE)
+		:: OP(P_NOW, P_NOW, NOW)
+		:: OP(P_SOON, P_NOW, SOON)
+		:: OP(CANCEL, CANCEL, 0)
+		:: OP(SYNC, SYNC, 0)
+		:: OP(SHUT, SYNC, DEAD)
+		:: OP(INIT, INIT, 0)
+		:: OP(GIVE, GIVE, NOW); n = 0
+		:: OP(GIVE, GIVE, SOON); n = 0
+		fi;
+		if
+		:: kind == CANCEL -> cancel_begin(y, t)
+		:: kind == SYNC ->
+			op_on[t] = y;
+#if MUTEX
+			!mutex -> mutex = true
+#endif
+		:: kind == INIT
+		:: else -> arm_begin(y, t)
+		fi }
+op:		if
+		:: kind == CANCEL -> cancel(y, t, CPU(t))
+#if SYNCS
+		:: kind == SYNC -> sync(y, t, tick)
+#endif
+		:: atomic { kind == INIT && !(word[y] & HELD) ->
+			ops[y] = !ops[y];
+			word[y] = 0 }
+		:: kind != CANCEL && kind != SYNC && kind != INIT && !error ->
+			arm(y, t, CPU(t), tick)
+		:: else
+		fi;
+		atomic {
+			rcu[t] = false;
+			grace[t] = false;
+			seq[t] = 0;
+			op_on[t] = 0;
+#if MUTEX
+			if
+			:: kind == SYNC -> mutex = false
+			:: else
+			fi;
+#endif
+			if
+			:: kind != SYNC && kind != CANCEL && kind != INIT -> arm_end(y)
+			:: else
+			fi;
+			tick = 0; y = 0; old = 0; new = 0;
+			if
+			:: last -> freed[1] = true; kind = 0; thread_done[t] = true; break
+			:: !last && kind != GIVE -> kind = 0
+			:: else
+			fi }
+	/* The thread's own references, but the one that was given away. */
+	:: atomic { !(t == 0 && !RELEASE(1)) ->
+		if
+		:: kind != GIVE && (on & 1) && RELEASE(1) -> put(1)
+		:: else
+		fi;
+#if NT > 1
+		if
+		:: kind != GIVE && (on & 2) && RELEASE(2) -> put(2)
+		:: else
+		fi;
+#endif
+		kind = 0;
+		thread_done[t] = true;
+		break }
+	/* Without reference counts: when all who use it are done, _sync and free. */
+	:: atomic { t == 0 && !RELEASE(1) && thread_done[1] ->
+		last = true;
+		n = 0;
+		kind = SYNC;
+		y = 1;
+		op_on[t] = 1;
+		goto op }
+	od
+}
+
+#if STOP
+/* -- Stop ---------------------------------------------------------------- */
+
+inline synchronize_rcu()
+{
+	atomic { grace[0] = rcu[0]; grace[1] = rcu[1] }
+	(!grace[0] && !grace[1])
+}
+
+inline wait_callbacks()
+{
+	do
+	:: atomic { !lock && ALL_QUIET -> break }
+	:: atomic { !lock && !ALL_QUIET -> waiting[STOPPER] = true }
+		!waiting[STOPPER]
+	od
+}
+
+/* hwt_hand_back() */
+inline hand_back(x)
+{
+	atomic {
+		touch(x);
+		at[x] = NOWHERE;
+		old = word[x];
+		new = 0;
+		if
+		:: old & ARMED ->
+			assert(!busy[x]);
+			assert(live[x]);	/* handed back after a cancel, or twice */
+			ghost_cancel(x);
+			new = (old & ~PENDING) | RUNNING | CANCELLED;
+			if
+			:: MUT(HAND_BACK_IDLE) ->
+				new = new & ~RUNNING;
+				untold[x] = false
+			:: else
+			fi;
+			word[x] = new;
+#if STOP == 1
+			untold[x] = false;
+			busy[x] = true;
+			current[STOPPER] = (MUT(HAND_BACK_IDLE) -> 0 : x);
+			lock = false
+#else
+			how = (MUT(HAND_BACK_IDLE) -> ENDS : RAN);
+			told = false
+#endif
+		:: else
+		fi
+	}
+#if STOP == 1
+	if
+	:: atomic { new && MUT(HAND_BACK_IDLE) -> touch(x);
+		!lock -> lock = true;
+		busy[x] = false;
+		how = ENDS }
+	:: atomic { new && !MUT(HAND_BACK_IDLE) -> how = RETURNED; told = true }
+	:: else
+	fi
+#endif
+}
+
+proctype Stop()
+{
+	short old, new;
+	byte x, how, refill, phase = 1;
+	bool told, more, flushed, mine;
+
+	closed = true;
+	if
+	:: MUT(NO_GRACE_1)
+	:: else -> synchronize_rcu()
+	fi;
+drain:	/* hwt_drain() */
+	atomic { !lock -> lock = true; stopping = true; more = true }
+do_work:
+	work(STOPPER, 0);
+	if
+	:: atomic { ANY(IS_DEFERRED) ->
+		PICK(IS_DEFERRED);
+		at[x] = NOWHERE;
+		how = COLLECTED;
+		flushed = false;
+		goto do_work }
+	:: atomic { !ANY(IS_DEFERRED) && flushed && ANY(IS_DUE) -> PICK(IS_DUE) }
+		hand_back(x);
+		goto do_work
+	:: atomic { !ANY(IS_DEFERRED) && flushed && !ANY(IS_DUE) ->
+		flushed = false;
+		more = true;
+		goto do_work }
+	:: atomic { else ->
+		/* hwt_buckets_flush() */
+		advance(LATE);
+		if
+		:: ANY(IS_DUE) -> flushed = true; goto do_work
+		:: else -> lock = false; WAKE_ALL; x = 0; old = 0; new = 0
+		fi }
+	fi;
+	if
+	:: phase == 1 ->
+		/* kthread_stop() */
+		should_stop = true;
+		WAKE;
+		if
+		:: MUT(NO_WAIT_1)
+		:: atomic { else -> engine_done }
+			wait_callbacks()
+		fi;
+		phase = 2;
+		if
+		:: MUT(NO_DRAIN_2) -> goto grace_2
+		:: else -> goto drain
+		fi
+	:: phase == 2 ->
+grace_2:	if
+	:: MUT(NO_GRACE_2)
+	:: else -> synchronize_rcu()
+	fi;
+		phase = 3;
+		if
+		:: MUT(NO_DRAIN_3)
+		:: else -> goto drain
+		fi
+	:: phase == 3
+	fi;
+	if
+	:: MUT(NO_WAIT_3)
+	:: else -> wait_callbacks()
+	fi;
+	/* What hwt_wheel_stop() promises. */
+	atomic {
+		assert(!(word[1] & HELD));
+		assert(!(word[NT] & HELD));
+		assert(ALL_QUIET);
+		assert(at[1] == NOWHERE && at[NT] == NOWHERE && !intake);
+		stop_done = true
+	}
+}
+
+#endif
+
+/* -- What must never be -------------------------------------------------- */
+
+#define OPEN(x)		(op_on[0] != x && op_on[1] != x)
+
+#define IDLE		(op_on[0] == 0 && op_on[1] == 0)
+/* Asleep, and nobody has woken it or is about to. */
+#define SLEEPS		(asleep && target && (!kicked || IDLE) && !lock && !closed)
+/* It would come too late for a timeout that nobody is working at. */
+#define LATE_FOR(x)	((word[x] & ARMED) && !(word[x] & RUNNING) && \
+			 TICK(word[x]) < target && OPEN(x))
+/* It would never let go of one that was cancelled. */
+#define PINNED(x)	((word[x] & HELD) == QUEUED && !reclaim_at && IDLE)
+
+/* For the names in spin's reports. */
+hidden byte lost_wake_up;
+hidden byte never_let_go;
+hidden byte left_deferred;
+
+proctype Watch()
+{
+end_watch:
+	if
+	:: atomic { SLEEPS && ANY(LATE_FOR) -> assert(lost_wake_up) }
+	:: atomic { SLEEPS && ANY(PINNED) -> assert(never_let_go) }
+	:: atomic { SLEEPS && ANY(IS_DEFERRED) -> assert(left_deferred) }
+	/* The end: all is let go. */
+	:: atomic { STOP && stop_done && thread_done[0] && thread_done[1] && ALL_QUIET ->
+		assert(owed[1] == 0 && owed[NT] == 0);
+		assert(!RELEASE(1) || freed[1]);
+		assert(!RELEASE(NT) || freed[NT]) }
+	fi
+}
+
+init {
+	atomic {
+		wake_tick = LATE;
+		refs[1] = (OPS0 != 0 && (ON0 & 1)) + (OPS1 != 0 && (ON1 & 1));
+#if NT > 1
+		refs[2] = (OPS0 != 0 && (ON0 & 2)) + (OPS1 != 0 && (ON1 & 2));
+#if CBSYNC
+		refs[2]++;		/* timeout 1 has a reference to it */
+#endif
+#endif
+		worker_done = !WORKER;
+		run Engine();
+		run Thread(0, OPS0, N0 * (OPS0 != 0), ON0 * (OPS0 != 0));
+		run Thread(1, OPS1, N1 * (OPS1 != 0), ON1 * (OPS1 != 0));
+		run Clock();
+		run Watch();
+#if WORKER
+		run Worker();
+#endif
+#if STOP
+		run Stop();
+#endif
+	}
+}
