@@ -136,7 +136,7 @@ class Tap:
 
 def must_hold(tap, name, level):
     """Every state of a configuration, without an error."""
-    optimise = "-O0" if level == "quick" else "-O2"
+    optimise = "-O0" if level == "quick" else "-O1"
     found = explore(build(name, False, optimise, MEGABYTES[level]))
     verdict = "holds" if found["whole"] else f"fails: {found['error'] or 'not explored whole'}"
     tap.point(found["whole"], f"{name} {verdict}: {CONFIGS[name][3]}", found)
