@@ -58,6 +58,7 @@ static void leak_rcu(struct hwt_timeout *timeout)
 {
 	rcu_read_lock();
 	rcu_read_lock();
+	__release(RCU);	/* sparse is told of one */
 	kt_expire(timeout);
 }
 
