@@ -131,11 +131,13 @@ static struct {
 
 #define TIMEOUT (&one.periodic.timeout)
 
-/* Which probe acts, once; 0: none. */
+/* Which probe acts, once; NULL: none, or the handler has taken it. */
 static struct kprobe *target;
 static enum action target_action;
 static struct task_struct *target_task;
-static unsigned int acted, not_nmi;
+/* Handlers that are through: the timeout is theirs from taking the target until then. */
+static unsigned int acted;
+static unsigned int not_nmi;
 
 static void one_expire(struct hwt_timeout *timeout)
 {
@@ -215,7 +217,8 @@ static int on_probe(struct kprobe *probe, struct pt_regs *regs)
 	if (IS_ENABLED(CONFIG_X86) && !in_nmi())
 		not_nmi++;
 	act(target_action);
-	WRITE_ONCE(acted, acted + 1);
+	/* Pairs with interrupt(). */
+	smp_store_release(&acted, acted + 1);
 	return 0;
 }
 
@@ -271,8 +274,6 @@ static void __init play(enum scene scene)
 /* How the timeout is when the scene begins. */
 static void __init stage(enum scene scene)
 {
-	memset(&one, 0, sizeof(one));
-	hwt_periodic_init(&one.periodic, wheel, &one_ops);
 	switch (scene) {
 	case SUBMIT_EARLIER:
 	case SUBMIT_CANCEL:
@@ -362,6 +363,8 @@ static bool __init interrupt(struct kprobe *probe, enum scene scene,
 	unsigned int was = acted;
 
 	hwt_wheel_get_stats(wheel, &before);
+	memset(&one, 0, sizeof(one));
+	hwt_periodic_init(&one.periodic, wheel, &one_ops);
 	if (scene >= SUBMIT_SCENES) {
 		target_task = engine;
 		target_action = action;
@@ -375,7 +378,9 @@ static bool __init interrupt(struct kprobe *probe, enum scene scene,
 		WRITE_ONCE(target, probe);
 	}
 	play(scene);
-	WRITE_ONCE(target, NULL);
+	/* Taken: then the handler, on the engine's CPU, may still be at it. */
+	if (!xchg(&target, NULL))
+		KT_WAIT(smp_load_acquire(&acted) != was);
 	settle(&before, scene, action, probe);
 	return acted != was;
 }
