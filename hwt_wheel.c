@@ -39,6 +39,7 @@
 #include <linux/minmax.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
+#include <linux/vmalloc.h>
 
 #include "hwt_wheel.h"
 
@@ -350,6 +351,17 @@ void hwt_buckets_flush(struct hwt_buckets *buckets)
 	hwt_buckets_gather(buckets, &buckets->due);
 }
 
+/*
+ * A caller who wants failure instead of the OOM killer (__GFP_RETRY_MAYFAIL) would make
+ * kvmalloc() try hard for contiguous pages, which is not worth it.
+ */
+static void *hwt_buckets_alloc(size_t n, size_t size, gfp_t gfp)
+{
+	if (n * size > PAGE_SIZE << PAGE_ALLOC_COSTLY_ORDER)
+		return __vmalloc_array(n, size, gfp);
+	return kvmalloc_array(n, size, gfp);
+}
+
 /**
  * hwt_buckets_init() - make empty buckets
  * @buckets: what to initialise
@@ -377,7 +389,7 @@ int hwt_buckets_init(struct hwt_buckets *buckets, unsigned int bits,
 	INIT_LIST_HEAD(&buckets->mark);
 
 	n = (size_t)buckets->levels << bits;
-	buckets->bucket = kvmalloc_array(n, sizeof(*buckets->bucket), gfp);
+	buckets->bucket = hwt_buckets_alloc(n, sizeof(*buckets->bucket), gfp);
 	buckets->occupied = kvcalloc((size_t)buckets->levels * buckets->words,
 				     sizeof(*buckets->occupied), gfp);
 	if (!buckets->bucket || !buckets->occupied) {

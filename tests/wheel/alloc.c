@@ -28,6 +28,11 @@ void *kvmalloc_array(size_t n, size_t size, gfp_t gfp)
 	return shim_alloc(n, size, 0x6b);
 }
 
+void *__vmalloc_array(size_t n, size_t size, gfp_t gfp)
+{
+	return kvmalloc_array(n, size, gfp);
+}
+
 void *kvcalloc(size_t n, size_t size, gfp_t gfp)
 {
 	(void)gfp;

@@ -10,6 +10,10 @@ extern unsigned int shim_allocated;
 /* The so-many-th allocation from now fails; 0: none does. */
 extern unsigned int shim_fail_at;
 
+#define PAGE_SIZE			4096UL
+#define PAGE_ALLOC_COSTLY_ORDER		3
+
+void *__vmalloc_array(size_t n, size_t size, gfp_t gfp);
 void *kvmalloc_array(size_t n, size_t size, gfp_t gfp);
 void *kvcalloc(size_t n, size_t size, gfp_t gfp);
 void kvfree(const void *block);
