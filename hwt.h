@@ -24,7 +24,8 @@
  *   L  callers of hwt_schedule_periodic*() on one timeout exclude each other:
  *      period and phase are more than one word.
  *   S  a _sync call waits for the callback; from the callback itself it answers
- *      -EDEADLK. From a neighbour's callback it works.
+ *      -EDEADLK. From a neighbour's callback it works, but two callbacks must not
+ *      wait for each other.
  *   X  only before the timeout is first used, or while it is not held.
  *
  * Contexts: everything may be called from any context, NMI included, except
@@ -75,7 +76,9 @@ struct module;
  *             @release. Required.
  * @cancelled: Optional. Called once in process context for a timeout that was
  *             cancelled, or handed back by a stop that was given no function, and
- *             has not been scheduled again before it is let go. Runs on the
+ *             has not been scheduled again before it is let go. (Scheduled and
+ *             cancelled once more while it is executing: this call was for both.)
+ *             Runs on the
  *             wheel's thread, or in the context of the _sync or stop call that
  *             lets it go. hwt_running() is true meanwhile.
  * @release:   Optional. Called when a hold has ended, exactly once per hold, in
@@ -213,7 +216,13 @@ void __hwt_timeout_init(struct hwt_timeout *timeout, struct hwt_wheel *wheel,
  * @_ops:      as for hwt_timeout_init()
  */
 #define hwt_periodic_init(_periodic, _wheel, _ops)			\
-	hwt_timeout_init(&(_periodic)->timeout, (_wheel), (_ops))
+	do {								\
+		struct hwt_periodic *__periodic = (_periodic);		\
+									\
+		/* Queries may look at it before it has fired. */	\
+		__periodic->run = (typeof(__periodic->run)) {};		\
+		hwt_timeout_init(&__periodic->timeout, (_wheel), (_ops)); \
+	} while (0)
 
 #ifdef CONFIG_LOCKDEP
 #define __HWT_LOCKDEP_INIT(_name)					\
@@ -378,6 +387,9 @@ static inline u64 hwt_overruns(const struct hwt_periodic *periodic)
  */
 static inline u64 hwt_overruns_total(const struct hwt_periodic *periodic)
 {
+	/* Armed, and not by the engine: it has not fired yet. */
+	if ((hwt_timeout_word(&periodic->timeout) & HWT_F_PENDING) == HWT_F_ARMED)
+		return 0;
 	return READ_ONCE(periodic->run.total);
 }
 
@@ -408,8 +420,10 @@ enum hwt_clock {
  *                   has at most 2^63 - 1 ns.
  * @ticks_per_wheel: Buckets of each level, 2 to 65536, rounded up to a power of two.
  *                   0: the module's default.
- * @levels:          1 to 6. 1 is a hashed wheel with rounds, more are hierarchical.
- *                   0: the module's default.
+ * @levels:          1 to 6. More than 1 are hierarchical. 1 is a hashed wheel with
+ *                   rounds: each tick looks at a whole bucket, pending timeouts /
+ *                   @ticks_per_wheel of them, so it wants many buckets or few
+ *                   timeouts. 0: the module's default.
  * @clock:           What its deadlines mean; see enum hwt_clock.
  * @flags:           HWT_COARSE_CLOCK or 0.
  * @max_pending:     Most timeouts pending at once; 0: no limit (and no cost).
@@ -487,7 +501,8 @@ struct hwt_wheel *__hwt_wheel_get_shared(const struct hwt_wheel_params *params,
  * Process context. The thread is created now; time starts with the first schedule.
  *
  * Return: the wheel, or ERR_PTR: -EINVAL a parameter is out of range (the log names
- * it), -ENOMEM, -EINTR (killed while the thread was being made).
+ * it), -ENOMEM, -EAGAIN (no more threads), -EINTR (killed while the thread was being
+ * made).
  */
 #define hwt_wheel_create(params)	__hwt_wheel_create((params), THIS_MODULE)
 

@@ -106,14 +106,17 @@ void hwt_call_begin(struct hwt_wheel *wheel, struct hwt_runner *runner,
 		    struct hwt_call *call)
 	__releases(&wheel->lock)
 {
-	runner->current_timeout = timeout;
+	/* Pairs with hwt_wheel_kick(). */
+	WRITE_ONCE(runner->current_timeout, timeout);
 	spin_unlock(&wheel->lock);
 	if (!runner->stamp)
 		runner->stamp = hwt_clock_now(wheel);
 	call->fn = fn;
 	call->began = runner->stamp;
 #ifdef CONFIG_LOCKDEP
-	lock_map_acquire(&timeout->lockdep_map);
+	/* Inside another callback of the wheel, see hwt_sync(). */
+	if (!runner->nested)
+		lock_map_acquire(&timeout->lockdep_map);
 #endif
 	hwt_call_look(call);
 }
@@ -133,7 +136,8 @@ void hwt_call_end(struct hwt_wheel *wheel, struct hwt_runner *runner,
 
 	hwt_call_check(call);
 #ifdef CONFIG_LOCKDEP
-	lock_map_release(&timeout->lockdep_map);
+	if (!runner->nested)
+		lock_map_release(&timeout->lockdep_map);
 #endif
 	/* The end of this one is the beginning of the next: one look at the clock. */
 	runner->stamp = hwt_clock_now(wheel);
@@ -141,7 +145,7 @@ void hwt_call_end(struct hwt_wheel *wheel, struct hwt_runner *runner,
 	if (cond_resched())
 		runner->stamp = 0;
 	spin_lock(&wheel->lock);
-	runner->current_timeout = NULL;
+	WRITE_ONCE(runner->current_timeout, NULL);
 	if (unlikely(took > wheel->slowest_ns)) {
 		WRITE_ONCE(wheel->slowest_ns, took);
 		WRITE_ONCE(wheel->slowest, call->fn);
@@ -163,14 +167,16 @@ void hwt_call_release(struct hwt_wheel *wheel, struct hwt_runner *runner,
 	struct hwt_call call;
 
 	if (release) {
-		runner->current_timeout = timeout;
+		WRITE_ONCE(runner->current_timeout, timeout);
 		spin_unlock(&wheel->lock);
 		call.fn = release;
 		hwt_call_look(&call);
 		release(timeout);
 		hwt_call_check(&call);
+		/* It may have taken its time. */
+		runner->stamp = 0;
 		spin_lock(&wheel->lock);
-		runner->current_timeout = NULL;
+		WRITE_ONCE(runner->current_timeout, NULL);
 	}
 	if (unlikely(wheel->sync_waiters))
 		wake_up_all(&wheel->sync_wait);

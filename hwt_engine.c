@@ -205,8 +205,8 @@ static u64 hwt_periodic_next(struct hwt_wheel *wheel, struct hwt_timeout *timeou
 		container_of(timeout, struct hwt_periodic, timeout);
 
 	if (periodic->run.mode == HWT_FIXED_DELAY)
-		periodic->run.next_ns = hwt_add_ns(hwt_clock_now(wheel),
-						   periodic->run.period_ns);
+		WRITE_ONCE(periodic->run.next_ns,
+			   hwt_add_ns(hwt_clock_now(wheel), periodic->run.period_ns));
 	return hwt_deadline_to_tick(wheel, periodic->run.next_ns);
 }
 
@@ -219,10 +219,10 @@ static void hwt_periodic_begin(struct hwt_wheel *wheel,
 	u64 now = hwt_clock_now(wheel), missed = 0, next;
 
 	if (first) {
-		/* Pair with hwt_schedule_periodic_at(). */
-		periodic->run.next_ns = READ_ONCE(periodic->set.first_ns);
-		periodic->run.period_ns = READ_ONCE(periodic->set.period_ns);
-		periodic->run.mode = READ_ONCE(periodic->set.mode);
+		/* Reads pair with hwt_schedule_periodic_at(), writes with the queries. */
+		WRITE_ONCE(periodic->run.next_ns, READ_ONCE(periodic->set.first_ns));
+		WRITE_ONCE(periodic->run.period_ns, READ_ONCE(periodic->set.period_ns));
+		WRITE_ONCE(periodic->run.mode, READ_ONCE(periodic->set.mode));
 		WRITE_ONCE(periodic->run.total, 0);
 	}
 	next = periodic->run.next_ns;
@@ -231,7 +231,8 @@ static void hwt_periodic_begin(struct hwt_wheel *wheel,
 			missed = div64_u64(now - next, periodic->run.period_ns);
 			next += missed * periodic->run.period_ns;
 		}
-		periodic->run.next_ns = hwt_add_ns(next, periodic->run.period_ns);
+		WRITE_ONCE(periodic->run.next_ns,
+			   hwt_add_ns(next, periodic->run.period_ns));
 	}
 	WRITE_ONCE(periodic->run.overruns, missed);
 	WRITE_ONCE(periodic->run.total, periodic->run.total + missed);
@@ -339,16 +340,19 @@ static void hwt_fire(struct hwt_wheel *wheel, struct hwt_runner *runner,
 	hwt_settle_running(wheel, runner, timeout, false);
 }
 
-static void hwt_engine_fire(struct hwt_wheel *wheel)
+static void hwt_engine_fire(struct hwt_wheel *wheel, unsigned int max)
 	__must_hold(&wheel->lock)
 {
 	struct list_head *due = &wheel->buckets.due;
-	unsigned int n;
+	unsigned int n = 0;
 
-	wheel->engine.stamp = 0;
-	for (n = 0; n < HWT_FIRE_MAX && !list_empty(due) && !wheel->stopping; n++)
+	while (n < max && !list_empty(due) && !wheel->stopping) {
 		hwt_fire(wheel, &wheel->engine,
 			 list_first_entry(due, struct hwt_timeout, link));
+		/* Those that are not due any more do not drop the lock. */
+		if (++n % HWT_STEP == 0)
+			hwt_lock_break(wheel);
+	}
 }
 
 /* -- Passes -------------------------------------------------------------- */
@@ -390,6 +394,7 @@ static void hwt_engine_pass(struct hwt_wheel *wheel)
 {
 	struct hwt_runner *runner = &wheel->engine;
 	struct hwt_timeout *timeout;
+	unsigned int collected, n;
 	u64 now;
 
 	/* Awake: nobody needs to wake it, it will look before it sleeps. */
@@ -400,20 +405,24 @@ static void hwt_engine_pass(struct hwt_wheel *wheel)
 	 */
 	smp_mb();
 
+	runner->stamp = 0;
 	spin_lock(&wheel->lock);
 	hwt_count(&wheel->passes, 1);
 	now = hwt_ns_to_tick(wheel, hwt_clock_now(wheel));
 	hwt_engine_reclaim(wheel);
-	while (!wheel->stopping && !list_empty(&wheel->deferred)) {
+	for (n = 1; !wheel->stopping && !list_empty(&wheel->deferred); n++) {
 		timeout = list_first_entry(&wheel->deferred, struct hwt_timeout, link);
 		hwt_settle_deferred(wheel, runner, timeout);
+		if (n % HWT_STEP == 0)
+			hwt_lock_break(wheel);
 	}
 	hwt_engine_catch_up(wheel, now);
-	hwt_collect(wheel, runner, HWT_COLLECT_MAX);
-	while (!wheel->stopping &&
-	       !hwt_buckets_advance(&wheel->buckets, now, HWT_STEP))
+	collected = hwt_collect(wheel, runner, HWT_COLLECT_MAX);
+	for (n = 0; n < HWT_ADVANCE_MAX / HWT_STEP && !wheel->stopping &&
+	     !hwt_buckets_advance(&wheel->buckets, now, HWT_STEP); n++)
 		hwt_lock_break(wheel);
-	hwt_engine_fire(wheel);
+	/* Who submits a lot does not keep others from firing. */
+	hwt_engine_fire(wheel, max_t(unsigned int, collected, HWT_FIRE_MAX));
 	spin_unlock(&wheel->lock);
 }
 
@@ -432,10 +441,15 @@ static u64 hwt_engine_target(struct hwt_wheel *wheel)
 	return tick;
 }
 
+/* @tick is not the one that never comes if there is something to reclaim. */
 static void hwt_engine_wait(struct hwt_wheel *wheel, u64 tick)
 {
+	u64 reclaim_at = wheel->reclaim_at;	/* its own */
 	ktime_t expires = ns_to_ktime(tick * wheel->tick_ns);
 
+	/* A tick may be an hour: the cancelled do not wait for it. */
+	if (reclaim_at)
+		expires = min(expires, ns_to_ktime(reclaim_at));
 	/* Pairs with hwt_wheel_kick(): sees the kick, or is seen to sleep. */
 	set_current_state(TASK_IDLE);
 	if (!READ_ONCE(wheel->kicked) && !kthread_should_stop()) {
@@ -470,6 +484,10 @@ static void hwt_engine_sleep(struct hwt_wheel *wheel)
 	spin_lock(&wheel->lock);
 	published = hwt_engine_target(wheel);
 	spin_unlock(&wheel->lock);
+	if (published <= hwt_ns_to_tick(wheel, hwt_clock_now(wheel))) {
+		cond_resched();
+		return;
+	}
 
 	atomic64_set(&wheel->wake_tick, published);
 	WRITE_ONCE(wheel->sleep_seq, wheel->sleep_seq + 1);
@@ -478,6 +496,7 @@ static void hwt_engine_sleep(struct hwt_wheel *wheel)
 	 */
 	smp_mb();
 
+	wheel->engine.stamp = 0;
 	spin_lock(&wheel->lock);
 	if (!wheel->stopping)
 		collected = hwt_collect(wheel, &wheel->engine, HWT_COLLECT_MAX);

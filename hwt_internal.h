@@ -31,7 +31,9 @@
 #define HWT_STEP		256
 /* Entries taken from submission lists in one pass, so that expiry is not starved. */
 #define HWT_COLLECT_MAX		100000
-/* Callbacks run in one pass, so that collecting is not starved. */
+/* Timeouts visited in buckets in one pass, so that neither of the others is starved. */
+#define HWT_ADVANCE_MAX		100000
+/* Callbacks run in one pass, or as many as it has collected if that is more. */
 #define HWT_FIRE_MAX		1024
 /* A CPU's every so many-th submission wakes the engine. A power of two. */
 #define HWT_BACKLOG		16384
@@ -61,8 +63,10 @@ struct hwt_cpu {
  * @entry:   in the wheel's list of runners
  * @task:    who it is
  * @only:    the one timeout whose callbacks it may run; NULL: all
- * @current_timeout: the timeout whose callback or release it is executing
+ * @current_timeout: the timeout whose callback or release it is executing. Kicks read
+ *           the engine's without the lock.
  * @stamp:   when it last looked at the clock, ns; 0: must look
+ * @nested:  @task was in a callback of the wheel already
  *
  * Protected by the wheel's lock, but for @stamp, which is @task's own.
  */
@@ -72,6 +76,7 @@ struct hwt_runner {
 	struct hwt_timeout	*only;
 	struct hwt_timeout	*current_timeout;
 	u64			stamp;
+	bool			nested;
 };
 
 /**
@@ -108,10 +113,10 @@ struct hwt_wheel {
 	 * before the list is taken. The pointer is constant.
 	 */
 	unsigned long		*active;
-	/* The engine. Referenced: it may be woken even when it has ended. */
-	struct task_struct	*thread;
 	/* Schedules fail. Written once, by the stop; read under RCU. */
 	bool			closed;
+	/* The engine. Referenced: it may be woken even when it has ended. */
+	struct task_struct	*thread;
 
 	/*
 	 * How submitters and the engine find each other, see hwt_engine_sleep(). Any
@@ -148,7 +153,8 @@ struct hwt_wheel {
 	wait_queue_head_t	sync_wait;	/* for a callback or a runner to end */
 	enum hwt_wheel_state	state;		/* also read without the lock */
 	bool			stopping;	/* the engine fires no more */
-	u64			reclaim_at;	/* ns; 0: it knows of none */
+	/* ns; 0: it knows of none. Written by the engine only, which may read it without. */
+	u64			reclaim_at;
 
 	/* Counters: written by the engine or under the lock, read without. */
 	unsigned long		retired;	/* fired for good, or handed back */
@@ -164,8 +170,11 @@ struct hwt_wheel {
 
 	/* Linked in runners for as long as the wheel lives. */
 	struct hwt_runner	engine;
-	/* One stop at a time. Outermost. */
+	/* One stop at a time. Outermost; callbacks of a stop may stop other wheels, so
+	 * each has a lockdep class of its own.
+	 */
 	struct mutex		stop_lock;
+	struct lock_class_key	stop_key;
 
 	/* The registry's, see hwt_main.c: under its lock, or constant. */
 	struct list_head	entry;
@@ -173,11 +182,12 @@ struct hwt_wheel {
 	unsigned int		users;
 	struct work_struct	free_work;
 	char			name[HWT_NAME_MAX];
-	const void		*creator;
+	char			creator[48];
+	const struct module	*owner;		/* may be gone: to be compared only */
 	char			owner_name[MODULE_NAME_LEN];
 };
 
-/* A counter that is written under the wheel's lock and read without it. */
+/* A counter that is written under the wheel's lock, or by the engine only, and read without. */
 static inline void hwt_count(unsigned long *counter, unsigned long n)
 {
 	WRITE_ONCE(*counter, *counter + n);
@@ -192,6 +202,7 @@ static inline bool hwt_word_change(struct hwt_timeout *timeout, u64 *old, u64 ne
 void hwt_tick_setup(struct hwt_wheel *wheel, u64 tick_ns);
 u64 hwt_ns_to_tick(const struct hwt_wheel *wheel, u64 ns);
 u64 hwt_deadline_to_tick(const struct hwt_wheel *wheel, u64 ns);
+u64 hwt_add_ns(u64 a, u64 b);
 u64 hwt_clock_now(const struct hwt_wheel *wheel);
 bool hwt_word_cancel(struct hwt_timeout *timeout, u64 set, u64 *was);
 void hwt_count_cancel(struct hwt_wheel *wheel);
@@ -201,7 +212,6 @@ void hwt_wheel_irq_work(struct irq_work *work);
 
 /* hwt_engine.c; all but the first two want the wheel's lock, and may drop it */
 int hwt_engine_start(struct hwt_wheel *wheel);
-u64 hwt_add_ns(u64 a, u64 b);
 void hwt_lock_break(struct hwt_wheel *wheel);
 void hwt_settle_queued(struct hwt_wheel *wheel, struct hwt_runner *runner,
 		       struct hwt_timeout *timeout);

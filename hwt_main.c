@@ -11,6 +11,8 @@
 #include <linux/log2.h>
 #include <linux/math64.h>
 #include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/notifier.h>
 #include <linux/percpu.h>
 #include <linux/sched/task.h>
 #include <linux/slab.h>
@@ -64,7 +66,7 @@ static int __init hwt_params_check(void)
 	       hwt_param_check("reclaim_ms", hwt_reclaim_ms, 1, 10000);
 }
 
-/* Fill in the defaults, and check. Says what is wrong. */
+/* Fill in the defaults, and check. Says what is wrong; programs can get here, so not often. */
 static int hwt_wheel_params_check(struct hwt_wheel_params *params)
 {
 	u64 min_tick_ns = min_tick_us * (u64)NSEC_PER_USEC;
@@ -75,33 +77,33 @@ static int hwt_wheel_params_check(struct hwt_wheel_params *params)
 	params->levels = params->levels ?: levels;
 
 	if (params->ticks_per_wheel < 2 || params->ticks_per_wheel > HWT_TICKS_MAX) {
-		pr_err("%s: ticks_per_wheel=%u is out of range: 2 to %u\n",
-		       params->name, params->ticks_per_wheel, HWT_TICKS_MAX);
+		pr_err_ratelimited("%s: ticks_per_wheel=%u is out of range: 2 to %u\n",
+				   params->name, params->ticks_per_wheel, HWT_TICKS_MAX);
 		return -EINVAL;
 	}
 	params->ticks_per_wheel = roundup_pow_of_two(params->ticks_per_wheel);
 	if (params->levels > HWT_LEVELS_MAX) {
-		pr_err("%s: levels=%u is out of range: 1 to %u\n",
-		       params->name, params->levels, HWT_LEVELS_MAX);
+		pr_err_ratelimited("%s: levels=%u is out of range: 1 to %u\n",
+				   params->name, params->levels, HWT_LEVELS_MAX);
 		return -EINVAL;
 	}
 	if (params->clock != HWT_CLOCK_MONOTONIC &&
 	    params->clock != HWT_CLOCK_BOOTTIME) {
-		pr_err("%s: clock=%d is unknown\n", params->name, params->clock);
+		pr_err_ratelimited("%s: clock=%d is unknown\n", params->name, params->clock);
 		return -EINVAL;
 	}
 	if (params->flags & ~HWT_COARSE_CLOCK) {
-		pr_err("%s: flags=%#x are unknown\n", params->name, params->flags);
+		pr_err_ratelimited("%s: flags=%#x are unknown\n", params->name, params->flags);
 		return -EINVAL;
 	}
 	if (params->max_pending > S64_MAX) {
-		pr_err("%s: max_pending=%llu is out of range: 0 to %lld\n",
-		       params->name, params->max_pending, S64_MAX);
+		pr_err_ratelimited("%s: max_pending=%llu is out of range: 0 to %lld\n",
+				   params->name, params->max_pending, S64_MAX);
 		return -EINVAL;
 	}
 	if (params->tick_ns > div_u64(S64_MAX, params->ticks_per_wheel)) {
-		pr_err("%s: tick of %llu ns times %u buckets overflows\n",
-		       params->name, params->tick_ns, params->ticks_per_wheel);
+		pr_err_ratelimited("%s: tick of %llu ns times %u buckets overflows\n",
+				   params->name, params->tick_ns, params->ticks_per_wheel);
 		return -EINVAL;
 	}
 	if (params->tick_ns < min_tick_ns) {
@@ -127,6 +129,8 @@ static void hwt_wheel_free(struct hwt_wheel *wheel)
 	free_percpu(wheel->cpu);
 	bitmap_free(wheel->active);
 	hwt_buckets_destroy(&wheel->buckets);
+	mutex_destroy(&wheel->stop_lock);
+	lockdep_unregister_key(&wheel->stop_key);
 	kfree(wheel);
 }
 
@@ -148,6 +152,7 @@ static void hwt_wheel_free_work(struct work_struct *work)
 
 	hwt_stop(wheel, NULL, NULL);
 	hwt_wheel_unmake(wheel);
+	module_put(THIS_MODULE);
 }
 
 static struct hwt_wheel *hwt_wheel_make(const struct hwt_wheel_params *params,
@@ -171,6 +176,8 @@ static struct hwt_wheel *hwt_wheel_make(const struct hwt_wheel_params *params,
 	wheel->irq_work = IRQ_WORK_INIT_HARD(hwt_wheel_irq_work);
 	spin_lock_init(&wheel->lock);
 	mutex_init(&wheel->stop_lock);
+	lockdep_register_key(&wheel->stop_key);
+	lockdep_set_class(&wheel->stop_lock, &wheel->stop_key);
 	INIT_LIST_HEAD(&wheel->deferred);
 	INIT_LIST_HEAD(&wheel->runners);
 	init_waitqueue_head(&wheel->sync_wait);
@@ -178,7 +185,9 @@ static struct hwt_wheel *hwt_wheel_make(const struct hwt_wheel_params *params,
 	wheel->users = 1;
 
 	wheel->cpu = alloc_percpu_gfp(struct hwt_cpu, gfp | __GFP_ZERO);
-	wheel->active = bitmap_zalloc(nr_cpu_ids, gfp);
+	/* At least a cache line, so that it shares none with strangers. */
+	wheel->active = bitmap_zalloc(max_t(unsigned int, nr_cpu_ids,
+					    SMP_CACHE_BYTES * BITS_PER_BYTE), gfp);
 	if (!wheel->cpu || !wheel->active)
 		goto err_free;
 	ret = hwt_buckets_init(&wheel->buckets, ilog2(params->ticks_per_wheel),
@@ -200,12 +209,14 @@ static void hwt_wheel_register(struct hwt_wheel *wheel, const void *creator,
 			       struct module *owner)
 {
 	lockdep_assert_held(&hwt_wheels_lock);
-	wheel->creator = creator;
+	/* By name: a module's init is gone once it is through. */
+	snprintf(wheel->creator, sizeof(wheel->creator), "%ps", creator);
+	wheel->owner = owner;
 	strscpy(wheel->owner_name, module_name(owner), sizeof(wheel->owner_name));
 	list_add_tail(&wheel->entry, &hwt_wheels);
 	if (++hwt_wheels_count > HWT_WHEELS_MANY)
-		pr_warn_once("more than %u wheels are alive, the latest made by %ps [%s]: each has a thread, wheels are meant to be shared\n",
-			     HWT_WHEELS_MANY, creator, wheel->owner_name);
+		pr_warn_once("more than %u wheels are alive, the latest made by %s [%s]: each has a thread, wheels are meant to be shared\n",
+			     HWT_WHEELS_MANY, wheel->creator, wheel->owner_name);
 }
 
 static void hwt_wheel_unregister(struct hwt_wheel *wheel)
@@ -236,10 +247,13 @@ struct hwt_wheel *__hwt_wheel_create(const struct hwt_wheel_params *user_params,
 	ret = hwt_wheel_params_copy(&params, user_params);
 	if (ret)
 		return ERR_PTR(ret);
-	/* At the limit of a memory cgroup: an error, not the OOM killer. */
-	wheel = hwt_wheel_make(&params, GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL);
+	/* At the limit of a memory cgroup: an error, not the OOM killer, and no report. */
+	wheel = hwt_wheel_make(&params, GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL |
+			       __GFP_NOWARN);
 	if (IS_ERR(wheel))
 		return wheel;
+	/* Who has a wheel keeps the module, though it may forget the wheel and go. */
+	__module_get(THIS_MODULE);
 	mutex_lock(&hwt_wheels_lock);
 	hwt_wheel_register(wheel, __builtin_return_address(0), owner);
 	mutex_unlock(&hwt_wheels_lock);
@@ -290,6 +304,8 @@ struct hwt_wheel *__hwt_wheel_get_shared(const struct hwt_wheel_params *user_par
 		}
 	}
 	mutex_unlock(&hwt_wheels_lock);
+	if (!IS_ERR(wheel))
+		__module_get(THIS_MODULE);
 	return wheel;
 }
 EXPORT_SYMBOL_GPL(__hwt_wheel_get_shared);
@@ -298,8 +314,8 @@ EXPORT_SYMBOL_GPL(__hwt_wheel_get_shared);
  * hwt_wheel_put() - give back a shared wheel
  * @wheel: from hwt_wheel_get_shared()
  *
- * Process context, from callbacks of the wheel too. The caller's timeouts on it must not
- * be held any more. The last user's put stops the wheel and frees it, and may sleep.
+ * Process context, from a ->release on the wheel too. The caller's timeouts on it must
+ * not be held any more. The last user's put stops the wheel and frees it, and may sleep.
  */
 void hwt_wheel_put(struct hwt_wheel *wheel)
 {
@@ -309,6 +325,7 @@ void hwt_wheel_put(struct hwt_wheel *wheel)
 	mutex_lock(&hwt_wheels_lock);
 	if (--wheel->users) {
 		mutex_unlock(&hwt_wheels_lock);
+		module_put(THIS_MODULE);
 		return;
 	}
 	hwt_wheel_unregister(wheel);
@@ -343,6 +360,7 @@ int hwt_wheel_destroy(struct hwt_wheel *wheel)
 	hwt_wheel_unregister(wheel);
 	mutex_unlock(&hwt_wheels_lock);
 	hwt_wheel_unmake(wheel);
+	module_put(THIS_MODULE);
 	return 0;
 }
 EXPORT_SYMBOL_GPL(hwt_wheel_destroy);
@@ -516,6 +534,25 @@ EXPORT_SYMBOL_GPL(hwt_wheel_get_stats);
 
 /* -- The module ---------------------------------------------------------- */
 
+/* A module that goes, and has gone through its exit, should have destroyed its wheels. */
+static int hwt_module_event(struct notifier_block *block, unsigned long event, void *data)
+{
+	struct hwt_wheel *wheel;
+
+	if (event != MODULE_STATE_GOING)
+		return NOTIFY_DONE;
+	mutex_lock(&hwt_wheels_lock);
+	list_for_each_entry(wheel, &hwt_wheels, entry)
+		if (wheel->owner == data && !wheel->shared)
+			pr_warn("module %s goes and leaves its wheel %s, made by %s, with %llu timeouts pending\n",
+				wheel->owner_name, wheel->name, wheel->creator,
+				hwt_wheel_pending(wheel));
+	mutex_unlock(&hwt_wheels_lock);
+	return NOTIFY_OK;
+}
+
+static struct notifier_block hwt_module_notifier = { .notifier_call = hwt_module_event };
+
 static int __init hwt_init(void)
 {
 	int ret;
@@ -526,20 +563,26 @@ static int __init hwt_init(void)
 	hwt_free_wq = alloc_workqueue("hwt_free", WQ_UNBOUND, 0);
 	if (!hwt_free_wq)
 		return -ENOMEM;
-	ret = hwt_chardev_init();
+	ret = register_module_notifier(&hwt_module_notifier);
 	if (ret)
 		goto err_wq;
+	ret = hwt_chardev_init();
+	if (ret)
+		goto err_notifier;
 	return 0;
 
+err_notifier:
+	unregister_module_notifier(&hwt_module_notifier);
 err_wq:
 	destroy_workqueue(hwt_free_wq);
 	return ret;
 }
 
-/* Nobody who uses an exported symbol or has /dev/hwt open is left by now. */
+/* Nobody who has a wheel or has /dev/hwt open is left by now. */
 static void __exit hwt_exit(void)
 {
 	hwt_chardev_exit();
+	unregister_module_notifier(&hwt_module_notifier);
 	destroy_workqueue(hwt_free_wq);
 	WARN_ON(!list_empty(&hwt_wheels));
 }

@@ -29,27 +29,44 @@ static struct hwt_runner *hwt_runner_of(struct hwt_wheel *wheel,
 	return NULL;
 }
 
+/*
+ * Is the caller inside a callback or release of this timeout, or, if NULL, of any? The hold
+ * that a release belongs to is over: meanwhile another runner may be executing something for
+ * the next hold of the same timeout.
+ */
+static bool hwt_runner_self(struct hwt_wheel *wheel,
+			    const struct hwt_timeout *timeout)
+	__must_hold(&wheel->lock)
+{
+	struct hwt_runner *runner;
+
+	list_for_each_entry(runner, &wheel->runners, entry)
+		if (runner->task == current && runner->current_timeout &&
+		    (!timeout || runner->current_timeout == timeout))
+			return true;
+	return false;
+}
+
 /**
  * hwt_in_callback() - is the caller inside a callback of this wheel?
  * @wheel: the wheel
  */
 bool hwt_in_callback(struct hwt_wheel *wheel)
 {
-	struct hwt_runner *runner;
-	bool found = false;
+	bool inside;
 
 	spin_lock(&wheel->lock);
-	list_for_each_entry(runner, &wheel->runners, entry)
-		if (runner->task == current && runner->current_timeout)
-			found = true;
+	inside = hwt_runner_self(wheel, NULL);
 	spin_unlock(&wheel->lock);
-	return found;
+	return inside;
 }
 
 static void hwt_runner_enter(struct hwt_wheel *wheel, struct hwt_runner *runner)
 	__acquires(&wheel->lock)
 {
 	spin_lock(&wheel->lock);
+	runner->stamp = 0;
+	runner->nested = hwt_runner_self(wheel, NULL);
 	list_add_tail(&runner->entry, &wheel->runners);
 }
 
@@ -159,7 +176,6 @@ static int hwt_sync(struct hwt_timeout *timeout, u64 set)
 {
 	struct hwt_wheel *wheel = timeout->wheel;
 	struct hwt_runner runner = { .task = current, .only = timeout };
-	struct hwt_runner *self;
 	bool pending = false;
 	u64 was;
 
@@ -168,21 +184,20 @@ static int hwt_sync(struct hwt_timeout *timeout, u64 set)
 		hwt_word_cancel(timeout, set, &was);
 		return false;
 	}
-#ifdef CONFIG_LOCKDEP
-	/* A callback may wait for its neighbours, of the same class maybe: the engine
-	 * runs one at a time, so they cannot wait for each other.
-	 */
-	if (!hwt_in_callback(wheel)) {
-		lock_map_acquire(&timeout->lockdep_map);
-		lock_map_release(&timeout->lockdep_map);
-	}
-#endif
 	hwt_runner_enter(wheel, &runner);
-	self = hwt_runner_of(wheel, timeout);
-	if (self && self->task == current) {
+	if (hwt_runner_self(wheel, timeout)) {
 		hwt_runner_leave(wheel, &runner);
 		return -EDEADLK;
 	}
+#ifdef CONFIG_LOCKDEP
+	/* A callback may wait for its neighbours, which may be of the same class. */
+	if (!runner.nested) {
+		spin_unlock(&wheel->lock);
+		lock_map_acquire(&timeout->lockdep_map);
+		lock_map_release(&timeout->lockdep_map);
+		spin_lock(&wheel->lock);
+	}
+#endif
 	do {
 		/* In every round: somebody may schedule it again meanwhile. */
 		pending |= hwt_sync_cancel(wheel, &runner, timeout, set);
@@ -199,7 +214,9 @@ static int hwt_sync(struct hwt_timeout *timeout, u64 set)
  * Process context, may sleep. Does not wait for other timeouts' callbacks. Its own
  * ->cancelled and ->release may run in the caller's context; on return no callback or
  * release of it is executing. If others keep scheduling it, this goes on cancelling: only
- * hwt_shutdown_sync() is sure to end. Works on a stopped wheel.
+ * hwt_shutdown_sync() is sure to end. Works on a stopped wheel. From a callback of the
+ * wheel it works for the other timeouts, but two callbacks must not wait for each other:
+ * one that runs in a _sync or stop call is executing beside the engine's.
  *
  * Return: 1 if it was pending, 0 if not, -EDEADLK from one of its own callbacks:
  * nothing changed.
@@ -247,7 +264,6 @@ static bool hwt_hand_back(struct hwt_wheel *wheel, struct hwt_runner *runner,
 	hwt_count(&wheel->handed_back, 1);
 	hwt_limit_put(wheel);
 	if (fn) {
-		runner->stamp = 0;
 		hwt_call_begin(wheel, runner, timeout, fn, &call);
 		fn(timeout, arg);
 		hwt_call_end(wheel, runner, timeout, &call);

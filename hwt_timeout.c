@@ -16,7 +16,9 @@
  * Whoever sets QUEUED pushes, and after the push does not touch the timeout again:
  * it may have fired and been freed. From the look at the door (wheel->closed), and
  * from the claim of a cancel, to the end of the push and the wake-up is an RCU
- * read-side section: a stop waits for it.
+ * read-side section: a stop waits for it. It is one of those that disable preemption
+ * (rcu_read_lock_sched()): cheaper than the others, and whoever has set a flag that
+ * others rely on, that the engine was kicked or that a list has entries, goes on at once.
  *
  * Cost, schedule of an idle timeout at an absolute deadline: one locked instruction
  * on the word, one on the local list's head, one more after the list was collected.
@@ -24,6 +26,7 @@
 #include <linux/bitops.h>
 #include <linux/export.h>
 #include <linux/hardirq.h>
+#include <linux/irq_work.h>
 #include <linux/irqflags.h>
 #include <linux/math64.h>
 #include <linux/overflow.h>
@@ -121,39 +124,65 @@ void hwt_wheel_irq_work(struct irq_work *work)
 	wake_up_process(wheel->thread);
 }
 
+/*
+ * Has the engine been kicked, so that another kick is not needed? If that was left to an
+ * interrupt it is not relied upon: a CPU that goes down may not come to it any more.
+ */
+static bool hwt_wheel_kicked(struct hwt_wheel *wheel)
+{
+	return READ_ONCE(wheel->kicked) && !irq_work_is_pending(&wheel->irq_work);
+}
+
 /**
  * hwt_wheel_kick() - wake the engine, or keep it from going to sleep
  * @wheel: the wheel, kept alive by RCU or otherwise
  *
- * Any context. With interrupts off the caller may hold a lock of the scheduler, so
- * waking is left to an interrupt.
+ * Any context. Cheap while it has been kicked and not begun its pass.
  */
 void hwt_wheel_kick(struct hwt_wheel *wheel)
 {
-	/* Pairs with set_current_state() in hwt_engine_sleep(): the wake-up below is
-	 * a full barrier, so the engine sees this or is seen sleeping.
+	/* Pairs with the barrier in hwt_engine_pass(): a kick that is found here has not
+	 * been cleared yet, and what the caller has done (a push, wheel->reclaim, a
+	 * deferred entry) is found after that.
 	 */
+	smp_mb();
+	if (hwt_wheel_kicked(wheel))
+		return;
+	/* Others rely on whoever sets it to wake the engine at once. */
+	preempt_disable();
 	WRITE_ONCE(wheel->kicked, true);
-	if (in_nmi() || irqs_disabled())
-		irq_work_queue(&wheel->irq_work);
-	else
-		wake_up_process(wheel->thread);
+	/* Pairs with set_current_state() in hwt_engine_wait(): the engine sees this, or
+	 * is seen to sleep. In a callback it is not woken: that may be sleeping itself,
+	 * and after it the engine looks.
+	 */
+	smp_mb();
+	if (!READ_ONCE(wheel->engine.current_timeout)) {
+		/* With interrupts off the caller may hold a lock of the scheduler. */
+		if (in_nmi() || irqs_disabled())
+			irq_work_queue(&wheel->irq_work);
+		else
+			wake_up_process(wheel->thread);
+	}
+	preempt_enable();
 }
 
 /* Put a timeout that the caller has set QUEUED on the local list. It is gone then. */
 static __always_inline void hwt_push(struct hwt_wheel *wheel,
 				     struct hwt_timeout *timeout)
 {
-	unsigned int cpu = raw_smp_processor_id();
+	unsigned int cpu = smp_processor_id();
 
-	/* Being moved to another CPU here does no harm: the list is lock-free. */
 	llist_add(&timeout->submit, &per_cpu_ptr(wheel->cpu, cpu)->list);
 	/* llist_add() is a full barrier. It pairs with the one in hwt_intake_refill():
 	 * a bit that is found set here has yet to be cleared, and the list is taken
 	 * after that. Everyone looks, not only the one who found the list empty:
-	 * that one may have been preempted before setting the bit.
+	 * this may have interrupted that one before it sets the bit.
+	 *
+	 * Acquire: what is read next (wake_tick, sleep_seq, kicked) is not older than the
+	 * bit. If the engine's last look came before another one set it, that was after
+	 * it had published.
 	 */
-	if (!test_bit(cpu, wheel->active)) {
+	if (!test_bit_acquire(cpu, wheel->active)) {
 		set_bit(cpu, wheel->active);
 		/* As llist_add() otherwise does, pairs with hwt_engine_sleep(): the
 		 * engine's last look finds the bit, or the caller finds wake_tick
@@ -193,6 +222,24 @@ void hwt_limit_put(struct hwt_wheel *wheel)
 #define HWT_HOW_EARLIER		0x2	/* only if it fires sooner by it */
 #define HWT_HOW_PENDING		0x4	/* only if it is pending */
 #define HWT_HOW_PERIODIC	0x8
+#define HWT_HOW_LIMITED		0x10	/* the wheel has a max_pending */
+
+/*
+ * Hand a timeout that has QUEUED set to the engine. @claimed: it was the caller who set
+ * it, and found @seq before. Not inlined: pushing a deadline back does without all this.
+ */
+static noinline void hwt_submit(struct hwt_wheel *wheel, struct hwt_timeout *timeout,
+				u64 tick, bool claimed, unsigned int seq)
+{
+	if (claimed) {
+		hwt_push(wheel, timeout);
+		if (unlikely(READ_ONCE(wheel->sleep_seq) != seq))
+			hwt_wheel_kick(wheel);
+	}
+	/* Until the engine gets the CPU, the first one's kick is enough. */
+	if (tick < (u64)atomic64_read(&wheel->wake_tick) && !hwt_wheel_kicked(wheel))
+		hwt_wheel_kick(wheel);
+}
 
 /*
  * The word says ARMED, or is left as it is and the answer says why. Inlined with
@@ -202,19 +249,14 @@ static __always_inline int hwt_arm(struct hwt_wheel *wheel,
 				   struct hwt_timeout *timeout, u64 tick,
 				   unsigned int how)
 {
+	unsigned int seq = 0;
 	bool limited = false;
-	unsigned int seq;
 	u64 old, new;
 	int ret;
 
-	/* Read before the claim, compared after the push: has the engine gone to
-	 * sleep in between? Then somebody may have pulled this timeout forward,
-	 * woken the engine, and the engine not found it on a list yet. The
-	 * compare-and-swaps of the claim and of the push order the two reads.
-	 */
-	seq = READ_ONCE(wheel->sleep_seq);
 	old = hwt_timeout_word(timeout);
 	do {
+again:
 		ret = -ESHUTDOWN;
 		if (unlikely(old & HWT_F_DEAD))
 			goto out_limit;
@@ -227,10 +269,14 @@ static __always_inline int hwt_arm(struct hwt_wheel *wheel,
 			ret = -ENOENT;
 			goto out_limit;
 		}
-		if (unlikely(wheel->max_pending) && !limited &&
-		    !(old & HWT_F_PENDING)) {
+		if ((how & HWT_HOW_LIMITED) && !limited && !(old & HWT_F_PENDING)) {
 			limited = hwt_limit_get(wheel);
 			if (!limited) {
+				/* Another one may have taken the last place for it. */
+				if (hwt_timeout_word(timeout) != old) {
+					old = hwt_timeout_word(timeout);
+					goto again;
+				}
 				this_cpu_inc(wheel->cpu->rejected);
 				return -EAGAIN;
 			}
@@ -243,26 +289,29 @@ static __always_inline int hwt_arm(struct hwt_wheel *wheel,
 		 * in time: it has to be submitted.
 		 */
 		if (!(old & (HWT_F_QUEUED | HWT_F_RUNNING)) &&
-		    (!(old & HWT_F_ARMED) || tick < old >> HWT_TICK_SHIFT))
+		    (!(old & HWT_F_ARMED) || tick < old >> HWT_TICK_SHIFT)) {
 			new |= HWT_F_QUEUED;
+			/* Before the claim, and again after the push: has the engine
+			 * gone to sleep in between? Then somebody may have pulled
+			 * this timeout forward, woken the engine, and the engine not
+			 * found it on a list yet. The compare-and-swaps of the claim
+			 * and of the push order the two reads.
+			 */
+			seq = READ_ONCE(wheel->sleep_seq);
+		}
 	} while (!hwt_word_change(timeout, &old, new));
 
 	if (ret & HWT_WAS_PENDING) {
 		this_cpu_inc(wheel->cpu->rearmed);
-	} else if (unlikely(!(this_cpu_inc_return(wheel->cpu->scheduled) &
-			      (HWT_BACKLOG - 1)))) {
-		hwt_wheel_kick(wheel);
-	}
-
-	if (new & HWT_F_QUEUED) {
-		if (!(old & HWT_F_QUEUED)) {
-			hwt_push(wheel, timeout);
-			if (unlikely(READ_ONCE(wheel->sleep_seq) != seq))
-				hwt_wheel_kick(wheel);
-		}
-		if (tick < (u64)atomic64_read(&wheel->wake_tick))
+	} else {
+		this_cpu_inc(wheel->cpu->scheduled);
+		/* Roughly: an interrupt may count one more in between. */
+		if (unlikely(!(raw_cpu_read(wheel->cpu->scheduled) & (HWT_BACKLOG - 1))))
 			hwt_wheel_kick(wheel);
 	}
+
+	if (new & HWT_F_QUEUED)
+		hwt_submit(wheel, timeout, tick, !(old & HWT_F_QUEUED), seq);
 	if (likely(!limited || !(old & HWT_F_PENDING)))
 		return ret;
 out_limit:
@@ -270,6 +319,14 @@ out_limit:
 	if (limited)
 		hwt_limit_put(wheel);
 	return ret;
+}
+
+/* Rare, and not inlined anywhere. */
+static noinline int hwt_arm_limited(struct hwt_wheel *wheel,
+				    struct hwt_timeout *timeout, u64 tick,
+				    unsigned int how)
+{
+	return hwt_arm(wheel, timeout, tick, how | HWT_HOW_LIMITED);
 }
 
 static __always_inline int hwt_arm_checked(struct hwt_timeout *timeout, u64 ns,
@@ -291,14 +348,16 @@ static __always_inline int hwt_arm_checked(struct hwt_timeout *timeout, u64 ns,
 			tick = hwt_tick_relax(tick, last - tick);
 	}
 
-	rcu_read_lock();
+	rcu_read_lock_sched();
 	if (unlikely(READ_ONCE(wheel->closed))) {
 		this_cpu_inc(wheel->cpu->rejected);
 		ret = -ESHUTDOWN;
+	} else if (unlikely(wheel->max_pending)) {
+		ret = hwt_arm_limited(wheel, timeout, tick, how);
 	} else {
 		ret = hwt_arm(wheel, timeout, tick, how);
 	}
-	rcu_read_unlock();
+	rcu_read_unlock_sched();
 	return ret;
 }
 
@@ -374,7 +433,8 @@ EXPORT_SYMBOL_GPL(hwt_schedule_at_slack);
  * @timeout:  the timeout
  * @delay_ns: from now, ns
  *
- * Any context. As timer_reduce(): schedules what is not armed, moves only forward.
+ * Any context. As timer_reduce(): schedules what is not armed, moves only forward. A
+ * periodic timeout whose callback is executing is not armed, and becomes a one-shot.
  *
  * Return: as hwt_schedule(); with HWT_WAS_PENDING it may have been left as it was.
  */
@@ -534,11 +594,9 @@ static void hwt_reclaim_soon(struct hwt_wheel *wheel)
 	 */
 	if (likely(READ_ONCE(wheel->reclaim)))
 		return;
-	/* Others rely on whoever sets the flag to wake the engine at once. */
-	preempt_disable();
+	/* Others rely on whoever sets it to kick the engine at once: no preemption here. */
 	WRITE_ONCE(wheel->reclaim, true);
 	hwt_wheel_kick(wheel);
-	preempt_enable();
 }
 
 /* Return: the word as it was before. */
@@ -552,7 +610,7 @@ static __always_inline u64 hwt_cancel_word(struct hwt_timeout *timeout)
 	old = hwt_timeout_word(timeout);
 	if (!(old & HWT_F_PENDING))
 		return old;
-	rcu_read_lock();
+	rcu_read_lock_sched();
 	wheel = timeout->wheel;
 	seq = READ_ONCE(wheel->sleep_seq);	/* as in hwt_arm() */
 	claimed = hwt_word_cancel(timeout, 0, &old);
@@ -565,7 +623,7 @@ static __always_inline u64 hwt_cancel_word(struct hwt_timeout *timeout)
 		hwt_count_cancel(wheel);
 		hwt_reclaim_soon(wheel);
 	}
-	rcu_read_unlock();
+	rcu_read_unlock_sched();
 	return old;
 }
 
@@ -622,6 +680,22 @@ void __hwt_timeout_init(struct hwt_timeout *timeout, struct hwt_wheel *wheel,
 }
 EXPORT_SYMBOL_GPL(__hwt_timeout_init);
 
+/* When a periodic timeout will be armed for, whose callback is executing. */
+static u64 hwt_periodic_upcoming(const struct hwt_timeout *timeout)
+{
+	const struct hwt_periodic *periodic =
+		container_of(timeout, struct hwt_periodic, timeout);
+	const struct hwt_wheel *wheel = timeout->wheel;
+
+	/* Pair with hwt_periodic_begin(). Seen before it is through, it is the deadline
+	 * that is firing.
+	 */
+	if (READ_ONCE(periodic->run.mode) == HWT_FIXED_RATE)
+		return hwt_deadline_to_tick(wheel, READ_ONCE(periodic->run.next_ns));
+	return hwt_deadline_to_tick(wheel, hwt_add_ns(hwt_clock_now(wheel),
+						      READ_ONCE(periodic->run.period_ns)));
+}
+
 /**
  * hwt_deadline() - when will it fire?
  * @timeout: the timeout
@@ -629,15 +703,20 @@ EXPORT_SYMBOL_GPL(__hwt_timeout_init);
  * Any context.
  *
  * Return: its deadline on the wheel's clock, ns, rounded up to the tick (and moved
- * within its slack); U64_MAX if it never will; 0 if it is not armed.
+ * within its slack); U64_MAX if it never will; 0 if it is not pending. Of a periodic
+ * timeout whose callback is executing, the next deadline; with HWT_FIXED_DELAY, what that
+ * would be if the callback returned now. In the instant in which it begins to fire, it may
+ * still be the one that is firing.
  */
 u64 hwt_deadline(const struct hwt_timeout *timeout)
 {
 	u64 word = hwt_timeout_word(timeout);
 	u64 tick = word >> HWT_TICK_SHIFT;
 
-	if (!(word & HWT_F_ARMED))
+	if (!(word & HWT_F_PENDING))
 		return 0;
+	if (!(word & HWT_F_ARMED))
+		tick = hwt_periodic_upcoming(timeout);
 	return tick == HWT_TICK_NEVER ? U64_MAX : tick * timeout->wheel->tick_ns;
 }
 EXPORT_SYMBOL_GPL(hwt_deadline);
@@ -648,7 +727,7 @@ EXPORT_SYMBOL_GPL(hwt_deadline);
  *
  * Any context.
  *
- * Return: ns; 0 if it is due or not armed; U64_MAX if it never fires.
+ * Return: ns; 0 if it is due or not pending; U64_MAX if it never fires.
  */
 u64 hwt_remaining(const struct hwt_timeout *timeout)
 {

@@ -271,6 +271,19 @@ inline advance(to)
 /* The second half of hwt_wheel_kick(); the first one is kicked = true. */
 #define WAKE		asleep = false
 
+/*
+ * hwt_wheel_kick(): whoever finds that another one has kicked leaves the waking to it. That
+ * one is not preempted in between.
+ */
+inline kick()
+{
+	if
+	:: atomic { !kicked -> kicked = true }
+		WAKE
+	:: else
+	fi
+}
+
 /* -- Under the lock ------------------------------------------------------ */
 
 /* What work() does next with timeout x. */
@@ -424,7 +437,8 @@ inline work(r, only)
 			how = KICKS
 		:: else -> DONE
 		fi }
-	:: atomic { how == KICKS -> kicked = true; how = WAKES }
+	:: atomic { how == KICKS && !kicked -> kicked = true; how = WAKES }
+	:: atomic { how == KICKS && kicked -> DONE }
 	:: atomic { how == WAKES -> WAKE; DONE }
 
 	/* hwt_call_release() */
@@ -529,9 +543,8 @@ inline push(x, t, c)
 #endif
 	if
 	:: atomic { seq[t] == CHANGED && !MUT(NO_SEQ) && !MUT(SEQ_BEFORE_PUSH) ->
-		first = false;
-		kicked = true }
-		WAKE
+		first = false }
+		kick()
 	:: atomic { else -> first = false }
 	fi
 }
@@ -596,9 +609,8 @@ inline arm(x, t, c, tick)
 	fi;
 	if
 	:: atomic { !error && (new & QUEUED) && tick < wake_tick &&
-		    !(MUT(QUEUED_NO_CHECK) && (old & QUEUED)) ->
-		kicked = true }
-		WAKE
+		    !(MUT(QUEUED_NO_CHECK) && (old & QUEUED)) -> skip }
+		kick()
 	:: else
 	fi
 }
@@ -647,8 +659,7 @@ inline cancel(x, t, c)
 	if
 	:: atomic { (old & PENDING) && !reclaim && !MUT(NO_RECLAIM) -> skip }
 		reclaim = true;
-		kicked = true;
-		WAKE
+		kick()
 	:: else
 	fi
 }

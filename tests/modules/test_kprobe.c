@@ -378,9 +378,10 @@ static bool __init interrupt(struct kprobe *probe, enum scene scene,
 		WRITE_ONCE(target, probe);
 	}
 	play(scene);
-	/* Taken: then the handler, on the engine's CPU, may still be at it. */
-	if (!xchg(&target, NULL))
+	if (!xchg(&target, NULL)) {
+		/* Taken: the handler, on the engine's CPU, may still be at it. */
 		KT_WAIT(smp_load_acquire(&acted) != was);
+	}
 	settle(&before, scene, action, probe);
 	return acted != was;
 }

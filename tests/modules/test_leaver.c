@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A client that forgets its wheel when it goes; loaded again, it finds it and destroys it.
+ * Run by scripts/module-leaves.sh.
+ *
+ * hwt-test: manual
+ */
+#include <linux/module.h>
+
+#include "hwt.h"
+#include "test_keeper.h"
+
+static struct hwt_timeout timeout;
+
+static void leaver_expire(struct hwt_timeout *timeout)
+{
+}
+
+static const struct hwt_ops leaver_ops = { .expire = leaver_expire };
+
+static int __init leaver_init(void)
+{
+	struct hwt_wheel_params params = { .name = "left" };
+	struct hwt_wheel *wheel;
+
+	if (test_kept) {
+		hwt_wheel_destroy(test_kept);
+		test_kept = NULL;
+		return 0;
+	}
+	wheel = hwt_wheel_create(&params);
+	if (IS_ERR(wheel))
+		return PTR_ERR(wheel);
+	hwt_timeout_init(&timeout, wheel, &leaver_ops);
+	test_kept = wheel;
+	return 0;
+}
+module_init(leaver_init);
+
+static void __exit leaver_exit(void)
+{
+	hwt_shutdown_sync(&timeout);
+}
+module_exit(leaver_exit);
+
+MODULE_DESCRIPTION("hwt: leaves its wheel behind");
+MODULE_LICENSE("GPL");
