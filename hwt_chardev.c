@@ -22,6 +22,7 @@
 #include <linux/err.h>
 #include <linux/fs.h>
 #include <linux/list.h>
+#include <linux/math64.h>
 #include <linux/miscdevice.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
@@ -68,7 +69,7 @@ MODULE_PARM_DESC(max_timeouts, "Most timeouts of one open /dev/hwt (default 1048
  * @tick_ns:    its tick
  * @closing:    being stopped: nothing may be scheduled any more
  * @stopped:    the stop is complete: no more events will come up. May be read without
- *              the lock.
+ *              the lock, with acquire; pairs with the release in hwt_ioctl_stop().
  * @ready:      entries with an event, oldest first. May be looked at for emptiness
  *              without the lock.
  * @stats:      what HWT_IOC_STATS tells
@@ -185,26 +186,49 @@ static s64 hwt_context_offset(const struct hwt_context *ctx)
 	return timespec64_to_ns(&offset);
 }
 
-static u64 hwt_time_from_user(u64 ns, s64 offset)
+/*
+ * A deadline of the caller's time namespace, where time may have begun before the clock's
+ * zero. Of a @rate (ns, or 0), the phase is kept.
+ */
+static u64 hwt_time_from_user(u64 ns, s64 offset, u64 rate)
 {
+	u64 missed;
 	s64 host;
 
 	if (ns > S64_MAX || check_sub_overflow((s64)ns, offset, &host))
 		return HWT_NEVER;
-	return max_t(s64, host, 0);
+	if (host >= 0)
+		return host;
+	if (!rate)
+		return 0;
+	div64_u64_rem(-(host + 1), rate, &missed);
+	return rate - 1 - missed;
 }
 
 static u64 hwt_time_to_user(u64 ns, s64 offset)
 {
-	return ns == HWT_NEVER ? ns : ns + offset;
+	s64 user;
+
+	if (ns == HWT_NEVER || check_add_overflow((s64)ns, offset, &user))
+		return HWT_NEVER;
+	return max_t(s64, user, 0);
 }
 
-/* When the timeout is due, or was when it last was armed. */
-static u64 hwt_entry_due(const struct hwt_entry *entry)
+/* The tick in its word: what it is armed for, or last was. */
+static u64 hwt_entry_tick_ns(const struct hwt_entry *entry)
 {
 	u64 tick = hwt_timeout_word(&entry->timeout) >> HWT_TICK_SHIFT;
 
 	return tick == HWT_TICK_NEVER ? HWT_NEVER : tick * entry->ctx->tick_ns;
+}
+
+/*
+ * When it is due, or was when it last was armed. A periodic one whose event has just come up
+ * may not be armed for its next deadline yet.
+ */
+static u64 hwt_entry_due(const struct hwt_entry *entry)
+{
+	return hwt_deadline(&entry->timeout) ?: hwt_entry_tick_ns(entry);
 }
 
 /* -- Events -------------------------------------------------------------- */
@@ -220,13 +244,13 @@ static u32 hwt_entry_state(const struct hwt_entry *entry)
 	       (hwt_entry_has_event(entry) ? HWT_STATE_EVENT : 0);
 }
 
-static void hwt_event_add(struct hwt_entry *entry, u8 kind, u64 now)
+static void hwt_event_add(struct hwt_entry *entry, u8 kind, u64 due, u64 now)
 	__must_hold(&entry->ctx->entries.xa_lock)
 {
 	struct hwt_context *ctx = entry->ctx;
 
 	entry->kind = kind;
-	entry->due_ns = hwt_entry_due(entry);
+	entry->due_ns = due;
 	entry->fired_ns = now;
 	list_add_tail(&entry->ready, &ctx->ready);
 	ctx->stats.events++;
@@ -260,6 +284,18 @@ static void hwt_event_fill(const struct hwt_entry *entry, struct hwt_event *even
 	};
 }
 
+/*
+ * After the stop, the last event has gone: tell those who wait for the end of the file. They
+ * may have been told before only that there are events, and look for nothing else.
+ */
+static void hwt_context_wake_end(struct hwt_context *ctx)
+	__must_hold(&ctx->entries.xa_lock)
+{
+	if (ctx->stopped && list_empty(&ctx->ready))
+		wake_up_interruptible_poll(&ctx->wait,
+					   EPOLLIN | EPOLLRDNORM | EPOLLHUP);
+}
+
 /* The id ends. Drops the table's reference. */
 static void hwt_entry_remove(struct hwt_entry *entry)
 	__must_hold(&entry->ctx->entries.xa_lock)
@@ -270,30 +306,31 @@ static void hwt_entry_remove(struct hwt_entry *entry)
 	entry->ended = true;
 	__xa_erase(&ctx->entries, lower_32_bits(entry->id));
 	ctx->stats.timeouts--;
+	hwt_context_wake_end(ctx);
 	hwt_entry_put(entry);
 }
 
 /* Its time has come. Return: there is a new event. */
-static bool hwt_entry_fire(struct hwt_entry *entry, u64 now)
+static bool hwt_entry_fire(struct hwt_entry *entry)
 	__must_hold(&entry->ctx->entries.xa_lock)
 {
 	struct hwt_context *ctx = entry->ctx;
-	u64 overruns;
+	u64 due = hwt_entry_tick_ns(entry), now = hwt_wheel_now(ctx->wheel), overruns;
 
 	ctx->stats.expired++;
 	if (!hwt_entry_periodic(entry)) {
 		entry->ended = true;
-		hwt_event_add(entry, HWT_EVENT_EXPIRED, now);
+		hwt_event_add(entry, HWT_EVENT_EXPIRED, due, now);
 		return true;
 	}
 	overruns = hwt_overruns(&entry->periodic);
 	if (!hwt_entry_has_event(entry)) {
 		entry->overruns = overruns;
 		ctx->stats.overruns += overruns;
-		hwt_event_add(entry, HWT_EVENT_EXPIRED, now);
+		hwt_event_add(entry, HWT_EVENT_EXPIRED, due, now);
 		return true;
 	}
-	entry->due_ns = hwt_entry_due(entry);
+	entry->due_ns = due;
 	entry->fired_ns = now;
 	entry->overruns += overruns + 1;
 	ctx->stats.overruns += overruns + 1;
@@ -304,7 +341,6 @@ static void hwt_entry_expire(struct hwt_timeout *timeout)
 {
 	struct hwt_entry *entry = container_of(timeout, struct hwt_entry, timeout);
 	struct hwt_context *ctx = entry->ctx;
-	u64 now = hwt_wheel_now(hwt_timeout_wheel(timeout));
 	bool wake = false;
 
 	xa_lock(&ctx->entries);
@@ -313,7 +349,7 @@ static void hwt_entry_expire(struct hwt_timeout *timeout)
 	 * lock first. Then this firing never was.
 	 */
 	if (!entry->ended && !(hwt_timeout_word(timeout) & HWT_F_ARMED))
-		wake = hwt_entry_fire(entry, now);
+		wake = hwt_entry_fire(entry);
 	xa_unlock(&ctx->entries);
 	if (wake)
 		wake_up_interruptible_poll(&ctx->wait, EPOLLIN | EPOLLRDNORM);
@@ -558,7 +594,9 @@ static int hwt_entry_arm(struct hwt_entry *entry, u64 time_ns, u64 period_ns,
 	int ret;
 
 	if (absolute)
-		time_ns = hwt_time_from_user(time_ns, hwt_context_offset(entry->ctx));
+		time_ns = hwt_time_from_user(time_ns, hwt_context_offset(entry->ctx),
+					     entry->mode == HWT_MODE_FIXED_RATE ?
+					     period_ns : 0);
 	refcount_inc(&entry->refs);
 	if (!hwt_entry_periodic(entry))
 		ret = absolute ?
@@ -614,12 +652,13 @@ static int hwt_entry_insert(struct hwt_context *ctx, struct hwt_entry *entry)
 	if (ctx->stats.timeouts >= hwt_max_timeouts)
 		return -EAGAIN;
 	ctx->stats.timeouts++;
-	WRITE_ONCE(ctx->fixed, true);
 	ret = __xa_alloc(&ctx->entries, &slot, entry, xa_limit_32b, HWT_GFP_USER);
 	if (ret) {
 		ctx->stats.timeouts--;
 		return ret;
 	}
+	/* Only now: a call that fails leaves everything as it was. */
+	WRITE_ONCE(ctx->fixed, true);
 	if (!++ctx->generation)
 		ctx->generation = 1;
 	entry->id = (u64)ctx->generation << 32 | slot;
@@ -777,17 +816,16 @@ static int hwt_ioctl_get(struct hwt_context *ctx, union hwt_args *args)
  * Return: for how many it was true.
  */
 static u64 hwt_context_walk(struct hwt_context *ctx,
-			    bool (*fn)(struct hwt_entry *entry, u64 now))
+			    bool (*fn)(struct hwt_entry *entry))
 {
 	struct hwt_entry *entry;
-	unsigned long slot;
-	u64 count = 0, now;
 	unsigned int n = 0;
+	unsigned long slot;
+	u64 count = 0;
 
 	xa_lock(&ctx->entries);
-	now = hwt_wheel_now(ctx->wheel);
 	xa_for_each(&ctx->entries, slot, entry) {
-		count += fn(entry, now);
+		count += fn(entry);
 		if (++n % HWT_ENTRY_STEP)
 			continue;
 		xa_unlock(&ctx->entries);
@@ -798,16 +836,19 @@ static u64 hwt_context_walk(struct hwt_context *ctx,
 	return count;
 }
 
-static bool hwt_entry_stop(struct hwt_entry *entry, u64 now)
+static bool hwt_entry_stop(struct hwt_entry *entry)
 	__must_hold(&entry->ctx->entries.xa_lock)
 {
+	u64 due = hwt_entry_due(entry);
+
 	if (entry->ended)
 		return false;
 	hwt_cancel(&entry->timeout);
 	entry->ended = true;
 	entry->ctx->stats.stopped++;
 	if (!hwt_entry_has_event(entry))
-		hwt_event_add(entry, HWT_EVENT_STOPPED, now);
+		hwt_event_add(entry, HWT_EVENT_STOPPED, due,
+			      hwt_wheel_now(entry->ctx->wheel));
 	return true;
 }
 
@@ -820,10 +861,14 @@ static int hwt_ioctl_stop(struct hwt_context *ctx, union hwt_args *args)
 	xa_unlock(&ctx->entries);
 	args->stop.stopped = hwt_context_walk(ctx, hwt_entry_stop);
 	/*
-	 * Another stop may be on its way, but this one has seen all entries. Pairs with
-	 * the readers: who sees this sees all events.
+	 * Another stop may be on its way, but this one has seen all entries. Under the
+	 * lock, so that either this finds that the last event has gone, or
+	 * hwt_context_wake_end() this.
 	 */
+	xa_lock(&ctx->entries);
+	/* Pairs with the readers: who sees this sees all events. */
 	smp_store_release(&ctx->stopped, true);
+	xa_unlock(&ctx->entries);
 	wake_up_interruptible_poll(&ctx->wait, EPOLLIN | EPOLLRDNORM | EPOLLHUP);
 	return 0;
 }
@@ -907,8 +952,11 @@ static struct hwt_wheel *hwt_shared_wheel_get(void)
 	wheel = hwt_shared_wheel;
 	if (!wheel) {
 		wheel = hwt_wheel_get_shared(NULL);
-		if (!IS_ERR(wheel))
+		if (!IS_ERR(wheel)) {
 			hwt_shared_wheel = wheel;
+			/* Given back when the module goes: must not keep it. */
+			module_put(THIS_MODULE);
+		}
 	}
 	mutex_unlock(&hwt_shared_lock);
 	return wheel;
@@ -941,7 +989,7 @@ static int hwt_open(struct inode *inode, struct file *file)
 	return stream_open(inode, file);
 }
 
-static bool hwt_entry_forget(struct hwt_entry *entry, u64 now)
+static bool hwt_entry_forget(struct hwt_entry *entry)
 	__must_hold(&entry->ctx->entries.xa_lock)
 {
 	hwt_cancel(&entry->timeout);
@@ -1041,8 +1089,10 @@ void hwt_chardev_exit(void)
 {
 	misc_deregister(&hwt_device);
 	wait_var_event(&hwt_contexts, !atomic_read(&hwt_contexts));
-	if (hwt_shared_wheel)
+	if (hwt_shared_wheel) {
+		__module_get(THIS_MODULE);
 		hwt_wheel_put(hwt_shared_wheel);
+	}
 	hwt_caches_destroy();
 }
 

@@ -2,6 +2,11 @@
 /*
  * hwt - the interface of /dev/hwt for programs
  *
+ * /dev/hwt belongs to root, and to whom an administrator opens it: each context can keep
+ * max_timeouts of the kernel's memory busy (charged to the opener's memory cgroup), and the
+ * shared wheel's thread with them. open() fails with ENOMEM, or, the first one after the
+ * module was loaded, as HWT_IOC_SETUP does.
+ *
  * An open file of /dev/hwt is a context: any number of timeouts on one
  * descriptor, with ids, events, limits and statistics of its own. HWT_IOC_SCHEDULE
  * makes a timeout and gives its id, HWT_IOC_MODIFY moves it, HWT_IOC_CANCEL ends
@@ -38,9 +43,9 @@
  *	said otherwise, as clock_gettime() tells it to the caller, in a time namespace
  *	too. A timeout fires at the first tick of the wheel at or after its deadline,
  *	never earlier, and with slack somewhere in [deadline, deadline + slack] rounded
- *	up likewise. A deadline that has passed fires at once, but never inside the
- *	call. One that does not fit (2^63 and more, HWT_NEVER) never fires and can be
- *	cancelled like any other.
+ *	up likewise. A deadline that has passed fires at once (with slack: within
+ *	the slack), but never inside the call. One that does not fit (2^63 and more,
+ *	HWT_NEVER) never fires and can be cancelled like any other.
  *
  * Structures of arguments
  *	They are the same for 32-bit and 64-bit programs. Each starts with its size,
@@ -93,8 +98,9 @@
  * @id:          the timeout
  * @user_data:   what it was scheduled with
  * @deadline_ns: when it was due: the deadline asked for, rounded up to a tick; with
- *               slack, the tick chosen; of a periodic one, the latest deadline;
- *               HWT_NEVER if it was to be stopped or cancelled only
+ *               slack, the tick chosen; of a periodic one, the deadline it was armed for
+ *               when it last fired: with a fixed rate, periods missed by then lie
+ *               after it; HWT_NEVER if it was to be stopped or cancelled only
  * @fired_ns:    when the event came up, or, of overruns, was last added to
  * @overruns:    periods that have passed without an event of their own since the
  *               previous event; so overruns + 1 periods are over
@@ -170,7 +176,9 @@ struct hwt_info_args {
  * @levels:          1 to 6; 0: the default
  * @clock:           CLOCK_MONOTONIC or CLOCK_BOOTTIME
  * @reserved:        0
- * @max_pending:     most timeouts pending at once; 0: no limit but max_timeouts
+ * @max_pending:     most timeouts pending at once; 0: no limit but max_timeouts. One whose
+ *                   firing has begun makes room, though it may still be seen as pending
+ *                   for a moment.
  *
  * By default a context is on the wheel that all contexts share. A private one is a
  * kernel thread of its own, and seldom needed: for another tick, another clock, or
@@ -179,7 +187,8 @@ struct hwt_info_args {
  *
  *	EBUSY	the context has scheduled a timeout, or has been set up, before
  *	EINVAL	a value is out of range
- *	ENOMEM, EINTR	the wheel could not be made
+ *	ENOMEM, EAGAIN, EINTR	the wheel could not be made: no memory, no thread more
+ *		is allowed, killed
  */
 struct hwt_setup_args {
 	__u32		size;
@@ -302,7 +311,8 @@ struct hwt_cancel_args {
  * @mode:         out: HWT_MODE_
  * @user_data:    out: its data
  * @deadline_ns:  out: the deadline it is pending for, rounded up to a tick, or was last
- *                pending for; HWT_NEVER if it does not fit
+ *                pending for; HWT_NEVER if it does not fit. With a fixed delay, while
+ *                its firing is under way: an estimate.
  * @remaining_ns: out: time until then; 0 if it has passed or nothing is pending,
  *                HWT_NEVER if it never comes
  * @period_ns:    out: its period, 0 of a one-shot
