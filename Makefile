@@ -56,6 +56,15 @@ check-guest:
 check-harness:
 	@tests/check.sh harness
 
+bench:
+	@tests/bench/bench.sh
+
+bench-quick:
+	@tests/bench/bench.sh --quick --only ops,life,late,count
+
+bench-java:
+	@tests/bench/bench.sh --only java
+
 help:
 	@echo 'make              build hwt.ko (KDIR=$(KDIR))'
 	@echo 'make install      install it for that kernel'
@@ -66,9 +75,11 @@ help:
 	@echo 'make check-quick  the short ones, under a minute'
 	@echo 'make check-static, check-wheel, check-model, check-harness'
 	@echo 'make check-guest KERNEL=stock|rt|debug [TEST=pattern] [QUICK=1]'
+	@echo 'make bench        measure, against timer_list, hrtimer, timerfd and others; half an hour'
+	@echo 'make bench-quick  the most of it, in two minutes; make bench-java: Netty and the JDK'
 	@echo 'make setup        install and fetch what the tests need (run and check do)'
 	@echo
 	@echo 'More in tests/README.md.'
 
-.PHONY: all modules install clean kdir setup run help check check-quick \
-	check-static check-wheel check-model check-guest check-harness
+.PHONY: all modules install clean kdir setup run help bench bench-quick bench-java \
+	check check-quick check-static check-wheel check-model check-guest check-harness

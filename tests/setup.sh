@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# setup.sh [run|static|guest|quick|check]: installs and fetches what is missing for
+# setup.sh [run|static|guest|quick|check|bench|bench-java]: installs and fetches what is missing for
 # that, and says what it does. Quick when nothing is missing.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
@@ -16,6 +16,9 @@ static="linux-source-6.1 perl sparse cppcheck clang-14 clang-tidy shellcheck"
 tests="libclang-rt-14-dev spin gcc-multilib"
 # To build a kernel.
 kernel="flex bison bc libelf-dev"
+# To measure, against these libraries' timers, and to draw.
+bench="valgrind gnuplot-nox liburing-dev libuv1-dev libev-dev"
+java="default-jdk-headless libnetty-java"
 
 kernels_get()
 {
@@ -52,7 +55,13 @@ check)
 	mapfile -t names < <("$here/kernels/get.sh" --names)
 	kernels_get "${names[@]}"
 	;;
+bench*)
+	packages_install $guest linux-source-6.1 $kernel $bench
+	[ "$1" != bench-java ] || packages_install $java
+	"$here/kernels/source.sh" linux-source-6.1 >/dev/null
+	kernels_get stock uml
+	;;
 *)
-	die "setup.sh run|static|guest|quick|check"
+	die "setup.sh run|static|guest|quick|check|bench|bench-java"
 	;;
 esac

@@ -14,6 +14,9 @@ kernel=$1
 name=${HWT_TREE:-$kernel}
 tree=$HWT_BUILD/modules/$name
 kdir=$("$HWT_TOP/tests/kernels/get.sh" --kdir "$kernel")
+# User Mode Linux is an architecture of its own.
+arch=()
+[ ! -e "$kdir/../linux" ] || arch=(ARCH=um)
 kselftest=
 [ -n "${HWT_NO_TESTS:-}" ] ||
 	kselftest=$("$HWT_TOP/tests/kernels/source.sh" linux-source-6.1)/tools/testing/selftests
@@ -24,7 +27,7 @@ link_sources()
 	mkdir -p "$tree" "$HWT_BUILD/user"
 	# Links whose source is gone, with what was built of them.
 	find "$tree" -xtype l -delete
-	for dir in . samples tests/modules; do
+	for dir in . samples tests/modules tests/bench; do
 		mkdir -p "$tree/$dir"
 		for source in "$HWT_TOP/$dir"/Kbuild "$HWT_TOP/$dir"/*.[ch]; do
 			[ -e "$source" ] || continue
@@ -40,7 +43,7 @@ link_sources()
 make_modules()
 {
 	make -C "$kdir" M="$tree" HWT_TESTS=1 HWT_KSELFTEST="$kselftest" \
-		KCFLAGS=-Werror -j"${HWT_JOBS:-$(nproc)}" "$@" modules
+		KCFLAGS=-Werror "${arch[@]}" -j"${HWT_JOBS:-$(nproc)}" "$@" modules
 }
 
 make_programs()

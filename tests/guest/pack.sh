@@ -34,7 +34,7 @@ cp "$list" "$root/hwt/list"
 copy hwt "$guest/demo.sh"
 copy hwt/scripts "$guest"/scripts/*
 copy hwt/bin "$HWT_BUILD"/user/*
-copy hwt/modules "$HWT_BUILD/modules/${HWT_TREE:-$kernel}"/{,samples/,tests/modules/}*.ko
+copy hwt/modules "$HWT_BUILD/modules/${HWT_TREE:-$kernel}"/{,samples/,tests/modules/,tests/bench/}*.ko
 # What a caller adds, for the tests of the harness.
 [ -z "${HWT_OVERLAY:-}" ] || cp -r "$HWT_OVERLAY"/. "$root/"
 (cd "$root" && find . -print0 | cpio --null -o -H newc --owner=0:0 --quiet | gzip -1) >"$output"

@@ -4,7 +4,7 @@
 # get.sh NAME: makes sure that a kernel of the table is there, and prints its
 # directory (vmlinuz, release).
 # get.sh --kdir NAME: what modules for it are built against.
-# get.sh --names: the names in the table.
+# get.sh --names: the names of those that guests boot.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../lib.sh"
@@ -19,13 +19,14 @@ get()
 	case $kind in
 	package) "$here/image.sh" "$source" "$config" ;;
 	source) "$here/build.sh" "$source" "$config" ;;
+	uml) "$here/build.sh" "$source" "$config" um ;;
 	*) die "kernel $1: unknown kind '$kind'" ;;
 	esac
 }
 
 case $1 in
 --names)
-	rows | awk '{ print $1 }' ;;
+	rows | awk '$2 != "uml" { print $1 }' ;;
 --kdir)
 	dir=$(get "$2")
 	if [ -d "$dir/build" ]; then

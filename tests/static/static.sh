@@ -37,9 +37,9 @@ files()
 
 mapfile -t c_files < <(files '*.c' '*.h')
 # What runs in user space. The wheel is checked as kernel code.
-mapfile -t user_files < <(files 'tests/user/*.c' 'tests/wheel/*.c' 'samples/*.c' 'lib/*.c' 'tools/*.c' |
+mapfile -t user_files < <(files 'tests/user/*.c' 'tests/wheel/*.c' 'tests/bench/user/*.c' 'tests/bench/hot/*.c' 'samples/*.c' 'lib/*.c' 'tools/*.c' |
 	grep -v '^samples/hwt_')
-mapfile -t kernel_files < <(files 'hwt*.[ch]' 'samples/hwt_*.c' 'tests/modules/*.[ch]')
+mapfile -t kernel_files < <(files 'hwt*.[ch]' 'samples/hwt_*.c' 'tests/modules/*.[ch]' 'tests/bench/bench*.[ch]')
 
 # --- for everything ---
 
@@ -71,11 +71,13 @@ ignored_types()
 	case $1 in
 	# The one place where differences between kernels live.
 	# (Upper case on its left makes checkpatch take it for a constant.)
-	hwt_compat.h|tests/modules/*compat.h) echo LINUX_VERSION_CODE,CONSTANT_COMPARISON ;;
+	hwt_compat.h|tests/*compat.h) echo LINUX_VERSION_CODE,CONSTANT_COMPARISON ;;
 	# User space: no kernel helpers or attributes to prefer, stand-ins for
 	# kernel headers, and the macros of kselftest_harness.h.
-	tests/user/*|tests/wheel/*|samples/*|lib/*|tools/*)
+	tests/user/*|tests/wheel/*|tests/bench/user/*|tests/bench/hot/*|samples/*|lib/*|tools/*)
 		echo PREFER_KERNEL_TYPES,PREFER_DEFINED_ATTRIBUTE_MACRO,NEW_TYPEDEFS,CAMELCASE,AVOID_EXTERNS,VOLATILE,MACRO_ARG_REUSE ;;
+	# Its one macro takes code as an argument.
+	tests/bench/*) echo MACRO_ARG_REUSE,MACRO_ARG_PRECEDENCE ;;
 	esac
 }
 
@@ -144,7 +146,8 @@ tidy()
 {
 	local file
 	for file in "${user_files[@]}"; do
-		tidy_one "$file"
+		# What these include is set up by make bench only.
+		[[ $file == tests/bench/* ]] || tidy_one "$file"
 	done
 }
 

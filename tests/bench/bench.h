@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * hwt_bench.ko: what the files share.
+ *
+ *   bench_main.c	parameters, what is run, statistics and output
+ *   bench_peer.c	hwt and its rivals, each with the same loops
+ *   bench_ops.c	the cost of single operations
+ *   bench_life.c	from schedule to callback, idle, slack, the re-arm storm
+ *   bench_late.c	how late
+ *   bench_smp.c	several CPUs
+ */
+#ifndef _BENCH_H
+#define _BENCH_H
+
+#include <linux/percpu.h>
+#include <linux/time64.h>
+#include <linux/types.h>
+
+#include "hwt.h"
+
+/* -- bench_main.c -------------------------------------------------------- */
+
+/* Parameters: a quick run; repetitions; seconds for what takes as long as one likes. */
+extern bool bench_quick;
+extern unsigned int bench_runs;
+extern unsigned int bench_seconds;
+
+#define BENCH_RUNS_MAX	31
+
+/* What the repetitions of one measurement gave, in thousandths of the unit. */
+struct bench_result {
+	u64		value[BENCH_RUNS_MAX];
+	unsigned int	n;
+};
+
+void bench_add(struct bench_result *result, u64 total, u64 count);
+__printf(2, 3)
+void bench_print(struct bench_result *result, const char *fmt, ...);
+
+bool bench_stopped(void);
+void bench_sleep(u64 ns);
+u64 bench_random(void);
+u64 bench_random_below(u64 limit);
+void bench_shuffle(u32 *order, u32 n);
+
+/* All CPUs' time since bench_busy_begin() that was not idle, ns. */
+struct bench_busy {
+	u64	wall;
+	u64	idle;
+};
+
+void bench_busy_begin(struct bench_busy *busy);
+u64 bench_busy_end(struct bench_busy *busy);
+
+/* -- bench_peer.c -------------------------------------------------------- */
+
+/*
+ * Operations on object order[i] with the time when[i], for i from first to end. Apart: each
+ * begins when the one before has ended, as when a program does other things in between. Else
+ * the processor overlaps what it can, as in a loop over many.
+ */
+struct bench_span {
+	void		*objects;
+	const u32	*order;
+	const u64	*when;
+	u32		first, end;
+	bool		apart;
+};
+
+enum bench_loop {
+	LOOP_SCHEDULE,	/* at an absolute time */
+	LOOP_LATER,	/* the same, of what is pending: push back */
+	LOOP_EARLIER,	/* likewise: pull forward */
+	LOOP_CANCEL,
+	LOOP_PAIR,	/* schedule and cancel at once */
+	LOOP_RELATIVE,	/* schedule after a delay */
+	BENCH_LOOPS,
+};
+
+typedef void (*bench_loop_fn)(const struct bench_span *span);
+
+/**
+ * struct bench_peer - hwt, or what one would take instead
+ * @name:    in the results
+ * @size:    of an object, a multiple of a cache line
+ * @jiffies: its times are in jiffies, not ns
+ * @open:    make what all objects share; returns 0 or an error
+ * @close:   the opposite; all objects are idle
+ * @init:    make an object
+ * @loop:    the operations; NULL: left out
+ * @settle:  wait until nothing is left to do behind the scenes, after a cancel or not
+ */
+struct bench_peer {
+	const char	*name;
+	size_t		size;
+	bool		jiffies;
+	int		(*open)(void);
+	void		(*close)(void);
+	void		(*init)(void *object);
+	bench_loop_fn	loop[BENCH_LOOPS];
+	void		(*settle)(bool cancelled);
+};
+
+extern const struct bench_peer bench_floor, bench_hwt, bench_hwt_coarse,
+	bench_hwt_jiffy, bench_timer, bench_hrtimer, bench_work;
+
+/* The wheel of the hwt peer that is open. */
+extern struct hwt_wheel *bench_wheel;
+/* Callbacks that were run, of whatever peer. */
+DECLARE_PER_CPU(unsigned long, bench_fired);
+
+void *bench_objects(const struct bench_peer *peer, u32 count);
+void bench_settle(const struct bench_peer *peer, void *objects, u32 count,
+		  bool cancelled);
+u64 bench_time(const struct bench_peer *peer, u64 delay_ns);
+u64 bench_delay(const struct bench_peer *peer, u64 delay_ns);
+u64 bench_run(const struct bench_peer *peer, enum bench_loop loop,
+	      struct bench_span *span);
+u64 bench_fired_sum(void);
+
+/* -- The benchmarks; 0 or an error --------------------------------------- */
+
+int bench_ops(void);
+int bench_through(void);
+int bench_idle(void);
+int bench_slack(void);
+int bench_storm(void);
+int bench_late(void);
+int bench_smp(void);
+
+#endif /* _BENCH_H */

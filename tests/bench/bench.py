@@ -1,0 +1,191 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""Runs the benchmarks and gathers what they print. See tests/bench/README.md.
+
+bench.py [--quick] [--only PART,...] --uml DIR --stock DIR
+
+Every measuring program prints lines "@bench name=value ...", here or in a guest. They
+become a list of dictionaries in results.json, each with "where" it was measured; report.py
+makes the table and the plots of it.
+"""
+
+import argparse
+import datetime
+import json
+import os
+import platform
+import re
+import subprocess
+import sys
+import threading
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TOP = os.path.dirname(os.path.dirname(HERE))
+sys.path.insert(0, os.path.join(TOP, "tests", "guest"))
+from run_guest import kvm_works  # noqa: E402 pylint: disable=wrong-import-position
+
+BENCH = re.compile(r"@bench (.*)$")
+# What is worth showing while it runs.
+SHOWN = re.compile(r"hwt_bench: (?!@bench)|^(?!@bench)\S.*(pending|running|n=|\.\.\.)")
+
+
+def say(text):
+    """Progress; results go elsewhere."""
+    print(f"[hwt] {text}", flush=True)
+
+
+def number(text):
+    """A value as what it is."""
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            pass
+    return text
+
+
+class Bench:
+    """All parts, and what they have found."""
+
+    def __init__(self, args):
+        self.args = args
+        self.out = os.path.join(os.environ["HWT_BUILD"], "bench")
+        self.results = []
+        self.failed = []
+
+    def follow(self, what, where, command, limit, **kwargs):
+        """Runs a command, keeps its log, takes its results."""
+        log_path = os.path.join(self.out, what.replace(" ", "-") + ".log")
+        say(f"{what} (log: {log_path})")
+        began = said = time.monotonic()
+        found = 0
+        with open(log_path, "w", encoding="utf-8") as log, \
+                subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                 stderr=subprocess.STDOUT, text=True, errors="replace", **kwargs) as process:
+            timer = threading.Timer(limit, process.kill)
+            timer.start()
+            for line in process.stdout:
+                log.write(line)
+                match = BENCH.search(line)
+                if match:
+                    pairs = dict(item.split("=", 1) for item in match.group(1).split())
+                    self.results.append({"where": where, **{k: number(v) for k, v in pairs.items()}})
+                    found += 1
+                elif SHOWN.search(line) and time.monotonic() - said > 10:
+                    said = time.monotonic()
+                    say(f"  ... {said - began:.0f} s: {line.strip()[-70:]}")
+            code = process.wait()
+            timer.cancel()
+        if not found:
+            self.failed.append(f"{what}: no results (exit code {code}), see {log_path}")
+            say(f"  failed: no results, exit code {code}")
+        else:
+            say(f"  {found} results in {time.monotonic() - began:.0f} s")
+
+    def uml(self, what, bench, extra=(), where="uml", limit=3600):
+        """The kernel module in User Mode Linux."""
+        env = {**os.environ, "TMPDIR": "/dev/shm"}
+        self.follow(what, where, [
+            os.path.join(self.args.uml, "linux"), "mem=" + ("2G" if self.args.quick else "6G"),
+            "initrd=" + os.path.join(self.out, "uml.gz"), "con=null", "con0=fd:0,fd:1",
+            *extra, f'HWT_BENCH="{bench}"'], limit, env=env)
+
+    def qemu(self, what, limit, cpus=2, **variables):
+        """The kernel module or the program in an emulated machine."""
+        kvm = kvm_works()
+        append = "console=ttyS0 ignore_loglevel panic=-1 tsc=reliable clocksource=tsc mitigations=off " + \
+            " ".join(f'{name}="{value}"' for name, value in variables.items())
+        self.follow(what, "kvm" if kvm else "qemu", [
+            "qemu-system-x86_64", "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
+            "-machine", "pc", "-smp", str(cpus), "-m", "4G",
+            "-accel", "kvm" if kvm else "tcg,thread=multi", "-cpu", "host" if kvm else "max",
+            "-kernel", os.path.join(self.args.stock, "vmlinuz"),
+            "-initrd", os.path.join(self.out, "stock.gz"), "-append", append,
+            "-serial", "stdio", "-serial", "file:/dev/stdout"], limit)
+
+    def part_ops(self):
+        """Single operations."""
+        self.uml("operations", "run=ops" + self.quick(" quick=1"))
+
+    def part_life(self):
+        """From schedule to callback; idle; slack; the storm."""
+        self.uml("whole lives", "run=through,idle,slack,storm" + self.quick(" quick=1"))
+
+    def part_late(self):
+        """How late, natively and over hours."""
+        self.uml("lateness", "run=late" + self.quick(" quick=1"))
+        self.uml("lateness of long spans, in jumping time",
+                 "run=late spans_ms=60000,3600000,36000000 quick=1", ("time-travel=inf-cpu",),
+                 where="uml-time-travel")
+
+    def part_smp(self):
+        """Several CPUs: in the kernel, emulated; the hot path on real cores."""
+        self.qemu("two CPUs, emulated", 1200, HWT_BENCH="run=smp quick=1 runs=3", HWT_USER="no")
+        self.follow("contention on real cores", "host",
+                    ["make", "-s", "-C", os.path.join(HERE, "hot"), "contention",
+                     "QUICK=" + self.quick("1")], 1200)
+
+    def part_count(self):
+        """What does not depend on the clock."""
+        self.follow("instructions, locked operations, cache lines", "host",
+                    ["make", "-s", "-C", os.path.join(HERE, "hot"), "count",
+                     "QUICK=" + self.quick("1")], 1200)
+
+    def part_user(self):
+        """From user space."""
+        self.qemu("from user space, emulated", 3000, cpus=1, HWT_BENCH="no",
+                  HWT_USER="-n 1000,10000 -r 3 -t 3" if self.args.quick
+                  else "-n 1000,10000,100000 -r 3 -t 5")
+        self.follow("from user space, on this machine's kernel", "host",
+                    [os.path.join(self.out, "user", "user_bench"),
+                     *(["-q"] if self.args.quick else [])], 3000)
+
+    def part_java(self):
+        """Netty and the JDK; only if asked for."""
+        self.follow("Java", "host", [os.path.join(HERE, "java", "run.sh"),
+                                     *(["-q"] if self.args.quick else [])], 1800)
+
+    def quick(self, text):
+        """@text in a quick run, else nothing."""
+        return text if self.args.quick else ""
+
+    def run(self):
+        """All parts that are wanted; writes results.json."""
+        for part in self.args.only.split(","):
+            getattr(self, "part_" + part)()
+        with open("/proc/cpuinfo", encoding="ascii", errors="replace") as info:
+            model = re.search(r"^model name\s*:\s*(.*)$", info.read(), re.M)
+        data = {
+            "date": datetime.date.today().isoformat(),
+            "machine": f"{model.group(1) if model else platform.machine()}, {os.cpu_count()} CPUs",
+            "kernel": platform.release(),
+            "uml": read(os.path.join(self.args.uml, "release")),
+            "stock": read(os.path.join(self.args.stock, "release")),
+            "quick": self.args.quick,
+            "results": self.results,
+        }
+        with open(os.path.join(self.out, "results.json"), "w", encoding="utf-8") as out:
+            json.dump(data, out, indent=1)
+        for why in self.failed:
+            say("failed: " + why)
+        return 1 if self.failed else 0
+
+
+def read(path):
+    """The text of a file."""
+    with open(path, encoding="utf-8") as file:
+        return file.read().strip()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--only", default="ops,life,late,smp,count,user", help="parts, with commas between")
+    parser.add_argument("--uml", required=True, help="directory of the User Mode Linux kernel")
+    parser.add_argument("--stock", required=True, help="directory of the guest's kernel")
+    return Bench(parser.parse_args()).run()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

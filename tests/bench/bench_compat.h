@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Differences between kernel versions, 6.1 and later, that only the benchmark meets.
+ */
+#ifndef _BENCH_COMPAT_H
+#define _BENCH_COMPAT_H
+
+#include <linux/hrtimer.h>
+#include <linux/version.h>
+
+/* hrtimer_init() and setting ->function became one in 6.13, and the old way went. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
+static inline void hrtimer_setup(struct hrtimer *timer,
+				 enum hrtimer_restart (*function)(struct hrtimer *),
+				 clockid_t clock, enum hrtimer_mode mode)
+{
+	hrtimer_init(timer, clock, mode);
+	timer->function = function;
+}
+#endif
+
+#endif /* _BENCH_COMPAT_H */

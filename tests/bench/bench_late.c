@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * How late: the time of the callback minus the deadline, for hwt, timer_list and hrtimer,
+ * per span, idle and with a thread on each CPU that computes. What a caller means by
+ * "after 30 s": the deadline is the time of the call plus the delay, in ns.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/hrtimer.h>
+#include <linux/jiffies.h>
+#include <linux/kthread.h>
+#include <linux/ktime.h>
+#include <linux/moduleparam.h>
+#include <linux/slab.h>
+#include <linux/sort.h>
+#include <linux/timer.h>
+#include <linux/vmalloc.h>
+
+#include "bench.h"
+#include "bench_compat.h"
+
+#define LATE_SPANS	16
+
+static unsigned long late_spans_ms[LATE_SPANS] = { 1, 10, 100, 1000, 10000 };
+static int late_spans = 5;
+module_param_array_named(spans_ms, late_spans_ms, ulong, &late_spans, 0444);
+MODULE_PARM_DESC(spans_ms, "Longest delays of the lateness benchmark, ms; each from half of it");
+
+enum late_kind { LATE_HWT, LATE_TIMER, LATE_HRTIMER, LATE_KINDS };
+
+static const char * const late_name[] = { "hwt", "timer_list", "hrtimer" };
+
+/* One that fires once; lateness is written by its callback. */
+struct late {
+	enum late_kind kind;
+	union {
+		struct hwt_timeout	timeout;
+		struct timer_list	timer;
+		struct hrtimer		hrtimer;
+	};
+	u64	deadline;
+	s64	late;
+};
+
+static atomic_t late_left;
+
+static void late_fired(struct late *late)
+{
+	late->late = ktime_get_ns() - late->deadline;
+	/* Pairs with the wait of late_span(). */
+	atomic_dec_return_release(&late_left);
+}
+
+static void late_hwt(struct hwt_timeout *timeout)
+{
+	late_fired(container_of(timeout, struct late, timeout));
+}
+
+static void late_timer(struct timer_list *timer)
+{
+	late_fired(container_of(timer, struct late, timer));
+}
+
+static enum hrtimer_restart late_hrtimer(struct hrtimer *timer)
+{
+	late_fired(container_of(timer, struct late, hrtimer));
+	return HRTIMER_NORESTART;
+}
+
+static const struct hwt_ops late_ops = { .expire = late_hwt };
+
+static void late_arm(struct late *late, u64 delay)
+{
+	late->deadline = ktime_get_ns() + delay;
+	switch (late->kind) {
+	case LATE_HWT:
+		hwt_timeout_init(&late->timeout, bench_wheel, &late_ops);
+		hwt_schedule(&late->timeout, delay);
+		break;
+	case LATE_TIMER:
+		timer_setup(&late->timer, late_timer, 0);
+		/* As everybody does: rounded up to jiffies. */
+		mod_timer(&late->timer, jiffies + usecs_to_jiffies(div_u64(delay, 1000)));
+		break;
+	default:
+		hrtimer_setup(&late->hrtimer, late_hrtimer, CLOCK_MONOTONIC,
+			      HRTIMER_MODE_REL);
+		hrtimer_start(&late->hrtimer, ns_to_ktime(delay), HRTIMER_MODE_REL);
+		break;
+	}
+}
+
+static void late_end(struct late *late)
+{
+	switch (late->kind) {
+	case LATE_HWT:
+		hwt_cancel_sync(&late->timeout);
+		break;
+	case LATE_TIMER:
+		timer_delete_sync(&late->timer);
+		break;
+	default:
+		hrtimer_cancel(&late->hrtimer);
+		break;
+	}
+}
+
+static int late_compare(const void *a, const void *b)
+{
+	s64 x = *(const s64 *)a, y = *(const s64 *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Logarithmic: bucket b holds what is below 2^b us. */
+#define LATE_BUCKETS	24
+
+static void late_report(enum late_kind kind, const char *load, u64 span, s64 *values,
+			u32 n)
+{
+	u32 histogram[LATE_BUCKETS] = {}, early = 0, i;
+
+	sort(values, n, sizeof(*values), late_compare, NULL);
+	for (i = 0; i < n; i++) {
+		if (values[i] < 0)
+			early++;
+		else
+			histogram[min_t(u32, fls64(div_u64(values[i], 1000)),
+					LATE_BUCKETS - 1)]++;
+	}
+	pr_info("@bench bench=late peer=%s load=%s span_ns=%llu n=%u unit=ns median=%lld low=%lld high=%lld p90=%lld p99=%lld early=%u runs=1\n",
+		late_name[kind], load, span, n, values[n / 2], values[0], values[n - 1],
+		values[n * 9 / 10], values[n * 99 / 100], early);
+	for (i = 0; i < LATE_BUCKETS; i++)
+		if (histogram[i])
+			pr_info("@bench bench=late-histogram peer=%s load=%s span_ns=%llu below_us=%llu unit=count median=%u\n",
+				late_name[kind], load, span, 1ULL << i, histogram[i]);
+}
+
+/* All three kinds at once, so that they see the same weather. */
+static int late_span(const char *load, u64 span)
+{
+	u32 each = bench_quick ? 300 : 2000, n = each * LATE_KINDS, i, kind, m;
+	struct late *lates = vzalloc(array_size(n, sizeof(*lates)));
+	s64 *values = vmalloc(array_size(each, sizeof(*values)));
+	int err = 0;
+
+	if (!lates || !values) {
+		err = -ENOMEM;
+		goto out;
+	}
+	atomic_set(&late_left, n);
+	for (i = 0; i < n; i++) {
+		lates[i].kind = i % LATE_KINDS;
+		late_arm(&lates[i], span / 2 + bench_random_below(span / 2));
+		/* Not all in one burst: at the speed at which they fire. */
+		if (i % 64 == 63)
+			bench_sleep(min_t(u64, span * 64 / n, NSEC_PER_SEC));
+	}
+	while (atomic_read_acquire(&late_left) > 0 && !bench_stopped())
+		bench_sleep(max_t(u64, span / 100, NSEC_PER_MSEC));
+	for (i = 0; i < n; i++)
+		late_end(&lates[i]);
+	for (kind = 0; kind < LATE_KINDS && !bench_stopped(); kind++) {
+		for (i = kind, m = 0; i < n; i += LATE_KINDS)
+			values[m++] = lates[i].late;
+		late_report(kind, load, span, values, m);
+	}
+out:
+	vfree(values);
+	vfree(lates);
+	return err;
+}
+
+/* Computes, a millisecond at a time. */
+static int late_burn(void *arg)
+{
+	u64 end;
+
+	while (!kthread_should_stop()) {
+		for (end = ktime_get_ns() + NSEC_PER_MSEC; ktime_get_ns() < end;)
+			cpu_relax();
+		cond_resched();
+	}
+	return 0;
+}
+
+static bool late_travels(void)
+{
+	/* Time that jumps when all is idle does not pass while somebody computes. */
+	return late_spans_ms[late_spans - 1] > 60000;
+}
+
+int bench_late(void)
+{
+	struct hwt_wheel_params params = { .name = "hwt-late" };
+	struct task_struct **burners;
+	int cpu, i, err = 0;
+
+	bench_wheel = hwt_wheel_create(&params);
+	if (IS_ERR(bench_wheel))
+		return PTR_ERR(bench_wheel);
+	for (i = 0; i < late_spans && !err; i++)
+		if (!bench_quick || late_spans_ms[i] <= 1000 || late_travels())
+			err = late_span("idle", late_spans_ms[i] * NSEC_PER_MSEC);
+	burners = kcalloc(nr_cpu_ids, sizeof(*burners), GFP_KERNEL);
+	if (err || late_travels() || !burners)
+		goto out;
+
+	for_each_online_cpu(cpu) {
+		burners[cpu] = kthread_create(late_burn, NULL, "hwt-burn/%d", cpu);
+		if (IS_ERR(burners[cpu])) {
+			burners[cpu] = NULL;
+			continue;
+		}
+		kthread_bind(burners[cpu], cpu);
+		wake_up_process(burners[cpu]);
+	}
+	for (i = 0; i < late_spans && !err; i++)
+		if (!bench_quick || late_spans_ms[i] <= 1000)
+			err = late_span("busy", late_spans_ms[i] * NSEC_PER_MSEC);
+	for (cpu = 0; cpu < nr_cpu_ids; cpu++)
+		if (burners[cpu])
+			kthread_stop(burners[cpu]);
+out:
+	kfree(burners);
+	hwt_wheel_destroy(bench_wheel);
+	bench_wheel = NULL;
+	return err;
+}

@@ -1,0 +1,459 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * contention [-q]: hwt's hot path on several real cores at once
+ *
+ * Peers
+ *	hwt		what the caller pays
+ *	hwt-all		that, and what the engine pays until everything is settled
+ *	locked		the same buckets under one spinlock, each operation by its
+ *			caller under the lock: the design that comes to mind first
+ *
+ * Operations, each by 1 to all cores at once
+ *	arm		everyone arms timeouts of his own, at absolute deadlines
+ *	push_back	everyone pushes back his own, each in a bucket by then
+ *	push_back_same	everyone pushes back the same 64
+ *	cancel		everyone cancels his own, each in a bucket
+ *	arm_other	everyone arms a few thousand of his own ...
+ *	cancel_other	... and then cancels those that his neighbour has armed
+ *
+ * Objects are visited in a random order, another one for each operation. Times are the
+ * threads' own CPU time, so that what else runs on the machine counts little; waiting
+ * for a spinlock is CPU time. The engine's thread is not pinned; with as many threads as
+ * cores it shares one of them.
+ */
+#define _GNU_SOURCE
+#include <sched.h>
+#include <unistd.h>
+
+#include "hwt_internal.h"
+#include "bench.h"
+
+#define ITEMS_MAX	1000000U		/* of a thread */
+#define ITEMS_ALL	8000000U	/* of all threads, as far as memory goes */
+#define SAME		64
+#define CHUNK		8192
+
+enum op { ARM, PUSH_BACK, PUSH_BACK_SAME, CANCEL, ARM_OTHER, CANCEL_OTHER, OPS };
+
+static const char * const op_names[OPS] = {
+	"arm", "push_back", "push_back_same", "cancel", "arm_other", "cancel_other",
+};
+
+enum figure { HWT, HWT_ALL, LOCKED, FIGURES };
+
+static const char * const figure_names[FIGURES] = { "hwt", "hwt-all", "locked" };
+
+/**
+ * struct peer - one way to do it
+ * @init:   make a timeout ready
+ * @arm:    at a deadline, also if it is armed
+ * @cancel: an armed one
+ */
+struct peer {
+	void (*init)(struct hwt_timeout *timeout);
+	void (*arm)(struct hwt_timeout *timeout, u64 deadline_ns);
+	void (*cancel)(struct hwt_timeout *timeout);
+};
+
+struct worker {
+	pthread_t		thread;
+	unsigned int		number;
+	struct bench_item	*items;
+	u32			*order[OPS];
+	u64			random;
+	u64			ns[OPS];
+};
+
+static unsigned int items_each;
+static unsigned int workers_count;
+static struct worker *workers;
+static unsigned int *cores;
+static const struct peer *peer;
+static pthread_barrier_t phase_barrier, chunk_barrier;
+static u64 base_ns, base_tsc;
+
+/* -- The peers ----------------------------------------------------------- */
+
+static struct hwt_wheel *wheel;
+
+static void never_fires(struct hwt_timeout *timeout)
+{
+	(void)timeout;
+	abort();
+}
+
+static const struct hwt_ops ops = { .expire = never_fires };
+
+static void hwt_peer_init(struct hwt_timeout *timeout)
+{
+	hwt_timeout_init(timeout, wheel, &ops);
+}
+
+static void hwt_peer_arm(struct hwt_timeout *timeout, u64 deadline_ns)
+{
+	hwt_schedule_at(timeout, deadline_ns);
+}
+
+static void hwt_peer_cancel(struct hwt_timeout *timeout)
+{
+	hwt_cancel(timeout);
+}
+
+static const struct peer hwt_peer = {
+	.init = hwt_peer_init, .arm = hwt_peer_arm, .cancel = hwt_peer_cancel,
+};
+
+/* Of this wheel, the lock, the length of the tick and the buckets. */
+static struct hwt_wheel locked_wheel;
+
+static void locked_init(struct hwt_timeout *timeout)
+{
+	hwt_timeout_init(timeout, &locked_wheel, &ops);
+}
+
+static void locked_arm(struct hwt_timeout *timeout, u64 deadline_ns)
+{
+	u64 tick = hwt_deadline_to_tick(&locked_wheel, deadline_ns);
+
+	spin_lock(&locked_wheel.lock);
+	if (hwt_linked(timeout))
+		hwt_buckets_remove(&locked_wheel.buckets, timeout);
+	atomic64_set(&timeout->word, tick << HWT_TICK_SHIFT | HWT_F_ARMED);
+	hwt_buckets_insert(&locked_wheel.buckets, timeout);
+	spin_unlock(&locked_wheel.lock);
+}
+
+static void locked_cancel(struct hwt_timeout *timeout)
+{
+	spin_lock(&locked_wheel.lock);
+	if (hwt_linked(timeout))
+		hwt_buckets_remove(&locked_wheel.buckets, timeout);
+	atomic64_set(&timeout->word, HWT_F_CANCELLED);
+	spin_unlock(&locked_wheel.lock);
+}
+
+static const struct peer locked_peer = {
+	.init = locked_init, .arm = locked_arm, .cancel = locked_cancel,
+};
+
+static void wheel_make(void)
+{
+	if (peer == &hwt_peer) {
+		wheel = hwt_wheel_create(NULL);
+		if (IS_ERR(wheel))
+			exit(1);
+		return;
+	}
+	hwt_tick_setup(&locked_wheel, NSEC_PER_MSEC);
+	spin_lock_init(&locked_wheel.lock);
+	hwt_buckets_init(&locked_wheel.buckets, 9, 3,
+			 hwt_ns_to_tick(&locked_wheel, ktime_get_ns()), GFP_KERNEL);
+}
+
+/* All was armed twice, and cancelled twice. */
+static void wheel_unmake(void)
+{
+	struct hwt_wheel_stats stats;
+	u64 expected = 2ULL * workers_count * items_each;
+
+	if (peer != &hwt_peer) {
+		hwt_buckets_destroy(&locked_wheel.buckets);
+		return;
+	}
+	hwt_wheel_get_stats(wheel, &stats);
+	if (stats.scheduled != expected || stats.cancelled != expected) {
+		fprintf(stderr, "scheduled %lu, cancelled %lu, instead of %lu\n",
+			stats.scheduled, stats.cancelled, expected);
+		exit(1);
+	}
+	hwt_wheel_destroy(wheel);
+}
+
+/* Wait until the engine has settled all that was submitted. */
+static void wheel_settle(void)
+{
+	unsigned int i, j;
+
+	if (peer != &hwt_peer)
+		return;
+	hwt_wheel_kick(wheel);
+	for (i = 0; i < workers_count; i++)
+		for (j = 0; j < items_each; j++)
+			while (hwt_timeout_word(&workers[i].items[j].timeout) &
+			       HWT_F_QUEUED)
+				usleep(100);
+}
+
+static u64 engine_ns(void)
+{
+	clockid_t clock;
+
+	if (peer != &hwt_peer)
+		return 0;
+	pthread_getcpuclockid(wheel->thread->thread, &clock);
+	return shim_clock_ns(clock);
+}
+
+/* -- The workers --------------------------------------------------------- */
+
+static void chunks(struct worker *worker)
+{
+	struct worker *other = &workers[(worker->number + 1) % workers_count];
+	u64 random = worker->random, begin;
+	unsigned int chunk, i, end;
+
+	for (chunk = 0; chunk < items_each; chunk = end) {
+		end = min(chunk + CHUNK, items_each);
+		begin = shim_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+		for (i = chunk; i < end; i++)
+			peer->arm(&worker->items[worker->order[ARM_OTHER][i]].timeout,
+				  base_ns + bench_delay(&random));
+		worker->ns[ARM_OTHER] += shim_clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin;
+		pthread_barrier_wait(&chunk_barrier);
+		begin = shim_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+		for (i = chunk; i < end; i++)
+			peer->cancel(&other->items[other->order[ARM_OTHER][i]].timeout);
+		worker->ns[CANCEL_OTHER] +=
+			shim_clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin;
+		pthread_barrier_wait(&chunk_barrier);
+	}
+}
+
+static void operate(struct worker *worker, enum op op)
+{
+	const u32 *order = worker->order[op];
+	struct bench_item *items = worker->items;
+	u64 random = worker->random;
+	unsigned int i;
+
+	switch (op) {
+	case ARM:
+		for (i = 0; i < items_each; i++)
+			peer->arm(&items[order[i]].timeout,
+				  base_ns + bench_delay(&random));
+		break;
+	case PUSH_BACK:
+		for (i = 0; i < items_each; i++)
+			peer->arm(&items[order[i]].timeout,
+				  base_ns + bench_later(&random));
+		break;
+	case PUSH_BACK_SAME:
+		/* A clock that all cores share, made 1000 times faster: each is later
+		 * by some ticks than the one before.
+		 */
+		for (i = 0; i < items_each; i++)
+			peer->arm(&workers[0].items[i % SAME].timeout,
+				  base_ns + 4 * 3600 * NSEC_PER_SEC +
+				  (__builtin_ia32_rdtsc() - base_tsc) * 1000);
+		break;
+	case CANCEL:
+		for (i = 0; i < items_each; i++)
+			peer->cancel(&items[order[i]].timeout);
+		break;
+	default:
+		break;
+	}
+}
+
+static void *work(void *arg)
+{
+	struct worker *worker = arg;
+	cpu_set_t set;
+	enum op op;
+	u64 begin;
+	u32 i;
+
+	CPU_ZERO(&set);
+	CPU_SET(cores[worker->number], &set);
+	pthread_setaffinity_np(pthread_self(), sizeof(set), &set);
+	shim_thread_start(worker->number);
+	for (i = 0; i < items_each; i++)
+		peer->init(&worker->items[i].timeout);
+	for (op = ARM; op < OPS; op++)
+		worker->ns[op] = 0;
+	for (op = ARM; op <= ARM_OTHER; op++) {
+		pthread_barrier_wait(&phase_barrier);
+		if (op == ARM_OTHER) {
+			chunks(worker);
+		} else {
+			begin = shim_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+			operate(worker, op);
+			worker->ns[op] = shim_clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin;
+		}
+		pthread_barrier_wait(&phase_barrier);
+	}
+	free(current);
+	return NULL;
+}
+
+/* -- Repetitions --------------------------------------------------------- */
+
+static struct bench_series (*results)[OPS][FIGURES];
+
+/* One repetition with some threads. */
+static void run(unsigned int threads, struct bench_series result[OPS][FIGURES])
+{
+	enum figure figure = peer == &hwt_peer ? HWT : LOCKED;
+	double engine[OPS] = { }, sum;
+	enum op op;
+	unsigned int i;
+
+	workers_count = threads;
+	base_ns = ktime_get_ns();
+	base_tsc = __builtin_ia32_rdtsc();
+	wheel_make();
+	pthread_barrier_init(&phase_barrier, NULL, threads + 1);
+	pthread_barrier_init(&chunk_barrier, NULL, threads);
+	for (i = 0; i < threads; i++)
+		if (pthread_create(&workers[i].thread, NULL, work, &workers[i]))
+			exit(1);
+	for (op = ARM; op <= ARM_OTHER; op++) {
+		engine[op] = engine_ns();
+		pthread_barrier_wait(&phase_barrier);
+		pthread_barrier_wait(&phase_barrier);
+		wheel_settle();
+		engine[op] = engine_ns() - engine[op];
+	}
+	for (i = 0; i < threads; i++)
+		pthread_join(workers[i].thread, NULL);
+	for (op = ARM; op < OPS; op++) {
+		sum = 0;
+		for (i = 0; i < threads; i++)
+			sum += workers[i].ns[op];
+		bench_add(&result[op][figure], sum / threads / items_each);
+		/* Of the two that are done in turns, the engine's part is not known. */
+		if (figure == HWT && op < ARM_OTHER)
+			bench_add(&result[op][HWT_ALL],
+				  (sum + engine[op]) / threads / items_each);
+	}
+	pthread_barrier_destroy(&phase_barrier);
+	pthread_barrier_destroy(&chunk_barrier);
+	wheel_unmake();
+}
+
+/* Real cores first, then their other halves. Returns how many. */
+static unsigned int find_cores(void)
+{
+	unsigned int cpu, first, pass, n = 0;
+	cpu_set_t set;
+	char path[80];
+	FILE *file;
+
+	sched_getaffinity(0, sizeof(set), &set);
+	cores = calloc(CPU_COUNT(&set), sizeof(*cores));
+	for (pass = 0; cores && pass < 2; pass++) {
+		for (cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+			if (!CPU_ISSET(cpu, &set))
+				continue;
+			snprintf(path, sizeof(path),
+				 "/sys/devices/system/cpu/cpu%u/topology/thread_siblings_list",
+				 cpu);
+			first = cpu;
+			file = fopen(path, "r");
+			if (file) {
+				if (fscanf(file, "%u", &first) != 1)
+					first = cpu;
+				fclose(file);
+			}
+			if (first == cpu ? !pass : pass)
+				cores[n++] = cpu;
+		}
+	}
+	return n;
+}
+
+static void make_workers(unsigned int n)
+{
+	unsigned int i;
+	enum op op;
+
+	workers = calloc(n, sizeof(*workers));
+	for (i = 0; workers && i < n; i++) {
+		workers[i].number = i;
+		workers[i].random = i + 1;
+		workers[i].items = shim_alloc(items_each * sizeof(struct bench_item));
+		for (op = ARM; op < OPS; op++) {
+			workers[i].order[op] = shim_alloc(items_each * sizeof(u32));
+			bench_shuffle(workers[i].order[op], items_each, i * OPS + op);
+		}
+	}
+}
+
+/* 1, 2, 4, ... and all. Returns 0 after that. */
+static unsigned int next_threads(unsigned int threads, unsigned int all)
+{
+	return threads == all ? 0 : min(threads * 2, all);
+}
+
+static void report(unsigned int all)
+{
+	struct bench_series *series;
+	enum figure figure;
+	unsigned int threads;
+	enum op op;
+
+	for (op = ARM; op < OPS; op++)
+		for (figure = HWT; figure < FIGURES; figure++)
+			for (threads = 1; threads; threads = next_threads(threads, all)) {
+				series = &results[threads][op][figure];
+				if (!series->runs)
+					continue;
+				printf("@bench bench=contention peer=%s op=%s threads=%u n=%u",
+				       figure_names[figure], op_names[op], threads,
+				       items_each);
+				bench_print(series, "ns");
+			}
+
+	printf("\nCPU time per operation, ns (times that of one thread)\n\n%-16s%-10s",
+	       "operation", "peer");
+	for (threads = 1; threads; threads = next_threads(threads, all))
+		printf("%9u thread%s", threads, threads > 1 ? "s" : " ");
+	printf("\n");
+	for (op = ARM; op < OPS; op++)
+		for (figure = HWT; figure < FIGURES; figure++) {
+			series = &results[1][op][figure];
+			if (!series->runs)
+				continue;
+			printf("%-16s%-10s", op_names[op], figure_names[figure]);
+			for (threads = 1; threads; threads = next_threads(threads, all))
+				printf("%8.1f (%5.1f)",
+				       bench_median(&results[threads][op][figure]),
+				       bench_median(&results[threads][op][figure]) /
+				       bench_median(series));
+			printf("\n");
+		}
+}
+
+int main(int argc, char **argv)
+{
+	unsigned int all, threads, run_number, runs = 7;
+	bool quick = argc == 2 && !strcmp(argv[1], "-q");
+
+	if (argc > 1 && !quick) {
+		fprintf(stderr, "usage: contention [-q]\n");
+		return 2;
+	}
+	shim_start();
+	all = find_cores();
+	if (!all)
+		return 1;
+	items_each = min(quick ? ITEMS_MAX / 10 : ITEMS_MAX, ITEMS_ALL / all);
+	if (quick)
+		runs = 3;
+	make_workers(all);
+	results = calloc(all + 1, sizeof(*results));
+	if (!workers || !results)
+		return 1;
+	printf("contention: 1 to %u threads, %u timeouts each, %u repetitions\n", all,
+	       items_each, runs);
+	fflush(stdout);
+	for (run_number = 0; run_number < runs; run_number++)
+		for (threads = 1; threads; threads = next_threads(threads, all)) {
+			peer = &hwt_peer;
+			run(threads, results[threads]);
+			peer = &locked_peer;
+			run(threads, results[threads]);
+		}
+	report(all);
+	return 0;
+}

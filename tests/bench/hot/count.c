@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * count N: each hot path N times, for count.py to count under valgrind
+ *
+ * Time stands still, but for where it is set here. The engine has no thread: its real
+ * code runs when it is told to, until it would sleep, so that the state it leaves is that
+ * of a sleeping engine and all runs are the same.
+ *
+ * What is to be counted is between mark_begin() and mark_end(). For each operation a line
+ * says what is between the marks of which it comes next:
+ *
+ *	stack ADDRESS		where the stack is
+ *	op NAME INTERVALS OPS	so many pairs of marks follow, each around OPS operations
+ */
+#include "hwt_internal.h"
+#include "bench.h"
+
+/* From one deadline to the next, as with a million pending over an hour. */
+#define SPREAD		(4 * NSEC_PER_MSEC)
+
+static u64 now;
+static struct hwt_wheel *wheel;
+static unsigned int count;
+static struct bench_item *items;
+static u32 *order;
+static u64 *times;
+
+/* In the place of the shim's: reading the clock costs one load. */
+u64 ktime_get_ns(void)
+{
+	return now;
+}
+
+noinline void mark_begin(void)
+{
+	barrier();
+}
+
+noinline void mark_end(void)
+{
+	barrier();
+}
+
+static void fired(struct hwt_timeout *timeout)
+{
+	(void)timeout;
+}
+
+static const struct hwt_ops ops = { .expire = fired };
+
+/* -- Operations ---------------------------------------------------------- */
+
+static void nothing(struct hwt_timeout *timeout, u64 time)
+{
+	(void)timeout;
+	(void)time;
+}
+
+static void schedule_at(struct hwt_timeout *timeout, u64 time)
+{
+	hwt_schedule_at(timeout, time);
+}
+
+static void schedule_after(struct hwt_timeout *timeout, u64 time)
+{
+	hwt_schedule(timeout, time - now);
+}
+
+static void cancel(struct hwt_timeout *timeout, u64 time)
+{
+	(void)time;
+	hwt_cancel(timeout);
+}
+
+static void pair(struct hwt_timeout *timeout, u64 time)
+{
+	hwt_schedule_at(timeout, time);
+	hwt_cancel(timeout);
+}
+
+/* Each of the timeouts once, in an order that is new each time. */
+static __always_inline void each(const char *name, u64 seed,
+				 void (*operation)(struct hwt_timeout *timeout, u64 time),
+				 u64 earliest)
+{
+	u64 random = seed;
+	unsigned int i;
+
+	bench_shuffle(order, count, seed);
+	for (i = 0; i < count; i++)
+		times[i] = now + earliest + bench_random(&random) % (count * SPREAD);
+	printf("op %s %u 1\n", name, count);
+	for (i = 0; i < count; i++) {
+		struct hwt_timeout *timeout = &items[order[i]].timeout;
+		u64 time = times[i];
+
+		mark_begin();
+		operation(timeout, time);
+		mark_end();
+	}
+}
+
+/* All that the engine has to do, until it sleeps. */
+static void engine(const char *name)
+{
+	printf("op %s 1 %u\n", name ?: "-", count);
+	mark_begin();
+	shim_kthread_run(wheel->thread);
+	mark_end();
+}
+
+/* Cancelled timeouts are let go after some time: at once, here. */
+static void engine_reclaim(void)
+{
+	engine(NULL);
+	now += NSEC_PER_SEC;
+	engine(NULL);
+}
+
+int main(int argc, char **argv)
+{
+	struct hwt_timeout first;
+	unsigned int i;
+
+	count = argc == 2 ? strtoul(argv[1], NULL, 10) : 0;
+	if (!count) {
+		fprintf(stderr, "usage: count N\n");
+		return 2;
+	}
+	shim_start();
+	shim_on_demand = true;
+	now = 1000 * NSEC_PER_SEC;
+	wheel = hwt_wheel_create(NULL);
+	if (IS_ERR(wheel))
+		return 1;
+	items = shim_alloc(count * sizeof(*items));
+	order = shim_alloc(count * sizeof(*order));
+	times = shim_alloc(count * sizeof(*times));
+	for (i = 0; i < count; i++)
+		hwt_timeout_init(&items[i].timeout, wheel, &ops);
+	/* One that is due before all others, so that these do not wake the engine. */
+	hwt_timeout_init(&first, wheel, &ops);
+	hwt_schedule_at(&first, now + 60 * NSEC_PER_SEC);
+
+	printf("stack %p\n", __builtin_frame_address(0));
+	engine(NULL);
+
+	each("nothing", 1, nothing, 0);
+	each("schedule_at", 2, schedule_at, 4000 * NSEC_PER_SEC);
+	engine("collect");
+	each("push_back", 3, schedule_at, 6000 * NSEC_PER_SEC);
+	each("pull_forward", 4, schedule_at, 2000 * NSEC_PER_SEC);
+	engine(NULL);
+	each("cancel", 5, cancel, 0);
+	engine_reclaim();
+	each("pair", 6, pair, 4000 * NSEC_PER_SEC);
+	engine_reclaim();
+	each("schedule", 7, schedule_after, 4000 * NSEC_PER_SEC);
+	engine(NULL);
+	now += 6000 * NSEC_PER_SEC;
+	engine("expire");
+	return 0;
+}

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What shim.h only declares. */
+#define _GNU_SOURCE
+#include <asm/prctl.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "shim.h"
+#include "hwt_internal.h"
+
+__thread struct shim_cpu shim_cpu;
+unsigned int nr_cpu_ids;
+unsigned long __per_cpu_offset[SHIM_CPUS] __aligned(64);
+bool shim_on_demand;
+unsigned long shim_wakeups;
+
+void shim_printk(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+}
+
+static void shim_die(const char *what)
+{
+	perror(what);
+	exit(1);
+}
+
+/* -- Memory -------------------------------------------------------------- */
+
+void *shim_alloc(size_t size)
+{
+	void *block;
+
+	size = ALIGN(size, 64);
+	block = aligned_alloc(64, size);
+	if (!block)
+		shim_die("memory");
+	return memset(block, 0, size);
+}
+
+void *shim_alloc_percpu(size_t size)
+{
+	void *block;
+
+	block = mmap(NULL, (size_t)nr_cpu_ids * SHIM_UNIT, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (size > SHIM_UNIT || block == MAP_FAILED)
+		shim_die("per-CPU memory");
+	return block;
+}
+
+void shim_free_percpu(void *block)
+{
+	if (block)
+		munmap(block, (size_t)nr_cpu_ids * SHIM_UNIT);
+}
+
+/* -- RCU: as kernel/rcu/tree_plugin.h has it ----------------------------- */
+
+noinline void __rcu_read_lock(void)
+{
+	WRITE_ONCE(current->rcu_read_lock_nesting,
+		   READ_ONCE(current->rcu_read_lock_nesting) + 1);
+	barrier();
+}
+
+noinline void __rcu_read_unlock(void)
+{
+	struct task_struct *task = current;
+	int nesting = READ_ONCE(task->rcu_read_lock_nesting) - 1;
+
+	barrier();
+	WRITE_ONCE(task->rcu_read_lock_nesting, nesting);
+	if (!nesting) {
+		barrier();
+		if (unlikely(READ_ONCE(task->rcu_read_unlock_special)))
+			abort();
+	}
+}
+
+/* -- Threads ------------------------------------------------------------- */
+
+void shim_thread_start(unsigned int cpu)
+{
+	shim_cpu.task = shim_alloc(sizeof(*shim_cpu.task));
+	shim_cpu.number = cpu;
+	if (syscall(SYS_arch_prctl, ARCH_SET_GS, __per_cpu_offset[cpu]))
+		shim_die("arch_prctl");
+}
+
+void shim_start(void)
+{
+	unsigned int cpu;
+
+	nr_cpu_ids = min(sysconf(_SC_NPROCESSORS_CONF) + 1, (long)SHIM_CPUS);
+	for_each_possible_cpu(cpu)
+		__per_cpu_offset[cpu] = (unsigned long)cpu * SHIM_UNIT;
+	shim_thread_start(0);
+	if (shim_module_init())
+		shim_die("module_init");
+}
+
+struct task_struct *shim_kthread_create(int (*function)(void *arg), void *arg)
+{
+	struct task_struct *task = shim_alloc(sizeof(*task));
+
+	task->function = function;
+	task->arg = arg;
+	task->on_demand = shim_on_demand;
+	return task;
+}
+
+static void *shim_kthread(void *arg)
+{
+	struct task_struct *task = arg;
+
+	shim_thread_start(nr_cpu_ids - 1);
+	free(current);
+	shim_cpu.task = task;
+	task->function(task->arg);
+	return NULL;
+}
+
+void shim_kthread_run(struct task_struct *task)
+{
+	struct task_struct *self = current;
+
+	task->stop = false;
+	shim_cpu.task = task;
+	task->function(task->arg);
+	shim_cpu.task = self;
+}
+
+int kthread_stop(struct task_struct *task)
+{
+	WRITE_ONCE(task->stop, true);
+	wake_up_process(task);
+	if (!task->on_demand)
+		pthread_join(task->thread, NULL);
+	return 0;
+}
+
+/* A full barrier before it looks, as in the kernel. */
+int wake_up_process(struct task_struct *task)
+{
+	u32 state;
+
+	__atomic_add_fetch(&shim_wakeups, 1, __ATOMIC_SEQ_CST);
+	if (unlikely(!task->started)) {
+		/* By whoever made it: nobody else knows it yet. */
+		task->started = true;
+		if (task->function && !task->on_demand &&
+		    pthread_create(&task->thread, NULL, shim_kthread, task))
+			shim_die("pthread_create");
+		if (task->function)
+			return 1;
+	}
+	state = xchg(&task->state, TASK_RUNNING);
+	if (state == TASK_RUNNING)
+		return 0;
+	syscall(SYS_futex, &task->state, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+	return 1;
+}
+
+/* Until woken, or until a time on CLOCK_MONOTONIC. */
+static void shim_sleep(const struct timespec *until)
+{
+	struct task_struct *task = current;
+	u32 state;
+
+	if (task->on_demand)
+		task->stop = true;
+	while (!task->on_demand) {
+		state = READ_ONCE(task->state);
+		if (state == TASK_RUNNING)
+			break;
+		if (syscall(SYS_futex, &task->state, FUTEX_WAIT_BITSET_PRIVATE, state,
+			    until, NULL, FUTEX_BITSET_MATCH_ANY) && errno == ETIMEDOUT)
+			break;
+	}
+	__set_current_state(TASK_RUNNING);
+}
+
+void schedule(void)
+{
+	shim_sleep(NULL);
+}
+
+int schedule_hrtimeout_range_clock(ktime_t *expires, u64 delta, int mode,
+				   clockid_t clock)
+{
+	struct timespec until = {
+		.tv_sec = *expires / NSEC_PER_SEC,
+		.tv_nsec = *expires % NSEC_PER_SEC,
+	};
+
+	(void)delta;
+	if (mode != HRTIMER_MODE_ABS || clock != CLOCK_MONOTONIC)
+		abort();
+	shim_sleep(&until);
+	return 0;
+}
+
+void usleep_range(unsigned long min, unsigned long max)
+{
+	(void)max;
+	usleep(min);
+}
+
+/* A holder that has lost its CPU is let in again. */
+void shim_spin_wait(spinlock_t *lock)
+{
+	unsigned int n = 0;
+
+	do {
+		while (READ_ONCE(lock->locked)) {
+			__builtin_ia32_pause();
+			if (++n % 4096 == 0)
+				sched_yield();
+		}
+	} while (xchg(&lock->locked, true));
+}
+
+/* -- The rest ------------------------------------------------------------ */
+
+u64 __weak ktime_get_ns(void)
+{
+	return shim_clock_ns(CLOCK_MONOTONIC);
+}
+
+/* There are no devices. */
+int hwt_chardev_init(void)
+{
+	return 0;
+}
+
+void hwt_chardev_exit(void)
+{
+}

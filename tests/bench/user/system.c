@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Clocks, memory, and limits that stand in the way of many timers
+ */
+#include "user_bench.h"
+#include <sys/resource.h>
+
+static __u64 clock_ns(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return now.tv_sec * NSEC_PER_SEC + now.tv_nsec;
+}
+
+__u64 now_ns(void)
+{
+	return clock_ns(CLOCK_MONOTONIC);
+}
+
+/* User and system time of this process, as getrusage() has it, in nanoseconds. */
+__u64 cpu_ns(void)
+{
+	return clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+}
+
+void sleep_until(__u64 when_ns)
+{
+	struct timespec when = to_timespec(when_ns);
+
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &when, NULL) == EINTR)
+		;
+}
+
+/* -- Memory -------------------------------------------------------------- */
+
+/* A "name: 123 kB" of a file, in bytes; -1 if it is not there. */
+static double read_field(const char *path, const char *name)
+{
+	size_t length = strlen(name);
+	FILE *file = fopen(path, "r");
+	double bytes = -1;
+	char line[256];
+
+	if (!file)
+		return -1;
+	while (bytes < 0 && fgets(line, sizeof(line), file)) {
+		if (!strncmp(line, name, length))
+			bytes = strtod(line + length, NULL) * 1024;
+	}
+	fclose(file);
+	return bytes;
+}
+
+/* What statm says may be off by some pages for each CPU, so only if there is no rollup. */
+static double read_rss(void)
+{
+	double bytes = read_field("/proc/self/smaps_rollup", "Rss:");
+
+	return bytes < 0 ? read_field("/proc/self/status", "VmRSS:") : bytes;
+}
+
+void memory_read(struct memory *memory)
+{
+	FILE *refresh = fopen("/proc/sys/vm/stat_refresh", "r");
+
+	/* Counts that CPUs keep for themselves are added up by this, for root only. */
+	if (refresh) {
+		(void)fgetc(refresh);
+		fclose(refresh);
+	}
+	memory->slab = read_field("/proc/meminfo", "Slab:");
+	memory->free = read_field("/proc/meminfo", "MemFree:");
+	memory->rss = read_rss();
+}
+
+/* What ended before may still be freeing its memory. Wait for that, within reason. */
+void memory_settle(void)
+{
+	struct memory before, after;
+	int i, quiet = 0;
+
+	memory_read(&after);
+	for (i = 0; i < 30 && quiet < 2; i++) {
+		before = after;
+		sleep_until(now_ns() + 100 * NSEC_PER_MSEC);
+		memory_read(&after);
+		if (after.slab > before.slab - (64 << 10) &&
+		    after.free < before.free + (256 << 10))
+			quiet++;
+		else
+			quiet = 0;
+	}
+}
+
+bool memory_is_short(void)
+{
+	double total = read_field("/proc/meminfo", "MemTotal:");
+
+	return read_field("/proc/meminfo", "MemAvailable:") < total / 20;
+}
+
+/* -- Limits -------------------------------------------------------------- */
+
+#define SPARE	1000
+
+static struct sysctl {
+	const char	*path;
+	long long	before;
+} sysctls[] = {
+	{ .path = "/proc/sys/fs/nr_open" },
+	{ .path = "/proc/sys/fs/epoll/max_user_watches" },
+};
+
+static long long read_number(const char *path)
+{
+	FILE *file = fopen(path, "r");
+	char text[32] = "";
+
+	if (file) {
+		if (!fgets(text, sizeof(text), file))
+			text[0] = 0;
+		fclose(file);
+	}
+	return text[0] ? strtoll(text, NULL, 10) : -1;
+}
+
+void write_number(const char *path, long long value)
+{
+	FILE *file = fopen(path, "w");
+
+	if (file) {
+		fprintf(file, "%lld\n", value);
+		fclose(file);
+	}
+}
+
+static void raise_limit(int resource, unsigned int timers)
+{
+	struct rlimit limit;
+	rlim_t want = (rlim_t)timers + SPARE;
+
+	if (getrlimit(resource, &limit) || limit.rlim_cur >= want)
+		return;
+	limit.rlim_cur = want;
+	if (limit.rlim_max < want)
+		limit.rlim_max = want;
+	if (!setrlimit(resource, &limit))
+		return;
+	/* Not root: as far as it goes. */
+	getrlimit(resource, &limit);
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(resource, &limit);
+}
+
+/* As far as allowed. What is still too low shows when the timers are made. */
+void limits_raise(unsigned int timers)
+{
+	long long want = (long long)timers + SPARE;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(sysctls); i++) {
+		sysctls[i].before = read_number(sysctls[i].path);
+		if (sysctls[i].before < want)
+			write_number(sysctls[i].path, want);
+		else
+			sysctls[i].before = -1;
+	}
+	raise_limit(RLIMIT_NOFILE, timers);
+	raise_limit(RLIMIT_SIGPENDING, timers);
+}
+
+void limits_restore(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(sysctls); i++) {
+		if (sysctls[i].before > 0)
+			write_number(sysctls[i].path, sysctls[i].before);
+	}
+}

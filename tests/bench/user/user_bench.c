@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What a program with N timers pays, for each way to have them
+ *
+ *	create		make a timer and arm it
+ *	rearm		push its deadline back
+ *	cancel		disarm and unmake it
+ *	reap		all are due at once: from when the program knows of the first one
+ *			until it has the last one's event
+ *	due		the same, from the deadline on. What fires them is in it, and how late
+ *			that begins, which tells where there are few timers.
+ *	...-cpu		time of the process on a CPU, user and system. That of reap counts
+ *			from before the deadline on.
+ *	...-engine	time of the kernel's thread on a CPU, which works beside the process
+ *			(hwt only; hrtimers fire in interrupts, whose time is in "due")
+ *	mem-slab	the kernel's objects, by what "Slab" of /proc/meminfo grows
+ *	mem-rss		the process's pages: what it has to know its timers by included
+ *	mem-free	both and all else, by what "MemFree" of /proc/meminfo shrinks (from a
+ *			million timers on). Like mem-slab it needs a machine that does nothing
+ *			else.
+ *
+ * All of them for one timer. Delays are relative, as programs have them, and from a fixed
+ * mix (a third each: short, 30 s, hours) above a floor, so that no timer fires while
+ * other things are measured. Each operation visits the timers in a random order, each
+ * in another one, the same in every run.
+ *
+ * Each run is a process of its own. For each number of timers all peers run once, then
+ * all once more, and so on.
+ */
+#include "user_bench.h"
+#include <getopt.h>
+#include <math.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#define PEERS		ARRAY_SIZE(all_peers)
+#define NUMBERS_MAX	16
+#define TIMERS_MAX	100000000
+
+static const struct peer *const all_peers[] = {
+	&peer_syscall, &peer_hwt, &peer_timerfd, &peer_posix, &peer_uring,
+	&peer_uring_batch, &peer_libuv, &peer_libev,
+};
+
+static const struct peer *peers[PEERS];
+static unsigned int peers_count;
+static bool gone[PEERS], reap_gone[PEERS];
+
+static unsigned int numbers[NUMBERS_MAX] = { 1000, 10000, 100000, 1000000 };
+static unsigned int numbers_count = 4;
+static unsigned int repetitions = 5;
+
+static struct todo *todos[OPERATIONS];
+
+static volatile sig_atomic_t interrupted;
+
+/* -- What is to be done, in which order ---------------------------------- */
+
+/* xorshift64* */
+static __u64 random_next(__u64 *state)
+{
+	*state ^= *state >> 12;
+	*state ^= *state << 25;
+	*state ^= *state >> 27;
+	return *state * 0x2545f4914f6cdd1dULL;
+}
+
+static __u64 random_below(__u64 *state, __u64 limit)
+{
+	return (random_next(state) >> 16) % limit;
+}
+
+static __u64 random_delay_ns(__u64 *state)
+{
+	__u64 floor_ns = delay_floor_ns();
+
+	switch (random_below(state, 3)) {
+	case 0:
+		return floor_ns + (1000 + random_below(state, 4000)) * NSEC_PER_MSEC;
+	case 1:
+		return floor_ns + 30 * NSEC_PER_SEC;
+	default:
+		return floor_ns + (3600 + random_below(state, 11 * 3600)) * NSEC_PER_SEC;
+	}
+}
+
+static void shuffle(struct todo *todo, unsigned int count, __u64 *state)
+{
+	struct todo other;
+	unsigned int i, j;
+
+	for (i = count; i > 1; i--) {
+		j = random_below(state, i);
+		other = todo[i - 1];
+		todo[i - 1] = todo[j];
+		todo[j] = other;
+	}
+}
+
+/*
+ * Once and for all, so that no run finds memory that was freed: what it allocates would
+ * not make it grow.
+ */
+static void todos_alloc(unsigned int count)
+{
+	unsigned int op;
+
+	for (op = 0; op < OPERATIONS; op++) {
+		todos[op] = malloc(count * sizeof(*todos[op]));
+		if (!todos[op]) {
+			perror("malloc");
+			exit(1);
+		}
+	}
+}
+
+/* Done before the fork: the runs only read it. */
+static void todos_make(unsigned int count)
+{
+	__u64 state = 0x9e3779b97f4a7c15ULL;
+	unsigned int op, i;
+
+	for (i = 0; i < count; i++) {
+		todos[CREATE][i].timer = i;
+		todos[CREATE][i].delay_ns = random_delay_ns(&state);
+		todos[REARM][i] = todos[CREATE][i];
+		todos[REARM][i].delay_ns += (10000 + random_below(&state, 50000)) *
+					    NSEC_PER_MSEC;
+		todos[CANCEL][i] = todos[REARM][i];
+	}
+	for (op = 0; op < OPERATIONS; op++)
+		shuffle(todos[op], count, &state);
+}
+
+/* -- Runs ---------------------------------------------------------------- */
+
+static void on_interrupt(int signal)
+{
+	interrupted = signal;
+}
+
+static void run_prepare(unsigned int seconds)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	signal(SIGINT, SIG_DFL);
+	signal(SIGTERM, SIG_DFL);
+	alarm(seconds);
+	/* Should memory run out, it is this one that has taken it. */
+	write_number("/proc/self/oom_score_adj", 1000);
+}
+
+/* Returns whether it came to its end. @lead_ns: 0 for the operations, else for reap. */
+static bool run_once(const struct peer *peer, unsigned int timers, __u64 lead_ns)
+{
+	struct run run = { .peer = peer, .count = timers };
+	unsigned int patience = 2 * delay_floor_ns() / NSEC_PER_SEC +
+				2 * lead_ns / NSEC_PER_SEC + 30;
+	int status;
+	pid_t pid;
+
+	outcome->finished = false;
+	outcome->late = false;
+	outcome->why[0] = 0;
+	fflush(stdout);
+	pid = fork();
+	if (pid < 0) {
+		perror("fork");
+		exit(1);
+	}
+	if (!pid) {
+		run_prepare(patience);
+		if (lead_ns)
+			measure_reap(&run, todos[CREATE], lead_ns);
+		else
+			measure_operations(&run, todos);
+		outcome->finished = true;
+		_exit(0);
+	}
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+		if (interrupted)
+			kill(pid, SIGKILL);
+	}
+	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
+		snprintf(outcome->why, sizeof(outcome->why), "not done in %u s", patience);
+	else if (WIFSIGNALED(status))
+		snprintf(outcome->why, sizeof(outcome->why), "killed by signal %d",
+			 WTERMSIG(status));
+	return outcome->finished;
+}
+
+static bool run_reap(const struct peer *peer, unsigned int timers)
+{
+	__u64 lead_ns = outcome->took_ns[CREATE] * 3 / 2 + 300 * NSEC_PER_MSEC;
+	int try;
+
+	for (try = 0; try < 4; try++) {
+		if (!run_once(peer, timers, lead_ns))
+			return false;
+		if (!outcome->late)
+			return true;
+		lead_ns *= 2;
+	}
+	snprintf(outcome->why, sizeof(outcome->why), "not made before they are due");
+	return false;
+}
+
+/* Everything about one peer, once. */
+static void run_peer(unsigned int index, unsigned int timers, unsigned int repetition)
+{
+	const struct peer *peer = peers[index];
+	unsigned int i;
+
+	printf(" %s", peer->name);
+	memset(outcome, 0, sizeof(*outcome));
+	for (i = 0; i < FIGURES; i++)
+		outcome->value[i] = NAN;
+	if (!run_once(peer, timers, 0)) {
+		if (interrupted)
+			return;
+		printf("\nskip: %s from %u timers on: after at least %u were made: %s\n ",
+		       peer->name, timers, outcome->done[CREATE], outcome->why);
+		gone[index] = true;
+		return;
+	}
+	if (peer->reap && !reap_gone[index] && !run_reap(peer, timers)) {
+		if (interrupted)
+			return;
+		printf("\nskip: %s, reap from %u timers on: %s\n ", peer->name, timers,
+		       outcome->why);
+		reap_gone[index] = true;
+	}
+	report_add(index, repetition);
+}
+
+static void run_number(unsigned int timers)
+{
+	unsigned int r, i;
+
+	todos_make(timers);
+	report_start(peers_count, repetitions);
+	for (r = 0; r < repetitions; r++) {
+		printf("%u timers, %u of %u:", timers, r + 1, repetitions);
+		for (i = 0; i < peers_count && !interrupted; i++) {
+			if (!gone[i])
+				run_peer(i, timers, r);
+		}
+		printf("\n");
+		if (interrupted)
+			return;
+	}
+	report_print(peers, timers);
+}
+
+/* -- Options ------------------------------------------------------------- */
+
+static const struct option options[] = {
+	{ "quick", no_argument, NULL, 'q' },
+	{ "numbers", required_argument, NULL, 'n' },
+	{ "peers", required_argument, NULL, 'p' },
+	{ "repetitions", required_argument, NULL, 'r' },
+	{ "time", required_argument, NULL, 't' },
+	{ "help", no_argument, NULL, 'h' },
+	{ }
+};
+
+static void usage(void)
+{
+	unsigned int i;
+
+	printf("Usage: user_bench [OPTION]...\n"
+	       "What create, rearm, cancel and reap cost a program with many timers.\n\n"
+	       "  -q, --quick            1000 and 10000 timers, 3 repetitions, -t 1\n"
+	       "  -n, --numbers LIST     numbers of timers (1000,10000,100000,1000000)\n"
+	       "  -p, --peers LIST       peers, of those below (all)\n"
+	       "  -r, --repetitions N    median of so many (5)\n"
+	       "  -t, --time SECONDS     so long at most for an operation on all timers; then\n"
+	       "                         it counts for those it was done on. Making all may\n"
+	       "                         take %d times that. (3)\n"
+	       "  -h, --help             this\n\nPeers:\n", CREATE_PATIENCE);
+	for (i = 0; i < PEERS; i++)
+		printf("  %-16s %s\n", all_peers[i]->name, all_peers[i]->what);
+	printf("\nRaises limits where it may. Those of the system are set back at the end.\n");
+}
+
+static void __attribute__((noreturn)) bad_option(const char *what, const char *value)
+{
+	fprintf(stderr, "user_bench: %s: %s; try --help\n", what, value);
+	exit(2);
+}
+
+static unsigned int parse_number(const char *text, unsigned int max)
+{
+	unsigned long value;
+	char *end;
+
+	errno = 0;
+	value = strtoul(text, &end, 10);
+	if (errno || end == text || *end || *text == '-' || !value || value > max)
+		bad_option("not a number that it can be", text);
+	return value;
+}
+
+static void parse_numbers(char *list)
+{
+	char *item, *rest = list;
+
+	numbers_count = 0;
+	while ((item = strsep(&rest, ","))) {
+		if (numbers_count == NUMBERS_MAX)
+			bad_option("too many numbers", item);
+		numbers[numbers_count++] = parse_number(item, TIMERS_MAX);
+	}
+}
+
+static void parse_peers(char *list)
+{
+	char *item, *rest = list;
+	unsigned int i;
+
+	peers_count = 0;
+	while ((item = strsep(&rest, ","))) {
+		for (i = 0; i < PEERS && strcmp(all_peers[i]->name, item) != 0; i++)
+			;
+		if (i == PEERS || peers_count == PEERS)
+			bad_option("no such peer, or too many", item);
+		peers[peers_count++] = all_peers[i];
+	}
+}
+
+static void parse_options(int argc, char **argv)
+{
+	int c;
+
+	memcpy(peers, all_peers, sizeof(peers));
+	peers_count = PEERS;
+	while ((c = getopt_long(argc, argv, "qn:p:r:t:h", options, NULL)) != -1) {
+		switch (c) {
+		case 'q':
+			numbers_count = 2;
+			repetitions = 3;
+			time_limit = 1;
+			break;
+		case 'n':
+			parse_numbers(optarg);
+			break;
+		case 'p':
+			parse_peers(optarg);
+			break;
+		case 'r':
+			repetitions = parse_number(optarg, 1000);
+			break;
+		case 't':
+			time_limit = parse_number(optarg, 1000);
+			break;
+		case 'h':
+			usage();
+			exit(0);
+		default:
+			exit(2);
+		}
+	}
+	if (optind < argc)
+		bad_option("unknown argument", argv[optind]);
+}
+
+int main(int argc, char **argv)
+{
+	struct sigaction action = { .sa_handler = on_interrupt };
+	unsigned int i, most = 1;
+
+	parse_options(argc, argv);
+	outcome = mmap(NULL, sizeof(*outcome), PROT_READ | PROT_WRITE,
+		       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (outcome == MAP_FAILED) {
+		perror("mmap");
+		return 1;
+	}
+	for (i = 0; i < numbers_count; i++)
+		most = numbers[i] > most ? numbers[i] : most;
+	/* So that the limits of the system are set back. */
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+	todos_alloc(most);
+	limits_raise(most);
+	for (i = 0; i < numbers_count && !interrupted; i++)
+		run_number(numbers[i]);
+	limits_restore();
+	return interrupted ? 128 + interrupted : 0;
+}

@@ -1,0 +1,21 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# The benchmark module does what it says, each part of it, and leaves nothing. What it
+# measures in here is of no interest.
+#
+# hwt-test: long
+# hwt-test: only stock
+# hwt-test: timeout 180
+set -eu
+. /hwt/lib.sh
+
+log_mark
+load hwt_bench quick=1 runs=1 seconds=1 pending=1000,2000 spans_ms=10,100
+for part in ops through idle slack storm late smp; do
+	log_since | grep -q "@bench bench=$part " || fail "no results of $part"
+done
+! log_since | grep '@bench bench=late peer=h[rw]' | grep -v ' early=0 ' ||
+	fail "something was early"
+unload hwt_bench
+! load hwt_bench pending=0 run=ops 2>/dev/null || fail "0 pending is accepted"
