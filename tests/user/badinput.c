@@ -407,4 +407,43 @@ TEST_F(ctx, setup_values)
 	EXPECT_EQ(1, hwt_stop(self->fd));
 }
 
+/* How many records with this text has the kernel log from the descriptor's place on? */
+static int log_records(int kmsg, const char *text)
+{
+	char line[8192];
+	int found = 0;
+	ssize_t n;
+
+	while ((n = read(kmsg, line, sizeof(line) - 1)) > 0 || (n < 0 && errno == EPIPE)) {
+		if (n < 0)
+			continue;
+		line[n] = 0;
+		found += !!strstr(line, text);
+	}
+	return found;
+}
+
+/* A program that does not learn does not fill the log. */
+TEST_F(ctx, bad_setups_are_not_all_logged)
+{
+	static const struct hwt_setup_args bad[] = {
+		{ .clock = CLOCK_MONOTONIC, .ticks_per_wheel = 1 },
+		{ .clock = CLOCK_MONOTONIC, .levels = 7 },
+		{ .clock = CLOCK_MONOTONIC, .tick_ns = 1ULL << 62, .ticks_per_wheel = 2 },
+		{ .clock = CLOCK_MONOTONIC, .max_pending = 1ULL << 63 },
+	};
+	int kmsg = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC), i;
+	struct hwt_setup_args args;
+
+	ASSERT_LE(0, kmsg);
+	lseek(kmsg, 0, SEEK_END);
+	for (i = 0; i < 1000; i++) {
+		args = bad[i % ARRAY_SIZE(bad)];
+		args.size = sizeof(args);
+		ASSERT_EQ(-EINVAL, hwt_call(self->fd, HWT_IOC_SETUP, &args));
+	}
+	EXPECT_GT(100, log_records(kmsg, "hwt"));
+	close(kmsg);
+}
+
 TEST_HARNESS_MAIN

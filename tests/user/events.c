@@ -216,6 +216,60 @@ TEST_F(ctx, epoll_edge)
 	close(ep);
 }
 
+/*
+ * A context that has ended with so many events still there, and an epoll that has told
+ * of those once, and now waits for edges.
+ */
+static int ended_with(int fd, int count, __u64 *id)
+{
+	struct epoll_event ev = { .events = EPOLLIN | EPOLLET };
+	int ep = epoll_create1(EPOLL_CLOEXEC), i;
+
+	if (ep < 0 || epoll_ctl(ep, EPOLL_CTL_ADD, fd, &ev))
+		return -1;
+	for (i = 0; i < count; i++)
+		if (hwt_add(fd, 0, 3600 * SEC, i, &id[i]))
+			return -1;
+	if (hwt_stop(fd) != count || epoll_wait(ep, &ev, 1, PATIENCE_MS) != 1 ||
+	    ev.events != EPOLLIN)
+		return -1;
+	return ep;
+}
+
+/* The end of the file is an edge too, whoever takes the last event away, and how. */
+TEST_F(ctx, epoll_edge_at_the_end_by_read)
+{
+	struct hwt_event events[8];
+	struct epoll_event ev;
+	__u64 id[5];
+	int ep;
+
+	ep = ended_with(self->fd, 5, id);
+	ASSERT_LE(0, ep);
+	ASSERT_EQ(5, hwt_read(self->fd, events, 8));
+	ASSERT_EQ(1, epoll_wait(ep, &ev, 1, PATIENCE_MS));
+	EXPECT_EQ((__u32)(EPOLLIN | EPOLLHUP), ev.events);
+	EXPECT_EQ(0, hwt_read(self->fd, events, 8));
+	close(ep);
+}
+
+TEST_F(ctx, epoll_edge_at_the_end_by_cancel)
+{
+	struct hwt_event events[8];
+	struct epoll_event ev;
+	__u64 id[5];
+	int ep, i;
+
+	ep = ended_with(self->fd, 5, id);
+	ASSERT_LE(0, ep);
+	for (i = 0; i < 5; i++)
+		ASSERT_EQ(HWT_STATE_EVENT, hwt_del(self->fd, id[i]));
+	ASSERT_EQ(1, epoll_wait(ep, &ev, 1, PATIENCE_MS));
+	EXPECT_EQ((__u32)(EPOLLIN | EPOLLHUP), ev.events);
+	EXPECT_EQ(0, hwt_read(self->fd, events, 8));
+	close(ep);
+}
+
 /* A withdrawn event is not there any more. */
 TEST_F(ctx, poll_after_withdrawal)
 {

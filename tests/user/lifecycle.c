@@ -426,6 +426,39 @@ TEST_F(ctx, stop_many)
 	EXPECT_EQ((__u64)total * (total - 1) / 2, sum);
 }
 
+/* Events are in the order in which they came up, also while some fire during the stop. */
+TEST_F_TIMEOUT(ctx, stop_while_others_fire, 100)
+{
+	unsigned int far = 100000, near = 500, n = 0, stopped = 0, turns = 0, i;
+	static struct hwt_event events[512];
+	__u64 start, last = 0;
+	__u32 kind = 0;
+	int ret;
+
+	/* The stop goes by id: those that fire come last. */
+	for (i = 0; i < far; i++)
+		ASSERT_EQ(0, hwt_add(self->fd, 0, HOUR, i, NULL));
+	start = now_ns();
+	for (i = 0; i < near; i++)
+		ASSERT_EQ(0, hwt_add(self->fd, HWT_ABSOLUTE, start + i * MSEC, i, NULL));
+	/* The wheel has taken them all in. */
+	ASSERT_EQ(POLLIN, hwt_wait(self->fd, PATIENCE_MS));
+	ASSERT_LE(far, hwt_stop(self->fd));
+	while ((ret = hwt_read(self->fd, events, 512)) > 0) {
+		for (i = 0; i < (unsigned int)ret; i++) {
+			ASSERT_LE(last, events[i].fired_ns);
+			last = events[i].fired_ns;
+			stopped += events[i].kind == HWT_EVENT_STOPPED;
+			turns += events[i].kind != kind;
+			kind = events[i].kind;
+		}
+		n += ret;
+	}
+	EXPECT_EQ(0, ret);
+	EXPECT_EQ(far + near, n);
+	TH_LOG("%u stopped, %u fired, %u turns", stopped, n - stopped, turns);
+}
+
 /* -- Races: whoever comes first, each timeout ends in exactly one way ---- */
 
 /*

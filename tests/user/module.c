@@ -130,4 +130,44 @@ TEST(unload_at_once_after_close)
 	}
 }
 
+FIXTURE(slow_tick) {
+	__u64 next;	/* the first tick from now on */
+};
+
+FIXTURE_SETUP(slow_tick)
+{
+	__u64 tick, count;
+	char params[64];
+
+	/* Ticks count from the clock's zero, and are at most an hour. */
+	self->next = now_ns() + 45 * SEC;
+	count = 1 + self->next / HOUR;
+	tick = self->next / count;
+	snprintf(params, sizeof(params), "tick_us=%llu", (unsigned long long)(tick / USEC));
+	ASSERT_EQ(0, load(params));
+}
+
+FIXTURE_TEARDOWN(slow_tick)
+{
+}
+
+/* What was cancelled is let go after a while, not with the next tick. */
+TEST_F_TIMEOUT(slow_tick, unload_does_not_wait_for_a_tick, 100)
+{
+	__u64 id, before;
+	int fd;
+
+	fd = hwt_open(O_NONBLOCK);
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, hwt_add(fd, 0, HOUR, 0, &id));
+	ASSERT_EQ(0, hwt_add(fd, 0, HOUR, 1, NULL));
+	ASSERT_EQ(HWT_STATE_PENDING, hwt_del(fd, id));
+	sleep_ns(50 * MSEC);
+	close(fd);
+	before = now_ns();
+	ASSERT_GT(self->next, before + 20 * SEC);
+	EXPECT_EQ(0, unload());
+	EXPECT_GT(before + 20 * SEC, now_ns());
+}
+
 TEST_HARNESS_MAIN

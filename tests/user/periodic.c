@@ -5,6 +5,8 @@
  * hwt-test: timeout 120
  */
 #include "kselftest_harness.h"
+#include <sched.h>
+#include <sys/epoll.h>
 
 #include "hwt_dev.h"
 
@@ -275,6 +277,107 @@ TEST_F(ctx, many)
 	for (i = 0; i < 50; i++)
 		EXPECT_LE(0, hwt_del(self->fd, id[i]));
 	EXPECT_EQ(-EAGAIN, hwt_read(self->fd, events, 50));
+}
+
+/* -- Between a firing and the next deadline ------------------------------ */
+
+/* So many are told of each event that the wheel is busy with it while it is read. */
+#define TOLD	800
+
+static void tell_many(int fd, int *ep, int *copies)
+{
+	struct epoll_event ev = { .events = EPOLLIN };
+	int i;
+
+	*ep = epoll_create1(EPOLL_CLOEXEC);
+	for (i = 0; i < TOLD; i++) {
+		copies[i] = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+		epoll_ctl(*ep, EPOLL_CTL_ADD, copies[i], &ev);
+	}
+}
+
+static void tell_none(int ep, const int *copies)
+{
+	int i;
+
+	close(ep);
+	for (i = 0; i < TOLD; i++)
+		close(copies[i]);
+}
+
+static int private_wheel(void)
+{
+	struct hwt_setup_args setup = { .size = sizeof(setup), .clock = CLOCK_MONOTONIC };
+	int fd = hwt_open(O_NONBLOCK);
+
+	if (fd >= 0 && hwt_call(fd, HWT_IOC_SETUP, &setup)) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+/*
+ * Reads an event the moment that it is there, from one CPU and then another: on the
+ * wheel's own that is too late.
+ */
+static int read_at_once(int fd, struct hwt_event *event, unsigned int turn)
+{
+	unsigned int cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	__u64 end = now_ns() + PATIENCE_MS * MSEC;
+	cpu_set_t set;
+	int ret;
+
+	CPU_ZERO(&set);
+	CPU_SET(turn % cpus, &set);
+	sched_setaffinity(0, sizeof(set), &set);
+	do {
+		ret = hwt_read(fd, event, 1);
+	} while (ret == -EAGAIN && now_ns() < end);
+	return ret;
+}
+
+TEST_F_TIMEOUT(ctx, get_after_a_read_tells_the_next_deadline, 60)
+{
+	int fd = private_wheel(), ep, copies[TOLD], i;
+	struct hwt_event event;
+	struct hwt_get_args get;
+	__u64 id;
+
+	ASSERT_LE(0, fd);
+	tell_many(fd, &ep, copies);
+	ASSERT_EQ(0, hwt_add_periodic(fd, HWT_MODE_FIXED_RATE, 0, 20 * MSEC, 0, &id));
+	for (i = 0; i < 100; i++) {
+		ASSERT_EQ(1, read_at_once(fd, &event, i / 10));
+		ASSERT_EQ(0, hwt_get(fd, id, &get));
+		EXPECT_TRUE(get.state & HWT_STATE_PENDING);
+		EXPECT_LT(event.deadline_ns, get.deadline_ns);
+	}
+	tell_none(ep, copies);
+	close(fd);
+}
+
+TEST_F_TIMEOUT(ctx, stop_after_a_read_gives_the_next_deadline, 60)
+{
+	int rounds = quick() ? 10 : 40, fd, ep, copies[TOLD], i;
+	struct hwt_event event, stopped;
+	__u64 id;
+
+	for (i = 0; i < rounds; i++) {
+		fd = private_wheel();
+		ASSERT_LE(0, fd);
+		tell_many(fd, &ep, copies);
+		ASSERT_EQ(0, hwt_add_periodic(fd, HWT_MODE_FIXED_RATE, 0, 20 * MSEC, 0,
+					      &id));
+		ASSERT_EQ(1, read_at_once(fd, &event, i));
+		ASSERT_LE(0, hwt_stop(fd));
+		ASSERT_EQ(1, hwt_read(fd, &stopped, 1));
+		/* If the guest is slow it is that of another firing. */
+		EXPECT_LT(event.deadline_ns, stopped.deadline_ns);
+		EXPECT_EQ((__u32)HWT_EVENT_LAST, stopped.flags);
+		tell_none(ep, copies);
+		close(fd);
+	}
 }
 
 TEST_HARNESS_MAIN

@@ -104,6 +104,34 @@ static int inside(clockid_t clock, __u64 outside, long offset)
 	return 0;
 }
 
+/* A rate that began at zero: its deadlines are multiples of the period here, not outside. */
+static int rate_inside(clockid_t clock)
+{
+	struct hwt_setup_args setup = { .size = sizeof(setup), .clock = clock };
+	struct hwt_schedule_args args = {
+		.size = sizeof(args),
+		.flags = HWT_ABSOLUTE,
+		.mode = HWT_MODE_FIXED_RATE,
+		.period_ns = 70 * MSEC,	/* does not divide the offsets */
+	};
+	int fd = hwt_open(O_NONBLOCK), i;
+	struct hwt_info_args info;
+	struct hwt_event event;
+
+	if (clock != CLOCK_MONOTONIC && hwt_call(fd, HWT_IOC_SETUP, &setup))
+		return 1;
+	if (hwt_info(fd, &info) || hwt_call(fd, HWT_IOC_SCHEDULE, &args))
+		return 2;
+	for (i = 0; i < 5; i++) {
+		if (hwt_next(fd, &event) != 1)
+			return 3;
+		if (event.deadline_ns % args.period_ns >= info.tick_ns)
+			return 4;
+	}
+	close(fd);
+	return 0;
+}
+
 TEST_F(timens, own_time)
 {
 	int status;
@@ -114,6 +142,20 @@ TEST_F(timens, own_time)
 	ASSERT_LE(0, pid);
 	if (!pid)
 		_exit(inside(variant->clock, self->outside, variant->offset));
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_TRUE(WIFEXITED(status));
+	EXPECT_EQ(0, WEXITSTATUS(status));
+}
+
+TEST_F(timens, own_phase)
+{
+	int status;
+	pid_t pid;
+
+	pid = fork();
+	ASSERT_LE(0, pid);
+	if (!pid)
+		_exit(rate_inside(variant->clock));
 	ASSERT_EQ(pid, waitpid(pid, &status, 0));
 	EXPECT_TRUE(WIFEXITED(status));
 	EXPECT_EQ(0, WEXITSTATUS(status));
