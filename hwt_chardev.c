@@ -223,12 +223,27 @@ static u64 hwt_entry_tick_ns(const struct hwt_entry *entry)
 }
 
 /*
- * When it is due, or was when it last was armed. A periodic one whose event has just come up
- * may not be armed for its next deadline yet.
+ * When it is due, or was when it last was armed. A periodic one whose event has come up may
+ * not be armed for its next deadline yet; but before its event comes up the next deadline is
+ * not to be told, and not even known.
  */
 static u64 hwt_entry_due(const struct hwt_entry *entry)
 {
-	return hwt_deadline(&entry->timeout) ?: hwt_entry_tick_ns(entry);
+	u64 next = hwt_deadline(&entry->timeout), due = hwt_entry_tick_ns(entry);
+
+	return next && entry->due_ns == due ? next : due;
+}
+
+/* The same as the time that is left. */
+static u64 hwt_entry_remaining(const struct hwt_entry *entry)
+{
+	u64 due = hwt_entry_due(entry), now = hwt_wheel_now(entry->ctx->wheel);
+
+	if (entry->ended)
+		return 0;
+	if (due == HWT_NEVER)
+		return HWT_NEVER;
+	return due > now ? due - now : 0;
 }
 
 /* -- Events -------------------------------------------------------------- */
@@ -628,6 +643,7 @@ static struct hwt_entry *hwt_entry_alloc(struct hwt_context *ctx,
 	entry->ctx = ctx;
 	INIT_LIST_HEAD(&entry->ready);
 	entry->user_data = args->user_data;
+	entry->due_ns = HWT_NEVER;
 	refcount_set(&entry->refs, 1);
 	entry->mode = args->mode;
 	entry->kind = 0;
@@ -735,6 +751,7 @@ static int hwt_entry_modify(struct hwt_entry *entry, struct hwt_modify_args *mod
 		return ret;
 	modify->was = hwt_entry_state(entry);
 	hwt_event_drop(entry);
+	entry->due_ns = HWT_NEVER;
 	entry->ended = false;
 	if (modify->flags & HWT_SET_USER_DATA)
 		entry->user_data = modify->user_data;
@@ -797,7 +814,7 @@ static int hwt_ioctl_get(struct hwt_context *ctx, union hwt_args *args)
 		get->mode = entry->mode;
 		get->user_data = entry->user_data;
 		get->deadline_ns = hwt_time_to_user(hwt_entry_due(entry), offset);
-		get->remaining_ns = hwt_remaining(&entry->timeout);
+		get->remaining_ns = hwt_entry_remaining(entry);
 		get->period_ns = 0;
 		get->overruns = 0;
 		if (hwt_entry_periodic(entry)) {

@@ -687,9 +687,7 @@ static u64 hwt_periodic_upcoming(const struct hwt_timeout *timeout)
 		container_of(timeout, struct hwt_periodic, timeout);
 	const struct hwt_wheel *wheel = timeout->wheel;
 
-	/* Pair with hwt_periodic_begin(). Seen before it is through, it is the deadline
-	 * that is firing.
-	 */
+	/* Pair with hwt_periodic_begin(). Before that is through, they are of before. */
 	if (READ_ONCE(periodic->run.mode) == HWT_FIXED_RATE)
 		return hwt_deadline_to_tick(wheel, READ_ONCE(periodic->run.next_ns));
 	return hwt_deadline_to_tick(wheel, hwt_add_ns(hwt_clock_now(wheel),
@@ -705,8 +703,8 @@ static u64 hwt_periodic_upcoming(const struct hwt_timeout *timeout)
  * Return: its deadline on the wheel's clock, ns, rounded up to the tick (and moved
  * within its slack); U64_MAX if it never will; 0 if it is not pending. Of a periodic
  * timeout whose callback is executing, the next deadline; with HWT_FIXED_DELAY, what that
- * would be if the callback returned now. In the instant in which it begins to fire, it may
- * still be the one that is firing.
+ * would be if the callback returned now. Only the callback may rely on
+ * that: seen from outside in the instant in which it begins to fire, it may be one of before.
  */
 u64 hwt_deadline(const struct hwt_timeout *timeout)
 {

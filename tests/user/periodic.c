@@ -380,4 +380,55 @@ TEST_F_TIMEOUT(ctx, stop_after_a_read_gives_the_next_deadline, 60)
 	}
 }
 
+/* One that fires during a stop has an event of one kind or the other, for that firing. */
+TEST_F_TIMEOUT(ctx, stop_while_they_fire, 60)
+{
+	struct hwt_event events[512];
+	int rounds = quick() ? 10 : 50, lost = 0, stopped = 0, expired = 0, fd, i, j, ret;
+	__u64 first, period = 3600 * SEC, id;
+
+	for (i = 0; i < rounds; i++) {
+		fd = private_wheel();
+		ASSERT_LE(0, fd);
+		first = (now_ns() / MSEC + 50) * MSEC;
+		for (j = 0; j < 1000; j++)
+			ASSERT_EQ(0, add_at(fd, HWT_MODE_FIXED_RATE, first, period, &id));
+		ASSERT_EQ(POLLIN, hwt_wait(fd, PATIENCE_MS));
+		ASSERT_LE(0, hwt_stop(fd));
+		while ((ret = hwt_read(fd, events, 512)) > 0)
+			for (j = 0; j < ret; j++) {
+				lost += events[j].deadline_ns != first;
+				stopped += events[j].kind == HWT_EVENT_STOPPED;
+				expired += events[j].kind == HWT_EVENT_EXPIRED;
+			}
+		close(fd);
+	}
+	TH_LOG("%d lost, %d stopped, %d expired", lost, stopped, expired);
+	EXPECT_EQ(0, lost);
+}
+
+/* Asked again and again while it fires: the next deadline from the event on, not before. */
+TEST_F(ctx, get_while_it_fires)
+{
+	__u64 first, period = 3600 * SEC, id;
+	int rounds = quick() ? 100 : 1000, i;
+	struct hwt_event event;
+	struct hwt_get_args get;
+
+	ASSERT_EQ(0, hwt_add_periodic(self->fd, HWT_MODE_FIXED_RATE, period, period, 0, &id));
+	for (i = 0; i < rounds; i++) {
+		first = round_up(now_ns() + 2 * self->tick, self->tick);
+		ASSERT_EQ(HWT_STATE_PENDING, hwt_move(self->fd, id, HWT_ABSOLUTE, first));
+		do {
+			ASSERT_EQ(0, hwt_get(self->fd, id, &get));
+			ASSERT_EQ(get.state & HWT_STATE_EVENT ? first + period : first,
+				  get.deadline_ns);
+			ASSERT_EQ(get.state & HWT_STATE_EVENT,
+				  get.remaining_ns > period / 2 ? HWT_STATE_EVENT : 0);
+		} while (!(get.state & HWT_STATE_EVENT));
+		ASSERT_EQ(1, hwt_read(self->fd, &event, 1));
+		ASSERT_EQ(first, event.deadline_ns);
+	}
+}
+
 TEST_HARNESS_MAIN
