@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Draws what was measured, with gnuplot."""
+
+import math
+import os
+import re
+import subprocess
+
+from results import duration, short, unique
+
+# A peer's colour, the same in all plots, and the shape of its points. For the colour-blind, too.
+STYLES = {
+    "hwt": ("#d55e00", 7), "hwt-coarse": ("#e69f00", 6), "hwt-batch": ("#e69f00", 6),
+    "timer_list": ("#0072b2", 5), "timerfd": ("#0072b2", 5),
+    "hrtimer": ("#cc79a7", 9), "posix": ("#cc79a7", 9),
+    "delayed_work": ("#009e73", 11), "io_uring": ("#009e73", 11), "io_uring-batch": ("#56b4e9", 10),
+    "libuv": ("#000000", 4), "libev": ("#999933", 12),
+    "floor": ("#8c8c8c", 8), "syscall": ("#8c8c8c", 8),
+}
+OTHERS = ("#882255", 13)
+
+
+class Plot:
+    """A picture of some panels that have the same axes, and one key."""
+
+    columns = 2
+
+    def __init__(self, name, what, xlabel, ylabel):
+        self.name = re.sub(r"[^a-z0-9]+", "-", name.lower()) + ".svg"
+        self.what = what
+        self.labels = {"x": xlabel, "y": ylabel}
+        self.panels = {}
+
+    def add(self, panel, peer, *points):
+        """Points of a peer's line in a panel."""
+        self.panels.setdefault(panel, {}).setdefault(peer, []).extend(points)
+
+    def values(self, which):
+        """All x (0) or y (1)."""
+        return [point[which] for lines in self.panels.values() for line in lines.values()
+                for point in line]
+
+    def axes(self):
+        """The commands for the axes: x for numbers of objects, y for a cost."""
+        costs = self.values(1)
+        low, high = min(costs) / 1.2, max(costs) * 1.2
+        steps = (1, 2, 5) if high / low < 1000 else (1,)
+        marks = [step * 10.0 ** power for power in range(-3, 12) for step in steps]
+        return ["set logscale xy", f"set yrange [{low}:{high}]",
+                ticks("x", {count: short(count) for count in self.values(0)}),
+                ticks("y", {mark: f"{mark:,.9g}" for mark in marks if low < mark < high})]
+
+    def key(self, peers, height):
+        """Names in their lines' colours, in rows at the top."""
+        for i, peer in enumerate(peers):
+            colour, shape = STYLES.get(peer, OTHERS)
+            across, down = 0.13 + 0.21 * (i % 4), 1 - (18 + 20 * (i // 4)) / height
+            yield f"set label '{peer}' at screen {across},{down} offset 1,-0.3 point pt {shape}" \
+                f" ps 0.8 lw 2 lc rgb '{colour}' textcolor rgb '{colour}'"
+
+    def script(self):
+        """Everything for gnuplot."""
+        peers = unique(peer for lines in self.panels.values() for peer in lines)
+        places = self.values(0)
+        rows = math.ceil(len(self.panels) / self.columns)
+        height = 50 + 330 * rows
+        yield f"set terminal svg size 800,{height} font 'sans-serif,13' background 'white'" \
+            " noenhanced"
+        yield f"set output '{self.name}'"
+        yield "set encoding utf8"
+        yield "set grid lc rgb '#dddddd' lt 1"
+        yield "set border 3"
+        yield "set tics nomirror"
+        yield "unset key"
+        yield from (f"set {axis}label '{text}'" for axis, text in self.labels.items())
+        yield f"set xrange [{min(places) / 1.2}:{max(places) * 1.2}]"
+        yield from self.axes()
+        yield from self.key(peers, height)
+        yield f"set multiplot layout {rows},{self.columns} margins 0.12,0.98," \
+            f"{55 / height},{1 - 85 / height} spacing 0.13,{115 / height}"
+        for title, lines in self.panels.items():
+            yield f"set title '{title}'"
+            yield "plot " + ", ".join(
+                f"'-' with linespoints pt {shape} ps 0.6 lw {3 if peer == 'hwt' else 1.5}"
+                f" lc rgb '{colour}'"
+                for peer, (colour, shape) in ((peer, STYLES.get(peer, OTHERS)) for peer in lines))
+            for points in lines.values():
+                yield from (f"{x} {y}" for x, y in points)
+                yield "e"
+            yield "unset label"
+        yield "unset multiplot"
+
+    def draw(self, directory):
+        """Makes the file."""
+        subprocess.run(["gnuplot"], input="\n".join(self.script()) + "\n", text=True,
+                       check=True, cwd=directory)
+
+
+class Distribution(Plot):
+    """How many have fired at most so late: us, percent."""
+
+    def axes(self):
+        return ["set logscale x", "set yrange [0:103]",
+                ticks("x", {10 ** power: decade(power) for power in
+                            range(0, 12, 1 if max(self.values(0)) < 3e6 else 2)})]
+
+
+def decade(power):
+    """10 to this power, of us."""
+    thousands = min(power // 3, 2)
+    return f"{10 ** (power - 3 * thousands):,} {('us', 'ms', 's')[thousands]}"
+
+
+def ticks(axis, labels):
+    """Where an axis has its labels."""
+    return f"set {axis}tics (" + ", ".join(f"'{text}' {at}" for at, text in labels.items()) + ")"
+
+
+def plot_ops(results, where):
+    """Cost against number pending, each operation by itself."""
+    rows = [row for row in results.find(bench="ops", where=where) if "mode" in row]
+    for operation in unique(row["op"] for row in rows):
+        plot = Plot(f"ops-{where}-{operation}", f"{operation}: cost against number pending",
+                    "timeouts pending", "ns per operation")
+        for row in rows:
+            if row["op"] == operation:
+                plot.add(f"{operation}, {row['mode']}", row["peer"], (row["n"], row["median"]))
+        yield plot
+
+
+def plot_user(results, where):
+    """Likewise, from user space."""
+    plot = Plot(f"user-{where}", f"from user space ({where}): cost against number of timers",
+                "timers", "ns per timer")
+    for operation in ("create", "rearm"):
+        for row in results.find(bench="user", where=where, op=operation):
+            plot.add(operation, row["peer"], (row["n"], row["median"]))
+    yield plot
+
+
+def plot_late(results, where):
+    """How many have fired how late, by load."""
+    buckets = results.find(bench="late-histogram", where=where)
+    for load in unique(row["load"] for row in buckets):
+        plot = Distribution(f"late-{where}-{load}", f"how late, {load} ({where})",
+                            "late by at most", "% of them")
+        for row in results.find(bench="late", where=where, load=load):
+            fired = row["early"]
+            points = [(1, 100 * fired / row["n"])]
+            for bucket in buckets:
+                if all(bucket[key] == row[key] for key in ("load", "span_ns", "peer")):
+                    fired += bucket["median"]
+                    points.append((bucket["below_us"], 100 * fired / row["n"]))
+            # The last bucket is open.
+            points[-1] = (max(points[-1][0], row["high"] / 1000), points[-1][1])
+            plot.add("delays to " + duration(row["span_ns"]), row["peer"], *points)
+        yield plot
+
+
+def draw_all(results, directory):
+    """Draws all that there is into a directory. Returns {bench: [plot, ...]}."""
+    os.makedirs(directory, exist_ok=True)
+    drawn = {}
+    for bench, plots in (("ops", plot_ops), ("user", plot_user), ("late", plot_late)):
+        for where in results.places(bench):
+            for plot in plots(results, where):
+                if plot.panels:
+                    plot.draw(directory)
+                    drawn.setdefault(bench, []).append(plot)
+    return drawn

@@ -1,0 +1,389 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""Makes a readable report and plots of what the benchmarks have found.
+
+report.py [--markdown FILE] DIR|LOG
+
+DIR has results.json, which bench.py writes. Prints the report and writes it to
+DIR/report.txt, the plots to DIR/plots. Instead, LOG is a kernel log, or another text with
+"@bench" lines; report.txt and plots go beside it. With --markdown the report also replaces
+what is between "<!-- figures: begin -->" and "<!-- figures: end -->" in FILE, and the
+plots are copied to plots/ beside FILE.
+"""
+
+import argparse
+import os
+import shutil
+import sys
+import textwrap
+
+from plots import draw_all
+from results import Results, duration, figure, short, unique
+
+WIDTH = 100
+MARKS = ("<!-- figures: begin -->", "<!-- figures: end -->")
+COUNTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "hot", "counts")
+
+WHERE = {
+    "uml": "the kernel in User Mode Linux: native speed, one CPU",
+    "uml-time-travel": "the same; its time jumps to the next event when all is idle",
+    "qemu": "a guest in an emulator: what costs more than what, not how much",
+    "kvm": "a guest in a virtual machine",
+    "host": "a program on this machine",
+    "machine": "a kernel on a machine, as its log says",
+}
+
+# -- Tables ------------------------------------------------------------------
+
+
+def spread(row):
+    """A median, and how far from it the farthest repetition is."""
+    middle = row["median"]
+    if row.get("runs", 1) == 1 or not middle:
+        return figure(middle)
+    far = max(row["high"] - middle, middle - row["low"]) / middle
+    return f"{figure(middle)} ±{100 * far:.0f}%"
+
+
+def median(row):
+    """Without the spread, where there are many columns."""
+    return figure(row["median"])
+
+
+def wrapped(text):
+    """The lines of a text."""
+    return textwrap.wrap(text, WIDTH, break_on_hyphens=False)
+
+
+def table(head, rows, left=1):
+    """Lines in columns: the first ones are text."""
+    rows = [[str(text) for text in row] for row in [head, *rows]]
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    return ["  ".join(text.ljust(width) if i < left else text.rjust(width)
+                      for i, (text, width) in enumerate(zip(row, widths))).rstrip()
+            for row in rows]
+
+
+def pivot(rows, left, across, cell=spread, head=str):
+    """A table: a line for each value of the keys @left, a column for each of the key @across."""
+    columns = unique(row[across] for row in rows)
+    cells = {(tuple(row[key] for key in left), row[across]): cell(row) for row in rows}
+    return table(["" for _ in left] + list(map(head, columns)),
+                 [[*line, *(cells.get((line, column), "-") for column in columns)]
+                  for line in unique(line for line, _ in cells)], len(left))
+
+
+# -- Targets: what the design asks for ---------------------------------------
+
+# What; hwt's peer and operation; against what: peer, operation, largest ratio (None: no goal).
+OPERATIONS = (
+    ("schedule, absolute", "hwt", "schedule",
+     (("floor", "schedule", 1.4), ("timer_list", "schedule", 0.8))),
+    ("schedule, coarse clock", "hwt-coarse", "schedule-relative",
+     (("floor", "schedule", 1.4), ("timer_list", "schedule-relative", 0.8))),
+    ("schedule, fine clock", "hwt", "schedule-relative", (("floor", "schedule-relative", 1.4),)),
+    ("schedule + cancel", "hwt", "schedule+cancel",
+     (("timer_list", "schedule+cancel", 0.6), ("delayed_work", "schedule+cancel", 0.6))),
+    ("push back", "hwt", "push-back",
+     (("floor", "push-back", 1.3), ("timer_list", "push-back", 0.6),
+      ("delayed_work", "push-back", 0.4), ("hrtimer", "push-back", 0.05))),
+    ("push back a little", "hwt", "push-back-a-little",
+     (("timer_list", "push-back-a-little", None),)),
+    ("cancel", "hwt", "cancel", (("floor", "cancel", 1.3), ("timer_list", "cancel", 0.7))),
+)
+GROWING = ("schedule", "schedule-relative", "push-back", "pull-forward", "cancel",
+           "schedule+cancel")
+GROWTH = 1.3
+# The same of other benchmarks; without peers: the largest figure.
+OTHERS = (
+    ("schedule to callback", "through", "hwt", "schedule-to-callback",
+     (("timer_list", 1.0), ("delayed_work", 0.5))),
+    ("  a tick of a jiffy", "through", "hwt-jiffy", "schedule-to-callback",
+     (("timer_list", 1.0), ("delayed_work", 0.5))),
+    ("wake-ups/s, none due", "idle", "hwt", "wakeups", 0),
+    ("bytes, embedded", "storm", "hwt", "memory", 64),
+    ("/dev/hwt, batched", "user", "hwt-batch", "create", (("timerfd", 0.1),)),
+    ("/dev/hwt, one by one", "user", "hwt", "create", (("timerfd", None),)),
+    ("/dev/hwt, bytes", "user", "hwt", "memory", (("timerfd", 0.25),)),
+)
+TARGETS = """\
+Ratios of medians of one run, at a million pending or at the most that was measured. goal: the
+largest ratio. yes~, no~: the fastest repetition of one and the slowest of the other tell
+otherwise. Creating a timerfd includes epoll_ctl()."""
+
+
+def target(label, count, against, goal, *rest):
+    """A line."""
+    return (f"{label:23}{count:>4} {against:12} {'' if goal is None else goal:>5} " +
+            "  ".join(rest)).rstrip()
+
+
+def judge(found, goal):
+    """hwt's figure, the peer's, the ratio, and whether the goal is reached."""
+    if not found or not all(found):
+        return f"{'not measured':>25}"
+    ours, theirs = found
+    verdict = ""
+    if goal is not None:
+        reached = [ours[a] <= goal * theirs[b] for a, b in
+                   (("median", "median"), ("low", "high"), ("high", "low"))]
+        verdict = ("yes" if reached[0] else "no") + ("" if len(set(reached)) == 1 else "~")
+    return f"{median(ours):>6} {median(theirs):>6}" \
+        f" {ours['median'] / theirs['median']:6.3f} {verdict:4}"
+
+
+def targets_operations(results):
+    """Those of single operations in ns, for each mode."""
+    modes = ("apart", "burst")
+    columns = f"{'hwt':>6} {'other':>6} {'ratio':>6} {'ok?':4}"
+    lines = [target("", "", "", "", *(f"{f'------- {mode} -------':^25}" for mode in modes)),
+             target("ns, " + ", ".join(results.places("ops")), "n", "against", "goal", columns,
+                    columns)]
+    for label, peer, operation, others in OPERATIONS:
+        for other, theirs, goal in others:
+            found = [results.pair({"bench": "ops", "mode": mode, "peer": peer, "op": operation},
+                                  {"bench": "ops", "mode": mode, "peer": other, "op": theirs})
+                     for mode in modes]
+            count = short(found[0][0]["n"]) if found[0] else ""
+            lines.append(target(label, count, other, goal, *(judge(pair, goal) for pair in found)))
+            label = ""
+    for operation in GROWING:
+        found = [[next(iter(results.find(bench="ops", mode=mode, peer="hwt", op=operation,
+                                         n=count)), None)
+                  for count in (10000000, 1000000)] for mode in modes]
+        lines.append(target(operation, "10M", "at 1M", GROWTH,
+                            *(judge(pair, GROWTH) for pair in found)))
+    return lines
+
+
+def targets_others(results):
+    """Those of all the rest."""
+    columns = f"{'hwt':>6} {'other':>6} {'ratio':>6} {'ok?':4}"
+    lines = [target("", "n", "against", "goal", columns, "where")]
+    for label, bench, peer, operation, others in OTHERS:
+        ours = {"bench": bench, "peer": peer, "op": operation}
+        if isinstance(others, int):
+            rows = results.find(**ours)
+            row = max(rows, key=lambda row: row["n"]) if rows else {"where": "", "n": 0}
+            said = f"{median(row):>6} {'':13} {'yes' if row['median'] <= others else 'no'}" \
+                if rows else judge(None, None)
+            lines.append(target(label, short(row["n"]) if rows else "", "", others,
+                                f"{said:25}", row["where"]))
+            continue
+        for other, goal in others:
+            found = results.pair(ours, {**ours, "peer": other})
+            lines.append(target(label, short(found[0]["n"]) if found else "", other, goal,
+                                judge(found, goal), found[0]["where"] if found else ""))
+            label = ""
+    return lines
+
+
+def targets(results):
+    """All, and what they mean."""
+    clock = [f"The fine clock's read is {median(row)} ns." for row in
+             results.find(bench="ops", peer="clock")]
+    return [*wrapped(" ".join([TARGETS, *clock])), "",
+            *targets_operations(results), "", *targets_others(results)]
+
+
+# -- Sections: rows of one benchmark and place to lines ----------------------
+
+
+def by_count(rows):
+    """Cost against n, a table for each operation and mode."""
+    lines = []
+    for operation, mode in unique((row["op"], row["mode"]) for row in rows):
+        some = [row for row in rows if (row["op"], row["mode"]) == (operation, mode)]
+        lines += [f"{operation}, {mode}", *pivot(some, ("peer",), "n", head=short), ""]
+    return lines[:-1]
+
+
+def by_unit(left):
+    """What is measured in different units, a column for each."""
+    return lambda rows: pivot([{**row, "op": f"{row['op']} {row['unit']}"} for row in rows],
+                              left, "op")
+
+
+def slack(rows):
+    """As by_unit(), for each slack."""
+    return by_unit(("slack",))([{**row, "slack": duration(row["slack_ns"])} for row in rows])
+
+
+def lateness(rows):
+    """How late."""
+    return table(["load", "delays to", "", "fired", "median", "90%", "99%", "latest", "early"],
+                 [[row["load"], duration(row["span_ns"]), row["peer"], row["n"],
+                   *(duration(row[key]) for key in ("median", "p90", "p99", "high")),
+                   row["early"]] for row in rows], 3)
+
+
+def several_cpus(rows):
+    """Operations by some CPUs."""
+    return pivot([{**row, "op": f"{row['op']}, {row['cpus']} CPU"} for row in rows],
+                 ("peer",), "op")
+
+
+def counts(rows):
+    """The counts, and those of the last release."""
+    units = ("instructions", "locked", "lines", "own_lines")
+    with open(COUNTS, encoding="utf-8") as file:
+        last = dict(line.split(maxsplit=1) for line in file if line.strip() and line[0] != "#")
+    both = []
+    for name in unique(row["op"] for row in rows):
+        both += [{**row, "of": "now"} for row in rows if row["op"] == name]
+        both += [{"op": name, "of": "last", "unit": unit, "median": float(value)}
+                 for unit, value in zip(units, last.get(name, "").split()) if value != "-"]
+    return pivot(both, ("op", "of"), "unit", median)
+
+
+def user(rows):
+    """For each number of timers."""
+    lines = []
+    columns = ("create", "rearm", "cancel", "reap", "due", "mem-slab", "mem-rss", "memory")
+    for count in unique(row["n"] for row in rows):
+        some = {(row["peer"], row["op"]): row for row in rows if row["n"] == count}
+        peers = unique(peer for peer, _ in some)
+        lines += [f"{count:,} timers",
+                  *table(["", *columns],
+                         [[peer, *(median(some[peer, name]) if (peer, name) in some else "-"
+                                   for name in columns)] for peer in peers])]
+        lines += [f"  {peer}'s thread, beside that: " +
+                  ", ".join(f"{name.removesuffix('-engine')} {median(row)}"
+                            for (whose, name), row in some.items()
+                            if whose == peer and name.endswith("-engine"))
+                  for peer in peers if (peer, "create-engine") in some]
+        lines.append("")
+    return lines[:-1]
+
+
+SECTIONS = {
+    "ops": ("Single operations", by_count, """\
+ns per operation against n, the number pending. apart: each waits for the one before, as in a
+program that does other things in between. burst: a tight loop, in which the processor overlaps
+cache misses. ±: the repetition farthest from the median. floor: the atomic operations that any
+design with a word and a list needs, on the same memory in the same order."""),
+    "through": ("From schedule to callback", lambda rows: pivot(
+        rows, ("peer",), "n", head=short), """\
+ns of all CPU time for each timeout: the call, the engine or the softirq, the callback, the
+wake-ups; by how many there are. hwt-jiffy has ticks of a jiffy, as timer_list has."""),
+    "idle": ("With nothing due", by_unit(("n",)), """\
+By number pending: how often the engine wakes up, and its share of a CPU."""),
+    "slack": ("Slack", slack, """\
+Deadlines spread evenly, that may be moved by so much: how often the engine wakes up, its share of
+a CPU, and the share that is not idle at all."""),
+    "storm": ("A storm of connections", by_unit(("peer",)), """\
+All push their idle timeouts of 10 s back, one after the other, as fast as it goes: how many a
+second, the engine's share of a CPU, and bytes for each."""),
+    "late": ("How late", lateness, """\
+From the deadline to the callback. Delays are from half of the span to all of it. busy: a thread on
+each CPU computes. early: how many have fired before their deadline."""),
+    "contention": ("Contention on real cores", lambda rows: pivot(
+        rows, ("op", "peer"), "threads", head="threads: {}".format), """\
+The hot path in user space: ns of CPU time per operation, by threads at once. hwt-all: the engine's
+part included. locked: the same buckets under one lock."""),
+    "smp": ("Several CPUs in the kernel", several_cpus, """\
+ns per operation. That it works; see where it ran for what the figures are worth."""),
+    "count": ("What does not depend on the clock", counts, """\
+Each hot path: medians. collect and expire, which the engine does for all in one go: averages, that
+depend on how many there are. own_lines: of the cache lines, those of the timeout and its neighbours,
+which are cold when there are many. last: of the last release."""),
+    "user": ("From user space", user, """\
+ns or bytes for each timer. reap: all are due at once, from the first event that is known to the last
+one that is taken. due: the same from the deadline on, and so what fires them. memory: the kernel's
+objects (mem-slab) and the process's pages (mem-rss)."""),
+    "java": ("Java", lambda rows: pivot(rows, ("peer",), "op", median), """\
+ns of the caller's CPU time per operation; _cpu: of the process's until all is settled, collector
+and compiler included. memory: bytes for each timeout. stpe: ScheduledThreadPoolExecutor."""),
+}
+
+
+def about(results):
+    """Where, when and with what."""
+    facts = {"date": "date", "machine": "machine", "kernel": "its kernel",
+             "uml": "User Mode Linux", "stock": "emulated kernel"}
+    lines = [f"{name + ':':18}{results.facts[key]}" for key, name in facts.items()
+             if key in results.facts]
+    if results.facts.get("quick"):
+        lines.append("A quick run: fewer objects, fewer repetitions. The figures are rough.")
+    lines += [f"{place + ':':18}{WHERE.get(place, '')}".rstrip()
+              for place in unique(row["where"] for row in results.rows)]
+    return lines
+
+
+def report(results):
+    """List of (key, title, lines)."""
+    parts = [("about", "hwt: benchmarks", about(results)),
+             ("targets", "Targets", targets(results))]
+    for bench, (title, make, intro) in SECTIONS.items():
+        lines = wrapped(intro)
+        for where in results.places(bench):
+            rows = [row for row in results.find(bench=bench, where=where)
+                    if row["peer"] != "clock"]
+            if rows:
+                lines += ["", f"-- {where} --", "", *make(rows)]
+        if results.places(bench):
+            parts.append((bench, title, lines))
+    return parts
+
+
+# -- Output ------------------------------------------------------------------
+
+
+def as_text(parts):
+    """For the terminal."""
+    return "\n".join("\n".join([title, "=" * len(title), "", *lines, ""])
+                     for _, title, lines in parts)
+
+
+def as_markdown(parts, drawn):
+    """For the documentation: the same, with the plots."""
+    text = []
+    for bench, title, lines in parts:
+        text += [f"### {title}", "", "```text", *lines, "```", ""]
+        for plot in drawn.get(bench, ()):
+            text += [f"![{plot.what}](plots/{plot.name})", ""]
+    return "\n".join(text)
+
+
+def replace_figures(path, text, plots):
+    """Put the text between the marks of a file, and the plots beside it."""
+    with open(path, encoding="utf-8") as file:
+        page = file.read()
+    begin, end = (page.find(mark) for mark in MARKS)
+    if begin < 0 or end < begin:
+        sys.exit(f"{path}: needs a line '{MARKS[0]}' and then one '{MARKS[1]}'")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(f"{page[:begin]}{MARKS[0]}\n\n{text}\n{page[end:]}")
+    beside = os.path.join(os.path.dirname(path), "plots")
+    os.makedirs(beside, exist_ok=True)
+    for plot in plots:
+        shutil.copy(plot, beside)
+
+
+def main():
+    """Report, plots, documentation."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--markdown", metavar="FILE", help="replace the figures in it, too")
+    parser.add_argument("path", metavar="DIR|LOG", help="where results.json is, or a log")
+    args = parser.parse_args()
+    try:
+        results = Results.load(args.path)
+    except FileNotFoundError as missing:
+        sys.exit(f"{missing.filename}: not found; bench.py writes it")
+    out = args.path if os.path.isdir(args.path) else os.path.dirname(args.path)
+    parts = report(results)
+    with open(os.path.join(out, "report.txt"), "w", encoding="utf-8") as file:
+        file.write(as_text(parts))
+    print(as_text(parts))
+    try:
+        drawn = draw_all(results, os.path.join(out, "plots"))
+    except FileNotFoundError as missing:
+        sys.exit(f"{missing.filename}: not found; no plots without it")
+    if args.markdown:
+        replace_figures(args.markdown, as_markdown(parts, drawn),
+                        [os.path.join(out, "plots", plot.name)
+                         for plots in drawn.values() for plot in plots])
+
+
+if __name__ == "__main__":
+    main()
