@@ -113,7 +113,7 @@ static int late_compare(const void *a, const void *b)
 }
 
 /* Logarithmic: bucket b holds what is below 2^b us. */
-#define LATE_BUCKETS	24
+#define LATE_BUCKETS	36
 
 static void late_report(enum late_kind kind, const char *load, u64 span, s64 *values,
 			u32 n)

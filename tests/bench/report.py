@@ -267,13 +267,18 @@ design with a word and a list needs, on the same memory in the same order."""),
 ns of all CPU time for each timeout: the call, the engine or the softirq, the callback, the
 wake-ups; by how many there are. hwt-jiffy has ticks of a jiffy, as timer_list has."""),
     "idle": ("With nothing due", by_unit(("n",)), """\
-By number pending: how often the engine wakes up, and its share of a CPU."""),
+By number pending: how often the engine wakes up, and how much of a CPU's time is not idle."""),
     "slack": ("Slack", slack, """\
-Deadlines spread evenly, that may be moved by so much: how often the engine wakes up, its share of
-a CPU, and the share that is not idle at all."""),
+Deadlines spread evenly, that may be moved by so much: how often the engine wakes up, and how much
+of a CPU's time is not idle."""),
     "storm": ("A storm of connections", by_unit(("peer",)), """\
 All push their idle timeouts of 10 s back, one after the other, as fast as it goes: how many a
-second, the engine's share of a CPU, and bytes for each."""),
+second; elsewhere: the time that does not go into that, on one CPU the engine's or the softirq's;
+bytes for each. The faster it goes, the less each is pushed: mod_timer() returns at once if the
+bucket stays the same."""),
+    "trace": ("A real trace", by_unit(("peer", "n")), """\
+What a guest at work has done with so many timers, done again: ns per operation, and all CPU time by
+operation, with what expires. fired: how many expire."""),
     "late": ("How late", lateness, """\
 From the deadline to the callback. Delays are from half of the span to all of it. busy: a thread on
 each CPU computes. early: how many have fired before their deadline."""),
@@ -285,11 +290,11 @@ part included. locked: the same buckets under one lock."""),
 ns per operation. That it works; see where it ran for what the figures are worth."""),
     "count": ("What does not depend on the clock", counts, """\
 Each hot path: medians. collect and expire, which the engine does for all in one go: averages, that
-depend on how many there are. own_lines: of the cache lines, those of the timeout and its neighbours,
-which are cold when there are many. last: of the last release."""),
+depend on how many there are. own_lines: of the cache lines, those of the timeout and its
+neighbours, which are cold when there are many. last: of the last release."""),
     "user": ("From user space", user, """\
-ns or bytes for each timer. reap: all are due at once, from the first event that is known to the last
-one that is taken. due: the same from the deadline on, and so what fires them. memory: the kernel's
+ns or bytes for each timer. reap: all are due at once, from the first event that is known to the
+last one that is taken. due: the same from the deadline on, and so what fires them. memory: the kernel's
 objects (mem-slab) and the process's pages (mem-rss)."""),
     "java": ("Java", lambda rows: pivot(rows, ("peer",), "op", median), """\
 ns of the caller's CPU time per operation; _cpu: of the process's until all is settled, collector
