@@ -80,7 +80,7 @@ static void late_arm(struct late *late, u64 delay)
 	case LATE_TIMER:
 		timer_setup(&late->timer, late_timer, 0);
 		/* As everybody does: rounded up to jiffies. */
-		mod_timer(&late->timer, jiffies + usecs_to_jiffies(div_u64(delay, 1000)));
+		mod_timer(&late->timer, jiffies + nsecs_to_jiffies(delay + TICK_NSEC - 1));
 		break;
 	default:
 		hrtimer_setup(&late->hrtimer, late_hrtimer, CLOCK_MONOTONIC,

@@ -4,6 +4,7 @@
  * in a cache line of its own (delayed_work: two), as if it were embedded.
  */
 #include <linux/cache.h>
+#include <linux/completion.h>
 #include <linux/delay.h>
 #include <linux/hrtimer.h>
 #include <linux/jiffies.h>
@@ -176,14 +177,34 @@ BENCH_LOOP(hwt_loop_pair, hwt_object, o, when,
 BENCH_LOOP(hwt_loop_relative, hwt_object, o, when,
 	   hwt_schedule(&o->timeout, when))
 
+/* Fires when all that this CPU has submitted before has been collected: in order. */
+struct hwt_marker {
+	struct hwt_timeout	timeout;
+	struct completion	fired;
+};
+
+static void hwt_marker_fired(struct hwt_timeout *timeout)
+{
+	complete(&container_of(timeout, struct hwt_marker, timeout)->fired);
+}
+
+static const struct hwt_ops hwt_marker_ops = { .expire = hwt_marker_fired };
+
 /* Until the engine has nothing to collect any more; the cancelled wait reclaim_ms. */
 static void hwt_settle(bool cancelled)
 {
+	static struct hwt_marker marker;
 	struct hwt_wheel_stats stats;
 	u64 before;
 
 	if (cancelled)
 		bench_sleep(150 * NSEC_PER_MSEC);
+	init_completion(&marker.fired);
+	hwt_timeout_init(&marker.timeout, bench_wheel, &hwt_marker_ops);
+	hwt_schedule(&marker.timeout, 0);
+	wait_for_completion_killable(&marker.fired);
+	hwt_cancel_sync(&marker.timeout);
+	/* What other CPUs have submitted. */
 	hwt_wheel_get_stats(bench_wheel, &stats);
 	do {
 		before = stats.collected;
