@@ -8,6 +8,7 @@
  *   bench_life.c	from schedule to callback, idle, slack, the re-arm storm
  *   bench_late.c	how late
  *   bench_smp.c	several CPUs
+ *   bench_trace.c	what a guest at work has done, again
  */
 #ifndef _BENCH_H
 #define _BENCH_H
@@ -127,5 +128,6 @@ int bench_slack(void);
 int bench_storm(void);
 int bench_late(void);
 int bench_smp(void);
+int bench_trace(void);
 
 #endif /* _BENCH_H */

@@ -174,6 +174,7 @@ static const struct {
 	{ "storm",	bench_storm },
 	{ "late",	bench_late },
 	{ "smp",	bench_smp },
+	{ "trace",	bench_trace },
 };
 
 static bool __init bench_wanted(const char *name)

@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A real trace: what a guest at work has done with timers (trace/record.sh), done again with
+ * hwt and its rivals. The same operations on as many objects, in the same order and at the same
+ * times, with the same deadlines: what expired then expires now, and the engines work in between
+ * as they do in life.
+ *
+ * The time is kept in windows of a tick of the recording's. What is in one is done at once, some
+ * time after its end, when what expired in it has done so here, too. So what was cancelled or
+ * re-armed in the last tick before it was due expires.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/fs.h>
+#include <linux/kernel_read_file.h>
+#include <linux/jiffies.h>
+#include <linux/ktime.h>
+#include <linux/module.h>
+#include <linux/sched.h>
+#include <linux/vmalloc.h>
+
+#include "bench.h"
+
+static char *trace = "/hwt/trace.bin";
+module_param(trace, charp, 0444);
+MODULE_PARM_DESC(trace, "The file to replay, of trace/convert.py");
+
+/* The format of the file, as convert.py describes it. */
+struct trace_record {
+	u32	what;
+	u32	value;
+};
+
+struct trace_file {
+	char			magic[8];
+	u32			tick_ns;
+	u32			timers;
+	u32			records;
+	u32			expired;	/* while it was recorded */
+	u32			phase;		/* its jiffies at the beginning, mod TRACE_ROUND */
+	struct trace_record	record[];
+};
+
+#define TRACE_ROUND	512
+
+enum trace_op {
+	TRACE_WAIT,
+	TRACE_START,
+	TRACE_REARM,
+	TRACE_CANCEL,
+	TRACE_OPS,
+};
+
+static enum trace_op trace_op(const struct trace_record *record)
+{
+	return record->what >> 30;
+}
+
+static u32 trace_timer(const struct trace_record *record)
+{
+	return record->what & (BIT(30) - 1);
+}
+
+static const enum bench_loop trace_loops[TRACE_OPS] = {
+	[TRACE_START]	= LOOP_SCHEDULE,
+	[TRACE_REARM]	= LOOP_LATER,
+	[TRACE_CANCEL]	= LOOP_CANCEL,
+};
+
+static const struct bench_peer * const trace_peers[] = {
+	&bench_floor, &bench_hwt, &bench_hwt_jiffy, &bench_timer, &bench_hrtimer, &bench_work,
+};
+
+#define TRACE_PEERS	ARRAY_SIZE(trace_peers)
+
+/* A replay, and what it has measured. */
+struct trace_replay {
+	const struct bench_peer	*peer;
+	const struct trace_file	*file;
+	struct bench_span	span;
+	u64			*when;		/* of the span */
+	u64			base;		/* the beginning, as the peer counts time */
+	u64			clock;		/* what reading it costs, ns */
+	/* Time and number of operations: in whole windows; by kind in the others. */
+	u64			whole, whole_ops;
+	u64			op[TRACE_OPS], ops[TRACE_OPS];
+};
+
+/* Times all operations together (@whole), or each row of the same kind. */
+static void trace_window(struct trace_replay *r, u32 first, u32 end, bool whole)
+{
+	u64 soonest = bench_time(r->peer, NSEC_PER_MSEC);
+	struct bench_span span = r->span;
+	u64 began, before = 0;
+	u32 i;
+
+	for (i = first; i < end; i++)
+		r->when[i] = max(soonest, r->base + bench_delay(r->peer, (u64)r->file->tick_ns *
+								r->file->record[i].value));
+	began = ktime_get_ns();
+	for (i = first; i < end; i = span.end) {
+		enum trace_op op = trace_op(&r->file->record[i]);
+
+		span.first = i;
+		span.end = i + 1;
+		while (span.end < end && trace_op(&r->file->record[span.end]) == op)
+			span.end++;
+		if (!whole)
+			before = ktime_get_ns();
+		r->peer->loop[trace_loops[op]](&span);
+		if (whole)
+			continue;
+		r->op[op] += ktime_get_ns() - before - r->clock;
+		r->ops[op] += span.end - i;
+	}
+	if (whole) {
+		r->whole += ktime_get_ns() - began - r->clock;
+		r->whole_ops += end - first;
+	}
+}
+
+static u64 trace_clock_cost(void)
+{
+	u64 before, sum = 0;
+	u32 i;
+
+	for (i = 0; i < 4096; i++) {
+		before = ktime_get_ns();
+		sum += ktime_get_ns() - before;
+	}
+	return sum / 4096;
+}
+
+/*
+ * Wait for the beginning of a tick. timer_list rounds by the low bits of jiffies: begin with those
+ * that the recording has begun with.
+ */
+static void trace_align(const struct trace_replay *r)
+{
+	unsigned long begin;
+
+	do {
+		begin = jiffies + 2;
+		if (r->peer->jiffies && r->file->tick_ns == TICK_NSEC)
+			begin += (r->file->phase - begin) % TRACE_ROUND;
+		bench_sleep((begin - 1 - jiffies) * TICK_NSEC);
+		while (time_before(jiffies, begin))
+			cpu_relax();
+	} while (time_after(jiffies, begin) && !bench_stopped());
+}
+
+/* All windows. Returns how many operations there were. */
+static u64 trace_windows(struct trace_replay *r)
+{
+	const struct trace_record *record = r->file->record;
+	u64 began = ktime_get_ns(), at, now, count = 0;
+	u32 i, end, window = 0;
+
+	r->base = bench_time(r->peer, 0);
+	for (i = 0; i < r->file->records && !bench_stopped(); i = end) {
+		at = began + record[i].value * NSEC_PER_USEC;
+		now = ktime_get_ns();
+		if (at > now)
+			bench_sleep(at - now);
+		else
+			cond_resched();
+		end = ++i;
+		while (end < r->file->records && trace_op(&record[end]) != TRACE_WAIT)
+			end++;
+		trace_window(r, i, end, window++ % 2);
+		count += end - i;
+	}
+	return count;
+}
+
+static void trace_cancel_all(struct trace_replay *r)
+{
+	struct bench_span all = r->span;
+
+	all.first = r->file->records;
+	all.end = all.first + r->file->timers;
+	bench_run(r->peer, LOOP_CANCEL, &all);
+	bench_settle(r->peer, NULL, 0, true);
+}
+
+struct trace_results {
+	struct bench_result	all, op[TRACE_OPS], cpu, operations, fired;
+};
+
+/* A time less what reading the clock costs may be less than nothing. */
+static void trace_add(struct bench_result *result, u64 ns, u64 count)
+{
+	if (count)
+		bench_add(result, max_t(s64, ns, 0), count);
+}
+
+static int trace_replay(struct trace_replay *r, struct trace_results *results)
+{
+	const struct bench_peer *peer = r->peer;
+	struct bench_busy busy;
+	u64 fired, count;
+	unsigned int op;
+	int err;
+
+	err = peer->open ? peer->open() : 0;
+	if (err)
+		return err;
+	r->span.objects = bench_objects(peer, r->file->timers);
+	if (r->span.objects) {
+		bench_settle(peer, NULL, 0, false);
+		r->clock = trace_clock_cost();
+		trace_align(r);
+		fired = bench_fired_sum();
+		bench_busy_begin(&busy);
+		count = trace_windows(r);
+		if (!bench_stopped() && count) {
+			bench_add(&results->cpu, bench_busy_end(&busy), count);
+			bench_add(&results->operations, count, 1);
+			bench_add(&results->fired, bench_fired_sum() - fired, 1);
+			trace_add(&results->all, r->whole, r->whole_ops);
+			for (op = TRACE_START; op < TRACE_OPS; op++)
+				trace_add(&results->op[op], r->op[op], r->ops[op]);
+		}
+		trace_cancel_all(r);
+	} else {
+		err = -ENOMEM;
+	}
+	if (peer->close)
+		peer->close();
+	vfree(r->span.objects);
+	return err;
+}
+
+static void trace_print(const struct bench_peer *peer, u32 n, struct trace_results *results)
+{
+	static const char * const names[TRACE_OPS] = {
+		[TRACE_START] = "start", [TRACE_REARM] = "re-arm", [TRACE_CANCEL] = "cancel",
+	};
+	unsigned int op;
+
+	bench_print(&results->all, "bench=trace peer=%s op=all n=%u unit=ns", peer->name, n);
+	for (op = TRACE_START; op < TRACE_OPS; op++)
+		bench_print(&results->op[op], "bench=trace peer=%s op=%s n=%u unit=ns",
+			    peer->name, names[op], n);
+	bench_print(&results->cpu, "bench=trace peer=%s op=all-cpu-time n=%u unit=ns",
+		    peer->name, n);
+	bench_print(&results->operations, "bench=trace peer=%s op=operations n=%u unit=count",
+		    peer->name, n);
+	if (peer != &bench_floor)
+		bench_print(&results->fired, "bench=trace peer=%s op=fired n=%u unit=count",
+			    peer->name, n);
+}
+
+/* What there was to do again. */
+static void trace_print_recorded(const struct trace_file *file)
+{
+	static struct bench_result operations, fired;
+	u64 count = 0;
+	u32 i;
+
+	for (i = 0; i < file->records; i++)
+		count += trace_op(&file->record[i]) != TRACE_WAIT;
+	bench_add(&operations, count, 1);
+	bench_add(&fired, file->expired, 1);
+	bench_print(&operations, "bench=trace peer=recorded op=operations n=%u unit=count",
+		    file->timers);
+	bench_print(&fired, "bench=trace peer=recorded op=fired n=%u unit=count", file->timers);
+}
+
+static bool trace_valid(const struct trace_file *file, size_t size)
+{
+	u32 i;
+
+	if (size < sizeof(*file) || memcmp(file->magic, "hwttrace", 8) || !file->timers ||
+	    file->timers > BIT(24) || file->records > BIT(24) ||
+	    size != struct_size(file, record, file->records))
+		return false;
+	for (i = 0; i < file->records; i++)
+		if (trace_timer(&file->record[i]) >= file->timers)
+			return false;
+	return file->records && trace_op(file->record) == TRACE_WAIT;
+}
+
+/*
+ * Every other window is timed as a whole, for the cost of all operations; in those between, each
+ * row of one kind of operation, less what reading the clock costs. The CPU time is that of the
+ * whole replay, with what expires, by operation; the floor's is what a replay costs by itself.
+ */
+int bench_trace(void)
+{
+	static struct trace_results results[TRACE_PEERS];
+	unsigned int run, runs = bench_quick ? 1 : min(bench_runs, 3U), p;
+	struct trace_file *file;
+	void *data = NULL;
+	u32 *order = NULL;
+	u64 *when = NULL;
+	u32 i;
+	int err;
+
+	err = kernel_read_file_from_path(trace, 0, &data, INT_MAX, NULL, READING_UNKNOWN);
+	if (err < 0) {
+		pr_err("cannot read %s: %d\n", trace, err);
+		return err;
+	}
+	file = data;
+	err = trace_valid(file, err) ? 0 : -EINVAL;
+	if (!err) {
+		order = vmalloc(array_size(file->records + file->timers, sizeof(*order)));
+		when = vmalloc(array_size(file->records + file->timers, sizeof(*when)));
+		if (!order || !when)
+			err = -ENOMEM;
+	}
+	/* By record; then 0, 1, 2, ... for all timers. */
+	for (i = 0; !err && i < file->records + file->timers; i++) {
+		order[i] = i < file->records ? trace_timer(&file->record[i]) : i - file->records;
+		when[i] = 0;
+	}
+	for (run = 0; run < runs && !err && !bench_stopped(); run++) {
+		pr_info("trace, run %u of %u\n", run + 1, runs);
+		for (p = 0; p < TRACE_PEERS && !err && !bench_stopped(); p++) {
+			struct trace_replay replay = {
+				.peer = trace_peers[p], .file = file,
+				.span = { .order = order, .when = when, .apart = true },
+				.when = when,
+			};
+
+			err = trace_replay(&replay, &results[p]);
+		}
+	}
+	if (!err)
+		trace_print_recorded(file);
+	for (p = 0; p < TRACE_PEERS; p++)
+		trace_print(trace_peers[p], err ? 0 : file->timers, &results[p]);
+	vfree(order);
+	vfree(when);
+	vfree(data);
+	return err;
+}
