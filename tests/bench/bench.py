@@ -2,11 +2,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Runs the benchmarks and gathers what they print. See tests/bench/README.md.
 
-bench.py [--quick] [--only PART,...] --uml DIR --stock DIR
+bench.py [--quick] [--only PART,...] --uml DIR --stock DIR --out DIR
 
 Every measuring program prints lines "@bench name=value ...", here or in a guest. They
-become a list of dictionaries in results.json, each with "where" it was measured; report.py
-makes the table and the plots of it.
+become a list of dictionaries in DIR/results.json, each with "where" it was measured and by which
+"part"; report.py makes the table and the plots of it.
+
+Parts that are not run keep the results that are there already, if those are of the same hwt,
+machine and kernels.
 """
 
 import argparse
@@ -50,9 +53,12 @@ class Bench:
 
     def __init__(self, args):
         self.args = args
-        self.out = os.path.join(os.environ["HWT_BUILD"], "bench")
+        self.built = os.path.join(os.environ["HWT_BUILD"], "bench")
+        self.out = args.out
+        self.part = None
         self.results = []
         self.failed = []
+        os.makedirs(self.out, exist_ok=True)
 
     def follow(self, what, where, command, limit, **kwargs):
         """Runs a command, keeps its log, takes its results."""
@@ -70,7 +76,8 @@ class Bench:
                 match = BENCH.search(line)
                 if match:
                     pairs = dict(item.split("=", 1) for item in match.group(1).split())
-                    self.results.append({"where": where, **{k: number(v) for k, v in pairs.items()}})
+                    self.results.append({"part": self.part, "where": where,
+                                         **{k: number(v) for k, v in pairs.items()}})
                     found += 1
                 elif SHOWN.search(line) and time.monotonic() - said > 10:
                     said = time.monotonic()
@@ -83,12 +90,13 @@ class Bench:
         else:
             say(f"  {found} results in {time.monotonic() - began:.0f} s")
 
-    def uml(self, what, bench, extra=(), where="uml", limit=3600, initrd="uml.gz"):
+    def uml(self, what, bench, extra=(), where="uml", limit=3600, initrd=None):
         """The kernel module in User Mode Linux."""
         env = {**os.environ, "TMPDIR": "/dev/shm"}
+        memory = "2G" if self.args.quick and self.part != "many" else "6G"
         self.follow(what, where, [
-            os.path.join(self.args.uml, "linux"), "mem=" + ("2G" if self.args.quick else "6G"),
-            "initrd=" + os.path.join(self.out, initrd), "con=null", "con0=fd:0,fd:1",
+            os.path.join(self.args.uml, "linux"), "mem=" + memory,
+            "initrd=" + (initrd or os.path.join(self.built, "uml.gz")), "con=null", "con0=fd:0,fd:1",
             *extra, f'HWT_BENCH="{bench}"'], limit, env=env)
 
     def qemu(self, what, limit, cpus=2, **variables):
@@ -101,12 +109,18 @@ class Bench:
             "-machine", "pc", "-smp", str(cpus), "-m", "4G",
             "-accel", "kvm" if kvm else "tcg,thread=multi", "-cpu", "host" if kvm else "max",
             "-kernel", os.path.join(self.args.stock, "vmlinuz"),
-            "-initrd", os.path.join(self.out, "stock.gz"), "-append", append,
+            "-initrd", os.path.join(self.built, "stock.gz"), "-append", append,
             "-serial", "stdio", "-serial", "file:/dev/stdout"], limit)
 
     def part_ops(self):
-        """Single operations."""
-        self.uml("operations", "run=ops" + self.quick(" quick=1"))
+        """Single operations, but for those with very many pending."""
+        self.uml("operations", "run=ops" +
+                 (self.quick(" quick=1") or " pending=1000,10000,100000,1000000"))
+
+    def part_many(self):
+        """Likewise, with very many."""
+        self.uml("operations, ten million pending", "run=ops pending=10000000" +
+                 self.quick(" runs=1"))
 
     def part_life(self):
         """From schedule to callback; idle; slack; the storm."""
@@ -137,16 +151,17 @@ class Bench:
         out = os.path.join(self.out, "trace")
         archive = os.path.join(out, "trace.gz")
         if not self.args.quick or not os.path.exists(archive):
-            record = [os.path.join(HERE, "trace", "record.sh"), self.quick("5") or "20", out]
+            record = [os.path.join(HERE, "trace", "record.sh"), self.quick("3") or "10", out]
             if subprocess.run(record, check=False).returncode:
                 self.failed.append("recording a guest's timers")
                 return
         # The kernel takes several archives, one behind the other.
-        with open(os.path.join(self.out, "uml-trace.gz"), "wb") as both:
-            for part in (os.path.join(self.out, "uml.gz"), archive):
+        initrd = os.path.join(out, "uml.gz")
+        with open(initrd, "wb") as both:
+            for part in (os.path.join(self.built, "uml.gz"), archive):
                 with open(part, "rb") as one:
                     both.write(one.read())
-        self.uml("a real trace", "run=trace" + self.quick(" quick=1"), initrd="uml-trace.gz")
+        self.uml("a real trace", "run=trace" + self.quick(" quick=1"), limit=900, initrd=initrd)
 
     def part_user(self):
         """From user space."""
@@ -154,7 +169,7 @@ class Bench:
                   HWT_USER="-n 1000,10000 -r 1 -t 2" if self.args.quick
                   else "-n 1000,10000,100000 -r 3 -t 2")
         self.follow("from user space, on this machine's kernel", "host",
-                    [os.path.join(self.out, "user", "user_bench"),
+                    [os.path.join(self.built, "user", "user_bench"),
                      *(["-q"] if self.args.quick else ["-r", "3", "-t", "2"])], 3000)
 
     def part_java(self):
@@ -167,25 +182,59 @@ class Bench:
         return text if self.args.quick else ""
 
     def run(self):
-        """All parts that are wanted; writes results.json."""
-        for part in self.args.only.split(","):
-            getattr(self, "part_" + part)()
-        with open("/proc/cpuinfo", encoding="ascii", errors="replace") as info:
-            model = re.search(r"^model name\s*:\s*(.*)$", info.read(), re.M)
-        data = {
-            "date": datetime.date.today().isoformat(),
-            "machine": f"{model.group(1) if model else platform.machine()}, {os.cpu_count()} CPUs",
+        """All parts that are wanted; writes results.json after each."""
+        facts = {
+            "hwt": source_version(),
+            "machine": f"{processor()}, {os.cpu_count()} CPUs",
             "kernel": platform.release(),
             "uml": read(os.path.join(self.args.uml, "release")),
             "stock": read(os.path.join(self.args.stock, "release")),
             "quick": self.args.quick,
-            "results": self.results,
         }
-        with open(os.path.join(self.out, "results.json"), "w", encoding="utf-8") as out:
-            json.dump(data, out, indent=1)
+        parts = self.args.only.split(",")
+        path = os.path.join(self.out, "results.json")
+        dates, self.results = earlier(path, facts, parts)
+        dates.append(datetime.date.today().isoformat())
+        for self.part in parts:
+            getattr(self, "part_" + self.part)()
+            with open(path, "w", encoding="utf-8") as out:
+                json.dump({"date": " to ".join(sorted({min(dates), max(dates)})), **facts,
+                           "results": self.results}, out, indent=1)
         for why in self.failed:
             say("failed: " + why)
         return 1 if self.failed else 0
+
+
+def earlier(path, facts, parts):
+    """Dates and results of an earlier run that may stand beside those of @parts."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            old = json.load(file)
+    except (FileNotFoundError, ValueError):
+        return [], []
+    rows = [row for row in old["results"] if row.get("part") not in parts]
+    if not rows or any(old.get(key) != value for key, value in facts.items()):
+        return [], []
+    return old["date"].split(" to "), rows
+
+
+def processor():
+    """What this machine computes with."""
+    with open("/proc/cpuinfo", encoding="ascii", errors="replace") as info:
+        model = re.search(r"^model name\s*:\s*(.*)$", info.read(), re.M)
+    return model.group(1) if model else platform.machine()
+
+
+def source_version():
+    """The commit that has changed the module last."""
+    module = ["--", ":(glob)*.[ch]", "Kbuild"]
+    try:
+        commit, changed = (subprocess.run(["git", "-C", TOP, *command, *module], check=True,
+                                          text=True, stdout=subprocess.PIPE).stdout.strip()
+                           for command in (["log", "-1", "--format=%h"], ["status", "--porcelain"]))
+    except (FileNotFoundError, subprocess.CalledProcessError):
+        return "unknown"
+    return commit + (" and changes" if changed else "")
 
 
 def read(path):
@@ -197,9 +246,11 @@ def read(path):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--only", default="ops,life,late,smp,trace,count,user", help="parts, with commas between")
+    parser.add_argument("--only", default="ops,many,life,late,smp,trace,count,user",
+                        help="parts, with commas between")
     parser.add_argument("--uml", required=True, help="directory of the User Mode Linux kernel")
     parser.add_argument("--stock", required=True, help="directory of the guest's kernel")
+    parser.add_argument("--out", required=True, help="directory for the results")
     return Bench(parser.parse_args()).run()
 
 

@@ -2,12 +2,15 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # bench.sh [--quick] [--only PART,...]: sets up what the benchmarks need, builds, measures
-# (bench.py), and makes tables and plots of it (report.py) in build/bench.
+# (bench.py), and makes tables and plots of it (report.py) in build/bench, or in its directory
+# "quick".
 set -eu
 . "$(dirname "$0")/../lib.sh"
 bench=$HWT_TOP/tests/bench
 out=$HWT_BUILD/bench
-mkdir -p "$out"
+results=$out
+[[ " $* " != *" --quick "* ]] || results=$out/quick
+mkdir -p "$results"
 
 what="bench"
 [[ "$*" != *java* ]] || what="bench-java"
@@ -35,6 +38,6 @@ logged "$out/hot.log" "building the hot path in user space" \
 pack uml
 pack stock
 rc=0
-python3 "$bench/bench.py" --uml "$uml" --stock "$stock" "$@" || rc=$?
-python3 "$bench/report.py" "$out"
+python3 "$bench/bench.py" --uml "$uml" --stock "$stock" --out "$results" "$@" || rc=$?
+python3 "$bench/report.py" "$results"
 exit $rc

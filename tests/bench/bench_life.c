@@ -97,13 +97,14 @@ static const struct bench_peer * const life_peers[] = {
 #define LIFE_PEERS	ARRAY_SIZE(life_peers)
 
 /*
- * All are armed, then all fire within two seconds. The time that the CPUs are not idle
+ * All are armed, then all fire, a million within two seconds. The time that the CPUs are not idle
  * meanwhile, by the number of timeouts: the schedule, the engine's or the softirq's part,
  * the callback and the wake-ups.
  */
 int bench_through(void)
 {
 	static struct bench_result result[LIFE_PEERS];
+	u64 spread = (bench_quick ? 500 : 2000) * NSEC_PER_MSEC;
 	u32 count = life_count();
 	struct bench_busy busy;
 	struct life life;
@@ -115,7 +116,7 @@ int bench_through(void)
 			err = life_begin(&life, life_peers[p], count);
 			if (err)
 				break;
-			life_times(&life, NSEC_PER_SEC / 2, 2 * NSEC_PER_SEC);
+			life_times(&life, spread / 4, spread);
 			bench_busy_begin(&busy);
 			bench_run(life.peer, LOOP_SCHEDULE, &life.span);
 			life_wait(&life);

@@ -18,6 +18,7 @@ STYLES = {
     "floor": ("#8c8c8c", 8), "syscall": ("#8c8c8c", 8),
 }
 OTHERS = ("#882255", 13)
+LICENCE = "<!-- SPDX-License-Identifier: GPL-2.0-only -->"
 
 
 class Plot:
@@ -94,6 +95,11 @@ class Plot:
         """Makes the file."""
         subprocess.run(["gnuplot"], input="\n".join(self.script()) + "\n", text=True,
                        check=True, cwd=directory)
+        path = os.path.join(directory, self.name)
+        with open(path, encoding="utf-8") as file:
+            declaration, picture = file.read().split("\n", 1)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("\n".join([declaration, LICENCE, picture]))
 
 
 class Distribution(Plot):

@@ -132,8 +132,8 @@ def judge(found, goal):
         f" {ours['median'] / theirs['median']:6.3f} {verdict:4}"
 
 
-def targets_operations(results):
-    """Those of single operations in ns, for each mode."""
+def targets_operations(results, pending):
+    """Those of single operations in ns, for each mode, with so many pending."""
     modes = ("apart", "burst")
     columns = f"{'hwt':>6} {'other':>6} {'ratio':>6} {'ok?':4}"
     lines = [target("", "", "", "", *(f"{f'------- {mode} -------':^25}" for mode in modes)),
@@ -142,11 +142,19 @@ def targets_operations(results):
     for label, peer, operation, others in OPERATIONS:
         for other, theirs, goal in others:
             found = [results.pair({"bench": "ops", "mode": mode, "peer": peer, "op": operation},
-                                  {"bench": "ops", "mode": mode, "peer": other, "op": theirs})
+                                  {"bench": "ops", "mode": mode, "peer": other, "op": theirs},
+                                  pending)
                      for mode in modes]
             count = short(found[0][0]["n"]) if found[0] else ""
             lines.append(target(label, count, other, goal, *(judge(pair, goal) for pair in found)))
             label = ""
+    return lines
+
+
+def targets_growth(results):
+    """How single operations grow with what is pending."""
+    modes = ("apart", "burst")
+    lines = []
     for operation in GROWING:
         found = [[next(iter(results.find(bench="ops", mode=mode, peer="hwt", op=operation,
                                          n=count)), None)
@@ -181,9 +189,11 @@ def targets_others(results):
 def targets(results):
     """All, and what they mean."""
     clock = [f"The fine clock's read is {median(row)} ns." for row in
-             results.find(bench="ops", peer="clock")]
+             results.find(bench="ops", peer="clock")[:1]]
     return [*wrapped(" ".join([TARGETS, *clock])), "",
-            *targets_operations(results), "", *targets_others(results)]
+            *targets_operations(results, 1000000), *targets_growth(results), "",
+            "The same with so few that all is in the cache, which tells what the code costs:", "",
+            *targets_operations(results, 1000), "", *targets_others(results)]
 
 
 # -- Sections: rows of one benchmark and place to lines ----------------------
@@ -278,7 +288,8 @@ bytes for each. The faster it goes, the less each is pushed: mod_timer() returns
 bucket stays the same."""),
     "trace": ("A real trace", by_unit(("peer", "n")), """\
 What a guest at work has done with so many timers, done again: ns per operation, and all CPU time by
-operation, with what expires. fired: how many expire."""),
+operation, with what expires and the sleeps in between (the floor's row: these alone). recorded: how
+many operations there were to do, and how many timers expired (fired) when it was recorded."""),
     "late": ("How late", lateness, """\
 From the deadline to the callback. Delays are from half of the span to all of it. busy: a thread on
 each CPU computes. early: how many have fired before their deadline."""),
@@ -304,7 +315,7 @@ and compiler included. memory: bytes for each timeout. stpe: ScheduledThreadPool
 
 def about(results):
     """Where, when and with what."""
-    facts = {"date": "date", "machine": "machine", "kernel": "its kernel",
+    facts = {"date": "date", "hwt": "hwt of commit", "machine": "machine", "kernel": "its kernel",
              "uml": "User Mode Linux", "stock": "emulated kernel"}
     lines = [f"{name + ':':18}{results.facts[key]}" for key, name in facts.items()
              if key in results.facts]

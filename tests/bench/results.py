@@ -71,8 +71,8 @@ class Results:
         """Where a benchmark was run."""
         return unique(row["where"] for row in self.rows if row["bench"] == bench)
 
-    def pair(self, ours, theirs):
-        """Two rows that match these keys: of the same place, at a million or else the most.
+    def pair(self, ours, theirs, wanted=1000000):
+        """Two rows that match these keys: of the same place, at so many or else the most.
 
         None if there are none.
         """
@@ -81,6 +81,6 @@ class Results:
                     for keys in (ours, theirs)]
             both = rows[0].keys() & rows[1].keys()
             if both:
-                count = 1000000 if 1000000 in both else max(both)
+                count = wanted if wanted in both else max(both)
                 return rows[0][count], rows[1][count]
         return None
