@@ -157,7 +157,7 @@ int bench_idle(void)
 {
 	static const u32 counts[] = { 0, 1, 1000000 };
 	static struct bench_result wakeups, share;
-	u64 seconds = bench_quick ? 2 : 10;
+	u64 seconds = bench_quick ? 1 : 10;
 	struct life life;
 	unsigned int i;
 	int err;
@@ -200,7 +200,7 @@ int bench_slack(void)
 {
 	static const u64 slacks[] = { 0, 10 * NSEC_PER_MSEC, NSEC_PER_SEC };
 	static struct bench_result wakeups, share;
-	u64 spread = (bench_quick ? 6 : 60) * NSEC_PER_SEC;
+	u64 spread = (bench_quick ? 3 : 60) * NSEC_PER_SEC;
 	u32 count = life_count();
 	struct life life;
 	unsigned int i;

@@ -35,7 +35,7 @@ MODULE_PARM_DESC(runs, "Repetitions; 0: 7, or 3 if quick");
 
 unsigned int bench_seconds;
 module_param_named(seconds, bench_seconds, uint, 0444);
-MODULE_PARM_DESC(seconds, "For what takes as long as one likes; 0: 30, or 3 if quick");
+MODULE_PARM_DESC(seconds, "For what takes as long as one likes; 0: 30, or 2 if quick");
 
 static unsigned int seed = 1;
 module_param(seed, uint, 0444);
@@ -193,7 +193,7 @@ static int __init bench_init(void)
 		bench_runs = bench_quick ? 3 : 7;
 	bench_runs = min(bench_runs, BENCH_RUNS_MAX);
 	if (!bench_seconds)
-		bench_seconds = bench_quick ? 3 : 30;
+		bench_seconds = bench_quick ? 2 : 30;
 	prandom_seed_state(&rnd, seed);
 	pr_info("%u CPUs, HZ=%d, seed=%u, %u runs\n", num_online_cpus(), HZ, seed,
 		bench_runs);
