@@ -75,7 +75,7 @@ help:
 	@echo 'make check-quick  the short ones, under a minute'
 	@echo 'make check-static, check-wheel, check-model, check-harness'
 	@echo 'make check-guest KERNEL=stock|rt|debug [TEST=pattern] [QUICK=1]'
-	@echo 'make bench        measure, against timer_list, hrtimer, timerfd and others; half an hour'
+	@echo 'make bench        measure, against timer_list, hrtimer, timerfd and others; forty minutes'
 	@echo 'make bench-quick  the most of it, in two minutes; make bench-java: Netty and the JDK'
 	@echo 'make setup        install and fetch what the tests need (run and check do)'
 	@echo
