@@ -359,17 +359,15 @@ static void hwt_engine_fire(struct hwt_wheel *wheel, unsigned int max)
 
 /*
  * After a long sleep the cursor is far behind, and what was submitted meanwhile would
- * go to a level too high. Bring it closer, but not into an occupied bucket, nor so
- * close that what is due within a turn would not be sorted by tick any more.
+ * go to a level too high. Bring it closer, but not so close that what is due within a turn
+ * would not be sorted by tick any more.
  */
 static void hwt_engine_catch_up(struct hwt_wheel *wheel, u64 now)
 {
-	struct hwt_buckets *buckets = &wheel->buckets;
-	u64 next = hwt_buckets_next_tick(buckets);
-	u64 turn = 1ULL << buckets->bits;
+	u64 turn = 1ULL << wheel->buckets.bits;
 
-	if (next > buckets->cursor && now > turn)
-		hwt_buckets_advance(buckets, min(next - 1, now - turn), 0);
+	if (now > turn)
+		hwt_buckets_skip(&wheel->buckets, now - turn);
 }
 
 /* Let the cancelled go when their time has come: then what follows collects them. */
@@ -433,7 +431,7 @@ static u64 hwt_engine_target(struct hwt_wheel *wheel)
 
 	if (wheel->stopping)
 		return HWT_TICK_NEVER;
-	if (!list_empty(&wheel->deferred))
+	if (!list_empty(&wheel->deferred) || !list_empty(&wheel->buckets.due))
 		return 0;
 	tick = hwt_buckets_next_tick(&wheel->buckets);
 	if (wheel->reclaim_at)

@@ -27,6 +27,10 @@
  * The round is not stored: a visit compares the timeout's tick with the cursor, and
  * writes nothing to those that stay. With one level this is a hashed wheel.
  *
+ * Each bucket knows a tick before which none of its timeouts is due. So nobody has to
+ * wake up to demote a bucket before its first one is due, and the cursor passes by those
+ * whose timeouts are all of later rounds.
+ *
  * A visit may be long (a million timeouts in one bucket), so it is done in steps. A
  * mark in the list, when it pauses, says how far it has come, and whatever is inserted meanwhile
  * into the range that is being visited queues up behind it: so a visit that
@@ -66,28 +70,46 @@ static unsigned long *hwt_level_map(const struct hwt_buckets *buckets,
 	return buckets->occupied + (size_t)level * buckets->words;
 }
 
-static bool hwt_is_bucket(const struct hwt_buckets *buckets,
-			  const struct list_head *list)
+/* The bucket whose list this is; NULL if it is another list. */
+static struct hwt_bucket *hwt_list_bucket(const struct hwt_buckets *buckets,
+					  struct list_head *list)
 {
-	return list >= buckets->bucket &&
-	       list < buckets->bucket + ((size_t)buckets->levels << buckets->bits);
+	struct hwt_bucket *bucket = container_of(list, struct hwt_bucket, list);
+
+	if (bucket < buckets->bucket ||
+	    bucket >= buckets->bucket + ((size_t)buckets->levels << buckets->bits))
+		return NULL;
+	return bucket;
 }
 
 /* Say in the bitmap whether a list, if it is a bucket, has anything in it. */
 static void hwt_bucket_mark(struct hwt_buckets *buckets, struct list_head *list,
 			    bool occupied)
 {
+	struct hwt_bucket *bucket = hwt_list_bucket(buckets, list);
 	unsigned long *map;
 	size_t index;
 
-	if (!hwt_is_bucket(buckets, list))
+	if (!bucket)
 		return;
-	index = list - buckets->bucket;
+	index = bucket - buckets->bucket;
 	map = hwt_level_map(buckets, index >> buckets->bits);
 	if (occupied)
 		__set_bit(index & hwt_buckets_mask(buckets), map);
 	else
 		__clear_bit(index & hwt_buckets_mask(buckets), map);
+}
+
+/* Put a timeout, by its link, at the end of the list where its tick belongs. */
+static void hwt_list_put(struct hwt_buckets *buckets, struct list_head *list,
+			 struct list_head *link, u64 tick)
+{
+	struct hwt_bucket *bucket = hwt_list_bucket(buckets, list);
+
+	if (bucket)
+		bucket->first = list_empty(list) ? tick : min(bucket->first, tick);
+	list_add_tail(link, list);
+	hwt_bucket_mark(buckets, list, true);
 }
 
 /* The list where a tick belongs, seen from the cursor. */
@@ -104,8 +126,8 @@ static struct list_head *hwt_tick_home(struct hwt_buckets *buckets, u64 tick)
 		level++;
 		shift += buckets->bits;
 	}
-	return buckets->bucket + ((size_t)level << buckets->bits) +
-	       ((tick >> shift) & hwt_buckets_mask(buckets));
+	return &buckets->bucket[((size_t)level << buckets->bits) +
+				((tick >> shift) & hwt_buckets_mask(buckets))].list;
 }
 
 static bool hwt_in_visit(const struct hwt_buckets *buckets, u64 tick)
@@ -126,14 +148,12 @@ static bool hwt_in_visit(const struct hwt_buckets *buckets, u64 tick)
 void hwt_buckets_insert(struct hwt_buckets *buckets, struct hwt_timeout *timeout)
 {
 	u64 tick = hwt_timeout_tick(timeout);
-	struct list_head *home;
 
+	/* There it will not stay. */
 	if (unlikely(hwt_in_visit(buckets, tick)))
-		home = buckets->visited;
+		list_add_tail(&timeout->link, buckets->visited);
 	else
-		home = hwt_tick_home(buckets, tick);
-	list_add_tail(&timeout->link, home);
-	hwt_bucket_mark(buckets, home, true);
+		hwt_list_put(buckets, hwt_tick_home(buckets, tick), &timeout->link, tick);
 }
 
 /**
@@ -152,53 +172,79 @@ void hwt_buckets_remove(struct hwt_buckets *buckets, struct hwt_timeout *timeout
 		hwt_bucket_mark(buckets, next, false);
 }
 
-/* The first occupied bucket behind the cursor. False if there is none. */
+/*
+ * The bucket of the top level that the cursor has to enter next. In their order, but some
+ * have nothing for their next turn: until no other can come before the best one.
+ */
+static bool hwt_top_next(const struct hwt_buckets *buckets, struct hwt_place *place)
+{
+	unsigned int level = buckets->levels - 1, shift = level * buckets->bits;
+	const struct hwt_bucket *top = buckets->bucket + ((size_t)level << buckets->bits);
+	unsigned long mask = hwt_buckets_mask(buckets), slot;
+	u64 now = buckets->cursor >> shift, at = now + 1, best = HWT_TICK_NEVER;
+
+	/* In buckets since tick 0, not only since the beginning of the turn. */
+	while (at <= now + mask + 1 && at < best) {
+		slot = find_next_bit(hwt_level_map(buckets, level), mask + 1, at & mask);
+		at = (at & ~(u64)mask) + slot;
+		if (slot > mask)
+			continue;	/* the next turn begins */
+		if (top[slot].first >> shift < best) {
+			best = top[slot].first >> shift;
+			place->slot = slot;
+		}
+		at++;
+	}
+	place->level = level;
+	place->tick = best << shift;
+	return best != HWT_TICK_NEVER;
+}
+
+/* The bucket that the cursor has to enter next. False if there is none. */
 static bool hwt_buckets_next(const struct hwt_buckets *buckets,
 			     struct hwt_place *place)
 {
-	unsigned long size = 1UL << buckets->bits, current_slot;
+	unsigned long mask = hwt_buckets_mask(buckets);
 	unsigned int level, shift;
-	u64 turn = 0;
+	u64 now;
 
-	for (level = 0, shift = 0; level < buckets->levels;
+	for (level = 0, shift = 0; level < buckets->levels - 1;
 	     level++, shift += buckets->bits) {
-		current_slot = (buckets->cursor >> shift) & (size - 1);
-		turn = (buckets->cursor >> shift) - current_slot;
-		place->slot = find_next_bit(hwt_level_map(buckets, level), size,
-					    current_slot + 1);
-		if (place->slot < size)
-			goto found;
+		now = buckets->cursor >> shift;
+		place->slot = find_next_bit(hwt_level_map(buckets, level), mask + 1,
+					    (now & mask) + 1);
+		if (place->slot <= mask) {
+			place->level = level;
+			place->tick = ((now & ~(u64)mask) + place->slot) << shift;
+			return true;
+		}
 	}
-	/* The top level goes round: the rest of it comes with its next turn. */
-	level--;
-	shift -= buckets->bits;
-	place->slot = find_first_bit(hwt_level_map(buckets, level), size);
-	if (place->slot == size)
-		return false;
-	turn += size;
-found:
-	place->level = level;
-	place->tick = (turn + place->slot) << shift;
-	return true;
+	return hwt_top_next(buckets, place);
+}
+
+static struct hwt_bucket *hwt_place_bucket(const struct hwt_buckets *buckets,
+					   const struct hwt_place *place)
+{
+	return &buckets->bucket[((size_t)place->level << buckets->bits) + place->slot];
 }
 
 /**
  * hwt_buckets_next_tick() - when is there something to do?
  * @buckets: the buckets
  *
- * Return: the cursor, if there are due timeouts or a visit is under way; else the
- * tick of the first occupied bucket, which may bring demotions only; else
- * HWT_TICK_NEVER.
+ * Return: the cursor, if a visit is under way; else a tick before which none of the
+ * timeouts is due, the due list aside, and which is the first one's if none was removed
+ * or pushed back since the cursor last came by; HWT_TICK_NEVER if there are none.
  */
 u64 hwt_buckets_next_tick(const struct hwt_buckets *buckets)
 {
 	struct hwt_place place;
 
-	if (!list_empty(&buckets->due) || buckets->visited)
+	if (buckets->visited)
 		return buckets->cursor;
 	if (!hwt_buckets_next(buckets, &place))
 		return HWT_TICK_NEVER;
-	return min(place.tick, HWT_TICK_NEVER);
+	return hwt_place_bucket(buckets, &place)->first;
 }
 
 static void hwt_visit_begin(struct hwt_buckets *buckets, struct list_head *list,
@@ -221,7 +267,8 @@ static void hwt_visit_end(struct hwt_buckets *buckets)
 static bool hwt_visit_step(struct hwt_buckets *buckets, unsigned int *budget)
 {
 	struct list_head *list = buckets->visited, *home, *pos, *next;
-	struct hwt_timeout *timeout;
+	struct hwt_bucket *bucket = hwt_list_bucket(buckets, list);
+	u64 tick;
 
 	/* The mark is in the list only after a pause. */
 	pos = list_empty(&buckets->mark) ? list->next : buckets->mark.next;
@@ -233,12 +280,15 @@ static bool hwt_visit_step(struct hwt_buckets *buckets, unsigned int *budget)
 		}
 		(*budget)--;
 		next = pos->next;
-		timeout = list_entry(pos, struct hwt_timeout, link);
-		home = hwt_tick_home(buckets, hwt_timeout_tick(timeout));
-		if (home == list)
-			continue;	/* a later round */
-		list_move_tail(pos, home);
-		hwt_bucket_mark(buckets, home, true);
+		tick = hwt_timeout_tick(list_entry(pos, struct hwt_timeout, link));
+		home = hwt_tick_home(buckets, tick);
+		if (home == list) {
+			/* A later round. */
+			bucket->first = min(bucket->first, tick);
+			continue;
+		}
+		list_del(pos);
+		hwt_list_put(buckets, home, pos, tick);
 	}
 	hwt_visit_end(buckets);
 	return true;
@@ -248,17 +298,38 @@ static bool hwt_visit_step(struct hwt_buckets *buckets, unsigned int *budget)
 static void hwt_buckets_enter(struct hwt_buckets *buckets,
 			      const struct hwt_place *place)
 {
-	struct list_head *list = buckets->bucket + place->slot +
-				 ((size_t)place->level << buckets->bits);
+	struct hwt_bucket *bucket = hwt_place_bucket(buckets, place);
 
 	buckets->cursor = place->tick;
 	if (place->level == 0 && buckets->levels > 1) {
 		/* One tick, no rounds: all of it is due, whatever its length. */
-		list_splice_tail_init(list, &buckets->due);
-		hwt_bucket_mark(buckets, list, false);
+		list_splice_tail_init(&bucket->list, &buckets->due);
+		hwt_bucket_mark(buckets, &bucket->list, false);
 		return;
 	}
-	hwt_visit_begin(buckets, list, place->level * buckets->bits);
+	/* Of those that stay. */
+	bucket->first = HWT_TICK_NEVER;
+	hwt_visit_begin(buckets, &bucket->list, place->level * buckets->bits);
+}
+
+/**
+ * hwt_buckets_skip() - move the cursor on, but into no occupied bucket
+ * @buckets: the buckets
+ * @now:     no further than to this tick, before HWT_TICK_NEVER; one that lies behind the
+ *           cursor changes nothing
+ *
+ * Nothing is visited, and nothing becomes due. After a long time in which nothing was
+ * due, what is inserted goes to a lower level that way.
+ */
+void hwt_buckets_skip(struct hwt_buckets *buckets, u64 now)
+{
+	struct hwt_place place;
+
+	if (buckets->visited || !list_empty(&buckets->due))
+		return;
+	if (hwt_buckets_next(buckets, &place))
+		now = min(now, place.tick - 1);
+	buckets->cursor = max(buckets->cursor, now);
 }
 
 /**
@@ -297,7 +368,7 @@ bool hwt_buckets_advance(struct hwt_buckets *buckets, u64 now, unsigned int budg
 static void hwt_buckets_gather(struct hwt_buckets *buckets, struct list_head *list)
 {
 	unsigned long slot, size = 1UL << buckets->bits;
-	struct list_head *bucket;
+	struct list_head *home;
 	unsigned int level;
 
 	if (buckets->visited) {
@@ -308,9 +379,8 @@ static void hwt_buckets_gather(struct hwt_buckets *buckets, struct list_head *li
 		unsigned long *map = hwt_level_map(buckets, level);
 
 		for_each_set_bit(slot, map, size) {
-			bucket = buckets->bucket + slot +
-				 ((size_t)level << buckets->bits);
-			list_splice_tail_init(bucket, list);
+			home = &buckets->bucket[((size_t)level << buckets->bits) + slot].list;
+			list_splice_tail_init(home, list);
 			__clear_bit(slot, map);
 		}
 	}
@@ -397,7 +467,7 @@ int hwt_buckets_init(struct hwt_buckets *buckets, unsigned int bits,
 		return -ENOMEM;
 	}
 	for (i = 0; i < n; i++)
-		INIT_LIST_HEAD(&buckets->bucket[i]);
+		INIT_LIST_HEAD(&buckets->bucket[i].list);
 	return 0;
 }
 

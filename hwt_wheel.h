@@ -23,12 +23,22 @@
 #define HWT_LEVELS_MAX	6
 
 /**
+ * struct hwt_bucket - timeouts of some ticks
+ * @list:  in order of insertion
+ * @first: none of them was inserted with an earlier tick; if the list is empty: nothing
+ */
+struct hwt_bucket {
+	struct list_head	list;
+	u64			first;
+};
+
+/**
  * struct hwt_buckets - timeouts sorted by tick, coarsely
  * @bits:      log2 of the buckets of a level
  * @levels:    levels in use; fewer than asked for if they already span all ticks
  * @words:     longs in the bitmap of a level
  * @cursor:    the last tick that was reached: all timeouts up to it are due
- * @bucket:    levels << bits list heads, level 0 first
+ * @bucket:    levels << bits of them, level 0 first
  * @occupied:  a bitmap per level: the bucket's list is not empty
  * @due:       timeouts whose time has come, in order; the caller takes them from here
  * @never:     timeouts at HWT_TICK_NEVER
@@ -42,7 +52,7 @@ struct hwt_buckets {
 	unsigned int		levels;
 	unsigned int		words;
 	u64			cursor;
-	struct list_head	*bucket;
+	struct hwt_bucket	*bucket;
 	unsigned long		*occupied;
 	struct list_head	due;
 	struct list_head	never;
@@ -90,6 +100,7 @@ void hwt_buckets_destroy(struct hwt_buckets *buckets);
 void hwt_buckets_insert(struct hwt_buckets *buckets, struct hwt_timeout *timeout);
 void hwt_buckets_remove(struct hwt_buckets *buckets, struct hwt_timeout *timeout);
 u64 hwt_buckets_next_tick(const struct hwt_buckets *buckets);
+void hwt_buckets_skip(struct hwt_buckets *buckets, u64 now);
 bool hwt_buckets_advance(struct hwt_buckets *buckets, u64 now, unsigned int budget);
 void hwt_buckets_rebase(struct hwt_buckets *buckets, u64 now);
 void hwt_buckets_flush(struct hwt_buckets *buckets);

@@ -24,24 +24,33 @@ bitmap is not cleared                    s/kvcalloc(/kvmalloc_array(/
 inserts overtake a paused visit          s/return buckets->visited &&/return false \&\& buckets->visited \&\&/
 inserts overtake below a paused visit    s/place->level \* buckets->bits)/0)/
 inserts overtake a paused rebase         s/64 - HWT_TICK_SHIFT);/0);/
-inserted in front                        s/list_add_tail(&timeout->link, home)/list_add(\&timeout->link, home)/
-insert sets no bit                       s/^\thwt_bucket_mark(buckets, home, true);//
+inserted in front                        s/list_add_tail(link, list)/list_add(link, list)/
+insert sets no bit                       s/^\thwt_bucket_mark(buckets, list, true);//
 remove clears no bit                     s/if (prev == next)/if (false)/
 remove always clears the bit             s/if (prev == next)/if (true)/
 removed, and not known as such           s/timeout->link.next = NULL;//
-the current slot is the next one         s/current_slot + 1/current_slot/
-a slot is passed over                    s/current_slot + 1/current_slot + 2/
-top level does not go round              s/if (place->slot == size)/if (true)/
-top level goes round to this turn        s/turn += size/turn += 0/
-next tick forgets the turn               s/(turn + place->slot) << shift/place->slot << shift/
-next tick forgets what is due            s/!list_empty(&buckets->due) || //
-next tick forgets the visit              s/ || buckets->visited)/)/
+the current slot is the next one         s/(now \& mask) + 1)/now \& mask)/
+a slot is passed over                    s/(now \& mask) + 1)/(now \& mask) + 2)/
+top level does not go round              s/at <= now + mask + 1/at <= (now | mask)/
+a round is taken for the next turn       s/best << shift;/(now + 1) << shift;/
+the current slot of the top level is forgotten  s/at <= now + mask + 1/at <= now + mask/
+the first occupied of the top level      s/if (top\[slot\].first >> shift < best)/if (best == HWT_TICK_NEVER)/
+first: not the least                     s/list_empty(list) ? tick : min(bucket->first, tick)/list_empty(list) ? tick : bucket->first/
+first: of an empty bucket                s/list_empty(list) ? tick : min/min/
+first: those that stay are forgotten     s/^\t\t\tbucket->first = min(bucket->first, tick);//
+first: never forgotten                   s/bucket->first = HWT_TICK_NEVER;//
+first: of what is inserted into a visit  s/list_add_tail(&timeout->link, buckets->visited)/hwt_list_put(buckets, buckets->visited, \&timeout->link, tick)/
+inserted in front of a visit             s/list_add_tail(&timeout->link, buckets->visited)/list_add(\&timeout->link, buckets->visited)/
+skip enters a bucket                     s/place.tick - 1/place.tick/
+skip over what is due                    s/ || !list_empty(&buckets->due))$/)/
+skip over a visit                        /^void hwt_buckets_skip/,/^}/s/buckets->visited || //
+skip goes back                           /^void hwt_buckets_skip/,/^}/s/max(buckets->cursor, now)/now/
+next tick forgets the turn               s/((now \& ~(u64)mask) + place->slot) << shift/place->slot << shift/
+next tick forgets the visit              /^u64 hwt_buckets_next_tick/,/^}/s/if (buckets->visited)/if (false)/
 budget is never used up                  s/(\*budget)--;//
 entering a bucket costs nothing          s/^\t\tbudget--;//
 budget is one more                       s/if (!\*budget) {/if (!(*budget + 1)) {/
 mark is one too far                      s/list_add_tail(&buckets->mark, pos)/list_add(\&buckets->mark, pos)/
-demoted to the front                     s/list_move_tail(pos, home)/list_move(pos, home)/
-demotion sets no bit                     s/^\t\thwt_bucket_mark(buckets, home, true);//
 a visit leaves the bit                   /^static void hwt_visit_end/,/^}/s/if (list_empty(list))/if (false)/
 a visit always clears the bit            /^static void hwt_visit_end/,/^}/s/if (list_empty(list))/if (true)/
 a tick's timeouts become due in front    /^static void hwt_buckets_enter/,/^}/s/list_splice_tail_init/list_splice_init/
@@ -57,7 +66,7 @@ gather leaves the bits                   s/__clear_bit(slot, map);//
 gather forgets a paused rebase           s/list_splice_tail_init(&buckets->displaced, list);//
 gather leaves the mark                   /^static void hwt_buckets_gather/,/^}/s/list_del\(_init\)*(&buckets->mark);//
 gather does not end the visit            /^static void hwt_buckets_gather/,/^}/s/hwt_visit_end(buckets);//
-gather turns buckets round               s/list_splice_tail_init(bucket, list)/list_splice_init(bucket, list)/
+gather turns buckets round               s/list_splice_tail_init(home, list)/list_splice_init(home, list)/
 rebase forgets what was due              s/list_splice_init(&buckets->due, .*);//
 rebase leaves the cursor                 /^void hwt_buckets_rebase/,/^}/s/buckets->cursor = now;//
 levels are not limited                   s/min(levels, DIV_ROUND_UP(.*));/levels;/

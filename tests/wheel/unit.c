@@ -118,7 +118,7 @@ static bool bit(unsigned int level, unsigned int slot)
 
 static bool is_at(int i, unsigned int level, unsigned int slot)
 {
-	struct list_head *list = wheel.bucket + slot + ((size_t)level << wheel.bits);
+	struct list_head *list = &wheel.bucket[slot + ((size_t)level << wheel.bits)].list;
 	struct list_head *link;
 
 	list_for_each(link, list)
@@ -212,7 +212,7 @@ static void shapes(void)
 			CHECK(wheel.bits == bits && wheel.levels == used);
 			CHECK(next_tick() == HWT_TICK_NEVER);
 			for (i = 0; i < used << bits; i++)
-				CHECK(list_empty(&wheel.bucket[i]));
+				CHECK(list_empty(&wheel.bucket[i].list));
 			CHECK(no_bits());
 			end();
 		}
@@ -340,7 +340,7 @@ static noinline bool advance_writes_nothing(u64 now)
 	return !sigsetjmp(written, 1) && advance(now);
 }
 
-/* Timeouts of later rounds, in memory that cannot be written. */
+/* Timeouts of later rounds, in memory that cannot be written. A visit finds only those. */
 static void rounds_write_nothing(unsigned int levels)
 {
 	enum { N = 5, PAGE = 4096 };
@@ -363,12 +363,16 @@ static void rounds_write_nothing(unsigned int levels)
 			     HWT_TICK_SHIFT | HWT_F_ARMED);
 		hwt_buckets_insert(&wheel, timeout);
 	}
+	insert(0, round / 2);
+	insert(1, round / 2 + 1);
+	take_out(0);
+	take_out(1);
 	sigaction(SIGSEGV, &action, &before);
 	mprotect(pages, N * PAGE, PROT_READ);
 	CHECK(next_tick() == round / 2);
 	CHECK(advance_writes_nothing(round * 9));
 	CHECK(NONE_DUE());
-	CHECK(next_tick() == round * 9 + round / 2);
+	CHECK(next_tick() == round * 10 + round / 2);
 	mprotect(pages, N * PAGE, PROT_READ | PROT_WRITE);
 	sigaction(SIGSEGV, &before, NULL);
 	hwt_buckets_destroy(&wheel);
@@ -449,26 +453,29 @@ static void next_ticks(void)
 	begin(3, 3, 0);
 	CHECK(next_tick() == HWT_TICK_NEVER);
 	insert(0, 0123);
-	CHECK(next_tick() == 0100);
+	CHECK(next_tick() == 0123);
 	insert(1, 0034);
-	CHECK(next_tick() == 0030);
+	CHECK(next_tick() == 0034);
 	insert(2, 0006);
 	CHECK(next_tick() == 0006);
 	insert(3, 0);
-	CHECK(next_tick() == 0);
+	CHECK(next_tick() == 0006);
 	CHECK(DUE(3));
 	CHECK(next_tick() == 0006);
 	take_out(2);
-	CHECK(next_tick() == 0030);
+	CHECK(next_tick() == 0034);
+	/* What is removed, or pushed back, is not forgotten before it is visited. */
+	insert(2, 0032);
+	take_out(2);
+	CHECK(next_tick() == 0032);
 	CHECK(advance(0030));
 	CHECK(NONE_DUE());
 	CHECK(next_tick() == 0034);
 	CHECK(advance(0034));
-	CHECK(next_tick() == 0034);
+	CHECK(next_tick() == 0123);
 	CHECK(DUE(1));
-	CHECK(next_tick() == 0100);
 	CHECK(advance(0100));
-	CHECK(next_tick() == 0120);
+	CHECK(next_tick() == 0123);
 	CHECK(advance(0122));
 	CHECK(next_tick() == 0123);
 	CHECK(advance(0123));
@@ -498,6 +505,45 @@ static void far_in_few_looks(void)
 	CHECK(!hwt_buckets_advance(&wheel, TICK_LAST, 1));
 	CHECK(hwt_buckets_advance(&wheel, TICK_LAST, 1));
 	CHECK(DUE(0, 1));
+	end();
+}
+
+/* Skipping goes up to the bucket that is next, and makes nothing due. */
+static void skips(void)
+{
+	begin(3, 2, 0);
+	hwt_buckets_skip(&wheel, 0055);
+	CHECK(wheel.cursor == 0055);
+	insert(0, 01234);
+	hwt_buckets_skip(&wheel, 05000);
+	CHECK(wheel.cursor == 01227);
+	CHECK(NONE_DUE());
+	hwt_buckets_skip(&wheel, 0);
+	CHECK(wheel.cursor == 01227);
+	CHECK(advance(01234));
+	/* Not over what is due. */
+	hwt_buckets_skip(&wheel, 05000);
+	CHECK(wheel.cursor == 01234);
+	CHECK(DUE(0));
+	end();
+}
+
+/* Of rounds, only those are visited that have something due: no matter how many there are. */
+static void rounds_are_passed_by(unsigned int levels)
+{
+	u64 round;
+	int i;
+
+	begin(3, levels, 3);
+	round = span(TICK_LAST);
+	for (i = 0; i < 8; i++)
+		insert(i, round * (1000000 - i) + (round >> 3) * i);
+	for (i = 7; i >= 0; i--) {
+		CHECK(next_tick() == round * (1000000 - i) + (round >> 3) * i);
+		/* A bucket and a timeout on each level, of level 0 the bucket. */
+		CHECK(hwt_buckets_advance(&wheel, next_tick(), 2 * levels));
+		CHECK(DUE(i));
+	}
 	end();
 }
 
@@ -899,12 +945,15 @@ static const struct {
 	{ "homes of ticks", .once = homes },
 	{ "rounds of a hashed wheel", .once = rounds },
 	{ "next tick, step by step", .once = next_ticks },
+	{ "skipping", .once = skips },
 	{ "far in few looks", .once = far_in_few_looks },
 	{ "pause: the bucket is emptied", .once = emptied_in_a_pause },
 	{ "flush takes all", .once = flush_takes_all },
 	{ "remove from anywhere", .once = remove_anywhere },
 	{ "every tick has its timeout", .for_levels = every_tick },
 	{ "later rounds are not written to", .for_levels = rounds_write_nothing },
+	{ "rounds without anything due are passed by",
+	  .for_levels = rounds_are_passed_by },
 	{ "seams of buckets", .for_levels = seams },
 	{ "the last tick", .for_levels = last_tick },
 	{ "never", .for_levels = never },
