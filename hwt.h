@@ -61,29 +61,31 @@
 #include <linux/list.h>
 #include <linux/llist.h>
 #include <linux/lockdep.h>
+#include <linux/refcount.h>
+#include <linux/spinlock.h>
 #include <linux/types.h>
 
+struct cpumask;
 struct hwt_timeout;
 struct hwt_wheel;
 struct module;
 
 /**
  * struct hwt_ops - what a timeout does
- * @expire:    Its deadline has passed. Runs on the wheel's thread in process
- *             context and may sleep, though a slow one delays all that are due
- *             behind it. It may schedule, cancel and _sync other timeouts, and
- *             schedule or cancel its own. It must not free the timeout; see
- *             @release. Required.
+ * @expire:    Its deadline has passed. Runs on the wheel's thread, or on one of its
+ *             workers, in process context and may sleep, though a slow one delays all
+ *             that are due behind it, unless another worker is free. It may
+ *             schedule, cancel and _sync other timeouts, and schedule or cancel its
+ *             own. It must not free the timeout; see @release. Required.
  * @cancelled: Optional. Called once in process context for a timeout that was
  *             cancelled, or handed back by a stop that was given no function, and
  *             has not been scheduled again before it is let go. (Scheduled and
  *             cancelled once more while it is executing: this call was for both.)
- *             Runs on the
- *             wheel's thread, or in the context of the _sync or stop call that
- *             lets it go. hwt_running() is true meanwhile.
+ *             Runs where @expire does, or in the context of the _sync or stop call
+ *             that lets it go. hwt_running() is true meanwhile.
  * @release:   Optional. Called when a hold has ended, exactly once per hold, in
- *             process context: on the wheel's thread, or in the _sync or stop
- *             call that ended it. May free the timeout.
+ *             process context: where @expire runs, or in the _sync or stop call
+ *             that ended it. May free the timeout.
  *
  * One constant structure serves any number of timeouts.
  */
@@ -122,8 +124,10 @@ struct hwt_ops {
  *            holder of the wheel's lock who collected it.
  * @ops:      Its callbacks. Constant while held.
  * @wheel:    Its wheel. Constant while held.
- * @deferred: Collected, and waiting on the wheel's deferred list for the engine.
- *            Protected by the wheel's lock.
+ * @deferred: Collected, and waiting on the wheel's deferred list for somebody who may
+ *            call back. Protected by the wheel's lock.
+ * @tracked:  What the engine knows of it; see hwt_debug.c. Protected by the wheel's lock.
+ * @check:    Says that it was initialised, and here; see hwt_debug.c. Constant.
  *
  * All members are private to hwt. At most 64 bytes, one cache line (more where
  * lockdep is on).
@@ -134,7 +138,9 @@ struct hwt_timeout {
 	struct llist_node	submit;
 	const struct hwt_ops	*ops;
 	struct hwt_wheel	*wheel;
-	u32			deferred;
+	u8			deferred;
+	u8			tracked;
+	u32			check;
 #ifdef CONFIG_LOCKDEP
 	/* private: held around callbacks, and taken by _sync */
 	struct lockdep_map	lockdep_map;
@@ -219,9 +225,10 @@ void __hwt_timeout_init(struct hwt_timeout *timeout, struct hwt_wheel *wheel,
 	do {								\
 		struct hwt_periodic *__periodic = (_periodic);		\
 									\
-		/* Queries may look at it before it has fired. */	\
-		__periodic->run = (typeof(__periodic->run)) {};		\
 		hwt_timeout_init(&__periodic->timeout, (_wheel), (_ops)); \
+		/* Queries may look at it before it has fired. Held: was refused. */ \
+		if (!hwt_held(&__periodic->timeout))			\
+			__periodic->run = (typeof(__periodic->run)) {};	\
 	} while (0)
 
 #ifdef CONFIG_LOCKDEP
@@ -231,6 +238,9 @@ void __hwt_timeout_init(struct hwt_timeout *timeout, struct hwt_wheel *wheel,
 #define __HWT_LOCKDEP_INIT(_name)
 #endif
 
+/* @check of a timeout that was initialised statically; others have their own. */
+#define __HWT_CHECK_STATIC	0x68777401U
+
 /**
  * HWT_TIMEOUT_INIT() - static initialiser of a timeout
  * @_name: the timeout, an lvalue with static storage
@@ -239,7 +249,7 @@ void __hwt_timeout_init(struct hwt_timeout *timeout, struct hwt_wheel *wheel,
  * It has no wheel yet: hwt_timeout_set_wheel() gives it one.
  */
 #define HWT_TIMEOUT_INIT(_name, _ops)					\
-	{ .ops = (_ops), __HWT_LOCKDEP_INIT(_name) }
+	{ .ops = (_ops), .check = __HWT_CHECK_STATIC, __HWT_LOCKDEP_INIT(_name) }
 
 /**
  * hwt_timeout_set_wheel() - say which wheel a timeout lives on
@@ -297,6 +307,7 @@ bool hwt_cancel(struct hwt_timeout *timeout);
 int hwt_try_cancel(struct hwt_timeout *timeout);
 int hwt_cancel_sync(struct hwt_timeout *timeout);
 int hwt_shutdown_sync(struct hwt_timeout *timeout);
+int hwt_wait(struct hwt_timeout *timeout, u64 max_ns);
 
 /* -- Queries of a timeout: snapshots, any context ------------------------ */
 
@@ -401,16 +412,64 @@ static inline u64 hwt_overruns_total(const struct hwt_periodic *periodic)
  * the timekeeper is late, up to a jiffy, as timer_list's are.
  */
 #define HWT_COARSE_CLOCK	0x1
+/* No callbacks between freeze and thaw (suspend, hibernation): what comes due meanwhile
+ * runs after the thaw. The wheel must not be stopped in between.
+ */
+#define HWT_FREEZABLE		0x2
 
 /**
  * enum hwt_clock - the clock of a wheel
  * @HWT_CLOCK_MONOTONIC: CLOCK_MONOTONIC: time since boot, without suspend.
  * @HWT_CLOCK_BOOTTIME:  CLOCK_BOOTTIME: the same, time in suspend included.
+ * @HWT_CLOCK_REALTIME:  CLOCK_REALTIME: the wall clock. When it is set forward, what
+ *                       it passes over fires at once. When it is set back, nothing
+ *                       fires before its date comes (again), nothing is lost, and
+ *                       nothing that has fired fires again. Delays become dates when
+ *                       they are scheduled.
  */
 enum hwt_clock {
 	HWT_CLOCK_MONOTONIC,
 	HWT_CLOCK_BOOTTIME,
+	HWT_CLOCK_REALTIME,
 };
+
+/**
+ * enum hwt_priority - how the threads of a wheel are scheduled
+ * @HWT_PRIORITY_NORMAL:   As most threads are (SCHED_NORMAL).
+ * @HWT_PRIORITY_FIFO_LOW: Before all of those (SCHED_FIFO, sched_set_fifo_low()).
+ * @HWT_PRIORITY_FIFO:     As threads that handle interrupts (sched_set_fifo()).
+ */
+enum hwt_priority {
+	HWT_PRIORITY_NORMAL,
+	HWT_PRIORITY_FIFO_LOW,
+	HWT_PRIORITY_FIFO,
+};
+
+/**
+ * enum hwt_wait_strategy - what a wheel's thread does until something is due
+ * @HWT_WAIT_SLEEP: Sleeps until the tick, with a high-resolution timer.
+ * @HWT_WAIT_BUSY:  Looks at the clock all the time. Costs a CPU, saves the time that
+ *                  waking up takes. For a wheel that is pinned to a CPU set aside for
+ *                  it, so @cpus must be given; not with a FIFO priority, which would
+ *                  let nothing else run there.
+ */
+enum hwt_wait_strategy {
+	HWT_WAIT_SLEEP,
+	HWT_WAIT_BUSY,
+};
+
+/**
+ * typedef hwt_clock_set_fn - is told that the clock of a wheel was set
+ * @wheel:   the wheel, on CLOCK_REALTIME
+ * @jump_ns: by how much, since it was last told; after a suspend, by what that took
+ * @arg:     what the wheel was made with
+ *
+ * Runs on the wheel's thread in process context, before anything fires by the new time.
+ * Must not _sync the wheel's timeouts.
+ */
+typedef void (*hwt_clock_set_fn)(struct hwt_wheel *wheel, s64 jump_ns, void *arg);
+
+#define HWT_WORKERS_MAX		256
 
 /**
  * struct hwt_wheel_params - what a wheel is made of
@@ -425,8 +484,19 @@ enum hwt_clock {
  *                   @ticks_per_wheel of them, so it wants many buckets or few
  *                   timeouts. 0: the module's default.
  * @clock:           What its deadlines mean; see enum hwt_clock.
- * @flags:           HWT_COARSE_CLOCK or 0.
+ * @flags:           HWT_COARSE_CLOCK, HWT_FREEZABLE.
  * @max_pending:     Most timeouts pending at once; 0: no limit (and no cost).
+ * @workers:         Threads that run the callbacks, up to HWT_WORKERS_MAX. They take what is
+ *                   due in its order, so one that blocks delays no other while another
+ *                   worker is free; a timeout's callback never runs on two at once.
+ *                   0: the wheel's own thread runs them.
+ * @cpus:            CPUs for the wheel's threads, at least one of them online; copied.
+ *                   When all of them go offline the threads run elsewhere until one
+ *                   comes back. NULL: all.
+ * @priority:        Of the wheel's threads.
+ * @wait:            How the wheel's thread waits.
+ * @clock_set:       Called when the clock was set; only with HWT_CLOCK_REALTIME. NULL: none.
+ * @clock_set_arg:   For @clock_set.
  *
  * All zero is a valid set: the defaults, on the monotonic clock.
  */
@@ -438,6 +508,12 @@ struct hwt_wheel_params {
 	enum hwt_clock	clock;
 	u32		flags;
 	u64		max_pending;
+	u32		workers;
+	const struct cpumask *cpus;
+	enum hwt_priority priority;
+	enum hwt_wait_strategy wait;
+	hwt_clock_set_fn clock_set;
+	void		*clock_set_arg;
 };
 
 /**
@@ -462,10 +538,13 @@ enum hwt_wheel_state {
  * @handed_back: pending timeouts that a stop took
  * @rejected:    schedules refused (-EAGAIN, -ESHUTDOWN of the wheel)
  * @late:        callbacks that began two ticks or more after their deadline
+ * @behind:      callbacks that had to wait for more than a turn of level 0, because
+ *               others, or the engine, took so long (or were frozen, or suspended)
  * @overruns:    periods that periodic timeouts missed
  * @collected:   entries taken from submission lists
  * @wakeups:     times the engine slept and woke
  * @passes:      rounds of collecting, advancing and firing
+ * @clock_sets:  times the wheel's clock was seen to be set (HWT_CLOCK_REALTIME)
  * @slowest_ns:  duration of the slowest callback
  * @slowest:     that callback, for %ps; NULL before the first
  *
@@ -481,10 +560,12 @@ struct hwt_wheel_stats {
 	u64		handed_back;
 	u64		rejected;
 	u64		late;
+	u64		behind;
 	u64		overruns;
 	u64		collected;
 	u64		wakeups;
 	u64		passes;
+	u64		clock_sets;
 	u64		slowest_ns;
 	const void	*slowest;
 };
@@ -501,17 +582,18 @@ struct hwt_wheel *__hwt_wheel_get_shared(const struct hwt_wheel_params *params,
  * Process context. The thread is created now; time starts with the first schedule.
  *
  * Return: the wheel, or ERR_PTR: -EINVAL a parameter is out of range (the log names
- * it), -ENOMEM, -EAGAIN (no more threads), -EINTR (killed while the thread was being
+ * it), -ENOMEM, -EAGAIN (no more threads), -EINTR (killed while a thread was being
  * made).
  */
 #define hwt_wheel_create(params)	__hwt_wheel_create((params), THIS_MODULE)
 
 /**
  * hwt_wheel_get_shared() - get a reference to the shared wheel of given parameters
- * @params: as for hwt_wheel_create(); @max_pending must be 0. The name counts only
- *          for the caller who comes first.
+ * @params: as for hwt_wheel_create(); but @max_pending, @cpus, @wait and @clock_set
+ *          must be 0. The name counts only for the caller who comes first.
  *
- * Process context. Wheels with the same tick, buckets, levels, clock and flags are one.
+ * Process context. Wheels with the same tick, buckets, levels, clock, flags, workers and
+ * priority are one.
  * hwt_wheel_put() gives it back. A shared wheel cannot be stopped by its users.
  *
  * Return: the wheel, or ERR_PTR as for hwt_wheel_create().
@@ -532,6 +614,7 @@ int hwt_wheel_start(struct hwt_wheel *wheel);
 long hwt_wheel_stop(struct hwt_wheel *wheel, hwt_handback_fn fn, void *arg);
 int hwt_wheel_destroy(struct hwt_wheel *wheel);
 void hwt_wheel_put(struct hwt_wheel *wheel);
+int hwt_wheel_flush(struct hwt_wheel *wheel);
 
 u64 hwt_wheel_now(const struct hwt_wheel *wheel);
 u64 hwt_wheel_tick(const struct hwt_wheel *wheel);
@@ -541,5 +624,123 @@ enum hwt_wheel_state hwt_wheel_state(const struct hwt_wheel *wheel);
 void hwt_wheel_get_params(const struct hwt_wheel *wheel,
 			  struct hwt_wheel_params *params);
 void hwt_wheel_get_stats(struct hwt_wheel *wheel, struct hwt_wheel_stats *stats);
+
+/* -- Timeouts that are not embedded ------------------------------------------ */
+
+/**
+ * struct hwt_handle - a timeout for those who do not embed one
+ * @timeout: the timeout, for queries and cancels
+ * @refs:    references: hwt_new_timeout()'s caller has one, and the hold has one. Private.
+ * @fn:      called when it expires. Private.
+ * @data:    anything
+ */
+struct hwt_handle {
+	struct hwt_timeout	timeout;
+	refcount_t		refs;
+	void			(*fn)(struct hwt_handle *handle);
+	void			*data;
+};
+
+struct hwt_handle *hwt_new_timeout(struct hwt_wheel *wheel, u64 delay_ns,
+				   void (*fn)(struct hwt_handle *handle), void *data,
+				   gfp_t gfp);
+void hwt_handle_put(struct hwt_handle *handle);
+
+/**
+ * hwt_handle_get() - get another reference
+ * @handle: the caller has one already, or is its @fn
+ *
+ * Any context.
+ */
+static inline void hwt_handle_get(struct hwt_handle *handle)
+{
+	refcount_inc(&handle->refs);
+}
+
+/* -- Groups ------------------------------------------------------------------ */
+
+/**
+ * struct hwt_group - all timeouts of one owner: a device, a namespace, a module
+ * @lock:    protects the list
+ * @members: struct hwt_member, and places where somebody who goes through them is
+ * @get:     see hwt_group_init()
+ * @put:     see hwt_group_init()
+ *
+ * All members are private to hwt.
+ */
+struct hwt_group {
+	raw_spinlock_t		lock;		/* of the list */
+	struct list_head	members;
+	bool			(*get)(struct hwt_timeout *timeout);
+	void			(*put)(struct hwt_timeout *timeout);
+};
+
+/**
+ * struct hwt_member - makes a timeout one of a group; beside it, in the caller's object
+ * @entry:   in the group's list
+ * @timeout: the timeout; NULL: somebody's place in the list
+ *
+ * Both members are private to hwt.
+ */
+struct hwt_member {
+	struct list_head	entry;
+	struct hwt_timeout	*timeout;
+};
+
+void hwt_group_init(struct hwt_group *group, bool (*get)(struct hwt_timeout *timeout),
+		    void (*put)(struct hwt_timeout *timeout));
+void hwt_group_join(struct hwt_group *group, struct hwt_member *member,
+		    struct hwt_timeout *timeout);
+void hwt_group_leave(struct hwt_group *group, struct hwt_member *member);
+u64 hwt_group_pending(struct hwt_group *group);
+u64 hwt_group_cancel(struct hwt_group *group);
+u64 hwt_group_cancel_sync(struct hwt_group *group);
+u64 hwt_group_shutdown_sync(struct hwt_group *group);
+
+/* -- Recipes ------------------------------------------------------------------ */
+
+/*
+ * Some that need no help:
+ *
+ *   watchdog, "call me unless I am kicked for N": each kick is hwt_schedule(timeout, N).
+ *   debounce, "call me when it has been quiet for N": each event is hwt_schedule(timeout, N).
+ *   throttle, "call me at most once in N": each event is hwt_schedule_earlier(timeout, N).
+ */
+
+/**
+ * struct hwt_debounce - call when it has been quiet for a while, but do not wait for ever
+ * @quiet_ns: how long it has to be quiet
+ * @most_ns:  how long after the first event that was not called for yet it is called at
+ *            the latest
+ * @first_ns: when that was; filled in
+ *
+ * With @most_ns of U64_MAX it is plain hwt_schedule().
+ */
+struct hwt_debounce {
+	u64	quiet_ns;
+	u64	most_ns;
+	u64	first_ns;
+};
+
+int hwt_debounce(struct hwt_timeout *timeout, struct hwt_debounce *debounce);
+
+/**
+ * struct hwt_backoff - try again, after longer and longer delays
+ * @first_ns:   the first delay
+ * @most_ns:    the longest; each is twice the one before it, up to this
+ * @jitter_pct: each is shortened, at random, by up to so many percent, so that those who
+ *              failed together do not try again together; 0 to 100
+ * @limit:      tries, 0: no limit
+ * @tries:      how many there were; 0 to begin anew
+ */
+struct hwt_backoff {
+	u64	first_ns;
+	u64	most_ns;
+	u32	jitter_pct;
+	u32	limit;
+	u32	tries;
+};
+
+int hwt_retry(struct hwt_timeout *timeout, struct hwt_backoff *backoff);
 
 #endif /* _HWT_H */

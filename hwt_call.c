@@ -12,12 +12,16 @@
 
 #include <linux/bottom_half.h>
 #include <linux/irqflags.h>
+#include <linux/kernel.h>
 #include <linux/lockdep.h>
+#include <linux/math64.h>
+#include <linux/module.h>
 #include <linux/preempt.h>
 #include <linux/printk.h>
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
 #include <linux/sched/debug.h>
+#include <linux/spinlock.h>
 #include <linux/timekeeping.h>
 
 #include "hwt_internal.h"
@@ -79,6 +83,11 @@ static void hwt_call_check(const struct hwt_call *before)
 	struct hwt_call now;
 
 	hwt_call_look(&now);
+#ifdef CONFIG_LOCKDEP
+	/* After its first report lockdep knows of none. */
+	if (!debug_locks)
+		now.locks = before->locks;
+#endif
 	if (likely(now.preempt == before->preempt &&
 		   now.softirq == before->softirq && now.rcu == before->rcu &&
 		   now.locks == before->locks &&
@@ -93,6 +102,102 @@ static void hwt_call_check(const struct hwt_call *before)
 	hwt_call_repair(before);
 }
 
+/* -- Lockdep ---------------------------------------------------------------- */
+
+#ifdef CONFIG_LOCKDEP
+/*
+ * Held in every callback. A callback may wait for timeouts of its own class: its neighbours, or
+ * those of a group, on other wheels too. So inside of one the timeouts' maps are left out.
+ */
+static struct lockdep_map hwt_inside_map =
+	STATIC_LOCKDEP_MAP_INIT("hwt_callback", &hwt_inside_map);
+
+/**
+ * hwt_lockdep_sync() - this is going to wait for a timeout's callback
+ * @timeout: the timeout
+ */
+void hwt_lockdep_sync(struct hwt_timeout *timeout)
+{
+	if (lock_is_held(&hwt_inside_map))
+		return;
+	lock_map_acquire(&timeout->lockdep_map);
+	lock_map_release(&timeout->lockdep_map);
+}
+
+static void hwt_lockdep_begin(struct hwt_timeout *timeout, struct hwt_call *call)
+{
+	call->nested = lock_is_held(&hwt_inside_map);
+	lock_map_acquire_read(&hwt_inside_map);
+	if (!call->nested)
+		lock_map_acquire(&timeout->lockdep_map);
+}
+
+static void hwt_lockdep_end(struct hwt_timeout *timeout, struct hwt_call *call)
+{
+	if (!call->nested)
+		lock_map_release(&timeout->lockdep_map);
+	lock_map_release(&hwt_inside_map);
+}
+#else
+static void hwt_lockdep_begin(struct hwt_timeout *timeout, struct hwt_call *call)
+{
+}
+
+static void hwt_lockdep_end(struct hwt_timeout *timeout, struct hwt_call *call)
+{
+}
+#endif
+
+/* -- Slow callbacks -------------------------------------------------------- */
+
+/* Functions that were reported, the latest ones. */
+static const void *hwt_slow_sites[64];
+static unsigned int hwt_slow_count;
+static DEFINE_SPINLOCK(hwt_slow_lock);
+
+static bool hwt_slow_known(const void *fn)
+	__must_hold(&hwt_slow_lock)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(hwt_slow_sites); i++)
+		if (hwt_slow_sites[i] == fn)
+			return true;
+	return false;
+}
+
+/* Once for each function, as far as that can be remembered. */
+static void hwt_slow_report(struct hwt_wheel *wheel, const void *fn, u64 took)
+{
+	bool known;
+
+	spin_lock(&hwt_slow_lock);
+	known = hwt_slow_known(fn);
+	if (!known)
+		hwt_slow_sites[hwt_slow_count++ % ARRAY_SIZE(hwt_slow_sites)] = fn;
+	spin_unlock(&hwt_slow_lock);
+	if (!known)
+		pr_warn("%s: callback %ps took %llu us, which delays others (said once for each callback over slow_callback_us)\n",
+			wheel->name, fn, div_u64(took, NSEC_PER_USEC));
+}
+
+/**
+ * hwt_slow_forget() - a module goes, and others may come where its functions are
+ * @module: the module
+ */
+void hwt_slow_forget(struct module *module)
+{
+	unsigned int i;
+
+	spin_lock(&hwt_slow_lock);
+	for (i = 0; i < ARRAY_SIZE(hwt_slow_sites); i++)
+		if (within_module((unsigned long)hwt_slow_sites[i], module))
+			hwt_slow_sites[i] = NULL;
+	spin_unlock(&hwt_slow_lock);
+}
+
+/* -- Calling --------------------------------------------------------------- */
+
 /**
  * hwt_call_begin() - get ready to call a client's function
  * @wheel:   the wheel; its lock is held, and is released
@@ -106,18 +211,16 @@ void hwt_call_begin(struct hwt_wheel *wheel, struct hwt_runner *runner,
 		    struct hwt_call *call)
 	__releases(&wheel->lock)
 {
+	runner->call = ++wheel->calls;
+	runner->fn = fn;
 	/* Pairs with hwt_wheel_kick(). */
 	WRITE_ONCE(runner->current_timeout, timeout);
 	spin_unlock(&wheel->lock);
 	if (!runner->stamp)
-		runner->stamp = hwt_clock_now(wheel);
+		runner->stamp = ktime_get_ns();
 	call->fn = fn;
 	call->began = runner->stamp;
-#ifdef CONFIG_LOCKDEP
-	/* Inside another callback of the wheel, see hwt_sync(). */
-	if (!runner->nested)
-		lock_map_acquire(&timeout->lockdep_map);
-#endif
+	hwt_lockdep_begin(timeout, call);
 	hwt_call_look(call);
 }
 
@@ -132,16 +235,16 @@ void hwt_call_end(struct hwt_wheel *wheel, struct hwt_runner *runner,
 		  struct hwt_timeout *timeout, struct hwt_call *call)
 	__acquires(&wheel->lock)
 {
+	unsigned int slow_us = READ_ONCE(hwt_slow_callback_us);
 	u64 took;
 
 	hwt_call_check(call);
-#ifdef CONFIG_LOCKDEP
-	if (!runner->nested)
-		lock_map_release(&timeout->lockdep_map);
-#endif
+	hwt_lockdep_end(timeout, call);
 	/* The end of this one is the beginning of the next: one look at the clock. */
-	runner->stamp = hwt_clock_now(wheel);
+	runner->stamp = ktime_get_ns();
 	took = runner->stamp - call->began;
+	if (unlikely(slow_us && took > slow_us * (u64)NSEC_PER_USEC))
+		hwt_slow_report(wheel, call->fn, took);
 	if (cond_resched())
 		runner->stamp = 0;
 	spin_lock(&wheel->lock);
@@ -167,6 +270,7 @@ void hwt_call_release(struct hwt_wheel *wheel, struct hwt_runner *runner,
 	struct hwt_call call;
 
 	if (release) {
+		runner->fn = release;
 		WRITE_ONCE(runner->current_timeout, timeout);
 		spin_unlock(&wheel->lock);
 		call.fn = release;

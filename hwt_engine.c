@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The engine: one thread for each wheel, and all that is done under the wheel's lock
+ * The engine: what a wheel's thread does, and all that is done under the wheel's lock
  *
  * A pass collects what was submitted, moves the cursor to now, and runs the callbacks
  * that have come due, each part bounded. Then the engine sleeps until the next tick
- * at which the buckets have work.
+ * at which something is due. If the wheel has workers (hwt_thread.c), it is they who run
+ * the callbacks, and the engine runs none whatsoever.
  *
  * Rules for a timeout's word (the design's text gives the reasons):
  *
@@ -18,6 +19,8 @@
  *     hold. The timeout is out of all lists before it, and is not touched after it;
  *     what is needed then (->release) is read before.
  */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
 #include <linux/bitmap.h>
 #include <linux/cpumask.h>
 #include <linux/hrtimer.h>
@@ -26,8 +29,10 @@
 #include <linux/llist.h>
 #include <linux/math64.h>
 #include <linux/percpu.h>
+#include <linux/printk.h>
+#include <linux/rcupdate.h>
 #include <linux/sched.h>
-#include <linux/sched/task.h>
+#include <linux/timekeeping.h>
 
 #include "hwt_internal.h"
 
@@ -128,10 +133,36 @@ unsigned int hwt_collect(struct hwt_wheel *wheel, struct hwt_runner *runner,
 static bool hwt_must_defer(const struct hwt_runner *runner,
 			   const struct hwt_timeout *timeout, u64 word)
 {
-	if (!runner->only || runner->only == timeout)
+	if (runner->only ? runner->only == timeout : !runner->mute)
 		return false;
 	return timeout->ops->release ||
 	       (timeout->ops->cancelled && (word & HWT_F_CANCELLED));
+}
+
+/* Leave a collected timeout to those who may call back. It is still QUEUED. */
+static void hwt_defer(struct hwt_wheel *wheel, struct hwt_timeout *timeout)
+	__must_hold(&wheel->lock)
+{
+	list_add_tail(&timeout->link, &wheel->deferred);
+	timeout->deferred = true;
+	if (wheel->workers)
+		hwt_worker_wake(wheel);
+	else
+		hwt_wheel_kick(wheel);
+}
+
+/*
+ * Link a timeout. Whoever has armed it may have kicked the engine before it was in its place
+ * (it was on the deferred list), or nobody has (it was RUNNING, or due and pushed back).
+ */
+static void hwt_relink(struct hwt_wheel *wheel, struct hwt_timeout *timeout, u64 word)
+	__must_hold(&wheel->lock)
+{
+	hwt_buckets_insert(&wheel->buckets, timeout);
+	/* The engine itself looks before it sleeps. */
+	if (current != wheel->thread &&
+	    word >> HWT_TICK_SHIFT < (u64)atomic64_read(&wheel->wake_tick))
+		hwt_wheel_kick(wheel);
 }
 
 /**
@@ -155,22 +186,23 @@ void hwt_settle_queued(struct hwt_wheel *wheel, struct hwt_runner *runner,
 	old = hwt_timeout_word(timeout);
 	do {
 		new = old & ~HWT_F_QUEUED;
-		if (old & (HWT_F_ARMED | HWT_F_RUNNING))
+		if (old & (HWT_F_ARMED | HWT_F_RUNNING)) {
+			hwt_debug_track(timeout, new);
 			continue;
+		}
 		if (hwt_must_defer(runner, timeout, old)) {
-			list_add_tail(&timeout->link, &wheel->deferred);
-			timeout->deferred = true;
-			hwt_wheel_kick(wheel);
+			hwt_defer(wheel, timeout);
 			return;
 		}
 		if ((old & HWT_F_CANCELLED) && ops->cancelled)
 			new |= HWT_F_RUNNING;
+		hwt_debug_track(timeout, new);
 	} while (!hwt_word_change(timeout, &old, new));
 
 	if (old & HWT_F_RUNNING)
 		return;
 	if (old & HWT_F_ARMED)
-		hwt_buckets_insert(&wheel->buckets, timeout);
+		hwt_relink(wheel, timeout, new);
 	else if (new & HWT_F_RUNNING)
 		hwt_settle_running(wheel, runner, timeout, false);
 	else
@@ -284,16 +316,13 @@ void hwt_settle_running(struct hwt_wheel *wheel, struct hwt_runner *runner,
 			new |= hwt_periodic_next(wheel, timeout) << HWT_TICK_SHIFT;
 			new |= HWT_F_ARMED;
 		}
+		hwt_debug_track(timeout, new);
 		if (hwt_word_change(timeout, &old, new))
 			break;
 	}
 
-	if (new & HWT_F_ARMED) {
-		hwt_buckets_insert(&wheel->buckets, timeout);
-		/* Nobody else did, and this may not be the engine. */
-		if (new >> HWT_TICK_SHIFT < (u64)atomic64_read(&wheel->wake_tick))
-			hwt_wheel_kick(wheel);
-	}
+	if (new & HWT_F_ARMED)
+		hwt_relink(wheel, timeout, new);
 	if (new & HWT_F_HELD)
 		release = NULL;
 	hwt_call_release(wheel, runner, timeout, release);
@@ -301,21 +330,92 @@ void hwt_settle_running(struct hwt_wheel *wheel, struct hwt_runner *runner,
 
 /* -- Firing -------------------------------------------------------------- */
 
-/* The first of the due list fires, or goes back to where it now belongs. */
-static void hwt_fire(struct hwt_wheel *wheel, struct hwt_runner *runner,
-		     struct hwt_timeout *timeout)
+/**
+ * hwt_clock_moved() - was the wall clock set since the buckets were put in order?
+ * @wheel: its lock is held
+ *
+ * What is due may not be due any more then. Setting the clock kicks the engine, so it will
+ * look at this soon.
+ */
+bool hwt_clock_moved(struct hwt_wheel *wheel)
+	__must_hold(&wheel->lock)
+{
+	return wheel->clock == HWT_CLOCK_REALTIME &&
+	       ktime_to_ns(ktime_mono_to_real(0)) != wheel->clock_offset;
+}
+
+/*
+ * The tick that the buckets are brought to. On the wall clock, as if that had not been set since
+ * hwt_engine_clock() last took note: a jump may be undone before anybody looks again, and
+ * the cursor must not have followed it.
+ */
+static u64 hwt_engine_now(const struct hwt_wheel *wheel)
+{
+	if (wheel->clock == HWT_CLOCK_REALTIME)
+		return hwt_ns_to_tick(wheel, ktime_get_ns() + wheel->clock_offset);
+	return hwt_ns_to_tick(wheel, hwt_clock_now(wheel));
+}
+
+/* How late a callback has begun. */
+enum hwt_lateness {
+	HWT_ON_TIME,
+	HWT_LATE,	/* two ticks or more after its deadline */
+	HWT_BEHIND,	/* it had to wait for more than a turn */
+};
+
+/*
+ * @since: when it was taken, something had been due since that tick. @offset: the wall clock's,
+ * which may have been set since. Says so if it is bad.
+ */
+static enum hwt_lateness hwt_lateness(struct hwt_wheel *wheel, const struct hwt_call *call,
+				      u64 tick, u64 since, s64 offset)
+{
+	u64 now = hwt_ns_to_tick(wheel, wheel->clock == HWT_CLOCK_REALTIME ?
+					call->began + offset :
+					hwt_mono_to_wheel(wheel, call->began));
+
+	if (likely(now < tick + 2))
+		return HWT_ON_TIME;
+	/* One that was scheduled for the past has not waited since then. */
+	tick = max(tick, min(since, now));
+	if (now - tick <= hwt_turn(wheel))
+		return HWT_LATE;
+	if (__ratelimit(&wheel->behind_limit))
+		pr_warn_ratelimited("%s is behind: %ps had to wait for %llu ms; its slowest callback, %ps, took %llu ms\n",
+				    wheel->name, call->fn,
+				    div_u64((now - tick) * wheel->tick_ns, NSEC_PER_MSEC),
+				    READ_ONCE(wheel->slowest),
+				    div_u64(READ_ONCE(wheel->slowest_ns), NSEC_PER_MSEC));
+	return HWT_BEHIND;
+}
+
+/**
+ * hwt_fire() - the first of the due list fires, or goes back to where it now belongs
+ * @wheel:   its lock is held, and is dropped around callbacks
+ * @runner:  who calls it
+ * @timeout: the first of the due list
+ */
+void hwt_fire(struct hwt_wheel *wheel, struct hwt_runner *runner,
+	      struct hwt_timeout *timeout)
 	__must_hold(&wheel->lock)
 {
 	void (*expire)(struct hwt_timeout *timeout) = timeout->ops->expire;
-	u64 old = hwt_timeout_word(timeout), new;
+	u64 old = hwt_timeout_word(timeout), new, since = wheel->due_since;
+	s64 offset = wheel->clock_offset;
+	enum hwt_lateness late;
 	struct hwt_call call;
 
 	hwt_buckets_remove(&wheel->buckets, timeout);
+	/* What is due next may become so by a flush or a _sync, before a pass looks. */
+	if (list_empty(&wheel->buckets.due))
+		wheel->due_since = HWT_TICK_NEVER;
+	if (unlikely(hwt_flush_reached(wheel, timeout)))
+		return;
 	do {
 		if (!(old & HWT_F_ARMED))
 			return;	/* cancelled: settled when it is collected */
 		if (old >> HWT_TICK_SHIFT > wheel->buckets.cursor) {
-			hwt_buckets_insert(&wheel->buckets, timeout);
+			hwt_relink(wheel, timeout, old);
 			return;	/* pushed back */
 		}
 		new = old & ~(HWT_F_PENDING | HWT_F_CANCELLED);
@@ -334,10 +434,16 @@ static void hwt_fire(struct hwt_wheel *wheel, struct hwt_runner *runner,
 
 	hwt_call_begin(wheel, runner, timeout, expire, &call);
 	expire(timeout);
+	late = hwt_lateness(wheel, &call, old >> HWT_TICK_SHIFT, since, offset);
 	hwt_call_end(wheel, runner, timeout, &call);
-	if (hwt_ns_to_tick(wheel, call.began) >= (old >> HWT_TICK_SHIFT) + 2)
-		hwt_count(&wheel->late, 1);
+	hwt_count(&wheel->late, late != HWT_ON_TIME);
+	hwt_count(&wheel->behind, late == HWT_BEHIND);
 	hwt_settle_running(wheel, runner, timeout, false);
+}
+
+static bool hwt_engine_halted(struct hwt_wheel *wheel)
+{
+	return wheel->stopping || hwt_frozen(wheel) || hwt_clock_moved(wheel);
 }
 
 static void hwt_engine_fire(struct hwt_wheel *wheel, unsigned int max)
@@ -346,12 +452,14 @@ static void hwt_engine_fire(struct hwt_wheel *wheel, unsigned int max)
 	struct list_head *due = &wheel->buckets.due;
 	unsigned int n = 0;
 
-	while (n < max && !list_empty(due) && !wheel->stopping) {
+	while (n < max && !list_empty(due) && !hwt_engine_halted(wheel)) {
 		hwt_fire(wheel, &wheel->engine,
 			 list_first_entry(due, struct hwt_timeout, link));
 		/* Those that are not due any more do not drop the lock. */
-		if (++n % HWT_STEP == 0)
+		if (++n % HWT_STEP == 0) {
 			hwt_lock_break(wheel);
+			wheel->engine.stamp = 0;
+		}
 	}
 }
 
@@ -364,10 +472,8 @@ static void hwt_engine_fire(struct hwt_wheel *wheel, unsigned int max)
  */
 static void hwt_engine_catch_up(struct hwt_wheel *wheel, u64 now)
 {
-	u64 turn = 1ULL << wheel->buckets.bits;
-
-	if (now > turn)
-		hwt_buckets_skip(&wheel->buckets, now - turn);
+	if (now > hwt_turn(wheel))
+		hwt_buckets_skip(&wheel->buckets, now - hwt_turn(wheel));
 }
 
 /* Let the cancelled go when their time has come: then what follows collects them. */
@@ -377,7 +483,7 @@ static void hwt_engine_reclaim(struct hwt_wheel *wheel)
 
 	if (!READ_ONCE(wheel->reclaim))
 		return;
-	now = hwt_clock_now(wheel);
+	now = ktime_get_ns();
 	if (!wheel->reclaim_at) {
 		wheel->reclaim_at = now + hwt_reclaim_ms * (u64)NSEC_PER_MSEC;
 	} else if (now >= wheel->reclaim_at) {
@@ -388,11 +494,102 @@ static void hwt_engine_reclaim(struct hwt_wheel *wheel)
 	}
 }
 
-static void hwt_engine_pass(struct hwt_wheel *wheel)
+/*
+ * The wall clock may have been set. If it goes back behind the cursor, everything is put in
+ * order anew, what is due included; forward it is like any other advance.
+ *
+ * Return: whether it was.
+ */
+static bool hwt_engine_clock(struct hwt_wheel *wheel)
+	__must_hold(&wheel->lock)
 {
-	struct hwt_runner *runner = &wheel->engine;
-	struct hwt_timeout *timeout;
-	unsigned int collected, n;
+	struct hwt_call call;
+	s64 offset, jump;
+	u64 now;
+
+	if (wheel->clock != HWT_CLOCK_REALTIME)
+		return false;
+	offset = ktime_to_ns(ktime_mono_to_real(0));
+	jump = offset - wheel->clock_offset;
+	if (jump) {
+		hwt_count(&wheel->clock_sets, 1);
+		if (wheel->clock_set && !wheel->stopping) {
+			/* Nobody fires meanwhile: the clock is seen to have moved. */
+			hwt_call_begin(wheel, &wheel->engine, &wheel->clock_timeout,
+				       wheel->clock_set, &call);
+			wheel->clock_set(wheel, jump, wheel->clock_set_arg);
+			hwt_call_end(wheel, &wheel->engine, &wheel->clock_timeout, &call);
+		}
+		wheel->clock_offset = offset;
+		wheel->due_since = HWT_TICK_NEVER;
+		now = hwt_engine_now(wheel);
+		if (now < wheel->buckets.cursor)
+			hwt_buckets_rebase(&wheel->buckets, now);
+	}
+	/* A flush may wait for this, even if the clock is where it was. */
+	if (unlikely(wheel->sync_waiters))
+		wake_up_all(&wheel->sync_wait);
+	return jump;
+}
+
+/* Say since when something has been due. To be called before and after the cursor moves. */
+static void hwt_engine_due_since(struct hwt_wheel *wheel, u64 now)
+	__must_hold(&wheel->lock)
+{
+	u64 tick = hwt_buckets_next_tick(&wheel->buckets);
+
+	if (list_empty(&wheel->buckets.due))
+		wheel->due_since = tick <= now ? tick : HWT_TICK_NEVER;
+	else if (wheel->due_since == HWT_TICK_NEVER)
+		wheel->due_since = now;
+}
+
+/* Those that were left to the engine. */
+static void hwt_engine_deferred(struct hwt_wheel *wheel)
+	__must_hold(&wheel->lock)
+{
+	unsigned int n;
+
+	for (n = 1; !wheel->stopping && !list_empty(&wheel->deferred); n++) {
+		hwt_settle_deferred(wheel, &wheel->engine,
+				    list_first_entry(&wheel->deferred,
+						     struct hwt_timeout, link));
+		if (n % HWT_STEP == 0)
+			hwt_lock_break(wheel);
+	}
+}
+
+/**
+ * hwt_engine_advance() - move the cursor to now; in steps, and not without end
+ * @wheel: its lock is held, and is dropped now and then
+ *
+ * Return: whether it is there.
+ */
+bool hwt_engine_advance(struct hwt_wheel *wheel)
+	__must_hold(&wheel->lock)
+{
+	bool done = false;
+	unsigned int n;
+
+	for (n = 0; n < HWT_ADVANCE_MAX / HWT_STEP && !done && !wheel->stopping; n++) {
+		if (n)
+			hwt_lock_break(wheel);
+		/* Anew: without the lock, the engine may have gone back with the clock. */
+		done = hwt_buckets_advance(&wheel->buckets, hwt_engine_now(wheel), HWT_STEP);
+		if (wheel->workers && !list_empty(&wheel->buckets.due))
+			hwt_worker_wake(wheel);
+	}
+	return done;
+}
+
+/**
+ * hwt_engine_pass() - collect, advance, fire
+ * @wheel: the wheel; on its thread
+ */
+void hwt_engine_pass(struct hwt_wheel *wheel)
+{
+	unsigned int collected;
+	bool jumped;
 	u64 now;
 
 	/* Awake: nobody needs to wake it, it will look before it sleeps. */
@@ -403,40 +600,95 @@ static void hwt_engine_pass(struct hwt_wheel *wheel)
 	 */
 	smp_mb();
 
-	runner->stamp = 0;
+	wheel->engine.stamp = 0;
 	spin_lock(&wheel->lock);
 	hwt_count(&wheel->passes, 1);
-	now = hwt_ns_to_tick(wheel, hwt_clock_now(wheel));
+	jumped = hwt_engine_clock(wheel);
+	now = hwt_engine_now(wheel);
 	hwt_engine_reclaim(wheel);
-	for (n = 1; !wheel->stopping && !list_empty(&wheel->deferred); n++) {
-		timeout = list_first_entry(&wheel->deferred, struct hwt_timeout, link);
-		hwt_settle_deferred(wheel, runner, timeout);
-		if (n % HWT_STEP == 0)
-			hwt_lock_break(wheel);
+	if (!wheel->workers)
+		hwt_engine_deferred(wheel);
+	/* What a jump has passed over is due since now, and sorted from where it began. */
+	if (!jumped) {
+		hwt_engine_due_since(wheel, now);
+		hwt_engine_catch_up(wheel, now);
 	}
-	hwt_engine_catch_up(wheel, now);
-	collected = hwt_collect(wheel, runner, HWT_COLLECT_MAX);
-	for (n = 0; n < HWT_ADVANCE_MAX / HWT_STEP && !wheel->stopping &&
-	     !hwt_buckets_advance(&wheel->buckets, now, HWT_STEP); n++)
-		hwt_lock_break(wheel);
+	collected = hwt_collect(wheel, &wheel->engine, HWT_COLLECT_MAX);
+	hwt_engine_advance(wheel);
+	hwt_engine_due_since(wheel, now);
+	/* All that took its time: it is not the first callback's. */
+	wheel->engine.stamp = 0;
 	/* Who submits a lot does not keep others from firing. */
-	hwt_engine_fire(wheel, max_t(unsigned int, collected, HWT_FIRE_MAX));
+	if (!wheel->workers)
+		hwt_engine_fire(wheel, max_t(unsigned int, collected, HWT_FIRE_MAX));
 	spin_unlock(&wheel->lock);
 }
 
 /* The tick until which the engine has nothing to do, as far as it has collected. */
 static u64 hwt_engine_target(struct hwt_wheel *wheel)
+	__must_hold(&wheel->lock)
 {
 	u64 tick;
 
 	if (wheel->stopping)
 		return HWT_TICK_NEVER;
-	if (!list_empty(&wheel->deferred) || !list_empty(&wheel->buckets.due))
+	if (hwt_clock_moved(wheel))
 		return 0;
+	if (!list_empty(&wheel->deferred) || !list_empty(&wheel->buckets.due)) {
+		if (!wheel->workers)
+			return 0;
+		/* Whoever has put them there may have relied on the engine. */
+		hwt_worker_wake(wheel);
+	}
 	tick = hwt_buckets_next_tick(&wheel->buckets);
 	if (wheel->reclaim_at)
-		tick = min(tick, hwt_deadline_to_tick(wheel, wheel->reclaim_at));
+		tick = min(tick, hwt_deadline_to_tick(wheel,
+						      hwt_mono_to_wheel(wheel, wheel->reclaim_at)));
 	return tick;
+}
+
+/* The clock of a wheel, as hrtimers know it. */
+static clockid_t hwt_clock_id(const struct hwt_wheel *wheel)
+{
+	switch (wheel->clock) {
+	case HWT_CLOCK_BOOTTIME:
+		return CLOCK_BOOTTIME;
+	case HWT_CLOCK_REALTIME:
+		return CLOCK_REALTIME;
+	default:
+		return CLOCK_MONOTONIC;
+	}
+}
+
+static bool hwt_engine_wanted(struct hwt_wheel *wheel)
+{
+	return READ_ONCE(wheel->kicked) || kthread_should_stop();
+}
+
+static void hwt_engine_sleep_until(struct hwt_wheel *wheel, u64 tick, ktime_t expires)
+{
+	/* Pairs with hwt_wheel_kick(): sees the kick, or is seen to sleep. */
+	set_current_state(hwt_idle_state(wheel));
+	if (!hwt_engine_wanted(wheel)) {
+		if (tick == HWT_TICK_NEVER)
+			schedule();
+		else
+			schedule_hrtimeout_range_clock(&expires, 0, HRTIMER_MODE_ABS,
+						       hwt_clock_id(wheel));
+		hwt_count(&wheel->wakeups, 1);
+	}
+	__set_current_state(TASK_RUNNING);
+}
+
+/* Kicks are seen here, too: they are flags first of all. */
+static void hwt_engine_spin_until(struct hwt_wheel *wheel, u64 tick, ktime_t expires)
+{
+	while (!hwt_engine_wanted(wheel) && !hwt_frozen(wheel) &&
+	       (tick == HWT_TICK_NEVER || hwt_clock_now(wheel) < ktime_to_ns(expires))) {
+		cpu_relax();
+		/* Its CPU may have been set aside, but RCU has not been asked. */
+		cond_resched_tasks_rcu_qs();
+	}
 }
 
 /* @tick is not the one that never comes if there is something to reclaim. */
@@ -447,24 +699,18 @@ static void hwt_engine_wait(struct hwt_wheel *wheel, u64 tick)
 
 	/* A tick may be an hour: the cancelled do not wait for it. */
 	if (reclaim_at)
-		expires = min(expires, ns_to_ktime(reclaim_at));
-	/* Pairs with hwt_wheel_kick(): sees the kick, or is seen to sleep. */
-	set_current_state(TASK_IDLE);
-	if (!READ_ONCE(wheel->kicked) && !kthread_should_stop()) {
-		if (tick == HWT_TICK_NEVER)
-			schedule();
-		else
-			schedule_hrtimeout_range_clock(&expires, 0,
-						       HRTIMER_MODE_ABS,
-						       wheel->clock == HWT_CLOCK_BOOTTIME ?
-						       CLOCK_BOOTTIME : CLOCK_MONOTONIC);
-		hwt_count(&wheel->wakeups, 1);
-	}
-	__set_current_state(TASK_RUNNING);
+		expires = min(expires, ns_to_ktime(hwt_mono_to_wheel(wheel, reclaim_at)));
+	if (wheel->wait == HWT_WAIT_BUSY)
+		hwt_engine_spin_until(wheel, tick, expires);
+	else
+		hwt_engine_sleep_until(wheel, tick, expires);
 }
 
-/*
- * Sleep until there is something to do. Submitters wake the engine for what comes
+/**
+ * hwt_engine_sleep() - wait until there is something to do
+ * @wheel: the wheel; on its thread
+ *
+ * Submitters wake the engine for what comes
  * before the tick it has published; so it publishes, counts sleep_seq up, and only then
  * looks at the submission lists a last time. Either that look finds an entry, or
  * whoever pushes it finds what was published. Only an earlier tick may be published
@@ -474,7 +720,7 @@ static void hwt_engine_wait(struct hwt_wheel *wheel, u64 tick)
  * looks: if another one then makes it earlier and wakes the engine in vain, the
  * pusher finds that the number has changed, and wakes it again.
  */
-static void hwt_engine_sleep(struct hwt_wheel *wheel)
+void hwt_engine_sleep(struct hwt_wheel *wheel)
 {
 	unsigned int collected = 0;
 	u64 tick, published;
@@ -508,38 +754,4 @@ static void hwt_engine_sleep(struct hwt_wheel *wheel)
 		hwt_engine_wait(wheel, tick);
 	else
 		cond_resched();
-}
-
-static int hwt_engine_thread(void *arg)
-{
-	struct hwt_wheel *wheel = arg;
-
-	while (!kthread_should_stop()) {
-		hwt_engine_pass(wheel);
-		hwt_engine_sleep(wheel);
-	}
-	return 0;
-}
-
-/**
- * hwt_engine_start() - make a wheel's thread
- * @wheel: the wheel, complete but for this
- *
- * It runs at once, to wait in TASK_IDLE: a thread that was made and never woken counts
- * as load and is taken for hung.
- *
- * Return: 0 or a negative error.
- */
-int hwt_engine_start(struct hwt_wheel *wheel)
-{
-	struct task_struct *thread;
-
-	thread = kthread_create(hwt_engine_thread, wheel, "%s", wheel->name);
-	if (IS_ERR(thread))
-		return PTR_ERR(thread);
-	wheel->thread = get_task_struct(thread);
-	wheel->engine.task = thread;
-	list_add(&wheel->engine.entry, &wheel->runners);
-	wake_up_process(thread);
-	return 0;
 }

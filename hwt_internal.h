@@ -5,8 +5,12 @@
  *   hwt_main.c     module, parameters, the registry of wheels
  *   hwt_timeout.c  schedule and cancel: the lock-free half of a timeout's life
  *   hwt_engine.c   the thread: collect, advance, fire; the half under the lock
+ *   hwt_thread.c   the threads of a wheel, its workers among them
  *   hwt_sync.c     those who wait: cancel_sync, shutdown_sync, stop
  *   hwt_call.c     around each callback: lockdep, leak checks, time taken
+ *   hwt_debug.c    checks of what clients do, if asked for
+ *   hwt_group.c    all timeouts of one owner
+ *   hwt_recipes.c  timeouts that are not embedded; retry, debounce
  *   hwt_wheel.c    the buckets
  *   hwt_chardev.c  /dev/hwt, a client of hwt.h
  */
@@ -14,11 +18,15 @@
 #define _HWT_INTERNAL_H
 
 #include <linux/cache.h>
+#include <linux/cpumask.h>
+#include <linux/freezer.h>
 #include <linux/irq_work.h>
+#include <linux/jump_label.h>
 #include <linux/list.h>
 #include <linux/llist.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
+#include <linux/ratelimit.h>
 #include <linux/sched.h>
 #include <linux/spinlock.h>
 #include <linux/wait.h>
@@ -59,13 +67,16 @@ struct hwt_cpu {
 } ____cacheline_aligned_in_smp;
 
 /**
- * struct hwt_runner - somebody who may be calling back: the engine, a _sync, a stop
+ * struct hwt_runner - somebody who may be calling back: the engine, a worker, a _sync, a stop
  * @entry:   in the wheel's list of runners
  * @task:    who it is
  * @only:    the one timeout whose callbacks it may run; NULL: all
+ * @mute:    it may not even run those: the engine of a wheel with workers
+ * @call:    number of the call it is in, of all calls on the wheel
+ * @fn:      what it is executing, if @current_timeout says that it is
  * @current_timeout: the timeout whose callback or release it is executing. Kicks read
  *           the engine's without the lock.
- * @stamp:   when it last looked at the clock, ns; 0: must look
+ * @stamp:   when it last looked at CLOCK_MONOTONIC, ns; 0: must look
  * @nested:  @task was in a callback of the wheel already
  *
  * Protected by the wheel's lock, but for @stamp, which is @task's own.
@@ -76,7 +87,24 @@ struct hwt_runner {
 	struct hwt_timeout	*only;
 	struct hwt_timeout	*current_timeout;
 	u64			stamp;
+	u64			call;
+	const void		*fn;
+	bool			mute;
 	bool			nested;
+};
+
+/**
+ * struct hwt_worker - a thread that runs callbacks
+ * @runner: in the wheel's list of runners
+ * @wheel:  its wheel
+ * @idle:   in the wheel's list of idle workers; protected by the wheel's lock
+ * @turn:   whether it took one of the due last, or one that was deferred. Its own.
+ */
+struct hwt_worker {
+	struct hwt_runner	runner;
+	struct hwt_wheel	*wheel;
+	struct list_head	idle;
+	bool			turn;
 };
 
 /**
@@ -106,7 +134,7 @@ struct hwt_wheel {
 	unsigned int		tick_shift;
 	unsigned int		levels;		/* as asked for */
 	enum hwt_clock		clock;
-	u32			flags;		/* HWT_COARSE_CLOCK */
+	u32			flags;		/* HWT_COARSE_CLOCK, HWT_FREEZABLE */
 	u64			max_pending;	/* 0: no limit */
 	struct hwt_cpu __percpu	*cpu;
 	/* Bitmap of CPUs whose list may have something on it: set after a push, cleared
@@ -145,31 +173,56 @@ struct hwt_wheel {
 	struct hwt_buckets	buckets;
 	struct hwt_intake	intake;
 	/* Collected and still QUEUED: their end brings callbacks that the collector
-	 * may not run. Left to the engine.
+	 * may not run. Left to the engine, or to the workers.
 	 */
 	struct list_head	deferred;
+	struct list_head	idle;		/* workers */
+	u64			calls;		/* callbacks begun */
+	/* The tick since which something has been due; HWT_TICK_NEVER: nothing is. */
+	u64			due_since;
+	struct ratelimit_state	behind_limit;	/* to say so; has a lock of its own */
 	struct list_head	runners;	/* all who may be calling back */
 	unsigned int		sync_waiters;	/* how many wait on sync_wait */
 	wait_queue_head_t	sync_wait;	/* for a callback or a runner to end */
 	enum hwt_wheel_state	state;		/* also read without the lock */
 	bool			stopping;	/* the engine fires no more */
-	/* ns; 0: it knows of none. Written by the engine only, which may read it without. */
+	/* When it lets go of the cancelled, on CLOCK_MONOTONIC, ns; 0: it knows of none.
+	 * Written by the engine only, which may read it without.
+	 */
 	u64			reclaim_at;
+	/* HWT_CLOCK_REALTIME: what it was ahead of CLOCK_MONOTONIC by when the buckets
+	 * were last put in order, ns.
+	 */
+	s64			clock_offset;
 
 	/* Counters: written by the engine or under the lock, read without. */
 	unsigned long		retired;	/* fired for good, or handed back */
 	unsigned long		expired;
 	unsigned long		handed_back;
 	unsigned long		late;
+	unsigned long		behind;
 	unsigned long		overruns;
 	unsigned long		collected;
 	unsigned long		wakeups;
 	unsigned long		passes;
+	unsigned long		clock_sets;
 	u64			slowest_ns;
 	const void		*slowest;
 
-	/* Linked in runners for as long as the wheel lives. */
+	/* Linked in runners for as long as the wheel lives, the workers until they end. */
 	struct hwt_runner	engine;
+	struct hwt_worker	*worker;
+	/* Stands for the wheel itself while @clock_set is called. Never armed. */
+	struct hwt_timeout	clock_timeout;
+
+	/* Constant once made. For the threads. */
+	unsigned int		workers;
+	enum hwt_priority	priority;
+	enum hwt_wait_strategy	wait;
+	cpumask_var_t		cpus;		/* if @pinned */
+	bool			pinned;
+	hwt_clock_set_fn	clock_set;
+	void			*clock_set_arg;
 	/* One stop at a time. Outermost; callbacks of a stop may stop other wheels, so
 	 * each has a lockdep class of its own.
 	 */
@@ -186,6 +239,24 @@ struct hwt_wheel {
 	const struct module	*owner;		/* may be gone: to be compared only */
 	char			owner_name[MODULE_NAME_LEN];
 };
+
+/* The ticks of a turn of level 0. */
+static inline u64 hwt_turn(const struct hwt_wheel *wheel)
+{
+	return 1ULL << wheel->buckets.bits;
+}
+
+/* Must the calling thread of the wheel stand still? */
+static inline bool hwt_frozen(const struct hwt_wheel *wheel)
+{
+	return (wheel->flags & HWT_FREEZABLE) && freezing(current);
+}
+
+/* How the threads of a wheel sleep: they are no load, and not hung. */
+static inline unsigned int hwt_idle_state(const struct hwt_wheel *wheel)
+{
+	return wheel->flags & HWT_FREEZABLE ? TASK_IDLE | TASK_FREEZABLE : TASK_IDLE;
+}
 
 /* A counter that is written under the wheel's lock, or by the engine only, and read without. */
 static inline void hwt_count(unsigned long *counter, unsigned long n)
@@ -204,14 +275,14 @@ u64 hwt_ns_to_tick(const struct hwt_wheel *wheel, u64 ns);
 u64 hwt_deadline_to_tick(const struct hwt_wheel *wheel, u64 ns);
 u64 hwt_add_ns(u64 a, u64 b);
 u64 hwt_clock_now(const struct hwt_wheel *wheel);
+u64 hwt_mono_to_wheel(const struct hwt_wheel *wheel, u64 ns);
 bool hwt_word_cancel(struct hwt_timeout *timeout, u64 set, u64 *was);
 void hwt_count_cancel(struct hwt_wheel *wheel);
 void hwt_limit_put(struct hwt_wheel *wheel);
 void hwt_wheel_kick(struct hwt_wheel *wheel);
 void hwt_wheel_irq_work(struct irq_work *work);
 
-/* hwt_engine.c; all but the first two want the wheel's lock, and may drop it */
-int hwt_engine_start(struct hwt_wheel *wheel);
+/* hwt_engine.c; all want the wheel's lock, and may drop it */
 void hwt_lock_break(struct hwt_wheel *wheel);
 void hwt_settle_queued(struct hwt_wheel *wheel, struct hwt_runner *runner,
 		       struct hwt_timeout *timeout);
@@ -221,6 +292,19 @@ bool hwt_settle_deferred(struct hwt_wheel *wheel, struct hwt_runner *runner,
 			 struct hwt_timeout *timeout);
 unsigned int hwt_collect(struct hwt_wheel *wheel, struct hwt_runner *runner,
 			 unsigned int max);
+bool hwt_engine_advance(struct hwt_wheel *wheel);
+bool hwt_clock_moved(struct hwt_wheel *wheel);
+void hwt_fire(struct hwt_wheel *wheel, struct hwt_runner *runner,
+	      struct hwt_timeout *timeout);
+void hwt_engine_pass(struct hwt_wheel *wheel);
+void hwt_engine_sleep(struct hwt_wheel *wheel);
+
+/* hwt_thread.c */
+int hwt_threads_start(struct hwt_wheel *wheel, gfp_t gfp);
+void hwt_threads_stop(struct hwt_wheel *wheel);
+void hwt_threads_free(struct hwt_wheel *wheel);
+void hwt_threads_pin(struct hwt_wheel *wheel);
+void hwt_worker_wake(struct hwt_wheel *wheel);
 
 /* hwt_call.c; with the wheel's lock, which is not held in between */
 struct hwt_call {
@@ -231,6 +315,7 @@ struct hwt_call {
 	int		rcu;
 	int		locks;
 	int		migrate;
+	bool		nested;		/* for lockdep */
 };
 
 void hwt_call_begin(struct hwt_wheel *wheel, struct hwt_runner *runner,
@@ -241,14 +326,46 @@ void hwt_call_end(struct hwt_wheel *wheel, struct hwt_runner *runner,
 void hwt_call_release(struct hwt_wheel *wheel, struct hwt_runner *runner,
 		      struct hwt_timeout *timeout,
 		      void (*release)(struct hwt_timeout *timeout));
+void hwt_slow_forget(struct module *module);
+#ifdef CONFIG_LOCKDEP
+void hwt_lockdep_sync(struct hwt_timeout *timeout);
+#else
+static inline void hwt_lockdep_sync(struct hwt_timeout *timeout)
+{
+}
+#endif
 
 /* hwt_sync.c */
+bool hwt_flush_reached(struct hwt_wheel *wheel, struct hwt_timeout *timeout);
 bool hwt_in_callback(struct hwt_wheel *wheel);
+void hwt_sync_wait(struct hwt_wheel *wheel);
 void hwt_wait_runners(struct hwt_wheel *wheel);
 long hwt_stop(struct hwt_wheel *wheel, hwt_handback_fn fn, void *arg);
 
+/* hwt_debug.c */
+DECLARE_STATIC_KEY_FALSE(hwt_debug);
+u32 hwt_debug_mark(const struct hwt_timeout *timeout);
+void __hwt_debug_track(struct hwt_timeout *timeout, u64 word);
+bool __hwt_debug_used(const struct hwt_timeout *timeout);
+bool __hwt_debug_init(const struct hwt_timeout *timeout);
+void hwt_debug_module_going(struct hwt_wheel *wheel, struct module *module);
+
+/* Its word is about to become @word, under the wheel's lock: is it held by that? */
+static inline void hwt_debug_track(struct hwt_timeout *timeout, u64 word)
+{
+	if (static_branch_unlikely(&hwt_debug))
+		__hwt_debug_track(timeout, word);
+}
+
+/* Return: false if it was never initialised, which has been reported. */
+static inline bool hwt_debug_used(const struct hwt_timeout *timeout)
+{
+	return !static_branch_unlikely(&hwt_debug) || __hwt_debug_used(timeout);
+}
+
 /* hwt_main.c */
 extern unsigned int hwt_reclaim_ms;
+extern unsigned int hwt_slow_callback_us;
 
 /* hwt_chardev.c */
 int hwt_chardev_init(void);

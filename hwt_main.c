@@ -5,6 +5,8 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/bitmap.h>
+#include <linux/cpuhotplug.h>
+#include <linux/cpumask.h>
 #include <linux/err.h>
 #include <linux/export.h>
 #include <linux/init.h>
@@ -14,7 +16,8 @@
 #include <linux/mutex.h>
 #include <linux/notifier.h>
 #include <linux/percpu.h>
-#include <linux/sched/task.h>
+#include <linux/pvclock_gtod.h>
+#include <linux/rculist.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/workqueue.h>
@@ -48,6 +51,14 @@ unsigned int hwt_reclaim_ms = 100;
 module_param_named(reclaim_ms, hwt_reclaim_ms, uint, 0444);
 MODULE_PARM_DESC(reclaim_ms, "Longest time that a cancelled timeout is kept, milliseconds (1 to 10000, default 100)");
 
+unsigned int hwt_slow_callback_us = 10000;
+module_param_named(slow_callback_us, hwt_slow_callback_us, uint, 0644);
+MODULE_PARM_DESC(slow_callback_us, "Callbacks that take longer are logged, each once, microseconds (0: none are, default 10000)");
+
+static bool debug;
+module_param(debug, bool, 0444);
+MODULE_PARM_DESC(debug, "Check what clients do: timeouts not initialised, initialised while held, left or freed while held (default N)");
+
 static int __init hwt_param_check(const char *name, unsigned int value,
 				  unsigned int min, unsigned int max)
 {
@@ -66,10 +77,43 @@ static int __init hwt_params_check(void)
 	       hwt_param_check("reclaim_ms", hwt_reclaim_ms, 1, 10000);
 }
 
+static int hwt_threads_params_check(const struct hwt_wheel_params *params)
+{
+	if (params->workers > HWT_WORKERS_MAX) {
+		pr_err_ratelimited("%s: workers=%u is out of range: 0 to %u\n",
+				   params->name, params->workers, HWT_WORKERS_MAX);
+		return -EINVAL;
+	}
+	if (params->cpus && !cpumask_intersects(params->cpus, cpu_online_mask)) {
+		pr_err_ratelimited("%s: cpus=%*pbl are not online\n", params->name,
+				   cpumask_pr_args(params->cpus));
+		return -EINVAL;
+	}
+	if (params->priority != HWT_PRIORITY_NORMAL &&
+	    params->priority != HWT_PRIORITY_FIFO_LOW &&
+	    params->priority != HWT_PRIORITY_FIFO) {
+		pr_err_ratelimited("%s: priority=%d is unknown\n", params->name,
+				   params->priority);
+		return -EINVAL;
+	}
+	if (params->wait != HWT_WAIT_SLEEP && params->wait != HWT_WAIT_BUSY) {
+		pr_err_ratelimited("%s: wait=%d is unknown\n", params->name, params->wait);
+		return -EINVAL;
+	}
+	if (params->wait == HWT_WAIT_BUSY &&
+	    (!params->cpus || params->priority != HWT_PRIORITY_NORMAL)) {
+		pr_err_ratelimited("%s: busy waiting wants CPUs of its own, and normal priority\n",
+				   params->name);
+		return -EINVAL;
+	}
+	return 0;
+}
+
 /* Fill in the defaults, and check. Says what is wrong; programs can get here, so not often. */
 static int hwt_wheel_params_check(struct hwt_wheel_params *params)
 {
 	u64 min_tick_ns = min_tick_us * (u64)NSEC_PER_USEC;
+	int ret;
 
 	params->name = params->name ?: "hwt";
 	params->tick_ns = params->tick_ns ?: tick_us * (u64)NSEC_PER_USEC;
@@ -88,17 +132,26 @@ static int hwt_wheel_params_check(struct hwt_wheel_params *params)
 		return -EINVAL;
 	}
 	if (params->clock != HWT_CLOCK_MONOTONIC &&
-	    params->clock != HWT_CLOCK_BOOTTIME) {
+	    params->clock != HWT_CLOCK_BOOTTIME &&
+	    params->clock != HWT_CLOCK_REALTIME) {
 		pr_err_ratelimited("%s: clock=%d is unknown\n", params->name, params->clock);
 		return -EINVAL;
 	}
-	if (params->flags & ~HWT_COARSE_CLOCK) {
+	if (params->flags & ~(HWT_COARSE_CLOCK | HWT_FREEZABLE)) {
 		pr_err_ratelimited("%s: flags=%#x are unknown\n", params->name, params->flags);
 		return -EINVAL;
 	}
 	if (params->max_pending > S64_MAX) {
 		pr_err_ratelimited("%s: max_pending=%llu is out of range: 0 to %lld\n",
 				   params->name, params->max_pending, S64_MAX);
+		return -EINVAL;
+	}
+	ret = hwt_threads_params_check(params);
+	if (ret)
+		return ret;
+	if (params->clock_set && params->clock != HWT_CLOCK_REALTIME) {
+		pr_err_ratelimited("%s: clock_set is for HWT_CLOCK_REALTIME only\n",
+				   params->name);
 		return -EINVAL;
 	}
 	if (params->tick_ns > div_u64(S64_MAX, params->ticks_per_wheel)) {
@@ -116,7 +169,7 @@ static int hwt_wheel_params_check(struct hwt_wheel_params *params)
 
 /* -- Making and unmaking ------------------------------------------------- */
 
-/* All live wheels. The lock also protects their @users. */
+/* All live wheels. The lock also protects their @users. The list may also be read under RCU. */
 static LIST_HEAD(hwt_wheels);
 static unsigned int hwt_wheels_count;
 static DEFINE_MUTEX(hwt_wheels_lock);
@@ -128,6 +181,7 @@ static void hwt_wheel_free(struct hwt_wheel *wheel)
 {
 	free_percpu(wheel->cpu);
 	bitmap_free(wheel->active);
+	free_cpumask_var(wheel->cpus);
 	hwt_buckets_destroy(&wheel->buckets);
 	mutex_destroy(&wheel->stop_lock);
 	lockdep_unregister_key(&wheel->stop_key);
@@ -137,12 +191,12 @@ static void hwt_wheel_free(struct hwt_wheel *wheel)
 static void hwt_wheel_unmake(struct hwt_wheel *wheel)
 {
 	hwt_wait_runners(wheel);
-	/* Nobody submits any more; who kicks the engine does so under RCU, and who
-	 * leaves the lock, too.
+	/* Nobody submits any more; who kicks the engine does so under RCU, as the setting
+	 * of the clock does, and who leaves the lock, too.
 	 */
 	synchronize_rcu();
 	irq_work_sync(&wheel->irq_work);
-	put_task_struct(wheel->thread);
+	hwt_threads_free(wheel);
 	hwt_wheel_free(wheel);
 }
 
@@ -170,6 +224,18 @@ static struct hwt_wheel *hwt_wheel_make(const struct hwt_wheel_params *params,
 	wheel->flags = params->flags;
 	wheel->levels = params->levels;
 	wheel->max_pending = params->max_pending;
+	wheel->workers = params->workers;
+	wheel->priority = params->priority;
+	wheel->wait = params->wait;
+	wheel->pinned = params->cpus;
+	wheel->clock_set = params->clock_set;
+	wheel->clock_set_arg = params->clock_set_arg;
+	wheel->clock_offset = ktime_to_ns(ktime_mono_to_real(0));
+	wheel->due_since = HWT_TICK_NEVER;
+	ratelimit_state_init(&wheel->behind_limit, 10 * HZ, 1);
+	/* It does not say how often it has not been said. */
+	ratelimit_set_flags(&wheel->behind_limit, RATELIMIT_MSG_ON_RELEASE);
+	hwt_timeout_init(&wheel->clock_timeout, wheel, NULL);
 	strscpy(wheel->name, params->name, sizeof(wheel->name));
 	/* Asleep for ever, until the first schedule. */
 	atomic64_set(&wheel->wake_tick, HWT_TICK_NEVER);
@@ -179,6 +245,7 @@ static struct hwt_wheel *hwt_wheel_make(const struct hwt_wheel_params *params,
 	lockdep_register_key(&wheel->stop_key);
 	lockdep_set_class(&wheel->stop_lock, &wheel->stop_key);
 	INIT_LIST_HEAD(&wheel->deferred);
+	INIT_LIST_HEAD(&wheel->idle);
 	INIT_LIST_HEAD(&wheel->runners);
 	init_waitqueue_head(&wheel->sync_wait);
 	INIT_WORK(&wheel->free_work, hwt_wheel_free_work);
@@ -188,14 +255,16 @@ static struct hwt_wheel *hwt_wheel_make(const struct hwt_wheel_params *params,
 	/* At least a cache line, so that it shares none with strangers. */
 	wheel->active = bitmap_zalloc(max_t(unsigned int, nr_cpu_ids,
 					    SMP_CACHE_BYTES * BITS_PER_BYTE), gfp);
-	if (!wheel->cpu || !wheel->active)
+	if (!wheel->cpu || !wheel->active || !zalloc_cpumask_var(&wheel->cpus, gfp))
 		goto err_free;
+	if (params->cpus)
+		cpumask_copy(wheel->cpus, params->cpus);
 	ret = hwt_buckets_init(&wheel->buckets, ilog2(params->ticks_per_wheel),
 			       params->levels,
 			       hwt_ns_to_tick(wheel, hwt_clock_now(wheel)), gfp);
 	if (ret)
 		goto err_free;
-	ret = hwt_engine_start(wheel);
+	ret = hwt_threads_start(wheel, gfp);
 	if (ret)
 		goto err_free;
 	return wheel;
@@ -213,7 +282,7 @@ static void hwt_wheel_register(struct hwt_wheel *wheel, const void *creator,
 	snprintf(wheel->creator, sizeof(wheel->creator), "%ps", creator);
 	wheel->owner = owner;
 	strscpy(wheel->owner_name, module_name(owner), sizeof(wheel->owner_name));
-	list_add_tail(&wheel->entry, &hwt_wheels);
+	list_add_tail_rcu(&wheel->entry, &hwt_wheels);
 	if (++hwt_wheels_count > HWT_WHEELS_MANY)
 		pr_warn_once("more than %u wheels are alive, the latest made by %s [%s]: each has a thread, wheels are meant to be shared\n",
 			     HWT_WHEELS_MANY, wheel->creator, wheel->owner_name);
@@ -222,7 +291,7 @@ static void hwt_wheel_register(struct hwt_wheel *wheel, const void *creator,
 static void hwt_wheel_unregister(struct hwt_wheel *wheel)
 {
 	lockdep_assert_held(&hwt_wheels_lock);
-	list_del(&wheel->entry);
+	list_del_rcu(&wheel->entry);
 	hwt_wheels_count--;
 }
 
@@ -271,7 +340,9 @@ static struct hwt_wheel *hwt_shared_find(const struct hwt_wheel_params *params)
 		    1U << wheel->buckets.bits == params->ticks_per_wheel &&
 		    wheel->levels == params->levels &&
 		    wheel->clock == params->clock &&
-		    wheel->flags == params->flags)
+		    wheel->flags == params->flags &&
+		    wheel->workers == params->workers &&
+		    wheel->priority == params->priority)
 			return wheel;
 	return NULL;
 }
@@ -286,7 +357,7 @@ struct hwt_wheel *__hwt_wheel_get_shared(const struct hwt_wheel_params *user_par
 
 	might_sleep();
 	ret = hwt_wheel_params_copy(&params, user_params);
-	if (!ret && params.max_pending)
+	if (!ret && (params.max_pending || params.cpus || params.wait || params.clock_set))
 		ret = -EINVAL;
 	if (ret)
 		return ERR_PTR(ret);
@@ -442,7 +513,7 @@ EXPORT_SYMBOL_GPL(hwt_wheel_state);
 /**
  * hwt_wheel_get_params() - what the wheel is made of, after rounding
  * @wheel:  the wheel
- * @params: filled in; the name stays valid as long as the wheel
+ * @params: filled in; the name and the CPUs stay valid as long as the wheel
  *
  * Any context.
  */
@@ -457,6 +528,12 @@ void hwt_wheel_get_params(const struct hwt_wheel *wheel,
 		.clock = wheel->clock,
 		.flags = wheel->flags,
 		.max_pending = wheel->max_pending,
+		.workers = wheel->workers,
+		.cpus = wheel->pinned ? wheel->cpus : NULL,
+		.priority = wheel->priority,
+		.wait = wheel->wait,
+		.clock_set = wheel->clock_set,
+		.clock_set_arg = wheel->clock_set_arg,
 	};
 }
 EXPORT_SYMBOL_GPL(hwt_wheel_get_params);
@@ -522,10 +599,12 @@ void hwt_wheel_get_stats(struct hwt_wheel *wheel, struct hwt_wheel_stats *stats)
 		.handed_back = READ_ONCE(wheel->handed_back),
 		.rejected = sum.rejected,
 		.late = READ_ONCE(wheel->late),
+		.behind = READ_ONCE(wheel->behind),
 		.overruns = READ_ONCE(wheel->overruns),
 		.collected = READ_ONCE(wheel->collected),
 		.wakeups = READ_ONCE(wheel->wakeups),
 		.passes = READ_ONCE(wheel->passes),
+		.clock_sets = READ_ONCE(wheel->clock_sets),
 		.slowest_ns = READ_ONCE(wheel->slowest_ns),
 		.slowest = READ_ONCE(wheel->slowest),
 	};
@@ -533,6 +612,15 @@ void hwt_wheel_get_stats(struct hwt_wheel *wheel, struct hwt_wheel_stats *stats)
 EXPORT_SYMBOL_GPL(hwt_wheel_get_stats);
 
 /* -- The module ---------------------------------------------------------- */
+
+/* Nothing that is said later may name a function that is not there any more. */
+static void hwt_wheel_forget(struct hwt_wheel *wheel, struct module *module)
+{
+	spin_lock(&wheel->lock);
+	if (within_module((unsigned long)wheel->slowest, module))
+		WRITE_ONCE(wheel->slowest, NULL);
+	spin_unlock(&wheel->lock);
+}
 
 /* A module that goes, and has gone through its exit, should have destroyed its wheels. */
 static int hwt_module_event(struct notifier_block *block, unsigned long event, void *data)
@@ -547,11 +635,59 @@ static int hwt_module_event(struct notifier_block *block, unsigned long event, v
 			pr_warn("module %s goes and leaves its wheel %s, made by %s, with %llu timeouts pending\n",
 				wheel->owner_name, wheel->name, wheel->creator,
 				hwt_wheel_pending(wheel));
+	list_for_each_entry(wheel, &hwt_wheels, entry) {
+		hwt_wheel_forget(wheel, data);
+		if (static_branch_unlikely(&hwt_debug))
+			hwt_debug_module_going(wheel, data);
+	}
 	mutex_unlock(&hwt_wheels_lock);
+	hwt_slow_forget(data);
 	return NOTIFY_OK;
 }
 
 static struct notifier_block hwt_module_notifier = { .notifier_call = hwt_module_event };
+
+/*
+ * The wall clock was set. An engine that sleeps until a date would learn of it when that
+ * comes, if the clock went back: too late to be told, and with what it wanted to reclaim.
+ */
+static void hwt_clock_irq_work(struct irq_work *work)
+{
+	struct hwt_wheel *wheel;
+
+	rcu_read_lock();
+	list_for_each_entry_rcu(wheel, &hwt_wheels, entry)
+		if (wheel->clock == HWT_CLOCK_REALTIME)
+			hwt_wheel_kick(wheel);
+	rcu_read_unlock();
+}
+
+static struct irq_work hwt_clock_work = IRQ_WORK_INIT_HARD(hwt_clock_irq_work);
+
+/* Inside the timekeeper, with each update; @was_set: not only of the time that passes. */
+static int hwt_clock_event(struct notifier_block *block, unsigned long was_set, void *data)
+{
+	if (was_set)
+		irq_work_queue(&hwt_clock_work);
+	return NOTIFY_OK;
+}
+
+static struct notifier_block hwt_clock_notifier = { .notifier_call = hwt_clock_event };
+
+/* When the last of a thread's CPUs goes, it may run anywhere: when one comes back, not. */
+static int hwt_cpu_online(unsigned int cpu)
+{
+	struct hwt_wheel *wheel;
+
+	mutex_lock(&hwt_wheels_lock);
+	list_for_each_entry(wheel, &hwt_wheels, entry)
+		if (wheel->pinned && cpumask_test_cpu(cpu, wheel->cpus))
+			hwt_threads_pin(wheel);
+	mutex_unlock(&hwt_wheels_lock);
+	return 0;
+}
+
+static int hwt_cpu_state;
 
 static int __init hwt_init(void)
 {
@@ -566,11 +702,27 @@ static int __init hwt_init(void)
 	ret = register_module_notifier(&hwt_module_notifier);
 	if (ret)
 		goto err_wq;
+	hwt_cpu_state = cpuhp_setup_state_nocalls(CPUHP_AP_ONLINE_DYN, "hwt:online",
+						  hwt_cpu_online, NULL);
+	if (hwt_cpu_state < 0) {
+		ret = hwt_cpu_state;
+		goto err_notifier;
+	}
+	ret = pvclock_gtod_register_notifier(&hwt_clock_notifier);
+	if (ret)
+		goto err_cpu;
+	if (debug)
+		static_branch_enable(&hwt_debug);
 	ret = hwt_chardev_init();
 	if (ret)
-		goto err_notifier;
+		goto err_clock;
 	return 0;
 
+err_clock:
+	pvclock_gtod_unregister_notifier(&hwt_clock_notifier);
+	irq_work_sync(&hwt_clock_work);
+err_cpu:
+	cpuhp_remove_state_nocalls(hwt_cpu_state);
 err_notifier:
 	unregister_module_notifier(&hwt_module_notifier);
 err_wq:
@@ -582,6 +734,9 @@ err_wq:
 static void __exit hwt_exit(void)
 {
 	hwt_chardev_exit();
+	pvclock_gtod_unregister_notifier(&hwt_clock_notifier);
+	irq_work_sync(&hwt_clock_work);
+	cpuhp_remove_state_nocalls(hwt_cpu_state);
 	unregister_module_notifier(&hwt_module_notifier);
 	destroy_workqueue(hwt_free_wq);
 	WARN_ON(!list_empty(&hwt_wheels));

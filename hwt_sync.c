@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Those who wait: hwt_cancel_sync(), hwt_shutdown_sync(), hwt_wheel_stop()
+ * Those who wait: hwt_cancel_sync(), hwt_shutdown_sync(), hwt_wait(), hwt_wheel_flush(),
+ * hwt_wheel_stop()
  *
  * None of them waits for the engine to come by. They take the wheel's lock, settle
  * what has been submitted themselves, and wait only while that one timeout's callback
@@ -8,8 +9,10 @@
  */
 #include <linux/delay.h>
 #include <linux/export.h>
-#include <linux/kthread.h>
+#include <linux/hrtimer.h>
+#include <linux/ktime.h>
 #include <linux/rcupdate.h>
+#include <linux/sched/signal.h>
 
 #include "hwt_internal.h"
 
@@ -85,36 +88,46 @@ static void hwt_runner_leave(struct hwt_wheel *wheel, struct hwt_runner *runner)
 	rcu_read_unlock();
 }
 
-/* Until somebody changes something, or at once if that has happened by now. */
-static void hwt_sync_wait(struct hwt_wheel *wheel)
+/* Until somebody changes something, @state lets a signal through, or it is too late. */
+static void hwt_sync_wait_until(struct hwt_wheel *wheel, unsigned int state, ktime_t *until)
 	__must_hold(&wheel->lock)
 {
 	DEFINE_WAIT(wait);
 
 	/* What is waited for changes under the lock: nothing is missed. */
-	prepare_to_wait(&wheel->sync_wait, &wait, TASK_UNINTERRUPTIBLE);
+	prepare_to_wait(&wheel->sync_wait, &wait, state);
 	wheel->sync_waiters++;
 	spin_unlock(&wheel->lock);
-	schedule();
+	/* NULL: for ever. */
+	schedule_hrtimeout(until, HRTIMER_MODE_ABS);
 	spin_lock(&wheel->lock);
 	wheel->sync_waiters--;
 	finish_wait(&wheel->sync_wait, &wait);
 }
 
-/* Wait until no callback and no release is executing on a wheel. */
-static void hwt_wait_callbacks(struct hwt_wheel *wheel)
+/**
+ * hwt_sync_wait() - wait until a callback or a release has returned, or a hold has ended
+ * @wheel: its lock is held, and is dropped meanwhile
+ */
+void hwt_sync_wait(struct hwt_wheel *wheel)
+	__must_hold(&wheel->lock)
+{
+	hwt_sync_wait_until(wheel, TASK_UNINTERRUPTIBLE, NULL);
+}
+
+/* Wait until no callback up to @call, and then no release, is executing on a wheel. */
+static void hwt_wait_callbacks(struct hwt_wheel *wheel, u64 call)
+	__must_hold(&wheel->lock)
 {
 	struct hwt_runner *runner;
 
-	spin_lock(&wheel->lock);
 again:
 	list_for_each_entry(runner, &wheel->runners, entry) {
-		if (runner->current_timeout) {
+		if (runner->current_timeout && runner->call <= call) {
 			hwt_sync_wait(wheel);
 			goto again;
 		}
 	}
-	spin_unlock(&wheel->lock);
 }
 
 /**
@@ -180,24 +193,18 @@ static int hwt_sync(struct hwt_timeout *timeout, u64 set)
 	u64 was;
 
 	might_sleep();
+	if (!hwt_debug_used(timeout))
+		return false;
 	if (!wheel) {
 		hwt_word_cancel(timeout, set, &was);
 		return false;
 	}
+	hwt_lockdep_sync(timeout);
 	hwt_runner_enter(wheel, &runner);
 	if (hwt_runner_self(wheel, timeout)) {
 		hwt_runner_leave(wheel, &runner);
 		return -EDEADLK;
 	}
-#ifdef CONFIG_LOCKDEP
-	/* A callback may wait for its neighbours, which may be of the same class. */
-	if (!runner.nested) {
-		spin_unlock(&wheel->lock);
-		lock_map_acquire(&timeout->lockdep_map);
-		lock_map_release(&timeout->lockdep_map);
-		spin_lock(&wheel->lock);
-	}
-#endif
 	do {
 		/* In every round: somebody may schedule it again meanwhile. */
 		pending |= hwt_sync_cancel(wheel, &runner, timeout, set);
@@ -242,6 +249,159 @@ int hwt_shutdown_sync(struct hwt_timeout *timeout)
 }
 EXPORT_SYMBOL_GPL(hwt_shutdown_sync);
 
+/**
+ * hwt_wait() - wait until a timeout has run or been cancelled
+ * @timeout: the timeout; its memory must stay until this returns
+ * @max_ns:  for so long at the most, ns; U64_MAX: without limit
+ *
+ * Process context, sleeps. Until it is not pending and none of its callbacks is executing:
+ * one that is scheduled again meanwhile is waited for again, a periodic one until it is
+ * cancelled. Of a plain cancel this hears when the engine lets go of the cancelled, within
+ * reclaim_ms. From a callback of a wheel without workers there is nobody to run another one
+ * meanwhile: it can only be cancelled.
+ *
+ * Return: 1 if it ended by running, 0 if by being cancelled or handed back (or if it was never
+ * scheduled), -ETIME if @max_ns have passed, -ERESTARTSYS if a signal came, -EDEADLK from
+ * one of its own callbacks.
+ */
+int hwt_wait(struct hwt_timeout *timeout, u64 max_ns)
+{
+	u64 end = hwt_add_ns(ktime_get_ns(), max_ns), word = 0;
+	ktime_t until = ns_to_ktime(min_t(u64, end, KTIME_MAX));
+	struct hwt_wheel *wheel = timeout->wheel;
+	int ret = 0;
+
+	might_sleep();
+	if (!wheel || !hwt_debug_used(timeout))
+		return 0;
+	spin_lock(&wheel->lock);
+	if (hwt_runner_self(wheel, timeout))
+		ret = -EDEADLK;
+	while (!ret) {
+		word = hwt_timeout_word(timeout);
+		if (!(word & (HWT_F_PENDING | HWT_F_RUNNING)))
+			break;
+		if (ktime_get_ns() >= end)
+			ret = -ETIME;
+		else if (signal_pending(current))
+			ret = -ERESTARTSYS;
+		else
+			hwt_sync_wait_until(wheel, TASK_INTERRUPTIBLE, &until);
+	}
+	spin_unlock(&wheel->lock);
+	return ret ?: !!(word & HWT_F_EXPIRED);
+}
+EXPORT_SYMBOL_GPL(hwt_wait);
+
+/* -- All that is due ----------------------------------------------------- */
+
+/**
+ * struct hwt_flush - a mark behind what is due
+ * @mark:    in the due list, like a timeout, but never fires
+ * @reached: it was the first there
+ * @call:    the last callback that had begun then
+ *
+ * Protected by the wheel's lock.
+ */
+struct hwt_flush {
+	struct hwt_timeout	mark;
+	bool			reached;
+	u64			call;
+};
+
+/* Marks are known by these. */
+static const struct hwt_ops hwt_flush_ops = { };
+
+/**
+ * hwt_flush_reached() - was this no timeout, but the mark of a flush?
+ * @wheel:   its lock is held
+ * @timeout: was the first of the due list, and is out of it
+ */
+bool hwt_flush_reached(struct hwt_wheel *wheel, struct hwt_timeout *timeout)
+	__must_hold(&wheel->lock)
+{
+	struct hwt_flush *flush = container_of(timeout, struct hwt_flush, mark);
+
+	if (likely(timeout->ops != &hwt_flush_ops))
+		return false;
+	flush->reached = true;
+	flush->call = wheel->calls;
+	wake_up_all(&wheel->sync_wait);
+	return true;
+}
+
+/* Those that were left to others, and have been scheduled again meanwhile. */
+static void hwt_flush_deferred(struct hwt_wheel *wheel, struct hwt_runner *runner)
+	__must_hold(&wheel->lock)
+{
+	struct hwt_timeout *timeout, *next;
+
+	/* Nothing here drops the lock: what calls back is put where it was. */
+	list_for_each_entry_safe(timeout, next, &wheel->deferred, link)
+		if (hwt_timeout_word(timeout) & HWT_F_ARMED)
+			hwt_settle_deferred(wheel, runner, timeout);
+}
+
+/**
+ * hwt_wheel_flush() - wait until all that is due has run
+ * @wheel: the wheel
+ *
+ * Process context, sleeps. What was scheduled before this call, for a tick that has begun, and
+ * not moved or cancelled meanwhile, has run when it returns. (A delay of 0 is rounded up to the
+ * next tick, as all are; a deadline that has passed is not.) What comes due later is not
+ * waited for.
+ *
+ * Return: 0; -EDEADLK from a callback of the wheel; -ESHUTDOWN if it is stopped, or was
+ * meanwhile.
+ */
+int hwt_wheel_flush(struct hwt_wheel *wheel)
+{
+	struct hwt_flush flush = { .mark.ops = &hwt_flush_ops, .mark.wheel = wheel };
+	struct hwt_runner runner = { .task = current, .only = &flush.mark };
+	int ret = 0;
+
+	might_sleep();
+	hwt_runner_enter(wheel, &runner);
+	if (runner.nested) {
+		ret = -EDEADLK;
+		goto out;
+	}
+	/* What is executing may have been scheduled again: it is linked when it ends. */
+	hwt_wait_callbacks(wheel, wheel->calls);
+	/* Bring all there is into order, and the mark behind it. */
+	hwt_collect(wheel, &runner, UINT_MAX);
+	hwt_flush_deferred(wheel, &runner);
+	while (!wheel->stopping) {
+		if (hwt_clock_moved(wheel)) {
+			/* The engine sees to that, and wakes those who wait. */
+			hwt_wheel_kick(wheel);
+			hwt_sync_wait(wheel);
+		} else if (hwt_engine_advance(wheel)) {
+			break;
+		}
+	}
+	if (wheel->stopping) {
+		ret = -ESHUTDOWN;
+		goto out;
+	}
+	atomic64_set(&flush.mark.word, HWT_F_ARMED);
+	hwt_buckets_insert(&wheel->buckets, &flush.mark);
+	if (wheel->workers)
+		hwt_worker_wake(wheel);
+	else
+		hwt_wheel_kick(wheel);
+	while (!flush.reached)
+		hwt_sync_wait(wheel);
+	hwt_wait_callbacks(wheel, flush.call);
+	/* A stop may have handed back what was due. */
+	if (wheel->stopping)
+		ret = -ESHUTDOWN;
+out:
+	hwt_runner_leave(wheel, &runner);
+	return ret;
+}
+EXPORT_SYMBOL_GPL(hwt_wheel_flush);
+
 /* -- All timeouts -------------------------------------------------------- */
 
 /* The first of the due list, by way of RUNNING. True if it was still armed. */
@@ -253,6 +413,8 @@ static bool hwt_hand_back(struct hwt_wheel *wheel, struct hwt_runner *runner,
 	struct hwt_call call;
 
 	hwt_buckets_remove(&wheel->buckets, timeout);
+	if (hwt_flush_reached(wheel, timeout))
+		return false;
 	do {
 		if (!(old & HWT_F_ARMED))
 			return false;	/* cancelled: settled when it is collected */
@@ -341,8 +503,10 @@ long hwt_stop(struct hwt_wheel *wheel, hwt_handback_fn fn, void *arg)
 	n += hwt_drain(wheel, &runner, fn, arg);
 	hwt_runner_leave(wheel, &runner);
 
-	kthread_stop(wheel->thread);
-	hwt_wait_callbacks(wheel);
+	hwt_threads_stop(wheel);
+	spin_lock(&wheel->lock);
+	hwt_wait_callbacks(wheel, U64_MAX);
+	spin_unlock(&wheel->lock);
 
 	hwt_runner_enter(wheel, &runner);
 	n += hwt_drain(wheel, &runner, fn, arg);
@@ -354,8 +518,8 @@ long hwt_stop(struct hwt_wheel *wheel, hwt_handback_fn fn, void *arg)
 	n += hwt_drain(wheel, &runner, fn, arg);
 	hwt_runner_leave(wheel, &runner);
 
-	hwt_wait_callbacks(wheel);
 	spin_lock(&wheel->lock);
+	hwt_wait_callbacks(wheel, U64_MAX);
 	WRITE_ONCE(wheel->state, HWT_SHUTDOWN);
 	spin_unlock(&wheel->lock);
 out:

@@ -91,10 +91,42 @@ u64 hwt_add_ns(u64 a, u64 b)
 /* The wheel's clock, fine. Any context: only the fast readers are safe in NMI. */
 u64 hwt_clock_now(const struct hwt_wheel *wheel)
 {
-	if (wheel->clock == HWT_CLOCK_BOOTTIME)
+	switch (wheel->clock) {
+	case HWT_CLOCK_BOOTTIME:
 		return unlikely(in_nmi()) ? ktime_get_boot_fast_ns() :
 					    ktime_get_boottime_ns();
-	return unlikely(in_nmi()) ? ktime_get_mono_fast_ns() : ktime_get_ns();
+	case HWT_CLOCK_REALTIME:
+		return unlikely(in_nmi()) ? ktime_get_real_fast_ns() :
+					    ktime_get_real_ns();
+	default:
+		return unlikely(in_nmi()) ? ktime_get_mono_fast_ns() : ktime_get_ns();
+	}
+}
+
+/* A time of CLOCK_MONOTONIC on the wheel's clock, as that is set now. Not in NMI. */
+u64 hwt_mono_to_wheel(const struct hwt_wheel *wheel, u64 ns)
+{
+	switch (wheel->clock) {
+	case HWT_CLOCK_BOOTTIME:
+		return ktime_to_ns(ktime_mono_to_any(ns, TK_OFFS_BOOT));
+	case HWT_CLOCK_REALTIME:
+		return ktime_to_ns(ktime_mono_to_any(ns, TK_OFFS_REAL));
+	default:
+		return ns;
+	}
+}
+
+/* The wheel's clock, coarse. Not in NMI. */
+static u64 hwt_clock_coarse(const struct hwt_wheel *wheel)
+{
+	switch (wheel->clock) {
+	case HWT_CLOCK_BOOTTIME:
+		return ktime_to_ns(ktime_get_coarse_boottime());
+	case HWT_CLOCK_REALTIME:
+		return ktime_to_ns(ktime_get_coarse_real());
+	default:
+		return ktime_get_coarse_ns();
+	}
 }
 
 /* The deadline that lies @delay_ns from now. */
@@ -107,10 +139,8 @@ static u64 hwt_deadline_after(const struct hwt_wheel *wheel, u64 delay_ns)
 		now = hwt_clock_now(wheel) + wheel->tick_ns;
 	else if (!(wheel->flags & HWT_COARSE_CLOCK))
 		now = hwt_clock_now(wheel);
-	else if (wheel->clock == HWT_CLOCK_BOOTTIME)
-		now = ktime_to_ns(ktime_get_coarse_boottime());
 	else
-		now = ktime_get_coarse_ns();
+		now = hwt_clock_coarse(wheel);
 	return hwt_add_ns(now, delay_ns);
 }
 
@@ -236,6 +266,8 @@ static noinline void hwt_submit(struct hwt_wheel *wheel, struct hwt_timeout *tim
 		if (unlikely(READ_ONCE(wheel->sleep_seq) != seq))
 			hwt_wheel_kick(wheel);
 	}
+	if (static_branch_unlikely(&hwt_debug))
+		hwt_wheel_kick(wheel);
 	/* Until the engine gets the CPU, the first one's kick is enough. */
 	if (tick < (u64)atomic64_read(&wheel->wake_tick) && !hwt_wheel_kicked(wheel))
 		hwt_wheel_kick(wheel);
@@ -336,7 +368,7 @@ static __always_inline int hwt_arm_checked(struct hwt_timeout *timeout, u64 ns,
 	u64 tick, last;
 	int ret;
 
-	if (unlikely(!wheel))
+	if (unlikely(!hwt_debug_used(timeout) || !wheel))
 		return -EINVAL;
 	if (how & HWT_HOW_AFTER)
 		ns = hwt_deadline_after(wheel, ns);
@@ -538,7 +570,7 @@ int hwt_schedule_periodic(struct hwt_periodic *periodic, u64 delay_ns,
 {
 	struct hwt_wheel *wheel = periodic->timeout.wheel;
 
-	if (!wheel)
+	if (!hwt_debug_used(&periodic->timeout) || !wheel)
 		return -EINVAL;
 	return hwt_schedule_periodic_at(periodic,
 					hwt_deadline_after(wheel, delay_ns),
@@ -608,8 +640,8 @@ static __always_inline u64 hwt_cancel_word(struct hwt_timeout *timeout)
 	u64 old;
 
 	old = hwt_timeout_word(timeout);
-	if (!(old & HWT_F_PENDING))
-		return old;
+	if (!(old & HWT_F_PENDING) || !hwt_debug_used(timeout))
+		return old & ~HWT_F_PENDING;
 	rcu_read_lock_sched();
 	wheel = timeout->wheel;
 	seq = READ_ONCE(wheel->sleep_seq);	/* as in hwt_arm() */
@@ -668,12 +700,16 @@ void __hwt_timeout_init(struct hwt_timeout *timeout, struct hwt_wheel *wheel,
 			const struct hwt_ops *ops, const char *name,
 			struct lock_class_key *key)
 {
+	if (static_branch_unlikely(&hwt_debug) && !__hwt_debug_init(timeout))
+		return;
 	atomic64_set(&timeout->word, 0);
 	timeout->link.next = NULL;
 	timeout->submit.next = NULL;
 	timeout->ops = ops;
 	timeout->wheel = wheel;
-	timeout->deferred = 0;
+	timeout->deferred = false;
+	timeout->tracked = false;
+	timeout->check = hwt_debug_mark(timeout);
 #ifdef CONFIG_LOCKDEP
 	lockdep_init_map(&timeout->lockdep_map, name, key, 0);
 #endif

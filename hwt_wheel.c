@@ -421,6 +421,36 @@ void hwt_buckets_flush(struct hwt_buckets *buckets)
 	hwt_buckets_gather(buckets, &buckets->due);
 }
 
+static void hwt_list_for_each(struct hwt_buckets *buckets, struct list_head *list,
+			      void (*fn)(struct hwt_timeout *timeout, void *arg), void *arg)
+{
+	struct list_head *pos, *next;
+
+	list_for_each_safe(pos, next, list)
+		if (pos != &buckets->mark)
+			fn(list_entry(pos, struct hwt_timeout, link), arg);
+}
+
+/**
+ * hwt_buckets_for_each() - do something to all timeouts
+ * @buckets: the buckets
+ * @fn:      may remove the timeout it is given
+ * @arg:     for @fn
+ *
+ * Takes time for each timeout.
+ */
+void hwt_buckets_for_each(struct hwt_buckets *buckets,
+			  void (*fn)(struct hwt_timeout *timeout, void *arg), void *arg)
+{
+	size_t i;
+
+	hwt_list_for_each(buckets, &buckets->due, fn, arg);
+	hwt_list_for_each(buckets, &buckets->never, fn, arg);
+	hwt_list_for_each(buckets, &buckets->displaced, fn, arg);
+	for (i = 0; i < (size_t)buckets->levels << buckets->bits; i++)
+		hwt_list_for_each(buckets, &buckets->bucket[i].list, fn, arg);
+}
+
 /*
  * A caller who wants failure instead of the OOM killer (__GFP_RETRY_MAYFAIL) would make
  * kvmalloc() try hard for contiguous pages, which is not worth it.

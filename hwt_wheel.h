@@ -104,5 +104,7 @@ void hwt_buckets_skip(struct hwt_buckets *buckets, u64 now);
 bool hwt_buckets_advance(struct hwt_buckets *buckets, u64 now, unsigned int budget);
 void hwt_buckets_rebase(struct hwt_buckets *buckets, u64 now);
 void hwt_buckets_flush(struct hwt_buckets *buckets);
+void hwt_buckets_for_each(struct hwt_buckets *buckets,
+			  void (*fn)(struct hwt_timeout *timeout, void *arg), void *arg);
 
 #endif /* _HWT_WHEEL_H */

@@ -29,7 +29,6 @@ insert sets no bit                       s/^\thwt_bucket_mark(buckets, list, tru
 remove clears no bit                     s/if (prev == next)/if (false)/
 remove always clears the bit             s/if (prev == next)/if (true)/
 removed, and not known as such           s/timeout->link.next = NULL;//
-the current slot is the next one         s/(now \& mask) + 1)/now \& mask)/
 a slot is passed over                    s/(now \& mask) + 1)/(now \& mask) + 2)/
 top level does not go round              s/at <= now + mask + 1/at <= (now | mask)/
 a round is taken for the next turn       s/best << shift;/(now + 1) << shift;/

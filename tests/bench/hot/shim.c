@@ -209,6 +209,14 @@ int schedule_hrtimeout_range_clock(ktime_t *expires, u64 delta, int mode,
 	return 0;
 }
 
+int schedule_hrtimeout(ktime_t *expires, int mode)
+{
+	if (expires)
+		return schedule_hrtimeout_range_clock(expires, 0, mode, CLOCK_MONOTONIC);
+	schedule();
+	return -EINTR;
+}
+
 void usleep_range(unsigned long min, unsigned long max)
 {
 	(void)max;
@@ -234,6 +242,13 @@ void shim_spin_wait(spinlock_t *lock)
 u64 __weak ktime_get_ns(void)
 {
 	return shim_clock_ns(CLOCK_MONOTONIC);
+}
+
+/* Nothing is checked. */
+u32 hwt_debug_mark(const struct hwt_timeout *timeout)
+{
+	(void)timeout;
+	return 0;
 }
 
 /* There are no devices. */

@@ -70,8 +70,11 @@
 #define __module_get(module)	((void)(module))
 #define module_put(module)	((void)(module))
 #define MODULE_STATE_GOING	2
+/* Not for programs. */
+#define ERESTARTSYS		512
 #define NOTIFY_DONE		0
 #define NOTIFY_OK		1
+#define within_module(address, module)	((void)(address), (void)(module), false)
 
 struct notifier_block {
 	int (*notifier_call)(struct notifier_block *block, unsigned long event, void *data);
@@ -79,6 +82,15 @@ struct notifier_block {
 
 #define register_module_notifier(block)		((void)(block), 0)
 #define unregister_module_notifier(block)	((void)(block))
+#define pvclock_gtod_register_notifier(block)	((void)(block), 0)
+#define pvclock_gtod_unregister_notifier(block)	((void)(block))
+#define CPUHP_AP_ONLINE_DYN	0
+#define cpuhp_setup_state_nocalls(state, name, online, offline)	((void)(online), 0)
+#define cpuhp_remove_state_nocalls(state)	((void)(state))
+#define DEFINE_STATIC_KEY_FALSE(name)	bool name
+#define DECLARE_STATIC_KEY_FALSE(name)	extern bool name
+#define static_branch_unlikely(key)	false
+#define static_branch_enable(key)	((void)(key))
 #define module_param(name, type, mode)
 #define module_param_named(name, variable, type, mode)
 #define MODULE_PARM_DESC(name, text)
@@ -99,6 +111,17 @@ void shim_printk(const char *format, ...);
 #define pr_warn(format, ...)	pr_err(format, ##__VA_ARGS__)
 #define pr_err_ratelimited(format, ...)	pr_err(format, ##__VA_ARGS__)
 #define pr_warn_once(format, ...)	pr_err(format, ##__VA_ARGS__)
+#define pr_warn_ratelimited(format, ...)	pr_err(format, ##__VA_ARGS__)
+
+struct ratelimit_state {
+};
+
+#define HZ			250
+#define RATELIMIT_MSG_ON_RELEASE	0
+#define ratelimit_state_init(state, interval, burst)	((void)(state))
+#define ratelimit_set_flags(state, flags)	((void)(state))
+/* Nothing is said: a benchmark may well be behind. */
+#define __ratelimit(state)	((void)(state), false)
 #define WARN_ON(condition) ({					\
 	bool __warn = (condition);				\
 	if (__warn)						\
@@ -179,8 +202,10 @@ static __always_inline void shim_clear_bit(unsigned int bit, unsigned long *map)
 /* -- Threads and CPUs ---------------------------------------------------- */
 
 #define TASK_RUNNING		0
+#define TASK_INTERRUPTIBLE	1
 #define TASK_UNINTERRUPTIBLE	2
 #define TASK_IDLE		0x402
+#define TASK_FREEZABLE		0x2000
 
 /**
  * struct task_struct - a thread
@@ -252,6 +277,29 @@ int wake_up_process(struct task_struct *task);
 #define __set_current_state(new)	WRITE_ONCE(current->state, new)
 void schedule(void);
 static inline int cond_resched(void) { return 0; }
+#define cond_resched_tasks_rcu_qs()	((void)0)
+#define cpu_relax()		__builtin_ia32_pause()
+#define signal_pending(task)	((void)(task), false)
+#define freezing(task)		((void)(task), false)
+#define try_to_freeze()		((void)0)
+#define set_freezable()		((void)0)
+#define sched_set_fifo(task)	((void)(task))
+#define sched_set_fifo_low(task)	((void)(task))
+
+struct cpumask {
+};
+
+typedef struct cpumask cpumask_var_t[1];
+
+#define cpu_online_mask		((const struct cpumask *)NULL)
+#define zalloc_cpumask_var(mask, gfp)	((void)(mask), true)
+#define free_cpumask_var(mask)	((void)(mask))
+#define cpumask_copy(to, from)	((void)(to), (void)(from))
+#define cpumask_intersects(a, b)	((void)(a), (void)(b), true)
+#define cpumask_test_cpu(cpu, mask)	((void)(cpu), (void)(mask), true)
+/* All are online: none is ever printed. */
+#define cpumask_pr_args(mask)	(mask)
+#define set_cpus_allowed_ptr(task, mask)	((void)(task), (void)(mask))
 void usleep_range(unsigned long min, unsigned long max);
 
 #define NMI_MASK		0xf00000
@@ -303,6 +351,10 @@ void __rcu_read_unlock(void);
 #define rcu_preempt_depth()	READ_ONCE(current->rcu_read_lock_nesting)
 #undef synchronize_rcu
 #define synchronize_rcu()	((void)0)
+#define list_add_tail_rcu(entry, list)	list_add_tail(entry, list)
+#define list_del_rcu(entry)	list_del(entry)
+#define list_for_each_entry_rcu(entry, list, member)	\
+	list_for_each_entry(entry, list, member)
 
 /* -- Locks, waiting, work ------------------------------------------------ */
 
@@ -310,7 +362,16 @@ typedef struct {
 	bool locked;
 } spinlock_t;
 
+typedef spinlock_t raw_spinlock_t;
+
+typedef struct {
+	int count;
+} refcount_t;
+
+#define refcount_inc(refs)	__atomic_add_fetch(&(refs)->count, 1, __ATOMIC_SEQ_CST)
+
 #define spin_lock_init(lock)	((lock)->locked = false)
+#define DEFINE_SPINLOCK(name)	spinlock_t name
 
 void shim_spin_wait(spinlock_t *lock);
 
@@ -404,10 +465,18 @@ u64 ktime_get_ns(void);
 #define ktime_get_boot_fast_ns()	ktime_get_boottime_ns()
 #define ktime_get_coarse_ns()	shim_clock_ns(CLOCK_MONOTONIC_COARSE)
 #define ktime_get_coarse_boottime()	shim_clock_ns(CLOCK_BOOTTIME)
+#define ktime_get_real_ns()	shim_clock_ns(CLOCK_REALTIME)
+#define ktime_get_real_fast_ns()	ktime_get_real_ns()
+#define ktime_get_coarse_real()	shim_clock_ns(CLOCK_REALTIME_COARSE)
+/* Wheels here are on CLOCK_MONOTONIC. */
+#define ktime_mono_to_any(time, offset)	(time)
+#define ktime_mono_to_real(time)	(time)
+#define KTIME_MAX		S64_MAX
 #define ktime_to_ns(time)	(time)
 #define ns_to_ktime(ns)		((ktime_t)(ns))
 
 #define HRTIMER_MODE_ABS	0
+int schedule_hrtimeout(ktime_t *expires, int mode);
 int schedule_hrtimeout_range_clock(ktime_t *expires, u64 delta, int mode,
 				   clockid_t clock);
 
@@ -425,6 +494,7 @@ int schedule_hrtimeout_range_clock(ktime_t *expires, u64 delta, int mode,
 void *shim_alloc(size_t size);
 
 #define kzalloc(size, gfp)	shim_alloc(size)
+#define kcalloc(n, size, gfp)	((void)(gfp), shim_alloc((n) * (size)))
 #define kfree(block)		free(block)
 #define kvmalloc_array(n, size, gfp)	((void)(gfp), shim_alloc((n) * (size)))
 #define __vmalloc_array(n, size, gfp)	kvmalloc_array(n, size, gfp)

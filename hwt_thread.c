@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The threads of a wheel: the engine's, and those of its workers, if it has any
+ *
+ * Workers take what is due, and what was left to those who may call back, one by one under
+ * the wheel's lock. Until a worker takes it, a timeout is in the wheel like any other, and
+ * can be cancelled and moved. Nothing is allocated, nothing is queued a second time.
+ *
+ * Idle workers are in a list. Whoever makes something due takes one out and wakes it, and a
+ * worker that leaves something behind does so too: as many are woken as have work to do.
+ */
+#include <linux/freezer.h>
+#include <linux/kthread.h>
+#include <linux/sched.h>
+#include <linux/sched/task.h>
+#include <linux/slab.h>
+
+#include "hwt_internal.h"
+
+/* -- What all have in common ----------------------------------------------- */
+
+/* By the thread itself: kthreads begin with an affinity of their own. */
+static void hwt_thread_begin(struct hwt_wheel *wheel)
+{
+	if (wheel->pinned)
+		set_cpus_allowed_ptr(current, wheel->cpus);
+	switch (wheel->priority) {
+	case HWT_PRIORITY_FIFO_LOW:
+		sched_set_fifo_low(current);
+		break;
+	case HWT_PRIORITY_FIFO:
+		sched_set_fifo(current);
+		break;
+	case HWT_PRIORITY_NORMAL:
+		break;
+	}
+	if (wheel->flags & HWT_FREEZABLE)
+		set_freezable();
+}
+
+static int hwt_engine_thread(void *arg)
+{
+	struct hwt_wheel *wheel = arg;
+
+	hwt_thread_begin(wheel);
+	while (!kthread_should_stop()) {
+		if (wheel->flags & HWT_FREEZABLE)
+			try_to_freeze();
+		hwt_engine_pass(wheel);
+		hwt_engine_sleep(wheel);
+	}
+	return 0;
+}
+
+/* -- Workers --------------------------------------------------------------- */
+
+/**
+ * hwt_worker_wake() - there is something for a worker
+ * @wheel: its lock is held
+ *
+ * If none is idle, the first that becomes so will see it.
+ */
+void hwt_worker_wake(struct hwt_wheel *wheel)
+	__must_hold(&wheel->lock)
+{
+	struct hwt_worker *worker;
+
+	worker = list_first_entry_or_null(&wheel->idle, struct hwt_worker, idle);
+	if (!worker)
+		return;
+	list_del_init(&worker->idle);
+	wake_up_process(worker->runner.task);
+}
+
+/*
+ * Serve one timeout. Of the due and the deferred, each in its turn, so that neither waits
+ * for the end of the other.
+ *
+ * Return: false if there was nothing to do.
+ */
+static bool hwt_worker_serve(struct hwt_wheel *wheel, struct hwt_worker *worker)
+	__must_hold(&wheel->lock)
+{
+	struct list_head *due = &wheel->buckets.due, *deferred = &wheel->deferred;
+
+	if (wheel->stopping)
+		return false;
+	if (list_empty(due)) {
+		due = NULL;
+	} else if (hwt_clock_moved(wheel)) {
+		/* The engine makes it due again, or not. */
+		hwt_wheel_kick(wheel);
+		due = NULL;
+	}
+	if (list_empty(deferred))
+		deferred = NULL;
+	if (!due && !deferred)
+		return false;
+	if ((due && deferred) || !list_is_singular(due ?: deferred))
+		hwt_worker_wake(wheel);
+	worker->turn = due && (!deferred || !worker->turn);
+	if (worker->turn)
+		hwt_fire(wheel, &worker->runner,
+			 list_first_entry(due, struct hwt_timeout, link));
+	else
+		hwt_settle_deferred(wheel, &worker->runner,
+				    list_first_entry(deferred, struct hwt_timeout, link));
+	return true;
+}
+
+static void hwt_worker_wait(struct hwt_wheel *wheel, struct hwt_worker *worker)
+	__must_hold(&wheel->lock)
+{
+	/* Work is found, and idle workers are woken, under the lock: nothing is missed. */
+	list_add(&worker->idle, &wheel->idle);
+	set_current_state(hwt_idle_state(wheel));
+	spin_unlock(&wheel->lock);
+	if (!kthread_should_stop())
+		schedule();
+	__set_current_state(TASK_RUNNING);
+	worker->runner.stamp = 0;
+	spin_lock(&wheel->lock);
+	list_del_init(&worker->idle);
+}
+
+static int hwt_worker_thread(void *arg)
+{
+	struct hwt_worker *worker = arg;
+	struct hwt_wheel *wheel = worker->wheel;
+	unsigned int n = 0;
+
+	hwt_thread_begin(wheel);
+	spin_lock(&wheel->lock);
+	while (!kthread_should_stop()) {
+		if (unlikely(hwt_frozen(wheel))) {
+			/* Not while idle: nobody would wake it for what is due then. */
+			spin_unlock(&wheel->lock);
+			try_to_freeze();
+			worker->runner.stamp = 0;
+			spin_lock(&wheel->lock);
+		} else if (!hwt_worker_serve(wheel, worker)) {
+			hwt_worker_wait(wheel, worker);
+		} else if (++n % HWT_STEP == 0) {
+			/* Those that are not due any more do not drop the lock. */
+			hwt_lock_break(wheel);
+			worker->runner.stamp = 0;
+		}
+	}
+	spin_unlock(&wheel->lock);
+	return 0;
+}
+
+/* -- Making and unmaking --------------------------------------------------- */
+
+static int hwt_worker_make(struct hwt_wheel *wheel, unsigned int number)
+{
+	struct hwt_worker *worker = &wheel->worker[number];
+	struct task_struct *thread;
+
+	worker->wheel = wheel;
+	INIT_LIST_HEAD(&worker->idle);
+	thread = kthread_create(hwt_worker_thread, worker, "%s/%u", wheel->name, number);
+	if (IS_ERR(thread))
+		return PTR_ERR(thread);
+	/* It may be woken even when it has ended. */
+	worker->runner.task = get_task_struct(thread);
+	list_add_tail(&worker->runner.entry, &wheel->runners);
+	return 0;
+}
+
+static void hwt_workers_stop(struct hwt_wheel *wheel, unsigned int n)
+{
+	struct hwt_runner *runner;
+
+	while (n--) {
+		runner = &wheel->worker[n].runner;
+		kthread_stop(runner->task);
+		spin_lock(&wheel->lock);
+		list_del(&runner->entry);
+		spin_unlock(&wheel->lock);
+	}
+}
+
+static void hwt_workers_free(struct hwt_wheel *wheel, unsigned int n)
+{
+	while (n--)
+		put_task_struct(wheel->worker[n].runner.task);
+	kfree(wheel->worker);
+	wheel->worker = NULL;
+}
+
+/**
+ * hwt_threads_start() - make a wheel's threads
+ * @wheel: the wheel, complete but for this
+ * @gfp:   how to allocate
+ *
+ * They run at once, to wait in TASK_IDLE: a thread that was made and never woken counts
+ * as load and is taken for hung.
+ *
+ * Return: 0 or a negative error; then there is none.
+ */
+int hwt_threads_start(struct hwt_wheel *wheel, gfp_t gfp)
+{
+	struct task_struct *thread;
+	unsigned int n;
+	int ret;
+
+	if (wheel->workers) {
+		wheel->worker = kcalloc(wheel->workers, sizeof(*wheel->worker), gfp);
+		if (!wheel->worker)
+			return -ENOMEM;
+	}
+	for (n = 0; n < wheel->workers; n++) {
+		ret = hwt_worker_make(wheel, n);
+		if (ret)
+			goto err;
+	}
+	thread = kthread_create(hwt_engine_thread, wheel, "%s", wheel->name);
+	ret = PTR_ERR_OR_ZERO(thread);
+	if (ret)
+		goto err;
+	wheel->thread = get_task_struct(thread);
+	wheel->engine.task = thread;
+	wheel->engine.mute = wheel->workers;
+	list_add(&wheel->engine.entry, &wheel->runners);
+	for (n = 0; n < wheel->workers; n++)
+		wake_up_process(wheel->worker[n].runner.task);
+	wake_up_process(thread);
+	return 0;
+
+err:
+	hwt_workers_stop(wheel, n);
+	hwt_workers_free(wheel, n);
+	return ret;
+}
+
+/**
+ * hwt_threads_stop() - wait until a wheel's threads have ended
+ * @wheel: the wheel, stopping: they begin nothing new
+ */
+void hwt_threads_stop(struct hwt_wheel *wheel)
+{
+	kthread_stop(wheel->thread);
+	hwt_workers_stop(wheel, wheel->workers);
+}
+
+/**
+ * hwt_threads_free() - forget a wheel's threads, which have ended
+ * @wheel: the wheel; nobody wakes its threads any more
+ */
+void hwt_threads_free(struct hwt_wheel *wheel)
+{
+	put_task_struct(wheel->thread);
+	hwt_workers_free(wheel, wheel->workers);
+}
+
+/**
+ * hwt_threads_pin() - put a wheel's threads on their CPUs again, one of which is back
+ * @wheel: the wheel, pinned, and not being freed
+ */
+void hwt_threads_pin(struct hwt_wheel *wheel)
+{
+	unsigned int n;
+
+	set_cpus_allowed_ptr(wheel->thread, wheel->cpus);
+	for (n = 0; n < wheel->workers; n++)
+		set_cpus_allowed_ptr(wheel->worker[n].runner.task, wheel->cpus);
+}
