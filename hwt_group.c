@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Groups: all timeouts of one owner, to be counted, cancelled and waited for together
+ *
+ * Thin over hwt.h. An object joins its owner's group when it is made and leaves when it is
+ * unmade, so scheduling costs nothing more. Whoever goes through a group leaves a mark in
+ * the list and drops the lock now and then; another mark is where the list ended when he
+ * began: who joins after that goes behind it, and does not keep him going.
+ */
+#include <linux/export.h>
+#include <linux/kernel.h>
+#include <linux/list.h>
+#include <linux/sched.h>
+#include <linux/spinlock.h>
+
+#include "hwt.h"
+
+/* Members looked at between two looks at whether others want the lock or the CPU. */
+#define HWT_GROUP_STEP	256
+
+/**
+ * hwt_group_init() - make a group
+ * @group: the group
+ * @get:   gets a reference to a member's object, and is false if it is being freed;
+ *         called with a raw spinlock held and interrupts off
+ * @put:   puts that reference; process context
+ *
+ * Both NULL: while one of the hwt_group_*_sync() functions is at work, nobody frees
+ * members.
+ */
+void hwt_group_init(struct hwt_group *group, bool (*get)(struct hwt_timeout *timeout),
+		    void (*put)(struct hwt_timeout *timeout))
+{
+	raw_spin_lock_init(&group->lock);
+	INIT_LIST_HEAD(&group->members);
+	group->get = get;
+	group->put = put;
+}
+EXPORT_SYMBOL_GPL(hwt_group_init);
+
+/**
+ * hwt_group_join() - make a timeout a member of a group
+ * @group:   the group
+ * @member:  in the caller's object
+ * @timeout: initialised, on any wheel, held or not
+ *
+ * Any context but NMI. hwt_group_cancel() and the others do not see it if they are at work
+ * already.
+ */
+void hwt_group_join(struct hwt_group *group, struct hwt_member *member,
+		    struct hwt_timeout *timeout)
+{
+	unsigned long flags;
+
+	member->timeout = timeout;
+	raw_spin_lock_irqsave(&group->lock, flags);
+	list_add_tail(&member->entry, &group->members);
+	raw_spin_unlock_irqrestore(&group->lock, flags);
+}
+EXPORT_SYMBOL_GPL(hwt_group_join);
+
+/**
+ * hwt_group_leave() - end a membership
+ * @group:  the group
+ * @member: a member
+ *
+ * Any context but NMI. Before the object is freed. The timeout stays as it is.
+ */
+void hwt_group_leave(struct hwt_group *group, struct hwt_member *member)
+{
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&group->lock, flags);
+	list_del(&member->entry);
+	raw_spin_unlock_irqrestore(&group->lock, flags);
+}
+EXPORT_SYMBOL_GPL(hwt_group_leave);
+
+/* The marks of somebody who goes through a group: where he is, and where he stops. */
+struct hwt_walk {
+	struct hwt_member	at;
+	struct hwt_member	end;
+};
+
+static void hwt_walk_begin(struct hwt_group *group, struct hwt_walk *walk)
+	__must_hold(&group->lock)
+{
+	*walk = (struct hwt_walk) { };
+	list_add(&walk->at.entry, &group->members);
+	list_add_tail(&walk->end.entry, &group->members);
+}
+
+static void hwt_walk_end(struct hwt_walk *walk)
+	__must_hold(&group->lock)
+{
+	list_del(&walk->at.entry);
+	list_del(&walk->end.entry);
+}
+
+/* The next member, and the mark goes behind it. NULL: there are no more. */
+static struct hwt_member *hwt_walk_next(struct hwt_group *group, struct hwt_walk *walk)
+	__must_hold(&group->lock)
+{
+	struct hwt_member *member = &walk->at;
+
+	list_for_each_entry_continue(member, &group->members, entry) {
+		if (member == &walk->end)
+			break;
+		if (!member->timeout)
+			continue;	/* somebody else's mark */
+		list_move(&walk->at.entry, &member->entry);
+		return member;
+	}
+	return NULL;
+}
+
+/* Do something quick to each member. Return: the sum of what that returned. */
+static u64 hwt_group_each(struct hwt_group *group, bool (*fn)(struct hwt_timeout *timeout))
+{
+	struct hwt_member *member;
+	struct hwt_walk walk;
+	unsigned int n = 0;
+	u64 sum = 0;
+
+	might_sleep();
+	raw_spin_lock_irq(&group->lock);
+	hwt_walk_begin(group, &walk);
+	while ((member = hwt_walk_next(group, &walk))) {
+		sum += fn(member->timeout);
+		if (++n % HWT_GROUP_STEP)
+			continue;
+		raw_spin_unlock_irq(&group->lock);
+		cond_resched();
+		raw_spin_lock_irq(&group->lock);
+	}
+	hwt_walk_end(&walk);
+	raw_spin_unlock_irq(&group->lock);
+	return sum;
+}
+
+static bool hwt_group_is_pending(struct hwt_timeout *timeout)
+{
+	return hwt_pending(timeout);
+}
+
+/**
+ * hwt_group_pending() - how many members are pending?
+ * @group: the group
+ *
+ * Process context. Looks at all members, in bounded steps. Exact when nothing else is
+ * going on.
+ */
+u64 hwt_group_pending(struct hwt_group *group)
+{
+	return hwt_group_each(group, hwt_group_is_pending);
+}
+EXPORT_SYMBOL_GPL(hwt_group_pending);
+
+/**
+ * hwt_group_cancel() - cancel all members
+ * @group: the group
+ *
+ * Process context. As hwt_cancel() of each, in bounded steps.
+ *
+ * Return: how many were pending.
+ */
+u64 hwt_group_cancel(struct hwt_group *group)
+{
+	return hwt_group_each(group, hwt_cancel);
+}
+EXPORT_SYMBOL_GPL(hwt_group_cancel);
+
+/* Wait for each member; @sync is one of the _sync functions. */
+static u64 hwt_group_sync(struct hwt_group *group, int (*sync)(struct hwt_timeout *timeout))
+{
+	struct hwt_timeout *timeout;
+	struct hwt_member *member;
+	struct hwt_walk walk;
+	unsigned int n = 0;
+	bool got;
+	u64 sum;
+
+	/* At once, so that nothing fires while others are waited for. */
+	sum = hwt_group_cancel(group);
+	raw_spin_lock_irq(&group->lock);
+	hwt_walk_begin(group, &walk);
+	while ((member = hwt_walk_next(group, &walk))) {
+		timeout = member->timeout;
+		got = !group->get || group->get(timeout);
+		if (!got && ++n % HWT_GROUP_STEP)
+			continue;
+		raw_spin_unlock_irq(&group->lock);
+		/* -EDEADLK: its own callback is the caller. */
+		if (got)
+			sum += max(sync(timeout), 0);
+		if (got && group->put)
+			group->put(timeout);
+		cond_resched();
+		raw_spin_lock_irq(&group->lock);
+	}
+	hwt_walk_end(&walk);
+	raw_spin_unlock_irq(&group->lock);
+	return sum;
+}
+
+/**
+ * hwt_group_cancel_sync() - cancel all members, and wait until they are let go
+ * @group: the group
+ *
+ * Process context, may sleep. As hwt_cancel_sync() of each, but first all are cancelled.
+ * From a callback of a member, that one is cancelled, and not waited for.
+ *
+ * Return: how many were pending.
+ */
+u64 hwt_group_cancel_sync(struct hwt_group *group)
+{
+	return hwt_group_sync(group, hwt_cancel_sync);
+}
+EXPORT_SYMBOL_GPL(hwt_group_cancel_sync);
+
+/**
+ * hwt_group_shutdown_sync() - cancel all members for good, and wait until they are let go
+ * @group: the group
+ *
+ * As hwt_group_cancel_sync(), with hwt_shutdown_sync() of each: sure to end, whoever
+ * schedules them meanwhile. From a callback of a member, that one is only cancelled.
+ * A member of which @get gets no reference is being freed by others, and is not waited for:
+ * who takes the code of its release away calls hwt_wheel_flush() then.
+ *
+ * Return: as hwt_group_cancel_sync().
+ */
+u64 hwt_group_shutdown_sync(struct hwt_group *group)
+{
+	return hwt_group_sync(group, hwt_shutdown_sync);
+}
+EXPORT_SYMBOL_GPL(hwt_group_shutdown_sync);
