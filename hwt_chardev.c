@@ -72,6 +72,8 @@ MODULE_PARM_DESC(max_timeouts, "Most timeouts of one open /dev/hwt (default 1048
  *              the lock, with acquire; pairs with the release in hwt_ioctl_stop().
  * @ready:      entries with an event, oldest first. May be looked at for emptiness
  *              without the lock.
+ * @clock_set:  an entry of its own, not in the table, for the event that says that the
+ *              clock was set; NULL: nobody wants it. Changes at most once, with @wheel.
  * @stats:      what HWT_IOC_STATS tells
  * @refs:       the file and each entry have one
  * @wait:       readers and pollers
@@ -87,6 +89,7 @@ struct hwt_context {
 	bool			closing;
 	bool			stopped;
 	struct list_head	ready;
+	struct hwt_entry	*clock_set;
 	struct hwt_stats_args	stats;
 	refcount_t		refs;
 	wait_queue_head_t	wait;
@@ -179,10 +182,14 @@ static s64 hwt_context_offset(const struct hwt_context *ctx)
 {
 	struct timespec64 offset = {};
 
-	if (READ_ONCE(ctx->clock) == CLOCK_BOOTTIME)
-		timens_add_boottime(&offset);
-	else
+	switch (READ_ONCE(ctx->clock)) {
+	case CLOCK_MONOTONIC:
 		timens_add_monotonic(&offset);
+		break;
+	case CLOCK_BOOTTIME:
+		timens_add_boottime(&offset);
+		break;
+	}
 	return timespec64_to_ns(&offset);
 }
 
@@ -380,6 +387,29 @@ static const struct hwt_ops hwt_entry_ops = {
 	.release	= hwt_entry_release,
 };
 
+/* The clock of a context was set. */
+static void hwt_context_clock_set(struct hwt_wheel *wheel, s64 jump_ns, void *arg)
+{
+	struct hwt_entry *entry = arg;
+	struct hwt_context *ctx = entry->ctx;
+	u64 now = hwt_wheel_now(wheel);
+	bool wake = false;
+
+	xa_lock(&ctx->entries);
+	if (hwt_entry_has_event(entry)) {
+		/* What has passed since the last time passes on both. */
+		entry->due_ns += now - jump_ns - entry->fired_ns;
+		entry->fired_ns = now;
+		entry->overruns++;
+	} else if (!ctx->closing) {
+		hwt_event_add(entry, HWT_EVENT_CLOCK_SET, now - jump_ns, now);
+		wake = true;
+	}
+	xa_unlock(&ctx->entries);
+	if (wake)
+		wake_up_interruptible_poll(&ctx->wait, EPOLLIN | EPOLLRDNORM);
+}
+
 /* -- read and poll ------------------------------------------------------- */
 
 static bool hwt_context_readable(const struct hwt_context *ctx)
@@ -415,10 +445,13 @@ static int hwt_event_move(struct hwt_context *ctx, struct iov_iter *to, s64 offs
 		goto out;
 	}
 	ctx->stats.read++;
-	if (entry->ended)
+	if (entry->ended) {
 		hwt_entry_remove(entry);
-	else
+	} else {
 		hwt_event_drop(entry);
+		/* It may have been the clock's, which never ends. */
+		hwt_context_wake_end(ctx);
+	}
 	ret = 1;
 out:
 	xa_unlock(&ctx->entries);
@@ -506,6 +539,7 @@ union hwt_args {
 	struct hwt_get_args		get;
 	struct hwt_stop_args		stop;
 	struct hwt_stats_args		stats;
+	struct hwt_list_args		list;
 };
 
 static struct hwt_entry *hwt_entry_find(struct hwt_context *ctx, u64 id)
@@ -536,67 +570,10 @@ static int hwt_ioctl_info(struct hwt_context *ctx, union hwt_args *args)
 	info->levels = params.levels;
 	info->max_timeouts = hwt_max_timeouts;
 	info->max_pending = params.max_pending;
-	info->features = HWT_FEATURE_SETUP | HWT_FEATURE_BOOTTIME;
+	info->features = HWT_FEATURE_SETUP | HWT_FEATURE_BOOTTIME |
+			 HWT_FEATURE_REALTIME | HWT_FEATURE_LIST;
 	info->event_size = sizeof(struct hwt_event);
 	return 0;
-}
-
-static bool hwt_context_set_wheel(struct hwt_context *ctx, struct hwt_wheel *wheel,
-				  int clock)
-{
-	struct hwt_wheel_params params;
-	bool set;
-
-	hwt_wheel_get_params(wheel, &params);
-	xa_lock(&ctx->entries);
-	set = !ctx->fixed;
-	if (set) {
-		ctx->wheel = wheel;
-		WRITE_ONCE(ctx->clock, clock);
-		ctx->tick_ns = params.tick_ns;
-		WRITE_ONCE(ctx->fixed, true);
-		ctx->private = true;
-	}
-	xa_unlock(&ctx->entries);
-	return set;
-}
-
-static int hwt_ioctl_setup(struct hwt_context *ctx, union hwt_args *args)
-{
-	const struct hwt_setup_args *setup = &args->setup;
-	struct hwt_wheel_params params = {
-		.name		 = "hwt_private",
-		.tick_ns	 = setup->tick_ns,
-		.ticks_per_wheel = setup->ticks_per_wheel,
-		.levels		 = setup->levels,
-		.max_pending	 = setup->max_pending,
-	};
-	struct hwt_wheel *wheel;
-
-	if (setup->flags & ~HWT_SETUP_COARSE_CLOCK || setup->reserved)
-		return -EINVAL;
-	if (setup->flags & HWT_SETUP_COARSE_CLOCK)
-		params.flags = HWT_COARSE_CLOCK;
-	switch (setup->clock) {
-	case CLOCK_MONOTONIC:
-		params.clock = HWT_CLOCK_MONOTONIC;
-		break;
-	case CLOCK_BOOTTIME:
-		params.clock = HWT_CLOCK_BOOTTIME;
-		break;
-	default:
-		return -EINVAL;
-	}
-	/* A first look, to save the making of a wheel. */
-	if (READ_ONCE(ctx->fixed))
-		return -EBUSY;
-	wheel = hwt_wheel_create(&params);
-	if (IS_ERR(wheel))
-		return PTR_ERR(wheel);
-	if (hwt_context_set_wheel(ctx, wheel, setup->clock))
-		return 0;
-	hwt_wheel_destroy(wheel);
-	return -EBUSY;
 }
 
 /* Arm an entry, for the first time or again. Takes the hold's reference. */
@@ -656,6 +633,108 @@ static struct hwt_entry *hwt_entry_alloc(struct hwt_context *ctx,
 		entry->missed = 0;
 	}
 	return entry;
+}
+
+static bool hwt_context_set_wheel(struct hwt_context *ctx, struct hwt_wheel *wheel,
+				  int clock, struct hwt_entry *clock_set)
+{
+	struct hwt_wheel_params params;
+	bool set;
+
+	hwt_wheel_get_params(wheel, &params);
+	xa_lock(&ctx->entries);
+	set = !ctx->fixed;
+	if (set) {
+		ctx->wheel = wheel;
+		WRITE_ONCE(ctx->clock, clock);
+		ctx->tick_ns = params.tick_ns;
+		ctx->clock_set = clock_set;
+		WRITE_ONCE(ctx->fixed, true);
+		ctx->private = true;
+	}
+	xa_unlock(&ctx->entries);
+	return set;
+}
+
+/* Its wheel is gone, or never was. */
+static void hwt_clock_set_free(struct hwt_entry *entry)
+{
+	if (!entry)
+		return;
+	xa_lock(&entry->ctx->entries);
+	hwt_event_drop(entry);
+	xa_unlock(&entry->ctx->entries);
+	hwt_entry_put(entry);
+}
+
+static int hwt_setup_clock(const struct hwt_setup_args *setup,
+			   struct hwt_wheel_params *params)
+{
+	bool tell = setup->flags & HWT_SETUP_TELL_CLOCK_SET;
+
+	switch (setup->clock) {
+	case CLOCK_MONOTONIC:
+		params->clock = HWT_CLOCK_MONOTONIC;
+		return tell ? -EINVAL : 0;
+	case CLOCK_BOOTTIME:
+		params->clock = HWT_CLOCK_BOOTTIME;
+		return tell ? -EINVAL : 0;
+	case CLOCK_REALTIME:
+		params->clock = HWT_CLOCK_REALTIME;
+		if (tell)
+			params->clock_set = hwt_context_clock_set;
+		return 0;
+	default:
+		return -EINVAL;
+	}
+}
+
+static int hwt_ioctl_setup(struct hwt_context *ctx, union hwt_args *args)
+{
+	/* For its event, which may come up again before it was read, and be withdrawn. */
+	static const struct hwt_schedule_args clock_set_args = {
+		.mode = HWT_MODE_FIXED_DELAY,
+	};
+	const struct hwt_setup_args *setup = &args->setup;
+	struct hwt_wheel_params params = {
+		.name		 = "hwt_private",
+		.tick_ns	 = setup->tick_ns,
+		.ticks_per_wheel = setup->ticks_per_wheel,
+		.levels		 = setup->levels,
+		.max_pending	 = setup->max_pending,
+	};
+	struct hwt_entry *clock_set = NULL;
+	struct hwt_wheel *wheel;
+	int ret;
+
+	if (setup->flags & ~(HWT_SETUP_COARSE_CLOCK | HWT_SETUP_TELL_CLOCK_SET) ||
+	    setup->reserved)
+		return -EINVAL;
+	if (setup->flags & HWT_SETUP_COARSE_CLOCK)
+		params.flags = HWT_COARSE_CLOCK;
+	ret = hwt_setup_clock(setup, &params);
+	if (ret)
+		return ret;
+	/* A first look, to save the making of a wheel. */
+	if (READ_ONCE(ctx->fixed))
+		return -EBUSY;
+	if (params.clock_set) {
+		clock_set = hwt_entry_alloc(ctx, &clock_set_args);
+		if (!clock_set)
+			return -ENOMEM;
+		clock_set->id = 0;
+		params.clock_set_arg = clock_set;
+	}
+	wheel = hwt_wheel_create(&params);
+	if (IS_ERR(wheel)) {
+		hwt_clock_set_free(clock_set);
+		return PTR_ERR(wheel);
+	}
+	if (hwt_context_set_wheel(ctx, wheel, setup->clock, clock_set))
+		return 0;
+	hwt_wheel_destroy(wheel);
+	hwt_clock_set_free(clock_set);
+	return -EBUSY;
 }
 
 /* Give an entry an id and a wheel. The lock is dropped if memory is needed. */
@@ -826,6 +905,84 @@ static int hwt_ioctl_get(struct hwt_context *ctx, union hwt_args *args)
 	return entry ? 0 : -ENOENT;
 }
 
+static void hwt_entry_describe(const struct hwt_entry *entry, struct hwt_list_entry *to,
+			       s64 offset)
+{
+	*to = (struct hwt_list_entry) {
+		.id		= entry->id,
+		.user_data	= entry->user_data,
+		.deadline_ns	= hwt_time_to_user(hwt_entry_due(entry), offset),
+		.remaining_ns	= hwt_entry_remaining(entry),
+		.state		= hwt_entry_state(entry),
+		.mode		= entry->mode,
+	};
+	if (hwt_entry_periodic(entry)) {
+		to->period_ns = entry->period_ns;
+		to->overruns = entry->missed + entry->overruns;
+	}
+}
+
+#define HWT_LIST_STEP	(PAGE_SIZE / sizeof(struct hwt_list_entry))
+
+/* Describe up to @max entries from *@cursor on. Return: how many. */
+static u32 hwt_context_describe(struct hwt_context *ctx, u64 *cursor,
+				struct hwt_list_entry *to, u32 max)
+{
+	s64 offset = hwt_context_offset(ctx);
+	struct hwt_entry *entry;
+	unsigned long slot;
+	u32 n = 0;
+
+	if (*cursor > U32_MAX)
+		return 0;
+	xa_lock(&ctx->entries);
+	xa_for_each_start(&ctx->entries, slot, entry, *cursor) {
+		hwt_entry_describe(entry, &to[n++], offset);
+		*cursor = (u64)slot + 1;
+		if (n == max)
+			break;
+	}
+	xa_unlock(&ctx->entries);
+	return n;
+}
+
+static int hwt_ioctl_list(struct hwt_context *ctx, union hwt_args *args)
+{
+	struct hwt_list_args *list = &args->list;
+	struct hwt_list_entry __user *to = u64_to_user_ptr(list->entries);
+	struct hwt_list_entry *step;
+	u32 total = 0, n, max;
+	u64 cursor;
+	int ret = 0;
+
+	if (list->flags || !list->count ||
+	    list->entry_size != sizeof(struct hwt_list_entry))
+		return -EINVAL;
+	step = kmalloc(PAGE_SIZE, GFP_KERNEL_ACCOUNT);
+	if (!step)
+		return -ENOMEM;
+	do {
+		/* What could not be stored is told of by the next call. */
+		cursor = list->cursor;
+		max = min_t(u32, list->count - total, HWT_LIST_STEP);
+		n = hwt_context_describe(ctx, &cursor, step, max);
+		if (copy_to_user(to + total, step, n * sizeof(*step))) {
+			ret = -EFAULT;
+			break;
+		}
+		list->cursor = cursor;
+		total += n;
+		cond_resched();
+		if (signal_pending(current))
+			ret = -EINTR;
+	} while (!ret && n == max && total < list->count);
+	kfree(step);
+	if (ret && !total)
+		return ret;
+	list->count = total;
+	return 0;
+}
+
 /*
  * Do something to each entry, under the lock but in bounded steps. @fn may remove the
  * entry it is given.
@@ -919,6 +1076,7 @@ static const struct hwt_ioctl {
 	HWT_IOCTL(get, GET),
 	HWT_IOCTL(stop, STOP),
 	HWT_IOCTL(stats, STATS),
+	HWT_IOCTL(list, LIST),
 };
 
 /* The same for 32-bit programs; see the layout checks at the end. */
@@ -1026,6 +1184,7 @@ static int hwt_release(struct inode *inode, struct file *file)
 	hwt_context_walk(ctx, hwt_entry_forget);
 	if (ctx->private)
 		hwt_wheel_destroy(ctx->wheel);
+	hwt_clock_set_free(ctx->clock_set);
 	hwt_context_put(ctx);
 	return 0;
 }
@@ -1126,3 +1285,5 @@ static_assert(sizeof(struct hwt_cancel_args) == HWT_CANCEL_SIZE_VER1);
 static_assert(sizeof(struct hwt_get_args) == HWT_GET_SIZE_VER1);
 static_assert(sizeof(struct hwt_stop_args) == HWT_STOP_SIZE_VER1);
 static_assert(sizeof(struct hwt_stats_args) == HWT_STATS_SIZE_VER1);
+static_assert(sizeof(struct hwt_list_args) == HWT_LIST_SIZE_VER1);
+static_assert(sizeof(struct hwt_list_entry) == 64);

@@ -80,7 +80,7 @@
 #include <linux/ioctl.h>
 #include <linux/types.h>
 
-#define HWT_ABI_VERSION		1
+#define HWT_ABI_VERSION		2
 
 #define HWT_NEVER		(~(__u64)0)
 
@@ -89,6 +89,7 @@
 /* struct hwt_event, kind */
 #define HWT_EVENT_EXPIRED	1	/* its time has come */
 #define HWT_EVENT_STOPPED	2	/* HWT_IOC_STOP came first: it never will */
+#define HWT_EVENT_CLOCK_SET	3	/* the clock was set; see HWT_SETUP_TELL_CLOCK_SET */
 
 /* struct hwt_event, flags */
 #define HWT_EVENT_LAST		0x1	/* the id has ended with this event */
@@ -126,6 +127,8 @@ struct hwt_event {
 /* struct hwt_info_args, features */
 #define HWT_FEATURE_SETUP	0x1	/* HWT_IOC_SETUP: private wheels */
 #define HWT_FEATURE_BOOTTIME	0x2	/* ... on CLOCK_BOOTTIME */
+#define HWT_FEATURE_REALTIME	0x4	/* ... on CLOCK_REALTIME */
+#define HWT_FEATURE_LIST	0x8	/* HWT_IOC_LIST */
 
 /**
  * struct hwt_info_args - HWT_IOC_INFO: what is this context on?
@@ -160,21 +163,30 @@ struct hwt_info_args {
 };
 
 /* struct hwt_setup_args, flags */
-#define HWT_SETUP_COARSE_CLOCK	0x1	/* delays count from the coarse clock */
+#define HWT_SETUP_COARSE_CLOCK		0x1	/* delays count from the coarse clock */
+#define HWT_SETUP_TELL_CLOCK_SET	0x2	/* an event when CLOCK_REALTIME is set */
 
 /**
  * struct hwt_setup_args - HWT_IOC_SETUP: a private wheel
  * @size:            sizeof(struct hwt_setup_args)
  * @flags:           HWT_SETUP_COARSE_CLOCK: schedule with a delay is cheaper, and
  *                   early by as much as the kernel's coarse clock is late (up to
- *                   10 ms, see clock_getres(CLOCK_MONOTONIC_COARSE)); or 0
+ *                   10 ms, see clock_getres(CLOCK_MONOTONIC_COARSE)).
+ *                   HWT_SETUP_TELL_CLOCK_SET: only with CLOCK_REALTIME. When the clock is
+ *                   set (or the machine was suspended) there is an event of kind
+ *                   HWT_EVENT_CLOCK_SET, with id and user_data 0: deadline_ns is what the
+ *                   time would be without that, fired_ns what it is; overruns, how often it
+ *                   was set again before the event was read. All timeouts stay as they are.
  * @tick_ns:         its tick; times @ticks_per_wheel it must be below 2^63. 0: the
  *                   module's default. One below the module's min_tick_us is raised to
  *                   that.
  * @ticks_per_wheel: buckets of a level, 2 to 65536, rounded up to a power of two;
  *                   0: the default
  * @levels:          1 to 6; 0: the default
- * @clock:           CLOCK_MONOTONIC or CLOCK_BOOTTIME
+ * @clock:           CLOCK_MONOTONIC, CLOCK_BOOTTIME or CLOCK_REALTIME. With the last one
+ *                   deadlines are dates: when the clock is set forward, what it passes over
+ *                   fires at once; when it is set back, nothing fires before its date comes
+ *                   again, and nothing fires twice
  * @reserved:        0
  * @max_pending:     most timeouts pending at once; 0: no limit but max_timeouts. One whose
  *                   firing has begun makes room, though it may still be seen as pending
@@ -335,6 +347,57 @@ struct hwt_get_args {
 };
 
 /**
+ * struct hwt_list_entry - one of the timeouts that HWT_IOC_LIST tells of
+ * @id:           the timeout
+ * @user_data:    its data
+ * @deadline_ns:  as of struct hwt_get_args
+ * @remaining_ns: likewise
+ * @period_ns:    likewise
+ * @overruns:     likewise
+ * @state:        HWT_STATE_ bits
+ * @mode:         HWT_MODE_
+ * @reserved:     0
+ */
+struct hwt_list_entry {
+	__aligned_u64	id;
+	__aligned_u64	user_data;
+	__aligned_u64	deadline_ns;
+	__aligned_u64	remaining_ns;
+	__aligned_u64	period_ns;
+	__aligned_u64	overruns;
+	__u32		state;
+	__u32		mode;
+	__aligned_u64	reserved;
+};
+
+/**
+ * struct hwt_list_args - HWT_IOC_LIST: tell of all timeouts
+ * @size:       sizeof(struct hwt_list_args)
+ * @flags:      0
+ * @cursor:     where to begin: 0, or what the call before has left here; out: where to go on
+ * @entries:    address of an array of struct hwt_list_entry
+ * @count:      how many fit in there, not 0; out: how many were stored; 0: there are no more
+ * @entry_size: sizeof(struct hwt_list_entry)
+ *
+ * In no order. A timeout that is there from the first call to the last is told of exactly
+ * once, one that comes or goes meanwhile at most once, each as it is at one instant. So a
+ * program can save its timeouts, and make them again after a restart or a reboot: with the
+ * remaining time as a delay, or, on CLOCK_REALTIME, with the deadline.
+ *
+ *	EINVAL	count is 0, or entry_size is not that of the kernel
+ *	EINTR	a signal came before anything was stored
+ *	ENOMEM	no memory
+ */
+struct hwt_list_args {
+	__u32		size;
+	__u32		flags;
+	__aligned_u64	cursor;
+	__aligned_u64	entries;
+	__u32		count;
+	__u32		entry_size;
+};
+
+/**
  * struct hwt_stop_args - HWT_IOC_STOP: end all timeouts of the context
  * @size:    sizeof(struct hwt_stop_args)
  * @flags:   0
@@ -393,6 +456,7 @@ struct hwt_stats_args {
 #define HWT_GET_SIZE_VER1	64
 #define HWT_STOP_SIZE_VER1	16
 #define HWT_STATS_SIZE_VER1	88
+#define HWT_LIST_SIZE_VER1	32
 
 /* -- ioctls -------------------------------------------------------------- */
 
@@ -407,5 +471,6 @@ struct hwt_stats_args {
 #define HWT_IOC_GET		_IO(HWT_IOC_MAGIC, 0x05)
 #define HWT_IOC_STOP		_IO(HWT_IOC_MAGIC, 0x06)
 #define HWT_IOC_STATS		_IO(HWT_IOC_MAGIC, 0x07)
+#define HWT_IOC_LIST		_IO(HWT_IOC_MAGIC, 0x08)
 
 #endif /* _HWT_UAPI_H */

@@ -121,6 +121,26 @@ FIELD(hwt_stats_args, read, 72, 8);
 FIELD(hwt_stats_args, rejected, 80, 8);
 _Static_assert(HWT_STATS_SIZE_VER1 == 88, "");
 
+SIZE(hwt_list_entry, 64);
+FIELD(hwt_list_entry, id, 0, 8);
+FIELD(hwt_list_entry, user_data, 8, 8);
+FIELD(hwt_list_entry, deadline_ns, 16, 8);
+FIELD(hwt_list_entry, remaining_ns, 24, 8);
+FIELD(hwt_list_entry, period_ns, 32, 8);
+FIELD(hwt_list_entry, overruns, 40, 8);
+FIELD(hwt_list_entry, state, 48, 4);
+FIELD(hwt_list_entry, mode, 52, 4);
+FIELD(hwt_list_entry, reserved, 56, 8);
+
+SIZE(hwt_list_args, HWT_LIST_SIZE_VER1);
+FIELD(hwt_list_args, size, 0, 4);
+FIELD(hwt_list_args, flags, 4, 4);
+FIELD(hwt_list_args, cursor, 8, 8);
+FIELD(hwt_list_args, entries, 16, 8);
+FIELD(hwt_list_args, count, 24, 4);
+FIELD(hwt_list_args, entry_size, 28, 4);
+_Static_assert(HWT_LIST_SIZE_VER1 == 32, "");
+
 _Static_assert(HWT_IOC_INFO == 0xE700, "");
 _Static_assert(HWT_IOC_SETUP == 0xE701, "");
 _Static_assert(HWT_IOC_SCHEDULE == 0xE702, "");
@@ -129,6 +149,7 @@ _Static_assert(HWT_IOC_CANCEL == 0xE704, "");
 _Static_assert(HWT_IOC_GET == 0xE705, "");
 _Static_assert(HWT_IOC_STOP == 0xE706, "");
 _Static_assert(HWT_IOC_STATS == 0xE707, "");
+_Static_assert(HWT_IOC_LIST == 0xE708, "");
 _Static_assert(HWT_EVENT_EXPIRED == 1 && HWT_EVENT_STOPPED == 2, "");
 _Static_assert(HWT_EVENT_LAST == 1, "");
 _Static_assert(HWT_STATE_PENDING == 1 && HWT_STATE_EVENT == 2, "");

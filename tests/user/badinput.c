@@ -23,6 +23,7 @@ union args {
 	struct hwt_get_args		get;
 	struct hwt_stop_args		stop;
 	struct hwt_stats_args		stats;
+	struct hwt_list_args		list;
 	char				page[8192];
 };
 
@@ -37,8 +38,9 @@ static const struct ioctl {
 } ioctls[] = {
 	{
 		"SETUP", HWT_IOC_SETUP, sizeof(struct hwt_setup_args),
-		HWT_SETUP_COARSE_CLOCK, offsetof(struct hwt_setup_args, reserved),
-		{ .setup = { .clock = CLOCK_MONOTONIC } },
+		HWT_SETUP_COARSE_CLOCK | HWT_SETUP_TELL_CLOCK_SET,
+		offsetof(struct hwt_setup_args, reserved),
+		{ .setup = { .clock = CLOCK_REALTIME } },
 	},
 	{
 		"INFO", HWT_IOC_INFO, sizeof(struct hwt_info_args),
@@ -68,6 +70,10 @@ static const struct ioctl {
 	{
 		"STOP", HWT_IOC_STOP, sizeof(struct hwt_stop_args), 0, 0, { .size = 0 },
 	},
+	{
+		"LIST", HWT_IOC_LIST, sizeof(struct hwt_list_args), 0, 0,
+		{ .list = { .count = 1, .entry_size = sizeof(struct hwt_list_entry) } },
+	},
 };
 
 FIXTURE(each) {
@@ -88,6 +94,7 @@ FIXTURE_VARIANT_ADD(each, get) { .nr = 4 };
 FIXTURE_VARIANT_ADD(each, cancel) { .nr = 5 };
 FIXTURE_VARIANT_ADD(each, stats) { .nr = 6 };
 FIXTURE_VARIANT_ADD(each, stop) { .nr = 7 };
+FIXTURE_VARIANT_ADD(each, list) { .nr = 8 };
 
 FIXTURE_SETUP(each)
 {
@@ -291,7 +298,7 @@ TEST_F(ctx, unknown_ioctls)
 	unsigned int nr, i;
 
 	args.size = sizeof(struct hwt_stats_args);
-	for (nr = _IOC_NR(HWT_IOC_STATS) + 1; nr < 256; nr++)
+	for (nr = _IOC_NR(HWT_IOC_LIST) + 1; nr < 256; nr++)
 		EXPECT_EQ(-ENOTTY, hwt_call(self->fd, _IO(HWT_IOC_MAGIC, nr), &args));
 	for (nr = 0; nr < 256; nr++)
 		EXPECT_EQ(-ENOTTY, hwt_call(self->fd, _IO(HWT_IOC_MAGIC + 1, nr), &args));
@@ -361,7 +368,10 @@ TEST_F(ctx, schedule_values)
 TEST_F(ctx, setup_values)
 {
 	static const struct hwt_setup_args bad[] = {
-		{ .clock = CLOCK_REALTIME },
+		{ .clock = CLOCK_REALTIME_COARSE },
+		{ .clock = CLOCK_TAI },
+		{ .clock = CLOCK_MONOTONIC, .flags = HWT_SETUP_TELL_CLOCK_SET },
+		{ .clock = CLOCK_BOOTTIME, .flags = HWT_SETUP_TELL_CLOCK_SET },
 		{ .clock = CLOCK_MONOTONIC_RAW },
 		{ .clock = -1 },
 		{ .clock = 1000 },

@@ -1,0 +1,603 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * HWT_IOC_LIST: all timeouts of a context, exactly once, as they are; and saving and
+ * restoring them by it.
+ *
+ * hwt-test: timeout 180
+ * hwt-test: m32
+ */
+#include "kselftest_harness.h"
+#include <pthread.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/time.h>
+
+#include "hwt_dev.h"
+
+#define HOUR	(3600 * SEC)
+#define COUNT	10000
+
+/* What was asked for; in user_data is which it is. */
+struct want {
+	__u64	id;
+	__u64	period_ns;
+	__u32	mode;
+	__u32	state;
+};
+
+static struct want want[COUNT];
+static struct hwt_list_entry entries[2 * COUNT];
+
+static int list_at(int fd, __u64 *cursor, void *to, __u32 *count)
+{
+	struct hwt_list_args args = {
+		.size = sizeof(args),
+		.cursor = *cursor,
+		.entries = (uintptr_t)to,
+		.count = *count,
+		.entry_size = sizeof(struct hwt_list_entry),
+	};
+	int ret = hwt_call(fd, HWT_IOC_LIST, &args);
+
+	/* An error changes nothing. */
+	if (ret && (args.cursor != *cursor || args.count != *count))
+		return -1000;
+	*cursor = args.cursor;
+	*count = args.count;
+	return ret;
+}
+
+/* All of it, and not up to @max, so many at a time. Return: how many, or a negative errno. */
+static int list_all(int fd, struct hwt_list_entry *to, __u32 max, __u32 chunk)
+{
+	__u32 total = 0, count, room;
+	__u64 cursor = 0;
+	int ret;
+
+	for (;;) {
+		room = chunk < max - total ? chunk : max - total;
+		count = room;
+		ret = list_at(fd, &cursor, &to[total], &count);
+		if (ret)
+			return ret;
+		if (!count)
+			return total;
+		if (count > room)
+			return -1001;
+		total += count;
+	}
+}
+
+/* One of each kind, in turn. */
+static int add(int fd, unsigned int i)
+{
+	struct hwt_schedule_args args = {
+		.size = sizeof(args),
+		.time_ns = HOUR + i * 10 * MSEC,
+		.user_data = i,
+	};
+	int ret;
+
+	switch (i % 8) {
+	case 0:
+	case 1:
+		break;
+	case 2:
+		args.mode = HWT_MODE_FIXED_RATE;
+		args.period_ns = SEC + i;
+		break;
+	case 3:
+		args.mode = HWT_MODE_FIXED_DELAY;
+		args.period_ns = SEC + i;
+		break;
+	case 4:
+		args.time_ns = HWT_NEVER;
+		break;
+	case 5:
+		/* An event that nobody reads. */
+		args.time_ns = 0;
+		break;
+	case 6:
+		/* The same, and pending. */
+		args.time_ns = 0;
+		args.mode = HWT_MODE_FIXED_RATE;
+		args.period_ns = 24 * HOUR;
+		break;
+	case 7:
+		args.slack_ns = SEC;
+		break;
+	}
+	ret = hwt_call(fd, HWT_IOC_SCHEDULE, &args);
+	want[i] = (struct want) {
+		.id = args.id,
+		.period_ns = args.period_ns,
+		.mode = args.mode,
+		.state = i % 8 == 5 ? HWT_STATE_EVENT :
+			 i % 8 == 6 ? HWT_STATE_EVENT | HWT_STATE_PENDING :
+			 HWT_STATE_PENDING,
+	};
+	return ret;
+}
+
+/* Make so many, and wait until nothing changes any more. */
+static bool fill(int fd, unsigned int count)
+{
+	struct hwt_stats_args stats;
+	unsigned int i, due = 0;
+
+	for (i = 0; i < count; i++) {
+		if (add(fd, i))
+			return false;
+		due += i % 8 == 5 || i % 8 == 6;
+	}
+	for (i = 0; i < PATIENCE_MS; i++) {
+		if (hwt_stats(fd, &stats))
+			return false;
+		if (stats.events == due)
+			return true;
+		sleep_ns(MSEC);
+	}
+	return false;
+}
+
+/* Each of them is among those, once, and is what was asked for. Return: how many are not. */
+static unsigned int compare(const struct hwt_list_entry *got, unsigned int n,
+			    unsigned int count)
+{
+	static unsigned char seen[COUNT];
+	unsigned int i, odd = 0;
+
+	memset(seen, 0, sizeof(seen));
+	for (i = 0; i < n; i++, got++) {
+		const struct want *w = &want[got->user_data];
+
+		if (got->user_data >= count || seen[got->user_data]++ || got->id != w->id ||
+		    got->mode != w->mode || got->state != w->state ||
+		    got->period_ns != w->period_ns || got->overruns || got->reserved)
+			odd++;
+	}
+	return odd + (n != count);
+}
+
+FIXTURE(list) {
+	int fd;
+};
+
+FIXTURE_SETUP(list)
+{
+	self->fd = hwt_open(O_NONBLOCK);
+	ASSERT_LE(0, self->fd);
+}
+
+FIXTURE_TEARDOWN(list)
+{
+	close(self->fd);
+}
+
+TEST_F(list, nothing_there)
+{
+	__u64 cursor = 0;
+	__u32 count = 5;
+	__u64 id;
+
+	ASSERT_EQ(0, list_at(self->fd, &cursor, entries, &count));
+	EXPECT_EQ(0U, count);
+	/* An empty one that was not always empty. */
+	ASSERT_EQ(0, hwt_add(self->fd, 0, HOUR, 0, &id));
+	EXPECT_EQ(HWT_STATE_PENDING, hwt_del(self->fd, id));
+	EXPECT_EQ(0, list_all(self->fd, entries, 2, 1));
+}
+
+TEST_F(list, feature)
+{
+	struct hwt_info_args info;
+
+	ASSERT_EQ(0, hwt_info(self->fd, &info));
+	EXPECT_TRUE(info.features & HWT_FEATURE_LIST);
+}
+
+TEST_F_TIMEOUT(list, all_in_chunks_of_any_size, 120)
+{
+	static const __u32 chunks[] = { 1, 7, 63, 64, 65, 128, 1000, COUNT, 2 * COUNT };
+	unsigned int i, total = quick() ? COUNT / 10 : COUNT;
+	int n;
+
+	ASSERT_TRUE(fill(self->fd, total));
+	for (i = 0; i < ARRAY_SIZE(chunks); i++) {
+		n = list_all(self->fd, entries, 2 * COUNT, chunks[i]);
+		EXPECT_EQ(0U, compare(entries, n, total));
+	}
+}
+
+/* One call, with more room than there is to tell. It is said to be even more. */
+TEST_F(list, one_call)
+{
+	__u32 count = ~0U;
+	__u64 cursor = 0;
+
+	ASSERT_TRUE(fill(self->fd, COUNT));
+	memset(entries, 0xff, sizeof(entries));
+	ASSERT_EQ(0, list_at(self->fd, &cursor, entries, &count));
+	EXPECT_EQ((__u32)COUNT, count);
+	EXPECT_EQ(0U, compare(entries, count, COUNT));
+	EXPECT_EQ(HWT_NEVER, entries[COUNT].id);
+	/* The end stays the end. */
+	count = 1;
+	ASSERT_EQ(0, list_at(self->fd, &cursor, entries, &count));
+	EXPECT_EQ(0U, count);
+	count = 1;
+	ASSERT_EQ(0, list_at(self->fd, &cursor, entries, &count));
+	EXPECT_EQ(0U, count);
+}
+
+TEST_F(list, says_the_same_as_get)
+{
+	struct hwt_list_entry *e = entries;
+	unsigned int total = 1000, i;
+	__u64 before, after;
+
+	ASSERT_TRUE(fill(self->fd, total));
+	before = now_ns();
+	ASSERT_EQ((int)total, list_all(self->fd, entries, COUNT, 200));
+	after = now_ns();
+	for (i = 0; i < total; i++, e++) {
+		struct hwt_get_args get;
+
+		ASSERT_EQ(0, hwt_get(self->fd, e->id, &get));
+		EXPECT_EQ(get.state, e->state);
+		EXPECT_EQ(get.mode, e->mode);
+		EXPECT_EQ(get.user_data, e->user_data);
+		EXPECT_EQ(get.deadline_ns, e->deadline_ns);
+		EXPECT_EQ(get.period_ns, e->period_ns);
+		EXPECT_EQ(get.overruns, e->overruns);
+		if (!(e->state & HWT_STATE_PENDING)) {
+			EXPECT_EQ(0ULL, e->remaining_ns);
+		} else if (e->deadline_ns == HWT_NEVER) {
+			EXPECT_EQ(HWT_NEVER, e->remaining_ns);
+		} else {
+			EXPECT_LE(e->remaining_ns, e->deadline_ns - before);
+			EXPECT_GE(e->remaining_ns, e->deadline_ns - after);
+		}
+	}
+}
+
+/* Overruns, of an event that was not read, and of one that was. */
+TEST_F(list, overruns)
+{
+	struct hwt_get_args before, after;
+	struct hwt_event event;
+	__u64 id, period = 20 * MSEC;
+	int i;
+
+	ASSERT_EQ(0, hwt_add_periodic(self->fd, HWT_MODE_FIXED_RATE, 0, period, 3, &id));
+	for (i = 0; i < 2; i++) {
+		sleep_ns(5 * period);
+		ASSERT_EQ(0, hwt_get(self->fd, id, &before));
+		ASSERT_EQ(1, list_all(self->fd, entries, 2, 1));
+		ASSERT_EQ(0, hwt_get(self->fd, id, &after));
+		EXPECT_LE(before.overruns, entries[0].overruns);
+		EXPECT_GE(after.overruns, entries[0].overruns);
+		EXPECT_LE(before.deadline_ns, entries[0].deadline_ns);
+		EXPECT_GE(after.deadline_ns, entries[0].deadline_ns);
+		EXPECT_LT(0ULL, after.overruns);
+		ASSERT_EQ(1, hwt_next(self->fd, &event));
+	}
+}
+
+/* -- While others are at it ---------------------------------------------- */
+
+static volatile bool over;
+
+/* Schedules and cancels, more or less at random. */
+static void *bustle(void *arg)
+{
+	int fd = *(int *)arg;
+	static __u64 ids[300];
+	unsigned int n = 12345, i;
+
+	while (!over) {
+		n = n * 1664525 + 1013904223;
+		i = (n >> 8) % 300;
+		if (ids[i])
+			hwt_del(fd, ids[i]);
+		ids[i] = 0;
+		if (n >> 31)
+			hwt_add(fd, 0, HOUR, COUNT + i, &ids[i]);
+	}
+	return NULL;
+}
+
+static int by_id(const void *a, const void *b)
+{
+	const struct hwt_list_entry *x = a, *y = b;
+
+	return x->id < y->id ? -1 : x->id > y->id;
+}
+
+TEST_F_TIMEOUT(list, while_others_come_and_go, 120)
+{
+	unsigned int total = 1000, rounds = quick() ? 20 : 100, kept, round;
+	static const __u32 chunks[] = { 1, 7, 64, 300, 5000 };
+	int n, i, odd = 0, strangers = 0;
+	pthread_t thread;
+
+	ASSERT_TRUE(fill(self->fd, total / 2));
+	ASSERT_EQ(0, pthread_create(&thread, NULL, bustle, &self->fd));
+	/* Between the others in the table. */
+	for (i = total / 2; i < (int)total; i++) {
+		ASSERT_EQ(0, add(self->fd, i));
+		sleep_ns(50 * USEC);
+	}
+	for (round = 0; round < rounds; round++) {
+		n = list_all(self->fd, entries, 2 * COUNT,
+			     chunks[round % ARRAY_SIZE(chunks)]);
+		ASSERT_LE((int)total, n);
+		/* The others, at most once each. */
+		qsort(entries, n, sizeof(entries[0]), by_id);
+		for (i = 0, kept = 0; i < n; i++) {
+			odd += i && entries[i].id == entries[i - 1].id;
+			if (entries[i].user_data < COUNT) {
+				entries[kept++] = entries[i];
+				continue;
+			}
+			strangers++;
+			odd += entries[i].mode || entries[i].period_ns ||
+			       entries[i].state != HWT_STATE_PENDING ||
+			       entries[i].remaining_ns > HOUR + SEC;
+		}
+		EXPECT_EQ(total, kept);
+		for (i = 0; i < (int)kept; i++)
+			odd += entries[i].id != want[entries[i].user_data].id ||
+			       entries[i].mode != want[entries[i].user_data].mode;
+	}
+	over = true;
+	pthread_join(thread, NULL);
+	EXPECT_EQ(0, odd);
+	EXPECT_LT(0, strangers);
+}
+
+static void on_alarm(int sig)
+{
+	(void)sig;
+}
+
+/* A signal ends a call before its time: the next one goes on. */
+TEST_F_TIMEOUT(list, signals_lose_nothing, 120)
+{
+	struct itimerval often = { .it_interval.tv_usec = 200, .it_value.tv_usec = 200 };
+	struct sigaction action = { .sa_handler = on_alarm };
+	/* Where a signal takes longer than the time to the next, not much else gets done. */
+	__u64 end = now_ns() + 5 * SEC;
+	int ret, round, rounds = quick() ? 5 : 50;
+	__u32 total, count;
+	__u64 cursor;
+
+	ASSERT_TRUE(fill(self->fd, COUNT));
+	sigaction(SIGALRM, &action, NULL);
+	setitimer(ITIMER_REAL, &often, NULL);
+	for (round = 0; round < rounds && (!round || now_ns() < end); round++) {
+		cursor = 0;
+		total = 0;
+		do {
+			count = 2 * COUNT - total;
+			ret = list_at(self->fd, &cursor, &entries[total], &count);
+			if (!ret)
+				total += count;
+		} while (ret == -EINTR || (!ret && count));
+		EXPECT_EQ(0, ret);
+		EXPECT_EQ(0U, compare(entries, total, COUNT));
+	}
+	memset(&often, 0, sizeof(often));
+	setitimer(ITIMER_REAL, &often, NULL);
+}
+
+/* -- Bad arguments ------------------------------------------------------- */
+
+TEST_F(list, bad_arguments)
+{
+	struct hwt_list_args good = {
+		.size = sizeof(good),
+		.entries = (uintptr_t)entries,
+		.count = 10,
+		.entry_size = sizeof(entries[0]),
+	}, args;
+
+	ASSERT_TRUE(fill(self->fd, 16));
+	args = good;
+	args.count = 0;
+	EXPECT_EQ(-EINVAL, hwt_call(self->fd, HWT_IOC_LIST, &args));
+	args = good;
+	args.flags = 1;
+	EXPECT_EQ(-EINVAL, hwt_call(self->fd, HWT_IOC_LIST, &args));
+	args = good;
+	args.entry_size = 0;
+	EXPECT_EQ(-EINVAL, hwt_call(self->fd, HWT_IOC_LIST, &args));
+	args.entry_size = sizeof(entries[0]) - 8;
+	EXPECT_EQ(-EINVAL, hwt_call(self->fd, HWT_IOC_LIST, &args));
+	args.entry_size = sizeof(entries[0]) + 8;
+	EXPECT_EQ(-EINVAL, hwt_call(self->fd, HWT_IOC_LIST, &args));
+	args.entry_size = ~0U;
+	EXPECT_EQ(-EINVAL, hwt_call(self->fd, HWT_IOC_LIST, &args));
+	args = good;
+	args.size = sizeof(args) - 8;
+	EXPECT_EQ(-EINVAL, hwt_call(self->fd, HWT_IOC_LIST, &args));
+	args = good;
+	args.size = 1 << 20;
+	EXPECT_EQ(-E2BIG, hwt_call(self->fd, HWT_IOC_LIST, &args));
+	EXPECT_EQ(-EFAULT, hwt_call(self->fd, HWT_IOC_LIST, NULL));
+	/* And then it is all there. */
+	args = good;
+	EXPECT_EQ(0, hwt_call(self->fd, HWT_IOC_LIST, &args));
+	EXPECT_EQ(10U, args.count);
+}
+
+TEST_F(list, cursors_beyond_the_end)
+{
+	static const __u64 beyond[] = {
+		16, 1000, 0x7fffffff, 0xffffffff, 0x100000000, 1ULL << 63, ~0ULL,
+	};
+	unsigned int i;
+
+	ASSERT_TRUE(fill(self->fd, 16));
+	for (i = 0; i < ARRAY_SIZE(beyond); i++) {
+		__u64 cursor = beyond[i];
+		__u32 count = 10;
+
+		EXPECT_EQ(0, list_at(self->fd, &cursor, entries, &count));
+		EXPECT_EQ(0U, count);
+		/* Nor does it come round to the beginning. */
+		count = 10;
+		EXPECT_EQ(0, list_at(self->fd, &cursor, entries, &count));
+		EXPECT_EQ(0U, count);
+	}
+}
+
+TEST_F(list, bad_pointer_loses_nothing)
+{
+	static const char constant[64];
+	void *bad[] = { NULL, (void *)8, (void *)-4096L, (void *)constant };
+	__u64 cursor = 0, old;
+	unsigned int i;
+	__u32 count;
+
+	ASSERT_TRUE(fill(self->fd, 200));
+	for (i = 0; i < ARRAY_SIZE(bad); i++) {
+		count = 100;
+		EXPECT_EQ(-EFAULT, list_at(self->fd, &cursor, bad[i], &count));
+	}
+	count = 100;
+	ASSERT_EQ(0, list_at(self->fd, &cursor, entries, &count));
+	ASSERT_EQ(100U, count);
+	old = cursor;
+	count = 100;
+	EXPECT_EQ(-EFAULT, list_at(self->fd, &cursor, NULL, &count));
+	EXPECT_EQ(old, cursor);
+	ASSERT_EQ(0, list_at(self->fd, &cursor, entries + 100, &count));
+	ASSERT_EQ(100U, count);
+	EXPECT_EQ(0U, compare(entries, 200, 200));
+}
+
+/* A buffer that ends before its time: what it took is told of, the rest the next time. */
+TEST_F(list, half_a_buffer)
+{
+	long page = sysconf(_SC_PAGESIZE), room = 4 * page;
+	unsigned int total = 1000, got = 0;
+	__u64 cursor = 0;
+	__u32 count;
+	char *p;
+	int ret;
+
+	p = mmap(NULL, room + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		 0);
+	ASSERT_NE(MAP_FAILED, (void *)p);
+	ASSERT_EQ(0, mprotect(p + room, page, PROT_NONE));
+	ASSERT_TRUE(fill(self->fd, total));
+	while (got < total) {
+		count = total;
+		ret = list_at(self->fd, &cursor, p + 32, &count);
+		ASSERT_EQ(0, ret);
+		/* It is not told how many were stored but not counted. */
+		ASSERT_LT(0U, count);
+		ASSERT_GE(room / sizeof(entries[0]), count);
+		memcpy(&entries[got], p + 32, count * sizeof(entries[0]));
+		got += count;
+	}
+	EXPECT_EQ(0U, compare(entries, got, total));
+	munmap(p, room + page);
+}
+
+/* -- Saving and restoring ------------------------------------------------ */
+
+FIXTURE(save) {
+	int fd;
+};
+
+FIXTURE_VARIANT(save) {
+	clockid_t clock;
+};
+
+FIXTURE_VARIANT_ADD(save, monotonic) { CLOCK_MONOTONIC };
+FIXTURE_VARIANT_ADD(save, boottime) { CLOCK_BOOTTIME };
+FIXTURE_VARIANT_ADD(save, realtime) { CLOCK_REALTIME };
+
+static int open_on(clockid_t clock)
+{
+	struct hwt_setup_args args = { .size = sizeof(args), .clock = clock };
+	int fd = hwt_open(O_NONBLOCK);
+
+	if (fd < 0 || (clock != CLOCK_MONOTONIC && hwt_call(fd, HWT_IOC_SETUP, &args)))
+		return -1;
+	return fd;
+}
+
+FIXTURE_SETUP(save)
+{
+	self->fd = open_on(variant->clock);
+	ASSERT_LE(0, self->fd);
+}
+
+FIXTURE_TEARDOWN(save)
+{
+	close(self->fd);
+}
+
+/* As the documentation says a program may do it. */
+static int restore(int fd, const struct hwt_list_entry *entry, bool dates)
+{
+	struct hwt_schedule_args args = {
+		.size = sizeof(args),
+		.mode = entry->mode,
+		.flags = dates ? HWT_ABSOLUTE : 0,
+		.time_ns = dates ? entry->deadline_ns : entry->remaining_ns,
+		.period_ns = entry->period_ns,
+		.user_data = entry->user_data,
+	};
+
+	return hwt_call(fd, HWT_IOC_SCHEDULE, &args);
+}
+
+static int by_data(const void *a, const void *b)
+{
+	const struct hwt_list_entry *x = a, *y = b;
+
+	return x->user_data < y->user_data ? -1 : x->user_data > y->user_data;
+}
+
+TEST_F(save, and_restore)
+{
+	static struct hwt_list_entry saved[401], again[401];
+	bool dates = variant->clock == CLOCK_REALTIME;
+	__u64 tick = hwt_param("tick_us") * USEC, begun, took;
+	unsigned int total = 400, i;
+
+	ASSERT_TRUE(fill(self->fd, total));
+	ASSERT_EQ((int)total, list_all(self->fd, saved, total + 1, 50));
+	close(self->fd);
+	sleep_ns(100 * MSEC);
+	self->fd = open_on(variant->clock);
+	ASSERT_LE(0, self->fd);
+	begun = now_ns();
+	for (i = 0; i < total; i++)
+		ASSERT_EQ(0, restore(self->fd, &saved[i], dates));
+	ASSERT_EQ((int)total, list_all(self->fd, again, total + 1, 400));
+	took = now_ns() - begun;
+	qsort(saved, total, sizeof(saved[0]), by_data);
+	qsort(again, total, sizeof(again[0]), by_data);
+	for (i = 0; i < total; i++) {
+		ASSERT_EQ(saved[i].user_data, again[i].user_data);
+		EXPECT_EQ(saved[i].mode, again[i].mode);
+		EXPECT_EQ(saved[i].period_ns, again[i].period_ns);
+		/* Those with an event are due at once, and may have fired. */
+		if (saved[i].state == HWT_STATE_EVENT)
+			continue;
+		EXPECT_EQ((__u32)HWT_STATE_PENDING, again[i].state);
+		if (dates || saved[i].remaining_ns == HWT_NEVER) {
+			EXPECT_EQ(saved[i].deadline_ns, again[i].deadline_ns);
+		} else {
+			EXPECT_LE(again[i].remaining_ns, saved[i].remaining_ns + tick);
+			EXPECT_GE(again[i].remaining_ns + took, saved[i].remaining_ns);
+		}
+	}
+}
+
+TEST_HARNESS_MAIN

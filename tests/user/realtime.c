@@ -1,0 +1,620 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Contexts on CLOCK_REALTIME: dates, setting the clock by seconds and by years, both ways,
+ * and being told of it.
+ *
+ * Everything stays before 2038, also for 32-bit programs: years go back and forth again.
+ *
+ * hwt-test: timeout 180
+ * hwt-test: m32
+ */
+#include "kselftest_harness.h"
+#include <pthread.h>
+#include <sys/epoll.h>
+#include <sys/timex.h>
+
+#include "hwt_dev.h"
+
+#define HOUR	(3600 * SEC)
+/* Signed: what is halved may be negative. */
+#define YEARS	((__s64)(10 * 365 * 24 * HOUR))
+
+/* Within this, nothing is told apart from what it should be. */
+#define MARGIN	SEC
+
+static __u64 real_ns(void)
+{
+	return clock_ns(CLOCK_REALTIME);
+}
+
+/* By how much the wall clock was ahead of CLOCK_MONOTONIC before it was set. */
+static __s64 home;
+
+/* Set it to so much ahead of what it would be if it had never been set. */
+static int travel(__s64 ahead)
+{
+	__u64 ns = now_ns() + home + ahead;
+	struct timespec to = { .tv_sec = ns / SEC, .tv_nsec = ns % SEC };
+
+	return clock_settime(CLOCK_REALTIME, &to) ? -errno : 0;
+}
+
+static int setup(int fd, clockid_t clock, __u32 flags)
+{
+	struct hwt_setup_args args = {
+		.size = sizeof(args),
+		.clock = clock,
+		.flags = flags,
+	};
+
+	return hwt_call(fd, HWT_IOC_SETUP, &args);
+}
+
+/* Wait until so many events are there to be read. */
+static bool events(int fd, __u64 count)
+{
+	struct hwt_stats_args stats;
+	int i;
+
+	for (i = 0; i < PATIENCE_MS; i++) {
+		if (hwt_stats(fd, &stats) || stats.events > count)
+			return false;
+		if (stats.events == count)
+			return true;
+		sleep_ns(MSEC);
+	}
+	return false;
+}
+
+/* After this, the wheel has seen how the clock is set now. Its event is taken away. */
+static bool passed_by(int fd)
+{
+	struct hwt_get_args get;
+	__u64 id;
+	int i;
+
+	if (hwt_add(fd, HWT_ABSOLUTE, 0, 0, &id))
+		return false;
+	for (i = 0; i < PATIENCE_MS; i++) {
+		if (hwt_get(fd, id, &get))
+			return false;
+		if (get.state == HWT_STATE_EVENT)
+			break;
+		sleep_ns(MSEC);
+	}
+	return hwt_del(fd, id) == HWT_STATE_EVENT;
+}
+
+static bool about(__s64 value, __s64 wanted)
+{
+	return value > wanted - (__s64)MARGIN && value < wanted + (__s64)MARGIN;
+}
+
+/* An event that says that the clock was set, by so much, and so often. */
+static bool is_jump(const struct hwt_event *event, __s64 jump, __u64 times)
+{
+	return event->kind == HWT_EVENT_CLOCK_SET && !event->id && !event->user_data &&
+	       !event->flags && !event->reserved[0] && !event->reserved[1] &&
+	       event->overruns == times - 1 &&
+	       about(event->fired_ns - event->deadline_ns, jump) &&
+	       about(real_ns() - event->fired_ns, 0);
+}
+
+FIXTURE(real) {
+	int fd;
+};
+
+FIXTURE_SETUP(real)
+{
+	home = real_ns() - now_ns();
+	self->fd = hwt_open(O_NONBLOCK);
+	ASSERT_LE(0, self->fd);
+	ASSERT_EQ(0, setup(self->fd, CLOCK_REALTIME, HWT_SETUP_TELL_CLOCK_SET));
+}
+
+FIXTURE_TEARDOWN(real)
+{
+	travel(0);
+	close(self->fd);
+}
+
+/* -- Making one ---------------------------------------------------------- */
+
+TEST_F(real, info)
+{
+	struct hwt_info_args info;
+	__u64 before = real_ns();
+
+	ASSERT_EQ(0, hwt_info(self->fd, &info));
+	EXPECT_EQ(CLOCK_REALTIME, info.clock);
+	EXPECT_LE(before, info.now_ns);
+	EXPECT_GE(real_ns(), info.now_ns);
+	EXPECT_TRUE(info.features & HWT_FEATURE_REALTIME);
+	EXPECT_EQ(-EBUSY, setup(self->fd, CLOCK_REALTIME, 0));
+}
+
+TEST(refused)
+{
+	int fd = hwt_open(O_NONBLOCK);
+	struct hwt_info_args info;
+
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(-EINVAL, setup(fd, CLOCK_MONOTONIC, HWT_SETUP_TELL_CLOCK_SET));
+	EXPECT_EQ(-EINVAL, setup(fd, CLOCK_BOOTTIME, HWT_SETUP_TELL_CLOCK_SET));
+	EXPECT_EQ(-EINVAL, setup(fd, CLOCK_MONOTONIC, HWT_SETUP_TELL_CLOCK_SET |
+						      HWT_SETUP_COARSE_CLOCK));
+	EXPECT_EQ(-EINVAL, setup(fd, CLOCK_REALTIME, 0x4));
+	EXPECT_EQ(-EINVAL, setup(fd, CLOCK_REALTIME, ~0U));
+	EXPECT_EQ(-EINVAL, setup(fd, CLOCK_REALTIME_COARSE, 0));
+	EXPECT_EQ(-EINVAL, setup(fd, CLOCK_TAI, 0));
+	EXPECT_EQ(-EINVAL, setup(fd, -1, HWT_SETUP_TELL_CLOCK_SET));
+	/* Nothing has come of that. */
+	ASSERT_EQ(0, hwt_info(fd, &info));
+	EXPECT_EQ(CLOCK_MONOTONIC, info.clock);
+	EXPECT_EQ(0, setup(fd, CLOCK_REALTIME, HWT_SETUP_TELL_CLOCK_SET |
+					       HWT_SETUP_COARSE_CLOCK));
+	close(fd);
+}
+
+/* -- Being told ---------------------------------------------------------- */
+
+TEST_F(real, told_of_each_jump)
+{
+	/* One after the other. */
+	static const __s64 places[] = {
+		100 * SEC, 0, -(__s64)(10 * SEC), -YEARS, 0, -YEARS, -YEARS + 3 * HOUR, 0,
+	};
+	struct hwt_event event;
+	unsigned int i;
+	__s64 last = 0;
+
+	EXPECT_EQ(0, hwt_wait(self->fd, 0));
+	for (i = 0; i < ARRAY_SIZE(places); i++) {
+		ASSERT_EQ(0, travel(places[i]));
+		ASSERT_EQ(POLLIN, hwt_wait(self->fd, PATIENCE_MS));
+		ASSERT_EQ(1, hwt_read(self->fd, &event, 1));
+		EXPECT_TRUE(is_jump(&event, places[i] - last, 1));
+		EXPECT_EQ(-EAGAIN, hwt_read(self->fd, &event, 1));
+		last = places[i];
+	}
+}
+
+/* Several jumps are one event, and its times say how far they went, not how long they took. */
+TEST_F(real, told_of_several_at_once)
+{
+	struct hwt_event event;
+	struct hwt_stats_args stats;
+
+	ASSERT_EQ(0, travel(100 * SEC));
+	ASSERT_TRUE(events(self->fd, 1));
+	sleep_ns(3 * SEC);
+	ASSERT_EQ(0, travel(300 * SEC));
+	ASSERT_TRUE(passed_by(self->fd));
+	ASSERT_EQ(0, travel(-(__s64)(50 * SEC)));
+	ASSERT_TRUE(passed_by(self->fd));
+	ASSERT_EQ(0, hwt_stats(self->fd, &stats));
+	EXPECT_EQ(1ULL, stats.events);
+	ASSERT_EQ(1, hwt_read(self->fd, &event, 1));
+	EXPECT_EQ(2ULL, event.overruns);
+	EXPECT_TRUE(is_jump(&event, -50 * (__s64)SEC, 3));
+	/* It begins anew. */
+	ASSERT_EQ(0, travel(0));
+	ASSERT_EQ(1, hwt_next(self->fd, &event));
+	EXPECT_TRUE(is_jump(&event, 50 * SEC, 1));
+}
+
+static void *set_it(void *arg)
+{
+	(void)arg;
+	sleep_ns(100 * MSEC);
+	travel(-YEARS);
+	return NULL;
+}
+
+TEST_F(real, blocking_read_is_woken)
+{
+	struct hwt_event event;
+	pthread_t thread;
+
+	fcntl(self->fd, F_SETFL, 0);
+	ASSERT_EQ(0, pthread_create(&thread, NULL, set_it, NULL));
+	ASSERT_EQ(1, hwt_read(self->fd, &event, 1));
+	EXPECT_TRUE(is_jump(&event, -YEARS, 1));
+	pthread_join(thread, NULL);
+}
+
+TEST_F(real, epoll_is_woken)
+{
+	struct epoll_event ev = { .events = EPOLLIN | EPOLLET };
+	int ep = epoll_create1(EPOLL_CLOEXEC);
+	struct hwt_event event;
+
+	ASSERT_EQ(0, epoll_ctl(ep, EPOLL_CTL_ADD, self->fd, &ev));
+	EXPECT_EQ(0, epoll_wait(ep, &ev, 1, 0));
+	ASSERT_EQ(0, travel(-(__s64)(10 * SEC)));
+	EXPECT_EQ(1, epoll_wait(ep, &ev, 1, PATIENCE_MS));
+	EXPECT_EQ((__u32)EPOLLIN, ev.events);
+	EXPECT_EQ(1, hwt_read(self->fd, &event, 1));
+	close(ep);
+}
+
+/* Who has not asked is not told; who has asked is, whatever others do. */
+TEST_F(real, each_context_for_itself)
+{
+	int plain = hwt_open(O_NONBLOCK), other = hwt_open(O_NONBLOCK);
+	struct hwt_event event;
+
+	ASSERT_EQ(0, setup(plain, CLOCK_REALTIME, 0));
+	ASSERT_EQ(0, setup(other, CLOCK_REALTIME, HWT_SETUP_TELL_CLOCK_SET |
+						  HWT_SETUP_COARSE_CLOCK));
+	ASSERT_EQ(0, travel(-YEARS));
+	ASSERT_EQ(1, hwt_next(self->fd, &event));
+	ASSERT_EQ(1, hwt_next(other, &event));
+	EXPECT_TRUE(is_jump(&event, -YEARS, 1));
+	ASSERT_TRUE(passed_by(plain));
+	EXPECT_EQ(-EAGAIN, hwt_read(plain, &event, 1));
+	close(plain);
+	close(other);
+}
+
+/* The event is not a timeout: it has no id, and is in no list. */
+TEST_F(real, event_is_no_timeout)
+{
+	struct hwt_list_entry entry;
+	struct hwt_list_args list = {
+		.size = sizeof(list),
+		.entries = (uintptr_t)&entry,
+		.count = 1,
+		.entry_size = sizeof(entry),
+	};
+	struct hwt_stats_args stats;
+	struct hwt_event event;
+	struct hwt_get_args get;
+
+	ASSERT_EQ(0, travel(-(__s64)(10 * SEC)));
+	ASSERT_TRUE(events(self->fd, 1));
+	EXPECT_EQ(-ENOENT, hwt_get(self->fd, 0, &get));
+	EXPECT_EQ(-ENOENT, hwt_del(self->fd, 0));
+	EXPECT_EQ(-ENOENT, hwt_move(self->fd, 0, 0, SEC));
+	EXPECT_EQ(0, hwt_call(self->fd, HWT_IOC_LIST, &list));
+	EXPECT_EQ(0U, list.count);
+	ASSERT_EQ(0, hwt_stats(self->fd, &stats));
+	EXPECT_EQ(0ULL, stats.timeouts);
+	EXPECT_EQ(0ULL, stats.expired);
+	EXPECT_EQ(1, hwt_read(self->fd, &event, 1));
+}
+
+/* -- Dates --------------------------------------------------------------- */
+
+TEST_F(real, fires_at_the_date)
+{
+	__u64 date = real_ns() + 200 * MSEC + 1, id;
+	struct hwt_event event;
+
+	ASSERT_EQ(0, hwt_add(self->fd, HWT_ABSOLUTE, date, 7, &id));
+	ASSERT_EQ(1, hwt_next(self->fd, &event));
+	EXPECT_LE(date, real_ns());
+	EXPECT_EQ(id, event.id);
+	EXPECT_LE(date, event.deadline_ns);
+	EXPECT_GT(date + hwt_param("tick_us") * USEC, event.deadline_ns);
+	EXPECT_LE(event.deadline_ns, event.fired_ns);
+	EXPECT_GE(real_ns(), event.fired_ns);
+	/* A delay becomes one. */
+	date = real_ns() + 100 * MSEC;
+	ASSERT_EQ(0, hwt_add(self->fd, 0, 100 * MSEC, 7, &id));
+	ASSERT_EQ(1, hwt_next(self->fd, &event));
+	EXPECT_LE(date, event.deadline_ns);
+	EXPECT_LE(event.deadline_ns, event.fired_ns);
+}
+
+/* What GET says fits the date, and the clock as it is set. */
+static bool remains(int fd, __u64 id, __u64 date)
+{
+	__u64 before = real_ns(), after;
+	struct hwt_get_args get;
+
+	if (hwt_get(fd, id, &get))
+		return false;
+	after = real_ns();
+	return get.state == HWT_STATE_PENDING && get.deadline_ns >= date &&
+	       get.deadline_ns < date + hwt_param("tick_us") * USEC &&
+	       get.remaining_ns <= get.deadline_ns - before &&
+	       get.remaining_ns >= get.deadline_ns - after;
+}
+
+/* Out of their order: which it is in @dates, it says in its data. */
+static bool add_dates(int fd, const __u64 *dates, unsigned int n, __u64 *id)
+{
+	unsigned int i;
+
+	for (i = n; i--; )
+		if (hwt_add(fd, HWT_ABSOLUTE, dates[i], i, &id[i]))
+			return false;
+	return true;
+}
+
+/* Return: 0, or the line at which it went wrong. */
+static int forward(int fd, __s64 from, __s64 jump)
+{
+	__u64 base = now_ns() + home + from, id[5];
+	__u64 dates[5] = {
+		base + jump / 10 * 7, base + jump / 10 * 8, base + jump / 10 * 9,
+		base + jump + HOUR, base + jump + YEARS,
+	};
+	struct hwt_event event;
+	unsigned int i;
+
+	if (!add_dates(fd, dates, 5, id) || travel(from + jump))
+		return __LINE__;
+	if (hwt_next(fd, &event) != 1 || !is_jump(&event, jump, 1))
+		return __LINE__;
+	for (i = 0; i < 3; i++)
+		if (hwt_next(fd, &event) != 1 || event.id != id[i] || event.user_data != i ||
+		    event.fired_ns < dates[i] || event.flags != HWT_EVENT_LAST)
+			return __LINE__;
+	if (!passed_by(fd) || hwt_read(fd, &event, 1) != -EAGAIN)
+		return __LINE__;
+	if (!remains(fd, id[3], dates[3]) || !remains(fd, id[4], dates[4]))
+		return __LINE__;
+	if (hwt_del(fd, id[3]) != HWT_STATE_PENDING ||
+	    hwt_del(fd, id[4]) != HWT_STATE_PENDING)
+		return __LINE__;
+	return 0;
+}
+
+TEST_F(real, set_forward_by_seconds)
+{
+	EXPECT_EQ(0, forward(self->fd, 0, 100 * SEC));
+}
+
+TEST_F(real, set_forward_by_years)
+{
+	struct hwt_event event;
+
+	ASSERT_EQ(0, travel(-YEARS));
+	ASSERT_EQ(1, hwt_next(self->fd, &event));
+	EXPECT_EQ(0, forward(self->fd, -YEARS, YEARS));
+}
+
+/* The same. */
+static int back(int fd, __s64 jump)
+{
+	__u64 base = now_ns() + home, date, id[4], new;
+	/* The first would come due by the old time while this looks on. */
+	__u64 dates[4] = {
+		base + 600 * MSEC, base + 30 * SEC, base + HOUR, base + 100 * HOUR,
+	};
+	struct hwt_event event;
+	unsigned int i;
+
+	if (!add_dates(fd, dates, 4, id) || travel(-jump))
+		return __LINE__;
+	if (hwt_next(fd, &event) != 1 || !is_jump(&event, -jump, 1))
+		return __LINE__;
+	sleep_ns(800 * MSEC);
+	if (!passed_by(fd) || hwt_read(fd, &event, 1) != -EAGAIN)
+		return __LINE__;
+	for (i = 0; i < 4; i++)
+		if (!remains(fd, id[i], dates[i]))
+			return __LINE__;
+	date = real_ns() + 50 * MSEC;
+	if (hwt_add(fd, HWT_ABSOLUTE, date, 9, &new) || hwt_next(fd, &event) != 1 ||
+	    event.id != new || event.fired_ns < date)
+		return __LINE__;
+	if (travel(0) || hwt_next(fd, &event) != 1 || !is_jump(&event, jump, 1))
+		return __LINE__;
+	if (hwt_next(fd, &event) != 1 || event.id != id[0] || event.fired_ns < dates[0])
+		return __LINE__;
+	if (!passed_by(fd) || hwt_stop(fd) != 3)
+		return __LINE__;
+	return 0;
+}
+
+TEST_F(real, set_back_by_seconds)
+{
+	EXPECT_EQ(0, back(self->fd, 100 * SEC));
+}
+
+TEST_F(real, set_back_by_years)
+{
+	EXPECT_EQ(0, back(self->fd, YEARS));
+}
+
+/* What has fired is not fired again, and its event stays. */
+TEST_F(real, event_outlives_set_back)
+{
+	struct hwt_event event;
+	struct hwt_get_args get;
+	__u64 id, date = real_ns();
+
+	ASSERT_EQ(0, hwt_add(self->fd, HWT_ABSOLUTE, date, 0, &id));
+	ASSERT_TRUE(events(self->fd, 1));
+	ASSERT_EQ(0, travel(-YEARS));
+	ASSERT_TRUE(events(self->fd, 2));
+	ASSERT_TRUE(passed_by(self->fd));
+	ASSERT_EQ(0, hwt_get(self->fd, id, &get));
+	EXPECT_EQ((__u32)HWT_STATE_EVENT, get.state);
+	EXPECT_EQ(0ULL, get.remaining_ns);
+	ASSERT_EQ(1, hwt_read(self->fd, &event, 1));
+	EXPECT_EQ(id, event.id);
+	EXPECT_EQ((__u32)HWT_EVENT_EXPIRED, event.kind);
+	ASSERT_EQ(1, hwt_read(self->fd, &event, 1));
+	EXPECT_EQ((__u32)HWT_EVENT_CLOCK_SET, event.kind);
+	ASSERT_EQ(0, travel(0));
+	ASSERT_EQ(1, hwt_next(self->fd, &event));
+	ASSERT_TRUE(passed_by(self->fd));
+	EXPECT_EQ(-EAGAIN, hwt_read(self->fd, &event, 1));
+}
+
+TEST_F(real, periodic_over_jumps)
+{
+	__u64 period = YEARS / 10, first, rate, delay, seen = 0;
+	struct hwt_get_args get;
+	struct hwt_event event;
+	int i;
+
+	ASSERT_EQ(0, travel(-YEARS));
+	ASSERT_EQ(1, hwt_next(self->fd, &event));
+	first = real_ns() + period / 2;
+	ASSERT_EQ(0, hwt_add_periodic(self->fd, HWT_MODE_FIXED_RATE, period / 2, period, 1,
+				      &rate));
+	ASSERT_EQ(0, hwt_add_periodic(self->fd, HWT_MODE_FIXED_DELAY, period / 2, period, 2,
+				      &delay));
+	ASSERT_EQ(0, travel(0));
+	ASSERT_EQ(1, hwt_next(self->fd, &event));
+	EXPECT_EQ((__u32)HWT_EVENT_CLOCK_SET, event.kind);
+	for (i = 0; i < 2; i++) {
+		ASSERT_EQ(1, hwt_next(self->fd, &event));
+		EXPECT_EQ(0U, event.flags);
+		EXPECT_EQ(event.id == rate ? 9ULL : 0ULL, event.overruns);
+		seen |= 1 << event.user_data;
+	}
+	EXPECT_EQ(6ULL, seen);
+	ASSERT_TRUE(passed_by(self->fd));
+	ASSERT_EQ(0, hwt_get(self->fd, rate, &get));
+	EXPECT_TRUE(about(get.deadline_ns - first, YEARS));
+	ASSERT_EQ(0, hwt_get(self->fd, delay, &get));
+	EXPECT_TRUE(about(get.remaining_ns, period));
+	/* Back to the middle: nothing is repeated. */
+	ASSERT_EQ(0, travel(-YEARS / 2));
+	ASSERT_EQ(1, hwt_next(self->fd, &event));
+	ASSERT_TRUE(passed_by(self->fd));
+	EXPECT_EQ(-EAGAIN, hwt_read(self->fd, &event, 1));
+	ASSERT_EQ(0, hwt_get(self->fd, rate, &get));
+	EXPECT_EQ((__u32)HWT_STATE_PENDING, get.state);
+	EXPECT_TRUE(about(get.deadline_ns - first, YEARS));
+	EXPECT_TRUE(about(get.remaining_ns, YEARS / 2 + period / 2));
+}
+
+static bool shift(__s64 ns)
+{
+	struct timex tx = {
+		.modes = ADJ_SETOFFSET | ADJ_NANO,
+		.time.tv_sec = ns / (__s64)SEC,
+	};
+
+	return adjtimex(&tx) >= 0;
+}
+
+/*
+ * Forward and back by exactly the same, while the wheel is busy: if it looks at the clock only
+ * in between, it must not go on as if what it has seen were still so.
+ */
+TEST_F(real, there_and_back_again)
+{
+	unsigned int rounds = quick() ? 100 : 1000, i, early = 0;
+	struct hwt_stats_args stats;
+	struct hwt_event event;
+	__u64 id;
+
+	ASSERT_EQ(0, travel(-YEARS));
+	ASSERT_EQ(1, hwt_next(self->fd, &event));
+	for (i = 0; i < rounds; i++) {
+		/* Passed over, and by mere chance seen to be. */
+		ASSERT_EQ(0, hwt_add(self->fd, 0, 0, 0, NULL));
+		ASSERT_TRUE(shift(HOUR));
+		ASSERT_TRUE(shift(-(__s64)HOUR));
+		ASSERT_EQ(0, hwt_add(self->fd, 0, HOUR / 2, 0, &id));
+		ASSERT_TRUE(passed_by(self->fd));
+		early += hwt_del(self->fd, id) != HWT_STATE_PENDING;
+		while (hwt_read(self->fd, &event, 1) == 1)
+			;
+	}
+	EXPECT_EQ(0U, early);
+	ASSERT_EQ(0, hwt_stats(self->fd, &stats));
+	EXPECT_EQ(0ULL, stats.timeouts);
+}
+
+/* -- The end ------------------------------------------------------------- */
+
+TEST_F(real, stop_with_an_unread_event)
+{
+	struct epoll_event ev = { .events = EPOLLIN | EPOLLET };
+	int ep = epoll_create1(EPOLL_CLOEXEC);
+	struct hwt_event event;
+
+	ASSERT_EQ(0, travel(-(__s64)(10 * SEC)));
+	ASSERT_TRUE(events(self->fd, 1));
+	ASSERT_EQ(0, epoll_ctl(ep, EPOLL_CTL_ADD, self->fd, &ev));
+	ASSERT_EQ(0, hwt_stop(self->fd));
+	ASSERT_EQ(1, epoll_wait(ep, &ev, 1, PATIENCE_MS));
+	EXPECT_EQ((__u32)EPOLLIN, ev.events);
+	EXPECT_EQ(POLLIN, hwt_wait(self->fd, 0));
+	ASSERT_EQ(1, hwt_read(self->fd, &event, 1));
+	EXPECT_TRUE(is_jump(&event, -10 * (__s64)SEC, 1));
+	/* That was the last one: the end of the file, and who waits for it is told. */
+	EXPECT_EQ(1, epoll_wait(ep, &ev, 1, PATIENCE_MS));
+	EXPECT_EQ((__u32)(EPOLLIN | EPOLLHUP), ev.events);
+	EXPECT_EQ(POLLIN | POLLHUP, hwt_wait(self->fd, 0));
+	EXPECT_EQ(0, hwt_read(self->fd, &event, 1));
+	close(ep);
+}
+
+TEST_F(real, stop_between_other_events)
+{
+	struct hwt_event got[4];
+	__u64 id;
+
+	ASSERT_EQ(0, hwt_add(self->fd, 0, HOUR, 5, &id));
+	ASSERT_EQ(0, travel(-(__s64)(10 * SEC)));
+	ASSERT_TRUE(events(self->fd, 1));
+	ASSERT_EQ(1, hwt_stop(self->fd));
+	ASSERT_EQ(2, hwt_read(self->fd, got, 4));
+	EXPECT_EQ((__u32)HWT_EVENT_CLOCK_SET, got[0].kind);
+	EXPECT_EQ((__u32)HWT_EVENT_STOPPED, got[1].kind);
+	EXPECT_EQ(id, got[1].id);
+	EXPECT_EQ(0, hwt_read(self->fd, got, 4));
+	/* There is nothing to be told any more. */
+	ASSERT_EQ(0, travel(-(__s64)(20 * SEC)));
+	sleep_ns(100 * MSEC);
+	EXPECT_EQ(0, hwt_read(self->fd, got, 4));
+	EXPECT_EQ(POLLIN | POLLHUP, hwt_wait(self->fd, 0));
+}
+
+TEST_F(real, close_with_an_unread_event)
+{
+	int fd = hwt_open(O_NONBLOCK);
+
+	ASSERT_EQ(0, setup(fd, CLOCK_REALTIME, HWT_SETUP_TELL_CLOCK_SET));
+	ASSERT_EQ(0, hwt_add(fd, 0, HOUR, 0, NULL));
+	ASSERT_EQ(0, travel(-(__s64)(10 * SEC)));
+	ASSERT_TRUE(events(fd, 1));
+	EXPECT_EQ(0, close(fd));
+}
+
+static volatile bool over;
+
+static void *set_often(void *arg)
+{
+	(void)arg;
+	while (!over) {
+		travel(-(__s64)(10 * SEC));
+		travel(0);
+	}
+	return NULL;
+}
+
+/* Made, used, stopped and closed while the clock does not stand still. */
+TEST_F(real, come_and_go_while_it_is_set)
+{
+	__u64 end = now_ns() + (quick() ? 1 : 3) * SEC;
+	struct hwt_event event;
+	pthread_t thread;
+	int i, fd;
+
+	ASSERT_EQ(0, pthread_create(&thread, NULL, set_often, NULL));
+	for (i = 0; i < 4 || now_ns() < end; i++) {
+		fd = hwt_open(O_NONBLOCK);
+		ASSERT_EQ(0, setup(fd, CLOCK_REALTIME, HWT_SETUP_TELL_CLOCK_SET));
+		ASSERT_EQ(0, hwt_add(fd, 0, HOUR, 0, NULL));
+		if (i % 2)
+			ASSERT_EQ(1, hwt_next(fd, &event));
+		if (i % 3)
+			ASSERT_EQ(1, hwt_stop(fd));
+		close(fd);
+	}
+	over = true;
+	pthread_join(thread, NULL);
+}
+
+TEST_HARNESS_MAIN
