@@ -48,6 +48,9 @@
 #ifndef CBSYNC			/* the callback of timeout 1 syncs timeout 2 */
 #define CBSYNC 0
 #endif
+#ifndef SOON_LET_GO		/* the cancelled are let go at once */
+#define SOON_LET_GO 0
+#endif
 #ifndef WORKER			/* a second process fires */
 #define WORKER 0
 #endif
@@ -144,6 +147,16 @@ byte reclaim_at;
 bool asleep;			/* the engine: state is TASK_IDLE */
 byte target;			/* what it waits for; 0: it does not */
 bool engine_done, worker_done, stop_done, thread_done[2];
+#if WORKER
+bool wsleeps;			/* the worker sleeps */
+#define WAKE_WORKER	wsleeps = false
+#define MUTE		3		/* the engine may run nobody's callbacks */
+#define SERVED(x)	((at[x] == DUE || at[x] == DEFERRED) && !wsleeps)
+#else
+#define WAKE_WORKER	skip
+#define MUTE		0
+#define SERVED(x)	false
+#endif
 
 /* sleep_seq as a reader sees it: has it changed since it was read? */
 #define CHANGED		2
@@ -359,8 +372,13 @@ inline work(r, only)
 		   (RELEASE(x) || (NOTIFY(x) && (old & CANCELLED))) &&
 		   !MUT(STRANGERS) ->
 			at[x] = DEFERRED;
+#if WORKER
+			wsleeps = wsleeps && MUT(POOL_NO_WAKE);
+			DONE
+#else
 			how = DEFERS;
 			kicked = kicked || !MUT(DEFER_NO_KICK)
+#endif
 		:: else ->
 			new = old & ~QUEUED;
 			if
@@ -433,7 +451,8 @@ inline work(r, only)
 		insert(x);
 		WAKE_ALL;
 		if
-		:: r == POOL && TICK(word[x]) < wake_tick && !MUT(POOL_NO_KICK) ->
+		:: r == POOL && TICK(word[x]) < wake_tick && !MUT(POOL_NO_KICK) &&
+		   !(MUT(POOL_LINK_NO_KICK) && (old & QUEUED) && !(old & RUNNING) && new) ->
 			how = KICKS
 		:: else -> DONE
 		fi }
@@ -797,24 +816,30 @@ inline fire(x, r)
 
 /* -- The engine ---------------------------------------------------------- */
 
-/* hwt_engine_target() */
+/* hwt_engine_target(). What is due or deferred is the worker's, if there is one. */
 inline engine_target(t)
 {
 	t = LATE;
 	if
-	:: ANY(IS_DUE) -> t = 0
-	:: !ANY(IS_DUE) && at[1] == BUCKET(1) -> t = 1
+	:: ANY(IS_DUE) && !WORKER -> t = 0
+	:: !(ANY(IS_DUE) && !WORKER) && at[1] == BUCKET(1) -> t = 1
 #if NT > 1
-	:: !ANY(IS_DUE) && at[2] == BUCKET(1) -> t = 1
+	:: !(ANY(IS_DUE) && !WORKER) && at[2] == BUCKET(1) -> t = 1
 #endif
 	:: else
 	fi;
+#if WORKER
+	if
+	:: (ANY(IS_DUE) || ANY(IS_DEFERRED)) && !MUT(POOL_TARGET) -> WAKE_WORKER
+	:: else
+	fi;
+#endif
 	if
 	:: reclaim_at && reclaim_at < t -> t = reclaim_at
 	:: else
 	fi;
 	if
-	:: ANY(IS_DEFERRED) -> t = 0
+	:: ANY(IS_DEFERRED) && !WORKER -> t = 0
 	:: else
 	fi;
 	if
@@ -844,7 +869,8 @@ pass:	/* hwt_engine_pass() */
 	atomic { !lock -> lock = true;
 		to = now;
 		if
-		:: reclaim && !reclaim_at -> reclaim_at = now + 1
+		:: reclaim && !reclaim_at && !SOON_LET_GO -> reclaim_at = now + 1
+		:: reclaim && !reclaim_at && SOON_LET_GO -> reclaim = false
 		:: reclaim && reclaim_at && now >= reclaim_at ->
 			reclaim_at = 0;
 			reclaim = MUT(RECLAIM_LATE)
@@ -853,7 +879,7 @@ pass:	/* hwt_engine_pass() */
 	}
 deferred:
 	if
-	:: atomic { !stopping && ANY(IS_DEFERRED) ->
+	:: atomic { !stopping && !WORKER && ANY(IS_DEFERRED) ->
 		PICK(IS_DEFERRED);
 		at[x] = NOWHERE;
 		how = COLLECTED;
@@ -861,14 +887,20 @@ deferred:
 	:: atomic { else -> more = true; phase = 2 }
 	fi;
 do_work:
-	work(ENGINE, 0);
+	work(ENGINE, MUTE);
 	if
 	:: phase == 1 -> goto deferred
 	:: phase == 3 -> goto do_fire
 	:: phase == 4 -> goto looked
 	:: atomic { phase == 2 ->
 		if
-		:: !stopping -> cursor = to; advance(to)
+		:: !stopping ->
+			cursor = to;
+			advance(to);
+			if
+			:: ANY(IS_DUE) -> WAKE_WORKER
+			:: else
+			fi
 		:: else
 		fi;
 		to = 0;
@@ -876,7 +908,7 @@ do_work:
 	fi;
 do_fire:
 	if
-	:: atomic { !stopping && ANY(IS_DUE) -> PICK(IS_DUE) }
+	:: atomic { !stopping && !WORKER && ANY(IS_DUE) -> PICK(IS_DUE) }
 		fire(x, ENGINE);
 		goto do_work
 	:: atomic { else -> lock = false; x = 0; old = 0; new = 0 }
@@ -953,7 +985,7 @@ end_idle:		atomic { !asleep || now >= target ->
 out:	skip
 }
 
-/* A thread of a pool: takes the first due timeout under the lock. */
+/* hwt_worker_thread(): takes the first due timeout, or one that was deferred, under the lock. */
 #if WORKER
 proctype Worker()
 {
@@ -963,10 +995,18 @@ proctype Worker()
 
 end_idle:
 	do
-	:: atomic { !lock && !stopping && ANY(IS_DUE) -> lock = true; PICK(IS_DUE) }
+	:: atomic { !lock && !wsleeps && !stopping && ANY(IS_DUE) -> lock = true; PICK(IS_DUE) }
 		fire(x, POOL);
-		work(POOL, 0);
+		goto do_work
+	:: atomic { !lock && !wsleeps && !stopping && ANY(IS_DEFERRED) ->
+		lock = true;
+		PICK(IS_DEFERRED);
+		at[x] = NOWHERE;
+		how = COLLECTED }
+do_work:	work(POOL, 0);
 		atomic { lock = false; x = 0; old = 0; new = 0 }
+	:: atomic { !lock && !wsleeps && !stopping && !ANY(IS_DUE) && !ANY(IS_DEFERRED) ->
+		wsleeps = true }
 	:: atomic { stopping && !lock -> worker_done = true; break }
 	od
 }
@@ -1234,9 +1274,10 @@ grace_2:	if
 #define SLEEPS		(asleep && target && (!kicked || IDLE) && !lock && !closed)
 /* It would come too late for a timeout that nobody is working at. */
 #define LATE_FOR(x)	((word[x] & ARMED) && !(word[x] & RUNNING) && \
-			 TICK(word[x]) < target && OPEN(x))
+			 TICK(word[x]) < target && OPEN(x) && !SERVED(x))
 /* It would never let go of one that was cancelled. */
-#define PINNED(x)	((word[x] & HELD) == QUEUED && !reclaim_at && IDLE)
+#define PINNED(x)	((word[x] & HELD) == QUEUED && !reclaim_at && IDLE && !SERVED(x))
+#define LEFT(x)		(IS_DEFERRED(x) && !SERVED(x))
 
 /* For the names in spin's reports. */
 hidden byte lost_wake_up;
@@ -1249,7 +1290,7 @@ end_watch:
 	if
 	:: atomic { SLEEPS && ANY(LATE_FOR) -> assert(lost_wake_up) }
 	:: atomic { SLEEPS && ANY(PINNED) -> assert(never_let_go) }
-	:: atomic { SLEEPS && ANY(IS_DEFERRED) -> assert(left_deferred) }
+	:: atomic { SLEEPS && ANY(LEFT) -> assert(left_deferred) }
 	/* The end: all is let go. */
 	:: atomic { STOP && stop_done && thread_done[0] && thread_done[1] && ALL_QUIET ->
 		assert(owed[1] == 0 && owed[NT] == 0);
