@@ -3,9 +3,10 @@
  * Peers that are pinged at a fixed rate, reconnected after a silence, and closed
  * when that does not help.
  *
- * What it shows: a periodic timeout; an idle timeout that every sign of life pushes
- * back, from hard interrupt context; objects with reference counts, freed by the
- * last release; a wheel of one's own, stopped before the module goes.
+ * What it shows: a periodic timeout; a watchdog, which every sign of life pushes back,
+ * from hard interrupt context; a throttle, so that many events make few lines in the
+ * log; objects with reference counts, freed by the last release; a wheel of one's own,
+ * stopped before the module goes.
  *
  * There is no network here. A peer answers a ping by an interrupt, as a network's
  * would (an irq_work), and falls silent as its kind says. By number, in turn:
@@ -77,7 +78,7 @@ static const char * const beat_kind_names[] = {
  * @link:       in beat_peers while it is open; protected by beat_lock
  * @id:         its number
  * @ping:       sends the next ping
- * @idle:       it has been silent for too long
+ * @idle:       the watchdog: it has been silent for too long
  * @answer:     the simulated network: a packet of the peer's has come
  * @heard_ns:   when, last
  * @kind:       how it behaves, for the simulation
@@ -114,12 +115,32 @@ static LIST_HEAD(beat_peers);
 static DEFINE_MUTEX(beat_lock);
 
 /* For "totals". */
-static atomic_t beat_freed, beat_closed, beat_reconnects;
+static atomic_t beat_freed, beat_closed, beat_reconnects, beat_summaries;
 static atomic64_t beat_pings, beat_answers, beat_pushed_back;
 
 static u64 beat_ns(unsigned int ms)
 {
 	return (u64)ms * NSEC_PER_MSEC;
+}
+
+/* -- The log ------------------------------------------------------------- */
+
+static void beat_summary_expire(struct hwt_timeout *timeout)
+{
+	atomic_inc(&beat_summaries);
+	pr_info("%d reconnects so far, %d of %u peers closed\n",
+		atomic_read(&beat_reconnects), atomic_read(&beat_closed), peers);
+}
+
+static const struct hwt_ops beat_summary_ops = { .expire = beat_summary_expire };
+
+static struct hwt_timeout beat_summary =
+	HWT_TIMEOUT_INIT(beat_summary, &beat_summary_ops);
+
+/* A throttle: the first event schedules it, those that follow find it so. */
+static void beat_event(void)
+{
+	hwt_schedule_earlier(&beat_summary, NSEC_PER_SEC);
 }
 
 /* -- Life of a peer ------------------------------------------------------ */
@@ -190,8 +211,9 @@ static void beat_answer(struct irq_work *work)
 	WRITE_ONCE(peer->answers, peer->answers + 1);
 	atomic64_inc(&beat_answers);
 	/*
-	 * Only if it is pending. So this never begins a hold, which would need a
-	 * reference: a peer that has been closed meanwhile stays closed.
+	 * The watchdog is kicked, but only if it is pending. So this never begins a
+	 * hold, which would need a reference: a peer that has been closed meanwhile
+	 * stays closed.
 	 */
 	if (hwt_schedule_pending(&peer->idle, beat_ns(idle_ms)) > 0)
 		atomic64_inc(&beat_pushed_back);
@@ -227,14 +249,14 @@ static void beat_idle_expire(struct hwt_timeout *timeout)
 		pr_info("peer %u: silent for %lld ms, closed after %u reconnects\n",
 			peer->id, ktime_to_ms(silence_ns), peer->attempts);
 		atomic_inc(&beat_closed);
+		beat_event();
 		beat_peer_close(peer);
 		return;
 	}
-	pr_info("peer %u: silent for %lld ms, reconnecting\n", peer->id,
-		ktime_to_ms(silence_ns));
 	WRITE_ONCE(peer->attempts, peer->attempts + 1);
 	peer->reconnects++;
 	atomic_inc(&beat_reconnects);
+	beat_event();
 	if (peer->kind == BEAT_FLAKY)
 		peer->left = answers;
 	beat_peer_watch(peer, idle_ns);
@@ -326,6 +348,7 @@ static int beat_totals_show(struct seq_file *seq, void *unused)
 	seq_printf(seq, "pings %lld\n", atomic64_read(&beat_pings));
 	seq_printf(seq, "answers %lld\n", atomic64_read(&beat_answers));
 	seq_printf(seq, "pushed_back %lld\n", atomic64_read(&beat_pushed_back));
+	seq_printf(seq, "summaries %d\n", atomic_read(&beat_summaries));
 	seq_printf(seq, "wheel_pending %llu\n", stats.pending);
 	seq_printf(seq, "wheel_rearmed %llu\n", stats.rearmed);
 	seq_printf(seq, "wheel_collected %llu\n", stats.collected);
@@ -384,6 +407,7 @@ static int __init beat_init(void)
 	beat_wheel = hwt_wheel_create(&params);
 	if (IS_ERR(beat_wheel))
 		return PTR_ERR(beat_wheel);
+	hwt_timeout_set_wheel(&beat_summary, beat_wheel);
 
 	for (id = 0; id < peers; id++) {
 		err = beat_peer_open(id);

@@ -3,15 +3,15 @@
  * Requests that are sent again, with exponential back-off, until they succeed or
  * have been tried often enough.
  *
- * What it shows: a timeout that its own callback schedules again; timeouts that
- * belong to the module and not to themselves (no reference counts, no release):
- * before the memory goes, hwt_shutdown_sync() ends each for good; a shared wheel.
+ * What it shows: hwt_retry(), from a timeout's own callback; timeouts that belong to
+ * the module and not to themselves (no reference counts, no release): before the
+ * memory goes, hwt_shutdown_sync() ends each for good; a shared wheel.
  *
  * There is no network here: an attempt fails or succeeds as the parameters say.
  * State in debugfs, hwt_retry/:
  *
- *   requests   a line per request: what became of it, and for each delay the time
- *              that was asked for and the time that passed, in microseconds
+ *   requests   a line per request: what became of it, and how long it waited before
+ *              each retry, in microseconds
  *   cancel     write the number of a request: it is not tried any more
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
@@ -46,7 +46,11 @@ MODULE_PARM_DESC(max_ms, "longest delay between two attempts (default 10000)");
 
 static unsigned int limit = 4;
 module_param(limit, uint, 0444);
-MODULE_PARM_DESC(limit, "retries before a request is given up, 0 to 16 (default 4)");
+MODULE_PARM_DESC(limit, "retries before a request is given up, 1 to 16 (default 4)");
+
+static unsigned int jitter_pct = 10;
+module_param(jitter_pct, uint, 0444);
+MODULE_PARM_DESC(jitter_pct, "percent by which a delay is shortened at random, at most, 0 to 100 (default 10)");
 
 static unsigned int fails[RETRY_FAILS_MAX] = { 0, 1, 3, 99 };
 static int fails_count = 4;
@@ -67,31 +71,28 @@ static const char * const retry_outcome_names[] = {
 	[RETRY_CANCELLED]	= "cancelled",
 };
 
-/* The wait before one retry. */
-struct retry_wait {
-	u64 begin_ns;
-	u64 asked_ns;
-	u64 taken_ns;
-};
-
 /**
  * struct retry_request - a request and its retries
  * @timeout:   waits for the next attempt
  * @fails:     attempts that will fail, for the simulation
  * @cancelled: nobody wants it any more; may be set at any time
  * @lock:      protects what follows
+ * @backoff:   how long the next wait is
  * @outcome:   what became of it
  * @attempts:  how often it was sent
- * @waits:     the wait before each retry
+ * @began_ns:  when the latest wait began
+ * @waited_ns: before each retry
  */
 struct retry_request {
 	struct hwt_timeout	timeout;
 	unsigned int		fails;
 	bool			cancelled;
 	struct mutex		lock;		/* protects what follows */
+	struct hwt_backoff	backoff;
 	enum retry_outcome	outcome;
 	unsigned int		attempts;
-	struct retry_wait	waits[RETRY_LIMIT_MAX];
+	u64			began_ns;
+	u64			waited_ns[RETRY_LIMIT_MAX];
 };
 
 static struct retry_request *retry_table;
@@ -114,24 +115,19 @@ static void retry_finish(struct retry_request *request, enum retry_outcome outco
 /* Send the request; if that fails, wait for the next attempt or give up. */
 static void retry_attempt(struct retry_request *request)
 {
-	unsigned int retry = request->attempts++;
-	struct retry_wait *wait;
+	int ret;
 
 	lockdep_assert_held(&request->lock);
 
-	if (retry >= request->fails) {
+	if (request->attempts++ >= request->fails) {
 		retry_finish(request, RETRY_SUCCEEDED);
 		return;
 	}
-	if (retry >= limit) {
+	request->began_ns = hwt_wheel_now(retry_wheel);
+	ret = hwt_retry(&request->timeout, &request->backoff);
+	if (ret == -ETIME)
 		retry_finish(request, RETRY_GIVEN_UP);
-		return;
-	}
-	wait = &request->waits[retry];
-	wait->asked_ns = min((u64)base_ms << retry, (u64)max_ms) * NSEC_PER_MSEC;
-	wait->begin_ns = hwt_wheel_now(retry_wheel);
-	/* Fails if the wheel was stopped or the timeout was shut down. */
-	if (hwt_schedule(&request->timeout, wait->asked_ns) < 0)
+	else if (ret < 0)	/* the timeout was shut down */
 		retry_finish(request, RETRY_CANCELLED);
 }
 
@@ -139,11 +135,10 @@ static void retry_expire(struct hwt_timeout *timeout)
 {
 	struct retry_request *request =
 		container_of(timeout, struct retry_request, timeout);
-	struct retry_wait *wait;
 
 	mutex_lock(&request->lock);
-	wait = &request->waits[request->attempts - 1];
-	wait->taken_ns = hwt_wheel_now(retry_wheel) - wait->begin_ns;
+	request->waited_ns[request->attempts - 1] = hwt_wheel_now(retry_wheel) -
+						    request->began_ns;
 	/*
 	 * A cancel that comes while this runs finds nothing to cancel; so look,
 	 * each time, whether the request is still wanted.
@@ -175,6 +170,12 @@ static void retry_start(struct retry_request *request)
 	mutex_init(&request->lock);
 	hwt_timeout_init(&request->timeout, retry_wheel, &retry_ops);
 	request->fails = fails[retry_id(request) % fails_count];
+	request->backoff = (struct hwt_backoff) {
+		.first_ns	= base_ms * (u64)NSEC_PER_MSEC,
+		.most_ns	= max_ms * (u64)NSEC_PER_MSEC,
+		.jitter_pct	= jitter_pct,
+		.limit		= limit,
+	};
 	mutex_lock(&request->lock);
 	retry_attempt(request);
 	mutex_unlock(&request->lock);
@@ -185,19 +186,13 @@ static int retry_requests_show(struct seq_file *seq, void *unused)
 	struct retry_request *request;
 	unsigned int i;
 
-	seq_puts(seq, "request  attempts  outcome    delays: asked>taken (us)\n");
+	seq_puts(seq, "request  attempts  outcome    waits (us)\n");
 	for (request = retry_table; request < retry_table + requests; request++) {
 		mutex_lock(&request->lock);
 		seq_printf(seq, "%-8u %-9u %-9s ", retry_id(request),
 			   request->attempts, retry_outcome_names[request->outcome]);
-		for (i = 0; i < ARRAY_SIZE(request->waits); i++) {
-			struct retry_wait *wait = &request->waits[i];
-
-			if (!wait->taken_ns)
-				break;
-			seq_printf(seq, " %lld>%lld", ktime_to_us(wait->asked_ns),
-				   ktime_to_us(wait->taken_ns));
-		}
+		for (i = 0; i < RETRY_LIMIT_MAX && request->waited_ns[i]; i++)
+			seq_printf(seq, " %lld", ktime_to_us(request->waited_ns[i]));
 		seq_putc(seq, '\n');
 		mutex_unlock(&request->lock);
 	}
@@ -235,8 +230,12 @@ static int __init retry_check(void)
 		pr_err("requests=%u is not in 1..%u\n", requests, RETRY_REQUESTS_MAX);
 		return -EINVAL;
 	}
-	if (limit > RETRY_LIMIT_MAX) {
-		pr_err("limit=%u is not in 0..%u\n", limit, RETRY_LIMIT_MAX);
+	if (limit < 1 || limit > RETRY_LIMIT_MAX) {
+		pr_err("limit=%u is not in 1..%u\n", limit, RETRY_LIMIT_MAX);
+		return -EINVAL;
+	}
+	if (jitter_pct > 100) {
+		pr_err("jitter_pct=%u is not in 0..100\n", jitter_pct);
 		return -EINVAL;
 	}
 	if (base_ms < 1 || base_ms > RETRY_DELAY_MAX_MS) {

@@ -91,8 +91,8 @@ out:
 /* -- Buckets ------------------------------------------------------------- */
 
 #define FAR	10000
-#define NEAR	10
-#define APART	50	/* ticks */
+#define NEAR	100
+#define APART	5	/* ticks */
 
 struct near {
 	struct hwt_timeout	timeout;
@@ -122,8 +122,9 @@ static void wait_expire(struct hwt_timeout *timeout)
 static const struct hwt_ops wait_ops = { .expire = wait_expire };
 
 /*
- * Two buckets, no levels: each tick looks at half of all. Behind by 500 ticks it fires
- * what it has found on the way, and not only when it has caught up.
+ * Two buckets, no levels: whatever is due, half of all are looked at for it: half a million
+ * for all the near ones, and in a pass 100,000. What it has found on the way fires, and not
+ * only when all is found.
  */
 static void __init test_buckets(void)
 {
@@ -157,7 +158,7 @@ static void __init test_buckets(void)
 	for (i = 0; i < NEAR; i++)
 		done += KT_WAIT(atomic_read_acquire(&near[i].fired));
 	KTEST(done == NEAR, "%u of %u fire among %u that are far away", done, NEAR, FAR);
-	KTEST(near[NEAR - 1].pass - near[0].pass >= NEAR / 2,
+	KTEST(near[NEAR - 1].pass - near[0].pass >= 3,
 	      "%llu passes between the first and the last of them",
 	      near[NEAR - 1].pass - near[0].pass);
 out:

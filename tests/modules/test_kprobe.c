@@ -634,7 +634,7 @@ static const char * const sched_names[] __initconst = {
 
 static void __init selftest(void)
 {
-	unsigned int seconds = kt_quick() ? 2 : 20, length;
+	unsigned int seconds = kt_quick() ? 2 : 8, length;
 	unsigned int step = kt_quick() || IS_ENABLED(CONFIG_KASAN) ? 40 : 8;
 
 	if (!seed)

@@ -6,46 +6,84 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/cpumask.h>
+
 #include "hwt.h"
 #include "hwt_ktest.h"
 #include "hwt_ktest_util.h"
 
 KSTM_MODULE_GLOBALS();
 
-static void __init bad(const char *what, struct hwt_wheel_params params)
-{
-	struct hwt_wheel *wheel;
+/* CPUs that are not online, CPU 0, and none at all. */
+static struct cpumask offline, first, none;
 
-	params.name = "bad";
-	wheel = hwt_wheel_create(&params);
-	KTEST(PTR_ERR_OR_ZERO(wheel) == -EINVAL, "%s: create refuses", what);
-	if (!IS_ERR_OR_NULL(wheel))
-		hwt_wheel_destroy(wheel);
-	wheel = hwt_wheel_get_shared(&params);
-	KTEST(PTR_ERR_OR_ZERO(wheel) == -EINVAL, "%s: get_shared refuses", what);
-	if (!IS_ERR_OR_NULL(wheel))
-		hwt_wheel_put(wheel);
+static void test_clock_set(struct hwt_wheel *wheel, s64 jump_ns, void *arg)
+{
 }
 
-#define BAD(what, ...) bad(what, (struct hwt_wheel_params) { __VA_ARGS__ })
+struct bad {
+	const char		*what;
+	struct hwt_wheel_params	params;
+};
+
+static const struct bad bad[] __initconst = {
+	{ "1 bucket", { .ticks_per_wheel = 1 } },
+	{ "65537 buckets", { .ticks_per_wheel = 65537 } },
+	{ "2^32 - 1 buckets", { .ticks_per_wheel = U32_MAX } },
+	{ "7 levels", { .levels = 7 } },
+	{ "2^32 - 1 levels", { .levels = U32_MAX } },
+	{ "clock 3", { .clock = 3 } },
+	{ "clock -1", { .clock = -1 } },
+	{ "flag 4", { .flags = 4 } },
+	{ "flag 2^31", { .flags = 1U << 31 } },
+	{ "all flags", { .flags = U32_MAX } },
+	{ "max_pending 2^63", { .max_pending = 1ULL << 63 } },
+	{ "max_pending 2^64 - 1", { .max_pending = U64_MAX } },
+	{ "a tick of 2^63 - 1 ns", { .tick_ns = S64_MAX } },
+	{ "a tick of 2^64 - 1 ns", { .tick_ns = U64_MAX } },
+	{ "tick times buckets over 2^63",
+	  { .tick_ns = 1ULL << 48, .ticks_per_wheel = 65536 } },
+	{ "257 workers", { .workers = HWT_WORKERS_MAX + 1 } },
+	{ "2^31 workers", { .workers = 1U << 31 } },
+	{ "2^32 - 1 workers", { .workers = U32_MAX } },
+	{ "no CPU", { .cpus = &none } },
+	{ "CPUs that are not online", { .cpus = &offline } },
+	{ "priority 3", { .priority = 3 } },
+	{ "priority -1", { .priority = -1 } },
+	{ "wait 2", { .wait = 2, .cpus = &first } },
+	{ "wait -1", { .wait = -1, .cpus = &first } },
+	{ "busy waiting on any CPU", { .wait = HWT_WAIT_BUSY } },
+	{ "busy waiting with low FIFO",
+	  { .wait = HWT_WAIT_BUSY, .cpus = &first, .priority = HWT_PRIORITY_FIFO_LOW } },
+	{ "busy waiting with FIFO",
+	  { .wait = HWT_WAIT_BUSY, .cpus = &first, .priority = HWT_PRIORITY_FIFO } },
+	{ "clock_set on CLOCK_MONOTONIC", { .clock_set = test_clock_set } },
+	{ "clock_set on CLOCK_BOOTTIME",
+	  { .clock_set = test_clock_set, .clock = HWT_CLOCK_BOOTTIME } },
+};
 
 static void __init test_bad(void)
 {
-	BAD("1 bucket", .ticks_per_wheel = 1);
-	BAD("65537 buckets", .ticks_per_wheel = 65537);
-	BAD("2^32 - 1 buckets", .ticks_per_wheel = U32_MAX);
-	BAD("7 levels", .levels = 7);
-	BAD("2^32 - 1 levels", .levels = U32_MAX);
-	BAD("clock 2", .clock = 2);
-	BAD("clock -1", .clock = -1);
-	BAD("flag 2", .flags = 2);
-	BAD("all flags", .flags = U32_MAX);
-	BAD("max_pending 2^63", .max_pending = 1ULL << 63);
-	BAD("max_pending 2^64 - 1", .max_pending = U64_MAX);
-	BAD("a tick of 2^63 - 1 ns", .tick_ns = S64_MAX);
-	BAD("a tick of 2^64 - 1 ns", .tick_ns = U64_MAX);
-	BAD("tick times buckets over 2^63", .tick_ns = 1ULL << 48,
-	    .ticks_per_wheel = 65536);
+	struct hwt_wheel_params params;
+	struct hwt_wheel *wheel;
+	unsigned int i;
+
+	cpumask_andnot(&offline, cpu_possible_mask, cpu_online_mask);
+	cpumask_set_cpu(0, &first);
+	for (i = 0; i < ARRAY_SIZE(bad); i++) {
+		params = bad[i].params;
+		params.name = "bad";
+		wheel = hwt_wheel_create(&params);
+		KTEST(PTR_ERR_OR_ZERO(wheel) == -EINVAL, "%s: create refuses",
+		      bad[i].what);
+		if (!IS_ERR_OR_NULL(wheel))
+			hwt_wheel_destroy(wheel);
+		wheel = hwt_wheel_get_shared(&params);
+		KTEST(PTR_ERR_OR_ZERO(wheel) == -EINVAL, "%s: get_shared refuses",
+		      bad[i].what);
+		if (!IS_ERR_OR_NULL(wheel))
+			hwt_wheel_put(wheel);
+	}
 }
 
 static struct hwt_wheel_params made;
@@ -109,10 +147,93 @@ static void __init test_good(void)
 	KTEST(made.tick_ns == KT_HOUR, "as asked for");
 	GOOD("max_pending of 2^63 - 1", .max_pending = S64_MAX);
 	KTEST(made.max_pending == S64_MAX, "as asked for");
+	KTEST(!made.workers && !made.cpus && made.priority == HWT_PRIORITY_NORMAL &&
+	      made.wait == HWT_WAIT_SLEEP && !made.clock_set, "and nothing else");
+}
+
+/* In two halves, for the size of their frames. */
+static void __init test_good_more(void)
+{
 	GOOD("boottime, coarse", .clock = HWT_CLOCK_BOOTTIME,
 	     .flags = HWT_COARSE_CLOCK, .tick_ns = 100 * KT_MS);
 	KTEST(made.clock == HWT_CLOCK_BOOTTIME && made.flags == HWT_COARSE_CLOCK,
 	      "as asked for");
+	GOOD("freezable", .flags = HWT_FREEZABLE, .workers = 1);
+	KTEST(made.flags == HWT_FREEZABLE && made.workers == 1, "as asked for");
+	GOOD("256 workers", .workers = HWT_WORKERS_MAX);
+	KTEST(made.workers == HWT_WORKERS_MAX, "as asked for");
+	GOOD("workers with FIFO", .workers = 2, .priority = HWT_PRIORITY_FIFO);
+	KTEST(made.workers == 2 && made.priority == HWT_PRIORITY_FIFO, "as asked for");
+	GOOD("any CPU, by name", .cpus = cpu_possible_mask);
+	KTEST(made.cpus, "as asked for");
+	GOOD("busy waiting on CPU 0", .wait = HWT_WAIT_BUSY, .cpus = cpumask_of(0));
+	KTEST(made.wait == HWT_WAIT_BUSY && made.cpus, "as asked for");
+	GOOD("realtime, clock_set", .clock = HWT_CLOCK_REALTIME,
+	     .clock_set = test_clock_set, .clock_set_arg = &made);
+	KTEST(made.clock == HWT_CLOCK_REALTIME && made.clock_set == test_clock_set &&
+	      made.clock_set_arg == &made, "as asked for");
+}
+
+/* -- Shared ones ---------------------------------------------------------- */
+
+static void __init unshared(const char *what, struct hwt_wheel_params params)
+{
+	struct hwt_wheel *wheel;
+
+	params.name = "unshared";
+	wheel = hwt_wheel_get_shared(&params);
+	KTEST(PTR_ERR_OR_ZERO(wheel) == -EINVAL, "%s: get_shared refuses", what);
+	if (!IS_ERR_OR_NULL(wheel))
+		hwt_wheel_put(wheel);
+}
+
+#define UNSHARED(what, ...) unshared(what, (struct hwt_wheel_params) { __VA_ARGS__ })
+
+static struct hwt_wheel * __init shared(struct hwt_wheel_params params)
+{
+	struct hwt_wheel *wheel;
+
+	params.name = "shared";
+	wheel = hwt_wheel_get_shared(&params);
+	return IS_ERR(wheel) ? NULL : wheel;
+}
+
+#define SHARED(...) shared((struct hwt_wheel_params) { __VA_ARGS__ })
+
+static void __init test_shared(void)
+{
+	struct hwt_wheel *wheel[5], *same[ARRAY_SIZE(wheel)] = {};
+	int i, j, odd = 0;
+
+	UNSHARED("max_pending", .max_pending = 1);
+	UNSHARED("cpus", .cpus = cpu_possible_mask);
+	UNSHARED("busy waiting", .wait = HWT_WAIT_BUSY, .cpus = cpumask_of(0));
+	UNSHARED("clock_set", .clock = HWT_CLOCK_REALTIME, .clock_set = test_clock_set);
+
+	for (i = 0; i < ARRAY_SIZE(wheel); i++) {
+		wheel[i] = SHARED(.workers = i == 1 ? 1 : i == 2 ? 2 : 0,
+				  .priority = i == 3 ? HWT_PRIORITY_FIFO_LOW :
+					      i == 4 ? HWT_PRIORITY_FIFO :
+						       HWT_PRIORITY_NORMAL);
+		for (j = 0; j < i; j++)
+			odd += wheel[j] == wheel[i];
+		odd += !wheel[i];
+	}
+	KTEST(odd == 0, "workers and priority make a difference");
+	same[0] = SHARED(.workers = 0);
+	same[1] = SHARED(.workers = 1);
+	same[2] = SHARED(.workers = 2, .wait = HWT_WAIT_SLEEP);
+	same[3] = SHARED(.priority = HWT_PRIORITY_FIFO_LOW);
+	same[4] = SHARED(.priority = HWT_PRIORITY_FIFO);
+	for (i = 0; i < ARRAY_SIZE(wheel); i++)
+		odd += same[i] != wheel[i];
+	KTEST(odd == 0, "the same ones give the same wheel");
+	for (i = 0; i < ARRAY_SIZE(wheel); i++) {
+		if (wheel[i])
+			hwt_wheel_put(wheel[i]);
+		if (same[i])
+			hwt_wheel_put(same[i]);
+	}
 }
 
 /* Deadlines are rounded up to ticks, exactly, far away too. */
@@ -154,6 +275,8 @@ static void __init selftest(void)
 {
 	test_bad();
 	test_good();
+	test_good_more();
+	test_shared();
 	test_rounding(KT_MS);
 	test_rounding(KT_MS + 1);
 	test_rounding(1 << 20);

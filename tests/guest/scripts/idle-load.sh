@@ -5,6 +5,7 @@
 # state counts one in the load average each, and is reported after 30 seconds.
 #
 # hwt-test: long
+# hwt-test: only stock
 # hwt-test: timeout 120
 set -eu
 . /hwt/lib.sh

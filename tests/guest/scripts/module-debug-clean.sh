@@ -1,0 +1,42 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# With debug=1, what does nothing wrong is not reported: any report fails this. (And it
+# works as without.)
+#
+# hwt-test: long
+# hwt-test: load debug=1
+# hwt-test: timeout 180
+set -eu
+. /hwt/lib.sh
+
+[ "$(cat /sys/module/hwt/parameters/debug)" = Y ] || fail "debug is not on"
+
+# run MODULE [PARAMS...]
+run()
+{
+	if load "$@"; then
+		unload "$1" || fail "$1 does not unload"
+		ok "$*"
+	else
+		not_ok "$*"
+	fi
+}
+
+run test_basics
+run test_stop
+run test_stress seed=4 duration=1
+run test_client wheels=3 armed=1000 busy=100
+run test_client wheels=3 armed=1000 busy=100 shared=1
+run hwt_first
+run hwt_retry requests=200 base_ms=1 max_ms=8 limit=16
+run hwt_heartbeat peers=500 ping_ms=20 idle_ms=60 reconnects=1
+for part in delays cancel push-back periodic stop many; do
+	if "$HWT_BIN/tour" $part >/tmp/output 2>&1; then
+		ok "tour $part"
+	else
+		sed 's/^/# /' /tmp/output
+		not_ok "tour $part"
+	fi
+done
+plan

@@ -1,0 +1,85 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Slow callbacks in the log: each function is named once, if it takes longer than
+# slow_callback_us says at that time; those that had to wait for one are named with it.
+#
+# hwt-test: timeout 120
+# hwt-test: load slow_callback_us=1000000
+set -eu
+. /hwt/lib.sh
+
+param=/sys/module/hwt/parameters/slow_callback_us
+
+# What counts as slow, and what a quick one takes, are far apart.
+slow=1200
+quick=20
+
+# call PARAMS...: and the module goes again
+call()
+{
+	load test_slow_call "$@" || fail "the callbacks are not called: $*"
+	unload test_slow_call || fail "does not unload"
+}
+
+# said TIMES FUNCTION TEXT: so often since the mark
+said()
+{
+	times=$(log_since | grep -c "hwt: slow: callback $2 \[test_slow_call\] took [0-9]* us") || true
+	if [ "$times" -eq "$1" ]; then
+		ok "$3"
+	else
+		not_ok "$3: said $times times of $2"
+	fi
+}
+
+[ "$(cat $param)" = 1000000 ] || fail "slow_callback_us is $(cat $param)"
+
+log_mark
+call ms=$quick times=5
+said 0 slow_one "a quick one is not worth a word"
+call ms=$slow times=2
+said 1 slow_one "a slow one is named once"
+log_mark
+call ms=$slow what=other
+said 1 slow_other "and so is another one"
+said 0 slow_one "which is not taken for the first"
+log_mark
+call ms=$slow
+said 1 slow_one "loaded again, its functions are new ones"
+log_mark
+call ms=$slow what=cancelled
+said 1 slow_cancelled "a slow ->cancelled is named, too"
+
+echo 0 >$param
+log_mark
+call ms=$slow
+said 0 slow_one "0 switches it off"
+echo 5000 >$param
+[ "$(cat $param)" = 5000 ] || fail "slow_callback_us is $(cat $param)"
+call ms=$quick
+said 1 slow_one "what counts as slow can be changed at any time"
+if echo many 2>/dev/null >$param; then
+	not_ok "what is no number is refused"
+else
+	ok "what is no number is refused"
+fi
+
+echo 0 >$param
+log_mark
+call ms=$slow what=behind
+behind='hwt: slow is behind: slow_victim \[test_slow_call\] had to wait for [0-9]* ms; its slowest callback, slow_one \[test_slow_call\], took [0-9]* ms'
+times=$(log_since | grep -c "$behind") || true
+if [ "$times" -ge 1 ]; then
+	ok "who waits for longer than a turn is named, and for whom"
+else
+	not_ok "who waits for longer than a turn is named, and for whom"
+	log_since | grep hwt: | sed 's/^/# /'
+fi
+# Of thirty.
+if [ "$times" -le 10 ]; then
+	ok "but not all of them: $times"
+else
+	not_ok "but not all of them: $times"
+fi
+plan

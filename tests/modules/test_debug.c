@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * hwt.ko with debug=1: timeouts that were never initialised, or copied, or are initialised
+ * or freed while they are held, are reported, and nothing worse comes of them. Modules that
+ * go and leave some: scripts/module-debug.sh.
+ *
+ * hwt-test: load debug=1
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/slab.h>
+#include <linux/spinlock.h>
+
+#include "hwt.h"
+#include "hwt_ktest.h"
+#include "hwt_ktest_util.h"
+
+KSTM_MODULE_GLOBALS();
+
+static struct hwt_wheel *wheel;
+
+static struct kt fixed = { .timeout = HWT_TIMEOUT_INIT(fixed.timeout, &kt_ops) };
+
+/*
+ * Reports are limited, to 10 in 5 s of each kind. What must be seen comes before what only
+ * must not do harm.
+ */
+static void __init wanted(const char *regex)
+{
+	pr_info("hwt-expect-begin: %s\n", regex);
+}
+
+static void __init wanted_end(void)
+{
+	pr_info("hwt-expect-end\n");
+}
+
+#define UNUSABLE "hwt: BUG: timeout .* is used and was never initialised, or was copied"
+#define HELD "hwt: BUG: timeout .* is initialised while it is held: kt_expire"
+
+/* On a submission list it is known to nobody but its CPU. */
+static bool __init collected(const struct hwt_timeout *timeout)
+{
+	return KT_WAIT(!(hwt_timeout_word(timeout) & HWT_F_QUEUED));
+}
+
+/* -- Proper use: none of this is reported ------------------------------------ */
+
+static void __init test_proper(void)
+{
+	struct hwt_handle *handle;
+	struct kt *kt;
+	int i, odd = 0;
+
+	KTEST(hwt_schedule(&fixed.timeout, 0) == -EINVAL && !hwt_cancel(&fixed.timeout),
+	      "a static one is initialised; it has no wheel");
+	hwt_timeout_set_wheel(&fixed.timeout, wheel);
+	KTEST(kt_schedule(&fixed, KT_MS) == 0 && KT_WAIT(kt_releases(&fixed) == 1),
+	      "then it fires");
+	hwt_schedule(&fixed.timeout, KT_HOUR);
+	KTEST(hwt_cancel_sync(&fixed.timeout) == 1, "and is cancelled");
+
+	/* Memory may hold anything: also a timeout that was used, there or elsewhere. */
+	kt = kmalloc(sizeof(*kt), GFP_KERNEL);
+	for (i = 0; kt && i < 3; i++) {
+		if (i < 2)
+			memset(kt, i ? 0xff : 0, sizeof(*kt));
+		else
+			memcpy(kt, &fixed, sizeof(*kt));
+		hwt_timeout_init(&kt->timeout, wheel, &kt_plain_ops);
+		odd += hwt_schedule(&kt->timeout, KT_HOUR) != 0;
+		odd += hwt_shutdown_sync(&kt->timeout) != 1;
+	}
+	KTEST(kt && odd == 0, "initialised in memory that holds anything");
+	kfree(kt);
+
+	/* The same, but what it was is overwritten in part, and looks as if it were held. */
+	kt = kmalloc(sizeof(*kt), GFP_KERNEL);
+	for (i = 0, odd = 0; kt && i < 2; i++) {
+		hwt_timeout_init(&kt->timeout, wheel, &kt_plain_ops);
+		hwt_schedule(&kt->timeout, KT_HOUR);
+		odd += !collected(&kt->timeout) || hwt_shutdown_sync(&kt->timeout) != 1;
+		memset(&kt->timeout, 0x6b, offsetof(struct hwt_timeout, deferred));
+	}
+	KTEST(kt && odd == 0, "initialised where one has been");
+	kfree(kt);
+
+	handle = hwt_new_timeout(wheel, KT_HOUR, NULL, NULL, GFP_KERNEL);
+	KTEST(!IS_ERR(handle) && hwt_cancel_sync(&handle->timeout) == 1,
+	      "one that is not embedded");
+	hwt_handle_put(handle);
+}
+
+/* -- Never initialised, or copied -------------------------------------------- */
+
+static bool __init refused(struct hwt_timeout *timeout)
+{
+	return hwt_schedule(timeout, 0) == -EINVAL && !hwt_cancel(timeout);
+}
+
+static bool __init refused_all(struct hwt_periodic *periodic)
+{
+	struct hwt_timeout *timeout = &periodic->timeout;
+
+	return hwt_schedule(timeout, 0) == -EINVAL &&
+	       hwt_schedule_at(timeout, 0) == -EINVAL &&
+	       hwt_schedule_slack(timeout, 0, 1) == -EINVAL &&
+	       hwt_schedule_at_slack(timeout, 0, 1) == -EINVAL &&
+	       hwt_schedule_earlier(timeout, 0) == -EINVAL &&
+	       hwt_schedule_earlier_at(timeout, 0) == -EINVAL &&
+	       hwt_schedule_pending(timeout, 0) == -EINVAL &&
+	       hwt_schedule_pending_at(timeout, 0) == -EINVAL &&
+	       hwt_schedule_periodic(periodic, 0, 1, HWT_FIXED_RATE) == -EINVAL &&
+	       hwt_schedule_periodic_at(periodic, 0, 1, HWT_FIXED_RATE) == -EINVAL &&
+	       !hwt_cancel(timeout) && hwt_cancel_sync(timeout) == 0 &&
+	       hwt_shutdown_sync(timeout) == 0 && hwt_wait(timeout, 0) == 0;
+}
+
+static void __init test_never_initialised(void)
+{
+	static struct hwt_periodic zeroed, garbage, copy;
+	struct hwt_debounce debounce = { .quiet_ns = 1, .most_ns = 1 };
+	struct hwt_backoff backoff = { .first_ns = 1, .most_ns = 1 };
+	struct kt original;
+	bool ok;
+
+	wanted(UNUSABLE);
+	ok = refused(&zeroed.timeout);
+	wanted_end();
+	KTEST(ok, "zeroed memory: refused and reported");
+	memset(&garbage, 0xa5, sizeof(garbage));
+	wanted(UNUSABLE);
+	ok = refused(&garbage.timeout);
+	wanted_end();
+	KTEST(ok, "garbage: refused and reported");
+	memset(&garbage, 0xff, sizeof(garbage));
+	wanted(UNUSABLE);
+	ok = refused(&garbage.timeout);
+	wanted_end();
+	KTEST(ok, "other garbage: refused and reported");
+
+	kt_init(&original, wheel, &kt_ops);
+	copy.timeout = original.timeout;
+	wanted(UNUSABLE);
+	ok = refused(&copy.timeout);
+	wanted_end();
+	KTEST(ok, "a copy: refused and reported");
+	hwt_schedule(&original.timeout, KT_HOUR);
+	/* In a bucket, so that the copy seems to be there, too. */
+	collected(&original.timeout);
+	copy.timeout = original.timeout;
+	wanted(UNUSABLE);
+	ok = refused(&copy.timeout);
+	wanted_end();
+	KTEST(ok, "a copy of a pending one: refused and reported");
+
+	/* Reports may have become too many. */
+	msleep(5500);
+	wanted(UNUSABLE);
+	ok = refused_all(&copy);
+	KTEST(ok, "whatever is done with a copy is refused");
+	KTEST(hwt_schedule(&original.timeout, 0) > 0 && KT_WAIT(kt_releases(&original) == 1) &&
+	      hwt_shutdown_sync(&original.timeout) == 0, "the original is as it was, and fires");
+	KTEST(refused_all(&zeroed) && refused_all(&garbage),
+	      "whatever is done with zeroed memory or garbage");
+	KTEST(hwt_debounce(&zeroed.timeout, &debounce) == -EINVAL &&
+	      hwt_retry(&zeroed.timeout, &backoff) == -EINVAL &&
+	      hwt_retry(&garbage.timeout, &backoff) == -EINVAL, "recipes refuse it as well");
+	wanted_end();
+}
+
+/* -- Initialised while held --------------------------------------------------- */
+
+static struct hwt_periodic beat;
+static atomic_t beats;
+
+static void beat_expire(struct hwt_timeout *timeout)
+{
+	atomic_inc(&beats);
+}
+
+static const struct hwt_ops beat_ops = { .expire = beat_expire };
+
+/* Keeps the wheel's thread from letting others go. */
+static struct {
+	struct kt		kt;
+	struct completion	out;
+	atomic_t		inside;
+} blocker;
+
+static void blocker_expire(struct hwt_timeout *timeout)
+{
+	atomic_set(&blocker.inside, 1);
+	wait_for_completion_timeout(&blocker.out, KT_PATIENCE * HZ);
+	kt_expire(timeout);
+}
+
+static const struct hwt_ops blocker_ops = { .expire = blocker_expire };
+
+static void __init test_initialised_twice(void)
+{
+	struct kt kt;
+	u64 deadline;
+	int n;
+
+	kt_init(&kt, wheel, &kt_ops);
+	hwt_schedule(&kt.timeout, KT_HOUR);
+	collected(&kt.timeout);
+	deadline = hwt_deadline(&kt.timeout);
+	wanted(HELD);
+	hwt_timeout_init(&kt.timeout, wheel, &kt_plain_ops);
+	wanted_end();
+	KTEST(hwt_pending(&kt.timeout) && hwt_deadline(&kt.timeout) == deadline,
+	      "initialised while it is pending: reported, and left pending");
+	KTEST(hwt_schedule(&kt.timeout, 0) == (HWT_WAS_PENDING | HWT_WAS_HELD) &&
+	      KT_WAIT(kt_releases(&kt) == 1) && kt_expirations(&kt) == 1,
+	      "it fires, with the callbacks it had");
+
+	hwt_schedule(&kt.timeout, KT_HOUR);
+	collected(&kt.timeout);
+	init_completion(&blocker.out);
+	kt_init(&blocker.kt, wheel, &blocker_ops);
+	hwt_schedule(&blocker.kt.timeout, 0);
+	KT_WAIT(atomic_read(&blocker.inside));
+	hwt_cancel(&kt.timeout);
+	wanted(HELD);
+	hwt_timeout_init(&kt.timeout, wheel, &kt_plain_ops);
+	wanted_end();
+	complete_all(&blocker.out);
+	KTEST(KT_WAIT(kt_releases(&kt) == 2) && hwt_cancelled(&kt.timeout),
+	      "initialised while it waits to be let go: reported, and let go");
+	hwt_timeout_init(&kt.timeout, wheel, &kt_ops);
+	KTEST(!hwt_cancelled(&kt.timeout) && hwt_schedule(&kt.timeout, 0) == 0 &&
+	      KT_WAIT(kt_releases(&kt) == 3), "initialised when it is let go: new");
+	hwt_shutdown_sync(&kt.timeout);
+	hwt_shutdown_sync(&blocker.kt.timeout);
+
+	hwt_periodic_init(&beat, wheel, &beat_ops);
+	hwt_schedule_periodic(&beat, 0, KT_MS, HWT_FIXED_RATE);
+	KT_WAIT(atomic_read(&beats) > 3);
+	wanted("hwt: BUG: timeout .* is initialised while it is held: beat_expire");
+	hwt_periodic_init(&beat, wheel, &beat_ops);
+	wanted_end();
+	n = atomic_read(&beats);
+	KTEST(hwt_pending(&beat.timeout) && KT_WAIT(atomic_read(&beats) > n + 3),
+	      "a periodic one: reported, and goes on");
+	KTEST(hwt_shutdown_sync(&beat.timeout) == 1, "until it is cancelled");
+}
+
+/* -- Freed while held --------------------------------------------------------- */
+
+/* Must not be called. */
+static atomic_t freed_fired;
+
+static void freed_expire(struct hwt_timeout *timeout)
+{
+	atomic_inc(&freed_fired);
+}
+
+static const struct hwt_ops freed_ops = { .expire = freed_expire };
+
+static struct hwt_timeout * __init pending_one(u64 delay_ns)
+{
+	struct hwt_timeout *timeout = kmalloc(sizeof(*timeout), GFP_KERNEL);
+
+	if (!timeout)
+		return NULL;
+	hwt_timeout_init(timeout, wheel, &freed_ops);
+	hwt_schedule(timeout, delay_ns);
+	collected(timeout);
+	return timeout;
+}
+
+/* Two reports to the judge: what is printed first, and the WARN() that prints it. */
+#define FREED "ODEBUG: free active .*object type: hwt_timeout hint: freed_expire|WARNING: .*debug_print_object"
+
+/* The kernel prints 5 of them, and no more until it is booted again. */
+static void __init test_freed(void)
+{
+	static DEFINE_SPINLOCK(lock);
+	struct hwt_timeout *timeout;
+	struct kt kt;
+
+	/* It will be beside them. */
+	kt_init(&kt, wheel, &kt_ops);
+	timeout = pending_one(200 * KT_MS);
+	kt_schedule(&kt, 200 * KT_MS);
+	wanted(FREED);
+	kfree(timeout);
+	wanted_end();
+	KTEST(KT_WAIT(kt_releases(&kt) == 1) && hwt_wheel_pending(wheel) == 0,
+	      "freed while it is pending: reported, and withdrawn");
+	timeout = pending_one(200 * KT_MS);
+	kt_schedule(&kt, 200 * KT_MS);
+	wanted(FREED);
+	spin_lock(&lock);
+	kfree(timeout);
+	spin_unlock(&lock);
+	wanted_end();
+	KTEST(KT_WAIT(kt_releases(&kt) == 2) && hwt_wheel_pending(wheel) == 0,
+	      "the same where nobody may sleep");
+	KTEST(kt_expirations(&kt) == 2 && !atomic_read(&kt.early) &&
+	      !atomic_read(&freed_fired), "its neighbour fires, and it does not");
+	hwt_shutdown_sync(&kt.timeout);
+}
+
+static void __init selftest(void)
+{
+	wheel = kt_wheel("debug");
+	KTEST(!IS_ERR(wheel), "a wheel");
+	if (IS_ERR(wheel))
+		return;
+	test_proper();
+	test_never_initialised();
+	test_initialised_twice();
+	if (IS_ENABLED(CONFIG_DEBUG_OBJECTS_FREE))
+		test_freed();
+	else
+		KTEST_SKIP("this kernel does not look at what is freed");
+	KTEST(hwt_wheel_pending(wheel) == 0 && hwt_wheel_destroy(wheel) == 0,
+	      "the wheel is as it was, and destroyed");
+}
+
+KSTM_MODULE_LOADERS(test_debug);
+MODULE_DESCRIPTION("hwt: debug=1");
+MODULE_LICENSE("GPL");

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A client that goes and leaves timeouts behind. Run by scripts/module-debug.sh, with
+ * debug=1: without, they would call where there is no code any more.
+ *
+ * hwt-test: manual
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/completion.h>
+#include <linux/delay.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+
+#include "hwt.h"
+#include "test_debug_host.h"
+
+static char *how = "none";
+module_param(how, charp, 0444);
+MODULE_PARM_DESC(how, "What it leaves: none, kmalloc, static, never, periodic, released, running, many");
+
+static bool own;
+module_param(own, bool, 0444);
+MODULE_PARM_DESC(own, "On the host's own wheel, not on the shared one");
+
+/* Its deadline is soon after it has gone. */
+#define LEAVER_NS	(300 * NSEC_PER_MSEC)
+#define LEAVER_MANY	100
+
+static DECLARE_COMPLETION(leaver_inside);
+
+static void leaver_expire(struct hwt_timeout *timeout)
+{
+	pr_err("has fired\n");
+}
+
+static void leaver_sleep(struct hwt_timeout *timeout)
+{
+	complete(&leaver_inside);
+	msleep(500);
+}
+
+static void leaver_beat(struct hwt_timeout *timeout)
+{
+}
+
+/* Not over before the module has gone through its exit. */
+static void leaver_release(struct hwt_timeout *timeout)
+{
+	msleep(500);
+}
+
+static const struct hwt_ops leaver_ops = { .expire = leaver_expire };
+static const struct hwt_ops sleep_ops = { .expire = leaver_sleep };
+static const struct hwt_ops beat_ops = { .expire = leaver_beat };
+static const struct hwt_ops released_ops = {
+	.expire = leaver_expire, .release = leaver_release,
+};
+
+static struct hwt_timeout leaver_static = HWT_TIMEOUT_INIT(leaver_static, &leaver_ops);
+static struct hwt_periodic leaver_periodic;
+
+static struct hwt_timeout *leaver_alloc(const struct hwt_ops *ops, unsigned int n)
+{
+	struct hwt_wheel *wheel = own ? test_debug_own : test_debug_shared;
+	struct hwt_timeout *timeouts = kcalloc(n, sizeof(*timeouts), GFP_KERNEL);
+	unsigned int i;
+
+	for (i = 0; timeouts && i < n; i++)
+		hwt_timeout_init(&timeouts[i], wheel, ops);
+	/* The host frees it: that is not what is wrong here. */
+	test_debug_memory = timeouts;
+	return timeouts;
+}
+
+static int __init leaver_init(void)
+{
+	struct hwt_wheel *wheel = own ? test_debug_own : test_debug_shared;
+	struct hwt_timeout *timeouts;
+	unsigned int i;
+
+	kfree(test_debug_memory);
+	timeouts = leaver_alloc(!strcmp(how, "running") ? &sleep_ops :
+				!strcmp(how, "released") ? &released_ops : &leaver_ops,
+				LEAVER_MANY);
+	if (!timeouts)
+		return -ENOMEM;
+	hwt_timeout_set_wheel(&leaver_static, wheel);
+	if (!strcmp(how, "kmalloc")) {
+		hwt_schedule(&timeouts[0], LEAVER_NS);
+	} else if (!strcmp(how, "static")) {
+		hwt_schedule(&leaver_static, LEAVER_NS);
+	} else if (!strcmp(how, "never")) {
+		hwt_schedule(&leaver_static, U64_MAX);
+	} else if (!strcmp(how, "periodic")) {
+		hwt_periodic_init(&leaver_periodic, wheel, &beat_ops);
+		hwt_schedule_periodic(&leaver_periodic, 0, NSEC_PER_MSEC, HWT_FIXED_RATE);
+	} else if (!strcmp(how, "released")) {
+		hwt_schedule(&timeouts[0], LEAVER_NS);
+	} else if (!strcmp(how, "running")) {
+		hwt_schedule(&timeouts[0], 0);
+		wait_for_completion(&leaver_inside);
+	} else if (!strcmp(how, "many")) {
+		for (i = 0; i < LEAVER_MANY; i++)
+			hwt_schedule(&timeouts[i], LEAVER_NS + i * NSEC_PER_SEC);
+	} else {
+		hwt_schedule(&timeouts[0], LEAVER_NS);
+		hwt_schedule(&leaver_static, LEAVER_NS);
+	}
+	return 0;
+}
+module_init(leaver_init);
+
+static void __exit leaver_exit(void)
+{
+	struct hwt_timeout *timeouts = test_debug_memory;
+
+	if (!strcmp(how, "none")) {
+		hwt_shutdown_sync(&timeouts[0]);
+		hwt_shutdown_sync(&leaver_static);
+	} else if (!strcmp(how, "released")) {
+		/* It does not fire; but its release is still to come. */
+		hwt_cancel(&timeouts[0]);
+	}
+}
+module_exit(leaver_exit);
+
+MODULE_DESCRIPTION("hwt: leaves timeouts behind");
+MODULE_LICENSE("GPL");

@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Suspend and hibernation: a freezable wheel stands still while tasks do, others do not, and
+ * each clock counts what it should.
+ *
+ * It takes the kernel's own test modes (/sys/power/pm_test). "freezer": all tasks are frozen,
+ * and thawed some time later. "core": devices, CPUs and clocks are suspended too, all but the
+ * call of the firmware is done, and some time later it goes back. The caller waits with its
+ * CPU busy, so what has to go on meanwhile is kept away from it.
+ *
+ * hwt-test: timeout 120
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/ktime.h>
+#include <linux/suspend.h>
+#include <trace/events/power.h>
+
+#include "hwt.h"
+#include "hwt_ktest.h"
+#include "hwt_ktest_util.h"
+
+KSTM_MODULE_GLOBALS();
+
+/* -- The machine --------------------------------------------------------- */
+
+static int __init put(const char *path, const char *text)
+{
+	struct file *file = filp_open(path, O_WRONLY, 0);
+	loff_t pos = 0;
+	ssize_t n;
+
+	if (IS_ERR(file))
+		return PTR_ERR(file);
+	n = kernel_write(file, text, strlen(text), &pos);
+	filp_close(file, NULL);
+	return min_t(ssize_t, n, 0);
+}
+
+/* In test mode @mode. The seconds are not for hibernation, which takes 5. */
+static int __init fall_asleep(const char *mode, const char *state, const char *seconds)
+{
+	int ret;
+
+	ret = put("/sys/power/pm_test", mode) ?:
+	      put("/sys/module/suspend/parameters/pm_test_delay", seconds) ?:
+	      put("/sys/power/state", state);
+	put("/sys/power/pm_test", "none");
+	return ret;
+}
+
+/* From when all that can be frozen is, until it is about to be thawed. */
+static bool frozen_now;
+
+static void note_suspend(void *data, const char *action, int val, bool start)
+{
+	if (!strcmp(action, "freeze_processes"))
+		WRITE_ONCE(frozen_now, !start);
+	else if (!strcmp(action, "thaw_processes"))
+		WRITE_ONCE(frozen_now, false);
+}
+
+/* -- What happens -------------------------------------------------------- */
+
+/* @frozen: how often it fired while tasks were; @place: which it was of all; @cpu: where */
+struct item {
+	struct kt	kt;
+	atomic_t	frozen;
+	int		place;
+	unsigned int	cpu;
+};
+
+static atomic_t places;
+
+static void item_expire(struct hwt_timeout *timeout)
+{
+	struct item *item = container_of(kt_note_expired(timeout), struct item, kt);
+
+	if (READ_ONCE(frozen_now))
+		atomic_inc(&item->frozen);
+	item->place = atomic_inc_return(&places);
+	item->cpu = raw_smp_processor_id();
+	atomic_inc_return_release(&item->kt.expired);
+}
+
+static const struct hwt_ops item_ops = {
+	.expire		= item_expire,
+	.release	= kt_release,
+};
+
+static void __init arm(struct item *item, struct hwt_wheel *wheel, u64 delay_ns)
+{
+	memset(item, 0, sizeof(*item));
+	kt_init(&item->kt, wheel, &item_ops);
+	kt_schedule(&item->kt, delay_ns);
+}
+
+/* Fired once, in time, and was let go. */
+static bool good(const struct item *item)
+{
+	return kt_expirations(&item->kt) == 1 && !atomic_read(&item->kt.early) &&
+	       kt_releases(&item->kt) == 1;
+}
+
+struct beat {
+	struct hwt_periodic	periodic;
+	atomic_t		fired, frozen;
+};
+
+static void beat_expire(struct hwt_timeout *timeout)
+{
+	struct beat *beat = container_of(timeout, struct beat, periodic.timeout);
+
+	atomic_inc(&beat->fired);
+	if (READ_ONCE(frozen_now))
+		atomic_inc(&beat->frozen);
+}
+
+static const struct hwt_ops beat_ops = { .expire = beat_expire };
+
+/* -- The freezer --------------------------------------------------------- */
+
+#define ITEMS	50
+
+static struct actor {
+	const char		*name;
+	u32			flags;
+	unsigned int		workers;
+	struct hwt_wheel	*wheel;
+	struct item		item[ITEMS];
+	struct beat		beat;
+	/* What is done to it by others while it is frozen: armed, cancelled, and waited for. */
+	struct item		poked, dropped, taken;
+	int			took;
+} actors[] = {
+	{ "freezable", HWT_FREEZABLE },
+	{ "freezable, workers", HWT_FREEZABLE, 2 },
+	{ "not freezable", 0 },
+	{ "not freezable, workers", 0, 2 },
+};
+
+/* On a wheel that goes on: does something to those that do not. */
+static atomic_t meddled;
+
+static void meddle(struct hwt_timeout *timeout)
+{
+	unsigned int i;
+
+	if (!READ_ONCE(frozen_now) || atomic_xchg(&meddled, 1))
+		return;
+	for (i = 0; i < ARRAY_SIZE(actors); i++) {
+		kt_schedule(&actors[i].poked.kt, 0);
+		hwt_cancel(&actors[i].dropped.kt.timeout);
+		actors[i].took = hwt_cancel_sync(&actors[i].taken.kt.timeout);
+	}
+}
+
+static const struct hwt_ops meddler_ops = { .expire = meddle };
+
+static void __init actor_begin(struct actor *actor, const struct cpumask *cpus)
+{
+	struct hwt_wheel_params params = {
+		.name = "freeze",
+		.flags = actor->flags,
+		.workers = actor->workers,
+		.cpus = cpus,
+	};
+	unsigned int i;
+
+	actor->wheel = hwt_wheel_create(&params);
+	KTEST(!IS_ERR(actor->wheel), "%s: a wheel", actor->name);
+	for (i = 0; i < ITEMS; i++)
+		arm(&actor->item[i], actor->wheel, i * 60 * KT_MS);
+	arm(&actor->poked, actor->wheel, KT_HOUR);
+	arm(&actor->dropped, actor->wheel, KT_HOUR);
+	arm(&actor->taken, actor->wheel, KT_HOUR);
+	hwt_periodic_init(&actor->beat.periodic, actor->wheel, &beat_ops);
+	hwt_schedule_periodic(&actor->beat.periodic, 0, 10 * KT_MS, HWT_FIXED_RATE);
+}
+
+static bool actor_done(struct actor *actor)
+{
+	unsigned int i;
+
+	for (i = 0; i < ITEMS; i++)
+		if (!good(&actor->item[i]))
+			return false;
+	return true;
+}
+
+static void __init actor_end(struct actor *actor, bool slept)
+{
+	bool freezable = actor->flags & HWT_FREEZABLE;
+	unsigned int i, frozen = 0, odd = 0;
+
+	KTEST(KT_WAIT(actor_done(actor)), "%s: in the end all have fired once, none early",
+	      actor->name);
+	hwt_cancel_sync(&actor->beat.periodic.timeout);
+	for (i = 0; i < ITEMS; i++) {
+		frozen += atomic_read(&actor->item[i].frozen);
+		odd += i && actor->item[i - 1].place >= actor->item[i].place;
+	}
+	if (!actor->workers)
+		KTEST(odd == 0, "%s: in the order of their deadlines: %u are not",
+		      actor->name, odd);
+	frozen += atomic_read(&actor->beat.frozen);
+	frozen += atomic_read(&actor->poked.frozen);
+	if (slept && freezable) {
+		KTEST(frozen == 0, "%s: nothing fired while tasks were frozen: %u did",
+		      actor->name, frozen);
+		KTEST(hwt_overruns_total(&actor->beat.periodic) > 50,
+		      "%s: a fixed rate has missed %llu periods", actor->name,
+		      hwt_overruns_total(&actor->beat.periodic));
+	} else if (slept) {
+		KTEST(frozen > 10, "%s: it went on while tasks were frozen: %u fired",
+		      actor->name, frozen);
+	}
+	if (slept) {
+		KTEST(atomic_read(&meddled) && KT_WAIT(good(&actor->poked)),
+		      "%s: what was scheduled meanwhile fires", actor->name);
+		KTEST(KT_WAIT(kt_releases(&actor->dropped.kt) == 1) &&
+		      kt_expirations(&actor->dropped.kt) == 0,
+		      "%s: what was cancelled meanwhile is let go", actor->name);
+		KTEST(actor->took == 1 && kt_expirations(&actor->taken.kt) == 0 &&
+		      kt_releases(&actor->taken.kt) == 1,
+		      "%s: a cancel_sync meanwhile did not have to wait", actor->name);
+	}
+	KTEST(hwt_wheel_destroy(actor->wheel) == 0, "%s: it is destroyed", actor->name);
+}
+
+static void __init test_freezer(void)
+{
+	unsigned int cpu = raw_smp_processor_id(), i;
+	const struct cpumask *other = cpumask_of(kt_other_cpu(cpu));
+	struct hwt_wheel_params params = { .name = "meddler", .cpus = other };
+	struct hwt_wheel *wheel = hwt_wheel_create(&params);
+	struct hwt_periodic meddler;
+	int ret;
+
+	kt_stay_on(cpumask_of(cpu));
+	for (i = 0; i < ARRAY_SIZE(actors); i++)
+		actor_begin(&actors[i], other);
+	hwt_periodic_init(&meddler, wheel, &meddler_ops);
+	hwt_schedule_periodic(&meddler, 0, 10 * KT_MS, HWT_FIXED_DELAY);
+	ret = fall_asleep("freezer", "freeze", "2");
+	kt_stay_on(NULL);
+	if (ret)
+		KTEST_SKIP("this kernel does not freeze: %d", ret);
+	for (i = 0; i < ARRAY_SIZE(actors); i++)
+		actor_end(&actors[i], !ret);
+	hwt_wheel_destroy(wheel);
+}
+
+/* -- Time that passes in suspend ----------------------------------------- */
+
+/* What a clock is ahead of CLOCK_MONOTONIC by. */
+static s64 offset(enum tk_offsets which)
+{
+	return ktime_to_ns(ktime_mono_to_any(0, which));
+}
+
+static atomic64_t told_ns;
+
+static void tell(struct hwt_wheel *wheel, s64 jump_ns, void *arg)
+{
+	atomic64_add(jump_ns, &told_ns);
+}
+
+/* @counts: does its clock count the time in suspend? */
+static struct sleeper {
+	const char		*name;
+	enum hwt_clock		clock;
+	u32			flags;
+	unsigned int		workers;
+	bool			counts;
+	struct hwt_wheel	*wheel;
+	struct item		near, far, after;
+} sleepers[] = {
+	{ "monotonic", HWT_CLOCK_MONOTONIC },
+	{ "monotonic, coarse", HWT_CLOCK_MONOTONIC, HWT_COARSE_CLOCK },
+	{ "boottime", HWT_CLOCK_BOOTTIME, 0, 0, true },
+	{ "boottime, coarse", HWT_CLOCK_BOOTTIME, HWT_COARSE_CLOCK, 0, true },
+	{ "boottime, freezable", HWT_CLOCK_BOOTTIME, HWT_FREEZABLE, 0, true },
+	{ "boottime, workers", HWT_CLOCK_BOOTTIME, 0, 2, true },
+	{ "realtime", HWT_CLOCK_REALTIME, 0, 0, true },
+	{ "realtime, freezable, workers", HWT_CLOCK_REALTIME, HWT_FREEZABLE, 2, true },
+};
+
+/* Beyond what is done before time stands still. */
+#define NEAR	(IS_ENABLED(CONFIG_KASAN) ? 20 * KT_SECOND : 3 * KT_SECOND)
+
+static void __init sleeper_begin(struct sleeper *sleeper, unsigned int cpu)
+{
+	struct hwt_wheel_params params = {
+		.name = "suspend",
+		.clock = sleeper->clock,
+		.flags = sleeper->flags,
+		.workers = sleeper->workers,
+		.cpus = cpumask_of(cpu),
+		.clock_set = sleeper->clock == HWT_CLOCK_REALTIME ? tell : NULL,
+	};
+	u64 now;
+
+	sleeper->wheel = hwt_wheel_create(&params);
+	KTEST(!IS_ERR(sleeper->wheel), "%s: a wheel", sleeper->name);
+	arm(&sleeper->near, sleeper->wheel, 0);
+	arm(&sleeper->far, sleeper->wheel, 0);
+	now = hwt_wheel_now(sleeper->wheel);
+	sleeper->near.kt.earliest = now + NEAR;
+	hwt_schedule_at(&sleeper->near.kt.timeout, now + NEAR);
+	hwt_schedule_at(&sleeper->far.kt.timeout, now + KT_HOUR);
+}
+
+/* What remains of an hour: the time that has passed, and that in suspend if it counts. */
+static bool __init remains(struct sleeper *sleeper, u64 begun, u64 begun_end, u64 slept)
+{
+	u64 before, after, remaining;
+
+	before = ktime_get_ns();
+	remaining = hwt_remaining(&sleeper->far.kt.timeout);
+	after = ktime_get_ns();
+	if (sleeper->counts)
+		remaining += slept;
+	/* It is rounded up to a tick. */
+	return remaining <= KT_HOUR - (before - begun_end) + KT_MS &&
+	       remaining >= KT_HOUR - (after - begun);
+}
+
+static void __init test_suspend(const char *state)
+{
+	s64 boot = offset(TK_OFFS_BOOT), real = offset(TK_OFFS_REAL), slept;
+	unsigned int cpu = kt_other_cpu(0), i, last = 0;
+	struct sleeper *sleeper;
+	u64 begun, begun_end;
+	int ret;
+
+	atomic64_set(&told_ns, 0);
+	begun = ktime_get_ns();
+	for (i = 0; i < ARRAY_SIZE(sleepers); i++)
+		sleeper_begin(&sleepers[i], cpu);
+	begun_end = ktime_get_ns();
+	ret = fall_asleep("core", state, "3");
+	slept = offset(TK_OFFS_BOOT) - boot;
+	real = offset(TK_OFFS_REAL) - real;
+	if (ret)
+		KTEST_SKIP("%s: this machine does not suspend: %d", state, ret);
+	else
+		KTEST(slept > 0 && real > 0, "%s: %lld ms were spent there", state,
+		      slept / (s64)KT_MS);
+	for (i = 0; i < ARRAY_SIZE(sleepers); i++) {
+		sleeper = &sleepers[i];
+		KTEST(remains(sleeper, begun, begun_end, slept),
+		      "%s, %s: they are %scounted", state, sleeper->name,
+		      sleeper->counts ? "" : "not ");
+		if (sleeper->clock == HWT_CLOCK_REALTIME)
+			last++;
+	}
+	KTEST(KT_WAIT(atomic64_read(&told_ns) == last * real),
+	      "%s: wheels on the wall clock are told of all that it went forward", state);
+	for (i = 0; i < ARRAY_SIZE(sleepers); i++) {
+		sleeper = &sleepers[i];
+		KTEST(KT_WAIT(good(&sleeper->near)), "%s, %s: it fires, and not early",
+		      state, sleeper->name);
+		/* Its CPU was away, and it may have fired on another one. */
+		arm(&sleeper->after, sleeper->wheel, 0);
+		KTEST(KT_WAIT(good(&sleeper->after)) && sleeper->after.cpu == cpu,
+		      "%s, %s: its thread is back on its CPU", state, sleeper->name);
+		if (!ret && sleeper->counts)
+			KTEST(sleeper->near.place < sleepers[0].near.place,
+			      "%s, %s: before one whose clock stood still", state,
+			      sleeper->name);
+	}
+	for (i = 0; i < ARRAY_SIZE(sleepers); i++) {
+		KTEST(hwt_cancel_sync(&sleepers[i].far.kt.timeout) == 1,
+		      "%s, %s: the other one is still there", state, sleepers[i].name);
+		hwt_wheel_destroy(sleepers[i].wheel);
+	}
+}
+
+static void __init selftest(void)
+{
+	int ret = register_trace_suspend_resume(note_suspend, NULL);
+
+	if (ret) {
+		KTEST_SKIP("this kernel does not say when it is frozen: %d", ret);
+		return;
+	}
+	test_freezer();
+	test_suspend("mem");
+	if (!kt_quick())
+		test_suspend("disk");
+	unregister_trace_suspend_resume(note_suspend, NULL);
+	tracepoint_synchronize_unregister();
+}
+
+KSTM_MODULE_LOADERS(test_freeze);
+MODULE_DESCRIPTION("hwt: suspend and hibernation");
+MODULE_LICENSE("GPL");

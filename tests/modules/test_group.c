@@ -1,0 +1,872 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Groups: what counts, what a cancel of all of them reaches, what the waiting ones wait
+ * for, and that memory may be freed after them, or meanwhile if there are references.
+ *
+ * hwt-test: timeout 120
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/kref.h>
+#include <linux/slab.h>
+#include <linux/vmalloc.h>
+
+#include "hwt.h"
+#include "hwt_ktest.h"
+#include "hwt_ktest_compat.h"
+#include "hwt_ktest_util.h"
+
+KSTM_MODULE_GLOBALS();
+
+/* One calls back on its own thread, the other one on workers. */
+static struct hwt_wheel *wheels[2];
+
+/* Nothing of the group may call back from now on, and how often it did. */
+static bool over;
+static atomic_t after;
+
+/* -- Members that remember what happened to them -------------------------- */
+
+struct item {
+	struct kt		kt;
+	struct hwt_member	member;
+};
+
+static void item_expire(struct hwt_timeout *timeout)
+{
+	atomic_add(READ_ONCE(over), &after);
+	kt_expire(timeout);
+}
+
+static const struct hwt_ops item_ops = {
+	.expire		= item_expire,
+	.cancelled	= kt_cancelled,
+	.release	= kt_release,
+};
+
+static const struct hwt_ops item_plain_ops = { .expire = item_expire };
+
+static void __init item_join(struct item *item, struct hwt_group *group,
+			     struct hwt_wheel *wheel, const struct hwt_ops *ops)
+{
+	kt_init(&item->kt, wheel, ops);
+	hwt_group_join(group, &item->member, &item->kt.timeout);
+}
+
+/* A group of so many, on both wheels in turn. */
+static struct item * __init items_make(struct hwt_group *group, unsigned int n,
+				       const struct hwt_ops *ops)
+{
+	struct item *items = vzalloc(array_size(n, sizeof(*items)));
+	unsigned int i;
+
+	hwt_group_init(group, NULL, NULL);
+	for (i = 0; items && i < n; i++)
+		item_join(&items[i], group, wheels[i % 2], ops);
+	return items;
+}
+
+static void __init items_schedule(struct item *items, unsigned int n, u64 delay_ns,
+				  u64 more_ns)
+{
+	unsigned int i;
+
+	for (i = 0; i < n; i++)
+		hwt_schedule(&items[i].kt.timeout, delay_ns + i * more_ns);
+}
+
+static struct {
+	unsigned int expired, cancelled, released, held;
+} sum;
+
+static void __init items_sum(const struct item *items, unsigned int n)
+{
+	unsigned int i;
+
+	memset(&sum, 0, sizeof(sum));
+	for (i = 0; i < n; i++) {
+		sum.expired += kt_expirations(&items[i].kt);
+		sum.cancelled += atomic_read(&items[i].kt.cancelled);
+		sum.released += kt_releases(&items[i].kt);
+		sum.held += hwt_held(&items[i].kt.timeout);
+	}
+}
+
+static unsigned int __init items_released(const struct item *items, unsigned int n)
+{
+	items_sum(items, n);
+	return sum.released;
+}
+
+/* -- Counting and cancelling ----------------------------------------------- */
+
+static void beat_expire(struct hwt_timeout *timeout)
+{
+}
+
+static const struct hwt_ops beat_ops = { .expire = beat_expire };
+
+static void __init test_counts(void)
+{
+	enum { N = 600 };	/* more than are looked at in one go */
+	struct hwt_periodic beat;
+	struct hwt_member member;
+	struct hwt_group group;
+	struct item *items = items_make(&group, N, &item_ops);
+	int i, odd;
+
+	KTEST(items && hwt_group_pending(&group) == 0, "of %d idle ones none is pending", N);
+	if (!items)
+		return;
+	KTEST(hwt_group_cancel(&group) == 0 && hwt_group_cancel_sync(&group) == 0,
+	      "there is nothing to cancel");
+	for (i = 0; i < N; i++)
+		if (i % 3)
+			hwt_schedule(&items[i].kt.timeout, i % 2 ? KT_HOUR : U64_MAX);
+	KTEST(hwt_group_pending(&group) == 400, "400 are scheduled, on two wheels");
+	KTEST(hwt_wheel_pending(wheels[0]) + hwt_wheel_pending(wheels[1]) == 400,
+	      "the wheels count the same");
+	for (i = 0; i < 30; i++)
+		hwt_cancel(&items[i].kt.timeout);
+	KTEST(hwt_group_pending(&group) == 380, "20 of them are cancelled");
+	for (i = 30; i < 60; i++)
+		hwt_group_leave(&group, &items[i].member);
+	KTEST(hwt_group_pending(&group) == 360, "20 leave, pending");
+	for (i = 60; i < 90; i++)
+		hwt_schedule(&items[i].kt.timeout, 0);
+	for (i = 60, odd = 0; i < 90; i++)
+		odd += !KT_WAIT(kt_releases(&items[i].kt) == 1);
+	KTEST(odd == 0 && hwt_group_pending(&group) == 340, "20 fire, and 10 others");
+	for (i = 30; i < 60; i++)
+		hwt_group_join(&group, &items[i].member, &items[i].kt.timeout);
+	KTEST(hwt_group_pending(&group) == 360, "those who left join again");
+
+	hwt_periodic_init(&beat, wheels[1], &beat_ops);
+	hwt_schedule_periodic(&beat, 0, KT_MS, HWT_FIXED_RATE);
+	hwt_group_join(&group, &member, &beat.timeout);
+	KTEST(KT_WAIT(hwt_expired(&beat.timeout)) && hwt_group_pending(&group) == 361,
+	      "a periodic one counts, once");
+
+	KTEST(hwt_group_cancel(&group) == 361, "all are cancelled");
+	KTEST(hwt_group_pending(&group) == 0 && hwt_group_cancel(&group) == 0,
+	      "none is pending any more");
+	KTEST(KT_WAIT(items_released(items, N) == 410), "all are let go");
+	items_sum(items, N);
+	KTEST(sum.expired == 30 && sum.cancelled == 380, "and no more have fired");
+	for (i = 0, odd = 0; i < N; i += 3)
+		odd += hwt_cancelled(&items[i].kt.timeout);
+	KTEST(odd == 0, "the idle ones are as they were");
+	KTEST(hwt_group_cancel_sync(&group) == 0 && !hwt_held(&beat.timeout),
+	      "the periodic one has ended");
+	hwt_group_leave(&group, &member);
+
+	items_schedule(items, N, 5 * KT_MS, KT_MS / 100);
+	i = hwt_group_cancel(&group);
+	KTEST(KT_WAIT(items_released(items, N) == 410 + N) && sum.expired + i == 30 + N,
+	      "of those that are due soon, %d are cancelled: the others have fired", i);
+
+	for (i = 0; i < N; i++)
+		hwt_group_leave(&group, &items[i].member);
+	items_schedule(items, N, KT_HOUR, 0);
+	KTEST(hwt_group_pending(&group) == 0 && hwt_group_cancel(&group) == 0 &&
+	      hwt_group_shutdown_sync(&group) == 0,
+	      "an empty group has none, whatever became of those who left");
+	for (i = 0, odd = 0; i < N; i++)
+		odd += hwt_shutdown_sync(&items[i].kt.timeout) != 1;
+	KTEST(odd == 0, "who leaves stays scheduled");
+	vfree(items);
+}
+
+/* -- Waiting ---------------------------------------------------------------- */
+
+static void __init test_sync(const char *what, u64 (*sync)(struct hwt_group *group),
+			     const struct hwt_ops *ops)
+{
+	int round, i, odd = 0, unbalanced = 0, held = 0, hits;
+	bool shutdown = sync == hwt_group_shutdown_sync;
+	enum { N = 300 };
+	struct hwt_group group;
+	struct item *items;
+
+	atomic_set(&after, 0);
+	for (round = 0; round < 10; round++) {
+		items = items_make(&group, N, ops);
+		if (!items)
+			break;
+		items_schedule(items, N, 0, round * KT_MS / 100);
+		hits = sync(&group);
+		WRITE_ONCE(over, true);
+		items_sum(items, N);
+		held += sum.held + hwt_group_pending(&group);
+		unbalanced += sum.expired + hits != N ||
+			      (ops->release && (sum.released != N || sum.cancelled != hits));
+		odd += sync(&group) != 0;
+		for (i = 0; i < N && shutdown; i++)
+			odd += hwt_schedule(&items[i].kt.timeout, 0) != -ESHUTDOWN;
+		WRITE_ONCE(over, false);
+		if (!shutdown) {
+			items_schedule(items, N, KT_HOUR, 0);
+			odd += sync(&group) != N;
+		}
+		/* Now there must be nobody left who knows of it. */
+		vfree(items);
+	}
+	msleep(50);
+	KTEST(round == 10 && held == 0, "%s: none is held on return", what);
+	KTEST(unbalanced == 0, "%s: each has fired or was cancelled", what);
+	KTEST(odd == 0, "%s: what it answers, and what can be scheduled then", what);
+	KTEST(atomic_read(&after) == 0, "%s: none fires after it", what);
+}
+
+static struct {
+	struct item		item;
+	struct completion	out;
+	atomic_t		inside;
+} sleeper;
+
+static void sleeper_expire(struct hwt_timeout *timeout)
+{
+	atomic_set(&sleeper.inside, 1);
+	wait_for_completion_timeout(&sleeper.out, KT_PATIENCE * HZ);
+	atomic_set_release(&sleeper.inside, 0);
+	kt_expire(timeout);
+}
+
+static const struct hwt_ops sleeper_ops = {
+	.expire		= sleeper_expire,
+	.release	= kt_release,
+};
+
+struct sync_call {
+	struct hwt_group	*group;
+	u64			(*sync)(struct hwt_group *group);
+	atomic_t		returned;
+	int			expired, released;
+};
+
+static int sync_thread(void *arg)
+{
+	struct sync_call *call = arg;
+	int ret = call->sync(call->group);
+
+	call->expired = kt_expirations(&sleeper.item.kt);
+	call->released = kt_releases(&sleeper.item.kt);
+	atomic_set_release(&call->returned, 1);
+	return kt_thread_end(ret);
+}
+
+static void __init test_running(const char *what, u64 (*sync)(struct hwt_group *group))
+{
+	struct sync_call calls[2] = { { .sync = sync }, { .sync = sync } };
+	struct task_struct *thread[2];
+	enum { N = 100 };
+	struct hwt_group group;
+	struct item *items;
+	int i, hits, expired;
+
+	memset(&sleeper, 0, sizeof(sleeper));
+	init_completion(&sleeper.out);
+	hwt_group_init(&group, NULL, NULL);
+	item_join(&sleeper.item, &group, wheels[0], &sleeper_ops);
+	hwt_schedule(&sleeper.item.kt.timeout, 0);
+	KTEST(KT_WAIT(atomic_read(&sleeper.inside)), "%s: the first member's callback sleeps",
+	      what);
+	items = vzalloc(N * sizeof(*items));
+	for (i = 0; items && i < N; i++)
+		item_join(&items[i], &group, wheels[1], &item_ops);
+	items_schedule(items, items ? N : 0, 20 * KT_MS, KT_MS);
+	for (i = 0; i < 2; i++) {
+		calls[i].group = &group;
+		thread[i] = kt_thread(sync_thread, &calls[i], i);
+	}
+	KTEST(KT_WAIT(hwt_group_pending(&group) == 0),
+	      "%s: the others are cancelled at once", what);
+	/* One of them may just have begun. */
+	msleep(20);
+	items_sum(items, N);
+	expired = sum.expired;
+	msleep(200);
+	items_sum(items, N);
+	KTEST(sum.expired == expired, "%s: and do not fire while it sleeps", what);
+	KTEST(atomic_read(&sleeper.inside) && !atomic_read(&calls[0].returned) &&
+	      !atomic_read(&calls[1].returned), "%s: the call waits, and a second one", what);
+	complete_all(&sleeper.out);
+	hits = kt_thread_stop(thread[0]) + kt_thread_stop(thread[1]);
+	KTEST(calls[0].expired == 1 && calls[0].released == 1 &&
+	      calls[1].expired == 1 && calls[1].released == 1,
+	      "%s: until it has returned and is let go", what);
+	items_sum(items, N);
+	KTEST(hits + sum.expired == N && sum.held == 0 && sum.released == N,
+	      "%s: between them they have cancelled %d", what, hits);
+	vfree(items);
+}
+
+/* -- Who keeps scheduling --------------------------------------------------- */
+
+enum { STUBBORN = 64 };
+
+static struct item *stubborn;
+
+static int stubborn_thread(void *arg)
+{
+	bool dead[STUBBORN] = { };
+	unsigned int n = 0, revived = 0;
+	int ret;
+
+	while (!kthread_should_stop()) {
+		ret = hwt_schedule(&stubborn[n % STUBBORN].kt.timeout, n % 3 * KT_MS / 2);
+		if (ret == -ESHUTDOWN)
+			dead[n % STUBBORN] = true;
+		else
+			revived += dead[n % STUBBORN];
+		if (n++ % 512 == 0)
+			usleep_range(50, 100);
+	}
+	return revived;
+}
+
+static void stubborn_expire(struct hwt_timeout *timeout)
+{
+	hwt_schedule(timeout, 0);
+	item_expire(timeout);
+}
+
+static const struct hwt_ops stubborn_ops = {
+	.expire		= stubborn_expire,
+	.cancelled	= kt_cancelled,
+	.release	= kt_release,
+};
+
+static void __init test_stubborn(void)
+{
+	int round, rounds = kt_quick() ? 3 : 10, i, odd = 0, before;
+	struct task_struct *thread[2];
+	struct hwt_group group;
+
+	atomic_set(&after, 0);
+	for (round = 0; round < rounds; round++) {
+		stubborn = items_make(&group, STUBBORN, &stubborn_ops);
+		if (!stubborn)
+			break;
+		thread[0] = kt_thread(stubborn_thread, NULL, 0);
+		thread[1] = kt_thread(stubborn_thread, NULL, 1);
+		odd += !KT_WAIT(kt_expirations(&stubborn[STUBBORN - 1].kt) > 3);
+		/* It ends by itself only with luck; it must not fail or lose one. */
+		hwt_group_cancel(&group);
+		hwt_group_shutdown_sync(&group);
+		WRITE_ONCE(over, true);
+		items_sum(stubborn, STUBBORN);
+		before = sum.expired;
+		odd += sum.held || hwt_group_pending(&group);
+		usleep_range(5000, 6000);
+		items_sum(stubborn, STUBBORN);
+		odd += sum.expired != before || sum.held;
+		for (i = 0; i < 2; i++)
+			odd += kt_thread_stop(thread[i]) != 0;
+		vfree(stubborn);
+		WRITE_ONCE(over, false);
+	}
+	KTEST(round == rounds && odd == 0 && atomic_read(&after) == 0,
+	      "shutdown_sync ends what two threads and the callbacks keep scheduling, %d times",
+	      rounds);
+}
+
+/* -- Objects with references ------------------------------------------------ */
+
+/**
+ * struct object - one that is open until its timeout fires or is cancelled
+ * @ref:     one for being open, one for the hold
+ * @timeout: closes it
+ * @member:  left when it is freed
+ */
+struct object {
+	struct kref		ref;
+	struct hwt_timeout	timeout;
+	struct hwt_member	member;
+};
+
+static struct hwt_group objects;
+static atomic_t made, freed, closed;
+
+static struct object *object_of(struct hwt_timeout *timeout)
+{
+	return container_of(timeout, struct object, timeout);
+}
+
+static void object_free(struct kref *ref)
+{
+	struct object *object = container_of(ref, struct object, ref);
+
+	hwt_group_leave(&objects, &object->member);
+	atomic_inc(&freed);
+	kfree(object);
+}
+
+static bool object_get(struct hwt_timeout *timeout)
+{
+	return kref_get_unless_zero(&object_of(timeout)->ref);
+}
+
+static void object_put(struct hwt_timeout *timeout)
+{
+	kref_put(&object_of(timeout)->ref, object_free);
+}
+
+static void object_close(struct hwt_timeout *timeout)
+{
+	atomic_add(READ_ONCE(over), &after);
+	atomic_inc(&closed);
+	object_put(timeout);
+}
+
+static const struct hwt_ops object_ops = {
+	.expire		= object_close,
+	.cancelled	= object_close,
+	.release	= object_put,
+};
+
+static bool object_make(unsigned int n)
+{
+	struct object *object = kmalloc(sizeof(*object), GFP_KERNEL);
+	int ret;
+
+	if (!object)
+		return false;
+	atomic_inc(&made);
+	kref_init(&object->ref);
+	hwt_timeout_init(&object->timeout, wheels[n % 2], &object_ops);
+	hwt_group_join(&objects, &object->member, &object->timeout);
+	kref_get(&object->ref);
+	ret = hwt_schedule(&object->timeout, n % 8 ? n % 8 * KT_MS : KT_HOUR);
+	if (ret < 0) {
+		/* Shut down already. */
+		object_put(&object->timeout);
+		object_close(&object->timeout);
+	}
+	return true;
+}
+
+static int object_thread(void *arg)
+{
+	unsigned int n = 0;
+
+	while (!kthread_should_stop()) {
+		if (!object_make(n))
+			return kt_thread_end(-ENOMEM);
+		if (++n % 64 == 0)
+			usleep_range(500, 1000);
+	}
+	return 0;
+}
+
+static void __init test_references(void)
+{
+	unsigned long end = jiffies + (kt_quick() ? 1 : 3) * HZ;
+	struct task_struct *thread[2];
+	int round = 0, errors = 0, i;
+	u64 hits = 0;
+
+	atomic_set(&after, 0);
+	hwt_group_init(&objects, object_get, object_put);
+	for (i = 0; i < 2; i++)
+		thread[i] = kt_thread(object_thread, NULL, i);
+	while (time_before(jiffies, end)) {
+		switch (round++ % 4) {
+		case 0:
+			hits += hwt_group_cancel_sync(&objects);
+			break;
+		case 1:
+			usleep_range(5000, 10000);
+			hits += hwt_group_cancel(&objects);
+			break;
+		case 2:
+			usleep_range(5000, 10000);
+			hits += hwt_group_shutdown_sync(&objects);
+			break;
+		case 3:
+			hwt_group_pending(&objects);
+			break;
+		}
+	}
+	for (i = 0; i < 2; i++)
+		errors += kt_thread_stop(thread[i]) < 0;
+	hits += hwt_group_shutdown_sync(&objects);
+	WRITE_ONCE(over, true);
+	KTEST(errors == 0 && hwt_group_pending(&objects) == 0, "objects: the last one ends them");
+	/* Those whose last reference was gone already are freed by somebody else. */
+	KTEST(KT_WAIT(atomic_read(&freed) == atomic_read(&made)),
+	      "objects: %d made, %d freed", atomic_read(&made), atomic_read(&freed));
+	KTEST(atomic_read(&closed) == atomic_read(&made) && atomic_read(&after) == 0,
+	      "objects: each was closed once, none after the last call");
+	KTEST(hits > 0 && hits < atomic_read(&made) && round > 3,
+	      "objects: %llu cancelled in %d calls, the others have fired", hits, round);
+	WRITE_ONCE(over, false);
+}
+
+/* Puts may do more than that: an object is used again, and joins anew. */
+static struct item *recycled;
+static struct hwt_group recycled_group;
+static int recycled_puts;
+
+static bool recycled_get(struct hwt_timeout *timeout)
+{
+	return true;
+}
+
+static void recycled_put(struct hwt_timeout *timeout)
+{
+	struct item *item = container_of(timeout, struct item, kt.timeout);
+
+	if (++recycled_puts > 1000)
+		return;
+	hwt_group_leave(&recycled_group, &item->member);
+	hwt_group_join(&recycled_group, &item->member, timeout);
+}
+
+static void __init test_rejoin(void)
+{
+	enum { N = 10 };
+	int i;
+
+	hwt_group_init(&recycled_group, recycled_get, recycled_put);
+	recycled = vzalloc(N * sizeof(*recycled));
+	if (!recycled)
+		return;
+	for (i = 0; i < N; i++)
+		item_join(&recycled[i], &recycled_group, wheels[i % 2], &item_ops);
+	items_schedule(recycled, N, KT_HOUR, 0);
+	KTEST(hwt_group_cancel_sync(&recycled_group) == N && recycled_puts == N,
+	      "who joins meanwhile does not keep a call from ending: %d puts", recycled_puts);
+	recycled_puts = 1000;
+	hwt_group_shutdown_sync(&recycled_group);
+	vfree(recycled);
+}
+
+/* -- Many ------------------------------------------------------------------- */
+
+static void __init test_many(void)
+{
+	unsigned int n = kt_quick() ? 20000 : 100000, i;
+	struct hwt_group group;
+	struct item *items = items_make(&group, n, &item_plain_ops);
+	struct hwt_member late = { };
+	struct kt kt;
+
+	KTEST(items && hwt_group_pending(&group) == 0, "%u members", n);
+	if (!items)
+		return;
+	atomic_set(&after, 0);
+	items_schedule(items, n, KT_HOUR, KT_MS);
+	KTEST(hwt_group_pending(&group) == n, "all are pending");
+	KTEST(hwt_group_cancel(&group) == n && hwt_group_pending(&group) == 0,
+	      "all are cancelled");
+	items_schedule(items, n, KT_HOUR, KT_MS);
+	for (i = 0; i < n; i += 10)
+		hwt_schedule(&items[i].kt.timeout, 0);
+	for (i = 0; i < n; i += 10)
+		KT_WAIT(kt_expirations(&items[i].kt));
+	KTEST(hwt_group_pending(&group) == n - n / 10, "a tenth fires");
+	/* Of another group, and far behind all of them on the submission lists. */
+	kt_init(&kt, wheels[0], &kt_ops);
+	kt_schedule(&kt, KT_MS);
+	hwt_group_join(&group, &late, &kt.timeout);
+	hwt_group_leave(&group, &late);
+	KTEST(hwt_group_shutdown_sync(&group) == n - n / 10, "the others are shut down");
+	WRITE_ONCE(over, true);
+	memset(items, 0xff, array_size(n, sizeof(*items)));
+	vfree(items);
+	KTEST(KT_WAIT(kt_releases(&kt) == 1) && kt_expirations(&kt) == 1 &&
+	      !atomic_read(&kt.early), "one that has left fires");
+	hwt_shutdown_sync(&kt.timeout);
+	KTEST(hwt_wheel_pending(wheels[0]) + hwt_wheel_pending(wheels[1]) == 0 &&
+	      atomic_read(&after) == 0, "and nothing else: the memory is freed");
+	WRITE_ONCE(over, false);
+}
+
+static int cancel_thread(void *arg)
+{
+	return kt_thread_end(hwt_group_cancel(arg));
+}
+
+static int cancel_sync_thread(void *arg)
+{
+	return kt_thread_end(hwt_group_cancel_sync(arg));
+}
+
+static void __init test_two_at_once(const char *what, int (*fn)(void *arg))
+{
+	unsigned int n = kt_quick() ? 2000 : 20000;
+	int round, wrong = 0, held = 0, hits;
+	struct task_struct *thread[2];
+	struct hwt_group group;
+	struct item *items = items_make(&group, n, &item_ops);
+
+	for (round = 0; items && round < 3; round++) {
+		items_schedule(items, n, KT_HOUR, 0);
+		thread[0] = kt_thread(fn, &group, 0);
+		thread[1] = kt_thread(fn, &group, 1);
+		hits = kt_thread_stop(thread[0]) + kt_thread_stop(thread[1]);
+		wrong += hits != n || hwt_group_pending(&group);
+		items_sum(items, n);
+		held += fn == cancel_sync_thread ? sum.held : 0;
+	}
+	KTEST(items && wrong == 0 && held == 0, "two %s at once: each member counts for one",
+	      what);
+	hwt_group_shutdown_sync(&group);
+	vfree(items);
+}
+
+/* -- Who comes and goes meanwhile ------------------------------------------- */
+
+/* Both wheels' schedules, cancels that hit, and expiries, up to now. */
+static struct hwt_wheel_stats __init totals(void)
+{
+	struct hwt_wheel_stats stats[2];
+
+	hwt_wheel_get_stats(wheels[0], &stats[0]);
+	hwt_wheel_get_stats(wheels[1], &stats[1]);
+	stats[0].scheduled += stats[1].scheduled;
+	stats[0].cancelled += stats[1].cancelled;
+	stats[0].expired += stats[1].expired;
+	return stats[0];
+}
+
+enum { STAY = 500, MOVE = 50 };
+
+static struct hwt_group moving;
+/* Of the thread, of the interrupt. */
+static struct item mover[2][MOVE];
+static bool joined[2][MOVE];
+static atomic_t scheduled, hit;
+static struct hrtimer mover_timer;
+static bool moving_ends;
+
+/* Any context: one step of the life of a member, which nobody else makes join or leave. */
+static void move(unsigned int who, unsigned int n)
+{
+	struct item *item = &mover[who][n % MOVE];
+	bool *in = &joined[who][n % MOVE];
+
+	switch (n / MOVE % 4) {
+	case 0:
+		hwt_group_join(&moving, &item->member, &item->kt.timeout);
+		*in = true;
+		fallthrough;
+	case 1:
+		if (!(hwt_schedule(&item->kt.timeout, KT_HOUR + n) & HWT_WAS_PENDING))
+			atomic_inc(&scheduled);
+		break;
+	case 2:
+		atomic_add(hwt_cancel(&item->kt.timeout), &hit);
+		break;
+	case 3:
+		hwt_group_leave(&moving, &item->member);
+		*in = false;
+		break;
+	}
+}
+
+static int mover_thread(void *arg)
+{
+	unsigned int n = 0;
+
+	while (!kthread_should_stop()) {
+		move(0, n);
+		if (n++ % 256 == 0)
+			usleep_range(20, 50);
+	}
+	return 0;
+}
+
+static enum hrtimer_restart mover_interrupt(struct hrtimer *timer)
+{
+	static unsigned int n;
+	int i;
+
+	for (i = 0; i < 3; i++)
+		move(1, n++);
+	hrtimer_forward_now(timer, ns_to_ktime(KT_MS / 2));
+	return READ_ONCE(moving_ends) ? HRTIMER_NORESTART : HRTIMER_RESTART;
+}
+
+static void __init test_moving(void)
+{
+	unsigned long end = jiffies + (kt_quick() ? 1 : 3) * HZ;
+	struct item *items = items_make(&moving, STAY, &item_ops);
+	struct hwt_wheel_stats before = totals(), now;
+	int round = 0, odd = 0, hits = 0, i, who;
+	struct task_struct *thread;
+	u64 n;
+
+	if (!items)
+		return;
+	for (who = 0; who < 2; who++)
+		for (i = 0; i < MOVE; i++)
+			kt_init(&mover[who][i].kt, wheels[i % 2],
+				who ? &item_ops : &item_plain_ops);
+	hrtimer_setup(&mover_timer, mover_interrupt, CLOCK_MONOTONIC,
+		      HRTIMER_MODE_REL_HARD);
+	hrtimer_start(&mover_timer, ns_to_ktime(KT_MS), HRTIMER_MODE_REL_HARD);
+	thread = kt_thread(mover_thread, NULL, 1);
+	while (time_before(jiffies, end)) {
+		items_schedule(items, STAY, KT_HOUR, 0);
+		n = hwt_group_pending(&moving);
+		odd += n < STAY || n > STAY + 2 * MOVE;
+		switch (round++ % 3) {
+		case 0:
+			n = hwt_group_cancel(&moving);
+			break;
+		case 1:
+			n = hwt_group_cancel_sync(&moving);
+			items_sum(items, STAY);
+			odd += sum.held;
+			break;
+		case 2:
+			usleep_range(1000, 2000);
+			n = hwt_group_cancel_sync(&moving);
+			break;
+		}
+		/* One may be scheduled again behind a call, and be met once more. */
+		odd += n < STAY;
+		hits += n - STAY;
+		for (i = 0; i < STAY; i++)
+			odd += hwt_pending(&items[i].kt.timeout);
+	}
+	WRITE_ONCE(moving_ends, true);
+	hrtimer_cancel(&mover_timer);
+	kt_thread_stop(thread);
+	KTEST(odd == 0 && round > 3, "members come and go: %d calls reach those who stay", round);
+	for (who = 0; who < 2; who++)
+		for (i = 0; i < MOVE; i++) {
+			if (joined[who][i])
+				hwt_group_leave(&moving, &mover[who][i].member);
+			atomic_add(hwt_shutdown_sync(&mover[who][i].kt.timeout), &hit);
+		}
+	now = totals();
+	now.scheduled -= before.scheduled;
+	KTEST(now.scheduled == atomic_read(&scheduled) + round * STAY &&
+	      now.scheduled == now.cancelled - before.cancelled &&
+	      now.expired == before.expired, "each of %llu schedules has one cancel",
+	      now.scheduled);
+	/* A _sync that has to cancel one over and over says so once. */
+	KTEST(hits && hits + atomic_read(&hit) <= atomic_read(&scheduled),
+	      "%d of those who come and go were the group's", hits);
+	KTEST(hwt_group_shutdown_sync(&moving) == 0 && hwt_group_pending(&moving) == 0,
+	      "none is left");
+	vfree(items);
+}
+
+/* -- From a callback -------------------------------------------------------- */
+
+static struct {
+	struct item		item;
+	struct hwt_group	group;
+	u64			(*sync)(struct hwt_group *group);
+	u64			ret;
+	bool			pending, running;
+} inside;
+
+static void inside_expire(struct hwt_timeout *timeout)
+{
+	/* It may come and go itself, too. */
+	hwt_group_leave(&inside.group, &inside.item.member);
+	hwt_group_join(&inside.group, &inside.item.member, timeout);
+	inside.pending = hwt_group_pending(&inside.group);
+	inside.ret = inside.sync(&inside.group);
+	inside.running = hwt_running(timeout);
+	kt_expire(timeout);
+}
+
+static const struct hwt_ops inside_ops = {
+	.expire		= inside_expire,
+	.release	= kt_release,
+};
+
+static void __init test_inside(const char *what, u64 (*sync)(struct hwt_group *group),
+			       struct hwt_wheel *wheel)
+{
+	enum { N = 20 };
+	struct item *items = items_make(&inside.group, N, &item_ops);
+	int ret;
+
+	if (!items)
+		return;
+	inside.sync = sync;
+	item_join(&inside.item, &inside.group, wheel, &inside_ops);
+	items_schedule(items, N, KT_HOUR, 0);
+	hwt_schedule(&inside.item.kt.timeout, 0);
+	KTEST(KT_WAIT(kt_releases(&inside.item.kt) == 1), "%s: from a member's callback", what);
+	items_sum(items, N);
+	KTEST(inside.ret == N && inside.pending && inside.running && sum.held == 0 &&
+	      sum.released == N && sum.cancelled == N,
+	      "%s: it reaches the others, and does not wait for itself", what);
+	ret = hwt_schedule(&inside.item.kt.timeout, 0);
+	KTEST(ret == 0 && KT_WAIT(kt_releases(&inside.item.kt) == 2),
+	      "%s: which can be scheduled again", what);
+	hwt_group_shutdown_sync(&inside.group);
+	KTEST(hwt_schedule(&inside.item.kt.timeout, 0) == -ESHUTDOWN,
+	      "%s: from outside it is reached as well", what);
+	vfree(items);
+}
+
+/* -- Odd ones --------------------------------------------------------------- */
+
+static struct kt nowhere = { .timeout = HWT_TIMEOUT_INIT(nowhere.timeout, &kt_ops) };
+
+static void __init test_odd(void)
+{
+	struct hwt_wheel *wheel = kt_wheel("stopped");
+	struct hwt_member member;
+	struct hwt_group group;
+	struct item item;
+
+	hwt_group_init(&group, NULL, NULL);
+	hwt_group_join(&group, &member, &nowhere.timeout);
+	item_join(&item, &group, wheel, &item_ops);
+	hwt_schedule(&item.kt.timeout, KT_HOUR);
+	KTEST(hwt_group_pending(&group) == 1, "one without a wheel is not pending");
+	KTEST(hwt_wheel_stop(wheel, NULL, NULL) == 1 && hwt_group_pending(&group) == 0 &&
+	      hwt_group_cancel(&group) == 0 && hwt_group_cancel_sync(&group) == 0 &&
+	      hwt_group_shutdown_sync(&group) == 0,
+	      "of a stopped wheel nothing is left to cancel");
+	hwt_wheel_destroy(wheel);
+}
+
+static void __init selftest(void)
+{
+	struct hwt_wheel_params params = {
+		.name = "group", .tick_ns = 2 * KT_MS, .levels = 2, .workers = 2,
+	};
+
+	wheels[0] = kt_wheel("group");
+	wheels[1] = hwt_wheel_create(&params);
+	KTEST(!IS_ERR(wheels[0]) && !IS_ERR(wheels[1]), "two wheels");
+	if (IS_ERR(wheels[0]) || IS_ERR(wheels[1]))
+		return;
+	test_counts();
+	test_sync("cancel_sync", hwt_group_cancel_sync, &item_ops);
+	test_sync("cancel_sync, no release", hwt_group_cancel_sync, &item_plain_ops);
+	test_sync("shutdown_sync", hwt_group_shutdown_sync, &item_ops);
+	test_sync("shutdown_sync, no release", hwt_group_shutdown_sync, &item_plain_ops);
+	test_running("cancel_sync", hwt_group_cancel_sync);
+	test_running("shutdown_sync", hwt_group_shutdown_sync);
+	test_stubborn();
+	test_references();
+	test_rejoin();
+	test_many();
+	test_two_at_once("cancels", cancel_thread);
+	test_two_at_once("cancel_syncs", cancel_sync_thread);
+	test_moving();
+	test_inside("cancel_sync", hwt_group_cancel_sync, wheels[0]);
+	test_inside("shutdown_sync", hwt_group_shutdown_sync, wheels[0]);
+	test_inside("cancel_sync, on a worker", hwt_group_cancel_sync, wheels[1]);
+	test_odd();
+	KTEST(hwt_wheel_pending(wheels[0]) + hwt_wheel_pending(wheels[1]) == 0,
+	      "nothing is left pending");
+	KTEST(hwt_wheel_destroy(wheels[0]) == 0 && hwt_wheel_destroy(wheels[1]) == 0,
+	      "the wheels are destroyed");
+}
+
+KSTM_MODULE_LOADERS(test_group);
+MODULE_DESCRIPTION("hwt: groups");
+MODULE_LICENSE("GPL");

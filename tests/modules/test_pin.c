@@ -1,0 +1,455 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Where the threads of a wheel run, how they are scheduled, and how they wait: pinned to a
+ * CPU, which goes offline and comes back; the priorities; busy waiting.
+ *
+ * hwt-test: long
+ * hwt-test: timeout 180
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/cpu.h>
+#include <linux/cpumask.h>
+#include <linux/irqflags.h>
+#include <linux/rcupdate.h>
+#include <linux/sched/prio.h>
+#include <linux/sched/signal.h>
+#include <linux/sort.h>
+
+#include "hwt.h"
+#include "hwt_ktest.h"
+#include "hwt_ktest_util.h"
+
+KSTM_MODULE_GLOBALS();
+
+static unsigned int victim;	/* the CPU that they are pinned to */
+
+static u64 __init wakeups(struct hwt_wheel *wheel)
+{
+	struct hwt_wheel_stats stats;
+
+	hwt_wheel_get_stats(wheel, &stats);
+	return stats.wakeups;
+}
+
+/* -- What a callback sees ---------------------------------------------------- */
+
+static struct {
+	int		cpu;		/* where it is to be; -1: anywhere */
+	unsigned int	policy, rt_priority;
+	atomic_t	runs, elsewhere, otherwise;
+} seen;
+
+static void see(void)
+{
+	int cpu = READ_ONCE(seen.cpu);
+
+	/* The thread is pinned, so this does not change. */
+	if (cpu >= 0 && raw_smp_processor_id() != cpu)
+		atomic_inc(&seen.elsewhere);
+	if (current->policy != seen.policy || current->rt_priority != seen.rt_priority)
+		atomic_inc(&seen.otherwise);
+	atomic_inc(&seen.runs);
+}
+
+static void see_expire(struct hwt_timeout *timeout)
+{
+	see();
+	kt_expire(timeout);
+}
+
+static void see_cancelled(struct hwt_timeout *timeout)
+{
+	see();
+	kt_cancelled(timeout);
+}
+
+static void see_release(struct hwt_timeout *timeout)
+{
+	see();
+	kt_release(timeout);
+}
+
+static const struct hwt_ops see_ops = {
+	.expire		= see_expire,
+	.cancelled	= see_cancelled,
+	.release	= see_release,
+};
+
+static void __init seen_init(int cpu)
+{
+	memset(&seen, 0, sizeof(seen));
+	seen.cpu = cpu;
+}
+
+static struct kt kt[100];
+
+/* Half of them fire, half are cancelled; all by the wheel's threads. */
+static bool __init all_run(struct hwt_wheel *wheel)
+{
+	unsigned int i, ok = 0;
+
+	for (i = 0; i < ARRAY_SIZE(kt); i++) {
+		kt_init(&kt[i], wheel, &see_ops);
+		kt_schedule(&kt[i], i % 2 ? KT_HOUR : i * KT_MS / 2);
+	}
+	for (i = 1; i < ARRAY_SIZE(kt); i += 2)
+		hwt_cancel(&kt[i].timeout);
+	for (i = 0; i < ARRAY_SIZE(kt); i++)
+		ok += KT_WAIT(kt_releases(&kt[i]) == 1) &&
+		      kt_expirations(&kt[i]) == !(i % 2) &&
+		      atomic_read(&kt[i].cancelled) == i % 2 &&
+		      !atomic_read(&kt[i].early);
+	return ok == ARRAY_SIZE(kt);
+}
+
+/* -- Pinned -------------------------------------------------------------------- */
+
+/* The threads of a wheel, by name; @cpu: only those that may run there and nowhere else. */
+static unsigned int __init count_threads(const char *name, int cpu)
+{
+	struct task_struct *task;
+	unsigned int n = 0;
+
+	rcu_read_lock();
+	for_each_process(task)
+		n += !strncmp(task->comm, name, strlen(name)) &&
+		     (cpu < 0 || cpumask_equal(task->cpus_ptr, cpumask_of(cpu)));
+	rcu_read_unlock();
+	return n;
+}
+
+static void __init test_pinned(unsigned int workers)
+{
+	static struct cpumask mask;
+	struct hwt_wheel_params params = {
+		.name = "pinned", .workers = workers, .cpus = &mask,
+	};
+	struct hwt_wheel_params made;
+	struct hwt_wheel *wheel;
+	int cpu;
+
+	for_each_online_cpu(cpu) {
+		cpumask_copy(&mask, cpumask_of(cpu));
+		wheel = hwt_wheel_create(&params);
+		KTEST(!IS_ERR(wheel), "a wheel on CPU %d with %u workers", cpu, workers);
+		if (IS_ERR(wheel))
+			continue;
+		/* It has made a copy. */
+		cpumask_clear(&mask);
+		seen_init(cpu);
+		KTEST(all_run(wheel), "all run");
+		KTEST(atomic_read(&seen.elsewhere) == 0,
+		      "on that CPU: %d of %d callbacks do not",
+		      atomic_read(&seen.elsewhere), atomic_read(&seen.runs));
+		KTEST(count_threads("pinned", cpu) == workers + 1 &&
+		      count_threads("pinned", -1) == workers + 1,
+		      "it is the only one for all its threads");
+		hwt_wheel_get_params(wheel, &made);
+		KTEST(made.cpus && cpumask_equal(made.cpus, cpumask_of(cpu)),
+		      "its parameters say so");
+		KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
+	}
+}
+
+/* -- Priorities ------------------------------------------------------------------ */
+
+static void __init test_priority(const char *what, enum hwt_priority priority,
+				 unsigned int policy, unsigned int rt_priority)
+{
+	struct hwt_wheel_params params = { .name = "priority", .priority = priority };
+	struct hwt_wheel_params made;
+	struct hwt_wheel *wheel;
+	unsigned int workers;
+
+	for (workers = 0; workers <= 2; workers += 2) {
+		params.workers = workers;
+		wheel = hwt_wheel_create(&params);
+		KTEST(!IS_ERR(wheel), "a wheel of priority %s with %u workers", what,
+		      workers);
+		if (IS_ERR(wheel))
+			continue;
+		seen_init(-1);
+		seen.policy = policy;
+		seen.rt_priority = rt_priority;
+		KTEST(all_run(wheel), "all run");
+		KTEST(atomic_read(&seen.otherwise) == 0,
+		      "with policy %u, priority %u: %d of %d callbacks do not", policy,
+		      rt_priority, atomic_read(&seen.otherwise), atomic_read(&seen.runs));
+		hwt_wheel_get_params(wheel, &made);
+		KTEST(made.priority == priority && made.workers == workers,
+		      "its parameters say so");
+		KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
+	}
+}
+
+/* -- The CPU goes and comes -------------------------------------------------------- */
+
+static struct {
+	struct hwt_periodic	periodic;
+	struct completion	out;
+	bool			inside;
+} stayer;
+
+static void see_periodic(struct hwt_timeout *timeout)
+{
+	see();
+}
+
+static const struct hwt_ops periodic_ops = { .expire = see_periodic };
+
+/* Begins before the CPU goes, and is still inside when it has come back. */
+static void stayer_expire(struct hwt_timeout *timeout)
+{
+	if (!READ_ONCE(stayer.inside)) {
+		WRITE_ONCE(stayer.inside, true);
+		wait_for_completion_timeout(&stayer.out, KT_PATIENCE * HZ);
+	}
+	see();
+}
+
+static const struct hwt_ops stayer_ops = { .expire = stayer_expire };
+
+static bool __init goes_on(void)
+{
+	int runs = atomic_read(&seen.runs);
+
+	return KT_WAIT(atomic_read(&seen.runs) > runs + 10);
+}
+
+/*
+ * @busy: it spins there meanwhile.
+ * @workers: one of them sleeps in a callback from before to after.
+ */
+static void __init test_offline(unsigned int workers, bool busy)
+{
+	struct hwt_wheel_params params = {
+		.name = "offline", .workers = workers, .cpus = cpumask_of(victim),
+		.wait = busy ? HWT_WAIT_BUSY : HWT_WAIT_SLEEP,
+	};
+	struct hwt_wheel *wheel = hwt_wheel_create(&params), *late;
+	struct hwt_periodic periodic;
+	int round;
+
+	KTEST(!IS_ERR(wheel), "a wheel on CPU %u with %u workers%s", victim, workers,
+	      busy ? ", busy waiting" : "");
+	if (IS_ERR(wheel))
+		return;
+	seen_init(victim);
+	memset(&stayer, 0, sizeof(stayer));
+	init_completion(&stayer.out);
+	hwt_periodic_init(&periodic, wheel, &periodic_ops);
+	hwt_periodic_init(&stayer.periodic, wheel, &stayer_ops);
+	hwt_schedule_periodic(&periodic, 0, 5 * KT_MS, HWT_FIXED_DELAY);
+	if (workers) {
+		hwt_schedule_periodic(&stayer.periodic, 0, 5 * KT_MS, HWT_FIXED_DELAY);
+		KT_WAIT(READ_ONCE(stayer.inside));
+	}
+	KTEST(goes_on() && atomic_read(&seen.elsewhere) == 0, "callbacks run there");
+	for (round = 0; round < 2; round++) {
+		WRITE_ONCE(seen.cpu, -1);
+		KTEST(remove_cpu(victim) == 0 && goes_on(),
+		      "CPU %u goes offline: callbacks run", victim);
+		late = hwt_wheel_create(&params);
+		KTEST(PTR_ERR_OR_ZERO(late) == -EINVAL, "no other wheel is pinned to it now");
+		if (!IS_ERR(late))
+			hwt_wheel_destroy(late);
+		KTEST(goes_on() && add_cpu(victim) == 0, "CPU %u is online again", victim);
+		WRITE_ONCE(seen.cpu, victim);
+		complete_all(&stayer.out);
+		KTEST(goes_on() && goes_on() && atomic_read(&seen.elsewhere) == 0,
+		      "callbacks run there again: %d elsewhere",
+		      atomic_read(&seen.elsewhere));
+		KTEST(count_threads("offline", victim) == workers + 1,
+		      "it is the only one for all its threads");
+	}
+	WRITE_ONCE(seen.cpu, -1);
+	KTEST(remove_cpu(victim) == 0 && goes_on(), "CPU %u goes once more", victim);
+	hwt_cancel_sync(&periodic.timeout);
+	hwt_cancel_sync(&stayer.periodic.timeout);
+	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed meanwhile");
+	KTEST(add_cpu(victim) == 0, "CPU %u is online again", victim);
+}
+
+/* One of its two CPUs goes: then all run on the other one, and on both afterwards. */
+static void __init test_offline_one(void)
+{
+	static struct cpumask mask;
+	struct hwt_wheel_params params = {
+		.name = "one", .workers = 2, .cpus = &mask,
+	};
+	struct hwt_wheel_params made;
+	struct hwt_wheel *wheel;
+
+	cpumask_copy(&mask, cpumask_of(0));
+	cpumask_set_cpu(victim, &mask);
+	wheel = hwt_wheel_create(&params);
+	KTEST(!IS_ERR(wheel), "a wheel on CPUs 0 and %u", victim);
+	if (IS_ERR(wheel))
+		return;
+	seen_init(-1);
+	KTEST(all_run(wheel), "all run");
+	seen_init(0);
+	KTEST(remove_cpu(victim) == 0 && all_run(wheel) &&
+	      atomic_read(&seen.elsewhere) == 0, "CPU %u goes offline: all run on CPU 0",
+	      victim);
+	seen_init(-1);
+	KTEST(add_cpu(victim) == 0 && all_run(wheel), "it is online again: all run");
+	hwt_wheel_get_params(wheel, &made);
+	KTEST(made.cpus && cpumask_equal(made.cpus, &mask), "its CPUs are the two");
+	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
+}
+
+/* -- Busy waiting ---------------------------------------------------------------------- */
+
+static struct hwt_wheel * __init waiting_wheel(enum hwt_wait_strategy wait)
+{
+	struct hwt_wheel_params params = {
+		.name = "waiting", .cpus = cpumask_of(victim), .wait = wait,
+	};
+	struct hwt_wheel *wheel = hwt_wheel_create(&params);
+
+	KTEST(!IS_ERR(wheel), "a wheel on CPU %u, %s", victim,
+	      wait == HWT_WAIT_BUSY ? "busy waiting" : "sleeping");
+	return wheel;
+}
+
+static void __init test_busy(void)
+{
+	struct hwt_wheel *wheel = waiting_wheel(HWT_WAIT_BUSY);
+	struct hwt_wheel_params made;
+	unsigned int i, ok = 0, early = 0;
+	unsigned long flags;
+	struct kt far, near;
+
+	if (IS_ERR(wheel))
+		return;
+	hwt_wheel_get_params(wheel, &made);
+	KTEST(made.wait == HWT_WAIT_BUSY, "its parameters say so");
+	seen_init(victim);
+	KTEST(all_run(wheel) && atomic_read(&seen.elsewhere) == 0, "all run, there");
+
+	kt_init(&far, wheel, &kt_ops);
+	hwt_schedule(&far.timeout, KT_HOUR);
+	for (i = 0; i < 100; i++) {
+		kt_init(&near, wheel, &kt_ops);
+		if (i % 4 == 1)
+			hwt_schedule(&near.timeout, 2 * KT_HOUR);
+		if (i % 4 == 2)
+			local_irq_save(flags);
+		kt_schedule(&near, (i % 5) * 3 * KT_MS);
+		if (i % 4 == 2)
+			local_irq_restore(flags);
+		ok += KT_WAIT(kt_expirations(&near) == 1);
+		early += atomic_read(&near.early);
+		hwt_cancel_sync(&near.timeout);
+	}
+	KTEST(ok == 100 && early == 0,
+	      "earlier ones from CPU %d, while it waits for an hour: %u of 100 fire, %u early",
+	      raw_smp_processor_id(), ok, early);
+	KTEST(kt_expirations(&far) == 0 && hwt_pending(&far.timeout), "that one does not");
+	kt_init(&near, wheel, &kt_ops);
+	hwt_schedule(&near.timeout, KT_HOUR);
+	hwt_cancel(&near.timeout);
+	KTEST(KT_WAIT(kt_releases(&near) == 1), "what is cancelled is let go");
+	KTEST(wakeups(wheel) == 0, "it has never slept: %llu", wakeups(wheel));
+	KTEST(hwt_wheel_stop(wheel, NULL, NULL) == 1 && kt_releases(&far) == 1,
+	      "it is stopped while it spins");
+	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
+
+	/* With nothing to wait for. */
+	wheel = waiting_wheel(HWT_WAIT_BUSY);
+	msleep(50);
+	KTEST(hwt_wheel_destroy(wheel) == 0, "a wheel is destroyed while it spins");
+}
+
+/* Busy waiting, with workers on the same CPU. */
+static void __init test_busy_workers(void)
+{
+	struct hwt_wheel_params params = {
+		.name = "waiting", .cpus = cpumask_of(victim), .wait = HWT_WAIT_BUSY,
+		.workers = 2,
+	};
+	struct hwt_wheel *wheel = hwt_wheel_create(&params);
+
+	KTEST(!IS_ERR(wheel), "a wheel with workers, busy waiting");
+	if (IS_ERR(wheel))
+		return;
+	seen_init(victim);
+	KTEST(all_run(wheel) && atomic_read(&seen.elsewhere) == 0, "all run, there");
+	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
+}
+
+/* -- How late -------------------------------------------------------------------------- */
+
+#define SAMPLES	200
+
+static int compare_u64(const void *a, const void *b)
+{
+	return *(u64 *)a < *(u64 *)b ? -1 : *(u64 *)a > *(u64 *)b;
+}
+
+/* After the tick that the deadline was rounded up to. */
+static void __init test_lateness(enum hwt_wait_strategy wait)
+{
+	static u64 late[SAMPLES];
+	struct hwt_wheel *wheel = waiting_wheel(wait);
+	unsigned int i, ok = 0, early = 0;
+	u64 deadline;
+	struct kt one;
+
+	if (IS_ERR(wheel))
+		return;
+	for (i = 0; i < SAMPLES; i++) {
+		kt_init(&one, wheel, &kt_ops);
+		deadline = (hwt_wheel_tick(wheel) + 3 + i % 8) * KT_MS;
+		one.earliest = deadline;
+		hwt_schedule_at(&one.timeout, deadline);
+		ok += KT_WAIT(kt_expirations(&one) == 1);
+		early += atomic_read(&one.early);
+		hwt_cancel_sync(&one.timeout);
+		late[i] = one.at - deadline;
+	}
+	KTEST(ok == SAMPLES && early == 0, "%u of %u fire, %u early", ok, SAMPLES, early);
+	sort(late, SAMPLES, sizeof(*late), compare_u64, NULL);
+	pr_info("# %s: late by %llu us at least, %llu us median, %llu us 95 %%, %llu us at most\n",
+		wait == HWT_WAIT_BUSY ? "busy" : "sleep", late[0] / 1000,
+		late[SAMPLES / 2] / 1000, late[SAMPLES * 95 / 100] / 1000,
+		late[SAMPLES - 1] / 1000);
+	if (wait == HWT_WAIT_BUSY)
+		KTEST(wakeups(wheel) == 0, "it has never slept");
+	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
+}
+
+static void __init selftest(void)
+{
+	test_pinned(0);
+	test_pinned(3);
+	test_priority("normal", HWT_PRIORITY_NORMAL, SCHED_NORMAL, 0);
+	test_priority("low FIFO", HWT_PRIORITY_FIFO_LOW, SCHED_FIFO, 1);
+	test_priority("FIFO", HWT_PRIORITY_FIFO, SCHED_FIFO, MAX_RT_PRIO / 2);
+
+	kt_stay_on(cpumask_of(0));
+	victim = kt_other_cpu(0);
+	if (victim == 0) {
+		KTEST_SKIP("no other CPU that could be set aside");
+		return;
+	}
+	test_busy();
+	test_busy_workers();
+	test_lateness(HWT_WAIT_SLEEP);
+	test_lateness(HWT_WAIT_BUSY);
+	if (IS_ENABLED(CONFIG_HOTPLUG_CPU)) {
+		test_offline(0, false);
+		test_offline(2, false);
+		test_offline(0, true);
+		test_offline_one();
+	} else {
+		KTEST_SKIP("no CPU can go offline");
+	}
+	kt_stay_on(NULL);
+}
+
+KSTM_MODULE_LOADERS(test_pin);
+MODULE_DESCRIPTION("hwt: where a wheel's threads run, and how they wait");
+MODULE_LICENSE("GPL");

@@ -1,0 +1,936 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Wheels on CLOCK_REALTIME: dates, and what setting the clock does to them.
+ *
+ * The clock is set with do_settimeofday64(), by seconds and by years, both ways, so that
+ * no date has to be waited for. One thing cannot be told apart from firing early: each
+ * thread of the wheel may have decided to call back just before the clock was set back.
+ * So where something is due in that instant, so many calls are let pass.
+ *
+ * hwt-test: timeout 180
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/ktime.h>
+#include <linux/prandom.h>
+
+#include "hwt.h"
+#include "hwt_ktest.h"
+#include "hwt_ktest_util.h"
+
+KSTM_MODULE_GLOBALS();
+
+#define MINUTE	(60 * KT_SECOND)
+#define DAY	(24 * KT_HOUR)
+#define YEAR	(365 * DAY)
+
+/* -- The clock ----------------------------------------------------------- */
+
+/* By how much the wall clock was ahead of CLOCK_MONOTONIC before it was set. */
+static s64 home;
+static unsigned int refused;
+
+static s64 wall_offset(void)
+{
+	return ktime_to_ns(ktime_mono_to_real(0));
+}
+
+/* Set it to so much ahead of what it would be if it had never been set. */
+static void travel(s64 ahead)
+{
+	struct timespec64 ts = ns_to_timespec64(ktime_get_ns() + home + ahead);
+
+	refused += !!do_settimeofday64(&ts);
+}
+
+/* -- Wheels, and what they tell ------------------------------------------ */
+
+static const struct kind {
+	const char	*name;
+	u32		levels;
+	u32		flags;
+	unsigned int	workers;
+} kinds[] = {
+	{ "plain" },
+	{ "workers", .workers = 2 },
+	{ "coarse", .flags = HWT_COARSE_CLOCK },
+	{ "one level", .levels = 1 },
+};
+
+/* How many may be about to call back. */
+static int __init runners(const struct kind *kind)
+{
+	return max(kind->workers, 1U);
+}
+
+static atomic_t told;
+static atomic64_t told_ns;
+static s64 told_since;
+
+static void tell(struct hwt_wheel *wheel, s64 jump_ns, void *arg)
+{
+	/* Those who should have waited for this would be seen. */
+	usleep_range(2000, 3000);
+	atomic_inc_return_release(&told);
+	atomic64_add(jump_ns, &told_ns);
+}
+
+static struct hwt_wheel *__init make_telling(const struct kind *kind, u32 buckets,
+					     hwt_clock_set_fn clock_set)
+{
+	struct hwt_wheel_params params = {
+		.name = "realtime",
+		.ticks_per_wheel = buckets,
+		.levels = kind->levels,
+		.clock = HWT_CLOCK_REALTIME,
+		.flags = kind->flags,
+		.workers = kind->workers,
+		.clock_set = clock_set,
+	};
+
+	atomic_set(&told, 0);
+	atomic64_set(&told_ns, 0);
+	told_since = wall_offset();
+	return hwt_wheel_create(&params);
+}
+
+static struct hwt_wheel *__init make(const struct kind *kind, const char *what)
+{
+	struct hwt_wheel *wheel = make_telling(kind, 0, tell);
+
+	KTEST(!IS_ERR(wheel), "%s, %s: a wheel", kind->name, what);
+	return wheel;
+}
+
+/* Nothing is missing in the jumps, to the nanosecond. */
+static bool __init told_all(void)
+{
+	return atomic64_read(&told_ns) == wall_offset() - told_since;
+}
+
+static void __init unmake(struct hwt_wheel *wheel, const struct kind *kind)
+{
+	struct hwt_wheel_stats stats;
+
+	travel(0);
+	KTEST(KT_WAIT(told_all()), "%s: it was told of each jump, and how far it went",
+	      kind->name);
+	hwt_wheel_get_stats(wheel, &stats);
+	KTEST(stats.clock_sets == atomic_read(&told) && stats.clock_sets,
+	      "%s: and has counted %llu", kind->name, stats.clock_sets);
+	KTEST(hwt_wheel_destroy(wheel) == 0, "%s: it is destroyed", kind->name);
+}
+
+/* -- Timeouts ------------------------------------------------------------ */
+
+/* @place: which it was of all that fired; @told: of how many jumps had been told then */
+struct item {
+	struct kt	kt;
+	int		place;
+	int		told;
+};
+
+static struct item item[500];
+static atomic_t places;
+
+/* Callbacks that take their time: until the gate opens, or a moment. */
+static bool gated;
+static struct completion gate;
+static atomic_t inside;
+
+static void item_note(struct hwt_timeout *timeout)
+{
+	struct item *it = container_of(kt_note_expired(timeout), struct item, kt);
+
+	it->told = atomic_read_acquire(&told);
+	it->place = atomic_inc_return(&places);
+}
+
+static void item_expire(struct hwt_timeout *timeout)
+{
+	item_note(timeout);
+	atomic_inc_return_release(&kt_of(timeout)->expired);
+}
+
+static void slow_expire(struct hwt_timeout *timeout)
+{
+	item_note(timeout);
+	atomic_inc(&inside);
+	if (gated)
+		wait_for_completion_timeout(&gate, KT_PATIENCE * HZ);
+	else
+		usleep_range(1000, 2000);
+	atomic_inc_return_release(&kt_of(timeout)->expired);
+}
+
+static const struct hwt_ops item_ops = {
+	.expire		= item_expire,
+	.release	= kt_release,
+};
+
+static const struct hwt_ops slow_ops = {
+	.expire		= slow_expire,
+	.release	= kt_release,
+};
+
+static void __init shut_gate(void)
+{
+	gated = true;
+	reinit_completion(&gate);
+	atomic_set(&inside, 0);
+}
+
+static int __init arm(struct item *it, struct hwt_wheel *wheel,
+		      const struct hwt_ops *ops, u64 date)
+{
+	memset(it, 0, sizeof(*it));
+	kt_init(&it->kt, wheel, ops);
+	it->kt.earliest = date;
+	return hwt_schedule_at(&it->kt.timeout, date);
+}
+
+static int __init fired(unsigned int n)
+{
+	int sum = 0;
+
+	while (n--)
+		sum += kt_expirations(&item[n].kt);
+	return sum;
+}
+
+static int __init early(unsigned int n)
+{
+	int sum = 0;
+
+	while (n--)
+		sum += atomic_read(&item[n].kt.early);
+	return sum;
+}
+
+/* Cancel what is left. Return: how many it were. */
+static int __init cancel(unsigned int n)
+{
+	int sum = 0;
+
+	while (n--)
+		sum += hwt_cancel_sync(&item[n].kt.timeout);
+	return sum;
+}
+
+/* After a flush, all whose date has come have fired, and none has twice. */
+static bool __init settled(struct hwt_wheel *wheel, unsigned int n)
+{
+	u64 now = hwt_wheel_now(wheel);
+	unsigned int i, odd = 0;
+	int times;
+
+	if (hwt_wheel_flush(wheel))
+		return false;
+	for (i = 0; i < n; i++) {
+		times = kt_expirations(&item[i].kt);
+		if (times > 1 || (!times && item[i].kt.earliest + KT_MS <= now)) {
+			pr_info("# number %u fired %d times, its date was %lld ms ago\n",
+				i, times, (s64)(now - item[i].kt.earliest) / (s64)KT_MS);
+			odd++;
+		}
+	}
+	return !odd;
+}
+
+/* -- Dates --------------------------------------------------------------- */
+
+static void __init test_dates(const struct kind *kind)
+{
+	struct hwt_wheel *wheel = make(kind, "dates");
+	u64 base = hwt_wheel_now(wheel), date, odd = 0;
+	u64 late = kind->flags ? 10 * jiffies_to_nsecs(1) : 0;
+	unsigned int i;
+
+	for (i = 0; i < 20; i++) {
+		date = base + i * 7 % 20 * 15 * KT_MS + i;
+		arm(&item[i], wheel, &item_ops, date);
+		/* The first of them may have fired by now. */
+		if (date > base + 100 * KT_MS && hwt_pending(&item[i].kt.timeout))
+			odd += hwt_deadline(&item[i].kt.timeout) !=
+			       roundup(date, KT_MS);
+	}
+	KTEST(odd == 0, "%s: a date is rounded up to a tick", kind->name);
+	KTEST(KT_WAIT(fired(20) == 20) && early(20) == 0,
+	      "%s: each fires when it has come, not before", kind->name);
+	arm(&item[20], wheel, &item_ops, base - 10 * YEAR);
+	KTEST(KT_WAIT(fired(21) == 21), "%s: one long past fires at once", kind->name);
+
+	kt_init(&item[21].kt, wheel, &item_ops);
+	item[21].kt.earliest = hwt_wheel_now(wheel) + 50 * KT_MS - late;
+	KTEST(hwt_schedule(&item[21].kt.timeout, 50 * KT_MS) == 0 &&
+	      KT_WAIT(fired(22) == 22) && early(22) == 0,
+	      "%s: a delay is one, too", kind->name);
+	kt_init(&item[22].kt, wheel, &item_ops);
+	item[22].kt.earliest = hwt_wheel_now(wheel) + KT_HOUR - late;
+	hwt_schedule(&item[22].kt.timeout, KT_HOUR);
+	travel(2 * KT_HOUR);
+	KTEST(KT_WAIT(fired(23) == 23) && early(23) == 0,
+	      "%s: which comes when the clock is set, not when the time has passed",
+	      kind->name);
+	unmake(wheel, kind);
+}
+
+/* -- Forward ------------------------------------------------------------- */
+
+#define PASSED	40
+#define AHEAD	8
+
+static void __init test_forward(const struct kind *kind, u64 jump, const char *what)
+{
+	struct hwt_wheel *wheel = make(kind, what);
+	u64 base = hwt_wheel_now(wheel);
+	unsigned int i, n, odd = 0, untold = 0;
+
+	/* Nowhere near the time that this takes, and not in their order. */
+	for (i = 0; i < PASSED; i++) {
+		n = i * 17 % PASSED;
+		arm(&item[n], wheel, &item_ops, base + jump / 10 * 7 + n * (jump / 140));
+	}
+	for (i = 0; i < AHEAD; i++)
+		arm(&item[PASSED + i], wheel, &item_ops, base + jump + KT_HOUR + i * jump);
+	travel(jump);
+	KTEST(KT_WAIT(fired(PASSED) == PASSED),
+	      "%s, %s forward: all that it passes over fire", kind->name, what);
+	KTEST(settled(wheel, PASSED + AHEAD) && fired(PASSED + AHEAD) == PASSED &&
+	      early(PASSED + AHEAD) == 0, "%s: nothing else does, nor twice", kind->name);
+	for (i = 0; i < PASSED; i++) {
+		odd += i && item[i - 1].place >= item[i].place;
+		untold += item[i].told == 0;
+	}
+	if (!kind->workers)
+		KTEST(odd == 0, "%s: in the order of their dates: %u are not",
+		      kind->name, odd);
+	KTEST(untold == 0, "%s: after the wheel was told: %u before", kind->name, untold);
+	travel(0);
+	KTEST(settled(wheel, PASSED + AHEAD) && fired(PASSED + AHEAD) == PASSED,
+	      "%s: nothing fires again when it is set back", kind->name);
+	KTEST(cancel(PASSED + AHEAD) == AHEAD && hwt_wheel_pending(wheel) == 0,
+	      "%s: the others are there", kind->name);
+	unmake(wheel, kind);
+}
+
+/* -- Back ---------------------------------------------------------------- */
+
+/* On each level, and in rounds. */
+static const u64 spans[] = {
+	250 * KT_MS, 400 * KT_MS, 2 * KT_SECOND, 30 * KT_SECOND, 3 * MINUTE, KT_HOUR,
+	DAY, 40 * DAY, YEAR, 20 * YEAR,
+};
+
+/* Between them. */
+static const u64 stops[] = {
+	MINUTE, 20 * MINUTE, 5 * KT_HOUR, 3 * DAY, 60 * DAY, 2 * YEAR, 21 * YEAR,
+};
+
+#define HELD	(3 * ARRAY_SIZE(spans))
+
+static void __init test_back(const struct kind *kind, u64 jump, const char *what)
+{
+	struct hwt_wheel *wheel = make(kind, what);
+	unsigned int i, odd = 0;
+	u64 base;
+
+	/* Those for after the set-back are behind these. */
+	arm(&item[HELD + 2], wheel, &item_ops, hwt_wheel_now(wheel) - KT_MS);
+	KTEST(KT_WAIT(kt_expirations(&item[HELD + 2].kt) == 1), "%s: one has fired",
+	      kind->name);
+	base = hwt_wheel_now(wheel);
+	for (i = 0; i < HELD; i++)
+		arm(&item[HELD - 1 - i], wheel, &item_ops,
+		    base + spans[(HELD - 1 - i) / 3] + i % 3 * 5 * KT_MS);
+	travel(-jump);
+	/* If it went by the old time some would fire now. */
+	msleep(600);
+	KTEST(settled(wheel, HELD), "%s, %s back: a flush", kind->name, what);
+
+	/* Between the new now and the old one. */
+	arm(&item[HELD], wheel, &item_ops, hwt_wheel_now(wheel) + 50 * KT_MS);
+	arm(&item[HELD + 1], wheel, &item_ops, base - jump / 4 * 3);
+	KTEST(KT_WAIT(kt_expirations(&item[HELD].kt) == 1),
+	      "%s: one that is new fires at its date", kind->name);
+	travel(-(jump / 2));
+	KTEST(settled(wheel, HELD + 3) && kt_expirations(&item[HELD + 1].kt) == 1,
+	      "%s: half way, another one", kind->name);
+	travel(0);
+	KTEST(settled(wheel, HELD + 3) && kt_expirations(&item[0].kt) == 1,
+	      "%s: back again, those that have become due", kind->name);
+	for (i = 0; i < ARRAY_SIZE(stops); i++) {
+		travel(stops[i]);
+		odd += !settled(wheel, HELD + 3);
+		travel(-jump);
+		odd += !settled(wheel, HELD + 3);
+	}
+	KTEST(odd == 0, "%s: forward and back, each at its date", kind->name);
+	KTEST(fired(HELD + 3) == HELD + 3 && hwt_wheel_pending(wheel) == 0,
+	      "%s: none is lost, none fires twice", kind->name);
+	KTEST(early(HELD + 3) <= runners(kind), "%s: none was early: %d", kind->name,
+	      early(HELD + 3));
+	unmake(wheel, kind);
+}
+
+/* -- While much is due --------------------------------------------------- */
+
+#define MANY	ARRAY_SIZE(item)
+
+static void __init arm_many(struct hwt_wheel *wheel, unsigned int n)
+{
+	u64 date = roundup(hwt_wheel_now(wheel), KT_MS) + 200 * KT_MS;
+	unsigned int i;
+
+	for (i = 0; i < n; i++)
+		arm(&item[i], wheel, &slow_ops, date);
+}
+
+static void __init test_due(const struct kind *kind)
+{
+	struct hwt_wheel *wheel = make(kind, "many due");
+	unsigned int i, odd = 0;
+	int before;
+
+	shut_gate();
+	arm_many(wheel, MANY);
+	KTEST(KT_WAIT(atomic_read(&inside) == runners(kind)),
+	      "%s: the first callbacks do not come to an end", kind->name);
+	travel(-KT_HOUR);
+	complete_all(&gate);
+	KTEST(settled(wheel, MANY) && fired(MANY) == runners(kind) && early(MANY) == 0,
+	      "%s: set back meanwhile: only those %d have fired", kind->name,
+	      runners(kind));
+	KTEST(hwt_wheel_pending(wheel) == MANY - runners(kind), "%s: the others wait",
+	      kind->name);
+	travel(0);
+	KTEST(settled(wheel, MANY) && fired(MANY) == MANY && early(MANY) == 0,
+	      "%s: until their date comes again", kind->name);
+	for (i = 1; i < MANY; i++)
+		odd += item[i - 1].place >= item[i].place;
+	if (!kind->workers)
+		KTEST(odd == 0, "%s: still in their order: %u are not", kind->name, odd);
+
+	gated = false;
+	arm_many(wheel, MANY);
+	KTEST(KT_WAIT(fired(MANY) >= 10), "%s: slow callbacks", kind->name);
+	travel(-KT_HOUR);
+	hwt_wheel_flush(wheel);
+	before = fired(MANY);
+	msleep(50);
+	KTEST(fired(MANY) == before && early(MANY) <= runners(kind),
+	      "%s: set back in between: no more of them, %d early", kind->name,
+	      early(MANY));
+	travel(0);
+	KTEST(settled(wheel, MANY) && fired(MANY) == MANY, "%s: until they are due again",
+	      kind->name);
+	unmake(wheel, kind);
+}
+
+/* -- Flush --------------------------------------------------------------- */
+
+static atomic_t flushed;
+
+static int flush(void *arg)
+{
+	int ret = hwt_wheel_flush(arg);
+
+	atomic_set_release(&flushed, 1);
+	return kt_thread_end(ret);
+}
+
+static void __init test_flush(const struct kind *kind)
+{
+	struct hwt_wheel *wheel = make(kind, "flush");
+	int first = runners(kind);
+	struct task_struct *thread;
+
+	atomic_set(&flushed, 0);
+	shut_gate();
+	arm_many(wheel, first + 5);
+	KT_WAIT(atomic_read(&inside) == first);
+	thread = kt_thread(flush, wheel, 0);
+	msleep(50);
+	travel(-KT_HOUR);
+	msleep(50);
+	KTEST(!atomic_read(&flushed), "%s: a flush waits for callbacks that had begun",
+	      kind->name);
+	complete_all(&gate);
+	KTEST(kt_thread_stop(thread) == 0 && fired(first + 5) == first,
+	      "%s: not for what the clock was set back before", kind->name);
+	KTEST(settled(wheel, first + 5) && early(first + 5) == 0, "%s: nor does the next",
+	      kind->name);
+	travel(0);
+	KTEST(settled(wheel, first + 5) && fired(first + 5) == first + 5,
+	      "%s: but for what it was set forward over", kind->name);
+	unmake(wheel, kind);
+}
+
+/* -- Periodic ------------------------------------------------------------ */
+
+static struct beat {
+	struct hwt_periodic	periodic;
+	atomic_t		fired;
+	u64			overruns;
+} beat[2];
+
+static void beat_expire(struct hwt_timeout *timeout)
+{
+	struct beat *it = container_of(timeout, struct beat, periodic.timeout);
+
+	it->overruns = hwt_overruns(&it->periodic);
+	atomic_inc_return_release(&it->fired);
+}
+
+static const struct hwt_ops beat_ops = { .expire = beat_expire };
+
+/* Both have fired so often. */
+static bool __init beats(struct hwt_wheel *wheel, int n)
+{
+	return hwt_wheel_flush(wheel) == 0 && atomic_read(&beat[0].fired) == n &&
+	       atomic_read(&beat[1].fired) == n;
+}
+
+static void __init test_periodic(const struct kind *kind, u64 jump, const char *what)
+{
+	struct hwt_wheel *wheel = make(kind, what);
+	u64 base = hwt_wheel_now(wheel), period = jump / 10;
+	u64 first = base + period / 2, next;
+	struct hwt_wheel_stats stats;
+	unsigned int i;
+
+	memset(beat, 0, sizeof(beat));
+	for (i = 0; i < 2; i++) {
+		hwt_periodic_init(&beat[i].periodic, wheel, &beat_ops);
+		hwt_schedule_periodic_at(&beat[i].periodic, first, period,
+					 i ? HWT_FIXED_DELAY : HWT_FIXED_RATE);
+	}
+	travel(jump);
+	KTEST(beats(wheel, 1), "%s, %s forward: periodic ones fire once", kind->name,
+	      what);
+	next = hwt_deadline(&beat[1].periodic.timeout);
+	hwt_wheel_get_stats(wheel, &stats);
+	KTEST(beat[0].overruns == 9 && stats.overruns == 9 &&
+	      hwt_deadline(&beat[0].periodic.timeout) == roundup(first + jump, KT_MS),
+	      "%s: a fixed rate has missed 9, and keeps its phase", kind->name);
+	KTEST(beat[1].overruns == 0 && next >= base + jump + period &&
+	      next < base + jump + period + period / 4,
+	      "%s: a fixed delay counts from now", kind->name);
+	travel(0);
+	KTEST(beats(wheel, 1), "%s: set back, none is repeated", kind->name);
+	travel(jump / 2);
+	KTEST(beats(wheel, 1) && hwt_deadline(&beat[1].periodic.timeout) == next,
+	      "%s: nor on the way", kind->name);
+	travel(jump + period + period / 4);
+	KTEST(beats(wheel, 2) && beat[0].overruns == 0, "%s: then they go on", kind->name);
+	KTEST(hwt_cancel_sync(&beat[0].periodic.timeout) == 1 &&
+	      hwt_cancel_sync(&beat[1].periodic.timeout) == 1, "%s: and can be cancelled",
+	      kind->name);
+	unmake(wheel, kind);
+}
+
+/* -- Letting go of the cancelled ----------------------------------------- */
+
+static void __init test_reclaim(const struct kind *kind)
+{
+	static const unsigned int wait_ms[] = { 0, 2, 10, 30, 60, 90, 110 };
+	struct hwt_wheel *wheel = make(kind, "cancelled");
+	unsigned int i, kept = 0;
+
+	/* What the engine sleeps for, if it forgets them. */
+	arm(&item[1], wheel, &item_ops, hwt_wheel_now(wheel) + YEAR);
+	for (i = 0; i < ARRAY_SIZE(wait_ms); i++) {
+		arm(&item[0], wheel, &item_ops, hwt_wheel_now(wheel) + KT_HOUR);
+		usleep_range(1000, 2000);
+		hwt_cancel(&item[0].kt.timeout);
+		msleep(wait_ms[i]);
+		travel(i % 2 ? -KT_HOUR : -10 * YEAR);
+		kept += !KT_WAIT(kt_releases(&item[0].kt) == 1);
+		travel(0);
+	}
+	KTEST(kept == 0 && fired(2) == 0,
+	      "%s: cancelled, and the clock set back: let go soon", kind->name);
+	KTEST(hwt_cancel_sync(&item[1].kt.timeout) == 1, "%s: the one behind is there",
+	      kind->name);
+	unmake(wheel, kind);
+}
+
+/* -- Being told ---------------------------------------------------------- */
+
+static long told_stop, told_destroy, told_flush, told_schedule;
+static s64 told_jump;
+
+static void curious(struct hwt_wheel *wheel, s64 jump_ns, void *arg)
+{
+	told_jump = jump_ns;
+	told_stop = hwt_wheel_stop(wheel, NULL, NULL);
+	told_destroy = hwt_wheel_destroy(wheel);
+	told_flush = hwt_wheel_flush(wheel);
+	told_schedule = hwt_schedule(&item[0].kt.timeout, 0);
+	atomic_inc_return_release(&told);
+}
+
+static void __init test_told(const struct kind *kind)
+{
+	struct hwt_wheel *wheel = make_telling(kind, 0, curious);
+	struct hwt_wheel_stats stats;
+	s64 before = wall_offset();
+
+	memset(item, 0, sizeof(item[0]));
+	kt_init(&item[0].kt, wheel, &item_ops);
+	travel(10 * YEAR);
+	KTEST(KT_WAIT(atomic_read_acquire(&told) == 1) &&
+	      told_jump == wall_offset() - before,
+	      "%s: a wheel that was never used is told", kind->name);
+	KTEST(told_stop == -EDEADLK && told_destroy == -EDEADLK && told_flush == -EDEADLK,
+	      "%s: to stop, destroy or flush it there is refused: %ld, %ld, %ld",
+	      kind->name, told_stop, told_destroy, told_flush);
+	KTEST(told_schedule == 0 && KT_WAIT(fired(1) == 1),
+	      "%s: what is scheduled there fires", kind->name);
+	KT_WAIT(kt_releases(&item[0].kt) == 1);
+	before = wall_offset();
+	travel(-KT_SECOND);
+	KTEST(KT_WAIT(atomic_read_acquire(&told) == 2) &&
+	      told_jump == wall_offset() - before && told_jump < 0,
+	      "%s: and of a step back", kind->name);
+	KT_WAIT(kt_releases(&item[0].kt) == 2);
+	/* Nobody has scheduled anything by the old time. */
+	hwt_wheel_get_stats(wheel, &stats);
+	KTEST(stats.clock_sets == 2, "%s: it has counted both", kind->name);
+	travel(0);
+	KT_WAIT(atomic_read_acquire(&told) == 3 && fired(1) == 3);
+	KTEST(hwt_wheel_destroy(wheel) == 0, "%s: it is destroyed", kind->name);
+}
+
+static void held_up(struct hwt_wheel *wheel, s64 jump_ns, void *arg)
+{
+	atomic_inc(&inside);
+	wait_for_completion_timeout(&gate, KT_PATIENCE * HZ);
+	atomic_inc_return_release(&told);
+}
+
+/* What is passed over does not fire before the callback has returned, whoever wants it to. */
+static void __init test_told_first(const struct kind *kind)
+{
+	struct hwt_wheel *wheel = make_telling(kind, 0, held_up);
+	struct task_struct *thread;
+
+	atomic_set(&flushed, 0);
+	shut_gate();
+	arm(&item[0], wheel, &item_ops, hwt_wheel_now(wheel) + KT_HOUR);
+	travel(2 * KT_HOUR);
+	KTEST(KT_WAIT(atomic_read(&inside) == 1), "%s: being told takes long", kind->name);
+	arm(&item[1], wheel, &item_ops, hwt_wheel_now(wheel) - KT_HOUR / 2);
+	thread = kt_thread(flush, wheel, 0);
+	msleep(100);
+	KTEST(fired(2) == 0, "%s: nothing fires by the new time yet, flushed or not",
+	      kind->name);
+	complete_all(&gate);
+	KTEST(kt_thread_stop(thread) == 0 && kt_expirations(&item[0].kt) == 1,
+	      "%s: but then", kind->name);
+	KTEST(KT_WAIT(fired(2) == 2) && item[0].told == 1 && item[1].told == 1,
+	      "%s: having been told", kind->name);
+	travel(0);
+	KT_WAIT(atomic_read(&told) == 2);
+	KTEST(hwt_wheel_destroy(wheel) == 0, "%s: it is destroyed", kind->name);
+}
+
+/* Setting the clock is nobody's slowness. */
+static void __init test_behind(const struct kind *kind)
+{
+	struct hwt_wheel *wheel = make_telling(kind, 65536, NULL);
+	struct hwt_wheel_stats stats;
+	u64 base = hwt_wheel_now(wheel);
+	unsigned int i;
+
+	for (i = 0; i < 10; i++)
+		arm(&item[i], wheel, &item_ops, base + (i + 1) * KT_HOUR);
+	for (i = 0; i < 10; i++) {
+		travel((i + 1) * KT_HOUR + 20 * MINUTE);
+		hwt_wheel_flush(wheel);
+	}
+	hwt_wheel_get_stats(wheel, &stats);
+	KTEST(fired(10) == 10 && stats.clock_sets == 10 && stats.behind == 0,
+	      "%s: set forward, the engine is not behind: %llu times", kind->name,
+	      stats.behind);
+	travel(0);
+	shut_gate();
+	arm(&item[10], wheel, &slow_ops, hwt_wheel_now(wheel));
+	KT_WAIT(atomic_read(&inside) == 1);
+	travel(KT_HOUR);
+	complete_all(&gate);
+	KT_WAIT(kt_releases(&item[10].kt) == 1);
+	hwt_wheel_get_stats(wheel, &stats);
+	KTEST(stats.expired == 11 && stats.behind == 0,
+	      "%s: nor while a callback is executing: %llu times", kind->name,
+	      stats.behind);
+	travel(0);
+	KTEST(hwt_wheel_destroy(wheel) == 0, "%s: it is destroyed", kind->name);
+}
+
+/* -- Stop ---------------------------------------------------------------- */
+
+static int set_often(void *arg)
+{
+	while (!kthread_should_stop()) {
+		travel(-KT_HOUR);
+		usleep_range(10, 200);
+		travel(0);
+		usleep_range(10, 200);
+	}
+	return 0;
+}
+
+static void hand_back(struct hwt_timeout *timeout, void *arg)
+{
+	atomic_inc(arg);
+}
+
+static void __init test_stop(const struct kind *kind)
+{
+	unsigned int i, n, odd = 0;
+	struct task_struct *thread;
+	struct hwt_wheel *wheel;
+	atomic_t handed;
+	long ret;
+
+	thread = kt_thread(set_often, NULL, 1);
+	for (n = 0; n < 30; n++) {
+		wheel = make_telling(kind, 0, n % 2 ? tell : NULL);
+		for (i = 0; i < MANY; i++)
+			arm(&item[i], wheel, &item_ops, ktime_get_ns() + home + i * KT_MS / 8);
+		usleep_range(1000, 30000);
+		atomic_set(&handed, 0);
+		ret = hwt_wheel_stop(wheel, hand_back, &handed);
+		odd += ret != atomic_read(&handed) || fired(MANY) + ret != MANY;
+		for (i = 0; i < MANY; i++)
+			odd += hwt_held(&item[i].kt.timeout) ||
+			       kt_releases(&item[i].kt) != 1;
+		hwt_wheel_destroy(wheel);
+	}
+	kt_thread_stop(thread);
+	travel(0);
+	KTEST(odd == 0, "%s: stopped while the clock does not stand still: all are accounted for",
+	      kind->name);
+}
+
+/* -- Other clocks -------------------------------------------------------- */
+
+static void __init test_others(enum hwt_clock clock, const char *name)
+{
+	struct hwt_wheel_params params = { .name = "other", .clock = clock };
+	struct hwt_wheel *wheel = hwt_wheel_create(&params);
+	struct hwt_wheel_stats stats;
+
+	arm(&item[0], wheel, &item_ops, hwt_wheel_now(wheel) + DAY);
+	travel(10 * YEAR);
+	hwt_wheel_flush(wheel);
+	travel(-10 * YEAR);
+	arm(&item[1], wheel, &item_ops, hwt_wheel_now(wheel) + 10 * KT_MS);
+	KTEST(KT_WAIT(kt_expirations(&item[1].kt) == 1) && early(2) == 0 &&
+	      kt_expirations(&item[0].kt) == 0 &&
+	      hwt_remaining(&item[0].kt.timeout) > DAY / 2,
+	      "%s: a wheel of this clock goes on as if nothing were", name);
+	travel(0);
+	hwt_wheel_get_stats(wheel, &stats);
+	KTEST(stats.clock_sets == 0, "%s: and has not counted it", name);
+	hwt_wheel_destroy(wheel);
+	params.clock_set = tell;
+	wheel = hwt_wheel_create(&params);
+	KTEST(PTR_ERR_OR_ZERO(wheel) == -EINVAL, "%s: it cannot be told", name);
+	params.clock = HWT_CLOCK_REALTIME;
+	wheel = hwt_wheel_get_shared(&params);
+	KTEST(PTR_ERR_OR_ZERO(wheel) == -EINVAL, "nor can a shared one");
+}
+
+/* -- At random ----------------------------------------------------------- */
+
+#define OBJECTS	64
+#define JUMPS	200
+
+static struct object {
+	struct hwt_timeout	timeout;
+	atomic_t		inside, armed, holds, hits, expired, released, early, twice;
+} object[OBJECTS];
+
+static struct hwt_wheel *random_wheel;
+
+static void object_expire(struct hwt_timeout *timeout)
+{
+	struct object *it = container_of(timeout, struct object, timeout);
+	u64 now = hwt_wheel_now(hwt_timeout_wheel(timeout)), word;
+
+	if (atomic_inc_return(&it->inside) != 1)
+		atomic_inc(&it->twice);
+	/* Untouched since it began to fire, it still says for when that was. */
+	word = hwt_timeout_word(timeout);
+	if ((word & (HWT_F_EXPIRED | HWT_F_PENDING)) == HWT_F_EXPIRED &&
+	    now < (word >> HWT_TICK_SHIFT) * KT_MS)
+		atomic_inc(&it->early);
+	atomic_inc(&it->expired);
+	atomic_dec(&it->inside);
+}
+
+static void object_release(struct hwt_timeout *timeout)
+{
+	atomic_inc(&container_of(timeout, struct object, timeout)->released);
+}
+
+static const struct hwt_ops object_ops = {
+	.expire		= object_expire,
+	.release	= object_release,
+};
+
+static void note(struct object *it, int ret)
+{
+	if (ret < 0)
+		return;
+	atomic_add(!(ret & HWT_WAS_PENDING), &it->armed);
+	atomic_add(!(ret & HWT_WAS_HELD), &it->holds);
+}
+
+static s64 random_span(struct rnd_state *rnd)
+{
+	static const s64 range[] = {
+		KT_MS, 20 * KT_MS, KT_SECOND, 10 * KT_SECOND, KT_HOUR, 10 * YEAR,
+	};
+	s64 span = range[prandom_u32_state(rnd) % ARRAY_SIZE(range)];
+
+	span = span / 1024 * (prandom_u32_state(rnd) % 1024);
+	return prandom_u32_state(rnd) % 2 ? span : -span;
+}
+
+static void act(struct object *it, struct rnd_state *rnd)
+{
+	u64 date = hwt_wheel_now(random_wheel) + random_span(rnd);
+
+	switch (prandom_u32_state(rnd) % 8) {
+	case 0:
+		note(it, hwt_schedule_earlier_at(&it->timeout, date));
+		break;
+	case 1:
+		note(it, hwt_schedule_pending_at(&it->timeout, date));
+		break;
+	case 2:
+		note(it, hwt_schedule(&it->timeout, abs(random_span(rnd))));
+		break;
+	case 3:
+		atomic_add(hwt_cancel(&it->timeout), &it->hits);
+		break;
+	case 4:
+		atomic_add(hwt_cancel_sync(&it->timeout), &it->hits);
+		break;
+	default:
+		note(it, hwt_schedule_at(&it->timeout, date));
+	}
+}
+
+static int driver(void *arg)
+{
+	struct rnd_state rnd;
+
+	prandom_seed_state(&rnd, 1);
+	while (!kthread_should_stop()) {
+		act(&object[prandom_u32_state(&rnd) % OBJECTS], &rnd);
+		if (prandom_u32_state(&rnd) % 64 == 0)
+			usleep_range(10, 500);
+		else
+			cond_resched();
+	}
+	return 0;
+}
+
+/* Return: how often it was set back. */
+static int __init jump_about(struct rnd_state *rnd)
+{
+	int i, backs = 0;
+	s64 was;
+
+	for (i = 0; i < JUMPS; i++) {
+		was = wall_offset();
+		travel(i % 4 ? random_span(rnd) : 0);
+		backs += wall_offset() < was;
+		usleep_range(500, 4000);
+		if (i % 16 == 0)
+			hwt_wheel_flush(random_wheel);
+	}
+	return backs;
+}
+
+static void __init test_random(const struct kind *kind)
+{
+	int i, backs, early = 0, twice = 0, odd = 0, unreleased = 0, expired = 0;
+	struct hwt_wheel *wheel = make(kind, "at random");
+	struct task_struct *thread;
+	struct rnd_state rnd;
+
+	memset(object, 0, sizeof(object));
+	random_wheel = wheel;
+	for (i = 0; i < OBJECTS; i++)
+		hwt_timeout_init(&object[i].timeout, wheel, &object_ops);
+	prandom_seed_state(&rnd, 2 + kind->workers);
+	thread = kt_thread(driver, NULL, 1);
+	backs = jump_about(&rnd);
+	kt_thread_stop(thread);
+	travel(0);
+	for (i = 0; i < OBJECTS; i++)
+		atomic_add(hwt_cancel_sync(&object[i].timeout), &object[i].hits);
+	KTEST(hwt_wheel_pending(wheel) == 0, "%s, at random: nothing is left", kind->name);
+	for (i = 0; i < OBJECTS; i++) {
+		early += atomic_read(&object[i].early);
+		twice += atomic_read(&object[i].twice);
+		expired += atomic_read(&object[i].expired);
+		odd += atomic_read(&object[i].armed) !=
+		       atomic_read(&object[i].expired) + atomic_read(&object[i].hits);
+		unreleased += atomic_read(&object[i].holds) !=
+			      atomic_read(&object[i].released);
+	}
+	KTEST(odd == 0 && expired > 100,
+	      "%s: each has fired, or was cancelled, once for each schedule: %d have not, %d fired",
+	      kind->name, odd, expired);
+	KTEST(unreleased == 0 && twice == 0, "%s: and was let go once", kind->name);
+	KTEST(early <= backs * runners(kind),
+	      "%s: none is early: %d, set back %d times", kind->name, early, backs);
+
+	/* And it is still good for something. */
+	for (i = 0; i < OBJECTS; i++)
+		arm(&item[i], wheel, &item_ops, hwt_wheel_now(wheel) + i * KT_MS);
+	KTEST(KT_WAIT(fired(OBJECTS) == OBJECTS), "%s: afterwards, all fire", kind->name);
+	unmake(wheel, kind);
+}
+
+static void __init selftest(void)
+{
+	unsigned int i;
+
+	home = wall_offset();
+	init_completion(&gate);
+	for (i = 0; i < ARRAY_SIZE(kinds); i++) {
+		test_dates(&kinds[i]);
+		/* All of it lies beyond anybody's patience. */
+		test_forward(&kinds[i], 100 * KT_SECOND, "100 seconds");
+		test_forward(&kinds[i], 10 * YEAR, "10 years");
+		test_back(&kinds[i], 10 * KT_SECOND, "10 seconds");
+		test_back(&kinds[i], 10 * YEAR, "10 years");
+	}
+	for (i = 0; i < 2; i++) {
+		test_due(&kinds[i]);
+		test_flush(&kinds[i]);
+		test_periodic(&kinds[i], 10 * KT_HOUR, "10 hours");
+		test_periodic(&kinds[i], 10 * YEAR, "10 years");
+		test_reclaim(&kinds[i]);
+		test_told(&kinds[i]);
+		test_told_first(&kinds[i]);
+		test_behind(&kinds[i]);
+		test_stop(&kinds[i]);
+		test_random(&kinds[i]);
+	}
+	test_others(HWT_CLOCK_MONOTONIC, "monotonic");
+	test_others(HWT_CLOCK_BOOTTIME, "boottime");
+	travel(0);
+	KTEST(refused == 0, "the clock could always be set");
+}
+
+KSTM_MODULE_LOADERS(test_realtime);
+MODULE_DESCRIPTION("hwt: the wall clock is set");
+MODULE_LICENSE("GPL");

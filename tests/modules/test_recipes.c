@@ -1,0 +1,645 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Recipes: timeouts that are not embedded, retry, debounce, and those of hwt.h's comment
+ * that are one call: watchdog, plain debounce, throttle.
+ *
+ * hwt-test: timeout 120
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/math64.h>
+#include <linux/prandom.h>
+#include <linux/slab.h>
+
+#include "hwt.h"
+#include "hwt_ktest.h"
+#include "hwt_ktest_compat.h"
+#include "hwt_ktest_util.h"
+
+KSTM_MODULE_GLOBALS();
+
+static struct hwt_wheel *wheel;
+
+/* -- Timeouts that are not embedded ------------------------------------------ */
+
+/**
+ * struct shot - what became of one
+ * @earliest: it must not fire before this
+ * @again:    how often it schedules itself again
+ * @keep:     it gets itself a reference
+ * @handle:   what it was called with
+ * @fired:    how often it was
+ * @early:    how often too early
+ * @odd:      calls inside it that did not answer as they must
+ */
+struct shot {
+	u64			earliest;
+	int			again;
+	bool			keep;
+	struct hwt_handle	*handle;
+	atomic_t		fired, early, odd;
+};
+
+static void shot_fn(struct hwt_handle *handle)
+{
+	struct shot *shot = handle->data;
+	u64 now = hwt_wheel_now(hwt_timeout_wheel(&handle->timeout));
+	int ret;
+
+	if (now < shot->earliest)
+		atomic_inc(&shot->early);
+	if (shot->handle && shot->handle != handle)
+		atomic_inc(&shot->odd);
+	shot->handle = handle;
+	if (shot->keep)
+		hwt_handle_get(handle);
+	if (shot->again) {
+		shot->again--;
+		shot->earliest = now + KT_MS;
+		hwt_handle_get(handle);
+		ret = hwt_schedule(&handle->timeout, KT_MS);
+		if (ret != HWT_WAS_HELD)
+			atomic_inc(&shot->odd);
+		if (ret < 0 || ret & HWT_WAS_HELD)
+			hwt_handle_put(handle);
+	}
+	atomic_inc_return_release(&shot->fired);
+}
+
+static struct hwt_handle *shoot(struct shot *shot, u64 delay_ns, gfp_t gfp)
+{
+	shot->earliest = hwt_wheel_now(wheel) + delay_ns;
+	return hwt_new_timeout(wheel, delay_ns, shot_fn, shot, gfp);
+}
+
+static int shots_fired(const struct shot *shot)
+{
+	return atomic_read_acquire(&shot->fired);
+}
+
+/* Nobody but the caller has a reference; the hold's goes a little after the call. */
+static bool __init alone(struct hwt_handle *handle)
+{
+	return KT_WAIT(refcount_read(&handle->refs) == 1);
+}
+
+static void __init test_life(void)
+{
+	static struct shot shots[8];
+	struct hwt_handle *handle;
+	int i, odd = 0;
+
+	handle = shoot(&shots[0], 20 * KT_MS, GFP_KERNEL);
+	KTEST(!IS_ERR(handle) && handle->data == &shots[0] && hwt_pending(&handle->timeout) &&
+	      hwt_timeout_wheel(&handle->timeout) == wheel, "a new timeout is pending");
+	KTEST(KT_WAIT(shots_fired(&shots[0]) == 1) && shots[0].handle == handle,
+	      "it fires, with its data");
+	KTEST(alone(handle) && hwt_expired(&handle->timeout) && shots_fired(&shots[0]) == 1,
+	      "once; the handle stays the caller's");
+	hwt_handle_get(handle);
+	hwt_handle_put(handle);
+	KTEST(refcount_read(&handle->refs) == 1, "get and put");
+	hwt_handle_put(handle);
+
+	handle = shoot(&shots[1], 20 * KT_MS, GFP_KERNEL);
+	hwt_handle_put(handle);
+	KTEST(KT_WAIT(shots_fired(&shots[1]) == 1), "put before it fires: it fires");
+
+	handle = shoot(&shots[2], KT_HOUR, GFP_KERNEL);
+	KTEST(hwt_cancel(&handle->timeout), "cancelled, and put");
+	hwt_handle_put(handle);
+	handle = shoot(&shots[3], KT_HOUR, GFP_KERNEL);
+	KTEST(hwt_cancel_sync(&handle->timeout) == 1 && refcount_read(&handle->refs) == 1,
+	      "after cancel_sync the caller's is the last reference");
+	hwt_handle_put(handle);
+	handle = shoot(&shots[4], KT_HOUR, GFP_KERNEL);
+	KTEST(hwt_cancel(&handle->timeout) && alone(handle) && hwt_cancelled(&handle->timeout),
+	      "after a cancel it is soon");
+	shots[4].earliest = 0;
+	hwt_handle_get(handle);
+	KTEST(hwt_schedule(&handle->timeout, 0) == 0, "then a new hold has to be given one");
+	hwt_handle_put(handle);
+	KTEST(KT_WAIT(shots_fired(&shots[4]) == 1), "and it fires");
+
+	shots[5].keep = true;
+	handle = shoot(&shots[5], 0, GFP_KERNEL);
+	hwt_handle_put(handle);
+	KTEST(KT_WAIT(shots_fired(&shots[5]) == 1) && shots[5].handle == handle &&
+	      alone(handle), "its function gets itself a reference");
+	hwt_handle_put(handle);
+
+	shots[6].again = 3;
+	handle = shoot(&shots[6], KT_MS, GFP_KERNEL);
+	hwt_handle_put(handle);
+	KTEST(KT_WAIT(shots_fired(&shots[6]) == 4), "its function schedules it again");
+
+	shots[7].again = 1;
+	handle = shoot(&shots[7], KT_MS, GFP_KERNEL);
+	KTEST(KT_WAIT(shots_fired(&shots[7]) == 2) && alone(handle),
+	      "and there is one hold, and one reference for it");
+	hwt_handle_put(handle);
+	for (i = 0; i < ARRAY_SIZE(shots); i++)
+		odd += atomic_read(&shots[i].early) || atomic_read(&shots[i].odd);
+	KTEST(odd == 0 && !shots_fired(&shots[2]) && !shots_fired(&shots[3]),
+	      "none was early, none of the cancelled has fired");
+}
+
+static int cancel_soon(void *arg)
+{
+	struct hwt_handle *handle = arg;
+
+	msleep(50);
+	return kt_thread_end(hwt_cancel(&handle->timeout));
+}
+
+static void __init test_wait(void)
+{
+	struct task_struct *thread;
+	struct hwt_handle *handle;
+	static struct shot shot;
+	int ret;
+
+	handle = shoot(&shot, 20 * KT_MS, GFP_KERNEL);
+	KTEST(hwt_wait(&handle->timeout, U64_MAX) == 1 && shots_fired(&shot) == 1 &&
+	      !atomic_read(&shot.early), "wait: until it has run");
+	KTEST(hwt_wait(&handle->timeout, U64_MAX) == 1, "wait: once more, at once");
+	hwt_handle_put(handle);
+
+	handle = shoot(&shot, KT_HOUR, GFP_KERNEL);
+	KTEST(hwt_wait(&handle->timeout, 5 * KT_MS) == -ETIME && hwt_pending(&handle->timeout),
+	      "wait: not longer than so long");
+	thread = kt_thread(cancel_soon, handle, 1);
+	ret = hwt_wait(&handle->timeout, U64_MAX);
+	KTEST(ret == 0 && kt_thread_stop(thread) == 1, "wait: until it is cancelled");
+	hwt_handle_put(handle);
+	KTEST(shots_fired(&shot) == 1, "wait: that one has not fired");
+}
+
+static void __init test_refused(void)
+{
+	struct hwt_wheel_params params = { .name = "full", .max_pending = 1 };
+	struct hwt_wheel *full = hwt_wheel_create(&params);
+	struct hwt_handle *first, *handle;
+	static struct shot shot;
+
+	handle = hwt_new_timeout(NULL, 0, shot_fn, &shot, GFP_KERNEL);
+	KTEST(IS_ERR(handle) && PTR_ERR(handle) == -EINVAL, "refused: no wheel");
+	first = hwt_new_timeout(full, KT_HOUR, shot_fn, &shot, GFP_KERNEL);
+	handle = hwt_new_timeout(full, KT_HOUR, shot_fn, &shot, GFP_KERNEL);
+	KTEST(!IS_ERR(first) && IS_ERR(handle) && PTR_ERR(handle) == -EAGAIN,
+	      "refused: one more than max_pending");
+	KTEST(hwt_wheel_stop(full, NULL, NULL) == 1 && refcount_read(&first->refs) == 1 &&
+	      hwt_cancelled(&first->timeout), "a stop takes the hold's reference");
+	hwt_handle_put(first);
+	handle = hwt_new_timeout(full, 0, shot_fn, &shot, GFP_KERNEL);
+	KTEST(IS_ERR(handle) && PTR_ERR(handle) == -ESHUTDOWN, "refused: a stopped wheel");
+	hwt_wheel_destroy(full);
+	KTEST(shots_fired(&shot) == 0, "none of these fires");
+}
+
+enum { INTERRUPTS = 64 };
+
+static struct {
+	struct hrtimer		timer;
+	struct shot		shots[INTERRUPTS];
+	struct hwt_handle	*handles[INTERRUPTS];
+	atomic_t		done;
+} interrupt;
+
+/* A hard interrupt; a soft one on PREEMPT_RT, where no other may allocate. */
+static enum hrtimer_restart interrupt_fn(struct hrtimer *timer)
+{
+	int n = atomic_read(&interrupt.done), i = n;
+
+	interrupt.handles[i] = shoot(&interrupt.shots[i], 5 * KT_MS, GFP_ATOMIC);
+	/* Cancelled and put in the interrupt, too. */
+	if (i % 4 == 3 && !IS_ERR(interrupt.handles[i])) {
+		hwt_cancel(&interrupt.handles[i]->timeout);
+		hwt_handle_put(interrupt.handles[i]);
+		interrupt.handles[i] = NULL;
+	}
+	atomic_inc_return_release(&interrupt.done);
+	hrtimer_forward_now(timer, ns_to_ktime(KT_MS));
+	return n + 1 < INTERRUPTS ? HRTIMER_RESTART : HRTIMER_NORESTART;
+}
+
+static void __init test_interrupt(void)
+{
+	int i, odd = 0, fired = 0;
+
+	hrtimer_setup(&interrupt.timer, interrupt_fn, CLOCK_MONOTONIC, HRTIMER_MODE_REL);
+	hrtimer_start(&interrupt.timer, ns_to_ktime(KT_MS), HRTIMER_MODE_REL);
+	KT_WAIT(atomic_read_acquire(&interrupt.done) == INTERRUPTS);
+	hrtimer_cancel(&interrupt.timer);
+	for (i = 0; i < INTERRUPTS; i++) {
+		if (IS_ERR(interrupt.handles[i])) {
+			odd++;
+			continue;
+		}
+		if (i % 4 == 3)
+			continue;
+		fired += KT_WAIT(shots_fired(&interrupt.shots[i]) == 1);
+		hwt_handle_put(interrupt.handles[i]);
+	}
+	for (i = 0; i < INTERRUPTS; i++)
+		odd += atomic_read(&interrupt.shots[i].early) ||
+		       (i % 4 == 3 && shots_fired(&interrupt.shots[i]));
+	KTEST(odd == 0 && fired == INTERRUPTS * 3 / 4, "made by an interrupt: %d fire", fired);
+}
+
+static void __init test_many(void)
+{
+	unsigned int n = kt_quick() ? 1000 : 10000, i, cancelled = 0, odd = 0, fired = 0;
+	struct hwt_handle **handles = kvcalloc(n, sizeof(*handles), GFP_KERNEL);
+	struct shot *shots = kvcalloc(n, sizeof(*shots), GFP_KERNEL);
+	struct rnd_state rnd;
+	u32 random;
+
+	prandom_seed_state(&rnd, 1);
+	for (i = 0; handles && shots && i < n; i++) {
+		random = prandom_u32_state(&rnd);
+		handles[i] = shoot(&shots[i], random % 50 * KT_MS, GFP_KERNEL);
+		if (IS_ERR(handles[i])) {
+			odd++;
+			continue;
+		}
+		if (random >> 16 & 1) {
+			hwt_handle_put(handles[i]);
+			handles[i] = NULL;
+		}
+	}
+	for (i = 0; handles && shots && i < n; i++) {
+		if (IS_ERR_OR_NULL(handles[i]))
+			continue;
+		if (i % 2 && hwt_cancel(&handles[i]->timeout)) {
+			cancelled++;
+			shots[i].again = -1;
+		}
+		hwt_handle_put(handles[i]);
+	}
+	for (i = 0; handles && shots && i < n; i++) {
+		if (shots[i].again < 0)
+			continue;
+		fired += KT_WAIT(shots_fired(&shots[i]) == 1);
+	}
+	/* Whoever was cancelled and fires all the same does so by then. */
+	KTEST(hwt_wheel_flush(wheel) == 0, "what is due has run");
+	for (i = 0; handles && shots && i < n; i++)
+		odd += shots_fired(&shots[i]) != (shots[i].again == 0) ||
+		       atomic_read(&shots[i].early);
+	KTEST(handles && shots && odd == 0 && fired + cancelled == n,
+	      "%u of them, each fires once or is cancelled: %u, %u", n, fired, cancelled);
+	kvfree(handles);
+	kvfree(shots);
+}
+
+/* -- Retry ------------------------------------------------------------------- */
+
+/* Is the next try after that long? A tick more, since it is rounded up. */
+static bool __init next_try(struct hwt_timeout *timeout, struct hwt_backoff *backoff,
+			    u64 least_ns, u64 most_ns)
+{
+	u64 before = hwt_wheel_now(wheel), deadline;
+	u32 tries = backoff->tries;
+	int ret = hwt_retry(timeout, backoff);
+
+	/* At once may have been by now. */
+	deadline = hwt_deadline(timeout) ?: least_ns ? 0 : before;
+	if (ret >= 0 && backoff->tries == tries + 1 && deadline >= before + least_ns &&
+	    deadline <= hwt_wheel_now(wheel) + most_ns + KT_MS)
+		return true;
+	pr_info("# try %u: %d, %llu us\n", tries, ret,
+		div_u64(deadline - before, NSEC_PER_USEC));
+	return false;
+}
+
+static void __init test_backoff(void)
+{
+	static const unsigned int seconds[] = { 10, 20, 40, 80, 160, 300, 300, 300 };
+	struct hwt_backoff backoff = { .first_ns = 10 * KT_SECOND, .most_ns = 300 * KT_SECOND };
+	int i, odd, low = 0, high = 0;
+	u64 delay, before;
+	struct kt kt;
+
+	kt_init(&kt, wheel, &kt_plain_ops);
+	for (i = 0, odd = 0; i < ARRAY_SIZE(seconds); i++)
+		odd += !next_try(&kt.timeout, &backoff, seconds[i] * KT_SECOND,
+				 seconds[i] * KT_SECOND);
+	KTEST(odd == 0, "retry: delays double, up to the longest");
+	for (i = 0; i < 100; i++)
+		odd += !next_try(&kt.timeout, &backoff, 300 * KT_SECOND, 300 * KT_SECOND);
+	KTEST(odd == 0 && backoff.tries == 108, "retry: and stay there, without a limit");
+	backoff.tries = 0;
+	KTEST(next_try(&kt.timeout, &backoff, 10 * KT_SECOND, 10 * KT_SECOND),
+	      "retry: with no tries it begins anew");
+
+	backoff = (struct hwt_backoff) { .first_ns = KT_HOUR, .most_ns = KT_HOUR, .limit = 3 };
+	for (i = 0, odd = 0; i < 3; i++)
+		odd += !next_try(&kt.timeout, &backoff, KT_HOUR, KT_HOUR);
+	hwt_cancel(&kt.timeout);
+	KTEST(odd == 0 && hwt_retry(&kt.timeout, &backoff) == -ETIME &&
+	      hwt_retry(&kt.timeout, &backoff) == -ETIME && backoff.tries == 3 &&
+	      !hwt_pending(&kt.timeout), "retry: at the limit nothing is scheduled");
+	backoff.tries = 0;
+	KTEST(next_try(&kt.timeout, &backoff, KT_HOUR, KT_HOUR), "retry: then it begins anew");
+
+	backoff = (struct hwt_backoff) {
+		.first_ns = 100 * KT_SECOND, .most_ns = 200 * KT_SECOND, .jitter_pct = 30,
+	};
+	odd = !next_try(&kt.timeout, &backoff, 70 * KT_SECOND, 100 * KT_SECOND);
+	for (i = 0; i < 300; i++) {
+		before = hwt_wheel_now(wheel);
+		odd += !next_try(&kt.timeout, &backoff, 140 * KT_SECOND, 200 * KT_SECOND);
+		delay = hwt_deadline(&kt.timeout) - before;
+		low += delay < 160 * KT_SECOND;
+		high += delay > 180 * KT_SECOND;
+	}
+	/* By chance alone, one of these is 0 once in 10^50 runs. */
+	KTEST(odd == 0 && low && high, "retry: a jitter of 30%%: %d low, %d high", low, high);
+	backoff.jitter_pct = 100;
+	for (i = 0, odd = 0; i < 100; i++)
+		odd += !next_try(&kt.timeout, &backoff, 0, 200 * KT_SECOND);
+	KTEST(odd == 0, "retry: a jitter of 100%%");
+	hwt_cancel_sync(&kt.timeout);
+}
+
+static void __init test_backoff_extremes(void)
+{
+	struct hwt_backoff backoff = { .first_ns = U64_MAX, .most_ns = U64_MAX };
+	struct kt kt;
+
+	kt_init(&kt, wheel, &kt_plain_ops);
+	KTEST(hwt_retry(&kt.timeout, &backoff) == 0 && hwt_retry(&kt.timeout, &backoff) >= 0 &&
+	      hwt_deadline(&kt.timeout) == U64_MAX && backoff.tries == 2,
+	      "retry: the longest delay never ends");
+	backoff = (struct hwt_backoff) { .first_ns = 1ULL << 62, .most_ns = U64_MAX, .tries = 2 };
+	KTEST(hwt_retry(&kt.timeout, &backoff) >= 0 && hwt_deadline(&kt.timeout) == U64_MAX,
+	      "retry: nor does one that does not fit");
+	backoff = (struct hwt_backoff) { .first_ns = U64_MAX, .most_ns = KT_HOUR };
+	KTEST(next_try(&kt.timeout, &backoff, KT_HOUR, KT_HOUR),
+	      "retry: the first is no longer than the longest");
+	backoff = (struct hwt_backoff) { .first_ns = 1, .most_ns = KT_HOUR, .tries = U32_MAX - 1 };
+	KTEST(next_try(&kt.timeout, &backoff, KT_HOUR, KT_HOUR), "retry: after 2^32 - 2 tries");
+	backoff = (struct hwt_backoff) { .most_ns = KT_HOUR, .tries = U32_MAX - 1 };
+	KTEST(next_try(&kt.timeout, &backoff, 0, 0), "retry: twice nothing is nothing");
+	KTEST(KT_WAIT(kt_expirations(&kt) == 1), "retry: that one fires at once");
+	backoff = (struct hwt_backoff) { .first_ns = KT_HOUR, .jitter_pct = 100 };
+	KTEST(next_try(&kt.timeout, &backoff, 0, 0) && KT_WAIT(kt_expirations(&kt) == 2),
+	      "retry: as does one that may take no time");
+	backoff = (struct hwt_backoff) {
+		.first_ns = U64_MAX, .most_ns = U64_MAX, .jitter_pct = 1, .limit = U32_MAX,
+	};
+	KTEST(hwt_retry(&kt.timeout, &backoff) >= 0 && hwt_pending(&kt.timeout) &&
+	      hwt_deadline(&kt.timeout) == U64_MAX, "retry: never, less a percent");
+	hwt_shutdown_sync(&kt.timeout);
+	backoff = (struct hwt_backoff) { .first_ns = 1, .most_ns = 1, .tries = 7, .limit = 8 };
+	KTEST(hwt_retry(&kt.timeout, &backoff) == -ESHUTDOWN && backoff.tries == 7,
+	      "retry: an error is not a try");
+	hwt_timeout_init(&kt.timeout, NULL, &kt_plain_ops);
+	KTEST(hwt_retry(&kt.timeout, &backoff) == -EINVAL && backoff.tries == 7,
+	      "retry: nor is it without a wheel");
+}
+
+/* What users do: their callback fails, and asks for another one. */
+static struct {
+	struct kt		kt;
+	struct hwt_backoff	backoff;
+	int			early, ret;
+	atomic_t		ended;
+} retrying;
+
+static void retrying_expire(struct hwt_timeout *timeout)
+{
+	static const unsigned int ms[] = { 2, 4, 8, 10, 10, 10, 0 };
+	u64 now = hwt_wheel_now(wheel);
+
+	retrying.early += now < retrying.kt.earliest;
+	retrying.kt.earliest = now + ms[retrying.backoff.tries] * KT_MS;
+	retrying.ret = hwt_retry(timeout, &retrying.backoff);
+	kt_expire(timeout);
+	if (retrying.ret < 0)
+		atomic_set_release(&retrying.ended, 1);
+}
+
+static const struct hwt_ops retrying_ops = { .expire = retrying_expire };
+
+static void __init test_retrying(void)
+{
+	kt_init(&retrying.kt, wheel, &retrying_ops);
+	retrying.backoff = (struct hwt_backoff) {
+		.first_ns = 2 * KT_MS, .most_ns = 10 * KT_MS, .limit = 6,
+	};
+	hwt_schedule(&retrying.kt.timeout, 0);
+	KTEST(KT_WAIT(atomic_read_acquire(&retrying.ended)) && retrying.ret == -ETIME &&
+	      kt_expirations(&retrying.kt) == 7, "retry: from its callback, until the limit");
+	KTEST(retrying.early == 0, "retry: none of these too soon");
+	hwt_shutdown_sync(&retrying.kt.timeout);
+}
+
+/* -- Debounce ---------------------------------------------------------------- */
+
+/* An event: is it at that deadline that it will be called for? */
+static bool __init debounced(struct hwt_timeout *timeout, struct hwt_debounce *debounce,
+			     bool first)
+{
+	u64 before = hwt_wheel_now(wheel), was = debounce->first_ns, after, latest, deadline;
+	int ret = hwt_debounce(timeout, debounce);
+
+	after = hwt_wheel_now(wheel);
+	deadline = hwt_deadline(timeout);
+	if (first && (debounce->first_ns < before || debounce->first_ns > after))
+		return false;
+	if (!first && debounce->first_ns != was)
+		return false;
+	latest = debounce->first_ns + debounce->most_ns;
+	if (latest < debounce->most_ns)
+		latest = U64_MAX;
+	return ret == (first ? 0 : HWT_WAS_PENDING | HWT_WAS_HELD) &&
+	       deadline >= min(before + debounce->quiet_ns, latest) &&
+	       deadline < min(after + debounce->quiet_ns, latest) + KT_MS;
+}
+
+static void __init test_debounce(void)
+{
+	struct hwt_debounce debounce = { .quiet_ns = KT_HOUR, .most_ns = KT_HOUR + 30 * KT_MS };
+	struct kt kt;
+	u64 deadline;
+	int i, odd, n;
+
+	kt_init(&kt, wheel, &kt_plain_ops);
+	KTEST(debounced(&kt.timeout, &debounce, true), "debounce: the first event");
+	for (i = 0, odd = 0; i < 10; i++) {
+		usleep_range(5000, 6000);
+		odd += !debounced(&kt.timeout, &debounce, false);
+	}
+	KTEST(odd == 0, "debounce: each later one puts it off");
+	deadline = debounce.first_ns + debounce.most_ns;
+	KTEST(hwt_deadline(&kt.timeout) == roundup(deadline, KT_MS),
+	      "debounce: but not for longer than the most");
+	hwt_cancel_sync(&kt.timeout);
+	usleep_range(5000, 6000);
+	KTEST(debounced(&kt.timeout, &debounce, true), "debounce: after a cancel it begins anew");
+	hwt_cancel_sync(&kt.timeout);
+
+	/* Events never cease, so nothing else makes it fire. */
+	debounce = (struct hwt_debounce) { .quiet_ns = KT_HOUR, .most_ns = 50 * KT_MS };
+	kt.earliest = hwt_wheel_now(wheel) + 50 * KT_MS;
+	KTEST(KT_WAIT(({
+		hwt_debounce(&kt.timeout, &debounce);
+		kt_expirations(&kt);
+	})) && !atomic_read(&kt.early), "debounce: fires at the latest after the most");
+	hwt_cancel_sync(&kt.timeout);
+	n = kt_expirations(&kt);
+	debounce = (struct hwt_debounce) { .quiet_ns = 20 * KT_MS, .most_ns = U64_MAX };
+	kt.earliest = hwt_wheel_now(wheel) + 20 * KT_MS;
+	KTEST(debounced(&kt.timeout, &debounce, true) &&
+	      KT_WAIT(kt_expirations(&kt) == n + 1) && !atomic_read(&kt.early),
+	      "debounce: fires when it has been quiet");
+	/* Let go, so that the answer is sure. */
+	hwt_cancel_sync(&kt.timeout);
+	debounce.quiet_ns = KT_HOUR;
+	KTEST(debounced(&kt.timeout, &debounce, true), "debounce: after it has fired, too");
+	KTEST(debounced(&kt.timeout, &debounce, false), "debounce: without a most");
+	hwt_cancel_sync(&kt.timeout);
+
+	debounce = (struct hwt_debounce) { .quiet_ns = U64_MAX, .most_ns = U64_MAX };
+	KTEST(hwt_debounce(&kt.timeout, &debounce) == 0 &&
+	      hwt_deadline(&kt.timeout) == U64_MAX && hwt_cancel_sync(&kt.timeout) == 1,
+	      "debounce: never quiet, for ever");
+	debounce.most_ns = KT_HOUR;
+	KTEST(hwt_debounce(&kt.timeout, &debounce) == 0 &&
+	      hwt_deadline(&kt.timeout) == roundup(debounce.first_ns + KT_HOUR, KT_MS) &&
+	      hwt_cancel_sync(&kt.timeout) == 1, "debounce: never quiet, for an hour");
+	debounce = (struct hwt_debounce) { .quiet_ns = KT_HOUR };
+	KTEST(hwt_debounce(&kt.timeout, &debounce) == 0 && KT_WAIT(kt_expirations(&kt) == n + 2),
+	      "debounce: a most of nothing fires at once");
+	hwt_cancel_sync(&kt.timeout);
+	debounce = (struct hwt_debounce) { .most_ns = KT_HOUR };
+	KTEST(hwt_debounce(&kt.timeout, &debounce) == 0 && KT_WAIT(kt_expirations(&kt) == n + 3),
+	      "debounce: so does no time to be quiet for");
+	hwt_shutdown_sync(&kt.timeout);
+	KTEST(hwt_debounce(&kt.timeout, &debounce) == -ESHUTDOWN, "debounce: shut down");
+	hwt_timeout_init(&kt.timeout, NULL, &kt_plain_ops);
+	KTEST(hwt_debounce(&kt.timeout, &debounce) == -EINVAL, "debounce: without a wheel");
+}
+
+/* An event while it is being called for: that one has to be called for as well. */
+static struct {
+	struct kt		kt;
+	struct hwt_debounce	debounce;
+	atomic_t		stay;
+} calling;
+
+static void calling_expire(struct hwt_timeout *timeout)
+{
+	kt_expire(timeout);
+	while (atomic_read(&calling.stay))
+		usleep_range(500, 1000);
+}
+
+static const struct hwt_ops calling_ops = { .expire = calling_expire };
+
+static void __init test_debounce_calling(void)
+{
+	u64 before;
+
+	kt_init(&calling.kt, wheel, &calling_ops);
+	atomic_set(&calling.stay, 1);
+	calling.debounce = (struct hwt_debounce) { .quiet_ns = KT_MS, .most_ns = KT_HOUR };
+	hwt_debounce(&calling.kt.timeout, &calling.debounce);
+	KT_WAIT(kt_expirations(&calling.kt) == 1);
+	before = hwt_wheel_now(wheel);
+	KTEST(hwt_debounce(&calling.kt.timeout, &calling.debounce) == HWT_WAS_HELD &&
+	      calling.debounce.first_ns >= before && hwt_pending(&calling.kt.timeout),
+	      "debounce: an event while its callback runs is a first one");
+	atomic_set(&calling.stay, 0);
+	KTEST(KT_WAIT(kt_expirations(&calling.kt) == 2), "debounce: and is called for");
+	hwt_shutdown_sync(&calling.kt.timeout);
+}
+
+/* -- One call each ------------------------------------------------------------ */
+
+static void __init test_watchdog(void)
+{
+	u64 began, kicked, now, gap = 0, dog_ns = KT_SECOND;
+	struct kt kt;
+
+	kt_init(&kt, wheel, &kt_plain_ops);
+	began = hwt_wheel_now(wheel);
+	kicked = began;
+	do {
+		now = hwt_wheel_now(wheel);
+		gap = max(gap, now - kicked);
+		kicked = now;
+		hwt_schedule(&kt.timeout, dog_ns);
+		usleep_range(1000, 5000);
+	} while (now - began < 2 * dog_ns);
+	/* A guest may have been asleep for that long; then it was right to fire. */
+	KTEST(kt_expirations(&kt) == 0 || gap >= dog_ns,
+	      "watchdog: does not fire while it is kicked");
+	KTEST(KT_WAIT(!hwt_pending(&kt.timeout) && !hwt_running(&kt.timeout)) &&
+	      kt_expirations(&kt) >= 1 && kt.at >= kicked + dog_ns,
+	      "watchdog: fires that long after the last kick, not earlier");
+	KTEST(kt_expirations(&kt) == 1 || gap >= dog_ns, "watchdog: once");
+	hwt_shutdown_sync(&kt.timeout);
+}
+
+static void __init test_throttle(void)
+{
+	u64 began = hwt_wheel_now(wheel), now, deadline, most, every_ns = 20 * KT_MS;
+	struct kt kt;
+	int i, odd = 0, n;
+
+	kt_init(&kt, wheel, &kt_plain_ops);
+	do {
+		now = hwt_wheel_now(wheel);
+		hwt_schedule_earlier(&kt.timeout, every_ns);
+		usleep_range(500, 1000);
+	} while (now - began < 20 * every_ns);
+	KT_WAIT(!hwt_held(&kt.timeout));
+	n = kt_expirations(&kt);
+	/*
+	 * A deadline is that long after an event, and the next event that counts comes after
+	 * the deadline. The last of them came before @now was read once more.
+	 */
+	most = div64_u64(hwt_wheel_now(wheel) - began, every_ns);
+	KTEST(n >= 1 && n <= most, "throttle: called %d times, at most %llu are allowed", n,
+	      most);
+
+	hwt_schedule_earlier(&kt.timeout, KT_HOUR);
+	deadline = hwt_deadline(&kt.timeout);
+	for (i = 0; i < 20; i++) {
+		usleep_range(1000, 2000);
+		odd += hwt_schedule_earlier(&kt.timeout, KT_HOUR) !=
+		       (HWT_WAS_PENDING | HWT_WAS_HELD);
+		odd += hwt_deadline(&kt.timeout) != deadline;
+	}
+	KTEST(odd == 0, "throttle: later events do not delay the first one's call");
+	hwt_shutdown_sync(&kt.timeout);
+}
+
+static void __init selftest(void)
+{
+	wheel = kt_wheel("recipes");
+	KTEST(!IS_ERR(wheel), "a wheel");
+	if (IS_ERR(wheel))
+		return;
+	test_life();
+	test_wait();
+	test_refused();
+	test_interrupt();
+	test_many();
+	test_backoff();
+	test_backoff_extremes();
+	test_retrying();
+	test_debounce();
+	test_debounce_calling();
+	test_watchdog();
+	test_throttle();
+	KTEST(hwt_wheel_pending(wheel) == 0, "nothing is left pending");
+	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
+}
+
+KSTM_MODULE_LOADERS(test_recipes);
+MODULE_DESCRIPTION("hwt: recipes");
+MODULE_LICENSE("GPL");

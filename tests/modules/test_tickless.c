@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The engine wakes up when something is due, and at no other time: with a million timeouts
+ * pending and none due for an hour, never; with one due each second, once a second.
+ *
+ * hwt-test: long
+ * hwt-test: timeout 180
+ * hwt-test: args levels=3
+ * hwt-test: args levels=3 workers=2 pending=200000 seconds=5
+ * hwt-test: args levels=1 pending=200000 seconds=5
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/math64.h>
+#include <linux/module.h>
+#include <linux/prandom.h>
+#include <linux/vmalloc.h>
+
+#include "hwt.h"
+#include "hwt_ktest.h"
+#include "hwt_ktest_util.h"
+
+KSTM_MODULE_GLOBALS();
+
+/* Kernels that take longer for everything. */
+#define SLOW	(IS_ENABLED(CONFIG_KASAN) || IS_ENABLED(CONFIG_PREEMPT_RT))
+
+static unsigned int seconds = SLOW ? 5 : 30;
+module_param(seconds, uint, 0444);
+MODULE_PARM_DESC(seconds, "how long to look on, each time");
+
+static unsigned int pending = SLOW ? 200000 : 1000000;
+module_param(pending, uint, 0444);
+MODULE_PARM_DESC(pending, "timeouts that are not due for an hour");
+
+static unsigned int levels = 3;
+module_param(levels, uint, 0444);
+MODULE_PARM_DESC(levels, "of the wheel");
+
+static unsigned int workers;
+module_param(workers, uint, 0444);
+MODULE_PARM_DESC(workers, "of the wheel");
+
+static struct hwt_wheel *wheel;
+
+static struct hwt_wheel_stats __init stats_now(void)
+{
+	struct hwt_wheel_stats stats;
+
+	hwt_wheel_get_stats(wheel, &stats);
+	return stats;
+}
+
+/* Has it made no pass for a while? Waits until that is so. */
+static bool __init asleep(void)
+{
+	u64 before, after = stats_now().passes;
+	unsigned int i;
+
+	for (i = 0; i < KT_PATIENCE * 4; i++) {
+		before = after;
+		msleep(250);
+		after = stats_now().passes;
+		if (before == after)
+			return true;
+	}
+	return false;
+}
+
+static void never_expire(struct hwt_timeout *timeout)
+{
+}
+
+static const struct hwt_ops never_ops = { .expire = never_expire };
+
+/* Anywhere from 1 to 30 hours ahead. */
+static void __init arm_far(struct hwt_timeout *timeout)
+{
+	u64 base = hwt_wheel_now(wheel) + KT_HOUR, ahead;
+	struct rnd_state rnd;
+	unsigned int i;
+
+	prandom_seed_state(&rnd, pending);
+	for (i = 0; i < pending; i++) {
+		ahead = prandom_u32_state(&rnd) % (29 * 3600 * MSEC_PER_SEC) * KT_MS;
+		hwt_timeout_init(&timeout[i], wheel, &never_ops);
+		hwt_schedule_at(&timeout[i], base + ahead);
+	}
+}
+
+static void __init test_none_due(void)
+{
+	struct hwt_wheel_stats before, after;
+
+	KTEST(asleep(), "the engine sleeps");
+	before = stats_now();
+	KTEST(before.pending == pending, "%llu timeouts are pending, none due for an hour",
+	      before.pending);
+	msleep(seconds * MSEC_PER_SEC);
+	after = stats_now();
+	pr_info("# %llu pending, none due: %llu wake-ups and %llu passes in %u s\n",
+		after.pending, after.wakeups - before.wakeups,
+		after.passes - before.passes, seconds);
+	KTEST(after.wakeups == before.wakeups && after.passes == before.passes,
+	      "the engine has not woken");
+	KTEST(after.pending == pending && after.expired == 0, "and nothing has fired");
+}
+
+static void __init test_each_second(struct kt *each)
+{
+	u64 late, worst = 0, total = 0, first = hwt_wheel_now(wheel) + 3 * KT_SECOND;
+	unsigned int i, fired = 0, early = 0;
+	struct hwt_wheel_stats before, after;
+
+	for (i = 0; i < seconds; i++) {
+		kt_init(&each[i], wheel, &kt_ops);
+		hwt_schedule_at(&each[i].timeout, first + i * KT_SECOND);
+		/* The tick that it is rounded up to. */
+		each[i].earliest = hwt_deadline(&each[i].timeout);
+	}
+	KTEST(asleep(), "%u more, one due each second: the engine sleeps", seconds);
+	before = stats_now();
+	KTEST(before.expired == 0 && before.pending == pending + seconds,
+	      "all are pending");
+	for (i = 0; i < seconds; i++) {
+		fired += KT_WAIT(kt_releases(&each[i]) == 1) &&
+			 kt_expirations(&each[i]) == 1;
+		early += atomic_read(&each[i].early);
+		late = each[i].at - each[i].earliest;
+		worst = max(worst, late);
+		total += late;
+	}
+	KTEST(fired == seconds && early == 0, "%u of %u fire, %u before their tick", fired,
+	      seconds, early);
+	KTEST(asleep(), "the engine sleeps again");
+	after = stats_now();
+	pr_info("# one of %u due each second, for %u s: %llu wake-ups and %llu passes, late by %llu us on average and %llu us at most\n",
+		pending + seconds, seconds, after.wakeups - before.wakeups,
+		after.passes - before.passes, div_u64(total, seconds) / 1000,
+		worst / 1000);
+	KTEST(after.wakeups - before.wakeups >= seconds &&
+	      after.wakeups - before.wakeups <= seconds + 1,
+	      "the engine woke once for each: %llu times",
+	      after.wakeups - before.wakeups);
+	KTEST(after.expired == seconds && after.pending == pending,
+	      "nothing else has fired");
+}
+
+static void __init selftest(void)
+{
+	struct hwt_wheel_params params = {
+		.name = "tickless", .levels = levels, .workers = workers,
+	};
+	struct hwt_timeout *timeout = vzalloc(array_size(pending, sizeof(*timeout)));
+	struct kt *each = vzalloc(array_size(seconds, sizeof(*each)));
+
+	wheel = hwt_wheel_create(&params);
+	KTEST(!IS_ERR(wheel) && timeout && each,
+	      "a wheel of %u levels with %u workers, memory for %u timeouts", levels,
+	      workers, pending);
+	if (!IS_ERR(wheel) && timeout && each) {
+		arm_far(timeout);
+		test_none_due();
+		test_each_second(each);
+	}
+	if (!IS_ERR(wheel))
+		KTEST(hwt_wheel_stop(wheel, NULL, NULL) == pending &&
+		      hwt_wheel_destroy(wheel) == 0, "stop hands back all others");
+	vfree(each);
+	vfree(timeout);
+}
+
+KSTM_MODULE_LOADERS(test_tickless);
+MODULE_DESCRIPTION("hwt: wake-ups");
+MODULE_LICENSE("GPL");

@@ -1,0 +1,710 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * hwt_wait(): for one timeout. hwt_wheel_flush(): for all that is due.
+ *
+ * hwt-test: long
+ * hwt-test: timeout 180
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/completion.h>
+#include <linux/sched/signal.h>
+#include <linux/vmalloc.h>
+
+#include "hwt.h"
+#include "hwt_ktest.h"
+#include "hwt_ktest_util.h"
+
+KSTM_MODULE_GLOBALS();
+
+static struct hwt_wheel * __init waiting_wheel(unsigned int workers)
+{
+	struct hwt_wheel_params params = { .name = "wait", .workers = workers };
+	struct hwt_wheel *wheel = hwt_wheel_create(&params);
+
+	KTEST(!IS_ERR(wheel), "a wheel with %u workers", workers);
+	return wheel;
+}
+
+/* A callback that stays inside until it is let out. */
+static struct {
+	struct kt		kt;
+	struct completion	out;
+	bool			inside;
+} sleeper;
+
+static void sleeper_expire(struct hwt_timeout *timeout)
+{
+	kt_note_expired(timeout);
+	WRITE_ONCE(sleeper.inside, true);
+	wait_for_completion_timeout(&sleeper.out, KT_PATIENCE * HZ);
+	WRITE_ONCE(sleeper.inside, false);
+	atomic_inc_return_release(&sleeper.kt.expired);
+}
+
+static const struct hwt_ops sleeper_ops = {
+	.expire		= sleeper_expire,
+	.release	= kt_release,
+};
+
+static bool __init sleeper_begin(struct hwt_wheel *wheel)
+{
+	memset(&sleeper, 0, sizeof(sleeper));
+	kt_init(&sleeper.kt, wheel, &sleeper_ops);
+	init_completion(&sleeper.out);
+	hwt_schedule(&sleeper.kt.timeout, 0);
+	return KT_WAIT(READ_ONCE(sleeper.inside));
+}
+
+/* -- Waiters: threads ----------------------------------------------------------- */
+
+/* One that waits for a timeout, flushes a wheel or stops it. */
+struct waiter {
+	struct hwt_timeout	*timeout;
+	struct hwt_wheel	*flush, *stop;
+	u64			max_ns;
+	struct task_struct	*thread;
+	bool			ready, done;
+	long			ret;
+	u64			took_ns;
+};
+
+static int waiter_main(void *arg)
+{
+	struct waiter *waiter = arg;
+	u64 began = ktime_get_ns();
+
+	allow_signal(SIGUSR1);
+	WRITE_ONCE(waiter->ready, true);
+	if (waiter->timeout)
+		waiter->ret = hwt_wait(waiter->timeout, waiter->max_ns);
+	else if (waiter->flush)
+		waiter->ret = hwt_wheel_flush(waiter->flush);
+	else
+		waiter->ret = hwt_wheel_stop(waiter->stop, NULL, NULL);
+	waiter->took_ns = ktime_get_ns() - began;
+	/* Pairs with waiter_done(). */
+	smp_store_release(&waiter->done, true);
+	return kt_thread_end(0);
+}
+
+static bool waiter_done(struct waiter *waiter)
+{
+	/* Pairs with waiter_main(). */
+	return smp_load_acquire(&waiter->done);
+}
+
+static void __init waiter_begin(struct waiter *waiter, struct hwt_timeout *timeout)
+{
+	static unsigned int n;
+
+	waiter->timeout = timeout;
+	waiter->max_ns = waiter->max_ns ?: U64_MAX;
+	waiter->ready = false;
+	waiter->done = false;
+	waiter->thread = kt_thread(waiter_main, waiter, n++);
+	/* Signals reach it from now on. */
+	KT_WAIT(READ_ONCE(waiter->ready));
+}
+
+static void __init waiter_flush(struct waiter *waiter, struct hwt_wheel *wheel)
+{
+	waiter->flush = wheel;
+	waiter_begin(waiter, NULL);
+}
+
+/* What it has returned; -1 if it does not return. */
+static long __init waiter_end(struct waiter *waiter)
+{
+	bool done = KT_WAIT(waiter_done(waiter));
+
+	if (!done)
+		send_sig(SIGUSR1, waiter->thread, 1);
+	kt_thread_stop(waiter->thread);
+	return done ? waiter->ret : -1;
+}
+
+/* -- hwt_wait() -------------------------------------------------------------------- */
+
+/* Fires four times, by itself. */
+static void again_expire(struct hwt_timeout *timeout)
+{
+	struct kt *kt = kt_note_expired(timeout);
+
+	if (kt_expirations(kt) < 3)
+		hwt_schedule(timeout, 10 * KT_MS);
+	atomic_inc_return_release(&kt->expired);
+}
+
+static const struct hwt_ops again_ops = { .expire = again_expire };
+
+static void periodic_expire(struct hwt_timeout *timeout)
+{
+}
+
+static const struct hwt_ops periodic_ops = { .expire = periodic_expire };
+
+static void __init test_ends(unsigned int workers)
+{
+	struct hwt_wheel *wheel = waiting_wheel(workers);
+	struct waiter waiter[3];
+	struct kt kt, again;
+	unsigned int i, ok;
+
+	kt_init(&kt, NULL, &kt_ops);
+	KTEST(hwt_wait(&kt.timeout, U64_MAX) == 0, "one without a wheel: 0");
+	kt_init(&kt, wheel, &kt_ops);
+	KTEST(hwt_wait(&kt.timeout, U64_MAX) == 0, "one never scheduled: 0");
+	for (i = 0, ok = 0; i < 50; i++) {
+		hwt_schedule(&kt.timeout, i % 5 * KT_MS);
+		ok += hwt_wait(&kt.timeout, U64_MAX) == 1 && kt_expirations(&kt) == i + 1;
+	}
+	KTEST(ok == 50, "one that expires: 1, after its callback, %u of 50", ok);
+	KTEST(hwt_wait(&kt.timeout, 0) == 1, "one that has expired: 1");
+	hwt_schedule(&kt.timeout, KT_HOUR);
+	hwt_cancel_sync(&kt.timeout);
+	KTEST(hwt_wait(&kt.timeout, 0) == 0, "one that was cancelled since: 0");
+
+	kt_init(&again, wheel, &again_ops);
+	hwt_schedule(&again.timeout, 0);
+	KTEST(hwt_wait(&again.timeout, U64_MAX) == 1 && kt_expirations(&again) == 4,
+	      "one that schedules itself: until it does not any more");
+
+	memset(waiter, 0, sizeof(waiter));
+	hwt_schedule(&kt.timeout, KT_HOUR);
+	for (i = 0; i < 3; i++)
+		waiter_begin(&waiter[i], &kt.timeout);
+	msleep(50);
+	KTEST(!waiter_done(&waiter[0]) && !waiter_done(&waiter[1]) &&
+	      !waiter_done(&waiter[2]), "three wait for one");
+	hwt_schedule(&kt.timeout, 50 * KT_MS);
+	for (i = 0, ok = 0; i < 3; i++)
+		ok += waiter_end(&waiter[i]) == 1;
+	KTEST(ok == 3 && kt_expirations(&kt) == 51, "all three hear that it has run: %u",
+	      ok);
+	hwt_cancel_sync(&kt.timeout);
+	hwt_cancel_sync(&again.timeout);
+	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
+}
+
+static void __init test_cancelled(unsigned int workers)
+{
+	struct hwt_wheel *wheel = waiting_wheel(workers);
+	/* reclaim_ms is 100; that much on a machine that is not emulated. */
+	u64 margin = (IS_ENABLED(CONFIG_KASAN) ? 20 : 10) * 100 * KT_MS;
+	struct hwt_periodic periodic;
+	struct waiter waiter[2];
+	u64 best = U64_MAX, worst = 0, began, took;
+	unsigned int i, ok = 0;
+	struct kt kt;
+
+	memset(waiter, 0, sizeof(waiter));
+	kt_init(&kt, wheel, &kt_plain_ops);
+	for (i = 0; i < 5; i++) {
+		hwt_schedule(&kt.timeout, KT_HOUR);
+		waiter_begin(&waiter[0], &kt.timeout);
+		msleep(20);
+		ok += !waiter_done(&waiter[0]);
+		began = ktime_get_ns();
+		hwt_cancel(&kt.timeout);
+		ok += waiter_end(&waiter[0]) == 0;
+		took = ktime_get_ns() - began;
+		best = min(best, took);
+		worst = max(worst, took);
+	}
+	KTEST(ok == 10 && best < margin,
+	      "one that is cancelled: 0, after %llu to %llu ms", best / KT_MS,
+	      worst / KT_MS);
+	for (i = 0, ok = 0; i < 10; i++) {
+		hwt_schedule(&kt.timeout, KT_HOUR);
+		waiter_begin(&waiter[0], &kt.timeout);
+		waiter_begin(&waiter[1], &kt.timeout);
+		usleep_range(1000, 20000);
+		if (i % 2)
+			hwt_cancel_sync(&kt.timeout);
+		else
+			hwt_shutdown_sync(&kt.timeout);
+		/* There is nothing left that they could wait for. */
+		ok += !hwt_held(&kt.timeout);
+		ok += waiter_end(&waiter[0]) == 0;
+		ok += waiter_end(&waiter[1]) == 0;
+		kt_init(&kt, wheel, &kt_plain_ops);
+	}
+	KTEST(ok == 30, "by a _sync: 0");
+
+	hwt_periodic_init(&periodic, wheel, &periodic_ops);
+	hwt_schedule_periodic(&periodic, 0, 5 * KT_MS, HWT_FIXED_RATE);
+	waiter_begin(&waiter[0], &periodic.timeout);
+	msleep(50);
+	KTEST(!waiter_done(&waiter[0]), "a periodic one is waited for");
+	hwt_cancel(&periodic.timeout);
+	KTEST(waiter_end(&waiter[0]) == 0, "until it is cancelled: 0");
+	hwt_cancel_sync(&periodic.timeout);
+
+	hwt_schedule(&kt.timeout, KT_HOUR);
+	waiter_begin(&waiter[0], &kt.timeout);
+	msleep(20);
+	KTEST(hwt_wheel_stop(wheel, NULL, NULL) == 1 && waiter_end(&waiter[0]) == 0,
+	      "one that a stop hands back: 0");
+	KTEST(hwt_wait(&kt.timeout, U64_MAX) == 0, "on a stopped wheel: the same");
+	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
+}
+
+static void __init test_limits(unsigned int workers)
+{
+	static const u64 limit[] = { 0, 1, KT_MS, 20 * KT_MS, 150 * KT_MS };
+	struct hwt_wheel *wheel = waiting_wheel(workers);
+	unsigned int i, ok = 0, early = 0;
+	struct waiter waiter;
+	struct kt kt;
+	u64 began;
+
+	memset(&waiter, 0, sizeof(waiter));
+	kt_init(&kt, wheel, &kt_ops);
+	hwt_schedule(&kt.timeout, KT_HOUR);
+	for (i = 0; i < ARRAY_SIZE(limit) * 4; i++) {
+		began = ktime_get_ns();
+		ok += hwt_wait(&kt.timeout, limit[i / 4]) == -ETIME;
+		early += ktime_get_ns() - began < limit[i / 4];
+	}
+	KTEST(ok == i && early == 0, "too late: -ETIME, %u of %u, %u of them early", ok, i,
+	      early);
+	KTEST(hwt_pending(&kt.timeout) && kt_expirations(&kt) == 0,
+	      "which changes nothing");
+
+	waiter_begin(&waiter, &kt.timeout);
+	msleep(50);
+	KTEST(!waiter_done(&waiter), "it is waited for");
+	send_sig(SIGUSR1, waiter.thread, 1);
+	KTEST(waiter_end(&waiter) == -ERESTARTSYS && hwt_pending(&kt.timeout),
+	      "until a signal comes: -ERESTARTSYS");
+	waiter.max_ns = KT_HOUR;
+	waiter_begin(&waiter, &kt.timeout);
+	send_sig(SIGUSR1, waiter.thread, 1);
+	KTEST(waiter_end(&waiter) == -ERESTARTSYS && waiter.took_ns < KT_HOUR,
+	      "the same with a limit");
+
+	KTEST(sleeper_begin(wheel), "a callback sleeps");
+	KTEST(hwt_wait(&sleeper.kt.timeout, 100 * KT_MS) == -ETIME,
+	      "while its callback runs it is waited for");
+	waiter_begin(&waiter, &sleeper.kt.timeout);
+	hwt_cancel(&kt.timeout);
+	complete_all(&sleeper.out);
+	KTEST(waiter_end(&waiter) == 1 && !READ_ONCE(sleeper.inside) &&
+	      kt_expirations(&sleeper.kt) == 1, "until it returns: 1");
+	KTEST(sleeper_begin(wheel), "a callback sleeps");
+	hwt_schedule(&sleeper.kt.timeout, KT_HOUR);
+	waiter_begin(&waiter, &sleeper.kt.timeout);
+	hwt_cancel(&sleeper.kt.timeout);
+	msleep(50);
+	KTEST(!waiter_done(&waiter), "it is scheduled and cancelled, but runs");
+	complete_all(&sleeper.out);
+	KTEST(waiter_end(&waiter) == 0, "cancelled: 0");
+	hwt_cancel_sync(&sleeper.kt.timeout);
+	hwt_cancel_sync(&kt.timeout);
+	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
+}
+
+/* -- From callbacks ------------------------------------------------------------------- */
+
+static struct {
+	struct kt	kt;
+	int		in_expire, in_cancelled, in_release, neighbour;
+	int		flush_expire, flush_cancelled, flush_release;
+} self;
+
+static struct kt neighbour;
+
+static void self_expire(struct hwt_timeout *timeout)
+{
+	self.in_expire = hwt_wait(timeout, U64_MAX);
+	self.flush_expire = hwt_wheel_flush(hwt_timeout_wheel(timeout));
+	self.neighbour = hwt_wait(&neighbour.timeout, 100 * KT_MS);
+	kt_expire(timeout);
+}
+
+static void self_cancelled(struct hwt_timeout *timeout)
+{
+	self.in_cancelled = hwt_wait(timeout, U64_MAX);
+	self.flush_cancelled = hwt_wheel_flush(hwt_timeout_wheel(timeout));
+	kt_cancelled(timeout);
+}
+
+static void self_release(struct hwt_timeout *timeout)
+{
+	self.in_release = hwt_wait(timeout, U64_MAX);
+	self.flush_release = hwt_wheel_flush(hwt_timeout_wheel(timeout));
+	atomic_inc_return_release(&self.kt.released);
+}
+
+static const struct hwt_ops self_ops = {
+	.expire		= self_expire,
+	.cancelled	= self_cancelled,
+	.release	= self_release,
+};
+
+static void __init test_callbacks(unsigned int workers)
+{
+	struct hwt_wheel *wheel = waiting_wheel(workers);
+
+	memset(&self, 0, sizeof(self));
+	kt_init(&self.kt, wheel, &self_ops);
+	kt_init(&neighbour, wheel, &kt_ops);
+	hwt_schedule(&neighbour.timeout, KT_HOUR);
+	hwt_schedule(&self.kt.timeout, 0);
+	KTEST(KT_WAIT(atomic_read_acquire(&self.kt.released) == 1) &&
+	      self.in_expire == -EDEADLK && self.in_release == -EDEADLK,
+	      "a wait for oneself, in ->expire and ->release: %d, %d", self.in_expire,
+	      self.in_release);
+	KTEST(self.flush_expire == -EDEADLK && self.flush_release == -EDEADLK,
+	      "a flush there: %d, %d", self.flush_expire, self.flush_release);
+	KTEST(self.neighbour == -ETIME, "a wait for a neighbour is no such thing: %d",
+	      self.neighbour);
+	hwt_schedule(&self.kt.timeout, KT_HOUR);
+	hwt_cancel(&self.kt.timeout);
+	KTEST(KT_WAIT(atomic_read_acquire(&self.kt.released) == 2) &&
+	      self.in_cancelled == -EDEADLK && self.flush_cancelled == -EDEADLK,
+	      "both in ->cancelled, on the wheel's thread: %d, %d", self.in_cancelled,
+	      self.flush_cancelled);
+	self.in_cancelled = 0;
+	self.flush_cancelled = 0;
+	hwt_schedule(&self.kt.timeout, KT_HOUR);
+	hwt_cancel_sync(&self.kt.timeout);
+	KTEST(self.in_cancelled == -EDEADLK && self.flush_cancelled == -EDEADLK,
+	      "both in ->cancelled, in a _sync: %d, %d", self.in_cancelled,
+	      self.flush_cancelled);
+	if (workers) {
+		/* Another worker runs the neighbour. */
+		hwt_schedule(&neighbour.timeout, 0);
+		hwt_wait(&neighbour.timeout, U64_MAX);
+		hwt_schedule(&neighbour.timeout, 20 * KT_MS);
+		hwt_schedule(&self.kt.timeout, 0);
+		KTEST(hwt_wait(&self.kt.timeout, U64_MAX) == 1 &&
+		      (self.neighbour == 1 || self.neighbour == -ETIME),
+		      "a callback waits for what another worker runs: %d",
+		      self.neighbour);
+	}
+	hwt_cancel_sync(&self.kt.timeout);
+	hwt_cancel_sync(&neighbour.timeout);
+	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
+}
+
+/* -- hwt_wheel_flush(): what was due has run ------------------------------------------- */
+
+#define FLUSHED	10000
+
+struct item {
+	struct hwt_timeout	timeout;
+	int			begun, ended;
+};
+
+static struct item *item;
+
+static void item_expire(struct hwt_timeout *timeout)
+{
+	struct item *one = container_of(timeout, struct item, timeout);
+	unsigned int n = one - item;
+
+	WRITE_ONCE(one->begun, one->begun + 1);
+	/* Some take their time, and are the last ones to begin. */
+	if (n % 1000 == 999)
+		usleep_range(2000, 4000);
+	WRITE_ONCE(one->ended, one->ended + 1);
+}
+
+static void item_release(struct hwt_timeout *timeout)
+{
+}
+
+static const struct hwt_ops item_ops = {
+	.expire		= item_expire,
+	.release	= item_release,
+};
+
+/* Each of two threads has its half. */
+static int arm_half(void *arg)
+{
+	unsigned int half = (unsigned long)arg, i;
+	u64 now;
+
+	for (i = half * FLUSHED / 2; i < (half + 1) * FLUSHED / 2; i++) {
+		now = hwt_wheel_now(item[i].timeout.wheel);
+		switch (i % 4) {
+		case 0:
+			hwt_schedule_at(&item[i].timeout, 0);
+			break;
+		case 1:
+			/* The tick that began last. */
+			hwt_schedule_at(&item[i].timeout, now / KT_MS * KT_MS);
+			break;
+		case 2:
+			hwt_schedule_at(&item[i].timeout, now - i % 1000 * KT_MS - KT_MS);
+			break;
+		case 3:
+			/* Pulled forward, from any level. */
+			hwt_schedule(&item[i].timeout, KT_MS << i % 24);
+			hwt_schedule_at(&item[i].timeout, 1);
+			break;
+		}
+	}
+	return kt_thread_end(0);
+}
+
+static void __init test_flush(unsigned int workers)
+{
+	struct hwt_wheel *wheel = waiting_wheel(workers);
+	struct task_struct *thread[2];
+	unsigned int i, round, unbegun = 0, running = 0;
+	struct hwt_wheel_stats stats;
+	int ret = 0;
+	struct kt far;
+
+	item = vzalloc(array_size(FLUSHED, sizeof(*item)));
+	KTEST(item, "memory for %u timeouts", FLUSHED);
+	if (!item)
+		goto out;
+	KTEST(hwt_wheel_flush(wheel) == 0, "a flush of a wheel that was never used");
+	kt_init(&far, wheel, &kt_ops);
+	hwt_schedule(&far.timeout, KT_HOUR);
+	for (i = 0; i < FLUSHED; i++)
+		hwt_timeout_init(&item[i].timeout, wheel, &item_ops);
+	for (round = 0; round < 3; round++) {
+		for (i = 0; i < 2; i++)
+			thread[i] = kt_thread(arm_half, (void *)(unsigned long)i, i);
+		for (i = 0; i < 2; i++)
+			ret |= kt_thread_stop(thread[i]);
+		ret |= hwt_wheel_flush(wheel);
+		for (i = 0; i < FLUSHED; i++) {
+			unbegun += !READ_ONCE(item[i].begun);
+			running += READ_ONCE(item[i].begun) != READ_ONCE(item[i].ended);
+		}
+		for (i = 0; i < FLUSHED; i++) {
+			hwt_cancel_sync(&item[i].timeout);
+			item[i].begun = 0;
+			item[i].ended = 0;
+		}
+	}
+	KTEST(ret == 0 && unbegun == 0 && running == 0,
+	      "%u timeouts of two CPUs, three times, flushed: %u have not begun, %u are running",
+	      FLUSHED, unbegun, running);
+	KTEST(kt_expirations(&far) == 0 && hwt_pending(&far.timeout),
+	      "what is due later is not waited for");
+	for (i = 0; i < 100; i++)
+		ret |= hwt_wheel_flush(wheel);
+	hwt_wheel_get_stats(wheel, &stats);
+	KTEST(ret == 0 && stats.pending == 1, "a hundred flushes of an idle wheel");
+	hwt_cancel_sync(&far.timeout);
+out:
+	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
+	vfree(item);
+}
+
+/* One that was due runs for long: then the flush takes as long. */
+static void __init test_flush_running(unsigned int workers)
+{
+	struct hwt_wheel *wheel = waiting_wheel(workers);
+	struct waiter waiter[2];
+	struct kt behind;
+
+	memset(waiter, 0, sizeof(waiter));
+	KTEST(sleeper_begin(wheel), "a callback sleeps");
+	kt_init(&behind, wheel, &kt_ops);
+	hwt_schedule_at(&behind.timeout, 0);
+	waiter_flush(&waiter[0], wheel);
+	waiter_flush(&waiter[1], wheel);
+	msleep(100);
+	KTEST(!waiter_done(&waiter[0]) && !waiter_done(&waiter[1]) &&
+	      READ_ONCE(sleeper.inside), "two flushes wait for it");
+	KTEST(workers ? KT_WAIT(kt_expirations(&behind) == 1) :
+			kt_expirations(&behind) == 0,
+	      "what is due behind it %s", workers ? "has run" : "has not run");
+	complete_all(&sleeper.out);
+	KTEST(waiter_end(&waiter[0]) == 0 && waiter_end(&waiter[1]) == 0 &&
+	      kt_expirations(&behind) == 1 && kt_expirations(&sleeper.kt) == 1,
+	      "until all that was due has run");
+	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
+}
+
+/* -- Floods ------------------------------------------------------------------------------ */
+
+static struct kt flood[50];
+static bool flood_end;
+static atomic_t flood_runs;
+
+static void flood_expire(struct hwt_timeout *timeout)
+{
+	atomic_inc(&flood_runs);
+	if (!READ_ONCE(flood_end))
+		hwt_schedule_at(timeout, 0);
+}
+
+static const struct hwt_ops flood_ops = { .expire = flood_expire };
+
+/* From outside: always something on the submission lists. */
+static int submit_flood(void *arg)
+{
+	unsigned int i;
+
+	while (!kthread_should_stop()) {
+		for (i = 0; i < FLUSHED; i++) {
+			hwt_schedule(&item[i].timeout, KT_HOUR);
+			hwt_cancel(&item[i].timeout);
+		}
+		cond_resched();
+	}
+	return 0;
+}
+
+static void __init test_flush_flood(unsigned int workers, bool submitted)
+{
+	struct hwt_wheel *wheel = waiting_wheel(workers);
+	struct task_struct *thread = NULL;
+	unsigned int i, ok = 0, done = 0;
+	struct waiter waiter;
+	u64 worst = 0;
+	struct kt kt;
+
+	memset(&waiter, 0, sizeof(waiter));
+	kt_init(&kt, wheel, &kt_ops);
+	WRITE_ONCE(flood_end, false);
+	item = vzalloc(array_size(FLUSHED, sizeof(*item)));
+	KTEST(item, "memory for %u timeouts", FLUSHED);
+	if (!item)
+		goto out;
+	if (submitted) {
+		for (i = 0; i < FLUSHED; i++)
+			hwt_timeout_init(&item[i].timeout, wheel, &item_ops);
+		thread = kt_thread(submit_flood, NULL, 1);
+	} else {
+		for (i = 0; i < ARRAY_SIZE(flood); i++) {
+			kt_init(&flood[i], wheel, &flood_ops);
+			hwt_schedule_at(&flood[i].timeout, 0);
+		}
+	}
+	for (i = 0; i < 5; i++) {
+		hwt_schedule_at(&kt.timeout, 0);
+		waiter_flush(&waiter, wheel);
+		done += KT_WAIT(waiter_done(&waiter));
+		ok += kt_expirations(&kt) == i + 1;
+		if (done != i + 1)
+			break;
+		worst = max(worst, waiter.took_ns);
+		kt_thread_stop(waiter.thread);
+	}
+	WRITE_ONCE(flood_end, true);
+	if (submitted)
+		kt_thread_stop(thread);
+	if (done != 5)
+		waiter_end(&waiter);
+	KTEST(done == 5 && ok == 5,
+	      "a flush under a flood of %s ends: %u of 5, after %llu ms at the most, and what was due has run: %u",
+	      submitted ? "submissions" : "timeouts that are due again at once", done,
+	      worst / KT_MS, ok);
+out:
+	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
+	vfree(item);
+}
+
+/* -- What a flush leaves alone ------------------------------------------------------------- */
+
+static void __init test_flush_stats(unsigned int workers)
+{
+	struct hwt_wheel_params params = {
+		.name = "full", .workers = workers, .max_pending = 2,
+	};
+	struct hwt_wheel *wheel = hwt_wheel_create(&params);
+	static struct hwt_wheel_stats before, after;
+	static struct kt far, due, more;
+	int i, ret = 0;
+
+	KTEST(!IS_ERR(wheel), "a wheel with room for two, with %u workers", workers);
+	kt_init(&far, wheel, &kt_ops);
+	kt_init(&due, wheel, &kt_ops);
+	kt_init(&more, wheel, &kt_ops);
+	hwt_schedule(&far.timeout, KT_HOUR);
+	hwt_schedule_at(&due.timeout, 0);
+	KTEST(hwt_wheel_flush(wheel) == 0 && kt_expirations(&due) == 1,
+	      "a flush when it is full");
+	hwt_schedule(&due.timeout, 2 * KT_HOUR);
+	hwt_wheel_get_stats(wheel, &before);
+	for (i = 0; i < 20; i++)
+		ret |= hwt_wheel_flush(wheel);
+	KTEST(ret == 0 && hwt_schedule(&more.timeout, 0) == -EAGAIN,
+	      "twenty more: it is still full");
+	hwt_wheel_get_stats(wheel, &after);
+	/* The refusal above. */
+	before.rejected++;
+	/* These say what the engine did, and it did. */
+	before.collected = after.collected;
+	before.passes = after.passes;
+	before.wakeups = after.wakeups;
+	KTEST(!memcmp(&before, &after, sizeof(before)) && after.pending == 2 &&
+	      hwt_wheel_pending(wheel) == 2, "no counter tells of them");
+	hwt_cancel_sync(&due.timeout);
+	KTEST(hwt_schedule(&more.timeout, KT_HOUR) == 0 &&
+	      hwt_schedule(&due.timeout, KT_HOUR) == -EAGAIN, "there is room for one more");
+	KTEST(hwt_wheel_stop(wheel, NULL, NULL) == 2, "stop hands back these two");
+	KTEST(hwt_wheel_flush(wheel) == -ESHUTDOWN, "a flush after it: -ESHUTDOWN");
+	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
+}
+
+/* -- A stop while it waits -------------------------------------------------------------------- */
+
+static void __init test_flush_stop(unsigned int workers)
+{
+	unsigned int i, ok = 0, rounds = 20;
+	struct waiter flusher, stopper;
+	struct hwt_wheel *wheel;
+	struct kt behind;
+	long ret;
+
+	memset(&flusher, 0, sizeof(flusher));
+	memset(&stopper, 0, sizeof(stopper));
+	for (i = 0; i < rounds; i++) {
+		struct hwt_wheel_params params = { .name = "stop", .workers = workers };
+
+		wheel = hwt_wheel_create(&params);
+		if (IS_ERR(wheel))
+			break;
+		ok += sleeper_begin(wheel);
+		kt_init(&behind, wheel, &kt_ops);
+		hwt_schedule_at(&behind.timeout, 0);
+		waiter_flush(&flusher, wheel);
+		usleep_range(i % 5 * 500, i % 5 * 500 + 500);
+		stopper.stop = wheel;
+		waiter_begin(&stopper, NULL);
+		usleep_range(i % 7 * 500, i % 7 * 500 + 500);
+		complete_all(&sleeper.out);
+		ret = waiter_end(&flusher);
+		ok += ret == 0 || ret == -ESHUTDOWN;
+		/* What was due has run, or was handed back. */
+		ok += waiter_end(&stopper) == !kt_expirations(&behind) &&
+		      kt_releases(&behind) == 1;
+		ok += hwt_wheel_destroy(wheel) == 0;
+	}
+	KTEST(ok == 4 * rounds,
+	      "a stop while a flush waits, with %u workers: both end, %u of %u", workers, ok,
+	      4 * rounds);
+}
+
+static void __init selftest(void)
+{
+	unsigned int workers;
+
+	for (workers = 0; workers <= 4; workers += 4) {
+		test_ends(workers);
+		test_cancelled(workers);
+		test_limits(workers);
+		test_callbacks(workers);
+		test_flush(workers);
+		test_flush_running(workers);
+		test_flush_flood(workers, false);
+		test_flush_flood(workers, true);
+		test_flush_stats(workers);
+		test_flush_stop(workers);
+	}
+}
+
+KSTM_MODULE_LOADERS(test_wait);
+MODULE_DESCRIPTION("hwt: waiting for one timeout, and for all that is due");
+MODULE_LICENSE("GPL");

@@ -1,0 +1,1123 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Wheels with workers: who runs what, in which order, and who waits for whom.
+ *
+ * hwt-test: long
+ * hwt-test: timeout 180
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/bitmap.h>
+#include <linux/completion.h>
+#include <linux/prandom.h>
+#include <linux/rcupdate.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/task.h>
+#include <linux/vmalloc.h>
+
+#include "hwt.h"
+#include "hwt_ktest.h"
+#include "hwt_ktest_util.h"
+
+KSTM_MODULE_GLOBALS();
+
+#define SLOW	(IS_ENABLED(CONFIG_KASAN) ? 3 : 1)
+#define WORKERS	4
+
+static struct hwt_wheel * __init workers_wheel(const char *name, unsigned int workers)
+{
+	/* Level 0 turns in 16 ms: who waits longer than that is behind. */
+	struct hwt_wheel_params params = {
+		.name = name, .workers = workers, .ticks_per_wheel = 16, .levels = 4,
+	};
+	struct hwt_wheel *wheel = hwt_wheel_create(&params);
+
+	KTEST(!IS_ERR(wheel), "%s: a wheel with %u workers", name, workers);
+	return wheel;
+}
+
+static struct hwt_wheel_stats __init stats_of(struct hwt_wheel *wheel)
+{
+	struct hwt_wheel_stats stats;
+
+	hwt_wheel_get_stats(wheel, &stats);
+	return stats;
+}
+
+/* -- Sleepers: a callback stays inside until it is let out ------------------ */
+
+struct sleeper {
+	struct kt		kt;
+	struct completion	out;
+	bool			inside;
+	int			ret;	/* of whoever has _synced it */
+	bool			left;	/* it was outside when that returned */
+	bool			synced;
+};
+
+static struct sleeper sleeper[16];
+
+static struct sleeper *sleeper_of(struct hwt_timeout *timeout)
+{
+	return container_of(timeout, struct sleeper, kt.timeout);
+}
+
+static void sleeper_stay(struct sleeper *s)
+{
+	/* Both pair with inside(). */
+	smp_store_release(&s->inside, true);
+	wait_for_completion_timeout(&s->out, KT_PATIENCE * HZ);
+	/* What it has done there is seen. */
+	smp_store_release(&s->inside, false);
+}
+
+static void sleeper_expire(struct hwt_timeout *timeout)
+{
+	struct kt *kt = kt_note_expired(timeout);
+
+	sleeper_stay(sleeper_of(timeout));
+	atomic_inc_return_release(&kt->expired);
+}
+
+static void sleeper_cancelled(struct hwt_timeout *timeout)
+{
+	sleeper_stay(sleeper_of(timeout));
+	kt_cancelled(timeout);
+}
+
+static void sleeper_release(struct hwt_timeout *timeout)
+{
+	sleeper_stay(sleeper_of(timeout));
+	kt_release(timeout);
+}
+
+static const struct hwt_ops in_expire = {
+	.expire		= sleeper_expire,
+	.release	= kt_release,
+};
+
+static const struct hwt_ops in_cancelled = {
+	.expire		= kt_expire,
+	.cancelled	= sleeper_cancelled,
+	.release	= kt_release,
+};
+
+static const struct hwt_ops in_release = {
+	.expire		= kt_expire,
+	.release	= sleeper_release,
+};
+
+static bool inside(struct sleeper *s)
+{
+	/* Pairs with sleeper_stay(). */
+	return smp_load_acquire(&s->inside);
+}
+
+static void __init sleeper_init(struct sleeper *s, struct hwt_wheel *wheel,
+				const struct hwt_ops *ops)
+{
+	memset(s, 0, sizeof(*s));
+	kt_init(&s->kt, wheel, ops);
+	init_completion(&s->out);
+}
+
+static unsigned int __init count_inside(unsigned int n)
+{
+	unsigned int i, count = 0;
+
+	for (i = 0; i < n; i++)
+		count += inside(&sleeper[i]);
+	return count;
+}
+
+/* So many workers sleep in a callback, of the first sleepers. */
+static bool __init sleepers_begin(struct hwt_wheel *wheel, unsigned int n)
+{
+	unsigned int i;
+
+	for (i = 0; i < n; i++) {
+		sleeper_init(&sleeper[i], wheel, &in_expire);
+		hwt_schedule(&sleeper[i].kt.timeout, 0);
+	}
+	return KT_WAIT(count_inside(n) == n);
+}
+
+static void __init sleepers_end(unsigned int n)
+{
+	unsigned int i;
+
+	for (i = 0; i < n; i++)
+		complete_all(&sleeper[i].out);
+	for (i = 0; i < n; i++)
+		hwt_shutdown_sync(&sleeper[i].kt.timeout);
+}
+
+static int sync_sleeper(void *arg)
+{
+	struct sleeper *s = arg;
+
+	s->ret = hwt_cancel_sync(&s->kt.timeout);
+	s->left = !inside(s);
+	/* Pairs with synced(). */
+	smp_store_release(&s->synced, true);
+	return kt_thread_end(0);
+}
+
+static bool synced(struct sleeper *s)
+{
+	/* Pairs with sync_sleeper(). */
+	return smp_load_acquire(&s->synced);
+}
+
+/* -- Others, which fire meanwhile or do not --------------------------------- */
+
+static struct kt other[100];
+
+/* All fire, and none early. */
+static bool __init others_fire(struct hwt_wheel *wheel, const struct hwt_ops *ops)
+{
+	unsigned int i, ok = 0;
+
+	for (i = 0; i < ARRAY_SIZE(other); i++) {
+		kt_init(&other[i], wheel, ops);
+		kt_schedule(&other[i], i * KT_MS / 2);
+	}
+	for (i = 0; i < ARRAY_SIZE(other); i++)
+		ok += KT_WAIT(kt_expirations(&other[i]) == 1) &&
+		      !atomic_read(&other[i].early);
+	/* They are used again. */
+	for (i = 0; i < ARRAY_SIZE(other); i++)
+		hwt_cancel_sync(&other[i].timeout);
+	return ok == ARRAY_SIZE(other);
+}
+
+/* -- Who runs them ----------------------------------------------------------- */
+
+static atomic_t elsewhere, here;
+
+/* The engine is called "where", its workers "where/0" and so on. */
+static void note_where(void)
+{
+	if (strncmp(current->comm, "where/", 6))
+		atomic_inc(&elsewhere);
+	else
+		atomic_inc(&here);
+}
+
+static void where_expire(struct hwt_timeout *timeout)
+{
+	note_where();
+	kt_expire(timeout);
+}
+
+static void where_cancelled(struct hwt_timeout *timeout)
+{
+	note_where();
+	kt_cancelled(timeout);
+}
+
+static void where_release(struct hwt_timeout *timeout)
+{
+	note_where();
+	kt_release(timeout);
+}
+
+static const struct hwt_ops where_ops = {
+	.expire		= where_expire,
+	.cancelled	= where_cancelled,
+	.release	= where_release,
+};
+
+/* The threads of a wheel, by name. @idle: only those that sleep as ps says "I". */
+static unsigned int __init count_threads(const char *name, bool idle)
+{
+	struct task_struct *task;
+	unsigned int n = 0;
+
+	rcu_read_lock();
+	for_each_process(task)
+		n += !strncmp(task->comm, name, strlen(name)) &&
+		     (!idle || task_state_to_char(task) == 'I');
+	rcu_read_unlock();
+	return n;
+}
+
+static void __init test_where(unsigned int workers)
+{
+	struct hwt_wheel *wheel = workers_wheel("where", workers);
+	unsigned int i, ok = 0;
+
+	KTEST(KT_WAIT(count_threads("where", true) == workers + 1) &&
+	      count_threads("where", false) == workers + 1,
+	      "its threads wait in TASK_IDLE before anything is scheduled");
+	atomic_set(&elsewhere, 0);
+	atomic_set(&here, 0);
+	KTEST(others_fire(wheel, &where_ops), "timeouts fire");
+	KTEST(atomic_read(&elsewhere) == 0 &&
+	      atomic_read(&here) == 2 * ARRAY_SIZE(other),
+	      "workers ran ->expire and ->release: %d, others %d",
+	      atomic_read(&here), atomic_read(&elsewhere));
+
+	for (i = 0; i < ARRAY_SIZE(other); i++) {
+		kt_init(&other[i], wheel, &where_ops);
+		hwt_schedule(&other[i].timeout, KT_HOUR);
+		hwt_cancel(&other[i].timeout);
+	}
+	for (i = 0; i < ARRAY_SIZE(other); i++)
+		ok += KT_WAIT(kt_releases(&other[i]) == 1) &&
+		      atomic_read(&other[i].cancelled) == 1;
+	KTEST(ok == ARRAY_SIZE(other) && atomic_read(&elsewhere) == 0 &&
+	      atomic_read(&here) == 4 * ARRAY_SIZE(other),
+	      "workers ran ->cancelled and ->release: %d, others %d",
+	      atomic_read(&here), atomic_read(&elsewhere));
+
+	hwt_schedule(&other[0].timeout, KT_HOUR);
+	KTEST(hwt_cancel_sync(&other[0].timeout) == 1 && kt_releases(&other[0]) == 2 &&
+	      atomic_read(&other[0].cancelled) == 2,
+	      "after cancel_sync both have run as well");
+	KTEST(KT_WAIT(count_threads("where", true) == workers + 1),
+	      "its threads wait in TASK_IDLE again");
+	KTEST(hwt_wheel_destroy(wheel) == 0 &&
+	      KT_WAIT(count_threads("where", false) == 0),
+	      "the wheel is destroyed, and its threads are gone");
+}
+
+/* -- One at a time ------------------------------------------------------------ */
+
+struct exclusive {
+	struct hwt_periodic	periodic;
+	atomic_t		busy, runs;
+};
+
+static struct exclusive exclusive[300];
+static atomic_t overlaps;
+static bool exclusive_end;
+
+static void exclusive_expire(struct hwt_timeout *timeout)
+{
+	struct exclusive *item = container_of(timeout, struct exclusive, periodic.timeout);
+	unsigned int n = item - exclusive;
+
+	if (atomic_inc_return(&item->busy) != 1)
+		atomic_inc(&overlaps);
+	atomic_inc(&item->runs);
+	if (n % 3 == 0 && !READ_ONCE(exclusive_end))
+		/* Due before this has returned. */
+		hwt_schedule_at(timeout, n % 2 ? 0 : hwt_wheel_now(timeout->wheel));
+	if (n % 4 == 0)
+		usleep_range(50, 200);
+	else
+		cond_resched();
+	if (atomic_dec_return(&item->busy))
+		atomic_inc(&overlaps);
+}
+
+static const struct hwt_ops exclusive_ops = { .expire = exclusive_expire };
+
+/* From outside, too: they are pulled forward, pushed back and cancelled. */
+static int meddle(void *arg)
+{
+	struct hwt_timeout *timeout;
+	struct rnd_state rnd;
+	unsigned int n;
+
+	prandom_seed_state(&rnd, 1 + (unsigned long)arg);
+	while (!kthread_should_stop()) {
+		n = prandom_u32_state(&rnd);
+		timeout = &exclusive[n % ARRAY_SIZE(exclusive)].periodic.timeout;
+		/* Not so often that none of them is periodic any more. */
+		switch (n >> 24 & 15) {
+		case 0:
+			hwt_cancel(timeout);
+			fallthrough;
+		case 1:
+			hwt_schedule_at(timeout, 0);
+			break;
+		case 2:
+			hwt_schedule(timeout, KT_MS);
+			break;
+		}
+		if (n >> 30 == 0)
+			usleep_range(20, 100);
+		else
+			cond_resched();
+	}
+	return 0;
+}
+
+static void __init exclusive_arm(struct hwt_wheel *wheel, unsigned int n)
+{
+	struct exclusive *item = &exclusive[n];
+
+	switch (n % 3) {
+	case 0:
+		hwt_schedule(&item->periodic.timeout, 0);
+		break;
+	case 1:
+		hwt_schedule_periodic(&item->periodic, 0, KT_MS, HWT_FIXED_RATE);
+		break;
+	default:
+		hwt_schedule_periodic(&item->periodic, 0, KT_MS / 4, HWT_FIXED_DELAY);
+	}
+}
+
+static void __init test_exclusive(unsigned int workers, bool meddled)
+{
+	struct hwt_wheel *wheel = workers_wheel("exclusive", workers);
+	struct task_struct *thread[2] = {};
+	unsigned int i, ok = 0, runs = 0, after = 0;
+
+	memset(exclusive, 0, sizeof(exclusive));
+	atomic_set(&overlaps, 0);
+	WRITE_ONCE(exclusive_end, false);
+	for (i = 0; i < ARRAY_SIZE(exclusive); i++)
+		hwt_periodic_init(&exclusive[i].periodic, wheel, &exclusive_ops);
+	for (i = 0; i < ARRAY_SIZE(exclusive); i++)
+		exclusive_arm(wheel, i);
+	for (i = 0; meddled && i < 2; i++)
+		thread[i] = kt_thread(meddle, (void *)(unsigned long)i, i);
+	for (i = 0; i < ARRAY_SIZE(exclusive); i++)
+		ok += KT_WAIT(atomic_read(&exclusive[i].runs) >= 3);
+	msleep(500);
+	for (i = 0; meddled && i < 2; i++)
+		kt_thread_stop(thread[i]);
+	WRITE_ONCE(exclusive_end, true);
+	for (i = 0; i < ARRAY_SIZE(exclusive); i++)
+		hwt_shutdown_sync(&exclusive[i].periodic.timeout);
+	for (i = 0; i < ARRAY_SIZE(exclusive); i++)
+		runs += atomic_read(&exclusive[i].runs);
+	msleep(50);
+	for (i = 0; i < ARRAY_SIZE(exclusive); i++)
+		after += atomic_read(&exclusive[i].runs);
+	KTEST(ok == ARRAY_SIZE(exclusive), "%u of %zu timeouts%s fire again and again",
+	      ok, ARRAY_SIZE(exclusive), meddled ? ", meddled with," : "");
+	KTEST(atomic_read(&overlaps) == 0,
+	      "never one of them on two of %u workers: %d in %u runs", workers,
+	      atomic_read(&overlaps), runs);
+	KTEST(after == runs, "and none after its shutdown_sync");
+	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
+}
+
+/* -- Some of the workers are blocked ------------------------------------------ */
+
+static void __init test_blocked(void)
+{
+	struct hwt_wheel *wheel = workers_wheel("blocked", WORKERS);
+	unsigned int n, rounds, ok;
+	u64 began;
+
+	for (n = 1; n < WORKERS; n++) {
+		KTEST(sleepers_begin(wheel, n), "%u of %u workers sleep in a callback", n,
+		      WORKERS);
+		began = hwt_wheel_now(wheel);
+		rounds = 0;
+		ok = 0;
+		do {
+			rounds++;
+			ok += others_fire(wheel, &kt_ops);
+		} while (hwt_wheel_now(wheel) - began < (n == 1 ? 2 : 1) * KT_SECOND);
+		KTEST(ok == rounds && count_inside(n) == n,
+		      "for seconds: meanwhile all others fire, %u of %u times", ok, rounds);
+		sleepers_end(n);
+	}
+	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
+}
+
+static void __init test_all_blocked(void)
+{
+	struct hwt_wheel *wheel = workers_wheel("blocked", WORKERS);
+	struct hwt_wheel_stats before, after;
+	struct kt fifth;
+
+	pr_info("hwt-expect-begin: blocked is behind: (kt|sleeper)_expire .* had to wait for [1-9][0-9]+ ms\n");
+	KTEST(sleepers_begin(wheel, WORKERS), "all %u workers sleep in a callback", WORKERS);
+	kt_init(&fifth, wheel, &kt_ops);
+	before = stats_of(wheel);
+	kt_schedule(&fifth, 20 * KT_MS);
+	while (hwt_wheel_now(wheel) < fifth.earliest + 300 * KT_MS)
+		usleep_range(1000, 2000);
+	KTEST(kt_expirations(&fifth) == 0 && hwt_pending(&fifth.timeout) &&
+	      hwt_remaining(&fifth.timeout) == 0, "one more is due, and waits");
+	complete_all(&sleeper[2].out);
+	KTEST(KT_WAIT(kt_expirations(&fifth) == 1), "with a worker free it runs");
+	KTEST(inside(&sleeper[0]) && inside(&sleeper[1]) && inside(&sleeper[3]),
+	      "the others sleep on");
+	hwt_cancel_sync(&fifth.timeout);
+	pr_info("hwt-expect-end\n");
+	after = stats_of(wheel);
+	/* The sleeper that has ended may be one, too: that is counted at the end. */
+	KTEST(after.late - before.late >= 1 && after.late - before.late <= 2 &&
+	      after.behind - before.behind >= 1 && after.behind - before.behind <= 2,
+	      "it counts as late and behind: %llu, %llu", after.late - before.late,
+	      after.behind - before.behind);
+	msleep(1000);
+	sleepers_end(WORKERS);
+	after = stats_of(wheel);
+	KTEST(after.slowest == sleeper_expire && after.slowest_ns >= KT_SECOND,
+	      "the slowest callback: %ps, %llu ns", after.slowest, after.slowest_ns);
+	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
+}
+
+/* -- Order --------------------------------------------------------------------- */
+
+struct item {
+	struct hwt_timeout	timeout;
+	unsigned int		number;
+};
+
+static unsigned int *began;	/* numbers, in the order in which they began */
+static atomic_t began_n, ended_n;
+
+static void item_expire(struct hwt_timeout *timeout)
+{
+	/* First of all: then no worker is further behind than by this one. */
+	unsigned int at = atomic_inc_return(&began_n) - 1;
+
+	began[at] = container_of(timeout, struct item, timeout)->number;
+	atomic_inc_return_release(&ended_n);
+}
+
+static const struct hwt_ops item_ops = { .expire = item_expire };
+
+/*
+ * Taken in the order of arming, when one begins all those before it have been taken. Some may
+ * not have begun: each of them is in the hands of another worker. Return: how many were begun
+ * while there were more of those than other workers.
+ */
+static unsigned int __init count_unordered(unsigned int n, unsigned int workers,
+					   unsigned long *seen)
+{
+	unsigned int i, low = 0, odd = 0, behind;
+	unsigned long bit;
+
+	bitmap_zero(seen, n);
+	for (i = 0; i < n; i++) {
+		__set_bit(began[i], seen);
+		low = find_next_zero_bit(seen, n, low);
+		behind = 0;
+		bit = low;
+		while (bit < began[i] && behind < workers) {
+			behind++;
+			bit = find_next_zero_bit(seen, n, bit + 1);
+		}
+		odd += behind >= workers;
+	}
+	return odd;
+}
+
+static void __init test_order(unsigned int workers, unsigned int n)
+{
+	struct hwt_wheel *wheel = workers_wheel("order", workers);
+	struct item *item = vzalloc(array_size(n, sizeof(*item)));
+	unsigned long *seen = bitmap_zalloc(n, GFP_KERNEL);
+	unsigned int i;
+	u64 deadline;
+
+	began = vzalloc(array_size(n, sizeof(*began)));
+	KTEST(item && began && seen, "memory for %u timeouts", n);
+	if (item && began && seen) {
+		atomic_set(&began_n, 0);
+		atomic_set(&ended_n, 0);
+		deadline = hwt_wheel_now(wheel) + 200 * SLOW * KT_MS;
+		kt_stay_on(cpumask_of(raw_smp_processor_id()));
+		for (i = 0; i < n; i++) {
+			item[i].number = i;
+			hwt_timeout_init(&item[i].timeout, wheel, &item_ops);
+			hwt_schedule_at(&item[i].timeout, deadline);
+		}
+		kt_stay_on(NULL);
+		KTEST(KT_WAIT(atomic_read_acquire(&ended_n) == n),
+		      "%u timeouts of one tick fire", n);
+	}
+	hwt_wheel_destroy(wheel);
+	if (item && began && seen && atomic_read(&ended_n) == n) {
+		i = count_unordered(n, workers, seen);
+		KTEST(i == 0, "%u workers took them in the order of arming: %u they did not",
+		      workers, i);
+	}
+	vfree(began);
+	bitmap_free(seen);
+	vfree(item);
+}
+
+/* One comes out, and of those that wait the first one goes in. */
+static void __init test_order_blocked(void)
+{
+	static const u8 out[] = { 2, 0, 4, 5, 1, 3, 8, 6, 10, 9, 11, 12 };
+	struct hwt_wheel *wheel = workers_wheel("order", WORKERS);
+	unsigned int i, j, odd = 0;
+	u64 deadline;
+
+	for (i = 0; i < ARRAY_SIZE(sleeper); i++)
+		sleeper_init(&sleeper[i], wheel, &in_expire);
+	deadline = hwt_wheel_now(wheel) + 50 * KT_MS;
+	kt_stay_on(cpumask_of(raw_smp_processor_id()));
+	for (i = 0; i < ARRAY_SIZE(sleeper); i++)
+		hwt_schedule_at(&sleeper[i].kt.timeout, deadline);
+	kt_stay_on(NULL);
+	for (i = 0; i <= ARRAY_SIZE(out); i++) {
+		/* Those that have been taken by now, and no others. */
+		for (j = 0; j < WORKERS + i; j++)
+			odd += !KT_WAIT(inside(&sleeper[j]) ||
+					kt_expirations(&sleeper[j].kt));
+		for (; j < ARRAY_SIZE(sleeper); j++)
+			odd += inside(&sleeper[j]) || kt_expirations(&sleeper[j].kt);
+		if (i < ARRAY_SIZE(out))
+			complete_all(&sleeper[out[i]].out);
+	}
+	KTEST(odd == 0, "those that wait for a worker are taken in the order of arming");
+	sleepers_end(ARRAY_SIZE(sleeper));
+	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
+}
+
+/* -- _sync ---------------------------------------------------------------------- */
+
+static struct {
+	struct kt	kt;
+	int		cancel, shutdown, neighbour;
+	long		stop, destroy;
+	bool		left;	/* the neighbour was outside */
+} self;
+
+static void self_expire(struct hwt_timeout *timeout)
+{
+	struct hwt_wheel *wheel = hwt_timeout_wheel(timeout);
+
+	self.cancel = hwt_cancel_sync(timeout);
+	self.shutdown = hwt_shutdown_sync(timeout);
+	self.stop = hwt_wheel_stop(wheel, NULL, NULL);
+	self.destroy = hwt_wheel_destroy(wheel);
+	/* That one is with another worker. */
+	self.neighbour = hwt_cancel_sync(&sleeper[0].kt.timeout);
+	self.left = !inside(&sleeper[0]);
+	kt_expire(timeout);
+}
+
+static const struct hwt_ops self_ops = { .expire = self_expire };
+
+static void __init test_sync(void)
+{
+	struct hwt_wheel *wheel = workers_wheel("sync", WORKERS);
+	struct task_struct *thread[2];
+	static struct kt far, due, gone;
+	unsigned int i;
+
+	kt_init(&far, wheel, &kt_ops);
+	kt_init(&due, wheel, &kt_ops);
+	kt_init(&gone, wheel, &kt_ops);
+	hwt_schedule(&far.timeout, KT_HOUR);
+	hwt_schedule(&gone.timeout, KT_HOUR);
+	KTEST(sleepers_begin(wheel, WORKERS), "all workers sleep in a callback");
+	kt_schedule(&due, 0);
+	while (hwt_remaining(&due.timeout))
+		usleep_range(500, 1000);
+	hwt_cancel(&gone.timeout);
+	KTEST(hwt_cancel_sync(&far.timeout) == 1 && kt_releases(&far) == 1 &&
+	      atomic_read(&far.cancelled) == 1, "cancel_sync of one in a bucket");
+	KTEST(hwt_cancel_sync(&due.timeout) == 1 && kt_releases(&due) == 1 &&
+	      kt_expirations(&due) == 0, "cancel_sync of one that waits for a worker");
+	KTEST(hwt_cancel_sync(&gone.timeout) == 0 && kt_releases(&gone) == 1 &&
+	      atomic_read(&gone.cancelled) == 1, "cancel_sync of one to be let go");
+	KTEST(count_inside(WORKERS) == WORKERS, "none of them waited for the sleepers");
+
+	for (i = 0; i < 2; i++)
+		thread[i] = kt_thread(sync_sleeper, &sleeper[i], i);
+	msleep(100);
+	KTEST(!synced(&sleeper[0]) && !synced(&sleeper[1]),
+	      "cancel_sync of two of the sleepers waits");
+	complete_all(&sleeper[2].out);
+	complete_all(&sleeper[1].out);
+	KTEST(KT_WAIT(synced(&sleeper[1])) && sleeper[1].left && sleeper[1].ret == 0 &&
+	      kt_releases(&sleeper[1].kt) == 1, "one ends when its sleeper does");
+	msleep(100);
+	KTEST(KT_WAIT(!inside(&sleeper[2])) && !synced(&sleeper[0]) &&
+	      inside(&sleeper[0]), "and the other does not");
+
+	/* Two workers are free. */
+	kt_init(&self.kt, wheel, &self_ops);
+	hwt_schedule(&self.kt.timeout, 0);
+	msleep(100);
+	KTEST(kt_expirations(&self.kt) == 0, "a callback waits for another worker's");
+	complete_all(&sleeper[0].out);
+	KTEST(KT_WAIT(synced(&sleeper[0])) && sleeper[0].left && sleeper[0].ret == 0,
+	      "until that has returned so does everybody's cancel_sync");
+	KTEST(KT_WAIT(kt_expirations(&self.kt) == 1) && self.neighbour == 0 && self.left,
+	      "until that has returned so does a callback's");
+	KTEST(self.cancel == -EDEADLK && self.shutdown == -EDEADLK &&
+	      self.stop == -EDEADLK && self.destroy == -EDEADLK,
+	      "of itself, and of the wheel: %d %d %ld %ld", self.cancel, self.shutdown,
+	      self.stop, self.destroy);
+	for (i = 0; i < 2; i++)
+		kt_thread_stop(thread[i]);
+	sleepers_end(WORKERS);
+	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
+}
+
+/* -- Stop ------------------------------------------------------------------------ */
+
+static struct {
+	struct hwt_wheel	*wheel;
+	struct hwt_periodic	periodic;
+	struct completion	out;
+	bool			inside, done;
+	long			ret;
+	int			again;
+	unsigned int		handed, odd;
+} stop;
+
+static void stop_expire(struct hwt_timeout *timeout)
+{
+	WRITE_ONCE(stop.inside, true);
+	wait_for_completion_timeout(&stop.out, KT_PATIENCE * HZ);
+	stop.again = hwt_schedule(timeout, 0);
+}
+
+static const struct hwt_ops stop_ops = { .expire = stop_expire };
+
+static void stop_take(struct hwt_timeout *timeout, void *arg)
+{
+	stop.handed++;
+	if (timeout == &stop.periodic.timeout)
+		return;
+	/* The sleepers were running, and are not handed back. */
+	if (kt_of(timeout) < &other[0] || kt_of(timeout) > &other[ARRAY_SIZE(other) - 1] ||
+	    atomic_inc_return(&kt_of(timeout)->early) != 1)
+		stop.odd++;
+}
+
+static int stop_it(void *arg)
+{
+	stop.ret = hwt_wheel_stop(stop.wheel, stop_take, NULL);
+	/* Pairs with test_stop(). */
+	smp_store_release(&stop.done, true);
+	return kt_thread_end(0);
+}
+
+static void __init test_stop(void)
+{
+	struct task_struct *thread;
+	unsigned int i, ok = 0;
+
+	memset(&stop, 0, sizeof(stop));
+	stop.wheel = workers_wheel("stop", 3);
+	init_completion(&stop.out);
+	hwt_periodic_init(&stop.periodic, stop.wheel, &stop_ops);
+	hwt_schedule_periodic(&stop.periodic, 0, KT_MS, HWT_FIXED_RATE);
+	KTEST(KT_WAIT(READ_ONCE(stop.inside)) && sleepers_begin(stop.wheel, 2),
+	      "all 3 workers are in callbacks, one of them periodic");
+	for (i = 0; i < ARRAY_SIZE(other); i++) {
+		kt_init(&other[i], stop.wheel, &kt_ops);
+		hwt_schedule(&other[i].timeout, i % 2 ? KT_HOUR : i * KT_MS / 4);
+	}
+	msleep(50);
+	thread = kt_thread(stop_it, NULL, 1);
+	msleep(100);
+	KTEST(!READ_ONCE(stop.done) && count_inside(2) == 2, "stop waits for them");
+	complete_all(&stop.out);
+	complete_all(&sleeper[1].out);
+	msleep(100);
+	KTEST(!READ_ONCE(stop.done) && inside(&sleeper[0]), "for each of them");
+	complete_all(&sleeper[0].out);
+	/* Pairs with stop_it(). */
+	KTEST(KT_WAIT(smp_load_acquire(&stop.done)), "and then it ends");
+	kt_thread_stop(thread);
+	for (i = 0; i < ARRAY_SIZE(other); i++)
+		ok += kt_expirations(&other[i]) == 0 && kt_releases(&other[i]) == 1 &&
+		      atomic_read(&other[i].early) == 1 &&
+		      atomic_read(&other[i].cancelled) == 0 &&
+		      hwt_cancelled(&other[i].timeout) && !hwt_held(&other[i].timeout);
+	KTEST(ok == ARRAY_SIZE(other) && stop.odd == 0 && stop.handed == stop.ret,
+	      "all %u that never ran are handed back: %ld", ok, stop.ret);
+	KTEST(stop.again == -ESHUTDOWN && stop.ret == ARRAY_SIZE(other) + 1 &&
+	      hwt_cancelled(&stop.periodic.timeout),
+	      "so is the periodic one, which would have gone on");
+	for (i = 0, ok = 0; i < 2; i++)
+		ok += kt_expirations(&sleeper[i].kt) == 1 &&
+		      kt_releases(&sleeper[i].kt) == 1 &&
+		      !hwt_held(&sleeper[i].kt.timeout);
+	KTEST(ok == 2, "the ones that ran have run once, and are let go");
+	KTEST(hwt_wheel_destroy(stop.wheel) == 0, "the wheel is destroyed");
+}
+
+/* -- Others of its callbacks sleep ------------------------------------------------ */
+
+static void __init test_blocking(const char *what, const struct hwt_ops *ops)
+{
+	struct hwt_wheel *wheel = workers_wheel("blocking", WORKERS);
+	struct task_struct *thread;
+	struct kt last, plain;
+	unsigned int i;
+	u64 passes;
+
+	for (i = 0; i < WORKERS - 1; i++) {
+		sleeper_init(&sleeper[i], wheel, ops);
+		hwt_schedule(&sleeper[i].kt.timeout, KT_HOUR);
+		hwt_cancel(&sleeper[i].kt.timeout);
+	}
+	KTEST(KT_WAIT(count_inside(WORKERS - 1) == WORKERS - 1),
+	      "%u workers sleep in %s", WORKERS - 1, what);
+	KTEST(others_fire(wheel, &kt_ops) && count_inside(WORKERS - 1) == WORKERS - 1,
+	      "the last one serves all others");
+	thread = kt_thread(sync_sleeper, &sleeper[1], 1);
+	sleeper_init(&sleeper[i], wheel, ops);
+	hwt_schedule(&sleeper[i].kt.timeout, KT_HOUR);
+	hwt_cancel(&sleeper[i].kt.timeout);
+	KTEST(KT_WAIT(count_inside(WORKERS) == WORKERS), "all workers sleep in %s", what);
+
+	/* The engine serves those that call nothing. */
+	kt_init(&plain, wheel, &kt_plain_ops);
+	hwt_schedule(&plain.timeout, KT_HOUR);
+	hwt_cancel(&plain.timeout);
+	KTEST(KT_WAIT(!hwt_held(&plain.timeout)), "the engine lets go of a cancelled one");
+	kt_init(&last, wheel, &kt_ops);
+	passes = stats_of(wheel).passes;
+	kt_schedule(&last, 20 * KT_MS);
+	KTEST(KT_WAIT(stats_of(wheel).passes >= passes + 2) &&
+	      KT_WAIT(hwt_remaining(&last.timeout) == 0),
+	      "the engine goes on, for one that comes due");
+	KTEST(kt_expirations(&last) == 0 && !synced(&sleeper[1]),
+	      "which waits, and so does the _sync of a sleeper");
+	complete_all(&sleeper[1].out);
+	KTEST(KT_WAIT(kt_expirations(&last) == 1) && !atomic_read(&last.early) &&
+	      count_inside(WORKERS) == WORKERS - 1, "until one of them ends");
+	KTEST(KT_WAIT(synced(&sleeper[1])) && sleeper[1].left && sleeper[1].ret == 0 &&
+	      kt_releases(&sleeper[1].kt) == 1, "the same with the _sync");
+	kt_thread_stop(thread);
+	hwt_cancel_sync(&last.timeout);
+	sleepers_end(WORKERS);
+	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
+}
+
+/* -- Periodic ---------------------------------------------------------------------- */
+
+static struct paced {
+	struct hwt_periodic	periodic;
+	u64			first_ns, ended_ns;
+	atomic_t		runs, busy, odd;
+} rate, delay;
+
+#define PERIOD	(10 * KT_MS)
+
+/* Longer than the period. */
+static void paced_stay(struct paced *paced)
+{
+	if (atomic_inc_return(&paced->busy) != 1)
+		atomic_inc(&paced->odd);
+	usleep_range(35000, 36000);
+	atomic_dec(&paced->busy);
+	atomic_inc_return_release(&paced->runs);
+}
+
+static void delay_expire(struct hwt_timeout *timeout)
+{
+	u64 now = hwt_wheel_now(timeout->wheel);
+
+	/* From the end of the one before this. */
+	if (now < (delay.ended_ns ? delay.ended_ns + PERIOD : delay.first_ns))
+		atomic_inc(&delay.odd);
+	paced_stay(&delay);
+	delay.ended_ns = hwt_wheel_now(timeout->wheel);
+}
+
+static void rate_expire(struct hwt_timeout *timeout)
+{
+	u64 now = hwt_wheel_now(timeout->wheel);
+	unsigned int runs = atomic_read(&rate.runs);
+	u64 total = hwt_overruns_total(&rate.periodic);
+
+	/* The latest period that has begun, each that was missed counted. */
+	if (now < rate.first_ns + (runs + total) * PERIOD ||
+	    (runs && hwt_overruns(&rate.periodic) < 2))
+		atomic_inc(&rate.odd);
+	paced_stay(&rate);
+}
+
+static const struct hwt_ops delay_ops = { .expire = delay_expire };
+static const struct hwt_ops rate_ops = { .expire = rate_expire };
+
+static void __init test_periodic(unsigned int workers)
+{
+	struct hwt_wheel *wheel = workers_wheel("periodic", workers);
+	u64 first = hwt_wheel_now(wheel) + 20 * KT_MS;
+
+	memset(&rate, 0, sizeof(rate));
+	memset(&delay, 0, sizeof(delay));
+	rate.first_ns = first;
+	delay.first_ns = first;
+	hwt_periodic_init(&rate.periodic, wheel, &rate_ops);
+	hwt_periodic_init(&delay.periodic, wheel, &delay_ops);
+	hwt_schedule_periodic_at(&rate.periodic, first, PERIOD, HWT_FIXED_RATE);
+	hwt_schedule_periodic_at(&delay.periodic, first, PERIOD, HWT_FIXED_DELAY);
+	KTEST(KT_WAIT(atomic_read_acquire(&rate.runs) >= 8 &&
+		      atomic_read_acquire(&delay.runs) >= 8),
+	      "two periodic ones take longer than their period");
+	hwt_cancel_sync(&rate.periodic.timeout);
+	hwt_cancel_sync(&delay.periodic.timeout);
+	KTEST(atomic_read(&delay.odd) == 0,
+	      "fixed delay: a period from the end of the callback, never two at once");
+	KTEST(atomic_read(&rate.odd) == 0,
+	      "fixed rate: overruns, never two at once");
+	KTEST(stats_of(wheel).overruns == hwt_overruns_total(&rate.periodic) &&
+	      hwt_overruns_total(&delay.periodic) == 0, "the wheel counts %llu overruns",
+	      stats_of(wheel).overruns);
+	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
+}
+
+/* -- Pushed back while it waits for a worker ---------------------------------------- */
+
+/* @longer: the new deadline has passed, too, when the worker comes. */
+static void __init test_pushed_back(bool longer)
+{
+	struct hwt_wheel *wheel = workers_wheel("pushed", 1);
+	unsigned int i, fired = 0, early = 0, slept = 0;
+	u64 wakeups;
+	struct kt kt;
+
+	for (i = 0; i < 5; i++) {
+		kt_init(&kt, wheel, &kt_ops);
+		if (!sleepers_begin(wheel, 1))
+			break;
+		kt_schedule(&kt, 5 * KT_MS);
+		while (hwt_remaining(&kt.timeout))
+			usleep_range(500, 1000);
+		/* Due, and the engine sleeps: it has nothing to do with it any more. */
+		msleep(50);
+		wakeups = stats_of(wheel).wakeups;
+		kt_schedule(&kt, 100 * KT_MS);
+		if (longer)
+			while (hwt_remaining(&kt.timeout))
+				usleep_range(500, 1000);
+		slept += stats_of(wheel).wakeups == wakeups;
+		complete_all(&sleeper[0].out);
+		fired += KT_WAIT(kt_expirations(&kt) == 1);
+		early += atomic_read(&kt.early);
+		hwt_cancel_sync(&kt.timeout);
+		sleepers_end(1);
+	}
+	KTEST(fired == 5 && early == 0,
+	      "pushed back while they wait for a worker%s: %u of 5 fire, %u early",
+	      longer ? ", for long" : "", fired, early);
+	KTEST(slept == 5, "the engine slept: %u", slept);
+	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
+}
+
+/* -- Due while the engine goes to sleep ---------------------------------------------- */
+
+static struct kt ping[2];
+static unsigned int pings_left;
+
+/* The engine has just made this one due, and has not gone to sleep yet. */
+static void ping_expire(struct hwt_timeout *timeout)
+{
+	struct kt *kt = kt_of(timeout);
+
+	if (READ_ONCE(pings_left)) {
+		WRITE_ONCE(pings_left, pings_left - 1);
+		hwt_schedule_at(&ping[kt == &ping[0]].timeout, 0);
+	}
+	atomic_inc_return_release(&kt->expired);
+}
+
+static const struct hwt_ops ping_ops = { .expire = ping_expire };
+
+/* Takes the engine's work away. */
+static int collect(void *arg)
+{
+	struct kt kt;
+
+	kt_init(&kt, arg, &kt_plain_ops);
+	while (!kthread_should_stop()) {
+		hwt_schedule(&kt.timeout, KT_HOUR);
+		hwt_cancel_sync(&kt.timeout);
+		cond_resched();
+	}
+	return 0;
+}
+
+static void __init test_ping(unsigned int workers, bool collected)
+{
+	struct hwt_wheel *wheel = workers_wheel("ping", workers);
+	unsigned int n = IS_ENABLED(CONFIG_KASAN) ? 3000 : 10000;
+	struct task_struct *thread = NULL;
+	int before, after;
+
+	kt_init(&ping[0], wheel, &ping_ops);
+	kt_init(&ping[1], wheel, &ping_ops);
+	WRITE_ONCE(pings_left, n);
+	if (collected)
+		thread = kt_thread(collect, wheel, 1);
+	hwt_schedule_at(&ping[0].timeout, 0);
+	/* It may take its time, but it goes on. */
+	after = 0;
+	do {
+		before = after;
+		KT_WAIT((after = kt_expirations(&ping[0]) + kt_expirations(&ping[1])) !=
+			before);
+	} while (after != before && after <= n);
+	KTEST(after == n + 1, "%u callbacks, each due by the one before it%s: %d run",
+	      n + 1, collected ? ", collected by somebody else" : "", after);
+	if (collected)
+		kt_thread_stop(thread);
+	hwt_wheel_destroy(wheel);
+}
+
+/* -- Due while the engine is at work ---------------------------------------------- */
+
+static struct kt effect;
+
+static void cause_expire(struct hwt_timeout *timeout)
+{
+	hwt_schedule_at(&effect.timeout, 0);
+	kt_expire(timeout);
+}
+
+static const struct hwt_ops cause_ops = { .expire = cause_expire };
+
+/* A thread of a wheel, by name, is to run on one CPU. */
+static bool __init pin_thread(const char *name, unsigned int cpu)
+{
+	struct task_struct *task, *found = NULL;
+	bool ok;
+
+	rcu_read_lock();
+	for_each_process(task)
+		if (!strcmp(task->comm, name))
+			found = task;
+	if (found)
+		get_task_struct(found);
+	rcu_read_unlock();
+	if (!found)
+		return false;
+	ok = !set_cpus_allowed_ptr(found, cpumask_of(cpu));
+	put_task_struct(found);
+	return ok;
+}
+
+/*
+ * The engine has a long bucket to go through. The first one there is due, the others belong to
+ * other rounds. Meanwhile a worker runs the first one, which makes another one due.
+ */
+static void __init test_long_bucket(void)
+{
+	struct hwt_wheel_params params = {
+		.name = "long", .workers = 1, .ticks_per_wheel = 16, .levels = 1,
+	};
+	struct hwt_timeout *far = vzalloc(array_size(50000, sizeof(*far)));
+	unsigned int i, round, ok = 0;
+	struct hwt_wheel *wheel;
+	struct kt cause;
+	u64 tick;
+
+	KTEST(far, "memory for 50000 timeouts");
+	for (round = 0; far && round < 3; round++) {
+		wheel = hwt_wheel_create(&params);
+		if (IS_ERR(wheel))
+			break;
+		kt_init(&cause, wheel, &cause_ops);
+		kt_init(&effect, wheel, &kt_ops);
+		ok += pin_thread("long", 0) && pin_thread("long/0", kt_other_cpu(0));
+		tick = hwt_wheel_tick(wheel) + 1000 * SLOW;
+		kt_stay_on(cpumask_of(raw_smp_processor_id()));
+		hwt_schedule_at(&cause.timeout, tick * KT_MS);
+		for (i = 0; i < 50000; i++) {
+			hwt_timeout_init(&far[i], wheel, &kt_plain_ops);
+			hwt_schedule_at(&far[i], (tick + 16 * 1000000) * KT_MS);
+		}
+		kt_stay_on(NULL);
+		ok += KT_WAIT(kt_expirations(&cause) == 1) &&
+		      KT_WAIT(kt_expirations(&effect) == 1);
+		hwt_wheel_destroy(wheel);
+	}
+	KTEST(ok == 6, "due while the engine goes through a long bucket: %u of 6", ok);
+	vfree(far);
+}
+
+/* -- Many at once --------------------------------------------------------------------- */
+
+struct mini {
+	struct hwt_timeout	timeout;
+	atomic_t		expired, released;
+};
+
+static atomic_t minis;
+
+static void mini_expire(struct hwt_timeout *timeout)
+{
+	atomic_inc(&container_of(timeout, struct mini, timeout)->expired);
+}
+
+static void mini_release(struct hwt_timeout *timeout)
+{
+	atomic_inc(&container_of(timeout, struct mini, timeout)->released);
+	atomic_inc_return_release(&minis);
+}
+
+static const struct hwt_ops mini_ops = {
+	.expire		= mini_expire,
+	.release	= mini_release,
+};
+
+static void __init test_many(unsigned int n)
+{
+	struct hwt_wheel *wheel = workers_wheel("many", WORKERS);
+	struct mini *mini = vzalloc(array_size(n, sizeof(*mini)));
+	unsigned int i, odd = 0;
+	u64 deadline;
+
+	KTEST(mini, "memory for %u timeouts", n);
+	if (!mini)
+		goto out;
+	atomic_set(&minis, 0);
+	deadline = hwt_wheel_now(wheel) + SLOW * KT_SECOND;
+	for (i = 0; i < n; i++) {
+		hwt_timeout_init(&mini[i].timeout, wheel, &mini_ops);
+		hwt_schedule_at(&mini[i].timeout, deadline);
+	}
+	if (hwt_wheel_now(wheel) >= deadline)
+		pr_info("# not all of them were armed in time to be due at once\n");
+	KTEST(KT_WAIT(atomic_read_acquire(&minis) >= n), "%u due at once: %d are let go",
+	      n, atomic_read(&minis));
+	msleep(50);
+	for (i = 0; i < n; i++)
+		odd += atomic_read(&mini[i].expired) != 1 ||
+		       atomic_read(&mini[i].released) != 1 ||
+		       hwt_held(&mini[i].timeout);
+	KTEST(odd == 0, "each has fired once: %u have not", odd);
+	KTEST(hwt_wheel_pending(wheel) == 0 && stats_of(wheel).expired == n,
+	      "as the wheel says");
+out:
+	hwt_wheel_destroy(wheel);
+	vfree(mini);
+}
+
+static void __init selftest(void)
+{
+	/* First: not everything that is behind is logged. */
+	test_all_blocked();
+	test_blocked();
+	test_where(1);
+	test_where(WORKERS);
+	test_exclusive(1, false);
+	test_exclusive(WORKERS, false);
+	test_exclusive(WORKERS, true);
+	test_order(1, 10000);
+	test_order(WORKERS, 10000);
+	test_order_blocked();
+	test_sync();
+	test_stop();
+	test_blocking("->cancelled", &in_cancelled);
+	test_blocking("->release", &in_release);
+	test_periodic(1);
+	test_periodic(WORKERS);
+	test_pushed_back(false);
+	test_pushed_back(true);
+	test_ping(1, false);
+	test_ping(WORKERS, false);
+	test_ping(WORKERS, true);
+	test_long_bucket();
+	test_many(100000);
+}
+
+KSTM_MODULE_LOADERS(test_workers);
+MODULE_DESCRIPTION("hwt: wheels with workers");
+MODULE_LICENSE("GPL");
