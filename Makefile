@@ -56,6 +56,9 @@ check-guest:
 check-harness:
 	@tests/check.sh harness
 
+check-year:
+	@tests/check.sh year
+
 bench:
 	@tests/bench/bench.sh
 
@@ -73,7 +76,7 @@ help:
 	@echo 'make run          show the module at its job, in a virtual machine'
 	@echo 'make check        all tests; ends with "N passed, N failed"'
 	@echo 'make check-quick  the short ones, under a minute'
-	@echo 'make check-static, check-wheel, check-model, check-harness'
+	@echo 'make check-static, check-wheel, check-model, check-harness, check-year'
 	@echo 'make check-guest KERNEL=stock|rt|debug [TEST=pattern] [QUICK=1]'
 	@echo 'make bench        measure, against timer_list, hrtimer, timerfd and others; forty minutes'
 	@echo 'make bench-quick  the most of it, in two minutes; make bench-java: Netty and the JDK'
@@ -82,4 +85,4 @@ help:
 	@echo 'More in tests/README.md.'
 
 .PHONY: all modules install clean kdir setup run help bench bench-quick bench-java \
-	check check-quick check-static check-wheel check-model check-guest check-harness
+	check check-quick check-static check-wheel check-model check-guest check-harness check-year

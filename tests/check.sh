@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# check.sh all|quick|static|wheel|model|harness|guest KERNEL...: runs the parts,
+# check.sh all|quick|static|wheel|model|harness|year|guest KERNEL...: runs the parts,
 # counts what each reports, ends with the line "N passed, N failed".
 #
 # A part writes a results file (tests/tap.py) that ends with "done"; one that
@@ -93,6 +93,7 @@ wheel() { part wheel tap wheel 900 make -s --no-print-directory -C tests/wheel "
 model() { part model tap model 1800 make -s --no-print-directory -C tests/model "$1"; }
 static() { part static tests/static/static.sh; }
 harness() { part harness python3 tests/harness/harness.py; }
+year() { part year tests/year/run.sh; }
 
 guests()
 {
@@ -134,6 +135,8 @@ all)
 	static
 	wheel check
 	harness
+	# It measures no time of this machine's.
+	year
 	join
 	guests "${kernels[@]}"
 	;;
@@ -157,11 +160,14 @@ model)
 harness)
 	need static
 	harness ;;
+year)
+	need year
+	year ;;
 guest)
 	shift
 	need guest
 	guests "${@:-stock}" ;;
 *)
-	die "check.sh all|quick|static|wheel|model|harness|guest KERNEL..." ;;
+	die "check.sh all|quick|static|wheel|model|harness|year|guest KERNEL..." ;;
 esac
 finish

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# setup.sh [run|static|guest|quick|check|bench|bench-java]: installs and fetches what is missing for
+# setup.sh [run|static|guest|quick|check|year|bench|bench-java]: installs and fetches what is missing for
 # that, and says what it does. Quick when nothing is missing.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
@@ -53,7 +53,12 @@ check)
 	packages_install $guest $static $tests $kernel
 	"$here/kernels/source.sh" linux-source-6.1 >/dev/null
 	mapfile -t names < <("$here/kernels/get.sh" --names)
-	kernels_get "${names[@]}"
+	kernels_get "${names[@]}" uml
+	;;
+year)
+	packages_install $guest linux-source-6.1 $kernel
+	"$here/kernels/source.sh" linux-source-6.1 >/dev/null
+	kernels_get uml
 	;;
 bench*)
 	packages_install $guest linux-source-6.1 $kernel $bench
@@ -62,6 +67,6 @@ bench*)
 	kernels_get stock uml
 	;;
 *)
-	die "setup.sh run|static|guest|quick|check|bench|bench-java"
+	die "setup.sh run|static|guest|quick|check|year|bench|bench-java"
 	;;
 esac

@@ -1,0 +1,585 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Long spans: a minute to a year, among many random ones, on wheels of 1 ms ticks, with
+ * levels and without; a timeout a day and one that is pushed back; a date on the wall clock.
+ * Beside them timer_list and hrtimer, to see how late those are.
+ *
+ * For a kernel whose time jumps when all is idle (year.py). There a year is over soon, and
+ * no time passes while anybody computes; but each reading of the clock takes 256 ns. So
+ * a timeout is in its exact tick if its callback finds that hwt_wheel_tick() is its deadline,
+ * rounded up: in the first millisecond in which it may fire.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/hrtimer.h>
+#include <linux/jiffies.h>
+#include <linux/ktime.h>
+#include <linux/math64.h>
+#include <linux/prandom.h>
+#include <linux/sort.h>
+#include <linux/time64.h>
+#include <linux/timekeeping.h>
+#include <linux/timer.h>
+#include <linux/vmalloc.h>
+
+#include "hwt.h"
+#include "hwt_ktest.h"
+#include "hwt_ktest_compat.h"
+#include "hwt_ktest_util.h"
+
+static unsigned int count = 100000;
+module_param(count, uint, 0444);
+MODULE_PARM_DESC(count, "Random timeouts on each wheel");
+
+KSTM_MODULE_GLOBALS();
+
+#define YEAR_TICK	KT_MS
+#define YEAR_DAY	(24 * KT_HOUR)
+#define YEAR_DAYS	365
+
+static const struct {
+	const char	*name;
+	u64		ns;
+} spans[] = {
+	{ "1 minute",	60 * KT_SECOND },
+	{ "1 hour",	KT_HOUR },
+	{ "1 day",	YEAR_DAY },
+	{ "30 days",	30 * YEAR_DAY },
+	{ "1 year",	YEAR_DAYS * YEAR_DAY },
+};
+
+#define SPANS	ARRAY_SIZE(spans)
+/* Of each span: the first is exactly that long, the others up to an eighth shorter. */
+#define SAMPLES	100
+
+struct year_wheel;
+
+/**
+ * struct shot - something that fires once, and when that was
+ * @timeout:  it is one of these three
+ * @timer:    likewise
+ * @hrtimer:  likewise
+ * @owner:    if it is a hwt_timeout: what it is on
+ * @deadline: on its clock, ns
+ * @at:       when its callback began, ns
+ * @tick:     the wheel's tick then
+ * @times:    calls of its callback
+ */
+struct shot {
+	union {
+		struct hwt_timeout	timeout;
+		struct timer_list	timer;
+		struct hrtimer		hrtimer;
+	};
+	struct year_wheel	*owner;
+	u64			deadline;
+	u64			at;
+	u64			tick;
+	unsigned int		times;
+};
+
+/**
+ * struct year_wheel - a wheel, and all that is on it
+ * @name:      of the wheel
+ * @wheel:     the wheel
+ * @random:    @count of them
+ * @sample:    SPANS * SAMPLES of them
+ * @idler:     pushed back all day
+ * @daily:     fires each day
+ * @begin:     when it began, ns
+ * @days:      how often @daily has fired
+ * @fired:     calls of callbacks; from here on: written by them
+ * @exact:     of these, in the deadline's tick
+ * @early:     before the deadline
+ * @late:      after the deadline's tick
+ * @disorder:  after one with a later tick
+ * @overruns:  of @daily
+ * @ticks:     ticks in which any has fired
+ * @last_tick: the latest of them
+ * @latest_ns: how far into its tick one has fired, at most
+ */
+struct year_wheel {
+	const char		*name;
+	struct hwt_wheel	*wheel;
+	struct shot		*random;
+	struct shot		*sample;
+	struct shot		idler;
+	struct hwt_periodic	daily;
+	u64			begin;
+	unsigned int		days;
+	unsigned int		fired;
+	unsigned int		exact;
+	unsigned int		early;
+	unsigned int		late;
+	unsigned int		disorder;
+	u64			overruns;
+	unsigned int		ticks;
+	u64			last_tick;
+	u64			latest_ns;
+};
+
+static u64 year_tick(u64 deadline)
+{
+	return div_u64(deadline + YEAR_TICK - 1, YEAR_TICK);
+}
+
+/* A callback begins that should not before @deadline. */
+static void year_note(struct year_wheel *year, u64 deadline, u64 *at, u64 *tick)
+{
+	u64 asked = year_tick(deadline);
+
+	/* The first thing: what is early is early by this. */
+	*at = hwt_wheel_now(year->wheel);
+	*tick = hwt_wheel_tick(year->wheel);
+	year->fired++;
+	if (*at < deadline)
+		year->early++;
+	else if (*tick > asked)
+		year->late++;
+	else
+		year->exact++;
+	if (*at > asked * YEAR_TICK)
+		year->latest_ns = max(year->latest_ns, *at - asked * YEAR_TICK);
+	if (asked < year->last_tick)
+		year->disorder++;
+	else if (asked > year->last_tick)
+		year->ticks++;
+	year->last_tick = max(year->last_tick, asked);
+}
+
+static void shot_expire(struct hwt_timeout *timeout)
+{
+	struct shot *shot = container_of(timeout, struct shot, timeout);
+
+	year_note(shot->owner, shot->deadline, &shot->at, &shot->tick);
+	shot->times++;
+}
+
+static void shot_timer(struct timer_list *timer)
+{
+	struct shot *shot = container_of(timer, struct shot, timer);
+
+	shot->at = ktime_get_ns();
+	shot->times++;
+}
+
+static enum hrtimer_restart shot_hrtimer(struct hrtimer *timer)
+{
+	struct shot *shot = container_of(timer, struct shot, hrtimer);
+
+	shot->at = ktime_get_ns();
+	shot->times++;
+	return HRTIMER_NORESTART;
+}
+
+static const struct hwt_ops shot_ops = { .expire = shot_expire };
+
+static void daily_expire(struct hwt_timeout *timeout)
+{
+	struct hwt_periodic *daily = container_of(timeout, struct hwt_periodic, timeout);
+	struct year_wheel *year = container_of(daily, struct year_wheel, daily);
+	u64 at, tick;
+
+	year->days++;
+	year_note(year, year->begin + year->days * YEAR_DAY, &at, &tick);
+	year->overruns += hwt_overruns(daily);
+	if (year->days == YEAR_DAYS)
+		hwt_cancel(timeout);
+}
+
+static const struct hwt_ops daily_ops = { .expire = daily_expire };
+
+/* -- Arming ---------------------------------------------------------------- */
+
+/* All of it at absolute times: that reads no clock, so that no time passes meanwhile. */
+static int __init shot_arm(struct shot *shot, struct year_wheel *year, u64 deadline)
+{
+	shot->owner = year;
+	shot->deadline = deadline;
+	hwt_timeout_init(&shot->timeout, year->wheel, &shot_ops);
+	return hwt_schedule_at(&shot->timeout, deadline);
+}
+
+/* As everybody does: a delay in jiffies, rounded up. */
+static void __init shot_arm_timer(struct shot *shot, u64 deadline, u64 now)
+{
+	shot->deadline = deadline;
+	timer_setup(&shot->timer, shot_timer, 0);
+	mod_timer(&shot->timer, jiffies + div_u64(deadline - now + TICK_NSEC - 1, TICK_NSEC));
+}
+
+static void __init shot_arm_hrtimer(struct shot *shot, u64 deadline)
+{
+	shot->deadline = deadline;
+	hrtimer_setup(&shot->hrtimer, shot_hrtimer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS);
+	hrtimer_start(&shot->hrtimer, ns_to_ktime(deadline), HRTIMER_MODE_ABS);
+}
+
+static struct rnd_state rnd;
+
+static u64 __init random_below(u64 limit)
+{
+	u64 value = (u64)prandom_u32_state(&rnd) << 32 | prandom_u32_state(&rnd);
+
+	return mul_u64_u64_shr(value, limit, 64);
+}
+
+/* The delay of a sample. */
+static u64 __init sample_delay(unsigned int i)
+{
+	u64 ns = spans[i / SAMPLES].ns;
+
+	return i % SAMPLES ? ns - random_below(ns / 8) : ns;
+}
+
+/* Half of them anywhere in the year, half within one of the spans. */
+static u64 __init random_delay(unsigned int i)
+{
+	u64 limit = spans[i % 2 ? i / 2 % SPANS : SPANS - 1].ns;
+
+	return KT_SECOND + random_below(limit - KT_SECOND);
+}
+
+static struct year_wheel years[] = {
+	{ .name = "3 levels" },
+	{ .name = "1 level" },
+};
+
+#define WHEELS	ARRAY_SIZE(years)
+
+static struct year_wheel wall = { .name = "wall clock" };
+static struct shot *timers, *hrtimers;
+static s64 wall_jumps;
+
+static void wall_set(struct hwt_wheel *wheel, s64 jump_ns, void *arg)
+{
+	wall_jumps += jump_ns;
+}
+
+static bool __init year_make(void)
+{
+	struct hwt_wheel_params params = {
+		.tick_ns = YEAR_TICK, .ticks_per_wheel = 512,
+	};
+	unsigned int i;
+
+	for (i = 0; i < WHEELS; i++) {
+		params.name = years[i].name;
+		params.levels = i == 0 ? 3 : 1;
+		years[i].wheel = hwt_wheel_create(&params);
+		years[i].random = vzalloc(array_size(count, sizeof(struct shot)));
+		years[i].sample = vzalloc(SPANS * SAMPLES * sizeof(struct shot));
+		if (IS_ERR(years[i].wheel) || !years[i].random || !years[i].sample)
+			return false;
+	}
+	params.name = wall.name;
+	params.clock = HWT_CLOCK_REALTIME;
+	params.clock_set = wall_set;
+	wall.wheel = hwt_wheel_create(&params);
+	timers = vzalloc(SPANS * SAMPLES * sizeof(struct shot));
+	hrtimers = vzalloc(SPANS * SAMPLES * sizeof(struct shot));
+	return !IS_ERR(wall.wheel) && timers && hrtimers;
+}
+
+static void __init year_destroy(struct year_wheel *year)
+{
+	if (!IS_ERR_OR_NULL(year->wheel))
+		hwt_wheel_destroy(year->wheel);
+	vfree(year->random);
+	vfree(year->sample);
+}
+
+static void __init shots_free(struct shot *shots, void (*end)(struct shot *shot))
+{
+	unsigned int i;
+
+	for (i = 0; shots && i < SPANS * SAMPLES; i++)
+		if (shots[i].deadline)
+			end(&shots[i]);
+	vfree(shots);
+}
+
+static void __init shot_end_timer(struct shot *shot)
+{
+	timer_delete_sync(&shot->timer);
+}
+
+static void __init shot_end_hrtimer(struct shot *shot)
+{
+	hrtimer_cancel(&shot->hrtimer);
+}
+
+static bool __init year_begin(u64 now)
+{
+	unsigned int i, w, failed = 0;
+	u64 deadline;
+
+	for (i = 0; i < SPANS * SAMPLES; i++) {
+		deadline = now + sample_delay(i);
+		for (w = 0; w < WHEELS; w++)
+			failed += shot_arm(&years[w].sample[i], &years[w], deadline) != 0;
+		shot_arm_timer(&timers[i], deadline, now);
+		shot_arm_hrtimer(&hrtimers[i], deadline);
+	}
+	for (i = 0; i < count; i++) {
+		deadline = now + random_delay(i);
+		for (w = 0; w < WHEELS; w++)
+			failed += shot_arm(&years[w].random[i], &years[w], deadline) != 0;
+	}
+	for (w = 0; w < WHEELS; w++) {
+		years[w].begin = now;
+		hwt_periodic_init(&years[w].daily, years[w].wheel, &daily_ops);
+		failed += hwt_schedule_periodic_at(&years[w].daily, now + YEAR_DAY,
+						   YEAR_DAY, HWT_FIXED_RATE) != 0;
+		failed += shot_arm(&years[w].idler, &years[w], now + KT_HOUR) != 0;
+	}
+	return !failed;
+}
+
+/* -- Letting time pass ----------------------------------------------------- */
+
+static void __init sleep_until(u64 ns)
+{
+	ktime_t expires = ns_to_ktime(ns);
+
+	while (ktime_get_ns() < ns) {
+		set_current_state(TASK_IDLE);
+		schedule_hrtimeout(&expires, HRTIMER_MODE_ABS);
+	}
+}
+
+/* Push an hour's timeout back each 59 minutes, for a day; then leave it alone. */
+static void __init test_push_back(u64 now)
+{
+	int ret[WHEELS] = { HWT_WAS_PENDING | HWT_WAS_HELD, HWT_WAS_PENDING | HWT_WAS_HELD };
+	unsigned int i, w, fired[WHEELS];
+	struct shot *idler;
+
+	for (i = 0; i < 24; i++) {
+		now += 59 * 60 * KT_SECOND;
+		sleep_until(now);
+		for (w = 0; w < WHEELS; w++) {
+			idler = &years[w].idler;
+			idler->deadline = now + KT_HOUR;
+			ret[w] &= hwt_schedule_at(&idler->timeout, idler->deadline);
+		}
+	}
+	sleep_until(now + KT_HOUR - YEAR_TICK);
+	for (w = 0; w < WHEELS; w++)
+		fired[w] = years[w].idler.times;
+	sleep_until(now + KT_HOUR + KT_SECOND);
+	for (w = 0; w < WHEELS; w++) {
+		idler = &years[w].idler;
+		KTEST(ret[w] == (HWT_WAS_PENDING | HWT_WAS_HELD) && !fired[w],
+		      "%s: an hour's timeout, pushed back each 59 minutes, does not fire for a day",
+		      years[w].name);
+		KTEST(idler->times == 1 && idler->tick == year_tick(idler->deadline),
+		      "%s: left alone it fires after an hour, in its tick", years[w].name);
+	}
+}
+
+static void __init set_wall_clock(s64 seconds)
+{
+	struct timespec64 now;
+
+	ktime_get_real_ts64(&now);
+	now.tv_sec += seconds;
+	KTEST(do_settimeofday64(&now) == 0, "%s: set by %lld s", wall.name, seconds);
+}
+
+static unsigned int __init shots_left(const struct shot *shots, unsigned int n)
+{
+	unsigned int i, left = 0;
+
+	for (i = 0; i < n; i++)
+		left += !shots[i].times;
+	return left;
+}
+
+static unsigned int __init year_left(void)
+{
+	unsigned int w, left;
+
+	left = shots_left(timers, SPANS * SAMPLES) + shots_left(hrtimers, SPANS * SAMPLES) +
+	       shots_left(&wall.idler, 1);
+	for (w = 0; w < WHEELS; w++)
+		left += shots_left(years[w].random, count) +
+			shots_left(years[w].sample, SPANS * SAMPLES);
+	return left;
+}
+
+static void __init year_pass(u64 begin)
+{
+	unsigned int day, left;
+
+	for (day = 2; day <= YEAR_DAYS + 10; day++) {
+		sleep_until(begin + day * YEAR_DAY);
+		/* Summer time, by hand, and wrong. */
+		if (day == 100)
+			set_wall_clock(3600);
+		else if (day == 200)
+			set_wall_clock(-7200);
+		left = year_left();
+		if (day % 30 == 0 || !left)
+			pr_info("day %u: %u left\n", day, left);
+		if (!left)
+			break;
+	}
+}
+
+/* -- Looking at it --------------------------------------------------------- */
+
+static void __init test_spans(struct year_wheel *year)
+{
+	const struct shot *shot;
+	unsigned int i;
+
+	for (i = 0; i < SPANS; i++) {
+		shot = &year->sample[i * SAMPLES];
+		pr_info("%s: %s: deadline %llu ns, tick %llu; fired in tick %llu, %lld ns after the deadline\n",
+			year->name, spans[i].name, shot->deadline,
+			year_tick(shot->deadline), shot->tick,
+			(s64)(shot->at - shot->deadline));
+		KTEST(shot->times == 1 && shot->at >= shot->deadline &&
+		      shot->tick == year_tick(shot->deadline),
+		      "%s: %s: fires in its tick", year->name, spans[i].name);
+	}
+}
+
+static unsigned int __init shots_not_once(const struct shot *shots, unsigned int n)
+{
+	unsigned int i, wrong = 0;
+
+	for (i = 0; i < n; i++)
+		wrong += shots[i].times != 1;
+	return wrong;
+}
+
+static void __init test_year(struct year_wheel *year)
+{
+	unsigned int all = count + SPANS * SAMPLES + YEAR_DAYS + 1;
+	struct hwt_wheel_stats stats;
+
+	test_spans(year);
+	hwt_wheel_get_stats(year->wheel, &stats);
+	pr_info("%s: %u of %u fired: %u in their tick, at most %llu ns into it; %u early, %u late; %llu wake-ups for %u ticks in which any was due\n",
+		year->name, year->fired, all, year->exact, year->latest_ns, year->early,
+		year->late, stats.wakeups, year->ticks);
+	KTEST(!shots_not_once(year->random, count) &&
+	      !shots_not_once(year->sample, SPANS * SAMPLES) && year->fired == all,
+	      "%s: all fire, each once", year->name);
+	KTEST(!year->early, "%s: none fires early", year->name);
+	KTEST(year->exact == all, "%s: all fire in their tick", year->name);
+	KTEST(!year->disorder, "%s: in the order of their ticks", year->name);
+	KTEST(year->days == YEAR_DAYS && !year->overruns && !hwt_held(&year->daily.timeout),
+	      "%s: the daily one fires 365 times, until it is cancelled", year->name);
+	KTEST(stats.expired == all && !stats.late && !stats.behind && !stats.pending,
+	      "%s: the wheel's own counts agree", year->name);
+	/* And a few: when it was pushed back, when something was armed. */
+	KTEST(stats.wakeups >= year->ticks && stats.wakeups <= year->ticks + 100,
+	      "%s: one wake-up for each tick in which any is due", year->name);
+}
+
+static void __init test_wall(void)
+{
+	const struct shot *date = &wall.idler;
+	struct hwt_wheel_stats stats;
+	struct tm tm;
+
+	time64_to_tm(div_u64(date->at, NSEC_PER_SEC), 0, &tm);
+	hwt_wheel_get_stats(wall.wheel, &stats);
+	pr_info("%s: fired on %ld-%02d-%02d at %02d:%02d:%02d, %lld ns after the date; set %llu times, by %lld ms in all\n",
+		wall.name, tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday, tm.tm_hour,
+		tm.tm_min, tm.tm_sec, (s64)(date->at - date->deadline), stats.clock_sets,
+		div_s64(wall_jumps, NSEC_PER_MSEC));
+	KTEST(date->times == 1 && wall.exact == 1, "%s: a date in a year comes in its tick",
+	      wall.name);
+	KTEST(stats.clock_sets == 2 && abs(wall_jumps + 3600 * (s64)KT_SECOND) < (s64)KT_SECOND,
+	      "%s: its wheel is told that it was set", wall.name);
+}
+
+/* One calendar year from now, at noon. */
+static u64 __init wall_date(void)
+{
+	struct tm tm;
+
+	time64_to_tm(ktime_get_real_seconds(), 0, &tm);
+	return mktime64(tm.tm_year + 1901, tm.tm_mon + 1, tm.tm_mday, 12, 0, 0) * KT_SECOND;
+}
+
+static int __init compare_s64(const void *a, const void *b)
+{
+	s64 x = *(const s64 *)a, y = *(const s64 *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* "-12.345": so many thousandths. */
+static const char * __init thousandths(char *text, size_t size, s64 n)
+{
+	snprintf(text, size, "%s%llu.%03llu", n < 0 ? "-" : "",
+		 div_u64(abs(n), 1000), abs(n) - div_u64(abs(n), 1000) * 1000);
+	return text;
+}
+
+/* How late, for each span. No judgement: this is what others do, beside hwt. */
+static void __init report_late(const char *name, const struct shot *shots)
+{
+	char exact[24], percent[24], middle[24], least[24], most[24];
+	static s64 late[SAMPLES];	/* us; too much for the stack */
+	unsigned int span, i;
+
+	for (span = 0; span < SPANS; span++, shots += SAMPLES) {
+		for (i = 0; i < SAMPLES; i++)
+			late[i] = div_s64(shots[i].at - shots[i].deadline, NSEC_PER_USEC);
+		thousandths(exact, sizeof(exact), late[0]);
+		thousandths(percent, sizeof(percent),
+			    div64_s64(late[0] * 100, spans[span].ns / NSEC_PER_SEC * 1000));
+		sort(late, SAMPLES, sizeof(*late), compare_s64, NULL);
+		pr_info("late: %-10s after %-8s %s ms (%s %%); up to an eighth less: %s to %s ms, median %s\n",
+			name, spans[span].name, exact, percent,
+			thousandths(least, sizeof(least), late[0]),
+			thousandths(most, sizeof(most), late[SAMPLES - 1]),
+			thousandths(middle, sizeof(middle), late[SAMPLES / 2]));
+	}
+}
+
+static void __init test_all(void)
+{
+	u64 begin = ktime_get_ns();
+	unsigned int w;
+
+	prandom_seed_state(&rnd, 1);
+	KTEST(year_begin(begin), "%u random timeouts and %zu of the spans, on each wheel",
+	      count, SPANS * SAMPLES);
+	KTEST(shot_arm(&wall.idler, &wall, wall_date()) == 0, "%s: a date is armed", wall.name);
+	KTEST(ktime_get_ns() - begin < KT_MS, "meanwhile the time stood still");
+	test_push_back(begin);
+	year_pass(begin);
+	for (w = 0; w < WHEELS; w++)
+		test_year(&years[w]);
+	test_wall();
+	for (w = 0; w < WHEELS; w++)
+		report_late(years[w].name, years[w].sample);
+	report_late("hrtimer", hrtimers);
+	report_late("timer_list", timers);
+}
+
+static void __init selftest(void)
+{
+	unsigned int w;
+
+	if (year_make())
+		test_all();
+	else
+		KTEST(false, "no memory, or no threads");
+	shots_free(timers, shot_end_timer);
+	shots_free(hrtimers, shot_end_hrtimer);
+	for (w = 0; w < WHEELS; w++)
+		year_destroy(&years[w]);
+	year_destroy(&wall);
+}
+
+KSTM_MODULE_LOADERS(hwt_year);
+MODULE_DESCRIPTION("hwt: long spans, in a time that jumps");
+MODULE_LICENSE("GPL");
