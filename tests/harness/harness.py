@@ -13,6 +13,7 @@ import tempfile
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path[:0] = [os.path.join(TOP, "tests"), os.path.join(TOP, "tests", "guest")]
 from judge import Judge  # noqa: E402 pylint: disable=wrong-import-position
+from run_guest import boot_failed  # noqa: E402 pylint: disable=wrong-import-position
 from tap import Results, Tap  # noqa: E402 pylint: disable=wrong-import-position
 
 BUILD = os.environ.get("HWT_BUILD", os.path.join(TOP, "build"))
@@ -134,6 +135,20 @@ def check_judge(report):
         report.failed("tap: a bail-out is a failure", str(results.lines))
 
 
+def check_boot(report):
+    """Booted again is only what stopped before it ran anything of ours."""
+    init = b"Run /init as init process\n"
+    for name, log, why, again in (("a hang before init", b"Loading\n", "hang: nothing", True),
+                                  ("the timer check", b"IO-APIC + timer doesn't work\n", "the guest ended", True),
+                                  ("a hang in init", b"Loading\n" + init, "hang: nothing", False),
+                                  ("a panic", b"Kernel panic - not syncing\n", "the guest ended", False),
+                                  ("a panic in init", init + b"Kernel panic\n", "the guest ended", False)):
+        if boot_failed(log, why) == again:
+            report.passed(f"boot: {name}")
+        else:
+            report.failed(f"boot: {name}", f"booted again: {not again}")
+
+
 def check_tap_runner(report):
     """tests/tap.py around commands that go wrong."""
     for name, command, limit in (("exit code", "echo ok 1; echo 1..1; exit 3", 10),
@@ -242,6 +257,7 @@ def check_guests(report):
 def main():
     report = Results()
     check_judge(report)
+    check_boot(report)
     check_tap_runner(report)
     check_guests(report)
     for line in report.failures():
