@@ -221,7 +221,7 @@ def start(guest, vmlinuz):
         return subprocess.Popen(
             [sys.executable, os.path.join(TOP, "tests", "guest", "run_guest.py"), "--kernel", name,
              "--vmlinuz", vmlinuz, "--initrd", initrd, "--out", out, "--planned", str(len(tests)),
-             "--results", results, "--memory", "512M", "--silence", "15", "--limit", "150"], stdout=log, stderr=log)
+             "--results", results, "--memory", "512M", "--silence", "30", "--limit", "300"], stdout=log, stderr=log)
 
 
 def verdict(guest, code, report):
