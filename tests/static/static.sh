@@ -198,6 +198,8 @@ rest_lane()
 	check places places
 	check directives directives
 	check documentation tests/static/readme-blocks.sh
+	# Few run the benchmarks; that they build is seen here.
+	check bench-builds make -s --no-print-directory -C tests/bench/hot KSRC="$kernel_source" programs
 	check shellcheck shellcheck_run
 	check python python_run
 	check cppcheck cppcheck_run
