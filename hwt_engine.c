@@ -710,11 +710,11 @@ static void hwt_engine_wait(struct hwt_wheel *wheel, u64 tick)
  * hwt_engine_sleep() - wait until there is something to do
  * @wheel: the wheel; on its thread
  *
- * Submitters wake the engine for what comes
- * before the tick it has published; so it publishes, counts sleep_seq up, and only then
- * looks at the submission lists a last time. Either that look finds an entry, or
- * whoever pushes it finds what was published. Only an earlier tick may be published
- * after that: a later one would leave out those who have already compared.
+ * Submitters wake the engine for what comes before the tick that it has published; so it
+ * publishes, counts sleep_seq up, and only then looks at the submission lists a last time.
+ * Either that look finds an entry, or whoever pushes it finds what was published. Only an
+ * earlier tick may be published after that: a later one would leave out those who have
+ * already compared.
  *
  * sleep_seq is for an entry that somebody has claimed and not yet pushed when the engine
  * looks: if another one then makes it earlier and wakes the engine in vain, the

@@ -77,8 +77,7 @@ EXPORT_SYMBOL_GPL(hwt_new_timeout);
  * @handle: from hwt_new_timeout() or hwt_handle_get()
  *
  * Any context but NMI; on PREEMPT_RT, with preemption and interrupts on (as for kfree()). A
- * timeout that is pending still fires: cancel it first if it
- * must not.
+ * timeout that is pending still fires: cancel it first if it must not.
  */
 void hwt_handle_put(struct hwt_handle *handle)
 {
