@@ -277,6 +277,9 @@ static void __init test_callback(struct hwt_wheel *wheel)
 	hwt_schedule(timeout, KT_HOUR);
 	KTEST(hwt_try_cancel(timeout) == HWT_WAS_PENDING && hwt_cancelled(timeout),
 	      "try_cancel of a pending one: pending");
+	/* Whether or not that was let go already: what follows is another hold. */
+	hwt_cancel_sync(timeout);
+	atomic_set(&inside.kt.released, 0);
 	hwt_schedule(timeout, 0);
 	KTEST(KT_WAIT(kt_expirations(&inside.kt) == 1), "its callback runs");
 	KTEST(inside.running && inside.held && inside.expired && !inside.pending &&
