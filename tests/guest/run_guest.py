@@ -44,6 +44,12 @@ def boot_failed(log, why):
     return b"IO-APIC + timer doesn't work" in log or why.startswith("hang")
 
 
+def excerpt(lines, most=40):
+    """The last lines that a failed test has printed, and of those before what says that something failed."""
+    told = [line for line in lines[:-most] if "not ok " in line or "FAILED" in line]
+    return told[-most:] + lines[-most:]
+
+
 class Qemu:
     """The virtual machine."""
 
@@ -178,7 +184,7 @@ class Guest:
         print(f"{verdict:>6}  {self.args.kernel}/{test.name}  ({now - self.test_start:.1f} s)", flush=True)
         self.test_start = now
         if test.failed:
-            for line in test.output[-40:] + test.log[-40:]:
+            for line in excerpt(test.output) + excerpt(test.log):
                 print("        | " + line)
             sys.stdout.flush()
 

@@ -13,7 +13,7 @@ import tempfile
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path[:0] = [os.path.join(TOP, "tests"), os.path.join(TOP, "tests", "guest")]
 from judge import Judge  # noqa: E402 pylint: disable=wrong-import-position
-from run_guest import boot_failed  # noqa: E402 pylint: disable=wrong-import-position
+from run_guest import boot_failed, excerpt  # noqa: E402 pylint: disable=wrong-import-position
 from tap import Results, Tap  # noqa: E402 pylint: disable=wrong-import-position
 
 BUILD = os.environ.get("HWT_BUILD", os.path.join(TOP, "build"))
@@ -149,6 +149,16 @@ def check_boot(report):
             report.failed(f"boot: {name}", f"booted again: {not again}")
 
 
+def check_excerpt(report):
+    """Of a failure, what failed is shown, however much was printed after it."""
+    lines = ["ok 1 - a", "x: not ok 2 - b", "# FAILED: c"] + [f"ok {n}" for n in range(3, 100)]
+    shown = excerpt(lines)
+    if shown[:2] == lines[1:3] and shown[2:] == lines[-40:] and excerpt(lines[:3]) == lines[:3]:
+        report.passed("excerpt: what failed is shown")
+    else:
+        report.failed("excerpt: what failed is shown", str(shown))
+
+
 def check_tap_runner(report):
     """tests/tap.py around commands that go wrong."""
     for name, command, limit in (("exit code", "echo ok 1; echo 1..1; exit 3", 10),
@@ -258,6 +268,7 @@ def main():
     report = Results()
     check_judge(report)
     check_boot(report)
+    check_excerpt(report)
     check_tap_runner(report)
     check_guests(report)
     for line in report.failures():
