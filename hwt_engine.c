@@ -685,6 +685,7 @@ static void hwt_engine_spin_until(struct hwt_wheel *wheel, u64 tick, ktime_t exp
 {
 	while (!hwt_engine_wanted(wheel) && !hwt_frozen(wheel) &&
 	       (tick == HWT_TICK_NEVER || hwt_clock_now(wheel) < ktime_to_ns(expires))) {
+		hwt_engine_poll(wheel);
 		cpu_relax();
 		/* Its CPU may have been set aside, but RCU has not been asked. */
 		cond_resched_tasks_rcu_qs();

@@ -12,7 +12,7 @@
  *   hwt_group.c    all timeouts of one owner
  *   hwt_recipes.c  timeouts that are not embedded; retry, debounce
  *   hwt_wheel.c    the buckets
- *   hwt_chardev.c  /dev/hwt, a client of hwt.h
+ *   hwt_chardev.c  /dev/hwt, a client of hwt.h; see hwt_chardev.h
  */
 #ifndef _HWT_INTERNAL_H
 #define _HWT_INTERNAL_H
@@ -223,6 +223,8 @@ struct hwt_wheel {
 	bool			pinned;
 	hwt_clock_set_fn	clock_set;
 	void			*clock_set_arg;
+	void			(*poll)(void *arg);
+	void			*poll_arg;
 	/* One stop at a time. Outermost; callbacks of a stop may stop other wheels, so
 	 * each has a lockdep class of its own.
 	 */
@@ -239,6 +241,13 @@ struct hwt_wheel {
 	const struct module	*owner;		/* may be gone: to be compared only */
 	char			owner_name[MODULE_NAME_LEN];
 };
+
+/* An engine that waits busily looks after something else, too. */
+static inline void hwt_engine_poll(struct hwt_wheel *wheel)
+{
+	if (wheel->poll)
+		wheel->poll(wheel->poll_arg);
+}
 
 /* The ticks of a turn of level 0. */
 static inline u64 hwt_turn(const struct hwt_wheel *wheel)

@@ -106,6 +106,10 @@ static int hwt_threads_params_check(const struct hwt_wheel_params *params)
 				   params->name);
 		return -EINVAL;
 	}
+	if (params->poll && params->wait != HWT_WAIT_BUSY) {
+		pr_err_ratelimited("%s: poll is for HWT_WAIT_BUSY only\n", params->name);
+		return -EINVAL;
+	}
 	return 0;
 }
 
@@ -230,6 +234,8 @@ static struct hwt_wheel *hwt_wheel_make(const struct hwt_wheel_params *params,
 	wheel->pinned = params->cpus;
 	wheel->clock_set = params->clock_set;
 	wheel->clock_set_arg = params->clock_set_arg;
+	wheel->poll = params->poll;
+	wheel->poll_arg = params->poll_arg;
 	wheel->clock_offset = ktime_to_ns(ktime_mono_to_real(0));
 	wheel->due_since = HWT_TICK_NEVER;
 	ratelimit_state_init(&wheel->behind_limit, 10 * HZ, 1);
@@ -534,6 +540,8 @@ void hwt_wheel_get_params(const struct hwt_wheel *wheel,
 		.wait = wheel->wait,
 		.clock_set = wheel->clock_set,
 		.clock_set_arg = wheel->clock_set_arg,
+		.poll = wheel->poll,
+		.poll_arg = wheel->poll_arg,
 	};
 }
 EXPORT_SYMBOL_GPL(hwt_wheel_get_params);

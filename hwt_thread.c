@@ -47,6 +47,8 @@ static int hwt_engine_thread(void *arg)
 		if (wheel->flags & HWT_FREEZABLE)
 			try_to_freeze();
 		hwt_engine_pass(wheel);
+		/* Here too: it may never come to wait. */
+		hwt_engine_poll(wheel);
 		hwt_engine_sleep(wheel);
 	}
 	return 0;

@@ -21,6 +21,10 @@ static void test_clock_set(struct hwt_wheel *wheel, s64 jump_ns, void *arg)
 {
 }
 
+static void test_poll(void *arg)
+{
+}
+
 struct bad {
 	const char		*what;
 	struct hwt_wheel_params	params;
@@ -60,6 +64,7 @@ static const struct bad bad[] __initconst = {
 	{ "clock_set on CLOCK_MONOTONIC", { .clock_set = test_clock_set } },
 	{ "clock_set on CLOCK_BOOTTIME",
 	  { .clock_set = test_clock_set, .clock = HWT_CLOCK_BOOTTIME } },
+	{ "poll of a thread that sleeps", { .poll = test_poll, .cpus = &first } },
 };
 
 static void __init test_bad(void)
@@ -120,7 +125,8 @@ static void __init good(const char *what, struct hwt_wheel_params params)
 	KTEST(hwt_wheel_destroy(wheel) == 0, "%s: destroyed", what);
 }
 
-#define GOOD(what, ...) good(what, (struct hwt_wheel_params) { __VA_ARGS__ })
+/* In a block, as all of these: the next one's parameters take its place on the stack. */
+#define GOOD(what, ...) ({ good(what, (struct hwt_wheel_params) { __VA_ARGS__ }); })
 
 static void __init test_good(void)
 {
@@ -187,7 +193,7 @@ static void __init unshared(const char *what, struct hwt_wheel_params params)
 		hwt_wheel_put(wheel);
 }
 
-#define UNSHARED(what, ...) unshared(what, (struct hwt_wheel_params) { __VA_ARGS__ })
+#define UNSHARED(what, ...) ({ unshared(what, (struct hwt_wheel_params) { __VA_ARGS__ }); })
 
 static struct hwt_wheel * __init shared(struct hwt_wheel_params params)
 {
@@ -198,7 +204,7 @@ static struct hwt_wheel * __init shared(struct hwt_wheel_params params)
 	return IS_ERR(wheel) ? NULL : wheel;
 }
 
-#define SHARED(...) shared((struct hwt_wheel_params) { __VA_ARGS__ })
+#define SHARED(...) ({ shared((struct hwt_wheel_params) { __VA_ARGS__ }); })
 
 static void __init test_shared(void)
 {
