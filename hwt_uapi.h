@@ -2,10 +2,10 @@
 /*
  * hwt - the interface of /dev/hwt for programs
  *
- * /dev/hwt belongs to root, and to whom an administrator opens it: each context can keep
- * max_timeouts of the kernel's memory busy (charged to the opener's memory cgroup), and the
- * shared wheel's thread with them. open() fails with ENOMEM, or, the first one after the
- * module was loaded, as HWT_IOC_SETUP does.
+ * /dev/hwt belongs to root, and to whom an administrator opens it: docs/limits.md says what
+ * they can take of the kernel's memory (charged to the memory cgroup of the caller) and
+ * time. open() fails with ENOMEM, or, the first one after the module was loaded, as
+ * HWT_IOC_SETUP does.
  *
  * An open file of /dev/hwt is a context: any number of timeouts on one
  * descriptor, with ids, events, limits and statistics of its own. HWT_IOC_SCHEDULE
@@ -21,7 +21,8 @@
  *	poll(), select(), epoll
  *		EPOLLIN: events are waiting. EPOLLIN and EPOLLHUP: the end of the file.
  *	close()	of the last descriptor of the open file, also by the death of the
- *		process, cancels and frees everything.
+ *		process, cancels and frees everything. A mapping of its rings counts as a
+ *		descriptor, and so does a command of io_uring that is armed.
  *
  * A descriptor that is inherited, duplicated or sent to another process is the
  * same context. Threads and processes may use it at the same time without locks of
@@ -33,19 +34,27 @@
  *
  * Ids
  *	A timeout's id ends when its last event is read (a one-shot's only event;
- *	after a stop, the one marked HWT_EVENT_LAST) or when it is cancelled. An id is
- *	never 0. It is not given again by the same context until 2^32 - 1 others
- *	have been.
+ *	after a stop, the one marked HWT_EVENT_LAST) or when it is cancelled; that of
+ *	a command of io_uring when the command completes. An id is never 0. It is not
+ *	given again by the same context until 2^32 - 1 others have been.
  *
  * Times
- *	All are nanoseconds. Delays count from the call, deadlines and times of
- *	firing are those of the wheel's clock, CLOCK_MONOTONIC unless HWT_IOC_SETUP
- *	said otherwise, as clock_gettime() tells it to the caller, in a time namespace
- *	too. A timeout fires at the first tick of the wheel at or after its deadline,
- *	never earlier, and with slack somewhere in [deadline, deadline + slack] rounded
- *	up likewise. A deadline that has passed fires at once (with slack: within
- *	the slack), but never inside the call. One that does not fit (2^63 and more,
- *	HWT_NEVER) never fires and can be cancelled like any other.
+ *	All are nanoseconds. Delays count from the call (of many operations: from when
+ *	this one is carried out), deadlines and times of firing are those of the wheel's
+ *	clock, CLOCK_MONOTONIC unless HWT_IOC_SETUP said otherwise, as clock_gettime()
+ *	tells it to the caller, in a time namespace too. A timeout fires at the first
+ *	tick of the wheel at or after its deadline, never earlier, and with slack
+ *	somewhere in [deadline, deadline + slack] rounded up likewise. A deadline that
+ *	has passed fires at once (with slack: within the slack), but never inside the
+ *	call. One that does not fit (2^63 and more, HWT_NEVER) never fires and can be
+ *	cancelled like any other.
+ *
+ * Many at once
+ *	HWT_IOC_BATCH carries out an array of operations, each with a result of its
+ *	own. HWT_IOC_RINGS makes two rings in memory that the program and the kernel
+ *	share: operations go in by one, events come out by the other, and only
+ *	HWT_IOC_ENTER, for many at once, is a system call, or none at all. With
+ *	io_uring, HWT_URING_ARM is a timeout whose event is a completion.
  *
  * Structures of arguments
  *	They are the same for 32-bit and 64-bit programs. Each starts with its size,
@@ -80,7 +89,7 @@
 #include <linux/ioctl.h>
 #include <linux/types.h>
 
-#define HWT_ABI_VERSION		2
+#define HWT_ABI_VERSION		3
 
 #define HWT_NEVER		(~(__u64)0)
 
@@ -97,7 +106,7 @@
 /**
  * struct hwt_event - what read() gives
  * @id:          the timeout
- * @user_data:   what it was scheduled with
+ * @user_data:   its data, as it was scheduled with or given since
  * @deadline_ns: when it was due: the deadline asked for, rounded up to a tick; with
  *               slack, the tick chosen; of a periodic one, the deadline it was armed for
  *               when it last fired: with a fixed rate, periods missed by then lie
@@ -105,7 +114,7 @@
  * @fired_ns:    when the event came up, or, of overruns, was last added to
  * @overruns:    periods that have passed without an event of their own since the
  *               previous event; so overruns + 1 periods are over
- * @kind:        HWT_EVENT_EXPIRED or HWT_EVENT_STOPPED
+ * @kind:        HWT_EVENT_EXPIRED, HWT_EVENT_STOPPED or HWT_EVENT_CLOCK_SET
  * @flags:       HWT_EVENT_LAST or 0; unknown ones are to be ignored
  * @reserved:    0
  *
@@ -129,6 +138,10 @@ struct hwt_event {
 #define HWT_FEATURE_BOOTTIME	0x2	/* ... on CLOCK_BOOTTIME */
 #define HWT_FEATURE_REALTIME	0x4	/* ... on CLOCK_REALTIME */
 #define HWT_FEATURE_LIST	0x8	/* HWT_IOC_LIST */
+#define HWT_FEATURE_BATCH	0x10	/* HWT_IOC_BATCH */
+#define HWT_FEATURE_RINGS	0x20	/* HWT_IOC_RINGS, HWT_IOC_ENTER */
+#define HWT_FEATURE_URING	0x40	/* HWT_URING_ARM and the others */
+#define HWT_FEATURE_PLACE	0x80	/* HWT_IOC_SETUP: busy waiting, CPU, priority */
 
 /**
  * struct hwt_info_args - HWT_IOC_INFO: what is this context on?
@@ -145,6 +158,12 @@ struct hwt_event {
  * @features:        out: HWT_FEATURE_ bits
  * @event_size:      out: sizeof(struct hwt_event)
  * @reserved:        0
+ * @max_shared:      out: most timeouts the context can have on the wheel that all share;
+ *                   for those beyond it gets a private one of the same kind
+ * @max_user_timeouts: out: most timeouts all contexts of the user who opened this one can
+ *                   have together; 0 if there is no such limit
+ * @max_user_wheels: out: most private wheels that they can have; 0 if there is no such limit
+ * @reserved2:       0
  */
 struct hwt_info_args {
 	__u32		size;
@@ -160,11 +179,22 @@ struct hwt_info_args {
 	__aligned_u64	features;
 	__u32		event_size;
 	__u32		reserved;
+	__aligned_u64	max_shared;
+	__aligned_u64	max_user_timeouts;
+	__u32		max_user_wheels;
+	__u32		reserved2;
 };
 
 /* struct hwt_setup_args, flags */
 #define HWT_SETUP_COARSE_CLOCK		0x1	/* delays count from the coarse clock */
 #define HWT_SETUP_TELL_CLOCK_SET	0x2	/* an event when CLOCK_REALTIME is set */
+#define HWT_SETUP_BUSY_WAIT		0x4	/* its thread never sleeps */
+#define HWT_SETUP_CPU			0x8	/* its thread runs on one CPU */
+
+/* struct hwt_setup_args, priority */
+#define HWT_SETUP_NORMAL	0	/* its thread is as any other */
+#define HWT_SETUP_FIFO_LOW	1	/* above all ordinary threads */
+#define HWT_SETUP_FIFO		2	/* in the middle of the real-time ones */
 
 /**
  * struct hwt_setup_args - HWT_IOC_SETUP: a private wheel
@@ -177,6 +207,8 @@ struct hwt_info_args {
  *                   HWT_EVENT_CLOCK_SET, with id and user_data 0: deadline_ns is what the
  *                   time would be without that, fired_ns what it is; overruns, how often it
  *                   was set again before the event was read. All timeouts stay as they are.
+ *                   HWT_SETUP_BUSY_WAIT: its thread keeps a CPU busy to be on time; only
+ *                   with HWT_SETUP_CPU. HWT_SETUP_CPU: its thread stays on @cpu.
  * @tick_ns:         its tick; times @ticks_per_wheel it must be below 2^63. 0: the
  *                   module's default. One below the module's min_tick_us is raised to
  *                   that.
@@ -188,19 +220,24 @@ struct hwt_info_args {
  *                   fires at once; when it is set back, nothing fires before its date comes
  *                   again, and nothing fires twice
  * @reserved:        0
- * @max_pending:     most timeouts pending at once; 0: no limit but max_timeouts. One whose
- *                   firing has begun makes room, though it may still be seen as pending
- *                   for a moment.
+ * @max_pending:     most timeouts pending at once, below 2^63; 0: no limit but
+ *                   max_timeouts. One whose firing has begun makes room, though it may
+ *                   still be seen as pending for a moment.
+ * @cpu:             where its thread is to run, with HWT_SETUP_CPU; else 0
+ * @priority:        of its thread: HWT_SETUP_NORMAL, with HWT_SETUP_BUSY_WAIT nothing else,
+ *                   HWT_SETUP_FIFO_LOW or HWT_SETUP_FIFO
  *
  * By default a context is on the wheel that all contexts share. A private one is a
  * kernel thread of its own, and seldom needed: for another tick, another clock, or
  * max_pending. It must be the first thing asked for. HWT_IOC_INFO tells the values
  * after rounding.
  *
- *	EBUSY	the context has scheduled a timeout, or has been set up, before
- *	EINVAL	a value is out of range
- *	ENOMEM, EAGAIN, EINTR	the wheel could not be made: no memory, no thread more
- *		is allowed, killed
+ *	EBUSY	the context has scheduled a timeout, has been set up, or has rings
+ *	EINVAL	a value is out of range, or @cpu is not online
+ *	EPERM	HWT_SETUP_BUSY_WAIT, HWT_SETUP_CPU and priorities but the normal one want
+ *		CAP_SYS_NICE
+ *	EAGAIN	the user has max_user_wheels, or no thread more is allowed
+ *	ENOMEM, EINTR	the wheel could not be made: no memory, killed
  */
 struct hwt_setup_args {
 	__u32		size;
@@ -211,6 +248,8 @@ struct hwt_setup_args {
 	__s32		clock;
 	__u32		reserved;
 	__aligned_u64	max_pending;
+	__u32		cpu;
+	__u32		priority;
 };
 
 /* mode */
@@ -235,7 +274,12 @@ struct hwt_setup_args {
  * @user_data: anything; comes back with the events
  * @id:        out: the timeout's id
  *
- *	EAGAIN		the context has max_timeouts, or max_pending are pending
+ * Timeouts of one tick come up in any order once a context has had more than max_shared.
+ *
+ *	EAGAIN		the context has max_timeouts, or the user max_user_timeouts; max_pending are
+ *			pending; or max_shared are on the shared wheel, and the user may not
+ *			have a private one more
+ *	EINTR		killed, while that wheel was made
  *	EINVAL		mode, period_ns or slack_ns is not as said above
  *	ENOMEM		no memory, in the kernel or within the caller's memory cgroup,
  *			to which timeouts are charged
@@ -277,8 +321,9 @@ struct hwt_schedule_args {
  * event that was not read is withdrawn, overruns and all: @was has HWT_STATE_EVENT
  * then. A one-shot that had fired so becomes pending again.
  *
- *	EAGAIN		it was not pending, and max_pending others are
- *	EINVAL		period_ns or slack_ns is not as said above
+ *	EAGAIN		it was not pending, or its firing had begun, and max_pending others are
+ *	EINVAL		period_ns or slack_ns is not as said above, or new data for one of
+ *			io_uring, whose data is its name
  *	ENOENT		there is no such timeout (any more)
  *	ESHUTDOWN	the context was stopped
  */
@@ -408,8 +453,8 @@ struct hwt_list_args {
  * time of the stop; but a periodic one whose event was not read keeps that one, of kind
  * HWT_EVENT_EXPIRED. These events, and those of one-shots that have fired, can still be
  * read, all marked HWT_EVENT_LAST, or be withdrawn by HWT_IOC_CANCEL. Then read()
- * returns 0. Other contexts are not concerned, whichever wheel they are on. A second stop
- * finds nothing to do.
+ * returns 0. Commands of io_uring complete with -ESHUTDOWN. Other contexts are not
+ * concerned, whichever wheel they are on. A second stop finds nothing to do.
  */
 struct hwt_stop_args {
 	__u32		size;
@@ -425,11 +470,11 @@ struct hwt_stop_args {
  * @events:    out: events waiting to be read
  * @scheduled: out: timeouts made
  * @modified:  out: timeouts moved
- * @cancelled: out: timeouts ended by HWT_IOC_CANCEL
+ * @cancelled: out: timeouts ended by a cancel of whatever kind, by io_uring's too
  * @stopped:   out: timeouts ended by HWT_IOC_STOP
  * @expired:   out: firings; those of a periodic timeout count each
  * @overruns:  out: periods that passed without an event of their own
- * @read:      out: events read
+ * @read:      out: events read, or put into the ring of events
  * @rejected:  out: HWT_IOC_SCHEDULE and HWT_IOC_MODIFY refused with EAGAIN or ESHUTDOWN
  */
 struct hwt_stats_args {
@@ -447,6 +492,227 @@ struct hwt_stats_args {
 	__aligned_u64	rejected;
 };
 
+/* -- Many at once -------------------------------------------------------- */
+
+/* struct hwt_op, opcode */
+#define HWT_OP_SCHEDULE		1	/* as HWT_IOC_SCHEDULE */
+#define HWT_OP_MODIFY		2	/* as HWT_IOC_MODIFY */
+#define HWT_OP_CANCEL		3	/* as HWT_IOC_CANCEL */
+#define HWT_OP_GET		4	/* as HWT_IOC_GET */
+
+/**
+ * struct hwt_op - one operation of many
+ * @opcode:       HWT_OP_
+ * @flags:        as the ioctl of that name takes them
+ * @mode:         schedule: HWT_MODE_; get: out: likewise; else 0
+ * @result:       out: 0 or more: done. Of modify and cancel the HWT_STATE_ bits of before,
+ *                of get those of now. Negative: an errno, and nothing has changed. What
+ *                it holds before does not matter.
+ * @id:           modify, cancel, get: the timeout; schedule: out: its id
+ * @time_ns:      schedule, modify: delay or deadline
+ * @deadline_ns:  get: out
+ * @period_ns:    schedule, modify: the period; get: out
+ * @slack_ns:     schedule, modify: the slack
+ * @remaining_ns: get: out
+ * @user_data:    schedule, modify: the data; get: out
+ * @overruns:     get: out; else 0
+ *
+ * What the ioctl of that name says of a member holds here, its errors too. Members that an
+ * operation has no use for must be zero, but for those that are out: what they hold before
+ * does not matter.
+ */
+struct hwt_op {
+	__u32		opcode;
+	__u32		flags;
+	__u32		mode;
+	__s32		result;
+	__aligned_u64	id;
+	union {
+		__aligned_u64	time_ns;
+		__aligned_u64	deadline_ns;
+	};
+	__aligned_u64	period_ns;
+	union {
+		__aligned_u64	slack_ns;
+		__aligned_u64	remaining_ns;
+	};
+	__aligned_u64	user_data;
+	__aligned_u64	overruns;
+};
+
+/**
+ * struct hwt_batch_args - HWT_IOC_BATCH: carry out many operations
+ * @size:    sizeof(struct hwt_batch_args)
+ * @flags:   0
+ * @ops:     address of an array of struct hwt_op
+ * @count:   how many there are; out: how many have been carried out
+ * @op_size: sizeof(struct hwt_op)
+ *
+ * One after the other, in their order; one that fails does so alone. The call comes back with
+ * fewer than all if a signal or a bad address stops it half-way; the next call, for the rest,
+ * tells why if it was the address. Those beyond @count have not been carried out, but for up to
+ * 63 whose results could not be stored; the schedules among these have been taken back.
+ *
+ *	EFAULT	not even the first could be read, or its result be stored
+ *	EINTR	a signal came before the first
+ *	EINVAL	op_size is not that of the kernel
+ *	ENOMEM	no memory
+ */
+struct hwt_batch_args {
+	__u32		size;
+	__u32		flags;
+	__aligned_u64	ops;
+	__u32		count;
+	__u32		op_size;
+};
+
+/* struct hwt_rings, flags */
+#define HWT_RINGS_MORE	0x1	/* events wait for room in the ring: HWT_IOC_ENTER */
+#define HWT_RINGS_END	0x2	/* the context was stopped: no event comes after these */
+
+/**
+ * struct hwt_rings - the beginning of the memory that HWT_IOC_RINGS makes
+ * @op_head:    operations before this one have been carried out. The kernel's.
+ * @event_tail: events before this one are there. The kernel's.
+ * @flags:      HWT_RINGS_ bits. The kernel's.
+ * @reserved:   0
+ * @op_tail:    operations before this one may be carried out. The program's.
+ * @reserved2:  0
+ * @event_head: events before this one have been read. The program's.
+ * @reserved3:  0
+ *
+ * All four count from 0 and wrap at 2^32; entry number n is at index n modulo the ring's
+ * entries, which are a power of two.
+ *
+ * To queue an operation: if op_tail - op_head is less than the operations' ring has entries,
+ * fill in the one at op_tail, then store op_tail + 1 with release semantics. When the kernel
+ * has carried it out, op_head (load it with acquire semantics) is beyond it, and its result is
+ * in its place.
+ *
+ * To reap an event: if event_head differs from event_tail (load it with acquire semantics),
+ * the one at event_head is there. Store event_head + 1 with release semantics when it has
+ * been read. Who looks at flags does so before that, with acquire semantics: at the end all
+ * events are there.
+ *
+ * Threads of a program that share a ring's end must take turns. A program that writes
+ * nonsense here gets nonsense, and nobody else does.
+ */
+struct hwt_rings {
+	__u32	op_head;
+	__u32	event_tail;
+	__u32	flags;
+	__u32	reserved[13];
+	__u32	op_tail;
+	__u32	reserved2[15];
+	__u32	event_head;
+	__u32	reserved3[15];
+};
+
+/* struct hwt_rings_args, flags */
+#define HWT_RINGS_POLL	0x1	/* operations are carried out without HWT_IOC_ENTER */
+
+#define HWT_RING_ENTRIES_MAX	65536
+
+/**
+ * struct hwt_rings_args - HWT_IOC_RINGS: make rings
+ * @size:          sizeof(struct hwt_rings_args)
+ * @flags:         HWT_RINGS_POLL: the thread of the context's private wheel, which must be
+ *                 one that waits busily (HWT_SETUP_BUSY_WAIT), looks for operations
+ * @op_entries:    1 to HWT_RING_ENTRIES_MAX, rounded up to a power of two; out: entries of
+ *                 the ring of operations
+ * @event_entries: likewise, of the ring of events
+ * @map_size:      out: what to mmap(), MAP_SHARED, at offset 0 of the descriptor; a struct
+ *                 hwt_rings is at its beginning
+ * @ops_offset:    out: where in there the ring of operations begins, struct hwt_op
+ * @events_offset: out: where in there the ring of events begins, struct hwt_event
+ * @op_size:       out: sizeof(struct hwt_op)
+ * @event_size:    out: sizeof(struct hwt_event)
+ *
+ * From then on events go to the ring, in their order, and are as good as read once they are
+ * there: the id of a one-shot has ended, nothing can be withdrawn. When the ring is full
+ * they stay where events always were, nothing is lost, and HWT_RINGS_MORE says so. read() fails
+ * with EBUSY; poll() tells of events in the ring too. Deadlines in operations and events are in
+ * the time namespace of the caller of HWT_IOC_RINGS. The rings go when the descriptor is
+ * closed and the memory unmapped.
+ *
+ *	EBUSY	the context has rings, or has been stopped
+ *	EINVAL	entries are out of range, or HWT_RINGS_POLL has no wheel that waits busily
+ *	ENOMEM	no memory
+ */
+struct hwt_rings_args {
+	__u32		size;
+	__u32		flags;
+	__u32		op_entries;
+	__u32		event_entries;
+	__aligned_u64	map_size;
+	__u32		ops_offset;
+	__u32		events_offset;
+	__u32		op_size;
+	__u32		event_size;
+};
+
+/**
+ * struct hwt_enter_args - HWT_IOC_ENTER: the rings' system call
+ * @size:       sizeof(struct hwt_enter_args)
+ * @flags:      0
+ * @submit:     most operations to carry out; out: how many have been
+ * @wait:       wait until so many events are in the ring (or as many as it has entries), or
+ *              no more will come; 0: do not wait
+ * @timeout_ns: how long to wait at most; HWT_NEVER: for as long as it takes
+ *
+ * First operations are carried out, then what waits for room is moved to the ring of events,
+ * then it waits. With HWT_RINGS_POLL nothing is to be submitted here: @submit must be 0.
+ *
+ *	EINTR	a signal came, and nothing had been submitted
+ *	EINVAL	there are no rings; op_tail is further ahead of op_head than the ring has
+ *		entries; @submit is not 0 with HWT_RINGS_POLL
+ */
+struct hwt_enter_args {
+	__u32		size;
+	__u32		flags;
+	__u32		submit;
+	__u32		wait;
+	__aligned_u64	timeout_ns;
+};
+
+/* -- io_uring ------------------------------------------------------------ */
+
+/*
+ * Commands for IORING_OP_URING_CMD on the descriptor (sqe->cmd_op), if HWT_FEATURE_URING
+ * says that they are there; it wants a kernel of 6.7 or later. On others,
+ * IORING_OP_POLL_ADD and the rings above do the same.
+ *
+ * HWT_URING_ARM	a new one-shot timeout. Completes when its time has come: cqe->res is
+ *			0; -ECANCELED if it was cancelled, the ring was closed or the task has
+ *			called execve(); -ESHUTDOWN if the context was stopped; else as
+ *			HWT_IOC_SCHEDULE fails. There is no other event of it. Its sqe->user_data
+ *			is its name for the two others: -EEXIST if the context has one of that
+ *			name.
+ * HWT_URING_MODIFY	moves the one whose name is in sqe->addr. -ENOENT: there is none.
+ * HWT_URING_CANCEL	ends it; its own completion is -ECANCELED. -ENOENT: there is none.
+ *			The struct hwt_uring_cmd must be zero.
+ *
+ * All else in the submission entry is zero. The two others complete with 0 or a negative error.
+ * An unknown command is -ENOTTY; a ring with IORING_SETUP_IOPOLL gets -EOPNOTSUPP. An armed one
+ * keeps the context, also when its last descriptor is closed. IORING_OP_ASYNC_CANCEL and
+ * IORING_OP_LINK_TIMEOUT do not reach it.
+ */
+#define HWT_URING_ARM		_IO(HWT_IOC_MAGIC, 0x40)
+#define HWT_URING_MODIFY	_IO(HWT_IOC_MAGIC, 0x41)
+#define HWT_URING_CANCEL	_IO(HWT_IOC_MAGIC, 0x42)
+
+/**
+ * struct hwt_uring_cmd - what is in sqe->cmd
+ * @time_ns:  delay or deadline
+ * @flags:    HWT_ABSOLUTE or 0
+ * @slack_us: slack, in microseconds
+ */
+struct hwt_uring_cmd {
+	__aligned_u64	time_ns;
+	__u32		flags;
+	__u32		slack_us;
+};
+
 /* The sizes of the first version: no structure is ever smaller. */
 #define HWT_INFO_SIZE_VER1	72
 #define HWT_SETUP_SIZE_VER1	40
@@ -457,6 +723,9 @@ struct hwt_stats_args {
 #define HWT_STOP_SIZE_VER1	16
 #define HWT_STATS_SIZE_VER1	88
 #define HWT_LIST_SIZE_VER1	32
+#define HWT_BATCH_SIZE_VER1	24
+#define HWT_RINGS_SIZE_VER1	40
+#define HWT_ENTER_SIZE_VER1	24
 
 /* -- ioctls -------------------------------------------------------------- */
 
@@ -472,5 +741,8 @@ struct hwt_stats_args {
 #define HWT_IOC_STOP		_IO(HWT_IOC_MAGIC, 0x06)
 #define HWT_IOC_STATS		_IO(HWT_IOC_MAGIC, 0x07)
 #define HWT_IOC_LIST		_IO(HWT_IOC_MAGIC, 0x08)
+#define HWT_IOC_BATCH		_IO(HWT_IOC_MAGIC, 0x09)
+#define HWT_IOC_RINGS		_IO(HWT_IOC_MAGIC, 0x0a)
+#define HWT_IOC_ENTER		_IO(HWT_IOC_MAGIC, 0x0b)
 
 #endif /* _HWT_UAPI_H */

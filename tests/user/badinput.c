@@ -32,46 +32,52 @@ static const struct ioctl {
 	const char	*name;
 	unsigned long	request;
 	__u32		size;
+	__u32		first_size;	/* of the first version */
 	__u32		flags;		/* that are known */
 	size_t		reserved;	/* where the reserved field is, 0: none */
 	union args	good;
 } ioctls[] = {
 	{
-		"SETUP", HWT_IOC_SETUP, sizeof(struct hwt_setup_args),
-		HWT_SETUP_COARSE_CLOCK | HWT_SETUP_TELL_CLOCK_SET,
+		"SETUP", HWT_IOC_SETUP, sizeof(struct hwt_setup_args), HWT_SETUP_SIZE_VER1,
+		HWT_SETUP_COARSE_CLOCK | HWT_SETUP_TELL_CLOCK_SET | HWT_SETUP_BUSY_WAIT |
+		HWT_SETUP_CPU,
 		offsetof(struct hwt_setup_args, reserved),
 		{ .setup = { .clock = CLOCK_REALTIME } },
 	},
 	{
-		"INFO", HWT_IOC_INFO, sizeof(struct hwt_info_args),
+		"INFO", HWT_IOC_INFO, sizeof(struct hwt_info_args), HWT_INFO_SIZE_VER1,
 		0, offsetof(struct hwt_info_args, reserved), { .size = 0 },
 	},
 	{
 		"SCHEDULE", HWT_IOC_SCHEDULE, sizeof(struct hwt_schedule_args),
+		HWT_SCHEDULE_SIZE_VER1,
 		HWT_ABSOLUTE, offsetof(struct hwt_schedule_args, reserved),
 		{ .schedule = { .time_ns = HWT_NEVER } },
 	},
 	{
-		"MODIFY", HWT_IOC_MODIFY, sizeof(struct hwt_modify_args),
+		"MODIFY", HWT_IOC_MODIFY, sizeof(struct hwt_modify_args), HWT_MODIFY_SIZE_VER1,
 		HWT_ABSOLUTE | HWT_SET_USER_DATA,
 		offsetof(struct hwt_modify_args, reserved),
 		{ .modify = { .time_ns = HWT_NEVER } },
 	},
 	{
-		"GET", HWT_IOC_GET, sizeof(struct hwt_get_args), 0, 0, { .size = 0 },
+		"GET", HWT_IOC_GET, sizeof(struct hwt_get_args), HWT_GET_SIZE_VER1,
+		0, 0, { .size = 0 },
 	},
 	{
-		"CANCEL", HWT_IOC_CANCEL, sizeof(struct hwt_cancel_args), 0,
-		offsetof(struct hwt_cancel_args, reserved), { .size = 0 },
+		"CANCEL", HWT_IOC_CANCEL, sizeof(struct hwt_cancel_args), HWT_CANCEL_SIZE_VER1,
+		0, offsetof(struct hwt_cancel_args, reserved), { .size = 0 },
 	},
 	{
-		"STATS", HWT_IOC_STATS, sizeof(struct hwt_stats_args), 0, 0, { .size = 0 },
+		"STATS", HWT_IOC_STATS, sizeof(struct hwt_stats_args), HWT_STATS_SIZE_VER1,
+		0, 0, { .size = 0 },
 	},
 	{
-		"STOP", HWT_IOC_STOP, sizeof(struct hwt_stop_args), 0, 0, { .size = 0 },
+		"STOP", HWT_IOC_STOP, sizeof(struct hwt_stop_args), HWT_STOP_SIZE_VER1,
+		0, 0, { .size = 0 },
 	},
 	{
-		"LIST", HWT_IOC_LIST, sizeof(struct hwt_list_args), 0, 0,
+		"LIST", HWT_IOC_LIST, sizeof(struct hwt_list_args), HWT_LIST_SIZE_VER1, 0, 0,
 		{ .list = { .count = 1, .entry_size = sizeof(struct hwt_list_entry) } },
 	},
 };
@@ -193,7 +199,7 @@ TEST_F(each, size)
 		self->args->size = bad[i];
 		EXPECT_EQ(-EINVAL, hwt_call(self->fd, ioctl->request, self->args));
 	}
-	self->args->size = ioctl->size - 1;
+	self->args->size = ioctl->first_size - 1;
 	EXPECT_EQ(-EINVAL, hwt_call(self->fd, ioctl->request, self->args));
 	self->args->size = self->page + 1;
 	EXPECT_EQ(-E2BIG, hwt_call(self->fd, ioctl->request, self->args));
@@ -298,7 +304,7 @@ TEST_F(ctx, unknown_ioctls)
 	unsigned int nr, i;
 
 	args.size = sizeof(struct hwt_stats_args);
-	for (nr = _IOC_NR(HWT_IOC_LIST) + 1; nr < 256; nr++)
+	for (nr = _IOC_NR(HWT_IOC_ENTER) + 1; nr < 256; nr++)
 		EXPECT_EQ(-ENOTTY, hwt_call(self->fd, _IO(HWT_IOC_MAGIC, nr), &args));
 	for (nr = 0; nr < 256; nr++)
 		EXPECT_EQ(-ENOTTY, hwt_call(self->fd, _IO(HWT_IOC_MAGIC + 1, nr), &args));

@@ -34,9 +34,17 @@ static inline int hwt_open(int flags)
 	return open(HWT_DEV, O_RDWR | O_CLOEXEC | flags);
 }
 
+/* What went wrong; below 0 for those who reason about programs and know nothing of errno. */
+static inline int hwt_errno(void)
+{
+	int error = errno;
+
+	return error > 0 ? -error : -EIO;
+}
+
 static inline int hwt_call(int fd, unsigned long request, void *args)
 {
-	return ioctl(fd, request, args) < 0 ? -errno : 0;
+	return ioctl(fd, request, args) < 0 ? hwt_errno() : 0;
 }
 
 static inline __u64 clock_ns(clockid_t clock)

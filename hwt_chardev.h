@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the files of /dev/hwt share with each other.
+ *
+ *   hwt_chardev.c  the device: open, close, the ioctls
+ *   hwt_op.c       the operations: schedule, modify, cancel, get; one or many
+ *   hwt_entry.c    the life of a timeout of a program
+ *   hwt_event.c    events: how they come up, read and poll
+ *   hwt_ring.c     rings in memory shared with the program
+ *
+ * All of it is a client of hwt.h like any other module. hwt_uapi.h says what programs see.
+ *
+ * A timeout of a program is a struct hwt_entry. It is in up to three places:
+ *
+ *   the context's table   from its schedule until its id ends
+ *   the wheel             while it is held, as hwt.h calls it
+ *   the list of events    while it has one that was not read
+ *
+ * The table and the hold each have a reference to it. Whatever happens to an entry,
+ * firing included, happens under the lock of its context's table, so that everyone
+ * agrees on what came first. The lock is a plain spinlock: the callback runs in
+ * process context as the system calls do.
+ */
+#ifndef _HWT_CHARDEV_H
+#define _HWT_CHARDEV_H
+
+#include <linux/fs.h>
+#include <linux/gfp.h>
+#include <linux/list.h>
+#include <linux/mm_types.h>
+#include <linux/poll.h>
+#include <linux/refcount.h>
+#include <linux/types.h>
+#include <linux/wait.h>
+#include <linux/xarray.h>
+
+#include "hwt.h"
+#include "hwt_uapi.h"
+
+/* For what grows at a program's will: at its cgroup's limit, fail and kill nobody. */
+#define HWT_GFP_USER		(GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
+
+struct hwt_rings_ctx;
+
+/**
+ * struct hwt_context - an open file
+ * @entries:    the timeouts by slot, the lower half of their ids. Its lock (xa_lock)
+ *              protects all that follows but where something else is said, and the
+ *              entries.
+ * @generation: upper half of the latest id; never 0
+ * @fixed:      @wheel stays as it is: it is in use, or private
+ * @private:    @wheel is the context's own
+ * @busy:       ... and its thread waits busily and calls hwt_rings_poll()
+ * @wheel:      where new timeouts go. Changes at most once, while there are none.
+ * @clock:      its clock, as a clockid_t. May be read without the lock.
+ * @tick_ns:    its tick
+ * @closing:    being stopped: nothing may be scheduled any more
+ * @stopped:    the stop is complete: no more events will come up. May be read without
+ *              the lock, with acquire; pairs with the release in hwt_ioctl_stop().
+ * @ready:      entries with an event, oldest first. May be looked at for emptiness
+ *              without the lock.
+ * @rings:      events go there; NULL: it has none. Changes at most once. May be read
+ *              without the lock, with acquire; pairs with the release in hwt_ioctl_rings().
+ * @clock_set:  an entry of its own, not in the table, for the event that says that the
+ *              clock was set; NULL: nobody wants it. Changes at most once, with @wheel.
+ * @stats:      what HWT_IOC_STATS tells
+ * @refs:       the file and each entry have one
+ * @wait:       readers and pollers
+ */
+struct hwt_context {
+	struct xarray		entries;
+	u32			generation;
+	bool			fixed;
+	bool			private;
+	bool			busy;
+	struct hwt_wheel	*wheel;
+	int			clock;
+	u64			tick_ns;
+	bool			closing;
+	bool			stopped;
+	struct list_head	ready;
+	struct hwt_rings_ctx	*rings;
+	struct hwt_entry	*clock_set;
+	struct hwt_stats_args	stats;
+	refcount_t		refs;
+	wait_queue_head_t	wait;
+};
+
+/**
+ * struct hwt_entry - a timeout of a program
+ * @ctx:       its context
+ * @ready:     in its context's list if it has an event
+ * @id:        its id
+ * @user_data: what the program knows it by
+ * @due_ns:    of the event: when it was due
+ * @fired_ns:  of the event: when it came up
+ * @refs:      the table's and the hold's
+ * @mode:      HWT_MODE_
+ * @kind:      of the event: HWT_EVENT_
+ * @ended:     no event will come up any more: it fired for good, was stopped or
+ *             cancelled
+ * @timeout:   the timeout of a one-shot, which is allocated up to here only
+ * @periodic:  the same, of a periodic one
+ * @period_ns: its period
+ * @overruns:  of the event: periods without an event of their own
+ * @missed:    those of events that are not there any more
+ *
+ * All but @refs and the timeout is constant or protected by the table's lock. A one-shot
+ * is two cache lines, the second of which is the timeout.
+ */
+struct hwt_entry {
+	struct hwt_context	*ctx;
+	struct list_head	ready;
+	u64			id;
+	u64			user_data;
+	u64			due_ns;
+	u64			fired_ns;
+	refcount_t		refs;
+	u8			mode;
+	u8			kind;
+	bool			ended;
+	union {
+		struct hwt_timeout	timeout;
+		struct hwt_periodic	periodic;
+	};
+	u64			period_ns;
+	u64			overruns;
+	u64			missed;
+};
+
+static inline bool hwt_entry_periodic(const struct hwt_entry *entry)
+{
+	return entry->mode != HWT_MODE_ONE_SHOT;
+}
+
+static inline bool hwt_entry_has_event(const struct hwt_entry *entry)
+{
+	return !list_empty(&entry->ready);
+}
+
+/* HWT_STATE_ bits. Under the lock. */
+static inline u32 hwt_entry_state(const struct hwt_entry *entry)
+{
+	return (entry->ended ? 0 : HWT_STATE_PENDING) |
+	       (hwt_entry_has_event(entry) ? HWT_STATE_EVENT : 0);
+}
+
+static inline u64 hwt_entry_period(const struct hwt_entry *entry)
+{
+	return hwt_entry_periodic(entry) ? entry->period_ns : 0;
+}
+
+/* Of events that are gone and of the one that is there. Under the lock. */
+static inline u64 hwt_entry_overruns(const struct hwt_entry *entry)
+{
+	return hwt_entry_periodic(entry) ? entry->missed + entry->overruns : 0;
+}
+
+/* hwt_entry.c */
+extern unsigned int hwt_max_timeouts;
+
+int hwt_entries_init(void);
+void hwt_entries_wait(void);
+void hwt_entries_exit(void);
+void hwt_context_init(struct hwt_context *ctx);
+void hwt_context_put(struct hwt_context *ctx);
+s64 hwt_context_offset(const struct hwt_context *ctx);
+u64 hwt_time_to_user(u64 ns, s64 offset);
+u64 hwt_entry_due(const struct hwt_entry *entry);
+u64 hwt_entry_remaining(const struct hwt_entry *entry);
+struct hwt_entry *hwt_entry_find(struct hwt_context *ctx, u64 id);
+struct hwt_entry *hwt_entry_alloc(struct hwt_context *ctx, u32 mode, u64 user_data,
+				  u64 period_ns);
+int hwt_entry_insert(struct hwt_context *ctx, struct hwt_entry *entry);
+int hwt_entry_arm(struct hwt_entry *entry, const struct hwt_op *op, u64 period_ns,
+		  s64 offset);
+void hwt_entry_remove(struct hwt_entry *entry);
+void hwt_entry_cancel(struct hwt_entry *entry);
+void hwt_entry_put(struct hwt_entry *entry);
+
+/* hwt_event.c */
+void hwt_event_add(struct hwt_entry *entry, u8 kind, u64 due, u64 now);
+void hwt_event_drop(struct hwt_entry *entry);
+void hwt_event_fill(const struct hwt_entry *entry, struct hwt_event *event, s64 offset);
+void hwt_event_taken(struct hwt_entry *entry);
+void hwt_context_wake(struct hwt_context *ctx);
+void hwt_context_wake_end(struct hwt_context *ctx);
+void hwt_context_clock_set(struct hwt_wheel *wheel, s64 jump_ns, void *arg);
+ssize_t hwt_read_iter(struct kiocb *iocb, struct iov_iter *to);
+__poll_t hwt_poll(struct file *file, poll_table *wait);
+
+/* hwt_op.c */
+int hwt_op_schedule(struct hwt_context *ctx, struct hwt_op *op, s64 offset);
+int hwt_op_modify(struct hwt_context *ctx, const struct hwt_op *op, s64 offset);
+int hwt_op_cancel(struct hwt_context *ctx, const struct hwt_op *op);
+int hwt_op_get(struct hwt_context *ctx, struct hwt_op *op, s64 offset);
+void hwt_op_run(struct hwt_context *ctx, struct hwt_op *op, s64 offset);
+int hwt_batch(struct hwt_context *ctx, struct hwt_batch_args *batch);
+
+/* hwt_ring.c */
+int hwt_rings_create(struct hwt_context *ctx, struct hwt_rings_args *args);
+void hwt_rings_fill(struct hwt_context *ctx);
+bool hwt_rings_ready(const struct hwt_context *ctx);
+void hwt_rings_poll(void *arg);
+int hwt_rings_enter(struct hwt_context *ctx, struct hwt_enter_args *args);
+int hwt_rings_mmap(struct file *file, struct vm_area_struct *vma);
+void hwt_rings_free(struct hwt_rings_ctx *rings);
+
+#endif /* _HWT_CHARDEV_H */

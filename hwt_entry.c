@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * /dev/hwt: the life of a timeout of a program
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/math64.h>
+#include <linux/module.h>
+#include <linux/moduleparam.h>
+#include <linux/overflow.h>
+#include <linux/slab.h>
+#include <linux/time_namespace.h>
+#include <linux/wait_bit.h>
+
+#include "hwt_chardev.h"
+
+#define HWT_TIMEOUTS_LIMIT	1073741824U
+
+unsigned int hwt_max_timeouts = 1U << 20;
+module_param_named(max_timeouts, hwt_max_timeouts, uint, 0444);
+MODULE_PARM_DESC(max_timeouts, "Most timeouts of one open /dev/hwt (default 1048576)");
+
+static struct kmem_cache *hwt_one_shot_cache;
+static struct kmem_cache *hwt_periodic_cache;
+
+/* Contexts that are there, those that are closed but still held included. */
+static atomic_t hwt_contexts = ATOMIC_INIT(0);
+
+static const struct hwt_ops hwt_entry_ops;
+
+/* -- References ---------------------------------------------------------- */
+
+/* A new context. hwt_context_put() ends it. */
+void hwt_context_init(struct hwt_context *ctx)
+{
+	xa_init_flags(&ctx->entries, XA_FLAGS_ALLOC | XA_FLAGS_ACCOUNT);
+	INIT_LIST_HEAD(&ctx->ready);
+	refcount_set(&ctx->refs, 1);
+	init_waitqueue_head(&ctx->wait);
+	atomic_inc(&hwt_contexts);
+}
+
+void hwt_context_put(struct hwt_context *ctx)
+{
+	if (!refcount_dec_and_test(&ctx->refs))
+		return;
+	xa_destroy(&ctx->entries);
+	kfree(ctx);
+	if (atomic_dec_and_test(&hwt_contexts))
+		wake_up_var(&hwt_contexts);
+}
+
+void hwt_entry_put(struct hwt_entry *entry)
+{
+	struct hwt_context *ctx = entry->ctx;
+
+	if (!refcount_dec_and_test(&entry->refs))
+		return;
+	kmem_cache_free(hwt_entry_periodic(entry) ? hwt_periodic_cache :
+						    hwt_one_shot_cache, entry);
+	hwt_context_put(ctx);
+}
+
+/* -- Time ---------------------------------------------------------------- */
+
+/* What the caller's time namespace adds to the context's clock. */
+s64 hwt_context_offset(const struct hwt_context *ctx)
+{
+	struct timespec64 offset = {};
+
+	switch (READ_ONCE(ctx->clock)) {
+	case CLOCK_MONOTONIC:
+		timens_add_monotonic(&offset);
+		break;
+	case CLOCK_BOOTTIME:
+		timens_add_boottime(&offset);
+		break;
+	}
+	return timespec64_to_ns(&offset);
+}
+
+/*
+ * A deadline of the caller's time namespace, where time may have begun before the clock's
+ * zero. Of a @rate (ns, or 0), the phase is kept.
+ */
+static u64 hwt_time_from_user(u64 ns, s64 offset, u64 rate)
+{
+	u64 missed;
+	s64 host;
+
+	if (ns > S64_MAX || check_sub_overflow((s64)ns, offset, &host))
+		return HWT_NEVER;
+	if (host >= 0)
+		return host;
+	if (!rate)
+		return 0;
+	div64_u64_rem(-(host + 1), rate, &missed);
+	return rate - 1 - missed;
+}
+
+u64 hwt_time_to_user(u64 ns, s64 offset)
+{
+	s64 user;
+
+	if (ns == HWT_NEVER || check_add_overflow((s64)ns, offset, &user))
+		return HWT_NEVER;
+	return max_t(s64, user, 0);
+}
+
+/* The tick in its word: what it is armed for, or last was. */
+static u64 hwt_entry_tick_ns(const struct hwt_entry *entry)
+{
+	u64 tick = hwt_timeout_word(&entry->timeout) >> HWT_TICK_SHIFT;
+
+	return tick == HWT_TICK_NEVER ? HWT_NEVER : tick * entry->ctx->tick_ns;
+}
+
+/*
+ * When it is due, or was when it last was armed. A periodic one whose event has come up may
+ * not be armed for its next deadline yet; but before its event comes up the next deadline is
+ * not to be told, and not even known.
+ */
+u64 hwt_entry_due(const struct hwt_entry *entry)
+{
+	u64 next = hwt_deadline(&entry->timeout), due = hwt_entry_tick_ns(entry);
+
+	return next && entry->due_ns == due ? next : due;
+}
+
+/* The same as the time that is left. */
+u64 hwt_entry_remaining(const struct hwt_entry *entry)
+{
+	u64 due = hwt_entry_due(entry), now = hwt_wheel_now(entry->ctx->wheel);
+
+	if (entry->ended)
+		return 0;
+	if (due == HWT_NEVER)
+		return HWT_NEVER;
+	return due > now ? due - now : 0;
+}
+
+/* -- Making and ending -------------------------------------------------- */
+
+struct hwt_entry *hwt_entry_find(struct hwt_context *ctx, u64 id)
+	__must_hold(&ctx->entries.xa_lock)
+{
+	struct hwt_entry *entry = xa_load(&ctx->entries, lower_32_bits(id));
+
+	return entry && entry->id == id ? entry : NULL;
+}
+
+/* Return: an entry that is not in the table yet; hwt_entry_put() frees it; or NULL. */
+struct hwt_entry *hwt_entry_alloc(struct hwt_context *ctx, u32 mode, u64 user_data,
+				  u64 period_ns)
+{
+	bool periodic = mode != HWT_MODE_ONE_SHOT;
+	struct hwt_entry *entry;
+
+	entry = kmem_cache_alloc(periodic ? hwt_periodic_cache : hwt_one_shot_cache,
+				 HWT_GFP_USER);
+	if (!entry)
+		return NULL;
+	refcount_inc(&ctx->refs);
+	entry->ctx = ctx;
+	INIT_LIST_HEAD(&entry->ready);
+	entry->user_data = user_data;
+	entry->due_ns = HWT_NEVER;
+	refcount_set(&entry->refs, 1);
+	entry->mode = mode;
+	entry->kind = 0;
+	entry->ended = false;
+	/* Its wheel is known, and stays, once it is in the table. */
+	hwt_timeout_init(&entry->timeout, NULL, &hwt_entry_ops);
+	if (periodic) {
+		entry->period_ns = period_ns;
+		entry->overruns = 0;
+		entry->missed = 0;
+	}
+	return entry;
+}
+
+/* Give an entry an id and a wheel. The lock is dropped if memory is needed. */
+int hwt_entry_insert(struct hwt_context *ctx, struct hwt_entry *entry)
+	__must_hold(&ctx->entries.xa_lock)
+{
+	u32 slot;
+	int ret;
+
+	if (ctx->stats.timeouts >= hwt_max_timeouts)
+		return -EAGAIN;
+	ctx->stats.timeouts++;
+	ret = __xa_alloc(&ctx->entries, &slot, entry, xa_limit_32b, HWT_GFP_USER);
+	if (ret) {
+		ctx->stats.timeouts--;
+		return ret;
+	}
+	/* Only now: a call that fails leaves everything as it was. */
+	WRITE_ONCE(ctx->fixed, true);
+	if (!++ctx->generation)
+		ctx->generation = 1;
+	entry->id = (u64)ctx->generation << 32 | slot;
+	hwt_timeout_set_wheel(&entry->timeout, ctx->wheel);
+	return 0;
+}
+
+/*
+ * Arm an entry, for the first time or again, for @op's time and slack; @offset is that of
+ * hwt_context_offset(). Takes the hold's reference.
+ */
+int hwt_entry_arm(struct hwt_entry *entry, const struct hwt_op *op, u64 period_ns,
+		  s64 offset)
+	__must_hold(&entry->ctx->entries.xa_lock)
+{
+	bool rate = entry->mode == HWT_MODE_FIXED_RATE;
+	enum hwt_repeat repeat = rate ? HWT_FIXED_RATE : HWT_FIXED_DELAY;
+	bool absolute = op->flags & HWT_ABSOLUTE;
+	u64 time_ns = op->time_ns;
+	int ret;
+
+	if (absolute)
+		time_ns = hwt_time_from_user(time_ns, offset, rate ? period_ns : 0);
+	refcount_inc(&entry->refs);
+	if (!hwt_entry_periodic(entry))
+		ret = absolute ?
+			hwt_schedule_at_slack(&entry->timeout, time_ns, op->slack_ns) :
+			hwt_schedule_slack(&entry->timeout, time_ns, op->slack_ns);
+	else
+		ret = absolute ?
+			hwt_schedule_periodic_at(&entry->periodic, time_ns, period_ns,
+						 repeat) :
+			hwt_schedule_periodic(&entry->periodic, time_ns, period_ns,
+					      repeat);
+	/* The table's reference is still there. */
+	if (ret < 0 || (ret & HWT_WAS_HELD))
+		refcount_dec(&entry->refs);
+	return min(ret, 0);
+}
+
+/* The id ends. Drops the table's reference. */
+void hwt_entry_remove(struct hwt_entry *entry)
+	__must_hold(&entry->ctx->entries.xa_lock)
+{
+	struct hwt_context *ctx = entry->ctx;
+
+	hwt_event_drop(entry);
+	entry->ended = true;
+	__xa_erase(&ctx->entries, lower_32_bits(entry->id));
+	ctx->stats.timeouts--;
+	hwt_context_wake_end(ctx);
+	hwt_entry_put(entry);
+}
+
+void hwt_entry_cancel(struct hwt_entry *entry)
+	__must_hold(&entry->ctx->entries.xa_lock)
+{
+	struct hwt_context *ctx = entry->ctx;
+
+	hwt_cancel(&entry->timeout);
+	hwt_entry_remove(entry);
+	ctx->stats.cancelled++;
+}
+
+/* -- Its callbacks ------------------------------------------------------- */
+
+/* Its time has come. Return: there is a new event. */
+static bool hwt_entry_fire(struct hwt_entry *entry)
+	__must_hold(&entry->ctx->entries.xa_lock)
+{
+	struct hwt_context *ctx = entry->ctx;
+	u64 due = hwt_entry_tick_ns(entry), now = hwt_wheel_now(ctx->wheel), overruns;
+
+	ctx->stats.expired++;
+	if (!hwt_entry_periodic(entry)) {
+		entry->ended = true;
+		hwt_event_add(entry, HWT_EVENT_EXPIRED, due, now);
+		return true;
+	}
+	overruns = hwt_overruns(&entry->periodic);
+	if (!hwt_entry_has_event(entry)) {
+		entry->overruns = overruns;
+		ctx->stats.overruns += overruns;
+		hwt_event_add(entry, HWT_EVENT_EXPIRED, due, now);
+		return true;
+	}
+	entry->due_ns = due;
+	entry->fired_ns = now;
+	entry->overruns += overruns + 1;
+	ctx->stats.overruns += overruns + 1;
+	return false;
+}
+
+static void hwt_entry_expire(struct hwt_timeout *timeout)
+{
+	struct hwt_entry *entry = container_of(timeout, struct hwt_entry, timeout);
+	struct hwt_context *ctx = entry->ctx;
+	bool wake = false;
+
+	xa_lock(&ctx->entries);
+	/*
+	 * A cancel or stop, or a modify, which has armed it again, may have taken the
+	 * lock first. Then this firing never was.
+	 */
+	if (!entry->ended && !(hwt_timeout_word(timeout) & HWT_F_ARMED))
+		wake = hwt_entry_fire(entry);
+	xa_unlock(&ctx->entries);
+	if (wake)
+		hwt_context_wake(ctx);
+}
+
+static void hwt_entry_release(struct hwt_timeout *timeout)
+{
+	hwt_entry_put(container_of(timeout, struct hwt_entry, timeout));
+}
+
+static const struct hwt_ops hwt_entry_ops = {
+	.expire		= hwt_entry_expire,
+	.release	= hwt_entry_release,
+};
+
+/* -- The module ---------------------------------------------------------- */
+
+/* Return: 0 or a negative error. */
+int __init hwt_entries_init(void)
+{
+	if (!hwt_max_timeouts || hwt_max_timeouts > HWT_TIMEOUTS_LIMIT) {
+		pr_err("max_timeouts=%u is out of range: 1 to %u\n",
+		       hwt_max_timeouts, HWT_TIMEOUTS_LIMIT);
+		return -EINVAL;
+	}
+	hwt_one_shot_cache = kmem_cache_create("hwt_entry",
+					       offsetofend(struct hwt_entry, timeout), 0,
+					       SLAB_HWCACHE_ALIGN | SLAB_ACCOUNT, NULL);
+	hwt_periodic_cache = kmem_cache_create("hwt_entry_periodic",
+					       sizeof(struct hwt_entry), 0,
+					       SLAB_HWCACHE_ALIGN | SLAB_ACCOUNT, NULL);
+	if (hwt_one_shot_cache && hwt_periodic_cache)
+		return 0;
+	hwt_entries_exit();
+	return -ENOMEM;
+}
+
+/* Closed contexts may be there still, until the wheel has let go of their entries. */
+void hwt_entries_wait(void)
+{
+	wait_var_event(&hwt_contexts, !atomic_read(&hwt_contexts));
+}
+
+void hwt_entries_exit(void)
+{
+	kmem_cache_destroy(hwt_one_shot_cache);
+	kmem_cache_destroy(hwt_periodic_cache);
+}

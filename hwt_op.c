@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * /dev/hwt: what programs ask for, one operation or many
+ *
+ * Each operation is a struct hwt_op, wherever it comes from: an ioctl of its own, a batch
+ * or a ring. Here it is a copy that nobody else can change.
+ */
+#include <linux/sched.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "hwt_chardev.h"
+
+/* The mode, period and slack of a timeout that is to be armed. */
+static bool hwt_op_times_valid(u32 mode, u64 period_ns, u64 slack_ns)
+{
+	switch (mode) {
+	case HWT_MODE_ONE_SHOT:
+		return !period_ns;
+	case HWT_MODE_FIXED_RATE:
+	case HWT_MODE_FIXED_DELAY:
+		return period_ns && !slack_ns;
+	default:
+		return false;
+	}
+}
+
+static void hwt_op_count_rejected(struct hwt_context *ctx, int ret)
+	__must_hold(&ctx->entries.xa_lock)
+{
+	if (ret == -EAGAIN || ret == -ESHUTDOWN)
+		ctx->stats.rejected++;
+}
+
+/**
+ * hwt_op_schedule() - make a timeout
+ * @ctx:    the context
+ * @op:     what is asked for; its @id is filled in
+ * @offset: what the time namespace adds to the clock, see hwt_context_offset()
+ *
+ * Return: 0 or a negative error.
+ */
+int hwt_op_schedule(struct hwt_context *ctx, struct hwt_op *op, s64 offset)
+{
+	struct hwt_entry *entry;
+	int ret;
+
+	if (op->flags & ~HWT_ABSOLUTE || op->overruns ||
+	    !hwt_op_times_valid(op->mode, op->period_ns, op->slack_ns))
+		return -EINVAL;
+	entry = hwt_entry_alloc(ctx, op->mode, op->user_data, op->period_ns);
+	if (!entry)
+		return -ENOMEM;
+
+	xa_lock(&ctx->entries);
+	ret = ctx->closing ? -ESHUTDOWN : hwt_entry_insert(ctx, entry);
+	if (ret) {
+		hwt_entry_put(entry);
+		goto out;
+	}
+	/* A second look: the insertion may have dropped the lock. */
+	ret = ctx->closing ? -ESHUTDOWN :
+	      hwt_entry_arm(entry, op, op->period_ns, offset);
+	if (ret) {
+		hwt_entry_remove(entry);
+		goto out;
+	}
+	op->id = entry->id;
+	ctx->stats.scheduled++;
+out:
+	hwt_op_count_rejected(ctx, ret);
+	xa_unlock(&ctx->entries);
+	return ret;
+}
+
+static int hwt_entry_modify(struct hwt_entry *entry, const struct hwt_op *op, s64 offset)
+	__must_hold(&entry->ctx->entries.xa_lock)
+{
+	bool periodic = hwt_entry_periodic(entry);
+	u64 period_ns = op->period_ns;
+	u32 was;
+	int ret;
+
+	if (periodic && !period_ns)
+		period_ns = entry->period_ns;
+	if (!hwt_op_times_valid(entry->mode, period_ns, op->slack_ns))
+		return -EINVAL;
+	if (entry->ctx->closing)
+		return -ESHUTDOWN;
+	ret = hwt_entry_arm(entry, op, period_ns, offset);
+	if (ret)
+		return ret;
+	was = hwt_entry_state(entry);
+	hwt_event_drop(entry);
+	entry->due_ns = HWT_NEVER;
+	entry->ended = false;
+	if (op->flags & HWT_SET_USER_DATA)
+		entry->user_data = op->user_data;
+	if (periodic) {
+		entry->period_ns = period_ns;
+		entry->missed = 0;
+	}
+	entry->ctx->stats.modified++;
+	return was;
+}
+
+/**
+ * hwt_op_modify() - move a timeout
+ * @ctx:    the context
+ * @op:     what is asked for
+ * @offset: as of hwt_op_schedule()
+ *
+ * Return: the HWT_STATE_ bits of before, or a negative error.
+ */
+int hwt_op_modify(struct hwt_context *ctx, const struct hwt_op *op, s64 offset)
+{
+	struct hwt_entry *entry;
+	int ret;
+
+	if (op->flags & ~(HWT_ABSOLUTE | HWT_SET_USER_DATA) || op->mode || op->overruns)
+		return -EINVAL;
+	xa_lock(&ctx->entries);
+	entry = hwt_entry_find(ctx, op->id);
+	ret = entry ? hwt_entry_modify(entry, op, offset) : -ENOENT;
+	hwt_op_count_rejected(ctx, ret);
+	xa_unlock(&ctx->entries);
+	return ret;
+}
+
+/**
+ * hwt_op_cancel() - end a timeout
+ * @ctx: the context
+ * @op:  what is asked for
+ *
+ * Return: the HWT_STATE_ bits of before, or a negative error.
+ */
+int hwt_op_cancel(struct hwt_context *ctx, const struct hwt_op *op)
+{
+	struct hwt_entry *entry;
+	int ret = -ENOENT;
+
+	if (op->flags || op->mode || op->time_ns || op->period_ns || op->slack_ns ||
+	    op->user_data || op->overruns)
+		return -EINVAL;
+	xa_lock(&ctx->entries);
+	entry = hwt_entry_find(ctx, op->id);
+	if (entry) {
+		ret = hwt_entry_state(entry);
+		hwt_entry_cancel(entry);
+	}
+	xa_unlock(&ctx->entries);
+	return ret;
+}
+
+/**
+ * hwt_op_get() - ask about a timeout
+ * @ctx:    the context
+ * @op:     what is asked for; filled in
+ * @offset: as of hwt_op_schedule()
+ *
+ * Return: the HWT_STATE_ bits, or a negative error.
+ */
+int hwt_op_get(struct hwt_context *ctx, struct hwt_op *op, s64 offset)
+{
+	struct hwt_entry *entry;
+	int ret = -ENOENT;
+
+	if (op->flags)
+		return -EINVAL;
+	xa_lock(&ctx->entries);
+	entry = hwt_entry_find(ctx, op->id);
+	if (entry) {
+		op->mode = entry->mode;
+		op->user_data = entry->user_data;
+		op->deadline_ns = hwt_time_to_user(hwt_entry_due(entry), offset);
+		op->remaining_ns = hwt_entry_remaining(entry);
+		op->period_ns = hwt_entry_period(entry);
+		op->overruns = hwt_entry_overruns(entry);
+		ret = hwt_entry_state(entry);
+	}
+	xa_unlock(&ctx->entries);
+	return ret;
+}
+
+/**
+ * hwt_op_run() - carry out an operation
+ * @ctx:    the context
+ * @op:     what is asked for; its result and what is out is filled in
+ * @offset: as of hwt_op_schedule()
+ */
+void hwt_op_run(struct hwt_context *ctx, struct hwt_op *op, s64 offset)
+{
+	switch (op->opcode) {
+	case HWT_OP_SCHEDULE:
+		op->result = hwt_op_schedule(ctx, op, offset);
+		break;
+	case HWT_OP_MODIFY:
+		op->result = hwt_op_modify(ctx, op, offset);
+		break;
+	case HWT_OP_CANCEL:
+		op->result = hwt_op_cancel(ctx, op);
+		break;
+	case HWT_OP_GET:
+		op->result = hwt_op_get(ctx, op, offset);
+		break;
+	default:
+		op->result = -EINVAL;
+	}
+}
+
+/* -- Batches ------------------------------------------------------------- */
+
+/* Operations that are copied in one go. */
+#define HWT_BATCH_STEP	64
+
+/* Nobody will know the ids of those: schedules whose results could not be stored. */
+static void hwt_batch_take_back(struct hwt_context *ctx, const struct hwt_op *ops, u32 n)
+{
+	struct hwt_op cancel = {};
+
+	for (; n; n--, ops++) {
+		if (ops->opcode != HWT_OP_SCHEDULE || ops->result)
+			continue;
+		cancel.id = ops->id;
+		hwt_op_cancel(ctx, &cancel);
+	}
+}
+
+/* Return: how many of @n operations were carried out and their results stored. */
+static u32 hwt_batch_step(struct hwt_context *ctx, struct hwt_op __user *user,
+			  struct hwt_op *ops, u32 n, s64 offset)
+{
+	u32 i, stored;
+
+	/* Those before the bad address are good. */
+	n -= DIV_ROUND_UP(copy_from_user(ops, user, n * sizeof(*ops)), sizeof(*ops));
+	for (i = 0; i < n; i++)
+		hwt_op_run(ctx, &ops[i], offset);
+	stored = n - DIV_ROUND_UP(copy_to_user(user, ops, n * sizeof(*ops)), sizeof(*ops));
+	hwt_batch_take_back(ctx, ops + stored, n - stored);
+	return stored;
+}
+
+/**
+ * hwt_batch() - HWT_IOC_BATCH
+ * @ctx:   the context
+ * @batch: what is asked for; its count becomes what was done
+ *
+ * Return: 0 or a negative error.
+ */
+int hwt_batch(struct hwt_context *ctx, struct hwt_batch_args *batch)
+{
+	struct hwt_op __user *user = u64_to_user_ptr(batch->ops);
+	s64 offset = hwt_context_offset(ctx);
+	u32 done = 0, n, max;
+	struct hwt_op *ops;
+	int ret = 0;
+
+	if (batch->flags || batch->op_size != sizeof(*ops))
+		return -EINVAL;
+	/* Not charged: who has reached a limit must be able to cancel. */
+	ops = kmalloc_array(HWT_BATCH_STEP, sizeof(*ops), GFP_KERNEL);
+	if (!ops)
+		return -ENOMEM;
+	while (done < batch->count) {
+		if (signal_pending(current)) {
+			ret = -EINTR;
+			break;
+		}
+		max = min_t(u32, batch->count - done, HWT_BATCH_STEP);
+		n = hwt_batch_step(ctx, user + done, ops, max, offset);
+		done += n;
+		if (n < max) {
+			ret = -EFAULT;
+			break;
+		}
+		cond_resched();
+	}
+	kfree(ops);
+	if (ret && !done)
+		return ret;
+	batch->count = done;
+	return 0;
+}

@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * /dev/hwt: rings in memory that is shared with the program
+ *
+ * The program may write anything there at any time. So nothing is believed that is read from
+ * it: an index is read once and only its distance from the kernel's own copy counts, an
+ * operation is copied before it is looked at. What the kernel writes there it never reads
+ * back.
+ */
+#include <linux/err.h>
+#include <linux/hrtimer.h>
+#include <linux/log2.h>
+#include <linux/memcontrol.h>
+#include <linux/mm.h>
+#include <linux/mutex.h>
+#include <linux/sched.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <linux/vmalloc.h>
+
+#include "hwt_chardev.h"
+
+/**
+ * struct hwt_rings_ctx - the rings of a context
+ * @shared:     the memory, mapped for the kernel; as long as this structure lives
+ * @ops:        the ring of operations, in there
+ * @events:     the ring of events, in there
+ * @op_mask:    entries of @ops - 1. Constant, as all above and the next two.
+ * @event_mask: entries of @events - 1
+ * @offset:     what the time namespace of who made the rings adds to the clock
+ * @flags:      HWT_RINGS_POLL or 0
+ * @memcg:      the memory cgroup of who made the rings: the wheel's thread has none to charge
+ * @submit:     held while operations are carried out
+ * @op_head:    the next operation to carry out; protected by @submit
+ * @event_tail: where the next event goes; protected by the lock of the context's table.
+ *              Pollers read it without.
+ * @state:      what was last written to the shared flags; likewise. Also looked at without.
+ * @pages_n:    how many pages the memory has; constant
+ * @pages:      them
+ */
+struct hwt_rings_ctx {
+	struct hwt_rings	*shared;
+	struct hwt_op		*ops;
+	struct hwt_event	*events;
+	u32			op_mask;
+	u32			event_mask;
+	s64			offset;
+	u32			flags;
+	struct mem_cgroup	*memcg;
+	struct mutex		submit;		/* not inside the table's lock */
+	u32			op_head;
+	u32			event_tail;
+	u32			state;
+	unsigned int		pages_n;
+	struct page		*pages[];
+};
+
+/* -- Events -------------------------------------------------------------- */
+
+/*
+ * Events that are moved to the ring before others can have the lock. Not many: when an event
+ * comes up, it is the wheel's thread that moves those which have waited.
+ */
+#define HWT_RINGS_FILL_STEP	8
+
+/* How many events the program has not reaped; after nonsense of its: as many as fit. */
+static u32 hwt_rings_unread(const struct hwt_rings_ctx *rings)
+{
+	/*
+	 * Pairs with the program's release: it is done with those before. Read before the
+	 * tail, which so is not behind it.
+	 */
+	u32 head = smp_load_acquire(&rings->shared->event_head);
+
+	return min(READ_ONCE(rings->event_tail) - head, rings->event_mask + 1);
+}
+
+static void hwt_rings_tell(struct hwt_context *ctx, struct hwt_rings_ctx *rings)
+	__must_hold(&ctx->entries.xa_lock)
+{
+	u32 state = 0;
+
+	if (!list_empty(&ctx->ready))
+		state = HWT_RINGS_MORE;
+	else if (ctx->stopped)
+		state = HWT_RINGS_END;
+	if (state == rings->state)
+		return;
+	WRITE_ONCE(rings->state, state);
+	/* Pairs with the program's acquire: at the end all events are there. */
+	smp_store_release(&rings->shared->flags, state);
+}
+
+/**
+ * hwt_rings_fill() - move events to the ring, a few, and as many as there are and fit
+ * @ctx: the context, which has rings
+ *
+ * The entries of events that are their last may be gone afterwards.
+ */
+void hwt_rings_fill(struct hwt_context *ctx)
+	__must_hold(&ctx->entries.xa_lock)
+{
+	struct hwt_rings_ctx *rings = ctx->rings;
+	u32 room = rings->event_mask + 1 - hwt_rings_unread(rings);
+	struct hwt_entry *entry;
+	struct hwt_event event;
+
+	room = min_t(u32, room, HWT_RINGS_FILL_STEP);
+	while (room-- && !list_empty(&ctx->ready)) {
+		entry = list_first_entry(&ctx->ready, struct hwt_entry, ready);
+		hwt_event_fill(entry, &event, rings->offset);
+		memcpy(&rings->events[rings->event_tail & rings->event_mask], &event,
+		       sizeof(event));
+		WRITE_ONCE(rings->event_tail, rings->event_tail + 1);
+		/* Pairs with the program's acquire: the event is there. */
+		smp_store_release(&rings->shared->event_tail, rings->event_tail);
+		/* Pairs with hwt_rings_ready(): it is here before it is not there. */
+		smp_wmb();
+		hwt_event_taken(entry);
+	}
+	hwt_rings_tell(ctx, rings);
+}
+
+/**
+ * hwt_rings_ready() - is there an event in the ring?
+ * @ctx: the context
+ *
+ * Without the lock, after the caller has found no event in the context's list. Return: false
+ * also if there are no rings.
+ */
+bool hwt_rings_ready(const struct hwt_context *ctx)
+{
+	const struct hwt_rings_ctx *rings;
+
+	/* Pairs with hwt_rings_fill(): what has gone from the list is found. */
+	smp_rmb();
+	/* Pairs with hwt_rings_create(). */
+	rings = smp_load_acquire(&ctx->rings);
+	return rings && hwt_rings_unread(rings);
+}
+
+/* Do events wait for room, and is there any? A look without the lock. */
+static bool hwt_rings_can_fill(const struct hwt_rings_ctx *rings)
+{
+	return (READ_ONCE(rings->state) & HWT_RINGS_MORE) &&
+	       hwt_rings_unread(rings) <= rings->event_mask;
+}
+
+/*
+ * Move what waits for room, if there is any. Also in a condition that is waited for: nothing
+ * here sleeps. Return: how many events there are to reap.
+ */
+static u32 hwt_rings_refill(struct hwt_context *ctx)
+{
+	do {
+		xa_lock(&ctx->entries);
+		hwt_rings_fill(ctx);
+		xa_unlock(&ctx->entries);
+		cond_resched();
+	} while (hwt_rings_can_fill(ctx->rings));
+	return hwt_rings_unread(ctx->rings);
+}
+
+/* -- Operations ---------------------------------------------------------- */
+
+/* Return: how many were carried out, at most @max, or -EINVAL. */
+static int hwt_rings_submit(struct hwt_context *ctx, struct hwt_rings_ctx *rings, u32 max)
+	__must_hold(&rings->submit)
+{
+	struct hwt_op *slot, op;
+	u32 n, done;
+
+	/* Pairs with the program's release: the operations before it are there. */
+	n = smp_load_acquire(&rings->shared->op_tail) - rings->op_head;
+	if (n > rings->op_mask + 1)
+		return -EINVAL;
+	n = min(n, max);
+	for (done = 0; done < n && !fatal_signal_pending(current); done++) {
+		slot = &rings->ops[rings->op_head & rings->op_mask];
+		memcpy(&op, slot, sizeof(op));
+		/* The copy is what counts, whatever becomes of the slot. */
+		barrier();
+		hwt_op_run(ctx, &op, rings->offset);
+		memcpy(slot, &op, sizeof(op));
+		rings->op_head++;
+		/* Pairs with the program's acquire: the result is there. */
+		smp_store_release(&rings->shared->op_head, rings->op_head);
+		cond_resched();
+	}
+	return done;
+}
+
+/* Operations that are carried out between two looks at the wheel. */
+#define HWT_RINGS_POLL_STEP	64
+
+/**
+ * hwt_rings_poll() - look for operations, if that was asked for with HWT_RINGS_POLL
+ * @arg: the context; on the thread of its private wheel
+ */
+void hwt_rings_poll(void *arg)
+{
+	struct hwt_context *ctx = arg;
+	/* Pairs with hwt_rings_create(). */
+	struct hwt_rings_ctx *rings = smp_load_acquire(&ctx->rings);
+	struct mem_cgroup *old;
+
+	if (!rings || !(rings->flags & HWT_RINGS_POLL))
+		return;
+	mutex_lock(&rings->submit);
+	old = set_active_memcg(rings->memcg);
+	hwt_rings_submit(ctx, rings, HWT_RINGS_POLL_STEP);
+	set_active_memcg(old);
+	mutex_unlock(&rings->submit);
+	if (hwt_rings_can_fill(rings))
+		hwt_rings_refill(ctx);
+}
+
+/* -- HWT_IOC_ENTER ------------------------------------------------------- */
+
+static bool hwt_rings_enough(struct hwt_context *ctx, u32 want)
+{
+	/* Before the look at the events: after the stop no more come up. */
+	bool stopped = smp_load_acquire(&ctx->stopped);
+
+	return hwt_rings_refill(ctx) >= want || stopped;
+}
+
+/* Return: 0 (there are, it was stopped, the time is over) or -ERESTARTSYS. */
+static int hwt_rings_wait(struct hwt_context *ctx, u32 want, u64 timeout_ns)
+{
+	ktime_t timeout = timeout_ns > KTIME_MAX ? KTIME_MAX : ns_to_ktime(timeout_ns);
+	int ret;
+
+	want = min(want, ctx->rings->event_mask + 1);
+	ret = wait_event_interruptible_hrtimeout(ctx->wait, hwt_rings_enough(ctx, want),
+						 timeout);
+	return ret == -ETIME ? 0 : ret;
+}
+
+/**
+ * hwt_rings_enter() - HWT_IOC_ENTER
+ * @ctx:   the context
+ * @enter: what is asked for; its submit becomes what was done
+ *
+ * Return: 0 or a negative error.
+ */
+int hwt_rings_enter(struct hwt_context *ctx, struct hwt_enter_args *enter)
+{
+	/* Pairs with hwt_rings_create(). */
+	struct hwt_rings_ctx *rings = smp_load_acquire(&ctx->rings);
+	int ret = 0;
+
+	if (enter->flags || !rings)
+		return -EINVAL;
+	if (enter->submit) {
+		if (rings->flags & HWT_RINGS_POLL)
+			return -EINVAL;
+		if (mutex_lock_interruptible(&rings->submit))
+			return -EINTR;
+		ret = hwt_rings_submit(ctx, rings, enter->submit);
+		mutex_unlock(&rings->submit);
+		if (ret < 0)
+			return ret;
+		enter->submit = ret;
+	}
+	if (enter->wait)
+		ret = hwt_rings_wait(ctx, enter->wait, enter->timeout_ns);
+	else
+		hwt_rings_refill(ctx);
+	return ret < 0 && !enter->submit ? -EINTR : 0;
+}
+
+/* -- Making and unmaking ------------------------------------------------- */
+
+void hwt_rings_free(struct hwt_rings_ctx *rings)
+{
+	unsigned int i;
+
+	if (!rings)
+		return;
+	if (rings->shared)
+		vunmap(rings->shared);
+	/* Those that are still mapped somewhere stay until they are not. */
+	for (i = 0; i < rings->pages_n && rings->pages[i]; i++)
+		__free_page(rings->pages[i]);
+	mem_cgroup_put(rings->memcg);
+	kvfree(rings);
+}
+
+static struct hwt_rings_ctx *hwt_rings_alloc(u32 op_entries, u32 event_entries)
+{
+	size_t head = sizeof(struct hwt_rings), ops, size;
+	struct hwt_rings_ctx *rings;
+	unsigned int i, n;
+
+	ops = array_size(op_entries, sizeof(struct hwt_op));
+	size = head + ops + array_size(event_entries, sizeof(struct hwt_event));
+	n = PAGE_ALIGN(size) >> PAGE_SHIFT;
+	rings = kvzalloc(struct_size(rings, pages, n), HWT_GFP_USER);
+	if (!rings)
+		return NULL;
+	rings->pages_n = n;
+	for (i = 0; i < n; i++) {
+		rings->pages[i] = alloc_page(HWT_GFP_USER | __GFP_ZERO);
+		if (!rings->pages[i])
+			goto fail;
+	}
+	rings->shared = vmap(rings->pages, n, VM_MAP, PAGE_KERNEL);
+	if (!rings->shared)
+		goto fail;
+	rings->ops = (void *)rings->shared + head;
+	rings->events = (void *)rings->ops + ops;
+	rings->op_mask = op_entries - 1;
+	rings->event_mask = event_entries - 1;
+	mutex_init(&rings->submit);
+	return rings;
+fail:
+	hwt_rings_free(rings);
+	return NULL;
+}
+
+static bool hwt_ring_entries_valid(u32 entries)
+{
+	return entries && entries <= HWT_RING_ENTRIES_MAX;
+}
+
+/**
+ * hwt_rings_create() - HWT_IOC_RINGS
+ * @ctx:  the context
+ * @args: what is asked for; filled in
+ *
+ * Return: 0 or a negative error.
+ */
+int hwt_rings_create(struct hwt_context *ctx, struct hwt_rings_args *args)
+{
+	struct hwt_rings_ctx *rings;
+	int ret = 0;
+
+	if (args->flags & ~HWT_RINGS_POLL || !hwt_ring_entries_valid(args->op_entries) ||
+	    !hwt_ring_entries_valid(args->event_entries))
+		return -EINVAL;
+	args->op_entries = roundup_pow_of_two(args->op_entries);
+	args->event_entries = roundup_pow_of_two(args->event_entries);
+	rings = hwt_rings_alloc(args->op_entries, args->event_entries);
+	if (!rings)
+		return -ENOMEM;
+	rings->flags = args->flags;
+	rings->memcg = get_mem_cgroup_from_mm(current->mm);
+
+	xa_lock(&ctx->entries);
+	if (ctx->rings || ctx->closing) {
+		ret = -EBUSY;
+	} else if ((args->flags & HWT_RINGS_POLL) && !ctx->busy) {
+		ret = -EINVAL;
+	} else {
+		/* The wheel stays: deadlines will be of its clock. */
+		WRITE_ONCE(ctx->fixed, true);
+		rings->offset = hwt_context_offset(ctx);
+		/* Pairs with those who look without the lock. */
+		smp_store_release(&ctx->rings, rings);
+	}
+	xa_unlock(&ctx->entries);
+	if (ret) {
+		hwt_rings_free(rings);
+		return ret;
+	}
+	args->map_size = (u64)rings->pages_n << PAGE_SHIFT;
+	args->ops_offset = (void *)rings->ops - (void *)rings->shared;
+	args->events_offset = (void *)rings->events - (void *)rings->shared;
+	args->op_size = sizeof(struct hwt_op);
+	args->event_size = sizeof(struct hwt_event);
+	hwt_rings_refill(ctx);
+	/* Who waits in read() is to find out. */
+	hwt_context_wake(ctx);
+	return 0;
+}
+
+/* Pages stay while they are mapped, whatever happens to the context. */
+int hwt_rings_mmap(struct file *file, struct vm_area_struct *vma)
+{
+	struct hwt_context *ctx = file->private_data;
+	/* Pairs with hwt_rings_create(). */
+	struct hwt_rings_ctx *rings = smp_load_acquire(&ctx->rings);
+
+	if (!rings || !(vma->vm_flags & VM_SHARED))
+		return -EINVAL;
+	return vm_map_pages(vma, rings->pages, rings->pages_n);
+}

@@ -1,0 +1,582 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * HWT_IOC_BATCH: each operation does what the ioctl of its name does, one that fails does so
+ * alone, and what stops the call half-way leaves no timeout whose id nobody knows.
+ *
+ * hwt-test: timeout 120
+ * hwt-test: m32
+ */
+#include "kselftest_harness.h"
+#include <pthread.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/time.h>
+
+#include "hwt_ring.h"
+
+#define OP	((long)sizeof(struct hwt_op))
+
+FIXTURE(ctx) {
+	int fd;
+	long page;
+};
+
+FIXTURE_SETUP(ctx)
+{
+	self->fd = hwt_open(O_NONBLOCK);
+	ASSERT_LE(0, self->fd);
+	self->page = sysconf(_SC_PAGESIZE);
+}
+
+FIXTURE_TEARDOWN(ctx)
+{
+	close(self->fd);
+}
+
+static __u64 timeouts(int fd)
+{
+	struct hwt_stats_args stats;
+
+	return hwt_stats(fd, &stats) ? ~0ULL : stats.timeouts;
+}
+
+/* -- What the operations do ---------------------------------------------- */
+
+TEST_F(ctx, schedule_and_get)
+{
+	struct hwt_op ops[3], get[3];
+	struct hwt_get_args args;
+	__u64 before = now_ns();
+	int i;
+
+	ops[0] = op_schedule(3600 * SEC, 10);
+	ops[1] = op_schedule(before + 7200 * SEC, 11);
+	ops[1].flags = HWT_ABSOLUTE;
+	ops[1].slack_ns = SEC;
+	ops[2] = op_schedule(3600 * SEC, 12);
+	ops[2].mode = HWT_MODE_FIXED_DELAY;
+	ops[2].period_ns = 5 * SEC;
+	ASSERT_EQ(3, hwt_batch(self->fd, ops, 3));
+	for (i = 0; i < 3; i++) {
+		EXPECT_EQ(0, ops[i].result);
+		EXPECT_NE(0ULL, ops[i].id);
+		EXPECT_NE(ops[(i + 1) % 3].id, ops[i].id);
+		get[i] = op_get(ops[i].id);
+	}
+	ASSERT_EQ(3, hwt_batch(self->fd, get, 3));
+	for (i = 0; i < 3; i++) {
+		ASSERT_EQ(0, hwt_get(self->fd, ops[i].id, &args));
+		EXPECT_EQ(HWT_STATE_PENDING, get[i].result);
+		EXPECT_EQ(10ULL + i, get[i].user_data);
+		EXPECT_EQ(args.mode, get[i].mode);
+		EXPECT_EQ(args.deadline_ns, get[i].deadline_ns);
+		EXPECT_EQ(args.period_ns, get[i].period_ns);
+		EXPECT_EQ(0ULL, get[i].overruns);
+		/* The later answer has less left. */
+		EXPECT_LE(args.remaining_ns, get[i].remaining_ns);
+		EXPECT_GE(7202 * SEC, get[i].remaining_ns);
+	}
+	EXPECT_LE(before + 3600 * SEC, get[0].deadline_ns);
+	EXPECT_LE(before + 7200 * SEC, get[1].deadline_ns);
+	EXPECT_EQ(5 * SEC, get[2].period_ns);
+	EXPECT_EQ((__u32)HWT_MODE_FIXED_DELAY, get[2].mode);
+}
+
+/* They fire as any other, and in their order. */
+TEST_F(ctx, events)
+{
+	struct hwt_event event;
+	struct hwt_op ops[100];
+	int i;
+
+	ASSERT_TRUE(stay_on_one_cpu());
+	for (i = 0; i < 100; i++) {
+		ops[i] = op_schedule(0, i);
+		ops[i].flags = HWT_ABSOLUTE;
+	}
+	ASSERT_EQ(100, hwt_batch(self->fd, ops, 100));
+	for (i = 0; i < 100; i++) {
+		ASSERT_EQ(1, hwt_next(self->fd, &event));
+		EXPECT_EQ((__u64)i, event.user_data);
+		EXPECT_EQ(ops[i].id, event.id);
+	}
+	EXPECT_EQ(0ULL, timeouts(self->fd));
+}
+
+TEST_F(ctx, one_after_the_other)
+{
+	struct hwt_op ops[8];
+	__u64 id;
+
+	ASSERT_EQ(0, hwt_add(self->fd, 0, 3600 * SEC, 1, &id));
+	ops[0] = op_modify(id, 7200 * SEC);
+	ops[0].flags = HWT_SET_USER_DATA;
+	ops[0].user_data = 2;
+	ops[1] = op_get(id);
+	ops[2] = op_modify(id, 100 * SEC);
+	ops[3] = op_get(id);
+	ops[4] = op_modify(id, 100 * SEC);
+	ops[4].flags = HWT_SET_USER_DATA;
+	ops[4].user_data = 3;
+	ops[5] = op_get(id);
+	ops[6] = op_cancel(id);
+	ops[7] = op_get(id);
+	ASSERT_EQ(8, hwt_batch(self->fd, ops, 8));
+	EXPECT_EQ(HWT_STATE_PENDING, ops[0].result);
+	EXPECT_EQ(HWT_STATE_PENDING, ops[1].result);
+	EXPECT_EQ(2ULL, ops[1].user_data);
+	EXPECT_LT(3600 * SEC, ops[1].remaining_ns);
+	EXPECT_EQ(2ULL, ops[3].user_data);
+	EXPECT_GE(101 * SEC, ops[3].remaining_ns);
+	EXPECT_EQ(3ULL, ops[5].user_data);
+	EXPECT_EQ(HWT_STATE_PENDING, ops[6].result);
+	EXPECT_EQ(-ENOENT, ops[7].result);
+	EXPECT_EQ(0ULL, timeouts(self->fd));
+}
+
+TEST_F(ctx, events_are_withdrawn)
+{
+	struct hwt_op ops[2];
+	__u64 id[2];
+
+	ASSERT_EQ(0, hwt_add(self->fd, 0, 0, 0, &id[0]));
+	ASSERT_EQ(0, hwt_add(self->fd, 0, 0, 0, &id[1]));
+	ASSERT_TRUE(hwt_wait_expired(self->fd, 2));
+	ops[0] = op_cancel(id[0]);
+	ops[1] = op_modify(id[1], HWT_NEVER);
+	ASSERT_EQ(2, hwt_batch(self->fd, ops, 2));
+	EXPECT_EQ(HWT_STATE_EVENT, ops[0].result);
+	EXPECT_EQ(HWT_STATE_EVENT, ops[1].result);
+	EXPECT_EQ(0, hwt_wait(self->fd, 0));
+	EXPECT_EQ(1ULL, timeouts(self->fd));
+}
+
+/* What is out may hold anything before. */
+TEST_F(ctx, out_members)
+{
+	struct hwt_op op = op_schedule(3600 * SEC, 7);
+	__u64 id;
+
+	op.result = -77;
+	op.id = ~0ULL;
+	ASSERT_EQ(1, hwt_batch(self->fd, &op, 1));
+	EXPECT_EQ(0, op.result);
+	id = op.id;
+	memset(&op, 0xa5, sizeof(op));
+	op.opcode = HWT_OP_GET;
+	op.flags = 0;
+	op.id = id;
+	ASSERT_EQ(1, hwt_batch(self->fd, &op, 1));
+	EXPECT_EQ(HWT_STATE_PENDING, op.result);
+	EXPECT_EQ((__u32)HWT_MODE_ONE_SHOT, op.mode);
+	EXPECT_EQ(7ULL, op.user_data);
+	EXPECT_EQ(0ULL, op.period_ns);
+	EXPECT_EQ(0ULL, op.overruns);
+	op = op_cancel(id);
+	op.result = -77;
+	ASSERT_EQ(1, hwt_batch(self->fd, &op, 1));
+	EXPECT_EQ(HWT_STATE_PENDING, op.result);
+}
+
+/* -- Errors of one ------------------------------------------------------- */
+
+/* Stands for the id of a timeout that is there: none has this one. */
+#define ONE	1ULL
+
+static const struct bad {
+	const char	*what;
+	int		error;
+	struct hwt_op	op;
+} bad[] = {
+	{ "opcode 0", EINVAL, { .opcode = 0 } },
+	{ "opcode 5", EINVAL, { .opcode = 5 } },
+	{ "opcode 2^32 - 1", EINVAL, { .opcode = -1U } },
+	{ "schedule: flag 2", EINVAL, { .opcode = HWT_OP_SCHEDULE, .flags = 2 } },
+	{ "schedule: flag 2^31", EINVAL, { .opcode = HWT_OP_SCHEDULE, .flags = 1U << 31 } },
+	{ "schedule: mode 3", EINVAL, { .opcode = HWT_OP_SCHEDULE, .mode = 3 } },
+	{ "schedule: one-shot with a period", EINVAL,
+	  { .opcode = HWT_OP_SCHEDULE, .period_ns = 1 } },
+	{ "schedule: no period", EINVAL,
+	  { .opcode = HWT_OP_SCHEDULE, .mode = HWT_MODE_FIXED_RATE } },
+	{ "schedule: periodic with slack", EINVAL,
+	  { .opcode = HWT_OP_SCHEDULE, .mode = HWT_MODE_FIXED_DELAY, .period_ns = SEC,
+	    .slack_ns = 1 } },
+	{ "schedule: overruns", EINVAL, { .opcode = HWT_OP_SCHEDULE, .overruns = 1 } },
+	{ "modify: id 0", ENOENT, { .opcode = HWT_OP_MODIFY } },
+	{ "modify: no such id", ENOENT, { .opcode = HWT_OP_MODIFY, .id = ~0ULL } },
+	{ "modify: flag 4", EINVAL, { .opcode = HWT_OP_MODIFY, .id = ONE, .flags = 4 } },
+	{ "modify: mode", EINVAL, { .opcode = HWT_OP_MODIFY, .id = ONE, .mode = 1 } },
+	{ "modify: a period for a one-shot", EINVAL,
+	  { .opcode = HWT_OP_MODIFY, .id = ONE, .period_ns = SEC } },
+	{ "modify: overruns", EINVAL, { .opcode = HWT_OP_MODIFY, .id = ONE, .overruns = 1 } },
+	{ "cancel: id 0", ENOENT, { .opcode = HWT_OP_CANCEL } },
+	{ "cancel: no such id", ENOENT, { .opcode = HWT_OP_CANCEL, .id = 2 } },
+	{ "cancel: flags", EINVAL, { .opcode = HWT_OP_CANCEL, .id = ONE, .flags = 1 } },
+	{ "cancel: mode", EINVAL, { .opcode = HWT_OP_CANCEL, .id = ONE, .mode = 1 } },
+	{ "cancel: time", EINVAL, { .opcode = HWT_OP_CANCEL, .id = ONE, .time_ns = 1 } },
+	{ "cancel: period", EINVAL, { .opcode = HWT_OP_CANCEL, .id = ONE, .period_ns = 1 } },
+	{ "cancel: slack", EINVAL, { .opcode = HWT_OP_CANCEL, .id = ONE, .slack_ns = 1 } },
+	{ "cancel: data", EINVAL, { .opcode = HWT_OP_CANCEL, .id = ONE, .user_data = 1 } },
+	{ "cancel: overruns", EINVAL, { .opcode = HWT_OP_CANCEL, .id = ONE, .overruns = 1 } },
+	{ "get: id 0", ENOENT, { .opcode = HWT_OP_GET } },
+	{ "get: no such id", ENOENT, { .opcode = HWT_OP_GET, .id = ~0ULL } },
+	{ "get: flags", EINVAL, { .opcode = HWT_OP_GET, .id = ONE, .flags = 1 } },
+};
+
+#define BAD	((int)ARRAY_SIZE(bad))
+
+/* Each bad one between two good ones. */
+TEST_F(ctx, one_that_fails_does_so_alone)
+{
+	struct hwt_op ops[2 * BAD + 1];
+	struct hwt_get_args was, is;
+	int i;
+	__u64 id;
+
+	ASSERT_EQ(0, hwt_add(self->fd, HWT_ABSOLUTE, now_ns() + 3600 * SEC, 99, &id));
+	ASSERT_EQ(0, hwt_get(self->fd, id, &was));
+	for (i = 0; i <= BAD; i++) {
+		ops[2 * i] = op_schedule(3600 * SEC, i);
+		if (i == BAD)
+			break;
+		ops[2 * i + 1] = bad[i].op;
+		if (bad[i].op.id == ONE)
+			ops[2 * i + 1].id = id;
+	}
+	ASSERT_EQ(2 * BAD + 1, hwt_batch(self->fd, ops, 2 * BAD + 1));
+	for (i = 0; i <= BAD; i++) {
+		EXPECT_EQ(0, ops[2 * i].result);
+		EXPECT_EQ(HWT_STATE_PENDING, hwt_del(self->fd, ops[2 * i].id));
+		if (i == BAD)
+			break;
+		EXPECT_EQ(-bad[i].error, ops[2 * i + 1].result)
+			TH_LOG("%s", bad[i].what);
+	}
+	/* The one they were about is as it was. */
+	ASSERT_EQ(0, hwt_get(self->fd, id, &is));
+	is.remaining_ns = was.remaining_ns;
+	EXPECT_EQ(0, memcmp(&was, &is, sizeof(is)));
+	EXPECT_EQ(1ULL, timeouts(self->fd));
+}
+
+TEST_F(ctx, limit_and_stop)
+{
+	struct hwt_setup_args setup = { .size = sizeof(setup), .max_pending = 2 };
+	struct hwt_op ops[6];
+	int i;
+
+	ASSERT_EQ(0, hwt_call(self->fd, HWT_IOC_SETUP, &setup));
+	for (i = 0; i < 4; i++)
+		ops[i] = op_schedule(3600 * SEC, 0);
+	ASSERT_EQ(4, hwt_batch(self->fd, ops, 4));
+	EXPECT_EQ(0, ops[0].result);
+	EXPECT_EQ(0, ops[1].result);
+	EXPECT_EQ(-EAGAIN, ops[2].result);
+	EXPECT_EQ(-EAGAIN, ops[3].result);
+	ASSERT_EQ(2, hwt_stop(self->fd));
+	ops[2] = op_schedule(SEC, 0);
+	ops[3] = op_modify(ops[0].id, SEC);
+	ops[4] = op_get(ops[0].id);
+	ops[5] = op_cancel(ops[1].id);
+	ASSERT_EQ(4, hwt_batch(self->fd, ops + 2, 4));
+	EXPECT_EQ(-ESHUTDOWN, ops[2].result);
+	EXPECT_EQ(-ESHUTDOWN, ops[3].result);
+	EXPECT_EQ(HWT_STATE_EVENT, ops[4].result);
+	EXPECT_EQ(HWT_STATE_EVENT, ops[5].result);
+	EXPECT_EQ(1ULL, timeouts(self->fd));
+}
+
+/* -- Errors of the call -------------------------------------------------- */
+
+TEST_F(ctx, bad_arguments)
+{
+	struct hwt_op op = op_schedule(SEC, 0);
+	const struct hwt_batch_args good = {
+		.size = sizeof(good),
+		.ops = (uintptr_t)&op,
+		.count = 1,
+		.op_size = sizeof(op),
+	};
+	const __u32 sizes[] = { 0, 1, 63, 65, 128, -1U };
+	struct hwt_batch_args args;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+		args = good;
+		args.op_size = sizes[i];
+		EXPECT_EQ(-EINVAL, hwt_call(self->fd, HWT_IOC_BATCH, &args));
+	}
+	args = good;
+	args.flags = 1;
+	EXPECT_EQ(-EINVAL, hwt_call(self->fd, HWT_IOC_BATCH, &args));
+	args = good;
+	args.size--;
+	EXPECT_EQ(-EINVAL, hwt_call(self->fd, HWT_IOC_BATCH, &args));
+	EXPECT_EQ(0ULL, timeouts(self->fd));
+	/* No operation: no look at them. */
+	args = good;
+	args.ops = 8;
+	args.count = 0;
+	EXPECT_EQ(0, hwt_call(self->fd, HWT_IOC_BATCH, &args));
+	EXPECT_EQ(0U, args.count);
+}
+
+TEST_F(ctx, counts)
+{
+	static const unsigned int counts[] = { 1, 2, 63, 64, 65, 127, 128, 129, 1000 };
+	static struct hwt_op ops[1001];
+	__u64 total = 0;
+	unsigned int i, n;
+
+	for (n = 0; n < ARRAY_SIZE(counts); n++) {
+		for (i = 0; i <= counts[n]; i++) {
+			ops[i] = op_schedule(3600 * SEC, i);
+			ops[i].result = 77;
+		}
+		ASSERT_EQ((long)counts[n], hwt_batch(self->fd, ops, counts[n]));
+		for (i = 0; i < counts[n]; i++)
+			ASSERT_EQ(0, ops[i].result);
+		/* Not one too many. */
+		EXPECT_EQ(77, ops[i].result);
+		total += counts[n];
+		EXPECT_EQ(total, timeouts(self->fd));
+	}
+}
+
+TEST_F(ctx, bad_address_at_once)
+{
+	void *bad_ops[] = { NULL, (void *)8, (void *)-64L, (void *)-4096L };
+	struct hwt_batch_args args = {
+		.size = sizeof(args),
+		.ops = ~0ULL - 63,
+		.count = 3,
+		.op_size = sizeof(struct hwt_op),
+	};
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(bad_ops); i++)
+		EXPECT_EQ(-EFAULT, hwt_batch(self->fd, bad_ops[i], 100));
+	EXPECT_EQ(-EFAULT, hwt_call(self->fd, HWT_IOC_BATCH, &args));
+	args.ops = 1ULL << 63;
+	EXPECT_EQ(-EFAULT, hwt_call(self->fd, HWT_IOC_BATCH, &args));
+	EXPECT_EQ(0ULL, timeouts(self->fd));
+}
+
+/* Pages whose last one is protected; filled with schedules, whose data is their number. */
+static struct hwt_op *make_ops(long page, int pages, int prot, long shift)
+{
+	char *p = mmap(NULL, pages * page, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct hwt_op *ops = (void *)(p + shift);
+	long i;
+
+	if (p == MAP_FAILED)
+		return NULL;
+	for (i = 0; i < (pages * page - shift) / OP; i++)
+		ops[i] = op_schedule(3600 * SEC, i);
+	return mprotect(p + (pages - 1) * page, page, prot) ? NULL : ops;
+}
+
+/* Read, but nothing could be stored: they are taken back. */
+TEST_F(ctx, read_only_at_once)
+{
+	struct hwt_op *ops = make_ops(self->page, 1, PROT_READ, 0);
+
+	ASSERT_NE(NULL, ops);
+	EXPECT_EQ(-EFAULT, hwt_batch(self->fd, ops, 1));
+	EXPECT_EQ(-EFAULT, hwt_batch(self->fd, ops, self->page / OP));
+	EXPECT_EQ(0ULL, timeouts(self->fd));
+	munmap(ops, self->page);
+}
+
+/* @shift: an operation lies across the border. */
+static void half_way(struct __test_metadata *_metadata, int fd, long page, int prot,
+		     long shift)
+{
+	struct hwt_op *ops = make_ops(page, 3, prot, shift);
+	long good = (2 * page - shift) / OP, all = (3 * page - shift) / OP, i;
+	struct hwt_get_args args;
+
+	ASSERT_NE(NULL, ops);
+	EXPECT_EQ(good, hwt_batch(fd, ops, all));
+	EXPECT_EQ((__u64)good, timeouts(fd));
+	for (i = 0; i < good; i++) {
+		ASSERT_EQ(0, ops[i].result);
+		ASSERT_EQ(0, hwt_get(fd, ops[i].id, &args));
+		ASSERT_EQ((__u64)i, args.user_data);
+	}
+	/* The next call, for the rest, tells why. */
+	EXPECT_EQ(-EFAULT, hwt_batch(fd, ops + good, all - good));
+	EXPECT_EQ((__u64)good, timeouts(fd));
+	munmap((char *)ops - shift, 3 * page);
+}
+
+TEST_F(ctx, not_there_half_way)
+{
+	half_way(_metadata, self->fd, self->page, PROT_NONE, 0);
+}
+
+TEST_F(ctx, not_there_half_way_of_one)
+{
+	half_way(_metadata, self->fd, self->page, PROT_NONE, 24);
+}
+
+TEST_F(ctx, read_only_half_way)
+{
+	half_way(_metadata, self->fd, self->page, PROT_READ, 0);
+}
+
+TEST_F(ctx, read_only_half_way_of_one)
+{
+	half_way(_metadata, self->fd, self->page, PROT_READ, 24);
+}
+
+/* Many more than there are. */
+TEST_F(ctx, huge_count)
+{
+	struct hwt_op *ops = make_ops(self->page, 2, PROT_NONE, 0);
+
+	ASSERT_NE(NULL, ops);
+	EXPECT_EQ(self->page / OP, hwt_batch(self->fd, ops, -1U));
+	EXPECT_EQ((__u64)(self->page / OP), timeouts(self->fd));
+	munmap(ops, 2 * self->page);
+}
+
+/* -- Signals, threads ---------------------------------------------------- */
+
+static void on_alarm(int sig)
+{
+	(void)sig;
+}
+
+#define CHUNK	1048576L
+
+/* So many chunks of memory that are all the same one. */
+static void *same_memory(int chunks)
+{
+	int fd = memfd_create("ops", 0), i;
+	char *p;
+
+	if (fd < 0 || ftruncate(fd, CHUNK))
+		return NULL;
+	p = mmap(NULL, chunks * CHUNK, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (p == MAP_FAILED)
+		return NULL;
+	for (i = 0; i < chunks; i++)
+		if (mmap(p + i * CHUNK, CHUNK, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+			 fd, 0) == MAP_FAILED)
+			return NULL;
+	close(fd);
+	return p;
+}
+
+TEST_F_TIMEOUT(ctx, signal_half_way, 60)
+{
+	struct sigaction action = { .sa_handler = on_alarm, .sa_flags = SA_RESTART };
+	struct itimerval timer = { .it_value.tv_usec = 50000, .it_interval.tv_usec = 50000 };
+	const struct itimerval none = { .it_value.tv_usec = 0 };
+	long all = 512 * (CHUNK / OP), done;
+	struct hwt_op *ops = same_memory(512);
+	long i;
+
+	ASSERT_NE(NULL, ops);
+	for (i = 0; i < CHUNK / OP; i++)
+		ops[i] = op_get(1);
+	sigaction(SIGALRM, &action, NULL);
+	ASSERT_EQ(0, setitimer(ITIMER_REAL, &timer, NULL));
+	done = hwt_batch(self->fd, ops, all);
+	setitimer(ITIMER_REAL, &none, NULL);
+	EXPECT_LT(0, done);
+	EXPECT_LT(done, all);
+	munmap(ops, 512 * CHUNK);
+}
+
+#define THREADS	4
+
+struct batcher {
+	pthread_t	thread;
+	int		fd;
+	unsigned int	rounds;
+	unsigned int	wrong;
+};
+
+static void *batcher_run(void *arg)
+{
+	struct batcher *batcher = arg;
+	struct hwt_op ops[150];
+	unsigned int i, round;
+
+	for (round = 0; round < batcher->rounds; round++) {
+		for (i = 0; i < 150; i++)
+			ops[i] = op_schedule(3600 * SEC, i);
+		batcher->wrong += hwt_batch(batcher->fd, ops, 150) != 150;
+		for (i = 0; i < 150; i++) {
+			batcher->wrong += ops[i].result != 0;
+			ops[i] = op_cancel(ops[i].id);
+		}
+		batcher->wrong += hwt_batch(batcher->fd, ops, 150) != 150;
+		for (i = 0; i < 150; i++)
+			batcher->wrong += ops[i].result != HWT_STATE_PENDING;
+	}
+	return NULL;
+}
+
+TEST_F_TIMEOUT(ctx, several_threads, 60)
+{
+	struct batcher batchers[THREADS];
+	struct hwt_stats_args stats;
+	unsigned int i;
+
+	for (i = 0; i < THREADS; i++) {
+		batchers[i] = (struct batcher) {
+			.fd = self->fd,
+			.rounds = quick() ? 10 : 100,
+		};
+		ASSERT_EQ(0, pthread_create(&batchers[i].thread, NULL, batcher_run,
+					    &batchers[i]));
+	}
+	for (i = 0; i < THREADS; i++) {
+		pthread_join(batchers[i].thread, NULL);
+		EXPECT_EQ(0U, batchers[i].wrong);
+	}
+	ASSERT_EQ(0, hwt_stats(self->fd, &stats));
+	EXPECT_EQ(0ULL, stats.timeouts);
+	EXPECT_EQ((__u64)THREADS * batchers[0].rounds * 150, stats.scheduled);
+	EXPECT_EQ(stats.scheduled, stats.cancelled);
+}
+
+/* Killed in the middle of a batch: all of it is gone with it. */
+TEST_F_TIMEOUT(ctx, killed_half_way, 60)
+{
+	struct hwt_op *ops = same_memory(64);
+	struct hwt_stats_args stats;
+	int status, tries;
+	pid_t pid;
+	long i;
+
+	ASSERT_NE(NULL, ops);
+	for (i = 0; i < CHUNK / OP; i++)
+		ops[i] = op_schedule(HWT_NEVER, i);
+	pid = fork();
+	ASSERT_LE(0, pid);
+	if (!pid)
+		_exit(hwt_batch(self->fd, ops, 64 * (CHUNK / OP)) < 0);
+	for (tries = 0; tries < PATIENCE_MS; tries++) {
+		ASSERT_EQ(0, hwt_stats(self->fd, &stats));
+		if (stats.timeouts > 1000)
+			break;
+		sleep_ns(MSEC);
+	}
+	EXPECT_LT(1000ULL, stats.timeouts);
+	EXPECT_EQ(0, kill(pid, SIGKILL));
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_TRUE(WIFSIGNALED(status));
+	/* The context is ours too, and whole: a schedule and its cancel work. */
+	ASSERT_EQ(0, hwt_stats(self->fd, &stats));
+	ASSERT_EQ(0, hwt_add(self->fd, 0, 3600 * SEC, 0, &stats.expired));
+	EXPECT_EQ(HWT_STATE_PENDING, hwt_del(self->fd, stats.expired));
+	EXPECT_EQ(stats.timeouts, timeouts(self->fd));
+	munmap(ops, 64 * CHUNK);
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the programs that test batches and rings of /dev/hwt share.
+ */
+#ifndef HWT_RING_H
+#define HWT_RING_H
+
+#include "hwt_dev.h"
+
+#include <sched.h>
+#include <sys/mman.h>
+
+static inline bool stay_on_one_cpu(void)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(sched_getcpu(), &set);
+	return !sched_setaffinity(0, sizeof(set), &set);
+}
+
+/* -- Operations ---------------------------------------------------------- */
+
+static inline struct hwt_op op_schedule(__u64 time_ns, __u64 data)
+{
+	return (struct hwt_op) {
+		.opcode = HWT_OP_SCHEDULE,
+		.time_ns = time_ns,
+		.user_data = data,
+	};
+}
+
+static inline struct hwt_op op_modify(__u64 id, __u64 time_ns)
+{
+	return (struct hwt_op) { .opcode = HWT_OP_MODIFY, .id = id, .time_ns = time_ns };
+}
+
+static inline struct hwt_op op_cancel(__u64 id)
+{
+	return (struct hwt_op) { .opcode = HWT_OP_CANCEL, .id = id };
+}
+
+static inline struct hwt_op op_get(__u64 id)
+{
+	return (struct hwt_op) { .opcode = HWT_OP_GET, .id = id };
+}
+
+/* Returns how many operations were carried out. */
+static inline long hwt_batch(int fd, void *ops, __u32 count)
+{
+	struct hwt_batch_args args = {
+		.size = sizeof(args),
+		.ops = (uintptr_t)ops,
+		.count = count,
+		.op_size = sizeof(struct hwt_op),
+	};
+	int ret = hwt_call(fd, HWT_IOC_BATCH, &args);
+
+	return ret ? ret : (long)args.count;
+}
+
+/* -- Rings --------------------------------------------------------------- */
+
+struct ring {
+	int			fd;
+	size_t			size;
+	struct hwt_rings	*shared;
+	struct hwt_op		*ops;
+	struct hwt_event	*events;
+	__u32			op_mask;
+	__u32			event_mask;
+};
+
+static inline int hwt_rings(int fd, __u32 flags, __u32 ops, __u32 events,
+			    struct hwt_rings_args *args)
+{
+	*args = (struct hwt_rings_args) {
+		.size = sizeof(*args),
+		.flags = flags,
+		.op_entries = ops,
+		.event_entries = events,
+	};
+	return hwt_call(fd, HWT_IOC_RINGS, args);
+}
+
+/* Returns -ENOMEM, why ever it cannot be mapped. */
+static inline int ring_map(struct ring *ring, int fd, const struct hwt_rings_args *args)
+{
+	char *p = mmap(NULL, args->map_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	if ((void *)p == MAP_FAILED)
+		return -ENOMEM;
+	*ring = (struct ring) {
+		.fd = fd,
+		.size = args->map_size,
+		.shared = (void *)p,
+		.ops = (void *)(p + args->ops_offset),
+		.events = (void *)(p + args->events_offset),
+		.op_mask = args->op_entries - 1,
+		.event_mask = args->event_entries - 1,
+	};
+	return 0;
+}
+
+static inline int ring_make(struct ring *ring, int fd, __u32 flags, __u32 ops, __u32 events)
+{
+	struct hwt_rings_args args;
+	int ret = hwt_rings(fd, flags, ops, events, &args);
+
+	*ring = (struct ring) { .fd = fd };
+	return ret < 0 ? ret : ring_map(ring, fd, &args);
+}
+
+static inline void ring_unmap(struct ring *ring)
+{
+	if (ring->shared)
+		munmap(ring->shared, ring->size);
+	ring->shared = NULL;
+}
+
+/* The fields of the other side are read with acquire, our own is written with release. */
+
+static inline __u32 ring_op_head(const struct ring *ring)
+{
+	return __atomic_load_n(&ring->shared->op_head, __ATOMIC_ACQUIRE);
+}
+
+static inline __u32 ring_event_tail(const struct ring *ring)
+{
+	return __atomic_load_n(&ring->shared->event_tail, __ATOMIC_ACQUIRE);
+}
+
+static inline __u32 ring_flags(const struct ring *ring)
+{
+	return __atomic_load_n(&ring->shared->flags, __ATOMIC_ACQUIRE);
+}
+
+/* Returns where the operation is, and its result will be; NULL: the ring is full. */
+static inline struct hwt_op *ring_push(struct ring *ring, struct hwt_op op)
+{
+	__u32 tail = ring->shared->op_tail;
+	struct hwt_op *slot = &ring->ops[tail & ring->op_mask];
+
+	if (tail - ring_op_head(ring) > ring->op_mask)
+		return NULL;
+	*slot = op;
+	__atomic_store_n(&ring->shared->op_tail, tail + 1, __ATOMIC_RELEASE);
+	return slot;
+}
+
+static inline __u32 ring_unread(const struct ring *ring)
+{
+	return ring_event_tail(ring) - ring->shared->event_head;
+}
+
+/* Takes an event, if there is one. */
+static inline bool ring_pop(struct ring *ring, struct hwt_event *event)
+{
+	__u32 head = ring->shared->event_head;
+
+	if (head == ring_event_tail(ring))
+		return false;
+	*event = ring->events[head & ring->event_mask];
+	__atomic_store_n(&ring->shared->event_head, head + 1, __ATOMIC_RELEASE);
+	return true;
+}
+
+/* Waits without the device until there are so many events. */
+static inline bool ring_wait(const struct ring *ring, __u32 count)
+{
+	unsigned int tries;
+
+	for (tries = 0; tries < PATIENCE_MS; tries++) {
+		if (ring_unread(ring) >= count)
+			return true;
+		sleep_ns(MSEC);
+	}
+	return false;
+}
+
+/* Likewise until all operations have been carried out. */
+static inline bool ring_wait_ops(const struct ring *ring)
+{
+	unsigned int tries;
+
+	for (tries = 0; tries < PATIENCE_MS; tries++) {
+		if (ring_op_head(ring) == ring->shared->op_tail)
+			return true;
+		sleep_ns(MSEC);
+	}
+	return false;
+}
+
+/* Returns how many operations were carried out. */
+static inline long ring_enter(const struct ring *ring, __u32 submit, __u32 wait,
+			      __u64 timeout_ns)
+{
+	struct hwt_enter_args args = {
+		.size = sizeof(args),
+		.submit = submit,
+		.wait = wait,
+		.timeout_ns = timeout_ns,
+	};
+	int ret = hwt_call(ring->fd, HWT_IOC_ENTER, &args);
+
+	return ret ? ret : (long)args.submit;
+}
+
+/* Carries out one operation. Returns its result; if @id is given, its id. */
+static inline long ring_do(struct ring *ring, struct hwt_op op, __u64 *id)
+{
+	struct hwt_op *slot = ring_push(ring, op);
+	long ret;
+
+	if (!slot)
+		return -ENOSPC;
+	ret = ring_enter(ring, 1, 0, 0);
+	if (ret != 1)
+		return ret < 0 ? ret : -EIO;
+	if (id)
+		*id = slot->id;
+	return slot->result;
+}
+
+/* Events that came up and wait in the kernel; ~0: stats failed. */
+static inline __u64 hwt_waiting(int fd)
+{
+	struct hwt_stats_args stats;
+
+	return hwt_stats(fd, &stats) ? ~0ULL : stats.events;
+}
+
+/* Waits until so many have fired since the context was opened. */
+static inline bool hwt_wait_expired(int fd, __u64 count)
+{
+	struct hwt_stats_args stats;
+	unsigned int tries;
+
+	for (tries = 0; tries < PATIENCE_MS; tries++) {
+		if (hwt_stats(fd, &stats))
+			return false;
+		if (stats.expired >= count)
+			return true;
+		sleep_ns(MSEC);
+	}
+	return false;
+}
+
+/* Makes count timeouts that fire at once, and waits until they have. Data is 0, 1, ... */
+static inline bool hwt_fire(int fd, unsigned int count)
+{
+	struct hwt_stats_args stats;
+	unsigned int i;
+
+	/* They come up in this order if they were made on one CPU. */
+	if (!stay_on_one_cpu() || hwt_stats(fd, &stats))
+		return false;
+	for (i = 0; i < count; i++)
+		if (hwt_add(fd, HWT_ABSOLUTE, 0, stats.scheduled + i, NULL))
+			return false;
+	return hwt_wait_expired(fd, stats.expired + count);
+}
+
+/* A context with a ring of few events. */
+static inline int ring_open(struct ring *ring, __u32 ops, __u32 events)
+{
+	int fd = hwt_open(O_NONBLOCK), ret;
+
+	*ring = (struct ring) { .fd = fd };
+	if (fd < 0)
+		return fd;
+	ret = ring_make(ring, fd, 0, ops, events);
+	return ret < 0 ? ret : fd;
+}
+
+static inline void ring_close(struct ring *ring)
+{
+	ring_unmap(ring);
+	close(ring->fd);
+}
+
+#endif /* HWT_RING_H */

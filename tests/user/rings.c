@@ -1,0 +1,554 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Rings in shared memory: how they are made, operations, events, a full ring, the end.
+ *
+ * hwt-test: timeout 150
+ * hwt-test: m32
+ */
+#include "kselftest_harness.h"
+
+#include "hwt_ring.h"
+
+#define ENTRIES	64
+
+FIXTURE(rings) {
+	int fd;
+	struct ring ring;
+};
+
+FIXTURE_SETUP(rings)
+{
+	self->fd = hwt_open(O_NONBLOCK);
+	ASSERT_LE(0, self->fd);
+	ASSERT_EQ(0, ring_make(&self->ring, self->fd, 0, ENTRIES, ENTRIES));
+}
+
+FIXTURE_TEARDOWN(rings)
+{
+	ring_unmap(&self->ring);
+	close(self->fd);
+}
+
+/* -- Making -------------------------------------------------------------- */
+
+TEST(arguments)
+{
+	static const __u32 bad[] = { 0, HWT_RING_ENTRIES_MAX + 1, 1U << 31, -1U };
+	int fd = hwt_open(0);
+	struct hwt_rings_args args;
+	struct ring ring = { .fd = fd };
+	unsigned int i;
+
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(-EINVAL, ring_enter(&ring, 0, 0, 0));
+	for (i = 0; i < ARRAY_SIZE(bad); i++) {
+		EXPECT_EQ(-EINVAL, hwt_rings(fd, 0, bad[i], 8, &args));
+		EXPECT_EQ(-EINVAL, hwt_rings(fd, 0, 8, bad[i], &args));
+	}
+	EXPECT_EQ(-EINVAL, hwt_rings(fd, 2, 8, 8, &args));
+	EXPECT_EQ(-EINVAL, hwt_rings(fd, 1U << 31, 8, 8, &args));
+	/* Its wheel's thread sleeps. */
+	EXPECT_EQ(-EINVAL, hwt_rings(fd, HWT_RINGS_POLL, 8, 8, &args));
+	/* All that has changed nothing. */
+	EXPECT_EQ(0, hwt_rings(fd, 0, 3, 1000, &args));
+	EXPECT_EQ(4U, args.op_entries);
+	EXPECT_EQ(1024U, args.event_entries);
+	EXPECT_EQ(-EBUSY, hwt_rings(fd, 0, 8, 8, &args));
+	close(fd);
+}
+
+TEST(after_stop)
+{
+	int fd = hwt_open(0);
+	struct hwt_rings_args args;
+
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(0, hwt_stop(fd));
+	EXPECT_EQ(-EBUSY, hwt_rings(fd, 0, 8, 8, &args));
+	close(fd);
+}
+
+TEST(private_wheel_first)
+{
+	struct hwt_setup_args setup = { .size = sizeof(setup), .tick_ns = 20 * MSEC };
+	struct hwt_rings_args args;
+	int fd = hwt_open(0);
+
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(0, hwt_rings(fd, 0, 8, 8, &args));
+	EXPECT_EQ(-EBUSY, hwt_call(fd, HWT_IOC_SETUP, &setup));
+	close(fd);
+	fd = hwt_open(0);
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(0, hwt_call(fd, HWT_IOC_SETUP, &setup));
+	EXPECT_EQ(0, hwt_rings(fd, 0, 8, 8, &args));
+	close(fd);
+}
+
+static void layout(struct __test_metadata *_metadata, __u32 ops, __u32 events)
+{
+	int fd = hwt_open(0);
+	struct hwt_rings_args args;
+	struct ring ring = { };
+	char *p, *end;
+
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, hwt_rings(fd, 0, ops, events, &args));
+	EXPECT_EQ(ops, args.op_entries);
+	EXPECT_EQ(events, args.event_entries);
+	EXPECT_EQ((__u32)sizeof(struct hwt_op), args.op_size);
+	EXPECT_EQ((__u32)sizeof(struct hwt_event), args.event_size);
+	EXPECT_LE(sizeof(struct hwt_rings), args.ops_offset);
+	EXPECT_LE(args.ops_offset + ops * args.op_size, args.events_offset);
+	EXPECT_LE(args.events_offset + events * args.event_size, args.map_size);
+	EXPECT_EQ(0U, args.ops_offset % 64 + args.events_offset % 64);
+	EXPECT_EQ(0ULL, args.map_size % sysconf(_SC_PAGESIZE));
+	ASSERT_EQ(0, ring_map(&ring, fd, &args));
+	for (p = (char *)ring.shared, end = p + ring.size; p < end && !*p; p++)
+		;
+	EXPECT_EQ(end, p);
+	memset(ring.shared, 0xff, ring.size);
+	ring_unmap(&ring);
+	close(fd);
+}
+
+TEST(layouts)
+{
+	layout(_metadata, 1, 1);
+	layout(_metadata, 1, 4096);
+	layout(_metadata, 4096, 1);
+	layout(_metadata, HWT_RING_ENTRIES_MAX, HWT_RING_ENTRIES_MAX);
+}
+
+/* -- Operations ---------------------------------------------------------- */
+
+TEST_F(rings, in_order_and_in_place)
+{
+	struct ring *ring = &self->ring;
+	struct hwt_op *op[6];
+	__u64 id;
+
+	ASSERT_EQ(0, hwt_add(self->fd, 0, 3600 * SEC, 1, &id));
+	op[0] = ring_push(ring, op_schedule(3600 * SEC, 5));
+	op[1] = ring_push(ring, op_get(id));
+	op[2] = ring_push(ring, op_modify(id, 10 * SEC));
+	op[3] = ring_push(ring, (struct hwt_op) { .opcode = 77 });
+	op[4] = ring_push(ring, op_cancel(id));
+	op[5] = ring_push(ring, op_get(id));
+	EXPECT_EQ(0U, ring_op_head(ring));
+	EXPECT_EQ(6, ring_enter(ring, ENTRIES, 0, 0));
+	EXPECT_EQ(6U, ring_op_head(ring));
+	EXPECT_EQ(0, op[0]->result);
+	EXPECT_NE(0ULL, op[0]->id);
+	EXPECT_EQ(HWT_STATE_PENDING, op[1]->result);
+	EXPECT_EQ(1ULL, op[1]->user_data);
+	EXPECT_LT(SEC, op[1]->remaining_ns);
+	EXPECT_EQ(HWT_STATE_PENDING, op[2]->result);
+	EXPECT_EQ(-EINVAL, op[3]->result);
+	EXPECT_EQ(HWT_STATE_PENDING, op[4]->result);
+	EXPECT_EQ(-ENOENT, op[5]->result);
+	EXPECT_EQ(HWT_STATE_PENDING, hwt_del(self->fd, op[0]->id));
+	/* Nothing is left to do. */
+	EXPECT_EQ(0, ring_enter(ring, -1U, 0, 0));
+}
+
+TEST_F(rings, as_many_as_asked_for)
+{
+	struct ring *ring = &self->ring;
+	unsigned int i;
+
+	for (i = 0; i < ENTRIES; i++)
+		ASSERT_NE(NULL, ring_push(ring, op_schedule(3600 * SEC, i)));
+	EXPECT_EQ(NULL, ring_push(ring, op_schedule(3600 * SEC, i)));
+	EXPECT_EQ(0, ring_enter(ring, 0, 0, 0));
+	EXPECT_EQ(0U, ring_op_head(ring));
+	EXPECT_EQ(5, ring_enter(ring, 5, 0, 0));
+	EXPECT_EQ(5U, ring_op_head(ring));
+	EXPECT_EQ(ENTRIES - 5, ring_enter(ring, -1U, 0, 0));
+	EXPECT_EQ((__u32)ENTRIES, ring_op_head(ring));
+}
+
+TEST_F(rings, tail_too_far_ahead)
+{
+	struct ring *ring = &self->ring;
+	static const __u32 bad[] = { ENTRIES + 1, 1U << 31, -1U };
+	struct hwt_stats_args stats;
+	unsigned int i;
+
+	ring_push(ring, op_schedule(3600 * SEC, 0));
+	for (i = 0; i < ARRAY_SIZE(bad); i++) {
+		ring->shared->op_tail = bad[i];
+		EXPECT_EQ(-EINVAL, ring_enter(ring, 1, 0, 0));
+		/* Nothing to submit: no matter. */
+		EXPECT_EQ(0, ring_enter(ring, 0, 0, 0));
+	}
+	EXPECT_EQ(0U, ring_op_head(ring));
+	ASSERT_EQ(0, hwt_stats(self->fd, &stats));
+	EXPECT_EQ(0ULL, stats.scheduled);
+	ring->shared->op_tail = 1;
+	EXPECT_EQ(1, ring_enter(ring, 1, 0, 0));
+}
+
+/* The kernel's fields are written, never read. */
+TEST_F(rings, kernels_fields_are_its_own)
+{
+	struct ring *ring = &self->ring;
+	struct hwt_event event;
+
+	ring->shared->op_head = 1234;
+	ring->shared->event_tail = 5678;
+	ring->shared->flags = -1U;
+	ring->shared->op_tail = 1;
+	ring->ops[0] = op_schedule(0, 42);
+	EXPECT_EQ(1, ring_enter(ring, 1, 0, 0));
+	EXPECT_EQ(1U, ring_op_head(ring));
+	ASSERT_TRUE(hwt_wait_expired(self->fd, 1));
+	EXPECT_EQ(1U, ring_event_tail(ring));
+	ASSERT_TRUE(ring_pop(ring, &event));
+	EXPECT_EQ(42ULL, event.user_data);
+}
+
+/* -- Events -------------------------------------------------------------- */
+
+/* In at one end, out at the other, and no call of the device for that. */
+TEST_F(rings, reap)
+{
+	struct ring *ring = &self->ring;
+	struct hwt_event event;
+	__u64 first = now_ns() + SEC, id[3];
+	struct hwt_op op;
+	int i;
+
+	for (i = 0; i < 3; i++) {
+		op = op_schedule(first + 20 * MSEC * (2 - i), i);
+		op.flags = HWT_ABSOLUTE;
+		ASSERT_EQ(0, ring_do(ring, op, &id[i]));
+	}
+	ASSERT_TRUE(ring_wait(ring, 3));
+	for (i = 2; i >= 0; i--) {
+		ASSERT_TRUE(ring_pop(ring, &event));
+		EXPECT_EQ((__u64)i, event.user_data);
+		EXPECT_EQ(id[i], event.id);
+		EXPECT_EQ((__u32)HWT_EVENT_EXPIRED, event.kind);
+		EXPECT_EQ((__u32)HWT_EVENT_LAST, event.flags);
+		EXPECT_LE(first + 20 * MSEC * (2 - i), event.deadline_ns);
+		EXPECT_LE(event.deadline_ns, event.fired_ns);
+		EXPECT_GE(now_ns(), event.fired_ns);
+		EXPECT_EQ(0ULL, event.reserved[0] | event.reserved[1] | event.overruns);
+	}
+	EXPECT_FALSE(ring_pop(ring, &event));
+	EXPECT_EQ(0U, ring_flags(ring));
+}
+
+/* As good as read once it is there. */
+TEST_F(rings, event_in_the_ring_has_been_read)
+{
+	struct ring *ring = &self->ring;
+	struct hwt_stats_args stats;
+	__u64 one, periodic;
+
+	ASSERT_EQ(0, hwt_add(self->fd, 0, 0, 0, &one));
+	ASSERT_EQ(0, hwt_add_periodic(self->fd, HWT_MODE_FIXED_RATE, 0, 3600 * SEC, 0,
+				      &periodic));
+	ASSERT_TRUE(ring_wait(ring, 2));
+	ASSERT_EQ(0, hwt_stats(self->fd, &stats));
+	EXPECT_EQ(0ULL, stats.events);
+	EXPECT_EQ(2ULL, stats.read);
+	EXPECT_EQ(1ULL, stats.timeouts);
+	EXPECT_EQ(-ENOENT, hwt_del(self->fd, one));
+	EXPECT_EQ(-ENOENT, hwt_move(self->fd, one, 0, 0));
+	EXPECT_EQ(-ENOENT, ring_do(ring, op_get(one), NULL));
+	EXPECT_EQ(HWT_STATE_PENDING, ring_do(ring, op_get(periodic), NULL));
+	EXPECT_EQ(HWT_STATE_PENDING, hwt_move(self->fd, periodic, 0, 3600 * SEC));
+	EXPECT_EQ(HWT_STATE_PENDING, hwt_del(self->fd, periodic));
+	EXPECT_EQ(2U, ring_unread(ring));
+}
+
+TEST_F(rings, periodic)
+{
+	struct ring *ring = &self->ring;
+	struct hwt_op op = op_schedule(5 * MSEC, 9);
+	__u64 id, deadline = 0, periods = 0;
+	struct hwt_event event;
+
+	op.mode = HWT_MODE_FIXED_RATE;
+	op.period_ns = 5 * MSEC;
+	ASSERT_EQ(0, ring_do(ring, op, &id));
+	while (periods < 20) {
+		ASSERT_TRUE(ring_wait(ring, 1));
+		ASSERT_TRUE(ring_pop(ring, &event));
+		EXPECT_EQ(id, event.id);
+		EXPECT_EQ(0U, event.flags);
+		EXPECT_LT(deadline, event.deadline_ns);
+		deadline = event.deadline_ns;
+		periods += event.overruns + 1;
+	}
+	EXPECT_LE(0, ring_do(ring, op_cancel(id), NULL));
+}
+
+/* Round and round: each timeout gives exactly its event, in rings of next to nothing. */
+static void wrap(struct __test_metadata *_metadata, __u32 ops, __u32 events,
+		 unsigned int total)
+{
+	unsigned int made = 0, seen = 0;
+	struct hwt_event event;
+	struct ring ring;
+
+	if (quick())
+		total /= 10;
+	ASSERT_TRUE(stay_on_one_cpu());
+	ASSERT_LE(0, ring_open(&ring, ops, events));
+	while (seen < total) {
+		while (made < total && ring_push(&ring, op_schedule(0, made)))
+			made++;
+		ASSERT_LE(0, ring_enter(&ring, ops, 1, SEC));
+		while (ring_pop(&ring, &event)) {
+			ASSERT_EQ((__u64)seen, event.user_data);
+			seen++;
+		}
+	}
+	EXPECT_EQ(total, ring_op_head(&ring));
+	EXPECT_EQ(total, ring_event_tail(&ring));
+	EXPECT_EQ(0ULL, hwt_waiting(ring.fd));
+	ring_close(&ring);
+}
+
+TEST_F_TIMEOUT(rings, wrap_1_1, 60)
+{
+	wrap(_metadata, 1, 1, 2000);
+}
+
+TEST_F_TIMEOUT(rings, wrap_2_8, 60)
+{
+	wrap(_metadata, 2, 8, 4000);
+}
+
+TEST_F_TIMEOUT(rings, wrap_64_4, 60)
+{
+	wrap(_metadata, 64, 4, 10000);
+}
+
+/* -- A full ring of events ----------------------------------------------- */
+
+TEST(full_ring)
+{
+	struct hwt_event event;
+	struct ring ring;
+	unsigned int i;
+
+	ASSERT_LE(0, ring_open(&ring, 4, 4));
+	ASSERT_TRUE(hwt_fire(ring.fd, 4));
+	EXPECT_EQ(4U, ring_unread(&ring));
+	EXPECT_EQ(0U, ring_flags(&ring));
+	ASSERT_TRUE(hwt_fire(ring.fd, 196));
+	EXPECT_EQ(4U, ring_unread(&ring));
+	EXPECT_EQ((__u32)HWT_RINGS_MORE, ring_flags(&ring));
+	EXPECT_EQ(196ULL, hwt_waiting(ring.fd));
+	for (i = 0; i < 4; i++)
+		EXPECT_EQ((__u64)i, ring.events[i].user_data);
+	/* Room alone changes nothing, the system call does. */
+	ASSERT_TRUE(ring_pop(&ring, &event));
+	EXPECT_EQ(0ULL, event.user_data);
+	EXPECT_EQ(4U, ring_event_tail(&ring));
+	EXPECT_EQ(0, ring_enter(&ring, 0, 0, 0));
+	EXPECT_EQ(5U, ring_event_tail(&ring));
+	EXPECT_EQ(195ULL, hwt_waiting(ring.fd));
+	/* A new event comes after those that have waited, and makes some of them move. */
+	ASSERT_TRUE(ring_pop(&ring, &event));
+	EXPECT_EQ(1ULL, event.user_data);
+	ASSERT_TRUE(hwt_fire(ring.fd, 1));
+	EXPECT_EQ(6U, ring_event_tail(&ring));
+	for (i = 2; i < 201; i++) {
+		if (!ring_unread(&ring)) {
+			EXPECT_EQ((__u32)HWT_RINGS_MORE, ring_flags(&ring));
+			ASSERT_EQ(0, ring_enter(&ring, 0, 0, 0));
+		}
+		ASSERT_TRUE(ring_pop(&ring, &event));
+		EXPECT_EQ((__u64)i, event.user_data);
+	}
+	EXPECT_EQ(0U, ring_flags(&ring));
+	EXPECT_EQ(0ULL, hwt_waiting(ring.fd));
+	ring_close(&ring);
+}
+
+/* What waits for room can be withdrawn, what is in the ring cannot. */
+TEST(withdrawn_while_it_waits_for_room)
+{
+	struct hwt_event event;
+	struct ring ring;
+	__u64 id[4];
+	int i;
+
+	ASSERT_LE(0, ring_open(&ring, 4, 1));
+	for (i = 0; i < 4; i++)
+		ASSERT_EQ(0, hwt_add(ring.fd, HWT_ABSOLUTE, 0, i, &id[i]));
+	ASSERT_TRUE(hwt_wait_expired(ring.fd, 4));
+	EXPECT_EQ(-ENOENT, hwt_del(ring.fd, id[0]));
+	EXPECT_EQ(HWT_STATE_EVENT, ring_do(&ring, op_cancel(id[1]), NULL));
+	EXPECT_EQ(HWT_STATE_EVENT, hwt_move(ring.fd, id[2], 0, HWT_NEVER));
+	ASSERT_TRUE(ring_pop(&ring, &event));
+	EXPECT_EQ(0ULL, event.user_data);
+	EXPECT_EQ(0, ring_enter(&ring, 0, 0, 0));
+	ASSERT_TRUE(ring_pop(&ring, &event));
+	EXPECT_EQ(3ULL, event.user_data);
+	EXPECT_EQ(0, ring_enter(&ring, 0, 0, 0));
+	EXPECT_FALSE(ring_pop(&ring, &event));
+	EXPECT_EQ(0U, ring_flags(&ring));
+	ring_close(&ring);
+}
+
+/* The last one that waited is withdrawn: there is no more. */
+TEST(more_ends_without_an_event)
+{
+	struct ring ring;
+	__u64 id[2];
+	int i;
+
+	ASSERT_LE(0, ring_open(&ring, 4, 1));
+	for (i = 0; i < 2; i++)
+		ASSERT_EQ(0, hwt_add(ring.fd, HWT_ABSOLUTE, 0, i, &id[i]));
+	ASSERT_TRUE(hwt_wait_expired(ring.fd, 2));
+	EXPECT_EQ((__u32)HWT_RINGS_MORE, ring_flags(&ring));
+	EXPECT_EQ(HWT_STATE_EVENT, hwt_del(ring.fd, id[1]));
+	EXPECT_EQ(0, ring_enter(&ring, 0, 0, 0));
+	EXPECT_EQ(0U, ring_flags(&ring));
+	ring_close(&ring);
+}
+
+/* One that fires again while its event waits for room counts overruns there. */
+TEST(overruns_while_it_waits_for_room)
+{
+	struct hwt_event event;
+	struct ring ring;
+	__u64 id;
+
+	ASSERT_LE(0, ring_open(&ring, 4, 1));
+	ASSERT_EQ(0, hwt_add_periodic(ring.fd, HWT_MODE_FIXED_RATE, 0, 2 * MSEC, 0, &id));
+	ASSERT_TRUE(hwt_wait_expired(ring.fd, 20));
+	ASSERT_TRUE(ring_pop(&ring, &event));
+	EXPECT_EQ(0, ring_enter(&ring, 0, 0, 0));
+	ASSERT_TRUE(ring_pop(&ring, &event));
+	EXPECT_EQ(id, event.id);
+	EXPECT_LE(10ULL, event.overruns);
+	ring_close(&ring);
+}
+
+/* Nonsense about what was read: no event is lost by it, and the ring counts as full. */
+TEST(head_beyond_the_tail)
+{
+	struct hwt_event event;
+	struct ring ring;
+
+	ASSERT_LE(0, ring_open(&ring, 4, 4));
+	ring.shared->event_head = 7;
+	ASSERT_TRUE(hwt_fire(ring.fd, 3));
+	EXPECT_EQ(0U, ring_event_tail(&ring));
+	EXPECT_EQ((__u32)HWT_RINGS_MORE, ring_flags(&ring));
+	EXPECT_EQ(3ULL, hwt_waiting(ring.fd));
+	EXPECT_EQ(0, ring_enter(&ring, 0, 4, HWT_NEVER));
+	EXPECT_EQ(POLLIN, hwt_wait(ring.fd, 0));
+	ring.shared->event_head = 0;
+	EXPECT_EQ(0, ring_enter(&ring, 0, 3, HWT_NEVER));
+	EXPECT_EQ(3U, ring_unread(&ring));
+	ASSERT_TRUE(ring_pop(&ring, &event));
+	EXPECT_EQ(0ULL, event.user_data);
+	ring_close(&ring);
+}
+
+/* More than are moved in one go, and than the ring has room for. */
+TEST(events_before_the_rings)
+{
+	int fd = hwt_open(O_NONBLOCK);
+	struct hwt_event event;
+	struct ring ring;
+	unsigned int i;
+
+	ASSERT_LE(0, fd);
+	ASSERT_TRUE(hwt_fire(fd, 700));
+	ASSERT_EQ(1, hwt_read(fd, &event, 1));
+	EXPECT_EQ(0ULL, event.user_data);
+	ASSERT_EQ(0, ring_make(&ring, fd, 0, 1, 512));
+	EXPECT_EQ(512U, ring_unread(&ring));
+	EXPECT_EQ((__u32)HWT_RINGS_MORE, ring_flags(&ring));
+	for (i = 1; i < 700; i++) {
+		if (i == 513)
+			ASSERT_EQ(0, ring_enter(&ring, 0, 0, 0));
+		ASSERT_TRUE(ring_pop(&ring, &event));
+		EXPECT_EQ((__u64)i, event.user_data);
+	}
+	EXPECT_FALSE(ring_pop(&ring, &event));
+	EXPECT_EQ(0U, ring_flags(&ring));
+	ring_close(&ring);
+}
+
+/* All of many come in one call. */
+TEST(refill_is_complete)
+{
+	struct ring ring;
+	unsigned int i;
+
+	ASSERT_LE(0, ring_open(&ring, 1, 1024));
+	ASSERT_TRUE(hwt_fire(ring.fd, 2048));
+	EXPECT_EQ(1024U, ring_unread(&ring));
+	for (i = 0; i < 1024; i++)
+		EXPECT_EQ((__u64)i, ring.events[i].user_data);
+	ring.shared->event_head = 1024;
+	EXPECT_EQ(0, ring_enter(&ring, 0, 0, 0));
+	EXPECT_EQ(2048U, ring_event_tail(&ring));
+	EXPECT_EQ(0U, ring_flags(&ring));
+	for (i = 0; i < 1024; i++)
+		EXPECT_EQ(1024ULL + i, ring.events[i].user_data);
+	ring_close(&ring);
+}
+
+/* -- The end ------------------------------------------------------------- */
+
+TEST_F(rings, stop)
+{
+	struct ring *ring = &self->ring;
+	struct hwt_event event;
+	int i;
+
+	for (i = 0; i < 3; i++)
+		ASSERT_EQ(0, hwt_add(self->fd, 0, 3600 * SEC, i, NULL));
+	ASSERT_EQ(3, hwt_stop(self->fd));
+	EXPECT_EQ(3U, ring_unread(ring));
+	EXPECT_EQ((__u32)HWT_RINGS_END, ring_flags(ring));
+	EXPECT_EQ(POLLIN, hwt_wait(self->fd, 0));
+	for (i = 0; i < 3; i++) {
+		ASSERT_TRUE(ring_pop(ring, &event));
+		EXPECT_EQ((__u64)i, event.user_data);
+		EXPECT_EQ((__u32)HWT_EVENT_STOPPED, event.kind);
+		EXPECT_EQ((__u32)HWT_EVENT_LAST, event.flags);
+	}
+	EXPECT_EQ(POLLIN | POLLHUP, hwt_wait(self->fd, 0));
+	/* Nothing to wait for. */
+	EXPECT_EQ(0, ring_enter(ring, 0, 1, HWT_NEVER));
+	EXPECT_EQ(-ESHUTDOWN, ring_do(ring, op_schedule(0, 0), NULL));
+	EXPECT_EQ(-EBUSY, hwt_read(self->fd, &event, 1));
+}
+
+TEST(stop_with_a_full_ring)
+{
+	struct hwt_event event;
+	struct ring ring;
+	int i;
+
+	ASSERT_LE(0, ring_open(&ring, 4, 2));
+	for (i = 0; i < 300; i++)
+		ASSERT_EQ(0, hwt_add(ring.fd, 0, 3600 * SEC, i, NULL));
+	ASSERT_EQ(300, hwt_stop(ring.fd));
+	for (i = 0; i < 300; i++) {
+		EXPECT_EQ((__u32)(i < 298 ? HWT_RINGS_MORE : HWT_RINGS_END),
+			  ring_flags(&ring));
+		ASSERT_TRUE(ring_pop(&ring, &event));
+		EXPECT_EQ((__u64)i, event.user_data);
+		EXPECT_EQ(POLLIN, hwt_wait(ring.fd, 0) & ~(i == 299 ? POLLHUP : 0));
+		ASSERT_EQ(0, ring_enter(&ring, 0, 0, 0));
+	}
+	EXPECT_FALSE(ring_pop(&ring, &event));
+	EXPECT_EQ(POLLIN | POLLHUP, hwt_wait(ring.fd, 0));
+	ring_close(&ring);
+}
+
+TEST_HARNESS_MAIN

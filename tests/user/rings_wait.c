@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Rings in shared memory: waiting for events, by HWT_IOC_ENTER, poll() and epoll; read() is
+ * refused.
+ *
+ * hwt-test: timeout 150
+ * hwt-test: m32
+ */
+#include "kselftest_harness.h"
+#include <pthread.h>
+#include <signal.h>
+#include <sys/epoll.h>
+
+#include "hwt_ring.h"
+
+#define ENTRIES	64
+
+FIXTURE(rings) {
+	int fd;
+	struct ring ring;
+};
+
+FIXTURE_SETUP(rings)
+{
+	self->fd = hwt_open(O_NONBLOCK);
+	ASSERT_LE(0, self->fd);
+	ASSERT_EQ(0, ring_make(&self->ring, self->fd, 0, ENTRIES, ENTRIES));
+}
+
+FIXTURE_TEARDOWN(rings)
+{
+	ring_unmap(&self->ring);
+	close(self->fd);
+}
+
+/* -- ENTER that waits ---------------------------------------------------- */
+
+TEST_F(rings, enter_waits)
+{
+	struct ring *ring = &self->ring;
+	__u64 before = now_ns();
+	int i;
+
+	for (i = 1; i <= 3; i++)
+		ring_push(ring, op_schedule(i * 100 * MSEC, i));
+	EXPECT_EQ(3, ring_enter(ring, 3, 3, HWT_NEVER));
+	EXPECT_LE(before + 300 * MSEC, now_ns());
+	EXPECT_EQ(3U, ring_unread(ring));
+	/* They are there. */
+	EXPECT_EQ(0, ring_enter(ring, 0, 3, HWT_NEVER));
+	EXPECT_EQ(0, ring_enter(ring, 0, 1, 0));
+}
+
+TEST_F(rings, enter_waits_for_so_long)
+{
+	struct ring *ring = &self->ring;
+	__u64 before = now_ns();
+
+	ring_push(ring, op_schedule(0, 0));
+	EXPECT_EQ(1, ring_enter(ring, 1, 2, 200 * MSEC));
+	EXPECT_LE(before + 200 * MSEC, now_ns());
+	EXPECT_EQ(1U, ring_unread(ring));
+	EXPECT_EQ(0, ring_enter(ring, 0, 2, 0));
+	EXPECT_EQ(0, ring_enter(ring, 0, 1, 1ULL << 63));
+}
+
+/* More cannot be there. */
+TEST(enter_waits_for_a_full_ring)
+{
+	struct ring ring;
+
+	ASSERT_LE(0, ring_open(&ring, 4, 4));
+	ASSERT_TRUE(hwt_fire(ring.fd, 10));
+	EXPECT_EQ(0, ring_enter(&ring, 0, 5, HWT_NEVER));
+	EXPECT_EQ(0, ring_enter(&ring, 0, -1U, HWT_NEVER));
+	/* What waits for room counts as soon as there is some. */
+	ring.shared->event_head = 4;
+	EXPECT_EQ(0, ring_enter(&ring, 0, 4, HWT_NEVER));
+	EXPECT_EQ(4U, ring_unread(&ring));
+	ring_close(&ring);
+}
+
+static volatile sig_atomic_t signals;
+
+static void on_signal(int sig)
+{
+	(void)sig;
+	signals++;
+}
+
+/* Sends SIGUSR1 to a thread until it has been told to stop. */
+struct pest {
+	pthread_t target;
+	volatile bool stop;
+};
+
+static void *pest_run(void *arg)
+{
+	struct pest *pest = arg;
+
+	while (!pest->stop) {
+		sleep_ns(50 * MSEC);
+		pthread_kill(pest->target, SIGUSR1);
+	}
+	return NULL;
+}
+
+static long enter_under_signals(struct ring *ring, __u32 submit, __u32 wait)
+{
+	struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
+	struct pest pest = { .target = pthread_self() };
+	pthread_t thread;
+	long ret;
+
+	sigaction(SIGUSR1, &action, NULL);
+	if (pthread_create(&thread, NULL, pest_run, &pest))
+		return -1000;
+	ret = ring_enter(ring, submit, wait, HWT_NEVER);
+	pest.stop = true;
+	pthread_join(thread, NULL);
+	return ret;
+}
+
+TEST_F(rings, signal_ends_the_wait)
+{
+	EXPECT_EQ(-EINTR, enter_under_signals(&self->ring, 0, 1));
+	EXPECT_LT(0, signals);
+}
+
+/* What was submitted is told. */
+TEST_F(rings, signal_after_submission)
+{
+	ring_push(&self->ring, op_schedule(3600 * SEC, 0));
+	ring_push(&self->ring, op_schedule(3600 * SEC, 0));
+	EXPECT_EQ(2, enter_under_signals(&self->ring, 2, 1));
+	EXPECT_LT(0, signals);
+}
+
+struct waiter {
+	pthread_t	thread;
+	struct ring	*ring;
+	__u32		wait;
+	volatile long	ret;
+};
+
+static void *waiter_run(void *arg)
+{
+	struct waiter *waiter = arg;
+
+	waiter->ret = ring_enter(waiter->ring, 0, waiter->wait, HWT_NEVER);
+	return NULL;
+}
+
+static bool waiter_start(struct waiter *waiter, struct ring *ring, __u32 wait)
+{
+	*waiter = (struct waiter) { .ring = ring, .wait = wait, .ret = 77 };
+	return !pthread_create(&waiter->thread, NULL, waiter_run, waiter);
+}
+
+static bool waiter_done(struct waiter *waiter)
+{
+	int tries;
+
+	for (tries = 0; tries < PATIENCE_MS && waiter->ret == 77; tries++)
+		sleep_ns(MSEC);
+	if (waiter->ret == 77)
+		return false;
+	pthread_join(waiter->thread, NULL);
+	return true;
+}
+
+TEST_F(rings, stop_ends_the_wait)
+{
+	struct waiter waiter;
+
+	ASSERT_TRUE(waiter_start(&waiter, &self->ring, 1));
+	sleep_ns(100 * MSEC);
+	EXPECT_EQ(77, waiter.ret);
+	EXPECT_EQ(0, hwt_stop(self->fd));
+	ASSERT_TRUE(waiter_done(&waiter));
+	EXPECT_EQ(0, waiter.ret);
+}
+
+/* Each waits for its number; operations of others go on meanwhile. */
+TEST_F(rings, several_wait)
+{
+	struct waiter waiters[3];
+	int i;
+
+	for (i = 0; i < 3; i++)
+		ASSERT_TRUE(waiter_start(&waiters[i], &self->ring, i + 1));
+	for (i = 0; i < 3; i++) {
+		sleep_ns(50 * MSEC);
+		EXPECT_EQ(77, waiters[i].ret);
+		ASSERT_EQ(0, ring_do(&self->ring, op_schedule(0, i), NULL));
+		ASSERT_TRUE(waiter_done(&waiters[i]));
+		EXPECT_EQ(0, waiters[i].ret);
+	}
+}
+
+/* -- poll, epoll, read --------------------------------------------------- */
+
+TEST_F(rings, poll_level)
+{
+	struct hwt_event event;
+
+	EXPECT_EQ(0, hwt_wait(self->fd, 0));
+	ASSERT_EQ(0, ring_do(&self->ring, op_schedule(100 * MSEC, 0), NULL));
+	EXPECT_EQ(POLLIN, hwt_wait(self->fd, PATIENCE_MS));
+	EXPECT_EQ(POLLIN, hwt_wait(self->fd, 0));
+	/* Reaped without a system call: poll sees it. */
+	ASSERT_TRUE(ring_pop(&self->ring, &event));
+	EXPECT_EQ(0, hwt_wait(self->fd, 0));
+}
+
+/* Each new event is an edge, also when others are in the ring already, or it is full. */
+TEST(epoll_edge)
+{
+	struct epoll_event ev = { .events = EPOLLIN | EPOLLET };
+	int ep = epoll_create1(0), i;
+	struct ring ring;
+
+	ASSERT_LE(0, ep);
+	ASSERT_LE(0, ring_open(&ring, 4, 4));
+	ASSERT_EQ(0, epoll_ctl(ep, EPOLL_CTL_ADD, ring.fd, &ev));
+	for (i = 0; i < 8; i++) {
+		ASSERT_EQ(0, ring_do(&ring, op_schedule(0, i), NULL));
+		ASSERT_EQ(1, epoll_wait(ep, &ev, 1, PATIENCE_MS));
+		EXPECT_EQ((__u32)EPOLLIN, ev.events);
+		ASSERT_EQ(0, epoll_wait(ep, &ev, 1, 20));
+	}
+	close(ep);
+	ring_close(&ring);
+}
+
+/* A loop that sleeps in an edge-triggered epoll, and takes all there is, misses nothing. */
+TEST_F_TIMEOUT(rings, epoll_loop, 60)
+{
+	unsigned int total = quick() ? 500 : 5000, made = 0, seen = 0;
+	struct epoll_event ev = { .events = EPOLLIN | EPOLLET };
+	struct hwt_event event;
+	struct ring ring;
+	int ep;
+
+	ep = epoll_create1(0);
+	ASSERT_LE(0, ep);
+	ASSERT_LE(0, ring_open(&ring, 16, 8));
+	ASSERT_EQ(0, epoll_ctl(ep, EPOLL_CTL_ADD, ring.fd, &ev));
+	while (seen < total) {
+		while (made < total && ring_push(&ring, op_schedule(made % 3 * MSEC, 0)))
+			made++;
+		ASSERT_LE(0, ring_enter(&ring, 16, 0, 0));
+		if (ring_unread(&ring) < 4)
+			ASSERT_EQ(1, epoll_wait(ep, &ev, 1, PATIENCE_MS));
+		do {
+			while (ring_pop(&ring, &event))
+				seen++;
+			if (ring_flags(&ring) & HWT_RINGS_MORE)
+				ASSERT_EQ(0, ring_enter(&ring, 0, 0, 0));
+		} while (ring_unread(&ring));
+	}
+	EXPECT_EQ(total, seen);
+	close(ep);
+	ring_close(&ring);
+}
+
+TEST_F(rings, read_is_refused)
+{
+	struct hwt_event event;
+
+	EXPECT_EQ(-EBUSY, hwt_read(self->fd, &event, 1));
+	ASSERT_TRUE(hwt_fire(self->fd, 1));
+	EXPECT_EQ(-EBUSY, hwt_read(self->fd, &event, 1));
+	EXPECT_EQ(1U, ring_unread(&self->ring));
+}
+
+static void *reader_run(void *arg)
+{
+	struct hwt_event event;
+	long fd = (long)arg;
+
+	return (void *)(long)hwt_read(fd, &event, 1);
+}
+
+/* Who waits in read() when the rings come finds out. */
+TEST(reader_is_sent_away)
+{
+	int fd = hwt_open(0);
+	struct hwt_rings_args args;
+	pthread_t thread;
+	void *ret;
+
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, pthread_create(&thread, NULL, reader_run, (void *)(long)fd));
+	sleep_ns(200 * MSEC);
+	ASSERT_EQ(0, hwt_rings(fd, 0, 8, 8, &args));
+	ASSERT_EQ(0, pthread_join(thread, &ret));
+	EXPECT_EQ(-EBUSY, (int)(long)ret);
+	close(fd);
+}
+
+TEST_HARNESS_MAIN
