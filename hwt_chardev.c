@@ -68,6 +68,9 @@ static int hwt_ioctl_info(struct hwt_context *ctx, union hwt_args *args)
 	info->levels = params.levels;
 	info->max_timeouts = hwt_max_timeouts;
 	info->max_pending = params.max_pending;
+	info->max_shared = hwt_max_shared;
+	info->max_user_timeouts = hwt_max_user_timeouts;
+	info->max_user_wheels = ctx->unlimited ? 0 : hwt_max_user_wheels;
 	info->features = HWT_FEATURE_SETUP | HWT_FEATURE_BOOTTIME |
 			 HWT_FEATURE_REALTIME | HWT_FEATURE_LIST |
 			 HWT_FEATURE_BATCH | HWT_FEATURE_RINGS |
@@ -91,7 +94,7 @@ static bool hwt_context_set_wheel(struct hwt_context *ctx, struct hwt_wheel *whe
 		ctx->tick_ns = params.tick_ns;
 		ctx->clock_set = clock_set;
 		WRITE_ONCE(ctx->fixed, true);
-		ctx->private = true;
+		WRITE_ONCE(ctx->private, true);
 		ctx->busy = params.wait == HWT_WAIT_BUSY;
 	}
 	xa_unlock(&ctx->entries);
@@ -199,14 +202,14 @@ static int hwt_ioctl_setup(struct hwt_context *ctx, union hwt_args *args)
 		clock_set->id = 0;
 		params.clock_set_arg = clock_set;
 	}
-	wheel = hwt_wheel_create(&params);
+	wheel = hwt_user_make_wheel(ctx, &params);
 	if (IS_ERR(wheel)) {
 		hwt_clock_set_free(clock_set);
 		return PTR_ERR(wheel);
 	}
 	if (hwt_context_set_wheel(ctx, wheel, setup->clock, clock_set))
 		return 0;
-	hwt_wheel_destroy(wheel);
+	hwt_user_unmake_wheel(ctx, wheel);
 	hwt_clock_set_free(clock_set);
 	return -EBUSY;
 }
@@ -346,7 +349,7 @@ static int hwt_ioctl_list(struct hwt_context *ctx, union hwt_args *args)
 	if (list->flags || !list->count ||
 	    list->entry_size != sizeof(struct hwt_list_entry))
 		return -EINVAL;
-	step = kmalloc(PAGE_SIZE, GFP_KERNEL_ACCOUNT);
+	step = kmalloc(PAGE_SIZE, HWT_GFP_USER);
 	if (!step)
 		return -ENOMEM;
 	do {
@@ -539,9 +542,15 @@ static int hwt_open(struct inode *inode, struct file *file)
 	wheel = hwt_shared_wheel_get();
 	if (IS_ERR(wheel))
 		return PTR_ERR(wheel);
-	ctx = kzalloc(sizeof(*ctx), GFP_KERNEL_ACCOUNT);
+	ctx = kzalloc(sizeof(*ctx), HWT_GFP_USER);
 	if (!ctx)
 		return -ENOMEM;
+	ctx->user = hwt_user_get();
+	if (!ctx->user) {
+		kfree(ctx);
+		return -ENOMEM;
+	}
+	ctx->unlimited = hwt_user_unlimited();
 	hwt_context_init(ctx);
 	hwt_wheel_get_params(wheel, &params);
 	ctx->wheel = wheel;
@@ -562,9 +571,10 @@ static bool hwt_entry_forget(struct hwt_entry *entry)
 }
 
 /*
- * The last descriptor is gone, so nobody is in a call. Cancelling is cheap; the shared
+ * The last descriptor is gone, so no program is in a call. Cancelling is cheap; the shared
  * wheel lets go of the entries in its own time, and whoever waits for a slow callback
- * there, it is not the program that closes. The last of them frees the context.
+ * there, it is not the program that closes. The last of them frees the context. What is on
+ * a wheel of its own is let go of here.
  */
 static int hwt_release(struct inode *inode, struct file *file)
 {
@@ -576,7 +586,8 @@ static int hwt_release(struct inode *inode, struct file *file)
 	xa_unlock(&ctx->entries);
 	hwt_context_walk(ctx, hwt_entry_forget);
 	if (ctx->private)
-		hwt_wheel_destroy(ctx->wheel);
+		hwt_user_unmake_wheel(ctx, ctx->wheel);
+	hwt_user_put(ctx->user);
 	hwt_clock_set_free(ctx->clock_set);
 	/* All entries have ended: no events come up any more. */
 	hwt_rings_free(ctx->rings);
@@ -592,6 +603,7 @@ static void hwt_show_fdinfo(struct seq_file *m, struct file *file)
 	xa_lock(&ctx->entries);
 	seq_printf(m, "hwt-clockid:\t%d\nhwt-tick-ns:\t%llu\nhwt-private:\t%d\n",
 		   ctx->clock, ctx->tick_ns, ctx->private);
+	seq_printf(m, "hwt-shared:\t%u\n", ctx->shared);
 	seq_printf(m, "hwt-timeouts:\t%llu\nhwt-events:\t%llu\nhwt-stopped:\t%d\n",
 		   ctx->stats.timeouts, ctx->stats.events, ctx->closing);
 	xa_unlock(&ctx->entries);

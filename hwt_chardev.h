@@ -7,6 +7,7 @@
  *   hwt_entry.c    the life of a timeout of a program
  *   hwt_event.c    events: how they come up, read and poll
  *   hwt_ring.c     rings in memory shared with the program
+ *   hwt_user.c     what a user may have
  *
  * All of it is a client of hwt.h like any other module. hwt_uapi.h says what programs see.
  *
@@ -28,10 +29,12 @@
 #include <linux/gfp.h>
 #include <linux/list.h>
 #include <linux/mm_types.h>
+#include <linux/mutex.h>
 #include <linux/poll.h>
 #include <linux/refcount.h>
 #include <linux/types.h>
 #include <linux/wait.h>
+#include <linux/workqueue.h>
 #include <linux/xarray.h>
 
 #include "hwt.h"
@@ -41,19 +44,27 @@
 #define HWT_GFP_USER		(GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
 
 struct hwt_rings_ctx;
+struct hwt_user;
 
 /**
  * struct hwt_context - an open file
+ * @user:       who has opened it. Constant, as the next one.
+ * @unlimited:  ... and may have any number of private wheels
  * @entries:    the timeouts by slot, the lower half of their ids. Its lock (xa_lock)
  *              protects all that follows but where something else is said, and the
  *              entries.
  * @generation: upper half of the latest id; never 0
- * @fixed:      @wheel stays as it is: it is in use, or private
- * @private:    @wheel is the context's own
+ * @fixed:      the clock and the tick stay as they are: there are timeouts, or @private
+ * @private:    @wheel is the context's own. Never false again.
  * @busy:       ... and its thread waits busily and calls hwt_rings_poll()
- * @wheel:      where new timeouts go. Changes at most once, while there are none.
- * @clock:      its clock, as a clockid_t. May be read without the lock.
- * @tick_ns:    its tick
+ * @wheel:      where new timeouts go. Changes at most once, when @private does: while there
+ *              are none, by HWT_IOC_SETUP; or with @shared of them, which stay where they
+ *              are, to one of the same kind. All have the same clock.
+ * @shared:     timeouts on the wheel that all share
+ * @making:     held while a private wheel is made because there are too many of those.
+ *              Outside the lock.
+ * @clock:      the clock, as a clockid_t. May be read without the lock.
+ * @tick_ns:    the tick
  * @closing:    being stopped: nothing may be scheduled any more
  * @stopped:    the stop is complete: no more events will come up. May be read without
  *              the lock, with acquire; pairs with the release in hwt_ioctl_stop().
@@ -66,14 +77,21 @@ struct hwt_rings_ctx;
  * @stats:      what HWT_IOC_STATS tells
  * @refs:       the file and each entry have one
  * @wait:       readers and pollers
+ * @event_ns:   when the last event came up on the wheel that all share, or they had been
+ *              woken for it. That wheel's thread's own.
+ * @wake_work:  wakes them for events that follow soon
  */
 struct hwt_context {
+	struct hwt_user		*user;
+	bool			unlimited;
 	struct xarray		entries;
 	u32			generation;
 	bool			fixed;
 	bool			private;
 	bool			busy;
 	struct hwt_wheel	*wheel;
+	u32			shared;
+	struct mutex		making;		/* outside the lock */
 	int			clock;
 	u64			tick_ns;
 	bool			closing;
@@ -84,6 +102,8 @@ struct hwt_context {
 	struct hwt_stats_args	stats;
 	refcount_t		refs;
 	wait_queue_head_t	wait;
+	u64			event_ns;
+	struct work_struct	wake_work;
 };
 
 /**
@@ -158,6 +178,7 @@ static inline u64 hwt_entry_overruns(const struct hwt_entry *entry)
 
 /* hwt_entry.c */
 extern unsigned int hwt_max_timeouts;
+extern unsigned int hwt_max_shared;
 
 int hwt_entries_init(void);
 void hwt_entries_wait(void);
@@ -205,5 +226,19 @@ void hwt_rings_poll(void *arg);
 int hwt_rings_enter(struct hwt_context *ctx, struct hwt_enter_args *args);
 int hwt_rings_mmap(struct file *file, struct vm_area_struct *vma);
 void hwt_rings_free(struct hwt_rings_ctx *rings);
+
+/* hwt_user.c */
+extern unsigned int hwt_max_user_timeouts;
+extern unsigned int hwt_max_user_wheels;
+
+void hwt_users_init(void);
+struct hwt_user *hwt_user_get(void);
+void hwt_user_put(struct hwt_user *user);
+bool hwt_user_add_timeout(struct hwt_user *user);
+void hwt_user_drop_timeout(struct hwt_user *user);
+bool hwt_user_unlimited(void);
+struct hwt_wheel *hwt_user_make_wheel(struct hwt_context *ctx,
+				      const struct hwt_wheel_params *params);
+void hwt_user_unmake_wheel(struct hwt_context *ctx, struct hwt_wheel *wheel);
 
 #endif /* _HWT_CHARDEV_H */

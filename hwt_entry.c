@@ -4,13 +4,16 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/err.h>
 #include <linux/math64.h>
 #include <linux/module.h>
 #include <linux/moduleparam.h>
+#include <linux/mutex.h>
 #include <linux/overflow.h>
 #include <linux/slab.h>
 #include <linux/time_namespace.h>
 #include <linux/wait_bit.h>
+#include <linux/workqueue.h>
 
 #include "hwt_chardev.h"
 
@@ -18,10 +21,15 @@
 
 unsigned int hwt_max_timeouts = 1U << 20;
 module_param_named(max_timeouts, hwt_max_timeouts, uint, 0444);
-MODULE_PARM_DESC(max_timeouts, "Most timeouts of one open /dev/hwt (default 1048576)");
+MODULE_PARM_DESC(max_timeouts, "Most timeouts of one open /dev/hwt (1 to 1073741824, default 1048576)");
+
+unsigned int hwt_max_shared = 16384;
+module_param_named(max_shared, hwt_max_shared, uint, 0444);
+MODULE_PARM_DESC(max_shared, "Most timeouts of one open /dev/hwt on the wheel that all share; those beyond go to a private one (1 to 1073741824, default 16384)");
 
 static struct kmem_cache *hwt_one_shot_cache;
 static struct kmem_cache *hwt_periodic_cache;
+static struct workqueue_struct *hwt_wake_wq;
 
 /* Contexts that are there, those that are closed but still held included. */
 static atomic_t hwt_contexts = ATOMIC_INIT(0);
@@ -30,13 +38,23 @@ static const struct hwt_ops hwt_entry_ops;
 
 /* -- References ---------------------------------------------------------- */
 
+static void hwt_context_wake_work(struct work_struct *work)
+{
+	struct hwt_context *ctx = container_of(work, struct hwt_context, wake_work);
+
+	hwt_context_wake(ctx);
+	hwt_context_put(ctx);
+}
+
 /* A new context. hwt_context_put() ends it. */
 void hwt_context_init(struct hwt_context *ctx)
 {
 	xa_init_flags(&ctx->entries, XA_FLAGS_ALLOC | XA_FLAGS_ACCOUNT);
 	INIT_LIST_HEAD(&ctx->ready);
+	mutex_init(&ctx->making);
 	refcount_set(&ctx->refs, 1);
 	init_waitqueue_head(&ctx->wait);
+	INIT_WORK(&ctx->wake_work, hwt_context_wake_work);
 	atomic_inc(&hwt_contexts);
 }
 
@@ -45,6 +63,7 @@ void hwt_context_put(struct hwt_context *ctx)
 	if (!refcount_dec_and_test(&ctx->refs))
 		return;
 	xa_destroy(&ctx->entries);
+	mutex_destroy(&ctx->making);
 	kfree(ctx);
 	if (atomic_dec_and_test(&hwt_contexts))
 		wake_up_var(&hwt_contexts);
@@ -179,27 +198,115 @@ struct hwt_entry *hwt_entry_alloc(struct hwt_context *ctx, u32 mode, u64 user_da
 	return entry;
 }
 
-/* Give an entry an id and a wheel. The lock is dropped if memory is needed. */
+/* Make a wheel like @shared for a context that has none of its own. */
+static int hwt_context_make_wheel(struct hwt_context *ctx, const struct hwt_wheel *shared)
+{
+	struct hwt_wheel_params params;
+	struct hwt_wheel *wheel;
+
+	hwt_wheel_get_params(shared, &params);
+	params.name = "hwt_private";
+	wheel = hwt_user_make_wheel(ctx, &params);
+	if (IS_ERR(wheel))
+		return PTR_ERR(wheel);
+	xa_lock(&ctx->entries);
+	if (!ctx->private) {
+		WRITE_ONCE(ctx->fixed, true);
+		WRITE_ONCE(ctx->private, true);
+		swap(ctx->wheel, wheel);
+	}
+	xa_unlock(&ctx->entries);
+	/* A set-up may have come first, as long as no timeout was made. */
+	if (wheel != shared)
+		hwt_user_unmake_wheel(ctx, wheel);
+	return 0;
+}
+
+/*
+ * The shared wheel has taken what it takes of one context, so that no other has to wait too
+ * long behind it: what comes now goes to one of the context's own. Drops the lock.
+ */
+static int hwt_context_part(struct hwt_context *ctx)
+	__must_hold(&ctx->entries.xa_lock)
+{
+	const struct hwt_wheel *shared = ctx->wheel;
+	int ret;
+
+	xa_unlock(&ctx->entries);
+	/* One at a time: the others do not fail for want of what this one makes. */
+	ret = mutex_lock_killable(&ctx->making);
+	if (!ret) {
+		if (!READ_ONCE(ctx->private))
+			ret = hwt_context_make_wheel(ctx, shared);
+		mutex_unlock(&ctx->making);
+	}
+	xa_lock(&ctx->entries);
+	return ret;
+}
+
+static bool hwt_entry_shared(const struct hwt_entry *entry)
+	__must_hold(&entry->ctx->entries.xa_lock)
+{
+	const struct hwt_context *ctx = entry->ctx;
+
+	return !ctx->private || hwt_timeout_wheel(&entry->timeout) != ctx->wheel;
+}
+
+/* A place for another timeout, on the wheel that it gets. The lock may be dropped. */
+static int hwt_entry_reserve(struct hwt_context *ctx, struct hwt_entry *entry)
+	__must_hold(&ctx->entries.xa_lock)
+{
+	int ret = 0;
+
+	if (ctx->stats.timeouts >= hwt_max_timeouts || !hwt_user_add_timeout(ctx->user))
+		return -EAGAIN;
+	ctx->stats.timeouts++;
+	while (!ret && !ctx->private && ctx->shared >= hwt_max_shared)
+		ret = hwt_context_part(ctx);
+	if (ret) {
+		ctx->stats.timeouts--;
+		hwt_user_drop_timeout(ctx->user);
+		return ret;
+	}
+	ctx->shared += !ctx->private;
+	hwt_timeout_set_wheel(&entry->timeout, ctx->wheel);
+	return 0;
+}
+
+/* It is not needed any more. */
+static void hwt_entry_unreserve(struct hwt_context *ctx, struct hwt_entry *entry)
+	__must_hold(&ctx->entries.xa_lock)
+{
+	ctx->stats.timeouts--;
+	ctx->shared -= hwt_entry_shared(entry);
+	hwt_user_drop_timeout(ctx->user);
+}
+
+/* Give an entry an id and a wheel. The lock is dropped if memory, or a wheel, is needed. */
 int hwt_entry_insert(struct hwt_context *ctx, struct hwt_entry *entry)
 	__must_hold(&ctx->entries.xa_lock)
 {
 	u32 slot;
 	int ret;
 
-	if (ctx->stats.timeouts >= hwt_max_timeouts)
-		return -EAGAIN;
-	ctx->stats.timeouts++;
+	ret = hwt_entry_reserve(ctx, entry);
+	if (ret)
+		return ret;
 	ret = __xa_alloc(&ctx->entries, &slot, entry, xa_limit_32b, HWT_GFP_USER);
 	if (ret) {
-		ctx->stats.timeouts--;
+		hwt_entry_unreserve(ctx, entry);
 		return ret;
+	}
+	/* The lock may have been dropped, and the wheel be another one. */
+	if (hwt_entry_shared(entry) && ctx->private) {
+		ctx->shared--;
+		hwt_timeout_set_wheel(&entry->timeout, ctx->wheel);
 	}
 	/* Only now: a call that fails leaves everything as it was. */
 	WRITE_ONCE(ctx->fixed, true);
 	if (!++ctx->generation)
 		ctx->generation = 1;
 	entry->id = (u64)ctx->generation << 32 | slot;
-	hwt_timeout_set_wheel(&entry->timeout, ctx->wheel);
 	return 0;
 }
 
@@ -245,7 +352,7 @@ void hwt_entry_remove(struct hwt_entry *entry)
 	hwt_event_drop(entry);
 	entry->ended = true;
 	__xa_erase(&ctx->entries, lower_32_bits(entry->id));
-	ctx->stats.timeouts--;
+	hwt_entry_unreserve(ctx, entry);
 	hwt_context_wake_end(ctx);
 	hwt_entry_put(entry);
 }
@@ -289,11 +396,38 @@ static bool hwt_entry_fire(struct hwt_entry *entry)
 	return false;
 }
 
+/*
+ * There is a new event, since @now. Any number of threads and epoll instances may wait for it,
+ * and on the wheel that all share other contexts wait for the end of this. So its thread wakes
+ * them itself only if there was none for a tick, and leaves those that follow to somebody else.
+ */
+static void hwt_context_wake_shared(struct hwt_context *ctx, const struct hwt_wheel *shared,
+				    u64 now)
+{
+	bool first = now - ctx->event_ns >= ctx->tick_ns;
+
+	ctx->event_ns = now;
+	if (first) {
+		hwt_context_wake(ctx);
+		/* Which may have taken longer than a tick. */
+		ctx->event_ns = hwt_wheel_now(shared);
+		return;
+	}
+	/* Pairs with those who are about to wait: they see the event, or are seen. */
+	if (!wq_has_sleeper(&ctx->wait))
+		return;
+	refcount_inc(&ctx->refs);
+	if (!queue_work(hwt_wake_wq, &ctx->wake_work))
+		refcount_dec(&ctx->refs);
+}
+
 static void hwt_entry_expire(struct hwt_timeout *timeout)
 {
 	struct hwt_entry *entry = container_of(timeout, struct hwt_entry, timeout);
 	struct hwt_context *ctx = entry->ctx;
+	const struct hwt_wheel *shared = NULL;
 	bool wake = false;
+	u64 now = 0;
 
 	xa_lock(&ctx->entries);
 	/*
@@ -302,8 +436,14 @@ static void hwt_entry_expire(struct hwt_timeout *timeout)
 	 */
 	if (!entry->ended && !(hwt_timeout_word(timeout) & HWT_F_ARMED))
 		wake = hwt_entry_fire(entry);
+	if (wake && hwt_entry_shared(entry)) {
+		shared = hwt_timeout_wheel(timeout);
+		now = entry->fired_ns;
+	}
 	xa_unlock(&ctx->entries);
-	if (wake)
+	if (shared)
+		hwt_context_wake_shared(ctx, shared, now);
+	else if (wake)
 		hwt_context_wake(ctx);
 }
 
@@ -327,13 +467,20 @@ int __init hwt_entries_init(void)
 		       hwt_max_timeouts, HWT_TIMEOUTS_LIMIT);
 		return -EINVAL;
 	}
+	if (!hwt_max_shared || hwt_max_shared > HWT_TIMEOUTS_LIMIT) {
+		pr_err("max_shared=%u is out of range: 1 to %u\n",
+		       hwt_max_shared, HWT_TIMEOUTS_LIMIT);
+		return -EINVAL;
+	}
+	hwt_users_init();
 	hwt_one_shot_cache = kmem_cache_create("hwt_entry",
 					       offsetofend(struct hwt_entry, timeout), 0,
 					       SLAB_HWCACHE_ALIGN | SLAB_ACCOUNT, NULL);
 	hwt_periodic_cache = kmem_cache_create("hwt_entry_periodic",
 					       sizeof(struct hwt_entry), 0,
 					       SLAB_HWCACHE_ALIGN | SLAB_ACCOUNT, NULL);
-	if (hwt_one_shot_cache && hwt_periodic_cache)
+	hwt_wake_wq = alloc_workqueue("hwt_wake", WQ_UNBOUND, 0);
+	if (hwt_one_shot_cache && hwt_periodic_cache && hwt_wake_wq)
 		return 0;
 	hwt_entries_exit();
 	return -ENOMEM;
@@ -347,6 +494,9 @@ void hwt_entries_wait(void)
 
 void hwt_entries_exit(void)
 {
+	/* The last context may have gone in there. */
+	if (hwt_wake_wq)
+		destroy_workqueue(hwt_wake_wq);
 	kmem_cache_destroy(hwt_one_shot_cache);
 	kmem_cache_destroy(hwt_periodic_cache);
 }

@@ -82,9 +82,14 @@ refused min_tick_us 0 '1 to 1000000'
 refused min_tick_us 1000001 '1 to 1000000'
 refused reclaim_ms 0 '1 to 10000'
 refused reclaim_ms 10001 '1 to 10000'
+refused max_timeouts 0 '1 to 1073741824'
+refused max_timeouts 1073741825 '1 to 1073741824'
+refused max_shared 0 '1 to 1073741824'
+refused max_shared 1073741825 '1 to 1073741824'
 not_a_number tick_us -1
 not_a_number tick_us 4294967296
 not_a_number levels many
+not_a_number max_user_wheels -1
 
 accepted 1000 512 3 tick_us=1000 ticks_per_wheel=512 levels=3 min_tick_us=1000 reclaim_ms=100
 accepted 5000 128 2 tick_us=5000 ticks_per_wheel=128 levels=2
@@ -96,4 +101,22 @@ accepted 250 512 3 tick_us=250 min_tick_us=100
 accepted 20000 512 3 tick_us=1 min_tick_us=20000
 accepted 1000 512 3 reclaim_ms=1
 accepted 1000 512 3 reclaim_ms=10000
+accepted 1000 512 3 max_timeouts=1 max_shared=1 max_user_timeouts=0 max_user_wheels=0
+accepted 1000 512 3 max_timeouts=1073741824 max_shared=1073741824 max_user_timeouts=1
+
+# user_default TIMEOUTS WANTED: what a user may have if that is not said
+user_default()
+{
+	load hwt max_timeouts="$1"
+	if [ "$(cat $params/max_user_timeouts)" = "$2" ]; then
+		ok "max_timeouts=$1: max_user_timeouts is $2"
+	else
+		not_ok "max_timeouts=$1: max_user_timeouts is $(cat $params/max_user_timeouts)"
+	fi
+	unload hwt
+}
+
+user_default 1048576 4194304
+user_default 10 40
+user_default 1073741824 4294967294
 plan

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * /dev/hwt: what one user may have, in all contexts together
+ *
+ * A user is a real user id of the kernel, whatever it is called in a user namespace: that of
+ * whoever opened the context, and who uses it does not matter. Both counts are exact. They are
+ * changed when a timeout is made and when its id ends, never when one is moved or fires, and
+ * not at all if there is no limit. So one counter for all CPUs is cheap enough: making a
+ * timeout is an allocation, and one thread has to put it in its place.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/atomic.h>
+#include <linux/capability.h>
+#include <linux/cred.h>
+#include <linux/err.h>
+#include <linux/hashtable.h>
+#include <linux/minmax.h>
+#include <linux/moduleparam.h>
+#include <linux/slab.h>
+#include <linux/spinlock.h>
+#include <linux/uidgid.h>
+#include <linux/user_namespace.h>
+
+#include "hwt_chardev.h"
+
+/* Not given: so many contexts' worth. */
+#define HWT_USER_CONTEXTS	4
+
+unsigned int hwt_max_user_timeouts = UINT_MAX;
+module_param_named(max_user_timeouts, hwt_max_user_timeouts, uint, 0444);
+MODULE_PARM_DESC(max_user_timeouts, "Most timeouts of one user's open /dev/hwt together (0: no limit, default 4 times max_timeouts)");
+
+unsigned int hwt_max_user_wheels = 16;
+module_param_named(max_user_wheels, hwt_max_user_wheels, uint, 0444);
+MODULE_PARM_DESC(max_user_wheels, "Most private wheels of one user; CAP_SYS_RESOURCE is not limited (0: no limit, default 16)");
+
+/**
+ * struct hwt_user - who has contexts
+ * @node:     in the table of users
+ * @uid:      who it is
+ * @contexts: how many; as the two above, protected by the table's lock
+ * @wheels:   private wheels, but for those of contexts that are not limited
+ * @timeouts: timeouts of all contexts, if their number is limited
+ */
+struct hwt_user {
+	struct hlist_node	node;
+	kuid_t			uid;
+	unsigned int		contexts;
+	atomic_t		wheels;
+	atomic_t		timeouts;
+};
+
+static DEFINE_HASHTABLE(hwt_users, 6);
+static DEFINE_SPINLOCK(hwt_users_lock);
+
+static struct hwt_user *hwt_user_find(kuid_t uid)
+	__must_hold(&hwt_users_lock)
+{
+	struct hwt_user *user;
+
+	hash_for_each_possible(hwt_users, user, node, __kuid_val(uid)) {
+		if (uid_eq(user->uid, uid)) {
+			user->contexts++;
+			return user;
+		}
+	}
+	return NULL;
+}
+
+/**
+ * hwt_user_get() - the user who opens a context
+ *
+ * Return: the caller's; hwt_user_put() gives it back. NULL: no memory.
+ */
+struct hwt_user *hwt_user_get(void)
+{
+	kuid_t uid = current_uid();
+	struct hwt_user *user, *new;
+
+	spin_lock(&hwt_users_lock);
+	user = hwt_user_find(uid);
+	spin_unlock(&hwt_users_lock);
+	if (user)
+		return user;
+	new = kzalloc(sizeof(*new), HWT_GFP_USER);
+	if (!new)
+		return NULL;
+	new->uid = uid;
+	new->contexts = 1;
+	spin_lock(&hwt_users_lock);
+	user = hwt_user_find(uid);
+	if (!user) {
+		hash_add(hwt_users, &new->node, __kuid_val(uid));
+		swap(user, new);
+	}
+	spin_unlock(&hwt_users_lock);
+	kfree(new);
+	return user;
+}
+
+/**
+ * hwt_user_put() - a context ends
+ * @user: its user; the context has given back all it had
+ */
+void hwt_user_put(struct hwt_user *user)
+{
+	spin_lock(&hwt_users_lock);
+	if (--user->contexts)
+		user = NULL;
+	else
+		hash_del(&user->node);
+	spin_unlock(&hwt_users_lock);
+	kfree(user);
+}
+
+/* One more, if there are less than @max. */
+static bool hwt_user_count(atomic_t *count, unsigned int max)
+{
+	int old = atomic_read(count);
+
+	do {
+		if ((unsigned int)old >= max)
+			return false;
+	} while (!atomic_try_cmpxchg(count, &old, old + 1));
+	return true;
+}
+
+/**
+ * hwt_user_add_timeout() - a user is to have another timeout
+ * @user: the user
+ *
+ * Return: false if it has as many as it may. Else hwt_user_drop_timeout() follows some day.
+ */
+bool hwt_user_add_timeout(struct hwt_user *user)
+{
+	return !hwt_max_user_timeouts ||
+	       hwt_user_count(&user->timeouts, hwt_max_user_timeouts);
+}
+
+/**
+ * hwt_user_drop_timeout() - a user has one timeout less
+ * @user: the user
+ */
+void hwt_user_drop_timeout(struct hwt_user *user)
+{
+	if (hwt_max_user_timeouts)
+		atomic_dec(&user->timeouts);
+}
+
+/* May whoever opens a context have as many private wheels as there is memory for? */
+bool hwt_user_unlimited(void)
+{
+	/* Not to have is the normal case, and nothing to be reported. */
+	return !hwt_max_user_wheels ||
+	       ns_capable_noaudit(&init_user_ns, CAP_SYS_RESOURCE);
+}
+
+/**
+ * hwt_user_make_wheel() - make a private wheel for a context
+ * @ctx:    the context
+ * @params: of what kind
+ *
+ * Return: the wheel, which hwt_user_unmake_wheel() ends, or ERR_PTR: -EAGAIN if the user has as
+ * many as it may, or as hwt_wheel_create() fails.
+ */
+struct hwt_wheel *hwt_user_make_wheel(struct hwt_context *ctx,
+				      const struct hwt_wheel_params *params)
+{
+	struct hwt_wheel *wheel;
+
+	if (!ctx->unlimited && !hwt_user_count(&ctx->user->wheels, hwt_max_user_wheels))
+		return ERR_PTR(-EAGAIN);
+	wheel = hwt_wheel_create(params);
+	if (IS_ERR(wheel) && !ctx->unlimited)
+		atomic_dec(&ctx->user->wheels);
+	return wheel;
+}
+
+/**
+ * hwt_user_unmake_wheel() - end a private wheel
+ * @ctx:   its context
+ * @wheel: the wheel
+ */
+void hwt_user_unmake_wheel(struct hwt_context *ctx, struct hwt_wheel *wheel)
+{
+	hwt_wheel_destroy(wheel);
+	if (!ctx->unlimited)
+		atomic_dec(&ctx->user->wheels);
+}
+
+/* Once hwt_max_timeouts is known to be good. */
+void __init hwt_users_init(void)
+{
+	if (hwt_max_user_timeouts == UINT_MAX)
+		hwt_max_user_timeouts = min_t(u64, (u64)hwt_max_timeouts * HWT_USER_CONTEXTS,
+					      UINT_MAX - 1);
+}

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Where and how the thread of a private wheel runs: CPU, priority, busy waiting, and who may
+ * ask for that.
+ *
+ * hwt-test: timeout 150
+ */
+#include "kselftest_harness.h"
+#include <ctype.h>
+#include <dirent.h>
+#include <sched.h>
+#include <sys/stat.h>
+
+#include "caps.h"
+#include "hwt_dev.h"
+
+#define HOUR	(3600 * SEC)
+#define NOBODY	65534
+
+FIXTURE(place) {
+	int fd;
+};
+
+FIXTURE_SETUP(place)
+{
+	self->fd = hwt_open(O_NONBLOCK);
+	ASSERT_LE(0, self->fd);
+}
+
+FIXTURE_TEARDOWN(place)
+{
+	close(self->fd);
+}
+
+static int place(int fd, __u32 flags, __u32 cpu, __u32 priority)
+{
+	struct hwt_setup_args args = {
+		.size = sizeof(args),
+		.flags = flags,
+		.clock = CLOCK_MONOTONIC,
+		.cpu = cpu,
+		.priority = priority,
+	};
+
+	return hwt_call(fd, HWT_IOC_SETUP, &args);
+}
+
+/* The thread of a private wheel, if there is one such wheel; else 0. */
+static pid_t find_thread(void)
+{
+	DIR *proc = opendir("/proc");
+	struct dirent *entry;
+	char path[64], name[32];
+	pid_t pid = 0;
+	FILE *file;
+
+	while (proc && (entry = readdir(proc))) {
+		if (!isdigit((unsigned char)entry->d_name[0]))
+			continue;
+		snprintf(path, sizeof(path), "/proc/%.20s/comm", entry->d_name);
+		file = fopen(path, "r");
+		if (!file)
+			continue;
+		if (fgets(name, sizeof(name), file) && !strcmp(name, "hwt_private\n"))
+			pid = atoi(entry->d_name);
+		fclose(file);
+	}
+	if (proc)
+		closedir(proc);
+	return pid;
+}
+
+/* The thread places itself: give it time. */
+static bool placed(unsigned int cpu, int policy)
+{
+	pid_t pid = find_thread();
+	cpu_set_t cpus;
+	int tries;
+
+	for (tries = 0; pid && tries < PATIENCE_MS / 10; tries++) {
+		if (!sched_getaffinity(pid, sizeof(cpus), &cpus) &&
+		    CPU_ISSET(cpu, &cpus) && CPU_COUNT(&cpus) == 1 &&
+		    sched_getscheduler(pid) == policy)
+			return true;
+		sleep_ns(10 * MSEC);
+	}
+	return false;
+}
+
+static int priority_of(pid_t pid)
+{
+	struct sched_param param = {};
+
+	return sched_getparam(pid, &param) ? -errno : param.sched_priority;
+}
+
+TEST_F(place, feature)
+{
+	struct hwt_info_args info;
+
+	ASSERT_EQ(0, hwt_info(self->fd, &info));
+	EXPECT_TRUE(info.features & HWT_FEATURE_PLACE);
+}
+
+TEST_F(place, on_a_cpu)
+{
+	unsigned int last = sysconf(_SC_NPROCESSORS_ONLN) - 1;
+	struct hwt_event event;
+
+	ASSERT_EQ(0, place(self->fd, HWT_SETUP_CPU, last, HWT_SETUP_NORMAL));
+	EXPECT_TRUE(placed(last, SCHED_OTHER));
+	ASSERT_EQ(0, hwt_add(self->fd, 0, 20 * MSEC, 3, NULL));
+	ASSERT_EQ(1, hwt_next(self->fd, &event));
+	EXPECT_EQ(3ULL, event.user_data);
+}
+
+TEST_F(place, priorities)
+{
+	struct hwt_event event;
+	int low, high;
+
+	ASSERT_EQ(0, place(self->fd, HWT_SETUP_CPU, 0, HWT_SETUP_FIFO_LOW));
+	ASSERT_TRUE(placed(0, SCHED_FIFO));
+	low = priority_of(find_thread());
+	ASSERT_EQ(0, hwt_add(self->fd, 0, 20 * MSEC, 0, NULL));
+	ASSERT_EQ(1, hwt_next(self->fd, &event));
+	close(self->fd);
+	self->fd = hwt_open(O_NONBLOCK);
+	ASSERT_EQ(0, place(self->fd, HWT_SETUP_CPU, 0, HWT_SETUP_FIFO));
+	ASSERT_TRUE(placed(0, SCHED_FIFO));
+	high = priority_of(find_thread());
+	ASSERT_EQ(0, hwt_add(self->fd, 0, 20 * MSEC, 0, NULL));
+	ASSERT_EQ(1, hwt_next(self->fd, &event));
+	EXPECT_LT(0, low);
+	EXPECT_LT(low, high);
+}
+
+TEST_F_TIMEOUT(place, busy, 60)
+{
+	struct hwt_event event;
+	int i;
+
+	ASSERT_EQ(0, place(self->fd, HWT_SETUP_BUSY_WAIT | HWT_SETUP_CPU, 0,
+			   HWT_SETUP_NORMAL));
+	EXPECT_TRUE(placed(0, SCHED_OTHER));
+	for (i = 0; i < 5; i++) {
+		ASSERT_EQ(0, hwt_add(self->fd, 0, 20 * MSEC, i, NULL));
+		ASSERT_EQ(1, hwt_next(self->fd, &event));
+		EXPECT_EQ((__u64)i, event.user_data);
+		EXPECT_LE(event.deadline_ns, event.fired_ns);
+	}
+	EXPECT_EQ(-EBUSY, place(self->fd, 0, 0, 0));
+}
+
+/* Whatever is refused changes nothing: a plain set-up still works. */
+TEST_F(place, out_of_range)
+{
+	static const struct {
+		__u32 flags, cpu, priority;
+	} bad[] = {
+		{ 0, 0, HWT_SETUP_FIFO + 1 },
+		{ 0, 0, ~0U },
+		{ HWT_SETUP_CPU, 0, HWT_SETUP_FIFO + 1 },
+		{ 0, 1, 0 },
+		{ 0, ~0U, 0 },
+		{ HWT_SETUP_BUSY_WAIT, 0, 0 },
+		{ HWT_SETUP_BUSY_WAIT, 1, 0 },
+		{ HWT_SETUP_BUSY_WAIT | HWT_SETUP_CPU, 0, HWT_SETUP_FIFO_LOW },
+		{ HWT_SETUP_BUSY_WAIT | HWT_SETUP_CPU, 0, HWT_SETUP_FIFO },
+		{ HWT_SETUP_CPU, 8192, 0 },
+		{ HWT_SETUP_CPU, 1U << 31, 0 },
+		{ HWT_SETUP_CPU, ~0U, 0 },
+		{ HWT_SETUP_CPU | HWT_SETUP_BUSY_WAIT, ~0U, 0 },
+		{ 0x10, 0, 0 },
+		{ 1U << 31, 0, 0 },
+	};
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(bad); i++) {
+		EXPECT_EQ(-EINVAL, place(self->fd, bad[i].flags, bad[i].cpu,
+					 bad[i].priority)) {
+			TH_LOG("flags %#x cpu %u priority %u", bad[i].flags, bad[i].cpu,
+			       bad[i].priority);
+		}
+	}
+	EXPECT_EQ(0, find_thread());
+	EXPECT_EQ(0, place(self->fd, 0, 0, 0));
+}
+
+TEST_F(place, cpu_that_is_offline)
+{
+	static const char online[] = "/sys/devices/system/cpu/cpu1/online";
+	int file = open(online, O_WRONLY | O_CLOEXEC), ret;
+
+	if (file < 0)
+		SKIP(return, "no CPU to take offline");
+	if (write(file, "0", 1) != 1)
+		SKIP(return, "CPU 1 does not go offline");
+	ret = place(self->fd, HWT_SETUP_CPU, 1, 0);
+	EXPECT_EQ(1, write(file, "1", 1));
+	close(file);
+	EXPECT_EQ(-EINVAL, ret);
+	EXPECT_EQ(0, place(self->fd, HWT_SETUP_CPU, 1, 0));
+}
+
+static void all_refused(struct __test_metadata *_metadata, int fd)
+{
+	EXPECT_EQ(-EPERM, place(fd, HWT_SETUP_CPU, 0, 0));
+	EXPECT_EQ(-EPERM, place(fd, HWT_SETUP_BUSY_WAIT | HWT_SETUP_CPU, 0, 0));
+	EXPECT_EQ(-EPERM, place(fd, 0, 0, HWT_SETUP_FIFO_LOW));
+	EXPECT_EQ(-EPERM, place(fd, 0, 0, HWT_SETUP_FIFO));
+	EXPECT_EQ(-EPERM, place(fd, HWT_SETUP_CPU, 0, HWT_SETUP_FIFO));
+	/* What is there it need not be told. */
+	EXPECT_EQ(-EPERM, place(fd, HWT_SETUP_CPU, ~0U, 0));
+	EXPECT_EQ(0, find_thread());
+}
+
+/* Root without the capability: whoever calls must have it, not who has opened. */
+TEST_F(place, without_the_capability)
+{
+	ASSERT_EQ(0, set_capability(CAP_SYS_NICE, false));
+	all_refused(_metadata, self->fd);
+	ASSERT_EQ(0, set_capability(CAP_SYS_NICE, true));
+	EXPECT_EQ(0, place(self->fd, HWT_SETUP_CPU, 0, HWT_SETUP_FIFO_LOW));
+}
+
+TEST_F(place, as_nobody)
+{
+	int fd;
+
+	ASSERT_EQ(0, chmod(HWT_DEV, 0666));
+	ASSERT_EQ(0, setresuid(NOBODY, NOBODY, 0));
+	fd = hwt_open(0);
+	all_refused(_metadata, self->fd);
+	all_refused(_metadata, fd);
+	/* But a wheel of its own it may have. */
+	EXPECT_EQ(0, place(fd, 0, 0, 0));
+	EXPECT_EQ(0, hwt_add(fd, 0, HOUR, 0, NULL));
+	close(fd);
+	ASSERT_EQ(0, setresuid(0, 0, 0));
+	EXPECT_EQ(0, chmod(HWT_DEV, 0600));
+	EXPECT_EQ(0, place(self->fd, HWT_SETUP_CPU, 0, 0));
+}
+
+/* The capability is a licence for all CPUs, as it is to sched_setaffinity(). */
+TEST_F(place, beyond_ones_own_cpus)
+{
+	cpu_set_t here, before;
+
+	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
+		SKIP(return, "one CPU");
+	ASSERT_EQ(0, sched_getaffinity(0, sizeof(before), &before));
+	CPU_ZERO(&here);
+	CPU_SET(0, &here);
+	ASSERT_EQ(0, sched_setaffinity(0, sizeof(here), &here));
+	EXPECT_EQ(0, place(self->fd, HWT_SETUP_CPU, 1, 0));
+	EXPECT_TRUE(placed(1, SCHED_OTHER));
+	ASSERT_EQ(0, sched_setaffinity(0, sizeof(before), &before));
+}
+
+TEST_HARNESS_MAIN
