@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# check.sh all|quick|static|wheel|model|harness|year|guest KERNEL...: runs the parts,
+# check.sh all|quick|static|wheel|model|lib|harness|year|guest KERNEL...: runs the parts,
 # counts what each reports, ends with the line "N passed, N failed".
 #
 # A part writes a results file (tests/tap.py) that ends with "done"; one that
@@ -91,6 +91,7 @@ need()
 tap() { python3 tests/tap.py --name "$1" --results "$HWT_RESULTS" --timeout "$2" -- "${@:3}"; }
 wheel() { part wheel tap wheel 900 make -s --no-print-directory -C tests/wheel "$1"; }
 model() { part model tap model 1800 make -s --no-print-directory -C tests/model "$1"; }
+lib() { part lib tap lib 600 tests/lib/lib.sh; }
 static() { part static tests/static/static.sh; }
 harness() { part harness python3 tests/harness/harness.py; }
 year() { part year tests/year/run.sh; }
@@ -130,10 +131,13 @@ case ${1:-all} in
 all)
 	need check
 	mapfile -t kernels < <(tests/kernels/get.sh --names)
+	# On some of them only the tests that name them: see tests/kernels/table.
+	export NAMED=1
 	# The model keeps one core busy. The guests measure time: they run alone.
 	background_part model tap model 1800 make -s --no-print-directory -C tests/model check
 	static
 	wheel check
+	lib
 	harness
 	# It measures no time of this machine's.
 	year
@@ -157,6 +161,9 @@ wheel)
 model)
 	need quick
 	model check ;;
+lib)
+	need quick
+	lib ;;
 harness)
 	need static
 	harness ;;
@@ -168,6 +175,6 @@ guest)
 	need guest
 	guests "${@:-stock}" ;;
 *)
-	die "check.sh all|quick|static|wheel|model|harness|year|guest KERNEL..." ;;
+	die "check.sh all|quick|static|wheel|model|lib|harness|year|guest KERNEL..." ;;
 esac
 finish

@@ -11,9 +11,11 @@ here=$(cd "$(dirname "$0")" && pwd)
 # A guest: an emulator, something to build the modules and the initramfs with.
 guest="gcc libc6-dev make python3 xz-utils kmod cpio busybox-static qemu-system-x86"
 # The kernel's own test and check tools, and what reads C.
-static="linux-source-6.1 perl sparse cppcheck clang-14 clang-tidy shellcheck"
-# Tests on the host, 32-bit programs in the guest.
-tests="libclang-rt-14-dev spin gcc-multilib"
+static="linux-source-6.1 perl sparse cppcheck clang-14 clang-tidy shellcheck man-db"
+# Tests on the host.
+tests="libclang-rt-14-dev spin g++ pkgconf"
+# The test programs of the guest: 32-bit ones, io_uring, libev, a client in Pascal.
+programs="gcc-multilib liburing-dev libev-dev fp-compiler"
 # To build a kernel.
 kernel="flex bison bc libelf-dev"
 # To measure, against these libraries' timers, and to draw.
@@ -36,21 +38,21 @@ run)
 	kernels_get stock
 	;;
 static)
-	packages_install $guest $static
+	packages_install $guest $static $programs
 	"$here/kernels/source.sh" linux-source-6.1 >/dev/null
 	kernels_get stock
 	;;
 guest)	# the kernel itself is fetched by what runs it
-	packages_install $guest linux-source-6.1 gcc-multilib $kernel
+	packages_install $guest linux-source-6.1 $programs $kernel
 	"$here/kernels/source.sh" linux-source-6.1 >/dev/null
 	;;
 quick)
-	packages_install $guest $static $tests
+	packages_install $guest $static $tests $programs
 	"$here/kernels/source.sh" linux-source-6.1 >/dev/null
 	kernels_get stock
 	;;
 check)
-	packages_install $guest $static $tests $kernel
+	packages_install $guest $static $tests $programs $kernel
 	"$here/kernels/source.sh" linux-source-6.1 >/dev/null
 	mapfile -t names < <("$here/kernels/get.sh" --names)
 	kernels_get "${names[@]}" uml

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # list.sh KERNEL QUICK [PATTERN]: what a guest runs, from the directives in the
-# tests' sources (see tests/README.md). One line per run, for guest/init:
+# tests' sources (see tests/README.md). NAMED=1, as in "make check": some kernels run
+# only the tests that name them. One line per run, for guest/init:
 #
 #	name|kind|timeout|noload|load parameters|file|arguments
 set -eu
@@ -13,6 +14,8 @@ pattern=${3:-*}
 # All that checking takes its time, above all in emulation.
 slower=1
 [ "$kernel" != debug ] || slower=3
+names=$("$top/tests/kernels/get.sh" --names | tr '\n' ' ')
+tests=$("$top/tests/kernels/get.sh" --tests "$kernel")
 
 # directives FILE: its directives, one "word rest" a line.
 directives()
@@ -54,7 +57,11 @@ wanted()
 		return 1
 	fi
 	only=$(value only)
-	[ -z "$only" ] || [[ " $only " == *" $kernel "* ]]
+	if [ -z "$only" ]; then
+		[ "${NAMED:-0}" != 1 ] || [ "$tests" != named ]
+	else
+		[[ " $only " == *" $kernel "* ]]
+	fi
 }
 
 check_words()
@@ -62,10 +69,14 @@ check_words()
 	local word
 	while read -r word _; do
 		case $word in
-		''|long|timeout|args|load|noload|only|m32|manual) ;;
+		''|long|timeout|args|load|noload|only|m32|libs|manual) ;;
 		*) echo "$1: unknown directive 'hwt-test: $word'" >&2; exit 1 ;;
 		esac
 	done <<<"$found"
+	for word in $(value only); do
+		[[ " $names " == *" $word "* ]] ||
+			{ echo "$1: 'hwt-test: only $word': no such kernel" >&2; exit 1; }
+	done
 }
 
 cd "$top"

@@ -31,7 +31,7 @@ ln -s busybox "$root/bin/sh"
 chmod 755 "$root/init"
 cp "$guest/lib.sh" "$root/hwt/lib.sh"
 cp "$list" "$root/hwt/list"
-copy hwt "$guest/demo.sh"
+copy hwt "$guest/demo.sh" "$HWT_TOP/tools/60-hwt.rules"
 copy hwt/scripts "$guest"/scripts/*
 copy hwt/bin "$HWT_BUILD"/user/*
 copy hwt/modules "$HWT_BUILD/modules/${HWT_TREE:-$kernel}"/{,samples/,tests/modules/,tests/bench/}*.ko
