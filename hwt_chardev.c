@@ -74,7 +74,7 @@ static int hwt_ioctl_info(struct hwt_context *ctx, union hwt_args *args)
 	info->features = HWT_FEATURE_SETUP | HWT_FEATURE_BOOTTIME |
 			 HWT_FEATURE_REALTIME | HWT_FEATURE_LIST |
 			 HWT_FEATURE_BATCH | HWT_FEATURE_RINGS |
-			 HWT_FEATURE_PLACE;
+			 HWT_FEATURE_PLACE | HWT_URING_FEATURES;
 	info->event_size = sizeof(struct hwt_event);
 	return 0;
 }
@@ -411,6 +411,11 @@ static bool hwt_entry_stop(struct hwt_entry *entry)
 	hwt_cancel(&entry->timeout);
 	entry->ended = true;
 	entry->ctx->stats.stopped++;
+	if (entry->uring) {
+		hwt_uring_end(entry, -ESHUTDOWN);
+		hwt_entry_remove(entry);
+		return true;
+	}
 	if (!hwt_entry_has_event(entry))
 		hwt_event_add(entry, HWT_EVENT_STOPPED, due,
 			      hwt_wheel_now(entry->ctx->wheel));
@@ -619,6 +624,7 @@ static const struct file_operations hwt_fops = {
 	.mmap		= hwt_rings_mmap,
 	.unlocked_ioctl	= hwt_ioctl,
 	.compat_ioctl	= compat_ptr_ioctl,
+	.uring_cmd	= hwt_uring_issue,
 #ifdef CONFIG_PROC_FS
 	.show_fdinfo	= hwt_show_fdinfo,
 #endif

@@ -7,6 +7,7 @@
  *   hwt_entry.c    the life of a timeout of a program
  *   hwt_event.c    events: how they come up, read and poll
  *   hwt_ring.c     rings in memory shared with the program
+ *   hwt_uring.c    timeouts that are commands of io_uring
  *   hwt_user.c     what a user may have
  *
  * All of it is a client of hwt.h like any other module. hwt_uapi.h says what programs see.
@@ -31,6 +32,7 @@
 #include <linux/mm_types.h>
 #include <linux/mutex.h>
 #include <linux/poll.h>
+#include <linux/rbtree.h>
 #include <linux/refcount.h>
 #include <linux/types.h>
 #include <linux/wait.h>
@@ -38,6 +40,7 @@
 #include <linux/xarray.h>
 
 #include "hwt.h"
+#include "hwt_compat.h"
 #include "hwt_uapi.h"
 
 /* For what grows at a program's will: at its cgroup's limit, fail and kill nobody. */
@@ -45,6 +48,7 @@
 
 struct hwt_rings_ctx;
 struct hwt_user;
+struct io_uring_cmd;
 
 /**
  * struct hwt_context - an open file
@@ -72,6 +76,7 @@ struct hwt_user;
  *              without the lock.
  * @rings:      events go there; NULL: it has none. Changes at most once. May be read
  *              without the lock, with acquire; pairs with the release in hwt_ioctl_rings().
+ * @names:      commands of io_uring by their names; see hwt_uring.c
  * @clock_set:  an entry of its own, not in the table, for the event that says that the
  *              clock was set; NULL: nobody wants it. Changes at most once, with @wheel.
  * @stats:      what HWT_IOC_STATS tells
@@ -98,6 +103,7 @@ struct hwt_context {
 	bool			stopped;
 	struct list_head	ready;
 	struct hwt_rings_ctx	*rings;
+	struct rb_root		names;
 	struct hwt_entry	*clock_set;
 	struct hwt_stats_args	stats;
 	refcount_t		refs;
@@ -114,11 +120,15 @@ struct hwt_context {
  * @user_data: what the program knows it by
  * @due_ns:    of the event: when it was due
  * @fired_ns:  of the event: when it came up
+ * @cmd:       with @uring: the command, which nobody else may complete; NULL: it has none
+ *             any more
  * @refs:      the table's and the hold's
  * @mode:      HWT_MODE_
  * @kind:      of the event: HWT_EVENT_
  * @ended:     no event will come up any more: it fired for good, was stopped or
  *             cancelled
+ * @uring:     it is a command of io_uring, and has no event. Constant once it is in the
+ *             table and the lock was released.
  * @timeout:   the timeout of a one-shot, which is allocated up to here only
  * @periodic:  the same, of a periodic one
  * @period_ns: its period
@@ -134,11 +144,15 @@ struct hwt_entry {
 	u64			id;
 	u64			user_data;
 	u64			due_ns;
-	u64			fired_ns;
+	union {
+		u64			fired_ns;
+		struct io_uring_cmd	*cmd;
+	};
 	refcount_t		refs;
 	u8			mode;
 	u8			kind;
 	bool			ended;
+	bool			uring;
 	union {
 		struct hwt_timeout	timeout;
 		struct hwt_periodic	periodic;
@@ -211,6 +225,8 @@ ssize_t hwt_read_iter(struct kiocb *iocb, struct iov_iter *to);
 __poll_t hwt_poll(struct file *file, poll_table *wait);
 
 /* hwt_op.c */
+int hwt_op_schedule_cmd(struct hwt_context *ctx, struct hwt_op *op, s64 offset,
+			struct io_uring_cmd *cmd);
 int hwt_op_schedule(struct hwt_context *ctx, struct hwt_op *op, s64 offset);
 int hwt_op_modify(struct hwt_context *ctx, const struct hwt_op *op, s64 offset);
 int hwt_op_cancel(struct hwt_context *ctx, const struct hwt_op *op);
@@ -226,6 +242,25 @@ void hwt_rings_poll(void *arg);
 int hwt_rings_enter(struct hwt_context *ctx, struct hwt_enter_args *args);
 int hwt_rings_mmap(struct file *file, struct vm_area_struct *vma);
 void hwt_rings_free(struct hwt_rings_ctx *rings);
+
+/* hwt_uring.c */
+#ifdef HWT_URING
+#define HWT_URING_FEATURES	HWT_FEATURE_URING
+
+int hwt_uring_attach(struct hwt_entry *entry, struct io_uring_cmd *cmd);
+void hwt_uring_end(struct hwt_entry *entry, int res);
+int hwt_uring_issue(struct io_uring_cmd *cmd, unsigned int issue_flags);
+#else
+#define HWT_URING_FEATURES	0
+
+static inline int hwt_uring_attach(struct hwt_entry *entry, struct io_uring_cmd *cmd)
+{
+	return -EOPNOTSUPP;
+}
+
+static inline void hwt_uring_end(struct hwt_entry *entry, int res) { }
+#define hwt_uring_issue	NULL
+#endif
 
 /* hwt_user.c */
 extern unsigned int hwt_max_user_timeouts;

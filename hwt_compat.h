@@ -7,4 +7,44 @@
 
 #include <linux/version.h>
 
+/*
+ * Commands of io_uring that the kernel can cancel: 6.7 and later. Before, one that is pending
+ * keeps its file open even past the death of the task. HWT_URING: they are there.
+ */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 8, 0)
+#include <linux/io_uring/cmd.h>
+#else
+#include <linux/io_uring.h>
+#endif
+
+#if defined(CONFIG_IO_URING) && defined(IORING_URING_CMD_CANCELABLE)
+#define HWT_URING
+
+static inline void hwt_uring_done(struct io_uring_cmd *cmd, int res,
+				  unsigned int issue_flags)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 18, 0)
+	io_uring_cmd_done(cmd, res, issue_flags);
+#else
+	io_uring_cmd_done(cmd, res, 0, issue_flags);
+#endif
+}
+
+/* _name is what io_uring_cmd_do_in_task_lazy() takes, and calls _fn(cmd, issue_flags). */
+#ifdef IO_URING_CMD_TASK_WORK_ISSUE_FLAGS	/* 6.19 */
+#define HWT_DEFINE_URING_WORK(_name, _fn)					\
+	static void _name(struct io_tw_req req, io_tw_token_t tw)		\
+	{									\
+		_fn(io_uring_cmd_from_tw(req),					\
+		    IO_URING_CMD_TASK_WORK_ISSUE_FLAGS);			\
+	}
+#else
+#define HWT_DEFINE_URING_WORK(_name, _fn)					\
+	static void _name(struct io_uring_cmd *cmd, unsigned int issue_flags)	\
+	{									\
+		_fn(cmd, issue_flags);						\
+	}
+#endif
+#endif /* HWT_URING */
+
 #endif /* _HWT_COMPAT_H */

@@ -188,6 +188,7 @@ struct hwt_entry *hwt_entry_alloc(struct hwt_context *ctx, u32 mode, u64 user_da
 	entry->mode = mode;
 	entry->kind = 0;
 	entry->ended = false;
+	entry->uring = false;
 	/* Its wheel is known, and stays, once it is in the table. */
 	hwt_timeout_init(&entry->timeout, NULL, &hwt_entry_ops);
 	if (periodic) {
@@ -350,6 +351,7 @@ void hwt_entry_remove(struct hwt_entry *entry)
 	struct hwt_context *ctx = entry->ctx;
 
 	hwt_event_drop(entry);
+	hwt_uring_end(entry, -ECANCELED);
 	entry->ended = true;
 	__xa_erase(&ctx->entries, lower_32_bits(entry->id));
 	hwt_entry_unreserve(ctx, entry);
@@ -377,6 +379,12 @@ static bool hwt_entry_fire(struct hwt_entry *entry)
 	u64 due = hwt_entry_tick_ns(entry), now = hwt_wheel_now(ctx->wheel), overruns;
 
 	ctx->stats.expired++;
+	if (entry->uring) {
+		/* The hold has a reference still. */
+		hwt_uring_end(entry, 0);
+		hwt_entry_remove(entry);
+		return false;
+	}
 	if (!hwt_entry_periodic(entry)) {
 		entry->ended = true;
 		hwt_event_add(entry, HWT_EVENT_EXPIRED, due, now);

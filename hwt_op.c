@@ -34,14 +34,16 @@ static void hwt_op_count_rejected(struct hwt_context *ctx, int ret)
 }
 
 /**
- * hwt_op_schedule() - make a timeout
+ * hwt_op_schedule_cmd() - make a timeout, that may complete a command of io_uring
  * @ctx:    the context
  * @op:     what is asked for; its @id is filled in
  * @offset: what the time namespace adds to the clock, see hwt_context_offset()
+ * @cmd:    a command that it is to complete, instead of having events; or NULL
  *
- * Return: 0 or a negative error.
+ * Return: 0 or a negative error. After 0 @cmd belongs to the timeout.
  */
-int hwt_op_schedule(struct hwt_context *ctx, struct hwt_op *op, s64 offset)
+int hwt_op_schedule_cmd(struct hwt_context *ctx, struct hwt_op *op, s64 offset,
+			struct io_uring_cmd *cmd)
 {
 	struct hwt_entry *entry;
 	int ret;
@@ -62,7 +64,10 @@ int hwt_op_schedule(struct hwt_context *ctx, struct hwt_op *op, s64 offset)
 	/* A second look: the insertion may have dropped the lock. */
 	ret = ctx->closing ? -ESHUTDOWN :
 	      hwt_entry_arm(entry, op, op->period_ns, offset);
+	if (!ret && cmd)
+		ret = hwt_uring_attach(entry, cmd);
 	if (ret) {
+		hwt_cancel(&entry->timeout);
 		hwt_entry_remove(entry);
 		goto out;
 	}
@@ -72,6 +77,19 @@ out:
 	hwt_op_count_rejected(ctx, ret);
 	xa_unlock(&ctx->entries);
 	return ret;
+}
+
+/**
+ * hwt_op_schedule() - make a timeout
+ * @ctx:    the context
+ * @op:     what is asked for; its @id is filled in
+ * @offset: as of hwt_op_schedule_cmd()
+ *
+ * Return: 0 or a negative error.
+ */
+int hwt_op_schedule(struct hwt_context *ctx, struct hwt_op *op, s64 offset)
+{
+	return hwt_op_schedule_cmd(ctx, op, offset, NULL);
 }
 
 static int hwt_entry_modify(struct hwt_entry *entry, const struct hwt_op *op, s64 offset)
@@ -85,6 +103,9 @@ static int hwt_entry_modify(struct hwt_entry *entry, const struct hwt_op *op, s6
 	if (periodic && !period_ns)
 		period_ns = entry->period_ns;
 	if (!hwt_op_times_valid(entry->mode, period_ns, op->slack_ns))
+		return -EINVAL;
+	/* A command's data is its name. */
+	if (entry->uring && (op->flags & HWT_SET_USER_DATA))
 		return -EINVAL;
 	if (entry->ctx->closing)
 		return -ESHUTDOWN;

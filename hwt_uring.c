@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * /dev/hwt: timeouts that are commands of io_uring
+ *
+ * Such a timeout is an entry like any other, but it has no event: it completes its command.
+ * A command is completed by its owner, and it has one at any time:
+ *
+ *   who issues it	until it is attached to its entry
+ *   the entry		while entry->cmd is set
+ *   who detaches it	from then on: the firing, a stop, a cancel; or io_uring, when the
+ *			ring is closed or the task executes another program
+ *
+ * Attaching and detaching happen under the lock of the context's table. io_uring completes what
+ * it cancels there and then. All others leave that to the task that has submitted the
+ * command (or to whom io_uring lets do it in its place): only there it is known which of
+ * io_uring's locks are held. They may be called by anyone, and never wait for that task.
+ *
+ * An outstanding command keeps the file open, so the context does not go before it.
+ */
+#include "hwt_chardev.h"
+
+#ifdef HWT_URING
+
+#include <linux/build_bug.h>
+#include <linux/minmax.h>
+#include <linux/sched.h>
+#include <linux/time64.h>
+
+/**
+ * struct hwt_uring_pdu - what a command has room for
+ * @name:  its place in the context's tree of names, while it is attached
+ * @res:   how it ends, after that
+ * @entry: what it is attached to, or NULL
+ *
+ * @name and @entry are protected by the table's lock, @res is the owner's.
+ */
+struct hwt_uring_pdu {
+	union {
+		struct rb_node	name;
+		int		res;
+	};
+	struct hwt_entry	*entry;
+};
+
+static struct hwt_uring_pdu *hwt_uring_pdu(struct io_uring_cmd *cmd)
+{
+	BUILD_BUG_ON(sizeof(struct hwt_uring_pdu) > sizeof(cmd->pdu));
+	return (struct hwt_uring_pdu *)cmd->pdu;
+}
+
+/* -- Names --------------------------------------------------------------- */
+
+static struct hwt_entry *hwt_uring_entry(const struct rb_node *node)
+{
+	return rb_entry(node, struct hwt_uring_pdu, name)->entry;
+}
+
+static int hwt_uring_cmp_name(const void *name, const struct rb_node *node)
+{
+	u64 a = *(const u64 *)name, b = hwt_uring_entry(node)->user_data;
+
+	return a < b ? -1 : a > b;
+}
+
+static int hwt_uring_cmp(struct rb_node *node, const struct rb_node *other)
+{
+	return hwt_uring_cmp_name(&hwt_uring_entry(node)->user_data, other);
+}
+
+/* Return: the id of the timeout of that name; 0, which is nobody's, if there is none. */
+static u64 hwt_uring_id(struct hwt_context *ctx, u64 name)
+{
+	struct rb_node *node;
+	u64 id = 0;
+
+	xa_lock(&ctx->entries);
+	node = rb_find(&name, &ctx->names, hwt_uring_cmp_name);
+	if (node)
+		id = hwt_uring_entry(node)->id;
+	xa_unlock(&ctx->entries);
+	return id;
+}
+
+/* -- Who owns a command -------------------------------------------------- */
+
+/**
+ * hwt_uring_attach() - make an entry the owner of a command
+ * @entry: the entry, which has been armed; its user_data is the name
+ * @cmd:   the command
+ *
+ * Return: 0, or -EEXIST: the context has one of that name.
+ */
+int hwt_uring_attach(struct hwt_entry *entry, struct io_uring_cmd *cmd)
+	__must_hold(&entry->ctx->entries.xa_lock)
+{
+	struct hwt_uring_pdu *pdu = hwt_uring_pdu(cmd);
+
+	pdu->entry = entry;
+	if (rb_find_add(&pdu->name, &entry->ctx->names, hwt_uring_cmp)) {
+		pdu->entry = NULL;
+		return -EEXIST;
+	}
+	entry->cmd = cmd;
+	entry->uring = true;
+	return 0;
+}
+
+static void hwt_uring_detach(struct hwt_entry *entry)
+	__must_hold(&entry->ctx->entries.xa_lock)
+{
+	struct hwt_uring_pdu *pdu = hwt_uring_pdu(entry->cmd);
+
+	rb_erase(&pdu->name, &entry->ctx->names);
+	pdu->entry = NULL;
+	entry->cmd = NULL;
+}
+
+static void hwt_uring_complete(struct io_uring_cmd *cmd, unsigned int issue_flags)
+{
+	hwt_uring_done(cmd, hwt_uring_pdu(cmd)->res, issue_flags);
+}
+
+HWT_DEFINE_URING_WORK(hwt_uring_work, hwt_uring_complete)
+
+/**
+ * hwt_uring_end() - complete an entry's command, if it has one
+ * @entry: the entry; its user removes it
+ * @res:   the result
+ */
+void hwt_uring_end(struct hwt_entry *entry, int res)
+	__must_hold(&entry->ctx->entries.xa_lock)
+{
+	struct io_uring_cmd *cmd;
+
+	if (!entry->uring || !entry->cmd)
+		return;
+	cmd = entry->cmd;
+	hwt_uring_detach(entry);
+	hwt_uring_pdu(cmd)->res = res;
+	/* Lazy: a task that waits for more completions than this one is not woken yet. */
+	io_uring_cmd_do_in_task_lazy(cmd, hwt_uring_work);
+}
+
+/*
+ * io_uring wants the command to end. It asks again until it has ended, so if the command is
+ * not attached yet there is nothing to do; if it is not any more neither.
+ */
+static void hwt_uring_abort(struct hwt_context *ctx, struct io_uring_cmd *cmd,
+			    unsigned int issue_flags)
+{
+	struct hwt_entry *entry;
+
+	xa_lock(&ctx->entries);
+	entry = hwt_uring_pdu(cmd)->entry;
+	if (entry) {
+		hwt_uring_detach(entry);
+		hwt_entry_cancel(entry);
+	}
+	xa_unlock(&ctx->entries);
+	if (entry)
+		hwt_uring_done(cmd, -ECANCELED, issue_flags);
+	/* It asks for one after the other, and there may be a million. */
+	cond_resched();
+}
+
+/* -- Commands ------------------------------------------------------------ */
+
+static int hwt_uring_arm(struct hwt_context *ctx, struct io_uring_cmd *cmd,
+			 struct hwt_op *op, unsigned int issue_flags)
+{
+	hwt_uring_pdu(cmd)->entry = NULL;
+	/* Now: once it is armed it may be gone. */
+	io_uring_cmd_mark_cancelable(cmd, issue_flags);
+	return hwt_op_schedule_cmd(ctx, op, hwt_context_offset(ctx), cmd);
+}
+
+/**
+ * hwt_uring_issue() - IORING_OP_URING_CMD
+ * @cmd:         the command
+ * @issue_flags: io_uring's
+ *
+ * What is in the submission entry may be changed by the program at any time, so it is read
+ * once. When a command is to be cancelled the submission entry is not there any more.
+ *
+ * Return: 0 or a negative error; -EIOCBQUEUED: it has been completed, or will be.
+ */
+int hwt_uring_issue(struct io_uring_cmd *cmd, unsigned int issue_flags)
+{
+	struct hwt_context *ctx = cmd->file->private_data;
+	const struct hwt_uring_cmd *args;
+	struct hwt_op op = {};
+	u64 addr;
+	int ret;
+
+	if (issue_flags & IO_URING_F_CANCEL) {
+		hwt_uring_abort(ctx, cmd, issue_flags);
+		return 0;
+	}
+	if (cmd->flags & IORING_URING_CMD_MASK || READ_ONCE(cmd->sqe->len))
+		return -EINVAL;
+	BUILD_BUG_ON(sizeof(*args) > sizeof(*cmd->sqe) - offsetof(struct io_uring_sqe, cmd));
+	args = (const void *)cmd->sqe->cmd;
+	op.time_ns = READ_ONCE(args->time_ns);
+	op.flags = READ_ONCE(args->flags);
+	op.slack_ns = (u64)READ_ONCE(args->slack_us) * NSEC_PER_USEC;
+	addr = READ_ONCE(cmd->sqe->addr);
+	if (op.flags & ~HWT_ABSOLUTE)
+		return -EINVAL;
+
+	switch (cmd->cmd_op) {
+	case HWT_URING_ARM:
+		if (addr)
+			return -EINVAL;
+		op.user_data = READ_ONCE(cmd->sqe->user_data);
+		ret = hwt_uring_arm(ctx, cmd, &op, issue_flags);
+		if (!ret)
+			return -EIOCBQUEUED;
+		break;
+	case HWT_URING_MODIFY:
+		op.id = hwt_uring_id(ctx, addr);
+		ret = hwt_op_modify(ctx, &op, hwt_context_offset(ctx));
+		break;
+	case HWT_URING_CANCEL:
+		op.id = hwt_uring_id(ctx, addr);
+		ret = hwt_op_cancel(ctx, &op);
+		break;
+	default:
+		return -ENOTTY;
+	}
+	/*
+	 * Not by returning it: one that may be cancelled has to be completed, and after -EAGAIN
+	 * io_uring would try again.
+	 */
+	hwt_uring_done(cmd, min(ret, 0), issue_flags);
+	return -EIOCBQUEUED;
+}
+
+#endif /* HWT_URING */

@@ -1,0 +1,1005 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Timeouts that are commands of io_uring: they complete once, whatever happens.
+ *
+ * hwt-test: only stock612
+ * hwt-test: libs uring
+ * hwt-test: timeout 600
+ */
+#include "kselftest_harness.h"
+#include <liburing.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#include "hwt_dev.h"
+
+#ifndef CLONE_NEWTIME
+#define CLONE_NEWTIME	0x00000080
+#endif
+
+#define ENTRIES		1024
+#define NO_RESULT	1234
+
+/* -- Commands ------------------------------------------------------------ */
+
+struct uring {
+	struct io_uring ring;
+	unsigned int flags;		/* IORING_SETUP_ */
+	unsigned int sqe_flags;		/* IOSQE_ */
+};
+
+static int uring_init(struct uring *uring, unsigned int flags, unsigned int sqe_flags)
+{
+	uring->flags = flags;
+	uring->sqe_flags = sqe_flags;
+	return io_uring_queue_init(ENTRIES, &uring->ring, flags);
+}
+
+static void uring_exit(struct uring *uring)
+{
+	io_uring_queue_exit(&uring->ring);
+}
+
+static int uring_submit(struct uring *uring)
+{
+	return io_uring_submit(&uring->ring);
+}
+
+static struct io_uring_sqe *uring_sqe(struct uring *uring)
+{
+	struct io_uring_sqe *sqe;
+
+	while (!(sqe = io_uring_get_sqe(&uring->ring))) {
+		uring_submit(uring);
+		if (uring->flags & IORING_SETUP_SQPOLL)
+			io_uring_sqring_wait(&uring->ring);
+	}
+	memset(sqe, 0, sizeof(*sqe));
+	sqe->flags = uring->sqe_flags;
+	return sqe;
+}
+
+static struct io_uring_sqe *uring_command(struct uring *uring, int fd, __u32 op, __u64 name,
+					  __u64 addr, __u32 flags, __u64 time_ns)
+{
+	const struct hwt_uring_cmd cmd = { .time_ns = time_ns, .flags = flags };
+	struct io_uring_sqe *sqe = uring_sqe(uring);
+
+	sqe->opcode = IORING_OP_URING_CMD;
+	sqe->fd = fd;
+	sqe->cmd_op = op;
+	sqe->user_data = name;
+	sqe->addr = addr;
+	memcpy(sqe->cmd, &cmd, sizeof(cmd));
+	return sqe;
+}
+
+static void uring_arm(struct uring *uring, int fd, __u64 name, __u32 flags, __u64 time_ns)
+{
+	uring_command(uring, fd, HWT_URING_ARM, name, 0, flags, time_ns);
+}
+
+static void uring_move(struct uring *uring, int fd, __u64 name, __u64 target, __u32 flags,
+		       __u64 time_ns)
+{
+	uring_command(uring, fd, HWT_URING_MODIFY, name, target, flags, time_ns);
+}
+
+static void uring_cancel(struct uring *uring, int fd, __u64 name, __u64 target)
+{
+	uring_command(uring, fd, HWT_URING_CANCEL, name, target, 0, 0);
+}
+
+/* Waits for the next completion; gives its result, and its user_data. */
+static int uring_reap(struct uring *uring, int timeout_ms, __u64 *name)
+{
+	struct __kernel_timespec patience = {
+		.tv_sec = timeout_ms / 1000,
+		.tv_nsec = timeout_ms % 1000 * MSEC,
+	};
+	struct io_uring_cqe *cqe;
+	int ret;
+
+	do {
+		ret = io_uring_wait_cqe_timeout(&uring->ring, &cqe, &patience);
+	} while (ret == -EINTR);
+	if (ret)
+		return ret;
+	ret = cqe->res;
+	if (name)
+		*name = cqe->user_data;
+	io_uring_cqe_seen(&uring->ring, cqe);
+	return ret;
+}
+
+/* Submits, and waits for that one. NO_RESULT: another one came. */
+static int uring_do(struct uring *uring, __u64 name)
+{
+	__u64 got = 0;
+	int ret;
+
+	uring_submit(uring);
+	ret = uring_reap(uring, PATIENCE_MS, &got);
+	return got == name ? ret : NO_RESULT;
+}
+
+/* A last no-op: nothing else may be there. */
+static int uring_empty(struct uring *uring)
+{
+	struct io_uring_sqe *sqe = uring_sqe(uring);
+
+	io_uring_prep_nop(sqe);
+	sqe->flags = 0;
+	sqe->user_data = ~0ULL;
+	return uring_do(uring, ~0ULL) == 0;
+}
+
+static __u64 timeouts(int fd)
+{
+	struct hwt_stats_args stats;
+
+	return hwt_stats(fd, &stats) ? ~0ULL : stats.timeouts;
+}
+
+/* Returns how many there are, of 0 and 1. */
+static int list_first(int fd, struct hwt_list_entry *entry)
+{
+	struct hwt_list_args args = {
+		.size = sizeof(args),
+		.entries = (uintptr_t)entry,
+		.count = 1,
+		.entry_size = sizeof(*entry),
+	};
+	int ret = hwt_call(fd, HWT_IOC_LIST, &args);
+
+	return ret ? ret : (int)args.count;
+}
+
+/* What io_uring does when a ring goes, it may do later. */
+static int wait_for_timeouts(int fd, __u64 want)
+{
+	__u64 end = now_ns() + PATIENCE_MS * MSEC;
+
+	while (timeouts(fd) != want) {
+		if (now_ns() > end)
+			return 0;
+		sleep_ns(MSEC);
+	}
+	return 1;
+}
+
+/* The same of those that may have completed meanwhile. */
+static int wait_for_scheduled(int fd, __u64 want)
+{
+	__u64 end = now_ns() + PATIENCE_MS * MSEC;
+	struct hwt_stats_args stats;
+
+	while (!hwt_stats(fd, &stats) && now_ns() < end) {
+		if (stats.scheduled == want)
+			return 1;
+		sleep_ns(MSEC);
+	}
+	return 0;
+}
+
+/* -- One ring, of each kind ---------------------------------------------- */
+
+FIXTURE(ring) {
+	struct uring uring;
+	int fd;
+};
+
+FIXTURE_VARIANT(ring) {
+	unsigned int flags;
+	unsigned int sqe_flags;
+	unsigned int many;
+};
+
+FIXTURE_VARIANT_ADD(ring, plain) { .many = 20000 };
+FIXTURE_VARIANT_ADD(ring, coop) { .flags = IORING_SETUP_COOP_TASKRUN, .many = 20000 };
+FIXTURE_VARIANT_ADD(ring, defer) {
+	.flags = IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN,
+	.many = 20000,
+};
+
+FIXTURE_VARIANT_ADD(ring, sqpoll) { .flags = IORING_SETUP_SQPOLL, .many = 20000 };
+/* Issued by a worker, which holds none of io_uring's locks. */
+FIXTURE_VARIANT_ADD(ring, worker) { .sqe_flags = IOSQE_ASYNC, .many = 4000 };
+
+FIXTURE_SETUP(ring)
+{
+	self->fd = hwt_open(O_NONBLOCK);
+	ASSERT_LE(0, self->fd);
+	ASSERT_EQ(0, uring_init(&self->uring, variant->flags, variant->sqe_flags));
+}
+
+FIXTURE_TEARDOWN(ring)
+{
+	uring_exit(&self->uring);
+	close(self->fd);
+}
+
+TEST_F(ring, completes_when_it_is_due)
+{
+	__u64 due = now_ns() + 50 * MSEC, name = 0;
+	struct hwt_stats_args stats;
+	struct hwt_event event;
+
+	uring_arm(&self->uring, self->fd, 1, HWT_ABSOLUTE, due);
+	EXPECT_EQ(0, uring_do(&self->uring, 1));
+	EXPECT_LE(due, now_ns());
+
+	due = now_ns() + 30 * MSEC;
+	uring_arm(&self->uring, self->fd, 2, 0, 30 * MSEC);
+	uring_submit(&self->uring);
+	EXPECT_EQ(0, uring_reap(&self->uring, PATIENCE_MS, &name));
+	EXPECT_EQ(2, name);
+	EXPECT_LE(due, now_ns());
+
+	/* One that is past, and the name of one that has completed. */
+	uring_arm(&self->uring, self->fd, 1, HWT_ABSOLUTE, 0);
+	EXPECT_EQ(0, uring_do(&self->uring, 1));
+
+	/* No event, and nothing is left of it. */
+	EXPECT_EQ(-EAGAIN, hwt_read(self->fd, &event, 1));
+	ASSERT_EQ(0, hwt_stats(self->fd, &stats));
+	EXPECT_EQ(0, stats.timeouts);
+	EXPECT_EQ(0, stats.events);
+	EXPECT_EQ(3, stats.scheduled);
+	EXPECT_EQ(3, stats.expired);
+	EXPECT_TRUE(uring_empty(&self->uring));
+}
+
+TEST_F(ring, slack_is_kept)
+{
+	const struct hwt_uring_cmd cmd = { .time_ns = 20 * MSEC, .slack_us = 10000 };
+	__u64 begin = now_ns();
+	struct io_uring_sqe *sqe;
+
+	sqe = uring_command(&self->uring, self->fd, HWT_URING_ARM, 1, 0, 0, 0);
+	memcpy(sqe->cmd, &cmd, sizeof(cmd));
+	EXPECT_EQ(0, uring_do(&self->uring, 1));
+	EXPECT_LE(begin + 20 * MSEC, now_ns());
+}
+
+TEST_F(ring, modify_moves_it)
+{
+	struct hwt_list_entry entry;
+	__u64 name, due;
+
+	uring_arm(&self->uring, self->fd, 1, 0, 3600 * SEC);
+	uring_submit(&self->uring);
+	ASSERT_TRUE(wait_for_timeouts(self->fd, 1));
+	due = now_ns() + 20 * MSEC;
+	uring_move(&self->uring, self->fd, 10, 1, HWT_ABSOLUTE, due);
+	uring_submit(&self->uring);
+	EXPECT_EQ(0, uring_reap(&self->uring, PATIENCE_MS, &name));
+	EXPECT_EQ(0, uring_reap(&self->uring, PATIENCE_MS, &name));
+	EXPECT_LE(due, now_ns());
+
+	uring_arm(&self->uring, self->fd, 2, 0, 600 * SEC);
+	uring_submit(&self->uring);
+	ASSERT_TRUE(wait_for_timeouts(self->fd, 1));
+	uring_move(&self->uring, self->fd, 20, 2, 0, 3600 * SEC);
+	EXPECT_EQ(0, uring_do(&self->uring, 20));
+	ASSERT_EQ(1, list_first(self->fd, &entry));
+	EXPECT_LT(1800 * SEC, entry.remaining_ns);
+}
+
+TEST_F(ring, cancel_ends_it)
+{
+	__u64 names = 0, name;
+	int i, ret;
+
+	uring_arm(&self->uring, self->fd, 1, 0, 3600 * SEC);
+	uring_submit(&self->uring);
+	ASSERT_TRUE(wait_for_timeouts(self->fd, 1));
+	uring_cancel(&self->uring, self->fd, 2, 1);
+	uring_submit(&self->uring);
+	for (i = 0; i < 2; i++) {
+		ret = uring_reap(&self->uring, PATIENCE_MS, &name);
+		EXPECT_EQ(name == 1 ? -ECANCELED : 0, ret);
+		names |= name;
+	}
+	EXPECT_EQ(3, names);
+	EXPECT_EQ(0, timeouts(self->fd));
+	uring_cancel(&self->uring, self->fd, 2, 1);
+	EXPECT_EQ(-ENOENT, uring_do(&self->uring, 2));
+}
+
+TEST_F(ring, errors)
+{
+	struct uring *uring = &self->uring;
+	struct hwt_stats_args stats;
+	struct io_uring_sqe *sqe;
+
+	uring_arm(uring, self->fd, 1, 0, 3600 * SEC);
+	uring_submit(uring);
+	ASSERT_TRUE(wait_for_timeouts(self->fd, 1));
+
+	uring_arm(uring, self->fd, 1, 0, 0);
+	EXPECT_EQ(-EEXIST, uring_do(uring, 1));
+	uring_arm(uring, self->fd, 2, 0x2, 0);
+	EXPECT_EQ(-EINVAL, uring_do(uring, 2));
+	uring_command(uring, self->fd, HWT_URING_ARM, 2, 1, 0, 0);
+	EXPECT_EQ(-EINVAL, uring_do(uring, 2));
+	sqe = uring_command(uring, self->fd, HWT_URING_ARM, 2, 0, 0, 0);
+	sqe->len = 1;
+	EXPECT_EQ(-EINVAL, uring_do(uring, 2));
+
+	uring_move(uring, self->fd, 2, 2, 0, 0);
+	EXPECT_EQ(-ENOENT, uring_do(uring, 2));
+	uring_move(uring, self->fd, 2, 1, HWT_SET_USER_DATA, 0);
+	EXPECT_EQ(-EINVAL, uring_do(uring, 2));
+	uring_cancel(uring, self->fd, 2, 2);
+	EXPECT_EQ(-ENOENT, uring_do(uring, 2));
+	uring_command(uring, self->fd, HWT_URING_CANCEL, 2, 1, 0, 1);
+	EXPECT_EQ(-EINVAL, uring_do(uring, 2));
+	uring_command(uring, self->fd, HWT_URING_CANCEL, 2, 1, HWT_ABSOLUTE, 0);
+	EXPECT_EQ(-EINVAL, uring_do(uring, 2));
+	uring_command(uring, self->fd, HWT_URING_CANCEL + 1, 2, 1, 0, 0);
+	EXPECT_EQ(-ENOTTY, uring_do(uring, 2));
+	uring_command(uring, self->fd, HWT_IOC_SCHEDULE, 2, 0, 0, 0);
+	EXPECT_EQ(-ENOTTY, uring_do(uring, 2));
+
+	/* None of it did anything. */
+	ASSERT_EQ(0, hwt_stats(self->fd, &stats));
+	EXPECT_EQ(1, stats.timeouts);
+	EXPECT_EQ(1, stats.scheduled);
+	EXPECT_EQ(0, stats.modified + stats.cancelled + stats.expired + stats.rejected);
+	EXPECT_TRUE(uring_empty(uring));
+}
+
+TEST_F(ring, limit_of_pending)
+{
+	struct hwt_setup_args setup = { .size = sizeof(setup), .max_pending = 2 };
+	struct hwt_stats_args stats;
+
+	ASSERT_EQ(0, hwt_call(self->fd, HWT_IOC_SETUP, &setup));
+	uring_arm(&self->uring, self->fd, 1, 0, 3600 * SEC);
+	uring_arm(&self->uring, self->fd, 2, 0, 3600 * SEC);
+	uring_submit(&self->uring);
+	ASSERT_TRUE(wait_for_timeouts(self->fd, 2));
+	uring_arm(&self->uring, self->fd, 3, 0, 0);
+	EXPECT_EQ(-EAGAIN, uring_do(&self->uring, 3));
+	/* Tried once, not twice. */
+	ASSERT_EQ(0, hwt_stats(self->fd, &stats));
+	EXPECT_EQ(1, stats.rejected);
+	EXPECT_EQ(2, stats.timeouts);
+}
+
+TEST_F(ring, is_a_timeout_like_any_other)
+{
+	struct hwt_list_entry entry;
+	struct hwt_modify_args modify = {
+		.size = sizeof(modify),
+		.flags = HWT_SET_USER_DATA,
+		.time_ns = 3600 * SEC,
+	};
+	struct hwt_get_args get;
+
+	uring_arm(&self->uring, self->fd, 77, 0, 3600 * SEC);
+	uring_submit(&self->uring);
+	ASSERT_TRUE(wait_for_timeouts(self->fd, 1));
+	ASSERT_EQ(1, list_first(self->fd, &entry));
+	EXPECT_EQ(77, entry.user_data);
+	EXPECT_EQ(HWT_STATE_PENDING, entry.state);
+	EXPECT_EQ(HWT_MODE_ONE_SHOT, entry.mode);
+	ASSERT_EQ(0, hwt_get(self->fd, entry.id, &get));
+	EXPECT_EQ(77, get.user_data);
+	EXPECT_EQ(entry.deadline_ns, get.deadline_ns);
+
+	/* Its name is for good. */
+	modify.id = entry.id;
+	EXPECT_EQ(-EINVAL, hwt_call(self->fd, HWT_IOC_MODIFY, &modify));
+	EXPECT_EQ(HWT_STATE_PENDING, hwt_move(self->fd, entry.id, 0, 20 * MSEC));
+	EXPECT_EQ(0, uring_do(&self->uring, 77));
+	EXPECT_EQ(-ENOENT, hwt_get(self->fd, entry.id, &get));
+
+	uring_arm(&self->uring, self->fd, 78, 0, 3600 * SEC);
+	uring_submit(&self->uring);
+	ASSERT_TRUE(wait_for_timeouts(self->fd, 1));
+	ASSERT_EQ(1, list_first(self->fd, &entry));
+	EXPECT_EQ(HWT_STATE_PENDING, hwt_del(self->fd, entry.id));
+	EXPECT_EQ(-ECANCELED, uring_do(&self->uring, 78));
+}
+
+TEST_F(ring, beside_timeouts_with_events)
+{
+	struct hwt_event event;
+
+	ASSERT_EQ(0, hwt_add(self->fd, 0, 0, 5, NULL));
+	uring_arm(&self->uring, self->fd, 5, 0, 0);
+	EXPECT_EQ(0, uring_do(&self->uring, 5));
+	ASSERT_EQ(1, hwt_next(self->fd, &event));
+	EXPECT_EQ(5, event.user_data);
+	EXPECT_EQ(-EAGAIN, hwt_read(self->fd, &event, 1));
+	/* The name is that of commands only. */
+	ASSERT_EQ(0, hwt_add(self->fd, 0, 3600 * SEC, 6, NULL));
+	uring_cancel(&self->uring, self->fd, 7, 6);
+	EXPECT_EQ(-ENOENT, uring_do(&self->uring, 7));
+}
+
+TEST_F(ring, stop_ends_them)
+{
+	struct hwt_stats_args stats;
+	struct hwt_event event;
+	__u64 names = 0, name;
+	int i;
+
+	for (i = 0; i < 10; i++)
+		uring_arm(&self->uring, self->fd, i, 0, 3600 * SEC);
+	uring_submit(&self->uring);
+	ASSERT_TRUE(wait_for_timeouts(self->fd, 10));
+	EXPECT_EQ(10, hwt_stop(self->fd));
+	for (i = 0; i < 10; i++) {
+		EXPECT_EQ(-ESHUTDOWN, uring_reap(&self->uring, PATIENCE_MS, &name));
+		names |= 1 << name;
+	}
+	EXPECT_EQ(0x3ff, names);
+	EXPECT_EQ(0, hwt_read(self->fd, &event, 1));
+	uring_arm(&self->uring, self->fd, 1, 0, 0);
+	EXPECT_EQ(-ESHUTDOWN, uring_do(&self->uring, 1));
+	ASSERT_EQ(0, hwt_stats(self->fd, &stats));
+	EXPECT_EQ(10, stats.stopped);
+	EXPECT_EQ(0, stats.timeouts);
+	EXPECT_TRUE(uring_empty(&self->uring));
+}
+
+/* The next of a chain is not issued before the timeout is over. */
+TEST_F(ring, link_waits_for_it)
+{
+	__u64 due = now_ns() + 50 * MSEC, name;
+	struct io_uring_sqe *sqe;
+
+	sqe = uring_command(&self->uring, self->fd, HWT_URING_ARM, 1, 0, HWT_ABSOLUTE, due);
+	sqe->flags |= IOSQE_IO_LINK;
+	sqe = uring_sqe(&self->uring);
+	io_uring_prep_nop(sqe);
+	sqe->user_data = 2;
+	uring_submit(&self->uring);
+	EXPECT_EQ(0, uring_reap(&self->uring, PATIENCE_MS, &name));
+	EXPECT_EQ(1, name);
+	EXPECT_LE(due, now_ns());
+	EXPECT_EQ(0, uring_reap(&self->uring, PATIENCE_MS, &name));
+	EXPECT_EQ(2, name);
+}
+
+TEST_F_TIMEOUT(ring, each_of_many_completes_once, 120)
+{
+	unsigned int many = quick() ? variant->many / 10 : variant->many, i;
+	unsigned char *seen = calloc(many, 1);
+	__u64 name;
+	int ret;
+
+	ASSERT_TRUE(seen);
+	for (i = 0; i < many; i++)
+		uring_arm(&self->uring, self->fd, (__u64)i << 32, 0, i * 7919 % 200 * MSEC);
+	uring_submit(&self->uring);
+	for (i = 0; i < many; i++) {
+		ret = uring_reap(&self->uring, PATIENCE_MS, &name);
+		ASSERT_EQ(0, ret);
+		ASSERT_GT(many, name >> 32);
+		ASSERT_EQ(0, seen[name >> 32]);
+		seen[name >> 32] = 1;
+	}
+	EXPECT_EQ(0, timeouts(self->fd));
+	EXPECT_TRUE(uring_empty(&self->uring));
+	free(seen);
+}
+
+#define RACE_CANCEL	0x10000000000ULL
+#define RACE_ROUNDS	40
+#define RACE_SIZE	100U
+
+/*
+ * Cancelled at about the time when they fire: each completes once, and either fired or was
+ * cancelled, as its cancel says too.
+ */
+TEST_F_TIMEOUT(ring, fires_or_is_cancelled, 120)
+{
+	int fired = 0, cancelled = 0, round, ret;
+	int arm[RACE_SIZE], cancel[RACE_SIZE], *to;
+	unsigned int i;
+	__u64 name;
+
+	for (round = 0; round < RACE_ROUNDS; round++) {
+		for (i = 0; i < RACE_SIZE; i++) {
+			arm[i] = NO_RESULT;
+			cancel[i] = NO_RESULT;
+			uring_arm(&self->uring, self->fd, i, 0, round % 10 * MSEC);
+		}
+		uring_submit(&self->uring);
+		sleep_ns(round * 250 * USEC);
+		for (i = 0; i < RACE_SIZE; i++)
+			uring_cancel(&self->uring, self->fd, RACE_CANCEL | i, i);
+		uring_submit(&self->uring);
+		for (i = 0; i < 2 * RACE_SIZE; i++) {
+			ret = uring_reap(&self->uring, PATIENCE_MS, &name);
+			to = name & RACE_CANCEL ? cancel : arm;
+			name &= ~RACE_CANCEL;
+			ASSERT_GT(RACE_SIZE, name);
+			ASSERT_EQ(NO_RESULT, to[name]);
+			to[name] = ret;
+		}
+		for (i = 0; i < RACE_SIZE; i++) {
+			ASSERT_EQ(cancel[i] ? -ENOENT : 0, cancel[i]);
+			ASSERT_EQ(cancel[i] ? 0 : -ECANCELED, arm[i]);
+			fired += !arm[i];
+			cancelled += !cancel[i];
+		}
+	}
+	TH_LOG("%d fired, %d were cancelled", fired, cancelled);
+	EXPECT_TRUE(uring_empty(&self->uring));
+}
+
+/* By its id, from another thread, and by io_uring, which closes the ring. */
+static void *cancel_all(void *arg)
+{
+	int fd = *(int *)arg, i;
+	struct hwt_list_entry entries[16];
+	struct hwt_list_args list;
+
+	for (;;) {
+		list = (struct hwt_list_args){
+			.size = sizeof(list),
+			.entries = (uintptr_t)entries,
+			.count = 16,
+			.entry_size = sizeof(entries[0]),
+		};
+		if (hwt_call(fd, HWT_IOC_LIST, &list))
+			return (void *)1;
+		for (i = 0; i < (int)list.count; i++) {
+			if (entries[i].user_data == ~0ULL)
+				return NULL;
+			hwt_del(fd, entries[i].id);
+		}
+	}
+}
+
+TEST_F_TIMEOUT(ring, closed_while_others_cancel_and_stop, 120)
+{
+	pthread_t thread;
+	void *failed;
+	int round, i;
+	__u64 id;
+
+	for (round = 0; round < 20; round++) {
+		ASSERT_EQ(0, pthread_create(&thread, NULL, cancel_all, &self->fd));
+		for (i = 0; i < 500; i++)
+			uring_arm(&self->uring, self->fd, i, 0, i % 8 * MSEC);
+		uring_submit(&self->uring);
+		uring_exit(&self->uring);
+		ASSERT_EQ(0, uring_init(&self->uring, variant->flags, variant->sqe_flags));
+		ASSERT_TRUE(wait_for_timeouts(self->fd, 0));
+		/* Tells the thread to end. */
+		ASSERT_EQ(0, hwt_add(self->fd, 0, 3600 * SEC, ~0ULL, &id));
+		ASSERT_EQ(0, pthread_join(thread, &failed));
+		ASSERT_EQ(NULL, failed);
+		ASSERT_EQ(HWT_STATE_PENDING, hwt_del(self->fd, id));
+	}
+	for (i = 0; i < 1000; i++)
+		uring_arm(&self->uring, self->fd, i, 0, i % 8 * MSEC);
+	uring_submit(&self->uring);
+	EXPECT_LE(0, hwt_stop(self->fd));
+	uring_exit(&self->uring);
+	EXPECT_TRUE(wait_for_timeouts(self->fd, 0));
+	ASSERT_EQ(0, uring_init(&self->uring, variant->flags, variant->sqe_flags));
+}
+
+TEST_F(ring, closed_with_some_outstanding)
+{
+	int i;
+
+	for (i = 0; i < 1000; i++)
+		uring_arm(&self->uring, self->fd, i, 0, 3600 * SEC);
+	uring_submit(&self->uring);
+	ASSERT_TRUE(wait_for_timeouts(self->fd, 1000));
+	uring_exit(&self->uring);
+	EXPECT_TRUE(wait_for_timeouts(self->fd, 0));
+	ASSERT_EQ(0, uring_init(&self->uring, variant->flags, variant->sqe_flags));
+	/* The descriptor is as good as before, and the names are free. */
+	uring_arm(&self->uring, self->fd, 1, 0, 0);
+	EXPECT_EQ(0, uring_do(&self->uring, 1));
+}
+
+TEST_F(ring, descriptor_closed_while_armed)
+{
+	__u64 due = now_ns() + 100 * MSEC, name;
+
+	uring_arm(&self->uring, self->fd, 1, HWT_ABSOLUTE, due);
+	uring_arm(&self->uring, self->fd, 2, 0, 3600 * SEC);
+	uring_submit(&self->uring);
+	ASSERT_TRUE(wait_for_scheduled(self->fd, 2));
+	close(self->fd);
+	/* A command keeps its file. What has not completed goes with the ring. */
+	EXPECT_EQ(0, uring_reap(&self->uring, PATIENCE_MS, &name));
+	EXPECT_EQ(1, name);
+	EXPECT_LE(due, now_ns());
+	self->fd = hwt_open(O_NONBLOCK);
+	ASSERT_LE(0, self->fd);
+	EXPECT_TRUE(uring_empty(&self->uring));
+}
+
+TEST_F(ring, registered_descriptor)
+{
+	struct io_uring_sqe *sqe;
+
+	ASSERT_EQ(0, io_uring_register_files(&self->uring.ring, &self->fd, 1));
+	sqe = uring_command(&self->uring, 0, HWT_URING_ARM, 1, 0, 0, 50 * MSEC);
+	sqe->flags |= IOSQE_FIXED_FILE;
+	EXPECT_EQ(0, uring_do(&self->uring, 1));
+	sqe = uring_command(&self->uring, 0, HWT_URING_ARM, 2, 0, 0, 50 * MSEC);
+	sqe->flags |= IOSQE_FIXED_FILE;
+	uring_submit(&self->uring);
+	ASSERT_TRUE(wait_for_scheduled(self->fd, 2));
+	close(self->fd);
+	EXPECT_EQ(0, uring_do(&self->uring, 2));
+	self->fd = hwt_open(O_NONBLOCK);
+	ASSERT_LE(0, self->fd);
+}
+
+/* A context's names are those of all rings. */
+TEST_F(ring, two_rings)
+{
+	struct uring other;
+
+	ASSERT_EQ(0, uring_init(&other, variant->flags, variant->sqe_flags));
+	uring_arm(&self->uring, self->fd, 1, 0, 3600 * SEC);
+	uring_submit(&self->uring);
+	ASSERT_TRUE(wait_for_timeouts(self->fd, 1));
+	uring_arm(&other, self->fd, 1, 0, 0);
+	EXPECT_EQ(-EEXIST, uring_do(&other, 1));
+	uring_move(&other, self->fd, 2, 1, 0, 7200 * SEC);
+	EXPECT_EQ(0, uring_do(&other, 2));
+	uring_cancel(&other, self->fd, 2, 1);
+	EXPECT_EQ(0, uring_do(&other, 2));
+	EXPECT_EQ(-ECANCELED, uring_do(&self->uring, 1));
+	EXPECT_TRUE(uring_empty(&other));
+
+	/* Names of different contexts have nothing to do with each other. */
+	uring_arm(&other, self->fd, 1, 0, 3600 * SEC);
+	uring_submit(&other);
+	ASSERT_TRUE(wait_for_timeouts(self->fd, 1));
+	close(self->fd);
+	self->fd = hwt_open(O_NONBLOCK);
+	uring_cancel(&self->uring, self->fd, 2, 1);
+	EXPECT_EQ(-ENOENT, uring_do(&self->uring, 2));
+	uring_exit(&other);
+}
+
+/* -- A process that goes ------------------------------------------------- */
+
+/* What a program that is executed by the test below does instead of the tests. */
+__attribute__((constructor)) static void executed(void)
+{
+	const char *fd = getenv("HWT_URING_EXECUTED");
+
+	if (!fd)
+		return;
+	if (write(atoi(fd), "", 1) != 1)
+		_exit(1);
+	for (;;)
+		pause();
+}
+
+static void arm_and_go(unsigned int flags, unsigned int sqe_flags, int fd, unsigned int many,
+		       int told)
+{
+	struct uring uring;
+	char number[16];
+	unsigned int i;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (uring_init(&uring, flags, sqe_flags))
+		_exit(1);
+	for (i = 0; i < many; i++)
+		uring_arm(&uring, fd, i, 0, 3600 * SEC);
+	uring_submit(&uring);
+	if (told < 0)
+		for (;;)
+			pause();
+	if (!wait_for_timeouts(fd, many))
+		_exit(2);
+	snprintf(number, sizeof(number), "%d", told);
+	setenv("HWT_URING_EXECUTED", number, 1);
+	execl("/proc/self/exe", "uring", NULL);
+	_exit(3);
+}
+
+TEST_F_TIMEOUT(ring, killed_with_many_outstanding, 200)
+{
+	unsigned int many = (quick() ? 1 : 5) * variant->many;
+	__u64 begin, end;
+	int status;
+	pid_t pid;
+
+	pid = fork();
+	ASSERT_LE(0, pid);
+	if (!pid)
+		arm_and_go(variant->flags, variant->sqe_flags, self->fd, many, -1);
+	end = now_ns() + 3 * PATIENCE_MS * MSEC;
+	while (timeouts(self->fd) != many && now_ns() < end)
+		sleep_ns(10 * MSEC);
+	EXPECT_EQ(many, timeouts(self->fd));
+	begin = now_ns();
+	ASSERT_EQ(0, kill(pid, SIGKILL));
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	end = now_ns();
+	TH_LOG("%u outstanding, gone after %llu ms", many, (end - begin) / MSEC);
+	EXPECT_TRUE(WIFSIGNALED(status));
+	EXPECT_GT(PATIENCE_MS * MSEC, end - begin);
+	EXPECT_TRUE(wait_for_timeouts(self->fd, 0));
+}
+
+TEST_F_TIMEOUT(ring, executes_with_many_outstanding, 200)
+{
+	unsigned int many = (quick() ? 1 : 5) * variant->many;
+	int told[2], status;
+	__u64 begin;
+	char byte;
+	pid_t pid;
+
+	ASSERT_EQ(0, pipe(told));
+	pid = fork();
+	ASSERT_LE(0, pid);
+	if (!pid)
+		arm_and_go(variant->flags, variant->sqe_flags, self->fd, many, told[1]);
+	close(told[1]);
+	begin = now_ns();
+	/* The other program runs, and has nothing of them. */
+	ASSERT_EQ(1, read(told[0], &byte, 1));
+	TH_LOG("%u outstanding, all of it took %llu ms", many, (now_ns() - begin) / MSEC);
+	EXPECT_EQ(0, timeouts(self->fd));
+	ASSERT_EQ(0, kill(pid, SIGKILL));
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_TRUE(WIFSIGNALED(status));
+	close(told[0]);
+}
+
+/*
+ * The ring lives on in the parent, and so do commands that the child has issued: now they
+ * complete without it.
+ */
+TEST_F(ring, child_arms_and_dies)
+{
+	__u64 due = now_ns() + 500 * MSEC, name;
+	int status;
+	pid_t pid;
+
+	if (variant->flags & IORING_SETUP_SINGLE_ISSUER)
+		SKIP(return, "such a ring is its maker's only");
+	pid = fork();
+	ASSERT_LE(0, pid);
+	if (!pid) {
+		uring_arm(&self->uring, self->fd, 1, HWT_ABSOLUTE, due);
+		uring_arm(&self->uring, self->fd, 2, 0, 3600 * SEC);
+		uring_arm(&self->uring, self->fd, 3, 0, 3600 * SEC);
+		uring_submit(&self->uring);
+		_exit(wait_for_scheduled(self->fd, 3) ? 0 : 1);
+	}
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_EQ(0, status);
+	EXPECT_EQ(0, uring_reap(&self->uring, PATIENCE_MS, &name));
+	EXPECT_EQ(1, name);
+	EXPECT_LE(due, now_ns());
+	EXPECT_EQ(2, hwt_stop(self->fd));
+	EXPECT_EQ(-ESHUTDOWN, uring_reap(&self->uring, PATIENCE_MS, &name));
+	EXPECT_EQ(-ESHUTDOWN, uring_reap(&self->uring, PATIENCE_MS, &name));
+}
+
+/* -- Time namespaces ----------------------------------------------------- */
+
+static int arm_inside(unsigned int flags, unsigned int sqe_flags)
+{
+	int fd = hwt_open(O_NONBLOCK), i;
+	struct uring uring;
+	__u64 due;
+
+	if (fd < 0 || uring_init(&uring, flags, sqe_flags))
+		return 1;
+	due = now_ns() + 50 * MSEC;
+	uring_arm(&uring, fd, 1, HWT_ABSOLUTE, due);
+	if (uring_do(&uring, 1) || now_ns() < due)
+		return 2;
+	uring_arm(&uring, fd, 1, 0, 3600 * SEC);
+	uring_submit(&uring);
+	if (!wait_for_timeouts(fd, 1))
+		return 3;
+	due = now_ns() + 50 * MSEC;
+	uring_move(&uring, fd, 2, 1, HWT_ABSOLUTE, due);
+	uring_submit(&uring);
+	/* Of the move, and of what was moved. */
+	for (i = 0; i < 2; i++)
+		if (uring_reap(&uring, PATIENCE_MS, NULL))
+			return 4;
+	if (now_ns() < due)
+		return 5;
+	return 0;
+}
+
+TEST_F(ring, deadlines_are_those_of_the_submitter)
+{
+	static const char offset[] = "monotonic 1000000 0\n";
+	int status, fd;
+	pid_t pid;
+
+	if (unshare(CLONE_NEWTIME))
+		SKIP(return, "no time namespaces");
+	fd = open("/proc/self/timens_offsets", O_WRONLY);
+	ASSERT_LE(0, fd);
+	ASSERT_EQ((int)sizeof(offset) - 1, write(fd, offset, sizeof(offset) - 1));
+	close(fd);
+	pid = fork();
+	ASSERT_LE(0, pid);
+	if (!pid)
+		_exit(arm_inside(variant->flags, variant->sqe_flags));
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_EQ(0, status);
+}
+
+/* -- Other kinds of rings, and programs ------------------------------------ */
+
+TEST(feature_is_told)
+{
+	struct hwt_info_args info;
+	int fd = hwt_open(0);
+
+	ASSERT_EQ(0, hwt_info(fd, &info));
+	EXPECT_TRUE(info.features & HWT_FEATURE_URING);
+	close(fd);
+}
+
+/* What is only polled for completions has no use for timeouts. */
+TEST(iopoll_is_refused)
+{
+	struct uring uring;
+	int fd = hwt_open(0);
+
+	ASSERT_EQ(0, uring_init(&uring, IORING_SETUP_IOPOLL, 0));
+	uring_arm(&uring, fd, 1, 0, 0);
+	uring_submit(&uring);
+	EXPECT_EQ(-EOPNOTSUPP, uring_reap(&uring, PATIENCE_MS, NULL));
+	uring_exit(&uring);
+	EXPECT_EQ(0, timeouts(fd));
+	close(fd);
+}
+
+TEST(big_entries)
+{
+	struct uring uring;
+	int fd = hwt_open(0);
+
+	ASSERT_EQ(0, uring_init(&uring, IORING_SETUP_SQE128 | IORING_SETUP_CQE32, 0));
+	uring_arm(&uring, fd, 1, 0, 10 * MSEC);
+	EXPECT_EQ(0, uring_do(&uring, 1));
+	uring_exit(&uring);
+	close(fd);
+}
+
+struct worker {
+	pthread_t thread;
+	unsigned int number;
+	unsigned int rounds;
+	int fd;
+	const char *failed;
+};
+
+/* Arms, moves and cancels its own, on a ring of its own. */
+static void *work(void *arg)
+{
+	struct worker *worker = arg;
+	__u64 base = (__u64)worker->number << 32, name;
+	unsigned int i, round, fired, cancelled, ended;
+	struct uring uring;
+	int ret;
+
+	if (uring_init(&uring, IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN, 0)) {
+		worker->failed = "no ring";
+		return NULL;
+	}
+	for (round = 0; round < worker->rounds && !worker->failed; round++) {
+		fired = 0;
+		ended = 0;
+		cancelled = 0;
+		for (i = 0; i < 100; i++)
+			uring_arm(&uring, worker->fd, base + i, 0, (i + round) % 10 * MSEC);
+		for (i = 0; i < 100; i += 2)
+			uring_move(&uring, worker->fd, 1ULL << 62, base + i, 0, 5 * MSEC);
+		for (i = 0; i < 100; i += 3)
+			uring_cancel(&uring, worker->fd, 1ULL << 63, base + i);
+		uring_submit(&uring);
+		for (i = 0; i < 100 + 50 + 34; i++) {
+			ret = uring_reap(&uring, PATIENCE_MS, &name);
+			if (name >> 63)
+				cancelled += !ret;
+			else if (name >> 62)
+				continue;
+			else if (name >> 32 != worker->number)
+				worker->failed = "another's completion";
+			else if (ret == -ECANCELED)
+				ended++;
+			else if (!ret)
+				fired++;
+			else
+				worker->failed = "an error";
+		}
+		if (fired + ended != 100 || ended != cancelled)
+			worker->failed = "the counts differ";
+	}
+	uring_exit(&uring);
+	return NULL;
+}
+
+FIXTURE(alone) {
+};
+
+FIXTURE_SETUP(alone)
+{
+}
+
+FIXTURE_TEARDOWN(alone)
+{
+}
+
+TEST_F_TIMEOUT(alone, threads_share_a_descriptor, 120)
+{
+	struct worker workers[4] = {};
+	int fd = hwt_open(O_NONBLOCK), i;
+
+	for (i = 0; i < 4; i++) {
+		workers[i].number = i;
+		workers[i].rounds = quick() ? 20 : 100;
+		workers[i].fd = fd;
+		ASSERT_EQ(0, pthread_create(&workers[i].thread, NULL, work, &workers[i]));
+	}
+	for (i = 0; i < 4; i++) {
+		ASSERT_EQ(0, pthread_join(workers[i].thread, NULL));
+		EXPECT_EQ(NULL, workers[i].failed)
+			TH_LOG("%s", workers[i].failed);
+	}
+	EXPECT_EQ(0, timeouts(fd));
+	close(fd);
+}
+
+/*
+ * Writes nonsense over the submission entries while a thread of the kernel reads them. It
+ * gets nonsense, and leaves nothing behind.
+ */
+TEST_F_TIMEOUT(alone, submission_entries_are_scribbled_over, 60)
+{
+	__u64 end = now_ns() + (quick() ? 1 : 5) * SEC;
+	unsigned int seed = 1, i, n = 0;
+	struct io_uring_sqe *sqe;
+	struct io_uring_cqe *cqe;
+	struct uring uring;
+	int fd = hwt_open(O_NONBLOCK);
+
+	ASSERT_EQ(0, uring_init(&uring, IORING_SETUP_SQPOLL, 0));
+	while (now_ns() < end) {
+		for (i = 0; i < 64; i++)
+			uring_arm(&uring, fd, rand_r(&seed) % 64, 0, rand_r(&seed) % 3 * MSEC);
+		uring_submit(&uring);
+		for (i = 0; i < 10000; i++) {
+			sqe = &uring.ring.sq.sqes[rand_r(&seed) % ENTRIES];
+			sqe->user_data = rand_r(&seed) % 64;
+			sqe->addr = rand_r(&seed) % 2 * (rand_r(&seed) % 64);
+			sqe->cmd_op = HWT_URING_ARM + rand_r(&seed) % 4;
+			((__u32 *)sqe->cmd)[rand_r(&seed) % 4] = rand_r(&seed) % 4;
+		}
+		while (!io_uring_peek_cqe(&uring.ring, &cqe)) {
+			io_uring_cqe_seen(&uring.ring, cqe);
+			n++;
+		}
+	}
+	TH_LOG("%u completions", n);
+	EXPECT_LT(0, n);
+	uring_exit(&uring);
+	EXPECT_TRUE(wait_for_timeouts(fd, 0));
+	close(fd);
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,425 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * io_uring on the descriptor without commands of ours, as any kernel has it: polling and
+ * reading, also beside the device's own rings, and what a program that dies leaves of them.
+ *
+ * hwt-test: only stock rt debug stock612
+ * hwt-test: libs uring
+ */
+#include "kselftest_harness.h"
+#include <liburing.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+
+#include "hwt_ring.h"
+
+#define ENTRIES	64
+
+FIXTURE(ring) {
+	struct io_uring ring;
+	int fd;
+};
+
+FIXTURE_SETUP(ring)
+{
+	self->fd = hwt_open(0);
+	ASSERT_LE(0, self->fd);
+	ASSERT_EQ(0, io_uring_queue_init(ENTRIES, &self->ring, 0));
+}
+
+FIXTURE_TEARDOWN(ring)
+{
+	io_uring_queue_exit(&self->ring);
+	close(self->fd);
+}
+
+/* Waits for a completion. Returns 0, or -ETIME. */
+static int reap(struct io_uring *ring, struct io_uring_cqe *result)
+{
+	struct __kernel_timespec patience = { .tv_sec = PATIENCE_MS / 1000 };
+	struct io_uring_cqe *cqe;
+	int ret = io_uring_wait_cqe_timeout(ring, &cqe, &patience);
+
+	if (!ret) {
+		*result = *cqe;
+		io_uring_cqe_seen(ring, cqe);
+	}
+	return ret;
+}
+
+static int submit_poll(struct io_uring *ring, int fd, __u64 data)
+{
+	struct io_uring_sqe *sqe = io_uring_get_sqe(ring);
+
+	io_uring_prep_poll_add(sqe, fd, POLLIN);
+	io_uring_sqe_set_data64(sqe, data);
+	return io_uring_submit(ring);
+}
+
+static int submit_read(struct io_uring *ring, int fd, void *buffer, size_t size, __u64 data)
+{
+	struct io_uring_sqe *sqe = io_uring_get_sqe(ring);
+
+	io_uring_prep_read(sqe, fd, buffer, size, 0);
+	io_uring_sqe_set_data64(sqe, data);
+	return io_uring_submit(ring);
+}
+
+TEST_F(ring, poll_completes_when_an_event_comes)
+{
+	struct io_uring_cqe cqe;
+	struct hwt_event event;
+	__u64 due = now_ns() + 50 * MSEC;
+	__u64 id;
+
+	ASSERT_EQ(1, submit_poll(&self->ring, self->fd, 1));
+	ASSERT_EQ(0, hwt_add(self->fd, HWT_ABSOLUTE, due, 7, &id));
+	ASSERT_EQ(0, reap(&self->ring, &cqe));
+	EXPECT_LE(due, now_ns());
+	EXPECT_EQ(1, cqe.user_data);
+	EXPECT_TRUE(cqe.res & POLLIN);
+	ASSERT_EQ(1, hwt_read(self->fd, &event, 1));
+	EXPECT_EQ(id, event.id);
+	EXPECT_EQ(7, event.user_data);
+}
+
+TEST_F(ring, poll_completes_at_once_with_an_event_there)
+{
+	struct io_uring_cqe cqe;
+
+	ASSERT_EQ(0, hwt_add(self->fd, 0, 0, 0, NULL));
+	ASSERT_TRUE(hwt_wait(self->fd, PATIENCE_MS) & POLLIN);
+	ASSERT_EQ(1, submit_poll(&self->ring, self->fd, 2));
+	ASSERT_EQ(0, reap(&self->ring, &cqe));
+	EXPECT_TRUE(cqe.res & POLLIN);
+}
+
+/* One request for all that comes; each completion is followed by reading everything. */
+TEST_F(ring, multishot_poll_goes_on)
+{
+	struct hwt_event events[16];
+	struct io_uring_sqe *sqe = io_uring_get_sqe(&self->ring);
+	struct io_uring_cqe cqe;
+	int got = 0, ret;
+	__u64 i;
+
+	fcntl(self->fd, F_SETFL, O_NONBLOCK);
+	io_uring_prep_poll_multishot(sqe, self->fd, POLLIN);
+	ASSERT_EQ(1, io_uring_submit(&self->ring));
+	for (i = 0; i < 10; i++)
+		ASSERT_EQ(0, hwt_add(self->fd, 0, i * 20 * MSEC, i, NULL));
+	while (got < 10) {
+		ASSERT_EQ(0, reap(&self->ring, &cqe));
+		ASSERT_LT(0, cqe.res);
+		EXPECT_TRUE(cqe.flags & IORING_CQE_F_MORE);
+		/* An event that was read already may be what a completion tells of. */
+		while ((ret = hwt_read(self->fd, events, 16)) > 0)
+			got += ret;
+		ASSERT_EQ(-EAGAIN, ret);
+	}
+	EXPECT_EQ(10, got);
+}
+
+TEST_F(ring, poll_completes_at_the_end_of_the_file)
+{
+	struct io_uring_cqe cqe;
+
+	ASSERT_EQ(1, submit_poll(&self->ring, self->fd, 3));
+	ASSERT_EQ(0, hwt_stop(self->fd));
+	ASSERT_EQ(0, reap(&self->ring, &cqe));
+	EXPECT_EQ(POLLIN | POLLHUP, cqe.res & (POLLIN | POLLHUP));
+}
+
+TEST_F(ring, read_completes_when_an_event_comes)
+{
+	struct hwt_event event = {};
+	struct io_uring_cqe cqe;
+	__u64 id;
+
+	ASSERT_EQ(1, submit_read(&self->ring, self->fd, &event, sizeof(event), 4));
+	ASSERT_EQ(0, hwt_add(self->fd, 0, 50 * MSEC, 8, &id));
+	ASSERT_EQ(0, reap(&self->ring, &cqe));
+	EXPECT_EQ(4, cqe.user_data);
+	ASSERT_EQ((int)sizeof(event), cqe.res);
+	EXPECT_EQ(id, event.id);
+	EXPECT_EQ(8, event.user_data);
+}
+
+TEST_F(ring, read_of_too_little_fails)
+{
+	struct io_uring_cqe cqe;
+	char buffer[sizeof(struct hwt_event) - 1];
+
+	ASSERT_EQ(1, submit_read(&self->ring, self->fd, buffer, sizeof(buffer), 5));
+	ASSERT_EQ(0, reap(&self->ring, &cqe));
+	EXPECT_EQ(-EINVAL, cqe.res);
+}
+
+/* A read that is cancelled takes no event with it. */
+TEST_F(ring, waiting_read_can_be_cancelled)
+{
+	struct hwt_event event = {}, other;
+	struct io_uring_sqe *sqe;
+	struct io_uring_cqe cqe;
+	int i;
+
+	ASSERT_EQ(1, submit_read(&self->ring, self->fd, &event, sizeof(event), 6));
+	sqe = io_uring_get_sqe(&self->ring);
+	io_uring_prep_cancel64(sqe, 6, 0);
+	io_uring_sqe_set_data64(sqe, 60);
+	ASSERT_EQ(1, io_uring_submit(&self->ring));
+	for (i = 0; i < 2; i++) {
+		ASSERT_EQ(0, reap(&self->ring, &cqe));
+		EXPECT_EQ(cqe.user_data == 6 ? -ECANCELED : 0, cqe.res);
+	}
+	ASSERT_EQ(0, hwt_add(self->fd, 0, 0, 9, NULL));
+	ASSERT_EQ(1, hwt_next(self->fd, &other));
+	EXPECT_EQ(9, other.user_data);
+	EXPECT_EQ(0, event.id);
+}
+
+/* As many as there are and fit. */
+TEST_F(ring, read_takes_many)
+{
+	struct hwt_event events[4];
+	struct io_uring_cqe cqe;
+	int i;
+
+	for (i = 0; i < 6; i++)
+		ASSERT_EQ(0, hwt_add(self->fd, HWT_ABSOLUTE, i + 1, i, NULL));
+	/* The last of them, so all have come up. */
+	for (i = 0; i < PATIENCE_MS; i++) {
+		struct hwt_stats_args stats;
+
+		ASSERT_EQ(0, hwt_stats(self->fd, &stats));
+		if (stats.events == 6)
+			break;
+		sleep_ns(MSEC);
+	}
+	ASSERT_EQ(1, submit_read(&self->ring, self->fd, events, sizeof(events), 1));
+	ASSERT_EQ(0, reap(&self->ring, &cqe));
+	EXPECT_EQ((int)sizeof(events), cqe.res);
+	/* Room for more than there are, and what is left of it is not enough for one. */
+	ASSERT_EQ(1, submit_read(&self->ring, self->fd, events, sizeof(events) - 1, 2));
+	ASSERT_EQ(0, reap(&self->ring, &cqe));
+	EXPECT_EQ(2 * (int)sizeof(events[0]), cqe.res);
+}
+
+/* Each event completes one of the reads that wait. */
+TEST_F(ring, many_reads_wait)
+{
+	struct hwt_event events[ENTRIES] = {};
+	struct io_uring_cqe cqe;
+	__u64 seen = 0;
+	int i;
+
+	for (i = 0; i < ENTRIES; i++)
+		ASSERT_EQ(1, submit_read(&self->ring, self->fd, &events[i],
+					 sizeof(events[i]), i));
+	for (i = 0; i < ENTRIES; i++)
+		ASSERT_EQ(0, hwt_add(self->fd, 0, i % 4 * 10 * MSEC, i, NULL));
+	for (i = 0; i < ENTRIES; i++) {
+		ASSERT_EQ(0, reap(&self->ring, &cqe));
+		ASSERT_EQ((int)sizeof(events[0]), cqe.res);
+		ASSERT_GT(ENTRIES, events[cqe.user_data].user_data);
+		seen |= 1ULL << events[cqe.user_data].user_data;
+	}
+	EXPECT_EQ(~0ULL, seen);
+}
+
+TEST_F(ring, read_does_not_wait_if_told_so)
+{
+	struct io_uring_sqe *sqe = io_uring_get_sqe(&self->ring);
+	struct io_uring_cqe cqe;
+	struct hwt_event event;
+
+	io_uring_prep_read(sqe, self->fd, &event, sizeof(event), 0);
+	sqe->rw_flags = RWF_NOWAIT;
+	ASSERT_EQ(1, io_uring_submit(&self->ring));
+	ASSERT_EQ(0, reap(&self->ring, &cqe));
+	EXPECT_EQ(-EAGAIN, cqe.res);
+}
+
+/* O_NONBLOCK says nothing to io_uring, which blocks nobody. */
+TEST_F(ring, read_waits_also_if_others_do_not)
+{
+	struct io_uring_cqe cqe;
+	struct hwt_event event;
+
+	fcntl(self->fd, F_SETFL, O_NONBLOCK);
+	ASSERT_EQ(1, submit_read(&self->ring, self->fd, &event, sizeof(event), 1));
+	ASSERT_EQ(0, hwt_add(self->fd, 0, 50 * MSEC, 9, NULL));
+	ASSERT_EQ(0, reap(&self->ring, &cqe));
+	EXPECT_EQ((int)sizeof(event), cqe.res);
+	EXPECT_EQ(9, event.user_data);
+}
+
+TEST_F(ring, worker_reads)
+{
+	struct io_uring_sqe *sqe = io_uring_get_sqe(&self->ring);
+	struct io_uring_cqe cqe;
+	struct hwt_event event;
+
+	io_uring_prep_read(sqe, self->fd, &event, sizeof(event), 0);
+	sqe->flags |= IOSQE_ASYNC;
+	ASSERT_EQ(1, io_uring_submit(&self->ring));
+	ASSERT_EQ(0, hwt_add(self->fd, 0, 50 * MSEC, 9, NULL));
+	ASSERT_EQ(0, reap(&self->ring, &cqe));
+	EXPECT_EQ((int)sizeof(event), cqe.res);
+	EXPECT_EQ(9, event.user_data);
+}
+
+TEST_F(ring, read_into_registered_buffer)
+{
+	struct io_uring_sqe *sqe = io_uring_get_sqe(&self->ring);
+	struct hwt_event events[2];
+	struct iovec buffer = { .iov_base = events, .iov_len = sizeof(events) };
+	struct io_uring_cqe cqe;
+
+	ASSERT_EQ(0, io_uring_register_buffers(&self->ring, &buffer, 1));
+	io_uring_prep_read_fixed(sqe, self->fd, events, sizeof(events), 0, 0);
+	ASSERT_EQ(1, io_uring_submit(&self->ring));
+	ASSERT_EQ(0, hwt_add(self->fd, 0, 50 * MSEC, 9, NULL));
+	ASSERT_EQ(0, reap(&self->ring, &cqe));
+	EXPECT_EQ((int)sizeof(events[0]), cqe.res);
+	EXPECT_EQ(9, events[0].user_data);
+}
+
+/* A bad address loses nothing. */
+TEST_F(ring, read_to_nowhere)
+{
+	struct io_uring_cqe cqe;
+	struct hwt_event event;
+
+	ASSERT_EQ(0, hwt_add(self->fd, 0, 0, 9, NULL));
+	ASSERT_TRUE(hwt_wait(self->fd, PATIENCE_MS) & POLLIN);
+	ASSERT_EQ(1, submit_read(&self->ring, self->fd, NULL, sizeof(event), 1));
+	ASSERT_EQ(0, reap(&self->ring, &cqe));
+	EXPECT_EQ(-EFAULT, cqe.res);
+	ASSERT_EQ(1, hwt_next(self->fd, &event));
+	EXPECT_EQ(9, event.user_data);
+}
+
+TEST_F(ring, read_at_the_end_of_the_file)
+{
+	struct io_uring_cqe cqe;
+	struct hwt_event event;
+
+	ASSERT_EQ(1, submit_read(&self->ring, self->fd, &event, sizeof(event), 1));
+	ASSERT_EQ(0, hwt_stop(self->fd));
+	ASSERT_EQ(0, reap(&self->ring, &cqe));
+	EXPECT_EQ(0, cqe.res);
+}
+
+/* -- With the rings of the device ---------------------------------------- */
+
+/* One poll tells of all events; they are reaped without a system call. */
+TEST_F(ring, poll_beside_rings)
+{
+	struct io_uring_sqe *sqe = io_uring_get_sqe(&self->ring);
+	struct hwt_event event;
+	struct io_uring_cqe cqe;
+	struct ring ring;
+	__u64 seen = 0;
+	int i;
+
+	ASSERT_EQ(0, ring_make(&ring, self->fd, 0, 64, 64));
+	io_uring_prep_poll_multishot(sqe, self->fd, POLLIN);
+	ASSERT_EQ(1, io_uring_submit(&self->ring));
+	for (i = 0; i < 32; i++)
+		ASSERT_TRUE(ring_push(&ring, op_schedule(i % 8 * 10 * MSEC, i)));
+	ASSERT_EQ(32, ring_enter(&ring, 32, 0, 0));
+	while (seen != 0xffffffff) {
+		ASSERT_EQ(0, reap(&self->ring, &cqe));
+		ASSERT_LT(0, cqe.res);
+		EXPECT_TRUE(cqe.res & POLLIN);
+		EXPECT_TRUE(cqe.flags & IORING_CQE_F_MORE);
+		while (ring_pop(&ring, &event))
+			seen |= 1ULL << event.user_data;
+	}
+	ring_unmap(&ring);
+}
+
+TEST_F(ring, read_beside_rings_is_refused)
+{
+	struct io_uring_cqe cqe;
+	struct hwt_event event;
+	struct ring ring;
+
+	ASSERT_EQ(1, submit_read(&self->ring, self->fd, &event, sizeof(event), 1));
+	ASSERT_EQ(0, ring_make(&ring, self->fd, 0, 64, 64));
+	/* One that was waiting finds out, at the latest when an event comes. */
+	ASSERT_EQ(0, hwt_add(self->fd, 0, 0, 0, NULL));
+	ASSERT_EQ(0, reap(&self->ring, &cqe));
+	EXPECT_EQ(-EBUSY, cqe.res);
+	EXPECT_TRUE(ring_wait(&ring, 1));
+	ASSERT_EQ(1, submit_read(&self->ring, self->fd, &event, sizeof(event), 2));
+	ASSERT_EQ(0, reap(&self->ring, &cqe));
+	EXPECT_EQ(-EBUSY, cqe.res);
+	ring_unmap(&ring);
+}
+
+/* -- Commands ------------------------------------------------------------ */
+
+/* They are there, or the information says that they are not; see uring.c for what they do. */
+TEST_F(ring, commands_are_there_or_refused)
+{
+	const char *kernel = getenv("HWT_KERNEL");
+	struct io_uring_sqe *sqe = io_uring_get_sqe(&self->ring);
+	struct hwt_info_args info;
+	struct io_uring_cqe cqe;
+	bool there;
+
+	ASSERT_EQ(0, hwt_info(self->fd, &info));
+	there = info.features & HWT_FEATURE_URING;
+	if (kernel)
+		EXPECT_EQ(!!strstr(kernel, "612"), there);
+	memset(sqe, 0, sizeof(*sqe));
+	sqe->opcode = IORING_OP_URING_CMD;
+	sqe->fd = self->fd;
+	sqe->cmd_op = HWT_URING_ARM;
+	ASSERT_EQ(1, io_uring_submit(&self->ring));
+	ASSERT_EQ(0, reap(&self->ring, &cqe));
+	EXPECT_EQ(there ? 0 : -EOPNOTSUPP, cqe.res);
+}
+
+/* That nothing is left of it is seen when the module is unloaded after this test. */
+TEST(killed_while_all_waits)
+{
+	int ready[2], status, fd, i;
+	char byte;
+	pid_t pid;
+
+	ASSERT_EQ(0, pipe(ready));
+	pid = fork();
+	ASSERT_LE(0, pid);
+	if (!pid) {
+		struct hwt_event events[ENTRIES];
+		struct io_uring ring;
+
+		fd = hwt_open(0);
+		if (fd < 0 || io_uring_queue_init(ENTRIES, &ring, 0))
+			_exit(1);
+		for (i = 0; i < ENTRIES; i++) {
+			if (hwt_add(fd, 0, 3600 * SEC, i, NULL))
+				_exit(1);
+			if ((i % 2 ? submit_poll(&ring, fd, i) :
+			     submit_read(&ring, fd, &events[i], sizeof(events[i]), i)) != 1)
+				_exit(1);
+		}
+		if (write(ready[1], "", 1) != 1)
+			_exit(1);
+		pause();
+		_exit(1);
+	}
+	close(ready[1]);
+	ASSERT_EQ(1, read(ready[0], &byte, 1));
+	ASSERT_EQ(0, kill(pid, SIGKILL));
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+	close(ready[0]);
+}
+
+TEST_HARNESS_MAIN
