@@ -196,7 +196,7 @@ static int hwt_ioctl_setup(struct hwt_context *ctx, union hwt_args *args)
 		return -EBUSY;
 	if (params.clock_set) {
 		/* Its event may come up again before it was read, as periodic ones do. */
-		clock_set = hwt_entry_alloc(ctx, HWT_MODE_FIXED_DELAY, 0, 0);
+		clock_set = hwt_entry_alloc(ctx, NULL, HWT_MODE_FIXED_DELAY, 0, 0);
 		if (!clock_set)
 			return -ENOMEM;
 		clock_set->id = 0;
@@ -229,7 +229,7 @@ static int hwt_ioctl_schedule(struct hwt_context *ctx, union hwt_args *args)
 
 	if (sched->reserved)
 		return -EINVAL;
-	ret = hwt_op_schedule(ctx, &op, hwt_context_offset(ctx));
+	ret = hwt_op_schedule(ctx, &op, hwt_context_offset(ctx), NULL, NULL);
 	sched->id = op.id;
 	return ret;
 }

@@ -162,6 +162,24 @@ struct hwt_entry {
 	u64			missed;
 };
 
+#define HWT_STOCK_MAX		16
+
+/**
+ * struct hwt_stock - entries of one-shots, allocated together for operations in a row
+ * @ahead:   operations that may still want one, at most; set by who carries them out
+ * @taken:   entries that they have had
+ * @n:       how many there are in @entries
+ * @entries: memory for them
+ *
+ * On the stack of who carries the operations out, zeroed at first; hwt_stock_drop() ends it.
+ */
+struct hwt_stock {
+	u32	ahead;
+	u32	taken;
+	u32	n;
+	void	*entries[HWT_STOCK_MAX];
+};
+
 static inline bool hwt_entry_periodic(const struct hwt_entry *entry)
 {
 	return entry->mode != HWT_MODE_ONE_SHOT;
@@ -204,8 +222,9 @@ u64 hwt_time_to_user(u64 ns, s64 offset);
 u64 hwt_entry_due(const struct hwt_entry *entry);
 u64 hwt_entry_remaining(const struct hwt_entry *entry);
 struct hwt_entry *hwt_entry_find(struct hwt_context *ctx, u64 id);
-struct hwt_entry *hwt_entry_alloc(struct hwt_context *ctx, u32 mode, u64 user_data,
-				  u64 period_ns);
+void hwt_stock_drop(struct hwt_stock *stock);
+struct hwt_entry *hwt_entry_alloc(struct hwt_context *ctx, struct hwt_stock *stock, u32 mode,
+				  u64 user_data, u64 period_ns);
 int hwt_entry_insert(struct hwt_context *ctx, struct hwt_entry *entry);
 int hwt_entry_arm(struct hwt_entry *entry, const struct hwt_op *op, u64 period_ns,
 		  s64 offset);
@@ -225,13 +244,13 @@ ssize_t hwt_read_iter(struct kiocb *iocb, struct iov_iter *to);
 __poll_t hwt_poll(struct file *file, poll_table *wait);
 
 /* hwt_op.c */
-int hwt_op_schedule_cmd(struct hwt_context *ctx, struct hwt_op *op, s64 offset,
-			struct io_uring_cmd *cmd);
-int hwt_op_schedule(struct hwt_context *ctx, struct hwt_op *op, s64 offset);
+int hwt_op_schedule(struct hwt_context *ctx, struct hwt_op *op, s64 offset,
+		    struct hwt_stock *stock, struct io_uring_cmd *cmd);
 int hwt_op_modify(struct hwt_context *ctx, const struct hwt_op *op, s64 offset);
 int hwt_op_cancel(struct hwt_context *ctx, const struct hwt_op *op);
 int hwt_op_get(struct hwt_context *ctx, struct hwt_op *op, s64 offset);
-void hwt_op_run(struct hwt_context *ctx, struct hwt_op *op, s64 offset);
+void hwt_op_run(struct hwt_context *ctx, struct hwt_op *op, s64 offset,
+		struct hwt_stock *stock);
 int hwt_batch(struct hwt_context *ctx, struct hwt_batch_args *batch);
 
 /* hwt_ring.c */

@@ -168,15 +168,49 @@ struct hwt_entry *hwt_entry_find(struct hwt_context *ctx, u64 id)
 	return entry && entry->id == id ? entry : NULL;
 }
 
-/* Return: an entry that is not in the table yet; hwt_entry_put() frees it; or NULL. */
-struct hwt_entry *hwt_entry_alloc(struct hwt_context *ctx, u32 mode, u64 user_data,
-				  u64 period_ns)
+/*
+ * Allocate as many as were taken before, so that no more than half are for nothing. If there
+ * is not the memory for all of them, there may be for one.
+ */
+static void hwt_stock_fill(struct hwt_stock *stock)
+{
+	u32 n = min3(stock->ahead, stock->taken, (u32)HWT_STOCK_MAX);
+
+	if (n > 1 && kmem_cache_alloc_bulk(hwt_one_shot_cache, HWT_GFP_USER, n, stock->entries))
+		stock->n = n;
+}
+
+static void *hwt_stock_take(struct hwt_stock *stock)
+{
+	if (!stock->n)
+		hwt_stock_fill(stock);
+	stock->taken++;
+	return stock->n ? stock->entries[--stock->n] :
+			  kmem_cache_alloc(hwt_one_shot_cache, HWT_GFP_USER);
+}
+
+/* What is left is not wanted. */
+void hwt_stock_drop(struct hwt_stock *stock)
+{
+	if (stock->n)
+		kmem_cache_free_bulk(hwt_one_shot_cache, stock->n, stock->entries);
+}
+
+/*
+ * @stock may be NULL. Return: an entry that is not in the table yet; hwt_entry_put() frees it;
+ * or NULL.
+ */
+struct hwt_entry *hwt_entry_alloc(struct hwt_context *ctx, struct hwt_stock *stock, u32 mode,
+				  u64 user_data, u64 period_ns)
 {
 	bool periodic = mode != HWT_MODE_ONE_SHOT;
 	struct hwt_entry *entry;
 
-	entry = kmem_cache_alloc(periodic ? hwt_periodic_cache : hwt_one_shot_cache,
-				 HWT_GFP_USER);
+	if (stock && !periodic)
+		entry = hwt_stock_take(stock);
+	else
+		entry = kmem_cache_alloc(periodic ? hwt_periodic_cache : hwt_one_shot_cache,
+					 HWT_GFP_USER);
 	if (!entry)
 		return NULL;
 	refcount_inc(&ctx->refs);

@@ -34,16 +34,17 @@ static void hwt_op_count_rejected(struct hwt_context *ctx, int ret)
 }
 
 /**
- * hwt_op_schedule_cmd() - make a timeout, that may complete a command of io_uring
+ * hwt_op_schedule() - make a timeout
  * @ctx:    the context
  * @op:     what is asked for; its @id is filled in
  * @offset: what the time namespace adds to the clock, see hwt_context_offset()
- * @cmd:    a command that it is to complete, instead of having events; or NULL
+ * @stock:  where the memory for it may come from; or NULL
+ * @cmd:    a command of io_uring that it is to complete, instead of having events; or NULL
  *
  * Return: 0 or a negative error. After 0 @cmd belongs to the timeout.
  */
-int hwt_op_schedule_cmd(struct hwt_context *ctx, struct hwt_op *op, s64 offset,
-			struct io_uring_cmd *cmd)
+int hwt_op_schedule(struct hwt_context *ctx, struct hwt_op *op, s64 offset,
+		    struct hwt_stock *stock, struct io_uring_cmd *cmd)
 {
 	struct hwt_entry *entry;
 	int ret;
@@ -51,7 +52,7 @@ int hwt_op_schedule_cmd(struct hwt_context *ctx, struct hwt_op *op, s64 offset,
 	if (op->flags & ~HWT_ABSOLUTE || op->overruns ||
 	    !hwt_op_times_valid(op->mode, op->period_ns, op->slack_ns))
 		return -EINVAL;
-	entry = hwt_entry_alloc(ctx, op->mode, op->user_data, op->period_ns);
+	entry = hwt_entry_alloc(ctx, stock, op->mode, op->user_data, op->period_ns);
 	if (!entry)
 		return -ENOMEM;
 
@@ -77,19 +78,6 @@ out:
 	hwt_op_count_rejected(ctx, ret);
 	xa_unlock(&ctx->entries);
 	return ret;
-}
-
-/**
- * hwt_op_schedule() - make a timeout
- * @ctx:    the context
- * @op:     what is asked for; its @id is filled in
- * @offset: as of hwt_op_schedule_cmd()
- *
- * Return: 0 or a negative error.
- */
-int hwt_op_schedule(struct hwt_context *ctx, struct hwt_op *op, s64 offset)
-{
-	return hwt_op_schedule_cmd(ctx, op, offset, NULL);
 }
 
 static int hwt_entry_modify(struct hwt_entry *entry, const struct hwt_op *op, s64 offset)
@@ -209,12 +197,14 @@ int hwt_op_get(struct hwt_context *ctx, struct hwt_op *op, s64 offset)
  * @ctx:    the context
  * @op:     what is asked for; its result and what is out is filled in
  * @offset: as of hwt_op_schedule()
+ * @stock:  likewise
  */
-void hwt_op_run(struct hwt_context *ctx, struct hwt_op *op, s64 offset)
+void hwt_op_run(struct hwt_context *ctx, struct hwt_op *op, s64 offset,
+		struct hwt_stock *stock)
 {
 	switch (op->opcode) {
 	case HWT_OP_SCHEDULE:
-		op->result = hwt_op_schedule(ctx, op, offset);
+		op->result = hwt_op_schedule(ctx, op, offset, stock, NULL);
 		break;
 	case HWT_OP_MODIFY:
 		op->result = hwt_op_modify(ctx, op, offset);
@@ -252,12 +242,16 @@ static void hwt_batch_take_back(struct hwt_context *ctx, const struct hwt_op *op
 static u32 hwt_batch_step(struct hwt_context *ctx, struct hwt_op __user *user,
 			  struct hwt_op *ops, u32 n, s64 offset)
 {
+	struct hwt_stock stock = {};
 	u32 i, stored;
 
 	/* Those before the bad address are good. */
 	n -= DIV_ROUND_UP(copy_from_user(ops, user, n * sizeof(*ops)), sizeof(*ops));
-	for (i = 0; i < n; i++)
-		hwt_op_run(ctx, &ops[i], offset);
+	for (i = 0; i < n; i++) {
+		stock.ahead = n - i;
+		hwt_op_run(ctx, &ops[i], offset, &stock);
+	}
+	hwt_stock_drop(&stock);
 	stored = n - DIV_ROUND_UP(copy_to_user(user, ops, n * sizeof(*ops)), sizeof(*ops));
 	hwt_batch_take_back(ctx, ops + stored, n - stored);
 	return stored;

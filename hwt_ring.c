@@ -169,6 +169,7 @@ static u32 hwt_rings_refill(struct hwt_context *ctx)
 static int hwt_rings_submit(struct hwt_context *ctx, struct hwt_rings_ctx *rings, u32 max)
 	__must_hold(&rings->submit)
 {
+	struct hwt_stock stock = {};
 	struct hwt_op *slot, op;
 	u32 n, done;
 
@@ -182,13 +183,15 @@ static int hwt_rings_submit(struct hwt_context *ctx, struct hwt_rings_ctx *rings
 		memcpy(&op, slot, sizeof(op));
 		/* The copy is what counts, whatever becomes of the slot. */
 		barrier();
-		hwt_op_run(ctx, &op, rings->offset);
+		stock.ahead = n - done;
+		hwt_op_run(ctx, &op, rings->offset, &stock);
 		memcpy(slot, &op, sizeof(op));
 		rings->op_head++;
 		/* Pairs with the program's acquire: the result is there. */
 		smp_store_release(&rings->shared->op_head, rings->op_head);
 		cond_resched();
 	}
+	hwt_stock_drop(&stock);
 	return done;
 }
 

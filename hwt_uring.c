@@ -171,7 +171,7 @@ static int hwt_uring_arm(struct hwt_context *ctx, struct io_uring_cmd *cmd,
 	hwt_uring_pdu(cmd)->entry = NULL;
 	/* Now: once it is armed it may be gone. */
 	io_uring_cmd_mark_cancelable(cmd, issue_flags);
-	return hwt_op_schedule_cmd(ctx, op, hwt_context_offset(ctx), cmd);
+	return hwt_op_schedule(ctx, op, hwt_context_offset(ctx), NULL, cmd);
 }
 
 /**
