@@ -412,7 +412,7 @@ static bool hwt_entry_stop(struct hwt_entry *entry)
 	entry->ended = true;
 	entry->ctx->stats.stopped++;
 	if (entry->uring) {
-		hwt_uring_end(entry, -ESHUTDOWN);
+		hwt_uring_end(entry, -ESHUTDOWN, false);
 		hwt_entry_remove(entry);
 		return true;
 	}
@@ -520,14 +520,23 @@ static long hwt_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 
 /* -- The device ---------------------------------------------------------- */
 
+/*
+ * On PREEMPT_RT the lock of a context's table sleeps, and its thread may wait for one that a
+ * program's task holds which gets no CPU. It lends that task its priority, which must be worth
+ * something: all others on the wheel wait, too.
+ */
 static struct hwt_wheel *hwt_shared_wheel_get(void)
 {
+	static const struct hwt_wheel_params params = {
+		.priority = IS_ENABLED(CONFIG_PREEMPT_RT) ? HWT_PRIORITY_FIFO_LOW :
+							    HWT_PRIORITY_NORMAL,
+	};
 	struct hwt_wheel *wheel;
 
 	mutex_lock(&hwt_shared_lock);
 	wheel = hwt_shared_wheel;
 	if (!wheel) {
-		wheel = hwt_wheel_get_shared(NULL);
+		wheel = hwt_wheel_get_shared(&params);
 		if (!IS_ERR(wheel)) {
 			hwt_shared_wheel = wheel;
 			/* Given back when the module goes: must not keep it. */

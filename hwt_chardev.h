@@ -29,6 +29,7 @@
 #include <linux/fs.h>
 #include <linux/gfp.h>
 #include <linux/list.h>
+#include <linux/llist.h>
 #include <linux/mm_types.h>
 #include <linux/mutex.h>
 #include <linux/poll.h>
@@ -58,7 +59,8 @@ struct io_uring_cmd;
  *              protects all that follows but where something else is said, and the
  *              entries.
  * @generation: upper half of the latest id; never 0
- * @fixed:      the clock and the tick stay as they are: there are timeouts, or @private
+ * @fixed:      the clock and the tick stay as they are: a timeout or rings were made, or
+ *              @private
  * @private:    @wheel is the context's own. Never false again.
  * @busy:       ... and its thread waits busily and calls hwt_rings_poll()
  * @wheel:      where new timeouts go. Changes at most once, when @private does: while there
@@ -82,6 +84,7 @@ struct io_uring_cmd;
  * @stats:      what HWT_IOC_STATS tells
  * @refs:       the file and each entry have one
  * @wait:       readers and pollers
+ * @done:       commands of io_uring that @wake_work is to complete. Lock-free.
  * @event_ns:   when the last event came up on the wheel that all share, or they had been
  *              woken for it. That wheel's thread's own.
  * @wake_work:  wakes them for events that follow soon
@@ -108,6 +111,7 @@ struct hwt_context {
 	struct hwt_stats_args	stats;
 	refcount_t		refs;
 	wait_queue_head_t	wait;
+	struct llist_head	done;
 	u64			event_ns;
 	struct work_struct	wake_work;
 };
@@ -167,7 +171,7 @@ struct hwt_entry {
 /**
  * struct hwt_stock - entries of one-shots, allocated together for operations in a row
  * @ahead:   operations that may still want one, at most; set by who carries them out
- * @taken:   entries that they have had
+ * @taken:   entries that they have had since there last was not the memory for more than one
  * @n:       how many there are in @entries
  * @entries: memory for them
  *
@@ -231,6 +235,7 @@ int hwt_entry_arm(struct hwt_entry *entry, const struct hwt_op *op, u64 period_n
 void hwt_entry_remove(struct hwt_entry *entry);
 void hwt_entry_cancel(struct hwt_entry *entry);
 void hwt_entry_put(struct hwt_entry *entry);
+void hwt_context_wake_later(struct hwt_context *ctx);
 
 /* hwt_event.c */
 void hwt_event_add(struct hwt_entry *entry, u8 kind, u64 due, u64 now);
@@ -267,7 +272,8 @@ void hwt_rings_free(struct hwt_rings_ctx *rings);
 #define HWT_URING_FEATURES	HWT_FEATURE_URING
 
 int hwt_uring_attach(struct hwt_entry *entry, struct io_uring_cmd *cmd);
-void hwt_uring_end(struct hwt_entry *entry, int res);
+void hwt_uring_end(struct hwt_entry *entry, int res, bool later);
+void hwt_uring_end_done(struct hwt_context *ctx);
 int hwt_uring_issue(struct io_uring_cmd *cmd, unsigned int issue_flags);
 #else
 #define HWT_URING_FEATURES	0
@@ -277,7 +283,8 @@ static inline int hwt_uring_attach(struct hwt_entry *entry, struct io_uring_cmd 
 	return -EOPNOTSUPP;
 }
 
-static inline void hwt_uring_end(struct hwt_entry *entry, int res) { }
+static inline void hwt_uring_end(struct hwt_entry *entry, int res, bool later) { }
+static inline void hwt_uring_end_done(struct hwt_context *ctx) { }
 #define hwt_uring_issue	NULL
 #endif
 

@@ -42,8 +42,17 @@ static void hwt_context_wake_work(struct work_struct *work)
 {
 	struct hwt_context *ctx = container_of(work, struct hwt_context, wake_work);
 
+	hwt_uring_end_done(ctx);
 	hwt_context_wake(ctx);
 	hwt_context_put(ctx);
+}
+
+/* Have a worker do it. Any context. */
+void hwt_context_wake_later(struct hwt_context *ctx)
+{
+	refcount_inc(&ctx->refs);
+	if (!queue_work(hwt_wake_wq, &ctx->wake_work))
+		refcount_dec(&ctx->refs);
 }
 
 /* A new context. hwt_context_put() ends it. */
@@ -54,6 +63,7 @@ void hwt_context_init(struct hwt_context *ctx)
 	mutex_init(&ctx->making);
 	refcount_set(&ctx->refs, 1);
 	init_waitqueue_head(&ctx->wait);
+	init_llist_head(&ctx->done);
 	INIT_WORK(&ctx->wake_work, hwt_context_wake_work);
 	atomic_inc(&hwt_contexts);
 }
@@ -176,8 +186,12 @@ static void hwt_stock_fill(struct hwt_stock *stock)
 {
 	u32 n = min3(stock->ahead, stock->taken, (u32)HWT_STOCK_MAX);
 
-	if (n > 1 && kmem_cache_alloc_bulk(hwt_one_shot_cache, HWT_GFP_USER, n, stock->entries))
+	if (n < 2)
+		return;
+	if (kmem_cache_alloc_bulk(hwt_one_shot_cache, HWT_GFP_USER, n, stock->entries))
 		stock->n = n;
+	else
+		stock->taken = 0;
 }
 
 static void *hwt_stock_take(struct hwt_stock *stock)
@@ -223,13 +237,15 @@ struct hwt_entry *hwt_entry_alloc(struct hwt_context *ctx, struct hwt_stock *sto
 	entry->kind = 0;
 	entry->ended = false;
 	entry->uring = false;
-	/* Its wheel is known, and stays, once it is in the table. */
-	hwt_timeout_init(&entry->timeout, NULL, &hwt_entry_ops);
 	if (periodic) {
+		/* The deadline may be asked for before it has begun to repeat. */
+		memset(&entry->periodic, 0, sizeof(entry->periodic));
 		entry->period_ns = period_ns;
 		entry->overruns = 0;
 		entry->missed = 0;
 	}
+	/* Its wheel is known, and stays, once it is in the table. */
+	hwt_timeout_init(&entry->timeout, NULL, &hwt_entry_ops);
 	return entry;
 }
 
@@ -241,6 +257,7 @@ static int hwt_context_make_wheel(struct hwt_context *ctx, const struct hwt_whee
 
 	hwt_wheel_get_params(shared, &params);
 	params.name = "hwt_private";
+	params.priority = HWT_PRIORITY_NORMAL;
 	wheel = hwt_user_make_wheel(ctx, &params);
 	if (IS_ERR(wheel))
 		return PTR_ERR(wheel);
@@ -385,7 +402,7 @@ void hwt_entry_remove(struct hwt_entry *entry)
 	struct hwt_context *ctx = entry->ctx;
 
 	hwt_event_drop(entry);
-	hwt_uring_end(entry, -ECANCELED);
+	hwt_uring_end(entry, -ECANCELED, false);
 	entry->ended = true;
 	__xa_erase(&ctx->entries, lower_32_bits(entry->id));
 	hwt_entry_unreserve(ctx, entry);
@@ -405,6 +422,39 @@ void hwt_entry_cancel(struct hwt_entry *entry)
 
 /* -- Its callbacks ------------------------------------------------------- */
 
+/*
+ * On the wheel that all share, other contexts wait for the end of what is done for this one.
+ * Any number of threads and epoll instances may wait for its events, or for the eventfd of an
+ * io_uring. So the wheel's thread wakes them itself only if nothing came up for a tick, and
+ * leaves those that follow to somebody else.
+ */
+static bool hwt_context_first(struct hwt_context *ctx, u64 now)
+{
+	bool first = now - ctx->event_ns >= ctx->tick_ns;
+
+	ctx->event_ns = now;
+	return first;
+}
+
+/* That has been done, and may have taken longer than a tick. */
+static void hwt_context_first_done(struct hwt_context *ctx, const struct hwt_wheel *shared)
+{
+	ctx->event_ns = hwt_wheel_now(shared);
+}
+
+static void hwt_entry_fire_uring(struct hwt_entry *entry, u64 now)
+	__must_hold(&entry->ctx->entries.xa_lock)
+{
+	struct hwt_context *ctx = entry->ctx;
+	bool shared = hwt_entry_shared(entry), first = !shared || hwt_context_first(ctx, now);
+
+	hwt_uring_end(entry, 0, !first);
+	if (shared && first)
+		hwt_context_first_done(ctx, hwt_timeout_wheel(&entry->timeout));
+	/* The hold has a reference still. */
+	hwt_entry_remove(entry);
+}
+
 /* Its time has come. Return: there is a new event. */
 static bool hwt_entry_fire(struct hwt_entry *entry)
 	__must_hold(&entry->ctx->entries.xa_lock)
@@ -414,9 +464,7 @@ static bool hwt_entry_fire(struct hwt_entry *entry)
 
 	ctx->stats.expired++;
 	if (entry->uring) {
-		/* The hold has a reference still. */
-		hwt_uring_end(entry, 0);
-		hwt_entry_remove(entry);
+		hwt_entry_fire_uring(entry, now);
 		return false;
 	}
 	if (!hwt_entry_periodic(entry)) {
@@ -438,29 +486,17 @@ static bool hwt_entry_fire(struct hwt_entry *entry)
 	return false;
 }
 
-/*
- * There is a new event, since @now. Any number of threads and epoll instances may wait for it,
- * and on the wheel that all share other contexts wait for the end of this. So its thread wakes
- * them itself only if there was none for a tick, and leaves those that follow to somebody else.
- */
+/* There is a new event, since @now. */
 static void hwt_context_wake_shared(struct hwt_context *ctx, const struct hwt_wheel *shared,
 				    u64 now)
 {
-	bool first = now - ctx->event_ns >= ctx->tick_ns;
-
-	ctx->event_ns = now;
-	if (first) {
+	if (hwt_context_first(ctx, now)) {
 		hwt_context_wake(ctx);
-		/* Which may have taken longer than a tick. */
-		ctx->event_ns = hwt_wheel_now(shared);
-		return;
+		hwt_context_first_done(ctx, shared);
+	} else if (wq_has_sleeper(&ctx->wait)) {
+		/* Pairs with those who are about to wait: they see the event, or are seen. */
+		hwt_context_wake_later(ctx);
 	}
-	/* Pairs with those who are about to wait: they see the event, or are seen. */
-	if (!wq_has_sleeper(&ctx->wait))
-		return;
-	refcount_inc(&ctx->refs);
-	if (!queue_work(hwt_wake_wq, &ctx->wake_work))
-		refcount_dec(&ctx->refs);
 }
 
 static void hwt_entry_expire(struct hwt_timeout *timeout)

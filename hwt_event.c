@@ -97,7 +97,8 @@ void hwt_context_clock_set(struct hwt_wheel *wheel, s64 jump_ns, void *arg)
 		entry->due_ns += now - jump_ns - entry->fired_ns;
 		entry->fired_ns = now;
 		entry->overruns++;
-	} else if (!ctx->closing) {
+	} else if (!ctx->closing && ctx->clock_set == entry) {
+		/* That is, the set-up has succeeded. */
 		hwt_event_add(entry, HWT_EVENT_CLOCK_SET, now - jump_ns, now);
 		wake = true;
 	}
@@ -209,6 +210,11 @@ __poll_t hwt_poll(struct file *file, poll_table *wait)
 	bool stopped;
 
 	poll_wait(file, &ctx->wait, wait);
+	/*
+	 * Pairs with wq_has_sleeper() in hwt_context_wake_shared(): it sees who waits, or the
+	 * event is seen here. Not all kernels have it in poll_wait().
+	 */
+	smp_mb();
 
 	/* As in hwt_read_iter(). */
 	stopped = smp_load_acquire(&ctx->stopped);

@@ -275,7 +275,7 @@ int hwt_batch(struct hwt_context *ctx, struct hwt_batch_args *batch)
 	if (batch->flags || batch->op_size != sizeof(*ops))
 		return -EINVAL;
 	/* Not charged: who has reached a limit must be able to cancel. */
-	ops = kmalloc_array(HWT_BATCH_STEP, sizeof(*ops), GFP_KERNEL);
+	ops = kmalloc_array(min_t(u32, batch->count, HWT_BATCH_STEP), sizeof(*ops), GFP_KERNEL);
 	if (!ops)
 		return -ENOMEM;
 	while (done < batch->count) {

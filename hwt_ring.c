@@ -159,7 +159,7 @@ static u32 hwt_rings_refill(struct hwt_context *ctx)
 		hwt_rings_fill(ctx);
 		xa_unlock(&ctx->entries);
 		cond_resched();
-	} while (hwt_rings_can_fill(ctx->rings));
+	} while (hwt_rings_can_fill(ctx->rings) && !fatal_signal_pending(current));
 	return hwt_rings_unread(ctx->rings);
 }
 
@@ -285,7 +285,7 @@ void hwt_rings_free(struct hwt_rings_ctx *rings)
 		return;
 	if (rings->shared)
 		vunmap(rings->shared);
-	/* Those that are still mapped somewhere stay until they are not. */
+	/* Those that somebody has pinned stay until they are let go of. */
 	for (i = 0; i < rings->pages_n && rings->pages[i]; i++)
 		__free_page(rings->pages[i]);
 	mem_cgroup_put(rings->memcg);
@@ -380,7 +380,7 @@ int hwt_rings_create(struct hwt_context *ctx, struct hwt_rings_args *args)
 	return 0;
 }
 
-/* Pages stay while they are mapped, whatever happens to the context. */
+/* A mapping holds the file, and so the context and these pages. */
 int hwt_rings_mmap(struct file *file, struct vm_area_struct *vma)
 {
 	struct hwt_context *ctx = file->private_data;

@@ -551,7 +551,7 @@ struct hwt_op {
  * One after the other, in their order; one that fails does so alone. The call comes back with
  * fewer than all if a signal or a bad address stops it half-way; the next call, for the rest,
  * tells why if it was the address. Those beyond @count have not been carried out, but for up to
- * 63 whose results could not be stored; the schedules among these have been taken back.
+ * 64 whose results could not be stored; the schedules among these have been taken back.
  *
  *	EFAULT	not even the first could be read, or its result be stored
  *	EINTR	a signal came before the first

@@ -9,6 +9,7 @@
  *   the entry		while entry->cmd is set
  *   who detaches it	from then on: the firing, a stop, a cancel; or io_uring, when the
  *			ring is closed or the task executes another program
+ *   the list ctx->done	if the firing leaves it to a worker, which takes it from there
  *
  * Attaching and detaching happen under the lock of the context's table. io_uring completes what
  * it cancels there and then. All others leave that to the task that has submitted the
@@ -29,17 +30,21 @@
 /**
  * struct hwt_uring_pdu - what a command has room for
  * @name:  its place in the context's tree of names, while it is attached
- * @res:   how it ends, after that
+ * @done:  its place in the context's list of those that a worker is to complete
+ * @res:   how it ends, when it is not attached any more
  * @entry: what it is attached to, or NULL
  *
  * @name and @entry are protected by the table's lock, @res is the owner's.
  */
 struct hwt_uring_pdu {
 	union {
-		struct rb_node	name;
-		int		res;
+		struct rb_node			name;
+		struct {
+			struct llist_node	done;
+			int			res;
+		};
 	};
-	struct hwt_entry	*entry;
+	struct hwt_entry			*entry;
 };
 
 static struct hwt_uring_pdu *hwt_uring_pdu(struct io_uring_cmd *cmd)
@@ -126,8 +131,9 @@ HWT_DEFINE_URING_WORK(hwt_uring_work, hwt_uring_complete)
  * hwt_uring_end() - complete an entry's command, if it has one
  * @entry: the entry; its user removes it
  * @res:   the result
+ * @later: a worker is to do it
  */
-void hwt_uring_end(struct hwt_entry *entry, int res)
+void hwt_uring_end(struct hwt_entry *entry, int res, bool later)
 	__must_hold(&entry->ctx->entries.xa_lock)
 {
 	struct io_uring_cmd *cmd;
@@ -137,8 +143,29 @@ void hwt_uring_end(struct hwt_entry *entry, int res)
 	cmd = entry->cmd;
 	hwt_uring_detach(entry);
 	hwt_uring_pdu(cmd)->res = res;
+	if (later) {
+		llist_add(&hwt_uring_pdu(cmd)->done, &entry->ctx->done);
+		hwt_context_wake_later(entry->ctx);
+		return;
+	}
 	/* Lazy: a task that waits for more completions than this one is not woken yet. */
 	io_uring_cmd_do_in_task_lazy(cmd, hwt_uring_work);
+}
+
+/**
+ * hwt_uring_end_done() - complete the commands that were left to a worker, in their order
+ * @ctx: the context
+ */
+void hwt_uring_end_done(struct hwt_context *ctx)
+{
+	struct llist_node *list = llist_reverse_order(llist_del_all(&ctx->done));
+	struct hwt_uring_pdu *pdu, *next;
+
+	llist_for_each_entry_safe(pdu, next, list, done) {
+		io_uring_cmd_do_in_task_lazy(container_of((void *)pdu, struct io_uring_cmd, pdu),
+					     hwt_uring_work);
+		cond_resched();
+	}
 }
 
 /*
@@ -196,7 +223,8 @@ int hwt_uring_issue(struct io_uring_cmd *cmd, unsigned int issue_flags)
 		hwt_uring_abort(ctx, cmd, issue_flags);
 		return 0;
 	}
-	if (cmd->flags & IORING_URING_CMD_MASK || READ_ONCE(cmd->sqe->len))
+	if (cmd->flags & IORING_URING_CMD_MASK || READ_ONCE(cmd->sqe->len) ||
+	    READ_ONCE(cmd->sqe->buf_index) || READ_ONCE(cmd->sqe->file_index))
 		return -EINVAL;
 	BUILD_BUG_ON(sizeof(*args) > sizeof(*cmd->sqe) - offsetof(struct io_uring_sqe, cmd));
 	args = (const void *)cmd->sqe->cmd;

@@ -30,8 +30,8 @@ FIXTURE_SETUP(timens)
 	char text[64];
 	int fd, len;
 
-	if (unshare(CLONE_NEWTIME))
-		SKIP(return, "no time namespaces");
+	/* No SKIP() here: the harness of 6.1 goes on with the test after it. */
+	ASSERT_EQ(0, unshare(CLONE_NEWTIME));
 	len = snprintf(text, sizeof(text), "%d %ld 0\n", variant->clock, variant->offset);
 	fd = open("/proc/self/timens_offsets", O_WRONLY);
 	ASSERT_LE(0, fd);
