@@ -1,0 +1,527 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
+/*
+ * libhwt - many coarse timeouts, by /dev/hwt
+ *
+ * A context (struct libhwt) is any number of timeouts on one file descriptor:
+ *
+ *	struct libhwt *hwt;
+ *	struct hwt_event event;
+ *	uint64_t id;
+ *
+ *	if (libhwt_open(&hwt, NULL) < 0)
+ *		return;
+ *	libhwt_after(hwt, 1000000000, 42, &id);
+ *	if (libhwt_next(hwt, &event, 1, HWT_NEVER) == 1)
+ *		printf("a second has passed for %llu\n", event.user_data);
+ *	libhwt_close(hwt);
+ *
+ * Each call above is a system call. A queue (struct libhwt_queue) carries out many operations
+ * by one, and lets libhwt_next() take events out of shared memory by none.
+ *
+ * Names
+ *	All functions and types here begin with libhwt_, all macros with LIBHWT_. Structures
+ *	and constants of the device itself are used as hwt_uapi.h has them (struct hwt_...,
+ *	HWT_...), and are described there. Functions that begin with hwt_ only are those
+ *	of the kernel (hwt.h, section 9 of the manual): none of them is here.
+ *
+ * Returned values
+ *	Those that return int return 0 or more, or a negative errno; errno itself means nothing.
+ *	After an error nothing has changed, where nothing else is said. Besides those listed
+ *	with a function there are the errors that hwt_uapi.h lists with the ioctl of that name.
+ *	-EFAULT is not promised: who passes a bad pointer may get SIGSEGV.
+ *
+ * Structures with a size
+ *	They may grow in later versions. Who passes one sets its size to sizeof, and all that
+ *	is not used to 0: "struct hwt_get_args get = { .size = sizeof(get) };". It need not be
+ *	done again before the next call.
+ *
+ * Times
+ *	Nanoseconds. A delay counts from the call, a deadline is on the clock of the context's
+ *	wheel, CLOCK_MONOTONIC if it has no wheel of its own. Nothing fires early, and what
+ *	is on time fires within a tick (usually 1 ms).
+ *
+ * Threads
+ *	Any number of threads may use a context and its queue at the same time, without locks
+ *	of their own. Exceptions: libhwt_close() and libhwt_queue_new() want the context
+ *	for themselves. Each event, and each result of a queue, is given to one of those who
+ *	ask. There are no globals; no function may be called from a signal handler.
+ *
+ * Processes
+ *	After fork() parent and child have the same context. The queue stays the parent's: in
+ *	the child its functions, and libhwt_next() if the queue has rings, return -ECHILD.
+ *	libhwt_close() in one of them does not concern the other.
+ */
+#ifndef LIBHWT_H
+#define LIBHWT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "hwt_uapi.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* -- Contexts ------------------------------------------------------------ */
+
+struct libhwt;
+
+/**
+ * struct libhwt_options - how a context is to be
+ * @size:   sizeof(struct libhwt_options)
+ * @device: path of the device; NULL: /dev/hwt
+ * @wheel:  ask for a wheel of its own, see there; its size must be set. NULL: the wheel that
+ *          all contexts share
+ */
+struct libhwt_options {
+	size_t				size;
+	const char			*device;
+	const struct hwt_setup_args	*wheel;
+};
+
+/**
+ * libhwt_open() - make a context
+ * @context: where to store it
+ * @options: how it is to be; NULL: as all 0
+ *
+ * The descriptor is closed by exec, and does not block (which nobody sees who calls
+ * libhwt_next()).
+ *
+ * Return: 0 or
+ *	-ENOENT, -EACCES, ...	the device could not be opened
+ *	-ENOTTY		it is no /dev/hwt
+ *	-E2BIG		@options has something that this version does not know
+ *	-EINVAL		a size is too small
+ *	-ENOMEM		no memory
+ *	or as HWT_IOC_SETUP fails, if @options asks for a wheel or the module was just loaded
+ */
+int libhwt_open(struct libhwt **context, const struct libhwt_options *options);
+
+/**
+ * libhwt_adopt() - make a context of a descriptor that is there
+ * @context: where to store it
+ * @fd:      a descriptor of /dev/hwt, such as was inherited or received, for reading and
+ *           writing. It belongs to the context from now on, and is made not to block; so
+ *           are its duplicates.
+ *
+ * Return: 0 or -EBADF (also: not for both), -ENOTTY (it is none of /dev/hwt), -ENOMEM. After an
+ * error @fd is the caller's, as before.
+ */
+int libhwt_adopt(struct libhwt **context, int fd);
+
+/**
+ * libhwt_close() - end a context
+ * @context: the context, or NULL
+ *
+ * It and its queue are no more, and no other thread may be using them. When no process has
+ * the descriptor any more all timeouts are cancelled.
+ */
+void libhwt_close(struct libhwt *context);
+
+/**
+ * libhwt_fd() - the descriptor, for an event loop of one's own
+ * @context: the context
+ *
+ * When it is readable, call libhwt_next() with timeout 0 until it returns less than it was
+ * given room for. Do not read() it, close it or let it block.
+ *
+ * Return: the descriptor.
+ */
+int libhwt_fd(const struct libhwt *context);
+
+/**
+ * libhwt_now() - what time is it on the clock of the context's wheel?
+ * @context: the context
+ *
+ * Return: the time; usually without a system call.
+ */
+uint64_t libhwt_now(const struct libhwt *context);
+
+/**
+ * libhwt_info() - what is the context on? (HWT_IOC_INFO)
+ * @context: the context
+ * @info:    filled in; its size must be set
+ *
+ * Return: 0 or a negative errno.
+ */
+int libhwt_info(struct libhwt *context, struct hwt_info_args *info);
+
+/**
+ * libhwt_stats() - what has the context done? (HWT_IOC_STATS)
+ * @context: the context
+ * @stats:   filled in; its size must be set
+ *
+ * Return: 0 or a negative errno.
+ */
+int libhwt_stats(struct libhwt *context, struct hwt_stats_args *stats);
+
+/* -- Timeouts ------------------------------------------------------------ */
+
+/**
+ * libhwt_after() - a timeout, some time from now
+ * @context:   the context
+ * @delay_ns:  when
+ * @user_data: comes back with its event
+ * @id:        where to store its id, or NULL
+ *
+ * Return: 0 or
+ *	-EAGAIN		the context or the user has as many as allowed, or as many are pending
+ *	-ENOMEM		no memory
+ *	-ESHUTDOWN	the context was stopped
+ */
+int libhwt_after(struct libhwt *context, uint64_t delay_ns, uint64_t user_data, uint64_t *id);
+
+/**
+ * libhwt_at() - a timeout, at a given time
+ * @context:     the context
+ * @deadline_ns: when, on the clock of libhwt_now()
+ * @user_data:   comes back with its event
+ * @id:          where to store its id, or NULL
+ *
+ * Return: as libhwt_after().
+ */
+int libhwt_at(struct libhwt *context, uint64_t deadline_ns, uint64_t user_data, uint64_t *id);
+
+/**
+ * libhwt_every() - a timeout that fires again and again
+ * @context:   the context
+ * @period_ns: the first time after one period, then at a fixed rate
+ * @user_data: comes back with its events
+ * @id:        where to store its id, or NULL
+ *
+ * Return: as libhwt_after(), or -EINVAL (the period is 0).
+ */
+int libhwt_every(struct libhwt *context, uint64_t period_ns, uint64_t user_data, uint64_t *id);
+
+/**
+ * libhwt_schedule() - a timeout of any kind (HWT_IOC_SCHEDULE)
+ * @context: the context
+ * @args:    what is wanted; its size must be set. Its id is filled in.
+ *
+ * Return: as libhwt_after(), or -EINVAL.
+ */
+int libhwt_schedule(struct libhwt *context, struct hwt_schedule_args *args);
+
+/**
+ * libhwt_modify() - move a timeout
+ * @context:  the context
+ * @id:       the timeout
+ * @delay_ns: when it is to fire, from now
+ *
+ * All else about it stays, its period too; its slack is none. An event that was not read is
+ * withdrawn.
+ *
+ * Return: the HWT_STATE_ bits of before (HWT_STATE_EVENT: an event was withdrawn), or
+ *	-ENOENT		there is no such timeout (any more): its last event was read, or is
+ *			in the ring of a queue
+ *	-EAGAIN		it was not pending, and as many others are as allowed
+ *	-ESHUTDOWN	the context was stopped
+ */
+int libhwt_modify(struct libhwt *context, uint64_t id, uint64_t delay_ns);
+
+/**
+ * libhwt_modify_at() - move a timeout to a given time
+ * @context:     the context
+ * @id:          the timeout
+ * @deadline_ns: when it is to fire, on the clock of libhwt_now()
+ *
+ * Return: as libhwt_modify().
+ */
+int libhwt_modify_at(struct libhwt *context, uint64_t id, uint64_t deadline_ns);
+
+/**
+ * libhwt_reschedule() - change more of a timeout (HWT_IOC_MODIFY)
+ * @context: the context
+ * @args:    what is wanted; its size must be set
+ *
+ * Return: as libhwt_modify(), or -EINVAL.
+ */
+int libhwt_reschedule(struct libhwt *context, struct hwt_modify_args *args);
+
+/**
+ * libhwt_cancel() - end a timeout
+ * @context: the context
+ * @id:      the timeout
+ *
+ * It will not fire, an event that was not read is withdrawn, the id is no more.
+ *
+ * Return: the HWT_STATE_ bits of before, or -ENOENT as of libhwt_modify().
+ */
+int libhwt_cancel(struct libhwt *context, uint64_t id);
+
+/**
+ * libhwt_get() - ask about a timeout (HWT_IOC_GET)
+ * @context: the context
+ * @id:      the timeout
+ * @get:     filled in; its size must be set
+ *
+ * Return: 0 or -ENOENT, or -EINVAL (its size).
+ */
+int libhwt_get(struct libhwt *context, uint64_t id, struct hwt_get_args *get);
+
+/**
+ * libhwt_stop() - end all timeouts of the context, for good (HWT_IOC_STOP)
+ * @context: the context
+ * @stopped: where to store how many were pending, or NULL
+ *
+ * There is an event for each of them; after these libhwt_next() returns -ESHUTDOWN.
+ *
+ * Return: 0 or a negative errno.
+ */
+int libhwt_stop(struct libhwt *context, uint64_t *stopped);
+
+/* -- All timeouts of a context ------------------------------------------- */
+
+/**
+ * libhwt_list() - tell of all timeouts, some at a time (HWT_IOC_LIST)
+ * @context: the context
+ * @cursor:  where to begin: 0, or what the call before has left here
+ * @entries: filled in
+ * @max:     how many fit in there, not 0
+ *
+ * Return: how many there are in @entries, 0 if there are no more, or
+ *	-EINVAL		@max is 0
+ *	-EINTR		a signal came before anything was stored
+ *	-ENOMEM		no memory
+ */
+int libhwt_list(struct libhwt *context, uint64_t *cursor, struct hwt_list_entry *entries,
+		unsigned int max);
+
+/**
+ * libhwt_save() - a list of all timeouts
+ * @context: the context
+ * @entries: where to store the list's address; free() it
+ * @count:   where to store how many there are
+ *
+ * Signals do not stop it.
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int libhwt_save(struct libhwt *context, struct hwt_list_entry **entries, size_t *count);
+
+/**
+ * libhwt_restore() - make timeouts that were saved
+ * @context: the context, the same or another one, on the same kind of clock
+ * @entries: what libhwt_save() gave, perhaps before a restart of the program or the machine
+ * @count:   how many there are
+ * @ids:     where to store @count ids, in the order of @entries, or NULL
+ *
+ * On CLOCK_REALTIME they are due when they were before. On other clocks they have as much
+ * time left as they had when they were saved. One-shots that had an event fire at once.
+ * Slack is not saved, nor are unread events and overruns of periodic ones.
+ *
+ * Return: 0 or as libhwt_after(); if one of them cannot be made, none is.
+ */
+int libhwt_restore(struct libhwt *context, const struct hwt_list_entry *entries, size_t count,
+		   uint64_t *ids);
+
+/* -- Events -------------------------------------------------------------- */
+
+/**
+ * libhwt_next() - wait for the next events
+ * @context:    the context
+ * @events:     filled in, in the order in which they came up
+ * @max:        how many fit in there, not 0
+ * @timeout_ns: how long to wait for the first one; 0: do not wait, HWT_NEVER: for as long as
+ *              it takes
+ *
+ * If the context has a queue with rings they are taken from there, with no system call as
+ * long as there are any.
+ *
+ * Return: how many there are in @events; 0 if none came in time; or
+ *	-EINTR		a signal was caught before one came
+ *	-ESHUTDOWN	the context was stopped, and all have been read
+ *	-EBUSY		somebody else made rings of the context, and has them
+ *	-ECHILD		the rings are the parent's
+ *	-EINVAL		@max is 0
+ */
+int libhwt_next(struct libhwt *context, struct hwt_event *events, unsigned int max,
+		uint64_t timeout_ns);
+
+/* -- Many at once -------------------------------------------------------- */
+
+/**
+ * libhwt_batch() - carry out many operations
+ * @context: the context
+ * @ops:     the operations; each one's result and what is "out" is filled in
+ * @count:   how many
+ *
+ * One system call, HWT_IOC_BATCH, for all (on kernels that do not have it, one for each).
+ * Signals do not stop it. A single operation's failure is in its result and concerns no other.
+ *
+ * Return: how many have been carried out, @count as a rule; or, if none could be, -ENOMEM or
+ * another negative errno.
+ */
+int libhwt_batch(struct libhwt *context, struct hwt_op *ops, unsigned int count);
+
+/*
+ * A queue: operations are added to it, carried out together when it is submitted, and
+ * have their results taken out, in the order in which they were added. There can be one for
+ * a context; it goes when the context is closed. Calls without a queue work beside it.
+ *
+ * Of what there is, it takes the best:
+ *	LIBHWT_QUEUE_RINGS	memory shared with the kernel (HWT_IOC_RINGS): submitting is one
+ *				system call without copying, events take none
+ *	LIBHWT_QUEUE_BATCH	HWT_IOC_BATCH: submitting is one system call
+ *	LIBHWT_QUEUE_CALLS	a system call for each operation; on older kernels
+ *
+ * With rings, an event that has reached the ring is as good as read: the id of a one-shot
+ * has ended then, and libhwt_modify() and libhwt_cancel() say -ENOENT though libhwt_next() is
+ * still to give that event. So compare its id with that which you keep, before you believe
+ * its user_data, or let user_data be something that does not go away, like an index.
+ */
+struct libhwt_queue;
+
+/* kinds of queues */
+#define LIBHWT_QUEUE_RINGS	1
+#define LIBHWT_QUEUE_BATCH	2
+#define LIBHWT_QUEUE_CALLS	3
+
+/* struct libhwt_queue_options, flags */
+#define LIBHWT_QUEUE_POLL	0x1	/* the kernel looks for operations: HWT_RINGS_POLL */
+#define LIBHWT_QUEUE_NO_RINGS	0x2	/* not this kind */
+#define LIBHWT_QUEUE_NO_BATCH	0x4	/* nor this one */
+
+/**
+ * struct libhwt_queue_options - how a queue is to be
+ * @size:   sizeof(struct libhwt_queue_options)
+ * @flags:  LIBHWT_QUEUE_POLL: operations are carried out as soon as they are added, without
+ *          a system call. The context must have a wheel of its own that waits busily
+ *          (HWT_SETUP_BUSY_WAIT); without rings it is an error.
+ *          LIBHWT_QUEUE_NO_RINGS, LIBHWT_QUEUE_NO_BATCH: to try the others
+ * @ops:    most operations that are added and have not had their result taken; rounded up to a
+ *          power of two, at most HWT_RING_ENTRIES_MAX. 0: 256
+ * @events: likewise, events that fit in the ring; more wait outside. 0: 1024
+ */
+struct libhwt_queue_options {
+	size_t		size;
+	unsigned int	flags;
+	unsigned int	ops;
+	unsigned int	events;
+};
+
+/**
+ * libhwt_queue_new() - make the queue of a context
+ * @queue:   where to store it
+ * @context: the context, which nobody else may be using meanwhile
+ * @options: how it is to be; NULL: as all 0
+ *
+ * Return: 0 or
+ *	-EBUSY		the context has a queue, or somebody made rings of it, or it was stopped
+ *	-EINVAL		an option is out of range
+ *	-EOPNOTSUPP	LIBHWT_QUEUE_POLL, but there are no rings
+ *	-E2BIG		@options has something that this version does not know
+ *	-ENOMEM		no memory
+ */
+int libhwt_queue_new(struct libhwt_queue **queue, struct libhwt *context,
+		     const struct libhwt_queue_options *options);
+
+/**
+ * libhwt_queue_kind() - how does the queue work?
+ * @queue: the queue
+ *
+ * Return: LIBHWT_QUEUE_RINGS, LIBHWT_QUEUE_BATCH or LIBHWT_QUEUE_CALLS, or -ECHILD.
+ */
+int libhwt_queue_kind(const struct libhwt_queue *queue);
+
+/**
+ * libhwt_queue_add() - add operations
+ * @queue: the queue
+ * @ops:   the operations; they are copied
+ * @count: how many
+ *
+ * Return: how many have been added, the first ones of @ops; -EAGAIN if none, for there is no
+ * room: submit them, and take results; or -ECHILD.
+ */
+int libhwt_queue_add(struct libhwt_queue *queue, const struct hwt_op *ops, unsigned int count);
+
+/**
+ * libhwt_queue_after() - add a libhwt_after()
+ * @queue:     the queue
+ * @delay_ns:  when; counts from when it is carried out
+ * @user_data: comes back with the result, and with the event
+ *
+ * Return: 0 or -EAGAIN, -ECHILD as libhwt_queue_add(). The id is in the result.
+ */
+int libhwt_queue_after(struct libhwt_queue *queue, uint64_t delay_ns, uint64_t user_data);
+
+/**
+ * libhwt_queue_at() - add a libhwt_at()
+ * @queue:       the queue
+ * @deadline_ns: when
+ * @user_data:   comes back with the result, and with the event
+ *
+ * Return: as libhwt_queue_after().
+ */
+int libhwt_queue_at(struct libhwt_queue *queue, uint64_t deadline_ns, uint64_t user_data);
+
+/**
+ * libhwt_queue_modify() - add a libhwt_modify()
+ * @queue:    the queue
+ * @id:       the timeout
+ * @delay_ns: when it is to fire; counts from when it is carried out
+ *
+ * Return: as libhwt_queue_after().
+ */
+int libhwt_queue_modify(struct libhwt_queue *queue, uint64_t id, uint64_t delay_ns);
+
+/**
+ * libhwt_queue_modify_at() - add a libhwt_modify_at()
+ * @queue:       the queue
+ * @id:          the timeout
+ * @deadline_ns: when it is to fire
+ *
+ * Return: as libhwt_queue_after().
+ */
+int libhwt_queue_modify_at(struct libhwt_queue *queue, uint64_t id, uint64_t deadline_ns);
+
+/**
+ * libhwt_queue_cancel() - add a libhwt_cancel()
+ * @queue: the queue
+ * @id:    the timeout
+ *
+ * Return: as libhwt_queue_after().
+ */
+int libhwt_queue_cancel(struct libhwt_queue *queue, uint64_t id);
+
+/**
+ * libhwt_queue_submit() - carry out what was added
+ * @queue: the queue
+ *
+ * What was added before this call has been carried out after it, by this thread or another,
+ * and its results can be taken. Signals do not stop it. With LIBHWT_QUEUE_POLL it does nothing:
+ * results come when they come.
+ *
+ * Return: 0; or a negative errno (-ENOMEM, -ECHILD): what was not carried out is still there.
+ */
+int libhwt_queue_submit(struct libhwt_queue *queue);
+
+/**
+ * libhwt_queue_results() - take results
+ * @queue: the queue
+ * @ops:   filled in with operations that have been carried out, in the order in which they
+ *         were added; NULL: forget them
+ * @max:   how many fit in there
+ *
+ * Return: how many, or -ECHILD. There is no system call in it.
+ */
+int libhwt_queue_results(struct libhwt_queue *queue, struct hwt_op *ops, unsigned int max);
+
+/**
+ * libhwt_queue_next() - libhwt_queue_submit() and libhwt_next(), by one system call if it can be
+ * @queue:      the queue
+ * @events:     as of libhwt_next()
+ * @max:        likewise
+ * @timeout_ns: likewise
+ *
+ * Return: as libhwt_next(), or as libhwt_queue_submit() if that fails.
+ */
+int libhwt_queue_next(struct libhwt_queue *queue, struct hwt_event *events, unsigned int max,
+		      uint64_t timeout_ns);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* LIBHWT_H */

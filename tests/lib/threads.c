@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * libhwt's queue under the thread sanitizer, which knows no /dev/hwt: a small one is here, as
+ * hwt_ring.c does it, with the same acquires and releases. So a pair of which the library
+ * misses its half is a data race, and reported. Threads do all that they may at the same time.
+ *
+ * lib.sh compiles the library so that it calls fake_ioctl() and the others. The argument is the
+ * flags of the queue.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/types.h>
+#include <time.h>
+
+#include "libhwt.h"
+
+#define FD	1000
+
+/* -- The device ---------------------------------------------------------- */
+
+/* A timeout fires at once: all that there is of it is its event. */
+static struct {
+	pthread_mutex_t		submit, lock;
+	pthread_cond_t		wait;
+	struct hwt_event	events[100000];		/* not in the ring */
+	unsigned int		first, last;
+	uint64_t		id;
+	struct hwt_rings	*rings;
+	struct hwt_op		*ops;
+	struct hwt_event	*ring;
+	uint32_t		op_mask, event_mask, op_head, event_tail, flags;
+	bool			stopped;
+} device = {
+	.submit = PTHREAD_MUTEX_INITIALIZER,
+	.lock = PTHREAD_MUTEX_INITIALIZER,
+	.wait = PTHREAD_COND_INITIALIZER,
+};
+
+static uint32_t unread(void)
+{
+	return device.event_tail - __atomic_load_n(&device.rings->event_head, __ATOMIC_ACQUIRE);
+}
+
+static void fill(void)
+{
+	uint32_t flags;
+
+	while (device.first != device.last && unread() <= device.event_mask) {
+		device.ring[device.event_tail++ & device.event_mask] =
+			device.events[device.first++];
+		__atomic_store_n(&device.rings->event_tail, device.event_tail,
+				 __ATOMIC_RELEASE);
+	}
+	flags = device.first != device.last ? HWT_RINGS_MORE :
+		device.stopped ? HWT_RINGS_END : 0;
+	if (flags == device.flags)
+		return;
+	device.flags = flags;
+	__atomic_store_n(&device.rings->flags, flags, __ATOMIC_RELEASE);
+}
+
+static void run(struct hwt_op *op)
+{
+	pthread_mutex_lock(&device.lock);
+	op->result = -ENOENT;
+	if (op->opcode == HWT_OP_SCHEDULE) {
+		op->result = 0;
+		op->id = ++device.id;
+		device.events[device.last++] = (struct hwt_event) {
+			.id = op->id,
+			.user_data = op->user_data,
+			.kind = HWT_EVENT_EXPIRED,
+		};
+		if (device.rings)
+			fill();
+		pthread_cond_broadcast(&device.wait);
+	}
+	pthread_mutex_unlock(&device.lock);
+}
+
+static int submit(struct hwt_enter_args *enter)
+{
+	uint32_t n, done;
+	struct hwt_op op;
+
+	pthread_mutex_lock(&device.submit);
+	n = __atomic_load_n(&device.rings->op_tail, __ATOMIC_ACQUIRE) - device.op_head;
+	if (n > device.op_mask + 1) {
+		pthread_mutex_unlock(&device.submit);
+		return -EINVAL;
+	}
+	if (n > enter->submit)
+		n = enter->submit;
+	for (done = 0; done < n; done++) {
+		op = device.ops[device.op_head & device.op_mask];
+		run(&op);
+		device.ops[device.op_head++ & device.op_mask] = op;
+		__atomic_store_n(&device.rings->op_head, device.op_head, __ATOMIC_RELEASE);
+	}
+	enter->submit = done;
+	pthread_mutex_unlock(&device.submit);
+	return 0;
+}
+
+/* With the lock: until there is something, or for a while. The caller knows how long. */
+static void sleep_some(void)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_nsec += 5000000;
+	if (until.tv_nsec >= 1000000000) {
+		until.tv_nsec -= 1000000000;
+		until.tv_sec++;
+	}
+	pthread_cond_timedwait(&device.wait, &device.lock, &until);
+}
+
+static int enter(struct hwt_enter_args *enter)
+{
+	int ret = enter->submit ? submit(enter) : 0;
+
+	if (ret)
+		return ret;
+	pthread_mutex_lock(&device.lock);
+	fill();
+	if (enter->wait && !unread() && !device.stopped) {
+		sleep_some();
+		fill();
+	}
+	pthread_mutex_unlock(&device.lock);
+	return 0;
+}
+
+static int rings(struct hwt_rings_args *args)
+{
+	device.op_mask = args->op_entries - 1;
+	device.event_mask = args->event_entries - 1;
+	args->ops_offset = sizeof(struct hwt_rings);
+	args->events_offset = args->ops_offset + args->op_entries * sizeof(struct hwt_op);
+	args->map_size = args->events_offset + args->event_entries * sizeof(struct hwt_event);
+	device.rings = calloc(1, args->map_size);
+	device.ops = (struct hwt_op *)((char *)device.rings + args->ops_offset);
+	device.ring = (struct hwt_event *)((char *)device.rings + args->events_offset);
+	return 0;
+}
+
+static int batch(struct hwt_batch_args *args)
+{
+	struct hwt_op *ops = (struct hwt_op *)(uintptr_t)args->ops;
+	uint32_t i;
+
+	/* Not all, as if a signal had come. */
+	args->count = (args->count + 1) / 2;
+	for (i = 0; i < args->count; i++)
+		run(&ops[i]);
+	return 0;
+}
+
+static int schedule(struct hwt_schedule_args *args)
+{
+	struct hwt_op op = { .opcode = HWT_OP_SCHEDULE, .user_data = args->user_data };
+
+	run(&op);
+	args->id = op.id;
+	return op.result;
+}
+
+static int stop(void)
+{
+	pthread_mutex_lock(&device.lock);
+	device.stopped = true;
+	if (device.rings)
+		fill();
+	pthread_cond_broadcast(&device.wait);
+	pthread_mutex_unlock(&device.lock);
+	return 0;
+}
+
+static int ioctl_run(unsigned long request, void *args)
+{
+	struct hwt_info_args *info = args;
+
+	switch (request) {
+	case HWT_IOC_INFO:
+		info->clock = CLOCK_MONOTONIC;
+		info->features = HWT_FEATURE_BATCH | HWT_FEATURE_RINGS;
+		return 0;
+	case HWT_IOC_RINGS:
+		return rings(args);
+	case HWT_IOC_ENTER:
+		return enter(args);
+	case HWT_IOC_BATCH:
+		return batch(args);
+	case HWT_IOC_SCHEDULE:
+		return schedule(args);
+	case HWT_IOC_STOP:
+		return stop();
+	default:
+		return -ENOTTY;
+	}
+}
+
+int fake_ioctl(int fd, unsigned long request, void *args);
+int fake_ioctl(int fd, unsigned long request, void *args)
+{
+	int ret = fd == FD ? ioctl_run(request, args) : -EBADF;
+
+	errno = -ret;
+	return ret ? -1 : 0;
+}
+
+int fake_open(const char *path, int flags, ...);
+int fake_open(const char *path, int flags, ...)
+{
+	(void)path;
+	(void)flags;
+	return FD;
+}
+
+int fake_close(int fd);
+int fake_close(int fd)
+{
+	return fd != FD;
+}
+
+ssize_t fake_read(int fd, void *to, size_t size);
+ssize_t fake_read(int fd, void *to, size_t size)
+{
+	struct hwt_event *events = to;
+	size_t n = 0;
+
+	(void)fd;
+	pthread_mutex_lock(&device.lock);
+	while (device.first != device.last && n < size / sizeof(*events))
+		events[n++] = device.events[device.first++];
+	errno = EAGAIN;
+	if (!n && !device.stopped)
+		n = -1;
+	pthread_mutex_unlock(&device.lock);
+	return n == (size_t)-1 ? -1 : (ssize_t)(n * sizeof(*events));
+}
+
+int fake_ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const void *mask);
+int fake_ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const void *mask)
+{
+	(void)fds;
+	(void)n;
+	(void)timeout;
+	(void)mask;
+	pthread_mutex_lock(&device.lock);
+	if (device.first == device.last && !device.stopped)
+		sleep_some();
+	pthread_mutex_unlock(&device.lock);
+	return 0;
+}
+
+void *fake_mmap(void *at, size_t size, int prot, int flags, int fd, off_t offset);
+void *fake_mmap(void *at, size_t size, int prot, int flags, int fd, off_t offset)
+{
+	return fd == FD ? device.rings : mmap(at, size, prot, flags, fd, offset);
+}
+
+int fake_munmap(void *at, size_t size);
+int fake_munmap(void *at, size_t size)
+{
+	if (at != device.rings)
+		return munmap(at, size);
+	free(at);
+	device.rings = NULL;
+	return 0;
+}
+
+/* -- The program --------------------------------------------------------- */
+
+#define THREADS	4
+#define EACH	5000
+#define TOTAL	(THREADS * EACH)
+
+static struct libhwt *hwt;
+static struct libhwt_queue *queue;
+static unsigned char results_seen[TOTAL], events_seen[TOTAL];
+static unsigned int results, wrong;
+
+static void complain(const char *what, long value)
+{
+	fprintf(stderr, "%s: %ld\n", what, value);
+	__atomic_fetch_add(&wrong, 1, __ATOMIC_RELAXED);
+}
+
+static void once(const char *what, unsigned char *seen, uint64_t data)
+{
+	if (data >= TOTAL || __atomic_fetch_add(&seen[data], 1, __ATOMIC_RELAXED))
+		complain(what, data);
+}
+
+static void take_results(void)
+{
+	struct hwt_op ops[5];
+	int i, n = libhwt_queue_results(queue, ops, 5);
+
+	if (n < 0)
+		complain("results", n);
+	for (i = 0; i < n; i++) {
+		if (ops[i].result || !ops[i].id)
+			complain("result", ops[i].result);
+		once("a result", results_seen, ops[i].user_data);
+	}
+	__atomic_fetch_add(&results, n, __ATOMIC_RELAXED);
+}
+
+static void *produce(void *arg)
+{
+	uintptr_t self = (uintptr_t)arg;
+	unsigned int i;
+	int ret;
+
+	for (i = 0; i < EACH; i++) {
+		while ((ret = libhwt_queue_after(queue, 0, self * EACH + i)) == -EAGAIN) {
+			ret = libhwt_queue_submit(queue);
+			if (ret)
+				complain("submit", ret);
+			take_results();
+		}
+		if (ret)
+			complain("add", ret);
+	}
+	while (__atomic_load_n(&results, __ATOMIC_RELAXED) < TOTAL) {
+		libhwt_queue_submit(queue);
+		take_results();
+		sched_yield();
+	}
+	return NULL;
+}
+
+/* Until the end. */
+static void *consume(void *arg)
+{
+	bool submits = (uintptr_t)arg % 2;
+	struct hwt_event events[3];
+	int i, ret;
+
+	for (;;) {
+		ret = submits ? libhwt_queue_next(queue, events, 3, HWT_NEVER) :
+				libhwt_next(hwt, events, 3, HWT_NEVER);
+		if (ret == -ESHUTDOWN)
+			return NULL;
+		/* The device may wait for less than it was told. */
+		if (ret < 0 && !(submits && ret == -EINTR))
+			complain("next", ret);
+		for (i = 0; i < ret; i++)
+			once("an event", events_seen, events[i].user_data);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	struct libhwt_queue_options options = {
+		.size = sizeof(options),
+		.ops = 8,
+		.events = 32,
+	};
+	pthread_t threads[2 * THREADS];
+	uintptr_t i;
+
+	if (argc > 1)
+		options.flags = strtoul(argv[1], NULL, 0);
+	if (libhwt_open(&hwt, NULL) || libhwt_queue_new(&queue, hwt, &options))
+		return 1;
+	for (i = 0; i < THREADS; i++) {
+		pthread_create(&threads[i], NULL, produce, (void *)i);
+		pthread_create(&threads[THREADS + i], NULL, consume, (void *)i);
+	}
+	for (i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	/* All have been carried out: what comes before the end is all there is. */
+	libhwt_stop(hwt, NULL);
+	for (; i < 2 * THREADS; i++)
+		pthread_join(threads[i], NULL);
+	libhwt_close(hwt);
+	for (i = 0; i < TOTAL; i++) {
+		if (!results_seen[i] || !events_seen[i])
+			complain("missing", i);
+	}
+	return !!wrong;
+}

@@ -1,0 +1,854 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * libhwt, all but its queue: each function, each error
+ *
+ * hwt-test: timeout 180
+ * hwt-test: m32
+ * hwt-test: libs hwt
+ */
+#include "kselftest_harness.h"
+#include <dirent.h>
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+
+#include "hwt_dev.h"
+#include "libhwt.h"
+
+#define HOUR		(3600 * SEC)
+#define PATIENCE_NS	(PATIENCE_MS * MSEC)
+
+static int fds_open(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	int n = 0;
+
+	while (readdir(dir))
+		n++;
+	closedir(dir);
+	return n;
+}
+
+/* A context with a private wheel on which so many may be pending, or on that clock. */
+static int open_private(struct libhwt **hwt, __u64 max_pending, int clock)
+{
+	const struct hwt_setup_args wheel = {
+		.size = sizeof(wheel),
+		.clock = clock,
+		.max_pending = max_pending,
+	};
+	const struct libhwt_options options = { .size = sizeof(options), .wheel = &wheel };
+
+	return libhwt_open(hwt, &options);
+}
+
+FIXTURE(lib) {
+	struct libhwt *hwt;
+};
+
+FIXTURE_SETUP(lib)
+{
+	ASSERT_EQ(0, libhwt_open(&self->hwt, NULL));
+}
+
+FIXTURE_TEARDOWN(lib)
+{
+	libhwt_close(self->hwt);
+}
+
+/* -- Contexts ------------------------------------------------------------ */
+
+TEST_F(lib, the_descriptor_is_one_for_event_loops)
+{
+	int fd = libhwt_fd(self->hwt);
+
+	EXPECT_EQ(O_NONBLOCK, fcntl(fd, F_GETFL) & O_NONBLOCK);
+	EXPECT_EQ(FD_CLOEXEC, fcntl(fd, F_GETFD));
+	EXPECT_EQ(0, hwt_wait(fd, 0));
+	ASSERT_EQ(0, libhwt_after(self->hwt, 0, 0, NULL));
+	EXPECT_EQ(POLLIN, hwt_wait(fd, PATIENCE_MS));
+}
+
+TEST(open_refuses)
+{
+	struct {
+		struct libhwt_options	options;
+		unsigned char		more[16];
+	} newer = { .options.size = sizeof(newer) };
+	struct hwt_setup_args wheel = { .size = sizeof(wheel), .levels = 7 };
+	struct libhwt_options options = { .size = sizeof(options) };
+	struct libhwt *hwt = NULL;
+	int fds = fds_open();
+
+	options.device = "/dev/hwt-is-not-here";
+	EXPECT_EQ(-ENOENT, libhwt_open(&hwt, &options));
+	options.device = "/dev/null";
+	EXPECT_EQ(-ENOTTY, libhwt_open(&hwt, &options));
+	options.wheel = &wheel;
+	EXPECT_EQ(-ENOTTY, libhwt_open(&hwt, &options));
+	options.device = NULL;
+	EXPECT_EQ(-EINVAL, libhwt_open(&hwt, &options));
+	wheel.size = 4;
+	EXPECT_EQ(-EINVAL, libhwt_open(&hwt, &options));
+	wheel.size = 513;
+	EXPECT_EQ(-E2BIG, libhwt_open(&hwt, &options));
+	options.wheel = NULL;
+	options.size--;
+	EXPECT_EQ(-EINVAL, libhwt_open(&hwt, &options));
+	newer.more[15] = 1;
+	EXPECT_EQ(-E2BIG, libhwt_open(&hwt, &newer.options));
+	/* Each of them has closed what it had opened, and stored nothing. */
+	EXPECT_EQ(fds, fds_open());
+	EXPECT_EQ(NULL, hwt);
+
+	/* What is unknown but 0 is not asked for. */
+	newer.more[15] = 0;
+	ASSERT_EQ(0, libhwt_open(&hwt, &newer.options));
+	libhwt_close(hwt);
+	EXPECT_EQ(fds, fds_open());
+	libhwt_close(NULL);
+}
+
+/* The device is root's, where nobody said otherwise. */
+TEST(open_is_not_for_all)
+{
+	struct libhwt *hwt;
+	int status;
+	pid_t pid;
+
+	pid = fork();
+	ASSERT_LE(0, pid);
+	if (!pid)
+		_exit(setuid(1000) || libhwt_open(&hwt, NULL) != -EACCES);
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_EQ(0, status);
+}
+
+TEST(a_wheel_of_its_own)
+{
+	/* In memory that cannot be written. */
+	static const struct hwt_setup_args wheel = {
+		.size = sizeof(wheel),
+		.tick_ns = 5 * MSEC,
+		.ticks_per_wheel = 64,
+		.levels = 2,
+		.clock = CLOCK_BOOTTIME,
+		.max_pending = 3,
+	};
+	static const struct libhwt_options options = {
+		.size = sizeof(options),
+		.device = HWT_DEV,
+		.wheel = &wheel,
+	};
+	struct hwt_info_args info = { .size = sizeof(info) };
+	struct libhwt *hwt;
+
+	ASSERT_EQ(0, libhwt_open(&hwt, &options));
+	ASSERT_EQ(0, libhwt_info(hwt, &info));
+	EXPECT_EQ(5 * MSEC, info.tick_ns);
+	EXPECT_EQ(64, info.ticks_per_wheel);
+	EXPECT_EQ(2, info.levels);
+	EXPECT_EQ(CLOCK_BOOTTIME, info.clock);
+	EXPECT_EQ(3, info.max_pending);
+	libhwt_close(hwt);
+}
+
+TEST_F(lib, info)
+{
+	struct hwt_info_args info = { .size = sizeof(info) };
+
+	/* Its size need not be set again. */
+	ASSERT_EQ(0, libhwt_info(self->hwt, &info));
+	ASSERT_EQ(0, libhwt_info(self->hwt, &info));
+	EXPECT_EQ(sizeof(info), info.size);
+	EXPECT_EQ(CLOCK_MONOTONIC, info.clock);
+	EXPECT_EQ(sizeof(struct hwt_event), info.event_size);
+	EXPECT_LE(HWT_ABI_VERSION, info.version);
+	info.size = 0;
+	EXPECT_EQ(-EINVAL, libhwt_info(self->hwt, &info));
+}
+
+TEST_F(lib, stats)
+{
+	struct hwt_stats_args stats = { .size = sizeof(stats) };
+	uint64_t id;
+
+	ASSERT_EQ(0, libhwt_after(self->hwt, HOUR, 0, &id));
+	ASSERT_LE(0, libhwt_modify(self->hwt, id, 2 * HOUR));
+	ASSERT_LE(0, libhwt_cancel(self->hwt, id));
+	ASSERT_EQ(0, libhwt_stats(self->hwt, &stats));
+	EXPECT_EQ(1, stats.scheduled);
+	EXPECT_EQ(1, stats.modified);
+	EXPECT_EQ(1, stats.cancelled);
+	EXPECT_EQ(0, stats.timeouts);
+	stats.size = 4;
+	EXPECT_EQ(-EINVAL, libhwt_stats(self->hwt, &stats));
+}
+
+TEST(adopt)
+{
+	struct libhwt *hwt = NULL;
+	int fd, null, fds;
+
+	null = open("/dev/null", O_RDWR);
+	ASSERT_LE(0, null);
+	EXPECT_EQ(-EBADF, libhwt_adopt(&hwt, -1));
+	EXPECT_EQ(-ENOTTY, libhwt_adopt(&hwt, null));
+	fd = open("/dev/hwt", O_RDONLY);
+	EXPECT_EQ(-EBADF, libhwt_adopt(&hwt, fd));
+	close(fd);
+	EXPECT_EQ(NULL, hwt);
+	EXPECT_EQ(0, close(null));
+
+	fds = fds_open();
+	fd = hwt_open(0);
+	ASSERT_EQ(0, hwt_add(fd, 0, 0, 7, NULL));
+	ASSERT_EQ(0, libhwt_adopt(&hwt, fd));
+	EXPECT_EQ(fd, libhwt_fd(hwt));
+	EXPECT_EQ(O_NONBLOCK, fcntl(fd, F_GETFL) & O_NONBLOCK);
+	/* What was there before is there. */
+	{
+		struct hwt_event event;
+
+		ASSERT_EQ(1, libhwt_next(hwt, &event, 1, PATIENCE_NS));
+		EXPECT_EQ(7, event.user_data);
+	}
+	libhwt_close(hwt);
+	EXPECT_EQ(fds, fds_open());
+}
+
+TEST(now_is_the_wheels_clock)
+{
+	static const int clocks[] = { CLOCK_MONOTONIC, CLOCK_REALTIME, CLOCK_BOOTTIME };
+	struct libhwt *hwt;
+	unsigned int i;
+	__u64 before, now;
+
+	for (i = 0; i < 3; i++) {
+		ASSERT_EQ(0, open_private(&hwt, 0, clocks[i]));
+		before = clock_ns(clocks[i]);
+		now = libhwt_now(hwt);
+		EXPECT_LE(before, now);
+		EXPECT_GE(clock_ns(clocks[i]), now);
+		libhwt_close(hwt);
+	}
+}
+
+/* -- Timeouts ------------------------------------------------------------ */
+
+TEST_F(lib, after)
+{
+	struct hwt_event event;
+	uint64_t id = 0;
+	__u64 begin = libhwt_now(self->hwt);
+
+	ASSERT_EQ(0, libhwt_after(self->hwt, 20 * MSEC, 42, &id));
+	EXPECT_NE(0, id);
+	ASSERT_EQ(1, libhwt_next(self->hwt, &event, 1, PATIENCE_NS));
+	EXPECT_EQ(id, event.id);
+	EXPECT_EQ(42, event.user_data);
+	EXPECT_EQ(HWT_EVENT_EXPIRED, event.kind);
+	EXPECT_EQ(HWT_EVENT_LAST, event.flags);
+	EXPECT_LE(begin + 20 * MSEC, event.fired_ns);
+}
+
+TEST_F(lib, at)
+{
+	__u64 deadline = libhwt_now(self->hwt) + 20 * MSEC;
+	struct hwt_event event;
+	uint64_t id = 0;
+
+	ASSERT_EQ(0, libhwt_at(self->hwt, deadline, ~0ULL, &id));
+	ASSERT_EQ(1, libhwt_next(self->hwt, &event, 1, PATIENCE_NS));
+	EXPECT_EQ(id, event.id);
+	EXPECT_EQ(~0ULL, event.user_data);
+	EXPECT_LE(deadline, event.deadline_ns);
+	EXPECT_LE(event.deadline_ns, event.fired_ns);
+	EXPECT_LE(event.fired_ns, libhwt_now(self->hwt));
+}
+
+TEST_F(lib, every)
+{
+	struct hwt_get_args get = { .size = sizeof(get) };
+	__u64 periods = 0, begin = libhwt_now(self->hwt);
+	struct hwt_event event;
+	uint64_t id;
+
+	EXPECT_EQ(-EINVAL, libhwt_every(self->hwt, 0, 0, &id));
+	ASSERT_EQ(0, libhwt_every(self->hwt, 10 * MSEC, 5, &id));
+	ASSERT_EQ(0, libhwt_get(self->hwt, id, &get));
+	EXPECT_EQ(HWT_MODE_FIXED_RATE, get.mode);
+	EXPECT_EQ(10 * MSEC, get.period_ns);
+	while (periods < 5) {
+		ASSERT_EQ(1, libhwt_next(self->hwt, &event, 1, PATIENCE_NS));
+		EXPECT_EQ(id, event.id);
+		EXPECT_EQ(0, event.flags);
+		periods += 1 + event.overruns;
+		EXPECT_LE(begin + periods * 10 * MSEC, event.fired_ns);
+	}
+	EXPECT_LE(0, libhwt_cancel(self->hwt, id));
+	EXPECT_EQ(0, libhwt_next(self->hwt, &event, 1, 0));
+}
+
+TEST_F(lib, ids_need_not_be_kept)
+{
+	struct hwt_event events[4];
+	int n = 0, ret;
+
+	ASSERT_EQ(0, libhwt_after(self->hwt, 0, 1, NULL));
+	ASSERT_EQ(0, libhwt_at(self->hwt, 0, 2, NULL));
+	ASSERT_EQ(0, libhwt_every(self->hwt, 1, 3, NULL));
+	while (n < 3) {
+		ret = libhwt_next(self->hwt, events, 1, PATIENCE_NS);
+		ASSERT_EQ(1, ret);
+		n++;
+	}
+}
+
+TEST_F(lib, schedule_and_reschedule)
+{
+	struct hwt_schedule_args args = {
+		.size = sizeof(args),
+		.mode = HWT_MODE_FIXED_DELAY,
+		.time_ns = HOUR,
+		.period_ns = 2 * HOUR,
+		.user_data = 3,
+	};
+	struct hwt_modify_args modify = {
+		.size = sizeof(modify),
+		.flags = HWT_SET_USER_DATA,
+		.time_ns = 5 * HOUR,
+		.period_ns = 4 * HOUR,
+		.user_data = 6,
+	};
+	struct hwt_get_args get = { .size = sizeof(get) };
+
+	ASSERT_EQ(0, libhwt_schedule(self->hwt, &args));
+	modify.id = args.id;
+	EXPECT_EQ(HWT_STATE_PENDING, libhwt_reschedule(self->hwt, &modify));
+	ASSERT_EQ(0, libhwt_get(self->hwt, args.id, &get));
+	EXPECT_EQ(HWT_MODE_FIXED_DELAY, get.mode);
+	EXPECT_EQ(4 * HOUR, get.period_ns);
+	EXPECT_EQ(6, get.user_data);
+	EXPECT_LT(4 * HOUR, get.remaining_ns);
+
+	args.slack_ns = 1;
+	EXPECT_EQ(-EINVAL, libhwt_schedule(self->hwt, &args));
+	modify.slack_ns = 1;
+	EXPECT_EQ(-EINVAL, libhwt_reschedule(self->hwt, &modify));
+	modify.slack_ns = 0;
+	modify.id++;
+	EXPECT_EQ(-ENOENT, libhwt_reschedule(self->hwt, &modify));
+	modify.size = 8;
+	EXPECT_EQ(-EINVAL, libhwt_reschedule(self->hwt, &modify));
+	args.size = 8;
+	EXPECT_EQ(-EINVAL, libhwt_schedule(self->hwt, &args));
+}
+
+TEST_F(lib, modify)
+{
+	struct hwt_get_args get = { .size = sizeof(get) };
+	__u64 deadline = libhwt_now(self->hwt) + 7 * HOUR;
+	struct hwt_event event;
+	uint64_t id;
+
+	ASSERT_EQ(0, libhwt_after(self->hwt, HOUR, 9, &id));
+	EXPECT_EQ(HWT_STATE_PENDING, libhwt_modify(self->hwt, id, 3 * HOUR));
+	ASSERT_EQ(0, libhwt_get(self->hwt, id, &get));
+	EXPECT_LT(2 * HOUR, get.remaining_ns);
+	EXPECT_EQ(HWT_STATE_PENDING, libhwt_modify_at(self->hwt, id, deadline));
+	ASSERT_EQ(0, libhwt_get(self->hwt, id, &get));
+	EXPECT_LE(deadline, get.deadline_ns);
+	EXPECT_GT(deadline + SEC, get.deadline_ns);
+	EXPECT_EQ(9, get.user_data);
+
+	/* One that has fired, and was not read, lives again. */
+	ASSERT_LE(0, libhwt_modify(self->hwt, id, 0));
+	ASSERT_EQ(POLLIN, hwt_wait(libhwt_fd(self->hwt), PATIENCE_MS));
+	EXPECT_EQ(HWT_STATE_EVENT, libhwt_modify(self->hwt, id, HOUR));
+	EXPECT_EQ(0, libhwt_next(self->hwt, &event, 1, 0));
+	EXPECT_EQ(HWT_STATE_PENDING, libhwt_cancel(self->hwt, id));
+	EXPECT_EQ(-ENOENT, libhwt_modify(self->hwt, id, HOUR));
+	EXPECT_EQ(-ENOENT, libhwt_modify_at(self->hwt, id, HOUR));
+}
+
+TEST_F(lib, cancel)
+{
+	struct hwt_event event;
+	uint64_t id;
+
+	EXPECT_EQ(-ENOENT, libhwt_cancel(self->hwt, 0));
+	EXPECT_EQ(-ENOENT, libhwt_cancel(self->hwt, 12345));
+	ASSERT_EQ(0, libhwt_after(self->hwt, HOUR, 0, &id));
+	EXPECT_EQ(HWT_STATE_PENDING, libhwt_cancel(self->hwt, id));
+	EXPECT_EQ(-ENOENT, libhwt_cancel(self->hwt, id));
+
+	ASSERT_EQ(0, libhwt_after(self->hwt, 0, 0, &id));
+	ASSERT_EQ(POLLIN, hwt_wait(libhwt_fd(self->hwt), PATIENCE_MS));
+	EXPECT_EQ(HWT_STATE_EVENT, libhwt_cancel(self->hwt, id));
+	EXPECT_EQ(0, libhwt_next(self->hwt, &event, 1, 0));
+
+	ASSERT_EQ(0, libhwt_after(self->hwt, 0, 0, &id));
+	ASSERT_EQ(1, libhwt_next(self->hwt, &event, 1, PATIENCE_NS));
+	EXPECT_EQ(-ENOENT, libhwt_cancel(self->hwt, id));
+}
+
+TEST_F(lib, get)
+{
+	struct hwt_get_args get = { .size = sizeof(get) };
+	uint64_t id;
+
+	EXPECT_EQ(-ENOENT, libhwt_get(self->hwt, 99, &get));
+	ASSERT_EQ(0, libhwt_after(self->hwt, HWT_NEVER, 8, &id));
+	ASSERT_EQ(0, libhwt_get(self->hwt, id, &get));
+	EXPECT_EQ(id, get.id);
+	EXPECT_EQ(HWT_STATE_PENDING, get.state);
+	EXPECT_EQ(HWT_MODE_ONE_SHOT, get.mode);
+	EXPECT_EQ(8, get.user_data);
+	EXPECT_EQ(HWT_NEVER, get.deadline_ns);
+	EXPECT_EQ(HWT_NEVER, get.remaining_ns);
+	get.size = 0;
+	EXPECT_EQ(-EINVAL, libhwt_get(self->hwt, id, &get));
+}
+
+TEST(limits)
+{
+	struct libhwt *hwt;
+	uint64_t id;
+
+	ASSERT_EQ(0, open_private(&hwt, 2, CLOCK_MONOTONIC));
+	ASSERT_EQ(0, libhwt_after(hwt, HOUR, 0, &id));
+	ASSERT_EQ(0, libhwt_after(hwt, HOUR, 0, NULL));
+	EXPECT_EQ(-EAGAIN, libhwt_after(hwt, HOUR, 0, NULL));
+	EXPECT_EQ(-EAGAIN, libhwt_at(hwt, ~0ULL, 0, NULL));
+	EXPECT_EQ(-EAGAIN, libhwt_every(hwt, HOUR, 0, NULL));
+	EXPECT_EQ(HWT_STATE_PENDING, libhwt_cancel(hwt, id));
+	EXPECT_EQ(0, libhwt_after(hwt, HOUR, 0, NULL));
+	libhwt_close(hwt);
+}
+
+TEST_F(lib, stop)
+{
+	struct hwt_event event;
+	uint64_t stopped = 99, id;
+
+	ASSERT_EQ(0, libhwt_after(self->hwt, HOUR, 1, &id));
+	ASSERT_EQ(0, libhwt_every(self->hwt, HOUR, 2, NULL));
+	ASSERT_EQ(0, libhwt_stop(self->hwt, &stopped));
+	EXPECT_EQ(2, stopped);
+	ASSERT_EQ(0, libhwt_stop(self->hwt, NULL));
+	EXPECT_EQ(-ESHUTDOWN, libhwt_after(self->hwt, 0, 0, NULL));
+	EXPECT_EQ(-ESHUTDOWN, libhwt_modify(self->hwt, id, 0));
+	ASSERT_EQ(1, libhwt_next(self->hwt, &event, 1, 0));
+	EXPECT_EQ(HWT_EVENT_STOPPED, event.kind);
+	EXPECT_EQ(HWT_EVENT_LAST, event.flags);
+	ASSERT_EQ(1, libhwt_next(self->hwt, &event, 1, PATIENCE_NS));
+	EXPECT_EQ(-ESHUTDOWN, libhwt_next(self->hwt, &event, 1, 0));
+	EXPECT_EQ(-ESHUTDOWN, libhwt_next(self->hwt, &event, 1, HWT_NEVER));
+}
+
+/* -- Events -------------------------------------------------------------- */
+
+TEST_F(lib, next_waits_as_long_as_it_is_told)
+{
+	__u64 begin = now_ns();
+	struct hwt_event event;
+
+	EXPECT_EQ(-EINVAL, libhwt_next(self->hwt, &event, 0, 0));
+	EXPECT_EQ(0, libhwt_next(self->hwt, &event, 1, 0));
+	EXPECT_EQ(0, libhwt_next(self->hwt, &event, 1, 30 * MSEC));
+	EXPECT_LE(begin + 30 * MSEC, now_ns());
+	/* The largest that has an end, and the smallest that has none */
+	ASSERT_EQ(0, libhwt_after(self->hwt, 5 * MSEC, 0, NULL));
+	EXPECT_EQ(1, libhwt_next(self->hwt, &event, 1, INT64_MAX));
+	ASSERT_EQ(0, libhwt_after(self->hwt, 5 * MSEC, 0, NULL));
+	EXPECT_EQ(1, libhwt_next(self->hwt, &event, 1, 1ULL << 63));
+	ASSERT_EQ(0, libhwt_after(self->hwt, 5 * MSEC, 0, NULL));
+	EXPECT_EQ(1, libhwt_next(self->hwt, &event, 1, HWT_NEVER));
+}
+
+TEST_F(lib, next_gives_them_in_order)
+{
+	/* Far enough that all are armed before the first fires. */
+	__u64 begin = libhwt_now(self->hwt) + 2 * SEC;
+	struct hwt_event events[64];
+	int i, n = 0, ret;
+
+	for (i = 50; i; i--)
+		ASSERT_EQ(0, libhwt_at(self->hwt, begin + i * 2 * MSEC, i, NULL));
+	while (n < 50) {
+		ret = libhwt_next(self->hwt, events + n, 64 - n, PATIENCE_NS);
+		ASSERT_LT(0, ret);
+		n += ret;
+	}
+	ASSERT_EQ(50, n);
+	for (i = 0; i < 50; i++)
+		EXPECT_EQ(i + 1, events[i].user_data);
+}
+
+static volatile sig_atomic_t alarms;
+
+static void on_alarm(int signal)
+{
+	(void)signal;
+	alarms++;
+}
+
+TEST_F(lib, next_is_interrupted)
+{
+	struct itimerval soon = {
+		.it_value.tv_usec = 20000,
+		.it_interval.tv_usec = 20000,
+	}, never = {};
+	struct sigaction action = { .sa_handler = on_alarm };
+	struct hwt_event event;
+
+	ASSERT_EQ(0, sigaction(SIGALRM, &action, NULL));
+	ASSERT_EQ(0, setitimer(ITIMER_REAL, &soon, NULL));
+	EXPECT_EQ(-EINTR, libhwt_next(self->hwt, &event, 1, PATIENCE_NS));
+	EXPECT_EQ(-EINTR, libhwt_next(self->hwt, &event, 1, HWT_NEVER));
+	ASSERT_EQ(0, setitimer(ITIMER_REAL, &never, NULL));
+}
+
+/* -- All of them --------------------------------------------------------- */
+
+#define COUNT	1000
+
+static int fill(struct libhwt *hwt)
+{
+	int i, ret = 0;
+
+	for (i = 0; i < COUNT && !ret; i++) {
+		if (i % 4 == 3)
+			ret = libhwt_every(hwt, HOUR + i * SEC, i, NULL);
+		else
+			ret = libhwt_after(hwt, i % 4 ? HOUR + i * SEC : HWT_NEVER, i, NULL);
+	}
+	return ret;
+}
+
+TEST_F(lib, list)
+{
+	static bool seen[COUNT];
+	struct hwt_list_entry entries[70];
+	uint64_t cursor = 0;
+	int i, ret, n = 0;
+
+	EXPECT_EQ(-EINVAL, libhwt_list(self->hwt, &cursor, entries, 0));
+	EXPECT_EQ(0, libhwt_list(self->hwt, &cursor, entries, 70));
+	ASSERT_EQ(0, fill(self->hwt));
+	cursor = 0;
+	while ((ret = libhwt_list(self->hwt, &cursor, entries, 70)) > 0) {
+		ASSERT_GE(70, ret);
+		for (i = 0; i < ret; i++, n++) {
+			ASSERT_GT(COUNT, entries[i].user_data);
+			EXPECT_FALSE(seen[entries[i].user_data]);
+			seen[entries[i].user_data] = true;
+		}
+	}
+	EXPECT_EQ(0, ret);
+	EXPECT_EQ(COUNT, n);
+}
+
+/* Saving goes on though signals come in all the time. */
+TEST_F(lib, save_is_not_interrupted)
+{
+	struct itimerval often = {
+		.it_value.tv_usec = 5000,
+		.it_interval.tv_usec = 5000,
+	}, never = {};
+	struct sigaction action = { .sa_handler = on_alarm };
+	struct hwt_list_entry *entries;
+	size_t count;
+
+	ASSERT_EQ(0, fill(self->hwt));
+	ASSERT_EQ(0, sigaction(SIGALRM, &action, NULL));
+	ASSERT_EQ(0, setitimer(ITIMER_REAL, &often, NULL));
+	while (alarms < 20) {
+		ASSERT_EQ(0, libhwt_save(self->hwt, &entries, &count));
+		EXPECT_EQ(COUNT, count);
+		free(entries);
+	}
+	ASSERT_EQ(0, setitimer(ITIMER_REAL, &never, NULL));
+}
+
+/* What @got of @count says of the timeout with that data. */
+static const struct hwt_list_entry *find(const struct hwt_list_entry *got, size_t count,
+					 __u64 user_data)
+{
+	size_t i;
+
+	for (i = 0; i < count && got[i].user_data != user_data; i++)
+		;
+	return i < count ? &got[i] : NULL;
+}
+
+TEST_F(lib, save_and_restore)
+{
+	struct hwt_list_entry *before, *after;
+	const struct hwt_list_entry *entry;
+	size_t count = 7, count2, i;
+	struct libhwt *other;
+	uint64_t *ids;
+
+	ASSERT_EQ(0, libhwt_save(self->hwt, &before, &count));
+	EXPECT_EQ(0, count);
+	ASSERT_EQ(0, libhwt_restore(self->hwt, before, count, NULL));
+	free(before);
+
+	ASSERT_EQ(0, fill(self->hwt));
+	ASSERT_EQ(0, libhwt_save(self->hwt, &before, &count));
+	ASSERT_EQ(COUNT, count);
+	ASSERT_EQ(0, libhwt_open(&other, NULL));
+	ids = calloc(count, sizeof(*ids));
+	ASSERT_EQ(0, libhwt_restore(other, before, count, ids));
+	ASSERT_EQ(0, libhwt_save(other, &after, &count2));
+	ASSERT_EQ(COUNT, count2);
+	for (i = 0; i < COUNT; i++) {
+		entry = find(after, count2, before[i].user_data);
+		ASSERT_NE(NULL, entry);
+		EXPECT_EQ(entry->id, ids[i]);
+		EXPECT_EQ(entry->mode, before[i].mode);
+		EXPECT_EQ(entry->period_ns, before[i].period_ns);
+		EXPECT_EQ(entry->state, before[i].state);
+		if (before[i].remaining_ns == HWT_NEVER) {
+			EXPECT_EQ(HWT_NEVER, entry->remaining_ns);
+			continue;
+		}
+		/* Rounded up to a tick, and some time has passed since. */
+		EXPECT_GE(before[i].remaining_ns + 10 * MSEC, entry->remaining_ns);
+		EXPECT_LE(before[i].remaining_ns, entry->remaining_ns + PATIENCE_NS);
+	}
+	free(ids);
+	free(before);
+	free(after);
+	libhwt_close(other);
+}
+
+TEST_F(lib, restore_of_what_has_fired)
+{
+	struct hwt_list_entry *entries;
+	struct hwt_event event;
+	struct libhwt *other;
+	size_t count;
+
+	ASSERT_EQ(0, libhwt_after(self->hwt, 0, 77, NULL));
+	ASSERT_EQ(POLLIN, hwt_wait(libhwt_fd(self->hwt), PATIENCE_MS));
+	ASSERT_EQ(0, libhwt_save(self->hwt, &entries, &count));
+	ASSERT_EQ(1, count);
+	EXPECT_EQ(HWT_STATE_EVENT, entries[0].state);
+	ASSERT_EQ(0, libhwt_open(&other, NULL));
+	ASSERT_EQ(0, libhwt_restore(other, entries, count, NULL));
+	ASSERT_EQ(1, libhwt_next(other, &event, 1, PATIENCE_NS));
+	EXPECT_EQ(77, event.user_data);
+	EXPECT_EQ(HWT_EVENT_EXPIRED, event.kind);
+	free(entries);
+	libhwt_close(other);
+}
+
+TEST(restore_on_the_wall_clock_keeps_dates)
+{
+	struct hwt_get_args get = { .size = sizeof(get) };
+	struct hwt_list_entry *entries;
+	struct libhwt *hwt;
+	uint64_t deadline, id;
+	size_t count;
+
+	ASSERT_EQ(0, open_private(&hwt, 0, CLOCK_REALTIME));
+	deadline = libhwt_now(hwt) + HOUR;
+	ASSERT_EQ(0, libhwt_at(hwt, deadline, 0, &id));
+	ASSERT_EQ(0, libhwt_save(hwt, &entries, &count));
+	ASSERT_EQ(1, count);
+	libhwt_close(hwt);
+	sleep_ns(50 * MSEC);
+
+	ASSERT_EQ(0, open_private(&hwt, 0, CLOCK_REALTIME));
+	ASSERT_EQ(0, libhwt_restore(hwt, entries, count, &id));
+	ASSERT_EQ(0, libhwt_get(hwt, id, &get));
+	EXPECT_EQ(entries[0].deadline_ns, get.deadline_ns);
+	free(entries);
+	libhwt_close(hwt);
+}
+
+TEST(restore_is_all_or_nothing)
+{
+	struct hwt_list_entry entries[200] = {};
+	struct hwt_stats_args stats = { .size = sizeof(stats) };
+	struct libhwt *hwt;
+	uint64_t ids[200];
+	int i;
+
+	for (i = 0; i < 200; i++) {
+		entries[i].state = HWT_STATE_PENDING;
+		entries[i].remaining_ns = HOUR;
+	}
+	ASSERT_EQ(0, open_private(&hwt, 150, CLOCK_MONOTONIC));
+	EXPECT_EQ(-EAGAIN, libhwt_restore(hwt, entries, 200, NULL));
+	EXPECT_EQ(-EAGAIN, libhwt_restore(hwt, entries, 200, ids));
+	/* One in the middle of those that would fit. */
+	entries[3].mode = 99;
+	EXPECT_EQ(-EINVAL, libhwt_restore(hwt, entries, 100, NULL));
+	ASSERT_EQ(0, libhwt_stats(hwt, &stats));
+	EXPECT_EQ(0, stats.timeouts);
+	EXPECT_LT(100, stats.cancelled);
+	libhwt_close(hwt);
+}
+
+/* -- Batches ------------------------------------------------------------- */
+
+TEST_F(lib, batch)
+{
+	struct hwt_op ops[200] = {};
+	int i;
+
+	for (i = 0; i < 200; i++) {
+		ops[i].opcode = HWT_OP_SCHEDULE;
+		ops[i].time_ns = HOUR;
+		ops[i].user_data = i;
+		ops[i].result = 55;
+	}
+	/* One that is wrong is alone in that. */
+	ops[100].mode = 99;
+	ASSERT_EQ(200, libhwt_batch(self->hwt, ops, 200));
+	for (i = 0; i < 200; i++)
+		EXPECT_EQ(i == 100 ? -EINVAL : 0, ops[i].result);
+
+	ops[0] = (struct hwt_op) {
+		.opcode = HWT_OP_MODIFY,
+		.id = ops[10].id,
+		.time_ns = 2 * HOUR,
+	};
+	ops[1] = (struct hwt_op) { .opcode = HWT_OP_GET, .id = ops[10].id };
+	ops[2] = (struct hwt_op) { .opcode = HWT_OP_CANCEL, .id = ops[10].id };
+	ops[3] = (struct hwt_op) { .opcode = HWT_OP_CANCEL, .id = ops[10].id };
+	ops[4] = (struct hwt_op) { .opcode = 99 };
+	ASSERT_EQ(5, libhwt_batch(self->hwt, ops, 5));
+	EXPECT_EQ(HWT_STATE_PENDING, ops[0].result);
+	EXPECT_EQ(HWT_STATE_PENDING, ops[1].result);
+	EXPECT_LT(HOUR, ops[1].remaining_ns);
+	EXPECT_EQ(10, ops[1].user_data);
+	EXPECT_EQ(HWT_STATE_PENDING, ops[2].result);
+	EXPECT_EQ(-ENOENT, ops[3].result);
+	EXPECT_EQ(-EINVAL, ops[4].result);
+
+	EXPECT_EQ(0, libhwt_batch(self->hwt, ops, 0));
+	EXPECT_EQ(-EINVAL, libhwt_batch(self->hwt, ops, 1U << 31));
+}
+
+/* A batch goes on though signals come in all the time. */
+TEST_F(lib, batch_is_not_interrupted)
+{
+	struct itimerval often = {
+		.it_value.tv_usec = 2000,
+		.it_interval.tv_usec = 2000,
+	}, never = {};
+	struct sigaction action = { .sa_handler = on_alarm };
+	const int count = 20000;
+	struct hwt_op *ops = calloc(count, sizeof(*ops));
+	int i, bad = 0;
+
+	ASSERT_NE(NULL, ops);
+	for (i = 0; i < count; i++) {
+		ops[i].opcode = HWT_OP_SCHEDULE;
+		ops[i].time_ns = HOUR;
+		ops[i].result = 55;
+	}
+	ASSERT_EQ(0, sigaction(SIGALRM, &action, NULL));
+	ASSERT_EQ(0, setitimer(ITIMER_REAL, &often, NULL));
+	EXPECT_EQ(count, libhwt_batch(self->hwt, ops, count));
+	ASSERT_EQ(0, setitimer(ITIMER_REAL, &never, NULL));
+	for (i = 0; i < count; i++)
+		bad += ops[i].result != 0 || !ops[i].id;
+	EXPECT_EQ(0, bad);
+	free(ops);
+}
+
+/* -- Processes and threads ----------------------------------------------- */
+
+TEST_F(lib, a_child_has_the_same_context)
+{
+	struct hwt_get_args get = { .size = sizeof(get) };
+	struct hwt_event event;
+	int status, ret;
+	uint64_t id;
+	pid_t pid;
+
+	ASSERT_EQ(0, libhwt_after(self->hwt, HOUR, 0, &id));
+	pid = fork();
+	ASSERT_LE(0, pid);
+	if (!pid) {
+		ret = libhwt_cancel(self->hwt, id) == HWT_STATE_PENDING &&
+		      !libhwt_after(self->hwt, 0, 31, NULL);
+		libhwt_close(self->hwt);
+		_exit(!ret);
+	}
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_EQ(0, status);
+	EXPECT_EQ(-ENOENT, libhwt_get(self->hwt, id, &get));
+	ASSERT_EQ(1, libhwt_next(self->hwt, &event, 1, PATIENCE_NS));
+	EXPECT_EQ(31, event.user_data);
+}
+
+#define THREADS		6
+#define EACH		2000
+
+static struct libhwt *shared;
+static unsigned char seen_by_threads[THREADS * EACH];
+static int taken;
+
+static void *produce(void *arg)
+{
+	uintptr_t bad = 0, self = (uintptr_t)arg;
+	uint64_t id;
+	int i;
+
+	for (i = 0; i < EACH; i++) {
+		bad += !!libhwt_after(shared, 0, self * EACH + i, NULL);
+		bad += !!libhwt_after(shared, HOUR, 0, &id);
+		bad += libhwt_modify(shared, id, 2 * HOUR) != HWT_STATE_PENDING;
+		bad += libhwt_cancel(shared, id) != HWT_STATE_PENDING;
+	}
+	return (void *)bad;
+}
+
+static void *consume(void *arg)
+{
+	struct hwt_event events[7];
+	uintptr_t bad = 0;
+	int i, ret;
+
+	(void)arg;
+	while (__atomic_load_n(&taken, __ATOMIC_RELAXED) < THREADS * EACH) {
+		ret = libhwt_next(shared, events, 7, 10 * MSEC);
+		if (ret < 0)
+			return (void *)1;
+		for (i = 0; i < ret; i++)
+			bad += __atomic_fetch_add(&seen_by_threads[events[i].user_data], 1,
+						  __ATOMIC_RELAXED);
+		__atomic_fetch_add(&taken, ret, __ATOMIC_RELAXED);
+	}
+	return (void *)bad;
+}
+
+TEST_F_TIMEOUT(lib, many_threads, 150)
+{
+	pthread_t threads[2 * THREADS];
+	uintptr_t i;
+	void *bad;
+
+	shared = self->hwt;
+	for (i = 0; i < THREADS; i++) {
+		ASSERT_EQ(0, pthread_create(&threads[i], NULL, produce, (void *)i));
+		ASSERT_EQ(0, pthread_create(&threads[THREADS + i], NULL, consume, NULL));
+	}
+	for (i = 0; i < 2 * THREADS; i++) {
+		ASSERT_EQ(0, pthread_join(threads[i], &bad));
+		EXPECT_EQ(NULL, bad);
+	}
+	EXPECT_EQ(THREADS * EACH, taken);
+	EXPECT_EQ(NULL, memchr(seen_by_threads, 0, sizeof(seen_by_threads)));
+}
+
+TEST_HARNESS_MAIN
