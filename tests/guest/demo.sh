@@ -7,6 +7,9 @@ set -eu
 . /hwt/lib.sh
 
 debug=/sys/kernel/debug
+ctl=$HWT_BIN/hwtctl
+mkdir -p /tmp/demo
+cd /tmp/demo
 
 step() { printf '\n== %s\n' "$*"; }
 say() { printf '   %s\n' "$*"; }
@@ -19,6 +22,19 @@ try()
 		fail "$*"
 	}
 	show </tmp/out
+}
+# Writes a script for hwtctl and shows it.
+write()
+{
+	cat >"$1"
+	printf '\n   # cat %s\n' "$1"
+	show <"$1"
+}
+# expired COUNT: so many have, in what was tried last, and none too early.
+expired()
+{
+	[ "$(grep -c '^[^ ]* expired, .* late' /tmp/out)" = "$1" ] ||
+		fail "there should be $1 that expired, and not early"
 }
 show() { sed 's/^/   | /'; }
 # What a module has said since log_mark.
@@ -35,16 +51,63 @@ try modinfo hwt
 try modprobe hwt
 try grep -r . /sys/module/hwt/parameters
 try ls -l /dev/hwt
-try "$HWT_BIN/tour" info
+try "$ctl" info
 
 step "2. A program's timeouts"
 say "Never early; late by a tick (1 ms) and the time it takes to wake up, which on an"
 say "emulated and perhaps busy machine like this one can be long."
-try "$HWT_BIN/tour" delays
-try "$HWT_BIN/tour" cancel
-try "$HWT_BIN/tour" push-back
-try "$HWT_BIN/tour" periodic
-try "$HWT_BIN/tour" stop
+for delay in 2s 1s 700ms 350ms 200ms 100ms 50ms 20ms 7ms 3ms 1ms 0; do
+	echo "schedule after-$delay $delay"
+done | write delays
+try "$ctl" run delays
+expired 12
+write script <<END
+# Cancelled: only B fires.
+schedule A 200ms
+schedule B 400ms
+cancel A
+wait B
+# An idle timeout: whenever something is heard, it is pushed back.
+schedule silence 300ms
+idle 50ms
+modify silence 300ms
+idle 50ms
+modify silence 300ms
+wait silence
+# A periodic one. While nobody reads its events it counts them.
+schedule beat 20ms every=20ms
+wait beat
+wait beat
+idle 150ms
+wait beat
+cancel beat
+# Whoever stops gets back what has not fired.
+schedule hour 1h
+schedule day 1d
+stop
+END
+try "$ctl" run --verbose script
+expired 5
+grep -q '^beat expired, .* overruns$' /tmp/out || fail "no overruns though nobody read"
+[ "$(grep -c '^\(hour\|day\) stopped$' /tmp/out)" = 2 ] || fail "the stop handed nothing back"
+
+echo
+say "Timeouts can be saved and made again, also those of other processes. And one sees"
+say "who has how many."
+write later <<END
+schedule tea 2s
+schedule coffee 1s
+END
+try "$ctl" save --output saved later
+"$ctl" restore saved >restored &
+restored=$!
+has_both() { [ "$("$ctl" list --json --pid $restored | grep -c .)" = 2 ]; }
+wait_for 30 has_both || fail "they were not restored"
+try "$ctl" list --pid $restored
+try "$ctl" stats
+wait $restored || fail "hwtctl restore"
+try cat restored
+expired 2
 
 step "3. A kernel client: requests retried with exponential back-off"
 say "Six requests. Of their attempts, 0, 1, 2, 3, 99 and 99 fail."
@@ -92,7 +155,13 @@ said hwt_heartbeat
 log_since | grep -q '6 peers freed of 6' || fail "not all peers were freed"
 
 step "5. Many, and the statistics"
-try "$HWT_BIN/tour" many
+say "Threads that schedule, push back, cancel and read as fast as they can. Each timeout"
+say "fires once and never early, or is cancelled."
+try "$ctl" stress --quiet --seconds 3
+grep -q 'every promise kept$' /tmp/out || fail "a promise is broken"
+echo
+say "What it costs a program, emulated as it is, against a timerfd for each:"
+try "$ctl" bench --timeouts 2000 --repetitions 3
 
 step "6. Clean unload"
 try rmmod hwt

@@ -1,0 +1,277 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# hwtctl run and sleep: scripts, what they print, what is wrong with them.
+#
+# hwt-test: only stock rt
+# hwt-test: timeout 150
+set -eu
+. /hwt/lib.sh
+# shellcheck source=hwtctl.inc
+. /hwt/scripts/hwtctl.inc
+
+# run OPTIONS...: the script /tmp/script; what differs from run to run is left out.
+run()
+{
+	rc=0
+	"$ctl" run "$@" /tmp/script >/tmp/printed 2>&1 || rc=$?
+	sed -e 's/, [^,]* late//' -e 's/, id [0-9]*$/, id/' \
+		-e 's/left: [0-9][^,]*/left/' /tmp/printed
+	return $rc
+}
+
+# script NAME STATUS OUTPUT SCRIPT [OPTION...]
+script()
+{
+	script_name=$1 script_status=$2 script_want=$3
+	echo "$4" >/tmp/script
+	shift 4
+	expect "$script_name" "$script_status" "$script_want" run "$@"
+}
+
+# -- What it does --
+
+script "in the order of their deadlines" 0 "b expired
+c expired
+a expired" "schedule a 1.5s
+schedule b 500ms
+schedule c 1s"
+script "verbose" 0 "scheduled a, id
+modified a, was pending
+cancelled a, was pending
+scheduled a, id" "schedule a 1h
+modify a 2h
+cancel a
+schedule a never" --verbose --no-wait
+script "an event that was not read is withdrawn by a modify" 0 "scheduled a, id
+a: one-shot, expired
+modified a, was expired
+a: one-shot, pending, left
+a expired" "schedule a 0
+idle 300ms
+get a
+modify a 500ms
+get a
+wait a" --verbose
+script "and by a cancel" 0 "scheduled a, id
+cancelled a, was expired" "schedule a 0
+idle 300ms
+cancel a" --verbose
+script "a stop" 0 "b: fixed-rate, pending, left, period: 1h00m00s
+a stopped
+b stopped" "schedule a never
+schedule b 1h every=1h
+get b
+stop"
+script "wait for one, for the next, for all" 0 "b expired
+b has come
+a expired
+a has come
+c expired
+all have come" "schedule a 1s
+schedule b 100ms
+schedule c 2s
+wait b
+echo b has come
+wait next
+echo a has come
+wait all
+echo all have come"
+script "nothing to wait for" 0 "done" "wait all
+wait next
+wait 0
+wait 10ms
+echo done"
+script "a name is free again" 0 "a expired
+a expired" "schedule a 0
+wait a
+schedule a 0"
+script "comments, blanks, no newline at the end" 0 "a b
+last" "# nothing
+
+	 # nothing
+echo   a	b # c
+ echo last
+#"
+printf 'echo a\r\necho b' >/tmp/script
+expect "lines of other systems, and one that is cut off" 0 "a
+b" run
+script "periods" 0 "p expired
+p expired
+p expired
+d expired
+d expired" "schedule p 10ms every=2s
+wait p
+wait p
+wait p
+cancel p
+schedule d 10ms pause=1s
+wait d
+wait d
+cancel d"
+script "slack, data, a new period" 0 "a: fixed-rate, pending, left, period: 1m30s
+s expired" "schedule a 1h every=1m data=0xff
+modify a 1h period=1m30s data=7
+get a
+cancel a
+schedule s 10ms slack=100ms"
+script "times of the clock" 0 "a expired
+b: one-shot, pending, left" "schedule a @1.5
+wait a
+schedule b @4000000000
+get b" --no-wait
+script "dates" 0 "a expired
+b: one-shot, pending, left
+c: one-shot, pending, left
+d: one-shot, pending, left" "schedule a 2001-02-03T04:05
+wait a
+schedule b 2100-01-01T00:00:00.5
+get b
+schedule c 2100-01-01T00:00Z
+get c
+schedule d 1h
+get d" --no-wait --clock realtime
+script "another clock and tick" 0 "a expired" "schedule a 30ms" --clock boottime --tick 20ms
+script "never" 0 "a: one-shot, pending, left: never" "schedule a never
+get a" --no-wait
+
+# As the events come, not before and not after: while there is nothing to read.
+expect "standard input, and events meanwhile" 0 "a expired
+later" sh -c "{ echo 'schedule a 200ms'; sleep 2; echo 'echo later'; } | '$ctl' run |
+	sed 's/,.*//'"
+expect "standard input by its name" 0 "x" sh -c "echo echo x | '$ctl' run -"
+
+# -- JSON --
+
+cat >/tmp/script <<'END'
+schedule a 3s data=18446744073709551615
+get a
+schedule p 0 every=100ms
+idle 1s
+wait p
+cancel p
+echo "x" \y
+wait a
+schedule n never
+stop
+END
+"$ctl" run --json --verbose /tmp/script >/tmp/json
+# json KEY LINE: what it says.
+json() { sed -n "$2s/.*\"$1\":\([^,}]*\).*/\1/p" /tmp/json; }
+line() { grep -n "$1" /tmp/json | head -n 1 | cut -d : -f 1; }
+note "$(cat /tmp/json)"
+n=$(line '"event":"expired","name":"a"')
+expect "data" 0 18446744073709551615 json data "$n"
+expect "the last event" 0 true json last "$n"
+check "never early" [ "$(json deadline_ns "$n")" -le "$(json fired_ns "$n")" ]
+n=$(line '"event":"expired","name":"p"')
+expect "not the last one" 0 false json last "$n"
+check "overruns" [ "$(json overruns "$n")" -ge 5 ]
+n=$(line '"get":true')
+expect "pending" 0 true json pending "$n"
+expect "mode" 0 '"one-shot"' json mode "$n"
+check "remaining" [ "$(json remaining_ns "$n")" -le 3001000000 ]
+check "echo" grep -qxF '{"echo":["\"x\"","\\y"]}' /tmp/json
+check "never is null" grep -q '"event":"stopped","name":"n","id":[0-9]*,"data":0,"deadline_ns":null,' \
+	/tmp/json
+check "stop" grep -qx '{"done":"stopped","count":1}' /tmp/json
+check "cancel" grep -qx '{"done":"cancelled","name":"p","id":[0-9]*,"was":"pending.*"}' \
+	/tmp/json
+check "one object a line" sh -c "! grep -qv '^{.*}\$' /tmp/json"
+
+# -- What is wrong --
+
+# wrong NAME MESSAGE LINE [OPTION...]: of the second line of a script.
+wrong()
+{
+	wrong_name=$1 wrong_message=$2
+	printf 'echo first\n%s\necho third\n' "$3" >/tmp/script
+	shift 3
+	expect "$wrong_name" 1 "first
+hwtctl: /tmp/script:2: $wrong_message" run "$@"
+}
+wrong "an unknown word" "'nonsense' is unknown" "nonsense a"
+wrong "too few words" "too few words for 'schedule'" "schedule a"
+wrong "too many words" "too many words for 'cancel'" "cancel a b"
+wrong "too many words at all" "too many words" \
+	"echo $(seq -s ' ' 100)"
+wrong "no time" "'soon' is no time" "schedule a soon"
+wrong "no time, negative" "'-1s' is no time" "schedule a -1s"
+wrong "a date on the wrong clock" \
+	"'2100-01-01T00:00' is a date, which wants --clock realtime" \
+	"schedule a 2100-01-01T00:00"
+for date in 2100-02-30T00:00 2100-13-01T00:00 2100-01-01 2100-01-01T24:00 2100-1-1T00:00 \
+	2100-01-01T00:00:61 2100-01-01T00:00x 2100-01-01T00:00Zx 1969-12-31T00:00Z @ @x @1s; do
+	wrong "no date: $date" "'$date' is no date" "schedule a $date" --clock realtime
+done
+wrong "an unknown option" "'often=1s' cannot be said of schedule" "schedule a 1s often=1s"
+wrong "an option of another" "'period=1s' cannot be said of schedule" \
+	"schedule a 1s period=1s"
+wrong "a bad value" "'slack=x' cannot be said of schedule" "schedule a 1s slack=x"
+wrong "bad data" "'data=-1' cannot be said of schedule" "schedule a 1s data=-1"
+wrong "what the kernel refuses" "schedule a: Invalid argument" "schedule a 1s every=0"
+wrong "a periodic one with slack" "schedule a: Invalid argument" \
+	"schedule a 1s every=1s slack=1s"
+wrong "a name that is none" "'1a': a name begins with a letter" "schedule 1a 1s"
+wrong "a name that is none, within" "'a/b': a name is of letters, digits, _ - . :" \
+	"schedule a/b 1s"
+wrong "a name that is reserved" "'all': that word is no name" "schedule all 1s"
+wrong "a name that is a duration" "'inf': that word is no name" "schedule inf 1s"
+long=aaaaaaaaaabbbbbbbbbbccccccccccddddddddddeeeeeeeeeeffffffffffgggg
+wrong "a long name" "'$long': the name is too long" "schedule $long 1s"
+wrong "an unknown name" "cancel a: No such file or directory" "cancel a"
+wrong "an unknown name to modify" "modify a: No such file or directory" "modify a 1s"
+wrong "an unknown name to get" "get $long: No such file or directory" "get $long"
+wrong "an unknown name to wait for" "wait a: No such file or directory" "wait a"
+wrong "no time to be idle" "'never' is no time" "idle never"
+wrong "nowhere to save" "/nowhere/file: No such file or directory" "save /nowhere/file"
+script "a name twice" 1 "hwtctl: /tmp/script:2: 'a': there is a timeout of this name" \
+	"schedule a 1s
+schedule a 1s"
+script "after a stop" 1 "hwtctl: /tmp/script:2: schedule a: Cannot send after transport endpoint shutdown" \
+	"stop
+schedule a 1s"
+script "going on" 1 "hwtctl: /tmp/script:1: 'nonsense' is unknown
+hwtctl: /tmp/script:2: cancel a: No such file or directory
+a expired" "nonsense
+cancel a
+schedule a 0" --keep-going
+script "a one-shot has no period" 1 \
+	"hwtctl: /tmp/script:2: modify a: Invalid argument" "schedule a 1h
+modify a 1h period=1s"
+head -c 5000 /dev/zero | tr '\0' x >/tmp/script
+expect "a long line" 1 "hwtctl: /tmp/script: a line of more than 4096 bytes" run
+printf 'echo a\0b\n' >/tmp/script
+expect "no text" 1 "hwtctl: /tmp/script: this is no text" run
+expect "no file" 1 "hwtctl: /tmp/nothing: No such file or directory" "$ctl" run /tmp/nothing
+expect "a directory" 1 "hwtctl: /tmp: Is a directory" "$ctl" run /tmp
+expect "a wheel that cannot be" 1 "hwtctl: /dev/hwt: a private wheel: Invalid argument" \
+	"$ctl" run --tick 100000d /dev/null
+
+# -- How it ends --
+
+script "at once, if told not to wait" 0 "" "schedule a 1h" --no-wait
+echo "schedule a never" >/tmp/script
+expect "by an interrupt, as by any" 130 "" timeout -s INT 1 "$ctl" run /tmp/script
+
+# -- sleep --
+
+# uptime, in hundredths of a second
+now() { cut -d ' ' -f 1 /proc/uptime | tr -d .; }
+# slept LEAST COMMAND...: it succeeds, and takes at least so many hundredths.
+slept()
+{
+	least=$1 begin=$(now)
+	shift
+	"$@" || return 1
+	# The uptime's last digit is cut off.
+	[ $(($(now) - begin + 1)) -ge "$least" ]
+}
+check "sleep, seconds" slept 100 "$ctl" sleep 1
+check "sleep, a fraction" slept 25 "$ctl" sleep .25
+check "sleep, units and sums" slept 50 "$ctl" sleep 250ms 249000us 1000000ns 0.0s
+check "sleep, a sum in one word" slept 105 "$ctl" sleep 1s50ms
+check "sleep, not at all" slept 0 "$ctl" sleep 0
+expect "sleep for ever, until interrupted" 130 "" timeout -s INT 1 "$ctl" sleep infinity
+expect "sleep for ages, until interrupted" 130 "" timeout -s INT 1 "$ctl" sleep 200000d 1d
+plan

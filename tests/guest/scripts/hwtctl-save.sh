@@ -1,0 +1,230 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# hwtctl list, save and restore: of its own context and of another process's, and of
+# files that are no saves.
+#
+# hwt-test: timeout 150
+# hwt-test: load max_timeouts=5000
+set -eu
+. /hwt/lib.sh
+# shellcheck source=hwtctl.inc
+. /hwt/scripts/hwtctl.inc
+
+# Numbers that differ from run to run are left out.
+still() { sed -e 's/"\(id\|[a-z]*_ns\)":[0-9][0-9]*/"\1":N/g'; }
+
+# -- Its own --
+
+cat >/tmp/script <<'END'
+schedule late 2h data=7
+schedule soon 500ms
+schedule often 1s every=2s
+schedule pause 1h pause=1m
+schedule no never data=18446744073709551615
+schedule gone 0
+idle 200ms
+END
+saved_own()
+{
+	"$ctl" save /tmp/script | sed -e 's/"period_ns":\([0-9]*\)/"period":\1/' \
+		-e 's/"tick_ns":\([0-9]*\)/"tick":\1/' | still
+}
+expect "save" 0 '{"hwt_save":1,"clock":"monotonic","private":false,"tick":1000000,"ticks_per_wheel":512,"levels":3,"count":6}
+{"id":N,"name":"gone","data":0,"mode":"one-shot","pending":false,"event":true,"deadline_ns":N,"remaining_ns":N,"period":0,"overruns":0}
+{"id":N,"name":"soon","data":0,"mode":"one-shot","pending":true,"event":false,"deadline_ns":N,"remaining_ns":N,"period":0,"overruns":0}
+{"id":N,"name":"often","data":0,"mode":"fixed-rate","pending":true,"event":false,"deadline_ns":N,"remaining_ns":N,"period":2000000000,"overruns":0}
+{"id":N,"name":"pause","data":0,"mode":"fixed-delay","pending":true,"event":false,"deadline_ns":N,"remaining_ns":N,"period":60000000000,"overruns":0}
+{"id":N,"name":"late","data":7,"mode":"one-shot","pending":true,"event":false,"deadline_ns":N,"remaining_ns":N,"period":0,"overruns":0}
+{"id":N,"name":"no","data":18446744073709551615,"mode":"one-shot","pending":true,"event":false,"deadline_ns":null,"remaining_ns":null,"period":0,"overruns":0}' \
+	saved_own
+
+expect "list" 0 "MODE STATE LEFT PERIOD OVERRUNS DATA ID NAME
+one-shot expired - - 0 0 ID gone
+one-shot pending L - 0 7 ID late
+one-shot pending never - 0 9 ID no" sh -c "printf '%s\n' 'schedule late 2h data=7' \
+	'schedule no never data=9' 'schedule gone 0' 'idle 200ms' | '$ctl' list - |
+	sed -E 's/pending +[0-9.hms]+ /pending L /; s/ +/ /g; s/ [0-9]+ ([a-z]+)\$/ ID \1/'"
+expect "list nothing" 0 "MODE STATE LEFT PERIOD OVERRUNS DATA ID NAME" \
+	sh -c "'$ctl' list /dev/null | sed -E 's/ +/ /g'"
+expect "list as JSON" 0 '{"id":N,"name":"a","data":5,"mode":"one-shot","pending":true,"event":false,"deadline_ns":N,"remaining_ns":N,"period_ns":N,"overruns":0}' \
+	sh -c "echo schedule a 1h data=5 | '$ctl' list --json - |
+	sed -E 's/\"(id|[a-z]+_ns)\":[0-9]+/\"\1\":N/g'"
+expect "list of a script that is wrong" 1 "hwtctl: standard input:1: 'x' is unknown" \
+	sh -c "echo x | '$ctl' list -"
+
+cat >/tmp/script <<'END'
+schedule second 1500ms
+schedule first 500ms data=3
+schedule third 2500ms
+END
+"$ctl" save --output /tmp/save /tmp/script
+expect "restore, and what comes of it" 0 "first expired
+second expired
+third expired" sh -c "'$ctl' restore /tmp/save | sed 's/,.*//'"
+expect "from standard input, as JSON" 0 '"first","data":3
+"second","data":0
+"third","data":0' sh -c "'$ctl' restore --json <'/tmp/save' |
+	sed 's/.*\"name\":\(\"[a-z]*\"\),\"id\":[0-9]*\(,\"data\":[0-9]*\).*/\1\2/'"
+check "nothing but the save is left" [ "$(echo /tmp/save*)" = /tmp/save ]
+
+# field FILE NAME KEY: of the timeout of that name
+field() { sed -n "s/.*\"name\":\"$2\".*\"$3\":\([0-9]*\).*/\1/p" "$1"; }
+
+# What is left of a delay does not go on while it is saved.
+echo "schedule a 60s" >/tmp/script
+"$ctl" save -o /tmp/save /tmp/script
+sleep 6
+"$ctl" restore /tmp/save >/tmp/printed &
+restored=$!
+has_one() { [ "$("$ctl" list --json --pid $restored | grep -c .)" = 1 ]; }
+wait_for 20 has_one
+left=$("$ctl" list --json --pid $restored | sed 's/.*"remaining_ns":\([0-9]*\).*/\1/')
+asked=$(field /tmp/save a remaining_ns)
+note "saved with $asked ns left, restored with $left"
+check "what is left is kept" [ "$left" -gt $((asked - 5000000000)) ]
+check "and is not more" [ "$left" -le $((asked + 1000000)) ]
+kill $restored
+wait $restored || true
+
+# A date stays what it is.
+echo "schedule a 2100-01-01T00:00:00Z
+schedule b 1h
+schedule c 1h every=1d
+schedule d never" >/tmp/script
+"$ctl" save --clock realtime --tick 10ms -o /tmp/save /tmp/script
+check "dates are saved" grep -q '"clock":"realtime","private":true,"tick_ns":10000000,' /tmp/save
+expect "the date" 0 4102444800000000000 field /tmp/save a deadline_ns
+sleep 1
+"$ctl" restore /tmp/save >/tmp/printed &
+restored=$!
+has_four() { [ "$("$ctl" list --json --pid $restored | grep -c .)" = 4 ]; }
+wait_for 20 has_four
+"$ctl" save --pid $restored >/tmp/again
+deadlines() { sed -n 's/.*"deadline_ns":\([a-z0-9]*\).*/\1/p' "$1"; }
+expect "dates are kept" 0 "$(deadlines /tmp/save)" deadlines /tmp/again
+expect "the wheel is made again" 0 "$(head -n 1 /tmp/save)" head -n 1 /tmp/again
+kill $restored
+wait $restored || true
+
+# -- Another process's --
+
+writer_begin
+echo "schedule a 1h data=11
+schedule b 2h every=3s data=12
+schedule c never data=13" >&7
+writer_sync 1
+expect "list of a process" 0 "MODE STATE LEFT PERIOD OVERRUNS DATA ID
+one-shot pending L - 0 11 N
+fixed-rate pending L 3.000 s 0 12 N
+one-shot pending never - 0 13 N" sh -c "'$ctl' list --pid $writer_pid |
+	sed -E 's/pending +[0-9hms]+ /pending L /; s/ +/ /g; s/ [0-9]+\$/ N/'"
+"$ctl" save --pid $writer_pid --output /tmp/save
+expect "save of a process" 0 '{"hwt_save":1,"clock":"monotonic","private":false,"tick_ns":N,"ticks_per_wheel":512,"levels":3,"count":3}
+{"id":N,"data":11,"mode":"one-shot","pending":true,"event":false,"deadline_ns":N,"remaining_ns":N,"period_ns":N,"overruns":0}
+{"id":N,"data":12,"mode":"fixed-rate","pending":true,"event":false,"deadline_ns":N,"remaining_ns":N,"period_ns":N,"overruns":0}
+{"id":N,"data":13,"mode":"one-shot","pending":true,"event":false,"deadline_ns":null,"remaining_ns":null,"period_ns":N,"overruns":0}' \
+	still </tmp/save
+"$ctl" save --pid $writer_pid >/tmp/again
+check "to standard output, the same" [ "$(still </tmp/again)" = "$(still </tmp/save)" ]
+expect "restore into a process" 0 "" "$ctl" restore --pid $writer_pid /tmp/save
+expect "it has them twice now" 0 "11 11 12 12 13 13 " sh -c "'$ctl' list --json \
+	--pid $writer_pid | sed 's/.*\"data\":\([0-9]*\).*/\1/' | sort | tr '\n' ' '"
+echo '{"hwt_save":1,"clock":"monotonic","private":false,"tick_ns":1000000,"ticks_per_wheel":512,"levels":3,"count":1}
+{"data":99,"mode":"one-shot","deadline_ns":0,"remaining_ns":0,"period_ns":0}' >/tmp/now
+expect "no more than what is needed" 0 "" "$ctl" restore --pid $writer_pid /tmp/now
+wait_for 20 writer_said '#[0-9]* expired' || true
+check "it gets the event" writer_said '#[0-9]* expired'
+echo "cancel a" >&7
+writer_sync 2
+check "its own names it still has" sh -c "! grep hwtctl: $writer_output"
+
+# All or none.
+awk 'BEGIN { for (i = 0; i < 4998; i++) print "schedule n" i " 1h" }' >/tmp/script
+"$ctl" save -o /tmp/many /tmp/script
+expect "many" 0 4999 grep -c . /tmp/many
+expect "no room for all" 1 "hwtctl: /tmp/many: restoring: Resource temporarily unavailable" \
+	"$ctl" restore --pid $writer_pid /tmp/many
+expect "then there is none" 0 5 sh -c "'$ctl' list --json --pid $writer_pid | grep -c ."
+expect "no dates on another clock" 1 "hwtctl: /tmp/dates: saved on the realtime clock, the context of process $writer_pid is on the monotonic one" \
+	sh -c "sed 's/monotonic/realtime/' /tmp/save >/tmp/dates
+	'$ctl' restore --pid $writer_pid /tmp/dates"
+expect "no context as that descriptor" 1 \
+	"hwtctl: descriptor 0 of process $writer_pid is none of /dev/hwt" \
+	"$ctl" list --pid $writer_pid --fd 0
+expect "no descriptor" 1 \
+	"hwtctl: descriptor 99 of process $writer_pid: Bad file descriptor" \
+	"$ctl" save --pid $writer_pid --fd 99
+echo "stop" >&7
+writer_sync 3
+expect "nothing can be made after a stop" 1 \
+	"hwtctl: /tmp/save: restoring: Cannot send after transport endpoint shutdown" \
+	"$ctl" restore --pid $writer_pid /tmp/save
+check "the process ends well" writer_end
+
+expect "no such process" 1 "hwtctl: process 999999: No such process" \
+	"$ctl" list --pid 999999
+expect "no such process, with a descriptor" 1 \
+	"hwtctl: descriptor 3 of process 999999: No such process" \
+	"$ctl" list --pid 999999 --fd 3
+expect "a process without a context" 1 "hwtctl: process 1 does not have /dev/hwt open" \
+	"$ctl" save --pid 1
+
+# This shell has two contexts.
+exec 5<>/dev/hwt 6<>/dev/hwt
+expect "which one?" 1 "hwtctl: process $$ has /dev/hwt open 2 times, the first as 5: choose one with --fd" \
+	"$ctl" list --pid $$
+expect "this one" 0 "" "$ctl" restore --pid $$ --fd 6 /tmp/save
+expect "it has them" 0 3 sh -c "'$ctl' list --json --pid $$ --fd 6 | grep -c ."
+expect "the other one does not" 0 0 sh -c "'$ctl' list --json --pid $$ --fd 5 | grep -c . || true"
+exec 5>&- 6>&-
+
+# -- What is no save --
+
+head='{"hwt_save":1,"clock":"monotonic","private":false,"tick_ns":1000000,"ticks_per_wheel":512,"levels":3,"count":1}'
+good='{"data":1,"mode":"one-shot","deadline_ns":5,"remaining_ns":5,"period_ns":0}'
+# bad NAME MESSAGE LINE...
+bad()
+{
+	bad_name=$1 bad_message=$2
+	shift 2
+	printf '%s\n' "$@" >/tmp/bad
+	expect "$bad_name" 1 "hwtctl: /tmp/bad$bad_message" "$ctl" restore /tmp/bad
+}
+printf '%s\n' "$head" "$good" >/tmp/bad
+expect "a good one" 0 "" sh -c "'$ctl' restore /tmp/bad >/dev/null"
+expect "an empty one" 1 "hwtctl: /dev/null: this is no save" "$ctl" restore /dev/null
+expect "none" 1 "hwtctl: /tmp/nothing: No such file or directory" "$ctl" restore /tmp/nothing
+bad "text" ":1: this is no line of a save" "hello"
+bad "another object" ":1: this is no save" "$good"
+bad "a later version" ":1: a save of another version" '{"hwt_save":2}'
+bad "no clock" ':1: "clock" is missing, or not what it must be' '{"hwt_save":1}'
+bad "an unknown clock" ':1: "clock" is unknown' '{"hwt_save":1,"clock":"tai"}'
+bad "no end" ": the end is missing" "$head"
+bad "more" ":3: more than it says there are" "$head" "$good" "$good"
+bad "cut off" ":2: this is no line of a save" "$head" '{"data":1,"mode":"one-sh'
+bad "no mode" ':2: "mode" is missing, or not what it must be' "$head" '{"data":1}'
+bad "an unknown mode" ':2: "mode" is unknown' "$head" '{"mode":"often"}'
+bad "a number that is a string" ':2: "data" is missing, or not what it must be' "$head" \
+	'{"mode":"one-shot","data":"1"}'
+bad "no period" ':2: "period_ns" does not fit "mode"' "$head" \
+	'{"mode":"fixed-rate","data":1,"deadline_ns":1,"remaining_ns":1,"period_ns":0}'
+bad "a period of none" ':2: "period_ns" does not fit "mode"' "$head" \
+	'{"mode":"one-shot","data":1,"deadline_ns":1,"remaining_ns":1,"period_ns":1}'
+bad "a name that is none" ":2: 'a b': a name is of letters, digits, _ - . :" "$head" \
+	'{"name":"a b","mode":"one-shot","data":1,"deadline_ns":1,"remaining_ns":1,"period_ns":0}'
+bad "a count out of range" ':1: "count" is out of range' \
+	'{"hwt_save":1,"clock":"monotonic","private":false,"tick_ns":1,"ticks_per_wheel":512,"levels":3,"count":4000000000}'
+printf '%s\n' '{"hwt_save":1,"clock":"monotonic","private":true,"tick_ns":1000000,"ticks_per_wheel":512,"levels":7,"count":1}' \
+	"$good" >/tmp/bad
+expect "a wheel that cannot be" 1 "hwtctl: /dev/hwt: a private wheel: Invalid argument" \
+	"$ctl" restore /tmp/bad
+printf '%s\n' '{"hwt_save":1,"clock":"boottime","private":false,"tick_ns":1000000,"ticks_per_wheel":512,"levels":3,"count":1}' \
+	"$good" >/tmp/bad
+expect "the shared wheel on another clock" 1 "hwtctl: /tmp/bad: saved on the boottime clock, and /dev/hwt is on the monotonic one" \
+	"$ctl" restore /tmp/bad
+expect "a save that cannot be written" 1 "hwtctl: /dev/full/x: Not a directory" \
+	"$ctl" save -o /dev/full/x /dev/null
+expect "a save that does not fit" 1 "hwtctl: standard output: No space left on device" \
+	sh -c "'$ctl' save /dev/null >/dev/full"
+plan

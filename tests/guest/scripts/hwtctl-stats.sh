@@ -1,0 +1,144 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# hwtctl info and stats: what they tell is so; watching.
+#
+# hwt-test: only stock rt
+# hwt-test: timeout 150
+# hwt-test: load tick_us=2000 ticks_per_wheel=256 max_timeouts=5000
+set -eu
+. /hwt/lib.sh
+# shellcheck source=hwtctl.inc
+. /hwt/scripts/hwtctl.inc
+
+# -- info --
+
+said() { "$ctl" info "$@" | sed -n "s/^$what  *//p"; }
+what=tick
+expect "tick" 0 "2.000 ms" said
+expect "tick of a private wheel" 0 "50.000 ms" said --tick 50ms
+what=clock
+expect "clock" 0 monotonic said
+expect "clock of a private wheel" 0 realtime said --clock realtime
+what=buckets
+expect "buckets" 0 "3 levels of 256" said
+what="timeouts at most"
+expect "timeouts" 0 5000 said
+what="features"
+check "features" sh -c "'$ctl' info | grep -q '^features  *setup .*list'"
+check "info as JSON" sh -c "'$ctl' info --json |
+	grep -q '^{\"version\":[0-9]*,\"clock\":\"monotonic\",\"now_ns\":[0-9]*,\"tick_ns\":2000000,.*\"max_timeouts\":5000,.*\"features\":\\[\"setup\",.*\\]}\$'"
+expect "no such wheel" 1 "hwtctl: /dev/hwt: a private wheel: Invalid argument" \
+	"$ctl" info --tick 100000d
+
+# -- One context --
+
+writer_begin
+echo "schedule a 1h
+schedule b 2h
+schedule c 3h
+schedule p 0 every=1h
+modify a 2h
+cancel c
+wait p
+schedule d 0
+idle 300ms" >&7
+writer_sync 1
+# What it is now of; "events" is read meanwhile, or not.
+options="--pid $writer_pid"
+# shellcheck disable=SC2086 # words
+steady() { "$ctl" stats $options | sed -e 's/^\(events\|read\) .*//' | grep .; }
+expect "statistics of a process" 0 "timeouts    3
+scheduled   5
+modified    1
+cancelled   1
+stopped     0
+expired     2
+overruns    0
+rejected    0" steady
+what=tick
+expect "info of a process" 0 "2.000 ms" said --pid $writer_pid
+fd=$("$ctl" stats --json --pid $writer_pid | sed 's/.*"fd":\([0-9]*\).*/\1/')
+want=$(steady)
+options="--pid $writer_pid --fd $fd"
+expect "the same, by its descriptor" 0 "$want" steady
+check "as JSON" sh -c "'$ctl' stats --json --pid $writer_pid |
+	grep -q '^{\"pid\":$writer_pid,\"fd\":$fd,\"command\":\"hwtctl\",\"clock\":\"monotonic\",\"tick_ns\":2000000,\"private\":false,\"timeouts\":3,\"events\":[01],\"scheduled\":5,\"modified\":1,\"cancelled\":1,\"stopped\":0,\"expired\":2,\"overruns\":0,\"read\":[12],\"rejected\":0}\$'"
+printf 'schedule a 1h\nschedule b 0\nwait b\nstats\n' >/tmp/script
+expect "statistics of a script's own" 0 "timeouts    1
+events      0
+scheduled   2
+modified    0
+cancelled   0
+stopped     0
+expired     1
+overruns    0
+read        1
+rejected    0" sh -c "'$ctl' run --no-wait /tmp/script | grep -v '^b '"
+check "the same as JSON" sh -c "'$ctl' run --json --no-wait /tmp/script | tail -n 1 |
+	grep -qx '{\"stats\":{\"timeouts\":1,\"events\":0,\"scheduled\":2,.*,\"rejected\":0}}'"
+expect "no such process" 1 "hwtctl: process 999999: No such process" \
+	"$ctl" stats --pid 999999
+expect "no such process, as JSON" 1 "hwtctl: process 999999: No such process" \
+	"$ctl" stats --json --pid 999999
+expect "a process without a context" 1 "hwtctl: process 1 does not have /dev/hwt open" \
+	"$ctl" stats --pid 1
+expect "a process without a context, as JSON" 1 \
+	"hwtctl: process 1 does not have /dev/hwt open" "$ctl" stats --json --pid 1
+expect "a descriptor that is none" 1 \
+	"hwtctl: descriptor 0 of process $writer_pid is none of /dev/hwt" \
+	"$ctl" stats --json --pid $writer_pid --fd 0
+
+# -- All --
+
+"$ctl" stats >/tmp/stats
+note "$(cat /tmp/stats)"
+check "a parameter" grep -q '[: ]tick_us=2000' /tmp/stats
+check "all parameters" sh -c "cd /sys/module/hwt/parameters &&
+	for p in *; do grep -q \"[: ]\$p=\$(cat \$p)\" /tmp/stats || exit 1; done"
+check "the shared wheel's thread" grep -qE '^ +[0-9]+  hwt  +[0-9.]+ s$' /tmp/stats
+check "the process" grep -qE "^ *$writer_pid +$fd hwtctl +mono +3 +[01] +5 +1 +1 +2 +[12]$" /tmp/stats
+# Two descriptors of this shell, one private.
+exec 5<>/dev/hwt 6<>/dev/hwt
+expect "all of this process" 0 "5 6" sh -c "'$ctl' stats --json |
+	sed -n 's/^{\"pid\":$$,\"fd\":\([0-9]*\).*/\1/p' | xargs"
+expect "one of this process" 0 1 sh -c "'$ctl' stats --json --pid $$ --fd 6 | grep -c ."
+expect "both of this process" 0 2 sh -c "'$ctl' stats --json --pid $$ | grep -c ."
+# A name may have any bytes in it: "x", an e with an accent, half a character.
+printf "x\303\251\342\202" >/proc/$$/comm
+expect "a name that is not all UTF-8" 0 "$(printf 'x\303\251??')" sh -c "'$ctl' stats --json --pid $$ --fd 6 |
+	sed -n 's/.*\"command\":\"\([^\"]*\)\".*/\1/p'"
+exec 5>&- 6>&-
+"$ctl" stats --json >/tmp/stats
+check "parameters as JSON" grep -q '^{"parameters":{.*"tick_us":"2000".*}}$' /tmp/stats
+check "threads as JSON" grep -q '^{"thread":"hwt","pid":[0-9]*,"cpu_ns":[0-9]*}$' /tmp/stats
+check "one object a line" sh -c "! grep -qv '^{.*}\$' /tmp/stats"
+
+# -- Again and again --
+
+"$ctl" stats --watch=0.3 --count 3 >/tmp/stats
+expect "three times" 0 3 grep -c "^    PID  THREAD " /tmp/stats
+expect "the process, three times" 0 3 grep -c "^ *$writer_pid  *$fd hwtctl " /tmp/stats
+check "rates, of none" grep -qE "^ *$writer_pid +$fd hwtctl +mono +3 +[01] +0 +0 +0 +0 +0$" \
+	/tmp/stats
+expect "seconds behind it" 0 1 sh -c "'$ctl' stats --watch --count 1 0.1 | grep -c THREAD"
+expect "a letter" 0 1 sh -c "'$ctl' stats -w -n 1 100ms | grep -c THREAD"
+"$ctl" stats --watch=0.3 --count 3 --pid $writer_pid --json >/tmp/stats
+expect "JSON, three times" 0 3 grep -c "^{\"pid\":$writer_pid,.*,\"scheduled_per_s\":0.0,.*}$" /tmp/stats
+expect "ended by an interrupt" 0 "" sh -c "timeout -s INT 1 '$ctl' stats --watch=0.2 >/dev/null"
+expect "ended by a signal" 0 "" sh -c "timeout 1 '$ctl' stats --watch=60 >/dev/null"
+check "the process ends well" writer_end
+expect "it has gone" 1 "hwtctl: process $writer_pid: No such process" \
+	"$ctl" stats --watch=0.1 --pid $writer_pid
+
+# One that is busy.
+"$ctl" stress --quiet --seconds 4 --contexts 2 --timeouts 1000 >/tmp/stress &
+stress=$!
+two() { [ "$("$ctl" stats --json --pid $stress 2>/dev/null | grep -c .)" = 2 ]; }
+wait_for 20 two
+"$ctl" stats --json --pid $stress --watch=1 --count 2 >/tmp/stats
+note "$(tail -n 1 /tmp/stats)"
+expect "rates of a busy process" 0 4 grep -cE '"scheduled_per_s":[1-9].*"modified_per_s":[1-9].*"cancelled_per_s":[1-9]' \
+	/tmp/stats
+wait $stress
+plan

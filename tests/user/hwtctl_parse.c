@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What hwtctl takes for a duration, a date, a line of JSON; and how it writes them.
+ *
+ * hwt-test: m32
+ */
+#include "kselftest_harness.h"
+#include <stdlib.h>
+
+#include "../../tools/hwtctl.h"
+
+#define MINUTE	(60 * NSEC_PER_SEC)
+#define HOUR	(60 * MINUTE)
+#define DAY	(24 * HOUR)
+
+TEST(durations)
+{
+	static const struct {
+		const char *text;
+		__u64 ns;
+	} good[] = {
+		{ "0", 0 },
+		{ "1", NSEC_PER_SEC },
+		{ "007", 7 * NSEC_PER_SEC },
+		{ "1.5", 1500 * NSEC_PER_MSEC },
+		{ ".5", 500 * NSEC_PER_MSEC },
+		{ "2.", 2 * NSEC_PER_SEC },
+		{ "1ns", 1 },
+		{ "1us", NSEC_PER_USEC },
+		{ "1ms", NSEC_PER_MSEC },
+		{ "1s", NSEC_PER_SEC },
+		{ "1m", MINUTE },
+		{ "1h", HOUR },
+		{ "1d", DAY },
+		{ "0.5h", 30 * MINUTE },
+		{ "1h30m", HOUR + 30 * MINUTE },
+		{ "1m1ms1m", 2 * MINUTE + NSEC_PER_MSEC },
+		{ "1.000000001s", NSEC_PER_SEC + 1 },
+		/* Never early: up. */
+		{ "0.1ns", 1 },
+		{ "0.0000000001", 1 },
+		{ "1.0000000000", NSEC_PER_SEC },
+		{ "0.00000000000000000000000000001d", 1 },
+		{ "0.000000000000000000000000000000", 0 },
+		{ "0.9999999999999999999999999999", NSEC_PER_SEC },
+		{ "18446744073709551614ns", HWT_NEVER - 1 },
+		{ "18446744073.709551614", HWT_NEVER - 1 },
+		{ "213503d", 213503 * DAY },
+		{ "infinity", HWT_NEVER },
+		{ "inf", HWT_NEVER },
+		{ "never", HWT_NEVER },
+	};
+	unsigned int i;
+	__u64 ns;
+
+	for (i = 0; i < ARRAY_SIZE(good); i++) {
+		ns = 12345;
+		EXPECT_TRUE(duration_parse(good[i].text, &ns)) {
+			TH_LOG("'%s'", good[i].text);
+		}
+		EXPECT_EQ(good[i].ns, ns) {
+			TH_LOG("'%s'", good[i].text);
+		}
+	}
+}
+
+TEST(durations_that_are_none)
+{
+	static const char bad[][32] = {
+		"", " ", ".", "s", "ms", "-1", "+1", " 1", "1 ", "1 s", "1x", "1S", "1sec",
+		"1s2", "1 1s", "1e3", "0x10", "1,5", "1..5", "1.5.5", "1hm", "ns1",
+		"infinity1", "1infinity", "Never",
+		/* Too long: the last one is HWT_NEVER, which has a name. */
+		"18446744073709551616ns", "18446744073.709551616", "1000000d",
+		"213504d", "99999999999999999999", "18446744073709551616", "213503d1d",
+		"18446744073709551615ns",
+	};
+	unsigned int i;
+	__u64 ns;
+
+	for (i = 0; i < ARRAY_SIZE(bad); i++)
+		EXPECT_FALSE(duration_parse(bad[i], &ns)) {
+			TH_LOG("'%s'", bad[i]);
+		}
+}
+
+TEST(dates)
+{
+	static const struct {
+		const char *text;
+		__u64 ns;
+	} good[] = {
+		{ "@0", 0 },
+		{ "@1.5", 1500 * NSEC_PER_MSEC },
+		{ "@4102444800", 4102444800 * NSEC_PER_SEC },
+		{ "1970-01-01T00:00Z", 0 },
+		{ "1970-01-01T00:00:01Z", NSEC_PER_SEC },
+		{ "2000-02-29T12:34:56.789Z", 951827696789 * NSEC_PER_MSEC },
+		{ "2100-01-01T00:00:00Z", 4102444800 * NSEC_PER_SEC },
+		{ "2038-01-19T03:14:08Z", 2147483648 * NSEC_PER_SEC },
+		/* An hour ahead of UTC in winter, two in summer */
+		{ "2026-01-01T12:00", 1767265200 * NSEC_PER_SEC },
+		{ "2026-07-01T12:00", 1782900000 * NSEC_PER_SEC },
+	};
+	unsigned int i;
+	__u64 ns;
+
+	setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3", 1);
+	tzset();
+	for (i = 0; i < ARRAY_SIZE(good); i++) {
+		ns = 12345;
+		/* The time of a 32-bit program ends before some of them. */
+		if (sizeof(time_t) < 8 && good[i].ns > 0x7fffffff * NSEC_PER_SEC &&
+		    good[i].text[0] != '@')
+			continue;
+		EXPECT_TRUE(date_like(good[i].text));
+		EXPECT_TRUE(date_parse(good[i].text, &ns)) {
+			TH_LOG("'%s'", good[i].text);
+		}
+		EXPECT_EQ(good[i].ns, ns) {
+			TH_LOG("'%s'", good[i].text);
+		}
+	}
+	EXPECT_FALSE(date_like("1234"));
+	EXPECT_FALSE(date_like("1s"));
+	EXPECT_FALSE(date_like(""));
+	EXPECT_FALSE(date_like("never"));
+}
+
+TEST(dates_that_are_none)
+{
+	static const char bad[][32] = {
+		"", "@", "@-1", "@1s", "@ 1", "@1.2.3", "@99999999999999999999",
+		"2026-01-01", "2026-01-01T", "2026-01-01T12", "2026-1-1T12:00",
+		"2026-01-01 12:00", "2026-01-01T12:0", "2026-01-01T12:00:", "26-01-01T12:00",
+		"2026-02-29T12:00", "2026-00-01T12:00", "2026-13-01T12:00",
+		"2026-01-00T12:00", "2026-01-32T12:00", "2026-01-01T24:00",
+		"2026-01-01T12:60", "2026-01-01T12:00:60", "2026-01-01T12:00:00.",
+		"2026-01-01T12:00z", "2026-01-01T12:00ZZ", "2026-01-01T12:00+01:00",
+		"1969-12-31T23:59:59Z", " 2026-01-01T12:00", "2026-01-01T12:00 ",
+		"2999-01-01T00:00Z",
+		/* An hour that is left out when summer begins */
+		"2026-03-29T02:30",
+	};
+	unsigned int i;
+	__u64 ns;
+
+	setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3", 1);
+	tzset();
+	for (i = 0; i < ARRAY_SIZE(bad); i++)
+		EXPECT_FALSE(date_parse(bad[i], &ns)) {
+			TH_LOG("'%s'", bad[i]);
+		}
+}
+
+TEST(numbers)
+{
+	__u64 n;
+
+	EXPECT_TRUE(number_parse("0", 0, &n) && n == 0);
+	EXPECT_TRUE(number_parse("18446744073709551615", ~0ULL, &n) && n == ~0ULL);
+	EXPECT_TRUE(number_parse("0xff", 255, &n) && n == 255);
+	EXPECT_FALSE(number_parse("0x100", 255, &n));
+	EXPECT_FALSE(number_parse("18446744073709551616", ~0ULL, &n));
+	EXPECT_FALSE(number_parse("", ~0ULL, &n));
+	EXPECT_FALSE(number_parse("-1", ~0ULL, &n));
+	EXPECT_FALSE(number_parse("+1", ~0ULL, &n));
+	EXPECT_FALSE(number_parse(" 1", ~0ULL, &n));
+	EXPECT_FALSE(number_parse("1x", ~0ULL, &n));
+}
+
+TEST(writing_times)
+{
+	static const struct {
+		__u64 ns;
+		const char *text;
+	} times[] = {
+		{ 0, "0 ns" },
+		{ 999, "999 ns" },
+		{ 1000, "1.000 us" },
+		{ 999999, "999.999 us" },
+		{ 1000000, "1.000 ms" },
+		{ 999999999, "999.999 ms" },
+		{ NSEC_PER_SEC, "1.000 s" },
+		{ 59999999999, "59.999 s" },
+		{ MINUTE, "1m00s" },
+		{ HOUR - 1, "59m59s" },
+		{ HOUR, "1h00m00s" },
+		{ DAY - 1, "23h59m59s" },
+		{ DAY, "1d00h00m" },
+		{ HWT_NEVER - 1, "213503d23h34m" },
+		{ HWT_NEVER, "never" },
+	};
+	char buffer[TIME_TEXT];
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(times); i++)
+		EXPECT_STREQ(times[i].text, duration_format(buffer, times[i].ns));
+	setenv("TZ", "UTC", 1);
+	tzset();
+	EXPECT_STREQ("1970-01-01T00:00:01.500", date_format(buffer, 1500 * NSEC_PER_MSEC));
+	EXPECT_STREQ("2000-02-29T12:34:56.789", date_format(buffer, 951827696789999999ULL));
+	EXPECT_STREQ("never", date_format(buffer, HWT_NEVER));
+}
+
+#define FIELDS	4
+
+TEST(json)
+{
+	char line[] = "{ \"a\":\"\\\"\\\\\\/\\n\\u00e9\\u20AC\" ,\"b\":7,\"c\":true,\"d\": null}";
+	char empty[] = "{}", big[] = "{\"a\":18446744073709551615}", falsehood[] = "{\"a\":false}";
+	struct json_field fields[FIELDS];
+
+	ASSERT_EQ(4, json_parse(line, fields, FIELDS));
+	EXPECT_STREQ("a", fields[0].key);
+	EXPECT_EQ(JSON_STRING, fields[0].type);
+	EXPECT_STREQ("\"\\/\n\xc3\xa9\xe2\x82\xac", fields[0].string);
+	EXPECT_STREQ("b", fields[1].key);
+	EXPECT_EQ(JSON_NUMBER, fields[1].type);
+	EXPECT_EQ(7ULL, fields[1].number);
+	EXPECT_EQ(JSON_BOOL, fields[2].type);
+	EXPECT_EQ(1ULL, fields[2].number);
+	EXPECT_EQ(JSON_NULL, fields[3].type);
+	EXPECT_EQ(0, json_parse(empty, fields, FIELDS));
+	ASSERT_EQ(1, json_parse(big, fields, FIELDS));
+	EXPECT_EQ(~0ULL, fields[0].number);
+	ASSERT_EQ(1, json_parse(falsehood, fields, FIELDS));
+	EXPECT_EQ(JSON_BOOL, fields[0].type);
+	EXPECT_EQ(0ULL, fields[0].number);
+}
+
+TEST(json_that_is_none)
+{
+	static const char *const bad[] = {
+		"", " ", "{", "}", "[]", "1", "\"a\"", "{a:1}", "{\"a\"}", "{\"a\":}",
+		"{\"a\":1,}", "{,}", "{\"a\":1}x", "{\"a\":1}{}", "{} {}", "{\"a\":01}",
+		"{\"a\":-1}", "{\"a\":1.5}", "{\"a\":1e3}", "{\"a\":18446744073709551616}",
+		"{\"a\":\"x}", "{\"a\":\"\\x\"}", "{\"a\":\"\\u12\"}", "{\"a\":\"\\u0000\"}",
+		"{\"a\":\"\\ud800\"}", "{\"a\":\"\t\"}", "{\"a\":tru}", "{\"a\":nul}",
+		"{\"a\":{}}", "{\"a\":[1]}", "{\"a\" 1}", "{\"a\":1 \"b\":2}", "{\"a\":\"\\",
+		"{\"a\":1,\"b\":2,\"c\":3,\"d\":4,\"e\":5}",
+	};
+	struct json_field fields[FIELDS];
+	char line[128];
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(bad); i++) {
+		snprintf(line, sizeof(line), "%s", bad[i]);
+		EXPECT_EQ(-1, json_parse(line, fields, FIELDS)) {
+			TH_LOG("'%s'", bad[i]);
+		}
+	}
+}
+
+/* Anything, cut off anywhere: nothing is read beyond its end (valgrind, or luck). */
+TEST(json_cut_off)
+{
+	static const char whole[] = "{\"a\":\"x\\u0041\\n\",\"b\":123,\"c\":false,\"d\":null}";
+	struct json_field fields[FIELDS];
+	unsigned int length;
+	char *line;
+
+	for (length = 0; length < sizeof(whole) - 1; length++) {
+		line = strndup(whole, length);
+		ASSERT_NE(NULL, line);
+		EXPECT_EQ(-1, json_parse(line, fields, FIELDS));
+		free(line);
+	}
+}
+
+TEST(json_strings)
+{
+	char *text = NULL, line[64];
+	struct json_field field;
+	size_t size;
+	FILE *file = open_memstream(&text, &size);
+
+	ASSERT_NE(NULL, file);
+	json_put_string(file, "a\"\\\n\x01z");
+	json_put_time(file, "t", 5);
+	json_put_time(file, "n", HWT_NEVER);
+	fclose(file);
+	EXPECT_STREQ("\"a\\\"\\\\\\u000a\\u0001z\",\"t\":5,\"n\":null", text);
+	/* And what is written can be read. */
+	*strchr(text, ',') = 0;
+	snprintf(line, sizeof(line), "{\"k\":%s}", text);
+	ASSERT_EQ(1, json_parse(line, &field, 1));
+	EXPECT_STREQ("a\"\\\n\x01z", field.string);
+	free(text);
+}
+
+TEST_HARNESS_MAIN

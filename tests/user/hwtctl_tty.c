@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * hwtctl on a terminal: the progress bar of stress, the live view of stats, and ^C.
+ *
+ * hwt-test: timeout 120
+ */
+#include "kselftest_harness.h"
+#include <fcntl.h>
+#include <poll.h>
+#include <pty.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "hwt_uapi.h"
+
+#define INTERRUPT	"\x03"
+
+/* A program with a terminal of its own */
+struct terminal {
+	int	fd;
+	pid_t	pid;
+	size_t	length;
+	char	said[1 << 16];
+};
+
+static void begin(struct terminal *terminal, const char *arguments)
+{
+	static const struct winsize size = { .ws_row = 10, .ws_col = 80 };
+	char command[256];
+
+	snprintf(command, sizeof(command), "exec %s/hwtctl %s",
+		 getenv("HWT_BIN") ?: "/hwt/bin", arguments);
+	memset(terminal, 0, sizeof(*terminal));
+	terminal->pid = forkpty(&terminal->fd, NULL, NULL, &size);
+	if (!terminal->pid) {
+		execl("/bin/sh", "sh", "-c", command, NULL);
+		_exit(127);
+	}
+}
+
+/* Read until it has said that, or has ended. Return: it has said it. */
+static bool says(struct terminal *terminal, const char *text)
+{
+	struct pollfd pollfd = { .fd = terminal->fd, .events = POLLIN };
+	size_t room = sizeof(terminal->said) - 1;
+	ssize_t got;
+
+	while (!strstr(terminal->said, text)) {
+		if (terminal->length == room || poll(&pollfd, 1, 30000) <= 0)
+			return false;
+		got = read(terminal->fd, terminal->said + terminal->length,
+			   room - terminal->length);
+		/* EIO: nobody is on the other side any more. */
+		if (got <= 0)
+			return false;
+		terminal->length += got;
+	}
+	return true;
+}
+
+/* Return: its status, as wait() tells it. */
+static int end(struct terminal *terminal)
+{
+	int status = -1;
+
+	says(terminal, "\x01that it never says");
+	waitpid(terminal->pid, &status, 0);
+	close(terminal->fd);
+	return status;
+}
+
+FIXTURE(tty) {
+	struct terminal terminal;
+};
+
+FIXTURE_SETUP(tty)
+{
+	memset(&self->terminal, 0, sizeof(self->terminal));
+	/* A guest does not have them. */
+	mkdir("/dev/pts", 0755);
+	if (access("/dev/pts/ptmx", F_OK))
+		ASSERT_EQ(0, mount("devpts", "/dev/pts", "devpts", 0, NULL));
+}
+
+FIXTURE_TEARDOWN(tty)
+{
+}
+
+TEST_F_TIMEOUT(tty, progress_bar, 60)
+{
+	int status;
+
+	begin(&self->terminal, "stress --seconds 2 --timeouts 500");
+	EXPECT_TRUE(says(&self->terminal, "\r[#"));
+	EXPECT_TRUE(says(&self->terminal, "] 2 of 2 s, "));
+	EXPECT_TRUE(says(&self->terminal, "every promise kept"));
+	status = end(&self->terminal);
+	EXPECT_TRUE(WIFEXITED(status) && !WEXITSTATUS(status));
+	/* Half-way there, and not a line for each. */
+	EXPECT_NE(NULL, strstr(self->terminal.said, "#..."));
+	EXPECT_EQ(NULL, strstr(self->terminal.said, "wrong\r\n1"));
+}
+
+TEST_F_TIMEOUT(tty, stress_interrupted, 60)
+{
+	int status;
+
+	begin(&self->terminal, "stress --seconds 1000 --timeouts 500");
+	ASSERT_TRUE(says(&self->terminal, "\r["));
+	EXPECT_EQ(1, write(self->terminal.fd, INTERRUPT, 1));
+	EXPECT_TRUE(says(&self->terminal, "every promise kept"));
+	status = end(&self->terminal);
+	EXPECT_TRUE(WIFEXITED(status) && !WEXITSTATUS(status));
+}
+
+TEST_F_TIMEOUT(tty, live_view, 60)
+{
+	int status;
+
+	begin(&self->terminal, "stats --watch=0.1");
+	/* The screen is cleared each time. */
+	EXPECT_TRUE(says(&self->terminal, "\033[H\033[J    PID  THREAD"));
+	EXPECT_TRUE(says(&self->terminal, "SCHED/s"));
+	self->terminal.length = 0;
+	memset(self->terminal.said, 0, sizeof(self->terminal.said));
+	EXPECT_TRUE(says(&self->terminal, "\033[H\033[J    PID  THREAD"));
+	EXPECT_EQ(1, write(self->terminal.fd, INTERRUPT, 1));
+	status = end(&self->terminal);
+	EXPECT_TRUE(WIFEXITED(status) && !WEXITSTATUS(status));
+}
+
+/* What does not fit on the screen is counted. Of this process's contexts, most first. */
+TEST_F_TIMEOUT(tty, live_view_of_many, 60)
+{
+	struct hwt_schedule_args args = { .size = sizeof(args), .time_ns = HWT_NEVER };
+	const char *first;
+	int fds[20], i, j;
+
+	for (i = 0; i < 20; i++) {
+		fds[i] = open("/dev/hwt", O_RDWR);
+		ASSERT_LE(0, fds[i]);
+		for (j = 0; j < i; j++)
+			ASSERT_EQ(0, ioctl(fds[i], HWT_IOC_SCHEDULE, &args));
+	}
+	/* Or its copy would have them too. */
+	for (i = 0; i < 20; i++)
+		fcntl(fds[i], F_SETFD, FD_CLOEXEC);
+	begin(&self->terminal, "stats --watch=0.5 --count 2");
+	EXPECT_TRUE(says(&self->terminal, "        ... and "));
+	EXPECT_TRUE(says(&self->terminal, " more\r\n"));
+	EXPECT_EQ(0, end(&self->terminal));
+	first = strstr(self->terminal.said, "hwtctl_tty");
+	ASSERT_NE(NULL, first);
+	EXPECT_EQ(0, strncmp(first, "hwtctl_tty   mono      19 ", 26)) {
+		TH_LOG("%.40s", first);
+	}
+	for (i = 0; i < 20; i++)
+		close(fds[i]);
+}
+
+/* A script that is typed in: a bad line is said, and the next one is taken. */
+TEST_F_TIMEOUT(tty, typed_in, 60)
+{
+	static const char lines[] = "nonsense\nschedule a 10ms\n";
+	int status;
+
+	begin(&self->terminal, "run");
+	EXPECT_EQ((ssize_t)strlen(lines), write(self->terminal.fd, lines, strlen(lines)));
+	EXPECT_TRUE(says(&self->terminal, "hwtctl: standard input:1: 'nonsense' is unknown"));
+	EXPECT_TRUE(says(&self->terminal, "a expired"));
+	EXPECT_EQ(1, write(self->terminal.fd, "\x04", 1));
+	status = end(&self->terminal);
+	EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 1);
+}
+
+TEST_F_TIMEOUT(tty, run_interrupted, 60)
+{
+	int status;
+
+	begin(&self->terminal, "run --verbose");
+	EXPECT_EQ(14, write(self->terminal.fd, "schedule a 1h\n", 14));
+	EXPECT_TRUE(says(&self->terminal, "scheduled a, id "));
+	EXPECT_EQ(1, write(self->terminal.fd, INTERRUPT, 1));
+	status = end(&self->terminal);
+	EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGINT);
+}
+
+TEST_HARNESS_MAIN

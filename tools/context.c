@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Contexts: descriptors of /dev/hwt, this program's own and other processes'
+ */
+#include "hwtctl.h"
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+int hwt_call(int fd, unsigned long request, void *args)
+{
+	return ioctl(fd, request, args) < 0 ? -errno : 0;
+}
+
+/* -- What they are called ------------------------------------------------ */
+
+static const char *const clocks[] = {
+	[CLOCK_REALTIME] = "realtime",
+	[CLOCK_MONOTONIC] = "monotonic",
+	[CLOCK_BOOTTIME] = "boottime",
+};
+
+const char *clock_name(int clock)
+{
+	if (clock < 0 || clock >= (int)ARRAY_SIZE(clocks) || !clocks[clock])
+		return "unknown";
+	return clocks[clock];
+}
+
+bool clock_parse(const char *name, int *clock)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(clocks); i++) {
+		if (clocks[i] && !strcmp(clocks[i], name)) {
+			*clock = i;
+			return true;
+		}
+	}
+	return false;
+}
+
+const char *mode_name(unsigned int mode)
+{
+	static const char *const names[] = {
+		[HWT_MODE_ONE_SHOT] = "one-shot",
+		[HWT_MODE_FIXED_RATE] = "fixed-rate",
+		[HWT_MODE_FIXED_DELAY] = "fixed-delay",
+	};
+
+	return mode < ARRAY_SIZE(names) ? names[mode] : "unknown";
+}
+
+/* -- Options ------------------------------------------------------------- */
+
+bool target_option(int option, struct target *target)
+{
+	switch (option) {
+	case 'p':
+		target->pid = option_number("pid", 1, INT_MAX);
+		return true;
+	case 'f':
+		target->fd = option_number("fd", 0, INT_MAX);
+		return true;
+	}
+	return false;
+}
+
+bool target_given(const struct target *target)
+{
+	if (target->fd >= 0 && !target->pid)
+		usage_error("--fd wants --pid");
+	return target->pid;
+}
+
+bool wheel_option(int option, struct wheel_options *wheel)
+{
+	wheel->args.size = sizeof(wheel->args);
+	if (!wheel->wanted)
+		wheel->args.clock = CLOCK_MONOTONIC;
+	switch (option) {
+	case 'C':
+		if (!clock_parse(optarg, &wheel->args.clock))
+			usage_error("--clock: '%s' is none of monotonic, boottime, realtime",
+				    optarg);
+		break;
+	case 'T':
+		wheel->args.tick_ns = option_duration("tick");
+		if (!wheel->args.tick_ns || wheel->args.tick_ns == HWT_NEVER)
+			usage_error("--tick: '%s' is no tick", optarg);
+		break;
+	default:
+		return false;
+	}
+	wheel->wanted = true;
+	return true;
+}
+
+/* -- Our own ------------------------------------------------------------- */
+
+int context_open(int flags, const struct wheel_options *wheel)
+{
+	struct hwt_setup_args args;
+	int fd = open(device_path, O_RDWR | O_CLOEXEC | flags);
+	int ret;
+
+	if (fd < 0)
+		fail(errno, "%s", device_path);
+	if (wheel && wheel->wanted) {
+		args = wheel->args;
+		ret = hwt_call(fd, HWT_IOC_SETUP, &args);
+		if (ret)
+			fail(ret, "%s: a private wheel", device_path);
+	}
+	return fd;
+}
+
+void context_info(int fd, struct hwt_info_args *info)
+{
+	int ret;
+
+	memset(info, 0, sizeof(*info));
+	info->size = sizeof(*info);
+	ret = hwt_call(fd, HWT_IOC_INFO, info);
+	if (ret)
+		fail(ret, "%s: what it is", device_path);
+}
+
+void context_stats(int fd, struct hwt_stats_args *stats)
+{
+	int ret;
+
+	memset(stats, 0, sizeof(*stats));
+	stats->size = sizeof(*stats);
+	ret = hwt_call(fd, HWT_IOC_STATS, stats);
+	if (ret)
+		fail(ret, "%s: statistics", device_path);
+}
+
+/* Those that never fire last */
+static int by_deadline(const void *a, const void *b)
+{
+	const struct hwt_list_entry *x = a, *y = b;
+
+	if (x->deadline_ns != y->deadline_ns)
+		return x->deadline_ns < y->deadline_ns ? -1 : 1;
+	return x->id < y->id ? -1 : x->id > y->id;
+}
+
+struct hwt_list_entry *context_list(int fd, size_t *count)
+{
+	struct hwt_list_entry *entries = NULL;
+	struct hwt_list_args args = {
+		.size = sizeof(args),
+		.entry_size = sizeof(*entries),
+	};
+	size_t room = 0;
+	int ret;
+
+	*count = 0;
+	do {
+		if (*count == room) {
+			room = room ? 2 * room : 1024;
+			entries = must_alloc(entries, room * sizeof(*entries));
+		}
+		args.entries = (uintptr_t)&entries[*count];
+		args.count = room - *count < UINT_MAX ? room - *count : UINT_MAX;
+		ret = hwt_call(fd, HWT_IOC_LIST, &args);
+		if (ret == -EINTR)
+			continue;
+		if (ret)
+			fail(ret, "%s: the list of timeouts", device_path);
+		*count += args.count;
+	} while (ret || args.count);
+	qsort(entries, *count, sizeof(*entries), by_deadline);
+	return entries;
+}
+
+/* -- Others' ------------------------------------------------------------- */
+
+dev_t device_number(void)
+{
+	struct stat st;
+
+	if (stat(device_path, &st))
+		fail(errno, "%s", device_path);
+	if (!S_ISCHR(st.st_mode))
+		fail(ENOTTY, "%s", device_path);
+	return st.st_rdev;
+}
+
+int descriptor_get(pid_t pid, int fd)
+{
+	int copy, pidfd = syscall(SYS_pidfd_open, pid, 0);
+
+	if (pidfd < 0)
+		return -errno;
+	copy = syscall(SYS_pidfd_getfd, pidfd, fd, 0);
+	if (copy < 0)
+		copy = -errno;
+	close(pidfd);
+	return copy;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	return *(const int *)a - *(const int *)b;
+}
+
+int descriptors_find(pid_t pid, dev_t device, int **fds)
+{
+	const struct dirent *entry;
+	char path[32];
+	struct stat st;
+	int count = 0;
+	DIR *dir;
+
+	*fds = NULL;
+	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
+	dir = opendir(path);
+	if (!dir)
+		return errno == ENOENT ? -ESRCH : -errno;
+	while ((entry = readdir(dir))) {
+		if (entry->d_name[0] == '.' || fstatat(dirfd(dir), entry->d_name, &st, 0) ||
+		    !S_ISCHR(st.st_mode) || st.st_rdev != device)
+			continue;
+		*fds = must_alloc(*fds, (count + 1) * sizeof(**fds));
+		(*fds)[count++] = strtol(entry->d_name, NULL, 10);
+	}
+	closedir(dir);
+	if (count)
+		qsort(*fds, count, sizeof(**fds), by_number);
+	return count;
+}
+
+bool fdinfo_read(pid_t pid, int fd, struct context_fdinfo *info)
+{
+	char line[128], key[32];
+	long long value;
+	FILE *file;
+
+	memset(info, 0, sizeof(*info));
+	snprintf(line, sizeof(line), "/proc/%d/fdinfo/%d", (int)pid, fd);
+	file = fopen(line, "r");
+	if (!file)
+		return false;
+	while (fgets(line, sizeof(line), file)) {
+		if (sscanf(line, "hwt-%31[^:]: %lld", key, &value) != 2)
+			continue;
+		if (!strcmp(key, "clockid")) {
+			info->clock = value;
+			info->hwt = true;
+		} else if (!strcmp(key, "tick-ns")) {
+			info->tick_ns = value;
+		} else if (!strcmp(key, "private")) {
+			info->private = value;
+		} else if (!strcmp(key, "timeouts")) {
+			info->timeouts = value;
+		} else if (!strcmp(key, "events")) {
+			info->events = value;
+		} else if (!strcmp(key, "stopped")) {
+			info->stopped = value;
+		}
+	}
+	fclose(file);
+	return info->hwt;
+}
+
+/* The only one that the process has */
+static int target_find(pid_t pid)
+{
+	int *fds, fd, count = descriptors_find(pid, device_number(), &fds);
+
+	if (count < 0)
+		fail(count, "process %d", (int)pid);
+	if (!fds)
+		fail(0, "process %d does not have %s open", (int)pid, device_path);
+	if (count > 1)
+		fail(0, "process %d has %s open %d times, the first as %d: choose one with --fd",
+		     (int)pid, device_path, count, fds[0]);
+	fd = fds[0];
+	free(fds);
+	return fd;
+}
+
+int target_open(const struct target *target)
+{
+	int from = target->fd < 0 ? target_find(target->pid) : target->fd;
+	struct hwt_info_args info = { .size = sizeof(info) };
+	int ret, fd = descriptor_get(target->pid, from);
+
+	if (fd < 0)
+		fail(fd, "descriptor %d of process %d", from, (int)target->pid);
+	ret = hwt_call(fd, HWT_IOC_INFO, &info);
+	if (ret == -ENOTTY || (!ret && info.event_size != sizeof(struct hwt_event)))
+		fail(0, "descriptor %d of process %d is none of %s", from,
+		     (int)target->pid, device_path);
+	if (ret)
+		fail(ret, "descriptor %d of process %d", from, (int)target->pid);
+	return fd;
+}

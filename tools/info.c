@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * hwtctl info: what the device is and can do
+ */
+#include "hwtctl.h"
+#include <unistd.h>
+
+static const struct {
+	__u64 bit;
+	const char *name;
+} features[] = {
+	{ HWT_FEATURE_SETUP, "setup" },
+	{ HWT_FEATURE_BOOTTIME, "boottime" },
+	{ HWT_FEATURE_REALTIME, "realtime" },
+	{ HWT_FEATURE_LIST, "list" },
+	{ HWT_FEATURE_BATCH, "batch" },
+	{ HWT_FEATURE_RINGS, "rings" },
+	{ HWT_FEATURE_URING, "uring" },
+	{ HWT_FEATURE_PLACE, "place" },
+};
+
+static void put_limit(const char *what, __u64 limit)
+{
+	if (limit)
+		printf("%-20s%llu\n", what, limit);
+	else
+		printf("%-20sno limit\n", what);
+}
+
+static void print_text(const struct hwt_info_args *info)
+{
+	char text[TIME_TEXT];
+	unsigned int i;
+
+	printf("%-20s%s\n", "device", device_path);
+	printf("%-20s%u\n", "ABI version", info->version);
+	printf("%-20s%s\n", "clock", clock_name(info->clock));
+	printf("%-20s%s\n", "now", info->clock == CLOCK_REALTIME ?
+	       date_format(text, info->now_ns) : duration_format(text, info->now_ns));
+	printf("%-20s%s\n", "tick", duration_format(text, info->tick_ns));
+	printf("%-20s%u levels of %u\n", "buckets", info->levels, info->ticks_per_wheel);
+	put_limit("timeouts at most", info->max_timeouts);
+	put_limit("  pending", info->max_pending);
+	put_limit("  on a shared wheel", info->max_shared);
+	put_limit("  of a user", info->max_user_timeouts);
+	put_limit("wheels of a user", info->max_user_wheels);
+	printf("%-19s", "features");
+	for (i = 0; i < ARRAY_SIZE(features); i++)
+		if (info->features & features[i].bit)
+			printf(" %s", features[i].name);
+	printf("\n");
+}
+
+static void print_json(const struct hwt_info_args *info)
+{
+	const char *comma = "";
+	unsigned int i;
+
+	printf("{\"version\":%u,\"clock\":\"%s\",\"now_ns\":%llu,\"tick_ns\":%llu",
+	       info->version, clock_name(info->clock), info->now_ns, info->tick_ns);
+	printf(",\"levels\":%u,\"ticks_per_wheel\":%u,\"max_timeouts\":%llu",
+	       info->levels, info->ticks_per_wheel, info->max_timeouts);
+	printf(",\"max_pending\":%llu,\"max_shared\":%llu", info->max_pending,
+	       info->max_shared);
+	printf(",\"max_user_timeouts\":%llu,\"max_user_wheels\":%u",
+	       info->max_user_timeouts, info->max_user_wheels);
+	printf(",\"features\":[");
+	for (i = 0; i < ARRAY_SIZE(features); i++) {
+		if (info->features & features[i].bit) {
+			printf("%s\"%s\"", comma, features[i].name);
+			comma = ",";
+		}
+	}
+	printf("]}\n");
+}
+
+int cmd_info(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "json", no_argument, NULL, 'j' },
+		{ "help", no_argument, NULL, 'h' },
+		OPTION_PID, OPTION_FD, OPTION_CLOCK, OPTION_TICK, { }
+	};
+	struct target target = { .fd = -1 };
+	struct wheel_options wheel = { };
+	struct hwt_info_args info;
+	bool json = false;
+	int option, fd;
+
+	while ((option = next_option(argc, argv, "jp:f:h", options)) != -1) {
+		if (option == 'j')
+			json = true;
+		else if (!target_option(option, &target))
+			wheel_option(option, &wheel);
+	}
+	if (optind < argc)
+		usage_error("'%s' is too much", argv[optind]);
+	if (target_given(&target)) {
+		if (wheel.wanted)
+			usage_error("--pid, or a wheel, not both");
+		fd = target_open(&target);
+	} else {
+		fd = context_open(0, &wheel);
+	}
+	context_info(fd, &info);
+	if (json)
+		print_json(&info);
+	else
+		print_text(&info);
+	close(fd);
+	return DONE;
+}

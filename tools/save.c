@@ -1,0 +1,511 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * hwtctl list, save and restore
+ *
+ * A save is lines of JSON: first {"hwt_save":1, ...} with the clock, the wheel and how many
+ * timeouts follow, then one for each. hwtctl(1) describes it.
+ */
+#include "hwtctl.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define SAVE_VERSION	1
+#define FIELDS_MAX	16
+
+/* -- list ---------------------------------------------------------------- */
+
+/* Without the braces around it */
+static void put_entry_json(FILE *to, const struct hwt_list_entry *entry, const char *name)
+{
+	fprintf(to, "\"id\":%llu", entry->id);
+	if (name)
+		fprintf(to, ",\"name\":\"%s\"", name);
+	fprintf(to, ",\"data\":%llu,\"mode\":\"%s\",\"pending\":%s,\"event\":%s",
+		entry->user_data, mode_name(entry->mode),
+		entry->state & HWT_STATE_PENDING ? "true" : "false",
+		entry->state & HWT_STATE_EVENT ? "true" : "false");
+	json_put_time(to, "deadline_ns", entry->deadline_ns);
+	json_put_time(to, "remaining_ns", entry->remaining_ns);
+	fprintf(to, ",\"period_ns\":%llu,\"overruns\":%llu", entry->period_ns,
+		entry->overruns);
+}
+
+static void put_entry_text(const struct hwt_list_entry *entry, const char *name)
+{
+	static const char *const states[] = { "-", "pending", "expired", "both" };
+	char left[TIME_TEXT], period[TIME_TEXT];
+
+	printf("%-11s %-7s %14s %11s %8llu %20llu %llu%s%s\n", mode_name(entry->mode),
+	       states[entry->state & 3],
+	       entry->state & HWT_STATE_PENDING ?
+	       duration_format(left, entry->remaining_ns) : "-",
+	       entry->period_ns ? duration_format(period, entry->period_ns) : "-",
+	       entry->overruns, entry->user_data, entry->id, name ? " " : "",
+	       name ? name : "");
+}
+
+void list_print(int fd, const struct run *run, bool json)
+{
+	struct hwt_list_entry *entries;
+	size_t count, i;
+
+	entries = context_list(fd, &count);
+	if (!json)
+		printf("%-11s %-7s %14s %11s %8s %20s %s\n", "MODE", "STATE", "LEFT",
+		       "PERIOD", "OVERRUNS", "DATA", run ? "ID NAME" : "ID");
+	for (i = 0; i < count; i++) {
+		const char *name = run ? run_name_of(run, entries[i].id) : NULL;
+
+		if (json) {
+			printf("{");
+			put_entry_json(stdout, &entries[i], name);
+			printf("}\n");
+		} else {
+			put_entry_text(&entries[i], name);
+		}
+	}
+	free(entries);
+}
+
+/* -- save ---------------------------------------------------------------- */
+
+static void save_put(FILE *to, int fd, const struct run *run)
+{
+	struct context_fdinfo fdinfo;
+	struct hwt_list_entry *entries;
+	struct hwt_info_args info;
+	size_t count, i;
+
+	context_info(fd, &info);
+	if (!fdinfo_read(getpid(), fd, &fdinfo))
+		fail(0, "/proc does not tell of %s", device_path);
+	entries = context_list(fd, &count);
+	fprintf(to, "{\"hwt_save\":%d,\"clock\":\"%s\",\"private\":%s,\"tick_ns\":%llu,",
+		SAVE_VERSION, clock_name(info.clock), fdinfo.private ? "true" : "false",
+		info.tick_ns);
+	fprintf(to, "\"ticks_per_wheel\":%u,\"levels\":%u,\"count\":%zu}\n",
+		info.ticks_per_wheel, info.levels, count);
+	for (i = 0; i < count; i++) {
+		fprintf(to, "{");
+		put_entry_json(to, &entries[i],
+			       run ? run_name_of(run, entries[i].id) : NULL);
+		fprintf(to, "}\n");
+	}
+	free(entries);
+}
+
+/* All of it, or the file that was there before */
+int save_write(int fd, const struct run *run, const char *path)
+{
+	char other[PATH_MAX];
+	FILE *file;
+	int to, ret = 0;
+
+	if (!path) {
+		save_put(stdout, fd, run);
+		return fflush(stdout) ? -errno : 0;
+	}
+	if (snprintf(other, sizeof(other), "%s.XXXXXX", path) >= (int)sizeof(other))
+		return -ENAMETOOLONG;
+	to = mkostemp(other, O_CLOEXEC);
+	if (to < 0)
+		return -errno;
+	file = fdopen(to, "w");
+	if (!file)
+		fail(errno, "%s", other);
+	save_put(file, fd, run);
+	if (fflush(file) || fsync(to))
+		ret = -errno;
+	if (fclose(file) && !ret)
+		ret = -errno;
+	if (!ret && rename(other, path))
+		ret = -errno;
+	if (ret)
+		unlink(other);
+	return ret;
+}
+
+/* -- What list and save have in common ----------------------------------- */
+
+struct source {
+	struct target		target;
+	struct wheel_options	wheel;
+	struct run		run;
+};
+
+static bool source_option(int option, struct source *source)
+{
+	return target_option(option, &source->target) ||
+	       wheel_option(option, &source->wheel);
+}
+
+/* After the options. Return: the descriptor. */
+static int source_open(int argc, char **argv, struct source *source)
+{
+	const char *script = last_operand(argc, argv);
+
+	if (target_given(&source->target)) {
+		if (script || source->wheel.wanted)
+			usage_error("--pid, or a script, not both");
+		return target_open(&source->target);
+	}
+	if (!script)
+		usage_error("of which context? --pid, or a script");
+	run_begin(&source->run, &source->wheel);
+	if (!run_script(&source->run, script))
+		exit(FAILED);
+	return source->run.fd;
+}
+
+static const struct run *source_run(const struct source *source)
+{
+	return source->target.pid ? NULL : &source->run;
+}
+
+int cmd_list(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "json", no_argument, NULL, 'j' },
+		{ "help", no_argument, NULL, 'h' },
+		OPTION_PID, OPTION_FD, OPTION_CLOCK, OPTION_TICK, { }
+	};
+	struct source source = { .target.fd = -1 };
+	int option, fd;
+
+	while ((option = next_option(argc, argv, "jp:f:h", options)) != -1) {
+		if (option == 'j')
+			source.run.json = true;
+		else
+			source_option(option, &source);
+	}
+	fd = source_open(argc, argv, &source);
+	list_print(fd, source_run(&source), source.run.json);
+	close(fd);
+	return DONE;
+}
+
+int cmd_save(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "output", required_argument, NULL, 'o' },
+		{ "help", no_argument, NULL, 'h' },
+		OPTION_PID, OPTION_FD, OPTION_CLOCK, OPTION_TICK, { }
+	};
+	struct source source = { .target.fd = -1 };
+	const char *path = NULL;
+	int option, fd, ret;
+
+	while ((option = next_option(argc, argv, "o:p:f:h", options)) != -1) {
+		if (option == 'o')
+			path = optarg;
+		else
+			source_option(option, &source);
+	}
+	fd = source_open(argc, argv, &source);
+	ret = save_write(fd, source_run(&source), path);
+	close(fd);
+	if (ret)
+		fail(ret, "%s", path ? path : "standard output");
+	return DONE;
+}
+
+/* -- restore ------------------------------------------------------------- */
+
+struct saved {
+	struct hwt_list_entry	entry;
+	char			*name;		/* or NULL */
+};
+
+struct save {
+	const char		*path;
+	unsigned int		line;
+	int			clock;
+	bool			private;
+	__u64			tick_ns;
+	__u32			ticks_per_wheel;
+	__u32			levels;
+	size_t			count;
+	struct saved		*saved;
+};
+
+static void __attribute__((noreturn)) bad_save(const struct save *save, const char *why)
+{
+	if (save->line)
+		fail(0, "%s:%u: %s", save->path, save->line, why);
+	fail(0, "%s: %s", save->path, why);
+}
+
+struct object {
+	const struct save	*save;
+	struct json_field	fields[FIELDS_MAX];
+	int			count;
+};
+
+static const struct json_field *object_field(const struct object *object, const char *key)
+{
+	int i;
+
+	for (i = 0; i < object->count; i++)
+		if (!strcmp(object->fields[i].key, key))
+			return &object->fields[i];
+	return NULL;
+}
+
+static const struct json_field *object_get(const struct object *object, const char *key,
+					   enum json_type type)
+{
+	const struct json_field *field = object_field(object, key);
+	char why[64];
+
+	if (!field || field->type != type) {
+		snprintf(why, sizeof(why), "\"%s\" is missing, or not what it must be",
+			 key);
+		bad_save(object->save, why);
+	}
+	return field;
+}
+
+static __u64 object_number(const struct object *object, const char *key, __u64 max)
+{
+	const struct json_field *field = object_get(object, key, JSON_NUMBER);
+	char why[64];
+
+	if (field->number > max) {
+		snprintf(why, sizeof(why), "\"%s\" is out of range", key);
+		bad_save(object->save, why);
+	}
+	return field->number;
+}
+
+static bool object_bool(const struct object *object, const char *key)
+{
+	return object_get(object, key, JSON_BOOL)->number;
+}
+
+/* null: never */
+static __u64 object_time(const struct object *object, const char *key)
+{
+	const struct json_field *field = object_field(object, key);
+
+	if (field && field->type == JSON_NULL)
+		return HWT_NEVER;
+	return object_number(object, key, HWT_NEVER);
+}
+
+/* Return: there was a line. */
+static bool object_read(FILE *file, struct save *save, struct object *object)
+{
+	static char *line;
+	static size_t room;
+	ssize_t length = getline(&line, &room, file);
+
+	if (length < 0) {
+		if (ferror(file))
+			fail(errno, "%s", save->path);
+		return false;
+	}
+	save->line++;
+	object->save = save;
+	object->count = strlen(line) == (size_t)length ?
+			json_parse(line, object->fields, FIELDS_MAX) : -1;
+	if (object->count < 0)
+		bad_save(save, "this is no line of a save");
+	return true;
+}
+
+static void save_head(FILE *file, struct save *save)
+{
+	struct object object;
+
+	if (!object_read(file, save, &object) || !object_field(&object, "hwt_save"))
+		bad_save(save, "this is no save");
+	if (object_number(&object, "hwt_save", HWT_NEVER) != SAVE_VERSION)
+		bad_save(save, "a save of another version");
+	if (!clock_parse(object_get(&object, "clock", JSON_STRING)->string, &save->clock))
+		bad_save(save, "\"clock\" is unknown");
+	save->private = object_bool(&object, "private");
+	save->tick_ns = object_number(&object, "tick_ns", HWT_NEVER);
+	save->ticks_per_wheel = object_number(&object, "ticks_per_wheel", UINT_MAX);
+	save->levels = object_number(&object, "levels", UINT_MAX);
+	save->count = object_number(&object, "count", INT_MAX);
+}
+
+static void save_entry(const struct object *object, struct saved *saved)
+{
+	struct hwt_list_entry *entry = &saved->entry;
+	const char *mode = object_get(object, "mode", JSON_STRING)->string;
+	const struct json_field *name = object_field(object, "name");
+	bool one_shot;
+
+	memset(saved, 0, sizeof(*saved));
+	while (strcmp(mode, mode_name(entry->mode)) != 0)
+		if (++entry->mode > HWT_MODE_FIXED_DELAY)
+			bad_save(object->save, "\"mode\" is unknown");
+	entry->user_data = object_number(object, "data", ~0ULL);
+	entry->deadline_ns = object_time(object, "deadline_ns");
+	entry->remaining_ns = object_time(object, "remaining_ns");
+	entry->period_ns = object_number(object, "period_ns", HWT_NEVER);
+	one_shot = entry->mode == HWT_MODE_ONE_SHOT;
+	if (one_shot != !entry->period_ns)
+		bad_save(object->save, "\"period_ns\" does not fit \"mode\"");
+	if (!name)
+		return;
+	saved->name = strdup(object_get(object, "name", JSON_STRING)->string);
+	if (!saved->name)
+		fail(ENOMEM, "%s", object->save->path);
+}
+
+static void save_read(const char *path, struct save *save)
+{
+	FILE *file = stdin;
+	struct object object;
+	size_t room = 0, i = 0;
+
+	save->path = "standard input";
+	if (strcmp(path, "-") != 0) {
+		save->path = path;
+		file = fopen(path, "re");
+		if (!file)
+			fail(errno, "%s", path);
+	}
+	save_head(file, save);
+	while (object_read(file, save, &object)) {
+		if (i == save->count)
+			bad_save(save, "more than it says there are");
+		/* As they come: the file may say anything. */
+		if (i == room) {
+			room = room ? 2 * room : 64;
+			save->saved = must_alloc(save->saved, room * sizeof(*save->saved));
+		}
+		save_entry(&object, &save->saved[i++]);
+	}
+	save->line = 0;
+	if (i < save->count)
+		bad_save(save, "the end is missing");
+	if (file != stdin)
+		fclose(file);
+}
+
+static int restore_one(int fd, int clock, const struct hwt_list_entry *entry, __u64 *id)
+{
+	bool date = clock == CLOCK_REALTIME;
+	struct hwt_schedule_args args = {
+		.size = sizeof(args),
+		.flags = date ? HWT_ABSOLUTE : 0,
+		.mode = entry->mode,
+		.time_ns = date ? entry->deadline_ns : entry->remaining_ns,
+		.period_ns = entry->period_ns,
+		.user_data = entry->user_data,
+	};
+	int ret = hwt_call(fd, HWT_IOC_SCHEDULE, &args);
+
+	*id = args.id;
+	return ret;
+}
+
+/* All of them or none; with names, if they are our own. */
+static void restore_all(int fd, const struct save *save, struct run *run)
+{
+	__u64 *ids = must_alloc(NULL, (save->count + 1) * sizeof(*ids));
+	const char *bad;
+	size_t i;
+	int ret;
+
+	for (i = 0; i < save->count; i++) {
+		const struct saved *saved = &save->saved[i];
+
+		ret = restore_one(fd, save->clock, &saved->entry, &ids[i]);
+		if (ret)
+			break;
+		if (!run || !saved->name)
+			continue;
+		bad = run_name(run, saved->name, ids[i]);
+		if (bad)
+			fail(0, "%s:%zu: '%s': %s", save->path, i + 2, saved->name, bad);
+	}
+	if (i == save->count) {
+		free(ids);
+		return;
+	}
+	while (i--) {
+		struct hwt_cancel_args cancel = { .size = sizeof(cancel), .id = ids[i] };
+
+		hwt_call(fd, HWT_IOC_CANCEL, &cancel);
+	}
+	fail(ret, "%s: restoring", save->path);
+}
+
+static void save_free(struct save *save)
+{
+	size_t i;
+
+	for (i = 0; i < save->count; i++)
+		free(save->saved[i].name);
+	free(save->saved);
+}
+
+static void restore_into(const struct target *target, const struct save *save)
+{
+	int fd = target_open(target);
+	struct hwt_info_args info;
+
+	context_info(fd, &info);
+	/* Dates are of one clock only, what is left of a delay is of all the others. */
+	if (save->clock != info.clock &&
+	    (save->clock == CLOCK_REALTIME || info.clock == CLOCK_REALTIME))
+		fail(0, "%s: saved on the %s clock, the context of process %d is on the %s one",
+		     save->path, clock_name(save->clock), (int)target->pid,
+		     clock_name(info.clock));
+	restore_all(fd, save, NULL);
+	close(fd);
+}
+
+int cmd_restore(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "json", no_argument, NULL, 'j' },
+		{ "help", no_argument, NULL, 'h' },
+		OPTION_PID, OPTION_FD, { }
+	};
+	struct target target = { .fd = -1 };
+	struct wheel_options wheel = { };
+	struct save save = { };
+	struct run run = { };
+	const char *path;
+	int option;
+
+	while ((option = next_option(argc, argv, "jp:f:h", options)) != -1) {
+		if (option == 'j')
+			run.json = true;
+		else
+			target_option(option, &target);
+	}
+	path = last_operand(argc, argv);
+	target_given(&target);
+	save_read(path ? path : "-", &save);
+	if (target.pid) {
+		restore_into(&target, &save);
+		save_free(&save);
+		return DONE;
+	}
+	wheel.wanted = save.private;
+	wheel.args.size = sizeof(wheel.args);
+	wheel.args.clock = save.clock;
+	wheel.args.tick_ns = save.tick_ns;
+	wheel.args.ticks_per_wheel = save.ticks_per_wheel;
+	wheel.args.levels = save.levels;
+	run_begin(&run, &wheel);
+	/* The shared wheel has one clock. */
+	if (run.clock != save.clock)
+		fail(0, "%s: saved on the %s clock, and %s is on the %s one", save.path,
+		     clock_name(save.clock), device_path, clock_name(run.clock));
+	restore_all(run.fd, &save, &run);
+	save_free(&save);
+	run_rest(&run);
+	return DONE;
+}

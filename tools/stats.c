@@ -1,0 +1,621 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * hwtctl stats: the module's parameters and threads, and what contexts do
+ *
+ * The contexts are those of the processes that the caller may look at: /proc/PID/fd tells
+ * of them, fdinfo how many timeouts they have. What else they count is asked of a copy
+ * of the descriptor, where the caller may have one.
+ */
+#include "hwtctl.h"
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#define PARAMETERS	"/sys/module/hwt/parameters"
+
+static const struct {
+	const char *name;
+	size_t at;
+	bool rate;		/* grows: there is a rate of it */
+} counters[] = {
+#define COUNTER(name, rate) { #name, offsetof(struct hwt_stats_args, name), rate }
+	COUNTER(timeouts, false),
+	COUNTER(events, false),
+	COUNTER(scheduled, true),
+	COUNTER(modified, true),
+	COUNTER(cancelled, true),
+	COUNTER(stopped, true),
+	COUNTER(expired, true),
+	COUNTER(overruns, true),
+	COUNTER(read, true),
+	COUNTER(rejected, true),
+#undef COUNTER
+};
+
+struct context {
+	pid_t			pid;
+	int			fd;
+	char			name[16];
+	struct context_fdinfo	info;
+	bool			known;		/* @stats are */
+	struct hwt_stats_args	stats;
+	__u64			taken_ns;	/* when */
+};
+
+/* A kernel thread of the module */
+struct thread {
+	pid_t	pid;
+	char	name[16];
+	__u64	cpu_ns;
+	__u64	taken_ns;
+};
+
+/* What is there at one moment */
+struct sample {
+	struct context	*contexts;
+	struct thread	*threads;
+	unsigned int	contexts_count;
+	unsigned int	threads_count;
+};
+
+struct view {
+	struct target		target;
+	bool			json;
+	dev_t			device;
+	volatile sig_atomic_t	over;
+};
+
+static __u64 counter(const struct hwt_stats_args *stats, unsigned int i)
+{
+	return *(const __u64 *)((const char *)stats + counters[i].at);
+}
+
+/* -- Looking ------------------------------------------------------------- */
+
+/* /proc/PID/stat. Return: it is there. */
+static bool process_read(pid_t pid, char *name, size_t room, int *parent, __u64 *cpu_ns)
+{
+	unsigned long long user, system;
+	char line[512], *begin, *end;
+	long hertz = sysconf(_SC_CLK_TCK);
+	bool read;
+	FILE *file;
+
+	snprintf(line, sizeof(line), "/proc/%d/stat", (int)pid);
+	file = fopen(line, "r");
+	if (!file)
+		return false;
+	read = fgets(line, sizeof(line), file);
+	fclose(file);
+	begin = strchr(line, '(');
+	end = strrchr(line, ')');
+	if (!read || !begin || !end)
+		return false;
+	*end = 0;
+	snprintf(name, room, "%s", begin + 1);
+	if (sscanf(end + 1, " %*c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu", parent,
+		   &user, &system) != 3)
+		return false;
+	*cpu_ns = (user + system) * NSEC_PER_SEC / hertz;
+	return true;
+}
+
+static void context_add(struct sample *sample, pid_t pid, int fd, const char *name)
+{
+	struct context context = { .pid = pid, .fd = fd };
+	int copy, ret;
+
+	if (!fdinfo_read(pid, fd, &context.info))
+		return;
+	snprintf(context.name, sizeof(context.name), "%s", name);
+	copy = descriptor_get(pid, fd);
+	if (copy >= 0) {
+		context.stats.size = sizeof(context.stats);
+		ret = hwt_call(copy, HWT_IOC_STATS, &context.stats);
+		context.known = !ret;
+		/* The context stays for as long as this is open: no longer than needed. */
+		close(copy);
+	}
+	context.taken_ns = clock_ns(CLOCK_MONOTONIC);
+	sample->contexts = must_alloc(sample->contexts, (sample->contexts_count + 1) *
+				      sizeof(context));
+	sample->contexts[sample->contexts_count++] = context;
+}
+
+static void process_look(struct view *view, struct sample *sample, pid_t pid)
+{
+	struct thread thread = { .pid = pid };
+	int *fds, parent, count, i;
+
+	if (!process_read(pid, thread.name, sizeof(thread.name), &parent, &thread.cpu_ns))
+		return;
+	/* Kernel threads are the second process's children. */
+	if (parent == 2) {
+		if (strncmp(thread.name, "hwt", 3))
+			return;
+		thread.taken_ns = clock_ns(CLOCK_MONOTONIC);
+		sample->threads = must_alloc(sample->threads, (sample->threads_count + 1) *
+					     sizeof(thread));
+		sample->threads[sample->threads_count++] = thread;
+		return;
+	}
+	count = descriptors_find(pid, view->device, &fds);
+	for (i = 0; i < count; i++)
+		context_add(sample, pid, fds[i], thread.name);
+	free(fds);
+}
+
+static void target_look(struct view *view, struct sample *sample)
+{
+	int *fds, parent, count, i;
+	pid_t pid = view->target.pid;
+	char name[16];
+	__u64 cpu;
+
+	if (!process_read(pid, name, sizeof(name), &parent, &cpu))
+		fail(ESRCH, "process %d", (int)pid);
+	count = descriptors_find(pid, view->device, &fds);
+	if (count < 0)
+		fail(count, "process %d", (int)pid);
+	for (i = 0; i < count; i++)
+		if (view->target.fd < 0 || view->target.fd == fds[i])
+			context_add(sample, pid, fds[i], name);
+	free(fds);
+	if (sample->contexts_count)
+		return;
+	if (view->target.fd < 0)
+		fail(0, "process %d does not have %s open", (int)pid, device_path);
+	fail(0, "descriptor %d of process %d is none of %s", view->target.fd, (int)pid,
+	     device_path);
+}
+
+static int by_pid(const struct dirent **a, const struct dirent **b)
+{
+	return strtol((*a)->d_name, NULL, 10) - strtol((*b)->d_name, NULL, 10);
+}
+
+static int is_pid(const struct dirent *entry)
+{
+	return isdigit((unsigned char)entry->d_name[0]);
+}
+
+static void sample_take(struct view *view, struct sample *sample)
+{
+	struct dirent **entries;
+	int count, i;
+
+	memset(sample, 0, sizeof(*sample));
+	if (view->target.pid) {
+		target_look(view, sample);
+		return;
+	}
+	count = scandir("/proc", &entries, is_pid, by_pid);
+	if (count < 0)
+		fail(errno, "/proc");
+	for (i = 0; i < count; i++) {
+		process_look(view, sample, strtol(entries[i]->d_name, NULL, 10));
+		free(entries[i]);
+	}
+	free(entries);
+}
+
+static void sample_free(struct sample *sample)
+{
+	free(sample->contexts);
+	free(sample->threads);
+}
+
+/* What it was in the sample before, or NULL */
+static const struct context *context_before(const struct sample *old,
+					    const struct context *context)
+{
+	unsigned int i;
+
+	for (i = 0; old && i < old->contexts_count; i++) {
+		const struct context *other = &old->contexts[i];
+
+		if (other->pid == context->pid && other->fd == context->fd &&
+		    other->known && context->known &&
+		    other->stats.scheduled <= context->stats.scheduled)
+			return other;
+	}
+	return NULL;
+}
+
+static const struct thread *thread_before(const struct sample *old,
+					  const struct thread *thread)
+{
+	unsigned int i;
+
+	for (i = 0; old && i < old->threads_count; i++)
+		if (old->threads[i].pid == thread->pid)
+			return &old->threads[i];
+	return NULL;
+}
+
+/* -- Showing ------------------------------------------------------------- */
+
+static double per_second(__u64 now, __u64 before, __u64 ns)
+{
+	/* It may be another context of the same number. */
+	if (now < before || !ns)
+		return 0;
+	return (double)(now - before) * NSEC_PER_SEC / ns;
+}
+
+/* Five columns wide at most */
+static void put_short(double value)
+{
+	static const char units[] = " kMGT";
+	int unit = 0;
+
+	if (value < 99999.5) {
+		printf(" %7.0f", value);
+		return;
+	}
+	while (value >= 999.5 && units[unit + 1]) {
+		value /= 1000;
+		unit++;
+	}
+	printf(" %6.*f%c", value < 99.95 ? 1 : 0, value, units[unit]);
+}
+
+static bool parameter_read(const char *name, char *value, int room)
+{
+	char path[300];
+	FILE *file;
+	bool read;
+
+	snprintf(path, sizeof(path), PARAMETERS "/%s", name);
+	file = fopen(path, "r");
+	if (!file)
+		return false;
+	read = fgets(value, room, file);
+	fclose(file);
+	if (read)
+		value[strcspn(value, "\n")] = 0;
+	return read;
+}
+
+static int is_shown(const struct dirent *entry)
+{
+	return entry->d_name[0] != '.';
+}
+
+static void put_parameters(bool json)
+{
+	struct dirent **entries;
+	char value[64];
+	int count, i, width = 0;
+
+	count = scandir(PARAMETERS, &entries, is_shown, alphasort);
+	if (count < 0) {
+		complain(errno, PARAMETERS);
+		return;
+	}
+	printf(json ? "{\"parameters\":{" : "Parameters:");
+	for (i = 0; i < count; i++) {
+		const char *name = entries[i]->d_name;
+
+		if (!parameter_read(name, value, sizeof(value)))
+			snprintf(value, sizeof(value), "?");
+		if (json) {
+			printf("%s\"%s\":", i ? "," : "", name);
+			json_put_string(stdout, value);
+		} else {
+			if (width + strlen(name) + strlen(value) + 2 > 66) {
+				printf("\n           ");
+				width = 0;
+			}
+			width += printf(" %s=%s", name, value);
+		}
+		free(entries[i]);
+	}
+	free(entries);
+	printf(json ? "}}\n" : "\n\n");
+}
+
+static void put_threads(const struct sample *sample, const struct sample *old)
+{
+	unsigned int i;
+
+	printf("    PID  THREAD              CPU TIME%s\n", old ? "   CPU %" : "");
+	for (i = 0; i < sample->threads_count; i++) {
+		const struct thread *thread = &sample->threads[i];
+		const struct thread *before = thread_before(old, thread);
+
+		printf("%7d  %-16s %9.2f s", (int)thread->pid, thread->name,
+		       (double)thread->cpu_ns / NSEC_PER_SEC);
+		if (before)
+			printf(" %7.1f", 100 * per_second(thread->cpu_ns, before->cpu_ns,
+							  thread->taken_ns -
+							  before->taken_ns) /
+							  NSEC_PER_SEC);
+		printf("\n");
+	}
+	if (!sample->threads_count)
+		printf("      -  no wheel has been made yet\n");
+	printf("\n");
+}
+
+static void put_row(const struct context *context, const struct context *before)
+{
+	static const unsigned int shown[] = { 2, 3, 4, 6, 8 };
+	unsigned int i;
+	__u64 value;
+
+	printf("%7d %4d %-12.12s %-4.4s", (int)context->pid, context->fd, context->name,
+	       clock_name(context->info.clock));
+	put_short(context->info.timeouts);
+	put_short(context->info.events);
+	for (i = 0; i < ARRAY_SIZE(shown); i++) {
+		value = counter(&context->stats, shown[i]);
+		if (!context->known)
+			printf("       ?");
+		else if (before)
+			put_short(per_second(value, counter(&before->stats, shown[i]),
+					     context->taken_ns - before->taken_ns));
+		else
+			put_short(value);
+	}
+	printf("\n");
+}
+
+static void put_contexts(const struct sample *sample, const struct sample *old,
+			 unsigned int room)
+{
+	unsigned int i;
+
+	printf("    PID   FD COMMAND      CLK     NOW  EVENTS%s\n",
+	       old ? " SCHED/s MODIF/s CANCL/s EXPIR/s  READ/s" :
+		     "   SCHED   MODIF   CANCL   EXPIR    READ");
+	for (i = 0; i < sample->contexts_count; i++) {
+		const struct context *context = &sample->contexts[i];
+
+		if (i + 1 == room && sample->contexts_count > room) {
+			printf("        ... and %u more\n", sample->contexts_count - i);
+			break;
+		}
+		put_row(context, context_before(old, context));
+	}
+	if (!sample->contexts_count)
+		printf("      -    - nobody has %s open\n", device_path);
+}
+
+static void put_counters(const struct hwt_stats_args *stats, bool json, bool first)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(counters); i++) {
+		if (json)
+			printf("%s\"%s\":%llu", first && !i ? "" : ",", counters[i].name,
+			       counter(stats, i));
+		else
+			printf("%-10s  %llu\n", counters[i].name, counter(stats, i));
+	}
+}
+
+static void put_context_json(const struct context *context, const struct context *before)
+{
+	unsigned int i;
+
+	printf("{\"pid\":%d,\"fd\":%d,\"command\":", (int)context->pid, context->fd);
+	json_put_string(stdout, context->name);
+	printf(",\"clock\":\"%s\",\"tick_ns\":%llu,\"private\":%s",
+	       clock_name(context->info.clock), context->info.tick_ns,
+	       context->info.private ? "true" : "false");
+	if (context->known)
+		put_counters(&context->stats, true, false);
+	else
+		printf(",\"timeouts\":%llu,\"events\":%llu", context->info.timeouts,
+		       context->info.events);
+	for (i = 0; before && i < ARRAY_SIZE(counters); i++)
+		if (counters[i].rate)
+			printf(",\"%s_per_s\":%.1f", counters[i].name,
+			       per_second(counter(&context->stats, i),
+					  counter(&before->stats, i),
+					  context->taken_ns - before->taken_ns));
+	printf("}\n");
+}
+
+static void put_json(const struct view *view, const struct sample *sample,
+		     const struct sample *old)
+{
+	unsigned int i;
+
+	for (i = 0; i < sample->threads_count && !view->target.pid; i++) {
+		printf("{\"thread\":");
+		json_put_string(stdout, sample->threads[i].name);
+		printf(",\"pid\":%d,\"cpu_ns\":%llu}\n", (int)sample->threads[i].pid,
+		       sample->threads[i].cpu_ns);
+	}
+	for (i = 0; i < sample->contexts_count; i++)
+		put_context_json(&sample->contexts[i],
+				 context_before(old, &sample->contexts[i]));
+}
+
+/* @old: what it was before, or NULL; @rows: of the screen, or 0 */
+static void put_sample(const struct view *view, const struct sample *sample,
+		       const struct sample *old, unsigned int rows)
+{
+	unsigned int used = 2;		/* a heading, and where the cursor is */
+
+	if (!view->target.pid && !old)
+		put_parameters(view->json);
+	if (view->json) {
+		put_json(view, sample, old);
+		return;
+	}
+	if (!view->target.pid) {
+		put_threads(sample, old);
+		used += 2 + (sample->threads_count ?: 1);
+	}
+	put_contexts(sample, old, rows > used ? rows - used : rows ? 1 : UINT_MAX);
+}
+
+void stats_print_one(int fd, bool json)
+{
+	struct hwt_stats_args stats;
+
+	context_stats(fd, &stats);
+	if (json)
+		printf("{\"stats\":{");
+	put_counters(&stats, json, true);
+	if (json)
+		printf("}}\n");
+}
+
+/* One context of another process: all that it counts, one below the other */
+static void put_target(const struct view *view)
+{
+	int fd = target_open(&view->target);
+
+	stats_print_one(fd, false);
+	close(fd);
+}
+
+/* -- Again and again ----------------------------------------------------- */
+
+static struct view view = { .target.fd = -1 };
+
+static void on_signal(int signal)
+{
+	view.over = signal;
+}
+
+static void watch_wait(__u64 ns, const sigset_t *mask)
+{
+	struct timespec timeout = {
+		.tv_sec = ns / NSEC_PER_SEC,
+		.tv_nsec = ns % NSEC_PER_SEC,
+	};
+
+	ppoll(NULL, 0, &timeout, mask);
+}
+
+/* Those with the most timeouts first */
+static int by_timeouts(const void *a, const void *b)
+{
+	const struct context *x = a, *y = b;
+
+	if (x->info.timeouts != y->info.timeouts)
+		return x->info.timeouts < y->info.timeouts ? 1 : -1;
+	return x->pid != y->pid ? x->pid - y->pid : x->fd - y->fd;
+}
+
+/* A terminal's; 0: it is none. */
+static unsigned int screen_rows(void)
+{
+	struct winsize size = { };
+
+	if (view.json || !isatty(STDOUT_FILENO))
+		return 0;
+	ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
+	return size.ws_row ?: 24;
+}
+
+/* From the first interval on: rates want two samples. */
+static void watch(__u64 interval_ns, __u64 count)
+{
+	struct sigaction action = { .sa_handler = on_signal };
+	struct sample old, sample;
+	sigset_t blocked, mask;
+	unsigned int rows;
+	__u64 i;
+
+	/* They come while it waits, and at no other time. */
+	sigemptyset(&blocked);
+	sigaddset(&blocked, SIGINT);
+	sigaddset(&blocked, SIGTERM);
+	sigprocmask(SIG_BLOCK, &blocked, &mask);
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+
+	sample_take(&view, &old);
+	for (i = 0; !count || i < count; i++) {
+		watch_wait(interval_ns, &mask);
+		if (view.over)
+			break;
+		sample_take(&view, &sample);
+		rows = screen_rows();
+		if (rows) {
+			if (sample.contexts)
+				qsort(sample.contexts, sample.contexts_count,
+				      sizeof(*sample.contexts), by_timeouts);
+			printf("\033[H\033[J");
+		} else if (i && !view.json) {
+			printf("\n");
+		}
+		put_sample(&view, &sample, &old, rows);
+		if (fflush(stdout))
+			break;
+		sample_free(&old);
+		old = sample;
+	}
+	sample_free(&old);
+}
+
+int cmd_stats(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "json", no_argument, NULL, 'j' },
+		{ "watch", optional_argument, NULL, 'w' },
+		{ "count", required_argument, NULL, 'n' },
+		{ "help", no_argument, NULL, 'h' },
+		OPTION_PID, OPTION_FD, { }
+	};
+	__u64 interval_ns = NSEC_PER_SEC, count = 0;
+	bool again = false;
+	struct sample sample;
+	const char *operand;
+	int option;
+
+	while ((option = next_option(argc, argv, "jw::n:p:f:h", options)) != -1) {
+		switch (option) {
+		case 'j':
+			view.json = true;
+			break;
+		case 'w':
+			again = true;
+			if (optarg)
+				interval_ns = option_duration("watch");
+			break;
+		case 'n':
+			count = option_number("count", 1, ~0ULL);
+			break;
+		default:
+			target_option(option, &view.target);
+		}
+	}
+	operand = last_operand(argc, argv);
+	if (operand && !again)
+		usage_error("'%s' is too much without --watch", operand);
+	if (count && !again)
+		usage_error("--count wants --watch");
+	if (operand && !duration_parse(operand, &interval_ns))
+		usage_error("'%s' is no duration", operand);
+	if (interval_ns < 10 * NSEC_PER_MSEC || interval_ns == HWT_NEVER)
+		usage_error("--watch: every 10 ms at most");
+	target_given(&view.target);
+	view.device = device_number();
+	if (again) {
+		watch(interval_ns, count);
+		return DONE;
+	}
+	if (view.target.pid && !view.json) {
+		put_target(&view);
+		return DONE;
+	}
+	sample_take(&view, &sample);
+	put_sample(&view, &sample, NULL, 0);
+	sample_free(&sample);
+	return DONE;
+}

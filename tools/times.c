@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Durations and dates as people write them
+ */
+#include "hwtctl.h"
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct {
+	const char *name;
+	__u64 ns;
+} units[] = {
+	/* Longer names first where they begin alike. */
+	{ "ns", 1 },
+	{ "us", NSEC_PER_USEC },
+	{ "ms", NSEC_PER_MSEC },
+	{ "s", NSEC_PER_SEC },
+	{ "m", 60 * NSEC_PER_SEC },
+	{ "h", 3600 * NSEC_PER_SEC },
+	{ "d", 86400 * NSEC_PER_SEC },
+};
+
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+/* Digits, and a fraction if there is one, times @unit; the unit comes behind them. */
+struct decimal {
+	__u64		whole;
+	const char	*fraction;
+	int		digits;		/* of it */
+};
+
+static bool decimal_parse(const char **text, struct decimal *decimal)
+{
+	const char *p = *text;
+
+	decimal->whole = 0;
+	decimal->digits = 0;
+	for (; is_digit(*p); p++) {
+		if (__builtin_mul_overflow(decimal->whole, 10, &decimal->whole) ||
+		    __builtin_add_overflow(decimal->whole, *p - '0', &decimal->whole))
+			return false;
+	}
+	decimal->fraction = p + 1;
+	if (*p == '.')
+		for (p++; is_digit(*p); p++)
+			decimal->digits++;
+	/* "." alone is no number. */
+	if (p - *text < 1 + (decimal->fraction[-1] == '.'))
+		return false;
+	*text = p;
+	return true;
+}
+
+/* Never early: what is left of a nanosecond counts as a whole one. */
+static bool decimal_times(const struct decimal *decimal, __u64 unit, __u64 *ns)
+{
+	__u64 part = 0;
+	int i;
+
+	/* From the last digit on, so that rounding each time comes to the same. */
+	for (i = decimal->digits - 1; i >= 0; i--)
+		part = (part + (decimal->fraction[i] - '0') * unit + 9) / 10;
+	return !__builtin_mul_overflow(decimal->whole, unit, ns) &&
+	       !__builtin_add_overflow(*ns, part, ns) && *ns != HWT_NEVER;
+}
+
+static const char *unit_parse(const char *text, __u64 *ns)
+{
+	unsigned int i;
+	size_t length;
+
+	for (i = 0; i < ARRAY_SIZE(units); i++) {
+		length = strlen(units[i].name);
+		if (!strncmp(text, units[i].name, length) &&
+		    !isalpha((unsigned char)text[length])) {
+			*ns = units[i].ns;
+			return text + length;
+		}
+	}
+	return NULL;
+}
+
+bool duration_parse(const char *text, __u64 *ns)
+{
+	struct decimal decimal;
+	__u64 unit, part;
+	const char *p = text;
+
+	if (!strcmp(text, "infinity") || !strcmp(text, "inf") || !strcmp(text, "never")) {
+		*ns = HWT_NEVER;
+		return true;
+	}
+	*ns = 0;
+	do {
+		const char *begin = p;
+
+		if (!decimal_parse(&p, &decimal))
+			return false;
+		unit = NSEC_PER_SEC;
+		if (*p || begin != text)
+			p = unit_parse(p, &unit);
+		if (!p || !decimal_times(&decimal, unit, &part) ||
+		    __builtin_add_overflow(*ns, part, ns) || *ns == HWT_NEVER)
+			return false;
+	} while (*p);
+	return true;
+}
+
+bool number_parse(const char *text, __u64 max, __u64 *number)
+{
+	char *end;
+
+	if (!is_digit(*text))
+		return false;
+	errno = 0;
+	*number = strtoull(text, &end, 0);
+	return !errno && !*end && *number <= max;
+}
+
+/* -- Dates --------------------------------------------------------------- */
+
+bool date_like(const char *text)
+{
+	const char *dash = strchr(text, '-');
+
+	return *text == '@' || (dash && dash == text + 4);
+}
+
+/* Exactly so many digits, and, if it is not 0, what comes before them. */
+static bool digits(const char **text, char before, int count, int *value)
+{
+	const char *p = *text;
+
+	if (before && *p++ != before)
+		return false;
+	*value = 0;
+	while (count--) {
+		if (!is_digit(*p))
+			return false;
+		*value = *value * 10 + *p++ - '0';
+	}
+	*text = p;
+	return true;
+}
+
+bool date_parse(const char *text, __u64 *ns)
+{
+	struct decimal fraction = { };
+	struct tm tm = { .tm_isdst = -1 }, asked;
+	__u64 part = 0;
+	time_t seconds;
+
+	if (*text == '@') {
+		text++;
+		return decimal_parse(&text, &fraction) && !*text &&
+		       decimal_times(&fraction, NSEC_PER_SEC, ns);
+	}
+	if (!digits(&text, 0, 4, &tm.tm_year) || !digits(&text, '-', 2, &tm.tm_mon) ||
+	    !digits(&text, '-', 2, &tm.tm_mday) || !digits(&text, 'T', 2, &tm.tm_hour) ||
+	    !digits(&text, ':', 2, &tm.tm_min))
+		return false;
+	if (*text == ':' && !digits(&text, ':', 2, &tm.tm_sec))
+		return false;
+	if (*text == '.') {
+		if (!decimal_parse(&text, &fraction) ||
+		    !decimal_times(&fraction, NSEC_PER_SEC, &part))
+			return false;
+	}
+	tm.tm_year -= 1900;
+	tm.tm_mon--;
+	asked = tm;
+	if (!strcmp(text, "Z"))
+		seconds = timegm(&tm);
+	else if (!*text)
+		seconds = mktime(&tm);
+	else
+		return false;
+	/* What it was not asked for, it has put right: such a day there is not. */
+	if (tm.tm_mon != asked.tm_mon || tm.tm_mday != asked.tm_mday ||
+	    tm.tm_hour != asked.tm_hour || tm.tm_min != asked.tm_min ||
+	    tm.tm_sec != asked.tm_sec || seconds < 0)
+		return false;
+	return !__builtin_mul_overflow((__u64)seconds, NSEC_PER_SEC, ns) &&
+	       !__builtin_add_overflow(*ns, part, ns) && *ns != HWT_NEVER;
+}
+
+/* -- And back ------------------------------------------------------------ */
+
+char *duration_format(char *buffer, __u64 ns)
+{
+	__u64 seconds = ns / NSEC_PER_SEC;
+
+	if (ns == HWT_NEVER)
+		snprintf(buffer, TIME_TEXT, "never");
+	else if (ns < NSEC_PER_USEC)
+		snprintf(buffer, TIME_TEXT, "%llu ns", ns);
+	else if (ns < NSEC_PER_MSEC)
+		snprintf(buffer, TIME_TEXT, "%llu.%03llu us", ns / NSEC_PER_USEC,
+			 ns % NSEC_PER_USEC);
+	else if (ns < NSEC_PER_SEC)
+		snprintf(buffer, TIME_TEXT, "%llu.%03llu ms", ns / NSEC_PER_MSEC,
+			 ns % NSEC_PER_MSEC / NSEC_PER_USEC);
+	else if (seconds < 60)
+		snprintf(buffer, TIME_TEXT, "%llu.%03llu s", seconds,
+			 ns % NSEC_PER_SEC / NSEC_PER_MSEC);
+	else if (seconds < 3600)
+		snprintf(buffer, TIME_TEXT, "%llum%02llus", seconds / 60, seconds % 60);
+	else if (seconds < 86400)
+		snprintf(buffer, TIME_TEXT, "%lluh%02llum%02llus", seconds / 3600,
+			 seconds / 60 % 60, seconds % 60);
+	else
+		snprintf(buffer, TIME_TEXT, "%llud%02lluh%02llum", seconds / 86400,
+			 seconds / 3600 % 24, seconds / 60 % 60);
+	return buffer;
+}
+
+char *date_format(char *buffer, __u64 ns)
+{
+	time_t seconds = ns / NSEC_PER_SEC;
+	struct tm tm;
+	size_t length;
+
+	if (ns == HWT_NEVER || !localtime_r(&seconds, &tm)) {
+		snprintf(buffer, TIME_TEXT, "never");
+		return buffer;
+	}
+	length = strftime(buffer, TIME_TEXT, "%Y-%m-%dT%H:%M:%S", &tm);
+	snprintf(buffer + length, TIME_TEXT - length, ".%03llu",
+		 ns % NSEC_PER_SEC / NSEC_PER_MSEC);
+	return buffer;
+}
+
+__u64 clock_ns(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return now.tv_sec * NSEC_PER_SEC + now.tv_nsec;
+}
