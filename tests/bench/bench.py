@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Runs the benchmarks and gathers what they print. See tests/bench/README.md.
 
-bench.py [--quick] [--only PART,...] --uml DIR --stock DIR --out DIR
+bench.py [--quick] [--only PART,...] --uml DIR --stock DIR [--newer DIR] --out DIR
 
 Every measuring program prints lines "@bench name=value ...", here or in a guest. They
 become a list of dictionaries in DIR/results.json, each with "where" it was measured and by which
@@ -99,17 +99,19 @@ class Bench:
             "initrd=" + (initrd or os.path.join(self.built, "uml.gz")), "con=null", "con0=fd:0,fd:1",
             *extra, f'HWT_BENCH="{bench}"'], limit, env=env)
 
-    def qemu(self, what, limit, cpus=2, **variables):
+    def qemu(self, what, limit, cpus=2, newer=False, **variables):
         """The kernel module or the program in an emulated machine."""
         kvm = kvm_works()
+        kernel, archive, suffix = (self.args.newer, "stock612.gz", "-6.12") if newer else \
+            (self.args.stock, "stock.gz", "")
         append = "console=ttyS0 ignore_loglevel panic=-1 tsc=reliable clocksource=tsc mitigations=off " + \
             " ".join(f'{name}="{value}"' for name, value in variables.items())
-        self.follow(what, "kvm" if kvm else "qemu", [
+        self.follow(what, ("kvm" if kvm else "qemu") + suffix, [
             "qemu-system-x86_64", "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
             "-machine", "pc", "-smp", str(cpus), "-m", "4G",
             "-accel", "kvm" if kvm else "tcg,thread=multi", "-cpu", "host" if kvm else "max",
-            "-kernel", os.path.join(self.args.stock, "vmlinuz"),
-            "-initrd", os.path.join(self.built, "stock.gz"), "-append", append,
+            "-kernel", os.path.join(kernel, "vmlinuz"),
+            "-initrd", os.path.join(self.built, archive), "-append", append,
             "-serial", "stdio", "-serial", "file:/dev/stdout"], limit)
 
     def part_ops(self):
@@ -165,9 +167,12 @@ class Bench:
 
     def part_user(self):
         """From user space."""
-        self.qemu("from user space, emulated", 3000, cpus=1, HWT_BENCH="no",
-                  HWT_USER="-n 1000,10000 -r 1 -t 2" if self.args.quick
-                  else "-n 1000,10000,100000 -r 3 -t 2")
+        arguments = "-n 1000,10000 -r 3 -t 2" if self.args.quick \
+            else "-n 1000,10000,100000 -r 3 -t 2"
+        self.qemu("from user space, emulated", 3000, cpus=1, HWT_BENCH="no", HWT_USER=arguments)
+        if self.args.newer:
+            self.qemu("from user space, emulated, kernel 6.12", 3000, cpus=1, newer=True,
+                      HWT_BENCH="no", HWT_USER=arguments)
         self.follow("from user space, on this machine's kernel", "host",
                     [os.path.join(self.built, "user", "user_bench"),
                      *(["-q"] if self.args.quick else ["-r", "3", "-t", "2"])], 3000)
@@ -250,6 +255,7 @@ def main():
                         help="parts, with commas between")
     parser.add_argument("--uml", required=True, help="directory of the User Mode Linux kernel")
     parser.add_argument("--stock", required=True, help="directory of the guest's kernel")
+    parser.add_argument("--newer", help="directory of kernel 6.12 for a guest, if it is there")
     parser.add_argument("--out", required=True, help="directory for the results")
     return Bench(parser.parse_args()).run()
 

@@ -17,6 +17,12 @@ what="bench"
 "$HWT_TOP/tests/setup.sh" "$what"
 uml=$("$HWT_TOP/tests/kernels/get.sh" uml)
 stock=$("$HWT_TOP/tests/kernels/get.sh" stock)
+# One that has io_uring's commands for devices, for the part "user". It cannot be had everywhere.
+newer=
+if [[ "$*" != *--only* || "$*" = *user* ]]; then
+	newer=$("$HWT_TOP/tests/kernels/get.sh" stock612) ||
+		say "without kernel 6.12, and so without commands of io_uring"
+fi
 
 # pack KERNEL: the modules and the programs, with an init that measures.
 pack()
@@ -37,7 +43,9 @@ logged "$out/hot.log" "building the hot path in user space" \
 	make -C "$bench/hot" programs -j"$(nproc)"
 pack uml
 pack stock
+[ -z "$newer" ] || pack stock612
 rc=0
-python3 "$bench/bench.py" --uml "$uml" --stock "$stock" --out "$results" "$@" || rc=$?
+python3 "$bench/bench.py" --uml "$uml" --stock "$stock" ${newer:+--newer "$newer"} \
+	--out "$results" "$@" || rc=$?
 python3 "$bench/report.py" "$results"
 exit $rc

@@ -28,7 +28,9 @@ WHERE = {
     "uml": "the kernel in User Mode Linux: native speed, one CPU",
     "uml-time-travel": "the same; its time jumps to the next event when all is idle",
     "qemu": "a guest in an emulator: what costs more than what, not how much",
+    "qemu-6.12": "the same with kernel 6.12, which has commands of io_uring for devices",
     "kvm": "a guest in a virtual machine",
+    "kvm-6.12": "the same with kernel 6.12, which has commands of io_uring for devices",
     "host": "a program on this machine",
     "machine": "a kernel on a machine, as its log says",
 }
@@ -103,8 +105,12 @@ OTHERS = (
     ("wake-ups/s, none due", "idle", "hwt", "wakeups", 0),
     ("bytes, embedded", "storm", "hwt", "memory", 64),
     ("/dev/hwt, batched", "user", "hwt-batch", "create", (("timerfd", 0.1),)),
+    ("/dev/hwt, by rings", "user", "hwt-rings", "create", (("timerfd", 0.1),)),
     ("/dev/hwt, one by one", "user", "hwt", "create", (("timerfd", None),)),
-    ("/dev/hwt, bytes", "user", "hwt", "memory", (("timerfd", 0.25),)),
+    ("/dev/hwt, io_uring", "user", "hwt-uring-batch", "create",
+     (("timerfd", None), ("io_uring-batch", None))),
+    ("  push back", "user", "hwt-uring-batch", "rearm", (("io_uring-batch", None),)),
+    ("/dev/hwt, bytes", "user", "hwt-batch", "memory", (("timerfd", 0.25),)),
 )
 TARGETS = """\
 Ratios of medians of one run, at a million pending or at the most that was measured. goal: the
@@ -114,7 +120,7 @@ otherwise. Creating a timerfd includes epoll_ctl()."""
 
 def target(label, count, against, goal, *rest):
     """A line."""
-    return (f"{label:23}{count:>4} {against:12} {'' if goal is None else goal:>5} " +
+    return (f"{label:23}{count:>4} {against:14} {'' if goal is None else goal:>5} " +
             "  ".join(rest)).rstrip()
 
 

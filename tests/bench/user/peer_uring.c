@@ -3,9 +3,13 @@
  * io_uring timeouts, each request submitted by itself or up to BATCH at once. The kernel
  * finds the one to move or cancel by going through a list of all, so with many of them the
  * time limit ends that.
+ *
+ * And the same with the commands of /dev/hwt instead of io_uring's own requests.
  */
 #include "user_bench.h"
 #include <liburing.h>
+
+#include "hwt_uapi.h"
 
 /* What marks the completion of a request about a timeout, not of the timeout. */
 #define REQUEST		0x100000000ULL
@@ -14,6 +18,9 @@ typedef void (*prepare_fn)(struct io_uring_sqe *sqe, const struct todo *todo,
 			   struct __kernel_timespec *time);
 
 static struct io_uring ring;
+
+/* The result of a timeout whose time has come. */
+static int fired = -ETIME;
 
 /*
  * With room for a completion of each timeout, as far as the kernel has it (65536); the rest
@@ -100,7 +107,7 @@ static void submit_singly(prepare_fn prepare, const struct todo *todo, unsigned 
 		submit(prepare, todo + i, 1);
 }
 
-/* -- The requests -------------------------------------------------------- */
+/* -- io_uring's own requests --------------------------------------------- */
 
 static __u64 common_ns;
 
@@ -127,8 +134,6 @@ static void prepare_cancel(struct io_uring_sqe *sqe, const struct todo *todo,
 	io_uring_prep_timeout_remove(sqe, todo->timer, 0);
 	io_uring_sqe_set_data64(sqe, REQUEST | todo->timer);
 }
-
-/* -- The two peers ------------------------------------------------------- */
 
 static void single_create(const struct run *run, const struct todo *todo, unsigned int count)
 {
@@ -180,7 +185,7 @@ static void uring_reap(const struct run *run)
 			reap_first();
 		got = io_uring_peek_batch_cqe(&ring, cqes, EVENTS);
 		for (i = 0; i < got; i++) {
-			if (cqes[i]->res != -ETIME)
+			if (cqes[i]->res != fired)
 				give_up("io_uring: timeout: %s", strerror(-cqes[i]->res));
 		}
 		io_uring_cq_advance(&ring, got);
@@ -206,4 +211,128 @@ const struct peer peer_uring_batch = {
 	.rearm	= batch_rearm,
 	.cancel	= batch_cancel,
 	.reap	= uring_reap,
+};
+
+/* -- Commands of /dev/hwt ------------------------------------------------ */
+
+static int device;
+
+static void hwt_uring_open(const struct run *run)
+{
+	device = hwt_device_open(HWT_FEATURE_URING);
+	uring_open(run);
+	fired = 0;
+}
+
+/* A new timeout is known by its timer's number, as io_uring's are. */
+static void prepare_command(struct io_uring_sqe *sqe, __u32 command, const struct todo *todo,
+			    struct hwt_uring_cmd args)
+{
+	memset(sqe, 0, sizeof(*sqe));
+	sqe->opcode = IORING_OP_URING_CMD;
+	sqe->fd = device;
+	sqe->cmd_op = command;
+	if (command == HWT_URING_ARM) {
+		sqe->user_data = todo->timer;
+	} else {
+		sqe->addr = todo->timer;
+		sqe->user_data = REQUEST | todo->timer;
+	}
+	memcpy(sqe->cmd, &args, sizeof(args));
+}
+
+static void prepare_arm(struct io_uring_sqe *sqe, const struct todo *todo,
+			struct __kernel_timespec *time)
+{
+	(void)time;
+	prepare_command(sqe, HWT_URING_ARM, todo, (struct hwt_uring_cmd) {
+		.time_ns = common_ns ?: todo->delay_ns,
+		.flags = common_ns ? HWT_ABSOLUTE : 0,
+	});
+}
+
+static void prepare_move(struct io_uring_sqe *sqe, const struct todo *todo,
+			 struct __kernel_timespec *time)
+{
+	(void)time;
+	prepare_command(sqe, HWT_URING_MODIFY, todo, (struct hwt_uring_cmd) {
+		.time_ns = todo->delay_ns,
+	});
+}
+
+static void prepare_end(struct io_uring_sqe *sqe, const struct todo *todo,
+			struct __kernel_timespec *time)
+{
+	(void)time;
+	prepare_command(sqe, HWT_URING_CANCEL, todo, (struct hwt_uring_cmd) {});
+}
+
+static void hwt_single_create(const struct run *run, const struct todo *todo,
+			      unsigned int count)
+{
+	common_ns = run->deadline_ns;
+	submit_singly(prepare_arm, todo, count);
+}
+
+static void hwt_single_rearm(const struct run *run, const struct todo *todo,
+			     unsigned int count)
+{
+	(void)run;
+	submit_singly(prepare_move, todo, count);
+}
+
+static void hwt_single_cancel(const struct run *run, const struct todo *todo,
+			      unsigned int count)
+{
+	(void)run;
+	submit_singly(prepare_end, todo, count);
+}
+
+static void hwt_batch_create(const struct run *run, const struct todo *todo,
+			     unsigned int count)
+{
+	common_ns = run->deadline_ns;
+	submit(prepare_arm, todo, count);
+}
+
+static void hwt_batch_rearm(const struct run *run, const struct todo *todo,
+			    unsigned int count)
+{
+	(void)run;
+	submit(prepare_move, todo, count);
+}
+
+static void hwt_batch_cancel(const struct run *run, const struct todo *todo,
+			     unsigned int count)
+{
+	(void)run;
+	submit(prepare_end, todo, count);
+}
+
+static void hwt_uring_reap(const struct run *run)
+{
+	hwt_engines_final();
+	uring_reap(run);
+}
+
+const struct peer peer_hwt_uring = {
+	.name		= "hwt-uring",
+	.what		= "/dev/hwt: HWT_URING_ARM, HWT_URING_MODIFY, HWT_URING_CANCEL of io_uring",
+	.open		= hwt_uring_open,
+	.create		= hwt_single_create,
+	.rearm		= hwt_single_rearm,
+	.cancel		= hwt_single_cancel,
+	.reap		= hwt_uring_reap,
+	.engine_ns	= hwt_engine_ns,
+};
+
+const struct peer peer_hwt_uring_batch = {
+	.name		= "hwt-uring-batch",
+	.what		= "the same, 32 at once",
+	.open		= hwt_uring_open,
+	.create		= hwt_batch_create,
+	.rearm		= hwt_batch_rearm,
+	.cancel		= hwt_batch_cancel,
+	.reap		= hwt_uring_reap,
+	.engine_ns	= hwt_engine_ns,
 };

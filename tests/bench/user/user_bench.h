@@ -82,7 +82,8 @@ struct peer {
 	__u64 (*engine_ns)(void);
 };
 
-extern const struct peer peer_syscall, peer_hwt, peer_timerfd, peer_posix, peer_uring,
+extern const struct peer peer_syscall, peer_hwt, peer_hwt_batch, peer_hwt_rings,
+	peer_hwt_uring, peer_hwt_uring_batch, peer_timerfd, peer_posix, peer_uring,
 	peer_uring_batch, peer_libuv, peer_libev;
 
 static inline struct timespec to_timespec(__u64 ns)
@@ -146,6 +147,12 @@ void give_up(const char *format, ...) __attribute__((noreturn, format(printf, 1,
 void give_up_errno(const char *call) __attribute__((noreturn));
 void reap_first(void);
 void *alloc_touched(size_t count, size_t size);
+
+/* -- peer_hwt.c ---------------------------------------------------------- */
+
+int hwt_device_open(__u64 features);
+__u64 hwt_engine_ns(void);
+void hwt_engines_final(void);
 
 /* -- report.c ------------------------------------------------------------ */
 
