@@ -12,17 +12,47 @@ KERNEL ?= stock
 TEST ?=
 QUICK ?=
 
+# For install-man.
+PREFIX ?= /usr/local
+MANDIR ?= $(PREFIX)/share/man
+MAN9 = $(or $(HWT_BUILD),build)/man
+
 all: modules
 
 modules: kdir
 	$(MAKE) -C $(KDIR) M=$(CURDIR) modules
 
+# Debian's headers have another name in include/config/kernel.release.
 install: modules
 	$(MAKE) -C $(KDIR) M=$(CURDIR) modules_install
-	depmod -a $$(cat $(KDIR)/include/config/kernel.release)
+	depmod -a $$(sed -n 's/.*UTS_RELEASE "\(.*\)".*/\1/p' $(KDIR)/include/generated/utsrelease.h)
+
+# hwt(9)'s pages for functions and types are made from the comments in the sources.
+man: kdir
+	man/generate.sh $(KDIR)/scripts/kernel-doc $(abspath $(MAN9))
+
+# Those of libhwt go by several names each: its own Makefile knows.
+install-man: man
+	for page in man/*.[!3] $(MAN9)/*.9; do \
+		install -D -m 644 $$page \
+			$(DESTDIR)$(MANDIR)/man$${page##*.}/$${page##*/} || exit 1; \
+	done
+	$(MAKE) -C lib DESTDIR= MANDIR=$(abspath $(DESTDIR)$(MANDIR)) install-man
+
+tools:
+	$(MAKE) -C tools OUT=$(CURDIR)/build/tools
+
+install-tools:
+	$(MAKE) -C tools OUT=$(CURDIR)/build/tools install
+
+lib:
+	$(MAKE) -C lib O=$(CURDIR)/build/lib
+
+install-lib:
+	$(MAKE) -C lib O=$(CURDIR)/build/lib install
 
 clean:
-	rm -rf build tests/*/build
+	rm -rf build tests/*/build lib/build
 	$(if $(KDIR),$(MAKE) -C $(KDIR) M=$(CURDIR) HWT_TESTS=1 clean)
 
 kdir:
@@ -50,6 +80,9 @@ check-wheel:
 check-model:
 	@tests/check.sh model
 
+check-lib:
+	@tests/check.sh lib
+
 check-guest:
 	@QUICK=$(QUICK) TEST='$(TEST)' tests/check.sh guest $(KERNEL)
 
@@ -71,18 +104,23 @@ bench-java:
 help:
 	@echo 'make              build hwt.ko (KDIR=$(KDIR))'
 	@echo 'make install      install it for that kernel'
+	@echo 'make install-man  the manual pages, to MANDIR=$(MANDIR)'
+	@echo 'make tools        build hwtctl, the command line of /dev/hwt'
+	@echo 'make install-tools  ... install it, its manual page and a udev rule (PREFIX, DESTDIR)'
+	@echo 'make lib          build libhwt, the C library for /dev/hwt'
+	@echo 'make install-lib  ... install it and its manual pages (PREFIX, DESTDIR)'
 	@echo 'make clean        remove what was built'
 	@echo
 	@echo 'make run          show the module at its job, in a virtual machine'
 	@echo 'make check        all tests; ends with "N passed, N failed"'
 	@echo 'make check-quick  the short ones, under a minute'
-	@echo 'make check-static, check-wheel, check-model, check-harness, check-year'
-	@echo 'make check-guest KERNEL=stock|rt|debug [TEST=pattern] [QUICK=1]'
+	@echo 'make check-static, check-wheel, check-model, check-lib, check-harness, check-year'
+	@echo 'make check-guest KERNEL=stock|rt|debug|stock612 [TEST=pattern] [QUICK=1]'
 	@echo 'make bench        measure, against timer_list, hrtimer, timerfd and others; forty minutes'
 	@echo 'make bench-quick  the most of it, in two minutes; make bench-java: Netty and the JDK'
 	@echo 'make setup        install and fetch what the tests need (run and check do)'
 	@echo
 	@echo 'More in tests/README.md.'
 
-.PHONY: all modules install clean kdir setup run help bench bench-quick bench-java \
-	check check-quick check-static check-wheel check-model check-guest check-harness check-year
+.PHONY: all modules install tools install-tools man install-man lib install-lib clean kdir setup run help bench bench-quick bench-java \
+	check check-quick check-static check-wheel check-model check-lib check-guest check-harness check-year

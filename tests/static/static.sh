@@ -37,7 +37,7 @@ files()
 
 mapfile -t c_files < <(files '*.c' '*.h')
 # What runs in user space. The wheel is checked as kernel code.
-mapfile -t user_files < <(files 'tests/user/*.c' 'tests/wheel/*.c' 'tests/bench/user/*.c' 'tests/bench/hot/*.c' 'samples/*.c' 'lib/*.c' 'tools/*.c' |
+mapfile -t user_files < <(files 'tests/user/*.c' 'tests/wheel/*.c' 'tests/bench/user/*.c' 'tests/bench/hot/*.c' 'tests/lib/*.c' 'samples/*.c' 'lib/*.c' 'tools/*.c' |
 	grep -v '^samples/hwt_')
 mapfile -t kernel_files < <(files 'hwt*.[ch]' 'samples/hwt_*.c' 'tests/modules/*.[ch]' 'tests/bench/bench*.[ch]' 'tests/year/*.[ch]')
 
@@ -74,7 +74,7 @@ ignored_types()
 	hwt_compat.h|tests/*compat.h) echo LINUX_VERSION_CODE,CONSTANT_COMPARISON ;;
 	# User space: no kernel helpers or attributes to prefer, stand-ins for
 	# kernel headers, and the macros of kselftest_harness.h.
-	tests/user/*|tests/wheel/*|tests/bench/user/*|tests/bench/hot/*|samples/*|lib/*|tools/*)
+	tests/user/*|tests/wheel/*|tests/bench/user/*|tests/bench/hot/*|tests/lib/*|samples/*|lib/*|tools/*)
 		echo PREFER_KERNEL_TYPES,PREFER_DEFINED_ATTRIBUTE_MACRO,NEW_TYPEDEFS,CAMELCASE,AVOID_EXTERNS,VOLATILE,MACRO_ARG_REUSE ;;
 	# Its one macro takes code as an argument.
 	tests/bench/*) echo MACRO_ARG_REUSE,MACRO_ARG_PRECEDENCE ;;
@@ -129,7 +129,7 @@ cppcheck_run()
 	[ "${#user_files[@]}" -gt 0 ] || return 0
 	cppcheck --quiet --enable=warning,performance,portability --std=c11 --error-exitcode=1 \
 		--suppress=missingInclude --suppress=uninitvar "--suppress=*:$kselftest/*" \
-		-I. -I"$kselftest" "${user_files[@]}"
+		-I. -Ilib -I"$kselftest" "${user_files[@]}"
 }
 
 tidy_one()
@@ -138,7 +138,7 @@ tidy_one()
 	# These run under ASan and UBSan, and the analyzer loses itself in the lists.
 	[[ $1 != tests/wheel/* ]] || checks='-clang-analyzer-*'
 	# shellcheck disable=SC2046 # words
-	clang-tidy --quiet ${checks:+--checks="$checks"} "$1" -- -std=gnu11 -I. $(includes "$1") 2>"$errors" || grep 'error:' "$errors"
+	clang-tidy --quiet ${checks:+--checks="$checks"} "$1" -- -std=gnu11 -I. -Ilib $(includes "$1") 2>"$errors" || grep 'error:' "$errors"
 	rm -f "$errors"
 }
 
@@ -181,6 +181,8 @@ python_run()
 	files '*.py' | xargs -d '\n' python3 -c "$parse"
 }
 
+abi() { tests/static/abi.py guard; }
+manual() { tests/static/manual.sh "$kernel_source/scripts/kernel-doc"; }
 directives() { tests/guest/list.sh stock 0 >/dev/null; }
 
 # Two lanes, for two processors.
@@ -198,6 +200,9 @@ rest_lane()
 	check places places
 	check directives directives
 	check documentation tests/static/readme-blocks.sh
+	check abi abi
+	check manual manual
+	check hwtctl tests/static/hwtctl.sh
 	# Few run the benchmarks; that they build is seen here.
 	check bench-builds make -s --no-print-directory -C tests/bench/hot KSRC="$kernel_source" programs
 	check shellcheck shellcheck_run

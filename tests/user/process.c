@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Processes and threads: fork, dup, descriptors passed on, close under a reader, many
- * threads on one descriptor, and clients that are killed.
+ * Processes and threads: fork, dup, descriptors passed on, close under who waits, many
+ * threads on one descriptor, a thousand processes, and clients that are killed.
  *
  * hwt-test: long
- * hwt-test: timeout 240
+ * hwt-test: timeout 300
  */
 #include "kselftest_harness.h"
 #include <pthread.h>
 #include <signal.h>
 #include <sys/socket.h>
 
-#include "hwt_dev.h"
+#include "hwt_ring.h"
 
 #define HOUR	(3600 * SEC)
 
@@ -56,6 +56,47 @@ TEST_F(ctx, fork_shares_the_context)
 	EXPECT_NE(id, other);
 	ASSERT_EQ(0, hwt_get(self->fd, id, &get));
 	EXPECT_LT(HOUR, get.remaining_ns);
+}
+
+/* Reads until the end of the file. Returns how many events, or a negative error. */
+static int read_to_the_end(int fd)
+{
+	struct hwt_event events[16];
+	int total = 0, ret;
+
+	while ((ret = hwt_read(fd, events, 16)) > 0)
+		total += ret;
+	return ret ? ret : total;
+}
+
+/* Parent and child read from the same context: each event goes to one of them. */
+TEST(fork_shares_the_events)
+{
+	int total = quick() ? 500 : 5000, fd = hwt_open(0), mine, theirs = -1, p[2], i, ret;
+	pid_t pid;
+
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, pipe(p));
+	pid = fork();
+	ASSERT_LE(0, pid);
+	if (!pid) {
+		ret = read_to_the_end(fd);
+		_exit(write(p[1], &ret, sizeof(ret)) != sizeof(ret));
+	}
+	for (i = 0; i < total; i++)
+		ASSERT_EQ(0, hwt_add(fd, 0, i % 50 * MSEC, i, NULL));
+	/* Those that have not fired by then get an event all the same. */
+	ASSERT_LE(0, hwt_stop(fd));
+	mine = read_to_the_end(fd);
+	ASSERT_EQ((ssize_t)sizeof(theirs), read(p[0], &theirs, sizeof(theirs)));
+	ASSERT_EQ(pid, waitpid(pid, NULL, 0));
+	EXPECT_LE(0, mine);
+	EXPECT_LE(0, theirs);
+	EXPECT_EQ(total, mine + theirs);
+	TH_LOG("%d events were read by the child", theirs);
+	close(p[0]);
+	close(p[1]);
+	close(fd);
 }
 
 TEST_F(ctx, dup_is_the_same_context)
@@ -136,6 +177,48 @@ TEST(passed_on)
 	close(sock[1]);
 }
 
+/* Both have it from then on, unread events and ids as well. */
+static int use_passed(int sock, const __u64 *id)
+{
+	struct hwt_event event;
+	int fd = recv_fd(sock);
+
+	if (fd < 0 || hwt_next(fd, &event) != 1 || event.user_data != 1)
+		return 1;
+	if (hwt_del(fd, id[1]) != HWT_STATE_PENDING || hwt_del(fd, id[0]) != -ENOENT)
+		return 2;
+	return hwt_add(fd, 0, 0, 3, NULL) ? 3 : 0;
+}
+
+TEST_F(ctx, passed_on_and_kept)
+{
+	struct hwt_get_args get;
+	struct hwt_event event;
+	int sock[2], status;
+	__u64 id[2];
+	pid_t pid;
+
+	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, sock));
+	ASSERT_EQ(0, hwt_add(self->fd, 0, 0, 1, &id[0]));
+	ASSERT_EQ(POLLIN, hwt_wait(self->fd, PATIENCE_MS));
+	ASSERT_EQ(0, hwt_add(self->fd, 0, HOUR, 2, &id[1]));
+	pid = fork();
+	ASSERT_LE(0, pid);
+	if (!pid) {
+		/* It has the one that is sent only. */
+		close(self->fd);
+		_exit(use_passed(sock[1], id));
+	}
+	ASSERT_EQ(0, send_fd(sock[0], self->fd));
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_EQ(0, status);
+	EXPECT_EQ(-ENOENT, hwt_get(self->fd, id[1], &get));
+	ASSERT_EQ(1, hwt_next(self->fd, &event));
+	EXPECT_EQ(3ULL, event.user_data);
+	close(sock[0]);
+	close(sock[1]);
+}
+
 static void *blocked_reader(void *arg)
 {
 	struct hwt_event event = { 0 };
@@ -161,6 +244,48 @@ TEST(close_under_a_reader)
 	EXPECT_EQ(0, close(fd));
 	ASSERT_EQ(0, pthread_join(thread, &data));
 	EXPECT_EQ((uintptr_t)99, (uintptr_t)data);
+}
+
+/* A copy is closed while others wait by it: the context is still there, and they wait on. */
+TEST_F(ctx, close_of_a_copy_under_a_reader)
+{
+	int copy = dup(self->fd);
+	pthread_t thread;
+	void *data = NULL;
+
+	ASSERT_LE(0, copy);
+	fcntl(copy, F_SETFL, fcntl(copy, F_GETFL) & ~O_NONBLOCK);
+	ASSERT_EQ(0, pthread_create(&thread, NULL, blocked_reader, &copy));
+	sleep_ns(100 * MSEC);
+	EXPECT_EQ(0, close(copy));
+	ASSERT_EQ(0, hwt_add(self->fd, 0, 50 * MSEC, 98, NULL));
+	ASSERT_EQ(0, pthread_join(thread, &data));
+	EXPECT_EQ((uintptr_t)98, (uintptr_t)data);
+}
+
+static void *blocked_enter(void *arg)
+{
+	return (void *)(intptr_t)ring_enter(arg, 0, 1, HWT_NEVER);
+}
+
+/* The same with rings: what waits for an event still gets it. For more see rings.c. */
+TEST(close_under_enter)
+{
+	int fd = hwt_open(0);
+	struct ring ring;
+	pthread_t thread;
+	void *ret = NULL;
+
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, ring_make(&ring, fd, 0, 1, 4));
+	ASSERT_EQ(0, hwt_add(fd, 0, 300 * MSEC, 99, NULL));
+	ASSERT_EQ(0, pthread_create(&thread, NULL, blocked_enter, &ring));
+	sleep_ns(100 * MSEC);
+	EXPECT_EQ(0, close(fd));
+	ASSERT_EQ(0, pthread_join(thread, &ret));
+	EXPECT_EQ((intptr_t)0, (intptr_t)ret);
+	EXPECT_EQ(1U, ring_unread(&ring));
+	ring_unmap(&ring);
 }
 
 /* Closing at once, with timeouts in every state, a few hundred times. */
@@ -341,6 +466,80 @@ TEST_F_TIMEOUT(ctx, stop_under_threads, 60)
 	} while (last != sum.last);
 	EXPECT_EQ(sum.made, sum.cancelled + sum.last);
 	EXPECT_EQ(POLLIN | POLLHUP, hwt_wait(self->fd, 0));
+}
+
+/* -- Many processes ------------------------------------------------------ */
+
+/*
+ * One of many: a context of its own, a few timeouts, each read once and none early. One
+ * that is to be killed waits for an hour's too.
+ */
+static int citizen(unsigned int n, bool doomed, int ready, int start)
+{
+	int fd = hwt_open(0), i, wanted = doomed ? 5 : 4;
+	struct hwt_event event;
+	__u64 base, seen = 0;
+	char byte = 0;
+
+	if (fd < 0 || write(ready, &byte, 1) != 1)
+		return 1;
+	/* All are there before anybody begins. */
+	if (read(start, &byte, 1) != 0)
+		return 2;
+	base = now_ns();
+	for (i = 0; i < 4; i++)
+		if (hwt_add(fd, HWT_ABSOLUTE, base + (n * 7 + i * 90) % 400 * MSEC,
+			    n * 4 + i, NULL))
+			return 3;
+	if (hwt_add(fd, 0, HOUR, 0, NULL))
+		return 4;
+	for (i = 0; i < wanted; i++) {
+		if (hwt_read(fd, &event, 1) != 1 || event.user_data / 4 != n)
+			return 5;
+		if (event.fired_ns < base + (n * 7 + event.user_data % 4 * 90) % 400 * MSEC)
+			return 6;
+		seen |= 1 << event.user_data % 4;
+	}
+	return seen == 0xf ? 0 : 7;
+}
+
+#define CITIZENS	1000
+
+/* A thousand at once; every tenth is killed in the middle of it, and no other minds. */
+TEST_F_TIMEOUT(ctx, a_thousand_processes, 200)
+{
+	unsigned int count = quick() ? CITIZENS / 10 : CITIZENS, i;
+	static pid_t pid[CITIZENS];
+	int ready[2], start[2], status;
+	struct hwt_event event;
+	char byte;
+
+	ASSERT_EQ(0, pipe(ready));
+	ASSERT_EQ(0, pipe(start));
+	for (i = 0; i < count; i++) {
+		pid[i] = fork();
+		ASSERT_LE(0, pid[i]);
+		if (!pid[i]) {
+			close(start[1]);
+			close(self->fd);
+			_exit(citizen(i, i % 10 == 0, ready[1], start[0]));
+		}
+	}
+	for (i = 0; i < count; i++)
+		ASSERT_EQ(1, read(ready[0], &byte, 1));
+	close(start[1]);
+	sleep_ns(200 * MSEC);
+	for (i = 0; i < count; i += 10)
+		ASSERT_EQ(0, kill(pid[i], SIGKILL));
+	for (i = 0; i < count; i++) {
+		ASSERT_EQ(pid[i], waitpid(pid[i], &status, 0));
+		EXPECT_EQ(i % 10 ? 0 : SIGKILL, status);
+	}
+	ASSERT_EQ(0, hwt_add(self->fd, 0, 0, 1, NULL));
+	ASSERT_EQ(1, hwt_next(self->fd, &event));
+	close(ready[0]);
+	close(ready[1]);
+	close(start[0]);
 }
 
 /* -- Killed clients ------------------------------------------------------ */

@@ -1,0 +1,572 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What an id means when, as hwt(4) says under "Ids", and whose time a deadline is: above all
+ * by batches and rings. For the ioctls one by one see lifecycle.c, events.c and timens.c too.
+ *
+ * hwt-test: timeout 120
+ * hwt-test: m32
+ */
+#include "kselftest_harness.h"
+
+#include "hwt_ring.h"
+
+#ifndef CLONE_NEWTIME
+#define CLONE_NEWTIME	0x00000080
+#endif
+
+#define HOUR	(3600 * SEC)
+
+FIXTURE(ids) {
+	int fd;
+	__u64 tick;
+};
+
+FIXTURE_SETUP(ids)
+{
+	struct hwt_info_args info;
+
+	self->fd = hwt_open(O_NONBLOCK);
+	ASSERT_LE(0, self->fd);
+	ASSERT_EQ(0, hwt_info(self->fd, &info));
+	self->tick = info.tick_ns;
+}
+
+FIXTURE_TEARDOWN(ids)
+{
+	close(self->fd);
+}
+
+/* A test without its rings has failed. */
+static struct ring ring_of(int fd, __u32 ops, __u32 events)
+{
+	struct ring ring;
+	int ret = ring_make(&ring, fd, 0, ops, events);
+
+	if (ret || !ring.shared) {
+		fprintf(stderr, "no rings: %d\n", ret);
+		abort();
+	}
+	return ring;
+}
+
+/* Waits for the next event, and takes it. Returns 1, or a negative error. */
+static long ring_next(struct ring *ring, struct hwt_event *event)
+{
+	long ret;
+
+	memset(event, 0, sizeof(*event));
+	if (ring_pop(ring, event))
+		return 1;
+	ret = ring_enter(ring, 0, 1, PATIENCE_MS * MSEC);
+	if (ret)
+		return ret;
+	return ring_pop(ring, event) ? 1 : -ETIMEDOUT;
+}
+
+/* Returns its result; all that it tells is in @op. */
+static long ring_get(struct ring *ring, __u64 id, struct hwt_op *op)
+{
+	struct hwt_op *slot = ring_push(ring, op_get(id));
+
+	if (!slot || ring_enter(ring, 1, 0, 0) != 1)
+		return -EIO;
+	*op = *slot;
+	return op->result;
+}
+
+/* Waits until a timeout's state is this. */
+static bool wait_state(int fd, __u64 id, __u32 state)
+{
+	struct hwt_get_args get;
+	int i;
+
+	for (i = 0; i < PATIENCE_MS; i++) {
+		if (hwt_get(fd, id, &get))
+			return false;
+		if (get.state == state)
+			return true;
+		sleep_ns(MSEC);
+	}
+	return false;
+}
+
+/* Waits until there are so many events to be read. */
+static bool wait_events(int fd, __u64 events)
+{
+	struct hwt_stats_args stats;
+	int i;
+
+	for (i = 0; i < PATIENCE_MS; i++) {
+		if (hwt_stats(fd, &stats))
+			return false;
+		if (stats.events == events)
+			return true;
+		sleep_ns(MSEC);
+	}
+	return false;
+}
+
+/* -- Batches ------------------------------------------------------------- */
+
+/* Expired but unread: cancel and modify withdraw the event and say so. */
+TEST_F(ids, batch_withdraws_and_says_so)
+{
+	struct hwt_op ops[5] = {
+		{ .opcode = HWT_OP_GET },
+		{ .opcode = HWT_OP_CANCEL },
+		{ .opcode = HWT_OP_MODIFY, .time_ns = HOUR },
+		{ .opcode = HWT_OP_GET },
+		{ .opcode = HWT_OP_GET },
+	};
+	struct hwt_event event;
+	__u64 id[3];
+	int i;
+
+	for (i = 0; i < 3; i++)
+		ASSERT_EQ(0, hwt_add(self->fd, HWT_ABSOLUTE, 0, i, &id[i]));
+	ASSERT_TRUE(wait_events(self->fd, 3));
+	ops[0].id = id[0];
+	ops[1].id = id[1];
+	ops[2].id = id[2];
+	/* In their order: these come after the cancel and the modify. */
+	ops[3].id = id[1];
+	ops[4].id = id[2];
+	ASSERT_EQ(5, hwt_batch(self->fd, ops, 5));
+	EXPECT_EQ(HWT_STATE_EVENT, ops[0].result);
+	EXPECT_EQ(HWT_STATE_EVENT, ops[1].result);
+	EXPECT_EQ(HWT_STATE_EVENT, ops[2].result);
+	EXPECT_EQ(-ENOENT, ops[3].result);
+	EXPECT_EQ(HWT_STATE_PENDING, ops[4].result);
+	/* The one that was only asked about is the only one left. */
+	ASSERT_EQ(1, hwt_read(self->fd, &event, 1));
+	EXPECT_EQ(id[0], event.id);
+	EXPECT_EQ(-EAGAIN, hwt_read(self->fd, &event, 1));
+	EXPECT_EQ(HWT_STATE_PENDING, hwt_del(self->fd, id[2]));
+}
+
+/* A periodic one has both, and loses its event only. */
+TEST_F(ids, batch_withdraws_of_a_periodic_one)
+{
+	struct hwt_op ops[2] = {
+		{ .opcode = HWT_OP_MODIFY, .time_ns = HOUR },
+		{ .opcode = HWT_OP_GET },
+	};
+	struct hwt_event event;
+	__u64 id;
+
+	ASSERT_EQ(0, hwt_add_periodic(self->fd, HWT_MODE_FIXED_RATE, 0, 2 * MSEC, 0, &id));
+	ASSERT_EQ(POLLIN, hwt_wait(self->fd, PATIENCE_MS));
+	ops[0].id = id;
+	ops[1].id = id;
+	ASSERT_EQ(2, hwt_batch(self->fd, ops, 2));
+	EXPECT_EQ(HWT_STATE_PENDING | HWT_STATE_EVENT, ops[0].result);
+	EXPECT_EQ(HWT_STATE_PENDING, ops[1].result);
+	EXPECT_EQ(0ULL, ops[1].overruns);
+	EXPECT_EQ(-EAGAIN, hwt_read(self->fd, &event, 1));
+	EXPECT_EQ(HWT_STATE_PENDING, hwt_del(self->fd, id));
+}
+
+/* A one-shot's id ends when its event is read, for every operation. */
+TEST_F(ids, batch_after_the_event_was_read)
+{
+	struct hwt_op ops[3] = {
+		{ .opcode = HWT_OP_GET },
+		{ .opcode = HWT_OP_MODIFY, .time_ns = HOUR },
+		{ .opcode = HWT_OP_CANCEL },
+	};
+	struct hwt_stats_args stats;
+	struct hwt_event event;
+	int i;
+
+	ASSERT_EQ(0, hwt_add(self->fd, HWT_ABSOLUTE, 0, 0, &ops[0].id));
+	ops[1].id = ops[0].id;
+	ops[2].id = ops[0].id;
+	ASSERT_EQ(1, hwt_next(self->fd, &event));
+	EXPECT_EQ(ops[0].id, event.id);
+	EXPECT_EQ((__u32)HWT_EVENT_LAST, event.flags);
+	ASSERT_EQ(3, hwt_batch(self->fd, ops, 3));
+	for (i = 0; i < 3; i++)
+		EXPECT_EQ(-ENOENT, ops[i].result);
+	ASSERT_EQ(0, hwt_stats(self->fd, &stats));
+	EXPECT_EQ(0ULL, stats.timeouts);
+	EXPECT_EQ(0ULL, stats.modified);
+	EXPECT_EQ(0ULL, stats.cancelled);
+}
+
+/* -- A read that faults half-way ----------------------------------------- */
+
+/* What was stored was read and its id has ended, all others are as they were. */
+TEST_F(ids, fault_half_way_ends_only_what_was_read)
+{
+	long page = sysconf(_SC_PAGESIZE);
+	struct hwt_event event;
+	struct hwt_get_args get;
+	__u64 id[6];
+	char *p;
+	int i;
+
+	p = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(MAP_FAILED, p);
+	ASSERT_EQ(0, mprotect(p + page, page, PROT_NONE));
+	for (i = 0; i < 6; i++) {
+		ASSERT_EQ(0, hwt_add(self->fd, HWT_ABSOLUTE, 0, i, &id[i]));
+		ASSERT_TRUE(wait_events(self->fd, i + 1));
+	}
+	/* Room for two and a half. */
+	ASSERT_EQ(2, hwt_read(self->fd, (void *)(p + page - 160), 6));
+	for (i = 0; i < 2; i++)
+		EXPECT_EQ(-ENOENT, hwt_get(self->fd, id[i], &get));
+	for (i = 2; i < 6; i++) {
+		ASSERT_EQ(0, hwt_get(self->fd, id[i], &get));
+		EXPECT_EQ((__u32)HWT_STATE_EVENT, get.state);
+	}
+	/* For none, nothing has ended. */
+	EXPECT_EQ(-EFAULT, hwt_read(self->fd, (void *)(p + page - 32), 4));
+	EXPECT_EQ(0, hwt_get(self->fd, id[2], &get));
+	/* The one that was half stored can be withdrawn like any other. */
+	EXPECT_EQ(HWT_STATE_EVENT, hwt_del(self->fd, id[2]));
+	for (i = 3; i < 6; i++) {
+		ASSERT_EQ(1, hwt_read(self->fd, &event, 1));
+		EXPECT_EQ(id[i], event.id);
+	}
+	EXPECT_EQ(-EAGAIN, hwt_read(self->fd, &event, 1));
+	munmap(p, 2 * page);
+}
+
+/* -- Rings --------------------------------------------------------------- */
+
+/* An event that is in the ring is as good as read. */
+TEST_F(ids, ends_when_its_event_is_in_the_ring)
+{
+	struct hwt_event event;
+	struct hwt_get_args get;
+	struct ring ring = ring_of(self->fd, 4, 4);
+	__u64 id;
+
+	ASSERT_EQ(0, ring_do(&ring, op_schedule(0, 7), &id));
+	EXPECT_NE(0ULL, id);
+	ASSERT_EQ(0, ring_enter(&ring, 0, 1, PATIENCE_MS * MSEC));
+	ASSERT_EQ(1U, ring_unread(&ring));
+	/* Not reaped yet, and all the same: */
+	EXPECT_EQ(-ENOENT, ring_do(&ring, op_cancel(id), NULL));
+	EXPECT_EQ(-ENOENT, hwt_del(self->fd, id));
+	EXPECT_EQ(-ENOENT, hwt_move(self->fd, id, 0, HOUR));
+	EXPECT_EQ(-ENOENT, hwt_get(self->fd, id, &get));
+	ASSERT_EQ(1, ring_next(&ring, &event));
+	EXPECT_EQ(id, event.id);
+	EXPECT_EQ(7ULL, event.user_data);
+	EXPECT_EQ((__u32)HWT_EVENT_LAST, event.flags);
+	EXPECT_EQ(0U, ring_unread(&ring));
+}
+
+/* One that waits for room is not: it can be withdrawn, and then never comes. */
+TEST_F(ids, waiting_for_room_can_be_withdrawn)
+{
+	struct hwt_event event;
+	struct ring ring = ring_of(self->fd, 4, 2);
+	__u64 id[6];
+	int i, ret;
+
+	for (i = 0; i < 6; i++) {
+		ASSERT_EQ(0, hwt_add(self->fd, HWT_ABSOLUTE, 0, i, &id[i]));
+		/* The first two go to the ring at once, and are no more. */
+		ret = i < 2 ? ring_enter(&ring, 0, i + 1, PATIENCE_MS * MSEC) :
+		      !wait_state(self->fd, id[i], HWT_STATE_EVENT);
+		ASSERT_EQ(0, ret);
+	}
+	EXPECT_EQ(2U, ring_unread(&ring));
+	EXPECT_EQ((__u32)HWT_RINGS_MORE,
+		  ring_flags(&ring));
+	EXPECT_EQ(-ENOENT, hwt_del(self->fd, id[0]));
+	EXPECT_EQ(HWT_STATE_EVENT, ring_do(&ring, op_cancel(id[2]), NULL));
+	EXPECT_EQ(HWT_STATE_EVENT, hwt_del(self->fd, id[3]));
+	EXPECT_EQ(HWT_STATE_EVENT, hwt_move(self->fd, id[4], 0, HOUR));
+	ASSERT_EQ(1, ring_next(&ring, &event));
+	EXPECT_EQ(id[0], event.id);
+	ASSERT_EQ(1, ring_next(&ring, &event));
+	EXPECT_EQ(id[1], event.id);
+	ASSERT_EQ(1, ring_next(&ring, &event));
+	EXPECT_EQ(id[5], event.id);
+	EXPECT_EQ(0U, ring_unread(&ring));
+	EXPECT_EQ(0U, ring_flags(&ring));
+	EXPECT_EQ(HWT_STATE_PENDING, hwt_del(self->fd, id[4]));
+}
+
+/* A periodic one's id does not end by the ring, but by the stop. */
+TEST_F(ids, periodic_in_the_ring)
+{
+	struct hwt_event event;
+	struct ring ring = ring_of(self->fd, 4, 8);
+	__u64 id;
+	int i;
+
+	ASSERT_EQ(0, hwt_add_periodic(self->fd, HWT_MODE_FIXED_DELAY, 0, 5 * MSEC, 3, &id));
+	for (i = 0; i < 5; i++) {
+		ASSERT_EQ(1, ring_next(&ring, &event));
+		EXPECT_EQ(id, event.id);
+		EXPECT_EQ(0U, event.flags);
+	}
+	EXPECT_EQ(HWT_STATE_PENDING, hwt_move(self->fd, id, 0, HOUR) & HWT_STATE_PENDING);
+	EXPECT_EQ(1, hwt_stop(self->fd));
+	do {
+		ASSERT_EQ(1, ring_next(&ring, &event));
+		EXPECT_EQ(id, event.id);
+	} while (!(event.flags & HWT_EVENT_LAST));
+	EXPECT_EQ((__u32)HWT_EVENT_STOPPED, event.kind);
+	EXPECT_EQ((__u32)HWT_RINGS_END,
+		  ring_flags(&ring));
+	EXPECT_EQ(-ENOENT, hwt_del(self->fd, id));
+}
+
+/* -- Not given again ----------------------------------------------------- */
+
+static int by_value(const void *a, const void *b)
+{
+	const __u64 *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+/* However they were made, and however they ended. */
+TEST_F_TIMEOUT(ids, never_twice, 100)
+{
+	unsigned int rounds = quick() ? 50 : 1000, n = 0, i, k;
+	struct hwt_op ops[8];
+	struct hwt_event event;
+	struct ring ring = ring_of(self->fd, 8, 16);
+	__u64 *id;
+
+	id = calloc(rounds * 10, sizeof(*id));
+	ASSERT_NE(NULL, id);
+	for (i = 0; i < rounds; i++) {
+		/* Half of them come to the ring. */
+		for (k = 0; k < 8; k++)
+			ops[k] = op_schedule(k % 2 ? HOUR : 0, 0);
+		ASSERT_EQ(8, hwt_batch(self->fd, ops, 8));
+		for (k = 0; k < 8; k++)
+			id[n++] = ops[k].id;
+		ASSERT_EQ(0, hwt_add(self->fd, 0, HOUR, 0, &id[n++]));
+		ASSERT_EQ(0, ring_do(&ring, op_schedule(HOUR, 0), &id[n++]));
+		for (k = 1; k < 10; k += 2)
+			ASSERT_EQ(HWT_STATE_PENDING,
+				  ring_do(&ring, op_cancel(id[n - 10 + k]), NULL));
+		ASSERT_EQ(HWT_STATE_PENDING, hwt_del(self->fd, id[n - 2]));
+		for (k = 0; k < 4; k++)
+			ASSERT_EQ(1, ring_next(&ring, &event));
+	}
+	for (i = 0; i < n; i++)
+		ASSERT_EQ(-ENOENT, hwt_del(self->fd, id[i]));
+	qsort(id, n, sizeof(*id), by_value);
+	EXPECT_NE(0ULL, id[0]);
+	for (i = 1; i < n; i++)
+		ASSERT_NE(id[i - 1], id[i]);
+	free(id);
+}
+
+/* -- Other time namespaces ----------------------------------------------- */
+
+FIXTURE(elsewhere) {
+	int fd;
+	__u64 tick;
+	__u64 outside;	/* the time when the namespace was made */
+};
+
+FIXTURE_VARIANT(elsewhere) {
+	clockid_t clock;
+	long offset;	/* seconds */
+};
+
+FIXTURE_VARIANT_ADD(elsewhere, monotonic_ahead) { CLOCK_MONOTONIC, 1000000 };
+FIXTURE_VARIANT_ADD(elsewhere, monotonic_behind) { CLOCK_MONOTONIC, -1 };
+FIXTURE_VARIANT_ADD(elsewhere, boottime_ahead) { CLOCK_BOOTTIME, 2000000 };
+FIXTURE_VARIANT_ADD(elsewhere, boottime_behind) { CLOCK_BOOTTIME, -1 };
+
+/* The context is made here, outside; children are in the namespace. */
+FIXTURE_SETUP(elsewhere)
+{
+	struct hwt_setup_args setup = { .size = sizeof(setup), .clock = variant->clock };
+	struct hwt_info_args info;
+	char text[64];
+	int fd, len;
+
+	self->fd = hwt_open(O_NONBLOCK);
+	ASSERT_LE(0, self->fd);
+	ASSERT_EQ(0, hwt_call(self->fd, HWT_IOC_SETUP, &setup));
+	ASSERT_EQ(0, hwt_info(self->fd, &info));
+	self->tick = info.tick_ns;
+	if (unshare(CLONE_NEWTIME))
+		SKIP(return, "no time namespaces");
+	len = snprintf(text, sizeof(text), "%d %ld 0\n", variant->clock, variant->offset);
+	fd = open("/proc/self/timens_offsets", O_WRONLY);
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(len, write(fd, text, len));
+	close(fd);
+	self->outside = clock_ns(variant->clock);
+}
+
+FIXTURE_TEARDOWN(elsewhere)
+{
+	close(self->fd);
+}
+
+/* Runs something in the namespace. Returns what it returns, 0 to 127. */
+#define INSIDE(_call)							\
+({									\
+	pid_t _pid = fork();						\
+	int _status = -1;						\
+									\
+	if (!_pid)							\
+		_exit(_call);						\
+	if (_pid > 0)							\
+		waitpid(_pid, &_status, 0);				\
+	WIFEXITED(_status) ? WEXITSTATUS(_status) : -1;			\
+})
+
+/* Is a rounded up to a tick, somewhere, b? */
+static bool is_rounded(__u64 a, __u64 b, __u64 tick)
+{
+	return b >= a && b < a + tick;
+}
+
+/* Batch: schedule, modify and get are in the caller's time; so are the list and events. */
+static int batch_inside(int fd, clockid_t clock, __u64 expected, __u64 tick)
+{
+	__u64 now = clock_ns(clock), deadline = now + 100 * MSEC, far = now + HOUR;
+	struct hwt_op ops[3] = {
+		{
+			.opcode = HWT_OP_SCHEDULE, .flags = HWT_ABSOLUTE,
+			.time_ns = deadline, .user_data = 1,
+		},
+		{
+			.opcode = HWT_OP_SCHEDULE, .flags = HWT_ABSOLUTE,
+			.time_ns = far, .user_data = 2,
+		},
+		{
+			.opcode = HWT_OP_SCHEDULE, .time_ns = HOUR, .user_data = 3,
+		},
+	};
+	struct hwt_list_entry entries[4];
+	struct hwt_list_args list = {
+		.size = sizeof(list),
+		.entries = (uintptr_t)entries,
+		.count = 4,
+		.entry_size = sizeof(entries[0]),
+	};
+	struct hwt_event event;
+	unsigned int i;
+	__u64 id[3];
+
+	/* Is this really another time? */
+	if (now < expected || now > expected + 100 * SEC)
+		return 1;
+	if (hwt_batch(fd, ops, 3) != 3 || ops[0].result || ops[1].result || ops[2].result)
+		return 2;
+	for (i = 0; i < 3; i++) {
+		id[i] = ops[i].id;
+		ops[i] = op_get(id[i]);
+	}
+	if (hwt_batch(fd, ops, 3) != 3 || !is_rounded(deadline, ops[0].deadline_ns, tick) ||
+	    !is_rounded(far, ops[1].deadline_ns, tick) ||
+	    ops[1].remaining_ns > HOUR + tick || ops[2].deadline_ns < far)
+		return 3;
+	if (hwt_call(fd, HWT_IOC_LIST, &list) || list.count != 3)
+		return 4;
+	for (i = 0; i < 3; i++)
+		if (entries[i].user_data == 2 && !is_rounded(far, entries[i].deadline_ns, tick))
+			return 5;
+	if (hwt_next(fd, &event) != 1 || event.id != id[0] ||
+	    !is_rounded(deadline, event.deadline_ns, tick) ||
+	    event.fired_ns < deadline || event.fired_ns > clock_ns(clock))
+		return 6;
+	deadline = clock_ns(clock) + 50 * MSEC;
+	ops[0] = (struct hwt_op) {
+		.opcode = HWT_OP_MODIFY, .flags = HWT_ABSOLUTE, .id = id[1],
+		.time_ns = deadline,
+	};
+	if (hwt_batch(fd, ops, 1) != 1 || ops[0].result != HWT_STATE_PENDING ||
+	    hwt_next(fd, &event) != 1 || event.id != id[1] ||
+	    !is_rounded(deadline, event.deadline_ns, tick))
+		return 7;
+	return hwt_del(fd, id[2]) == HWT_STATE_PENDING ? 0 : 8;
+}
+
+TEST_F(elsewhere, batch)
+{
+	EXPECT_EQ(0, INSIDE(batch_inside(self->fd, variant->clock,
+					 self->outside + variant->offset * SEC,
+					 self->tick)));
+}
+
+/* What was scheduled outside, seen from inside: the same instant, by its own clock. */
+static int shared_inside(int fd, __u64 id, __u64 deadline)
+{
+	struct hwt_get_args get;
+	struct hwt_event event;
+
+	if (hwt_get(fd, id, &get) || get.deadline_ns != deadline)
+		return 1;
+	if (hwt_next(fd, &event) != 1 || event.id != id || event.deadline_ns != deadline ||
+	    event.fired_ns < deadline)
+		return 2;
+	return 0;
+}
+
+TEST_F(elsewhere, one_context_for_both)
+{
+	__u64 deadline = clock_ns(variant->clock) + 300 * MSEC, id;
+	struct hwt_get_args get;
+
+	ASSERT_EQ(0, hwt_add(self->fd, HWT_ABSOLUTE, deadline, 0, &id));
+	ASSERT_EQ(0, hwt_get(self->fd, id, &get));
+	EXPECT_TRUE(is_rounded(deadline, get.deadline_ns, self->tick));
+	EXPECT_EQ(0, INSIDE(shared_inside(self->fd, id,
+					  get.deadline_ns + variant->offset * SEC)));
+}
+
+/* Rings are in the time of who made them, whoever uses them; the ioctls in the caller's. */
+static int ring_inside(struct ring *ring, clockid_t clock, __s64 ahead, __u64 tick)
+{
+	__u64 deadline = clock_ns(clock) - ahead + HOUR, id;
+	struct hwt_op op = op_schedule(deadline, 0);
+	struct hwt_get_args get;
+	struct hwt_event event;
+
+	op.flags = HWT_ABSOLUTE;
+	if (ring_do(ring, op, &id))
+		return 1;
+	if (ring_get(ring, id, &op) != HWT_STATE_PENDING ||
+	    !is_rounded(deadline, op.deadline_ns, tick) || op.remaining_ns > HOUR + tick)
+		return 2;
+	if (hwt_get(ring->fd, id, &get) || get.deadline_ns != op.deadline_ns + ahead)
+		return 3;
+	deadline -= HOUR - 20 * MSEC;
+	op = op_modify(id, deadline);
+	op.flags = HWT_ABSOLUTE;
+	if (ring_do(ring, op, NULL) != HWT_STATE_PENDING || ring_next(ring, &event) != 1 ||
+	    event.id != id || !is_rounded(deadline, event.deadline_ns, tick) ||
+	    event.fired_ns < deadline || event.fired_ns > clock_ns(clock) - ahead)
+		return 4;
+	return 0;
+}
+
+TEST_F(elsewhere, rings_made_outside)
+{
+	struct ring ring = ring_of(self->fd, 4, 4);
+
+	EXPECT_EQ(0, INSIDE(ring_inside(&ring, variant->clock, variant->offset * SEC,
+					self->tick)));
+}
+
+static int ring_made_inside(int fd, clockid_t clock, __u64 tick)
+{
+	struct ring ring = ring_of(fd, 4, 4);
+
+	return ring_inside(&ring, clock, 0, tick);
+}
+
+TEST_F(elsewhere, rings_made_inside)
+{
+	EXPECT_EQ(0, INSIDE(ring_made_inside(self->fd, variant->clock, self->tick)));
+}
+
+TEST_HARNESS_MAIN
