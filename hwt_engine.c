@@ -735,7 +735,10 @@ void hwt_engine_sleep(struct hwt_wheel *wheel)
 	}
 
 	atomic64_set(&wheel->wake_tick, published);
-	WRITE_ONCE(wheel->sleep_seq, wheel->sleep_seq + 1);
+	/* Pairs with the compare-and-swaps of those who claim and who pull forward: if the
+	 * claim came after this number, so does what the other one finds in wake_tick.
+	 */
+	smp_store_release(&wheel->sleep_seq, wheel->sleep_seq + 1);
 	/* Pairs with the barriers in hwt_push() and with the compare-and-swap of a
 	 * schedule that finds QUEUED set.
 	 */
