@@ -567,7 +567,8 @@ int __init hwt_entries_init(void)
 /* Closed contexts may be there still, until the wheel has let go of their entries. */
 void hwt_entries_wait(void)
 {
-	wait_var_event(&hwt_contexts, !atomic_read(&hwt_contexts));
+	/* Pairs with hwt_context_put(): what was freed before is free. */
+	wait_var_event(&hwt_contexts, !atomic_read_acquire(&hwt_contexts));
 }
 
 void hwt_entries_exit(void)
