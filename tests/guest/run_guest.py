@@ -21,6 +21,7 @@ from judge import Judge  # noqa: E402 pylint: disable=wrong-import-position
 from tap import Results  # noqa: E402 pylint: disable=wrong-import-position
 
 NMI = re.compile(r"hwt-host: inject-nmi (\d+) (\d+)")
+PAUSE = re.compile(r"hwt-host: pause (\d+)")
 DEMO_END = re.compile(r"^hwt-demo: end (\d+)")
 # Seconds without output, until the guest's init has reported.
 BOOT_SILENCE = 120
@@ -71,6 +72,8 @@ class Qemu:
             "console=ttyS0,115200", "ignore_loglevel", "printk.time=1", "printk.devkmsg=on",
             # Any oops ends the guest (with -no-reboot) at once.
             "oops=panic", "panic=-1",
+            # An NMI that no test has asked for, too, and shows what all processors do.
+            "unknown_nmi_panic", "panic_print=64",
             # Emulated, a guest takes the HPET: each read an exit.
             "tsc=reliable", "clocksource=tsc",
             # Caches keep their names, so that what hwt leaves behind is seen.
@@ -103,27 +106,35 @@ class Qemu:
         if os.path.exists(self.qmp):
             os.unlink(self.qmp)
 
-    def inject_nmis(self, count, interval_ms):
-        """In the background; the guest notices if they do not come."""
-        threading.Thread(target=self._inject, args=(count, interval_ms), daemon=True).start()
+    def command(self, steps):
+        """Commands for the monitor, and seconds to wait after each; in the background."""
+        threading.Thread(target=self._command, args=(steps,), daemon=True).start()
 
-    def _inject(self, count, interval_ms):
+    def _command(self, steps):
         try:
             with socket.socket(socket.AF_UNIX) as sock:
                 sock.settimeout(10)
                 sock.connect(self.qmp)
                 lines = sock.makefile("rw", encoding="utf-8")
                 lines.readline()        # the greeting
-                for command in ["qmp_capabilities"] + ["inject-nmi"] * count:
+                for command, seconds in [("qmp_capabilities", 0)] + steps:
                     lines.write(json.dumps({"execute": command}) + "\n")
                     lines.flush()
                     while "return" not in (answer := json.loads(lines.readline())):
                         if "error" in answer:
                             raise OSError(answer["error"])
-                    time.sleep(interval_ms / 1000)
+                    time.sleep(seconds)
         except (OSError, ValueError) as error:
             if self.running():
-                print(f"[hwt] NMIs not injected: {error}", flush=True)
+                print(f"[hwt] {steps[0][0]} was not done: {error}", flush=True)
+
+    def inject_nmis(self, count, interval_ms):
+        """The guest notices if they do not come."""
+        self.command([("inject-nmi", interval_ms / 1000)] * count)
+
+    def pause(self, seconds):
+        """All of the guest stands still."""
+        self.command([("stop", seconds), ("cont", 0)])
 
 
 class Tail:
@@ -165,6 +176,9 @@ class Guest:
             nmi = NMI.search(line)
             if nmi:
                 self.qemu.inject_nmis(int(nmi.group(1)), int(nmi.group(2)))
+            pause = PAUSE.search(line)
+            if pause:
+                self.qemu.pause(int(pause.group(1)))
         for line in tests:
             self.judge.feed_output(line)
             if self.args.mode == "demo":
@@ -205,11 +219,19 @@ class Guest:
                 return "the guest ended by itself: panic, or QEMU failed"
             silence = self.args.silence if self.judge.booted else min(self.args.silence, BOOT_SILENCE)
             if now - self.heard > silence:
+                self.ask_why()
                 return f"hang: nothing from the guest for {silence} s"
             if now - self.start > self.args.limit:
                 return f"not finished after {self.args.limit} s"
             time.sleep(0.1)
         return None
+
+    def ask_why(self):
+        """Of a guest that hangs: where it does, into its log."""
+        self.qemu.inject_nmis(1, 0)
+        end = time.monotonic() + 20
+        while self.qemu.running() and time.monotonic() < end:
+            time.sleep(0.1)
 
     def run(self):
         if self.args.mode == "test":
@@ -243,7 +265,7 @@ class Guest:
     def show_end(self, path):
         print(f"[hwt] the end of {path}:")
         with open(path, "rb") as log:
-            for line in log.read().decode(errors="replace").splitlines()[-25:]:
+            for line in log.read().decode(errors="replace").splitlines()[-60:]:
                 print("        | " + line)
 
     def verdict(self):

@@ -201,7 +201,7 @@ GUESTS = (
     ("oops", ("good", "oops"), None,
      ("/oops # kernel log: BUG: kernel NULL pointer", "ended by itself", "did not report its end"), ("good",)),
     ("silent", ("good",), "#!/bin/busybox sh\nexec /bin/busybox sleep 1000\n",
-     ("hang: nothing from the guest", "init never reported"), ()),
+     ("hang: nothing from the guest", "init never reported", "Kernel panic - not syncing: NMI"), ()),
     ("dead", ("good",), "#!/bin/busybox sh\nexit 1\n",
      ("Kernel panic", "ended by itself", "init never reported"), ()),
 )
