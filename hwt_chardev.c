@@ -601,7 +601,6 @@ static int hwt_release(struct inode *inode, struct file *file)
 	hwt_context_walk(ctx, hwt_entry_forget);
 	if (ctx->private)
 		hwt_user_unmake_wheel(ctx, ctx->wheel);
-	hwt_user_put(ctx->user);
 	hwt_clock_set_free(ctx->clock_set);
 	/* All entries have ended: no events come up any more. */
 	hwt_rings_free(ctx->rings);

@@ -131,6 +131,9 @@ struct hwt_context {
  * @kind:      of the event: HWT_EVENT_
  * @ended:     no event will come up any more: it fired for good, was stopped or
  *             cancelled
+ * @leaving:   its id has ended before its hold, and the user's count of those has it.
+ *             Set before the table's reference is dropped; without the lock, to be read
+ *             by who drops the last.
  * @uring:     it is a command of io_uring, and has no event. Constant once it is in the
  *             table and the lock was released.
  * @timeout:   the timeout of a one-shot, which is allocated up to here only
@@ -155,7 +158,8 @@ struct hwt_entry {
 	refcount_t		refs;
 	u8			mode;
 	u8			kind;
-	bool			ended;
+	bool			ended : 1;
+	bool			leaving : 1;
 	bool			uring;
 	union {
 		struct hwt_timeout	timeout;
@@ -297,6 +301,9 @@ struct hwt_user *hwt_user_get(void);
 void hwt_user_put(struct hwt_user *user);
 bool hwt_user_add_timeout(struct hwt_user *user);
 void hwt_user_drop_timeout(struct hwt_user *user);
+void hwt_user_add_leaving(struct hwt_user *user);
+void hwt_user_drop_leaving(struct hwt_user *user);
+bool hwt_user_leaving_many(struct hwt_user *user);
 bool hwt_user_unlimited(void);
 struct hwt_wheel *hwt_user_make_wheel(struct hwt_context *ctx,
 				      const struct hwt_wheel_params *params);

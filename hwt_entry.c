@@ -72,6 +72,7 @@ void hwt_context_put(struct hwt_context *ctx)
 {
 	if (!refcount_dec_and_test(&ctx->refs))
 		return;
+	hwt_user_put(ctx->user);
 	xa_destroy(&ctx->entries);
 	mutex_destroy(&ctx->making);
 	kfree(ctx);
@@ -85,6 +86,8 @@ void hwt_entry_put(struct hwt_entry *entry)
 
 	if (!refcount_dec_and_test(&entry->refs))
 		return;
+	if (entry->leaving)
+		hwt_user_drop_leaving(ctx->user);
 	kmem_cache_free(hwt_entry_periodic(entry) ? hwt_periodic_cache :
 						    hwt_one_shot_cache, entry);
 	hwt_context_put(ctx);
@@ -236,6 +239,7 @@ struct hwt_entry *hwt_entry_alloc(struct hwt_context *ctx, struct hwt_stock *sto
 	entry->mode = mode;
 	entry->kind = 0;
 	entry->ended = false;
+	entry->leaving = false;
 	entry->uring = false;
 	if (periodic) {
 		/* The deadline may be asked for before it has begun to repeat. */
@@ -407,6 +411,11 @@ void hwt_entry_remove(struct hwt_entry *entry)
 	__xa_erase(&ctx->entries, lower_32_bits(entry->id));
 	hwt_entry_unreserve(ctx, entry);
 	hwt_context_wake_end(ctx);
+	/* Nobody takes another reference without the table. */
+	if (refcount_read(&entry->refs) > 1) {
+		entry->leaving = true;
+		hwt_user_add_leaving(ctx->user);
+	}
 	hwt_entry_put(entry);
 }
 

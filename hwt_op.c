@@ -11,6 +11,7 @@
 #include <linux/uaccess.h>
 
 #include "hwt_chardev.h"
+#include "hwt_internal.h"
 
 /* The mode, period and slack of a timeout that is to be armed. */
 static bool hwt_op_times_valid(u32 mode, u64 period_ns, u64 slack_ns)
@@ -33,6 +34,23 @@ static void hwt_op_count_rejected(struct hwt_context *ctx, int ret)
 		ctx->stats.rejected++;
 }
 
+/*
+ * Who makes and cancels faster than the wheel's thread can let go of it waits for that, but for
+ * the thread itself (HWT_RINGS_POLL). Other users' programs do not.
+ */
+static void hwt_op_throttle(struct hwt_context *ctx)
+{
+	if (likely(!hwt_user_leaving_many(ctx->user)) || current->flags & PF_KTHREAD)
+		return;
+	xa_lock(&ctx->entries);
+	/* It need not be that wheel, but the others come to it within reclaim_ms. */
+	hwt_wheel_kick(ctx->wheel);
+	xa_unlock(&ctx->entries);
+	do {
+		schedule_timeout_killable(1);
+	} while (hwt_user_leaving_many(ctx->user) && !fatal_signal_pending(current));
+}
+
 /**
  * hwt_op_schedule() - make a timeout
  * @ctx:    the context
@@ -52,6 +70,7 @@ int hwt_op_schedule(struct hwt_context *ctx, struct hwt_op *op, s64 offset,
 	if (op->flags & ~HWT_ABSOLUTE || op->overruns ||
 	    !hwt_op_times_valid(op->mode, op->period_ns, op->slack_ns))
 		return -EINVAL;
+	hwt_op_throttle(ctx);
 	entry = hwt_entry_alloc(ctx, stock, op->mode, op->user_data, op->period_ns);
 	if (!entry)
 		return -ENOMEM;

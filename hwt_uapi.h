@@ -274,7 +274,9 @@ struct hwt_setup_args {
  * @user_data: anything; comes back with the events
  * @id:        out: the timeout's id
  *
- * Timeouts of one tick come up in any order once a context has had more than max_shared.
+ * Timeouts of one tick come up in any order once a context has had more than max_shared. The call
+ * waits, O_NONBLOCK or not, while the user's programs have made and cancelled faster than the
+ * wheel's thread can let go of timeouts; only being killed ends that early.
  *
  *	EAGAIN		the context has max_timeouts, or the user max_user_timeouts; max_pending are
  *			pending; or max_shared are on the shared wheel, and the user may not

@@ -3,10 +3,10 @@
  * /dev/hwt: what one user may have, in all contexts together
  *
  * A user is a real user id of the kernel, whatever it is called in a user namespace: that of
- * whoever opened the context, and who uses it does not matter. Both counts are exact. They are
- * changed when a timeout is made and when its id ends, never when one is moved or fires, and
- * not at all if there is no limit. So one counter for all CPUs is cheap enough: making a
- * timeout is an allocation, and one thread has to put it in its place.
+ * whoever opened the context, and who uses it does not matter. What has a limit is counted
+ * exactly. That is changed when a timeout is made and when its id ends, never when one is moved
+ * or fires, and not at all if there is no limit. So one counter for all CPUs is cheap enough:
+ * making a timeout is an allocation, and one thread has to put it in its place.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -17,6 +17,7 @@
 #include <linux/hashtable.h>
 #include <linux/minmax.h>
 #include <linux/moduleparam.h>
+#include <linux/percpu_counter.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>
 #include <linux/uidgid.h>
@@ -26,6 +27,9 @@
 
 /* Not given: so many contexts' worth. */
 #define HWT_USER_CONTEXTS	4
+
+/* With so many of its timeouts leaving, a user waits before it makes more. See docs/limits.md. */
+#define HWT_LEAVING_MAX		100000
 
 unsigned int hwt_max_user_timeouts = UINT_MAX;
 module_param_named(max_user_timeouts, hwt_max_user_timeouts, uint, 0444);
@@ -42,6 +46,8 @@ MODULE_PARM_DESC(max_user_wheels, "Most private wheels of one user; CAP_SYS_RESO
  * @contexts: how many; as the two above, protected by the table's lock
  * @wheels:   private wheels, but for those of contexts that are not limited
  * @timeouts: timeouts of all contexts, if their number is limited
+ * @leaving:  timeouts whose ids have ended while a wheel holds them: they are not counted
+ *            any more, but are memory still, and on a list that others' are behind
  */
 struct hwt_user {
 	struct hlist_node	node;
@@ -49,6 +55,7 @@ struct hwt_user {
 	unsigned int		contexts;
 	atomic_t		wheels;
 	atomic_t		timeouts;
+	struct percpu_counter	leaving;
 };
 
 static DEFINE_HASHTABLE(hwt_users, 6);
@@ -66,6 +73,13 @@ static struct hwt_user *hwt_user_find(kuid_t uid)
 		}
 	}
 	return NULL;
+}
+
+static void hwt_user_free(struct hwt_user *user)
+{
+	if (user)
+		percpu_counter_destroy(&user->leaving);
+	kfree(user);
 }
 
 /**
@@ -86,6 +100,10 @@ struct hwt_user *hwt_user_get(void)
 	new = kzalloc(sizeof(*new), HWT_GFP_USER);
 	if (!new)
 		return NULL;
+	if (percpu_counter_init(&new->leaving, 0, HWT_GFP_USER)) {
+		kfree(new);
+		return NULL;
+	}
 	new->uid = uid;
 	new->contexts = 1;
 	spin_lock(&hwt_users_lock);
@@ -95,13 +113,13 @@ struct hwt_user *hwt_user_get(void)
 		swap(user, new);
 	}
 	spin_unlock(&hwt_users_lock);
-	kfree(new);
+	hwt_user_free(new);
 	return user;
 }
 
 /**
  * hwt_user_put() - a context ends
- * @user: its user; the context has given back all it had
+ * @user: its user; the context has given back all it had, and the wheels all its timeouts
  */
 void hwt_user_put(struct hwt_user *user)
 {
@@ -111,7 +129,7 @@ void hwt_user_put(struct hwt_user *user)
 	else
 		hash_del(&user->node);
 	spin_unlock(&hwt_users_lock);
-	kfree(user);
+	hwt_user_free(user);
 }
 
 /* One more, if there are less than @max. */
@@ -146,6 +164,35 @@ void hwt_user_drop_timeout(struct hwt_user *user)
 {
 	if (hwt_max_user_timeouts)
 		atomic_dec(&user->timeouts);
+}
+
+/**
+ * hwt_user_add_leaving() - the id of a timeout ends, and a wheel holds it still
+ * @user: whose it is; hwt_user_drop_leaving() follows
+ */
+void hwt_user_add_leaving(struct hwt_user *user)
+{
+	percpu_counter_inc(&user->leaving);
+}
+
+/**
+ * hwt_user_drop_leaving() - the wheel has let go of it
+ * @user: whose it was
+ */
+void hwt_user_drop_leaving(struct hwt_user *user)
+{
+	percpu_counter_dec(&user->leaving);
+}
+
+/**
+ * hwt_user_leaving_many() - are so many leaving that no more should be made?
+ * @user: the user
+ *
+ * The count is off by some dozens for each CPU. Return: the user's programs should wait.
+ */
+bool hwt_user_leaving_many(struct hwt_user *user)
+{
+	return percpu_counter_read(&user->leaving) >= HWT_LEAVING_MAX;
 }
 
 /* May whoever opens a context have as many private wheels as there is memory for? */

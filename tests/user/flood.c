@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Processes that do nothing but make and cancel timeouts, or close their context with many, more
+ * of them than there are CPUs: faster than the wheel's thread lets go of them. What is cancelled
+ * and still in memory does not become more and more; nobody runs out of it, and a neighbour's
+ * timeouts still fire. How late those are is told.
+ *
+ * hwt-test: long
+ * hwt-test: only stock rt
+ * hwt-test: timeout 240
+ */
+#include "kselftest_harness.h"
+#include <signal.h>
+#include <sys/prctl.h>
+
+#include "hwt_ring.h"
+
+#define HOUR		(3600 * SEC)
+#define PROCESSES	16
+#define AT_ONCE		64
+#define SECONDS		40
+
+static void make(int fd, struct hwt_op *ops)
+{
+	unsigned int i;
+
+	for (i = 0; i < AT_ONCE; i++)
+		ops[i] = op_schedule(HOUR, i);
+	hwt_batch(fd, ops, AT_ONCE);
+}
+
+static void make_and_cancel(void)
+{
+	struct hwt_op ops[AT_ONCE];
+	int fd = hwt_open(0);
+	unsigned int i;
+
+	for (;;) {
+		make(fd, ops);
+		for (i = 0; i < AT_ONCE; i++)
+			ops[i] = op_cancel(ops[i].id);
+		hwt_batch(fd, ops, AT_ONCE);
+	}
+}
+
+static void make_and_close(void)
+{
+	struct hwt_op ops[AT_ONCE];
+	unsigned int i;
+	int fd;
+
+	for (;;) {
+		fd = hwt_open(0);
+		for (i = 0; i < 8192 / AT_ONCE; i++)
+			make(fd, ops);
+		close(fd);
+	}
+}
+
+/* One-shots in memory, whoever they belong to; -1: that is not told. */
+static long objects(void)
+{
+	FILE *file = fopen("/proc/slabinfo", "re");
+	char line[256];
+	long n = -1;
+
+	while (file && fgets(line, sizeof(line), file))
+		if (!strncmp(line, "hwt_entry ", 10))
+			n = atol(line + 10);
+	if (file)
+		fclose(file);
+	return n;
+}
+
+FIXTURE(flood) {
+	pid_t child[PROCESSES];
+	int fd;
+};
+
+FIXTURE_SETUP(flood)
+{
+	memset(self->child, 0, sizeof(self->child));
+	self->fd = hwt_open(O_NONBLOCK);
+	ASSERT_LE(0, self->fd);
+}
+
+FIXTURE_TEARDOWN(flood)
+{
+	unsigned int i;
+
+	for (i = 0; i < PROCESSES; i++)
+		if (self->child[i] > 0)
+			kill(self->child[i], SIGKILL);
+	for (i = 0; i < PROCESSES; i++)
+		if (self->child[i] > 0)
+			waitpid(self->child[i], NULL, 0);
+	close(self->fd);
+}
+
+FIXTURE_VARIANT(flood) {
+	void (*run)(void);
+};
+
+FIXTURE_VARIANT_ADD(flood, cancel) { make_and_cancel };
+FIXTURE_VARIANT_ADD(flood, close) { make_and_close };
+
+TEST_F_TIMEOUT(flood, memory_and_neighbour, 110)
+{
+	__u64 end, late, worst = 0, rounds = 0;
+	struct hwt_event event;
+	long n, most = 0;
+	unsigned int i;
+
+	for (i = 0; i < PROCESSES; i++) {
+		self->child[i] = fork();
+		ASSERT_LE(0, self->child[i]);
+		if (!self->child[i]) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			variant->run();
+		}
+	}
+	end = now_ns() + SECONDS * SEC;
+	while (now_ns() < end) {
+		ASSERT_EQ(0, hwt_add(self->fd, 0, 10 * MSEC, rounds, NULL));
+		ASSERT_LT(0, hwt_wait(self->fd, 60000));
+		ASSERT_EQ(1, hwt_read(self->fd, &event, 1));
+		ASSERT_EQ(rounds++, event.user_data);
+		ASSERT_LE(event.deadline_ns, event.fired_ns);
+		late = event.fired_ns - event.deadline_ns;
+		worst = late > worst ? late : worst;
+		n = objects();
+		ASSERT_LE(0, n);
+		most = n > most ? n : most;
+	}
+	TH_LOG("at most %ld timeouts in memory; of %llu of a neighbour one was late by %llu ms",
+	       most, rounds, worst / MSEC);
+	/*
+	 * 100,000 that are leaving, as much as is made before the next look at them, and what is
+	 * closed at once. Without a bound it is what the machine can make in that time: more than
+	 * three million on two emulated CPUs.
+	 */
+	EXPECT_GT(100000 + 50000 + PROCESSES * 8192, most);
+	EXPECT_LT(0ULL, rounds);
+}
+
+TEST_HARNESS_MAIN
