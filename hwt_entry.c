@@ -338,6 +338,38 @@ static void hwt_entry_unreserve(struct hwt_context *ctx, struct hwt_entry *entry
 	hwt_user_drop_timeout(ctx->user);
 }
 
+/*
+ * A place in the table, as hwt_entry_insert() needs it, for an entry that wants a wheel to be
+ * made: first the place, so that the wheel is not made in vain.
+ */
+static int hwt_entry_insert_parting(struct hwt_context *ctx, struct hwt_entry *entry, u32 *slot)
+	__must_hold(&ctx->entries.xa_lock)
+{
+	int ret = __xa_alloc(&ctx->entries, slot, NULL, xa_limit_32b, HWT_GFP_USER);
+
+	if (ret)
+		return ret;
+	ret = hwt_entry_reserve(ctx, entry);
+	if (ret)
+		__xa_erase(&ctx->entries, *slot);
+	else
+		__xa_store(&ctx->entries, *slot, entry, 0);
+	return ret;
+}
+
+static int hwt_entry_insert_sharing(struct hwt_context *ctx, struct hwt_entry *entry, u32 *slot)
+	__must_hold(&ctx->entries.xa_lock)
+{
+	int ret = hwt_entry_reserve(ctx, entry);
+
+	if (ret)
+		return ret;
+	ret = __xa_alloc(&ctx->entries, slot, entry, xa_limit_32b, HWT_GFP_USER);
+	if (ret)
+		hwt_entry_unreserve(ctx, entry);
+	return ret;
+}
+
 /* Give an entry an id and a wheel. The lock is dropped if memory, or a wheel, is needed. */
 int hwt_entry_insert(struct hwt_context *ctx, struct hwt_entry *entry)
 	__must_hold(&ctx->entries.xa_lock)
@@ -345,14 +377,12 @@ int hwt_entry_insert(struct hwt_context *ctx, struct hwt_entry *entry)
 	u32 slot;
 	int ret;
 
-	ret = hwt_entry_reserve(ctx, entry);
+	if (!ctx->private && ctx->shared >= hwt_max_shared)
+		ret = hwt_entry_insert_parting(ctx, entry, &slot);
+	else
+		ret = hwt_entry_insert_sharing(ctx, entry, &slot);
 	if (ret)
 		return ret;
-	ret = __xa_alloc(&ctx->entries, &slot, entry, xa_limit_32b, HWT_GFP_USER);
-	if (ret) {
-		hwt_entry_unreserve(ctx, entry);
-		return ret;
-	}
 	/* The lock may have been dropped, and the wheel be another one. */
 	if (hwt_entry_shared(entry) && ctx->private) {
 		ctx->shared--;

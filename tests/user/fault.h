@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Fault injection: each allocation and each copy to or from user memory that a call makes
+ * fails once.
+ *
+ * A number n in /proc/PID/fail-nth makes the n-th of these points that the thread comes to
+ * fail, and only that one: a slab object, a page, a user copy (get_user() and put_user() are
+ * none, nor are per-CPU allocations). So a call is repeated with n = 1, 2, ... until it ends
+ * before the n-th point. After each the state is looked at: a call that has failed has
+ * changed nothing, and works right afterwards. A call does not have the same points each time (a
+ * cache wants a page now and then), so it has to end early several times in a row, and all of it
+ * can be done more than once: HWT_ROUNDS on the kernel's command line.
+ *
+ * A program that includes this is skipped where the kernel cannot do that; but not on the
+ * debug kernel, which is there for it.
+ */
+#ifndef HWT_FAULT_H
+#define HWT_FAULT_H
+
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+#include "caps.h"
+#include "fdinfo.h"
+#include "guest.h"
+#include "hwt_ring.h"
+#include "user_whole.h"
+
+#define DEBUGFS		"/sys/kernel/debug/"
+/* More points than any call has: it does not come to its end. */
+#define FAULT_MOST	20000
+/* Calls in a row that do not come to their point. */
+#define FAULT_MISSES	4
+/* Of points that are another's matter, one of so many. */
+#define FAULT_STRIDE	16
+
+/* By default allocations that may sleep never fail, nor do single pages. */
+static inline bool fault_knobs(void)
+{
+	/* Quiet: thousands of faults, each wanted. */
+	return write_text(DEBUGFS "failslab/ignore-gfp-wait", "N") &&
+	       write_text(DEBUGFS "failslab/verbose", "0") &&
+	       write_text(DEBUGFS "fail_page_alloc/ignore-gfp-wait", "N") &&
+	       write_text(DEBUGFS "fail_page_alloc/ignore-gfp-highmem", "N") &&
+	       write_text(DEBUGFS "fail_page_alloc/min-order", "0") &&
+	       write_text(DEBUGFS "fail_page_alloc/verbose", "0") &&
+	       write_text(DEBUGFS "fail_usercopy/verbose", "0");
+}
+
+/* Before main(). */
+static __attribute__((constructor)) void fault_begin(void)
+{
+	if (fault_knobs() && !access("/proc/self/fail-nth", W_OK))
+		return;
+	if (env_is("HWT_KERNEL", "debug")) {
+		printf("# FAILED: the debug kernel injects no faults\n");
+		exit(1);
+	}
+	printf("# this kernel injects no faults\n");
+	exit(4);
+}
+
+/* -- One fault ------------------------------------------------------------ */
+
+/* Whose points count: 0, the calling thread's; else those of a thread of the kernel. */
+static inline int fault_open(pid_t pid)
+{
+	char path[64];
+
+	if (!pid)
+		return open("/proc/thread-self/fail-nth", O_RDWR | O_CLOEXEC);
+	snprintf(path, sizeof(path), "/proc/%d/fail-nth", pid);
+	return open(path, O_RDWR | O_CLOEXEC);
+}
+
+static inline bool fault_arm(int nth, unsigned int n)
+{
+	char text[16];
+	int len = snprintf(text, sizeof(text), "%u", n);
+
+	return pwrite(nth, text, len, 0) == len;
+}
+
+/* Of a call that was armed for point @n, which it did not come to: how many it has come to. */
+static inline unsigned int fault_points(int nth, unsigned int n)
+{
+	char text[16] = "";
+
+	return pread(nth, text, sizeof(text) - 1, 0) > 0 ? n - atoi(text) : 0;
+}
+
+/* Returns whether the point was come to. Reading and writing these are points, too. */
+static inline bool fault_disarm(int nth)
+{
+	char text[16] = "";
+	bool hit = pread(nth, text, sizeof(text) - 1, 0) > 0 && atoi(text) == 0;
+
+	while (pwrite(nth, "0", 1, 0) < 0 && errno == EFAULT)
+		;
+	return hit;
+}
+
+/* Of the first points: what became of the call, one character each; '-': it had no such. */
+#define FAULT_STORY	200
+
+struct fault_count {
+	unsigned int hit;	/* points that were made to fail */
+	unsigned int failed;	/* calls that have failed for it */
+	char story[FAULT_STORY + 1];
+};
+
+static inline char fault_letter(int ret)
+{
+	return !ret ? '.' : ret == -ENOMEM ? 'M' : ret == -EFAULT ? 'F' : '?';
+}
+
+/**
+ * struct fault_call - what is called again and again
+ * @pid:     whose points count, see fault_open()
+ * @passes:  how often all of it is done; 0: once
+ * @others:  so many points at the beginning are another's matter: of these only some
+ * @prepare: before each call; may be NULL
+ * @call:    returns 0 or a negative errno
+ * @check:   after each; @hit: how many points of it were made to fail. @ret is 0 if none was, or
+ *           something is wrong with the call itself.
+ */
+struct fault_call {
+	pid_t	pid;
+	unsigned int passes;
+	unsigned int others;
+	void	(*prepare)(struct __test_metadata *_metadata, void *arg);
+	int	(*call)(void *arg);
+	void	(*check)(struct __test_metadata *_metadata, void *arg, int ret,
+			 unsigned int hit);
+};
+
+static inline void fault_pass(struct __test_metadata *_metadata, int nth,
+			      const struct fault_call *call, void *arg,
+			      struct fault_count *count)
+{
+	unsigned int n, misses = 0;
+	bool hit;
+	int ret;
+
+	for (n = 1; misses < FAULT_MISSES && n < FAULT_MOST;
+	     n += n + FAULT_STRIDE <= call->others ? FAULT_STRIDE : 1) {
+		if (call->prepare)
+			call->prepare(_metadata, arg);
+		ASSERT_TRUE(fault_arm(nth, n));
+		ret = call->call(arg);
+		hit = fault_disarm(nth);
+		misses = hit ? 0 : misses + 1;
+		count->hit += hit;
+		count->failed += hit && ret < 0;
+		if (strlen(count->story) < FAULT_STORY)
+			count->story[strlen(count->story)] = hit ? fault_letter(ret) : '-';
+		if (!hit)
+			EXPECT_EQ(0, ret);
+		call->check(_metadata, arg, ret, hit);
+		if (!_metadata->passed) {
+			TH_LOG("with point %u made to fail (%d), %d was returned", n, hit, ret);
+			return;
+		}
+	}
+	/* Else it has no end. */
+	EXPECT_EQ(FAULT_MISSES, misses);
+}
+
+static inline struct fault_count each_fault(struct __test_metadata *_metadata,
+					    const struct fault_call *call, void *arg)
+{
+	unsigned int pass = 0, before = 0;
+	struct fault_count count = {};
+	int nth = fault_open(call->pid);
+
+	ASSERT_LE(0, nth);
+	do {
+		memset(count.story, 0, sizeof(count.story));
+		fault_pass(_metadata, nth, call, arg, &count);
+		TH_LOG("%u points: %s", count.hit - before, count.story);
+		before = count.hit;
+	} while (++pass < call->passes && _metadata->passed);
+	TH_LOG("%u points, %u calls failed", count.hit, count.failed);
+	close(nth);
+	return count;
+}
+
+/* -- What the kernel says ------------------------------------------------------ */
+
+/*
+ * There is a report if a thread's stack could not be had, or what is not made at a program's will.
+ * It need not come: stacks are kept for the next thread.
+ */
+static inline void fault_expect_begin(void)
+{
+	write_text("/dev/kmsg", "hwt-expect-begin: vmalloc error: size|fault: of a stack");
+	write_text("/dev/kmsg", "fault: of a stack, perhaps");
+}
+
+static inline void fault_expect_end(void)
+{
+	write_text("/dev/kmsg", "hwt-expect-end");
+}
+
+/* -- No memory from some point on -------------------------------------------- */
+
+/*
+ * What fails once may be asked for again in another way, and not be missed. So each call also
+ * gets so many bytes of slab objects, and no more, until it ends with what it got.
+ */
+#define FAILSLAB	DEBUGFS "failslab/"
+#define SHORTAGE_STEP	128
+#define SHORTAGE_MOST	1000000U
+#define SHORTAGE_TIMES	1000000
+
+/* Of this thread only. Returns the switch, a descriptor. */
+static inline int shortage_open(void)
+{
+	bool ok = !set_capability(CAP_SYS_RESOURCE, true) &&
+		  write_text("/proc/thread-self/make-it-fail", "1") &&
+		  write_text(FAILSLAB "task-filter", "Y");
+
+	ok &= !set_capability(CAP_SYS_RESOURCE, false);
+	return ok ? open(FAILSLAB "probability", O_WRONLY | O_CLOEXEC) : -1;
+}
+
+static inline bool shortage_arm(int probability, unsigned int bytes)
+{
+	char times[16], space[16];
+
+	snprintf(times, sizeof(times), "%d", SHORTAGE_TIMES);
+	snprintf(space, sizeof(space), "%u", bytes);
+	return write_text(FAILSLAB "times", times) && write_text(FAILSLAB "space", space) &&
+	       write(probability, "100", 3) == 3;
+}
+
+/* Returns how often there was none. */
+static inline unsigned int shortage_disarm(int probability)
+{
+	return write(probability, "0", 1) == 1 ?
+	       SHORTAGE_TIMES - read_number(FAILSLAB "times") : 0;
+}
+
+static inline struct fault_count each_shortage(struct __test_metadata *_metadata,
+					       const struct fault_call *call, void *arg)
+{
+	int probability = shortage_open(), ret;
+	struct fault_count count = {};
+	unsigned int bytes, short_of;
+
+	ASSERT_LE(0, probability);
+	for (bytes = 0; bytes < SHORTAGE_MOST; bytes += SHORTAGE_STEP) {
+		call->prepare(_metadata, arg);
+		ASSERT_TRUE(shortage_arm(probability, bytes));
+		ret = call->call(arg);
+		short_of = shortage_disarm(probability);
+		count.hit += !!short_of;
+		count.failed += short_of && ret < 0;
+		call->check(_metadata, arg, ret, short_of);
+		if (!_metadata->passed)
+			TH_LOG("with %u bytes, %u faults: %d", bytes, short_of, ret);
+		if (!_metadata->passed || !short_of)
+			break;
+	}
+	EXPECT_GT(SHORTAGE_MOST, bytes);
+	TH_LOG("up to %u bytes, %u calls of %u failed", bytes, count.failed, count.hit);
+	close(probability);
+	return count;
+}
+
+/* -- The state of a context ----------------------------------------------- */
+
+#define STATE_ENTRIES	512
+
+struct state {
+	struct hwt_info_args	info;
+	struct hwt_stats_args	stats;
+	long			private, shared, timeouts, events, stopped;
+	unsigned int		n;
+	struct hwt_list_entry	list[STATE_ENTRIES];
+};
+
+/* All but the time that passes, zeroed where there is nothing. */
+static inline void state_take(struct __test_metadata *_metadata, int fd, struct state *state)
+{
+	struct hwt_list_args list = {
+		.size = sizeof(list),
+		.entries = (uintptr_t)state->list,
+		.count = STATE_ENTRIES,
+		.entry_size = sizeof(state->list[0]),
+	};
+	unsigned int i;
+
+	memset(state, 0, sizeof(*state));
+	ASSERT_EQ(0, hwt_info(fd, &state->info));
+	state->info.now_ns = 0;
+	ASSERT_EQ(0, hwt_stats(fd, &state->stats));
+	ASSERT_EQ(0, hwt_call(fd, HWT_IOC_LIST, &list));
+	state->n = list.count;
+	ASSERT_GT(STATE_ENTRIES, state->n);
+	for (i = 0; i < state->n; i++)
+		state->list[i].remaining_ns = 0;
+	state->private = fd_number(fd, "hwt-private");
+	state->shared = fd_number(fd, "hwt-shared");
+	state->timeouts = fd_number(fd, "hwt-timeouts");
+	state->events = fd_number(fd, "hwt-events");
+	state->stopped = fd_number(fd, "hwt-stopped");
+	/* What is told here and there is the same. */
+	EXPECT_EQ(state->n, state->stats.timeouts);
+	EXPECT_EQ((__u64)state->timeouts, state->stats.timeouts);
+	EXPECT_EQ((__u64)state->events, state->stats.events);
+}
+
+static inline bool state_same(const struct state *a, const struct state *b)
+{
+	return !memcmp(a, b, sizeof(*a));
+}
+
+static inline void number_differ(const char *name, __u64 a, __u64 b)
+{
+	if (a != b)
+		fprintf(stderr, "# %s: %lld -> %lld\n", name, (long long)a, (long long)b);
+}
+
+/* Says where two states differ. */
+static inline void state_differ(const struct state *a, const struct state *b)
+{
+	static const char * const names[] = {
+		"size", "timeouts", "events", "scheduled", "modified", "cancelled", "stopped",
+		"expired", "overruns", "read", "rejected",
+	};
+	const __u64 *x = (const __u64 *)&a->stats, *y = (const __u64 *)&b->stats;
+	unsigned int i;
+
+	number_differ("private", a->private, b->private);
+	number_differ("on the shared wheel", a->shared, b->shared);
+	number_differ("tick", a->info.tick_ns, b->info.tick_ns);
+	number_differ("clock", a->info.clock, b->info.clock);
+	for (i = 0; i < ARRAY_SIZE(names); i++)
+		number_differ(names[i], x[i], y[i]);
+	for (i = 0; i < a->n && i < b->n; i++) {
+		number_differ("id", a->list[i].id, b->list[i].id);
+		number_differ("data", a->list[i].user_data, b->list[i].user_data);
+		number_differ("deadline", a->list[i].deadline_ns, b->list[i].deadline_ns);
+		number_differ("state", a->list[i].state, b->list[i].state);
+	}
+}
+
+/* The one of that id, or NULL. */
+static inline const struct hwt_list_entry *state_find(const struct state *state, __u64 id)
+{
+	unsigned int i;
+
+	for (i = 0; i < state->n; i++)
+		if (state->list[i].id == id)
+			return &state->list[i];
+	return NULL;
+}
+
+/* -- What is lost ----------------------------------------------------------- */
+
+static inline bool fault_leaks_of_hwt(char *report)
+{
+	FILE *file = fopen(DEBUGFS "kmemleak", "r");
+	bool found = false;
+	char line[256];
+
+	*report = 0;
+	while (file && fgets(line, sizeof(line), file)) {
+		if (strlen(report) + strlen(line) < 4096)
+			strcat(report, line);
+		found |= !!strstr(line, "hwt");
+	}
+	if (file)
+		fclose(file);
+	return found;
+}
+
+/* Twice, as a register or a stack may hide or show one for a moment. */
+static inline void fault_no_leaks(struct __test_metadata *_metadata)
+{
+	static char report[8192];
+
+	if (access(DEBUGFS "kmemleak", W_OK))
+		return;
+	/* What is younger than five seconds is not looked at. */
+	sleep_ns(6 * SEC);
+	ASSERT_TRUE(write_text(DEBUGFS "kmemleak", "scan"));
+	ASSERT_TRUE(write_text(DEBUGFS "kmemleak", "scan"));
+	EXPECT_FALSE(fault_leaks_of_hwt(report)) {
+		TH_LOG("%s", report);
+	}
+}
+
+#endif /* HWT_FAULT_H */

@@ -1,0 +1,653 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Every ioctl of /dev/hwt with each of its allocations and user copies made to fail once;
+ * rings are in fault_rings.c.
+ *
+ * A call that fails says ENOMEM or EFAULT, has changed nothing, and works right afterwards.
+ * The exception is that of hwt_uapi.h: where only the answer could not be stored, it says
+ * EFAULT and has been carried out, whole; a new timeout was taken back. At the end the user
+ * can have as many timeouts and wheels as ever, and no memory is lost.
+ *
+ * hwt-test: long
+ * hwt-test: only debug
+ * hwt-test: timeout 600
+ * hwt-test: load max_shared=64 max_user_timeouts=300 max_user_wheels=3
+ */
+#include "kselftest_harness.h"
+
+#include "fault_scene.h"
+
+#define SHARED		64	/* as max_shared above */
+#define OPS		100
+#define UNTOUCHED	12345	/* what a result holds that was not stored */
+
+/* The arguments of the last call. */
+static struct hwt_schedule_args schedule;
+static struct hwt_modify_args modify;
+static struct hwt_cancel_args cancel;
+static struct hwt_setup_args setup;
+static struct hwt_op ops[OPS];
+
+/* The next one is one more than may be on the shared wheel. */
+static void as_many_as_share(struct __test_metadata *_metadata, struct env *env)
+{
+	unsigned int i;
+
+	for (i = 0; i < SHARED; i++)
+		ASSERT_EQ(0, hwt_add(env->fd, 0, HOUR, i, NULL));
+}
+
+/* -- The calls ------------------------------------------------------------- */
+
+static int call_info(struct env *env)
+{
+	struct hwt_info_args info;
+	int ret = hwt_info(env->fd, &info);
+
+	return ret ? ret : info.tick_ns == env->before.info.tick_ns ? 0 : -EPROTO;
+}
+
+static int call_stats(struct env *env)
+{
+	struct hwt_stats_args stats;
+	int ret = hwt_stats(env->fd, &stats);
+
+	return ret ? ret : memcmp(&stats, &env->before.stats, sizeof(stats)) ? -EPROTO : 0;
+}
+
+static int call_get(struct env *env)
+{
+	struct hwt_get_args get;
+	int ret = hwt_get(env->fd, env->periodic, &get);
+
+	return ret ? ret : get.state == HWT_STATE_PENDING && get.user_data == 2 ? 0 : -EPROTO;
+}
+
+static int call_list(struct env *env)
+{
+	static struct hwt_list_entry list[SHARED + 8];
+	struct hwt_list_args args = {
+		.size = sizeof(args),
+		.entries = (uintptr_t)list,
+		.count = SHARED + 8,
+		.entry_size = sizeof(list[0]),
+	};
+	int ret = hwt_call(env->fd, HWT_IOC_LIST, &args);
+
+	return ret ? ret : args.count == SHARED ? 0 : -EPROTO;
+}
+
+static int call_setup_with(struct env *env, __s32 clock, __u32 flags, __u32 priority)
+{
+	setup = (struct hwt_setup_args) {
+		.size = sizeof(setup),
+		.flags = flags,
+		.tick_ns = 2 * MSEC,
+		.ticks_per_wheel = 4096,
+		.levels = 6,
+		.clock = clock,
+		.priority = priority,
+	};
+	return hwt_call(env->fd, HWT_IOC_SETUP, &setup);
+}
+
+static int call_setup(struct env *env)
+{
+	return call_setup_with(env, CLOCK_BOOTTIME, 0, HWT_SETUP_FIFO_LOW);
+}
+
+static int call_setup_tell(struct env *env)
+{
+	return call_setup_with(env, CLOCK_REALTIME, HWT_SETUP_TELL_CLOCK_SET, 0);
+}
+
+static int call_setup_busy(struct env *env)
+{
+	return call_setup_with(env, CLOCK_MONOTONIC, HWT_SETUP_CPU | HWT_SETUP_BUSY_WAIT, 0);
+}
+
+static void change_setup(struct state *old, const struct state *new)
+{
+	old->private = 1;
+	old->info.clock = new->info.clock;
+	old->info.tick_ns = 2 * MSEC;
+	old->info.ticks_per_wheel = 4096;
+	old->info.levels = 6;
+}
+
+static bool done_setup(const struct env *env)
+{
+	return env->after.info.clock == setup.clock && as_before(env, change_setup);
+}
+
+static int call_schedule_with(struct env *env, __u32 flags, __u32 mode, __u64 period_ns)
+{
+	schedule = (struct hwt_schedule_args) {
+		.size = sizeof(schedule),
+		.flags = flags,
+		.mode = mode,
+		.time_ns = HOUR,
+		.period_ns = period_ns,
+		.user_data = 7,
+	};
+	if (flags & HWT_ABSOLUTE)
+		schedule.time_ns += now_ns();
+	return hwt_call(env->fd, HWT_IOC_SCHEDULE, &schedule);
+}
+
+static int call_schedule(struct env *env)
+{
+	return call_schedule_with(env, HWT_ABSOLUTE, HWT_MODE_ONE_SHOT, 0);
+}
+
+static int call_schedule_periodic(struct env *env)
+{
+	return call_schedule_with(env, 0, HWT_MODE_FIXED_DELAY, SEC);
+}
+
+static void change_schedule(struct state *old, const struct state *new)
+{
+	old->n++;
+	old->timeouts++;
+	old->shared += !new->private;
+	old->stats.timeouts++;
+	old->stats.scheduled++;
+	/* In some slot; who looks for the new one finds it. */
+	memcpy(old->list, new->list, sizeof(old->list));
+}
+
+static bool made(const struct env *env)
+{
+	const struct hwt_list_entry *new = state_find(&env->after, schedule.id);
+
+	return new && new->user_data == 7 && new->mode == schedule.mode &&
+	       new->state == HWT_STATE_PENDING && !state_find(&env->before, schedule.id);
+}
+
+static bool done_schedule(const struct env *env)
+{
+	return made(env) && kept(env) && as_before(env, change_schedule);
+}
+
+/* Nobody knows its id. */
+static void change_taken_back(struct state *old, const struct state *new)
+{
+	(void)new;
+	old->stats.scheduled++;
+	old->stats.cancelled++;
+}
+
+static bool undone_schedule(const struct env *env)
+{
+	return as_before(env, change_taken_back);
+}
+
+/* The same, with a wheel of the context's own from now on. */
+static void change_schedule_parted(struct state *old, const struct state *new)
+{
+	change_schedule(old, new);
+	old->private = 1;
+}
+
+static bool done_schedule_parted(const struct env *env)
+{
+	return made(env) && kept(env) && as_before(env, change_schedule_parted);
+}
+
+static void change_taken_back_parted(struct state *old, const struct state *new)
+{
+	change_taken_back(old, new);
+	old->private = 1;
+}
+
+static bool undone_schedule_parted(const struct env *env)
+{
+	return as_before(env, change_taken_back_parted);
+}
+
+static int call_modify_of(struct env *env, __u64 id)
+{
+	modify = (struct hwt_modify_args) {
+		.size = sizeof(modify),
+		.flags = HWT_SET_USER_DATA,
+		.id = id,
+		.time_ns = 2 * HOUR,
+		.user_data = 77,
+	};
+	return hwt_call(env->fd, HWT_IOC_MODIFY, &modify);
+}
+
+static int call_modify(struct env *env)
+{
+	return call_modify_of(env, env->pending);
+}
+
+static int call_modify_fired(struct env *env)
+{
+	return call_modify_of(env, env->fired);
+}
+
+/* All of the others as they were, and nothing of it is half-done. */
+static bool done_modify(const struct env *env)
+{
+	const struct hwt_list_entry *old, *now;
+	unsigned int i;
+
+	for (i = 0; i < env->before.n; i++) {
+		old = &env->before.list[i];
+		now = state_find(&env->after, old->id);
+		if (!now || (old->id != modify.id && memcmp(old, now, sizeof(*old))))
+			return false;
+	}
+	now = state_find(&env->after, modify.id);
+	return now && now->user_data == 77 && now->state == HWT_STATE_PENDING &&
+	       now->deadline_ns > now_ns() + HOUR && env->after.n == env->before.n &&
+	       env->after.stats.events == (modify.id == env->pending) &&
+	       env->after.stats.modified == env->before.stats.modified + 1;
+}
+
+static int call_cancel_of(struct env *env, __u64 id)
+{
+	cancel = (struct hwt_cancel_args) { .size = sizeof(cancel), .id = id };
+	return hwt_call(env->fd, HWT_IOC_CANCEL, &cancel);
+}
+
+static int call_cancel(struct env *env)
+{
+	return call_cancel_of(env, env->pending);
+}
+
+static int call_cancel_fired(struct env *env)
+{
+	return call_cancel_of(env, env->fired);
+}
+
+static bool done_cancel(const struct env *env)
+{
+	return !state_find(&env->after, cancel.id) && env->after.n == env->before.n - 1 &&
+	       env->after.shared == env->before.shared - 1 &&
+	       env->after.stats.cancelled == env->before.stats.cancelled + 1 &&
+	       env->after.stats.events == (cancel.id == env->pending);
+}
+
+static int call_stop(struct env *env)
+{
+	return hwt_stop(env->fd) < 0 ? hwt_errno() : 0;
+}
+
+static bool done_stop(const struct env *env)
+{
+	return env->after.stopped && env->after.n == env->before.n &&
+	       env->after.stats.stopped == 2 && env->after.stats.events == env->before.n;
+}
+
+/* -- Batches ---------------------------------------------------------------- */
+
+/* How many it says were carried out. */
+static long batched;
+
+static int call_batch(struct env *env)
+{
+	batched = hwt_batch(env->fd, ops, OPS);
+	return batched < 0 ? batched : 0;
+}
+
+/* Those it says have a result; without a fault that is all of them. */
+static bool batch_told(const struct env *env)
+{
+	long i, stored = 0;
+
+	for (i = 0; i < OPS; i++)
+		stored += ops[i].result != UNTOUCHED;
+	return stored >= batched && (env->hit || batched == OPS);
+}
+
+static int call_batch_schedule(struct env *env)
+{
+	unsigned int i;
+
+	for (i = 0; i < OPS; i++) {
+		ops[i] = op_schedule(HOUR, i);
+		ops[i].result = UNTOUCHED;
+	}
+	return call_batch(env);
+}
+
+/*
+ * It has made those whose ids were stored, and no other. What could not be stored of a step was
+ * taken back.
+ */
+static bool done_batch_schedule(const struct env *env)
+{
+	const struct hwt_list_entry *now;
+	unsigned int i, n = 0, no_memory = 0;
+
+	for (i = 0; i < OPS; i++) {
+		if (ops[i].result == UNTOUCHED)
+			continue;
+		if (ops[i].result == -ENOMEM) {
+			no_memory++;
+			continue;
+		}
+		now = state_find(&env->after, ops[i].id);
+		if (ops[i].result || !now || now->user_data != i)
+			return false;
+		n++;
+	}
+	return batch_told(env) && no_memory <= env->hit && kept(env) &&
+	       env->after.n == env->before.n + n &&
+	       env->after.stats.scheduled - env->before.stats.scheduled ==
+	       env->after.stats.cancelled - env->before.stats.cancelled + n;
+}
+
+static bool undone_batch_schedule(const struct env *env)
+{
+	return env->after.n == env->before.n && kept(env) &&
+	       env->after.stats.scheduled - env->before.stats.scheduled ==
+	       env->after.stats.cancelled - env->before.stats.cancelled;
+}
+
+static int call_batch_mixed(struct env *env)
+{
+	unsigned int i;
+
+	for (i = 0; i < OPS; i++) {
+		switch (i % 4) {
+		case 0:
+			ops[i] = op_schedule(HOUR, i);
+			break;
+		case 1:
+			ops[i] = op_modify(env->pending, HOUR + i * SEC);
+			break;
+		case 2:
+			ops[i] = op_get(env->pending);
+			break;
+		case 3:
+			ops[i] = op_cancel(env->pending + 0x1000000000);
+			break;
+		}
+		ops[i].result = UNTOUCHED;
+	}
+	return call_batch(env);
+}
+
+/* Each has the result that it should have, or was not carried out as far as this tells. */
+static bool done_batch_mixed(const struct env *env)
+{
+	static const int want[] = { 0, HWT_STATE_PENDING, HWT_STATE_PENDING, -ENOENT };
+	unsigned int i, n = 0, no_memory = 0;
+
+	for (i = 0; i < OPS; i++) {
+		if (ops[i].result == UNTOUCHED)
+			continue;
+		if (i % 4 == 0 && ops[i].result == -ENOMEM) {
+			no_memory++;
+			continue;
+		}
+		if (ops[i].result != want[i % 4])
+			return false;
+		if (i % 4 == 0 && !state_find(&env->after, ops[i].id))
+			return false;
+		n += i % 4 == 0;
+	}
+	return batch_told(env) && no_memory <= env->hit &&
+	       env->after.n == env->before.n + n && state_find(&env->after, env->pending) &&
+	       state_find(&env->after, env->periodic) && state_find(&env->after, env->fired);
+}
+
+/* -- All of them ------------------------------------------------------------ */
+
+FIXTURE(ioctl) { };
+
+/* What is called, and at least so many points fail, of which so many are noticed. */
+FIXTURE_VARIANT(ioctl) {
+	unsigned int hit;
+	unsigned int failed;
+	struct scene scene;
+};
+
+/* A copy in, a copy out. */
+FIXTURE_VARIANT_ADD(ioctl, info) {
+	2, 2,
+	{ some, call_info, unchanged, NULL, 0, false },
+};
+
+FIXTURE_VARIANT_ADD(ioctl, stats) {
+	2, 2,
+	{ some, call_stats, unchanged, NULL, 0, false },
+};
+
+FIXTURE_VARIANT_ADD(ioctl, get) {
+	2, 2,
+	{ some, call_get, unchanged, NULL, 0, false },
+};
+
+/* Two pages of entries: a fault with the second is no error, the call ends early. */
+FIXTURE_VARIANT_ADD(ioctl, list) {
+	5, 3,
+	{ as_many_as_share, call_list, unchanged, NULL, 0, false },
+};
+
+FIXTURE_VARIANT_ADD(ioctl, setup) {
+	10, 10,
+	{ empty, call_setup, done_setup, NULL, -EBUSY, false },
+};
+
+FIXTURE_VARIANT_ADD(ioctl, setup_tell) {
+	11, 11,
+	{ empty, call_setup_tell, done_setup, NULL, -EBUSY, false },
+};
+
+FIXTURE_VARIANT_ADD(ioctl, setup_busy) {
+	10, 10,
+	{ empty, call_setup_busy, done_setup, NULL, -EBUSY, false },
+};
+
+FIXTURE_VARIANT_ADD(ioctl, schedule) {
+	3, 3,
+	{ some, call_schedule, done_schedule, undone_schedule, 0, false },
+};
+
+FIXTURE_VARIANT_ADD(ioctl, schedule_periodic) {
+	3, 3,
+	{ some, call_schedule_periodic, done_schedule, undone_schedule, 0, false },
+};
+
+FIXTURE_VARIANT_ADD(ioctl, schedule_first) {
+	3, 3,
+	{ empty, call_schedule, done_schedule, undone_schedule, 0, false },
+};
+
+/* A wheel, and a node of the table. */
+FIXTURE_VARIANT_ADD(ioctl, schedule_parts) {
+	12, 9,
+	{ as_many_as_share, call_schedule, done_schedule_parted, undone_schedule_parted, 0, false },
+};
+
+FIXTURE_VARIANT_ADD(ioctl, modify) {
+	2, 2,
+	{ some, call_modify, done_modify, NULL, 0, false },
+};
+
+FIXTURE_VARIANT_ADD(ioctl, modify_fired) {
+	2, 2,
+	{ some, call_modify_fired, done_modify, NULL, 0, false },
+};
+
+FIXTURE_VARIANT_ADD(ioctl, cancel) {
+	2, 2,
+	{ some, call_cancel, done_cancel, NULL, -ENOENT, false },
+};
+
+FIXTURE_VARIANT_ADD(ioctl, cancel_fired) {
+	2, 2,
+	{ some, call_cancel_fired, done_cancel, NULL, -ENOENT, false },
+};
+
+FIXTURE_VARIANT_ADD(ioctl, stop) {
+	2, 2,
+	{ some, call_stop, done_stop, NULL, 0, false },
+};
+
+FIXTURE_VARIANT_ADD(ioctl, batch_schedule) {
+	20, 3,
+	{ some, call_batch_schedule, done_batch_schedule, undone_batch_schedule, 0, false },
+};
+
+FIXTURE_VARIANT_ADD(ioctl, batch_mixed) {
+	20, 4,
+	{ some, call_batch_mixed, done_batch_mixed, NULL, 0, false },
+};
+
+FIXTURE_SETUP(ioctl)
+{
+	scene_begin(_metadata);
+}
+
+FIXTURE_TEARDOWN(ioctl)
+{
+	scene_end(_metadata);
+}
+
+TEST_F_TIMEOUT(ioctl, each_point, 300)
+{
+	scene_run(_metadata, &variant->scene, 0, variant->hit, variant->failed);
+}
+
+/* -- The thread that makes threads ------------------------------------------- */
+
+#define KTHREADD	2
+
+/* No thread is to be had: EAGAIN, as fork() says, which counts as refused. */
+static void change_rejected(struct state *old, const struct state *new)
+{
+	(void)new;
+	old->stats.rejected++;
+}
+
+static bool undone_rejected(const struct env *env)
+{
+	return as_before(env, change_rejected);
+}
+
+FIXTURE(thread) { };
+
+FIXTURE_VARIANT(thread) {
+	struct scene scene;
+};
+
+FIXTURE_VARIANT_ADD(thread, setup) {
+	.scene = {
+		.populate = empty,
+		.call = call_setup,
+		.done = done_setup,
+		.again = -EBUSY,
+		.any = true,
+	},
+};
+
+FIXTURE_VARIANT_ADD(thread, schedule_parts) {
+	.scene = {
+		.populate = as_many_as_share,
+		.call = call_schedule,
+		.done = done_schedule_parted,
+		.undone = undone_rejected,
+		.any = true,
+	},
+};
+
+FIXTURE_SETUP(thread)
+{
+	scene_begin(_metadata);
+}
+
+FIXTURE_TEARDOWN(thread)
+{
+	scene_end(_metadata);
+}
+
+TEST_F_TIMEOUT(thread, each_point, 300)
+{
+	scene_run(_metadata, &variant->scene, KTHREADD, 5, 5);
+}
+
+/* -- What a failed call leaves possible ----------------------------------------- */
+
+/* HWT_IOC_SETUP is only for a context that nothing has been asked of. */
+static void check_first(struct __test_metadata *_metadata, void *arg, int ret, unsigned int hit)
+{
+	struct env *env = arg;
+	bool nothing;
+
+	(void)hit;
+	state_take(_metadata, env->fd, &env->after);
+	nothing = ret && !env->after.stats.scheduled;
+	EXPECT_EQ(nothing ? 0 : -EBUSY, call_setup(env)) {
+		TH_LOG("after %d", ret);
+	}
+}
+
+FIXTURE(first) { };
+
+FIXTURE_SETUP(first)
+{
+	scene_begin(_metadata);
+}
+
+FIXTURE_TEARDOWN(first)
+{
+	scene_end(_metadata);
+}
+
+TEST_F_TIMEOUT(first, call_that_fails_is_none, 300)
+{
+	static const struct scene scene = { .populate = empty, .call = call_schedule };
+	const struct fault_call call = {
+		.passes = given("HWT_ROUNDS", 1),
+		.prepare = scene_prepare,
+		.call = scene_call,
+		.check = check_first,
+	};
+	struct fault_count count;
+
+	env.scene = &scene;
+	count = each_fault(_metadata, &call, &env);
+	EXPECT_LE(call.passes * 2, count.failed);
+}
+
+/* -- A pointer that is bad from the start, which get_user() finds -------------- */
+
+TEST(size_cannot_be_read)
+{
+	static const unsigned long requests[] = {
+		HWT_IOC_INFO, HWT_IOC_SETUP, HWT_IOC_SCHEDULE, HWT_IOC_MODIFY, HWT_IOC_CANCEL,
+		HWT_IOC_GET, HWT_IOC_STOP, HWT_IOC_STATS, HWT_IOC_LIST, HWT_IOC_BATCH,
+		HWT_IOC_RINGS, HWT_IOC_ENTER,
+	};
+	static struct state after;
+	unsigned int i;
+
+	env.fd = hwt_open(O_NONBLOCK);
+	ASSERT_LE(0, env.fd);
+	some(_metadata, &env);
+	state_take(_metadata, env.fd, &env.before);
+	for (i = 0; i < ARRAY_SIZE(requests); i++) {
+		EXPECT_EQ(-EFAULT, hwt_call(env.fd, requests[i], NULL));
+		EXPECT_EQ(-EFAULT, hwt_call(env.fd, requests[i], (void *)-4096L));
+	}
+	state_take(_metadata, env.fd, &after);
+	EXPECT_TRUE(state_same(&env.before, &after));
+	close(env.fd);
+}
+
+/* The last fixture runs last. */
+FIXTURE(lost) { };
+FIXTURE_SETUP(lost) { }
+FIXTURE_TEARDOWN(lost) { }
+
+TEST_F_TIMEOUT(lost, nothing, 200)
+{
+	fault_no_leaks(_metadata);
+}
+
+TEST_HARNESS_MAIN

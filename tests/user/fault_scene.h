@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Calls that concern a context, for each_fault(): what there is before, the call, and what
+ * must have become of it.
+ */
+#ifndef HWT_FAULT_SCENE_H
+#define HWT_FAULT_SCENE_H
+
+#include "fault.h"
+
+struct env {
+	const struct scene *scene;
+	int fd;
+	struct ring ring;	/* with mapped_rings() */
+	__u64 pending;		/* a one-shot, in an hour */
+	__u64 periodic;		/* likewise */
+	__u64 fired;		/* a one-shot that has an event */
+	struct state before, after;
+	unsigned int hit;	/* faults that the call before has had */
+};
+
+/**
+ * struct scene - a call, and what it must have done
+ * @populate: what there is before, in a new context
+ * @call:     the call, with all of its arguments anew; returns 0 or a negative errno
+ * @done:     in env->before and env->after it has been carried out, and did what it should
+ * @undone:   it was carried out and taken back, or refused: only counters tell; NULL: never
+ * @again:    what it says if it was carried out, only the answer was not stored, and it
+ *            is called again
+ * @any:      it is not the device's own call, and fails as the kernel will
+ */
+struct scene {
+	void	(*populate)(struct __test_metadata *_metadata, struct env *env);
+	int	(*call)(struct env *env);
+	bool	(*done)(const struct env *env);
+	bool	(*undone)(const struct env *env);
+	int	again;
+	bool	any;
+};
+
+static struct env env;
+
+/* -- Before --------------------------------------------------------------- */
+
+static inline void empty(struct __test_metadata *_metadata, struct env *env)
+{
+	(void)_metadata;
+	(void)env;
+}
+
+static inline void some(struct __test_metadata *_metadata, struct env *env)
+{
+	ASSERT_EQ(0, hwt_add(env->fd, 0, HOUR, 1, &env->pending));
+	ASSERT_EQ(0, hwt_add_periodic(env->fd, HWT_MODE_FIXED_RATE, HOUR, HOUR, 2,
+				      &env->periodic));
+	ASSERT_EQ(0, hwt_add(env->fd, HWT_ABSOLUTE, 0, 3, &env->fired));
+	ASSERT_EQ(POLLIN, hwt_wait(env->fd, PATIENCE_MS));
+}
+
+static inline void scene_close(struct env *env)
+{
+	ring_unmap(&env->ring);
+	if (env->fd >= 0)
+		close(env->fd);
+	env->fd = -1;
+}
+
+static inline void scene_prepare(struct __test_metadata *_metadata, void *arg)
+{
+	struct env *env = arg;
+
+	scene_close(env);
+	env->fd = hwt_open(O_NONBLOCK);
+	ASSERT_LE(0, env->fd);
+	env->scene->populate(_metadata, env);
+	state_take(_metadata, env->fd, &env->before);
+}
+
+/* -- After ---------------------------------------------------------------- */
+
+static inline void scene_done(struct __test_metadata *_metadata, struct env *env)
+{
+	EXPECT_TRUE(env->scene->done(env)) {
+		TH_LOG("it was not carried out as it should");
+		state_differ(&env->before, &env->after);
+	}
+}
+
+static inline void scene_check(struct __test_metadata *_metadata, void *arg, int ret,
+			       unsigned int hit)
+{
+	struct env *env = arg;
+	const struct scene *scene = env->scene;
+	bool same;
+
+	env->hit = hit;
+	state_take(_metadata, env->fd, &env->after);
+	same = state_same(&env->before, &env->after);
+	if (!ret) {
+		scene_done(_metadata, env);
+		return;
+	}
+	EXPECT_LT(0U, hit);
+	EXPECT_TRUE(ret == -ENOMEM || ret == -EFAULT || scene->any) {
+		TH_LOG("%d", ret);
+	}
+	if (!same && ret == -EFAULT && scene->done(env)) {
+		EXPECT_EQ(scene->again, scene->call(env));
+		return;
+	}
+	if (!same && !((ret == -EFAULT || scene->any) && scene->undone && scene->undone(env))) {
+		EXPECT_TRUE(same) {
+			TH_LOG("it has failed, and changed something");
+			state_differ(&env->before, &env->after);
+		}
+		return;
+	}
+	/* The same once more. */
+	env->hit = 0;
+	env->before = env->after;
+	EXPECT_EQ(0, scene->call(env));
+	state_take(_metadata, env->fd, &env->after);
+	scene_done(_metadata, env);
+}
+
+/* Is the state as before but for what @change does to the old one? */
+static inline bool as_before(const struct env *env,
+			     void (*change)(struct state *old, const struct state *new))
+{
+	static struct state old;
+
+	old = env->before;
+	if (change)
+		change(&old, &env->after);
+	return state_same(&old, &env->after);
+}
+
+static inline bool unchanged(const struct env *env)
+{
+	return as_before(env, NULL);
+}
+
+/* All those of before are there, as they were. */
+static inline bool kept(const struct env *env)
+{
+	const struct hwt_list_entry *now;
+	unsigned int i;
+
+	for (i = 0; i < env->before.n; i++) {
+		now = state_find(&env->after, env->before.list[i].id);
+		if (!now || memcmp(now, &env->before.list[i], sizeof(*now)))
+			return false;
+	}
+	return true;
+}
+
+/* -- The test ------------------------------------------------------------- */
+
+static int scene_call(void *arg)
+{
+	struct env *env = arg;
+
+	return env->scene->call(env);
+}
+
+/* Around it: what the user may have is limited, and is all there afterwards. */
+static inline void scene_begin(struct __test_metadata *_metadata)
+{
+	ASSERT_EQ(0, set_capability(CAP_SYS_RESOURCE, false));
+	ASSERT_EQ(0, mlockall(MCL_CURRENT));
+	env.fd = -1;
+}
+
+static inline void scene_end(struct __test_metadata *_metadata)
+{
+	scene_close(&env);
+	user_whole(_metadata);
+}
+
+/* At least so many points are met, and so many of them noticed; @pid as of fault_open(). */
+static inline void scene_run(struct __test_metadata *_metadata, const struct scene *scene,
+			     pid_t pid, unsigned int hit, unsigned int failed)
+{
+	const struct fault_call call = {
+		.pid = pid,
+		.passes = given("HWT_ROUNDS", 1),
+		.prepare = scene_prepare,
+		.call = scene_call,
+		.check = scene_check,
+	};
+	struct fault_count count;
+
+	env.scene = scene;
+	if (pid || scene->any)
+		fault_expect_begin();
+	count = each_fault(_metadata, &call, &env);
+	if (pid || scene->any)
+		fault_expect_end();
+	EXPECT_LE(call.passes * hit, count.hit);
+	EXPECT_LE(call.passes * failed, count.failed);
+	if (pid || scene->any)
+		return;
+	/* What wants no memory has nothing to be short of. */
+	count = each_shortage(_metadata, &call, &env);
+	EXPECT_LE(count.failed, count.hit);
+}
+
+#endif /* HWT_FAULT_SCENE_H */
