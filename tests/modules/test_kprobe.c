@@ -7,10 +7,12 @@
  * and the kernel's timekeeper and scheduler, whose locks are held then.
  *
  * hwt-test: long
- * hwt-test: timeout 180
+ * hwt-test: timeout 240
+ * hwt-test: args park=1
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/cpu.h>
 #include <linux/kallsyms.h>
 #include <linux/kprobes.h>
 #include <linux/prandom.h>
@@ -26,6 +28,39 @@ KSTM_MODULE_GLOBALS();
 static unsigned int seed;
 module_param(seed, uint, 0444);
 MODULE_PARM_DESC(seed, "Which instructions are chosen; 0: from the time");
+
+static bool park;
+module_param(park, bool, 0444);
+MODULE_PARM_DESC(park, "Take the other CPUs off line while code is changed");
+
+/* -- The other CPUs ------------------------------------------------------ */
+
+static struct cpumask parked;
+
+/*
+ * QEMU before 8.1, emulating, can have one CPU go on with an instruction as it was before
+ * another one changed it: with a breakpoint that is gone, for ever, or with half of a jump. (Its
+ * "accel/tcg: Always lock pages before translation" mends that.) So code is changed while there
+ * is only one CPU.
+ */
+static void __init park_others(void)
+{
+	unsigned int cpu, this = cpumask_first(cpu_online_mask);
+
+	for_each_present_cpu(cpu)
+		if (park && cpu != this && cpu_online(cpu) && !remove_cpu(cpu))
+			cpumask_set_cpu(cpu, &parked);
+}
+
+static void __init unpark_others(void)
+{
+	unsigned int cpu;
+
+	for_each_cpu(cpu, &parked)
+		if (add_cpu(cpu))
+			pr_info("# CPU %u does not come back\n", cpu);
+	cpumask_clear(&parked);
+}
 
 /* -- Probes -------------------------------------------------------------- */
 
@@ -413,12 +448,14 @@ static void __init test_instructions(const char *what, const char * const *names
 	engine = probe_engine.task;
 
 	prandom_seed_state(&rnd, seed);
+	park_others();
 	for (i = 0; i < n_names; i++) {
 		n = probe_function(names[i], step, &rnd);
 		found += !!n;
 		pr_info("# %s: %u instructions%s\n", names[i], n,
 			n ? "" : " (inlined, or not to be probed)");
 	}
+	unpark_others();
 	covered = bitmap_zalloc(PROBES_MOST, GFP_KERNEL);
 	KTEST(found && covered, "%s: %u functions, %u instructions", what, found,
 	      probes_n);
@@ -441,7 +478,9 @@ static void __init test_instructions(const char *what, const char * const *names
 		rounds++;
 		cond_resched();
 	}
+	park_others();
 	remove_probes();
+	unpark_others();
 	pr_info("# %s: interrupted %u times in %u rounds, at %u of the instructions\n",
 		what, hits, rounds,
 		covered ? bitmap_weight(covered, PROBES_MOST) : 0);
@@ -606,8 +645,10 @@ static void __init test_kernel(const char *what, const char * const *names,
 	atomic_set(&own_early, 0);
 	for (i = 0; i < ARRAY_SIZE(own); i++)
 		kt_init(&own[i], wheel, &own_ops);
+	park_others();
 	for (i = 0; i < n_names; i++)
 		functions += visit(names[i], places);
+	unpark_others();
 	if (!functions) {
 		KTEST_SKIP("%s: none of its functions can be probed", what);
 		goto out;
@@ -657,7 +698,10 @@ static void __init selftest(void)
 		KTEST(false, "memory for the probes");
 		goto out;
 	}
-	if (!find("hwt_schedule", &length)) {
+	park_others();
+	find("hwt_schedule", &length);
+	unpark_others();
+	if (!length) {
 		KTEST_SKIP("no kprobes on this kernel");
 		goto out;
 	}
