@@ -247,10 +247,10 @@ static inline struct fault_count each_shortage(struct __test_metadata *_metadata
 {
 	int probability = shortage_open(), ret;
 	struct fault_count count = {};
-	unsigned int bytes, short_of;
+	unsigned int bytes, step, short_of;
 
 	ASSERT_LE(0, probability);
-	for (bytes = 0; bytes < SHORTAGE_MOST; bytes += SHORTAGE_STEP) {
+	for (bytes = 0; bytes < SHORTAGE_MOST; bytes += step) {
 		call->prepare(_metadata, arg);
 		ASSERT_TRUE(shortage_arm(probability, bytes));
 		ret = call->call(arg);
@@ -262,6 +262,7 @@ static inline struct fault_count each_shortage(struct __test_metadata *_metadata
 			TH_LOG("with %u bytes, %u faults: %d", bytes, short_of, ret);
 		if (!_metadata->passed || !short_of)
 			break;
+		step = bytes / 16 > SHORTAGE_STEP ? bytes / 16 : SHORTAGE_STEP;
 	}
 	EXPECT_GT(SHORTAGE_MOST, bytes);
 	TH_LOG("up to %u bytes, %u calls of %u failed", bytes, count.failed, count.hit);
@@ -360,27 +361,43 @@ static inline const struct hwt_list_entry *state_find(const struct state *state,
 
 /* -- What is lost ----------------------------------------------------------- */
 
-static inline bool fault_leaks_of_hwt(char *report)
+/*
+ * Is it one of hwt's? It may be unloaded: then its functions are addresses among the modules'. A
+ * name of a cache is lost where sysfs has no memory for it, which is the kernel's own matter.
+ */
+static inline bool fault_leak_of_hwt(const char *object)
+{
+	return (strstr(object, "hwt") || strstr(object, "[<ffffffffa0")) &&
+	       !strstr(object, "sysfs_slab_add");
+}
+
+/* Returns how many; the first one is @leak. */
+static inline unsigned int fault_leaks_of_hwt(char *leak, size_t size)
 {
 	FILE *file = fopen(DEBUGFS "kmemleak", "r");
-	bool found = false;
-	char line[256];
+	char line[256], object[8192] = "";
+	unsigned int n = 0;
+	bool more;
 
-	*report = 0;
-	while (file && fgets(line, sizeof(line), file)) {
-		if (strlen(report) + strlen(line) < 4096)
-			strcat(report, line);
-		found |= !!strstr(line, "hwt");
-	}
+	do {
+		more = file && fgets(line, sizeof(line), file);
+		if (!more || !strncmp(line, "unreferenced", 12)) {
+			if (fault_leak_of_hwt(object) && !n++)
+				snprintf(leak, size, "%s", object);
+			*object = 0;
+		}
+		if (more && strlen(object) + strlen(line) < sizeof(object))
+			strcat(object, line);
+	} while (more);
 	if (file)
 		fclose(file);
-	return found;
+	return n;
 }
 
 /* Twice, as a register or a stack may hide or show one for a moment. */
 static inline void fault_no_leaks(struct __test_metadata *_metadata)
 {
-	static char report[8192];
+	static char leak[8192];
 
 	if (access(DEBUGFS "kmemleak", W_OK))
 		return;
@@ -388,8 +405,8 @@ static inline void fault_no_leaks(struct __test_metadata *_metadata)
 	sleep_ns(6 * SEC);
 	ASSERT_TRUE(write_text(DEBUGFS "kmemleak", "scan"));
 	ASSERT_TRUE(write_text(DEBUGFS "kmemleak", "scan"));
-	EXPECT_FALSE(fault_leaks_of_hwt(report)) {
-		TH_LOG("%s", report);
+	EXPECT_EQ(0, fault_leaks_of_hwt(leak, sizeof(leak))) {
+		TH_LOG("%s", leak);
 	}
 }
 
