@@ -188,11 +188,14 @@ void hwt_user_drop_leaving(struct hwt_user *user)
  * hwt_user_leaving_many() - are so many leaving that no more should be made?
  * @user: the user
  *
- * The count is off by some dozens for each CPU. Return: the user's programs should wait.
+ * What is read at a glance is off by a batch for each CPU, which with some hundred CPUs is more
+ * than there may be: so nobody waits, possibly for ever, for that alone. Return: the user's
+ * programs should wait.
  */
 bool hwt_user_leaving_many(struct hwt_user *user)
 {
-	return percpu_counter_read(&user->leaving) >= HWT_LEAVING_MAX;
+	return unlikely(percpu_counter_read(&user->leaving) >= HWT_LEAVING_MAX) &&
+	       percpu_counter_sum(&user->leaving) >= HWT_LEAVING_MAX;
 }
 
 /* May whoever opens a context have as many private wheels as there is memory for? */
