@@ -21,7 +21,6 @@ from judge import Judge  # noqa: E402 pylint: disable=wrong-import-position
 from tap import Results  # noqa: E402 pylint: disable=wrong-import-position
 
 NMI = re.compile(r"hwt-host: inject-nmi (\d+) (\d+)")
-PAUSE = re.compile(r"hwt-host: pause (\d+)")
 DEMO_END = re.compile(r"^hwt-demo: end (\d+)")
 # Seconds without output, until the guest's init has reported.
 BOOT_SILENCE = 120
@@ -132,10 +131,6 @@ class Qemu:
         """The guest notices if they do not come."""
         self.command([("inject-nmi", interval_ms / 1000)] * count)
 
-    def pause(self, seconds):
-        """All of the guest stands still."""
-        self.command([("stop", seconds), ("cont", 0)])
-
 
 class Tail:
     """Whole lines of a growing file."""
@@ -176,9 +171,6 @@ class Guest:
             nmi = NMI.search(line)
             if nmi:
                 self.qemu.inject_nmis(int(nmi.group(1)), int(nmi.group(2)))
-            pause = PAUSE.search(line)
-            if pause:
-                self.qemu.pause(int(pause.group(1)))
         for line in tests:
             self.judge.feed_output(line)
             if self.args.mode == "demo":
