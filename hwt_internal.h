@@ -48,9 +48,9 @@
 
 /**
  * struct hwt_cpu - what one CPU has submitted to one wheel
- * @list:      timeouts with QUEUED set, newest first. Pushed from any context, by
- *             any CPU (a task may be moved meanwhile); taken as a whole by the holder
- *             of the wheel's lock.
+ * @list:      timeouts with QUEUED set, newest first. Pushed from any context, but on
+ *             this CPU only: whoever pushes stays there; see hwt_push(). Taken as a whole by
+ *             the holder of the wheel's lock, on any.
  * @scheduled: schedules of timeouts that were not pending
  * @rearmed:   schedules of timeouts that were
  * @cancelled: cancels that hit
@@ -137,8 +137,8 @@ struct hwt_wheel {
 	u32			flags;		/* HWT_COARSE_CLOCK, HWT_FREEZABLE */
 	u64			max_pending;	/* 0: no limit */
 	struct hwt_cpu __percpu	*cpu;
-	/* Bitmap of CPUs whose list may have something on it: set after a push, cleared
-	 * before the list is taken. The pointer is constant.
+	/* Bitmap of CPUs whose list may have something on it: set by the CPU itself after a
+	 * push, cleared before the list is taken. The pointer is constant.
 	 */
 	unsigned long		*active;
 	/* Schedules fail. Written once, by the stop; read under RCU. */

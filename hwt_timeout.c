@@ -208,11 +208,11 @@ static __always_inline void hwt_push(struct hwt_wheel *wheel,
 	 * after that. Everyone looks, not only the one who found the list empty:
 	 * this may have interrupted that one before it sets the bit.
 	 *
-	 * Acquire: what is read next (wake_tick, sleep_seq, kicked) is not older than the
-	 * bit. If the engine's last look came before another one set it, that was after
-	 * it had published.
+	 * Only this CPU sets its bit, and the caller stays on it. So one that is found was
+	 * set before llist_add(), or by who has interrupted this since, and has passed the
+	 * barrier below: in either case there was one after it.
 	 */
-	if (!test_bit_acquire(cpu, wheel->active)) {
+	if (!test_bit(cpu, wheel->active)) {
 		set_bit(cpu, wheel->active);
 		/* As llist_add() otherwise does, pairs with hwt_engine_sleep(): the
 		 * engine's last look finds the bit, or the caller finds wake_tick

@@ -162,7 +162,7 @@ typedef struct {
 #define xchg(pointer, new)	__atomic_exchange_n(pointer, new, __ATOMIC_SEQ_CST)
 /* A locked instruction is one already. */
 #define smp_mb__after_atomic()	barrier()
-#define test_bit_acquire(bit, bitmap)	test_bit(bit, bitmap)
+#define smp_acquire__after_ctrl_dep()	barrier()
 
 static __always_inline s64 atomic64_read(const atomic64_t *atomic)
 {
