@@ -278,7 +278,8 @@ static inline void hwt_timeout_set_wheel(struct hwt_timeout *timeout,
  * fires anywhere in [deadline, deadline + slack], wherever it costs least.
  *
  * Scheduling what is pending moves it; scheduling a periodic timeout with one of
- * the one-shot functions makes it a one-shot.
+ * the one-shot functions makes it a one-shot. What the caller has written before is seen by
+ * the callback that follows.
  *
  * Errors, nothing changed: -ESHUTDOWN the wheel is stopped or the timeout was shut
  * down; -EAGAIN the wheel's max_pending is reached; -EINVAL it has no wheel.
@@ -309,7 +310,7 @@ int hwt_cancel_sync(struct hwt_timeout *timeout);
 int hwt_shutdown_sync(struct hwt_timeout *timeout);
 int hwt_wait(struct hwt_timeout *timeout, u64 max_ns);
 
-/* -- Queries of a timeout: snapshots, any context ------------------------ */
+/* -- Queries of a timeout: snapshots, any context, which order nothing ---- */
 
 static inline u64 hwt_timeout_word(const struct hwt_timeout *timeout)
 {

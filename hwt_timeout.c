@@ -286,6 +286,13 @@ static __always_inline int hwt_arm(struct hwt_wheel *wheel,
 	u64 old, new;
 	int ret;
 
+	if (how & HWT_HOW_EARLIER) {
+		/* It may be left as it is, without a compare-and-swap. Pairs with that of
+		 * hwt_fire(): what the caller has done before, say noted an event, is seen
+		 * by the callback, or the word says here that it has fired.
+		 */
+		smp_mb();
+	}
 	old = hwt_timeout_word(timeout);
 	do {
 again:
@@ -466,7 +473,8 @@ EXPORT_SYMBOL_GPL(hwt_schedule_at_slack);
  * @delay_ns: from now, ns
  *
  * Any context. As timer_reduce(): schedules what is not armed, moves only forward. A
- * periodic timeout whose callback is executing is not armed, and becomes a one-shot.
+ * periodic timeout whose callback is executing is not armed, and becomes a one-shot. Also if it
+ * is left as it was, the callback that follows sees what the caller has written before.
  *
  * Return: as hwt_schedule(); with HWT_WAS_PENDING it may have been left as it was.
  */
@@ -682,14 +690,20 @@ EXPORT_SYMBOL_GPL(hwt_cancel);
  * Any context; never waits.
  *
  * Return: HWT_WAS_PENDING and HWT_IS_RUNNING, ored, as they applied at the instant
- * of the cancel.
+ * of the cancel. Without HWT_IS_RUNNING, the caller sees what the callback has written.
  */
 int hwt_try_cancel(struct hwt_timeout *timeout)
 {
 	u64 old = hwt_cancel_word(timeout);
+	int ret = old & HWT_F_PENDING ? HWT_WAS_PENDING : 0;
 
-	return (old & HWT_F_PENDING ? HWT_WAS_PENDING : 0) |
-	       (old & HWT_F_RUNNING ? HWT_IS_RUNNING : 0);
+	if (old & HWT_F_RUNNING)
+		return ret | HWT_IS_RUNNING;
+	/* Pairs with the compare-and-swap in hwt_settle_running(): what the callback has
+	 * done is seen. The word may only have been looked at.
+	 */
+	smp_acquire__after_ctrl_dep();
+	return ret;
 }
 EXPORT_SYMBOL_GPL(hwt_try_cancel);
 
