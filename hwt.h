@@ -74,7 +74,10 @@ struct module;
  * struct hwt_ops - what a timeout does
  * @expire:    Its deadline has passed. Runs on the wheel's thread, or on one of its
  *             workers, in process context and may sleep, though a slow one delays all
- *             that are due behind it, unless another worker is free. It may
+ *             that are due behind it, unless another worker is free. (Its sleep may be
+ *             cut short by those who submitted just before it began, by a freeze, and
+ *             by a stop, after which interruptible ones end at once: wait for a
+ *             condition, and not interruptibly.) It may
  *             schedule, cancel and _sync other timeouts, and schedule or cancel its
  *             own. It must not free the timeout; see @release. Required.
  * @cancelled: Optional. Called once in process context for a timeout that was

@@ -667,7 +667,9 @@ static bool hwt_engine_wanted(struct hwt_wheel *wheel)
 
 static void hwt_engine_sleep_until(struct hwt_wheel *wheel, u64 tick, ktime_t expires)
 {
-	/* Pairs with hwt_wheel_kick(): sees the kick, or is seen to sleep. */
+	/* Pairs with the second barrier of hwt_wheel_kick(), and with kthread_stop(): sees that,
+	 * or is seen to sleep, and not to be in a callback any more.
+	 */
 	set_current_state(hwt_idle_state(wheel));
 	if (!hwt_engine_wanted(wheel)) {
 		if (tick == HWT_TICK_NEVER)

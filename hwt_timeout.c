@@ -151,12 +151,18 @@ void hwt_wheel_irq_work(struct irq_work *work)
 {
 	struct hwt_wheel *wheel = container_of(work, struct hwt_wheel, irq_work);
 
-	wake_up_process(wheel->thread);
+	/* A callback may have begun since the kick. As there: it is not woken, and after it
+	 * the engine looks. Ordered by the barrier there, which this comes after.
+	 */
+	if (!READ_ONCE(wheel->engine.current_timeout))
+		wake_up_process(wheel->thread);
 }
 
 /*
  * Has the engine been kicked, so that another kick is not needed? If that was left to an
- * interrupt it is not relied upon: a CPU that goes down may not come to it any more.
+ * interrupt it is not relied upon: a CPU that goes down may not come to it any more. (Left there by
+ * an NMI, of all things, in the last moments of a CPU, it stays pending, and those who kick with
+ * interrupts off have none, until the CPU is back; those who kick otherwise wake the engine.)
  */
 static bool hwt_wheel_kicked(struct hwt_wheel *wheel)
 {

@@ -8,6 +8,7 @@
 #include <linux/delay.h>
 #include <linux/jiffies.h>
 #include <linux/sched.h>
+#include <linux/smp.h>
 
 #include "hwt.h"
 #include "hwt_ktest.h"
@@ -137,16 +138,18 @@ static void __init test_stops(void)
 /* -- Sleeping ------------------------------------------------------------------ */
 
 static long slept_short;
+static bool asleep;
 
 static void sleeper_expire(struct hwt_timeout *timeout)
 {
+	WRITE_ONCE(asleep, true);
 	slept_short = schedule_timeout_uninterruptible(HZ);
 	kt_expire(timeout);
 }
 
 static const struct hwt_ops sleeper_ops = { .expire = sleeper_expire };
 
-/* A callback may sleep without looking twice: submitters do not wake it. */
+/* Who submits while a callback sleeps does not wake it. */
 static void __init test_sleep(void)
 {
 	struct hwt_wheel *wheel = kt_wheel("sleep");
@@ -155,8 +158,10 @@ static void __init test_sleep(void)
 	kt_init(&sleeper, wheel, &sleeper_ops);
 	kt_init(&other, wheel, &kt_plain_ops);
 	slept_short = -1;
+	asleep = false;
 	kt_schedule(&sleeper, 0);
-	while (!hwt_running(&sleeper.timeout))
+	/* Not only RUNNING: who submits just before the callback may yet wake it. */
+	while (!READ_ONCE(asleep))
 		usleep_range(500, 1000);
 	while (!kt_expirations(&sleeper)) {
 		hwt_schedule(&other.timeout, 0);
@@ -165,6 +170,55 @@ static void __init test_sleep(void)
 	}
 	KTEST(slept_short == 0, "a callback sleeps as long as it wants: %ld jiffies short",
 	      slept_short);
+	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
+}
+
+/*
+ * In an interrupt, so that the kick is left to another one. That comes when this is over,
+ * and finds the callback of another timeout, which sleeps.
+ */
+static bool submitted;
+
+static void kick_late(void *arg)
+{
+	struct kt *other = arg;
+	ktime_t end = ktime_add_ms(ktime_get(), 1000);
+
+	hwt_schedule(&other->timeout, KT_HOUR);
+	WRITE_ONCE(submitted, true);
+	while (!READ_ONCE(asleep) && ktime_before(ktime_get(), end))
+		cpu_relax();
+	/* Asleep in truth. */
+	mdelay(20);
+}
+
+static void __init test_late_kick(void)
+{
+	unsigned int here = cpumask_first(cpu_online_mask), there = kt_other_cpu(here);
+	struct hwt_wheel_params params = { .name = "kick", .cpus = cpumask_of(here) };
+	struct kt sleeper, other;
+	struct hwt_wheel *wheel;
+
+	if (here == there) {
+		KTEST_SKIP("there is one CPU only");
+		return;
+	}
+	wheel = hwt_wheel_create(&params);
+	kt_init(&sleeper, wheel, &sleeper_ops);
+	kt_init(&other, wheel, &kt_plain_ops);
+	slept_short = -1;
+	asleep = false;
+	/* The engine sleeps without an end. */
+	msleep(100);
+	kt_stay_on(cpumask_of(here));
+	smp_call_function_single(there, kick_late, &other, false);
+	while (!READ_ONCE(submitted))
+		cpu_relax();
+	kt_schedule(&sleeper, 0);
+	KTEST(KT_WAIT(kt_expirations(&sleeper) == 1) && slept_short == 0,
+	      "a kick that comes late does not wake a callback: %ld jiffies short", slept_short);
+	kt_stay_on(NULL);
+	KTEST(hwt_cancel_sync(&other.timeout) == 1, "what it was for is there");
 	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
 }
 
@@ -206,6 +260,7 @@ static void __init selftest(void)
 	test_twice();
 	test_stops();
 	test_sleep();
+	test_late_kick();
 	test_slow_release();
 }
 
