@@ -663,6 +663,12 @@ static void hwt_clock_irq_work(struct irq_work *work)
 {
 	struct hwt_wheel *wheel;
 
+	/*
+	 * Pairs with hwt_clock_event(), which may have found this pending: waits for the end of
+	 * that setting. Newer kernels (7.2) tell of it before the new time can be read.
+	 */
+	ktime_get_real_ns();
+	/* Pairs with synchronize_rcu() in hwt_wheel_unmake(). */
 	rcu_read_lock();
 	list_for_each_entry_rcu(wheel, &hwt_wheels, entry)
 		if (wheel->clock == HWT_CLOCK_REALTIME)
