@@ -150,6 +150,9 @@ out:
 	return ret;
 }
 
+/* Bytes that are read before the next look for a signal: 64 events. */
+#define HWT_READ_STEP	(64 * sizeof(struct hwt_event))
+
 /* Return: bytes read, or -EFAULT if not even one event could be. */
 static ssize_t hwt_events_read(struct hwt_context *ctx, struct iov_iter *to)
 {
@@ -174,6 +177,12 @@ static ssize_t hwt_events_read(struct hwt_context *ctx, struct iov_iter *to)
 			return total ?: -EFAULT;
 		}
 		cond_resched();
+		/*
+		 * The buffer may have room for millions. Not at each event: what io_uring
+		 * has a task do looks like a signal, too.
+		 */
+		if (total && !(total % HWT_READ_STEP) && signal_pending(current))
+			break;
 	}
 	return total;
 }

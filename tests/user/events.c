@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
+#include <sys/time.h>
 #include <sys/uio.h>
 
 #include "hwt_dev.h"
@@ -377,6 +378,38 @@ static char *half_mapping(long page)
 	if (p == MAP_FAILED || mprotect(p + page, page, PROT_NONE))
 		return NULL;
 	return p;
+}
+
+/* A large read ends at a signal, with what it has; the rest is there for the next one. */
+TEST_F_TIMEOUT(ctx, signal_half_way, 60)
+{
+	const unsigned int count = 20000;
+	struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
+	struct itimerval timer = { .it_value.tv_usec = 500, .it_interval.tv_usec = 500 };
+	const struct itimerval none = { .it_value.tv_usec = 0 };
+	struct hwt_event *events = calloc(count, EVENT);
+	unsigned char *seen = calloc(count, 1);
+	unsigned int i, total = 0, reads = 0, odd = 0;
+	ssize_t n;
+
+	ASSERT_NE(NULL, events);
+	ASSERT_NE(NULL, seen);
+	ASSERT_TRUE(make_events(self->fd, count));
+	sigaction(SIGALRM, &action, NULL);
+	ASSERT_EQ(0, setitimer(ITIMER_REAL, &timer, NULL));
+	do {
+		n = read(self->fd, events, count * EVENT);
+		for (i = 0; n > 0 && i < n / EVENT; i++)
+			odd += events[i].user_data >= count || seen[events[i].user_data]++;
+		total += n > 0 ? n / EVENT : 0;
+		reads++;
+	} while (n > 0 && total < count);
+	setitimer(ITIMER_REAL, &none, NULL);
+	EXPECT_EQ(count, total);
+	EXPECT_EQ(0U, odd);
+	EXPECT_LT(1U, reads);
+	free(events);
+	free(seen);
 }
 
 TEST_F(ctx, fault_at_once_loses_nothing)
