@@ -13,7 +13,6 @@
 
 #include "hwt_dev.h"
 
-#define HOUR		(3600 * SEC)
 #define CGROUP		"/sys/fs/cgroup"
 #define GROUP		CGROUP "/hwt-cgroup"
 #define GROUP_MAX	(16L << 20)

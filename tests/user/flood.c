@@ -15,7 +15,6 @@
 
 #include "hwt_ring.h"
 
-#define HOUR		(3600 * SEC)
 #define PROCESSES	16
 #define AT_ONCE		64
 #define SECONDS		40

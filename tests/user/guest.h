@@ -5,6 +5,10 @@
 #ifndef HWT_GUEST_H
 #define HWT_GUEST_H
 
+#include <ctype.h>
+#include <dirent.h>
+#include <sys/types.h>
+
 #include "hwt_dev.h"
 
 /* A number that NAME on the kernel's command line gives, or what the test takes by itself. */
@@ -23,6 +27,73 @@ static inline bool write_text(const char *path, const char *text)
 	if (fd >= 0)
 		close(fd);
 	return ok;
+}
+
+/* -- The kernel log ------------------------------------------------------- */
+
+/* What comes from now on. */
+static inline int log_open(void)
+{
+	int kmsg = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+
+	if (kmsg >= 0)
+		lseek(kmsg, 0, SEEK_END);
+	return kmsg;
+}
+
+/* Is there a line with this text from the descriptor's place on? It is behind that line then. */
+static inline bool log_has(int kmsg, const char *text)
+{
+	char line[8192];
+	ssize_t n;
+
+	while ((n = read(kmsg, line, sizeof(line) - 1)) > 0 || (n < 0 && errno == EPIPE)) {
+		if (n < 0)
+			continue;
+		line[n] = 0;
+		if (strstr(line, text))
+			return true;
+	}
+	return false;
+}
+
+/* -- Threads -------------------------------------------------------------- */
+
+/* Is it a thread of a wheel that only one context has? @name: of a directory in /proc. */
+static inline bool private_thread(const char *name)
+{
+	char path[64], comm[32];
+	bool is;
+	FILE *file;
+
+	if (!isdigit((unsigned char)*name))
+		return false;
+	snprintf(path, sizeof(path), "/proc/%.20s/comm", name);
+	file = fopen(path, "re");
+	if (!file)
+		return false;
+	is = fgets(comm, sizeof(comm), file) && !strcmp(comm, "hwt_private\n");
+	fclose(file);
+	return is;
+}
+
+/* How many there are; one of them is @pid, which may be NULL. */
+static inline unsigned int private_threads(pid_t *pid)
+{
+	DIR *proc = opendir("/proc");
+	struct dirent *entry;
+	unsigned int n = 0;
+
+	while (proc && (entry = readdir(proc))) {
+		if (!private_thread(entry->d_name))
+			continue;
+		n++;
+		if (pid)
+			*pid = atoi(entry->d_name);
+	}
+	if (proc)
+		closedir(proc);
+	return n;
 }
 
 #endif /* HWT_GUEST_H */

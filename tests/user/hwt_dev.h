@@ -25,6 +25,7 @@
 #define USEC		1000ULL
 #define MSEC		1000000ULL
 #define SEC		1000000000ULL
+#define HOUR		(3600 * SEC)
 
 /* How long a test waits for what should come at once: the guest may be very slow. */
 #define PATIENCE_MS	20000

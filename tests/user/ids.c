@@ -14,8 +14,6 @@
 #define CLONE_NEWTIME	0x00000080
 #endif
 
-#define HOUR	(3600 * SEC)
-
 FIXTURE(ids) {
 	int fd;
 	__u64 tick;

@@ -17,7 +17,6 @@
 #include "hwt_dev.h"
 #include "libhwt.h"
 
-#define HOUR		(3600 * SEC)
 #define PATIENCE_NS	(PATIENCE_MS * MSEC)
 
 static int fds_open(void)

@@ -16,7 +16,6 @@
 #include "hwt_dev.h"
 #include "libhwt.h"
 
-#define HOUR		(3600 * SEC)
 #define PATIENCE_NS	(PATIENCE_MS * MSEC)
 
 static int queue_flags(int kind)

@@ -10,8 +10,6 @@
 
 #include "hwt_dev.h"
 
-#define HOUR	(3600 * SEC)
-
 FIXTURE(ctx) {
 	int fd;
 	__u64 tick;

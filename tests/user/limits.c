@@ -12,8 +12,6 @@
 
 #include "hwt_dev.h"
 
-#define HOUR	(3600 * SEC)
-
 FIXTURE(ctx) {
 	int fd;
 };

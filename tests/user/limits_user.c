@@ -14,7 +14,6 @@
 #include "fdinfo.h"
 #include "hwt_dev.h"
 
-#define HOUR		(3600 * SEC)
 #define TIMEOUTS	500
 #define USER_TIMEOUTS	1000
 #define USER_WHEELS	3

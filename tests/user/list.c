@@ -14,7 +14,6 @@
 
 #include "hwt_dev.h"
 
-#define HOUR	(3600 * SEC)
 #define COUNT	10000
 
 /* What was asked for; in user_data is which it is. */

@@ -6,46 +6,24 @@
  * hwt-test: timeout 120
  */
 #include "kselftest_harness.h"
-#include <sys/syscall.h>
 
-#include "hwt_dev.h"
-
-#define HOUR	(3600 * SEC)
+#include "guest.h"
+#include "hwt_module.h"
 
 static int load(const char *params)
 {
-	const char *dir = getenv("HWT_MODULES");
-	char path[256];
-	int fd, ret;
+	int file = open_module("hwt"), ret;
 
-	snprintf(path, sizeof(path), "%s/hwt.ko", dir ? dir : ".");
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	ret = syscall(SYS_finit_module, fd, params, 0) ? -errno : 0;
-	close(fd);
+	if (file < 0)
+		return hwt_errno();
+	ret = load_module(file, params);
+	close(file);
 	return ret;
 }
 
 static int unload(void)
 {
-	return syscall(SYS_delete_module, "hwt", O_NONBLOCK) ? -errno : 0;
-}
-
-/* Is there a line with this text in the kernel log from the descriptor's place on? */
-static bool log_has(int kmsg, const char *text)
-{
-	char line[8192];
-	ssize_t n;
-
-	while ((n = read(kmsg, line, sizeof(line) - 1)) > 0 || (n < 0 && errno == EPIPE)) {
-		if (n < 0)
-			continue;
-		line[n] = 0;
-		if (strstr(line, text))
-			return true;
-	}
-	return false;
+	return unload_module("hwt");
 }
 
 TEST(max_timeouts_out_of_range)
@@ -56,9 +34,8 @@ TEST(max_timeouts_out_of_range)
 	int kmsg;
 
 	for (i = 0; i < ARRAY_SIZE(bad); i++) {
-		kmsg = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+		kmsg = log_open();
 		ASSERT_LE(0, kmsg);
-		lseek(kmsg, 0, SEEK_END);
 		snprintf(params, sizeof(params), "max_timeouts=%s", bad[i]);
 		EXPECT_EQ(-EINVAL, load(params));
 		snprintf(text, sizeof(text), "max_timeouts=%s is out of range: 1 to 1073741824",

@@ -18,7 +18,6 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
-#define HOUR	(3600 * SEC)
 #define BATCH	1024
 #define PROBES	4000
 

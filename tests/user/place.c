@@ -6,15 +6,12 @@
  * hwt-test: timeout 150
  */
 #include "kselftest_harness.h"
-#include <ctype.h>
-#include <dirent.h>
 #include <sched.h>
 #include <sys/stat.h>
 
 #include "caps.h"
-#include "hwt_dev.h"
+#include "guest.h"
 
-#define HOUR	(3600 * SEC)
 #define NOBODY	65534
 
 FIXTURE(place) {
@@ -48,25 +45,9 @@ static int place(int fd, __u32 flags, __u32 cpu, __u32 priority)
 /* The thread of a private wheel, if there is one such wheel; else 0. */
 static pid_t find_thread(void)
 {
-	DIR *proc = opendir("/proc");
-	struct dirent *entry;
-	char path[64], name[32];
 	pid_t pid = 0;
-	FILE *file;
 
-	while (proc && (entry = readdir(proc))) {
-		if (!isdigit((unsigned char)entry->d_name[0]))
-			continue;
-		snprintf(path, sizeof(path), "/proc/%.20s/comm", entry->d_name);
-		file = fopen(path, "r");
-		if (!file)
-			continue;
-		if (fgets(name, sizeof(name), file) && !strcmp(name, "hwt_private\n"))
-			pid = atoi(entry->d_name);
-		fclose(file);
-	}
-	if (proc)
-		closedir(proc);
+	private_threads(&pid);
 	return pid;
 }
 

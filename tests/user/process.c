@@ -13,8 +13,6 @@
 
 #include "hwt_ring.h"
 
-#define HOUR	(3600 * SEC)
-
 FIXTURE(ctx) {
 	int fd;
 };

@@ -15,7 +15,6 @@
 
 #include "hwt_dev.h"
 
-#define HOUR	(3600 * SEC)
 /* Signed: what is halved may be negative. */
 #define YEARS	((__s64)(10 * 365 * 24 * HOUR))
 

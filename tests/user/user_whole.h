@@ -7,8 +7,6 @@
 
 #include "hwt_dev.h"
 
-#define HOUR		(3600 * SEC)
-
 /*
  * Nothing tells how many timeouts and wheels a user has, so make as many as there can be:
  * neither less, because something was not given back, nor more. The module is loaded with

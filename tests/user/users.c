@@ -16,8 +16,6 @@
 
 #include "hwt_dev.h"
 
-#define HOUR	(3600 * SEC)
-
 #define GROUP	5000
 #define MEMBER	5001	/* of that group */
 #define OTHER	5002	/* not of it */
