@@ -82,6 +82,21 @@ static void hwt_user_free(struct hwt_user *user)
 	kfree(user);
 }
 
+/*
+ * Whose limits are the caller's. In a user namespace that an ordinary user has made, those of
+ * that user: else all ids that it may map there (subuid(5)) would have the limits of one each.
+ */
+static kuid_t hwt_user_answerable(void)
+{
+	const struct user_namespace *ns;
+	kuid_t uid = current_uid();
+
+	for (ns = current_user_ns(); ns != &init_user_ns; ns = ns->parent)
+		if (!uid_eq(ns->owner, GLOBAL_ROOT_UID))
+			uid = ns->owner;
+	return uid;
+}
+
 /**
  * hwt_user_get() - the user who opens a context
  *
@@ -89,7 +104,7 @@ static void hwt_user_free(struct hwt_user *user)
  */
 struct hwt_user *hwt_user_get(void)
 {
-	kuid_t uid = current_uid();
+	kuid_t uid = hwt_user_answerable();
 	struct hwt_user *user, *new;
 
 	spin_lock(&hwt_users_lock);

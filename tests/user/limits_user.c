@@ -7,8 +7,10 @@
  */
 #include "kselftest_harness.h"
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #include "caps.h"
 #include "fdinfo.h"
@@ -304,6 +306,62 @@ TEST_F(user, wheels)
 }
 
 /* The capability counts when the context is opened. */
+/*
+ * @maker makes a user namespace, in which @uid (of this one) wants a wheel of its own.
+ * Return: what came of it, or -EOPNOTSUPP: there are no user namespaces.
+ */
+static int setup_in_namespace(uid_t maker, uid_t uid)
+{
+	int from[2], to[2], fd, status = 0;
+	char text[64], byte = 0;
+	pid_t pid;
+
+	if (pipe(from) || pipe(to))
+		return -errno;
+	pid = fork();
+	if (!pid) {
+		if (setresuid(maker, maker, maker) || unshare(CLONE_NEWUSER))
+			_exit(EOPNOTSUPP);
+		if (write(from[1], &byte, 1) != 1 || read(to[0], &byte, 1) != 1 ||
+		    setresuid(1, 1, 1))
+			_exit(EPROTO);
+		fd = hwt_open(0);
+		_exit(fd < 0 ? -fd : -setup_default(fd));
+	}
+	close(from[1]);
+	if (read(from[0], &byte, 1) == 1) {
+		snprintf(text, sizeof(text), "/proc/%d/uid_map", pid);
+		fd = open(text, O_WRONLY);
+		snprintf(text, sizeof(text), "1 %u 1\n", uid);
+		if (write(fd, text, strlen(text)) < 0 || write(to[1], &byte, 1) != 1)
+			kill(pid, SIGKILL);
+		close(fd);
+	}
+	waitpid(pid, &status, 0);
+	close(from[0]);
+	close(to[0]);
+	close(to[1]);
+	return WIFEXITED(status) ? -WEXITSTATUS(status) : -EPROTO;
+}
+
+/* As many as may be mapped: they do not multiply what their user may have. */
+TEST_F(user, subordinate_ids)
+{
+	int i, ret;
+
+	for (i = 0; i < USER_WHEELS; i++)
+		ASSERT_EQ(0, setup_default(OPEN_AS(ALICE)));
+	ret = setup_in_namespace(ALICE, 100001);
+	if (ret == -EOPNOTSUPP)
+		SKIP(return, "no user namespaces");
+	EXPECT_EQ(-EAGAIN, ret);
+	/* Another's have what that one has left. */
+	EXPECT_EQ(0, setup_in_namespace(BOB, 100001));
+	/* A container that root has made: each id is a user. */
+	EXPECT_EQ(0, setup_in_namespace(0, 100001));
+	EXPECT_EQ(-EAGAIN, setup_in_namespace(0, ALICE));
+}
+
 TEST_F(user, wheels_without_limit)
 {
 	int fd[USER_WHEELS + 3], late, i;
