@@ -412,7 +412,8 @@ static bool hwt_entry_stop(struct hwt_entry *entry)
 	entry->ended = true;
 	entry->ctx->stats.stopped++;
 	if (entry->uring) {
-		hwt_uring_end(entry, -ESHUTDOWN, false);
+		/* Not by this: it may wake many, with the lock held. */
+		hwt_uring_end(entry, -ESHUTDOWN, true);
 		hwt_entry_remove(entry);
 		return true;
 	}

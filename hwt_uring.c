@@ -144,6 +144,7 @@ void hwt_uring_end(struct hwt_entry *entry, int res, bool later)
 	hwt_uring_detach(entry);
 	hwt_uring_pdu(cmd)->res = res;
 	if (later) {
+		/* Pairs with hwt_uring_end_done(), by way of the worker; see there. */
 		llist_add(&hwt_uring_pdu(cmd)->done, &entry->ctx->done);
 		hwt_context_wake_later(entry->ctx);
 		return;
@@ -158,6 +159,7 @@ void hwt_uring_end(struct hwt_entry *entry, int res, bool later)
  */
 void hwt_uring_end_done(struct hwt_context *ctx)
 {
+	/* Pairs with hwt_uring_end(): what is added later has the work queued once more. */
 	struct llist_node *list = llist_reverse_order(llist_del_all(&ctx->done));
 	struct hwt_uring_pdu *pdu, *next;
 
