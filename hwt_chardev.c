@@ -19,8 +19,11 @@
 #include "hwt_chardev.h"
 #include "hwt_internal.h"
 
-/* Entries handled in one go under the lock. */
-#define HWT_ENTRY_STEP		256
+/*
+ * Entries handled in one go under the lock. The wheel's thread waits for it at each timeout of
+ * the context that fires.
+ */
+#define HWT_ENTRY_STEP		16
 
 /* The wheel that contexts share: from the first open on, until the module goes. */
 static struct hwt_wheel *hwt_shared_wheel;
@@ -313,9 +316,7 @@ static void hwt_entry_describe(const struct hwt_entry *entry, struct hwt_list_en
 	};
 }
 
-#define HWT_LIST_STEP	(PAGE_SIZE / sizeof(struct hwt_list_entry))
-
-/* Describe up to @max entries from *@cursor on. Return: how many. */
+/* Describe up to @max entries, one step at most, from *@cursor on. Return: how many. */
 static u32 hwt_context_describe(struct hwt_context *ctx, u64 *cursor,
 				struct hwt_list_entry *to, u32 max)
 {
@@ -326,6 +327,7 @@ static u32 hwt_context_describe(struct hwt_context *ctx, u64 *cursor,
 
 	if (*cursor > U32_MAX)
 		return 0;
+	mutex_lock(&ctx->walking);
 	xa_lock(&ctx->entries);
 	xa_for_each_start(&ctx->entries, slot, entry, *cursor) {
 		hwt_entry_describe(entry, &to[n++], offset);
@@ -334,6 +336,7 @@ static u32 hwt_context_describe(struct hwt_context *ctx, u64 *cursor,
 			break;
 	}
 	xa_unlock(&ctx->entries);
+	mutex_unlock(&ctx->walking);
 	return n;
 }
 
@@ -349,13 +352,13 @@ static int hwt_ioctl_list(struct hwt_context *ctx, union hwt_args *args)
 	if (list->flags || !list->count ||
 	    list->entry_size != sizeof(struct hwt_list_entry))
 		return -EINVAL;
-	step = kmalloc(PAGE_SIZE, HWT_GFP_USER);
+	step = kmalloc_array(HWT_ENTRY_STEP, sizeof(*step), HWT_GFP_USER);
 	if (!step)
 		return -ENOMEM;
 	do {
 		/* What could not be stored is told of by the next call. */
 		cursor = list->cursor;
-		max = min_t(u32, list->count - total, HWT_LIST_STEP);
+		max = min_t(u32, list->count - total, HWT_ENTRY_STEP);
 		n = hwt_context_describe(ctx, &cursor, step, max);
 		if (copy_to_user(to + total, step, n * sizeof(*step))) {
 			ret = -EFAULT;
@@ -388,16 +391,20 @@ static u64 hwt_context_walk(struct hwt_context *ctx,
 	unsigned long slot;
 	u64 count = 0;
 
+	mutex_lock(&ctx->walking);
 	xa_lock(&ctx->entries);
 	xa_for_each(&ctx->entries, slot, entry) {
 		count += fn(entry);
 		if (++n % HWT_ENTRY_STEP)
 			continue;
 		xa_unlock(&ctx->entries);
+		mutex_unlock(&ctx->walking);
 		cond_resched();
+		mutex_lock(&ctx->walking);
 		xa_lock(&ctx->entries);
 	}
 	xa_unlock(&ctx->entries);
+	mutex_unlock(&ctx->walking);
 	return count;
 }
 

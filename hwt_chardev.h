@@ -69,6 +69,8 @@ struct io_uring_cmd;
  * @shared:     timeouts on the wheel that all share
  * @making:     held while a private wheel is made because there are too many of those.
  *              Outside the lock.
+ * @walking:    held by who goes through the entries, which takes the lock again and again: one
+ *              at a time, so that the wheel's thread waits for one. Outside the lock.
  * @clock:      the clock, as a clockid_t. May be read without the lock.
  * @tick_ns:    the tick
  * @closing:    being stopped: nothing may be scheduled any more
@@ -100,6 +102,7 @@ struct hwt_context {
 	struct hwt_wheel	*wheel;
 	u32			shared;
 	struct mutex		making;		/* outside the lock */
+	struct mutex		walking;	/* outside the lock */
 	int			clock;
 	u64			tick_ns;
 	bool			closing;

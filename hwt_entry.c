@@ -61,6 +61,7 @@ void hwt_context_init(struct hwt_context *ctx)
 	xa_init_flags(&ctx->entries, XA_FLAGS_ALLOC | XA_FLAGS_ACCOUNT);
 	INIT_LIST_HEAD(&ctx->ready);
 	mutex_init(&ctx->making);
+	mutex_init(&ctx->walking);
 	refcount_set(&ctx->refs, 1);
 	init_waitqueue_head(&ctx->wait);
 	init_llist_head(&ctx->done);
@@ -75,6 +76,7 @@ void hwt_context_put(struct hwt_context *ctx)
 	hwt_user_put(ctx->user);
 	xa_destroy(&ctx->entries);
 	mutex_destroy(&ctx->making);
+	mutex_destroy(&ctx->walking);
 	kfree(ctx);
 	if (atomic_dec_and_test(&hwt_contexts))
 		wake_up_var(&hwt_contexts);

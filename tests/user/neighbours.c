@@ -5,14 +5,15 @@
  * on that wheel than max_shared, and that nothing is lost or early. docs/limits.md says what
  * the lateness is bounded by.
  *
- * neighbours [EPOLLS [TIMEOUTS]]: so many epoll instances watch the one context. Run by
- * neighbours.sh.
+ * neighbours [EPOLLS [TIMEOUTS [LISTERS]]]: so many epoll instances watch the one context, and
+ * so many threads do nothing but list its timeouts. Run by neighbours.sh.
  *
  * hwt-test: manual
  */
 #include "hwt_dev.h"
 #include "fdinfo.h"
 
+#include <pthread.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -45,9 +46,7 @@ struct told {
 
 static unsigned int many(void)
 {
-	const char *kernel = getenv("HWT_KERNEL");
-
-	return quick() || (kernel && !strcmp(kernel, "debug")) ? 100000 : 1000000;
+	return quick() ? 100000 : 1000000;
 }
 
 /* Returns how many could be made. */
@@ -99,8 +98,28 @@ static bool watch(int fd, unsigned int epolls)
 	return true;
 }
 
-static void be_many(volatile struct told *told, unsigned int total, unsigned int epolls)
+static void *list_for_ever(void *arg)
 {
+	static struct hwt_list_entry entries[BATCH];
+	int fd = (intptr_t)arg;
+
+	for (;;) {
+		struct hwt_list_args args = {
+			.size = sizeof(args),
+			.entries = (uintptr_t)entries,
+			.count = BATCH,
+			.entry_size = sizeof(entries[0]),
+		};
+
+		if (hwt_call(fd, HWT_IOC_LIST, &args))
+			return NULL;
+	}
+}
+
+static void be_many(volatile struct told *told, unsigned int total, unsigned int epolls,
+		    unsigned int listers)
+{
+	pthread_t thread;
 	static struct hwt_event events[1024];
 	int fd = hwt_open(0), ret, i;
 	unsigned int n = 0;
@@ -121,6 +140,10 @@ static void be_many(volatile struct told *told, unsigned int total, unsigned int
 
 	told->made = arm(fd, 0, total, HWT_ABSOLUTE, told->deadline);
 	told->shared = fd_number(fd, "hwt-shared");
+	/* They end with the process. */
+	while (listers--)
+		told->error |= pthread_create(&thread, NULL, list_for_ever,
+					       (void *)(intptr_t)fd);
 	told->armed = true;
 	while (n < told->made) {
 		ret = hwt_read(fd, events, ARRAY_SIZE(events));
@@ -139,7 +162,6 @@ static void be_many(volatile struct told *told, unsigned int total, unsigned int
 	}
 	told->done = true;
 	free(seen);
-	close(fd);
 }
 
 static int by_value(const void *a, const void *b)
@@ -181,7 +203,7 @@ int main(int argc, char **argv)
 	pid = fork();
 	CHECK(pid >= 0);
 	if (!pid) {
-		be_many(told, total, argc > 1 ? atoi(argv[1]) : 0);
+		be_many(told, total, argc > 1 ? atoi(argv[1]) : 0, argc > 3 ? atoi(argv[3]) : 0);
 		_exit(0);
 	}
 	while (!told->armed && !waitpid(pid, &status, WNOHANG))
