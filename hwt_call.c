@@ -213,7 +213,7 @@ void hwt_call_begin(struct hwt_wheel *wheel, struct hwt_runner *runner,
 {
 	runner->call = ++wheel->calls;
 	runner->fn = fn;
-	/* Pairs with hwt_wheel_kick(). */
+	/* hwt_wheel_kick() looks at it, any time: see hwt_call_end(). */
 	WRITE_ONCE(runner->current_timeout, timeout);
 	spin_unlock(&wheel->lock);
 	if (!runner->stamp)
@@ -248,6 +248,7 @@ void hwt_call_end(struct hwt_wheel *wheel, struct hwt_runner *runner,
 	if (cond_resched())
 		runner->stamp = 0;
 	spin_lock(&wheel->lock);
+	/* Pairs with hwt_wheel_kick(), by way of set_current_state() before the engine waits. */
 	WRITE_ONCE(runner->current_timeout, NULL);
 	if (unlikely(took > wheel->slowest_ns)) {
 		WRITE_ONCE(wheel->slowest_ns, took);

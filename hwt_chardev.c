@@ -444,7 +444,7 @@ static int hwt_ioctl_stop(struct hwt_context *ctx, union hwt_args *args)
 	 * hwt_context_wake_end() this.
 	 */
 	xa_lock(&ctx->entries);
-	/* Pairs with the readers: who sees this sees all events. */
+	/* Pairs with hwt_poll() and others: who sees this without the lock sees all events. */
 	smp_store_release(&ctx->stopped, true);
 	if (ctx->rings)
 		hwt_rings_fill(ctx);

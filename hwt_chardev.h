@@ -75,11 +75,13 @@ struct io_uring_cmd;
  * @tick_ns:    the tick
  * @closing:    being stopped: nothing may be scheduled any more
  * @stopped:    the stop is complete: no more events will come up. May be read without
- *              the lock, with acquire; pairs with the release in hwt_ioctl_stop().
+ *              the lock, with acquire; pairs with the release in hwt_ioctl_stop(). Who has
+ *              added an event before has held the lock since, so that is ordered, too.
  * @ready:      entries with an event, oldest first. May be looked at for emptiness
  *              without the lock.
  * @rings:      events go there; NULL: it has none. Changes at most once. May be read
- *              without the lock, with acquire; pairs with the release in hwt_ioctl_rings().
+ *              without the lock, with acquire; pairs with the release in hwt_rings_create().
+ *              (All that is read is read through it, which orders as much.)
  * @names:      commands of io_uring by their names; see hwt_uring.c
  * @clock_set:  an entry of its own, not in the table, for the event that says that the
  *              clock was set; NULL: nobody wants it. Changes at most once, with @wheel.

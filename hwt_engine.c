@@ -56,15 +56,21 @@ static bool hwt_intake_refill(struct hwt_wheel *wheel)
 	struct hwt_intake *intake = &wheel->intake;
 	unsigned int cpu;
 
-	cpu = find_next_bit(wheel->active, nr_cpu_ids, intake->cpu + 1);
-	if (cpu >= nr_cpu_ids)
-		cpu = find_first_bit(wheel->active, nr_cpu_ids);
+	/* Others only set bits meanwhile: what is read twice has not become less, and a
+	 * bit that is missed is as if it had been set after this look.
+	 */
+	cpu = data_race(find_next_bit(wheel->active, nr_cpu_ids, intake->cpu + 1));
+	if (cpu >= nr_cpu_ids) {
+		/* Likewise. */
+		cpu = data_race(find_first_bit(wheel->active, nr_cpu_ids));
+	}
 	if (cpu >= nr_cpu_ids)
 		return false;
 	intake->cpu = cpu;
 	clear_bit(cpu, wheel->active);
 	/* Pairs with llist_add() in hwt_push(): an entry that is not taken here was
-	 * added after the bit was cleared, and its owner will set it again.
+	 * added after the bit was cleared, and its owner will set it again. As it is made,
+	 * llist_del_all() is a full barrier, too; nobody has promised that.
 	 */
 	smp_mb__after_atomic();
 	intake->fresh = llist_del_all(&per_cpu_ptr(wheel->cpu, cpu)->list);
@@ -489,7 +495,10 @@ static void hwt_engine_reclaim(struct hwt_wheel *wheel)
 	} else if (now >= wheel->reclaim_at) {
 		wheel->reclaim_at = 0;
 		WRITE_ONCE(wheel->reclaim, false);
-		/* Pairs with the compare-and-swaps before hwt_reclaim_soon(). */
+		/* Pairs with the changes of words and the pushes before hwt_reclaim_soon():
+		 * of whoever still finds the flag set, this pass collects what he has cancelled.
+		 * Without it the look before the sleep would; this is rare, and easier to see.
+		 */
 		smp_mb();
 	}
 }
@@ -595,8 +604,9 @@ void hwt_engine_pass(struct hwt_wheel *wheel)
 	/* Awake: nobody needs to wake it, it will look before it sleeps. */
 	atomic64_set(&wheel->wake_tick, 0);
 	WRITE_ONCE(wheel->kicked, false);
-	/* Pairs with the barriers before and in hwt_wheel_kick(): whoever wants a
-	 * kick that is swallowed here has submitted before, and is found below.
+	/* Pairs with the first barrier in hwt_wheel_kick(), and with the compare-and-swap of
+	 * who leaves it at a kick that he finds: whoever wants a kick that is swallowed here
+	 * has submitted before, and is found below.
 	 */
 	smp_mb();
 
@@ -742,7 +752,8 @@ void hwt_engine_sleep(struct hwt_wheel *wheel)
 	 */
 	smp_store_release(&wheel->sleep_seq, wheel->sleep_seq + 1);
 	/* Pairs with the barriers in hwt_push() and with the compare-and-swap of a
-	 * schedule that finds QUEUED set.
+	 * schedule that finds QUEUED set: the look that follows finds the entry, or they find
+	 * what was published.
 	 */
 	smp_mb();
 

@@ -47,7 +47,11 @@ static void hwt_context_wake_work(struct work_struct *work)
 	hwt_context_put(ctx);
 }
 
-/* Have a worker do it. Any context. */
+/*
+ * Have a worker do it. Any context. What the caller has done before, an event or a command that
+ * has come up, is found there, also if the work is queued already: queue_work() begins with a
+ * full barrier, and between taking the work off its queue and calling it there is another.
+ */
 void hwt_context_wake_later(struct hwt_context *ctx)
 {
 	refcount_inc(&ctx->refs);
@@ -78,6 +82,7 @@ void hwt_context_put(struct hwt_context *ctx)
 	mutex_destroy(&ctx->making);
 	mutex_destroy(&ctx->walking);
 	kfree(ctx);
+	/* A full barrier. Pairs with hwt_entries_wait(): this is free, and who waits is found. */
 	if (atomic_dec_and_test(&hwt_contexts))
 		wake_up_var(&hwt_contexts);
 }

@@ -197,10 +197,13 @@ ssize_t hwt_read_iter(struct kiocb *iocb, struct iov_iter *to)
 	if (iov_iter_count(to) < sizeof(struct hwt_event))
 		return -EINVAL;
 	for (;;) {
-		/* Pairs with hwt_rings_create(). */
-		if (smp_load_acquire(&ctx->rings))
+		/* Only whether there are any: nothing is read through it. */
+		if (READ_ONCE(ctx->rings))
 			return -EBUSY;
-		/* Before the look at the events: after the stop no more come up. */
+		/*
+		 * Before the look at the events: after the stop no more come up. Pairs with
+		 * hwt_ioctl_stop(). Here the lock, which that look takes, would do.
+		 */
 		stopped = smp_load_acquire(&ctx->stopped);
 		ret = hwt_events_read(ctx, to);
 		if (ret || stopped)
@@ -225,7 +228,7 @@ __poll_t hwt_poll(struct file *file, poll_table *wait)
 	 */
 	smp_mb();
 
-	/* As in hwt_read_iter(). */
+	/* As in hwt_read_iter(), but the look at the events takes no lock. */
 	stopped = smp_load_acquire(&ctx->stopped);
 	if (!list_empty(&ctx->ready) || hwt_rings_ready(ctx))
 		return EPOLLIN | EPOLLRDNORM;

@@ -89,7 +89,10 @@ static void hwt_rings_tell(struct hwt_context *ctx, struct hwt_rings_ctx *rings)
 	if (state == rings->state)
 		return;
 	WRITE_ONCE(rings->state, state);
-	/* Pairs with the program's acquire: at the end all events are there. */
+	/*
+	 * Pairs with the program's acquire: at the end all events are there. (Each has had
+	 * smp_wmb() after it, if it was here that it was moved; this does not depend on that.)
+	 */
 	smp_store_release(&rings->shared->flags, state);
 }
 
@@ -116,7 +119,7 @@ void hwt_rings_fill(struct hwt_context *ctx)
 		WRITE_ONCE(rings->event_tail, rings->event_tail + 1);
 		/* Pairs with the program's acquire: the event is there. */
 		smp_store_release(&rings->shared->event_tail, rings->event_tail);
-		/* Pairs with hwt_rings_ready(): it is here before it is not there. */
+		/* Pairs with smp_rmb() in hwt_rings_ready(): it is here before it is not there. */
 		smp_wmb();
 		hwt_event_taken(entry);
 	}
@@ -134,7 +137,7 @@ bool hwt_rings_ready(const struct hwt_context *ctx)
 {
 	const struct hwt_rings_ctx *rings;
 
-	/* Pairs with hwt_rings_fill(): what has gone from the list is found. */
+	/* Pairs with smp_wmb() in hwt_rings_fill(): what has gone from the list is found. */
 	smp_rmb();
 	/* Pairs with hwt_rings_create(). */
 	rings = smp_load_acquire(&ctx->rings);
@@ -224,7 +227,7 @@ void hwt_rings_poll(void *arg)
 
 static bool hwt_rings_enough(struct hwt_context *ctx, u32 want)
 {
-	/* Before the look at the events: after the stop no more come up. */
+	/* Before the look at the events, as in hwt_read_iter(). */
 	bool stopped = smp_load_acquire(&ctx->stopped);
 
 	return hwt_rings_refill(ctx) >= want || stopped;

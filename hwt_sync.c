@@ -349,7 +349,7 @@ static void hwt_flush_deferred(struct hwt_wheel *wheel, struct hwt_runner *runne
  * Process context, sleeps. What was scheduled before this call, for a tick that has begun, and
  * not moved or cancelled meanwhile, has run when it returns. (A delay of 0 is rounded up to the
  * next tick, as all are; a deadline that has passed is not.) What comes due later is not
- * waited for.
+ * waited for; nor what two have scheduled at the same time, if the first of them is not back yet.
  *
  * Return: 0; -EDEADLK from a callback of the wheel; -ESHUTDOWN if it is stopped, or was
  * meanwhile.
@@ -491,11 +491,12 @@ long hwt_stop(struct hwt_wheel *wheel, hwt_handback_fn fn, void *arg)
 	if (hwt_in_callback(wheel))
 		return -EDEADLK;
 	mutex_lock(&wheel->stop_lock);
-	if (wheel->state == HWT_SHUTDOWN)
+	/* Only a stop makes it that; a start changes it under the other lock. */
+	if (READ_ONCE(wheel->state) == HWT_SHUTDOWN)
 		goto out;
 
-	/* Pairs with the READ_ONCE() in hwt_arm_checked(). */
 	WRITE_ONCE(wheel->closed, true);
+	/* Pairs with rcu_read_lock_sched() in hwt_arm_checked(): who has not seen it has pushed. */
 	synchronize_rcu();
 
 	hwt_runner_enter(wheel, &runner);
@@ -512,6 +513,7 @@ long hwt_stop(struct hwt_wheel *wheel, hwt_handback_fn fn, void *arg)
 	n += hwt_drain(wheel, &runner, fn, arg);
 	hwt_runner_leave(wheel, &runner);
 
+	/* Pairs with rcu_read_lock_sched() in hwt_cancel_word(): what was claimed is pushed. */
 	synchronize_rcu();
 
 	hwt_runner_enter(wheel, &runner);

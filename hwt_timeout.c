@@ -220,8 +220,8 @@ static __always_inline void hwt_push(struct hwt_wheel *wheel,
 	 */
 	if (!test_bit(cpu, wheel->active)) {
 		set_bit(cpu, wheel->active);
-		/* As llist_add() otherwise does, pairs with hwt_engine_sleep(): the
-		 * engine's last look finds the bit, or the caller finds wake_tick
+		/* As llist_add() otherwise does, pairs with smp_mb() in hwt_engine_sleep():
+		 * the engine's last look finds the bit, or the caller finds wake_tick
 		 * and sleep_seq as they were published before that look.
 		 */
 		smp_mb__after_atomic();
@@ -393,6 +393,9 @@ static __always_inline int hwt_arm_checked(struct hwt_timeout *timeout, u64 ns,
 			tick = hwt_tick_relax(tick, last - tick);
 	}
 
+	/* Pairs with the first synchronize_rcu() of hwt_stop(): who finds the door open has
+	 * pushed when that is over; and with that of hwt_wheel_unmake().
+	 */
 	rcu_read_lock_sched();
 	if (unlikely(READ_ONCE(wheel->closed))) {
 		this_cpu_inc(wheel->cpu->rejected);
@@ -636,7 +639,8 @@ void hwt_count_cancel(struct hwt_wheel *wheel)
 static void hwt_reclaim_soon(struct hwt_wheel *wheel)
 {
 	/* Pairs with the barrier in hwt_engine_reclaim(): the caller's change of the
-	 * word or push came before this, the engine clears the flag before it looks.
+	 * word or push, each a full barrier, came before this, the engine clears the flag
+	 * before it looks.
 	 */
 	if (likely(READ_ONCE(wheel->reclaim)))
 		return;
@@ -656,6 +660,7 @@ static __always_inline u64 hwt_cancel_word(struct hwt_timeout *timeout)
 	old = hwt_timeout_word(timeout);
 	if (!(old & HWT_F_PENDING) || !hwt_debug_used(timeout))
 		return old & ~HWT_F_PENDING;
+	/* Pairs with the second synchronize_rcu() of hwt_stop(): what is claimed is pushed. */
 	rcu_read_lock_sched();
 	wheel = timeout->wheel;
 	seq = READ_ONCE(wheel->sleep_seq);	/* as in hwt_arm() */
