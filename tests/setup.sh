@@ -16,11 +16,19 @@ static="linux-source-6.1 perl sparse cppcheck clang-14 clang-tidy shellcheck man
 tests="libclang-rt-14-dev spin g++ pkgconf"
 # The test programs of the guest: 32-bit ones, io_uring, libev, a client in Pascal.
 programs="gcc-multilib liburing-dev libev-dev fp-compiler"
-# To build a kernel.
+# To build a kernel. What only some of them need is installed by kernels/*.sh.
 kernel="flex bison bc libelf-dev"
 # To measure, against these libraries' timers, and to draw.
 bench="valgrind gnuplot-nox liburing-dev libuv1-dev libev-dev"
 java="default-jdk-headless libnetty-java"
+
+# What a guest needs beside a kernel.
+guest_get()
+{
+	# shellcheck disable=SC2086 # a list of words
+	packages_install $guest "$@"
+	"$here/guest/emulator.sh"
+}
 
 kernels_get()
 {
@@ -34,7 +42,7 @@ kernels_get()
 # shellcheck disable=SC2086 # lists of words
 case ${1:-check} in
 run)
-	packages_install $guest
+	guest_get
 	kernels_get stock
 	;;
 static)
@@ -43,27 +51,27 @@ static)
 	kernels_get stock
 	;;
 guest)	# the kernel itself is fetched by what runs it
-	packages_install $guest linux-source-6.1 $programs $kernel
+	guest_get linux-source-6.1 $programs $kernel
 	"$here/kernels/source.sh" linux-source-6.1 >/dev/null
 	;;
 quick)
-	packages_install $guest $static $tests $programs
+	guest_get $static $tests $programs
 	"$here/kernels/source.sh" linux-source-6.1 >/dev/null
 	kernels_get stock
 	;;
 check)
-	packages_install $guest $static $tests $programs $kernel
+	guest_get $static $tests $programs $kernel
 	"$here/kernels/source.sh" linux-source-6.1 >/dev/null
 	mapfile -t names < <("$here/kernels/get.sh" --names)
 	kernels_get "${names[@]}" uml
 	;;
 year)
-	packages_install $guest linux-source-6.1 $kernel
+	guest_get linux-source-6.1 $kernel
 	"$here/kernels/source.sh" linux-source-6.1 >/dev/null
 	kernels_get uml
 	;;
 bench*)
-	packages_install $guest linux-source-6.1 $kernel $bench
+	guest_get linux-source-6.1 $kernel $bench
 	[ "$1" != bench-java ] || packages_install $java
 	"$here/kernels/source.sh" linux-source-6.1 >/dev/null
 	kernels_get stock uml

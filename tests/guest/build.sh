@@ -14,9 +14,12 @@ kernel=$1
 name=${HWT_TREE:-$kernel}
 tree=$HWT_BUILD/modules/$name
 kdir=$("$HWT_TOP/tests/kernels/get.sh" --kdir "$kernel")
-# User Mode Linux is an architecture of its own.
-arch=()
-[ ! -e "$kdir/../linux" ] || arch=(ARCH=um)
+# Of another architecture, or by another compiler.
+list=$("$HWT_TOP/tests/kernels/get.sh" --make "$kernel")
+words=()
+[ -z "$list" ] || mapfile -t words <<<"$list"
+arch=$("$HWT_TOP/tests/kernels/get.sh" --arch "$kernel")
+programs=$HWT_BUILD/user${arch:+-$arch}
 kselftest=
 [ -n "${HWT_NO_TESTS:-}" ] ||
 	kselftest=$("$HWT_TOP/tests/kernels/source.sh" linux-source-6.1)/tools/testing/selftests
@@ -24,7 +27,7 @@ kselftest=
 link_sources()
 {
 	local dir source
-	mkdir -p "$tree" "$HWT_BUILD/user"
+	mkdir -p "$tree" "$programs"
 	# Links whose source is gone, with what was built of them.
 	find "$tree" -xtype l -delete
 	for dir in . samples tests/modules tests/bench; do
@@ -43,7 +46,7 @@ link_sources()
 make_modules()
 {
 	make -C "$kdir" M="$tree" HWT_TESTS=1 HWT_KSELFTEST="$kselftest" \
-		KCFLAGS=-Werror "${arch[@]}" -j"${HWT_JOBS:-$(nproc)}" "$@" modules
+		KCFLAGS=-Werror "${words[@]}" -j"${HWT_JOBS:-$(nproc)}" "$@" modules
 }
 
 make_programs()
@@ -57,7 +60,25 @@ make_programs()
 	fi
 }
 
+# The tests of another architecture that need no library.
+make_foreign_programs()
+{
+	local cc="gcc -m32"
+	# These tests need the kernel's source, as the modules' do.
+	[ -n "$kselftest" ] || return 0
+	[ "$arch" = i386 ] || cc=$("$HWT_TOP/tests/kernels/cross.sh")gcc
+	# shellcheck disable=SC2046 # words
+	make -C "$HWT_TOP/tests/user" CC="$cc" OUT="$programs" HWT_KSELFTEST="$kselftest" \
+		-j"${HWT_JOBS:-$(nproc)}" \
+		$(cd "$HWT_TOP/tests/user" && grep -LE 'hwt-test:[[:space:]]*libs' -- *.c |
+			sed "s|\(.*\)\.c|$programs/\1|")
+}
+
 link_sources
 shift
 logged "$HWT_BUILD/modules/$name.log" "building the modules for kernel $kernel" make_modules "$@"
-logged "$HWT_BUILD/user.log" "building the programs for the guest" make_programs
+if [ -n "$arch" ]; then
+	logged "$programs.log" "building the programs for $arch" make_foreign_programs
+else
+	logged "$HWT_BUILD/user.log" "building the programs for the guest" make_programs
+fi

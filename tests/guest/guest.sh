@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # guest.sh KERNEL: builds for a kernel of the table, packs, boots, judges.
-# Environment: QUICK=1, TEST=pattern, HWT_RESULTS=file.
+# Environment: QUICK=1, TEST=pattern, HWT_RESULTS=file, HWT_APPEND=words for the kernel's
+# command line (NAME=value is in the environment of the tests).
 set -eu
 . "$(dirname "$0")/../lib.sh"
 
@@ -23,7 +24,8 @@ planned=$(grep -c '' "$out/list") || die "no test matches '${TEST:-*}'"
 
 # Output must come while a test runs or when it ends: allow the longest one.
 longest=$(cut -d '|' -f 3 "$out/list" | sort -n | tail -n 1)
-exec python3 "$guest/run_guest.py" --kernel "$kernel" --vmlinuz "$dir/vmlinuz" \
-	--initrd "$out/initramfs.gz" --out "$out" --planned "$planned" \
+arch=$("$HWT_TOP/tests/kernels/get.sh" --arch "$kernel")
+exec python3 "$guest/run_guest.py" --kernel "$kernel" --arch "${arch:-x86_64}" \
+	--vmlinuz "$dir/vmlinuz" --initrd "$out/initramfs.gz" --out "$out" --planned "$planned" \
 	--results "$results" --quick "$quick" \
-	--silence $((longest + 90))
+	--append "${HWT_APPEND:-}" --silence $((longest + 90))

@@ -48,6 +48,8 @@ HEAD = re.compile("|".join((
     r"trap invalid opcode", r"invalid opcode: ", r"divide error", r"bad: scheduling",
 )))
 CUT = "[ cut here ]"
+# What some reports are between; KCSAN's have no "Call Trace:" either.
+RULE = re.compile(r"^={60,}$")
 TRACE = re.compile(r"Call Trace:")
 END_TRACE = "---[ end trace"
 
@@ -174,7 +176,7 @@ class Judge:
                 self.begin_report(self.recent)
                 self.report.title = "stack dump: " + self.recent[0]
             self.report = None
-        elif END_TRACE in line:
+        elif END_TRACE in line or RULE.match(line):
             self.report = None
         elif self.report:
             self.report.head.append(line)

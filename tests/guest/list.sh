@@ -11,10 +11,10 @@ top=$(cd "$(dirname "$0")/../.." && pwd)
 kernel=$1
 quick=$2
 pattern=${3:-*}
-# All that checking takes its time, above all in emulation.
 slower=1
-[ "$kernel" != debug ] || slower=3
-names=$("$top/tests/kernels/get.sh" --names | tr '\n' ' ')
+[ "$("$top/tests/kernels/get.sh" --slow "$kernel")" != slow ] || slower=3
+names=$("$top/tests/kernels/get.sh" --all | tr '\n' ' ')
+foreign=$("$top/tests/kernels/get.sh" --arch "$kernel")
 tests=$("$top/tests/kernels/get.sh" --tests "$kernel")
 
 # directives FILE: its directives, one "word rest" a line.
@@ -53,6 +53,11 @@ wanted()
 {
 	local only
 	! flag manual || return 1
+	# Of another architecture there are the modules, and the programs that need no library.
+	if [ -n "$foreign" ]; then
+		[[ $source != *.sh ]] || return 1
+		[ -z "$(value libs)" ] || return 1
+	fi
 	if [ "$quick" = 1 ] && flag long; then
 		return 1
 	fi
@@ -75,7 +80,7 @@ check_words()
 	done <<<"$found"
 	for word in $(value only); do
 		[[ " $names " == *" $word "* ]] ||
-			{ echo "$1: 'hwt-test: only $word': no such kernel" >&2; exit 1; }
+			{ echo "$1: 'hwt-test: only': no kernel $word" >&2; exit 1; }
 	done
 }
 

@@ -25,7 +25,10 @@ copy()
 
 rm -rf "$root"
 mkdir -p "$root"/{bin,dev,hwt/modules,hwt/bin,hwt/scripts}
-cp "$(command -v busybox)" "$root/bin/busybox"
+arch=$("$HWT_TOP/tests/kernels/get.sh" --arch "$kernel")
+busybox=$(command -v busybox)
+[ -z "$arch" ] || busybox=$("$HWT_TOP/tests/kernels/get.sh" "$kernel")/busybox
+cp "$busybox" "$root/bin/busybox"
 cp "$guest/init" "$root/init"
 ln -s busybox "$root/bin/sh"
 chmod 755 "$root/init"
@@ -33,7 +36,7 @@ cp "$guest/lib.sh" "$root/hwt/lib.sh"
 cp "$list" "$root/hwt/list"
 copy hwt "$guest/demo.sh" "$HWT_TOP/tools/60-hwt.rules"
 copy hwt/scripts "$guest"/scripts/*
-copy hwt/bin "$HWT_BUILD"/user/*
+copy hwt/bin "$HWT_BUILD/user${arch:+-$arch}"/*
 copy hwt/modules "$HWT_BUILD/modules/${HWT_TREE:-$kernel}"/{,samples/,tests/modules/,tests/bench/}*.ko
 # What a caller adds, for the tests of the harness.
 [ -z "${HWT_OVERLAY:-}" ] || cp -r "$HWT_OVERLAY"/. "$root/"

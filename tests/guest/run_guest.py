@@ -21,7 +21,15 @@ from judge import Judge  # noqa: E402 pylint: disable=wrong-import-position
 from tap import Results  # noqa: E402 pylint: disable=wrong-import-position
 
 NMI = re.compile(r"hwt-host: inject-nmi (\d+) (\d+)")
+PAUSE = re.compile(r"hwt-host: pause (\d+)")
 DEMO_END = re.compile(r"^hwt-demo: end (\d+)")
+# Of each architecture: the emulator, its machine and processor, the console, the other serial line.
+# Emulating pointer authentication as it is specified takes half of the time.
+MACHINES = {
+    "x86_64": ("qemu-system-x86_64", "pc", "max", "ttyS0", "ttyS1"),
+    "i386": ("qemu-system-i386", "pc", "max", "ttyS0", "ttyS1"),
+    "arm64": ("qemu-system-aarch64", "virt,gic-version=3", "max,pauth-impdef=on", "ttyAMA0", "ttyS0"),
+}
 # Seconds without output, until the guest's init has reported.
 BOOT_SILENCE = 120
 
@@ -31,6 +39,23 @@ def kvm_works():
     with open("/proc/cpuinfo", encoding="ascii", errors="replace") as info:
         flags = re.search(r"^flags\s*:.*\b(vmx|svm)\b", info.read(), re.M)
     return bool(flags) and os.access("/dev/kvm", os.W_OK)
+
+
+def emulator_version(emulator):
+    said = subprocess.run([emulator, "--version"], capture_output=True, text=True, check=True).stdout
+    return tuple(int(part) for part in re.search(r"version (\d+)\.(\d+)", said).groups())
+
+
+def escaped(path):
+    """As the value of an option that others may follow."""
+    return path.replace(",", ",,")
+
+
+def second_line(arch, path):
+    """That machine's own second line is not the kernel's to use."""
+    if arch == "arm64":
+        return ["-chardev", "file,id=tests,path=" + escaped(path), "-device", "pci-serial,chardev=tests"]
+    return ["-serial", "file:" + path]
 
 
 def boot_failed(log, why):
@@ -56,7 +81,7 @@ class Qemu:
     """The virtual machine."""
 
     def __init__(self, args):
-        self.kvm = kvm_works()
+        self.kvm = args.arch == "x86_64" and kvm_works()
         self.qmp = os.path.join(args.out, "qmp")
         # An absolute path may be too long for a socket's address.
         self.qmp = os.path.relpath(self.qmp)
@@ -67,8 +92,9 @@ class Qemu:
         for path in self.logs.values():
             with open(path, "wb"):
                 pass
+        emulator, machine, processor, console, tests = MACHINES[args.arch]
         append = [
-            "console=ttyS0,115200", "ignore_loglevel", "printk.time=1", "printk.devkmsg=on",
+            f"console={console},115200", f"HWT_TTY={tests}", "ignore_loglevel", "printk.time=1", "printk.devkmsg=on",
             # Any oops ends the guest (with -no-reboot) at once.
             "oops=panic", "panic=-1",
             # An NMI that no test has asked for, too, and shows what all processors do.
@@ -79,15 +105,17 @@ class Qemu:
             "slab_nomerge", "mitigations=off", "net.ifnames=0",
             f"HWT_MODE={args.mode}", f"HWT_KERNEL={args.kernel}",
             f"HWT_QUICK={args.quick}", f"HWT_TCG={int(not self.kvm)}",
+            # May code change while another processor runs it? See emulator.sh.
+            f"HWT_PATCHING={int(self.kvm or emulator_version(emulator) >= (8, 1))}",
         ] + args.append.split()
         command = [
-            "qemu-system-x86_64", "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
-            "-machine", "pc", "-smp", "2", "-m", args.memory,
+            emulator, "-machine", machine, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
+            "-smp", "2", "-m", args.memory,
             "-accel", "kvm" if self.kvm else "tcg,thread=multi",
-            "-cpu", "host" if self.kvm else "max",
+            "-cpu", "host" if self.kvm else processor,
             "-kernel", args.vmlinuz, "-initrd", args.initrd, "-append", " ".join(append),
-            "-serial", "file:" + self.logs["kernel"], "-serial", "file:" + self.logs["tests"],
-            "-qmp", f"unix:{self.qmp},server=on,wait=off",
+            "-serial", "file:" + self.logs["kernel"], *second_line(args.arch, self.logs["tests"]),
+            "-qmp", f"unix:{escaped(self.qmp)},server=on,wait=off",
         ]
         with open(os.path.join(args.out, "qemu.log"), "wb") as log:
             log.write((" ".join(command) + "\n").encode())
@@ -131,6 +159,10 @@ class Qemu:
         """The guest notices if they do not come."""
         self.command([("inject-nmi", interval_ms / 1000)] * count)
 
+    def pause(self, seconds):
+        """All of the guest stands still."""
+        self.command([("stop", seconds), ("cont", 0)])
+
 
 class Tail:
     """Whole lines of a growing file."""
@@ -171,6 +203,9 @@ class Guest:
             nmi = NMI.search(line)
             if nmi:
                 self.qemu.inject_nmis(int(nmi.group(1)), int(nmi.group(2)))
+            pause = PAUSE.search(line)
+            if pause:
+                self.qemu.pause(int(pause.group(1)))
         for line in tests:
             self.judge.feed_output(line)
             if self.args.mode == "demo":
@@ -275,6 +310,7 @@ class Guest:
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kernel", required=True, help="its name in the table")
+    parser.add_argument("--arch", choices=sorted(MACHINES), default="x86_64")
     parser.add_argument("--vmlinuz", required=True)
     parser.add_argument("--initrd", required=True)
     parser.add_argument("--out", required=True, help="directory of the logs")

@@ -26,6 +26,8 @@ WARN = ["------------[ cut here ]------------", "leak by cb_one", "WARNING: CPU:
         "Modules linked in: hwt", "Call Trace:", " cb_two+0x1/0x2", "---[ end trace 0000000000000000 ]---"]
 LOCKDEP = ["=====================================", "WARNING: possible circular locking dependency detected",
            "cb_one is here", "stack backtrace:", "Call Trace:", " f+0x1/0x2"]
+KCSAN = ["=" * 66, "BUG: KCSAN: data-race in hwt_a [hwt] / hwt_b [hwt]", "", "write to 0xffff of 8 bytes by task 7 on cpu 0:",
+         " hwt_a+0x1/0x2 [hwt]", "Reported by Kernel Concurrency Sanitizer on:", "=" * 66]
 PASSED = "test_x: all 2 tests passed"
 
 CASES = (
@@ -52,6 +54,9 @@ CASES = (
     ("warning", "script", 0, [], WARN, (1, 1, 0), "kernel log: WARNING: CPU: 1"),
     ("lockdep", "script", 0, [], LOCKDEP, (1, 1, 0), "possible circular"),
     ("sanitizers", "script", 0, [], ["BUG: KASAN: use-after-free in f+0x1/0x2", "Call Trace:"], (1, 1, 0), "KASAN"),
+    ("race", "script", 0, [], KCSAN, (1, 1, 0), "data-race in hwt_a"),
+    ("race ends", "script", 0, [], ["hwt-expect-begin: later", *KCSAN, "later", "hwt-expect-end"],
+     (1, 1, 0), "data-race in hwt_a"),
     ("undefined", "script", 0, [], ["UBSAN: shift-out-of-bounds in x.c:1:2", "Call Trace:"], (1, 1, 0), "UBSAN"),
     ("rcu", "script", 0, [], ["WARNING: suspicious RCU usage"], (1, 1, 0), "suspicious RCU"),
     ("sleep", "script", 0, [], ["BUG: sleeping function called from invalid context at x.c:1"], (1, 1, 0), "sleeping"),

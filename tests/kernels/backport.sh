@@ -6,7 +6,9 @@
 # system knows of packages stays as it is, so this needs no root. Prints the
 # directory: vmlinuz, and build/ to compile modules against.
 set -eu
-. "$(dirname "$0")/../lib.sh"
+here=$(cd "$(dirname "$0")" && pwd)
+. "$here/../lib.sh"
+. "$here/../suite.sh"
 
 series=$1
 flavour=$2
@@ -23,55 +25,23 @@ cached()
 	[ -z "$release" ] || echo "$HWT_CACHE/kernels/$release"
 }
 
-# The system's own sources of $1, with that suite's backports in its place.
-sources()
-{
-	local file
-	mkdir -p "$tmp/sources"
-	for file in /etc/apt/sources.list.d/*.sources; do
-		[ -e "$file" ] || continue
-		awk -v suite="$1" 'BEGIN { RS = ""; ORS = "\n\n" }
-			$0 ~ "(^|\n)Suites:[^\n]*[ \t]" suite "([ \t\n]|$)" {
-				sub("Suites:[^\n]*", "Suites: " suite "-backports")
-				print
-			}' "$file" >"$tmp/sources/${file##*/}"
-	done
-	for file in /etc/apt/sources.list /etc/apt/sources.list.d/*.list; do
-		[ -e "$file" ] || continue
-		sed -n "s/^\(deb[[:space:]].*[[:space:]]$1\)\([[:space:]]\)/\1-backports\2/p" \
-			"$file" >"$tmp/sources/${file##*/}"
-	done
-}
-
-# apt TOOL ARGS...: with those sources, and lists of its own.
-apt()
-{
-	"apt-$1" -o Dir::Etc::sourcelist=/dev/null -o Dir::Etc::sourceparts="$tmp/sources" \
-		-o Dir::State::Lists="$tmp/lists" -o Dir::Cache="$tmp/cache" "${@:2}"
-}
-
 fetch()
 {
-	local codename release dir file headers
+	local release dir file headers
 
 	[ -z "$(cached)" ] || return 0
-	rm -rf "$tmp"
-	mkdir -p "$tmp/lists/partial" "$tmp/cache/archives/partial" "$tmp/deb"
-	codename=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
-	sources "$codename"
-	logged "$HWT_CACHE/backports.log" "fetching the list of $codename-backports" \
-		apt get -o APT::Update::Error-Mode=any update ||
-		die "no kernel $series without $codename-backports, which cannot be had here"
-	release=$(apt cache pkgnames linux-headers- | sed 's/^linux-headers-//' | newest)
-	[ -n "$release" ] || die "no kernel $series of flavour $flavour in $codename-backports"
+	suite_begin "$tmp" -backports
+	mkdir "$tmp/deb"
+	release=$(suite_apt cache pkgnames linux-headers- | sed 's/^linux-headers-//' | newest)
+	[ -n "$release" ] || die "no kernel $series of flavour $flavour among the backports"
 
 	# What modules are built with, beside the headers of the flavour.
-	mapfile -t headers < <(apt cache depends "linux-headers-$release" |
+	mapfile -t headers < <(suite_apt cache depends "linux-headers-$release" |
 		sed -n 's/^ *Depends: \(linux-\(headers\|kbuild\)-.*\)/\1/p')
 	[ "${#headers[@]}" -eq 2 ] || die "linux-headers-$release needs: ${headers[*]}?"
 	cd "$tmp/deb"
-	logged "$HWT_CACHE/image.log" "fetching the image and the headers of $release" \
-		apt get download "linux-image-$release" "linux-headers-$release" "${headers[@]}"
+	logged "$tmp.log" "fetching the image and the headers of $release" \
+		suite_apt get download "linux-image-$release" "linux-headers-$release" "${headers[@]}"
 
 	cd "$tmp"
 	dpkg-deb --fsys-tarfile deb/linux-image-*.deb | tar -xO "./boot/vmlinuz-$release" >vmlinuz

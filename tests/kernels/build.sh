@@ -1,45 +1,78 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# build.sh PACKAGE FRAGMENT [um]: builds a kernel from a linux-source package with
-# tinyconfig plus the fragment, once, and prints the directory: vmlinuz (or, for
-# User Mode Linux, the program linux), and build/ to compile modules against. Takes
-# about ten minutes on two cores; User Mode Linux three.
+# build.sh PACKAGE FRAGMENT [um|clang]: builds a kernel from a linux-source package (see
+# source.sh) with tinyconfig plus the fragment, once, and prints the directory: vmlinuz (or,
+# for User Mode Linux, the program linux), and build/ to compile modules against. Takes about
+# ten minutes on two cores; User Mode Linux three. clang: with that instead of gcc.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../lib.sh"
+. "$here/../packages.sh"
 
 package=$1
 fragment=$here/$2
-arch=${3:-x86}
+arch=x86
+llvm=
+case ${3:-} in
+um) arch=um ;;
+clang)	# modules for it are built with the same
+	llvm=-14
+	packages_install clang$llvm lld$llvm llvm$llvm ;;
+esac
 jobs=${HWT_JOBS:-$(nproc)}
 
 source=$("$here/source.sh" "$package")
 
+# What is edited in a copy (of links) of the source, if anything.
+case $2 in
+uml.config)
 # User Mode Linux is to measure what other kernels do, so four things that are done
-# differently there are edited in a copy (of links) of the source: it runs on one CPU, so
-# it leaves out the lock prefix; it has 100 ticks a second; it disables interrupts for each
-# this_cpu operation, where x86 has an instruction; and it multiplies 64-bit numbers in
-# pieces, where x86-64 has an instruction.
+# differently there change: it runs on one CPU, so it leaves out the lock prefix; it has 100
+# ticks a second; it disables interrupts for each this_cpu operation, where x86 has an
+# instruction; and it multiplies 64-bit numbers in pieces, where x86-64 has an instruction.
 edits='
 s/^#define LOCK_PREFIX ""/#define LOCK_PREFIX "lock; "/ arch/x86/include/asm/alternative.h
 /^config HZ$/,/default/s/default 100/default 250/ arch/um/Kconfig
 /^#define this_cpu_generic_to_op/,/^}/s/raw_local_irq_\(save\|restore\)(__flags)/(void)__flags/ include/asm-generic/percpu.h
 /^config UML_X86$/,/def_bool/s/def_bool y/&\n\tselect ARCH_SUPPORTS_INT128 if CC_HAS_INT128/ arch/x86/um/Kconfig
 '
+;;
+kcsan.config)
+# By the strictest rules the kernel has many races of its own, and one watched access of hers is
+# one less of hwt's. So it does for all what its scheduler does for itself: of its own code
+# only the barriers are told to KCSAN. Instrumented are modules, and what works on their
+# memory in lib/.
+edits='
+/^\t\$(CFLAGS_KCSAN))$/s/\$(CFLAGS_KCSAN)/$(if $(KBUILD_EXTMOD)$(filter lib_llist lib_find_bit lib_bitmap lib_rbtree lib_xarray,$(obj)_$(basetarget)),&,-D__KCSAN_INSTRUMENT_BARRIERS__)/ scripts/Makefile.lib
+'
+;;
+*)
+edits=
+;;
+esac
 
-# What the result depends on, and nothing else.
-key=$({ basename "$source"; gcc -dumpfullversion; ld -v; cat "$fragment"
-	[ "$arch" = x86 ] || echo "$edits"; } | sha256sum | cut -c 1-12)
-dir=$HWT_CACHE/kernels/$(basename "$source")-$(basename "$fragment" .config)-$key
+# What the result depends on, and nothing else. (In the pipeline a tool that is missing would
+# go unnoticed.)
+gcc_version=$(gcc -dumpfullversion)
+ld_version=$(ld -v)
+clang_version=
+[ -z "$llvm" ] || clang_version=$(clang"$llvm" -dumpversion)
+key=$({ basename "$source"; echo "$gcc_version"; echo "$ld_version"; cat "$fragment"
+	[ -z "$llvm" ] || echo "$clang_version"
+	[ -z "$edits" ] || echo "$edits"; } | sha256sum | cut -c 1-12)
+dir=$HWT_CACHE/kernels/$(basename "$source")-$(basename "$fragment" .config)${llvm:+-clang}-$key
 
-kmake() { make -C "$source" O="$dir.tmp/build" ARCH="$arch" -j"$jobs" "$@"; }
+kmake()
+{
+	make -C "$source" O="$dir.tmp/build" ARCH="$arch" ${llvm:+"LLVM=$llvm"} -j"$jobs" "$@"
+}
 
 # The modules' build refers to the source by its path: it stays.
 edit_source()
 {
 	local command file edited
-	edited=$source-um-$(sha256sum <<<"$edits" | cut -c 1-12)
+	edited=$source-$(basename "$fragment" .config)-$(sha256sum <<<"$edits" | cut -c 1-12)
 	if [ ! -e "$edited" ]; then
 		rm -rf "$edited.tmp"
 		cp -al "$source" "$edited.tmp"
@@ -55,26 +88,43 @@ edit_source()
 	source=$edited
 }
 
+# All that the source can be asked for, a symbol a line.
+symbols()
+{
+	grep -rhoE --include='Kconfig*' '^[[:space:]]*(menu)?config[[:space:]]+[A-Za-z0-9_]+' "$source/" |
+		sed 's/.*[[:space:]]//' | sort -u
+}
+
 # Every option asked for must be there; olddefconfig drops what it cannot
-# have without a word.
+# have without a word. So must each that is to be off, or nobody notices a wrong name.
 verify_config()
 {
-	local line missing=0
-	while read -r line; do
-		case $line in
-		CONFIG_*=*|'# CONFIG_'*' is not set') ;;
-		*) continue ;;
-		esac
-		grep -qxF "$line" "$1" && continue
-		case $line in
-		'# '*)	# "not set" also when the symbol is out of sight
-			line=${line#\# }
-			grep -q "^${line%% *}=" "$1" || continue ;;
-		esac
-		say "not in .config: $line"
-		missing=1
+	local line symbol known bad=0
+	known=$(symbols)
+	while read -r line || [ -n "$line" ]; do
+		if [[ $line =~ ^CONFIG_[A-Za-z0-9_]+=[^[:space:]] ]]; then
+			grep -qxF -e "$line" "$1" && continue
+			say "not in .config: $line"
+			bad=1
+		elif [[ $line =~ ^'# CONFIG_'([A-Za-z0-9_]+)' is not set'$ ]]; then
+			symbol=${BASH_REMATCH[1]}
+			if ! grep -qxF -e "$symbol" <<<"$known"; then
+				say "no such option: CONFIG_$symbol"
+				# What is the newest today may have lost it tomorrow.
+				[ "$package" = newest ] || bad=1
+			elif grep -q "^CONFIG_$symbol=" "$1"; then
+				# That it is out of sight will do.
+				say "not in .config: $line"
+				bad=1
+			fi
+		elif [[ $line =~ ^# && ! $line =~ ^#[[:space:]]*CONFIG_ || -z $line ]]; then
+			continue
+		else
+			say "neither an option nor a comment: $line"
+			bad=1
+		fi
 	done <"$fragment"
-	[ $missing -eq 0 ] || die "the kernel would lack options of $(basename "$fragment")"
+	[ $bad -eq 0 ] || die "the kernel would not be what $(basename "$fragment") asks for"
 }
 
 configure()
@@ -107,7 +157,7 @@ build()
 	[ ! -e "$dir" ] || return 0
 	rm -rf "$dir.tmp"
 	mkdir -p "$dir.tmp/build"
-	[ "$arch" != um ] || edit_source
+	[ -z "$edits" ] || edit_source
 	logged "$dir.tmp/config.log" "configuring $package with $(basename "$fragment")" configure
 	verify_config "$dir.tmp/build/.config"
 	if [ "$arch" = um ]; then

@@ -40,7 +40,7 @@ fetch()
 	mkdir -p "$dir.tmp/deb"
 	(
 		cd "$dir.tmp"
-		logged "$HWT_CACHE/image.log" "fetching the image of $release" \
+		logged "$dir.log" "fetching the image of $release" \
 			apt-get download "linux-image-$release"
 		dpkg-deb -x linux-image-*.deb deb
 		cp "deb/boot/vmlinuz-$release" vmlinuz

@@ -22,8 +22,12 @@
 #define KT_SECOND	((u64)NSEC_PER_SEC)
 #define KT_HOUR		(3600 * KT_SECOND)
 
+/* A kernel that checks each access or lock: all takes several times as long. */
+#define KT_SLOW		(IS_ENABLED(CONFIG_KASAN) || IS_ENABLED(CONFIG_KCSAN) ||	\
+			 IS_ENABLED(CONFIG_PROVE_LOCKING))
+
 /* Seconds that anything may take before it counts as not happening at all. */
-#define KT_PATIENCE	(IS_ENABLED(CONFIG_KASAN) ? 60 : 20)
+#define KT_PATIENCE	(KT_SLOW ? 60 : 20)
 
 /* Wait until the condition holds; false if it does not. Process context. */
 #define KT_WAIT(cond)							\
@@ -172,13 +176,26 @@ struct kt_start {
 
 static inline int kt_thread_main(void *arg)
 {
-	struct kt_start start = *(struct kt_start *)arg;
+	struct kt_start *start = arg;
+	/* Not all of it: who has made the thread is about to wait in the completion. */
+	int (*fn)(void *arg) = start->fn;
+	void *data = start->arg;
 
-	complete(&((struct kt_start *)arg)->begun);
-	return start.fn(start.arg);
+	complete(&start->begun);
+	return fn(data);
 }
 
 /* Returns when it runs: a thread that is stopped before that never does. */
+static inline struct task_struct *kt_thread_begin(struct task_struct *task,
+						  struct kt_start *start)
+{
+	if (IS_ERR(task))
+		return task;
+	wake_up_process(task);
+	wait_for_completion(&start->begun);
+	return task;
+}
+
 static inline struct task_struct *kt_thread(int (*fn)(void *arg), void *arg,
 					    unsigned int n)
 {
@@ -188,13 +205,9 @@ static inline struct task_struct *kt_thread(int (*fn)(void *arg), void *arg,
 
 	init_completion(&start.begun);
 	task = kthread_create(kt_thread_main, &start, "kt/%u", n);
-	if (IS_ERR(task))
-		return task;
-	if (cpu_online(cpu))
+	if (!IS_ERR(task) && cpu_online(cpu))
 		kthread_bind(task, cpu);
-	wake_up_process(task);
-	wait_for_completion(&start.begun);
-	return task;
+	return kt_thread_begin(task, &start);
 }
 
 static inline int kt_thread_end(int ret)

@@ -290,7 +290,7 @@ static struct sleeper {
  * Beyond what is done before time stands still, and until tasks run again: hibernation allocates
  * its image first, which took 2.5 s on a busy machine.
  */
-#define NEAR	(IS_ENABLED(CONFIG_KASAN) ? 20 * KT_SECOND : 8 * KT_SECOND)
+#define NEAR	(KT_SLOW ? 20 * KT_SECOND : 8 * KT_SECOND)
 
 static void __init sleeper_begin(struct sleeper *sleeper, unsigned int cpu)
 {
@@ -306,8 +306,9 @@ static void __init sleeper_begin(struct sleeper *sleeper, unsigned int cpu)
 
 	sleeper->wheel = hwt_wheel_create(&params);
 	KTEST(!IS_ERR(sleeper->wheel), "%s: a wheel", sleeper->name);
-	arm(&sleeper->near, sleeper->wheel, 0);
-	arm(&sleeper->far, sleeper->wheel, 0);
+	/* For now: not so soon that they fire before they are moved. */
+	arm(&sleeper->near, sleeper->wheel, KT_HOUR);
+	arm(&sleeper->far, sleeper->wheel, KT_HOUR);
 	now = hwt_wheel_now(sleeper->wheel);
 	sleeper->near.kt.earliest = now + NEAR;
 	hwt_schedule_at(&sleeper->near.kt.timeout, now + NEAR);

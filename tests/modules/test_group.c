@@ -595,7 +595,7 @@ static int cancel_sync_thread(void *arg)
 
 static void __init test_two_at_once(const char *what, int (*fn)(void *arg))
 {
-	unsigned int n = kt_quick() ? 2000 : 20000;
+	unsigned int n = kt_quick() || KT_SLOW ? 2000 : 20000;
 	int round, wrong = 0, held = 0, hits;
 	struct task_struct *thread[2];
 	struct hwt_group group;

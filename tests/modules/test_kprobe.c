@@ -686,7 +686,7 @@ static const char * const sched_names[] __initconst = {
 static void __init selftest(void)
 {
 	unsigned int seconds = kt_quick() ? 2 : 8, length;
-	unsigned int step = kt_quick() || IS_ENABLED(CONFIG_KASAN) ? 40 : 8;
+	unsigned int step = kt_quick() || KT_SLOW ? 40 : 8;
 
 	if (!seed)
 		seed = ktime_get_ns();

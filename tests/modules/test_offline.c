@@ -16,7 +16,7 @@
 
 KSTM_MODULE_GLOBALS();
 
-#define SLOW	(IS_ENABLED(CONFIG_KASAN) ? 3 : 1)
+#define SLOW	(KT_SLOW ? 3 : 1)
 #define N	100
 
 static struct kt first, there[N];

@@ -47,7 +47,7 @@ static unsigned int __init disorder(unsigned int n)
 	return odd;
 }
 
-#define SLOW	(IS_ENABLED(CONFIG_KASAN) ? 2 : 1)
+#define SLOW	(KT_SLOW ? 2 : 1)
 
 static struct hwt_wheel *wheel;
 static struct item *item;

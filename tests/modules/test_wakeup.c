@@ -288,7 +288,7 @@ static void __init test_reclaim(struct kt *many)
 	pr_info("# released %lld to %lld ms after the cancel\n", best, worst);
 	KTEST(ok == 10, "what is cancelled is released though the next deadline is an hour away");
 	/* 200 ms are promised on a machine that is not emulated and overloaded. */
-	KTEST(best <= 200 * (IS_ENABLED(CONFIG_KASAN) ? 10 : 5),
+	KTEST(best <= 200 * (KT_SLOW ? 10 : 5),
 	      "within a short while: %lld ms", best);
 
 	for (i = 0; i < n; i++) {

@@ -21,7 +21,7 @@
 
 KSTM_MODULE_GLOBALS();
 
-#define SLOW	(IS_ENABLED(CONFIG_KASAN) ? 3 : 1)
+#define SLOW	(KT_SLOW ? 3 : 1)
 #define WORKERS	4
 
 static struct hwt_wheel * __init workers_wheel(const char *name, unsigned int workers)
@@ -937,7 +937,7 @@ static int collect(void *arg)
 static void __init test_ping(unsigned int workers, bool collected)
 {
 	struct hwt_wheel *wheel = workers_wheel("ping", workers);
-	unsigned int n = IS_ENABLED(CONFIG_KASAN) ? 3000 : 10000;
+	unsigned int n = KT_SLOW ? 3000 : 10000;
 	struct task_struct *thread = NULL;
 	int before, after;
 

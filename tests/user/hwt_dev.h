@@ -212,10 +212,17 @@ static inline bool env_is(const char *name, const char *value)
 	return env && !strcmp(env, value);
 }
 
+/* A kernel that checks each access or lock: all takes several times as long. */
+static inline bool slow_kernel(void)
+{
+	return env_is("HWT_KERNEL", "debug") || env_is("HWT_KERNEL", "kcsan") ||
+	       env_is("HWT_KERNEL", "rtdebug");
+}
+
 /* Fewer rounds: in a quick run, and where each of them takes five times as long. */
 static inline bool quick(void)
 {
-	return env_is("HWT_QUICK", "1") || env_is("HWT_KERNEL", "debug");
+	return env_is("HWT_QUICK", "1") || slow_kernel();
 }
 
 #endif /* HWT_DEV_H */

@@ -37,7 +37,8 @@ static int silence_ms(void)
 {
 	const char *kernel = getenv("HWT_KERNEL");
 
-	return kernel && !strcmp(kernel, "debug") ? 15000 : 3000;
+	return kernel && (!strcmp(kernel, "debug") || !strcmp(kernel, "kcsan") ||
+			  !strcmp(kernel, "rtdebug")) ? 15000 : 3000;
 }
 
 struct client {

@@ -2,7 +2,7 @@
 /*
  * Timeouts that are commands of io_uring: they complete once, whatever happens.
  *
- * hwt-test: only stock612
+ * hwt-test: only stock612 rt612 rtdebug newest clang
  * hwt-test: libs uring
  * hwt-test: timeout 600
  */

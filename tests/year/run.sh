@@ -15,13 +15,15 @@ rm -f "$results"
 mkdir -p "$out" "$tree/tests/year" "$tree/tests/modules"
 uml=$("$HWT_TOP/tests/kernels/get.sh" uml)
 source=$("$HWT_TOP/tests/kernels/source.sh" linux-source-6.1)
+list=$("$HWT_TOP/tests/kernels/get.sh" --make uml)
+mapfile -t words <<<"$list"
 
 # An external module is built where its source is: links, as build.sh makes them.
 build_year()
 {
 	ln -sfn "$here"/* "$tree/tests/year/"
 	ln -sfn "$HWT_TOP"/tests/modules/*.h "$tree/tests/modules/"
-	make -C "$uml/build" M="$tree/tests/year" ARCH=um KCFLAGS=-Werror W=1 \
+	make -C "$uml/build" M="$tree/tests/year" "${words[@]}" KCFLAGS=-Werror W=1 \
 		KBUILD_EXTRA_SYMBOLS="$tree/Module.symvers" \
 		HWT_KSELFTEST="$source/tools/testing/selftests" modules
 }

@@ -10,9 +10,9 @@ set -eu
 . /hwt/lib.sh
 
 count=100000
-if [ "$HWT_KERNEL" = debug ] || [ "$HWT_QUICK" = 1 ]; then
-	count=10000
-fi
+case $HWT_KERNEL$HWT_QUICK in
+debug* | kcsan* | rtdebug* | *1) count=10000 ;;
+esac
 
 # The name of the way, and its option.
 compare()
