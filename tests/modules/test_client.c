@@ -10,6 +10,7 @@
 #include <linux/err.h>
 #include <linux/kthread.h>
 #include <linux/delay.h>
+#include <linux/math64.h>
 #include <linux/module.h>
 #include <linux/slab.h>
 
@@ -95,7 +96,7 @@ static int client_start(struct client_wheel *client, unsigned int number)
 	hwt_wheel_get_params(client->wheel, &params);
 	if (number == 0)
 		pr_info("a wheel has ticks of %llu us, %u buckets, %u levels\n",
-			params.tick_ns / NSEC_PER_USEC, params.ticks_per_wheel,
+			div_u64(params.tick_ns, NSEC_PER_USEC), params.ticks_per_wheel,
 			params.levels);
 	client->timeouts = kvcalloc(busy + armed, sizeof(*client->timeouts), GFP_KERNEL);
 	if (!client->timeouts)
@@ -103,7 +104,7 @@ static int client_start(struct client_wheel *client, unsigned int number)
 	for (i = 0; i < busy + armed; i++) {
 		hwt_timeout_init(&client->timeouts[i], client->wheel, &client_ops);
 		hwt_schedule(&client->timeouts[i],
-			     i < busy ? i * NSEC_PER_USEC : 3600 * NSEC_PER_SEC);
+			     i < busy ? i * NSEC_PER_USEC : 3600ULL * NSEC_PER_SEC);
 	}
 	client->n = busy + armed;
 	if (!busy)

@@ -35,7 +35,7 @@ static inline void user_whole(struct __test_metadata *_metadata)
 	do {
 		ret = hwt_add(fd[0], 0, HOUR, 0, NULL);
 		n += !ret;
-	} while (!ret);
+	} while (!ret && n <= timeouts);
 	EXPECT_EQ(-EAGAIN, ret);
 	EXPECT_EQ(timeouts, n);
 	for (i = 0; i <= wheels; i++)
