@@ -133,7 +133,7 @@ all)
 	mapfile -t kernels < <(tests/kernels/get.sh --names)
 	# On some of them only the tests that name them: see tests/kernels/table.
 	export NAMED=1
-	# The model keeps one core busy. The guests measure time: they run alone.
+	# The model keeps the cores busy. The guests measure time: they run alone.
 	background_part model tap model 1800 make -s --no-print-directory -C tests/model check
 	static
 	wheel check

@@ -7,6 +7,7 @@ run.py one NAME           one configuration
 run.py trail MUTATION     how a mutation fails, step by step
 """
 
+import concurrent.futures
 import os
 import re
 import subprocess
@@ -17,7 +18,10 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 BUILD = os.path.join(HERE, "build")
 LEVELS = ["quick", "check", "deep"]
 DEPTH = 200000
+JOBS = int(os.environ.get("HWT_JOBS") or os.cpu_count() or 1)
+# How much an explorer may take, and what it does take, at the most. (Of the deep ones nobody knows.)
 MEGABYTES = {"quick": 2000, "check": 4000, "deep": 6000}
+TAKES = {"quick": 300, "check": 800, "deep": 6000}
 
 
 def table(name, columns):
@@ -66,6 +70,23 @@ def command(directory, *args, output=None):
         sys.exit(1)
 
 
+def megabytes_free():
+    """With what is cached, where the kernel says how much that is."""
+    try:
+        with open("/proc/meminfo", encoding="ascii") as info:
+            return int(re.search(r"^MemAvailable:\s*(\d+) kB", info.read(), re.M).group(1)) // 1024
+    except (OSError, AttributeError):
+        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 1024 // 1024
+
+
+def each(work, items, level):
+    """What work returns for each item, in their order; as many at once as there may be,
+    and have memory."""
+    jobs = max(1, min(JOBS, megabytes_free() // TAKES[level]))
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        yield from pool.map(work, items)
+
+
 def build(config, mutated, optimise, megabytes):
     """From the macros of a configuration to a program that explores it."""
     directory = os.path.join(BUILD, config + ("-mutated" if mutated else ""))
@@ -92,11 +113,12 @@ def build(config, mutated, optimise, megabytes):
 def explore(directory, mutation="0"):
     """Runs it. Returns what it found, as a dictionary."""
     began = time.monotonic()
-    with open(os.path.join(directory, "out"), "w", encoding="utf-8") as out:
+    name = os.path.join(directory, "out-" + mutation)
+    with open(name, "w", encoding="utf-8") as out:
         subprocess.run(["./pan", "-n", f"-m{DEPTH}"], cwd=directory, stdout=out,
                        stderr=subprocess.STDOUT, check=False,
                        env={**os.environ, "MUTATION": mutation})
-    with open(os.path.join(directory, "out"), encoding="utf-8") as out:
+    with open(name, encoding="utf-8") as out:
         text = out.read()
 
     def number(pattern):
@@ -134,10 +156,14 @@ class Tap:
               f"{found['seconds']:.1f} s, {found['megabytes']} MB", flush=True)
 
 
-def must_hold(tap, name, level):
-    """Every state of a configuration, without an error."""
+def explore_whole(name, level):
+    """Every state of a configuration."""
     optimise = "-O0" if level == "quick" else "-O1"
-    found = explore(build(name, False, optimise, MEGABYTES[level]))
+    return explore(build(name, False, optimise, MEGABYTES[level]))
+
+
+def must_hold(tap, name, found):
+    """That is without an error."""
     verdict = "holds" if found["whole"] else f"fails: {found['error'] or 'not explored whole'}"
     tap.point(found["whole"], f"{name} {verdict}: {CONFIGS[name][3]}", found)
     if not found["whole"]:
@@ -145,10 +171,9 @@ def must_hold(tap, name, level):
             print("#   " + line)
 
 
-def must_fail(tap, mutation, directory):
+def must_fail(tap, mutation, found):
     """A rule left out: the right error must be found; or none, where "-" says so."""
     name, rule, config, wanted, text = mutation
-    found = explore(directory, NUMBERS[name])
     error = found["error"]
     if wanted == "-":
         passed, verdict = found["whole"], "holds even so"
@@ -168,14 +193,14 @@ def run(level):
     if level == "quick":
         mutations = [m for m in MUTATIONS if m[2] in names]
     tap = Tap(len(names) + len(mutations))
-    for name in names:
-        must_hold(tap, name, level)
-    built = {}
-    for mutation in mutations:
-        config = mutation[2]
-        if config not in built:
-            built[config] = build(config, True, "-O0", MEGABYTES[level])
-        must_fail(tap, mutation, built[config])
+    for name, found in zip(names, each(lambda n: explore_whole(n, level), names, level)):
+        must_hold(tap, name, found)
+    configs = sorted({m[2] for m in mutations})
+    built = dict(zip(configs, each(lambda c: build(c, True, "-O0", MEGABYTES[level]), configs,
+                                   level)))
+    for mutation, found in zip(mutations, each(lambda m: explore(built[m[2]], NUMBERS[m[0]]),
+                                               mutations, level)):
+        must_fail(tap, mutation, found)
     return 1 if tap.failed else 0
 
 
@@ -185,7 +210,7 @@ def trail(name):
     directory = build(mutation[2], True, "-O0", MEGABYTES["check"])
     print(explore(directory, NUMBERS[name])["error"])
     # spin's own simulator knows no c_expr: the explorer replays it.
-    replay = subprocess.run(["./pan", "-r", "-n"], cwd=directory, text=True, check=False,
+    replay = subprocess.run(["./pan", "-r", "-g", "-n"], cwd=directory, text=True, check=False,
                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                             env={**os.environ, "MUTATION": NUMBERS[name]})
     print(replay.stdout)
@@ -197,7 +222,7 @@ def main():
         return run(sys.argv[1])
     if len(sys.argv) == 3 and sys.argv[1] == "one":
         tap = Tap(1)
-        must_hold(tap, sys.argv[2], "deep")
+        must_hold(tap, sys.argv[2], explore_whole(sys.argv[2], "deep"))
         return tap.failed
     if len(sys.argv) == 3 and sys.argv[1] == "trail":
         return trail(sys.argv[2])
