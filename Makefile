@@ -80,6 +80,9 @@ check-wheel:
 check-model:
 	@tests/check.sh model
 
+check-litmus:
+	@tests/check.sh litmus
+
 check-lib:
 	@tests/check.sh lib
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# check.sh all|quick|static|wheel|model|lib|harness|year|guest KERNEL...: runs the parts,
+# check.sh all|quick|static|wheel|model|litmus|lib|harness|year|guest KERNEL...: runs the parts,
 # counts what each reports, ends with the line "N passed, N failed".
 #
 # A part writes a results file (tests/tap.py) that ends with "done"; one that
@@ -91,6 +91,8 @@ need()
 tap() { python3 tests/tap.py --name "$1" --results "$HWT_RESULTS" --timeout "$2" -- "${@:3}"; }
 wheel() { part wheel tap wheel 900 make -s --no-print-directory -C tests/wheel "$1"; }
 model() { part model tap model 1800 make -s --no-print-directory -C tests/model "$1"; }
+weak() { part weak tap weak 1800 make -s --no-print-directory -C tests/model "$1"; }
+litmus() { part litmus tap litmus 600 make -s --no-print-directory -C tests/litmus check; }
 lib() { part lib tap lib 600 tests/lib/lib.sh; }
 static() { part static tests/static/static.sh; }
 harness() { part harness python3 tests/harness/harness.py; }
@@ -137,11 +139,13 @@ all)
 	background_part model tap model 1800 make -s --no-print-directory -C tests/model check
 	static
 	wheel check
+	litmus
 	lib
 	harness
 	# It measures no time of this machine's.
 	year
 	join
+	weak weak
 	guests "${kernels[@]}"
 	;;
 quick)
@@ -160,7 +164,11 @@ wheel)
 	wheel check ;;
 model)
 	need quick
-	model check ;;
+	model check
+	weak weak-deep ;;
+litmus)
+	need litmus
+	litmus ;;
 lib)
 	need quick
 	lib ;;
@@ -175,6 +183,6 @@ guest)
 	need guest
 	guests "${@:-stock}" ;;
 *)
-	die "check.sh all|quick|static|wheel|model|lib|harness|year|guest KERNEL..." ;;
+	die "check.sh all|quick|static|wheel|model|litmus|lib|harness|year|guest KERNEL..." ;;
 esac
 finish

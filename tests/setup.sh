@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# setup.sh [run|static|guest|quick|check|year|bench|bench-java]: installs and fetches what is missing for
-# that, and says what it does. Quick when nothing is missing.
+# setup.sh [run|static|guest|litmus|quick|check|year|bench|bench-java]: installs and
+# fetches what is missing for that, and says what it does. Quick when nothing is missing.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/lib.sh"
@@ -54,6 +54,11 @@ guest)	# the kernel itself is fetched by what runs it
 	guest_get linux-source-6.1 $programs $kernel
 	"$here/kernels/source.sh" linux-source-6.1 >/dev/null
 	;;
+litmus)
+	packages_install linux-source-6.1 python3 xz-utils
+	"$here/kernels/source.sh" linux-source-6.1 >/dev/null
+	"$here/litmus/get.sh" >/dev/null
+	;;
 quick)
 	guest_get $static $tests $programs
 	"$here/kernels/source.sh" linux-source-6.1 >/dev/null
@@ -64,6 +69,14 @@ check)
 	"$here/kernels/source.sh" linux-source-6.1 >/dev/null
 	mapfile -t names < <("$here/kernels/get.sh" --names)
 	kernels_get "${names[@]}" uml
+	# Where it cannot be had those tests are skipped.
+	rc=0
+	"$here/litmus/get.sh" >/dev/null || rc=$?
+	case $rc in
+	0) ;;
+	77) say "going on without herd7" ;;
+	*) die "herd7 was not fetched" ;;
+	esac
 	;;
 year)
 	guest_get linux-source-6.1 $kernel
@@ -77,6 +90,6 @@ bench*)
 	kernels_get stock uml
 	;;
 *)
-	die "setup.sh run|static|guest|quick|check|year|bench|bench-java"
+	die "setup.sh run|static|guest|litmus|quick|check|year|bench|bench-java"
 	;;
 esac
