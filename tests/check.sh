@@ -46,14 +46,17 @@ background_part()
 	rm -f "$results/$1"
 	parts+=("$results/$1")
 	background_name=$1
+	# In a process group of its own, which can be ended as one.
+	set -m
 	run_part "$@" >"$results/$1.log" 2>&1 &
 	background=$!
+	set +m
 	say "'$1' runs meanwhile (log: $results/$1.log)"
 }
 
 join()
 {
-	local said=$SECONDS
+	local said=$SECONDS file=$results/$background_name
 	while kill -0 "$background" 2>/dev/null; do
 		sleep 1
 		if [ $((SECONDS - said)) -ge 15 ]; then
@@ -63,10 +66,14 @@ join()
 	done
 	wait "$background" || true
 	background=
+	# It says so itself when a part dies, but not when it dies with it.
+	if [ "$(tail -n 1 "$file" 2>/dev/null)" != "done" ] && ! grep -qs '^not ok ' "$file"; then
+		echo "not ok $background_name # killed" >>"$file"
+	fi
 	cat "$results/$background_name.log"
 }
 
-trap '[ -z "$background" ] || kill "$background" 2>/dev/null' EXIT
+trap '[ -z "$background" ] || kill -- "-$background" 2>/dev/null' EXIT
 
 # count PATTERN FILE...
 count() { cat -- "${@:2}" | grep -c "$1" || true; }
@@ -75,7 +82,7 @@ count() { cat -- "${@:2}" | grep -c "$1" || true; }
 setup()
 {
 	tests/setup.sh "$1" || {
-		echo "not ok setup $1 # see above" >"$HWT_RESULTS"
+		printf '%s\n' "not ok setup $1 # see above" "done" >"$HWT_RESULTS"
 		return 1
 	}
 	echo "done" >"$HWT_RESULTS"
