@@ -19,7 +19,6 @@
 
 #define SHARED		64	/* as max_shared above */
 #define OPS		70	/* more than are handled at once */
-#define UNTOUCHED	12345	/* what a result holds that was not stored */
 
 /* The arguments of the last call. */
 static struct hwt_schedule_args schedule;

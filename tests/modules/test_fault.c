@@ -1,0 +1,455 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The interface for kernel code with each allocation made to fail once.
+ *
+ * Making a wheel or a timeout fails with -ENOMEM, leaves nothing behind, and works right
+ * afterwards. All else allocates nothing at all: there is nothing in it to fail. As in
+ * tests/user/fault.h, a call is repeated with its n-th allocation failing, n = 1, 2, ...,
+ * until it ends before that.
+ *
+ * hwt-test: only debug
+ * hwt-test: timeout 200
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/cpumask.h>
+#include <linux/kmod.h>
+#include <linux/pid.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include <linux/umh.h>
+
+#include "hwt.h"
+#include "hwt_ktest.h"
+#include "hwt_ktest_util.h"
+
+KSTM_MODULE_GLOBALS();
+
+#ifdef CONFIG_FAULT_INJECTION
+
+/* More than any call has. */
+#define MOST		20000
+/* Calls in a row that do not come to their n-th one. */
+#define MISSES		4
+#define NAME		"fault"
+#define WORKERS		3
+
+static struct hwt_wheel *wheel;
+static struct item {
+	struct kt		kt;
+	struct hwt_member	member;
+} items[64];
+static struct hwt_group group;
+static struct hwt_periodic periodic;
+static const struct hwt_ops periodic_ops = { .expire = kt_expire };
+
+/* -- The driver ------------------------------------------------------------ */
+
+/* By default allocations that may sleep never fail, nor do single pages. */
+static bool __init knobs(void)
+{
+	static const char * const commands[] = {
+		"echo N >/sys/kernel/debug/failslab/ignore-gfp-wait",
+		"echo 0 >/sys/kernel/debug/failslab/verbose",
+		"echo N >/sys/kernel/debug/fail_page_alloc/ignore-gfp-wait",
+		"echo N >/sys/kernel/debug/fail_page_alloc/ignore-gfp-highmem",
+		"echo 0 >/sys/kernel/debug/fail_page_alloc/min-order",
+		"echo 0 >/sys/kernel/debug/fail_page_alloc/verbose",
+	};
+	char *argv[4] = { }, *envp[1] = { };
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(commands); i++) {
+		argv[0] = "/bin/sh";
+		argv[1] = "-c";
+		argv[2] = (char *)commands[i];
+		if (call_usermodehelper(argv[0], argv, envp, UMH_WAIT_PROC))
+			return false;
+	}
+	return true;
+}
+
+/**
+ * struct count - what the driver has met
+ * @hit:    allocations that were made to fail
+ * @failed: calls that have failed for it
+ */
+struct count {
+	unsigned int hit;
+	unsigned int failed;
+};
+
+/*
+ * @task: whose allocations fail. @call returns 0 or a negative error; @check, which comes after
+ * it, is false if something is wrong. Return: true if nothing was.
+ */
+static bool __init each_fault(struct task_struct *task, int (*call)(void),
+			      bool (*check)(int ret), struct count *count)
+{
+	unsigned int n, misses = 0;
+	bool hit;
+	int ret;
+
+	*count = (struct count) { };
+	/* It does not have the same each time: a cache wants a page now and then. */
+	for (n = 1; misses < MISSES && n < MOST; n++) {
+		WRITE_ONCE(task->fail_nth, n);
+		ret = call();
+		hit = !READ_ONCE(task->fail_nth);
+		WRITE_ONCE(task->fail_nth, 0);
+		count->hit += hit;
+		count->failed += hit && ret;
+		if (!check(ret) || (ret && !hit)) {
+			pr_info("allocation %u made to fail (%d): %d\n", n, hit, ret);
+			return false;
+		}
+		misses = hit ? 0 : misses + 1;
+	}
+	return misses == MISSES;
+}
+
+/* -- What is left ----------------------------------------------------------- */
+
+/* Threads of wheels of ours. */
+static unsigned int threads(void)
+{
+	struct task_struct *task;
+	unsigned int n = 0;
+
+	rcu_read_lock();
+	for_each_process(task)
+		n += !strncmp(task->comm, NAME, strlen(NAME)) && (task->flags & PF_KTHREAD) &&
+		     !task->exit_state;
+	rcu_read_unlock();
+	return n;
+}
+
+/* How many hold hwt: a wheel each, and this module. */
+static int users(void)
+{
+	struct file *file = filp_open("/sys/module/hwt/refcnt", O_RDONLY, 0);
+	char text[16] = "";
+	loff_t pos = 0;
+	int n = -1;
+
+	if (IS_ERR(file))
+		return -1;
+	if (kernel_read(file, text, sizeof(text) - 1, &pos) <= 0 || kstrtoint(strim(text), 0, &n))
+		n = -1;
+	filp_close(file, NULL);
+	return n;
+}
+
+static int users_before;
+
+static bool nothing_left(void)
+{
+	return KT_WAIT(!threads()) && users() == users_before;
+}
+
+/* -- Making wheels ----------------------------------------------------------- */
+
+static struct hwt_wheel_params params;
+static bool shared;
+
+static int make(void)
+{
+	wheel = shared ? hwt_wheel_get_shared(&params) : hwt_wheel_create(&params);
+	return PTR_ERR_OR_ZERO(wheel);
+}
+
+static bool works(void)
+{
+	struct kt *kt = &items[0].kt;
+	bool ok;
+
+	kt_init(kt, wheel, &kt_ops);
+	ok = !kt_schedule(kt, 0) && KT_WAIT(kt_expirations(kt) == 1);
+	/* Its own wheel's stop would wait for it, too. */
+	hwt_shutdown_sync(&kt->timeout);
+	return ok && kt_releases(kt) == 1 && !atomic_read(&kt->early);
+}
+
+static void unmake(void)
+{
+	if (shared)
+		hwt_wheel_put(wheel);
+	else
+		hwt_wheel_destroy(wheel);
+}
+
+/* After a failure, it must succeed; then there is one, which works, and goes. */
+static bool check_make(int ret)
+{
+	bool ok = true;
+
+	/* Of a thread that cannot be made it is what the kernel says. */
+	if (ret)
+		ok = (ret == -ENOMEM || ret == -EAGAIN) && nothing_left() && !make();
+	if (!ok)
+		return false;
+	ok = threads() == 1 + params.workers && users() == users_before + 1 && works();
+	unmake();
+	return ok && nothing_left();
+}
+
+static void __init test_make(const char *what, unsigned int least)
+{
+	struct count count;
+
+	params.name = NAME;
+	users_before = users();
+	KTEST(each_fault(current, make, check_make, &count),
+	      "%s: each allocation fails once, %u of them, %u calls failed", what, count.hit,
+	      count.failed);
+	KTEST(count.failed >= least, "%s: at least %u calls failed", what, least);
+}
+
+/* kthreadd is the second process there ever was. */
+static struct task_struct * __init thread_maker(void)
+{
+	struct task_struct *task;
+
+	rcu_read_lock();
+	task = pid_task(find_vpid(2), PIDTYPE_PID);
+	rcu_read_unlock();
+	return task;
+}
+
+static void __init test_threads(void)
+{
+	struct task_struct *task = thread_maker();
+	struct count count;
+	bool ok;
+
+	shared = false;
+	params = (struct hwt_wheel_params) { .name = NAME, .workers = WORKERS };
+	users_before = users();
+	ok = task && !strcmp(task->comm, "kthreadd");
+	/* Of a stack, unless one was kept. */
+	pr_info("hwt-expect-begin: vmalloc error: size|a stack, perhaps\n");
+	pr_info("a stack, perhaps\n");
+	ok = ok && each_fault(task, make, check_make, &count);
+	pr_info("hwt-expect-end\n");
+	KTEST(ok, "each allocation of the making of %u threads fails once", WORKERS + 1);
+	/* Some are for the checkers, and fail nothing. */
+	KTEST(ok && count.failed > WORKERS && count.failed <= count.hit,
+	      "of %u allocations %u are needed", count.hit, count.failed);
+}
+
+static void __init test_wheels(void)
+{
+	shared = false;
+	params = (struct hwt_wheel_params) { };
+	test_make("a wheel", 5);
+	params = (struct hwt_wheel_params) {
+		.ticks_per_wheel	= 4096,
+		.levels			= 6,
+		.workers		= WORKERS,
+		.cpus			= cpumask_of(0),
+		.clock			= HWT_CLOCK_REALTIME,
+		.priority		= HWT_PRIORITY_FIFO_LOW,
+		.max_pending		= 10,
+	};
+	test_make("a large wheel with workers", 9);
+	shared = true;
+	params = (struct hwt_wheel_params) { .workers = WORKERS, .tick_ns = 7 * KT_MS };
+	/* It is not made at a program's will: the kernel may report that there is no memory. */
+	pr_info("hwt-expect-begin: vmalloc error: size\n");
+	test_make("a shared wheel", 5);
+	pr_info("hwt-expect-end\n");
+}
+
+/* -- A timeout that is not embedded -------------------------------------------- */
+
+static struct hwt_handle *handle;
+static gfp_t handle_gfp;
+static atomic_t handles_fired;
+
+static void handle_fired(struct hwt_handle *fired)
+{
+	atomic_inc(&handles_fired);
+}
+
+static int new_timeout(void)
+{
+	handle = hwt_new_timeout(wheel, KT_HOUR, handle_fired, NULL, handle_gfp);
+	return PTR_ERR_OR_ZERO(handle);
+}
+
+static bool check_new(int ret)
+{
+	bool ok = true;
+
+	if (ret)
+		ok = ret == -ENOMEM && !hwt_wheel_pending(wheel) && !new_timeout();
+	if (!ok)
+		return false;
+	ok = hwt_wheel_pending(wheel) == 1;
+	ok = hwt_cancel_sync(&handle->timeout) == 1 && ok;
+	hwt_handle_put(handle);
+	return ok && !hwt_wheel_pending(wheel) && !atomic_read(&handles_fired);
+}
+
+static void __init test_new(gfp_t gfp, const char *what)
+{
+	struct count count;
+
+	handle_gfp = gfp;
+	KTEST(each_fault(current, new_timeout, check_new, &count) && count.failed,
+	      "hwt_new_timeout(%s): each allocation fails once, %u of them, %u calls failed",
+	      what, count.hit, count.failed);
+}
+
+/* -- What allocates nothing ------------------------------------------------------ */
+
+static bool get_member(struct hwt_timeout *timeout)
+{
+	return true;
+}
+
+static void put_member(struct hwt_timeout *timeout)
+{
+}
+
+/* Everything that is done to timeouts, but the firing. */
+static int everything(void)
+{
+	struct hwt_debounce debounce = { .quiet_ns = KT_HOUR, .most_ns = KT_HOUR };
+	struct hwt_backoff backoff = { .first_ns = KT_HOUR, .most_ns = KT_HOUR };
+	struct hwt_wheel_stats stats;
+	unsigned int i;
+
+	hwt_group_init(&group, get_member, put_member);
+	for (i = 0; i < ARRAY_SIZE(items); i++) {
+		kt_init(&items[i].kt, wheel, &kt_ops);
+		hwt_group_join(&group, &items[i].member, &items[i].kt.timeout);
+		kt_schedule(&items[i].kt, KT_HOUR * i);
+	}
+	hwt_schedule(&items[1].kt.timeout, 2 * KT_HOUR);
+	hwt_schedule_at(&items[2].kt.timeout, 1ULL << 62);
+	hwt_schedule_slack(&items[3].kt.timeout, KT_HOUR, KT_HOUR);
+	hwt_schedule_earlier(&items[4].kt.timeout, KT_HOUR);
+	hwt_schedule_pending(&items[5].kt.timeout, KT_HOUR);
+	hwt_debounce(&items[6].kt.timeout, &debounce);
+	hwt_retry(&items[7].kt.timeout, &backoff);
+	hwt_periodic_init(&periodic, wheel, &periodic_ops);
+	hwt_schedule_periodic(&periodic, KT_HOUR, KT_SECOND, HWT_FIXED_RATE);
+	hwt_cancel(&items[8].kt.timeout);
+	hwt_try_cancel(&items[9].kt.timeout);
+	hwt_cancel_sync(&items[10].kt.timeout);
+	hwt_shutdown_sync(&items[11].kt.timeout);
+	hwt_wait(&items[12].kt.timeout, NSEC_PER_USEC);
+	hwt_wheel_flush(wheel);
+	hwt_wheel_get_stats(wheel, &stats);
+	hwt_shutdown_sync(&periodic.timeout);
+	hwt_group_pending(&group);
+	hwt_group_cancel(&group);
+	hwt_group_cancel_sync(&group);
+	hwt_group_shutdown_sync(&group);
+	for (i = 0; i < ARRAY_SIZE(items); i++)
+		hwt_group_leave(&group, &items[i].member);
+	return 0;
+}
+
+static bool check_nothing(int ret)
+{
+	return !hwt_wheel_pending(wheel);
+}
+
+static int fire(void)
+{
+	unsigned int i;
+	bool ok = true;
+
+	for (i = 0; i < ARRAY_SIZE(items); i++) {
+		kt_init(&items[i].kt, wheel, &kt_ops);
+		ok &= !kt_schedule(&items[i].kt, i % 8 * KT_MS);
+	}
+	for (i = 0; i < ARRAY_SIZE(items); i++) {
+		ok &= KT_WAIT(kt_expirations(&items[i].kt) == 1 &&
+			      kt_releases(&items[i].kt) == 1);
+		ok &= !atomic_read(&items[i].kt.early);
+	}
+	return ok ? 0 : -EIO;
+}
+
+/* One more user of the shared wheel that is there. */
+static int get_again(void)
+{
+	struct hwt_wheel *same = hwt_wheel_get_shared(&params);
+
+	if (IS_ERR(same))
+		return PTR_ERR(same);
+	hwt_wheel_put(same);
+	return same == wheel ? 0 : -EIO;
+}
+
+static int stop(void)
+{
+	return hwt_wheel_stop(wheel, NULL, NULL);
+}
+
+static bool __init allocates(struct task_struct *task, int (*call)(void))
+{
+	struct count count;
+
+	return !each_fault(task, call, check_nothing, &count) || count.hit;
+}
+
+static void __init test_users(void)
+{
+	bool fired;
+
+	shared = true;
+	params = (struct hwt_wheel_params) { .name = NAME, .tick_ns = 7 * KT_MS };
+	if (make()) {
+		KTEST(false, "there is a wheel");
+		return;
+	}
+	test_new(GFP_KERNEL, "GFP_KERNEL");
+	test_new(GFP_ATOMIC, "GFP_ATOMIC");
+	KTEST(!allocates(current, everything), "what is done to timeouts allocates nothing");
+	KTEST(!allocates(current, get_again), "a shared wheel that is there is no allocation");
+	/* Who has fired it? */
+	fired = !fire();
+	KTEST(fired, "they fire");
+	KTEST(fired && !allocates(items[0].kt.task, fire),
+	      "the wheel's thread allocates nothing");
+	unmake();
+
+	shared = false;
+	params = (struct hwt_wheel_params) { .name = NAME, .workers = 1 };
+	if (make()) {
+		KTEST(false, "there is a wheel with a worker");
+		return;
+	}
+	KTEST(!fire() && !allocates(items[0].kt.task, fire), "a worker allocates nothing");
+	KTEST(!allocates(current, stop), "a stop allocates nothing");
+	unmake();
+	KTEST(KT_WAIT(!threads()), "no thread is left");
+}
+
+static void __init selftest(void)
+{
+	if (!knobs()) {
+		KTEST(false, "fault injection can be set up");
+		return;
+	}
+	test_wheels();
+	test_threads();
+	test_users();
+}
+
+#else /* CONFIG_FAULT_INJECTION */
+
+static void __init selftest(void)
+{
+	KTEST(false, "this kernel injects faults");
+}
+
+#endif
+
+KSTM_MODULE_LOADERS(test_fault);
+MODULE_DESCRIPTION("hwt: test of failing allocations");
+MODULE_LICENSE("GPL");

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Loading the module, and the first open() after it, which makes the wheel that all share, with
+ * each allocation and user copy made to fail once.
+ *
+ * A load that fails leaves no module, no device, no slab cache, no state of CPU hotplug, and the
+ * next one succeeds; an open() that fails says ENOMEM, keeps nothing, and the next one has its
+ * wheel. Most points of a load are the kernel's own: some of these will do.
+ *
+ * hwt-test: long
+ * hwt-test: only debug
+ * hwt-test: noload
+ * hwt-test: timeout 1200
+ */
+#include "kselftest_harness.h"
+#include <dirent.h>
+
+#include "fault.h"
+#include "hwt_module.h"
+
+#define REFCNT		"/sys/module/hwt/refcnt"
+#define MARGIN		20
+
+static int module_file = -1;
+
+static int load(void *arg)
+{
+	(void)arg;
+	return load_module(module_file, "");
+}
+
+/* Is there an entry that begins so? */
+static bool in_directory(const char *path, const char *begin)
+{
+	struct dirent *entry;
+	DIR *dir = opendir(path);
+	bool found = false;
+
+	while (dir && (entry = readdir(dir)))
+		found |= !strncmp(entry->d_name, begin, strlen(begin));
+	if (dir)
+		closedir(dir);
+	return found;
+}
+
+static bool in_file(const char *path, const char *text)
+{
+	FILE *file = fopen(path, "r");
+	bool found = false;
+	char line[512];
+
+	while (file && fgets(line, sizeof(line), file))
+		found |= !!strstr(line, text);
+	if (file)
+		fclose(file);
+	return found;
+}
+
+/* NULL, or what there is of a module that was not loaded. */
+static const char *left(void)
+{
+	if (in_file("/proc/modules", "hwt "))
+		return "a module";
+	if (!access("/sys/module/hwt", F_OK))
+		return "/sys/module/hwt";
+	if (!access(HWT_DEV, F_OK))
+		return HWT_DEV;
+	if (in_directory("/sys/kernel/slab", "hwt") || in_file("/proc/slabinfo", "hwt"))
+		return "a slab cache";
+	if (in_file("/sys/devices/system/cpu/hotplug/states", "hwt:"))
+		return "a hotplug state";
+	if (in_file("/proc/misc", "hwt"))
+		return "a misc device";
+	return NULL;
+}
+
+/* Some of it goes by RCU, and a moment later. */
+static void nothing_left(struct __test_metadata *_metadata)
+{
+	unsigned int tries;
+
+	for (tries = 0; left() && tries < 1000; tries++)
+		sleep_ns(10 * MSEC);
+	EXPECT_EQ(NULL, left()) {
+		TH_LOG("%s", left());
+	}
+}
+
+static void works(struct __test_metadata *_metadata)
+{
+	int fd = hwt_open(O_NONBLOCK);
+	struct hwt_event event;
+
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(1, read_number(REFCNT));
+	EXPECT_EQ(0, hwt_add(fd, HWT_ABSOLUTE, 0, 6, NULL));
+	EXPECT_EQ(1, hwt_next(fd, &event));
+	EXPECT_EQ(6, event.user_data);
+	close(fd);
+	EXPECT_EQ(0, read_number(REFCNT));
+}
+
+/* A moment after its last user the module may still be held. */
+static void unload_soon(struct __test_metadata *_metadata)
+{
+	unsigned int tries;
+	int ret;
+
+	for (tries = 0; (ret = unload_module("hwt")) == -EAGAIN && tries < 1000; tries++)
+		sleep_ns(10 * MSEC);
+	ASSERT_EQ(0, ret);
+}
+
+static void tell(const char *line)
+{
+	write_text("/dev/kmsg", line);
+}
+
+FIXTURE(module) { };
+
+FIXTURE_SETUP(module)
+{
+	module_file = open_module("hwt");
+	ASSERT_LE(0, module_file);
+	ASSERT_EQ(0, mlockall(MCL_CURRENT));
+	ASSERT_EQ(NULL, left());
+}
+
+FIXTURE_TEARDOWN(module)
+{
+	close(module_file);
+}
+
+/* -- Loading ----------------------------------------------------------------- */
+
+static void check_load(struct __test_metadata *_metadata, void *arg, int ret, unsigned int hit)
+{
+	unsigned int *n = arg;
+	bool thorough = ++*n % 16 == 0;
+
+	EXPECT_TRUE(!ret || hit);
+	if (ret) {
+		/* What the kernel's own part of it says is its own matter. */
+		EXPECT_NE(-EINVAL, ret);
+		nothing_left(_metadata);
+		/* All of it takes its time: not each time. */
+		if (!thorough)
+			return;
+		ASSERT_EQ(0, load(NULL));
+	}
+	if (thorough)
+		works(_metadata);
+	unload_soon(_metadata);
+	if (thorough)
+		nothing_left(_metadata);
+}
+
+/* Points of a load that come before those of the module: of one that it refuses at once. */
+static unsigned int points_of_others(struct __test_metadata *_metadata)
+{
+	int nth = fault_open(0);
+	unsigned int points;
+
+	ASSERT_LE(0, nth);
+	ASSERT_TRUE(fault_arm(nth, FAULT_MOST));
+	EXPECT_EQ(-EINVAL, load_module(module_file, "tick_us=0"));
+	points = fault_points(nth, FAULT_MOST);
+	fault_disarm(nth);
+	close(nth);
+	TH_LOG("%u points before the module's", points);
+	return points;
+}
+
+TEST_F_TIMEOUT(module, load, 3000)
+{
+	struct fault_call call = { .call = load, .check = check_load };
+	unsigned int points = points_of_others(_metadata), n = 0;
+	struct fault_count count;
+
+	/* There are not as many each time. */
+	EXPECT_LT(MARGIN, points);
+	call.others = points - MARGIN;
+
+	/*
+	 * The kernel says so, and where, of caches and memory that could not be had; and it
+	 * loses the name of a cache that sysfs has no memory for.
+	 */
+	tell("hwt-expect-begin: kmem_cache_create.*\\(hwt_|vmalloc error: size|kmemleak: .* new");
+	count = each_fault(_metadata, &call, &n);
+	fault_no_leaks(_metadata);
+	write_text(DEBUGFS "kmemleak", "clear");
+	tell("hwt-expect-end");
+	EXPECT_LE(100U, count.hit);
+	EXPECT_LE(50U, count.failed);
+	ASSERT_EQ(0, load(NULL));
+	works(_metadata);
+	unload_soon(_metadata);
+}
+
+/* -- The first open() ----------------------------------------------------------- */
+
+static int opened;
+
+static void prepare_open(struct __test_metadata *_metadata, void *arg)
+{
+	(void)arg;
+	ASSERT_EQ(0, load(NULL));
+}
+
+static int first_open(void *arg)
+{
+	(void)arg;
+	opened = open(HWT_DEV, O_RDWR | O_CLOEXEC);
+	return opened < 0 ? hwt_errno() : 0;
+}
+
+static void check_open(struct __test_metadata *_metadata, void *arg, int ret, unsigned int hit)
+{
+	(void)arg;
+	/* The name is copied, too; no thread is EAGAIN. */
+	EXPECT_TRUE(!ret || (hit && (ret == -ENOMEM || ret == -EFAULT || ret == -EAGAIN))) {
+		TH_LOG("%d", ret);
+	}
+	if (!ret) {
+		EXPECT_EQ(1, read_number(REFCNT));
+		close(opened);
+	}
+	EXPECT_EQ(0, read_number(REFCNT));
+	works(_metadata);
+	unload_soon(_metadata);
+}
+
+TEST_F_TIMEOUT(module, first_open, 1000)
+{
+	const struct fault_call call = {
+		.prepare = prepare_open,
+		.call = first_open,
+		.check = check_open,
+	};
+	struct fault_count count;
+
+	fault_expect_begin();
+	count = each_fault(_metadata, &call, NULL);
+	fault_expect_end();
+	EXPECT_LE(12U, count.hit);
+	EXPECT_LE(8U, count.failed);
+}
+
+/* Its thread is made by another one. */
+TEST_F_TIMEOUT(module, first_open_kthreadd, 1000)
+{
+	const struct fault_call call = {
+		.pid = 2,
+		.prepare = prepare_open,
+		.call = first_open,
+		.check = check_open,
+	};
+	struct fault_count count;
+
+	fault_expect_begin();
+	count = each_fault(_metadata, &call, NULL);
+	fault_expect_end();
+	EXPECT_LE(5U, count.hit);
+	EXPECT_LE(5U, count.failed);
+}
+
+/* The last fixture runs last. */
+FIXTURE(lost) { };
+FIXTURE_SETUP(lost) { }
+FIXTURE_TEARDOWN(lost) { }
+
+TEST_F_TIMEOUT(lost, nothing, 200)
+{
+	fault_no_leaks(_metadata);
+}
+
+TEST_HARNESS_MAIN

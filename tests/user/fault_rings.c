@@ -1,0 +1,464 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The rings of /dev/hwt with each allocation and user copy made to fail once: HWT_IOC_RINGS,
+ * mmap(), what is done to mappings, HWT_IOC_ENTER, and the thread that carries out operations
+ * by itself. What must hold is said in fault_ioctl.c; of operations in a ring: one for which
+ * there was no memory says so, alone.
+ *
+ * hwt-test: long
+ * hwt-test: only debug
+ * hwt-test: timeout 600
+ * hwt-test: load max_shared=64 max_user_timeouts=300 max_user_wheels=3
+ */
+#include "kselftest_harness.h"
+#include <sys/stat.h>
+
+#include "fault_scene.h"
+
+#define ENTRIES		64
+#define OPS		20
+
+static struct hwt_rings_args rings;
+
+/* -- Before --------------------------------------------------------------- */
+
+/* The event of the one that has fired goes to the ring. */
+static void some_and_rings(struct __test_metadata *_metadata, struct env *env)
+{
+	some(_metadata, env);
+	ASSERT_EQ(0, hwt_rings(env->fd, 0, ENTRIES, ENTRIES, &rings));
+}
+
+static void mapped_rings(struct __test_metadata *_metadata, struct env *env)
+{
+	some_and_rings(_metadata, env);
+	ASSERT_EQ(0, ring_map(&env->ring, env->fd, &rings));
+	ASSERT_EQ(1, ring_unread(&env->ring));
+}
+
+static void busy_rings(struct __test_metadata *_metadata, struct env *env)
+{
+	struct hwt_setup_args setup = {
+		.size = sizeof(setup),
+		.flags = HWT_SETUP_BUSY_WAIT | HWT_SETUP_CPU,
+		.clock = CLOCK_MONOTONIC,
+	};
+
+	ASSERT_EQ(0, hwt_call(env->fd, HWT_IOC_SETUP, &setup));
+	some(_metadata, env);
+	ASSERT_EQ(0, hwt_rings(env->fd, HWT_RINGS_POLL, ENTRIES, ENTRIES, &rings));
+	ASSERT_EQ(0, ring_map(&env->ring, env->fd, &rings));
+}
+
+/* -- HWT_IOC_RINGS ---------------------------------------------------------- */
+
+static int call_rings(struct env *env)
+{
+	return hwt_rings(env->fd, 0, ENTRIES, ENTRIES, &rings);
+}
+
+/* The event has moved, and its id has ended. */
+static void change_rings(struct state *old, const struct state *new)
+{
+	old->n--;
+	old->timeouts--;
+	old->shared--;
+	old->events = 0;
+	old->stats.timeouts--;
+	old->stats.events = 0;
+	old->stats.read++;
+	memcpy(old->list, new->list, sizeof(old->list));
+}
+
+static bool done_rings(const struct env *env)
+{
+	struct hwt_event event;
+
+	return hwt_read(env->fd, &event, 1) == -EBUSY && as_before(env, change_rings) &&
+	       state_find(&env->after, env->pending) && state_find(&env->after, env->periodic) &&
+	       !state_find(&env->after, env->fired);
+}
+
+/* -- Mappings ---------------------------------------------------------------- */
+
+/* That may fail, too, but not again and again; what is mapped keeps the context. */
+static int unmap(void *p)
+{
+	int ret = 0, tries;
+
+	for (tries = 0; munmap(p, rings.map_size) && tries < 10; tries++)
+		ret = hwt_errno();
+	return ret;
+}
+
+/* The same memory each time, with the event in it. */
+static int call_mmap(struct env *env)
+{
+	struct ring ring;
+	int ret = ring_map(&ring, env->fd, &rings);
+
+	if (ret)
+		return ret;
+	if (ring_unread(&ring) != 1 || ring.events[0].id != env->fired)
+		ret = -EPROTO;
+	return unmap(ring.shared) ?: ret;
+}
+
+/* Takes a page out of its middle, which makes two of it. */
+static int split(void *p)
+{
+	if (mprotect((char *)p + 4096, 4096, PROT_READ) || munmap((char *)p + 4096, 4096))
+		return hwt_errno();
+	return 0;
+}
+
+static int call_split(struct env *env)
+{
+	void *p = mmap(NULL, rings.map_size, PROT_READ | PROT_WRITE, MAP_SHARED, env->fd, 0);
+	int ret;
+
+	if (p == MAP_FAILED)
+		return hwt_errno();
+	ret = split(p);
+	return unmap(p) ?: ret;
+}
+
+/* Elsewhere, over something else. */
+static int call_mremap(struct env *env)
+{
+	void *p = mmap(NULL, rings.map_size, PROT_READ | PROT_WRITE, MAP_SHARED, env->fd, 0);
+	void *to = mmap(NULL, rings.map_size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int ret = 0, unmapped = 0, unmapped_to = 0;
+
+	if (p == MAP_FAILED || to == MAP_FAILED ||
+	    mremap(p, rings.map_size, rings.map_size, MREMAP_MAYMOVE | MREMAP_FIXED, to) != to)
+		ret = hwt_errno();
+	if (p != MAP_FAILED)
+		unmapped = unmap(p);
+	if (to != MAP_FAILED)
+		unmapped_to = unmap(to);
+	return unmapped_to ?: unmapped ?: ret;
+}
+
+/* -- HWT_IOC_ENTER ------------------------------------------------------------ */
+
+static __u32 first;
+
+/* What a call before has left in the ring is carried out now. */
+static void push_ops(struct env *env)
+{
+	struct ring *ring = &env->ring;
+	struct hwt_op op;
+	unsigned int i;
+
+	if (ring_op_head(ring) != ring->shared->op_tail)
+		return;
+	first = ring->shared->op_tail;
+	for (i = 0; i < OPS; i++) {
+		op = op_schedule(HOUR, 100 + i);
+		op.result = UNTOUCHED;
+		ring_push(ring, op);
+	}
+}
+
+static int call_enter(struct env *env)
+{
+	long ret;
+
+	push_ops(env);
+	ret = ring_enter(&env->ring, OPS, 0, 0);
+	return ret < 0 ? ret : ret == OPS ? 0 : -EPROTO;
+}
+
+/* All were carried out, and are there, but for those that had a fault. */
+static bool done_ops(const struct env *env)
+{
+	const struct hwt_list_entry *now;
+	unsigned int i, n = 0, no_memory = 0;
+	const struct hwt_op *op;
+
+	if (ring_op_head(&env->ring) != first + OPS)
+		return false;
+	for (i = 0; i < OPS; i++) {
+		op = &env->ring.ops[(first + i) & env->ring.op_mask];
+		if (op->result == -ENOMEM) {
+			no_memory++;
+			continue;
+		}
+		now = state_find(&env->after, op->id);
+		if (op->result || !now || now->user_data != 100 + i)
+			return false;
+		n++;
+	}
+	return no_memory <= env->hit && env->after.n == env->before.n + n && kept(env) &&
+	       env->after.stats.scheduled == env->before.stats.scheduled + n &&
+	       env->after.stats.cancelled == env->before.stats.cancelled;
+}
+
+/* A modify, a cancel and a get allocate nothing; then wait for what has been moved. */
+static int call_enter_wait(struct env *env)
+{
+	struct ring *ring = &env->ring;
+	long ret;
+
+	if (ring_op_head(ring) == ring->shared->op_tail) {
+		first = ring->shared->op_tail;
+		ring_push(ring, op_modify(env->pending, 0));
+		ring_push(ring, op_get(env->periodic));
+	}
+	/* One was there before. */
+	ret = ring_enter(ring, 2, 2, PATIENCE_MS * MSEC);
+	return ret < 0 ? ret : ret == 2 ? 0 : -EPROTO;
+}
+
+static bool done_enter_wait(const struct env *env)
+{
+	const struct ring *ring = &env->ring;
+
+	return ring_op_head(ring) == first + 2 &&
+	       ring->ops[first & ring->op_mask].result == HWT_STATE_PENDING &&
+	       ring->ops[(first + 1) & ring->op_mask].result == HWT_STATE_PENDING &&
+	       ring_unread(ring) == 2 && ring->events[1].id == env->pending &&
+	       !state_find(&env->after, env->pending) &&
+	       env->after.stats.read == env->before.stats.read + 1;
+}
+
+/* -- All of them --------------------------------------------------------------- */
+
+FIXTURE(rings) { };
+
+FIXTURE_VARIANT(rings) {
+	unsigned int hit;
+	unsigned int failed;
+	struct scene scene;
+};
+
+/* The array, each page, the kernel's mapping, two copies. */
+FIXTURE_VARIANT_ADD(rings, create) {
+	8, 8,
+	{ some, call_rings, done_rings, NULL, -EBUSY, false },
+};
+
+FIXTURE_VARIANT_ADD(rings, mmap) {
+	2, 2,
+	{ some_and_rings, call_mmap, unchanged, NULL, 0, true },
+};
+
+FIXTURE_VARIANT_ADD(rings, split) {
+	4, 4,
+	{ some_and_rings, call_split, unchanged, NULL, 0, true },
+};
+
+FIXTURE_VARIANT_ADD(rings, mremap) {
+	4, 4,
+	{ some_and_rings, call_mremap, unchanged, NULL, 0, true },
+};
+
+FIXTURE_VARIANT_ADD(rings, fork) {
+	20, 20,
+	{ mapped_rings, call_fork, unchanged, NULL, 0, true },
+};
+
+/*
+ * The operations' memory is their own matter, and they do not want it as often each time: the
+ * copy of the answer, behind them, is not always met.
+ */
+FIXTURE_VARIANT_ADD(rings, enter) {
+	5, 1,
+	{ mapped_rings, call_enter, done_ops, NULL, 0, false },
+};
+
+FIXTURE_VARIANT_ADD(rings, enter_wait) {
+	2, 2,
+	{ mapped_rings, call_enter_wait, done_enter_wait, NULL, 0, false },
+};
+
+FIXTURE_SETUP(rings)
+{
+	scene_begin(_metadata);
+}
+
+FIXTURE_TEARDOWN(rings)
+{
+	scene_end(_metadata);
+}
+
+TEST_F_TIMEOUT(rings, each_point, 300)
+{
+	scene_run(_metadata, &variant->scene, 0, variant->hit, variant->failed);
+}
+
+/* -- The thread that looks for operations --------------------------------------- */
+
+FIXTURE(poll) { };
+
+FIXTURE_SETUP(poll)
+{
+	scene_begin(_metadata);
+	/* It keeps its own busy. */
+	ASSERT_LT(1, sysconf(_SC_NPROCESSORS_ONLN));
+}
+
+FIXTURE_TEARDOWN(poll)
+{
+	scene_end(_metadata);
+}
+
+/* It comes to its points in its own time, so they are counted by what is seen in the ring. */
+TEST_F_TIMEOUT(poll, each_point, 300)
+{
+	static const struct scene scene = { .populate = busy_rings };
+	unsigned int n, hits = 0, failed = 0, i;
+	unsigned int misses = 0;
+	pid_t pid = 0;
+	bool hit;
+	int nth;
+
+	env.scene = &scene;
+	for (n = 1; misses < FAULT_MISSES && n < FAULT_MOST && _metadata->passed; n++) {
+		scene_prepare(_metadata, &env);
+		ASSERT_EQ(1U, private_threads(&pid));
+		nth = fault_open(pid);
+		ASSERT_LE(0, nth);
+		ASSERT_TRUE(fault_arm(nth, n));
+		push_ops(&env);
+		ASSERT_TRUE(ring_wait_ops(&env.ring));
+		hit = fault_disarm(nth);
+		close(nth);
+		misses = hit ? 0 : misses + 1;
+		env.hit = hit;
+		state_take(_metadata, env.fd, &env.after);
+		EXPECT_TRUE(done_ops(&env)) {
+			TH_LOG("point %u", n);
+			state_differ(&env.before, &env.after);
+		}
+		hits += hit;
+		for (i = 0; i < OPS; i++)
+			failed += env.ring.ops[(first + i) & env.ring.op_mask].result == -ENOMEM;
+		/* And again, with no fault. */
+		env.hit = 0;
+		env.before = env.after;
+		push_ops(&env);
+		ASSERT_TRUE(ring_wait_ops(&env.ring));
+		state_take(_metadata, env.fd, &env.after);
+		EXPECT_TRUE(done_ops(&env));
+	}
+	TH_LOG("%u points, %u operations failed", hits, failed);
+	EXPECT_LE(5U, hits);
+	EXPECT_LE(1U, failed);
+}
+
+/* -- Pages ---------------------------------------------------------------------------- */
+
+#define CGROUP		"/sys/fs/cgroup"
+#define GROUP		CGROUP "/hwt-fault"
+#define MANY		1024
+/* Charged in advance; each of the calls that fail has more pages than that, on average. */
+#define SLOP		65536
+
+/* A value of the group's memory.stat. */
+static long stat_of(const char *name)
+{
+	FILE *file = fopen(GROUP "/memory.stat", "r");
+	long value = 0, n;
+	char word[64];
+
+	while (file && fscanf(file, "%63s %ld", word, &n) == 2)
+		if (!strcmp(word, name))
+			value = n;
+	if (file)
+		fclose(file);
+	return value;
+}
+
+/* Bytes of the kernel that are charged to the group and are no more than pages. */
+static long plain_pages(void)
+{
+	return stat_of("kernel") - stat_of("slab") - stat_of("kernel_stack") -
+	       stat_of("pagetables") - stat_of("percpu") - stat_of("vmalloc") -
+	       stat_of("sec_pagetables");
+}
+
+static int call_many(struct env *env)
+{
+	return hwt_rings(env->fd, 0, MANY, MANY, &rings);
+}
+
+static void check_many(struct __test_metadata *_metadata, void *arg, int ret, unsigned int hit)
+{
+	struct hwt_setup_args setup = { .size = sizeof(setup), .clock = CLOCK_MONOTONIC };
+	struct env *env = arg;
+
+	EXPECT_TRUE(!ret || hit);
+	/* A call that has failed is none: this one is only for a new context. */
+	if (ret == -ENOMEM)
+		EXPECT_EQ(0, hwt_call(env->fd, HWT_IOC_SETUP, &setup));
+}
+
+FIXTURE(pages) { };
+
+FIXTURE_SETUP(pages)
+{
+	ASSERT_TRUE(write_text(CGROUP "/cgroup.subtree_control", "+memory"));
+	rmdir(GROUP);
+	ASSERT_EQ(0, mkdir(GROUP, 0755));
+}
+
+FIXTURE_TEARDOWN(pages)
+{
+	rmdir(GROUP);
+}
+
+/*
+ * Nobody looks for pages that are lost. But they are charged to the group of who asked for them,
+ * and when nobody is in there any more next to nothing else is.
+ */
+TEST_F_TIMEOUT(pages, are_given_back, 300)
+{
+	static const struct scene scene = { .populate = empty, .call = call_many };
+	const struct fault_call call = {
+		.prepare = scene_prepare,
+		.call = scene_call,
+		.check = check_many,
+	};
+	struct fault_count count;
+	unsigned int tries;
+	int status, fd;
+	long before;
+	pid_t pid;
+
+	pid = fork();
+	ASSERT_LE(0, pid);
+	if (!pid) {
+		env.fd = -1;
+		env.scene = &scene;
+		ASSERT_TRUE(write_text(GROUP "/cgroup.procs", "0"));
+		count = each_fault(_metadata, &call, &env);
+		scene_close(&env);
+		/* That they are seen: rings of some hundred kilobytes. */
+		before = plain_pages();
+		fd = hwt_open(0);
+		EXPECT_EQ(0, hwt_rings(fd, 0, MANY, MANY, &rings));
+		EXPECT_LE(before + (long)rings.map_size / 2, plain_pages());
+		EXPECT_LT(2U * MANY * sizeof(struct hwt_event) / 4096, count.failed);
+		_exit(_metadata->passed ? 0 : 1);
+	}
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_EQ(0, status);
+	for (tries = 0; plain_pages() >= SLOP && tries < 500; tries++)
+		sleep_ns(10 * MSEC);
+	TH_LOG("%ld bytes are left", plain_pages());
+	EXPECT_GT(SLOP, plain_pages());
+}
+
+/* The last fixture runs last. */
+FIXTURE(lost) { };
+FIXTURE_SETUP(lost) { }
+FIXTURE_TEARDOWN(lost) { }
+
+TEST_F_TIMEOUT(lost, nothing, 200)
+{
+	fault_no_leaks(_metadata);
+}
+
+TEST_HARNESS_MAIN
