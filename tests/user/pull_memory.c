@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Others use up all memory, of the machine or of the memory cgroup, until they are killed for
+ * it; again and again.
+ *
+ * Meanwhile a new timeout may be refused with ENOMEM, and then nothing has changed; what is
+ * pending fires, none early, none lost, since to fire takes no memory. Recovery: at once; when
+ * the memory is there again so is the next timeout.
+ *
+ * Rounds: HWT_ROUNDS on the kernel's command line.
+ *
+ * hwt-test: long
+ * hwt-test: only stock
+ * hwt-test: timeout 400
+ */
+#include "kselftest_harness.h"
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "pull.h"
+
+#define CGROUP		"/sys/fs/cgroup"
+#define GROUP		CGROUP "/hwt-pull"
+#define GROUP_MAX	"33554432"
+#define MUCH		(8UL << 30)
+
+FIXTURE(memory) {
+	struct ledger_thread keeper;
+};
+
+FIXTURE_VARIANT(memory) {
+	bool group;
+};
+
+FIXTURE_VARIANT_ADD(memory, of_the_machine) { false };
+FIXTURE_VARIANT_ADD(memory, of_the_group) { true };
+
+FIXTURE_SETUP(memory)
+{
+	if (variant->group) {
+		ASSERT_TRUE(write_text(CGROUP "/cgroup.subtree_control", "+memory"));
+		rmdir(GROUP);
+		ASSERT_EQ(0, mkdir(GROUP, 0755));
+		ASSERT_TRUE(write_text(GROUP "/memory.max", GROUP_MAX));
+		/* Not there without swap in the kernel. */
+		write_text(GROUP "/memory.swap.max", "0");
+		ASSERT_TRUE(write_text(GROUP "/cgroup.procs", "0"));
+	}
+	/* The others, not this one. */
+	ASSERT_TRUE(write_text("/proc/self/oom_score_adj", "-1000"));
+	ASSERT_EQ(0, mlockall(MCL_CURRENT | MCL_FUTURE));
+	ASSERT_TRUE(ledger_start(&self->keeper, first_seed()));
+}
+
+FIXTURE_TEARDOWN(memory)
+{
+	if (variant->group) {
+		write_text(CGROUP "/cgroup.procs", "0");
+		rmdir(GROUP);
+	}
+}
+
+/* Takes what there is. */
+static void hog(void)
+{
+	unsigned long i;
+	char *p;
+
+	if (munlockall() || !write_text("/proc/self/oom_score_adj", "1000"))
+		_exit(1);
+	p = mmap(NULL, MUCH, PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (p == MAP_FAILED)
+		_exit(2);
+	for (i = 0; i < MUCH; i += 4096)
+		p[i] = 1;
+	_exit(3);
+}
+
+/* Within a while. */
+static bool log_comes(int kmsg, const char *text)
+{
+	__u64 end = now_ns() + PATIENCE_MS * MSEC;
+	bool there;
+
+	while (!(there = log_has(kmsg, text)) && now_ns() < end)
+		sleep_ns(10 * MSEC);
+	return there;
+}
+
+TEST_F_TIMEOUT(memory, exhausted, 300)
+{
+	unsigned int n = given("HWT_ROUNDS", 3), i;
+	int status, fd, kmsg = log_open();
+	pid_t pid;
+
+	ASSERT_LE(0, kmsg);
+	write_text("/dev/kmsg", "hwt-expect-begin: oom-killer|[Oo]ut of memory|oom_reaper");
+	for (i = 0; i < n; i++) {
+		pid = fork();
+		ASSERT_LE(0, pid);
+		if (!pid)
+			hog();
+		ASSERT_EQ(pid, waitpid(pid, &status, 0));
+		/* There was no more. */
+		EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) {
+			TH_LOG("%#x", status);
+		}
+		/* It is said after the kill: who was waited for may have been gone by then. */
+		EXPECT_TRUE(log_comes(kmsg, "Killed process"));
+	}
+	write_text("/dev/kmsg", "hwt-expect-end");
+	close(kmsg);
+	ledger_end(_metadata, &self->keeper, "meanwhile");
+	if (!self->keeper.ledger.refused)
+		TH_LOG("no timeout was refused: what is refused was not covered");
+	fd = hwt_open(O_NONBLOCK);
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(0, hwt_add(fd, 0, MSEC, 0, NULL));
+	EXPECT_EQ(POLLIN, hwt_wait(fd, PATIENCE_MS));
+	close(fd);
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Real-time threads take all CPUs for seconds, and the threads of the wheels get none, or,
+ * with the throttling of real-time threads, little.
+ *
+ * What was due meanwhile is not lost: it fires when there is a CPU again, each once, none early,
+ * in the order of the deadlines; periods that have passed are counted, each once. Recovery: at
+ * once, and without help; what is scheduled afterwards fires as ever.
+ *
+ * hwt-test: check stock rt
+ * hwt-test: long
+ * hwt-test: timeout 200
+ */
+#include "kselftest_harness.h"
+#include <sched.h>
+#include <sys/mman.h>
+
+#include "pull.h"
+
+#define RUNTIME		"/proc/sys/kernel/sched_rt_runtime_us"
+#define STARVED		(3500 * MSEC)
+#define ONE_SHOTS	200
+#define NEW		300		/* one that is scheduled afterwards */
+#define STEP		(15 * MSEC)	/* 200 of them are less than that */
+#define PERIOD		(10 * MSEC)
+#define PERIODIC	1000
+#define CONTEXTS	3
+#define HOGS		64
+
+static bool be_fifo(int priority)
+{
+	struct sched_param param = { .sched_priority = priority };
+
+	return !sched_setscheduler(0, SCHED_FIFO, &param);
+}
+
+struct context {
+	int	fd;
+	__u64	one_shots;	/* came */
+	__u64	last;		/* deadline of the one before */
+	__u64	first;		/* of the periodic one */
+	__u64	periods;
+	__u64	deadline, fired;
+};
+
+FIXTURE(starve) {
+	struct context ctx[CONTEXTS];
+	bool *stop;		/* the hogs look at it */
+	pid_t hog[HOGS];
+	int hogs;
+	__u64 runtime;
+};
+
+FIXTURE_VARIANT(starve) {
+	const char *runtime;
+	bool none;		/* no CPU time at all */
+};
+
+FIXTURE_VARIANT_ADD(starve, throttled) { "950000", false };
+FIXTURE_VARIANT_ADD(starve, unthrottled) { "-1", true };
+
+/* On the shared wheel, and on private ones: an ordinary and a real-time one. */
+static void open_context(struct __test_metadata *_metadata, struct context *ctx, int kind)
+{
+	struct hwt_setup_args setup = {
+		.size = sizeof(setup),
+		.clock = CLOCK_MONOTONIC,
+		.priority = kind == 2 ? HWT_SETUP_FIFO_LOW : HWT_SETUP_NORMAL,
+	};
+
+	*ctx = (struct context) { .fd = hwt_open(O_NONBLOCK) };
+	ASSERT_LE(0, ctx->fd);
+	if (kind)
+		ASSERT_EQ(0, hwt_call(ctx->fd, HWT_IOC_SETUP, &setup));
+}
+
+FIXTURE_SETUP(starve)
+{
+	int i;
+
+	for (i = 0; i < CONTEXTS; i++)
+		open_context(_metadata, &self->ctx[i], i);
+	self->stop = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(MAP_FAILED, (void *)self->stop);
+	self->hogs = sysconf(_SC_NPROCESSORS_ONLN);
+	ASSERT_GE(HOGS, self->hogs);
+	/* Above the hogs, and asleep. */
+	ASSERT_EQ(0, mlockall(MCL_CURRENT));
+	ASSERT_TRUE(be_fifo(90));
+	/* Last: a set-up that fails is not torn down. */
+	self->runtime = read_number(RUNTIME);
+	ASSERT_TRUE(write_text(RUNTIME, variant->runtime));
+}
+
+FIXTURE_TEARDOWN(starve)
+{
+	char text[32];
+	int i;
+
+	/* Whatever has failed, and wherever. */
+	__atomic_store_n(self->stop, true, __ATOMIC_RELAXED);
+	snprintf(text, sizeof(text), "%lld", (long long)self->runtime);
+	EXPECT_TRUE(write_text(RUNTIME, text));
+	for (i = 0; i < CONTEXTS; i++)
+		close(self->ctx[i].fd);
+}
+
+static void schedule_all(struct __test_metadata *_metadata, struct context *ctx, __u64 begin)
+{
+	struct hwt_schedule_args args = {
+		.size = sizeof(args),
+		.flags = HWT_ABSOLUTE,
+		.mode = HWT_MODE_FIXED_RATE,
+		.time_ns = begin,
+		.period_ns = PERIOD,
+		.user_data = PERIODIC,
+	};
+	int i;
+
+	ctx->first = begin;
+	ASSERT_EQ(0, hwt_call(ctx->fd, HWT_IOC_SCHEDULE, &args));
+	/* The latest first: it is not the order of arming that counts. */
+	for (i = ONE_SHOTS - 1; i >= 0; i--)
+		ASSERT_EQ(0, hwt_add(ctx->fd, HWT_ABSOLUTE, begin + i * STEP, i, NULL));
+}
+
+/* It ends by itself, too: who is to end it may have died, and there is nobody else who could. */
+static void hog(const bool *stop, int cpu)
+{
+	__u64 end = now_ns() + 3 * STARVED;
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	if (sched_setaffinity(0, sizeof(set), &set) || !be_fifo(60))
+		_exit(1);
+	while (!__atomic_load_n(stop, __ATOMIC_RELAXED))
+		if (now_ns() > end)
+			_exit(2);
+	_exit(0);
+}
+
+static void reap(struct __test_metadata *_metadata, struct context *ctx)
+{
+	struct hwt_event event;
+
+	while (hwt_read(ctx->fd, &event, 1) == 1) {
+		EXPECT_LE(event.deadline_ns, event.fired_ns);
+		EXPECT_LE(event.fired_ns, now_ns());
+		if (event.user_data == PERIODIC) {
+			ctx->periods += event.overruns + 1;
+			ctx->deadline = event.deadline_ns;
+			ctx->fired = event.fired_ns;
+			continue;
+		}
+		EXPECT_EQ(ctx->one_shots, event.user_data);
+		EXPECT_EQ(ctx->first + event.user_data * STEP, event.deadline_ns);
+		EXPECT_LE(ctx->last, event.deadline_ns);
+		ctx->last = event.deadline_ns;
+		ctx->one_shots++;
+	}
+}
+
+static __u64 expired(struct __test_metadata *_metadata, const struct context *ctx)
+{
+	struct hwt_stats_args stats;
+
+	EXPECT_EQ(0, hwt_stats(ctx->fd, &stats));
+	return stats.expired;
+}
+
+/* If one cannot be had, the others end with the test: its teardown tells them. */
+static void hogs_start(struct __test_metadata *_metadata, int hogs, pid_t *pid,
+		       const bool *until)
+{
+	int i;
+
+	for (i = 0; i < hogs; i++) {
+		pid[i] = fork();
+		if (!pid[i])
+			hog(until, i);
+		ASSERT_LT(0, pid[i]);
+	}
+}
+
+static void hogs_end(struct __test_metadata *_metadata, int hogs, const pid_t *pid)
+{
+	int i, status;
+
+	for (i = 0; i < hogs; i++) {
+		ASSERT_EQ(pid[i], waitpid(pid[i], &status, 0));
+		EXPECT_EQ(0, status);
+	}
+}
+
+/* All of them come now, and a new one as ever. */
+static void finish(struct __test_metadata *_metadata, struct context *ctx)
+{
+	__u64 end = now_ns() + PATIENCE_MS * MSEC;
+
+	while (ctx->one_shots < ONE_SHOTS && now_ns() < end) {
+		hwt_wait(ctx->fd, 1000);
+		reap(_metadata, ctx);
+	}
+	EXPECT_EQ(ONE_SHOTS, ctx->one_shots);
+	ctx->one_shots = NEW;
+	ASSERT_EQ(0, hwt_add(ctx->fd, HWT_ABSOLUTE, ctx->first + NEW * STEP, NEW, NULL));
+	while (ctx->one_shots == NEW && now_ns() < end) {
+		hwt_wait(ctx->fd, 1000);
+		reap(_metadata, ctx);
+	}
+	EXPECT_EQ(NEW + 1, ctx->one_shots);
+	TH_LOG("%llu periods", (unsigned long long)ctx->periods);
+	EXPECT_LE((ctx->deadline - ctx->first) / PERIOD + 1, ctx->periods);
+	EXPECT_GE((ctx->fired - ctx->first) / PERIOD + 1, ctx->periods);
+}
+
+TEST_F_TIMEOUT(starve, by_real_time_threads, 150)
+{
+	struct context *low = &self->ctx[2];
+	__u64 begin, before, after;
+	int i;
+
+	/* What is due when it is armed comes in the order of arming: be through before that. */
+	begin = now_ns() / MSEC * MSEC + 4 * SEC;
+	for (i = 0; i < CONTEXTS; i++)
+		schedule_all(_metadata, &self->ctx[i], begin);
+	ASSERT_GT(begin - SEC / 2, now_ns());
+	sleep_ns(begin - SEC / 2 - now_ns());
+	hogs_start(_metadata, self->hogs, self->hog, self->stop);
+	sleep_ns(SEC);
+	before = expired(_metadata, low);
+	sleep_ns(STARVED - SEC);
+	after = expired(_metadata, low);
+	__atomic_store_n(self->stop, true, __ATOMIC_RELAXED);
+	hogs_end(_metadata, self->hogs, self->hog);
+	/* That there was no CPU is seen from the real-time wheel: ordinary threads may get some. */
+	TH_LOG("%llu fired, then %llu", (unsigned long long)before, (unsigned long long)after);
+	if (variant->none)
+		EXPECT_EQ(before, after);
+	EXPECT_GT(ONE_SHOTS, before);
+	for (i = 0; i < CONTEXTS; i++)
+		finish(_metadata, &self->ctx[i]);
+}
+
+TEST_HARNESS_MAIN
