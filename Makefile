@@ -95,6 +95,9 @@ check-harness:
 check-year:
 	@tests/check.sh year
 
+fuzz:
+	@MINUTES='$(MINUTES)' SEED='$(SEED)' PROGRAM='$(PROGRAM)' AGAIN='$(AGAIN)' tests/fuzz/run.sh
+
 bench:
 	@tests/bench/bench.sh
 

@@ -53,6 +53,7 @@ make_programs()
 {
 	make -C "$HWT_TOP/tools" OUT="$HWT_BUILD/user" STATIC=1 CFLAGS='-O2 -Werror' || return
 	if [ -n "$kselftest" ]; then
+		make -C "$HWT_TOP/tests/fuzz" OUT="$HWT_BUILD/user" || return
 		make -C "$HWT_TOP/tests/user" OUT="$HWT_BUILD/user" HWT_KSELFTEST="$kselftest" \
 			-j"${HWT_JOBS:-$(nproc)}"
 	else

@@ -37,7 +37,7 @@ files()
 
 mapfile -t c_files < <(files '*.c' '*.h')
 # What runs in user space. The wheel is checked as kernel code.
-mapfile -t user_files < <(files 'tests/user/*.c' 'tests/wheel/*.c' 'tests/bench/user/*.c' 'tests/bench/hot/*.c' 'tests/lib/*.c' 'samples/*.c' 'lib/*.c' 'tools/*.c' |
+mapfile -t user_files < <(files 'tests/user/*.c' 'tests/wheel/*.c' 'tests/bench/user/*.c' 'tests/bench/hot/*.c' 'tests/lib/*.c' 'tests/fuzz/*.c' 'samples/*.c' 'lib/*.c' 'tools/*.c' |
 	grep -v '^samples/hwt_')
 mapfile -t kernel_files < <(files 'hwt*.[ch]' 'samples/hwt_*.c' 'tests/modules/*.[ch]' 'tests/bench/bench*.[ch]' 'tests/year/*.[ch]')
 
@@ -74,7 +74,7 @@ ignored_types()
 	hwt_compat.h|tests/*compat.h) echo LINUX_VERSION_CODE,CONSTANT_COMPARISON ;;
 	# User space: no kernel helpers or attributes to prefer, stand-ins for
 	# kernel headers, and the macros of kselftest_harness.h.
-	tests/user/*|tests/wheel/*|tests/bench/user/*|tests/bench/hot/*|tests/lib/*|samples/*|lib/*|tools/*)
+	tests/user/*|tests/wheel/*|tests/bench/user/*|tests/bench/hot/*|tests/lib/*|tests/fuzz/*|samples/*|lib/*|tools/*)
 		echo PREFER_KERNEL_TYPES,PREFER_DEFINED_ATTRIBUTE_MACRO,NEW_TYPEDEFS,CAMELCASE,AVOID_EXTERNS,VOLATILE,MACRO_ARG_REUSE ;;
 	# Its one macro takes code as an argument.
 	tests/bench/*) echo MACRO_ARG_REUSE,MACRO_ARG_PRECEDENCE ;;

@@ -1,0 +1,919 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The calls that programs are made of.
+ */
+#include "fields.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+#define FILES		4
+#define EPOLLS		2
+#define MAPS		2
+#define STAGE_MAX	128
+
+/* What the calls of a program have made. Threads share it, and may spoil it for each other. */
+static struct {
+	int			file[FILES];
+	int			epoll[EPOLLS];
+	struct hwt_rings_args	rings[FILES];
+	struct {
+		char			*start;
+		size_t			size;
+		struct hwt_rings_args	rings;
+	} map[MAPS];
+	/* Operations for the next batch, or for a ring. */
+	struct hwt_op		stage[STAGE_MAX];
+	bool			caps_dropped;
+	bool			clock_set;
+} state;
+
+/* What the kernel was found to do that it must not; the first only. */
+static char broken[200];
+
+/*
+ * Memory for arguments: what can be written, what can only be read, nothing; and a page that
+ * calls change.
+ */
+#define GOOD_PAGES	8
+static char *good, *readonly, *changing;
+#define GOOD_END	(good + GOOD_PAGES * PAGE)
+
+/* -- Buffers ------------------------------------------------------------- */
+
+/*
+ * Where an argument of so many bytes lies: in memory that is there, or half of it, or not
+ * at all.
+ */
+static char *buffer(uint8_t byte, size_t size)
+{
+	switch (byte) {
+	case 1:
+		return GOOD_END - (size / 2 & ~7UL);
+	case 2:
+		return GOOD_END - (size / 2 & ~7UL) + 3;
+	case 3:
+		return NULL;
+	case 4:
+		return readonly;
+	case 5:
+		return changing;
+	case 6:
+		return changing - (size / 2 & ~7UL);
+	case 7:
+		return (char *)0xffffffff81000000UL;
+	case 8:
+		return (char *)0x00007ffffffff000UL - size / 2;
+	case 9:
+		return (char *)0x1234000000000000UL;
+	case 10:
+		return (char *)~7UL;
+	case 11:
+	case 12:
+		return state.map[byte - 11].start;
+	case 13:
+		return state.map[0].start + state.map[0].size - size / 2;
+	case 14:
+		return good + 4;
+	case 15:
+		return good + 1;
+	default:
+		return good;
+	}
+}
+
+struct copy {
+	volatile char		*to;
+	const volatile char	*from;
+	size_t			size;
+};
+
+/* From the beginning: half of it is there. */
+static void do_copy(void *arg)
+{
+	const struct copy *copy = arg;
+	size_t i;
+
+	for (i = 0; i < copy->size; i++)
+		copy->to[i] = copy->from[i];
+}
+
+/* From or to where there may be nothing. Part of it may have been copied. */
+static bool copy(void *to, const void *from, size_t size)
+{
+	struct copy copy = { .to = to, .from = from, .size = size };
+
+	return run_guarded(do_copy, &copy);
+}
+
+/* -- What must hold ------------------------------------------------------ */
+
+__attribute__((format(printf, 1, 2)))
+static void must_not(const char *format, ...)
+{
+	va_list args;
+
+	if (broken[0])
+		return;
+	va_start(args, format);
+	vsnprintf(broken, sizeof(broken), format, args);
+	va_end(args);
+}
+
+const char *calls_broken(void)
+{
+	return broken[0] ? broken : NULL;
+}
+
+static void remember(uint64_t id)
+{
+	known.ids[known.ids_n++ % IDS] = id;
+}
+
+/* As the kernel has given it: nobody else can have changed it. */
+static void check_event(const struct hwt_event *event)
+{
+	if (event->kind < HWT_EVENT_EXPIRED || event->kind > HWT_EVENT_CLOCK_SET ||
+	    event->flags & ~HWT_EVENT_LAST || event->reserved[0] || event->reserved[1])
+		must_not("event of kind %u, flags %#x, reserved %llx %llx", event->kind,
+			 event->flags, event->reserved[0], event->reserved[1]);
+	if (event->kind != HWT_EVENT_CLOCK_SET && !event->id)
+		must_not("event without an id");
+	if (event->kind == HWT_EVENT_EXPIRED && event->fired_ns < event->deadline_ns &&
+	    !state.clock_set)
+		must_not("early: %llu before %llu", event->fired_ns, event->deadline_ns);
+}
+
+static void check_list(const struct hwt_list_args *args, const struct hwt_list_entry *entry)
+{
+	unsigned int i;
+
+	if (args->entries != (uintptr_t)entry)
+		return;
+	for (i = 0; i < args->count; i++)
+		if (!entry[i].id || entry[i].reserved || entry[i].mode > 2 ||
+		    entry[i].state > 3)
+			must_not("list: entry %u: id %llx, state %#x", i, entry[i].id,
+				 entry[i].state);
+}
+
+static void check_rings(const struct hwt_rings_args *args)
+{
+	uint64_t ops = (uint64_t)args->op_entries * sizeof(struct hwt_op);
+	uint64_t events = (uint64_t)args->event_entries * sizeof(struct hwt_event);
+
+	if (!ops || !events || args->ops_offset < sizeof(struct hwt_rings) ||
+	    args->events_offset < args->ops_offset + ops ||
+	    args->map_size < args->events_offset + events)
+		must_not("rings: %u and %u entries at %u and %u of %llu bytes", args->op_entries,
+			 args->event_entries, args->ops_offset, args->events_offset,
+			 args->map_size);
+}
+
+/* -- ioctls -------------------------------------------------------------- */
+
+/* Large enough for any structure. */
+union args {
+	char			bytes[256];
+	struct hwt_schedule_args schedule;
+	struct hwt_list_args	list;
+	struct hwt_batch_args	batch;
+	struct hwt_rings_args	rings;
+	struct hwt_enter_args	enter;
+};
+
+static int file_of(uint8_t byte)
+{
+	return state.file[byte % FILES];
+}
+
+/* Where arrays are: not where the structures of arguments are. */
+#define ARRAY	(2 * PAGE)
+#define ARRAY_MAX	(4 * PAGE)
+
+_Static_assert(LIST_ROOM * sizeof(struct hwt_list_entry) <= ARRAY_MAX, "no room");
+
+static char *array(uint8_t byte, size_t size)
+{
+	return byte ? buffer(byte, size) : good + ARRAY;
+}
+
+/* The arrays that some of them name. @byte: where one is to be. */
+static void fill_array(unsigned int nr, union args *args, uint8_t byte)
+{
+	size_t size = known.staged * sizeof(struct hwt_op);
+	char *to = array(byte, size ? size : PAGE);
+
+	switch (nr) {
+	case IOCTL_LIST:
+		args->list.entries = (uintptr_t)to;
+		if (!byte && args->list.count > LIST_ROOM)
+			args->list.count = LIST_ROOM;
+		break;
+	case IOCTL_BATCH:
+		args->batch.ops = (uintptr_t)to;
+		copy(to, state.stage, size);
+		known.staged = 0;
+		break;
+	}
+}
+
+static void harvest(const struct hwt_op *op)
+{
+	if (op->opcode == HWT_OP_SCHEDULE && !op->result)
+		remember(op->id);
+}
+
+/* @where: where its structure was; @array_byte: and its array. */
+static void ioctl_done(unsigned int nr, unsigned int slot, const union args *args,
+		       uint8_t where, uint8_t array_byte)
+{
+	const struct hwt_op *op = (const struct hwt_op *)(good + ARRAY);
+	unsigned int i;
+
+	switch (nr) {
+	case IOCTL_SCHEDULE:
+		remember(args->schedule.id);
+		break;
+	case IOCTL_LIST:
+		known.cursor = args->list.cursor;
+		if (!array_byte && run_alone())
+			check_list(&args->list, (const void *)op);
+		break;
+	case IOCTL_RINGS:
+		state.rings[slot] = args->rings;
+		if (!where && run_alone())
+			check_rings(&args->rings);
+		break;
+	case IOCTL_BATCH:
+		for (i = 0; !array_byte && i < args->batch.count && i < STAGE_MAX; i++)
+			harvest(&op[i]);
+		break;
+	}
+}
+
+/* @bytes: the context, where the structure is, and one for each field. */
+static void run_ioctl(unsigned int nr, const uint8_t *bytes)
+{
+	const struct ioctl *ioctl_nr = &ioctls[nr];
+	uint8_t where = bytes[1], array_byte = 0;
+	union args args = {};
+	unsigned int i;
+	char *to;
+
+	fields_fill(args.bytes, ioctl_nr->fields, ioctl_nr->fields_n, bytes + 2);
+	for (i = 0; i < ioctl_nr->fields_n; i++)
+		if (ioctl_nr->fields[i].kind == FIELD_BUFFER)
+			array_byte = bytes[2 + i];
+	fill_array(nr, &args, array_byte);
+	/* What follows the structure is zero. */
+	to = buffer(where, ioctl_nr->fields[0].value);
+	if (to == good)
+		memset(to, 0, PAGE + 8);
+	copy(to, args.bytes, 128);
+	if (nr == IOCTL_ENTER)
+		run_alarm(5000);
+	i = ioctl(file_of(bytes[0]), ioctl_nr->request, to);
+	if (nr == IOCTL_ENTER)
+		run_alarm(0);
+	if (!i && copy(args.bytes, to, 128))
+		ioctl_done(nr, bytes[0] % FILES, &args, where, array_byte);
+}
+
+/* -- Other calls --------------------------------------------------------- */
+
+static void close_file(unsigned int slot)
+{
+	if (state.file[slot] >= 0)
+		close(state.file[slot]);
+	state.file[slot] = -1;
+}
+
+static void put_file(unsigned int slot, int fd)
+{
+	if (fd < 0)
+		return;
+	close_file(slot);
+	state.file[slot] = fd;
+}
+
+static void call_open(const uint8_t *args)
+{
+	static const int flags[] = {
+		O_RDWR, O_RDWR | O_NONBLOCK, O_RDONLY, O_WRONLY, O_RDWR | O_APPEND,
+		O_RDWR | O_ASYNC,
+	};
+
+	put_file(args[0] % FILES, open("/dev/hwt", O_CLOEXEC | flags[args[1] % 6]));
+}
+
+static void call_close(const uint8_t *args)
+{
+	close_file(args[0] % FILES);
+}
+
+static void call_dup(const uint8_t *args)
+{
+	unsigned int to = (args[0] + 1 + args[1]) % FILES;
+
+	put_file(to, dup(file_of(args[0])));
+	state.rings[to] = state.rings[args[0] % FILES];
+}
+
+static void call_nonblock(const uint8_t *args)
+{
+	fcntl(file_of(args[0]), F_SETFL, args[1] & 1 ? 0 : O_NONBLOCK);
+}
+
+/* Any number, also such as there is none of. */
+static void call_ioctl(const uint8_t *args)
+{
+	unsigned long request = _IO(HWT_IOC_MAGIC, args[1]);
+
+	if (args[2])
+		request = _IOC(args[2] & 3, HWT_IOC_MAGIC, args[1], args[2]);
+	memset(good, args[3], 128);
+	ioctl(file_of(args[0]), request, buffer(args[4], 128));
+}
+
+/* Stages one operation, or some that differ in their times. */
+static void call_op(const uint8_t *args)
+{
+	unsigned int copies = args[0] < 0x80 ? 1 : args[0] - 0x80, i;
+	struct hwt_op op = {};
+
+	fields_fill_op(&op, args + 1);
+	for (i = 0; i < copies && known.staged < STAGE_MAX; i++) {
+		state.stage[known.staged++ % STAGE_MAX] = op;
+		op.time_ns += MSEC / 2;
+	}
+}
+
+static struct iovec read_to(uint8_t count, uint8_t where)
+{
+	size_t size = (value_count(count) & 1023) * sizeof(struct hwt_event);
+
+	/* Not a whole number of them. */
+	if (count == 0xff)
+		size = 100;
+	if (count == 0xfe)
+		size = 63;
+	if (size > ARRAY_MAX)
+		size = ARRAY_MAX;
+	return (struct iovec) { array(where, size), size };
+}
+
+static void read_done(ssize_t bytes, const struct iovec *to)
+{
+	const struct hwt_event *event = to->iov_base;
+
+	for (; bytes >= (ssize_t)sizeof(*event); bytes -= sizeof(*event))
+		check_event(event++);
+}
+
+static void call_read(const uint8_t *args)
+{
+	struct iovec to = read_to(args[1], args[2]);
+	ssize_t ret;
+
+	run_alarm(5000);
+	ret = read(file_of(args[0]), to.iov_base, to.iov_len);
+	run_alarm(0);
+	if (!args[2] && run_alone())
+		read_done(ret, &to);
+}
+
+/* In pieces, some of which are bad. */
+static void call_readv(const uint8_t *args)
+{
+	struct iovec to[4] = {
+		{ good + ARRAY, args[1] },
+		{ buffer(args[2], 64), 64 },
+		{ good + ARRAY + PAGE, args[3] * 16 },
+		read_to(args[4], 0),
+	};
+
+	run_alarm(5000);
+	if (args[5] & 1)
+		preadv2(file_of(args[0]), to, 4, -1, RWF_NOWAIT);
+	else
+		readv(file_of(args[0]), to, 4);
+	run_alarm(0);
+}
+
+static void call_write(const uint8_t *args)
+{
+	if (write(file_of(args[0]), good, 64) >= 0)
+		must_not("it can be written to");
+}
+
+static void call_poll(const uint8_t *args)
+{
+	struct pollfd polled[3] = {
+		{ .fd = file_of(args[0]), .events = args[1] ? args[1] : POLLIN },
+		{ .fd = file_of(args[2]), .events = POLLIN },
+		{ .fd = file_of(args[0]), .events = POLLIN | POLLRDHUP },
+	};
+
+	poll(polled, 1 + args[3] % 3, args[4] % 4);
+}
+
+static void call_epoll(const uint8_t *args)
+{
+	static const uint32_t modes[] = {
+		EPOLLIN, EPOLLIN | EPOLLET, EPOLLIN | EPOLLONESHOT, EPOLLIN | EPOLLEXCLUSIVE,
+		EPOLLOUT, 0,
+	};
+	struct epoll_event event = { .events = modes[args[3] % 6] }, got[4];
+	int *fd = &state.epoll[args[0] % EPOLLS], file = file_of(args[2]);
+
+	/* It may watch the other, too. */
+	if (args[2] & 0x80)
+		file = state.epoll[(args[0] + 1) % EPOLLS];
+	if (*fd < 0)
+		*fd = epoll_create1(EPOLL_CLOEXEC);
+	switch (args[1] % 6) {
+	case 0:
+		epoll_ctl(*fd, EPOLL_CTL_ADD, file, &event);
+		__attribute__((fallthrough));
+	case 1:
+	case 2:
+		epoll_wait(*fd, got, 4, args[4] % 4);
+		break;
+	case 3:
+		epoll_ctl(*fd, EPOLL_CTL_MOD, file, &event);
+		break;
+	case 4:
+		epoll_ctl(*fd, EPOLL_CTL_DEL, file, &event);
+		break;
+	default:
+		close(*fd);
+		*fd = -1;
+	}
+}
+
+/* -- Rings --------------------------------------------------------------- */
+
+static void unmap(unsigned int slot)
+{
+	if (state.map[slot].start)
+		munmap(state.map[slot].start, state.map[slot].size);
+	state.map[slot].start = NULL;
+}
+
+static void call_mmap(const uint8_t *args)
+{
+	static const int protections[] = {
+		PROT_READ | PROT_WRITE, PROT_READ, PROT_WRITE, PROT_NONE,
+		PROT_READ | PROT_WRITE | PROT_EXEC,
+	};
+	const struct hwt_rings_args *rings = &state.rings[args[0] % FILES];
+	unsigned int slot = args[1] % MAPS;
+	size_t size = rings->map_size;
+	char *start;
+
+	switch (args[2]) {
+	case 1:
+		size = PAGE;
+		break;
+	case 2:
+		size += PAGE;
+		break;
+	case 3:
+		size = 1UL << 40;
+		break;
+	}
+	unmap(slot);
+	start = mmap(NULL, size, protections[args[3] % 5],
+		     args[4] ? MAP_PRIVATE : MAP_SHARED, file_of(args[0]), args[5] * PAGE);
+	if (start == MAP_FAILED)
+		return;
+	state.map[slot].size = size;
+	state.map[slot].rings = *rings;
+	state.map[slot].start = start;
+}
+
+/* All, or a page of it. */
+static void call_munmap(const uint8_t *args)
+{
+	unsigned int slot = args[0] % MAPS;
+
+	if (!args[1])
+		unmap(slot);
+	else if (state.map[slot].start)
+		munmap(state.map[slot].start + (args[1] - 1) * PAGE % state.map[slot].size, PAGE);
+}
+
+/* What else can be done to a mapping. */
+static void call_remap(const uint8_t *args)
+{
+	unsigned int slot = args[0] % MAPS;
+	char *start = state.map[slot].start;
+	size_t size = state.map[slot].size;
+
+	if (!start)
+		return;
+	switch (args[1] % 6) {
+	case 0:
+		mprotect(start, size, PROT_READ | PROT_WRITE);
+		break;
+	case 1:
+		mprotect(start, size, PROT_READ);
+		break;
+	case 2:
+		madvise(start, size, MADV_DONTNEED);
+		break;
+	case 3:
+		madvise(start, size, args[2] & 1 ? MADV_DONTFORK : MADV_DOFORK);
+		break;
+	case 4:
+		start = mremap(start, size, size + PAGE, MREMAP_MAYMOVE);
+		if (start != MAP_FAILED) {
+			state.map[slot].size = size + PAGE;
+			state.map[slot].start = start;
+		}
+		break;
+	default:
+		mlock(start, size);
+	}
+}
+
+struct ring_write {
+	unsigned int	slot;
+	const uint8_t	*args;
+};
+
+static void do_push(void *arg)
+{
+	const struct ring_write *write = arg;
+	const struct hwt_rings_args *rings = &state.map[write->slot].rings;
+	struct hwt_rings *shared = (void *)state.map[write->slot].start;
+	struct hwt_op *ops = (void *)((char *)shared + rings->ops_offset);
+	uint32_t tail = shared->op_tail, i;
+
+	if (!rings->op_entries)
+		return;
+	for (i = 0; i < known.staged; i++)
+		ops[(tail + i) & (rings->op_entries - 1)] = state.stage[i % STAGE_MAX];
+	__atomic_store_n(&shared->op_tail, tail + i, __ATOMIC_RELEASE);
+	known.staged = 0;
+}
+
+/* What is staged goes into a ring. */
+static void call_push(const uint8_t *args)
+{
+	struct ring_write write = { .slot = args[0] % MAPS };
+
+	if (state.map[write.slot].start)
+		run_guarded(do_push, &write);
+}
+
+/* What a byte makes of a word in the rings: the smallest ones say most. */
+static uint32_t value_word(uint8_t byte)
+{
+	static const uint32_t values[] = { 0, 1, 8, 64, 4096, 65536, 1U << 31, ~0U };
+
+	return byte < COUNT(values) ? values[byte] : byte < 0xc0 ? byte : value_count(byte);
+}
+
+/* The program's part of the indices, the kernel's, or any word. */
+static void do_poke(void *arg)
+{
+	const struct ring_write *write = arg;
+	struct hwt_rings *shared = (void *)state.map[write->slot].start;
+	const uint8_t *args = write->args;
+	uint32_t value = value_word(args[2]), offset;
+
+	switch (args[1] % 8) {
+	case 0:
+		shared->event_head = shared->event_tail;
+		break;
+	case 1:
+		shared->op_tail += value;
+		break;
+	case 2:
+		shared->event_head += value;
+		break;
+	case 3:
+		shared->op_tail = shared->op_head + value;
+		break;
+	case 4:
+		offset = args[3] * 4;
+		memcpy((char *)shared + offset, &value, 4);
+		break;
+	case 5:
+		shared->op_head += value;
+		shared->event_tail += value;
+		shared->flags += value;
+		break;
+	case 6:
+		shared->op_head = value;
+		shared->event_tail = value;
+		shared->flags = value;
+		break;
+	default:
+		offset = (args[3] << 8 | args[4]) * 4 % state.map[write->slot].size;
+		memcpy((char *)shared + offset, &value, 4);
+	}
+}
+
+static void call_poke(const uint8_t *args)
+{
+	struct ring_write write = { .slot = args[0] % MAPS, .args = args };
+
+	if (state.map[write.slot].start)
+		run_guarded(do_poke, &write);
+}
+
+#define SCRIBBLE_NS	(3 * MSEC)
+
+/* One word of the first operations, to and fro for a while: for a thread beside HWT_IOC_ENTER. */
+static void do_scribble(void *arg)
+{
+	const struct ring_write *write = arg;
+	const struct hwt_rings_args *rings = &state.map[write->slot].rings;
+	unsigned int words = sizeof(struct hwt_op) / 4, n = rings->op_entries, turns = 0, i;
+	volatile uint32_t *word = (void *)(state.map[write->slot].start + rings->ops_offset);
+	uint32_t values[2] = { value_word(write->args[2]), value_word(write->args[3]) };
+	uint64_t end = now_ns() + SCRIBBLE_NS;
+
+	word += write->args[1] % words;
+	for (; now_ns() < end; turns++)
+		for (i = 0; i < n && i < STAGE_MAX; i++)
+			word[i * words] = values[turns & 1];
+}
+
+static void call_scribble(const uint8_t *args)
+{
+	struct ring_write write = { .slot = args[0] % MAPS, .args = args };
+
+	if (state.map[write.slot].start)
+		run_guarded(do_scribble, &write);
+}
+
+static void do_reap(void *arg)
+{
+	const struct ring_write *write = arg;
+	const struct hwt_rings_args *rings = &state.map[write->slot].rings;
+	struct hwt_rings *shared = (void *)state.map[write->slot].start;
+	struct hwt_event *events = (void *)((char *)shared + rings->events_offset);
+	struct hwt_op *ops = (void *)((char *)shared + rings->ops_offset);
+	uint32_t i;
+
+	for (i = 0; i < rings->op_entries && i < IDS; i++)
+		harvest(&ops[i]);
+	if (rings->event_entries)
+		remember(events[shared->event_head & (rings->event_entries - 1)].id);
+	__atomic_store_n(&shared->event_head, shared->event_head + 1, __ATOMIC_RELEASE);
+}
+
+/* Takes an event, and the ids that are in the operations. */
+static void call_reap(const uint8_t *args)
+{
+	struct ring_write write = { .slot = args[0] % MAPS };
+
+	if (state.map[write.slot].start)
+		run_guarded(do_reap, &write);
+}
+
+/* -- The world around ---------------------------------------------------- */
+
+/* A descriptor is sent and received, or sent to nobody. */
+static void call_pass(const uint8_t *args)
+{
+	char space[CMSG_SPACE(sizeof(int))] = {}, byte = 0;
+	struct iovec data = { &byte, 1 };
+	struct msghdr message = {
+		.msg_iov = &data,
+		.msg_iovlen = 1,
+		.msg_control = space,
+		.msg_controllen = sizeof(space),
+	};
+	struct cmsghdr *control = CMSG_FIRSTHDR(&message);
+	int pair[2], fd = file_of(args[0]);
+
+	if (fd < 0 || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
+		return;
+	control->cmsg_level = SOL_SOCKET;
+	control->cmsg_type = SCM_RIGHTS;
+	control->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(control), &fd, sizeof(fd));
+	sendmsg(pair[0], &message, MSG_DONTWAIT);
+	if (args[2] & 1)
+		close_file(args[0] % FILES);
+	if (!(args[2] & 2) && recvmsg(pair[1], &message, MSG_DONTWAIT) == 1) {
+		control = CMSG_FIRSTHDR(&message);
+		if (control && control->cmsg_type == SCM_RIGHTS) {
+			memcpy(&fd, CMSG_DATA(control), sizeof(fd));
+			put_file((args[0] + 1 + args[1]) % FILES, fd);
+		}
+	}
+	close(pair[0]);
+	close(pair[1]);
+}
+
+static void call_sleep(const uint8_t *args)
+{
+	struct timespec span = { .tv_nsec = (1 + args[0] % 16) * 200 * USEC };
+
+	nanosleep(&span, NULL);
+}
+
+static void call_signal(const uint8_t *args)
+{
+	run_alarm((1 + args[0] % 16) * 100);
+}
+
+static void call_clock(const uint8_t *args)
+{
+	struct timespec now;
+
+	state.clock_set = true;
+	clock_gettime(CLOCK_REALTIME, &now);
+	now.tv_sec += (int8_t)args[0];
+	/* Not out of what time can be. */
+	if (now.tv_sec > 1000)
+		clock_settime(CLOCK_REALTIME, &now);
+}
+
+/* Without those that let a context have and do more than those of others. */
+static void set_caps(bool all)
+{
+	const uint32_t dropped = 1U << CAP_SYS_NICE | 1U << CAP_SYS_RESOURCE;
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[2] = {};
+
+	if (syscall(SYS_capget, &head, data))
+		return;
+	data[0].effective = all ? data[0].permitted : data[0].effective & ~dropped;
+	syscall(SYS_capset, &head, data);
+}
+
+static void call_caps(const uint8_t *args)
+{
+	state.caps_dropped = true;
+	set_caps(args[0] & 1);
+}
+
+/* What is done to the page that arguments may be in. */
+static void call_page(const uint8_t *args)
+{
+	static const int protections[] = { PROT_NONE, PROT_READ, PROT_READ | PROT_WRITE };
+
+	if (args[0] % 4 == 3)
+		madvise(changing, PAGE, MADV_DONTNEED);
+	else
+		mprotect(changing, PAGE, protections[args[0] % 4]);
+}
+
+static void call_fdinfo(const uint8_t *args)
+{
+	char path[40], text[512];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", file_of(args[0]));
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	/* Its file may be gone by now. */
+	if (read(fd, text, sizeof(text)) < 0)
+		errno = 0;
+	close(fd);
+}
+
+static void call_fail(const uint8_t *args)
+{
+	run_fail(1 + args[0] % 64);
+}
+
+/* -- All of them --------------------------------------------------------- */
+
+#define CALLS(_name, _weight, _args, _rare)	{ #_name, _weight, _args, _rare }
+
+/* run.c knows those without a function, the table of ioctls has a function for all. */
+static const struct {
+	struct kind	kind;
+	void		(*run)(const uint8_t *args);
+	unsigned int	ioctl;
+} kinds[] = {
+	[KIND_FORK]	= { CALLS(fork, 2, 2, 0), NULL, 0 },
+	[KIND_THREAD]	= { CALLS(thread, 8, 1, 0), NULL, 0 },
+	{ CALLS(open, 6, 2, 0), call_open, 0 },
+	{ CALLS(close, 4, 1, 0), call_close, 0 },
+	{ CALLS(dup, 2, 2, 0), call_dup, 0 },
+	{ CALLS(nonblock, 2, 2, 0), call_nonblock, 0 },
+	{ CALLS(ioctl, 1, 5, 0x10), call_ioctl, 0 },
+	{ CALLS(op, 12, 10, 0x200), call_op, 0 },
+	{ CALLS(read, 8, 3, 0x4), call_read, 0 },
+	{ CALLS(readv, 3, 6, 0), call_readv, 0 },
+	{ CALLS(write, 1, 1, 0), call_write, 0 },
+	{ CALLS(poll, 4, 5, 0), call_poll, 0 },
+	{ CALLS(epoll, 4, 5, 0), call_epoll, 0 },
+	{ CALLS(mmap, 5, 6, 0x3c), call_mmap, 0 },
+	{ CALLS(munmap, 2, 2, 0), call_munmap, 0 },
+	{ CALLS(remap, 1, 3, 0), call_remap, 0 },
+	{ CALLS(push, 8, 1, 0), call_push, 0 },
+	{ CALLS(poke, 6, 5, 0), call_poke, 0 },
+	{ CALLS(reap, 4, 1, 0), call_reap, 0 },
+	{ CALLS(scribble, 3, 4, 0), call_scribble, 0 },
+	{ CALLS(pass, 1, 3, 0), call_pass, 0 },
+	{ CALLS(sleep, 5, 1, 0), call_sleep, 0 },
+	{ CALLS(signal, 2, 1, 0), call_signal, 0 },
+	{ CALLS(clock, 1, 1, 0), call_clock, 0 },
+	{ CALLS(caps, 1, 1, 0), call_caps, 0 },
+	{ CALLS(page, 1, 1, 0), call_page, 0 },
+	{ CALLS(fdinfo, 1, 1, 0), call_fdinfo, 0 },
+	{ CALLS(fail, 4, 1, 0), call_fail, 0 },
+	/* The first two bytes are the context and where the structure is; the third its size. */
+	{ CALLS(info, 1, 6, 0x36), NULL, IOCTL_INFO },
+	{ CALLS(setup, 5, 12, 0x106), NULL, IOCTL_SETUP },
+	{ CALLS(schedule, 14, 10, 0x206), NULL, IOCTL_SCHEDULE },
+	{ CALLS(modify, 8, 10, 0x206), NULL, IOCTL_MODIFY },
+	{ CALLS(cancel, 6, 6, 0x26), NULL, IOCTL_CANCEL },
+	{ CALLS(get, 4, 5, 0x6), NULL, IOCTL_GET },
+	{ CALLS(list, 4, 8, 0xa6), NULL, IOCTL_LIST },
+	{ CALLS(stop, 2, 4, 0x6), NULL, IOCTL_STOP },
+	{ CALLS(stats, 1, 4, 0x6), NULL, IOCTL_STATS },
+	{ CALLS(batch, 10, 7, 0x76), NULL, IOCTL_BATCH },
+	{ CALLS(rings, 8, 6, 0x6), NULL, IOCTL_RINGS },
+	{ CALLS(enter, 10, 7, 0x6), NULL, IOCTL_ENTER },
+};
+
+unsigned int kinds_count(void)
+{
+	return COUNT(kinds);
+}
+
+const struct kind *kind_get(unsigned int kind)
+{
+	return &kinds[kind].kind;
+}
+
+void call_run(const struct call *call)
+{
+	bool failing = run_failing();
+
+	if (kinds[call->kind].run)
+		kinds[call->kind].run(call->args);
+	else
+		run_ioctl(kinds[call->kind].ioctl, call->args);
+	if (failing)
+		run_fail(0);
+}
+
+static char *map_pages(unsigned int n)
+{
+	/* And a page that is not there on both sides. */
+	char *start = mmap(NULL, (n + 2) * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (start == MAP_FAILED ||
+	    mprotect(start + PAGE, n * PAGE, PROT_READ | PROT_WRITE))
+		die("no memory");
+	return start + PAGE;
+}
+
+void calls_init(void)
+{
+	good = map_pages(GOOD_PAGES);
+	readonly = map_pages(1);
+	changing = map_pages(1);
+	mprotect(readonly, PAGE, PROT_READ);
+}
+
+void calls_begin(void)
+{
+	memset(&state, 0, sizeof(state));
+	memset(&known, 0, sizeof(known));
+	memset(state.file, -1, sizeof(state.file));
+	memset(state.epoll, -1, sizeof(state.epoll));
+	broken[0] = '\0';
+}
+
+void calls_end(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < MAPS; i++)
+		unmap(i);
+	for (i = 0; i < FILES; i++)
+		close_file(i);
+	for (i = 0; i < EPOLLS; i++)
+		if (state.epoll[i] >= 0)
+			close(state.epoll[i]);
+	if (state.caps_dropped)
+		set_caps(true);
+	mprotect(changing, PAGE, PROT_READ | PROT_WRITE);
+}

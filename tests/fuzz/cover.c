@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Coverage, by KCOV: the kernel notes each basic block that a thread's system call enters.
+ * An edge is two of them, of hwt.ko, one after the other; a feature is an edge and how often it
+ * was taken, roughly.
+ */
+#include "fuzz.h"
+
+#include <fcntl.h>
+#include <linux/types.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+
+#define KCOV_INIT_TRACE	_IOR('c', 1, unsigned long)
+#define KCOV_ENABLE	_IO('c', 100)
+#define KCOV_TRACE_PC	0
+
+#define KCOV		"/sys/kernel/debug/kcov"
+/* In words; a call that enters more blocks than that has the rest not counted. */
+#define AREA_SIZE	131072UL
+
+struct cover {
+	int		fd;
+	uint64_t	*area;
+	unsigned int	n;
+	uint16_t	edges[EDGES];
+	uint8_t		counts[EDGES];
+};
+
+static struct cover covers[THREADS];
+static __thread struct cover *own;
+static uint64_t module_start, module_size;
+
+/* Where hwt.ko is. */
+static bool find_module(void)
+{
+	FILE *file = fopen("/proc/modules", "re");
+	unsigned long size, start;
+	char line[256];
+
+	while (file && fgets(line, sizeof(line), file)) {
+		if (sscanf(line, "hwt %lu %*u %*s %*s 0x%lx", &size, &start) != 2)
+			continue;
+		module_start = start;
+		module_size = size;
+	}
+	if (file)
+		fclose(file);
+	return module_start;
+}
+
+bool cover_init(void)
+{
+	unsigned int i;
+
+	if (!find_module())
+		die("hwt.ko is not loaded, or its address is not told");
+	for (i = 0; i < THREADS; i++) {
+		struct cover *cover = &covers[i];
+
+		cover->fd = open(KCOV, O_RDWR | O_CLOEXEC);
+		if (cover->fd < 0)
+			return false;
+		if (ioctl(cover->fd, KCOV_INIT_TRACE, AREA_SIZE))
+			die("KCOV_INIT_TRACE");
+		cover->area = mmap(NULL, AREA_SIZE * sizeof(uint64_t),
+				   PROT_READ | PROT_WRITE, MAP_SHARED, cover->fd, 0);
+		if (cover->area == MAP_FAILED)
+			die("no memory for KCOV");
+	}
+	return true;
+}
+
+void cover_thread(unsigned int thread)
+{
+	struct cover *cover = &covers[thread];
+
+	if (!cover->area)
+		return;
+	if (ioctl(cover->fd, KCOV_ENABLE, KCOV_TRACE_PC))
+		die("KCOV_ENABLE");
+	own = cover;
+}
+
+/* A child has its parent's area, but writes nothing there. */
+void cover_none(void)
+{
+	own = NULL;
+}
+
+void cover_call_begin(void)
+{
+	if (own)
+		__atomic_store_n(&own->area[0], 0, __ATOMIC_RELAXED);
+}
+
+static void count_edge(struct cover *cover, uint64_t from, uint64_t to)
+{
+	uint16_t edge = ((from * 0x9e3779b1) >> 8 ^ to) & (EDGES - 1);
+
+	if (!cover->counts[edge])
+		cover->edges[cover->n++] = edge;
+	if (cover->counts[edge] < UINT8_MAX)
+		cover->counts[edge]++;
+}
+
+void cover_call_end(void)
+{
+	uint64_t n, i, pc, last = 0;
+
+	if (!own)
+		return;
+	n = __atomic_load_n(&own->area[0], __ATOMIC_RELAXED);
+	for (i = 1; i <= n; i++) {
+		pc = own->area[i] - module_start;
+		if (pc >= module_size)
+			continue;
+		count_edge(own, last, pc);
+		last = pc;
+	}
+}
+
+/* 1, 2 or 3, up to 15, more. */
+static unsigned int count_class(uint8_t count)
+{
+	return count > 15 ? 3 : count > 3 ? 2 : count > 1;
+}
+
+unsigned int cover_take(uint32_t *features)
+{
+	unsigned int i, j, n = 0;
+
+	for (i = 0; i < THREADS; i++) {
+		struct cover *cover = &covers[i];
+
+		for (j = 0; j < cover->n && n < FEATURES_MAX; j++) {
+			uint16_t edge = cover->edges[j];
+
+			features[n++] = edge << 2 | count_class(cover->counts[edge]);
+			cover->counts[edge] = 0;
+		}
+		cover->n = 0;
+	}
+	return n;
+}

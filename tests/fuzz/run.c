@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Carries out a program: its calls one after the other, but for those that a second thread or a
+ * child carries out at the same time. Nothing waits for ever: a thread that may have to wait
+ * gets signals, a child is killed at the end.
+ */
+#include "fuzz.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifndef sigev_notify_thread_id
+#define sigev_notify_thread_id	_sigev_un._tid
+#endif
+
+#define CHILDREN_MAX	8
+#define RANGE_MAX	8
+
+static __thread timer_t timer;
+static __thread bool failing;
+static __thread sigjmp_buf *fault;
+static __thread bool on_main;
+static bool in_child;
+
+static pid_t children[CHILDREN_MAX];
+static unsigned int children_n;
+
+/* What the second thread is to do; @busy until it has. */
+static struct {
+	pthread_mutex_t		lock;
+	pthread_cond_t		cond;
+	bool			busy;
+	struct program		program;
+} second = {
+	.lock = PTHREAD_MUTEX_INITIALIZER,
+	.cond = PTHREAD_COND_INITIALIZER,
+};
+
+uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * SEC + now.tv_nsec;
+}
+
+void die(const char *what)
+{
+	fprintf(stderr, "fuzz: %s\n", what);
+	_exit(2);
+}
+
+/* -- Signals ------------------------------------------------------------- */
+
+static void on_alarm(int sig)
+{
+	(void)sig;
+}
+
+static void on_fault(int sig)
+{
+	if (fault)
+		siglongjmp(*fault, 1);
+	signal(sig, SIG_DFL);
+}
+
+bool run_guarded(void (*fn)(void *arg), void *arg)
+{
+	sigjmp_buf env;
+
+	if (sigsetjmp(env, 0)) {
+		fault = NULL;
+		return false;
+	}
+	fault = &env;
+	fn(arg);
+	fault = NULL;
+	return true;
+}
+
+/* -- Faults -------------------------------------------------------------- */
+
+static void put_text(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return;
+	/* That is one of the copies that may fail. */
+	while (write(fd, text, strlen(text)) < 0 && errno == EFAULT)
+		;
+	close(fd);
+}
+
+static void set_fail(unsigned int nth)
+{
+	char text[12];
+
+	snprintf(text, sizeof(text), "%u", nth);
+	put_text("/proc/thread-self/fail-nth", text);
+	failing = nth;
+}
+
+void run_fail(unsigned int nth)
+{
+	/* The return from a signal fails, too, and not only the call. */
+	run_alarm(0);
+	set_fail(nth);
+}
+
+bool run_failing(void)
+{
+	return failing;
+}
+
+/* Else those do not fail that may sleep. By this alone nothing fails. */
+static void faults_init(void)
+{
+#define FAIL(_what)	"/sys/kernel/debug/fail" _what
+	static const char *const settings[][2] = {
+		{ FAIL("slab/ignore-gfp-wait"), "N" },
+		{ FAIL("slab/verbose"), "0" },
+		{ FAIL("_page_alloc/ignore-gfp-wait"), "N" },
+		{ FAIL("_page_alloc/ignore-gfp-highmem"), "N" },
+		{ FAIL("_page_alloc/min-order"), "0" },
+		{ FAIL("_page_alloc/verbose"), "0" },
+		{ FAIL("_usercopy/verbose"), "0" },
+	};
+	unsigned int i;
+
+	for (i = 0; i < COUNT(settings); i++)
+		put_text(settings[i][0], settings[i][1]);
+}
+
+/* -- Threads that wait --------------------------------------------------- */
+
+void run_alarm(unsigned int us)
+{
+	struct itimerspec spec = {
+		.it_value.tv_nsec = us * USEC,
+		.it_interval.tv_nsec = us * USEC,
+	};
+
+	if (us && failing)
+		set_fail(0);
+	/* A child has none, and is killed. */
+	if (!in_child)
+		timer_settime(timer, 0, &spec, NULL);
+}
+
+static void make_timer(void)
+{
+	struct sigevent event = {
+		.sigev_notify = SIGEV_THREAD_ID,
+		.sigev_signo = SIGALRM,
+	};
+
+	event.sigev_notify_thread_id = gettid();
+	if (timer_create(CLOCK_MONOTONIC, &event, &timer))
+		die("timer_create");
+}
+
+/* -- Children ------------------------------------------------------------ */
+
+static void run_calls(const struct program *program);
+
+static void part(const struct program *program, unsigned int from, unsigned int n,
+		 struct program *to)
+{
+	*to = *program;
+	to->n = from + n < program->n ? from + n : program->n;
+	program_remove(to, 0, from);
+}
+
+static void run_child(const struct program *program)
+{
+	unsigned int slot = __atomic_fetch_add(&children_n, 1, __ATOMIC_RELAXED);
+	pid_t pid;
+
+	if (slot >= CHILDREN_MAX)
+		return;
+	pid = fork();
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		in_child = true;
+		cover_none();
+		run_calls(program);
+		_exit(0);
+	}
+	children[slot] = pid;
+}
+
+static void end_children(void)
+{
+	unsigned int i;
+
+	if (!children_n)
+		return;
+	for (i = 0; i < CHILDREN_MAX && i < children_n; i++) {
+		if (children[i] <= 0)
+			continue;
+		kill(children[i], SIGKILL);
+		while (waitpid(children[i], NULL, 0) < 0 && errno == EINTR)
+			;
+		children[i] = 0;
+	}
+	children_n = 0;
+}
+
+/* -- Threads ------------------------------------------------------------- */
+
+/* Returns false if it is at work already. */
+static bool second_start(const struct program *program)
+{
+	bool free;
+
+	if (!on_main || in_child)
+		return false;
+	pthread_mutex_lock(&second.lock);
+	free = !second.busy;
+	if (free) {
+		second.busy = true;
+		second.program = *program;
+		pthread_cond_broadcast(&second.cond);
+	}
+	pthread_mutex_unlock(&second.lock);
+	return free;
+}
+
+static void second_wait(void)
+{
+	pthread_mutex_lock(&second.lock);
+	while (second.busy)
+		pthread_cond_wait(&second.cond, &second.lock);
+	pthread_mutex_unlock(&second.lock);
+}
+
+static void *second_thread(void *arg)
+{
+	make_timer();
+	cover_thread(1);
+	for (;;) {
+		pthread_mutex_lock(&second.lock);
+		while (!second.busy)
+			pthread_cond_wait(&second.cond, &second.lock);
+		pthread_mutex_unlock(&second.lock);
+		run_calls(&second.program);
+		run_alarm(0);
+		pthread_mutex_lock(&second.lock);
+		second.busy = false;
+		pthread_cond_broadcast(&second.cond);
+		pthread_mutex_unlock(&second.lock);
+	}
+	return arg;
+}
+
+bool run_alone(void)
+{
+	return on_main && !in_child && !children_n &&
+	       !__atomic_load_n(&second.busy, __ATOMIC_RELAXED);
+}
+
+/* -- A program ----------------------------------------------------------- */
+
+/*
+ * The next few calls are for a child or the second thread. Returns how many of them are not for
+ * the caller.
+ */
+static unsigned int run_beside(const struct program *program, unsigned int at)
+{
+	const struct call *call = &program->calls[at];
+	struct program beside;
+
+	part(program, at + 1, 1 + call->args[0] % RANGE_MAX, &beside);
+	if (call->kind == KIND_THREAD)
+		return second_start(&beside) ? beside.n : 0;
+	if (!in_child)
+		run_child(&beside);
+	/* Both, or only the child. */
+	return call->args[1] & 1 ? beside.n : 0;
+}
+
+static void run_calls(const struct program *program)
+{
+	unsigned int i;
+
+	for (i = 0; i < program->n; i++) {
+		const struct call *call = &program->calls[i];
+
+		if (call->kind == KIND_FORK || call->kind == KIND_THREAD) {
+			i += run_beside(program, i);
+			continue;
+		}
+		cover_call_begin();
+		call_run(call);
+		cover_call_end();
+	}
+	if (failing)
+		run_fail(0);
+}
+
+void run_program(const struct program *program)
+{
+	calls_begin();
+	run_calls(program);
+	second_wait();
+	run_alarm(0);
+	end_children();
+	cover_call_begin();
+	calls_end();
+	cover_call_end();
+}
+
+void run_init(void)
+{
+	struct sigaction alarmed = { .sa_handler = on_alarm };
+	struct sigaction faulted = { .sa_handler = on_fault, .sa_flags = SA_NODEFER };
+	pthread_t thread;
+
+	faults_init();
+	/* No restart: who waits is to stop waiting. */
+	sigaction(SIGALRM, &alarmed, NULL);
+	sigaction(SIGSEGV, &faulted, NULL);
+	sigaction(SIGBUS, &faulted, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	on_main = true;
+	make_timer();
+	cover_thread(0);
+	if (pthread_create(&thread, NULL, second_thread, NULL))
+		die("pthread_create");
+}

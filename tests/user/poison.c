@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Nothing that the kernel has not written for it reaches a program. The debug kernel fills
+ * what was freed, slab objects and pages (slub_debug=P, page_poison=1), and local variables
+ * (CONFIG_INIT_STACK_ALL_PATTERN). So memory that is handed out without having been written shows
+ * one of these patterns: in a structure of arguments, an event, an array, a ring. And what a call
+ * does not owe the program it leaves alone: bytes behind a structure or an array, all of it
+ * after an error.
+ *
+ * hwt-test: only debug
+ */
+#include "kselftest_harness.h"
+
+#include "hwt_ring.h"
+
+/* What a program has where the kernel is to write. */
+#define OURS	0x11
+
+/* Slab objects, pages, local variables; what surrounds slab objects. */
+static const unsigned char patterns[] = { 0x6b, 0xaa, 0xfe, 0x5a, 0xbb, 0xcc };
+
+static bool kernel_poisons(void)
+{
+	FILE *file = fopen("/proc/cmdline", "re");
+	char line[4096] = "";
+	bool does;
+
+	if (!file)
+		return false;
+	does = fgets(line, sizeof(line), file) && strstr(line, "slub_debug=P") &&
+	       strstr(line, "page_poison=1");
+	fclose(file);
+	return does;
+}
+
+/* No member is smaller than 32 bits. Returns where in there a pattern is, or -1. */
+static long poison_at(const void *start, size_t size)
+{
+	const __u32 *words = start;
+	unsigned int i;
+	size_t at;
+
+	for (at = 0; at < size / 4; at++)
+		for (i = 0; i < sizeof(patterns); i++)
+			if (words[at] == patterns[i] * 0x01010101U)
+				return at * 4;
+	return -1;
+}
+
+static bool all(const void *start, size_t size, unsigned char value)
+{
+	const unsigned char *bytes = start;
+
+	while (size--)
+		if (*bytes++ != value)
+			return false;
+	return true;
+}
+
+FIXTURE(poison) {
+	int fd;
+	__u64 one, many;	/* a one-shot, a periodic timeout */
+	union {
+		unsigned char bytes[4096];
+		__u32 size;
+	} args;
+};
+
+FIXTURE_SETUP(poison)
+{
+	ASSERT_TRUE(kernel_poisons());
+	self->fd = hwt_open(O_NONBLOCK);
+	ASSERT_LE(0, self->fd);
+	ASSERT_EQ(0, hwt_add(self->fd, 0, HOUR, 1, &self->one));
+	ASSERT_EQ(0, hwt_add_periodic(self->fd, HWT_MODE_FIXED_RATE, HOUR, HOUR, 2,
+				      &self->many));
+}
+
+FIXTURE_TEARDOWN(poison)
+{
+	close(self->fd);
+}
+
+/* -- ioctls -------------------------------------------------------------- */
+
+struct ioctl_case {
+	const char	*name;
+	unsigned long	request;
+	__u32		size;
+	__u32		size_min;
+};
+
+#define CASE(_NAME, _name)						\
+	{ #_NAME, HWT_IOC_##_NAME, sizeof(struct hwt_##_name##_args),	\
+	  HWT_##_NAME##_SIZE_VER1 }
+
+static const struct ioctl_case cases[] = {
+	CASE(INFO, info), CASE(SCHEDULE, schedule), CASE(MODIFY, modify),
+	CASE(CANCEL, cancel), CASE(GET, get), CASE(STATS, stats), CASE(LIST, list),
+	CASE(BATCH, batch), CASE(RINGS, rings), CASE(ENTER, enter), CASE(STOP, stop),
+};
+
+#define CASES	(sizeof(cases) / sizeof(*cases))
+
+static struct hwt_op case_ops[2];
+static struct hwt_list_entry case_entries[2];
+
+/* What it asks for makes sense. */
+static void fill_in(const struct ioctl_case *c, void *args, __u64 one)
+{
+	memset(args, 0, c->size);
+	switch (c->request) {
+	case HWT_IOC_SCHEDULE:
+		((struct hwt_schedule_args *)args)->time_ns = HOUR;
+		((struct hwt_schedule_args *)args)->id = OURS;
+		break;
+	case HWT_IOC_MODIFY:
+		((struct hwt_modify_args *)args)->id = one;
+		((struct hwt_modify_args *)args)->time_ns = HOUR;
+		break;
+	case HWT_IOC_CANCEL:
+		((struct hwt_cancel_args *)args)->id = one;
+		break;
+	case HWT_IOC_GET:
+		((struct hwt_get_args *)args)->id = one;
+		break;
+	case HWT_IOC_LIST:
+		*(struct hwt_list_args *)args = (struct hwt_list_args) {
+			.entries = (uintptr_t)case_entries,
+			.count = 2,
+			.entry_size = sizeof(case_entries[0]),
+		};
+		break;
+	case HWT_IOC_BATCH:
+		case_ops[0] = op_get(one);
+		case_ops[1] = op_schedule(HOUR, 0);
+		*(struct hwt_batch_args *)args = (struct hwt_batch_args) {
+			.ops = (uintptr_t)case_ops,
+			.count = 2,
+			.op_size = sizeof(case_ops[0]),
+		};
+		break;
+	case HWT_IOC_RINGS:
+		((struct hwt_rings_args *)args)->op_entries = 4;
+		((struct hwt_rings_args *)args)->event_entries = 4;
+		break;
+	}
+}
+
+/* In a context of its own, with @size for the structure. */
+static void check_ioctl(struct __test_metadata *_metadata, const struct ioctl_case *c,
+			__u32 size)
+{
+	__u32 buffer[1024];
+	unsigned char *bytes = (void *)buffer;
+	struct ring ring = {};
+	int fd = hwt_open(O_NONBLOCK);
+	__u64 one;
+
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, hwt_add(fd, 0, HOUR, 1, &one));
+	if (c->request == HWT_IOC_ENTER)
+		ASSERT_EQ(0, ring_make(&ring, fd, 0, 4, 4));
+	memset(bytes, OURS, sizeof(buffer));
+	fill_in(c, bytes, one);
+	if (size > c->size)
+		memset(bytes + c->size, 0, size - c->size);
+	else
+		memset(bytes + size, OURS, c->size - size);
+	buffer[0] = size;
+
+	ASSERT_EQ(0, hwt_call(fd, c->request, bytes)) {
+		TH_LOG("%s, size %u", c->name, size);
+	}
+	EXPECT_EQ(-1, poison_at(bytes, size)) {
+		TH_LOG("%s, size %u", c->name, size);
+	}
+	EXPECT_EQ(size, buffer[0]);
+	if (size > c->size) {
+		EXPECT_TRUE(all(bytes + c->size, size - c->size, 0)) {
+			TH_LOG("%s: written to behind what the kernel knows", c->name);
+		}
+	}
+	EXPECT_TRUE(all(bytes + size, sizeof(buffer) - size, OURS)) {
+		TH_LOG("%s, size %u: written to behind its end", c->name, size);
+	}
+	ring_unmap(&ring);
+	close(fd);
+}
+
+TEST_F(poison, structures)
+{
+	unsigned int i;
+
+	for (i = 0; i < CASES; i++) {
+		check_ioctl(_metadata, &cases[i], cases[i].size);
+		check_ioctl(_metadata, &cases[i], cases[i].size_min);
+		check_ioctl(_metadata, &cases[i], cases[i].size + 8);
+		check_ioctl(_metadata, &cases[i], 2048);
+	}
+}
+
+/* A structure that is refused stays as it was. */
+TEST_F(poison, errors)
+{
+	unsigned char before[128];
+	unsigned int i;
+
+	for (i = 0; i < CASES; i++) {
+		const struct ioctl_case *c = &cases[i];
+
+		memset(self->args.bytes, OURS, sizeof(self->args.bytes));
+		fill_in(c, self->args.bytes, self->one);
+		self->args.size = c->size;
+		/* A flag that there is not. */
+		((__u32 *)self->args.bytes)[1] = 0x40000000;
+		memcpy(before, self->args.bytes, c->size);
+		EXPECT_EQ(-EINVAL, hwt_call(self->fd, c->request, self->args.bytes)) {
+			TH_LOG("%s", c->name);
+		}
+		EXPECT_EQ(0, memcmp(before, self->args.bytes, c->size)) {
+			TH_LOG("%s", c->name);
+		}
+	}
+	/* Nor does the answer to a question that has none say anything. */
+	struct hwt_get_args get = { .size = sizeof(get), .id = self->one + 1 };
+	struct hwt_get_args same = get;
+
+	EXPECT_EQ(-ENOENT, hwt_call(self->fd, HWT_IOC_GET, &get));
+	EXPECT_EQ(0, memcmp(&get, &same, sizeof(get)));
+}
+
+/* -- Events -------------------------------------------------------------- */
+
+/* Returns how many overruns they tell of. */
+static __u64 check_events(struct __test_metadata *_metadata, int fd, unsigned int count)
+{
+	struct hwt_event events[16];
+	__u64 overruns = 0;
+	unsigned int n = 0;
+	int ret;
+
+	memset(events, OURS, sizeof(events));
+	while (n < count) {
+		ASSERT_LT(0, hwt_wait(fd, PATIENCE_MS));
+		ret = hwt_read(fd, events + n, count - n);
+		ASSERT_LT(0, ret);
+		n += ret;
+	}
+	EXPECT_EQ(-1, poison_at(events, n * sizeof(events[0])));
+	while (n--) {
+		EXPECT_TRUE(!events[n].reserved[0] && !events[n].reserved[1]);
+		overruns += events[n].overruns;
+	}
+	EXPECT_TRUE(all(events + count, sizeof(events) - count * sizeof(events[0]), OURS));
+	return overruns;
+}
+
+TEST_F(poison, events)
+{
+	__u64 id;
+
+	ASSERT_EQ(0, hwt_add(self->fd, 0, 0, 3, NULL));
+	ASSERT_EQ(0, hwt_add(self->fd, HWT_ABSOLUTE, 0, 4, NULL));
+	check_events(_metadata, self->fd, 2);
+	/* With overruns. */
+	ASSERT_EQ(0, hwt_add_periodic(self->fd, HWT_MODE_FIXED_RATE, 0, MSEC, 5, &id));
+	sleep_ns(30 * MSEC);
+	EXPECT_LT(0, check_events(_metadata, self->fd, 1));
+	ASSERT_LE(0, hwt_del(self->fd, id));
+	EXPECT_EQ(2, hwt_stop(self->fd));
+	check_events(_metadata, self->fd, 2);
+}
+
+TEST_F(poison, clock_set)
+{
+	struct hwt_setup_args setup = {
+		.size = sizeof(setup),
+		.flags = HWT_SETUP_TELL_CLOCK_SET,
+		.clock = CLOCK_REALTIME,
+	};
+	struct hwt_setup_args same = setup;
+	struct timespec now;
+	int fd = hwt_open(O_NONBLOCK);
+
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, hwt_call(fd, HWT_IOC_SETUP, &setup));
+	EXPECT_EQ(0, memcmp(&setup, &same, sizeof(setup)));
+	ASSERT_EQ(0, clock_gettime(CLOCK_REALTIME, &now));
+	now.tv_sec += 10;
+	ASSERT_EQ(0, clock_settime(CLOCK_REALTIME, &now));
+	check_events(_metadata, fd, 1);
+	/* As it was, for those who come later. */
+	ASSERT_EQ(0, clock_gettime(CLOCK_REALTIME, &now));
+	now.tv_sec -= 10;
+	ASSERT_EQ(0, clock_settime(CLOCK_REALTIME, &now));
+	close(fd);
+}
+
+/* -- Arrays -------------------------------------------------------------- */
+
+#define MANY	150	/* more than a page of them */
+
+TEST_F(poison, list)
+{
+	struct hwt_list_entry entries[MANY + 10];
+	struct hwt_list_args list = {
+		.size = sizeof(list),
+		.entries = (uintptr_t)entries,
+		.count = MANY + 10,
+		.entry_size = sizeof(entries[0]),
+	};
+	unsigned int i;
+
+	for (i = 2; i < MANY; i++)
+		ASSERT_EQ(0, hwt_add(self->fd, 0, HWT_NEVER, i, NULL));
+	memset(entries, OURS, sizeof(entries));
+	ASSERT_EQ(0, hwt_call(self->fd, HWT_IOC_LIST, &list));
+	ASSERT_EQ((__u32)MANY, list.count);
+	EXPECT_EQ(-1, poison_at(entries, MANY * sizeof(entries[0])));
+	for (i = 0; i < MANY; i++)
+		ASSERT_EQ(0ULL, entries[i].reserved);
+	EXPECT_TRUE(all(entries + MANY, 10 * sizeof(entries[0]), OURS));
+}
+
+/* Of each kind, well and badly; more than are copied in one go. */
+TEST_F(poison, batch)
+{
+	struct hwt_op ops[MANY + 10] = {};
+	unsigned int i;
+
+	for (i = 0; i < MANY; i++) {
+		switch (i % 5) {
+		case 0:
+			ops[i] = op_schedule(i % 2 ? HOUR : 0, i);
+			break;
+		case 1:
+			ops[i] = op_get(i % 2 ? self->one : self->many);
+			break;
+		case 2:
+			ops[i] = op_modify(i % 2 ? self->many : 0, HOUR);
+			break;
+		case 3:
+			ops[i] = op_cancel(0);
+			break;
+		case 4:
+			ops[i].opcode = i;
+			break;
+		}
+	}
+	memset(ops + MANY, OURS, 10 * sizeof(ops[0]));
+	ASSERT_EQ(MANY, hwt_batch(self->fd, ops, MANY));
+	EXPECT_EQ(-1, poison_at(ops, MANY * sizeof(ops[0])));
+	EXPECT_TRUE(all(ops + MANY, 10 * sizeof(ops[0]), OURS));
+}
+
+TEST_F(poison, rings)
+{
+	unsigned int round, i;
+	struct ring ring;
+	size_t used;
+	int fd;
+
+	/* Of different sizes, so that the last page is not always full. */
+	for (round = 0; round < 64; round++) {
+		fd = hwt_open(O_NONBLOCK);
+		ASSERT_LE(0, fd);
+		ASSERT_EQ(0, ring_make(&ring, fd, 0, 1 << round % 10, 1 << round % 7));
+		EXPECT_TRUE(all(ring.shared, ring.size, 0));
+		used = (char *)(ring.events + ring.event_mask + 1) - (char *)ring.shared;
+		ASSERT_LE(used, ring.size);
+		for (i = 0; i <= ring.op_mask && i < 8; i++)
+			ASSERT_TRUE(ring_push(&ring, i % 2 ? op_get(i) : op_schedule(0, i)));
+		ASSERT_EQ((long)i, ring_enter(&ring, i, 1, PATIENCE_MS * MSEC));
+		EXPECT_EQ(-1, poison_at(ring.shared, ring.size));
+		EXPECT_TRUE(all((char *)ring.shared + used, ring.size - used, 0));
+		EXPECT_TRUE(all(ring.shared->reserved, sizeof(ring.shared->reserved), 0));
+		ring_close(&ring);
+	}
+}
+
+TEST_HARNESS_MAIN
