@@ -12,6 +12,10 @@ KERNEL ?= stock
 TEST ?=
 QUICK ?=
 
+# For soak: how long, and parameters of hwt_torture.ko.
+HOURS ?= 2
+SOAK ?=
+
 # For install-man.
 PREFIX ?= /usr/local
 MANDIR ?= $(PREFIX)/share/man
@@ -97,6 +101,10 @@ check-year:
 
 fuzz:
 	@MINUTES='$(MINUTES)' SEED='$(SEED)' PROGRAM='$(PROGRAM)' AGAIN='$(AGAIN)' tests/fuzz/run.sh
+
+soak:
+	@tests/setup.sh guest
+	@KERNEL=$(KERNEL) tests/torture/soak.sh $(HOURS) $(SOAK)
 
 bench:
 	@tests/bench/bench.sh

@@ -30,7 +30,7 @@ link_sources()
 	mkdir -p "$tree" "$programs"
 	# Links whose source is gone, with what was built of them.
 	find "$tree" -xtype l -delete
-	for dir in . samples tests/modules tests/bench; do
+	for dir in . samples tests/modules tests/bench tests/torture; do
 		mkdir -p "$tree/$dir"
 		for source in "$HWT_TOP/$dir"/Kbuild "$HWT_TOP/$dir"/*.[ch]; do
 			[ -e "$source" ] || continue

@@ -86,14 +86,14 @@ check_words()
 
 cd "$top"
 shopt -s nullglob
-for source in tests/modules/test_*.c tests/user/*.c tests/guest/scripts/*.sh; do
+for source in tests/modules/test_*.c tests/user/*.c tests/guest/scripts/*.sh tests/torture/torture*.sh; do
 	found=$(directives "$source")
 	check_words "$source"
 	wanted || continue
 	name=$(basename "${source%.*}")
 	case $source in
 	tests/modules/*) runs "$name" module "$name.ko" ;;
-	tests/guest/*) runs "$name" script "$name.sh" ;;
+	tests/guest/* | tests/torture/*) runs "$name" script "$name.sh" ;;
 	tests/user/*)
 		runs "$name" program "$name"
 		# It is the same kernel code that serves them: once is enough.

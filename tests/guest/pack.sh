@@ -35,9 +35,9 @@ chmod 755 "$root/init"
 cp "$guest/lib.sh" "$root/hwt/lib.sh"
 cp "$list" "$root/hwt/list"
 copy hwt "$guest/demo.sh" "$HWT_TOP/tools/60-hwt.rules"
-copy hwt/scripts "$guest"/scripts/*
+copy hwt/scripts "$guest"/scripts/* "$HWT_TOP/tests/torture/torture.sh"
 copy hwt/bin "$HWT_BUILD/user${arch:+-$arch}"/*
-copy hwt/modules "$HWT_BUILD/modules/${HWT_TREE:-$kernel}"/{,samples/,tests/modules/,tests/bench/}*.ko
+copy hwt/modules "$HWT_BUILD/modules/${HWT_TREE:-$kernel}"/{,samples/,tests/modules/,tests/bench/,tests/torture/}*.ko
 # What a caller adds, for the tests of the harness.
 [ -z "${HWT_OVERLAY:-}" ] || cp -r "$HWT_OVERLAY"/. "$root/"
 (cd "$root" && find . -print0 | cpio --null -o -H newc --owner=0:0 --quiet | gzip -1) >"$output"

@@ -39,7 +39,7 @@ mapfile -t c_files < <(files '*.c' '*.h')
 # What runs in user space. The wheel is checked as kernel code.
 mapfile -t user_files < <(files 'tests/user/*.c' 'tests/wheel/*.c' 'tests/bench/user/*.c' 'tests/bench/hot/*.c' 'tests/lib/*.c' 'tests/fuzz/*.c' 'samples/*.c' 'lib/*.c' 'tools/*.c' |
 	grep -v '^samples/hwt_')
-mapfile -t kernel_files < <(files 'hwt*.[ch]' 'samples/hwt_*.c' 'tests/modules/*.[ch]' 'tests/bench/bench*.[ch]' 'tests/year/*.[ch]')
+mapfile -t kernel_files < <(files 'hwt*.[ch]' 'samples/hwt_*.c' 'tests/modules/*.[ch]' 'tests/bench/bench*.[ch]' 'tests/torture/*.[ch]' 'tests/year/*.[ch]')
 
 # --- for everything ---
 

@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The torture module: what its files share.
+ *
+ *   torture_main.c     parameters, the run, the summary and the verdict
+ *   torture_ledger.c   the rules of the ledger; every call of hwt and every callback
+ *   torture_item.c     timeouts: made, borrowed, freed, poisoned, used again
+ *   torture_wheel.c    wheels: made, stopped and destroyed while they are used
+ *   torture_act.c      what anybody may do to anybody's timeout, in any context
+ *   torture_thread.c   threads, and what the owner of a timeout knows about it
+ *   torture_irq.c      from hard interrupts
+ *   torture_nmi.c      from what is like an NMI, and from NMIs
+ *   torture_shake.c    wheels that are asleep: is every wake-up delivered?
+ *   torture_disturb.c  CPUs go and come, the wall clock is set
+ */
+#ifndef _HWT_TORTURE_H
+#define _HWT_TORTURE_H
+
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/atomic.h>
+#include <linux/llist.h>
+#include <linux/percpu.h>
+#include <linux/prandom.h>
+#include <linux/refcount.h>
+#include <linux/time64.h>
+#include <linux/types.h>
+
+#include "hwt.h"
+#include "../modules/hwt_ktest_util.h"
+
+struct tt_item;
+struct tt_wheel;
+
+/* -- What is done and what happens, for the counts and the histories -------- */
+
+enum tt_op {
+	/* calls that arm; each is also one of hwt.h's */
+	TT_AFTER, TT_AT, TT_AFTER_SLACK, TT_AT_SLACK, TT_EARLIER, TT_EARLIER_AT,
+	TT_MOVE, TT_MOVE_AT, TT_PERIODIC, TT_PERIODIC_AT,
+	TT_ARMS,
+	/* calls that end */
+	TT_CANCEL = TT_ARMS, TT_TRY_CANCEL, TT_CANCEL_SYNC, TT_SHUTDOWN,
+	/* others */
+	TT_WAIT, TT_FLUSH, TT_QUERY, TT_INIT, TT_STOP, TT_DESTROY,
+	TT_CALLS,
+	/* callbacks */
+	TT_EXPIRE = TT_CALLS, TT_CANCELLED, TT_HANDED, TT_RELEASE,
+	TT_OPS
+};
+
+extern const char * const tt_op_name[];
+
+DECLARE_PER_CPU(unsigned long [TT_OPS], tt_ops);
+
+/* Any context. */
+static inline void tt_count(enum tt_op op)
+{
+	this_cpu_inc(tt_ops[op]);
+}
+
+u64 tt_sum(enum tt_op op);
+
+/* -- What can be wrong ------------------------------------------------------ */
+
+enum tt_fault {
+	TT_EARLY,	/* fired before its time */
+	TT_TWICE,	/* more ends than armings */
+	TT_DEAD,	/* fired after a cancel that hit, and before it was armed again */
+	TT_OVERLAP,	/* two callbacks at a time, or not running while it is called */
+	TT_HOLD,	/* released more or less often than held */
+	TT_SILENT,	/* ->cancelled not called as promised, or called without a reason */
+	TT_SYNC,	/* something goes on after a _sync, flush, stop or wait */
+	TT_ANSWER,	/* a call's answer is none that it may give */
+	TT_LOST,	/* due, and does not fire; or woken, and does not wake */
+	TT_SUMS,	/* the wheel has counted something else */
+	TT_POISON,	/* written to when it was not hwt's any more */
+	TT_LEAK,	/* something is left */
+	TT_FAULTS
+};
+
+__printf(3, 4)
+void tt_fail(enum tt_fault fault, struct tt_item *item, const char *fmt, ...);
+bool tt_failed(void);
+bool tt_leaked(void);
+void tt_verdict(void);
+
+/* Is it time to end? */
+bool tt_ending(void);
+u64 tt_lasted_ms(void);
+
+/* -- Wheels ------------------------------------------------------------------ */
+
+/**
+ * struct tt_sums - what the ledgers of a wheel's timeouts add up to
+ * @armed:     schedules that found it not pending
+ * @rearmed:   schedules that found it pending
+ * @kept:      the same, with those that move it forward only: they may have left it
+ * @again:     schedules refused, -EAGAIN
+ * @closed:    schedules refused, -ESHUTDOWN
+ * @hits:      cancels that hit
+ * @fired:     callbacks
+ * @fired_any: those of them that may, or may not, have been a one-shot's
+ * @fired_beat: those of them that were a periodic timeout's
+ * @handed:    handed back, as far as that is known one by one
+ */
+struct tt_sums {
+	atomic64_t	armed, rearmed, kept, again, closed, hits, fired, fired_any, fired_beat,
+			handed;
+};
+
+/**
+ * struct tt_wheel - a wheel, and who is at it
+ * @wheel:    the wheel
+ * @params:   what it was made of
+ * @id:       number
+ * @users:    timeouts that somebody may call hwt with, and others who need the wheel
+ * @items:    timeouts that are not freed yet
+ * @holds:    holds that have begun (or may be about to) and are not released yet
+ * @leaving:  make no more timeouts on it, and let go of those there are
+ * @muted:    it was stopped without a function: hand-backs are told by ->cancelled only
+ * @excused:  callbacks before their time that the latest setting of the clock may explain; above
+ *            them, in the upper half, which one that was
+ * @jumps_ns: what its clock_set was told in all
+ * @offset:   of the wall clock, when it was made
+ * @offset_known: it was not set in that moment
+ * @sums:     of the timeouts that have been freed
+ */
+struct tt_wheel {
+	struct hwt_wheel	*wheel;
+	struct hwt_wheel_params	params;
+	unsigned int		id;
+	atomic_t		users;
+	atomic_t		items;
+	atomic_t		holds;
+	bool			leaving;
+	bool			muted;
+	atomic64_t		excused;
+	atomic64_t		jumps_ns;
+	s64			offset;
+	bool			offset_known;
+	struct tt_sums		sums;
+};
+
+int tt_wheels_start(void);
+void tt_wheels_stop(void);
+struct tt_wheel *tt_wheel_get(struct rnd_state *rnd);
+void tt_wheel_put(struct tt_wheel *wheel);
+unsigned int tt_wheels_generation(void);
+unsigned int tt_wheels_made(void);
+
+static inline bool tt_realtime(const struct tt_wheel *wheel)
+{
+	return wheel->params.clock == HWT_CLOCK_REALTIME;
+}
+
+/* A delay counted from this, before a call that schedules after it, does not end later than
+ * the timeout may fire. Any context.
+ */
+u64 tt_wheel_now(const struct tt_wheel *wheel);
+
+/* -- Timeouts ----------------------------------------------------------------- */
+
+enum tt_kind {
+	TT_SHOT,	/* one-shot, armed by its owner only, cancelled by anybody */
+	TT_BEAT,	/* the same, periodic */
+	TT_CROWD,	/* one-shot, armed by everybody and its own callback */
+	TT_MIXED,	/* armed periodic by its owner, and as a one-shot by everybody */
+	TT_ONCE,	/* armed once, by who has made it and does not look at it again */
+	TT_KINDS
+};
+
+#define TT_HISTORY	32
+#define TT_PLENTY	100000
+#define TT_MAGIC	0x746f7274
+#define TT_POISONED	0x6b
+/* Not a mode of a period: the ledger does not know it. */
+#define TT_NO_RHYTHM	((enum hwt_repeat)-1)
+
+/* Something that happened. Several may be written at once: it is for reading only. */
+struct tt_event {
+	u64		began;		/* CLOCK_MONOTONIC, ns */
+	u64		ended;
+	u64		arg;
+	u64		word;		/* the timeout's, then */
+	long		result;
+	int		pid;
+	u16		cpu;
+	u8		op;
+	u8		context;
+};
+
+/**
+ * struct tt_item - a timeout and its ledger
+ * @periodic:  the timeout. Poisoned when hwt has no business in it any more.
+ * @magic:     it is one
+ * @kind:      who may arm it
+ * @private:   nobody but the owner knows it
+ * @slot:      where it is in the table, if it is
+ * @id:        counts up: the order in which callbacks may wait for each other
+ * @wheel:     its wheel
+ * @ops:       which callbacks it has
+ * @least:     kinds that everybody arms: no delay is shorter
+ * @due:       of TT_ONCE, if that is known: when it has to fire, on CLOCK_MONOTONIC
+ * @users:     its place in the table (or its owner) and who has borrowed it
+ * @refs:      one for all users, and one for each hold
+ * @dead:      in a list of those that go
+ * @credit:    ends to come; torture_ledger.c has the rules
+ * @open:      holds
+ * @notice:    calls of ->cancelled to come
+ * @ends:      ->expire, ->cancelled and hand-backs that have begun
+ * @inside:    those of them that are executing
+ * @releasing: releases that are executing
+ * @armed:     schedules that found it not pending
+ * @rearmed:   schedules that found it pending
+ * @kept:      the same, with those that move it forward only: they may have left it
+ * @again:     schedules refused, -EAGAIN
+ * @closed:    schedules refused, -ESHUTDOWN
+ * @hits:      cancels that hit
+ * @fired:     calls of ->expire
+ * @told:      calls of ->cancelled
+ * @handed:    hand-backs, as far as they are known
+ * @released:  calls of ->release
+ * @syncs:     calls of a _sync
+ * @floor:     it does not fire before. The owner's, read by callbacks, as what follows.
+ * @shut:      it does not fire until it is armed again
+ * @clean:     no callback of an earlier arming can be executing
+ * @turn:      of a periodic one, counts when it is armed; odd meanwhile
+ * @first:     its first deadline, or somewhat before
+ * @period:    its period
+ * @mode:      what that counts from
+ * @seen_turn: the callback's: which turn it has seen last
+ * @seen:      and how often since
+ * @seen_end:  and when it ended
+ * @events:    that have happened
+ * @history:   the last of them
+ */
+struct tt_item {
+	struct hwt_periodic	periodic;
+	u32			magic;
+	enum tt_kind		kind;
+	bool			private;
+	unsigned int		slot;
+	u64			id;
+	struct tt_wheel		*wheel;
+	const struct hwt_ops	*ops;
+	u64			least;
+	u64			due;
+	refcount_t		users;
+	refcount_t		refs;
+	struct llist_node	dead;
+
+	atomic_t		credit, open, notice, ends;
+	atomic_t		inside, releasing;
+	atomic_t		armed, rearmed, kept, again, closed, hits, fired, told, handed,
+				released, syncs;
+
+	/* The owner's, read by callbacks. */
+	u64			floor;
+	bool			shut;
+	bool			clean;
+	unsigned int		turn;
+	u64			first, period;
+	enum hwt_repeat		mode;
+
+	/* The periodic callback's. */
+	unsigned int		seen_turn, seen;
+	u64			seen_end;
+
+	atomic_t		events;
+	struct tt_event		history[TT_HISTORY];
+};
+
+static inline struct tt_item *tt_item_of(struct hwt_timeout *timeout)
+{
+	return container_of(timeout, struct tt_item, periodic.timeout);
+}
+
+static inline struct hwt_timeout *tt_timeout(struct tt_item *item)
+{
+	return &item->periodic.timeout;
+}
+
+/* Is it armed by one alone, so that the ledger adds up to the last digit? */
+static inline bool tt_exact(const struct tt_item *item)
+{
+	return item->kind == TT_SHOT || item->kind == TT_BEAT || item->kind == TT_ONCE;
+}
+
+/* torture_item.c */
+int tt_items_start(unsigned int slots);
+void tt_items_stop(void);
+struct tt_item *tt_item_new(struct tt_wheel *wheel, enum tt_kind kind, bool bare,
+			    struct rnd_state *rnd);
+void tt_item_publish(unsigned int slot, struct tt_item *item);
+bool tt_items_plenty(void);
+struct tt_item *tt_item_borrow(unsigned int slot);
+struct tt_item *tt_item_borrow_any(struct rnd_state *rnd);
+struct tt_item *tt_item_borrow_at(unsigned long address);
+void tt_item_return(struct tt_item *item);
+void tt_item_put(struct tt_item *item);
+
+/* -- The ledger ---------------------------------------------------------------- */
+
+extern const struct hwt_ops tt_ops_full, tt_ops_quiet, tt_ops_bare;
+
+int tt_arm(struct tt_item *item, enum tt_op op, u64 ns, u64 extra, enum hwt_repeat mode);
+int tt_arm_once(struct tt_item *item, enum tt_op op, u64 ns, u64 extra);
+bool tt_cancel(struct tt_item *item);
+int tt_try_cancel(struct tt_item *item);
+int tt_cancel_sync(struct tt_item *item);
+int tt_shutdown_sync(struct tt_item *item);
+int tt_wait(struct tt_item *item, u64 max_ns);
+int tt_flush(struct tt_wheel *wheel);
+void tt_query(struct tt_item *item);
+void tt_handback(struct hwt_timeout *timeout, void *arg);
+void tt_audit(struct tt_item *item);
+void tt_init(struct tt_item *item);
+
+/* -- Who does it ----------------------------------------------------------------- */
+
+/* torture_act.c */
+void tt_act(struct tt_item *item, struct rnd_state *rnd, bool may_sleep, u64 above);
+void tt_in_callback(struct tt_item *item);
+u64 tt_random_delay(struct rnd_state *rnd, u64 least);
+
+/* torture_thread.c */
+int tt_threads_start(void);
+void tt_threads_stop(void);
+void tt_threads_look(void);
+u64 tt_steps(void);
+
+/* torture_irq.c */
+int tt_irqs_start(void);
+void tt_irqs_home(void);
+void tt_irqs_stop(void);
+
+/* torture_nmi.c */
+void tt_nmis_find(void);
+int tt_nmis_start(void);
+void tt_nmis_stop(void);
+void tt_nmi_point(void);
+bool tt_nmis_possible(void);
+unsigned int tt_nmis_missing(void);
+u64 tt_nmis_seen(void);
+u64 tt_nmis_hit(void);
+/* Which timeout this CPU is at, as the number of its slot; a hint. */
+DECLARE_PER_CPU(unsigned int, tt_busy_with);
+
+/* torture_shake.c */
+int tt_shakes_start(void);
+void tt_shakes_stop(void);
+u64 tt_shakes_done(void);
+
+/* torture_disturb.c */
+int tt_disturb_start(void);
+void tt_disturb_stop(void);
+unsigned int tt_cpus_gone(void);
+void tt_stay_on(unsigned int n);
+unsigned int tt_wall_sets(void);
+unsigned int tt_wall_set(void);
+unsigned int tt_wall_begin(void);
+bool tt_wall_changed(unsigned int begun);
+u64 tt_wall_was_ahead(void);
+
+/* -- Parameters -------------------------------------------------------------------- */
+
+extern unsigned int tt_seed, tt_threads, tt_timeouts, tt_wheels, tt_irqs, tt_probes, tt_inject,
+	tt_pairs, tt_hotplug_ms, tt_clock_ms, tt_wheel_ms, tt_patience;
+extern bool tt_nmi, tt_sleep, tt_history;
+extern unsigned int tt_mix[];
+
+enum tt_mix_part {
+	TT_MIX_ARM, TT_MIX_CANCEL, TT_MIX_SYNC, TT_MIX_STRANGE, TT_MIX_LIFE, TT_MIX_ONCE,
+	TT_MIX_WAIT, TT_MIX_QUERY, TT_MIX_PARTS
+};
+
+unsigned int tt_mix_sum(void);
+
+static inline u32 tt_random(struct rnd_state *rnd)
+{
+	return prandom_u32_state(rnd);
+}
+
+/* One of so many. */
+static inline u32 tt_pick(struct rnd_state *rnd, u32 n)
+{
+	return (u32)(((u64)prandom_u32_state(rnd) * n) >> 32);
+}
+
+static inline bool tt_one_in(struct rnd_state *rnd, u32 n)
+{
+	return tt_pick(rnd, n) == 0;
+}
+
+static inline u64 tt_add(u64 a, u64 b)
+{
+	return a + b < a ? U64_MAX : a + b;
+}
+
+/* A seed for each, from the one. */
+void tt_seed_for(struct rnd_state *rnd, unsigned int who);
+
+/* Threads of the module: to be stopped by kthread_stop(). */
+struct task_struct *tt_run(int (*fn)(void *arg), void *arg, const char *name, unsigned int n);
+
+#endif /* _HWT_TORTURE_H */

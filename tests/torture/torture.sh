@@ -1,0 +1,39 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Torture: see tests/torture/README.md. In the guest; the arguments are parameters of
+# hwt_torture.ko.
+#
+# hwt-test: timeout 300
+set -eu
+. /hwt/lib.sh
+
+# What it says is looked for in the log afterwards, and that keeps its end only.
+dmesg -c >/dev/null
+rc=0
+# Probes that come and go change code that other CPUs run.
+[ "${HWT_PATCHING:-1}" = 1 ] || set -- nmi=0 "$@"
+[ "${HWT_QUICK:-0}" != 1 ] || set -- seconds=5 "$@"
+# Callbacks wait for each other, and for CPUs that come and go: where all is checked, for longer
+# than what counts as hanging elsewhere. What is too long for the torture it says itself.
+fuse=/proc/sys/kernel/hung_task_timeout_secs
+short=
+case ${HWT_KERNEL:-} in
+debug | kcsan | rtdebug)
+	if [ -w $fuse ]; then
+		short=$(cat $fuse)
+		echo 180 >$fuse
+	fi ;;
+esac
+load hwt_torture report=5 "$@" || rc=$?
+[ -z "$short" ] || echo "$short" >$fuse
+
+# The module has numbered them from 1, and said first how many there are.
+dmesg | sed -n 's/^.*hwt_torture: \(begins.*\|ends.*\|nothing to look at.*\)/# \1/p'
+dmesg | sed -n 's/^.*hwt_torture: \(1\.\.[0-9]*\|\(not \)\{0,1\}ok [0-9].*\)$/\1/p' >/tmp/torture.tap
+cat /tmp/torture.tap
+grep -q '^1\.\.' /tmp/torture.tap || fail "no verdict"
+! grep -q '^not ok ' /tmp/torture.tap || rc=1
+# After the verdict: with something left it does not go.
+[ ! -d /sys/module/hwt_torture ] || unload hwt_torture || fail "hwt_torture does not unload"
+exit $rc

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What anybody may do to anybody's timeout: from other threads, callbacks, interrupts, NMIs
+ */
+#include "torture.h"
+
+#include <linux/delay.h>
+
+/**
+ * tt_random_delay() - some are due at once, some soon, some never
+ * @rnd:   random
+ * @least: not less
+ *
+ * Return: ns.
+ */
+u64 tt_random_delay(struct rnd_state *rnd, u64 least)
+{
+	u32 random = tt_random(rnd);
+
+	switch (random % 32) {
+	case 0 ... 3:
+		return least;
+	case 4:
+		return U64_MAX;
+	case 5:
+		return S64_MAX - random;
+	case 6 ... 11:
+		return least + KT_HOUR + random;
+	case 12 ... 13:
+		return least + random / 4;		/* up to a second */
+	case 14 ... 20:
+		return least + (random >> 6);		/* up to 67 ms */
+	default:
+		return least + (random >> 9);		/* up to 8 ms */
+	}
+}
+
+/* Everybody's floor only sinks. */
+static void tt_floor_sink(struct tt_item *item, u64 floor)
+{
+	u64 old = READ_ONCE(item->floor);
+
+	while (floor < old && !try_cmpxchg64(&item->floor, &old, floor))
+		;
+}
+
+/* One-shot, of a kind that everybody arms. Any context. */
+static void tt_act_arm(struct tt_item *item, struct rnd_state *rnd)
+{
+	static const enum tt_op ops[] = {
+		TT_AFTER, TT_AFTER, TT_AT, TT_AFTER_SLACK, TT_AT_SLACK, TT_EARLIER,
+		TT_EARLIER_AT, TT_MOVE, TT_MOVE_AT,
+	};
+	enum tt_op op = ops[tt_pick(rnd, ARRAY_SIZE(ops))];
+	u64 delay = tt_random_delay(rnd, item->least);
+	bool at = op == TT_AT || op == TT_AT_SLACK || op == TT_EARLIER_AT || op == TT_MOVE_AT;
+	u64 now = at ? hwt_wheel_now(item->wheel->wheel) : tt_wheel_now(item->wheel);
+	u64 deadline = tt_add(now, delay);
+
+	tt_floor_sink(item, deadline);
+	tt_arm(item, op, at ? deadline : delay, tt_random(rnd) >> 8, HWT_FIXED_RATE);
+}
+
+/**
+ * tt_act() - do something to a timeout
+ * @item:      the caller is one of its users
+ * @rnd:       what
+ * @may_sleep: process context
+ * @above:     wait only for timeouts that were made later than this one, so that no two callbacks
+ *             wait for each other; 0: for all
+ */
+void tt_act(struct tt_item *item, struct rnd_state *rnd, bool may_sleep, u64 above)
+{
+	u32 what = tt_pick(rnd, 32);
+
+	if (tt_exact(item)) {
+		/* What everybody may do, but not so often that none fires. */
+		if (what < 4)
+			tt_cancel(item);
+		else if (what < 6)
+			tt_try_cancel(item);
+		else
+			tt_query(item);
+		return;
+	}
+	switch (what) {
+	case 0 ... 5:
+		tt_cancel(item);
+		break;
+	case 6 ... 9:
+		tt_try_cancel(item);
+		break;
+	case 10:
+		if (may_sleep && item->id > above)
+			tt_cancel_sync(item);
+		break;
+	case 11:
+		tt_query(item);
+		break;
+	default:
+		tt_act_arm(item, rnd);
+	}
+}
+
+/* Nobody waits for himself. */
+static void tt_act_self(struct tt_item *item)
+{
+	int sync = hwt_cancel_sync(tt_timeout(item)), wait = hwt_wait(tt_timeout(item), 0);
+	long stop = hwt_wheel_stop(item->wheel->wheel, NULL, NULL);
+	int flush = hwt_wheel_flush(item->wheel->wheel);
+
+	if (sync != -EDEADLK || wait != -EDEADLK || stop != -EDEADLK || flush != -EDEADLK)
+		tt_fail(TT_ANSWER, item, "for itself: cancel_sync %d, wait %d, stop %ld, flush %d",
+			sync, wait, stop, flush);
+}
+
+/**
+ * tt_in_callback() - what a callback does
+ * @item: whose ->expire it is
+ *
+ * Sleeps, arms itself again, looks for others and does something to them.
+ */
+void tt_in_callback(struct tt_item *item)
+{
+	struct tt_item *other;
+	struct rnd_state rnd;
+	u32 random;
+
+	tt_seed_for(&rnd, (u32)item->id * 31 + atomic_read(&item->fired));
+	random = tt_random(&rnd);
+	if (tt_sleep && random % 64 == 0)
+		usleep_range(10, 2000);
+	if (random % 256 == 1)
+		tt_act_self(item);
+	if (tt_ending())
+		return;
+	/* Its timeout belongs to it, whatever has become of its users. */
+	if (item->kind == TT_CROWD && (random >> 8) % 4 == 0)
+		tt_act_arm(item, &rnd);
+	else if (!tt_exact(item) && (random >> 8) % 16 == 1)
+		tt_cancel(item);
+	if ((random >> 16) % 4 == 0) {
+		other = tt_item_borrow_any(&rnd);
+		if (other) {
+			if (other != item)
+				tt_act(other, &rnd, tt_sleep, item->id);
+			tt_item_return(other);
+		}
+	}
+	if (tt_sleep && (random >> 20) % 512 == 0)
+		usleep_range(2000, 20000);
+}

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What disturbs: CPUs go and come, the wall clock is set
+ */
+#include "torture.h"
+
+#include <linux/cpu.h>
+#include <linux/cpumask.h>
+#include <linux/delay.h>
+#include <linux/err.h>
+#include <linux/kthread.h>
+#include <linux/ktime.h>
+#include <linux/math64.h>
+#include <linux/sched.h>
+#include <linux/timekeeping.h>
+
+/* -- CPUs ------------------------------------------------------------------------- */
+
+static struct task_struct *tt_plug;
+static unsigned int tt_gone;
+
+unsigned int tt_cpus_gone(void)
+{
+	return READ_ONCE(tt_gone);
+}
+
+/*
+ * The caller stays on this CPU, if it is there; counted round. Not while one goes: who asks for
+ * that stays where he is, against his mask, which migrate_enable() of PREEMPT_RT warns of.
+ */
+void tt_stay_on(unsigned int n)
+{
+	unsigned int cpu = n % nr_cpu_ids;
+
+	cpus_read_lock();
+	if (cpu_online(cpu))
+		set_cpus_allowed_ptr(current, cpumask_of(cpu));
+	cpus_read_unlock();
+}
+
+#ifdef CONFIG_HOTPLUG_CPU
+
+static void tt_all_back(void)
+{
+	unsigned int cpu;
+
+	for_each_present_cpu(cpu)
+		if (!cpu_online(cpu) && add_cpu(cpu))
+			pr_info("CPU %u does not come back\n", cpu);
+}
+
+static int tt_plug_main(void *arg)
+{
+	struct rnd_state rnd;
+	unsigned int cpu;
+
+	tt_seed_for(&rnd, 5);
+	while (!kthread_should_stop()) {
+		msleep(1 + tt_pick(&rnd, 2 * tt_hotplug_ms));
+		if (tt_ending())
+			continue;
+		cpu = tt_pick(&rnd, nr_cpu_ids);
+		/* Not all can go, and one has to stay. */
+		if (!cpu_online(cpu) || num_online_cpus() == 1 || remove_cpu(cpu))
+			continue;
+		WRITE_ONCE(tt_gone, tt_gone + 1);
+		msleep(tt_pick(&rnd, tt_hotplug_ms));
+		tt_all_back();
+		tt_irqs_home();
+	}
+	tt_all_back();
+	return 0;
+}
+
+static bool tt_can_plug(void)
+{
+	return tt_hotplug_ms && num_present_cpus() > 1;
+}
+
+#else
+
+static int tt_plug_main(void *arg)
+{
+	return 0;
+}
+
+static bool tt_can_plug(void)
+{
+	return false;
+}
+
+#endif
+
+/* -- The wall clock ---------------------------------------------------------------- */
+
+#define TT_AGO	8	/* so many times that it was set are remembered */
+
+static struct task_struct *tt_setter;
+static unsigned int tt_sets;
+/* By how much the wall clock was ahead of CLOCK_MONOTONIC before anybody set it. */
+static s64 tt_home;
+/* Odd while it is being set. */
+static unsigned int tt_wall_seq;
+static s64 tt_wall_before[TT_AGO];
+
+/* How often it was set, but for the last time, home. */
+unsigned int tt_wall_sets(void)
+{
+	return READ_ONCE(tt_sets);
+}
+
+/* Which time it was that it was set last. */
+unsigned int tt_wall_set(void)
+{
+	return READ_ONCE(tt_wall_seq) / 2;
+}
+
+unsigned int tt_wall_begin(void)
+{
+	/* Pairs with tt_set_wall(): what is read of the clock is read after this. */
+	return smp_load_acquire(&tt_wall_seq);
+}
+
+/* Was it set since, or may it have been? */
+bool tt_wall_changed(unsigned int begun)
+{
+	/* Pairs with tt_set_wall(): what was read of the clock was read before this. */
+	smp_rmb();
+	return begun % 2 || READ_ONCE(tt_wall_seq) != begun;
+}
+
+/*
+ * By how much it may have been ahead of what it was a moment ago: the last few times that it was
+ * set, how far apart that was.
+ */
+u64 tt_wall_was_ahead(void)
+{
+	s64 least = ktime_to_ns(ktime_mono_to_real(0)), most = least, before;
+	unsigned int n;
+
+	for (n = 0; n < TT_AGO; n++) {
+		before = READ_ONCE(tt_wall_before[n]);
+		least = min(least, before);
+		most = max(most, before);
+	}
+	return most - least;
+}
+
+static bool tt_set_wall(s64 ahead)
+{
+	struct timespec64 ts;
+	int ret;
+
+	WRITE_ONCE(tt_wall_before[tt_wall_set() % TT_AGO], ktime_to_ns(ktime_mono_to_real(0)));
+	WRITE_ONCE(tt_wall_seq, tt_wall_seq + 1);
+	/* Pairs with tt_wall_changed(): odd before it is set. */
+	smp_mb();
+	ts = ns_to_timespec64(ktime_get_ns() + tt_home + ahead);
+	ret = do_settimeofday64(&ts);
+	if (ret)
+		pr_info_once("the clock cannot be set: %d\n", ret);
+	/* Pairs with tt_wall_begin(): even after it is set. */
+	smp_store_release(&tt_wall_seq, tt_wall_seq + 1);
+	return !ret;
+}
+
+static int tt_setter_main(void *arg)
+{
+	static const u64 span[] = {
+		KT_MS, 20 * KT_MS, 500 * KT_MS, 10 * KT_SECOND, KT_HOUR, 24 * KT_HOUR,
+	};
+	struct rnd_state rnd;
+	s64 ahead;
+
+	tt_seed_for(&rnd, 6);
+	while (!kthread_should_stop()) {
+		msleep(1 + tt_pick(&rnd, 2 * tt_clock_ms));
+		if (tt_ending())
+			continue;
+		ahead = mul_u64_u32_shr(span[tt_pick(&rnd, ARRAY_SIZE(span))],
+					tt_random(&rnd), 32);
+		if (tt_set_wall(tt_one_in(&rnd, 2) ? ahead : -ahead))
+			WRITE_ONCE(tt_sets, tt_sets + 1);
+	}
+	tt_set_wall(0);
+	return 0;
+}
+
+/* -- The whole ------------------------------------------------------------------------ */
+
+int tt_disturb_start(void)
+{
+	unsigned int n;
+
+	tt_home = ktime_to_ns(ktime_mono_to_real(0));
+	for (n = 0; n < TT_AGO; n++)
+		tt_wall_before[n] = tt_home;
+	if (tt_can_plug()) {
+		tt_plug = tt_run(tt_plug_main, NULL, "plug", 0);
+		if (IS_ERR(tt_plug))
+			return PTR_ERR(tt_plug);
+	}
+	if (tt_clock_ms) {
+		tt_setter = tt_run(tt_setter_main, NULL, "setter", 0);
+		if (IS_ERR(tt_setter))
+			return PTR_ERR(tt_setter);
+	}
+	return 0;
+}
+
+void tt_disturb_stop(void)
+{
+	if (!IS_ERR_OR_NULL(tt_plug))
+		kthread_stop(tt_plug);
+	if (!IS_ERR_OR_NULL(tt_setter))
+		kthread_stop(tt_setter);
+}

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Timeouts: made, found by others, and let go
+ *
+ * Two counts. @refs keeps the memory: one for all who may call hwt with it, and one for each
+ * hold, put by ->release. @users counts those who may call. A timeout without users may go on
+ * being held, until it fires or its wheel is stopped.
+ *
+ * The last reference may be put in any context. hwt has no business in the timeout any more, so
+ * it is poisoned there and then. The reaper looks a grace period later whether the poison
+ * is as it was, closes the ledger, and frees it, or gives it out again.
+ */
+#include "torture.h"
+
+#include <linux/delay.h>
+#include <linux/kthread.h>
+#include <linux/preempt.h>
+#include <linux/rcupdate.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <linux/timekeeping.h>
+#include <linux/uaccess.h>
+
+static struct tt_item __rcu **tt_table;
+static unsigned int tt_slots;
+static atomic64_t tt_ids;
+
+/* All there are; what they are made from and go back to. */
+static atomic_t tt_allocated;
+static LLIST_HEAD(tt_dead);
+static LLIST_HEAD(tt_spare);
+/* llist_del_first() wants its callers to exclude each other. */
+static DEFINE_SPINLOCK(tt_spare_lock);
+static struct task_struct *tt_reaper;
+
+/* -- Making ------------------------------------------------------------------- */
+
+/* More are only made for those who look after them: those that are not would be ever later. */
+bool tt_items_plenty(void)
+{
+	return atomic_read(&tt_allocated) > TT_PLENTY;
+}
+
+/* Every other one is of memory that was a timeout a moment ago. */
+static struct tt_item *tt_item_alloc(struct rnd_state *rnd)
+{
+	struct llist_node *node = NULL;
+	struct tt_item *item;
+
+	if (tt_one_in(rnd, 2)) {
+		spin_lock(&tt_spare_lock);
+		node = llist_del_first(&tt_spare);
+		spin_unlock(&tt_spare_lock);
+	}
+	if (node) {
+		item = llist_entry(node, struct tt_item, dead);
+		/* Not the timeout itself: it may hold anything. */
+		memset((void *)item + sizeof(item->periodic), 0,
+		       sizeof(*item) - sizeof(item->periodic));
+		return item;
+	}
+	item = kzalloc(sizeof(*item), GFP_KERNEL);
+	if (item)
+		atomic_inc(&tt_allocated);
+	return item;
+}
+
+/**
+ * tt_item_new() - a timeout that the caller owns: its only user
+ * @wheel: the caller has it from tt_wheel_get(), and goes on having it
+ * @kind:  who may arm it
+ * @bare:  without ->release
+ * @rnd:   the caller's
+ *
+ * Process context. Return: NULL if there is no memory.
+ */
+struct tt_item *tt_item_new(struct tt_wheel *wheel, enum tt_kind kind, bool bare,
+			    struct rnd_state *rnd)
+{
+	static const u64 least[] = { 0, 0, 0, KT_MS, 3 * KT_MS, 50 * KT_MS, KT_HOUR };
+	struct tt_item *item = tt_item_alloc(rnd);
+
+	if (!item)
+		return NULL;
+	item->magic = TT_MAGIC;
+	item->kind = kind;
+	item->id = atomic64_inc_return(&tt_ids);
+	item->wheel = wheel;
+	item->ops = bare ? &tt_ops_bare : tt_one_in(rnd, 3) ? &tt_ops_quiet : &tt_ops_full;
+	item->least = least[tt_pick(rnd, ARRAY_SIZE(least))];
+	item->due = U64_MAX;
+	/* The wall clock may be set while a delay becomes a date: then nothing is known. */
+	item->floor = tt_realtime(wheel) && !tt_exact(item) ? 0 : U64_MAX;
+	item->clean = true;
+	refcount_set(&item->users, 1);
+	refcount_set(&item->refs, 1);
+	atomic_inc(&wheel->users);
+	atomic_inc(&wheel->items);
+	tt_init(item);
+	return item;
+}
+
+/* -- Finding ------------------------------------------------------------------- */
+
+/* Its users are in the table from now on; NULL: nobody is. The caller goes on as its owner. */
+void tt_item_publish(unsigned int slot, struct tt_item *item)
+{
+	if (item)
+		WRITE_ONCE(item->slot, slot);
+	rcu_assign_pointer(tt_table[slot], item);
+}
+
+/**
+ * tt_item_borrow() - become a user of a timeout
+ * @slot: where it is
+ *
+ * Any context. Return: NULL if there is none.
+ */
+struct tt_item *tt_item_borrow(unsigned int slot)
+{
+	struct tt_item *item;
+
+	rcu_read_lock();
+	item = rcu_dereference(tt_table[slot % tt_slots]);
+	if (item && !refcount_inc_not_zero(&item->users))
+		item = NULL;
+	rcu_read_unlock();
+	return item;
+}
+
+struct tt_item *tt_item_borrow_any(struct rnd_state *rnd)
+{
+	unsigned int slot = tt_pick(rnd, tt_slots);
+
+	/* What was interrupted goes on with its own. */
+	if (in_task())
+		this_cpu_write(tt_busy_with, slot);
+	return tt_item_borrow(slot);
+}
+
+/**
+ * tt_item_borrow_at() - become a user of a timeout
+ * @address: where it is; may be anything
+ *
+ * Any context. Return: NULL if there is none there.
+ */
+struct tt_item *tt_item_borrow_at(unsigned long address)
+{
+	struct tt_item *there = tt_item_of((struct hwt_timeout *)address), *item;
+	unsigned int slot;
+
+	if (address % sizeof(long) || copy_from_kernel_nofault(&slot, &there->slot, sizeof(slot)))
+		return NULL;
+	item = tt_item_borrow(slot);
+	if (item && item != there) {
+		tt_item_return(item);
+		item = NULL;
+	}
+	return item;
+}
+
+/* -- Letting go ------------------------------------------------------------------- */
+
+/* Put a reference to the memory. Any context. */
+void tt_item_put(struct tt_item *item)
+{
+	if (!refcount_dec_and_test(&item->refs))
+		return;
+	memset(&item->periodic, TT_POISONED, sizeof(item->periodic));
+	llist_add(&item->dead, &tt_dead);
+}
+
+/**
+ * tt_item_return() - be a user no more
+ * @item: from tt_item_borrow(), or one's own that nobody can borrow any more
+ *
+ * Any context.
+ */
+void tt_item_return(struct tt_item *item)
+{
+	if (!refcount_dec_and_test(&item->users))
+		return;
+	if (!item->ops->release) {
+		/* Who has no reference counts has to wait for it: the reaper does. */
+		llist_add(&item->dead, &tt_dead);
+		return;
+	}
+	atomic_dec(&item->wheel->users);
+	tt_item_put(item);
+}
+
+/* -- The reaper ----------------------------------------------------------------------- */
+
+static void tt_add_up(struct tt_item *item)
+{
+	struct tt_sums *sums = &item->wheel->sums;
+	int fired = atomic_read(&item->fired);
+
+	atomic64_add(atomic_read(&item->armed), &sums->armed);
+	atomic64_add(atomic_read(&item->rearmed), &sums->rearmed);
+	atomic64_add(atomic_read(&item->kept), &sums->kept);
+	atomic64_add(atomic_read(&item->again), &sums->again);
+	atomic64_add(atomic_read(&item->closed), &sums->closed);
+	atomic64_add(atomic_read(&item->hits), &sums->hits);
+	atomic64_add(atomic_read(&item->handed), &sums->handed);
+	atomic64_add(fired, &sums->fired);
+	if (item->kind == TT_BEAT)
+		atomic64_add(fired, &sums->fired_beat);
+	else if (item->kind == TT_MIXED)
+		atomic64_add(fired, &sums->fired_any);
+}
+
+static void tt_bury(struct tt_item *item)
+{
+	struct tt_wheel *wheel = item->wheel;
+	void *odd;
+
+	odd = memchr_inv(&item->periodic, TT_POISONED, sizeof(item->periodic));
+	if (odd)
+		tt_fail(TT_POISON, item, "written to at offset %td, after its last release",
+			odd - (void *)item);
+	tt_audit(item);
+	tt_add_up(item);
+	item->magic = 0;
+	if (item->id % 2) {
+		llist_add(&item->dead, &tt_spare);
+	} else {
+		kfree(item);
+		atomic_dec(&tt_allocated);
+	}
+	/* Last: then the wheel may go. */
+	atomic_dec_return_release(&wheel->items);
+}
+
+static void tt_reap(struct llist_node *list)
+{
+	struct tt_item *item, *next;
+
+	/* Those who may have found them are through after this. */
+	synchronize_rcu();
+	llist_for_each_entry_safe(item, next, list, dead)
+		if (!item->ops->release) {
+			/* Its memory must stay until now. */
+			tt_shutdown_sync(item);
+			memset(&item->periodic, TT_POISONED, sizeof(item->periodic));
+			atomic_dec(&item->wheel->users);
+		}
+	/* Time in which somebody may touch what is not his. */
+	usleep_range(500, 1500);
+	llist_for_each_entry_safe(item, next, list, dead)
+		tt_bury(item);
+}
+
+static int tt_reaper_main(void *arg)
+{
+	struct llist_node *list;
+
+	while (!kthread_should_stop()) {
+		list = llist_del_all(&tt_dead);
+		if (list)
+			tt_reap(list);
+		else
+			usleep_range(500, 2000);
+	}
+	return 0;
+}
+
+/* -- The whole -------------------------------------------------------------------------- */
+
+int tt_items_start(unsigned int slots)
+{
+	tt_slots = slots;
+	tt_table = kvcalloc(slots, sizeof(*tt_table), GFP_KERNEL);
+	if (!tt_table)
+		return -ENOMEM;
+	tt_reaper = tt_run(tt_reaper_main, NULL, "reaper", 0);
+	return PTR_ERR_OR_ZERO(tt_reaper);
+}
+
+/* All wheels are gone, so all timeouts are, but for those to be given out again. */
+void tt_items_stop(void)
+{
+	struct llist_node *list;
+	struct tt_item *item, *next;
+
+	if (!IS_ERR_OR_NULL(tt_reaper))
+		kthread_stop(tt_reaper);
+	list = llist_del_all(&tt_dead);
+	if (list)
+		tt_fail(TT_LEAK, NULL, "there are dead ones that nobody buried");
+	list = llist_del_all(&tt_spare);
+	llist_for_each_entry_safe(item, next, list, dead) {
+		kfree(item);
+		atomic_dec(&tt_allocated);
+	}
+	if (atomic_read(&tt_allocated))
+		tt_fail(TT_LEAK, NULL, "%d timeouts are left", atomic_read(&tt_allocated));
+	kvfree(tt_table);
+	tt_table = NULL;
+}

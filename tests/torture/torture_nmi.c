@@ -1,0 +1,401 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * From what is like an NMI, and from NMIs
+ *
+ * On x86 a kprobe's handler runs by way of int3, in a context that counts as an NMI, in the place
+ * of one instruction. One probe sits in a function that threads come by. Others wander over the
+ * instructions of hwt itself. Their handlers take, more often than not, the very timeout that
+ * is just being worked on: its address is in one of the registers. Or they do nothing, but for so
+ * long that others get far ahead.
+ *
+ * Real NMIs are injected by the host of a guest, if it reads the log (see tests/README.md); all of
+ * them go to CPU 0.
+ */
+#include "torture.h"
+
+#include <linux/delay.h>
+#include <linux/err.h>
+#include <linux/hardirq.h>
+#include <linux/kallsyms.h>
+#include <linux/kprobes.h>
+#include <linux/kthread.h>
+#include <linux/module.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <linux/timekeeping.h>
+
+DEFINE_PER_CPU(unsigned int, tt_busy_with);
+
+/* All; and those that took the timeout that was in hand. */
+static atomic64_t tt_nmis, tt_nmis_aimed;
+
+u64 tt_nmis_seen(void)
+{
+	return atomic64_read(&tt_nmis);
+}
+
+u64 tt_nmis_hit(void)
+{
+	return atomic64_read(&tt_nmis_aimed);
+}
+
+#if defined(CONFIG_X86_LOCAL_APIC) && defined(CONFIG_KPROBES)
+
+#include <asm/nmi.h>
+
+/* What it does is of no matter, as long as it has instructions. */
+noinline void tt_nmi_point(void)
+{
+	this_cpu_inc(tt_busy_with);
+	barrier();
+	this_cpu_dec(tt_busy_with);
+}
+
+/* Handlers interrupt each other's CPUs only; one that is interrupted itself may draw twice. */
+static DEFINE_PER_CPU(struct rnd_state, tt_nmi_rnd);
+
+/* The timeout that the interrupted code has in hand. */
+static struct tt_item *tt_in_hand(const struct pt_regs *regs)
+{
+	const unsigned long in[] = {
+		regs->di, regs->bx, regs->bp, regs->si, regs->ax, regs->dx, regs->cx,
+#ifdef CONFIG_X86_64
+		regs->r8, regs->r9, regs->r10, regs->r11, regs->r12, regs->r13, regs->r14,
+		regs->r15,
+#endif
+	};
+	struct tt_item *item = NULL;
+	unsigned int n;
+
+	for (n = 0; n < ARRAY_SIZE(in) && !item; n++)
+		if (in[n] >= PAGE_OFFSET)
+			item = tt_item_borrow_at(in[n]);
+	return item;
+}
+
+static struct tt_item *tt_nmi_find(struct rnd_state *rnd, const struct pt_regs *regs)
+{
+	struct tt_item *item = NULL;
+	u32 pick = tt_pick(rnd, 8);
+
+	if (pick == 0)
+		return tt_item_borrow_any(rnd);
+	if (pick > 2)
+		item = tt_in_hand(regs);
+	if (item)
+		atomic64_inc(&tt_nmis_aimed);
+	return item ?: tt_item_borrow(this_cpu_read(tt_busy_with));
+}
+
+static void tt_nmi_act(struct rnd_state *rnd, const struct pt_regs *regs)
+{
+	struct tt_item *item = tt_nmi_find(rnd, regs);
+
+	if (!item)
+		return;
+	tt_act(item, rnd, false, 0);
+	tt_item_return(item);
+}
+
+static void tt_nmi_wait(struct rnd_state *rnd, u32 most_us)
+{
+	u64 end = ktime_get_mono_fast_ns() + tt_pick(rnd, most_us) * NSEC_PER_USEC;
+
+	while (ktime_get_mono_fast_ns() < end)
+		cpu_relax();
+}
+
+static void tt_nmi_come(const struct pt_regs *regs, unsigned int one_in)
+{
+	struct rnd_state *rnd = this_cpu_ptr(&tt_nmi_rnd);
+
+	if (in_nmi())
+		atomic64_inc(&tt_nmis);
+	if (tt_ending())
+		return;
+	/* There are few of these, and all that they do depends on who comes first. */
+	if (strstr(current->comm, "shake") && tt_one_in(rnd, 2))
+		tt_nmi_wait(rnd, 3000);
+	else if (tt_one_in(rnd, 128))
+		tt_nmi_wait(rnd, 300);
+	else if (tt_one_in(rnd, one_in))
+		tt_nmi_act(rnd, regs);
+}
+
+/* -- Probes ---------------------------------------------------------------------- */
+
+#define TT_PROBES_MOST	64
+
+static struct kprobe *tt_probe, *tt_registered[TT_PROBES_MOST];
+static unsigned int tt_probe_n;
+static struct kprobe tt_point;
+static struct task_struct *tt_wanderer;
+
+static int tt_on_probe(struct kprobe *probe, struct pt_regs *regs)
+{
+	tt_nmi_come(regs, probe == &tt_point ? 1 : 4);
+	return 0;
+}
+
+/* A probe that has one is not replaced by a jump, from which a handler is no NMI. */
+static void tt_after_probe(struct kprobe *probe, struct pt_regs *regs, unsigned long flags)
+{
+}
+
+/*
+ * The call of ftrace, switched off: a probe there is no NMI. And it would be patched in more than
+ * one step, while other CPUs run it: emulated ones (QEMU before 8.1) may go on seeing a
+ * breakpoint that is there no more, and a probe without a copy of its instruction.
+ */
+static bool tt_is_patched(const u8 *at)
+{
+	static const u8 nop[] = { 0x0f, 0x1f, 0x44, 0x00, 0x00 };
+
+	return !memcmp(at, nop, sizeof(nop));
+}
+
+/* At the first instruction from there on. */
+static bool tt_probe_from(struct kprobe *probe, u8 *function, unsigned int offset,
+			  unsigned int length)
+{
+	for (; offset < length; offset++) {
+		if (tt_is_patched(function + offset))
+			continue;
+		memset(probe, 0, sizeof(*probe));
+		probe->addr = (kprobe_opcode_t *)(function + offset);
+		probe->pre_handler = tt_on_probe;
+		probe->post_handler = tt_after_probe;
+		if (register_kprobe(probe))
+			continue;
+		/* By way of ftrace: no NMI. */
+		if (!(probe->flags & KPROBE_FLAG_FTRACE))
+			return true;
+		unregister_kprobe(probe);
+	}
+	return false;
+}
+
+/* Where they wander. Some may be inlined: those are left out, but for what is exported. */
+static struct {
+	const char	*name;
+	bool		exported;
+	u8		*at;
+	unsigned int	length;
+} tt_function[] = {
+	{ "hwt_schedule", true }, { "hwt_schedule_at", true }, { "hwt_schedule_earlier", true },
+	{ "hwt_schedule_pending", true }, { "hwt_schedule_periodic_at", true },
+	{ "hwt_cancel", true }, { "hwt_try_cancel", true },
+	{ "hwt_submit" }, { "hwt_word_cancel" }, { "hwt_wheel_kick" },
+	{ "hwt_sync" }, { "hwt_sync_cancel" }, { "hwt_collect" }, { "hwt_intake_pop" },
+	{ "hwt_settle_queued" }, { "hwt_settle_running" }, { "hwt_settle_deferred" },
+	{ "hwt_fire" }, { "hwt_periodic_begin" }, { "hwt_call_begin" }, { "hwt_call_end" },
+	{ "hwt_call_release" }, { "hwt_engine_pass" }, { "hwt_engine_sleep" },
+	{ "hwt_worker_serve" }, { "hwt_buckets_insert" }, { "hwt_buckets_remove" },
+	{ "hwt_buckets_advance" }, { "hwt_hand_back" }, { "hwt_drain" },
+};
+
+static unsigned int tt_found, tt_missing;
+
+/* The start of the function that this is in, and its length: they are in the address's name. */
+static u8 *tt_function_at(const void *at, unsigned int *length)
+{
+	static char text[KSYM_SYMBOL_LEN];	/* too long for a stack */
+	unsigned int offset;
+	char *plus;
+
+	sprint_symbol(text, (unsigned long)at);
+	plus = strchr(text, '+');
+	if (!plus || sscanf(plus, "+0x%x/0x%x", &offset, length) != 2)
+		return NULL;
+	return (u8 *)at - offset;
+}
+
+static void tt_find(unsigned int n)
+{
+	struct kprobe probe = { .symbol_name = tt_function[n].name };
+
+	if (!register_kprobe(&probe)) {
+		/* It may have been put a little behind the entry. */
+		tt_function[n].at = tt_function_at(probe.addr, &tt_function[n].length);
+		unregister_kprobe(&probe);
+	}
+	if (tt_function[n].at) {
+		tt_found++;
+	} else if (tt_function[n].exported) {
+		tt_missing++;
+		pr_info("no function %s\n", tt_function[n].name);
+	}
+}
+
+static void tt_remove_probes(void)
+{
+	if (tt_probe_n)
+		unregister_kprobes(tt_registered, tt_probe_n);
+	tt_probe_n = 0;
+}
+
+static void tt_place_probes(struct rnd_state *rnd)
+{
+	unsigned int tries, n;
+
+	for (tries = 0; tt_probe_n < tt_probes && tries < 2 * tt_probes; tries++) {
+		n = tt_pick(rnd, ARRAY_SIZE(tt_function));
+		if (!tt_function[n].at ||
+		    !tt_probe_from(&tt_probe[tt_probe_n], tt_function[n].at,
+				   tt_pick(rnd, tt_function[n].length), tt_function[n].length))
+			continue;
+		tt_registered[tt_probe_n] = &tt_probe[tt_probe_n];
+		tt_probe_n++;
+	}
+}
+
+static int tt_wanderer_main(void *arg)
+{
+	struct rnd_state rnd;
+
+	tt_seed_for(&rnd, 4);
+	while (!kthread_should_stop()) {
+		if (!tt_ending())
+			tt_place_probes(&rnd);
+		msleep(200 + tt_pick(&rnd, 800));
+		tt_remove_probes();
+	}
+	return 0;
+}
+
+bool tt_nmis_possible(void)
+{
+	return true;
+}
+
+/* Some that are exported, and were not found. */
+unsigned int tt_nmis_missing(void)
+{
+	return tt_missing;
+}
+
+/* -- Real ones ---------------------------------------------------------------------- */
+
+static atomic_t tt_injected;
+static bool tt_listening;
+
+static int tt_on_nmi(unsigned int type, struct pt_regs *regs)
+{
+	atomic_inc(&tt_injected);
+	tt_nmi_come(regs, 1);
+	return NMI_HANDLED;
+}
+
+static struct task_struct *tt_injector;
+
+/* One that comes late must find the handler: at least as long as all that were asked for take. */
+static int tt_injector_main(void *arg)
+{
+	int n;
+
+	while (!kthread_should_stop()) {
+		if (!tt_ending())
+			pr_info("hwt-host: inject-nmi %u %u\n", 3000 / tt_inject, tt_inject);
+		do {
+			n = atomic_read(&tt_injected);
+			msleep(2000);
+		} while (n != atomic_read(&tt_injected));
+	}
+	return 0;
+}
+
+/* -- The whole ------------------------------------------------------------------------ */
+
+static int tt_probes_start(void)
+{
+	if (!tt_probes)
+		return 0;
+	tt_probe = kcalloc(TT_PROBES_MOST, sizeof(*tt_probe), GFP_KERNEL);
+	if (!tt_probe)
+		return -ENOMEM;
+	tt_wanderer = tt_run(tt_wanderer_main, NULL, "wanderer", 0);
+	return PTR_ERR_OR_ZERO(tt_wanderer);
+}
+
+void tt_nmis_find(void)
+{
+	unsigned int n;
+
+	tt_probes = min_t(unsigned int, tt_probes, TT_PROBES_MOST);
+	if (!tt_nmi || !tt_probes)
+		return;
+	for (n = 0; n < ARRAY_SIZE(tt_function); n++)
+		tt_find(n);
+	pr_info("begins: probes for %u functions of %zu\n", tt_found, ARRAY_SIZE(tt_function));
+}
+
+int tt_nmis_start(void)
+{
+	unsigned int cpu, length;
+	u8 *point;
+
+	for_each_possible_cpu(cpu)
+		tt_seed_for(per_cpu_ptr(&tt_nmi_rnd, cpu), 2000 + cpu);
+	if (!tt_nmi)
+		return 0;
+	point = tt_function_at(tt_nmi_point, &length);
+	if (!point || !tt_probe_from(&tt_point, point, 0, length)) {
+		pr_info("no kprobes here: nothing like an NMI\n");
+		memset(&tt_point, 0, sizeof(tt_point));
+	}
+	if (tt_inject) {
+		tt_listening = !register_nmi_handler(NMI_UNKNOWN, tt_on_nmi, 0, KBUILD_MODNAME);
+		if (tt_listening)
+			tt_injector = tt_run(tt_injector_main, NULL, "injector", 0);
+		if (IS_ERR(tt_injector))
+			return PTR_ERR(tt_injector);
+	}
+	return tt_point.addr ? tt_probes_start() : 0;
+}
+
+void tt_nmis_stop(void)
+{
+	if (!IS_ERR_OR_NULL(tt_wanderer))
+		kthread_stop(tt_wanderer);
+	tt_remove_probes();
+	if (tt_point.addr)
+		unregister_kprobe(&tt_point);
+	if (!IS_ERR_OR_NULL(tt_injector))
+		kthread_stop(tt_injector);
+	if (tt_listening)
+		unregister_nmi_handler(NMI_UNKNOWN, KBUILD_MODNAME);
+	kfree(tt_probe);
+	tt_probe = NULL;
+}
+
+#else
+
+void tt_nmi_point(void)
+{
+}
+
+bool tt_nmis_possible(void)
+{
+	return false;
+}
+
+unsigned int tt_nmis_missing(void)
+{
+	return 0;
+}
+
+void tt_nmis_find(void)
+{
+}
+
+int tt_nmis_start(void)
+{
+	return 0;
+}
+
+void tt_nmis_stop(void)
+{
+}
+
+#endif

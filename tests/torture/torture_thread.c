@@ -1,0 +1,486 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Threads, each with timeouts of its own: what only the owner can do, and what only the owner can
+ * know. See torture_ledger.c for the rules.
+ */
+#include "torture.h"
+
+#include <linux/delay.h>
+#include <linux/err.h>
+#include <linux/kthread.h>
+#include <linux/math64.h>
+#include <linux/sched.h>
+#include <linux/sched/debug.h>
+#include <linux/slab.h>
+#include <linux/timekeeping.h>
+
+/**
+ * struct tt_thread - a thread
+ * @task:       it
+ * @number:     of all
+ * @generation: of wheels, that it has seen
+ * @rnd:        what it does
+ * @own:        its timeouts
+ * @steps:      what it has done, in numbers
+ * @seen:       the main thread's: so many steps when it last looked
+ * @since:      and when it first found that
+ */
+struct tt_thread {
+	struct task_struct	*task;
+	unsigned int		number;
+	unsigned int		generation;
+	struct rnd_state	rnd;
+	struct tt_item		**own;
+	unsigned long		steps, seen;
+	u64			since;
+};
+
+static struct tt_thread *tt_thread;
+/* Of those that are gone. */
+static u64 tt_steps_before;
+
+/* -- What the owner knows -------------------------------------------------------- */
+
+static bool tt_op_is_at(enum tt_op op)
+{
+	return op == TT_AT || op == TT_AT_SLACK || op == TT_EARLIER_AT || op == TT_MOVE_AT ||
+	       op == TT_PERIODIC_AT;
+}
+
+static bool tt_op_is_earlier(enum tt_op op)
+{
+	return op == TT_EARLIER || op == TT_EARLIER_AT;
+}
+
+/*
+ * Can no callback of an earlier arming be executing? @word: as it was before the schedule. Nobody
+ * else arms it: what was not running then and is still pending, or was not pending at all,
+ * has not begun since. A periodic one may have, and be pending.
+ */
+static bool tt_is_clean(const struct tt_item *item, u64 word, int ret)
+{
+	if (!ret)
+		return true;
+	if (!(word & (HWT_F_RUNNING | HWT_F_PENDING)))
+		return true;
+	if (!(ret & HWT_WAS_PENDING) || item->kind != TT_SHOT)
+		return false;
+	return READ_ONCE(item->clean) || !(word & HWT_F_RUNNING);
+}
+
+/* TT_SHOT, TT_BEAT: schedule, and keep the floor. */
+static int tt_own_arm_exact(struct tt_item *item, enum tt_op op, u64 delay, u64 extra,
+			    enum hwt_repeat mode)
+{
+	bool at = tt_op_is_at(op), was_shut = item->shut, unknown, known;
+	u64 was = item->floor, now, deadline, floor, word;
+	unsigned int begun = tt_wall_begin();
+	int ret;
+
+	now = at ? hwt_wheel_now(item->wheel->wheel) : tt_wheel_now(item->wheel);
+	deadline = tt_add(now, delay);
+	/* A delay may become a date by another clock, and so may each but the first of a period. */
+	unknown = tt_realtime(item->wheel) && (!at || item->kind == TT_BEAT);
+	word = hwt_timeout_word(tt_timeout(item));
+	floor = word & HWT_F_HELD ? min(was, deadline) : deadline;
+	WRITE_ONCE(item->shut, false);
+	WRITE_ONCE(item->floor, unknown ? 0 : floor);
+	if (item->kind == TT_BEAT) {
+		WRITE_ONCE(item->turn, item->turn + 1);
+		/* Pairs with tt_check_beat(): the turn is odd while these change. */
+		smp_wmb();
+		WRITE_ONCE(item->first, deadline);
+		WRITE_ONCE(item->period, extra);
+		WRITE_ONCE(item->mode, mode);
+	}
+
+	ret = tt_arm(item, op, at ? deadline : delay, extra, mode);
+
+	if (item->kind == TT_BEAT) {
+		/* Refused: one that is pending goes on by another rhythm than this. */
+		if (ret < 0)
+			WRITE_ONCE(item->mode, TT_NO_RHYTHM);
+		/* See above. */
+		smp_wmb();
+		WRITE_ONCE(item->turn, item->turn + 1);
+	}
+	if (ret < 0) {
+		WRITE_ONCE(item->floor, was);
+		WRITE_ONCE(item->shut, was_shut);
+		return ret;
+	}
+	known = !unknown || (item->kind != TT_BEAT && !tt_wall_changed(begun));
+	WRITE_ONCE(item->clean, tt_is_clean(item, word, ret));
+	if (item->clean && known) {
+		floor = deadline;
+		if (tt_op_is_earlier(op) && (ret & HWT_WAS_PENDING))
+			floor = min(was, deadline);
+		WRITE_ONCE(item->floor, floor);
+	}
+	return ret;
+}
+
+/* It was pending or not; it is not now, and none of its callbacks is executing. */
+static void tt_own_shut(struct tt_item *item)
+{
+	WRITE_ONCE(item->shut, true);
+	WRITE_ONCE(item->floor, U64_MAX);
+	WRITE_ONCE(item->clean, true);
+}
+
+/* -- Its timeouts ---------------------------------------------------------------- */
+
+static unsigned int tt_slot(const struct tt_thread *thread, unsigned int n)
+{
+	return thread->number * tt_timeouts + n;
+}
+
+static void tt_own_new(struct tt_thread *thread, unsigned int n)
+{
+	struct rnd_state *rnd = &thread->rnd;
+	struct tt_wheel *wheel = tt_wheel_get(rnd);
+	enum tt_kind kind = tt_pick(rnd, TT_ONCE);
+	struct tt_item *item;
+
+	if (!wheel)
+		return;
+	item = tt_item_new(wheel, kind, tt_one_in(rnd, 6), rnd);
+	tt_wheel_put(wheel);
+	if (!item)
+		return;
+	item->private = tt_one_in(rnd, 5);
+	thread->own[n] = item;
+	if (!item->private)
+		tt_item_publish(tt_slot(thread, n), item);
+}
+
+/* Give it up, one way or the other. */
+static void tt_own_drop(struct tt_thread *thread, unsigned int n)
+{
+	struct tt_item *item = thread->own[n];
+	bool leave;
+
+	thread->own[n] = NULL;
+	tt_item_publish(tt_slot(thread, n), NULL);
+	/* It will end by itself, or with its wheel. */
+	leave = READ_ONCE(item->wheel->leaving) || hwt_remaining(tt_timeout(item)) < KT_SECOND;
+	switch (tt_pick(&thread->rnd, leave ? 4 : 2)) {
+	case 0:
+		tt_shutdown_sync(item);
+		/* Bare: the reaper does so, too. */
+		break;
+	case 1:
+		/* A periodic one must not go on for ever. */
+		tt_cancel(item);
+		break;
+	default:
+		if (item->kind == TT_BEAT || item->kind == TT_MIXED)
+			tt_cancel(item);
+	}
+	tt_item_return(item);
+}
+
+/* Those whose wheels leave. */
+static void tt_sweep(struct tt_thread *thread)
+{
+	unsigned int generation = tt_wheels_generation(), n;
+
+	if (generation == thread->generation)
+		return;
+	thread->generation = generation;
+	for (n = 0; n < tt_timeouts; n++)
+		if (thread->own[n] && READ_ONCE(thread->own[n]->wheel->leaving))
+			tt_own_drop(thread, n);
+}
+
+/* -- What it does -------------------------------------------------------------------- */
+
+static void tt_own_arm(struct tt_thread *thread, struct tt_item *item)
+{
+	static const enum tt_op shots[] = {
+		TT_AFTER, TT_AFTER, TT_AFTER, TT_AT, TT_AT, TT_AFTER_SLACK, TT_AT_SLACK,
+		TT_EARLIER, TT_EARLIER_AT, TT_MOVE, TT_MOVE_AT,
+	};
+	struct rnd_state *rnd = &thread->rnd;
+	u64 delay, rest, period = KT_MS / 4 + (tt_random(rnd) >> (6 + tt_pick(rnd, 6)));
+	enum hwt_repeat mode = tt_pick(rnd, 2);
+	enum tt_op op;
+
+	switch (item->kind) {
+	case TT_BEAT:
+		op = TT_PERIODIC + tt_pick(rnd, 2);
+		div64_u64_rem(tt_random_delay(rnd, 0), 100 * KT_MS, &rest);
+		tt_own_arm_exact(item, op, rest, period, mode);
+		break;
+	case TT_MIXED:
+		if (tt_one_in(rnd, 3)) {
+			/* No floor: everybody's, and periods. */
+			delay = item->least + tt_random(rnd) / 64;
+			WRITE_ONCE(item->floor, 0);
+			tt_arm(item, TT_PERIODIC, delay, period, mode);
+			break;
+		}
+		fallthrough;
+	case TT_CROWD:
+		tt_act(item, rnd, true, 0);
+		break;
+	default:
+		op = shots[tt_pick(rnd, ARRAY_SIZE(shots))];
+		tt_own_arm_exact(item, op, tt_random_delay(rnd, 0), tt_random(rnd) >> 8, mode);
+	}
+}
+
+static void tt_own_cancel(struct tt_thread *thread, struct tt_item *item)
+{
+	if (tt_one_in(&thread->rnd, 2)) {
+		tt_cancel(item);
+	} else if (tt_try_cancel(item) == HWT_WAS_PENDING && tt_exact(item)) {
+		/* That is: and not running. */
+		tt_own_shut(item);
+	}
+}
+
+static void tt_own_sync(struct tt_thread *thread, struct tt_item *item)
+{
+	int ret;
+
+	/* Its memory is used again at once, for another life. */
+	if (item->private && tt_exact(item) && tt_one_in(&thread->rnd, 4)) {
+		tt_shutdown_sync(item);
+		ret = hwt_schedule(tt_timeout(item), 0);
+		if (ret != -ESHUTDOWN)
+			tt_fail(TT_ANSWER, item, "shut down, and a schedule says %d", ret);
+		/* The wheel counts it, if it is stopped. */
+		atomic_inc(&item->closed);
+		tt_own_shut(item);
+		tt_init(item);
+		return;
+	}
+	ret = tt_cancel_sync(item);
+	if (ret >= 0 && tt_exact(item))
+		tt_own_shut(item);
+}
+
+/* Wait for it, or for all that is due. */
+static void tt_own_wait(struct tt_thread *thread, struct tt_item *item)
+{
+	struct tt_wheel *wheel = item->wheel;
+	int ret;
+
+	if (item->kind != TT_SHOT || READ_ONCE(wheel->leaving))
+		return;
+	if (tt_one_in(&thread->rnd, 2)) {
+		tt_own_arm_exact(item, TT_AFTER, tt_random(&thread->rnd) >> 10, 0, 0);
+		tt_wait(item, tt_random(&thread->rnd) >> 8);
+		return;
+	}
+	/* What is due goes by the wall clock, and that may be set. */
+	if (tt_realtime(wheel))
+		return;
+	/* An earlier arming's callback may be executing, and looks at these. */
+	WRITE_ONCE(item->floor, 0);
+	WRITE_ONCE(item->shut, false);
+	WRITE_ONCE(item->clean, false);
+	if (tt_arm(item, TT_AT, 0, 0, HWT_FIXED_RATE) < 0)
+		return;
+	ret = tt_flush(wheel);
+	if (!ret && hwt_pending(tt_timeout(item)))
+		tt_fail(TT_SYNC, item, "flush has returned, and what was due is pending");
+}
+
+static void tt_strange(struct tt_thread *thread)
+{
+	struct tt_item *item = tt_item_borrow_any(&thread->rnd);
+
+	if (!item)
+		return;
+	if (tt_nmi && tt_one_in(&thread->rnd, 8))
+		tt_nmi_point();
+	tt_act(item, &thread->rnd, true, 0);
+	tt_item_return(item);
+}
+
+/* Whoever is not touched again cannot be forgotten for another reason than hwt's. */
+static void tt_once(struct tt_thread *thread)
+{
+	static const enum tt_op ops[] = { TT_AFTER, TT_AT, TT_AFTER_SLACK, TT_AT_SLACK };
+	struct rnd_state *rnd = &thread->rnd;
+	struct tt_wheel *wheel = tt_wheel_get(rnd);
+	enum tt_op op = ops[tt_pick(rnd, ARRAY_SIZE(ops))];
+	struct tt_item *item;
+	u64 delay, slack, now, deadline;
+	bool at = tt_op_is_at(op);
+
+	if (!wheel)
+		return;
+	/* What is behind already does not get more and more. */
+	item = tt_items_plenty() ? NULL : tt_item_new(wheel, TT_ONCE, false, rnd);
+	if (item) {
+		/* Nobody is there to cancel it. */
+		delay = tt_one_in(rnd, 4) ? 0 : tt_random(rnd) >> 6;
+		now = at ? hwt_wheel_now(wheel->wheel) : tt_wheel_now(wheel);
+		deadline = tt_add(now, delay);
+		item->floor = tt_realtime(wheel) && !at ? 0 : deadline;
+		slack = tt_random(rnd) >> 8;
+		if (!tt_realtime(wheel) || !tt_clock_ms)
+			item->due = ktime_get_ns() + delay + slack;
+		tt_arm_once(item, op, at ? deadline : delay, slack);
+	}
+	tt_wheel_put(wheel);
+}
+
+static enum tt_mix_part tt_pick_part(struct rnd_state *rnd)
+{
+	unsigned int sum = 0, part, pick;
+
+	for (part = 0; part < TT_MIX_PARTS; part++)
+		sum += tt_mix[part];
+	pick = tt_pick(rnd, sum);
+	for (part = 0; pick >= tt_mix[part]; part++)
+		pick -= tt_mix[part];
+	return part;
+}
+
+static void tt_thread_step(struct tt_thread *thread)
+{
+	unsigned int n = tt_pick(&thread->rnd, tt_timeouts);
+	struct tt_item *item = thread->own[n];
+
+	if (item && READ_ONCE(item->wheel->leaving) && !tt_one_in(&thread->rnd, 4)) {
+		tt_own_drop(thread, n);
+		return;
+	}
+	if (!item) {
+		tt_own_new(thread, n);
+		return;
+	}
+	this_cpu_write(tt_busy_with, tt_slot(thread, n));
+	switch (tt_pick_part(&thread->rnd)) {
+	case TT_MIX_ARM:
+		tt_own_arm(thread, item);
+		break;
+	case TT_MIX_CANCEL:
+		tt_own_cancel(thread, item);
+		break;
+	case TT_MIX_SYNC:
+		tt_own_sync(thread, item);
+		break;
+	case TT_MIX_STRANGE:
+		tt_strange(thread);
+		break;
+	case TT_MIX_LIFE:
+		tt_own_drop(thread, n);
+		break;
+	case TT_MIX_ONCE:
+		tt_once(thread);
+		break;
+	case TT_MIX_WAIT:
+		tt_own_wait(thread, item);
+		break;
+	default:
+		tt_query(item);
+	}
+}
+
+static int tt_thread_main(void *arg)
+{
+	struct tt_thread *thread = arg;
+	unsigned int n = 0, random;
+
+	while (!kthread_should_stop()) {
+		/* Each on a CPU of its own, as long as that is there. */
+		if (n++ % 4096 == 0)
+			tt_stay_on(thread->number);
+		tt_sweep(thread);
+		if (tt_ending()) {
+			/* Wheels that leave still want their timeouts back. */
+			usleep_range(500, 1000);
+			continue;
+		}
+		tt_thread_step(thread);
+		WRITE_ONCE(thread->steps, thread->steps + 1);
+		random = tt_random(&thread->rnd);
+		if (random % 64 == 0)
+			cond_resched();
+		else if (random % 2048 == 1)
+			usleep_range(1, 5000);
+	}
+	for (n = 0; n < tt_timeouts; n++)
+		if (thread->own[n])
+			tt_own_drop(thread, n);
+	return 0;
+}
+
+/* -- From outside ---------------------------------------------------------------------- */
+
+u64 tt_steps(void)
+{
+	u64 sum = 0;
+	unsigned int n;
+
+	for (n = 0; tt_thread && n < tt_threads; n++)
+		sum += READ_ONCE(tt_thread[n].steps);
+	return sum + tt_steps_before;
+}
+
+/* Does each get on? A _sync or a flush may wait, but not for ever. By the main thread. */
+void tt_threads_look(void)
+{
+	struct tt_thread *thread;
+	u64 now = ktime_get_ns();
+	unsigned long steps;
+	unsigned int n;
+
+	for (n = 0; n < tt_threads; n++) {
+		thread = &tt_thread[n];
+		steps = READ_ONCE(thread->steps);
+		if (!thread->since || steps != thread->seen) {
+			thread->seen = steps;
+			thread->since = now;
+		} else if (now - thread->since > 2 * tt_patience * KT_SECOND) {
+			thread->since = now;
+			tt_fail(TT_LOST, NULL, "thread %u, pid %d, is stuck since its step %lu", n,
+				thread->task->pid, steps);
+			sched_show_task(thread->task);
+		}
+	}
+}
+
+/* -- The whole ------------------------------------------------------------------------- */
+
+int tt_threads_start(void)
+{
+	struct tt_thread *thread;
+	unsigned int n;
+
+	tt_thread = kcalloc(tt_threads, sizeof(*tt_thread), GFP_KERNEL);
+	if (!tt_thread)
+		return -ENOMEM;
+	for (n = 0; n < tt_threads; n++) {
+		thread = &tt_thread[n];
+		thread->number = n;
+		tt_seed_for(&thread->rnd, 100 + n);
+		thread->own = kvcalloc(tt_timeouts, sizeof(*thread->own), GFP_KERNEL);
+		if (!thread->own)
+			return -ENOMEM;
+		thread->task = tt_run(tt_thread_main, thread, "thread", n);
+		if (IS_ERR(thread->task))
+			return PTR_ERR(thread->task);
+	}
+	return 0;
+}
+
+void tt_threads_stop(void)
+{
+	unsigned int n;
+
+	for (n = 0; tt_thread && n < tt_threads; n++) {
+		if (!IS_ERR_OR_NULL(tt_thread[n].task))
+			kthread_stop(tt_thread[n].task);
+		kvfree(tt_thread[n].own);
+		tt_steps_before += tt_thread[n].steps;
+		tt_thread[n].steps = 0;
+	}
+	kfree(tt_thread);
+	tt_thread = NULL;
+}

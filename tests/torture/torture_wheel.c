@@ -1,0 +1,395 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Wheels: made, stopped and destroyed while they are used
+ *
+ * The keeper puts a new wheel into a place and takes out the one that was there. Then
+ *
+ *   - it stops it at once, while its timeouts are scheduled and cancelled, with or without a
+ *     function that takes them back; or it waits until nobody can call hwt with one
+ *     of them any more, and stops or destroys it with all that are pending;
+ *   - all that had it see that it is leaving, and let go of their timeouts;
+ *   - when the last one is freed, what the timeouts' ledgers add up to is held against what the
+ *     wheel has counted:
+ *
+ *       scheduled, expired   the same.
+ *       rearmed        the same, but for hwt_schedule_earlier(), which may leave it as it was.
+ *       cancelled      at least as many: a _sync may cancel more than once.
+ *       handed_back    what the stop has said, and what its function was called for.
+ *       rejected       those that were told -EAGAIN, and some of those told -ESHUTDOWN
+ *                      (the others had been shut down themselves).
+ *       pending        0, and so is scheduled - cancelled - handed_back - fired one-shots.
+ *       holds          0 as soon as the stop has returned and nobody is at it.
+ *       jumps          on the wall clock: it was told of each, to the nanosecond (looked at when
+ *                      the clock is not set any more).
+ */
+#include "torture.h"
+
+#include <linux/cpumask.h>
+#include <linux/delay.h>
+#include <linux/err.h>
+#include <linux/kthread.h>
+#include <linux/ktime.h>
+#include <linux/preempt.h>
+#include <linux/rcupdate.h>
+#include <linux/slab.h>
+#include <linux/timekeeping.h>
+
+static struct tt_wheel __rcu **tt_place;
+static struct task_struct *tt_keeper;
+static unsigned int tt_generation, tt_made;
+
+/* Wheels are leaving: look through what you have. */
+unsigned int tt_wheels_generation(void)
+{
+	return READ_ONCE(tt_generation);
+}
+
+unsigned int tt_wheels_made(void)
+{
+	return READ_ONCE(tt_made);
+}
+
+u64 tt_wheel_now(const struct tt_wheel *wheel)
+{
+	/* In NMI hwt reads the fast clock, and adds a tick because that may step back. */
+	if (in_nmi() || !(wheel->params.flags & HWT_COARSE_CLOCK))
+		return hwt_wheel_now(wheel->wheel);
+	switch (wheel->params.clock) {
+	case HWT_CLOCK_BOOTTIME:
+		return ktime_to_ns(ktime_get_coarse_boottime());
+	case HWT_CLOCK_REALTIME:
+		return ktime_to_ns(ktime_get_coarse_real());
+	default:
+		return ktime_get_coarse_ns();
+	}
+}
+
+/* -- Making ---------------------------------------------------------------------- */
+
+static void tt_clock_set(struct hwt_wheel *wheel, s64 jump_ns, void *arg)
+{
+	struct tt_wheel *own = arg;
+
+	atomic64_add(jump_ns, &own->jumps_ns);
+}
+
+static void tt_wheel_shape(struct tt_wheel *wheel, struct rnd_state *rnd)
+{
+	static const u64 tick[] = {
+		KT_MS, KT_MS, 1234567, 2 * KT_MS, 4 * KT_MS, 10 * KT_MS, 99999999,
+	};
+	struct hwt_wheel_params *params = &wheel->params;
+	unsigned int cpu;
+
+	params->name = "torture";
+	params->tick_ns = tick[tt_pick(rnd, ARRAY_SIZE(tick))];
+	params->levels = 1 + tt_pick(rnd, 6);
+	params->ticks_per_wheel = 2U << tt_pick(rnd, 9);
+	params->clock = tt_pick(rnd, 3);
+	params->flags = tt_pick(rnd, 4);	/* any of coarse and freezable */
+	params->max_pending = tt_one_in(rnd, 4) ? 1 + tt_pick(rnd, 100) : 0;
+	params->workers = tt_one_in(rnd, 2) ? tt_pick(rnd, 5) : 0;
+	params->priority = tt_one_in(rnd, 8) ? HWT_PRIORITY_FIFO_LOW : HWT_PRIORITY_NORMAL;
+	if (params->clock == HWT_CLOCK_REALTIME && tt_one_in(rnd, 2)) {
+		params->clock_set = tt_clock_set;
+		params->clock_set_arg = wheel;
+	}
+	/* It may be offline when the wheel is made: then that fails. */
+	cpu = tt_pick(rnd, nr_cpu_ids);
+	if (tt_one_in(rnd, 4) && cpu_possible(cpu))
+		params->cpus = cpumask_of(cpu);
+}
+
+/*
+ * The first one stays until the end, to see what is late: by a clock that nobody sets, and of the
+ * usual shape, in which what is on the wrong level is late by minutes.
+ */
+static void tt_wheel_shape_first(struct tt_wheel *wheel, struct rnd_state *rnd)
+{
+	struct hwt_wheel_params *params = &wheel->params;
+
+	params->tick_ns = 0;
+	params->levels = 0;
+	params->ticks_per_wheel = 0;
+	params->clock = tt_pick(rnd, 2);
+	params->clock_set = NULL;
+	params->max_pending = 0;
+}
+
+static struct tt_wheel *tt_wheel_make(struct rnd_state *rnd)
+{
+	struct tt_wheel *wheel = kzalloc(sizeof(*wheel), GFP_KERNEL);
+	unsigned int begun;
+
+	if (!wheel)
+		return NULL;
+	tt_wheel_shape(wheel, rnd);
+	if (!tt_made)
+		tt_wheel_shape_first(wheel, rnd);
+	begun = tt_wall_begin();
+	wheel->offset = ktime_to_ns(ktime_mono_to_real(0));
+	wheel->wheel = hwt_wheel_create(&wheel->params);
+	if (IS_ERR(wheel->wheel) && PTR_ERR(wheel->wheel) == -EINVAL && wheel->params.cpus) {
+		wheel->params.cpus = NULL;
+		wheel->wheel = hwt_wheel_create(&wheel->params);
+	}
+	if (IS_ERR(wheel->wheel)) {
+		tt_fail(TT_ANSWER, NULL, "no wheel: %ld", PTR_ERR(wheel->wheel));
+		kfree(wheel);
+		return NULL;
+	}
+	wheel->offset_known = !tt_wall_changed(begun);
+	/* As they are after rounding. */
+	hwt_wheel_get_params(wheel->wheel, &wheel->params);
+	wheel->id = tt_made;
+	WRITE_ONCE(tt_made, tt_made + 1);
+	return wheel;
+}
+
+/* -- Using ------------------------------------------------------------------------- */
+
+/**
+ * tt_wheel_get() - need one of the wheels, so that it is not destroyed
+ * @rnd: which one
+ *
+ * Return: NULL if it is just leaving.
+ */
+struct tt_wheel *tt_wheel_get(struct rnd_state *rnd)
+{
+	struct tt_wheel *wheel;
+
+	rcu_read_lock();
+	wheel = rcu_dereference(tt_place[tt_pick(rnd, tt_wheels)]);
+	if (wheel)
+		atomic_inc(&wheel->users);
+	rcu_read_unlock();
+	return wheel;
+}
+
+void tt_wheel_put(struct tt_wheel *wheel)
+{
+	atomic_dec(&wheel->users);
+}
+
+/* -- Ending ------------------------------------------------------------------------- */
+
+static bool tt_wait_for_zero(atomic_t *count, const char *what)
+{
+	unsigned long end = jiffies + 2 * tt_patience * HZ;
+
+	while (atomic_read_acquire(count)) {
+		if (time_after(jiffies, end)) {
+			tt_fail(TT_LEAK, NULL, "%d %s of a wheel do not go", atomic_read(count),
+				what);
+			return false;
+		}
+		usleep_range(500, 2000);
+	}
+	return true;
+}
+
+static void tt_check_sum(struct tt_wheel *wheel, const char *what, u64 counted, u64 least,
+			 u64 most)
+{
+	if (counted < least || counted > most)
+		tt_fail(TT_SUMS, NULL, "wheel %u has counted %s %llu, and it were %llu to %llu",
+			wheel->id, what, counted, least, most);
+}
+
+/* Stopped, and nothing is left of its timeouts. */
+static void tt_check_sums(struct tt_wheel *wheel, long taken, int handed)
+{
+	u64 armed = atomic64_read(&wheel->sums.armed), again = atomic64_read(&wheel->sums.again);
+	u64 any = atomic64_read(&wheel->sums.fired_any);
+	u64 rearmed = atomic64_read(&wheel->sums.rearmed);
+	u64 shots = atomic64_read(&wheel->sums.fired) -
+		    atomic64_read(&wheel->sums.fired_beat) - any;
+	struct hwt_wheel_stats stats;
+
+	hwt_wheel_get_stats(wheel->wheel, &stats);
+	tt_check_sum(wheel, "scheduled", stats.scheduled, armed, armed);
+	tt_check_sum(wheel, "rearmed", stats.rearmed, rearmed,
+		     rearmed + atomic64_read(&wheel->sums.kept));
+	tt_check_sum(wheel, "expired", stats.expired, atomic64_read(&wheel->sums.fired),
+		     atomic64_read(&wheel->sums.fired));
+	tt_check_sum(wheel, "cancelled", stats.cancelled, atomic64_read(&wheel->sums.hits),
+		     U64_MAX);
+	tt_check_sum(wheel, "handed back", stats.handed_back, taken, taken);
+	tt_check_sum(wheel, "hand-backs one by one", atomic64_read(&wheel->sums.handed),
+		     wheel->muted ? 0 : taken, taken);
+	if (!wheel->muted)
+		tt_check_sum(wheel, "calls for them", handed, taken, taken);
+	tt_check_sum(wheel, "rejected", stats.rejected, again,
+		     again + atomic64_read(&wheel->sums.closed));
+	tt_check_sum(wheel, "pending", stats.pending, 0, 0);
+	/* Some that were armed periodic and as one-shots have fired as these. */
+	tt_check_sum(wheel, "armed one-shots that have not ended",
+		     armed - stats.cancelled - stats.handed_back - shots, 0, any);
+}
+
+/* What the wheel should have been told, now that nobody sets the clock. */
+static void tt_check_jumps(struct tt_wheel *wheel)
+{
+	unsigned long end = jiffies + tt_patience * HZ;
+	s64 jumps = ktime_to_ns(ktime_mono_to_real(0)) - wheel->offset;
+
+	if (!wheel->params.clock_set || !wheel->offset_known)
+		return;
+	while (atomic64_read(&wheel->jumps_ns) != jumps) {
+		if (time_after(jiffies, end)) {
+			tt_fail(TT_SUMS, NULL, "wheel %u: clock jumped %lld, it was told %lld",
+				wheel->id, jumps, atomic64_read(&wheel->jumps_ns));
+			return;
+		}
+		usleep_range(500, 2000);
+	}
+}
+
+/* Nobody can schedule, and the stop has returned. */
+static void tt_check_holds(struct tt_wheel *wheel)
+{
+	if (atomic_read(&wheel->holds))
+		tt_fail(TT_SYNC, NULL, "wheel %u is stopped, and %d timeouts are held", wheel->id,
+			atomic_read(&wheel->holds));
+}
+
+static long tt_wheel_stop(struct tt_wheel *wheel, atomic_t *handed, bool mute)
+{
+	long taken;
+
+	WRITE_ONCE(wheel->muted, mute);
+	/* Whoever is refused finds that it is leaving, and whoever is handed back that it is so. */
+	smp_mb();
+	tt_count(TT_STOP);
+	taken = mute ? hwt_wheel_stop(wheel->wheel, NULL, NULL) :
+		       hwt_wheel_stop(wheel->wheel, tt_handback, handed);
+	if (taken < 0)
+		tt_fail(TT_ANSWER, NULL, "stop says %ld", taken);
+	if (!hwt_wheel_stopped(wheel->wheel) || hwt_wheel_state(wheel->wheel) != HWT_SHUTDOWN)
+		tt_fail(TT_ANSWER, NULL, "wheel %u is not stopped", wheel->id);
+	if (hwt_wheel_stop(wheel->wheel, NULL, NULL) != 0)
+		tt_fail(TT_ANSWER, NULL, "a second stop takes something");
+	return taken;
+}
+
+/* Out of its place already. */
+static void tt_wheel_end(struct tt_wheel *wheel, struct rnd_state *rnd)
+{
+	bool at_once = tt_one_in(rnd, 2), direct = !at_once && tt_one_in(rnd, 3);
+	bool mute = direct || tt_one_in(rnd, 2);
+	/* Even a short run has seen that. */
+	bool must = !tt_ending() && !tt_sum(TT_HANDED);
+	atomic_t handed = ATOMIC_INIT(0);
+	long taken = 0;
+	int ret;
+
+	if (must) {
+		at_once = true;
+		direct = false;
+		mute = false;
+	}
+	WRITE_ONCE(wheel->leaving, true);
+	/* Nobody comes to it any more. */
+	synchronize_rcu();
+	WRITE_ONCE(tt_generation, tt_generation + 1);
+	if (at_once) {
+		taken = tt_wheel_stop(wheel, &handed, mute);
+		if (!tt_wait_for_zero(&wheel->users, "users"))
+			return;
+	} else {
+		if (!tt_wait_for_zero(&wheel->users, "users"))
+			return;
+		if (!direct)
+			taken = tt_wheel_stop(wheel, &handed, mute);
+	}
+	if (direct) {
+		WRITE_ONCE(wheel->muted, true);
+	} else {
+		tt_check_holds(wheel);
+		if (!tt_wait_for_zero(&wheel->items, "timeouts"))
+			return;
+		tt_check_sums(wheel, taken, atomic_read(&handed));
+	}
+	tt_count(TT_DESTROY);
+	ret = hwt_wheel_destroy(wheel->wheel);
+	if (ret)
+		tt_fail(TT_ANSWER, NULL, "destroy says %d", ret);
+	if (direct) {
+		tt_check_holds(wheel);
+		if (!tt_wait_for_zero(&wheel->items, "timeouts"))
+			return;
+	}
+	kfree(wheel);
+}
+
+/* Another one into a place. */
+static void tt_wheel_replace(unsigned int place, struct tt_wheel *wheel, struct rnd_state *rnd)
+{
+	struct tt_wheel *old = rcu_dereference_protected(tt_place[place], true);
+
+	rcu_assign_pointer(tt_place[place], wheel);
+	if (old)
+		tt_wheel_end(old, rnd);
+}
+
+static int tt_keeper_main(void *arg)
+{
+	struct tt_wheel *wheel;
+	struct rnd_state rnd;
+
+	tt_seed_for(&rnd, 1);
+	while (!kthread_should_stop()) {
+		if (!tt_wheel_ms || tt_ending()) {
+			msleep(20);
+			continue;
+		}
+		msleep(tt_pick(&rnd, 2 * tt_wheel_ms));
+		wheel = tt_wheel_make(&rnd);
+		if (wheel)
+			tt_wheel_replace(tt_wheels > 1 ? 1 + tt_pick(&rnd, tt_wheels - 1) : 0,
+					 wheel, &rnd);
+	}
+	return 0;
+}
+
+/* -- The whole ------------------------------------------------------------------------ */
+
+int tt_wheels_start(void)
+{
+	struct tt_wheel *wheel;
+	struct rnd_state rnd;
+	unsigned int n;
+
+	tt_seed_for(&rnd, 2);
+	tt_place = kcalloc(tt_wheels, sizeof(*tt_place), GFP_KERNEL);
+	if (!tt_place)
+		return -ENOMEM;
+	for (n = 0; n < tt_wheels; n++) {
+		wheel = tt_wheel_make(&rnd);
+		if (!wheel)
+			return -ENOMEM;
+		rcu_assign_pointer(tt_place[n], wheel);
+	}
+	tt_keeper = tt_run(tt_keeper_main, NULL, "keeper", 0);
+	return PTR_ERR_OR_ZERO(tt_keeper);
+}
+
+/* Nobody has a timeout any more. */
+void tt_wheels_stop(void)
+{
+	struct rnd_state rnd;
+	unsigned int n;
+
+	if (!IS_ERR_OR_NULL(tt_keeper))
+		kthread_stop(tt_keeper);
+	if (!tt_place)
+		return;
+	tt_seed_for(&rnd, 3);
+	for (n = 0; n < tt_wheels; n++) {
+		if (rcu_access_pointer(tt_place[n]))
+			tt_check_jumps(rcu_dereference_protected(tt_place[n], true));
+		tt_wheel_replace(n, NULL, &rnd);
+	}
+	kfree(tt_place);
+	tt_place = NULL;
+}
