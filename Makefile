@@ -93,6 +93,14 @@ check-lib:
 check-guest:
 	@QUICK=$(QUICK) TEST='$(TEST)' tests/check.sh guest $(KERNEL)
 
+check-matrix:
+	@tests/setup.sh guest
+	@QUICK=$(QUICK) tests/matrix.sh $(CELLS)
+
+check-coverage:
+	@tests/setup.sh coverage
+	@KERNEL='$(KERNELS)' QUICK=$(QUICK) TEST='$(TEST)' tests/coverage/coverage.sh
+
 check-harness:
 	@tests/check.sh harness
 
@@ -128,13 +136,17 @@ help:
 	@echo 'make run          show the module at its job, in a virtual machine'
 	@echo 'make check        all tests; ends with "N passed, N failed"'
 	@echo 'make check-quick  the short ones, under a minute'
-	@echo 'make check-static, check-wheel, check-model, check-lib, check-harness, check-year'
-	@echo 'make check-guest KERNEL=stock|rt|debug|stock612 [TEST=pattern] [QUICK=1]'
+	@echo 'make check-static, check-wheel, check-model, check-litmus, check-lib, check-harness, check-year'
+	@echo 'make check-guest KERNEL=stock|rt|debug|... [TEST=pattern] [QUICK=1]'
+	@echo 'make check-matrix [CELLS="6.1 6.12-rt"] [QUICK=1]'
+	@echo 'make check-coverage  what the tests reach of hwt.ko, counted in the debug guest'
+	@echo 'make fuzz [MINUTES=n]  system calls of programs that nobody wrote, on the debug kernel'
+	@echo "make soak HOURS=n torture in a guest (KERNEL=name, or uml; SOAK='seed=7 ...'), with a verdict"
 	@echo 'make bench        measure, against timer_list, hrtimer, timerfd and others; forty minutes'
 	@echo 'make bench-quick  the most of it, in two minutes; make bench-java: Netty and the JDK'
 	@echo 'make setup        install and fetch what the tests need (run and check do)'
 	@echo
 	@echo 'More in tests/README.md.'
 
-.PHONY: all modules install tools install-tools man install-man lib install-lib clean kdir setup run help bench bench-quick bench-java \
-	check check-quick check-static check-wheel check-model check-lib check-guest check-harness check-year
+.PHONY: all modules install tools install-tools man install-man lib install-lib clean kdir setup run help fuzz soak bench bench-quick bench-java \
+	check check-quick check-static check-wheel check-model check-litmus check-lib check-guest check-matrix check-coverage check-harness check-year

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# setup.sh [run|static|guest|litmus|quick|check|year|bench|bench-java]: installs and
+# setup.sh [run|static|guest|coverage|litmus|quick|check|year|bench|bench-java]: installs and
 # fetches what is missing for that, and says what it does. Quick when nothing is missing.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
@@ -54,6 +54,10 @@ guest)	# the kernel itself is fetched by what runs it
 	guest_get linux-source-6.1 $programs $kernel
 	"$here/kernels/source.sh" linux-source-6.1 >/dev/null
 	;;
+coverage)
+	"$0" guest
+	packages_install gcovr
+	;;
 litmus)
 	packages_install linux-source-6.1 python3 xz-utils
 	"$here/kernels/source.sh" linux-source-6.1 >/dev/null
@@ -90,6 +94,6 @@ bench*)
 	kernels_get stock uml
 	;;
 *)
-	die "setup.sh run|static|guest|litmus|quick|check|year|bench|bench-java"
+	die "setup.sh run|static|guest|coverage|litmus|quick|check|year|bench|bench-java"
 	;;
 esac

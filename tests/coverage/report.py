@@ -1,0 +1,201 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""Says what the tests reach of hwt.ko, and holds it against what is wanted.
+
+report.py TOP COUNTS NOT-REACHED: COUNTS is what gcovr made of it (--json). NOT-REACHED says of
+lines why no test reaches them:
+
+    hwt_main.c:hwt_wheel_make: the reason
+    	the line, as it is in the source
+
+Of equal lines of a function as many are explained as are listed. If the reason begins with "elsewhere: ",
+it is nothing that was run that can reach the line, or take a branch of it that is not taken: these do not
+count. And of a file why none of it was measured:
+
+    hwt_uring.c: the reason
+
+Fails if a file has less lines or branches reached than wanted, if a line that is not reached, or a file
+that was not measured, is not explained, or if an explained line or file is not in the source. Explained lines
+that were reached are shown: some of them only chance reaches.
+"""
+
+import collections
+import glob
+import json
+import os
+import re
+import sys
+
+LINES, BRANCHES = 95.0, 85.0
+# Macros of the kernel that have branches inside: on such a line one cannot tell whose they are.
+MACROS = re.compile(r"\b(" + "|".join((
+    r"pr_[a-z]+_(once|ratelimited)", r"WARN_ON(_ONCE)?", r"lockdep_assert_held", r"lockdep_depth", r"list_for_each_entry_rcu",
+    r"wait_(var_)?event(_[a-z]+)*", r"set_current_state", r"preempt_enable", r"cond_resched(_[a-z_]+)?",
+    r"test_bit_acquire", r"__(set|clear)_bit", r"roundup_pow_of_two", r"ilog2", r"module_name")) + r")\(")
+FUNCTION = re.compile(r"^(?!struct \w+ \{|static const|#|\s|/\*|\})[a-z].*?\b(\w+)\(")
+
+
+class Source:
+    """A file: its lines, and the function that each is in."""
+
+    def __init__(self, path):
+        with open(path, encoding="utf-8") as file:
+            self.lines = file.read().splitlines()
+        self.functions = []
+        function = ""
+        for line in self.lines:
+            match = FUNCTION.match(line)
+            if match:
+                function = match.group(1)
+            self.functions.append(function)
+            if line == "}":
+                function = ""
+
+    def key(self, number):
+        """The function of a line, and its text."""
+        return self.functions[number - 1], self.lines[number - 1].strip()
+
+    def keys(self):
+        """How many there are of each."""
+        return collections.Counter(self.key(number + 1) for number in range(len(self.lines)))
+
+
+class Reasons:
+    """Of a file: how many lines of each (function, text) are explained, and of those that are reached elsewhere."""
+
+    def __init__(self):
+        self.here, self.elsewhere = collections.Counter(), collections.Counter()
+
+    def add(self, key, reason):
+        (self.elsewhere if reason.startswith("elsewhere: ") else self.here)[key] += 1
+
+    @staticmethod
+    def take(counter, key):
+        """Is one left of these? Then there is one less."""
+        if not counter[key]:
+            return False
+        counter[key] -= 1
+        return True
+
+
+def read_reasons(path):
+    """{file: Reasons}, and {file: reason}"""
+    reasons, files, where = {}, {}, None
+    with open(path, encoding="utf-8") as file:
+        for number, line in enumerate(file, 1):
+            if line.startswith("\t"):
+                if where is None:
+                    sys.exit(f"{path}:{number}: of which function?")
+                name, function, reason = where
+                reasons.setdefault(name, Reasons()).add((function, line.strip()), reason)
+            elif line.strip() and not line.startswith("#"):
+                match = re.match(r"([^\s:]+):(?:(\w+):)? (.+)", line)
+                if not match:
+                    sys.exit(f"{path}:{number}: FILE:FUNCTION: REASON is expected")
+                where = match.groups()
+                if not where[1]:
+                    files[where[0]] = where[2]
+                    where = None
+    return reasons, files
+
+
+def percent(part, whole):
+    return 100.0 * part / whole if whole else 100.0
+
+
+class Report:
+    """The files, one after the other; then the sum."""
+
+    def __init__(self, top, reasons, files):
+        self.top, self.reasons, self.files = top, reasons, files
+        self.seen = set()
+        self.problems, self.lucky, self.open_branches = [], [], []
+        self.sums = [0, 0, 0, 0]
+
+    def row(self, name, counts, explained):
+        lines, all_lines, branches, all_branches = counts
+        print(f"{name:<20} {lines:>5} / {all_lines:<5} {percent(lines, all_lines):6.1f} % "
+              f"{branches:>6} / {all_branches:<5} {percent(branches, all_branches):6.1f} %  {explained:>4}")
+
+    def file(self, entry):
+        name = entry["file"]
+        self.seen.add(name)
+        source = Source(os.path.join(self.top, name))
+        reasons = self.reasons.pop(name, Reasons())
+        explained = reasons.here + reasons.elsewhere
+        lines = [line for line in entry["lines"] if not line.get("gcovr/noncode")]
+        for line in lines:
+            taken = [branch for branch in line["branches"] if branch["count"]]
+            if line["count"] and taken == line["branches"]:
+                continue
+            if reasons.take(reasons.elsewhere, source.key(line["line_number"])):
+                line["branches"] = taken
+                line["elsewhere"] = not line["count"]
+        lines = [line for line in lines if not line.get("elsewhere")]
+        missed = [line["line_number"] for line in lines if not line["count"]]
+        for line in lines:
+            if MACROS.search(source.lines[line["line_number"] - 1]):
+                line["branches"] = []
+        branches = [branch for line in lines for branch in line["branches"]]
+        counts = (len(lines) - len(missed), len(lines),
+                  sum(branch["count"] > 0 for branch in branches), len(branches))
+        self.sums = [a + b for a, b in zip(self.sums, counts)]
+        unexplained = [number for number in missed if not reasons.take(reasons.here, source.key(number))]
+        self.row(name, counts, len(missed) - len(unexplained))
+        for what, share, wanted in (("lines", percent(*counts[:2]), LINES),
+                                    ("branches", percent(*counts[2:]), BRANCHES)):
+            if share < wanted:
+                self.problems.append(f"{name}: {share:.1f} % of the {what}, not {wanted:.0f} %")
+        for number in unexplained:
+            function, text = source.key(number)
+            self.problems.append(f"{name}:{number}: {function}: not reached, and nobody says why: {text}")
+        for key, count in (explained - source.keys()).items():
+            self.problems.append(f"{name}: {key[0]}: explained, but not there"
+                                 f"{' as often' if explained[key] > count else ''}: {key[1]}")
+            del reasons.here[key]
+        for key in reasons.here.elements():
+            self.lucky.append(f"{name}: {key[0]}: {key[1]}")
+        for line in lines:
+            taken = sum(branch["count"] > 0 for branch in line["branches"])
+            if line["count"] and taken < len(line["branches"]):
+                number = line["line_number"]
+                self.open_branches.append(f"{name}:{number}: {taken} of {len(line['branches'])}: "
+                                          f"{source.key(number)[1]}")
+
+    def finish(self):
+        self.row("all", self.sums, "")
+        for path in sorted(glob.glob(os.path.join(self.top, "hwt*.c"))):
+            name = os.path.basename(path)
+            if name in self.files:
+                print(f"{name:<20} " + ("measured, though not expected" if name in self.seen else self.files[name]))
+            elif name not in self.seen:
+                self.problems.append(f"{name}: not measured, and nobody says why")
+        for name in self.reasons:
+            self.problems.append(f"{name}: explained, but not measured")
+        for name in self.files:
+            if not os.path.exists(os.path.join(self.top, name)):
+                self.problems.append(f"{name}: explained, but not there")
+        for title, items in (("Branches that are not all taken, of lines that are reached", self.open_branches),
+                             ("Explained, but reached this time", self.lucky),
+                             ("Wrong", self.problems)):
+            if items:
+                print(f"\n{title}:\n  " + "\n  ".join(items))
+        passed = not self.problems
+        print(f"\n{'ok' if passed else 'FAILED'}: at least {LINES:.0f} % of the lines and "
+              f"{BRANCHES:.0f} % of the branches of each file, every other line explained")
+        return 0 if passed else 1
+
+
+def main():
+    top, counts, not_reached = sys.argv[1:]
+    with open(counts, encoding="utf-8") as file:
+        entries = json.load(file)["files"]
+    report = Report(top, *read_reasons(not_reached))
+    print(f"{'':<20} {'lines':>13} {'':>8} {'branches':>14} {'':>8}  explained")
+    for entry in sorted(entries, key=lambda entry: entry["file"]):
+        report.file(entry)
+    return report.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
