@@ -14,6 +14,7 @@ set -eu
 load hwt
 "$HWT_BIN/neighbours" || fail "with max_shared=16384"
 "$HWT_BIN/neighbours" 500 20000 || fail "with many who wait for its events"
+"$HWT_BIN/neighbours" 0 20000 8 || fail "with threads that list its timeouts"
 unload hwt
 # Only told: there is nothing to check.
 if [ "$HWT_KERNEL" = stock ]; then
