@@ -51,7 +51,7 @@ runs()
 
 wanted()
 {
-	local only
+	local only check
 	! flag manual || return 1
 	# Of another architecture there are the modules, and the programs that need no library.
 	if [ -n "$foreign" ]; then
@@ -59,6 +59,11 @@ wanted()
 		[ -z "$(value libs)" ] || return 1
 	fi
 	if [ "$quick" = 1 ] && flag long; then
+		return 1
+	fi
+	# In "make check" some run where there is something to learn only.
+	check=$(value check)
+	if [ "${NAMED:-0}" = 1 ] && [ -n "$check" ] && [[ " $check " != *" $kernel "* ]]; then
 		return 1
 	fi
 	only=$(value only)
@@ -74,13 +79,13 @@ check_words()
 	local word
 	while read -r word _; do
 		case $word in
-		''|long|timeout|args|load|noload|only|m32|libs|manual) ;;
+		''|long|timeout|args|load|noload|only|check|m32|libs|manual) ;;
 		*) echo "$1: unknown directive 'hwt-test: $word'" >&2; exit 1 ;;
 		esac
 	done <<<"$found"
-	for word in $(value only); do
+	for word in $(value only) $(value check); do
 		[[ " $names " == *" $word "* ]] ||
-			{ echo "$1: 'hwt-test: only': no kernel $word" >&2; exit 1; }
+			{ echo "$1: 'hwt-test: only' or 'check': no kernel $word" >&2; exit 1; }
 	done
 }
 

@@ -3,6 +3,7 @@
  * Memory is charged to the memory cgroup of who asks for it, however that is done: at its limit
  * there is ENOMEM, nobody is killed, and nobody else notices.
  *
+ * hwt-test: check stock
  * hwt-test: long
  * hwt-test: timeout 400
  */

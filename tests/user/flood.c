@@ -5,6 +5,7 @@
  * and still in memory does not become more and more; nobody runs out of it, and a neighbour's
  * timeouts still fire. How late those are is told.
  *
+ * hwt-test: check stock
  * hwt-test: long
  * hwt-test: only stock rt
  * hwt-test: timeout 240

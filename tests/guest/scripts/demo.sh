@@ -3,6 +3,7 @@
 #
 # What "make run" shows works on every kernel.
 #
+# hwt-test: check stock
 # hwt-test: noload
 # hwt-test: long
 # hwt-test: timeout 180

@@ -4,6 +4,7 @@
 # hwtctl bench: it measures what it was asked for, each way that the kernel has. How long
 # it takes is no matter here.
 #
+# hwt-test: check stock
 # hwt-test: only stock rt
 # hwt-test: timeout 150
 set -eu

@@ -3,6 +3,7 @@
 #
 # The udev rule, done by hand: who is of the group may use the device, others may not.
 #
+# hwt-test: check stock
 # hwt-test: only stock rt
 # hwt-test: timeout 60
 set -eu

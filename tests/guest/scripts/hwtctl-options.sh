@@ -3,6 +3,7 @@
 #
 # hwtctl: how it is called. Help, version, what is refused, and how it says so.
 #
+# hwt-test: check stock
 # hwt-test: only stock rt
 # hwt-test: timeout 120
 set -eu

@@ -3,6 +3,7 @@
 #
 # hwtctl run and sleep: scripts, what they print, what is wrong with them.
 #
+# hwt-test: check stock
 # hwt-test: only stock rt
 # hwt-test: timeout 150
 set -eu

@@ -3,6 +3,7 @@
 #
 # hwtctl info and stats: what they tell is so; watching.
 #
+# hwt-test: check stock
 # hwt-test: only stock rt
 # hwt-test: timeout 150
 # hwt-test: load tick_us=2000 ticks_per_wheel=256 max_timeouts=5000

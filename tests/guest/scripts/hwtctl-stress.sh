@@ -3,6 +3,7 @@
 #
 # hwtctl stress: what it says adds up, and it notices what is wrong.
 #
+# hwt-test: check stock
 # hwt-test: timeout 150
 # hwt-test: load max_timeouts=500
 set -eu

@@ -4,6 +4,7 @@
 # A million timeouts of one context, due in one tick, and those of another context: with what
 # the shared wheel takes from one context by default, and, to compare, with no such limit.
 #
+# hwt-test: check stock
 # hwt-test: only stock rt
 # hwt-test: noload
 # hwt-test: long

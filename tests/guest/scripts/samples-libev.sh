@@ -5,6 +5,7 @@
 # libhwt has. The program itself finds out whether each timeout has fired once and not early.
 # Its figures are of an emulated machine here: shown, not judged.
 #
+# hwt-test: check stock
 # hwt-test: timeout 240
 set -eu
 . /hwt/lib.sh

@@ -3,6 +3,7 @@
 #
 # samples/tour.c: /dev/hwt keeps what it promises there; it says so if it does not.
 #
+# hwt-test: check stock
 # hwt-test: timeout 120
 set -eu
 . /hwt/lib.sh

@@ -4,6 +4,7 @@
 # What the log says, and how often: more than 64 wheels, a tick that is raised, a
 # parameter of a wheel that is out of range.
 #
+# hwt-test: check stock debug
 # hwt-test: timeout 120
 set -eu
 . /hwt/lib.sh
