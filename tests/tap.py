@@ -96,10 +96,11 @@ class Tap:
 
 
 def run(args):
-    """Runs the command in a session of its own, so that all of it can be ended."""
+    """Runs the command in a process group of its own, so that all of it can be ended. (Not a
+    session: the scheduler may make of each one that counts for as much as the next.)"""
     tap, results = Tap(), Results()
     with subprocess.Popen(args.command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          start_new_session=True, text=True, errors="replace") as child:
+                          process_group=0, text=True, errors="replace") as child:
         late = threading.Event()
 
         def expire():

@@ -78,6 +78,9 @@ make_foreign_programs()
 link_sources
 shift
 logged "$HWT_BUILD/modules/$name.log" "building the modules for kernel $kernel" make_modules "$@"
+# One at a time: static.sh builds them, too, beside the guests.
+exec 9>"$programs.lock"
+flock 9
 if [ -n "$arch" ]; then
 	logged "$programs.log" "building the programs for $arch" make_foreign_programs
 else
