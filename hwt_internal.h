@@ -221,6 +221,10 @@ struct hwt_wheel {
 	enum hwt_wait_strategy	wait;
 	cpumask_var_t		cpus;		/* if @pinned */
 	bool			pinned;
+	/* Threads of a pinned wheel may be elsewhere: set by them, cleared by the engine
+	 * before it pins all. Without a lock: who sets it is past what has put it there.
+	 */
+	bool			unpinned;
 	hwt_clock_set_fn	clock_set;
 	void			*clock_set_arg;
 	void			(*poll)(void *arg);

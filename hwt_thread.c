@@ -9,6 +9,7 @@
  * Idle workers are in a list. Whoever makes something due takes one out and wakes it, and a
  * worker that leaves something behind does so too: as many are woken as have work to do.
  */
+#include <linux/cpu.h>
 #include <linux/freezer.h>
 #include <linux/kthread.h>
 #include <linux/sched.h>
@@ -19,11 +20,36 @@
 
 /* -- What all have in common ----------------------------------------------- */
 
-/* By the thread itself: kthreads begin with an affinity of their own. */
+/*
+ * By the thread itself: kthreads begin with an affinity of their own. Not while a CPU comes or
+ * goes: one that goes is online for a while, the scheduler may choose it, and PREEMPT_RT warns of
+ * the thread that gets there (affine_move_task()). Only tried: who has it go may wait for this
+ * wheel.
+ */
+static void hwt_thread_pin(struct hwt_wheel *wheel)
+{
+	if (!cpus_read_trylock()) {
+		WRITE_ONCE(wheel->unpinned, true);
+		return;
+	}
+	set_cpus_allowed_ptr(current, wheel->cpus);
+	cpus_read_unlock();
+}
+
+/* The engine, for all threads that have found a CPU coming or going. */
+static void hwt_engine_pin(struct hwt_wheel *wheel)
+{
+	if (!cpus_read_trylock())
+		return;
+	WRITE_ONCE(wheel->unpinned, false);
+	hwt_threads_pin(wheel);
+	cpus_read_unlock();
+}
+
 static void hwt_thread_begin(struct hwt_wheel *wheel)
 {
 	if (wheel->pinned)
-		set_cpus_allowed_ptr(current, wheel->cpus);
+		hwt_thread_pin(wheel);
 	switch (wheel->priority) {
 	case HWT_PRIORITY_FIFO_LOW:
 		sched_set_fifo_low(current);
@@ -46,6 +72,8 @@ static int hwt_engine_thread(void *arg)
 	while (!kthread_should_stop()) {
 		if (wheel->flags & HWT_FREEZABLE)
 			try_to_freeze();
+		if (unlikely(READ_ONCE(wheel->unpinned)))
+			hwt_engine_pin(wheel);
 		hwt_engine_pass(wheel);
 		/* Here too: it may never come to wait. */
 		hwt_engine_poll(wheel);
@@ -258,8 +286,10 @@ void hwt_threads_free(struct hwt_wheel *wheel)
 }
 
 /**
- * hwt_threads_pin() - put a wheel's threads on their CPUs again, one of which is back
+ * hwt_threads_pin() - put a wheel's threads on their CPUs again
  * @wheel: the wheel, pinned, and not being freed
+ *
+ * One of them is back; or none comes or goes, and the caller sees to that.
  */
 void hwt_threads_pin(struct hwt_wheel *wheel)
 {

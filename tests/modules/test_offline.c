@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * A CPU goes offline with timeouts on its submission list that nobody has collected
- * yet. They fire, and count.
+ * yet. They fire, and count. And a wheel that is made for a CPU while that goes.
  *
  * hwt-test: long
  * hwt-test: timeout 120
@@ -101,6 +101,96 @@ static void __init test_stop(void)
 	KTEST(add_cpu(victim) == 0, "CPU %u is online again", victim);
 }
 
+/* -- A wheel that is made for it while it goes --------------------------------- */
+
+static DECLARE_COMPLETION(going);
+static DECLARE_COMPLETION(made);
+
+/* The CPU is online, and the scheduler does not give it new work any more. */
+static int victim_goes(unsigned int cpu)
+{
+	if (cpu == victim) {
+		complete(&going);
+		wait_for_completion_timeout(&made, KT_PATIENCE * HZ);
+	}
+	return 0;
+}
+
+static unsigned int fired_on;
+
+static void made_expire(struct hwt_timeout *timeout)
+{
+	WRITE_ONCE(fired_on, raw_smp_processor_id());
+	/* As who has to wait with a spin lock held on PREEMPT_RT: the scheduler warns of a
+	 * thread that is where it may not be.
+	 */
+	migrate_disable();
+	usleep_range(100, 200);
+	migrate_enable();
+	kt_expire(timeout);
+}
+
+static const struct hwt_ops made_ops = { .expire = made_expire };
+
+static bool fires(struct kt *kt)
+{
+	int before = kt_expirations(kt);
+
+	kt_schedule(kt, 0);
+	return KT_WAIT(kt_expirations(kt) == before + 1);
+}
+
+struct maker {
+	struct hwt_wheel_params params;
+	struct hwt_wheel *wheel;
+	struct kt kt;
+};
+
+static int make_then(void *arg)
+{
+	struct maker *maker = arg;
+	bool fired = false;
+	int i;
+
+	wait_for_completion(&going);
+	maker->wheel = hwt_wheel_create(&maker->params);
+	if (!IS_ERR(maker->wheel)) {
+		kt_init(&maker->kt, maker->wheel, &made_ops);
+		for (i = 0, fired = true; i < 10; i++)
+			fired &= fires(&maker->kt);
+	}
+	complete(&made);
+	return kt_thread_end(fired);
+}
+
+static void __init test_made_then(unsigned int workers)
+{
+	struct maker maker = {
+		.params = { .name = "made", .cpus = cpumask_of(victim), .workers = workers },
+	};
+	struct task_struct *thread;
+	int state;
+
+	reinit_completion(&going);
+	reinit_completion(&made);
+	state = cpuhp_setup_state_nocalls(CPUHP_AP_ONLINE_DYN, "hwt_test:goes", NULL, victim_goes);
+	KTEST(state > 0, "told when a CPU goes");
+	if (state < 0)
+		return;
+	thread = kt_thread(make_then, &maker, 0);
+	KTEST(remove_cpu(victim) == 0, "CPU %u is offline", victim);
+	KTEST(kt_thread_stop(thread) == 1,
+	      "a wheel for it, %u workers, that was made while it went, fires", workers);
+	KTEST(add_cpu(victim) == 0, "CPU %u is online again", victim);
+	cpuhp_remove_state_nocalls(state);
+	if (IS_ERR_OR_NULL(maker.wheel))
+		return;
+	/* The engine goes there before its next pass, and takes the workers along. */
+	fires(&maker.kt);
+	KTEST(fires(&maker.kt) && fired_on == victim, "and then there: on %u", fired_on);
+	KTEST(hwt_wheel_destroy(maker.wheel) == 0, "the wheel is destroyed");
+}
+
 static void __init selftest(void)
 {
 	kt_stay_on(cpumask_of(0));
@@ -111,6 +201,8 @@ static void __init selftest(void)
 	}
 	test_fires();
 	test_stop();
+	test_made_then(0);
+	test_made_then(1);
 	kt_stay_on(NULL);
 }
 
