@@ -142,14 +142,19 @@ tidy_one()
 	rm -f "$errors"
 }
 
+# A shell of its own: it waits for its own jobs.
 tidy()
-{
-	local file
+(
 	for file in "${user_files[@]}"; do
 		# What these include is set up by make bench only.
-		[[ $file == tests/bench/* ]] || tidy_one "$file"
+		[[ $file != tests/bench/* ]] || continue
+		while [ "$(jobs -rp | wc -l)" -ge "${HWT_JOBS:-$(nproc)}" ]; do
+			wait -n
+		done
+		tidy_one "$file" &
 	done
-}
+	wait
+)
 
 # --- scripts ---
 
