@@ -52,20 +52,23 @@ static struct hwt_wheel_stats __init stats_now(void)
 }
 
 /*
- * Has it collected all, and made no pass for a while? Waits until that is so. The while is to be
- * longer than a pass: with so many to collect, one may take seconds where all is checked.
+ * Has it done nothing for a while? Waits until that is so. The while is to be longer than a pass,
+ * or than it may have to wait for a processor. (It need not have collected all: who comes behind
+ * those that it sleeps for does not wake it.)
  */
 static bool __init asleep(void)
 {
+	const unsigned int while_ms = KT_SLOW ? 3000 : 1000, step_ms = 250;
 	struct hwt_wheel_stats before, after = stats_now();
-	unsigned int i;
+	unsigned int i, still = 0;
 
 	for (i = 0; i < KT_PATIENCE * 12; i++) {
 		before = after;
-		msleep(KT_SLOW ? 1000 : 250);
+		msleep(step_ms);
 		after = stats_now();
-		if (before.passes == after.passes && before.collected == after.collected &&
-		    after.collected >= pending)
+		if (before.passes != after.passes || before.collected != after.collected)
+			still = 0;
+		else if (++still == while_ms / step_ms)
 			return true;
 	}
 	return false;
