@@ -261,24 +261,33 @@ static void nothing_left(struct __test_metadata *_metadata)
 	EXPECT_EQ(0, references());
 }
 
-/* Else there was nothing to take from them. Some are killed before they have done anything. */
-static void something_done(struct __test_metadata *_metadata, unsigned int clients)
+static unsigned long all_done(void)
 {
-	char line[STEPS * 12] = "";
 	unsigned long sum = 0;
 	unsigned int i;
 
-	for (i = 0; i < STEPS; i++) {
-		sum += done[i];
+	for (i = 0; i < STEPS; i++)
+		sum += __atomic_load_n(&done[i], __ATOMIC_RELAXED);
+	return sum;
+}
+
+/* Else there was nothing to take from them. Some are killed before they have done anything. */
+static void something_done(struct __test_metadata *_metadata, unsigned int clients)
+{
+	unsigned long sum = all_done();
+	char line[STEPS * 12] = "";
+	unsigned int i;
+
+	for (i = 0; i < STEPS; i++)
 		snprintf(line + strlen(line), sizeof(line) - strlen(line), " %lu", done[i]);
-	}
 	TH_LOG("steps of clients, by kind:%s", line);
 	EXPECT_LE(clients / 10, sum);
 }
 
-static void kill_one(struct __test_metadata *_metadata, __u64 *seed)
+static void kill_one(struct __test_metadata *_metadata, __u64 *seed, unsigned int when)
 {
-	__u64 wait = next_random(seed) % (30 * MSEC);
+	__u64 wait = next_random(seed) % (30 * MSEC), end = now_ns() + PATIENCE_MS * MSEC;
+	unsigned long before = all_done();
 	int ready[2], status;
 	pid_t pid;
 	char c;
@@ -293,8 +302,11 @@ static void kill_one(struct __test_metadata *_metadata, __u64 *seed)
 	/* So that both kill(-pid) and the child find the group. */
 	setpgid(pid, pid);
 	close(ready[1]);
-	if (next_random(seed) % 2)
+	/* From 0 to 3: at once, when all is open, or when it has done something; and some time. */
+	if (when >= 2)
 		EXPECT_EQ(1, read(ready[0], &c, 1));
+	while (when == 3 && all_done() == before && now_ns() < end)
+		sleep_ns(MSEC);
 	sleep_ns(wait);
 	ASSERT_EQ(0, kill(-pid, SIGKILL));
 	close(ready[0]);
@@ -315,7 +327,7 @@ TEST_F_TIMEOUT(kill, at_random_points, 2500)
 	/* That it is seen, if there is one. */
 	EXPECT_EQ(1U, private_threads(NULL));
 	for (i = 0; i < n && _metadata->passed; i++)
-		kill_one(_metadata, &seed);
+		kill_one(_metadata, &seed, i % 4);
 	TH_LOG("%u rounds", i);
 	EXPECT_EQ(n, i);
 	something_done(_metadata, n);
