@@ -13,7 +13,7 @@
 #include <sys/time.h>
 #include <sys/uio.h>
 
-#include "hwt_dev.h"
+#include "hwt_ring.h"
 
 #define EVENT	((ssize_t)sizeof(struct hwt_event))
 
@@ -43,7 +43,8 @@ static bool make_events(int fd, unsigned int count)
 	struct hwt_stats_args stats;
 	unsigned int i, tries;
 
-	if (hwt_stats(fd, &stats))
+	/* They come up in this order if they were made on one CPU. */
+	if (!stay_on_one_cpu() || hwt_stats(fd, &stats))
 		return false;
 	count += stats.events;
 	for (i = stats.events; i < count; i++)
