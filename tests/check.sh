@@ -173,14 +173,21 @@ all)
 	# On some of them only the tests that name them: see tests/kernels/table.
 	export NAMED=1
 	# Most of a guest's time nothing happens: two of them have room on two processors.
+	slow=() others=()
 	beside hosts static wheel litmus model weak -- hosts
-	others=("${kernels[@]:1}")
-	beside guests "${others[@]/#/guest-}" -- guests "${others[@]}"
-	guests "${kernels[0]}"
+	for kernel in "${kernels[@]}"; do
+		if [ "$(tests/kernels/get.sh --slow "$kernel")" = slow ]; then
+			slow+=("$kernel")
+		else
+			others+=("$kernel")
+		fi
+	done
+	beside slow "${slow[@]/#/guest-}" -- guests "${slow[@]}"
+	guests "${others[@]}"
 	lib
 	year
 	harness
-	join guests
+	join slow
 	join hosts
 	;;
 quick)
