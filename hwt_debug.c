@@ -165,7 +165,7 @@ void hwt_debug_module_going(struct hwt_wheel *wheel, struct module *module)
 
 	spin_lock(&wheel->lock);
 	do {
-		hwt_collect(wheel, &runner, UINT_MAX);
+		hwt_collect_before(wheel, &runner);
 		hwt_buckets_for_each(&wheel->buckets, hwt_debug_left, &going);
 		list_for_each_entry_safe(timeout, next, &wheel->deferred, link)
 			hwt_debug_left(timeout, &going);
@@ -206,7 +206,7 @@ static bool hwt_debug_freed(void *addr, enum debug_obj_state state)
 		return false;
 	if (preemptible()) {
 		spin_lock(&wheel->lock);
-		hwt_collect(wheel, &runner, UINT_MAX);
+		hwt_collect_before(wheel, &runner);
 		hwt_debug_withdraw(wheel, timeout);
 		spin_unlock(&wheel->lock);
 	} else if (spin_trylock(&wheel->lock)) {

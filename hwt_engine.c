@@ -63,9 +63,10 @@ static bool hwt_intake_refill(struct hwt_wheel *wheel)
 	if (cpu >= nr_cpu_ids) {
 		/* Likewise. */
 		cpu = data_race(find_first_bit(wheel->active, nr_cpu_ids));
+		if (cpu >= nr_cpu_ids)
+			return false;
+		intake->turns++;
 	}
-	if (cpu >= nr_cpu_ids)
-		return false;
 	intake->cpu = cpu;
 	clear_bit(cpu, wheel->active);
 	/* Pairs with llist_add() in hwt_push(): an entry that is not taken here was
@@ -131,6 +132,24 @@ unsigned int hwt_collect(struct hwt_wheel *wheel, struct hwt_runner *runner,
 	if (n && wheel->state == HWT_INIT)
 		WRITE_ONCE(wheel->state, HWT_STARTED);
 	return n;
+}
+
+/**
+ * hwt_collect_before() - settle what was submitted before
+ * @wheel:  its lock is held, and is dropped now and then
+ * @runner: who collects
+ *
+ * Not what comes meanwhile, which may be as much as can be collected.
+ */
+void hwt_collect_before(struct hwt_wheel *wheel, struct hwt_runner *runner)
+	__must_hold(&wheel->lock)
+{
+	/* This turn has the CPUs behind the present one, the next turn those before it. */
+	unsigned long end = wheel->intake.turns + 2;
+
+	while (time_before(wheel->intake.turns, end) &&
+	       hwt_collect(wheel, runner, HWT_STEP))
+		;
 }
 
 /* -- Settling ------------------------------------------------------------ */

@@ -113,6 +113,7 @@ struct hwt_worker {
  * @reversed: the part of it that has been turned round
  * @ordered:  turned round whole: the next to settle
  * @cpu:      whose list was taken last, so that all get their turn
+ * @turns:    how often it has begun with the first CPU again
  *
  * Protected by the wheel's lock, so that whoever holds it can go on where another
  * has left off.
@@ -122,6 +123,7 @@ struct hwt_intake {
 	struct llist_node	*reversed;
 	struct llist_node	*ordered;
 	unsigned int		cpu;
+	unsigned long		turns;
 };
 
 /*
@@ -311,6 +313,7 @@ bool hwt_settle_deferred(struct hwt_wheel *wheel, struct hwt_runner *runner,
 			 struct hwt_timeout *timeout);
 unsigned int hwt_collect(struct hwt_wheel *wheel, struct hwt_runner *runner,
 			 unsigned int max);
+void hwt_collect_before(struct hwt_wheel *wheel, struct hwt_runner *runner);
 bool hwt_engine_advance(struct hwt_wheel *wheel);
 bool hwt_clock_moved(struct hwt_wheel *wheel);
 void hwt_fire(struct hwt_wheel *wheel, struct hwt_runner *runner,

@@ -369,7 +369,7 @@ int hwt_wheel_flush(struct hwt_wheel *wheel)
 	/* What is executing may have been scheduled again: it is linked when it ends. */
 	hwt_wait_callbacks(wheel, wheel->calls);
 	/* Bring all there is into order, and the mark behind it. */
-	hwt_collect(wheel, &runner, UINT_MAX);
+	hwt_collect_before(wheel, &runner);
 	hwt_flush_deferred(wheel, &runner);
 	while (!wheel->stopping) {
 		if (hwt_clock_moved(wheel)) {
@@ -445,6 +445,7 @@ static long hwt_drain(struct hwt_wheel *wheel, struct hwt_runner *runner,
 	long n = 0;
 
 	for (;;) {
+		/* All: nobody submits for ever to a wheel that is stopped. */
 		hwt_collect(wheel, runner, UINT_MAX);
 		while (!list_empty(&wheel->deferred)) {
 			timeout = list_first_entry(&wheel->deferred,

@@ -449,6 +449,8 @@ struct work_struct {
 
 typedef s64 ktime_t;
 
+#define time_before(a, b)	((long)((a) - (b)) < 0)
+
 #define USEC_PER_SEC		1000000L
 #define NSEC_PER_USEC		1000L
 #define NSEC_PER_MSEC		1000000L
