@@ -28,6 +28,17 @@ LOCKDEP = ["=====================================", "WARNING: possible circular 
            "cb_one is here", "stack backtrace:", "Call Trace:", " f+0x1/0x2"]
 KCSAN = ["=" * 66, "BUG: KCSAN: data-race in hwt_a [hwt] / hwt_b [hwt]", "", "write to 0xffff of 8 bytes by task 7 on cpu 0:",
          " hwt_a+0x1/0x2 [hwt]", "Reported by Kernel Concurrency Sanitizer on:", "=" * 66]
+
+
+def race(*functions):
+    """KCSAN's report of a race between these."""
+    lines = ["=" * 66, "BUG: KCSAN: data-race in _find_next_bit+0x3d/0xb0", ""]
+    for function in functions:
+        lines += ["race at unknown origin, with read to 0xffff of 8 bytes by task 7 on cpu 0:",
+                  " _find_next_bit+0x3d/0xb0", f" {function}+0x1/0x2", " schedule+0x1/0x2", " hwt_a+0x1/0x2 [hwt]", ""]
+    return [*lines, "value changed: 0x2 -> 0x0", "", "Reported by Kernel Concurrency Sanitizer on:", "=" * 66]
+
+
 PASSED = "test_x: all 2 tests passed"
 
 CASES = (
@@ -57,6 +68,9 @@ CASES = (
     ("race", "script", 0, [], KCSAN, (1, 1, 0), "data-race in hwt_a"),
     ("race ends", "script", 0, [], ["hwt-expect-begin: later", *KCSAN, "later", "hwt-expect-end"],
      (1, 1, 0), "data-race in hwt_a"),
+    ("scheduler's race", "script", 0, [], race("pull_rt_task"), (2, 0, 0), ""),
+    ("not the scheduler's race", "script", 0, [], race("hwt_a"), (1, 1, 0), "data-race in _find_next_bit"),
+    ("not the scheduler's alone", "script", 0, [], race("pull_rt_task", "hwt_a"), (1, 1, 0), "data-race in"),
     ("undefined", "script", 0, [], ["UBSAN: shift-out-of-bounds in x.c:1:2", "Call Trace:"], (1, 1, 0), "UBSAN"),
     ("rcu", "script", 0, [], ["WARNING: suspicious RCU usage"], (1, 1, 0), "suspicious RCU"),
     ("sleep", "script", 0, [], ["BUG: sleeping function called from invalid context at x.c:1"], (1, 1, 0), "sleeping"),
