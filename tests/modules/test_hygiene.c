@@ -6,6 +6,8 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/bottom_half.h>
+#include <linux/cpumask.h>
+#include <linux/err.h>
 #include <linux/irqflags.h>
 #include <linux/mutex.h>
 #include <linux/preempt.h>
@@ -226,7 +228,11 @@ static void __init test_cancelled_and_release(void)
 
 static void __init selftest(void)
 {
-	wheel = kt_wheel("hygiene");
+	/* A spin lock that is kept has to be let go on the same CPU (DEBUG_SPINLOCK). */
+	struct hwt_wheel_params params = { .name = "hygiene", .cpus = cpumask_of(0) };
+
+	wheel = hwt_wheel_create(&params);
+	KTEST(!IS_ERR(wheel), "a wheel");
 	KTEST(clean(), "a callback runs with everything on");
 
 	if (IS_ENABLED(CONFIG_PREEMPT_COUNT)) {
