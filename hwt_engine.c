@@ -226,12 +226,15 @@ void hwt_settle_queued(struct hwt_wheel *wheel, struct hwt_runner *runner,
 
 	if (old & HWT_F_RUNNING)
 		return;
-	if (old & HWT_F_ARMED)
+	if (old & HWT_F_ARMED) {
 		hwt_relink(wheel, timeout, new);
-	else if (new & HWT_F_RUNNING)
+	} else if (new & HWT_F_RUNNING) {
 		hwt_settle_running(wheel, runner, timeout, false);
-	else
+	} else {
+		/* For who waits for earlier ones: it is no part of a callback, it is one. */
+		runner->call = ++wheel->calls;
 		hwt_call_release(wheel, runner, timeout, release);
+	}
 }
 
 /**

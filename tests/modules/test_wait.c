@@ -27,19 +27,28 @@ static struct hwt_wheel * __init waiting_wheel(unsigned int workers)
 }
 
 /* A callback that stays inside until it is let out. */
-static struct {
+struct sleeper {
 	struct kt		kt;
 	struct completion	out;
 	bool			inside;
-} sleeper;
+};
+
+static struct sleeper sleeper;
+
+static struct sleeper *sleeper_stay(struct hwt_timeout *timeout)
+{
+	struct sleeper *me = container_of(timeout, struct sleeper, kt.timeout);
+
+	WRITE_ONCE(me->inside, true);
+	wait_for_completion_timeout(&me->out, KT_PATIENCE * HZ);
+	WRITE_ONCE(me->inside, false);
+	return me;
+}
 
 static void sleeper_expire(struct hwt_timeout *timeout)
 {
 	kt_note_expired(timeout);
-	WRITE_ONCE(sleeper.inside, true);
-	wait_for_completion_timeout(&sleeper.out, KT_PATIENCE * HZ);
-	WRITE_ONCE(sleeper.inside, false);
-	atomic_inc_return_release(&sleeper.kt.expired);
+	atomic_inc_return_release(&sleeper_stay(timeout)->kt.expired);
 }
 
 static const struct hwt_ops sleeper_ops = {
@@ -47,11 +56,17 @@ static const struct hwt_ops sleeper_ops = {
 	.release	= kt_release,
 };
 
+static void __init sleeper_init(struct sleeper *me, struct hwt_wheel *wheel,
+				const struct hwt_ops *ops)
+{
+	memset(me, 0, sizeof(*me));
+	kt_init(&me->kt, wheel, ops);
+	init_completion(&me->out);
+}
+
 static bool __init sleeper_begin(struct hwt_wheel *wheel)
 {
-	memset(&sleeper, 0, sizeof(sleeper));
-	kt_init(&sleeper.kt, wheel, &sleeper_ops);
-	init_completion(&sleeper.out);
+	sleeper_init(&sleeper, wheel, &sleeper_ops);
 	hwt_schedule(&sleeper.kt.timeout, 0);
 	return KT_WAIT(READ_ONCE(sleeper.inside));
 }
@@ -525,6 +540,65 @@ static void __init test_flush_running(unsigned int workers)
 	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
 }
 
+static void sleeper_release(struct hwt_timeout *timeout)
+{
+	sleeper_stay(timeout);
+	kt_release(timeout);
+}
+
+static const struct hwt_ops sleeper_release_ops = {
+	.expire		= kt_expire,
+	.release	= sleeper_release,
+};
+
+/*
+ * A release that begins when all that was due has been taken, while the flush still waits for
+ * one of that. Return: it did not wait for the release, too.
+ */
+static bool __init flush_not_for_release(struct hwt_wheel *wheel, unsigned int ms)
+{
+	static struct sleeper due, gone;
+	struct waiter waiter;
+	bool ok;
+
+	memset(&waiter, 0, sizeof(waiter));
+	ok = sleeper_begin(wheel);
+	waiter_flush(&waiter, wheel);
+	msleep(ms);
+	/* The flush waits for the sleeper. This one comes before its mark, and takes longer. */
+	sleeper_init(&due, wheel, &sleeper_ops);
+	hwt_schedule_at(&due.kt.timeout, 0);
+	ok &= KT_WAIT(READ_ONCE(due.inside));
+	complete(&sleeper.out);
+	/* For the mark, of which nothing is to be seen. */
+	msleep(ms);
+	sleeper_init(&gone, wheel, &sleeper_release_ops);
+	hwt_schedule(&gone.kt.timeout, KT_HOUR);
+	hwt_cancel(&gone.kt.timeout);
+	ok &= KT_WAIT(READ_ONCE(gone.inside));
+	complete(&due.out);
+	ok &= KT_WAIT(waiter_done(&waiter)) && READ_ONCE(gone.inside);
+	complete(&gone.out);
+	ok &= waiter_end(&waiter) == 0 && KT_WAIT(kt_releases(&gone.kt) == 1) &&
+	      KT_WAIT(kt_releases(&due.kt) == 1);
+	return ok;
+}
+
+static void __init test_flush_release(void)
+{
+	struct hwt_wheel *wheel = waiting_wheel(2);
+	unsigned int ms = 20;
+	bool ok;
+
+	/* On a machine that is busy the mark may be late. */
+	do {
+		ok = flush_not_for_release(wheel, ms);
+		ms *= 3;
+	} while (!ok && ms < 1000);
+	KTEST(ok, "a flush does not wait for a release that begins later");
+	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
+}
+
 /* -- Floods ------------------------------------------------------------------------------ */
 
 static struct kt flood[50];
@@ -703,6 +777,7 @@ static void __init selftest(void)
 		test_flush_stats(workers);
 		test_flush_stop(workers);
 	}
+	test_flush_release();
 }
 
 KSTM_MODULE_LOADERS(test_wait);
