@@ -114,13 +114,11 @@ int hwt_debounce(struct hwt_timeout *timeout, struct hwt_debounce *debounce)
 	if (!wheel)
 		return -EINVAL;
 	now = hwt_wheel_now(wheel);
-	if (!hwt_pending(timeout))
-		debounce->first_ns = now;
-	ret = hwt_schedule_at(timeout, min(hwt_sum(now, debounce->quiet_ns),
-					   hwt_sum(debounce->first_ns, debounce->most_ns)));
-	if (ret < 0 || (ret & HWT_WAS_PENDING) || debounce->first_ns == now)
+	ret = hwt_schedule_pending_at(timeout, min(hwt_sum(now, debounce->quiet_ns),
+						   hwt_sum(debounce->first_ns, debounce->most_ns)));
+	if (ret != -ENOENT)
 		return ret;
-	/* It has fired in between: this event is the first of the next time. */
+	/* It has fired, or was cancelled: this event is the first of the next time. */
 	debounce->first_ns = now;
 	return hwt_schedule_at(timeout, hwt_sum(now, min(debounce->quiet_ns,
 							 debounce->most_ns)));

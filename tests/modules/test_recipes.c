@@ -7,9 +7,13 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/cpumask.h>
+#include <linux/kprobes.h>
 #include <linux/math64.h>
 #include <linux/prandom.h>
+#include <linux/sched.h>
 #include <linux/slab.h>
+#include <linux/timekeeping.h>
 
 #include "hwt.h"
 #include "hwt_ktest.h"
@@ -557,6 +561,59 @@ static void __init test_debounce_calling(void)
 	hwt_shutdown_sync(&calling.kt.timeout);
 }
 
+/* -- An event while it fires ------------------------------------------------- */
+
+/* Who schedules this, as its first step, does so just after it has fired. */
+static struct kt late;
+static struct task_struct *late_task;
+
+static int late_probe(struct kprobe *probe, struct pt_regs *regs)
+{
+	u64 end = ktime_get_mono_fast_ns() + KT_SECOND;
+
+	/* Once. As in an NMI, and for long: the wheel's thread needs another CPU. */
+	if (cmpxchg(&late_task, current, NULL) == current)
+		while (!kt_releases(&late) && ktime_get_mono_fast_ns() < end)
+			cpu_relax();
+	return 0;
+}
+
+static void __init test_debounce_late(void)
+{
+	struct hwt_debounce debounce = { .quiet_ns = 20 * KT_MS, .most_ns = KT_HOUR };
+	struct kprobe at = { .symbol_name = "hwt_schedule_at", .pre_handler = late_probe };
+	struct kprobe pending = {
+		.symbol_name = "hwt_schedule_pending_at", .pre_handler = late_probe,
+	};
+	struct hwt_wheel_params params = { .name = "late" };
+	static struct cpumask cpus;
+	int first, second;
+
+	if (num_online_cpus() < 2 || register_kprobe(&at)) {
+		KTEST_SKIP("takes two CPUs and kprobes");
+		return;
+	}
+	KTEST(!register_kprobe(&pending), "a probe at the other one, too");
+	/* Not where the probe spins. */
+	cpumask_copy(&cpus, cpumask_of(kt_other_cpu(0)));
+	params.cpus = &cpus;
+	kt_stay_on(cpumask_of(0));
+	kt_init(&late, hwt_wheel_create(&params), &kt_ops);
+	first = hwt_debounce(&late.timeout, &debounce);
+	WRITE_ONCE(late_task, current);
+	second = hwt_debounce(&late.timeout, &debounce);
+	kt_stay_on(NULL);
+	unregister_kprobe(&pending);
+	unregister_kprobe(&at);
+	KTEST(kt_expirations(&late) >= 1 && !READ_ONCE(late_task), "it fires in between");
+	/* Each 0 has taken a reference. */
+	hwt_shutdown_sync(&late.timeout);
+	KTEST(first == 0 && second == 0 && kt_releases(&late) == 2,
+	      "debounce: says that there was no hold any more: %d, %d, released %d", first,
+	      second, kt_releases(&late));
+	KTEST(hwt_wheel_destroy(hwt_timeout_wheel(&late.timeout)) == 0, "its wheel is destroyed");
+}
+
 /* -- One call each ------------------------------------------------------------ */
 
 static void __init test_watchdog(void)
@@ -634,6 +691,7 @@ static void __init selftest(void)
 	test_retrying();
 	test_debounce();
 	test_debounce_calling();
+	test_debounce_late();
 	test_watchdog();
 	test_throttle();
 	KTEST(hwt_wheel_pending(wheel) == 0, "nothing is left pending");
