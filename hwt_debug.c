@@ -105,6 +105,7 @@ static void hwt_debug_withdraw(struct hwt_wheel *wheel, struct hwt_timeout *time
 		list_del(&timeout->link);
 		timeout->link.next = NULL;
 		timeout->deferred = false;
+		wheel->deferrals--;
 	} else if (hwt_linked(timeout)) {
 		hwt_buckets_remove(&wheel->buckets, timeout);
 	}

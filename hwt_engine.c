@@ -170,6 +170,7 @@ static void hwt_defer(struct hwt_wheel *wheel, struct hwt_timeout *timeout)
 {
 	list_add_tail(&timeout->link, &wheel->deferred);
 	timeout->deferred = true;
+	wheel->deferrals++;
 	if (wheel->workers)
 		hwt_worker_wake(wheel);
 	else
@@ -254,6 +255,7 @@ bool hwt_settle_deferred(struct hwt_wheel *wheel, struct hwt_runner *runner,
 	list_del(&timeout->link);
 	timeout->link.next = NULL;
 	timeout->deferred = false;
+	wheel->deferrals--;
 	hwt_settle_queued(wheel, runner, timeout);
 	return true;
 }
@@ -575,13 +577,14 @@ static void hwt_engine_due_since(struct hwt_wheel *wheel, u64 now)
 		wheel->due_since = now;
 }
 
-/* Those that were left to the engine. */
+/* Those that were left to the engine. As with submissions: others put more there. */
 static void hwt_engine_deferred(struct hwt_wheel *wheel)
 	__must_hold(&wheel->lock)
 {
 	unsigned int n;
 
-	for (n = 1; !wheel->stopping && !list_empty(&wheel->deferred); n++) {
+	for (n = 1; n <= HWT_COLLECT_MAX && !wheel->stopping && !list_empty(&wheel->deferred);
+	     n++) {
 		hwt_settle_deferred(wheel, &wheel->engine,
 				    list_first_entry(&wheel->deferred,
 						     struct hwt_timeout, link));

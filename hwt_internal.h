@@ -178,6 +178,7 @@ struct hwt_wheel {
 	 * may not run. Left to the engine, or to the workers.
 	 */
 	struct list_head	deferred;
+	unsigned int		deferrals;	/* how many those are */
 	struct list_head	idle;		/* workers */
 	u64			calls;		/* callbacks begun */
 	/* The tick since which something has been due; HWT_TICK_NEVER: nothing is. */

@@ -334,12 +334,19 @@ bool hwt_flush_reached(struct hwt_wheel *wheel, struct hwt_timeout *timeout)
 static void hwt_flush_deferred(struct hwt_wheel *wheel, struct hwt_runner *runner)
 	__must_hold(&wheel->lock)
 {
-	struct hwt_timeout *timeout, *next;
+	unsigned int n = wheel->deferrals;
+	struct hwt_timeout *timeout;
 
-	/* Nothing here drops the lock: what calls back is put where it was. */
-	list_for_each_entry_safe(timeout, next, &wheel->deferred, link)
+	/* Each of them comes to the front once: others add to the end. What calls back stays. */
+	while (n && !list_empty(&wheel->deferred)) {
+		timeout = list_first_entry(&wheel->deferred, struct hwt_timeout, link);
 		if (hwt_timeout_word(timeout) & HWT_F_ARMED)
 			hwt_settle_deferred(wheel, runner, timeout);
+		else
+			list_move_tail(&timeout->link, &wheel->deferred);
+		if (--n % HWT_STEP == 0)
+			hwt_lock_break(wheel);
+	}
 }
 
 /**

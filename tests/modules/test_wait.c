@@ -679,6 +679,64 @@ out:
 	vfree(item);
 }
 
+/* -- Many that are left to the engine ------------------------------------------------------ */
+
+/* More than it lets go of in one pass. */
+#define DEFERRED	150000
+
+static atomic_t let_go;
+static int let_go_before;
+
+static void count_release(struct hwt_timeout *timeout)
+{
+	atomic_inc(&let_go);
+}
+
+static const struct hwt_ops counted_ops = { .release = count_release };
+
+static void between_expire(struct hwt_timeout *timeout)
+{
+	let_go_before = atomic_read(&let_go);
+	kt_expire(timeout);
+}
+
+static const struct hwt_ops between_ops = { .expire = between_expire };
+
+/* While the engine is in a callback somebody else collects, but may not call back. */
+static void __init test_deferred(void)
+{
+	struct hwt_wheel *wheel = waiting_wheel(0);
+	struct hwt_timeout *many;
+	struct waiter waiter;
+	struct kt kt;
+	int i;
+
+	memset(&waiter, 0, sizeof(waiter));
+	many = vzalloc(array_size(DEFERRED, sizeof(*many)));
+	KTEST(many, "memory for %u timeouts", DEFERRED);
+	if (!many)
+		goto out;
+	KTEST(sleeper_begin(wheel), "a callback sleeps");
+	for (i = 0; i < DEFERRED; i++) {
+		hwt_timeout_init(&many[i], wheel, &counted_ops);
+		hwt_schedule(&many[i], KT_HOUR);
+		hwt_cancel(&many[i]);
+	}
+	/* The last: all are collected before it. */
+	hwt_cancel_sync(&many[DEFERRED - 1]);
+	kt_init(&kt, wheel, &between_ops);
+	hwt_schedule_at(&kt.timeout, 0);
+	waiter_flush(&waiter, wheel);
+	complete_all(&sleeper.out);
+	KTEST(waiter_end(&waiter) == 0 && kt_expirations(&kt) == 1, "a flush beside it");
+	KTEST(let_go_before < DEFERRED,
+	      "what is due does not wait for all that are to be let go of: %d were", let_go_before);
+	KTEST(KT_WAIT(atomic_read(&let_go) == DEFERRED), "they are");
+out:
+	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
+	vfree(many);
+}
+
 /* -- What a flush leaves alone ------------------------------------------------------------- */
 
 static void __init test_flush_stats(unsigned int workers)
@@ -778,6 +836,7 @@ static void __init selftest(void)
 		test_flush_stop(workers);
 	}
 	test_flush_release();
+	test_deferred();
 }
 
 KSTM_MODULE_LOADERS(test_wait);
