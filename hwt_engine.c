@@ -278,12 +278,15 @@ static void hwt_periodic_begin(struct hwt_wheel *wheel,
 {
 	struct hwt_periodic *periodic =
 		container_of(timeout, struct hwt_periodic, timeout);
-	u64 now = hwt_clock_now(wheel), missed = 0, next;
+	u64 now = hwt_clock_now(wheel), missed = 0, next, period_ns;
 
 	if (first) {
-		/* Reads pair with hwt_schedule_periodic_at(), writes with the queries. */
+		/* Reads pair with hwt_schedule_periodic_at(), writes with the queries. What
+		 * is being scheduled anew may be read by halves on 32 bits, but not as 0.
+		 */
+		period_ns = READ_ONCE(periodic->set.period_ns);
 		WRITE_ONCE(periodic->run.next_ns, READ_ONCE(periodic->set.first_ns));
-		WRITE_ONCE(periodic->run.period_ns, READ_ONCE(periodic->set.period_ns));
+		WRITE_ONCE(periodic->run.period_ns, max(period_ns, 1ULL));
 		WRITE_ONCE(periodic->run.mode, READ_ONCE(periodic->set.mode));
 		WRITE_ONCE(periodic->run.total, 0);
 	}
