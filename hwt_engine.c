@@ -39,12 +39,16 @@
 /**
  * hwt_lock_break() - let others have the lock and the CPU
  * @wheel: its lock is held
+ *
+ * And let RCU-tasks know, which on kernels with preemption nobody else tells. But an RCU reader
+ * may free what the caller looks after (hwt_debug.c), and gives nobody the CPU.
  */
 void hwt_lock_break(struct hwt_wheel *wheel)
 	__must_hold(&wheel->lock)
 {
 	spin_unlock(&wheel->lock);
-	cond_resched();
+	if (!rcu_preempt_depth())
+		cond_resched_tasks_rcu_qs();
 	spin_lock(&wheel->lock);
 }
 
@@ -770,7 +774,7 @@ void hwt_engine_sleep(struct hwt_wheel *wheel)
 	published = hwt_engine_target(wheel);
 	spin_unlock(&wheel->lock);
 	if (published <= hwt_ns_to_tick(wheel, hwt_clock_now(wheel))) {
-		cond_resched();
+		cond_resched_tasks_rcu_qs();
 		return;
 	}
 
@@ -798,5 +802,5 @@ void hwt_engine_sleep(struct hwt_wheel *wheel)
 	if (tick > hwt_ns_to_tick(wheel, hwt_clock_now(wheel)))
 		hwt_engine_wait(wheel, tick);
 	else
-		cond_resched();
+		cond_resched_tasks_rcu_qs();
 }
