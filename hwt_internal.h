@@ -327,6 +327,7 @@ int hwt_threads_start(struct hwt_wheel *wheel, gfp_t gfp);
 void hwt_threads_stop(struct hwt_wheel *wheel);
 void hwt_threads_free(struct hwt_wheel *wheel);
 void hwt_threads_pin(struct hwt_wheel *wheel);
+bool hwt_thread_astray(const struct hwt_wheel *wheel);
 void hwt_worker_wake(struct hwt_wheel *wheel);
 
 /* hwt_call.c; with the wheel's lock, which is not held in between */

@@ -36,6 +36,24 @@ static void hwt_thread_pin(struct hwt_wheel *wheel)
 	cpus_read_unlock();
 }
 
+/**
+ * hwt_thread_astray() - may the calling thread of a wheel be where it should not?
+ * @wheel: the wheel
+ *
+ * The kernel lets a thread go anywhere when its CPU is about to go, even if that then stays, and
+ * when cpusets change. If none of its CPUs is there it may be anywhere.
+ */
+bool hwt_thread_astray(const struct hwt_wheel *wheel)
+{
+	if (!wheel->pinned)
+		return false;
+	if (READ_ONCE(wheel->unpinned))
+		return true;
+	/* Without a lock: what changes just now is seen the next time. */
+	return !data_race(cpumask_subset(&current->cpus_mask, wheel->cpus)) &&
+	       cpumask_intersects(wheel->cpus, cpu_online_mask);
+}
+
 /* The engine, for all threads that have found a CPU coming or going. */
 static void hwt_engine_pin(struct hwt_wheel *wheel)
 {
@@ -72,7 +90,7 @@ static int hwt_engine_thread(void *arg)
 	while (!kthread_should_stop()) {
 		if (wheel->flags & HWT_FREEZABLE)
 			try_to_freeze();
-		if (unlikely(READ_ONCE(wheel->unpinned)))
+		if (unlikely(hwt_thread_astray(wheel)))
 			hwt_engine_pin(wheel);
 		hwt_engine_pass(wheel);
 		/* Here too: it may never come to wait. */
@@ -149,6 +167,8 @@ static void hwt_worker_wait(struct hwt_wheel *wheel, struct hwt_worker *worker)
 	if (!kthread_should_stop())
 		schedule();
 	__set_current_state(TASK_RUNNING);
+	if (unlikely(hwt_thread_astray(wheel)))
+		hwt_thread_pin(wheel);
 	worker->runner.stamp = 0;
 	spin_lock(&wheel->lock);
 	list_del_init(&worker->idle);

@@ -14,6 +14,7 @@
 #include <linux/rcupdate.h>
 #include <linux/sched/prio.h>
 #include <linux/sched/signal.h>
+#include <linux/sched/task.h>
 #include <linux/sort.h>
 
 #include "hwt.h"
@@ -105,6 +106,23 @@ static bool __init all_run(struct hwt_wheel *wheel)
 
 /* -- Pinned -------------------------------------------------------------------- */
 
+/* What the kernel does when a CPU is about to go, even if that then stays; and cpusets. */
+static void __init lead_astray(const char *name)
+{
+	struct task_struct *task, *found[8];
+	unsigned int n = 0;
+
+	rcu_read_lock();
+	for_each_process(task)
+		if (!strncmp(task->comm, name, strlen(name)) && n < ARRAY_SIZE(found))
+			found[n++] = get_task_struct(task);
+	rcu_read_unlock();
+	while (n--) {
+		set_cpus_allowed_ptr(found[n], cpu_possible_mask);
+		put_task_struct(found[n]);
+	}
+}
+
 /* The threads of a wheel, by name; @cpu: only those that may run there and nowhere else. */
 static unsigned int __init count_threads(const char *name, int cpu)
 {
@@ -145,6 +163,9 @@ static void __init test_pinned(unsigned int workers)
 		KTEST(count_threads("pinned", cpu) == workers + 1 &&
 		      count_threads("pinned", -1) == workers + 1,
 		      "it is the only one for all its threads");
+		lead_astray("pinned");
+		KTEST(all_run(wheel) && KT_WAIT(count_threads("pinned", cpu) == workers + 1),
+		      "they come back when they have been led astray");
 		hwt_wheel_get_params(wheel, &made);
 		KTEST(made.cpus && cpumask_equal(made.cpus, cpumask_of(cpu)),
 		      "its parameters say so");
