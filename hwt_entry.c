@@ -443,7 +443,7 @@ void hwt_entry_remove(struct hwt_entry *entry)
 	struct hwt_context *ctx = entry->ctx;
 
 	hwt_event_drop(entry);
-	hwt_uring_end(entry, -ECANCELED, false);
+	hwt_uring_end(entry, -ECANCELED, true);
 	entry->ended = true;
 	__xa_erase(&ctx->entries, lower_32_bits(entry->id));
 	hwt_entry_unreserve(ctx, entry);
@@ -492,10 +492,12 @@ static void hwt_entry_fire_uring(struct hwt_entry *entry, u64 now)
 	__must_hold(&entry->ctx->entries.xa_lock)
 {
 	struct hwt_context *ctx = entry->ctx;
-	bool shared = hwt_entry_shared(entry), first = !shared || hwt_context_first(ctx, now);
+	bool shared = hwt_entry_shared(entry), later;
 
-	hwt_uring_end(entry, 0, !first);
-	if (shared && first)
+	/* A private wheel may keep others waiting, too: the shared one may want the lock. */
+	later = shared ? !hwt_context_first(ctx, now) : ctx->shared;
+	hwt_uring_end(entry, 0, later);
+	if (shared && !later)
 		hwt_context_first_done(ctx, hwt_timeout_wheel(&entry->timeout));
 	/* The hold has a reference still. */
 	hwt_entry_remove(entry);
