@@ -695,8 +695,9 @@ struct hwt_enter_args {
  *			The struct hwt_uring_cmd must be zero.
  *
  * All else in the submission entry is zero. The two others complete with 0 or a negative error.
- * An unknown command is -ENOTTY; a ring with IORING_SETUP_IOPOLL gets -EOPNOTSUPP. An armed one
- * keeps the context, also when its last descriptor is closed. IORING_OP_ASYNC_CANCEL and
+ * An unknown command is -ENOTTY; a ring with IORING_SETUP_IOPOLL gets -EOPNOTSUPP where the
+ * kernel refuses all files that are not polled for completions (6.12 does, 7.2 does not). An
+ * armed one keeps the context, also when its last descriptor is closed. IORING_OP_ASYNC_CANCEL and
  * IORING_OP_LINK_TIMEOUT do not reach it.
  */
 #define HWT_URING_ARM		_IO(HWT_IOC_MAGIC, 0x40)
