@@ -24,7 +24,7 @@ module_param(own, bool, 0444);
 MODULE_PARM_DESC(own, "On the host's own wheel, not on the shared one");
 
 /* Its deadline is soon after it has gone. */
-#define LEAVER_NS	(300 * NSEC_PER_MSEC)
+#define LEAVER_NS	(1000 * NSEC_PER_MSEC)
 #define LEAVER_MANY	100
 
 static DECLARE_COMPLETION(leaver_inside);

@@ -27,7 +27,7 @@ leave()
 # after WHAT: its deadline has passed, or anything that would call into what is gone.
 after()
 {
-	sleep 0.7
+	sleep 1.5
 	! log_since | grep -q 'test_debug_leaver: has fired' || fail "$*: it has fired"
 	unload test_debug_host || fail "the wheels are not let go"
 	log_since | grep -q 'test_debug_host: 0 and 0 are pending' || fail "$*: something is left"
