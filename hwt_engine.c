@@ -727,6 +727,8 @@ static void hwt_engine_sleep_until(struct hwt_wheel *wheel, u64 tick, ktime_t ex
 /* Kicks are seen here, too: they are flags first of all. */
 static void hwt_engine_spin_until(struct hwt_wheel *wheel, u64 tick, ktime_t expires)
 {
+	/* Also if it does not wait, as long as a CPU comes or goes: that may need this one. */
+	cond_resched_tasks_rcu_qs();
 	while (!hwt_engine_wanted(wheel) && !hwt_frozen(wheel) && !hwt_thread_astray(wheel) &&
 	       (tick == HWT_TICK_NEVER || hwt_clock_now(wheel) < ktime_to_ns(expires))) {
 		hwt_engine_poll(wheel);

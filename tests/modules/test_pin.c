@@ -292,6 +292,26 @@ static void __init test_offline(unsigned int workers, bool busy)
 	KTEST(add_cpu(victim) == 0, "CPU %u is online again", victim);
 }
 
+/* It has nothing to do but to wait busily, and must not keep the CPU from going. */
+static void __init test_offline_idle(void)
+{
+	struct hwt_wheel_params params = {
+		.name = "idle", .cpus = cpumask_of(victim), .wait = HWT_WAIT_BUSY,
+	};
+	struct hwt_wheel *wheel = hwt_wheel_create(&params);
+	unsigned int i;
+
+	KTEST(!IS_ERR(wheel), "a wheel on CPU %u without timeouts, busy waiting", victim);
+	if (IS_ERR(wheel))
+		return;
+	for (i = 0; i < 3; i++)
+		KTEST(remove_cpu(victim) == 0 && add_cpu(victim) == 0,
+		      "CPU %u goes offline and comes back", victim);
+	seen_init(victim);
+	KTEST(all_run(wheel) && atomic_read(&seen.elsewhere) == 0, "all run, there");
+	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
+}
+
 /* One of its two CPUs goes: then all run on the other one, and on both afterwards. */
 static void __init test_offline_one(void)
 {
@@ -464,6 +484,7 @@ static void __init selftest(void)
 		test_offline(0, false);
 		test_offline(2, false);
 		test_offline(0, true);
+		test_offline_idle();
 		test_offline_one();
 	} else {
 		KTEST_SKIP("no CPU can go offline");
