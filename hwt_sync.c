@@ -458,6 +458,10 @@ static long hwt_drain(struct hwt_wheel *wheel, struct hwt_runner *runner,
 			timeout = list_first_entry(&wheel->deferred,
 						   struct hwt_timeout, link);
 			hwt_settle_deferred(wheel, runner, timeout);
+			if (++step % HWT_STEP == 0) {
+				hwt_lock_break(wheel);
+				runner->stamp = 0;
+			}
 		}
 		hwt_buckets_flush(&wheel->buckets);
 		if (list_empty(due))
