@@ -179,6 +179,9 @@ static void hwt_defer(struct hwt_wheel *wheel, struct hwt_timeout *timeout)
 		hwt_worker_wake(wheel);
 	else
 		hwt_wheel_kick(wheel);
+	/* A hwt_wait() does not wait for the callback that says that it was cancelled. */
+	if (unlikely(wheel->sync_waiters))
+		wake_up_all(&wheel->sync_wait);
 }
 
 /*
@@ -531,6 +534,9 @@ static void hwt_engine_reclaim(struct hwt_wheel *wheel)
 		 * Without it the look before the sleep would; this is rare, and easier to see.
 		 */
 		smp_mb();
+		/* What was on the deferred list is not collected: for a hwt_wait() of that. */
+		if (unlikely(wheel->sync_waiters))
+			wake_up_all(&wheel->sync_wait);
 	}
 }
 

@@ -11,6 +11,7 @@
 #include <linux/export.h>
 #include <linux/hrtimer.h>
 #include <linux/ktime.h>
+#include <linux/minmax.h>
 #include <linux/rcupdate.h>
 #include <linux/sched/signal.h>
 
@@ -266,9 +267,9 @@ EXPORT_SYMBOL_GPL(hwt_shutdown_sync);
  */
 int hwt_wait(struct hwt_timeout *timeout, u64 max_ns)
 {
-	u64 end = hwt_add_ns(ktime_get_ns(), max_ns), word = 0;
-	ktime_t until = ns_to_ktime(min_t(u64, end, KTIME_MAX));
+	u64 now = ktime_get_ns(), end = hwt_add_ns(now, max_ns), look_ns = U64_MAX, word = 0;
 	struct hwt_wheel *wheel = timeout->wheel;
+	ktime_t until;
 	int ret = 0;
 
 	might_sleep();
@@ -277,11 +278,16 @@ int hwt_wait(struct hwt_timeout *timeout, u64 max_ns)
 	spin_lock(&wheel->lock);
 	if (hwt_runner_self(wheel, timeout))
 		ret = -EDEADLK;
+	/* This may keep the engine from letting go of the cancelled: then nobody says so. */
+	if (hwt_runner_self(wheel, NULL))
+		look_ns = hwt_reclaim_ms * (u64)NSEC_PER_MSEC;
 	while (!ret) {
 		word = hwt_timeout_word(timeout);
 		if (!(word & (HWT_F_PENDING | HWT_F_RUNNING)))
 			break;
-		if (ktime_get_ns() >= end)
+		now = ktime_get_ns();
+		until = ns_to_ktime(min_t(u64, min(end, hwt_add_ns(now, look_ns)), KTIME_MAX));
+		if (now >= end)
 			ret = -ETIME;
 		else if (signal_pending(current))
 			ret = -ERESTARTSYS;
