@@ -272,6 +272,7 @@ void hwt_call_release(struct hwt_wheel *wheel, struct hwt_runner *runner,
 
 	if (release) {
 		runner->fn = release;
+		runner->releasing = true;
 		WRITE_ONCE(runner->current_timeout, timeout);
 		spin_unlock(&wheel->lock);
 		call.fn = release;
@@ -282,6 +283,7 @@ void hwt_call_release(struct hwt_wheel *wheel, struct hwt_runner *runner,
 		runner->stamp = 0;
 		spin_lock(&wheel->lock);
 		WRITE_ONCE(runner->current_timeout, NULL);
+		runner->releasing = false;
 	}
 	if (unlikely(wheel->sync_waiters))
 		wake_up_all(&wheel->sync_wait);

@@ -77,6 +77,7 @@ struct hwt_cpu {
  * @current_timeout: the timeout whose callback or release it is executing. Kicks read
  *           the engine's without the lock.
  * @stamp:   when it last looked at CLOCK_MONOTONIC, ns; 0: must look
+ * @releasing: it is a release, and what @current_timeout points to is let go
  * @nested:  @task was in a callback of the wheel already
  *
  * Protected by the wheel's lock, but for @stamp, which is @task's own.
@@ -90,6 +91,7 @@ struct hwt_runner {
 	u64			call;
 	const void		*fn;
 	bool			mute;
+	bool			releasing;
 	bool			nested;
 };
 

@@ -20,6 +20,16 @@
 /* Submissions that a _sync settles before it looks again whether it is done. */
 #define HWT_SYNC_COLLECT	1024
 
+/*
+ * Is this what it is executing? After a release has begun the memory is its owner's: what is
+ * there now may be another timeout.
+ */
+static bool hwt_runner_at(const struct hwt_runner *runner, const struct hwt_timeout *timeout)
+{
+	return runner->current_timeout == timeout &&
+	       (!runner->releasing || runner->fn == timeout->ops->release);
+}
+
 /* The runner that is executing something for the timeout. */
 static struct hwt_runner *hwt_runner_of(struct hwt_wheel *wheel,
 					const struct hwt_timeout *timeout)
@@ -28,7 +38,7 @@ static struct hwt_runner *hwt_runner_of(struct hwt_wheel *wheel,
 	struct hwt_runner *runner;
 
 	list_for_each_entry(runner, &wheel->runners, entry)
-		if (runner->current_timeout == timeout)
+		if (hwt_runner_at(runner, timeout))
 			return runner;
 	return NULL;
 }
@@ -46,7 +56,7 @@ static bool hwt_runner_self(struct hwt_wheel *wheel,
 
 	list_for_each_entry(runner, &wheel->runners, entry)
 		if (runner->task == current && runner->current_timeout &&
-		    (!timeout || runner->current_timeout == timeout))
+		    (!timeout || hwt_runner_at(runner, timeout)))
 			return true;
 	return false;
 }
@@ -224,7 +234,8 @@ static int hwt_sync(struct hwt_timeout *timeout, u64 set)
  * release of it is executing. If others keep scheduling it, this goes on cancelling: only
  * hwt_shutdown_sync() is sure to end. Works on a stopped wheel. From a callback of the
  * wheel it works for the other timeouts, but two callbacks must not wait for each other:
- * one that runs in a _sync or stop call is executing beside the engine's.
+ * one that runs in a _sync or stop call is executing beside the engine's. A ->release that
+ * has given the memory to another timeout is none of that one's, unless it has the same.
  *
  * Return: 1 if it was pending, 0 if not, -EDEADLK from one of its own callbacks:
  * nothing changed.
