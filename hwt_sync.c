@@ -44,9 +44,9 @@ static struct hwt_runner *hwt_runner_of(struct hwt_wheel *wheel,
 }
 
 /*
- * Is the caller inside a callback or release of this timeout, or, if NULL, of any? The hold
- * that a release belongs to is over: meanwhile another runner may be executing something for
- * the next hold of the same timeout.
+ * Is the caller inside a callback or release of this timeout, or, if NULL, of any (or the engine
+ * itself, in the wheel's @poll)? The hold that a release belongs to is over: meanwhile another
+ * runner may be executing something for the next hold of the same timeout.
  */
 static bool hwt_runner_self(struct hwt_wheel *wheel,
 			    const struct hwt_timeout *timeout)
@@ -54,6 +54,8 @@ static bool hwt_runner_self(struct hwt_wheel *wheel,
 {
 	struct hwt_runner *runner;
 
+	if (!timeout && current == wheel->thread)
+		return true;
 	list_for_each_entry(runner, &wheel->runners, entry)
 		if (runner->task == current && runner->current_timeout &&
 		    (!timeout || hwt_runner_at(runner, timeout)))
@@ -62,7 +64,7 @@ static bool hwt_runner_self(struct hwt_wheel *wheel,
 }
 
 /**
- * hwt_in_callback() - is the caller inside a callback of this wheel?
+ * hwt_in_callback() - is the caller inside a callback of this wheel, or its engine?
  * @wheel: the wheel
  */
 bool hwt_in_callback(struct hwt_wheel *wheel)
@@ -375,8 +377,8 @@ static void hwt_flush_deferred(struct hwt_wheel *wheel, struct hwt_runner *runne
  * next tick, as all are; a deadline that has passed is not.) What comes due later is not
  * waited for; nor what two have scheduled at the same time, if the first of them is not back yet.
  *
- * Return: 0; -EDEADLK from a callback of the wheel; -ESHUTDOWN if it is stopped, or was
- * meanwhile.
+ * Return: 0; -EDEADLK from a callback of the wheel or its @poll; -ESHUTDOWN if it is stopped, or
+ * was meanwhile.
  */
 int hwt_wheel_flush(struct hwt_wheel *wheel)
 {

@@ -20,6 +20,9 @@ KSTM_MODULE_GLOBALS();
  * @odd:   calls that were not as they should be
  * @want:  set by the test, cleared by the call that arms @kt
  * @task:  who calls
+ * @wheel: to be flushed and stopped, from the next call, which clears it
+ * @flush: what that returned
+ * @stop:  the same
  */
 struct poller {
 	struct kt		kt;
@@ -27,11 +30,15 @@ struct poller {
 	atomic_t		odd;
 	atomic_t		want;
 	struct task_struct	*task;
+	struct hwt_wheel	*wheel;
+	int			flush, stop;
 };
 
 static void poll(void *arg)
 {
 	struct poller *poller = arg;
+	/* Pairs with test_polled(). */
+	struct hwt_wheel *wheel = xchg(&poller->wheel, NULL);
 
 	if (!poller->task)
 		poller->task = current;
@@ -42,6 +49,10 @@ static void poll(void *arg)
 	might_sleep();
 	if (atomic_cmpxchg(&poller->want, 1, 0) == 1)
 		hwt_schedule(&poller->kt.timeout, 5 * KT_MS);
+	if (wheel) {
+		poller->flush = hwt_wheel_flush(wheel);
+		poller->stop = hwt_wheel_stop(wheel, NULL, NULL);
+	}
 	atomic_long_inc_return_release(&poller->calls);
 }
 
@@ -109,6 +120,10 @@ static void __init test_polled(void)
 			break;
 	}
 	KTEST(i == 20, "what it schedules fires");
+	/* Pairs with poll(). */
+	xchg(&poller.wheel, wheel);
+	KTEST(polled(&poller, 2) && poller.flush == -EDEADLK && poller.stop == -EDEADLK,
+	      "it cannot flush or stop the wheel: %d, %d", poller.flush, poller.stop);
 	KTEST(!hwt_cancel(&kt.timeout) && polled(&poller, 1), "called after all that");
 
 	KTEST(hwt_wheel_destroy(wheel) == 0, "destroyed");
