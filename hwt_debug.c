@@ -114,7 +114,6 @@ static void hwt_debug_withdraw(struct hwt_wheel *wheel, struct hwt_timeout *time
 struct hwt_debug_going {
 	struct hwt_wheel	*wheel;
 	struct module		*module;
-	bool			said;	/* that one is executing */
 };
 
 static void hwt_debug_left(struct hwt_timeout *timeout, void *arg)
@@ -131,8 +130,8 @@ static void hwt_debug_left(struct hwt_timeout *timeout, void *arg)
 	hwt_debug_withdraw(going->wheel, timeout);
 }
 
-/* Is one of the module's functions executing? Then this has waited a while. */
-static bool hwt_debug_executing(struct hwt_debug_going *going)
+/* Is one of the module's functions executing? */
+static bool hwt_debug_executing(const struct hwt_debug_going *going, bool said)
 	__must_hold(&going->wheel->lock)
 {
 	struct hwt_runner *runner;
@@ -141,11 +140,9 @@ static bool hwt_debug_executing(struct hwt_debug_going *going)
 		if (!runner->current_timeout ||
 		    !within_module((unsigned long)runner->fn, going->module))
 			continue;
-		if (!going->said)
+		if (!said)
 			hwt_debug_report("module %s goes while its %ps is executing on wheel %s\n",
 					 going->module->name, runner->fn, going->wheel->name);
-		going->said = true;
-		hwt_sync_wait(going->wheel);
 		return true;
 	}
 	return false;
@@ -155,24 +152,28 @@ static bool hwt_debug_executing(struct hwt_debug_going *going)
  * hwt_debug_module_going() - has a module that goes left timeouts on a wheel?
  * @wheel:  the wheel
  * @module: the module, which has gone through its exit
+ * @said:   that one of its functions is executing, on whichever wheel
  *
- * Looks at all timeouts under the lock, and waits for the module's callbacks.
+ * Looks at all timeouts under the lock.
+ *
+ * Return: true if one of its functions is executing on the wheel. It may schedule again: this is
+ * to be called again later.
  */
-void hwt_debug_module_going(struct hwt_wheel *wheel, struct module *module)
+bool hwt_debug_module_going(struct hwt_wheel *wheel, struct module *module, bool said)
 {
 	struct hwt_debug_going going = { .wheel = wheel, .module = module };
 	struct hwt_runner runner = { .task = current, .mute = true };
 	struct hwt_timeout *timeout, *next;
+	bool executing;
 
 	spin_lock(&wheel->lock);
-	do {
-		hwt_collect_before(wheel, &runner);
-		hwt_buckets_for_each(&wheel->buckets, hwt_debug_left, &going);
-		list_for_each_entry_safe(timeout, next, &wheel->deferred, link)
-			hwt_debug_left(timeout, &going);
-		/* What was executing may have been scheduled again. */
-	} while (hwt_debug_executing(&going));
+	hwt_collect_before(wheel, &runner);
+	hwt_buckets_for_each(&wheel->buckets, hwt_debug_left, &going);
+	list_for_each_entry_safe(timeout, next, &wheel->deferred, link)
+		hwt_debug_left(timeout, &going);
+	executing = hwt_debug_executing(&going, said);
 	spin_unlock(&wheel->lock);
+	return executing;
 }
 
 /* -- Freed ------------------------------------------------------------------ */

@@ -374,7 +374,7 @@ u32 hwt_debug_mark(const struct hwt_timeout *timeout);
 void __hwt_debug_track(struct hwt_timeout *timeout, u64 word);
 bool __hwt_debug_used(const struct hwt_timeout *timeout);
 bool __hwt_debug_init(const struct hwt_timeout *timeout);
-void hwt_debug_module_going(struct hwt_wheel *wheel, struct module *module);
+bool hwt_debug_module_going(struct hwt_wheel *wheel, struct module *module, bool said);
 
 /* Its word is about to become @word, under the wheel's lock: is it held by that? */
 static inline void hwt_debug_track(struct hwt_timeout *timeout, u64 word)

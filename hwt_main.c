@@ -8,6 +8,7 @@
 #include <linux/cpuhotplug.h>
 #include <linux/cpumask.h>
 #include <linux/err.h>
+#include <linux/delay.h>
 #include <linux/export.h>
 #include <linux/init.h>
 #include <linux/log2.h>
@@ -630,10 +631,30 @@ static void hwt_wheel_forget(struct hwt_wheel *wheel, struct module *module)
 	spin_unlock(&wheel->lock);
 }
 
+/*
+ * Forget a module that goes, and see to what it leaves. Return: whether one of its functions is
+ * executing; that may need the lock, so nobody waits for it here.
+ */
+static bool hwt_wheels_forget(struct module *module, bool said)
+{
+	struct hwt_wheel *wheel;
+	bool executing = false;
+
+	mutex_lock(&hwt_wheels_lock);
+	list_for_each_entry(wheel, &hwt_wheels, entry) {
+		hwt_wheel_forget(wheel, module);
+		if (static_branch_unlikely(&hwt_debug))
+			executing |= hwt_debug_module_going(wheel, module, said);
+	}
+	mutex_unlock(&hwt_wheels_lock);
+	return executing;
+}
+
 /* A module that goes, and has gone through its exit, should have destroyed its wheels. */
 static int hwt_module_event(struct notifier_block *block, unsigned long event, void *data)
 {
 	struct hwt_wheel *wheel;
+	bool said;
 
 	if (event != MODULE_STATE_GOING)
 		return NOTIFY_DONE;
@@ -643,12 +664,9 @@ static int hwt_module_event(struct notifier_block *block, unsigned long event, v
 			pr_warn("module %s goes and leaves its wheel %s, made by %s, with %llu timeouts pending\n",
 				wheel->owner_name, wheel->name, wheel->creator,
 				hwt_wheel_pending(wheel));
-	list_for_each_entry(wheel, &hwt_wheels, entry) {
-		hwt_wheel_forget(wheel, data);
-		if (static_branch_unlikely(&hwt_debug))
-			hwt_debug_module_going(wheel, data);
-	}
 	mutex_unlock(&hwt_wheels_lock);
+	for (said = false; hwt_wheels_forget(data, said); said = true)
+		usleep_range(1000, 2000);
 	hwt_slow_forget(data);
 	return NOTIFY_OK;
 }

@@ -9,6 +9,7 @@
 
 #include <linux/completion.h>
 #include <linux/delay.h>
+#include <linux/err.h>
 #include <linux/module.h>
 #include <linux/slab.h>
 
@@ -17,7 +18,7 @@
 
 static char *how = "none";
 module_param(how, charp, 0444);
-MODULE_PARM_DESC(how, "What it leaves: none, kmalloc, static, never, periodic, released, running, many");
+MODULE_PARM_DESC(how, "What it leaves: none, kmalloc, static, never, periodic, released, running, putting, many");
 
 static bool own;
 module_param(own, bool, 0444);
@@ -40,6 +41,15 @@ static void leaver_sleep(struct hwt_timeout *timeout)
 	msleep(500);
 }
 
+static struct hwt_wheel *leaver_wheel;
+
+/* Wants the lock that whoever looks for what the module leaves behind holds. */
+static void leaver_put(struct hwt_timeout *timeout)
+{
+	leaver_sleep(timeout);
+	hwt_wheel_put(leaver_wheel);
+}
+
 static void leaver_beat(struct hwt_timeout *timeout)
 {
 }
@@ -52,6 +62,7 @@ static void leaver_release(struct hwt_timeout *timeout)
 
 static const struct hwt_ops leaver_ops = { .expire = leaver_expire };
 static const struct hwt_ops sleep_ops = { .expire = leaver_sleep };
+static const struct hwt_ops put_ops = { .expire = leaver_put };
 static const struct hwt_ops beat_ops = { .expire = leaver_beat };
 static const struct hwt_ops released_ops = {
 	.expire = leaver_expire, .release = leaver_release,
@@ -75,12 +86,14 @@ static struct hwt_timeout *leaver_alloc(const struct hwt_ops *ops, unsigned int 
 
 static int __init leaver_init(void)
 {
+	const struct hwt_wheel_params params = { .tick_ns = 7 * NSEC_PER_MSEC };
 	struct hwt_wheel *wheel = own ? test_debug_own : test_debug_shared;
 	struct hwt_timeout *timeouts;
 	unsigned int i;
 
 	kfree(test_debug_memory);
 	timeouts = leaver_alloc(!strcmp(how, "running") ? &sleep_ops :
+				!strcmp(how, "putting") ? &put_ops :
 				!strcmp(how, "released") ? &released_ops : &leaver_ops,
 				LEAVER_MANY);
 	if (!timeouts)
@@ -97,6 +110,12 @@ static int __init leaver_init(void)
 		hwt_schedule_periodic(&leaver_periodic, 0, NSEC_PER_MSEC, HWT_FIXED_RATE);
 	} else if (!strcmp(how, "released")) {
 		hwt_schedule(&timeouts[0], LEAVER_NS);
+	} else if (!strcmp(how, "putting")) {
+		leaver_wheel = hwt_wheel_get_shared(&params);
+		if (IS_ERR(leaver_wheel))
+			return PTR_ERR(leaver_wheel);
+		hwt_schedule(&timeouts[0], 0);
+		wait_for_completion(&leaver_inside);
 	} else if (!strcmp(how, "running")) {
 		hwt_schedule(&timeouts[0], 0);
 		wait_for_completion(&leaver_inside);

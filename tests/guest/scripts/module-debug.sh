@@ -54,6 +54,7 @@ leave '(leaver_expire|leaver_release)' released 0
 leave '(leaver_expire|leaver_release)' released 1
 leave leaver_sleep running 0
 leave leaver_sleep running 1
+leave leaver_put putting 1
 # Last: so many reports keep others out of the log for a while.
 leave leaver_expire many 1
 plan
