@@ -25,7 +25,8 @@ planned=$(grep -c '' "$out/list") || die "no test matches '${TEST:-*}'"
 # Output must come while a test runs or when it ends: allow the longest one.
 longest=$(cut -d '|' -f 3 "$out/list" | sort -n | tail -n 1)
 arch=$("$HWT_TOP/tests/kernels/get.sh" --arch "$kernel")
+slow=$("$HWT_TOP/tests/kernels/get.sh" --slow "$kernel")
 exec python3 "$guest/run_guest.py" --kernel "$kernel" --arch "${arch:-x86_64}" \
 	--vmlinuz "$dir/vmlinuz" --initrd "$out/initramfs.gz" --out "$out" --planned "$planned" \
-	--results "$results" --quick "$quick" \
+	--results "$results" --quick "$quick" --slow "$slow" \
 	--append "${HWT_APPEND:-}" --silence $((longest + 90))

@@ -104,7 +104,7 @@ class Qemu:
             # Caches keep their names, so that what hwt leaves behind is seen.
             "slab_nomerge", "mitigations=off", "net.ifnames=0",
             f"HWT_MODE={args.mode}", f"HWT_KERNEL={args.kernel}",
-            f"HWT_QUICK={args.quick}", f"HWT_TCG={int(not self.kvm)}",
+            f"HWT_QUICK={args.quick}", f"HWT_SLOW={int(args.slow == 'slow')}", f"HWT_TCG={int(not self.kvm)}",
             # May code change while another processor runs it? See emulator.sh.
             f"HWT_PATCHING={int(self.kvm or emulator_version(emulator) >= (8, 1))}",
         ] + args.append.split()
@@ -318,6 +318,7 @@ def main():
     parser.add_argument("--planned", type=int, default=0, help="number of tests in the list")
     parser.add_argument("--results", help="file to write verdicts to")
     parser.add_argument("--quick", type=int, default=0)
+    parser.add_argument("--slow", default="", help="slow: one of the table's that are")
     parser.add_argument("--memory", default="1G")
     parser.add_argument("--append", default="", help="more for the kernel's command line")
     parser.add_argument("--silence", type=int, default=240, help="seconds without output that are a hang")

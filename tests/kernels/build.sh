@@ -5,6 +5,8 @@
 # source.sh) with tinyconfig plus the fragment, once, and prints the directory: vmlinuz (or,
 # for User Mode Linux, the program linux), and build/ to compile modules against. Takes about
 # ten minutes on two cores; User Mode Linux three. clang: with that instead of gcc.
+#
+# A fragment may name another as its "# base:", and options of that which it does "# without:".
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../lib.sh"
@@ -52,13 +54,24 @@ edits=
 ;;
 esac
 
+# All that is asked for: of the base, then of the fragment itself.
+asked()
+{
+	local base without
+	base=$(sed -n 's/^# base: //p' "$fragment")
+	without=$(sed -n 's/^# without: //p' "$fragment")
+	[ -z "$base" ] ||
+		grep -vE "^(# )?CONFIG_(${without// /|})( is not set|=.*)\$" "$here/$base"
+	cat "$fragment"
+}
+
 # What the result depends on, and nothing else. (In the pipeline a tool that is missing would
 # go unnoticed.)
 gcc_version=$(gcc -dumpfullversion)
 ld_version=$(ld -v)
 clang_version=
 [ -z "$llvm" ] || clang_version=$(clang"$llvm" -dumpversion)
-key=$({ basename "$source"; echo "$gcc_version"; echo "$ld_version"; cat "$fragment"
+key=$({ basename "$source"; echo "$gcc_version"; echo "$ld_version"; asked
 	[ -z "$llvm" ] || echo "$clang_version"
 	[ -z "$edits" ] || echo "$edits"; } | sha256sum | cut -c 1-12)
 dir=$HWT_CACHE/kernels/$(basename "$source")-$(basename "$fragment" .config)${llvm:+-clang}-$key
@@ -123,15 +136,16 @@ verify_config()
 			say "neither an option nor a comment: $line"
 			bad=1
 		fi
-	done <"$fragment"
+	done < <(asked)
 	[ $bad -eq 0 ] || die "the kernel would not be what $(basename "$fragment") asks for"
 }
 
 configure()
 {
 	kmake tinyconfig
+	asked >"$dir.tmp/fragment"
 	"$source/scripts/kconfig/merge_config.sh" -m -O "$dir.tmp/build" \
-		"$dir.tmp/build/.config" "$fragment"
+		"$dir.tmp/build/.config" "$dir.tmp/fragment"
 	kmake olddefconfig
 }
 
@@ -145,6 +159,8 @@ trim()
 		cp "$1/build/arch/x86/boot/bzImage" "$1/vmlinuz"
 	fi
 	cp "$1/build/include/config/kernel.release" "$1/release"
+	# Newer kernels (6.13) look for the place where it was built.
+	sed -i "s|$1/build|$dir/build|" "$1/build/Makefile"
 	find "$1/build" -path "$1/build/scripts" -prune -o \
 		-path "$1/build/tools" -prune -o \
 		\( -name '*.o' -o -name '*.a' -o -name '.*.cmd' \

@@ -24,6 +24,7 @@ parameters="seconds=$seconds report=30 $*"
 mkdir -p "$out"
 dir=$("$HWT_TOP/tests/kernels/get.sh" "$kernel")
 arch=$("$HWT_TOP/tests/kernels/get.sh" --arch "$kernel")
+slow=$("$HWT_TOP/tests/kernels/get.sh" --slow "$kernel")
 HWT_NO_TESTS=1 HWT_TREE=soak-$kernel "$guest/build.sh" "$kernel"
 echo "torture|script|$limit|0||torture.sh|$parameters" >"$out/list"
 
@@ -43,5 +44,5 @@ fi
 pack
 exec python3 "$here/soak.py" --out "$out" --limit "$limit" -- \
 	python3 "$guest/run_guest.py" --kernel "$kernel" --arch "${arch:-x86_64}" \
-	--vmlinuz "$dir/vmlinuz" --initrd "$out/initramfs.gz" --out "$out" --planned 1 \
+	--vmlinuz "$dir/vmlinuz" --initrd "$out/initramfs.gz" --out "$out" --planned 1 --slow "$slow" \
 	--results "$out/results" --silence 900 --limit "$limit"

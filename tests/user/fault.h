@@ -53,7 +53,7 @@ static __attribute__((constructor)) void fault_begin(void)
 {
 	if (fault_knobs() && !access("/proc/self/fail-nth", W_OK))
 		return;
-	if (env_is("HWT_KERNEL", "debug")) {
+	if (debug_kernel()) {
 		printf("# FAILED: the debug kernel injects no faults\n");
 		exit(1);
 	}

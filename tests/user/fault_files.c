@@ -6,7 +6,7 @@
  * reference is kept.
  *
  * hwt-test: long
- * hwt-test: only debug
+ * hwt-test: only debug debug612
  * hwt-test: libs uring
  * hwt-test: timeout 900
  * hwt-test: load max_shared=64 max_user_timeouts=300 max_user_wheels=3

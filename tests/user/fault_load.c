@@ -8,7 +8,7 @@
  * wheel. Most points of a load are the kernel's own: some of these will do.
  *
  * hwt-test: long
- * hwt-test: only debug
+ * hwt-test: only debug debug612
  * hwt-test: noload
  * hwt-test: timeout 1200
  */

@@ -6,7 +6,7 @@
  * there was no memory says so, alone.
  *
  * hwt-test: long
- * hwt-test: only debug
+ * hwt-test: only debug debug612
  * hwt-test: timeout 600
  * hwt-test: load max_shared=64 max_user_timeouts=300 max_user_wheels=3
  */

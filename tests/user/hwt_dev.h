@@ -212,11 +212,18 @@ static inline bool env_is(const char *name, const char *value)
 	return env && !strcmp(env, value);
 }
 
-/* A kernel that checks each access or lock: all takes several times as long. */
+/* Where all takes several times as long: on a kernel that checks each access or lock. */
 static inline bool slow_kernel(void)
 {
-	return env_is("HWT_KERNEL", "debug") || env_is("HWT_KERNEL", "kcsan") ||
-	       env_is("HWT_KERNEL", "rtdebug");
+	return env_is("HWT_SLOW", "1");
+}
+
+/* With KASAN and all else: debug, debug612. */
+static inline bool debug_kernel(void)
+{
+	const char *kernel = getenv("HWT_KERNEL");
+
+	return kernel && !strncmp(kernel, "debug", strlen("debug"));
 }
 
 /* Fewer rounds: in a quick run, and where each of them takes five times as long. */

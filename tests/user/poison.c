@@ -7,7 +7,7 @@
  * does not owe the program it leaves alone: bytes behind a structure or an array, all of it
  * after an error.
  *
- * hwt-test: only debug
+ * hwt-test: only debug debug612
  */
 #include "kselftest_harness.h"
 

@@ -18,7 +18,7 @@ static unsigned int duration_s(void)
 {
 	if (env_is("HWT_QUICK", "1"))
 		return 2;
-	return env_is("HWT_KERNEL", "debug") ? 30 : 6;
+	return debug_kernel() ? 30 : 6;
 }
 
 static __u64 next_random(__u64 *state)

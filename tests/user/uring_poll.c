@@ -3,7 +3,7 @@
  * io_uring on the descriptor without commands of ours, as any kernel has it: polling and
  * reading, also beside the device's own rings, and what a program that dies leaves of them.
  *
- * hwt-test: only stock rt debug stock612 cloud rt612 kcsan rtdebug newest clang
+ * hwt-test: only stock rt debug stock612 cloud rt612 kcsan debug612 rtdebug newest clang
  * hwt-test: libs uring
  */
 #include "kselftest_harness.h"

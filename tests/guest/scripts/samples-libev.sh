@@ -11,8 +11,8 @@ set -eu
 . /hwt/lib.sh
 
 count=100000
-case $HWT_KERNEL$HWT_QUICK in
-debug* | kcsan* | rtdebug* | *1) count=10000 ;;
+case $HWT_SLOW$HWT_QUICK in
+*1*) count=10000 ;;
 esac
 
 # The name of the way, and its option.
