@@ -88,7 +88,9 @@ struct io_uring_cmd;
  * @stats:      what HWT_IOC_STATS tells
  * @refs:       the file and each entry have one
  * @wait:       readers and pollers
- * @done:       commands of io_uring that @wake_work is to complete. Lock-free.
+ * @done:       commands of io_uring that @wake_work is to complete. Added to without a lock, taken
+ *              under @ending.
+ * @ending:     held until what was in @done is completed; inside io_uring's locks
  * @event_ns:   when the last event came up on the wheel that all share, or they had been
  *              woken for it. That wheel's thread's own.
  * @wake_work:  wakes them for events that follow soon
@@ -117,6 +119,7 @@ struct hwt_context {
 	refcount_t		refs;
 	wait_queue_head_t	wait;
 	struct llist_head	done;
+	struct mutex		ending;		/* inside io_uring's locks */
 	u64			event_ns;
 	struct work_struct	wake_work;
 };

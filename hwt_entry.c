@@ -66,6 +66,7 @@ void hwt_context_init(struct hwt_context *ctx)
 	INIT_LIST_HEAD(&ctx->ready);
 	mutex_init(&ctx->making);
 	mutex_init(&ctx->walking);
+	mutex_init(&ctx->ending);
 	refcount_set(&ctx->refs, 1);
 	init_waitqueue_head(&ctx->wait);
 	init_llist_head(&ctx->done);
@@ -81,6 +82,7 @@ void hwt_context_put(struct hwt_context *ctx)
 	xa_destroy(&ctx->entries);
 	mutex_destroy(&ctx->making);
 	mutex_destroy(&ctx->walking);
+	mutex_destroy(&ctx->ending);
 	kfree(ctx);
 	/* A full barrier. Pairs with hwt_entries_wait(): this is free, and who waits is found. */
 	if (atomic_dec_and_test(&hwt_contexts))

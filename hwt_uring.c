@@ -9,7 +9,8 @@
  *   the entry		while entry->cmd is set
  *   who detaches it	from then on: the firing, a stop, a cancel; or io_uring, when the
  *			ring is closed or the task executes another program
- *   the list ctx->done	if the firing leaves it to a worker, which takes it from there
+ *   the list ctx->done	if the firing leaves it to a worker, which takes it from there, as io_uring
+ *			does when it wants the command to end
  *
  * Attaching and detaching happen under the lock of the context's table. io_uring completes what
  * it cancels there and then. All others leave that to the task that has submitted the
@@ -156,23 +157,29 @@ void hwt_uring_end(struct hwt_entry *entry, int res, bool later)
 /**
  * hwt_uring_end_done() - complete the commands that were left to a worker, in their order
  * @ctx: the context
+ *
+ * Process context, sleeps: when it returns, somebody else who was at it is through, too.
  */
 void hwt_uring_end_done(struct hwt_context *ctx)
 {
-	/* Pairs with hwt_uring_end(): what is added later has the work queued once more. */
-	struct llist_node *list = llist_reverse_order(llist_del_all(&ctx->done));
 	struct hwt_uring_pdu *pdu, *next;
+	struct llist_node *list;
 
+	mutex_lock(&ctx->ending);
+	/* Pairs with hwt_uring_end(): what is added later has the work queued once more. */
+	list = llist_reverse_order(llist_del_all(&ctx->done));
 	llist_for_each_entry_safe(pdu, next, list, done) {
 		io_uring_cmd_do_in_task_lazy(container_of((void *)pdu, struct io_uring_cmd, pdu),
 					     hwt_uring_work);
 		cond_resched();
 	}
+	mutex_unlock(&ctx->ending);
 }
 
 /*
- * io_uring wants the command to end. It asks again until it has ended, so if the command is
- * not attached yet there is nothing to do; if it is not any more neither.
+ * io_uring wants the command to end. It asks again, without a rest, until it has ended: so if the
+ * command is not attached yet there is nothing to do. If it is not any more, a worker may be
+ * about to complete it, which does not get there as long as a real-time task takes the CPU.
  */
 static void hwt_uring_abort(struct hwt_context *ctx, struct io_uring_cmd *cmd,
 			    unsigned int issue_flags)
@@ -188,6 +195,8 @@ static void hwt_uring_abort(struct hwt_context *ctx, struct io_uring_cmd *cmd,
 	xa_unlock(&ctx->entries);
 	if (entry)
 		hwt_uring_done(cmd, -ECANCELED, issue_flags);
+	else
+		hwt_uring_end_done(ctx);
 	/* It asks for one after the other, and there may be a million. */
 	cond_resched();
 }
