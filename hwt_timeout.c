@@ -550,24 +550,31 @@ EXPORT_SYMBOL_GPL(hwt_schedule_pending_at);
  * @mode:      what the period is counted from
  *
  * Any context. Calls for one timeout exclude each other, by the caller's means;
- * cancels and one-shot schedules may run together with it.
+ * cancels and one-shot schedules may run together with it. If it is about to fire by an earlier
+ * schedule, it may do that by a mixture of both, until this is through.
  *
  * Return: as hwt_schedule(); also -EINVAL for a period of 0 or an unknown mode.
  */
 int hwt_schedule_periodic_at(struct hwt_periodic *periodic, u64 first_ns,
 			     u64 period_ns, enum hwt_repeat mode)
 {
+	int ret;
+
 	if (!period_ns || (mode != HWT_FIXED_RATE && mode != HWT_FIXED_DELAY))
 		return -EINVAL;
 	/* Pair with hwt_periodic_begin(), which reads them after it has taken the
 	 * word that is published below. If it looks at a word of before, it may see
-	 * a mixture: it acts on it once at the most, and then finds the new word.
+	 * a mixture, and goes on by that until it finds the new word: not for long,
+	 * without preemption here.
 	 */
+	preempt_disable();
 	WRITE_ONCE(periodic->set.first_ns, first_ns);
 	WRITE_ONCE(periodic->set.period_ns, period_ns);
 	WRITE_ONCE(periodic->set.mode, mode);
-	return hwt_arm_checked(&periodic->timeout, first_ns, 0,
-			       HWT_HOW_AT | HWT_HOW_PERIODIC);
+	ret = hwt_arm_checked(&periodic->timeout, first_ns, 0,
+			      HWT_HOW_AT | HWT_HOW_PERIODIC);
+	preempt_enable();
+	return ret;
 }
 EXPORT_SYMBOL_GPL(hwt_schedule_periodic_at);
 

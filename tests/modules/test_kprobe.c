@@ -512,6 +512,63 @@ static const char * const engine_names[] __initconst = {
 	"hwt_buckets_insert", "hwt_buckets_remove", "hwt_buckets_advance",
 };
 
+/* -- A periodic one that is scheduled anew ------------------------------- */
+
+static struct hwt_periodic periodic;
+static u64 periodic_first;
+static unsigned int periodic_seen, periodic_open;
+
+static const struct hwt_ops periodic_ops = { };
+
+/*
+ * Once its period is written the new schedule has to take effect at once: by the old one the
+ * engine may fire meanwhile, and would go on with the new period.
+ */
+static int on_periodic(struct kprobe *probe, struct pt_regs *regs)
+{
+	if (current != target_task || READ_ONCE(periodic.set.first_ns) != periodic_first)
+		return 0;
+	periodic_seen++;
+	/* The breakpoint's own context counts as an NMI, not here. */
+	periodic_open += !(preempt_count() & PREEMPT_MASK) &&
+			 hwt_deadline(&periodic.timeout) < periodic_first;
+	return 0;
+}
+
+static void __init test_periodic(void)
+{
+	struct kprobe probe;
+	unsigned int offset, length, n = 0;
+	u8 *function;
+
+	wheel = kt_wheel("kprobe");
+	hwt_periodic_init(&periodic, wheel, &periodic_ops);
+	periodic_first = hwt_wheel_now(wheel) + KT_HOUR;
+	hwt_schedule_periodic_at(&periodic, periodic_first, KT_HOUR, HWT_FIXED_RATE);
+	target_task = current;
+	park_others();
+	function = find("hwt_schedule_periodic_at", &length);
+	for (offset = 0; function && offset < length; offset++) {
+		memset(&probe, 0, sizeof(probe));
+		probe.addr = (kprobe_opcode_t *)(function + offset);
+		probe.pre_handler = on_periodic;
+		probe.post_handler = after_probe;
+		if (register_kprobe(&probe))
+			continue;
+		n++;
+		periodic_first += KT_HOUR;
+		hwt_schedule_periodic_at(&periodic, periodic_first, KT_HOUR, HWT_FIXED_RATE);
+		unregister_kprobe(&probe);
+	}
+	unpark_others();
+	target_task = NULL;
+	KTEST(n > 5 && periodic_seen,
+	      "a periodic one is scheduled anew: seen at %u of %u instructions", periodic_seen, n);
+	if (IS_ENABLED(CONFIG_PREEMPT_COUNT))
+		KTEST(!periodic_open, "nobody comes between: at %u", periodic_open);
+	hwt_wheel_destroy(wheel);
+}
+
 /* -- The kernel's own functions ------------------------------------------ */
 
 /*
@@ -713,6 +770,7 @@ static void __init selftest(void)
 			  SUBMIT_NEW, SUBMIT_SCENES, step, seconds);
 	test_instructions("engine", engine_names, ARRAY_SIZE(engine_names), FIRE,
 			  SCENES, step, seconds);
+	test_periodic();
 out:
 	vfree(registered);
 	vfree(probes);
