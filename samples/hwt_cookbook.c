@@ -122,7 +122,7 @@ static int cook_request_send(void)
 	hwt_group_join(&cook_requests, &request->member, &request->timeout);
 	kref_get(&request->ref);
 	/* Not held, not shut down, on a wheel that is not stopped: cannot fail. */
-	hwt_schedule(&request->timeout, 30 * NSEC_PER_SEC);
+	hwt_schedule(&request->timeout, 30ULL * NSEC_PER_SEC);
 	return 0;
 }
 

@@ -155,10 +155,10 @@ static int late_span(const char *load, u64 span)
 		late_arm(&lates[i], span / 2 + bench_random_below(span / 2));
 		/* Not all in one burst: at the speed at which they fire. */
 		if (i % 64 == 63)
-			bench_sleep(min_t(u64, span * 64 / n, NSEC_PER_SEC));
+			bench_sleep(min_t(u64, div_u64(span * 64, n), NSEC_PER_SEC));
 	}
 	while (atomic_read_acquire(&late_left) > 0 && !bench_stopped())
-		bench_sleep(max_t(u64, span / 100, NSEC_PER_MSEC));
+		bench_sleep(max_t(u64, div_u64(span, 100), NSEC_PER_MSEC));
 	for (i = 0; i < n; i++)
 		late_end(&lates[i]);
 	for (kind = 0; kind < LATE_KINDS && !bench_stopped(); kind++) {

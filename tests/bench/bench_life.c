@@ -168,7 +168,7 @@ int bench_idle(void)
 		err = life_begin(&life, &bench_hwt, count);
 		if (err)
 			return err;
-		life_times(&life, 3600 * NSEC_PER_SEC, 36000 * NSEC_PER_SEC);
+		life_times(&life, 3600ULL * NSEC_PER_SEC, 36000ULL * NSEC_PER_SEC);
 		bench_run(life.peer, LOOP_SCHEDULE, &life.span);
 		bench_settle(life.peer, NULL, 0, false);
 		life_watch(seconds * NSEC_PER_SEC, &wakeups, &share);

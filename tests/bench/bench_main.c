@@ -64,12 +64,15 @@ static int bench_compare(const void *a, const void *b)
 
 static u64 bench_whole(u64 milli)
 {
-	return milli / 1000;
+	return div_u64(milli, 1000);
 }
 
 static unsigned int bench_rest(u64 milli)
 {
-	return milli % 1000;
+	u32 rest;
+
+	div_u64_rem(milli, 1000, &rest);
+	return rest;
 }
 
 /* Print a result, and forget it. */

@@ -69,11 +69,11 @@ static u64 ops_delay(void)
 {
 	switch (bench_random_below(3)) {
 	case 0:
-		return 20 * NSEC_PER_SEC + bench_random_below(20 * NSEC_PER_SEC);
+		return 20ULL * NSEC_PER_SEC + bench_random_below(20ULL * NSEC_PER_SEC);
 	case 1:
-		return 100 * NSEC_PER_SEC + bench_random_below(20 * NSEC_PER_SEC);
+		return 100ULL * NSEC_PER_SEC + bench_random_below(20ULL * NSEC_PER_SEC);
 	default:
-		return 3600 * NSEC_PER_SEC +
+		return 3600ULL * NSEC_PER_SEC +
 		       bench_random_below(10 * 3600ULL * NSEC_PER_SEC);
 	}
 }
@@ -131,7 +131,7 @@ static void ops_times(struct ops *ops, const struct bench_peer *peer,
 		delay = ops->delay[ops->order[phase][i]];
 		/* A bucket of timer_list spans up to an eighth of the delay. */
 		if (phase == PHASE_LATER || phase == PHASE_SAME)
-			delay += delay / 8 + 30 * NSEC_PER_SEC;
+			delay += delay / 8 + 30ULL * NSEC_PER_SEC;
 		else if (phase == PHASE_EARLIER)
 			delay /= 2;
 		if (phase == PHASE_RELATIVE)
@@ -151,7 +151,7 @@ static void ops_background(struct ops *ops, const struct bench_peer *peer,
 		n = min(ops->sample, ops->pending - first);
 		for (i = 0; i < n; i++)
 			ops->when[i] = bench_time(peer, ops->delay[i] +
-						  3600 * NSEC_PER_SEC);
+						  3600ULL * NSEC_PER_SEC);
 		/* Any order: here they are visited from the first to the last. */
 		span->objects += first * peer->size;
 		span->end = n;

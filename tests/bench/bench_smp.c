@@ -93,8 +93,8 @@ static int smp_once(unsigned int p, struct smp_part *parts, unsigned int n, u32 
 	}
 	bench_shuffle(order, count);
 	for (i = 0; i < count; i++)
-		when[i] = bench_time(peer, 600 * NSEC_PER_SEC +
-				     bench_random_below(3600 * NSEC_PER_SEC));
+		when[i] = bench_time(peer, 600ULL * NSEC_PER_SEC +
+				     bench_random_below(3600ULL * NSEC_PER_SEC));
 	for (i = 0; i < n; i++) {
 		parts[i].peer = peer;
 		parts[i].loop = LOOP_SCHEDULE;

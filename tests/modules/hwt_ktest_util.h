@@ -13,6 +13,7 @@
 #include <linux/fs.h>
 #include <linux/jiffies.h>
 #include <linux/kthread.h>
+#include <linux/math64.h>
 #include <linux/sched.h>
 #include <linux/string.h>
 
@@ -21,6 +22,23 @@
 #define KT_MS		((u64)NSEC_PER_MSEC)
 #define KT_SECOND	((u64)NSEC_PER_SEC)
 #define KT_HOUR		(3600 * KT_SECOND)
+
+/* Of so many ns, for 32-bit kernels, too. */
+static inline u64 kt_us(u64 ns)
+{
+	return div_u64(ns, NSEC_PER_USEC);
+}
+
+static inline u64 kt_ms(u64 ns)
+{
+	return div_u64(ns, NSEC_PER_MSEC);
+}
+
+/* The tick of so many ns, on a wheel with one of a ms. */
+static inline u64 kt_tick(u64 ns)
+{
+	return DIV64_U64_ROUND_UP(ns, KT_MS) * KT_MS;
+}
 
 /* A kernel that checks each access or lock: all takes several times as long. */
 #define KT_SLOW		(IS_ENABLED(CONFIG_KASAN) || IS_ENABLED(CONFIG_KCSAN) ||	\

@@ -110,7 +110,7 @@ static void __init test_schedule(struct hwt_wheel *wheel)
 	      !hwt_cancelled(&kt.timeout), "it is pending and held, nothing else");
 	deadline = hwt_deadline(&kt.timeout);
 	KTEST(deadline >= before + KT_HOUR && deadline < after + KT_HOUR + KT_MS &&
-	      deadline % KT_MS == 0, "its deadline is rounded up to a tick");
+	      deadline == kt_ms(deadline) * KT_MS, "its deadline is rounded up to a tick");
 	remaining = hwt_remaining(&kt.timeout);
 	after = hwt_wheel_now(wheel);
 	KTEST(remaining <= deadline - before && remaining >= deadline - after,
@@ -151,7 +151,7 @@ static void __init test_slack(struct hwt_wheel *wheel)
 	u64 deadline;
 	struct kt kt;
 
-	base -= base % KT_MS;
+	base = kt_ms(base) * KT_MS;
 	kt_init(&kt, wheel, &kt_ops);
 	KTEST(hwt_schedule_at_slack(&kt.timeout, base + 1, 0) == 0 &&
 	      hwt_deadline(&kt.timeout) == base + KT_MS,
@@ -160,7 +160,7 @@ static void __init test_slack(struct hwt_wheel *wheel)
 	deadline = hwt_deadline(&kt.timeout);
 	KTEST(deadline >= base && deadline <= base + 999 * KT_MS,
 	      "with a slack the deadline is inside of it");
-	KTEST(deadline / KT_MS % 512 == 0,
+	KTEST((kt_ms(deadline) & 511) == 0,
 	      "999 ticks of slack reach a multiple of 512 ticks");
 	hwt_schedule_at_slack(&kt.timeout, deadline - 3 * KT_MS, 3 * KT_MS);
 	KTEST(hwt_deadline(&kt.timeout) == deadline,
@@ -334,7 +334,7 @@ static void __init test_clock(const char *name, enum hwt_clock clock, u32 flags)
 	after = base_clock(clock, 0);
 	KTEST(before <= now && now <= after, "%s: its time is the clock's", name);
 	tick = hwt_wheel_tick(wheel);
-	KTEST(tick >= after / KT_MS && tick <= hwt_wheel_now(wheel) / KT_MS,
+	KTEST(tick >= kt_ms(after) && tick <= kt_ms(hwt_wheel_now(wheel)),
 	      "%s: its tick is the clock's", name);
 	kt_init(&kt, wheel, &kt_ops);
 	kt.earliest = base_clock(clock, flags) + 200 * KT_MS;

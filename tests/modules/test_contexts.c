@@ -60,7 +60,7 @@ static void everything(void)
 	hwt_remaining(&moved.timeout);
 	hwt_overruns(&periodic);
 	hwt_overruns_total(&periodic);
-	ODD(hwt_wheel_tick(wheel) < now / KT_MS);
+	ODD(hwt_wheel_tick(wheel) < kt_ms(now));
 	hwt_wheel_pending(wheel);
 	ODD(hwt_wheel_stopped(wheel) || hwt_wheel_state(wheel) == HWT_SHUTDOWN);
 	hwt_wheel_get_params(wheel, &params);

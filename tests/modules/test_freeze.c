@@ -350,7 +350,7 @@ static void __init test_suspend(const char *state)
 		KTEST_SKIP("%s: this machine does not suspend: %d", state, ret);
 	else
 		KTEST(slept > 0 && real > 0, "%s: %lld ms were spent there", state,
-		      slept / (s64)KT_MS);
+		      div_s64(slept, NSEC_PER_MSEC));
 	for (i = 0; i < ARRAY_SIZE(sleepers); i++) {
 		sleeper = &sleepers[i];
 		KTEST(remains(sleeper, begun, begun_end, slept),

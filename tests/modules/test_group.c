@@ -193,7 +193,7 @@ static void __init test_sync(const char *what, u64 (*sync)(struct hwt_group *gro
 		items = items_make(&group, N, ops);
 		if (!items)
 			break;
-		items_schedule(items, N, 0, round * KT_MS / 100);
+		items_schedule(items, N, 0, round * (KT_MS / 100));
 		hits = sync(&group);
 		WRITE_ONCE(over, true);
 		items_sum(items, N);
@@ -314,7 +314,7 @@ static int stubborn_thread(void *arg)
 	int ret;
 
 	while (!kthread_should_stop()) {
-		ret = hwt_schedule(&stubborn[n % STUBBORN].kt.timeout, n % 3 * KT_MS / 2);
+		ret = hwt_schedule(&stubborn[n % STUBBORN].kt.timeout, n % 3 * (KT_MS / 2));
 		if (ret == -ESHUTDOWN)
 			dead[n % STUBBORN] = true;
 		else

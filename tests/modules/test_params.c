@@ -93,14 +93,17 @@ static void __init test_bad(void)
 
 static struct hwt_wheel_params made;
 
+/* Not on the stack, where clang would keep those of all calls. */
+static struct hwt_wheel_params asked;
+
 /* Made as asked for, after rounding: and it works. */
-static void __init good(const char *what, struct hwt_wheel_params params)
+static void __init good(const char *what)
 {
 	struct hwt_wheel *wheel;
 	struct kt now, soon, far;
 
-	params.name = "a name longer than is kept";
-	wheel = hwt_wheel_create(&params);
+	asked.name = "a name longer than is kept";
+	wheel = hwt_wheel_create(&asked);
 	KTEST(!IS_ERR(wheel), "%s: a wheel is made", what);
 	if (IS_ERR(wheel)) {
 		memset(&made, 0, sizeof(made));
@@ -125,8 +128,7 @@ static void __init good(const char *what, struct hwt_wheel_params params)
 	KTEST(hwt_wheel_destroy(wheel) == 0, "%s: destroyed", what);
 }
 
-/* In a block, as all of these: the next one's parameters take its place on the stack. */
-#define GOOD(what, ...) ({ good(what, (struct hwt_wheel_params) { __VA_ARGS__ }); })
+#define GOOD(what, ...) ({ asked = (struct hwt_wheel_params) { __VA_ARGS__ }; good(what); })
 
 static void __init test_good(void)
 {

@@ -454,9 +454,9 @@ static void __init test_lateness(enum hwt_wait_strategy wait)
 	KTEST(ok == SAMPLES && early == 0, "%u of %u fire, %u early", ok, SAMPLES, early);
 	sort(late, SAMPLES, sizeof(*late), compare_u64, NULL);
 	pr_info("# %s: late by %llu us at least, %llu us median, %llu us 95 %%, %llu us at most\n",
-		wait == HWT_WAIT_BUSY ? "busy" : "sleep", late[0] / 1000,
-		late[SAMPLES / 2] / 1000, late[SAMPLES * 95 / 100] / 1000,
-		late[SAMPLES - 1] / 1000);
+		wait == HWT_WAIT_BUSY ? "busy" : "sleep", kt_us(late[0]),
+		kt_us(late[SAMPLES / 2]), kt_us(late[SAMPLES * 95 / 100]),
+		kt_us(late[SAMPLES - 1]));
 	if (wait == HWT_WAIT_BUSY)
 		KTEST(wakeups(wheel) == 0, "it has never slept");
 	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");

@@ -33,7 +33,7 @@ static void __init test_delay(void)
 
 	for (i = 0; i < ARRAY_SIZE(kt); i++) {
 		kt_init(&kt[i], wheel, &kt_ops);
-		kt_schedule(&kt[i], i * (KT_MS / 7 + i * KT_MS / 9));
+		kt_schedule(&kt[i], i * (KT_MS / 7 + i * (KT_MS / 9)));
 	}
 	for (i = 0; i < ARRAY_SIZE(kt); i++) {
 		done += KT_WAIT(kt_releases(&kt[i]) == 1);
@@ -213,7 +213,7 @@ static void __init test_many(unsigned int n)
 			pr_info("# late by less than %llu ms: %u of %u\n",
 				1ULL << i, shown, n);
 	}
-	pr_info("# the latest of %u callbacks by %llu us\n", n, worst / 1000);
+	pr_info("# the latest of %u callbacks by %llu us\n", n, kt_us(worst));
 out:
 	hwt_wheel_destroy(wheel);
 	vfree(kt);

@@ -230,7 +230,7 @@ static bool __init settled(struct hwt_wheel *wheel, unsigned int n)
 		times = kt_expirations(&item[i].kt);
 		if (times > 1 || (!times && item[i].kt.earliest + KT_MS <= now)) {
 			pr_info("# number %u fired %d times, its date was %lld ms ago\n",
-				i, times, (s64)(now - item[i].kt.earliest) / (s64)KT_MS);
+				i, times, div_s64(now - item[i].kt.earliest, NSEC_PER_MSEC));
 			odd++;
 		}
 	}
@@ -252,7 +252,7 @@ static void __init test_dates(const struct kind *kind)
 		/* The first of them may have fired by now. */
 		if (date > base + 100 * KT_MS && hwt_pending(&item[i].kt.timeout))
 			odd += hwt_deadline(&item[i].kt.timeout) !=
-			       roundup(date, KT_MS);
+			       kt_tick(date);
 	}
 	KTEST(odd == 0, "%s: a date is rounded up to a tick", kind->name);
 	KTEST(KT_WAIT(fired(20) == 20) && early(20) == 0,
@@ -289,7 +289,7 @@ static void __init test_forward(const struct kind *kind, u64 jump, const char *w
 	/* Nowhere near the time that this takes, and not in their order. */
 	for (i = 0; i < PASSED; i++) {
 		n = i * 17 % PASSED;
-		arm(&item[n], wheel, &item_ops, base + jump / 10 * 7 + n * (jump / 140));
+		arm(&item[n], wheel, &item_ops, base + div_s64(jump, 140) * (98 + n));
 	}
 	for (i = 0; i < AHEAD; i++)
 		arm(&item[PASSED + i], wheel, &item_ops, base + jump + KT_HOUR + i * jump);
@@ -379,7 +379,7 @@ static void __init test_back(const struct kind *kind, u64 jump, const char *what
 
 static void __init arm_many(struct hwt_wheel *wheel, unsigned int n)
 {
-	u64 date = roundup(hwt_wheel_now(wheel), KT_MS) + 200 * KT_MS;
+	u64 date = kt_tick(hwt_wheel_now(wheel)) + 200 * KT_MS;
 	unsigned int i;
 
 	for (i = 0; i < n; i++)
@@ -494,7 +494,7 @@ static bool __init beats(struct hwt_wheel *wheel, int n)
 static void __init test_periodic(const struct kind *kind, u64 jump, const char *what)
 {
 	struct hwt_wheel *wheel = make(kind, what);
-	u64 base = hwt_wheel_now(wheel), period = jump / 10;
+	u64 base = hwt_wheel_now(wheel), period = div_s64(jump, 10);
 	u64 first = base + period / 2, next;
 	struct hwt_wheel_stats stats;
 	unsigned int i;
@@ -511,7 +511,7 @@ static void __init test_periodic(const struct kind *kind, u64 jump, const char *
 	next = hwt_deadline(&beat[1].periodic.timeout);
 	hwt_wheel_get_stats(wheel, &stats);
 	KTEST(beat[0].overruns == 9 && stats.overruns == 9 &&
-	      hwt_deadline(&beat[0].periodic.timeout) == roundup(first + jump, KT_MS),
+	      hwt_deadline(&beat[0].periodic.timeout) == kt_tick(first + jump),
 	      "%s: a fixed rate has missed 9, and keeps its phase", kind->name);
 	KTEST(beat[1].overruns == 0 && next >= base + jump + period &&
 	      next < base + jump + period + period / 4,

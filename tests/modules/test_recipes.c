@@ -478,7 +478,7 @@ static void __init test_debounce(void)
 	}
 	KTEST(odd == 0, "debounce: each later one puts it off");
 	deadline = debounce.first_ns + debounce.most_ns;
-	KTEST(hwt_deadline(&kt.timeout) == roundup(deadline, KT_MS),
+	KTEST(hwt_deadline(&kt.timeout) == kt_tick(deadline),
 	      "debounce: but not for longer than the most");
 	hwt_cancel_sync(&kt.timeout);
 	usleep_range(5000, 6000);
@@ -512,7 +512,7 @@ static void __init test_debounce(void)
 	      "debounce: never quiet, for ever");
 	debounce.most_ns = KT_HOUR;
 	KTEST(hwt_debounce(&kt.timeout, &debounce) == 0 &&
-	      hwt_deadline(&kt.timeout) == roundup(debounce.first_ns + KT_HOUR, KT_MS) &&
+	      hwt_deadline(&kt.timeout) == kt_tick(debounce.first_ns + KT_HOUR) &&
 	      hwt_cancel_sync(&kt.timeout) == 1, "debounce: never quiet, for an hour");
 	debounce = (struct hwt_debounce) { .quiet_ns = KT_HOUR };
 	KTEST(hwt_debounce(&kt.timeout, &debounce) == 0 && KT_WAIT(kt_expirations(&kt) == n + 2),

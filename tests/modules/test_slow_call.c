@@ -80,7 +80,7 @@ static bool run(void)
 
 static bool run_cancelled(void)
 {
-	hwt_schedule(&kt.timeout, NSEC_PER_SEC * 3600);
+	hwt_schedule(&kt.timeout, 3600ULL * NSEC_PER_SEC);
 	return hwt_cancel_sync(&kt.timeout) == 1;
 }
 

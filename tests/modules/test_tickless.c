@@ -144,8 +144,8 @@ static void __init test_each_second(struct kt *each)
 	after = stats_now();
 	pr_info("# one of %u due each second, for %u s: %llu wake-ups and %llu passes, late by %llu us on average and %llu us at most\n",
 		pending + seconds, seconds, after.wakeups - before.wakeups,
-		after.passes - before.passes, div_u64(total, seconds) / 1000,
-		worst / 1000);
+		after.passes - before.passes, kt_us(div_u64(total, seconds)),
+		kt_us(worst));
 	KTEST(after.wakeups - before.wakeups >= seconds &&
 	      after.wakeups - before.wakeups <= seconds + 1,
 	      "the engine woke once for each: %llu times",

@@ -127,7 +127,7 @@ static void __init test_earlier(enum how how, unsigned int rounds)
 	KTEST(slept == DIV_ROUND_UP(rounds, 8), "it was asleep");
 	KTEST(early == 0, "none early");
 	KTEST(!kt_expirations(&far), "the one an hour away does not");
-	pr_info("# %s: the latest by %llu us\n", how_name[how], worst / 1000);
+	pr_info("# %s: the latest by %llu us\n", how_name[how], kt_us(worst));
 	hwt_wheel_destroy(wheel);
 }
 

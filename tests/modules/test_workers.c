@@ -743,9 +743,9 @@ static void __init test_stop(void)
 
 static void __init test_blocking(const char *what, const struct hwt_ops *ops)
 {
+	static struct kt last, plain;
 	struct hwt_wheel *wheel = workers_wheel("blocking", WORKERS);
 	struct task_struct *thread;
-	struct kt last, plain;
 	unsigned int i;
 	u64 passes;
 

@@ -400,7 +400,7 @@ TEST_F_TIMEOUT(ctx, signal_half_way, 60)
 	ASSERT_EQ(0, setitimer(ITIMER_REAL, &timer, NULL));
 	do {
 		n = read(self->fd, events, count * EVENT);
-		for (i = 0; n > 0 && i < n / EVENT; i++)
+		for (i = 0; n > 0 && i < (size_t)n / EVENT; i++)
 			odd += events[i].user_data >= count || seen[events[i].user_data]++;
 		total += n > 0 ? n / EVENT : 0;
 		reads++;

@@ -22,7 +22,7 @@
 #define CGROUP		"/sys/fs/cgroup"
 #define GROUP		CGROUP "/hwt-pull"
 #define GROUP_MAX	"33554432"
-#define MUCH		(8UL << 30)
+#define MUCH		(sizeof(size_t) > 4 ? (size_t)(8ULL << 30) : 1UL << 31)
 
 FIXTURE(memory) {
 	struct ledger_thread keeper;

@@ -243,7 +243,7 @@ static void operate(struct worker *worker, enum op op)
 		 */
 		for (i = 0; i < items_each; i++)
 			peer->arm(&workers[0].items[i % SAME].timeout,
-				  base_ns + 4 * 3600 * NSEC_PER_SEC +
+				  base_ns + 4 * 3600ULL * NSEC_PER_SEC +
 				  (__builtin_ia32_rdtsc() - base_tsc) * 1000);
 		break;
 	case CANCEL:
