@@ -8,6 +8,7 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/completion.h>
+#include <linux/kprobes.h>
 #include <linux/sched/signal.h>
 #include <linux/vmalloc.h>
 
@@ -73,9 +74,9 @@ static bool __init sleeper_begin(struct hwt_wheel *wheel)
 
 /* -- Waiters: threads ----------------------------------------------------------- */
 
-/* One that waits for a timeout, flushes a wheel or stops it. */
+/* One that waits for a timeout, cancels it, flushes a wheel or stops it. */
 struct waiter {
-	struct hwt_timeout	*timeout;
+	struct hwt_timeout	*timeout, *sync;
 	struct hwt_wheel	*flush, *stop;
 	u64			max_ns;
 	struct task_struct	*thread;
@@ -93,6 +94,8 @@ static int waiter_main(void *arg)
 	WRITE_ONCE(waiter->ready, true);
 	if (waiter->timeout)
 		waiter->ret = hwt_wait(waiter->timeout, waiter->max_ns);
+	else if (waiter->sync)
+		waiter->ret = hwt_cancel_sync(waiter->sync);
 	else if (waiter->flush)
 		waiter->ret = hwt_wheel_flush(waiter->flush);
 	else
@@ -228,8 +231,8 @@ static void __init test_cancelled(unsigned int workers)
 		worst = max(worst, took);
 	}
 	KTEST(ok == 10 && best < margin,
-	      "one that is cancelled: 0, after %llu to %llu ms", best / KT_MS,
-	      worst / KT_MS);
+	      "one that is cancelled: 0, after %llu to %llu ms", kt_ms(best),
+	      kt_ms(worst));
 	for (i = 0, ok = 0; i < 10; i++) {
 		hwt_schedule(&kt.timeout, KT_HOUR);
 		waiter_begin(&waiter[0], &kt.timeout);
@@ -450,7 +453,7 @@ static int arm_half(void *arg)
 			break;
 		case 1:
 			/* The tick that began last. */
-			hwt_schedule_at(&item[i].timeout, now / KT_MS * KT_MS);
+			hwt_schedule_at(&item[i].timeout, kt_ms(now) * KT_MS);
 			break;
 		case 2:
 			hwt_schedule_at(&item[i].timeout, now - i % 1000 * KT_MS - KT_MS);
@@ -673,10 +676,103 @@ static void __init test_flush_flood(unsigned int workers, bool submitted)
 	KTEST(done == 5 && ok == 5,
 	      "a flush under a flood of %s ends: %u of 5, after %llu ms at the most, and what was due has run: %u",
 	      submitted ? "submissions" : "timeouts that are due again at once", done,
-	      worst / KT_MS, ok);
+	      kt_ms(worst), ok);
 out:
 	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
 	vfree(item);
+}
+
+/* -- From a callback ----------------------------------------------------------------------- */
+
+static struct kt awaited;
+
+static struct {
+	struct kt	kt;
+	bool		inside;
+	int		ret;
+} awaiting;
+
+static void awaiting_expire(struct hwt_timeout *timeout)
+{
+	WRITE_ONCE(awaiting.inside, true);
+	awaiting.ret = hwt_wait(&awaited.timeout, KT_PATIENCE * KT_SECOND / 2);
+	kt_expire(timeout);
+}
+
+static const struct hwt_ops awaiting_ops = { .expire = awaiting_expire };
+
+/* The engine, or the only worker, is in the callback that waits. */
+static void __init test_wait_inside(unsigned int workers)
+{
+	struct hwt_wheel *wheel = waiting_wheel(workers);
+
+	memset(&awaiting, 0, sizeof(awaiting));
+	kt_init(&awaiting.kt, wheel, &awaiting_ops);
+	kt_init(&awaited, wheel, &kt_ops);
+	hwt_schedule(&awaited.timeout, KT_HOUR);
+	hwt_schedule(&awaiting.kt.timeout, 0);
+	KTEST(KT_WAIT(READ_ONCE(awaiting.inside)), "a callback waits for another timeout");
+	msleep(20);
+	KTEST(hwt_cancel(&awaited.timeout), "which is cancelled");
+	KTEST(KT_WAIT(kt_expirations(&awaiting.kt) == 1) && awaiting.ret == 0,
+	      "it hears of it: %d", awaiting.ret);
+	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
+}
+
+/* The only worker is in a callback, and the timeout has been left to it before. */
+static void __init test_wait_deferred(void)
+{
+	struct hwt_wheel *wheel = waiting_wheel(1);
+	struct waiter waiter;
+
+	memset(&waiter, 0, sizeof(waiter));
+	kt_init(&awaited, wheel, &kt_ops);
+	KTEST(sleeper_begin(wheel), "a callback sleeps");
+	hwt_schedule(&awaited.timeout, KT_HOUR);
+	hwt_cancel(&awaited.timeout);
+	KTEST(KT_WAIT(READ_ONCE(awaited.timeout.deferred)), "a cancelled timeout is left to it");
+	hwt_schedule(&awaited.timeout, KT_HOUR);
+	waiter_begin(&waiter, &awaited.timeout);
+	msleep(50);
+	KTEST(!waiter_done(&waiter) && hwt_cancel(&awaited.timeout),
+	      "scheduled again, waited for, and cancelled");
+	KTEST(waiter_end(&waiter) == 0 && READ_ONCE(sleeper.inside),
+	      "who waits hears of it: %ld", waiter.ret);
+	complete_all(&sleeper.out);
+	hwt_shutdown_sync(&awaited.timeout);
+	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
+}
+
+/* -- Memory that is used again ------------------------------------------------------------- */
+
+static void staying_release(struct hwt_timeout *timeout)
+{
+	sleeper_stay(timeout);
+}
+
+static const struct hwt_ops staying_ops = { .release = staying_release };
+static const struct hwt_ops recycled_ops = { };
+
+/* Once ->release has begun the memory may be another timeout, which it has nothing to do with. */
+static void __init test_recycled(unsigned int workers)
+{
+	struct hwt_wheel *wheel = waiting_wheel(workers);
+	struct waiter waiter;
+
+	sleeper_init(&sleeper, wheel, &staying_ops);
+	hwt_schedule(&sleeper.kt.timeout, KT_HOUR);
+	hwt_cancel(&sleeper.kt.timeout);
+	KTEST(KT_WAIT(READ_ONCE(sleeper.inside)), "a release takes its time");
+	hwt_timeout_init(&sleeper.kt.timeout, wheel, &recycled_ops);
+	hwt_schedule(&sleeper.kt.timeout, KT_HOUR);
+	memset(&waiter, 0, sizeof(waiter));
+	waiter.sync = &sleeper.kt.timeout;
+	waiter_begin(&waiter, NULL);
+	KTEST(waiter_end(&waiter) == 1 && READ_ONCE(sleeper.inside),
+	      "the next timeout there is cancelled beside it: %ld", waiter.ret);
+	complete_all(&sleeper.out);
+	KTEST(KT_WAIT(!READ_ONCE(sleeper.inside)), "the release returns");
+	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
 }
 
 /* -- Many that are left to the engine ------------------------------------------------------ */
@@ -703,27 +799,33 @@ static void between_expire(struct hwt_timeout *timeout)
 static const struct hwt_ops between_ops = { .expire = between_expire };
 
 /* While the engine is in a callback somebody else collects, but may not call back. */
-static void __init test_deferred(void)
+static struct hwt_timeout * __init defer_many(struct hwt_wheel *wheel)
 {
-	struct hwt_wheel *wheel = waiting_wheel(0);
-	struct hwt_timeout *many;
-	struct waiter waiter;
-	struct kt kt;
+	struct hwt_timeout *many = vzalloc(array_size(DEFERRED, sizeof(*many)));
 	int i;
 
-	memset(&waiter, 0, sizeof(waiter));
-	many = vzalloc(array_size(DEFERRED, sizeof(*many)));
+	atomic_set(&let_go, 0);
 	KTEST(many, "memory for %u timeouts", DEFERRED);
-	if (!many)
-		goto out;
 	KTEST(sleeper_begin(wheel), "a callback sleeps");
-	for (i = 0; i < DEFERRED; i++) {
+	for (i = 0; many && i < DEFERRED; i++) {
 		hwt_timeout_init(&many[i], wheel, &counted_ops);
 		hwt_schedule(&many[i], KT_HOUR);
 		hwt_cancel(&many[i]);
 	}
 	/* The last: all are collected before it. */
-	hwt_cancel_sync(&many[DEFERRED - 1]);
+	if (many)
+		hwt_cancel_sync(&many[DEFERRED - 1]);
+	return many;
+}
+
+static void __init test_deferred(void)
+{
+	struct hwt_wheel *wheel = waiting_wheel(0);
+	struct hwt_timeout *many = defer_many(wheel);
+	struct waiter waiter;
+	struct kt kt;
+
+	memset(&waiter, 0, sizeof(waiter));
 	kt_init(&kt, wheel, &between_ops);
 	hwt_schedule_at(&kt.timeout, 0);
 	waiter_flush(&waiter, wheel);
@@ -731,8 +833,43 @@ static void __init test_deferred(void)
 	KTEST(waiter_end(&waiter) == 0 && kt_expirations(&kt) == 1, "a flush beside it");
 	KTEST(let_go_before < DEFERRED,
 	      "what is due does not wait for all that are to be let go of: %d were", let_go_before);
-	KTEST(KT_WAIT(atomic_read(&let_go) == DEFERRED), "they are");
-out:
+	KTEST(!many || KT_WAIT(atomic_read(&let_go) == DEFERRED), "they are");
+	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
+	vfree(many);
+}
+
+static atomic_t breaks;
+
+static int count_break(struct kprobe *probe, struct pt_regs *regs)
+{
+	atomic_inc(&breaks);
+	return 0;
+}
+
+/* A stop lets go of all of them; not without letting others have the lock and the CPU. */
+static void __init test_deferred_stop(void)
+{
+	struct kprobe probe = { .symbol_name = "hwt_lock_break", .pre_handler = count_break };
+	struct hwt_wheel *wheel = waiting_wheel(0);
+	struct hwt_timeout *many = defer_many(wheel);
+	struct waiter waiter;
+	bool probed;
+
+	memset(&waiter, 0, sizeof(waiter));
+	probed = !register_kprobe(&probe);
+	atomic_set(&breaks, 0);
+	waiter.stop = wheel;
+	waiter_begin(&waiter, NULL);
+	complete_all(&sleeper.out);
+	KTEST(waiter_end(&waiter) == 0 && (!many || atomic_read(&let_go) == DEFERRED),
+	      "a stop lets go of %d", atomic_read(&let_go));
+	if (probed)
+		unregister_kprobe(&probe);
+	if (probed)
+		KTEST(!many || atomic_read(&breaks) > DEFERRED / 1000,
+		      "with %d breaks", atomic_read(&breaks));
+	else
+		KTEST_SKIP("no kprobes on this kernel");
 	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
 	vfree(many);
 }
@@ -834,9 +971,14 @@ static void __init selftest(void)
 		test_flush_flood(workers, true);
 		test_flush_stats(workers);
 		test_flush_stop(workers);
+		test_recycled(workers);
 	}
+	test_wait_inside(0);
+	test_wait_inside(1);
+	test_wait_deferred();
 	test_flush_release();
 	test_deferred();
+	test_deferred_stop();
 }
 
 KSTM_MODULE_LOADERS(test_wait);
