@@ -334,6 +334,7 @@ u64 tt_steps(void);
 int tt_irqs_start(void);
 void tt_irqs_home(void);
 void tt_irqs_stop(void);
+u64 tt_irqs_come(void);
 
 /* torture_nmi.c */
 void tt_nmis_find(void);
@@ -343,6 +344,7 @@ void tt_nmi_point(void);
 bool tt_nmis_possible(void);
 unsigned int tt_nmis_missing(void);
 u64 tt_nmis_seen(void);
+u64 tt_nmis_injected(void);
 u64 tt_nmis_hit(void);
 /* Which timeout this CPU is at, as the number of its slot; a hint. */
 DECLARE_PER_CPU(unsigned int, tt_busy_with);
@@ -355,6 +357,7 @@ u64 tt_shakes_done(void);
 /* torture_disturb.c */
 int tt_disturb_start(void);
 void tt_disturb_stop(void);
+bool tt_can_plug(void);
 unsigned int tt_cpus_gone(void);
 void tt_stay_on(unsigned int n);
 unsigned int tt_wall_sets(void);

@@ -5,6 +5,8 @@
 # hwt_torture.ko.
 #
 # hwt-test: timeout 300
+# hwt-test: args inject_ms=0
+# hwt-test: args inject_ms=20
 set -eu
 . /hwt/lib.sh
 

@@ -72,7 +72,7 @@ static int tt_plug_main(void *arg)
 	return 0;
 }
 
-static bool tt_can_plug(void)
+bool tt_can_plug(void)
 {
 	return tt_hotplug_ms && num_present_cpus() > 1;
 }
@@ -84,7 +84,7 @@ static int tt_plug_main(void *arg)
 	return 0;
 }
 
-static bool tt_can_plug(void)
+bool tt_can_plug(void)
 {
 	return false;
 }

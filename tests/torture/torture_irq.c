@@ -20,6 +20,12 @@ struct tt_irq {
 
 static struct tt_irq *tt_irq;
 static unsigned int tt_irq_n;
+static atomic64_t tt_come;
+
+u64 tt_irqs_come(void)
+{
+	return atomic64_read(&tt_come);
+}
 
 static ktime_t tt_irq_delay(struct tt_irq *irq)
 {
@@ -34,6 +40,7 @@ static enum hrtimer_restart tt_irq_fn(struct hrtimer *timer)
 
 	if (tt_ending())
 		return HRTIMER_NORESTART;
+	atomic64_inc(&tt_come);
 	while (n--) {
 		item = tt_item_borrow_any(&irq->rnd);
 		if (!item)

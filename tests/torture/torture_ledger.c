@@ -854,6 +854,10 @@ static bool tt_enough(void)
 	enough &= tt_asked(!tt_pairs || tt_shakes_done(), "rounds asleep");
 	if (tt_clock_ms && tt_lasted_ms() > 4ULL * tt_clock_ms)
 		enough &= tt_asked(tt_wall_sets(), "the clock set");
+	if (tt_can_plug() && tt_lasted_ms() > 8ULL * tt_hotplug_ms)
+		enough &= tt_asked(tt_cpus_gone(), "a CPU that goes");
+	enough &= tt_asked(!tt_irqs || tt_irqs_come(), "interrupts");
+	enough &= tt_asked(!tt_inject || tt_nmis_injected(), "NMIs");
 	if (tt_nmi && tt_nmis_possible() && tt_expected(TT_MIX_STRANGE, 8))
 		enough &= tt_asked(tt_nmis_seen(), "what is like an NMI");
 	enough &= tt_asked(!tt_nmis_missing(), "a function that hwt exports, for probes");

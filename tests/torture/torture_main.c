@@ -72,7 +72,7 @@ MODULE_PARM_DESC(probes, "Kprobes that wander over hwt's instructions, up to 64 
 
 unsigned int tt_inject;
 module_param_named(inject_ms, tt_inject, uint, 0444);
-MODULE_PARM_DESC(inject_ms, "Milliseconds between NMIs that the host is asked for; 0: none (default 0)");
+MODULE_PARM_DESC(inject_ms, "Milliseconds between NMIs that the host is asked for, without wandering probes; 0: none (default 0)");
 
 bool tt_sleep = true;
 module_param_named(sleep, tt_sleep, bool, 0444);
@@ -172,15 +172,16 @@ static void tt_summary(const char *when, u64 began)
 
 	for (op = 0; op < TT_ARMS; op++)
 		arms += tt_sum(op);
-	pr_info("%s %llu s: %llu operations (%llu/s): %llu scheduled, %llu cancelled, %llu _sync, %llu flush and wait, %llu asked, %llu init; %llu fired, %llu told, %llu handed back, %llu released; %llu as NMI (%llu aimed), %llu rounds asleep; %u wheels, %llu stopped; %u CPUs gone, clock set %u times; %s\n",
+	pr_info("%s %llu s: %llu operations (%llu/s): %llu scheduled, %llu cancelled, %llu _sync, %llu flush and wait, %llu asked, %llu init; %llu fired, %llu told, %llu handed back, %llu released; %llu interrupts, %llu as NMI (%llu aimed), %llu NMIs, %llu rounds asleep; %u wheels, %llu stopped; %u CPUs gone, clock set %u times; %s\n",
 		when, div_u64(ns, NSEC_PER_SEC), all,
 		div64_u64(all * 1000, max_t(u64, 1, div_u64(ns, NSEC_PER_MSEC))), arms,
 		tt_sum(TT_CANCEL) + tt_sum(TT_TRY_CANCEL),
 		tt_sum(TT_CANCEL_SYNC) + tt_sum(TT_SHUTDOWN), tt_sum(TT_FLUSH) + tt_sum(TT_WAIT),
 		tt_sum(TT_QUERY), tt_sum(TT_INIT), tt_sum(TT_EXPIRE), tt_sum(TT_CANCELLED),
-		tt_sum(TT_HANDED), tt_sum(TT_RELEASE), tt_nmis_seen(), tt_nmis_hit(),
-		tt_shakes_done(), tt_wheels_made(), tt_sum(TT_STOP) + tt_sum(TT_DESTROY),
-		tt_cpus_gone(), tt_wall_sets(), tt_failed() ? "FAILED" : "all is well");
+		tt_sum(TT_HANDED), tt_sum(TT_RELEASE), tt_irqs_come(), tt_nmis_seen(),
+		tt_nmis_hit(), tt_nmis_injected(), tt_shakes_done(), tt_wheels_made(),
+		tt_sum(TT_STOP) + tt_sum(TT_DESTROY), tt_cpus_gone(), tt_wall_sets(),
+		tt_failed() ? "FAILED" : "all is well");
 }
 
 static bool tt_over(u64 began)

@@ -289,6 +289,11 @@ static int tt_on_nmi(unsigned int type, struct pt_regs *regs)
 
 static struct task_struct *tt_injector;
 
+u64 tt_nmis_injected(void)
+{
+	return atomic_read(&tt_injected);
+}
+
 /* One that comes late must find the handler: at least as long as all that were asked for take. */
 static int tt_injector_main(void *arg)
 {
@@ -305,10 +310,43 @@ static int tt_injector_main(void *arg)
 	return 0;
 }
 
+static int tt_inject_start(void)
+{
+	int error;
+
+	if (!tt_inject)
+		return 0;
+	error = register_nmi_handler(NMI_UNKNOWN, tt_on_nmi, 0, KBUILD_MODNAME);
+	if (error)
+		return error;
+	tt_listening = true;
+	tt_injector = tt_run(tt_injector_main, NULL, "injector", 0);
+	return PTR_ERR_OR_ZERO(tt_injector);
+}
+
+static void tt_inject_stop(void)
+{
+	if (!IS_ERR_OR_NULL(tt_injector))
+		kthread_stop(tt_injector);
+	if (tt_listening)
+		unregister_nmi_handler(NMI_UNKNOWN, KBUILD_MODNAME);
+}
+
 /* -- The whole ------------------------------------------------------------------------ */
 
 static int tt_probes_start(void)
 {
+	unsigned int length;
+	u8 *point;
+
+	if (!tt_nmi)
+		return 0;
+	point = tt_function_at(tt_nmi_point, &length);
+	if (!point || !tt_probe_from(&tt_point, point, 0, length)) {
+		pr_info("no kprobes here: nothing like an NMI\n");
+		memset(&tt_point, 0, sizeof(tt_point));
+		return 0;
+	}
 	if (!tt_probes)
 		return 0;
 	tt_probe = kcalloc(TT_PROBES_MOST, sizeof(*tt_probe), GFP_KERNEL);
@@ -322,7 +360,8 @@ void tt_nmis_find(void)
 {
 	unsigned int n;
 
-	tt_probes = min_t(unsigned int, tt_probes, TT_PROBES_MOST);
+	/* Kprobes do not stand an NMI in the handler of one that comes to another. */
+	tt_probes = tt_inject ? 0 : min_t(unsigned int, tt_probes, TT_PROBES_MOST);
 	if (!tt_nmi || !tt_probes)
 		return;
 	for (n = 0; n < ARRAY_SIZE(tt_function); n++)
@@ -332,26 +371,13 @@ void tt_nmis_find(void)
 
 int tt_nmis_start(void)
 {
-	unsigned int cpu, length;
-	u8 *point;
+	unsigned int cpu;
+	int error;
 
 	for_each_possible_cpu(cpu)
 		tt_seed_for(per_cpu_ptr(&tt_nmi_rnd, cpu), 2000 + cpu);
-	if (!tt_nmi)
-		return 0;
-	point = tt_function_at(tt_nmi_point, &length);
-	if (!point || !tt_probe_from(&tt_point, point, 0, length)) {
-		pr_info("no kprobes here: nothing like an NMI\n");
-		memset(&tt_point, 0, sizeof(tt_point));
-	}
-	if (tt_inject) {
-		tt_listening = !register_nmi_handler(NMI_UNKNOWN, tt_on_nmi, 0, KBUILD_MODNAME);
-		if (tt_listening)
-			tt_injector = tt_run(tt_injector_main, NULL, "injector", 0);
-		if (IS_ERR(tt_injector))
-			return PTR_ERR(tt_injector);
-	}
-	return tt_point.addr ? tt_probes_start() : 0;
+	error = tt_inject_start();
+	return error ?: tt_probes_start();
 }
 
 void tt_nmis_stop(void)
@@ -361,10 +387,7 @@ void tt_nmis_stop(void)
 	tt_remove_probes();
 	if (tt_point.addr)
 		unregister_kprobe(&tt_point);
-	if (!IS_ERR_OR_NULL(tt_injector))
-		kthread_stop(tt_injector);
-	if (tt_listening)
-		unregister_nmi_handler(NMI_UNKNOWN, KBUILD_MODNAME);
+	tt_inject_stop();
 	kfree(tt_probe);
 	tt_probe = NULL;
 }
@@ -378,6 +401,11 @@ void tt_nmi_point(void)
 bool tt_nmis_possible(void)
 {
 	return false;
+}
+
+u64 tt_nmis_injected(void)
+{
+	return 0;
 }
 
 unsigned int tt_nmis_missing(void)
