@@ -7,13 +7,15 @@
  * tests/user/fault.h, a call is repeated with its n-th allocation failing, n = 1, 2, ...,
  * until it ends before that.
  *
- * hwt-test: only debug
+ * hwt-test: only debug debug612
  * hwt-test: timeout 200
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/cpumask.h>
+#include <linux/fs.h>
 #include <linux/kmod.h>
+#include <linux/kprobes.h>
 #include <linux/pid.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
@@ -260,6 +262,100 @@ static void __init test_wheels(void)
 	pr_info("hwt-expect-end\n");
 }
 
+/* -- Memory of each CPU's --------------------------------------------------------- */
+
+#if defined(CONFIG_KPROBES) && defined(CONFIG_X86_64)
+
+/* Who gets none, the next time. */
+static struct task_struct *poor;
+
+/* The kernel's fault injection leaves that out, so: it returns as soon as it is called. */
+static int percpu_probe(struct kprobe *probe, struct pt_regs *regs)
+{
+	if (cmpxchg(&poor, current, NULL) != current)
+		return 0;
+	regs->ax = 0;
+	regs->ip = *(unsigned long *)regs->sp;
+	regs->sp += sizeof(unsigned long);
+	return 1;
+}
+
+/* That there is one keeps the probe from being replaced by a jump, which would go on behind it. */
+static void percpu_after(struct kprobe *probe, struct pt_regs *regs, unsigned long flags)
+{
+}
+
+static struct kprobe percpu = { .pre_handler = percpu_probe, .post_handler = percpu_after };
+
+static int __init percpu_begin(void)
+{
+	/* Since 6.10, and before. */
+	static const char * const names[] = { "pcpu_alloc_noprof", "__alloc_percpu_gfp" };
+	unsigned int i;
+	int ret = -ENOENT;
+
+	for (i = 0; i < ARRAY_SIZE(names) && ret; i++) {
+		percpu.addr = NULL;
+		percpu.flags = 0;
+		percpu.symbol_name = names[i];
+		ret = register_kprobe(&percpu);
+	}
+	return ret;
+}
+
+/* Makes the user, if there is none. */
+static int open_device(void)
+{
+	struct file *file = filp_open("/dev/hwt", O_RDWR, 0);
+
+	if (IS_ERR(file))
+		return PTR_ERR(file);
+	filp_close(file, NULL);
+	return 0;
+}
+
+/* Only that allocation: -ENOMEM, and right afterwards all is well. */
+static bool __init percpu_fails(int (*call)(void), bool (*check)(int ret))
+{
+	int ret;
+
+	WRITE_ONCE(poor, current);
+	ret = call();
+	/* Not even asked for? */
+	if (cmpxchg(&poor, current, NULL) == current)
+		return false;
+	return ret == -ENOMEM && check(ret);
+}
+
+static bool check_open(int ret)
+{
+	/* (What is open is closed only when this thread is back in its program.) */
+	return users() == users_before && !open_device();
+}
+
+static void __init test_percpu(void)
+{
+	int ret = percpu_begin();
+
+	KTEST(!ret, "allocations of each CPU's memory can be probed: %d", ret);
+	if (ret)
+		return;
+	shared = false;
+	params = (struct hwt_wheel_params) { .name = NAME };
+	users_before = users();
+	KTEST(percpu_fails(make, check_make), "a wheel without its CPUs' memory is none");
+	KTEST(percpu_fails(open_device, check_open), "a user without a counter is none");
+	unregister_kprobe(&percpu);
+}
+
+#else
+
+static void __init test_percpu(void)
+{
+}
+
+#endif
+
 /* -- A timeout that is not embedded -------------------------------------------- */
 
 static struct hwt_handle *handle;
@@ -439,6 +535,7 @@ static void __init selftest(void)
 	test_wheels();
 	test_threads();
 	test_users();
+	test_percpu();
 }
 
 #else /* CONFIG_FAULT_INJECTION */
