@@ -119,6 +119,7 @@ static void __init test_each_second(struct kt *each)
 	u64 late, worst = 0, total = 0;
 	unsigned int i, fired = 0, early = 0;
 	struct hwt_wheel_stats before, after;
+	bool slow;
 
 	for (i = 0; i < seconds; i++) {
 		kt_init(&each[i], wheel, &kt_ops);
@@ -128,7 +129,9 @@ static void __init test_each_second(struct kt *each)
 	}
 	KTEST(asleep(), "%u more, one due each second: the engine sleeps", seconds);
 	before = stats_now();
-	KTEST(before.expired == 0 && before.pending == pending + seconds,
+	/* A guest that gets little of a processor may come too late to see that. */
+	slow = hwt_wheel_now(wheel) >= first;
+	KTEST(slow || (before.expired == 0 && before.pending == pending + seconds),
 	      "all are pending");
 	for (i = 0; i < seconds; i++) {
 		fired += KT_WAIT(kt_releases(&each[i]) == 1) &&
@@ -146,7 +149,9 @@ static void __init test_each_second(struct kt *each)
 		pending + seconds, seconds, after.wakeups - before.wakeups,
 		after.passes - before.passes, kt_us(div_u64(total, seconds)),
 		kt_us(worst));
-	KTEST(after.wakeups - before.wakeups >= seconds &&
+	/* One that is late by a second is served together with the next. */
+	slow |= worst >= KT_SECOND;
+	KTEST((slow || after.wakeups - before.wakeups >= seconds) &&
 	      after.wakeups - before.wakeups <= seconds + 1,
 	      "the engine woke once for each: %llu times",
 	      after.wakeups - before.wakeups);
