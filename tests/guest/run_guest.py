@@ -27,7 +27,8 @@ DEMO_END = re.compile(r"^hwt-demo: end (\d+)")
 # Emulating pointer authentication as it is specified takes half of the time.
 MACHINES = {
     "x86_64": ("qemu-system-x86_64", "pc", "max", "ttyS0", "ttyS1"),
-    "i386": ("qemu-system-i386", "pc", "max", "ttyS0", "ttyS1"),
+    # As an AMD processor it would be one that its kernel does not trust with SMP.
+    "i386": ("qemu-system-i386", "pc", "max,vendor=GenuineIntel", "ttyS0", "ttyS1"),
     "arm64": ("qemu-system-aarch64", "virt,gic-version=3", "max,pauth-impdef=on", "ttyAMA0", "ttyS0"),
 }
 # Seconds without output, until the guest's init has reported.

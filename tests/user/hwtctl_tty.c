@@ -2,6 +2,7 @@
 /*
  * hwtctl on a terminal: the progress bar of stress, the live view of stats, and ^C.
  *
+ * hwt-test: only stock rt debug stock612 cloud rt612 kcsan debug612 rtdebug newest clang
  * hwt-test: timeout 120
  */
 #include "kselftest_harness.h"
