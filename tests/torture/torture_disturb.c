@@ -49,19 +49,29 @@ static void tt_all_back(void)
 			pr_info("CPU %u does not come back\n", cpu);
 }
 
+/* Of those that can, one: not all can go, and one has to stay. */
+static bool tt_one_goes(struct rnd_state *rnd)
+{
+	unsigned int first = tt_pick(rnd, nr_cpu_ids), n, cpu;
+
+	for (n = 0; n < nr_cpu_ids; n++) {
+		cpu = (first + n) % nr_cpu_ids;
+		if (cpu_online(cpu) && num_online_cpus() > 1 && !remove_cpu(cpu))
+			return true;
+	}
+	return false;
+}
+
 static int tt_plug_main(void *arg)
 {
 	struct rnd_state rnd;
-	unsigned int cpu;
 
 	tt_seed_for(&rnd, 5);
 	while (!kthread_should_stop()) {
 		msleep(1 + tt_pick(&rnd, 2 * tt_hotplug_ms));
 		if (tt_ending())
 			continue;
-		cpu = tt_pick(&rnd, nr_cpu_ids);
-		/* Not all can go, and one has to stay. */
-		if (!cpu_online(cpu) || num_online_cpus() == 1 || remove_cpu(cpu))
+		if (!tt_one_goes(&rnd))
 			continue;
 		WRITE_ONCE(tt_gone, tt_gone + 1);
 		msleep(tt_pick(&rnd, tt_hotplug_ms));
