@@ -502,8 +502,8 @@ typedef void (*hwt_clock_set_fn)(struct hwt_wheel *wheel, s64 jump_ns, void *arg
  * @clock_set:       Called when the clock was set; only with HWT_CLOCK_REALTIME. NULL: none.
  * @clock_set_arg:   For @clock_set.
  * @poll:            Called again and again by the wheel's thread, in process context, between
- *                   all else it does; only with HWT_WAIT_BUSY. It should be quick, and must
- *                   not stop or destroy the wheel. NULL: none.
+ *                   all else it does; only with HWT_WAIT_BUSY. It should be quick. Flush, stop
+ *                   and destroy of the wheel are -EDEADLK from there. NULL: none.
  * @poll_arg:        For @poll.
  *
  * All zero is a valid set: the defaults, on the monotonic clock.
