@@ -7,8 +7,8 @@
 #include <linux/bitmap.h>
 #include <linux/cpuhotplug.h>
 #include <linux/cpumask.h>
-#include <linux/err.h>
 #include <linux/delay.h>
+#include <linux/err.h>
 #include <linux/export.h>
 #include <linux/init.h>
 #include <linux/log2.h>

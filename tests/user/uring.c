@@ -982,7 +982,6 @@ static void completed_by(int *workers, int *others)
 }
 
 /* Completing may wake any number of waiters, for which nobody shall wait with a lock held. */
-
 TEST_F(traced, cancelled_and_stopped_by_workers)
 {
 	int workers, others;
