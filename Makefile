@@ -139,7 +139,7 @@ help:
 	@echo 'make check-static, check-wheel, check-model, check-litmus, check-lib, check-harness, check-year'
 	@echo 'make check-guest KERNEL=stock|rt|debug|... [TEST=pattern] [QUICK=1]'
 	@echo 'make check-matrix [CELLS="6.1 6.12-rt"] [QUICK=1]'
-	@echo 'make check-coverage  what the tests reach of hwt.ko, counted in the debug guest'
+	@echo 'make check-coverage  what the tests reach of hwt.ko, counted in the debug guests'
 	@echo 'make fuzz [MINUTES=n]  system calls of programs that nobody wrote, on the debug kernel'
 	@echo "make soak HOURS=n torture in a guest (KERNEL=name, or uml; SOAK='seed=7 ...'), with a verdict"
 	@echo 'make bench        measure, against timer_list, hrtimer, timerfd and others; forty minutes'
