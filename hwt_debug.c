@@ -100,7 +100,7 @@ static void hwt_debug_withdraw(struct hwt_wheel *wheel, struct hwt_timeout *time
 		hwt_debug_track(timeout, new);
 	} while (!hwt_word_change(timeout, &old, new));
 	if (old & HWT_F_PENDING)
-		hwt_count_cancel(wheel);
+		hwt_note_cancel(wheel, timeout, old);
 	if (timeout->deferred) {
 		list_del(&timeout->link);
 		timeout->link.next = NULL;

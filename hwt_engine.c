@@ -35,6 +35,7 @@
 #include <linux/timekeeping.h>
 
 #include "hwt_internal.h"
+#include "hwt_trace.h"
 
 /**
  * hwt_lock_break() - let others have the lock and the CPU
@@ -403,16 +404,23 @@ enum hwt_lateness {
 	HWT_BEHIND,	/* it had to wait for more than a turn */
 };
 
+/* When a call has begun, on the wheel's clock, ns. @offset: the wall clock's, when it was taken. */
+static u64 hwt_call_began(const struct hwt_wheel *wheel, const struct hwt_call *call,
+			  s64 offset)
+{
+	if (wheel->clock == HWT_CLOCK_REALTIME)
+		return call->began + offset;
+	return hwt_mono_to_wheel(wheel, call->began);
+}
+
 /*
- * @since: when it was taken, something had been due since that tick. @offset: the wall clock's,
- * which may have been set since. Says so if it is bad.
+ * @since: when it was taken, something had been due since that tick. @offset: as above. Says so
+ * if it is bad.
  */
 static enum hwt_lateness hwt_lateness(struct hwt_wheel *wheel, const struct hwt_call *call,
 				      u64 tick, u64 since, s64 offset)
 {
-	u64 now = hwt_ns_to_tick(wheel, wheel->clock == HWT_CLOCK_REALTIME ?
-					call->began + offset :
-					hwt_mono_to_wheel(wheel, call->began));
+	u64 now = hwt_ns_to_tick(wheel, hwt_call_began(wheel, call, offset));
 
 	if (likely(now < tick + 2))
 		return HWT_ON_TIME;
@@ -473,7 +481,11 @@ void hwt_fire(struct hwt_wheel *wheel, struct hwt_runner *runner,
 	}
 
 	hwt_call_begin(wheel, runner, timeout, expire, &call);
+	if (trace_hwt_expire_entry_enabled())
+		trace_hwt_expire_entry(wheel, timeout, expire, old >> HWT_TICK_SHIFT,
+				       hwt_call_began(wheel, &call, offset));
 	expire(timeout);
+	trace_hwt_expire_exit(wheel, timeout, expire);
 	late = hwt_lateness(wheel, &call, old >> HWT_TICK_SHIFT, since, offset);
 	hwt_call_end(wheel, runner, timeout, &call);
 	hwt_count(&wheel->late, late != HWT_ON_TIME);
@@ -486,7 +498,8 @@ static bool hwt_engine_halted(struct hwt_wheel *wheel)
 	return wheel->stopping || hwt_frozen(wheel) || hwt_clock_moved(wheel);
 }
 
-static void hwt_engine_fire(struct hwt_wheel *wheel, unsigned int max)
+/* Return: how many were taken from the due list. */
+static unsigned int hwt_engine_fire(struct hwt_wheel *wheel, unsigned int max)
 	__must_hold(&wheel->lock)
 {
 	struct list_head *due = &wheel->buckets.due;
@@ -501,6 +514,7 @@ static void hwt_engine_fire(struct hwt_wheel *wheel, unsigned int max)
 			wheel->engine.stamp = 0;
 		}
 	}
+	return n;
 }
 
 /* -- Passes -------------------------------------------------------------- */
@@ -635,9 +649,9 @@ bool hwt_engine_advance(struct hwt_wheel *wheel)
  */
 void hwt_engine_pass(struct hwt_wheel *wheel)
 {
-	unsigned int collected;
+	unsigned int collected, served = 0;
+	u64 now, cursor;
 	bool jumped;
-	u64 now;
 
 	/* Awake: nobody needs to wake it, it will look before it sleeps. */
 	atomic64_set(&wheel->wake_tick, 0);
@@ -668,8 +682,10 @@ void hwt_engine_pass(struct hwt_wheel *wheel)
 	wheel->engine.stamp = 0;
 	/* Who submits a lot does not keep others from firing. */
 	if (!wheel->workers)
-		hwt_engine_fire(wheel, max_t(unsigned int, collected, HWT_FIRE_MAX));
+		served = hwt_engine_fire(wheel, max_t(unsigned int, collected, HWT_FIRE_MAX));
+	cursor = wheel->buckets.cursor;
 	spin_unlock(&wheel->lock);
+	trace_hwt_pass(wheel, cursor, collected, served);
 }
 
 /* The tick until which the engine has nothing to do, as far as it has collected. */
@@ -757,6 +773,8 @@ static void hwt_engine_wait(struct hwt_wheel *wheel, u64 tick)
 		hwt_engine_spin_until(wheel, tick, expires);
 	else
 		hwt_engine_sleep_until(wheel, tick, expires);
+	trace_hwt_wake(wheel, tick == HWT_TICK_NEVER ? U64_MAX : ktime_to_ns(expires),
+		       READ_ONCE(wheel->kicked));
 }
 
 /**

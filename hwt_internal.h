@@ -11,6 +11,7 @@
  *   hwt_debug.c    checks of what clients do, if asked for
  *   hwt_group.c    all timeouts of one owner
  *   hwt_recipes.c  timeouts that are not embedded; retry, debounce
+ *   hwt_trace.h    tracepoints
  *   hwt_wheel.c    the buckets
  *   hwt_chardev.c  /dev/hwt, a client of hwt.h; see hwt_chardev.h
  */
@@ -45,6 +46,8 @@
 #define HWT_FIRE_MAX		1024
 /* A CPU's every so many-th submission wakes the engine. A power of two. */
 #define HWT_BACKLOG		16384
+/* For the name of the function that made a wheel, with the final 0. */
+#define HWT_CREATOR_MAX		48
 
 /**
  * struct hwt_cpu - what one CPU has submitted to one wheel
@@ -246,7 +249,7 @@ struct hwt_wheel {
 	unsigned int		users;
 	struct work_struct	free_work;
 	char			name[HWT_NAME_MAX];
-	char			creator[48];
+	char			creator[HWT_CREATOR_MAX];
 	const struct module	*owner;		/* may be gone: to be compared only */
 	char			owner_name[MODULE_NAME_LEN];
 };
@@ -262,6 +265,12 @@ static inline void hwt_engine_poll(struct hwt_wheel *wheel)
 static inline u64 hwt_turn(const struct hwt_wheel *wheel)
 {
 	return 1ULL << wheel->buckets.bits;
+}
+
+/* When a tick begins, ns on the wheel's clock; U64_MAX: never. */
+static inline u64 hwt_tick_to_ns(const struct hwt_wheel *wheel, u64 tick)
+{
+	return tick == HWT_TICK_NEVER ? U64_MAX : tick * wheel->tick_ns;
 }
 
 /* Must the calling thread of the wheel stand still? */
@@ -301,7 +310,7 @@ u64 hwt_add_ns(u64 a, u64 b);
 u64 hwt_clock_now(const struct hwt_wheel *wheel);
 u64 hwt_mono_to_wheel(const struct hwt_wheel *wheel, u64 ns);
 bool hwt_word_cancel(struct hwt_timeout *timeout, u64 set, u64 *was);
-void hwt_count_cancel(struct hwt_wheel *wheel);
+void hwt_note_cancel(struct hwt_wheel *wheel, const struct hwt_timeout *timeout, u64 word);
 void hwt_limit_put(struct hwt_wheel *wheel);
 void hwt_wheel_kick(struct hwt_wheel *wheel);
 void hwt_wheel_irq_work(struct irq_work *work);

@@ -24,6 +24,7 @@
 #include <linux/workqueue.h>
 
 #include "hwt_internal.h"
+#include "hwt_trace.h"
 
 /* -- Parameters ---------------------------------------------------------- */
 
@@ -290,6 +291,7 @@ static void hwt_wheel_register(struct hwt_wheel *wheel, const void *creator,
 	wheel->owner = owner;
 	strscpy(wheel->owner_name, module_name(owner), sizeof(wheel->owner_name));
 	list_add_tail_rcu(&wheel->entry, &hwt_wheels);
+	trace_hwt_wheel_create(wheel);
 	if (++hwt_wheels_count > HWT_WHEELS_MANY)
 		pr_warn_once("more than %u wheels are alive, the latest made by %s [%s]: each has a thread, wheels are meant to be shared\n",
 			     HWT_WHEELS_MANY, wheel->creator, wheel->owner_name);

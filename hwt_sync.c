@@ -16,6 +16,7 @@
 #include <linux/sched/signal.h>
 
 #include "hwt_internal.h"
+#include "hwt_trace.h"
 
 /* Submissions that a _sync settles before it looks again whether it is done. */
 #define HWT_SYNC_COLLECT	1024
@@ -167,7 +168,7 @@ static bool hwt_sync_cancel(struct hwt_wheel *wheel, struct hwt_runner *runner,
 
 	claimed = hwt_word_cancel(timeout, set, &was);
 	if (was & HWT_F_PENDING)
-		hwt_count_cancel(wheel);
+		hwt_note_cancel(wheel, timeout, was);
 	if (claimed)
 		hwt_settle_queued(wheel, runner, timeout);
 	else if (!hwt_settle_deferred(wheel, runner, timeout) &&
@@ -451,6 +452,7 @@ static bool hwt_hand_back(struct hwt_wheel *wheel, struct hwt_runner *runner,
 	hwt_count(&wheel->retired, 1);
 	hwt_count(&wheel->handed_back, 1);
 	hwt_limit_put(wheel);
+	trace_hwt_cancel(wheel, timeout, old >> HWT_TICK_SHIFT);
 	if (fn) {
 		hwt_call_begin(wheel, runner, timeout, fn, &call);
 		fn(timeout, arg);
@@ -555,6 +557,7 @@ long hwt_stop(struct hwt_wheel *wheel, hwt_handback_fn fn, void *arg)
 	hwt_wait_callbacks(wheel, U64_MAX);
 	WRITE_ONCE(wheel->state, HWT_SHUTDOWN);
 	spin_unlock(&wheel->lock);
+	trace_hwt_wheel_stop(wheel, n);
 out:
 	mutex_unlock(&wheel->stop_lock);
 	return n;

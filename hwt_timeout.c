@@ -36,6 +36,7 @@
 #include <linux/timekeeping.h>
 
 #include "hwt_internal.h"
+#include "hwt_trace.h"
 
 /* -- Time ---------------------------------------------------------------- */
 
@@ -374,24 +375,12 @@ static noinline int hwt_arm_limited(struct hwt_wheel *wheel,
 	return hwt_arm(wheel, timeout, tick, how | HWT_HOW_LIMITED);
 }
 
-static __always_inline int hwt_arm_checked(struct hwt_timeout *timeout, u64 ns,
-					   u64 slack_ns, unsigned int how)
+/* Through the door, if it is open. */
+static __always_inline int hwt_arm_open(struct hwt_wheel *wheel,
+					struct hwt_timeout *timeout, u64 tick,
+					unsigned int how)
 {
-	struct hwt_wheel *wheel = timeout->wheel;
-	u64 tick, last;
 	int ret;
-
-	if (unlikely(!hwt_debug_used(timeout) || !wheel))
-		return -EINVAL;
-	if (how & HWT_HOW_AFTER)
-		ns = hwt_deadline_after(wheel, ns);
-	tick = hwt_deadline_to_tick(wheel, ns);
-	if (slack_ns && tick != HWT_TICK_NEVER) {
-		last = hwt_ns_to_tick(wheel, min_t(u64, hwt_add_ns(ns, slack_ns),
-						   S64_MAX));
-		if (last > tick)
-			tick = hwt_tick_relax(tick, last - tick);
-	}
 
 	/* Pairs with the first synchronize_rcu() of hwt_stop(): who finds the door open has
 	 * pushed when that is over; and with that of hwt_wheel_unmake().
@@ -407,6 +396,40 @@ static __always_inline int hwt_arm_checked(struct hwt_timeout *timeout, u64 ns,
 	}
 	rcu_read_unlock_sched();
 	return ret;
+}
+
+/* By a way of its own, so that the other has nothing to keep for the tracepoint. */
+static noinline int hwt_arm_traced(struct hwt_wheel *wheel, struct hwt_timeout *timeout,
+				   u64 tick, unsigned int how)
+{
+	/* Now: once it is armed, it may fire and be freed. */
+	const void *expire = timeout->ops->expire;
+	int ret = hwt_arm_open(wheel, timeout, tick, how);
+
+	trace_hwt_schedule(wheel, timeout, expire, tick, ret);
+	return ret;
+}
+
+static __always_inline int hwt_arm_checked(struct hwt_timeout *timeout, u64 ns,
+					   u64 slack_ns, unsigned int how)
+{
+	struct hwt_wheel *wheel = timeout->wheel;
+	u64 tick, last;
+
+	if (unlikely(!hwt_debug_used(timeout) || !wheel))
+		return -EINVAL;
+	if (how & HWT_HOW_AFTER)
+		ns = hwt_deadline_after(wheel, ns);
+	tick = hwt_deadline_to_tick(wheel, ns);
+	if (slack_ns && tick != HWT_TICK_NEVER) {
+		last = hwt_ns_to_tick(wheel, min_t(u64, hwt_add_ns(ns, slack_ns),
+						   S64_MAX));
+		if (last > tick)
+			tick = hwt_tick_relax(tick, last - tick);
+	}
+	if (trace_hwt_schedule_enabled())
+		return hwt_arm_traced(wheel, timeout, tick, how);
+	return hwt_arm_open(wheel, timeout, tick, how);
 }
 
 /**
@@ -633,11 +656,14 @@ bool hwt_word_cancel(struct hwt_timeout *timeout, u64 set, u64 *was)
 }
 
 /**
- * hwt_count_cancel() - a cancel has hit a pending timeout
- * @wheel: its wheel
+ * hwt_note_cancel() - a cancel has hit a pending timeout
+ * @wheel:   its wheel
+ * @timeout: it may be gone
+ * @word:    its word as it was before
  */
-void hwt_count_cancel(struct hwt_wheel *wheel)
+void hwt_note_cancel(struct hwt_wheel *wheel, const struct hwt_timeout *timeout, u64 word)
 {
+	trace_hwt_cancel(wheel, timeout, word >> HWT_TICK_SHIFT);
 	this_cpu_inc(wheel->cpu->cancelled);
 	hwt_limit_put(wheel);
 }
@@ -678,7 +704,7 @@ static __always_inline u64 hwt_cancel_word(struct hwt_timeout *timeout)
 			if (unlikely(READ_ONCE(wheel->sleep_seq) != seq))
 				hwt_wheel_kick(wheel);
 		}
-		hwt_count_cancel(wheel);
+		hwt_note_cancel(wheel, timeout, old);
 		hwt_reclaim_soon(wheel);
 	}
 	rcu_read_unlock_sched();
@@ -783,7 +809,7 @@ u64 hwt_deadline(const struct hwt_timeout *timeout)
 		return 0;
 	if (!(word & HWT_F_ARMED))
 		tick = hwt_periodic_upcoming(timeout);
-	return tick == HWT_TICK_NEVER ? U64_MAX : tick * timeout->wheel->tick_ns;
+	return hwt_tick_to_ns(timeout->wheel, tick);
 }
 EXPORT_SYMBOL_GPL(hwt_deadline);
 

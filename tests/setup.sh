@@ -11,7 +11,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 # A guest: an emulator, something to build the modules and the initramfs with.
 guest="gcc libc6-dev make python3 xz-utils kmod cpio busybox-static qemu-system-x86"
 # The kernel's own test and check tools, and what reads C.
-static="linux-source-6.1 perl sparse cppcheck clang-14 clang-tidy shellcheck man-db"
+static="linux-source-6.1 perl sparse cppcheck clang-14 clang-tidy shellcheck man-db valgrind"
 # Tests on the host.
 tests="libclang-rt-14-dev spin g++ pkgconf"
 # The test programs of the guest: 32-bit ones, io_uring, libev, a client in Pascal.

@@ -188,6 +188,13 @@ python_run()
 
 abi() { tests/static/abi.py guard; }
 manual() { tests/static/manual.sh "$kernel_source/scripts/kernel-doc"; }
+# What tracepoints and checks cost while they are off, in instructions.
+off_is_free()
+{
+	local said
+	said=$(make -s --no-print-directory -C tests/bench/hot KSRC="$kernel_source" off 2>&1) ||
+		grep -v '^@bench' <<<"$said"
+}
 directives() { tests/guest/list.sh stock 0 >/dev/null; }
 
 # Two lanes, for two processors.
@@ -210,6 +217,11 @@ rest_lane()
 	check hwtctl tests/static/hwtctl.sh
 	# Few run the benchmarks; that they build is seen here.
 	check bench-builds make -s --no-print-directory -C tests/bench/hot KSRC="$kernel_source" programs
+	if [ "${QUICK:-0}" = 1 ]; then
+		echo "skip static/off-is-free # quick" >>"$results"
+	else
+		check off-is-free off_is_free
+	fi
 	check shellcheck shellcheck_run
 	check python python_run
 	check cppcheck cppcheck_run

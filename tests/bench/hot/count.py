@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# count.py [-q] [--record | --functions] [--compiler CC] PROGRAM FILE: what each hot path
-# does, whatever the clock and the machine
+# count.py [-q] [--record | --functions] [--compiler CC] [--beside NAME] [--most N] PROGRAM FILE:
+# what each hot path does, whatever the clock and the machine
 #
 # Runs PROGRAM (count.c) under valgrind's lackey, which tells every instruction and every
 # memory access, and counts between the program's marks:
@@ -18,7 +18,8 @@
 # The median of the operations; of what the engine does for all timeouts in one go
 # (collect, expire), the average. Prints it beside what FILE has, the figures of the last
 # release, or with --record writes FILE. With --functions says where the instructions are.
-# Fails only if it cannot count.
+# Fails if it cannot count, or, with --most, if an operation takes over N instructions more than
+# FILE says. NAME is what FILE is of, if not the last release.
 
 import argparse
 import bisect
@@ -200,10 +201,10 @@ def print_bench(table, operations):
                   f"high={show(max(v))} runs={len(v)}")
 
 
-def print_table(table, record):
+def print_table(table, record, beside):
     """The table for people."""
     print(f"\n{'':16s}" + "".join(f"{column:>24s}" for column in COLUMNS))
-    print(f"{'operation':16s}" + f"{'now':>8s}{'last':>8s}{'':8s}" * len(COLUMNS))
+    print(f"{'operation':16s}" + f"{'now':>8s}{beside:>8s}{'':8s}" * len(COLUMNS))
     for name, values in table.items():
         row = f"{name:16s}"
         for column in COLUMNS:
@@ -214,7 +215,15 @@ def print_table(table, record):
                 change = f"({now - last:+.4g})"
             row += f"{show(now):>8s}{show(last):>8s}{change:8s}"
         print(row.rstrip())
-    print("\nlast: of the last release. own: lines that stay cold when there are many.")
+    if beside == "last":
+        print("\nlast: of the last release.")
+    print("own: lines that stay cold when there are many.")
+
+
+def over(table, record, most):
+    """Names of operations that take too many instructions more."""
+    return [name for name, values in table.items() if name in record and
+            statistics.median(values["instructions"]) > record[name]["instructions"] + most]
 
 
 def print_functions(operations):
@@ -247,6 +256,8 @@ def main():
     parser.add_argument("--record", action="store_true")
     parser.add_argument("--functions", action="store_true")
     parser.add_argument("--compiler", default="cc")
+    parser.add_argument("--beside", default="last")
+    parser.add_argument("--most", type=float)
     parser.add_argument("program")
     parser.add_argument("file")
     args = parser.parse_args()
@@ -261,14 +272,17 @@ def main():
     table = evaluate(counted)
     print_bench(table, operations)
     record = read_record(args.file)
-    if args.quick:
+    if args.quick and args.beside == "last":
         # What is done in one go depends on how many there are.
         record = {name: row for name, row in record.items() if "lines" in row}
-    print_table(table, record)
+    print_table(table, record, args.beside)
     if args.functions:
         print_functions(counted)
     if args.record:
         write_record(args.file, table, args.compiler)
+    if args.most is not None and (not record or over(table, record, args.most)):
+        sys.exit("too many instructions more than " + args.beside + ": " +
+                 (" ".join(over(table, record, args.most)) or "there is nothing to compare with"))
 
 
 main()

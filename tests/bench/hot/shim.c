@@ -244,11 +244,38 @@ u64 __weak ktime_get_ns(void)
 	return shim_clock_ns(CLOCK_MONOTONIC);
 }
 
-/* Nothing is checked. */
+/* Nothing is checked, and nothing is traced: these are never called, but where they would be
+ * there is an instruction for them.
+ */
 u32 hwt_debug_mark(const struct hwt_timeout *timeout)
 {
 	(void)timeout;
 	return 0;
+}
+
+void __hwt_debug_track(struct hwt_timeout *timeout, u64 word)
+{
+	(void)timeout;
+	(void)word;
+	abort();
+}
+
+bool __hwt_debug_used(const struct hwt_timeout *timeout)
+{
+	(void)timeout;
+	abort();
+}
+
+bool __hwt_debug_init(const struct hwt_timeout *timeout)
+{
+	(void)timeout;
+	abort();
+}
+
+void shim_trace(const char *name)
+{
+	(void)name;
+	abort();
 }
 
 /* There are no devices. */

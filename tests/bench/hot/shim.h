@@ -89,7 +89,7 @@ struct notifier_block {
 #define cpuhp_remove_state_nocalls(state)	((void)(state))
 #define DEFINE_STATIC_KEY_FALSE(name)	bool name
 #define DECLARE_STATIC_KEY_FALSE(name)	extern bool name
-#define static_branch_unlikely(key)	false
+#define static_branch_unlikely(key)	((void)(key), shim_branch_off())
 #define static_branch_enable(key)	((void)(key))
 #define module_param(name, type, mode)
 #define module_param_named(name, variable, type, mode)
@@ -98,6 +98,40 @@ struct notifier_block {
 #define MODULE_LICENSE(text)
 #define module_init(function)	int (* const shim_module_init)(void) = function
 #define module_exit(function)
+
+/*
+ * As the kernel's, with CONFIG_JUMP_LABEL: an instruction that does nothing, where a jump can be
+ * put. Nobody puts one there.
+ */
+static __always_inline bool shim_branch_off(void)
+{
+#ifdef SHIM_BARE
+	/* To see what it costs. */
+	return false;
+#endif
+	asm goto(".byte 0x0f, 0x1f, 0x44, 0, 0\n"
+		 ".pushsection .shim_jumps, \"\"\n.quad %l[on]\n.popsection"
+		 : : : : on);
+	return false;
+on:
+	return true;
+}
+
+/* Tracepoints are off, too. */
+void shim_trace(const char *name);
+
+#define TP_PROTO(...)		__VA_ARGS__
+#define TP_ARGS(...)		__VA_ARGS__
+#define TRACE_EVENT(name, proto, ...)				\
+	static __always_inline bool trace_##name##_enabled(void)	\
+	{								\
+		return shim_branch_off();				\
+	}								\
+	static __always_inline void trace_##name(proto)			\
+	{								\
+		if (shim_branch_off())					\
+			shim_trace(#name);				\
+	}
 
 struct module;
 struct lock_class_key;

@@ -1,0 +1,121 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Tracepoints: what each tells of a known sequence (test_traced.c), all of it and no more; a filter;
+# and all of them on while others schedule and cancel from every context.
+#
+# hwt-test: timeout 150
+set -eu
+. /hwt/lib.sh
+
+tracing=/sys/kernel/tracing
+events=$tracing/events/hwt
+[ -d $events ] || fail "no tracepoints of hwt's"
+
+# The events of one kind, without what differs from run to run.
+traced()
+{
+	sed -n "s/.*: $1: //p" /tmp/trace |
+		sed -e 's/timeout=[^ ]* //' -e 's/ \[test_traced\]//' -e 's/ now=[0-9]*//'
+}
+
+# told NAME EVENT LINES
+told()
+{
+	if [ "$(traced "$2")" = "$3" ]; then
+		ok "$1"
+		return
+	fi
+	not_ok "$1"
+	traced "$2" | sed 's/^/# /'
+}
+
+echo 0 >$tracing/tracing_on
+echo >$tracing/trace
+echo 'wheel == "traced"' >$events/filter
+echo 1 >$events/enable
+echo 1 >$tracing/tracing_on
+load test_traced || fail "the sequence did not go through"
+echo 0 >$tracing/tracing_on
+echo 0 >$events/enable
+# Now: the module's functions have names as long as it is there.
+grep hwt_ $tracing/trace >/tmp/trace
+unload test_traced
+
+far=1000000000000000
+told "hwt_schedule: new, pushed back, never, over, periodic, dead, stopped" hwt_schedule \
+	"wheel=traced function=traced_once expires=$far ret=0
+wheel=traced function=traced_once expires=2000000000000000 ret=3
+wheel=traced function=traced_once expires=-1 ret=0
+wheel=traced function=traced_once expires=1000000 ret=0
+wheel=traced function=traced_again expires=1000000 ret=0
+wheel=traced function=traced_once expires=$far ret=-108
+wheel=traced function=traced_once expires=$far ret=0
+wheel=traced function=traced_once expires=$far ret=-108"
+told "hwt_cancel: those that hit, and what a stop hands back" hwt_cancel \
+	"wheel=traced expires=2000000000000000
+wheel=traced expires=-1
+wheel=traced expires=1000000001000000
+wheel=traced expires=$far"
+told "hwt_expire_entry" hwt_expire_entry \
+	"wheel=traced function=traced_once expires=1000000
+wheel=traced function=traced_again expires=1000000"
+told "hwt_expire_exit" hwt_expire_exit \
+	"wheel=traced function=traced_once
+wheel=traced function=traced_again"
+told "hwt_wheel_create" hwt_wheel_create \
+	"wheel=traced tick_ns=1000000 ticks=512 levels=3 clock=0 max_pending=0 workers=0 shared=0 creator=traced_make"
+told "hwt_wheel_stop" hwt_wheel_stop "wheel=traced handed_back=1"
+
+# check NAME EVENT AWK-CONDITION-OF-ALL: of each event of that kind, and there are some. v[] has
+# its values by name.
+check()
+{
+	if sed -n "s/.*: $2: //p" /tmp/trace | tr '=' ' ' |
+		awk "{ for (i = 1; i < NF; i += 2) v[\$i] = \$(i + 1); n++; if (!($3)) bad = 1 }
+			END { exit bad || !n }"; then
+		ok "$1"
+	else
+		not_ok "$1"
+		grep ": $2: " /tmp/trace | head -n 5 | sed 's/^/# /'
+	fi
+}
+sed -i 's/ \[test_traced\]//' /tmp/trace
+check "never early by what it says" hwt_expire_entry 'v["now"] >= v["expires"]'
+check "the same timeout begins and ends" hwt_expire_exit 'v["timeout"] != ""'
+check "hwt_wake: until when, and why" hwt_wake 'v["kicked"] ~ /^[01]$/ && v["expires"] != ""'
+check "hwt_pass: up to when, and how many" hwt_pass \
+	'v["cursor"] > 0 && v["collected"] <= 8 && v["served"] <= 2'
+if grep -q ': hwt_wake: .* kicked=1' /tmp/trace && grep -q ': hwt_pass: .* served=1' /tmp/trace; then
+	ok "it is kicked, and serves"
+else
+	not_ok "it is kicked, and serves"
+fi
+
+# -- From everywhere --
+
+echo 0 >$events/filter
+echo 1 >$events/enable
+echo 1 >$tracing/tracing_on
+for module in test_contexts test_race test_kprobe; do
+	if load $module && unload $module; then
+		ok "$module while all is traced"
+	else
+		not_ok "$module while all is traced"
+	fi
+done
+echo 0 >$tracing/tracing_on
+if grep -q ' hwt_schedule: ' $tracing/trace; then
+	ok "and it is told"
+else
+	not_ok "and it is told"
+fi
+
+# -- Going --
+
+rmmod hwt || fail "hwt.ko does not unload while its tracepoints are on"
+[ ! -d $events ] || fail "its tracepoints are left"
+load hwt || fail "hwt.ko does not load any more"
+ok "hwt.ko goes while its tracepoints are on, and comes again"
+echo >$tracing/trace
+plan

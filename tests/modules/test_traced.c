@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Does one thing after the other on a wheel named "traced" while it is loaded, for
+ * scripts/trace-events.sh.
+ *
+ * hwt-test: manual
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/module.h>
+
+#include "hwt.h"
+#include "hwt_ktest_util.h"
+
+/* Dates that are far away, and whole ticks. */
+#define FAR		1000000000000000ULL
+#define FARTHER		2000000000000000ULL
+/* And one that is over. */
+#define OVER		1
+
+static void traced_once(struct hwt_timeout *timeout)
+{
+	kt_expire(timeout);
+}
+
+static atomic_t again_expired;
+
+static void traced_again(struct hwt_timeout *timeout)
+{
+	atomic_inc(&again_expired);
+}
+
+static const struct hwt_ops once_ops = { .expire = traced_once };
+static const struct hwt_ops again_ops = { .expire = traced_again };
+
+static struct kt once, left;
+static struct hwt_periodic again;
+
+/* The wheel's creator. */
+static noinline struct hwt_wheel *traced_make(void)
+{
+	struct hwt_wheel_params params = { .name = "traced" };
+
+	return hwt_wheel_create(&params);
+}
+
+static int __init test_traced_init(void)
+{
+	struct hwt_wheel *wheel = traced_make();
+	bool ok = true;
+
+	if (IS_ERR(wheel))
+		return PTR_ERR(wheel);
+	kt_init(&once, wheel, &once_ops);
+	kt_init(&left, wheel, &once_ops);
+	hwt_periodic_init(&again, wheel, &again_ops);
+
+	hwt_schedule_at(&once.timeout, FAR);
+	hwt_schedule_at(&once.timeout, FARTHER);
+	hwt_cancel(&once.timeout);
+	hwt_cancel(&once.timeout);
+	hwt_cancel_sync(&once.timeout);
+
+	hwt_schedule_at(&once.timeout, U64_MAX);
+	hwt_cancel_sync(&once.timeout);
+
+	hwt_schedule_at(&once.timeout, OVER);
+	ok &= KT_WAIT(kt_expirations(&once) == 1);
+	hwt_schedule_periodic_at(&again, OVER, FAR, HWT_FIXED_RATE);
+	ok &= KT_WAIT(atomic_read(&again_expired) == 1);
+	hwt_wheel_flush(wheel);
+	hwt_cancel_sync(&again.timeout);
+
+	hwt_shutdown_sync(&once.timeout);
+	hwt_schedule_at(&once.timeout, FAR);
+
+	hwt_schedule_at(&left.timeout, FAR);
+	ok &= hwt_wheel_stop(wheel, NULL, NULL) == 1;
+	hwt_schedule_at(&left.timeout, FAR);
+	hwt_wheel_destroy(wheel);
+	return ok ? 0 : -EIO;
+}
+module_init(test_traced_init);
+
+static void __exit test_traced_exit(void)
+{
+}
+module_exit(test_traced_exit);
+
+MODULE_DESCRIPTION("hwt: something to trace");
+MODULE_LICENSE("GPL");
