@@ -196,6 +196,49 @@ void hwt_slow_forget(struct module *module)
 	spin_unlock(&hwt_slow_lock);
 }
 
+static void hwt_slow_set(struct hwt_slow *slow, const void *fn, u64 ns)
+{
+	/* Pair with the reads of the slowest one. */
+	WRITE_ONCE(slow->fn, fn);
+	WRITE_ONCE(slow->ns, ns);
+}
+
+/* Of each function its slowest call. */
+static void hwt_slow_note(struct hwt_wheel *wheel, const void *fn, u64 took)
+	__must_hold(&wheel->lock)
+{
+	struct hwt_slow *slow = wheel->slow;
+	unsigned int n = 0;
+
+	/* Its own place, else a free one, else that of the quickest of them. */
+	while (n < HWT_SLOW_MAX - 1 && slow[n].fn && slow[n].fn != fn)
+		n++;
+	if (took <= slow[n].ns)
+		return;
+	for (; n && slow[n - 1].ns < took; n--)
+		hwt_slow_set(&slow[n], slow[n - 1].fn, slow[n - 1].ns);
+	hwt_slow_set(&slow[n], fn, took);
+}
+
+/**
+ * hwt_wheel_forget() - a module goes: nothing that is said later may name a function of it
+ * @wheel:  the wheel
+ * @module: the module
+ */
+void hwt_wheel_forget(struct hwt_wheel *wheel, struct module *module)
+{
+	struct hwt_slow *slow = wheel->slow;
+	unsigned int from, to = 0;
+
+	spin_lock(&wheel->lock);
+	for (from = 0; from < HWT_SLOW_MAX; from++)
+		if (!within_module((unsigned long)slow[from].fn, module))
+			hwt_slow_set(&slow[to++], slow[from].fn, slow[from].ns);
+	while (to < HWT_SLOW_MAX)
+		hwt_slow_set(&slow[to++], NULL, 0);
+	spin_unlock(&wheel->lock);
+}
+
 /* -- Calling --------------------------------------------------------------- */
 
 /**
@@ -250,10 +293,7 @@ void hwt_call_end(struct hwt_wheel *wheel, struct hwt_runner *runner,
 	spin_lock(&wheel->lock);
 	/* Pairs with hwt_wheel_kick(), by way of set_current_state() before the engine waits. */
 	WRITE_ONCE(runner->current_timeout, NULL);
-	if (unlikely(took > wheel->slowest_ns)) {
-		WRITE_ONCE(wheel->slowest_ns, took);
-		WRITE_ONCE(wheel->slowest, call->fn);
-	}
+	hwt_slow_note(wheel, call->fn, took);
 }
 
 /**

@@ -12,7 +12,6 @@
 #include <linux/mutex.h>
 #include <linux/nospec.h>
 #include <linux/sched/signal.h>
-#include <linux/seq_file.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
@@ -579,6 +578,7 @@ static int hwt_open(struct inode *inode, struct file *file)
 	ctx->clock = CLOCK_MONOTONIC;
 	ctx->tick_ns = params.tick_ns;
 
+	hwt_context_debugfs_add(ctx);
 	file->private_data = ctx;
 	file->f_mode |= FMODE_NOWAIT;
 	return stream_open(inode, file);
@@ -602,6 +602,7 @@ static int hwt_release(struct inode *inode, struct file *file)
 {
 	struct hwt_context *ctx = file->private_data;
 
+	hwt_context_debugfs_remove(ctx);
 	/* Its wheel's thread may still find operations in a ring: none makes a timeout. */
 	xa_lock(&ctx->entries);
 	ctx->closing = true;
@@ -615,21 +616,6 @@ static int hwt_release(struct inode *inode, struct file *file)
 	hwt_context_put(ctx);
 	return 0;
 }
-
-#ifdef CONFIG_PROC_FS
-static void hwt_show_fdinfo(struct seq_file *m, struct file *file)
-{
-	struct hwt_context *ctx = file->private_data;
-
-	xa_lock(&ctx->entries);
-	seq_printf(m, "hwt-clockid:\t%d\nhwt-tick-ns:\t%llu\nhwt-private:\t%d\n",
-		   ctx->clock, ctx->tick_ns, ctx->private);
-	seq_printf(m, "hwt-shared:\t%u\n", ctx->shared);
-	seq_printf(m, "hwt-timeouts:\t%llu\nhwt-events:\t%llu\nhwt-stopped:\t%d\n",
-		   ctx->stats.timeouts, ctx->stats.events, ctx->closing);
-	xa_unlock(&ctx->entries);
-}
-#endif
 
 static const struct file_operations hwt_fops = {
 	.owner		= THIS_MODULE,
@@ -654,15 +640,17 @@ static struct miscdevice hwt_device = {
 
 /**
  * hwt_chardev_init() - make /dev/hwt
+ * @debugfs: a directory for what contexts tell; it goes after hwt_chardev_exit()
  *
  * Return: 0 or a negative error.
  */
-int __init hwt_chardev_init(void)
+int __init hwt_chardev_init(struct dentry *debugfs)
 {
 	int ret = hwt_entries_init();
 
 	if (ret)
 		return ret;
+	hwt_contexts_debugfs_init(debugfs);
 	ret = misc_register(&hwt_device);
 	if (ret)
 		hwt_entries_exit();

@@ -9,6 +9,7 @@
  *   hwt_ring.c     rings in memory shared with the program
  *   hwt_uring.c    timeouts that are commands of io_uring
  *   hwt_user.c     what a user may have
+ *   hwt_show.c     fdinfo, debugfs
  *
  * All of it is a client of hwt.h like any other module. hwt_uapi.h says what programs see.
  *
@@ -35,7 +36,9 @@
 #include <linux/poll.h>
 #include <linux/rbtree.h>
 #include <linux/refcount.h>
+#include <linux/sched.h>
 #include <linux/types.h>
+#include <linux/uidgid.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 #include <linux/xarray.h>
@@ -47,14 +50,19 @@
 /* For what grows at a program's will: at its cgroup's limit, fail and kill nobody. */
 #define HWT_GFP_USER		(GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
 
+struct dentry;
 struct hwt_rings_ctx;
 struct hwt_user;
 struct io_uring_cmd;
+struct seq_file;
 
 /**
  * struct hwt_context - an open file
- * @user:       who has opened it. Constant, as the next one.
- * @unlimited:  ... and may have any number of private wheels
+ * @user:       who has opened it. Constant.
+ * @opener:     ... in which process, and what that was. Constant, too, as the next ones.
+ * @command:    ...
+ * @debugfs:    its directory there
+ * @unlimited:  @user may have any number of private wheels
  * @entries:    the timeouts by slot, the lower half of their ids. Its lock (xa_lock)
  *              protects all that follows but where something else is said, and the
  *              entries.
@@ -97,6 +105,9 @@ struct io_uring_cmd;
  */
 struct hwt_context {
 	struct hwt_user		*user;
+	pid_t			opener;
+	char			command[TASK_COMM_LEN];
+	struct dentry		*debugfs;
 	bool			unlimited;
 	struct xarray		entries;
 	u32			generation;
@@ -307,6 +318,7 @@ extern unsigned int hwt_max_user_wheels;
 void hwt_users_init(void);
 struct hwt_user *hwt_user_get(void);
 void hwt_user_put(struct hwt_user *user);
+kuid_t hwt_user_uid(const struct hwt_user *user);
 bool hwt_user_add_timeout(struct hwt_user *user);
 void hwt_user_drop_timeout(struct hwt_user *user);
 void hwt_user_add_leaving(struct hwt_user *user);
@@ -316,5 +328,11 @@ bool hwt_user_unlimited(void);
 struct hwt_wheel *hwt_user_make_wheel(struct hwt_context *ctx,
 				      const struct hwt_wheel_params *params);
 void hwt_user_unmake_wheel(struct hwt_context *ctx, struct hwt_wheel *wheel);
+
+/* hwt_show.c */
+void hwt_show_fdinfo(struct seq_file *m, struct file *file);
+void hwt_context_debugfs_add(struct hwt_context *ctx);
+void hwt_context_debugfs_remove(struct hwt_context *ctx);
+void hwt_contexts_debugfs_init(struct dentry *dir);
 
 #endif /* _HWT_CHARDEV_H */

@@ -22,6 +22,7 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/bitmap.h>
+#include <linux/bitops.h>
 #include <linux/cpumask.h>
 #include <linux/hrtimer.h>
 #include <linux/jiffies.h>
@@ -397,11 +398,16 @@ static u64 hwt_engine_now(const struct hwt_wheel *wheel)
 	return hwt_ns_to_tick(wheel, hwt_clock_now(wheel));
 }
 
-/* How late a callback has begun. */
-enum hwt_lateness {
-	HWT_ON_TIME,
-	HWT_LATE,	/* two ticks or more after its deadline */
-	HWT_BEHIND,	/* it had to wait for more than a turn */
+/**
+ * struct hwt_lateness - how late a callback has begun
+ * @ns:     after its deadline, or after it was scheduled if that was later
+ * @late:   two ticks or more after its deadline
+ * @behind: it had to wait for more than a turn
+ */
+struct hwt_lateness {
+	u64	ns;
+	bool	late;
+	bool	behind;
 };
 
 /* When a call has begun, on the wheel's clock, ns. @offset: the wall clock's, when it was taken. */
@@ -417,24 +423,29 @@ static u64 hwt_call_began(const struct hwt_wheel *wheel, const struct hwt_call *
  * @since: when it was taken, something had been due since that tick. @offset: as above. Says so
  * if it is bad.
  */
-static enum hwt_lateness hwt_lateness(struct hwt_wheel *wheel, const struct hwt_call *call,
-				      u64 tick, u64 since, s64 offset)
+static struct hwt_lateness hwt_lateness(struct hwt_wheel *wheel, const struct hwt_call *call,
+					u64 tick, u64 since, s64 offset)
 {
-	u64 now = hwt_ns_to_tick(wheel, hwt_call_began(wheel, call, offset));
+	u64 now_ns = hwt_call_began(wheel, call, offset), due_ns = tick * wheel->tick_ns, now;
+	struct hwt_lateness late = { .ns = now_ns > due_ns ? now_ns - due_ns : 0 };
 
-	if (likely(now < tick + 2))
-		return HWT_ON_TIME;
+	if (likely(late.ns < 2 * wheel->tick_ns))
+		return late;
+	late.late = true;
 	/* One that was scheduled for the past has not waited since then. */
+	now = hwt_ns_to_tick(wheel, now_ns);
 	tick = max(tick, min(since, now));
-	if (now - tick <= hwt_turn(wheel))
-		return HWT_LATE;
+	late.ns = now_ns - tick * wheel->tick_ns;
+	late.behind = now - tick > hwt_turn(wheel);
+	if (!late.behind)
+		return late;
 	if (__ratelimit(&wheel->behind_limit))
 		pr_warn_ratelimited("%s is behind: %ps had to wait for %llu ms; its slowest callback, %ps, took %llu ms\n",
 				    wheel->name, call->fn,
 				    div_u64((now - tick) * wheel->tick_ns, NSEC_PER_MSEC),
-				    READ_ONCE(wheel->slowest),
-				    div_u64(READ_ONCE(wheel->slowest_ns), NSEC_PER_MSEC));
-	return HWT_BEHIND;
+				    READ_ONCE(wheel->slow->fn),
+				    div_u64(READ_ONCE(wheel->slow->ns), NSEC_PER_MSEC));
+	return late;
 }
 
 /**
@@ -450,7 +461,7 @@ void hwt_fire(struct hwt_wheel *wheel, struct hwt_runner *runner,
 	void (*expire)(struct hwt_timeout *timeout) = timeout->ops->expire;
 	u64 old = hwt_timeout_word(timeout), new, since = wheel->due_since;
 	s64 offset = wheel->clock_offset;
-	enum hwt_lateness late;
+	struct hwt_lateness late;
 	struct hwt_call call;
 
 	hwt_buckets_remove(&wheel->buckets, timeout);
@@ -488,8 +499,9 @@ void hwt_fire(struct hwt_wheel *wheel, struct hwt_runner *runner,
 	trace_hwt_expire_exit(wheel, timeout, expire);
 	late = hwt_lateness(wheel, &call, old >> HWT_TICK_SHIFT, since, offset);
 	hwt_call_end(wheel, runner, timeout, &call);
-	hwt_count(&wheel->late, late != HWT_ON_TIME);
-	hwt_count(&wheel->behind, late == HWT_BEHIND);
+	hwt_count(&wheel->lateness[fls64(late.ns)], 1);
+	hwt_count(&wheel->late, late.late);
+	hwt_count(&wheel->behind, late.behind);
 	hwt_settle_running(wheel, runner, timeout, false);
 }
 

@@ -12,6 +12,7 @@
  *   hwt_group.c    all timeouts of one owner
  *   hwt_recipes.c  timeouts that are not embedded; retry, debounce
  *   hwt_trace.h    tracepoints
+ *   hwt_debugfs.c  statistics
  *   hwt_wheel.c    the buckets
  *   hwt_chardev.c  /dev/hwt, a client of hwt.h; see hwt_chardev.h
  */
@@ -46,6 +47,10 @@
 #define HWT_FIRE_MAX		1024
 /* A CPU's every so many-th submission wakes the engine. A power of two. */
 #define HWT_BACKLOG		16384
+/* How many callbacks a wheel remembers as its slowest ones. */
+#define HWT_SLOW_MAX		8
+/* Powers of two in which lateness is counted, ns: all there are before never. */
+#define HWT_LATENESS_MAX	64
 /* For the name of the function that made a wheel, with the final 0. */
 #define HWT_CREATOR_MAX		48
 
@@ -131,6 +136,12 @@ struct hwt_intake {
 	unsigned long		turns;
 };
 
+/* The longest call of a function. */
+struct hwt_slow {
+	const void	*fn;
+	u64		ns;
+};
+
 /*
  * A wheel and its engine. Who may touch what is said group by group.
  */
@@ -214,8 +225,10 @@ struct hwt_wheel {
 	unsigned long		wakeups;
 	unsigned long		passes;
 	unsigned long		clock_sets;
-	u64			slowest_ns;
-	const void		*slowest;
+	/* Callbacks by how late they began: the n-th by less than 2^n ns. */
+	unsigned long		lateness[HWT_LATENESS_MAX];
+	/* The slowest first; those without a function are free, and last. */
+	struct hwt_slow		slow[HWT_SLOW_MAX];
 
 	/* Linked in runners for as long as the wheel lives, the workers until they end. */
 	struct hwt_runner	engine;
@@ -245,8 +258,10 @@ struct hwt_wheel {
 
 	/* The registry's, see hwt_main.c: under its lock, or constant. */
 	struct list_head	entry;
+	u64			number;		/* of all that were made */
+	struct dentry		*debugfs;
 	bool			shared;
-	unsigned int		users;
+	unsigned int		users;		/* hwt_debugfs.c reads it without */
 	struct work_struct	free_work;
 	char			name[HWT_NAME_MAX];
 	char			creator[HWT_CREATOR_MAX];
@@ -362,6 +377,7 @@ void hwt_call_release(struct hwt_wheel *wheel, struct hwt_runner *runner,
 		      struct hwt_timeout *timeout,
 		      void (*release)(struct hwt_timeout *timeout));
 void hwt_slow_forget(struct module *module);
+void hwt_wheel_forget(struct hwt_wheel *wheel, struct module *module);
 #ifdef CONFIG_LOCKDEP
 void hwt_lockdep_sync(struct hwt_timeout *timeout);
 #else
@@ -402,8 +418,14 @@ static inline bool hwt_debug_used(const struct hwt_timeout *timeout)
 extern unsigned int hwt_reclaim_ms;
 extern unsigned int hwt_slow_callback_us;
 
+/* hwt_debugfs.c */
+struct dentry *hwt_debugfs_init(void);
+void hwt_debugfs_exit(void);
+void hwt_debugfs_add(struct hwt_wheel *wheel);
+void hwt_debugfs_remove(struct hwt_wheel *wheel);
+
 /* hwt_chardev.c */
-int hwt_chardev_init(void);
+int hwt_chardev_init(struct dentry *debugfs);
 void hwt_chardev_exit(void);
 
 #endif /* _HWT_INTERNAL_H */

@@ -178,6 +178,7 @@ static int hwt_wheel_params_check(struct hwt_wheel_params *params)
 /* All live wheels. The lock also protects their @users. The list may also be read under RCU. */
 static LIST_HEAD(hwt_wheels);
 static unsigned int hwt_wheels_count;
+static u64 hwt_wheels_made;
 static DEFINE_MUTEX(hwt_wheels_lock);
 
 /* Frees shared wheels whose last user left in one of their own callbacks. */
@@ -196,6 +197,7 @@ static void hwt_wheel_free(struct hwt_wheel *wheel)
 
 static void hwt_wheel_unmake(struct hwt_wheel *wheel)
 {
+	hwt_debugfs_remove(wheel);
 	hwt_wait_runners(wheel);
 	/* Nobody submits any more; who kicks the engine does so under RCU, as the setting
 	 * of the clock does, and who leaves the lock, too.
@@ -291,6 +293,8 @@ static void hwt_wheel_register(struct hwt_wheel *wheel, const void *creator,
 	wheel->owner = owner;
 	strscpy(wheel->owner_name, module_name(owner), sizeof(wheel->owner_name));
 	list_add_tail_rcu(&wheel->entry, &hwt_wheels);
+	wheel->number = ++hwt_wheels_made;
+	hwt_debugfs_add(wheel);
 	trace_hwt_wheel_create(wheel);
 	if (++hwt_wheels_count > HWT_WHEELS_MANY)
 		pr_warn_once("more than %u wheels are alive, the latest made by %s [%s]: each has a thread, wheels are meant to be shared\n",
@@ -374,7 +378,7 @@ struct hwt_wheel *__hwt_wheel_get_shared(const struct hwt_wheel_params *user_par
 	mutex_lock(&hwt_wheels_lock);
 	wheel = hwt_shared_find(&params);
 	if (wheel) {
-		wheel->users++;
+		WRITE_ONCE(wheel->users, wheel->users + 1);
 	} else {
 		/* Not charged to whoever happens to come first. */
 		wheel = hwt_wheel_make(&params, GFP_KERNEL);
@@ -403,7 +407,8 @@ void hwt_wheel_put(struct hwt_wheel *wheel)
 	if (WARN_ON_ONCE(!wheel->shared))
 		return;
 	mutex_lock(&hwt_wheels_lock);
-	if (--wheel->users) {
+	WRITE_ONCE(wheel->users, wheel->users - 1);
+	if (wheel->users) {
 		mutex_unlock(&hwt_wheels_lock);
 		module_put(THIS_MODULE);
 		return;
@@ -616,22 +621,13 @@ void hwt_wheel_get_stats(struct hwt_wheel *wheel, struct hwt_wheel_stats *stats)
 		.wakeups = READ_ONCE(wheel->wakeups),
 		.passes = READ_ONCE(wheel->passes),
 		.clock_sets = READ_ONCE(wheel->clock_sets),
-		.slowest_ns = READ_ONCE(wheel->slowest_ns),
-		.slowest = READ_ONCE(wheel->slowest),
+		.slowest_ns = READ_ONCE(wheel->slow->ns),
+		.slowest = READ_ONCE(wheel->slow->fn),
 	};
 }
 EXPORT_SYMBOL_GPL(hwt_wheel_get_stats);
 
 /* -- The module ---------------------------------------------------------- */
-
-/* Nothing that is said later may name a function that is not there any more. */
-static void hwt_wheel_forget(struct hwt_wheel *wheel, struct module *module)
-{
-	spin_lock(&wheel->lock);
-	if (within_module((unsigned long)wheel->slowest, module))
-		WRITE_ONCE(wheel->slowest, NULL);
-	spin_unlock(&wheel->lock);
-}
 
 /*
  * Forget a module that goes, and see to what it leaves. Return: whether one of its functions is
@@ -747,12 +743,13 @@ static int __init hwt_init(void)
 		goto err_cpu;
 	if (debug)
 		static_branch_enable(&hwt_debug);
-	ret = hwt_chardev_init();
+	ret = hwt_chardev_init(hwt_debugfs_init());
 	if (ret)
-		goto err_clock;
+		goto err_debugfs;
 	return 0;
 
-err_clock:
+err_debugfs:
+	hwt_debugfs_exit();
 	pvclock_gtod_unregister_notifier(&hwt_clock_notifier);
 	irq_work_sync(&hwt_clock_work);
 err_cpu:
@@ -768,6 +765,7 @@ err_wq:
 static void __exit hwt_exit(void)
 {
 	hwt_chardev_exit();
+	hwt_debugfs_exit();
 	pvclock_gtod_unregister_notifier(&hwt_clock_notifier);
 	irq_work_sync(&hwt_clock_work);
 	cpuhp_remove_state_nocalls(hwt_cpu_state);

@@ -147,6 +147,12 @@ void hwt_user_put(struct hwt_user *user)
 	hwt_user_free(user);
 }
 
+/* Who it is, for those who want to know. */
+kuid_t hwt_user_uid(const struct hwt_user *user)
+{
+	return user->uid;
+}
+
 /* One more, if there are less than @max. */
 static bool hwt_user_count(atomic_t *count, unsigned int max)
 {

@@ -247,6 +247,23 @@ u64 hwt_buckets_next_tick(const struct hwt_buckets *buckets)
 	return hwt_place_bucket(buckets, &place)->first;
 }
 
+/**
+ * hwt_buckets_occupied() - how full is a level?
+ * @buckets: the buckets
+ * @level:   the level, below @buckets->levels
+ *
+ * Return: how many of its buckets have a timeout.
+ */
+unsigned int hwt_buckets_occupied(const struct hwt_buckets *buckets, unsigned int level)
+{
+	const unsigned long *map = hwt_level_map(buckets, level);
+	unsigned int word, n = 0;
+
+	for (word = 0; word < buckets->words; word++)
+		n += hweight_long(map[word]);
+	return n;
+}
+
 static void hwt_visit_begin(struct hwt_buckets *buckets, struct list_head *list,
 			    unsigned int shift)
 {

@@ -100,6 +100,7 @@ void hwt_buckets_destroy(struct hwt_buckets *buckets);
 void hwt_buckets_insert(struct hwt_buckets *buckets, struct hwt_timeout *timeout);
 void hwt_buckets_remove(struct hwt_buckets *buckets, struct hwt_timeout *timeout);
 u64 hwt_buckets_next_tick(const struct hwt_buckets *buckets);
+unsigned int hwt_buckets_occupied(const struct hwt_buckets *buckets, unsigned int level);
 void hwt_buckets_skip(struct hwt_buckets *buckets, u64 now);
 bool hwt_buckets_advance(struct hwt_buckets *buckets, u64 now, unsigned int budget);
 void hwt_buckets_rebase(struct hwt_buckets *buckets, u64 now);

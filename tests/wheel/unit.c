@@ -930,6 +930,36 @@ static void remove_anywhere(void)
 	end();
 }
 
+static void occupied(void)
+{
+	/* More than a word of bits, and less. */
+	static const unsigned int bits[] = { 8, 3 };
+	unsigned int i, n;
+
+	for (i = 0; i < ARRAY_SIZE(bits); i++) {
+		n = 1U << bits[i];
+		begin(bits[i], 2, 0);
+		CHECK(hwt_buckets_occupied(&wheel, 0) == 0 && hwt_buckets_occupied(&wheel, 1) == 0);
+		insert(0, 1);
+		insert(1, 1);
+		insert(2, n - 1);
+		insert(3, n);
+		insert(4, n + 1);
+		insert(5, n * n - 1);
+		CHECK(hwt_buckets_occupied(&wheel, 0) == 2);
+		CHECK(hwt_buckets_occupied(&wheel, 1) == 2);
+		take_out(0);
+		CHECK(hwt_buckets_occupied(&wheel, 0) == 2);
+		take_out(1);
+		CHECK(hwt_buckets_occupied(&wheel, 0) == 1);
+		/* The first bucket of the upper level comes down: one is due, one is not. */
+		CHECK(advance(n));
+		CHECK(hwt_buckets_occupied(&wheel, 0) == 1);
+		CHECK(hwt_buckets_occupied(&wheel, 1) == 1);
+		end();
+	}
+}
+
 /* ------------------------------------------------------------------------- */
 
 static const struct {
@@ -945,6 +975,7 @@ static const struct {
 	{ "homes of ticks", .once = homes },
 	{ "rounds of a hashed wheel", .once = rounds },
 	{ "next tick, step by step", .once = next_ticks },
+	{ "how full a level is", .once = occupied },
 	{ "skipping", .once = skips },
 	{ "far in few looks", .once = far_in_few_looks },
 	{ "pause: the bucket is emptied", .once = emptied_in_a_pause },

@@ -278,9 +278,30 @@ void shim_trace(const char *name)
 	abort();
 }
 
-/* There are no devices. */
-int hwt_chardev_init(void)
+/* There is nothing to look into. */
+struct dentry *hwt_debugfs_init(void)
 {
+	return NULL;
+}
+
+void hwt_debugfs_exit(void)
+{
+}
+
+void hwt_debugfs_add(struct hwt_wheel *wheel)
+{
+	(void)wheel;
+}
+
+void hwt_debugfs_remove(struct hwt_wheel *wheel)
+{
+	(void)wheel;
+}
+
+/* There are no devices. */
+int hwt_chardev_init(struct dentry *debugfs)
+{
+	(void)debugfs;
 	return 0;
 }
 

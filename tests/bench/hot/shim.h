@@ -178,6 +178,14 @@ static inline u64 mul_u64_u64_shr(u64 a, u64 b, unsigned int shift)
 	return (__uint128_t)a * b >> shift;
 }
 
+/* An instruction, on x86; that of the kernel's tools is for any processor. */
+#define fls64(x)		shim_fls64(x)
+
+static __always_inline int shim_fls64(u64 x)
+{
+	return x ? 64 - __builtin_clzll(x) : 0;
+}
+
 #define div64_u64(a, b)		((a) / (b))
 #define div_u64(a, b)		((a) / (b))
 

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What contexts tell of themselves: /proc/PID/fdinfo/FD, and hwt/contexts/NUMBER/stats in debugfs
+ *
+ * docs/statistics.md says what is in them, line by line.
+ */
+#include <linux/atomic.h>
+#include <linux/debugfs.h>
+#include <linux/fs.h>
+#include <linux/kernel.h>
+#include <linux/sched.h>
+#include <linux/seq_file.h>
+#include <linux/uidgid.h>
+#include <linux/user_namespace.h>
+#include <linux/xarray.h>
+
+#include "hwt_chardev.h"
+
+#ifdef CONFIG_PROC_FS
+/**
+ * hwt_show_fdinfo() - what a descriptor of /dev/hwt is
+ * @m:    goes to the reader of fdinfo
+ * @file: the open file
+ */
+void hwt_show_fdinfo(struct seq_file *m, struct file *file)
+{
+	struct hwt_context *ctx = file->private_data;
+
+	xa_lock(&ctx->entries);
+	seq_printf(m, "hwt-clockid:\t%d\nhwt-tick-ns:\t%llu\nhwt-private:\t%d\n",
+		   ctx->clock, ctx->tick_ns, ctx->private);
+	seq_printf(m, "hwt-shared:\t%u\n", ctx->shared);
+	seq_printf(m, "hwt-timeouts:\t%llu\nhwt-events:\t%llu\nhwt-stopped:\t%d\n",
+		   ctx->stats.timeouts, ctx->stats.events, ctx->closing);
+	xa_unlock(&ctx->entries);
+}
+#endif
+
+/* -- debugfs ---------------------------------------------------------------- */
+
+static struct dentry *hwt_debugfs_contexts;
+
+static int hwt_context_show(struct seq_file *m, void *unused)
+{
+	struct hwt_context *ctx = m->private;
+	struct hwt_stats_args stats;
+	struct hwt_wheel_params params;
+	bool private, closing;
+	u32 shared;
+	int clock;
+
+	xa_lock(&ctx->entries);
+	hwt_wheel_get_params(ctx->wheel, &params);
+	clock = ctx->clock;
+	private = ctx->private;
+	shared = ctx->shared;
+	closing = ctx->closing;
+	stats = ctx->stats;
+	xa_unlock(&ctx->entries);
+
+	seq_printf(m, "pid %d\n", ctx->opener);
+	seq_puts(m, "command ");
+	seq_escape(m, ctx->command, "\n\\");
+	seq_putc(m, '\n');
+	seq_printf(m, "uid %u\n", from_kuid_munged(&init_user_ns, hwt_user_uid(ctx->user)));
+	seq_printf(m, "wheel %s\n", params.name);
+	seq_printf(m, "private %d\n", private);
+	seq_printf(m, "shared %u\n", shared);
+	seq_printf(m, "clockid %d\n", clock);
+	seq_printf(m, "tick_ns %llu\n", params.tick_ns);
+	seq_printf(m, "closing %d\n", closing);
+#define HWT_CONTEXT_SHOW(_name)	seq_printf(m, #_name " %llu\n", stats._name)
+	HWT_CONTEXT_SHOW(timeouts);
+	HWT_CONTEXT_SHOW(events);
+	HWT_CONTEXT_SHOW(scheduled);
+	HWT_CONTEXT_SHOW(modified);
+	HWT_CONTEXT_SHOW(cancelled);
+	HWT_CONTEXT_SHOW(stopped);
+	HWT_CONTEXT_SHOW(expired);
+	HWT_CONTEXT_SHOW(overruns);
+	HWT_CONTEXT_SHOW(read);
+	HWT_CONTEXT_SHOW(rejected);
+#undef HWT_CONTEXT_SHOW
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(hwt_context);
+
+/**
+ * hwt_context_debugfs_add() - a context is there
+ * @ctx: the context; its opener calls this
+ *
+ * Without a directory, if that cannot be made, it does as well.
+ */
+void hwt_context_debugfs_add(struct hwt_context *ctx)
+{
+	static atomic64_t number;
+	char name[24];
+
+	ctx->opener = task_tgid_nr(current);
+	get_task_comm(ctx->command, current->group_leader);
+	snprintf(name, sizeof(name), "%llu", (u64)atomic64_inc_return(&number));
+	ctx->debugfs = debugfs_create_dir(name, hwt_debugfs_contexts);
+	debugfs_create_file("stats", 0400, ctx->debugfs, ctx, &hwt_context_fops);
+}
+
+/**
+ * hwt_context_debugfs_remove() - a context goes
+ * @ctx: the context; when this returns nobody reads about it any more
+ */
+void hwt_context_debugfs_remove(struct hwt_context *ctx)
+{
+	debugfs_remove(ctx->debugfs);
+}
+
+/**
+ * hwt_contexts_debugfs_init() - the module comes
+ * @dir: its directory, which goes with all in it
+ */
+void __init hwt_contexts_debugfs_init(struct dentry *dir)
+{
+	hwt_debugfs_contexts = debugfs_create_dir("contexts", dir);
+}

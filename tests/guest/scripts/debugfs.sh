@@ -1,0 +1,175 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# debugfs: what a wheel and a context tell of themselves, that they are there as long as those are,
+# and reading all of it while wheels and contexts come and go.
+#
+# hwt-test: timeout 120
+set -eu
+. /hwt/lib.sh
+# shellcheck source=hwtctl.inc
+. /hwt/scripts/hwtctl.inc
+
+top=/sys/kernel/debug/hwt
+for dir in $top/wheels $top/contexts; do
+	[ -d $dir ] || fail "there is no $dir"
+done
+
+# -- A wheel --
+
+load test_shown
+dir=$(echo $top/wheels/*-shown!one)
+[ -d "$dir" ] || fail "no directory for the wheel: $(ls $top/wheels)"
+expect "parameters" 0 "name shown/one
+creator shown_make [test_shown]
+module test_shown
+shared 0
+users 1
+state started
+clock boottime
+tick_ns 10000000
+ticks_per_wheel 8
+levels 3
+coarse_clock 0
+freezable 0
+max_pending 100
+workers 0
+priority normal
+wait sleep
+cpus all" cat "$dir/params"
+
+# The engine's own counters are what they are.
+counters() { grep -v '^\(late\|behind\|collected\|wakeups\|passes\) ' "$dir/stats"; }
+expect "counters" 0 "pending 3
+scheduled 9
+rearmed 1
+expired 5
+cancelled 1
+handed_back 0
+rejected 0
+overruns 0
+clock_sets 0" counters
+engine() { grep -c '^\(late\|behind\|collected\|wakeups\|passes\) [0-9]*$' "$dir/stats"; }
+expect "and the engine's" 0 5 engine
+
+expect "levels" 0 "# level bucket_ns occupied buckets
+0 10000000 0 8
+1 80000000 0 8
+2 640000000 2 8" cat "$dir/levels"
+
+# Each callback is in it, by a power of two of nanoseconds.
+lateness()
+{
+	awk 'NR == 1 { below = 1; next }
+		{ n += $2; if ($1 != below) bad = 1; below *= 2 }
+		END { print n, bad + 0 }' "$dir/lateness"
+}
+expect "lateness" 0 "5 0" lateness
+expect "the last line of it is not empty" 0 "" sh -c "tail -n 1 '$dir/lateness' | grep ' 0\$' || true"
+
+functions() { sed -n 's/^[0-9][0-9]* \(.*\) \[test_shown\]$/\1/p' "$dir/callbacks" | sort; }
+expect "callbacks" 0 "shown_other
+shown_quick
+shown_slow" functions
+first() { sed -n '2s/^[0-9]* //p' "$dir/callbacks"; }
+expect "the slowest first" 0 "shown_slow [test_shown]" first
+ordered()
+{
+	awk 'NR == 1 { next }
+		NR == 2 { slow = ($1 >= 50000000) }
+		NR > 2 && $1 > last { bad = 1 }
+		{ last = $1 }
+		END { print slow, bad + 0 }' "$dir/callbacks"
+}
+expect "with what it took" 0 "1 0" ordered
+
+# A descriptor that is open does not keep the wheel.
+exec 5<"$dir/stats"
+unload test_shown || fail "it does not unload while somebody reads"
+! cat <&5 >/dev/null 2>&1 || fail "a wheel that is gone has counters"
+exec 5<&-
+[ ! -d "$dir" ] || fail "its directory is left"
+ok "gone with the wheel"
+
+# -- A context --
+
+context_dir() { grep -l "^pid $1\$" $top/contexts/*/stats 2>/dev/null | sed 's,/stats$,,'; }
+writer_begin
+echo "schedule a 1h
+schedule b 2h
+modify a 2h
+cancel b
+schedule p 0 every=1h
+wait p" >&7
+writer_sync 1
+dir=$(context_dir "$writer_pid")
+[ -n "$dir" ] || fail "no directory for the context"
+expect "a context" 0 "pid $writer_pid
+command hwtctl
+uid 0
+wheel hwt
+private 0
+shared 2
+clockid 1
+tick_ns 1000000
+closing 0
+timeouts 2
+events 0
+scheduled 3
+modified 1
+cancelled 1
+stopped 0
+expired 1
+overruns 0
+read 1
+rejected 0" cat "$dir/stats"
+writer_end
+expect "gone with the context" 0 "" context_dir "$writer_pid"
+
+# A line stays a line, whatever a process calls itself.
+twolines=$(printf '/tmp/two\nlines')
+cp "$ctl" "$twolines"
+"$twolines" run --tick 5ms - <<-end >/dev/null 2>&1 &
+	schedule a 1h
+	idle 1h
+end
+pid=$!
+there() { [ -n "$(context_dir $pid)" ]; }
+wait_for 20 there || fail "no directory for a private context"
+named() { sed -n '/^command/p;/^wheel/p;/^private/p' "$(context_dir $pid)/stats"; }
+private() { grep -q '^private 1$' "$(context_dir $pid)/stats"; }
+wait_for 20 private
+expect "a name of two lines, and a private wheel" 0 'command two\012lines
+wheel hwt_private
+private 1' named
+kill $pid
+wait $pid 2>/dev/null || true
+
+# -- Coming and going --
+
+read_all()
+{
+	while [ ! -e /tmp/enough ]; do
+		cat $top/wheels/*/* $top/contexts/*/* >/dev/null 2>&1 || true
+	done
+}
+rm -f /tmp/enough
+read_all &
+reader=$!
+n=0
+while [ $n -lt 20 ]; do
+	n=$((n + 1))
+	load test_shown || fail "round $n"
+	unload test_shown || fail "round $n"
+	echo "schedule a 1ms" | "$ctl" run --tick 2ms - >/dev/null || fail "a context in round $n"
+done
+touch /tmp/enough
+wait $reader
+wheels() { ls $top/wheels | sed 's/^[0-9]*-//'; }
+expect "read while they came and went: all are gone" 0 hwt wheels
+expect "contexts, too" 0 "" ls $top/contexts
+rmmod hwt
+[ ! -d $top ] || fail "$top is left"
+load hwt
+ok "all of it goes with hwt.ko"
+plan

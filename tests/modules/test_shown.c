@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Has a wheel to look at while it is loaded, for scripts/debugfs.sh and hwtctl-wheels.sh: "shown/one",
+ * on which some timeouts wait and three functions were called, one of them slow.
+ *
+ * hwt-test: manual
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/module.h>
+
+#include "hwt.h"
+#include "hwt_ktest_util.h"
+
+#define SLOW_MS		50
+/* With a tick of 10 ms and 8 buckets: levels of 80 ms, 640 ms and 5.12 s. */
+#define TICK_NS		(10 * KT_MS)
+
+static struct hwt_wheel *wheel;
+static struct kt fired[5], waiting[3];
+
+static void shown_quick(struct hwt_timeout *timeout)
+{
+	kt_expire(timeout);
+}
+
+static atomic_t others;
+
+static void shown_other(struct hwt_timeout *timeout)
+{
+	atomic_inc(&others);
+	kt_expire(timeout);
+}
+
+static void shown_slow(struct hwt_timeout *timeout)
+{
+	u64 end = ktime_get_ns() + SLOW_MS * KT_MS;
+
+	while (ktime_get_ns() < end)
+		usleep_range(500, 1000);
+	kt_expire(timeout);
+}
+
+static const struct hwt_ops quick_ops = { .expire = shown_quick };
+static const struct hwt_ops other_ops = { .expire = shown_other };
+static const struct hwt_ops slow_ops = { .expire = shown_slow };
+
+/* The wheel's creator. */
+static noinline struct hwt_wheel *shown_make(void)
+{
+	struct hwt_wheel_params params = {
+		.name = "shown/one",
+		.tick_ns = TICK_NS,
+		.ticks_per_wheel = 8,
+		.levels = 3,
+		.clock = HWT_CLOCK_BOOTTIME,
+		.max_pending = 100,
+	};
+
+	return hwt_wheel_create(&params);
+}
+
+static bool __init shown_fire(void)
+{
+	const struct hwt_ops *ops[] = { &quick_ops, &quick_ops, &other_ops, &quick_ops, &slow_ops };
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(fired); i++) {
+		kt_init(&fired[i], wheel, ops[i]);
+		hwt_schedule(&fired[i].timeout, 1);
+		if (!KT_WAIT(kt_expirations(&fired[i]) == 1))
+			return false;
+	}
+	return true;
+}
+
+static int __init test_shown_init(void)
+{
+	int i;
+
+	wheel = shown_make();
+	if (IS_ERR(wheel))
+		return PTR_ERR(wheel);
+	if (!shown_fire()) {
+		hwt_wheel_destroy(wheel);
+		return -EIO;
+	}
+	/* All on the upmost level, and two of them in one bucket; moved and cancelled once. */
+	for (i = 0; i < ARRAY_SIZE(waiting); i++) {
+		kt_init(&waiting[i], wheel, &quick_ops);
+		hwt_schedule_at(&waiting[i].timeout,
+				(hwt_wheel_tick(wheel) / 64 + 1000 + i / 2) * 64 * TICK_NS);
+	}
+	hwt_schedule(&waiting[0].timeout, hwt_remaining(&waiting[0].timeout));
+	hwt_schedule(&fired[0].timeout, KT_HOUR);
+	hwt_cancel_sync(&fired[0].timeout);
+	hwt_wheel_flush(wheel);
+	return 0;
+}
+module_init(test_shown_init);
+
+static void __exit test_shown_exit(void)
+{
+	hwt_wheel_destroy(wheel);
+}
+module_exit(test_shown_exit);
+
+MODULE_DESCRIPTION("hwt: a wheel to look at");
+MODULE_LICENSE("GPL");
