@@ -31,7 +31,8 @@ static const struct command {
 	  "  -p, --pid PID        only of the context that this process has\n"
 	  "  -f, --fd N           ... as descriptor N, if it has several\n"
 	  "  -w, --watch          again and again, every SECONDS (1), with rates\n"
-	  "  -n, --count N        end after so many times\n" },
+	  "  -n, --count N        end after so many times\n"
+	  "      --wheels         what the wheels tell in debugfs\n" },
 	{ "run", cmd_run, "carry out a script of timeouts, print their events",
 	  "[FILE]",
 	  "  -j, --json           print JSON objects, one a line\n"

@@ -203,4 +203,8 @@ int save_write(int fd, const struct run *run, const char *path);
 
 void stats_print_one(int fd, bool json);
 
+/* -- wheels.c ------------------------------------------------------------ */
+
+void wheels_print(bool json);
+
 #endif /* HWTCTL_H */

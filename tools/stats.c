@@ -569,11 +569,12 @@ int cmd_stats(int argc, char **argv)
 		{ "json", no_argument, NULL, 'j' },
 		{ "watch", optional_argument, NULL, 'w' },
 		{ "count", required_argument, NULL, 'n' },
+		{ "wheels", no_argument, NULL, 'W' },
 		{ "help", no_argument, NULL, 'h' },
 		OPTION_PID, OPTION_FD, { }
 	};
 	__u64 interval_ns = NSEC_PER_SEC, count = 0;
-	bool again = false;
+	bool again = false, wheels = false;
 	struct sample sample;
 	const char *operand;
 	int option;
@@ -591,6 +592,9 @@ int cmd_stats(int argc, char **argv)
 		case 'n':
 			count = option_number("count", 1, ~0ULL);
 			break;
+		case 'W':
+			wheels = true;
+			break;
 		default:
 			target_option(option, &view.target);
 		}
@@ -604,7 +608,12 @@ int cmd_stats(int argc, char **argv)
 		usage_error("'%s' is no duration", operand);
 	if (interval_ns < 10 * NSEC_PER_MSEC || interval_ns == HWT_NEVER)
 		usage_error("--watch: every 10 ms at most");
-	target_given(&view.target);
+	if ((target_given(&view.target) || again) && wheels)
+		usage_error("--wheels goes with --json only");
+	if (wheels) {
+		wheels_print(view.json);
+		return DONE;
+	}
 	view.device = device_number();
 	if (again) {
 		watch(interval_ns, count);

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * hwtctl stats --wheels: what the wheels tell in debugfs, in units
+ *
+ * Lines that are not known are printed as they are, so that it works with a newer module.
+ */
+#include "hwtctl.h"
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WHEELS	"/sys/kernel/debug/hwt/wheels"
+
+/* What is done with each line; its end is cut off. */
+typedef void (*line_fn)(char *line, bool json, bool first);
+
+/* None if the wheel has gone. */
+static void for_each_line(const char *wheel, const char *name, line_fn put, bool json)
+{
+	char path[sizeof(WHEELS) + 2 * NAME_MAX], line[512];
+	bool first = true;
+	FILE *file;
+
+	snprintf(path, sizeof(path), WHEELS "/%s/%s", wheel, name);
+	file = fopen(path, "r");
+	if (!file)
+		return;
+	while (fgets(line, sizeof(line), file)) {
+		line[strcspn(line, "\n")] = 0;
+		if (*line == '#')
+			continue;
+		put(line, json, first);
+		first = false;
+	}
+	fclose(file);
+}
+
+static bool is_number(const char *text)
+{
+	return *text && !text[strspn(text, "0123456789")];
+}
+
+/* "NAME VALUE" */
+static void put_value(char *line, bool json, bool first)
+{
+	char *value = strchr(line, ' '), buffer[TIME_TEXT];
+	size_t end;
+
+	(void)first;
+	if (!value)
+		return;
+	*value++ = 0;
+	if (json) {
+		printf(",\"%s\":", line);
+		if (is_number(value))
+			printf("%s", value);
+		else
+			json_put_string(stdout, value);
+		return;
+	}
+	end = strlen(line);
+	if (end > 3 && !strcmp(line + end - 3, "_ns") && is_number(value)) {
+		line[end - 3] = 0;
+		value = duration_format(buffer, strtoull(value, NULL, 10));
+	}
+	printf("  %-17s%s\n", line, value);
+}
+
+/* "LEVEL BUCKET_NS OCCUPIED BUCKETS" */
+static void put_level(char *line, bool json, bool first)
+{
+	unsigned long long ns, occupied, buckets;
+	unsigned int level;
+	char buffer[TIME_TEXT];
+
+	if (sscanf(line, "%u %llu %llu %llu", &level, &ns, &occupied, &buckets) != 4)
+		return;
+	if (json)
+		printf("%s{\"level\":%u,\"bucket_ns\":%llu,\"occupied\":%llu,\"buckets\":%llu}",
+		       first ? "" : ",", level, ns, occupied, buckets);
+	else
+		printf("  level %-11u%llu of %llu buckets of %s\n", level, occupied, buckets,
+		       duration_format(buffer, ns));
+}
+
+/* "BELOW_NS CALLBACKS" */
+static void put_lateness(char *line, bool json, bool first)
+{
+	unsigned long long below, count;
+	char buffer[TIME_TEXT];
+
+	if (sscanf(line, "%llu %llu", &below, &count) != 2)
+		return;
+	if (json)
+		printf("%s{\"below_ns\":%llu,\"callbacks\":%llu}", first ? "" : ",", below, count);
+	else if (count)
+		printf("  late by < %-11s%llu\n", duration_format(buffer, below), count);
+}
+
+/* "LONGEST_NS FUNCTION" */
+static void put_callback(char *line, bool json, bool first)
+{
+	char buffer[TIME_TEXT], *function;
+	unsigned long long ns;
+
+	ns = strtoull(line, &function, 10);
+	if (*function++ != ' ')
+		return;
+	if (json) {
+		printf("%s{\"longest_ns\":%llu,\"function\":", first ? "" : ",", ns);
+		json_put_string(stdout, function);
+		printf("}");
+	} else {
+		printf("  took %-12s%s\n", duration_format(buffer, ns), function);
+	}
+}
+
+/* @key: in JSON */
+static void put_list(const char *wheel, const char *name, const char *key, line_fn put,
+		     bool json)
+{
+	if (json)
+		printf(",\"%s\":[", key);
+	for_each_line(wheel, name, put, json);
+	if (json)
+		printf("]");
+}
+
+static void put_wheel(const char *wheel, bool json)
+{
+	if (json) {
+		printf("{\"wheel\":");
+		json_put_string(stdout, wheel);
+	} else {
+		printf("%s\n", wheel);
+	}
+	for_each_line(wheel, "params", put_value, json);
+	for_each_line(wheel, "stats", put_value, json);
+	/* "levels" is a parameter, too. */
+	put_list(wheel, "levels", "occupancy", put_level, json);
+	put_list(wheel, "lateness", "lateness", put_lateness, json);
+	put_list(wheel, "callbacks", "callbacks", put_callback, json);
+	if (json)
+		printf("}\n");
+}
+
+static int is_wheel(const struct dirent *entry)
+{
+	return isdigit((unsigned char)entry->d_name[0]);
+}
+
+void wheels_print(bool json)
+{
+	struct dirent **wheels;
+	int n = scandir(WHEELS, &wheels, is_wheel, versionsort), i;
+
+	if (n < 0)
+		fail(errno, WHEELS);
+	for (i = 0; i < n; i++) {
+		if (i && !json)
+			printf("\n");
+		put_wheel(wheels[i]->d_name, json);
+		free(wheels[i]);
+	}
+	free(wheels);
+}
