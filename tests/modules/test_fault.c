@@ -266,14 +266,16 @@ static void __init test_wheels(void)
 
 #if defined(CONFIG_KPROBES) && defined(CONFIG_X86_64)
 
-/* Who gets none, the next time. */
+/* Who gets none, and of how many times that is the last. */
 static struct task_struct *poor;
+static unsigned int poor_after;
 
 /* The kernel's fault injection leaves that out, so: it returns as soon as it is called. */
 static int percpu_probe(struct kprobe *probe, struct pt_regs *regs)
 {
-	if (cmpxchg(&poor, current, NULL) != current)
+	if (READ_ONCE(poor) != current || --poor_after)
 		return 0;
+	WRITE_ONCE(poor, NULL);
 	regs->ax = 0;
 	regs->ip = *(unsigned long *)regs->sp;
 	regs->sp += sizeof(unsigned long);
@@ -314,23 +316,28 @@ static int open_device(void)
 	return 0;
 }
 
-/* Only that allocation: -ENOMEM, and right afterwards all is well. */
+/* Each of them, one at a time: -ENOMEM, and nothing is left. In the end it succeeds. */
 static bool __init percpu_fails(int (*call)(void), bool (*check)(int ret))
 {
+	unsigned int n;
 	int ret;
 
-	WRITE_ONCE(poor, current);
-	ret = call();
-	/* Not even asked for? */
-	if (cmpxchg(&poor, current, NULL) == current)
-		return false;
-	return ret == -ENOMEM && check(ret);
+	for (n = 1; ; n++) {
+		poor_after = n;
+		WRITE_ONCE(poor, current);
+		ret = call();
+		/* There are no more? */
+		if (cmpxchg(&poor, current, NULL) == current)
+			return !ret && n > 1 && check(ret);
+		if (ret != -ENOMEM || !check(ret))
+			return false;
+	}
 }
 
+/* (What is open is closed only when this thread is back in its program.) */
 static bool check_open(int ret)
 {
-	/* (What is open is closed only when this thread is back in its program.) */
-	return users() == users_before && !open_device();
+	return users() == users_before + !ret;
 }
 
 static void __init test_percpu(void)
