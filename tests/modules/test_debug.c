@@ -8,6 +8,7 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/irqflags.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>
 
@@ -299,7 +300,18 @@ static void __init test_freed(void)
 	wanted_end();
 	KTEST(KT_WAIT(kt_releases(&kt) == 2) && hwt_wheel_pending(wheel) == 0,
 	      "the same where nobody may sleep");
-	KTEST(kt_expirations(&kt) == 2 && !atomic_read(&kt.early) &&
+#ifndef CONFIG_PREEMPT_RT
+	timeout = pending_one(200 * KT_MS);
+	kt_schedule(&kt, 200 * KT_MS);
+	wanted(FREED);
+	local_irq_disable();
+	kfree(timeout);
+	local_irq_enable();
+	wanted_end();
+	KTEST(KT_WAIT(kt_releases(&kt) == 3) && hwt_wheel_pending(wheel) == 0,
+	      "the same with interrupts off");
+#endif
+	KTEST(kt_expirations(&kt) == kt_releases(&kt) && !atomic_read(&kt.early) &&
 	      !atomic_read(&freed_fired), "its neighbour fires, and it does not");
 	hwt_shutdown_sync(&kt.timeout);
 }

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Has the wheels on which test_debug_leaver.ko leaves its timeouts, and says when it goes
- * whether they are empty. Run by scripts/module-debug.sh.
+ * Has the wheels on which test_debug_leaver.ko leaves its timeouts, and one or two of its own there.
+ * Says when it goes whether there are others. Run by scripts/module-debug.sh.
  *
  * hwt-test: manual
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/delay.h>
 #include <linux/err.h>
 #include <linux/module.h>
 #include <linux/slab.h>
@@ -23,6 +24,31 @@ EXPORT_SYMBOL_GPL(test_debug_own);
 void *test_debug_memory;
 EXPORT_SYMBOL_GPL(test_debug_memory);
 
+struct hwt_timeout test_debug_busy;
+EXPORT_SYMBOL_GPL(test_debug_busy);
+
+static void host_sleep(struct hwt_timeout *timeout)
+{
+	msleep(500);
+}
+
+static atomic_t host_beats;
+
+/* Is executing for most of the time. */
+static void host_beat(struct hwt_timeout *timeout)
+{
+	atomic_inc(&host_beats);
+	usleep_range(1000, 1500);
+}
+
+const struct hwt_ops test_debug_ops = { .expire = host_sleep };
+EXPORT_SYMBOL_GPL(test_debug_ops);
+
+static const struct hwt_ops beat_ops = { .expire = host_beat };
+
+static struct hwt_timeout host_far;
+static struct hwt_periodic host_periodic;
+
 static int __init test_debug_host_init(void)
 {
 	struct hwt_wheel_params params = { .name = "host", .workers = 1 };
@@ -35,12 +61,22 @@ static int __init test_debug_host_init(void)
 		hwt_wheel_put(test_debug_shared);
 		return PTR_ERR(test_debug_own);
 	}
+	hwt_timeout_init(&test_debug_busy, test_debug_own, &test_debug_ops);
+	hwt_timeout_init(&host_far, test_debug_shared, &test_debug_ops);
+	hwt_schedule(&host_far, 3600ULL * NSEC_PER_SEC);
+	hwt_periodic_init(&host_periodic, test_debug_shared, &beat_ops);
+	hwt_schedule_periodic(&host_periodic, 0, NSEC_PER_MSEC, HWT_FIXED_RATE);
 	return 0;
 }
 module_init(test_debug_host_init);
 
 static void __exit test_debug_host_exit(void)
 {
+	int far = hwt_cancel_sync(&host_far), periodic = hwt_cancel_sync(&host_periodic.timeout);
+
+	pr_info("its own are %s\n", far == 1 && periodic == 1 && atomic_read(&host_beats) ?
+		"there" : "gone");
+	hwt_cancel_sync(&test_debug_busy);
 	pr_info("%llu and %llu are pending\n", hwt_wheel_pending(test_debug_shared),
 		hwt_wheel_pending(test_debug_own));
 	hwt_wheel_put(test_debug_shared);

@@ -18,7 +18,7 @@
 
 static char *how = "none";
 module_param(how, charp, 0444);
-MODULE_PARM_DESC(how, "What it leaves: none, kmalloc, static, never, periodic, released, running, putting, many");
+MODULE_PARM_DESC(how, "What it leaves: none, kmalloc, static, never, periodic, released, deferred, copied, borrowed, running, putting, many");
 
 static bool own;
 module_param(own, bool, 0444);
@@ -70,6 +70,7 @@ static const struct hwt_ops released_ops = {
 
 static struct hwt_timeout leaver_static = HWT_TIMEOUT_INIT(leaver_static, &leaver_ops);
 static struct hwt_periodic leaver_periodic;
+static struct hwt_timeout leaver_borrowed;
 
 static struct hwt_timeout *leaver_alloc(const struct hwt_ops *ops, unsigned int n)
 {
@@ -89,12 +90,14 @@ static int __init leaver_init(void)
 	const struct hwt_wheel_params params = { .tick_ns = 7 * NSEC_PER_MSEC };
 	struct hwt_wheel *wheel = own ? test_debug_own : test_debug_shared;
 	struct hwt_timeout *timeouts;
+	struct hwt_ops *ops;
 	unsigned int i;
 
 	kfree(test_debug_memory);
 	timeouts = leaver_alloc(!strcmp(how, "running") ? &sleep_ops :
 				!strcmp(how, "putting") ? &put_ops :
-				!strcmp(how, "released") ? &released_ops : &leaver_ops,
+				!strcmp(how, "released") || !strcmp(how, "deferred") ?
+				&released_ops : &leaver_ops,
 				LEAVER_MANY);
 	if (!timeouts)
 		return -ENOMEM;
@@ -110,6 +113,24 @@ static int __init leaver_init(void)
 		hwt_schedule_periodic(&leaver_periodic, 0, NSEC_PER_MSEC, HWT_FIXED_RATE);
 	} else if (!strcmp(how, "released")) {
 		hwt_schedule(&timeouts[0], LEAVER_NS);
+	} else if (!strcmp(how, "deferred")) {
+		/* The worker is at something else: who collects it leaves it to that. */
+		hwt_schedule(&test_debug_busy, 0);
+		while (!hwt_running(&test_debug_busy))
+			usleep_range(100, 200);
+		hwt_schedule(&timeouts[0], LEAVER_NS);
+		hwt_cancel(&timeouts[0]);
+		msleep(150);
+	} else if (!strcmp(how, "copied")) {
+		/* Its operations are not in the module, only what they call is. */
+		ops = (struct hwt_ops *)&timeouts[LEAVER_MANY - 1];
+		*ops = leaver_ops;
+		hwt_timeout_init(&timeouts[0], wheel, ops);
+		hwt_schedule(&timeouts[0], LEAVER_NS);
+	} else if (!strcmp(how, "borrowed")) {
+		/* Nothing but its memory is in the module. */
+		hwt_timeout_init(&leaver_borrowed, wheel, &test_debug_ops);
+		hwt_schedule(&leaver_borrowed, LEAVER_NS);
 	} else if (!strcmp(how, "putting")) {
 		leaver_wheel = hwt_wheel_get_shared(&params);
 		if (IS_ERR(leaver_wheel))

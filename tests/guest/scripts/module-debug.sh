@@ -5,19 +5,19 @@
 # what they would have called, and they are withdrawn: the guest survives their deadlines.
 #
 # hwt-test: load debug=1
-# hwt-test: timeout 120
+# hwt-test: timeout 150
 set -eu
 . /hwt/lib.sh
 
 [ "$(cat /sys/module/hwt/parameters/debug)" = Y ] || fail "debug is not on"
 
-# leave FUNCTION HOW OWN: the report names the function (a regex)
+# leave FUNCTION HOW OWN [MODULE]: the report names the function (a regex)
 leave()
 {
 	load test_debug_host || fail "no wheels"
 	load test_debug_leaver how="$2" own="$3" || fail "does not load"
 	log_mark
-	expect_begin "hwt: BUG: module test_debug_leaver .*$1 \[test_debug_leaver\]"
+	expect_begin "hwt: BUG: module test_debug_leaver .*$1 \[${4:-test_debug_leaver}\]"
 	unload test_debug_leaver || fail "does not unload"
 	expect_end
 	after "$2, own=$3"
@@ -30,6 +30,7 @@ after()
 	sleep 1.5
 	! log_since | grep -q 'test_debug_leaver: has fired' || fail "$*: it has fired"
 	unload test_debug_host || fail "the wheels are not let go"
+	log_since | grep -q 'test_debug_host: its own are there' || fail "$*: others' are gone, too"
 	log_since | grep -q 'test_debug_host: 0 and 0 are pending' || fail "$*: something is left"
 }
 
@@ -52,6 +53,10 @@ leave leaver_beat periodic 0
 # Not let go yet, or just then.
 leave '(leaver_expire|leaver_release)' released 0
 leave '(leaver_expire|leaver_release)' released 1
+leave leaver_expire copied 0
+leave host_sleep borrowed 0 test_debug_host
+# Left to a worker that is busy.
+leave '(leaver_expire|leaver_release)' deferred 1
 leave leaver_sleep running 0
 leave leaver_sleep running 1
 leave leaver_put putting 1
