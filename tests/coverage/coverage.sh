@@ -37,7 +37,8 @@ count()
 		"$dir/guest/$kernel/tests.log" | tr -d '\r' | base64 -d | tar -C "$tree" -xzm ||
 		die "nothing was counted: see $part.log"
 	# The modules were built in a tree of links, the sources are in none.
-	gcovr --root "$tree" --filter "$HWT_TOP/hwt" --json "$part.json" "$tree" >>"$part.log" 2>&1
+	# Of tracepoints all but the fields is the kernel's macros.
+	gcovr --root "$tree" --filter "$HWT_TOP/hwt" --exclude "$HWT_TOP/hwt_trace" --json "$part.json" "$tree" >>"$part.log" 2>&1
 }
 
 merge()

@@ -164,7 +164,7 @@ class Report:
 
     def finish(self):
         self.row("all", self.sums, "")
-        for path in sorted(glob.glob(os.path.join(self.top, "hwt*.c"))):
+        for path in sorted(glob.glob(os.path.join(self.top, "hwt_*.c"))):
             name = os.path.basename(path)
             if name in self.files:
                 print(f"{name:<20} " + ("measured, though not expected" if name in self.seen else self.files[name]))

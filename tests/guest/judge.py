@@ -55,7 +55,7 @@ END_TRACE = "---[ end trace"
 
 # Lines that look like one and are none.
 HARMLESS = re.compile(r"^(hwt-test: |hwt-guest: |Command line: |Kernel command line: |Unknown kernel command line "
-                      r"|.*FAULT_INJECTION: forcing a failure|kmemleak: Cannot allocate a scan area"
+                      r"|.*FAULT_INJECTION: forcing a failure|gcov: could not add |kmemleak: Cannot allocate a scan area"
                       r"|Booting paravirtualized |.*WARNING: CPU: unsupported microcode)")
 
 # The scheduler looks through its masks of CPUs with real-time tasks without a lock, on purpose

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Has a wheel to look at while it is loaded, for scripts/debugfs.sh and hwtctl-wheels.sh: "shown/one",
- * on which some timeouts wait and three functions were called, one of them slow.
+ * on which some timeouts wait and three functions were called, one of them slow. With others=1 three
+ * more, made in other ways.
  *
  * hwt-test: manual
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/cpumask.h>
 #include <linux/module.h>
 
 #include "hwt.h"
@@ -16,7 +18,11 @@
 /* With a tick of 10 ms and 8 buckets: levels of 80 ms, 640 ms and 5.12 s. */
 #define TICK_NS		(10 * KT_MS)
 
-static struct hwt_wheel *wheel;
+static bool others;
+module_param(others, bool, 0444);
+MODULE_PARM_DESC(others, "Three more wheels");
+
+static struct hwt_wheel *wheel, *more[3];
 static struct kt fired[5], waiting[3];
 
 static void shown_quick(struct hwt_timeout *timeout)
@@ -24,11 +30,11 @@ static void shown_quick(struct hwt_timeout *timeout)
 	kt_expire(timeout);
 }
 
-static atomic_t others;
+static atomic_t calls;
 
 static void shown_other(struct hwt_timeout *timeout)
 {
-	atomic_inc(&others);
+	atomic_inc(&calls);
 	kt_expire(timeout);
 }
 
@@ -60,6 +66,47 @@ static noinline struct hwt_wheel *shown_make(void)
 	return hwt_wheel_create(&params);
 }
 
+static void shown_unmake(void)
+{
+	int i;
+
+	hwt_wheel_destroy(wheel);
+	for (i = 0; i < ARRAY_SIZE(more); i++)
+		if (!IS_ERR_OR_NULL(more[i]))
+			hwt_wheel_destroy(more[i]);
+}
+
+static int __init shown_make_others(void)
+{
+	struct hwt_wheel_params params[] = {
+		{
+			.name = "two",
+			.tick_ns = KT_HOUR,
+			.ticks_per_wheel = 65536,
+			.levels = 6,
+			.clock = HWT_CLOCK_REALTIME,
+			.flags = HWT_COARSE_CLOCK | HWT_FREEZABLE,
+			.workers = 2,
+			.priority = HWT_PRIORITY_FIFO_LOW,
+		}, {
+			.name = "three",
+			.cpus = cpumask_of(0),
+			.wait = HWT_WAIT_BUSY,
+		}, {
+			.name = "four",
+			.priority = HWT_PRIORITY_FIFO,
+		},
+	};
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(more); i++) {
+		more[i] = hwt_wheel_create(&params[i]);
+		if (IS_ERR(more[i]))
+			return PTR_ERR(more[i]);
+	}
+	return hwt_wheel_stop(more[2], NULL, NULL);
+}
+
 static bool __init shown_fire(void)
 {
 	const struct hwt_ops *ops[] = { &quick_ops, &quick_ops, &other_ops, &quick_ops, &slow_ops };
@@ -81,8 +128,8 @@ static int __init test_shown_init(void)
 	wheel = shown_make();
 	if (IS_ERR(wheel))
 		return PTR_ERR(wheel);
-	if (!shown_fire()) {
-		hwt_wheel_destroy(wheel);
+	if (!shown_fire() || (others && shown_make_others())) {
+		shown_unmake();
 		return -EIO;
 	}
 	/* All on the upmost level, and two of them in one bucket; moved and cancelled once. */
@@ -101,7 +148,7 @@ module_init(test_shown_init);
 
 static void __exit test_shown_exit(void)
 {
-	hwt_wheel_destroy(wheel);
+	shown_unmake();
 }
 module_exit(test_shown_exit);
 

@@ -71,6 +71,8 @@ static const char *left(void)
 		return "a hotplug state";
 	if (in_file("/proc/misc", "hwt"))
 		return "a misc device";
+	if (!access("/sys/kernel/debug/hwt", F_OK))
+		return "a directory in debugfs";
 	return NULL;
 }
 

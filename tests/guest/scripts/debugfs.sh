@@ -91,6 +91,36 @@ exec 5<&-
 [ ! -d "$dir" ] || fail "its directory is left"
 ok "gone with the wheel"
 
+# Other wheels, made in other ways.
+load test_shown others=1
+# some NAME LINE...: these lines of its parameters
+some()
+{
+	params=$(cat $top/wheels/*-"$1"/params)
+	shift
+	for line; do
+		echo "$params" | grep "^$line "
+	done
+}
+expect "workers, real-time priority, the wall clock" 0 "state init
+clock realtime
+coarse_clock 1
+freezable 1
+workers 2
+priority fifo_low
+cpus all" some two state clock coarse_clock freezable workers priority cpus
+expect "an hour for a tick" 0 "# level bucket_ns occupied buckets
+0 3600000000000 0 65536
+1 235929600000000000 0 65536
+2 18446744073709551615 0 65536
+3 18446744073709551615 0 65536" cat $top/wheels/*-two/levels
+expect "busy waiting, on a CPU" 0 "state init
+wait busy
+cpus 0" some three state wait cpus
+expect "stopped" 0 "state shutdown
+priority fifo" some four state priority
+unload test_shown
+
 # -- A context --
 
 context_dir() { grep -l "^pid $1\$" $top/contexts/*/stats 2>/dev/null | sed 's,/stats$,,'; }
