@@ -10,6 +10,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 
 # A guest: an emulator, something to build the modules and the initramfs with.
 guest="gcc libc6-dev make python3 xz-utils kmod cpio busybox-static qemu-system-x86"
+# A Debian on a disk, for what does not fit into the initramfs.
+disk="mmdebstrap e2fsprogs"
 # The kernel's own test and check tools, and what reads C.
 static="linux-source-6.1 perl sparse cppcheck clang-14 clang-tidy shellcheck man-db valgrind"
 # Tests on the host.
@@ -51,7 +53,7 @@ static)
 	kernels_get stock
 	;;
 guest)	# the kernel itself is fetched by what runs it
-	guest_get linux-source-6.1 $programs $kernel
+	guest_get linux-source-6.1 $programs $kernel $disk
 	"$here/kernels/source.sh" linux-source-6.1 >/dev/null
 	;;
 coverage)
@@ -69,7 +71,7 @@ quick)
 	kernels_get stock
 	;;
 check)
-	guest_get $static $tests $programs $kernel
+	guest_get $static $tests $programs $kernel $disk
 	"$here/kernels/source.sh" linux-source-6.1 >/dev/null
 	mapfile -t names < <("$here/kernels/get.sh" --names)
 	kernels_get "${names[@]}" uml

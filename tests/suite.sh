@@ -7,15 +7,11 @@
 # The exit code that says: the suite cannot be had here at all. All others are failures.
 suite_none=77
 
-# suite_begin DIRECTORY SUITE [ARCHITECTURE]: what follows is about that suite, and works in
-# the directory. -SUITE: the system's own with that at the end of its name; "": just that, with
-# its updates. What is said meanwhile is in DIRECTORY.log.
-suite_begin()
+# suite_sources DIRECTORY SUITE: where that suite can be had, as files in the directory. SUITE: as
+# of suite_begin.
+suite_sources()
 {
-	local codename from to name file
-	suite_dir=$1
-	rm -rf "$suite_dir"
-	mkdir -p "$suite_dir"/{sources,lists/partial,cache/archives/partial}
+	local codename from to file
 	codename=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
 	from=$codename
 	case $2 in
@@ -23,8 +19,7 @@ suite_begin()
 	-*) to=$codename$2 ;;
 	*) to=$2 ;;
 	esac
-	name=${to:-$codename}
-	suite_arch=${3:-$(dpkg --print-architecture)}
+	suite_name=${to:-$codename}
 
 	# The system's own sources, with that suite in the place of its own.
 	for file in /etc/apt/sources.list.d/*.sources; do
@@ -34,20 +29,32 @@ suite_begin()
 				if (to != "")
 					sub("Suites:[^\n]*", "Suites: " to)
 				print
-			}' "$file" >"$suite_dir/sources/${file##*/}"
+			}' "$file" >"$1/${file##*/}"
 	done
 	for file in /etc/apt/sources.list /etc/apt/sources.list.d/*.list; do
 		[ -e "$file" ] || continue
 		sed -nE "/^deb[[:space:]].*[[:space:]]${from}[[:space:]]/{
 			${to:+s/([[:space:]])${from}([[:space:]])/\1$to\2/}
 			p
-		}" "$file" >"$suite_dir/sources/${file##*/}"
+		}" "$file" >"$1/${file##*/}"
 	done
+}
+
+# suite_begin DIRECTORY SUITE [ARCHITECTURE]: what follows is about that suite, and works in
+# the directory. -SUITE: the system's own with that at the end of its name; "": just that, with
+# its updates. What is said meanwhile is in DIRECTORY.log.
+suite_begin()
+{
+	suite_dir=$1
+	rm -rf "$suite_dir"
+	mkdir -p "$suite_dir"/{sources,lists/partial,cache/archives/partial}
+	suite_sources "$suite_dir/sources" "$2"
+	suite_arch=${3:-$(dpkg --print-architecture)}
 	# Others' sources may not have that suite: what could be had will do.
-	logged "$suite_dir.log" "fetching the list of $name" suite_apt get update ||
-		say "not all of $name could be had; going on with what could"
+	logged "$suite_dir.log" "fetching the list of $suite_name" suite_apt get update ||
+		say "not all of $suite_name could be had; going on with what could"
 	compgen -G "$suite_dir/lists/*_Packages*" >/dev/null || {
-		say "error: $name cannot be had here"
+		say "error: $suite_name cannot be had here"
 		exit $suite_none
 	}
 }

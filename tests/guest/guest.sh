@@ -22,6 +22,10 @@ dir=$("$HWT_TOP/tests/kernels/get.sh" "$kernel")
 planned=$(grep -c '' "$out/list") || die "no test matches '${TEST:-*}'"
 "$guest/pack.sh" "$kernel" "$out/list" "$out/initramfs.gz"
 
+# Some need a Debian of their own: one at most in a guest.
+disk=$(cut -d '|' -f 6 "$out/list" | sort -u | grep . || true)
+[ -z "$disk" ] || disk=$("$HWT_TOP/tests/root/disk.sh" "$disk")
+
 # Output must come while a test runs or when it ends: allow the longest one.
 longest=$(cut -d '|' -f 3 "$out/list" | sort -n | tail -n 1)
 arch=$("$HWT_TOP/tests/kernels/get.sh" --arch "$kernel")
@@ -29,4 +33,4 @@ slow=$("$HWT_TOP/tests/kernels/get.sh" --slow "$kernel")
 exec python3 "$guest/run_guest.py" --kernel "$kernel" --arch "${arch:-x86_64}" \
 	--vmlinuz "$dir/vmlinuz" --initrd "$out/initramfs.gz" --out "$out" --planned "$planned" \
 	--results "$results" --quick "$quick" --slow "$slow" \
-	--append "${HWT_APPEND:-}" --silence $((longest + 90))
+	--disk "$disk" --append "${HWT_APPEND:-}" --silence $((longest + 90))

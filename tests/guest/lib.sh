@@ -69,5 +69,27 @@ log_since() { dmesg | sed "1,/$hwt_mark/d"; }
 expect_begin() { echo "hwt-expect-begin: $*" >/dev/kmsg; }
 expect_end() { echo "hwt-expect-end" >/dev/kmsg; }
 
+# With the directive "disk": enter COMMAND... carries it out in the Debian that is there, which has
+# this guest's /proc, /sys and /dev, and /hwt.
+enter()
+{
+	hwt_root=/run/disk
+	if [ ! -d $hwt_root ]; then
+		mkdir $hwt_root
+		for hwt_file in /hwt/disk/*; do
+			# (Of some there are several, for one processor and another.)
+			insmod "$hwt_file" 2>/dev/null || true
+		done
+		wait_for 20 test -b /dev/vda || fail "there is no disk"
+		mount -t ext4 /dev/vda $hwt_root || fail "the disk cannot be mounted"
+		for hwt_file in proc sys dev hwt; do
+			mkdir -p $hwt_root/$hwt_file
+			mount --rbind /$hwt_file $hwt_root/$hwt_file || fail "mount $hwt_file"
+		done
+		mount -t tmpfs tmpfs $hwt_root/tmp
+	fi
+	PATH=/usr/sbin:/usr/bin:/sbin:/bin chroot $hwt_root "$@"
+}
+
 # inject_nmi COUNT [INTERVAL_MS]
 inject_nmi() { echo "hwt-host: inject-nmi $1 ${2:-10}" >/dev/kmsg; }

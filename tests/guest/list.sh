@@ -5,7 +5,7 @@
 # tests' sources (see tests/README.md). NAMED=1, as in "make check": some kernels run
 # only the tests that name them. One line per run, for guest/init:
 #
-#	name|kind|timeout|noload|load parameters|file|arguments
+#	name|kind|timeout|noload|load parameters|disk|file|arguments
 set -eu
 top=$(cd "$(dirname "$0")/../.." && pwd)
 kernel=$1
@@ -45,7 +45,8 @@ runs()
 	while read -r args; do
 		n=$((n + 1))
 		[ $n -eq 1 ] || name="$1#$n"
-		emit "$name" "$kind" "$limit" $noload "$(value load)" "$file" "$args"
+		emit "$name" "$kind" "$limit" $noload "$(value load)" "$(value disk)" \
+			"$file" "$args"
 	done <<<"$(value args)"
 }
 
@@ -79,7 +80,7 @@ check_words()
 	local word
 	while read -r word _; do
 		case $word in
-		''|long|timeout|args|load|noload|only|check|m32|libs|manual) ;;
+		''|long|timeout|args|load|noload|only|check|m32|libs|manual|disk) ;;
 		*) echo "$1: unknown directive 'hwt-test: $word'" >&2; exit 1 ;;
 		esac
 	done <<<"$found"

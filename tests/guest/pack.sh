@@ -24,7 +24,7 @@ copy()
 }
 
 rm -rf "$root"
-mkdir -p "$root"/{bin,dev,hwt/modules,hwt/bin,hwt/scripts}
+mkdir -p "$root"/{bin,dev,hwt/modules,hwt/bin,hwt/scripts,hwt/tools}
 arch=$("$HWT_TOP/tests/kernels/get.sh" --arch "$kernel")
 busybox=$(command -v busybox)
 [ -z "$arch" ] || busybox=$("$HWT_TOP/tests/kernels/get.sh" "$kernel")/busybox
@@ -35,9 +35,15 @@ chmod 755 "$root/init"
 cp "$guest/lib.sh" "$root/hwt/lib.sh"
 cp "$list" "$root/hwt/list"
 copy hwt "$guest/demo.sh" "$HWT_TOP/tools/60-hwt.rules"
+copy hwt/tools "$HWT_TOP"/tools/*.bt
 copy hwt/scripts "$guest"/scripts/* "$HWT_TOP/tests/torture/torture.sh"
 copy hwt/bin "$HWT_BUILD/user${arch:+-$arch}"/*
 copy hwt/modules "$HWT_BUILD/modules/${HWT_TREE:-$kernel}"/{,samples/,tests/modules/,tests/bench/,tests/torture/}*.ko
+# What it needs for a disk, if it has one.
+if cut -d '|' -f 6 "$list" | grep -q .; then
+	mkdir "$root/hwt/disk"
+	copy hwt/disk "$("$HWT_TOP/tests/kernels/get.sh" "$kernel")"/modules/*
+fi
 # What a caller adds, for the tests of the harness.
 [ -z "${HWT_OVERLAY:-}" ] || cp -r "$HWT_OVERLAY"/. "$root/"
 (cd "$root" && find . -print0 | cpio --null -o -H newc --owner=0:0 --quiet | gzip -1) >"$output"

@@ -118,6 +118,9 @@ class Qemu:
             "-serial", "file:" + self.logs["kernel"], *second_line(args.arch, self.logs["tests"]),
             "-qmp", f"unix:{escaped(self.qmp)},server=on,wait=off",
         ]
+        if args.disk:
+            # What it writes there is for this time only.
+            command += ["-drive", f"file={escaped(args.disk)},format=raw,if=virtio,snapshot=on"]
         with open(os.path.join(args.out, "qemu.log"), "wb") as log:
             log.write((" ".join(command) + "\n").encode())
             log.flush()
@@ -321,6 +324,7 @@ def main():
     parser.add_argument("--quick", type=int, default=0)
     parser.add_argument("--slow", default="", help="slow: one of the table's that are")
     parser.add_argument("--memory", default="1G")
+    parser.add_argument("--disk", default="", help="a file system, for tests with the directive")
     parser.add_argument("--append", default="", help="more for the kernel's command line")
     parser.add_argument("--silence", type=int, default=240, help="seconds without output that are a hang")
     parser.add_argument("--boots", type=int, default=3, help="attempts, if the kernel fails before it runs anything of ours")

@@ -240,7 +240,7 @@ def start(guest, vmlinuz):
             script.write(init)
     with open(os.path.join(out, "list"), "w", encoding="utf-8") as listing:
         for test in tests:
-            listing.write(f"{test}|script|{3 if test == 'stuck' else 30}|1||{test}.sh|\n")
+            listing.write(f"{test}|script|{3 if test == 'stuck' else 30}|1|||{test}.sh|\n")
     initrd = os.path.join(out, "initramfs.gz")
     subprocess.run([os.path.join(TOP, "tests", "guest", "pack.sh"), "stock", os.path.join(out, "list"), initrd],
                    env={**os.environ, "HWT_OVERLAY": overlay, "HWT_BUILD": BUILD}, check=True)

@@ -3,7 +3,8 @@
 #
 # image.sh META FLAVOUR: a distribution kernel. Installs the headers that the
 # meta package asks for, fetches the image of the same release (unpacked into
-# the cache, not installed), and prints the directory that holds vmlinuz.
+# the cache, not installed), and prints the directory: vmlinuz, and modules/ with what a
+# guest needs for a disk, in the order in which they are to be loaded.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../lib.sh"
@@ -19,10 +20,27 @@ cached()
 	for release in $(cd "$HWT_CACHE/kernels" 2>/dev/null && printf '%s\n' [0-9]* | sort -V); do
 		[[ $release =~ ^[0-9.]+-[0-9]+-$flavour$ ]] || continue
 		[ -e "$HWT_CACHE/kernels/$release/vmlinuz" ] || continue
+		[ -d "$HWT_CACHE/kernels/$release/modules" ] || continue
 		[ -d "/lib/modules/$release/build" ] || continue
 		found=$HWT_CACHE/kernels/$release
 	done
 	echo "$found"
+}
+
+# keep_modules RELEASE: of what is unpacked in deb/.
+keep_modules()
+{
+	local n=10 words
+	mkdir modules
+	depmod -b deb "$1"
+	# Each with what it needs before it.
+	modprobe -d "$PWD/deb" -S "$1" --show-depends -a virtio_pci virtio_blk ext4 |
+		while read -ra words; do
+			[ "${words[0]}" = insmod ] && ! compgen -G "modules/*-${words[1]##*/}" >/dev/null ||
+				continue
+			cp "${words[1]}" "modules/$n-${words[1]##*/}"
+			n=$((n + 1))
+		done
 }
 
 fetch()
@@ -45,6 +63,7 @@ fetch()
 		dpkg-deb -x linux-image-*.deb deb
 		cp "deb/boot/vmlinuz-$release" vmlinuz
 		echo "$release" >release
+		keep_modules "$release"
 		rm -rf deb linux-image-*.deb
 	)
 	rm -rf "$dir"

@@ -26,7 +26,7 @@ dir=$("$HWT_TOP/tests/kernels/get.sh" "$kernel")
 arch=$("$HWT_TOP/tests/kernels/get.sh" --arch "$kernel")
 slow=$("$HWT_TOP/tests/kernels/get.sh" --slow "$kernel")
 HWT_NO_TESTS=1 HWT_TREE=soak-$kernel "$guest/build.sh" "$kernel"
-echo "torture|script|$limit|0||torture.sh|$parameters" >"$out/list"
+echo "torture|script|$limit|0|||torture.sh|$parameters" >"$out/list"
 
 pack()
 {
