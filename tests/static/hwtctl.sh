@@ -93,6 +93,8 @@ rm -rf "$root"
 make -s OUT="$out" CFLAGS='-O2 -Werror' DESTDIR="$root" PREFIX=/usr install
 same "what is installed" "./lib/udev/rules.d/60-hwt.rules
 ./usr/bin/hwtctl
+./usr/sbin/hwt-callbacks.bt
+./usr/sbin/hwt-lateness.bt
 ./usr/share/bash-completion/completions/hwtctl
 ./usr/share/man/man1/hwtctl.1" "$(cd "$root" && find . -type f | sort)"
 "$root/usr/bin/hwtctl" --version >/dev/null || wrong "what is installed does not run"

@@ -4,18 +4,27 @@
 # The documentation shows real code. Each C block of README.md and docs/ names the file
 # it is taken from ("```c samples/first.c") and must stand there word for word; that
 # file is compiled and run by other tests. README.md must have a kernel client and a
-# program. And no link in these files may lead nowhere. Says what is wrong, else nothing.
+# program. Each command of a block in sh is one of the test that the block names ("```sh
+# tests/guest/..."), perhaps with more behind it. And no link in these files may lead nowhere. Says what is wrong, else nothing.
 set -eu
 cd "$(dirname "$0")/../.."
 
 bad=0
 wrong() { echo "$*"; bad=1; }
 
-# blocks FILE: "line source" of each C block.
-blocks() { sed -n '/^```c/{=;p}' "$1" | paste - - | sed 's/```c *//'; }
+# blocks LANGUAGE FILE: "line source" of each block in that.
+blocks() { sed -n "/^\`\`\`$1\( \|\$\)/{=;p}" "$2" | paste - - | sed "s/\`\`\`$1 *//"; }
 
 # text FILE LINE: the block that begins there.
 text() { sed -n "$2,\$p" "$1" | sed '1d;/^```$/,$d'; }
+
+# begins COMMAND FILE: is there a line that begins so?
+begins()
+{
+	COMMAND=$1 awk '{ sub(/^[ \t]+/, "") }
+		index($0, ENVIRON["COMMAND"]) == 1 { found = 1 }
+		END { exit !found }' "$2"
+}
 
 # Does FILE contain these lines, one after the other?
 contains()
@@ -33,7 +42,17 @@ for page in README.md docs/*.md; do
 		elif ! text "$page" "$line" | contains "$source"; then
 			wrong "$page:$line: this is not what $source says"
 		fi
-	done < <(blocks "$page")
+	done < <(blocks c "$page")
+
+	while read -r line source; do
+		if [ ! -f "$source" ]; then
+			wrong "$page:$line: commands that nobody carries out ('$source')"
+			continue
+		fi
+		while IFS= read -r command; do
+			begins "$command" "$source" || wrong "$page:$line: not in $source: $command"
+		done < <(text "$page" "$line")
+	done < <(blocks sh "$page")
 
 	while read -r target; do
 		[ -e "$(dirname "$page")/$target" ] || wrong "$page: a link to '$target'"
@@ -41,6 +60,6 @@ for page in README.md docs/*.md; do
 done
 
 for source in samples/hwt_first.c samples/first.c; do
-	blocks README.md | grep -q "[[:space:]]$source\$" || wrong "README.md does not show $source"
+	blocks c README.md | grep -q "[[:space:]]$source\$" || wrong "README.md does not show $source"
 done
 exit $bad

@@ -8,9 +8,9 @@
 set -eu
 . /hwt/lib.sh
 
-tracing=/sys/kernel/tracing
-events=$tracing/events/hwt
-[ -d $events ] || fail "no tracepoints of hwt's"
+# As docs/tracing.md says.
+cd /sys/kernel/tracing
+[ -d events/hwt ] || fail "no tracepoints of hwt's"
 
 # The events of one kind, without what differs from run to run.
 traced()
@@ -30,16 +30,16 @@ told()
 	traced "$2" | sed 's/^/# /'
 }
 
-echo 0 >$tracing/tracing_on
-echo >$tracing/trace
-echo 'wheel == "traced"' >$events/filter
-echo 1 >$events/enable
-echo 1 >$tracing/tracing_on
+echo 0 >tracing_on
+echo >trace
+echo 'wheel == "traced"' >events/hwt/filter
+echo 1 >events/hwt/enable
+echo 1 >tracing_on
 load test_traced || fail "the sequence did not go through"
-echo 0 >$tracing/tracing_on
-echo 0 >$events/enable
+echo 0 >tracing_on
+echo 0 >events/hwt/enable
 # Now: the module's functions have names as long as it is there.
-grep hwt_ $tracing/trace >/tmp/trace
+cat trace >/tmp/trace
 unload test_traced
 
 far=1000000000000000
@@ -94,9 +94,9 @@ fi
 
 # -- From everywhere --
 
-echo 0 >$events/filter
-echo 1 >$events/enable
-echo 1 >$tracing/tracing_on
+echo 0 >events/hwt/filter
+echo 1 >events/hwt/enable
+echo 1 >tracing_on
 for module in test_contexts test_race test_kprobe; do
 	if load $module && unload $module; then
 		ok "$module while all is traced"
@@ -104,8 +104,8 @@ for module in test_contexts test_race test_kprobe; do
 		not_ok "$module while all is traced"
 	fi
 done
-echo 0 >$tracing/tracing_on
-if grep -q ' hwt_schedule: ' $tracing/trace; then
+echo 0 >tracing_on
+if grep -q ' hwt_schedule: ' trace; then
 	ok "and it is told"
 else
 	not_ok "and it is told"
@@ -114,8 +114,8 @@ fi
 # -- Going --
 
 rmmod hwt || fail "hwt.ko does not unload while its tracepoints are on"
-[ ! -d $events ] || fail "its tracepoints are left"
+[ ! -d events/hwt ] || fail "its tracepoints are left"
 load hwt || fail "hwt.ko does not load any more"
 ok "hwt.ko goes while its tracepoints are on, and comes again"
-echo >$tracing/trace
+echo >trace
 plan

@@ -1,0 +1,117 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# The tracepoints with the tools that people have: perf, trace-cmd, bpftrace, and the two scripts for
+# that in tools/, as docs/tracing.md says.
+#
+# hwt-test: only stock
+# hwt-test: long
+# hwt-test: disk trace
+# hwt-test: timeout 600
+set -eu
+. /hwt/lib.sh
+# shellcheck source=hwtctl.inc
+. /hwt/scripts/hwtctl.inc
+
+# Load while something is traced: a hundred timeouts in two seconds, and test_shown's.
+work()
+{
+	load test_shown
+	awk 'BEGIN { for (i = 0; i < 100; i++) printf "schedule t%d %dms\n", i, i * 10 }' |
+		"$ctl" run - >/dev/null
+}
+
+# documented: carries out lines of docs/tracing.md, in the Debian, and goes on meanwhile.
+documented()
+{
+	documented_lines=$(cat)
+	enter sh -ec "$documented_lines" >/tmp/documented.txt 2>&1 &
+	documented=$!
+}
+has() { grep -q "$2" "$1"; }
+
+enter perf list 'hwt:*' >/tmp/list 2>&1 || true
+for event in schedule cancel expire_entry expire_exit wake pass wheel_create wheel_stop; do
+	check "perf list: hwt:hwt_$event" has /tmp/list "hwt:hwt_$event "
+done
+
+documented <<'end'
+perf record -a -e 'hwt:*' -o /tmp/perf.data sleep 10
+perf script -i /tmp/perf.data
+end
+sleep 3
+work
+wait $documented || sed 's/^/# /' /tmp/documented.txt
+check "perf: a schedule" has /tmp/documented.txt 'hwt:hwt_schedule: wheel=hwt timeout=0x[0-9a-f]* function=hwt_entry_expire.* expires=[0-9]* ret=0'
+check "perf: a wheel" has /tmp/documented.txt 'hwt:hwt_wheel_create: wheel=shown/one tick_ns=10000000 '
+unload test_shown
+
+documented <<'end'
+trace-cmd record -e hwt -o /tmp/trace.dat sleep 10
+trace-cmd report -i /tmp/trace.dat
+end
+sleep 3
+work
+wait $documented || sed 's/^/# /' /tmp/documented.txt
+# It has noted what functions are called: before they go.
+unload test_shown
+check "trace-cmd: a schedule" has /tmp/documented.txt 'hwt_schedule: *wheel=hwt timeout=0x[0-9a-f]* function=hwt_entry_expire.* expires=[0-9]* ret=0'
+check "trace-cmd: an expiry" has /tmp/documented.txt 'hwt_expire_entry: *wheel=shown/one .* function=shown_slow'
+
+# one_line CONDITION...: the same for a line of bpftrace, which is to say that
+attached() { has /tmp/documented.txt '^Attaching '; }
+one_line()
+{
+	documented
+	wait_for 120 attached
+	sleep 3
+	work
+	unload test_shown
+	killall -INT bpftrace
+	wait $documented || note "bpftrace: exit status $?"
+	check "$@"
+	sed 's/^/# /' /tmp/documented.txt
+}
+one_line "bpftrace: who schedules" has /tmp/documented.txt '^ *hwt_ioctl' <<'end'
+bpftrace -e 'tracepoint:hwt:hwt_schedule { @[kstack(5)] = count(); }'
+end
+one_line "bpftrace: who wakes" has /tmp/documented.txt '^@\[hwt, 1\]: [0-9]' <<'end'
+bpftrace -e 'tracepoint:hwt:hwt_wake { @[args->wheel, args->kicked] = count(); }'
+end
+
+# script NAME: in the background, until script_end
+script()
+{
+	enter bpftrace "/hwt/tools/$1" >"/tmp/$1.txt" 2>&1 &
+	script=$!
+	script_name=$1
+	begun() { has "/tmp/$script_name.txt" '^Tracing hwt:'; }
+	wait_for 120 begun || { cat "/tmp/$1.txt"; fail "$1 does not begin"; }
+}
+script_end()
+{
+	killall -INT bpftrace
+	wait "$script" || note "bpftrace: exit status $?"
+	sed 's/^/# /' "/tmp/$script_name.txt"
+}
+
+script hwt-lateness.bt
+work
+unload test_shown
+script_end
+check "hwt-lateness.bt: the device's wheel" has /tmp/hwt-lateness.bt.txt '^@late_us\[hwt\]:'
+check "hwt-lateness.bt: a module's" has /tmp/hwt-lateness.bt.txt '^@late_us\[shown/one\]:'
+counted()
+{
+	awk '/^@late_us/ { on = ($0 ~ /\[hwt\]/) } on && /^[[(]/ { sub(/^.*\) */, ""); n += $1 } END { print n }' \
+		/tmp/hwt-lateness.bt.txt
+}
+expect "hwt-lateness.bt: each timeout once" 0 100 counted
+
+script hwt-callbacks.bt
+work
+script_end
+unload test_shown
+check "hwt-callbacks.bt: the slowest" has /tmp/hwt-callbacks.bt.txt '^@longest_us\[shown_slow\]: [0-9]\{5,\}$'
+check "hwt-callbacks.bt: how often" has /tmp/hwt-callbacks.bt.txt '^@calls\[hwt_entry_expire\]: 100$'
+plan
