@@ -31,7 +31,7 @@ LINES, BRANCHES = 95.0, 85.0
 MACROS = re.compile(r"\b(" + "|".join((
     r"pr_[a-z]+_(once|ratelimited)", r"WARN_ON(_ONCE)?", r"lockdep_assert_held", r"lockdep_depth", r"list_for_each_entry_rcu",
     r"wait_(var_)?event(_[a-z]+)*", r"set_current_state", r"preempt_enable", r"cond_resched(_[a-z_]+)?",
-    r"test_bit_acquire", r"__(set|clear)_bit", r"roundup_pow_of_two", r"ilog2", r"module_name")) + r")\(")
+    r"test_bit_acquire", r"__(set|clear)_bit", r"fls64", r"roundup_pow_of_two", r"ilog2", r"module_name")) + r")\(")
 FUNCTION = re.compile(r"^(?!struct \w+ \{|static const|#|\s|/\*|\})[a-z].*?\b(\w+)\(")
 
 
