@@ -95,6 +95,7 @@ struct notifier_block {
 #define module_param_named(name, variable, type, mode)
 #define MODULE_PARM_DESC(name, text)
 #define MODULE_DESCRIPTION(text)
+#define MODULE_VERSION(text)
 #define MODULE_LICENSE(text)
 #define module_init(function)	int (* const shim_module_init)(void) = function
 #define module_exit(function)
