@@ -88,7 +88,7 @@ enter()
 		done
 		mount -t tmpfs tmpfs $hwt_root/tmp
 	fi
-	PATH=/usr/sbin:/usr/bin:/sbin:/bin chroot $hwt_root "$@"
+	PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin chroot $hwt_root "$@"
 }
 
 # inject_nmi COUNT [INTERVAL_MS]
