@@ -55,6 +55,10 @@ lib:
 install-lib:
 	$(MAKE) -C lib O=$(CURDIR)/build/lib install
 
+# Of what is here now, committed or not; in build/deb.
+deb:
+	@tools/deb.sh
+
 clean:
 	rm -rf build tests/*/build lib/build
 	$(if $(KDIR),$(MAKE) -C $(KDIR) M=$(CURDIR) HWT_TESTS=1 clean)
@@ -89,6 +93,9 @@ check-litmus:
 
 check-lib:
 	@tests/check.sh lib
+
+check-packages:
+	@tests/check.sh packages
 
 check-guest:
 	@QUICK=$(QUICK) TEST='$(TEST)' tests/check.sh guest $(KERNEL)
@@ -131,12 +138,13 @@ help:
 	@echo 'make install-tools  ... install it, its manual page and a udev rule (PREFIX, DESTDIR)'
 	@echo 'make lib          build libhwt, the C library for /dev/hwt'
 	@echo 'make install-lib  ... install it and its manual pages (PREFIX, DESTDIR)'
+	@echo 'make deb          Debian packages, to build/deb'
 	@echo 'make clean        remove what was built'
 	@echo
 	@echo 'make run          show the module at its job, in a virtual machine'
 	@echo 'make check        all tests; ends with "N passed, N failed"'
 	@echo 'make check-quick  the short ones, under a minute'
-	@echo 'make check-static, check-wheel, check-model, check-litmus, check-lib, check-harness, check-year'
+	@echo 'make check-static, check-wheel, check-model, check-litmus, check-lib, check-packages, check-harness, check-year'
 	@echo 'make check-guest KERNEL=stock|rt|debug|... [TEST=pattern] [QUICK=1]'
 	@echo 'make check-matrix [CELLS="6.1 6.12-rt"] [QUICK=1]'
 	@echo 'make check-coverage  what the tests reach of hwt.ko, counted in the debug guests'
@@ -148,5 +156,5 @@ help:
 	@echo
 	@echo 'More in tests/README.md.'
 
-.PHONY: all modules install tools install-tools man install-man lib install-lib clean kdir setup run help fuzz soak bench bench-quick bench-java \
-	check check-quick check-static check-wheel check-model check-litmus check-lib check-guest check-matrix check-coverage check-harness check-year
+.PHONY: all modules deb install tools install-tools man install-man lib install-lib clean kdir setup run help fuzz soak bench bench-quick bench-java \
+	check check-quick check-static check-wheel check-model check-litmus check-lib check-packages check-guest check-matrix check-coverage check-harness check-year

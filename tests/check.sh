@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# check.sh all|quick|static|wheel|model|litmus|lib|harness|year|guest KERNEL...: runs the parts,
+# check.sh all|quick|static|wheel|model|litmus|lib|packages|harness|year|guest KERNEL...: runs the parts,
 # counts what each reports, ends with the line "N passed, N failed".
 #
 # A part writes a results file (tests/tap.py) that ends with "done"; one that
@@ -120,6 +120,7 @@ model() { tap_make model model "$1"; }
 weak() { tap_make weak model "$1"; }
 litmus() { tap_make litmus litmus check; }
 lib() { part lib tap lib tests/lib/lib.sh; }
+packages() { part packages tap packages tests/packages/packages.sh; }
 static() { part static tests/static/static.sh; }
 harness() { part harness python3 tests/harness/harness.py; }
 year() { part year tests/year/run.sh; }
@@ -185,6 +186,7 @@ all)
 	beside slow "${slow[@]/#/guest-}" -- guests "${slow[@]}"
 	guests "${others[@]}"
 	lib
+	packages
 	year
 	harness
 	join slow
@@ -214,6 +216,9 @@ litmus)
 lib)
 	need quick
 	lib ;;
+packages)
+	need packages
+	packages ;;
 harness)
 	need static
 	harness ;;
@@ -225,6 +230,6 @@ guest)
 	need guest
 	guests "${@:-stock}" ;;
 *)
-	die "check.sh all|quick|static|wheel|model|litmus|lib|harness|year|guest KERNEL..." ;;
+	die "check.sh all|quick|static|wheel|model|litmus|lib|packages|harness|year|guest KERNEL..." ;;
 esac
 finish

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# setup.sh [run|static|guest|coverage|litmus|quick|check|year|bench|bench-java]: installs and
+# setup.sh [run|static|guest|coverage|litmus|packages|quick|check|year|bench|bench-java]: installs and
 # fetches what is missing for that, and says what it does. Quick when nothing is missing.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
@@ -12,6 +12,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 guest="gcc libc6-dev make python3 xz-utils kmod cpio busybox-static qemu-system-x86"
 # A Debian on a disk, for what does not fit into the initramfs.
 disk="mmdebstrap e2fsprogs"
+# To build and to look at packages.
+packages="dpkg-dev debhelper dh-dkms lintian $disk"
 # The kernel's own test and check tools, and what reads C.
 static="linux-source-6.1 perl sparse cppcheck clang-14 clang-tidy shellcheck man-db valgrind"
 # Tests on the host.
@@ -65,16 +67,23 @@ litmus)
 	"$here/kernels/source.sh" linux-source-6.1 >/dev/null
 	"$here/litmus/get.sh" >/dev/null
 	;;
+packages)
+	guest_get $packages
+	kernels_get stock
+	"$here/root/root.sh" packages >/dev/null
+	;;
 quick)
 	guest_get $static $tests $programs
 	"$here/kernels/source.sh" linux-source-6.1 >/dev/null
 	kernels_get stock
 	;;
 check)
-	guest_get $static $tests $programs $kernel $disk
+	guest_get $static $tests $programs $kernel $packages
 	"$here/kernels/source.sh" linux-source-6.1 >/dev/null
 	mapfile -t names < <("$here/kernels/get.sh" --names)
 	kernels_get "${names[@]}" uml
+	"$here/root/disk.sh" trace >/dev/null
+	"$here/root/root.sh" packages >/dev/null
 	# Where it cannot be had those tests are skipped.
 	rc=0
 	"$here/litmus/get.sh" >/dev/null || rc=$?
@@ -96,6 +105,6 @@ bench*)
 	kernels_get stock uml
 	;;
 *)
-	die "setup.sh run|static|guest|coverage|litmus|quick|check|year|bench|bench-java"
+	die "setup.sh run|static|guest|coverage|litmus|packages|quick|check|year|bench|bench-java"
 	;;
 esac

@@ -188,6 +188,18 @@ python_run()
 
 abi() { tests/static/abi.py guard; }
 manual() { tests/static/manual.sh "$kernel_source/scripts/kernel-doc"; }
+# One version of all.
+versions()
+{
+	local version
+	version=$(sed -n '1s/^hwt (\(.*\)) .*/\1/p' debian/changelog)
+	grep -qx "PACKAGE_VERSION=\"$version\"" dkms.conf || echo "dkms.conf has another than $version"
+	grep -qxF "MODULE_VERSION(\"$version\");" hwt_main.c || echo "hwt.ko has another than $version"
+	grep -qx "VERSION := $version" lib/Makefile || echo "libhwt has another than $version"
+	grep -q "^#define HWTCTL_VERSION.*\"$version\"" tools/hwtctl.h || echo "hwtctl has another than $version"
+	grep -qF "/usr/src/hwt-$version/hwt.h" docs/packages.md || echo "docs/packages.md has another than $version"
+}
+
 # What tracepoints and checks cost while they are off, in instructions.
 off_is_free()
 {
@@ -213,6 +225,7 @@ rest_lane()
 	check directives directives
 	check documentation tests/static/readme-blocks.sh
 	check abi abi
+	check versions versions
 	check manual manual
 	check hwtctl tests/static/hwtctl.sh
 	# Few run the benchmarks; that they build is seen here.
