@@ -35,7 +35,7 @@ contains()
 	[ -n "$block" ] && [[ $(cat "$1") == *"${block%$'\n'}"* ]]
 }
 
-for page in README.md docs/*.md; do
+for page in ./*.md docs/*.md; do
 	while read -r line source; do
 		if [ ! -f "$source" ]; then
 			wrong "$page:$line: a C block of no file ('$source')"

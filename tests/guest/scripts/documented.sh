@@ -1,0 +1,13 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# The commands that the documentation shows, as they stand there.
+set -eu
+. /hwt/lib.sh
+PATH=$HWT_BIN:$PATH
+
+# From docs/programs.md.
+hwtctl sleep 1.5s
+printf 'schedule half 30ms\nschedule tea 60ms\n' | hwtctl run
+hwtctl info
+hwtctl stats
