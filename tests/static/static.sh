@@ -226,6 +226,7 @@ rest_lane()
 	check documentation tests/static/readme-blocks.sh
 	check abi abi
 	check versions versions
+	check figures make -s --no-print-directory -C docs/figures check OUT="$logs/figures"
 	check manual manual
 	check hwtctl tests/static/hwtctl.sh
 	# Few run the benchmarks; that they build is seen here.
