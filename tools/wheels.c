@@ -18,7 +18,7 @@
 typedef void (*line_fn)(char *line, bool json, bool first);
 
 /* None if the wheel has gone. */
-static void for_each_line(const char *wheel, const char *name, line_fn put, bool json)
+static void put_lines(const char *wheel, const char *name, line_fn put, bool json)
 {
 	char path[sizeof(WHEELS) + 2 * NAME_MAX], line[512];
 	bool first = true;
@@ -124,7 +124,7 @@ static void put_list(const char *wheel, const char *name, const char *key, line_
 {
 	if (json)
 		printf(",\"%s\":[", key);
-	for_each_line(wheel, name, put, json);
+	put_lines(wheel, name, put, json);
 	if (json)
 		printf("]");
 }
@@ -137,8 +137,8 @@ static void put_wheel(const char *wheel, bool json)
 	} else {
 		printf("%s\n", wheel);
 	}
-	for_each_line(wheel, "params", put_value, json);
-	for_each_line(wheel, "stats", put_value, json);
+	put_lines(wheel, "params", put_value, json);
+	put_lines(wheel, "stats", put_value, json);
 	/* "levels" is a parameter, too. */
 	put_list(wheel, "levels", "occupancy", put_level, json);
 	put_list(wheel, "lateness", "lateness", put_lateness, json);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Has the wheels on which test_debug_leaver.ko leaves its timeouts, and one or two of its own there.
+ * Has the wheels on which test_debug_leaver.ko leaves its timeouts, and some of its own there.
  * Says when it goes whether there are others. Run by scripts/module-debug.sh.
  *
  * hwt-test: manual

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Has a wheel to look at while it is loaded, for scripts/debugfs.sh and hwtctl-wheels.sh: "shown/one",
- * on which some timeouts wait and three functions were called, one of them slow. With others=1 three
- * more, made in other ways.
+ * Has a wheel to look at while it is loaded, for scripts/debugfs.sh and others: "shown/one",
+ * on which some timeouts wait and three functions were called, one of them slow. With others=1
+ * three more, made in other ways.
  *
  * hwt-test: manual
  */

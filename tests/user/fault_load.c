@@ -20,6 +20,8 @@
 
 #define REFCNT		"/sys/module/hwt/refcnt"
 #define MARGIN		20
+#define LOAD_REPORTS	\
+	"kmem_cache_create.*\\(hwt_|vmalloc error: size|kmemleak: .* new|event_define_fields"
 
 static int module_file = -1;
 
@@ -187,7 +189,7 @@ TEST_F_TIMEOUT(module, load, 3000)
 	 * The kernel says so, and where, of caches, memory and fields of tracepoints that could not
 	 * be had; and it loses the name of a cache that sysfs has no memory for.
 	 */
-	tell("hwt-expect-begin: kmem_cache_create.*\\(hwt_|vmalloc error: size|kmemleak: .* new|event_define_fields");
+	tell("hwt-expect-begin: " LOAD_REPORTS);
 	count = each_fault(_metadata, &call, &n);
 	fault_no_leaks(_metadata);
 	write_text(DEBUGFS "kmemleak", "clear");
