@@ -16,7 +16,7 @@ read -ra kernels <<<"${KERNEL:-debug debug612}"
 # The counts come at the end of a guest: in parts, so that not all is lost with one.
 all=('test_*' '!(test_*|fault_*|pull_*)' '@(fault_*|pull_*)')
 # Of debug612 what debug does not have.
-some=('uring*')
+some=("@(uring*|module-debug)")
 failed=0
 
 # count KERNEL NUMBER PATTERN: runs the tests there, and reads what was counted.
