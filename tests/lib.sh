@@ -9,8 +9,9 @@ HWT_CACHE=${XDG_CACHE_HOME:-$HOME/.cache}/hwt
 # Everything built from this checkout for the tests.
 HWT_BUILD=${HWT_BUILD:-$HWT_TOP/build}
 export HWT_TOP HWT_CACHE HWT_BUILD
-# A newer emulator than the system's, if one was fetched: see guest/emulator.sh.
-PATH=$HWT_CACHE/qemu/bin:$PATH
+# A newer emulator than the system's, if one was fetched: see guest/emulator.sh. And what users of
+# Debian do not have in theirs (modprobe, depmod).
+PATH=$HWT_CACHE/qemu/bin:$PATH:/usr/sbin:/sbin
 
 # To stderr: stdout is for results.
 say() { printf '[hwt] %s\n' "$*" >&2; }
