@@ -404,8 +404,8 @@ TEST_F_TIMEOUT(device, open, 200)
 
 	count = each_fault(_metadata, &call, NULL);
 	/*
-	 * Name (which is copied, too), file, context; and the user, if it has been let go of since the
-	 * time before. Of the directory in debugfs nobody hears.
+	 * Name (which is copied, too), file, context; and the user, if that has been let go of
+	 * since the time before. Of the directory in debugfs nobody hears.
 	 */
 	EXPECT_LE(6U, count.hit);
 	EXPECT_LE(4U, count.failed);
