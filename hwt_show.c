@@ -4,10 +4,10 @@
  *
  * docs/statistics.md says what is in them, line by line.
  */
-#include <linux/atomic.h>
 #include <linux/debugfs.h>
 #include <linux/fs.h>
 #include <linux/kernel.h>
+#include <linux/mutex.h>
 #include <linux/sched.h>
 #include <linux/seq_file.h>
 #include <linux/uidgid.h>
@@ -93,12 +93,17 @@ DEFINE_SHOW_ATTRIBUTE(hwt_context);
  */
 void hwt_context_debugfs_add(struct hwt_context *ctx)
 {
-	static atomic64_t number;
+	static DEFINE_MUTEX(lock);
+	static u64 contexts;	/* under the lock */
+	u64 number;
 	char name[24];
 
 	ctx->opener = task_tgid_nr(current);
 	get_task_comm(ctx->command, current->group_leader);
-	snprintf(name, sizeof(name), "%llu", (u64)atomic64_inc_return(&number));
+	mutex_lock(&lock);
+	number = ++contexts;
+	mutex_unlock(&lock);
+	snprintf(name, sizeof(name), "%llu", number);
 	ctx->debugfs = debugfs_create_dir(name, hwt_debugfs_contexts);
 	debugfs_create_file("stats", 0400, ctx->debugfs, ctx, &hwt_context_fops);
 }

@@ -529,7 +529,7 @@ long hwt_stop(struct hwt_wheel *wheel, hwt_handback_fn fn, void *arg)
 		goto out;
 
 	WRITE_ONCE(wheel->closed, true);
-	/* Pairs with rcu_read_lock_sched() in hwt_arm_checked(): who has not seen it has pushed. */
+	/* Pairs with rcu_read_lock_sched() in hwt_arm_open(): who has not seen it has pushed. */
 	synchronize_rcu();
 
 	hwt_runner_enter(wheel, &runner);
