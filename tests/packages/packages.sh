@@ -39,6 +39,21 @@ in_root()
 			DEBIAN_FRONTEND=noninteractive chroot "$0" "$@"' "$root" "$@"
 }
 
+# That Debian may have the headers of another release than the guest's kernel, which was fetched at
+# another time: then those that are installed here take their place.
+same_headers()
+{
+	local modules=usr/lib/modules dir
+	[ ! -e "$root/$modules/$release/build" ] || return 0
+	as_root rm -rf "$root/$modules"
+	as_root mkdir -p "$root/$modules/$release"
+	as_root cp -P "/lib/modules/$release/build" "/lib/modules/$release/source" "$root/$modules/$release/"
+	for dir in "/usr/src/linux-headers-$release" "/usr/src/linux-headers-${release%-*}-common" \
+		/usr/lib/linux-kbuild-*; do
+		as_root cp -a "$dir" "$root$(dirname "$dir")/"
+	done
+}
+
 # What there is, but for what keeps a log of what there was, and what depmod makes.
 all_files()
 {
@@ -155,6 +170,7 @@ release=$(cat "$("$HWT_TOP/tests/kernels/get.sh" stock)/release")
 as_root rm -rf "$out"
 mkdir -p "$root"
 as_root tar -C "$root" -xf "$("$HWT_TOP/tests/root/root.sh" packages)"
+same_headers
 all_files >"$out/before"
 
 check "packages of version $version" build "$version"
