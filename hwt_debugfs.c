@@ -8,8 +8,8 @@
  *   lateness   how late callbacks began
  *   callbacks  which ones took longest
  *
- * docs/statistics.md says what is in them, line by line. The wheel's lock is taken to count the bits
- * of a level, and to print the name of a function.
+ * docs/statistics.md says what is in them, line by line. The wheel's lock is taken to count the
+ * bits of a level, and to print the name of a function.
  *
  * If a directory cannot be made the wheel does without, as everything in debugfs does.
  */
