@@ -147,17 +147,6 @@ static int call_schedule_periodic(struct env *env)
 	return call_schedule_with(env, 0, HWT_MODE_FIXED_DELAY, SEC);
 }
 
-static void change_schedule(struct state *old, const struct state *new)
-{
-	old->n++;
-	old->timeouts++;
-	old->shared += !new->private;
-	old->stats.timeouts++;
-	old->stats.scheduled++;
-	/* In some slot; who looks for the new one finds it. */
-	memcpy(old->list, new->list, sizeof(old->list));
-}
-
 static bool made(const struct env *env)
 {
 	const struct hwt_list_entry *new = state_find(&env->after, schedule.id);
@@ -182,13 +171,6 @@ static void change_taken_back(struct state *old, const struct state *new)
 static bool undone_schedule(const struct env *env)
 {
 	return as_before(env, change_taken_back);
-}
-
-/* The same, with a wheel of the context's own from now on. */
-static void change_schedule_parted(struct state *old, const struct state *new)
-{
-	change_schedule(old, new);
-	old->private = 1;
 }
 
 static bool done_schedule_parted(const struct env *env)

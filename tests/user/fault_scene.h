@@ -167,6 +167,25 @@ static inline bool unchanged(const struct env *env)
 	return as_before(env, NULL);
 }
 
+/* One timeout more. */
+static inline void change_schedule(struct state *old, const struct state *new)
+{
+	old->n++;
+	old->timeouts++;
+	old->shared += !new->private;
+	old->stats.timeouts++;
+	old->stats.scheduled++;
+	/* In some slot; who looks for the new one finds it. */
+	memcpy(old->list, new->list, sizeof(old->list));
+}
+
+/* The same, with a wheel of the context's own from now on. */
+static inline void change_schedule_parted(struct state *old, const struct state *new)
+{
+	change_schedule(old, new);
+	old->private = 1;
+}
+
 /* All those of before are there, as they were. */
 static inline bool kept(const struct env *env)
 {

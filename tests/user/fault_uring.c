@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Every command of io_uring to /dev/hwt with each allocation of it made to fail once, those of
+ * io_uring among them: in the task that submits, and in the worker that io_uring leaves it to.
+ *
+ * Each command completes once. One that fails has changed nothing, and works right afterwards:
+ * its name is free. At the end the user can have as many timeouts as ever, and no memory is lost.
+ *
+ * hwt-test: long
+ * hwt-test: only debug612
+ * hwt-test: libs uring
+ * hwt-test: timeout 900
+ * hwt-test: load max_shared=64 max_user_timeouts=300 max_user_wheels=3
+ */
+#include "kselftest_harness.h"
+#include <dirent.h>
+#include <liburing.h>
+
+#include "fault_scene.h"
+
+#define SHARED		64	/* as max_shared above */
+#define OLD_NAME	5	/* of the command that is outstanding before */
+#define NEW_NAME	7
+
+static struct io_uring uring;
+static unsigned int outstanding;	/* submitted, and not completed */
+static int context = -1;		/* env->fd once more: scene_prepare() closes that first */
+
+/* -- Commands -------------------------------------------------------------- */
+
+/* Submits it. What could not be submitted is still there the next time, and is not made again. */
+static int uring_command(struct env *env, __u32 op, __u64 name, __u64 target, __u32 flags,
+			 __u64 time_ns, unsigned int sqe_flags)
+{
+	const struct hwt_uring_cmd cmd = { .time_ns = time_ns, .flags = flags };
+	struct io_uring_sqe *sqe;
+	int ret;
+
+	if (io_uring_sq_ready(&uring))
+		goto submit;
+	sqe = io_uring_get_sqe(&uring);
+	if (!sqe)
+		return -EPROTO;
+	memset(sqe, 0, sizeof(*sqe));
+	sqe->flags = sqe_flags;
+	sqe->opcode = IORING_OP_URING_CMD;
+	sqe->fd = env->fd;
+	sqe->cmd_op = op;
+	sqe->user_data = name;
+	sqe->addr = target;
+	memcpy(sqe->cmd, &cmd, sizeof(cmd));
+submit:
+	ret = io_uring_submit(&uring);
+	if (ret < 0)
+		return ret;
+	outstanding += ret;
+	return ret == 1 ? 0 : -EPROTO;
+}
+
+/* Takes a completion, if there is one. */
+static bool uring_take(__u64 *name, int *res)
+{
+	struct io_uring_cqe *cqe;
+
+	/* Whatever has become of it, the next look finds what there is. */
+	if (io_uring_peek_cqe(&uring, &cqe) || !cqe)
+		return false;
+	*name = cqe->user_data;
+	*res = cqe->res;
+	io_uring_cqe_seen(&uring, cqe);
+	outstanding--;
+	return true;
+}
+
+static bool uring_reap(__u64 *name, int *res)
+{
+	__u64 end = now_ns() + PATIENCE_MS * MSEC;
+
+	while (!uring_take(name, res)) {
+		if (now_ns() > end)
+			return false;
+		sleep_ns(MSEC / 10);
+	}
+	return true;
+}
+
+/* Waits for the completion of that name, the next one. Returns its result. */
+static int uring_result(__u64 want)
+{
+	__u64 name;
+	int res;
+
+	return uring_reap(&name, &res) && name == want ? res : -EPROTO;
+}
+
+/* Waits until there is one armed more than before, or the command has completed. */
+static int uring_armed(struct env *env)
+{
+	__u64 end = now_ns() + PATIENCE_MS * MSEC, name;
+	struct hwt_stats_args stats;
+	int res;
+
+	do {
+		if (uring_take(&name, &res))
+			return name == NEW_NAME && res < 0 ? res : -EPROTO;
+		/* It may be this that fails. */
+		if (!hwt_stats(env->fd, &stats) &&
+		    stats.scheduled == env->before.stats.scheduled + 1)
+			return 0;
+		sleep_ns(MSEC / 10);
+	} while (now_ns() < end);
+	return -EPROTO;
+}
+
+/* -- Before ------------------------------------------------------------------ */
+
+/* Those of the context before complete, each once. */
+static void end_commands(struct __test_metadata *_metadata)
+{
+	__u64 name;
+	int res;
+
+	if (context < 0)
+		return;
+	EXPECT_LE(0, hwt_stop(context));
+	while (outstanding) {
+		ASSERT_TRUE(uring_reap(&name, &res));
+		EXPECT_EQ(-ESHUTDOWN, res);
+	}
+	EXPECT_FALSE(uring_take(&name, &res));
+	close(context);
+	context = -1;
+}
+
+static void commands(struct __test_metadata *_metadata, struct env *env)
+{
+	end_commands(_metadata);
+	context = dup(env->fd);
+	ASSERT_LE(0, context);
+	some(_metadata, env);
+	ASSERT_EQ(0, uring_command(env, HWT_URING_ARM, OLD_NAME, 0, 0, HOUR, 0));
+	ASSERT_EQ(1, outstanding);
+}
+
+/* The next one is one more than may be on the shared wheel, and than one node has room for. */
+static void as_many_as_share(struct __test_metadata *_metadata, struct env *env)
+{
+	unsigned int i;
+
+	commands(_metadata, env);
+	for (i = 4; i < SHARED; i++)
+		ASSERT_EQ(0, hwt_add(env->fd, 0, HOUR, i, NULL));
+}
+
+/* -- The calls --------------------------------------------------------------- */
+
+static int call_arm_with(struct env *env, unsigned int sqe_flags)
+{
+	int ret = uring_command(env, HWT_URING_ARM, NEW_NAME, 0, 0, HOUR, sqe_flags);
+
+	return ret ? ret : uring_armed(env);
+}
+
+static int call_arm(struct env *env)
+{
+	return call_arm_with(env, 0);
+}
+
+static int call_arm_async(struct env *env)
+{
+	return call_arm_with(env, IOSQE_ASYNC);
+}
+
+static const struct hwt_list_entry *named(const struct state *state, __u64 name)
+{
+	unsigned int i;
+
+	for (i = 0; i < state->n; i++)
+		if (state->list[i].user_data == name &&
+		    state->list[i].mode == HWT_MODE_ONE_SHOT)
+			return &state->list[i];
+	return NULL;
+}
+
+static bool made(const struct env *env)
+{
+	const struct hwt_list_entry *new = named(&env->after, NEW_NAME);
+
+	return new && new->state == HWT_STATE_PENDING && outstanding == 2 && kept(env);
+}
+
+static bool done_arm(const struct env *env)
+{
+	return made(env) && as_before(env, change_schedule);
+}
+
+static bool done_arm_parted(const struct env *env)
+{
+	return outstanding == 2 && kept(env) && as_before(env, change_schedule_parted);
+}
+
+/* One that is due: it completes. */
+static int call_due(struct env *env)
+{
+	int ret = uring_command(env, HWT_URING_ARM, NEW_NAME, 0, HWT_ABSOLUTE, 0, 0);
+
+	return ret ? ret : uring_result(NEW_NAME);
+}
+
+/* Nothing is left of it, but until it is let go of it counts. */
+static void change_due(struct state *old, const struct state *new)
+{
+	old->shared = new->shared;
+	old->stats.scheduled++;
+	old->stats.expired++;
+}
+
+static bool done_due(const struct env *env)
+{
+	return outstanding == 1 && as_before(env, change_due);
+}
+
+static int call_modify(struct env *env)
+{
+	int ret = uring_command(env, HWT_URING_MODIFY, NEW_NAME, OLD_NAME, 0, 3 * HOUR, 0);
+
+	return ret ? ret : uring_result(NEW_NAME);
+}
+
+static void change_modify(struct state *old, const struct state *new)
+{
+	old->stats.modified++;
+	memcpy(old->list, new->list, sizeof(old->list));
+}
+
+static bool done_modify(const struct env *env)
+{
+	const struct hwt_list_entry *now = named(&env->after, OLD_NAME);
+
+	return now && now->deadline_ns > now_ns() + 2 * HOUR && outstanding == 1 &&
+	       as_before(env, change_modify);
+}
+
+/* Two complete, in whatever order. */
+static int call_cancel(struct env *env)
+{
+	__u64 names = 0, name;
+	int ret, res, i;
+
+	ret = uring_command(env, HWT_URING_CANCEL, NEW_NAME, OLD_NAME, 0, 0, 0);
+	for (i = 0; i < 2 && !ret; i++) {
+		if (!uring_reap(&name, &res))
+			return -EPROTO;
+		/* It has failed: the other is there as before. */
+		if (name == NEW_NAME && res && !i)
+			return res;
+		if (res != (name == OLD_NAME ? -ECANCELED : 0))
+			return -EPROTO;
+		names += name;
+	}
+	return ret ? ret : names == OLD_NAME + NEW_NAME ? 0 : -EPROTO;
+}
+
+static void change_cancel(struct state *old, const struct state *new)
+{
+	old->n--;
+	old->timeouts--;
+	old->shared--;
+	old->stats.timeouts--;
+	old->stats.cancelled++;
+	memcpy(old->list, new->list, sizeof(old->list));
+}
+
+static bool done_cancel(const struct env *env)
+{
+	return !named(&env->after, OLD_NAME) && outstanding == 0 &&
+	       as_before(env, change_cancel);
+}
+
+/* -- All of them --------------------------------------------------------------- */
+
+/* The worker that io_uring has made for this process; 0: none. */
+static pid_t uring_worker(void)
+{
+	DIR *dir = opendir("/proc/self/task");
+	char path[64], comm[32];
+	struct dirent *entry;
+	pid_t found = 0;
+
+	while (dir && (entry = readdir(dir))) {
+		FILE *file;
+
+		snprintf(path, sizeof(path), "/proc/self/task/%.16s/comm", entry->d_name);
+		file = fopen(path, "r");
+		if (file && fgets(comm, sizeof(comm), file) && !strncmp(comm, "iou-wrk", 7))
+			found = atoi(entry->d_name);
+		if (file)
+			fclose(file);
+	}
+	if (dir)
+		closedir(dir);
+	return found;
+}
+
+FIXTURE(uring) { };
+
+FIXTURE_VARIANT(uring) {
+	unsigned int hit;
+	unsigned int failed;
+	bool worker;		/* it is the worker's points that count */
+	struct scene scene;
+};
+
+FIXTURE_VARIANT_ADD(uring, arm) {
+	2, 1, false,
+	{ commands, call_arm, done_arm, NULL, 0, true },
+};
+
+FIXTURE_VARIANT_ADD(uring, arm_parted) {
+	8, 4, false,
+	{ as_many_as_share, call_arm, done_arm_parted, NULL, 0, true },
+};
+
+FIXTURE_VARIANT_ADD(uring, arm_due) {
+	1, 1, false,
+	{ commands, call_due, done_due, NULL, 0, true },
+};
+
+FIXTURE_VARIANT_ADD(uring, arm_async) {
+	1, 0, false,
+	{ commands, call_arm_async, done_arm, NULL, 0, true },
+};
+
+FIXTURE_VARIANT_ADD(uring, worker_arms) {
+	1, 1, true,
+	{ commands, call_arm_async, done_arm, NULL, 0, true },
+};
+
+FIXTURE_VARIANT_ADD(uring, worker_parts) {
+	8, 4, true,
+	{ as_many_as_share, call_arm_async, done_arm_parted, NULL, 0, true },
+};
+
+FIXTURE_VARIANT_ADD(uring, modify) {
+	0, 0, false,
+	{ commands, call_modify, done_modify, NULL, 0, true },
+};
+
+FIXTURE_VARIANT_ADD(uring, cancel) {
+	0, 0, false,
+	{ commands, call_cancel, done_cancel, NULL, 0, true },
+};
+
+FIXTURE_SETUP(uring)
+{
+	scene_begin(_metadata);
+	ASSERT_EQ(0, io_uring_queue_init(8, &uring, 0));
+}
+
+FIXTURE_TEARDOWN(uring)
+{
+	end_commands(_metadata);
+	io_uring_queue_exit(&uring);
+	scene_end(_metadata);
+}
+
+TEST_F_TIMEOUT(uring, each_point, 400)
+{
+	pid_t worker = 0;
+
+	if (variant->worker) {
+		env.scene = &variant->scene;
+		/* One that has been there before is had again. */
+		scene_prepare(_metadata, &env);
+		ASSERT_EQ(0, call_arm_async(&env));
+		worker = uring_worker();
+		ASSERT_LT(0, worker);
+	}
+	scene_run(_metadata, &variant->scene, worker, variant->hit, variant->failed);
+	/* Once more: what io_uring had to make it has kept, and the points are the module's own. */
+	scene_run(_metadata, &variant->scene, worker, variant->hit, variant->failed);
+}
+
+/* The last fixture runs last. */
+FIXTURE(lost) { };
+FIXTURE_SETUP(lost) { }
+FIXTURE_TEARDOWN(lost) { }
+
+TEST_F_TIMEOUT(lost, nothing, 200)
+{
+	fault_no_leaks(_metadata);
+}
+
+TEST_HARNESS_MAIN
