@@ -26,7 +26,7 @@ make_root()
 {
 	local sources
 	mapfile -t sources < <(find "$1" -type f -size +0)
-	as_root mmdebstrap --variant=minbase --include="$packages" "$codename" "$tar.tmp" \
+	as_root mmdebstrap --format=tar --variant=minbase --include="$packages" "$codename" "$tar.tmp" \
 		"${sources[@]}"
 }
 
@@ -36,7 +36,7 @@ make()
 	rm -rf "$dir/$1.sources"
 	mkdir -p "$dir/$1.sources"
 	suite_sources "$dir/$1.sources" ''
-	as_root rm -f "$tar.tmp"
+	as_root rm -rf "$tar.tmp"
 	logged "$dir/$1.log" "making a Debian with $packages" make_root "$dir/$1.sources"
 	rm -r "$dir/$1.sources"
 	mv "$tar.tmp" "$tar"
