@@ -82,22 +82,26 @@ static struct hwt_bucket *hwt_list_bucket(const struct hwt_buckets *buckets,
 	return bucket;
 }
 
-/* Say in the bitmap whether a list, if it is a bucket, has anything in it. */
-static void hwt_bucket_mark(struct hwt_buckets *buckets, struct list_head *list,
+/* Say in the bitmap whether a bucket has anything in it. */
+static void hwt_bucket_mark(struct hwt_buckets *buckets, const struct hwt_bucket *bucket,
 			    bool occupied)
 {
-	struct hwt_bucket *bucket = hwt_list_bucket(buckets, list);
-	unsigned long *map;
-	size_t index;
+	size_t index = bucket - buckets->bucket;
+	unsigned long *map = hwt_level_map(buckets, index >> buckets->bits);
 
-	if (!bucket)
-		return;
-	index = bucket - buckets->bucket;
-	map = hwt_level_map(buckets, index >> buckets->bits);
 	if (occupied)
 		__set_bit(index & hwt_buckets_mask(buckets), map);
 	else
 		__clear_bit(index & hwt_buckets_mask(buckets), map);
+}
+
+/* A list, which may be a bucket, has become empty. */
+static void hwt_list_emptied(struct hwt_buckets *buckets, struct list_head *list)
+{
+	struct hwt_bucket *bucket = hwt_list_bucket(buckets, list);
+
+	if (bucket)
+		hwt_bucket_mark(buckets, bucket, false);
 }
 
 /* Put a timeout, by its link, at the end of the list where its tick belongs. */
@@ -106,10 +110,13 @@ static void hwt_list_put(struct hwt_buckets *buckets, struct list_head *list,
 {
 	struct hwt_bucket *bucket = hwt_list_bucket(buckets, list);
 
-	if (bucket)
-		bucket->first = list_empty(list) ? tick : min(bucket->first, tick);
+	if (bucket && list_empty(list)) {
+		bucket->first = tick;
+		hwt_bucket_mark(buckets, bucket, true);
+	} else if (bucket) {
+		bucket->first = min(bucket->first, tick);
+	}
 	list_add_tail(link, list);
-	hwt_bucket_mark(buckets, list, true);
 }
 
 /* The list where a tick belongs, seen from the cursor. */
@@ -169,7 +176,7 @@ void hwt_buckets_remove(struct hwt_buckets *buckets, struct hwt_timeout *timeout
 	timeout->link.next = NULL;
 	/* It was alone: then both its neighbours were the list's head. */
 	if (prev == next)
-		hwt_bucket_mark(buckets, next, false);
+		hwt_list_emptied(buckets, next);
 }
 
 /*
@@ -277,7 +284,7 @@ static void hwt_visit_end(struct hwt_buckets *buckets)
 
 	buckets->visited = NULL;
 	if (list_empty(list))
-		hwt_bucket_mark(buckets, list, false);
+		hwt_list_emptied(buckets, list);
 }
 
 /* Go on with the visit. True when it is through, false when the budget is. */
@@ -321,7 +328,7 @@ static void hwt_buckets_enter(struct hwt_buckets *buckets,
 	if (place->level == 0 && buckets->levels > 1) {
 		/* One tick, no rounds: all of it is due, whatever its length. */
 		list_splice_tail_init(&bucket->list, &buckets->due);
-		hwt_bucket_mark(buckets, &bucket->list, false);
+		hwt_bucket_mark(buckets, bucket, false);
 		return;
 	}
 	/* Of those that stay. */

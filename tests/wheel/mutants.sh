@@ -25,7 +25,7 @@ inserts overtake a paused visit          s/return buckets->visited &&/return fal
 inserts overtake below a paused visit    s/place->level \* buckets->bits)/0)/
 inserts overtake a paused rebase         s/64 - HWT_TICK_SHIFT);/0);/
 inserted in front                        s/list_add_tail(link, list)/list_add(link, list)/
-insert sets no bit                       s/^\thwt_bucket_mark(buckets, list, true);//
+insert sets no bit                       s/^\t\thwt_bucket_mark(buckets, bucket, true);//
 remove clears no bit                     s/if (prev == next)/if (false)/
 remove always clears the bit             s/if (prev == next)/if (true)/
 removed, and not known as such           s/timeout->link.next = NULL;//
@@ -34,8 +34,8 @@ top level does not go round              s/at <= now + mask + 1/at <= (now | mas
 a round is taken for the next turn       s/best << shift;/(now + 1) << shift;/
 the current slot of the top level is forgotten  s/at <= now + mask + 1/at <= now + mask/
 the first occupied of the top level      s/if (top\[slot\].first >> shift < best)/if (best == HWT_TICK_NEVER)/
-first: not the least                     s/list_empty(list) ? tick : min(bucket->first, tick)/list_empty(list) ? tick : bucket->first/
-first: of an empty bucket                s/list_empty(list) ? tick : min/min/
+first: not the least                     s/^\t\tbucket->first = min(bucket->first, tick);//
+first: of an empty bucket                s/^\t\tbucket->first = tick;/\t\tbucket->first = min(bucket->first, tick);/
 first: those that stay are forgotten     s/^\t\t\tbucket->first = min(bucket->first, tick);//
 first: never forgotten                   s/bucket->first = HWT_TICK_NEVER;//
 first: of what is inserted into a visit  s/list_add_tail(&timeout->link, buckets->visited)/hwt_list_put(buckets, buckets->visited, \&timeout->link, tick)/
