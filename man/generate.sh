@@ -43,7 +43,9 @@ pages | awk -v dir="$dir" -v date="$date" '
 	/^\.BI "$/ || /^\.BI " *#/ { skip = 1; next }
 	skip && /^\.br$/ { skip = 0; next }
 	{ skip = 0 }
-	/^\.SH/ { $0 = toupper($0) }
+	# Of one word, as its file is called: whatis knows no other.
+	heading ~ /NAME/ && /^(struct|enum) / { sub(" ", "_") }
+	/^\.SH/ { $0 = toupper($0); heading = $0 }
 	{ print >file }
 	END { see_also() }'
 # Functions are written with (), and no blanks stand before a comma.

@@ -13,7 +13,13 @@ bad=0
 # NAME and what it is, of each page that was made.
 pages()
 {
-	awk '/^\.SH NAME/ { getline; sub(/ \\- /, "\t"); print }' "$made"/*.9
+	awk '/^\.SH NAME/ {
+		getline
+		sub(/ \\- /, "\t")
+		if (/^(struct|enum)_/)
+			sub("_", " ")
+		print
+	}' "$made"/*.9
 }
 
 # The same of the tables of hwt(9), where the second column may be a text block.
@@ -35,6 +41,7 @@ for page in man/*.[0-9] "$made"/*.9; do
 	errors=$(LC_ALL=C.UTF-8 MANROFFSEQ='' MANWIDTH=80 \
 		man --warnings -E UTF-8 -l -Tutf8 -Z "$page" 2>&1 >/dev/null) || bad=1
 	[ -z "$errors" ] || { printf '%s: %s\n' "${page#"$HWT_TOP/"}" "$errors"; bad=1; }
+	lexgrog "$page" >/dev/null || { echo "${page#"$HWT_TOP/"}: whatis does not know it"; bad=1; }
 done
 
 python3 tests/static/abi.py page || bad=1
