@@ -13,15 +13,7 @@ command -v dpkg-buildpackage dh >/dev/null || {
 	exit 1
 }
 rm -rf "$out"
-mkdir -p "$out/hwt-$version"
-# What git knows or would take; without git, what is no result of a build.
-{
-	{ [ -e .git ] && git ls-files -z --cached --others --exclude-standard; } ||
-		find . -name build -prune -o -type f ! -name '*.o' ! -name '*.ko' ! -name '*.mod' \
-			! -name '*.mod.c' ! -name '.*.cmd' -print0
-} | while IFS= read -r -d '' file; do
-	[ ! -e "$file" ] || printf '%s\0' "$file"
-done | tar --null -T - -c | tar -x -C "$out/hwt-$version"
+tools/copy.sh "$out/hwt-$version"
 (cd "$out/hwt-$version" && dpkg-buildpackage -us -uc -b)
 rm -rf "$out/hwt-$version"
 ls "$out"/*.deb
