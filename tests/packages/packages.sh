@@ -3,7 +3,7 @@
 #
 # packages.sh: Debian's packages, in a Debian 12 that has never seen them: built, looked at by
 # lintian, installed with dkms building the module, used in a guest, by another module of dkms's and
-# by a program, upgraded, purged. Prints TAP.
+# by a program, upgraded, purged. And the module of the sources, by dkms and by hand. Prints TAP.
 #
 # All of it happens in build/packages: root/ is that Debian.
 set -eu
@@ -59,24 +59,17 @@ all_files()
 {
 	(cd "$root" && as_root find . \( -path ./proc -o -path ./dev -o -path ./run -o -path ./tmp \
 		-o -path ./var/log -o -path ./var/cache -o -path ./var/lib/dpkg -o -path ./var/lib/apt \
-		-o -path './usr/lib/modules/*/modules.*' \) -prune -o -print | sort)
+		-o -path './usr/lib/modules/*/modules.*' -o -path './var/lib/dkms/mok.*' \) -prune -o -print | sort)
 }
 
 # build VERSION: packages of that version, in $out/VERSION.
 build()
 {
 	local tree=$out/tree
-	copy_sources "$tree"
+	rm -rf "$tree"
+	"$HWT_TOP/tools/copy.sh" "$tree"
 	sed -i "1s/(.*)/($1)/" "$tree/debian/changelog"
 	"$tree/tools/deb.sh" "$out/$1" && rm -rf "$tree"
-}
-
-copy_sources()
-{
-	rm -rf "$1"
-	mkdir -p "$1"
-	(cd "$HWT_TOP" && tar --exclude=./build --exclude=./.git --exclude='*.o' --exclude='*.ko' \
-		--exclude='*.mod' --exclude='*.mod.c' --exclude='.*.cmd' -c .) | tar -C "$1" -x
 }
 
 lint() { lintian --allow-root --fail-on error "$1"/*.changes; }
@@ -117,7 +110,7 @@ ldd /usr/local/bin/program | grep -q libhwt.so.1
 '
 }
 
-# In a guest: modprobe, udev, hwtctl, the client, the program. Its results are lines like ours.
+# use ARGUMENTS...: use.sh in a guest, which has that Debian's disk. Its results are lines like ours.
 use()
 {
 	local dir
@@ -125,7 +118,7 @@ use()
 	mkdir -p "$out/overlay/hwt/scripts"
 	cp "$here/use.sh" "$out/overlay/hwt/scripts/"
 	"$HWT_TOP/tests/root/disk.sh" "$root" "$out/disk.ext4"
-	echo "use|script|300|1||packages|use.sh|$1" >"$out/list"
+	echo "use|script|300|1||packages|use.sh|$*" >"$out/list"
 	HWT_TREE=none HWT_OVERLAY=$out/overlay "$HWT_TOP/tests/guest/pack.sh" stock "$out/list" \
 		"$out/initramfs.gz"
 	python3 "$HWT_TOP/tests/guest/run_guest.py" --kernel stock --arch x86_64 \
@@ -135,8 +128,8 @@ use()
 	grep -q '^ok ' "$out/results" || { tail -n 40 "$out/use.log" | sed 's/^/# /'; point "not ok" "a guest"; }
 	while read -r line; do
 		case $line in
-		"ok "*) point ok "in a guest: ${line#ok }" ;;
-		"not ok "*) point "not ok" "in a guest: ${line#not ok }" ;;
+		"ok "*) point ok "in a guest, $1: ${line#*: }" ;;
+		"not ok "*) point "not ok" "in a guest, $1: ${line#*: }" ;;
 		esac
 	done <"$out/results"
 }
@@ -151,7 +144,7 @@ purge()
 # Of the sources, without packages.
 by_dkms()
 {
-	copy_sources "$out/hwt" &&
+	"$HWT_TOP/tools/copy.sh" "$out/hwt" &&
 		as_root cp -r "$out/hwt" "$root/tmp/hwt" &&
 		in_root dkms install /tmp/hwt -k "$release" &&
 		[ "$(in_root dkms status hwt)" = "hwt/$version, $release, x86_64: installed" ] &&
@@ -163,6 +156,33 @@ by_dkms()
 nothing_left()
 {
 	all_files | diff "$out/before" - && ! in_root sh -c 'dkms status | grep hwt; dpkg -l | grep hwt'
+}
+
+# As README.md and docs/packages.md say, by a user who has sudo. That Debian's kernel does not run here.
+by_hand()
+{
+	as_root rm -rf "$root/tmp/hwt"
+	as_root cp -r "$out/hwt" "$root/tmp/hwt"
+	script "$root/usr/local/bin/uname" 'case $* in -r) echo "'"$release"'" ;; *) exec /bin/uname "$@" ;; esac'
+	script "$root/usr/local/sbin/modprobe" 'exec /sbin/modprobe -S "'"$release"'" --show-depends "$@"'
+	script "$root/usr/local/sbin/modinfo" 'exec /sbin/modinfo -k "'"$release"'" "$@"'
+	# shellcheck disable=SC2016 # words of that shell
+	in_root sh -ec '
+groupdel hwt
+useradd --create-home somebody
+echo "somebody ALL=(ALL) NOPASSWD: ALL" >/etc/sudoers.d/somebody
+chown -R somebody /tmp/hwt
+cd /tmp/hwt
+exec setpriv --reuid=somebody --regid=somebody --init-groups env USER=somebody HOME=$PWD \
+	PATH=/usr/local/bin:/usr/bin:/bin tests/packages/by-hand.sh' &&
+		as_root rm "$root"/usr/local/bin/uname "$root"/usr/local/sbin/{modprobe,modinfo}
+}
+
+# script FILE COMMANDS
+script()
+{
+	printf '#!/bin/sh\n%s\n' "$2" | as_root tee "$1" >/dev/null
+	as_root chmod 755 "$1"
 }
 
 version=$(sed -n '1s/^hwt (\(.*\)) .*/\1/p' "$HWT_TOP/debian/changelog")
@@ -179,12 +199,14 @@ check "they are installed" install_packages "$version"
 check "dkms has built the module for $release" built "$version"
 check "another module is built on it" client
 check "a program is linked with libhwt" program
-use "$version"
+use packages "$version"
 check "packages of another version" build "$version.1"
 check "they take the place of the first ones" install_packages "$version.1"
 check "dkms has built that one" built "$version.1"
 check "they are purged" purge
 check "dkms builds the module of the sources, too" by_dkms
 check "and nothing is left of it all" nothing_left
+check "it is installed by hand, as the documentation says" by_hand
+use by-hand
 as_root rm -rf "$root"
 echo "1..$points"

@@ -1,11 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# In a guest, in the Debian where packages.sh has installed hwt's packages: what comes of it.
+# use.sh packages VERSION: in a guest, in the Debian where packages.sh has installed hwt's packages:
+# what comes of it. use.sh by-hand: the same where by-hand.sh has installed it.
 set -eu
 . /hwt/lib.sh
-
-version=$1
 
 check()
 {
@@ -19,25 +18,57 @@ check()
 	fi
 }
 
+owner() { [ "$(enter stat -c '%G %a' /dev/hwt)" = "hwt 660" ]; }
+# as USER GROUPS COMMAND...
+as()
+{
+	use_as="--reuid=$1 --regid=nogroup $2"
+	shift 2
+	# shellcheck disable=SC2086 # words
+	enter /usr/bin/setpriv $use_as "$@"
+}
+refused() { ! "$@"; }
+# What README.md does in the shell, as a member of the group.
+shell()
+{
+	as somebody --init-groups sh -c "printf 'schedule half 1s\nschedule tea 2s\n' | hwtctl run" |
+		grep -q "^tea expired"
+}
+
+packages()
+{
+	check "modprobe finds the module" enter modprobe hwt
+	check "its version" enter sh -c "[ \"\$(modinfo -F version hwt)\" = $1 ]"
+	enter udevadm trigger --settle /dev/hwt 2>/dev/null || enter udevadm settle || true
+	check "udev gives the device to the group" wait_for 10 owner
+	check "hwtctl" enter hwtctl info
+	check "hwtctl, as a member of the group" \
+		as nobody "--groups=$(enter getent group hwt | cut -d : -f 3)" hwtctl sleep 10ms
+	check "... as nobody: refused" refused as nobody --clear-groups hwtctl sleep 10ms
+	check "a program with libhwt" enter program
+	check "modprobe of a module that uses it" enter modprobe hwt_first
+	fired() { dmesg | grep -q 'hwt_first: a second has passed'; }
+	check "it is called back" wait_for 20 fired
+	check "both go again" enter modprobe -r hwt_first hwt
+}
+
+by_hand()
+{
+	check "it is loaded as at boot" enter /lib/systemd/systemd-modules-load
+	check "... with the parameter of modprobe.d" \
+		grep -qx 4000 /sys/module/hwt/parameters/tick_us
+	check "udev gives the device to the group" wait_for 10 owner
+	check "hwtctl, as a member of the group" shell
+	check "... as nobody: refused" refused as nobody --clear-groups hwtctl sleep 10ms
+	check "a program with libhwt" as somebody --init-groups program
+	check "it goes again" enter modprobe -r hwt
+}
+
 enter true
 enter /lib/systemd/systemd-udevd --daemon || fail "no udevd"
-check "modprobe finds the module" enter modprobe hwt
-check "its version" enter sh -c "[ \"\$(modinfo -F version hwt)\" = $version ]"
-enter udevadm trigger --settle /dev/hwt 2>/dev/null || enter udevadm settle || true
-owner() { [ "$(enter stat -c '%G %a' /dev/hwt)" = "hwt 660" ]; }
-check "udev gives the device to the group" wait_for 10 owner
-check "hwtctl" enter hwtctl info
-check "hwtctl, as a member of the group" enter /usr/bin/setpriv --reuid=nobody --regid=nogroup \
-	--groups="$(enter getent group hwt | cut -d : -f 3)" hwtctl sleep 10ms
-if enter /usr/bin/setpriv --reuid=nobody --regid=nogroup --clear-groups hwtctl sleep 10ms >/dev/null 2>&1; then
-	not_ok "... as nobody: refused"
-else
-	ok "... as nobody: refused"
-fi
-check "a program with libhwt" enter program
-check "modprobe of a module that uses it" enter modprobe hwt_first
-fired() { dmesg | grep -q 'hwt_first: a second has passed'; }
-check "it is called back" wait_for 20 fired
-check "both go again" enter modprobe -r hwt_first hwt
+case $1 in
+packages) packages "$2" ;;
+by-hand) by_hand ;;
+esac
 killall systemd-udevd 2>/dev/null || true
 plan

@@ -12,8 +12,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 case $1 in
 # What looks at tracepoints.
 trace) packages=bpftrace,trace-cmd,linux-perf ;;
-# What hwt's packages need, and a compiler for a program that uses libhwt.
-packages) packages=dkms,linux-headers-amd64,udev,adduser,kmod,gcc,libc6-dev,make,pkgconf ;;
+# What hwt's packages need, a compiler for a program that uses libhwt, and what installs it by hand.
+packages) packages=dkms,linux-headers-amd64,udev,adduser,kmod,gcc,libc6-dev,make,pkgconf,sudo,openssl,systemd ;;
 *) die "root.sh: there is no Debian '$1'" ;;
 esac
 

@@ -1,0 +1,31 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# by-hand.sh: in the sources, in a Debian that packages.sh enters: installs hwt without packages, by
+# the commands of README.md and docs/packages.md, as they stand there.
+# shellcheck disable=SC2046 # so people write them
+set -eux
+
+# From README.md. (modprobe only finds the module here; in the guest it loads it.)
+make && sudo make install
+sudo groupadd --system hwt
+sudo make install-tools install-lib install-man
+sudo ldconfig
+sudo usermod --append --groups hwt "$USER"
+sudo modprobe hwt
+
+# What README.md says of programs.
+cp samples/libhwt_first.c program.c
+cc -o program program.c $(pkg-config --cflags --libs hwt)
+sudo install program /usr/local/bin/program
+
+# From docs/packages.md.
+sudo install -m 644 tools/modules-load.conf /etc/modules-load.d/hwt.conf
+echo 'options hwt tick_us=4000' | sudo tee /etc/modprobe.d/hwt.conf
+openssl req -new -x509 -newkey rsa:2048 -nodes -subj '/CN=somebody/' -outform DER -keyout key.pem -out key.der
+sudo /lib/modules/$(uname -r)/build/scripts/sign-file sha256 key.pem key.der $(sudo modinfo -n hwt)
+[ "$(sudo modinfo -F signer hwt)" = somebody ]
+
+for page in 1,hwtctl 3,libhwt 4,hwt 9,hwt_schedule; do
+	test -s "/usr/local/share/man/man${page%,*}/${page#*,}.${page%,*}"
+done
