@@ -97,6 +97,9 @@ check-lib:
 check-packages:
 	@tests/check.sh packages
 
+check-documented:
+	@tests/check.sh documented
+
 check-guest:
 	@QUICK=$(QUICK) TEST='$(TEST)' tests/check.sh guest $(KERNEL)
 
@@ -144,7 +147,7 @@ help:
 	@echo 'make run          show the module at its job, in a virtual machine'
 	@echo 'make check        all tests; ends with "N passed, N failed"'
 	@echo 'make check-quick  the short ones, under a minute'
-	@echo 'make check-static, check-wheel, check-model, check-litmus, check-lib, check-packages, check-harness, check-year'
+	@echo 'make check-static, check-wheel, check-model, check-litmus, check-lib, check-packages, check-documented, check-harness, check-year'
 	@echo 'make check-guest KERNEL=stock|rt|debug|... [TEST=pattern] [QUICK=1]'
 	@echo 'make check-matrix [CELLS="6.1 6.12-rt"] [QUICK=1]'
 	@echo 'make check-coverage  what the tests reach of hwt.ko, counted in the debug guests'

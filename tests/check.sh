@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# check.sh all|quick|static|wheel|model|litmus|lib|packages|harness|year|guest KERNEL...: runs the parts,
-# counts what each reports, ends with the line "N passed, N failed".
+# check.sh all|quick|static|wheel|model|litmus|lib|packages|documented|harness|year|guest KERNEL...: runs
+# the parts, counts what each reports, ends with the line "N passed, N failed".
 #
 # A part writes a results file (tests/tap.py) that ends with "done"; one that
 # dies before that has failed.
@@ -121,6 +121,7 @@ weak() { tap_make weak model "$1"; }
 litmus() { tap_make litmus litmus check; }
 lib() { part lib tap lib tests/lib/lib.sh; }
 packages() { part packages tap packages tests/packages/packages.sh; }
+documented() { part documented tap documented tests/documented/ten-minutes.sh; }
 static() { part static tests/static/static.sh; }
 harness() { part harness python3 tests/harness/harness.py; }
 year() { part year tests/year/run.sh; }
@@ -187,6 +188,7 @@ all)
 	guests "${others[@]}"
 	lib
 	packages
+	documented
 	year
 	harness
 	join slow
@@ -219,6 +221,9 @@ lib)
 packages)
 	need packages
 	packages ;;
+documented)
+	need guest
+	documented ;;
 harness)
 	need static
 	harness ;;
@@ -230,6 +235,6 @@ guest)
 	need guest
 	guests "${@:-stock}" ;;
 *)
-	die "check.sh all|quick|static|wheel|model|litmus|lib|packages|harness|year|guest KERNEL..." ;;
+	die "check.sh all|quick|static|wheel|model|litmus|lib|packages|documented|harness|year|guest KERNEL..." ;;
 esac
 finish
