@@ -1,19 +1,27 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The documentation shows real code. Each C block of README.md and docs/ names the file
-# it is taken from ("```c samples/first.c") and must stand there word for word; that
-# file is compiled and run by other tests. README.md must have a kernel client and a
-# program. Each command of a block in sh is one of the test that the block names ("```sh
-# tests/guest/..."), perhaps with more behind it. And no link in these files may lead nowhere. Says what is wrong, else nothing.
+# The documentation shows real code. Each block of README.md, CONTRIBUTING.md and docs/ names its
+# language and the file it is taken from ("```c samples/first.c"), and stands there word for word;
+# that file is compiled and run by other tests. Of a block in sh ("```sh tests/guest/...") each
+# command is one of that test, perhaps with more behind it there, or a comment here. Only what is no
+# code ("```text") is from nowhere. README.md must have a kernel client and a program. And no link in
+# these files may lead nowhere. Says what is wrong, else nothing.
 set -eu
 cd "$(dirname "$0")/../.."
 
 bad=0
 wrong() { echo "$*"; bad=1; }
 
-# blocks LANGUAGE FILE: "line source" of each block in that.
-blocks() { sed -n "/^\`\`\`$1\( \|\$\)/{=;p}" "$2" | paste - - | sed "s/\`\`\`$1 *//"; }
+# blocks FILE: "line language source" of each block in that. What is indented outside of a list is a
+# block, too, of no language.
+blocks()
+{
+	awk '/^```/ { if (!inside) print NR, substr($0, 4); inside = !inside; next }
+		inside || /^$/ { next }
+		/^    / && !list { print NR }
+		/^[^ ]/ { list = /^([-*]|[0-9]+\.) / }' "$1"
+}
 
 # text FILE LINE: the block that begins there.
 text() { sed -n "$2,\$p" "$1" | sed '1d;/^```$/,$d'; }
@@ -36,23 +44,21 @@ contains()
 }
 
 for page in ./*.md docs/*.md; do
-	while read -r line source; do
-		if [ ! -f "$source" ]; then
-			wrong "$page:$line: a C block of no file ('$source')"
-		elif ! text "$page" "$line" | contains "$source"; then
-			wrong "$page:$line: this is not what $source says"
-		fi
-	done < <(blocks c "$page")
-
-	while read -r line source; do
-		if [ ! -f "$source" ]; then
-			wrong "$page:$line: commands that nobody carries out ('$source')"
-			continue
-		fi
-		while IFS= read -r command; do
-			begins "$command" "$source" || wrong "$page:$line: not in $source: $command"
-		done < <(text "$page" "$line")
-	done < <(blocks sh "$page")
+	while read -r line language source; do
+		case $language:$source in
+		text:) ;;
+		*:)
+			wrong "$page:$line: a block of no file, or of no language" ;;
+		sh:*)
+			while IFS= read -r command; do
+				begins "$command" "$source" ||
+					wrong "$page:$line: not in $source: $command"
+			done < <(text "$page" "$line" | sed 's/  *# .*//') ;;
+		*)
+			text "$page" "$line" | contains "$source" ||
+				wrong "$page:$line: this is not what $source says" ;;
+		esac
+	done < <(blocks "$page")
 
 	while read -r target; do
 		[ -e "$(dirname "$page")/$target" ] || wrong "$page: a link to '$target'"
@@ -60,6 +66,6 @@ for page in ./*.md docs/*.md; do
 done
 
 for source in samples/hwt_first.c samples/first.c; do
-	blocks c README.md | grep -q "[[:space:]]$source\$" || wrong "README.md does not show $source"
+	blocks README.md | grep -q " c $source\$" || wrong "README.md does not show $source"
 done
 exit $bad
