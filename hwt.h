@@ -29,7 +29,7 @@
  *   X  only before the timeout is first used, or while it is not held.
  *
  * Contexts: everything may be called from any context, NMI included, except
- * where a function's comment says "process context".
+ * where a function's comment says "process context" or "any context but NMI".
  *
  * What the caller owes:
  *

@@ -11,7 +11,8 @@
  *   hwt_user.c     what a user may have
  *   hwt_show.c     fdinfo, debugfs
  *
- * All of it is a client of hwt.h like any other module. hwt_uapi.h says what programs see.
+ * All of it is a client of hwt.h like any other module, but for hwt_op_throttle() and
+ * hwt_entry_tick_ns(). hwt_uapi.h says what programs see.
  *
  * A timeout of a program is a struct hwt_entry. It is in up to three places:
  *

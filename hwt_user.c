@@ -2,8 +2,8 @@
 /*
  * /dev/hwt: what one user may have, in all contexts together
  *
- * A user is a real user id of the kernel, whatever it is called in a user namespace: that of
- * whoever opened the context, and who uses it does not matter. What has a limit is counted
+ * A user is the real user id of whoever opened the context; in a user namespace, of who has made
+ * that, see hwt_user_answerable(). Who uses it does not matter. What has a limit is counted
  * exactly. That is changed when a timeout is made and when its id ends, never when one is moved
  * or fires, and not at all if there is no limit. So one counter for all CPUs is cheap enough:
  * making a timeout is an allocation, and one thread has to put it in its place.
