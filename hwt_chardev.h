@@ -62,7 +62,8 @@ struct seq_file;
  * @user:       who has opened it. Constant.
  * @opener:     ... in which process, and what that was. Constant, too, as the next ones.
  * @command:    ...
- * @debugfs:    its directory there
+ * @debugfs:    its directory there, if it is @shown. Set by open
+ * @shown:      it has one: not all of a user's may. Set by open
  * @unlimited:  @user may have any number of private wheels
  * @entries:    the timeouts by slot, the lower half of their ids. Its lock (xa_lock)
  *              protects all that follows but where something else is said, and the
@@ -109,6 +110,7 @@ struct hwt_context {
 	pid_t			opener;
 	char			command[TASK_COMM_LEN];
 	struct dentry		*debugfs;
+	bool			shown;
 	bool			unlimited;
 	struct xarray		entries;
 	u32			generation;
@@ -322,6 +324,8 @@ void hwt_user_put(struct hwt_user *user);
 kuid_t hwt_user_uid(const struct hwt_user *user);
 bool hwt_user_add_timeout(struct hwt_user *user);
 void hwt_user_drop_timeout(struct hwt_user *user);
+bool hwt_user_add_shown(struct hwt_user *user);
+void hwt_user_drop_shown(struct hwt_user *user);
 void hwt_user_add_leaving(struct hwt_user *user);
 void hwt_user_drop_leaving(struct hwt_user *user);
 bool hwt_user_leaving_many(struct hwt_user *user);

@@ -16,9 +16,11 @@
 #include <linux/bitops.h>
 #include <linux/cpumask.h>
 #include <linux/debugfs.h>
+#include <linux/err.h>
 #include <linux/kernel.h>
 #include <linux/seq_file.h>
 #include <linux/string.h>
+#include <linux/workqueue.h>
 
 #include "hwt_internal.h"
 
@@ -158,32 +160,57 @@ DEFINE_SHOW_ATTRIBUTE(hwt_lateness);
 static int hwt_callbacks_show(struct seq_file *m, void *unused)
 {
 	struct hwt_wheel *wheel = m->private;
-	struct hwt_slow slow;
-	unsigned int i;
+	const struct hwt_slow *slow;
 
 	seq_puts(m, "# longest_ns function\n");
-	for (i = 0; i < HWT_SLOW_MAX; i++) {
-		/* A module that goes is forgotten under the lock, while its names are there. */
-		spin_lock(&wheel->lock);
-		slow = wheel->slow[i];
-		if (slow.fn)
-			seq_printf(m, "%llu %ps\n", slow.ns, slow.fn);
-		spin_unlock(&wheel->lock);
-	}
+	/* A module that goes is forgotten under the lock, while its names are there. */
+	spin_lock(&wheel->lock);
+	for (slow = wheel->slow; slow < wheel->slow + HWT_SLOW_MAX && slow->fn; slow++)
+		seq_printf(m, "%llu %ps\n", slow->ns, slow->fn);
+	spin_unlock(&wheel->lock);
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(hwt_callbacks);
 
 /* -- Directories ------------------------------------------------------------ */
 
-/**
- * hwt_debugfs_add() - a wheel is there
- * @wheel: the wheel, complete, and with a name
- *
- * Process context.
- */
-void hwt_debugfs_add(struct hwt_wheel *wheel)
+struct hwt_debugfs_work {
+	struct work_struct	work;
+	void			(*make)(void *of);
+	void			*of;
+};
+
+static void hwt_debugfs_work_fn(struct work_struct *work)
 {
+	struct hwt_debugfs_work *made = container_of(work, struct hwt_debugfs_work, work);
+
+	made->make(made->of);
+}
+
+/**
+ * hwt_debugfs_make() - have a worker make a directory
+ * @make: makes it
+ * @of:   what of
+ *
+ * Process context; sleeps until that is done. What is in debugfs would be charged to the caller's
+ * memory cgroup. At the limit of that it would wait for memory, or be killed, with the lock of the
+ * directory above, which all others want who come or go.
+ */
+void hwt_debugfs_make(void (*make)(void *of), void *of)
+{
+	struct hwt_debugfs_work made = { .make = make, .of = of };
+
+	if (IS_ERR(hwt_debugfs_root))
+		return;
+	INIT_WORK_ONSTACK(&made.work, hwt_debugfs_work_fn);
+	queue_work(hwt_wq, &made.work);
+	flush_work(&made.work);
+	destroy_work_on_stack(&made.work);
+}
+
+static void hwt_wheel_debugfs_make(void *of)
+{
+	struct hwt_wheel *wheel = of;
 	char name[HWT_NAME_MAX + 24];
 	struct dentry *dir;
 
@@ -197,6 +224,17 @@ void hwt_debugfs_add(struct hwt_wheel *wheel)
 	debugfs_create_file("lateness", 0400, dir, wheel, &hwt_lateness_fops);
 	debugfs_create_file("callbacks", 0400, dir, wheel, &hwt_callbacks_fops);
 	wheel->debugfs = dir;
+}
+
+/**
+ * hwt_debugfs_add() - a wheel is there
+ * @wheel: the wheel, complete, with a number and a name; its maker has a reference
+ *
+ * Process context, without hwt_wheels_lock.
+ */
+void hwt_debugfs_add(struct hwt_wheel *wheel)
+{
+	hwt_debugfs_make(hwt_wheel_debugfs_make, wheel);
 }
 
 /**

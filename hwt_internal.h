@@ -418,8 +418,12 @@ static inline bool hwt_debug_used(const struct hwt_timeout *timeout)
 extern unsigned int hwt_reclaim_ms;
 extern unsigned int hwt_slow_callback_us;
 
+/* hwt_main.c: of the module. */
+extern struct workqueue_struct *hwt_wq;
+
 /* hwt_debugfs.c */
 struct dentry *hwt_debugfs_init(void);
+void hwt_debugfs_make(void (*make)(void *of), void *of);
 void hwt_debugfs_exit(void);
 void hwt_debugfs_add(struct hwt_wheel *wheel);
 void hwt_debugfs_remove(struct hwt_wheel *wheel);

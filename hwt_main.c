@@ -181,8 +181,11 @@ static unsigned int hwt_wheels_count;
 static u64 hwt_wheels_made;
 static DEFINE_MUTEX(hwt_wheels_lock);
 
-/* Frees shared wheels whose last user left in one of their own callbacks. */
-static struct workqueue_struct *hwt_free_wq;
+/*
+ * Frees shared wheels whose last user left in one of their own callbacks, and makes directories in
+ * debugfs. Who frees memory may wait for it.
+ */
+struct workqueue_struct *hwt_wq;
 
 static void hwt_wheel_free(struct hwt_wheel *wheel)
 {
@@ -294,7 +297,6 @@ static void hwt_wheel_register(struct hwt_wheel *wheel, const void *creator,
 	strscpy(wheel->owner_name, module_name(owner), sizeof(wheel->owner_name));
 	list_add_tail_rcu(&wheel->entry, &hwt_wheels);
 	wheel->number = ++hwt_wheels_made;
-	hwt_debugfs_add(wheel);
 	trace_hwt_wheel_create(wheel);
 	if (++hwt_wheels_count > HWT_WHEELS_MANY)
 		pr_warn_once("more than %u wheels are alive, the latest made by %s [%s]: each has a thread, wheels are meant to be shared\n",
@@ -339,6 +341,7 @@ struct hwt_wheel *__hwt_wheel_create(const struct hwt_wheel_params *user_params,
 	mutex_lock(&hwt_wheels_lock);
 	hwt_wheel_register(wheel, __builtin_return_address(0), owner);
 	mutex_unlock(&hwt_wheels_lock);
+	hwt_debugfs_add(wheel);
 	return wheel;
 }
 EXPORT_SYMBOL_GPL(__hwt_wheel_create);
@@ -366,6 +369,7 @@ struct hwt_wheel *__hwt_wheel_get_shared(const struct hwt_wheel_params *user_par
 {
 	struct hwt_wheel_params params;
 	struct hwt_wheel *wheel;
+	bool made = false;
 	int ret;
 
 	might_sleep();
@@ -382,7 +386,8 @@ struct hwt_wheel *__hwt_wheel_get_shared(const struct hwt_wheel_params *user_par
 	} else {
 		/* Not charged to whoever happens to come first. */
 		wheel = hwt_wheel_make(&params, GFP_KERNEL);
-		if (!IS_ERR(wheel)) {
+		made = !IS_ERR(wheel);
+		if (made) {
 			wheel->shared = true;
 			hwt_wheel_register(wheel, __builtin_return_address(0), owner);
 		}
@@ -390,6 +395,8 @@ struct hwt_wheel *__hwt_wheel_get_shared(const struct hwt_wheel_params *user_par
 	mutex_unlock(&hwt_wheels_lock);
 	if (!IS_ERR(wheel))
 		__module_get(THIS_MODULE);
+	if (made)
+		hwt_debugfs_add(wheel);
 	return wheel;
 }
 EXPORT_SYMBOL_GPL(__hwt_wheel_get_shared);
@@ -417,7 +424,7 @@ void hwt_wheel_put(struct hwt_wheel *wheel)
 	mutex_unlock(&hwt_wheels_lock);
 
 	if (hwt_in_callback(wheel))
-		queue_work(hwt_free_wq, &wheel->free_work);
+		queue_work(hwt_wq, &wheel->free_work);
 	else
 		hwt_wheel_free_work(&wheel->free_work);
 }
@@ -726,8 +733,9 @@ static int __init hwt_init(void)
 	ret = hwt_params_check();
 	if (ret)
 		return ret;
-	hwt_free_wq = alloc_workqueue("hwt_free", WQ_UNBOUND, 0);
-	if (!hwt_free_wq)
+	/* Its rescuer has its name, and is no wheel's thread: those begin with hwt, as a rule. */
+	hwt_wq = alloc_workqueue("wq_hwt", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	if (!hwt_wq)
 		return -ENOMEM;
 	ret = register_module_notifier(&hwt_module_notifier);
 	if (ret)
@@ -757,7 +765,7 @@ err_cpu:
 err_notifier:
 	unregister_module_notifier(&hwt_module_notifier);
 err_wq:
-	destroy_workqueue(hwt_free_wq);
+	destroy_workqueue(hwt_wq);
 	return ret;
 }
 
@@ -770,7 +778,7 @@ static void __exit hwt_exit(void)
 	irq_work_sync(&hwt_clock_work);
 	cpuhp_remove_state_nocalls(hwt_cpu_state);
 	unregister_module_notifier(&hwt_module_notifier);
-	destroy_workqueue(hwt_free_wq);
+	destroy_workqueue(hwt_wq);
 	WARN_ON(!list_empty(&hwt_wheels));
 }
 

@@ -4,10 +4,10 @@
  *
  * docs/statistics.md says what is in them, line by line.
  */
+#include <linux/atomic.h>
 #include <linux/debugfs.h>
 #include <linux/fs.h>
 #include <linux/kernel.h>
-#include <linux/mutex.h>
 #include <linux/sched.h>
 #include <linux/seq_file.h>
 #include <linux/uidgid.h>
@@ -15,6 +15,7 @@
 #include <linux/xarray.h>
 
 #include "hwt_chardev.h"
+#include "hwt_internal.h"
 
 #ifdef CONFIG_PROC_FS
 /**
@@ -85,27 +86,30 @@ static int hwt_context_show(struct seq_file *m, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(hwt_context);
 
+static void hwt_context_debugfs_make(void *of)
+{
+	static atomic64_t contexts;
+	struct hwt_context *ctx = of;
+	char name[24];
+
+	snprintf(name, sizeof(name), "%lld", atomic64_inc_return(&contexts));
+	ctx->debugfs = debugfs_create_dir(name, hwt_debugfs_contexts);
+	debugfs_create_file("stats", 0400, ctx->debugfs, ctx, &hwt_context_fops);
+}
+
 /**
  * hwt_context_debugfs_add() - a context is there
  * @ctx: the context; its opener calls this
  *
- * Without a directory, if that cannot be made, it does as well.
+ * Without a directory, if its user has many already, or that cannot be made, it does as well.
  */
 void hwt_context_debugfs_add(struct hwt_context *ctx)
 {
-	static DEFINE_MUTEX(lock);
-	static u64 contexts;	/* under the lock */
-	u64 number;
-	char name[24];
-
 	ctx->opener = task_tgid_nr(current);
 	get_task_comm(ctx->command, current->group_leader);
-	mutex_lock(&lock);
-	number = ++contexts;
-	mutex_unlock(&lock);
-	snprintf(name, sizeof(name), "%llu", number);
-	ctx->debugfs = debugfs_create_dir(name, hwt_debugfs_contexts);
-	debugfs_create_file("stats", 0400, ctx->debugfs, ctx, &hwt_context_fops);
+	ctx->shown = hwt_user_add_shown(ctx->user);
+	if (ctx->shown)
+		hwt_debugfs_make(hwt_context_debugfs_make, ctx);
 }
 
 /**
@@ -114,7 +118,10 @@ void hwt_context_debugfs_add(struct hwt_context *ctx)
  */
 void hwt_context_debugfs_remove(struct hwt_context *ctx)
 {
+	if (!ctx->shown)
+		return;
 	debugfs_remove(ctx->debugfs);
+	hwt_user_drop_shown(ctx->user);
 }
 
 /**

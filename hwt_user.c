@@ -31,6 +31,9 @@
 /* With so many of its timeouts leaving, a user waits before it makes more. See docs/limits.md. */
 #define HWT_LEAVING_MAX		100000
 
+/* So many contexts of a user have a directory in debugfs: memory that is charged to nobody. */
+#define HWT_SHOWN_MAX		1000
+
 unsigned int hwt_max_user_timeouts = UINT_MAX;
 module_param_named(max_user_timeouts, hwt_max_user_timeouts, uint, 0444);
 MODULE_PARM_DESC(max_user_timeouts, "Most timeouts of one user's open /dev/hwt together (0: no limit, default 4 times max_timeouts)");
@@ -45,6 +48,7 @@ MODULE_PARM_DESC(max_user_wheels, "Most private wheels of one user; CAP_SYS_RESO
  * @uid:      who it is
  * @contexts: how many; as the two above, protected by the table's lock
  * @wheels:   private wheels, but for those of contexts that are not limited
+ * @shown:    contexts that have a directory in debugfs
  * @timeouts: timeouts of all contexts, if their number is limited
  * @leaving:  timeouts whose ids have ended while a wheel holds them: they are not counted
  *            any more, but are memory still, and on a list that others' are behind
@@ -54,6 +58,7 @@ struct hwt_user {
 	kuid_t			uid;
 	unsigned int		contexts;
 	atomic_t		wheels;
+	atomic_t		shown;
 	atomic_t		timeouts;
 	struct percpu_counter	leaving;
 };
@@ -185,6 +190,26 @@ void hwt_user_drop_timeout(struct hwt_user *user)
 {
 	if (hwt_max_user_timeouts)
 		atomic_dec(&user->timeouts);
+}
+
+/**
+ * hwt_user_add_shown() - a context is to have a directory in debugfs
+ * @user: whose it is
+ *
+ * Return: false if it has to do without. Else hwt_user_drop_shown() follows.
+ */
+bool hwt_user_add_shown(struct hwt_user *user)
+{
+	return hwt_user_count(&user->shown, HWT_SHOWN_MAX);
+}
+
+/**
+ * hwt_user_drop_shown() - that directory is gone
+ * @user: whose it was
+ */
+void hwt_user_drop_shown(struct hwt_user *user)
+{
+	atomic_dec(&user->shown);
 }
 
 /**

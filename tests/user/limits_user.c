@@ -6,9 +6,11 @@
  * hwt-test: timeout 150
  */
 #include "kselftest_harness.h"
+#include <dirent.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -20,6 +22,8 @@
 #define USER_TIMEOUTS	1000
 #define USER_WHEELS	3
 #define SHARED		100
+#define SHOWN		1000	/* HWT_SHOWN_MAX */
+#define CONTEXTS	"/sys/kernel/debug/hwt/contexts"
 
 /* Two users who have nothing else. */
 #define ALICE		4001
@@ -345,6 +349,51 @@ static int setup_in_namespace(uid_t maker, uid_t uid)
 }
 
 /* As many as may be mapped: they do not multiply what their user may have. */
+/* How many contexts have a directory in debugfs. */
+static unsigned int directories(void)
+{
+	DIR *dir = opendir(CONTEXTS);
+	struct dirent *entry;
+	unsigned int n = 0;
+
+	while (dir && (entry = readdir(dir)))
+		n += entry->d_name[0] != '.';
+	if (dir)
+		closedir(dir);
+	return n;
+}
+
+/* Nobody is charged for them: a user has so many. Further contexts do without. */
+TEST_F(user, directories_in_debugfs)
+{
+	struct rlimit limit = { SHOWN + 100, SHOWN + 100 };
+	static int fd[SHOWN + 10];
+	unsigned int i;
+	__u64 id;
+
+	ASSERT_EQ(0, access(CONTEXTS, X_OK));
+	ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &limit));
+	ASSERT_EQ(0, directories());
+	for (i = 0; i < SHOWN + 10; i++) {
+		fd[i] = open_as(ALICE);
+		ASSERT_LE(0, fd[i]);
+	}
+	EXPECT_EQ(SHOWN, directories());
+	EXPECT_EQ(0, hwt_add(fd[SHOWN + 9], 0, HOUR, 1, &id));
+	self->fd[self->n++] = open_as(BOB);
+	EXPECT_EQ(SHOWN + 1, directories());
+	/* One that goes without having had one makes no room; one that had does. */
+	close(fd[--i]);
+	EXPECT_EQ(SHOWN + 1, directories());
+	close(fd[0]);
+	EXPECT_EQ(SHOWN, directories());
+	fd[0] = open_as(ALICE);
+	EXPECT_EQ(SHOWN + 1, directories());
+	while (i)
+		close(fd[--i]);
+	EXPECT_EQ(1, directories());
+}
+
 TEST_F(user, subordinate_ids)
 {
 	int i, ret;
