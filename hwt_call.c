@@ -198,7 +198,7 @@ void hwt_slow_forget(struct module *module)
 
 static void hwt_slow_set(struct hwt_slow *slow, const void *fn, u64 ns)
 {
-	/* Pair with the reads of the slowest one. */
+	/* Pair with the reads in hwt_wheel_get_stats(), which has no lock. */
 	WRITE_ONCE(slow->fn, fn);
 	WRITE_ONCE(slow->ns, ns);
 }

@@ -198,9 +198,20 @@ static void hwt_wheel_free(struct hwt_wheel *wheel)
 	kfree(wheel);
 }
 
+/* The list of wheels is also read under RCU, so a grace period has to follow. */
+static void hwt_wheel_unregister(struct hwt_wheel *wheel)
+{
+	mutex_lock(&hwt_wheels_lock);
+	list_del_rcu(&wheel->entry);
+	hwt_wheels_count--;
+	mutex_unlock(&hwt_wheels_lock);
+}
+
 static void hwt_wheel_unmake(struct hwt_wheel *wheel)
 {
 	hwt_debugfs_remove(wheel);
+	/* Not before: a module that goes is forgotten only by wheels that are listed. */
+	hwt_wheel_unregister(wheel);
 	hwt_wait_runners(wheel);
 	/* Nobody submits any more; who kicks the engine does so under RCU, as the setting
 	 * of the clock does, and who leaves the lock, too.
@@ -303,13 +314,6 @@ static void hwt_wheel_register(struct hwt_wheel *wheel, const void *creator,
 			     HWT_WHEELS_MANY, wheel->creator, wheel->owner_name);
 }
 
-static void hwt_wheel_unregister(struct hwt_wheel *wheel)
-{
-	lockdep_assert_held(&hwt_wheels_lock);
-	list_del_rcu(&wheel->entry);
-	hwt_wheels_count--;
-}
-
 static int hwt_wheel_params_copy(struct hwt_wheel_params *to,
 				 const struct hwt_wheel_params *from)
 {
@@ -352,7 +356,7 @@ static struct hwt_wheel *hwt_shared_find(const struct hwt_wheel_params *params)
 
 	lockdep_assert_held(&hwt_wheels_lock);
 	list_for_each_entry(wheel, &hwt_wheels, entry)
-		if (wheel->shared && wheel->tick_ns == params->tick_ns &&
+		if (wheel->shared && wheel->users && wheel->tick_ns == params->tick_ns &&
 		    1U << wheel->buckets.bits == params->ticks_per_wheel &&
 		    wheel->levels == params->levels &&
 		    wheel->clock == params->clock &&
@@ -420,7 +424,7 @@ void hwt_wheel_put(struct hwt_wheel *wheel)
 		module_put(THIS_MODULE);
 		return;
 	}
-	hwt_wheel_unregister(wheel);
+	/* From here on nobody finds it. It is listed until nothing tells of its callbacks. */
 	mutex_unlock(&hwt_wheels_lock);
 
 	if (hwt_in_callback(wheel))
@@ -448,9 +452,6 @@ int hwt_wheel_destroy(struct hwt_wheel *wheel)
 	ret = hwt_wheel_stop(wheel, NULL, NULL);
 	if (ret < 0)
 		return ret;
-	mutex_lock(&hwt_wheels_lock);
-	hwt_wheel_unregister(wheel);
-	mutex_unlock(&hwt_wheels_lock);
 	hwt_wheel_unmake(wheel);
 	module_put(THIS_MODULE);
 	return 0;
@@ -607,7 +608,9 @@ EXPORT_SYMBOL_GPL(hwt_wheel_pending);
  * @wheel: the wheel
  * @stats: filled in
  *
- * Any context. Counters have the machine's word length, and wrap round at it.
+ * Any context. Counters have the machine's word length, and wrap round at it. @slowest_ns and
+ * @slowest are read one after the other: while a slower call ends they may be of two functions,
+ * and on 32 bit a half of each.
  */
 void hwt_wheel_get_stats(struct hwt_wheel *wheel, struct hwt_wheel_stats *stats)
 {
@@ -647,9 +650,10 @@ static bool hwt_wheels_forget(struct module *module, bool said)
 
 	mutex_lock(&hwt_wheels_lock);
 	list_for_each_entry(wheel, &hwt_wheels, entry) {
-		hwt_wheel_forget(wheel, module);
 		if (static_branch_unlikely(&hwt_debug))
 			executing |= hwt_debug_module_going(wheel, module, said);
+		/* Then: what was executing has been noted when it is found not to be. */
+		hwt_wheel_forget(wheel, module);
 	}
 	mutex_unlock(&hwt_wheels_lock);
 	return executing;
