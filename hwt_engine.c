@@ -492,9 +492,11 @@ void hwt_fire(struct hwt_wheel *wheel, struct hwt_runner *runner,
 	}
 
 	hwt_call_begin(wheel, runner, timeout, expire, &call);
+	/* The look at the clock may be one of before somebody else found that it is due. */
 	if (trace_hwt_expire_entry_enabled())
 		trace_hwt_expire_entry(wheel, timeout, expire, old >> HWT_TICK_SHIFT,
-				       hwt_call_began(wheel, &call, offset));
+				       max(hwt_call_began(wheel, &call, offset),
+					   hwt_tick_to_ns(wheel, old >> HWT_TICK_SHIFT)));
 	expire(timeout);
 	trace_hwt_expire_exit(wheel, timeout, expire);
 	late = hwt_lateness(wheel, &call, old >> HWT_TICK_SHIFT, since, offset);

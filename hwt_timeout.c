@@ -404,9 +404,13 @@ static noinline int hwt_arm_traced(struct hwt_wheel *wheel, struct hwt_timeout *
 {
 	/* Now: once it is armed, it may fire and be freed. */
 	const void *expire = timeout->ops->expire;
-	int ret = hwt_arm_open(wheel, timeout, tick, how);
+	int ret;
 
+	/* As in hwt_arm_open(), and until the wheel has been told of. */
+	rcu_read_lock_sched();
+	ret = hwt_arm_open(wheel, timeout, tick, how);
 	trace_hwt_schedule(wheel, timeout, expire, tick, ret);
+	rcu_read_unlock_sched();
 	return ret;
 }
 

@@ -4,7 +4,7 @@
 # Tracepoints: what each tells of a known sequence (test_traced.c), all of it and no more; a filter;
 # and all of them on while others schedule and cancel from every context.
 #
-# hwt-test: timeout 150
+# hwt-test: timeout 300
 set -eu
 . /hwt/lib.sh
 
@@ -67,9 +67,9 @@ told "hwt_wheel_create" hwt_wheel_create \
 	"wheel=traced tick_ns=1000000 ticks=512 levels=3 clock=0 max_pending=0 workers=0 shared=0 creator=traced_make"
 told "hwt_wheel_stop" hwt_wheel_stop "wheel=traced handed_back=1"
 
-# check NAME EVENT AWK-CONDITION-OF-ALL: of each event of that kind, and there are some. v[] has
+# all_of NAME EVENT AWK-CONDITION: of each event of that kind, and there are some. v[] has
 # its values by name.
-check()
+all_of()
 {
 	if sed -n "s/.*: $2: //p" /tmp/trace | tr '=' ' ' |
 		awk "{ for (i = 1; i < NF; i += 2) v[\$i] = \$(i + 1); n++; if (!($3)) bad = 1 }
@@ -81,10 +81,12 @@ check()
 	fi
 }
 sed -i 's/ \[test_traced\]//' /tmp/trace
-check "never early by what it says" hwt_expire_entry 'v["now"] >= v["expires"]'
-check "the same timeout begins and ends" hwt_expire_exit 'v["timeout"] != ""'
-check "hwt_wake: until when, and why" hwt_wake 'v["kicked"] ~ /^[01]$/ && v["expires"] != ""'
-check "hwt_pass: up to when, and how many" hwt_pass \
+all_of "never early by what it says" hwt_expire_entry 'v["now"] >= v["expires"]'
+timeouts() { sed -n "s/.*: $1: .*timeout=\([^ ]*\).*/\1/p" /tmp/trace; }
+same() { [ -n "$(timeouts "$1")" ] && [ "$(timeouts "$1")" = "$(timeouts "$2")" ]; }
+check "the same timeout begins and ends" same hwt_expire_entry hwt_expire_exit
+all_of "hwt_wake: until when, and why" hwt_wake 'v["kicked"] ~ /^[01]$/ && v["expires"] != ""'
+all_of "hwt_pass: up to when, and how many" hwt_pass \
 	'v["cursor"] > 0 && v["collected"] <= 8 && v["served"] <= 2'
 if grep -q ': hwt_wake: .* kicked=1' /tmp/trace && grep -q ': hwt_pass: .* served=1' /tmp/trace; then
 	ok "it is kicked, and serves"
@@ -110,6 +112,18 @@ if grep -q ' hwt_schedule: ' trace; then
 else
 	not_ok "and it is told"
 fi
+
+# Workers may have looked at the clock before it was due.
+echo 0 >events/hwt/enable
+echo >trace
+echo 1 >events/hwt/hwt_expire_entry/enable
+echo 1 >tracing_on
+check "test_workers, traced" load test_workers
+echo 0 >tracing_on
+check "it goes" unload test_workers
+echo 1 >events/hwt/enable
+sed 's/ \[[a-z_]*\]//' trace >/tmp/trace
+all_of "never early by what is told, with workers" hwt_expire_entry 'v["now"] >= v["expires"]'
 
 # -- Going --
 
