@@ -419,11 +419,8 @@ static u64 hwt_call_began(const struct hwt_wheel *wheel, const struct hwt_call *
 	return hwt_mono_to_wheel(wheel, call->began);
 }
 
-/*
- * @since: when it was taken, something had been due since that tick. @offset: as above. Says so
- * if it is bad.
- */
-static struct hwt_lateness hwt_lateness(struct hwt_wheel *wheel, const struct hwt_call *call,
+/* @since: when it was taken, something had been due since that tick. @offset: as above. */
+static struct hwt_lateness hwt_lateness(const struct hwt_wheel *wheel, const struct hwt_call *call,
 					u64 tick, u64 since, s64 offset)
 {
 	u64 now_ns = hwt_call_began(wheel, call, offset), due_ns = tick * wheel->tick_ns, now;
@@ -437,15 +434,17 @@ static struct hwt_lateness hwt_lateness(struct hwt_wheel *wheel, const struct hw
 	tick = max(tick, min(since, now));
 	late.ns = now_ns - tick * wheel->tick_ns;
 	late.behind = now - tick > hwt_turn(wheel);
-	if (!late.behind)
-		return late;
+	return late;
+}
+
+/* Under the lock: a module that goes is forgotten before its functions have no names any more. */
+static void hwt_behind_report(struct hwt_wheel *wheel, const void *fn, u64 late_ns)
+	__must_hold(&wheel->lock)
+{
 	if (__ratelimit(&wheel->behind_limit))
 		pr_warn_ratelimited("%s is behind: %ps had to wait for %llu ms; its slowest callback, %ps, took %llu ms\n",
-				    wheel->name, call->fn,
-				    div_u64((now - tick) * wheel->tick_ns, NSEC_PER_MSEC),
-				    READ_ONCE(wheel->slow->fn),
-				    div_u64(READ_ONCE(wheel->slow->ns), NSEC_PER_MSEC));
-	return late;
+				    wheel->name, fn, div_u64(late_ns, NSEC_PER_MSEC),
+				    wheel->slow->fn, div_u64(wheel->slow->ns, NSEC_PER_MSEC));
 }
 
 /**
@@ -504,6 +503,8 @@ void hwt_fire(struct hwt_wheel *wheel, struct hwt_runner *runner,
 	hwt_count(&wheel->lateness[fls64(late.ns)], 1);
 	hwt_count(&wheel->late, late.late);
 	hwt_count(&wheel->behind, late.behind);
+	if (unlikely(late.behind))
+		hwt_behind_report(wheel, expire, late.ns);
 	hwt_settle_running(wheel, runner, timeout, false);
 }
 
