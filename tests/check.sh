@@ -222,7 +222,7 @@ packages)
 	need packages
 	packages ;;
 documented)
-	need guest
+	need documented
 	documented ;;
 harness)
 	need static

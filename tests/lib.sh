@@ -25,7 +25,8 @@ as_root()
 	if [ "$(id -u)" -eq 0 ]; then
 		"$@"
 	elif have sudo; then
-		sudo -n "$@" || die "sudo $1 failed: be root, or allow sudo without a password"
+		sudo -n true || die "sudo failed: be root, or allow sudo without a password"
+		sudo -n "$@"
 	else
 		die "need root (or sudo) for: $*"
 	fi

@@ -14,10 +14,24 @@ packages_missing()
 	done
 }
 
+# apt waits for another one that installs, but not for one that updates, as a new machine may.
+apt_update()
+{
+	local end=$((SECONDS + 300))
+	while [ $SECONDS -lt $end ]; do
+		if as_root apt-get update 2>&1 | tee "$1"; then
+			return
+		fi
+		grep -q "Could not get lock" "$1" || return
+		sleep 5
+	done
+	return 1
+}
+
 packages_update()
 {
-	logged "$HWT_CACHE/apt-update.log" "apt-get update" \
-		as_root apt-get -o DPkg::Lock::Timeout=300 update ||
+	mkdir -p "$HWT_CACHE"
+	logged "$HWT_CACHE/apt-update.log" "apt-get update" apt_update "$HWT_CACHE/apt-update.last" ||
 		say "apt-get update failed; going on with the lists there are"
 }
 
@@ -44,11 +58,15 @@ packages_get()
 # packages_install PACKAGE...: installs those that are missing.
 packages_install()
 {
-	local missing
 	have dpkg-query || die "this set-up is for Debian: dpkg-query not found"
+	[ -z "$(packages_missing "$@")" ] || with_lock packages packages_add "$@"
+}
+
+packages_add()
+{
+	local missing
 	mapfile -t missing < <(packages_missing "$@")
 	[ "${#missing[@]}" -gt 0 ] || return 0
-	mkdir -p "$HWT_CACHE"
 	packages_known "${missing[@]}"
 	# Lists that are old name versions which are gone: once more with new ones.
 	packages_get "${missing[@]}" || { packages_update && packages_get "${missing[@]}"; }

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# setup.sh [run|static|guest|coverage|litmus|packages|quick|check|year|bench|bench-java]: installs and
+# setup.sh [run|static|guest|coverage|litmus|documented|packages|quick|check|year|bench|bench-java]: installs and
 # fetches what is missing for that, and says what it does. Quick when nothing is missing.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
@@ -13,9 +13,9 @@ guest="gcc libc6-dev make python3 xz-utils kmod cpio busybox-static qemu-system-
 # A Debian on a disk, for what does not fit into the initramfs.
 disk="mmdebstrap e2fsprogs"
 # To build and to look at packages.
-packages="dpkg-dev debhelper dh-dkms lintian $disk"
+packages="build-essential dpkg-dev debhelper dh-dkms lintian $disk"
 # The kernel's own test and check tools, and what reads C.
-static="linux-source-6.1 perl sparse cppcheck clang-14 clang-tidy shellcheck man-db valgrind graphviz"
+static="linux-source-6.1 perl sparse cppcheck clang-14 clang-tidy shellcheck man-db valgrind graphviz fonts-dejavu-core"
 # Tests on the host.
 tests="libclang-rt-14-dev spin g++ pkgconf"
 # The test programs of the guest: 32-bit ones, io_uring, libev, a client in Pascal.
@@ -67,6 +67,10 @@ litmus)
 	"$here/kernels/source.sh" linux-source-6.1 >/dev/null
 	"$here/litmus/get.sh" >/dev/null
 	;;
+documented)
+	"$0" guest
+	kernels_get stock
+	;;
 packages)
 	guest_get $packages
 	kernels_get stock
@@ -105,6 +109,6 @@ bench*)
 	kernels_get stock uml
 	;;
 *)
-	die "setup.sh run|static|guest|coverage|litmus|packages|quick|check|year|bench|bench-java"
+	die "setup.sh run|static|guest|coverage|litmus|documented|packages|quick|check|year|bench|bench-java"
 	;;
 esac

@@ -34,13 +34,14 @@ keep_modules()
 	mkdir modules
 	depmod -b deb "$1"
 	# Each with what it needs before it.
-	modprobe -d "$PWD/deb" -S "$1" --show-depends -a virtio_pci virtio_blk ext4 |
-		while read -ra words; do
-			[ "${words[0]}" = insmod ] && ! compgen -G "modules/*-${words[1]##*/}" >/dev/null ||
-				continue
-			cp "${words[1]}" "modules/$n-${words[1]##*/}"
-			n=$((n + 1))
-		done
+	modprobe -d "$PWD/deb" -S "$1" --show-depends -a virtio_pci virtio_blk ext4 >depends
+	while read -ra words; do
+		[ "${words[0]}" = insmod ] && ! compgen -G "modules/*-${words[1]##*/}" >/dev/null ||
+			continue
+		cp "${words[1]}" "modules/$n-${words[1]##*/}"
+		n=$((n + 1))
+	done <depends
+	rm depends
 }
 
 fetch()
@@ -48,7 +49,8 @@ fetch()
 	local release dir
 
 	[ -z "$(cached)" ] || return 0
-	packages_known "$meta"
+	# Lists that are old name a release that is gone.
+	packages_update
 	release=$(apt-cache depends "$meta" | sed -n 's/^ *Depends: linux-headers-//p' | head -n 1)
 	[ -n "$release" ] || die "no headers package behind $meta"
 	packages_install "linux-headers-$release"
