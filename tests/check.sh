@@ -90,7 +90,15 @@ end_lanes()
 		kill -- "-$pid" 2>/dev/null || true
 	done
 }
-trap end_lanes EXIT
+
+# The last line is a verdict, whatever happens.
+verdict=
+end()
+{
+	end_lanes
+	[ -n "$verdict" ] || echo "0 passed, 1 failed"
+}
+trap end EXIT
 
 # count PATTERN FILE...
 count() { cat -- "${@:2}" | grep -c "$1" || true; }
@@ -158,6 +166,7 @@ finish()
 		echo
 	fi
 	echo "Took $((SECONDS / 60)) min $((SECONDS % 60)) s."
+	verdict=said
 	if [ "$skipped" -gt 0 ]; then
 		echo "$passed passed, $failed failed, $skipped skipped"
 	else
@@ -167,7 +176,7 @@ finish()
 	exit
 }
 
-mkdir -p "$results"
+mkdir -p "$results" || die "$HWT_BUILD is not ours: remove it, or set HWT_BUILD"
 case ${1:-all} in
 all)
 	need check

@@ -54,8 +54,12 @@ logged()
 	local log=$1 what=$2 rc=0 pid start=$SECONDS last=$SECONDS
 	shift 2
 	say "$what (log: $log)"
+	# In a process group of its own: what is interrupted must not go on.
+	set -m
 	"$@" >"$log" 2>&1 </dev/null &
 	pid=$!
+	set +m
+	trap 'kill -- "-$pid"; exit 130' INT TERM
 	while kill -0 "$pid" 2>/dev/null; do
 		sleep 1
 		if [ $((SECONDS - last)) -ge 15 ]; then
@@ -64,6 +68,7 @@ logged()
 		fi
 	done
 	wait "$pid" || rc=$?
+	trap - INT TERM
 	if [ $rc -ne 0 ]; then
 		tail -n 30 "$log" >&2
 		say "failed after $((SECONDS - start)) s: $what"

@@ -8,7 +8,7 @@ set -eu
 
 "$HWT_TOP/tests/setup.sh" run
 out=$HWT_BUILD/guest/demo
-mkdir -p "$out"
+mkdir -p "$out" || die "$HWT_BUILD is not ours: remove it, or set HWT_BUILD"
 dir=$("$HWT_TOP/tests/kernels/get.sh" stock)
 # Without the test modules: those need the kernel's source.
 export HWT_NO_TESTS=1 HWT_TREE=demo
