@@ -7,7 +7,8 @@ newest = $(shell ls -d $(1) 2>/dev/null | grep -v -e -rt- -e -cloud- | sort -V |
 KDIR ?= $(firstword $(wildcard /lib/modules/$(shell uname -r)/build) \
 	$(call newest,/lib/modules/*/build) $(call newest,/usr/src/linux-headers-*64))
 
-# KERNEL and TEST: for check-guest. HWT_TESTS=1 builds samples and test modules.
+# KERNEL and TEST: for check-guest. HWT_TESTS=1 builds samples and test modules, too; those that
+# want kselftest only with HWT_KSELFTEST (Kbuild).
 KERNEL ?= stock
 TEST ?=
 QUICK ?=
@@ -32,8 +33,11 @@ install: modules
 	depmod -a $$(sed -n 's/.*UTS_RELEASE "\(.*\)".*/\1/p' $(KDIR)/include/generated/utsrelease.h)
 
 # hwt(9)'s pages for functions and types are made from the comments in the sources.
-man: kdir
+man: $(MAN9)/made
+
+$(MAN9)/made: man/generate.sh man/hwt.9 hwt.h $(wildcard hwt_*.c) | kdir
 	man/generate.sh $(KDIR)/scripts/kernel-doc $(abspath $(MAN9))
+	touch $@
 
 # Those of libhwt go by several names each: its own Makefile knows.
 install-man: man
@@ -160,4 +164,4 @@ help:
 	@echo 'More in tests/README.md.'
 
 .PHONY: all modules deb install tools install-tools man install-man lib install-lib clean kdir setup run help fuzz soak bench bench-quick bench-java \
-	check check-quick check-static check-wheel check-model check-litmus check-lib check-packages check-guest check-matrix check-coverage check-harness check-year
+	check check-quick check-static check-wheel check-model check-litmus check-lib check-packages check-documented check-guest check-matrix check-coverage check-harness check-year

@@ -59,8 +59,8 @@ END
 
 rm -rf "$out"
 "$HWT_TOP/tools/copy.sh" "$out/hwt"
-point "make builds hwt.ko" builds
 point "make run shows the module at its job" shows
+point "make builds hwt.ko" builds
 point "a constant is changed: a test fails, and says which" breaks
 rm -rf "$out/hwt"
 echo "1..$points"

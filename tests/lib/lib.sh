@@ -7,7 +7,7 @@ set -eu
 . "$(dirname "$0")/../lib.sh"
 
 cd "$HWT_TOP"
-out=$HWT_BUILD/lib
+out=$HWT_BUILD/check-lib
 root=$out/root
 prefix=/opt/hwt
 include=$root$prefix/include

@@ -7,7 +7,7 @@ set -eu
 . "$(dirname "$0")/../lib.sh"
 
 cd "$HWT_TOP"
-made=$HWT_BUILD/man
+made=$HWT_BUILD/static/man
 bad=0
 
 # NAME and what it is, of each page that was made.
