@@ -9,17 +9,7 @@
 # compiled anew.
 plants_copy()
 {
-	rm -rf "$1"
-	mkdir -p "$1"
-	(
-		set -o pipefail
-		cd "$HWT_TOP" || exit
-		# Some that git knows may be gone.
-		git ls-files --cached --others --exclude-standard -z |
-			while IFS= read -r -d '' file; do
-				[ ! -e "$file" ] || printf '%s\0' "$file"
-			done | xargs -0 cp -p --parents -t "$1"
-	)
+	"$HWT_TOP/tools/copy.sh" "$1"
 	# But for what the last plant was in.
 	(cd "$1" && sed -n 's|^+++ b/||p' "$2"/*.patch | sort -u | xargs touch)
 }

@@ -28,11 +28,19 @@ check()
 	fi
 }
 
-# files PATTERN...: those of the repository, committed or about to be.
+mapfile -t sources < <(tools/sources.sh)
+[ "${#sources[@]}" -gt 0 ] || die "no sources are found"
+
+# files [PATTERN...]: those of the sources.
 files()
 {
-	git ls-files --cached --others --exclude-standard -- "$@" |
-		while read -r file; do [ ! -f "$file" ] || echo "$file"; done
+	local file pattern
+	for file in "${sources[@]}"; do
+		for pattern in "${@:-*}"; do
+			# shellcheck disable=SC2053 # a pattern
+			[[ $file != $pattern ]] || { echo "$file"; break; }
+		done
+	done
 }
 
 mapfile -t c_files < <(files '*.c' '*.h')
@@ -47,7 +55,7 @@ mapfile -t kernel_files < <(files 'hwt*.[ch]' 'samples/hwt_*.c' 'tests/modules/*
 spdx()
 {
 	local file
-	files . | grep -v -e '\.md$' -e '^LICENSES/' -e '^COPYING$' -e '^debian/' | while read -r file; do
+	files | grep -v -e '\.md$' -e '^LICENSES/' -e '^COPYING$' -e '^debian/' | while read -r file; do
 		# Empty files and data have nothing to license.
 		[ -s "$file" ] && grep -qI '' "$file" || continue
 		head -n 3 "$file" | grep -q 'SPDX-License-Identifier: ' || echo "$file: no SPDX line"
@@ -58,7 +66,7 @@ spdx()
 places()
 {
 	local pattern='(deb|security|ftp[.a-z]*|snapshot)\.debian''\.org|(^|[^a-zA-Z0-9_.])/(root|work|home)/[a-z]'
-	if files . | grep -v '^LICENSES/' | xargs -d '\n' grep -nIE "$pattern"; then
+	if files | grep -v '^LICENSES/' | xargs -d '\n' grep -nIE "$pattern"; then
 		return 1
 	fi
 }
@@ -138,7 +146,7 @@ tidy_one()
 	# These run under ASan and UBSan, and the analyzer loses itself in the lists.
 	[[ $1 != tests/wheel/* ]] || checks='-clang-analyzer-*'
 	# shellcheck disable=SC2046 # words
-	clang-tidy --quiet ${checks:+--checks="$checks"} "$1" -- -std=gnu11 -I. -Ilib $(includes "$1") 2>"$errors" || grep 'error:' "$errors"
+	clang-tidy --quiet ${checks:+--checks="$checks"} "$1" -- -std=gnu11 -I. -Ilib $(includes "$1") 2>"$errors" || cat "$errors"
 	rm -f "$errors"
 }
 
@@ -160,7 +168,7 @@ tidy()
 
 shell_scripts()
 {
-	files . | while read -r file; do
+	files | while read -r file; do
 		case $file in
 		*.sh) echo "$file" ;;
 		*.*) ;;
