@@ -29,7 +29,9 @@ link_sources()
 	local dir source
 	mkdir -p "$tree" "$programs"
 	# Links whose source is gone, with what was built of them.
-	find "$tree" -xtype l -delete
+	find "$tree" -xtype l -print | while IFS= read -r source; do
+		rm -f "$source" "${source%.c}".{o,ko,mod,mod.c,mod.o}
+	done
 	for dir in . samples tests/modules tests/bench tests/torture; do
 		mkdir -p "$tree/$dir"
 		for source in "$HWT_TOP/$dir"/Kbuild "$HWT_TOP/$dir"/*.[ch]; do
