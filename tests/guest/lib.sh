@@ -21,6 +21,19 @@ not_ok()
 	echo "not ok $hwt_points - $*"
 }
 
+# check NAME COMMAND...: it succeeds. What it says is shown if not.
+check()
+{
+	hwt_name=$1
+	shift
+	if "$@" >/tmp/hwt-said 2>&1; then
+		ok "$hwt_name"
+	else
+		not_ok "$hwt_name"
+		sed 's/^/# /' /tmp/hwt-said
+	fi
+}
+
 plan() { echo "1..$hwt_points"; }
 
 # load NAME [param=value...]

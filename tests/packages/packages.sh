@@ -66,7 +66,6 @@ all_files()
 build()
 {
 	local tree=$out/tree
-	rm -rf "$tree"
 	"$HWT_TOP/tools/copy.sh" "$tree"
 	sed -i "1s/(.*)/($1)/" "$tree/debian/changelog"
 	"$tree/tools/deb.sh" "$out/$1" && rm -rf "$tree"
@@ -121,11 +120,16 @@ use()
 	echo "use|script|300|1||packages|use.sh|$*" >"$out/list"
 	HWT_TREE=none HWT_OVERLAY=$out/overlay "$HWT_TOP/tests/guest/pack.sh" stock "$out/list" \
 		"$out/initramfs.gz"
+	rm -f "$out/results"
 	python3 "$HWT_TOP/tests/guest/run_guest.py" --kernel stock --arch x86_64 \
 		--vmlinuz "$dir/vmlinuz" --initrd "$out/initramfs.gz" --out "$out" --planned 1 \
 		--results "$out/results" --disk "$out/disk.ext4" --silence 300 >"$out/use.log" 2>&1 || true
 	rm -f "$out/disk.ext4"
-	grep -q '^ok ' "$out/results" || { tail -n 40 "$out/use.log" | sed 's/^/# /'; point "not ok" "a guest"; }
+	if ! grep -qs '^ok ' "$out/results"; then
+		tail -n 40 "$out/use.log" | sed 's/^/# /'
+		point "not ok" "in a guest, $1"
+		return
+	fi
 	while read -r line; do
 		case $line in
 		"ok "*) point ok "in a guest, $1: ${line#*: }" ;;
@@ -189,6 +193,8 @@ version=$(sed -n '1s/^hwt (\(.*\)) .*/\1/p' "$HWT_TOP/debian/changelog")
 release=$(cat "$("$HWT_TOP/tests/kernels/get.sh" stock)/release")
 as_root rm -rf "$out"
 mkdir -p "$root"
+# It is root's, and nobody else could remove it.
+trap 'as_root rm -rf "$root"' EXIT
 as_root tar -C "$root" -xf "$("$HWT_TOP/tests/root/root.sh" packages)"
 same_headers
 all_files >"$out/before"
@@ -208,5 +214,4 @@ check "dkms builds the module of the sources, too" by_dkms
 check "and nothing is left of it all" nothing_left
 check "it is installed by hand, as the documentation says" by_hand
 use by-hand
-as_root rm -rf "$root"
 echo "1..$points"

@@ -8,13 +8,6 @@ set -eu
 
 said() { log_since | grep -q "hwt_cookbook: $1"; }
 
-check()
-{
-	text=$1
-	shift
-	if "$@"; then ok "$text"; else not_ok "$text"; fi
-}
-
 # saved: how many changes, in all that was logged
 saved() { log_since | awk '/hwt_cookbook: saved/ { n += $(NF - 1) } END { print n + 0 }'; }
 all_saved() { [ "$(saved)" = "$1" ]; }

@@ -10,13 +10,6 @@ set -eu
 
 dir=/sys/kernel/debug/hwt_heartbeat
 
-check()
-{
-	text=$1
-	shift
-	if "$@"; then ok "$text"; else not_ok "$text"; fi
-}
-
 total() { awk -v key="$1" '$1 == key { print $2 }' $dir/totals; }
 is() { [ "$(total "$1")" -eq "$2" ]; }
 at_least() { [ "$(total "$1")" -ge "$2" ]; }

@@ -10,13 +10,6 @@ set -eu
 
 dir=/sys/kernel/debug/hwt_retry
 
-check()
-{
-	text=$1
-	shift
-	if "$@"; then ok "$text"; else not_ok "$text"; fi
-}
-
 # column REQUEST NUMBER
 column() { awk -v id="$1" -v n="$2" '$1 == id { print $n }' $dir/requests; }
 # became REQUEST OUTCOME [ATTEMPTS]

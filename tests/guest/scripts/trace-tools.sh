@@ -62,6 +62,7 @@ check "trace-cmd: an expiry" has /tmp/documented.txt 'hwt_expire_entry: *wheel=s
 attached() { has /tmp/documented.txt '^Attaching '; }
 one_line()
 {
+	rm -f /tmp/documented.txt
 	documented
 	wait_for 120 attached
 	sleep 3
