@@ -122,7 +122,7 @@ need()
 
 # A limit against what hangs: beside the guests a part may have to wait for long.
 tap() { python3 tests/tap.py --name "$1" --results "$HWT_RESULTS" --timeout 4800 -- "${@:2}"; }
-tap_make() { part "$1" tap "$1" make -s --no-print-directory -C "tests/$2" "$3"; }
+tap_make() { part "$1" tap "$1" make -s --no-print-directory -C "tests/$2" OUT="$HWT_BUILD/$2" "$3"; }
 wheel() { tap_make wheel wheel "$1"; }
 model() { tap_make model model "$1"; }
 weak() { tap_make weak model "$1"; }

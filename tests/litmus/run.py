@@ -16,7 +16,8 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
-BUILD = os.path.join(HERE, "build")
+BUILD = os.path.join(os.environ["HWT_BUILD"], "litmus") if "HWT_BUILD" in os.environ else \
+    os.path.join(HERE, "build")
 # Of get.sh: where herd7 comes from cannot be had here. See suite.sh.
 SUITE_NONE = 77
 

@@ -15,7 +15,8 @@ import sys
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-BUILD = os.path.join(HERE, "build")
+BUILD = os.path.join(os.environ["HWT_BUILD"], "model") if "HWT_BUILD" in os.environ else \
+    os.path.join(HERE, "build")
 LEVELS = ["quick", "check", "deep"]
 DEPTH = 200000
 JOBS = int(os.environ.get("HWT_JOBS") or os.cpu_count() or 1)
