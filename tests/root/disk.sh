@@ -18,8 +18,8 @@ fill()
 	as_root chmod a+r "$2"
 }
 
-# make TAR DISK
-make()
+# make_disk TAR DISK
+make_disk()
 {
 	[ ! -e "$2" ] || return 0
 	as_root rm -rf "$2.root"
@@ -36,5 +36,5 @@ if [ $# -eq 2 ]; then
 fi
 tar=$("$here/root.sh" "$1")
 disk=${tar%.tar}.ext4
-[ -e "$disk" ] || with_lock "disk-$1" make "$tar" "$disk"
+[ -e "$disk" ] || with_lock "disk-$1" make_disk "$tar" "$disk"
 echo "$disk"

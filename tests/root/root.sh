@@ -30,7 +30,7 @@ make_root()
 		"${sources[@]}"
 }
 
-make()
+make_tar()
 {
 	[ ! -e "$tar" ] || return 0
 	rm -rf "$dir/$1.sources"
@@ -39,8 +39,10 @@ make()
 	as_root rm -rf "$tar.tmp"
 	logged "$dir/$1.log" "making a Debian with $packages" make_root "$dir/$1.sources"
 	rm -r "$dir/$1.sources"
+	# Those with other packages, and disks of them.
+	as_root rm -f "$dir/$1"-*.{tar,ext4}
 	mv "$tar.tmp" "$tar"
 }
 
-[ -e "$tar" ] || with_lock "root-$1" make "$1"
+[ -e "$tar" ] || with_lock "root-$1" make_tar "$1"
 echo "$tar"
