@@ -26,7 +26,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, os.path.join(TOP, "tests", "guest"))
-from run_guest import kvm_works  # noqa: E402 pylint: disable=wrong-import-position
+from run_guest import kvm_works
 
 BENCH = re.compile(r"@bench (.*)$")
 # What is worth showing while it runs.

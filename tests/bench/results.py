@@ -27,7 +27,7 @@ def figure(value):
     return f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"
 
 
-def duration(ns):  # pylint: disable=invalid-name
+def duration(ns):
     """A time, in a unit that fits."""
     for unit, size in (("h", 3600e9), ("s", 1e9), ("ms", 1e6), ("us", 1e3)):
         if abs(ns) >= size:

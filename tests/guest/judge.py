@@ -19,7 +19,7 @@ import re
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-from tap import Tap  # noqa: E402 pylint: disable=wrong-import-position
+from tap import Tap
 
 STAMP = re.compile(r"^(?:<\d+>)?\[ *\d+\.\d+\](?:\[ *[TC]\d+\])? ?")
 MARK = re.compile(r"^hwt-(test|guest): (boot|begin|problem|end) ?(.*)$")

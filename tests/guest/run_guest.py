@@ -17,8 +17,8 @@ import threading
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from judge import Judge  # noqa: E402 pylint: disable=wrong-import-position
-from tap import Results  # noqa: E402 pylint: disable=wrong-import-position
+from judge import Judge
+from tap import Results
 
 NMI = re.compile(r"hwt-host: inject-nmi (\d+) (\d+)")
 PAUSE = re.compile(r"hwt-host: pause (\d+)")
@@ -124,7 +124,7 @@ class Qemu:
         with open(os.path.join(args.out, "qemu.log"), "wb") as log:
             log.write((" ".join(command) + "\n").encode())
             log.flush()
-            # pylint: disable=consider-using-with
+          
             self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
     def running(self):
@@ -172,7 +172,7 @@ class Tail:
     """Whole lines of a growing file."""
 
     def __init__(self, path):
-        self.file = open(path, "rb")  # pylint: disable=consider-using-with
+        self.file = open(path, "rb")
         self.rest = b""
 
     def lines(self, last=False):

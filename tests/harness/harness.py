@@ -12,9 +12,9 @@ import tempfile
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path[:0] = [os.path.join(TOP, "tests"), os.path.join(TOP, "tests", "guest")]
-from judge import Judge  # noqa: E402 pylint: disable=wrong-import-position
-from run_guest import boot_failed, excerpt  # noqa: E402 pylint: disable=wrong-import-position
-from tap import Results, Tap  # noqa: E402 pylint: disable=wrong-import-position
+from judge import Judge
+from run_guest import boot_failed, excerpt
+from tap import Results, Tap
 
 BUILD = os.environ.get("HWT_BUILD", os.path.join(TOP, "build"))
 OUT = os.path.join(BUILD, "guest", "harness")
@@ -248,7 +248,7 @@ def start(guest, vmlinuz):
     if os.path.exists(results):
         os.unlink(results)
     with open(os.path.join(out, "runner.log"), "wb") as log:
-        # pylint: disable=consider-using-with
+      
         return subprocess.Popen(
             [sys.executable, os.path.join(TOP, "tests", "guest", "run_guest.py"), "--kernel", name,
              "--vmlinuz", vmlinuz, "--initrd", initrd, "--out", out, "--planned", str(len(tests)),

@@ -16,9 +16,9 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "guest"))
-from judge import STAMP, Judge  # noqa: E402 pylint: disable=wrong-import-position
-from run_guest import Tail  # noqa: E402 pylint: disable=wrong-import-position
-from tap import Results  # noqa: E402 pylint: disable=wrong-import-position
+from judge import STAMP, Judge
+from run_guest import Tail
+from tap import Results
 
 TOLD = re.compile(r"hwt_torture: ((begins|after|ends|FAILED|not ok|  ).*)")
 
@@ -43,9 +43,9 @@ class Soak:
                        f'HWT_TORTURE="{" ".join(args.command)}"']
             # Its memory is a file there.
             os.environ["TMPDIR"] = "/dev/shm"
-            said = open(self.log, "wb")  # pylint: disable=consider-using-with
+            said = open(self.log, "wb")
         # A group of its own: it is more than one process.
-        # pylint: disable=consider-using-with
+      
         self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=said, stderr=said,
                                         start_new_session=True)
         self.tail = None

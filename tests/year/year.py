@@ -14,9 +14,9 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "guest"))
-from judge import STAMP, Judge  # noqa: E402 pylint: disable=wrong-import-position
-from run_guest import Tail  # noqa: E402 pylint: disable=wrong-import-position
-from tap import Results  # noqa: E402 pylint: disable=wrong-import-position
+from judge import STAMP, Judge
+from run_guest import Tail
+from tap import Results
 
 # Noon on the last day of 2027: the year that follows has a 29th of February.
 START_NS = 1830254400 * 10**9
@@ -38,7 +38,7 @@ class Year:
         ]
         with open(self.log, "wb") as log:
             # Its memory is a file there. A group of its own: it is more than one process.
-            # pylint: disable=consider-using-with
+          
             self.process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                 env={**os.environ, "TMPDIR": "/dev/shm"}, start_new_session=True)

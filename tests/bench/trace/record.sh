@@ -7,7 +7,6 @@
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../../lib.sh"
-PATH=$PATH:/usr/sbin:/sbin
 
 seconds=$1
 out=$2
