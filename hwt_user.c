@@ -240,7 +240,7 @@ void hwt_user_drop_leaving(struct hwt_user *user)
  */
 bool hwt_user_leaving_many(struct hwt_user *user)
 {
-	return unlikely(percpu_counter_read(&user->leaving) >= HWT_LEAVING_MAX) &&
+	return unlikely(percpu_counter_read_positive(&user->leaving) >= HWT_LEAVING_MAX) &&
 	       percpu_counter_sum(&user->leaving) >= HWT_LEAVING_MAX;
 }
 

@@ -48,7 +48,7 @@ ORDERS = re.compile(
 # What does not, but is read or written while others do so.
 ONCE = re.compile(
     r"(?<![\w>.])(READ_ONCE|WRITE_ONCE|atomic(?:64)?_(?:read|set|inc|dec|add|sub)|"
-    r"refcount_(?:read|set)|percpu_counter_read|data_race|"
+    r"refcount_(?:read|set)|percpu_counter_read_positive|data_race|"
     r"set_bit|clear_bit|test_bit|find_next_bit|find_first_bit)\(")
 
 
