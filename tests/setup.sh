@@ -15,7 +15,7 @@ disk="mmdebstrap e2fsprogs"
 # To build and to look at packages.
 packages="build-essential dpkg-dev debhelper dh-dkms lintian $disk"
 # The kernel's own test and check tools, and what reads C.
-static="linux-source-6.1 perl sparse cppcheck clang-14 clang-tidy shellcheck man-db valgrind graphviz fonts-dejavu-core"
+static="linux-source-6.1 perl sparse cppcheck clang-14 clang-tidy shellcheck man-db valgrind graphviz fonts-dejavu-core patch"
 # Tests on the host.
 tests="libclang-rt-14-dev spin g++ pkgconf"
 # The test programs of the guest: 32-bit ones, io_uring, libev, a client in Pascal.

@@ -215,6 +215,14 @@ off_is_free()
 	said=$(make -s --no-print-directory -C tests/bench/hot KSRC="$kernel_source" off 2>&1) ||
 		grep -v '^@bench' <<<"$said"
 }
+# The faults that are planted now and then: can they be?
+plants()
+{
+	local plant
+	files 'tests/*/plants/*.patch' | while read -r plant; do
+		patch -p1 -F0 --dry-run -s <"$plant" >/dev/null || echo "$plant does not apply"
+	done
+}
 directives() { tests/guest/list.sh stock 0 >/dev/null; }
 
 # Two lanes, for two processors.
@@ -231,6 +239,7 @@ rest_lane()
 	check spdx spdx
 	check places places
 	check directives directives
+	check plants plants
 	check documentation tests/static/readme-blocks.sh
 	check abi abi
 	check versions versions
