@@ -100,7 +100,7 @@ int libhwt_open(struct libhwt **context, const struct libhwt_options *options)
 	struct libhwt_options known;
 	int fd, ret;
 
-	ret = hwtlib_copy_options(&known, sizeof(known), options, sizeof(known));
+	ret = hwtlib_copy_options(&known, sizeof(known), options, sizeof(struct options_ver1));
 	if (ret)
 		return ret;
 	ret = device_open(&known, &fd);

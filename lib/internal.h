@@ -36,9 +36,23 @@ struct libhwt {
 /* Return: 0 or a negative errno. */
 int hwtlib_call(const struct libhwt *context, unsigned long request, void *args);
 
+/* Options as they were in the first version: what a caller gives at least. These never change. */
+struct options_ver1 {
+	size_t				size;
+	const char			*device;
+	const struct hwt_setup_args	*wheel;
+};
+
+struct queue_options_ver1 {
+	size_t		size;
+	unsigned int	flags;
+	unsigned int	ops;
+	unsigned int	events;
+};
+
 /*
  * Copy a structure that has its size in front, from a caller who may know a smaller or a larger
- * one, as copy_struct_from_user() does. @from NULL: as all 0.
+ * one, as copy_struct_from_user() does. @from NULL: as all 0. @size_min: that of the first version.
  */
 int hwtlib_copy_options(void *to, size_t size, const void *from, size_t size_min);
 

@@ -326,7 +326,10 @@ int hwtlib_rings_take(struct libhwt_queue *queue, struct hwt_event *events, unsi
 		ret = events_take(queue, events + total, max - total, &more);
 		if (ret > 0)
 			total += ret;
-		/* If nothing came by it, it was old news. */
+		/*
+		 * There is more outside of the ring: the kernel moves it in. If nothing came of
+		 * it here the flag may be stale: one more look below is enough.
+		 */
 		if (more && total < max && enter(queue, 0, 0, 0))
 			break;
 	} while (more && ret > 0 && total < max);
@@ -426,7 +429,8 @@ int libhwt_queue_new(struct libhwt_queue **queue, struct libhwt *context,
 	unsigned int kind;
 	int ret;
 
-	ret = hwtlib_copy_options(&known, sizeof(known), options, sizeof(known));
+	ret = hwtlib_copy_options(&known, sizeof(known), options,
+				  sizeof(struct queue_options_ver1));
 	if (ret)
 		return ret;
 	ret = options_check(&known);
