@@ -37,7 +37,7 @@ static struct hwt_debounce cook_quiet = {
 };
 
 static unsigned int cook_unsaved;
-static DEFINE_SPINLOCK(cook_lock);	/* protects both */
+static DEFINE_SPINLOCK(cook_lock);	/* protects cook_unsaved and cook_quiet */
 
 static void cook_save_expire(struct hwt_timeout *timeout)
 {

@@ -78,7 +78,7 @@ static void hwt_open(void)
 	fd = context_open(0, NULL);
 }
 
-static void hwt_close(void)
+static void fd_close(void)
 {
 	close(fd);
 }
@@ -215,7 +215,7 @@ static void ring_open(void)
 static void ring_close(void)
 {
 	munmap(ring.rings, ring.args.map_size);
-	hwt_close();
+	fd_close();
 }
 
 static void ring_enter(__u32 submit, __u32 wait)
@@ -326,10 +326,10 @@ static unsigned int timerfd_reap(void)
 }
 
 static const struct way ways[] = {
-	{ "ioctl", 0, hwt_open, hwt_close, ioctl_apply, hwt_reap },
-	{ "batch", HWT_FEATURE_BATCH, hwt_open, hwt_close, batch_apply, hwt_reap },
+	{ "ioctl", 0, hwt_open, fd_close, ioctl_apply, hwt_reap },
+	{ "batch", HWT_FEATURE_BATCH, hwt_open, fd_close, batch_apply, hwt_reap },
 	{ "rings", HWT_FEATURE_RINGS, ring_open, ring_close, ring_apply, ring_reap },
-	{ "timerfd", 0, timerfd_open, hwt_close, timerfd_apply, timerfd_reap },
+	{ "timerfd", 0, timerfd_open, fd_close, timerfd_apply, timerfd_reap },
 };
 
 static bool is_timerfd(const struct way *way)
@@ -537,7 +537,7 @@ static void check_ways(bool *chosen)
 
 	hwt_open();
 	context_info(fd, &info);
-	hwt_close();
+	fd_close();
 	for (i = 0; i < ARRAY_SIZE(ways); i++) {
 		if (chosen[i] && ways[i].feature && !(info.features & ways[i].feature)) {
 			complain(0, "bench: this kernel's %s does not have %s", device_path,

@@ -189,7 +189,7 @@ bool run_script(struct run *run, const char *path);
 /* Print events until there are no timeouts any more. */
 void run_rest(struct run *run);
 /* Return: NULL, or why the timeout cannot be called so. */
-const char *run_name(struct run *run, const char *name, __u64 id);
+const char *run_set_name(struct run *run, const char *name, __u64 id);
 /* Return: NULL if it has none. */
 const char *run_name_of(const struct run *run, __u64 id);
 

@@ -89,7 +89,7 @@ static const char *name_check(const struct run *run, const char *name)
 	return NULL;
 }
 
-const char *run_name(struct run *run, const char *name, __u64 id)
+const char *run_set_name(struct run *run, const char *name, __u64 id)
 {
 	const char *bad = name_check(run, name);
 	struct named *named;
@@ -426,7 +426,7 @@ static bool do_schedule(const struct line *line)
 	ret = hwt_call(line->run->fd, HWT_IOC_SCHEDULE, &args);
 	if (ret)
 		return line_done(line, ret);
-	run_name(line->run, line->words[1], args.id);
+	run_set_name(line->run, line->words[1], args.id);
 	put_done(line->run, "scheduled", args.id, 0);
 	return true;
 }
@@ -599,7 +599,7 @@ static const struct {
 	const char *name;
 	bool (*carry_out)(const struct line *line);
 	int min, max;		/* words, this one included */
-} words[] = {
+} line_commands[] = {
 	{ "schedule", do_schedule, 3, WORDS_MAX },
 	{ "modify", do_modify, 3, WORDS_MAX },
 	{ "cancel", do_cancel, 2, 2 },
@@ -627,14 +627,14 @@ static bool run_line(struct run *run, const char *path, unsigned int number, cha
 	}
 	if (!line.count)
 		return true;
-	for (i = 0; i < ARRAY_SIZE(words); i++) {
-		if (strcmp(words[i].name, line.words[0]) != 0)
+	for (i = 0; i < ARRAY_SIZE(line_commands); i++) {
+		if (strcmp(line_commands[i].name, line.words[0]) != 0)
 			continue;
-		if (line.count < words[i].min || line.count > words[i].max)
+		if (line.count < line_commands[i].min || line.count > line_commands[i].max)
 			return bad_line(&line, 0, "too %s words for '%s'",
-					line.count < words[i].min ? "few" : "many",
+					line.count < line_commands[i].min ? "few" : "many",
 					line.words[0]);
-		return words[i].carry_out(&line);
+		return line_commands[i].carry_out(&line);
 	}
 	return bad_line(&line, 0, "'%s' is unknown", line.words[0]);
 }

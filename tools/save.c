@@ -424,7 +424,7 @@ static void restore_all(int fd, const struct save *save, struct run *run)
 			break;
 		if (!run || !saved->name)
 			continue;
-		bad = run_name(run, saved->name, ids[i]);
+		bad = run_set_name(run, saved->name, ids[i]);
 		if (bad)
 			fail(0, "%s:%zu: '%s': %s", save->path, i + 2, saved->name, bad);
 	}

@@ -251,7 +251,7 @@ static double per_second(__u64 now, __u64 before, __u64 ns)
 	return (double)(now - before) * NSEC_PER_SEC / ns;
 }
 
-/* Five columns wide at most */
+/* At most five characters, to the right of eight columns */
 static void put_short(double value)
 {
 	static const char units[] = " kMGT";
@@ -348,6 +348,7 @@ static void put_threads(const struct sample *sample, const struct sample *old)
 
 static void put_row(const struct context *context, const struct context *before)
 {
+	/* Scheduled, modified, cancelled, expired, read: as put_contexts() has them on top. */
 	static const unsigned int shown[] = { 2, 3, 4, 6, 8 };
 	unsigned int i;
 	__u64 value;
