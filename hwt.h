@@ -74,10 +74,10 @@ struct module;
  * struct hwt_ops - what a timeout does
  * @expire:    Its deadline has passed. Runs on the wheel's thread, or on one of its
  *             workers, in process context and may sleep, though a slow one delays all
- *             that are due behind it, unless another worker is free. (Its sleep may be
- *             cut short by those who submitted just before it began, by a freeze, and
- *             by a stop, after which interruptible ones end at once: wait for a
- *             condition, and not interruptibly.) It may
+ *             that are due behind it, unless another worker is free. (A sleep in it may
+ *             be woken for nothing: by somebody who has just submitted, by a freeze, by
+ *             a stop, after which interruptible sleeps end at once. So wait for a
+ *             condition, uninterruptibly.) It may
  *             schedule, cancel and _sync other timeouts, and schedule or cancel its
  *             own. It must not free the timeout; see @release. Required.
  * @cancelled: Optional. Called once in process context for a timeout that was
@@ -106,11 +106,11 @@ struct hwt_ops {
 #define HWT_F_ARMED	0x01ULL	/* will fire at expires_tick */
 #define HWT_F_QUEUED	0x02ULL	/* on, or about to be on, a submission list */
 #define HWT_F_RUNNING	0x04ULL	/* a callback is executing */
-#define HWT_F_REPEAT	0x08ULL	/* periodic, and armed by the engine itself */
+#define HWT_F_REPEAT	0x08ULL	/* periodic, has fired: armed again after each callback */
 #define HWT_F_DEAD	0x10ULL	/* shut down: scheduling fails */
-#define HWT_F_CANCELLED	0x20ULL	/* how it last ended */
-#define HWT_F_EXPIRED	0x40ULL	/* how it last ended */
-#define HWT_F_PERIODIC	0x80ULL	/* is the first member of a hwt_periodic */
+#define HWT_F_CANCELLED	0x20ULL	/* last ended by a cancel, or handed back by a stop */
+#define HWT_F_EXPIRED	0x40ULL	/* last ended by firing */
+#define HWT_F_PERIODIC	0x80ULL	/* last scheduled as periodic: is in a hwt_periodic */
 
 #define HWT_F_HELD	(HWT_F_ARMED | HWT_F_QUEUED | HWT_F_RUNNING)
 #define HWT_F_PENDING	(HWT_F_ARMED | HWT_F_REPEAT)
@@ -122,7 +122,8 @@ struct hwt_ops {
 /**
  * struct hwt_timeout - one timeout, to be embedded in the caller's object
  * @word:     Its whole state. Changed by compare-and-swap only.
- * @link:     Place in the wheel; zero if in none. Protected by the wheel's lock.
+ * @link:     Place in the buckets or on the deferred list; @link.next is NULL if in
+ *            neither. Protected by the wheel's lock.
  * @submit:   Place on a submission list. Owned by whoever set QUEUED, then by the
  *            holder of the wheel's lock who collected it.
  * @ops:      Its callbacks. Constant while held.
@@ -223,6 +224,8 @@ void __hwt_timeout_init(struct hwt_timeout *timeout, struct hwt_wheel *wheel,
  * @_periodic: the periodic timeout
  * @_wheel:    as for hwt_timeout_init()
  * @_ops:      as for hwt_timeout_init()
+ *
+ * Any context. Not for one that is held.
  */
 #define hwt_periodic_init(_periodic, _wheel, _ops)			\
 	do {								\
@@ -241,8 +244,9 @@ void __hwt_timeout_init(struct hwt_timeout *timeout, struct hwt_wheel *wheel,
 #define __HWT_LOCKDEP_INIT(_name)
 #endif
 
-/* @check of a timeout that was initialised statically; others have their own. */
+/* @check of a timeout that was initialised: "hwt" and a number. By hwt_timeout_init() its place. */
 #define __HWT_CHECK_STATIC	0x68777401U
+#define __HWT_CHECK_PLACE	0x68777402U
 
 /**
  * HWT_TIMEOUT_INIT() - static initialiser of a timeout
@@ -324,7 +328,7 @@ static inline u64 hwt_timeout_word(const struct hwt_timeout *timeout)
  * hwt_pending() - will it fire?
  * @timeout: the timeout
  *
- * Return: true if it is armed, or periodic and about to be armed again.
+ * Any context. Return: true if it is armed, or periodic and about to be armed again.
  */
 static inline bool hwt_pending(const struct hwt_timeout *timeout)
 {
@@ -334,6 +338,8 @@ static inline bool hwt_pending(const struct hwt_timeout *timeout)
 /**
  * hwt_running() - is one of its callbacks executing?
  * @timeout: the timeout
+ *
+ * Any context. Return: true if one is.
  */
 static inline bool hwt_running(const struct hwt_timeout *timeout)
 {
@@ -344,8 +350,10 @@ static inline bool hwt_running(const struct hwt_timeout *timeout)
  * hwt_held() - does hwt still need its memory?
  * @timeout: the timeout
  *
- * False does not yet allow to free it: the release may be executing. See the
+ * Any context. False does not yet allow to free it: the release may be executing. See the
  * lifetime rules on top.
+ *
+ * Return: true if it does.
  */
 static inline bool hwt_held(const struct hwt_timeout *timeout)
 {
@@ -356,7 +364,7 @@ static inline bool hwt_held(const struct hwt_timeout *timeout)
  * hwt_expired() - did it last end by firing?
  * @timeout: the timeout
  *
- * True from the start of its callback until it is scheduled or cancelled.
+ * Any context. Return: true from the start of its callback until it is scheduled or cancelled.
  */
 static inline bool hwt_expired(const struct hwt_timeout *timeout)
 {
@@ -366,6 +374,8 @@ static inline bool hwt_expired(const struct hwt_timeout *timeout)
 /**
  * hwt_cancelled() - did it last end by being cancelled or handed back?
  * @timeout: the timeout
+ *
+ * Any context. Return: true if it did, until it is scheduled.
  */
 static inline bool hwt_cancelled(const struct hwt_timeout *timeout)
 {
@@ -375,6 +385,8 @@ static inline bool hwt_cancelled(const struct hwt_timeout *timeout)
 /**
  * hwt_timeout_wheel() - the wheel it lives on
  * @timeout: the timeout
+ *
+ * Any context. Return: the wheel; NULL if it has none yet.
  */
 static inline struct hwt_wheel *hwt_timeout_wheel(const struct hwt_timeout *timeout)
 {
@@ -388,8 +400,8 @@ u64 hwt_remaining(const struct hwt_timeout *timeout);
  * hwt_overruns() - periods missed before the latest firing
  * @periodic: the periodic timeout
  *
- * In its callback: how many periods passed unserved before this call. Always 0
- * with HWT_FIXED_DELAY.
+ * Any context. Return: in its callback, how many periods passed unserved before this call.
+ * Always 0 with HWT_FIXED_DELAY.
  */
 static inline u64 hwt_overruns(const struct hwt_periodic *periodic)
 {
@@ -399,6 +411,8 @@ static inline u64 hwt_overruns(const struct hwt_periodic *periodic)
 /**
  * hwt_overruns_total() - periods missed since it was scheduled
  * @periodic: the periodic timeout
+ *
+ * Any context. Return: how many.
  */
 static inline u64 hwt_overruns_total(const struct hwt_periodic *periodic)
 {
@@ -528,8 +542,8 @@ struct hwt_wheel_params {
 
 /**
  * enum hwt_wheel_state - the life of a wheel
- * @HWT_INIT:     Made; its time has not started.
- * @HWT_STARTED:  The first schedule, or hwt_wheel_start(), has started it.
+ * @HWT_INIT:     Made; the engine has seen no schedule yet.
+ * @HWT_STARTED:  It has, or hwt_wheel_start() was called.
  * @HWT_SHUTDOWN: Stopped, for good.
  */
 enum hwt_wheel_state {
@@ -589,7 +603,7 @@ struct hwt_wheel *__hwt_wheel_get_shared(const struct hwt_wheel_params *params,
  * hwt_wheel_create() - make a wheel of one's own
  * @params: its parameters, or NULL for the module's defaults
  *
- * Process context. The thread is created now; time starts with the first schedule.
+ * Process context. The thread is created now.
  *
  * Return: the wheel, or ERR_PTR: -EINVAL a parameter is out of range (the log names
  * it), -ENOMEM, -EAGAIN (no more threads), -EINTR (killed while a thread was being

@@ -150,8 +150,11 @@ static void hwt_lockdep_end(struct hwt_timeout *timeout, struct hwt_call *call)
 
 /* -- Slow callbacks -------------------------------------------------------- */
 
-/* Functions that were reported, the latest ones. */
-static const void *hwt_slow_sites[64];
+/* How many functions that were reported are remembered. */
+#define HWT_SLOW_SITES	64
+
+/* The latest ones, and how many there were. Protected by the lock. */
+static const void *hwt_slow_sites[HWT_SLOW_SITES];
 static unsigned int hwt_slow_count;
 static DEFINE_SPINLOCK(hwt_slow_lock);
 
@@ -182,10 +185,10 @@ static void hwt_slow_report(struct hwt_wheel *wheel, const void *fn, u64 took)
 }
 
 /**
- * hwt_slow_forget() - a module goes, and others may come where its functions are
+ * hwt_slow_forget_sites() - a module goes, and others may come where its functions are
  * @module: the module
  */
-void hwt_slow_forget(struct module *module)
+void hwt_slow_forget_sites(struct module *module)
 {
 	unsigned int i;
 
@@ -221,11 +224,11 @@ static void hwt_slow_note(struct hwt_wheel *wheel, const void *fn, u64 took)
 }
 
 /**
- * hwt_wheel_forget() - a module goes: nothing that is said later may name a function of it
+ * hwt_slow_forget_calls() - a module goes: nothing that is said later may name a function of it
  * @wheel:  the wheel
  * @module: the module
  */
-void hwt_wheel_forget(struct hwt_wheel *wheel, struct module *module)
+void hwt_slow_forget_calls(struct hwt_wheel *wheel, struct module *module)
 {
 	struct hwt_slow *slow = wheel->slow;
 	unsigned int from, to = 0;
@@ -325,6 +328,5 @@ void hwt_call_release(struct hwt_wheel *wheel, struct hwt_runner *runner,
 		WRITE_ONCE(runner->current_timeout, NULL);
 		runner->releasing = false;
 	}
-	if (unlikely(wheel->sync_waiters))
-		wake_up_all(&wheel->sync_wait);
+	hwt_sync_wake(wheel);
 }

@@ -326,7 +326,7 @@ static u32 hwt_context_describe(struct hwt_context *ctx, u64 *cursor,
 
 	if (*cursor > U32_MAX)
 		return 0;
-	mutex_lock(&ctx->walking);
+	mutex_lock(&ctx->walk_lock);
 	xa_lock(&ctx->entries);
 	xa_for_each_start(&ctx->entries, slot, entry, *cursor) {
 		hwt_entry_describe(entry, &to[n++], offset);
@@ -335,7 +335,7 @@ static u32 hwt_context_describe(struct hwt_context *ctx, u64 *cursor,
 			break;
 	}
 	xa_unlock(&ctx->entries);
-	mutex_unlock(&ctx->walking);
+	mutex_unlock(&ctx->walk_lock);
 	return n;
 }
 
@@ -390,20 +390,20 @@ static u64 hwt_context_walk(struct hwt_context *ctx,
 	unsigned long slot;
 	u64 count = 0;
 
-	mutex_lock(&ctx->walking);
+	mutex_lock(&ctx->walk_lock);
 	xa_lock(&ctx->entries);
 	xa_for_each(&ctx->entries, slot, entry) {
 		count += fn(entry);
 		if (++n % HWT_ENTRY_STEP)
 			continue;
 		xa_unlock(&ctx->entries);
-		mutex_unlock(&ctx->walking);
+		mutex_unlock(&ctx->walk_lock);
 		cond_resched();
-		mutex_lock(&ctx->walking);
+		mutex_lock(&ctx->walk_lock);
 		xa_lock(&ctx->entries);
 	}
 	xa_unlock(&ctx->entries);
-	mutex_unlock(&ctx->walking);
+	mutex_unlock(&ctx->walk_lock);
 	return count;
 }
 

@@ -11,8 +11,8 @@
  *   hwt_user.c     what a user may have
  *   hwt_show.c     fdinfo, debugfs
  *
- * All of it is a client of hwt.h like any other module, but for hwt_op_throttle() and
- * hwt_entry_tick_ns(). hwt_uapi.h says what programs see.
+ * All of it is a client of hwt.h like any other module, but for hwt_op_throttle(),
+ * hwt_entry_tick_ns() and hwt_entry_expire(). hwt_uapi.h says what programs see.
  *
  * A timeout of a program is a struct hwt_entry. It is in up to three places:
  *
@@ -77,9 +77,9 @@ struct seq_file;
  *              are none, by HWT_IOC_SETUP; or with @shared of them, which stay where they
  *              are, to one of the same kind. All have the same clock.
  * @shared:     timeouts on the wheel that all share
- * @making:     held while a private wheel is made because there are too many of those.
+ * @make_lock:  held while a private wheel is made because there are too many of those.
  *              Outside the lock.
- * @walking:    held by who goes through the entries, which takes the lock again and again: one
+ * @walk_lock:  held by who goes through the entries, which takes the lock again and again: one
  *              at a time, so that the wheel's thread waits for one. Outside the lock.
  * @clock:      the clock, as a clockid_t. May be read without the lock.
  * @tick_ns:    the tick
@@ -99,8 +99,8 @@ struct seq_file;
  * @refs:       the file and each entry have one
  * @wait:       readers and pollers
  * @done:       commands of io_uring that @wake_work is to complete. Added to without a lock, taken
- *              under @ending.
- * @ending:     held until what was in @done is completed; inside io_uring's locks
+ *              under @end_lock.
+ * @end_lock:   held until what was in @done is completed; inside io_uring's locks
  * @event_ns:   when the last event came up on the wheel that all share, or they had been
  *              woken for it. That wheel's thread's own.
  * @wake_work:  wakes them for events that follow soon
@@ -119,8 +119,8 @@ struct hwt_context {
 	bool			busy;
 	struct hwt_wheel	*wheel;
 	u32			shared;
-	struct mutex		making;		/* outside the lock */
-	struct mutex		walking;	/* outside the lock */
+	struct mutex		make_lock;	/* outside the lock */
+	struct mutex		walk_lock;	/* outside the lock */
 	int			clock;
 	u64			tick_ns;
 	bool			closing;
@@ -133,7 +133,7 @@ struct hwt_context {
 	refcount_t		refs;
 	wait_queue_head_t	wait;
 	struct llist_head	done;
-	struct mutex		ending;		/* inside io_uring's locks */
+	struct mutex		end_lock;	/* inside io_uring's locks */
 	u64			event_ns;
 	struct work_struct	wake_work;
 };
@@ -264,7 +264,7 @@ void hwt_entry_put(struct hwt_entry *entry);
 void hwt_context_wake_later(struct hwt_context *ctx);
 
 /* hwt_event.c */
-void hwt_event_add(struct hwt_entry *entry, u8 kind, u64 due, u64 now);
+void hwt_event_add(struct hwt_entry *entry, u8 kind, u64 due_ns, u64 now_ns);
 void hwt_event_drop(struct hwt_entry *entry);
 void hwt_event_fill(const struct hwt_entry *entry, struct hwt_event *event, s64 offset);
 void hwt_event_taken(struct hwt_entry *entry);

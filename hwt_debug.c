@@ -47,7 +47,7 @@ DEFINE_STATIC_KEY_FALSE(hwt_debug);
  */
 u32 hwt_debug_mark(const struct hwt_timeout *timeout)
 {
-	return (u32)(unsigned long)timeout ^ 0x68777402U;
+	return (u32)(unsigned long)timeout ^ __HWT_CHECK_PLACE;
 }
 
 /* hwt_debug_used() when it is on; any context. */
@@ -63,8 +63,8 @@ bool __hwt_debug_used(const struct hwt_timeout *timeout)
 
 /*
  * What @tracked of a timeout is while the engine knows that it is held, and then debug objects
- * know, too. Else it is 0, also in memory that was a timeout and is used again: of that the word
- * says nothing.
+ * know, too. Else it is 0. The word alone would not do: in memory that is used again it may hold
+ * anything.
  */
 #define HWT_TRACKED		0x68
 #define HWT_TRACKED_OBJECT	0x69
@@ -101,14 +101,10 @@ static void hwt_debug_withdraw(struct hwt_wheel *wheel, struct hwt_timeout *time
 	} while (!hwt_word_change(timeout, &old, new));
 	if (old & HWT_F_PENDING)
 		hwt_note_cancel(wheel, timeout, old);
-	if (timeout->deferred) {
-		list_del(&timeout->link);
-		timeout->link.next = NULL;
-		timeout->deferred = false;
-		wheel->deferrals--;
-	} else if (hwt_linked(timeout)) {
+	if (timeout->deferred)
+		hwt_undefer(wheel, timeout);
+	else if (hwt_linked(timeout))
 		hwt_buckets_remove(&wheel->buckets, timeout);
-	}
 }
 
 struct hwt_debug_going {

@@ -42,8 +42,9 @@
  * hwt_lock_break() - let others have the lock and the CPU
  * @wheel: its lock is held
  *
- * And let RCU-tasks know, which on kernels with preemption nobody else tells. But an RCU reader
- * may free what the caller looks after (hwt_debug.c), and gives nobody the CPU.
+ * And let RCU-tasks know, which on kernels with preemption nobody else tells. But not in an RCU
+ * reader, which must not give up the CPU: with debug=1, hwt_debug_freed() gets here from a kfree()
+ * that may be in one.
  */
 void hwt_lock_break(struct hwt_wheel *wheel)
 	__must_hold(&wheel->lock)
@@ -182,8 +183,17 @@ static void hwt_defer(struct hwt_wheel *wheel, struct hwt_timeout *timeout)
 	else
 		hwt_wheel_kick(wheel);
 	/* A hwt_wait() does not wait for the callback that says that it was cancelled. */
-	if (unlikely(wheel->sync_waiters))
-		wake_up_all(&wheel->sync_wait);
+	hwt_sync_wake(wheel);
+}
+
+/* Take a timeout off the list of those that hwt_defer() has left to somebody else. */
+void hwt_undefer(struct hwt_wheel *wheel, struct hwt_timeout *timeout)
+	__must_hold(&wheel->lock)
+{
+	list_del(&timeout->link);
+	timeout->link.next = NULL;
+	timeout->deferred = false;
+	wheel->deferrals--;
 }
 
 /*
@@ -221,16 +231,14 @@ void hwt_settle_queued(struct hwt_wheel *wheel, struct hwt_runner *runner,
 	old = hwt_timeout_word(timeout);
 	do {
 		new = old & ~HWT_F_QUEUED;
-		if (old & (HWT_F_ARMED | HWT_F_RUNNING)) {
-			hwt_debug_track(timeout, new);
-			continue;
+		if (!(old & (HWT_F_ARMED | HWT_F_RUNNING))) {
+			if (hwt_must_defer(runner, timeout, old)) {
+				hwt_defer(wheel, timeout);
+				return;
+			}
+			if ((old & HWT_F_CANCELLED) && ops->cancelled)
+				new |= HWT_F_RUNNING;
 		}
-		if (hwt_must_defer(runner, timeout, old)) {
-			hwt_defer(wheel, timeout);
-			return;
-		}
-		if ((old & HWT_F_CANCELLED) && ops->cancelled)
-			new |= HWT_F_RUNNING;
 		hwt_debug_track(timeout, new);
 	} while (!hwt_word_change(timeout, &old, new));
 
@@ -241,7 +249,10 @@ void hwt_settle_queued(struct hwt_wheel *wheel, struct hwt_runner *runner,
 	} else if (new & HWT_F_RUNNING) {
 		hwt_settle_running(wheel, runner, timeout, false);
 	} else {
-		/* For who waits for earlier ones: it is no part of a callback, it is one. */
+		/*
+		 * A release that ends no callback counts as a call of its own: hwt_wait_callbacks()
+		 * does not take it for an earlier one.
+		 */
 		runner->call = ++wheel->calls;
 		hwt_call_release(wheel, runner, timeout, release);
 	}
@@ -261,10 +272,7 @@ bool hwt_settle_deferred(struct hwt_wheel *wheel, struct hwt_runner *runner,
 {
 	if (!timeout->deferred)
 		return false;
-	list_del(&timeout->link);
-	timeout->link.next = NULL;
-	timeout->deferred = false;
-	wheel->deferrals--;
+	hwt_undefer(wheel, timeout);
 	hwt_settle_queued(wheel, runner, timeout);
 	return true;
 }
@@ -388,10 +396,10 @@ bool hwt_clock_moved(struct hwt_wheel *wheel)
 
 /*
  * The tick that the buckets are brought to. On the wall clock, as if that had not been set since
- * hwt_engine_clock() last took note: a jump may be undone before anybody looks again, and
+ * hwt_engine_check_clock() last took note: a jump may be undone before anybody looks again, and
  * the cursor must not have followed it.
  */
-static u64 hwt_engine_now(const struct hwt_wheel *wheel)
+static u64 hwt_engine_tick(const struct hwt_wheel *wheel)
 {
 	if (wheel->clock == HWT_CLOCK_REALTIME)
 		return hwt_ns_to_tick(wheel, ktime_get_ns() + wheel->clock_offset);
@@ -420,8 +428,9 @@ static u64 hwt_call_began(const struct hwt_wheel *wheel, const struct hwt_call *
 }
 
 /* @since: when it was taken, something had been due since that tick. @offset: as above. */
-static struct hwt_lateness hwt_lateness(const struct hwt_wheel *wheel, const struct hwt_call *call,
-					u64 tick, u64 since, s64 offset)
+static struct hwt_lateness hwt_lateness_measure(const struct hwt_wheel *wheel,
+						const struct hwt_call *call,
+						u64 tick, u64 since, s64 offset)
 {
 	u64 now_ns = hwt_call_began(wheel, call, offset), due_ns = tick * wheel->tick_ns, now;
 	struct hwt_lateness late = { .ns = now_ns > due_ns ? now_ns - due_ns : 0 };
@@ -498,7 +507,7 @@ void hwt_fire(struct hwt_wheel *wheel, struct hwt_runner *runner,
 					   hwt_tick_to_ns(wheel, old >> HWT_TICK_SHIFT)));
 	expire(timeout);
 	trace_hwt_expire_exit(wheel, timeout, expire);
-	late = hwt_lateness(wheel, &call, old >> HWT_TICK_SHIFT, since, offset);
+	late = hwt_lateness_measure(wheel, &call, old >> HWT_TICK_SHIFT, since, offset);
 	hwt_call_end(wheel, runner, timeout, &call);
 	hwt_count(&wheel->lateness[fls64(late.ns)], 1);
 	hwt_count(&wheel->late, late.late);
@@ -564,8 +573,7 @@ static void hwt_engine_reclaim(struct hwt_wheel *wheel)
 		 */
 		smp_mb();
 		/* What was on the deferred list is not collected: for a hwt_wait() of that. */
-		if (unlikely(wheel->sync_waiters))
-			wake_up_all(&wheel->sync_wait);
+		hwt_sync_wake(wheel);
 	}
 }
 
@@ -575,7 +583,7 @@ static void hwt_engine_reclaim(struct hwt_wheel *wheel)
  *
  * Return: whether it was.
  */
-static bool hwt_engine_clock(struct hwt_wheel *wheel)
+static bool hwt_engine_check_clock(struct hwt_wheel *wheel)
 	__must_hold(&wheel->lock)
 {
 	struct hwt_call call;
@@ -597,18 +605,17 @@ static bool hwt_engine_clock(struct hwt_wheel *wheel)
 		}
 		wheel->clock_offset = offset;
 		wheel->due_since = HWT_TICK_NEVER;
-		now = hwt_engine_now(wheel);
+		now = hwt_engine_tick(wheel);
 		if (now < wheel->buckets.cursor)
 			hwt_buckets_rebase(&wheel->buckets, now);
 	}
 	/* A flush may wait for this, even if the clock is where it was. */
-	if (unlikely(wheel->sync_waiters))
-		wake_up_all(&wheel->sync_wait);
+	hwt_sync_wake(wheel);
 	return jump;
 }
 
 /* Say since when something has been due. To be called before and after the cursor moves. */
-static void hwt_engine_due_since(struct hwt_wheel *wheel, u64 now)
+static void hwt_engine_note_due(struct hwt_wheel *wheel, u64 now)
 	__must_hold(&wheel->lock)
 {
 	u64 tick = hwt_buckets_next_tick(&wheel->buckets);
@@ -620,7 +627,7 @@ static void hwt_engine_due_since(struct hwt_wheel *wheel, u64 now)
 }
 
 /* Those that were left to the engine. As with submissions: others put more there. */
-static void hwt_engine_deferred(struct hwt_wheel *wheel)
+static void hwt_engine_settle_deferred(struct hwt_wheel *wheel)
 	__must_hold(&wheel->lock)
 {
 	unsigned int n;
@@ -651,7 +658,7 @@ bool hwt_engine_advance(struct hwt_wheel *wheel)
 		if (n)
 			hwt_lock_break(wheel);
 		/* Anew: without the lock, the engine may have gone back with the clock. */
-		done = hwt_buckets_advance(&wheel->buckets, hwt_engine_now(wheel), HWT_STEP);
+		done = hwt_buckets_advance(&wheel->buckets, hwt_engine_tick(wheel), HWT_STEP);
 		if (wheel->workers && !list_empty(&wheel->buckets.due))
 			hwt_worker_wake(wheel);
 	}
@@ -680,19 +687,19 @@ void hwt_engine_pass(struct hwt_wheel *wheel)
 	wheel->engine.stamp = 0;
 	spin_lock(&wheel->lock);
 	hwt_count(&wheel->passes, 1);
-	jumped = hwt_engine_clock(wheel);
-	now = hwt_engine_now(wheel);
+	jumped = hwt_engine_check_clock(wheel);
+	now = hwt_engine_tick(wheel);
 	hwt_engine_reclaim(wheel);
 	if (!wheel->workers)
-		hwt_engine_deferred(wheel);
+		hwt_engine_settle_deferred(wheel);
 	/* What a jump has passed over is due since now, and sorted from where it began. */
 	if (!jumped) {
-		hwt_engine_due_since(wheel, now);
+		hwt_engine_note_due(wheel, now);
 		hwt_engine_catch_up(wheel, now);
 	}
 	collected = hwt_collect(wheel, &wheel->engine, HWT_COLLECT_MAX);
 	hwt_engine_advance(wheel);
-	hwt_engine_due_since(wheel, now);
+	hwt_engine_note_due(wheel, now);
 	/* All that took its time: it is not the first callback's. */
 	wheel->engine.stamp = 0;
 	/* Who submits a lot does not keep others from firing. */
@@ -764,7 +771,7 @@ static void hwt_engine_sleep_until(struct hwt_wheel *wheel, u64 tick, ktime_t ex
 /* Kicks are seen here, too: they are flags first of all. */
 static void hwt_engine_spin_until(struct hwt_wheel *wheel, u64 tick, ktime_t expires)
 {
-	/* Also if it does not wait, as long as a CPU comes or goes: that may need this one. */
+	/* Also if it does not wait, as it is astray: a CPU that comes or goes may need this one. */
 	cond_resched_tasks_rcu_qs();
 	while (!hwt_engine_wanted(wheel) && !hwt_frozen(wheel) && !hwt_thread_astray(wheel) &&
 	       (tick == HWT_TICK_NEVER || hwt_clock_now(wheel) < ktime_to_ns(expires))) {

@@ -64,9 +64,9 @@ void hwt_context_init(struct hwt_context *ctx)
 {
 	xa_init_flags(&ctx->entries, XA_FLAGS_ALLOC | XA_FLAGS_ACCOUNT);
 	INIT_LIST_HEAD(&ctx->ready);
-	mutex_init(&ctx->making);
-	mutex_init(&ctx->walking);
-	mutex_init(&ctx->ending);
+	mutex_init(&ctx->make_lock);
+	mutex_init(&ctx->walk_lock);
+	mutex_init(&ctx->end_lock);
 	refcount_set(&ctx->refs, 1);
 	init_waitqueue_head(&ctx->wait);
 	init_llist_head(&ctx->done);
@@ -80,9 +80,9 @@ void hwt_context_put(struct hwt_context *ctx)
 		return;
 	hwt_user_put(ctx->user);
 	xa_destroy(&ctx->entries);
-	mutex_destroy(&ctx->making);
-	mutex_destroy(&ctx->walking);
-	mutex_destroy(&ctx->ending);
+	mutex_destroy(&ctx->make_lock);
+	mutex_destroy(&ctx->walk_lock);
+	mutex_destroy(&ctx->end_lock);
 	kfree(ctx);
 	/* A full barrier. Pairs with hwt_entries_wait(): this is free, and who waits is found. */
 	if (atomic_dec_and_test(&hwt_contexts))
@@ -291,7 +291,7 @@ static int hwt_context_make_wheel(struct hwt_context *ctx, const struct hwt_whee
  * The shared wheel has taken what it takes of one context, so that no other has to wait too
  * long behind it: what comes now goes to one of the context's own. Drops the lock.
  */
-static int hwt_context_part(struct hwt_context *ctx)
+static int hwt_context_leave_shared(struct hwt_context *ctx)
 	__must_hold(&ctx->entries.xa_lock)
 {
 	const struct hwt_wheel *shared = ctx->wheel;
@@ -299,11 +299,11 @@ static int hwt_context_part(struct hwt_context *ctx)
 
 	xa_unlock(&ctx->entries);
 	/* One at a time: the others do not fail for want of what this one makes. */
-	ret = mutex_lock_killable(&ctx->making);
+	ret = mutex_lock_killable(&ctx->make_lock);
 	if (!ret) {
 		if (!READ_ONCE(ctx->private))
 			ret = hwt_context_make_wheel(ctx, shared);
-		mutex_unlock(&ctx->making);
+		mutex_unlock(&ctx->make_lock);
 	}
 	xa_lock(&ctx->entries);
 	return ret;
@@ -327,7 +327,7 @@ static int hwt_entry_reserve(struct hwt_context *ctx, struct hwt_entry *entry)
 		return -EAGAIN;
 	ctx->stats.timeouts++;
 	while (!ret && !ctx->private && ctx->shared >= hwt_max_shared)
-		ret = hwt_context_part(ctx);
+		ret = hwt_context_leave_shared(ctx);
 	if (ret) {
 		ctx->stats.timeouts--;
 		hwt_user_drop_timeout(ctx->user);
@@ -351,7 +351,7 @@ static void hwt_entry_unreserve(struct hwt_context *ctx, struct hwt_entry *entry
  * A place in the table, as hwt_entry_insert() needs it, for an entry that wants a wheel to be
  * made: first the place, so that the wheel is not made in vain.
  */
-static int hwt_entry_insert_parting(struct hwt_context *ctx, struct hwt_entry *entry, u32 *slot)
+static int hwt_entry_insert_leaving(struct hwt_context *ctx, struct hwt_entry *entry, u32 *slot)
 	__must_hold(&ctx->entries.xa_lock)
 {
 	int ret = __xa_alloc(&ctx->entries, slot, NULL, xa_limit_32b, HWT_GFP_USER);
@@ -366,7 +366,7 @@ static int hwt_entry_insert_parting(struct hwt_context *ctx, struct hwt_entry *e
 	return ret;
 }
 
-static int hwt_entry_insert_sharing(struct hwt_context *ctx, struct hwt_entry *entry, u32 *slot)
+static int hwt_entry_insert_staying(struct hwt_context *ctx, struct hwt_entry *entry, u32 *slot)
 	__must_hold(&ctx->entries.xa_lock)
 {
 	int ret = hwt_entry_reserve(ctx, entry);
@@ -387,9 +387,9 @@ int hwt_entry_insert(struct hwt_context *ctx, struct hwt_entry *entry)
 	int ret;
 
 	if (!ctx->private && ctx->shared >= hwt_max_shared)
-		ret = hwt_entry_insert_parting(ctx, entry, &slot);
+		ret = hwt_entry_insert_leaving(ctx, entry, &slot);
 	else
-		ret = hwt_entry_insert_sharing(ctx, entry, &slot);
+		ret = hwt_entry_insert_staying(ctx, entry, &slot);
 	if (ret)
 		return ret;
 	/* The lock may have been dropped, and the wheel be another one. */
@@ -474,9 +474,9 @@ void hwt_entry_cancel(struct hwt_entry *entry)
  * On the wheel that all share, other contexts wait for the end of what is done for this one.
  * Any number of threads and epoll instances may wait for its events, or for the eventfd of an
  * io_uring. So the wheel's thread wakes them itself only if nothing came up for a tick, and
- * leaves those that follow to somebody else.
+ * leaves those that follow to somebody else. Return: nothing came up for a tick before @now, ns.
  */
-static bool hwt_context_first(struct hwt_context *ctx, u64 now)
+static bool hwt_context_note_event(struct hwt_context *ctx, u64 now)
 {
 	bool first = now - ctx->event_ns >= ctx->tick_ns;
 
@@ -497,7 +497,7 @@ static void hwt_entry_fire_uring(struct hwt_entry *entry, u64 now)
 	bool shared = hwt_entry_shared(entry), later;
 
 	/* A private wheel may keep others waiting, too: the shared one may want the lock. */
-	later = shared ? !hwt_context_first(ctx, now) : ctx->shared;
+	later = shared ? !hwt_context_note_event(ctx, now) : ctx->shared;
 	hwt_uring_end(entry, 0, later);
 	if (shared && !later)
 		hwt_context_first_done(ctx, hwt_timeout_wheel(&entry->timeout));
@@ -540,7 +540,7 @@ static bool hwt_entry_fire(struct hwt_entry *entry)
 static void hwt_context_wake_shared(struct hwt_context *ctx, const struct hwt_wheel *shared,
 				    u64 now)
 {
-	if (hwt_context_first(ctx, now)) {
+	if (hwt_context_note_event(ctx, now)) {
 		hwt_context_wake(ctx);
 		hwt_context_first_done(ctx, shared);
 	} else if (wq_has_sleeper(&ctx->wait)) {

@@ -8,14 +8,18 @@
 
 #include "hwt_chardev.h"
 
-void hwt_event_add(struct hwt_entry *entry, u8 kind, u64 due, u64 now)
+/*
+ * An entry has something to tell. @due_ns: when it was due, @now_ns: it came up; on the wheel's
+ * clock.
+ */
+void hwt_event_add(struct hwt_entry *entry, u8 kind, u64 due_ns, u64 now_ns)
 	__must_hold(&entry->ctx->entries.xa_lock)
 {
 	struct hwt_context *ctx = entry->ctx;
 
 	entry->kind = kind;
-	entry->due_ns = due;
-	entry->fired_ns = now;
+	entry->due_ns = due_ns;
+	entry->fired_ns = now_ns;
 	list_add_tail(&entry->ready, &ctx->ready);
 	ctx->stats.events++;
 	if (ctx->rings)
@@ -93,7 +97,7 @@ void hwt_context_clock_set(struct hwt_wheel *wheel, s64 jump_ns, void *arg)
 
 	xa_lock(&ctx->entries);
 	if (hwt_entry_has_event(entry)) {
-		/* What has passed since the last time passes on both. */
+		/* It goes on by what has really passed since the last one, as if none was set. */
 		entry->due_ns += now - jump_ns - entry->fired_ns;
 		entry->fired_ns = now;
 		entry->overruns++;

@@ -25,8 +25,8 @@
  *         called with a raw spinlock held and interrupts off
  * @put:   puts that reference; process context
  *
- * Both NULL: while one of the hwt_group_*_sync() functions is at work, nobody frees
- * members.
+ * Any context. Both functions NULL: while one of the hwt_group_*_sync() functions is at work,
+ * nobody frees members.
  */
 void hwt_group_init(struct hwt_group *group, bool (*get)(struct hwt_timeout *timeout),
 		    void (*put)(struct hwt_timeout *timeout))
@@ -147,8 +147,8 @@ static bool hwt_group_is_pending(struct hwt_timeout *timeout)
  * hwt_group_pending() - how many members are pending?
  * @group: the group
  *
- * Process context. Looks at all members, in bounded steps. Exact when nothing else is
- * going on.
+ * Process context. Looks at all members, in bounded steps. Return: how many; exact when nothing
+ * else is going on.
  */
 u64 hwt_group_pending(struct hwt_group *group)
 {
@@ -222,10 +222,10 @@ EXPORT_SYMBOL_GPL(hwt_group_cancel_sync);
  * hwt_group_shutdown_sync() - cancel all members for good, and wait until they are let go
  * @group: the group
  *
- * As hwt_group_cancel_sync(), with hwt_shutdown_sync() of each: sure to end, whoever
- * schedules them meanwhile. From a callback of a member, that one is only cancelled.
- * A member of which @get gets no reference is being freed by others, and is not waited for:
- * who takes the code of its release away calls hwt_wheel_flush() then.
+ * Process context, may sleep. As hwt_group_cancel_sync(), with hwt_shutdown_sync() of each: sure
+ * to end, whoever schedules them meanwhile. From a callback of a member, that one is only
+ * cancelled. A member of which @get gets no reference is being freed by others, and is not
+ * waited for: who takes the code of its release away calls hwt_wheel_flush() then.
  *
  * Return: as hwt_group_cancel_sync().
  */

@@ -45,11 +45,11 @@
 #define HWT_ADVANCE_MAX		100000
 /* Callbacks run in one pass, or as many as it has collected if that is more. */
 #define HWT_FIRE_MAX		1024
-/* A CPU's every so many-th submission wakes the engine. A power of two. */
+/* After so many schedules of what was not pending a CPU wakes the engine. A power of two. */
 #define HWT_BACKLOG		16384
 /* How many callbacks a wheel remembers as its slowest ones. */
 #define HWT_SLOW_MAX		8
-/* Powers of two in which lateness is counted, ns: all there are before never. */
+/* Lateness is counted by powers of two: below 2^63 ns, fls64() is at most 63. */
 #define HWT_LATENESS_MAX	64
 /* For the name of the function that made a wheel, with the final 0. */
 #define HWT_CREATOR_MAX		48
@@ -108,13 +108,13 @@ struct hwt_runner {
  * @runner: in the wheel's list of runners
  * @wheel:  its wheel
  * @idle:   in the wheel's list of idle workers; protected by the wheel's lock
- * @turn:   whether it took one of the due last, or one that was deferred. Its own.
+ * @took_due: the last one it took was due, not deferred. Its own
  */
 struct hwt_worker {
 	struct hwt_runner	runner;
 	struct hwt_wheel	*wheel;
 	struct list_head	idle;
-	bool			turn;
+	bool			took_due;
 };
 
 /**
@@ -185,7 +185,8 @@ struct hwt_wheel {
 	/*
 	 * Owns what follows down to the counters, the links of all timeouts of this
 	 * wheel, and entries that were taken from a submission list. Process context
-	 * only, for bounded steps, never while a callback runs.
+	 * only, for bounded steps, never while a callback runs. (With the parameter debug it
+	 * is also tried from any context, and held while all timeouts are looked at.)
 	 */
 	spinlock_t		lock ____cacheline_aligned_in_smp;
 	struct hwt_buckets	buckets;
@@ -202,7 +203,7 @@ struct hwt_wheel {
 	struct ratelimit_state	behind_limit;	/* to say so; has a lock of its own */
 	struct list_head	runners;	/* all who may be calling back */
 	unsigned int		sync_waiters;	/* how many wait on sync_wait */
-	wait_queue_head_t	sync_wait;	/* for a callback or a runner to end */
+	wait_queue_head_t	sync_wait;	/* see hwt_sync_wake() */
 	enum hwt_wheel_state	state;		/* also read without the lock */
 	bool			stopping;	/* the engine fires no more */
 	/* When it lets go of the cancelled, on CLOCK_MONOTONIC, ns; 0: it knows of none.
@@ -330,7 +331,7 @@ void hwt_limit_put(struct hwt_wheel *wheel);
 void hwt_wheel_kick(struct hwt_wheel *wheel);
 void hwt_wheel_irq_work(struct irq_work *work);
 
-/* hwt_engine.c; all want the wheel's lock, and may drop it */
+/* hwt_engine.c; with the wheel's lock, which all but hwt_clock_moved() may drop */
 void hwt_lock_break(struct hwt_wheel *wheel);
 void hwt_settle_queued(struct hwt_wheel *wheel, struct hwt_runner *runner,
 		       struct hwt_timeout *timeout);
@@ -345,6 +346,8 @@ bool hwt_engine_advance(struct hwt_wheel *wheel);
 bool hwt_clock_moved(struct hwt_wheel *wheel);
 void hwt_fire(struct hwt_wheel *wheel, struct hwt_runner *runner,
 	      struct hwt_timeout *timeout);
+void hwt_undefer(struct hwt_wheel *wheel, struct hwt_timeout *timeout);
+/* ... on the wheel's thread, without the lock */
 void hwt_engine_pass(struct hwt_wheel *wheel);
 void hwt_engine_sleep(struct hwt_wheel *wheel);
 
@@ -356,7 +359,19 @@ void hwt_threads_pin(struct hwt_wheel *wheel);
 bool hwt_thread_astray(const struct hwt_wheel *wheel);
 void hwt_worker_wake(struct hwt_wheel *wheel);
 
-/* hwt_call.c; with the wheel's lock, which is not held in between */
+/**
+ * struct hwt_call - a call of a client's function
+ * @fn:      the function
+ * @began:   when, on CLOCK_MONOTONIC, ns
+ * @preempt: as all up to @migrate: how deep the task was in it before, see hwt_call_check()
+ * @softirq: softirqs off
+ * @rcu:     RCU's read-side sections
+ * @locks:   locks, by lockdep
+ * @migrate: migration off
+ * @nested:  inside another callback, for lockdep
+ *
+ * On the caller's stack.
+ */
 struct hwt_call {
 	const void	*fn;
 	u64		began;
@@ -365,9 +380,10 @@ struct hwt_call {
 	int		rcu;
 	int		locks;
 	int		migrate;
-	bool		nested;		/* for lockdep */
+	bool		nested;
 };
 
+/* hwt_call.c; the lock is released by begin, taken by end, dropped meanwhile by release */
 void hwt_call_begin(struct hwt_wheel *wheel, struct hwt_runner *runner,
 		    struct hwt_timeout *timeout, const void *fn,
 		    struct hwt_call *call);
@@ -376,8 +392,9 @@ void hwt_call_end(struct hwt_wheel *wheel, struct hwt_runner *runner,
 void hwt_call_release(struct hwt_wheel *wheel, struct hwt_runner *runner,
 		      struct hwt_timeout *timeout,
 		      void (*release)(struct hwt_timeout *timeout));
-void hwt_slow_forget(struct module *module);
-void hwt_wheel_forget(struct hwt_wheel *wheel, struct module *module);
+/* ... without the lock */
+void hwt_slow_forget_sites(struct module *module);
+void hwt_slow_forget_calls(struct hwt_wheel *wheel, struct module *module);
 #ifdef CONFIG_LOCKDEP
 void hwt_lockdep_sync(struct hwt_timeout *timeout);
 #else
@@ -387,9 +404,16 @@ static inline void hwt_lockdep_sync(struct hwt_timeout *timeout)
 #endif
 
 /* hwt_sync.c */
+
+/* Something has changed that those in hwt_sync_wait() may wait for. With the wheel's lock. */
+static inline void hwt_sync_wake(struct hwt_wheel *wheel)
+{
+	if (unlikely(wheel->sync_waiters))
+		wake_up_all(&wheel->sync_wait);
+}
+
 bool hwt_flush_reached(struct hwt_wheel *wheel, struct hwt_timeout *timeout);
 bool hwt_in_callback(struct hwt_wheel *wheel);
-void hwt_sync_wait(struct hwt_wheel *wheel);
 void hwt_wait_runners(struct hwt_wheel *wheel);
 long hwt_stop(struct hwt_wheel *wheel, hwt_handback_fn fn, void *arg);
 

@@ -257,7 +257,7 @@ static struct hwt_wheel *hwt_wheel_make(const struct hwt_wheel_params *params,
 	wheel->clock_offset = ktime_to_ns(ktime_mono_to_real(0));
 	wheel->due_since = HWT_TICK_NEVER;
 	ratelimit_state_init(&wheel->behind_limit, 10 * HZ, 1);
-	/* It does not say how often it has not been said. */
+	/* Without a line about how many messages were suppressed. */
 	ratelimit_set_flags(&wheel->behind_limit, RATELIMIT_MSG_ON_RELEASE);
 	hwt_timeout_init(&wheel->clock_timeout, wheel, NULL);
 	strscpy(wheel->name, params->name, sizeof(wheel->name));
@@ -459,10 +459,10 @@ int hwt_wheel_destroy(struct hwt_wheel *wheel)
 EXPORT_SYMBOL_GPL(hwt_wheel_destroy);
 
 /**
- * hwt_wheel_start() - start a wheel's time now, not with the first schedule
+ * hwt_wheel_start() - mark a wheel as started before its first schedule
  * @wheel: the wheel
  *
- * Process context. Never needed: for those who want to see the state.
+ * Process context. Never needed: only hwt_wheel_state() tells the difference.
  *
  * Return: 0, also if it was started before; -ESHUTDOWN if it was stopped.
  */
@@ -500,7 +500,7 @@ EXPORT_SYMBOL_GPL(hwt_wheel_now);
  * hwt_wheel_tick() - the current tick
  * @wheel: the wheel
  *
- * Any context. Ticks count from the zero of the wheel's clock.
+ * Any context. Ticks count from the zero of the wheel's clock. Return: the one that began last.
  */
 u64 hwt_wheel_tick(const struct hwt_wheel *wheel)
 {
@@ -512,7 +512,7 @@ EXPORT_SYMBOL_GPL(hwt_wheel_tick);
  * hwt_wheel_stopped() - is, or was, the wheel being stopped?
  * @wheel: the wheel
  *
- * Any context. Once true, schedules fail.
+ * Any context. Return: true if so. Once true, schedules fail.
  */
 bool hwt_wheel_stopped(const struct hwt_wheel *wheel)
 {
@@ -593,7 +593,7 @@ static u64 hwt_wheel_count(const struct hwt_wheel *wheel, const struct hwt_cpu *
  * hwt_wheel_pending() - how many timeouts are pending?
  * @wheel: the wheel
  *
- * Any context. Looks at all CPUs' counters. Exact when nothing else is going on.
+ * Any context. Looks at all CPUs' counters. Return: how many; exact when nothing else is going on.
  */
 u64 hwt_wheel_pending(const struct hwt_wheel *wheel)
 {
@@ -643,7 +643,7 @@ EXPORT_SYMBOL_GPL(hwt_wheel_get_stats);
  * Forget a module that goes, and see to what it leaves. Return: whether one of its functions is
  * executing; that may need the lock, so nobody waits for it here.
  */
-static bool hwt_wheels_forget(struct module *module, bool said)
+static bool hwt_wheels_module_going(struct module *module, bool said)
 {
 	struct hwt_wheel *wheel;
 	bool executing = false;
@@ -653,7 +653,7 @@ static bool hwt_wheels_forget(struct module *module, bool said)
 		if (static_branch_unlikely(&hwt_debug))
 			executing |= hwt_debug_module_going(wheel, module, said);
 		/* Then: what was executing has been noted when it is found not to be. */
-		hwt_wheel_forget(wheel, module);
+		hwt_slow_forget_calls(wheel, module);
 	}
 	mutex_unlock(&hwt_wheels_lock);
 	return executing;
@@ -674,17 +674,18 @@ static int hwt_module_event(struct notifier_block *block, unsigned long event, v
 				wheel->owner_name, wheel->name, wheel->creator,
 				hwt_wheel_pending(wheel));
 	mutex_unlock(&hwt_wheels_lock);
-	for (said = false; hwt_wheels_forget(data, said); said = true)
+	for (said = false; hwt_wheels_module_going(data, said); said = true)
 		usleep_range(1000, 2000);
-	hwt_slow_forget(data);
+	hwt_slow_forget_sites(data);
 	return NOTIFY_OK;
 }
 
 static struct notifier_block hwt_module_notifier = { .notifier_call = hwt_module_event };
 
 /*
- * The wall clock was set. An engine that sleeps until a date would learn of it when that
- * comes, if the clock went back: too late to be told, and with what it wanted to reclaim.
+ * The wall clock was set. An engine that sleeps until a date notices only when that comes. If the
+ * clock went back that is too late: clock_set is not called, and the cancelled are kept, for as
+ * long.
  */
 static void hwt_clock_irq_work(struct irq_work *work)
 {
@@ -705,7 +706,7 @@ static void hwt_clock_irq_work(struct irq_work *work)
 
 static struct irq_work hwt_clock_work = IRQ_WORK_INIT_HARD(hwt_clock_irq_work);
 
-/* Inside the timekeeper, with each update; @was_set: not only of the time that passes. */
+/* Inside the timekeeper, with each update; @was_set: it was set, not merely advanced. */
 static int hwt_clock_event(struct notifier_block *block, unsigned long was_set, void *data)
 {
 	if (was_set)
@@ -715,7 +716,10 @@ static int hwt_clock_event(struct notifier_block *block, unsigned long was_set, 
 
 static struct notifier_block hwt_clock_notifier = { .notifier_call = hwt_clock_event };
 
-/* When the last of a thread's CPUs goes, it may run anywhere: when one comes back, not. */
+/*
+ * When the last of a thread's CPUs goes, the kernel lets it run anywhere. When one comes back, it
+ * is put there again.
+ */
 static int hwt_cpu_online(unsigned int cpu)
 {
 	struct hwt_wheel *wheel;

@@ -27,7 +27,7 @@
  * @shared:     the memory, mapped for the kernel; as long as this structure lives
  * @ops:        the ring of operations, in there
  * @events:     the ring of events, in there
- * @op_mask:    entries of @ops - 1. Constant, as all above and the next two.
+ * @op_mask:    entries of @ops - 1. Constant, as all above and the next four.
  * @event_mask: entries of @events - 1
  * @offset:     what the time namespace of who made the rings adds to the clock
  * @flags:      HWT_RINGS_POLL or 0
@@ -119,7 +119,10 @@ void hwt_rings_fill(struct hwt_context *ctx)
 		WRITE_ONCE(rings->event_tail, rings->event_tail + 1);
 		/* Pairs with the program's acquire: the event is there. */
 		smp_store_release(&rings->shared->event_tail, rings->event_tail);
-		/* Pairs with smp_rmb() in hwt_rings_ready(): it is here before it is not there. */
+		/*
+		 * Pairs with smp_rmb() in hwt_rings_ready(): who finds the list empty finds the
+		 * event here.
+		 */
 		smp_wmb();
 		hwt_event_taken(entry);
 	}

@@ -3,9 +3,11 @@
  * Those who wait: hwt_cancel_sync(), hwt_shutdown_sync(), hwt_wait(), hwt_wheel_flush(),
  * hwt_wheel_stop()
  *
- * None of them waits for the engine to come by. They take the wheel's lock, settle
- * what has been submitted themselves, and wait only while that one timeout's callback
- * or release is executing.
+ * The _sync functions do not wait for the engine to come by: they take the wheel's lock, settle
+ * what has been submitted themselves, and wait only while a callback or release of that one
+ * timeout is executing. A stop does the same for all timeouts, and then waits for the wheel's
+ * threads to end. hwt_wait() and hwt_wheel_flush() wait for callbacks that the engine, or a
+ * worker, has yet to begin.
  */
 #include <linux/delay.h>
 #include <linux/export.h>
@@ -67,6 +69,8 @@ static bool hwt_runner_self(struct hwt_wheel *wheel,
 /**
  * hwt_in_callback() - is the caller inside a callback of this wheel, or its engine?
  * @wheel: the wheel
+ *
+ * Process context. Takes the wheel's lock.
  */
 bool hwt_in_callback(struct hwt_wheel *wheel)
 {
@@ -96,8 +100,7 @@ static void hwt_runner_leave(struct hwt_wheel *wheel, struct hwt_runner *runner)
 	 */
 	rcu_read_lock();
 	list_del(&runner->entry);
-	if (wheel->sync_waiters)
-		wake_up_all(&wheel->sync_wait);
+	hwt_sync_wake(wheel);
 	spin_unlock(&wheel->lock);
 	rcu_read_unlock();
 }
@@ -119,11 +122,8 @@ static void hwt_sync_wait_until(struct hwt_wheel *wheel, unsigned int state, kti
 	finish_wait(&wheel->sync_wait, &wait);
 }
 
-/**
- * hwt_sync_wait() - wait until a callback or a release has returned, or a hold has ended
- * @wheel: its lock is held, and is dropped meanwhile
- */
-void hwt_sync_wait(struct hwt_wheel *wheel)
+/* Wait until hwt_sync_wake(): the caller looks again at what it waits for. Drops the lock. */
+static void hwt_sync_wait(struct hwt_wheel *wheel)
 	__must_hold(&wheel->lock)
 {
 	hwt_sync_wait_until(wheel, TASK_UNINTERRUPTIBLE, NULL);
@@ -237,8 +237,9 @@ static int hwt_sync(struct hwt_timeout *timeout, u64 set)
  * release of it is executing. If others keep scheduling it, this goes on cancelling: only
  * hwt_shutdown_sync() is sure to end. Works on a stopped wheel. From a callback of the
  * wheel it works for the other timeouts, but two callbacks must not wait for each other:
- * one that runs in a _sync or stop call is executing beside the engine's. A ->release that
- * has given the memory to another timeout is none of that one's, unless it has the same.
+ * one that runs in a _sync or stop call is executing beside the engine's. If a ->release has
+ * freed its timeout, and another one is at that address by now, a _sync of the new one does not
+ * take that release for one of its own, unless both have the same ->release function.
  *
  * Return: 1 if it was pending, 0 if not, -EDEADLK from one of its own callbacks:
  * nothing changed.
@@ -253,8 +254,8 @@ EXPORT_SYMBOL_GPL(hwt_cancel_sync);
  * hwt_shutdown_sync() - cancel for good, and wait until the timeout is let go
  * @timeout: the timeout; as for hwt_cancel_sync()
  *
- * As hwt_cancel_sync(); and each later schedule fails with -ESHUTDOWN, until the
- * timeout is initialised again.
+ * Process context, may sleep. As hwt_cancel_sync(); and each later schedule fails with
+ * -ESHUTDOWN, until the timeout is initialised again.
  *
  * Return: as hwt_cancel_sync().
  */
@@ -376,7 +377,8 @@ static void hwt_flush_deferred(struct hwt_wheel *wheel, struct hwt_runner *runne
  * Process context, sleeps. What was scheduled before this call, for a tick that has begun, and
  * not moved or cancelled meanwhile, has run when it returns. (A delay of 0 is rounded up to the
  * next tick, as all are; a deadline that has passed is not.) What comes due later is not
- * waited for; nor what two have scheduled at the same time, if the first of them is not back yet.
+ * waited for. Where two callers schedule one timeout at the same time, it may be missed until
+ * both calls have returned.
  *
  * Return: 0; -EDEADLK from a callback of the wheel or its @poll; -ESHUTDOWN if it is stopped, or
  * was meanwhile.

@@ -146,8 +146,8 @@ static bool hwt_worker_serve(struct hwt_wheel *wheel, struct hwt_worker *worker)
 		return false;
 	if ((due && deferred) || !list_is_singular(due ?: deferred))
 		hwt_worker_wake(wheel);
-	worker->turn = due && (!deferred || !worker->turn);
-	if (worker->turn)
+	worker->took_due = due && (!deferred || !worker->took_due);
+	if (worker->took_due)
 		hwt_fire(wheel, &worker->runner,
 			 list_first_entry(due, struct hwt_timeout, link));
 	else

@@ -145,7 +145,7 @@ static u64 hwt_deadline_after(const struct hwt_wheel *wheel, u64 delay_ns)
 	return hwt_add_ns(now, delay_ns);
 }
 
-/* -- The submission lists ------------------------------------------------ */
+/* -- Kicks --------------------------------------------------------------- */
 
 /* Runs in hard interrupt context, on PREEMPT_RT too. */
 void hwt_wheel_irq_work(struct irq_work *work)
@@ -161,9 +161,9 @@ void hwt_wheel_irq_work(struct irq_work *work)
 
 /*
  * Has the engine been kicked, so that another kick is not needed? If that was left to an
- * interrupt it is not relied upon: a CPU that goes down may not come to it any more. (Left there by
- * an NMI, of all things, in the last moments of a CPU, it stays pending, and those who kick with
- * interrupts off have none, until the CPU is back; those who kick otherwise wake the engine.)
+ * interrupt it is not relied upon: a CPU that goes down may not come to it any more. (If an NMI
+ * queues it in the last moments of a CPU, it stays pending until that CPU is back. Until then a
+ * kick with interrupts off does nothing; any other wakes the engine itself.)
  */
 static bool hwt_wheel_kicked(struct hwt_wheel *wheel)
 {
@@ -188,7 +188,7 @@ void hwt_wheel_kick(struct hwt_wheel *wheel)
 	/* Others rely on whoever sets it to wake the engine at once. */
 	preempt_disable();
 	WRITE_ONCE(wheel->kicked, true);
-	/* Pairs with set_current_state() in hwt_engine_wait(): the engine sees this, or
+	/* Pairs with set_current_state() in hwt_engine_sleep_until(): the engine sees this, or
 	 * is seen to sleep. In a callback it is not woken: that may be sleeping itself,
 	 * and after it the engine looks.
 	 */
@@ -202,6 +202,8 @@ void hwt_wheel_kick(struct hwt_wheel *wheel)
 	}
 	preempt_enable();
 }
+
+/* -- The submission lists ------------------------------------------------ */
 
 /* Put a timeout that the caller has set QUEUED on the local list. It is gone then. */
 static __always_inline void hwt_push(struct hwt_wheel *wheel,
@@ -439,7 +441,7 @@ static __always_inline int hwt_arm_checked(struct hwt_timeout *timeout, u64 ns,
 /**
  * hwt_schedule() - fire after a delay
  * @timeout:  the timeout; if it is pending it is moved
- * @delay_ns: from now, ns; 0 fires at the engine's next pass
+ * @delay_ns: from now, ns; rounded up to a tick, so 0 is the next one
  *
  * Any context. Reads the clock; hwt_schedule_at() does not. In NMI, the deadline
  * is a tick later.

@@ -111,8 +111,9 @@ TRACE_EVENT(hwt_expire_exit,
 /*
  * hwt_wake - a wheel's thread goes on after it has waited
  *
- * It was to wait until @expires. @kicked: somebody else has woken it: for what is to fire
- * earlier, for a backlog, for what was cancelled. (A stop does not count as such.)
+ * It was to wait until @expires. @kicked: hwt_wheel_kick() has woken it: for what is to fire
+ * earlier, a backlog, what was cancelled or deferred, a flush, or a clock that was set. A stop is
+ * no kick.
  */
 TRACE_EVENT(hwt_wake,
 	    TP_PROTO(const struct hwt_wheel *wheel, u64 expires, bool kicked),

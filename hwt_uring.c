@@ -165,7 +165,7 @@ void hwt_uring_end_done(struct hwt_context *ctx)
 	struct hwt_uring_pdu *pdu, *next;
 	struct llist_node *list;
 
-	mutex_lock(&ctx->ending);
+	mutex_lock(&ctx->end_lock);
 	/* Pairs with hwt_uring_end(): what is added later has the work queued once more. */
 	list = llist_reverse_order(llist_del_all(&ctx->done));
 	llist_for_each_entry_safe(pdu, next, list, done) {
@@ -173,7 +173,7 @@ void hwt_uring_end_done(struct hwt_context *ctx)
 					     hwt_uring_work);
 		cond_resched();
 	}
-	mutex_unlock(&ctx->ending);
+	mutex_unlock(&ctx->end_lock);
 }
 
 /*

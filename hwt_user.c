@@ -66,7 +66,8 @@ struct hwt_user {
 static DEFINE_HASHTABLE(hwt_users, 6);
 static DEFINE_SPINLOCK(hwt_users_lock);
 
-static struct hwt_user *hwt_user_find(kuid_t uid)
+/* The user of that id, with one context more; NULL if there is none yet. */
+static struct hwt_user *hwt_user_find_get(kuid_t uid)
 	__must_hold(&hwt_users_lock)
 {
 	struct hwt_user *user;
@@ -113,7 +114,7 @@ struct hwt_user *hwt_user_get(void)
 	struct hwt_user *user, *new;
 
 	spin_lock(&hwt_users_lock);
-	user = hwt_user_find(uid);
+	user = hwt_user_find_get(uid);
 	spin_unlock(&hwt_users_lock);
 	if (user)
 		return user;
@@ -127,7 +128,7 @@ struct hwt_user *hwt_user_get(void)
 	new->uid = uid;
 	new->contexts = 1;
 	spin_lock(&hwt_users_lock);
-	user = hwt_user_find(uid);
+	user = hwt_user_find_get(uid);
 	if (!user) {
 		hash_add(hwt_users, &new->node, __kuid_val(uid));
 		swap(user, new);

@@ -156,7 +156,7 @@ void hwt_buckets_insert(struct hwt_buckets *buckets, struct hwt_timeout *timeout
 {
 	u64 tick = hwt_timeout_tick(timeout);
 
-	/* There it will not stay. */
+	/* Its list is being visited: it queues up behind the others, and the visit moves it on. */
 	if (unlikely(hwt_in_visit(buckets, tick)))
 		list_add_tail(&timeout->link, buckets->visited);
 	else
@@ -180,8 +180,9 @@ void hwt_buckets_remove(struct hwt_buckets *buckets, struct hwt_timeout *timeout
 }
 
 /*
- * The bucket of the top level that the cursor has to enter next. In their order, but some
- * have nothing for their next turn: until no other can come before the best one.
+ * The bucket of the top level that the cursor has to enter next. The occupied ones are looked at in
+ * the order in which the cursor comes to them. One that has only later rounds may be entered later
+ * than one behind it: so until no other can come before the best so far.
  */
 static bool hwt_top_next(const struct hwt_buckets *buckets, struct hwt_place *place)
 {
@@ -190,7 +191,7 @@ static bool hwt_top_next(const struct hwt_buckets *buckets, struct hwt_place *pl
 	unsigned long mask = hwt_buckets_mask(buckets), slot;
 	u64 now = buckets->cursor >> shift, at = now + 1, best = HWT_TICK_NEVER;
 
-	/* In buckets since tick 0, not only since the beginning of the turn. */
+	/* @now and @at count the level's buckets from tick 0 on. */
 	while (at <= now + mask + 1 && at < best) {
 		slot = find_next_bit(hwt_level_map(buckets, level), mask + 1, at & mask);
 		at = (at & ~(u64)mask) + slot;
@@ -331,7 +332,7 @@ static void hwt_buckets_enter(struct hwt_buckets *buckets,
 		hwt_bucket_mark(buckets, bucket, false);
 		return;
 	}
-	/* Of those that stay. */
+	/* The visit finds it anew, from those that stay (later rounds). */
 	bucket->first = HWT_TICK_NEVER;
 	hwt_visit_begin(buckets, &bucket->list, place->level * buckets->bits);
 }
