@@ -150,7 +150,7 @@ help:
 	@echo
 	@echo 'make run          show the module at its job, in a virtual machine'
 	@echo 'make check        all tests; ends with "N passed, N failed"'
-	@echo 'make check-quick  the short ones, under a minute'
+	@echo 'make check-quick  the short ones, some minutes'
 	@echo 'make check-static, check-wheel, check-model, check-litmus, check-lib, check-packages, check-documented, check-harness, check-year'
 	@echo 'make check-guest KERNEL=stock|rt|debug|... [TEST=pattern] [QUICK=1]'
 	@echo 'make check-matrix [CELLS="6.1 6.12-rt"] [QUICK=1]'
