@@ -208,7 +208,8 @@ static void __init actor_end(struct actor *actor, bool slept)
 	if (slept && freezable) {
 		KTEST(frozen == 0, "%s: nothing fired while tasks were frozen: %u did",
 		      actor->name, frozen);
-		KTEST(hwt_overruns_total(&actor->beat.periodic) > 50,
+		/* How long a second of pm_test lasts is the emulator's affair, too. */
+		KTEST(hwt_overruns_total(&actor->beat.periodic) > 10,
 		      "%s: a fixed rate has missed %llu periods", actor->name,
 		      hwt_overruns_total(&actor->beat.periodic));
 	} else if (slept) {

@@ -552,7 +552,8 @@ FIXTURE_TEARDOWN(thread)
 
 TEST_F_TIMEOUT(thread, each_point, 300)
 {
-	scene_run(_metadata, &variant->scene, KTHREADD, 5, 5);
+	/* A stack may be one that was kept for the next thread: then fewer fail. */
+	scene_run(_metadata, &variant->scene, KTHREADD, 5, 3);
 }
 
 /* -- What a failed call leaves possible ----------------------------------------- */
