@@ -348,7 +348,6 @@ static int setup_in_namespace(uid_t maker, uid_t uid)
 	return WIFEXITED(status) ? -WEXITSTATUS(status) : -EPROTO;
 }
 
-/* As many as may be mapped: they do not multiply what their user may have. */
 /* How many contexts have a directory in debugfs. */
 static unsigned int directories(void)
 {
@@ -394,6 +393,7 @@ TEST_F(user, directories_in_debugfs)
 	EXPECT_EQ(1, directories());
 }
 
+/* As many as may be mapped: they do not multiply what their user may have. */
 TEST_F(user, subordinate_ids)
 {
 	int i, ret;
