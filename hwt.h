@@ -328,7 +328,9 @@ static inline u64 hwt_timeout_word(const struct hwt_timeout *timeout)
  * hwt_pending() - will it fire?
  * @timeout: the timeout
  *
- * Any context. Return: true if it is armed, or periodic and about to be armed again.
+ * Any context.
+ *
+ * Return: true if it is armed, or periodic and about to be armed again.
  */
 static inline bool hwt_pending(const struct hwt_timeout *timeout)
 {
@@ -339,7 +341,9 @@ static inline bool hwt_pending(const struct hwt_timeout *timeout)
  * hwt_running() - is one of its callbacks executing?
  * @timeout: the timeout
  *
- * Any context. Return: true if one is.
+ * Any context.
+ *
+ * Return: true if one is.
  */
 static inline bool hwt_running(const struct hwt_timeout *timeout)
 {
@@ -364,7 +368,9 @@ static inline bool hwt_held(const struct hwt_timeout *timeout)
  * hwt_expired() - did it last end by firing?
  * @timeout: the timeout
  *
- * Any context. Return: true from the start of its callback until it is scheduled or cancelled.
+ * Any context.
+ *
+ * Return: true from the start of its callback until it is scheduled or cancelled.
  */
 static inline bool hwt_expired(const struct hwt_timeout *timeout)
 {
@@ -375,7 +381,9 @@ static inline bool hwt_expired(const struct hwt_timeout *timeout)
  * hwt_cancelled() - did it last end by being cancelled or handed back?
  * @timeout: the timeout
  *
- * Any context. Return: true if it did, until it is scheduled.
+ * Any context.
+ *
+ * Return: true if it did, until it is scheduled.
  */
 static inline bool hwt_cancelled(const struct hwt_timeout *timeout)
 {
@@ -386,7 +394,9 @@ static inline bool hwt_cancelled(const struct hwt_timeout *timeout)
  * hwt_timeout_wheel() - the wheel it lives on
  * @timeout: the timeout
  *
- * Any context. Return: the wheel; NULL if it has none yet.
+ * Any context.
+ *
+ * Return: the wheel; NULL if it has none yet.
  */
 static inline struct hwt_wheel *hwt_timeout_wheel(const struct hwt_timeout *timeout)
 {
@@ -400,7 +410,9 @@ u64 hwt_remaining(const struct hwt_timeout *timeout);
  * hwt_overruns() - periods missed before the latest firing
  * @periodic: the periodic timeout
  *
- * Any context. Return: in its callback, how many periods passed unserved before this call.
+ * Any context.
+ *
+ * Return: in its callback, how many periods passed unserved before this call.
  * Always 0 with HWT_FIXED_DELAY.
  */
 static inline u64 hwt_overruns(const struct hwt_periodic *periodic)
@@ -412,7 +424,9 @@ static inline u64 hwt_overruns(const struct hwt_periodic *periodic)
  * hwt_overruns_total() - periods missed since it was scheduled
  * @periodic: the periodic timeout
  *
- * Any context. Return: how many.
+ * Any context.
+ *
+ * Return: how many.
  */
 static inline u64 hwt_overruns_total(const struct hwt_periodic *periodic)
 {

@@ -147,8 +147,9 @@ static bool hwt_group_is_pending(struct hwt_timeout *timeout)
  * hwt_group_pending() - how many members are pending?
  * @group: the group
  *
- * Process context. Looks at all members, in bounded steps. Return: how many; exact when nothing
- * else is going on.
+ * Process context. Looks at all members, in bounded steps.
+ *
+ * Return: how many; exact when nothing else is going on.
  */
 u64 hwt_group_pending(struct hwt_group *group)
 {

@@ -500,7 +500,9 @@ EXPORT_SYMBOL_GPL(hwt_wheel_now);
  * hwt_wheel_tick() - the current tick
  * @wheel: the wheel
  *
- * Any context. Ticks count from the zero of the wheel's clock. Return: the one that began last.
+ * Any context. Ticks count from the zero of the wheel's clock.
+ *
+ * Return: the one that began last.
  */
 u64 hwt_wheel_tick(const struct hwt_wheel *wheel)
 {
@@ -512,7 +514,9 @@ EXPORT_SYMBOL_GPL(hwt_wheel_tick);
  * hwt_wheel_stopped() - is, or was, the wheel being stopped?
  * @wheel: the wheel
  *
- * Any context. Return: true if so. Once true, schedules fail.
+ * Any context.
+ *
+ * Return: true if so. Once true, schedules fail.
  */
 bool hwt_wheel_stopped(const struct hwt_wheel *wheel)
 {
@@ -593,7 +597,9 @@ static u64 hwt_wheel_count(const struct hwt_wheel *wheel, const struct hwt_cpu *
  * hwt_wheel_pending() - how many timeouts are pending?
  * @wheel: the wheel
  *
- * Any context. Looks at all CPUs' counters. Return: how many; exact when nothing else is going on.
+ * Any context. Looks at all CPUs' counters.
+ *
+ * Return: how many; exact when nothing else is going on.
  */
 u64 hwt_wheel_pending(const struct hwt_wheel *wheel)
 {
@@ -640,8 +646,10 @@ EXPORT_SYMBOL_GPL(hwt_wheel_get_stats);
 /* -- The module ---------------------------------------------------------- */
 
 /*
- * Forget a module that goes, and see to what it leaves. Return: whether one of its functions is
- * executing; that may need the lock, so nobody waits for it here.
+ * Forget a module that goes, and see to what it leaves.
+ *
+ * Return: whether one of its functions is executing; that may need the lock, so nobody waits for
+ * it here.
  */
 static bool hwt_wheels_module_going(struct module *module, bool said)
 {
