@@ -509,14 +509,6 @@ TEST_F_TIMEOUT(exec, each_point, 800)
 	EXPECT_LE(10U, failed);
 }
 
-/* The last fixture runs last. */
-FIXTURE(lost) { };
-FIXTURE_SETUP(lost) { }
-FIXTURE_TEARDOWN(lost) { }
-
-TEST_F_TIMEOUT(lost, nothing, 200)
-{
-	fault_no_leaks(_metadata);
-}
+#include "fault_lost.h"
 
 TEST_HARNESS_MAIN

@@ -625,14 +625,6 @@ TEST(size_cannot_be_read)
 	close(env.fd);
 }
 
-/* The last fixture runs last. */
-FIXTURE(lost) { };
-FIXTURE_SETUP(lost) { }
-FIXTURE_TEARDOWN(lost) { }
-
-TEST_F_TIMEOUT(lost, nothing, 200)
-{
-	fault_no_leaks(_metadata);
-}
+#include "fault_lost.h"
 
 TEST_HARNESS_MAIN

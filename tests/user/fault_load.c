@@ -268,14 +268,6 @@ TEST_F_TIMEOUT(module, first_open_kthreadd, 1000)
 	EXPECT_LE(5U, count.failed);
 }
 
-/* The last fixture runs last. */
-FIXTURE(lost) { };
-FIXTURE_SETUP(lost) { }
-FIXTURE_TEARDOWN(lost) { }
-
-TEST_F_TIMEOUT(lost, nothing, 200)
-{
-	fault_no_leaks(_metadata);
-}
+#include "fault_lost.h"
 
 TEST_HARNESS_MAIN

@@ -451,14 +451,6 @@ TEST_F_TIMEOUT(pages, are_given_back, 300)
 	EXPECT_GT(SLOP, plain_pages());
 }
 
-/* The last fixture runs last. */
-FIXTURE(lost) { };
-FIXTURE_SETUP(lost) { }
-FIXTURE_TEARDOWN(lost) { }
-
-TEST_F_TIMEOUT(lost, nothing, 200)
-{
-	fault_no_leaks(_metadata);
-}
+#include "fault_lost.h"
 
 TEST_HARNESS_MAIN

@@ -381,14 +381,6 @@ TEST_F_TIMEOUT(uring, each_point, 400)
 	scene_run(_metadata, &variant->scene, worker, variant->hit, variant->failed);
 }
 
-/* The last fixture runs last. */
-FIXTURE(lost) { };
-FIXTURE_SETUP(lost) { }
-FIXTURE_TEARDOWN(lost) { }
-
-TEST_F_TIMEOUT(lost, nothing, 200)
-{
-	fault_no_leaks(_metadata);
-}
+#include "fault_lost.h"
 
 TEST_HARNESS_MAIN
