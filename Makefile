@@ -113,7 +113,7 @@ check-matrix:
 
 check-coverage:
 	@tests/setup.sh coverage
-	@KERNEL='$(KERNELS)' QUICK=$(QUICK) TEST='$(TEST)' tests/coverage/coverage.sh
+	@KERNEL='$(KERNELS)' QUICK=$(QUICK) TEST='$(TEST)' tests/vm/coverage/coverage.sh
 
 check-harness:
 	@tests/check.sh harness
@@ -129,13 +129,13 @@ soak:
 	@KERNEL=$(KERNEL) tests/torture/soak.sh $(HOURS) $(SOAK)
 
 bench:
-	@tests/bench/bench.sh
+	@bench/bench.sh
 
 bench-quick:
-	@tests/bench/bench.sh --quick --only ops,life,late,count
+	@bench/bench.sh --quick --only ops,life,late,count
 
 bench-java:
-	@tests/bench/bench.sh --only java
+	@bench/bench.sh --only java
 
 help:
 	@echo 'make              build hwt.ko (KDIR=$(KDIR))'

@@ -122,17 +122,17 @@ need()
 
 # A limit against what hangs: beside the guests a part may have to wait for long.
 tap() { python3 tests/tap.py --name "$1" --results "$HWT_RESULTS" --timeout 4800 -- "${@:2}"; }
-tap_make() { part "$1" tap "$1" make -s --no-print-directory -C "tests/$2" OUT="$HWT_BUILD/$2" "$3"; }
-wheel() { tap_make wheel wheel "$1"; }
-model() { tap_make model model "$1"; }
-weak() { tap_make weak model "$1"; }
-litmus() { tap_make litmus litmus check; }
-lib() { part lib tap lib tests/lib/lib.sh; }
-packages() { part packages tap packages tests/packages/packages.sh; }
-documented() { part documented tap documented tests/documented/ten-minutes.sh; }
+tap_make() { part "$1" tap "$1" make -s --no-print-directory -C "tests/$2" OUT="$HWT_BUILD/${2##*/}" "$3"; }
+wheel() { tap_make wheel unit "$1"; }
+model() { tap_make model verify/model "$1"; }
+weak() { tap_make weak verify/model "$1"; }
+litmus() { tap_make litmus verify/litmus check; }
+lib() { part lib tap lib tests/unit/libhwt.sh; }
+packages() { part packages tap packages tests/vm/packages/packages.sh; }
+documented() { part documented tap documented tests/vm/packages/ten-minutes.sh; }
 static() { part static tests/static/static.sh; }
-harness() { part harness python3 tests/harness/harness.py; }
-year() { part year tests/year/run.sh; }
+harness() { part harness python3 tests/vm/harness.py; }
+year() { part year tests/vm/year/run.sh; }
 
 # What neither runs a guest nor has a limit of time gets what is left of the processors.
 hosts()
@@ -149,7 +149,7 @@ guests()
 {
 	local kernel
 	for kernel in "$@"; do
-		part "guest-$kernel" tests/guest/guest.sh "$kernel"
+		part "guest-$kernel" tests/vm/guest.sh "$kernel"
 	done
 }
 
@@ -180,14 +180,14 @@ mkdir -p "$results" || die "$HWT_BUILD is not ours: remove it, or set HWT_BUILD"
 case ${1:-all} in
 all)
 	need check
-	mapfile -t kernels < <(tests/kernels/get.sh --names)
-	# On some of them only the tests that name them: see tests/kernels/table.
+	mapfile -t kernels < <(tests/vm/kernels/get.sh --names)
+	# On some of them only the tests that name them: see tests/vm/kernels/table.
 	export NAMED=1
 	# Most of a guest's time nothing happens: two of them have room on two processors.
 	slow=() others=()
 	beside hosts static wheel litmus model weak -- hosts
 	for kernel in "${kernels[@]}"; do
-		if [ "$(tests/kernels/get.sh --slow "$kernel")" = slow ]; then
+		if [ "$(tests/vm/kernels/get.sh --slow "$kernel")" = slow ]; then
 			slow+=("$kernel")
 		else
 			others+=("$kernel")

@@ -41,8 +41,8 @@ keep()
 warnings()
 {
 	local kdir list words=()
-	if ! kdir=$("$HWT_TOP/tests/kernels/get.sh" --kdir "$1") ||
-		! list=$("$HWT_TOP/tests/kernels/get.sh" --make "$1"); then
+	if ! kdir=$("$HWT_TOP/tests/vm/kernels/get.sh" --kdir "$1") ||
+		! list=$("$HWT_TOP/tests/vm/kernels/get.sh" --make "$1"); then
 		echo "cannot be built: what that takes is not there"
 		return
 	fi
@@ -66,7 +66,7 @@ run()
 	local cell=$1 kernel=$2 dir=$out/$1 release verdict warnings
 	mkdir -p "$dir"
 	rm -f "$dir/tests"
-	if ! "$HWT_TOP/tests/kernels/get.sh" "$kernel" >"$dir/kernel" 2>"$dir/kernel.log"; then
+	if ! "$HWT_TOP/tests/vm/kernels/get.sh" "$kernel" >"$dir/kernel" 2>"$dir/kernel.log"; then
 		failed=$((failed + 1))
 		verdict=$(sed -n 's/^\[hwt\] error: //p' "$dir/kernel.log" | tail -n 1)
 		keep "$cell" "no kernel: $verdict"
@@ -77,7 +77,7 @@ run()
 	warnings=$(warnings "$kernel" "$dir")
 	# All tests, whatever is in the environment. The guest's exit code adds nothing to what it reports.
 	HWT_BUILD=$dir/build HWT_RESULTS=$dir/tests NAMED='' TEST='' HWT_APPEND='' \
-		"$HWT_TOP/tests/guest/guest.sh" "$kernel" >"$dir/log" 2>&1 </dev/null || true
+		"$HWT_TOP/tests/vm/guest.sh" "$kernel" >"$dir/log" 2>&1 </dev/null || true
 	verdict="$(count '^ok ' "$dir/tests") passed, $(count '^not ok ' "$dir/tests") failed"
 	verdict="$verdict, $(count '^skip ' "$dir/tests") skipped"
 	if [ -n "$warnings" ]; then

@@ -31,14 +31,14 @@ guest_get()
 {
 	# shellcheck disable=SC2086 # a list of words
 	packages_install $guest "$@"
-	"$here/guest/emulator.sh"
+	"$here/vm/emulator.sh"
 }
 
 kernels_get()
 {
 	local name dir
 	for name in "$@"; do
-		dir=$("$here/kernels/get.sh" "$name")
+		dir=$("$here/vm/kernels/get.sh" "$name")
 		say "kernel $name: $(cat "$dir/release")"
 	done
 }
@@ -51,12 +51,12 @@ run)
 	;;
 static)
 	packages_install $guest $static $programs
-	"$here/kernels/source.sh" linux-source-6.1 >/dev/null
+	"$here/vm/kernels/source.sh" linux-source-6.1 >/dev/null
 	kernels_get stock
 	;;
 guest)	# the kernel itself is fetched by what runs it
 	guest_get linux-source-6.1 $programs $kernel $disk
-	"$here/kernels/source.sh" linux-source-6.1 >/dev/null
+	"$here/vm/kernels/source.sh" linux-source-6.1 >/dev/null
 	;;
 coverage)
 	"$0" guest
@@ -64,8 +64,8 @@ coverage)
 	;;
 litmus)
 	packages_install linux-source-6.1 python3 xz-utils
-	"$here/kernels/source.sh" linux-source-6.1 >/dev/null
-	"$here/litmus/get.sh" >/dev/null
+	"$here/vm/kernels/source.sh" linux-source-6.1 >/dev/null
+	"$here/verify/litmus/get.sh" >/dev/null
 	;;
 documented)
 	"$0" guest
@@ -74,23 +74,23 @@ documented)
 packages)
 	guest_get $packages
 	kernels_get stock
-	"$here/root/root.sh" packages >/dev/null
+	"$here/vm/debian/root.sh" packages >/dev/null
 	;;
 quick)
 	guest_get $static $tests $programs
-	"$here/kernels/source.sh" linux-source-6.1 >/dev/null
+	"$here/vm/kernels/source.sh" linux-source-6.1 >/dev/null
 	kernels_get stock
 	;;
 check)
 	guest_get $static $tests $programs $kernel $packages
-	"$here/kernels/source.sh" linux-source-6.1 >/dev/null
-	mapfile -t names < <("$here/kernels/get.sh" --names)
+	"$here/vm/kernels/source.sh" linux-source-6.1 >/dev/null
+	mapfile -t names < <("$here/vm/kernels/get.sh" --names)
 	kernels_get "${names[@]}" uml
-	"$here/root/disk.sh" trace >/dev/null
-	"$here/root/root.sh" packages >/dev/null
+	"$here/vm/debian/disk.sh" trace >/dev/null
+	"$here/vm/debian/root.sh" packages >/dev/null
 	# Where it cannot be had those tests are skipped.
 	rc=0
-	"$here/litmus/get.sh" >/dev/null || rc=$?
+	"$here/verify/litmus/get.sh" >/dev/null || rc=$?
 	case $rc in
 	0) ;;
 	77) say "going on without herd7" ;;
@@ -99,13 +99,13 @@ check)
 	;;
 year)
 	guest_get linux-source-6.1 $kernel
-	"$here/kernels/source.sh" linux-source-6.1 >/dev/null
+	"$here/vm/kernels/source.sh" linux-source-6.1 >/dev/null
 	kernels_get uml
 	;;
 bench*)
 	guest_get linux-source-6.1 $kernel $bench
 	[ "$1" != bench-java ] || packages_install $java
-	"$here/kernels/source.sh" linux-source-6.1 >/dev/null
+	"$here/vm/kernels/source.sh" linux-source-6.1 >/dev/null
 	kernels_get stock uml
 	;;
 *)

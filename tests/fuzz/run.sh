@@ -24,12 +24,12 @@ fi
 programs() { grep -a "^$1 " "$out/tests.log" | sed "s/^$1 //; s/\r\$//"; }
 
 "$HWT_TOP/tests/setup.sh" guest
-arch=$("$HWT_TOP/tests/kernels/get.sh" --arch "$kernel")
+arch=$("$HWT_TOP/tests/vm/kernels/get.sh" --arch "$kernel")
 [ -z "$arch" ] || die "kernel $kernel is for $arch, the fuzzer is built for this machine only"
-dir=$("$HWT_TOP/tests/kernels/get.sh" "$kernel")
+dir=$("$HWT_TOP/tests/vm/kernels/get.sh" "$kernel")
 # Without the test modules, which it needs not.
 export HWT_NO_TESTS=1 HWT_TREE=fuzz
-"$HWT_TOP/tests/guest/build.sh" "$kernel"
+"$HWT_TOP/tests/vm/build.sh" "$kernel"
 make -s --no-print-directory -C "$HWT_TOP/tests/fuzz" OUT="$HWT_BUILD/user"
 
 rm -rf "$overlay"
@@ -38,11 +38,11 @@ cp "$HWT_TOP/tests/fuzz/guest.sh" "$overlay/hwt/demo.sh"
 [ ! -s "$kept" ] || cp "$kept" "$overlay/hwt/fuzz.kept"
 printf '%s\n' "${arguments[@]}" >"$overlay/hwt/fuzz.arguments"
 : >"$out/list"
-HWT_OVERLAY=$overlay "$HWT_TOP/tests/guest/pack.sh" "$kernel" "$out/list" "$out/initramfs.gz"
+HWT_OVERLAY=$overlay "$HWT_TOP/tests/vm/pack.sh" "$kernel" "$out/list" "$out/initramfs.gz"
 
 say "booting a guest with Linux $(cat "$dir/release"); its logs are in $out"
 rc=0
-python3 "$HWT_TOP/tests/guest/run_guest.py" --mode demo --kernel "$kernel" \
+python3 "$HWT_TOP/tests/vm/run_guest.py" --mode demo --kernel "$kernel" \
 	--vmlinuz "$dir/vmlinuz" --initrd "$out/initramfs.gz" --out "$out" \
 	--silence 150 --limit $((seconds + 1800)) | sed -u '/^\(run\|corpus\) /d' || rc=$?
 

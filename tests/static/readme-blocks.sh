@@ -3,7 +3,7 @@
 #
 # The documentation shows real code. Each block of README.md, CONTRIBUTING.md and docs/ names its
 # language and the file it is taken from ("```c samples/first.c"), and stands there word for word;
-# that file is compiled and run by other tests. Of a block in sh ("```sh tests/guest/...") each
+# that file is compiled and run by other tests. Of a block in sh ("```sh tests/vm/...") each
 # command is one of that test, perhaps with more behind it there, or a comment here. Only what is no
 # code ("```text") is from nowhere. README.md must have a kernel client and a program. And no link in
 # these files may lead nowhere. Says what is wrong, else nothing.

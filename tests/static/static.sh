@@ -8,7 +8,7 @@ set -eu
 cd "$HWT_TOP"
 results=${HWT_RESULTS:-$HWT_BUILD/results/static}
 logs=$HWT_BUILD/static
-kernel_source=$(tests/kernels/source.sh linux-source-6.1)
+kernel_source=$(tests/vm/kernels/source.sh linux-source-6.1)
 kselftest=$kernel_source/tools/testing/selftests
 mkdir -p "$logs" "$(dirname "$results")"
 : >"$results"
@@ -45,9 +45,9 @@ files()
 
 mapfile -t c_files < <(files '*.c' '*.h')
 # What runs in user space. The wheel is checked as kernel code.
-mapfile -t user_files < <(files 'tests/user/*.c' 'tests/wheel/*.c' 'tests/bench/user/*.c' 'tests/bench/hot/*.c' 'tests/lib/*.c' 'tests/fuzz/*.c' 'samples/*.c' 'lib/*.c' 'tools/*.c' |
+mapfile -t user_files < <(files 'tests/user/*.c' 'tests/unit/*.c' 'bench/user/*.c' 'bench/hot/*.c' 'tests/fuzz/*.c' 'samples/*.c' 'lib/*.c' 'tools/*.c' |
 	grep -v '^samples/hwt_')
-mapfile -t kernel_files < <(files 'hwt*.[ch]' 'samples/hwt_*.c' 'tests/modules/*.[ch]' 'tests/bench/bench*.[ch]' 'tests/torture/*.[ch]' 'tests/year/*.[ch]')
+mapfile -t kernel_files < <(files 'hwt*.[ch]' 'samples/hwt_*.c' 'tests/kernel/*.[ch]' 'tests/kernel/lib/*.[ch]' 'bench/bench*.[ch]' 'tests/torture/*.[ch]' 'tests/vm/year/*.[ch]')
 
 # --- for everything ---
 
@@ -82,10 +82,10 @@ ignored_types()
 	hwt_compat.h|tests/*compat.h) echo LINUX_VERSION_CODE,CONSTANT_COMPARISON ;;
 	# User space: no kernel helpers or attributes to prefer, stand-ins for
 	# kernel headers, and the macros of kselftest_harness.h.
-	tests/user/*|tests/wheel/*|tests/bench/user/*|tests/bench/hot/*|tests/lib/*|tests/fuzz/*|samples/*|lib/*|tools/*)
+	tests/user/*|tests/unit/*|bench/user/*|bench/hot/*|tests/fuzz/*|samples/*|lib/*|tools/*)
 		echo PREFER_KERNEL_TYPES,PREFER_DEFINED_ATTRIBUTE_MACRO,NEW_TYPEDEFS,CAMELCASE,AVOID_EXTERNS,VOLATILE,MACRO_ARG_REUSE ;;
 	# Its one macro takes code as an argument.
-	tests/bench/*) echo MACRO_ARG_REUSE,MACRO_ARG_PRECEDENCE ;;
+	bench/*) echo MACRO_ARG_REUSE,MACRO_ARG_PRECEDENCE ;;
 	esac
 }
 
@@ -112,7 +112,7 @@ kernel_doc()
 build_checked()
 {
 	rm -rf "$HWT_BUILD/modules/static"
-	HWT_TREE=static tests/guest/build.sh stock W=1 C=2 CF=-D__CHECK_ENDIAN__ KCFLAGS= 2>/dev/null ||
+	HWT_TREE=static tests/vm/build.sh stock W=1 C=2 CF=-D__CHECK_ENDIAN__ KCFLAGS= 2>/dev/null ||
 		tail -n 20 "$HWT_BUILD/modules/static.log"
 	# gcc's warnings end in their option, sparse's do not.
 	grep -E '(warning|error):' "$HWT_BUILD/modules/static.log" >"$logs/build.warnings" || true
@@ -126,8 +126,8 @@ sparse_warnings() { grep -vE '\[-W' "$logs/build.warnings" || true; }
 includes()
 {
 	case $1 in
-	tests/wheel/*) echo "-Itests/wheel/include -isystem $kernel_source/tools/include" ;;
-	tests/user/*) echo "-isystem $kselftest" ;;
+	tests/unit/*) echo "-Itests/unit/include -isystem $kernel_source/tools/include" ;;
+	tests/user/*) echo "-Itests/user/lib -isystem $kselftest" ;;
 	esac
 }
 
@@ -137,14 +137,14 @@ cppcheck_run()
 	[ "${#user_files[@]}" -gt 0 ] || return 0
 	cppcheck --quiet --enable=warning,performance,portability --std=c11 --error-exitcode=1 \
 		--suppress=missingInclude --suppress=uninitvar "--suppress=*:$kselftest/*" \
-		-I. -Ilib -I"$kselftest" "${user_files[@]}"
+		-I. -Ilib -Itests/user/lib -I"$kselftest" "${user_files[@]}"
 }
 
 tidy_one()
 {
 	local errors=$logs/tidy.$BASHPID checks=
 	# These run under ASan and UBSan, and the analyzer loses itself in the lists.
-	[[ $1 != tests/wheel/* ]] || checks='-clang-analyzer-*'
+	[[ $1 != tests/unit/* ]] || checks='-clang-analyzer-*'
 	# shellcheck disable=SC2046 # words
 	clang-tidy --quiet ${checks:+--checks="$checks"} "$1" -- -std=gnu11 -I. -Ilib $(includes "$1") 2>"$errors" || cat "$errors"
 	rm -f "$errors"
@@ -155,7 +155,7 @@ tidy()
 (
 	for file in "${user_files[@]}"; do
 		# What these include is set up by make bench only.
-		[[ $file != tests/bench/* ]] || continue
+		[[ $file != bench/* ]] || continue
 		while [ "$(jobs -rp | wc -l)" -ge "${HWT_JOBS:-$(nproc)}" ]; do
 			wait -n
 		done
@@ -212,7 +212,7 @@ versions()
 off_is_free()
 {
 	local said
-	said=$(make -s --no-print-directory -C tests/bench/hot KSRC="$kernel_source" off 2>&1) ||
+	said=$(make -s --no-print-directory -C bench/hot KSRC="$kernel_source" off 2>&1) ||
 		grep -v '^@bench' <<<"$said"
 }
 # The faults that are planted now and then: can they be?
@@ -223,7 +223,7 @@ plants()
 		patch -p1 -F0 --dry-run -s <"$plant" >/dev/null || echo "$plant does not apply"
 	done
 }
-directives() { tests/guest/list.sh stock 0 >/dev/null; }
+directives() { tests/vm/list.sh stock 0 >/dev/null; }
 
 # Two lanes, for two processors.
 kernel_lane()
@@ -247,7 +247,7 @@ rest_lane()
 	check manual manual
 	check hwtctl tests/static/hwtctl.sh
 	# Few run the benchmarks; that they build is seen here.
-	check bench-builds make -s --no-print-directory -C tests/bench/hot KSRC="$kernel_source" programs
+	check bench-builds make -s --no-print-directory -C bench/hot KSRC="$kernel_source" programs
 	if [ "${QUICK:-0}" = 1 ]; then
 		echo "skip static/off-is-free # quick" >>"$results"
 	else

@@ -5,7 +5,7 @@
 # has found. A line "(PARAMETER=VALUE ...)" in a patch is for the torture. Fails if one was not
 # found.
 #
-# Environment: KERNEL=uml, or another of tests/kernels/table; SEED, so that two runs can be compared.
+# Environment: KERNEL=uml, or another of tests/vm/kernels/table; SEED, so that two runs can be compared.
 set -eu
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/../packages.sh"

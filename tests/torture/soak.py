@@ -15,7 +15,7 @@ import sys
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, "..", "guest"))
+sys.path.insert(0, os.path.join(HERE, "..", "vm"))
 from judge import STAMP, Judge
 from run_guest import Tail
 from tap import Results

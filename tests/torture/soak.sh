@@ -5,7 +5,7 @@
 # they come, and a verdict in the end. HOURS may be a fraction. The parameters are those of
 # hwt_torture.ko; a seed that failed is given again by seed=N.
 #
-# Environment: KERNEL=stock, or another of tests/kernels/table, uml among them.
+# Environment: KERNEL=stock, or another of tests/vm/kernels/table, uml among them.
 set -eu
 . "$(dirname "$0")/../lib.sh"
 
@@ -15,16 +15,16 @@ shift
 [ "$seconds" -gt 0 ] || die "that is no time"
 kernel=${KERNEL:-stock}
 here=$HWT_TOP/tests/torture
-guest=$HWT_TOP/tests/guest
+guest=$HWT_TOP/tests/vm
 out=$HWT_BUILD/soak/$kernel
 # Until it has begun and ended; waiting for what does not come takes minutes.
 limit=$((seconds + 1800))
 parameters="seconds=$seconds report=30 $*"
 
 mkdir -p "$out"
-dir=$("$HWT_TOP/tests/kernels/get.sh" "$kernel")
-arch=$("$HWT_TOP/tests/kernels/get.sh" --arch "$kernel")
-slow=$("$HWT_TOP/tests/kernels/get.sh" --slow "$kernel")
+dir=$("$HWT_TOP/tests/vm/kernels/get.sh" "$kernel")
+arch=$("$HWT_TOP/tests/vm/kernels/get.sh" --arch "$kernel")
+slow=$("$HWT_TOP/tests/vm/kernels/get.sh" --slow "$kernel")
 HWT_NO_TESTS=1 HWT_TREE=soak-$kernel "$guest/build.sh" "$kernel"
 echo "torture|script|$limit|0|||torture.sh|$parameters" >"$out/list"
 

@@ -27,7 +27,7 @@
 #include <linux/types.h>
 
 #include "hwt.h"
-#include "../modules/hwt_ktest_util.h"
+#include "../kernel/lib/hwt_ktest_util.h"
 
 struct tt_item;
 struct tt_wheel;

@@ -11,7 +11,7 @@
 #include <linux/slab.h>
 #include <linux/smp.h>
 
-#include "../modules/hwt_ktest_compat.h"
+#include "../kernel/lib/hwt_ktest_compat.h"
 
 struct tt_irq {
 	struct hrtimer		timer;

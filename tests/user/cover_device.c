@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What no other test of the device comes to: see tests/coverage.
+ * What no other test of the device comes to: see tests/vm/coverage.
  *
  * hwt-test: load reclaim_ms=10000 max_user_timeouts=0 max_user_wheels=0
  * hwt-test: timeout 150

@@ -3,7 +3,7 @@
   A client of /dev/hwt that was written from its manual page, hwt(4), alone: the proof that a
   language without a header for it can use the device. Every number here is from there.
 
-  Run by tests/guest/scripts/manual-client.sh. Prints TAP.
+  Run by tests/user/manual-client.sh. Prints TAP.
 }
 program manual_client;
 

@@ -1,0 +1,556 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * As much of the kernel as hwt needs to run in a program of several threads, on
+ * x86-64. A thread of the program stands for a CPU.
+ *
+ * What the lock-free half of hwt uses is the same instructions as in the kernel:
+ *
+ *   atomic64_t, xchg()    lock cmpxchg, xchg, ...; lib/llist.c is the kernel's
+ *   this_cpu_inc()        incq %gs:..., each thread has its own base there
+ *   current, in_nmi(),    one load from the thread's own line (%fs: for %gs:), as
+ *   processor id          from 6.2 on
+ *   rcu_read_lock_sched() the preemption count
+ *
+ * Left out are what the kernel's build adds to calls and returns against speculation
+ * and for tracing. ktime_get_ns() is clock_gettime(), without a system call.
+ *
+ * What the engine uses works, but costs something else: it sleeps and is woken by
+ * futex, and a spinlock is one byte. A grace period is nothing: a program stops its
+ * wheels when no other thread uses them.
+ */
+#ifndef _SHIM_H
+#define _SHIM_H
+
+#ifndef __x86_64__
+#error "this stands for the kernel on x86-64"
+#endif
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include <linux/types.h>
+#include <linux/bitmap.h>
+#include <linux/bitops.h>
+#include <linux/build_bug.h>
+#include <linux/compiler.h>
+#include <linux/err.h>
+#include <linux/kernel.h>
+#include <linux/list.h>
+#include <linux/log2.h>
+#include <linux/overflow.h>
+#include <asm/barrier.h>
+#include "../../tests/unit/include/linux/minmax.h"
+
+/* assert.h has one that wants a text. */
+#undef static_assert
+#define static_assert(expression)	_Static_assert(expression, #expression)
+
+/* -- Annotations, modules, messages -------------------------------------- */
+
+#define __aligned(x)		__attribute__((aligned(x)))
+#define SMP_CACHE_BYTES		64
+#define ____cacheline_aligned_in_smp	__aligned(SMP_CACHE_BYTES)
+#define __percpu
+#define __exit			__maybe_unused
+#define __must_hold(x)
+#define __acquires(x)
+#define __releases(x)
+#ifndef EXPORT_SYMBOL_GPL
+#define EXPORT_SYMBOL_GPL(symbol)
+#endif
+
+#define KBUILD_MODNAME		"hwt"
+#define MODULE_NAME_LEN		56
+#define THIS_MODULE		((struct module *)NULL)
+#define module_name(module)	((void)(module), "bench")
+#define __module_get(module)	((void)(module))
+#define module_put(module)	((void)(module))
+#define MODULE_STATE_GOING	2
+/* Not for programs. */
+#define ERESTARTSYS		512
+#define NOTIFY_DONE		0
+#define NOTIFY_OK		1
+#define within_module(address, module)	((void)(address), (void)(module), false)
+
+struct notifier_block {
+	int (*notifier_call)(struct notifier_block *block, unsigned long event, void *data);
+};
+
+#define register_module_notifier(block)		((void)(block), 0)
+#define unregister_module_notifier(block)	((void)(block))
+#define pvclock_gtod_register_notifier(block)	((void)(block), 0)
+#define pvclock_gtod_unregister_notifier(block)	((void)(block))
+#define CPUHP_AP_ONLINE_DYN	0
+#define cpuhp_setup_state_nocalls(state, name, online, offline)	((void)(online), 0)
+#define cpuhp_remove_state_nocalls(state)	((void)(state))
+#define DEFINE_STATIC_KEY_FALSE(name)	bool name
+#define DECLARE_STATIC_KEY_FALSE(name)	extern bool name
+#define static_branch_unlikely(key)	((void)(key), shim_branch_off())
+#define static_branch_enable(key)	((void)(key))
+#define module_param(name, type, mode)
+#define module_param_named(name, variable, type, mode)
+#define MODULE_PARM_DESC(name, text)
+#define MODULE_DESCRIPTION(text)
+#define MODULE_VERSION(text)
+#define MODULE_LICENSE(text)
+#define module_init(function)	int (* const shim_module_init)(void) = function
+#define module_exit(function)
+
+/*
+ * As the kernel's, with CONFIG_JUMP_LABEL: an instruction that does nothing, where a jump can be
+ * put. Nobody puts one there.
+ */
+static __always_inline bool shim_branch_off(void)
+{
+#ifdef SHIM_BARE
+	/* To see what it costs. */
+	return false;
+#endif
+	asm goto(".byte 0x0f, 0x1f, 0x44, 0, 0\n"
+		 ".pushsection .shim_jumps, \"\"\n.quad %l[on]\n.popsection"
+		 : : : : on);
+	return false;
+on:
+	return true;
+}
+
+/* Tracepoints are off, too. */
+void shim_trace(const char *name);
+
+#define TP_PROTO(...)		__VA_ARGS__
+#define TP_ARGS(...)		__VA_ARGS__
+#define TRACE_EVENT(name, proto, ...)				\
+	static __always_inline bool trace_##name##_enabled(void)	\
+	{								\
+		return shim_branch_off();				\
+	}								\
+	static __always_inline void trace_##name(proto)			\
+	{								\
+		if (shim_branch_off())					\
+			shim_trace(#name);				\
+	}
+
+struct module;
+struct lock_class_key;
+
+extern int (* const shim_module_init)(void);
+
+/* Without a check of the format: u64 is another type here. */
+void shim_printk(const char *format, ...);
+
+#define pr_err(format, ...)	shim_printk(pr_fmt(format), ##__VA_ARGS__)
+#define pr_warn(format, ...)	pr_err(format, ##__VA_ARGS__)
+#define pr_err_ratelimited(format, ...)	pr_err(format, ##__VA_ARGS__)
+#define pr_warn_once(format, ...)	pr_err(format, ##__VA_ARGS__)
+#define pr_warn_ratelimited(format, ...)	pr_err(format, ##__VA_ARGS__)
+
+struct ratelimit_state {
+};
+
+#define HZ			250
+#define RATELIMIT_MSG_ON_RELEASE	0
+#define ratelimit_state_init(state, interval, burst)	((void)(state))
+#define ratelimit_set_flags(state, flags)	((void)(state))
+/* Nothing is said: a benchmark may well be behind. */
+#define __ratelimit(state)	((void)(state), false)
+#define WARN_ON(condition) ({					\
+	bool __warn = (condition);				\
+	if (__warn)						\
+		shim_printk("WARNING: %s\n", #condition);	\
+	__warn; })
+#define WARN_ON_ONCE(condition)	WARN_ON(condition)
+/* Nobody looks for races here. */
+#define data_race(expression)	(expression)
+#define lockdep_assert_held(lock)	((void)(lock))
+#define debug_show_held_locks(task)	((void)(task))
+#define might_sleep()		((void)0)
+
+/* -- Numbers ------------------------------------------------------------- */
+
+#define S64_MAX			INT64_MAX
+#define U64_MAX			UINT64_MAX
+
+static inline u64 mul_u64_u64_shr(u64 a, u64 b, unsigned int shift)
+{
+	return (__uint128_t)a * b >> shift;
+}
+
+/* An instruction, on x86; that of the kernel's tools is for any processor. */
+#define fls64(x)		shim_fls64(x)
+
+static __always_inline int shim_fls64(u64 x)
+{
+	return x ? 64 - __builtin_clzll(x) : 0;
+}
+
+#define div64_u64(a, b)		((a) / (b))
+#define div_u64(a, b)		((a) / (b))
+
+static inline void strscpy(char *to, const char *from, size_t size)
+{
+	snprintf(to, size, "%s", from);
+}
+
+/* -- Atomics ------------------------------------------------------------- */
+
+typedef struct {
+	s64 counter;
+} atomic64_t;
+
+#define try_cmpxchg(pointer, old, new)					\
+	__atomic_compare_exchange_n(pointer, old, new, false,		\
+				    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)
+#define xchg(pointer, new)	__atomic_exchange_n(pointer, new, __ATOMIC_SEQ_CST)
+/* A locked instruction is one already. */
+#define smp_mb__after_atomic()	barrier()
+#define smp_acquire__after_ctrl_dep()	barrier()
+
+static __always_inline s64 atomic64_read(const atomic64_t *atomic)
+{
+	return READ_ONCE(atomic->counter);
+}
+
+static __always_inline void atomic64_set(atomic64_t *atomic, s64 value)
+{
+	WRITE_ONCE(atomic->counter, value);
+}
+
+static __always_inline bool atomic64_try_cmpxchg(atomic64_t *atomic, s64 *old,
+						 s64 new)
+{
+	return try_cmpxchg(&atomic->counter, old, new);
+}
+
+static __always_inline void atomic64_dec(atomic64_t *atomic)
+{
+	__atomic_sub_fetch(&atomic->counter, 1, __ATOMIC_SEQ_CST);
+}
+
+/* Those of the kernel's tools are not atomic. */
+#define set_bit			shim_set_bit
+#define clear_bit		shim_clear_bit
+
+static __always_inline void shim_set_bit(unsigned int bit, unsigned long *map)
+{
+	__atomic_or_fetch(&map[BIT_WORD(bit)], BIT_MASK(bit), __ATOMIC_SEQ_CST);
+}
+
+static __always_inline void shim_clear_bit(unsigned int bit, unsigned long *map)
+{
+	__atomic_and_fetch(&map[BIT_WORD(bit)], ~BIT_MASK(bit), __ATOMIC_SEQ_CST);
+}
+
+/* -- Threads and CPUs ---------------------------------------------------- */
+
+#define TASK_RUNNING		0
+#define TASK_INTERRUPTIBLE	1
+#define TASK_UNINTERRUPTIBLE	2
+#define TASK_IDLE		0x402
+#define TASK_FREEZABLE		0x2000
+
+/**
+ * struct task_struct - a thread
+ * @rcu_read_lock_nesting:   as in the kernel
+ * @rcu_read_unlock_special: as in the kernel; always 0
+ * @state:      a futex: TASK_RUNNING, or wants to sleep
+ * @on_demand:  a kthread without a thread: see shim_kthread_run()
+ * @started:    it has been woken once
+ * @stop:       what kthread_should_stop() says
+ * @function:   of a kthread
+ * @arg:        its argument
+ * @thread:     of a kthread
+ */
+struct task_struct {
+	int		rcu_read_lock_nesting;
+	u32		rcu_read_unlock_special;
+	u32		state;
+	bool		on_demand;
+	bool		started;
+	bool		stop;
+	int		(*function)(void *arg);
+	void		*arg;
+	pthread_t	thread;
+} __aligned(64);
+
+/* What the kernel keeps in one line for each CPU. */
+struct shim_cpu {
+	struct task_struct	*task;
+	int			preempt_count;
+	unsigned int		number;
+} __aligned(64);
+
+extern __thread struct shim_cpu shim_cpu;
+
+/* As many as the machine has, and one more for kthreads. */
+extern unsigned int nr_cpu_ids;
+
+#define current			(shim_cpu.task)
+#define smp_processor_id()	READ_ONCE(shim_cpu.number)
+#define raw_smp_processor_id()	smp_processor_id()
+struct lock_class_key {
+};
+
+#define for_each_possible_cpu(cpu)	for ((cpu) = 0; (cpu) < nr_cpu_ids; (cpu)++)
+
+/* First thing in main(): it becomes CPU 0. Second, hwt's module_init(). */
+void shim_start(void);
+/* First thing in any other thread: which CPU it is. Does not pin it. */
+void shim_thread_start(unsigned int cpu);
+
+/* From now on kthreads get no thread of their own: shim_kthread_run() runs them. */
+extern bool shim_on_demand;
+/* Calls wake_up_process() has had. */
+extern unsigned long shim_wakeups;
+
+/* The caller runs a kthread's function until that goes to sleep. */
+void shim_kthread_run(struct task_struct *task);
+
+struct task_struct *shim_kthread_create(int (*function)(void *arg), void *arg);
+#define kthread_create(function, arg, ...)	shim_kthread_create(function, arg)
+int kthread_stop(struct task_struct *task);
+#define kthread_should_stop()	READ_ONCE(current->stop)
+#define get_task_struct(task)	(task)
+/* Only kthreads are counted, and there is one reference left then. */
+#define put_task_struct(task)	free(task)
+
+int wake_up_process(struct task_struct *task);
+#define set_current_state(new)	((void)xchg(&current->state, new))
+#define __set_current_state(new)	WRITE_ONCE(current->state, new)
+void schedule(void);
+static inline int cond_resched(void) { return 0; }
+#define cond_resched_tasks_rcu_qs()	((void)0)
+#define cpu_relax()		__builtin_ia32_pause()
+#define signal_pending(task)	((void)(task), false)
+#define freezing(task)		((void)(task), false)
+#define try_to_freeze()		((void)0)
+#define set_freezable()		((void)0)
+#define sched_set_fifo(task)	((void)(task))
+#define sched_set_fifo_low(task)	((void)(task))
+
+struct cpumask {
+};
+
+typedef struct cpumask cpumask_var_t[1];
+
+#define cpu_online_mask		((const struct cpumask *)NULL)
+#define zalloc_cpumask_var(mask, gfp)	((void)(mask), true)
+#define free_cpumask_var(mask)	((void)(mask))
+#define cpumask_copy(to, from)	((void)(to), (void)(from))
+#define cpumask_intersects(a, b)	((void)(a), (void)(b), true)
+#define cpumask_subset(a, b)	true
+#define cpumask_test_cpu(cpu, mask)	((void)(cpu), (void)(mask), true)
+/* All are online: none is ever printed. */
+#define cpumask_pr_args(mask)	(mask)
+#define set_cpus_allowed_ptr(task, mask)	((void)(task), (void)(mask))
+#define cpus_read_trylock()	true
+#define cpus_read_unlock()	((void)0)
+void usleep_range(unsigned long min, unsigned long max);
+
+#define NMI_MASK		0xf00000
+#define SOFTIRQ_MASK		0xff00
+#define preempt_count()		READ_ONCE(shim_cpu.preempt_count)
+#define preempt_count_set(count)	WRITE_ONCE(shim_cpu.preempt_count, count)
+#define preempt_disable()	do { shim_cpu.preempt_count++; barrier(); } while (0)
+#define preempt_enable()	do { barrier(); shim_cpu.preempt_count--; } while (0)
+#define softirq_count()		(preempt_count() & SOFTIRQ_MASK)
+#define in_nmi()		(preempt_count() & NMI_MASK)
+#define irqs_disabled()		false
+#define local_irq_enable()	((void)0)
+#define local_bh_enable()	((void)0)
+
+/* -- Per CPU ------------------------------------------------------------- */
+
+#define SHIM_CPUS		1024
+/* Distance of the CPUs' copies of an allocation. */
+#define SHIM_UNIT		4096
+
+extern unsigned long __per_cpu_offset[SHIM_CPUS];
+
+void *shim_alloc_percpu(size_t size);
+void shim_free_percpu(void *block);
+
+#define alloc_percpu_gfp(type, gfp)	((type *)shim_alloc_percpu(sizeof(type)))
+#define free_percpu(block)	shim_free_percpu(block)
+#define per_cpu_ptr(pointer, cpu)					\
+	((typeof(pointer))((char *)(pointer) + __per_cpu_offset[cpu]))
+
+#define this_cpu_inc(variable) do {					\
+	static_assert(sizeof(variable) == 8);				\
+	asm volatile("incq %%gs:%0" : "+m" (variable));			\
+} while (0)
+#define raw_cpu_read(variable) ({					\
+	unsigned long __value;						\
+	static_assert(sizeof(variable) == 8);				\
+	asm volatile("movq %%gs:%1, %0" : "=r" (__value) : "m" (variable)); \
+	__value; })
+
+/* -- RCU ----------------------------------------------------------------- */
+
+void __rcu_read_lock(void);
+void __rcu_read_unlock(void);
+#define rcu_read_lock()		__rcu_read_lock()
+#define rcu_read_unlock()	__rcu_read_unlock()
+#define rcu_read_lock_sched()	preempt_disable()
+#define rcu_read_unlock_sched()	preempt_enable()
+#define rcu_preempt_depth()	READ_ONCE(current->rcu_read_lock_nesting)
+#undef synchronize_rcu
+#define synchronize_rcu()	((void)0)
+#define list_add_tail_rcu(entry, list)	list_add_tail(entry, list)
+#define list_del_rcu(entry)	list_del(entry)
+#define list_for_each_entry_rcu(entry, list, member)	\
+	list_for_each_entry(entry, list, member)
+
+/* -- Locks, waiting, work ------------------------------------------------ */
+
+typedef struct {
+	bool locked;
+} spinlock_t;
+
+typedef spinlock_t raw_spinlock_t;
+
+typedef struct {
+	int count;
+} refcount_t;
+
+#define refcount_inc(refs)	__atomic_add_fetch(&(refs)->count, 1, __ATOMIC_SEQ_CST)
+
+#define spin_lock_init(lock)	((lock)->locked = false)
+#define DEFINE_SPINLOCK(name)	spinlock_t name
+
+void shim_spin_wait(spinlock_t *lock);
+
+static __always_inline void spin_lock(spinlock_t *lock)
+{
+	preempt_disable();
+	if (unlikely(xchg(&lock->locked, true)))
+		shim_spin_wait(lock);
+}
+
+static __always_inline void spin_unlock(spinlock_t *lock)
+{
+	/* Pairs with the xchg() of the next holder. */
+	smp_store_release(&lock->locked, false);
+	preempt_enable();
+}
+
+struct mutex {
+	pthread_mutex_t mutex;
+};
+
+#define DEFINE_MUTEX(name)	struct mutex name = { PTHREAD_MUTEX_INITIALIZER }
+#define mutex_init(lock)	pthread_mutex_init(&(lock)->mutex, NULL)
+#define mutex_destroy(lock)	pthread_mutex_destroy(&(lock)->mutex)
+#define lockdep_register_key(key)	((void)(key))
+#define lockdep_unregister_key(key)	((void)(key))
+#define lockdep_set_class(lock, key)	((void)(key))
+#define mutex_lock(lock)	pthread_mutex_lock(&(lock)->mutex)
+#define mutex_unlock(lock)	pthread_mutex_unlock(&(lock)->mutex)
+
+/* One waiter at a time: the thread that stops the wheel. */
+typedef struct {
+	struct task_struct *waiter;
+} wait_queue_head_t;
+
+#define init_waitqueue_head(queue)	((queue)->waiter = NULL)
+#define DEFINE_WAIT(name)	int name
+#define prepare_to_wait(queue, wait, state) do {	\
+	(void)(wait);					\
+	(queue)->waiter = current;			\
+	set_current_state(state);			\
+} while (0)
+#define finish_wait(queue, wait) do {			\
+	__set_current_state(TASK_RUNNING);		\
+	(queue)->waiter = NULL;				\
+} while (0)
+#define wake_up_all(queue) do {				\
+	if ((queue)->waiter)				\
+		wake_up_process((queue)->waiter);	\
+} while (0)
+
+struct irq_work {
+	void (*function)(struct irq_work *work);
+};
+
+#define IRQ_WORK_INIT_HARD(f)	((struct irq_work){ .function = (f) })
+#define irq_work_queue(work)	((work)->function(work))
+#define irq_work_is_pending(work)	((void)(work), false)
+#define irq_work_sync(work)	((void)(work))
+
+struct work_struct {
+	void (*function)(struct work_struct *work);
+};
+
+#define INIT_WORK(work, f)	((work)->function = (f))
+#define alloc_workqueue(name, flags, max)	((struct workqueue_struct *)(name))
+#define destroy_workqueue(queue)	((void)(queue))
+#define queue_work(queue, work)	((void)(queue), (work)->function(work))
+
+/* -- Time ---------------------------------------------------------------- */
+
+typedef s64 ktime_t;
+
+#define time_before(a, b)	((long)((a) - (b)) < 0)
+
+#define USEC_PER_SEC		1000000L
+#define NSEC_PER_USEC		1000L
+#define NSEC_PER_MSEC		1000000L
+#define NSEC_PER_SEC		1000000000L
+
+static inline u64 shim_clock_ns(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return now.tv_sec * (u64)NSEC_PER_SEC + now.tv_nsec;
+}
+
+/* Weak: a program may have a clock of its own. */
+u64 ktime_get_ns(void);
+#define ktime_get_boottime_ns()	shim_clock_ns(CLOCK_BOOTTIME)
+#define ktime_get_mono_fast_ns()	ktime_get_ns()
+#define ktime_get_boot_fast_ns()	ktime_get_boottime_ns()
+#define ktime_get_coarse_ns()	shim_clock_ns(CLOCK_MONOTONIC_COARSE)
+#define ktime_get_coarse_boottime()	shim_clock_ns(CLOCK_BOOTTIME)
+#define ktime_get_real_ns()	shim_clock_ns(CLOCK_REALTIME)
+#define ktime_get_real_fast_ns()	ktime_get_real_ns()
+#define ktime_get_coarse_real()	shim_clock_ns(CLOCK_REALTIME_COARSE)
+/* Wheels here are on CLOCK_MONOTONIC. */
+#define ktime_mono_to_any(time, offset)	(time)
+#define ktime_mono_to_real(time)	(time)
+#define KTIME_MAX		S64_MAX
+#define ktime_to_ns(time)	(time)
+#define ns_to_ktime(ns)		((ktime_t)(ns))
+
+#define HRTIMER_MODE_ABS	0
+int schedule_hrtimeout(ktime_t *expires, int mode);
+int schedule_hrtimeout_range_clock(ktime_t *expires, u64 delta, int mode,
+				   clockid_t clock);
+
+/* -- Memory -------------------------------------------------------------- */
+
+/* Flags of the kernel's that the kernel's tools do not have. */
+#define GFP_KERNEL_ACCOUNT	GFP_KERNEL
+#define __GFP_RETRY_MAYFAIL	0
+#define __GFP_NOWARN		0
+#define __GFP_ZERO		0
+#define PAGE_SIZE		4096UL
+#define PAGE_ALLOC_COSTLY_ORDER	3
+
+/* Zeroed, on a line of its own; never fails. */
+void *shim_alloc(size_t size);
+
+#define kzalloc(size, gfp)	shim_alloc(size)
+#define kcalloc(n, size, gfp)	((void)(gfp), shim_alloc((n) * (size)))
+#define kfree(block)		free(block)
+#define kvmalloc_array(n, size, gfp)	((void)(gfp), shim_alloc((n) * (size)))
+#define __vmalloc_array(n, size, gfp)	kvmalloc_array(n, size, gfp)
+#define kvcalloc(n, size, gfp)	((void)(gfp), shim_alloc((n) * (size)))
+#define kvfree(block)		free(block)
+#define bitmap_zalloc(bits, gfp)	\
+	((unsigned long *)shim_alloc(BITS_TO_LONGS(bits) * sizeof(long)))
+
+#endif /* _SHIM_H */

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A client for the scripts in tests/user: makes wheels and keeps timeouts on
+ * them for as long as it is loaded.
+ *
+ * hwt-test: manual
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/err.h>
+#include <linux/kthread.h>
+#include <linux/delay.h>
+#include <linux/math64.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+
+#include "hwt.h"
+
+static unsigned int wheels = 1;
+module_param(wheels, uint, 0444);
+MODULE_PARM_DESC(wheels, "How many wheels");
+
+static bool shared;
+module_param(shared, bool, 0444);
+MODULE_PARM_DESC(shared, "Get shared ones");
+
+static unsigned int tick_us;
+module_param(tick_us, uint, 0444);
+MODULE_PARM_DESC(tick_us, "Their tick, 0: hwt's default");
+
+static unsigned int buckets;
+module_param(buckets, uint, 0444);
+MODULE_PARM_DESC(buckets, "Their buckets, 0: hwt's default");
+
+static unsigned int levels;
+module_param(levels, uint, 0444);
+MODULE_PARM_DESC(levels, "Their levels, 0: hwt's default");
+
+static unsigned int armed;
+module_param(armed, uint, 0444);
+MODULE_PARM_DESC(armed, "How many timeouts are pending on each, for an hour");
+
+static unsigned int busy;
+module_param(busy, uint, 0444);
+MODULE_PARM_DESC(busy, "How many timeouts on each re-arm themselves, and are moved by a thread");
+
+struct client_wheel {
+	struct hwt_wheel	*wheel;
+	struct hwt_timeout	*timeouts;
+	unsigned int		n;
+	struct task_struct	*thread;
+};
+
+static struct client_wheel *clients;
+
+static atomic_t fired;
+
+static void client_expire(struct hwt_timeout *timeout)
+{
+	atomic_inc(&fired);
+	hwt_schedule(timeout, NSEC_PER_MSEC);
+}
+
+static const struct hwt_ops client_ops = { .expire = client_expire };
+
+static int client_thread(void *arg)
+{
+	struct client_wheel *client = arg;
+	unsigned int i = 0;
+
+	while (!kthread_should_stop()) {
+		hwt_schedule(&client->timeouts[i % busy], i % 3 * NSEC_PER_MSEC);
+		hwt_cancel(&client->timeouts[(i + 1) % busy]);
+		if (i++ % 64 == 0)
+			usleep_range(100, 1000);
+	}
+	return 0;
+}
+
+static int client_start(struct client_wheel *client, unsigned int number)
+{
+	struct hwt_wheel_params params = {
+		.tick_ns = tick_us * (u64)NSEC_PER_USEC,
+		.ticks_per_wheel = buckets,
+		.levels = levels,
+	};
+	char name[HWT_NAME_MAX];
+	unsigned int i;
+
+	snprintf(name, sizeof(name), "client%u", number);
+	params.name = name;
+	client->wheel = shared ? hwt_wheel_get_shared(&params) :
+				 hwt_wheel_create(&params);
+	if (IS_ERR(client->wheel))
+		return PTR_ERR(client->wheel);
+	hwt_wheel_get_params(client->wheel, &params);
+	if (number == 0)
+		pr_info("a wheel has ticks of %llu us, %u buckets, %u levels\n",
+			div_u64(params.tick_ns, NSEC_PER_USEC), params.ticks_per_wheel,
+			params.levels);
+	client->timeouts = kvcalloc(busy + armed, sizeof(*client->timeouts), GFP_KERNEL);
+	if (!client->timeouts)
+		return -ENOMEM;
+	for (i = 0; i < busy + armed; i++) {
+		hwt_timeout_init(&client->timeouts[i], client->wheel, &client_ops);
+		hwt_schedule(&client->timeouts[i],
+			     i < busy ? i * NSEC_PER_USEC : 3600ULL * NSEC_PER_SEC);
+	}
+	client->n = busy + armed;
+	if (!busy)
+		return 0;
+	client->thread = kthread_run(client_thread, client, "client/%u", number);
+	return PTR_ERR_OR_ZERO(client->thread);
+}
+
+static void client_end(struct client_wheel *client)
+{
+	unsigned int i;
+
+	if (IS_ERR_OR_NULL(client->wheel))
+		return;
+	if (!IS_ERR_OR_NULL(client->thread))
+		kthread_stop(client->thread);
+	/* A shared wheel goes on; one's own takes them with it. */
+	for (i = 0; i < client->n && shared; i++)
+		hwt_shutdown_sync(&client->timeouts[i]);
+	if (shared)
+		hwt_wheel_put(client->wheel);
+	else
+		hwt_wheel_destroy(client->wheel);
+	kvfree(client->timeouts);
+}
+
+static void test_client_exit(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < wheels; i++)
+		client_end(&clients[i]);
+	kvfree(clients);
+	pr_info("fired %d times\n", atomic_read(&fired));
+}
+
+static int __init test_client_init(void)
+{
+	unsigned int i;
+	int ret;
+
+	clients = kvcalloc(wheels, sizeof(*clients), GFP_KERNEL);
+	if (!clients)
+		return -ENOMEM;
+	for (i = 0; i < wheels; i++) {
+		ret = client_start(&clients[i], i);
+		if (ret) {
+			test_client_exit();
+			return ret;
+		}
+	}
+	return 0;
+}
+
+module_init(test_client_init);
+module_exit(test_client_exit);
+MODULE_DESCRIPTION("hwt: a client for the tests' scripts");
+MODULE_LICENSE("GPL");

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Does what a healthy kernel does not, for the tests of the harness
+ * (tests/vm): they see to it that each of these is noticed.
+ *
+ * hwt-test: manual
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/module.h>
+
+static char *what = "warn";
+module_param(what, charp, 0444);
+MODULE_PARM_DESC(what, "warn, expected, unexpected, or oops");
+
+/* A report whose head has the name of this function's caller in it. */
+static void test_provoke_warn(const char *who)
+{
+	WARN(1, "provoked by %s\n", who);
+}
+
+static int __init test_provoke_init(void)
+{
+	bool brackets = !strcmp(what, "expected") || !strcmp(what, "unexpected");
+
+	if (brackets)
+		pr_info("hwt-expect-begin: provoked by somebody\n");
+	if (strcmp(what, "oops"))
+		test_provoke_warn("somebody");
+	else
+		WRITE_ONCE(*(int *)NULL, 1);
+	if (!strcmp(what, "unexpected"))
+		test_provoke_warn("another");
+	if (brackets)
+		pr_info("hwt-expect-end\n");
+	return 0;
+}
+
+static void __exit test_provoke_exit(void)
+{
+}
+
+module_init(test_provoke_init);
+module_exit(test_provoke_exit);
+MODULE_DESCRIPTION("Provokes kernel reports, to test the test harness");
+MODULE_LICENSE("GPL");

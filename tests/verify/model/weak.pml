@@ -1,0 +1,564 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * How submitters and the engine find each other, on a machine that reorders. For spin; see
+ * README.md, and tests/verify/litmus for the same by the kernel's memory model, pair by pair.
+ *
+ * A store goes to the thread's store buffer, and from there to memory at any time later, in any
+ * order but that of its own variable (release: not before those that were there before). A load
+ * takes the thread's own store, or what memory has, or what it had when the thread last looked or
+ * passed a barrier: so it may have been done that early. What a full barrier does is to wait for the
+ * buffer to be empty, and to forget what was seen.
+ *
+ * Steps are put together where that hides nothing: a store with what comes before it (nobody sees it
+ * until it leaves the buffer, which it may do at once); a load with the barrier before it.
+ *
+ * One timeout, two client threads on a CPU each, the engine. A mutation is -DMUTATION=NAME.
+ */
+
+#ifndef OPS0			/* what each thread may do, how often */
+#define OPS0 0
+#endif
+#ifndef N0
+#define N0 1
+#endif
+#ifndef OPS1
+#define OPS1 0
+#endif
+#ifndef N1
+#define N1 1
+#endif
+#ifndef TIMERS			/* how often the engine may wake up by itself */
+#define TIMERS 0
+#endif
+#ifndef CALLS			/* callbacks of other timeouts */
+#define CALLS 0
+#endif
+#ifndef AFTER			/* thread 1 does something only to one that is QUEUED */
+#define AFTER 0
+#endif
+#ifndef LINKED			/* the timeout is in a bucket at first: its tick */
+#define LINKED 0
+#endif
+
+#define SOON	1		/* schedule for tick 1 */
+#define LATER	2		/* for tick 2 */
+#define CANCEL	4
+#define FAR	8		/* schedule for the tick that never comes */
+#define NEVER	3		/* that tick */
+
+#include "mutations.h"
+#ifndef MUTATION
+#define MUTATION 0		/* nothing is left out */
+#endif
+#define MUT(n) ((n) == MUTATION)
+
+/* -- Memory -------------------------------------------------------------- */
+
+#define ENGINE	2
+#define THREADS	3
+
+/* Variables. */
+#define WAKE	0		/* wake_tick */
+#define SEQ	1		/* sleep_seq */
+#define KICKED	2
+#define RECLAIM	3
+#define CURRENT	4		/* the engine's current_timeout */
+#define STATE	5		/* its task state: 1: it sleeps */
+#define ACTIVE	6		/* bit of CPU 0; 1 */
+#define LIST	8		/* of CPU 0; 1: the timeout is on it */
+#define VARS	10
+
+#define AT(t, v) ((t) * VARS + (v))
+
+byte mem[VARS];
+byte buffer[THREADS * VARS];	/* 0: nothing; else the value + 1 */
+byte seen[THREADS * VARS];	/* when it last looked, or passed a barrier */
+short after;			/* of the engine's release: what must be out before */
+
+#define BUFFERED(t) ( \
+	buffer[AT(t, WAKE)] || buffer[AT(t, SEQ)] || buffer[AT(t, KICKED)] || \
+	buffer[AT(t, RECLAIM)] || buffer[AT(t, CURRENT)] || buffer[AT(t, STATE)] || \
+	buffer[AT(t, ACTIVE)] || buffer[AT(t, ACTIVE + 1)] || \
+	buffer[AT(t, LIST)] || buffer[AT(t, LIST + 1)])
+
+/* The lists are taken, not looked at. */
+#if MUT(INTAKE_TAKE) || MUT(INTAKE)
+#define FORGET_LISTS \
+	seen[AT(ENGINE, LIST)] = mem[LIST]; seen[AT(ENGINE, LIST + 1)] = mem[LIST + 1]
+#else
+#define FORGET_LISTS
+#endif
+
+/* Of what the thread ever loads. */
+inline forget(t)
+{
+	seen[AT(t, KICKED)] = mem[KICKED];
+	seen[AT(t, RECLAIM)] = mem[RECLAIM];
+	if
+	:: t == ENGINE ->
+		seen[AT(t, ACTIVE)] = mem[ACTIVE];
+		seen[AT(t, ACTIVE + 1)] = mem[ACTIVE + 1];
+		FORGET_LISTS
+	:: else ->
+		seen[AT(t, WAKE)] = mem[WAKE];
+		seen[AT(t, SEQ)] = mem[SEQ];
+		seen[AT(t, CURRENT)] = mem[CURRENT];
+		seen[AT(t, ACTIVE + t)] = mem[ACTIVE + t]
+	fi
+}
+
+/* smp_mb(), and what has it in it. */
+inline mb(t)
+{
+	atomic { !BUFFERED(t) -> forget(t) }
+}
+
+/* No inline: it would not see the name of the mutation, but what that stands for. */
+#define mb_unless(t, mutation) \
+	if \
+	:: MUT(mutation) \
+	:: else -> mb(t) \
+	fi
+
+/* WRITE_ONCE() and the like. One store of a variable at a time in the buffer. */
+inline store(t, v, value)
+{
+	atomic { !buffer[AT(t, v)] -> buffer[AT(t, v)] = (value) + 1 }
+}
+
+inline load(t, v, to)
+{
+	atomic {
+		if
+		:: buffer[AT(t, v)] -> to = buffer[AT(t, v)] - 1
+		:: else ->
+			if
+			:: to = mem[v]
+			:: seen[AT(t, v)] != mem[v] -> to = seen[AT(t, v)]
+			fi;
+			seen[AT(t, v)] = to
+		fi
+	}
+}
+
+#define OUT(t, v) \
+	buffer[AT(t, v)] -> \
+		mem[v] = buffer[AT(t, v)] - 1; seen[AT(t, v)] = mem[v]; buffer[AT(t, v)] = 0
+
+/* What its thread never loads. */
+#define OUT_ONLY(t, v) \
+	buffer[AT(t, v)] -> \
+		mem[v] = buffer[AT(t, v)] - 1; buffer[AT(t, v)] = 0
+
+#define BEFORE(v) after = after & ~(1 << (v))
+
+/* What is in the buffers gets to memory. */
+active proctype Memory()
+{
+end:	do
+	:: atomic { OUT(0, KICKED) }
+	:: atomic { OUT(0, RECLAIM) }
+	:: atomic { OUT(0, ACTIVE) }
+	:: atomic { OUT_ONLY(0, LIST) }
+	:: atomic { OUT(1, KICKED) }
+	:: atomic { OUT(1, RECLAIM) }
+	:: atomic { OUT(1, ACTIVE + 1) }
+	:: atomic { OUT_ONLY(1, LIST + 1) }
+	:: atomic { OUT_ONLY(ENGINE, WAKE); BEFORE(WAKE) }
+	:: atomic { OUT(ENGINE, KICKED); BEFORE(KICKED) }
+	:: atomic { OUT(ENGINE, RECLAIM); BEFORE(RECLAIM) }
+	:: atomic { OUT_ONLY(ENGINE, CURRENT); BEFORE(CURRENT) }
+	:: atomic { OUT_ONLY(ENGINE, STATE); BEFORE(STATE) }
+	:: atomic { OUT(ENGINE, ACTIVE); BEFORE(ACTIVE) }
+	:: atomic { OUT(ENGINE, ACTIVE + 1); BEFORE(ACTIVE + 1) }
+	:: atomic { after == 0 && OUT_ONLY(ENGINE, SEQ) }
+	:: atomic { OUT(ENGINE, LIST); BEFORE(LIST) }
+	:: atomic { OUT(ENGINE, LIST + 1); BEFORE(LIST + 1) }
+	od
+}
+
+/* -- The timeout --------------------------------------------------------- */
+
+/* The word: tick << 4 | flags. It is only changed by full compare-and-swaps. */
+#define ARMED		1
+#define QUEUED		2
+#define CANCELLED	4
+#define TICK(w)		((w) >> 4)
+
+byte word = (LINKED -> LINKED << 4 | ARMED : 0);
+byte linked = LINKED;		/* the bucket's tick; 0: in none */
+
+bool woken;			/* the engine's thread, since it went to sleep */
+bool asleep;
+byte target;			/* what it sleeps for */
+bool reclaim_at;		/* it has set a time to let go of the cancelled */
+byte running = 2;		/* clients that have not ended */
+
+inline kick(t)
+{
+	atomic {
+		mb_unless(t, KICK_BEFORE);
+		load(t, KICKED, x);
+		if
+		:: x
+		:: else -> store(t, KICKED, 1)
+		fi
+	}
+	if
+	:: x
+	:: else ->
+		atomic {
+			mb_unless(t, KICK_AFTER);
+			load(t, CURRENT, x)
+		}
+		if
+		:: x
+		:: else ->
+			/* wake_up_process() */
+			atomic {
+				!BUFFERED(t);
+				forget(t);
+				if
+				:: mem[STATE] -> mem[STATE] = 0; woken = true
+				:: else
+				fi
+			}
+		fi
+	fi;
+	x = 0
+}
+
+inline push(t)
+{
+	/* llist_add() */
+	if
+	:: MUT(PUSH_ADD) -> store(t, LIST + t, 1)
+	:: else -> atomic { !BUFFERED(t) -> mem[LIST + t] = 1; forget(t) }
+	fi;
+	atomic {
+		load(t, ACTIVE + t, x);
+		if
+		:: x
+		:: else -> store(t, ACTIVE + t, 1)
+		fi
+	}
+	atomic {
+		if
+		:: x
+		:: else -> mb_unless(t, PUSH_BIT)
+		fi;
+		load(t, SEQ, x)
+	}
+	if
+	:: x != seq -> kick(t)
+	:: else
+	fi;
+	x = 0
+}
+
+/* hwt_arm(), hwt_submit() */
+inline arm(t, tick)
+{
+	load(t, SEQ, seq);
+	atomic {
+		MUT(WORD_PULL) || !BUFFERED(t);
+		if
+		:: AFTER && t == 1 && !(word & QUEUED)
+		:: else ->
+			old = word;
+			new = tick << 4 | ARMED | (old & QUEUED);
+			if
+			:: !(old & QUEUED) && (!(old & ARMED) || tick < TICK(old)) ->
+				new = new | QUEUED
+			:: else
+			fi;
+			word = new
+		fi;
+		if
+		:: MUT(WORD_PULL) && (old & QUEUED)
+		:: else -> forget(t)
+		fi
+	}
+	if
+	:: (new & ~old) & QUEUED -> push(t)
+	:: else
+	fi;
+	if
+	:: new & QUEUED ->
+		load(t, WAKE, x);
+		if
+		:: tick < x ->
+			load(t, KICKED, x);
+			if
+			:: x
+			:: else -> kick(t)
+			fi
+		:: else
+		fi
+	:: else
+	fi;
+	atomic { seq = 0; old = 0; new = 0; x = 0 }
+}
+
+/* hwt_cancel_word(), hwt_reclaim_soon() */
+inline cancel(t)
+{
+	load(t, SEQ, seq);
+	atomic {
+		!BUFFERED(t);
+		old = word;
+		if
+		:: AFTER && t == 1 && !(old & QUEUED) -> old = 0
+		:: !(AFTER && t == 1 && !(old & QUEUED)) && (old & ARMED) ->
+			word = (old & ~ARMED) | QUEUED | CANCELLED
+		:: else
+		fi;
+		forget(t)
+	}
+	if
+	:: old & ARMED ->
+		if
+		:: old & QUEUED
+		:: else -> push(t)
+		fi;
+		atomic {
+			load(t, RECLAIM, x);
+			if
+			:: x
+			:: else -> store(t, RECLAIM, 1)
+			fi
+		}
+		if
+		:: x
+		:: else -> kick(t)
+		fi
+	:: else
+	fi;
+	atomic { seq = 0; old = 0; new = 0; x = 0 }
+}
+
+#define OPS(t) (t == 0 -> OPS0 : OPS1)
+
+proctype Client(byte t)
+{
+	byte n = (t == 0 -> N0 : N1), seq, old, new, x;
+
+#if AFTER
+	/* Else it is as if one of them came after the other. */
+end:	t == 0 || (word & QUEUED);
+#endif
+	do
+	:: n > 0 && (OPS(t) & SOON) -> n--; arm(t, 1)
+	:: n > 0 && (OPS(t) & LATER) -> n--; arm(t, 2)
+	:: n > 0 && (OPS(t) & FAR) -> n--; arm(t, NEVER)
+	:: n > 0 && (OPS(t) & CANCEL) -> n--; cancel(t)
+	:: n == 0 -> break
+	od;
+	atomic {
+		running--;
+		/* Of what will not be looked at any more, nothing need be told apart. */
+		seen[AT(t, WAKE)] = 0; seen[AT(t, SEQ)] = 0; seen[AT(t, KICKED)] = 0;
+		seen[AT(t, RECLAIM)] = 0; seen[AT(t, CURRENT)] = 0; seen[AT(t, ACTIVE + t)] = 0
+	}
+}
+
+/* -- The engine ---------------------------------------------------------- */
+
+/* One CPU's list, if its bit is found. What is found is settled, under the lock. */
+inline collect_cpu(c)
+{
+	if
+	:: x ->
+		/* llist_del_all() */
+		if
+		:: MUT(INTAKE_TAKE) || MUT(INTAKE) ->
+			atomic {
+				if
+				:: MUT(INTAKE)
+				:: else -> mb(ENGINE)
+				fi;
+				load(ENGINE, LIST + c, x);
+				if
+				:: x -> store(ENGINE, LIST + c, 0)
+				:: else
+				fi
+			}
+		:: else ->
+			/* It is a barrier itself: the one before it adds nothing. */
+			atomic {
+				!BUFFERED(ENGINE) -> x = mem[LIST + c];
+				mem[LIST + c] = 0;
+				forget(ENGINE)
+			}
+		fi;
+		if
+		:: x ->
+			/* hwt_settle_queued() */
+			atomic {
+				!BUFFERED(ENGINE);
+				assert(word & QUEUED);
+				word = word & ~QUEUED;
+				linked = (word & ARMED -> TICK(word) : 0);
+				forget(ENGINE)
+			}
+		:: else
+		fi
+	:: else
+	fi;
+	x = 0
+}
+
+/* Is its bit set? Cleared, then. */
+inline look_cpu(c)
+{
+	load(ENGINE, ACTIVE + c, x);
+	if
+	:: x -> store(ENGINE, ACTIVE + c, 0)
+	:: else
+	fi
+}
+
+inline find_target(to)
+{
+	to = (linked -> linked : NEVER);
+	/* That is before all of these ticks, or not: it will come. */
+	to = (reclaim_at && to == NEVER -> 2 : to)
+}
+
+active proctype Engine()
+{
+	byte published, number, x, timers = TIMERS, calls = CALLS;
+
+	do
+	::
+		/* hwt_engine_pass() */
+		atomic {
+			store(ENGINE, WAKE, 0);
+			store(ENGINE, KICKED, 0)
+		}
+		/* hwt_engine_reclaim() */
+		atomic {
+			mb_unless(ENGINE, PASS_MB);
+			load(ENGINE, RECLAIM, x);
+			if
+			:: x && !reclaim_at -> reclaim_at = true; x = 0
+			:: x && reclaim_at ->
+				if
+				:: x = 0	/* not yet */
+				:: reclaim_at = false; store(ENGINE, RECLAIM, 0)
+				fi
+			:: else
+			fi
+		}
+		atomic {
+			if
+			:: x && !MUT(RECLAIM_MB) -> mb(ENGINE)
+			:: else
+			fi;
+			look_cpu(0)
+		}
+		collect_cpu(0);
+		atomic { look_cpu(1) }
+		collect_cpu(1);
+		if
+		:: calls > 0 ->
+			calls--;
+			store(ENGINE, CURRENT, 1);
+			store(ENGINE, CURRENT, 0)
+		:: true
+		fi;
+
+		/* hwt_engine_sleep() */
+		atomic {
+			find_target(published);
+			number++;
+			if
+			:: MUT(PUBLISH_LATE)
+			:: else -> store(ENGINE, WAKE, published)
+			fi;
+			!buffer[AT(ENGINE, SEQ)];
+			if
+			:: MUT(SLEEP_SEQ)
+			:: else ->
+				/* smp_store_release() */
+				do
+				:: x < VARS ->
+					if
+					:: buffer[AT(ENGINE, x)] -> after = after | 1 << x
+					:: else
+					fi;
+					x++
+				:: else -> break
+				od;
+				x = 0
+			fi;
+			buffer[AT(ENGINE, SEQ)] = number + 1
+		}
+		atomic {
+			mb_unless(ENGINE, SLEEP_MB);
+			look_cpu(0)
+		}
+		collect_cpu(0);
+		atomic { look_cpu(1) }
+		collect_cpu(1);
+		atomic {
+			find_target(target);
+			if
+			:: MUT(PUBLISH_LATE) -> store(ENGINE, WAKE, target)
+			:: !MUT(PUBLISH_LATE) && target < published -> store(ENGINE, WAKE, target)
+			:: else -> target = published
+			fi;
+			published = 0;
+			/* hwt_engine_wait() */
+			store(ENGINE, STATE, 1)
+		}
+		atomic {
+			mb_unless(ENGINE, WAIT_STATE);
+			load(ENGINE, KICKED, x);
+			asleep = !x
+		}
+end:		if
+		:: x
+		:: !x && woken
+		:: !x && timers > 0 && target != NEVER -> timers--
+		fi;
+		/* Switching tasks is a barrier. */
+		atomic {
+			asleep = false;
+			!BUFFERED(ENGINE);
+			mem[STATE] = 0;
+			woken = false;
+			target = 0;
+			x = 0;
+			forget(ENGINE)
+		}
+	od
+}
+
+/* -- What must not be ---------------------------------------------------- */
+
+bool lost_wake_up, never_let_go, forgotten;
+
+/* The engine sleeps, nobody has woken it, and nobody is about to. */
+active proctype Watch()
+{
+end:	atomic {
+		asleep && !woken && running == 0 && !BUFFERED(0) && !BUFFERED(1) && !BUFFERED(2) ->
+		/* It sleeps past a deadline. */
+		lost_wake_up = (word & ARMED) && TICK(word) < target;
+		assert(!lost_wake_up);
+		/* A cancelled timeout is held, and it has set no time to let it go. */
+		never_let_go = (word & QUEUED) && !(word & ARMED) && !reclaim_at;
+		assert(!never_let_go);
+		/* Likewise for those that will be cancelled: they find that flag. */
+		forgotten = mem[RECLAIM] && !reclaim_at;
+		assert(!forgotten)
+	}
+}
+
+init {
+	atomic {
+		run Client(0);
+		run Client(1)
+	}
+}

@@ -1,0 +1,302 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""Tests of the harness: what must be called a failure is.
+
+First the judge alone, on written logs; then guests with something wrong.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path[:0] = [os.path.join(TOP, "tests"), os.path.join(TOP, "tests", "vm")]
+from judge import Judge
+from run_guest import boot_failed, excerpt
+from tap import Results, Tap
+
+BUILD = os.environ.get("HWT_BUILD", os.path.join(TOP, "build"))
+OUT = os.path.join(BUILD, "guest", "harness")
+
+# --- the judge on written logs: (name, kind, exit code, output, kernel log, verdicts) ---
+# Verdicts: how many ok, failed, skipped; and a text that a failure has.
+
+WARN = ["------------[ cut here ]------------", "leak by cb_one", "WARNING: CPU: 1 PID: 7 at x.c:1 f+0x1/0x2 [hwt]",
+        "Modules linked in: hwt", "Call Trace:", " cb_two+0x1/0x2", "---[ end trace 0000000000000000 ]---"]
+LOCKDEP = ["=====================================", "WARNING: possible circular locking dependency detected",
+           "cb_one is here", "stack backtrace:", "Call Trace:", " f+0x1/0x2"]
+KCSAN = ["=" * 66, "BUG: KCSAN: data-race in hwt_a [hwt] / hwt_b [hwt]", "", "write to 0xffff of 8 bytes by task 7 on cpu 0:",
+         " hwt_a+0x1/0x2 [hwt]", "Reported by Kernel Concurrency Sanitizer on:", "=" * 66]
+
+
+def race(*functions):
+    """KCSAN's report of a race between these."""
+    lines = ["=" * 66, "BUG: KCSAN: data-race in _find_next_bit+0x3d/0xb0", ""]
+    for function in functions:
+        lines += ["race at unknown origin, with read to 0xffff of 8 bytes by task 7 on cpu 0:",
+                  " _find_next_bit+0x3d/0xb0", f" {function}+0x1/0x2", " schedule+0x1/0x2", " hwt_a+0x1/0x2 [hwt]", ""]
+    return [*lines, "value changed: 0x2 -> 0x0", "", "Reported by Kernel Concurrency Sanitizer on:", "=" * 66]
+
+
+PASSED = "test_x: all 2 tests passed"
+
+CASES = (
+    ("script passes", "script", 0, [], [], (2, 0, 0), ""),
+    ("script fails", "script", 1, ["# no"], [], (0, 1, 0), "exit code 1"),
+    ("script skips", "script", 4, ["# not here"], [], (1, 0, 1), ""),
+    ("script is killed", "script", 143, [], [], (0, 1, 0), "time limit"),
+    ("points count", "program", 0, ["1..2", "ok 1 - a", "ok 2 # SKIP b"], [], (2, 0, 1), ""),
+    ("a point fails", "program", 1, ["1..2", "ok 1 a", "not ok 2 b"], [], (1, 2, 0), "b"),
+    ("exit code alone", "program", 1, ["1..1", "ok 1 a"], [], (1, 1, 0), "exit code 1"),
+    ("a point is missing", "program", 0, ["1..2", "ok 1 a"], [], (1, 1, 0), "planned 2"),
+    ("a number is missing", "program", 0, ["1..2", "ok 1 a", "ok 3 c"], [], (2, 1, 0), "not 1, 2, 3"),
+    ("no plan", "program", 0, ["ok 1 a"], [], (1, 1, 0), "no plan"),
+    ("module passes", "module", 0, [], [PASSED], (2, 0, 0), ""),
+    ("module counts", "module", 0, [], ["test_x: ok 1 - a", "test_x: ok 2 - b", PASSED], (3, 0, 0), ""),
+    ("module skips", "module", 0, [], ["test_x: ok 1 - # SKIP a", "test_x: skipped 1 tests",
+                                       "test_x: remaining 0 tests passed"], (1, 0, 1), ""),
+    ("module fails", "module", 1, [], ["test_x: not ok 1 - a", "test_x: failed 1 out of 1 tests"],
+     (0, 3, 0), "failed 1 out of 1"),
+    ("module has no summary", "module", 0, [], ["test_x: ok 1 - a"], (1, 1, 0), "no summary"),
+    ("module's point is lost", "module", 0, [], ["test_x: ok 2 - b", PASSED], (1, 1, 0), "not 1, 2, 3"),
+    ("module is not loaded", "module", 1, [], [], (0, 2, 0), "insmod failed"),
+    ("problem from init", "script", 0, ["hwt-test: problem caches left"], [], (1, 1, 0), "caches left"),
+    ("warning", "script", 0, [], WARN, (1, 1, 0), "kernel log: WARNING: CPU: 1"),
+    ("lockdep", "script", 0, [], LOCKDEP, (1, 1, 0), "possible circular"),
+    ("sanitizers", "script", 0, [], ["BUG: KASAN: use-after-free in f+0x1/0x2", "Call Trace:"], (1, 1, 0), "KASAN"),
+    ("race", "script", 0, [], KCSAN, (1, 1, 0), "data-race in hwt_a"),
+    ("race ends", "script", 0, [], ["hwt-expect-begin: later", *KCSAN, "later", "hwt-expect-end"],
+     (1, 1, 0), "data-race in hwt_a"),
+    ("scheduler's race", "script", 0, [], race("pull_rt_task"), (2, 0, 0), ""),
+    ("not the scheduler's race", "script", 0, [], race("hwt_a"), (1, 1, 0), "data-race in _find_next_bit"),
+    ("not the scheduler's alone", "script", 0, [], race("pull_rt_task", "hwt_a"), (1, 1, 0), "data-race in"),
+    ("undefined", "script", 0, [], ["UBSAN: shift-out-of-bounds in x.c:1:2", "Call Trace:"], (1, 1, 0), "UBSAN"),
+    ("rcu", "script", 0, [], ["WARNING: suspicious RCU usage"], (1, 1, 0), "suspicious RCU"),
+    ("sleep", "script", 0, [], ["BUG: sleeping function called from invalid context at x.c:1"], (1, 1, 0), "sleeping"),
+    ("hung task", "script", 0, [], ["INFO: task hwt/0:77 blocked for more than 30 seconds."], (1, 1, 0), "blocked"),
+    ("stall", "script", 0, [], ["rcu: INFO: rcu_preempt detected stalls on CPUs/tasks:"], (1, 1, 0), "stalls"),
+    ("lockup", "script", 0, [], ["watchdog: BUG: soft lockup - CPU#0 stuck for 22s! [a:1]"], (1, 1, 0), "soft lockup"),
+    ("objects", "script", 0, [], ["ODEBUG: free active (active state 0) object type: work_struct"], (1, 1, 0), "ODEBUG"),
+    ("slab", "script", 0, [], ["kmem_cache_destroy hwt: Slab cache still has objects when called from f"],
+     (1, 1, 0), "Slab cache"),
+    ("leak", "script", 0, [], ["kmemleak: 3 new suspected memory leaks (see /sys/kernel/debug/kmemleak)"],
+     (1, 1, 0), "kmemleak"),
+    ("bare stack dump", "script", 0, [], ["CPU: 0 PID: 1 Comm: sh", "Call Trace:"], (1, 1, 0), "stack dump"),
+    ("wanted warning", "script", 0, [], ["hwt-expect-begin: cb_one", *WARN, "hwt-expect-end"], (2, 0, 0), ""),
+    ("wanted lockdep", "script", 0, [], ["hwt-expect-begin: cb_one", *LOCKDEP, "hwt-expect-end"], (2, 0, 0), ""),
+    ("wanted line, no report", "script", 0, [], ["hwt-expect-begin: abc", "an abc", "hwt-expect-end"], (2, 0, 0), ""),
+    ("a stack is no head", "script", 0, [], ["hwt-expect-begin: cb_two", *WARN, "hwt-expect-end"],
+     (1, 1, 0), "kernel log"),
+    ("another besides", "script", 0, [], ["hwt-expect-begin: cb_one", *WARN, "BUG: other", "hwt-expect-end"],
+     (1, 1, 0), "BUG: other"),
+    ("wanted, did not come", "script", 0, [], ["hwt-expect-begin: cb_one", "hwt-expect-end"], (1, 1, 0), "not in the log"),
+    ("wanted, no end", "script", 0, [], ["hwt-expect-begin: cb_one", *WARN], (1, 1, 0), "no hwt-expect-end"),
+    ("after the end", "script", 0, [], ["hwt-expect-begin: cb_one", *WARN, "hwt-expect-end", *WARN],
+     (1, 1, 0), "kernel log"),
+)
+
+
+def judged(case, feed=None):
+    """Results of a guest with one test that goes as in the case."""
+    _, kind, code, output, log, _, _ = case
+    results = Results()
+    judge = Judge("k", results)
+    name = "test_x" if kind == "module" else "x"
+    frame = (["hwt-guest: boot 6.1", f"hwt-test: begin {name} {kind}"],
+             [f"hwt-test: end {name} {code}", "hwt-guest: end 1"])
+    both = [(judge.feed_output, frame[0] + output + frame[1]),
+            (judge.feed_kernel, [f"[    1.000001] {line}\r\n" for line in frame[0] + log + frame[1]])]
+    if feed:
+        both = [(take, feed(lines)) for take, lines in both]
+    for take, lines in both:
+        for line in lines:
+            take(line)
+    list(judge.finished_tests())
+    judge.finish(1, None)
+    return results
+
+
+def numbers(results):
+    return tuple(sum(line.startswith(verdict) for line in results.lines)
+                 for verdict in ("ok ", "not ok ", "skip "))
+
+
+def check_judge(report):
+    for case in CASES:
+        name, counts, text = case[0], case[5], case[6]
+        results = judged(case)
+        got = numbers(results)
+        if got != counts:
+            report.failed(f"judge: {name}", f"(ok, failed, skipped) is {got}, not {counts}: {results.lines}")
+        elif text and not any(text in line for line in results.failures()):
+            report.failed(f"judge: {name}", f"no failure says '{text}': {results.lines}")
+        else:
+            report.passed(f"judge: {name}")
+
+    for name, feed in (("no end of the guest", lambda lines: lines[:-1]),
+                       ("no end of the test", lambda lines: lines[:-2]),
+                       ("no test at all", lambda lines: lines[:1]),
+                       ("silence", lambda lines: [])):
+        if judged(CASES[0], feed).failures():
+            report.passed(f"judge: {name} is a failure")
+        else:
+            report.failed(f"judge: {name} is a failure", "passed")
+
+    tap = Tap()
+    for line in ("TAP version 13", "1..1", "Bail out! no"):
+        tap.feed(line)
+    results = Results()
+    tap.report("x", results)
+    if len(results.failures()) == 2:
+        report.passed("tap: a bail-out is a failure")
+    else:
+        report.failed("tap: a bail-out is a failure", str(results.lines))
+
+
+def check_boot(report):
+    """Booted again is only what stopped before it ran anything of ours."""
+    init = b"Run /init as init process\n"
+    for name, log, why, again in (("a hang before init", b"Loading\n", "hang: nothing", True),
+                                  ("the timer check", b"IO-APIC + timer doesn't work\n", "the guest ended", True),
+                                  ("a stale int3", b"Oops: int3: 0000 [#1] SMP\n", "the guest ended", True),
+                                  ("an int3 in init", init + b"Oops: int3: 0000 [#1]\n", "the guest ended", False),
+                                  ("a hang in init", b"Loading\n" + init, "hang: nothing", False),
+                                  ("a panic", b"Kernel panic - not syncing\n", "the guest ended", False),
+                                  ("a panic in init", init + b"Kernel panic\n", "the guest ended", False)):
+        if boot_failed(log, why) == again:
+            report.passed(f"boot: {name}")
+        else:
+            report.failed(f"boot: {name}", f"booted again: {not again}")
+
+
+def check_excerpt(report):
+    """Of a failure, what failed is shown, however much was printed after it."""
+    lines = ["ok 1 - a", "x: not ok 2 - b", "# FAILED: c"] + [f"ok {n}" for n in range(3, 100)]
+    shown = excerpt(lines)
+    if shown[:2] == lines[1:3] and shown[2:] == lines[-40:] and excerpt(lines[:3]) == lines[:3]:
+        report.passed("excerpt: what failed is shown")
+    else:
+        report.failed("excerpt: what failed is shown", str(shown))
+
+
+def check_tap_runner(report):
+    """tests/tap.py around commands that go wrong."""
+    for name, command, limit in (("exit code", "echo ok 1; echo 1..1; exit 3", 10),
+                                 ("nothing reported", "true", 10),
+                                 ("killed", "echo 1..1; echo ok 1; kill -9 $$", 10),
+                                 ("no end", "echo 1..1; echo ok 1; sleep 60", 1)):
+        with tempfile.TemporaryDirectory() as scratch:
+            code = subprocess.run(
+                [sys.executable, os.path.join(TOP, "tests", "tap.py"), "--name", "x", "--timeout", str(limit),
+                 "--results", os.path.join(scratch, "r"), "--", "sh", "-c", command],
+                stdout=subprocess.DEVNULL, check=False).returncode
+        if code:
+            report.passed(f"tap: {name} is a failure")
+        else:
+            report.failed(f"tap: {name} is a failure", "passed")
+
+
+# --- guests ---
+
+SCRIPT = "#!/bin/sh\n. /hwt/lib.sh\n"
+PROVOKE = "load test_provoke what={} && unload test_provoke\n"
+SCRIPTS = {
+    "good": "exit 0\n",
+    "broken": "exit 1\n",
+    "stuck": "sleep 100\n",
+    "warn": PROVOKE.format("warn"),
+    "expected": PROVOKE.format("expected"),
+    "unexpected": PROVOKE.format("unexpected"),
+    "leftover": "load test_provoke what=expected\n",
+    "oops": PROVOKE.format("oops"),
+}
+
+# name, tests in it, another init, texts that failures must have, tests that must pass
+GUESTS = (
+    ("mixed", ("good", "broken", "stuck", "warn", "expected", "unexpected", "leftover"), None,
+     ("/broken # exit code 1", "/stuck # killed after its time limit", "/warn # kernel log: WARNING",
+      "/unexpected # kernel log: WARNING", "/leftover # left loaded: test_provoke"), ("good", "expected")),
+    ("oops", ("good", "oops"), None,
+     ("/oops # kernel log: BUG: kernel NULL pointer", "ended by itself", "did not report its end"), ("good",)),
+    ("silent", ("good",), "#!/bin/busybox sh\nexec /bin/busybox sleep 1000\n",
+     ("hang: nothing from the guest", "init never reported", "Kernel panic - not syncing: NMI"), ()),
+    ("dead", ("good",), "#!/bin/busybox sh\nexit 1\n",
+     ("Kernel panic", "ended by itself", "init never reported"), ()),
+)
+
+
+def start(guest, vmlinuz):
+    """Packs and boots one of GUESTS; the process that runs it."""
+    name, tests, init, _, _ = guest
+    out = os.path.join(OUT, name)
+    overlay = os.path.join(out, "overlay")
+    os.makedirs(os.path.join(overlay, "hwt", "scripts"), exist_ok=True)
+    for test in tests:
+        with open(os.path.join(overlay, "hwt", "scripts", test + ".sh"), "w", encoding="utf-8") as script:
+            script.write(SCRIPT + SCRIPTS[test])
+    if init:
+        with open(os.path.join(overlay, "init"), "w", encoding="utf-8") as script:
+            script.write(init)
+    with open(os.path.join(out, "list"), "w", encoding="utf-8") as listing:
+        for test in tests:
+            listing.write(f"{test}|script|{3 if test == 'stuck' else 30}|1|||{test}.sh|\n")
+    initrd = os.path.join(out, "initramfs.gz")
+    subprocess.run([os.path.join(TOP, "tests", "vm", "pack.sh"), "stock", os.path.join(out, "list"), initrd],
+                   env={**os.environ, "HWT_OVERLAY": overlay, "HWT_BUILD": BUILD}, check=True)
+    results = os.path.join(out, "results")
+    if os.path.exists(results):
+        os.unlink(results)
+    with open(os.path.join(out, "runner.log"), "wb") as log:
+      
+        return subprocess.Popen(
+            [sys.executable, os.path.join(TOP, "tests", "vm", "run_guest.py"), "--kernel", name,
+             "--vmlinuz", vmlinuz, "--initrd", initrd, "--out", out, "--planned", str(len(tests)),
+             "--results", results, "--memory", "512M", "--silence", "30", "--limit", "300"], stdout=log, stderr=log)
+
+
+def verdict(guest, code, report):
+    name, _, _, texts, passes = guest
+    full = f"guest {name}: called failed, for the right reasons"
+    try:
+        with open(os.path.join(OUT, name, "results"), encoding="utf-8") as file:
+            lines = file.read().splitlines()
+    except FileNotFoundError:
+        report.failed(full, "no results")
+        return
+    failures = [line for line in lines if line.startswith("not ok ")]
+    missing = [text for text in texts if not any(text in line for line in failures)]
+    missing += [test for test in passes if f"ok {name}/{test}" not in lines]
+    if code == 0 or missing:
+        report.failed(full, f"exit code {code}, missing: {missing}, there: {failures}")
+    else:
+        report.passed(full)
+
+
+def check_guests(report):
+    """All at once: they mostly wait."""
+    get = subprocess.run([os.path.join(TOP, "tests", "vm", "kernels", "get.sh"), "stock"],
+                         stdout=subprocess.PIPE, text=True, check=True)
+    vmlinuz = os.path.join(get.stdout.strip(), "vmlinuz")
+    subprocess.run([os.path.join(TOP, "tests", "vm", "build.sh"), "stock"], check=True)
+    running = [(guest, start(guest, vmlinuz)) for guest in GUESTS]
+    for guest, process in running:
+        print(f"[hwt] waiting for the guest '{guest[0]}'", flush=True)
+        verdict(guest, process.wait(), report)
+
+
+def main():
+    report = Results()
+    check_judge(report)
+    check_boot(report)
+    check_excerpt(report)
+    check_tap_runner(report)
+    check_guests(report)
+    for line in report.failures():
+        print(line)
+    report.write(os.environ.get("HWT_RESULTS", os.path.join(BUILD, "results", "harness")))
+    return 1 if report.failures() else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
