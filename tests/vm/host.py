@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What every script on the host needs: places, messages, child processes that end with us.
+
+Each child process is started in a process group of its own and is registered here. On SIGINT,
+SIGTERM, SIGHUP, an exception or a normal exit all registered groups are killed, so that nothing
+outlives the script that started it.
+"""
+
+import contextlib
+import fcntl
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+TOP = Path(__file__).resolve().parents[2]
+# Survives the checkout; shared by all checkouts of this user.
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hwt"
+# Everything that is built from this checkout for the tests.
+BUILD = Path(os.environ.get("HWT_BUILD") or TOP / "build").absolute()
+# A newer emulator than the system's, if emulator.py fetched one, comes first; modprobe and depmod
+# are not in the PATH of a Debian user.
+os.environ["PATH"] = f"{CACHE}/qemu/bin:{os.environ.get('PATH', '/usr/bin:/bin')}:/usr/sbin:/sbin"
+
+JOBS = int(os.environ.get("HWT_JOBS") or os.cpu_count() or 1)
+# The exit code that says: this cannot be had here at all. All others are failures.
+UNAVAILABLE = 77
+
+
+class Failed(Exception):
+    """A step of the set-up or of a build did not work; the text says which."""
+
+
+class Unavailable(Failed):
+    """Something cannot be had on this machine at all."""
+
+
+def say(text):
+    """Print a message to standard error; standard output is for results."""
+    print(f"[hwt] {text}", file=sys.stderr, flush=True)
+
+
+def have(program):
+    """Return the path of a program, or None."""
+    return shutil.which(program)
+
+
+# --- Child processes -------------------------------------------------------------------------
+
+_children = set()
+_children_lock = threading.Lock()
+
+
+def start(command, **options):
+    """Start a command in a process group of its own, which end_children() kills.
+
+    The returned object's wait() does not forget the group: call finished(child) when the whole
+    group may live on or has ended, or use run().
+    """
+    command = [str(word) for word in command]
+    # The lock: a signal between the start and the registration must not lose the child.
+    with _children_lock:
+        child = subprocess.Popen(command, start_new_session=True, **options)
+        _children.add(child)
+    return child
+
+
+def finished(child):
+    """Kill what is left of a child's process group, and forget it."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(child.pid, signal.SIGKILL)
+    child.wait()
+    with _children_lock:
+        _children.discard(child)
+
+
+def end_children(grace=3.0):
+    """End all children: SIGTERM, then SIGKILL to each process group that is left."""
+    with _children_lock:
+        children = list(_children)
+        _children.clear()
+    for child in children:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(child.pid, signal.SIGTERM)
+    end = time.monotonic() + grace
+    for child in children:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            child.wait(max(0.0, end - time.monotonic()))
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(child.pid, signal.SIGKILL)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            child.wait(1)
+
+
+class Interrupted(BaseException):
+    """A signal asked this script to end."""
+
+    def __init__(self, number):
+        super().__init__(number)
+        self.number = number
+
+
+def _interrupt(number, _frame):
+    # Once: a second signal must not cut the clean-up short.
+    for other in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(other, signal.SIG_IGN)
+    raise Interrupted(number)
+
+
+def main(function):
+    """Run a script's main function; exit with its result, and leave no child behind."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        # A background job of a shell has SIGINT ignored, and stays so.
+        if signal.getsignal(number) is not signal.SIG_IGN or number == signal.SIGTERM:
+            signal.signal(number, _interrupt)
+    code = 1
+    try:
+        code = function()
+    except Unavailable as error:
+        say(f"error: {error}")
+        code = UNAVAILABLE
+    except Failed as error:
+        say(f"error: {error}")
+    except Interrupted as error:
+        say(f"interrupted ({signal.Signals(error.number).name})")
+        code = 128 + error.number
+    finally:
+        end_children()
+    sys.stdout.flush()
+    # Threads that still wait for a killed child must not keep the script.
+    os._exit(code or 0)
+
+
+def run(command, **options):
+    """Run a command to its end, and return its exit code. The options are Popen's."""
+    child = start(command, **options)
+    try:
+        return child.wait()
+    finally:
+        finished(child)
+
+
+def output(command, **options):
+    """Return what a command prints, without the last newline; Failed if it fails."""
+    child = start(command, stdout=subprocess.PIPE, text=True, errors="replace", **options)
+    try:
+        text, _ = child.communicate()
+    finally:
+        finished(child)
+    if child.returncode:
+        raise Failed(f"{' '.join(map(str, command))}: exit code {child.returncode}")
+    return text.rstrip("\n")
+
+
+def logged(log, what, command, **options):
+    """Run a command with its output in a file, and report progress now and then.
+
+    Failed, with the end of the log shown, if the command fails.
+    """
+    log = Path(log)
+    log.parent.mkdir(parents=True, exist_ok=True)
+    say(f"{what} (log: {log})")
+    begin = told = time.monotonic()
+    with open(log, "wb") as file:
+        child = start(command, stdout=file, stderr=file, stdin=subprocess.DEVNULL, **options)
+    try:
+        while child.poll() is None:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                child.wait(0.5)
+            if time.monotonic() - told >= 15:
+                told = time.monotonic()
+                say(f"  ... {told - begin:.0f} s: {last_line(log)[:60]}")
+    finally:
+        finished(child)
+    if child.returncode:
+        print("\n".join(tail(log, 30)), file=sys.stderr, flush=True)
+        raise Failed(f"failed after {time.monotonic() - begin:.0f} s: {what}")
+
+
+def tail(path, count):
+    """Return the last lines of a text file."""
+    with open(path, encoding="utf-8", errors="replace") as file:
+        return file.read().splitlines()[-count:]
+
+
+def last_line(path):
+    """Return the last line of a text file that says anything."""
+    with open(path, "rb") as file:
+        file.seek(max(0, os.path.getsize(path) - 4096))
+        lines = file.read().decode(errors="replace").split("\n")
+    return next((line for line in reversed(lines) if line.strip()), "")
+
+
+def root_words():
+    """Return the words that a command of root's begins with: none, or sudo."""
+    if os.geteuid() == 0:
+        return []
+    if not have("sudo"):
+        raise Failed("this needs root, or sudo")
+    if subprocess.run(["sudo", "-n", "true"], check=False, stderr=subprocess.DEVNULL).returncode:
+        raise Failed("sudo failed: be root, or allow sudo without a password")
+    return ["sudo", "-n"]
+
+
+def as_root(command, **options):
+    """Run a command as root; Failed if it fails."""
+    if run(root_words() + list(command), **options):
+        raise Failed("as root: " + " ".join(map(str, command)))
+
+
+@contextlib.contextmanager
+def lock(name):
+    """Hold a lock over all checkouts of this user."""
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with open(CACHE / f".lock-{name}", "w", encoding="ascii") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say(f"waiting for another run that holds '{name}'")
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
