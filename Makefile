@@ -7,8 +7,8 @@ newest = $(shell ls -d $(1) 2>/dev/null | grep -v -e -rt- -e -cloud- | sort -V |
 KDIR ?= $(firstword $(wildcard /lib/modules/$(shell uname -r)/build) \
 	$(call newest,/lib/modules/*/build) $(call newest,/usr/src/linux-headers-*64))
 
-# KERNEL and TEST: for check-guest. HWT_TESTS=1 builds samples and test modules, too; those that
-# want kselftest only with HWT_KSELFTEST (Kbuild).
+# For check-guest, check-coverage and soak. HWT_TESTS=1 builds samples and test modules, too; those
+# that want kselftest only with HWT_KSELFTEST (Kbuild).
 KERNEL ?= stock
 TEST ?=
 QUICK ?=
@@ -71,71 +71,61 @@ kdir:
 	$(if $(wildcard $(KDIR)/Makefile),, \
 		$(error no kernel headers in KDIR="$(KDIR)": "make setup" installs them))
 
-setup:
-	@tests/setup.sh check
+# All that the targets below run is in Python, which sets up the rest.
+python:
+	@command -v python3 >/dev/null || { \
+		echo "[hwt] installing python3" >&2; \
+		[ "$$(id -u)" -eq 0 ] || sudo=sudo; \
+		$$sudo apt-get update -qq && $$sudo apt-get install -y -qq python3 >/dev/null; }
 
-run:
-	@tests/run.sh
+setup: python
+	@tests/vm/setup.py check
 
-check:
-	@tests/check.sh all
+clean-cache: python
+	@tests/vm/cache.py clean
 
-check-quick:
-	@tests/check.sh quick
+run: python
+	@tests/vm/demo.py
 
-check-static:
-	@tests/check.sh static
+check: python
+	@tests/run.py check
 
-check-wheel:
-	@tests/check.sh wheel
+check-all: python
+	@tests/run.py all
 
-check-model:
-	@tests/check.sh model
+check-here: python
+	@tests/vm/here.py $(if $(YES),--yes)
 
-check-litmus:
-	@tests/check.sh litmus
+# One job of check-all: tests/run.py list names them.
+check-static check-wheel check-libhwt check-verify check-plants check-packages check-year check-harness: python
+	@tests/run.py $(@:check-%=%)
 
-check-lib:
-	@tests/check.sh lib
+check-guest: python
+	@tests/run.py guest $(KERNEL) --pattern '$(or $(TEST),*)' $(if $(filter-out 0,$(QUICK)),--quick) --append '$(HWT_APPEND)'
 
-check-packages:
-	@tests/check.sh packages
+check-matrix: python
+	@tests/vm/matrix.py $(if $(filter-out 0,$(QUICK)),--quick) $(CELLS)
 
-check-documented:
-	@tests/check.sh documented
+check-coverage: python
+	@tests/vm/coverage.py $(if $(filter-out 0,$(QUICK)),--quick) --kernels '$(KERNELS)' --pattern '$(TEST)'
 
-check-guest:
-	@QUICK=$(QUICK) TEST='$(TEST)' tests/check.sh guest $(KERNEL)
+times: python
+	@tests/run.py times
 
-check-matrix:
-	@tests/setup.sh guest
-	@QUICK=$(QUICK) tests/matrix.sh $(CELLS)
+fuzz: python
+	@MINUTES='$(MINUTES)' SEED='$(SEED)' PROGRAM='$(PROGRAM)' AGAIN='$(AGAIN)' tests/fuzz/fuzz.py
 
-check-coverage:
-	@tests/setup.sh coverage
-	@KERNEL='$(KERNELS)' QUICK=$(QUICK) TEST='$(TEST)' tests/vm/coverage/coverage.sh
+soak: python
+	@tests/torture/soak.py --kernel $(KERNEL) $(HOURS) $(SOAK)
 
-check-harness:
-	@tests/check.sh harness
+bench: python
+	@bench/bench.py
 
-check-year:
-	@tests/check.sh year
+bench-quick: python
+	@bench/bench.py --quick --only ops,life,late,count
 
-fuzz:
-	@MINUTES='$(MINUTES)' SEED='$(SEED)' PROGRAM='$(PROGRAM)' AGAIN='$(AGAIN)' tests/fuzz/run.sh
-
-soak:
-	@tests/setup.sh guest
-	@KERNEL=$(KERNEL) tests/torture/soak.sh $(HOURS) $(SOAK)
-
-bench:
-	@bench/bench.sh
-
-bench-quick:
-	@bench/bench.sh --quick --only ops,life,late,count
-
-bench-java:
-	@bench/bench.sh --only java
+bench-java: python
+	@bench/bench.py --only java
 
 help:
 	@echo 'make              build hwt.ko (KDIR=$(KDIR))'
@@ -149,19 +139,23 @@ help:
 	@echo 'make clean        remove what was built'
 	@echo
 	@echo 'make run          show the module at its job, in a virtual machine'
-	@echo 'make check        all tests; ends with "N passed, N failed"'
-	@echo 'make check-quick  the short ones, some minutes'
-	@echo 'make check-static, check-wheel, check-model, check-litmus, check-lib, check-packages, check-documented, check-harness, check-year'
-	@echo 'make check-guest KERNEL=stock|rt|debug|... [TEST=pattern] [QUICK=1]'
+	@echo 'make check        the tests that every change needs; ends with "N passed, N failed"'
+	@echo 'make check-all    all tests; make check-matrix: on all kernels'
+	@echo 'make check-here   on the running kernel of this machine (root; asks first; YES=1)'
+	@echo 'make check-guest KERNEL=stock|rt|debug|... [TEST="name|name"] [QUICK=1]'
+	@echo 'make check-static, -wheel, -libhwt, -verify, -plants, -packages, -year, -harness: a job of check-all'
 	@echo 'make check-matrix [CELLS="6.1 6.12-rt"] [QUICK=1]'
 	@echo 'make check-coverage  what the tests reach of hwt.ko, counted in the debug guests'
+	@echo 'make times        where the time of the last run went'
 	@echo 'make fuzz [MINUTES=n]  system calls of programs that nobody wrote, on the debug kernel'
 	@echo "make soak HOURS=n torture in a guest (KERNEL=name, or uml; SOAK='seed=7 ...'), with a verdict"
 	@echo 'make bench        measure, against timer_list, hrtimer, timerfd and others; forty minutes'
 	@echo 'make bench-quick  the most of it, in two minutes; make bench-java: Netty and the JDK'
-	@echo 'make setup        install and fetch what the tests need (run and check do)'
+	@echo 'make setup        install and fetch what make check needs (all targets set up what they need)'
+	@echo 'make clean-cache  remove kernels from the cache that nothing names any more'
 	@echo
 	@echo 'More in tests/README.md.'
 
-.PHONY: all modules deb install tools install-tools man install-man lib install-lib clean kdir setup run help fuzz soak bench bench-quick bench-java \
-	check check-quick check-static check-wheel check-model check-litmus check-lib check-packages check-documented check-guest check-matrix check-coverage check-harness check-year
+.PHONY: python all modules deb install tools install-tools man install-man lib install-lib clean clean-cache kdir setup run help fuzz soak \
+	bench bench-quick bench-java times check check-all check-here check-static check-wheel check-libhwt check-verify check-plants \
+	check-packages check-year check-harness check-guest check-matrix check-coverage

@@ -8,7 +8,7 @@
 # hwt-test: only stock
 # hwt-test: timeout 180
 set -eu
-. /hwt/lib.sh
+. "$HWT_DIR/lib.sh"
 
 log_mark
 load hwt_bench quick=1 runs=1 seconds=1 pending=1000,2000 spans_ms=10,100

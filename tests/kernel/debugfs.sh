@@ -6,9 +6,9 @@
 #
 # hwt-test: timeout 120
 set -eu
-. /hwt/lib.sh
+. "$HWT_DIR/lib.sh"
 # shellcheck source=hwtctl.inc
-. /hwt/scripts/hwtctl.inc
+. "$HWT_DIR/scripts/hwtctl.inc"
 
 top=/sys/kernel/debug/hwt
 for dir in $top/wheels $top/contexts; do

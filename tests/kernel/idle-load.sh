@@ -8,7 +8,7 @@
 # hwt-test: only stock
 # hwt-test: timeout 120
 set -eu
-. /hwt/lib.sh
+. "$HWT_DIR/lib.sh"
 
 wheels=40
 load test_client wheels=$wheels armed=10

@@ -8,7 +8,7 @@
 # hwt-test: load debug=1
 # hwt-test: timeout 180
 set -eu
-. /hwt/lib.sh
+. "$HWT_DIR/lib.sh"
 
 [ "$(cat /sys/module/hwt/parameters/debug)" = Y ] || fail "debug is not on"
 

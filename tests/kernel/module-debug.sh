@@ -7,7 +7,7 @@
 # hwt-test: load debug=1
 # hwt-test: timeout 150
 set -eu
-. /hwt/lib.sh
+. "$HWT_DIR/lib.sh"
 
 [ "$(cat /sys/module/hwt/parameters/debug)" = Y ] || fail "debug is not on"
 

@@ -4,7 +4,7 @@
 # A client that goes and leaves its wheel: the log says whose it was, and hwt.ko cannot be
 # unloaded under the wheel's thread.
 set -eu
-. /hwt/lib.sh
+. "$HWT_DIR/lib.sh"
 
 load test_keeper
 load test_leaver

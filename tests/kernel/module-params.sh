@@ -7,7 +7,7 @@
 # hwt-test: noload
 # hwt-test: timeout 120
 set -eu
-. /hwt/lib.sh
+. "$HWT_DIR/lib.sh"
 
 params=/sys/module/hwt/parameters
 

@@ -8,7 +8,7 @@
 # hwt-test: noload
 # hwt-test: timeout 180
 set -eu
-. /hwt/lib.sh
+. "$HWT_DIR/lib.sh"
 
 # The other CPU has its own work.
 (while :; do :; done) &

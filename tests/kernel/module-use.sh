@@ -3,7 +3,7 @@
 #
 # hwt.ko cannot be unloaded under its clients.
 set -eu
-. /hwt/lib.sh
+. "$HWT_DIR/lib.sh"
 
 # in_use TEXT: rmmod refuses, and changes nothing
 in_use()

@@ -4,7 +4,7 @@
 # samples/hwt_cookbook.c: changes are saved together, the note is called, and all requests
 # are cancelled and freed when it goes, whenever that is.
 set -eu
-. /hwt/lib.sh
+. "$HWT_DIR/lib.sh"
 
 said() { log_since | grep -q "hwt_cookbook: $1"; }
 

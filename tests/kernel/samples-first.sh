@@ -3,7 +3,7 @@
 #
 # The first programs of README.md, kernel and user, do what it says there.
 set -eu
-. /hwt/lib.sh
+. "$HWT_DIR/lib.sh"
 
 said() { log_since | grep -q 'hwt_first: a second has passed'; }
 

@@ -6,7 +6,7 @@
 #
 # hwt-test: timeout 180
 set -eu
-. /hwt/lib.sh
+. "$HWT_DIR/lib.sh"
 
 dir=/sys/kernel/debug/hwt_retry
 

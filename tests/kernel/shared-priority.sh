@@ -7,7 +7,7 @@
 #
 # hwt-test: load max_shared=4
 set -eu
-. /hwt/lib.sh
+. "$HWT_DIR/lib.sh"
 
 # policies NAME: of the threads of that name
 policies()

@@ -7,7 +7,7 @@
 # hwt-test: timeout 120
 # hwt-test: load slow_callback_us=1000000
 set -eu
-. /hwt/lib.sh
+. "$HWT_DIR/lib.sh"
 
 param=/sys/module/hwt/parameters/slow_callback_us
 

@@ -6,7 +6,7 @@
 #
 # hwt-test: timeout 300
 set -eu
-. /hwt/lib.sh
+. "$HWT_DIR/lib.sh"
 
 # As docs/tracing.md says.
 cd /sys/kernel/tracing

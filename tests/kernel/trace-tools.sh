@@ -9,9 +9,9 @@
 # hwt-test: disk trace
 # hwt-test: timeout 600
 set -eu
-. /hwt/lib.sh
+. "$HWT_DIR/lib.sh"
 # shellcheck source=hwtctl.inc
-. /hwt/scripts/hwtctl.inc
+. "$HWT_DIR/scripts/hwtctl.inc"
 
 # Load while something is traced: a hundred timeouts in two seconds, and test_shown's.
 work()

@@ -7,7 +7,7 @@
 # hwt-test: check stock debug
 # hwt-test: timeout 120
 set -eu
-. /hwt/lib.sh
+. "$HWT_DIR/lib.sh"
 
 # said TIMES REGEX TEXT
 said()

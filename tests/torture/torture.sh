@@ -8,7 +8,7 @@
 # hwt-test: args inject_ms=0
 # hwt-test: args inject_ms=20
 set -eu
-. /hwt/lib.sh
+. "$HWT_DIR/lib.sh"
 
 # What it says is looked for in the log afterwards, and that keeps its end only.
 dmesg -c >/dev/null

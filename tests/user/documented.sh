@@ -3,7 +3,7 @@
 #
 # The commands that the documentation shows, as they stand there.
 set -eu
-. /hwt/lib.sh
+. "$HWT_DIR/lib.sh"
 PATH=$HWT_BIN:$PATH
 
 # From docs/programs.md.

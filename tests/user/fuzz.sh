@@ -7,7 +7,7 @@
 # hwt-test: timeout 120
 # hwt-test: load max_timeouts=300 max_shared=40 max_user_timeouts=500 max_user_wheels=3
 set -eu
-. /hwt/lib.sh
+. "$HWT_DIR/lib.sh"
 
 seconds=0
 if [ -e /sys/kernel/debug/kcov ] && [ "$HWT_QUICK" = 0 ]; then

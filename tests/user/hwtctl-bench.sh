@@ -8,9 +8,9 @@
 # hwt-test: only stock rt
 # hwt-test: timeout 150
 set -eu
-. /hwt/lib.sh
+. "$HWT_DIR/lib.sh"
 # shellcheck source=hwtctl.inc
-. /hwt/scripts/hwtctl.inc
+. "$HWT_DIR/scripts/hwtctl.inc"
 
 ways="ioctl"
 has() { "$ctl" info --json | grep -q "\"features\":.*\"$1\""; }

@@ -7,9 +7,9 @@
 # hwt-test: only stock rt
 # hwt-test: timeout 60
 set -eu
-. /hwt/lib.sh
+. "$HWT_DIR/lib.sh"
 # shellcheck source=hwtctl.inc
-. /hwt/scripts/hwtctl.inc
+. "$HWT_DIR/scripts/hwtctl.inc"
 
 mkdir -p /etc
 printf '%s\n' root:x:0:0::/:/bin/sh member:x:1001:1001::/:/bin/sh \

@@ -7,9 +7,9 @@
 # hwt-test: only stock rt
 # hwt-test: timeout 120
 set -eu
-. /hwt/lib.sh
+. "$HWT_DIR/lib.sh"
 # shellcheck source=hwtctl.inc
-. /hwt/scripts/hwtctl.inc
+. "$HWT_DIR/scripts/hwtctl.inc"
 
 # First lines of the helps: exit status 0, on standard output.
 first() { "$@" 2>/dev/null | head -n 1; }

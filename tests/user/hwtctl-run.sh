@@ -7,9 +7,9 @@
 # hwt-test: only stock rt
 # hwt-test: timeout 150
 set -eu
-. /hwt/lib.sh
+. "$HWT_DIR/lib.sh"
 # shellcheck source=hwtctl.inc
-. /hwt/scripts/hwtctl.inc
+. "$HWT_DIR/scripts/hwtctl.inc"
 
 # run OPTIONS...: the script /tmp/script; what differs from run to run is left out.
 run()

@@ -8,9 +8,9 @@
 # hwt-test: timeout 150
 # hwt-test: load max_timeouts=5000
 set -eu
-. /hwt/lib.sh
+. "$HWT_DIR/lib.sh"
 # shellcheck source=hwtctl.inc
-. /hwt/scripts/hwtctl.inc
+. "$HWT_DIR/scripts/hwtctl.inc"
 
 # Numbers that differ from run to run are left out.
 still() { sed -e 's/"\(id\|[a-z]*_ns\)":[0-9][0-9]*/"\1":N/g'; }

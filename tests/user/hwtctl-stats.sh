@@ -8,9 +8,9 @@
 # hwt-test: timeout 150
 # hwt-test: load tick_us=2000 ticks_per_wheel=256 max_timeouts=5000
 set -eu
-. /hwt/lib.sh
+. "$HWT_DIR/lib.sh"
 # shellcheck source=hwtctl.inc
-. /hwt/scripts/hwtctl.inc
+. "$HWT_DIR/scripts/hwtctl.inc"
 
 # -- info --
 

@@ -7,9 +7,9 @@
 # hwt-test: timeout 150
 # hwt-test: load max_timeouts=500
 set -eu
-. /hwt/lib.sh
+. "$HWT_DIR/lib.sh"
 # shellcheck source=hwtctl.inc
-. /hwt/scripts/hwtctl.inc
+. "$HWT_DIR/scripts/hwtctl.inc"
 
 seconds=3
 [ "$HWT_QUICK" = 1 ] && seconds=1

@@ -6,9 +6,9 @@
 # hwt-test: check stock
 # hwt-test: only stock rt
 set -eu
-. /hwt/lib.sh
+. "$HWT_DIR/lib.sh"
 # shellcheck source=hwtctl.inc
-. /hwt/scripts/hwtctl.inc
+. "$HWT_DIR/scripts/hwtctl.inc"
 
 expect "no wheel has been made" 0 "" "$ctl" stats --wheels
 load test_shown

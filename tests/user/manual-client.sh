@@ -5,6 +5,6 @@
 #
 # hwt-test: only stock
 set -eu
-. /hwt/lib.sh
+. "$HWT_DIR/lib.sh"
 
 "$HWT_BIN/manual_client"

@@ -10,7 +10,7 @@
 # hwt-test: long
 # hwt-test: timeout 500
 set -eu
-. /hwt/lib.sh
+. "$HWT_DIR/lib.sh"
 
 load hwt
 "$HWT_BIN/neighbours" || fail "with max_shared=16384"

@@ -8,7 +8,7 @@
 # hwt-test: check stock
 # hwt-test: timeout 240
 set -eu
-. /hwt/lib.sh
+. "$HWT_DIR/lib.sh"
 
 count=100000
 case $HWT_SLOW$HWT_QUICK in

@@ -6,7 +6,7 @@
 # hwt-test: check stock
 # hwt-test: timeout 120
 set -eu
-. /hwt/lib.sh
+. "$HWT_DIR/lib.sh"
 
 for part in info delays cancel push-back periodic stop many; do
 	if "$HWT_BIN/tour" $part; then

@@ -4,7 +4,7 @@
 # What "make run" shows. Runs in the guest, under busybox sh. Exits 0 only if
 # everything did what it should.
 set -eu
-. /hwt/lib.sh
+. "$HWT_DIR/lib.sh"
 
 debug=/sys/kernel/debug
 ctl=$HWT_BIN/hwtctl

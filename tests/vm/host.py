@@ -64,7 +64,7 @@ def start(command, **options):
     command = [str(word) for word in command]
     # The lock: a signal between the start and the registration must not lose the child.
     with _children_lock:
-        child = subprocess.Popen(command, start_new_session=True, **options)
+        child = subprocess.Popen(command, process_group=0, **options)
         _children.add(child)
     return child
 

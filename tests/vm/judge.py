@@ -7,22 +7,21 @@ another, so that neither cuts the other's lines in two. Marker lines go to both:
     hwt-guest: boot RELEASE         init has begun
     hwt-test: begin NAME KIND       (KIND: program, script, module)
     hwt-test: problem TEXT          found by init: does not load, does not unload...
-    hwt-test: end NAME RC
+    hwt-test: end NAME RC SECONDS
     hwt-guest: problem TEXT         the same, outside any test
+    hwt-guest: idle CPU-SECONDS OF  how long the processors had nothing to do, of how many seconds
     hwt-guest: end COUNT            COUNT tests were run
 
+Several tests may be open in the kernel log at once; what one of them prints comes in one piece.
 Anything that is missing is a failure.
 """
 
-import os
 import re
-import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 from tap import Tap
 
 STAMP = re.compile(r"^(?:<\d+>)?\[ *\d+\.\d+\](?:\[ *[TC]\d+\])? ?")
-MARK = re.compile(r"^hwt-(test|guest): (boot|begin|problem|end) ?(.*)$")
+MARK = re.compile(r"^hwt-(test|guest): (boot|begin|problem|idle|end) ?(.*)$")
 EXPECT = re.compile(r"hwt-expect-(begin|end)(?::\s*(.*))?")
 SUMMARY = re.compile(r"^(all|remaining) \d+ tests passed|^failed \d+ out of \d+ tests")
 
@@ -68,8 +67,8 @@ SEARCH = re.compile(r"^ _find_\w+\+")
 class Report:
     """Lines from a report's first to the end of its head."""
 
-    def __init__(self, test, head):
-        self.test = test
+    def __init__(self, tests, head):
+        self.tests = tests      # those that were running
         self.title = None
         self.head = list(head)
 
@@ -96,6 +95,8 @@ class Test:
         self.output = []        # what it printed
         self.log = []           # the kernel log meanwhile
         self.ends = {}          # stream -> exit code
+        self.seconds = 0.0
+        self.failed = False
         self.problems = []
 
     def complete(self):
@@ -109,7 +110,8 @@ class Judge:
         self.kernel, self.results = kernel, results
         self.tests = {}
         self.order = []
-        self.current = {"kernel": None, "output": None}
+        self.running = {"kernel": [], "output": []}
+        self.idle = None        # idle seconds of all processors, seconds since the boot
         self.booted = False
         self.ended = {}         # stream -> number of tests run
         self.judged = set()
@@ -123,16 +125,17 @@ class Judge:
 
     def feed_output(self, line):
         line = line.rstrip("\r\n")
-        if not self.marker("output", line) and self.current["output"]:
-            self.current["output"].output.append(line)
+        if not self.marker("output", line):
+            for test in self.running["output"]:
+                test.output.append(line)
 
     def feed_kernel(self, line):
         line = STAMP.sub("", line.rstrip("\r\n"))
         if self.marker("kernel", line):
             self.report = None
             return
-        if self.current["kernel"]:
-            self.current["kernel"].log.append(line)
+        for test in self.running["kernel"]:
+            test.log.append(line)
         expect = EXPECT.search(line)
         if expect:
             self.report = None
@@ -154,21 +157,31 @@ class Judge:
             if name not in self.tests:
                 self.tests[name] = Test(name, kind)
                 self.order.append(name)
-            self.current[stream] = self.tests[name]
-        elif event == "problem" and self.current[stream] and stream == "output":
-            self.current[stream].problems.append(rest)
-        elif event == "end" and self.current[stream]:
-            if stream == "kernel":
-                self.close_expect()
-            self.current[stream].ends[stream] = int(rest.split()[1])
-            self.current[stream] = None
+            self.running[stream].append(self.tests[name])
+        elif event == "problem" and stream == "output":
+            for test in self.running[stream]:
+                test.problems.append(rest)
+        elif event == "end":
+            self.end(stream, *rest.split())
         return True
+
+    def end(self, stream, name, code, seconds="0"):
+        test = self.tests.get(name)
+        if test not in self.running[stream]:
+            return
+        if stream == "kernel" and self.expect and self.expect["tests"] == [test]:
+            self.close_expect()
+        test.ends[stream] = int(code)
+        test.seconds = float(seconds)
+        self.running[stream].remove(test)
 
     def guest_event(self, stream, event, rest):
         if event == "boot":
             self.booted = True
         elif event == "problem" and stream == "output":
             self.results.failed(self.kernel, rest)
+        elif event == "idle":
+            self.idle = tuple(float(word) for word in rest.split())
         elif event == "end":
             self.ended[stream] = int(rest)
 
@@ -200,26 +213,29 @@ class Judge:
             self.report.head.append(line)
 
     def begin_report(self, head):
-        self.report = Report(self.current["kernel"], head)
+        self.report = Report(list(self.running["kernel"]), head)
         self.reports.append(self.report)
 
     def count_reports(self, test, full):
-        """Each is a failure."""
+        """Each is a failure: of the test that was running, or of the first of several."""
         for report in self.reports:
-            if report.test is not test:
+            if report.tests[:1] != ([test] if test else []):
                 continue
             if report.of_the_scheduler():
                 self.scheduler += 1
             else:
-                self.results.failed(full, "kernel log: " + report.name())
+                beside = f" (beside {', '.join(other.name for other in report.tests[1:])})" if report.tests[1:] else ""
+                self.results.failed(full, f"kernel log: {report.name()}{beside}")
 
     # --- reports that are wanted ---
 
     def bracket(self, edge, regex):
-        test = self.current["kernel"]
+        tests = list(self.running["kernel"])
+        if len(tests) > 1:
+            self.problem(tests, "hwt-expect is not for tests that share a load")
         if edge == "end":
             if not self.expect:
-                self.problem(test, "hwt-expect-end without a begin")
+                self.problem(tests, "hwt-expect-end without a begin")
             self.close_expect(properly=True)
             return
         if self.expect:
@@ -227,28 +243,28 @@ class Judge:
         try:
             re.compile(regex or "")
         except re.error as error:
-            self.problem(test, f"hwt-expect-begin: {regex}: {error}")
+            self.problem(tests, f"hwt-expect-begin: {regex}: {error}")
             return
         if not regex:
-            self.problem(test, "hwt-expect-begin without a regex")
+            self.problem(tests, "hwt-expect-begin without a regex")
             return
-        self.expect = {"regex": regex, "matched": False, "first": len(self.reports), "test": test}
+        self.expect = {"regex": regex, "matched": False, "first": len(self.reports), "tests": tests}
 
     def close_expect(self, properly=False):
         if not self.expect:
             return
-        regex, first, test = (self.expect[k] for k in ("regex", "first", "test"))
+        regex, first, tests = (self.expect[k] for k in ("regex", "first", "tests"))
         if not properly:
-            self.problem(test, f"hwt-expect-begin: {regex}: no hwt-expect-end")
+            self.problem(tests, f"hwt-expect-begin: {regex}: no hwt-expect-end")
         elif not self.expect["matched"]:
-            self.problem(test, f"hwt-expect-begin: {regex}: not in the log")
+            self.problem(tests, f"hwt-expect-begin: {regex}: not in the log")
         self.reports[first:] = [r for r in self.reports[first:]
                                 if not any(re.search(regex, line) for line in r.head)]
         self.expect = None
 
-    def problem(self, test, text):
-        if test:
-            test.problems.append(text)
+    def problem(self, tests, text):
+        if tests:
+            tests[0].problems.append(text)
         else:
             self.results.failed(self.kernel, text)
 

@@ -14,6 +14,8 @@ import subprocess
 import sys
 import threading
 
+import host
+
 PLAN = re.compile(r"^1\.\.(\d+)")
 POINT = re.compile(r"^(not )?ok\b\s*(\d+)?\s*-?\s*(.*?)\s*(?:#\s*(SKIP|TODO|XFAIL)\b\s*(.*))?$", re.I)
 
@@ -41,7 +43,8 @@ class Results:
 
     def write(self, path):
         """The last line tells a report that is whole from one cut short."""
-        os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
+        path = os.path.abspath(path)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path + ".tmp", "w", encoding="utf-8") as out:
             out.write("".join(line + "\n" for line in self.lines) + "done\n")
         os.rename(path + ".tmp", path)
@@ -96,30 +99,26 @@ class Tap:
 
 
 def run(args):
-    """Runs the command in a process group of its own, so that all of it can be ended. (Not a
-    session: the scheduler may make of each one that counts for as much as the next.)"""
+    """Run the command, show what it prints, and write what it reports."""
     tap, results = Tap(), Results()
-    with subprocess.Popen(args.command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          process_group=0, text=True, errors="replace") as child:
-        late = threading.Event()
+    child = host.start(args.command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, errors="replace")
+    late = threading.Event()
 
-        def expire():
-            late.set()
-            os.killpg(child.pid, signal.SIGKILL)
+    def expire():
+        late.set()
+        os.killpg(child.pid, signal.SIGKILL)
 
-        timer = threading.Timer(args.timeout, expire)
-        timer.start()
-        try:
-            for line in child.stdout:
-                sys.stdout.write(line)
-                sys.stdout.flush()
-                tap.feed(line.rstrip("\n"))
-            code = child.wait()
-        except KeyboardInterrupt:
-            os.killpg(child.pid, signal.SIGKILL)
-            raise
-        finally:
-            timer.cancel()
+    timer = threading.Timer(args.timeout, expire)
+    timer.start()
+    try:
+        for line in child.stdout:
+            sys.stdout.write(line)
+            sys.stdout.flush()
+            tap.feed(line.rstrip("\n"))
+        code = child.wait()
+    finally:
+        timer.cancel()
+        host.finished(child)
 
     tap.report(args.name, results)
     if late.is_set():
@@ -138,9 +137,8 @@ def main():
     parser.add_argument("--results", required=True)
     parser.add_argument("--timeout", type=int, default=900)
     parser.add_argument("command", nargs="+")
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     return run(parser.parse_args())
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    host.main(main)

@@ -1,23 +1,31 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Tests of the harness: what must be called a failure is.
+"""Tests of the harness: a failure is called one, and an interrupted run leaves nothing behind.
 
-First the judge alone, on written logs; then guests with something wrong.
+test_harness.py --results FILE. First the judge alone, on written logs; then the runner; then guests
+with something wrong.
 """
 
+import argparse
 import os
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 
-TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path[:0] = [os.path.join(TOP, "tests"), os.path.join(TOP, "tests", "vm")]
+import build
+import guest
+import host
+import kernels
+import pack
 from judge import Judge
-from run_guest import boot_failed, excerpt
+from listing import Test
 from tap import Results, Tap
 
-BUILD = os.environ.get("HWT_BUILD", os.path.join(TOP, "build"))
-OUT = os.path.join(BUILD, "guest", "harness")
+OUT = host.BUILD / "guest" / "harness"
+RUN = host.TOP / "tests/run.py"
 
 # --- the judge on written logs: (name, kind, exit code, output, kernel log, verdicts) ---
 # Verdicts: how many ok, failed, skipped; and a text that a failure has.
@@ -164,7 +172,7 @@ def check_boot(report):
                                   ("a hang in init", b"Loading\n" + init, "hang: nothing", False),
                                   ("a panic", b"Kernel panic - not syncing\n", "the guest ended", False),
                                   ("a panic in init", init + b"Kernel panic\n", "the guest ended", False)):
-        if boot_failed(log, why) == again:
+        if guest.boot_failed(log, why) == again:
             report.passed(f"boot: {name}")
         else:
             report.failed(f"boot: {name}", f"booted again: {not again}")
@@ -173,28 +181,139 @@ def check_boot(report):
 def check_excerpt(report):
     """Of a failure, what failed is shown, however much was printed after it."""
     lines = ["ok 1 - a", "x: not ok 2 - b", "# FAILED: c"] + [f"ok {n}" for n in range(3, 100)]
-    shown = excerpt(lines)
-    if shown[:2] == lines[1:3] and shown[2:] == lines[-40:] and excerpt(lines[:3]) == lines[:3]:
+    shown = guest.excerpt(lines)
+    if shown[:2] == lines[1:3] and shown[2:] == lines[-40:] and guest.excerpt(lines[:3]) == lines[:3]:
         report.passed("excerpt: what failed is shown")
     else:
         report.failed("excerpt: what failed is shown", str(shown))
 
 
+def check_together(report):
+    """Tests that share a load: their pieces of the kernel log overlap."""
+    results = Results()
+    judge = Judge("k", results)
+    for line in ("hwt-guest: boot 6.1", "hwt-test: begin test_x module", "hwt-test: begin test_y module",
+                 "test_y: ok 1 - y", "test_x: ok 1 - x", *WARN, "test_x: all 1 tests passed", "hwt-test: end test_x 0 1.0",
+                 "BUG: later", "test_y: all 1 tests passed", "hwt-test: end test_y 0 2.0", "hwt-guest: end 2"):
+        judge.feed_kernel("[    1.000001] " + line)
+    for line in ("hwt-guest: boot 6.1", "hwt-test: begin test_y module", "hwt-test: end test_y 0 2.0",
+                 "hwt-test: begin test_x module", "hwt-test: problem test_x.ko does not unload", "hwt-test: end test_x 0 1.0",
+                 "hwt-guest: end 2"):
+        judge.feed_output(line)
+    list(judge.finished_tests())
+    judge.finish(2, None)
+    want = ["not ok k/test_x # test_x.ko does not unload", "not ok k/test_x # kernel log: WARNING: CPU: 1 PID: 7 at x.c:1 f+0x1/0x2 "
+            "[hwt] (beside test_y)", "not ok k/test_y # kernel log: BUG: later"]
+    if numbers(results) == (2, 3, 0) and sorted(results.failures()) == sorted(want):
+        report.passed("judge: two tests at once")
+    else:
+        report.failed("judge: two tests at once", str(results.lines))
+
+
 def check_tap_runner(report):
-    """tests/tap.py around commands that go wrong."""
+    """tap.py around commands that go wrong."""
     for name, command, limit in (("exit code", "echo ok 1; echo 1..1; exit 3", 10),
                                  ("nothing reported", "true", 10),
                                  ("killed", "echo 1..1; echo ok 1; kill -9 $$", 10),
                                  ("no end", "echo 1..1; echo ok 1; sleep 60", 1)):
         with tempfile.TemporaryDirectory() as scratch:
-            code = subprocess.run(
-                [sys.executable, os.path.join(TOP, "tests", "tap.py"), "--name", "x", "--timeout", str(limit),
-                 "--results", os.path.join(scratch, "r"), "--", "sh", "-c", command],
-                stdout=subprocess.DEVNULL, check=False).returncode
+            code = host.run([sys.executable, host.TOP / "tests/vm/tap.py", "--name", "x", "--timeout", limit,
+                             "--results", os.path.join(scratch, "r"), "--", "sh", "-c", command], stdout=subprocess.DEVNULL)
         if code:
             report.passed(f"tap: {name} is a failure")
         else:
             report.failed(f"tap: {name} is a failure", "passed")
+
+
+# --- the runner: jobs of our own in the place of a tier's ---
+
+# A job has a child in a process group of its own, as the emulator is, and so has its child.
+TIER = """
+import sys
+sys.path[:0] = [{tests!r}, {vm!r}]
+import host, pathlib, run
+run.RESULTS = pathlib.Path({scratch!r})
+nest = "import sys; sys.path.insert(0, {vm!r}); import host; host.main(lambda: host.run({deep!r}))"
+jobs = [run.Job("nested", [sys.executable, "-c", nest]),
+        run.tap("points", "sh", "-c", "echo ok 1 - a; echo not ok 2 - b; echo ok 3 - c '# SKIP d'; echo 1..3", guest=True),
+        run.Job("dies", ["sh", "-c", "exit 3"], guest=True)]
+run.TIERS["check"] = (lambda: jobs[{first}:], "this", "that")
+host.main(lambda: run.run_jobs("check", run.TIERS["check"][0], []))
+"""
+MARK = "1001.77"
+
+
+def processes(text):
+    """The processes whose command line has that text."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/cmdline", "rb") as file:
+                if text.encode() in file.read() and int(pid) != os.getpid():
+                    found.append(int(pid))
+        except OSError:
+            pass
+    return found
+
+
+def wait_for(seconds, condition):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if condition():
+            return True
+        time.sleep(0.1)
+    return False
+
+
+def check_runner(report):
+    """What a tier prints at its end, and what is left of it when it is interrupted."""
+    with tempfile.TemporaryDirectory() as scratch:
+        def tier(first):
+            words = {"tests": str(host.TOP / "tests"), "vm": str(host.TOP / "tests/vm"), "scratch": scratch,
+                     "deep": ["sleep", MARK], "first": first}
+            return TIER.format(**words)
+
+        done = subprocess.run([sys.executable, "-c", tier(1)], capture_output=True, text=True, check=False)
+        lines = done.stdout.splitlines()
+        if (done.returncode == 1 and lines[-1] == "1 passed, 3 failed, 1 skipped" and lines[-2] == "Left out: that."
+                and "  dies # died without reporting (exit code 3)" in lines):
+            report.passed("runner: counts, and says what it leaves out")
+        else:
+            report.failed("runner: counts, and says what it leaves out", f"{done.returncode}: {lines[-8:]}")
+
+        makefile = os.path.join(scratch, "Makefile")
+        script = os.path.join(scratch, "tier.py")
+        with open(script, "w", encoding="utf-8") as file:
+            file.write(tier(0))
+        with open(makefile, "w", encoding="utf-8") as file:
+            file.write(f"check:\n\t@{sys.executable} {script}\n")
+        for name, command, number in (("SIGTERM to make", ["make", "-f", makefile], signal.SIGTERM),
+                                      ("SIGTERM to the script", [sys.executable, script], signal.SIGTERM),
+                                      ("SIGINT to the script", [sys.executable, script], signal.SIGINT)):
+            check_interrupted(report, f"runner: {name}", command, number, MARK)
+
+
+def check_interrupted(report, name, command, number, text, verdict="1 failed"):
+    """The processes with that text end soon after a signal to the command, which prints a verdict."""
+    with tempfile.TemporaryFile("w+") as output:
+        child = host.start(command, stdout=output, stderr=output)
+        begun = wait_for(600, lambda: processes(text) or child.poll() is not None) and child.poll() is None
+        child.send_signal(number)
+        begin = time.monotonic()
+        gone = wait_for(10, lambda: child.poll() is not None and not processes(text))
+        seconds = time.monotonic() - begin
+        left = processes(text)
+        host.finished(child)
+        for pid in left:
+            os.kill(pid, signal.SIGKILL)
+        output.seek(0)
+        lines = output.read().splitlines() or [""]
+    told = not verdict or any(line.endswith(" failed") and verdict in line for line in lines[-3:])
+    if begun and gone and told and child.returncode:
+        report.passed(f"{name} ends all that it began")
+    else:
+        report.failed(f"{name} ends all that it began", f"begun: {begun}, gone: {gone} after {seconds:.1f} s, left: {left}, "
+                      f"exit code {child.returncode}, said: {lines[-3:]}")
 
 
 # --- guests ---
@@ -226,77 +345,75 @@ GUESTS = (
 )
 
 
-def start(guest, vmlinuz):
-    """Packs and boots one of GUESTS; the process that runs it."""
-    name, tests, init, _, _ = guest
-    out = os.path.join(OUT, name)
-    overlay = os.path.join(out, "overlay")
-    os.makedirs(os.path.join(overlay, "hwt", "scripts"), exist_ok=True)
-    for test in tests:
-        with open(os.path.join(overlay, "hwt", "scripts", test + ".sh"), "w", encoding="utf-8") as script:
-            script.write(SCRIPT + SCRIPTS[test])
-    if init:
-        with open(os.path.join(overlay, "init"), "w", encoding="utf-8") as script:
-            script.write(init)
-    with open(os.path.join(out, "list"), "w", encoding="utf-8") as listing:
-        for test in tests:
-            listing.write(f"{test}|script|{3 if test == 'stuck' else 30}|1|||{test}.sh|\n")
-    initrd = os.path.join(out, "initramfs.gz")
-    subprocess.run([os.path.join(TOP, "tests", "vm", "pack.sh"), "stock", os.path.join(out, "list"), initrd],
-                   env={**os.environ, "HWT_OVERLAY": overlay, "HWT_BUILD": BUILD}, check=True)
-    results = os.path.join(out, "results")
-    if os.path.exists(results):
-        os.unlink(results)
-    with open(os.path.join(out, "runner.log"), "wb") as log:
-      
-        return subprocess.Popen(
-            [sys.executable, os.path.join(TOP, "tests", "vm", "run_guest.py"), "--kernel", name,
-             "--vmlinuz", vmlinuz, "--initrd", initrd, "--out", out, "--planned", str(len(tests)),
-             "--results", results, "--memory", "512M", "--silence", "30", "--limit", "300"], stdout=log, stderr=log)
+class Broken:
+    """One of GUESTS."""
 
+    def __init__(self, row, kernel, tree):
+        self.name, self.tests, init, self.texts, self.passes = row
+        out = OUT / self.name
+        overlay = out / "overlay"
+        scripts = overlay / "hwt/scripts"
+        scripts.mkdir(parents=True, exist_ok=True)
+        for test in self.tests:
+            (scripts / f"{test}.sh").write_text(SCRIPT + SCRIPTS[test], encoding="ascii")
+        if init:
+            (overlay / "init").write_text(init, encoding="ascii")
+        tests = [Test(test, "script", 3 if test == "stuck" else 30, f"{test}.sh", noload=True) for test in self.tests]
+        pack.initramfs(kernel, tests, out / "initramfs.gz", tree, overlay=overlay)
+        self.options = guest.Options(kernel=kernel, initrd=out / "initramfs.gz", out=out, planned=len(tests), label=self.name,
+                                     memory="512M", silence=30, limit=300)
+        self.lines, self.good = [], True
 
-def verdict(guest, code, report):
-    name, _, _, texts, passes = guest
-    full = f"guest {name}: called failed, for the right reasons"
-    try:
-        with open(os.path.join(OUT, name, "results"), encoding="utf-8") as file:
-            lines = file.read().splitlines()
-    except FileNotFoundError:
-        report.failed(full, "no results")
-        return
-    failures = [line for line in lines if line.startswith("not ok ")]
-    missing = [text for text in texts if not any(text in line for line in failures)]
-    missing += [test for test in passes if f"ok {name}/{test}" not in lines]
-    if code == 0 or missing:
-        report.failed(full, f"exit code {code}, missing: {missing}, there: {failures}")
-    else:
-        report.passed(full)
+    def run(self):
+        machine = guest.Guest(self.options)
+        self.good = machine.run()
+        self.lines = machine.results.lines
+
+    def verdict(self, report):
+        full = f"guest {self.name}: called failed, for the right reasons"
+        failures = [line for line in self.lines if line.startswith("not ok ")]
+        missing = [text for text in self.texts if not any(text in line for line in failures)]
+        missing += [test for test in self.passes if f"ok {self.name}/{test}" not in self.lines]
+        if self.good or missing:
+            report.failed(full, f"called good: {self.good}, missing: {missing}, there: {failures}")
+        else:
+            report.passed(full)
 
 
 def check_guests(report):
     """All at once: they mostly wait."""
-    get = subprocess.run([os.path.join(TOP, "tests", "vm", "kernels", "get.sh"), "stock"],
-                         stdout=subprocess.PIPE, text=True, check=True)
-    vmlinuz = os.path.join(get.stdout.strip(), "vmlinuz")
-    subprocess.run([os.path.join(TOP, "tests", "vm", "build.sh"), "stock"], check=True)
-    running = [(guest, start(guest, vmlinuz)) for guest in GUESTS]
-    for guest, process in running:
-        print(f"[hwt] waiting for the guest '{guest[0]}'", flush=True)
-        verdict(guest, process.wait(), report)
+    kernel = kernels.find("stock").get()
+    tree = build.modules(kernel, words=build.CHECKED)
+    guests = [Broken(row, kernel, tree) for row in GUESTS]
+    threads = [threading.Thread(target=broken.run) for broken in guests]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for broken in guests:
+        broken.verdict(report)
+
+
+def check_interrupted_guest(report):
+    """A guest ends with the program that booted it."""
+    name = "harness-interrupted"
+    command = [sys.executable, RUN, "guest", "stock", "--name", name, "--pattern", "test_basics", "--append", "HWT_LANES=1"]
+    check_interrupted(report, "guest: SIGTERM", command, signal.SIGTERM, f"file:{host.BUILD}/guest/{name}/kernel.log", "")
 
 
 def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--results", required=True)
     report = Results()
-    check_judge(report)
-    check_boot(report)
-    check_excerpt(report)
-    check_tap_runner(report)
-    check_guests(report)
-    for line in report.failures():
+    args = parser.parse_args()
+    for check in (check_judge, check_together, check_boot, check_excerpt, check_tap_runner, check_runner, check_guests,
+                  check_interrupted_guest):
+        check(report)
+    for line in report.lines:
         print(line)
-    report.write(os.environ.get("HWT_RESULTS", os.path.join(BUILD, "results", "harness")))
+    report.write(args.results)
     return 1 if report.failures() else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    host.main(main)

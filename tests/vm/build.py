@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""Builds the modules for a kernel of the table, and the programs of its guest.
+
+build.py KERNEL [MAKE-WORD...]. Each kernel has a tree of links of its own, build/modules/KERNEL,
+as external modules are built where their sources are.
+"""
+
+import fcntl
+import os
+import re
+import sys
+
+import host
+import kernels
+
+FOLDERS = (".", "samples", "tests/kernel", "tests/kernel/lib", "bench", "tests/torture")
+# Any warning of gcc or sparse fails a build with these.
+CHECKED = ("W=1", "C=2", "CF=-D__CHECK_ENDIAN__ -Wsparse-error")
+
+
+def kselftest():
+    """The kernel's own harness for tests."""
+    return kernels.source("linux-source-6.1") / "tools/testing/selftests"
+
+
+def link(tree, tests):
+    """Make the tree, or bring it up to date."""
+    for folder in FOLDERS:
+        directory = tree / folder
+        directory.mkdir(parents=True, exist_ok=True)
+        wanted = set()
+        for source in [host.TOP / folder / "Kbuild", *(host.TOP / folder).glob("*.[ch]")]:
+            # Test modules need the kernel's source. A module that was built in the checkout leaves *.mod.c.
+            if (source.exists() and not source.name.endswith(".mod.c")
+                    and (tests or not (folder.startswith("tests/kernel") and source.suffix == ".c"))):
+                wanted.add(source.name)
+                there = directory / source.name
+                if not there.is_symlink() or os.readlink(there) != str(source):
+                    there.unlink(missing_ok=True)
+                    there.symlink_to(source)
+        # Links whose source is gone, with what was built of them.
+        for there in list(directory.iterdir()):
+            if there.is_symlink() and there.name not in wanted:
+                there.unlink()
+                for suffix in (".o", ".ko", ".mod", ".mod.c", ".mod.o"):
+                    there.with_suffix(suffix).unlink(missing_ok=True)
+
+
+def locked(path):
+    """An open file that holds a lock; other parts of this run build the same."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    file = open(path, "w", encoding="ascii")  # pylint: disable=consider-using-with
+    fcntl.flock(file, fcntl.LOCK_EX)
+    return file
+
+
+def modules(kernel, tree=None, tests=True, words=()):
+    """Build hwt.ko, samples, and, with @tests, all test modules; return the tree."""
+    kernel.get()
+    name = tree or kernel.name
+    directory = host.BUILD / "modules" / name
+    with locked(host.BUILD / "modules" / f"{name}.lock"):
+        link(directory, tests)
+        host.logged(f"{directory}.log", f"building the modules for kernel {kernel.name}",
+                    ["make", "-C", kernel.kdir, f"M={directory}", "HWT_TESTS=1",
+                     f"HWT_KSELFTEST={kselftest() if tests else ''}", "KCFLAGS=-Werror", *kernel.make_words,
+                     f"-j{host.JOBS}", *words, "modules"])
+    return directory
+
+
+def foreign(kernel, directory):
+    """Build those programs for another architecture that need no library."""
+    cc = "gcc -m32" if kernel.arch == "i386" else kernels.cross() + "gcc"
+    names = [directory / path.stem for path in sorted((host.TOP / "tests/user").glob("*.c"))
+             if not re.search(r"hwt-test:\s*libs", path.read_text(encoding="utf-8"))]
+    host.logged(f"{directory}.log", f"building the programs for {kernel.arch}",
+                ["make", "-C", host.TOP / "tests/user", f"CC={cc}", f"OUT={directory}",
+                 f"HWT_KSELFTEST={kselftest()}", f"-j{host.JOBS}", *names])
+
+
+def programs(kernel, tests=True):
+    """Build the programs of a kernel's guests; return their directory."""
+    directory = host.BUILD / ("user" if kernel.arch == "x86_64" else f"user-{kernel.arch}")
+    with locked(host.BUILD / f"{directory.name}.lock"):
+        directory.mkdir(parents=True, exist_ok=True)
+        if kernel.arch != "x86_64":
+            if tests:
+                foreign(kernel, directory)
+            return directory
+        log = host.BUILD / "user.log"
+        host.logged(log, "building hwtctl", ["make", "-C", host.TOP / "tools", f"OUT={directory}", "STATIC=1",
+                                             "CFLAGS=-O2 -Werror"])
+        if tests:
+            host.logged(log, "building the fuzzer", ["make", "-C", host.TOP / "tests/fuzz", f"OUT={directory}"])
+        host.logged(log, "building the programs for guests",
+                    ["make", "-C", host.TOP / "tests/user", f"OUT={directory}", f"-j{host.JOBS}",
+                     *([f"HWT_KSELFTEST={kselftest()}"] if tests else ["samples"])])
+    return directory
+
+
+def main():
+    kernel = kernels.find(sys.argv[1])
+    modules(kernel, words=sys.argv[2:])
+    programs(kernel)
+    return 0
+
+
+if __name__ == "__main__":
+    host.main(main)

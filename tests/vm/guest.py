@@ -1,0 +1,375 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Boots a guest, follows it, ends it, and has its logs judged.
+
+In test mode each test is shown as it ends, and a file of results is written; in demo mode what the
+demo prints is shown.
+"""
+
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import host
+from judge import STAMP, Judge
+from tap import Results
+
+NMI = re.compile(r"hwt-host: inject-nmi (\d+) (\d+)")
+PAUSE = re.compile(r"hwt-host: pause (\d+)")
+DEMO_END = re.compile(r"^hwt-demo: end (\d+)")
+# Of each architecture: the emulator, its machine and processor, the console, the other serial line.
+# Emulating pointer authentication as it is specified takes half of the time.
+MACHINES = {
+    "x86_64": ("qemu-system-x86_64", "pc", "max", "ttyS0", "ttyS1"),
+    # An i386 kernel does not trust an AMD processor with SMP.
+    "i386": ("qemu-system-i386", "pc", "max,vendor=GenuineIntel", "ttyS0", "ttyS1"),
+    "arm64": ("qemu-system-aarch64", "virt,gic-version=3", "max,pauth-impdef=on", "ttyAMA0", "ttyS0"),
+}
+# Seconds without output, until the guest's init has reported.
+BOOT_SILENCE = 120
+
+
+@dataclass
+class Options:
+    """What is booted, and how."""
+    kernel: object              # of kernels.py, or a stand-in with its attributes
+    initrd: Path
+    out: Path                   # directory of the logs
+    planned: int = 0            # number of tests in the list
+    results: Path = None        # file to write verdicts to
+    mode: str = "test"          # or demo
+    label: str = ""             # what verdicts begin with; default the kernel's name
+    quick: int = 0
+    memory: str = "1G"
+    cpus: int = 2
+    disk: str = ""              # a file system, for tests with the directive
+    append: list = field(default_factory=list)  # more for the kernel's command line
+    silence: int = 240          # seconds without output that are a hang
+    boots: int = 3              # attempts, if the kernel fails before it runs anything of ours
+    limit: int = 3600           # seconds for all of it
+
+
+def kvm_works():
+    """/dev/kvm may be there without hardware for it, and then a guest hangs."""
+    with open("/proc/cpuinfo", encoding="ascii", errors="replace") as info:
+        flags = re.search(r"^flags\s*:.*\b(vmx|svm)\b", info.read(), re.M)
+    return bool(flags) and os.access("/dev/kvm", os.W_OK)
+
+
+def emulator_version(emulator):
+    said = host.output([emulator, "--version"])
+    return tuple(int(part) for part in re.search(r"version (\d+)\.(\d+)", said).groups())
+
+
+def escaped(path):
+    """As the value of an option that others may follow."""
+    return str(path).replace(",", ",,")
+
+
+def second_line(arch, path):
+    """The arm64 machine's own second line is not the kernel's to use."""
+    if arch == "arm64":
+        return ["-chardev", "file,id=tests,path=" + escaped(path), "-device", "pci-serial,chardev=tests"]
+    return ["-serial", "file:" + str(path)]
+
+
+def boot_failed(log, why):
+    """Did the kernel fail before it ran anything of ours? From its log, a bytes.
+
+    The kernel waits ten ticks for the timer interrupt, which an emulator that does not get the
+    processor for so long cannot deliver. Seldom an emulated machine stands still, or runs
+    an instruction as it was while the kernel patched it (QEMU 7.2 does, with 6.12).
+    """
+    if b"Run /init as init process" in log:
+        return False
+    return (b"IO-APIC + timer doesn't work" in log or b"int3: 0000 [#1]" in log or
+            why.startswith("hang"))
+
+
+def excerpt(lines, most=40):
+    """The last lines that a failed test has printed, and of those before what says that something failed."""
+    told = [line for line in lines[:-most] if "not ok " in line or "FAILED" in line]
+    return told[-most:] + lines[-most:]
+
+
+def fresh(paths):
+    """Make these files, empty."""
+    for path in paths:
+        path.unlink(missing_ok=True)
+        path.touch()
+
+
+class Uml:
+    """User Mode Linux: a kernel as a program. It prints its log and what tests print on one stream."""
+
+    kvm = False
+
+    def __init__(self, options):
+        self.logs = {"guest": options.out / "guest.log"}
+        fresh(self.logs.values())
+        command = [options.kernel.dir / "linux", f"mem={options.memory}", f"initrd={options.initrd}", "con=null",
+                   "con0=fd:0,fd:1", "ignore_loglevel", "printk.time=1", "printk.devkmsg=on", "oops=panic",
+                   "HWT_TTY=-", *arguments(options, False), *options.append]
+        with open(self.logs["guest"], "wb") as log:
+            # Its memory is a file in TMPDIR.
+            self.process = host.start(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                                      env={**os.environ, "TMPDIR": "/dev/shm"})
+
+    def running(self):
+        return self.process.poll() is None
+
+    def end(self):
+        host.finished(self.process)
+
+    def inject_nmis(self, count, interval_ms):
+        """There are none."""
+
+    def pause(self, seconds):
+        """Not asked for there."""
+
+
+def arguments(options, patching):
+    """What init and the tests are told, on the kernel's command line."""
+    return [f"HWT_MODE={options.mode}", f"HWT_KERNEL={options.label or options.kernel.name}",
+            f"HWT_QUICK={options.quick}", f"HWT_SLOW={int(options.kernel.slow)}", f"HWT_PATCHING={int(patching)}"]
+
+
+class Qemu:
+    """The virtual machine."""
+
+    def __init__(self, options):
+        arch = options.kernel.arch
+        self.kvm = arch == "x86_64" and kvm_works()
+        # An absolute path may be too long for a socket's address.
+        self.qmp = os.path.relpath(options.out / "qmp")
+        self.logs = {name: options.out / (name + ".log") for name in ("kernel", "tests")}
+        if os.path.exists(self.qmp):
+            os.unlink(self.qmp)
+        fresh(self.logs.values())
+        emulator, machine, processor, console, tests = MACHINES[arch]
+        append = [
+            f"console={console},115200", f"HWT_TTY={tests}", "ignore_loglevel", "printk.time=1", "printk.devkmsg=on",
+            # Any oops ends the guest (with -no-reboot) at once.
+            "oops=panic", "panic=-1",
+            # So does an NMI that no test has asked for, which shows what all processors do.
+            "unknown_nmi_panic", "panic_print=64",
+            # Emulated, a guest takes the HPET: each read is an exit.
+            "tsc=reliable", "clocksource=tsc",
+            # Caches keep their names, so that what hwt leaves behind is seen.
+            "slab_nomerge", "mitigations=off", "net.ifnames=0", f"HWT_TCG={int(not self.kvm)}",
+            # May code change while another processor runs it? See emulator.py.
+            *arguments(options, self.kvm or emulator_version(emulator) >= (8, 1)), *options.append,
+        ]
+        command = [
+            emulator, "-machine", machine, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
+            "-smp", options.cpus, "-m", options.memory,
+            "-accel", "kvm" if self.kvm else "tcg,thread=multi",
+            "-cpu", "host" if self.kvm else processor,
+            "-kernel", options.kernel.vmlinuz, "-initrd", options.initrd, "-append", " ".join(append),
+            "-serial", f"file:{self.logs['kernel']}", *second_line(arch, self.logs["tests"]),
+            "-qmp", f"unix:{escaped(self.qmp)},server=on,wait=off",
+        ]
+        if options.disk:
+            # What the guest writes there is for this time only.
+            command += ["-drive", f"file={escaped(options.disk)},format=raw,if=virtio,snapshot=on"]
+        with open(options.out / "qemu.log", "wb") as log:
+            log.write((" ".join(map(str, command)) + "\n").encode())
+            log.flush()
+            self.process = host.start(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+
+    def running(self):
+        return self.process.poll() is None
+
+    def end(self):
+        host.finished(self.process)
+        if os.path.exists(self.qmp):
+            os.unlink(self.qmp)
+
+    def command(self, steps):
+        """Commands for the monitor, and seconds to wait after each; in the background."""
+        threading.Thread(target=self._command, args=(steps,), daemon=True).start()
+
+    def _command(self, steps):
+        try:
+            with socket.socket(socket.AF_UNIX) as sock:
+                sock.settimeout(10)
+                sock.connect(self.qmp)
+                lines = sock.makefile("rw", encoding="utf-8")
+                lines.readline()        # the greeting
+                for command, seconds in [("qmp_capabilities", 0)] + steps:
+                    lines.write(json.dumps({"execute": command}) + "\n")
+                    lines.flush()
+                    while "return" not in (answer := json.loads(lines.readline())):
+                        if "error" in answer:
+                            raise OSError(answer["error"])
+                    time.sleep(seconds)
+        except (OSError, ValueError) as error:
+            if self.running():
+                print(f"[hwt] {steps[0][0]} was not done: {error}", flush=True)
+
+    def inject_nmis(self, count, interval_ms):
+        """The guest notices if they do not come."""
+        self.command([("inject-nmi", interval_ms / 1000)] * count)
+
+    def pause(self, seconds):
+        """All of the guest stands still."""
+        self.command([("stop", seconds), ("cont", 0)])
+
+
+class Tail:
+    """Whole lines of a growing file."""
+
+    def __init__(self, path):
+        self.file = open(path, "rb")
+        self.rest = b""
+
+    def lines(self, last=False):
+        data = self.rest + self.file.read()
+        *whole, self.rest = data.split(b"\n")
+        if last and self.rest:
+            whole.append(self.rest)
+            self.rest = b""
+        return [line.decode(errors="replace") for line in whole]
+
+
+class Guest:
+    """A run: the machine, its logs, the watchdogs."""
+
+    def __init__(self, options):
+        self.options = options
+        options.out.mkdir(parents=True, exist_ok=True)
+        self.label = options.label or options.kernel.name
+        self.machine = (Uml if options.kernel.kind == "uml" else Qemu)(options)
+        self.tails = {name: Tail(path) for name, path in self.machine.logs.items()}
+        self.results = Results()
+        self.judge = Judge(self.label, self.results)
+        self.demo_code = None
+        self.start = self.heard = time.monotonic()
+        self.booted = None
+
+    def poll(self, last=False):
+        """Takes what has come since; true if anything has."""
+        heard = False
+        for name, tail in self.tails.items():
+            for line in tail.lines(last):
+                heard = True
+                # On one stream the kernel's lines are known by their stamps.
+                if name == "kernel" or (name == "guest" and STAMP.match(line)):
+                    self.kernel_line(line)
+                else:
+                    self.output_line(line)
+        if self.judge.booted and not self.booted:
+            self.booted = time.monotonic()
+        for test in self.judge.finished_tests():
+            self.show_test(test)
+        return heard
+
+    def kernel_line(self, line):
+        self.judge.feed_kernel(line)
+        if nmi := NMI.search(line):
+            self.machine.inject_nmis(int(nmi.group(1)), int(nmi.group(2)))
+        if pause := PAUSE.search(line):
+            self.machine.pause(int(pause.group(1)))
+
+    def output_line(self, line):
+        self.judge.feed_output(line)
+        if self.options.mode == "demo":
+            self.show_demo(line.rstrip("\r"))
+
+    def show_demo(self, line):
+        end = DEMO_END.match(line)
+        if end:
+            self.demo_code = int(end.group(1))
+        elif not line.startswith(("hwt-guest:", "hwt-demo:")) and self.demo_code is None:
+            print(line, flush=True)
+
+    def show_test(self, test):
+        verdict = "FAIL" if test.failed else "ok"
+        print(f"{verdict:>6}  {self.label}/{test.name}  ({test.seconds:.1f} s)", flush=True)
+        if test.failed:
+            for line in excerpt(test.output) + excerpt(test.log):
+                print("        | " + line)
+            sys.stdout.flush()
+
+    def over(self):
+        return self.judge.ended.keys() >= {"kernel", "output"}
+
+    def follow(self):
+        """Until its end; returns what cut it short, or None."""
+        while not self.over():
+            alive = self.machine.running()
+            now = time.monotonic()
+            if self.poll():
+                self.heard = now
+            if not alive and not self.over():
+                self.poll(last=True)
+                return None if self.over() else "the guest ended by itself: panic, or the emulator failed"
+            silence = self.options.silence if self.judge.booted else min(self.options.silence, BOOT_SILENCE)
+            if now - self.heard > silence:
+                self.ask_why()
+                return f"hang: nothing from the guest for {silence} s"
+            if now - self.start > self.options.limit:
+                return f"not finished after {self.options.limit} s"
+            time.sleep(0.1)
+        return None
+
+    def ask_why(self):
+        """Of a guest that hangs: where it does, into its log."""
+        self.machine.inject_nmis(1, 0)
+        end = time.monotonic() + 20
+        while self.machine.running() and time.monotonic() < end:
+            time.sleep(0.1)
+
+    def run(self):
+        """Return whether all is well."""
+        if self.options.mode == "test":
+            print(f"[hwt] guest {self.label}: booting ({'KVM' if self.machine.kvm else 'emulated'}), "
+                  f"{self.options.planned} tests", flush=True)
+        try:
+            why = self.follow()
+        finally:
+            self.machine.end()
+        self.poll(last=True)
+        if why and self.boot_failed(why) and self.options.boots > 1:
+            print(f"[hwt] the emulated machine did not come up ({why}): booting again", flush=True)
+            self.options.boots -= 1
+            return Guest(self.options).run()
+        if self.options.mode == "demo" and self.demo_code != 0:
+            self.results.failed("demo", f"exit code {self.demo_code}")
+        self.judge.finish(self.options.planned, why)
+        if why:
+            for path in self.machine.logs.values():
+                self.show_end(path)
+        if self.options.results:
+            self.results.write(self.options.results)
+        return self.verdict()
+
+    def boot_failed(self, why):
+        if self.judge.booted:
+            return False
+        return boot_failed(next(iter(self.machine.logs.values())).read_bytes(), why)
+
+    def show_end(self, path):
+        print(f"[hwt] the end of {path}:")
+        for line in host.tail(path, 60):
+            print("        | " + line)
+
+    def verdict(self):
+        failures = self.results.failures()
+        if self.options.mode == "test" or failures:
+            count = {v: sum(line.startswith(v + " ") for line in self.results.lines) for v in ("ok", "skip")}
+            times = f"{time.monotonic() - self.start:.0f} s"
+            if self.booted:
+                times += f" ({self.booted - self.start:.0f} of them booting)"
+            print(f"[hwt] guest {self.label}: {count['ok']} passed, {len(failures)} failed, "
+                  f"{count['skip']} skipped, {times}")
+        for line in failures:
+            print("        " + line)
+        sys.stdout.flush()
+        return not failures

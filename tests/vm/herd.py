@@ -1,0 +1,50 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""herd7, which says what a memory model allows; as a program, print its path.
+
+If it is not installed, it is unpacked into the cache from a later suite of the distribution, with
+the C library that it needs. Nothing is installed, so this needs no root.
+"""
+
+from pathlib import Path
+
+import apt
+import cache
+import host
+
+SUITE = "sid"
+
+# It works wherever its directory is.
+SCRIPT = """#!/bin/sh
+dir=${{0%/*}}
+exec "$dir/{loader}" --library-path "$dir/{libraries}" "$dir/usr/bin/herd7" \\
+	-set-libdir "$dir/usr/share/herdtools7/herd" "$@"
+"""
+
+
+def fetch(tmp):
+    """Unpack herd7 into a directory."""
+    suite = apt.Suite(tmp / "apt", SUITE)
+    # The other tools of the package are large.
+    for deb in suite.download("herdtools7", "libc6", "libgmp10"):
+        tools = ("./usr/bin/herd7", "./usr/share/herdtools7/*")
+        apt.extract(deb, tmp, *(tools if deb.name.startswith("herdtools7") else ()))
+    loader = next((tmp / "usr/lib").glob("*-linux-gnu*/ld-linux*.so.*"), None)
+    if not loader:
+        raise host.Failed(f"libc6 of {suite.name} has no loader")
+    loader = loader.relative_to(tmp)
+    script = tmp / "herd7"
+    script.write_text(SCRIPT.format(loader=loader, libraries=loader.parent))
+    script.chmod(0o755)
+    host.output([script, "-version"])
+    cache.remove(tmp / "apt")
+
+
+def ensure():
+    """Return the path of herd7; Unavailable if its suite cannot be had."""
+    installed = host.have("herd7")
+    return Path(installed) if installed else cache.once(host.CACHE / "herd", "herd", fetch) / "herd7"
+
+
+if __name__ == "__main__":
+    host.main(lambda: print(ensure()))

@@ -1,0 +1,300 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""make check-here: the tests and the quick benchmark on the running kernel of this machine.
+
+here.py [--yes] [--tap] [--targets "kernel user"] [PATTERN]: builds hwt.ko and its tests for the
+running kernel, loads hwt.ko, runs those tests that do no harm to a machine in use (directives
+"shared" and "here"), unloads it. The last line is "N passed, N failed"; --tap: TAP instead.
+"""
+
+import argparse
+import os
+import platform
+import select
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import build
+import host
+import listing
+import pack
+import setup
+from judge import Judge
+from tap import Results
+
+TARGETS = ("kernel", "user")
+
+
+class Running:
+    """The running kernel, as one of kernels.py."""
+    name = kind = "here"
+    tests = "all"
+    slow = False
+    make_words = ()
+    arch = {"i686": "i386", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
+    release = platform.release()
+    kdir = Path("/lib/modules") / release / "build"
+
+    def get(self):
+        return self
+
+
+def content(path):
+    """The first line of a file, or nothing."""
+    try:
+        return Path(path).read_text(encoding="ascii", errors="replace").strip()
+    except OSError:
+        return ""
+
+
+def hwt_users():
+    """None if hwt is not loaded, else what /proc/modules says of its users."""
+    for line in content("/proc/modules").splitlines():
+        words = line.split()
+        if words[0] == "hwt":
+            return words[2], words[3].rstrip(",-")
+    return None
+
+
+def refuse():
+    """Failed, with what to do about it, if this machine cannot run the tests."""
+    kernel = Running()
+    if os.geteuid() != 0:
+        raise host.Failed("loading modules needs root: sudo make check-here")
+    if not os.path.exists("/proc/modules"):
+        raise host.Failed("the running kernel cannot load modules")
+    if content("/proc/sys/kernel/modules_disabled") == "1":
+        raise host.Failed("kernel.modules_disabled is set: no module can be loaded until the next boot")
+    if content("/sys/module/module/parameters/sig_enforce") in ("Y", "1"):
+        raise host.Failed("this kernel loads signed modules only (module.sig_enforce), and those built here are not signed; "
+                          "docs/packages.md says how to sign")
+    lockdown = content("/sys/kernel/security/lockdown")
+    if lockdown and "[none]" not in lockdown:
+        raise host.Failed(f"this kernel is locked down ({lockdown}): it loads signed modules only; docs/packages.md says how to sign")
+    if not (kernel.kdir / "Makefile").exists():
+        raise host.Failed(f"no headers of the running kernel in {kernel.kdir}: install linux-headers-{kernel.release}")
+    users = hwt_users()
+    if users:
+        count, by = users
+        why = f"in use ({count}{' by ' + by if by else ''})" if count != "0" else "loaded"
+        raise host.Failed(f"hwt is {why}: stop its users and unload it first (rmmod hwt)")
+
+
+def agreed(tests, yes):
+    """Say what is going to happen, and ask."""
+    print(f"""This is going to
+- build hwt.ko, samples, tests and a benchmark for the running kernel, {Running.release}, in {host.BUILD};
+- load hwt.ko several times, run {len(tests)} tests that are meant to leave a machine in use alone, and
+  the quick benchmark, for some minutes in all. A fault in hwt would crash this machine: save your work;
+- unload everything again.""", flush=True)
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise host.Failed("nobody to ask: YES=1 make check-here says yes")
+    if input("Go on? [y/N] ").strip().lower() not in ("y", "yes"):
+        raise host.Failed("nothing was done")
+
+
+def install(root, tests, tree, programs):
+    """Put everything that tests.sh wants below @root, busybox's commands in applets/."""
+    shutil.rmtree(root, ignore_errors=True)
+    for name in ("bin", "scripts", "modules", "applets"):
+        (root / name).mkdir(parents=True)
+    pack.contents(root, tests, tree, programs)
+    host.run([shutil.which("busybox"), "--install", "-s", root / "applets"])
+
+
+class KernelLog(threading.Thread):
+    """Feeds a judge with what comes to the kernel log."""
+
+    def __init__(self, judge):
+        super().__init__(daemon=True)
+        self.judge = judge
+        self.file = os.open("/dev/kmsg", os.O_RDONLY | os.O_NONBLOCK)
+        os.lseek(self.file, 0, os.SEEK_END)
+        self.stop = False
+        self.lines = []
+
+    def run(self):
+        while not self.stop:
+            if select.select([self.file], [], [], 0.2)[0]:
+                self.read()
+
+    def read(self):
+        while True:
+            try:
+                record = os.read(self.file, 8192).decode(errors="replace")
+            except BlockingIOError:
+                return
+            except BrokenPipeError:     # overrun: the judge misses what it wants to see
+                continue
+            line = record.split("\n", 1)[0].partition(";")[2]
+            self.lines.append(line)
+            self.judge.feed_kernel(line)
+
+    def end(self):
+        self.stop = True
+        self.join()
+        self.read()
+        os.close(self.file)
+
+
+class Show:
+    """Tells of each test as it ends."""
+
+    def __init__(self, judge, tap):
+        self.judge, self.tap = judge, tap
+
+    def ended(self):
+        for test in self.judge.finished_tests():
+            if not self.tap:
+                print(f"{'FAIL' if test.failed else 'ok':>6}  {test.name}  ({test.seconds:.1f} s)", flush=True)
+            if test.failed:
+                for line in test.output[-40:] + test.log[-20:]:
+                    print("# " + line, flush=True)
+
+
+def perform(root, tests, judge, tap):
+    """Run tests.sh there; why it was cut short, or None."""
+    log = KernelLog(judge)
+    log.start()
+    show = Show(judge, tap)
+    with tempfile.TemporaryDirectory(prefix="hwt-") as scratch:
+        env = {"PATH": f"{root}/applets:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": scratch, "TMPDIR": scratch, "HWT_TMP": scratch,
+               "HWT_DIR": str(root), "HWT_KERNEL": "here", "HWT_QUICK": "1", "HWT_SLOW": "0", "HWT_TCG": "0", "HWT_PATCHING": "1"}
+        script = '. "$HWT_DIR/tests.sh"; mark "hwt-guest: boot $(uname -r)"; run_tests'
+        child = host.start([root / "applets/sh", "-c", script], env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                           stderr=subprocess.STDOUT, text=True, errors="replace")
+        limit = 60 + sum(test.limit for test in tests)
+        late = threading.Timer(limit, lambda: os.killpg(child.pid, 9))
+        late.start()
+        try:
+            for line in child.stdout:
+                judge.feed_output(line)
+                show.ended()
+            child.wait()
+        finally:
+            late.cancel()
+            host.finished(child)
+            time.sleep(0.3)
+            log.end()
+    show.ended()
+    return f"tests.sh: exit code {child.returncode}" if child.returncode else None
+
+
+def unload(tree):
+    """Whatever happened, remove the modules that were built here. Return whether hwt is gone."""
+    for _ in range(20):
+        for line in content("/proc/modules").splitlines():
+            name = line.split()[0]
+            if name.startswith(("hwt", "test_")) and list(tree.glob(f"**/{name}.ko")):
+                subprocess.run(["rmmod", name], check=False, stderr=subprocess.DEVNULL)
+        if not hwt_users():
+            return True
+        time.sleep(0.2)
+    return False
+
+
+def benchmark(root, tree):
+    """What the quick benchmark says; not judged by its figures."""
+    before = len(host.output(["dmesg"]).splitlines())
+    code = host.run(["insmod", tree / "hwt.ko"])
+    if not code:
+        code = host.run(["insmod", tree / "bench/hwt_bench.ko", "quick=1"])
+        if not code:
+            host.run(["rmmod", "hwt_bench"])
+        if host.run([root / "bin/hwtctl", "bench", "--timeouts", "10000", "--repetitions", "3"]):
+            code = 1
+    lines = [line for line in host.output(["dmesg"]).splitlines()[before:] if "hwt_bench" in line]
+    print("\n".join(lines), flush=True)
+    return code
+
+
+def print_tap(results):
+    print(f"TAP version 13\n1..{len(results.lines)}")
+    for number, line in enumerate(results.lines, 1):
+        verdict, _, rest = line.partition(" ")
+        if verdict == "not":
+            print(f"not ok {number} {rest.removeprefix('ok ')}")
+        elif verdict == "skip":
+            name, _, why = rest.partition(" # ")
+            print(f"ok {number} {name} # SKIP {why}")
+        else:
+            print(f"ok {number} {rest}")
+
+
+def chosen(pattern, targets):
+    """Tests that are safe on a real machine."""
+    found = []
+    names = {"here"}
+    for source in listing.sources():
+        folder = source.path.parent.name
+        if folder in targets and (source.has("shared") or source.has("here")) and source.wanted(Running, True, False):
+            found += [test for test in source.runs(Running) if listing.matches(test.name, pattern) and not test.disk]
+    return sorted(found, key=lambda test: not test.shared)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("pattern", nargs="?", default="*", help="names of tests, divided by |")
+    parser.add_argument("--yes", action="store_true", default=bool(os.environ.get("YES")), help="do not ask")
+    parser.add_argument("--tap", action="store_true", help="print TAP")
+    parser.add_argument("--no-bench", action="store_true", help="without the quick benchmark")
+    parser.add_argument("--targets", default=" ".join(TARGETS), help="of: " + " ".join(TARGETS))
+    args = parser.parse_args()
+    targets = args.targets.split()
+    for target in targets:
+        if target not in TARGETS:
+            raise host.Failed(f"no target '{target}': there are {', '.join(TARGETS)}")
+    results, judge, begin = Results(), None, time.monotonic()
+    if args.tap:
+        # Only TAP on standard output.
+        tap_output = os.dup(1)
+        os.dup2(2, 1)
+    try:
+        refuse()
+        tests = chosen(args.pattern, targets)
+        if not tests:
+            raise host.Failed(f"no test matches '{args.pattern}'")
+        agreed(tests, args.yes)
+        setup.ensure("here")
+        kernel, root = Running(), host.BUILD / "here"
+        tree = build.modules(kernel)
+        install(root, tests, tree, build.programs(kernel))
+        try:
+            judge = Judge("here", results)
+            why = perform(root, tests, judge, args.tap)
+            judge.finish(len(tests), why)
+            if not args.no_bench:
+                if benchmark(root, tree):
+                    results.failed("here: the quick benchmark", "it failed")
+                else:
+                    results.passed("here: the quick benchmark")
+        finally:
+            if not unload(tree):
+                results.failed("here", "hwt.ko does not unload")
+            shutil.rmtree(root, ignore_errors=True)
+    except (host.Failed, host.Interrupted) as error:
+        results.failed("here", str(error) if isinstance(error, host.Failed) else "interrupted")
+        host.end_children()
+    sys.stdout.flush()
+    if args.tap:
+        os.dup2(tap_output, 1)
+        print_tap(results)
+    count = {verdict: sum(line.startswith(verdict + " ") for line in results.lines) for verdict in ("ok", "not ok", "skip")}
+    if not args.tap:
+        for line in results.failures():
+            print("  " + line)
+        print(f"make check-here: tests that leave a machine in use alone, on {Running.release}; {time.monotonic() - begin:.0f} s.\n"
+              "Left out: all that needs a machine of its own (make check).")
+        print(f"{count['ok']} passed, {count['not ok']} failed" + (f", {count['skip']} skipped" if count["skip"] else ""))
+    return 0 if count["ok"] and not count["not ok"] else 1
+
+
+if __name__ == "__main__":
+    host.main(main)

@@ -1,0 +1,578 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""The kernels that guests run, of kernels/table: fetched or built once, and kept in the cache.
+
+    kernels.py source PACKAGE       print the directory of a kernel source, unpacked
+    kernels.py dir|kdir NAME        print the directory of a kernel, or of what modules for it
+                                    are built against
+"""
+
+import filecmp
+import hashlib
+import os
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import apt
+import cache
+import host
+
+HERE = Path(__file__).resolve().parent / "kernels"
+KERNELS = host.CACHE / "kernels"
+SOURCES = host.CACHE / "source"
+
+LLVM = "-14"
+BUILD_PACKAGES = ("gcc", "libc6-dev", "make", "perl", "flex", "bison", "bc", "libelf-dev")
+CLANG_PACKAGES = (f"clang{LLVM}", f"lld{LLVM}", f"llvm{LLVM}")
+
+# What is edited in a copy (of links) of the source. Modules are built against the copy, too.
+EDITS = {
+    # User Mode Linux is to measure what other kernels do, so four things that are done
+    # differently there change: it runs on one CPU, so it leaves out the lock prefix; it has 100
+    # ticks a second; it disables interrupts for each this_cpu operation, where x86 has an
+    # instruction; and it multiplies 64-bit numbers in pieces, where x86-64 has an instruction.
+    "uml.config": r'''
+s/^#define LOCK_PREFIX ""/#define LOCK_PREFIX "lock; "/ arch/x86/include/asm/alternative.h
+/^config HZ$/,/default/s/default 100/default 250/ arch/um/Kconfig
+/^#define this_cpu_generic_to_op/,/^}/s/raw_local_irq_\(save\|restore\)(__flags)/(void)__flags/ include/asm-generic/percpu.h
+/^config UML_X86$/,/def_bool/s/def_bool y/&\n\tselect ARCH_SUPPORTS_INT128 if CC_HAS_INT128/ arch/x86/um/Kconfig
+''',
+    # By the strictest rules the kernel has many races of its own, and each access of the kernel's
+    # that is watched is one less of hwt's. So the kernel does for all what its scheduler does for
+    # itself: of its own code only the barriers are told to KCSAN. Instrumented are modules, and
+    # the parts of lib/ that work on the modules' memory.
+    "kcsan.config": r'''
+/^\t\$(CFLAGS_KCSAN))$/s/\$(CFLAGS_KCSAN)/$(if $(KBUILD_EXTMOD)$(filter lib_llist lib_find_bit lib_bitmap lib_rbtree lib_xarray,$(obj)_$(basetarget)),&,-D__KCSAN_INSTRUMENT_BARRIERS__)/ scripts/Makefile.lib
+''',
+}
+
+
+class Kernel:
+    """A row of the table. After get() it has a directory "dir", and all that depends on it."""
+
+    def __init__(self, name, kind, source, config, tests, speed=""):
+        self.name, self.kind, self.source, self.config, self.tests = \
+            name, kind, source, config, tests
+        self.slow = speed == "slow"
+        self.arch = "x86_64"
+        # The words that make needs to build modules, beside kdir.
+        self.make_words = []
+        self.dir = None
+
+    def get(self):
+        """Fetch the kernel if it is not in the cache; hold it there."""
+        while not self.dir:
+            path = self.cached()
+            if not path:
+                with host.lock(self.lock()):
+                    if not self.cached():
+                        self.fetch()
+            elif cache.hold(path):
+                self.dir = path
+        return self
+
+    def packages(self):
+        """Return the packages that get() installs, so that they can be installed before it."""
+        return []
+
+    def named(self):
+        """Return a pattern of the names that the kernel has, or will have, in the cache."""
+        path = self.cached()
+        return path.name if path else ""
+
+    def newest(self, complete=lambda path: True):
+        """Return the newest release in the cache, or None. A warm run asks nobody for newer ones."""
+        names = [path.name for path in KERNELS.glob("*") if complete(path)]
+        name = newest(names, self.pattern())
+        return KERNELS / name if name else None
+
+    @property
+    def release(self):
+        """Its version, as uname -r prints it."""
+        return (self.dir / "release").read_text().strip()
+
+    @property
+    def vmlinuz(self):
+        """Its image; under User Mode Linux, the program."""
+        return self.dir / ("linux" if self.kind == "uml" else "vmlinuz")
+
+    @property
+    def kdir(self):
+        """The directory that modules are built against."""
+        build = self.dir / "build"
+        return build if build.is_dir() else Path(f"/lib/modules/{self.release}/build")
+
+
+def newest(names, pattern):
+    """Return the newest of the names that match as a whole, or None."""
+    return max((name for name in names if re.fullmatch(pattern, name)), default=None,
+               key=lambda name: [int(number) for number in re.findall(r"\d+", name)])
+
+
+def headers(names):
+    """Return those of the packages that are headers."""
+    return [name for name in names if name.startswith("linux-headers-")]
+
+
+def keep_build(tmp, release):
+    """Keep the image and the build directory of unpacked packages; move them to their place."""
+    (tmp / f"boot/vmlinuz-{release}").rename(tmp / "vmlinuz")
+    # The one absolute path that is used: of the headers that all flavours share.
+    makefile = tmp / f"usr/src/linux-headers-{release}/Makefile"
+    makefile.write_text(makefile.read_text().replace("/usr/src/", f"{KERNELS}/{release}/usr/src/"))
+    (tmp / "build").symlink_to(f"usr/src/linux-headers-{release}")
+    (tmp / "release").write_text(release + "\n")
+    # Without vmlinux modules are built without BTF, which takes pahole and is not used.
+    for name in ("apt", "bin", "boot", "lib", "build/vmlinux"):
+        cache.remove(tmp / name)
+    tmp.rename(KERNELS / release)
+
+
+class Packaged(Kernel):
+    """The distribution's kernel: the headers are installed, the image is unpacked.
+
+    modules/ has the modules that a guest needs for a disk, in the order of loading.
+    """
+
+    DISK = ("virtio_pci", "virtio_blk", "ext4")
+    # The directories of those modules, and of all that they depend on.
+    PARTS = ("drivers/virtio", "drivers/block", "fs", "lib", "crypto", "arch/x86/crypto")
+
+    def pattern(self):
+        return rf"[0-9.]+-[0-9]+-{self.config}"
+
+    def lock(self):
+        return f"image-{self.config}"
+
+    def cached(self):
+        return self.newest(lambda path: (path / "vmlinuz").exists() and
+                           (path / "modules").is_dir() and
+                           Path(f"/lib/modules/{path.name}/build").is_dir())
+
+    def packages(self):
+        return [] if self.cached() else [self.headers()]
+
+    def headers(self):
+        """Return the name of the newest headers."""
+        # Lists that are old name a release that is gone.
+        apt.refresh()
+        found = headers(apt.depends(self.source))
+        if not found:
+            raise host.Failed(f"there are no headers behind {self.source}")
+        return found[0]
+
+    def fetch(self):
+        package = self.headers()
+        release = package[len("linux-headers-"):]
+        apt.install("kmod", package)
+        with cache.making(KERNELS / release) as tmp:
+            deb, = apt.download(tmp / "apt", [f"linux-image-{release}"])
+            apt.extract(deb, tmp, f"./boot/vmlinuz-{release}", "./lib/modules/*/modules.*",
+                        *(f"./lib/modules/*/kernel/{part}/*" for part in self.PARTS))
+            (tmp / f"boot/vmlinuz-{release}").rename(tmp / "vmlinuz")
+            (tmp / "release").write_text(release + "\n")
+            self.keep_modules(tmp, release)
+            for name in ("apt", "boot", "lib"):
+                cache.remove(tmp / name)
+            # One of before, which lacks something.
+            cache.remove(KERNELS / release)
+            tmp.rename(KERNELS / release)
+
+    def keep_modules(self, tmp, release):
+        """Move the modules for a disk to modules/, each after those that it needs."""
+        (tmp / "modules").mkdir()
+        host.output(["depmod", "-b", tmp, release])
+        said = host.output(["modprobe", "-d", tmp, "-S", release, "--show-depends", "-a",
+                            *self.DISK])
+        files = [line.split()[1] for line in said.splitlines() if line.startswith("insmod ")]
+        for number, file in enumerate(dict.fromkeys(files), 10):
+            Path(file).rename(tmp / "modules" / f"{number}-{Path(file).name}")
+
+
+class Backport(Kernel):
+    """A newer kernel of the distribution's backports, unpacked. Nothing is installed."""
+
+    def pattern(self):
+        return rf"{re.escape(self.source)}\.[0-9]+\+[a-z0-9]+-{self.config}"
+
+    def lock(self):
+        return f"backport-{self.source}-{self.config}"
+
+    def cached(self):
+        return self.newest()
+
+    def fetch(self):
+        with cache.making(KERNELS / f"{self.source}-{self.config}") as tmp:
+            suite = apt.Suite(tmp / "apt", "-backports")
+            prefix = "linux-headers-"
+            release = newest((name[len(prefix):] for name in suite.names(prefix)), self.pattern())
+            if not release:
+                raise host.Failed(
+                    f"{suite.name} has no kernel {self.source} of flavour {self.config}")
+            # Beside the flavour's headers: the common headers, and the programs of the build.
+            needs = [name for name in suite.depends(prefix + release)
+                     if re.match("linux-(headers|kbuild)-", name)]
+            if len(needs) != 2:
+                raise host.Failed(f"{prefix}{release} needs {needs}: expected two packages")
+            for deb in suite.download(f"linux-image-{release}", prefix + release, *needs):
+                image = deb.name.startswith("linux-image-")
+                apt.extract(deb, tmp, *([f"./boot/vmlinuz-{release}"] if image else []))
+            keep_build(tmp, release)
+
+
+class Foreign(Kernel):
+    """The distribution's kernel of another architecture and of this machine's series, unpacked.
+
+    Modules for it are cross-built. Beside the image and the headers there is a busybox.
+    """
+
+    def __init__(self, *row):
+        super().__init__(*row)
+        self.arch = self.source
+
+    def pattern(self):
+        return rf"[0-9.]+-[0-9]+-{self.config}"
+
+    def lock(self):
+        return f"foreign-{self.arch}-{self.config}"
+
+    def cached(self):
+        return self.newest()
+
+    @staticmethod
+    def kbuild(release):
+        """Return the package of the programs of the build, which are this machine's."""
+        return "linux-kbuild-" + ".".join(release.split(".")[:2])
+
+    def packages(self):
+        path = self.cached()
+        emulator = self.arch != "arm64" or host.have("qemu-system-aarch64")
+        return ([self.kbuild(path.name)] if path else []) + \
+            ([] if emulator else ["qemu-system-arm"])
+
+    def get(self):
+        super().get()
+        apt.install(*self.packages())
+        self.make_words = [f"ARCH={self.arch}"]
+        if self.arch == "arm64":
+            self.make_words.append(f"CROSS_COMPILE={cross()}")
+        return self
+
+    def fetch(self):
+        with cache.making(KERNELS / f"{self.arch}-{self.config}") as tmp:
+            suite = apt.Suite(tmp / "apt", "", self.arch)
+            own, = headers(suite.depends(f"linux-headers-{self.config}"))
+            release = own[len("linux-headers-"):]
+            # The headers that all flavours share.
+            common, = headers(suite.depends(own))
+            members = {"linux-image": f"./boot/vmlinuz-{release}", "busybox": "./bin/busybox"}
+            for deb in suite.download(f"linux-image-{release}", own, common,
+                                      f"busybox-static:{self.arch}"):
+                apt.extract(deb, tmp, *(member for start, member in members.items()
+                                        if deb.name.startswith(start)))
+            (tmp / "bin/busybox").rename(tmp / "busybox")
+            kbuild = self.kbuild(release)
+            (tmp / "usr/lib").mkdir(exist_ok=True)
+            (tmp / "usr/lib" / kbuild).symlink_to(f"/usr/lib/{kbuild}")
+            keep_build(tmp, release)
+
+
+class Built(Kernel):
+    """A kernel built from a linux-source package, or from the newest source there is.
+
+    Its configuration is tinyconfig and a fragment. A fragment may name another as its "# base:",
+    and options of the base that it does "# without:".
+    """
+
+    def __init__(self, *row):
+        super().__init__(*row)
+        self.fragment = HERE / self.config
+        self.edits = EDITS.get(self.config, "")
+        self.clang = self.kind == "clang"
+        self.llvm = [f"LLVM={LLVM}"] if self.clang else []
+        self.make_words = ["ARCH=um"] if self.kind == "uml" else self.llvm
+
+    def packages(self):
+        return [*BUILD_PACKAGES, *(CLANG_PACKAGES if self.clang else ()),
+                *([] if self.source == "newest" else [self.source])]
+
+    def asked(self):
+        """Return all lines that are asked for: of the base, then of the fragment itself."""
+        text = self.fragment.read_text()
+        base = re.search(r"^# base: (.*)", text, re.M)
+        if not base:
+            return text
+        without = re.search(r"^# without: (.*)", text, re.M)
+        options = without[1].replace(" ", "|") if without else ""
+        left_out = re.compile(rf"(# )?CONFIG_({options})( is not set|=.*)\n")
+        lines = (HERE / base[1]).read_text().splitlines(keepends=True)
+        return "".join(line for line in lines if not left_out.fullmatch(line)) + text
+
+    def entry(self, origin):
+        """Return the name in the cache, which has a key of all that the result depends on."""
+        key = [origin.name, host.output(["gcc", "-dumpfullversion"]), host.output(["ld", "-v"]),
+               self.asked() + (host.output([f"clang{LLVM}", "-dumpversion"]) if self.clang else "")]
+        text = "\n".join(key) + ("\n" if self.clang else "")
+        digest = short_hash(text + (self.edits + "\n" if self.edits else ""))
+        return f"{origin.name}-{self.fragment.stem}{'-clang' if self.clang else ''}-{digest}"
+
+    def edited(self, origin):
+        """Return the path of the source with the edits, if there are any."""
+        name = f"{origin.name}-{self.fragment.stem}-{short_hash(self.edits + chr(10))}"
+        return origin.with_name(name) if self.edits else origin
+
+    def named(self):
+        origin = source_path(self.source)
+        tools = ["gcc", "ld", *([f"clang{LLVM}"] if self.clang else [])]
+        if origin and all(map(host.have, tools)):
+            return self.entry(origin)
+        # Its key cannot be told here. Without its link, the newest source is fetched again.
+        return "" if self.source == "newest" else f"{self.source}-*-{self.fragment.stem}-*"
+
+    def get(self):
+        if not self.dir:
+            origin = source(self.source)
+            if self.clang:
+                apt.install(*CLANG_PACKAGES)
+            path = KERNELS / self.entry(origin)
+            self.dir = cache.once(path, "build-" + path.name.rsplit("-", 1)[1],
+                                  lambda tmp: self.build(origin, path, tmp))
+        return self
+
+    def build(self, origin, path, tmp):
+        """Configure and build the kernel in a directory. That takes minutes."""
+        apt.install(*self.packages())
+        origin = self.edit(origin)
+        uml = self.kind == "uml"
+        make = ["make", "-C", origin, f"O={tmp}/build", f"ARCH={'um' if uml else 'x86'}",
+                *self.llvm, f"-j{host.JOBS}"]
+        build = tmp / "build"
+        build.mkdir()
+        asked = self.asked()
+        (tmp / "fragment").write_text(asked)
+        host.logged(tmp / "config.log", f"configuring {self.source} with {self.config}",
+                    ["sh", "-ec", CONFIGURE, origin, *make], cwd=tmp)
+        self.verify(asked, (build / ".config").read_text(), origin)
+        host.logged(tmp / "build.log", f"building it, about {'three' if uml else 'ten'} minutes",
+                    [*make, "linux" if uml else "bzImage", "modules"])
+        if uml:
+            shutil.copy(build / "linux", tmp)
+        else:
+            shutil.copy(build / "arch/x86/boot/bzImage", tmp / "vmlinuz")
+        shutil.copy(build / "include/config/kernel.release", tmp / "release")
+        # Newer kernels (6.13) look for the place where they were built.
+        makefile = build / "Makefile"
+        makefile.write_text(makefile.read_text().replace(str(build), f"{path}/build"))
+        trim(build)
+
+    def edit(self, origin):
+        """Return the source as it is built, edited if need be; it stays for the modules' builds."""
+        def make(tmp):
+            tmp.rmdir()
+            host.output(["cp", "-al", origin, tmp])
+            for line in self.edits.split("\n"):
+                if line:
+                    command, file = line.rsplit(" ", 1)
+                    # -i makes a new file: the source's own stays as it is.
+                    host.output(["sed", "-i.orig", command, tmp / file])
+                    if filecmp.cmp(tmp / file, tmp / f"{file}.orig", shallow=False):
+                        raise host.Failed(f"'{line}' changes nothing")
+
+        path = self.edited(origin)
+        return cache.once(path, f"source-{self.fragment.stem}", make) if self.edits else origin
+
+    def verify(self, asked, config, origin):
+        """Raise Failed unless the configuration has every option that was asked for.
+
+        olddefconfig drops without a word what cannot be had. An option that is to be off must
+        exist, or nobody would notice a wrong name.
+        """
+        config = set(config.splitlines())
+        set_options = {line.split("=")[0] for line in config if line.startswith("CONFIG_")}
+        known = symbols(origin)
+        bad = []
+        for line in map(str.strip, asked.splitlines()):
+            off = re.fullmatch(r"# (CONFIG_(\w+)) is not set", line)
+            if re.match(r"CONFIG_\w+=\S", line):
+                if line not in config:
+                    bad.append(f"not in .config: {line}")
+            elif off and off[2] not in known:
+                # The newest source of today may have lost it tomorrow.
+                host.say(f"no such option: {off[1]}")
+                if self.source != "newest":
+                    bad.append(f"no such option: {off[1]}")
+            elif off:
+                # An option that is out of sight is off, too.
+                if off[1] in set_options:
+                    bad.append(f"not in .config: {line}")
+            elif line and not re.match(r"#(?!\s*CONFIG_)", line):
+                bad.append(f"neither an option nor a comment: {line}")
+        if bad:
+            raise host.Failed("\n  ".join(
+                [f"the kernel would not be what {self.config} asks for:", *bad]))
+
+
+CONFIGURE = """
+"$@" tinyconfig
+"$0/scripts/kconfig/merge_config.sh" -m -O "$PWD/build" "$PWD/build/.config" "$PWD/fragment"
+"$@" olddefconfig
+"""
+
+
+def short_hash(text):
+    """Return a key of a text for the names of entries."""
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def symbols(origin):
+    """Return the names of all options that a source has."""
+    said = host.output(["grep", "-rhoE", "--include=Kconfig*",
+                        r"^[[:space:]]*(menu)?config[[:space:]]+[A-Za-z0-9_]+", f"{origin}/"])
+    return {line.split()[-1] for line in said.splitlines()}
+
+
+def trim(build):
+    """Remove objects: modules need the headers, scripts, objtool and Module.symvers only."""
+    unwanted = re.compile(r".*\.(o|a)|\..*\.cmd|\.tmp_.*|vmlinux\.bin.*|bzImage")
+    for directory, directories, names in os.walk(build):
+        if Path(directory) == build:
+            directories[:] = [name for name in directories if name not in ("scripts", "tools")]
+        for name in names:
+            path = Path(directory, name)
+            if unwanted.fullmatch(name) and not path.is_symlink():
+                path.unlink()
+
+
+KINDS = {"package": Packaged, "backport": Backport, "foreign": Foreign, "source": Built,
+         "clang": Built, "uml": Built}
+
+
+def table():
+    """Return all kernels of the table."""
+    rows = (line.split("#")[0].split() for line in (HERE / "table").read_text().splitlines())
+    return [KINDS[row[1]](*row[:6]) for row in rows if row]
+
+
+def find(name):
+    """Return the kernel of that name."""
+    for kernel in table():
+        if kernel.name == name:
+            return kernel
+    raise host.Failed(f"no kernel '{name}' in tests/vm/kernels/table")
+
+
+# --- Sources ---------------------------------------------------------------------------------
+
+
+def source_path(package):
+    """Return where a source is, or will be; None if its version is not known yet."""
+    if package == "newest":
+        link = SOURCES / "newest"
+        return link.resolve() if link.exists() else None
+    version = apt.version(package)
+    return SOURCES / f"{package}-{version}" if version else None
+
+
+def source(package):
+    """Return the directory of a linux-source package, unpacked; install it if it is not there.
+
+    "newest" is the newest there is, in the distribution's unstable suite, and is not installed. The
+    link "newest" in the cache names it; without the link the suite is asked again.
+    """
+    path = source_path(package)
+    if not path and package == "newest":
+        with host.lock("source-newest"):
+            path = source_path(package) or fetch_newest()
+    elif not path:
+        apt.install(package)
+        path = source_path(package)
+    return cache.once(path, "source", lambda tmp: unpack(f"/usr/src/{package}.tar.xz", tmp))
+
+
+def unpack(archive, tmp):
+    """Unpack a source."""
+    host.logged(SOURCES / "unpack.log", f"unpacking {Path(archive).name}",
+                ["tar", "-C", tmp, "--strip-components=1", "-xf", archive])
+
+
+def fetch_newest():
+    """Fetch and unpack the newest source; return its directory."""
+    with cache.making(SOURCES / "newest") as tmp:
+        suite = apt.Suite(tmp / "apt", "sid")
+        package = next(filter(re.compile("linux-source-").match, suite.depends("linux-source")))
+        deb, = suite.download(package)
+        path = SOURCES / f"{package}-{host.output(['dpkg-deb', '-f', deb, 'Version'])}"
+        apt.extract(deb, tmp, f"./usr/src/{package}.tar.xz")
+        cache.once(path, "source", lambda to: unpack(tmp / f"usr/src/{package}.tar.xz", to))
+        (tmp / "link").symlink_to(path.name)
+        (tmp / "link").rename(SOURCES / "newest")
+    return path
+
+
+# --- A compiler for arm64 --------------------------------------------------------------------
+
+TRIPLET = "aarch64-linux-gnu"
+
+
+def cross_path():
+    """Return where the compiler is, or will be."""
+    return host.CACHE / "cross" / f"{TRIPLET}-{host.output(['gcc', '-dumpversion'])}"
+
+
+def cross():
+    """Return what the names of the programs of a compiler for arm64 begin with.
+
+    It is unpacked, not installed: it and gcc-multilib, for the 32-bit programs, exclude each other.
+    """
+    path = cross_path()
+    version = path.name[len(TRIPLET) + 1:]
+
+    def make(tmp):
+        for deb in apt.download(tmp / "apt", [
+                f"gcc-{version}-{TRIPLET}", f"cpp-{version}-{TRIPLET}", f"binutils-{TRIPLET}",
+                f"libgcc-{version}-dev-arm64-cross", "libc6-dev-arm64-cross",
+                "linux-libc-dev-arm64-cross"]):
+            apt.extract(deb, tmp)
+        (tmp / "bin").mkdir()
+        # They look for their libraries where these would be installed.
+        for file in (tmp / "usr/bin").glob(f"{TRIPLET}-*"):
+            script = tmp / "bin" / file.name
+            script.write_text(f"#!/bin/sh\nLD_LIBRARY_PATH={path}/usr/lib/{os.uname().machine}"
+                              f'-linux-gnu exec {path}/usr/bin/{file.name} "$@"\n')
+            script.chmod(0o755)
+        (tmp / f"bin/{TRIPLET}-gcc").symlink_to(f"{TRIPLET}-gcc-{version}")
+        for name in ("apt", "usr/share"):
+            cache.remove(tmp / name)
+
+    return f"{cache.once(path, 'cross', make)}/bin/{TRIPLET}-"
+
+
+# --- The cache and the command line ----------------------------------------------------------
+
+
+def named():
+    """Return patterns of the cache's entries that the table names today."""
+    kernels = table()
+    patterns = {f"kernels/{kernel.named()}" for kernel in kernels}
+    patterns |= {"source/newest", f"cross/{cross_path().name}" if host.have("gcc") else "cross/*"}
+    for kernel in (kernel for kernel in kernels if isinstance(kernel, Built)):
+        origin = source_path(kernel.source)
+        if origin:
+            patterns |= {f"source/{origin.name}", f"source/{kernel.edited(origin).name}"}
+        elif kernel.source != "newest":
+            patterns.add(f"source/{kernel.source}-*")
+    return patterns
+
+
+def main():
+    """The command line."""
+    if len(sys.argv) != 3 or sys.argv[1] not in ("source", "dir", "kdir"):
+        raise host.Failed("usage: kernels.py source PACKAGE | dir NAME | kdir NAME")
+    what, name = sys.argv[1:]
+    print(source(name) if what == "source" else getattr(find(name).get(), what))
+
+
+if __name__ == "__main__":
+    host.main(main)

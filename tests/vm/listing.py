@@ -1,0 +1,149 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""Which tests a guest runs: read from the directives in their sources, see tests/README.md.
+
+listing.py KERNEL [--quick] [--named] [PATTERN]: print them as guests get them, see Test.line().
+"""
+
+import argparse
+import fnmatch
+import re
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import host
+import kernels
+
+DIRECTIVE = re.compile(r"^[\s*#/]*hwt-test:\s*(\S+)\s*(.*?)[\s*/]*$")
+WORDS = {"long", "timeout", "args", "load", "noload", "only", "check", "m32", "libs", "manual", "disk",
+         "shared", "here"}
+SOURCES = ("tests/kernel/test_*.c", "tests/user/*.c", "tests/kernel/*.sh", "tests/user/*.sh",
+           "tests/torture/torture*.sh")
+LIMIT = 60
+
+
+@dataclass
+class Test:
+    """One run of a test."""
+    name: str
+    kind: str               # program, script, module
+    limit: int              # seconds
+    file: str
+    noload: bool = False
+    load: str = ""          # parameters of hwt.ko
+    disk: str = ""          # a Debian of debian.py
+    args: str = ""
+    shared: bool = False    # beside others, on one load of hwt.ko
+
+    def line(self):
+        """As tests/vm/tests.sh reads it."""
+        return "|".join((self.name, self.kind, str(self.limit), str(int(self.noload)), self.load, self.disk,
+                         self.file, str(int(self.shared)), self.args))
+
+
+class Source:
+    """A test's source and its directives."""
+
+    def __init__(self, path):
+        self.path = path
+        self.found = {}
+        for line in path.read_text(encoding="utf-8").splitlines()[:40]:
+            match = DIRECTIVE.match(line)
+            if match:
+                self.found.setdefault(match.group(1), []).append(match.group(2))
+        self.name = path.stem
+        self.kind = "script" if path.suffix == ".sh" else "module" if path.parent.name == "kernel" else "program"
+
+    def has(self, word):
+        return word in self.found
+
+    def words(self, word):
+        return " ".join(self.found.get(word, ())).split()
+
+    def value(self, word):
+        return self.found.get(word, [""])[0]
+
+    def check(self, names):
+        """Failed if a directive, or a kernel that one names, is unknown."""
+        where = self.path.relative_to(host.TOP)
+        for word in self.found:
+            if word not in WORDS:
+                raise host.Failed(f"{where}: unknown directive 'hwt-test: {word}'")
+        for name in self.words("only") + self.words("check"):
+            if name not in names:
+                raise host.Failed(f"{where}: 'hwt-test: only' or 'check': no kernel {name}")
+
+    def wanted(self, kernel, quick, named):
+        if self.has("manual"):
+            return False
+        # Of another architecture there are the modules, and the programs that need no library.
+        if kernel.arch != "x86_64" and (self.kind == "script" or self.has("libs")):
+            return False
+        if quick and self.has("long"):
+            return False
+        # Named: only where there is something to learn.
+        if named and self.has("check") and kernel.name not in self.words("check"):
+            return False
+        if self.has("only"):
+            return kernel.name in self.words("only")
+        return not (named and kernel.tests == "named")
+
+    def runs(self, kernel):
+        """A Test for each "args" directive, or one."""
+        limit = int(self.value("timeout") or LIMIT) * (3 if kernel.slow else 1)
+        args = self.found.get("args", [""])
+        file = self.name + {"module": ".ko", "script": ".sh", "program": ""}[self.kind]
+        for number, words in enumerate(args, 1):
+            yield Test(self.name if number == 1 else f"{self.name}#{number}", self.kind, limit, file,
+                       self.has("noload"), self.value("load"), self.value("disk"), words,
+                       # A module is loaded once at a time.
+                       self.has("shared") and not (self.kind == "module" and len(args) > 1))
+        # The same kernel code serves 32-bit programs on each kernel: one is enough.
+        if self.has("m32") and kernel.name == "stock":
+            yield Test(self.name + "-32", self.kind, limit, file + "-32", self.has("noload"), self.value("load"),
+                       self.value("disk"), args[0], self.has("shared"))
+
+
+def sources():
+    """All tests' sources."""
+    for pattern in SOURCES:
+        for path in sorted(host.TOP.glob(pattern)):
+            # A module that was built in the checkout leaves these.
+            if not path.name.endswith(".mod.c"):
+                yield Source(path)
+
+
+def matches(name, pattern):
+    """A pattern of names, several divided by "|", all others after "!"; a name matches without its number, too."""
+    if pattern.startswith("!"):
+        return not matches(name, pattern[1:])
+    pattern = pattern.removeprefix("@").removeprefix("(").removesuffix(")")
+    return any(fnmatch.fnmatchcase(n, p) for p in pattern.split("|") for n in (name, name.split("#")[0]))
+
+
+def tests(kernel, quick=False, named=False, pattern="*"):
+    """Return what a kernel of the table runs; those that share a load come first."""
+    names = {k.name for k in kernels.table()}
+    found = []
+    for source in sources():
+        source.check(names)
+        if source.wanted(kernel, quick, named):
+            found += [test for test in source.runs(kernel) if matches(test.name, pattern)]
+    return sorted(found, key=lambda test: not test.shared)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("kernel")
+    parser.add_argument("pattern", nargs="?", default="*")
+    parser.add_argument("--quick", action="store_true", help="without those that take long")
+    parser.add_argument("--named", action="store_true", help="as make check-all: see the table of kernels")
+    args = parser.parse_args()
+    for test in tests(kernels.find(args.kernel), args.quick, args.named, args.pattern):
+        print(test.line())
+    return 0
+
+
+if __name__ == "__main__":
+    host.main(main)

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The initramfs of a guest: busybox, init, the list of tests, and what these need."""
+
+import os
+import shutil
+import subprocess
+
+import host
+
+VM = host.TOP / "tests/vm"
+
+
+def copy(files, directory):
+    """Copy those files that exist; return nothing."""
+    directory.mkdir(parents=True, exist_ok=True)
+    for file in files:
+        if file.is_file() and file.suffix != ".d":
+            shutil.copy(file, directory)
+
+
+def contents(hwt, tests, tree, programs):
+    """Copy what tests.sh wants below @hwt."""
+    copy([VM / "tests.sh", VM / "lib.sh", VM / "demo.sh", host.TOP / "tools/60-hwt.rules"], hwt)
+    (hwt / "list").write_text("".join(test.line() + "\n" for test in tests), encoding="ascii")
+    copy((host.TOP / "tools").glob("*.bt"), hwt / "tools")
+    for folder in ("tests/kernel", "tests/user", "tests/user/lib", "tests/torture"):
+        copy([*(host.TOP / folder).glob("*.sh"), *(host.TOP / folder).glob("*.inc")], hwt / "scripts")
+    copy(wanted(programs.iterdir(), tests, "tests/user/*.c") if programs else (), hwt / "bin")
+    for folder in (".", "samples", "tests/kernel", "tests/kernel/lib", "bench", "tests/torture"):
+        copy(wanted((tree / folder).glob("*.ko"), tests, "tests/kernel/test_*.c") if tree else (), hwt / "modules")
+
+
+def fill(root, kernel, tests, tree, programs):
+    """Copy everything below @root."""
+    for name in ("bin", "dev"):
+        (root / name).mkdir(parents=True)
+    busybox = shutil.which("busybox") if kernel.arch == "x86_64" else kernel.dir / "busybox"
+    shutil.copy(busybox, root / "bin/busybox")
+    (root / "bin/sh").symlink_to("busybox")
+    shutil.copy(VM / "init", root / "init")
+    (root / "init").chmod(0o755)
+    contents(root / "hwt", tests, tree, programs)
+    # What a guest needs for a disk, if one of its tests does.
+    if any(test.disk for test in tests):
+        copy((kernel.dir / "modules").iterdir(), root / "hwt/disk")
+
+
+def wanted(files, tests, pattern):
+    """Leave out tests that are not run: all would take a second of each boot. Fixtures stay."""
+    run = {test.file.removesuffix(".ko") for test in tests}
+    # A script may call a test.
+    texts = [path.read_text(encoding="utf-8") for test in tests if test.kind == "script"
+             for path in host.TOP.glob(f"tests/*/{test.file}")]
+    others = set()
+    for path in host.TOP.glob(pattern):
+        if "hwt-test: manual" not in path.read_text(encoding="utf-8"):
+            others |= {path.stem, path.stem + "-32"}
+    return [file for file in files if file.stem in run or file.stem not in others
+            or any(file.stem in text for text in texts)]
+
+
+def initramfs(kernel, tests, output, tree=None, programs=None, overlay=None):
+    """Write an initramfs.
+
+    @tests: of listing.Test. @tree, @programs: directories of modules and programs, of build.py.
+    @overlay: a directory that is copied over the root at last.
+    """
+    root = output.with_suffix(".root")
+    shutil.rmtree(root, ignore_errors=True)
+    fill(root, kernel, tests, tree, programs)
+    if overlay:
+        shutil.copytree(overlay, root, dirs_exist_ok=True, symlinks=True)
+    names = sorted(os.path.relpath(os.path.join(at, name), root)
+                   for at, directories, files in os.walk(root) for name in directories + files)
+    archive = subprocess.run(["cpio", "--null", "-o", "-H", "newc", "--owner=0:0", "--quiet"], cwd=root, check=True,
+                             input="\0".join(names).encode(), stdout=subprocess.PIPE).stdout
+    with open(output, "wb") as file:
+        subprocess.run(["gzip", "-1"], check=True, input=archive, stdout=file)
+    shutil.rmtree(root)

@@ -1,0 +1,174 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""Installs and fetches what is missing for a tier of tests, and says what it does.
+
+    setup.py WHAT           WHAT is one of the functions' names below; quick if nothing is missing
+"""
+
+import os
+import sys
+import threading
+from pathlib import Path
+
+import apt
+import cache
+import debian
+import emulator
+import herd
+import host
+import kernels
+
+SOURCE = "linux-source-6.1"
+
+# A guest: an emulator, and programs that build the modules and the initramfs.
+GUEST = ("gcc", "libc6-dev", "make", "python3", "xz-utils", "kmod", "cpio", "busybox-static",
+         *emulator.PACKAGES)
+# The test programs of the guest: 32-bit ones, io_uring, libev.
+PROGRAMS = (SOURCE, "gcc-multilib", "liburing-dev", "libev-dev")
+# The quick static checks: the kernel's own tools, sparse, shell and Python.
+STATIC = (SOURCE, "perl", "sparse", "shellcheck")
+# All static checks: other readers of C, manual pages, figures, planted faults, instructions.
+STATIC_ALL = ("cppcheck", "clang-14", "clang-tidy", "man-db", "graphviz", "fonts-dejavu-core",
+              "patch", "valgrind")
+# All unit tests: 32 bits, the fuzzer, C++, a program that uses pkg-config.
+UNIT_ALL = (SOURCE, "gcc", "libc6-dev", "make", "gcc-multilib", "clang-14", "libclang-rt-14-dev",
+            "g++", "pkgconf")
+VERIFY = (SOURCE, "gcc", "libc6-dev", "make", "spin")
+# To build Debian packages and to look at them.
+DEB = ("build-essential", "dpkg-dev", "debhelper", "dh-dkms", "lintian")
+# To measure, against the timers of these libraries, and to draw.
+BENCH = ("valgrind", "gnuplot-nox", "liburing-dev", "libuv1-dev", "libev-dev")
+JAVA = ("default-jdk-headless", "libnetty-java")
+
+
+def together(*functions):
+    """Call functions side by side; raise what the first one raised that failed."""
+    errors = []
+
+    def call(function):
+        try:
+            function()
+        except Exception as error:
+            errors.append(error)
+
+    # A signal is for the main thread, which must not wait for these to end.
+    threads = [threading.Thread(target=call, args=(function,), daemon=True)
+               for function in functions]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if errors:
+        raise errors[0]
+
+
+def get_herd():
+    """Fetch herd7; tests that need it are skipped where it cannot be had."""
+    try:
+        herd.ensure()
+    except host.Unavailable as error:
+        host.say(f"going on without herd7: {error}")
+
+
+def get(packages, names=(), *functions):
+    """Install packages in one run of apt; then get kernels, and call functions, side by side."""
+    wanted = [kernels.find(name) for name in names]
+    built = [kernel for kernel in wanted if isinstance(kernel, kernels.Built)]
+    fetched = [kernel for kernel in wanted if kernel not in built]
+    apt.install(*packages, *(package for kernel in wanted for package in kernel.packages()))
+    jobs = list(functions) + [kernel.get for kernel in fetched]
+    if SOURCE in packages:
+        jobs.append(lambda: kernels.source(SOURCE))
+    if set(emulator.PACKAGES) & set(packages):
+        jobs.append(emulator.ensure)
+    # Each build takes all processors.
+    jobs.append(lambda: [kernel.get() for kernel in built])
+    together(*jobs)
+    if wanted:
+        host.say("kernels: " + ", ".join(f"{kernel.name} {kernel.release}" for kernel in wanted))
+
+
+def run():
+    get(GUEST, ["stock"])
+
+
+def static():
+    get((*GUEST, *PROGRAMS, *STATIC, *STATIC_ALL), ["stock"])
+
+
+def unit():
+    get(UNIT_ALL)
+
+
+def verify():
+    get(VERIFY, [], get_herd)
+
+
+def guest():
+    """The kernel itself is fetched by the program that runs it."""
+    get((*GUEST, *PROGRAMS))
+
+
+def check():
+    get((*GUEST, *PROGRAMS, *STATIC, *VERIFY), ["stock", "rt"], get_herd)
+
+
+def ci():
+    get((*GUEST, *PROGRAMS, *STATIC, *VERIFY), ["stock", "rt", "debug"], get_herd)
+
+
+def all():
+    names = [kernel.name for kernel in kernels.table() if kernel.tests != "-"]
+    get((*GUEST, *PROGRAMS, *STATIC, *STATIC_ALL, *UNIT_ALL, *VERIFY, *DEB, *debian.PACKAGES),
+        [*names, "uml"], get_herd, lambda: debian.disk("trace"), lambda: debian.root("packages"))
+
+
+def coverage():
+    get((*GUEST, *PROGRAMS, "gcovr"))
+
+
+def packages():
+    get((*GUEST, *DEB, *debian.PACKAGES), ["stock"], lambda: debian.root("packages"))
+
+
+def year():
+    get((*GUEST, SOURCE), ["uml"])
+
+
+def bench():
+    get((*GUEST, SOURCE, *BENCH), ["stock", "uml"])
+
+
+def bench_java():
+    get((*GUEST, SOURCE, *BENCH, *JAVA), ["stock", "uml"])
+
+
+def here():
+    """Modules and programs for the running kernel; no emulator."""
+    release = os.uname().release
+    headers = [] if Path(f"/lib/modules/{release}/build").exists() else [f"linux-headers-{release}"]
+    get(("gcc", "libc6-dev", "make", "kmod", *PROGRAMS, *headers))
+
+
+WHAT = {function.__name__.replace("_", "-"): function
+        for function in (run, check, ci, all, guest, static, unit, verify, coverage, packages,
+                         year, bench, bench_java, here)}
+
+
+def ensure(what):
+    """Install and fetch what is missing."""
+    if what not in WHAT:
+        raise host.Failed(f"there is no set-up for '{what}'; there are: {', '.join(WHAT)}")
+    WHAT[what]()
+
+
+def main():
+    """The command line."""
+    if len(sys.argv) != 2:
+        raise host.Failed(f"usage: setup.py {'|'.join(WHAT)}")
+    ensure(sys.argv[1])
+    host.say(cache.summary())
+
+
+if __name__ == "__main__":
+    host.main(main)
