@@ -292,7 +292,7 @@ class Runner:
                     self.tell(f"  ... {job.name}: {host.last_line(job.log)[:80]}")
             time.sleep(0.2)
 
-    def verdict(self, tier, interrupted=""):
+    def verdict(self, tier, interrupted=False):
         """Print what came of it; the exit code."""
         lines = [line for job in self.jobs for line in job.lines()]
         if interrupted:
@@ -333,13 +333,13 @@ def run_jobs(tier, jobs, needs):
     except host.Failed as error:
         print(f"error: {error}\n0 passed, 1 failed", flush=True)
         return 1
-    except host.Interrupted:
+    except host.Interrupted as error:
         host.end_children()
         if runner:
-            runner.verdict(tier, "interrupted")
+            runner.verdict(tier, interrupted=True)
         else:
             print("interrupted in the set-up\n0 passed, 1 failed", flush=True)
-        raise
+        return 128 + error.number
 
 
 def main():
