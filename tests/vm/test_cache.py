@@ -1,0 +1,128 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""Tests cache.py on a made-up cache; prints TAP."""
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+TEMPORARY = tempfile.TemporaryDirectory()
+os.environ["XDG_CACHE_HOME"] = TEMPORARY.name + "/cache"
+import cache
+import host
+
+NAMED = {"kernels/6.1.0-2-amd64", "kernels/linux-source-6.12-*-debug612-*", "source/linux-6.1",
+         "roots/trace-1.tar"}
+KEPT = ("kernels/6.1.0-2-amd64/vmlinuz", "kernels/6.1.0-2-amd64.log", "source/linux-6.1/Makefile",
+        "kernels/linux-source-6.12-9-debug612-0/vmlinuz", "roots/trace-1.tar", "qemu/bin/qemu",
+        "other/file", ".lock-build-1", "apt-install.log")
+GONE = ("kernels/6.1.0-1-amd64/vmlinuz", "kernels/linux-source-6.12-9-debug612-1.tmp/vmlinuz",
+        "kernels/6.12-amd64.tmp.log", "source/linux-6.0/Makefile", "roots/trace-0.tar",
+        "qemu.tmp/usr/file", "cross/gcc-11/bin/gcc")
+points = 0
+failed = 0
+
+
+def check(name, good):
+    """Print a test point."""
+    global points, failed
+    points += 1
+    failed += not good
+    print(f"{'ok' if good else 'not ok'} {points} - {name}", flush=True)
+
+
+def write(path):
+    """Write a file of 8 KiB."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b"x" * 8192)
+
+
+def refused(path):
+    """Return whether remove() refuses a path."""
+    try:
+        cache.remove(path)
+    except host.Failed:
+        return True
+    return False
+
+
+def once_elsewhere(*paths):
+    """Start a process that holds entries until its standard input ends."""
+    child = subprocess.Popen(
+        [sys.executable, "-c", "import sys, cache; from pathlib import Path\n"
+         "for path in sys.argv[1:]: cache.hold(Path(path))\n"
+         "print('held', flush=True); sys.stdin.read()", *paths],
+        cwd=Path(__file__).parent, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    child.stdout.readline()
+    return child
+
+
+def main():
+    """All test points."""
+    outside = Path(TEMPORARY.name) / "outside"
+    write(outside / "file")
+    for name in KEPT + GONE:
+        write(host.CACHE / name)
+    (host.CACHE / "source/link").symlink_to(outside)
+    (host.CACHE / "kernels/6.1.0-1-amd64/link").symlink_to(outside)
+    total, parts = cache.size()
+    check("the parts are counted, and their sum", total == sum(parts.values()) and
+          {"kernels", "source", "roots", "qemu", "cross", "other"} <= set(parts) and
+          parts["kernels"] >= 4 * 8192)
+    check("a second look says the same", cache.size() == (total, parts))
+
+    held = ("kernels/6.1.0-1-amd64", "kernels/linux-source-6.12-9-debug612-1.tmp")
+    child = once_elsewhere(*(host.CACHE / name for name in held))
+    freed = cache.prune(NAMED)
+    check("what a process holds stays", all((host.CACHE / name / "vmlinuz").exists()
+                                            for name in held))
+    child.communicate()
+    freed += cache.prune(NAMED)
+    for name in GONE:
+        check(f"removed: {name}", not (host.CACHE / name).exists())
+    for name in KEPT:
+        check(f"kept: {name}", (host.CACHE / name).exists())
+    check("a link is removed, not what it leads to",
+          not os.path.lexists(host.CACHE / "source/link") and (outside / "file").exists())
+    after, _ = cache.size()
+    check("it says how much that freed", total - after <= freed < total)
+    check("nothing more is to be removed", cache.prune(NAMED) == 0)
+
+    os.rename(host.CACHE / "source", Path(TEMPORARY.name) / "source")
+    (host.CACHE / "source").symlink_to(Path(TEMPORARY.name) / "source")
+    cache.prune(set())
+    check("a part that is elsewhere is left alone", (host.CACHE / KEPT[2]).exists())
+    check("with nothing named nothing is left", not any((host.CACHE / "kernels").iterdir()))
+    check("remove() refuses a path outside", refused(outside) and refused(host.CACHE / "../outside")
+          and refused(host.CACHE / "source/linux-6.1") and (outside / "file").exists())
+    check("remove() refuses the cache itself", refused(host.CACHE) and host.CACHE.exists())
+
+    made = []
+
+    def make(tmp):
+        made.append(sorted(tmp.iterdir()))
+        write(tmp / "file")
+
+    path = host.CACHE / "kernels/new"
+    write(Path(f"{path}.tmp") / "left")
+    cache.once(path, "new", make)
+    cache.once(path, "new", make)
+    check("an entry is made once, and anew after an attempt that was interrupted",
+          made == [[]] and [file.name for file in path.iterdir()] == ["file"])
+    cache.prune(set())
+    check("this process holds it", path.exists())
+    cache.release(path)
+    cache.prune(set())
+    check("no more", not path.exists())
+    print(f"1..{points}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    try:
+        code = main()
+    finally:
+        TEMPORARY.cleanup()
+    sys.exit(code)
