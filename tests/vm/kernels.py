@@ -83,7 +83,7 @@ class Kernel:
         return path.name if path else ""
 
     def newest(self, complete=lambda path: True):
-        """Return the newest release in the cache, or None. A warm run asks nobody for newer ones."""
+        """Return the newest release in the cache, or None; so a warm run asks nobody."""
         names = [path.name for path in KERNELS.glob("*") if complete(path)]
         name = newest(names, self.pattern())
         return KERNELS / name if name else None
