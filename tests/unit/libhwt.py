@@ -1,0 +1,321 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""libhwt as a library that is built, installed, compiled and linked against. Prints TAP.
+
+The library's work is tested in guests, tests/user/lib_*.c. --quick leaves out what needs clang, C++,
+pkg-config or man.
+"""
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "vm"))
+import host
+
+OUT = host.BUILD / "libhwt"
+ROOT = OUT / "root"
+PREFIX = ROOT / "opt/hwt"
+LIB = PREFIX / "lib"
+SHARED = OUT / "build/libhwt.so"
+WARN = ("-Wall", "-Wextra", "-Werror")
+INCLUDE = ("-Ilib", "-I.")
+# The library calls the test's device instead of the kernel.
+FAKES = [f"-D{call}=fake_{call}" for call in "open close ioctl read ppoll mmap munmap".split()]
+
+
+class Wrong(Exception):
+    """What a point expected is not so."""
+
+
+def expect(true, *what):
+    """Fail the point if something is not true."""
+    if not true:
+        raise Wrong(" ".join(map(str, what)))
+
+
+def run(*command, code=0, env=(), timeout=240, **options):
+    """Run a command in the top directory, which ends with that code; return what it says."""
+    child = host.start(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, errors="replace",
+                       stderr=subprocess.STDOUT, text=True, env={**os.environ, **dict(env)},
+                       **{"cwd": host.TOP, **options})
+    try:
+        said, _ = child.communicate(timeout=timeout)
+    except subprocess.TimeoutExpired:
+        raise Wrong(f"{command[0]}: no end in {timeout} s") from None
+    finally:
+        host.finished(child)
+    expect(child.returncode == code, *command, f": exit code {child.returncode}\n{said}")
+    return said
+
+
+def read(path):
+    """Return the text of a file."""
+    return (host.TOP / path).read_text(encoding="utf-8")
+
+
+def same(one, other):
+    """Two lists of names are the same, and there are any."""
+    one, other = set(one), set(other)
+    expect(one and one == other, "only here:", sorted(one - other), "only there:", sorted(other - one))
+
+
+# --- Builds --------------------------------------------------------------------------------------
+
+def build(directory, *words):
+    """Make the library."""
+    run("make", "-s", "-C", "lib", f"O={OUT / directory}", *words)
+
+
+def sanitizer(name, kinds):
+    """Build the test of threads, and the library with it."""
+    flags = ["gcc", "-std=gnu11", "-O1", "-g", f"-fsanitize={kinds}", "-pthread", *INCLUDE]
+    objects = []
+    for source in sorted((host.TOP / "lib").glob("*.c")):
+        objects.append(OUT / name / f"{source.stem}.o")
+        objects[-1].parent.mkdir(exist_ok=True)
+        run(*flags, *FAKES, "-c", "-o", objects[-1], source)
+    run(*flags, *WARN, "-o", OUT / f"{name}.test", "tests/unit/libhwt_threads.c", *objects)
+
+
+# --- Languages -----------------------------------------------------------------------------------
+
+def header(compiler, language, standard):
+    """The header is enough by itself, twice does no harm, and nothing is pedantic about it."""
+    source = OUT / f"header-{standard}.{language}"
+    source.write_text('#include "libhwt.h"\n#include "libhwt.h"\nstruct libhwt_options options;\n')
+    run(compiler, "-x", {"cc": "c++"}.get(language, language), f"-std={standard}", *WARN, "-Wpedantic",
+        *INCLUDE, "-fsyntax-only", source)
+
+
+def cxx(standard):
+    """A program in C, which is one in C++ as well, and one that has each function, link."""
+    every = OUT / f"every-{standard}.cc"
+    every.write_text('#include "libhwt.h"\ntypedef void (*any)();\nextern any all[];\nany all[] = {' +
+                     "".join(f"(any){name}, " for name in sorted(declared())) + "0 };\n")
+    program = OUT / f"first-{standard}"
+    run("g++", "-x", "c++", f"-std={standard}", "-O2", *WARN, *INCLUDE, "-o", program,
+        "samples/libhwt_first.c", every, f"-L{OUT / 'build'}", "-lhwt")
+    ends(program, OUT / "build")
+
+
+# --- Names ---------------------------------------------------------------------------------------
+
+def declared():
+    """Return the functions of the header."""
+    return set(re.findall(r"\b(libhwt_[a-z_]+)\((?!\))", read("lib/libhwt.h")))
+
+
+def names(*words):
+    """Return type and name of each symbol that nm shows."""
+    return [tuple(line.split()[-2:]) for line in run("nm", *words).splitlines() if line.count(" ") >= 2]
+
+
+def exported():
+    """Return the functions that the shared library exports, each with its version."""
+    return [name for kind, name in names("-D", "--defined-only", SHARED) if kind == "T"]
+
+
+def described():
+    """Return the functions in the NAME sections of the manual."""
+    for page in sorted((host.TOP / "man").glob("libhwt*.3")):
+        section = re.search(r"^\.SH NAME(.*?)^\.SH LIBRARY", read(page), re.M | re.S)
+        yield from re.findall(r"libhwt_[a-z_]+", section[1] if section else "")
+
+
+def version_script():
+    """The shared library exports what the version script lists."""
+    same(re.findall(r"^\t(libhwt_[a-z_]*);$", read("lib/libhwt.map"), re.M),
+         (name.split("@")[0] for name in exported()))
+
+
+def versions():
+    """Each exported function has a version."""
+    found = exported()
+    expect(found and all(name.endswith("@@LIBHWT_1.0") for name in found), found)
+
+
+def soname():
+    """The shared library needs the C library only."""
+    dynamic = run("readelf", "-d", SHARED)
+    expect(re.search(r"SONAME.*\[libhwt\.so\.1\]", dynamic) and "TEXTREL" not in dynamic, dynamic)
+    expect(re.findall(r"NEEDED.*\[(.*)\]", dynamic) == ["libc.so.6"], dynamic)
+
+
+def static_names():
+    """A program that links it statically gets no names but the library's own, and no variables."""
+    found = names("--defined-only", OUT / "build/libhwt.a")
+    functions = [name for kind, name in found if kind.isupper() and
+                 kind == "T" and re.fullmatch(r"(libhwt|hwtlib)_[a-z_]+", name)]
+    others = [name for kind, name in found if kind.isupper() and name not in functions]
+    variables = [name for kind, name in found if kind in "bBdDC"]
+    expect(functions and not others and not variables, others, variables)
+
+
+# --- Installed -----------------------------------------------------------------------------------
+
+def installed():
+    """Files and links are there, and the marks in hwt.pc are filled in."""
+    for file in ("include/libhwt.h", "include/hwt_uapi.h", "lib/libhwt.a", "lib/libhwt.so",
+                 "lib/libhwt.so.1", "lib/pkgconfig/hwt.pc", "share/man/man3/libhwt.3"):
+        expect((PREFIX / file).exists() and (PREFIX / file).stat().st_size, file, "is not there")
+    expect(os.readlink(LIB / "libhwt.so.1") == "libhwt.so.1.0.0", "lib/libhwt.so.1")
+    expect(not re.search("@[A-Z]*@", read(LIB / "pkgconfig/hwt.pc")), "hwt.pc")
+
+
+def config(*words):
+    """Return the words that pkg-config says."""
+    return run("pkg-config", *words, "hwt", env={"PKG_CONFIG_SYSROOT_DIR": str(ROOT),
+                                                 "PKG_CONFIG_PATH": f"{LIB}/pkgconfig"}).split()
+
+
+def pkg_config():
+    """pkg-config knows version, directories and libraries."""
+    for words, said in ((["--modversion"], ["1.0.0"]), (["--libs-only-L"], [f"-L{LIB}"]),
+                        (["--libs-only-l"], ["-lhwt"])):
+        expect(config(*words) == said, words, config(*words))
+    expect(f"-I{PREFIX}/include" in config("--cflags"), "--cflags")
+    expect("-pthread" in config("--static", "--libs"), "--static --libs")
+
+
+def ends(program, path=""):
+    """Without a device the program says so, and ends."""
+    if not Path("/dev/hwt").exists():
+        said = run(program, code=1, env={"LD_LIBRARY_PATH": str(path)})
+        expect(said == "/dev/hwt: No such file or directory\n", said)
+
+
+def program(name, path, *words):
+    """A program in a directory of its own knows of the library what pkg-config says."""
+    directory = OUT / f"program-{name}"
+    directory.mkdir()
+    shutil.copy(host.TOP / "samples/libhwt_first.c", directory / "first.c")
+    run("cc", "-Wall", "-Werror", *config("--cflags"), "-o", "first", "first.c", *words,
+        *config("--libs", *(["--static"] if words else [])), cwd=directory)
+    ends(directory / "first", path)
+    return run("readelf", "-d", directory / "first")
+
+
+def program_shared():
+    """The program needs the library by its soname."""
+    dynamic = program("shared", LIB)
+    expect(re.search(r"NEEDED.*\[libhwt\.so\.1\]", dynamic), dynamic)
+
+
+# --- Manual --------------------------------------------------------------------------------------
+
+def man(*words):
+    """Return a page as it is read."""
+    return re.sub(".\b", "", run("man", *words, env={"LC_ALL": "C.UTF-8", "MANWIDTH": "80",
+                                                     "MAN_KEEP_FORMATTING": "", "PAGER": "cat"}))
+
+
+def pages():
+    """Each function has a page under its own name."""
+    for name in declared():
+        expect(f"{name}(" in man("-M", PREFIX / "share/man", "3", name), name)
+
+
+def prototypes(text):
+    """Return the prototypes in a text, whatever its line breaks are."""
+    return re.findall(r"(?:int|void|uint64_t) libhwt_[a-z_]+\([^;]*\);", re.sub(r"\s+", " ", text))
+
+
+def synopses():
+    """The manual's prototypes are those of the header."""
+    manual = "".join(re.search(r"^SYNOPSIS(.*?)^DESCRIPTION", man("-l", page), re.M | re.S)[1]
+                     for page in sorted((host.TOP / "man").glob("libhwt_*.3")))
+    same(prototypes("".join(re.findall(r"^[a-z][^;]*\([^;]*;$", read("lib/libhwt.h"), re.M))),
+         prototypes(manual))
+
+
+def example():
+    """libhwt(3) shows a program that is there."""
+    shown = re.search(r"^\.SH EXAMPLES(.*?)^\.EE", read("man/libhwt.3"), re.M | re.S)[1]
+    shown = "".join(line + "\n" for line in shown.split("\n")[1:-1] if not line.startswith("."))
+    source = read("samples/libhwt_first.c")
+    expect(shown.replace(r"\en", r"\n").replace(r"\-", "-") == source[source.index("#include"):], shown)
+
+
+# --- Points --------------------------------------------------------------------------------------
+
+def points(quick, rounds):
+    """Yield groups of points, each (text, function, arguments), which run side by side."""
+    werror = "CFLAGS=-O2 -Werror"
+    yield [("it builds", build, "build", werror),
+           ("it builds for 32 bits", build, "build32", werror + " -m32"),
+           ("it builds with the thread sanitizer", sanitizer, "threads", "thread"),
+           ("it builds with other sanitizers", sanitizer, "memory", "address,undefined"),
+           *([] if quick else [("it builds with clang", build, "clang", "CC=clang-14", werror, "static")])]
+    yield [("it installs", build, "build", f"DESTDIR={ROOT}", "PREFIX=/opt/hwt", "install")]
+    yield [("threads and rings", threads, "threads", 0, rounds),
+           ("threads and batches", threads, "threads", 2, rounds),
+           ("threads and calls", threads, "threads", 6, rounds),
+           ("memory, with rings", threads, "memory", 0, rounds),
+           ("memory, with batches", threads, "memory", 2, rounds),
+           *((f"the header is fit for {std}", header, "gcc", "c", std) for std in ("c11", "gnu11", "c2x")),
+           ("it exports what the version script lists", version_script),
+           ("... which is what the header declares",
+            lambda: same(declared(), (name.split("@")[0] for name in exported()))),
+           ("... which is what the manual describes", lambda: same(declared(), described())),
+           ("all of it has a version", versions),
+           ("its soname, and what it needs", soname),
+           ("names in the static library", static_names),
+           ("what is installed", installed),
+           ("the example in the manual is samples/libhwt_first.c", example)]
+    if not quick:
+        yield [*((f"the header is fit for {std}", header, "g++", "cc", std)
+                 for std in ("c++98", "c++11", "c++20")),
+               *((f"programs in {std}", cxx, std) for std in ("c++98", "c++11", "c++20")),
+               ("pkg-config", pkg_config),
+               ("a program built with pkg-config", program_shared),
+               ("the same, static", program, "static", "", "-static"),
+               ("a page for each function", pages),
+               ("prototypes in the manual are those of the header", synopses)]
+
+
+def threads(name, flags, rounds):
+    """Run the test of threads, whose argument is the flags of the queue."""
+    for _ in range(rounds):
+        run(OUT / f"{name}.test", flags, env={"TSAN_OPTIONS": "halt_on_error=1"})
+
+
+def found_by(point):
+    """Run a point; return what is wrong."""
+    try:
+        point[1](*point[2:])
+    except (Wrong, OSError, host.Failed) as error:
+        return str(error) or "?"
+    except Exception as error:                  # pylint: disable=broad-except
+        return f"{type(error).__name__}: {error}"
+    return None
+
+
+def main():
+    """Run the points of each group side by side."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--only", default="", metavar="REGEX", help="points that match, after the builds")
+    parser.add_argument("--rounds", type=int, default=1, help="of the threads' tests: races are by chance")
+    args = parser.parse_args()
+    shutil.rmtree(OUT, ignore_errors=True)
+    OUT.mkdir(parents=True)
+    pool, number, failed = ThreadPoolExecutor(host.JOBS), 0, 0
+    for group in points(args.quick, args.rounds):
+        group = [point for point in group if point[1] in (build, sanitizer) or re.search(args.only, point[0])]
+        for point, wrong in zip(group, pool.map(found_by, group)):
+            number += 1
+            failed += wrong is not None
+            print(f"{'not ok' if wrong else 'ok'} {number} - {point[0]}", flush=True)
+            if wrong:
+                print("".join(f"# {line}\n" for line in wrong.splitlines()[:20]), end="", flush=True)
+    print(f"1..{number}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    host.main(main)

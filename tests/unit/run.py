@@ -1,0 +1,58 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""Runs programs side by side, and makes one TAP stream of what they report.
+
+run.py COMMAND...: shell commands that print "ok - text" and "not ok - text" lines; other lines become
+diagnostics. A command that fails, or reports nothing, is a test that failed. "TEXT = COMMAND" is a
+command that reports nothing and is a test itself; what it says is shown if it fails.
+"""
+import re
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "vm"))
+import host
+
+
+def points(command):
+    """Run a command; return its test points and diagnostics, as (passed or None, text)."""
+    name, alone, words = command.partition(" = ")
+    child = host.start(["bash", "-o", "pipefail", "-c", words if alone else command],
+                       stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
+    said, _ = child.communicate()
+    host.finished(child)
+    lines = said.splitlines()
+    if alone:
+        return [(None, line) for line in lines if child.returncode] + [(not child.returncode, name)]
+    found = []
+    for line in lines:
+        point = re.match(r"(not )?ok - (.*)", line)
+        found.append((not point[1], point[2]) if point else (None, re.sub("^# ?", "", line)))
+    verdicts = [passed for passed, _ in found if passed is not None]
+    if child.returncode and False not in verdicts:
+        found.append((False, f"{command}: exit code {child.returncode}"))
+    elif not verdicts:
+        found.append((False, f"{command}: no test reported"))
+    return found
+
+
+def main():
+    """Number the points in the order of the commands."""
+    number = failed = 0
+    print("TAP version 13")
+    for found in ThreadPoolExecutor(host.JOBS).map(points, sys.argv[1:]):
+        for passed, text in found:
+            if passed is None:
+                print(f"# {text}", flush=True)
+                continue
+            number += 1
+            failed += not passed
+            print(f"{'ok' if passed else 'not ok'} {number} - {text}", flush=True)
+    print(f"1..{number}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    host.main(main)
