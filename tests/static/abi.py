@@ -1,40 +1,23 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Nothing in hwt_uapi.h may be forgotten.
-
-abi.py guard: tests/user/abi.c, which holds on to each number for 64-bit and 32-bit
-programs, names every structure, member and number of the header.
-
-abi.py page: man/hwt.4 has every structure, member and number of the header in its
-tables, with the offset, size and value that the compiler says, and nothing else.
-"""
-import os
+"""Static checks of the ABI: nothing in hwt_uapi.h may be forgotten."""
 import re
-import subprocess
-import sys
 import tempfile
+from pathlib import Path
 
-TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
-HEADER = os.path.join(TOP, "hwt_uapi.h")
-GUARD = os.path.join(TOP, "tests", "user", "abi.c")
-PAGE = os.path.join(TOP, "man", "hwt.4")
+import checks
+from checks import check, output, read
 
 # Members that are given the size of a structure.
 SIZES_OF = {"entry_size": "hwt_list_entry", "op_size": "hwt_op"}
 
-problems = []
-
-
-def read(path):
-    with open(path, encoding="utf-8") as file:
-        return file.read()
-
 
 def header():
-    """The structures with their members, and the numbers. All of the header is
-    understood, or this fails."""
+    """Return the structures with their members, and the numbers.
+
+    All of the header is understood, or this fails.
+    """
     structs, numbers, struct, depth = {}, [], None, 0
-    text = re.sub(r"/\*.*?\*/", " ", read(HEADER), flags=re.S).replace("\\\n", " ")
+    text = re.sub(r"/\*.*?\*/", " ", read("hwt_uapi.h"), flags=re.S).replace("\\\n", " ")
     for line in (line.strip() for line in text.split("\n")):
         define = re.match(r"#define\s+(HWT_\w+)\s+\S", line)
         begin = re.match(r"struct (\w+) {$", line)
@@ -52,12 +35,12 @@ def header():
             depth -= 1
             struct = struct if depth else None
         elif line and not re.match(r"#(ifndef|define|endif|include)\b(?!\s+HWT_)", line):
-            sys.exit(f"{os.path.basename(HEADER)}: not understood here: {line}")
+            raise checks.host.Failed(f"hwt_uapi.h: tests/static/abi.py does not understand: {line}")
     return structs, numbers
 
 
 def compiled(structs, numbers):
-    """What the compiler says: sizes, (offset, size) of members, values."""
+    """Return what the compiler says: sizes, (offset, size) of members, values."""
     lines = ["#include <stddef.h>", "#include <stdio.h>", '#include "hwt_uapi.h"',
              "int main(void)", "{"]
     for struct, members in structs.items():
@@ -69,67 +52,66 @@ def compiled(structs, numbers):
     for number in numbers:
         lines.append(f'printf("{number} %llu\\n", (unsigned long long){number});')
     with tempfile.TemporaryDirectory() as tmp:
-        source, program = os.path.join(tmp, "a.c"), os.path.join(tmp, "a")
-        with open(source, "w", encoding="utf-8") as file:
-            file.write("\n".join(lines + ["return 0;", "}", ""]))
-        subprocess.run([os.environ.get("CC", "cc"), "-I", TOP, "-o", program, source],
-                       check=True)
-        out = subprocess.run([program], check=True, stdout=subprocess.PIPE, text=True).stdout
+        source, program = Path(tmp, "a.c"), Path(tmp, "a")
+        source.write_text("\n".join(lines + ["return 0;", "}", ""]), encoding="ascii")
+        output("cc", "-I.", "-o", program, source)
+        out = output(program)
     return {words[0]: tuple(int(word) for word in words[1:])
             for words in (line.split() for line in out.splitlines())}
 
 
-def named(structs, numbers):
-    return [*structs, *(f"{s}.{m}" for s in structs for m in structs[s]), *numbers]
+def compare(where, structs, numbers, found):
+    """Yield the names that are in one of both only."""
+    wanted = [*structs, *(f"{s}.{m}" for s in structs for m in structs[s]), *numbers]
+    yield from (f"{where}: {name} is missing" for name in wanted if name not in found)
+    yield from (f"{where}: {name} is not in the header" for name in found if name not in wanted)
 
 
-def compare(where, wanted, found):
-    for name in wanted:
-        if name not in found:
-            problems.append(f"{where}: {name} is missing")
-    for name in found:
-        if name not in wanted:
-            problems.append(f"{where}: {name} is not in the header")
-
-
-def guard(structs, numbers):
-    text = read(GUARD)
+@check(quick=True)
+def abi():
+    """tests/user/abi.c, which asserts each number for 64 and 32 bits, has all of the header."""
+    text = read("tests/user/abi.c")
     found = re.findall(r"^SIZE\((\w+), \d+, \d+\);", text, flags=re.M)
     found += (".".join(pair) for pair in
               re.findall(r"^FIELD\((\w+), (\w+), \d+, \d+\);", text, flags=re.M))
     found += re.findall(r"^NUMBER\((\w+), (?:0x[0-9a-f]+|\d+)(?:U|ULL)?\);", text, flags=re.M)
-    compare("tests/user/abi.c", named(structs, numbers), found)
+    return compare("tests/user/abi.c", *header(), found)
 
 
-def page(structs, numbers):
-    truth, found, struct = compiled(structs, numbers), {}, None
-
-    def tell(name, *values):
-        if name in found:
-            problems.append(f"man/hwt.4: {name} is there twice")
-        found[name] = values
-        if name in truth and truth[name] != values:
-            problems.append(f"man/hwt.4: {name}: {values}, but the compiler says {truth[name]}")
-
-    for line in read(PAGE).splitlines():
+def wrong_values(truth, found):
+    """Yield what the tables of man/hwt.4 say and the compiler does not; put names in found."""
+    struct = None
+    for line in read("man/hwt.4").splitlines():
         head = re.match(r'\.IR "struct (\w+)" ", (\d+) bytes"$', line)
         member = re.match(r"(\d+)\t(\d+)\t(\w+)\t(\d*)", line)
         number = re.match(r"(HWT_\w+)\t(0x[0-9a-f]+|\d+)(?:\t(hwt_\w+)\t(\d+))?", line)
+        of = None
         if head:
             struct = head[1]
-            tell(struct, int(head[2]))
+            name, values = struct, (int(head[2]),)
         elif member:
-            tell(f"{struct}.{member[3]}", int(member[1]), int(member[2]))
-            of = struct if member[3] == "size" else SIZES_OF.get(member[3])
-            if of and member[4] and truth.get(of) != (int(member[4]),):
-                problems.append(f"man/hwt.4: {struct}.{member[3]} is not {member[4]}")
+            name, values = f"{struct}.{member[3]}", (int(member[1]), int(member[2]))
+            if member[4]:
+                of = struct if member[3] == "size" else SIZES_OF.get(member[3])
+                size = member[4]
         elif number:
-            tell(number[1], int(number[2], 0))
-            if number[3] and truth.get(number[3]) != (int(number[4]),):
-                problems.append(f"man/hwt.4: {number[3]} is not of {number[4]} bytes")
-    compare("man/hwt.4", named(structs, numbers), found)
+            name, values = number[1], (int(number[2], 0),)
+            of, size = number[3], number[4]
+        else:
+            continue
+        if name in found:
+            yield f"man/hwt.4: {name} is there twice"
+        found.append(name)
+        if truth.get(name, values) != values:
+            yield f"man/hwt.4: {name}: {values}, but the compiler says {truth[name]}"
+        if of and truth.get(of) != (int(size),):
+            yield f"man/hwt.4: {name}: struct {of} is not of {size} bytes"
 
 
-{"guard": guard, "page": page}[sys.argv[1]](*header())
-print("\n".join(problems), end="\n" if problems else "")
-sys.exit(1 if problems else 0)
+@check
+def abi_manual():
+    """man/hwt.4 has in its tables what hwt_uapi.h has, with the compiler's offsets and values."""
+    structs, numbers = header()
+    found = []
+    yield from wrong_values(compiled(structs, numbers), found)
+    yield from compare("man/hwt.4", structs, numbers, found)

@@ -26,7 +26,7 @@ GUEST = ("gcc", "libc6-dev", "make", "python3", "xz-utils", "kmod", "cpio", "bus
 # The test programs of the guest: 32-bit ones, io_uring, libev.
 PROGRAMS = (SOURCE, "gcc-multilib", "liburing-dev", "libev-dev")
 # The quick static checks: the kernel's own tools, sparse, shell and Python.
-STATIC = (SOURCE, "perl", "sparse", "shellcheck")
+STATIC = (SOURCE, "perl", "sparse", "shellcheck", "pyflakes3")
 # All static checks: other readers of C, manual pages, figures, planted faults, instructions.
 STATIC_ALL = ("cppcheck", "clang-14", "clang-tidy", "man-db", "graphviz", "fonts-dejavu-core",
               "patch", "valgrind")

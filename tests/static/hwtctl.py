@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Static check of hwtctl: help, manual page, completion and installation agree."""
+import os
+import re
+import tempfile
+from pathlib import Path
+
+from checks import OUT, check, host, output, read
+
+# What bash would offer: $0 is the file of completions, the arguments are the words so far.
+COMPLETE = """. "$0"; COMP_WORDS=(hwtctl "$@"); COMP_CWORD=$#; _hwtctl; printf '%s\\n' "${COMPREPLY[@]}" """
+
+# Words after hwtctl, and what the last one may become, in a directory with two scripts.
+COMPLETED = (
+    (("s",), "save sleep stats stress"),
+    (("stats", "--c"), "--count"),
+    (("run", "--v"), "--verbose"),
+    (("run", "--clock", "b"), "boottime"),
+    (("run", "o"), "one.script"),
+    (("--device", "/dev/hwt", "restore", ""), "one.script two.script"),
+    (("save", "--output", ""), "one.script two.script"),
+    (("sleep", ""), ""),
+    (("list", "--fd", ""), ""),
+    (("bench", "--only", "r"), "rings"),
+)
+
+INSTALLED = """\
+lib/udev/rules.d/60-hwt.rules
+usr/bin/hwtctl
+usr/sbin/hwt-callbacks.bt
+usr/sbin/hwt-lateness.bt
+usr/share/bash-completion/completions/hwtctl
+usr/share/man/man1/hwtctl.1""".split()
+
+
+def differ(what, one, other):
+    """Yield how two sets of words differ."""
+    one, other = set(one), set(other)
+    if one != other:
+        yield f"{what}: only here: {sorted(one - other)}, only there: {sorted(other - one)}"
+
+
+@check
+def hwtctl():
+    """Help, manual page, completion and installation agree."""
+    out = OUT / "hwtctl"
+    make = ("make", "-s", "-C", "tools", f"OUT={out}", "CFLAGS=-O2 -Werror")
+    output(*make)
+    ctl = out / "hwtctl"
+    words = {**os.environ, "PATH": f"{out}:{os.environ['PATH']}"}
+
+    def complete(*line, cwd=host.TOP):
+        return output("bash", "-c", COMPLETE, host.TOP / "tools/hwtctl.bash-completion", *line,
+                      cwd=cwd, env=words).split()
+
+    def options(*command):
+        return re.findall(r"--[a-z-]+", "\n".join(
+            line for line in output(ctl, *command, "--help").splitlines() if line.startswith(" ")))
+
+    # Commands and options: in the help, in the completion, and in the manual page.
+    text = output(ctl, "--help")
+    commands = re.findall(r"^  ([a-z]+) ", re.search(r"^Commands:\n(.*?)(^$|\Z)", text, re.M | re.S)[1],
+                          re.M)
+    manual = re.sub(r"\\f[A-Z]", "", read("man/hwtctl.1")).replace("\\-", "-")
+    yield from differ("commands of help and completion", commands, complete(""))
+    yield from differ("options of help and completion", options(), complete("--"))
+    for command in commands:
+        yield from differ(f"{command}: options of help and completion", options(command),
+                          complete(command, "--"))
+        section = re.search(rf"^\.SS hwtctl {command}\b.*?(?=^\.S[SH] |\Z)", manual, re.M | re.S)
+        if not section:
+            yield f"hwtctl.1 has nothing on {command}"
+            continue
+        for option in set(options(command)) - {"--help"}:
+            if not re.search(rf"{option}\b", section[0]):
+                yield f"hwtctl.1: {command} {option} is missing"
+
+    # Words of scripts: those of the program are in its help and in the page.
+    known = re.search(r"^} line_commands\[\].*?^};", read("tools/run.c"), re.M | re.S)[0]
+    script_help = output(ctl, "run", "--help")
+    scripts = re.search(r"^\.SH SCRIPTS.*?^\.SH JSON", manual, re.M | re.S)[0]
+    for word in re.findall(r'^\t\{ "([a-z]*)"', known, re.M):
+        if not re.search(rf"^  (.* )?{word}\b", script_help, re.M):
+            yield f"run --help: {word} is missing"
+        if not re.search(rf'^\.(B|BI) "?{word}\b', scripts, re.M):
+            yield f"hwtctl.1: {word} is missing"
+
+    with tempfile.TemporaryDirectory() as scratch:
+        for name in ("one.script", "two.script"):
+            Path(scratch, name).touch()
+        for line, want in COMPLETED:
+            yield from differ(f"completion of {line}", want.split(), complete(*line, cwd=scratch))
+
+    root = out / "root"
+    output("rm", "-rf", root)
+    output(*make, f"DESTDIR={root}", "PREFIX=/usr", "install")
+    yield from differ("what is installed", INSTALLED,
+                      (str(path.relative_to(root)) for path in root.rglob("*") if path.is_file()))
+    output(root / "usr/bin/hwtctl", "--version")

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Static checks of the manual pages."""
+import os
+import re
+
+import checks
+from checks import check, files, once, output, read, run
+
+PLAIN = {**os.environ, "LC_ALL": "C.UTF-8", "MANROFFSEQ": "", "MANWIDTH": "80"}
+
+
+def renders(page):
+    """Yield what man and whatis have to say about a page."""
+    _, errors = run("sh", "-c", 'man --warnings -E UTF-8 -l -Tutf8 -Z "$1" 2>&1 >/dev/null', "-", page,
+                    env=PLAIN)
+    yield from (f"{page}: {line}" for line in errors.splitlines())
+    if run("lexgrog", page)[0]:
+        yield f"{page}: whatis does not know it"
+
+
+def made_names(made):
+    """Return each name and what it is, of the pages made from comments."""
+    for page in made:
+        name, what = re.search(r"^\.SH NAME.*\n(.*?) \\- (.*)", page.read_text(), re.M).groups()
+        yield re.sub("^(struct|enum)_", r"\1 ", name), what
+
+
+def listed_names():
+    """Return the same of the tables of hwt(9), whose second column may be a text block."""
+    row = r"^((?:(?:struct|enum) )?(?:hwt|HWT)_\w*)\t(?:T\{\n)?(.*?)(?:\t.*)?$"
+    return re.findall(row, read("man/hwt.9"), re.M)
+
+
+@check
+def manual():
+    """All pages render without a warning; hwt(9) says of each symbol what hwt.h says."""
+    made = checks.OUT / "man"
+    output("man/generate.sh", checks.kernel_source() / "scripts/kernel-doc", made)
+    pages = sorted(made.glob("*.9"))
+    yield from once(renders, files("man/*.[0-9]") + [str(page) for page in pages],
+                    checks.program("man"))
+    names, listed = set(made_names(pages)), set(listed_names())
+    yield from (f"missing or different in man/hwt.9: {name}: {what}" for name, what in names - listed)
+    yield from (f"in man/hwt.9 only: {name}: {what}" for name, what in listed - names)
+    for file in files("hwt_*.c"):
+        for symbol in re.findall(r"^EXPORT_SYMBOL_GPL\(_*(.*)\);", read(file), re.M):
+            if symbol not in dict(listed):
+                yield f"man/hwt.9: {symbol} is missing"

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Static checks of what is compiled for user space."""
+import functools
+import threading
+
+import checks
+from checks import check, files, once, problems, run
+
+
+def user_files():
+    """Return what is compiled for user space. The wheel is checked as kernel code."""
+    return [file for file in files(*(f"{place}/*.c" for place in (
+        "tests/user", "tests/unit", "tests/fuzz", "bench/user", "bench/hot", "samples", "lib",
+        "tools"))) if not file.startswith("samples/hwt_")]
+
+
+@functools.lru_cache(maxsize=None)
+def headers():
+    """Return a hash of all headers, and of clang-tidy's configuration."""
+    return checks.digest(".clang-tidy", *files("*.h"))
+
+
+@check
+def cppcheck():
+    """uninitvar is left to clang, which sees through the macros of the tests' harness."""
+    harness = checks.kernel_source() / "tools/testing/selftests"
+    facts = checks.program("cppcheck"), headers(), str(harness)
+
+    def look(file):
+        return problems("cppcheck", "--quiet", "--enable=warning,performance,portability", "--std=c11",
+                        "--error-exitcode=1", "--suppress=missingInclude", "--suppress=uninitvar",
+                        f"--suppress=*:{harness}/*", "-I.", "-Ilib", "-Itests/user/lib",
+                        f"-I{harness}", file)
+
+    yield from once(look, user_files(), *facts)
+
+
+@check
+def clang_tidy():
+    """The configuration is in .clang-tidy."""
+    kernel = checks.kernel_source()
+    facts = checks.program("clang-tidy"), headers(), str(kernel)
+    include = {"tests/unit": ["-Itests/unit/include", "-isystem", f"{kernel}/tools/include"],
+               "tests/user": ["-Itests/user/lib", "-isystem", f"{kernel}/tools/testing/selftests"]}
+
+    def look(file):
+        place = "/".join(file.split("/")[:2])
+        # The unit tests run under ASan and UBSan, and the analyzer loses itself in the lists.
+        words = ["--checks=-clang-analyzer-*"] if place == "tests/unit" else []
+        code, text = run("clang-tidy", "--quiet", *words, file, "--", "-std=gnu11", "-I.", "-Ilib",
+                         *include.get(place, []))
+        return text.splitlines() if code else []
+
+    # The headers of the benchmarks are made by "make bench" only.
+    yield from once(look, [file for file in user_files() if not file.startswith("bench/")], *facts)
+
+
+# --- Benchmarks ------------------------------------------------------------------------------
+
+_hot = threading.Lock()
+
+
+def hot(target):
+    """Make a target of bench/hot; of two at a time each would build the same files."""
+    with _hot:
+        return run("make", "-s", "--no-print-directory", "-C", "bench/hot",
+                   f"KSRC={checks.kernel_source()}", target)
+
+
+@check
+def bench_builds():
+    """The benchmarks in user space build. Few run them."""
+    code, text = hot("programs")
+    return text.splitlines() if code or text else []
+
+
+@check
+def off_is_free():
+    """Tracepoints and checks cost few instructions while they are off."""
+    code, text = hot("off")
+    return [line for line in text.splitlines() if not line.startswith("@bench")] if code else []

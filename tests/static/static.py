@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""The static checks, side by side. Each is a test point; what it finds is shown.
+
+The seconds are of processor time. The compiler's and sparse's warnings about modules are no checks
+of their own: they fail the build.
+"""
+import argparse
+import importlib
+import os
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parents[1] / "vm")]
+import checks
+import host
+from tap import Results
+# Each of these registers its checks, and the output has this order.
+for module in ("style", "abi", "documentation", "manual", "hwtctl", "programs"):
+    importlib.import_module(module)
+
+
+def show(check, results):
+    """Print a check's verdict and keep it; all that it found is in its log."""
+    log = checks.OUT / f"{check.name}.log"
+    log.write_text("".join(line + "\n" for line in check.problems), encoding="utf-8")
+    word = "FAIL" if check.problems else "ok"
+    print(f"{word:>6}  {check.name}  ({check.seconds:.1f} s)", flush=True)
+    if not check.problems:
+        results.passed(f"static/{check.name}")
+        return
+    results.failed(f"static/{check.name}", f"{len(check.problems)} lines in {log}")
+    for line in check.problems[:40]:
+        print(f"        | {line}", flush=True)
+
+
+def main():
+    """Run the checks that are asked for."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help='only those of "make check"')
+    parser.add_argument("--results", help="the file of results",
+                        default=os.environ.get("HWT_RESULTS") or str(host.BUILD / "results/static"))
+    parser.add_argument("check", nargs="*", help=", ".join(checks.CHECKS))
+    args = parser.parse_args()
+    for name in args.check:
+        if name not in checks.CHECKS:
+            parser.error(f"there is no check {name}")
+    chosen = [check for check in checks.CHECKS.values()
+              if (check.name in args.check if args.check else check.quick or not args.quick)]
+
+    checks.PASSED.mkdir(parents=True, exist_ok=True)
+    checks.kernel_source()
+    pool, results = ThreadPoolExecutor(host.JOBS), Results()
+    begun = [pool.submit(check.begin, pool) for check in chosen]
+    for check, beginning in zip(chosen, begun):
+        beginning.result()
+        check.end()
+        show(check, results)
+    results.write(args.results)
+    return 1 if results.failures() else 0
+
+
+if __name__ == "__main__":
+    host.main(main)

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Static checks of the sources' form: licences, the kernel's style, scripts, directives, versions."""
+import ast
+import re
+
+import checks
+import kernels
+import listing
+from checks import check, files, first_line, once, problems, read, run
+
+KERNEL_CODE = ("hwt*.[ch]", "samples/hwt_*.c", "tests/kernel/*.[ch]", "bench/bench*.[ch]",
+               "tests/torture/*.[ch]", "tests/vm/year/*.[ch]")
+
+# Types of checkpatch's that are ignored, and why. Nothing may be suppressed in the sources.
+IGNORED = (
+    # The one place where differences between kernels live; upper case on the left of a comparison
+    # makes checkpatch take it for a constant.
+    (r"(.*/)?\w*compat\.h", "LINUX_VERSION_CODE,CONSTANT_COMPARISON"),
+    # User space has no kernel helpers or attributes to prefer, but stand-ins for kernel headers, and
+    # the macros of kselftest_harness.h.
+    (r"(tests/(user|unit|fuzz)|bench/(user|hot)|samples|lib|tools)/.*",
+     "PREFER_KERNEL_TYPES,PREFER_DEFINED_ATTRIBUTE_MACRO,NEW_TYPEDEFS,CAMELCASE,AVOID_EXTERNS,"
+     "VOLATILE,MACRO_ARG_REUSE"),
+    # The benchmarks' one macro takes code as an argument.
+    (r"bench/.*", "MACRO_ARG_REUSE,MACRO_ARG_PRECEDENCE"),
+)
+
+
+@check(quick=True)
+def spdx():
+    """Each file has a licence, but for Markdown, licence texts, and what is empty or data."""
+    for file in files("*"):
+        if re.match(r".*\.md$|LICENSES/|COPYING$|debian/", file):
+            continue
+        data = (checks.host.TOP / file).read_bytes()
+        if data and b"\0" not in data and \
+                b"SPDX-License-Identifier: " not in b"".join(data.splitlines(True)[:3]):
+            yield f"{file}: no SPDX line"
+
+
+@check(quick=True)
+def places():
+    """No file knows where it was written, or where packages are."""
+    place = re.compile(r"(deb|security|ftp[.a-z]*|snapshot)\.debian" r"\.org|"
+                       r"(^|[^a-zA-Z0-9_.])/(root|work|home)/[a-z]", re.M)
+    for file in files("*"):
+        text = read(file)
+        if "\0" not in text and not file.startswith("LICENSES/") and place.search(text):
+            yield from (f"{file}:{number}: {line}" for number, line in enumerate(text.splitlines(), 1)
+                        if place.search(line))
+
+
+@check(quick=True)
+def checkpatch():
+    """The kernel's style."""
+    script = checks.kernel_source() / "scripts/checkpatch.pl"
+
+    def ignored(file):
+        return next((types for pattern, types in IGNORED if re.fullmatch(pattern, file)), None)
+
+    def style(*group):
+        types = ignored(group[0])
+        found = problems(script, "--no-tree", "--strict", "--terse", "--show-types", "--quiet",
+                         "--no-summary", *(["--ignore", types] if types else []), "-f", *group)
+        # The script leaves a cache in the working directory.
+        for cache in checks.host.TOP.glob(".checkpatch-camelcase*"):
+            cache.unlink(missing_ok=True)
+        return found
+
+    # The script takes a tenth of a second to begin: several files at a time.
+    sources = files("*.[ch]")
+    for types in {ignored(file) for file in sources}:
+        yield from once(style, [file for file in sources if ignored(file) == types],
+                        checks.digest(script), size=8)
+
+
+@check(quick=True)
+def kernel_doc():
+    """Comments with two asterisks are what kernel-doc understands."""
+    script = checks.kernel_source() / "scripts/kernel-doc"
+    documented = [file for file in files(*KERNEL_CODE) if "/**" in read(file).splitlines()]
+    if not documented:
+        yield "nothing is documented"
+    yield from problems(script, "-none", "-Werror", *documented)
+
+
+@check(quick=True)
+def shellcheck():
+    """All but bash scripts are for the guest's busybox, which like dash has "local"."""
+    scripts = checks.scripts("sh", ".sh")
+    facts = checks.program("shellcheck"), checks.digest(*scripts)
+
+    def look(script):
+        bash = "bash" in first_line(script) or "shell=bash" in read(script)
+        # /hwt/lib.sh is in guests only.
+        return problems("shellcheck", "-x", "-P", "SCRIPTDIR:tests/user/lib", "-S", "warning",
+                        "-e", "SC1091", "-s", "bash" if bash else "dash", script)
+
+    yield from once(look, scripts, *facts)
+
+
+@check(quick=True)
+def python():
+    """Scripts are Python 3.9, and use every name that they import or set."""
+    scripts = checks.scripts("python", ".py")
+    for script in scripts:
+        try:
+            ast.parse(read(script), script, feature_version=(3, 9))
+        except SyntaxError as error:
+            yield f"{script}:{error.lineno}: {error.msg}"
+    yield from problems("pyflakes3", *scripts)
+
+
+@check(quick=True)
+def directives():
+    """The tests' directives are understood."""
+    listing.tests(kernels.find("stock"))
+    return []
+
+
+@check(quick=True)
+def versions():
+    """All have one version."""
+    version = re.match(r"hwt \((.*)\) ", read("debian/changelog"))[1]
+    for file, line in (("dkms.conf", f'PACKAGE_VERSION="{version}"\n'),
+                       ("hwt_main.c", f'\nMODULE_VERSION("{version}");\n'),
+                       ("lib/Makefile", f"\nVERSION := {version}\n"),
+                       ("tools/hwtctl.h", f'\n#define HWTCTL_VERSION\t"{version}"\n'),
+                       ("docs/packages.md", f"/usr/src/hwt-{version}/hwt.h")):
+        if line not in read(file):
+            yield f"{file} has another version than {version}"
+
+
+@check
+def plants():
+    """The faults that are planted now and then can be."""
+    for plant in files("tests/*/plants/*.patch"):
+        code, _ = run("patch", "-p1", "-F0", "--dry-run", "-s", "-i", plant)
+        if code:
+            yield f"{plant} does not apply"
+
+
+@check
+def figures():
+    """The drawings are what their sources say."""
+    return problems("make", "-s", "-C", "docs/figures", "check", f"OUT={checks.OUT / 'figures'}")

@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""Each static check can fail: plants one violation per check in a copy of the tree. Prints TAP.
+
+test_static.py [--quick] [CHECK...]: --quick tests the quick checks only.
+"""
+import argparse
+import importlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parents[1] / "vm")]
+import checks
+import host
+
+importlib.import_module("static")     # It registers the checks.
+
+# Check, file, text and what it becomes (or nothing and what is appended), words of the complaint.
+PLANTS = (
+    ("spdx", "hwt_group.c", "SPDX-License-Identifier", "Licence", "hwt_group.c: no SPDX line"),
+    ("places", "README.md", "", "\nSee /ro" "ot/somewhere.\n", "README.md:"),
+    ("checkpatch", "hwt_group.c", "", "\nint hwt_planted( int a );\n", "hwt_group.c:.*SPACING"),
+    ("checkpatch", "tools/hwtctl.h", "", "\nint planted (int a);\n", "tools/hwtctl.h:.*SPACING"),
+    ("kernel-doc", "hwt_group.c", "", "\n/**\n * hwt_planted() - x\n * @b: y\n */\nvoid hwt_planted(int a)\n{\n}\n",
+     "hwt_group.c:.*'a'"),
+    ("shellcheck", "man/generate.sh", "", "\nplanted=1\n", "SC2034"),
+    ("shellcheck", "tests/user/hwtctl-run.sh", "", "\necho $planted\n", "SC2154"),
+    ("python", "tests/vm/tap.py", "import os\n", "import os\nimport shutil\n", "'shutil' imported but unused"),
+    ("python", "tests/vm/tap.py", "import os\n", "import os\nmatch os:\n    case 1:\n        pass\n",
+     "tap.py:.*3.10"),
+    ("directives", "tests/user/ids.c", "hwt-test: ", "hwt-test: planted\n * hwt-test: ", "planted"),
+    ("versions", "lib/Makefile", "VERSION := ", "VERSION := 9", "lib/Makefile has another version"),
+    ("versions", "hwt_main.c", 'MODULE_VERSION("', 'MODULE_VERSION("9', "hwt_main.c has another version"),
+    ("abi", "hwt_uapi.h", "\n#endif /*", "\n#define HWT_PLANTED 7\n#endif /*", "HWT_PLANTED is missing"),
+    ("abi-manual", "man/hwt.4", "struct hwt_event\" \", ", "struct hwt_event\" \", 9", "the compiler says"),
+    ("documentation", "samples/first.c", "int main", "int\tmain", "README.md:.*samples/first.c says"),
+    ("documentation", "README.md", "", "\n    code\n", "a block of no file"),
+    ("documentation", "docs/design.md", "", "\n[planted](nowhere.md)\n", "a link to 'nowhere.md'"),
+    ("manual", "man/hwt.9", "", "\n.SH \"PLANTED\n.BOGUS\n", "man/hwt.9: .*BOGUS"),
+    ("manual", "hwt.h", "hwt_pending() - ", "hwt_pending() - planted ", "missing or different.*planted"),
+    ("hwtctl", "tools/hwtctl.bash-completion", "--json --pid --fd --watch", "--json --pid --watch",
+     "stats: options of help and completion"),
+    ("hwtctl", "man/hwtctl.1", "SS hwtctl stress", "SS hwtctl stres", "nothing on stress"),
+    ("hwtctl", "tools/run.c", '{ "echo", do_echo', '{ "eco", do_echo', "run --help: eco is missing"),
+    ("hwtctl", "tools/hwtctl.bash-completion", "monotonic boottime", "monotonic", "completion of .*--clock"),
+    ("figures", "docs/figures/life.dot", "}\n", "planted; }\n", "life.svg is not what life.dot says"),
+    ("cppcheck", "tools/times.c", "", "\nint planted(void);\nint planted(void)\n{\n\tint a[2];\n\n"
+     "\treturn a[2];\n}\n", "arrayIndexOutOfBounds"),
+    ("clang-tidy", "tools/times.c", "", "\nint planted(int *p);\nint planted(int *p)\n{\n\tif (!p)\n"
+     "\t\treturn *p;\n\treturn 0;\n}\n", "NullDereference"),
+    ("bench-builds", "bench/hot/contention.c", "", "\nint planted;\nint planted(void);\n", "planted"),
+    ("off-is-free", "hwt_timeout.c", "bool hwt_cancel(struct hwt_timeout *timeout)\n{\n",
+     "bool hwt_cancel(struct hwt_timeout *timeout)\n{\n#ifndef SHIM_BARE\n"
+     "\tfor (volatile int i = 0; i < 100; i++)\n\t\t;\n#endif\n", "cancel"),
+    ("plants", "tests/torture/plants/level.patch", "tick <= ", "tick < ", "level.patch does not apply"),
+)
+
+
+def copy(number):
+    """Return a copy of the tree in links, of which a plant replaces its file."""
+    top = checks.OUT / "test" / str(number)
+    shutil.rmtree(top, ignore_errors=True)
+    for file in checks.sources():
+        (top / file).parent.mkdir(parents=True, exist_ok=True)
+        os.link(host.TOP / file, top / file, follow_symlinks=False)
+    # What is known of all files but the planted one remains so.
+    (top / "build/static").mkdir(parents=True)
+    (top / "build/static/passed").symlink_to(checks.PASSED)
+    return top
+
+
+def noticed(numbered):
+    """Plant a violation; return what is wrong if the check does not complain about it."""
+    number, (check, file, old, new, words) = numbered
+    top = copy(number)
+    text = (top / file).read_text(encoding="utf-8")
+    if old not in text:
+        return f"{file} has no '{old}' any more"
+    (top / file).unlink()
+    (top / file).write_text(text.replace(old, new, 1) if old else text + new, encoding="utf-8")
+    shutil.copymode(host.TOP / file, top / file)
+    child = host.start([sys.executable, top / "tests/static/static.py", check], stdin=subprocess.DEVNULL,
+                       stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                       env={**os.environ, "HWT_BUILD": str(top / "build"), "HWT_JOBS": "1",
+                            "HWT_RESULTS": str(top / "build/results")})
+    said, _ = child.communicate()
+    host.finished(child)
+    log = top / "build/static" / f"{check}.log"
+    if child.returncode != 1 or not log.exists() or not re.search(words, log.read_text(encoding="utf-8")):
+        return f"exit code {child.returncode}\n{said}"
+    shutil.rmtree(top)
+    return None
+
+
+def main():
+    """Try all plants side by side; that no check is without one is a point, too."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("check", nargs="*")
+    args = parser.parse_args()
+    checks.PASSED.mkdir(parents=True, exist_ok=True)
+    plants = [plant for plant in PLANTS if (plant[0] in args.check if args.check else
+                                            checks.CHECKS[plant[0]].quick or not args.quick)]
+    wrong = [f"{name} has no plant" for name in checks.CHECKS if name not in {plant[0] for plant in PLANTS}]
+    points = [("each check has a plant", "\n".join(wrong))]
+    failed = 0
+    for plant, found in zip(plants, ThreadPoolExecutor(host.JOBS).map(noticed, enumerate(plants))):
+        points.append((f"{plant[0]}: a plant in {plant[1]} is noticed", found))
+    print(f"1..{len(points)}")
+    for number, (text, found) in enumerate(points, 1):
+        failed += bool(found)
+        print(f"{'not ok' if found else 'ok'} {number} - {text}", flush=True)
+        print("".join(f"# {line}\n" for line in (found or "").splitlines()[:20]), end="", flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    host.main(main)
