@@ -94,7 +94,7 @@ check-all: python
 	@tests/run.py all
 
 check-here: python
-	@tests/vm/here.py $(if $(YES),--yes)
+	@tests/vm/here.py $(if $(YES),--yes) "$(or $(TEST),*)"
 
 # One job of check-all: tests/run.py list names them.
 check-static check-wheel check-libhwt check-verify check-plants check-packages check-year check-harness: python

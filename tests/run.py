@@ -183,7 +183,7 @@ def check_jobs():
         tap("verify", *python("verify/verify.py", "--quick"), weight=6),
         tap("wheel", "make", "-s", "--no-print-directory", "-C", TESTS / "unit", f"OUT={host.BUILD}/unit", "check-quick",
             weight=5),
-        tap("libhwt", *python("unit/libhwt.py"), weight=4),
+        tap("libhwt", *python("unit/libhwt.py", "--quick"), weight=4),
     ]
 
 
@@ -211,6 +211,8 @@ def all_jobs():
         tap("plants", *python("plants/plants.py"), weight=14),
         tap("packages", *python("vm/packages.py"), weight=12, guest=True),
         Job("year", python("vm/year.py", "--results", RESULTS / "year"), weight=3, guest=True),
+        tap("self-tests", *python("static/test_static.py"), weight=4),
+        tap("cache", *python("vm/test_cache.py"), weight=1),
         Job("harness", python("vm/test_harness.py", "--results", RESULTS / "harness"), weight=4, guest=True),
     ]
 

@@ -21,7 +21,7 @@ ROOTS = {
     # The dependencies of hwt's packages, a compiler for a program that uses libhwt, and the
     # programs that an installation by hand takes.
     "packages": "dkms,linux-headers-amd64,udev,adduser,kmod,gcc,libc6-dev,make,pkgconf,sudo,"
-                "openssl,systemd",
+                "openssl,systemd,python3,busybox-static",
 }
 
 
