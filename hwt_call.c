@@ -65,6 +65,7 @@ static void hwt_call_repair(const struct hwt_call *before)
 		rcu_read_unlock();
 	}
 	while (rcu_preempt_depth() < before->rcu) {
+		/* No barrier: the callback has unlocked once too often. */
 		rcu_read_lock();
 		__release(RCU);	/* by the callback */
 	}

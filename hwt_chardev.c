@@ -443,7 +443,11 @@ static int hwt_ioctl_stop(struct hwt_context *ctx, union hwt_args *args)
 	 * hwt_context_wake_end() this.
 	 */
 	xa_lock(&ctx->entries);
-	/* Pairs with hwt_poll() and others: who sees this without the lock sees all events. */
+	/*
+	 * Barrier stop.stopped (spare), pairs with poll.stopped in hwt_poll() and read.stopped in
+	 * hwt_read_iter() and hwt_rings_enough(): a task that sees this without the lock sees all
+	 * events. The lock would do, which each event's adder has held before.
+	 */
 	smp_store_release(&ctx->stopped, true);
 	if (ctx->rings)
 		hwt_rings_fill(ctx);

@@ -91,6 +91,7 @@ static void hwt_debug_withdraw(struct hwt_wheel *wheel, struct hwt_timeout *time
 {
 	u64 old = hwt_timeout_word(timeout), new;
 
+	/* No barrier: under the lock, and the owner has gone. */
 	do {
 		/* It is on a submission list: whoever takes it there will end it. */
 		if ((old & HWT_F_QUEUED) && !timeout->deferred)

@@ -203,6 +203,7 @@ void hwt_debugfs_make(void (*make)(void *of), void *of)
 	if (IS_ERR(hwt_debugfs_root))
 		return;
 	INIT_WORK_ONSTACK(&made.work, hwt_debugfs_work_fn);
+	/* No barrier: the kernel's workqueue hands the work over, flush_work() its result. */
 	queue_work(hwt_wq, &made.work);
 	flush_work(&made.work);
 	destroy_work_on_stack(&made.work);

@@ -76,11 +76,13 @@ static bool hwt_intake_refill(struct hwt_wheel *wheel)
 	}
 	intake->cpu = cpu;
 	clear_bit(cpu, wheel->active);
-	/* Pairs with llist_add() in hwt_push(): an entry that is not taken here was
-	 * added after the bit was cleared, and its owner will set it again. As it is made,
-	 * llist_del_all() is a full barrier, too; nobody has promised that.
+	/* Barrier intake.mb, pairs with push.add in hwt_push(): an entry that is not taken here was
+	 * added after the bit was cleared, and its owner will set the bit again.
 	 */
 	smp_mb__after_atomic();
+	/* Barrier intake.take, pairs with push.add in hwt_push(): as intake.mb, because
+	 * llist_del_all() is made as an exchange. Its interface does not promise that.
+	 */
 	intake->fresh = llist_del_all(&per_cpu_ptr(wheel->cpu, cpu)->list);
 	return true;
 }
@@ -229,6 +231,9 @@ void hwt_settle_queued(struct hwt_wheel *wheel, struct hwt_runner *runner,
 	if (hwt_linked(timeout))
 		hwt_buckets_remove(&wheel->buckets, timeout);
 	old = hwt_timeout_word(timeout);
+	/* Barrier word.settle, pairs with word.arm in hwt_arm(): whoever begins the next hold sees
+	 * all that was done in this one.
+	 */
 	do {
 		new = old & ~HWT_F_QUEUED;
 		if (!(old & (HWT_F_ARMED | HWT_F_RUNNING))) {
@@ -367,6 +372,9 @@ void hwt_settle_running(struct hwt_wheel *wheel, struct hwt_runner *runner,
 			new |= HWT_F_ARMED;
 		}
 		hwt_debug_track(timeout, new);
+		/* Barrier word.settle, pairs with word.arm in hwt_arm() and try.acquire in
+		 * hwt_try_cancel(): whoever finds RUNNING cleared sees all that the callback did.
+		 */
 		if (hwt_word_change(timeout, &old, new))
 			break;
 	}
@@ -478,6 +486,9 @@ void hwt_fire(struct hwt_wheel *wheel, struct hwt_runner *runner,
 		wheel->due_since = HWT_TICK_NEVER;
 	if (unlikely(hwt_flush_reached(wheel, timeout)))
 		return;
+	/* Barrier word.fire, pairs with word.arm and earlier.mb in hwt_arm(): the callback sees
+	 * what the client has written before.
+	 */
 	do {
 		if (!(old & HWT_F_ARMED))
 			return;	/* cancelled: settled when it is collected */
@@ -567,9 +578,9 @@ static void hwt_engine_reclaim(struct hwt_wheel *wheel)
 	} else if (now >= wheel->reclaim_at) {
 		wheel->reclaim_at = 0;
 		WRITE_ONCE(wheel->reclaim, false);
-		/* Pairs with the changes of words and the pushes before hwt_reclaim_soon():
-		 * of whoever still finds the flag set, this pass collects what he has cancelled.
-		 * Without it the look before the sleep would; this is rare, and easier to see.
+		/* Barrier reclaim.mb, pairs with word.cancel in hwt_word_cancel() and push.add in
+		 * hwt_push(): this pass collects what a caller that still finds the flag set has
+		 * cancelled. sleep.mb would do, a pass later; this is rare, and easier to see.
 		 */
 		smp_mb();
 		/* What was on the deferred list is not collected: for a hwt_wait() of that. */
@@ -678,9 +689,8 @@ void hwt_engine_pass(struct hwt_wheel *wheel)
 	/* Awake: nobody needs to wake it, it will look before it sleeps. */
 	atomic64_set(&wheel->wake_tick, 0);
 	WRITE_ONCE(wheel->kicked, false);
-	/* Pairs with the first barrier in hwt_wheel_kick(), and with the compare-and-swap of
-	 * who leaves it at a kick that he finds: whoever wants a kick that is swallowed here
-	 * has submitted before, and is found below.
+	/* Barrier pass.mb, pairs with kick.before in hwt_wheel_kick() and word.pull in hwt_arm(): a
+	 * caller whose kick is swallowed here has submitted before, and this pass finds that.
 	 */
 	smp_mb();
 
@@ -753,8 +763,9 @@ static bool hwt_engine_wanted(struct hwt_wheel *wheel)
 
 static void hwt_engine_sleep_until(struct hwt_wheel *wheel, u64 tick, ktime_t expires)
 {
-	/* Pairs with the second barrier of hwt_wheel_kick(), and with kthread_stop(): sees that,
-	 * or is seen to sleep, and not to be in a callback any more.
+	/* Barrier wait.state, pairs with kick.after in hwt_wheel_kick() and kernel.wake in
+	 * kthread_stop(): the engine sees kicked, or that it is to end, or the other side sees the
+	 * engine asleep and in no callback.
 	 */
 	set_current_state(hwt_idle_state(wheel));
 	if (!hwt_engine_wanted(wheel)) {
@@ -827,13 +838,13 @@ void hwt_engine_sleep(struct hwt_wheel *wheel)
 	}
 
 	atomic64_set(&wheel->wake_tick, published);
-	/* Pairs with the compare-and-swaps of those who claim and who pull forward: if the
-	 * claim came after this number, so does what the other one finds in wake_tick.
+	/* Barrier sleep.seq, pairs with word.arm and word.pull in hwt_arm() and word.cancel in
+	 * hwt_word_cancel(): if a claim came after this number, a caller that then pulls that
+	 * timeout forward finds the wake_tick from before this number.
 	 */
 	smp_store_release(&wheel->sleep_seq, wheel->sleep_seq + 1);
-	/* Pairs with the barriers in hwt_push() and with the compare-and-swap of a
-	 * schedule that finds QUEUED set: the look that follows finds the entry, or they find
-	 * what was published.
+	/* Barrier sleep.mb, pairs with push.add and push.bit in hwt_push() and word.pull in
+	 * hwt_arm(): the look that follows finds the entry, or the caller finds what was published.
 	 */
 	smp_mb();
 

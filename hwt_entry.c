@@ -48,13 +48,17 @@ static void hwt_context_wake_work(struct work_struct *work)
 }
 
 /*
- * Have a worker do it. Any context. What the caller has done before, an event or a command that
- * has come up, is found there, also if the work is queued already: queue_work() begins with a
- * full barrier, and between taking the work off its queue and calling it there is another.
+ * Have a worker do it. Any context. The worker finds what the caller has done before, an event or a
+ * command that has come up, also if the work is queued already.
  */
 void hwt_context_wake_later(struct hwt_context *ctx)
 {
 	refcount_inc(&ctx->refs);
+	/*
+	 * Barrier later.queue, pairs with kernel.work in process_one_work(), between taking the
+	 * work off its queue and calling it: a worker that has yet to begin sees what the caller
+	 * did.
+	 */
 	if (!queue_work(hwt_wake_wq, &ctx->wake_work))
 		refcount_dec(&ctx->refs);
 }
@@ -84,7 +88,10 @@ void hwt_context_put(struct hwt_context *ctx)
 	mutex_destroy(&ctx->walk_lock);
 	mutex_destroy(&ctx->end_lock);
 	kfree(ctx);
-	/* A full barrier. Pairs with hwt_entries_wait(): this is free, and who waits is found. */
+	/*
+	 * Barrier put.contexts, pairs with exit.contexts and exit.wait in hwt_entries_wait(): the
+	 * task that waits there sees this context freed, and is seen here.
+	 */
 	if (atomic_dec_and_test(&hwt_contexts))
 		wake_up_var(&hwt_contexts);
 }
@@ -540,11 +547,14 @@ static bool hwt_entry_fire(struct hwt_entry *entry)
 static void hwt_context_wake_shared(struct hwt_context *ctx, const struct hwt_wheel *shared,
 				    u64 now)
 {
+	/*
+	 * Barrier event.sleeper, pairs with poll.mb in hwt_poll(): a task that is about to wait
+	 * sees the event, or is seen here. The kernel's wait_event() has such a barrier, too.
+	 */
 	if (hwt_context_note_event(ctx, now)) {
 		hwt_context_wake(ctx);
 		hwt_context_first_done(ctx, shared);
 	} else if (wq_has_sleeper(&ctx->wait)) {
-		/* Pairs with those who are about to wait: they see the event, or are seen. */
 		hwt_context_wake_later(ctx);
 	}
 }
@@ -617,7 +627,11 @@ int __init hwt_entries_init(void)
 /* Closed contexts may be there still, until the wheel has let go of their entries. */
 void hwt_entries_wait(void)
 {
-	/* Pairs with hwt_context_put(): what was freed before is free. */
+	/*
+	 * Barrier exit.contexts, pairs with put.contexts in hwt_context_put(): what was freed there
+	 * is free. Barrier exit.wait, pairs with put.contexts in hwt_context_put(): this task sees
+	 * the count at 0, or is seen to wait.
+	 */
 	wait_var_event(&hwt_contexts, !atomic_read_acquire(&hwt_contexts));
 }
 

@@ -205,8 +205,9 @@ ssize_t hwt_read_iter(struct kiocb *iocb, struct iov_iter *to)
 		if (READ_ONCE(ctx->rings))
 			return -EBUSY;
 		/*
-		 * Before the look at the events: after the stop no more come up. Pairs with
-		 * hwt_ioctl_stop(). Here the lock, which that look takes, would do.
+		 * Barrier read.stopped (spare), pairs with stop.stopped in hwt_ioctl_stop(): a task
+		 * that sees the stop finds the last events below. The lock, which that look takes,
+		 * would do.
 		 */
 		stopped = smp_load_acquire(&ctx->stopped);
 		ret = hwt_events_read(ctx, to);
@@ -227,12 +228,15 @@ __poll_t hwt_poll(struct file *file, poll_table *wait)
 
 	poll_wait(file, &ctx->wait, wait);
 	/*
-	 * Pairs with wq_has_sleeper() in hwt_context_wake_shared(): it sees who waits, or the
-	 * event is seen here. Not all kernels have it in poll_wait().
+	 * Barrier poll.mb, pairs with event.sleeper in hwt_context_wake_shared(): that sees the
+	 * task wait, or the event is seen here. Not all kernels have a barrier in poll_wait().
 	 */
 	smp_mb();
 
-	/* As in hwt_read_iter(), but the look at the events takes no lock. */
+	/*
+	 * Barrier poll.stopped, pairs with stop.stopped in hwt_ioctl_stop(): as in hwt_read_iter(),
+	 * but the look at the events takes no lock.
+	 */
 	stopped = smp_load_acquire(&ctx->stopped);
 	if (!list_empty(&ctx->ready) || hwt_rings_ready(ctx))
 		return EPOLLIN | EPOLLRDNORM;

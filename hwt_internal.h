@@ -310,12 +310,13 @@ static inline void hwt_count(unsigned long *counter, unsigned long n)
 /* hwt_timeout.c */
 
 /*
- * Each change of a word. A full barrier if it succeeds, which all rely on: who schedules has
- * written what the callback reads, who ends a hold has read what the next one changes, and what
- * both look at next (sleep_seq, wake_tick, the flags) is not older.
+ * Change a timeout's word. A full barrier if it succeeds, on which all callers rely: a client that
+ * schedules has written what the callback reads, a runner that ends a hold has read what the next
+ * hold changes, and what either reads next (sleep_seq, wake_tick, the flags) is not older.
  */
 static inline bool hwt_word_change(struct hwt_timeout *timeout, u64 *old, u64 new)
 {
+	/* No barrier by a name of its own: each caller has one. */
 	return atomic64_try_cmpxchg(&timeout->word, (s64 *)old, new);
 }
 

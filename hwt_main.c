@@ -202,6 +202,7 @@ static void hwt_wheel_free(struct hwt_wheel *wheel)
 static void hwt_wheel_unregister(struct hwt_wheel *wheel)
 {
 	mutex_lock(&hwt_wheels_lock);
+	/* No barrier: unmake.grace in hwt_wheel_unmake() waits for readers. */
 	list_del_rcu(&wheel->entry);
 	hwt_wheels_count--;
 	mutex_unlock(&hwt_wheels_lock);
@@ -213,8 +214,10 @@ static void hwt_wheel_unmake(struct hwt_wheel *wheel)
 	/* Not before: a module that goes is forgotten only by wheels that are listed. */
 	hwt_wheel_unregister(wheel);
 	hwt_wait_runners(wheel);
-	/* Nobody submits any more; who kicks the engine does so under RCU, as the setting
-	 * of the clock does, and who leaves the lock, too.
+	/* Barrier unmake.grace, pairs with arm.rcu in hwt_arm_open(), cancel.rcu in
+	 * hwt_cancel_word(), clock.rcu in hwt_clock_irq_work() and leave.rcu in
+	 * hwt_runner_leave(): a CPU that still kicks the engine or leaves the lock is through
+	 * before the wheel is freed.
 	 */
 	synchronize_rcu();
 	irq_work_sync(&wheel->irq_work);
@@ -306,6 +309,9 @@ static void hwt_wheel_register(struct hwt_wheel *wheel, const void *creator,
 	snprintf(wheel->creator, sizeof(wheel->creator), "%ps", creator);
 	wheel->owner = owner;
 	strscpy(wheel->owner_name, module_name(owner), sizeof(wheel->owner_name));
+	/* Barrier clock.add, pairs with clock.list in hwt_clock_irq_work(): a wheel that is found
+	 * there is complete.
+	 */
 	list_add_tail_rcu(&wheel->entry, &hwt_wheels);
 	wheel->number = ++hwt_wheels_made;
 	trace_hwt_wheel_create(wheel);
@@ -427,6 +433,7 @@ void hwt_wheel_put(struct hwt_wheel *wheel)
 	/* From here on nobody finds it. It is listed until nothing tells of its callbacks. */
 	mutex_unlock(&hwt_wheels_lock);
 
+	/* No barrier: the work is queued once in the life of a wheel. */
 	if (hwt_in_callback(wheel))
 		queue_work(hwt_wq, &wheel->free_work);
 	else
@@ -700,12 +707,17 @@ static void hwt_clock_irq_work(struct irq_work *work)
 	struct hwt_wheel *wheel;
 
 	/*
-	 * Pairs with hwt_clock_event(), which may have found this pending: waits for the end of
-	 * that setting. Newer kernels (7.2) tell of it before the new time can be read.
+	 * hwt_clock_event() may have found this pending (clock.irq): wait for the end of that
+	 * setting. Newer kernels (7.2) tell of it before the new time can be read.
 	 */
 	ktime_get_real_ns();
-	/* Pairs with synchronize_rcu() in hwt_wheel_unmake(). */
+	/* Barrier clock.rcu, pairs with unmake.grace in hwt_wheel_unmake(): a wheel that is found
+	 * stays until it has been kicked.
+	 */
 	rcu_read_lock();
+	/* Barrier clock.list (spare), pairs with clock.add in hwt_wheel_register(): each wheel is
+	 * complete. The address would order that.
+	 */
 	list_for_each_entry_rcu(wheel, &hwt_wheels, entry)
 		if (wheel->clock == HWT_CLOCK_REALTIME)
 			hwt_wheel_kick(wheel);
@@ -717,6 +729,9 @@ static struct irq_work hwt_clock_work = IRQ_WORK_INIT_HARD(hwt_clock_irq_work);
 /* Inside the timekeeper, with each update; @was_set: it was set, not merely advanced. */
 static int hwt_clock_event(struct notifier_block *block, unsigned long was_set, void *data)
 {
+	/* Barrier clock.irq, pairs with kernel.irq_work in irq_work_run(): an interrupt that is
+	 * pending already sees that this setting has begun.
+	 */
 	if (was_set)
 		irq_work_queue(&hwt_clock_work);
 	return NOTIFY_OK;

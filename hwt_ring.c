@@ -69,8 +69,9 @@ struct hwt_rings_ctx {
 static u32 hwt_rings_unread(const struct hwt_rings_ctx *rings)
 {
 	/*
-	 * Pairs with the program's release: it is done with those before. Read before the
-	 * tail, which so is not behind it.
+	 * Barrier unread.head, pairs with program.head in the program and fill.tail in
+	 * hwt_rings_fill(): the program is done with the events before its head, and the tail that
+	 * is read next is not behind the head.
 	 */
 	u32 head = smp_load_acquire(&rings->shared->event_head);
 
@@ -90,8 +91,8 @@ static void hwt_rings_tell(struct hwt_context *ctx, struct hwt_rings_ctx *rings)
 		return;
 	WRITE_ONCE(rings->state, state);
 	/*
-	 * Pairs with the program's acquire: at the end all events are there. (Each has had
-	 * smp_wmb() after it, if it was here that it was moved; this does not depend on that.)
+	 * Barrier tell.flags, pairs with program.flags in the program: at the end all events are
+	 * there. fill.wmb does that as well, for events that were moved in this call.
 	 */
 	smp_store_release(&rings->shared->flags, state);
 }
@@ -117,11 +118,14 @@ void hwt_rings_fill(struct hwt_context *ctx)
 		memcpy(&rings->events[rings->event_tail & rings->event_mask], &event,
 		       sizeof(event));
 		WRITE_ONCE(rings->event_tail, rings->event_tail + 1);
-		/* Pairs with the program's acquire: the event is there. */
+		/*
+		 * Barrier fill.tail, pairs with program.tail in the program and unread.head in
+		 * hwt_rings_unread(): up to the tail the events are there.
+		 */
 		smp_store_release(&rings->shared->event_tail, rings->event_tail);
 		/*
-		 * Pairs with smp_rmb() in hwt_rings_ready(): who finds the list empty finds the
-		 * event here.
+		 * Barrier fill.wmb, pairs with ready.rmb in hwt_rings_ready() and program.flags in
+		 * the program: a task that finds the list empty finds the event here.
 		 */
 		smp_wmb();
 		hwt_event_taken(entry);
@@ -140,9 +144,15 @@ bool hwt_rings_ready(const struct hwt_context *ctx)
 {
 	const struct hwt_rings_ctx *rings;
 
-	/* Pairs with smp_wmb() in hwt_rings_fill(): what has gone from the list is found. */
+	/*
+	 * Barrier ready.rmb, pairs with fill.wmb in hwt_rings_fill(): an event that has gone from
+	 * the list is found.
+	 */
 	smp_rmb();
-	/* Pairs with hwt_rings_create(). */
+	/*
+	 * Barrier look.rings (spare), pairs with create.rings in hwt_rings_create(): the rings are
+	 * complete. The address would order that; so at each look.rings.
+	 */
 	rings = smp_load_acquire(&ctx->rings);
 	return rings && hwt_rings_unread(rings);
 }
@@ -179,7 +189,7 @@ static int hwt_rings_submit(struct hwt_context *ctx, struct hwt_rings_ctx *rings
 	struct hwt_op *slot, op;
 	u32 n, done;
 
-	/* Pairs with the program's release: the operations before it are there. */
+	/* Barrier submit.tail, pairs with program.op in the program: the operations are there. */
 	n = smp_load_acquire(&rings->shared->op_tail) - rings->op_head;
 	if (n > rings->op_mask + 1)
 		return -EINVAL;
@@ -187,13 +197,13 @@ static int hwt_rings_submit(struct hwt_context *ctx, struct hwt_rings_ctx *rings
 	for (done = 0; done < n && !fatal_signal_pending(current); done++) {
 		slot = &rings->ops[rings->op_head & rings->op_mask];
 		memcpy(&op, slot, sizeof(op));
-		/* The copy is what counts, whatever becomes of the slot. */
+		/* No barrier between CPUs: the compiler is not to read the slot again. */
 		barrier();
 		stock.ahead = n - done;
 		hwt_op_run(ctx, &op, rings->offset, &stock);
 		memcpy(slot, &op, sizeof(op));
 		rings->op_head++;
-		/* Pairs with the program's acquire: the result is there. */
+		/* Barrier submit.head, pairs with program.done: the program sees the result. */
 		smp_store_release(&rings->shared->op_head, rings->op_head);
 		cond_resched();
 	}
@@ -211,7 +221,7 @@ static int hwt_rings_submit(struct hwt_context *ctx, struct hwt_rings_ctx *rings
 void hwt_rings_poll(void *arg)
 {
 	struct hwt_context *ctx = arg;
-	/* Pairs with hwt_rings_create(). */
+	/* Barrier look.rings (spare), pairs with create.rings in hwt_rings_create(): as above. */
 	struct hwt_rings_ctx *rings = smp_load_acquire(&ctx->rings);
 	struct mem_cgroup *old;
 
@@ -230,7 +240,7 @@ void hwt_rings_poll(void *arg)
 
 static bool hwt_rings_enough(struct hwt_context *ctx, u32 want)
 {
-	/* Before the look at the events, as in hwt_read_iter(). */
+	/* Barrier read.stopped (spare), pairs with stop.stopped in hwt_ioctl_stop(): as there. */
 	bool stopped = smp_load_acquire(&ctx->stopped);
 
 	return hwt_rings_refill(ctx) >= want || stopped;
@@ -257,7 +267,7 @@ static int hwt_rings_wait(struct hwt_context *ctx, u32 want, u64 timeout_ns)
  */
 int hwt_rings_enter(struct hwt_context *ctx, struct hwt_enter_args *enter)
 {
-	/* Pairs with hwt_rings_create(). */
+	/* Barrier look.rings (spare), pairs with create.rings in hwt_rings_create(): as above. */
 	struct hwt_rings_ctx *rings = smp_load_acquire(&ctx->rings);
 	int ret = 0;
 
@@ -367,7 +377,11 @@ int hwt_rings_create(struct hwt_context *ctx, struct hwt_rings_args *args)
 		/* The wheel stays: deadlines will be of its clock. */
 		WRITE_ONCE(ctx->fixed, true);
 		rings->offset = hwt_context_offset(ctx);
-		/* Pairs with those who look without the lock. */
+		/*
+		 * Barrier create.rings, pairs with look.rings in hwt_rings_ready(),
+		 * hwt_rings_poll(), hwt_rings_enter() and hwt_rings_mmap(): the rings are
+		 * complete.
+		 */
 		smp_store_release(&ctx->rings, rings);
 	}
 	xa_unlock(&ctx->entries);
@@ -390,7 +404,7 @@ int hwt_rings_create(struct hwt_context *ctx, struct hwt_rings_args *args)
 int hwt_rings_mmap(struct file *file, struct vm_area_struct *vma)
 {
 	struct hwt_context *ctx = file->private_data;
-	/* Pairs with hwt_rings_create(). */
+	/* Barrier look.rings (spare), pairs with create.rings in hwt_rings_create(): as above. */
 	struct hwt_rings_ctx *rings = smp_load_acquire(&ctx->rings);
 
 	if (!rings || !(vma->vm_flags & VM_SHARED))

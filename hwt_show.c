@@ -92,6 +92,7 @@ static void hwt_context_debugfs_make(void *of)
 	struct hwt_context *ctx = of;
 	char name[24];
 
+	/* No barrier: a number for each. */
 	snprintf(name, sizeof(name), "%lld", atomic64_inc_return(&contexts));
 	ctx->debugfs = debugfs_create_dir(name, hwt_debugfs_contexts);
 	debugfs_create_file("stats", 0400, ctx->debugfs, ctx, &hwt_context_fops);

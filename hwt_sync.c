@@ -95,8 +95,8 @@ static void hwt_runner_enter(struct hwt_wheel *wheel, struct hwt_runner *runner)
 static void hwt_runner_leave(struct hwt_wheel *wheel, struct hwt_runner *runner)
 	__releases(&wheel->lock)
 {
-	/* Pairs with the synchronize_rcu() of whoever frees the wheel: keeps the lock's
-	 * memory until the unlock is through.
+	/* Barrier leave.rcu, pairs with unmake.grace in hwt_wheel_unmake(): the lock's memory stays
+	 * until the unlock is through.
 	 */
 	rcu_read_lock();
 	list_del(&runner->entry);
@@ -111,7 +111,9 @@ static void hwt_sync_wait_until(struct hwt_wheel *wheel, unsigned int state, kti
 {
 	DEFINE_WAIT(wait);
 
-	/* What is waited for changes under the lock: nothing is missed. */
+	/* Barrier wait.prepare (spare), unpaired: what is waited for changes under the lock, so
+	 * that nothing is missed.
+	 */
 	prepare_to_wait(&wheel->sync_wait, &wait, state);
 	wheel->sync_waiters++;
 	spin_unlock(&wheel->lock);
@@ -444,6 +446,9 @@ static bool hwt_hand_back(struct hwt_wheel *wheel, struct hwt_runner *runner,
 	hwt_buckets_remove(&wheel->buckets, timeout);
 	if (hwt_flush_reached(wheel, timeout))
 		return false;
+	/* Barrier word.fire, pairs with word.arm and earlier.mb in hwt_arm(): @fn sees what the
+	 * client has written before.
+	 */
 	do {
 		if (!(old & HWT_F_ARMED))
 			return false;	/* cancelled: settled when it is collected */
@@ -531,7 +536,9 @@ long hwt_stop(struct hwt_wheel *wheel, hwt_handback_fn fn, void *arg)
 		goto out;
 
 	WRITE_ONCE(wheel->closed, true);
-	/* Pairs with rcu_read_lock_sched() in hwt_arm_open(): who has not seen it has pushed. */
+	/* Barrier stop.grace1, pairs with arm.rcu in hwt_arm_open(): a caller that has not seen the
+	 * door closed has pushed, and the drain finds that.
+	 */
 	synchronize_rcu();
 
 	hwt_runner_enter(wheel, &runner);
@@ -548,7 +555,9 @@ long hwt_stop(struct hwt_wheel *wheel, hwt_handback_fn fn, void *arg)
 	n += hwt_drain(wheel, &runner, fn, arg);
 	hwt_runner_leave(wheel, &runner);
 
-	/* Pairs with rcu_read_lock_sched() in hwt_cancel_word(): what was claimed is pushed. */
+	/* Barrier stop.grace2, pairs with cancel.rcu in hwt_cancel_word(): what was claimed is
+	 * pushed, and the drain finds it.
+	 */
 	synchronize_rcu();
 
 	hwt_runner_enter(wheel, &runner);

@@ -161,7 +161,9 @@ static void hwt_worker_wait(struct hwt_wheel *wheel, struct hwt_worker *worker)
 {
 	/* Work is found, and idle workers are woken, under the lock: nothing is missed. */
 	list_add(&worker->idle, &wheel->idle);
-	/* Pairs with kthread_stop(), which takes no lock of the wheel's. */
+	/* Barrier worker.state, pairs with kernel.wake in kthread_stop(), which takes no lock of
+	 * the wheel's: this thread sees that it is to end, or is seen asleep.
+	 */
 	set_current_state(hwt_idle_state(wheel));
 	spin_unlock(&wheel->lock);
 	if (!kthread_should_stop())

@@ -178,9 +178,9 @@ static bool hwt_wheel_kicked(struct hwt_wheel *wheel)
  */
 void hwt_wheel_kick(struct hwt_wheel *wheel)
 {
-	/* Pairs with the barrier in hwt_engine_pass(): a kick that is found here has not
-	 * been cleared yet, and what the caller has done (a push, wheel->reclaim, a
-	 * deferred entry) is found after that.
+	/* Barrier kick.before, pairs with pass.mb in hwt_engine_pass(): if this CPU finds an
+	 * earlier kick, the engine has yet to clear that, and its pass then finds what the caller
+	 * has done (a push, wheel->reclaim, a deferred entry).
 	 */
 	smp_mb();
 	if (hwt_wheel_kicked(wheel))
@@ -188,13 +188,16 @@ void hwt_wheel_kick(struct hwt_wheel *wheel)
 	/* Others rely on whoever sets it to wake the engine at once. */
 	preempt_disable();
 	WRITE_ONCE(wheel->kicked, true);
-	/* Pairs with set_current_state() in hwt_engine_sleep_until(): the engine sees this, or
-	 * is seen to sleep. In a callback it is not woken: that may be sleeping itself,
-	 * and after it the engine looks.
+	/* Barrier kick.after, pairs with wait.state in hwt_engine_sleep_until(): the engine sees
+	 * kicked, or this CPU sees the engine asleep and in no callback. In a callback the engine
+	 * is not woken, because the callback may be sleeping; the engine looks after it.
 	 */
 	smp_mb();
 	if (!READ_ONCE(wheel->engine.current_timeout)) {
-		/* With interrupts off the caller may hold a lock of the scheduler. */
+		/* With interrupts off the caller may hold a lock of the scheduler. Barrier
+		 * kick.irq, pairs with kernel.irq_work in irq_work_run(): an interrupt that is
+		 * pending already finds the engine as it is after kicked was set.
+		 */
 		if (in_nmi() || irqs_disabled())
 			irq_work_queue(&wheel->irq_work);
 		else
@@ -205,27 +208,31 @@ void hwt_wheel_kick(struct hwt_wheel *wheel)
 
 /* -- The submission lists ------------------------------------------------ */
 
-/* Put a timeout that the caller has set QUEUED on the local list. It is gone then. */
+/*
+ * Put a timeout for which the caller has set QUEUED on the local list. The timeout may be freed
+ * from then on.
+ *
+ * Every caller looks at the bit, not only the one that found the list empty: it may have
+ * interrupted that one before it sets the bit. Only this CPU sets its bit, and the caller stays on
+ * it. So a bit that is found set was set before llist_add(), or by an interrupt since, which has
+ * passed the barrier behind set_bit(): in either case a full barrier came after the bit.
+ */
 static __always_inline void hwt_push(struct hwt_wheel *wheel,
 				     struct hwt_timeout *timeout)
 {
 	unsigned int cpu = smp_processor_id();
 
-	llist_add(&timeout->submit, &per_cpu_ptr(wheel->cpu, cpu)->list);
-	/* llist_add() is a full barrier. It pairs with the one in hwt_intake_refill():
-	 * a bit that is found set here has yet to be cleared, and the list is taken
-	 * after that. Everyone looks, not only the one who found the list empty:
-	 * this may have interrupted that one before it sets the bit.
-	 *
-	 * Only this CPU sets its bit, and the caller stays on it. So one that is found was
-	 * set before llist_add(), or by who has interrupted this since, and has passed the
-	 * barrier below: in either case there was one after it.
+	/* Barrier push.add, pairs with intake.mb and intake.take in hwt_intake_refill(), reclaim.mb
+	 * in hwt_engine_reclaim() and sleep.mb in hwt_engine_sleep(): the engine has yet to clear a
+	 * bit that is found set below, and then takes the entry. If the engine's last look does not
+	 * find it, the caller finds wake_tick and sleep_seq as they were published.
 	 */
+	llist_add(&timeout->submit, &per_cpu_ptr(wheel->cpu, cpu)->list);
 	if (!test_bit(cpu, wheel->active)) {
 		set_bit(cpu, wheel->active);
-		/* As llist_add() otherwise does, pairs with smp_mb() in hwt_engine_sleep():
-		 * the engine's last look finds the bit, or the caller finds wake_tick
-		 * and sleep_seq as they were published before that look.
+		/* Barrier push.bit, pairs with sleep.mb in hwt_engine_sleep(): the engine's last
+		 * look finds the bit, or the caller finds wake_tick and sleep_seq as they were
+		 * published before that look.
 		 */
 		smp_mb__after_atomic();
 	}
@@ -237,6 +244,7 @@ static bool hwt_limit_get(struct hwt_wheel *wheel)
 {
 	s64 limited = atomic64_read(&wheel->limited);
 
+	/* No barrier: a count, by which nothing is ordered. */
 	do {
 		if (limited >= wheel->max_pending)
 			return false;
@@ -296,13 +304,20 @@ static __always_inline int hwt_arm(struct hwt_wheel *wheel,
 	int ret;
 
 	if (how & HWT_HOW_EARLIER) {
-		/* It may be left as it is, without a compare-and-swap. Pairs with that of
-		 * hwt_fire(): what the caller has done before, say noted an event, is seen
-		 * by the callback, or the word says here that it has fired.
+		/* Barrier earlier.mb, pairs with word.fire in hwt_fire(): the callback sees what
+		 * the caller has done before, say noted an event, or the word says here that the
+		 * timeout has fired. A word that is left as it is sees no compare-and-swap.
 		 */
 		smp_mb();
 	}
 	old = hwt_timeout_word(timeout);
+	/* Barrier word.arm, pairs with word.pull in hwt_arm(), word.cancel in hwt_word_cancel(),
+	 * sleep.seq in hwt_engine_sleep(), word.settle in hwt_settle_queued() and word.fire in
+	 * hwt_fire(): sleep_seq is read before the claim, and the callback sees what the client has
+	 * written. Barrier word.pull, pairs with word.arm in hwt_arm(), sleep.seq and sleep.mb in
+	 * hwt_engine_sleep() and pass.mb in hwt_engine_pass(): when the tick of a QUEUED timeout is
+	 * changed, the engine finds that, or wake_tick and kicked are found here as it left them.
+	 */
 	do {
 again:
 		ret = -ESHUTDOWN;
@@ -384,8 +399,9 @@ static __always_inline int hwt_arm_open(struct hwt_wheel *wheel,
 {
 	int ret;
 
-	/* Pairs with the first synchronize_rcu() of hwt_stop(): who finds the door open has
-	 * pushed when that is over; and with that of hwt_wheel_unmake().
+	/* Barrier arm.rcu, pairs with stop.grace1 in hwt_stop() and unmake.grace in
+	 * hwt_wheel_unmake(): a caller that finds the door open has pushed, and kicked the engine,
+	 * when the grace period is over.
 	 */
 	rcu_read_lock_sched();
 	if (unlikely(READ_ONCE(wheel->closed))) {
@@ -408,7 +424,9 @@ static noinline int hwt_arm_traced(struct hwt_wheel *wheel, struct hwt_timeout *
 	const void *expire = timeout->ops->expire;
 	int ret;
 
-	/* As in hwt_arm_open(), and until the wheel has been told of. */
+	/* Barrier arm.rcu, pairs with unmake.grace in hwt_wheel_unmake(): as in hwt_arm_open(), and
+	 * the wheel stays until the tracepoint has told of it.
+	 */
 	rcu_read_lock_sched();
 	ret = hwt_arm_open(wheel, timeout, tick, how);
 	trace_hwt_schedule(wheel, timeout, expire, tick, ret);
@@ -646,6 +664,10 @@ bool hwt_word_cancel(struct hwt_timeout *timeout, u64 set, u64 *was)
 {
 	u64 old = hwt_timeout_word(timeout), new;
 
+	/* Barrier word.cancel, pairs with word.arm in hwt_arm(), sleep.seq in hwt_engine_sleep()
+	 * and reclaim.mb in hwt_engine_reclaim(): sleep_seq is read before a claim, and
+	 * wheel->reclaim after the change, so the pass that clears that flag finds the change.
+	 */
 	do {
 		new = old | set;
 		if (old & HWT_F_PENDING) {
@@ -677,9 +699,8 @@ void hwt_note_cancel(struct hwt_wheel *wheel, const struct hwt_timeout *timeout,
 /* Make sure that the engine lets the cancelled go within reclaim_ms. */
 static void hwt_reclaim_soon(struct hwt_wheel *wheel)
 {
-	/* Pairs with the barrier in hwt_engine_reclaim(): the caller's change of the
-	 * word or push, each a full barrier, came before this, the engine clears the flag
-	 * before it looks.
+	/* The caller's change of the word (word.cancel) or push (push.add) came before this, and
+	 * hwt_engine_reclaim() clears the flag before it looks (reclaim.mb).
 	 */
 	if (likely(READ_ONCE(wheel->reclaim)))
 		return;
@@ -699,7 +720,10 @@ static __always_inline u64 hwt_cancel_word(struct hwt_timeout *timeout)
 	old = hwt_timeout_word(timeout);
 	if (!(old & HWT_F_PENDING) || !hwt_debug_used(timeout))
 		return old & ~HWT_F_PENDING;
-	/* Pairs with the second synchronize_rcu() of hwt_stop(): what is claimed is pushed. */
+	/* Barrier cancel.rcu, pairs with stop.grace2 in hwt_stop() and unmake.grace in
+	 * hwt_wheel_unmake(): what is claimed here is pushed, and the engine kicked, when the grace
+	 * period is over.
+	 */
 	rcu_read_lock_sched();
 	wheel = timeout->wheel;
 	seq = READ_ONCE(wheel->sleep_seq);	/* as in hwt_arm() */
@@ -749,8 +773,8 @@ int hwt_try_cancel(struct hwt_timeout *timeout)
 
 	if (old & HWT_F_RUNNING)
 		return ret | HWT_IS_RUNNING;
-	/* Pairs with the compare-and-swap in hwt_settle_running(): what the callback has
-	 * done is seen. The word may only have been looked at.
+	/* Barrier try.acquire, pairs with word.settle in hwt_settle_running(): the caller sees what
+	 * the callback has written. The word may only have been looked at.
 	 */
 	smp_acquire__after_ctrl_dep();
 	return ret;

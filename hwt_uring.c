@@ -145,7 +145,10 @@ void hwt_uring_end(struct hwt_entry *entry, int res, bool later)
 	hwt_uring_detach(entry);
 	hwt_uring_pdu(cmd)->res = res;
 	if (later) {
-		/* Pairs with hwt_uring_end_done(), by way of the worker; see there. */
+		/*
+		 * Barrier uring.add, pairs with uring.take in hwt_uring_end_done(): if the work is
+		 * queued already, it finds this command.
+		 */
 		llist_add(&hwt_uring_pdu(cmd)->done, &entry->ctx->done);
 		hwt_context_wake_later(entry->ctx);
 		return;
@@ -166,7 +169,10 @@ void hwt_uring_end_done(struct hwt_context *ctx)
 	struct llist_node *list;
 
 	mutex_lock(&ctx->end_lock);
-	/* Pairs with hwt_uring_end(): what is added later has the work queued once more. */
+	/*
+	 * Barrier uring.take, pairs with uring.add in hwt_uring_end(): a command that is added
+	 * later has the work queued once more.
+	 */
 	list = llist_reverse_order(llist_del_all(&ctx->done));
 	llist_for_each_entry_safe(pdu, next, list, done) {
 		io_uring_cmd_do_in_task_lazy(container_of((void *)pdu, struct io_uring_cmd, pdu),

@@ -164,6 +164,7 @@ static bool hwt_user_count(atomic_t *count, unsigned int max)
 {
 	int old = atomic_read(count);
 
+	/* No barrier: a count, by which nothing is ordered. */
 	do {
 		if ((unsigned int)old >= max)
 			return false;
