@@ -12,57 +12,24 @@
 
 /* -- Configuration ------------------------------------------------------- */
 
-#ifndef NT
-#define NT 1			/* timeouts, numbered from 1 */
-#endif
-#ifndef CPUS
-#define CPUS 1			/* thread t submits on CPU t, or all on one */
-#endif
-#ifndef MAXNOW
-#define MAXNOW 1		/* the clock goes from 0 to this */
-#endif
-#ifndef OPS0			/* what thread 0 may do, how often, to which timeouts */
-#define OPS0 0
-#endif
-#ifndef N0
-#define N0 2
-#endif
-#ifndef ON0
-#define ON0 1			/* bit x-1: timeout x */
-#endif
-#ifndef OPS1
-#define OPS1 0
-#endif
-#ifndef N1
-#define N1 2
-#endif
-#ifndef ON1
-#define ON1 1
-#endif
-#ifndef REL			/* bit x-1: timeout x has ->release, and is counted */
-#define REL 0
-#endif
-#ifndef CAN			/* bit x-1: timeout x has ->cancelled */
-#define CAN 0
-#endif
-#ifndef CBSYNC			/* the callback of timeout 1 syncs timeout 2 */
-#define CBSYNC 0
-#endif
-#ifndef SOON_LET_GO		/* the cancelled are let go at once */
-#define SOON_LET_GO 0
-#endif
-#ifndef WORKER			/* a second process fires */
-#define WORKER 0
-#endif
-#ifndef STOP			/* 1: stop with a function, 2: without */
-#define STOP 0
-#endif
-#ifndef MUTEX			/* a client's lock, held around _sync of timeout 1 by */
-#define MUTEX 0			/* thread 0, and taken by release of timeout 2 */
-#endif
-#ifndef BREAK			/* hwt_lock_break() between entries */
-#define BREAK 0
-#endif
+/*
+ * The table of configurations has a value for each, and the defaults:
+ *
+ * NT		timeouts, numbered from 1
+ * CPUS		thread t submits on CPU t, or all on one
+ * MAXNOW	the clock goes from 0 to this
+ * OPS0, N0, ON0	what thread 0 may do, how often, to which timeouts (bit x-1: timeout x)
+ * OPS1, N1, ON1	the same of thread 1
+ * REL		bit x-1: timeout x has ->release, and is counted
+ * CAN		bit x-1: timeout x has ->cancelled
+ * CBSYNC	the callback of timeout 1 syncs timeout 2
+ * SOON_LET_GO	the cancelled are let go at once
+ * WORKER	a second process fires
+ * STOP		1: stop with a function, 2: without
+ * MUTEX	a client's lock, held around _sync of timeout 1 by thread 0, and taken by release of
+ *		timeout 2
+ * BREAK	hwt_lock_break() between entries
+ */
 
 /* What a thread may do. */
 #define S_NOW	1		/* schedule: due at once */

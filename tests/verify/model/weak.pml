@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * How submitters and the engine find each other, on a machine that reorders. For spin; see
- * README.md, and tests/verify/litmus for the same by the kernel's memory model, pair by pair.
+ * README.md, and ../litmus for the same by the kernel's memory model, pair by pair.
  *
  * A store goes to the thread's store buffer, and from there to memory at any time later, in any
  * order but that of its own variable (release: not before those that were there before). A load
@@ -15,30 +15,16 @@
  * One timeout, two client threads on a CPU each, the engine. A mutation is -DMUTATION=NAME.
  */
 
-#ifndef OPS0			/* what each thread may do, how often */
-#define OPS0 0
-#endif
-#ifndef N0
-#define N0 1
-#endif
-#ifndef OPS1
-#define OPS1 0
-#endif
-#ifndef N1
-#define N1 1
-#endif
-#ifndef TIMERS			/* how often the engine may wake up by itself */
-#define TIMERS 0
-#endif
-#ifndef CALLS			/* callbacks of other timeouts */
-#define CALLS 0
-#endif
-#ifndef AFTER			/* thread 1 does something only to one that is QUEUED */
-#define AFTER 0
-#endif
-#ifndef LINKED			/* the timeout is in a bucket at first: its tick */
-#define LINKED 0
-#endif
+/*
+ * The table of configurations has a value for each, and the defaults:
+ *
+ * OPS0, N0	what thread 0 may do, how often
+ * OPS1, N1	the same of thread 1
+ * TIMERS	how often the engine may wake up by itself
+ * CALLS	callbacks of other timeouts
+ * AFTER	thread 1 does something only to one that is QUEUED
+ * LINKED	the timeout is in a bucket at first: its tick
+ */
 
 #define SOON	1		/* schedule for tick 1 */
 #define LATER	2		/* for tick 2 */
@@ -473,7 +459,7 @@ active proctype Engine()
 			find_target(published);
 			number++;
 			if
-			:: MUT(PUBLISH_LATE)
+			:: MUT(TICK_LATE)
 			:: else -> store(ENGINE, WAKE, published)
 			fi;
 			!buffer[AT(ENGINE, SEQ)];
@@ -504,8 +490,8 @@ active proctype Engine()
 		atomic {
 			find_target(target);
 			if
-			:: MUT(PUBLISH_LATE) -> store(ENGINE, WAKE, target)
-			:: !MUT(PUBLISH_LATE) && target < published -> store(ENGINE, WAKE, target)
+			:: MUT(TICK_LATE) -> store(ENGINE, WAKE, target)
+			:: !MUT(TICK_LATE) && target < published -> store(ENGINE, WAKE, target)
 			:: else -> target = published
 			fi;
 			published = 0;

@@ -1,0 +1,277 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""Verify the life of a timeout and the barriers of the module; print TAP. See README.md.
+
+verify.py [--quick|--deep] [model] [weak] [litmus]   all three if none is named
+verify.py one NAME         one configuration of a model, or one litmus test with all it can come to
+verify.py trail MUTATION   how a model fails without a rule, step by step
+verify.py table            each barrier: where it is, what it pairs with, which tests have it
+"""
+
+import concurrent.futures
+import os
+import re
+import sys
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "vm"))
+import barriers
+import host
+import litmus
+
+BUILD = host.BUILD / "verify"
+LEVELS = ["quick", "full", "deep"]
+DEPTH = 200000
+# How much memory an explorer may take, and what it takes at most. (Deep: not known.)
+MEGABYTES = {"quick": 2000, "full": 4000, "deep": 6000}
+TAKES = {"quick": 300, "full": 800, "deep": 6000}
+
+# What the assertions of the models mean.
+MEANINGS = [
+    ("invalid end state", "a deadlock, or a _sync that would poll for ever"),
+    ("lost_wake_up", "the engine sleeps past a deadline"),
+    ("never_let_go", "the engine sleeps, and a cancelled timeout stays held"),
+    ("forgotten", "the engine sleeps, and later cancels rely on it"),
+    ("left_deferred", "the engine sleeps, and its release waits for it"),
+    ("freed", "used after it was freed, or never freed"),
+    ("releasing", "_sync has returned too early"),
+    ("fresh", "fired with the period of before"),
+    ("!(live", "scheduled, and let go without having fired"),
+    ("live", "fired or handed back after a cancel, or twice"),
+    ("busy", "two callbacks of one timeout at once"),
+    ("ops", "the callbacks of another life"),
+    ("owed", "a hold was not released, or twice"),
+    ("word[1]&7", "held when stop had returned"),
+    ("current", "a callback was executing when stop had returned"),
+]
+
+
+def table(name, columns):
+    """Yield the lines of a table, as lists of fields."""
+    for line in (HERE / "model" / name).read_text(encoding="utf-8").splitlines():
+        if line.strip() and not line.startswith("#"):
+            fields = [field.strip() for field in line.split("|")]
+            # Macros may have "|" in them: they are all but the outer fields.
+            if columns == 4:
+                fields = fields[:2] + ["|".join(fields[2:-1])] + fields[-1:]
+            assert len(fields) == columns, line
+            yield fields
+
+
+def step(directory, *command, output=None):
+    """Run a tool; Failed, with its output, if it fails."""
+    log = directory / "log"
+    with open(log, "wb") as file:
+        code = host.run(command, cwd=directory, stdout=file, stderr=file)
+    if code or (output and not (directory / output).exists()):
+        raise host.Failed("\n".join([f"{command[0]} failed in {directory}", *host.tail(log, 12)]))
+
+
+class Model:
+    """A model in Promela, its configurations, and its mutations: a rule or a barrier left out.
+
+    life.pml is explored without partial order reduction, and has all mutations compiled in: the
+    environment says which. weak.pml has one compiled in at a time.
+    """
+
+    def __init__(self, name):
+        self.name = name
+        self.compiled_in = name == "life"
+        self.configs = {c[0]: c for c in table(f"{name}.configs", 4)}
+        self.defaults = self.configs.pop("default")[2]
+        self.mutations = {m[0]: m for m in table(f"{name}.mutations", 5)}
+        self.numbers = {m: str(i + 1) for i, m in enumerate(self.mutations)}
+
+    def variant(self, mutation):
+        """Return which build explores a mutation; "" is the model as it is."""
+        return mutation and ("mutated" if self.compiled_in else mutation)
+
+    def build(self, config, variant, level):
+        """Make an explorer: return its directory."""
+        directory = BUILD / "-".join(filter(None, [self.name, config, variant]))
+        directory.mkdir(parents=True, exist_ok=True)
+        for old in directory.iterdir():
+            old.unlink()
+        (directory / "mutations.h").write_text(
+            "".join(f"#define {name} {number}\n" for name, number in self.numbers.items()),
+            encoding="ascii")
+        values = dict(item.split("=", 1) for item in
+                      f"{self.defaults} {self.configs[config][2]}".split())
+        macros = [f"-D{name}=({value})" for name, value in values.items()]
+        if variant:
+            macros.append("-DMUTATED" if self.compiled_in else f"-DMUTATION={variant}")
+        step(directory, "gcc", "-E", "-x", "c", "-I.", *macros, "-o", "model.pml",
+             HERE / "model" / f"{self.name}.pml")
+        step(directory, "spin", "-a", "model.pml", output="pan.c")
+        # Collapse compression is exact. What explores for long is worth optimising.
+        large = self.compiled_in and not variant and level != "quick"
+        step(directory, "gcc", "-O1" if large else "-O0", "-w", "-DSAFETY", "-DCOLLAPSE",
+             *(["-DNOREDUCE"] if self.compiled_in else []), f"-DMEMLIM={MEGABYTES[level]}",
+             "-o", "pan", "pan.c")
+        return directory
+
+    def explore(self, directory, mutation, *options):
+        """Visit all states; return what was found, as a dictionary."""
+        began = time.monotonic()
+        out = directory / f"out-{mutation}"
+        with open(out, "wb") as file:
+            host.run(["./pan", "-n", *(options or [f"-m{DEPTH}"])], cwd=directory, stdout=file,
+                     stderr=file, env={**os.environ, "MUTATION": self.numbers.get(mutation, "0")})
+        text = out.read_text(encoding="utf-8", errors="replace")
+
+        def number(pattern):
+            match = re.search(pattern, text)
+            return int(float(match.group(1))) if match else 0
+
+        error = re.search(r"^pan:1: (.*) \(at depth", text, re.M)
+        return {
+            "figures": f"{number(r'([0-9.e+]+) states, stored'):,} states, "
+                       f"depth {number(r'depth reached ([0-9]+)')}, "
+                       f"{time.monotonic() - began:.1f} s, "
+                       f"{number(r'([0-9.]+)[ 	]+total actual memory usage')} MB",
+            "error": error.group(1) if error else None,
+            # Nothing was cut off, neither by depth nor by memory.
+            "whole": "errors: 0" in text and "Search not completed" not in text
+                     and "max search depth too small" not in text,
+            "text": text,
+        }
+
+    def judge(self, config, mutation, found):
+        """Return (passed, text, notes): no error as it is, the right one with a mutation."""
+        error, notes = found["error"], [found["figures"]]
+        if not mutation:
+            passed = found["whole"]
+            verdict = "holds" if passed else f"fails: {error or 'not explored whole'}"
+            text = f"{verdict}: {self.configs[config][3]}"
+        else:
+            _, rule, _, wanted, words = self.mutations[mutation]
+            passed = found["whole"] if wanted == "-" else \
+                bool(error and re.search(wanted, error))
+            verdict = "holds even so" if wanted == "-" else "fails as it must"
+            if not passed:
+                verdict = f"gives '{error}', not '{wanted}'"
+            text = f"{verdict}: without {words}" if self.name == "weak" else f"{verdict}: {words}"
+            text += f" ({mutation}, {rule})"
+            if error and passed:
+                notes.append(f"spin: {error}: "
+                             f"{next((m for e, m in MEANINGS if e in error), '?')}")
+        if not passed:
+            notes += found["text"].splitlines()[-12:]
+        return passed, f"{self.name} {config} {text}", notes
+
+    def tasks(self, level, pool):
+        """Start all explorers of a level; yield what gives each result, in order."""
+        configs = [c for c in self.configs
+                   if LEVELS.index(self.configs[c][1]) <= LEVELS.index(level)]
+        # Finding that a rule is not needed takes as long as a whole configuration.
+        wanted = [(c, "") for c in configs] + [
+            (m[2], m[0]) for m in self.mutations.values()
+            if m[2] in configs and (m[3] != "-" or level != "quick")]
+        # Of one pool, in this order: who waits for a build waits for what has begun.
+        builds = {}
+        for config, mutation in wanted:
+            key = config, self.variant(mutation)
+            if key not in builds:
+                builds[key] = pool.submit(self.build, *key, level)
+
+        def one(config, mutation):
+            directory = builds[config, self.variant(mutation)].result()
+            return [self.judge(config, mutation, self.explore(directory, mutation))]
+
+        return [pool.submit(one, *pair) for pair in wanted]
+
+
+def litmus_tasks(pool):
+    """Start herd7 on all litmus tests, and look through the sources."""
+    def points(function, *args):
+        try:
+            return [(not faults, text, faults) for text, faults in function(*args)]
+        except host.Unavailable:
+            return [(True, "what the memory model says # SKIP herd7 cannot be had here", [])]
+
+    texts, tests = barriers.sources(), litmus.tests()
+    return [pool.submit(points, *task) for task in (
+        (litmus.check_kernel,), (litmus.check, tests), (barriers.check, texts, tests),
+        (barriers.check_plants, texts, tests))]
+
+
+def megabytes_free():
+    """Return how much memory there is, caches included."""
+    info = Path("/proc/meminfo").read_text(encoding="ascii")
+    return int(re.search(r"^MemAvailable:\s*(\d+) kB", info, re.M).group(1)) // 1024
+
+
+def check(level, parts):
+    """Run the parts side by side, and print their results as TAP."""
+    if set(parts) - {"litmus"} and not host.have("spin"):
+        raise host.Failed("spin is not installed")
+    jobs = max(1, min(host.JOBS, megabytes_free() // TAKES[level]))
+    count = failed = 0
+    print("TAP version 13", flush=True)
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        tasks = [task for part in parts for task in
+                 (litmus_tasks(pool) if part == "litmus" else Model(part).tasks(level, pool))]
+        try:
+            for task in tasks:
+                for passed, text, notes in task.result():
+                    count += 1
+                    failed += not passed
+                    print(f"{'ok' if passed else 'not ok'} {count} - {text}")
+                    print("".join(f"# {note}\n" for note in notes), end="", flush=True)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            host.end_children()
+            raise
+    print(f"1..{count}")
+    return 1 if failed else 0
+
+
+def one(name):
+    """Run one configuration, or one litmus test."""
+    for model in (Model("life"), Model("weak")):
+        if name in model.configs:
+            found = model.explore(model.build(name, "", "deep"), "")
+            passed, text, notes = model.judge(name, "", found)
+            print("\n".join([text, *notes]))
+            return 0 if passed else 1
+    if not (litmus.HERE / f"{name}.litmus").exists():
+        raise host.Failed(f"no configuration or litmus test {name}")
+    litmus.show(name)
+    return 0
+
+
+def trail(mutation):
+    """Print what leads to a mutation's failure, one line a step."""
+    model = next((m for m in (Model("life"), Model("weak")) if mutation in m.mutations), None)
+    if not model:
+        raise host.Failed(f"no mutation {mutation}")
+    directory = model.build(model.mutations[mutation][2], model.variant(mutation), "full")
+    print(model.explore(directory, mutation)["error"])
+    if model.compiled_in:
+        # spin's own simulator knows no c_expr: the explorer replays it.
+        print(model.explore(directory, mutation, "-r", "-g")["text"])
+    else:
+        host.run(["spin", "-t", "-p", "model.pml"], cwd=directory)
+    return 0
+
+
+def main():
+    words = sys.argv[1:]
+    if words == ["table"]:
+        barriers.table(litmus.tests())
+        return 0
+    if len(words) == 2 and words[0] in ("one", "trail"):
+        return (one if words[0] == "one" else trail)(words[1])
+    levels = [word[2:] for word in words if word in ("--quick", "--deep")]
+    parts = [word for word in words if not word.startswith("--")]
+    if len(levels) > 1 or len(levels) + len(parts) != len(words) or \
+            set(parts) - {"model", "weak", "litmus"}:
+        sys.exit(__doc__)
+    parts = ["life" if part == "model" else part for part in parts or ["litmus", "model", "weak"]]
+    return check(levels[0] if levels else "full", parts)
+
+
+if __name__ == "__main__":
+    host.main(main)
