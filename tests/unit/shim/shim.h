@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * As much of the kernel as hwt needs to run in a program of several threads, on
- * x86-64. A thread of the program stands for a CPU.
+ * As much of the kernel as hwt needs to run in a program: the wheel alone (tests/unit), or
+ * all of hwt.h's half, on several threads that stand for CPUs (bench/hot). What concerns
+ * more than the wheel is for x86-64 only.
  *
  * What the lock-free half of hwt uses is the same instructions as in the kernel:
  *
@@ -21,10 +22,6 @@
 #ifndef _SHIM_H
 #define _SHIM_H
 
-#ifndef __x86_64__
-#error "this stands for the kernel on x86-64"
-#endif
-
 #include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -43,7 +40,6 @@
 #include <linux/log2.h>
 #include <linux/overflow.h>
 #include <asm/barrier.h>
-#include "../../tests/unit/include/linux/minmax.h"
 
 /* assert.h has one that wants a text. */
 #undef static_assert
@@ -174,10 +170,22 @@ struct ratelimit_state {
 #define S64_MAX			INT64_MAX
 #define U64_MAX			UINT64_MAX
 
-static inline u64 mul_u64_u64_shr(u64 a, u64 b, unsigned int shift)
-{
-	return (__uint128_t)a * b >> shift;
-}
+/*
+ * Without the check that both sides are of one type: u64 is "unsigned long" here, and
+ * "unsigned long long" in the kernel, whose own build does check.
+ */
+#undef min
+#undef max
+#define min(x, y) ({			\
+	typeof(x) _x = (x);		\
+	typeof(y) _y = (y);		\
+	_x < _y ? _x : _y; })
+#define max(x, y) ({			\
+	typeof(x) _x = (x);		\
+	typeof(y) _y = (y);		\
+	_x > _y ? _x : _y; })
+
+#define mul_u64_u64_shr(a, b, shift)	((u64)((__uint128_t)(a) * (b) >> (shift)))
 
 /* An instruction, on x86; that of the kernel's tools is for any processor. */
 #define fls64(x)		shim_fls64(x)
@@ -540,16 +548,23 @@ int schedule_hrtimeout_range_clock(ktime_t *expires, u64 delta, int mode,
 #define PAGE_SIZE		4096UL
 #define PAGE_ALLOC_COSTLY_ORDER	3
 
-/* Zeroed, on a line of its own; never fails. */
-void *shim_alloc(size_t size);
+/* Blocks in use. */
+extern unsigned int shim_allocated;
+/* The so-many-th allocation from now fails; 0: none does. */
+extern unsigned int shim_fail_at;
 
+/* On a line of its own, each byte as given. Fails only if that was asked for. */
+void *shim_alloc_filled(size_t size, int byte);
+void shim_free(const void *block);
+
+#define shim_alloc(size)	shim_alloc_filled(size, 0)
 #define kzalloc(size, gfp)	shim_alloc(size)
-#define kcalloc(n, size, gfp)	((void)(gfp), shim_alloc((n) * (size)))
-#define kfree(block)		free(block)
-#define kvmalloc_array(n, size, gfp)	((void)(gfp), shim_alloc((n) * (size)))
+#define kcalloc(n, size, gfp)	((void)(gfp), shim_alloc(array_size(n, size)))
+#define kfree(block)		shim_free(block)
+#define kvmalloc_array(n, size, gfp)	((void)(gfp), shim_alloc_filled(array_size(n, size), 0x6b))
 #define __vmalloc_array(n, size, gfp)	kvmalloc_array(n, size, gfp)
-#define kvcalloc(n, size, gfp)	((void)(gfp), shim_alloc((n) * (size)))
-#define kvfree(block)		free(block)
+#define kvcalloc(n, size, gfp)	kcalloc(n, size, gfp)
+#define kvfree(block)		shim_free(block)
 #define bitmap_zalloc(bits, gfp)	\
 	((unsigned long *)shim_alloc(BITS_TO_LONGS(bits) * sizeof(long)))
 

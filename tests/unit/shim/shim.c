@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What shim.h only declares. */
+/* What shim.h only declares, but for memory: that is in alloc.c. */
 #define _GNU_SOURCE
 #include <asm/prctl.h>
 #include <linux/futex.h>
@@ -34,17 +34,6 @@ static void shim_die(const char *what)
 }
 
 /* -- Memory -------------------------------------------------------------- */
-
-void *shim_alloc(size_t size)
-{
-	void *block;
-
-	size = ALIGN(size, 64);
-	block = aligned_alloc(64, size);
-	if (!block)
-		shim_die("memory");
-	return memset(block, 0, size);
-}
 
 void *shim_alloc_percpu(size_t size)
 {
