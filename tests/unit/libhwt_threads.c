@@ -1,35 +1,32 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * libhwt's queue under the thread sanitizer, which knows no /dev/hwt: a small one is here, as
- * hwt_ring.c does it, with the same acquires and releases. So a pair of which the library
- * misses its half is a data race, and reported. Threads do all that they may at the same time.
+ * libhwt's queue under the thread sanitizer, which knows no /dev/hwt: a small one is here, with
+ * the acquires and releases of hwt_ring.c. So a pair of which the library misses its half is a
+ * data race, and reported. Threads do all that they may at the same time.
  *
- * lib.sh compiles the library so that it calls fake_ioctl() and the others. The argument is the
- * flags of the queue.
+ * lib.sh compiles the library so that it calls fake_ioctl() and fake_mmap(). What it reads
+ * and waits for is a socket. The argument is the flags of the queue.
  */
 #include <errno.h>
-#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <sys/types.h>
+#include <sys/socket.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "libhwt.h"
-
-#define FD	1000
 
 /* -- The device ---------------------------------------------------------- */
 
 /* A timeout fires at once: all that there is of it is its event. */
 static struct {
+	int			socket[2];		/* the library's end, and ours */
 	pthread_mutex_t		submit, lock;
-	pthread_cond_t		wait;
-	struct hwt_event	events[100000];		/* not in the ring */
+	struct hwt_event	events[100000];		/* that wait for room in the ring */
 	unsigned int		first, last;
 	uint64_t		id;
 	struct hwt_rings	*rings;
@@ -37,11 +34,7 @@ static struct {
 	struct hwt_event	*ring;
 	uint32_t		op_mask, event_mask, op_head, event_tail, flags;
 	bool			stopped;
-} device = {
-	.submit = PTHREAD_MUTEX_INITIALIZER,
-	.lock = PTHREAD_MUTEX_INITIALIZER,
-	.wait = PTHREAD_COND_INITIALIZER,
-};
+} device = { .submit = PTHREAD_MUTEX_INITIALIZER, .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static uint32_t unread(void)
 {
@@ -68,21 +61,21 @@ static void fill(void)
 
 static void run(struct hwt_op *op)
 {
-	pthread_mutex_lock(&device.lock);
+	struct hwt_event event = { .user_data = op->user_data, .kind = HWT_EVENT_EXPIRED };
+
 	op->result = -ENOENT;
-	if (op->opcode == HWT_OP_SCHEDULE) {
-		op->result = 0;
-		op->id = ++device.id;
-		device.events[device.last++] = (struct hwt_event) {
-			.id = op->id,
-			.user_data = op->user_data,
-			.kind = HWT_EVENT_EXPIRED,
-		};
-		if (device.rings)
-			fill();
-		pthread_cond_broadcast(&device.wait);
+	if (op->opcode != HWT_OP_SCHEDULE)
+		return;
+	op->result = 0;
+	pthread_mutex_lock(&device.lock);
+	event.id = op->id = ++device.id;
+	if (device.rings) {
+		device.events[device.last++] = event;
+		fill();
 	}
 	pthread_mutex_unlock(&device.lock);
+	if (!device.rings && write(device.socket[1], &event, sizeof(event)) != sizeof(event))
+		abort();
 }
 
 static int submit(struct hwt_enter_args *enter)
@@ -109,33 +102,20 @@ static int submit(struct hwt_enter_args *enter)
 	return 0;
 }
 
-/* With the lock: until there is something, or for a while. The caller knows how long. */
-static void sleep_some(void)
-{
-	struct timespec until;
-
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_nsec += 5000000;
-	if (until.tv_nsec >= 1000000000) {
-		until.tv_nsec -= 1000000000;
-		until.tv_sec++;
-	}
-	pthread_cond_timedwait(&device.wait, &device.lock, &until);
-}
-
 static int enter(struct hwt_enter_args *enter)
 {
 	int ret = enter->submit ? submit(enter) : 0;
+	bool wait;
 
 	if (ret)
 		return ret;
 	pthread_mutex_lock(&device.lock);
 	fill();
-	if (enter->wait && !unread() && !device.stopped) {
-		sleep_some();
-		fill();
-	}
+	wait = enter->wait && !unread() && !device.stopped;
 	pthread_mutex_unlock(&device.lock);
+	/* For a while: the caller knows how long. */
+	if (wait)
+		usleep(1000);
 	return 0;
 }
 
@@ -146,7 +126,8 @@ static int rings(struct hwt_rings_args *args)
 	args->ops_offset = sizeof(struct hwt_rings);
 	args->events_offset = args->ops_offset + args->op_entries * sizeof(struct hwt_op);
 	args->map_size = args->events_offset + args->event_entries * sizeof(struct hwt_event);
-	device.rings = calloc(1, args->map_size);
+	device.rings = mmap(NULL, args->map_size, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	device.ops = (struct hwt_op *)((char *)device.rings + args->ops_offset);
 	device.ring = (struct hwt_event *)((char *)device.rings + args->events_offset);
 	return 0;
@@ -179,9 +160,8 @@ static int stop(void)
 	device.stopped = true;
 	if (device.rings)
 		fill();
-	pthread_cond_broadcast(&device.wait);
 	pthread_mutex_unlock(&device.lock);
-	return 0;
+	return shutdown(device.socket[1], SHUT_WR);
 }
 
 static int ioctl_run(unsigned long request, void *args)
@@ -211,71 +191,16 @@ static int ioctl_run(unsigned long request, void *args)
 int fake_ioctl(int fd, unsigned long request, void *args);
 int fake_ioctl(int fd, unsigned long request, void *args)
 {
-	int ret = fd == FD ? ioctl_run(request, args) : -EBADF;
+	int ret = fd == device.socket[0] ? ioctl_run(request, args) : -EBADF;
 
 	errno = -ret;
 	return ret ? -1 : 0;
 }
 
-int fake_open(const char *path, int flags, ...);
-int fake_open(const char *path, int flags, ...)
-{
-	(void)path;
-	(void)flags;
-	return FD;
-}
-
-int fake_close(int fd);
-int fake_close(int fd)
-{
-	return fd != FD;
-}
-
-ssize_t fake_read(int fd, void *to, size_t size);
-ssize_t fake_read(int fd, void *to, size_t size)
-{
-	struct hwt_event *events = to;
-	size_t n = 0;
-
-	(void)fd;
-	pthread_mutex_lock(&device.lock);
-	while (device.first != device.last && n < size / sizeof(*events))
-		events[n++] = device.events[device.first++];
-	errno = EAGAIN;
-	if (!n && !device.stopped)
-		n = -1;
-	pthread_mutex_unlock(&device.lock);
-	return n == (size_t)-1 ? -1 : (ssize_t)(n * sizeof(*events));
-}
-
-int fake_ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const void *mask);
-int fake_ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const void *mask)
-{
-	(void)fds;
-	(void)n;
-	(void)timeout;
-	(void)mask;
-	pthread_mutex_lock(&device.lock);
-	if (device.first == device.last && !device.stopped)
-		sleep_some();
-	pthread_mutex_unlock(&device.lock);
-	return 0;
-}
-
 void *fake_mmap(void *at, size_t size, int prot, int flags, int fd, off_t offset);
 void *fake_mmap(void *at, size_t size, int prot, int flags, int fd, off_t offset)
 {
-	return fd == FD ? device.rings : mmap(at, size, prot, flags, fd, offset);
-}
-
-int fake_munmap(void *at, size_t size);
-int fake_munmap(void *at, size_t size)
-{
-	if (at != device.rings)
-		return munmap(at, size);
-	free(at);
-	device.rings = NULL;
-	return 0;
+	return fd == device.socket[0] ? device.rings : mmap(at, size, prot, flags, fd, offset);
 }
 
 /* -- The program --------------------------------------------------------- */
@@ -372,7 +297,8 @@ int main(int argc, char **argv)
 
 	if (argc > 1)
 		options.flags = strtoul(argv[1], NULL, 0);
-	if (libhwt_open(&hwt, NULL) || libhwt_queue_new(&queue, hwt, &options))
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, device.socket) ||
+	    libhwt_adopt(&hwt, device.socket[0]) || libhwt_queue_new(&queue, hwt, &options))
 		return 1;
 	for (i = 0; i < THREADS; i++) {
 		pthread_create(&threads[i], NULL, produce, (void *)i);
