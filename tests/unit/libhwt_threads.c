@@ -4,7 +4,7 @@
  * the acquires and releases of hwt_ring.c. So a pair of which the library misses its half is a
  * data race, and reported. Threads do all that they may at the same time.
  *
- * lib.sh compiles the library so that it calls fake_ioctl() and fake_mmap(). What it reads
+ * The Makefile compiles the library so that it calls fake_ioctl() and fake_mmap(). What it reads
  * and waits for is a socket. The argument is the flags of the queue.
  */
 #include <errno.h>
@@ -68,7 +68,8 @@ static void run(struct hwt_op *op)
 		return;
 	op->result = 0;
 	pthread_mutex_lock(&device.lock);
-	event.id = op->id = ++device.id;
+	op->id = ++device.id;
+	event.id = op->id;
 	if (device.rings) {
 		device.events[device.last++] = event;
 		fill();

@@ -1,0 +1,331 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""Plants faults, one at a time, and sees whether the test that is named for each notices it.
+
+The faults are in *.faults beside this file; README.md describes the format. Prints TAP. All that
+is built and every log is in BUILD/plants.
+"""
+import argparse
+import concurrent.futures
+import difflib
+import fnmatch
+import os
+import queue
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "vm"))
+import host
+
+HERE = Path(__file__).resolve().parent
+OUT = host.BUILD / "plants"
+TREE = OUT / "tree"
+# Each includes those before it.
+TIERS = ("check", "all", "manual")
+# In an edit every(N) stands for an expression that is true each Nth time.
+EVERY = re.compile(r"every\((\d+)\)")
+EVERY_C = r"({ static atomic_t planted; atomic_inc_return(\\&planted) % \1 == 0; })"
+EDIT = re.compile(r"(?:(?P<file>[\w/-]+\.\w+): )?(?:(?P<times>\d+)x )?(?P<script>\S.*)")
+
+
+class Fault:
+    """What is broken, by which edits, and which test has to notice it."""
+
+    def __init__(self, subject, name, settings):
+        self.subject, self.name = subject, name
+        self.settings = dict(settings)
+        self.edits = []
+
+    def __str__(self):
+        return f"{self.subject}: {self.name}"
+
+    @property
+    def test(self):
+        return self.settings["test"].split()
+
+    @property
+    def log(self):
+        return OUT / "logs" / re.sub(r"\W+", "-", str(self))
+
+    def matches(self, pattern):
+        """True if the pattern is that of the subject, or of the fault's name."""
+        return any(fnmatch.fnmatchcase(text, pattern)
+                   for text in (self.subject, self.name, str(self)))
+
+    def apply(self, top=host.TOP):
+        """Return {file: its text with the fault}; Failed unless each edit changes what it says."""
+        texts = {}
+        for edit in self.edits:
+            found = EDIT.fullmatch(edit)
+            files = found["file"] or self.settings["file"]
+            script = EVERY.sub(EVERY_C, found["script"])
+            changed = 0
+            for file in files.split():
+                old = texts.get(file) or (top / file).read_text(encoding="utf-8")
+                texts[file] = subprocess.run(["sed", script], input=old, check=True,
+                                             stdout=subprocess.PIPE, text=True).stdout
+                changed += lines_changed(old, texts[file])
+            times = int(found["times"] or 1)
+            if changed != times:
+                raise host.Failed(f"{self}: '{edit}' changes {changed} lines, not {times}")
+        return texts
+
+
+def lines_changed(old, new):
+    """Return in how many lines two texts differ."""
+    old, new = old.splitlines(), new.splitlines()
+    if len(old) == len(new):
+        return sum(a != b for a, b in zip(old, new))
+    blocks = difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+    return sum(max(a2 - a1, b2 - b1) for tag, a1, a2, b1, b2 in blocks if tag != "equal")
+
+
+def read(path):
+    """Return the faults of a file."""
+    settings, faults = {"tier": "all"}, []
+    for line in path.read_text(encoding="utf-8").splitlines():
+        words = line.split(None, 1)
+        if not words or line.startswith("#"):
+            continue
+        if words[0].startswith("@"):
+            (settings if line[0] == "@" else faults[-1].settings)[words[0][1:]] = words[1]
+        elif line[0].isspace():
+            faults[-1].edits.append(line.strip())
+        else:
+            name, *edits = re.split(r"  +|\t+", line, maxsplit=1)
+            faults.append(Fault(path.stem, name, settings))
+            faults[-1].edits += edits
+    return faults
+
+
+def write(path, text):
+    """Write a file unless it says that already, so that make builds no more than it has to."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    data = text if isinstance(text, bytes) else text.encode()
+    if not path.exists() or path.read_bytes() != data:
+        path.write_bytes(data)
+
+
+def logged(fault, command, mode="w", **options):
+    """Run a command with its output in the fault's log; return its exit code."""
+    fault.log.parent.mkdir(parents=True, exist_ok=True)
+    with open(fault.log, mode, encoding="utf-8") as log:
+        return host.run(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, **options)
+
+
+# --- The tests. Each returns what has noticed the fault, or nothing ---------------------------
+
+
+def make_unit(fault, room, target, *words):
+    """Build a program of tests/unit for a fault, in a directory of its own."""
+    if logged(fault, ["make", "-s", "-C", host.TOP / "tests/unit", f"OUT={room}", *words, target]):
+        raise host.Failed(f"{fault}: does not build (log: {fault.log})")
+
+
+def test_wheel(fault, texts, room):
+    """The unit tests and the random ones, in ten times the processor time that they need."""
+    for name in ("hwt_wheel.c", "hwt_wheel.h"):
+        write(room / name, texts.get(name) or (host.TOP / name).read_bytes())
+    make_unit(fault, room, "programs", f"WHEEL={room}", "WARN=-w", "SANITIZE=", "OPTIMIZE=-O1")
+    tests = {"unit": [room / "unit"], "random": [room / "random", "-o", "300000"]}
+    return " and ".join(name for name, command in tests.items()
+                        if logged(fault, ["prlimit", "--cpu=2", *command], "a"))
+
+
+def test_libhwt(fault, texts, room, flags="0"):
+    """The thread sanitizer: a data race is reported, sooner or later."""
+    for file in (host.TOP / "lib").glob("*.[ch]"):
+        write(room / file.name, texts.get(f"lib/{file.name}") or file.read_bytes())
+    make_unit(fault, room, "threads", f"LIB={room}", "SANITIZE=-fsanitize=thread", "OPTIMIZE=-O1")
+    command = ["timeout", "60", room / "threads", flags]
+    for _ in range(20 if texts else 3):
+        logged(fault, command, env={**os.environ, "TSAN_OPTIONS": "halt_on_error=1"})
+        text = fault.log.read_text(errors="replace")
+        if "WARNING: ThreadSanitizer: data race" in text:
+            return "the thread sanitizer"
+    return None
+
+
+def make_tree(fault, *words):
+    """Run a target of the top Makefile in the copy."""
+    return logged(fault, ["make", "-s", "-C", TREE, *words],
+                  env={**os.environ, "HWT_BUILD": str(TREE / "build")})
+
+
+def test_guest(fault, kernel, tests):
+    """The quick ones among the tests of that pattern, in a guest."""
+    results = TREE / "build/results" / f"guest-{kernel}"
+    results.unlink(missing_ok=True)
+    make_tree(fault, "check-guest", f"KERNEL={kernel}", f"TEST={tests}", "QUICK=1")
+    lines = results.read_text(errors="replace").splitlines() if results.exists() else []
+    # Without a verdict on any test it has not been built, or packed, or booted.
+    if not any(f" {kernel}/" in line for line in lines):
+        raise host.Failed(f"{fault}: no guest has run (log: {fault.log})")
+    return next((line[7:] for line in lines if line.startswith(f"not ok {kernel}/")), None)
+
+
+def test_torture(fault, seconds, *parameters):
+    """The torture, for some seconds."""
+    kernel, logs = "uml", TREE / "build/soak/uml"
+    for log in logs.glob("*.log"):
+        log.unlink()
+    words = " ".join(("seed=1", *parameters))
+    make_tree(fault, "soak", f"KERNEL={kernel}", f"HOURS={(int(seconds) + 0.5) / 3600}",
+              f"SOAK={words}")
+    text = "".join(log.read_text(errors="replace") for log in logs.glob("*.log"))
+    if "hwt_torture: begins" not in text:
+        raise host.Failed(f"{fault}: no torture has begun (log: {fault.log})")
+    kinds = sorted(set(re.findall(r"hwt_torture: FAILED \(([^)]*)\)", text)))
+    reports = re.findall(r"(?:BUG|KASAN): .*|general protection fault.*", text)
+    return ", ".join(kinds[:3] + reports[:1])
+
+
+def test_fuzz(fault, minutes):
+    """The fuzzer, from nothing but the corpus."""
+    (TREE / "build/fuzz.kept").unlink(missing_ok=True)
+    logs = TREE / "build/guest/fuzz"
+    passed = not make_tree(fault, "fuzz", f"MINUTES={minutes}", f"SEED={os.environ.get('SEED', 1)}")
+    text = fault.log.read_text(errors="replace")
+    if not re.search("^fuzz: seed", text, re.M):
+        raise host.Failed(f"{fault}: no fuzzer has begun (log: {fault.log})")
+    why = re.search(r"kernel log: .*|fuzz: it must not.*|FAILED: .*", text)
+    if passed or not why:
+        return None
+    # The host sends an NMI to a guest that hangs. That it does is the machine's fault, unless
+    # hwt.ko was executing.
+    why = why[0]
+    if "NMI received for unknown reason" in why:
+        where = re.search(r"NMI received for unknown reason[\s\S]*?(hwt_\S+) \[hwt\]",
+                          (logs / "kernel.log").read_text(errors="replace"))
+        why = where and f"hangs in {where[1]}"
+    programs = len(re.findall("^run ", (logs / "tests.log").read_text(errors="replace"), re.M))
+    return why and f"{why}, after {programs} programs"
+
+
+# On the host, each in a room of its own; and in the copy, one at a time.
+ROOMS = {"wheel": test_wheel, "libhwt": test_libhwt}
+TREES = {"guest": test_guest, "torture": test_torture, "fuzz": test_fuzz}
+
+
+# --- Running them -----------------------------------------------------------------------------
+
+
+def copy_tree():
+    """Bring the copy up to date with this checkout."""
+    files = host.output(["git", "-C", host.TOP, "ls-files", "-z", "--cached", "--others",
+                         "--exclude-standard"]).strip("\0").split("\0")
+    files = {file for file in files if (host.TOP / file).is_file()}
+    known = TREE / "build/copied"
+    if known.exists():
+        for file in set(known.read_text(encoding="utf-8").split("\n")) - files:
+            (TREE / file).unlink(missing_ok=True)
+    for file in files:
+        write(TREE / file, (host.TOP / file).read_bytes())
+        (TREE / file).chmod((host.TOP / file).stat().st_mode)
+    write(known, "\n".join(sorted(files)))
+
+
+def noticed(fault, rooms):
+    """Plant a fault, run its test; return what has noticed it, or nothing."""
+    texts = fault.apply()
+    kind, *words = fault.test
+    if kind in ROOMS:
+        room = rooms.get()
+        try:
+            return ROOMS[kind](fault, texts, OUT / f"{kind}.{room}", *words)
+        finally:
+            rooms.put(room)
+    for file, text in texts.items():
+        write(TREE / file, text)
+    try:
+        return TREES[kind](fault, *words)
+    finally:
+        for file in texts:
+            write(TREE / file, (host.TOP / file).read_bytes())
+
+
+def verdict(fault, rooms):
+    """Return (passed, text) for a fault."""
+    try:
+        by = noticed(fault, rooms)
+    except host.Failed as error:
+        return False, str(error)
+    if not fault.edits:
+        return not by, f"{fault}: does not pass: {by}" if by else f"{fault}: passes"
+    return bool(by), f"{fault}: {f'noticed by {by}' if by else f'not noticed (log: {fault.log})'}"
+
+
+def check_names(fault):
+    """Failed if a fault names a guest's test that is not there."""
+    kind, *words = fault.test
+    files = [path.stem for folder in ("user", "kernel", "torture")
+             for path in (host.TOP / "tests" / folder).iterdir() if path.suffix in (".c", ".sh")]
+    if kind not in {**ROOMS, **TREES} or kind == "guest" and not fnmatch.filter(files, words[1]):
+        raise host.Failed(f"{fault}: no such test: {' '.join(fault.test)}")
+
+
+def check_apply(faults):
+    """Yield (passed, text): does each fault change what it says, and is its test there?"""
+    for subject in dict.fromkeys(fault.subject for fault in faults):
+        try:
+            for fault in faults:
+                if fault.subject == subject:
+                    fault.apply()
+                    check_names(fault)
+            yield True, f"faults apply: {subject}"
+        except (host.Failed, OSError, subprocess.CalledProcessError) as error:
+            yield False, f"faults apply: {error}"
+
+
+def try_all(faults, jobs):
+    """Yield (passed, text) of each fault's trial."""
+    rooms = queue.Queue()
+    for number in range(jobs):
+        rooms.put(number)
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        kinds = [fault for fault in faults if fault.test[0] in ROOMS]
+        # What is not broken has to pass, or nothing that follows says anything.
+        whole = [Fault(kind, "as it is", {"test": kind})
+                 for kind in dict.fromkeys(fault.test[0] for fault in kinds)]
+        yield from pool.map(lambda fault: verdict(fault, rooms), whole + kinds)
+    rest = [fault for fault in faults if fault.test[0] in TREES]
+    if rest:
+        copy_tree()
+    for fault in rest:
+        yield verdict(fault, rooms)
+
+
+def main():
+    """Plants faults, one at a time, and sees whether the test that is named for each notices it."""
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument("--tier", choices=TIERS, help="default: all; with --only: manual")
+    parser.add_argument("--only", metavar="PATTERN", help="a subject, or the name of a fault")
+    parser.add_argument("--jobs", type=int, default=host.JOBS)
+    parser.add_argument("--apply", action="store_true", help="only see that each can be planted")
+    parser.add_argument("--list", action="store_true", help="only list them")
+    args = parser.parse_args()
+    faults = [fault for path in sorted(HERE.glob("*.faults")) for fault in read(path)]
+    tier = args.tier or ("manual" if args.only or args.apply or args.list else "all")
+    faults = [fault for fault in faults
+              if TIERS.index(fault.settings["tier"]) <= TIERS.index(tier)
+              and fault.matches(args.only or "*")]
+    if not faults:
+        raise host.Failed("there is no such fault")
+    if args.list:
+        for fault in faults:
+            print(f"{fault.settings['tier']:8}{' '.join(fault.test):40}{fault}")
+        return 0
+    failed = number = 0
+    print("TAP version 13", flush=True)
+    for passed, text in check_apply(faults) if args.apply else try_all(faults, args.jobs):
+        number += 1
+        failed += not passed
+        print(f"{'ok' if passed else 'not ok'} {number} - {text}", flush=True)
+    print(f"1..{number}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    host.main(main)
