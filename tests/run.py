@@ -15,10 +15,8 @@ that has failed.
 import argparse
 import json
 import os
-import shutil
 import subprocess
 import sys
-import threading
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,7 +30,6 @@ import kernels
 import listing
 import pack
 import setup
-from tap import Results
 
 RESULTS = host.BUILD / "results"
 TESTS = host.TOP / "tests"
@@ -208,7 +205,7 @@ def all_jobs():
         tap("wheel", "make", "-s", "--no-print-directory", "-C", TESTS / "unit", f"OUT={host.BUILD}/unit", "check",
             weight=15),
         tap("libhwt", *python("unit/libhwt.py"), weight=4),
-        tap("plants", *python("plants/plants.py"), weight=14),
+        tap("plants", *python("plants/plants.py", "--tier", "all"), weight=14),
         tap("packages", *python("vm/packages.py"), weight=12, guest=True),
         Job("year", python("vm/year.py", "--results", RESULTS / "year"), weight=3, guest=True),
         tap("self-tests", *python("static/test_static.py"), weight=4),

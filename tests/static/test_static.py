@@ -57,7 +57,8 @@ PLANTS = (
     ("off-is-free", "hwt_timeout.c", "bool hwt_cancel(struct hwt_timeout *timeout)\n{\n",
      "bool hwt_cancel(struct hwt_timeout *timeout)\n{\n#ifndef SHIM_BARE\n"
      "\tfor (volatile int i = 0; i < 100; i++)\n\t\t;\n#endif\n", "cancel"),
-    ("plants", "tests/torture/plants/level.patch", "tick <= ", "tick < ", "level.patch does not apply"),
+    ("plants", "tests/plants/torture.faults", "s/ns + wheel->tick_ns - 1)/ns)/", "s/ns + wheel->tick_ns - 2)/ns)/",
+     "a deadline is rounded down"),
 )
 
 

@@ -231,7 +231,6 @@ def print_tap(results):
 def chosen(pattern, targets):
     """Tests that are safe on a real machine."""
     found = []
-    names = {"here"}
     for source in listing.sources():
         folder = source.path.parent.name
         if folder in targets and (source.has("shared") or source.has("here")) and source.wanted(Running, True, False):

@@ -8,9 +8,7 @@ listing.py KERNEL [--quick] [--named] [PATTERN]: print them as guests get them, 
 import argparse
 import fnmatch
 import re
-import sys
 from dataclasses import dataclass
-from pathlib import Path
 
 import host
 import kernels

@@ -129,7 +129,7 @@ def main():
     OUT.mkdir(parents=True, exist_ok=True)
     # As the guest will build it.
     tree = build.modules(kernel, tree="here")
-    programs = build.programs(kernel)
+    build.programs(kernel)
     disk = OUT / "disk.ext4"
     try:
         fill(kernel)

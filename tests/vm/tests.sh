@@ -149,20 +149,27 @@ run_beside()
 	rm -f "$out"
 }
 
+# Run each test that no other lane has taken.
+lane()
+{
+	local name kind limit file args
+	while IFS='|' read -r name kind limit _ _ _ file _ args <&3; do
+		mkdir "$tests_tmp/taken.$name" 2>/dev/null || continue
+		run_beside "$name" "$kind" "$limit" "$file" "$args" 3<&-
+	done 3<"$tests_tmp/shared"
+}
+
 # Those tests of the list that share a load.
 run_shared()
 {
-	local running=0 name kind limit file args
+	local lane=0
 	insmod "$HWT_MODULES/hwt.ko" || mark "hwt-guest: problem hwt.ko does not load"
-	while IFS='|' read -r name kind limit _ _ _ file _ args <&3; do
-		if [ $running -ge "${HWT_LANES:-4}" ]; then
-			wait -n
-			running=$((running - 1))
-		fi
-		run_beside "$name" "$kind" "$limit" "$file" "$args" 3<&- &
-		running=$((running + 1))
-	done 3<"$tests_tmp/shared"
+	while [ $lane -lt "${HWT_LANES:-4}" ]; do
+		lane &
+		lane=$((lane + 1))
+	done
 	wait
+	rmdir "$tests_tmp"/taken.*
 	after_tests hwt-guest
 }
 
