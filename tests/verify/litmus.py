@@ -5,7 +5,9 @@ import re
 import subprocess
 from pathlib import Path
 
+import herd
 import host
+import kernels
 
 HERE = Path(__file__).resolve().parent / "litmus"
 BUILD = host.BUILD / "verify/litmus"
@@ -93,26 +95,12 @@ def tests():
 
 def model():
     """Return the directory of the kernel's memory model."""
-    vm = host.TOP / "tests/vm"
-    command = ["python3", vm / "kernels.py", "source"] if (vm / "kernels.py").exists() else \
-        [vm / "kernels/source.sh"]
-    return Path(host.output([*command, "linux-source-6.1"])) / "tools/memory-model"
-
-
-def herd7():
-    """Return the command; host.Unavailable if it cannot be had here."""
-    try:
-        import herd
-        return str(herd.ensure())
-    except ImportError:
-        if host.run([HERE / "get.sh"], stdout=subprocess.DEVNULL) == host.UNAVAILABLE:
-            raise host.Unavailable("herd7 cannot be had here") from None
-        return host.output([HERE / "get.sh"])
+    return kernels.source("linux-source-6.1") / "tools/memory-model"
 
 
 def ask(paths):
     """Return what herd7 prints about these files, and a dictionary: test -> observation."""
-    child = host.start([herd7(), "-conf", "linux-kernel.cfg", *paths], cwd=model(), text=True,
+    child = host.start([herd.ensure(), "-conf", "linux-kernel.cfg", *paths], cwd=model(), text=True,
                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     try:
         text, _ = child.communicate()
