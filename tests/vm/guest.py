@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Boots a guest, follows it, ends it, and has its logs judged.
 
-In test mode each test is shown as it ends, and a file of results is written; in demo mode what the
-demo prints is shown.
+Each test is shown as it ends, and a file of results is written.
 """
 
 import json
@@ -22,7 +21,6 @@ from tap import Results
 
 NMI = re.compile(r"hwt-host: inject-nmi (\d+) (\d+)")
 PAUSE = re.compile(r"hwt-host: pause (\d+)")
-DEMO_END = re.compile(r"^hwt-demo: end (\d+)")
 # Of each architecture: the emulator, its machine and processor, the console, the other serial line.
 # Emulating pointer authentication as it is specified takes half of the time.
 MACHINES = {
@@ -43,7 +41,6 @@ class Options:
     out: Path                   # directory of the logs
     planned: int = 0            # number of tests in the list
     results: Path = None        # file to write verdicts to
-    mode: str = "test"          # or demo
     label: str = ""             # what verdicts begin with; default the kernel's name
     quick: int = 0
     memory: str = "1G"
@@ -53,6 +50,8 @@ class Options:
     silence: int = 240          # seconds without output that are a hang
     boots: int = 3              # attempts, if the kernel fails before it runs anything of ours
     limit: int = 3600           # seconds for all of it
+    # Called with each line, and whether the kernel says it.
+    watch: object = lambda line, kernel: None
 
 
 def kvm_works():
@@ -136,8 +135,8 @@ class Uml:
 
 def arguments(options, patching):
     """What init and the tests are told, on the kernel's command line."""
-    return [f"HWT_MODE={options.mode}", f"HWT_KERNEL={options.label or options.kernel.name}",
-            f"HWT_QUICK={options.quick}", f"HWT_SLOW={int(options.kernel.slow)}", f"HWT_PATCHING={int(patching)}"]
+    return [f"HWT_KERNEL={options.label or options.kernel.name}", f"HWT_QUICK={options.quick}",
+            f"HWT_SLOW={int(options.kernel.slow)}", f"HWT_PATCHING={int(patching)}"]
 
 
 class Qemu:
@@ -249,7 +248,6 @@ class Guest:
         self.tails = {name: Tail(path) for name, path in self.machine.logs.items()}
         self.results = Results()
         self.judge = Judge(self.label, self.results)
-        self.demo_code = None
         self.start = self.heard = time.monotonic()
         self.booted = None
 
@@ -271,6 +269,7 @@ class Guest:
         return heard
 
     def kernel_line(self, line):
+        self.options.watch(line, True)
         self.judge.feed_kernel(line)
         if nmi := NMI.search(line):
             self.machine.inject_nmis(int(nmi.group(1)), int(nmi.group(2)))
@@ -278,16 +277,8 @@ class Guest:
             self.machine.pause(int(pause.group(1)))
 
     def output_line(self, line):
+        self.options.watch(line, False)
         self.judge.feed_output(line)
-        if self.options.mode == "demo":
-            self.show_demo(line.rstrip("\r"))
-
-    def show_demo(self, line):
-        end = DEMO_END.match(line)
-        if end:
-            self.demo_code = int(end.group(1))
-        elif not line.startswith(("hwt-guest:", "hwt-demo:")) and self.demo_code is None:
-            print(line, flush=True)
 
     def show_test(self, test):
         verdict = "FAIL" if test.failed else "ok"
@@ -328,9 +319,8 @@ class Guest:
 
     def run(self):
         """Return whether all is well."""
-        if self.options.mode == "test":
-            print(f"[hwt] guest {self.label}: booting ({'KVM' if self.machine.kvm else 'emulated'}), "
-                  f"{self.options.planned} tests", flush=True)
+        print(f"[hwt] guest {self.label}: booting ({'KVM' if self.machine.kvm else 'emulated'}), "
+              f"{self.options.planned} tests", flush=True)
         try:
             why = self.follow()
         finally:
@@ -340,8 +330,6 @@ class Guest:
             print(f"[hwt] the emulated machine did not come up ({why}): booting again", flush=True)
             self.options.boots -= 1
             return Guest(self.options).run()
-        if self.options.mode == "demo" and self.demo_code != 0:
-            self.results.failed("demo", f"exit code {self.demo_code}")
         self.judge.finish(self.options.planned, why)
         if why:
             for path in self.machine.logs.values():
@@ -362,13 +350,12 @@ class Guest:
 
     def verdict(self):
         failures = self.results.failures()
-        if self.options.mode == "test" or failures:
-            count = {v: sum(line.startswith(v + " ") for line in self.results.lines) for v in ("ok", "skip")}
-            times = f"{time.monotonic() - self.start:.0f} s"
-            if self.booted:
-                times += f" ({self.booted - self.start:.0f} of them booting)"
-            print(f"[hwt] guest {self.label}: {count['ok']} passed, {len(failures)} failed, "
-                  f"{count['skip']} skipped, {times}")
+        count = {v: sum(line.startswith(v + " ") for line in self.results.lines) for v in ("ok", "skip")}
+        times = f"{time.monotonic() - self.start:.0f} s"
+        if self.booted:
+            times += f" ({self.booted - self.start:.0f} of them booting)"
+        print(f"[hwt] guest {self.label}: {count['ok']} passed, {len(failures)} failed, "
+              f"{count['skip']} skipped, {times}")
         for line in failures:
             print("        " + line)
         sys.stdout.flush()

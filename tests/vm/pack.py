@@ -20,7 +20,7 @@ def copy(files, directory):
 
 def contents(hwt, tests, tree, programs):
     """Copy what tests.sh wants below @hwt."""
-    copy([VM / "tests.sh", VM / "lib.sh", VM / "demo.sh", host.TOP / "tools/60-hwt.rules"], hwt)
+    copy([VM / "tests.sh", VM / "lib.sh", host.TOP / "tools/60-hwt.rules"], hwt)
     (hwt / "list").write_text("".join(test.line() + "\n" for test in tests), encoding="ascii")
     copy((host.TOP / "tools").glob("*.bt"), hwt / "tools")
     for folder in ("tests/kernel", "tests/user", "tests/user/lib", "tests/torture"):
@@ -59,6 +59,17 @@ def wanted(files, tests, pattern):
             or any(file.stem in text for text in texts)]
 
 
+def archive(root, output):
+    """Make an initramfs of a directory, and remove that."""
+    names = sorted(os.path.relpath(os.path.join(at, name), root)
+                   for at, directories, files in os.walk(root) for name in directories + files)
+    data = subprocess.run(["cpio", "--null", "-o", "-H", "newc", "--owner=0:0", "--quiet"], cwd=root, check=True,
+                          input="\0".join(names).encode(), stdout=subprocess.PIPE).stdout
+    with open(output, "wb") as file:
+        subprocess.run(["gzip", "-1"], check=True, input=data, stdout=file)
+    shutil.rmtree(root)
+
+
 def initramfs(kernel, tests, output, tree=None, programs=None, overlay=None):
     """Write an initramfs.
 
@@ -70,10 +81,4 @@ def initramfs(kernel, tests, output, tree=None, programs=None, overlay=None):
     fill(root, kernel, tests, tree, programs)
     if overlay:
         shutil.copytree(overlay, root, dirs_exist_ok=True, symlinks=True)
-    names = sorted(os.path.relpath(os.path.join(at, name), root)
-                   for at, directories, files in os.walk(root) for name in directories + files)
-    archive = subprocess.run(["cpio", "--null", "-o", "-H", "newc", "--owner=0:0", "--quiet"], cwd=root, check=True,
-                             input="\0".join(names).encode(), stdout=subprocess.PIPE).stdout
-    with open(output, "wb") as file:
-        subprocess.run(["gzip", "-1"], check=True, input=archive, stdout=file)
-    shutil.rmtree(root)
+    archive(root, output)

@@ -237,12 +237,3 @@ run_tests()
 	mark "hwt-guest: idle $(awk '{ print $2, $1 }' /proc/uptime)"
 	mark "hwt-guest: end $count"
 }
-
-run_demo()
-{
-	local rc=0
-	sh "$HWT_DIR/demo.sh" || rc=$?
-	after_tests hwt-guest
-	mark "hwt-demo: end $rc"
-	mark "hwt-guest: end 0"
-}

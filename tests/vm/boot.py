@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Builds, packs and boots a guest: one call for all programs that need a guest of their own."""
+
+import shutil
+
+import build
+import debian
+import guest
+import host
+import pack
+
+
+def overlay(directory, files):
+    """Make a directory of files, {path in the guest: a Path to copy, or a text}; return it."""
+    shutil.rmtree(directory, ignore_errors=True)
+    directory.mkdir()
+    for name, content in files.items():
+        path = directory / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if isinstance(content, str):
+            path.write_text(content, encoding="utf-8")
+        else:
+            shutil.copy(content, path)
+    return directory
+
+
+def boot(kernel, name, tests, files=None, tree=None, words=(), ktests=False, programs=True, disk="", **options):
+    """Run tests of listing.Test in a guest whose logs are in build/guest/NAME; return whether all passed.
+
+    @files: of overlay(). @tree: the name of a build of the modules, if it is not the one without
+    test modules; False: without modules. @words: for make. @ktests, @programs: also build the test modules,
+    the programs. @options: of guest.Options.
+    """
+    out = host.BUILD / "guest" / name
+    out.mkdir(parents=True, exist_ok=True)
+    kernel.get()
+    modules = None if tree is False else build.modules(kernel, tree or f"{kernel.name}-plain", ktests, words)
+    binaries = build.programs(kernel, ktests) if programs else None
+    initrd = out / "initramfs.gz"
+    pack.initramfs(kernel, tests, initrd, modules, binaries, overlay(out / "overlay", files or {}))
+    # A guest has one disk at most.
+    for name in {test.disk for test in tests if test.disk} if not disk else ():
+        disk = debian.disk(name)
+    # A test prints something when it ends, those that share a load have twice the time.
+    silence = max(test.limit * (2 if test.shared else 1) for test in tests) + 90
+    options = {"silence": silence, **options}
+    return guest.Guest(guest.Options(kernel=kernel, initrd=initrd, out=out, planned=len(tests), disk=disk,
+                                     **options)).run()

@@ -1,0 +1,29 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""make run: a guest in which tests/user/demo.sh shows the module at its job.
+
+The exit code is 0 only if the demo did what it should.
+"""
+
+import boot
+import host
+import kernels
+import setup
+from listing import Test
+
+
+def main():
+    setup.ensure("run")
+
+    def show(line, kernel):
+        if not kernel and not line.startswith("hwt-"):
+            print(line.rstrip("\r"), flush=True)
+
+    # The test modules stay away: they need the kernel's source.
+    good = boot.boot(kernels.find("stock"), "demo", [Test("demo", "script", 600, "demo.sh", noload=True)],
+                     watch=show, silence=120)
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    host.main(main)
