@@ -4,7 +4,7 @@
  * levels and without; a timeout a day and one that is pushed back; a date on the wall clock.
  * Beside them timer_list and hrtimer, to see how late those are.
  *
- * For a kernel whose time jumps when all is idle (year.py). There a year is over soon, and
+ * For a kernel whose time jumps when all is idle (tests/vm/year.py). There a year is over soon, and
  * no time passes while anybody computes; but each reading of the clock takes 256 ns. So
  * a timeout is in its exact tick if its callback finds that hwt_wheel_tick() is its deadline,
  * rounded up: in the first millisecond in which it may fire.
@@ -27,7 +27,7 @@
 #include "hwt_ktest_compat.h"
 #include "hwt_ktest_util.h"
 
-static unsigned int count = 100000;
+static unsigned int count = 20000;
 module_param(count, uint, 0444);
 MODULE_PARM_DESC(count, "Random timeouts on each wheel");
 
@@ -580,6 +580,6 @@ static void __init selftest(void)
 	year_destroy(&wall);
 }
 
-KSTM_MODULE_LOADERS(hwt_year);
+KSTM_MODULE_LOADERS(test_year);
 MODULE_DESCRIPTION("hwt: long spans, in a time that jumps");
 MODULE_LICENSE("GPL");

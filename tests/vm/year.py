@@ -1,0 +1,42 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""A year in seconds: test_year.ko under User Mode Linux, whose time jumps when all is idle.
+
+year.py [--results FILE] [PARAMETER=VALUE...]: the parameters are those of test_year.ko.
+"""
+
+import argparse
+from pathlib import Path
+
+import boot
+import host
+import kernels
+from listing import Test
+
+# Noon on the last day of 2027: the following year has a 29th of February.
+START_NS = 1830254400 * 10**9
+# By the guest's clock, in seconds.
+LIMIT = 2 * 366 * 86400
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--results", type=Path, help="file to write verdicts to")
+    parser.add_argument("parameters", nargs="*")
+    args = parser.parse_args()
+
+    def show(line, kernel):
+        if kernel and "test_year: " in line:
+            print("    " + line.partition("test_year: ")[2].rstrip(), flush=True)
+
+    test = Test("test_year", "module", LIMIT, "test_year.ko", args=" ".join(args.parameters))
+    good = boot.boot(kernels.find("uml"), "year", [test], tree="uml-plain", ktests=True,
+                     words=["HWT_KTESTS=lib/test_year.o"], programs=False, results=args.results, label="year",
+                     watch=show, silence=300, limit=1800, memory="512M",
+                     # Time stands still while anybody computes.
+                     append=["time-travel=inf-cpu", f"time-travel-start={START_NS}"])
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    host.main(main)
