@@ -168,7 +168,7 @@ def test_guest(fault, kernel, tests):
 
 def test_torture(fault, seconds, *parameters):
     """The torture, for some seconds."""
-    kernel, logs = "uml", TREE / "build/soak/uml"
+    kernel, logs = "uml", TREE / "build/guest/soak-uml"
     for log in logs.glob("*.log"):
         log.unlink()
     words = " ".join(("seed=1", *parameters))
