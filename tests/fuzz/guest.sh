@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The fuzzer's guest: run.sh puts this in the place of the demo.
+# Runs the fuzzer in its guest, for fuzz.py.
 set -eu
-. /hwt/lib.sh
+. "$HWT_DIR/lib.sh"
 
 # Else each wheel that ends takes two grace periods, and there are many.
 [ ! -w /sys/kernel/rcu_expedited ] || echo 1 >/sys/kernel/rcu_expedited
@@ -13,7 +13,7 @@ load hwt max_timeouts=300 max_shared=40 max_user_timeouts=500 max_user_wheels=3 
 set --
 while IFS= read -r argument; do
 	set -- "$@" "$argument"
-done </hwt/fuzz.arguments
+done <"$HWT_DIR/fuzz.arguments"
 "$HWT_BIN/fuzz" "$@" || fail "the fuzzer has found something, or could not run"
 unload hwt || fail "hwt.ko does not unload"
 
