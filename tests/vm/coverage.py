@@ -1,15 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Says what the tests reach of hwt.ko, and holds it against what is wanted.
+"""make check-coverage: what the tests reach of hwt.ko, counted by gcov in guests. See coverage/README.md.
 
-report.py TOP COUNTS NOT-REACHED: COUNTS is what gcovr made of it (--json). NOT-REACHED says of
-lines why no test reaches them:
+coverage.py [--quick] [--kernels "NAME..."] [--pattern NAMES]
+coverage.py --report: only the report, of what was counted last
+
+A kernel must have CONFIG_GCOV_KERNEL; of hwt.ko a build of its own is made. build/coverage has
+report.txt and html/index.html.
+
+coverage/not-reached says of lines why no test reaches them:
 
     hwt_main.c:hwt_wheel_make: the reason
     	the line, as it is in the source
 
 Of equal lines of a function as many are explained as are listed. If the reason begins with "elsewhere: ",
-it is nothing that was run that can reach the line, or take a branch of it that is not taken: these do not
+nothing that was run can reach the line, or take a branch of it that is not taken: these do not
 count. And of a file why none of it was measured:
 
     hwt_uring.c: the reason
@@ -19,13 +24,30 @@ that was not measured, is not explained, or if an explained line or file is not 
 that were reached are shown: some of them only chance reaches.
 """
 
+import argparse
+import base64
 import collections
+import contextlib
 import glob
+import io
 import json
 import os
 import re
 import sys
+import tarfile
+from pathlib import Path
 
+import boot
+import host
+import kernels
+import listing
+import setup
+
+OUT = host.BUILD / "coverage"
+HERE = Path(__file__).resolve().parent / "coverage"
+# Of each kernel: which tests, in how many guests. The counts come at the end of a guest: in
+# parts, so that not all is lost with one. On debug612 only what debug does not have.
+PARTS = {"debug": ("*", 3), "debug612": ("uring*|module-debug", 1)}
 LINES, BRANCHES = 95.0, 85.0
 # Macros of the kernel that have branches inside: on such a line one cannot tell whose they are.
 MACROS = re.compile(r"\b(" + "|".join((
@@ -183,19 +205,85 @@ class Report:
         passed = not self.problems
         print(f"\n{'ok' if passed else 'FAILED'}: at least {LINES:.0f} % of the lines and "
               f"{BRANCHES:.0f} % of the branches of each file, every other line explained")
-        return 0 if passed else 1
+        return passed
+
+
+def count(kernel, name, tests, quick):
+    """Run tests, and read what was counted of hwt.ko; return whether they passed."""
+    host.say(f"{len(tests)} tests on {kernel.name}, with hwt.ko built to count")
+    counts, inside = [], False
+
+    def take(line, of_kernel):
+        nonlocal inside
+        if of_kernel:
+            return
+        if line.startswith("hwt-coverage: "):
+            inside = line.startswith("hwt-coverage: begin")
+        elif inside:
+            counts.append(line)
+
+    tree = host.BUILD / "modules" / f"coverage-{kernel.name}"
+    good = boot.boot(kernel, f"coverage-{name}", tests, tree=tree.name, words=[f"HWT_COVERAGE={HERE}"], ktests=True,
+                     quick=int(quick), watch=take, results=OUT / f"{name}.results")
+    if not good:
+        host.say("tests failed: what they reach is not what they should")
+    if not counts:
+        raise host.Failed(f"nothing was counted: see {host.BUILD}/guest/coverage-{name}")
+    for old in tree.rglob("*.gcda"):
+        old.unlink()
+    with tarfile.open(fileobj=io.BytesIO(base64.b64decode("".join(counts)))) as archive:
+        archive.extractall(tree)
+    # The modules were built in a tree of links, the sources are in none.
+    # Of tracepoints all but the fields is the kernel's macros.
+    host.logged(OUT / f"{name}.log", "reading the counts", [
+        "gcovr", "--root", tree, "--filter", host.TOP / "hwt", "--exclude", host.TOP / "hwt_trace",
+        "--json", OUT / f"{name}.json", tree])
+    return good
+
+
+def report():
+    """Add up what was counted, and hold it against what is wanted; return whether that is enough."""
+    (OUT / "html").mkdir(exist_ok=True)
+    tracefiles = [word for path in sorted(OUT.glob("*-[0-9].json")) for word in ("--add-tracefile", path)]
+    host.logged(OUT / "gcovr.log", "adding up", [
+        "gcovr", "--root", host.TOP, *tracefiles, "--json", OUT / "coverage.json",
+        "--html-details", OUT / "html/index.html", "--html-title", "hwt.ko, by its tests"])
+    entries = json.loads((OUT / "coverage.json").read_text(encoding="utf-8"))["files"]
+    text = io.StringIO()
+    with contextlib.redirect_stdout(text):
+        result = Report(host.TOP, *read_reasons(HERE / "not-reached"))
+        print(f"{'':<20} {'lines':>13} {'':>8} {'branches':>14} {'':>8}  explained")
+        for entry in sorted(entries, key=lambda entry: entry["file"]):
+            result.file(entry)
+        passed = result.finish()
+    (OUT / "report.txt").write_text(text.getvalue(), encoding="utf-8")
+    print(text.getvalue(), end="", flush=True)
+    return passed
 
 
 def main():
-    top, counts, not_reached = sys.argv[1:]
-    with open(counts, encoding="utf-8") as file:
-        entries = json.load(file)["files"]
-    report = Report(top, *read_reasons(not_reached))
-    print(f"{'':<20} {'lines':>13} {'':>8} {'branches':>14} {'':>8}  explained")
-    for entry in sorted(entries, key=lambda entry: entry["file"]):
-        report.file(entry)
-    return report.finish()
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="without the tests that take long")
+    parser.add_argument("--kernels", default="", help="kernels with CONFIG_GCOV_KERNEL, whose counts are added up")
+    parser.add_argument("--pattern", default="", help="only tests with these names")
+    parser.add_argument("--report", action="store_true", help="only the report, of what was counted last")
+    args = parser.parse_args()
+    setup.ensure("coverage")
+    OUT.mkdir(parents=True, exist_ok=True)
+    good = True
+    if not args.report:
+        for old in OUT.glob("*-[0-9].json"):
+            old.unlink()
+        for name in args.kernels.split() or PARTS:
+            kernel = kernels.find(name)
+            pattern, parts = (args.pattern, 1) if args.pattern else PARTS.get(name, PARTS["debug"])
+            tests = listing.tests(kernel, args.quick, pattern=pattern)
+            if not tests:
+                raise host.Failed(f"no test matches '{pattern}'")
+            for part in range(parts):
+                good &= count(kernel, f"{name}-{part}", tests[part::parts], args.quick)
+    return 0 if report() and good else 1
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    host.main(main)
