@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# by-hand.sh: in the sources, in a Debian that packages.sh enters: installs hwt without packages, by
+# by-hand.sh: in the sources, in a Debian that packages.py enters: installs hwt without packages, by
 # the commands of README.md and docs/packages.md, as they stand there.
 # shellcheck disable=SC2046 # so people write them
 set -eux

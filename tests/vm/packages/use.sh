@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# use.sh packages VERSION: in a guest, in the Debian where packages.sh has installed hwt's packages:
+# use.sh packages VERSION: in a guest, in the Debian where packages.py has installed hwt's packages:
 # what comes of it. use.sh by-hand: the same where by-hand.sh has installed it.
 set -eu
-. /hwt/lib.sh
+. "$HWT_DIR/lib.sh"
 
 owner() { [ "$(enter stat -c '%G %a' /dev/hwt)" = "hwt 660" ]; }
 # as USER GROUPS COMMAND...

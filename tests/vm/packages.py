@@ -1,0 +1,344 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""Debian's packages, in a Debian 12 that has never seen them; and a newcomer's commands. Prints TAP.
+
+The packages are built, looked at by lintian, installed with dkms building the module, used in a
+guest, by another module of dkms's and by a program, upgraded, purged. Then the module of the sources is
+installed, by dkms and by hand; and the commands of CONTRIBUTING.md are carried out in a copy.
+
+packages.py [packages|newcomer]: only these. All of it happens in build/packages, where root/ is that Debian.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import boot
+import debian
+import host
+import kernels
+from listing import Test
+
+HERE = Path(__file__).resolve().parent / "packages"
+OUT = host.BUILD / "packages"
+ROOT = OUT / "root"
+LOG = OUT / "log"
+# A guest does without these, and a disk is made quicker without them.
+BUILDING = ("usr/src", "usr/include", "usr/lib/gcc", "usr/share/doc", "usr/share/locale", "var/cache", "var/lib/apt", "tmp")
+
+
+class Points:
+    """TAP on standard output."""
+
+    def __init__(self):
+        self.count = 0
+
+    def point(self, good, name):
+        self.count += 1
+        print(f"{'ok' if good else 'not ok'} {self.count} - {name}", flush=True)
+
+    def check(self, name, function, *arguments):
+        """It does not fail; what its commands have said is shown if it does. Then its seconds."""
+        LOG.write_bytes(b"")
+        begin = time.monotonic()
+        error = None
+        try:
+            function(*arguments)
+        except host.Failed as failed:
+            error = failed
+        self.point(not error, name)
+        for line in [*host.tail(LOG, 40), str(error)] if error else ():
+            print(f"# {line}")
+        print(f"# {time.monotonic() - begin:.1f} s", flush=True)
+
+
+def run(*command, **options):
+    """Run a command with its output in the log; Failed if it fails."""
+    with open(LOG, "ab") as log:
+        if host.run(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, **options):
+            raise host.Failed(" ".join(map(str, command)))
+
+
+def as_root(*command):
+    run(*host.root_words(), *command)
+
+
+def rooted(*command):
+    """Return the words that carry out a command in that Debian, with a /proc of its own."""
+    return [*host.root_words(), "unshare", "--mount", "--pid", "--fork", "sh", "-ec", """
+mount -t proc proc "$0/proc"
+mount -t devpts devpts "$0/dev/pts"
+exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 \\
+	DEBIAN_FRONTEND=noninteractive chroot "$0" "$@" """, ROOT, *command]
+
+
+def in_root(*command):
+    run(*rooted(*command))
+
+
+def expect(good, text):
+    if not good:
+        raise host.Failed(text)
+
+
+def same_headers(release):
+    """Give that Debian the headers of the guest's kernel, which was fetched at another time than that was made."""
+    modules = ROOT / "usr/lib/modules"
+    if (modules / release / "build").exists():
+        return
+    as_root("rm", "-rf", modules)
+    as_root("mkdir", "-p", modules / release)
+    as_root("cp", "-P", f"/lib/modules/{release}/build", f"/lib/modules/{release}/source", modules / release)
+    for path in (Path(f"/usr/src/linux-headers-{release}"), Path(f"/usr/src/linux-headers-{release.rpartition('-')[0]}-common"),
+                 *Path("/usr/lib").glob("linux-kbuild-*")):
+        as_root("cp", "-a", path, f"{ROOT}{path.parent}/")
+
+
+def all_files():
+    """What there is, but for what keeps a log of what there was, and what depmod makes."""
+    left_out = [f"./{name}" for name in ("proc", "dev", "run", "tmp", "var/log", "var/cache", "var/lib/dpkg", "var/lib/apt",
+                                         "usr/lib/modules/*/modules.*", "var/lib/dkms/mok.*")]
+    words = [word for path in left_out for word in ("-o", "-path", path)][1:]
+    return set(host.output([*host.root_words(), "find", ".", "(", *words, ")", "-prune", "-o", "-print"],
+                           cwd=ROOT).splitlines())
+
+
+def build(version):
+    """Packages of that version, in OUT/VERSION."""
+    tree = OUT / "tree"
+    run(host.TOP / "tools/copy.sh", tree)
+    changelog = tree / "debian/changelog"
+    changelog.write_text(re.sub(r"\(.*?\)", f"({version})", changelog.read_text(encoding="utf-8"), count=1), encoding="utf-8")
+    run(tree / "tools/deb.sh", OUT / version)
+    shutil.rmtree(tree)
+
+
+def lint(version):
+    run("lintian", "--allow-root", "--fail-on", "error", *(OUT / version).glob("*.changes"))
+
+
+def install(version):
+    for package in ("hwt-dkms", "hwt-tools", "libhwt1", "libhwt-dev"):
+        as_root("rm", "-f", *(ROOT / "tmp").glob(f"{package}_*.deb"))
+        as_root("cp", *(OUT / version).glob(f"{package}_*.deb"), ROOT / "tmp")
+    in_root("sh", "-c", "apt-get install -y --no-install-recommends /tmp/*.deb")
+
+
+def dkms_has(version, release):
+    said = host.output(rooted("dkms", "status", "hwt"))
+    expect(said == f"hwt/{version}, {release}, x86_64: installed", f"dkms status: {said}")
+
+
+def built(version, release):
+    """dkms has that version, and no other."""
+    dkms_has(version, release)
+    expect((ROOT / f"lib/modules/{release}/updates/dkms/hwt.ko").exists(), "there is no hwt.ko")
+    link = os.readlink(ROOT / "usr/src/hwt")
+    expect(link == f"hwt-{version}", f"/usr/src/hwt is {link}")
+
+
+# As docs/packages.md says.
+CLIENT = """
+cp -r /usr/share/doc/hwt-dkms/examples/dkms /usr/src/hwt-first-1.0
+dkms install hwt-first/1.0 -k "$0"
+modprobe -S "$0" --show-depends hwt_first | grep -q /hwt.ko
+"""
+
+PROGRAM = """
+cc -Wall -Werror -o /usr/local/bin/program /tmp/program.c $(pkg-config --cflags --libs hwt)
+ldd /usr/local/bin/program | grep -q libhwt.so.1
+"""
+
+
+def client(release):
+    in_root("sh", "-ec", CLIENT, release)
+
+
+def program():
+    as_root("cp", host.TOP / "samples/libhwt_first.c", ROOT / "tmp/program.c")
+    in_root("sh", "-ec", PROGRAM)
+
+
+def disk():
+    """A disk with what that Debian runs, for a guest."""
+    slim = OUT / "slim"
+    as_root("cp", "-al", ROOT, slim)
+    as_root("rm", "-rf", *(slim / name for name in BUILDING))
+    as_root("mkdir", slim / "tmp")
+    path = debian.disk(slim, OUT / "disk.ext4")
+    as_root("rm", "-rf", slim)
+    return path
+
+
+def use(points, what, *arguments):
+    """packages/use.sh in a guest that has that Debian's disk; its points are points here."""
+    begin = time.monotonic()
+    results = OUT / "results"
+    results.unlink(missing_ok=True)
+    image = disk()
+    test = Test("use", "script", 300, "use.sh", noload=True, disk="packages", args=" ".join((what, *arguments)))
+    with open(OUT / "use.log", "w", encoding="utf-8") as log:
+        stdout, sys.stdout = sys.stdout, log
+        try:
+            boot.boot(kernels.find("stock"), "packages", [test], {"hwt/scripts/use.sh": HERE / "use.sh"}, tree=False,
+                      programs=False, disk=image, results=results, silence=300)
+        finally:
+            sys.stdout = stdout
+    image.unlink()
+    lines = results.read_text(encoding="utf-8").splitlines() if results.exists() else []
+    if not any(line.startswith("ok ") for line in lines):
+        print("".join(f"# {line}\n" for line in host.tail(OUT / "use.log", 40)), end="")
+        points.point(False, f"in a guest, {what}")
+    for line in lines:
+        match = re.match(r"(not )?ok .*?: (.*)", line)
+        if match:
+            points.point(not match.group(1), f"in a guest, {what}: {match.group(2)}")
+    print(f"# {time.monotonic() - begin:.1f} s", flush=True)
+
+
+def purge():
+    in_root("dkms", "remove", "hwt-first/1.0", "--all")
+    as_root("rm", "-r", ROOT / "usr/src/hwt-first-1.0", ROOT / "usr/local/bin/program")
+    in_root("apt-get", "purge", "-y", "hwt-dkms", "hwt-tools", "libhwt1", "libhwt-dev")
+
+
+def by_dkms(version, release):
+    """Of the sources, without packages."""
+    run(host.TOP / "tools/copy.sh", OUT / "hwt")
+    as_root("cp", "-r", OUT / "hwt", ROOT / "tmp/hwt")
+    in_root("dkms", "install", "/tmp/hwt", "-k", release)
+    dkms_has(version, release)
+    in_root("dkms", "remove", f"hwt/{version}", "--all")
+    as_root("rm", "-r", ROOT / f"usr/src/hwt-{version}")
+
+
+def nothing_left(before):
+    """But for the group: a package does not take that away."""
+    differs = before ^ all_files()
+    expect(not differs, f"more or less than before: {sorted(differs)[:20]}")
+    in_root("sh", "-c", "! { dkms status | grep hwt; dpkg -l | grep hwt; }")
+
+
+HAND = """
+groupdel hwt
+useradd --create-home somebody
+echo "somebody ALL=(ALL) NOPASSWD: ALL" >/etc/sudoers.d/somebody
+chown -R somebody /tmp/hwt
+cd /tmp/hwt
+exec setpriv --reuid=somebody --regid=somebody --init-groups env USER=somebody HOME=$PWD \\
+	PATH=/usr/local/bin:/usr/bin:/bin tests/vm/packages/by-hand.sh
+"""
+
+
+def by_hand(release):
+    """As README.md and docs/packages.md say, by a user who has sudo. That Debian's kernel does not run here."""
+    as_root("rm", "-rf", ROOT / "tmp/hwt")
+    as_root("cp", "-r", OUT / "hwt", ROOT / "tmp/hwt")
+    scripts = {"bin/uname": f'case $* in -r) echo "{release}" ;; *) exec /bin/uname "$@" ;; esac',
+               "sbin/modprobe": f'exec /sbin/modprobe -S "{release}" --show-depends "$@"',
+               "sbin/modinfo": f'exec /sbin/modinfo -k "{release}" "$@"'}
+    for name, text in scripts.items():
+        (OUT / "script").write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
+        as_root("install", "-m", "755", OUT / "script", ROOT / "usr/local" / name)
+    in_root("sh", "-ec", HAND)
+    as_root("rm", *(ROOT / "usr/local" / name for name in scripts))
+
+
+def packages(points):
+    kernel = kernels.find("stock").get()
+    release = kernel.release
+    version = re.match(r"hwt \((.*)\) ", (host.TOP / "debian/changelog").read_text(encoding="utf-8")).group(1)
+    ROOT.mkdir(parents=True)
+    as_root("tar", "-C", ROOT, "-xf", debian.root("packages"))
+    same_headers(release)
+    before = all_files()
+
+    points.check(f"packages of version {version}", build, version)
+    points.check("lintian finds no error", lint, version)
+    points.check("they are installed", install, version)
+    points.check(f"dkms has built the module for {release}", built, version, release)
+    points.check("another module is built on it", client, release)
+    points.check("a program is linked with libhwt", program)
+    use(points, "packages", version)
+    newer = f"{version}.1"
+    points.check("packages of another version", build, newer)
+    points.check("they take the place of the first ones", install, newer)
+    points.check("dkms has built that one", built, newer, release)
+    points.check("they are purged", purge)
+    points.check("dkms builds the module of the sources, too", by_dkms, version, release)
+    points.check("and nothing is left of it all", nothing_left, before)
+    points.check("it is installed by hand, as the documentation says", by_hand, release)
+    use(points, "by-hand")
+
+
+# --- A newcomer's first ten minutes ----------------------------------------------------------
+
+# What CONTRIBUTING.md says.
+SHOW = """
+make run
+"""
+BUILD = """
+make
+"""
+BREAK = """
+sed -i 's/tick_us = 1000;/tick_us = 2000;/' hwt_main.c
+make check-guest KERNEL=stock TEST='module-params'
+"""
+
+
+def typed(commands):
+    """Commands as a newcomer types them: nothing of this run is in the environment."""
+    unset = {"HWT_BUILD", "HWT_RESULTS", "MAKEFLAGS", "MAKELEVEL"}
+    run("bash", "-ec", commands, cwd=OUT / "newcomer",
+        env={name: value for name, value in os.environ.items() if name not in unset})
+
+
+def builds():
+    typed(BUILD)
+    expect((OUT / "newcomer/hwt.ko").stat().st_size, "there is no hwt.ko")
+
+
+def breaks():
+    """As it has to be: the promise that does not hold any more is named."""
+    try:
+        typed(BREAK)
+    except host.Failed:
+        said = LOG.read_text(encoding="utf-8", errors="replace")
+        for text in ("FAIL .*stock/module-params", "ticks of 1000 us", r"\b[1-9]\d* failed\b"):
+            expect(re.search(text, said), f"nothing says '{text}'")
+    else:
+        raise host.Failed("no test has noticed")
+
+
+def newcomer(points):
+    run(host.TOP / "tools/copy.sh", OUT / "newcomer")
+    points.check("make run shows the module at its job", typed, SHOW)
+    points.check("make builds hwt.ko", builds)
+    points.check("a constant is changed: a test fails, and says which", breaks)
+
+
+def main():
+    parts = {"packages": packages, "newcomer": newcomer}
+    wanted = sys.argv[1:] or list(parts)
+    if not set(wanted) <= set(parts):
+        raise host.Failed("usage: packages.py [packages|newcomer]")
+    host.as_root(["rm", "-rf", OUT])
+    OUT.mkdir(parents=True)
+    points = Points()
+    try:
+        for name in wanted:
+            parts[name](points)
+    finally:
+        # The root is root's, and nobody else could remove it.
+        host.as_root(["rm", "-rf", ROOT, OUT / "slim"])
+    shutil.rmtree(OUT / "newcomer", ignore_errors=True)
+    print(f"1..{points.count}")
+    return 0
+
+
+if __name__ == "__main__":
+    host.main(main)
