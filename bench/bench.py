@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Runs the benchmarks and gathers what they print. See bench/README.md.
-
-bench.py [--quick] [--only PART,...] --uml DIR --stock DIR [--newer DIR] --out DIR
+"""Sets up what the benchmarks need, builds, measures, and makes tables and plots of it. See README.md.
 
 Every measuring program prints lines "@bench name=value ...", here or in a guest. They
-become a list of dictionaries in DIR/results.json, each with "where" it was measured and by which
-"part"; report.py makes the table and the plots of it.
+become a list of dictionaries in build/bench/results.json (after a quick run in its directory
+"quick"), each with "where" it was measured and by which "part"; report.py makes the table and the
+plots of it.
 
 Parts that are not run keep the results that are there already, if those are of the same hwt,
 machine and kernels.
@@ -22,30 +21,30 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-TOP = os.path.dirname(HERE)
-sys.path.insert(0, os.path.join(TOP, "tests", "vm"))
-from run_guest import kvm_works
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parent / "tests/vm"), str(HERE / "trace")]
+import boot
+import guest
+import host
+import kernels
+import record
+import setup
+from listing import Test
+from results import parsed
 
-BENCH = re.compile(r"@bench (.*)$")
 # What is worth showing while it runs.
 SHOWN = re.compile(r"hwt_bench: (?!@bench)|^(?!@bench)\S.*(pending|running|n=|\.\.\.)")
-
-
-def say(text):
-    """Progress; results go elsewhere."""
-    print(f"[hwt] {text}", flush=True)
-
-
-def number(text):
-    """A value as what it is."""
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            pass
-    return text
+BUILT = host.BUILD / "bench"
+JARS = Path("/usr/share/java")
+# In a guest: the arguments are parameters of hwt_bench.ko.
+SCRIPT = """#!/bin/sh
+set -eu
+. "$HWT_DIR/lib.sh"
+load hwt_bench "$@"
+unload hwt_bench
+"""
 
 
 class Bench:
@@ -53,66 +52,78 @@ class Bench:
 
     def __init__(self, args):
         self.args = args
-        self.built = os.path.join(os.environ["HWT_BUILD"], "bench")
-        self.out = args.out
+        self.out = BUILT / "quick" if args.quick else BUILT
+        self.kernels = {name: kernels.find(name) for name in ("uml", "stock", "stock612")}
         self.part = None
         self.results = []
         self.failed = []
-        os.makedirs(self.out, exist_ok=True)
+        self.out.mkdir(parents=True, exist_ok=True)
 
-    def follow(self, what, where, command, limit, **kwargs):
-        """Runs a command, keeps its log, takes its results."""
-        log_path = os.path.join(self.out, what.replace(" ", "-") + ".log")
-        say(f"{what} (log: {log_path})")
-        began = said = time.monotonic()
-        found = 0
-        with open(log_path, "w", encoding="utf-8") as log, \
-                subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                 stderr=subprocess.STDOUT, text=True, errors="replace", **kwargs) as process:
-            timer = threading.Timer(limit, process.kill)
-            timer.start()
-            for line in process.stdout:
-                log.write(line)
-                match = BENCH.search(line)
-                if match:
-                    pairs = dict(item.split("=", 1) for item in match.group(1).split())
-                    self.results.append({"part": self.part, "where": where,
-                                         **{k: number(v) for k, v in pairs.items()}})
-                    found += 1
-                elif SHOWN.search(line) and time.monotonic() - said > 10:
-                    said = time.monotonic()
-                    say(f"  ... {said - began:.0f} s: {line.strip()[-70:]}")
-            code = process.wait()
-            timer.cancel()
-        if not found:
-            self.failed.append(f"{what}: no results (exit code {code}), see {log_path}")
-            say(f"  failed: no results, exit code {code}")
+    def measure(self, what, where, run):
+        """Takes the results of what @run(show) gives to show(), line by line."""
+        host.say(what)
+        begin = told = time.monotonic()
+        found = []
+
+        def show(line, _kernel=False):
+            nonlocal told
+            row = parsed(line.rstrip("\r\n"))
+            if row:
+                found.append({"part": self.part, "where": where, **row})
+            elif SHOWN.search(line) and time.monotonic() - told > 10:
+                told = time.monotonic()
+                host.say(f"  ... {told - begin:.0f} s: {line.strip()[-70:]}")
+
+        said = run(show)
+        self.results += found
+        if found:
+            host.say(f"  {len(found)} results in {time.monotonic() - begin:.0f} s")
         else:
-            say(f"  {found} results in {time.monotonic() - began:.0f} s")
+            self.failed.append(f"{what}: no results ({said})")
 
-    def uml(self, what, bench, extra=(), where="uml", limit=3600, initrd=None):
+    def here(self, what, command, limit):
+        """A program on this machine."""
+        log = self.out / (what.replace(" ", "-").replace("/", "-") + ".log")
+
+        def run(show):
+            child = host.start(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                               text=True, errors="replace")
+            timer = threading.Timer(limit, child.kill)
+            timer.start()
+            with open(log, "w", encoding="utf-8") as file:
+                for line in child.stdout:
+                    file.write(line)
+                    show(line)
+            child.wait()
+            timer.cancel()
+            host.finished(child)
+            return f"exit code {child.returncode}, see {log}"
+
+        self.measure(what, "host", run)
+
+    def boot(self, what, name, test, limit, where, files=None, **options):
+        """A test in a guest."""
+        kernel = self.kernels[name]
+        files = {"hwt/scripts/bench.sh": SCRIPT, "hwt/bin/user_bench": BUILT / "user/user_bench", **(files or {})}
+
+        def run(show):
+            # A part prints nothing for long, and a kernel that complains about that is no failure here.
+            boot.boot(kernel, "bench", [test], files, programs=False, silence=limit,
+                      limit=limit + 600, watch=show, **options)
+            return f"its logs are in {host.BUILD}/guest/bench"
+
+        self.measure(what, where, run)
+
+    def uml(self, what, bench, append=(), where="uml", limit=3600, files=None):
         """The kernel module in User Mode Linux."""
-        env = {**os.environ, "TMPDIR": "/dev/shm"}
         memory = "2G" if self.args.quick and self.part != "many" else "6G"
-        self.follow(what, where, [
-            os.path.join(self.args.uml, "linux"), "mem=" + memory,
-            "initrd=" + (initrd or os.path.join(self.built, "uml.gz")), "con=null", "con0=fd:0,fd:1",
-            *extra, f'HWT_BENCH="{bench}"'], limit, env=env)
+        self.boot(what, "uml", Test("bench", "script", limit, "bench.sh", args=bench), limit, where, files,
+                  memory=memory, append=list(append))
 
-    def qemu(self, what, limit, cpus=2, newer=False, **variables):
+    def qemu(self, what, test, name="stock", **options):
         """The kernel module or the program in an emulated machine."""
-        kvm = kvm_works()
-        kernel, archive, suffix = (self.args.newer, "stock612.gz", "-6.12") if newer else \
-            (self.args.stock, "stock.gz", "")
-        append = "console=ttyS0 ignore_loglevel panic=-1 tsc=reliable clocksource=tsc mitigations=off " + \
-            " ".join(f'{name}="{value}"' for name, value in variables.items())
-        self.follow(what, ("kvm" if kvm else "qemu") + suffix, [
-            "qemu-system-x86_64", "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
-            "-machine", "pc", "-smp", str(cpus), "-m", "4G",
-            "-accel", "kvm" if kvm else "tcg,thread=multi", "-cpu", "host" if kvm else "max",
-            "-kernel", os.path.join(kernel, "vmlinuz"),
-            "-initrd", os.path.join(self.built, archive), "-append", append,
-            "-serial", "stdio", "-serial", "file:/dev/stdout"], limit)
+        where = ("kvm" if guest.kvm_works() else "qemu") + ("" if name == "stock" else "-6.12")
+        self.boot(what, name, test, test.limit, where, memory="4G", **options)
 
     def part_ops(self):
         """Single operations, but for those with very many pending."""
@@ -133,54 +144,55 @@ class Bench:
         self.uml("lateness", "run=late" + self.quick(" quick=1"))
         self.uml("lateness of long spans, in jumping time",
                  "run=late spans_ms=60000,3600000,36000000 quick=1", ("time-travel=inf-cpu",),
-                 where="uml-time-travel")
+                 where="uml-time-travel", limit=10**7)
 
     def part_smp(self):
         """Several CPUs: in the kernel, emulated; the hot path on real cores."""
-        self.qemu("two CPUs, emulated", 1200, HWT_BENCH="run=smp quick=1 runs=3", HWT_USER="no")
-        self.follow("contention on real cores", "host",
-                    ["make", "-s", "-C", os.path.join(HERE, "hot"), "contention",
-                     "QUICK=" + self.quick("1")], 1200)
+        self.qemu("two CPUs, emulated", Test("bench", "script", 1200, "bench.sh", args="run=smp quick=1 runs=3"))
+        self.here("contention on real cores", ["make", "-s", "-C", HERE / "hot", "contention", "QUICK=" + self.quick("1")],
+                  1200)
 
     def part_count(self):
         """What does not depend on the clock."""
-        self.follow("instructions, locked operations, cache lines", "host",
-                    ["make", "-s", "-C", os.path.join(HERE, "hot"), "count",
-                     "QUICK=" + self.quick("1")], 1200)
+        self.here("instructions, locked operations, cache lines",
+                  ["make", "-s", "-C", HERE / "hot", "count", "QUICK=" + self.quick("1")], 1200)
 
     def part_trace(self):
         """What a guest at work has done with timers, again. A quick run takes an old recording."""
-        out = os.path.join(self.out, "trace")
-        archive = os.path.join(out, "trace.gz")
-        if not self.args.quick or not os.path.exists(archive):
-            record = [os.path.join(HERE, "trace", "record.sh"), self.quick("3") or "10", out]
-            if subprocess.run(record, check=False).returncode:
-                self.failed.append("recording a guest's timers")
+        out = self.out / "trace"
+        if not self.args.quick or not (out / "trace.bin").exists():
+            try:
+                record.record(int(self.quick("3") or 10), out)
+            except host.Failed as error:
+                self.failed.append(f"recording a guest's timers: {error}")
                 return
-        # The kernel takes several archives, one behind the other.
-        initrd = os.path.join(out, "uml.gz")
-        with open(initrd, "wb") as both:
-            for part in (os.path.join(self.built, "uml.gz"), archive):
-                with open(part, "rb") as one:
-                    both.write(one.read())
-        self.uml("a real trace", "run=trace" + self.quick(" quick=1"), limit=900, initrd=initrd)
+        self.uml("a real trace", "run=trace" + self.quick(" quick=1"), limit=900,
+                 files={"hwt/trace.bin": out / "trace.bin"})
 
     def part_user(self):
         """From user space."""
-        arguments = "-n 1000,10000 -r 3 -t 2" if self.args.quick \
-            else "-n 1000,10000,100000 -r 3 -t 2"
-        self.qemu("from user space, emulated", 3000, cpus=1, HWT_BENCH="no", HWT_USER=arguments)
-        if self.args.newer:
-            self.qemu("from user space, emulated, kernel 6.12", 3000, cpus=1, newer=True,
-                      HWT_BENCH="no", HWT_USER=arguments)
-        self.follow("from user space, on this machine's kernel", "host",
-                    [os.path.join(self.built, "user", "user_bench"),
-                     *(["-q"] if self.args.quick else ["-r", "3", "-t", "2"])], 3000)
+        test = Test("user", "program", 3000, "user_bench", args="-n 1000,10000 -r 3 -t 2" if self.args.quick
+                    else "-n 1000,10000,100000 -r 3 -t 2")
+        self.qemu("from user space, emulated", test, cpus=1)
+        # This one has io_uring's commands for devices. It cannot be had everywhere.
+        try:
+            self.kernels["stock612"].get()
+        except host.Failed as error:
+            host.say(f"without kernel 6.12, and so without commands of io_uring: {error}")
+        else:
+            self.qemu("from user space, emulated, kernel 6.12", test, "stock612", cpus=1)
+        self.here("from user space, on this machine's kernel",
+                  [BUILT / "user/user_bench", *(["-q"] if self.args.quick else ["-r", "3", "-t", "2"])], 3000)
 
     def part_java(self):
         """Netty and the JDK; only if asked for."""
-        self.follow("Java", "host", [os.path.join(HERE, "java", "run.sh"),
-                                     *(["-q"] if self.args.quick else [])], 1800)
+        (BUILT / "java").mkdir(exist_ok=True)
+        classes = f"{BUILT}/java:{JARS}/netty-common.jar:{JARS}/jctools-core.jar"
+        host.logged(self.out / "javac.log", "building the benchmark in Java",
+                    ["javac", "-Xlint:all", "-d", BUILT / "java", "-cp", classes, HERE / "java/Timers.java"])
+        timeouts, runs = (200000, 3) if self.args.quick else (1000000, 5)
+        self.here("Java", ["java", "-Xms2g", "-Xmx2g", "-cp", classes, "Timers", timeouts, runs, BUILT / "hot/million"],
+                  1800)
 
     def quick(self, text):
         """@text in a quick run, else nothing."""
@@ -192,12 +204,12 @@ class Bench:
             "hwt": source_version(),
             "machine": f"{processor()}, {os.cpu_count()} CPUs",
             "kernel": platform.release(),
-            "uml": read(os.path.join(self.args.uml, "release")),
-            "stock": read(os.path.join(self.args.stock, "release")),
+            "uml": self.kernels["uml"].get().release,
+            "stock": self.kernels["stock"].get().release,
             "quick": self.args.quick,
         }
         parts = self.args.only.split(",")
-        path = os.path.join(self.out, "results.json")
+        path = self.out / "results.json"
         dates, self.results = earlier(path, facts, parts)
         dates.append(datetime.date.today().isoformat())
         for self.part in parts:
@@ -206,7 +218,7 @@ class Bench:
                 json.dump({"date": " to ".join(sorted({min(dates), max(dates)})), **facts,
                            "results": self.results}, out, indent=1)
         for why in self.failed:
-            say("failed: " + why)
+            host.say("failed: " + why)
         return 1 if self.failed else 0
 
 
@@ -234,31 +246,28 @@ def source_version():
     """The commit that has changed the module last."""
     module = ["--", ":(glob)*.[ch]", "Kbuild"]
     try:
-        commit, changed = (subprocess.run(["git", "-C", TOP, *command, *module], check=True,
-                                          text=True, stdout=subprocess.PIPE).stdout.strip()
+        commit, changed = (host.output(["git", "-C", host.TOP, *command, *module])
                            for command in (["log", "-1", "--format=%h"], ["status", "--porcelain"]))
-    except (FileNotFoundError, subprocess.CalledProcessError):
+    except (FileNotFoundError, host.Failed):
         return "unknown"
     return commit + (" and changes" if changed else "")
-
-
-def read(path):
-    """The text of a file."""
-    with open(path, encoding="utf-8") as file:
-        return file.read().strip()
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--only", default="ops,many,life,late,smp,trace,count,user",
-                        help="parts, with commas between")
-    parser.add_argument("--uml", required=True, help="directory of the User Mode Linux kernel")
-    parser.add_argument("--stock", required=True, help="directory of the guest's kernel")
-    parser.add_argument("--newer", help="directory of kernel 6.12 for a guest, if it is there")
-    parser.add_argument("--out", required=True, help="directory for the results")
-    return Bench(parser.parse_args()).run()
+                        help="parts, with commas between; java is another")
+    args = parser.parse_args()
+    setup.ensure("bench-java" if "java" in args.only else "bench")
+    bench = Bench(args)
+    host.logged(BUILT / "user.log", "building the user-space benchmark",
+                ["make", "-C", HERE / "user", f"OUT={BUILT}/user", f"-j{host.JOBS}"])
+    host.logged(BUILT / "hot.log", "building the hot path in user space",
+                ["make", "-C", HERE / "hot", f"OUT={BUILT}/hot", "programs", f"-j{host.JOBS}"])
+    failed = bench.run()
+    return host.run([sys.executable, HERE / "report.py", bench.out]) or failed
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    host.main(main)

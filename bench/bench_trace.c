@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A real trace: what a guest at work has done with timers (trace/record.sh), done again with
+ * A real trace: what a guest at work has done with timers (trace/record.py), done again with
  * hwt and its rivals. The same operations on as many objects, in the same order and at the same
  * times, with the same deadlines: what expired then expires now, and the engines work in between
  * as they do in life.

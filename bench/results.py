@@ -3,8 +3,27 @@
 
 import json
 import os
+import re
 
-from bench import BENCH, number
+# What every measuring program prints.
+BENCH = re.compile(r"@bench (.*)$")
+
+
+def number(text):
+    """A value as what it is."""
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            pass
+    return text
+
+
+def parsed(line):
+    """The names and values of a line with "@bench", or None."""
+    match = BENCH.search(line)
+    return {name: number(value) for name, value in
+            (item.split("=", 1) for item in match.group(1).split())} if match else None
 
 
 def unique(values):
@@ -55,11 +74,8 @@ class Results:
             with open(os.path.join(path, "results.json"), encoding="utf-8") as file:
                 facts = json.load(file)
             return cls(facts, facts.pop("results"))
-        rows = []
         with open(path, encoding="utf-8", errors="replace") as file:
-            for match in filter(None, map(BENCH.search, file)):
-                pairs = (item.split("=", 1) for item in match.group(1).split())
-                rows.append({"where": "machine", **{k: number(v) for k, v in pairs}})
+            rows = [{"where": "machine", **row} for row in filter(None, map(parsed, file))]
         return cls({}, rows)
 
     def find(self, **keys):
