@@ -99,7 +99,13 @@ fi
 echo 0 >events/hwt/filter
 echo 1 >events/hwt/enable
 echo 1 >tracing_on
-for module in test_contexts test_race test_kprobe; do
+if sh /hwt/scripts/torture.sh seconds=3 >/tmp/output 2>&1; then
+	ok "torture while all is traced"
+else
+	sed 's/^/# /' /tmp/output
+	not_ok "torture while all is traced"
+fi
+for module in test_contexts test_kprobe; do
 	if load $module && unload $module; then
 		ok "$module while all is traced"
 	else

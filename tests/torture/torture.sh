@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # Torture: see tests/torture/README.md. In the guest; the arguments are parameters of
-# hwt_torture.ko.
+# hwt_torture.ko. In the third run all threads contend for a few timeouts.
 #
 # hwt-test: timeout 300
 # hwt-test: args inject_ms=0
 # hwt-test: args inject_ms=20
+# hwt-test: args seed=1 seconds=5 threads=4 timeouts=1 wheels=2 pairs=0 nmi=0 hotplug_ms=0
 set -eu
 . "$HWT_DIR/lib.sh"
 

@@ -178,6 +178,7 @@ static int tt_setter_main(void *arg)
 {
 	static const u64 span[] = {
 		KT_MS, 20 * KT_MS, 500 * KT_MS, 10 * KT_SECOND, KT_HOUR, 24 * KT_HOUR,
+		10 * 365 * 24 * KT_HOUR,
 	};
 	struct rnd_state rnd;
 	s64 ahead;

@@ -430,9 +430,13 @@ void tt_query(struct tt_item *item)
 {
 	struct hwt_timeout *timeout = tt_timeout(item);
 	struct hwt_wheel_stats stats;
-	u64 deadline, remaining, rest;
+	u64 deadline, remaining, rest, word;
 
 	tt_count(TT_QUERY);
+	word = hwt_timeout_word(timeout);
+	if ((word & HWT_F_REPEAT && !(word & (HWT_F_RUNNING | HWT_F_ARMED))) ||
+	    (word & HWT_F_CANCELLED && word & HWT_F_ARMED))
+		tt_fail(TT_ANSWER, item, "its word is %llx", word);
 	deadline = hwt_deadline(timeout);
 	remaining = hwt_remaining(timeout);
 	div64_u64_rem(deadline, item->wheel->params.tick_ns, &rest);
@@ -857,7 +861,7 @@ static bool tt_enough(void)
 	if (tt_can_plug() && tt_lasted_ms() > 8ULL * tt_hotplug_ms)
 		enough &= tt_asked(tt_cpus_gone(), "a CPU that goes");
 	enough &= tt_asked(!tt_irqs || tt_irqs_come(), "interrupts");
-	enough &= tt_asked(!tt_inject || tt_nmis_injected(), "NMIs");
+	enough &= tt_asked(!tt_inject || !tt_nmis_possible() || tt_nmis_injected(), "NMIs");
 	if (tt_nmi && tt_nmis_possible() && tt_expected(TT_MIX_STRANGE, 8))
 		enough &= tt_asked(tt_nmis_seen(), "what is like an NMI");
 	enough &= tt_asked(!tt_nmis_missing(), "a function that hwt exports, for probes");

@@ -16,8 +16,6 @@
 #include <linux/delay.h>
 #include <linux/err.h>
 #include <linux/hardirq.h>
-#include <linux/kallsyms.h>
-#include <linux/kprobes.h>
 #include <linux/kthread.h>
 #include <linux/module.h>
 #include <linux/sched.h>
@@ -43,6 +41,8 @@ u64 tt_nmis_hit(void)
 #if defined(CONFIG_X86_LOCAL_APIC) && defined(CONFIG_KPROBES)
 
 #include <asm/nmi.h>
+
+#include "../kernel/lib/hwt_ktest_probe.h"
 
 /* What it does is of no matter, as long as it has instructions. */
 noinline void tt_nmi_point(void)
@@ -138,11 +138,6 @@ static int tt_on_probe(struct kprobe *probe, struct pt_regs *regs)
 	return 0;
 }
 
-/* A probe that has one is not replaced by a jump, from which a handler is no NMI. */
-static void tt_after_probe(struct kprobe *probe, struct pt_regs *regs, unsigned long flags)
-{
-}
-
 /*
  * The call of ftrace, switched off: a probe there is no NMI. And it would be patched in more than
  * one step, while other CPUs run it: emulated ones (QEMU before 8.1) may go on seeing a
@@ -159,20 +154,10 @@ static bool tt_is_patched(const u8 *at)
 static bool tt_probe_from(struct kprobe *probe, u8 *function, unsigned int offset,
 			  unsigned int length)
 {
-	for (; offset < length; offset++) {
-		if (tt_is_patched(function + offset))
-			continue;
-		memset(probe, 0, sizeof(*probe));
-		probe->addr = (kprobe_opcode_t *)(function + offset);
-		probe->pre_handler = tt_on_probe;
-		probe->post_handler = tt_after_probe;
-		if (register_kprobe(probe))
-			continue;
-		/* By way of ftrace: no NMI. */
-		if (!(probe->flags & KPROBE_FLAG_FTRACE))
+	for (; offset < length; offset++)
+		if (!tt_is_patched(function + offset) &&
+		    kt_probe(probe, function + offset, tt_on_probe))
 			return true;
-		unregister_kprobe(probe);
-	}
 	return false;
 }
 
@@ -197,29 +182,9 @@ static struct {
 
 static unsigned int tt_found, tt_missing;
 
-/* The start of the function that this is in, and its length: they are in the address's name. */
-static u8 *tt_function_at(const void *at, unsigned int *length)
-{
-	static char text[KSYM_SYMBOL_LEN];	/* too long for a stack */
-	unsigned int offset;
-	char *plus;
-
-	sprint_symbol(text, (unsigned long)at);
-	plus = strchr(text, '+');
-	if (!plus || sscanf(plus, "+0x%x/0x%x", &offset, length) != 2)
-		return NULL;
-	return (u8 *)at - offset;
-}
-
 static void tt_find(unsigned int n)
 {
-	struct kprobe probe = { .symbol_name = tt_function[n].name };
-
-	if (!register_kprobe(&probe)) {
-		/* It may have been put a little behind the entry. */
-		tt_function[n].at = tt_function_at(probe.addr, &tt_function[n].length);
-		unregister_kprobe(&probe);
-	}
+	tt_function[n].at = kt_function(tt_function[n].name, &tt_function[n].length);
 	if (tt_function[n].at) {
 		tt_found++;
 	} else if (tt_function[n].exported) {
@@ -341,7 +306,7 @@ static int tt_probes_start(void)
 
 	if (!tt_nmi)
 		return 0;
-	point = tt_function_at(tt_nmi_point, &length);
+	point = kt_function_at(tt_nmi_point, &length);
 	if (!point || !tt_probe_from(&tt_point, point, 0, length)) {
 		pr_info("no kprobes here: nothing like an NMI\n");
 		memset(&tt_point, 0, sizeof(tt_point));
