@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Each call by itself: what it returns, what it changes, what the queries say.
+ * Each call by itself: what it returns, what it changes, what the queries say. The limit
+ * max_pending: exact, and what exceeds it gets -EAGAIN and is not changed.
+ *
+ * hwt-test: shared
  */
-#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
-
-#include "hwt.h"
 #include "hwt_ktest.h"
-#include "hwt_ktest_util.h"
-
-KSTM_MODULE_GLOBALS();
 
 #define BOTH (HWT_WAS_PENDING | HWT_WAS_HELD)
 
@@ -35,15 +32,12 @@ static void __init test_wheel_life(void)
 
 	kt_init(&kt, wheel, &kt_ops);
 	hwt_cancel(&kt.timeout);
-	KTEST(hwt_cancel_sync(&kt.timeout) == 0 &&
-	      hwt_wheel_state(wheel) == HWT_INIT,
+	KTEST(hwt_cancel_sync(&kt.timeout) == 0 && hwt_wheel_state(wheel) == HWT_INIT,
 	      "cancels do not start its time");
 	KTEST(kt_schedule(&kt, KT_HOUR) == 0, "the first schedule");
-	KTEST(KT_WAIT(hwt_wheel_state(wheel) == HWT_STARTED),
-	      "the first schedule starts its time");
+	KTEST(KT_WAIT(hwt_wheel_state(wheel) == HWT_STARTED), "the first schedule starts its time");
 	KTEST(hwt_wheel_pending(wheel) == 1, "one is pending");
-	KTEST(hwt_wheel_start(wheel) == 0 &&
-	      hwt_wheel_state(wheel) == HWT_STARTED,
+	KTEST(hwt_wheel_start(wheel) == 0 && hwt_wheel_state(wheel) == HWT_STARTED,
 	      "to start a started wheel is no error");
 	KTEST(hwt_cancel_sync(&kt.timeout) == 1 && hwt_wheel_pending(wheel) == 0,
 	      "none is pending after cancel_sync");
@@ -51,13 +45,11 @@ static void __init test_wheel_life(void)
 	KTEST(hwt_wheel_stop(wheel, NULL, NULL) == 0, "stop of an empty wheel");
 	KTEST(hwt_wheel_state(wheel) == HWT_SHUTDOWN && hwt_wheel_stopped(wheel),
 	      "a stopped wheel is in the state SHUTDOWN");
-	KTEST(hwt_wheel_start(wheel) == -ESHUTDOWN,
-	      "a stopped wheel cannot be started");
+	KTEST(hwt_wheel_start(wheel) == -ESHUTDOWN, "a stopped wheel cannot be started");
 	KTEST(hwt_wheel_destroy(wheel) == 0, "a stopped wheel can be destroyed");
 
 	wheel = hwt_wheel_create(NULL);
-	KTEST(hwt_wheel_start(wheel) == 0 &&
-	      hwt_wheel_state(wheel) == HWT_STARTED,
+	KTEST(hwt_wheel_start(wheel) == 0 && hwt_wheel_state(wheel) == HWT_STARTED,
 	      "a wheel can be started explicitly");
 	KTEST(hwt_wheel_destroy(wheel) == 0, "and destroyed without being stopped");
 	wheel = hwt_wheel_create(NULL);
@@ -68,8 +60,7 @@ static void __init test_static_initialiser(struct hwt_wheel *wheel)
 {
 	KTEST(!hwt_pending(&fixed.timeout) && !hwt_running(&fixed.timeout) &&
 	      !hwt_held(&fixed.timeout) && !hwt_expired(&fixed.timeout) &&
-	      !hwt_cancelled(&fixed.timeout) &&
-	      !hwt_timeout_wheel(&fixed.timeout),
+	      !hwt_cancelled(&fixed.timeout) && !hwt_timeout_wheel(&fixed.timeout),
 	      "a static timeout is nothing yet and has no wheel");
 	KTEST(hwt_schedule(&fixed.timeout, 0) == -EINVAL &&
 	      hwt_schedule_at(&fixed.timeout, 0) == -EINVAL &&
@@ -81,16 +72,12 @@ static void __init test_static_initialiser(struct hwt_wheel *wheel)
 	      hwt_schedule_pending_at(&fixed.timeout, 0) == -EINVAL,
 	      "without a wheel every schedule is refused");
 	KTEST(!hwt_cancel(&fixed.timeout) && hwt_try_cancel(&fixed.timeout) == 0 &&
-	      hwt_cancel_sync(&fixed.timeout) == 0,
-	      "without a wheel a cancel finds nothing");
-	KTEST(hwt_deadline(&fixed.timeout) == 0 &&
-	      hwt_remaining(&fixed.timeout) == 0,
+	      hwt_cancel_sync(&fixed.timeout) == 0, "without a wheel a cancel finds nothing");
+	KTEST(hwt_deadline(&fixed.timeout) == 0 && hwt_remaining(&fixed.timeout) == 0,
 	      "without a wheel there is no deadline");
 	hwt_timeout_set_wheel(&fixed.timeout, wheel);
-	KTEST(hwt_timeout_wheel(&fixed.timeout) == wheel &&
-	      kt_schedule(&fixed, KT_MS) == 0 &&
-	      KT_WAIT(kt_expirations(&fixed) == 1),
-	      "with a wheel it fires");
+	KTEST(hwt_timeout_wheel(&fixed.timeout) == wheel && kt_schedule(&fixed, KT_MS) == 0 &&
+	      KT_WAIT(kt_expirations(&fixed) == 1), "with a wheel it fires");
 	hwt_shutdown_sync(&fixed.timeout);
 }
 
@@ -121,8 +108,7 @@ static void __init test_schedule(struct hwt_wheel *wheel)
 	      hwt_deadline(&kt.timeout) == deadline,
 	      "schedule_at of a pending one moves it, to the ns on a tick");
 	KTEST(hwt_schedule_at(&kt.timeout, deadline - 9 * KT_MS - 1) == BOTH &&
-	      hwt_deadline(&kt.timeout) == deadline - 9 * KT_MS,
-	      "and back again, rounded up");
+	      hwt_deadline(&kt.timeout) == deadline - 9 * KT_MS, "and back again, rounded up");
 	KTEST(hwt_wheel_pending(wheel) == 1, "moved ones count once");
 	KTEST(hwt_cancel(&kt.timeout), "cancel hits");
 	KTEST(!hwt_pending(&kt.timeout) && hwt_cancelled(&kt.timeout) &&
@@ -154,20 +140,16 @@ static void __init test_slack(struct hwt_wheel *wheel)
 	base = kt_ms(base) * KT_MS;
 	kt_init(&kt, wheel, &kt_ops);
 	KTEST(hwt_schedule_at_slack(&kt.timeout, base + 1, 0) == 0 &&
-	      hwt_deadline(&kt.timeout) == base + KT_MS,
-	      "a slack of 0 is none");
+	      hwt_deadline(&kt.timeout) == base + KT_MS, "a slack of 0 is none");
 	hwt_schedule_at_slack(&kt.timeout, base, 999 * KT_MS);
 	deadline = hwt_deadline(&kt.timeout);
 	KTEST(deadline >= base && deadline <= base + 999 * KT_MS,
 	      "with a slack the deadline is inside of it");
-	KTEST((kt_ms(deadline) & 511) == 0,
-	      "999 ticks of slack reach a multiple of 512 ticks");
+	KTEST((kt_ms(deadline) & 511) == 0, "999 ticks of slack reach a multiple of 512 ticks");
 	hwt_schedule_at_slack(&kt.timeout, deadline - 3 * KT_MS, 3 * KT_MS);
-	KTEST(hwt_deadline(&kt.timeout) == deadline,
-	      "slack up to a round tick: that tick");
+	KTEST(hwt_deadline(&kt.timeout) == deadline, "slack up to a round tick: that tick");
 	hwt_schedule_at_slack(&kt.timeout, deadline - 3 * KT_MS, 2 * KT_MS + 999999);
-	KTEST(hwt_deadline(&kt.timeout) < deadline,
-	      "the end of the slack is rounded down");
+	KTEST(hwt_deadline(&kt.timeout) < deadline, "the end of the slack is rounded down");
 	hwt_schedule_at_slack(&kt.timeout, base, U64_MAX);
 	KTEST(hwt_deadline(&kt.timeout) >= base, "an endless slack");
 	KTEST(hwt_schedule_slack(&kt.timeout, 5 * KT_MS, KT_MS * 10) == BOTH &&
@@ -188,15 +170,13 @@ static void __init test_conditions(struct hwt_wheel *wheel)
 	      hwt_pending(&kt.timeout), "schedule_earlier arms an idle one");
 	deadline = hwt_deadline(&kt.timeout);
 	KTEST(hwt_schedule_earlier(&kt.timeout, KT_HOUR * 2) == BOTH &&
-	      hwt_deadline(&kt.timeout) == deadline,
-	      "schedule_earlier does not push back");
+	      hwt_deadline(&kt.timeout) == deadline, "schedule_earlier does not push back");
 	KTEST(hwt_schedule_earlier_at(&kt.timeout, deadline) == BOTH &&
 	      hwt_deadline(&kt.timeout) == deadline, "nor move to the same tick");
 	KTEST(hwt_schedule_earlier_at(&kt.timeout, deadline - KT_MS) == BOTH &&
 	      hwt_deadline(&kt.timeout) == deadline - KT_MS, "it pulls forward");
 	KTEST(hwt_schedule_pending_at(&kt.timeout, deadline) == BOTH &&
-	      hwt_deadline(&kt.timeout) == deadline,
-	      "schedule_pending pushes a pending one back");
+	      hwt_deadline(&kt.timeout) == deadline, "schedule_pending pushes a pending one back");
 	KTEST(hwt_schedule_pending(&kt.timeout, KT_HOUR / 2) == BOTH &&
 	      hwt_deadline(&kt.timeout) < deadline, "and pulls it forward");
 	hwt_cancel(&kt.timeout);
@@ -262,10 +242,7 @@ static void inside_expire(struct hwt_timeout *timeout)
 		usleep_range(500, 1000);
 }
 
-static const struct hwt_ops inside_ops = {
-	.expire		= inside_expire,
-	.release	= kt_release,
-};
+static const struct hwt_ops inside_ops = { .expire = inside_expire, .release = kt_release };
 
 static void __init test_callback(struct hwt_wheel *wheel)
 {
@@ -286,14 +263,10 @@ static void __init test_callback(struct hwt_wheel *wheel)
 	      !inside.cancelled && inside.deadline == 0,
 	      "in its callback: running, held, expired, not pending");
 	KTEST(!inside.self_cancel, "a one-shot cannot be cancelled in its callback");
-	KTEST(inside.self_schedule == HWT_WAS_HELD,
-	      "but scheduled: it was held, and not pending");
-	KTEST(hwt_running(timeout) && hwt_pending(timeout),
-	      "from outside: running and pending");
-	KTEST(hwt_try_cancel(timeout) == (HWT_WAS_PENDING | HWT_IS_RUNNING),
-	      "try_cancel: both");
-	KTEST(hwt_try_cancel(timeout) == HWT_IS_RUNNING,
-	      "once more: running, not pending");
+	KTEST(inside.self_schedule == HWT_WAS_HELD, "but scheduled: it was held, and not pending");
+	KTEST(hwt_running(timeout) && hwt_pending(timeout), "from outside: running and pending");
+	KTEST(hwt_try_cancel(timeout) == (HWT_WAS_PENDING | HWT_IS_RUNNING), "try_cancel: both");
+	KTEST(hwt_try_cancel(timeout) == HWT_IS_RUNNING, "once more: running, not pending");
 	KTEST(kt_releases(&inside.kt) == 0, "all that is one hold");
 	atomic_set(&inside.stay, 0);
 	KTEST(KT_WAIT(kt_releases(&inside.kt) == 1) && !hwt_running(timeout) &&
@@ -302,8 +275,7 @@ static void __init test_callback(struct hwt_wheel *wheel)
 	hwt_schedule(timeout, 0);
 	KTEST(KT_WAIT(kt_releases(&inside.kt) == 2) && hwt_expired(timeout) &&
 	      !hwt_cancelled(timeout), "fired once more: expired, not cancelled");
-	KTEST(!hwt_cancel(timeout) && hwt_expired(timeout),
-	      "a cancel after that changes nothing");
+	KTEST(!hwt_cancel(timeout) && hwt_expired(timeout), "a cancel after that changes nothing");
 	hwt_shutdown_sync(timeout);
 }
 
@@ -344,6 +316,150 @@ static void __init test_clock(const char *name, enum hwt_clock clock, u32 flags)
 	hwt_wheel_destroy(wheel);
 }
 
+/* -- max_pending ---------------------------------------------------------- */
+
+#define OBJECTS	16
+#define LIMIT	5
+
+static struct kt many[OBJECTS];
+
+static struct hwt_wheel * __init limited(u64 max_pending)
+{
+	struct hwt_wheel_params params = {
+		.name = "limited", .max_pending = max_pending,
+	};
+	struct hwt_wheel *wheel = hwt_wheel_create(&params);
+	int i;
+
+	for (i = 0; i < OBJECTS; i++)
+		kt_init(&many[i], wheel, &kt_ops);
+	return wheel;
+}
+
+static void __init test_limit(void)
+{
+	struct hwt_wheel *wheel = limited(2);
+	struct hwt_wheel_params params;
+	struct hwt_wheel_stats stats;
+
+	hwt_wheel_get_params(wheel, &params);
+	KTEST(params.max_pending == 2, "a wheel for two");
+	KTEST(hwt_schedule(&many[0].timeout, KT_HOUR) == 0 &&
+	      hwt_schedule(&many[1].timeout, KT_HOUR) == 0, "two are accepted");
+	KTEST(hwt_schedule(&many[2].timeout, KT_HOUR) == -EAGAIN &&
+	      hwt_schedule_at(&many[2].timeout, 0) == -EAGAIN &&
+	      hwt_schedule_earlier(&many[2].timeout, 0) == -EAGAIN, "the third is refused");
+	KTEST(!hwt_held(&many[2].timeout) && !hwt_pending(&many[2].timeout) &&
+	      !hwt_cancel(&many[2].timeout) && hwt_wheel_pending(wheel) == 2,
+	      "and has not changed");
+	hwt_wheel_get_stats(wheel, &stats);
+	KTEST(stats.rejected == 3, "three refusals are counted");
+	KTEST(hwt_schedule(&many[1].timeout, 2 * KT_HOUR) ==
+	      (HWT_WAS_PENDING | HWT_WAS_HELD), "a pending one can be moved");
+	KTEST(hwt_schedule_pending(&many[2].timeout, KT_HOUR) == -ENOENT,
+	      "what wants no place is not refused for lack of one");
+
+	KTEST(hwt_cancel(&many[0].timeout) && hwt_schedule(&many[2].timeout, KT_HOUR) == 0,
+	      "after a cancel there is a place, at once");
+	KTEST(hwt_schedule(&many[0].timeout, KT_HOUR) == -EAGAIN &&
+	      hwt_cancelled(&many[0].timeout), "one, not two");
+	KTEST(hwt_cancel_sync(&many[2].timeout) == 1 &&
+	      !(hwt_schedule(&many[0].timeout, KT_HOUR) & HWT_WAS_PENDING),
+	      "after a cancel_sync too");
+
+	hwt_schedule(&many[1].timeout, 0);
+	KTEST(KT_WAIT(kt_expirations(&many[1]) == 1) &&
+	      hwt_schedule(&many[3].timeout, KT_HOUR) == 0, "after an expiry there is a place");
+	KTEST(hwt_schedule(&many[1].timeout, KT_HOUR) == -EAGAIN, "one, not two");
+	KTEST(hwt_wheel_stop(wheel, NULL, NULL) == 2, "stop hands back two");
+	hwt_wheel_destroy(wheel);
+}
+
+/* A callback's own place is free while it runs. */
+static int self_ret, other_ret;
+
+static void self_expire(struct hwt_timeout *timeout)
+{
+	self_ret = hwt_schedule(timeout, KT_HOUR);
+	other_ret = hwt_schedule(&many[1].timeout, KT_HOUR);
+	kt_expire(timeout);
+}
+
+static const struct hwt_ops self_ops = { .expire = self_expire };
+
+static void __init test_limit_self(void)
+{
+	struct hwt_wheel *wheel = limited(1);
+	struct hwt_periodic periodic;
+
+	kt_init(&many[0], wheel, &self_ops);
+	hwt_schedule(&many[0].timeout, 0);
+	KTEST(KT_WAIT(kt_expirations(&many[0]) == 1) && self_ret == HWT_WAS_HELD &&
+	      other_ret == -EAGAIN, "a callback can take its own place again");
+	KTEST(hwt_cancel_sync(&many[0].timeout) == 1, "it was pending");
+
+	hwt_periodic_init(&periodic, wheel, &kt_nothing_ops);
+	KTEST(hwt_schedule_periodic(&periodic, KT_HOUR, KT_HOUR,
+				    HWT_FIXED_RATE) == 0 &&
+	      hwt_schedule(&many[1].timeout, KT_HOUR) == -EAGAIN,
+	      "a periodic one takes a place");
+	KTEST(hwt_cancel_sync(&periodic.timeout) == 1 &&
+	      hwt_schedule(&many[1].timeout, KT_HOUR) == 0, "and gives it back once");
+	KTEST(hwt_schedule_periodic(&periodic, KT_HOUR, KT_HOUR,
+				    HWT_FIXED_RATE) == -EAGAIN,
+	      "a periodic one is refused");
+	hwt_wheel_destroy(wheel);
+}
+
+/* -- Exact under contention ---------------------------------------------- */
+
+static atomic_t accepted, refused;
+
+static int contend(void *arg)
+{
+	unsigned int i = 0;
+	int ret;
+
+	while (!kthread_should_stop()) {
+		struct hwt_timeout *timeout = &many[i++ * 7 % OBJECTS].timeout;
+
+		ret = hwt_schedule(timeout, i % 3 ? KT_HOUR : KT_MS);
+		if (ret == -EAGAIN)
+			atomic_inc(&refused);
+		else if (ret >= 0)
+			atomic_inc(&accepted);
+		if (i % 5 == 0)
+			hwt_cancel(&many[i % OBJECTS].timeout);
+		if (i % 1024 == 0)
+			usleep_range(100, 200);
+	}
+	return 0;
+}
+
+static void __init test_limit_contention(void)
+{
+	struct hwt_wheel *wheel = limited(LIMIT);
+	struct task_struct *thread[3];
+	int i, n;
+
+	for (i = 0; i < ARRAY_SIZE(thread); i++)
+		thread[i] = kt_thread(contend, NULL, i);
+	msleep(300);
+	KT_WAIT(atomic_read(&accepted) && atomic_read(&refused));
+	for (i = 0; i < ARRAY_SIZE(thread); i++)
+		kt_thread_stop(thread[i]);
+	for (n = 0; n < OBJECTS; n++)
+		hwt_cancel_sync(&many[n].timeout);
+	KTEST(atomic_read(&accepted) && atomic_read(&refused),
+	      "threads at the limit: some accepted, some refused");
+	KTEST(hwt_wheel_pending(wheel) == 0, "none pending in the end");
+	for (i = 0, n = 0; i < OBJECTS; i++)
+		n += hwt_schedule(&many[i].timeout, KT_HOUR) == 0;
+	KTEST(n == LIMIT, "then exactly %d are accepted again: %d", LIMIT, n);
+	KTEST(hwt_wheel_stop(wheel, NULL, NULL) == LIMIT, "and handed back");
+	hwt_wheel_destroy(wheel);
+}
+
 static void __init selftest(void)
 {
 	struct hwt_wheel *wheel = kt_wheel("basics");
@@ -352,6 +468,9 @@ static void __init selftest(void)
 	if (IS_ERR(wheel))
 		return;
 	test_wheel_life();
+	test_limit();
+	test_limit_self();
+	test_limit_contention();
 	test_static_initialiser(wheel);
 	test_schedule(wheel);
 	test_slack(wheel);

@@ -3,18 +3,13 @@
  * Schedule, re-arm, cancel and the queries from contexts that may not sleep: a hard
  * interrupt, a soft interrupt, interrupts off, a raw spinlock held.
  *
+ * hwt-test: shared
  * hwt-test: timeout 120
  */
-#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
-
 #include <linux/interrupt.h>
 
-#include "hwt.h"
 #include "hwt_ktest.h"
 #include "hwt_ktest_compat.h"
-#include "hwt_ktest_util.h"
-
-KSTM_MODULE_GLOBALS();
 
 static struct hwt_wheel *wheel;
 static struct kt fires, moved, cancelled;
@@ -67,8 +62,6 @@ static void everything(void)
 	hwt_wheel_get_stats(wheel, &stats);
 	ODD(params.tick_ns != KT_MS);
 }
-
-static enum hrtimer_restart hard_timer_fn(struct hrtimer *timer);
 
 static struct hrtimer hard_timer;
 static atomic_t hard_done;
@@ -130,15 +123,6 @@ static void __init under_raw_spinlock(void)
 	raw_spin_unlock(&raw);
 }
 
-static void __init under_raw_spinlock_irq(void)
-{
-	unsigned long flags;
-
-	raw_spin_lock_irqsave(&raw, flags);
-	everything();
-	raw_spin_unlock_irqrestore(&raw, flags);
-}
-
 static DEFINE_SPINLOCK(spin);
 
 static void __init under_spinlock_bh(void)
@@ -146,11 +130,6 @@ static void __init under_spinlock_bh(void)
 	spin_lock_bh(&spin);
 	everything();
 	spin_unlock_bh(&spin);
-}
-
-static void __init in_process(void)
-{
-	everything();
 }
 
 static void __init test_context(const char *what, void (*call)(void),
@@ -199,14 +178,13 @@ static void __init test_context(const char *what, void (*call)(void),
 static void __init selftest(void)
 {
 	wheel = kt_wheel("contexts");
-	test_context("process", in_process, true);
+	test_context("process", everything, true);
 	test_context("hard interrupt", in_hard_interrupt, true);
 	test_context("hard interrupt, engine awake", in_hard_interrupt, false);
 	test_context("soft interrupt", in_soft_interrupt, true);
 	test_context("interrupts off", with_interrupts_off, true);
 	test_context("interrupts off, engine awake", with_interrupts_off, false);
 	test_context("raw spinlock", under_raw_spinlock, true);
-	test_context("raw spinlock, interrupts off", under_raw_spinlock_irq, true);
 	test_context("spinlock, soft interrupts off", under_spinlock_bh, true);
 	KTEST(hwt_wheel_pending(wheel) == 0, "nothing is left pending");
 	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");

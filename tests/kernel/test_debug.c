@@ -6,17 +6,11 @@
  *
  * hwt-test: load debug=1
  */
-#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
-
 #include <linux/irqflags.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>
 
-#include "hwt.h"
 #include "hwt_ktest.h"
-#include "hwt_ktest_util.h"
-
-KSTM_MODULE_GLOBALS();
 
 static struct hwt_wheel *wheel;
 
@@ -182,24 +176,10 @@ static void beat_expire(struct hwt_timeout *timeout)
 
 static const struct hwt_ops beat_ops = { .expire = beat_expire };
 
-/* Keeps the wheel's thread from letting others go. */
-static struct {
-	struct kt		kt;
-	struct completion	out;
-	atomic_t		inside;
-} blocker;
-
-static void blocker_expire(struct hwt_timeout *timeout)
-{
-	atomic_set(&blocker.inside, 1);
-	wait_for_completion_timeout(&blocker.out, KT_PATIENCE * HZ);
-	kt_expire(timeout);
-}
-
-static const struct hwt_ops blocker_ops = { .expire = blocker_expire };
-
 static void __init test_initialised_twice(void)
 {
+	/* Keeps the wheel's thread from letting others go. */
+	static struct kt_stay blocker;
 	struct kt kt;
 	u64 deadline;
 	int n;
@@ -219,10 +199,7 @@ static void __init test_initialised_twice(void)
 
 	hwt_schedule(&kt.timeout, KT_HOUR);
 	collected(&kt.timeout);
-	init_completion(&blocker.out);
-	kt_init(&blocker.kt, wheel, &blocker_ops);
-	hwt_schedule(&blocker.kt.timeout, 0);
-	KT_WAIT(atomic_read(&blocker.inside));
+	kt_stay_begin(&blocker, wheel);
 	hwt_cancel(&kt.timeout);
 	wanted(HELD);
 	hwt_timeout_init(&kt.timeout, wheel, &kt_plain_ops);

@@ -10,22 +10,14 @@
  * hwt-test: only debug debug612
  * hwt-test: timeout 200
  */
-#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
-
 #include <linux/cpumask.h>
-#include <linux/fs.h>
 #include <linux/kmod.h>
 #include <linux/kprobes.h>
 #include <linux/pid.h>
-#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/umh.h>
 
-#include "hwt.h"
 #include "hwt_ktest.h"
-#include "hwt_ktest_util.h"
-
-KSTM_MODULE_GLOBALS();
 
 #ifdef CONFIG_FAULT_INJECTION
 
@@ -43,7 +35,6 @@ static struct item {
 } items[64];
 static struct hwt_group group;
 static struct hwt_periodic periodic;
-static const struct hwt_ops periodic_ops = { .expire = kt_expire };
 
 /* -- The driver ------------------------------------------------------------ */
 
@@ -115,15 +106,7 @@ static bool __init each_fault(struct task_struct *task, int (*call)(void),
 /* Threads of wheels of ours. */
 static unsigned int threads(void)
 {
-	struct task_struct *task;
-	unsigned int n = 0;
-
-	rcu_read_lock();
-	for_each_process(task)
-		n += !strncmp(task->comm, NAME, strlen(NAME)) && (task->flags & PF_KTHREAD) &&
-		     !task->exit_state;
-	rcu_read_unlock();
-	return n;
+	return kt_count_threads(NAME, (task->flags & PF_KTHREAD) && !task->exit_state);
 }
 
 /* How many hold hwt: a wheel each, and this module. */
@@ -436,7 +419,7 @@ static int everything(void)
 	hwt_schedule_pending(&items[5].kt.timeout, KT_HOUR);
 	hwt_debounce(&items[6].kt.timeout, &debounce);
 	hwt_retry(&items[7].kt.timeout, &backoff);
-	hwt_periodic_init(&periodic, wheel, &periodic_ops);
+	hwt_periodic_init(&periodic, wheel, &kt_nothing_ops);
 	hwt_schedule_periodic(&periodic, KT_HOUR, KT_SECOND, HWT_FIXED_RATE);
 	hwt_cancel(&items[8].kt.timeout);
 	hwt_try_cancel(&items[9].kt.timeout);
@@ -517,8 +500,7 @@ static void __init test_users(void)
 	/* Who has fired it? */
 	fired = !fire();
 	KTEST(fired, "they fire");
-	KTEST(fired && !allocates(items[0].kt.task, fire),
-	      "the wheel's thread allocates nothing");
+	KTEST(fired && !allocates(items[0].kt.task, fire), "the wheel's thread allocates nothing");
 	unmake();
 
 	shared = false;

@@ -10,17 +10,11 @@
  *
  * hwt-test: timeout 120
  */
-#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
-
 #include <linux/ktime.h>
 #include <linux/suspend.h>
 #include <trace/events/power.h>
 
-#include "hwt.h"
 #include "hwt_ktest.h"
-#include "hwt_ktest_util.h"
-
-KSTM_MODULE_GLOBALS();
 
 /* -- The machine --------------------------------------------------------- */
 
@@ -83,10 +77,7 @@ static void item_expire(struct hwt_timeout *timeout)
 	atomic_inc_return_release(&item->kt.expired);
 }
 
-static const struct hwt_ops item_ops = {
-	.expire		= item_expire,
-	.release	= kt_release,
-};
+static const struct hwt_ops item_ops = { .expire = item_expire, .release = kt_release };
 
 static void __init arm(struct item *item, struct hwt_wheel *wheel, u64 delay_ns)
 {
@@ -170,7 +161,7 @@ static void __init actor_begin(struct actor *actor, const struct cpumask *cpus)
 	actor->wheel = hwt_wheel_create(&params);
 	KTEST(!IS_ERR(actor->wheel), "%s: a wheel", actor->name);
 	for (i = 0; i < ITEMS; i++)
-		arm(&actor->item[i], actor->wheel, i * 60 * KT_MS);
+		arm(&actor->item[i], actor->wheel, i * 30 * KT_MS);
 	arm(&actor->poked, actor->wheel, KT_HOUR);
 	arm(&actor->dropped, actor->wheel, KT_HOUR);
 	arm(&actor->taken, actor->wheel, KT_HOUR);
@@ -243,7 +234,7 @@ static void __init test_freezer(void)
 		actor_begin(&actors[i], other);
 	hwt_periodic_init(&meddler, wheel, &meddler_ops);
 	hwt_schedule_periodic(&meddler, 0, 10 * KT_MS, HWT_FIXED_DELAY);
-	ret = fall_asleep("freezer", "freeze", "2");
+	ret = fall_asleep("freezer", "freeze", "1");
 	kt_stay_on(NULL);
 	if (ret)
 		KTEST_SKIP("this kernel does not freeze: %d", ret);
@@ -372,8 +363,7 @@ static void __init test_suspend(const char *state)
 		      "%s, %s: its thread is back on its CPU", state, sleeper->name);
 		if (!ret && sleeper->counts)
 			KTEST(sleeper->near.place < sleepers[0].near.place,
-			      "%s, %s: before one whose clock stood still", state,
-			      sleeper->name);
+			      "%s, %s: before one whose clock stood still", state, sleeper->name);
 	}
 	for (i = 0; i < ARRAY_SIZE(sleepers); i++) {
 		KTEST(hwt_cancel_sync(&sleepers[i].far.kt.timeout) == 1,

@@ -3,20 +3,15 @@
  * Groups: what counts, what a cancel of all of them reaches, what the waiting ones wait
  * for, and that memory may be freed after them, or meanwhile if there are references.
  *
+ * hwt-test: shared
  * hwt-test: timeout 120
  */
-#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
-
 #include <linux/kref.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
-#include "hwt.h"
 #include "hwt_ktest.h"
 #include "hwt_ktest_compat.h"
-#include "hwt_ktest_util.h"
-
-KSTM_MODULE_GLOBALS();
 
 /* One calls back on its own thread, the other one on workers. */
 static struct hwt_wheel *wheels[2];
@@ -100,12 +95,6 @@ static unsigned int __init items_released(const struct item *items, unsigned int
 
 /* -- Counting and cancelling ----------------------------------------------- */
 
-static void beat_expire(struct hwt_timeout *timeout)
-{
-}
-
-static const struct hwt_ops beat_ops = { .expire = beat_expire };
-
 static void __init test_counts(void)
 {
 	enum { N = 600 };	/* more than are looked at in one go */
@@ -141,7 +130,7 @@ static void __init test_counts(void)
 		hwt_group_join(&group, &items[i].member, &items[i].kt.timeout);
 	KTEST(hwt_group_pending(&group) == 360, "those who left join again");
 
-	hwt_periodic_init(&beat, wheels[1], &beat_ops);
+	hwt_periodic_init(&beat, wheels[1], &kt_nothing_ops);
 	hwt_schedule_periodic(&beat, 0, KT_MS, HWT_FIXED_RATE);
 	hwt_group_join(&group, &member, &beat.timeout);
 	KTEST(KT_WAIT(hwt_expired(&beat.timeout)) && hwt_group_pending(&group) == 361,
@@ -218,24 +207,7 @@ static void __init test_sync(const char *what, u64 (*sync)(struct hwt_group *gro
 	KTEST(atomic_read(&after) == 0, "%s: none fires after it", what);
 }
 
-static struct {
-	struct item		item;
-	struct completion	out;
-	atomic_t		inside;
-} sleeper;
-
-static void sleeper_expire(struct hwt_timeout *timeout)
-{
-	atomic_set(&sleeper.inside, 1);
-	wait_for_completion_timeout(&sleeper.out, KT_PATIENCE * HZ);
-	atomic_set_release(&sleeper.inside, 0);
-	kt_expire(timeout);
-}
-
-static const struct hwt_ops sleeper_ops = {
-	.expire		= sleeper_expire,
-	.release	= kt_release,
-};
+static struct kt_stay sleeper;
 
 struct sync_call {
 	struct hwt_group	*group;
@@ -249,8 +221,8 @@ static int sync_thread(void *arg)
 	struct sync_call *call = arg;
 	int ret = call->sync(call->group);
 
-	call->expired = kt_expirations(&sleeper.item.kt);
-	call->released = kt_releases(&sleeper.item.kt);
+	call->expired = kt_expirations(&sleeper.kt);
+	call->released = kt_releases(&sleeper.kt);
 	atomic_set_release(&call->returned, 1);
 	return kt_thread_end(ret);
 }
@@ -260,17 +232,16 @@ static void __init test_running(const char *what, u64 (*sync)(struct hwt_group *
 	struct sync_call calls[2] = { { .sync = sync }, { .sync = sync } };
 	struct task_struct *thread[2];
 	enum { N = 100 };
+	struct hwt_member member;
 	struct hwt_group group;
 	struct item *items;
 	int i, hits, expired;
 
-	memset(&sleeper, 0, sizeof(sleeper));
-	init_completion(&sleeper.out);
 	hwt_group_init(&group, NULL, NULL);
-	item_join(&sleeper.item, &group, wheels[0], &sleeper_ops);
-	hwt_schedule(&sleeper.item.kt.timeout, 0);
-	KTEST(KT_WAIT(atomic_read(&sleeper.inside)), "%s: the first member's callback sleeps",
-	      what);
+	kt_stay_init(&sleeper, wheels[0], &kt_stay_ops);
+	hwt_group_join(&group, &member, &sleeper.kt.timeout);
+	hwt_schedule(&sleeper.kt.timeout, 0);
+	KTEST(KT_WAIT(kt_inside(&sleeper)), "%s: the first member's callback sleeps", what);
 	items = vzalloc(N * sizeof(*items));
 	for (i = 0; items && i < N; i++)
 		item_join(&items[i], &group, wheels[1], &item_ops);
@@ -285,10 +256,10 @@ static void __init test_running(const char *what, u64 (*sync)(struct hwt_group *
 	msleep(20);
 	items_sum(items, N);
 	expired = sum.expired;
-	msleep(200);
+	msleep(100);
 	items_sum(items, N);
 	KTEST(sum.expired == expired, "%s: and do not fire while it sleeps", what);
-	KTEST(atomic_read(&sleeper.inside) && !atomic_read(&calls[0].returned) &&
+	KTEST(kt_inside(&sleeper) && !atomic_read(&calls[0].returned) &&
 	      !atomic_read(&calls[1].returned), "%s: the call waits, and a second one", what);
 	complete_all(&sleeper.out);
 	hits = kt_thread_stop(thread[0]) + kt_thread_stop(thread[1]);
@@ -558,8 +529,7 @@ static void __init test_many(void)
 	atomic_set(&after, 0);
 	items_schedule(items, n, KT_HOUR, KT_MS);
 	KTEST(hwt_group_pending(&group) == n, "all are pending");
-	KTEST(hwt_group_cancel(&group) == n && hwt_group_pending(&group) == 0,
-	      "all are cancelled");
+	KTEST(hwt_group_cancel(&group) == n && hwt_group_pending(&group) == 0, "all are cancelled");
 	items_schedule(items, n, KT_HOUR, KT_MS);
 	for (i = 0; i < n; i += 10)
 		hwt_schedule(&items[i].kt.timeout, 0);
@@ -610,8 +580,7 @@ static void __init test_two_at_once(const char *what, int (*fn)(void *arg))
 		items_sum(items, n);
 		held += fn == cancel_sync_thread ? sum.held : 0;
 	}
-	KTEST(items && wrong == 0 && held == 0, "two %s at once: each member counts for one",
-	      what);
+	KTEST(items && wrong == 0 && held == 0, "two %s at once: each member counts for one", what);
 	hwt_group_shutdown_sync(&group);
 	vfree(items);
 }
@@ -621,14 +590,12 @@ static void __init test_two_at_once(const char *what, int (*fn)(void *arg))
 /* Both wheels' schedules, cancels that hit, and expiries, up to now. */
 static struct hwt_wheel_stats __init totals(void)
 {
-	struct hwt_wheel_stats stats[2];
+	struct hwt_wheel_stats sum = kt_stats(wheels[0]), more = kt_stats(wheels[1]);
 
-	hwt_wheel_get_stats(wheels[0], &stats[0]);
-	hwt_wheel_get_stats(wheels[1], &stats[1]);
-	stats[0].scheduled += stats[1].scheduled;
-	stats[0].cancelled += stats[1].cancelled;
-	stats[0].expired += stats[1].expired;
-	return stats[0];
+	sum.scheduled += more.scheduled;
+	sum.cancelled += more.cancelled;
+	sum.expired += more.expired;
+	return sum;
 }
 
 enum { STAY = 500, MOVE = 50 };
@@ -777,10 +744,7 @@ static void inside_expire(struct hwt_timeout *timeout)
 	kt_expire(timeout);
 }
 
-static const struct hwt_ops inside_ops = {
-	.expire		= inside_expire,
-	.release	= kt_release,
-};
+static const struct hwt_ops inside_ops = { .expire = inside_expire, .release = kt_release };
 
 static void __init test_inside(const char *what, u64 (*sync)(struct hwt_group *group),
 			       struct hwt_wheel *wheel)
@@ -827,8 +791,7 @@ static void __init test_odd(void)
 	KTEST(hwt_group_pending(&group) == 1, "one without a wheel is not pending");
 	KTEST(hwt_wheel_stop(wheel, NULL, NULL) == 1 && hwt_group_pending(&group) == 0 &&
 	      hwt_group_cancel(&group) == 0 && hwt_group_cancel_sync(&group) == 0 &&
-	      hwt_group_shutdown_sync(&group) == 0,
-	      "of a stopped wheel nothing is left to cancel");
+	      hwt_group_shutdown_sync(&group) == 0, "of a stopped wheel nothing is left to cancel");
 	hwt_wheel_destroy(wheel);
 }
 

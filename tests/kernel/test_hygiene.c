@@ -3,22 +3,14 @@
  * Callbacks that leave their context other than they found it: each is named in the
  * log, what can be put right is, and the engine goes on.
  */
-#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
-
 #include <linux/bottom_half.h>
 #include <linux/cpumask.h>
-#include <linux/err.h>
 #include <linux/irqflags.h>
 #include <linux/mutex.h>
 #include <linux/preempt.h>
-#include <linux/rcupdate.h>
 #include <linux/spinlock.h>
 
-#include "hwt.h"
 #include "hwt_ktest.h"
-#include "hwt_ktest_util.h"
-
-KSTM_MODULE_GLOBALS();
 
 static DEFINE_SPINLOCK(leaked_spinlock);
 static DEFINE_RAW_SPINLOCK(leaked_raw);

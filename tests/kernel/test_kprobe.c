@@ -10,20 +10,13 @@
  * hwt-test: timeout 240
  * hwt-test: args park=1
  */
-#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
-
 #include <linux/cpu.h>
-#include <linux/kallsyms.h>
-#include <linux/kprobes.h>
 #include <linux/prandom.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
-#include "hwt.h"
 #include "hwt_ktest.h"
-#include "hwt_ktest_util.h"
-
-KSTM_MODULE_GLOBALS();
+#include "hwt_ktest_probe.h"
 
 static unsigned int seed;
 module_param(seed, uint, 0444);
@@ -63,7 +56,6 @@ static void __init unpark_others(void)
 }
 
 /* -- Probes -------------------------------------------------------------- */
-
 #define PROBES_MOST	4096
 
 static struct kprobe *probes, **registered;
@@ -71,56 +63,16 @@ static unsigned int probes_n;
 
 static int on_probe(struct kprobe *probe, struct pt_regs *regs);
 
-/* A probe that has one is not replaced by a jump, from which a handler is no NMI. */
-static void after_probe(struct kprobe *probe, struct pt_regs *regs,
-			unsigned long flags)
-{
-}
-
 /* By address: to find a name takes longer than all the rest. */
 static bool probe_at(u8 *function, unsigned int offset)
 {
 	struct kprobe *probe = &probes[probes_n];
 
-	if (probes_n == PROBES_MOST)
+	if (probes_n == PROBES_MOST || !kt_probe(probe, function + offset, on_probe))
 		return false;
-	memset(probe, 0, sizeof(*probe));
-	probe->addr = (kprobe_opcode_t *)(function + offset);
-	probe->pre_handler = on_probe;
-	probe->post_handler = after_probe;
-	if (register_kprobe(probe))
-		return false;
-	/* By way of ftrace: no NMI. */
-	if (probe->flags & KPROBE_FLAG_FTRACE) {
-		unregister_kprobe(probe);
-		return false;
-	}
 	registered[probes_n] = probe;
 	probes_n++;
 	return true;
-}
-
-/*
- * Where a function is, and its length, which is in the name of its address; NULL: there
- * is none of that name.
- */
-static u8 * __init find(const char *name, unsigned int *length)
-{
-	char text[KSYM_SYMBOL_LEN];
-	struct kprobe probe = { .symbol_name = name };
-	unsigned int offset;
-	char *plus;
-
-	*length = 0;
-	if (register_kprobe(&probe))
-		return NULL;
-	/* It may have been put a little behind the entry. */
-	sprint_symbol(text, (unsigned long)probe.addr);
-	unregister_kprobe(&probe);
-	plus = strchr(text, '+');
-	if (!plus || sscanf(plus, "+0x%x/0x%x", &offset, length) != 2)
-		return NULL;
-	return (u8 *)probe.addr - offset;
 }
 
 /*
@@ -131,7 +83,7 @@ static unsigned int __init probe_function(const char *name, unsigned int step,
 					  struct rnd_state *rnd)
 {
 	unsigned int offset, length, n = 0;
-	u8 *function = find(name, &length);
+	u8 *function = kt_function(name, &length);
 
 	for (offset = 0; function && offset < length; offset++)
 		if (probe_at(function, offset)) {
@@ -457,8 +409,7 @@ static void __init test_instructions(const char *what, const char * const *names
 	}
 	unpark_others();
 	covered = bitmap_zalloc(PROBES_MOST, GFP_KERNEL);
-	KTEST(found && covered, "%s: %u functions, %u instructions", what, found,
-	      probes_n);
+	KTEST(found && covered, "%s: %u functions, %u instructions", what, found, probes_n);
 	lost = 0;
 	unbalanced = 0;
 	unreleased = 0;
@@ -518,8 +469,6 @@ static struct hwt_periodic periodic;
 static u64 periodic_first;
 static unsigned int periodic_seen, periodic_open;
 
-static const struct hwt_ops periodic_ops = { };
-
 /*
  * Once its period is written the new schedule has to take effect at once: by the old one the
  * engine may fire meanwhile, and would go on with the new period.
@@ -542,18 +491,14 @@ static void __init test_periodic(void)
 	u8 *function;
 
 	wheel = kt_wheel("kprobe");
-	hwt_periodic_init(&periodic, wheel, &periodic_ops);
+	hwt_periodic_init(&periodic, wheel, &kt_nothing_ops);
 	periodic_first = hwt_wheel_now(wheel) + KT_HOUR;
 	hwt_schedule_periodic_at(&periodic, periodic_first, KT_HOUR, HWT_FIXED_RATE);
 	target_task = current;
 	park_others();
-	function = find("hwt_schedule_periodic_at", &length);
+	function = kt_function("hwt_schedule_periodic_at", &length);
 	for (offset = 0; function && offset < length; offset++) {
-		memset(&probe, 0, sizeof(probe));
-		probe.addr = (kprobe_opcode_t *)(function + offset);
-		probe.pre_handler = on_periodic;
-		probe.post_handler = after_probe;
-		if (register_kprobe(&probe))
+		if (!kt_probe(&probe, function + offset, on_periodic))
 			continue;
 		n++;
 		periodic_first += KT_HOUR;
@@ -576,6 +521,8 @@ static void __init test_periodic(void)
  * handler schedules, re-arms and cancels on whatever CPU comes by.
  */
 static struct kt own[16];
+/* Two CPUs may come by at once: only one gets a timeout, until it is through. */
+static atomic_t own_busy[ARRAY_SIZE(own)];
 static atomic_t visits, own_odd, own_armed, own_holds;
 /* Visits of one probe, after which it does nothing any more. Those of the scheduler feed
  * themselves: what the handler schedules wakes the engine, which comes by the probe.
@@ -594,14 +541,14 @@ static void own_schedule(int ret)
 static int on_visit(struct kprobe *probe, struct pt_regs *regs)
 {
 	unsigned int n = atomic_inc_return(&visits);
+	atomic_t *busy = &own_busy[n % ARRAY_SIZE(own)];
 	struct kt *kt = &own[n % ARRAY_SIZE(own)];
 
 	if (IS_ENABLED(CONFIG_X86) && !in_nmi())
 		atomic_inc(&own_odd);
 	if ((int)(n - READ_ONCE(visits_end)) > 0)
 		return 0;
-	/* Two CPUs may come by at once: only one gets this one, until it is through. */
-	if (atomic_cmpxchg(&kt->early, 0, 1) != 0)
+	if (atomic_cmpxchg(busy, 0, 1) != 0)
 		return 0;
 	if (!hwt_held(&kt->timeout)) {
 		WRITE_ONCE(kt->earliest, hwt_wheel_now(wheel) + n % 4 * KT_MS);
@@ -613,37 +560,14 @@ static int on_visit(struct kprobe *probe, struct pt_regs *regs)
 		}
 		hwt_remaining(&kt->timeout);
 	}
-	atomic_set_release(&kt->early, 0);
+	atomic_set_release(busy, 0);
 	return 0;
 }
 
-static atomic_t own_early;
-
-static void own_expire(struct hwt_timeout *timeout)
-{
-	struct kt *kt = kt_of(timeout);
-
-	if (hwt_wheel_now(wheel) < READ_ONCE(kt->earliest))
-		atomic_inc(&own_early);
-	atomic_inc(&kt->expired);
-}
-
-static void own_release(struct hwt_timeout *timeout)
-{
-	struct kt *kt = kt_of(timeout);
-
-	atomic_inc(&kt->released);
-}
-
-static const struct hwt_ops own_ops = {
-	.expire		= own_expire,
-	.release	= own_release,
-};
-
 /* Something for the functions to do. */
-static void __init stir(unsigned int seconds)
+static void __init stir(void)
 {
-	unsigned long end = jiffies + seconds * HZ;
+	unsigned long end = jiffies + (KT_SLOW ? 1000 : 300) * HZ / 1000;
 	int before = atomic_read(&visits);
 
 	while (time_before(jiffies, end) && atomic_read(&visits) - before < VISITS_MOST)
@@ -653,7 +577,7 @@ static void __init stir(unsigned int seconds)
 static bool __init visit(const char *name, unsigned int places)
 {
 	unsigned int length, i, offset, hit = 0, found = 0;
-	u8 *function = find(name, &length);
+	u8 *function = kt_function(name, &length);
 	int visited;
 
 	for (i = 0; i < places && function; i++) {
@@ -669,14 +593,10 @@ static bool __init visit(const char *name, unsigned int places)
 		visited = atomic_read(&visits);
 		/* Registered for the other handler: this one takes its place. */
 		unregister_kprobe(probe);
-		memset(probe, 0, sizeof(*probe));
-		probe->addr = (kprobe_opcode_t *)(function + offset);
-		probe->pre_handler = on_visit;
-		probe->post_handler = after_probe;
 		WRITE_ONCE(visits_end, visited + VISITS_MOST);
-		if (register_kprobe(probe))
+		if (!kt_probe(probe, function + offset, on_visit))
 			continue;
-		stir(1);
+		stir();
 		unregister_kprobe(probe);
 		hit += atomic_read(&visits) != visited;
 	}
@@ -689,7 +609,7 @@ static bool __init visit(const char *name, unsigned int places)
 static void __init test_kernel(const char *what, const char * const *names,
 			       unsigned int n_names, unsigned int places)
 {
-	unsigned int i, functions = 0, fired = 0, held = 0, released = 0;
+	unsigned int i, functions = 0, fired = 0, held = 0, released = 0, early = 0;
 	struct kt far;
 
 	wheel = kt_wheel("kprobe");
@@ -699,9 +619,8 @@ static void __init test_kernel(const char *what, const char * const *names,
 	atomic_set(&own_odd, 0);
 	atomic_set(&own_armed, 0);
 	atomic_set(&own_holds, 0);
-	atomic_set(&own_early, 0);
 	for (i = 0; i < ARRAY_SIZE(own); i++)
-		kt_init(&own[i], wheel, &own_ops);
+		kt_init(&own[i], wheel, &kt_ops);
 	park_others();
 	for (i = 0; i < n_names; i++)
 		functions += visit(names[i], places);
@@ -715,16 +634,14 @@ static void __init test_kernel(const char *what, const char * const *names,
 		held += hwt_cancel_sync(&own[i].timeout) != 0;
 		fired += kt_expirations(&own[i]);
 		released += kt_releases(&own[i]);
+		early += atomic_read(&own[i].early);
 	}
 	KTEST(atomic_read(&own_armed) > 0, "%s: %d handlers, %d schedules", what,
 	      atomic_read(&visits), atomic_read(&own_armed));
-	KTEST(fired == atomic_read(&own_armed) && !held, "%s: %u have fired", what,
-	      fired);
-	KTEST(released == atomic_read(&own_holds), "%s: %u are released", what,
-	      released);
-	KTEST(atomic_read(&own_early) == 0, "%s: none early", what);
-	KTEST(atomic_read(&own_odd) == 0, "%s: all as by an NMI, and as it must be",
-	      what);
+	KTEST(fired == atomic_read(&own_armed) && !held, "%s: %u have fired", what, fired);
+	KTEST(released == atomic_read(&own_holds), "%s: %u are released", what, released);
+	KTEST(early == 0, "%s: none early", what);
+	KTEST(atomic_read(&own_odd) == 0, "%s: all as by an NMI, and as it must be", what);
 out:
 	KTEST(!kt_expirations(&far), "%s: what is an hour away has not fired", what);
 	KTEST(hwt_wheel_destroy(wheel) == 0, "%s: the wheel is destroyed", what);
@@ -742,7 +659,7 @@ static const char * const sched_names[] __initconst = {
 
 static void __init selftest(void)
 {
-	unsigned int seconds = kt_quick() ? 2 : 8, length;
+	unsigned int seconds = kt_quick() ? 2 : 6, length;
 	unsigned int step = kt_quick() || KT_SLOW ? 40 : 8;
 
 	if (!seed)
@@ -756,7 +673,7 @@ static void __init selftest(void)
 		goto out;
 	}
 	park_others();
-	find("hwt_schedule", &length);
+	kt_function("hwt_schedule", &length);
 	unpark_others();
 	if (!length) {
 		KTEST_SKIP("no kprobes on this kernel");

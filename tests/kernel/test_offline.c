@@ -6,15 +6,9 @@
  * hwt-test: long
  * hwt-test: timeout 120
  */
-#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
-
 #include <linux/cpu.h>
 
-#include "hwt.h"
 #include "hwt_ktest.h"
-#include "hwt_ktest_util.h"
-
-KSTM_MODULE_GLOBALS();
 
 #define SLOW	(KT_SLOW ? 3 : 1)
 #define N	100
@@ -24,10 +18,7 @@ static unsigned int victim;
 
 static u64 collected(struct hwt_wheel *wheel)
 {
-	struct hwt_wheel_stats stats;
-
-	hwt_wheel_get_stats(wheel, &stats);
-	return stats.collected;
+	return kt_stats(wheel).collected;
 }
 
 /* On the victim: submits, and cancels some of it. */
@@ -95,8 +86,7 @@ static void __init test_stop(void)
 		ok += hwt_cancel_sync(&there[i].timeout) == 1 &&
 		      kt_releases(&there[i]) == 1;
 	KTEST(ok == N / 2, "cancel_sync of what was submitted there");
-	KTEST(hwt_wheel_stop(wheel, NULL, NULL) == N - N / 2 + 1,
-	      "stop hands back the others");
+	KTEST(hwt_wheel_stop(wheel, NULL, NULL) == N - N / 2 + 1, "stop hands back the others");
 	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
 	KTEST(add_cpu(victim) == 0, "CPU %u is online again", victim);
 }

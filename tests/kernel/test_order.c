@@ -6,16 +6,10 @@
  * hwt-test: long
  * hwt-test: timeout 120
  */
-#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
-
 #include <linux/prandom.h>
 #include <linux/vmalloc.h>
 
-#include "hwt.h"
 #include "hwt_ktest.h"
-#include "hwt_ktest_util.h"
-
-KSTM_MODULE_GLOBALS();
 
 struct item {
 	struct hwt_timeout	timeout;
@@ -68,8 +62,7 @@ static bool __init begin(u32 buckets, u32 levels, unsigned int n)
 	armed = 0;
 	too_slow = false;
 	kt_stay_on(cpumask_of(raw_smp_processor_id()));
-	KTEST(!IS_ERR(wheel) && item && fired, "%u levels of %u buckets: set up",
-	      levels, buckets);
+	KTEST(!IS_ERR(wheel) && item && fired, "%u levels of %u buckets: set up", levels, buckets);
 	return !IS_ERR(wheel) && item && fired;
 }
 
@@ -89,15 +82,13 @@ static void __init end(const char *what)
 
 	kt_stay_on(NULL);
 	/* Pairs with item_expire(). */
-	KTEST(KT_WAIT(smp_load_acquire(&fired_n) == armed), "%s: all %u fire", what,
-	      armed);
+	KTEST(KT_WAIT(smp_load_acquire(&fired_n) == armed), "%s: all %u fire", what, armed);
 	hwt_wheel_destroy(wheel);
 	odd = fired_n == armed ? disorder(armed) : armed;
 	if (too_slow)
 		KTEST_SKIP("%s: the machine was too slow in arming them", what);
 	else
-		KTEST(odd == 0, "%s: in the order of ticks and arming: %u are not",
-		      what, odd);
+		KTEST(odd == 0, "%s: in the order of ticks and arming: %u are not", what, odd);
 	vfree(fired);
 	vfree(item);
 }
@@ -112,7 +103,7 @@ static void __init test_spread(const char *what, u32 buckets, u32 levels,
 	if (!begin(buckets, levels, n))
 		return;
 	prandom_seed_state(&rnd, n + spread);
-	base = hwt_wheel_tick(wheel) + 1000 * SLOW;
+	base = hwt_wheel_tick(wheel) + 500 * SLOW;
 	while (armed < n)
 		arm(base + prandom_u32_state(&rnd) % spread);
 	end(what);
@@ -124,7 +115,7 @@ static void __init test_spread(const char *what, u32 buckets, u32 levels,
  */
 static void __init test_approach(const char *what, u32 buckets, u32 levels)
 {
-	unsigned int left = 1500 * SLOW, i;
+	unsigned int left = 800 * SLOW, i;
 	u64 tick;
 
 	if (!begin(buckets, levels, 1000))
@@ -143,7 +134,7 @@ static void __init test_approach(const char *what, u32 buckets, u32 levels)
 
 static void __init selftest(void)
 {
-	unsigned int n = kt_quick() ? 1000 : 10000;
+	unsigned int n = kt_quick() ? 1000 : 5000;
 
 	test_spread("one tick", 512, 3, n, 1);
 	test_spread("a few ticks", 512, 3, n, 10);

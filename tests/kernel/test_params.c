@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a wheel can be made of, and what not.
+ * What a wheel can be made of, and what not. Shared wheels: one for each set of parameters,
+ * for as long as somebody uses it.
  *
- * hwt-test: long
+ * hwt-test: timeout 120
  */
-#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
-
 #include <linux/cpumask.h>
 
-#include "hwt.h"
 #include "hwt_ktest.h"
-#include "hwt_ktest_util.h"
-
-KSTM_MODULE_GLOBALS();
 
 /* CPUs that are not online, CPU 0, and none at all. */
 static struct cpumask offline, first, none;
@@ -79,13 +74,11 @@ static void __init test_bad(void)
 		params = bad[i].params;
 		params.name = "bad";
 		wheel = hwt_wheel_create(&params);
-		KTEST(PTR_ERR_OR_ZERO(wheel) == -EINVAL, "%s: create refuses",
-		      bad[i].what);
+		KTEST(PTR_ERR_OR_ZERO(wheel) == -EINVAL, "%s: create refuses", bad[i].what);
 		if (!IS_ERR_OR_NULL(wheel))
 			hwt_wheel_destroy(wheel);
 		wheel = hwt_wheel_get_shared(&params);
-		KTEST(PTR_ERR_OR_ZERO(wheel) == -EINVAL, "%s: get_shared refuses",
-		      bad[i].what);
+		KTEST(PTR_ERR_OR_ZERO(wheel) == -EINVAL, "%s: get_shared refuses", bad[i].what);
 		if (!IS_ERR_OR_NULL(wheel))
 			hwt_wheel_put(wheel);
 	}
@@ -115,14 +108,13 @@ static void __init good(const char *what)
 	kt_init(&soon, wheel, &kt_ops);
 	kt_init(&far, wheel, &kt_ops);
 	hwt_schedule_at(&now.timeout, 0);
-	kt_schedule(&soon, 700 * KT_MS);
+	kt_schedule(&soon, 20 * KT_MS);
 	hwt_schedule(&far.timeout, 100 * 365 * 24 * KT_HOUR);
 	KTEST(KT_WAIT(kt_expirations(&now) == 1), "%s: what has passed fires", what);
 	KTEST(made.tick_ns > KT_SECOND ||
 	      KT_WAIT(kt_expirations(&soon) == 1), "%s: what is soon fires", what);
 	/* The coarse clock is late, and makes it early by as much. */
-	KTEST((made.flags & HWT_COARSE_CLOCK) || !atomic_read(&soon.early),
-	      "%s: not early", what);
+	KTEST((made.flags & HWT_COARSE_CLOCK) || !atomic_read(&soon.early), "%s: not early", what);
 	KTEST(hwt_pending(&far.timeout) && hwt_remaining(&far.timeout) > KT_HOUR,
 	      "%s: a century does not", what);
 	KTEST(hwt_wheel_destroy(wheel) == 0, "%s: destroyed", what);
@@ -164,8 +156,7 @@ static void __init test_good_more(void)
 {
 	GOOD("boottime, coarse", .clock = HWT_CLOCK_BOOTTIME,
 	     .flags = HWT_COARSE_CLOCK, .tick_ns = 100 * KT_MS);
-	KTEST(made.clock == HWT_CLOCK_BOOTTIME && made.flags == HWT_COARSE_CLOCK,
-	      "as asked for");
+	KTEST(made.clock == HWT_CLOCK_BOOTTIME && made.flags == HWT_COARSE_CLOCK, "as asked for");
 	GOOD("freezable", .flags = HWT_FREEZABLE, .workers = 1);
 	KTEST(made.flags == HWT_FREEZABLE && made.workers == 1, "as asked for");
 	GOOD("256 workers", .workers = HWT_WORKERS_MAX);
@@ -197,51 +188,200 @@ static void __init unshared(const char *what, struct hwt_wheel_params params)
 
 #define UNSHARED(what, ...) ({ unshared(what, (struct hwt_wheel_params) { __VA_ARGS__ }); })
 
-static struct hwt_wheel * __init shared(struct hwt_wheel_params params)
+static struct hwt_wheel * __init get(struct hwt_wheel_params params)
 {
-	struct hwt_wheel *wheel;
+	struct hwt_wheel *wheel = hwt_wheel_get_shared(&params);
 
-	params.name = "shared";
-	wheel = hwt_wheel_get_shared(&params);
 	return IS_ERR(wheel) ? NULL : wheel;
 }
 
-#define SHARED(...) ({ shared((struct hwt_wheel_params) { __VA_ARGS__ }); })
+#define GET(...) get((struct hwt_wheel_params) { __VA_ARGS__ })
 
-static void __init test_shared(void)
+static const struct hwt_wheel_params different[] __initconst = {
+	{ .name = "one" },
+	{ .name = "one", .tick_ns = 2 * KT_MS },
+	{ .name = "one", .ticks_per_wheel = 256 },
+	{ .name = "one", .levels = 2 },
+	{ .name = "one", .clock = HWT_CLOCK_BOOTTIME },
+	{ .name = "one", .flags = HWT_COARSE_CLOCK },
+	{ .name = "one", .workers = 1 },
+	{ .name = "one", .workers = 2 },
+	{ .name = "one", .priority = HWT_PRIORITY_FIFO_LOW },
+	{ .name = "one", .priority = HWT_PRIORITY_FIFO },
+};
+
+static void __init test_different(void)
 {
-	struct hwt_wheel *wheel[5], *same[ARRAY_SIZE(wheel)] = {};
-	int i, j, odd = 0;
+	struct hwt_wheel *wheel[ARRAY_SIZE(different)], *same;
+	int i, j, odd = 0, others = 0;
 
 	UNSHARED("max_pending", .max_pending = 1);
 	UNSHARED("cpus", .cpus = cpu_possible_mask);
 	UNSHARED("busy waiting", .wait = HWT_WAIT_BUSY, .cpus = cpumask_of(0));
+	UNSHARED("busy waiting and polling", .wait = HWT_WAIT_BUSY, .cpus = cpumask_of(0),
+		 .poll = test_poll);
 	UNSHARED("clock_set", .clock = HWT_CLOCK_REALTIME, .clock_set = test_clock_set);
 
 	for (i = 0; i < ARRAY_SIZE(wheel); i++) {
-		wheel[i] = SHARED(.workers = i == 1 ? 1 : i == 2 ? 2 : 0,
-				  .priority = i == 3 ? HWT_PRIORITY_FIFO_LOW :
-					      i == 4 ? HWT_PRIORITY_FIFO :
-						       HWT_PRIORITY_NORMAL);
+		wheel[i] = get(different[i]);
+		odd += !wheel[i];
 		for (j = 0; j < i; j++)
 			odd += wheel[j] == wheel[i];
-		odd += !wheel[i];
 	}
-	KTEST(odd == 0, "workers and priority make a difference");
-	same[0] = SHARED(.workers = 0);
-	same[1] = SHARED(.workers = 1);
-	same[2] = SHARED(.workers = 2, .wait = HWT_WAIT_SLEEP);
-	same[3] = SHARED(.priority = HWT_PRIORITY_FIFO_LOW);
-	same[4] = SHARED(.priority = HWT_PRIORITY_FIFO);
-	for (i = 0; i < ARRAY_SIZE(wheel); i++)
-		odd += same[i] != wheel[i];
-	KTEST(odd == 0, "the same ones give the same wheel");
+	KTEST(odd == 0, "each parameter makes a difference");
 	for (i = 0; i < ARRAY_SIZE(wheel); i++) {
+		same = get(different[i]);
+		others += same != wheel[i];
+		if (same)
+			hwt_wheel_put(same);
+	}
+	KTEST(others == 0, "the same ones give the same wheel");
+	for (i = 0; i < ARRAY_SIZE(wheel); i++)
 		if (wheel[i])
 			hwt_wheel_put(wheel[i]);
-		if (same[i])
-			hwt_wheel_put(same[i]);
+}
+
+static void __init test_same(void)
+{
+	struct hwt_wheel *a, *b, *c, *d, *private;
+	struct hwt_wheel_params params;
+	struct kt kt;
+
+	a = GET(.name = "first");
+	b = GET(.name = "second");
+	c = hwt_wheel_get_shared(NULL);
+	d = GET(.tick_ns = KT_MS, .ticks_per_wheel = 500, .levels = 3);
+	KTEST(a && a == b, "the same parameters give the same wheel, whatever its name");
+	KTEST(a == c, "no parameters are the defaults");
+	KTEST(a == d, "and so are the defaults by name, after rounding");
+	hwt_wheel_get_params(a, &params);
+	KTEST(!strcmp(params.name, "first"), "it has its first user's name");
+	private = hwt_wheel_create(NULL);
+	KTEST(private && private != a, "a private wheel is another one");
+
+	KTEST(hwt_wheel_stop(a, NULL, NULL) == -EBUSY &&
+	      hwt_wheel_destroy(a) == -EBUSY && !hwt_wheel_stopped(a),
+	      "stop and destroy of a shared wheel are refused");
+	hwt_wheel_put(d);
+	hwt_wheel_put(c);
+	hwt_wheel_put(b);
+	kt_init(&kt, a, &kt_ops);
+	KTEST(hwt_schedule(&kt.timeout, 0) == 0 && KT_WAIT(kt_releases(&kt) == 1),
+	      "it works for as long as one user is left");
+	KTEST(!hwt_wheel_stopped(a), "and is not stopped");
+	hwt_wheel_put(a);
+
+	a = GET(.name = "third");
+	hwt_wheel_get_params(a, &params);
+	KTEST(!strcmp(params.name, "third") && hwt_wheel_state(a) == HWT_INIT,
+	      "after the last user left, it is a new one");
+	hwt_wheel_put(a);
+	hwt_wheel_destroy(private);
+}
+
+/* -- The last user leaves in a callback ---------------------------------- */
+
+static struct {
+	struct kt	kt;
+	bool		in_release;
+	long		stop, destroy;
+} last;
+
+static void last_expire(struct hwt_timeout *timeout)
+{
+	struct hwt_wheel *wheel = hwt_timeout_wheel(timeout);
+
+	last.stop = hwt_wheel_stop(wheel, NULL, NULL);
+	last.destroy = hwt_wheel_destroy(wheel);
+	if (!last.in_release)
+		hwt_wheel_put(wheel);
+	kt_expire(timeout);
+}
+
+static void last_release(struct hwt_timeout *timeout)
+{
+	/* By now nothing of it is held. */
+	if (last.in_release)
+		hwt_wheel_put(hwt_timeout_wheel(timeout));
+	atomic_inc_return_release(&last.kt.released);
+}
+
+static const struct hwt_ops last_ops = { .expire = last_expire, .release = last_release };
+
+static void __init test_last(bool in_release)
+{
+	struct hwt_wheel *wheel;
+	int i, ok = 0;
+
+	last.in_release = in_release;
+	for (i = 0; i < 20; i++) {
+		wheel = GET(.name = "last", .levels = 1);
+		if (!wheel || hwt_wheel_state(wheel) != HWT_INIT)
+			break;
+		kt_init(&last.kt, wheel, &last_ops);
+		hwt_schedule(&last.kt.timeout, 0);
+		ok += KT_WAIT(atomic_read_acquire(&last.kt.released) == 1) &&
+		      kt_expirations(&last.kt) == 1 &&
+		      (last.stop == -EBUSY || last.stop == -EDEADLK) &&
+		      (last.destroy == -EBUSY || last.destroy == -EDEADLK);
 	}
+	KTEST(ok == 20, "the last user leaves in ->%s, %d times",
+	      in_release ? "release" : "expire", ok);
+}
+
+/* -- Coming and going ---------------------------------------------------- */
+
+static int comes_and_goes(void *arg)
+{
+	struct hwt_wheel_params params = { .name = "coming" };
+	struct hwt_wheel *wheel;
+	int fired = 0;
+	struct kt kt;
+
+	while (!kthread_should_stop()) {
+		params.levels = 1 + fired % 2;
+		wheel = hwt_wheel_get_shared(&params);
+		if (IS_ERR(wheel))
+			return kt_thread_end(PTR_ERR(wheel));
+		kt_init(&kt, wheel, &kt_ops);
+		hwt_schedule(&kt.timeout, fired % 3 ? KT_MS / 2 : KT_HOUR);
+		if (fired % 3)
+			KT_WAIT(kt_releases(&kt) == 1);
+		hwt_shutdown_sync(&kt.timeout);
+		hwt_wheel_put(wheel);
+		if (kt_releases(&kt) != 1)
+			return kt_thread_end(-EBADE);
+		fired++;
+	}
+	return fired;
+}
+
+static void __init test_coming_and_going(void)
+{
+	struct task_struct *thread[3];
+	int i, ret, least = INT_MAX;
+
+	for (i = 0; i < 3; i++)
+		thread[i] = kt_thread(comes_and_goes, NULL, i);
+	msleep(500);
+	for (i = 0; i < 3; i++) {
+		ret = kt_thread_stop(thread[i]);
+		least = min(least, ret);
+	}
+	KTEST(least > 0, "three users come and go: %d times", least);
+}
+
+/* -- What is not shared cannot be given back ----------------------------- */
+
+static void __init test_private(void)
+{
+	struct hwt_wheel *wheel = kt_wheel("private");
+
+	pr_info("hwt-expect-begin: WARNING: .* hwt_wheel_put\n");
+	hwt_wheel_put(wheel);
+	pr_info("hwt-expect-end\n");
+	KTEST(!hwt_wheel_stopped(wheel), "put of a private wheel: a warning, nothing else");
+	KTEST(hwt_wheel_destroy(wheel) == 0, "it can be destroyed");
 }
 
 /* Deadlines are rounded up to ticks, exactly, far away too. */
@@ -284,7 +424,12 @@ static void __init selftest(void)
 	test_bad();
 	test_good();
 	test_good_more();
-	test_shared();
+	test_different();
+	test_same();
+	test_last(false);
+	test_last(true);
+	test_coming_and_going();
+	test_private();
 	test_rounding(KT_MS);
 	test_rounding(KT_MS + 1);
 	test_rounding(1 << 20);

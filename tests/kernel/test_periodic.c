@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Periodic timeouts: fixed rate with overruns, fixed delay, and how they end.
+ *
+ * hwt-test: shared
  */
-#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
-
-#include "hwt.h"
 #include "hwt_ktest.h"
-#include "hwt_ktest_util.h"
-
-KSTM_MODULE_GLOBALS();
 
 #define MOST	64
 
@@ -103,8 +99,7 @@ static void __init test_fixed_rate(struct hwt_wheel *wheel)
 	KTEST(early == 0, "fixed rate: none before its period: %u", early);
 	KTEST(odd == 0, "fixed rate: the overruns add up");
 	pr_info("# 30 firings missed %llu periods\n", p.at[29].total);
-	KTEST(p.pending && p.expired,
-	      "in the callback it is expired, and pending again");
+	KTEST(p.pending && p.expired, "in the callback it is expired, and pending again");
 	KTEST(p.cancel_ret && !p.pending_after, "cancelled in its own callback");
 	KTEST(atomic_read(&p.cancelled) == 1 && hwt_cancelled(&p.periodic.timeout) &&
 	      !hwt_held(&p.periodic.timeout), "all that was one hold, cancelled once");
@@ -154,8 +149,7 @@ static void __init test_late_start(struct hwt_wheel *wheel)
 	p_init(wheel);
 	p.last = 3;
 	hwt_schedule_periodic(&p.periodic, 0, 1, HWT_FIXED_RATE);
-	KTEST(p_released(1) && p.at[2].overruns > 0,
-	      "a period of 1 ns: overruns, not a burst");
+	KTEST(p_released(1) && p.at[2].overruns > 0, "a period of 1 ns: overruns, not a burst");
 }
 
 static void __init test_fixed_delay(struct hwt_wheel *wheel)
@@ -254,8 +248,7 @@ static void __init test_changes(struct hwt_wheel *wheel)
 	p.change_fn = earlier;
 	hwt_schedule_periodic(&p.periodic, 0, KT_MS, HWT_FIXED_RATE);
 	KTEST(KT_WAIT(fired() == 1) && KT_WAIT(!hwt_running(&p.periodic.timeout)) &&
-	      p.change_ret == both &&
-	      hwt_remaining(&p.periodic.timeout) > KT_HOUR / 2,
+	      p.change_ret == both && hwt_remaining(&p.periodic.timeout) > KT_HOUR / 2,
 	      "schedule_earlier in its callback: what is not armed yet is armed");
 	KTEST(hwt_cancel_sync(&p.periodic.timeout) == 1, "and cancelled");
 }
@@ -278,24 +271,20 @@ static void __init test_ends(void)
 	KTEST(hwt_schedule_periodic(&p.periodic, 0, 0, HWT_FIXED_RATE) == -EINVAL &&
 	      hwt_schedule_periodic_at(&p.periodic, 0, 0, HWT_FIXED_RATE) == -EINVAL,
 	      "a period of 0 is refused");
-	KTEST(hwt_schedule_periodic(&p.periodic, 0, 1, 7) == -EINVAL,
-	      "an unknown mode is refused");
+	KTEST(hwt_schedule_periodic(&p.periodic, 0, 1, 7) == -EINVAL, "an unknown mode is refused");
 	KTEST(!hwt_held(&p.periodic.timeout), "nothing has changed");
 
 	hwt_schedule_periodic(&p.periodic, U64_MAX, KT_MS, HWT_FIXED_RATE);
 	KTEST(hwt_deadline(&p.periodic.timeout) == U64_MAX &&
-	      hwt_cancel_sync(&p.periodic.timeout) == 1,
-	      "a first deadline that never comes");
+	      hwt_cancel_sync(&p.periodic.timeout) == 1, "a first deadline that never comes");
 	hwt_schedule_periodic(&p.periodic, 0, U64_MAX, HWT_FIXED_RATE);
 	KTEST(KT_WAIT(fired() == 1) && KT_WAIT(!hwt_running(&p.periodic.timeout)) &&
 	      hwt_deadline(&p.periodic.timeout) == U64_MAX &&
-	      hwt_cancel_sync(&p.periodic.timeout) == 1,
-	      "fixed rate: a period that never ends");
+	      hwt_cancel_sync(&p.periodic.timeout) == 1, "fixed rate: a period that never ends");
 	hwt_schedule_periodic(&p.periodic, 0, U64_MAX, HWT_FIXED_DELAY);
 	KTEST(KT_WAIT(fired() == 2) && KT_WAIT(!hwt_running(&p.periodic.timeout)) &&
 	      hwt_deadline(&p.periodic.timeout) == U64_MAX &&
-	      hwt_cancel_sync(&p.periodic.timeout) == 1,
-	      "fixed delay: a period that never ends");
+	      hwt_cancel_sync(&p.periodic.timeout) == 1, "fixed delay: a period that never ends");
 
 	p_init(wheel);
 	hwt_schedule_periodic(&p.periodic, 0, KT_MS, HWT_FIXED_RATE);
@@ -310,8 +299,7 @@ static void __init test_ends(void)
 	p.sleep_ms = 20;
 	hwt_schedule_periodic(&p.periodic, 0, KT_MS, HWT_FIXED_RATE);
 	KTEST(KT_WAIT(hwt_running(&p.periodic.timeout)) &&
-	      hwt_cancel_sync(&p.periodic.timeout) == 1 &&
-	      !hwt_running(&p.periodic.timeout) &&
+	      hwt_cancel_sync(&p.periodic.timeout) == 1 && !hwt_running(&p.periodic.timeout) &&
 	      atomic_read(&p.released) == 1 && atomic_read(&p.cancelled) == 1,
 	      "cancel_sync while it runs waits, cancels and releases once");
 	n = fired();
@@ -330,15 +318,21 @@ static void __init test_ends(void)
 
 static void __init selftest(void)
 {
-	struct hwt_wheel *wheel = kt_wheel("periodic");
+	static const unsigned int workers[] __initconst = { 0, 1, 4 };
+	struct hwt_wheel *wheel;
+	unsigned int i;
 
-	test_fixed_rate(wheel);
-	test_slow_callback(wheel);
-	test_late_start(wheel);
-	test_fixed_delay(wheel);
-	test_changes(wheel);
-	KTEST(hwt_wheel_pending(wheel) == 0, "nothing is left pending");
-	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
+	for (i = 0; i < ARRAY_SIZE(workers); i++) {
+		wheel = kt_workers_wheel("periodic", workers[i]);
+		KTEST(!IS_ERR(wheel), "a wheel with %u workers", workers[i]);
+		test_fixed_rate(wheel);
+		test_slow_callback(wheel);
+		test_late_start(wheel);
+		test_fixed_delay(wheel);
+		test_changes(wheel);
+		KTEST(hwt_wheel_pending(wheel) == 0, "nothing is left pending");
+		KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
+	}
 	test_ends();
 }
 

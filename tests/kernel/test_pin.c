@@ -1,45 +1,41 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Where the threads of a wheel run, how they are scheduled, and how they wait: pinned to a
- * CPU, which goes offline and comes back; the priorities; busy waiting.
+ * CPU, which goes offline and comes back; the priorities; busy waiting, and what a thread that
+ * waits so polls.
  *
- * hwt-test: long
  * hwt-test: timeout 180
  */
-#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
-
 #include <linux/cpu.h>
 #include <linux/cpumask.h>
 #include <linux/irqflags.h>
-#include <linux/rcupdate.h>
+#include <linux/preempt.h>
 #include <linux/sched/prio.h>
-#include <linux/sched/signal.h>
 #include <linux/sched/task.h>
 #include <linux/sort.h>
 
-#include "hwt.h"
 #include "hwt_ktest.h"
-#include "hwt_ktest_util.h"
-
-KSTM_MODULE_GLOBALS();
 
 static unsigned int victim;	/* the CPU that they are pinned to */
-
-static u64 __init wakeups(struct hwt_wheel *wheel)
-{
-	struct hwt_wheel_stats stats;
-
-	hwt_wheel_get_stats(wheel, &stats);
-	return stats.wakeups;
-}
 
 /* -- What a callback sees ---------------------------------------------------- */
 
 static struct {
 	int		cpu;		/* where it is to be; -1: anywhere */
 	unsigned int	policy, rt_priority;
-	atomic_t	runs, elsewhere, otherwise;
+	const char	*name;		/* of the wheel; NULL: do not look at the thread's */
+	bool		workers;
+	atomic_t	runs, elsewhere, otherwise, others;
 } seen;
+
+/* A wheel without workers calls back on the thread of its name, others on "name/0" and so on. */
+static bool right_thread(void)
+{
+	size_t n = strlen(seen.name);
+
+	return !strncmp(current->comm, seen.name, n) &&
+	       current->comm[n] == (seen.workers ? '/' : '\0');
+}
 
 static void see(void)
 {
@@ -50,6 +46,8 @@ static void see(void)
 		atomic_inc(&seen.elsewhere);
 	if (current->policy != seen.policy || current->rt_priority != seen.rt_priority)
 		atomic_inc(&seen.otherwise);
+	if (seen.name && !right_thread())
+		atomic_inc(&seen.others);
 	atomic_inc(&seen.runs);
 }
 
@@ -123,18 +121,16 @@ static void __init lead_astray(const char *name)
 	}
 }
 
-/* The threads of a wheel, by name; @cpu: only those that may run there and nowhere else. */
-static unsigned int __init count_threads(const char *name, int cpu)
+/* Those that may run there and nowhere else. */
+static unsigned int __init threads_on(const char *name, unsigned int cpu)
 {
-	struct task_struct *task;
-	unsigned int n = 0;
+	return kt_count_threads(name, cpumask_equal(task->cpus_ptr, cpumask_of(cpu)));
+}
 
-	rcu_read_lock();
-	for_each_process(task)
-		n += !strncmp(task->comm, name, strlen(name)) &&
-		     (cpu < 0 || cpumask_equal(task->cpus_ptr, cpumask_of(cpu)));
-	rcu_read_unlock();
-	return n;
+/* All of its threads wait as ps says "I". */
+static bool __init all_idle(const char *name, unsigned int workers)
+{
+	return KT_WAIT(kt_count_threads(name, task_state_to_char(task) == 'I') == workers + 1);
 }
 
 static void __init test_pinned(unsigned int workers)
@@ -155,21 +151,29 @@ static void __init test_pinned(unsigned int workers)
 			continue;
 		/* It has made a copy. */
 		cpumask_clear(&mask);
+		KTEST(all_idle("pinned", workers), "its threads wait in TASK_IDLE");
 		seen_init(cpu);
+		seen.name = "pinned";
+		seen.workers = workers;
 		KTEST(all_run(wheel), "all run");
-		KTEST(atomic_read(&seen.elsewhere) == 0,
-		      "on that CPU: %d of %d callbacks do not",
+		KTEST(atomic_read(&seen.others) == 0, "on its %s: %d of %d callbacks do not",
+		      workers ? "workers" : "thread", atomic_read(&seen.others),
+		      atomic_read(&seen.runs));
+		KTEST(atomic_read(&seen.elsewhere) == 0, "on that CPU: %d of %d callbacks do not",
 		      atomic_read(&seen.elsewhere), atomic_read(&seen.runs));
-		KTEST(count_threads("pinned", cpu) == workers + 1 &&
-		      count_threads("pinned", -1) == workers + 1,
+		KTEST(threads_on("pinned", cpu) == workers + 1 &&
+		      kt_count_threads("pinned", true) == workers + 1,
 		      "it is the only one for all its threads");
 		lead_astray("pinned");
-		KTEST(all_run(wheel) && KT_WAIT(count_threads("pinned", cpu) == workers + 1),
+		KTEST(all_run(wheel) && KT_WAIT(threads_on("pinned", cpu) == workers + 1),
 		      "they come back when they have been led astray");
 		hwt_wheel_get_params(wheel, &made);
 		KTEST(made.cpus && cpumask_equal(made.cpus, cpumask_of(cpu)),
 		      "its parameters say so");
-		KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
+		KTEST(all_idle("pinned", workers), "its threads wait in TASK_IDLE again");
+		KTEST(hwt_wheel_destroy(wheel) == 0 &&
+		      KT_WAIT(kt_count_threads("pinned", true) == 0),
+		      "the wheel is destroyed, and its threads are gone");
 	}
 }
 
@@ -186,8 +190,7 @@ static void __init test_priority(const char *what, enum hwt_priority priority,
 	for (workers = 0; workers <= 2; workers += 2) {
 		params.workers = workers;
 		wheel = hwt_wheel_create(&params);
-		KTEST(!IS_ERR(wheel), "a wheel of priority %s with %u workers", what,
-		      workers);
+		KTEST(!IS_ERR(wheel), "a wheel of priority %s with %u workers", what, workers);
 		if (IS_ERR(wheel))
 			continue;
 		seen_init(-1);
@@ -279,9 +282,8 @@ static void __init test_offline(unsigned int workers, bool busy)
 		WRITE_ONCE(seen.cpu, victim);
 		complete_all(&stayer.out);
 		KTEST(goes_on() && goes_on() && atomic_read(&seen.elsewhere) == 0,
-		      "callbacks run there again: %d elsewhere",
-		      atomic_read(&seen.elsewhere));
-		KTEST(count_threads("offline", victim) == workers + 1,
+		      "callbacks run there again: %d elsewhere", atomic_read(&seen.elsewhere));
+		KTEST(threads_on("offline", victim) == workers + 1,
 		      "it is the only one for all its threads");
 	}
 	WRITE_ONCE(seen.cpu, -1);
@@ -332,8 +334,7 @@ static void __init test_offline_one(void)
 	KTEST(all_run(wheel), "all run");
 	seen_init(0);
 	KTEST(remove_cpu(victim) == 0 && all_run(wheel) &&
-	      atomic_read(&seen.elsewhere) == 0, "CPU %u goes offline: all run on CPU 0",
-	      victim);
+	      atomic_read(&seen.elsewhere) == 0, "CPU %u goes offline: all run on CPU 0", victim);
 	seen_init(-1);
 	KTEST(add_cpu(victim) == 0 && all_run(wheel), "it is online again: all run");
 	hwt_wheel_get_params(wheel, &made);
@@ -343,21 +344,22 @@ static void __init test_offline_one(void)
 
 /* -- Busy waiting ---------------------------------------------------------------------- */
 
-static struct hwt_wheel * __init waiting_wheel(enum hwt_wait_strategy wait)
+static struct hwt_wheel * __init waiting_wheel(enum hwt_wait_strategy wait,
+					       unsigned int workers)
 {
 	struct hwt_wheel_params params = {
-		.name = "waiting", .cpus = cpumask_of(victim), .wait = wait,
+		.name = "waiting", .cpus = cpumask_of(victim), .wait = wait, .workers = workers,
 	};
 	struct hwt_wheel *wheel = hwt_wheel_create(&params);
 
-	KTEST(!IS_ERR(wheel), "a wheel on CPU %u, %s", victim,
+	KTEST(!IS_ERR(wheel), "a wheel on CPU %u with %u workers, %s", victim, workers,
 	      wait == HWT_WAIT_BUSY ? "busy waiting" : "sleeping");
 	return wheel;
 }
 
 static void __init test_busy(void)
 {
-	struct hwt_wheel *wheel = waiting_wheel(HWT_WAIT_BUSY);
+	struct hwt_wheel *wheel = waiting_wheel(HWT_WAIT_BUSY, 0);
 	struct hwt_wheel_params made;
 	unsigned int i, ok = 0, early = 0;
 	unsigned long flags;
@@ -393,32 +395,128 @@ static void __init test_busy(void)
 	hwt_schedule(&near.timeout, KT_HOUR);
 	hwt_cancel(&near.timeout);
 	KTEST(KT_WAIT(kt_releases(&near) == 1), "what is cancelled is let go");
-	KTEST(wakeups(wheel) == 0, "it has never slept: %llu", wakeups(wheel));
+	KTEST(kt_stats(wheel).wakeups == 0, "it has never slept: %llu", kt_stats(wheel).wakeups);
 	KTEST(hwt_wheel_stop(wheel, NULL, NULL) == 1 && kt_releases(&far) == 1,
 	      "it is stopped while it spins");
 	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
 
+	/* Its workers are on the same CPU. */
+	wheel = waiting_wheel(HWT_WAIT_BUSY, 2);
+	seen_init(victim);
+	KTEST(all_run(wheel) && atomic_read(&seen.elsewhere) == 0, "all run, there");
+	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
+
 	/* With nothing to wait for. */
-	wheel = waiting_wheel(HWT_WAIT_BUSY);
+	wheel = waiting_wheel(HWT_WAIT_BUSY, 0);
 	msleep(50);
 	KTEST(hwt_wheel_destroy(wheel) == 0, "a wheel is destroyed while it spins");
 }
 
-/* Busy waiting, with workers on the same CPU. */
-static void __init test_busy_workers(void)
+/* -- What it looks after meanwhile: params.poll -------------------------------------- */
+
+/**
+ * struct poller - what is polled for
+ * @kt:    armed by @poll when it is wanted
+ * @calls: how many there were
+ * @odd:   calls that were not as they should be
+ * @want:  set by the test, cleared by the call that arms @kt
+ * @task:  who calls
+ * @wheel: to be flushed and stopped, from the next call, which clears it
+ * @flush: what that returned
+ * @stop:  the same
+ */
+struct poller {
+	struct kt		kt;
+	atomic_long_t		calls;
+	atomic_t		odd;
+	atomic_t		want;
+	struct task_struct	*task;
+	struct hwt_wheel	*wheel;
+	int			flush, stop;
+};
+
+static void poll(void *arg)
+{
+	struct poller *poller = arg;
+	/* Pairs with test_polled(). */
+	struct hwt_wheel *wheel = xchg(&poller->wheel, NULL);
+
+	if (!poller->task)
+		poller->task = current;
+	if (poller->task != current || !(current->flags & PF_KTHREAD) ||
+	    in_interrupt() || irqs_disabled())
+		atomic_inc(&poller->odd);
+	/* It may sleep. */
+	might_sleep();
+	if (atomic_cmpxchg(&poller->want, 1, 0) == 1)
+		hwt_schedule(&poller->kt.timeout, 5 * KT_MS);
+	if (wheel) {
+		poller->flush = hwt_wheel_flush(wheel);
+		poller->stop = hwt_wheel_stop(wheel, NULL, NULL);
+	}
+	atomic_long_inc_return_release(&poller->calls);
+}
+
+/* So many calls more. */
+static bool polled(struct poller *poller, long more)
+{
+	long before = atomic_long_read_acquire(&poller->calls);
+
+	return KT_WAIT(atomic_long_read_acquire(&poller->calls) - before >= more);
+}
+
+static struct poller poller;
+
+static void __init test_polled(void)
 {
 	struct hwt_wheel_params params = {
-		.name = "waiting", .cpus = cpumask_of(victim), .wait = HWT_WAIT_BUSY,
-		.workers = 2,
-	};
+		.name		= "polled",
+		.cpus		= cpumask_of(cpumask_last(cpu_online_mask)),
+		.wait		= HWT_WAIT_BUSY,
+		.poll		= poll,
+		.poll_arg	= &poller,
+	}, got;
 	struct hwt_wheel *wheel = hwt_wheel_create(&params);
+	struct kt kt;
+	long calls;
+	int i;
 
-	KTEST(!IS_ERR(wheel), "a wheel with workers, busy waiting");
+	KTEST(!IS_ERR(wheel), "a wheel that polls");
 	if (IS_ERR(wheel))
 		return;
-	seen_init(victim);
-	KTEST(all_run(wheel) && atomic_read(&seen.elsewhere) == 0, "all run, there");
-	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
+	hwt_wheel_get_params(wheel, &got);
+	KTEST(got.poll == poll && got.poll_arg == &poller, "its parameters tell");
+	KTEST(polled(&poller, 1000), "called again and again while nothing is pending");
+
+	kt_init(&kt, wheel, &kt_ops);
+	hwt_schedule(&kt.timeout, KT_HOUR);
+	KTEST(polled(&poller, 1000), "... while something is");
+	for (i = 0; i < 20; i++) {
+		hwt_schedule(&kt.timeout, 2 * KT_MS);
+		if (!KT_WAIT(kt_expirations(&kt) == i + 1))
+			break;
+	}
+	KTEST(i == 20, "timeouts fire meanwhile");
+	KTEST(polled(&poller, 1000), "... and it is still called");
+
+	kt_init(&poller.kt, wheel, &kt_ops);
+	for (i = 0; i < 20; i++) {
+		atomic_set(&poller.want, 1);
+		if (!KT_WAIT(kt_expirations(&poller.kt) == i + 1))
+			break;
+	}
+	KTEST(i == 20, "what it schedules fires");
+	/* Pairs with poll(). */
+	xchg(&poller.wheel, wheel);
+	KTEST(polled(&poller, 2) && poller.flush == -EDEADLK && poller.stop == -EDEADLK,
+	      "it cannot flush or stop the wheel: %d, %d", poller.flush, poller.stop);
+	KTEST(!hwt_cancel(&kt.timeout) && polled(&poller, 1), "called after all that");
+
+	KTEST(hwt_wheel_destroy(wheel) == 0, "destroyed");
+	calls = atomic_long_read(&poller.calls);
+	msleep(50);
+	KTEST(atomic_long_read(&poller.calls) == calls, "not called after that");
+	KTEST(!atomic_read(&poller.odd), "always on one thread of the kernel, in process context");
 }
 
 /* -- How late -------------------------------------------------------------------------- */
@@ -434,7 +532,7 @@ static int compare_u64(const void *a, const void *b)
 static void __init test_lateness(enum hwt_wait_strategy wait)
 {
 	static u64 late[SAMPLES];
-	struct hwt_wheel *wheel = waiting_wheel(wait);
+	struct hwt_wheel *wheel = waiting_wheel(wait, 0);
 	unsigned int i, ok = 0, early = 0;
 	u64 deadline;
 	struct kt one;
@@ -458,7 +556,7 @@ static void __init test_lateness(enum hwt_wait_strategy wait)
 		kt_us(late[SAMPLES / 2]), kt_us(late[SAMPLES * 95 / 100]),
 		kt_us(late[SAMPLES - 1]));
 	if (wait == HWT_WAIT_BUSY)
-		KTEST(wakeups(wheel) == 0, "it has never slept");
+		KTEST(kt_stats(wheel).wakeups == 0, "it has never slept");
 	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
 }
 
@@ -470,6 +568,7 @@ static void __init selftest(void)
 	test_priority("low FIFO", HWT_PRIORITY_FIFO_LOW, SCHED_FIFO, 1);
 	test_priority("FIFO", HWT_PRIORITY_FIFO, SCHED_FIFO, MAX_RT_PRIO / 2);
 
+	test_polled();
 	kt_stay_on(cpumask_of(0));
 	victim = kt_other_cpu(0);
 	if (victim == 0) {
@@ -477,15 +576,16 @@ static void __init selftest(void)
 		return;
 	}
 	test_busy();
-	test_busy_workers();
 	test_lateness(HWT_WAIT_SLEEP);
 	test_lateness(HWT_WAIT_BUSY);
 	if (IS_ENABLED(CONFIG_HOTPLUG_CPU)) {
-		test_offline(0, false);
-		test_offline(2, false);
-		test_offline(0, true);
-		test_offline_idle();
 		test_offline_one();
+		if (!kt_quick()) {
+			test_offline(0, false);
+			test_offline(2, false);
+			test_offline(0, true);
+			test_offline_idle();
+		}
 	} else {
 		KTEST_SKIP("no CPU can go offline");
 	}

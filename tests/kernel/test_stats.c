@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The wheel's counters: each moves when it should, by what it should, and no other.
+ * The wheel's counters: each moves when it should, by what it should, and no other. Slow
+ * callbacks in them: who is the slowest, what is late, and what had to wait for others. The
+ * script slow-callbacks.sh sees what the log says of them.
+ *
+ * hwt-test: timeout 120
  */
-#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
-
-#include "hwt.h"
 #include "hwt_ktest.h"
-#include "hwt_ktest_util.h"
-
-KSTM_MODULE_GLOBALS();
 
 static struct hwt_wheel *wheel;
 static struct hwt_wheel_stats was;
@@ -41,42 +39,19 @@ static void __init moved(const char *what, s64 pending, s64 scheduled, s64 rearm
 	KTEST(ok, "%s", what);
 }
 
-/* How long it took at least, ns. Written before its expiry is counted. */
-static u64 slow_took;
-
-static void slow_expire(struct hwt_timeout *timeout)
-{
-	u64 begin = ktime_get_ns();
-
-	msleep(30);
-	slow_took = ktime_get_ns() - begin;
-	kt_expire(timeout);
-}
-
-static const struct hwt_ops slow_ops = {
-	.expire		= slow_expire,
-	.release	= kt_release,
-};
-
-static void periodic_expire(struct hwt_timeout *timeout)
-{
-}
-
-static const struct hwt_ops periodic_ops = { .expire = periodic_expire };
-
-static void __init selftest(void)
+static void __init test_counters(void)
 {
 	struct hwt_wheel_params params = { .name = "stats", .max_pending = 3 };
 	static struct hwt_wheel_stats is, before;
 	static struct hwt_periodic periodic;
-	static struct kt kt, other, slow, behind;
+	static struct kt kt, other, third, fourth;
 
 	wheel = hwt_wheel_create(&params);
 	kt_init(&kt, wheel, &kt_ops);
 	kt_init(&other, wheel, &kt_ops);
-	kt_init(&slow, wheel, &slow_ops);
-	kt_init(&behind, wheel, &kt_ops);
-	hwt_periodic_init(&periodic, wheel, &periodic_ops);
+	kt_init(&third, wheel, &kt_ops);
+	kt_init(&fourth, wheel, &kt_ops);
+	hwt_periodic_init(&periodic, wheel, &kt_nothing_ops);
 
 	/* The thread may have looked around once. */
 	hwt_wheel_get_stats(wheel, &was);
@@ -115,8 +90,7 @@ static void __init selftest(void)
 	      is.slowest_ns > 0 && is.slowest_ns < KT_HOUR,
 	      "the slowest callback is one of those that ran: %ps, %llu ns",
 	      is.slowest, is.slowest_ns);
-	KTEST(is.collected >= 3, "submissions are counted when collected: %llu",
-	      is.collected);
+	KTEST(is.collected >= 3, "submissions are counted when collected: %llu", is.collected);
 	/* Asleep by then, it is woken. */
 	msleep(50);
 	before = is;
@@ -128,37 +102,21 @@ static void __init selftest(void)
 	KT_WAIT(kt_releases(&kt) == 4);
 	hwt_wheel_get_stats(wheel, &is);
 
-	/* One that is behind a slow one by 30 ticks is late. */
 	was = is;
-	kt_stay_on(cpumask_of(raw_smp_processor_id()));
-	hwt_schedule(&slow.timeout, 5 * KT_MS);
-	hwt_schedule(&behind.timeout, 10 * KT_MS);
-	kt_stay_on(NULL);
-	KT_WAIT(kt_releases(&behind) == 1);
-	moved("two schedules and two expiries", 0, 2, 0, 2, 0, 0);
-	hwt_wheel_get_stats(wheel, &is);
-	KTEST(is.late >= 1, "what waits behind a slow callback is late: %llu",
-	      is.late);
-	/* Another one may have taken longer, if the host did not go on meanwhile. */
-	KTEST(is.slowest_ns >= slow_took &&
-	      (is.slowest == slow_expire || is.slowest_ns > slow_took),
-	      "the slowest callback: %ps, %llu ns; slept %llu ns", is.slowest, is.slowest_ns,
-	      slow_took);
-
 	hwt_schedule_periodic(&periodic, KT_HOUR, KT_MS, HWT_FIXED_RATE);
 	moved("a periodic one", 1, 1, 0, 0, 0, 0);
 	hwt_schedule(&kt.timeout, KT_HOUR);
-	hwt_schedule(&slow.timeout, KT_HOUR);
+	hwt_schedule(&third.timeout, KT_HOUR);
 	moved("two more", 2, 2, 0, 0, 0, 0);
-	hwt_schedule(&behind.timeout, 0);
-	hwt_schedule(&behind.timeout, 0);
+	hwt_schedule(&fourth.timeout, 0);
+	hwt_schedule(&fourth.timeout, 0);
 	moved("two refusals at the limit", 0, 0, 0, 0, 0, 2);
 	KTEST(hwt_wheel_stop(wheel, NULL, NULL) == 3, "stop");
 	hwt_wheel_get_stats(wheel, &is);
 	KTEST(is.handed_back == 3 && is.pending == 0 &&
 	      is.scheduled == is.expired + is.cancelled + is.handed_back,
 	      "three are handed back, and all is accounted for");
-	hwt_schedule(&behind.timeout, 0);
+	hwt_schedule(&fourth.timeout, 0);
 	hwt_wheel_get_stats(wheel, &was);
 	KTEST(was.rejected == is.rejected + 1, "a schedule after it is refused");
 	hwt_wheel_destroy(wheel);
@@ -166,19 +124,295 @@ static void __init selftest(void)
 	/* Each firing of a periodic one is an expiry; its overruns are the wheel's. */
 	params.max_pending = 0;
 	wheel = hwt_wheel_create(&params);
-	hwt_periodic_init(&periodic, wheel, &periodic_ops);
+	hwt_periodic_init(&periodic, wheel, &kt_nothing_ops);
 	hwt_schedule_periodic_at(&periodic, hwt_wheel_now(wheel) - KT_SECOND, KT_MS,
 				 HWT_FIXED_RATE);
-	KT_WAIT(({ hwt_wheel_get_stats(wheel, &is); is.expired >= 3; }));
+	KT_WAIT(kt_stats(wheel).expired >= 3);
 	hwt_cancel_sync(&periodic.timeout);
 	hwt_wheel_get_stats(wheel, &is);
 	KTEST(is.scheduled == 1 && is.cancelled == 1 && is.pending == 0 &&
-	      is.expired >= 3 && is.overruns >= 999 &&
-	      is.overruns == hwt_overruns_total(&periodic),
+	      is.expired >= 3 && is.overruns >= 999 && is.overruns == hwt_overruns_total(&periodic),
 	      "a periodic one: %llu expiries, %llu overruns", is.expired, is.overruns);
 	hwt_wheel_destroy(wheel);
 }
 
+/* How long the slow ones take at least. */
+static u64 slow_ns;
+
+static void take_time(void)
+{
+	u64 end = ktime_get_ns() + READ_ONCE(slow_ns);
+
+	while (ktime_get_ns() < end)
+		usleep_range(500, 1000);
+}
+
+/* Each does something of its own: a compiler may make one of two that are the same. */
+static void slow_expire(struct hwt_timeout *timeout)
+{
+	take_time();
+	kt_expire(timeout);
+}
+
+static void slow_cancelled(struct hwt_timeout *timeout)
+{
+	take_time();
+	kt_cancelled(timeout);
+}
+
+static void slow_hand_back(struct hwt_timeout *timeout, void *arg)
+{
+	take_time();
+	atomic_inc(arg);
+}
+
+static const struct hwt_ops slow_ops = { .expire = slow_expire, .cancelled = slow_cancelled };
+
+/* Level 0 goes round in 64 ms: what waits for longer is behind. */
+static struct hwt_wheel * __init small_wheel(const char *name, unsigned int workers)
+{
+	struct hwt_wheel_params params = {
+		.name = name, .ticks_per_wheel = 64, .workers = workers,
+	};
+
+	return hwt_wheel_create(&params);
+}
+
+/* Runs, and is let go. */
+static void __init run(struct kt *kt)
+{
+	int n = kt_expirations(kt);
+
+	hwt_schedule(&kt->timeout, 0);
+	KT_WAIT(kt_expirations(kt) > n);
+	KT_WAIT(!hwt_held(&kt->timeout));
+}
+
+/* -- The slowest ------------------------------------------------------------ */
+
+static void __init test_slowest(void)
+{
+	struct hwt_wheel *wheel = kt_wheel("slowest");
+	struct hwt_wheel_stats stats, before;
+	atomic_t handed = ATOMIC_INIT(0);
+	struct kt quick, slow;
+
+	kt_init(&quick, wheel, &kt_plain_ops);
+	kt_init(&slow, wheel, &slow_ops);
+	stats = kt_stats(wheel);
+	KTEST(!stats.slowest && !stats.slowest_ns, "of none there is no slowest");
+	run(&quick);
+	stats = kt_stats(wheel);
+	KTEST(stats.slowest == kt_expire && stats.slowest_ns, "the only one is the slowest");
+	slow_ns = stats.slowest_ns + 20 * KT_MS;
+	run(&slow);
+	stats = kt_stats(wheel);
+	KTEST(stats.slowest == slow_expire && stats.slowest_ns >= slow_ns,
+	      "a slower one takes its place: %ps, %llu ns", stats.slowest, stats.slowest_ns);
+	before = stats;
+	hwt_schedule(&slow.timeout, KT_HOUR);
+	slow_ns = stats.slowest_ns + 20 * KT_MS;
+	hwt_cancel_sync(&slow.timeout);
+	stats = kt_stats(wheel);
+	KTEST(stats.slowest == slow_cancelled && stats.slowest_ns >= slow_ns,
+	      "so does ->cancelled, in the caller of cancel_sync: %ps, %llu ns",
+	      stats.slowest, stats.slowest_ns);
+	KTEST(stats.slowest_ns > before.slowest_ns, "it never becomes shorter");
+	hwt_schedule(&slow.timeout, KT_HOUR);
+	slow_ns = stats.slowest_ns + 20 * KT_MS;
+	hwt_wheel_stop(wheel, slow_hand_back, &handed);
+	stats = kt_stats(wheel);
+	KTEST(stats.slowest == slow_hand_back && stats.slowest_ns >= slow_ns &&
+	      atomic_read(&handed) == 1, "and what a stop calls: %ps", stats.slowest);
+	hwt_wheel_destroy(wheel);
+}
+
+/* -- Late, and behind -------------------------------------------------------- */
+
+static struct kt slow, victims[3];
+
+/* Three become due while a slow one runs, in that order, on the wheel's one thread. */
+static void __init fall_behind(struct hwt_wheel *wheel, u64 ns)
+{
+	u64 now;
+	int i;
+
+	kt_init(&slow, wheel, &slow_ops);
+	for (i = 0; i < ARRAY_SIZE(victims); i++)
+		kt_init(&victims[i], wheel, &kt_plain_ops);
+	slow_ns = ns;
+	now = hwt_wheel_now(wheel);
+	hwt_schedule_at(&slow.timeout, now + 20 * KT_MS);
+	for (i = 0; i < ARRAY_SIZE(victims); i++)
+		hwt_schedule_at(&victims[i].timeout, now + 30 * KT_MS + i * KT_MS);
+	for (i = 0; i < ARRAY_SIZE(victims); i++)
+		KT_WAIT(kt_expirations(&victims[i]) && !hwt_held(&victims[i].timeout));
+	KT_WAIT(!hwt_held(&slow.timeout));
+}
+
+static void __init test_late(void)
+{
+	struct hwt_wheel *wheel = small_wheel("late", 0);
+	struct hwt_wheel_stats stats, before;
+	int n = ARRAY_SIZE(victims);
+	struct kt kt;
+
+	kt_init(&kt, wheel, &kt_plain_ops);
+	run(&kt);
+	before = kt_stats(wheel);
+	hwt_schedule_at(&kt.timeout, hwt_wheel_now(wheel) - 10 * KT_MS);
+	KTEST(KT_WAIT(kt_expirations(&kt) == 2) && KT_WAIT(!hwt_held(&kt.timeout)),
+	      "one that is due for long fires");
+	stats = kt_stats(wheel);
+	KTEST(stats.late == before.late + 1, "and is late");
+
+	/* A revolution is 64 ms. */
+	before = stats;
+	fall_behind(wheel, 100 * KT_MS);
+	stats = kt_stats(wheel);
+	KTEST(stats.late >= before.late + n, "three wait for a slow one: they are late");
+	before = stats;
+	fall_behind(wheel, 300 * KT_MS);
+	stats = kt_stats(wheel);
+	KTEST(stats.late >= before.late + n && stats.behind >= before.behind + n &&
+	      stats.behind <= before.behind + n + 1,
+	      "for longer than a revolution: they are behind, %llu", stats.behind - before.behind);
+	hwt_wheel_destroy(wheel);
+}
+
+/* Scheduled for long ago, one has not waited since then; nor since the last one was due. */
+static void __init test_past(void)
+{
+	struct hwt_wheel *wheel = kt_wheel("past");
+	u64 long_ago[] = { 0, hwt_wheel_now(wheel) - 2 * KT_SECOND };
+	struct hwt_wheel_stats stats;
+	struct kt kt, other;
+	int i, odd = 0;
+
+	kt_init(&kt, wheel, &kt_plain_ops);
+	kt_init(&other, wheel, &kt_plain_ops);
+	for (i = 0; i < 2; i++) {
+		hwt_schedule_at(&kt.timeout, long_ago[i]);
+		odd += !KT_WAIT(kt_expirations(&kt) == i + 1 && !hwt_held(&kt.timeout));
+	}
+	stats = kt_stats(wheel);
+	KTEST(odd == 0 && stats.late == 2 && stats.behind == 0,
+	      "scheduled for long ago: late, and not behind");
+
+	for (i = 0; i < 3; i++) {
+		run(&other);
+		msleep(600);
+		hwt_schedule_at(&kt.timeout, 0);
+		odd += hwt_wheel_flush(wheel) != 0 || kt_expirations(&kt) != 3 + i;
+	}
+	stats = kt_stats(wheel);
+	KTEST(odd == 0 && stats.behind == 0, "nor is it when a flush makes it due");
+	for (i = 0; i < 3; i++) {
+		run(&other);
+		msleep(600);
+		hwt_schedule(&other.timeout, KT_HOUR);
+		hwt_schedule_at(&kt.timeout, 0);
+		hwt_cancel_sync(&other.timeout);
+		odd += !KT_WAIT(kt_expirations(&kt) == 6 + i && !hwt_held(&kt.timeout));
+	}
+	stats = kt_stats(wheel);
+	KTEST(odd == 0 && stats.behind == 0, "nor when another one's cancel_sync collects it");
+	hwt_wheel_destroy(wheel);
+}
+
+/* -- Workers ----------------------------------------------------------------- */
+
+static struct kt_stay blocker;
+
+static void __init test_workers(void)
+{
+	struct hwt_wheel_params params = {
+		.name = "slow", .workers = 2, .ticks_per_wheel = 4096,
+	};
+	struct hwt_wheel *wheel = small_wheel("slow", 1);
+	struct hwt_wheel_stats stats;
+	u64 longest;
+	struct kt kt;
+
+	fall_behind(wheel, 300 * KT_MS);
+	stats = kt_stats(wheel);
+	KTEST(stats.behind >= 3 && stats.slowest == slow_expire,
+	      "behind the slow one of one worker: %llu", stats.behind);
+	hwt_wheel_destroy(wheel);
+
+	/* A revolution of 4 s: nobody waits for that long while there is a free worker. */
+	wheel = hwt_wheel_create(&params);
+	kt_init(&kt, wheel, &kt_plain_ops);
+	kt_stay_begin(&blocker, wheel);
+	run(&kt);
+	stats = kt_stats(wheel);
+	longest = stats.slowest_ns;
+	KTEST(kt_expirations(&kt) == 1 && !kt_expirations(&blocker.kt) && stats.behind == 0,
+	      "one of two workers is blocked: nothing is behind");
+	msleep(20);
+	complete_all(&blocker.out);
+	KT_WAIT(!hwt_held(&blocker.kt.timeout));
+	stats = kt_stats(wheel);
+	KTEST(stats.slowest_ns > longest && stats.slowest == kt_stay_expire,
+	      "a callback is measured when it has returned: %ps", stats.slowest);
+	hwt_wheel_destroy(wheel);
+}
+
+/* -- Whose time it was ---------------------------------------------------------- */
+
+#define RELEASE_MS	300
+
+static void slow_release(struct hwt_timeout *timeout)
+{
+	msleep(RELEASE_MS);
+	kt_release(timeout);
+}
+
+static const struct hwt_ops slow_release_ops = { .expire = kt_expire, .release = slow_release };
+
+/* Two are due at once: how long the slowest callback took, beside the first one's release. */
+static u64 __init slowest_beside_release(void)
+{
+	struct hwt_wheel *wheel = kt_wheel("slow");
+	u64 deadline = hwt_wheel_now(wheel) + 20 * KT_MS, slowest_ns = U64_MAX;
+	struct kt first, next;
+
+	kt_init(&first, wheel, &slow_release_ops);
+	kt_init(&next, wheel, &kt_ops);
+	hwt_schedule_at(&first.timeout, deadline);
+	hwt_schedule_at(&next.timeout, deadline);
+	if (KT_WAIT(kt_releases(&next) == 1))
+		slowest_ns = kt_stats(wheel).slowest_ns;
+	hwt_wheel_destroy(wheel);
+	return slowest_ns;
+}
+
+/* The time of a release is not that of the callback that comes next. */
+static void __init test_slow_release(void)
+{
+	u64 slowest_ns;
+	int n;
+
+	/* The machine itself may stand still for that long, but not each time. */
+	for (n = 0; n < 5; n++) {
+		slowest_ns = slowest_beside_release();
+		if (slowest_ns < RELEASE_MS * KT_MS)
+			break;
+	}
+	KTEST(slowest_ns < RELEASE_MS * KT_MS,
+	      "a callback behind a slow release: the slowest took %llu ns", slowest_ns);
+}
+
+static void __init selftest(void)
+{
+	test_counters();
+	test_slowest();
+	test_late();
+	test_past();
+	test_workers();
+	test_slow_release();
+}
+
 KSTM_MODULE_LOADERS(test_stats);
-MODULE_DESCRIPTION("hwt: a wheel's counters");
+MODULE_DESCRIPTION("hwt: a wheel's counters, and slow callbacks in them");
 MODULE_LICENSE("GPL");

@@ -1,42 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * cancel_sync and shutdown_sync: whom they wait for, and whom they do not.
+ * Calls that wait, _sync and stop: which callbacks they wait for and which not, what they
+ * refuse inside a callback, and callbacks within callbacks, since a _sync or a stop that is
+ * called from one may itself call back, beside the engine.
  *
+ * hwt-test: shared
  * hwt-test: timeout 120
  */
-#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+#include <linux/smp.h>
 
-#include <linux/completion.h>
-
-#include "hwt.h"
 #include "hwt_ktest.h"
-#include "hwt_ktest_util.h"
 
-KSTM_MODULE_GLOBALS();
-
-/* A callback that stays inside until it is let out, or for so long. */
-static struct {
-	struct kt		kt;
-	struct completion	out;
-	unsigned long		longest;	/* jiffies */
-	atomic_t		inside;
-	bool			finished, expired_early;
-} sleeper;
-
-static void sleeper_expire(struct hwt_timeout *timeout)
-{
-	kt_note_expired(timeout);
-	atomic_set(&sleeper.inside, 1);
-	wait_for_completion_timeout(&sleeper.out, sleeper.longest);
-	sleeper.finished = true;
-	atomic_set_release(&sleeper.inside, 0);
-	atomic_inc_return_release(&sleeper.kt.expired);
-}
-
-static const struct hwt_ops sleeper_ops = {
-	.expire		= sleeper_expire,
-	.release	= kt_release,
-};
+static struct kt_stay sleeper;
 
 /* A release that takes its time. */
 static void slow_release(struct hwt_timeout *timeout)
@@ -51,32 +26,20 @@ static const struct hwt_ops slow_release_ops = {
 	.release	= slow_release,
 };
 
-static void __init sleeper_start(struct hwt_wheel *wheel, unsigned int seconds)
+static void __init sleeper_start(struct hwt_wheel *wheel)
 {
-	memset(&sleeper, 0, sizeof(sleeper));
-	kt_init(&sleeper.kt, wheel, &sleeper_ops);
-	init_completion(&sleeper.out);
-	sleeper.longest = seconds * HZ;
-	hwt_schedule(&sleeper.kt.timeout, 0);
-	KTEST(KT_WAIT(atomic_read(&sleeper.inside)), "a callback sleeps for %u s",
-	      seconds);
+	KTEST(kt_stay_begin(&sleeper, wheel), "a callback sleeps");
 }
 
 /* Whatever is to return at once: the sleeper is still inside then. */
 static bool asleep(void)
 {
-	return atomic_read(&sleeper.inside);
-}
-
-static void __init sleeper_end(void)
-{
-	complete_all(&sleeper.out);
-	hwt_shutdown_sync(&sleeper.kt.timeout);
+	return kt_inside(&sleeper);
 }
 
 /* -- Others' callbacks --------------------------------------------------- */
 
-static void __init test_others(unsigned int seconds)
+static void __init test_others(void)
 {
 	struct hwt_wheel *wheel = kt_wheel("others");
 	static struct kt far, due, fresh, gone, deferred, slow;
@@ -94,7 +57,7 @@ static void __init test_others(unsigned int seconds)
 	hwt_schedule(&slow.timeout, KT_HOUR);
 	/* Collected before the sleeper runs, due while it sleeps. */
 	hwt_schedule(&due.timeout, 20 * KT_MS);
-	sleeper_start(wheel, seconds);
+	sleeper_start(wheel);
 
 	KTEST(hwt_cancel_sync(&far.timeout) == 1 && asleep(),
 	      "cancel_sync of one in a bucket returns meanwhile");
@@ -108,8 +71,7 @@ static void __init test_others(unsigned int seconds)
 	      kt_releases(&fresh) == 1 && kt_expirations(&fresh) == 0,
 	      "shutdown_sync of one that nobody has collected");
 	hwt_cancel(&gone.timeout);
-	KTEST(hwt_cancel_sync(&gone.timeout) == 0 && asleep() &&
-	      kt_releases(&gone) == 1,
+	KTEST(hwt_cancel_sync(&gone.timeout) == 0 && asleep() && kt_releases(&gone) == 1,
 	      "cancel_sync of one that was cancelled and not let go");
 	/* The one that collects may not run strangers' callbacks. */
 	hwt_cancel(&deferred.timeout);
@@ -138,21 +100,23 @@ static void __init test_others(unsigned int seconds)
 	hwt_cancel(&far.timeout);
 	KTEST(hwt_schedule(&deferred.timeout, 0) == HWT_WAS_HELD &&
 	      hwt_pending(&deferred.timeout), "one waits to be let go, and is scheduled");
-	sleeper_end();
-	KTEST(KT_WAIT(kt_expirations(&deferred) == 1) &&
-	      KT_WAIT(kt_releases(&deferred) == 2) &&
+	kt_stay_end(&sleeper);
+	KTEST(KT_WAIT(kt_expirations(&deferred) == 1) && KT_WAIT(kt_releases(&deferred) == 2) &&
 	      atomic_read(&deferred.cancelled) == 1, "it fires");
 	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
 }
 
 /* -- One's own callback -------------------------------------------------- */
 
+/* A cancel_sync has returned while the sleeper's callback or release was still to come. */
+static bool too_soon;
+
 static int cancel_it(void *arg)
 {
 	int ret = hwt_cancel_sync(arg);
 
-	if (!sleeper.finished || kt_releases(&sleeper.kt) != 1)
-		sleeper.expired_early = true;
+	if (!kt_expirations(&sleeper.kt) || kt_releases(&sleeper.kt) != 1)
+		too_soon = true;
 	return kt_thread_end(ret);
 }
 
@@ -162,18 +126,16 @@ static void __init test_own(void)
 	struct task_struct *thread[2];
 	int ret;
 
-	sleeper_start(wheel, KT_PATIENCE);
+	sleeper_start(wheel);
 	thread[0] = kt_thread(cancel_it, &sleeper.kt.timeout, 0);
 	thread[1] = kt_thread(cancel_it, &sleeper.kt.timeout, 1);
 	msleep(100);
-	KTEST(!sleeper.expired_early && asleep(),
-	      "cancel_sync of a running one waits");
+	KTEST(!too_soon && asleep(), "cancel_sync of a running one waits");
 	complete_all(&sleeper.out);
 	ret = kt_thread_stop(thread[0]) + kt_thread_stop(thread[1]);
-	KTEST(!sleeper.expired_early && ret == 0,
-	      "until its callback has returned and its release is done");
+	KTEST(!too_soon && ret == 0, "until its callback has returned and its release is done");
 
-	sleeper_start(wheel, KT_PATIENCE);
+	sleeper_start(wheel);
 	hwt_schedule(&sleeper.kt.timeout, KT_HOUR);
 	thread[0] = kt_thread(cancel_it, &sleeper.kt.timeout, 0);
 	thread[1] = kt_thread(cancel_it, &sleeper.kt.timeout, 1);
@@ -182,7 +144,7 @@ static void __init test_own(void)
 	      "two of them, of one that runs and is pending: it is cancelled");
 	complete_all(&sleeper.out);
 	ret = kt_thread_stop(thread[0]) + kt_thread_stop(thread[1]);
-	KTEST(!sleeper.expired_early && ret == 1, "and one of them says so: %d", ret);
+	KTEST(!too_soon && ret == 1, "and one of them says so: %d", ret);
 	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
 }
 
@@ -218,8 +180,7 @@ static void __init test_neighbours(const struct hwt_ops *ops, const char *what)
 	hwt_schedule_at(&caller.timeout, deadline);
 	hwt_schedule_at(&neighbour[0].timeout, deadline);
 	hwt_schedule(&neighbour[1].timeout, KT_HOUR);
-	KTEST(KT_WAIT(kt_expirations(&caller) == 1), "%s: a callback _syncs four",
-	      what);
+	KTEST(KT_WAIT(kt_expirations(&caller) == 1), "%s: a callback _syncs four", what);
 	KTEST(neighbour_ret[2] == 1 && neighbour_ret[1] == 1 && neighbour_ret[3] == 0,
 	      "%s: one uncollected, one far away, one idle", what);
 	/* Armed second for the same tick by this CPU, unless it was moved meanwhile. */
@@ -262,10 +223,7 @@ static void stubborn_expire(struct hwt_timeout *timeout)
 	kt_expire(timeout);
 }
 
-static const struct hwt_ops stubborn_ops = {
-	.expire		= stubborn_expire,
-	.release	= kt_release,
-};
+static const struct hwt_ops stubborn_ops = { .expire = stubborn_expire, .release = kt_release };
 
 static void __init test_stubborn(const char *what, const struct hwt_ops *ops,
 				 unsigned int threads)
@@ -300,17 +258,442 @@ static void __init test_stubborn(const char *what, const struct hwt_ops *ops,
 	hwt_wheel_destroy(wheel);
 }
 
+/* -- What a callback must not wait for: -EDEADLK, and nothing has changed ---------------- */
+
+struct tried {
+	int	times, odd;
+};
+
+static struct tried in_expire, in_cancelled, in_release, in_handback;
+
+static void try_all(struct hwt_timeout *timeout, struct tried *tried)
+{
+	struct hwt_wheel *wheel = hwt_timeout_wheel(timeout);
+	const long ret[] = {
+		hwt_cancel_sync(timeout), hwt_shutdown_sync(timeout),
+		hwt_wheel_stop(wheel, NULL, NULL), hwt_wheel_destroy(wheel),
+		hwt_wait(timeout, U64_MAX), hwt_wheel_flush(wheel),
+	};
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(ret); i++) {
+		if (ret[i] == -EDEADLK)
+			continue;
+		tried->odd++;
+		pr_info("# call %u says %ld\n", i, ret[i]);
+	}
+	tried->times++;
+}
+
+static bool __init refused(struct tried *tried, int times)
+{
+	bool ok = tried->times == times && !tried->odd;
+
+	memset(tried, 0, sizeof(*tried));
+	return ok;
+}
+
+static void dead_expire(struct hwt_timeout *timeout)
+{
+	try_all(timeout, &in_expire);
+	kt_expire(timeout);
+}
+
+static void dead_cancelled(struct hwt_timeout *timeout)
+{
+	try_all(timeout, &in_cancelled);
+	kt_cancelled(timeout);
+}
+
+static void dead_release(struct hwt_timeout *timeout)
+{
+	try_all(timeout, &in_release);
+	atomic_inc_return_release(&kt_of(timeout)->released);
+}
+
+static void dead_handback(struct hwt_timeout *timeout, void *arg)
+{
+	try_all(timeout, &in_handback);
+}
+
+static const struct hwt_ops dead_ops = {
+	.expire		= dead_expire,
+	.cancelled	= dead_cancelled,
+	.release	= dead_release,
+};
+
+static void __init test_deadlock(unsigned int workers)
+{
+	struct hwt_wheel *wheel = kt_workers_wheel("deadlock", workers);
+	struct kt kt, bystander;
+
+	kt_init(&kt, wheel, &dead_ops);
+	kt_init(&bystander, wheel, &kt_ops);
+	kt_schedule(&bystander, KT_HOUR);
+
+	kt_schedule(&kt, 0);
+	KTEST(KT_WAIT(kt_releases(&kt) == 1) && refused(&in_expire, 1),
+	      "%u workers: _sync of oneself, wait, flush, stop and destroy from ->expire", workers);
+	KTEST(refused(&in_release, 1), "from ->release");
+	KTEST(hwt_expired(&kt.timeout) && !hwt_cancelled(&kt.timeout) &&
+	      !hwt_wheel_stopped(wheel) && hwt_pending(&bystander.timeout), "nothing has changed");
+
+	kt_schedule(&kt, KT_HOUR);
+	hwt_cancel(&kt.timeout);
+	KTEST(KT_WAIT(kt_releases(&kt) == 2) && refused(&in_cancelled, 1) &&
+	      refused(&in_release, 1), "from ->cancelled and ->release on the wheel's thread");
+	kt_schedule(&kt, KT_HOUR);
+	KTEST(hwt_cancel_sync(&kt.timeout) == 1 && kt_releases(&kt) == 3 &&
+	      refused(&in_cancelled, 1) && refused(&in_release, 1),
+	      "from ->cancelled and ->release in cancel_sync");
+	KTEST(hwt_schedule(&kt.timeout, KT_HOUR) == 0, "it is not shut down");
+	KTEST(hwt_wheel_stop(wheel, dead_handback, NULL) == 2, "the wheel stops, with two pending");
+	KTEST(refused(&in_handback, 2), "from a stop's own function");
+	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
+}
+
+/* -- Neighbours of one class ----------------------------------------------- */
+
+#define CHAIN	4
+
+static struct kt chain[CHAIN];
+
+/* Lets go of the next one, whose ->cancelled runs within this. */
+static void chain_expire(struct hwt_timeout *timeout)
+{
+	struct kt *next = kt_of(timeout) + 1;
+
+	if (next < chain + CHAIN)
+		hwt_cancel_sync(&next->timeout);
+	kt_expire(timeout);
+}
+
+static void chain_cancelled(struct hwt_timeout *timeout)
+{
+	struct kt *next = kt_of(timeout) + 1;
+
+	if (next < chain + CHAIN)
+		hwt_cancel_sync(&next->timeout);
+	kt_cancelled(timeout);
+}
+
+static const struct hwt_ops chain_ops = {
+	.expire		= chain_expire,
+	.cancelled	= chain_cancelled,
+	.release	= kt_release,
+};
+
+static void __init test_chain(void)
+{
+	struct hwt_wheel *wheel = kt_wheel("chain");
+	int i, odd = 0;
+
+	/* Of one place, so of one lockdep class. */
+	for (i = 0; i < CHAIN; i++)
+		kt_init(&chain[i], wheel, &chain_ops);
+	for (i = 1; i < CHAIN; i++)
+		kt_schedule(&chain[i], KT_HOUR);
+	kt_schedule(&chain[0], KT_MS);
+	KTEST(KT_WAIT(kt_releases(&chain[0]) == 1), "a chain of neighbours");
+	for (i = 1; i < CHAIN; i++)
+		odd += hwt_held(&chain[i].timeout) || kt_releases(&chain[i]) != 1 ||
+		       atomic_read(&chain[i].cancelled) != 1;
+	KTEST(odd == 0, "each cancels and lets go of the next");
+	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
+}
+
+/* -- Oneself, in two lives ---------------------------------------------------- */
+
+static struct kt twice;
+static atomic_t twice_done;
+static int twice_ret;
+
+/* The second life: stays until the release of the first one has asked. */
+static void twice_expire(struct hwt_timeout *timeout)
+{
+	kt_expire(timeout);
+	KT_WAIT(atomic_read_acquire(&twice_done));
+}
+
+static void twice_release(struct hwt_timeout *timeout)
+{
+	if (kt_releases(kt_of(timeout)) == 0) {
+		hwt_schedule(timeout, 0);
+		KT_WAIT(kt_expirations(kt_of(timeout)) == 1);
+		twice_ret = hwt_cancel_sync(timeout);
+		atomic_set_release(&twice_done, 1);
+	}
+	kt_release(timeout);
+}
+
+static const struct hwt_ops twice_ops = { .expire = twice_expire, .release = twice_release };
+
+static void __init test_twice(void)
+{
+	struct hwt_wheel *wheel = kt_wheel("twice");
+
+	kt_init(&twice, wheel, &twice_ops);
+	kt_schedule(&twice, KT_HOUR);
+	KTEST(hwt_cancel_sync(&twice.timeout) == 1 && kt_expirations(&twice) == 1,
+	      "a release schedules it anew, and sees it fire");
+	KTEST(twice_ret == -EDEADLK, "_sync of oneself from there: %d", twice_ret);
+	KTEST(KT_WAIT(kt_releases(&twice) == 2), "both lives are released");
+	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
+}
+
+/* -- A stop within a stop ------------------------------------------------------ */
+
+static struct hwt_wheel *inner;
+static int inner_ret;
+
+static void stop_inner(struct hwt_timeout *timeout, void *arg)
+{
+	inner_ret = hwt_wheel_destroy(inner);
+}
+
+static void __init test_stops(void)
+{
+	struct hwt_wheel *outer = kt_wheel("outer");
+	struct kt in, out;
+
+	inner = kt_wheel("inner");
+	kt_init(&in, inner, &kt_ops);
+	kt_init(&out, outer, &kt_ops);
+	kt_schedule(&in, KT_HOUR);
+	kt_schedule(&out, KT_HOUR);
+	KTEST(hwt_wheel_stop(outer, stop_inner, NULL) == 1 && inner_ret == 0,
+	      "the function of a stop destroys another wheel");
+	KTEST(atomic_read(&in.cancelled) == 1 && kt_releases(&in) == 1 &&
+	      kt_releases(&out) == 1, "both let go of what they had");
+	KTEST(hwt_wheel_destroy(outer) == 0, "the wheel is destroyed");
+}
+
+/* -- A stop while a callback runs ---------------------------------------------- */
+
+static struct {
+	struct kt	kt;
+	bool		inside;
+	bool		done;
+	int		rearm;
+} running;
+
+static void stopped_expire(struct hwt_timeout *timeout)
+{
+	WRITE_ONCE(running.inside, true);
+	/* Long enough for the stop to begin. */
+	KT_WAIT(hwt_wheel_stopped(hwt_timeout_wheel(timeout)));
+	msleep(50);
+	running.rearm = hwt_schedule(timeout, 0);
+	running.done = true;
+	kt_expire(timeout);
+}
+
+static const struct hwt_ops stopped_ops = { .expire = stopped_expire, .release = kt_release };
+
+static void __init test_stop_running(void)
+{
+	struct hwt_wheel *wheel = kt_wheel("callback");
+	struct kt behind;
+
+	memset(&running, 0, sizeof(running));
+	kt_init(&running.kt, wheel, &stopped_ops);
+	kt_init(&behind, wheel, &kt_ops);
+	hwt_schedule(&running.kt.timeout, 0);
+	KT_WAIT(READ_ONCE(running.inside));
+	hwt_schedule(&behind.timeout, 0);
+	KTEST(hwt_wheel_stop(wheel, NULL, NULL) == 1 && running.done &&
+	      kt_releases(&running.kt) == 1, "stop waits for the callback that runs");
+	KTEST(running.rearm == -ESHUTDOWN, "which cannot schedule any more");
+	KTEST(kt_expirations(&behind) == 0 && atomic_read(&behind.cancelled) == 1,
+	      "what was due behind it is handed back");
+	hwt_wheel_destroy(wheel);
+}
+
+/* It re-arms itself for ever: stop must end that. */
+static void forever_expire(struct hwt_timeout *timeout)
+{
+	hwt_schedule(timeout, 0);
+	kt_expire(timeout);
+}
+
+static const struct hwt_ops forever_ops = { .expire = forever_expire, .release = kt_release };
+
+static long stopped[2];
+
+static int stop_it(void *arg)
+{
+	struct hwt_wheel *wheel = arg;
+	long ret = hwt_wheel_stop(wheel, NULL, NULL);
+
+	if (hwt_wheel_state(wheel) != HWT_SHUTDOWN || hwt_wheel_pending(wheel))
+		ret = -EBADE;
+	return kt_thread_end(ret);
+}
+
+static void __init test_two_stops(void)
+{
+	struct task_struct *thread[2];
+	struct hwt_wheel *wheel;
+	int i, round, odd = 0;
+	struct kt kt;
+
+	for (round = 0; round < 20; round++) {
+		wheel = kt_wheel("twice");
+		kt_init(&kt, wheel, &forever_ops);
+		hwt_schedule(&kt.timeout, 0);
+		KT_WAIT(kt_expirations(&kt) > round);
+		for (i = 0; i < 2; i++)
+			thread[i] = kt_thread(stop_it, wheel, i);
+		for (i = 0; i < 2; i++)
+			stopped[i] = kt_thread_stop(thread[i]);
+		odd += stopped[0] < 0 || stopped[1] < 0 ||
+		       (stopped[0] && stopped[1]) || stopped[0] + stopped[1] > 1;
+		odd += kt_releases(&kt) != 1 || hwt_held(&kt.timeout);
+		hwt_wheel_destroy(wheel);
+	}
+	KTEST(odd == 0, "two stops at once: both wait, one hands back");
+}
+
+/* -- From another wheel's callback --------------------------------------- */
+
+static struct hwt_wheel *victim;
+static long victim_ret;
+
+static void killer_expire(struct hwt_timeout *timeout)
+{
+	victim_ret = hwt_wheel_stop(victim, NULL, NULL);
+	if (!victim_ret)
+		victim_ret = hwt_wheel_destroy(victim);
+	kt_expire(timeout);
+}
+
+static const struct hwt_ops killer_ops = { .expire = killer_expire };
+
+static void __init test_other_wheel(void)
+{
+	struct hwt_wheel *wheel = kt_wheel("killer");
+	struct kt kt;
+
+	victim = kt_wheel("victim");
+	kt_init(&kt, wheel, &killer_ops);
+	hwt_schedule(&kt.timeout, 0);
+	KTEST(KT_WAIT(kt_expirations(&kt) == 1) && victim_ret == 0,
+	      "a callback may stop and destroy another wheel");
+	hwt_wheel_destroy(wheel);
+}
+
+/* -- Sleeping ------------------------------------------------------------------ */
+
+static long slept_short;
+static bool sleeps;
+
+static void one_sleeps(struct hwt_timeout *timeout)
+{
+	WRITE_ONCE(sleeps, true);
+	slept_short = schedule_timeout_uninterruptible(HZ);
+	kt_expire(timeout);
+}
+
+static const struct hwt_ops one_ops = { .expire = one_sleeps };
+
+/* Who submits while a callback sleeps does not wake it. */
+static void __init test_sleep(void)
+{
+	struct hwt_wheel *wheel = kt_wheel("sleep");
+	struct kt one, other;
+	int n;
+
+	kt_init(&one, wheel, &one_ops);
+	kt_init(&other, wheel, &kt_plain_ops);
+	slept_short = -1;
+	/* This very schedule may wake it, if an emulated CPU stands still there: not each time. */
+	for (n = 0; n < 5 && slept_short; n++) {
+		sleeps = false;
+		kt_schedule(&one, 0);
+		/* Not only RUNNING: who submits just before the callback may yet wake it. */
+		while (!READ_ONCE(sleeps))
+			usleep_range(500, 1000);
+		while (kt_expirations(&one) == n) {
+			hwt_schedule(&other.timeout, 0);
+			hwt_cancel(&other.timeout);
+			usleep_range(5000, 10000);
+		}
+	}
+	KTEST(slept_short == 0, "a callback sleeps as long as it wants: %ld jiffies short",
+	      slept_short);
+	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
+}
+
+/*
+ * In an interrupt, so that the kick is left to another one. That comes when this is over,
+ * and finds the callback of another timeout, which sleeps.
+ */
+static bool submitted;
+
+static void kick_late(void *arg)
+{
+	struct kt *other = arg;
+	ktime_t end = ktime_add_ms(ktime_get(), 1000);
+
+	hwt_schedule(&other->timeout, KT_HOUR);
+	WRITE_ONCE(submitted, true);
+	while (!READ_ONCE(sleeps) && ktime_before(ktime_get(), end))
+		cpu_relax();
+	/* Asleep in truth. */
+	mdelay(20);
+}
+
+static void __init test_late_kick(void)
+{
+	unsigned int here = cpumask_first(cpu_online_mask), there = kt_other_cpu(here);
+	struct hwt_wheel_params params = { .name = "kick", .cpus = cpumask_of(here) };
+	struct kt one, other;
+	struct hwt_wheel *wheel;
+
+	if (here == there) {
+		KTEST_SKIP("there is one CPU only");
+		return;
+	}
+	wheel = hwt_wheel_create(&params);
+	kt_init(&one, wheel, &one_ops);
+	kt_init(&other, wheel, &kt_plain_ops);
+	slept_short = -1;
+	sleeps = false;
+	/* The engine sleeps without an end. */
+	msleep(100);
+	kt_stay_on(cpumask_of(here));
+	smp_call_function_single(there, kick_late, &other, false);
+	while (!READ_ONCE(submitted))
+		cpu_relax();
+	kt_schedule(&one, 0);
+	KTEST(KT_WAIT(kt_expirations(&one) == 1) && slept_short == 0,
+	      "a kick that comes late does not wake a callback: %ld jiffies short", slept_short);
+	kt_stay_on(NULL);
+	KTEST(hwt_cancel_sync(&other.timeout) == 1, "what it was for is there");
+	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
+}
+
 static void __init selftest(void)
 {
-	test_others(kt_quick() ? 3 : 10);
+	test_others();
 	test_own();
 	test_neighbours(&kt_ops, "with release");
 	test_neighbours(&kt_plain_ops, "without");
 	test_stubborn("its callback re-arms it", &stubborn_ops, 0);
 	test_stubborn("two threads re-arm it", &kt_ops, 2);
 	test_stubborn("its callback and two threads re-arm it", &stubborn_ops, 2);
+	test_deadlock(0);
+	test_deadlock(4);
+	test_chain();
+	test_twice();
+	test_stops();
+	test_stop_running();
+	test_two_stops();
+	test_other_wheel();
+	test_sleep();
+	test_late_kick();
 }
 
 KSTM_MODULE_LOADERS(test_sync);
-MODULE_DESCRIPTION("hwt: the _sync calls");
+MODULE_DESCRIPTION("hwt: calls that wait for callbacks");
 MODULE_LICENSE("GPL");

@@ -6,26 +6,19 @@
  * hwt-test: long
  * hwt-test: timeout 180
  * hwt-test: args levels=3
- * hwt-test: args levels=3 workers=2 pending=200000 seconds=5
- * hwt-test: args levels=1 pending=200000 seconds=5
+ * hwt-test: args levels=3 workers=2 pending=100000 seconds=3
+ * hwt-test: args levels=1 pending=100000 seconds=3
  */
-#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
-
-#include <linux/math64.h>
 #include <linux/module.h>
 #include <linux/prandom.h>
 #include <linux/vmalloc.h>
 
-#include "hwt.h"
 #include "hwt_ktest.h"
-#include "hwt_ktest_util.h"
-
-KSTM_MODULE_GLOBALS();
 
 /* Kernels that take longer for everything. */
 #define SLOW	(KT_SLOW || IS_ENABLED(CONFIG_PREEMPT_RT))
 
-static unsigned int seconds = SLOW ? 5 : 30;
+static unsigned int seconds = SLOW ? 5 : 10;
 module_param(seconds, uint, 0444);
 MODULE_PARM_DESC(seconds, "how long to look on, each time");
 
@@ -43,42 +36,14 @@ MODULE_PARM_DESC(workers, "of the wheel");
 
 static struct hwt_wheel *wheel;
 
-static struct hwt_wheel_stats __init stats_now(void)
-{
-	struct hwt_wheel_stats stats;
-
-	hwt_wheel_get_stats(wheel, &stats);
-	return stats;
-}
-
 /*
- * Has it done nothing for a while? Waits until that is so. The while is to be longer than a pass,
- * or than it may have to wait for a processor. (It need not have collected all: who comes behind
- * those that it sleeps for does not wake it.)
+ * The while is to be longer than a pass, or than it may have to wait for a processor. (It need
+ * not have collected all: who comes behind those that it sleeps for does not wake it.)
  */
 static bool __init asleep(void)
 {
-	const unsigned int while_ms = KT_SLOW ? 3000 : 1000, step_ms = 250;
-	struct hwt_wheel_stats before, after = stats_now();
-	unsigned int i, still = 0;
-
-	for (i = 0; i < KT_PATIENCE * 12; i++) {
-		before = after;
-		msleep(step_ms);
-		after = stats_now();
-		if (before.passes != after.passes || before.collected != after.collected)
-			still = 0;
-		else if (++still == while_ms / step_ms)
-			return true;
-	}
-	return false;
+	return kt_asleep(wheel, KT_SLOW ? 3000 : 1000);
 }
-
-static void never_expire(struct hwt_timeout *timeout)
-{
-}
-
-static const struct hwt_ops never_ops = { .expire = never_expire };
 
 /* Anywhere from 1 to 30 hours ahead. */
 static void __init arm_far(struct hwt_timeout *timeout)
@@ -90,7 +55,7 @@ static void __init arm_far(struct hwt_timeout *timeout)
 	prandom_seed_state(&rnd, pending);
 	for (i = 0; i < pending; i++) {
 		ahead = prandom_u32_state(&rnd) % (29 * 3600 * MSEC_PER_SEC) * KT_MS;
-		hwt_timeout_init(&timeout[i], wheel, &never_ops);
+		hwt_timeout_init(&timeout[i], wheel, &kt_nothing_ops);
 		hwt_schedule_at(&timeout[i], base + ahead);
 	}
 }
@@ -100,11 +65,11 @@ static void __init test_none_due(void)
 	struct hwt_wheel_stats before, after;
 
 	KTEST(asleep(), "the engine sleeps");
-	before = stats_now();
+	before = kt_stats(wheel);
 	KTEST(before.pending == pending, "%llu timeouts are pending, none due for an hour",
 	      before.pending);
 	msleep(seconds * MSEC_PER_SEC);
-	after = stats_now();
+	after = kt_stats(wheel);
 	pr_info("# %llu pending, none due: %llu wake-ups and %llu passes in %u s\n",
 		after.pending, after.wakeups - before.wakeups,
 		after.passes - before.passes, seconds);
@@ -128,7 +93,7 @@ static void __init test_each_second(struct kt *each)
 		each[i].earliest = hwt_deadline(&each[i].timeout);
 	}
 	KTEST(asleep(), "%u more, one due each second: the engine sleeps", seconds);
-	before = stats_now();
+	before = kt_stats(wheel);
 	/* A guest that gets little of a processor may come too late to see that. */
 	slow = hwt_wheel_now(wheel) >= first;
 	KTEST(slow || (before.expired == 0 && before.pending == pending + seconds),
@@ -144,7 +109,7 @@ static void __init test_each_second(struct kt *each)
 	KTEST(fired == seconds && early == 0, "%u of %u fire, %u before their tick", fired,
 	      seconds, early);
 	KTEST(asleep(), "the engine sleeps again");
-	after = stats_now();
+	after = kt_stats(wheel);
 	pr_info("# one of %u due each second, for %u s: %llu wake-ups and %llu passes, late by %llu us on average and %llu us at most\n",
 		pending + seconds, seconds, after.wakeups - before.wakeups,
 		after.passes - before.passes, kt_us(div_u64(total, seconds)),
@@ -153,10 +118,8 @@ static void __init test_each_second(struct kt *each)
 	slow |= worst >= KT_SECOND;
 	KTEST((slow || after.wakeups - before.wakeups >= seconds) &&
 	      after.wakeups - before.wakeups <= seconds + 1,
-	      "the engine woke once for each: %llu times",
-	      after.wakeups - before.wakeups);
-	KTEST(after.expired == seconds && after.pending == pending,
-	      "nothing else has fired");
+	      "the engine woke once for each: %llu times", after.wakeups - before.wakeups);
+	KTEST(after.expired == seconds && after.pending == pending, "nothing else has fired");
 }
 
 static void __init selftest(void)

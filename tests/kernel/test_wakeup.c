@@ -2,67 +2,46 @@
 /*
  * What wakes the engine, and what does not: an earlier deadline, a backlog, cancelled
  * timeouts that wait to be let go. A wake-up that is lost shows as a timeout that
- * does not fire before the one that is an hour away.
+ * does not fire before the one that is an hour away. And what it does in a pass: many
+ * submissions, and buckets with a lot in them, do not keep what is due from firing. Counted in
+ * passes, not in time.
  *
- * hwt-test: long
  * hwt-test: timeout 180
  */
-#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
-
 #include <linux/vmalloc.h>
 
-#include "hwt.h"
 #include "hwt_ktest.h"
-#include "hwt_ktest_util.h"
-
-KSTM_MODULE_GLOBALS();
 
 #define MANY	60000	/* enough for a backlog on each of two CPUs, and more */
 
 static u64 passes(struct hwt_wheel *wheel)
 {
-	struct hwt_wheel_stats stats;
-
-	hwt_wheel_get_stats(wheel, &stats);
-	return stats.passes;
+	return kt_stats(wheel).passes;
 }
 
 static u64 collected(struct hwt_wheel *wheel)
 {
-	struct hwt_wheel_stats stats;
-
-	hwt_wheel_get_stats(wheel, &stats);
-	return stats.collected;
+	return kt_stats(wheel).collected;
 }
 
-/* Has it made no pass for a while? Waits until that is so. */
 static bool __init asleep(struct hwt_wheel *wheel)
 {
-	u64 before, after;
-	int i;
-
-	after = passes(wheel);
-	for (i = 0; i < KT_PATIENCE * 20; i++) {
-		before = after;
-		msleep(50);
-		after = passes(wheel);
-		if (before == after)
-			return true;
-	}
-	return false;
+	return kt_asleep(wheel, 50);
 }
 
 /* -- Idle ---------------------------------------------------------------- */
 
 static void __init test_idle(struct kt *kt)
 {
-	struct hwt_wheel *wheel = kt_wheel("idle");
+	/* Level 0 goes round in 64 ms: several times while it is looked at. */
+	struct hwt_wheel_params params = { .name = "idle", .ticks_per_wheel = 64 };
+	struct hwt_wheel *wheel = hwt_wheel_create(&params);
 	unsigned int i, n = 10000;
 	u64 before;
 
 	KTEST(asleep(wheel), "a new wheel's thread sleeps");
 	before = passes(wheel);
-	msleep(1000);
+	msleep(300);
 	KTEST(passes(wheel) == before, "and does not wake up by itself");
 	for (i = 0; i < n; i++) {
 		kt_init(&kt[i], wheel, &kt_plain_ops);
@@ -70,11 +49,11 @@ static void __init test_idle(struct kt *kt)
 	}
 	KTEST(asleep(wheel), "with %u far away it sleeps", n);
 	before = passes(wheel);
-	msleep(2000);
+	msleep(300);
 	KTEST(passes(wheel) == before, "and does not wake up for them");
 	for (i = 0; i < n; i++)
 		hwt_schedule(&kt[i].timeout, 2 * KT_HOUR);
-	msleep(500);
+	msleep(200);
 	KTEST(passes(wheel) == before, "nor when they are pushed back");
 	KTEST(hwt_wheel_stop(wheel, NULL, NULL) == n, "all are pending");
 	hwt_wheel_destroy(wheel);
@@ -169,59 +148,6 @@ static void __init test_tossed(unsigned int rounds)
 	hwt_wheel_destroy(wheel);
 }
 
-/*
- * One CPU claims a timeout with a far deadline and pushes it, another makes it earlier
- * right then: whoever of the two sees that the engine sleeps has to wake it.
- */
-static atomic_t turn, answered;
-static struct kt claimed;
-
-static int claim(void *arg)
-{
-	int seen = 0, now;
-
-	while (!kthread_should_stop()) {
-		now = atomic_read(&turn);
-		if (now == seen) {
-			cpu_relax();
-			continue;
-		}
-		seen = now;
-		hwt_schedule_earlier(&claimed.timeout, KT_HOUR);
-		atomic_set(&answered, now);
-	}
-	return 0;
-}
-
-static void __init test_claimed(unsigned int rounds)
-{
-	struct hwt_wheel *wheel = kt_wheel("claimed");
-	struct task_struct *thread;
-	unsigned int i, fired = 0, met = 0;
-	int ret;
-
-	kt_stay_on(cpumask_of(0));
-	thread = kt_thread(claim, NULL, 1);
-	for (i = 0; i < rounds && fired == i; i++) {
-		kt_init(&claimed, wheel, &kt_plain_ops);
-		atomic_inc(&turn);
-		ndelay(i % 64 * 50);
-		ret = hwt_schedule_earlier(&claimed.timeout, 0);
-		met += ret == (HWT_WAS_PENDING | HWT_WAS_HELD);
-		fired += KT_WAIT(kt_expirations(&claimed) >= 1);
-		/* The other one may come after it has fired. */
-		KT_WAIT(atomic_read(&answered) == atomic_read(&turn));
-		hwt_cancel_sync(&claimed.timeout);
-	}
-	kt_thread_stop(thread);
-	kt_stay_on(NULL);
-	KTEST(fired == rounds,
-	      "made earlier while another CPU submits it: %u of %u fire", fired,
-	      rounds);
-	pr_info("# in %u rounds the other CPU had come first\n", met);
-	hwt_wheel_destroy(wheel);
-}
-
 /* -- Backlog ------------------------------------------------------------- */
 
 static void __init test_backlog(struct kt *kt)
@@ -259,10 +185,7 @@ static void note_release(struct hwt_timeout *timeout)
 	atomic_inc_return_release(&kt_of(timeout)->released);
 }
 
-static const struct hwt_ops note_ops = {
-	.expire		= kt_expire,
-	.release	= note_release,
-};
+static const struct hwt_ops note_ops = { .expire = kt_expire, .release = note_release };
 
 static void __init test_reclaim(struct kt *many)
 {
@@ -288,8 +211,7 @@ static void __init test_reclaim(struct kt *many)
 	pr_info("# released %lld to %lld ms after the cancel\n", best, worst);
 	KTEST(ok == 10, "what is cancelled is released though the next deadline is an hour away");
 	/* 200 ms are promised on a machine that is not emulated and overloaded. */
-	KTEST(best <= 200 * (KT_SLOW ? 10 : 5),
-	      "within a short while: %lld ms", best);
+	KTEST(best <= 200 * (KT_SLOW ? 10 : 5), "within a short while: %lld ms", best);
 
 	for (i = 0; i < n; i++) {
 		kt_init(&many[i], wheel, &kt_ops);
@@ -306,6 +228,142 @@ static void __init test_reclaim(struct kt *many)
 	hwt_wheel_destroy(wheel);
 }
 
+/* -- The share that a pass has of submissions ------------------------------- */
+
+#define DUE	50000
+#define EACH	4	/* new ones for each that fires */
+
+static struct hwt_timeout *more;
+static atomic_t fired;
+static u64 first_pass, last_pass;
+
+/* As if others submitted meanwhile, but independent of how fast they are. */
+static void flood_expire(struct hwt_timeout *timeout)
+{
+	struct hwt_wheel *wheel = hwt_timeout_wheel(timeout);
+	unsigned int n = atomic_read(&fired), i;
+
+	for (i = 0; i < EACH; i++)
+		hwt_schedule(&more[n * EACH + i], KT_HOUR);
+	if (!n)
+		first_pass = passes(wheel);
+	if (n == DUE - 1)
+		last_pass = passes(wheel);
+	atomic_inc_return_release(&fired);
+}
+
+static const struct hwt_ops flood_ops = { .expire = flood_expire };
+
+static void __init test_submissions(void)
+{
+	struct hwt_timeout *due = vzalloc(array_size(DUE, sizeof(*due)));
+	struct hwt_wheel *wheel = kt_wheel("flood");
+	unsigned int i;
+	u64 at;
+
+	more = vzalloc(array_size(DUE * EACH, sizeof(*more)));
+	if (!due || !more) {
+		KTEST_SKIP("no memory");
+		goto out;
+	}
+	for (i = 0; i < DUE * EACH; i++)
+		hwt_timeout_init(&more[i], wheel, &kt_nothing_ops);
+	/* Long enough to have them all in the buckets by then. */
+	at = hwt_wheel_now(wheel) + 2 * KT_SECOND;
+	for (i = 0; i < DUE; i++) {
+		hwt_timeout_init(&due[i], wheel, &flood_ops);
+		hwt_schedule_at(&due[i], at);
+	}
+	KTEST(KT_WAIT(atomic_read_acquire(&fired) == DUE), "%u fire, each submits %u", DUE, EACH);
+	/*
+	 * Each pass fires as many as it has collected: four times as many as the one
+	 * before. A fixed number, 1024, would make it 49 passes.
+	 */
+	KTEST(last_pass - first_pass < 12, "in %llu passes", last_pass - first_pass + 1);
+out:
+	hwt_wheel_destroy(wheel);
+	vfree(more);
+	vfree(due);
+}
+
+/* -- and of what is in a bucket ------------------------------------------------ */
+
+#define FAR	10000
+#define NEAR	100
+#define APART	5	/* ticks */
+
+struct near {
+	struct hwt_timeout	timeout;
+	u64			pass;
+	atomic_t		fired;
+};
+
+static void near_expire(struct hwt_timeout *timeout)
+{
+	struct near *near = container_of(timeout, struct near, timeout);
+
+	near->pass = passes(hwt_timeout_wheel(timeout));
+	atomic_inc_return_release(&near->fired);
+}
+
+static const struct hwt_ops near_ops = { .expire = near_expire };
+
+static u64 wait_until;
+
+/* Keeps the engine until all the near ones are due. */
+static void wait_expire(struct hwt_timeout *timeout)
+{
+	while (hwt_wheel_now(hwt_timeout_wheel(timeout)) < wait_until)
+		msleep(20);
+}
+
+static const struct hwt_ops wait_ops = { .expire = wait_expire };
+
+/*
+ * Two buckets, no levels: whatever is due, half of all are looked at for it: half a million
+ * for all the near ones, and in a pass 100,000. What it has found on the way fires, and not
+ * only when all is found.
+ */
+static void __init test_buckets(void)
+{
+	struct hwt_wheel_params params = {
+		.name = "overfull", .ticks_per_wheel = 2, .levels = 1,
+	};
+	struct hwt_wheel *wheel = hwt_wheel_create(&params);
+	struct hwt_timeout *far = vzalloc(array_size(FAR, sizeof(*far)));
+	static struct near near[NEAR];
+	static struct hwt_timeout wait;
+	unsigned int i, done = 0;
+	u64 now;
+
+	if (!far) {
+		KTEST_SKIP("no memory");
+		goto out;
+	}
+	for (i = 0; i < FAR; i++) {
+		hwt_timeout_init(&far[i], wheel, &kt_nothing_ops);
+		hwt_schedule(&far[i], KT_HOUR + i * KT_MS);
+	}
+	now = hwt_wheel_now(wheel);
+	for (i = 0; i < NEAR; i++) {
+		hwt_timeout_init(&near[i].timeout, wheel, &near_ops);
+		hwt_schedule_at(&near[i].timeout,
+				now + KT_SECOND + (i + 1) * APART * KT_MS);
+	}
+	wait_until = now + KT_SECOND + (NEAR + 1) * APART * KT_MS;
+	hwt_timeout_init(&wait, wheel, &wait_ops);
+	hwt_schedule_at(&wait, now + KT_SECOND);
+	for (i = 0; i < NEAR; i++)
+		done += KT_WAIT(atomic_read_acquire(&near[i].fired));
+	KTEST(done == NEAR, "%u of %u fire among %u that are far away", done, NEAR, FAR);
+	KTEST(near[NEAR - 1].pass - near[0].pass >= 3,
+	      "%llu passes between the first and the last of them",
+	      near[NEAR - 1].pass - near[0].pass);
+out:
+	hwt_wheel_destroy(wheel);
+	vfree(far);
+}
+
 static void __init selftest(void)
 {
 	struct kt *kt = vzalloc(array_size(MANY, sizeof(*kt)));
@@ -319,8 +377,9 @@ static void __init selftest(void)
 	for (how = NEW; how < HOWS; how++)
 		test_earlier(how, rounds / 2);
 	test_tossed(rounds);
-	test_claimed(rounds * 10);
 	test_backlog(kt);
+	test_submissions();
+	test_buckets();
 	test_reclaim(kt);
 	vfree(kt);
 }

@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Sub-tests of test modules that are counted one by one.
+ * What every test module includes: hwt.h, hwt_ktest_util.h, and sub-tests that are counted one
+ * by one.
  *
  * On top of kselftest_module.h, whose summary only says how many assertions
  * there were: prints "ok N - text" and "not ok N - text" for the harness (see
- * tests/README.md). Only for __init functions, after KSTM_MODULE_GLOBALS().
+ * tests/README.md). Only for __init functions.
  */
 #ifndef _HWT_KTEST_H
 #define _HWT_KTEST_H
 
+#include "hwt.h"
+#include "hwt_ktest_util.h"
 #include "kselftest_module.h"
+
+KSTM_MODULE_GLOBALS();
 
 /* One sub-test: passed if @cond. */
 #define KTEST(cond, fmt, ...) do {					\

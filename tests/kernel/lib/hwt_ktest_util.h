@@ -14,7 +14,9 @@
 #include <linux/jiffies.h>
 #include <linux/kthread.h>
 #include <linux/math64.h>
+#include <linux/rcupdate.h>
 #include <linux/sched.h>
+#include <linux/sched/signal.h>
 #include <linux/string.h>
 
 #include "hwt.h"
@@ -132,6 +134,15 @@ static const struct hwt_ops kt_plain_ops __maybe_unused = {
 	.expire		= kt_expire,
 };
 
+static void kt_nothing(struct hwt_timeout *timeout)
+{
+}
+
+/* For timeouts of which only the wheel's counters, or nothing, is looked at. */
+static const struct hwt_ops kt_nothing_ops __maybe_unused = {
+	.expire		= kt_nothing,
+};
+
 static inline int kt_expirations(const struct kt *kt)
 {
 	return atomic_read_acquire(&kt->expired);
@@ -161,6 +172,74 @@ static inline int kt_schedule(struct kt *kt, u64 delay_ns)
 	return hwt_schedule(&kt->timeout, delay_ns);
 }
 
+/**
+ * struct kt_stay - a timeout whose callback stays inside until the test lets it out
+ * @kt:     the timeout
+ * @out:    lets it out
+ * @inside: the callback has begun and has not returned
+ */
+struct kt_stay {
+	struct kt		kt;
+	struct completion	out;
+	bool			inside;
+};
+
+static inline bool kt_inside(const struct kt_stay *stay)
+{
+	/* Pairs with kt_stay_here(): what the callback has done there is seen. */
+	return smp_load_acquire(&stay->inside);
+}
+
+/* For any callback of a struct kt_stay. */
+static inline void kt_stay_here(struct hwt_timeout *timeout)
+{
+	struct kt_stay *stay = container_of(timeout, struct kt_stay, kt.timeout);
+
+	/* Both pair with kt_inside(). */
+	smp_store_release(&stay->inside, true);
+	wait_for_completion_timeout(&stay->out, KT_PATIENCE * HZ);
+	/* See above. */
+	smp_store_release(&stay->inside, false);
+}
+
+static void kt_stay_expire(struct hwt_timeout *timeout)
+{
+	struct kt *kt = kt_note_expired(timeout);
+
+	kt_stay_here(timeout);
+	atomic_inc_return_release(&kt->expired);
+}
+
+static const struct hwt_ops kt_stay_ops __maybe_unused = {
+	.expire		= kt_stay_expire,
+	.release	= kt_release,
+};
+
+/* Macros: a lockdep class for each place. */
+#define kt_stay_init(_stay, _wheel, _ops) do {				\
+	struct kt_stay *__stay = (_stay);				\
+									\
+	WRITE_ONCE(__stay->inside, false);				\
+	init_completion(&__stay->out);					\
+	kt_init(&__stay->kt, (_wheel), (_ops));				\
+} while (0)
+
+/* True when the callback of a new one is inside. */
+#define kt_stay_begin(_stay, _wheel)					\
+({									\
+	struct kt_stay *__begun = (_stay);				\
+									\
+	kt_stay_init(__begun, _wheel, &kt_stay_ops);			\
+	hwt_schedule(&__begun->kt.timeout, 0);				\
+	KT_WAIT(kt_inside(__begun));					\
+})
+
+static inline void kt_stay_end(struct kt_stay *stay)
+{
+	complete_all(&stay->out);
+	hwt_shutdown_sync(&stay->kt.timeout);
+}
+
 /* A wheel of its own for a test: 1 ms ticks unless said otherwise. */
 static inline struct hwt_wheel *kt_wheel(const char *name)
 {
@@ -168,6 +247,51 @@ static inline struct hwt_wheel *kt_wheel(const char *name)
 
 	return hwt_wheel_create(&params);
 }
+
+static inline struct hwt_wheel *kt_workers_wheel(const char *name, unsigned int workers)
+{
+	struct hwt_wheel_params params = { .name = name, .workers = workers };
+
+	return hwt_wheel_create(&params);
+}
+
+static inline struct hwt_wheel_stats kt_stats(struct hwt_wheel *wheel)
+{
+	struct hwt_wheel_stats stats;
+
+	hwt_wheel_get_stats(wheel, &stats);
+	return stats;
+}
+
+/* Wait until the engine has done nothing for so long; false if it goes on and on. */
+static inline bool kt_asleep(struct hwt_wheel *wheel, unsigned int ms)
+{
+	struct hwt_wheel_stats before, after = kt_stats(wheel);
+	unsigned long end = jiffies + 3 * KT_PATIENCE * HZ;
+
+	do {
+		before = after;
+		msleep(ms);
+		after = kt_stats(wheel);
+		if (before.passes == after.passes && before.collected == after.collected)
+			return true;
+	} while (time_before(jiffies, end));
+	return false;
+}
+
+/* Count the threads whose names begin so and for which the condition on "task" holds. */
+#define kt_count_threads(_name, _cond)					\
+({									\
+	const char *__name = (_name);					\
+	struct task_struct *task;					\
+	unsigned int __n = 0;						\
+									\
+	rcu_read_lock();						\
+	for_each_process(task)						\
+		__n += !strncmp(task->comm, __name, strlen(__name)) && (_cond); \
+	rcu_read_unlock();						\
+	__n;								\
+})
 
 /* Stay where the caller says, or anywhere again (NULL). */
 static inline void kt_stay_on(const struct cpumask *mask)

@@ -5,8 +5,6 @@
  *
  * hwt-test: manual
  */
-#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
-
 #include <linux/err.h>
 #include <linux/kthread.h>
 #include <linux/delay.h>

@@ -5,8 +5,6 @@
  *
  * hwt-test: manual
  */
-#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
-
 #include <linux/completion.h>
 #include <linux/delay.h>
 #include <linux/err.h>

@@ -6,8 +6,6 @@
  *
  * hwt-test: manual
  */
-#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
-
 #include <linux/cpumask.h>
 #include <linux/module.h>
 
