@@ -1,32 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * A program that scribbles over its rings harms itself: two threads and a child write random
- * values to all of the mapping while operations are submitted. A neighbour on the same wheel
- * sees exactly its own events, never early. A minute in all on the debug kernel.
+ * values to all of the mapping while operations are submitted. A neighbour on the shared wheel
+ * gets exactly its own events, never early. A minute in all on the debug kernel.
  *
  * hwt-test: timeout 150
  */
 #include "kselftest_harness.h"
 #include <pthread.h>
-#include <signal.h>
 #include <sys/prctl.h>
 
-#include "hwt_ring.h"
+#include "observer.h"
 
 /* Not as quick() has it: the kernel that notices what goes wrong gets the most of it. */
 static unsigned int duration_s(void)
 {
 	if (env_is("HWT_QUICK", "1"))
 		return 2;
-	return debug_kernel() ? 30 : 6;
-}
-
-static __u64 next_random(__u64 *state)
-{
-	*state ^= *state << 13;
-	*state ^= *state >> 7;
-	*state ^= *state << 17;
-	return *state;
+	return debug_kernel() ? 30 : 4;
 }
 
 /* -- The scribbler ------------------------------------------------------- */
@@ -104,7 +95,7 @@ static void submit_some(struct ring *ring, __u64 *state)
 }
 
 /* One life of a hostile context. */
-static bool be_hostile(int fd, __u32 flags, __u64 until, __u64 *state)
+static bool be_hostile(int fd, __u32 flags, __u64 end, __u64 *state)
 {
 	struct scribbler scribblers[2];
 	volatile bool stop = false;
@@ -132,7 +123,7 @@ static bool be_hostile(int fd, __u32 flags, __u64 until, __u64 *state)
 				   &scribblers[i]))
 			return false;
 	}
-	while (now_ns() < until)
+	while (now_ns() < end)
 		submit_some(&ring, state);
 	stop = true;
 	for (i = 0; i < 2; i++)
@@ -142,152 +133,45 @@ static bool be_hostile(int fd, __u32 flags, __u64 until, __u64 *state)
 		hwt_stop(fd);
 	ring_unmap(&ring);
 	close(fd);
-	if (child < 0 || kill(child, SIGKILL) || waitpid(child, NULL, 0) != child)
-		return false;
-	return true;
+	return child > 0 && child_kill(child) == -SIGKILL;
 }
 
-/* -- The neighbour ------------------------------------------------------- */
+/* -- Beside a neighbour -------------------------------------------------- */
 
-#define NEIGHBOURS	50
-
-struct neighbour {
-	struct ring	ring;
-	__u64		due[NEIGHBOURS];
-	__u64		id[NEIGHBOURS];
-	bool		out[NEIGHBOURS];
-	__u64		state;
-	unsigned long	seen;
-	unsigned long	wrong;
+FIXTURE(hostile) {
+	struct observer neighbour;
 };
 
-static void neighbour_add(struct neighbour *neighbour, unsigned int i)
-{
-	__u64 delay = MSEC + next_random(&neighbour->state) % (50 * MSEC);
-	struct hwt_op op = op_schedule(now_ns() + delay, i);
+FIXTURE_VARIANT(hostile) {
+	__u32 flags;
+};
 
-	op.flags = HWT_ABSOLUTE;
-	neighbour->due[i] = op.time_ns;
-	neighbour->out[i] = true;
-	neighbour->wrong += ring_do(&neighbour->ring, op, &neighbour->id[i]) != 0;
+FIXTURE_VARIANT_ADD(hostile, shared_wheel) { 0 };
+FIXTURE_VARIANT_ADD(hostile, wheel_that_polls) { HWT_RINGS_POLL };
+
+FIXTURE_SETUP(hostile)
+{
+	observer_start(_metadata, &self->neighbour, "250");
 }
 
-static void neighbour_check(struct neighbour *neighbour, const struct hwt_event *event)
+FIXTURE_TEARDOWN(hostile)
 {
-	__u64 now = now_ns(), i = event->user_data;
-
-	neighbour->seen++;
-	if (i >= NEIGHBOURS || !neighbour->out[i] || event->id != neighbour->id[i] ||
-	    event->kind != HWT_EVENT_EXPIRED || event->flags != HWT_EVENT_LAST ||
-	    event->overruns || event->deadline_ns < neighbour->due[i] ||
-	    event->fired_ns < event->deadline_ns || event->fired_ns > now) {
-		neighbour->wrong++;
-		return;
-	}
-	neighbour->out[i] = false;
 }
 
-/* Returns false if one never came. */
-static bool neighbour_finish(struct neighbour *neighbour)
+TEST_F_TIMEOUT(hostile, neighbour_is_not_harmed, 200)
 {
-	__u64 limit = now_ns() + PATIENCE_MS * MSEC;
-	struct hwt_event event;
-	unsigned int i, out;
+	__u64 end = now_ns() + duration_s() * SEC, state = 88172645463325252ULL, step;
+	int fd;
 
-	do {
-		ring_enter(&neighbour->ring, 0, 1, 10 * MSEC);
-		while (ring_pop(&neighbour->ring, &event))
-			neighbour_check(neighbour, &event);
-		for (out = 0, i = 0; i < NEIGHBOURS; i++)
-			out += neighbour->out[i];
-	} while (out && now_ns() < limit);
-	return !out;
-}
-
-/* The exit status of its process. */
-static int neighbour_run(__u64 until)
-{
-	struct neighbour neighbour = { .state = 0x2545f4914f6cdd1dULL };
-	int fd = hwt_open(0);
-	unsigned int i;
-
-	if (fd < 0 || ring_make(&neighbour.ring, fd, 0, 64, 64))
-		return 1;
-	while (now_ns() < until) {
-		for (i = 0; i < NEIGHBOURS; i++)
-			neighbour_add(&neighbour, i);
-		if (!neighbour_finish(&neighbour))
-			return 2;
-		if (neighbour.wrong)
-			return 3;
-	}
-	/* Not one more. */
-	return !neighbour.seen || ring_enter(&neighbour.ring, 0, 1, 100 * MSEC) ||
-	       ring_unread(&neighbour.ring) ? 4 : 0;
-}
-
-/* -- Both ---------------------------------------------------------------- */
-
-/* @make: gives the descriptor of a new context. */
-static void hostile(struct __test_metadata *_metadata, int (*make)(void), __u32 flags)
-{
-	__u64 until = now_ns() + duration_s() * SEC, state = 88172645463325252ULL, step;
-	unsigned int lives = 0;
-	int status, fd;
-	pid_t pid;
-
-	pid = fork();
-	ASSERT_LE(0, pid);
-	if (!pid)
-		_exit(neighbour_run(until));
-	while (now_ns() < until) {
-		fd = make();
+	while (now_ns() < end) {
+		fd = hwt_open(0);
 		ASSERT_LE(0, fd);
+		if (variant->flags)
+			ASSERT_EQ(0, hwt_busy(fd, last_cpu()));
 		step = now_ns() + 500 * MSEC;
-		ASSERT_TRUE(be_hostile(fd, flags, step < until ? step : until, &state));
-		lives++;
+		ASSERT_TRUE(be_hostile(fd, variant->flags, step < end ? step : end, &state));
 	}
-	EXPECT_LT(0U, lives);
-	ASSERT_EQ(pid, waitpid(pid, &status, 0));
-	EXPECT_EQ(0, status);
-}
-
-static int on_the_shared_wheel(void)
-{
-	return hwt_open(0);
-}
-
-static int on_a_wheel_that_polls(void)
-{
-	struct hwt_setup_args setup = {
-		.size = sizeof(setup),
-		.flags = HWT_SETUP_BUSY_WAIT | HWT_SETUP_CPU,
-		.cpu = sysconf(_SC_NPROCESSORS_ONLN) - 1,
-	};
-	int fd = hwt_open(0);
-
-	return fd < 0 ? fd : hwt_call(fd, HWT_IOC_SETUP, &setup) ?: fd;
-}
-
-FIXTURE(both) {
-};
-
-FIXTURE_SETUP(both)
-{
-}
-
-FIXTURE_TEARDOWN(both)
-{
-}
-
-TEST_F_TIMEOUT(both, shared_wheel, 200)
-{
-	hostile(_metadata, on_the_shared_wheel, 0);
-}
-
-TEST_F_TIMEOUT(both, wheel_that_polls, 200)
-{
-	hostile(_metadata, on_a_wheel_that_polls, HWT_RINGS_POLL);
+	observer_end(_metadata, &self->neighbour);
 }
 
 TEST_HARNESS_MAIN

@@ -8,15 +8,125 @@
 #include "hwt_dev.h"
 
 #include <sched.h>
+#include <signal.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 
-static inline bool stay_on_one_cpu(void)
+/* Look once a millisecond until it is so. The value is false if it never was. */
+#define until(_condition)						\
+({									\
+	unsigned int _tries = PATIENCE_MS;				\
+									\
+	while (!(_condition) && --_tries)				\
+		sleep_ns(MSEC);						\
+	_tries > 0;							\
+})
+
+/* xorshift, whose state must not be 0 */
+static inline __u64 next_random(__u64 *state)
+{
+	*state ^= *state << 13;
+	*state ^= *state >> 7;
+	*state ^= *state << 17;
+	return *state;
+}
+
+/* -- Children ------------------------------------------------------------ */
+
+/* Wait for the child. Returns its exit status, or the negative signal that ended it. */
+static inline int child_end(pid_t pid)
+{
+	int status;
+
+	if (waitpid(pid, &status, 0) != pid)
+		return -1000;
+	return WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+static inline int child_kill(pid_t pid)
+{
+	return kill(pid, SIGKILL) ? -1000 : child_end(pid);
+}
+
+/* Run the function in a child. Returns what child_end() does. */
+static inline int in_child(int (*run)(void *arg), void *arg)
+{
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(run(arg));
+	return child_end(pid);
+}
+
+/* -- Contexts ------------------------------------------------------------ */
+
+/* Give the context a wheel of its own. */
+static inline int hwt_private(int fd, clockid_t clock, __u32 flags)
+{
+	struct hwt_setup_args args = { .size = sizeof(args), .flags = flags, .clock = clock };
+
+	return hwt_call(fd, HWT_IOC_SETUP, &args);
+}
+
+/* ... whose thread never sleeps, on this CPU. */
+static inline int hwt_busy(int fd, unsigned int cpu)
+{
+	struct hwt_setup_args args = {
+		.size = sizeof(args),
+		.flags = HWT_SETUP_BUSY_WAIT | HWT_SETUP_CPU,
+		.clock = CLOCK_MONOTONIC,
+		.cpu = cpu,
+	};
+
+	return hwt_call(fd, HWT_IOC_SETUP, &args);
+}
+
+static inline unsigned int last_cpu(void)
+{
+	return sysconf(_SC_NPROCESSORS_ONLN) - 1;
+}
+
+static inline bool stay_on_cpu(unsigned int cpu)
 {
 	cpu_set_t set;
 
 	CPU_ZERO(&set);
-	CPU_SET(sched_getcpu(), &set);
+	CPU_SET(cpu, &set);
 	return !sched_setaffinity(0, sizeof(set), &set);
+}
+
+static inline bool stay_on_one_cpu(void)
+{
+	return stay_on_cpu(sched_getcpu());
+}
+
+/* Returns how many entries were listed. */
+static inline int hwt_entries(int fd, struct hwt_list_entry *entries, __u32 count)
+{
+	struct hwt_list_args args = {
+		.size = sizeof(args),
+		.entries = (uintptr_t)entries,
+		.count = count,
+		.entry_size = sizeof(*entries),
+	};
+	int ret = hwt_call(fd, HWT_IOC_LIST, &args);
+
+	return ret ? ret : (int)args.count;
+}
+
+/* Statistics, of which each call gives the present value; all bits set: the call failed. */
+static inline struct hwt_stats_args hwt_now(int fd)
+{
+	struct hwt_stats_args stats;
+
+	if (hwt_stats(fd, &stats))
+		memset(&stats, 0xff, sizeof(stats));
+	return stats;
+}
+
+static inline __u64 hwt_timeouts(int fd)
+{
+	return hwt_now(fd).timeouts;
 }
 
 /* -- Operations ---------------------------------------------------------- */
@@ -168,27 +278,13 @@ static inline bool ring_pop(struct ring *ring, struct hwt_event *event)
 /* Waits without the device until there are so many events. */
 static inline bool ring_wait(const struct ring *ring, __u32 count)
 {
-	unsigned int tries;
-
-	for (tries = 0; tries < PATIENCE_MS; tries++) {
-		if (ring_unread(ring) >= count)
-			return true;
-		sleep_ns(MSEC);
-	}
-	return false;
+	return until(ring_unread(ring) >= count);
 }
 
 /* Likewise until all operations have been carried out. */
 static inline bool ring_wait_ops(const struct ring *ring)
 {
-	unsigned int tries;
-
-	for (tries = 0; tries < PATIENCE_MS; tries++) {
-		if (ring_op_head(ring) == ring->shared->op_tail)
-			return true;
-		sleep_ns(MSEC);
-	}
-	return false;
+	return until(ring_op_head(ring) == ring->shared->op_tail);
 }
 
 /* Returns how many operations were carried out. */
@@ -222,38 +318,26 @@ static inline long ring_do(struct ring *ring, struct hwt_op op, __u64 *id)
 	return slot->result;
 }
 
-/* Events that came up and wait in the kernel; ~0: stats failed. */
+/* Events that came up and wait in the kernel. */
 static inline __u64 hwt_waiting(int fd)
 {
-	struct hwt_stats_args stats;
-
-	return hwt_stats(fd, &stats) ? ~0ULL : stats.events;
+	return hwt_now(fd).events;
 }
 
 /* Waits until so many have fired since the context was opened. */
 static inline bool hwt_wait_expired(int fd, __u64 count)
 {
-	struct hwt_stats_args stats;
-	unsigned int tries;
-
-	for (tries = 0; tries < PATIENCE_MS; tries++) {
-		if (hwt_stats(fd, &stats))
-			return false;
-		if (stats.expired >= count)
-			return true;
-		sleep_ns(MSEC);
-	}
-	return false;
+	return until(hwt_now(fd).expired >= count);
 }
 
 /* Makes count timeouts that fire at once, and waits until they have. Data is 0, 1, ... */
 static inline bool hwt_fire(int fd, unsigned int count)
 {
-	struct hwt_stats_args stats;
+	struct hwt_stats_args stats = hwt_now(fd);
 	unsigned int i;
 
 	/* They come up in this order if they were made on one CPU. */
-	if (!stay_on_one_cpu() || hwt_stats(fd, &stats))
+	if (!stay_on_one_cpu())
 		return false;
 	for (i = 0; i < count; i++)
 		if (hwt_add(fd, HWT_ABSOLUTE, 0, stats.scheduled + i, NULL))

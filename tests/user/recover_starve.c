@@ -12,17 +12,14 @@
  * hwt-test: timeout 200
  */
 #include "kselftest_harness.h"
-#include <sched.h>
-#include <sys/mman.h>
 
-#include "pull.h"
+#include "recover.h"
 
 #define RUNTIME		"/proc/sys/kernel/sched_rt_runtime_us"
 #define STARVED		(3500 * MSEC)
 #define ONE_SHOTS	200
-#define NEW		300		/* one that is scheduled afterwards */
+#define NEW		240		/* one that is scheduled afterwards */
 #define STEP		(15 * MSEC)	/* 200 of them are less than that */
-#define PERIOD		(10 * MSEC)
 #define PERIODIC	1000
 #define CONTEXTS	3
 #define HOGS		64
@@ -38,9 +35,7 @@ struct context {
 	int	fd;
 	__u64	one_shots;	/* came */
 	__u64	last;		/* deadline of the one before */
-	__u64	first;		/* of the periodic one */
-	__u64	periods;
-	__u64	deadline, fired;
+	struct periods periods;
 };
 
 FIXTURE(starve) {
@@ -107,18 +102,9 @@ FIXTURE_TEARDOWN(starve)
 
 static void schedule_all(struct __test_metadata *_metadata, struct context *ctx, __u64 begin)
 {
-	struct hwt_schedule_args args = {
-		.size = sizeof(args),
-		.flags = HWT_ABSOLUTE,
-		.mode = HWT_MODE_FIXED_RATE,
-		.time_ns = begin,
-		.period_ns = PERIOD,
-		.user_data = PERIODIC,
-	};
 	int i;
 
-	ctx->first = begin;
-	ASSERT_EQ(0, hwt_call(ctx->fd, HWT_IOC_SCHEDULE, &args));
+	ASSERT_EQ(0, periods_begin(&ctx->periods, ctx->fd, begin, PERIODIC));
 	/* The latest first: it is not the order of arming that counts. */
 	for (i = ONE_SHOTS - 1; i >= 0; i--)
 		ASSERT_EQ(0, hwt_add(ctx->fd, HWT_ABSOLUTE, begin + i * STEP, i, NULL));
@@ -128,11 +114,8 @@ static void schedule_all(struct __test_metadata *_metadata, struct context *ctx,
 static void hog(const bool *stop, int cpu)
 {
 	__u64 end = now_ns() + 3 * STARVED;
-	cpu_set_t set;
 
-	CPU_ZERO(&set);
-	CPU_SET(cpu, &set);
-	if (sched_setaffinity(0, sizeof(set), &set) || !be_fifo(60))
+	if (!stay_on_cpu(cpu) || !be_fifo(60))
 		_exit(1);
 	while (!__atomic_load_n(stop, __ATOMIC_RELAXED))
 		if (now_ns() > end)
@@ -148,71 +131,36 @@ static void reap(struct __test_metadata *_metadata, struct context *ctx)
 		EXPECT_LE(event.deadline_ns, event.fired_ns);
 		EXPECT_LE(event.fired_ns, now_ns());
 		if (event.user_data == PERIODIC) {
-			ctx->periods += event.overruns + 1;
-			ctx->deadline = event.deadline_ns;
-			ctx->fired = event.fired_ns;
+			periods_add(&ctx->periods, &event);
 			continue;
 		}
 		EXPECT_EQ(ctx->one_shots, event.user_data);
-		EXPECT_EQ(ctx->first + event.user_data * STEP, event.deadline_ns);
+		EXPECT_EQ(ctx->periods.first + event.user_data * STEP, event.deadline_ns);
 		EXPECT_LE(ctx->last, event.deadline_ns);
 		ctx->last = event.deadline_ns;
 		ctx->one_shots++;
 	}
 }
 
-static __u64 expired(struct __test_metadata *_metadata, const struct context *ctx)
+static void reap_until(struct __test_metadata *_metadata, struct context *ctx, __u64 count)
 {
-	struct hwt_stats_args stats;
+	__u64 end = now_ns() + PATIENCE_MS * MSEC;
 
-	EXPECT_EQ(0, hwt_stats(ctx->fd, &stats));
-	return stats.expired;
-}
-
-/* If one cannot be had, the others end with the test: its teardown tells them. */
-static void hogs_start(struct __test_metadata *_metadata, int hogs, pid_t *pid,
-		       const bool *until)
-{
-	int i;
-
-	for (i = 0; i < hogs; i++) {
-		pid[i] = fork();
-		if (!pid[i])
-			hog(until, i);
-		ASSERT_LT(0, pid[i]);
+	while (ctx->one_shots < count && now_ns() < end) {
+		hwt_wait(ctx->fd, 1000);
+		reap(_metadata, ctx);
 	}
-}
-
-static void hogs_end(struct __test_metadata *_metadata, int hogs, const pid_t *pid)
-{
-	int i, status;
-
-	for (i = 0; i < hogs; i++) {
-		ASSERT_EQ(pid[i], waitpid(pid[i], &status, 0));
-		EXPECT_EQ(0, status);
-	}
+	EXPECT_EQ(count, ctx->one_shots);
 }
 
 /* All of them come now, and a new one as ever. */
 static void finish(struct __test_metadata *_metadata, struct context *ctx)
 {
-	__u64 end = now_ns() + PATIENCE_MS * MSEC;
-
-	while (ctx->one_shots < ONE_SHOTS && now_ns() < end) {
-		hwt_wait(ctx->fd, 1000);
-		reap(_metadata, ctx);
-	}
-	EXPECT_EQ(ONE_SHOTS, ctx->one_shots);
+	reap_until(_metadata, ctx, ONE_SHOTS);
 	ctx->one_shots = NEW;
-	ASSERT_EQ(0, hwt_add(ctx->fd, HWT_ABSOLUTE, ctx->first + NEW * STEP, NEW, NULL));
-	while (ctx->one_shots == NEW && now_ns() < end) {
-		hwt_wait(ctx->fd, 1000);
-		reap(_metadata, ctx);
-	}
-	EXPECT_EQ(NEW + 1, ctx->one_shots);
-	TH_LOG("%llu periods", (unsigned long long)ctx->periods);
-	EXPECT_LE((ctx->deadline - ctx->first) / PERIOD + 1, ctx->periods);
-	EXPECT_GE((ctx->fired - ctx->first) / PERIOD + 1, ctx->periods);
+	ASSERT_EQ(0, hwt_add(ctx->fd, HWT_ABSOLUTE, ctx->periods.first + NEW * STEP, NEW, NULL));
+	reap_until(_metadata, ctx, NEW + 1);
+	periods_check(_metadata, &ctx->periods);
 }
 
 TEST_F_TIMEOUT(starve, by_real_time_threads, 150)
@@ -227,13 +175,20 @@ TEST_F_TIMEOUT(starve, by_real_time_threads, 150)
 		schedule_all(_metadata, &self->ctx[i], begin);
 	ASSERT_GT(begin - SEC / 2, now_ns());
 	sleep_ns(begin - SEC / 2 - now_ns());
-	hogs_start(_metadata, self->hogs, self->hog, self->stop);
+	/* Should one fail, the teardown ends the others. */
+	for (i = 0; i < self->hogs; i++) {
+		self->hog[i] = fork();
+		if (!self->hog[i])
+			hog(self->stop, i);
+		ASSERT_LT(0, self->hog[i]);
+	}
 	sleep_ns(SEC);
-	before = expired(_metadata, low);
+	before = hwt_now(low->fd).expired;
 	sleep_ns(STARVED - SEC);
-	after = expired(_metadata, low);
+	after = hwt_now(low->fd).expired;
 	__atomic_store_n(self->stop, true, __ATOMIC_RELAXED);
-	hogs_end(_metadata, self->hogs, self->hog);
+	for (i = 0; i < self->hogs; i++)
+		EXPECT_EQ(0, child_end(self->hog[i]));
 	/* That there was no CPU is seen from the real-time wheel: ordinary threads may get some. */
 	TH_LOG("%llu fired, then %llu", (unsigned long long)before, (unsigned long long)after);
 	if (variant->none)

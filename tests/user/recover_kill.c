@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Clients are killed at random points, again and again: several threads and processes each,
- * which do a bit of everything to the same contexts, on the wheel that all share and on private
- * ones, with rings and mappings.
+ * which do a bit of everything to the same contexts, on the shared wheel and on private ones,
+ * with rings and mappings.
  *
- * Nobody else notices: a neighbour's timeouts, on the shared wheel and on one of its own, all
- * fire, none early, and its counts add up. All that the dead had is given back: the same user
- * can have as much as ever, no thread and no reference to the module is left. Recovery: at
+ * An observer's timeouts, of which some are on the shared wheel and the others on a private one,
+ * all fire, none early, and its counts add up. All that the dead had is given back: the same
+ * user can have as much as ever, no thread and no reference to the module is left. Recovery: at
  * once; the next client is there when the one before it is reaped.
  *
  * Rounds: HWT_ROUNDS on the kernel's command line; the seed is printed, HWT_SEED takes it.
  *
  * hwt-test: check stock debug
- * hwt-test: long
  * hwt-test: timeout 900
  * hwt-test: load max_shared=300 max_user_timeouts=50000 max_user_wheels=6
  */
@@ -21,7 +20,7 @@
 #include <sys/prctl.h>
 
 #include "caps.h"
-#include "pull.h"
+#include "recover.h"
 #include "user_whole.h"
 
 #define CONTEXTS	3
@@ -47,16 +46,12 @@ static unsigned long *done;
 
 static void client_open(unsigned int i, __u64 *seed)
 {
-	struct hwt_setup_args setup = {
-		.size = sizeof(setup),
-		.clock = next_random(seed) % 2 ? CLOCK_BOOTTIME : CLOCK_REALTIME,
-	};
-
 	client.fd[i] = hwt_open(O_NONBLOCK);
 	if (client.fd[i] < 0)
 		_exit(1);
 	if (next_random(seed) % 4 == 0)
-		hwt_call(client.fd[i], HWT_IOC_SETUP, &setup);
+		hwt_private(client.fd[i],
+			    next_random(seed) % 2 ? CLOCK_BOOTTIME : CLOCK_REALTIME, 0);
 	if (next_random(seed) % 3 == 0)
 		ring_make(&client.ring[i], client.fd[i], 0, 16, 16);
 }
@@ -70,19 +65,6 @@ static bool client_batch(int fd, __u64 *seed)
 		ops[i] = i % 8 ? op_schedule(next_random(seed) % (20 * MSEC), i) :
 				 op_cancel(client.id[i % IDS]);
 	return hwt_batch(fd, ops, n) > 0;
-}
-
-static bool client_list(int fd)
-{
-	struct hwt_list_entry entries[80];
-	struct hwt_list_args args = {
-		.size = sizeof(args),
-		.entries = (uintptr_t)entries,
-		.count = 80,
-		.entry_size = sizeof(entries[0]),
-	};
-
-	return !hwt_call(fd, HWT_IOC_LIST, &args);
 }
 
 static bool client_ring(unsigned int c, __u64 *seed)
@@ -127,24 +109,14 @@ static bool client_epoll(int fd)
 	return did;
 }
 
-static bool client_stats(int fd, __u64 id, bool stop)
-{
-	struct hwt_stats_args stats;
-	struct hwt_get_args get;
-	bool did = !hwt_stats(fd, &stats);
-
-	hwt_get(fd, id, &get);
-	if (stop)
-		hwt_stop(fd);
-	return did;
-}
-
 /* Returns whether it could be done. */
 static bool client_step(unsigned int kind, __u64 *seed)
 {
 	unsigned int c = next_random(seed) % CONTEXTS, i = next_random(seed) % IDS;
 	__u64 soon = next_random(seed) % (10 * MSEC);
+	struct hwt_list_entry entries[80];
 	struct hwt_event events[16];
+	struct hwt_get_args get;
 	int fd = client.fd[c];
 
 	switch (kind) {
@@ -162,7 +134,7 @@ static bool client_step(unsigned int kind, __u64 *seed)
 	case 6:
 		return client_batch(fd, seed);
 	case 7:
-		return client_list(fd);
+		return hwt_entries(fd, entries, 80) >= 0;
 	case 8:
 		return hwt_read(fd, events, 16) > 0;
 	case 9:
@@ -174,7 +146,9 @@ static bool client_step(unsigned int kind, __u64 *seed)
 	case 12:
 		return client_epoll(fd);
 	case 13:
-		return client_stats(fd, client.id[i], next_random(seed) % 200 == 0);
+		if (next_random(seed) % 200 == 0)
+			hwt_stop(fd);
+		return !hwt_get(fd, client.id[i], &get);
 	}
 	return false;
 }
@@ -217,25 +191,19 @@ static void client_run(__u64 seed, int ready)
 /* -- The killing --------------------------------------------------------------- */
 
 FIXTURE(kill) {
-	struct ledger_thread shared;
-	struct ledger_thread private;
+	struct observer observer;
 	__u64 seed;
 };
 
 FIXTURE_SETUP(kill)
 {
-	struct hwt_setup_args setup = { .size = sizeof(setup), .clock = CLOCK_MONOTONIC };
-
-	/* The user's limits are for it, too. */
+	self->seed = first_seed(_metadata);
+	/* More than may be on the shared wheel. */
+	observer_start(_metadata, &self->observer, "1000");
+	/* The user's limits are for the clients. */
 	ASSERT_EQ(0, set_capability(CAP_SYS_RESOURCE, false));
 	/* Those whose parent was killed. */
 	ASSERT_EQ(0, prctl(PR_SET_CHILD_SUBREAPER, 1));
-	self->seed = first_seed();
-	TH_LOG("seed %llu", (unsigned long long)self->seed);
-	ASSERT_TRUE(ledger_start(&self->shared, self->seed + 1));
-	ASSERT_TRUE(ledger_open(&self->private.ledger, self->seed + 2));
-	ASSERT_EQ(0, hwt_call(self->private.ledger.fd, HWT_IOC_SETUP, &setup));
-	ASSERT_TRUE(ledger_run(&self->private));
 	done = mmap(NULL, STEPS * sizeof(*done), PROT_READ | PROT_WRITE,
 		    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	ASSERT_NE(MAP_FAILED, (void *)done);
@@ -248,17 +216,6 @@ FIXTURE_TEARDOWN(kill)
 static __u64 references(void)
 {
 	return read_number("/sys/module/hwt/refcnt");
-}
-
-/* They may take a moment to go. */
-static void nothing_left(struct __test_metadata *_metadata)
-{
-	__u64 end = now_ns() + PATIENCE_MS * MSEC;
-
-	while ((private_threads(NULL) || references()) && now_ns() < end)
-		sleep_ns(10 * MSEC);
-	EXPECT_EQ(0U, private_threads(NULL));
-	EXPECT_EQ(0, references());
 }
 
 static unsigned long all_done(void)
@@ -286,9 +243,9 @@ static void something_done(struct __test_metadata *_metadata, unsigned int clien
 
 static void kill_one(struct __test_metadata *_metadata, __u64 *seed, unsigned int when)
 {
-	__u64 wait = next_random(seed) % (30 * MSEC), end = now_ns() + PATIENCE_MS * MSEC;
+	__u64 wait = next_random(seed) % (30 * MSEC);
 	unsigned long before = all_done();
-	int ready[2], status;
+	int ready[2];
 	pid_t pid;
 	char c;
 
@@ -305,17 +262,14 @@ static void kill_one(struct __test_metadata *_metadata, __u64 *seed, unsigned in
 	/* From 0 to 3: at once, when all is open, or when it has done something; and some time. */
 	if (when >= 2)
 		EXPECT_EQ(1, read(ready[0], &c, 1));
-	while (when == 3 && all_done() == before && now_ns() < end)
-		sleep_ns(MSEC);
+	if (when == 3)
+		until(all_done() != before);
 	sleep_ns(wait);
 	ASSERT_EQ(0, kill(-pid, SIGKILL));
 	close(ready[0]);
-	ASSERT_EQ(pid, waitpid(pid, &status, 0));
-	EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) {
-		TH_LOG("a client ended with %#x", status);
-	}
-	/* Its own child, if it had one. */
-	while (waitpid(-1, &status, 0) > 0)
+	EXPECT_EQ(-SIGKILL, child_end(pid));
+	/* Its own child, if it had one, which is now this process's. */
+	while (waitpid(-pid, NULL, 0) > 0)
 		;
 }
 
@@ -324,16 +278,16 @@ TEST_F_TIMEOUT(kill, at_random_points, 2500)
 	unsigned int n = rounds(100, 20), i;
 	__u64 seed = self->seed;
 
-	/* That it is seen, if there is one. */
-	EXPECT_EQ(1U, private_threads(NULL));
+	/* The observer's is seen. */
+	EXPECT_TRUE(!self->observer.pid || until(private_threads(NULL) == 1));
 	for (i = 0; i < n && _metadata->passed; i++)
 		kill_one(_metadata, &seed, i % 4);
 	TH_LOG("%u rounds", i);
 	EXPECT_EQ(n, i);
 	something_done(_metadata, n);
-	ledger_end(_metadata, &self->shared, "on the shared wheel");
-	ledger_end(_metadata, &self->private, "on a private wheel");
-	nothing_left(_metadata);
+	observer_end(_metadata, &self->observer);
+	/* They may take a moment to go. */
+	EXPECT_TRUE(until(!private_threads(NULL) && !references()));
 	user_whole(_metadata);
 }
 

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The fixtures that most programs want: a context, and one with rings.
+ */
+#ifndef HWT_FIXTURES_H
+#define HWT_FIXTURES_H
+
+#include "hwt_ring.h"
+
+#define ENTRIES	64
+
+FIXTURE(ctx) {
+	int fd;
+};
+
+FIXTURE_SETUP(ctx)
+{
+	self->fd = hwt_open(O_NONBLOCK);
+	ASSERT_LE(0, self->fd);
+}
+
+FIXTURE_TEARDOWN(ctx)
+{
+	close(self->fd);
+}
+
+FIXTURE(rings) {
+	int fd;
+	struct ring ring;
+};
+
+FIXTURE_SETUP(rings)
+{
+	self->fd = hwt_open(O_NONBLOCK);
+	ASSERT_LE(0, self->fd);
+	ASSERT_EQ(0, ring_make(&self->ring, self->fd, 0, ENTRIES, ENTRIES));
+}
+
+FIXTURE_TEARDOWN(rings)
+{
+	ring_unmap(&self->ring);
+	close(self->fd);
+}
+
+#endif /* HWT_FIXTURES_H */

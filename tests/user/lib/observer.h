@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * An observer beside a test: hwtctl stress in one context. It schedules, modifies, cancels and
+ * reads until it is interrupted, and then says whether a timeout was lost, early, or fired twice,
+ * whether events of others came, and whether the statistics are what was done.
+ */
+#ifndef HWT_OBSERVER_H
+#define HWT_OBSERVER_H
+
+#include "hwt_ring.h"
+
+struct observer {
+	pid_t	pid;
+	int	report;
+};
+
+static inline void observer_start(struct __test_metadata *_metadata, struct observer *observer,
+				  const char *timeouts)
+{
+	char path[256];
+	int ends[2];
+
+	observer->pid = 0;
+	/* hwtctl is built for x86-64. */
+	if (env_is("HWT_KERNEL", "i386") || env_is("HWT_KERNEL", "arm64"))
+		return;
+	ASSERT_EQ(0, pipe(ends));
+	observer->report = ends[0];
+	observer->pid = fork();
+	ASSERT_LE(0, observer->pid);
+	if (!observer->pid) {
+		snprintf(path, sizeof(path), "%s/hwtctl", getenv("HWT_BIN"));
+		dup2(ends[1], STDOUT_FILENO);
+		execl(path, path, "stress", "--json", "--quiet", "--seconds", "100000",
+		      "--threads", "1", "--contexts", "1", "--timeouts", timeouts, NULL);
+		_exit(127);
+	}
+	close(ends[1]);
+}
+
+static inline void observer_end(struct __test_metadata *_metadata, struct observer *observer)
+{
+	unsigned long long fired = 0;
+	char text[1024] = "", *at;
+
+	if (!observer->pid)
+		return;
+	ASSERT_EQ(0, kill(observer->pid, SIGINT));
+	EXPECT_LT(0, read(observer->report, text, sizeof(text) - 1));
+	EXPECT_EQ(0, child_end(observer->pid));
+	TH_LOG("the observer: %s", text);
+	EXPECT_NE(NULL, strstr(text, "\"kept\":true"));
+	at = strstr(text, "\"fired\":");
+	EXPECT_TRUE(at && sscanf(at, "\"fired\":%llu", &fired) == 1 && fired);
+	close(observer->report);
+}
+
+#endif /* HWT_OBSERVER_H */

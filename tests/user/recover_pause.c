@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The machine stands still for a while, as when a guest is paused, or moved to another host:
+ * whether its clock stands still, too, or jumps, what was pending fires once, none early, and
+ * periods that have passed are counted. Recovery: at once; what is due by then comes first.
+ *
+ * The host is asked for it through the kernel log (see tests/README.md), and the machine's own
+ * clock, which goes on, tells that it was done. Skipped where there is none.
+ *
+ * How many seconds: HWT_PAUSE on the kernel's command line.
+ *
+ * hwt-test: long
+ * hwt-test: only stock
+ * hwt-test: timeout 300
+ */
+#include "kselftest_harness.h"
+
+#include "recover.h"
+
+#define PAUSE		10	/* seconds, normally */
+#define NAP		(200 * MSEC)
+#define RTC		"/sys/class/rtc/rtc0/since_epoch"
+
+static __attribute__((constructor)) void need_rtc(void)
+{
+	if (read_number(RTC) != ~0ULL)
+		return;
+	printf("# no clock here that goes on while the machine stands still\n");
+	exit(4);
+}
+
+static const struct {
+	const char *name;
+	clockid_t id;
+} clocks[] = {
+	{ "monotonic", CLOCK_MONOTONIC }, { "boottime", CLOCK_BOOTTIME },
+	{ "realtime", CLOCK_REALTIME },
+};
+
+#define CLOCKS	ARRAY_SIZE(clocks)
+
+FIXTURE(pause) {
+	struct observer observer;
+	struct periods periods[CLOCKS];
+	int fd[CLOCKS];
+};
+
+FIXTURE_SETUP(pause)
+{
+	unsigned int i;
+	__u64 now;
+
+	observer_start(_metadata, &self->observer, "250");
+	for (i = 0; i < CLOCKS; i++) {
+		self->fd[i] = hwt_open(O_NONBLOCK);
+		ASSERT_EQ(0, hwt_private(self->fd[i], clocks[i].id, 0));
+		/* On a tick, so that its deadlines are told as they are. */
+		now = clock_ns(clocks[i].id) / PERIOD * PERIOD;
+		ASSERT_EQ(0, periods_begin(&self->periods[i], self->fd[i], now + 2 * PERIOD, 0));
+	}
+}
+
+FIXTURE_TEARDOWN(pause)
+{
+}
+
+TEST_F_TIMEOUT(pause, of_the_machine, 280)
+{
+	unsigned int pause = given("HWT_PAUSE", PAUSE), i, n;
+	__u64 rtc = read_number(RTC), begun = now_ns(), passed, gone;
+	struct hwt_event event;
+	char line[64];
+
+	sleep_ns(SEC);
+	snprintf(line, sizeof(line), "hwt-host: pause %u", pause);
+	ASSERT_TRUE(write_text("/dev/kmsg", line));
+	/* Until much of that has passed for the machine without a nap in it, whenever the host
+	 * comes to it. This clock may stand still or not.
+	 */
+	gone = SEC;
+	do {
+		sleep_ns(NAP);
+		gone += NAP;
+		passed = (read_number(RTC) - rtc) * SEC;
+	} while (passed < gone + pause * SEC * 3 / 4 && passed < (pause + 120) * SEC);
+	TH_LOG("%llu s have passed, %llu of them in naps; the clock has seen %llu ms",
+	       (unsigned long long)passed / SEC, (unsigned long long)gone / SEC,
+	       (unsigned long long)(now_ns() - begun) / MSEC);
+	EXPECT_LE(gone + pause * SEC * 3 / 4, passed);
+	/* Then everything goes on for a while. */
+	sleep_ns(SEC);
+	observer_end(_metadata, &self->observer);
+	for (i = 0; i < CLOCKS; i++) {
+		for (n = 0; n < 20; n++) {
+			ASSERT_EQ(1, hwt_next(self->fd[i], &event));
+			EXPECT_LE(event.deadline_ns, event.fired_ns);
+			periods_add(&self->periods[i], &event);
+		}
+		TH_LOG("%s:", clocks[i].name);
+		periods_check(_metadata, &self->periods[i]);
+		close(self->fd[i]);
+	}
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The module is loaded and unloaded again and again, while programs try to open and use the
+ * device all the time, and another module that uses it comes and goes.
+ *
+ * In use, it is refused to go; else it goes, and whoever comes finds no device or one that
+ * works. A program that has it open loses no timeout: each fires, none early, whatever is tried
+ * meanwhile. Recovery: at once; the next open() after a load has it all.
+ *
+ * Rounds: HWT_ROUNDS on the kernel's command line; the seed is printed, HWT_SEED takes it.
+ *
+ * hwt-test: check stock debug
+ * hwt-test: long
+ * hwt-test: noload
+ * hwt-test: timeout 1800
+ */
+#include "kselftest_harness.h"
+
+#include "hwt_module.h"
+#include "recover.h"
+
+#define USERS		3
+
+static bool stop;
+
+/* Of all threads. */
+static struct {
+	__u64	opened;
+	__u64	none;		/* open() found no device, or one that goes */
+	__u64	made, read, early;
+	__u64	loaded;		/* the other module */
+	__u64	refused;	/* ... was, as hwt was not there, or on its way */
+	__u64	in_use;		/* hwt was refused to go */
+	__u64	wrong;
+} counts;
+
+static void count(__u64 *counter, __u64 n)
+{
+	__atomic_fetch_add(counter, n, __ATOMIC_RELAXED);
+}
+
+static void check_event(const struct hwt_event *event, __u64 due)
+{
+	count(&counts.read, 1);
+	count(&counts.early, now_ns() < due || event->fired_ns < due);
+}
+
+/* -- Programs ------------------------------------------------------------------ */
+
+/* Each must come. */
+static void use_timeouts(__u64 *seed, int fd)
+{
+	unsigned int i, n = next_random(seed) % 8 + 1;
+	__u64 due = now_ns() + next_random(seed) % (4 * MSEC);
+	struct hwt_event event;
+
+	for (i = 0; i < n; i++)
+		count(hwt_add(fd, HWT_ABSOLUTE, due, i, NULL) ? &counts.wrong : &counts.made, 1);
+	while (n-- && hwt_next(fd, &event) == 1)
+		check_event(&event, due);
+}
+
+/* A mapping holds the context, and so the module, for longer than the descriptor. */
+static void use_rings(int fd, struct ring *ring)
+{
+	__u64 due = now_ns() + MSEC;
+	struct hwt_op op = op_schedule(due, 0);
+	struct hwt_event event;
+
+	op.flags = HWT_ABSOLUTE;
+	if (ring_make(ring, fd, 0, 16, 16)) {
+		count(&counts.wrong, 1);
+		return;
+	}
+	ring_push(ring, op);
+	count(&counts.wrong, ring_enter(ring, 1, 1, PATIENCE_MS * MSEC) != 1);
+	count(&counts.made, 1);
+	if (ring_pop(ring, &event))
+		check_event(&event, due);
+}
+
+static void use(__u64 *seed, int fd, struct ring *ring)
+{
+	unsigned int i, what = next_random(seed) % 5;
+
+	switch (what) {
+	case 0:
+		count(&counts.wrong, hwt_private(fd, CLOCK_MONOTONIC, 0) != 0);
+		use_timeouts(seed, fd);
+		break;
+	case 1:
+		use_rings(fd, ring);
+		break;
+	case 2:
+		/* These go with the descriptor. */
+		for (i = 0; i < 50; i++)
+			count(&counts.wrong, hwt_add(fd, 0, i % 2 ? HOUR : i * USEC, i, NULL) != 0);
+		break;
+	default:
+		use_timeouts(seed, fd);
+	}
+}
+
+/* On average twice as long as it was used: there are moments when nobody does. */
+static void use_nothing(__u64 *seed, __u64 since)
+{
+	sleep_ns(next_random(seed) % (4 * (now_ns() - since) + MSEC));
+}
+
+static void *user_main(void *arg)
+{
+	__u64 *seed = arg, begin;
+	struct ring ring;
+	int fd;
+
+	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
+		begin = now_ns();
+		fd = hwt_open(O_NONBLOCK);
+		if (fd >= 0) {
+			count(&counts.opened, 1);
+			ring = (struct ring) {};
+			use(seed, fd, &ring);
+			close(fd);
+			if (ring.shared)
+				sleep_ns(next_random(seed) % MSEC);
+			ring_unmap(&ring);
+			use_nothing(seed, begin);
+		} else if (errno == ENOENT || errno == ENODEV || errno == ENXIO) {
+			count(&counts.none, 1);
+			/* Sometimes at once, to meet the moment when it comes. */
+			if (next_random(seed) % 4)
+				sleep_ns(next_random(seed) % (8 * MSEC));
+		} else {
+			count(&counts.wrong, 1);
+		}
+	}
+	return NULL;
+}
+
+/* -- Modules --------------------------------------------------------------------- */
+
+static void *modules_main(void *arg)
+{
+	static const char * const params[] = {
+		"armed=50 busy=10", "armed=50 busy=10 shared=1", "wheels=2 busy=5",
+	};
+	__u64 *seed = arg, begin = now_ns();
+	int file = open_module("test_client");
+
+	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
+		use_nothing(seed, begin);
+		begin = now_ns();
+		/* Each time that a symbol is not found is a line in the log. */
+		if (access("/sys/module/hwt/refcnt", F_OK))
+			continue;
+		if (load_module(file, params[next_random(seed) % 3])) {
+			count(&counts.refused, 1);
+			continue;
+		}
+		count(&counts.loaded, 1);
+		sleep_ns(next_random(seed) % (5 * MSEC));
+		count(&counts.wrong, unload_module("test_client") != 0);
+	}
+	close(file);
+	return NULL;
+}
+
+/* -- Loading and unloading ---------------------------------------------------------- */
+
+FIXTURE(reload) {
+	pthread_t thread[USERS + 1];
+	__u64 seeds[USERS + 1];
+	__u64 seed;
+	int file;
+};
+
+FIXTURE_SETUP(reload)
+{
+	unsigned int i;
+
+	self->seed = first_seed(_metadata);
+	self->file = open_module("hwt");
+	ASSERT_LE(0, self->file);
+	for (i = 0; i <= USERS; i++) {
+		self->seeds[i] = self->seed + 1 + i;
+		ASSERT_EQ(0, pthread_create(&self->thread[i], NULL, i ? user_main : modules_main,
+					    &self->seeds[i]));
+	}
+}
+
+FIXTURE_TEARDOWN(reload)
+{
+}
+
+/* As soon as nobody has it. */
+static void go(struct __test_metadata *_metadata)
+{
+	__u64 end = now_ns() + 2 * PATIENCE_MS * MSEC;
+	int ret;
+
+	while ((ret = unload_module("hwt")) == -EAGAIN && now_ns() < end) {
+		count(&counts.in_use, 1);
+		sleep_ns(100 * USEC);
+	}
+	ASSERT_EQ(0, ret);
+}
+
+TEST_F_TIMEOUT(reload, under_attempted_use, 2500)
+{
+	unsigned int n = rounds(50, 10), i;
+	int fd;
+
+	for (i = 0; i < n; i++) {
+		ASSERT_EQ(0, load_module(self->file, ""));
+		sleep_ns(next_random(&self->seed) % (10 * MSEC));
+		go(_metadata);
+	}
+	/* A program that uses it when the end comes has a device still. */
+	ASSERT_EQ(0, load_module(self->file, ""));
+	__atomic_store_n(&stop, true, __ATOMIC_RELAXED);
+	for (i = 0; i <= USERS; i++)
+		ASSERT_EQ(0, pthread_join(self->thread[i], NULL));
+	TH_LOG("%u rounds: opened %llu times, %llu times not there; %llu timeouts", n,
+	       counts.opened, counts.none, counts.made);
+	TH_LOG("the other module: %llu times, %llu times not; refused to go %llu times",
+	       counts.loaded, counts.refused, counts.in_use);
+	EXPECT_LT(0, counts.opened);
+	EXPECT_LT(0, counts.none);
+	EXPECT_LT(0, counts.made);
+	EXPECT_EQ(counts.made, counts.read);
+	EXPECT_EQ(0, counts.early);
+	EXPECT_EQ(0, counts.wrong);
+	EXPECT_LT(0, counts.loaded);
+	EXPECT_LT(0, counts.in_use);
+	fd = hwt_open(O_NONBLOCK);
+	ASSERT_LE(0, fd);
+	close(fd);
+	go(_metadata);
+}
+
+TEST_HARNESS_MAIN
