@@ -18,17 +18,11 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
-#include "fault_scene.h"
+#include "fault_each.h"
 
 #define FDS	200
 
 static struct hwt_event event;
-
-/* Open files and mappings hold the module, each once. */
-static __u64 users(void)
-{
-	return read_number("/sys/module/hwt/refcnt");
-}
 
 /* -- Reading ----------------------------------------------------------------- */
 
@@ -253,90 +247,21 @@ static int call_uring_read(struct env *env)
 
 /* -- All of them ------------------------------------------------------------------ */
 
-FIXTURE(file) { };
-
-FIXTURE_VARIANT(file) {
-	unsigned int hit;
-	unsigned int failed;
-	struct scene scene;
-};
-
 /* read() tries again: no fault is seen in it. */
-FIXTURE_VARIANT_ADD(file, read) {
-	1, 0,
-	{ some, call_read, done_read, NULL, 0, false },
+FIXTURE_VARIANT_ADD(scene, read) { 1, 0, { some, call_read, done_read, .any = false } };
+FIXTURE_VARIANT_ADD(scene, readv) { 2, 0, { some, call_readv, done_read, .any = false } };
+FIXTURE_VARIANT_ADD(scene, poll) { 3, 2, { some, call_poll, unchanged, .any = true } };
+FIXTURE_VARIANT_ADD(scene, select) { 2, 2, { some, call_select, unchanged, .any = true } };
+FIXTURE_VARIANT_ADD(scene, epoll) { 5, 4, { some, call_epoll, unchanged, .any = true } };
+FIXTURE_VARIANT_ADD(scene, epoll_nested) {
+	8, 6, { some, call_epoll_nested, unchanged, .any = true },
 };
 
-FIXTURE_VARIANT_ADD(file, readv) {
-	2, 0,
-	{ some, call_readv, done_read, NULL, 0, false },
-};
-
-FIXTURE_VARIANT_ADD(file, poll) {
-	3, 2,
-	{ some, call_poll, unchanged, NULL, 0, true },
-};
-
-FIXTURE_VARIANT_ADD(file, select) {
-	2, 2,
-	{ some, call_select, unchanged, NULL, 0, true },
-};
-
-FIXTURE_VARIANT_ADD(file, epoll) {
-	5, 4,
-	{ some, call_epoll, unchanged, NULL, 0, true },
-};
-
-FIXTURE_VARIANT_ADD(file, epoll_nested) {
-	8, 6,
-	{ some, call_epoll_nested, unchanged, NULL, 0, true },
-};
-
-FIXTURE_VARIANT_ADD(file, fdinfo) {
-	5, 5,
-	{ some, call_fdinfo, unchanged, NULL, 0, true },
-};
-
-FIXTURE_VARIANT_ADD(file, fork) {
-	20, 20,
-	{ some, call_fork, unchanged, NULL, 0, true },
-};
-
-FIXTURE_VARIANT_ADD(file, pass) {
-	10, 8,
-	{ some, call_pass, unchanged, NULL, 0, true },
-};
-
-FIXTURE_VARIANT_ADD(file, uring_poll) {
-	10, 5,
-	{ some, call_uring_poll, unchanged, NULL, 0, true },
-};
-
-FIXTURE_VARIANT_ADD(file, uring_read) {
-	10, 5,
-	{ some, call_uring_read, done_read, NULL, 0, true },
-};
-
-FIXTURE_SETUP(file)
-{
-	scene_begin(_metadata);
-}
-
-FIXTURE_TEARDOWN(file)
-{
-	unsigned int tries;
-
-	scene_end(_metadata);
-	/* A ring of io_uring goes in its own time, and lets go of the file then. */
-	for (tries = 0; users() && tries < PATIENCE_MS / 10; tries++)
-		sleep_ns(10 * MSEC);
-	EXPECT_EQ(0, users());
-}
-
-TEST_F_TIMEOUT(file, each_point, 400)
-{
-	scene_run(_metadata, &variant->scene, 0, variant->hit, variant->failed);
-}
+FIXTURE_VARIANT_ADD(scene, fdinfo) { 5, 5, { some, call_fdinfo, unchanged, .any = true } };
+FIXTURE_VARIANT_ADD(scene, fork) { 20, 20, { some, call_fork, unchanged, .any = true } };
+FIXTURE_VARIANT_ADD(scene, pass) { 10, 8, { some, call_pass, unchanged, .any = true } };
+FIXTURE_VARIANT_ADD(scene, uring_poll) { 10, 5, { some, call_uring_poll, unchanged, .any = true } };
+FIXTURE_VARIANT_ADD(scene, uring_read) { 10, 5, { some, call_uring_read, done_read, .any = true } };
 
 /* -- open() ----------------------------------------------------------------------- */
 
@@ -367,10 +292,10 @@ static void check_open(struct __test_metadata *_metadata, void *arg, int ret, un
 		TH_LOG("%d", ret);
 	}
 	if (ret) {
-		EXPECT_EQ(0, users());
+		EXPECT_EQ(0, hwt_users());
 		ASSERT_EQ(0, call_open(arg));
 	}
-	EXPECT_EQ(1, users());
+	EXPECT_EQ(1, hwt_users());
 	state_take(_metadata, open_fd, &state);
 	EXPECT_EQ(0, state.n);
 	EXPECT_EQ(0, hwt_add(open_fd, HWT_ABSOLUTE, 0, 4, NULL));
@@ -379,21 +304,7 @@ static void check_open(struct __test_metadata *_metadata, void *arg, int ret, un
 	close(open_fd);
 }
 
-FIXTURE(device) { };
-
-FIXTURE_SETUP(device)
-{
-	ASSERT_EQ(0, mlockall(MCL_CURRENT));
-	/* The first one, which makes the wheel, is in fault_load.c. */
-	close(hwt_open(0));
-}
-
-FIXTURE_TEARDOWN(device)
-{
-	EXPECT_EQ(0, users());
-}
-
-TEST_F_TIMEOUT(device, open, 200)
+TEST_F_TIMEOUT(limited, open, 200)
 {
 	const struct fault_call call = {
 		.prepare = prepare_open,
@@ -402,7 +313,10 @@ TEST_F_TIMEOUT(device, open, 200)
 	};
 	struct fault_count count;
 
+	/* The first one, which makes the wheel, is in fault_load.c. */
+	close(hwt_open(0));
 	count = each_fault(_metadata, &call, NULL);
+	ASSERT_EQ(0, setresuid(0, -1, 0));
 	/*
 	 * Name (which is copied, too), file, context; and the user, if that has been let go of
 	 * since the time before. Of the directory in debugfs nobody hears.
@@ -463,22 +377,7 @@ static int exec_one(struct __test_metadata *_metadata, struct exec *exec, unsign
 	return status;
 }
 
-FIXTURE(exec) { };
-
-FIXTURE_SETUP(exec)
-{
-	/* A child inherits it, as it does not the locked memory. */
-	ASSERT_EQ(0, set_capability(CAP_SYS_RESOURCE, false));
-	env.fd = -1;
-}
-
-FIXTURE_TEARDOWN(exec)
-{
-	scene_end(_metadata);
-	EXPECT_EQ(0, users());
-}
-
-TEST_F_TIMEOUT(exec, each_point, 800)
+TEST_F_TIMEOUT(limited, executes_and_ends, 800)
 {
 	static const struct scene scene = { .populate = some };
 	unsigned int n, misses = 0, hits = 0, failed = 0;
@@ -502,7 +401,7 @@ TEST_F_TIMEOUT(exec, each_point, 800)
 			TH_LOG("point %u", n);
 			state_differ(&env.before, &env.after);
 		}
-		EXPECT_EQ(1, users());
+		EXPECT_EQ(1, hwt_users());
 	}
 	TH_LOG("%u points, %u programs failed", hits, failed);
 	EXPECT_LE(20U, hits);

@@ -15,7 +15,7 @@
  */
 #include "kselftest_harness.h"
 
-#include "fault_scene.h"
+#include "fault_each.h"
 
 #define SHARED		64	/* as max_shared above */
 #define OPS		70	/* more than are handled at once */
@@ -381,122 +381,57 @@ static bool done_batch_mixed(const struct env *env)
 
 /* -- All of them ------------------------------------------------------------ */
 
-FIXTURE(ioctl) { };
-
-/* What is called, and at least so many points fail, of which so many are noticed. */
-FIXTURE_VARIANT(ioctl) {
-	unsigned int hit;
-	unsigned int failed;
-	struct scene scene;
-};
-
 /* A copy in, a copy out. */
-FIXTURE_VARIANT_ADD(ioctl, info) {
-	2, 2,
-	{ some, call_info, unchanged, NULL, 0, false },
-};
-
-FIXTURE_VARIANT_ADD(ioctl, stats) {
-	2, 2,
-	{ some, call_stats, unchanged, NULL, 0, false },
-};
-
-FIXTURE_VARIANT_ADD(ioctl, get) {
-	2, 2,
-	{ some, call_get, unchanged, NULL, 0, false },
-};
-
+FIXTURE_VARIANT_ADD(scene, info) { 2, 2, { some, call_info, unchanged, .any = false } };
+FIXTURE_VARIANT_ADD(scene, stats) { 2, 2, { some, call_stats, unchanged, .any = false } };
+FIXTURE_VARIANT_ADD(scene, get) { 2, 2, { some, call_get, unchanged, .any = false } };
 /* Two pages of entries: a fault with the second is no error, the call ends early. */
-FIXTURE_VARIANT_ADD(ioctl, list) {
-	5, 3,
-	{ as_many_as_share, call_list, unchanged, NULL, 0, false },
+FIXTURE_VARIANT_ADD(scene, list) { 5, 3, { as_many_as_share, call_list, unchanged, .any = false } };
+FIXTURE_VARIANT_ADD(scene, setup) { 10, 6, { empty, call_setup, done_setup, .again = -EBUSY } };
+FIXTURE_VARIANT_ADD(scene, setup_tell) {
+	11, 6, { empty, call_setup_tell, done_setup, .again = -EBUSY },
 };
 
-FIXTURE_VARIANT_ADD(ioctl, setup) {
-	10, 6,
-	{ empty, call_setup, done_setup, NULL, -EBUSY, false },
+FIXTURE_VARIANT_ADD(scene, setup_busy) {
+	10, 6, { empty, call_setup_busy, done_setup, .again = -EBUSY },
 };
 
-FIXTURE_VARIANT_ADD(ioctl, setup_tell) {
-	11, 6,
-	{ empty, call_setup_tell, done_setup, NULL, -EBUSY, false },
+FIXTURE_VARIANT_ADD(scene, schedule) {
+	3, 3, { some, call_schedule, done_schedule, .undone = undone_schedule },
 };
 
-FIXTURE_VARIANT_ADD(ioctl, setup_busy) {
-	10, 6,
-	{ empty, call_setup_busy, done_setup, NULL, -EBUSY, false },
+FIXTURE_VARIANT_ADD(scene, schedule_periodic) {
+	3, 3, { some, call_schedule_periodic, done_schedule, .undone = undone_schedule },
 };
 
-FIXTURE_VARIANT_ADD(ioctl, schedule) {
-	3, 3,
-	{ some, call_schedule, done_schedule, undone_schedule, 0, false },
-};
-
-FIXTURE_VARIANT_ADD(ioctl, schedule_periodic) {
-	3, 3,
-	{ some, call_schedule_periodic, done_schedule, undone_schedule, 0, false },
-};
-
-FIXTURE_VARIANT_ADD(ioctl, schedule_first) {
-	3, 3,
-	{ empty, call_schedule, done_schedule, undone_schedule, 0, false },
+FIXTURE_VARIANT_ADD(scene, schedule_first) {
+	3, 3, { empty, call_schedule, done_schedule, .undone = undone_schedule },
 };
 
 /* A wheel, and a node of the table. */
-FIXTURE_VARIANT_ADD(ioctl, schedule_parts) {
+FIXTURE_VARIANT_ADD(scene, schedule_parts) {
 	12, 6,
-	{ as_many_as_share, call_schedule, done_schedule_parted, undone_schedule_parted, 0, false },
+	{ as_many_as_share, call_schedule, done_schedule_parted, .undone = undone_schedule_parted },
 };
 
-FIXTURE_VARIANT_ADD(ioctl, modify) {
-	2, 2,
-	{ some, call_modify, done_modify, NULL, 0, false },
+FIXTURE_VARIANT_ADD(scene, modify) { 2, 2, { some, call_modify, done_modify, .any = false } };
+FIXTURE_VARIANT_ADD(scene, modify_fired) {
+	2, 2, { some, call_modify_fired, done_modify, .any = false },
 };
 
-FIXTURE_VARIANT_ADD(ioctl, modify_fired) {
-	2, 2,
-	{ some, call_modify_fired, done_modify, NULL, 0, false },
+FIXTURE_VARIANT_ADD(scene, cancel) { 2, 2, { some, call_cancel, done_cancel, .again = -ENOENT } };
+FIXTURE_VARIANT_ADD(scene, cancel_fired) {
+	2, 2, { some, call_cancel_fired, done_cancel, .again = -ENOENT },
 };
 
-FIXTURE_VARIANT_ADD(ioctl, cancel) {
-	2, 2,
-	{ some, call_cancel, done_cancel, NULL, -ENOENT, false },
+FIXTURE_VARIANT_ADD(scene, stop) { 2, 2, { some, call_stop, done_stop, .any = false } };
+FIXTURE_VARIANT_ADD(scene, batch_schedule) {
+	20, 3, { some, call_batch_schedule, done_batch_schedule, .undone = undone_batch_schedule },
 };
 
-FIXTURE_VARIANT_ADD(ioctl, cancel_fired) {
-	2, 2,
-	{ some, call_cancel_fired, done_cancel, NULL, -ENOENT, false },
+FIXTURE_VARIANT_ADD(scene, batch_mixed) {
+	20, 4, { some, call_batch_mixed, done_batch_mixed, .any = false },
 };
-
-FIXTURE_VARIANT_ADD(ioctl, stop) {
-	2, 2,
-	{ some, call_stop, done_stop, NULL, 0, false },
-};
-
-FIXTURE_VARIANT_ADD(ioctl, batch_schedule) {
-	20, 3,
-	{ some, call_batch_schedule, done_batch_schedule, undone_batch_schedule, 0, false },
-};
-
-FIXTURE_VARIANT_ADD(ioctl, batch_mixed) {
-	20, 4,
-	{ some, call_batch_mixed, done_batch_mixed, NULL, 0, false },
-};
-
-FIXTURE_SETUP(ioctl)
-{
-	scene_begin(_metadata);
-}
-
-FIXTURE_TEARDOWN(ioctl)
-{
-	scene_end(_metadata);
-}
-
-TEST_F_TIMEOUT(ioctl, each_point, 300)
-{
-	scene_run(_metadata, &variant->scene, 0, variant->hit, variant->failed);
-}
 
 /* -- The thread that makes threads ------------------------------------------- */
 
@@ -514,47 +449,16 @@ static bool undone_rejected(const struct env *env)
 	return as_before(env, change_rejected);
 }
 
-FIXTURE(thread) { };
-
-FIXTURE_VARIANT(thread) {
-	struct scene scene;
+/* A stack may be one that was kept for the next thread: then fewer fail. */
+FIXTURE_VARIANT_ADD(scene, thread_setup) {
+	5, 3, { empty, call_setup, done_setup, .again = -EBUSY, .any = true, .pid = KTHREADD },
 };
 
-FIXTURE_VARIANT_ADD(thread, setup) {
-	.scene = {
-		.populate = empty,
-		.call = call_setup,
-		.done = done_setup,
-		.again = -EBUSY,
-		.any = true,
-	},
+FIXTURE_VARIANT_ADD(scene, thread_schedule_parts) {
+	5, 3,
+	{ as_many_as_share, call_schedule, done_schedule_parted, .undone = undone_rejected,
+	  .any = true, .pid = KTHREADD },
 };
-
-FIXTURE_VARIANT_ADD(thread, schedule_parts) {
-	.scene = {
-		.populate = as_many_as_share,
-		.call = call_schedule,
-		.done = done_schedule_parted,
-		.undone = undone_rejected,
-		.any = true,
-	},
-};
-
-FIXTURE_SETUP(thread)
-{
-	scene_begin(_metadata);
-}
-
-FIXTURE_TEARDOWN(thread)
-{
-	scene_end(_metadata);
-}
-
-TEST_F_TIMEOUT(thread, each_point, 300)
-{
-	/* A stack may be one that was kept for the next thread: then fewer fail. */
-	scene_run(_metadata, &variant->scene, KTHREADD, 5, 3);
-}
 
 /* -- What a failed call leaves possible ----------------------------------------- */
 
@@ -572,19 +476,7 @@ static void check_first(struct __test_metadata *_metadata, void *arg, int ret, u
 	}
 }
 
-FIXTURE(first) { };
-
-FIXTURE_SETUP(first)
-{
-	scene_begin(_metadata);
-}
-
-FIXTURE_TEARDOWN(first)
-{
-	scene_end(_metadata);
-}
-
-TEST_F_TIMEOUT(first, call_that_fails_is_none, 300)
+TEST_F_TIMEOUT(limited, call_that_fails_is_none, 300)
 {
 	static const struct scene scene = { .populate = empty, .call = call_schedule };
 	const struct fault_call call = {
@@ -598,31 +490,6 @@ TEST_F_TIMEOUT(first, call_that_fails_is_none, 300)
 	env.scene = &scene;
 	count = each_fault(_metadata, &call, &env);
 	EXPECT_LE(call.passes * 2, count.failed);
-}
-
-/* -- A pointer that is bad from the start, which get_user() finds -------------- */
-
-TEST(size_cannot_be_read)
-{
-	static const unsigned long requests[] = {
-		HWT_IOC_INFO, HWT_IOC_SETUP, HWT_IOC_SCHEDULE, HWT_IOC_MODIFY, HWT_IOC_CANCEL,
-		HWT_IOC_GET, HWT_IOC_STOP, HWT_IOC_STATS, HWT_IOC_LIST, HWT_IOC_BATCH,
-		HWT_IOC_RINGS, HWT_IOC_ENTER,
-	};
-	static struct state after;
-	unsigned int i;
-
-	env.fd = hwt_open(O_NONBLOCK);
-	ASSERT_LE(0, env.fd);
-	some(_metadata, &env);
-	state_take(_metadata, env.fd, &env.before);
-	for (i = 0; i < ARRAY_SIZE(requests); i++) {
-		EXPECT_EQ(-EFAULT, hwt_call(env.fd, requests[i], NULL));
-		EXPECT_EQ(-EFAULT, hwt_call(env.fd, requests[i], (void *)-4096L));
-	}
-	state_take(_metadata, env.fd, &after);
-	EXPECT_TRUE(state_same(&env.before, &after));
-	close(env.fd);
 }
 
 #include "fault_lost.h"

@@ -81,11 +81,7 @@ static const char *left(void)
 /* Some of it goes by RCU, and a moment later. */
 static void nothing_left(struct __test_metadata *_metadata)
 {
-	unsigned int tries;
-
-	for (tries = 0; left() && tries < 1000; tries++)
-		sleep_ns(10 * MSEC);
-	EXPECT_EQ(NULL, left()) {
+	EXPECT_TRUE(until(!left())) {
 		TH_LOG("%s", left());
 	}
 }
@@ -107,32 +103,7 @@ static void works(struct __test_metadata *_metadata)
 /* A moment after its last user the module may still be held. */
 static void unload_soon(struct __test_metadata *_metadata)
 {
-	unsigned int tries;
-	int ret;
-
-	for (tries = 0; (ret = unload_module("hwt")) == -EAGAIN && tries < 1000; tries++)
-		sleep_ns(10 * MSEC);
-	ASSERT_EQ(0, ret);
-}
-
-static void tell(const char *line)
-{
-	write_text("/dev/kmsg", line);
-}
-
-FIXTURE(module) { };
-
-FIXTURE_SETUP(module)
-{
-	module_file = open_module("hwt");
-	ASSERT_LE(0, module_file);
-	ASSERT_EQ(0, mlockall(MCL_CURRENT));
-	ASSERT_EQ(NULL, left());
-}
-
-FIXTURE_TEARDOWN(module)
-{
-	close(module_file);
+	ASSERT_TRUE(until(!unload_module("hwt")));
 }
 
 /* -- Loading ----------------------------------------------------------------- */
@@ -175,6 +146,21 @@ static unsigned int points_of_others(struct __test_metadata *_metadata)
 	return points;
 }
 
+FIXTURE(module) { };
+
+FIXTURE_SETUP(module)
+{
+	module_file = open_module("hwt");
+	ASSERT_LE(0, module_file);
+	ASSERT_EQ(0, mlockall(MCL_CURRENT));
+	ASSERT_EQ(NULL, left());
+}
+
+FIXTURE_TEARDOWN(module)
+{
+	close(module_file);
+}
+
 TEST_F_TIMEOUT(module, load, 3000)
 {
 	struct fault_call call = { .call = load, .check = check_load };
@@ -189,11 +175,11 @@ TEST_F_TIMEOUT(module, load, 3000)
 	 * The kernel says so, and where, of caches, memory and fields of tracepoints that could not
 	 * be had; and it loses the name of a cache that sysfs has no memory for.
 	 */
-	tell("hwt-expect-begin: " LOAD_REPORTS);
+	write_text("/dev/kmsg", "hwt-expect-begin: " LOAD_REPORTS);
 	count = each_fault(_metadata, &call, &n);
 	fault_no_leaks(_metadata);
 	write_text(DEBUGFS "kmemleak", "clear");
-	tell("hwt-expect-end");
+	fault_expect_end();
 	EXPECT_LE(100U, count.hit);
 	EXPECT_LE(50U, count.failed);
 	ASSERT_EQ(0, load(NULL));
@@ -234,9 +220,11 @@ static void check_open(struct __test_metadata *_metadata, void *arg, int ret, un
 	unload_soon(_metadata);
 }
 
-TEST_F_TIMEOUT(module, first_open, 1000)
+static void each_open(struct __test_metadata *_metadata, pid_t pid, unsigned int hit,
+		      unsigned int failed)
 {
 	const struct fault_call call = {
+		.pid = pid,
 		.prepare = prepare_open,
 		.call = first_open,
 		.check = check_open,
@@ -246,26 +234,19 @@ TEST_F_TIMEOUT(module, first_open, 1000)
 	fault_expect_begin();
 	count = each_fault(_metadata, &call, NULL);
 	fault_expect_end();
-	EXPECT_LE(12U, count.hit);
-	EXPECT_LE(8U, count.failed);
+	EXPECT_LE(hit, count.hit);
+	EXPECT_LE(failed, count.failed);
 }
 
-/* Its thread is made by another one. */
+TEST_F_TIMEOUT(module, first_open, 1000)
+{
+	each_open(_metadata, 0, 12, 8);
+}
+
+/* The wheel's thread is made by kthreadd. */
 TEST_F_TIMEOUT(module, first_open_kthreadd, 1000)
 {
-	const struct fault_call call = {
-		.pid = 2,
-		.prepare = prepare_open,
-		.call = first_open,
-		.check = check_open,
-	};
-	struct fault_count count;
-
-	fault_expect_begin();
-	count = each_fault(_metadata, &call, NULL);
-	fault_expect_end();
-	EXPECT_LE(5U, count.hit);
-	EXPECT_LE(5U, count.failed);
+	each_open(_metadata, 2, 5, 5);
 }
 
 #include "fault_lost.h"

@@ -13,7 +13,7 @@
 #include "kselftest_harness.h"
 #include <sys/stat.h>
 
-#include "fault_scene.h"
+#include "fault_each.h"
 
 #define ENTRIES		64
 #define OPS		20
@@ -38,13 +38,7 @@ static void mapped_rings(struct __test_metadata *_metadata, struct env *env)
 
 static void busy_rings(struct __test_metadata *_metadata, struct env *env)
 {
-	struct hwt_setup_args setup = {
-		.size = sizeof(setup),
-		.flags = HWT_SETUP_BUSY_WAIT | HWT_SETUP_CPU,
-		.clock = CLOCK_MONOTONIC,
-	};
-
-	ASSERT_EQ(0, hwt_call(env->fd, HWT_IOC_SETUP, &setup));
+	ASSERT_EQ(0, hwt_busy(env->fd, 0));
 	some(_metadata, env);
 	ASSERT_EQ(0, hwt_rings(env->fd, HWT_RINGS_POLL, ENTRIES, ENTRIES, &rings));
 	ASSERT_EQ(0, ring_map(&env->ring, env->fd, &rings));
@@ -225,87 +219,29 @@ static bool done_enter_wait(const struct env *env)
 
 /* -- All of them --------------------------------------------------------------- */
 
-FIXTURE(rings) { };
-
-FIXTURE_VARIANT(rings) {
-	unsigned int hit;
-	unsigned int failed;
-	struct scene scene;
-};
-
 /* The array, each page, the kernel's mapping, two copies. */
-FIXTURE_VARIANT_ADD(rings, create) {
-	8, 8,
-	{ some, call_rings, done_rings, NULL, -EBUSY, false },
+FIXTURE_VARIANT_ADD(scene, create) { 8, 8, { some, call_rings, done_rings, .again = -EBUSY } };
+FIXTURE_VARIANT_ADD(scene, mmap) { 2, 2, { some_and_rings, call_mmap, unchanged, .any = true } };
+FIXTURE_VARIANT_ADD(scene, split) { 4, 4, { some_and_rings, call_split, unchanged, .any = true } };
+FIXTURE_VARIANT_ADD(scene, mremap) {
+	4, 4, { some_and_rings, call_mremap, unchanged, .any = true },
 };
 
-FIXTURE_VARIANT_ADD(rings, mmap) {
-	2, 2,
-	{ some_and_rings, call_mmap, unchanged, NULL, 0, true },
-};
-
-FIXTURE_VARIANT_ADD(rings, split) {
-	4, 4,
-	{ some_and_rings, call_split, unchanged, NULL, 0, true },
-};
-
-FIXTURE_VARIANT_ADD(rings, mremap) {
-	4, 4,
-	{ some_and_rings, call_mremap, unchanged, NULL, 0, true },
-};
-
-FIXTURE_VARIANT_ADD(rings, fork) {
-	20, 20,
-	{ mapped_rings, call_fork, unchanged, NULL, 0, true },
-};
+FIXTURE_VARIANT_ADD(scene, fork) { 20, 20, { mapped_rings, call_fork, unchanged, .any = true } };
 
 /*
  * The operations' memory is their own matter, and they do not want it as often each time: the
  * copy of the answer, behind them, is not always met.
  */
-FIXTURE_VARIANT_ADD(rings, enter) {
-	5, 1,
-	{ mapped_rings, call_enter, done_ops, NULL, 0, false },
+FIXTURE_VARIANT_ADD(scene, enter) { 5, 1, { mapped_rings, call_enter, done_ops, .any = false } };
+FIXTURE_VARIANT_ADD(scene, enter_wait) {
+	2, 2, { mapped_rings, call_enter_wait, done_enter_wait, .any = false },
 };
-
-FIXTURE_VARIANT_ADD(rings, enter_wait) {
-	2, 2,
-	{ mapped_rings, call_enter_wait, done_enter_wait, NULL, 0, false },
-};
-
-FIXTURE_SETUP(rings)
-{
-	scene_begin(_metadata);
-}
-
-FIXTURE_TEARDOWN(rings)
-{
-	scene_end(_metadata);
-}
-
-TEST_F_TIMEOUT(rings, each_point, 300)
-{
-	scene_run(_metadata, &variant->scene, 0, variant->hit, variant->failed);
-}
 
 /* -- The thread that looks for operations --------------------------------------- */
 
-FIXTURE(poll) { };
-
-FIXTURE_SETUP(poll)
-{
-	scene_begin(_metadata);
-	/* It keeps its own busy. */
-	ASSERT_LT(1, sysconf(_SC_NPROCESSORS_ONLN));
-}
-
-FIXTURE_TEARDOWN(poll)
-{
-	scene_end(_metadata);
-}
-
 /* It comes to its points in its own time, so they are counted by what is seen in the ring. */
-TEST_F_TIMEOUT(poll, each_point, 300)
+TEST_F_TIMEOUT(limited, thread_that_polls, 300)
 {
 	static const struct scene scene = { .populate = busy_rings };
 	unsigned int n, hits = 0, failed = 0, i;
@@ -314,6 +250,8 @@ TEST_F_TIMEOUT(poll, each_point, 300)
 	bool hit;
 	int nth;
 
+	/* The thread keeps its CPU busy. */
+	ASSERT_LT(0U, last_cpu());
 	env.scene = &scene;
 	for (n = 1; misses < FAULT_MISSES && n < FAULT_MOST && _metadata->passed; n++) {
 		scene_prepare(_metadata, &env);
@@ -386,34 +324,19 @@ static int call_many(struct env *env)
 
 static void check_many(struct __test_metadata *_metadata, void *arg, int ret, unsigned int hit)
 {
-	struct hwt_setup_args setup = { .size = sizeof(setup), .clock = CLOCK_MONOTONIC };
 	struct env *env = arg;
 
 	EXPECT_TRUE(!ret || hit);
 	/* A call that has failed is none: this one is only for a new context. */
 	if (ret == -ENOMEM)
-		EXPECT_EQ(0, hwt_call(env->fd, HWT_IOC_SETUP, &setup));
-}
-
-FIXTURE(pages) { };
-
-FIXTURE_SETUP(pages)
-{
-	ASSERT_TRUE(write_text(CGROUP "/cgroup.subtree_control", "+memory"));
-	rmdir(GROUP);
-	ASSERT_EQ(0, mkdir(GROUP, 0755));
-}
-
-FIXTURE_TEARDOWN(pages)
-{
-	rmdir(GROUP);
+		EXPECT_EQ(0, hwt_private(env->fd, CLOCK_MONOTONIC, 0));
 }
 
 /*
  * Nobody looks for pages that are lost. But they are charged to the group of who asked for them,
  * and when nobody is in there any more next to nothing else is.
  */
-TEST_F_TIMEOUT(pages, are_given_back, 300)
+TEST_F_TIMEOUT(limited, pages_are_given_back, 300)
 {
 	static const struct scene scene = { .populate = empty, .call = call_many };
 	const struct fault_call call = {
@@ -422,11 +345,13 @@ TEST_F_TIMEOUT(pages, are_given_back, 300)
 		.check = check_many,
 	};
 	struct fault_count count;
-	unsigned int tries;
-	int status, fd;
 	long before;
 	pid_t pid;
+	int fd;
 
+	ASSERT_TRUE(write_text(CGROUP "/cgroup.subtree_control", "+memory"));
+	rmdir(GROUP);
+	ASSERT_EQ(0, mkdir(GROUP, 0755));
 	pid = fork();
 	ASSERT_LE(0, pid);
 	if (!pid) {
@@ -443,12 +368,10 @@ TEST_F_TIMEOUT(pages, are_given_back, 300)
 		EXPECT_LT(2U * MANY * sizeof(struct hwt_event) / 4096, count.failed);
 		_exit(_metadata->passed ? 0 : 1);
 	}
-	ASSERT_EQ(pid, waitpid(pid, &status, 0));
-	EXPECT_EQ(0, status);
-	for (tries = 0; plain_pages() >= SLOP && tries < 500; tries++)
-		sleep_ns(10 * MSEC);
+	EXPECT_EQ(0, child_end(pid));
+	EXPECT_TRUE(until(plain_pages() < SLOP));
 	TH_LOG("%ld bytes are left", plain_pages());
-	EXPECT_GT(SLOP, plain_pages());
+	rmdir(GROUP);
 }
 
 #include "fault_lost.h"

@@ -74,14 +74,7 @@ static bool uring_take(__u64 *name, int *res)
 
 static bool uring_reap(__u64 *name, int *res)
 {
-	__u64 end = now_ns() + PATIENCE_MS * MSEC;
-
-	while (!uring_take(name, res)) {
-		if (now_ns() > end)
-			return false;
-		sleep_ns(MSEC / 10);
-	}
-	return true;
+	return until(uring_take(name, res));
 }
 
 /* Waits for the completion of that name, the next one. Returns its result. */
@@ -305,50 +298,41 @@ static pid_t uring_worker(void)
 FIXTURE(uring) { };
 
 FIXTURE_VARIANT(uring) {
-	unsigned int hit;
-	unsigned int failed;
-	bool worker;		/* it is the worker's points that count */
+	unsigned int hit, failed;
+	bool worker;		/* its points count */
 	struct scene scene;
 };
 
 FIXTURE_VARIANT_ADD(uring, arm) {
-	2, 1, false,
-	{ commands, call_arm, done_arm, NULL, 0, true },
+	2, 1, false, { commands, call_arm, done_arm, .any = true },
 };
 
 FIXTURE_VARIANT_ADD(uring, arm_parted) {
-	8, 4, false,
-	{ as_many_as_share, call_arm, done_arm_parted, NULL, 0, true },
+	8, 4, false, { as_many_as_share, call_arm, done_arm_parted, .any = true },
 };
 
 FIXTURE_VARIANT_ADD(uring, arm_due) {
-	1, 1, false,
-	{ commands, call_due, done_due, NULL, 0, true },
+	1, 1, false, { commands, call_due, done_due, .any = true },
 };
 
 FIXTURE_VARIANT_ADD(uring, arm_async) {
-	1, 0, false,
-	{ commands, call_arm_async, done_arm, NULL, 0, true },
+	1, 0, false, { commands, call_arm_async, done_arm, .any = true },
 };
 
 FIXTURE_VARIANT_ADD(uring, worker_arms) {
-	1, 1, true,
-	{ commands, call_arm_async, done_arm, NULL, 0, true },
+	1, 1, true, { commands, call_arm_async, done_arm, .any = true },
 };
 
 FIXTURE_VARIANT_ADD(uring, worker_parts) {
-	8, 4, true,
-	{ as_many_as_share, call_arm_async, done_arm_parted, NULL, 0, true },
+	8, 4, true, { as_many_as_share, call_arm_async, done_arm_parted, .any = true },
 };
 
 FIXTURE_VARIANT_ADD(uring, modify) {
-	0, 0, false,
-	{ commands, call_modify, done_modify, NULL, 0, true },
+	0, 0, false, { commands, call_modify, done_modify, .any = true },
 };
 
 FIXTURE_VARIANT_ADD(uring, cancel) {
-	0, 0, false,
-	{ commands, call_cancel, done_cancel, NULL, 0, true },
+	0, 0, false, { commands, call_cancel, done_cancel, .any = true },
 };
 
 FIXTURE_SETUP(uring)

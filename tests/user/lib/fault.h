@@ -17,10 +17,6 @@
 #ifndef HWT_FAULT_H
 #define HWT_FAULT_H
 
-#include <signal.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-
 #include "caps.h"
 #include "fdinfo.h"
 #include "guest.h"
@@ -286,21 +282,17 @@ struct state {
 /* All but the time that passes, zeroed where there is nothing. */
 static inline void state_take(struct __test_metadata *_metadata, int fd, struct state *state)
 {
-	struct hwt_list_args list = {
-		.size = sizeof(list),
-		.entries = (uintptr_t)state->list,
-		.count = STATE_ENTRIES,
-		.entry_size = sizeof(state->list[0]),
-	};
 	unsigned int i;
+	int n;
 
 	memset(state, 0, sizeof(*state));
 	ASSERT_EQ(0, hwt_info(fd, &state->info));
 	state->info.now_ns = 0;
 	ASSERT_EQ(0, hwt_stats(fd, &state->stats));
-	ASSERT_EQ(0, hwt_call(fd, HWT_IOC_LIST, &list));
-	state->n = list.count;
-	ASSERT_GT(STATE_ENTRIES, state->n);
+	n = hwt_entries(fd, state->list, STATE_ENTRIES);
+	ASSERT_LE(0, n);
+	ASSERT_GT(STATE_ENTRIES, n);
+	state->n = n;
 	for (i = 0; i < state->n; i++)
 		state->list[i].remaining_ns = 0;
 	state->private = fd_number(fd, "hwt-private");

@@ -29,6 +29,7 @@ struct env {
  *            is called again
  * @any:      it is not the device's own call, and fails as the kernel will; but not with
  *            -EPROTO: the call has succeeded, and what came of it is wrong
+ * @pid:      whose points count, see fault_open()
  */
 struct scene {
 	void	(*populate)(struct __test_metadata *_metadata, struct env *env);
@@ -37,6 +38,7 @@ struct scene {
 	bool	(*undone)(const struct env *env);
 	int	again;
 	bool	any;
+	pid_t	pid;
 };
 
 static struct env env;
@@ -87,10 +89,8 @@ static inline int call_fork(struct env *env)
 {
 	const struct ring *ring = &env->ring;
 	struct hwt_get_args get;
-	int status;
-	pid_t pid;
+	pid_t pid = fork();
 
-	pid = fork();
 	if (pid < 0)
 		return hwt_errno();
 	if (!pid) {
@@ -98,9 +98,7 @@ static inline int call_fork(struct env *env)
 			_exit(1);
 		_exit(hwt_get(env->fd, env->pending, &get) ? 2 : 0);
 	}
-	while (waitpid(pid, &status, 0) < 0)
-		;
-	return status ? -EPROTO : 0;
+	return child_end(pid) ? -EPROTO : 0;
 }
 
 /* -- After ---------------------------------------------------------------- */
@@ -221,6 +219,12 @@ static inline void scene_end(struct __test_metadata *_metadata)
 {
 	scene_close(&env);
 	user_whole(_metadata);
+}
+
+/* Open files and mappings hold the module, each once. */
+static inline __u64 hwt_users(void)
+{
+	return read_number("/sys/module/hwt/refcnt");
 }
 
 /* At least so many points are met, and so many of them noticed; @pid as of fault_open(). */
