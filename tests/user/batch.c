@@ -5,40 +5,15 @@
  *
  * hwt-test: timeout 120
  * hwt-test: m32
+ * hwt-test: shared
  */
 #include "kselftest_harness.h"
 #include <pthread.h>
-#include <signal.h>
-#include <sys/mman.h>
 #include <sys/time.h>
 
-#include "hwt_ring.h"
+#include "fixtures.h"
 
 #define OP	((long)sizeof(struct hwt_op))
-
-FIXTURE(ctx) {
-	int fd;
-	long page;
-};
-
-FIXTURE_SETUP(ctx)
-{
-	self->fd = hwt_open(O_NONBLOCK);
-	ASSERT_LE(0, self->fd);
-	self->page = sysconf(_SC_PAGESIZE);
-}
-
-FIXTURE_TEARDOWN(ctx)
-{
-	close(self->fd);
-}
-
-static __u64 timeouts(int fd)
-{
-	struct hwt_stats_args stats;
-
-	return hwt_stats(fd, &stats) ? ~0ULL : stats.timeouts;
-}
 
 /* -- What the operations do ---------------------------------------------- */
 
@@ -49,11 +24,11 @@ TEST_F(ctx, schedule_and_get)
 	__u64 before = now_ns();
 	int i;
 
-	ops[0] = op_schedule(3600 * SEC, 10);
-	ops[1] = op_schedule(before + 7200 * SEC, 11);
+	ops[0] = op_schedule(HOUR, 10);
+	ops[1] = op_schedule(before + 2 * HOUR, 11);
 	ops[1].flags = HWT_ABSOLUTE;
 	ops[1].slack_ns = SEC;
-	ops[2] = op_schedule(3600 * SEC, 12);
+	ops[2] = op_schedule(HOUR, 12);
 	ops[2].mode = HWT_MODE_FIXED_DELAY;
 	ops[2].period_ns = 5 * SEC;
 	ASSERT_EQ(3, hwt_batch(self->fd, ops, 3));
@@ -76,8 +51,8 @@ TEST_F(ctx, schedule_and_get)
 		EXPECT_LE(args.remaining_ns, get[i].remaining_ns);
 		EXPECT_GE(7202 * SEC, get[i].remaining_ns);
 	}
-	EXPECT_LE(before + 3600 * SEC, get[0].deadline_ns);
-	EXPECT_LE(before + 7200 * SEC, get[1].deadline_ns);
+	EXPECT_LE(before + HOUR, get[0].deadline_ns);
+	EXPECT_LE(before + 2 * HOUR, get[1].deadline_ns);
 	EXPECT_EQ(5 * SEC, get[2].period_ns);
 	EXPECT_EQ((__u32)HWT_MODE_FIXED_DELAY, get[2].mode);
 }
@@ -100,7 +75,7 @@ TEST_F(ctx, events)
 		EXPECT_EQ((__u64)i, event.user_data);
 		EXPECT_EQ(ops[i].id, event.id);
 	}
-	EXPECT_EQ(0ULL, timeouts(self->fd));
+	EXPECT_EQ(0ULL, hwt_timeouts(self->fd));
 }
 
 TEST_F(ctx, one_after_the_other)
@@ -108,8 +83,8 @@ TEST_F(ctx, one_after_the_other)
 	struct hwt_op ops[8];
 	__u64 id;
 
-	ASSERT_EQ(0, hwt_add(self->fd, 0, 3600 * SEC, 1, &id));
-	ops[0] = op_modify(id, 7200 * SEC);
+	ASSERT_EQ(0, hwt_add(self->fd, 0, HOUR, 1, &id));
+	ops[0] = op_modify(id, 2 * HOUR);
 	ops[0].flags = HWT_SET_USER_DATA;
 	ops[0].user_data = 2;
 	ops[1] = op_get(id);
@@ -125,36 +100,19 @@ TEST_F(ctx, one_after_the_other)
 	EXPECT_EQ(HWT_STATE_PENDING, ops[0].result);
 	EXPECT_EQ(HWT_STATE_PENDING, ops[1].result);
 	EXPECT_EQ(2ULL, ops[1].user_data);
-	EXPECT_LT(3600 * SEC, ops[1].remaining_ns);
+	EXPECT_LT(HOUR, ops[1].remaining_ns);
 	EXPECT_EQ(2ULL, ops[3].user_data);
 	EXPECT_GE(101 * SEC, ops[3].remaining_ns);
 	EXPECT_EQ(3ULL, ops[5].user_data);
 	EXPECT_EQ(HWT_STATE_PENDING, ops[6].result);
 	EXPECT_EQ(-ENOENT, ops[7].result);
-	EXPECT_EQ(0ULL, timeouts(self->fd));
-}
-
-TEST_F(ctx, events_are_withdrawn)
-{
-	struct hwt_op ops[2];
-	__u64 id[2];
-
-	ASSERT_EQ(0, hwt_add(self->fd, 0, 0, 0, &id[0]));
-	ASSERT_EQ(0, hwt_add(self->fd, 0, 0, 0, &id[1]));
-	ASSERT_TRUE(hwt_wait_expired(self->fd, 2));
-	ops[0] = op_cancel(id[0]);
-	ops[1] = op_modify(id[1], HWT_NEVER);
-	ASSERT_EQ(2, hwt_batch(self->fd, ops, 2));
-	EXPECT_EQ(HWT_STATE_EVENT, ops[0].result);
-	EXPECT_EQ(HWT_STATE_EVENT, ops[1].result);
-	EXPECT_EQ(0, hwt_wait(self->fd, 0));
-	EXPECT_EQ(1ULL, timeouts(self->fd));
+	EXPECT_EQ(0ULL, hwt_timeouts(self->fd));
 }
 
 /* What is out may hold anything before. */
 TEST_F(ctx, out_members)
 {
-	struct hwt_op op = op_schedule(3600 * SEC, 7);
+	struct hwt_op op = op_schedule(HOUR, 7);
 	__u64 id;
 
 	op.result = -77;
@@ -233,10 +191,10 @@ TEST_F(ctx, one_that_fails_does_so_alone)
 	int i;
 	__u64 id;
 
-	ASSERT_EQ(0, hwt_add(self->fd, HWT_ABSOLUTE, now_ns() + 3600 * SEC, 99, &id));
+	ASSERT_EQ(0, hwt_add(self->fd, HWT_ABSOLUTE, now_ns() + HOUR, 99, &id));
 	ASSERT_EQ(0, hwt_get(self->fd, id, &was));
 	for (i = 0; i <= BAD; i++) {
-		ops[2 * i] = op_schedule(3600 * SEC, i);
+		ops[2 * i] = op_schedule(HOUR, i);
 		if (i == BAD)
 			break;
 		ops[2 * i + 1] = bad[i].op;
@@ -256,7 +214,7 @@ TEST_F(ctx, one_that_fails_does_so_alone)
 	ASSERT_EQ(0, hwt_get(self->fd, id, &is));
 	is.remaining_ns = was.remaining_ns;
 	EXPECT_EQ(0, memcmp(&was, &is, sizeof(is)));
-	EXPECT_EQ(1ULL, timeouts(self->fd));
+	EXPECT_EQ(1ULL, hwt_timeouts(self->fd));
 }
 
 TEST_F(ctx, limit_and_stop)
@@ -267,7 +225,7 @@ TEST_F(ctx, limit_and_stop)
 
 	ASSERT_EQ(0, hwt_call(self->fd, HWT_IOC_SETUP, &setup));
 	for (i = 0; i < 4; i++)
-		ops[i] = op_schedule(3600 * SEC, 0);
+		ops[i] = op_schedule(HOUR, 0);
 	ASSERT_EQ(4, hwt_batch(self->fd, ops, 4));
 	EXPECT_EQ(0, ops[0].result);
 	EXPECT_EQ(0, ops[1].result);
@@ -283,7 +241,7 @@ TEST_F(ctx, limit_and_stop)
 	EXPECT_EQ(-ESHUTDOWN, ops[3].result);
 	EXPECT_EQ(HWT_STATE_EVENT, ops[4].result);
 	EXPECT_EQ(HWT_STATE_EVENT, ops[5].result);
-	EXPECT_EQ(1ULL, timeouts(self->fd));
+	EXPECT_EQ(1ULL, hwt_timeouts(self->fd));
 }
 
 /* -- Errors of the call -------------------------------------------------- */
@@ -312,7 +270,7 @@ TEST_F(ctx, bad_arguments)
 	args = good;
 	args.size--;
 	EXPECT_EQ(-EINVAL, hwt_call(self->fd, HWT_IOC_BATCH, &args));
-	EXPECT_EQ(0ULL, timeouts(self->fd));
+	EXPECT_EQ(0ULL, hwt_timeouts(self->fd));
 	/* No operation: no look at them. */
 	args = good;
 	args.ops = 8;
@@ -330,7 +288,7 @@ TEST_F(ctx, counts)
 
 	for (n = 0; n < ARRAY_SIZE(counts); n++) {
 		for (i = 0; i <= counts[n]; i++) {
-			ops[i] = op_schedule(3600 * SEC, i);
+			ops[i] = op_schedule(HOUR, i);
 			ops[i].result = 77;
 		}
 		ASSERT_EQ((long)counts[n], hwt_batch(self->fd, ops, counts[n]));
@@ -339,7 +297,7 @@ TEST_F(ctx, counts)
 		/* Not one too many. */
 		EXPECT_EQ(77, ops[i].result);
 		total += counts[n];
-		EXPECT_EQ(total, timeouts(self->fd));
+		EXPECT_EQ(total, hwt_timeouts(self->fd));
 	}
 }
 
@@ -359,87 +317,107 @@ TEST_F(ctx, bad_address_at_once)
 	EXPECT_EQ(-EFAULT, hwt_call(self->fd, HWT_IOC_BATCH, &args));
 	args.ops = 1ULL << 63;
 	EXPECT_EQ(-EFAULT, hwt_call(self->fd, HWT_IOC_BATCH, &args));
-	EXPECT_EQ(0ULL, timeouts(self->fd));
+	EXPECT_EQ(0ULL, hwt_timeouts(self->fd));
 }
 
 /* Pages whose last one is protected; filled with schedules, whose data is their number. */
-static struct hwt_op *make_ops(long page, int pages, int prot, long shift)
+static struct hwt_op *make_ops(int pages, int prot, long shift)
 {
+	long page = sysconf(_SC_PAGESIZE), i;
 	char *p = mmap(NULL, pages * page, PROT_READ | PROT_WRITE,
 		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct hwt_op *ops = (void *)(p + shift);
-	long i;
 
 	if (p == MAP_FAILED)
 		return NULL;
 	for (i = 0; i < (pages * page - shift) / OP; i++)
-		ops[i] = op_schedule(3600 * SEC, i);
+		ops[i] = op_schedule(HOUR, i);
 	return mprotect(p + (pages - 1) * page, page, prot) ? NULL : ops;
 }
 
-/* Read, but nothing could be stored: they are taken back. */
+/* Read, but nothing could be stored: new timeouts are taken back, others are as they were told. */
 TEST_F(ctx, read_only_at_once)
 {
-	struct hwt_op *ops = make_ops(self->page, 1, PROT_READ, 0);
+	long page = sysconf(_SC_PAGESIZE);
+	struct hwt_op *ops = make_ops(1, PROT_READ, 0);
+	__u64 kept, gone;
 
 	ASSERT_NE(NULL, ops);
 	EXPECT_EQ(-EFAULT, hwt_batch(self->fd, ops, 1));
-	EXPECT_EQ(-EFAULT, hwt_batch(self->fd, ops, self->page / OP));
-	EXPECT_EQ(0ULL, timeouts(self->fd));
-	munmap(ops, self->page);
+	EXPECT_EQ(-EFAULT, hwt_batch(self->fd, ops, page / OP));
+	EXPECT_EQ(0ULL, hwt_timeouts(self->fd));
+
+	/* Of all kinds. */
+	ASSERT_EQ(0, hwt_add(self->fd, 0, HOUR, 1, &kept));
+	ASSERT_EQ(0, hwt_add(self->fd, 0, HOUR, 2, &gone));
+	ASSERT_EQ(0, mprotect(ops, page, PROT_READ | PROT_WRITE));
+	ops[0] = op_get(kept);
+	ops[2].period_ns = SEC;		/* a one-shot has none */
+	ops[3] = op_modify(kept, 2 * HOUR);
+	ops[4] = op_cancel(gone);
+	ASSERT_EQ(0, mprotect(ops, page, PROT_READ));
+	EXPECT_EQ(-EFAULT, hwt_batch(self->fd, ops, 5));
+	EXPECT_EQ(1ULL, hwt_timeouts(self->fd));
+	EXPECT_EQ(-ENOENT, hwt_del(self->fd, gone));
+	EXPECT_EQ(HWT_STATE_PENDING, hwt_del(self->fd, kept));
+	munmap(ops, page);
 }
 
-/* @shift: an operation lies across the border. */
-static void half_way(struct __test_metadata *_metadata, int fd, long page, int prot,
-		     long shift)
+FIXTURE(half_way) {
+	int fd;
+};
+
+FIXTURE_VARIANT(half_way) {
+	int prot;		/* of the last page */
+	long shift;		/* an operation lies across the border */
+};
+
+FIXTURE_VARIANT_ADD(half_way, not_there) { PROT_NONE, 0 };
+FIXTURE_VARIANT_ADD(half_way, not_there_of_one) { PROT_NONE, 24 };
+FIXTURE_VARIANT_ADD(half_way, read_only) { PROT_READ, 0 };
+FIXTURE_VARIANT_ADD(half_way, read_only_of_one) { PROT_READ, 24 };
+
+FIXTURE_SETUP(half_way)
 {
-	struct hwt_op *ops = make_ops(page, 3, prot, shift);
-	long good = (2 * page - shift) / OP, all = (3 * page - shift) / OP, i;
+	self->fd = hwt_open(O_NONBLOCK);
+}
+
+FIXTURE_TEARDOWN(half_way)
+{
+	close(self->fd);
+}
+
+TEST_F(half_way, ends)
+{
+	long page = sysconf(_SC_PAGESIZE), shift = variant->shift, i;
+	long good = (2 * page - shift) / OP, all = (3 * page - shift) / OP;
+	struct hwt_op *ops = make_ops(3, variant->prot, shift);
 	struct hwt_get_args args;
 
 	ASSERT_NE(NULL, ops);
-	EXPECT_EQ(good, hwt_batch(fd, ops, all));
-	EXPECT_EQ((__u64)good, timeouts(fd));
+	EXPECT_EQ(good, hwt_batch(self->fd, ops, all));
+	EXPECT_EQ((__u64)good, hwt_timeouts(self->fd));
 	for (i = 0; i < good; i++) {
 		ASSERT_EQ(0, ops[i].result);
-		ASSERT_EQ(0, hwt_get(fd, ops[i].id, &args));
+		ASSERT_EQ(0, hwt_get(self->fd, ops[i].id, &args));
 		ASSERT_EQ((__u64)i, args.user_data);
 	}
 	/* The next call, for the rest, tells why. */
-	EXPECT_EQ(-EFAULT, hwt_batch(fd, ops + good, all - good));
-	EXPECT_EQ((__u64)good, timeouts(fd));
+	EXPECT_EQ(-EFAULT, hwt_batch(self->fd, ops + good, all - good));
+	EXPECT_EQ((__u64)good, hwt_timeouts(self->fd));
 	munmap((char *)ops - shift, 3 * page);
-}
-
-TEST_F(ctx, not_there_half_way)
-{
-	half_way(_metadata, self->fd, self->page, PROT_NONE, 0);
-}
-
-TEST_F(ctx, not_there_half_way_of_one)
-{
-	half_way(_metadata, self->fd, self->page, PROT_NONE, 24);
-}
-
-TEST_F(ctx, read_only_half_way)
-{
-	half_way(_metadata, self->fd, self->page, PROT_READ, 0);
-}
-
-TEST_F(ctx, read_only_half_way_of_one)
-{
-	half_way(_metadata, self->fd, self->page, PROT_READ, 24);
 }
 
 /* Many more than there are. */
 TEST_F(ctx, huge_count)
 {
-	struct hwt_op *ops = make_ops(self->page, 2, PROT_NONE, 0);
+	long page = sysconf(_SC_PAGESIZE);
+	struct hwt_op *ops = make_ops(2, PROT_NONE, 0);
 
 	ASSERT_NE(NULL, ops);
-	EXPECT_EQ(self->page / OP, hwt_batch(self->fd, ops, -1U));
-	EXPECT_EQ((__u64)(self->page / OP), timeouts(self->fd));
-	munmap(ops, 2 * self->page);
+	EXPECT_EQ(page / OP, hwt_batch(self->fd, ops, -1U));
+	EXPECT_EQ((__u64)(page / OP), hwt_timeouts(self->fd));
+	munmap(ops, 2 * page);
 }
 
 /* -- Signals, threads ---------------------------------------------------- */
@@ -493,55 +471,48 @@ TEST_F_TIMEOUT(ctx, signal_half_way, 60)
 
 #define THREADS	4
 
-struct batcher {
-	pthread_t	thread;
-	int		fd;
-	unsigned int	rounds;
-	unsigned int	wrong;
-};
+static unsigned int rounds;
 
-static void *batcher_run(void *arg)
+/* Returns how much was wrong. */
+static void *make_and_cancel(void *arg)
 {
-	struct batcher *batcher = arg;
+	int fd = *(int *)arg;
 	struct hwt_op ops[150];
 	unsigned int i, round;
+	long wrong = 0;
 
-	for (round = 0; round < batcher->rounds; round++) {
+	for (round = 0; round < rounds; round++) {
 		for (i = 0; i < 150; i++)
-			ops[i] = op_schedule(3600 * SEC, i);
-		batcher->wrong += hwt_batch(batcher->fd, ops, 150) != 150;
+			ops[i] = op_schedule(HOUR, i);
+		wrong += hwt_batch(fd, ops, 150) != 150;
 		for (i = 0; i < 150; i++) {
-			batcher->wrong += ops[i].result != 0;
+			wrong += ops[i].result != 0;
 			ops[i] = op_cancel(ops[i].id);
 		}
-		batcher->wrong += hwt_batch(batcher->fd, ops, 150) != 150;
+		wrong += hwt_batch(fd, ops, 150) != 150;
 		for (i = 0; i < 150; i++)
-			batcher->wrong += ops[i].result != HWT_STATE_PENDING;
+			wrong += ops[i].result != HWT_STATE_PENDING;
 	}
-	return NULL;
+	return (void *)wrong;
 }
 
 TEST_F_TIMEOUT(ctx, several_threads, 60)
 {
-	struct batcher batchers[THREADS];
+	pthread_t thread[THREADS];
 	struct hwt_stats_args stats;
 	unsigned int i;
+	void *wrong;
 
+	rounds = quick() ? 10 : 100;
+	for (i = 0; i < THREADS; i++)
+		ASSERT_EQ(0, pthread_create(&thread[i], NULL, make_and_cancel, &self->fd));
 	for (i = 0; i < THREADS; i++) {
-		batchers[i] = (struct batcher) {
-			.fd = self->fd,
-			.rounds = quick() ? 10 : 100,
-		};
-		ASSERT_EQ(0, pthread_create(&batchers[i].thread, NULL, batcher_run,
-					    &batchers[i]));
+		pthread_join(thread[i], &wrong);
+		EXPECT_EQ(NULL, wrong);
 	}
-	for (i = 0; i < THREADS; i++) {
-		pthread_join(batchers[i].thread, NULL);
-		EXPECT_EQ(0U, batchers[i].wrong);
-	}
-	ASSERT_EQ(0, hwt_stats(self->fd, &stats));
+	stats = hwt_now(self->fd);
 	EXPECT_EQ(0ULL, stats.timeouts);
-	EXPECT_EQ((__u64)THREADS * batchers[0].rounds * 150, stats.scheduled);
+	EXPECT_EQ((__u64)THREADS * rounds * 150, stats.scheduled);
 	EXPECT_EQ(stats.scheduled, stats.cancelled);
 }
 
@@ -549,8 +520,7 @@ TEST_F_TIMEOUT(ctx, several_threads, 60)
 TEST_F_TIMEOUT(ctx, killed_half_way, 60)
 {
 	struct hwt_op *ops = same_memory(64);
-	struct hwt_stats_args stats;
-	int status, tries;
+	__u64 left, id;
 	pid_t pid;
 	long i;
 
@@ -561,21 +531,13 @@ TEST_F_TIMEOUT(ctx, killed_half_way, 60)
 	ASSERT_LE(0, pid);
 	if (!pid)
 		_exit(hwt_batch(self->fd, ops, 64 * (CHUNK / OP)) < 0);
-	for (tries = 0; tries < PATIENCE_MS; tries++) {
-		ASSERT_EQ(0, hwt_stats(self->fd, &stats));
-		if (stats.timeouts > 1000)
-			break;
-		sleep_ns(MSEC);
-	}
-	EXPECT_LT(1000ULL, stats.timeouts);
-	EXPECT_EQ(0, kill(pid, SIGKILL));
-	ASSERT_EQ(pid, waitpid(pid, &status, 0));
-	EXPECT_TRUE(WIFSIGNALED(status));
+	EXPECT_TRUE(until(hwt_timeouts(self->fd) > 1000));
+	EXPECT_EQ(-SIGKILL, child_kill(pid));
 	/* The context is ours too, and whole: a schedule and its cancel work. */
-	ASSERT_EQ(0, hwt_stats(self->fd, &stats));
-	ASSERT_EQ(0, hwt_add(self->fd, 0, 3600 * SEC, 0, &stats.expired));
-	EXPECT_EQ(HWT_STATE_PENDING, hwt_del(self->fd, stats.expired));
-	EXPECT_EQ(stats.timeouts, timeouts(self->fd));
+	left = hwt_timeouts(self->fd);
+	ASSERT_EQ(0, hwt_add(self->fd, 0, HOUR, 0, &id));
+	EXPECT_EQ(HWT_STATE_PENDING, hwt_del(self->fd, id));
+	EXPECT_EQ(left, hwt_timeouts(self->fd));
 	munmap(ops, 64 * CHUNK);
 }
 

@@ -11,14 +11,13 @@
  * hwt-test: timeout 240
  */
 #include "kselftest_harness.h"
-#include <signal.h>
 #include <sys/prctl.h>
 
 #include "hwt_ring.h"
 
 #define PROCESSES	16
 #define AT_ONCE		64
-#define SECONDS		40
+#define SECONDS		30
 
 static void make(int fd, struct hwt_op *ops)
 {
@@ -73,29 +72,9 @@ static long objects(void)
 }
 
 FIXTURE(flood) {
-	pid_t child[PROCESSES];
+	pid_t group;		/* of the processes */
 	int fd;
 };
-
-FIXTURE_SETUP(flood)
-{
-	memset(self->child, 0, sizeof(self->child));
-	self->fd = hwt_open(O_NONBLOCK);
-	ASSERT_LE(0, self->fd);
-}
-
-FIXTURE_TEARDOWN(flood)
-{
-	unsigned int i;
-
-	for (i = 0; i < PROCESSES; i++)
-		if (self->child[i] > 0)
-			kill(self->child[i], SIGKILL);
-	for (i = 0; i < PROCESSES; i++)
-		if (self->child[i] > 0)
-			waitpid(self->child[i], NULL, 0);
-	close(self->fd);
-}
 
 FIXTURE_VARIANT(flood) {
 	void (*run)(void);
@@ -104,21 +83,40 @@ FIXTURE_VARIANT(flood) {
 FIXTURE_VARIANT_ADD(flood, cancel) { make_and_cancel };
 FIXTURE_VARIANT_ADD(flood, close) { make_and_close };
 
+FIXTURE_SETUP(flood)
+{
+	unsigned int i;
+
+	self->fd = hwt_open(O_NONBLOCK);
+	self->group = 0;
+	for (i = 0; i < PROCESSES; i++) {
+		pid_t pid = fork();
+
+		ASSERT_LE(0, pid);
+		if (!pid) {
+			setpgid(0, self->group);
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			variant->run();
+		}
+		self->group = self->group ?: pid;
+		setpgid(pid, self->group);
+	}
+}
+
+FIXTURE_TEARDOWN(flood)
+{
+	kill(-self->group, SIGKILL);
+	while (waitpid(-self->group, NULL, 0) > 0)
+		;
+	close(self->fd);
+}
+
 TEST_F_TIMEOUT(flood, memory_and_neighbour, 110)
 {
 	__u64 end, late, worst = 0, rounds = 0;
 	struct hwt_event event;
 	long n, most = 0;
-	unsigned int i;
 
-	for (i = 0; i < PROCESSES; i++) {
-		self->child[i] = fork();
-		ASSERT_LE(0, self->child[i]);
-		if (!self->child[i]) {
-			prctl(PR_SET_PDEATHSIG, SIGKILL);
-			variant->run();
-		}
-	}
 	end = now_ns() + SECONDS * SEC;
 	while (now_ns() < end) {
 		ASSERT_EQ(0, hwt_add(self->fd, 0, 10 * MSEC, rounds, NULL));

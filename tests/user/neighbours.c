@@ -10,14 +10,12 @@
  *
  * hwt-test: manual
  */
-#include "hwt_dev.h"
+#include "hwt_ring.h"
 #include "fdinfo.h"
 
 #include <pthread.h>
 #include <sys/epoll.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 
 #define BATCH	1024
 #define PROBES	4000
@@ -50,33 +48,21 @@ static unsigned int many(void)
 }
 
 /* Returns how many could be made. */
-static unsigned int arm(int fd, unsigned int first, unsigned int count, __u32 flags,
-			__u64 time_ns)
+static unsigned int arm(int fd, unsigned int count, __u32 flags, __u64 time_ns)
 {
 	static struct hwt_op ops[BATCH];
-	struct hwt_batch_args args;
-	unsigned int n = 0, step, i;
+	unsigned int n = 0, i;
+	long done;
 
 	while (n < count) {
-		step = count - n < BATCH ? count - n : BATCH;
-		for (i = 0; i < step; i++)
-			ops[i] = (struct hwt_op){
-				.opcode = HWT_OP_SCHEDULE,
-				.flags = flags,
-				.time_ns = time_ns,
-				.user_data = first + n + i,
-			};
-		args = (struct hwt_batch_args){
-			.size = sizeof(args),
-			.ops = (uintptr_t)ops,
-			.count = step,
-			.op_size = sizeof(ops[0]),
-		};
-		if (hwt_call(fd, HWT_IOC_BATCH, &args))
-			break;
-		for (i = 0; i < args.count && !ops[i].result; i++)
+		for (i = 0; i < BATCH; i++) {
+			ops[i] = op_schedule(time_ns, n + i);
+			ops[i].flags = flags;
+		}
+		done = hwt_batch(fd, ops, count - n < BATCH ? count - n : BATCH);
+		for (i = 0; (long)i < done && !ops[i].result; i++)
 			n++;
-		if (i < step)
+		if ((long)i < done || done <= 0)
 			break;
 	}
 	return n;
@@ -103,17 +89,9 @@ static void *list_for_ever(void *arg)
 	static struct hwt_list_entry entries[BATCH];
 	int fd = (intptr_t)arg;
 
-	for (;;) {
-		struct hwt_list_args args = {
-			.size = sizeof(args),
-			.entries = (uintptr_t)entries,
-			.count = BATCH,
-			.entry_size = sizeof(entries[0]),
-		};
-
-		if (hwt_call(fd, HWT_IOC_LIST, &args))
-			return NULL;
-	}
+	while (hwt_entries(fd, entries, BATCH) >= 0)
+		;
+	return NULL;
 }
 
 static void be_many(volatile struct told *told, unsigned int total, unsigned int epolls,
@@ -134,11 +112,11 @@ static void be_many(volatile struct told *told, unsigned int total, unsigned int
 	/* How long will it take to arm them? They are to be there before they are due. */
 	begun = now_ns();
 	ret = hwt_open(0);
-	arm(ret, 0, total / 16, 0, HOUR);
+	arm(ret, total / 16, 0, HOUR);
 	close(ret);
 	told->deadline = now_ns() + (now_ns() - begun) * 32 + 3 * SEC;
 
-	told->made = arm(fd, 0, total, HWT_ABSOLUTE, told->deadline);
+	told->made = arm(fd, total, HWT_ABSOLUTE, told->deadline);
 	told->shared = fd_number(fd, "hwt-shared");
 	/* They end with the process. */
 	while (listers--)
@@ -180,7 +158,7 @@ static void print_lateness(const char *when, __u64 *late, unsigned int n)
 	printf("# %s: %u, late by", when, n);
 	for (i = 0; i < ARRAY_SIZE(percent); i++)
 		printf("%s %llu us (%u %%)", i ? "," : "",
-		       (unsigned long long)(late[(n - 1) * percent[i] / 100] / USEC),
+		       (late[(n - 1) * percent[i] / 100] / USEC),
 		       percent[i]);
 	printf("\n");
 }
@@ -236,8 +214,7 @@ int main(int argc, char **argv)
 	CHECK(!strange);
 	CHECK(hwt_read(fd, events, 1) == -EAGAIN);
 	close(fd);
-	CHECK(waitpid(pid, &status, 0) == pid);
-	CHECK(!status);
+	CHECK(!child_end(pid));
 	CHECK(!told->error);
 	CHECK(told->done);
 	CHECK(!told->lost);
@@ -245,7 +222,7 @@ int main(int argc, char **argv)
 	printf("# %u of one context due in one tick, %ld of them on the shared wheel\n", told->made,
 	       told->shared);
 	printf("# they fired within %llu ms\n",
-	       (unsigned long long)((told->last - told->deadline) / MSEC));
+	       ((told->last - told->deadline) / MSEC));
 	print_lateness("timeouts of another before that tick", late[0], n[0]);
 	print_lateness("timeouts of another from that tick on", late[1], n[1]);
 	printf("# the last of those %s the many were through\n",

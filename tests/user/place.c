@@ -6,28 +6,13 @@
  * hwt-test: timeout 150
  */
 #include "kselftest_harness.h"
-#include <sched.h>
 #include <sys/stat.h>
 
 #include "caps.h"
+#include "fixtures.h"
 #include "guest.h"
 
 #define NOBODY	65534
-
-FIXTURE(place) {
-	int fd;
-};
-
-FIXTURE_SETUP(place)
-{
-	self->fd = hwt_open(O_NONBLOCK);
-	ASSERT_LE(0, self->fd);
-}
-
-FIXTURE_TEARDOWN(place)
-{
-	close(self->fd);
-}
 
 static int place(int fd, __u32 flags, __u32 cpu, __u32 priority)
 {
@@ -56,16 +41,19 @@ static bool placed(unsigned int cpu, int policy)
 {
 	pid_t pid = find_thread();
 	cpu_set_t cpus;
-	int tries;
 
-	for (tries = 0; pid && tries < PATIENCE_MS / 10; tries++) {
-		if (!sched_getaffinity(pid, sizeof(cpus), &cpus) &&
-		    CPU_ISSET(cpu, &cpus) && CPU_COUNT(&cpus) == 1 &&
-		    sched_getscheduler(pid) == policy)
-			return true;
-		sleep_ns(10 * MSEC);
-	}
-	return false;
+	return pid && until(!sched_getaffinity(pid, sizeof(cpus), &cpus) &&
+			    CPU_ISSET(cpu, &cpus) && CPU_COUNT(&cpus) == 1 &&
+			    sched_getscheduler(pid) == policy);
+}
+
+/* One that is due in a moment fires. */
+static bool fires(int fd)
+{
+	struct hwt_event event;
+
+	return !hwt_add(fd, 0, 5 * MSEC, 3, NULL) && hwt_next(fd, &event) == 1 &&
+	       event.user_data == 3 && event.fired_ns >= event.deadline_ns;
 }
 
 static int priority_of(pid_t pid)
@@ -75,7 +63,7 @@ static int priority_of(pid_t pid)
 	return sched_getparam(pid, &param) ? -errno : param.sched_priority;
 }
 
-TEST_F(place, feature)
+TEST_F(ctx, feature)
 {
 	struct hwt_info_args info;
 
@@ -83,58 +71,51 @@ TEST_F(place, feature)
 	EXPECT_TRUE(info.features & HWT_FEATURE_PLACE);
 }
 
-TEST_F(place, on_a_cpu)
+TEST_F(ctx, on_a_cpu)
 {
-	unsigned int last = sysconf(_SC_NPROCESSORS_ONLN) - 1;
-	struct hwt_event event;
-
-	ASSERT_EQ(0, place(self->fd, HWT_SETUP_CPU, last, HWT_SETUP_NORMAL));
-	EXPECT_TRUE(placed(last, SCHED_OTHER));
-	ASSERT_EQ(0, hwt_add(self->fd, 0, 20 * MSEC, 3, NULL));
-	ASSERT_EQ(1, hwt_next(self->fd, &event));
-	EXPECT_EQ(3ULL, event.user_data);
+	ASSERT_EQ(0, place(self->fd, HWT_SETUP_CPU, last_cpu(), HWT_SETUP_NORMAL));
+	EXPECT_TRUE(placed(last_cpu(), SCHED_OTHER));
+	EXPECT_TRUE(fires(self->fd));
 }
 
-TEST_F(place, priorities)
+TEST_F(ctx, priorities)
 {
-	struct hwt_event event;
 	int low, high;
 
 	ASSERT_EQ(0, place(self->fd, HWT_SETUP_CPU, 0, HWT_SETUP_FIFO_LOW));
 	ASSERT_TRUE(placed(0, SCHED_FIFO));
 	low = priority_of(find_thread());
-	ASSERT_EQ(0, hwt_add(self->fd, 0, 20 * MSEC, 0, NULL));
-	ASSERT_EQ(1, hwt_next(self->fd, &event));
+	EXPECT_TRUE(fires(self->fd));
 	close(self->fd);
 	self->fd = hwt_open(O_NONBLOCK);
 	ASSERT_EQ(0, place(self->fd, HWT_SETUP_CPU, 0, HWT_SETUP_FIFO));
 	ASSERT_TRUE(placed(0, SCHED_FIFO));
 	high = priority_of(find_thread());
-	ASSERT_EQ(0, hwt_add(self->fd, 0, 20 * MSEC, 0, NULL));
-	ASSERT_EQ(1, hwt_next(self->fd, &event));
+	EXPECT_TRUE(fires(self->fd));
 	EXPECT_LT(0, low);
 	EXPECT_LT(low, high);
 }
 
-TEST_F_TIMEOUT(place, busy, 60)
+TEST_F(ctx, priority_on_any_cpu)
 {
-	struct hwt_event event;
+	ASSERT_EQ(0, place(self->fd, 0, 0, HWT_SETUP_FIFO_LOW));
+	EXPECT_TRUE(fires(self->fd));
+}
+
+TEST_F_TIMEOUT(ctx, busy, 60)
+{
 	int i;
 
 	ASSERT_EQ(0, place(self->fd, HWT_SETUP_BUSY_WAIT | HWT_SETUP_CPU, 0,
 			   HWT_SETUP_NORMAL));
 	EXPECT_TRUE(placed(0, SCHED_OTHER));
-	for (i = 0; i < 5; i++) {
-		ASSERT_EQ(0, hwt_add(self->fd, 0, 20 * MSEC, i, NULL));
-		ASSERT_EQ(1, hwt_next(self->fd, &event));
-		EXPECT_EQ((__u64)i, event.user_data);
-		EXPECT_LE(event.deadline_ns, event.fired_ns);
-	}
+	for (i = 0; i < 5; i++)
+		EXPECT_TRUE(fires(self->fd));
 	EXPECT_EQ(-EBUSY, place(self->fd, 0, 0, 0));
 }
 
 /* Whatever is refused changes nothing: a plain set-up still works. */
-TEST_F(place, out_of_range)
+TEST_F(ctx, out_of_range)
 {
 	static const struct {
 		__u32 flags, cpu, priority;
@@ -168,7 +149,7 @@ TEST_F(place, out_of_range)
 	EXPECT_EQ(0, place(self->fd, 0, 0, 0));
 }
 
-TEST_F(place, cpu_that_is_offline)
+TEST_F(ctx, cpu_that_is_offline)
 {
 	static const char online[] = "/sys/devices/system/cpu/cpu1/online";
 	int file = open(online, O_WRONLY | O_CLOEXEC), ret;
@@ -197,7 +178,7 @@ static void all_refused(struct __test_metadata *_metadata, int fd)
 }
 
 /* Root without the capability: whoever calls must have it, not who has opened. */
-TEST_F(place, without_the_capability)
+TEST_F(ctx, without_the_capability)
 {
 	ASSERT_EQ(0, set_capability(CAP_SYS_NICE, false));
 	all_refused(_metadata, self->fd);
@@ -205,7 +186,7 @@ TEST_F(place, without_the_capability)
 	EXPECT_EQ(0, place(self->fd, HWT_SETUP_CPU, 0, HWT_SETUP_FIFO_LOW));
 }
 
-TEST_F(place, as_nobody)
+TEST_F(ctx, as_nobody)
 {
 	int fd;
 
@@ -224,16 +205,14 @@ TEST_F(place, as_nobody)
 }
 
 /* The capability is a licence for all CPUs, as it is to sched_setaffinity(). */
-TEST_F(place, beyond_ones_own_cpus)
+TEST_F(ctx, beyond_ones_own_cpus)
 {
-	cpu_set_t here, before;
+	cpu_set_t before;
 
-	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
+	if (!last_cpu())
 		SKIP(return, "one CPU");
 	ASSERT_EQ(0, sched_getaffinity(0, sizeof(before), &before));
-	CPU_ZERO(&here);
-	CPU_SET(0, &here);
-	ASSERT_EQ(0, sched_setaffinity(0, sizeof(here), &here));
+	ASSERT_TRUE(stay_on_cpu(0));
 	EXPECT_EQ(0, place(self->fd, HWT_SETUP_CPU, 1, 0));
 	EXPECT_TRUE(placed(1, SCHED_OTHER));
 	ASSERT_EQ(0, sched_setaffinity(0, sizeof(before), &before));

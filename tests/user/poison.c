@@ -108,41 +108,47 @@ static struct hwt_list_entry case_entries[2];
 /* What it asks for makes sense. */
 static void fill_in(const struct ioctl_case *c, void *args, __u64 one)
 {
+	union {
+		struct hwt_schedule_args	schedule;
+		struct hwt_modify_args		modify;
+		struct hwt_cancel_args		cancel;
+		struct hwt_get_args		get;
+		struct hwt_list_args		list;
+		struct hwt_batch_args		batch;
+		struct hwt_rings_args		rings;
+	} *to = args;
+
 	memset(args, 0, c->size);
 	switch (c->request) {
 	case HWT_IOC_SCHEDULE:
-		((struct hwt_schedule_args *)args)->time_ns = HOUR;
-		((struct hwt_schedule_args *)args)->id = OURS;
+		to->schedule.time_ns = HOUR;
+		to->schedule.id = OURS;
 		break;
 	case HWT_IOC_MODIFY:
-		((struct hwt_modify_args *)args)->id = one;
-		((struct hwt_modify_args *)args)->time_ns = HOUR;
+		to->modify.id = one;
+		to->modify.time_ns = HOUR;
 		break;
 	case HWT_IOC_CANCEL:
-		((struct hwt_cancel_args *)args)->id = one;
+		to->cancel.id = one;
 		break;
 	case HWT_IOC_GET:
-		((struct hwt_get_args *)args)->id = one;
+		to->get.id = one;
 		break;
 	case HWT_IOC_LIST:
-		*(struct hwt_list_args *)args = (struct hwt_list_args) {
-			.entries = (uintptr_t)case_entries,
-			.count = 2,
-			.entry_size = sizeof(case_entries[0]),
-		};
+		to->list.entries = (uintptr_t)case_entries;
+		to->list.count = 2;
+		to->list.entry_size = sizeof(case_entries[0]);
 		break;
 	case HWT_IOC_BATCH:
 		case_ops[0] = op_get(one);
 		case_ops[1] = op_schedule(HOUR, 0);
-		*(struct hwt_batch_args *)args = (struct hwt_batch_args) {
-			.ops = (uintptr_t)case_ops,
-			.count = 2,
-			.op_size = sizeof(case_ops[0]),
-		};
+		to->batch.ops = (uintptr_t)case_ops;
+		to->batch.count = 2;
+		to->batch.op_size = sizeof(case_ops[0]);
 		break;
 	case HWT_IOC_RINGS:
-		((struct hwt_rings_args *)args)->op_entries = 4;
-		((struct hwt_rings_args *)args)->event_entries = 4;
+		to->rings.op_entries = 4;
+		to->rings.event_entries = 4;
 		break;
 	}
 }
@@ -272,6 +278,15 @@ TEST_F(poison, events)
 	check_events(_metadata, self->fd, 2);
 }
 
+static bool clock_shift(long seconds)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	now.tv_sec += seconds;
+	return !clock_settime(CLOCK_REALTIME, &now);
+}
+
 TEST_F(poison, clock_set)
 {
 	struct hwt_setup_args setup = {
@@ -280,20 +295,14 @@ TEST_F(poison, clock_set)
 		.clock = CLOCK_REALTIME,
 	};
 	struct hwt_setup_args same = setup;
-	struct timespec now;
 	int fd = hwt_open(O_NONBLOCK);
 
-	ASSERT_LE(0, fd);
 	ASSERT_EQ(0, hwt_call(fd, HWT_IOC_SETUP, &setup));
 	EXPECT_EQ(0, memcmp(&setup, &same, sizeof(setup)));
-	ASSERT_EQ(0, clock_gettime(CLOCK_REALTIME, &now));
-	now.tv_sec += 10;
-	ASSERT_EQ(0, clock_settime(CLOCK_REALTIME, &now));
+	ASSERT_TRUE(clock_shift(10));
 	check_events(_metadata, fd, 1);
 	/* As it was, for those who come later. */
-	ASSERT_EQ(0, clock_gettime(CLOCK_REALTIME, &now));
-	now.tv_sec -= 10;
-	ASSERT_EQ(0, clock_settime(CLOCK_REALTIME, &now));
+	ASSERT_TRUE(clock_shift(-10));
 	close(fd);
 }
 
@@ -304,19 +313,12 @@ TEST_F(poison, clock_set)
 TEST_F(poison, list)
 {
 	struct hwt_list_entry entries[MANY + 10];
-	struct hwt_list_args list = {
-		.size = sizeof(list),
-		.entries = (uintptr_t)entries,
-		.count = MANY + 10,
-		.entry_size = sizeof(entries[0]),
-	};
 	unsigned int i;
 
 	for (i = 2; i < MANY; i++)
 		ASSERT_EQ(0, hwt_add(self->fd, 0, HWT_NEVER, i, NULL));
 	memset(entries, OURS, sizeof(entries));
-	ASSERT_EQ(0, hwt_call(self->fd, HWT_IOC_LIST, &list));
-	ASSERT_EQ((__u32)MANY, list.count);
+	ASSERT_EQ(MANY, hwt_entries(self->fd, entries, MANY + 10));
 	EXPECT_EQ(-1, poison_at(entries, MANY * sizeof(entries[0])));
 	for (i = 0; i < MANY; i++)
 		ASSERT_EQ(0ULL, entries[i].reserved);
@@ -345,7 +347,6 @@ TEST_F(poison, batch)
 			break;
 		case 4:
 			ops[i].opcode = i;
-			break;
 		}
 	}
 	memset(ops + MANY, OURS, 10 * sizeof(ops[0]));

@@ -4,42 +4,22 @@
  *
  * hwt-test: timeout 150
  * hwt-test: m32
+ * hwt-test: shared
  */
 #include "kselftest_harness.h"
 
-#include "hwt_ring.h"
-
-#define ENTRIES	64
-
-FIXTURE(rings) {
-	int fd;
-	struct ring ring;
-};
-
-FIXTURE_SETUP(rings)
-{
-	self->fd = hwt_open(O_NONBLOCK);
-	ASSERT_LE(0, self->fd);
-	ASSERT_EQ(0, ring_make(&self->ring, self->fd, 0, ENTRIES, ENTRIES));
-}
-
-FIXTURE_TEARDOWN(rings)
-{
-	ring_unmap(&self->ring);
-	close(self->fd);
-}
+#include "fixtures.h"
 
 /* -- Making -------------------------------------------------------------- */
 
-TEST(arguments)
+TEST_F(ctx, arguments)
 {
 	static const __u32 bad[] = { 0, HWT_RING_ENTRIES_MAX + 1, 1U << 31, -1U };
-	int fd = hwt_open(0);
+	struct ring ring = { .fd = self->fd };
 	struct hwt_rings_args args;
-	struct ring ring = { .fd = fd };
+	int fd = self->fd;
 	unsigned int i;
 
-	ASSERT_LE(0, fd);
 	EXPECT_EQ(-EINVAL, ring_enter(&ring, 0, 0, 0));
 	for (i = 0; i < ARRAY_SIZE(bad); i++) {
 		EXPECT_EQ(-EINVAL, hwt_rings(fd, 0, bad[i], 8, &args));
@@ -54,45 +34,33 @@ TEST(arguments)
 	EXPECT_EQ(4U, args.op_entries);
 	EXPECT_EQ(1024U, args.event_entries);
 	EXPECT_EQ(-EBUSY, hwt_rings(fd, 0, 8, 8, &args));
-	close(fd);
+	/* A private wheel has to come first. */
+	EXPECT_EQ(-EBUSY, hwt_private(fd, CLOCK_MONOTONIC, 0));
 }
 
-TEST(after_stop)
+TEST_F(ctx, after_stop)
 {
-	int fd = hwt_open(0);
 	struct hwt_rings_args args;
 
-	ASSERT_LE(0, fd);
-	EXPECT_EQ(0, hwt_stop(fd));
-	EXPECT_EQ(-EBUSY, hwt_rings(fd, 0, 8, 8, &args));
-	close(fd);
+	EXPECT_EQ(0, hwt_stop(self->fd));
+	EXPECT_EQ(-EBUSY, hwt_rings(self->fd, 0, 8, 8, &args));
 }
 
-TEST(private_wheel_first)
+TEST_F(ctx, private_wheel_first)
 {
-	struct hwt_setup_args setup = { .size = sizeof(setup), .tick_ns = 20 * MSEC };
 	struct hwt_rings_args args;
-	int fd = hwt_open(0);
 
-	ASSERT_LE(0, fd);
-	EXPECT_EQ(0, hwt_rings(fd, 0, 8, 8, &args));
-	EXPECT_EQ(-EBUSY, hwt_call(fd, HWT_IOC_SETUP, &setup));
-	close(fd);
-	fd = hwt_open(0);
-	ASSERT_LE(0, fd);
-	EXPECT_EQ(0, hwt_call(fd, HWT_IOC_SETUP, &setup));
-	EXPECT_EQ(0, hwt_rings(fd, 0, 8, 8, &args));
-	close(fd);
+	EXPECT_EQ(0, hwt_private(self->fd, CLOCK_MONOTONIC, 0));
+	EXPECT_EQ(0, hwt_rings(self->fd, 0, 8, 8, &args));
 }
 
 static void layout(struct __test_metadata *_metadata, __u32 ops, __u32 events)
 {
-	int fd = hwt_open(0);
 	struct hwt_rings_args args;
+	int fd = hwt_open(0);
 	struct ring ring = { };
 	char *p, *end;
 
-	ASSERT_LE(0, fd);
 	ASSERT_EQ(0, hwt_rings(fd, 0, ops, events, &args));
 	EXPECT_EQ(ops, args.op_entries);
 	EXPECT_EQ(events, args.event_entries);
@@ -124,12 +92,16 @@ TEST(layouts)
 
 TEST_F(rings, in_order_and_in_place)
 {
+	static const int results[] = {
+		0, HWT_STATE_PENDING, HWT_STATE_PENDING, -EINVAL, HWT_STATE_PENDING, -ENOENT,
+	};
 	struct ring *ring = &self->ring;
 	struct hwt_op *op[6];
 	__u64 id;
+	int i;
 
-	ASSERT_EQ(0, hwt_add(self->fd, 0, 3600 * SEC, 1, &id));
-	op[0] = ring_push(ring, op_schedule(3600 * SEC, 5));
+	ASSERT_EQ(0, hwt_add(self->fd, 0, HOUR, 1, &id));
+	op[0] = ring_push(ring, op_schedule(HOUR, 5));
 	op[1] = ring_push(ring, op_get(id));
 	op[2] = ring_push(ring, op_modify(id, 10 * SEC));
 	op[3] = ring_push(ring, (struct hwt_op) { .opcode = 77 });
@@ -138,15 +110,10 @@ TEST_F(rings, in_order_and_in_place)
 	EXPECT_EQ(0U, ring_op_head(ring));
 	EXPECT_EQ(6, ring_enter(ring, ENTRIES, 0, 0));
 	EXPECT_EQ(6U, ring_op_head(ring));
-	EXPECT_EQ(0, op[0]->result);
-	EXPECT_NE(0ULL, op[0]->id);
-	EXPECT_EQ(HWT_STATE_PENDING, op[1]->result);
+	for (i = 0; i < 6; i++)
+		EXPECT_EQ(results[i], op[i]->result);
 	EXPECT_EQ(1ULL, op[1]->user_data);
 	EXPECT_LT(SEC, op[1]->remaining_ns);
-	EXPECT_EQ(HWT_STATE_PENDING, op[2]->result);
-	EXPECT_EQ(-EINVAL, op[3]->result);
-	EXPECT_EQ(HWT_STATE_PENDING, op[4]->result);
-	EXPECT_EQ(-ENOENT, op[5]->result);
 	EXPECT_EQ(HWT_STATE_PENDING, hwt_del(self->fd, op[0]->id));
 	/* Nothing is left to do. */
 	EXPECT_EQ(0, ring_enter(ring, -1U, 0, 0));
@@ -158,8 +125,8 @@ TEST_F(rings, as_many_as_asked_for)
 	unsigned int i;
 
 	for (i = 0; i < ENTRIES; i++)
-		ASSERT_NE(NULL, ring_push(ring, op_schedule(3600 * SEC, i)));
-	EXPECT_EQ(NULL, ring_push(ring, op_schedule(3600 * SEC, i)));
+		ASSERT_NE(NULL, ring_push(ring, op_schedule(HOUR, i)));
+	EXPECT_EQ(NULL, ring_push(ring, op_schedule(HOUR, i)));
 	EXPECT_EQ(0, ring_enter(ring, 0, 0, 0));
 	EXPECT_EQ(0U, ring_op_head(ring));
 	EXPECT_EQ(5, ring_enter(ring, 5, 0, 0));
@@ -172,10 +139,9 @@ TEST_F(rings, tail_too_far_ahead)
 {
 	struct ring *ring = &self->ring;
 	static const __u32 bad[] = { ENTRIES + 1, 1U << 31, -1U };
-	struct hwt_stats_args stats;
 	unsigned int i;
 
-	ring_push(ring, op_schedule(3600 * SEC, 0));
+	ring_push(ring, op_schedule(HOUR, 0));
 	for (i = 0; i < ARRAY_SIZE(bad); i++) {
 		ring->shared->op_tail = bad[i];
 		EXPECT_EQ(-EINVAL, ring_enter(ring, 1, 0, 0));
@@ -183,8 +149,7 @@ TEST_F(rings, tail_too_far_ahead)
 		EXPECT_EQ(0, ring_enter(ring, 0, 0, 0));
 	}
 	EXPECT_EQ(0U, ring_op_head(ring));
-	ASSERT_EQ(0, hwt_stats(self->fd, &stats));
-	EXPECT_EQ(0ULL, stats.scheduled);
+	EXPECT_EQ(0ULL, hwt_now(self->fd).scheduled);
 	ring->shared->op_tail = 1;
 	EXPECT_EQ(1, ring_enter(ring, 1, 0, 0));
 }
@@ -225,6 +190,10 @@ TEST_F(rings, reap)
 		ASSERT_EQ(0, ring_do(ring, op, &id[i]));
 	}
 	ASSERT_TRUE(ring_wait(ring, 3));
+	/* As good as read once they are there: see ids.c. */
+	EXPECT_EQ(0ULL, hwt_waiting(self->fd));
+	EXPECT_EQ(3ULL, hwt_now(self->fd).read);
+	EXPECT_EQ(0ULL, hwt_timeouts(self->fd));
 	for (i = 2; i >= 0; i--) {
 		ASSERT_TRUE(ring_pop(ring, &event));
 		EXPECT_EQ((__u64)i, event.user_data);
@@ -238,30 +207,6 @@ TEST_F(rings, reap)
 	}
 	EXPECT_FALSE(ring_pop(ring, &event));
 	EXPECT_EQ(0U, ring_flags(ring));
-}
-
-/* As good as read once it is there. */
-TEST_F(rings, event_in_the_ring_has_been_read)
-{
-	struct ring *ring = &self->ring;
-	struct hwt_stats_args stats;
-	__u64 one, periodic;
-
-	ASSERT_EQ(0, hwt_add(self->fd, 0, 0, 0, &one));
-	ASSERT_EQ(0, hwt_add_periodic(self->fd, HWT_MODE_FIXED_RATE, 0, 3600 * SEC, 0,
-				      &periodic));
-	ASSERT_TRUE(ring_wait(ring, 2));
-	ASSERT_EQ(0, hwt_stats(self->fd, &stats));
-	EXPECT_EQ(0ULL, stats.events);
-	EXPECT_EQ(2ULL, stats.read);
-	EXPECT_EQ(1ULL, stats.timeouts);
-	EXPECT_EQ(-ENOENT, hwt_del(self->fd, one));
-	EXPECT_EQ(-ENOENT, hwt_move(self->fd, one, 0, 0));
-	EXPECT_EQ(-ENOENT, ring_do(ring, op_get(one), NULL));
-	EXPECT_EQ(HWT_STATE_PENDING, ring_do(ring, op_get(periodic), NULL));
-	EXPECT_EQ(HWT_STATE_PENDING, hwt_move(self->fd, periodic, 0, 3600 * SEC));
-	EXPECT_EQ(HWT_STATE_PENDING, hwt_del(self->fd, periodic));
-	EXPECT_EQ(2U, ring_unread(ring));
 }
 
 TEST_F(rings, periodic)
@@ -286,46 +231,49 @@ TEST_F(rings, periodic)
 	EXPECT_LE(0, ring_do(ring, op_cancel(id), NULL));
 }
 
-/* Round and round: each timeout gives exactly its event, in rings of next to nothing. */
-static void wrap(struct __test_metadata *_metadata, __u32 ops, __u32 events,
-		 unsigned int total)
-{
-	unsigned int made = 0, seen = 0;
-	struct hwt_event event;
+FIXTURE(small) {
 	struct ring ring;
+};
 
-	if (quick())
-		total /= 10;
+FIXTURE_VARIANT(small) {
+	__u32 ops, events;
+	unsigned int total;
+};
+
+FIXTURE_VARIANT_ADD(small, 1_1) { 1, 1, 1000 };
+FIXTURE_VARIANT_ADD(small, 2_8) { 2, 8, 2000 };
+FIXTURE_VARIANT_ADD(small, 64_4) { 64, 4, 5000 };
+
+FIXTURE_SETUP(small)
+{
 	ASSERT_TRUE(stay_on_one_cpu());
-	ASSERT_LE(0, ring_open(&ring, ops, events));
+	ASSERT_LE(0, ring_open(&self->ring, variant->ops, variant->events));
+}
+
+FIXTURE_TEARDOWN(small)
+{
+	ring_close(&self->ring);
+}
+
+/* Round and round: each timeout gives exactly its event. */
+TEST_F_TIMEOUT(small, wraps, 60)
+{
+	unsigned int total = quick() ? variant->total / 10 : variant->total, made = 0, seen = 0;
+	struct ring *ring = &self->ring;
+	struct hwt_event event;
+
 	while (seen < total) {
-		while (made < total && ring_push(&ring, op_schedule(0, made)))
+		while (made < total && ring_push(ring, op_schedule(0, made)))
 			made++;
-		ASSERT_LE(0, ring_enter(&ring, ops, 1, SEC));
-		while (ring_pop(&ring, &event)) {
+		ASSERT_LE(0, ring_enter(ring, variant->ops, 1, SEC));
+		while (ring_pop(ring, &event)) {
 			ASSERT_EQ((__u64)seen, event.user_data);
 			seen++;
 		}
 	}
-	EXPECT_EQ(total, ring_op_head(&ring));
-	EXPECT_EQ(total, ring_event_tail(&ring));
-	EXPECT_EQ(0ULL, hwt_waiting(ring.fd));
-	ring_close(&ring);
-}
-
-TEST_F_TIMEOUT(rings, wrap_1_1, 60)
-{
-	wrap(_metadata, 1, 1, 2000);
-}
-
-TEST_F_TIMEOUT(rings, wrap_2_8, 60)
-{
-	wrap(_metadata, 2, 8, 4000);
-}
-
-TEST_F_TIMEOUT(rings, wrap_64_4, 60)
-{
-	wrap(_metadata, 64, 4, 10000);
+	EXPECT_EQ(total, ring_op_head(ring));
+	EXPECT_EQ(total, ring_event_tail(ring));
+	EXPECT_EQ(0ULL, hwt_waiting(ring->fd));
 }
 
 /* -- A full ring of events ----------------------------------------------- */
@@ -368,32 +316,6 @@ TEST(full_ring)
 	}
 	EXPECT_EQ(0U, ring_flags(&ring));
 	EXPECT_EQ(0ULL, hwt_waiting(ring.fd));
-	ring_close(&ring);
-}
-
-/* What waits for room can be withdrawn, what is in the ring cannot. */
-TEST(withdrawn_while_it_waits_for_room)
-{
-	struct hwt_event event;
-	struct ring ring;
-	__u64 id[4];
-	int i;
-
-	ASSERT_LE(0, ring_open(&ring, 4, 1));
-	for (i = 0; i < 4; i++)
-		ASSERT_EQ(0, hwt_add(ring.fd, HWT_ABSOLUTE, 0, i, &id[i]));
-	ASSERT_TRUE(hwt_wait_expired(ring.fd, 4));
-	EXPECT_EQ(-ENOENT, hwt_del(ring.fd, id[0]));
-	EXPECT_EQ(HWT_STATE_EVENT, ring_do(&ring, op_cancel(id[1]), NULL));
-	EXPECT_EQ(HWT_STATE_EVENT, hwt_move(ring.fd, id[2], 0, HWT_NEVER));
-	ASSERT_TRUE(ring_pop(&ring, &event));
-	EXPECT_EQ(0ULL, event.user_data);
-	EXPECT_EQ(0, ring_enter(&ring, 0, 0, 0));
-	ASSERT_TRUE(ring_pop(&ring, &event));
-	EXPECT_EQ(3ULL, event.user_data);
-	EXPECT_EQ(0, ring_enter(&ring, 0, 0, 0));
-	EXPECT_FALSE(ring_pop(&ring, &event));
-	EXPECT_EQ(0U, ring_flags(&ring));
 	ring_close(&ring);
 }
 
@@ -510,7 +432,7 @@ TEST_F(rings, stop)
 	int i;
 
 	for (i = 0; i < 3; i++)
-		ASSERT_EQ(0, hwt_add(self->fd, 0, 3600 * SEC, i, NULL));
+		ASSERT_EQ(0, hwt_add(self->fd, 0, HOUR, i, NULL));
 	ASSERT_EQ(3, hwt_stop(self->fd));
 	EXPECT_EQ(3U, ring_unread(ring));
 	EXPECT_EQ((__u32)HWT_RINGS_END, ring_flags(ring));
@@ -536,7 +458,7 @@ TEST(stop_with_a_full_ring)
 
 	ASSERT_LE(0, ring_open(&ring, 4, 2));
 	for (i = 0; i < 300; i++)
-		ASSERT_EQ(0, hwt_add(ring.fd, 0, 3600 * SEC, i, NULL));
+		ASSERT_EQ(0, hwt_add(ring.fd, 0, HOUR, i, NULL));
 	ASSERT_EQ(300, hwt_stop(ring.fd));
 	for (i = 0; i < 300; i++) {
 		EXPECT_EQ((__u32)(i < 298 ? HWT_RINGS_MORE : HWT_RINGS_END),

@@ -5,8 +5,6 @@
  * hwt-test: timeout 150
  */
 #include "kselftest_harness.h"
-#include <sched.h>
-#include <signal.h>
 #include <sys/prctl.h>
 
 #include "hwt_ring.h"
@@ -14,25 +12,9 @@
 #define ENTRIES	64
 
 /* The last CPU is the wheel's, the first one ours. */
-static int wheel_cpu(void)
-{
-	return sysconf(_SC_NPROCESSORS_ONLN) - 1;
-}
-
 static int setup_busy(int fd)
 {
-	struct hwt_setup_args setup = {
-		.size = sizeof(setup),
-		.flags = HWT_SETUP_BUSY_WAIT | HWT_SETUP_CPU,
-		.cpu = wheel_cpu(),
-	};
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	CPU_SET(0, &set);
-	if (sched_setaffinity(0, sizeof(set), &set))
-		return -errno;
-	return hwt_call(fd, HWT_IOC_SETUP, &setup);
+	return stay_on_cpu(0) ? hwt_busy(fd, last_cpu()) : -errno;
 }
 
 FIXTURE(polled) {
@@ -43,7 +25,7 @@ FIXTURE(polled) {
 FIXTURE_SETUP(polled)
 {
 	/* No SKIP() here: the harness of 6.1 goes on with the test after it. */
-	ASSERT_NE(0, wheel_cpu());
+	ASSERT_LT(0U, last_cpu());
 	self->fd = hwt_open(O_NONBLOCK);
 	ASSERT_LE(0, self->fd);
 	ASSERT_EQ(0, setup_busy(self->fd));
@@ -65,11 +47,10 @@ static long done(struct ring *ring, struct hwt_op *slot)
 TEST_F(polled, no_system_call)
 {
 	struct ring *ring = &self->ring;
+	struct hwt_op *slot = ring_push(ring, op_schedule(HOUR, 1));
 	struct hwt_event event;
-	struct hwt_op *slot;
 	__u64 id, before;
 
-	slot = ring_push(ring, op_schedule(3600 * SEC, 1));
 	EXPECT_EQ(0, done(ring, slot));
 	id = slot->id;
 	slot = ring_push(ring, op_get(id));
@@ -93,7 +74,7 @@ TEST_F(polled, after_a_pause)
 	int i;
 
 	for (i = 0; i < 3; i++) {
-		sleep_ns(400 * MSEC);
+		sleep_ns(200 * MSEC);
 		EXPECT_EQ(0, done(ring, ring_push(ring, op_schedule(0, i))));
 		EXPECT_TRUE(ring_wait(ring, i + 1));
 	}
@@ -139,9 +120,7 @@ TEST_F(polled, full_ring)
 		EXPECT_EQ((__u64)i, event.user_data);
 	}
 	/* The last event is there a moment before the flag goes. */
-	for (i = 0; i < 5000 && ring_flags(ring); i++)
-		sleep_ns(MSEC);
-	EXPECT_EQ(0U, ring_flags(ring));
+	EXPECT_TRUE(until(!ring_flags(ring)));
 }
 
 TEST_F(polled, enter)
@@ -161,13 +140,11 @@ TEST_F(polled, enter)
 TEST_F(polled, tail_too_far_ahead)
 {
 	struct ring *ring = &self->ring;
-	struct hwt_stats_args stats;
 
 	ring->shared->op_tail = ENTRIES + 1;
-	sleep_ns(100 * MSEC);
+	sleep_ns(50 * MSEC);
 	EXPECT_EQ(0U, ring_op_head(ring));
-	ASSERT_EQ(0, hwt_stats(self->fd, &stats));
-	EXPECT_EQ(0ULL, stats.scheduled);
+	EXPECT_EQ(0ULL, hwt_now(self->fd).scheduled);
 	ring->shared->op_tail = 0;
 	EXPECT_EQ(0, done(ring, ring_push(ring, op_schedule(0, 0))));
 }
@@ -178,7 +155,7 @@ TEST_F(polled, stop)
 	int i;
 
 	for (i = 0; i < 10; i++)
-		ring_push(ring, op_schedule(3600 * SEC, i));
+		ring_push(ring, op_schedule(HOUR, i));
 	ASSERT_TRUE(ring_wait_ops(ring));
 	EXPECT_EQ(10, hwt_stop(self->fd));
 	EXPECT_EQ(10U, ring_unread(ring));
@@ -191,7 +168,6 @@ TEST_F_TIMEOUT(polled, beside_ioctls, 60)
 {
 	unsigned int rounds = quick() ? 200 : 2000, i;
 	struct ring *ring = &self->ring;
-	struct hwt_stats_args stats;
 	__u64 id;
 
 	for (i = 0; i < rounds; i++) {
@@ -201,9 +177,8 @@ TEST_F_TIMEOUT(polled, beside_ioctls, 60)
 		ASSERT_EQ(HWT_STATE_PENDING, hwt_del(self->fd, id));
 	}
 	ASSERT_TRUE(ring_wait_ops(ring));
-	ASSERT_EQ(0, hwt_stats(self->fd, &stats));
-	EXPECT_EQ((__u64)rounds, stats.timeouts);
-	EXPECT_EQ(2ULL * rounds, stats.scheduled);
+	EXPECT_EQ((__u64)rounds, hwt_timeouts(self->fd));
+	EXPECT_EQ(2ULL * rounds, hwt_now(self->fd).scheduled);
 }
 
 /*
@@ -212,16 +187,12 @@ TEST_F_TIMEOUT(polled, beside_ioctls, 60)
  */
 static void close_early(struct __test_metadata *_metadata, __u32 entries, __u64 delay_ns)
 {
-	struct hwt_rings_args args;
-	struct ring ring = { };
+	int fd = hwt_open(0);
+	struct ring ring;
 	__u32 i;
-	int fd;
 
-	fd = hwt_open(0);
-	ASSERT_LE(0, fd);
 	ASSERT_EQ(0, setup_busy(fd));
-	ASSERT_EQ(0, hwt_rings(fd, HWT_RINGS_POLL, entries, 8, &args));
-	ASSERT_EQ(0, ring_map(&ring, fd, &args));
+	ASSERT_EQ(0, ring_make(&ring, fd, HWT_RINGS_POLL, entries, 8));
 	for (i = 0; i < entries; i++)
 		ring.ops[i] = op_schedule(delay_ns, i);
 	__atomic_store_n(&ring.shared->op_tail, entries, __ATOMIC_RELEASE);
@@ -233,7 +204,7 @@ TEST(close_while_polled)
 {
 	int i;
 
-	if (!wheel_cpu())
+	if (!last_cpu())
 		SKIP(return, "one CPU");
 	for (i = 0; i < 10; i++) {
 		close_early(_metadata, 16384, 0);
@@ -246,10 +217,10 @@ TEST(close_while_polled)
 TEST(killed_while_polled)
 {
 	struct ring ring;
-	int status, fd, i;
 	pid_t pid;
+	int fd, i;
 
-	if (!wheel_cpu())
+	if (!last_cpu())
 		SKIP(return, "one CPU");
 	for (i = 0; i < 5; i++) {
 		pid = fork();
@@ -265,10 +236,8 @@ TEST(killed_while_polled)
 				ring.shared->event_head = ring_event_tail(&ring);
 			}
 		}
-		sleep_ns(200 * MSEC);
-		EXPECT_EQ(0, kill(pid, SIGKILL));
-		ASSERT_EQ(pid, waitpid(pid, &status, 0));
-		EXPECT_TRUE(WIFSIGNALED(status));
+		sleep_ns(100 * MSEC);
+		EXPECT_EQ(-SIGKILL, child_kill(pid));
 	}
 }
 

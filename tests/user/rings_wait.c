@@ -5,33 +5,14 @@
  *
  * hwt-test: timeout 150
  * hwt-test: m32
+ * hwt-test: shared
  */
 #include "kselftest_harness.h"
 #include <pthread.h>
-#include <signal.h>
 #include <sys/epoll.h>
+#include <sys/time.h>
 
-#include "hwt_ring.h"
-
-#define ENTRIES	64
-
-FIXTURE(rings) {
-	int fd;
-	struct ring ring;
-};
-
-FIXTURE_SETUP(rings)
-{
-	self->fd = hwt_open(O_NONBLOCK);
-	ASSERT_LE(0, self->fd);
-	ASSERT_EQ(0, ring_make(&self->ring, self->fd, 0, ENTRIES, ENTRIES));
-}
-
-FIXTURE_TEARDOWN(rings)
-{
-	ring_unmap(&self->ring);
-	close(self->fd);
-}
+#include "fixtures.h"
 
 /* -- ENTER that waits ---------------------------------------------------- */
 
@@ -42,9 +23,9 @@ TEST_F(rings, enter_waits)
 	int i;
 
 	for (i = 1; i <= 3; i++)
-		ring_push(ring, op_schedule(i * 100 * MSEC, i));
+		ring_push(ring, op_schedule(i * 20 * MSEC, i));
 	EXPECT_EQ(3, ring_enter(ring, 3, 3, HWT_NEVER));
-	EXPECT_LE(before + 300 * MSEC, now_ns());
+	EXPECT_LE(before + 60 * MSEC, now_ns());
 	EXPECT_EQ(3U, ring_unread(ring));
 	/* They are there. */
 	EXPECT_EQ(0, ring_enter(ring, 0, 3, HWT_NEVER));
@@ -57,8 +38,8 @@ TEST_F(rings, enter_waits_for_so_long)
 	__u64 before = now_ns();
 
 	ring_push(ring, op_schedule(0, 0));
-	EXPECT_EQ(1, ring_enter(ring, 1, 2, 200 * MSEC));
-	EXPECT_LE(before + 200 * MSEC, now_ns());
+	EXPECT_EQ(1, ring_enter(ring, 1, 2, 50 * MSEC));
+	EXPECT_LE(before + 50 * MSEC, now_ns());
 	EXPECT_EQ(1U, ring_unread(ring));
 	EXPECT_EQ(0, ring_enter(ring, 0, 2, 0));
 	EXPECT_EQ(0, ring_enter(ring, 0, 1, 1ULL << 63));
@@ -99,7 +80,7 @@ static void *pest_run(void *arg)
 	struct pest *pest = arg;
 
 	while (!pest->stop) {
-		sleep_ns(50 * MSEC);
+		sleep_ns(10 * MSEC);
 		pthread_kill(pest->target, SIGUSR1);
 	}
 	return NULL;
@@ -130,8 +111,8 @@ TEST_F(rings, signal_ends_the_wait)
 /* What was submitted is told. */
 TEST_F(rings, signal_after_submission)
 {
-	ring_push(&self->ring, op_schedule(3600 * SEC, 0));
-	ring_push(&self->ring, op_schedule(3600 * SEC, 0));
+	ring_push(&self->ring, op_schedule(HOUR, 0));
+	ring_push(&self->ring, op_schedule(HOUR, 0));
 	EXPECT_EQ(2, enter_under_signals(&self->ring, 2, 1));
 	EXPECT_LT(0, signals);
 }
@@ -159,14 +140,7 @@ static bool waiter_start(struct waiter *waiter, struct ring *ring, __u32 wait)
 
 static bool waiter_done(struct waiter *waiter)
 {
-	int tries;
-
-	for (tries = 0; tries < PATIENCE_MS && waiter->ret == 77; tries++)
-		sleep_ns(MSEC);
-	if (waiter->ret == 77)
-		return false;
-	pthread_join(waiter->thread, NULL);
-	return true;
+	return until(waiter->ret != 77) && !pthread_join(waiter->thread, NULL);
 }
 
 TEST_F(rings, stop_ends_the_wait)
@@ -174,7 +148,7 @@ TEST_F(rings, stop_ends_the_wait)
 	struct waiter waiter;
 
 	ASSERT_TRUE(waiter_start(&waiter, &self->ring, 1));
-	sleep_ns(100 * MSEC);
+	sleep_ns(50 * MSEC);
 	EXPECT_EQ(77, waiter.ret);
 	EXPECT_EQ(0, hwt_stop(self->fd));
 	ASSERT_TRUE(waiter_done(&waiter));
@@ -198,6 +172,55 @@ TEST_F(rings, several_wait)
 	}
 }
 
+/* -- Waiting for the operations of another thread -------------------------- */
+
+static struct ring ring;
+static volatile bool over;
+
+static void ignore(int sig)
+{
+	(void)sig;
+}
+
+/* All of the ring, again and again: operations that are refused. */
+static void *submit_all(void *arg)
+{
+	sigset_t set;
+
+	(void)arg;
+	sigfillset(&set);
+	pthread_sigmask(SIG_SETMASK, &set, NULL);
+	while (!over) {
+		__atomic_store_n(&ring.shared->op_tail, ring_op_head(&ring) + ring.op_mask + 1,
+				 __ATOMIC_RELEASE);
+		ring_enter(&ring, ring.op_mask + 1, 0, 0);
+	}
+	return NULL;
+}
+
+TEST_F_TIMEOUT(ctx, signal_while_another_one_submits, 60)
+{
+	struct itimerval often = { .it_interval.tv_usec = 20000, .it_value.tv_usec = 20000 };
+	__u64 end = now_ns() + 40 * SEC;
+	pthread_t thread;
+	long ret;
+
+	ASSERT_EQ(0, ring_make(&ring, self->fd, 0, HWT_RING_ENTRIES_MAX, 1));
+	signal(SIGALRM, ignore);
+	ASSERT_EQ(0, pthread_create(&thread, NULL, submit_all, NULL));
+	setitimer(ITIMER_REAL, &often, NULL);
+	do {
+		ret = ring_enter(&ring, 1, 0, 0);
+	} while (ret != -EINTR && now_ns() < end);
+	often = (struct itimerval) { };
+	setitimer(ITIMER_REAL, &often, NULL);
+	over = true;
+	pthread_join(thread, NULL);
+	EXPECT_EQ(-EINTR, ret);
+	EXPECT_EQ(0ULL, hwt_timeouts(self->fd));
+	ring_unmap(&ring);
+}
+
 /* -- poll, epoll, read --------------------------------------------------- */
 
 TEST_F(rings, poll_level)
@@ -205,7 +228,7 @@ TEST_F(rings, poll_level)
 	struct hwt_event event;
 
 	EXPECT_EQ(0, hwt_wait(self->fd, 0));
-	ASSERT_EQ(0, ring_do(&self->ring, op_schedule(100 * MSEC, 0), NULL));
+	ASSERT_EQ(0, ring_do(&self->ring, op_schedule(30 * MSEC, 0), NULL));
 	EXPECT_EQ(POLLIN, hwt_wait(self->fd, PATIENCE_MS));
 	EXPECT_EQ(POLLIN, hwt_wait(self->fd, 0));
 	/* Reaped without a system call: poll sees it. */
@@ -290,9 +313,8 @@ TEST(reader_is_sent_away)
 	pthread_t thread;
 	void *ret;
 
-	ASSERT_LE(0, fd);
 	ASSERT_EQ(0, pthread_create(&thread, NULL, reader_run, (void *)(long)fd));
-	sleep_ns(200 * MSEC);
+	sleep_ns(50 * MSEC);
 	ASSERT_EQ(0, hwt_rings(fd, 0, 8, 8, &args));
 	ASSERT_EQ(0, pthread_join(thread, &ret));
 	EXPECT_EQ(-EBUSY, (int)(long)ret);

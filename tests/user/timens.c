@@ -1,19 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Time namespaces: a program in one gives and gets the times of its own clock.
+ *
+ * hwt-test: shared
  */
 #include "kselftest_harness.h"
-#include <sched.h>
+#include "hwt_ring.h"
+#include "timens.h"
 
-#include "hwt_dev.h"
-
-#ifndef CLONE_NEWTIME
-#define CLONE_NEWTIME	0x00000080
-#endif
-
-FIXTURE(timens) {
-	__u64 outside;
-};
+FIXTURE(timens) { };
 
 FIXTURE_VARIANT(timens) {
 	clockid_t clock;
@@ -25,41 +20,45 @@ FIXTURE_VARIANT_ADD(timens, monotonic_behind) { CLOCK_MONOTONIC, -1 };
 FIXTURE_VARIANT_ADD(timens, boottime_ahead) { CLOCK_BOOTTIME, 2000000 };
 FIXTURE_VARIANT_ADD(timens, boottime_behind) { CLOCK_BOOTTIME, -1 };
 
+static clockid_t clock_id;
+static __u64 outside;
+static long offset;
+
 FIXTURE_SETUP(timens)
 {
-	char text[64];
-	int fd, len;
-
 	/* No SKIP() here: the harness of 6.1 goes on with the test after it. */
-	ASSERT_EQ(0, unshare(CLONE_NEWTIME));
-	len = snprintf(text, sizeof(text), "%d %ld 0\n", variant->clock, variant->offset);
-	fd = open("/proc/self/timens_offsets", O_WRONLY);
-	ASSERT_LE(0, fd);
-	ASSERT_EQ(len, write(fd, text, len));
-	close(fd);
-	self->outside = clock_ns(variant->clock);
+	ASSERT_EQ(0, timens_for_children(variant->clock, variant->offset));
+	clock_id = variant->clock;
+	offset = variant->offset;
+	outside = clock_ns(clock_id);
 }
 
 FIXTURE_TEARDOWN(timens)
 {
 }
 
-static int inside(clockid_t clock, __u64 outside, long offset)
+/* A context on the clock, in the namespace. */
+static int open_inside(void)
 {
-	struct hwt_setup_args setup = { .size = sizeof(setup), .clock = clock };
 	int fd = hwt_open(O_NONBLOCK);
+
+	return clock_id != CLOCK_MONOTONIC && hwt_private(fd, clock_id, 0) ? -1 : fd;
+}
+
+static int inside(void *arg)
+{
+	int fd = open_inside();
 	__u64 now, deadline, id, tick;
 	struct hwt_info_args info;
 	struct hwt_event event;
 	struct hwt_get_args get;
 
+	(void)arg;
 	/* Is this really another time? */
-	now = clock_ns(clock);
+	now = clock_ns(clock_id);
 	if (now - outside - offset * SEC > 100 * SEC)
 		return 1;
-	if (clock != CLOCK_MONOTONIC && hwt_call(fd, HWT_IOC_SETUP, &setup))
-		return 2;
-	if (hwt_info(fd, &info) || info.now_ns < now || info.now_ns > clock_ns(clock))
+	if (hwt_info(fd, &info) || info.now_ns < now || info.now_ns > clock_ns(clock_id))
 		return 3;
 	tick = info.tick_ns;
 
@@ -70,11 +69,11 @@ static int inside(clockid_t clock, __u64 outside, long offset)
 	    get.remaining_ns > 100 * MSEC + tick)
 		return 5;
 	if (hwt_next(fd, &event) != 1 || event.deadline_ns != get.deadline_ns ||
-	    event.fired_ns < deadline || event.fired_ns > clock_ns(clock))
+	    event.fired_ns < deadline || event.fired_ns > clock_ns(clock_id))
 		return 6;
 
 	/* A delay does not depend on it. */
-	now = clock_ns(clock);
+	now = clock_ns(clock_id);
 	if (hwt_add(fd, 0, 50 * MSEC, 0, NULL) || hwt_next(fd, &event) != 1 ||
 	    event.fired_ns < now + 50 * MSEC)
 		return 7;
@@ -93,7 +92,7 @@ static int inside(clockid_t clock, __u64 outside, long offset)
 	/* Periodic: modify, the same conversion. */
 	if (hwt_add_periodic(fd, HWT_MODE_FIXED_RATE, 3600 * SEC, SEC, 0, &id))
 		return 11;
-	deadline = clock_ns(clock) + 20 * MSEC;
+	deadline = clock_ns(clock_id) + 20 * MSEC;
 	if (hwt_move(fd, id, HWT_ABSOLUTE, deadline) != HWT_STATE_PENDING ||
 	    hwt_next(fd, &event) != 1 || event.deadline_ns < deadline ||
 	    event.deadline_ns >= deadline + tick)
@@ -105,21 +104,19 @@ static int inside(clockid_t clock, __u64 outside, long offset)
 }
 
 /* A rate that began at zero: its deadlines are multiples of the period here, not outside. */
-static int rate_inside(clockid_t clock)
+static int rate_inside(void *arg)
 {
-	struct hwt_setup_args setup = { .size = sizeof(setup), .clock = clock };
 	struct hwt_schedule_args args = {
 		.size = sizeof(args),
 		.flags = HWT_ABSOLUTE,
 		.mode = HWT_MODE_FIXED_RATE,
 		.period_ns = 70 * MSEC,	/* does not divide the offsets */
 	};
-	int fd = hwt_open(O_NONBLOCK), i;
+	int fd = open_inside(), i;
 	struct hwt_info_args info;
 	struct hwt_event event;
 
-	if (clock != CLOCK_MONOTONIC && hwt_call(fd, HWT_IOC_SETUP, &setup))
-		return 1;
+	(void)arg;
 	if (hwt_info(fd, &info) || hwt_call(fd, HWT_IOC_SCHEDULE, &args))
 		return 2;
 	for (i = 0; i < 5; i++) {
@@ -132,33 +129,15 @@ static int rate_inside(clockid_t clock)
 	return 0;
 }
 
+/* The first child is in the new namespace. */
 TEST_F(timens, own_time)
 {
-	int status;
-	pid_t pid;
-
-	/* The first child is in the new namespace. */
-	pid = fork();
-	ASSERT_LE(0, pid);
-	if (!pid)
-		_exit(inside(variant->clock, self->outside, variant->offset));
-	ASSERT_EQ(pid, waitpid(pid, &status, 0));
-	EXPECT_TRUE(WIFEXITED(status));
-	EXPECT_EQ(0, WEXITSTATUS(status));
+	EXPECT_EQ(0, in_child(inside, NULL));
 }
 
 TEST_F(timens, own_phase)
 {
-	int status;
-	pid_t pid;
-
-	pid = fork();
-	ASSERT_LE(0, pid);
-	if (!pid)
-		_exit(rate_inside(variant->clock));
-	ASSERT_EQ(pid, waitpid(pid, &status, 0));
-	EXPECT_TRUE(WIFEXITED(status));
-	EXPECT_EQ(0, WEXITSTATUS(status));
+	EXPECT_EQ(0, in_child(rate_inside, NULL));
 }
 
 TEST_HARNESS_MAIN
