@@ -9,18 +9,13 @@
 #include "kselftest_harness.h"
 #include <liburing.h>
 #include <pthread.h>
-#include <sched.h>
-#include <signal.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
 
-#include "hwt_dev.h"
+#include "fixtures.h"
+#include "guest.h"
+#include "timens.h"
 
-#ifndef CLONE_NEWTIME
-#define CLONE_NEWTIME	0x00000080
-#endif
-
-#define ENTRIES		1024
+#define QUEUE		1024
 #define NO_RESULT	1234
 
 /* -- Commands ------------------------------------------------------------ */
@@ -35,7 +30,7 @@ static int uring_init(struct uring *uring, unsigned int flags, unsigned int sqe_
 {
 	uring->flags = flags;
 	uring->sqe_flags = sqe_flags;
-	return io_uring_queue_init(ENTRIES, &uring->ring, flags);
+	return io_uring_queue_init(QUEUE, &uring->ring, flags);
 }
 
 static void uring_exit(struct uring *uring)
@@ -137,52 +132,14 @@ static int uring_empty(struct uring *uring)
 	return uring_do(uring, ~0ULL) == 0;
 }
 
-static __u64 timeouts(int fd)
+/* Arms a timeout that does not fire, and waits until it is armed: a worker may do that. */
+static bool uring_hold(struct uring *uring, int fd, __u64 name)
 {
-	struct hwt_stats_args stats;
+	__u64 scheduled = hwt_now(fd).scheduled;
 
-	return hwt_stats(fd, &stats) ? ~0ULL : stats.timeouts;
-}
-
-/* Returns how many there are, of 0 and 1. */
-static int list_first(int fd, struct hwt_list_entry *entry)
-{
-	struct hwt_list_args args = {
-		.size = sizeof(args),
-		.entries = (uintptr_t)entry,
-		.count = 1,
-		.entry_size = sizeof(*entry),
-	};
-	int ret = hwt_call(fd, HWT_IOC_LIST, &args);
-
-	return ret ? ret : (int)args.count;
-}
-
-/* What io_uring does when a ring goes, it may do later. */
-static int wait_for_timeouts(int fd, __u64 want)
-{
-	__u64 end = now_ns() + PATIENCE_MS * MSEC;
-
-	while (timeouts(fd) != want) {
-		if (now_ns() > end)
-			return 0;
-		sleep_ns(MSEC);
-	}
-	return 1;
-}
-
-/* The same of those that may have completed meanwhile. */
-static int wait_for_scheduled(int fd, __u64 want)
-{
-	__u64 end = now_ns() + PATIENCE_MS * MSEC;
-	struct hwt_stats_args stats;
-
-	while (!hwt_stats(fd, &stats) && now_ns() < end) {
-		if (stats.scheduled == want)
-			return 1;
-		sleep_ns(MSEC);
-	}
-	return 0;
+	uring_arm(uring, fd, name, 0, HOUR);
+	uring_submit(uring);
+	return until(hwt_now(fd).scheduled == scheduled + 1);
 }
 
 /*
@@ -191,23 +148,14 @@ static int wait_for_scheduled(int fd, __u64 want)
  */
 static pid_t expecting;
 
-static void to_the_log(const char *text)
-{
-	int fd = open("/dev/kmsg", O_WRONLY);
-
-	if (fd < 0 || write(fd, text, strlen(text)) < 0)
-		expecting = 0;
-	close(fd);
-}
-
 /* Before main(), and not in the program that a test executes. */
 static __attribute__((constructor)) void expect_begin(void)
 {
 	if (access("/proc/lockdep", F_OK) || getenv("HWT_URING_EXECUTED"))
 		return;
 	expecting = getpid();
-	to_the_log("hwt-expect-begin: io_get_cqe_overflow|rings are closed\n");
-	to_the_log("rings are closed\n");
+	write_text("/dev/kmsg", "hwt-expect-begin: io_get_cqe_overflow|rings are closed\n");
+	write_text("/dev/kmsg", "rings are closed\n");
 }
 
 static __attribute__((destructor)) void expect_end(void)
@@ -216,7 +164,7 @@ static __attribute__((destructor)) void expect_end(void)
 		return;
 	/* The kernel closes them when it comes to that. */
 	sleep(2);
-	to_the_log("hwt-expect-end\n");
+	write_text("/dev/kmsg", "hwt-expect-end\n");
 }
 
 /* -- One ring, of each kind ---------------------------------------------- */
@@ -232,16 +180,16 @@ FIXTURE_VARIANT(ring) {
 	unsigned int many;
 };
 
-FIXTURE_VARIANT_ADD(ring, plain) { .many = 20000 };
-FIXTURE_VARIANT_ADD(ring, coop) { .flags = IORING_SETUP_COOP_TASKRUN, .many = 20000 };
+FIXTURE_VARIANT_ADD(ring, plain) { .many = 10000 };
+FIXTURE_VARIANT_ADD(ring, coop) { .flags = IORING_SETUP_COOP_TASKRUN, .many = 10000 };
 FIXTURE_VARIANT_ADD(ring, defer) {
 	.flags = IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN,
-	.many = 20000,
+	.many = 10000,
 };
 
-FIXTURE_VARIANT_ADD(ring, sqpoll) { .flags = IORING_SETUP_SQPOLL, .many = 20000 };
+FIXTURE_VARIANT_ADD(ring, sqpoll) { .flags = IORING_SETUP_SQPOLL, .many = 10000 };
 /* Issued by a worker, which holds none of io_uring's locks. */
-FIXTURE_VARIANT_ADD(ring, worker) { .sqe_flags = IOSQE_ASYNC, .many = 4000 };
+FIXTURE_VARIANT_ADD(ring, worker) { .sqe_flags = IOSQE_ASYNC, .many = 2000 };
 
 FIXTURE_SETUP(ring)
 {
@@ -259,7 +207,6 @@ FIXTURE_TEARDOWN(ring)
 TEST_F(ring, completes_when_it_is_due)
 {
 	__u64 due = now_ns() + 50 * MSEC, name = 0;
-	struct hwt_stats_args stats;
 	struct hwt_event event;
 
 	uring_arm(&self->uring, self->fd, 1, HWT_ABSOLUTE, due);
@@ -279,11 +226,10 @@ TEST_F(ring, completes_when_it_is_due)
 
 	/* No event, and nothing is left of it. */
 	EXPECT_EQ(-EAGAIN, hwt_read(self->fd, &event, 1));
-	ASSERT_EQ(0, hwt_stats(self->fd, &stats));
-	EXPECT_EQ(0, stats.timeouts);
-	EXPECT_EQ(0, stats.events);
-	EXPECT_EQ(3, stats.scheduled);
-	EXPECT_EQ(3, stats.expired);
+	EXPECT_EQ(0, hwt_timeouts(self->fd));
+	EXPECT_EQ(0, hwt_waiting(self->fd));
+	EXPECT_EQ(3, hwt_now(self->fd).scheduled);
+	EXPECT_EQ(3, hwt_now(self->fd).expired);
 	EXPECT_TRUE(uring_empty(&self->uring));
 }
 
@@ -304,9 +250,7 @@ TEST_F(ring, modify_moves_it)
 	struct hwt_list_entry entry;
 	__u64 name, due;
 
-	uring_arm(&self->uring, self->fd, 1, 0, 3600 * SEC);
-	uring_submit(&self->uring);
-	ASSERT_TRUE(wait_for_timeouts(self->fd, 1));
+	ASSERT_TRUE(uring_hold(&self->uring, self->fd, 1));
 	due = now_ns() + 20 * MSEC;
 	uring_move(&self->uring, self->fd, 10, 1, HWT_ABSOLUTE, due);
 	uring_submit(&self->uring);
@@ -316,11 +260,11 @@ TEST_F(ring, modify_moves_it)
 
 	uring_arm(&self->uring, self->fd, 2, 0, 600 * SEC);
 	uring_submit(&self->uring);
-	ASSERT_TRUE(wait_for_timeouts(self->fd, 1));
-	uring_move(&self->uring, self->fd, 20, 2, 0, 3600 * SEC);
+	ASSERT_TRUE(until(hwt_timeouts(self->fd) == 1));
+	uring_move(&self->uring, self->fd, 20, 2, 0, HOUR);
 	EXPECT_EQ(0, uring_do(&self->uring, 20));
-	ASSERT_EQ(1, list_first(self->fd, &entry));
-	EXPECT_LT(1800 * SEC, entry.remaining_ns);
+	ASSERT_EQ(1, hwt_entries(self->fd, &entry, 1));
+	EXPECT_LT(HOUR / 2, entry.remaining_ns);
 }
 
 TEST_F(ring, cancel_ends_it)
@@ -328,9 +272,7 @@ TEST_F(ring, cancel_ends_it)
 	__u64 names = 0, name;
 	int i, ret;
 
-	uring_arm(&self->uring, self->fd, 1, 0, 3600 * SEC);
-	uring_submit(&self->uring);
-	ASSERT_TRUE(wait_for_timeouts(self->fd, 1));
+	ASSERT_TRUE(uring_hold(&self->uring, self->fd, 1));
 	uring_cancel(&self->uring, self->fd, 2, 1);
 	uring_submit(&self->uring);
 	for (i = 0; i < 2; i++) {
@@ -339,48 +281,47 @@ TEST_F(ring, cancel_ends_it)
 		names |= name;
 	}
 	EXPECT_EQ(3, names);
-	EXPECT_EQ(0, timeouts(self->fd));
+	EXPECT_EQ(0, hwt_timeouts(self->fd));
 	uring_cancel(&self->uring, self->fd, 2, 1);
 	EXPECT_EQ(-ENOENT, uring_do(&self->uring, 2));
 }
 
 TEST_F(ring, errors)
 {
+	static const struct {
+		int error;
+		__u32 op, flags;
+		__u64 name, addr, time_ns;
+		__u32 len;
+	} bad[] = {
+		{ EEXIST, HWT_URING_ARM, 0, 1, 0, 0, 0 },
+		{ EINVAL, HWT_URING_ARM, 0x2, 2, 0, 0, 0 },
+		{ EINVAL, HWT_URING_ARM, 0, 2, 1, 0, 0 },
+		{ EINVAL, HWT_URING_ARM, 0, 2, 0, 0, 1 },
+		{ ENOENT, HWT_URING_MODIFY, 0, 2, 2, 0, 0 },
+		{ EINVAL, HWT_URING_MODIFY, HWT_SET_USER_DATA, 2, 1, 0, 0 },
+		{ ENOENT, HWT_URING_CANCEL, 0, 2, 2, 0, 0 },
+		{ EINVAL, HWT_URING_CANCEL, 0, 2, 1, 1, 0 },
+		{ EINVAL, HWT_URING_CANCEL, HWT_ABSOLUTE, 2, 1, 0, 0 },
+		{ ENOTTY, HWT_URING_CANCEL + 1, 0, 2, 1, 0, 0 },
+		{ ENOTTY, HWT_IOC_SCHEDULE, 0, 2, 0, 0, 0 },
+	};
 	struct uring *uring = &self->uring;
 	struct hwt_stats_args stats;
 	struct io_uring_sqe *sqe;
+	unsigned int i;
 
-	uring_arm(uring, self->fd, 1, 0, 3600 * SEC);
-	uring_submit(uring);
-	ASSERT_TRUE(wait_for_timeouts(self->fd, 1));
-
-	uring_arm(uring, self->fd, 1, 0, 0);
-	EXPECT_EQ(-EEXIST, uring_do(uring, 1));
-	uring_arm(uring, self->fd, 2, 0x2, 0);
-	EXPECT_EQ(-EINVAL, uring_do(uring, 2));
-	uring_command(uring, self->fd, HWT_URING_ARM, 2, 1, 0, 0);
-	EXPECT_EQ(-EINVAL, uring_do(uring, 2));
-	sqe = uring_command(uring, self->fd, HWT_URING_ARM, 2, 0, 0, 0);
-	sqe->len = 1;
-	EXPECT_EQ(-EINVAL, uring_do(uring, 2));
-
-	uring_move(uring, self->fd, 2, 2, 0, 0);
-	EXPECT_EQ(-ENOENT, uring_do(uring, 2));
-	uring_move(uring, self->fd, 2, 1, HWT_SET_USER_DATA, 0);
-	EXPECT_EQ(-EINVAL, uring_do(uring, 2));
-	uring_cancel(uring, self->fd, 2, 2);
-	EXPECT_EQ(-ENOENT, uring_do(uring, 2));
-	uring_command(uring, self->fd, HWT_URING_CANCEL, 2, 1, 0, 1);
-	EXPECT_EQ(-EINVAL, uring_do(uring, 2));
-	uring_command(uring, self->fd, HWT_URING_CANCEL, 2, 1, HWT_ABSOLUTE, 0);
-	EXPECT_EQ(-EINVAL, uring_do(uring, 2));
-	uring_command(uring, self->fd, HWT_URING_CANCEL + 1, 2, 1, 0, 0);
-	EXPECT_EQ(-ENOTTY, uring_do(uring, 2));
-	uring_command(uring, self->fd, HWT_IOC_SCHEDULE, 2, 0, 0, 0);
-	EXPECT_EQ(-ENOTTY, uring_do(uring, 2));
-
+	ASSERT_TRUE(uring_hold(uring, self->fd, 1));
+	for (i = 0; i < ARRAY_SIZE(bad); i++) {
+		sqe = uring_command(uring, self->fd, bad[i].op, bad[i].name, bad[i].addr,
+				    bad[i].flags, bad[i].time_ns);
+		sqe->len = bad[i].len;
+		EXPECT_EQ(-bad[i].error, uring_do(uring, bad[i].name)) {
+			TH_LOG("number %u", i);
+		}
+	}
 	/* None of it did anything. */
-	ASSERT_EQ(0, hwt_stats(self->fd, &stats));
+	stats = hwt_now(self->fd);
 	EXPECT_EQ(1, stats.timeouts);
 	EXPECT_EQ(1, stats.scheduled);
 	EXPECT_EQ(0, stats.modified + stats.cancelled + stats.expired + stats.rejected);
@@ -390,19 +331,15 @@ TEST_F(ring, errors)
 TEST_F(ring, limit_of_pending)
 {
 	struct hwt_setup_args setup = { .size = sizeof(setup), .max_pending = 2 };
-	struct hwt_stats_args stats;
 
 	ASSERT_EQ(0, hwt_call(self->fd, HWT_IOC_SETUP, &setup));
-	uring_arm(&self->uring, self->fd, 1, 0, 3600 * SEC);
-	uring_arm(&self->uring, self->fd, 2, 0, 3600 * SEC);
-	uring_submit(&self->uring);
-	ASSERT_TRUE(wait_for_timeouts(self->fd, 2));
+	ASSERT_TRUE(uring_hold(&self->uring, self->fd, 1));
+	ASSERT_TRUE(uring_hold(&self->uring, self->fd, 2));
 	uring_arm(&self->uring, self->fd, 3, 0, 0);
 	EXPECT_EQ(-EAGAIN, uring_do(&self->uring, 3));
 	/* Tried once, not twice. */
-	ASSERT_EQ(0, hwt_stats(self->fd, &stats));
-	EXPECT_EQ(1, stats.rejected);
-	EXPECT_EQ(2, stats.timeouts);
+	EXPECT_EQ(1, hwt_now(self->fd).rejected);
+	EXPECT_EQ(2, hwt_timeouts(self->fd));
 }
 
 TEST_F(ring, is_a_timeout_like_any_other)
@@ -411,14 +348,12 @@ TEST_F(ring, is_a_timeout_like_any_other)
 	struct hwt_modify_args modify = {
 		.size = sizeof(modify),
 		.flags = HWT_SET_USER_DATA,
-		.time_ns = 3600 * SEC,
+		.time_ns = HOUR,
 	};
 	struct hwt_get_args get;
 
-	uring_arm(&self->uring, self->fd, 77, 0, 3600 * SEC);
-	uring_submit(&self->uring);
-	ASSERT_TRUE(wait_for_timeouts(self->fd, 1));
-	ASSERT_EQ(1, list_first(self->fd, &entry));
+	ASSERT_TRUE(uring_hold(&self->uring, self->fd, 77));
+	ASSERT_EQ(1, hwt_entries(self->fd, &entry, 1));
 	EXPECT_EQ(77, entry.user_data);
 	EXPECT_EQ(HWT_STATE_PENDING, entry.state);
 	EXPECT_EQ(HWT_MODE_ONE_SHOT, entry.mode);
@@ -433,10 +368,8 @@ TEST_F(ring, is_a_timeout_like_any_other)
 	EXPECT_EQ(0, uring_do(&self->uring, 77));
 	EXPECT_EQ(-ENOENT, hwt_get(self->fd, entry.id, &get));
 
-	uring_arm(&self->uring, self->fd, 78, 0, 3600 * SEC);
-	uring_submit(&self->uring);
-	ASSERT_TRUE(wait_for_timeouts(self->fd, 1));
-	ASSERT_EQ(1, list_first(self->fd, &entry));
+	ASSERT_TRUE(uring_hold(&self->uring, self->fd, 78));
+	ASSERT_EQ(1, hwt_entries(self->fd, &entry, 1));
 	EXPECT_EQ(HWT_STATE_PENDING, hwt_del(self->fd, entry.id));
 	EXPECT_EQ(-ECANCELED, uring_do(&self->uring, 78));
 }
@@ -452,22 +385,21 @@ TEST_F(ring, beside_timeouts_with_events)
 	EXPECT_EQ(5, event.user_data);
 	EXPECT_EQ(-EAGAIN, hwt_read(self->fd, &event, 1));
 	/* The name is that of commands only. */
-	ASSERT_EQ(0, hwt_add(self->fd, 0, 3600 * SEC, 6, NULL));
+	ASSERT_EQ(0, hwt_add(self->fd, 0, HOUR, 6, NULL));
 	uring_cancel(&self->uring, self->fd, 7, 6);
 	EXPECT_EQ(-ENOENT, uring_do(&self->uring, 7));
 }
 
 TEST_F(ring, stop_ends_them)
 {
-	struct hwt_stats_args stats;
 	struct hwt_event event;
 	__u64 names = 0, name;
 	int i;
 
 	for (i = 0; i < 10; i++)
-		uring_arm(&self->uring, self->fd, i, 0, 3600 * SEC);
+		uring_arm(&self->uring, self->fd, i, 0, HOUR);
 	uring_submit(&self->uring);
-	ASSERT_TRUE(wait_for_timeouts(self->fd, 10));
+	ASSERT_TRUE(until(hwt_timeouts(self->fd) == 10));
 	EXPECT_EQ(10, hwt_stop(self->fd));
 	for (i = 0; i < 10; i++) {
 		EXPECT_EQ(-ESHUTDOWN, uring_reap(&self->uring, PATIENCE_MS, &name));
@@ -477,9 +409,8 @@ TEST_F(ring, stop_ends_them)
 	EXPECT_EQ(0, hwt_read(self->fd, &event, 1));
 	uring_arm(&self->uring, self->fd, 1, 0, 0);
 	EXPECT_EQ(-ESHUTDOWN, uring_do(&self->uring, 1));
-	ASSERT_EQ(0, hwt_stats(self->fd, &stats));
-	EXPECT_EQ(10, stats.stopped);
-	EXPECT_EQ(0, stats.timeouts);
+	EXPECT_EQ(10, hwt_now(self->fd).stopped);
+	EXPECT_EQ(0, hwt_timeouts(self->fd));
 	EXPECT_TRUE(uring_empty(&self->uring));
 }
 
@@ -520,7 +451,7 @@ TEST_F_TIMEOUT(ring, each_of_many_completes_once, 120)
 		ASSERT_EQ(0, seen[name >> 32]);
 		seen[name >> 32] = 1;
 	}
-	EXPECT_EQ(0, timeouts(self->fd));
+	EXPECT_EQ(0, hwt_timeouts(self->fd));
 	EXPECT_TRUE(uring_empty(&self->uring));
 	free(seen);
 }
@@ -573,25 +504,17 @@ TEST_F_TIMEOUT(ring, fires_or_is_cancelled, 120)
 /* By its id, from another thread, and by io_uring, which closes the ring. */
 static void *cancel_all(void *arg)
 {
-	int fd = *(int *)arg, i;
 	struct hwt_list_entry entries[16];
-	struct hwt_list_args list;
+	int fd = *(int *)arg, i, n;
 
-	for (;;) {
-		list = (struct hwt_list_args){
-			.size = sizeof(list),
-			.entries = (uintptr_t)entries,
-			.count = 16,
-			.entry_size = sizeof(entries[0]),
-		};
-		if (hwt_call(fd, HWT_IOC_LIST, &list))
-			return (void *)1;
-		for (i = 0; i < (int)list.count; i++) {
+	while ((n = hwt_entries(fd, entries, 16)) >= 0) {
+		for (i = 0; i < n; i++) {
 			if (entries[i].user_data == ~0ULL)
 				return NULL;
 			hwt_del(fd, entries[i].id);
 		}
 	}
+	return (void *)1;
 }
 
 TEST_F_TIMEOUT(ring, closed_while_others_cancel_and_stop, 120)
@@ -608,9 +531,9 @@ TEST_F_TIMEOUT(ring, closed_while_others_cancel_and_stop, 120)
 		uring_submit(&self->uring);
 		uring_exit(&self->uring);
 		ASSERT_EQ(0, uring_init(&self->uring, variant->flags, variant->sqe_flags));
-		ASSERT_TRUE(wait_for_timeouts(self->fd, 0));
+		ASSERT_TRUE(until(hwt_timeouts(self->fd) == 0));
 		/* Tells the thread to end. */
-		ASSERT_EQ(0, hwt_add(self->fd, 0, 3600 * SEC, ~0ULL, &id));
+		ASSERT_EQ(0, hwt_add(self->fd, 0, HOUR, ~0ULL, &id));
 		ASSERT_EQ(0, pthread_join(thread, &failed));
 		ASSERT_EQ(NULL, failed);
 		ASSERT_EQ(HWT_STATE_PENDING, hwt_del(self->fd, id));
@@ -620,7 +543,7 @@ TEST_F_TIMEOUT(ring, closed_while_others_cancel_and_stop, 120)
 	uring_submit(&self->uring);
 	EXPECT_LE(0, hwt_stop(self->fd));
 	uring_exit(&self->uring);
-	EXPECT_TRUE(wait_for_timeouts(self->fd, 0));
+	EXPECT_TRUE(until(hwt_timeouts(self->fd) == 0));
 	ASSERT_EQ(0, uring_init(&self->uring, variant->flags, variant->sqe_flags));
 }
 
@@ -630,11 +553,11 @@ TEST_F(ring, closed_with_some_outstanding)
 	int n = expecting && variant->flags & IORING_SETUP_SINGLE_ISSUER ? 4 : 1000, i;
 
 	for (i = 0; i < n; i++)
-		uring_arm(&self->uring, self->fd, i, 0, 3600 * SEC);
+		uring_arm(&self->uring, self->fd, i, 0, HOUR);
 	uring_submit(&self->uring);
-	ASSERT_TRUE(wait_for_timeouts(self->fd, n));
+	ASSERT_TRUE(until(hwt_timeouts(self->fd) == (__u64)n));
 	uring_exit(&self->uring);
-	EXPECT_TRUE(wait_for_timeouts(self->fd, 0));
+	EXPECT_TRUE(until(hwt_timeouts(self->fd) == 0));
 	ASSERT_EQ(0, uring_init(&self->uring, variant->flags, variant->sqe_flags));
 	/* The descriptor is as good as before, and the names are free. */
 	uring_arm(&self->uring, self->fd, 1, 0, 0);
@@ -646,9 +569,9 @@ TEST_F(ring, descriptor_closed_while_armed)
 	__u64 due = now_ns() + 100 * MSEC, name;
 
 	uring_arm(&self->uring, self->fd, 1, HWT_ABSOLUTE, due);
-	uring_arm(&self->uring, self->fd, 2, 0, 3600 * SEC);
+	uring_arm(&self->uring, self->fd, 2, 0, HOUR);
 	uring_submit(&self->uring);
-	ASSERT_TRUE(wait_for_scheduled(self->fd, 2));
+	ASSERT_TRUE(until(hwt_now(self->fd).scheduled == 2));
 	close(self->fd);
 	/* A command keeps its file. What has not completed goes with the ring. */
 	EXPECT_EQ(0, uring_reap(&self->uring, PATIENCE_MS, &name));
@@ -670,7 +593,7 @@ TEST_F(ring, registered_descriptor)
 	sqe = uring_command(&self->uring, 0, HWT_URING_ARM, 2, 0, 0, 50 * MSEC);
 	sqe->flags |= IOSQE_FIXED_FILE;
 	uring_submit(&self->uring);
-	ASSERT_TRUE(wait_for_scheduled(self->fd, 2));
+	ASSERT_TRUE(until(hwt_now(self->fd).scheduled == 2));
 	close(self->fd);
 	EXPECT_EQ(0, uring_do(&self->uring, 2));
 	self->fd = hwt_open(O_NONBLOCK);
@@ -683,12 +606,10 @@ TEST_F(ring, two_rings)
 	struct uring other;
 
 	ASSERT_EQ(0, uring_init(&other, variant->flags, variant->sqe_flags));
-	uring_arm(&self->uring, self->fd, 1, 0, 3600 * SEC);
-	uring_submit(&self->uring);
-	ASSERT_TRUE(wait_for_timeouts(self->fd, 1));
+	ASSERT_TRUE(uring_hold(&self->uring, self->fd, 1));
 	uring_arm(&other, self->fd, 1, 0, 0);
 	EXPECT_EQ(-EEXIST, uring_do(&other, 1));
-	uring_move(&other, self->fd, 2, 1, 0, 7200 * SEC);
+	uring_move(&other, self->fd, 2, 1, 0, 2 * HOUR);
 	EXPECT_EQ(0, uring_do(&other, 2));
 	uring_cancel(&other, self->fd, 2, 1);
 	EXPECT_EQ(0, uring_do(&other, 2));
@@ -696,9 +617,7 @@ TEST_F(ring, two_rings)
 	EXPECT_TRUE(uring_empty(&other));
 
 	/* Names of different contexts have nothing to do with each other. */
-	uring_arm(&other, self->fd, 1, 0, 3600 * SEC);
-	uring_submit(&other);
-	ASSERT_TRUE(wait_for_timeouts(self->fd, 1));
+	ASSERT_TRUE(uring_hold(&other, self->fd, 1));
 	close(self->fd);
 	self->fd = hwt_open(O_NONBLOCK);
 	uring_cancel(&self->uring, self->fd, 2, 1);
@@ -732,12 +651,12 @@ static void arm_and_go(unsigned int flags, unsigned int sqe_flags, int fd, unsig
 	if (uring_init(&uring, flags, sqe_flags))
 		_exit(1);
 	for (i = 0; i < many; i++)
-		uring_arm(&uring, fd, i, 0, 3600 * SEC);
+		uring_arm(&uring, fd, i, 0, HOUR);
 	uring_submit(&uring);
 	if (told < 0)
 		for (;;)
 			pause();
-	if (!wait_for_timeouts(fd, many))
+	if (!until(hwt_timeouts(fd) == many))
 		_exit(2);
 	snprintf(number, sizeof(number), "%d", told);
 	setenv("HWT_URING_EXECUTED", number, 1);
@@ -749,31 +668,25 @@ TEST_F_TIMEOUT(ring, killed_with_many_outstanding, 200)
 {
 	unsigned int many = (quick() ? 1 : 5) * variant->many;
 	__u64 begin, end;
-	int status;
 	pid_t pid;
 
 	pid = fork();
 	ASSERT_LE(0, pid);
 	if (!pid)
 		arm_and_go(variant->flags, variant->sqe_flags, self->fd, many, -1);
-	end = now_ns() + 3 * PATIENCE_MS * MSEC;
-	while (timeouts(self->fd) != many && now_ns() < end)
-		sleep_ns(10 * MSEC);
-	EXPECT_EQ(many, timeouts(self->fd));
+	EXPECT_TRUE(until(hwt_timeouts(self->fd) == many));
 	begin = now_ns();
-	ASSERT_EQ(0, kill(pid, SIGKILL));
-	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_EQ(-SIGKILL, child_kill(pid));
 	end = now_ns();
 	TH_LOG("%u outstanding, gone after %llu ms", many, (end - begin) / MSEC);
-	EXPECT_TRUE(WIFSIGNALED(status));
 	EXPECT_GT(PATIENCE_MS * MSEC, end - begin);
-	EXPECT_TRUE(wait_for_timeouts(self->fd, 0));
+	EXPECT_TRUE(until(hwt_timeouts(self->fd) == 0));
 }
 
 TEST_F_TIMEOUT(ring, executes_with_many_outstanding, 200)
 {
 	unsigned int many = (quick() ? 1 : 5) * variant->many;
-	int told[2], status;
+	int told[2];
 	__u64 begin;
 	char byte;
 	pid_t pid;
@@ -788,10 +701,8 @@ TEST_F_TIMEOUT(ring, executes_with_many_outstanding, 200)
 	/* The other program runs, and has nothing of them. */
 	ASSERT_EQ(1, read(told[0], &byte, 1));
 	TH_LOG("%u outstanding, all of it took %llu ms", many, (now_ns() - begin) / MSEC);
-	EXPECT_EQ(0, timeouts(self->fd));
-	ASSERT_EQ(0, kill(pid, SIGKILL));
-	ASSERT_EQ(pid, waitpid(pid, &status, 0));
-	EXPECT_TRUE(WIFSIGNALED(status));
+	EXPECT_EQ(0, hwt_timeouts(self->fd));
+	EXPECT_EQ(-SIGKILL, child_kill(pid));
 	close(told[0]);
 }
 
@@ -802,7 +713,6 @@ TEST_F_TIMEOUT(ring, executes_with_many_outstanding, 200)
 TEST_F(ring, child_arms_and_dies)
 {
 	__u64 due = now_ns() + 500 * MSEC, name;
-	int status;
 	pid_t pid;
 
 	if (variant->flags & IORING_SETUP_SINGLE_ISSUER)
@@ -811,13 +721,12 @@ TEST_F(ring, child_arms_and_dies)
 	ASSERT_LE(0, pid);
 	if (!pid) {
 		uring_arm(&self->uring, self->fd, 1, HWT_ABSOLUTE, due);
-		uring_arm(&self->uring, self->fd, 2, 0, 3600 * SEC);
-		uring_arm(&self->uring, self->fd, 3, 0, 3600 * SEC);
+		uring_arm(&self->uring, self->fd, 2, 0, HOUR);
+		uring_arm(&self->uring, self->fd, 3, 0, HOUR);
 		uring_submit(&self->uring);
-		_exit(wait_for_scheduled(self->fd, 3) ? 0 : 1);
+		_exit(until(hwt_now(self->fd).scheduled == 3) ? 0 : 1);
 	}
-	ASSERT_EQ(pid, waitpid(pid, &status, 0));
-	EXPECT_EQ(0, status);
+	EXPECT_EQ(0, child_end(pid));
 	EXPECT_EQ(0, uring_reap(&self->uring, PATIENCE_MS, &name));
 	EXPECT_EQ(1, name);
 	EXPECT_LE(due, now_ns());
@@ -840,9 +749,7 @@ static int arm_inside(unsigned int flags, unsigned int sqe_flags)
 	uring_arm(&uring, fd, 1, HWT_ABSOLUTE, due);
 	if (uring_do(&uring, 1) || now_ns() < due)
 		return 2;
-	uring_arm(&uring, fd, 1, 0, 3600 * SEC);
-	uring_submit(&uring);
-	if (!wait_for_timeouts(fd, 1))
+	if (!uring_hold(&uring, fd, 1))
 		return 3;
 	due = now_ns() + 50 * MSEC;
 	uring_move(&uring, fd, 2, 1, HWT_ABSOLUTE, due);
@@ -858,42 +765,25 @@ static int arm_inside(unsigned int flags, unsigned int sqe_flags)
 
 TEST_F(ring, deadlines_are_those_of_the_submitter)
 {
-	static const char offset[] = "monotonic 1000000 0\n";
-	int status, fd;
 	pid_t pid;
 
-	if (unshare(CLONE_NEWTIME))
+	if (timens_for_children(CLOCK_MONOTONIC, 1000000))
 		SKIP(return, "no time namespaces");
-	fd = open("/proc/self/timens_offsets", O_WRONLY);
-	ASSERT_LE(0, fd);
-	ASSERT_EQ((int)sizeof(offset) - 1, write(fd, offset, sizeof(offset) - 1));
-	close(fd);
 	pid = fork();
 	ASSERT_LE(0, pid);
 	if (!pid)
 		_exit(arm_inside(variant->flags, variant->sqe_flags));
-	ASSERT_EQ(pid, waitpid(pid, &status, 0));
-	EXPECT_EQ(0, status);
+	EXPECT_EQ(0, child_end(pid));
 }
 
 /* -- Other kinds of rings, and programs ------------------------------------ */
 
-TEST(feature_is_told)
-{
-	struct hwt_info_args info;
-	int fd = hwt_open(0);
-
-	ASSERT_EQ(0, hwt_info(fd, &info));
-	EXPECT_TRUE(info.features & HWT_FEATURE_URING);
-	close(fd);
-}
-
 /* A file that is not polled for completions: refused, or served as on any ring (7.2). */
-TEST(iopoll)
+TEST_F(ctx, iopoll)
 {
 	__u64 end = now_ns() + PATIENCE_MS * MSEC;
+	int fd = self->fd, ret;
 	struct uring uring;
-	int fd = hwt_open(0), ret;
 
 	ASSERT_EQ(0, uring_init(&uring, IORING_SETUP_IOPOLL, 0));
 	uring_arm(&uring, fd, 1, 0, 0);
@@ -905,8 +795,7 @@ TEST(iopoll)
 	EXPECT_TRUE(ret == -EOPNOTSUPP || ret == 0)
 		TH_LOG("%d", ret);
 	uring_exit(&uring);
-	EXPECT_EQ(0, timeouts(fd));
-	close(fd);
+	EXPECT_EQ(0, hwt_timeouts(fd));
 }
 
 /* -- Who completes them -------------------------------------------------- */
@@ -917,17 +806,6 @@ FIXTURE(traced) {
 	struct uring uring;
 	int fd;
 };
-
-static int tell(const char *file, const char *text)
-{
-	int fd = open(file, O_WRONLY | O_APPEND), ret;
-
-	if (fd < 0)
-		return -1;
-	ret = write(fd, text, strlen(text));
-	close(fd);
-	return ret < 0 ? -1 : 0;
-}
 
 /* How often that was passed since the last look, by the kernel's workers and by others. */
 static void passed_by(const char *event, int *workers, int *others)
@@ -955,10 +833,10 @@ FIXTURE_SETUP(traced)
 	int workers, others;
 
 	self->fd = -1;
-	if (tell(TRACING "kprobe_events", "p:hwt/hwt_end __io_uring_cmd_do_in_task\n"))
+	if (!write_text(TRACING "kprobe_events", "p:hwt/hwt_end __io_uring_cmd_do_in_task\n"))
 		SKIP(return, "no probe on io_uring's completion");
-	ASSERT_EQ(0, tell(TRACING "kprobe_events", "p:hwt/hwt_ask hwt:hwt_uring_issue\n"));
-	ASSERT_EQ(0, tell(TRACING "events/hwt/enable", "1"));
+	ASSERT_TRUE(write_text(TRACING "kprobe_events", "p:hwt/hwt_ask hwt:hwt_uring_issue\n"));
+	ASSERT_TRUE(write_text(TRACING "events/hwt/enable", "1"));
 	passed_by("", &workers, &others);
 	self->fd = hwt_open(O_NONBLOCK);
 	ASSERT_LE(0, self->fd);
@@ -972,13 +850,8 @@ FIXTURE_TEARDOWN(traced)
 		return;
 	uring_exit(&self->uring);
 	close(self->fd);
-	tell(TRACING "events/hwt/enable", "0");
-	tell(TRACING "kprobe_events", "-:hwt/hwt_end\n-:hwt/hwt_ask\n");
-}
-
-static void completed_by(int *workers, int *others)
-{
-	passed_by(": hwt_end: ", workers, others);
+	write_text(TRACING "events/hwt/enable", "0");
+	write_text(TRACING "kprobe_events", "-:hwt/hwt_end\n-:hwt/hwt_ask\n");
 }
 
 /* Completing may wake any number of waiters, for which nobody shall wait with a lock held. */
@@ -988,17 +861,17 @@ TEST_F(traced, cancelled_and_stopped_by_workers)
 	__u64 i;
 
 	for (i = 1; i <= 8; i++)
-		uring_arm(&self->uring, self->fd, i, 0, 3600 * SEC);
+		uring_arm(&self->uring, self->fd, i, 0, HOUR);
 	for (i = 1; i <= 4; i++)
 		uring_cancel(&self->uring, self->fd, 100 + i, i);
 	uring_submit(&self->uring);
 	for (i = 0; i < 8; i++)
 		EXPECT_LE(-ECANCELED, uring_reap(&self->uring, PATIENCE_MS, NULL));
-	EXPECT_EQ(4, timeouts(self->fd));
+	EXPECT_EQ(4, hwt_timeouts(self->fd));
 	EXPECT_EQ(4, hwt_stop(self->fd));
 	for (i = 0; i < 4; i++)
 		EXPECT_EQ(-ESHUTDOWN, uring_reap(&self->uring, PATIENCE_MS, NULL));
-	completed_by(&workers, &others);
+	passed_by(": hwt_end: ", &workers, &others);
 	EXPECT_EQ(8, workers);
 	EXPECT_EQ(0, others);
 }
@@ -1012,38 +885,35 @@ TEST_F(traced, fired_beside_the_shared_wheel)
 
 	ASSERT_EQ(0, hwt_info(self->fd, &info));
 	for (i = 0; i < info.max_shared; i++)
-		ASSERT_EQ(0, hwt_add(self->fd, 0, 3600 * SEC, i, NULL));
+		ASSERT_EQ(0, hwt_add(self->fd, 0, HOUR, i, NULL));
 	due = now_ns() + 50 * MSEC;
 	for (i = 0; i < 100; i++)
 		uring_arm(&self->uring, self->fd, i, HWT_ABSOLUTE, due);
 	uring_submit(&self->uring);
 	for (i = 0; i < 100; i++)
 		EXPECT_EQ(0, uring_reap(&self->uring, PATIENCE_MS, NULL));
-	completed_by(&workers, &others);
+	passed_by(": hwt_end: ", &workers, &others);
 	EXPECT_EQ(100, workers);
 	EXPECT_EQ(0, others);
 }
 
 /* The workers have one CPU, and a program that executes another one has it. */
-static int confine_workers(const char *cpus)
+static bool confine_workers(const char *cpus)
 {
-	return tell("/sys/devices/virtual/workqueue/cpumask", cpus);
+	return write_text("/sys/devices/virtual/workqueue/cpumask", cpus);
 }
 
 static void execute_before_workers(int fd)
 {
 	const struct sched_param priority = { .sched_priority = 1 };
 	struct uring uring;
-	cpu_set_t cpus;
 	__u64 i;
 
-	CPU_ZERO(&cpus);
-	CPU_SET(0, &cpus);
-	if (sched_setaffinity(0, sizeof(cpus), &cpus) || uring_init(&uring, 0, 0) ||
+	if (!stay_on_cpu(0) || uring_init(&uring, 0, 0) ||
 	    sched_setscheduler(0, SCHED_FIFO, &priority))
 		_exit(1);
 	for (i = 1; i <= 8; i++)
-		uring_arm(&uring, fd, i, 0, 3600 * SEC);
+		uring_arm(&uring, fd, i, 0, HOUR);
 	for (i = 1; i <= 8; i++)
 		uring_cancel(&uring, fd, 100 + i, i);
 	uring_submit(&uring);
@@ -1054,23 +924,19 @@ static void execute_before_workers(int fd)
 /* What a worker is to complete, and does not come to: who waits for it does that. */
 TEST_F_TIMEOUT(traced, executes_while_workers_wait, 60)
 {
-	int workers, others, status;
-	cpu_set_t cpus;
+	int workers, others;
 	pid_t pid;
 
-	CPU_ZERO(&cpus);
-	CPU_SET(1, &cpus);
-	if (sched_setaffinity(0, sizeof(cpus), &cpus))
+	if (!stay_on_cpu(1))
 		SKIP(return, "one CPU");
-	ASSERT_EQ(0, confine_workers("1"));
+	ASSERT_TRUE(confine_workers("1"));
 	pid = fork();
 	ASSERT_LE(0, pid);
 	if (!pid)
 		execute_before_workers(self->fd);
-	EXPECT_EQ(pid, waitpid(pid, &status, 0));
-	EXPECT_EQ(0, confine_workers("3"));
-	EXPECT_EQ(0, status);
-	EXPECT_TRUE(wait_for_timeouts(self->fd, 0));
+	EXPECT_EQ(0, child_end(pid));
+	EXPECT_TRUE(confine_workers("3"));
+	EXPECT_TRUE(until(hwt_timeouts(self->fd) == 0));
 	passed_by(": hwt_ask: ", &workers, &others);
 	TH_LOG("asked for %d times", others);
 	/* 8 are armed, 8 cancelled, each asked for once or twice. */
@@ -1078,16 +944,14 @@ TEST_F_TIMEOUT(traced, executes_while_workers_wait, 60)
 	EXPECT_GT(100, others);
 }
 
-TEST(big_entries)
+TEST_F(ctx, big_entries)
 {
 	struct uring uring;
-	int fd = hwt_open(0);
 
 	ASSERT_EQ(0, uring_init(&uring, IORING_SETUP_SQE128 | IORING_SETUP_CQE32, 0));
-	uring_arm(&uring, fd, 1, 0, 10 * MSEC);
+	uring_arm(&uring, self->fd, 1, 0, 10 * MSEC);
 	EXPECT_EQ(0, uring_do(&uring, 1));
 	uring_exit(&uring);
-	close(fd);
 }
 
 struct worker {
@@ -1095,23 +959,21 @@ struct worker {
 	unsigned int number;
 	unsigned int rounds;
 	int fd;
-	const char *failed;
 };
 
-/* Arms, moves and cancels its own, on a ring of its own. */
+/* Arms, moves and cancels its own, on a ring of its own. Returns what has failed. */
 static void *work(void *arg)
 {
 	struct worker *worker = arg;
 	__u64 base = (__u64)worker->number << 32, name;
 	unsigned int i, round, fired, cancelled, ended;
+	char *failed = NULL;
 	struct uring uring;
 	int ret;
 
-	if (uring_init(&uring, IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN, 0)) {
-		worker->failed = "no ring";
-		return NULL;
-	}
-	for (round = 0; round < worker->rounds && !worker->failed; round++) {
+	if (uring_init(&uring, IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN, 0))
+		return "no ring";
+	for (round = 0; round < worker->rounds && !failed; round++) {
 		fired = 0;
 		ended = 0;
 		cancelled = 0;
@@ -1129,72 +991,61 @@ static void *work(void *arg)
 			else if (name >> 62)
 				continue;
 			else if (name >> 32 != worker->number)
-				worker->failed = "another's completion";
+				failed = "another's completion";
 			else if (ret == -ECANCELED)
 				ended++;
 			else if (!ret)
 				fired++;
 			else
-				worker->failed = "an error";
+				failed = "an error";
 		}
 		if (fired + ended != 100 || ended != cancelled)
-			worker->failed = "the counts differ";
+			failed = "the counts differ";
 	}
 	uring_exit(&uring);
-	return NULL;
+	return failed;
 }
 
-FIXTURE(alone) {
-};
-
-FIXTURE_SETUP(alone)
-{
-}
-
-FIXTURE_TEARDOWN(alone)
-{
-}
-
-TEST_F_TIMEOUT(alone, threads_share_a_descriptor, 120)
+TEST_F_TIMEOUT(ctx, threads_share_a_descriptor, 120)
 {
 	struct worker workers[4] = {};
-	int fd = hwt_open(O_NONBLOCK), i;
+	void *failed;
+	int i;
 
 	for (i = 0; i < 4; i++) {
 		workers[i].number = i;
 		workers[i].rounds = quick() ? 20 : 100;
-		workers[i].fd = fd;
+		workers[i].fd = self->fd;
 		ASSERT_EQ(0, pthread_create(&workers[i].thread, NULL, work, &workers[i]));
 	}
 	for (i = 0; i < 4; i++) {
-		ASSERT_EQ(0, pthread_join(workers[i].thread, NULL));
-		EXPECT_EQ(NULL, workers[i].failed)
-			TH_LOG("%s", workers[i].failed);
+		ASSERT_EQ(0, pthread_join(workers[i].thread, &failed));
+		EXPECT_EQ(NULL, failed)
+			TH_LOG("%s", (char *)failed);
 	}
-	EXPECT_EQ(0, timeouts(fd));
-	close(fd);
+	EXPECT_EQ(0, hwt_timeouts(self->fd));
 }
 
 /*
  * Writes nonsense over the submission entries while a thread of the kernel reads them. It
  * gets nonsense, and leaves nothing behind.
  */
-TEST_F_TIMEOUT(alone, submission_entries_are_scribbled_over, 60)
+TEST_F_TIMEOUT(ctx, submission_entries_are_scribbled_over, 60)
 {
-	__u64 end = now_ns() + (quick() ? 1 : 5) * SEC;
+	__u64 end = now_ns() + (quick() ? 1 : 3) * SEC;
 	unsigned int seed = 1, i, n = 0;
 	struct io_uring_sqe *sqe;
 	struct io_uring_cqe *cqe;
 	struct uring uring;
-	int fd = hwt_open(O_NONBLOCK);
 
 	ASSERT_EQ(0, uring_init(&uring, IORING_SETUP_SQPOLL, 0));
 	while (now_ns() < end) {
 		for (i = 0; i < 64; i++)
-			uring_arm(&uring, fd, rand_r(&seed) % 64, 0, rand_r(&seed) % 3 * MSEC);
+			uring_arm(&uring, self->fd, rand_r(&seed) % 64, 0,
+				  rand_r(&seed) % 3 * MSEC);
 		uring_submit(&uring);
 		for (i = 0; i < 10000; i++) {
-			sqe = &uring.ring.sq.sqes[rand_r(&seed) % ENTRIES];
+			sqe = &uring.ring.sq.sqes[rand_r(&seed) % QUEUE];
 			sqe->user_data = rand_r(&seed) % 64;
 			sqe->addr = rand_r(&seed) % 2 * (rand_r(&seed) % 64);
 			sqe->cmd_op = HWT_URING_ARM + rand_r(&seed) % 4;
@@ -1208,8 +1059,7 @@ TEST_F_TIMEOUT(alone, submission_entries_are_scribbled_over, 60)
 	TH_LOG("%u completions", n);
 	EXPECT_LT(0, n);
 	uring_exit(&uring);
-	EXPECT_TRUE(wait_for_timeouts(fd, 0));
-	close(fd);
+	EXPECT_TRUE(until(hwt_timeouts(self->fd) == 0));
 }
 
 TEST_HARNESS_MAIN

@@ -5,14 +5,12 @@
  *
  * hwt-test: only stock rt debug stock612 cloud rt612 kcsan debug612 rtdebug newest clang
  * hwt-test: libs uring
+ * hwt-test: shared
  */
 #include "kselftest_harness.h"
 #include <liburing.h>
-#include <poll.h>
-#include <signal.h>
 #include <sys/uio.h>
 #include <sys/utsname.h>
-#include <sys/wait.h>
 
 #include "hwt_ring.h"
 
@@ -36,18 +34,24 @@ FIXTURE_TEARDOWN(ring)
 	close(self->fd);
 }
 
-/* Waits for a completion. Returns 0, or -ETIME. */
-static int reap(struct io_uring *ring, struct io_uring_cqe *result)
+struct completion {
+	__u64 user_data;
+	int res;
+	unsigned int flags;
+};
+
+/* Waits for a completion. Its result is -ETIME if none comes. */
+static struct completion reap(struct io_uring *ring)
 {
 	struct __kernel_timespec patience = { .tv_sec = PATIENCE_MS / 1000 };
+	struct completion result = { .res = -ETIME };
 	struct io_uring_cqe *cqe;
-	int ret = io_uring_wait_cqe_timeout(ring, &cqe, &patience);
 
-	if (!ret) {
-		*result = *cqe;
+	if (!io_uring_wait_cqe_timeout(ring, &cqe, &patience)) {
+		result = (struct completion) { cqe->user_data, cqe->res, cqe->flags };
 		io_uring_cqe_seen(ring, cqe);
 	}
-	return ret;
+	return result;
 }
 
 static int submit_poll(struct io_uring *ring, int fd, __u64 data)
@@ -68,41 +72,38 @@ static int submit_read(struct io_uring *ring, int fd, void *buffer, size_t size,
 	return io_uring_submit(ring);
 }
 
+/* Reads, and waits for what has become of it. */
+static int read_now(struct io_uring *ring, int fd, void *buffer, size_t size)
+{
+	return submit_read(ring, fd, buffer, size, 0) == 1 ? reap(ring).res : -EIO;
+}
+
 TEST_F(ring, poll_completes_when_an_event_comes)
 {
-	struct io_uring_cqe cqe;
+	__u64 due = now_ns() + 50 * MSEC, id;
+	struct completion cqe;
 	struct hwt_event event;
-	__u64 due = now_ns() + 50 * MSEC;
-	__u64 id;
 
 	ASSERT_EQ(1, submit_poll(&self->ring, self->fd, 1));
 	ASSERT_EQ(0, hwt_add(self->fd, HWT_ABSOLUTE, due, 7, &id));
-	ASSERT_EQ(0, reap(&self->ring, &cqe));
+	cqe = reap(&self->ring);
 	EXPECT_LE(due, now_ns());
 	EXPECT_EQ(1, cqe.user_data);
-	EXPECT_TRUE(cqe.res & POLLIN);
+	EXPECT_EQ(POLLIN, cqe.res & (POLLIN | POLLHUP));
+	/* At once with an event that is there. */
+	ASSERT_EQ(1, submit_poll(&self->ring, self->fd, 2));
+	EXPECT_EQ(POLLIN, reap(&self->ring).res & (POLLIN | POLLHUP));
 	ASSERT_EQ(1, hwt_read(self->fd, &event, 1));
 	EXPECT_EQ(id, event.id);
 	EXPECT_EQ(7, event.user_data);
 }
 
-TEST_F(ring, poll_completes_at_once_with_an_event_there)
-{
-	struct io_uring_cqe cqe;
-
-	ASSERT_EQ(0, hwt_add(self->fd, 0, 0, 0, NULL));
-	ASSERT_TRUE(hwt_wait(self->fd, PATIENCE_MS) & POLLIN);
-	ASSERT_EQ(1, submit_poll(&self->ring, self->fd, 2));
-	ASSERT_EQ(0, reap(&self->ring, &cqe));
-	EXPECT_TRUE(cqe.res & POLLIN);
-}
-
 /* One request for all that comes; each completion is followed by reading everything. */
 TEST_F(ring, multishot_poll_goes_on)
 {
-	struct hwt_event events[16];
 	struct io_uring_sqe *sqe = io_uring_get_sqe(&self->ring);
-	struct io_uring_cqe cqe;
+	struct hwt_event events[16];
+	struct completion cqe;
 	int got = 0, ret;
 	__u64 i;
 
@@ -110,9 +111,9 @@ TEST_F(ring, multishot_poll_goes_on)
 	io_uring_prep_poll_multishot(sqe, self->fd, POLLIN);
 	ASSERT_EQ(1, io_uring_submit(&self->ring));
 	for (i = 0; i < 10; i++)
-		ASSERT_EQ(0, hwt_add(self->fd, 0, i * 20 * MSEC, i, NULL));
+		ASSERT_EQ(0, hwt_add(self->fd, 0, i * 10 * MSEC, i, NULL));
 	while (got < 10) {
-		ASSERT_EQ(0, reap(&self->ring, &cqe));
+		cqe = reap(&self->ring);
 		ASSERT_LT(0, cqe.res);
 		EXPECT_TRUE(cqe.flags & IORING_CQE_F_MORE);
 		/* An event that was read already may be what a completion tells of. */
@@ -123,48 +124,39 @@ TEST_F(ring, multishot_poll_goes_on)
 	EXPECT_EQ(10, got);
 }
 
-TEST_F(ring, poll_completes_at_the_end_of_the_file)
+TEST_F(ring, end_of_the_file)
 {
-	struct io_uring_cqe cqe;
+	struct hwt_event event;
 
 	ASSERT_EQ(1, submit_poll(&self->ring, self->fd, 3));
 	ASSERT_EQ(0, hwt_stop(self->fd));
-	ASSERT_EQ(0, reap(&self->ring, &cqe));
-	EXPECT_EQ(POLLIN | POLLHUP, cqe.res & (POLLIN | POLLHUP));
+	EXPECT_EQ(POLLIN | POLLHUP, reap(&self->ring).res & (POLLIN | POLLHUP));
+	EXPECT_EQ(0, read_now(&self->ring, self->fd, &event, sizeof(event)));
 }
 
-TEST_F(ring, read_completes_when_an_event_comes)
+TEST_F(ring, waiting_read_at_the_end_of_the_file)
 {
-	struct hwt_event event = {};
-	struct io_uring_cqe cqe;
-	__u64 id;
+	struct hwt_event event;
 
-	ASSERT_EQ(1, submit_read(&self->ring, self->fd, &event, sizeof(event), 4));
-	ASSERT_EQ(0, hwt_add(self->fd, 0, 50 * MSEC, 8, &id));
-	ASSERT_EQ(0, reap(&self->ring, &cqe));
-	EXPECT_EQ(4, cqe.user_data);
-	ASSERT_EQ((int)sizeof(event), cqe.res);
-	EXPECT_EQ(id, event.id);
-	EXPECT_EQ(8, event.user_data);
+	ASSERT_EQ(1, submit_read(&self->ring, self->fd, &event, sizeof(event), 1));
+	ASSERT_EQ(0, hwt_stop(self->fd));
+	EXPECT_EQ(0, reap(&self->ring).res);
 }
 
-TEST_F(ring, read_of_too_little_fails)
-{
-	struct io_uring_cqe cqe;
-	char buffer[sizeof(struct hwt_event) - 1];
-
-	ASSERT_EQ(1, submit_read(&self->ring, self->fd, buffer, sizeof(buffer), 5));
-	ASSERT_EQ(0, reap(&self->ring, &cqe));
-	EXPECT_EQ(-EINVAL, cqe.res);
-}
-
-/* A read that is cancelled takes no event with it. */
-TEST_F(ring, waiting_read_can_be_cancelled)
+/* A read that is not carried out takes no event with it. */
+TEST_F(ring, read_that_fails)
 {
 	struct hwt_event event = {}, other;
 	struct io_uring_sqe *sqe;
-	struct io_uring_cqe cqe;
+	struct completion cqe;
 	int i;
+
+	EXPECT_EQ(-EINVAL, read_now(&self->ring, self->fd, &event, sizeof(event) - 1));
+	sqe = io_uring_get_sqe(&self->ring);
+	io_uring_prep_read(sqe, self->fd, &event, sizeof(event), 0);
+	sqe->rw_flags = RWF_NOWAIT;
+	ASSERT_EQ(1, io_uring_submit(&self->ring));
+	EXPECT_EQ(-EAGAIN, reap(&self->ring).res);
 
 	ASSERT_EQ(1, submit_read(&self->ring, self->fd, &event, sizeof(event), 6));
 	sqe = io_uring_get_sqe(&self->ring);
@@ -172,10 +164,12 @@ TEST_F(ring, waiting_read_can_be_cancelled)
 	io_uring_sqe_set_data64(sqe, 60);
 	ASSERT_EQ(1, io_uring_submit(&self->ring));
 	for (i = 0; i < 2; i++) {
-		ASSERT_EQ(0, reap(&self->ring, &cqe));
+		cqe = reap(&self->ring);
 		EXPECT_EQ(cqe.user_data == 6 ? -ECANCELED : 0, cqe.res);
 	}
 	ASSERT_EQ(0, hwt_add(self->fd, 0, 0, 9, NULL));
+	ASSERT_TRUE(hwt_wait(self->fd, PATIENCE_MS) & POLLIN);
+	EXPECT_EQ(-EFAULT, read_now(&self->ring, self->fd, NULL, sizeof(event)));
 	ASSERT_EQ(1, hwt_next(self->fd, &other));
 	EXPECT_EQ(9, other.user_data);
 	EXPECT_EQ(0, event.id);
@@ -185,34 +179,19 @@ TEST_F(ring, waiting_read_can_be_cancelled)
 TEST_F(ring, read_takes_many)
 {
 	struct hwt_event events[4];
-	struct io_uring_cqe cqe;
-	int i;
 
-	for (i = 0; i < 6; i++)
-		ASSERT_EQ(0, hwt_add(self->fd, HWT_ABSOLUTE, i + 1, i, NULL));
-	/* The last of them, so all have come up. */
-	for (i = 0; i < PATIENCE_MS; i++) {
-		struct hwt_stats_args stats;
-
-		ASSERT_EQ(0, hwt_stats(self->fd, &stats));
-		if (stats.events == 6)
-			break;
-		sleep_ns(MSEC);
-	}
-	ASSERT_EQ(1, submit_read(&self->ring, self->fd, events, sizeof(events), 1));
-	ASSERT_EQ(0, reap(&self->ring, &cqe));
-	EXPECT_EQ((int)sizeof(events), cqe.res);
+	ASSERT_TRUE(hwt_fire(self->fd, 6));
+	EXPECT_EQ((int)sizeof(events), read_now(&self->ring, self->fd, events, sizeof(events)));
 	/* Room for more than there are, and what is left of it is not enough for one. */
-	ASSERT_EQ(1, submit_read(&self->ring, self->fd, events, sizeof(events) - 1, 2));
-	ASSERT_EQ(0, reap(&self->ring, &cqe));
-	EXPECT_EQ(2 * (int)sizeof(events[0]), cqe.res);
+	EXPECT_EQ(2 * (int)sizeof(events[0]),
+		  read_now(&self->ring, self->fd, events, sizeof(events) - 1));
 }
 
 /* Each event completes one of the reads that wait. */
 TEST_F(ring, many_reads_wait)
 {
 	struct hwt_event events[ENTRIES] = {};
-	struct io_uring_cqe cqe;
+	struct completion cqe;
 	__u64 seen = 0;
 	int i;
 
@@ -222,7 +201,7 @@ TEST_F(ring, many_reads_wait)
 	for (i = 0; i < ENTRIES; i++)
 		ASSERT_EQ(0, hwt_add(self->fd, 0, i % 4 * 10 * MSEC, i, NULL));
 	for (i = 0; i < ENTRIES; i++) {
-		ASSERT_EQ(0, reap(&self->ring, &cqe));
+		cqe = reap(&self->ring);
 		ASSERT_EQ((int)sizeof(events[0]), cqe.res);
 		ASSERT_GT(ENTRIES, events[cqe.user_data].user_data);
 		seen |= 1ULL << events[cqe.user_data].user_data;
@@ -230,88 +209,60 @@ TEST_F(ring, many_reads_wait)
 	EXPECT_EQ(~0ULL, seen);
 }
 
-TEST_F(ring, read_does_not_wait_if_told_so)
-{
-	struct io_uring_sqe *sqe = io_uring_get_sqe(&self->ring);
-	struct io_uring_cqe cqe;
-	struct hwt_event event;
+/* -- A read that waits, of each kind -------------------------------------- */
 
-	io_uring_prep_read(sqe, self->fd, &event, sizeof(event), 0);
-	sqe->rw_flags = RWF_NOWAIT;
-	ASSERT_EQ(1, io_uring_submit(&self->ring));
-	ASSERT_EQ(0, reap(&self->ring, &cqe));
-	EXPECT_EQ(-EAGAIN, cqe.res);
-}
+FIXTURE(reads) {
+	struct io_uring ring;
+	int fd;
+};
 
+FIXTURE_VARIANT(reads) {
+	int flags;		/* of the file */
+	unsigned int sqe_flags;
+	bool registered;	/* the buffer is */
+};
+
+FIXTURE_VARIANT_ADD(reads, plainly) { 0, 0, false };
 /* O_NONBLOCK says nothing to io_uring, which blocks nobody. */
-TEST_F(ring, read_waits_also_if_others_do_not)
-{
-	struct io_uring_cqe cqe;
-	struct hwt_event event;
+FIXTURE_VARIANT_ADD(reads, nonblocking_file) { O_NONBLOCK, 0, false };
+FIXTURE_VARIANT_ADD(reads, by_a_worker) { 0, IOSQE_ASYNC, false };
+FIXTURE_VARIANT_ADD(reads, into_a_registered_buffer) { 0, 0, true };
 
-	fcntl(self->fd, F_SETFL, O_NONBLOCK);
-	ASSERT_EQ(1, submit_read(&self->ring, self->fd, &event, sizeof(event), 1));
-	ASSERT_EQ(0, hwt_add(self->fd, 0, 50 * MSEC, 9, NULL));
-	ASSERT_EQ(0, reap(&self->ring, &cqe));
-	EXPECT_EQ((int)sizeof(event), cqe.res);
-	EXPECT_EQ(9, event.user_data);
+FIXTURE_SETUP(reads)
+{
+	self->fd = hwt_open(variant->flags);
+	ASSERT_LE(0, self->fd);
+	ASSERT_EQ(0, io_uring_queue_init(ENTRIES, &self->ring, 0));
 }
 
-TEST_F(ring, worker_reads)
+FIXTURE_TEARDOWN(reads)
 {
-	struct io_uring_sqe *sqe = io_uring_get_sqe(&self->ring);
-	struct io_uring_cqe cqe;
-	struct hwt_event event;
-
-	io_uring_prep_read(sqe, self->fd, &event, sizeof(event), 0);
-	sqe->flags |= IOSQE_ASYNC;
-	ASSERT_EQ(1, io_uring_submit(&self->ring));
-	ASSERT_EQ(0, hwt_add(self->fd, 0, 50 * MSEC, 9, NULL));
-	ASSERT_EQ(0, reap(&self->ring, &cqe));
-	EXPECT_EQ((int)sizeof(event), cqe.res);
-	EXPECT_EQ(9, event.user_data);
+	io_uring_queue_exit(&self->ring);
+	close(self->fd);
 }
 
-TEST_F(ring, read_into_registered_buffer)
+TEST_F(reads, completes_when_an_event_comes)
 {
 	struct io_uring_sqe *sqe = io_uring_get_sqe(&self->ring);
-	struct hwt_event events[2];
+	struct hwt_event events[2] = {};
 	struct iovec buffer = { .iov_base = events, .iov_len = sizeof(events) };
-	struct io_uring_cqe cqe;
+	struct completion cqe;
+	__u64 id;
 
-	ASSERT_EQ(0, io_uring_register_buffers(&self->ring, &buffer, 1));
-	io_uring_prep_read_fixed(sqe, self->fd, events, sizeof(events), 0, 0);
+	io_uring_prep_read(sqe, self->fd, events, sizeof(events), 0);
+	if (variant->registered) {
+		ASSERT_EQ(0, io_uring_register_buffers(&self->ring, &buffer, 1));
+		io_uring_prep_read_fixed(sqe, self->fd, events, sizeof(events), 0, 0);
+	}
+	sqe->flags |= variant->sqe_flags;
+	sqe->user_data = 4;
 	ASSERT_EQ(1, io_uring_submit(&self->ring));
-	ASSERT_EQ(0, hwt_add(self->fd, 0, 50 * MSEC, 9, NULL));
-	ASSERT_EQ(0, reap(&self->ring, &cqe));
+	ASSERT_EQ(0, hwt_add(self->fd, 0, 50 * MSEC, 9, &id));
+	cqe = reap(&self->ring);
+	EXPECT_EQ(4, cqe.user_data);
 	EXPECT_EQ((int)sizeof(events[0]), cqe.res);
+	EXPECT_EQ(id, events[0].id);
 	EXPECT_EQ(9, events[0].user_data);
-}
-
-/* A bad address loses nothing. */
-TEST_F(ring, read_to_nowhere)
-{
-	struct io_uring_cqe cqe;
-	struct hwt_event event;
-
-	ASSERT_EQ(0, hwt_add(self->fd, 0, 0, 9, NULL));
-	ASSERT_TRUE(hwt_wait(self->fd, PATIENCE_MS) & POLLIN);
-	ASSERT_EQ(1, submit_read(&self->ring, self->fd, NULL, sizeof(event), 1));
-	ASSERT_EQ(0, reap(&self->ring, &cqe));
-	EXPECT_EQ(-EFAULT, cqe.res);
-	ASSERT_EQ(1, hwt_next(self->fd, &event));
-	EXPECT_EQ(9, event.user_data);
-}
-
-TEST_F(ring, read_at_the_end_of_the_file)
-{
-	struct io_uring_cqe cqe;
-	struct hwt_event event;
-
-	ASSERT_EQ(1, submit_read(&self->ring, self->fd, &event, sizeof(event), 1));
-	ASSERT_EQ(0, hwt_stop(self->fd));
-	ASSERT_EQ(0, reap(&self->ring, &cqe));
-	EXPECT_EQ(0, cqe.res);
 }
 
 /* -- With the rings of the device ---------------------------------------- */
@@ -321,7 +272,7 @@ TEST_F(ring, poll_beside_rings)
 {
 	struct io_uring_sqe *sqe = io_uring_get_sqe(&self->ring);
 	struct hwt_event event;
-	struct io_uring_cqe cqe;
+	struct completion cqe;
 	struct ring ring;
 	__u64 seen = 0;
 	int i;
@@ -333,7 +284,7 @@ TEST_F(ring, poll_beside_rings)
 		ASSERT_TRUE(ring_push(&ring, op_schedule(i % 8 * 10 * MSEC, i)));
 	ASSERT_EQ(32, ring_enter(&ring, 32, 0, 0));
 	while (seen != 0xffffffff) {
-		ASSERT_EQ(0, reap(&self->ring, &cqe));
+		cqe = reap(&self->ring);
 		ASSERT_LT(0, cqe.res);
 		EXPECT_TRUE(cqe.res & POLLIN);
 		EXPECT_TRUE(cqe.flags & IORING_CQE_F_MORE);
@@ -345,7 +296,6 @@ TEST_F(ring, poll_beside_rings)
 
 TEST_F(ring, read_beside_rings_is_refused)
 {
-	struct io_uring_cqe cqe;
 	struct hwt_event event;
 	struct ring ring;
 
@@ -353,12 +303,9 @@ TEST_F(ring, read_beside_rings_is_refused)
 	ASSERT_EQ(0, ring_make(&ring, self->fd, 0, 64, 64));
 	/* One that was waiting finds out, at the latest when an event comes. */
 	ASSERT_EQ(0, hwt_add(self->fd, 0, 0, 0, NULL));
-	ASSERT_EQ(0, reap(&self->ring, &cqe));
-	EXPECT_EQ(-EBUSY, cqe.res);
+	EXPECT_EQ(-EBUSY, reap(&self->ring).res);
 	EXPECT_TRUE(ring_wait(&ring, 1));
-	ASSERT_EQ(1, submit_read(&self->ring, self->fd, &event, sizeof(event), 2));
-	ASSERT_EQ(0, reap(&self->ring, &cqe));
-	EXPECT_EQ(-EBUSY, cqe.res);
+	EXPECT_EQ(-EBUSY, read_now(&self->ring, self->fd, &event, sizeof(event)));
 	ring_unmap(&ring);
 }
 
@@ -380,7 +327,6 @@ TEST_F(ring, commands_are_there_or_refused)
 {
 	struct io_uring_sqe *sqe = io_uring_get_sqe(&self->ring);
 	struct hwt_info_args info;
-	struct io_uring_cqe cqe;
 	bool there;
 
 	ASSERT_EQ(0, hwt_info(self->fd, &info));
@@ -391,14 +337,13 @@ TEST_F(ring, commands_are_there_or_refused)
 	sqe->fd = self->fd;
 	sqe->cmd_op = HWT_URING_ARM;
 	ASSERT_EQ(1, io_uring_submit(&self->ring));
-	ASSERT_EQ(0, reap(&self->ring, &cqe));
-	EXPECT_EQ(there ? 0 : -EOPNOTSUPP, cqe.res);
+	EXPECT_EQ(there ? 0 : -EOPNOTSUPP, reap(&self->ring).res);
 }
 
 /* That nothing is left of it is seen when the module is unloaded after this test. */
 TEST(killed_while_all_waits)
 {
-	int ready[2], status, fd, i;
+	int ready[2], fd, i;
 	char byte;
 	pid_t pid;
 
@@ -413,7 +358,7 @@ TEST(killed_while_all_waits)
 		if (fd < 0 || io_uring_queue_init(ENTRIES, &ring, 0))
 			_exit(1);
 		for (i = 0; i < ENTRIES; i++) {
-			if (hwt_add(fd, 0, 3600 * SEC, i, NULL))
+			if (hwt_add(fd, 0, HOUR, i, NULL))
 				_exit(1);
 			if ((i % 2 ? submit_poll(&ring, fd, i) :
 			     submit_read(&ring, fd, &events[i], sizeof(events[i]), i)) != 1)
@@ -426,9 +371,7 @@ TEST(killed_while_all_waits)
 	}
 	close(ready[1]);
 	ASSERT_EQ(1, read(ready[0], &byte, 1));
-	ASSERT_EQ(0, kill(pid, SIGKILL));
-	ASSERT_EQ(pid, waitpid(pid, &status, 0));
-	EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+	EXPECT_EQ(-SIGKILL, child_kill(pid));
 	close(ready[0]);
 }
 
