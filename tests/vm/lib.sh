@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=sh
 #
-# For scripts in the guest (busybox sh): ". /hwt/lib.sh". See tests/README.md.
+# For scripts in the guest (busybox sh): ". $HWT_DIR/lib.sh". See tests/README.md.
 
 hwt_points=0
 
