@@ -54,16 +54,19 @@ class Fault:
         return any(fnmatch.fnmatchcase(text, pattern)
                    for text in (self.subject, self.name, str(self)))
 
-    def apply(self, top=host.TOP):
-        """Return {file: its text with the fault}; Failed unless each edit changes what it says."""
-        texts = {}
+    def apply(self, others=None):
+        """Return {file: its text with the fault}; Failed unless each edit changes what it says.
+
+        The others: what this returned for faults that are planted, too.
+        """
+        texts = dict(others or {})
         for edit in self.edits:
             found = EDIT.fullmatch(edit)
             files = found["file"] or self.settings["file"]
             script = EVERY.sub(EVERY_C, found["script"])
             changed = 0
             for file in files.split():
-                old = texts.get(file) or (top / file).read_text(encoding="utf-8")
+                old = texts.get(file) or (host.TOP / file).read_text(encoding="utf-8")
                 texts[file] = subprocess.run(["sed", script], input=old, check=True,
                                              stdout=subprocess.PIPE, text=True).stdout
                 changed += lines_changed(old, texts[file])
@@ -154,16 +157,20 @@ def make_tree(fault, *words):
                   env={**os.environ, "HWT_BUILD": str(TREE / "build")})
 
 
-def test_guest(fault, kernel, tests):
-    """The quick ones among the tests of that pattern, in a guest."""
+def test_guest(faults):
+    """The quick ones among the tests that the faults name, in a guest; {fault: what noticed it}."""
+    kernel, tests = faults[0].test[1], [fault.test[2] for fault in faults]
     results = TREE / "build/results" / f"guest-{kernel}"
     results.unlink(missing_ok=True)
-    make_tree(fault, "check-guest", f"KERNEL={kernel}", f"TEST={tests}", "QUICK=1")
+    make_tree(faults[0], "check-guest", f"KERNEL={kernel}", f"TEST=@({'|'.join(tests)})", "QUICK=1")
     lines = results.read_text(errors="replace").splitlines() if results.exists() else []
-    # Without a verdict on any test it has not been built, or packed, or booted.
-    if not any(f" {kernel}/" in line for line in lines):
-        raise host.Failed(f"{fault}: no guest has run (log: {fault.log})")
-    return next((line[7:] for line in lines if line.startswith(f"not ok {kernel}/")), None)
+    noticed = {}
+    for fault, test in zip(faults, tests):
+        mine = [line for line in lines if re.search(rf" {kernel}/{test}(#\d+)?(:| |$)", line)]
+        # Without a verdict on the test it has not been built, or packed, or booted.
+        if mine:
+            noticed[fault] = next((line[7:] for line in mine if line.startswith("not ok ")), None)
+    return noticed
 
 
 def test_torture(fault, seconds, *parameters):
@@ -204,9 +211,10 @@ def test_fuzz(fault, minutes):
     return why and f"{why}, after {programs} programs"
 
 
-# On the host, each in a room of its own; and in the copy, one at a time.
+# On the host, each in a room of its own; and in the copy, one at a time, as "guest" is.
 ROOMS = {"wheel": test_wheel, "libhwt": test_libhwt}
-TREES = {"guest": test_guest, "torture": test_torture, "fuzz": test_fuzz}
+TREES = {"torture": test_torture, "fuzz": test_fuzz}
+KINDS = {*ROOMS, *TREES, "guest"}
 
 
 # --- Running them -----------------------------------------------------------------------------
@@ -227,29 +235,35 @@ def copy_tree():
     write(known, "\n".join(sorted(files)))
 
 
-def noticed(fault, rooms):
-    """Plant a fault, run its test; return what has noticed it, or nothing."""
-    texts = fault.apply()
+def in_room(fault, rooms):
+    """Plant a fault in a room, run its test; return what has noticed it, or nothing."""
     kind, *words = fault.test
-    if kind in ROOMS:
-        room = rooms.get()
-        try:
-            return ROOMS[kind](fault, texts, OUT / f"{kind}.{room}", *words)
-        finally:
-            rooms.put(room)
+    room = rooms.get()
+    try:
+        return ROOMS[kind](fault, fault.apply(), OUT / f"{kind}.{room}", *words)
+    finally:
+        rooms.put(room)
+
+
+def in_tree(faults):
+    """Plant faults in the copy, run their tests; return {fault: what has noticed it, or nothing}."""
+    texts = {}
+    for fault in faults:
+        texts = fault.apply(texts)
     for file, text in texts.items():
         write(TREE / file, text)
     try:
-        return TREES[kind](fault, *words)
+        kind, *words = faults[0].test
+        return test_guest(faults) if kind == "guest" else {faults[0]: TREES[kind](faults[0], *words)}
     finally:
         for file in texts:
             write(TREE / file, (host.TOP / file).read_bytes())
 
 
-def verdict(fault, rooms):
-    """Return (passed, text) for a fault."""
+def verdict(fault, trial):
+    """Return (passed, text) for a fault, by a function that returns what has noticed it."""
     try:
-        by = noticed(fault, rooms)
+        by = trial()
     except host.Failed as error:
         return False, str(error)
     if not fault.edits:
@@ -257,12 +271,35 @@ def verdict(fault, rooms):
     return bool(by), f"{fault}: {f'noticed by {by}' if by else f'not noticed (log: {fault.log})'}"
 
 
+def verdicts(faults):
+    """Yield (passed, text) for faults that are planted in the copy together."""
+    try:
+        noticed = in_tree(faults)
+    except host.Failed as error:
+        noticed = {}
+        yield False, str(error)
+    for fault in faults:
+        if fault in noticed:
+            yield verdict(fault, lambda fault=fault: noticed[fault])
+        else:
+            yield False, f"{fault}: its test has not run (log: {faults[0].log})"
+
+
+def batches(faults):
+    """Return lists of faults: those that are planted together, the others alone."""
+    found = {}
+    for fault in faults:
+        batch = fault.settings.get("batch")
+        found.setdefault((fault.test[1], batch) if batch else fault, []).append(fault)
+    return list(found.values())
+
+
 def check_names(fault):
     """Failed if a fault names a guest's test that is not there."""
     kind, *words = fault.test
     files = [path.stem for folder in ("user", "kernel", "torture")
              for path in (host.TOP / "tests" / folder).iterdir() if path.suffix in (".c", ".sh")]
-    if kind not in {**ROOMS, **TREES} or kind == "guest" and not fnmatch.filter(files, words[1]):
+    if kind not in KINDS or kind == "guest" and not fnmatch.filter(files, words[1]):
         raise host.Failed(f"{fault}: no such test: {' '.join(fault.test)}")
 
 
@@ -289,19 +326,21 @@ def try_all(faults, jobs):
         # What is not broken has to pass, or nothing that follows says anything.
         whole = [Fault(kind, "as it is", {"test": kind})
                  for kind in dict.fromkeys(fault.test[0] for fault in kinds)]
-        yield from pool.map(lambda fault: verdict(fault, rooms), whole + kinds)
-    rest = [fault for fault in faults if fault.test[0] in TREES]
+        yield from pool.map(lambda fault: verdict(fault, lambda: in_room(fault, rooms)),
+                            whole + kinds)
+    rest = [fault for fault in faults if fault.test[0] not in ROOMS]
     if rest:
         copy_tree()
-    for fault in rest:
-        yield verdict(fault, rooms)
+    for batch in batches(rest):
+        yield from verdicts(batch)
 
 
 def main():
     """Plants faults, one at a time, and sees whether the test that is named for each notices it."""
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("--tier", choices=TIERS, help="default: all; with --only: manual")
-    parser.add_argument("--only", metavar="PATTERN", help="a subject, or the name of a fault")
+    parser.add_argument("--only", metavar="PATTERN", nargs="+",
+                        help="a subject, or the name of a fault")
     parser.add_argument("--jobs", type=int, default=host.JOBS)
     parser.add_argument("--apply", action="store_true", help="only see that each can be planted")
     parser.add_argument("--list", action="store_true", help="only list them")
@@ -310,7 +349,7 @@ def main():
     tier = args.tier or ("manual" if args.only or args.apply or args.list else "all")
     faults = [fault for fault in faults
               if TIERS.index(fault.settings["tier"]) <= TIERS.index(tier)
-              and fault.matches(args.only or "*")]
+              and any(map(fault.matches, args.only or ["*"]))]
     if not faults:
         raise host.Failed("there is no such fault")
     if args.list:
