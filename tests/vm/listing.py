@@ -26,7 +26,7 @@ class Test:
     """One run of a test."""
     name: str
     kind: str               # program, script, module
-    limit: int              # seconds
+    limit: int              # seconds; 0: none but the guest's own
     file: str
     noload: bool = False
     load: str = ""          # parameters of hwt.ko

@@ -15,8 +15,6 @@ from listing import Test
 
 # Noon on the last day of 2027: the following year has a 29th of February.
 START_NS = 1830254400 * 10**9
-# By the guest's clock, in seconds.
-LIMIT = 2 * 366 * 86400
 
 
 def main():
@@ -29,7 +27,7 @@ def main():
         if kernel and "test_year: " in line:
             print("    " + line.partition("test_year: ")[2].rstrip(), flush=True)
 
-    test = Test("test_year", "module", LIMIT, "test_year.ko", args=" ".join(args.parameters))
+    test = Test("test_year", "module", 0, "test_year.ko", args=" ".join(args.parameters))
     good = boot.boot(kernels.find("uml"), "year", [test], tree="uml-plain", ktests=True,
                      words=["HWT_KTESTS=lib/test_year.o"], programs=False, results=args.results, label="year",
                      watch=show, silence=300, limit=1800, memory="512M",
