@@ -327,6 +327,8 @@ static void __init test_deadlock(unsigned int workers)
 	struct hwt_wheel *wheel = kt_workers_wheel("deadlock", workers);
 	struct kt kt, bystander;
 
+	/* The stop of the run before has released, too. */
+	memset(&in_release, 0, sizeof(in_release));
 	kt_init(&kt, wheel, &dead_ops);
 	kt_init(&bystander, wheel, &kt_ops);
 	kt_schedule(&bystander, KT_HOUR);

@@ -9,7 +9,7 @@ import listing
 from checks import check, files, first_line, once, problems, read, run
 
 KERNEL_CODE = ("hwt*.[ch]", "samples/hwt_*.c", "tests/kernel/*.[ch]", "bench/bench*.[ch]",
-               "tests/torture/*.[ch]", "tests/vm/year/*.[ch]")
+               "tests/torture/*.[ch]")
 
 # Types of checkpatch's that are ignored, and why. Nothing may be suppressed in the sources.
 IGNORED = (
