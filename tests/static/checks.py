@@ -17,7 +17,8 @@ import host
 import kernels
 
 OUT = host.BUILD / "static"
-PASSED = OUT / "passed"
+# Files that were found all right, in this or another checkout.
+PASSED = host.CACHE / "static"
 CHECKS = {}
 _spent = threading.local()
 

@@ -42,7 +42,7 @@ def clang_tidy():
     kernel = checks.kernel_source()
     facts = checks.program("clang-tidy"), headers(), str(kernel)
     made = host.BUILD / "unit"
-    run("make", "-s", "--no-print-directory", "-C", "tests/unit", f"OUT={made}", "headers")
+    yield from problems("make", "-s", "--no-print-directory", "-C", "tests/unit", f"OUT={made}", "headers")
     include = {"tests/unit": ["-isystem", "tests/unit/shim", "-isystem", f"{made}/include", "-isystem", f"{kernel}/tools/include"],
                "tests/user": ["-Itests/user/lib", "-isystem", f"{kernel}/tools/testing/selftests"]}
 

@@ -49,6 +49,7 @@ def main():
     chosen = [check for check in checks.CHECKS.values()
               if (check.name in args.check if args.check else check.quick or not args.quick)]
 
+    checks.OUT.mkdir(parents=True, exist_ok=True)
     checks.PASSED.mkdir(parents=True, exist_ok=True)
     checks.kernel_source()
     pool, results = ThreadPoolExecutor(host.JOBS), Results()

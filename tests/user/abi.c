@@ -3,7 +3,7 @@
  * The binary interface: numbers, sizes and offsets are what they have always been, in
  * 64-bit and 32-bit programs, and each call works from both.
  *
- * hwt-test: m32
+ * hwt-test: m32 quick
  */
 #include "kselftest_harness.h"
 #include <stddef.h>

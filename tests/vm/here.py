@@ -234,7 +234,7 @@ def chosen(pattern, targets):
     for source in listing.sources():
         folder = source.path.parent.name
         if folder in targets and (source.has("shared") or source.has("here")) and source.wanted(Running, True, False):
-            found += [test for test in source.runs(Running) if listing.matches(test.name, pattern) and not test.disk]
+            found += [test for test in source.runs(Running, True) if listing.matches(test.name, pattern) and not test.disk]
     return sorted(found, key=lambda test: not test.shared)
 
 

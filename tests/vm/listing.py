@@ -75,8 +75,9 @@ class Source:
     def wanted(self, kernel, quick, named):
         if self.has("manual"):
             return False
-        # Of another architecture there are the modules, and the programs that need no library.
-        if kernel.arch != "x86_64" and (self.kind == "script" or self.has("libs")):
+        # Of another architecture there are the modules, the torture, and the programs that need no library.
+        if kernel.arch != "x86_64" and (self.has("libs") or
+                                        self.kind == "script" and self.path.parent.name != "torture"):
             return False
         if quick and self.has("long"):
             return False
@@ -87,7 +88,7 @@ class Source:
             return kernel.name in self.words("only")
         return not (named and kernel.tests == "named")
 
-    def runs(self, kernel):
+    def runs(self, kernel, quick=False):
         """A Test for each "args" directive, or one."""
         limit = int(self.value("timeout") or LIMIT) * (3 if kernel.slow else 1)
         args = self.found.get("args", [""])
@@ -98,7 +99,7 @@ class Source:
                        # A module is loaded once at a time.
                        self.has("shared") and not (self.kind == "module" and len(args) > 1))
         # The same kernel code serves 32-bit programs on each kernel: one is enough.
-        if self.has("m32") and kernel.name == "stock":
+        if self.has("m32") and kernel.name == "stock" and (not quick or "quick" in self.words("m32")):
             yield Test(self.name + "-32", self.kind, limit, file + "-32", self.has("noload"), self.value("load"),
                        self.value("disk"), args[0], self.has("shared"))
 
@@ -127,7 +128,7 @@ def tests(kernel, quick=False, named=False, pattern="*"):
     for source in sources():
         source.check(names)
         if source.wanted(kernel, quick, named):
-            found += [test for test in source.runs(kernel) if matches(test.name, pattern)]
+            found += [test for test in source.runs(kernel, quick) if matches(test.name, pattern)]
     return sorted(found, key=lambda test: not test.shared)
 
 

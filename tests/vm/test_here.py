@@ -43,8 +43,8 @@ top='@TOP@'
 # in_tree COMMAND: in the source tree, as root of that machine.
 in_tree()
 {
-	enter env -i PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root HWT_BUILD='@BUILD@' \\
-		XDG_CACHE_HOME='@CACHE@' HWT_JOBS=2 sh -c "cd '$top' && $1" </dev/null
+	enter /usr/bin/env -i PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root HWT_BUILD='@BUILD@' \\
+		XDG_CACHE_HOME='@CACHE@' HWT_JOBS=2 /bin/sh -c "cd '$top' && $1" </dev/null
 }
 # says TEXT COMMAND: it fails, for that reason, with a verdict.
 says()
