@@ -174,8 +174,8 @@ def guest_jobs(name, quick, named=False, shards=1, weight=1):
 def check_jobs():
     """What every change needs."""
     return [
-        *guest_jobs("stock", quick=True, weight=9),
-        *guest_jobs("rt", quick=True, weight=8),
+        *guest_jobs("stock", quick=True, named=True, weight=9),
+        *guest_jobs("rt", quick=True, named=True, weight=8),
         Job("static", python("static/static.py", "--quick", "--results", RESULTS / "static"), weight=7),
         tap("verify", *python("verify/verify.py", "--quick"), weight=6),
         tap("wheel", "make", "-s", "--no-print-directory", "-C", TESTS / "unit", f"OUT={host.BUILD}/unit", "check-quick",
@@ -186,7 +186,7 @@ def check_jobs():
 
 def ci_jobs():
     """What every submission gets: the debug kernel sees it, too."""
-    return [*guest_jobs("debug", quick=True, weight=20), *check_jobs()]
+    return [*guest_jobs("debug", quick=True, named=True, weight=20), *check_jobs()]
 
 
 def all_jobs():

@@ -25,7 +25,7 @@ run()
 
 run test_basics
 run test_sync
-if sh /hwt/scripts/torture.sh seed=4 seconds=2 nmi=0 hotplug_ms=0 clock_ms=0 >/tmp/output 2>&1; then
+if sh "$HWT_DIR/scripts/torture.sh" seed=4 seconds=2 nmi=0 hotplug_ms=0 clock_ms=0 >/tmp/output 2>&1; then
 	ok "torture"
 else
 	sed 's/^/# /' /tmp/output

@@ -4,6 +4,7 @@
 # With debug=1, a module that goes and leaves timeouts on somebody's wheel is reported with
 # what they would have called, and they are withdrawn: the guest survives their deadlines.
 #
+# hwt-test: long
 # hwt-test: load debug=1
 # hwt-test: timeout 150
 set -eu

@@ -4,6 +4,7 @@
 # hwt.ko's parameters: what is out of range is refused, and the log says what and
 # why; what is accepted is in sysfs and is what a wheel of the defaults is made of.
 #
+# hwt-test: long
 # hwt-test: noload
 # hwt-test: timeout 120
 set -eu

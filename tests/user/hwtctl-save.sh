@@ -4,6 +4,7 @@
 # hwtctl list, save and restore: of its own context and of another process's, and of
 # files that are no saves.
 #
+# hwt-test: long
 # hwt-test: check stock
 # hwt-test: timeout 150
 # hwt-test: load max_timeouts=5000

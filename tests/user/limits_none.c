@@ -2,6 +2,7 @@
 /*
  * No limits for users, and a module that is slow to let go of what was cancelled.
  *
+ * hwt-test: long
  * hwt-test: load reclaim_ms=10000 max_user_timeouts=0 max_user_wheels=0
  * hwt-test: timeout 150
  */

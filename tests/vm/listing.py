@@ -91,7 +91,8 @@ class Source:
     def runs(self, kernel, quick=False):
         """A Test for each "args" directive, or one."""
         limit = int(self.value("timeout") or LIMIT) * (3 if kernel.slow else 1)
-        args = self.found.get("args", [""])
+        # The quick tiers take the first of several.
+        args = self.found.get("args", [""])[:1 if quick else None]
         file = self.name + {"module": ".ko", "script": ".sh", "program": ""}[self.kind]
         for number, words in enumerate(args, 1):
             yield Test(self.name if number == 1 else f"{self.name}#{number}", self.kind, limit, file,

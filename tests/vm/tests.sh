@@ -89,7 +89,7 @@ perform()
 {
 	local kind=$1 limit=$2 file=$3 args=$4 watch limited="timeout -k 5 $2"
 	rc=0
-	[ "$limit" != 0 ] || limited= limit=100000000
+	[ "$limit" != 0 ] || { limited=''; limit=100000000; }
 	# A test stuck in the kernel survives its killing: show where it is stuck.
 	{
 		sleep $((limit + 10))
