@@ -2,7 +2,7 @@
 # shellcheck shell=sh
 #
 # Runs the tests of a list, reports on standard output. Markers go to the kernel log, too: see
-# judge.py. Sourced by init in a guest, and by here.sh on a real machine, under busybox sh.
+# judge.py. Sourced by init in a guest, and by here.py on a real machine, under busybox sh.
 #
 # HWT_DIR: the directory of this file, the list, scripts, programs (bin) and modules.
 # HWT_KERNEL, HWT_QUICK, HWT_SLOW, HWT_TCG, HWT_PATCHING: for the tests, see tests/README.md.
