@@ -114,6 +114,8 @@ class Uml:
         fresh(self.logs.values())
         command = [options.kernel.dir / "linux", f"mem={options.memory}", f"initrd={options.initrd}", "con=null",
                    "con0=fd:0,fd:1", "ignore_loglevel", "printk.time=1", "printk.devkmsg=on", "oops=panic",
+                   # Caches keep their names, so that what hwt leaves behind is seen.
+                   "slab_nomerge",
                    "HWT_TTY=-", *arguments(options, False), *options.append]
         with open(self.logs["guest"], "wb") as log:
             # Its memory is a file in TMPDIR.
