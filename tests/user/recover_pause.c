@@ -72,7 +72,8 @@ TEST_F_TIMEOUT(pause, of_the_machine, 280)
 	char line[64];
 
 	sleep_ns(SEC);
-	snprintf(line, sizeof(line), "hwt-host: pause %u", pause);
+	/* Without the newline it would wait for the next message. */
+	snprintf(line, sizeof(line), "hwt-host: pause %u\n", pause);
 	ASSERT_TRUE(write_text("/dev/kmsg", line));
 	/* Until much of that has passed for the machine without a nap in it, whenever the host
 	 * comes to it. This clock may stand still or not.
