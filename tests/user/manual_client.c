@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A client of /dev/hwt that was written from its manual page, hwt(4), alone: it includes no
+ * header of hwt, and takes each number and each layout from the page.
+ *
+ * hwt-test: only stock
+ * hwt-test: shared
+ */
+#include "kselftest_harness.h"
+#include <fcntl.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <time.h>
+
+enum {
+	IOC_INFO = 0xe700, IOC_SCHEDULE = 0xe702, IOC_MODIFY, IOC_CANCEL, IOC_GET, IOC_STOP,
+	IOC_STATS, IOC_LIST, IOC_BATCH, IOC_RINGS, IOC_ENTER,
+};
+
+#define USED_HERE	(0x8 | 0x10 | 0x20)	/* the features list, batch and rings */
+
+enum { ONE_SHOT, FIXED_RATE };
+enum { PENDING = 1, EVENT = 2 };
+enum { EXPIRED = 1, STOPPED = 2 };
+enum { OP_SCHEDULE = 1, OP_MODIFY, OP_CANCEL, OP_GET };
+enum { RINGS_MORE = 1, RINGS_END = 2 };
+#define LAST		1
+#define ABSOLUTE	1
+#define NEVER		0xffffffffffffffffULL
+#define MSEC		1000000ULL
+#define HOUR		(3600 * 1000 * MSEC)
+#define PATIENCE_MS	20000
+
+struct event {
+	uint64_t id, user_data, deadline_ns, fired_ns, overruns;
+	uint32_t kind, flags;
+	uint64_t reserved[2];
+};
+
+struct info {
+	uint32_t size, flags, version;
+	int32_t clock;
+	uint64_t tick_ns;
+	uint32_t ticks_per_wheel, levels;
+	uint64_t now_ns, max_timeouts, max_pending, features;
+	uint32_t event_size, reserved;
+	uint64_t max_shared, max_user_timeouts;
+	uint32_t max_user_wheels, reserved2;
+};
+
+struct schedule {
+	uint32_t size, flags, mode, reserved;
+	uint64_t time_ns, period_ns, slack_ns, user_data, id;
+};
+
+struct modify {
+	uint32_t size, flags;
+	uint64_t id, time_ns, period_ns, slack_ns, user_data;
+	uint32_t was, reserved;
+};
+
+struct cancel {
+	uint32_t size, flags;
+	uint64_t id;
+	uint32_t was, reserved;
+};
+
+struct get {
+	uint32_t size, flags;
+	uint64_t id;
+	uint32_t state, mode;
+	uint64_t user_data, deadline_ns, remaining_ns, period_ns, overruns;
+};
+
+struct stop {
+	uint32_t size, flags;
+	uint64_t stopped;
+};
+
+struct stats {
+	uint32_t size, flags;
+	uint64_t timeouts, events, scheduled, modified, cancelled, stopped, expired, overruns;
+	uint64_t read, rejected;
+};
+
+struct entry {
+	uint64_t id, user_data, deadline_ns, remaining_ns, period_ns, overruns;
+	uint32_t state, mode;
+	uint64_t reserved;
+};
+
+struct list {
+	uint32_t size, flags;
+	uint64_t cursor, entries;
+	uint32_t count, entry_size;
+};
+
+/* time_ns is also deadline_ns, slack_ns also remaining_ns. */
+struct op {
+	uint32_t opcode, flags, mode;
+	int32_t result;
+	uint64_t id, time_ns, period_ns, slack_ns, user_data, overruns;
+};
+
+struct batch {
+	uint32_t size, flags;
+	uint64_t ops;
+	uint32_t count, op_size;
+};
+
+struct rings_args {
+	uint32_t size, flags, op_entries, event_entries;
+	uint64_t map_size;
+	uint32_t ops_offset, events_offset, op_size, event_size;
+};
+
+struct enter {
+	uint32_t size, flags, submit, wait;
+	uint64_t timeout_ns;
+};
+
+struct rings {
+	uint32_t op_head, event_tail, flags, reserved[13];
+	uint32_t op_tail, reserved2[15];
+	uint32_t event_head, reserved3[15];
+};
+
+_Static_assert(sizeof(struct event) == 64 && sizeof(struct info) == 96 &&
+	       sizeof(struct schedule) == 56 && sizeof(struct modify) == 56 &&
+	       sizeof(struct cancel) == 24 && sizeof(struct get) == 64 &&
+	       sizeof(struct stop) == 16 && sizeof(struct stats) == 88 &&
+	       sizeof(struct list) == 32 && sizeof(struct entry) == 64 &&
+	       sizeof(struct batch) == 24 && sizeof(struct op) == 64 &&
+	       sizeof(struct rings_args) == 40 && sizeof(struct enter) == 24 &&
+	       sizeof(struct rings) == 192, "the sizes that the page gives");
+
+FIXTURE(client) {
+	int fd;
+};
+
+FIXTURE_SETUP(client)
+{
+	self->fd = open("/dev/hwt", O_RDWR | O_CLOEXEC);
+	ASSERT_LE(0, self->fd);
+}
+
+FIXTURE_TEARDOWN(client)
+{
+	close(self->fd);
+}
+
+/* 0, or a negative error number. Each structure of arguments begins with its size. */
+#define CALL(_request, _args)						\
+({									\
+	(_args)->size = sizeof(*(_args));				\
+	ioctl(self->fd, (_request), (_args)) < 0 ? -errno : 0;		\
+})
+
+static uint64_t now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000 * MSEC + ts.tv_nsec;
+}
+
+static int wait_ms(int fd, int timeout_ms)
+{
+	struct pollfd pollfd = { .fd = fd, .events = POLLIN };
+
+	return poll(&pollfd, 1, timeout_ms) < 0 ? -1 : pollfd.revents;
+}
+
+TEST_F(client, one_by_one)
+{
+	struct schedule schedule = { .time_ns = 50 * MSEC, .user_data = 42 };
+	struct schedule never = { .time_ns = NEVER, .user_data = 2 };
+	struct entry entries[8];
+	struct list list = { .entries = (uintptr_t)entries, .count = 8, .entry_size = 64 };
+	struct modify modify = { .time_ns = HOUR };
+	uint64_t before = now();
+	struct event events[4];
+	struct cancel cancel = {};
+	struct stats stats = {};
+	struct info info = {};
+	struct stop stop = {};
+	struct get get = {};
+
+	ASSERT_EQ(0, CALL(IOC_INFO, &info));
+	EXPECT_LE(3, info.version);
+	EXPECT_EQ(1, info.clock);
+	EXPECT_LT(0, info.tick_ns);
+	EXPECT_EQ(64, info.event_size);
+	EXPECT_TRUE(before <= info.now_ns && info.now_ns <= now());
+	EXPECT_EQ(USED_HERE, info.features & USED_HERE);
+
+	ASSERT_EQ(0, CALL(IOC_SCHEDULE, &schedule));
+	ASSERT_EQ(64, read(self->fd, events, sizeof(events)));
+	EXPECT_EQ(schedule.id, events[0].id);
+	EXPECT_EQ(42, events[0].user_data);
+	EXPECT_EQ(EXPIRED, events[0].kind);
+	EXPECT_EQ(LAST, events[0].flags);
+	EXPECT_LE(before + 50 * MSEC, events[0].deadline_ns);
+	EXPECT_EQ(0, events[0].deadline_ns % info.tick_ns);
+	EXPECT_LE(events[0].deadline_ns, events[0].fired_ns);
+	EXPECT_GE(now(), events[0].fired_ns);
+	cancel.id = schedule.id;
+	EXPECT_EQ(-ENOENT, CALL(IOC_CANCEL, &cancel));
+
+	schedule = (struct schedule) { .flags = ABSOLUTE, .time_ns = now(), .user_data = 1 };
+	ASSERT_EQ(0, CALL(IOC_SCHEDULE, &schedule));
+	ASSERT_EQ(POLLIN, wait_ms(self->fd, PATIENCE_MS));
+	modify.id = schedule.id;
+	ASSERT_EQ(0, CALL(IOC_MODIFY, &modify));
+	EXPECT_EQ(EVENT, modify.was);
+	EXPECT_EQ(0, wait_ms(self->fd, 0));
+	get.id = schedule.id;
+	ASSERT_EQ(0, CALL(IOC_GET, &get));
+	EXPECT_EQ(PENDING, get.state);
+	EXPECT_LT(HOUR / 2, get.remaining_ns);
+	EXPECT_GE(HOUR + info.tick_ns, get.remaining_ns);
+	EXPECT_EQ(1, get.user_data);
+	ASSERT_EQ(0, CALL(IOC_SCHEDULE, &never));
+	get.id = never.id;
+	ASSERT_EQ(0, CALL(IOC_GET, &get));
+	EXPECT_EQ(NEVER, get.deadline_ns);
+	EXPECT_EQ(NEVER, get.remaining_ns);
+	ASSERT_EQ(0, CALL(IOC_LIST, &list));
+	ASSERT_EQ(2, list.count);
+	EXPECT_EQ(3, entries[0].user_data + entries[1].user_data);
+	EXPECT_EQ(PENDING, entries[0].state);
+	cancel.id = never.id;
+	ASSERT_EQ(0, CALL(IOC_CANCEL, &cancel));
+	EXPECT_EQ(PENDING, cancel.was);
+
+	schedule = (struct schedule) { .mode = FIXED_RATE, .period_ns = 20 * MSEC };
+	ASSERT_EQ(0, CALL(IOC_SCHEDULE, &schedule));
+	ASSERT_EQ(64, read(self->fd, &events[0], 64));
+	ASSERT_EQ(64, read(self->fd, &events[1], 64));
+	EXPECT_EQ(0, events[0].flags);
+	EXPECT_EQ(schedule.id, events[1].id);
+	EXPECT_LE(events[0].deadline_ns + 20 * MSEC, events[1].deadline_ns);
+	EXPECT_TRUE(read(self->fd, events, 63) == -1 && errno == EINVAL);
+	schedule.reserved = 1;
+	EXPECT_EQ(-EINVAL, CALL(IOC_SCHEDULE, &schedule));
+	schedule.size = 8;
+	EXPECT_TRUE(ioctl(self->fd, IOC_SCHEDULE, &schedule) == -1 && errno == EINVAL);
+	EXPECT_EQ(-ENOTTY, CALL(0xe7ff, &schedule));
+
+	/* The one of an hour is stopped; the other one may have an event of before. */
+	ASSERT_EQ(0, CALL(IOC_STOP, &stop));
+	EXPECT_EQ(2, stop.stopped);
+	ASSERT_EQ(128, read(self->fd, events, sizeof(events)));
+	EXPECT_TRUE(events[0].flags == LAST && events[1].flags == LAST);
+	EXPECT_TRUE(events[0].kind == STOPPED || events[1].kind == STOPPED);
+	EXPECT_EQ(0, read(self->fd, events, 64));
+	EXPECT_EQ(POLLIN | POLLHUP, wait_ms(self->fd, 0));
+	schedule = (struct schedule) { .time_ns = 1 };
+	EXPECT_EQ(-ESHUTDOWN, CALL(IOC_SCHEDULE, &schedule));
+	ASSERT_EQ(0, CALL(IOC_STATS, &stats));
+	EXPECT_TRUE(!stats.timeouts && stats.scheduled == 4 && stats.modified == 1 &&
+		    stats.cancelled == 1 && stats.stopped == 2 && stats.rejected == 1);
+}
+
+TEST_F(client, batches)
+{
+	struct op ops[100] = {};
+	struct batch batch = { .ops = (uintptr_t)ops, .count = 100, .op_size = 64 };
+	int i, n = 0, ret, sum = 0;
+	struct event events[100];
+
+	for (i = 0; i < 99; i++)
+		ops[i] = (struct op) {
+			.opcode = OP_SCHEDULE, .time_ns = HOUR, .user_data = i,
+		};
+	/* Those that fail do so alone. */
+	ops[50].opcode = 99;
+	ops[99] = (struct op) { .opcode = OP_CANCEL, .id = 12345 };
+	ASSERT_EQ(0, CALL(IOC_BATCH, &batch));
+	ASSERT_EQ(100, batch.count);
+	for (i = 0; i < 99; i++)
+		EXPECT_TRUE(i == 50 || (!ops[i].result && ops[i].id));
+	EXPECT_EQ(-EINVAL, ops[50].result);
+	EXPECT_EQ(-ENOENT, ops[99].result);
+
+	/* 0 to 9: cancel; 10 to 19: move to now; 20: get. */
+	for (i = 0; i < 21; i++)
+		ops[i] = (struct op) {
+			.opcode = i < 10 ? OP_CANCEL : i < 20 ? OP_MODIFY : OP_GET,
+			.id = ops[i].id,
+		};
+	batch.count = 21;
+	ASSERT_EQ(0, CALL(IOC_BATCH, &batch));
+	for (i = 0; i < 21; i++)
+		EXPECT_EQ(PENDING, ops[i].result);
+	EXPECT_TRUE(ops[20].user_data == 20 && ops[20].slack_ns > HOUR / 2 &&
+		    ops[20].time_ns > now() && ops[20].mode == ONE_SHOT);
+	while (n < 10) {
+		ret = read(self->fd, events, sizeof(events)) / 64;
+		ASSERT_LT(0, ret);
+		for (n += ret; ret; )
+			sum += events[--ret].user_data;
+	}
+	EXPECT_EQ(10, n);
+	EXPECT_EQ(145, sum);
+}
+
+static uint32_t load(const uint32_t *from)
+{
+	return __atomic_load_n(from, __ATOMIC_ACQUIRE);
+}
+
+static void store(uint32_t *to, uint32_t value)
+{
+	__atomic_store_n(to, value, __ATOMIC_RELEASE);
+}
+
+static int enter(int fd, uint32_t submit, uint32_t wait)
+{
+	struct enter args = {
+		.size = sizeof(args), .submit = submit, .wait = wait,
+		.timeout_ns = PATIENCE_MS * MSEC,
+	};
+
+	return ioctl(fd, IOC_ENTER, &args) < 0 ? -errno : (int)args.submit;
+}
+
+#define COUNT	40
+
+TEST_F(client, rings)
+{
+	struct rings_args args = { .op_entries = 50, .event_entries = 5 };
+	struct event *events, event;
+	struct stop stop = {};
+	struct rings *rings;
+	uint32_t at, i;
+	struct op *ops;
+	int sum = 0;
+
+	ASSERT_EQ(0, CALL(IOC_RINGS, &args));
+	EXPECT_TRUE(args.op_entries == 64 && args.event_entries == 8);
+	ASSERT_TRUE(args.op_size == 64 && args.event_size == 64);
+	rings = mmap(NULL, args.map_size, PROT_READ | PROT_WRITE, MAP_SHARED, self->fd, 0);
+	ASSERT_NE(MAP_FAILED, (void *)rings);
+	ops = (void *)((char *)rings + args.ops_offset);
+	events = (void *)((char *)rings + args.events_offset);
+	EXPECT_TRUE(read(self->fd, &event, 64) == -1 && errno == EBUSY);
+
+	for (i = 0; i < COUNT; i++)
+		ops[i] = (struct op) {
+			.opcode = OP_SCHEDULE, .time_ns = 10 * MSEC, .user_data = i,
+		};
+	store(&rings->op_tail, COUNT);
+	ASSERT_EQ(COUNT, enter(self->fd, COUNT, 1));
+	EXPECT_EQ(COUNT, load(&rings->op_head));
+	for (i = 0; i < COUNT; i++)
+		EXPECT_TRUE(!ops[i].result && ops[i].id);
+
+	/* There is room for eight events at a time. */
+	for (at = 0; at < COUNT; at++) {
+		if (at == load(&rings->event_tail))
+			ASSERT_EQ(0, enter(self->fd, 0, 1));
+		ASSERT_NE(at, load(&rings->event_tail));
+		event = events[at & (args.event_entries - 1)];
+		store(&rings->event_head, at + 1);
+		sum += event.user_data;
+		EXPECT_TRUE(event.kind == EXPIRED && event.flags == LAST);
+	}
+	EXPECT_EQ(COUNT * (COUNT - 1) / 2, sum);
+	EXPECT_EQ(0, load(&rings->flags) & RINGS_MORE);
+
+	/* The id has ended when its event was in the ring. */
+	ops[COUNT] = (struct op) { .opcode = OP_CANCEL, .id = ops[0].id };
+	store(&rings->op_tail, COUNT + 1);
+	EXPECT_EQ(1, enter(self->fd, 1, 0));
+	EXPECT_EQ(-ENOENT, ops[COUNT].result);
+	ASSERT_EQ(0, CALL(IOC_STOP, &stop));
+	EXPECT_EQ(RINGS_END, load(&rings->flags) & RINGS_END);
+	store(&rings->op_tail, COUNT + 1000);
+	EXPECT_EQ(-EINVAL, enter(self->fd, 1, 0));
+	/* The mapping outlives the descriptor. */
+	close(self->fd);
+	self->fd = -1;
+	EXPECT_EQ(RINGS_END, load(&rings->flags) & RINGS_END);
+	munmap(rings, args.map_size);
+}
+
+TEST_HARNESS_MAIN
