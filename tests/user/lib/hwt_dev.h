@@ -157,6 +157,42 @@ static inline int hwt_stats(int fd, struct hwt_stats_args *args)
 	return hwt_call(fd, HWT_IOC_STATS, args);
 }
 
+/* Ask for a wheel of its own, on that clock. */
+static inline int hwt_setup(int fd, clockid_t clock)
+{
+	struct hwt_setup_args args = { .size = sizeof(args), .clock = clock };
+
+	return hwt_call(fd, HWT_IOC_SETUP, &args);
+}
+
+static inline int hwt_open_private(clockid_t clock)
+{
+	int fd = hwt_open(O_NONBLOCK);
+
+	if (fd >= 0 && hwt_setup(fd, clock)) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+/* @count is the room in @entries, and then the number that was stored. */
+static inline int hwt_list(int fd, __u64 *cursor, void *entries, __u32 *count)
+{
+	struct hwt_list_args args = {
+		.size = sizeof(args),
+		.cursor = *cursor,
+		.entries = (uintptr_t)entries,
+		.count = *count,
+		.entry_size = sizeof(struct hwt_list_entry),
+	};
+	int ret = hwt_call(fd, HWT_IOC_LIST, &args);
+
+	*cursor = args.cursor;
+	*count = args.count;
+	return ret;
+}
+
 /* -- Events -------------------------------------------------------------- */
 
 /* Returns how many events were read. */
