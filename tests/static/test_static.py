@@ -37,7 +37,7 @@ PLANTS = (
     ("versions", "lib/Makefile", "VERSION := ", "VERSION := 9", "lib/Makefile has another version"),
     ("versions", "hwt_main.c", 'MODULE_VERSION("', 'MODULE_VERSION("9', "hwt_main.c has another version"),
     ("abi", "hwt_uapi.h", "\n#endif /*", "\n#define HWT_PLANTED 7\n#endif /*", "HWT_PLANTED is missing"),
-    ("abi-manual", "man/hwt.4", "struct hwt_event\" \", ", "struct hwt_event\" \", 9", "the compiler says"),
+    ("abi", "man/hwt.4", "struct hwt_event\" \", ", "struct hwt_event\" \", 9", "the compiler says"),
     ("documentation", "samples/first.c", "int main", "int\tmain", "README.md:.*samples/first.c says"),
     ("documentation", "README.md", "", "\n    code\n", "a block of no file"),
     ("documentation", "docs/design.md", "", "\n[planted](nowhere.md)\n", "a link to 'nowhere.md'"),
