@@ -1,77 +1,289 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Limits: timeouts of a context, pending timeouts of a private wheel, memory of a cgroup.
+ * Limits: timeouts of a context, pending ones of a private wheel, all of a user, and those of
+ * a context on the wheel that all share. For memory see cgroup.c.
  *
- * hwt-test: load max_timeouts=200000
- * hwt-test: long
- * hwt-test: timeout 180
+ * hwt-test: load max_timeouts=500 max_user_timeouts=1000 max_user_wheels=3 max_shared=100
+ * hwt-test: timeout 150
  */
 #include "kselftest_harness.h"
+#include <dirent.h>
+#include <pthread.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
-#include "hwt_dev.h"
+#include "caps.h"
+#include "fdinfo.h"
+#include "hwt_ring.h"
+#include "process.h"
 
-FIXTURE(ctx) {
-	int fd;
+#define TIMEOUTS	500
+#define USER_TIMEOUTS	1000
+#define USER_WHEELS	3
+#define SHARED		100
+#define SHOWN		1000	/* HWT_SHOWN_MAX */
+#define CONTEXTS	"/sys/kernel/debug/hwt/contexts"
+
+/* Two users who have nothing else. */
+#define ALICE		4001
+#define BOB		4002
+
+FIXTURE(user) {
+	int fd[6];
+	unsigned int n;
 };
 
-FIXTURE_SETUP(ctx)
+FIXTURE_SETUP(user)
 {
-	self->fd = hwt_open(O_NONBLOCK);
-	ASSERT_LE(0, self->fd);
+	self->n = 0;
+	ASSERT_EQ(0, chmod(HWT_DEV, 0666));
 }
 
-FIXTURE_TEARDOWN(ctx)
+FIXTURE_TEARDOWN(user)
 {
-	close(self->fd);
+	while (self->n)
+		close(self->fd[--self->n]);
+	chmod(HWT_DEV, 0600);
 }
 
-TEST_F_TIMEOUT(ctx, max_timeouts, 150)
+/* Whoever opens it counts; this process goes on as root. */
+static int open_as(uid_t uid)
 {
+	int fd;
+
+	if (setresuid(uid, uid, 0))
+		return -errno;
+	fd = hwt_open(O_NONBLOCK);
+	if (setresuid(0, 0, 0)) {
+		close(fd);
+		return -errno;
+	}
+	return fd;
+}
+
+#define OPEN_AS(_uid)						\
+({								\
+	ASSERT_GT(ARRAY_SIZE(self->fd), self->n);		\
+	self->fd[self->n] = open_as(_uid);			\
+	ASSERT_LE(0, self->fd[self->n]);			\
+	self->fd[self->n++];					\
+})
+
+/* How many of so many could be made; the first error is stored. */
+static unsigned int fill(int fd, unsigned int count, int *error)
+{
+	unsigned int n;
+
+	*error = 0;
+	for (n = 0; n < count; n++) {
+		*error = hwt_add(fd, 0, HOUR, n, NULL);
+		if (*error)
+			break;
+	}
+	return n;
+}
+
+/* -- Timeouts of a user --------------------------------------------------- */
+
+TEST_F(user, info)
+{
+	struct hwt_info_args info;
+
+	ASSERT_EQ(0, hwt_info(OPEN_AS(ALICE), &info));
+	EXPECT_EQ((__u64)SHARED, info.max_shared);
+	EXPECT_EQ((__u64)USER_TIMEOUTS, info.max_user_timeouts);
+	EXPECT_EQ((__u32)USER_WHEELS, info.max_user_wheels);
+	/* Who may have any number of wheels is told so. */
+	ASSERT_EQ(0, hwt_info(OPEN_AS(0), &info));
+	EXPECT_EQ((__u64)USER_TIMEOUTS, info.max_user_timeouts);
+	EXPECT_EQ(0U, info.max_user_wheels);
+}
+
+TEST_F(user, timeouts_of_all_contexts)
+{
+	int a = OPEN_AS(ALICE), b = OPEN_AS(ALICE), c = OPEN_AS(ALICE), other = OPEN_AS(BOB);
+	struct hwt_stats_args stats;
+	struct hwt_event event;
+	__u64 id;
+	int ret;
+
+	/* The limit of the context first; */
+	EXPECT_EQ((unsigned int)TIMEOUTS, fill(a, TIMEOUTS + 1, &ret));
+	EXPECT_EQ(-EAGAIN, ret);
+	EXPECT_EQ(400U, fill(b, 400, &ret));
+	ASSERT_EQ(0, hwt_add(c, 0, HOUR, 0, &id));
+	/* then that of the user. */
+	EXPECT_EQ(99U, fill(c, TIMEOUTS, &ret));
+	EXPECT_EQ(-EAGAIN, ret);
+	EXPECT_EQ(-EAGAIN, hwt_add(b, 0, HOUR, 0, NULL));
+	EXPECT_EQ(-EAGAIN, hwt_add_periodic(b, HWT_MODE_FIXED_RATE, 0, SEC, 0, NULL));
+	ASSERT_EQ(0, hwt_stats(b, &stats));
+	EXPECT_EQ(400ULL, stats.timeouts);
+	EXPECT_EQ(2ULL, stats.rejected);
+	/* Nobody else is concerned. */
+	EXPECT_EQ((unsigned int)TIMEOUTS, fill(other, TIMEOUTS, &ret));
+
+	/* What is there can be moved. A cancel makes room for one, in any context. */
+	EXPECT_EQ(HWT_STATE_PENDING, hwt_move(c, id, 0, 2 * HOUR));
+	EXPECT_EQ(HWT_STATE_PENDING, hwt_del(c, id));
+	ASSERT_EQ(0, hwt_add(b, 0, 0, 0, NULL));
+	EXPECT_EQ(-EAGAIN, hwt_add(c, 0, HOUR, 0, NULL));
+	/* An event does when it has been read. */
+	ASSERT_EQ(POLLIN, hwt_wait(b, PATIENCE_MS));
+	EXPECT_EQ(-EAGAIN, hwt_add(c, 0, HOUR, 0, NULL));
+	ASSERT_EQ(1, hwt_read(b, &event, 1));
+	EXPECT_EQ(0, hwt_add(c, 0, HOUR, 0, NULL));
+	EXPECT_EQ(-EAGAIN, hwt_add(c, 0, HOUR, 0, NULL));
+
+	/* A stop makes no room, as long as its events are there; a close does. */
+	EXPECT_EQ(400, hwt_stop(b));
+	EXPECT_EQ(-EAGAIN, hwt_add(c, 0, HOUR, 0, NULL));
+	close(b);
+	self->fd[1] = open_as(BOB);
+	EXPECT_EQ(400U, fill(c, 400, &ret));
+	EXPECT_EQ(-EAGAIN, hwt_add(c, 0, HOUR, 0, NULL));
+}
+
+/* Root is a user like any other. */
+TEST_F(user, timeouts_of_a_context_and_of_root)
+{
+	int fd = OPEN_AS(0), ret;
 	struct hwt_stats_args stats;
 	struct hwt_info_args info;
 	struct hwt_event event;
-	__u64 id[2], i;
-	int other;
+	__u64 id[2];
 
-	ASSERT_EQ(0, hwt_info(self->fd, &info));
-	ASSERT_EQ(200000ULL, info.max_timeouts);
-	ASSERT_EQ(0, hwt_add(self->fd, 0, HOUR, 0, &id[0]));
-	ASSERT_EQ(0, hwt_add(self->fd, 0, HOUR, 0, &id[1]));
-	for (i = 2; i < info.max_timeouts; i++)
-		ASSERT_EQ(0, hwt_add(self->fd, 0, HOUR, 0, NULL));
-	EXPECT_EQ(-EAGAIN, hwt_add(self->fd, 0, HOUR, 0, NULL));
-	EXPECT_EQ(-EAGAIN, hwt_add_periodic(self->fd, HWT_MODE_FIXED_RATE, 0, 1, 0, NULL));
-	ASSERT_EQ(0, hwt_stats(self->fd, &stats));
-	EXPECT_EQ(info.max_timeouts, stats.timeouts);
-	EXPECT_EQ(info.max_timeouts, stats.scheduled);
+	ASSERT_EQ(0, hwt_info(fd, &info));
+	EXPECT_EQ((__u64)TIMEOUTS, info.max_timeouts);
+	ASSERT_EQ(0, hwt_add(fd, 0, HOUR, 0, &id[0]));
+	ASSERT_EQ(0, hwt_add(fd, 0, HOUR, 0, &id[1]));
+	EXPECT_EQ(TIMEOUTS - 2U, fill(fd, TIMEOUTS, &ret));
+	EXPECT_EQ(-EAGAIN, ret);
+	EXPECT_EQ(-EAGAIN, hwt_add_periodic(fd, HWT_MODE_FIXED_RATE, 0, 1, 0, NULL));
+	ASSERT_EQ(0, hwt_stats(fd, &stats));
+	EXPECT_EQ((__u64)TIMEOUTS, stats.timeouts);
+	EXPECT_EQ((__u64)TIMEOUTS, stats.scheduled);
 	EXPECT_EQ(2ULL, stats.rejected);
-	/* What is there can be moved. */
-	EXPECT_EQ(HWT_STATE_PENDING, hwt_move(self->fd, id[0], 0, HOUR));
+	/* What is there can be moved. A cancel makes room for one; */
+	EXPECT_EQ(HWT_STATE_PENDING, hwt_move(fd, id[0], 0, HOUR));
+	EXPECT_EQ(HWT_STATE_PENDING, hwt_del(fd, id[0]));
+	EXPECT_EQ(1U, fill(fd, 2, &ret));
+	/* an expiry does not until the event was read. */
+	EXPECT_EQ(HWT_STATE_PENDING, hwt_move(fd, id[1], 0, 0));
+	ASSERT_EQ(POLLIN, hwt_wait(fd, PATIENCE_MS));
+	EXPECT_EQ(-EAGAIN, hwt_add(fd, 0, HOUR, 0, NULL));
+	ASSERT_EQ(1, hwt_read(fd, &event, 1));
+	EXPECT_EQ(1U, fill(fd, 2, &ret));
 
-	/* A cancel makes room for one; */
-	EXPECT_EQ(HWT_STATE_PENDING, hwt_del(self->fd, id[0]));
-	EXPECT_EQ(0, hwt_add(self->fd, 0, HOUR, 0, NULL));
-	EXPECT_EQ(-EAGAIN, hwt_add(self->fd, 0, HOUR, 0, NULL));
-
-	/* an expiry not until the event was read. */
-	EXPECT_EQ(HWT_STATE_PENDING, hwt_move(self->fd, id[1], 0, 0));
-	ASSERT_EQ(POLLIN, hwt_wait(self->fd, PATIENCE_MS));
-	EXPECT_EQ(-EAGAIN, hwt_add(self->fd, 0, HOUR, 0, NULL));
-	ASSERT_EQ(1, hwt_read(self->fd, &event, 1));
-	EXPECT_EQ(0, hwt_add(self->fd, 0, HOUR, 0, NULL));
-	EXPECT_EQ(-EAGAIN, hwt_add(self->fd, 0, HOUR, 0, NULL));
-
-	/* Another context has a limit of its own. */
-	other = hwt_open(0);
-	ASSERT_LE(0, other);
-	EXPECT_EQ(0, hwt_add(other, 0, HOUR, 0, NULL));
-	close(other);
+	EXPECT_EQ((unsigned int)TIMEOUTS, fill(OPEN_AS(0), TIMEOUTS, &ret));
+	EXPECT_EQ(0U, fill(OPEN_AS(0), TIMEOUTS, &ret));
+	EXPECT_EQ(-EAGAIN, ret);
 }
 
+/* Who has opened it, and not who uses it. */
+TEST_F(user, of_the_opener)
+{
+	int a = OPEN_AS(ALICE), b = OPEN_AS(ALICE), c = OPEN_AS(ALICE), own = OPEN_AS(BOB);
+	int ret;
+
+	ASSERT_EQ(0, setresuid(BOB, BOB, 0));
+	EXPECT_EQ((unsigned int)TIMEOUTS, fill(a, TIMEOUTS, &ret));
+	EXPECT_EQ((unsigned int)TIMEOUTS, fill(b, TIMEOUTS, &ret));
+	EXPECT_EQ(-EAGAIN, hwt_add(c, 0, HOUR, 0, NULL));
+	EXPECT_EQ((unsigned int)TIMEOUTS, fill(own, TIMEOUTS, &ret));
+	ASSERT_EQ(0, setresuid(0, 0, 0));
+}
+
+/* Of a batch those that fit are made, and the others fail alone. */
+TEST_F(user, batch)
+{
+	static struct hwt_op ops[TIMEOUTS];
+	unsigned int i;
+	int ret;
+
+	ASSERT_EQ((unsigned int)TIMEOUTS, fill(OPEN_AS(ALICE), TIMEOUTS, &ret));
+	ASSERT_EQ(300U, fill(OPEN_AS(ALICE), 300, &ret));
+	for (i = 0; i < TIMEOUTS; i++)
+		ops[i] = op_schedule(HOUR, 0);
+	ASSERT_EQ(TIMEOUTS, hwt_batch(OPEN_AS(ALICE), ops, TIMEOUTS));
+	for (i = 0; i < TIMEOUTS; i++)
+		ASSERT_EQ(i < 200 ? 0 : -EAGAIN, ops[i].result);
+}
+
+/* Exact, also while all of a user's contexts are at it. */
+struct racer {
+	pthread_t thread;
+	int fd;
+	unsigned int rounds;
+	unsigned int made;
+	unsigned int strange;
+	__u64 ids[TIMEOUTS];
+};
+
+static volatile bool over;
+
+static void *race(void *arg)
+{
+	struct racer *me = arg;
+	unsigned int n = me->fd * 7919, i;
+	int ret;
+
+	for (i = 0; i < me->rounds; i++) {
+		n = n * 1664525 + 1013904223;
+		if (me->made && n >> 30 == 0) {
+			me->strange += hwt_del(me->fd, me->ids[--me->made]) !=
+				       HWT_STATE_PENDING;
+			continue;
+		}
+		if (me->made == TIMEOUTS)
+			continue;
+		ret = hwt_add(me->fd, 0, HOUR, 0, &me->ids[me->made]);
+		me->made += !ret;
+		me->strange += ret && ret != -EAGAIN;
+	}
+	/* As many as there are: who frees one here takes one here. */
+	while (me->made < TIMEOUTS && !hwt_add(me->fd, 0, HOUR, 0, &me->ids[me->made]))
+		me->made++;
+	return NULL;
+}
+
+TEST_F_TIMEOUT(user, exact_in_a_race, 120)
+{
+	static struct racer racer[4];
+	unsigned int i, sum = 0;
+
+	for (i = 0; i < ARRAY_SIZE(racer); i++) {
+		racer[i].fd = OPEN_AS(ALICE);
+		racer[i].rounds = quick() ? 2000 : 10000;
+	}
+	for (i = 0; i < ARRAY_SIZE(racer); i++)
+		ASSERT_EQ(0, pthread_create(&racer[i].thread, NULL, race, &racer[i]));
+	for (i = 0; i < ARRAY_SIZE(racer); i++)
+		pthread_join(racer[i].thread, NULL);
+	for (i = 0; i < ARRAY_SIZE(racer); i++) {
+		struct hwt_stats_args stats;
+
+		EXPECT_EQ(0U, racer[i].strange);
+		ASSERT_EQ(0, hwt_stats(racer[i].fd, &stats));
+		EXPECT_EQ(racer[i].made, stats.timeouts);
+		sum += racer[i].made;
+	}
+	EXPECT_GE((unsigned int)USER_TIMEOUTS, sum);
+	/* One that gave one back when the others had given up may have left room. */
+	for (i = 0; i < ARRAY_SIZE(racer); i++) {
+		while (racer[i].made < TIMEOUTS && !hwt_add(racer[i].fd, 0, HOUR, 0, NULL)) {
+			racer[i].made++;
+			sum++;
+		}
+	}
+	EXPECT_EQ((unsigned int)USER_TIMEOUTS, sum);
+}
+
+/* -- Pending timeouts of a private wheel --------------------------------- */
+
 /* Netty: maxPendingTimeouts of 2 refuses the third. */
-TEST_F(ctx, max_pending)
+TEST_F(user, max_pending)
 {
 	struct hwt_setup_args setup = {
 		.size = sizeof(setup),
@@ -83,44 +295,45 @@ TEST_F(ctx, max_pending)
 	struct hwt_get_args get;
 	struct hwt_event event;
 	__u64 id[3], fourth = 0;
+	int fd = OPEN_AS(0);
 
-	ASSERT_EQ(0, hwt_call(self->fd, HWT_IOC_SETUP, &setup));
-	ASSERT_EQ(0, hwt_info(self->fd, &info));
+	ASSERT_EQ(0, hwt_call(fd, HWT_IOC_SETUP, &setup));
+	ASSERT_EQ(0, hwt_info(fd, &info));
 	EXPECT_EQ(2ULL, info.max_pending);
-	ASSERT_EQ(0, hwt_add(self->fd, 0, HOUR, 0, &id[0]));
-	ASSERT_EQ(0, hwt_add(self->fd, 0, HOUR, 1, &id[1]));
-	EXPECT_EQ(-EAGAIN, hwt_add(self->fd, 0, HOUR, 2, NULL));
-	EXPECT_EQ(-EAGAIN, hwt_add_periodic(self->fd, HWT_MODE_FIXED_RATE, 0, 1, 0, NULL));
-	ASSERT_EQ(0, hwt_stats(self->fd, &stats));
+	ASSERT_EQ(0, hwt_add(fd, 0, HOUR, 0, &id[0]));
+	ASSERT_EQ(0, hwt_add(fd, 0, HOUR, 1, &id[1]));
+	EXPECT_EQ(-EAGAIN, hwt_add(fd, 0, HOUR, 2, NULL));
+	EXPECT_EQ(-EAGAIN, hwt_add_periodic(fd, HWT_MODE_FIXED_RATE, 0, 1, 0, NULL));
+	ASSERT_EQ(0, hwt_stats(fd, &stats));
 	EXPECT_EQ(2ULL, stats.timeouts);
 	EXPECT_EQ(2ULL, stats.rejected);
 	/* The pending ones can be moved. */
-	EXPECT_EQ(HWT_STATE_PENDING, hwt_move(self->fd, id[0], 0, 2 * HOUR));
+	EXPECT_EQ(HWT_STATE_PENDING, hwt_move(fd, id[0], 0, 2 * HOUR));
 
 	/* Again after a cancel, */
-	EXPECT_EQ(HWT_STATE_PENDING, hwt_del(self->fd, id[0]));
-	EXPECT_EQ(0, hwt_add(self->fd, 0, HOUR, 2, &id[2]));
-	EXPECT_EQ(-EAGAIN, hwt_add(self->fd, 0, HOUR, 3, NULL));
+	EXPECT_EQ(HWT_STATE_PENDING, hwt_del(fd, id[0]));
+	EXPECT_EQ(0, hwt_add(fd, 0, HOUR, 2, &id[2]));
+	EXPECT_EQ(-EAGAIN, hwt_add(fd, 0, HOUR, 3, NULL));
 
 	/* and after an expiry, read or not: it is not pending any more. */
-	EXPECT_EQ(HWT_STATE_PENDING, hwt_move(self->fd, id[1], 0, 0));
-	ASSERT_EQ(POLLIN, hwt_wait(self->fd, PATIENCE_MS));
-	EXPECT_EQ(0, hwt_add(self->fd, 0, HOUR, 4, &fourth));
-	EXPECT_EQ(-EAGAIN, hwt_add(self->fd, 0, HOUR, 5, NULL));
+	EXPECT_EQ(HWT_STATE_PENDING, hwt_move(fd, id[1], 0, 0));
+	ASSERT_EQ(POLLIN, hwt_wait(fd, PATIENCE_MS));
+	EXPECT_EQ(0, hwt_add(fd, 0, HOUR, 4, &fourth));
+	EXPECT_EQ(-EAGAIN, hwt_add(fd, 0, HOUR, 5, NULL));
 
 	/* To be pending again it needs room; refused, it keeps its event. */
-	EXPECT_EQ(-EAGAIN, hwt_move(self->fd, id[1], 0, HOUR));
-	ASSERT_EQ(0, hwt_get(self->fd, id[1], &get));
+	EXPECT_EQ(-EAGAIN, hwt_move(fd, id[1], 0, HOUR));
+	ASSERT_EQ(0, hwt_get(fd, id[1], &get));
 	EXPECT_EQ((__u32)HWT_STATE_EVENT, get.state);
-	EXPECT_EQ(HWT_STATE_PENDING, hwt_del(self->fd, fourth));
-	EXPECT_EQ(HWT_STATE_EVENT, hwt_move(self->fd, id[1], 0, 0));
-	ASSERT_EQ(1, hwt_next(self->fd, &event));
+	EXPECT_EQ(HWT_STATE_PENDING, hwt_del(fd, fourth));
+	EXPECT_EQ(HWT_STATE_EVENT, hwt_move(fd, id[1], 0, 0));
+	ASSERT_EQ(1, hwt_next(fd, &event));
 	EXPECT_EQ(id[1], event.id);
-	EXPECT_EQ(1, hwt_stop(self->fd));
+	EXPECT_EQ(1, hwt_stop(fd));
 }
 
 /* Pending is exact when cancels race with the tick in which they are due. */
-TEST_F(ctx, max_pending_stays_exact)
+TEST_F(user, max_pending_stays_exact)
 {
 	struct hwt_setup_args setup = {
 		.size = sizeof(setup),
@@ -129,136 +342,423 @@ TEST_F(ctx, max_pending_stays_exact)
 	};
 	struct hwt_event event[10];
 	__u64 id[10], deadline;
-	int round, i, ret;
+	int fd = OPEN_AS(0), round, i, ret;
 
-	ASSERT_EQ(0, hwt_call(self->fd, HWT_IOC_SETUP, &setup));
+	ASSERT_EQ(0, hwt_call(fd, HWT_IOC_SETUP, &setup));
 	for (round = 0; round < 100; round++) {
 		deadline = now_ns() / MSEC * MSEC + 2 * MSEC;
 		for (i = 0; i < 10; i++)
-			ASSERT_EQ(0, hwt_add(self->fd, HWT_ABSOLUTE, deadline, i, &id[i]));
+			ASSERT_EQ(0, hwt_add(fd, HWT_ABSOLUTE, deadline, i, &id[i]));
 		while (now_ns() + 100 * USEC < deadline + round % 20 * 10 * USEC)
 			;
 		for (i = 0; i < 10; i++) {
-			ret = hwt_del(self->fd, id[i]);
+			ret = hwt_del(fd, id[i]);
 			ASSERT_TRUE(ret == HWT_STATE_PENDING || ret == HWT_STATE_EVENT);
 		}
-		ASSERT_EQ(-EAGAIN, hwt_read(self->fd, event, 10));
+		ASSERT_EQ(-EAGAIN, hwt_read(fd, event, 10));
 	}
 	for (i = 0; i < 10; i++)
-		ASSERT_EQ(0, hwt_add(self->fd, 0, HOUR, 0, NULL));
-	EXPECT_EQ(-EAGAIN, hwt_add(self->fd, 0, HOUR, 0, NULL));
+		ASSERT_EQ(0, hwt_add(fd, 0, HOUR, 0, NULL));
+	EXPECT_EQ(-EAGAIN, hwt_add(fd, 0, HOUR, 0, NULL));
 }
 
-/* -- Memory -------------------------------------------------------------- */
+/* -- Private wheels of a user --------------------------------------------- */
 
-#define CGROUP		"/sys/fs/cgroup"
-#define GROUP		CGROUP "/hwt-limits"
-#define GROUP_MAX	(16UL << 20)
-
-static bool write_file(const char *path, const char *text)
+TEST_F(user, wheels)
 {
-	int fd = open(path, O_WRONLY | O_CLOEXEC);
-	bool ok = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+	struct hwt_setup_args bad = {
+		.size = sizeof(bad),
+		.clock = CLOCK_MONOTONIC,
+		.levels = 77,
+	};
+	int i, fd;
 
-	if (fd >= 0)
+	/* What fails takes none; the log is told of what is wrong. */
+	for (i = 0; i < 2 * USER_WHEELS; i++) {
+		fd = open_as(ALICE);
+		ASSERT_LE(0, fd);
+		EXPECT_EQ(-EINVAL, hwt_call(fd, HWT_IOC_SETUP, &bad));
 		close(fd);
-	return ok;
-}
-
-/* The value behind a word in a file of such lines; -1 if it is not there. */
-static long read_word(const char *path, const char *word)
-{
-	FILE *file = fopen(path, "r");
-	char name[64];
-	long value = -1, n;
-
-	while (file && fscanf(file, "%63s %ld", name, &n) == 2)
-		if (!strcmp(name, word))
-			value = n;
-	if (file)
-		fclose(file);
-	return value;
-}
-
-/* What the child tells. In memory that both have touched: at the limit it is dear. */
-struct told {
-	int error;
-	unsigned int made;
-	unsigned int listed;
-	int error_again;
-	bool done;
-};
-
-static void use_up_memory(volatile struct told *told)
-{
-	struct hwt_stats_args stats;
-	int fd, other, ret, i;
-
-	if (!write_file(GROUP "/cgroup.procs", "0"))
-		return;
-	fd = hwt_open(O_NONBLOCK);
-	other = hwt_open(O_NONBLOCK);
-	if (fd < 0 || other < 0)
-		return;
-	/* Warm everything up first. */
-	hwt_stats(fd, &stats);
-	do {
-		ret = hwt_add(fd, 0, HOUR, 0, NULL);
-		if (!ret)
-			told->made++;
-	} while (!ret);
-	told->error = ret;
-	hwt_stats(fd, &stats);
-	told->listed = stats.timeouts;
-	close(fd);
-	/* They are let go soon, and then there is memory again. */
-	for (i = 0; i < 100; i++) {
-		told->error_again = hwt_add(other, 0, HOUR, 0, NULL);
-		if (!told->error_again)
-			break;
-		sleep_ns(100 * MSEC);
 	}
-	told->done = true;
+	for (i = 0; i < USER_WHEELS; i++)
+		ASSERT_EQ(0, hwt_setup(OPEN_AS(ALICE), CLOCK_MONOTONIC));
+	EXPECT_EQ(-EBUSY, hwt_setup(self->fd[0], CLOCK_MONOTONIC));
+	fd = OPEN_AS(ALICE);
+	EXPECT_EQ(-EAGAIN, hwt_setup(fd, CLOCK_MONOTONIC));
+	EXPECT_EQ(0, fd_number(fd, "hwt-private"));
+	EXPECT_EQ(0, hwt_setup(OPEN_AS(BOB), CLOCK_MONOTONIC));
+	/* One goes, and there is room for one. */
+	close(self->fd[0]);
+	self->fd[0] = OPEN_AS(ALICE);
+	self->n--;
+	EXPECT_EQ(0, hwt_setup(fd, CLOCK_MONOTONIC));
+	EXPECT_EQ(1, fd_number(fd, "hwt-private"));
+	EXPECT_EQ(-EAGAIN, hwt_setup(self->fd[0], CLOCK_MONOTONIC));
+	/* Refused, it is as it was: on the wheel that all share. */
+	EXPECT_EQ(0, hwt_add(self->fd[0], 0, HOUR, 0, NULL));
+	EXPECT_EQ(1, fd_number(self->fd[0], "hwt-shared"));
 }
 
-/* ENOMEM, and nobody is killed for it. */
-TEST_F_TIMEOUT(ctx, memory_cgroup, 150)
+/*
+ * @maker makes a user namespace, in which @uid (of this one) wants a wheel of its own.
+ * Return: what came of it, or -EOPNOTSUPP: there are no user namespaces.
+ */
+static int setup_in_namespace(uid_t maker, uid_t uid)
 {
-	volatile struct told *told;
-	char text[32];
-	int status;
+	int from[2], to[2], fd, status;
+	char text[64], byte = 0;
 	pid_t pid;
 
-	if (!write_file(CGROUP "/cgroup.subtree_control", "+memory"))
-		SKIP(return, "no memory controller in " CGROUP);
-	rmdir(GROUP);
-	ASSERT_EQ(0, mkdir(GROUP, 0755));
-	snprintf(text, sizeof(text), "%lu", GROUP_MAX);
-	ASSERT_TRUE(write_file(GROUP "/memory.max", text));
-	told = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	ASSERT_NE(MAP_FAILED, (void *)told);
-	told->done = false;
-
+	if (pipe(from) || pipe(to))
+		return -errno;
 	pid = fork();
-	ASSERT_LE(0, pid);
 	if (!pid) {
-		use_up_memory(told);
-		_exit(0);
+		if (setresuid(maker, maker, maker) || unshare(CLONE_NEWUSER))
+			_exit(EOPNOTSUPP);
+		if (write(from[1], &byte, 1) != 1 || read(to[0], &byte, 1) != 1 ||
+		    setresuid(1, 1, 1))
+			_exit(EPROTO);
+		fd = hwt_open(0);
+		_exit(fd < 0 ? -fd : -hwt_setup(fd, CLOCK_MONOTONIC));
 	}
-	ASSERT_EQ(pid, waitpid(pid, &status, 0));
-	EXPECT_EQ(0, status);
-	EXPECT_TRUE(told->done);
-	EXPECT_EQ(-ENOMEM, told->error);
-	TH_LOG("%u timeouts in %lu bytes", told->made, GROUP_MAX);
-	EXPECT_LT(10000U, told->made);
-	EXPECT_EQ(told->made, told->listed);
-	EXPECT_EQ(0, told->error_again);
-	EXPECT_LT(0, read_word(GROUP "/memory.events", "max"));
-	EXPECT_EQ(0, read_word(GROUP "/memory.events", "oom"));
-	EXPECT_EQ(0, read_word(GROUP "/memory.events", "oom_kill"));
-	EXPECT_EQ(0, rmdir(GROUP));
-	/* Others have not noticed. */
-	EXPECT_EQ(0, hwt_add(self->fd, 0, HOUR, 0, NULL));
+	close(from[1]);
+	if (read(from[0], &byte, 1) == 1) {
+		snprintf(text, sizeof(text), "/proc/%d/uid_map", pid);
+		fd = open(text, O_WRONLY);
+		snprintf(text, sizeof(text), "1 %u 1\n", uid);
+		if (write(fd, text, strlen(text)) < 0 || write(to[1], &byte, 1) != 1)
+			kill(pid, SIGKILL);
+		close(fd);
+	}
+	status = child_status(pid);
+	close(from[0]);
+	close(to[0]);
+	close(to[1]);
+	return status < 0 ? -EPROTO : -status;
+}
+
+/* How many contexts have a directory in debugfs. */
+static unsigned int directories(void)
+{
+	DIR *dir = opendir(CONTEXTS);
+	struct dirent *entry;
+	unsigned int n = 0;
+
+	while (dir && (entry = readdir(dir)))
+		n += entry->d_name[0] != '.';
+	if (dir)
+		closedir(dir);
+	return n;
+}
+
+/* Nobody is charged for them: a user has so many. Further contexts do without. */
+TEST_F(user, directories_in_debugfs)
+{
+	struct rlimit limit = { SHOWN + 100, SHOWN + 100 };
+	static int fd[SHOWN + 10];
+	unsigned int i;
+	__u64 id;
+
+	ASSERT_EQ(0, access(CONTEXTS, X_OK));
+	ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &limit));
+	ASSERT_EQ(0, directories());
+	for (i = 0; i < SHOWN + 10; i++) {
+		fd[i] = open_as(ALICE);
+		ASSERT_LE(0, fd[i]);
+	}
+	EXPECT_EQ(SHOWN, directories());
+	EXPECT_EQ(0, hwt_add(fd[SHOWN + 9], 0, HOUR, 1, &id));
+	self->fd[self->n++] = open_as(BOB);
+	EXPECT_EQ(SHOWN + 1, directories());
+	/* One that goes without having had one makes no room; one that had does. */
+	close(fd[--i]);
+	EXPECT_EQ(SHOWN + 1, directories());
+	close(fd[0]);
+	EXPECT_EQ(SHOWN, directories());
+	fd[0] = open_as(ALICE);
+	EXPECT_EQ(SHOWN + 1, directories());
+	while (i)
+		close(fd[--i]);
+	EXPECT_EQ(1, directories());
+}
+
+/* As many as may be mapped: they do not multiply what their user may have. */
+TEST_F(user, subordinate_ids)
+{
+	int i, ret;
+
+	for (i = 0; i < USER_WHEELS; i++)
+		ASSERT_EQ(0, hwt_setup(OPEN_AS(ALICE), CLOCK_MONOTONIC));
+	ret = setup_in_namespace(ALICE, 100001);
+	if (ret == -EOPNOTSUPP)
+		SKIP(return, "no user namespaces");
+	EXPECT_EQ(-EAGAIN, ret);
+	/* Another's have what that one has left. */
+	EXPECT_EQ(0, setup_in_namespace(BOB, 100001));
+	/* A container that root has made: each id is a user. */
+	EXPECT_EQ(0, setup_in_namespace(0, 100001));
+	EXPECT_EQ(-EAGAIN, setup_in_namespace(0, ALICE));
+}
+
+/* The capability counts when the context is opened. */
+TEST_F(user, wheels_without_limit)
+{
+	int fd[USER_WHEELS + 3], late, i;
+
+	for (i = 0; i < (int)ARRAY_SIZE(fd); i++) {
+		fd[i] = hwt_open(0);
+		ASSERT_LE(0, fd[i]);
+		EXPECT_EQ(0, hwt_setup(fd[i], CLOCK_MONOTONIC));
+	}
+	/* Those of before are not counted. */
+	ASSERT_EQ(0, set_capability(CAP_SYS_RESOURCE, false));
+	for (i = 0; i < USER_WHEELS; i++)
+		EXPECT_EQ(0, hwt_setup(OPEN_AS(0), CLOCK_MONOTONIC));
+	late = hwt_open(0);
+	ASSERT_EQ(0, set_capability(CAP_SYS_RESOURCE, true));
+	ASSERT_LE(0, late);
+	EXPECT_EQ(-EAGAIN, hwt_setup(late, CLOCK_MONOTONIC));
+	close(late);
+	for (i = 0; i < (int)ARRAY_SIZE(fd); i++)
+		close(fd[i]);
+}
+
+/* -- What the wheel that all share takes from one context ----------------- */
+
+TEST_F(user, so_many_on_the_shared_wheel)
+{
+	int fd = OPEN_AS(ALICE), ret, i;
+	struct hwt_info_args before, after;
+	__u64 ids[SHARED + 50];
+
+	ASSERT_EQ(0, hwt_info(fd, &before));
+	for (i = 0; i < SHARED; i++)
+		ASSERT_EQ(0, hwt_add(fd, 0, HOUR, i, &ids[i]));
+	EXPECT_EQ(SHARED, fd_number(fd, "hwt-shared"));
+	EXPECT_EQ(0, fd_number(fd, "hwt-private"));
+	/* A cancel makes room there, for now; */
+	EXPECT_EQ(HWT_STATE_PENDING, hwt_del(fd, ids[0]));
+	ASSERT_EQ(0, hwt_add(fd, 0, HOUR, 0, &ids[0]));
+	EXPECT_EQ(0, fd_number(fd, "hwt-private"));
+	for (; i < SHARED + 50; i++)
+		ASSERT_EQ(0, hwt_add(fd, 0, HOUR, i, &ids[i]));
+	EXPECT_EQ(SHARED, fd_number(fd, "hwt-shared"));
+	EXPECT_EQ(1, fd_number(fd, "hwt-private"));
+	EXPECT_EQ(SHARED + 50, fd_number(fd, "hwt-timeouts"));
+
+	/* The program notices nothing. */
+	ASSERT_EQ(0, hwt_info(fd, &after));
+	before.now_ns = 0;
+	after.now_ns = 0;
+	EXPECT_EQ(0, memcmp(&before, &after, sizeof(before)));
+	EXPECT_EQ(-EBUSY, hwt_setup(fd, CLOCK_MONOTONIC));
+	for (i = 0; i < SHARED + 50; i++) {
+		struct hwt_get_args get;
+
+		ASSERT_EQ(0, hwt_get(fd, ids[i], &get));
+		EXPECT_EQ((__u64)i, get.user_data);
+		EXPECT_GE(HOUR, get.remaining_ns);
+		EXPECT_LT(HOUR - 1000 * SEC, get.remaining_ns);
+	}
+
+	/* after that, none goes there any more. */
+	for (i = 0; i < SHARED; i++)
+		EXPECT_EQ(HWT_STATE_PENDING, hwt_del(fd, ids[i]));
+	EXPECT_EQ(0, fd_number(fd, "hwt-shared"));
+	EXPECT_EQ(50, fd_number(fd, "hwt-timeouts"));
+	EXPECT_EQ((unsigned int)SHARED, fill(fd, SHARED, &ret));
+	EXPECT_EQ(0, fd_number(fd, "hwt-shared"));
+
+	/* It is one of the user's wheels. */
+	for (i = 0; i < USER_WHEELS - 1; i++)
+		EXPECT_EQ(0, hwt_setup(OPEN_AS(ALICE), CLOCK_MONOTONIC));
+	EXPECT_EQ(-EAGAIN, hwt_setup(OPEN_AS(ALICE), CLOCK_MONOTONIC));
+}
+
+TEST_F(user, no_wheel_for_more)
+{
+	struct hwt_stats_args stats;
+	int fd, ret, i;
+	__u64 id;
+
+	for (i = 0; i < USER_WHEELS; i++)
+		ASSERT_EQ(0, hwt_setup(OPEN_AS(ALICE), CLOCK_MONOTONIC));
+	fd = OPEN_AS(ALICE);
+	ASSERT_EQ(0, hwt_add(fd, 0, HOUR, 0, &id));
+	EXPECT_EQ(SHARED - 1U, fill(fd, TIMEOUTS, &ret));
+	EXPECT_EQ(-EAGAIN, ret);
+	EXPECT_EQ(-EAGAIN, hwt_add_periodic(fd, HWT_MODE_FIXED_RATE, 0, SEC, 0, NULL));
+	ASSERT_EQ(0, hwt_stats(fd, &stats));
+	EXPECT_EQ((__u64)SHARED, stats.timeouts);
+	EXPECT_EQ((__u64)SHARED, stats.scheduled);
+	EXPECT_EQ(2ULL, stats.rejected);
+	/* Those that it has work, and their places. */
+	EXPECT_EQ(HWT_STATE_PENDING, hwt_move(fd, id, 0, 2 * HOUR));
+	EXPECT_EQ(HWT_STATE_PENDING, hwt_del(fd, id));
+	EXPECT_EQ(0, hwt_add(fd, 0, HOUR, 0, NULL));
+	EXPECT_EQ(-EAGAIN, hwt_add(fd, 0, HOUR, 0, NULL));
+	/* Once there is a wheel to be had, it gets one. */
+	close(self->fd[0]);
+	self->fd[0] = OPEN_AS(BOB);
+	self->n--;
+	EXPECT_EQ((unsigned int)(TIMEOUTS - SHARED), fill(fd, TIMEOUTS, &ret));
+	EXPECT_EQ(SHARED, fd_number(fd, "hwt-shared"));
+	EXPECT_EQ(1, fd_number(fd, "hwt-private"));
+}
+
+/* One on a wheel of its own from the beginning has none on the shared one. */
+TEST_F(user, private_from_the_beginning)
+{
+	int fd = OPEN_AS(ALICE), ret;
+
+	ASSERT_EQ(0, hwt_setup(fd, CLOCK_REALTIME));
+	EXPECT_EQ(3U * SHARED, fill(fd, 3 * SHARED, &ret));
+	EXPECT_EQ(0, fd_number(fd, "hwt-shared"));
+	EXPECT_EQ(1, fd_number(fd, "hwt-private"));
+}
+
+/* All of one tick, on two wheels: each fires once, none early, told of as they fired. */
+TEST_F(user, both_wheels_fire)
+{
+	static struct hwt_event events[3 * SHARED];
+	__u64 deadline = now_ns() + 300 * MSEC, last = 0;
+	int fd = OPEN_AS(ALICE), n = 0, ret, i;
+	bool seen[3 * SHARED] = {};
+
+	for (i = 0; i < 3 * SHARED; i++)
+		ASSERT_EQ(0, hwt_add(fd, HWT_ABSOLUTE, deadline, i, NULL));
+	EXPECT_EQ(SHARED, fd_number(fd, "hwt-shared"));
+	while (n < 3 * SHARED) {
+		ASSERT_EQ(POLLIN, hwt_wait(fd, PATIENCE_MS));
+		ret = hwt_read(fd, events, ARRAY_SIZE(events));
+		ASSERT_LT(0, ret);
+		for (i = 0; i < ret; i++, n++) {
+			ASSERT_FALSE(seen[events[i].user_data]);
+			seen[events[i].user_data] = true;
+			EXPECT_LE(deadline, events[i].fired_ns);
+			EXPECT_LE(last, events[i].fired_ns);
+			last = events[i].fired_ns;
+		}
+	}
+	EXPECT_EQ(-EAGAIN, hwt_read(fd, events, 1));
+	EXPECT_EQ(0, fd_number(fd, "hwt-shared"));
+}
+
+/* Modify, cancel, periodic ones, list and stop, wherever the timeout is. */
+TEST_F(user, both_wheels_in_use)
+{
+	static struct hwt_list_entry entries[3 * SHARED];
+	__u32 count = ARRAY_SIZE(entries);
+	__u64 cursor = 0;
+	int fd = OPEN_AS(ALICE), i, j;
+	struct hwt_event event;
+	__u64 id[2], periodic[2];
+
+	for (j = 0; j < 2; j++) {
+		ASSERT_EQ(0, hwt_add(fd, 0, HOUR, 1000 + j, &id[j]));
+		ASSERT_EQ(0, hwt_add_periodic(fd, HWT_MODE_FIXED_RATE, 0, 20 * MSEC, 2000 + j,
+					      &periodic[j]));
+		for (i = 2; i < SHARED; i++)
+			ASSERT_EQ(0, hwt_add(fd, 0, HOUR, i, NULL));
+	}
+	EXPECT_EQ(SHARED, fd_number(fd, "hwt-shared"));
+	for (j = 0; j < 2; j++) {
+		/* The periodic one goes on. */
+		for (i = 0; i < 3; i++) {
+			do {
+				ASSERT_EQ(1, hwt_next(fd, &event));
+			} while (event.id != periodic[j]);
+			EXPECT_EQ(2000ULL + j, event.user_data);
+		}
+		EXPECT_EQ(HWT_STATE_PENDING, hwt_move(fd, id[j], 0, 0));
+		do {
+			ASSERT_EQ(1, hwt_next(fd, &event));
+		} while (event.id != id[j]);
+		EXPECT_EQ((__u32)HWT_EVENT_LAST, event.flags);
+		EXPECT_LE(0, hwt_del(fd, periodic[j]));
+	}
+	ASSERT_EQ(0, hwt_list(fd, &cursor, entries, &count));
+	EXPECT_EQ(2U * (SHARED - 2), count);
+	EXPECT_EQ(2 * (SHARED - 2), hwt_stop(fd));
+	for (i = 0; i < 2 * (SHARED - 2); i++) {
+		ASSERT_EQ(1, hwt_next(fd, &event));
+		ASSERT_EQ((__u32)HWT_EVENT_STOPPED, event.kind);
+	}
+	EXPECT_EQ(0, hwt_read(fd, &event, 1));
+}
+
+/* Threads that all come to need the wheel at the same time make one. */
+static void *add_some(void *arg)
+{
+	int fd = *(int *)arg, ret;
+
+	while (!over)
+		;
+	fill(fd, 3 * SHARED / 6, &ret);
+	return (void *)(intptr_t)ret;
+}
+
+TEST_F_TIMEOUT(user, one_wheel_for_all_threads, 120)
+{
+	int rounds = quick() ? 5 : 20, round, i;
+	pthread_t thread[6];
+	void *ret;
+
+	/* There is but one to be had. */
+	for (i = 0; i < USER_WHEELS - 1; i++)
+		ASSERT_EQ(0, hwt_setup(OPEN_AS(ALICE), CLOCK_MONOTONIC));
+	for (round = 0; round < rounds; round++) {
+		int fd = open_as(ALICE);
+
+		ASSERT_LE(0, fd);
+		over = false;
+		for (i = 0; i < (int)ARRAY_SIZE(thread); i++)
+			ASSERT_EQ(0, pthread_create(&thread[i], NULL, add_some, &fd));
+		over = true;
+		for (i = 0; i < (int)ARRAY_SIZE(thread); i++) {
+			pthread_join(thread[i], &ret);
+			EXPECT_EQ(NULL, ret);
+		}
+		EXPECT_EQ(SHARED, fd_number(fd, "hwt-shared"));
+		EXPECT_EQ(1, fd_number(fd, "hwt-private"));
+		EXPECT_EQ(3 * SHARED, fd_number(fd, "hwt-timeouts"));
+		close(fd);
+	}
+}
+
+/* Whatever becomes of a program, its user gets everything back. */
+TEST_F_TIMEOUT(user, killed, 120)
+{
+	int rounds = quick() ? 3 : 10, round, status, ret, i;
+	int pipes[2];
+	pid_t pid;
+	char c;
+
+	for (round = 0; round < rounds; round++) {
+		ASSERT_EQ(0, pipe(pipes));
+		pid = fork();
+		ASSERT_LE(0, pid);
+		if (!pid) {
+			for (i = 0; i < USER_WHEELS; i++)
+				fill(open_as(ALICE), USER_TIMEOUTS / USER_WHEELS, &ret);
+			ret = write(pipes[1], "", 1);
+			/* Until it is killed in the middle of something, */
+			for (;;)
+				fill(open_as(ALICE), TIMEOUTS, &ret);
+		}
+		close(pipes[1]);
+		EXPECT_EQ(1, read(pipes[0], &c, 1));
+		close(pipes[0]);
+		kill(pid, SIGKILL);
+		ASSERT_EQ(pid, waitpid(pid, &status, 0));
+		EXPECT_TRUE(WIFSIGNALED(status));
+	}
+	/* and all is there again. */
+	for (i = 0; i < USER_WHEELS; i++)
+		ASSERT_EQ(0, hwt_setup(OPEN_AS(ALICE), CLOCK_MONOTONIC));
+	EXPECT_EQ((unsigned int)TIMEOUTS, fill(self->fd[0], TIMEOUTS, &ret));
+	EXPECT_EQ((unsigned int)TIMEOUTS, fill(self->fd[1], TIMEOUTS, &ret));
+	EXPECT_EQ(-EAGAIN, hwt_add(self->fd[2], 0, HOUR, 0, NULL));
 }
 
 TEST_HARNESS_MAIN
