@@ -2,43 +2,16 @@
 /*
  * The device and its contexts: what HWT_IOC_INFO, HWT_IOC_SETUP and HWT_IOC_STATS say,
  * and that contexts are apart from each other.
+ *
+ * hwt-test: shared
  */
 #include "kselftest_harness.h"
 #include <pthread.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
-#include "hwt_dev.h"
-
-FIXTURE(ctx) {
-	int fd;
-};
-
-FIXTURE_SETUP(ctx)
-{
-	self->fd = hwt_open(O_NONBLOCK);
-	ASSERT_LE(0, self->fd);
-}
-
-FIXTURE_TEARDOWN(ctx)
-{
-	close(self->fd);
-}
-
-static int setup(int fd, __u64 tick_ns, __u32 ticks, __u32 levels, int clock,
-		 __u32 flags)
-{
-	struct hwt_setup_args args = {
-		.size = sizeof(args),
-		.flags = flags,
-		.tick_ns = tick_ns,
-		.ticks_per_wheel = ticks,
-		.levels = levels,
-		.clock = clock,
-	};
-
-	return hwt_call(fd, HWT_IOC_SETUP, &args);
-}
+#include "context.h"
+#include "fdinfo.h"
 
 TEST(node_is_for_root_only)
 {
@@ -77,35 +50,54 @@ TEST_F(ctx, info)
 	EXPECT_EQ(0U, info.reserved);
 }
 
-TEST_F(ctx, setup_rounds_up)
+/* Parameters of the module take the place of zeroes. */
+TEST_F(ctx, setup_makes_what_fits)
 {
+	const __u64 tick = hwt_param("tick_us") * USEC, least = hwt_param("min_tick_us") * USEC;
+	const __u32 ticks = hwt_param("ticks_per_wheel"), levels = hwt_param("levels");
+	const struct {
+		int ret;
+		__u64 tick_ns;
+		__u32 ticks, levels;
+		int clock;
+		struct hwt_info_args want;
+	} wheels[] = {
+		/* One that failed has changed nothing: the next one is accepted. */
+		{ -EINVAL, 0, 1, 0, CLOCK_MONOTONIC, {} },
+		{ -EINVAL, 0, 0, 0, CLOCK_TAI, {} },
+		{ 0, 2 * MSEC, 0, 0, CLOCK_MONOTONIC,
+		  { .tick_ns = 2 * MSEC, .ticks_per_wheel = ticks, .levels = levels } },
+		{ 0, 5 * MSEC, 100, 2, CLOCK_MONOTONIC,
+		  { .tick_ns = 5 * MSEC, .ticks_per_wheel = 128, .levels = 2 } },
+		{ 0, 0, 0, 0, CLOCK_BOOTTIME,
+		  { .tick_ns = tick, .ticks_per_wheel = ticks, .levels = levels } },
+		{ 0, 1000, 0, 0, CLOCK_MONOTONIC,
+		  { .tick_ns = least, .ticks_per_wheel = ticks, .levels = levels } },
+	};
 	struct hwt_info_args info;
+	unsigned int i;
 
-	ASSERT_EQ(0, setup(self->fd, 5 * MSEC, 100, 2, CLOCK_MONOTONIC, 0));
-	ASSERT_EQ(0, hwt_info(self->fd, &info));
-	EXPECT_EQ(5 * MSEC, info.tick_ns);
-	EXPECT_EQ(128U, info.ticks_per_wheel);
-	EXPECT_EQ(2U, info.levels);
-}
+	for (i = 0; i < ARRAY_SIZE(wheels); i++) {
+		struct hwt_setup_args args = {
+			.size = sizeof(args),
+			.tick_ns = wheels[i].tick_ns,
+			.ticks_per_wheel = wheels[i].ticks,
+			.levels = wheels[i].levels,
+			.clock = wheels[i].clock,
+		};
 
-TEST_F(ctx, setup_defaults)
-{
-	struct hwt_info_args info;
-
-	ASSERT_EQ(0, setup(self->fd, 0, 0, 0, CLOCK_MONOTONIC, 0));
-	ASSERT_EQ(0, hwt_info(self->fd, &info));
-	EXPECT_EQ(hwt_param("tick_us") * USEC, info.tick_ns);
-	EXPECT_EQ((__u32)hwt_param("ticks_per_wheel"), info.ticks_per_wheel);
-	EXPECT_EQ((__u32)hwt_param("levels"), info.levels);
-}
-
-TEST_F(ctx, setup_raises_the_tick)
-{
-	struct hwt_info_args info;
-
-	ASSERT_EQ(0, setup(self->fd, 1000, 0, 0, CLOCK_MONOTONIC, 0));
-	ASSERT_EQ(0, hwt_info(self->fd, &info));
-	EXPECT_EQ(hwt_param("min_tick_us") * USEC, info.tick_ns);
+		EXPECT_EQ(wheels[i].ret, hwt_call(self->fd, HWT_IOC_SETUP, &args));
+		if (wheels[i].ret)
+			continue;
+		ASSERT_EQ(0, hwt_info(self->fd, &info));
+		EXPECT_EQ(wheels[i].clock, info.clock);
+		EXPECT_EQ(wheels[i].want.tick_ns, info.tick_ns);
+		EXPECT_EQ(wheels[i].want.ticks_per_wheel, info.ticks_per_wheel);
+		EXPECT_EQ(wheels[i].want.levels, info.levels);
+		close(self->fd);
+		self->fd = hwt_open(O_NONBLOCK);
+		ASSERT_LE(0, self->fd);
+	}
 }
 
 TEST_F(ctx, setup_boottime)
@@ -114,10 +106,9 @@ TEST_F(ctx, setup_boottime)
 	struct hwt_event event;
 	__u64 before, deadline, id;
 
-	ASSERT_EQ(0, setup(self->fd, 0, 0, 0, CLOCK_BOOTTIME, 0));
+	ASSERT_EQ(0, hwt_setup(self->fd, CLOCK_BOOTTIME));
 	before = clock_ns(CLOCK_BOOTTIME);
 	ASSERT_EQ(0, hwt_info(self->fd, &info));
-	EXPECT_EQ(CLOCK_BOOTTIME, info.clock);
 	EXPECT_LE(before, info.now_ns);
 	EXPECT_GE(clock_ns(CLOCK_BOOTTIME), info.now_ns);
 
@@ -132,10 +123,15 @@ TEST_F(ctx, setup_boottime)
 
 TEST_F(ctx, setup_coarse_clock)
 {
+	struct hwt_setup_args args = {
+		.size = sizeof(args),
+		.flags = HWT_SETUP_COARSE_CLOCK,
+		.clock = CLOCK_MONOTONIC,
+	};
 	struct hwt_event event;
 	__u64 before;
 
-	ASSERT_EQ(0, setup(self->fd, 0, 0, 0, CLOCK_MONOTONIC, HWT_SETUP_COARSE_CLOCK));
+	ASSERT_EQ(0, hwt_call(self->fd, HWT_IOC_SETUP, &args));
 	before = clock_ns(CLOCK_MONOTONIC_COARSE);
 	ASSERT_EQ(0, hwt_add(self->fd, 0, 50 * MSEC, 0, NULL));
 	ASSERT_EQ(1, hwt_next(self->fd, &event));
@@ -149,16 +145,15 @@ TEST_F(ctx, setup_comes_first)
 	int fd;
 
 	ASSERT_EQ(0, hwt_add(self->fd, 0, SEC, 0, &id));
-	EXPECT_EQ(-EBUSY, setup(self->fd, 0, 0, 0, CLOCK_MONOTONIC, 0));
+	EXPECT_EQ(-EBUSY, hwt_setup(self->fd, CLOCK_MONOTONIC));
 	EXPECT_EQ(HWT_STATE_PENDING, hwt_del(self->fd, id));
-	EXPECT_EQ(-EBUSY, setup(self->fd, 0, 0, 0, CLOCK_MONOTONIC, 0));
+	EXPECT_EQ(-EBUSY, hwt_setup(self->fd, CLOCK_MONOTONIC));
 
-	fd = hwt_open(0);
+	fd = hwt_open_private(CLOCK_MONOTONIC);
 	ASSERT_LE(0, fd);
-	EXPECT_EQ(0, setup(fd, 0, 0, 0, CLOCK_MONOTONIC, 0));
-	EXPECT_EQ(-EBUSY, setup(fd, 0, 0, 0, CLOCK_MONOTONIC, 0));
+	EXPECT_EQ(-EBUSY, hwt_setup(fd, CLOCK_MONOTONIC));
 	EXPECT_EQ(0, hwt_add(fd, 0, SEC, 0, NULL));
-	EXPECT_EQ(-EBUSY, setup(fd, 0, 0, 0, CLOCK_MONOTONIC, 0));
+	EXPECT_EQ(-EBUSY, hwt_setup(fd, CLOCK_MONOTONIC));
 	close(fd);
 }
 
@@ -174,7 +169,7 @@ static void *rival_setup(void *arg)
 	struct rival *rival = arg;
 
 	pthread_barrier_wait(rival->start);
-	rival->ret = setup(rival->fd, 0, 0, 0, CLOCK_MONOTONIC, 0);
+	rival->ret = hwt_setup(rival->fd, CLOCK_MONOTONIC);
 	return NULL;
 }
 
@@ -203,22 +198,10 @@ TEST(setup_has_one_winner)
 		}
 		EXPECT_EQ(1, won);
 		EXPECT_EQ(3, busy);
-		ASSERT_EQ(0, hwt_add(fd, 0, 3600 * SEC, 0, NULL));
+		ASSERT_EQ(0, hwt_add(fd, 0, HOUR, 0, NULL));
 		EXPECT_EQ(1, hwt_stop(fd));
 		close(fd);
 	}
-}
-
-/* A set-up that failed has changed nothing: another one is accepted. */
-TEST_F(ctx, setup_again_after_an_error)
-{
-	struct hwt_info_args info;
-
-	EXPECT_EQ(-EINVAL, setup(self->fd, 0, 1, 0, CLOCK_MONOTONIC, 0));
-	EXPECT_EQ(-EINVAL, setup(self->fd, 0, 0, 0, CLOCK_TAI, 0));
-	EXPECT_EQ(0, setup(self->fd, 2 * MSEC, 0, 0, CLOCK_MONOTONIC, 0));
-	ASSERT_EQ(0, hwt_info(self->fd, &info));
-	EXPECT_EQ(2 * MSEC, info.tick_ns);
 }
 
 TEST_F(ctx, contexts_are_apart)
@@ -231,14 +214,14 @@ TEST_F(ctx, contexts_are_apart)
 
 	other = hwt_open(O_NONBLOCK);
 	ASSERT_LE(0, other);
-	ASSERT_EQ(0, hwt_add(self->fd, 0, 3600 * SEC, 0, &gone));
+	ASSERT_EQ(0, hwt_add(self->fd, 0, HOUR, 0, &gone));
 	ASSERT_EQ(0, hwt_add(self->fd, 0, 0, 1, NULL));
-	ASSERT_EQ(0, hwt_add(self->fd, 0, 3600 * SEC, 2, &mine));
+	ASSERT_EQ(0, hwt_add(self->fd, 0, HOUR, 2, &mine));
 	/* Ids mean nothing in another context, even if they are the same number. */
 	EXPECT_EQ(-ENOENT, hwt_get(other, mine, &get));
 	EXPECT_EQ(-ENOENT, hwt_del(other, mine));
 	EXPECT_EQ(-ENOENT, hwt_move(other, mine, 0, 0));
-	ASSERT_EQ(0, hwt_add(other, 0, 3600 * SEC, 3, &theirs));
+	ASSERT_EQ(0, hwt_add(other, 0, HOUR, 3, &theirs));
 	EXPECT_EQ(HWT_STATE_PENDING, hwt_del(self->fd, gone));
 
 	ASSERT_EQ(1, hwt_next(self->fd, &event));
@@ -267,8 +250,8 @@ TEST_F(ctx, stats_are_exact)
 	int i;
 
 	for (i = 0; i < 4; i++)
-		ASSERT_EQ(0, hwt_add(self->fd, 0, 3600 * SEC, i, &id[i]));
-	ASSERT_EQ(HWT_STATE_PENDING, hwt_move(self->fd, id[0], 0, 7200 * SEC));
+		ASSERT_EQ(0, hwt_add(self->fd, 0, HOUR, i, &id[i]));
+	ASSERT_EQ(HWT_STATE_PENDING, hwt_move(self->fd, id[0], 0, 2 * HOUR));
 	ASSERT_EQ(HWT_STATE_PENDING, hwt_move(self->fd, id[1], 0, 0));
 	ASSERT_EQ(HWT_STATE_PENDING, hwt_del(self->fd, id[2]));
 	ASSERT_EQ(POLLIN, hwt_wait(self->fd, PATIENCE_MS));
@@ -299,24 +282,14 @@ TEST_F(ctx, stats_are_exact)
 
 TEST_F(ctx, fdinfo)
 {
-	char path[64], text[1024];
-	FILE *file;
-	size_t n;
-
-	ASSERT_EQ(0, hwt_add(self->fd, 0, 3600 * SEC, 0, NULL));
+	ASSERT_EQ(0, hwt_add(self->fd, 0, HOUR, 0, NULL));
 	ASSERT_EQ(0, hwt_add(self->fd, 0, 0, 0, NULL));
 	ASSERT_EQ(POLLIN, hwt_wait(self->fd, PATIENCE_MS));
-	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", self->fd);
-	file = fopen(path, "r");
-	ASSERT_NE(NULL, file);
-	n = fread(text, 1, sizeof(text) - 1, file);
-	fclose(file);
-	text[n] = 0;
-	EXPECT_NE(NULL, strstr(text, "\nhwt-clockid:\t1\n"));
-	EXPECT_NE(NULL, strstr(text, "\nhwt-private:\t0\n"));
-	EXPECT_NE(NULL, strstr(text, "\nhwt-timeouts:\t2\n"));
-	EXPECT_NE(NULL, strstr(text, "\nhwt-events:\t1\n"));
-	EXPECT_NE(NULL, strstr(text, "\nhwt-stopped:\t0\n"));
+	EXPECT_EQ(1, fd_number(self->fd, "hwt-clockid"));
+	EXPECT_EQ(0, fd_number(self->fd, "hwt-private"));
+	EXPECT_EQ(2, fd_number(self->fd, "hwt-timeouts"));
+	EXPECT_EQ(1, fd_number(self->fd, "hwt-events"));
+	EXPECT_EQ(0, fd_number(self->fd, "hwt-stopped"));
 }
 
 TEST_F(ctx, is_a_stream)
@@ -349,15 +322,13 @@ TEST(write_only_can_schedule_but_not_read)
 TEST(many_contexts)
 {
 	struct hwt_event event;
-	int fd[200], i, ret;
+	int fd[200], i;
 
 	for (i = 0; i < 200; i++) {
-		fd[i] = hwt_open(O_NONBLOCK);
+		fd[i] = i % 50 ? hwt_open(O_NONBLOCK) : hwt_open_private(CLOCK_MONOTONIC);
 		ASSERT_LE(0, fd[i]);
-		ret = i % 50 ? 0 : setup(fd[i], 0, 64, 1, CLOCK_MONOTONIC, 0);
-		ASSERT_EQ(0, ret);
 		ASSERT_EQ(0, hwt_add(fd[i], 0, (i % 10) * MSEC, i, NULL));
-		ASSERT_EQ(0, hwt_add(fd[i], 0, 3600 * SEC, 0, NULL));
+		ASSERT_EQ(0, hwt_add(fd[i], 0, HOUR, 0, NULL));
 	}
 	for (i = 0; i < 200; i++) {
 		ASSERT_EQ(1, hwt_next(fd[i], &event));

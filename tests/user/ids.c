@@ -3,36 +3,18 @@
  * What an id means when, as hwt(4) says under "Ids", and whose time a deadline is: above all
  * by batches and rings. For the ioctls one by one see lifecycle.c, events.c and timens.c too.
  *
+ * hwt-test: shared
  * hwt-test: timeout 120
  * hwt-test: m32
  */
 #include "kselftest_harness.h"
 
-#include "hwt_ring.h"
+#include "context.h"
+#include "process.h"
 
 #ifndef CLONE_NEWTIME
 #define CLONE_NEWTIME	0x00000080
 #endif
-
-FIXTURE(ids) {
-	int fd;
-	__u64 tick;
-};
-
-FIXTURE_SETUP(ids)
-{
-	struct hwt_info_args info;
-
-	self->fd = hwt_open(O_NONBLOCK);
-	ASSERT_LE(0, self->fd);
-	ASSERT_EQ(0, hwt_info(self->fd, &info));
-	self->tick = info.tick_ns;
-}
-
-FIXTURE_TEARDOWN(ids)
-{
-	close(self->fd);
-}
 
 /* A test without its rings has failed. */
 static struct ring ring_of(int fd, __u32 ops, __u32 events)
@@ -72,63 +54,25 @@ static long ring_get(struct ring *ring, __u64 id, struct hwt_op *op)
 	return op->result;
 }
 
-/* Waits until a timeout's state is this. */
-static bool wait_state(int fd, __u64 id, __u32 state)
-{
-	struct hwt_get_args get;
-	int i;
-
-	for (i = 0; i < PATIENCE_MS; i++) {
-		if (hwt_get(fd, id, &get))
-			return false;
-		if (get.state == state)
-			return true;
-		sleep_ns(MSEC);
-	}
-	return false;
-}
-
-/* Waits until there are so many events to be read. */
-static bool wait_events(int fd, __u64 events)
-{
-	struct hwt_stats_args stats;
-	int i;
-
-	for (i = 0; i < PATIENCE_MS; i++) {
-		if (hwt_stats(fd, &stats))
-			return false;
-		if (stats.events == events)
-			return true;
-		sleep_ns(MSEC);
-	}
-	return false;
-}
-
 /* -- Batches ------------------------------------------------------------- */
 
 /* Expired but unread: cancel and modify withdraw the event and say so. */
-TEST_F(ids, batch_withdraws_and_says_so)
+TEST_F(ctx, batch_withdraws_and_says_so)
 {
-	struct hwt_op ops[5] = {
-		{ .opcode = HWT_OP_GET },
-		{ .opcode = HWT_OP_CANCEL },
-		{ .opcode = HWT_OP_MODIFY, .time_ns = HOUR },
-		{ .opcode = HWT_OP_GET },
-		{ .opcode = HWT_OP_GET },
-	};
+	struct hwt_op ops[5];
 	struct hwt_event event;
 	__u64 id[3];
 	int i;
 
 	for (i = 0; i < 3; i++)
 		ASSERT_EQ(0, hwt_add(self->fd, HWT_ABSOLUTE, 0, i, &id[i]));
-	ASSERT_TRUE(wait_events(self->fd, 3));
-	ops[0].id = id[0];
-	ops[1].id = id[1];
-	ops[2].id = id[2];
+	ASSERT_TRUE(hwt_wait_expired(self->fd, 3));
+	ops[0] = op_get(id[0]);
+	ops[1] = op_cancel(id[1]);
+	ops[2] = op_modify(id[2], HOUR);
 	/* In their order: these come after the cancel and the modify. */
-	ops[3].id = id[1];
-	ops[4].id = id[2];
+	ops[3] = op_get(id[1]);
+	ops[4] = op_get(id[2]);
 	ASSERT_EQ(5, hwt_batch(self->fd, ops, 5));
 	EXPECT_EQ(HWT_STATE_EVENT, ops[0].result);
 	EXPECT_EQ(HWT_STATE_EVENT, ops[1].result);
@@ -143,19 +87,16 @@ TEST_F(ids, batch_withdraws_and_says_so)
 }
 
 /* A periodic one has both, and loses its event only. */
-TEST_F(ids, batch_withdraws_of_a_periodic_one)
+TEST_F(ctx, batch_withdraws_of_a_periodic_one)
 {
-	struct hwt_op ops[2] = {
-		{ .opcode = HWT_OP_MODIFY, .time_ns = HOUR },
-		{ .opcode = HWT_OP_GET },
-	};
 	struct hwt_event event;
+	struct hwt_op ops[2];
 	__u64 id;
 
 	ASSERT_EQ(0, hwt_add_periodic(self->fd, HWT_MODE_FIXED_RATE, 0, 2 * MSEC, 0, &id));
 	ASSERT_EQ(POLLIN, hwt_wait(self->fd, PATIENCE_MS));
-	ops[0].id = id;
-	ops[1].id = id;
+	ops[0] = op_modify(id, HOUR);
+	ops[1] = op_get(id);
 	ASSERT_EQ(2, hwt_batch(self->fd, ops, 2));
 	EXPECT_EQ(HWT_STATE_PENDING | HWT_STATE_EVENT, ops[0].result);
 	EXPECT_EQ(HWT_STATE_PENDING, ops[1].result);
@@ -165,23 +106,21 @@ TEST_F(ids, batch_withdraws_of_a_periodic_one)
 }
 
 /* A one-shot's id ends when its event is read, for every operation. */
-TEST_F(ids, batch_after_the_event_was_read)
+TEST_F(ctx, batch_after_the_event_was_read)
 {
-	struct hwt_op ops[3] = {
-		{ .opcode = HWT_OP_GET },
-		{ .opcode = HWT_OP_MODIFY, .time_ns = HOUR },
-		{ .opcode = HWT_OP_CANCEL },
-	};
 	struct hwt_stats_args stats;
 	struct hwt_event event;
+	struct hwt_op ops[3];
+	__u64 id;
 	int i;
 
-	ASSERT_EQ(0, hwt_add(self->fd, HWT_ABSOLUTE, 0, 0, &ops[0].id));
-	ops[1].id = ops[0].id;
-	ops[2].id = ops[0].id;
+	ASSERT_EQ(0, hwt_add(self->fd, HWT_ABSOLUTE, 0, 0, &id));
 	ASSERT_EQ(1, hwt_next(self->fd, &event));
-	EXPECT_EQ(ops[0].id, event.id);
+	EXPECT_EQ(id, event.id);
 	EXPECT_EQ((__u32)HWT_EVENT_LAST, event.flags);
+	ops[0] = op_get(id);
+	ops[1] = op_modify(id, HOUR);
+	ops[2] = op_cancel(id);
 	ASSERT_EQ(3, hwt_batch(self->fd, ops, 3));
 	for (i = 0; i < 3; i++)
 		EXPECT_EQ(-ENOENT, ops[i].result);
@@ -194,7 +133,7 @@ TEST_F(ids, batch_after_the_event_was_read)
 /* -- A read that faults half-way ----------------------------------------- */
 
 /* What was stored was read and its id has ended, all others are as they were. */
-TEST_F(ids, fault_half_way_ends_only_what_was_read)
+TEST_F(ctx, fault_half_way_ends_only_what_was_read)
 {
 	long page = sysconf(_SC_PAGESIZE);
 	struct hwt_event event;
@@ -208,7 +147,7 @@ TEST_F(ids, fault_half_way_ends_only_what_was_read)
 	ASSERT_EQ(0, mprotect(p + page, page, PROT_NONE));
 	for (i = 0; i < 6; i++) {
 		ASSERT_EQ(0, hwt_add(self->fd, HWT_ABSOLUTE, 0, i, &id[i]));
-		ASSERT_TRUE(wait_events(self->fd, i + 1));
+		ASSERT_TRUE(hwt_wait_expired(self->fd, i + 1));
 	}
 	/* Room for two and a half. */
 	ASSERT_EQ(2, hwt_read(self->fd, (void *)(p + page - 160), 6));
@@ -223,7 +162,11 @@ TEST_F(ids, fault_half_way_ends_only_what_was_read)
 	EXPECT_EQ(0, hwt_get(self->fd, id[2], &get));
 	/* The one that was half stored can be withdrawn like any other. */
 	EXPECT_EQ(HWT_STATE_EVENT, hwt_del(self->fd, id[2]));
-	for (i = 3; i < 6; i++) {
+	/* Exactly up to the edge. */
+	EXPECT_EQ(1, hwt_read(self->fd, (void *)(p + page - 64), 3));
+	memcpy(&event, p + page - 64, sizeof(event));
+	EXPECT_EQ(id[3], event.id);
+	for (i = 4; i < 6; i++) {
 		ASSERT_EQ(1, hwt_read(self->fd, &event, 1));
 		EXPECT_EQ(id[i], event.id);
 	}
@@ -234,7 +177,7 @@ TEST_F(ids, fault_half_way_ends_only_what_was_read)
 /* -- Rings --------------------------------------------------------------- */
 
 /* An event that is in the ring is as good as read. */
-TEST_F(ids, ends_when_its_event_is_in_the_ring)
+TEST_F(ctx, ends_when_its_event_is_in_the_ring)
 {
 	struct hwt_event event;
 	struct hwt_get_args get;
@@ -258,40 +201,36 @@ TEST_F(ids, ends_when_its_event_is_in_the_ring)
 }
 
 /* One that waits for room is not: it can be withdrawn, and then never comes. */
-TEST_F(ids, waiting_for_room_can_be_withdrawn)
+TEST_F(ctx, waiting_for_room_can_be_withdrawn)
 {
-	struct hwt_event event;
+	static const int left[] = { 0, 1, 5 };
 	struct ring ring = ring_of(self->fd, 4, 2);
+	struct hwt_event event;
 	__u64 id[6];
-	int i, ret;
+	int i;
 
 	for (i = 0; i < 6; i++) {
 		ASSERT_EQ(0, hwt_add(self->fd, HWT_ABSOLUTE, 0, i, &id[i]));
-		/* The first two go to the ring at once, and are no more. */
-		ret = i < 2 ? ring_enter(&ring, 0, i + 1, PATIENCE_MS * MSEC) :
-		      !wait_state(self->fd, id[i], HWT_STATE_EVENT);
-		ASSERT_EQ(0, ret);
+		ASSERT_TRUE(hwt_wait_expired(self->fd, i + 1));
 	}
+	/* The first two have gone to the ring at once, and are no more. */
 	EXPECT_EQ(2U, ring_unread(&ring));
-	EXPECT_EQ((__u32)HWT_RINGS_MORE,
-		  ring_flags(&ring));
+	EXPECT_EQ((__u32)HWT_RINGS_MORE, ring_flags(&ring));
 	EXPECT_EQ(-ENOENT, hwt_del(self->fd, id[0]));
 	EXPECT_EQ(HWT_STATE_EVENT, ring_do(&ring, op_cancel(id[2]), NULL));
 	EXPECT_EQ(HWT_STATE_EVENT, hwt_del(self->fd, id[3]));
 	EXPECT_EQ(HWT_STATE_EVENT, hwt_move(self->fd, id[4], 0, HOUR));
-	ASSERT_EQ(1, ring_next(&ring, &event));
-	EXPECT_EQ(id[0], event.id);
-	ASSERT_EQ(1, ring_next(&ring, &event));
-	EXPECT_EQ(id[1], event.id);
-	ASSERT_EQ(1, ring_next(&ring, &event));
-	EXPECT_EQ(id[5], event.id);
+	for (i = 0; i < 3; i++) {
+		ASSERT_EQ(1, ring_next(&ring, &event));
+		EXPECT_EQ(id[left[i]], event.id);
+	}
 	EXPECT_EQ(0U, ring_unread(&ring));
 	EXPECT_EQ(0U, ring_flags(&ring));
 	EXPECT_EQ(HWT_STATE_PENDING, hwt_del(self->fd, id[4]));
 }
 
 /* A periodic one's id does not end by the ring, but by the stop. */
-TEST_F(ids, periodic_in_the_ring)
+TEST_F(ctx, periodic_in_the_ring)
 {
 	struct hwt_event event;
 	struct ring ring = ring_of(self->fd, 4, 8);
@@ -311,8 +250,7 @@ TEST_F(ids, periodic_in_the_ring)
 		EXPECT_EQ(id, event.id);
 	} while (!(event.flags & HWT_EVENT_LAST));
 	EXPECT_EQ((__u32)HWT_EVENT_STOPPED, event.kind);
-	EXPECT_EQ((__u32)HWT_RINGS_END,
-		  ring_flags(&ring));
+	EXPECT_EQ((__u32)HWT_RINGS_END, ring_flags(&ring));
 	EXPECT_EQ(-ENOENT, hwt_del(self->fd, id));
 }
 
@@ -326,7 +264,7 @@ static int by_value(const void *a, const void *b)
 }
 
 /* However they were made, and however they ended. */
-TEST_F_TIMEOUT(ids, never_twice, 100)
+TEST_F_TIMEOUT(ctx, never_twice, 100)
 {
 	unsigned int rounds = quick() ? 50 : 1000, n = 0, i, k;
 	struct hwt_op ops[8];
@@ -382,14 +320,12 @@ FIXTURE_VARIANT_ADD(elsewhere, boottime_behind) { CLOCK_BOOTTIME, -1 };
 /* The context is made here, outside; children are in the namespace. */
 FIXTURE_SETUP(elsewhere)
 {
-	struct hwt_setup_args setup = { .size = sizeof(setup), .clock = variant->clock };
 	struct hwt_info_args info;
 	char text[64];
 	int fd, len;
 
-	self->fd = hwt_open(O_NONBLOCK);
+	self->fd = hwt_open_private(variant->clock);
 	ASSERT_LE(0, self->fd);
-	ASSERT_EQ(0, hwt_call(self->fd, HWT_IOC_SETUP, &setup));
 	ASSERT_EQ(0, hwt_info(self->fd, &info));
 	self->tick = info.tick_ns;
 	if (unshare(CLONE_NEWTIME))
@@ -407,19 +343,6 @@ FIXTURE_TEARDOWN(elsewhere)
 	close(self->fd);
 }
 
-/* Runs something in the namespace. Returns what it returns, 0 to 127. */
-#define INSIDE(_call)							\
-({									\
-	pid_t _pid = fork();						\
-	int _status = -1;						\
-									\
-	if (!_pid)							\
-		_exit(_call);						\
-	if (_pid > 0)							\
-		waitpid(_pid, &_status, 0);				\
-	WIFEXITED(_status) ? WEXITSTATUS(_status) : -1;			\
-})
-
 /* Is a rounded up to a tick, somewhere, b? */
 static bool is_rounded(__u64 a, __u64 b, __u64 tick)
 {
@@ -431,25 +354,11 @@ static int batch_inside(int fd, clockid_t clock, __u64 expected, __u64 tick)
 {
 	__u64 now = clock_ns(clock), deadline = now + 100 * MSEC, far = now + HOUR;
 	struct hwt_op ops[3] = {
-		{
-			.opcode = HWT_OP_SCHEDULE, .flags = HWT_ABSOLUTE,
-			.time_ns = deadline, .user_data = 1,
-		},
-		{
-			.opcode = HWT_OP_SCHEDULE, .flags = HWT_ABSOLUTE,
-			.time_ns = far, .user_data = 2,
-		},
-		{
-			.opcode = HWT_OP_SCHEDULE, .time_ns = HOUR, .user_data = 3,
-		},
+		op_schedule(deadline, 1), op_schedule(far, 2), op_schedule(HOUR, 3),
 	};
 	struct hwt_list_entry entries[4];
-	struct hwt_list_args list = {
-		.size = sizeof(list),
-		.entries = (uintptr_t)entries,
-		.count = 4,
-		.entry_size = sizeof(entries[0]),
-	};
+	__u32 count = 4;
+	__u64 cursor = 0;
 	struct hwt_event event;
 	unsigned int i;
 	__u64 id[3];
@@ -457,6 +366,8 @@ static int batch_inside(int fd, clockid_t clock, __u64 expected, __u64 tick)
 	/* Is this really another time? */
 	if (now < expected || now > expected + 100 * SEC)
 		return 1;
+	ops[0].flags = HWT_ABSOLUTE;
+	ops[1].flags = HWT_ABSOLUTE;
 	if (hwt_batch(fd, ops, 3) != 3 || ops[0].result || ops[1].result || ops[2].result)
 		return 2;
 	for (i = 0; i < 3; i++) {
@@ -467,7 +378,7 @@ static int batch_inside(int fd, clockid_t clock, __u64 expected, __u64 tick)
 	    !is_rounded(far, ops[1].deadline_ns, tick) ||
 	    ops[1].remaining_ns > HOUR + tick || ops[2].deadline_ns < far)
 		return 3;
-	if (hwt_call(fd, HWT_IOC_LIST, &list) || list.count != 3)
+	if (hwt_list(fd, &cursor, entries, &count) || count != 3)
 		return 4;
 	for (i = 0; i < 3; i++)
 		if (entries[i].user_data == 2 && !is_rounded(far, entries[i].deadline_ns, tick))
@@ -477,10 +388,8 @@ static int batch_inside(int fd, clockid_t clock, __u64 expected, __u64 tick)
 	    event.fired_ns < deadline || event.fired_ns > clock_ns(clock))
 		return 6;
 	deadline = clock_ns(clock) + 50 * MSEC;
-	ops[0] = (struct hwt_op) {
-		.opcode = HWT_OP_MODIFY, .flags = HWT_ABSOLUTE, .id = id[1],
-		.time_ns = deadline,
-	};
+	ops[0] = op_modify(id[1], deadline);
+	ops[0].flags = HWT_ABSOLUTE;
 	if (hwt_batch(fd, ops, 1) != 1 || ops[0].result != HWT_STATE_PENDING ||
 	    hwt_next(fd, &event) != 1 || event.id != id[1] ||
 	    !is_rounded(deadline, event.deadline_ns, tick))
@@ -490,9 +399,9 @@ static int batch_inside(int fd, clockid_t clock, __u64 expected, __u64 tick)
 
 TEST_F(elsewhere, batch)
 {
-	EXPECT_EQ(0, INSIDE(batch_inside(self->fd, variant->clock,
-					 self->outside + variant->offset * SEC,
-					 self->tick)));
+	EXPECT_EQ(0, IN_CHILD(batch_inside(self->fd, variant->clock,
+					   self->outside + variant->offset * SEC,
+					   self->tick)));
 }
 
 /* What was scheduled outside, seen from inside: the same instant, by its own clock. */
@@ -511,14 +420,14 @@ static int shared_inside(int fd, __u64 id, __u64 deadline)
 
 TEST_F(elsewhere, one_context_for_both)
 {
-	__u64 deadline = clock_ns(variant->clock) + 300 * MSEC, id;
+	__u64 deadline = clock_ns(variant->clock) + 100 * MSEC, id;
 	struct hwt_get_args get;
 
 	ASSERT_EQ(0, hwt_add(self->fd, HWT_ABSOLUTE, deadline, 0, &id));
 	ASSERT_EQ(0, hwt_get(self->fd, id, &get));
 	EXPECT_TRUE(is_rounded(deadline, get.deadline_ns, self->tick));
-	EXPECT_EQ(0, INSIDE(shared_inside(self->fd, id,
-					  get.deadline_ns + variant->offset * SEC)));
+	EXPECT_EQ(0, IN_CHILD(shared_inside(self->fd, id,
+					    get.deadline_ns + variant->offset * SEC)));
 }
 
 /* Rings are in the time of who made them, whoever uses them; the ioctls in the caller's. */
@@ -551,8 +460,8 @@ TEST_F(elsewhere, rings_made_outside)
 {
 	struct ring ring = ring_of(self->fd, 4, 4);
 
-	EXPECT_EQ(0, INSIDE(ring_inside(&ring, variant->clock, variant->offset * SEC,
-					self->tick)));
+	EXPECT_EQ(0, IN_CHILD(ring_inside(&ring, variant->clock, variant->offset * SEC,
+					  self->tick)));
 }
 
 static int ring_made_inside(int fd, clockid_t clock, __u64 tick)
@@ -564,7 +473,7 @@ static int ring_made_inside(int fd, clockid_t clock, __u64 tick)
 
 TEST_F(elsewhere, rings_made_inside)
 {
-	EXPECT_EQ(0, INSIDE(ring_made_inside(self->fd, variant->clock, self->tick)));
+	EXPECT_EQ(0, IN_CHILD(ring_made_inside(self->fd, variant->clock, self->tick)));
 }
 
 TEST_HARNESS_MAIN

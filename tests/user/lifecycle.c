@@ -1,34 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The life of a timeout: cancel, modify, get, stop, and the ids.
+ * The life of a timeout: cancel, modify, get, stop. For the ids see ids.c, too.
  *
- * hwt-test: long
  * hwt-test: timeout 150
- * hwt-test: m32
  */
 #include "kselftest_harness.h"
 
-#include "hwt_dev.h"
-
-FIXTURE(ctx) {
-	int fd;
-	__u64 tick;
-};
-
-FIXTURE_SETUP(ctx)
-{
-	struct hwt_info_args info;
-
-	self->fd = hwt_open(O_NONBLOCK);
-	ASSERT_LE(0, self->fd);
-	ASSERT_EQ(0, hwt_info(self->fd, &info));
-	self->tick = info.tick_ns;
-}
-
-FIXTURE_TEARDOWN(ctx)
-{
-	close(self->fd);
-}
+#include "context.h"
+#include "process.h"
 
 /* -- Cancel -------------------------------------------------------------- */
 
@@ -43,7 +22,7 @@ TEST_F(ctx, cancel_pending)
 	EXPECT_EQ(-ENOENT, hwt_del(self->fd, id));
 	EXPECT_EQ(-ENOENT, hwt_get(self->fd, id, &get));
 	EXPECT_EQ(-ENOENT, hwt_move(self->fd, id, 0, 0));
-	EXPECT_EQ(0, hwt_wait(self->fd, 300));
+	EXPECT_EQ(0, hwt_wait(self->fd, 150));
 	ASSERT_EQ(0, hwt_stats(self->fd, &stats));
 	EXPECT_EQ(0ULL, stats.timeouts);
 	EXPECT_EQ(1ULL, stats.cancelled);
@@ -60,6 +39,7 @@ TEST_F(ctx, cancel_withdraws_an_event)
 	EXPECT_EQ(HWT_STATE_EVENT, hwt_del(self->fd, id));
 	ASSERT_EQ(1, hwt_next(self->fd, &event));
 	EXPECT_EQ(other, event.id);
+	EXPECT_EQ(0, hwt_wait(self->fd, 0));
 	EXPECT_EQ(-EAGAIN, hwt_read(self->fd, &event, 1));
 }
 
@@ -150,36 +130,25 @@ TEST_F(ctx, get_periodic_keeps_its_id)
 
 /* -- Modify -------------------------------------------------------------- */
 
-TEST_F(ctx, modify_pushes_back)
-{
-	struct hwt_event event;
-	__u64 id, before = 0;
-	int i;
-
-	/* An idle timeout with a sign of life now and then. */
-	ASSERT_EQ(0, hwt_add(self->fd, 0, HOUR, 0, &id));
-	for (i = 0; i < 10; i++) {
-		before = now_ns();
-		ASSERT_EQ(HWT_STATE_PENDING, hwt_move(self->fd, id, 0, 2 * SEC));
-		sleep_ns(10 * MSEC);
-	}
-	ASSERT_EQ(1, hwt_next(self->fd, &event));
-	EXPECT_EQ(id, event.id);
-	EXPECT_LE(before + 2 * SEC, event.fired_ns);
-	EXPECT_EQ(0, hwt_wait(self->fd, 0));
-}
-
-TEST_F(ctx, modify_pulls_forward)
+/* An idle timeout with a sign of life now and then, pulled forward in the end. */
+TEST_F(ctx, modify_pushes_back_and_pulls_forward)
 {
 	struct hwt_event event;
 	__u64 id, before;
+	int i;
 
-	ASSERT_EQ(0, hwt_add(self->fd, 0, HOUR, 0, &id));
+	ASSERT_EQ(0, hwt_add(self->fd, 0, 100 * MSEC, 0, &id));
+	for (i = 0; i < 30; i++) {
+		/* In a guest that stood still it has fired, and lives again. */
+		ASSERT_LT(0, hwt_move(self->fd, id, 0, i % 2 ? 100 * MSEC : HOUR));
+		sleep_ns(5 * MSEC);
+	}
 	before = now_ns();
-	ASSERT_EQ(HWT_STATE_PENDING, hwt_move(self->fd, id, 0, 50 * MSEC));
+	ASSERT_LT(0, hwt_move(self->fd, id, 0, 50 * MSEC));
 	ASSERT_EQ(1, hwt_next(self->fd, &event));
+	EXPECT_EQ(id, event.id);
 	EXPECT_LE(before + 50 * MSEC, event.fired_ns);
-	EXPECT_GT(before + HOUR, event.fired_ns);
+	EXPECT_EQ(-EAGAIN, hwt_read(self->fd, &event, 1));
 }
 
 TEST_F(ctx, modify_after_expiry_withdraws)
@@ -192,6 +161,7 @@ TEST_F(ctx, modify_after_expiry_withdraws)
 	ASSERT_EQ(POLLIN, hwt_wait(self->fd, PATIENCE_MS));
 	before = now_ns();
 	EXPECT_EQ(HWT_STATE_EVENT, hwt_move(self->fd, id, 0, 200 * MSEC));
+	EXPECT_EQ(0, hwt_wait(self->fd, 0));
 	ASSERT_EQ(0, hwt_get(self->fd, id, &get));
 	EXPECT_EQ((__u32)HWT_STATE_PENDING, get.state);
 	ASSERT_EQ(1, hwt_next(self->fd, &event));
@@ -254,45 +224,6 @@ TEST_F(ctx, modify_refused_changes_nothing)
 }
 
 /* -- Ids ----------------------------------------------------------------- */
-
-TEST_F(ctx, ids_are_not_given_again)
-{
-	int total = quick() ? 2000 : 20000, i;
-	__u64 *id = calloc(total, sizeof(*id)), kept;
-	struct hwt_get_args get;
-
-	ASSERT_NE(NULL, id);
-	ASSERT_EQ(0, hwt_add(self->fd, 0, HOUR, 0, &kept));
-	for (i = 0; i < total; i++) {
-		ASSERT_EQ(0, hwt_add(self->fd, 0, HOUR, i, &id[i]));
-		ASSERT_NE(0ULL, id[i]);
-		ASSERT_EQ(HWT_STATE_PENDING, hwt_del(self->fd, id[i]));
-	}
-	/* None of the old ones means any of the new ones. */
-	ASSERT_EQ(0, hwt_add(self->fd, 0, HOUR, 0, &id[0]));
-	for (i = 1; i < total; i++) {
-		ASSERT_NE(id[0], id[i]);
-		ASSERT_NE(kept, id[i]);
-		ASSERT_EQ(-ENOENT, hwt_del(self->fd, id[i]));
-	}
-	EXPECT_EQ(0, hwt_get(self->fd, id[0], &get));
-	EXPECT_EQ(0, hwt_get(self->fd, kept, &get));
-	free(id);
-}
-
-TEST_F(ctx, ids_differ)
-{
-	static __u64 id[1000];
-	int i, j;
-
-	for (i = 0; i < 1000; i++)
-		ASSERT_EQ(0, hwt_add(self->fd, 0, HOUR, 0, &id[i]));
-	for (i = 0; i < 1000; i++)
-		for (j = 0; j < i; j++)
-			ASSERT_NE(id[i], id[j]);
-	for (i = 0; i < 1000; i++)
-		ASSERT_EQ(HWT_STATE_PENDING, hwt_del(self->fd, id[i]));
-}
 
 /* Only the whole 64 bits are an id. */
 TEST_F(ctx, ids_near_misses)
@@ -385,7 +316,7 @@ TEST_F(ctx, after_stop)
 
 TEST(stop_wakes_a_reader)
 {
-	int fd = hwt_open(0), status;
+	int fd = hwt_open(0);
 	struct hwt_event event;
 	pid_t pid;
 
@@ -394,18 +325,17 @@ TEST(stop_wakes_a_reader)
 	ASSERT_LE(0, pid);
 	if (!pid)
 		_exit(hwt_read(fd, &event, 1) != 0);
-	sleep_ns(200 * MSEC);
+	sleep_ns(100 * MSEC);
 	/* It waits. */
-	EXPECT_EQ(0, waitpid(pid, &status, WNOHANG));
+	EXPECT_EQ(0, waitpid(pid, NULL, WNOHANG));
 	EXPECT_EQ(0, hwt_stop(fd));
-	ASSERT_EQ(pid, waitpid(pid, &status, 0));
-	EXPECT_EQ(0, status);
+	EXPECT_EQ(0, child_status(pid));
 	close(fd);
 }
 
 TEST_F(ctx, stop_many)
 {
-	int total = quick() ? 2000 : 20000, n = 0, ret, i;
+	int total = quick() ? 2000 : 10000, n = 0, ret, i;
 	static struct hwt_event events[512];
 	__u64 sum = 0;
 
@@ -427,7 +357,7 @@ TEST_F(ctx, stop_many)
 /* Events are in the order in which they came up, also while some fire during the stop. */
 TEST_F_TIMEOUT(ctx, stop_while_others_fire, 100)
 {
-	unsigned int far = 100000, near = 500, n = 0, stopped = 0, turns = 0, i;
+	unsigned int far = quick() ? 20000 : 100000, near = 500, n = 0, stopped = 0, turns = 0, i;
 	static struct hwt_event events[512];
 	__u64 start, last = 0;
 	__u32 kind = 0;

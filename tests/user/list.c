@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * HWT_IOC_LIST: all timeouts of a context, exactly once, as they are; and saving and
- * restoring them by it.
+ * HWT_IOC_LIST: all timeouts of a context, exactly once, as they are. For saving and
+ * restoring by it see lib_basic.c.
  *
+ * hwt-test: shared
  * hwt-test: timeout 180
  * hwt-test: m32
  */
 #include "kselftest_harness.h"
 #include <pthread.h>
-#include <signal.h>
-#include <sys/mman.h>
-#include <sys/time.h>
 
-#include "hwt_dev.h"
+#include "alarm.h"
+#include "context.h"
 
-#define COUNT	10000
+#define COUNT	4000
 
 /* What was asked for; in user_data is which it is. */
 struct want {
@@ -29,20 +28,13 @@ static struct hwt_list_entry entries[2 * COUNT];
 
 static int list_at(int fd, __u64 *cursor, void *to, __u32 *count)
 {
-	struct hwt_list_args args = {
-		.size = sizeof(args),
-		.cursor = *cursor,
-		.entries = (uintptr_t)to,
-		.count = *count,
-		.entry_size = sizeof(struct hwt_list_entry),
-	};
-	int ret = hwt_call(fd, HWT_IOC_LIST, &args);
+	const __u64 cursor_before = *cursor;
+	const __u32 count_before = *count;
+	int ret = hwt_list(fd, cursor, to, count);
 
 	/* An error changes nothing. */
-	if (ret && (args.cursor != *cursor || args.count != *count))
+	if (ret && (cursor_before != *cursor || count_before != *count))
 		return -1000;
-	*cursor = args.cursor;
-	*count = args.count;
 	return ret;
 }
 
@@ -121,7 +113,6 @@ static int add(int fd, unsigned int i)
 /* Make so many, and wait until nothing changes any more. */
 static bool fill(int fd, unsigned int count)
 {
-	struct hwt_stats_args stats;
 	unsigned int i, due = 0;
 
 	for (i = 0; i < count; i++) {
@@ -129,14 +120,7 @@ static bool fill(int fd, unsigned int count)
 			return false;
 		due += i % 8 == 5 || i % 8 == 6;
 	}
-	for (i = 0; i < PATIENCE_MS; i++) {
-		if (hwt_stats(fd, &stats))
-			return false;
-		if (stats.events == due)
-			return true;
-		sleep_ns(MSEC);
-	}
-	return false;
+	return hwt_wait_expired(fd, due);
 }
 
 /* Each of them is among those, once, and is what was asked for. Return: how many are not. */
@@ -158,22 +142,7 @@ static unsigned int compare(const struct hwt_list_entry *got, unsigned int n,
 	return odd + (n != count);
 }
 
-FIXTURE(list) {
-	int fd;
-};
-
-FIXTURE_SETUP(list)
-{
-	self->fd = hwt_open(O_NONBLOCK);
-	ASSERT_LE(0, self->fd);
-}
-
-FIXTURE_TEARDOWN(list)
-{
-	close(self->fd);
-}
-
-TEST_F(list, nothing_there)
+TEST_F(ctx, nothing_there)
 {
 	__u64 cursor = 0;
 	__u32 count = 5;
@@ -187,15 +156,7 @@ TEST_F(list, nothing_there)
 	EXPECT_EQ(0, list_all(self->fd, entries, 2, 1));
 }
 
-TEST_F(list, feature)
-{
-	struct hwt_info_args info;
-
-	ASSERT_EQ(0, hwt_info(self->fd, &info));
-	EXPECT_TRUE(info.features & HWT_FEATURE_LIST);
-}
-
-TEST_F_TIMEOUT(list, all_in_chunks_of_any_size, 120)
+TEST_F_TIMEOUT(ctx, all_in_chunks_of_any_size, 120)
 {
 	static const __u32 chunks[] = { 1, 7, 63, 64, 65, 128, 1000, COUNT, 2 * COUNT };
 	unsigned int i, total = quick() ? COUNT / 10 : COUNT;
@@ -209,7 +170,7 @@ TEST_F_TIMEOUT(list, all_in_chunks_of_any_size, 120)
 }
 
 /* One call, with more room than there is to tell. It is said to be even more. */
-TEST_F(list, one_call)
+TEST_F(ctx, one_call)
 {
 	__u32 count = ~0U;
 	__u64 cursor = 0;
@@ -229,7 +190,7 @@ TEST_F(list, one_call)
 	EXPECT_EQ(0U, count);
 }
 
-TEST_F(list, says_the_same_as_get)
+TEST_F(ctx, says_the_same_as_get)
 {
 	struct hwt_list_entry *e = entries;
 	unsigned int total = 1000, i;
@@ -261,7 +222,7 @@ TEST_F(list, says_the_same_as_get)
 }
 
 /* Overruns, of an event that was not read, and of one that was. */
-TEST_F(list, overruns)
+TEST_F(ctx, overruns)
 {
 	struct hwt_get_args before, after;
 	struct hwt_event event;
@@ -316,7 +277,7 @@ static int by_id(const void *a, const void *b)
 	return x->id < y->id ? -1 : x->id > y->id;
 }
 
-TEST_F_TIMEOUT(list, while_others_come_and_go, 120)
+TEST_F_TIMEOUT(ctx, while_others_come_and_go, 120)
 {
 	unsigned int total = 1000, rounds = quick() ? 20 : 100, kept, round;
 	static const __u32 chunks[] = { 1, 7, 64, 300, 5000 };
@@ -358,25 +319,17 @@ TEST_F_TIMEOUT(list, while_others_come_and_go, 120)
 	EXPECT_LT(0, strangers);
 }
 
-static void on_alarm(int sig)
-{
-	(void)sig;
-}
-
 /* A signal ends a call before its time: the next one goes on. */
-TEST_F_TIMEOUT(list, signals_lose_nothing, 120)
+TEST_F_TIMEOUT(ctx, signals_lose_nothing, 120)
 {
-	struct itimerval often = { .it_interval.tv_usec = 200, .it_value.tv_usec = 200 };
-	struct sigaction action = { .sa_handler = on_alarm };
 	/* Where a signal takes longer than the time to the next, not much else gets done. */
-	__u64 end = now_ns() + 5 * SEC;
-	int ret, round, rounds = quick() ? 5 : 50;
+	__u64 end = now_ns() + 2 * SEC;
+	int ret, round, rounds = quick() ? 5 : 20;
 	__u32 total, count;
 	__u64 cursor;
 
 	ASSERT_TRUE(fill(self->fd, COUNT));
-	sigaction(SIGALRM, &action, NULL);
-	setitimer(ITIMER_REAL, &often, NULL);
+	ASSERT_EQ(0, alarm_every(200, 0));
 	for (round = 0; round < rounds && (!round || now_ns() < end); round++) {
 		cursor = 0;
 		total = 0;
@@ -389,51 +342,51 @@ TEST_F_TIMEOUT(list, signals_lose_nothing, 120)
 		EXPECT_EQ(0, ret);
 		EXPECT_EQ(0U, compare(entries, total, COUNT));
 	}
-	memset(&often, 0, sizeof(often));
-	setitimer(ITIMER_REAL, &often, NULL);
+	ASSERT_EQ(0, alarm_every(0, 0));
 }
 
 /* -- Bad arguments ------------------------------------------------------- */
 
-TEST_F(list, bad_arguments)
+TEST_F(ctx, bad_arguments)
 {
-	struct hwt_list_args good = {
+	const struct hwt_list_args good = {
 		.size = sizeof(good),
 		.entries = (uintptr_t)entries,
 		.count = 10,
 		.entry_size = sizeof(entries[0]),
-	}, args;
+	};
+	const struct {
+		__u32 size, flags, count, entry_size;
+		int ret;
+	} bad[] = {
+		{ good.size, 0, 0, good.entry_size, -EINVAL },
+		{ good.size, 1, 10, good.entry_size, -EINVAL },
+		{ good.size, 0, 10, 0, -EINVAL },
+		{ good.size, 0, 10, good.entry_size - 8, -EINVAL },
+		{ good.size, 0, 10, good.entry_size + 8, -EINVAL },
+		{ good.size, 0, 10, ~0U, -EINVAL },
+		{ good.size - 8, 0, 10, good.entry_size, -EINVAL },
+		{ 1 << 20, 0, 10, good.entry_size, -E2BIG },
+		/* And then it is all there. */
+		{ good.size, 0, 10, good.entry_size, 0 },
+	};
+	struct hwt_list_args args;
+	unsigned int i;
 
 	ASSERT_TRUE(fill(self->fd, 16));
-	args = good;
-	args.count = 0;
-	EXPECT_EQ(-EINVAL, hwt_call(self->fd, HWT_IOC_LIST, &args));
-	args = good;
-	args.flags = 1;
-	EXPECT_EQ(-EINVAL, hwt_call(self->fd, HWT_IOC_LIST, &args));
-	args = good;
-	args.entry_size = 0;
-	EXPECT_EQ(-EINVAL, hwt_call(self->fd, HWT_IOC_LIST, &args));
-	args.entry_size = sizeof(entries[0]) - 8;
-	EXPECT_EQ(-EINVAL, hwt_call(self->fd, HWT_IOC_LIST, &args));
-	args.entry_size = sizeof(entries[0]) + 8;
-	EXPECT_EQ(-EINVAL, hwt_call(self->fd, HWT_IOC_LIST, &args));
-	args.entry_size = ~0U;
-	EXPECT_EQ(-EINVAL, hwt_call(self->fd, HWT_IOC_LIST, &args));
-	args = good;
-	args.size = sizeof(args) - 8;
-	EXPECT_EQ(-EINVAL, hwt_call(self->fd, HWT_IOC_LIST, &args));
-	args = good;
-	args.size = 1 << 20;
-	EXPECT_EQ(-E2BIG, hwt_call(self->fd, HWT_IOC_LIST, &args));
 	EXPECT_EQ(-EFAULT, hwt_call(self->fd, HWT_IOC_LIST, NULL));
-	/* And then it is all there. */
-	args = good;
-	EXPECT_EQ(0, hwt_call(self->fd, HWT_IOC_LIST, &args));
+	for (i = 0; i < ARRAY_SIZE(bad); i++) {
+		args = good;
+		args.size = bad[i].size;
+		args.flags = bad[i].flags;
+		args.count = bad[i].count;
+		args.entry_size = bad[i].entry_size;
+		EXPECT_EQ(bad[i].ret, hwt_call(self->fd, HWT_IOC_LIST, &args));
+	}
 	EXPECT_EQ(10U, args.count);
 }
 
-TEST_F(list, cursors_beyond_the_end)
+TEST_F(ctx, cursors_beyond_the_end)
 {
 	static const __u64 beyond[] = {
 		16, 1000, 0x7fffffff, 0xffffffff, 0x100000000, 1ULL << 63, ~0ULL,
@@ -454,7 +407,7 @@ TEST_F(list, cursors_beyond_the_end)
 	}
 }
 
-TEST_F(list, bad_pointer_loses_nothing)
+TEST_F(ctx, bad_pointer_loses_nothing)
 {
 	static const char constant[64];
 	void *bad[] = { NULL, (void *)8, (void *)-4096L, (void *)constant };
@@ -480,7 +433,7 @@ TEST_F(list, bad_pointer_loses_nothing)
 }
 
 /* A buffer that ends before its time: what it took is told of, the rest the next time. */
-TEST_F(list, half_a_buffer)
+TEST_F(ctx, half_a_buffer)
 {
 	long page = sysconf(_SC_PAGESIZE), room = 4 * page;
 	unsigned int total = 1000, got = 0;
@@ -506,100 +459,6 @@ TEST_F(list, half_a_buffer)
 	}
 	EXPECT_EQ(0U, compare(entries, got, total));
 	munmap(p, room + page);
-}
-
-/* -- Saving and restoring ------------------------------------------------ */
-
-FIXTURE(save) {
-	int fd;
-};
-
-FIXTURE_VARIANT(save) {
-	clockid_t clock;
-};
-
-FIXTURE_VARIANT_ADD(save, monotonic) { CLOCK_MONOTONIC };
-FIXTURE_VARIANT_ADD(save, boottime) { CLOCK_BOOTTIME };
-FIXTURE_VARIANT_ADD(save, realtime) { CLOCK_REALTIME };
-
-static int open_on(clockid_t clock)
-{
-	struct hwt_setup_args args = { .size = sizeof(args), .clock = clock };
-	int fd = hwt_open(O_NONBLOCK);
-
-	if (fd < 0 || (clock != CLOCK_MONOTONIC && hwt_call(fd, HWT_IOC_SETUP, &args)))
-		return -1;
-	return fd;
-}
-
-FIXTURE_SETUP(save)
-{
-	self->fd = open_on(variant->clock);
-	ASSERT_LE(0, self->fd);
-}
-
-FIXTURE_TEARDOWN(save)
-{
-	close(self->fd);
-}
-
-/* As the documentation says a program may do it. */
-static int restore(int fd, const struct hwt_list_entry *entry, bool dates)
-{
-	struct hwt_schedule_args args = {
-		.size = sizeof(args),
-		.mode = entry->mode,
-		.flags = dates ? HWT_ABSOLUTE : 0,
-		.time_ns = dates ? entry->deadline_ns : entry->remaining_ns,
-		.period_ns = entry->period_ns,
-		.user_data = entry->user_data,
-	};
-
-	return hwt_call(fd, HWT_IOC_SCHEDULE, &args);
-}
-
-static int by_data(const void *a, const void *b)
-{
-	const struct hwt_list_entry *x = a, *y = b;
-
-	return x->user_data < y->user_data ? -1 : x->user_data > y->user_data;
-}
-
-TEST_F(save, and_restore)
-{
-	static struct hwt_list_entry saved[401], again[401];
-	bool dates = variant->clock == CLOCK_REALTIME;
-	__u64 tick = hwt_param("tick_us") * USEC, begun, took;
-	unsigned int total = 400, i;
-
-	ASSERT_TRUE(fill(self->fd, total));
-	ASSERT_EQ((int)total, list_all(self->fd, saved, total + 1, 50));
-	close(self->fd);
-	sleep_ns(100 * MSEC);
-	self->fd = open_on(variant->clock);
-	ASSERT_LE(0, self->fd);
-	begun = now_ns();
-	for (i = 0; i < total; i++)
-		ASSERT_EQ(0, restore(self->fd, &saved[i], dates));
-	ASSERT_EQ((int)total, list_all(self->fd, again, total + 1, 400));
-	took = now_ns() - begun;
-	qsort(saved, total, sizeof(saved[0]), by_data);
-	qsort(again, total, sizeof(again[0]), by_data);
-	for (i = 0; i < total; i++) {
-		ASSERT_EQ(saved[i].user_data, again[i].user_data);
-		EXPECT_EQ(saved[i].mode, again[i].mode);
-		EXPECT_EQ(saved[i].period_ns, again[i].period_ns);
-		/* Those with an event are due at once, and may have fired. */
-		if (saved[i].state == HWT_STATE_EVENT)
-			continue;
-		EXPECT_EQ((__u32)HWT_STATE_PENDING, again[i].state);
-		if (dates || saved[i].remaining_ns == HWT_NEVER) {
-			EXPECT_EQ(saved[i].deadline_ns, again[i].deadline_ns);
-		} else {
-			EXPECT_LE(again[i].remaining_ns, saved[i].remaining_ns + tick);
-			EXPECT_GE(again[i].remaining_ns + took, saved[i].remaining_ns);
-		}
-	}
 }
 
 TEST_HARNESS_MAIN

@@ -3,55 +3,36 @@
  * Processes and threads: fork, dup, descriptors passed on, close under who waits, many
  * threads on one descriptor, a thousand processes, and clients that are killed.
  *
- * hwt-test: long
  * hwt-test: timeout 300
  */
 #include "kselftest_harness.h"
 #include <pthread.h>
 #include <signal.h>
-#include <sys/socket.h>
 
-#include "hwt_ring.h"
+#include "context.h"
+#include "process.h"
 
-FIXTURE(ctx) {
-	int fd;
-};
-
-FIXTURE_SETUP(ctx)
+static int use_inherited(int fd, __u64 id)
 {
-	self->fd = hwt_open(O_NONBLOCK);
-	ASSERT_LE(0, self->fd);
-}
+	struct hwt_get_args get;
 
-FIXTURE_TEARDOWN(ctx)
-{
-	close(self->fd);
+	if (hwt_get(fd, id, &get) || hwt_add(fd, 0, 50 * MSEC, 2, NULL))
+		return 1;
+	return hwt_move(fd, id, 0, 2 * HOUR) != HWT_STATE_PENDING;
 }
 
 TEST_F(ctx, fork_shares_the_context)
 {
 	struct hwt_event event;
 	struct hwt_get_args get;
-	__u64 id, other = 0;
-	int status;
-	pid_t pid;
+	__u64 id;
 
 	ASSERT_EQ(0, hwt_add(self->fd, 0, HOUR, 1, &id));
-	pid = fork();
-	ASSERT_LE(0, pid);
-	if (!pid) {
-		if (hwt_get(self->fd, id, &get) ||
-		    hwt_add(self->fd, 0, 50 * MSEC, 2, NULL))
-			_exit(1);
-		_exit(hwt_move(self->fd, id, 0, 2 * HOUR) != HWT_STATE_PENDING);
-	}
-	ASSERT_EQ(pid, waitpid(pid, &status, 0));
-	EXPECT_EQ(0, status);
-	/* What the child scheduled outlives it. */
+	EXPECT_EQ(0, IN_CHILD(use_inherited(self->fd, id)));
+	/* The child's timeout outlives it. */
 	ASSERT_EQ(1, hwt_next(self->fd, &event));
 	EXPECT_EQ(2ULL, event.user_data);
-	other = event.id;
-	EXPECT_NE(id, other);
+	EXPECT_NE(id, event.id);
 	ASSERT_EQ(0, hwt_get(self->fd, id, &get));
 	EXPECT_LT(HOUR, get.remaining_ns);
 }
@@ -70,7 +51,7 @@ static int read_to_the_end(int fd)
 /* Parent and child read from the same context: each event goes to one of them. */
 TEST(fork_shares_the_events)
 {
-	int total = quick() ? 500 : 5000, fd = hwt_open(0), mine, theirs = -1, p[2], i, ret;
+	int total = quick() ? 500 : 2000, fd = hwt_open(0), mine, theirs = -1, p[2], i, ret;
 	pid_t pid;
 
 	ASSERT_LE(0, fd);
@@ -103,69 +84,35 @@ TEST_F(ctx, dup_is_the_same_context)
 	int copy = dup(self->fd);
 
 	ASSERT_LE(0, copy);
-	ASSERT_EQ(0, hwt_add(copy, 0, 100 * MSEC, 1, NULL));
+	ASSERT_EQ(0, hwt_add(copy, 0, 20 * MSEC, 1, NULL));
 	close(copy);
 	ASSERT_EQ(1, hwt_next(self->fd, &event));
 	EXPECT_EQ(1ULL, event.user_data);
 }
 
-static int send_fd(int sock, int fd)
+static int make_and_send(int sock)
 {
-	char byte = 0, control[CMSG_SPACE(sizeof(int))] = { 0 };
-	struct iovec iov = { .iov_base = &byte, .iov_len = 1 };
-	struct msghdr msg = {
-		.msg_iov = &iov, .msg_iovlen = 1,
-		.msg_control = control, .msg_controllen = sizeof(control),
-	};
-	struct cmsghdr *cmsg = CMSG_FIRSTHDR(&msg);
+	int fd = hwt_open(O_NONBLOCK);
 
-	cmsg->cmsg_level = SOL_SOCKET;
-	cmsg->cmsg_type = SCM_RIGHTS;
-	cmsg->cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(cmsg), &fd, sizeof(int));
-	return sendmsg(sock, &msg, 0) == 1 ? 0 : -1;
-}
-
-static int recv_fd(int sock)
-{
-	char byte, control[CMSG_SPACE(sizeof(int))];
-	struct iovec iov = { .iov_base = &byte, .iov_len = 1 };
-	struct msghdr msg = {
-		.msg_iov = &iov, .msg_iovlen = 1,
-		.msg_control = control, .msg_controllen = sizeof(control),
-	};
-	int fd;
-
-	if (recvmsg(sock, &msg, 0) != 1 || !CMSG_FIRSTHDR(&msg))
-		return -1;
-	memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&msg)), sizeof(int));
-	return fd;
+	if (fd < 0 || hwt_add(fd, 0, 50 * MSEC, 77, NULL))
+		return 1;
+	return send_fd(sock, fd) ? 2 : 0;
 }
 
 /* The descriptor goes to another process, and its maker goes away. */
 TEST(passed_on)
 {
 	struct hwt_event event;
-	int sock[2], fd, status;
-	pid_t pid;
+	int sock[2], fd, number;
 
 	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, sock));
-	pid = fork();
-	ASSERT_LE(0, pid);
-	if (!pid) {
-		fd = hwt_open(O_NONBLOCK);
-		if (fd < 0 || hwt_add(fd, 0, 200 * MSEC, 77, NULL))
-			_exit(1);
-		_exit(send_fd(sock[1], fd) ? 2 : 0);
-	}
-	ASSERT_EQ(pid, waitpid(pid, &status, 0));
-	ASSERT_EQ(0, status);
-	fd = recv_fd(sock[0]);
+	ASSERT_EQ(0, IN_CHILD(make_and_send(sock[1])));
+	fd = receive_fd(sock[0], &number);
 	ASSERT_LE(0, fd);
 	ASSERT_EQ(1, hwt_next(fd, &event));
 	EXPECT_EQ(77ULL, event.user_data);
 	close(fd);
-	/* And one that nobody ever receives. */
+	/* And one that no process ever receives. */
 	fd = hwt_open(0);
 	ASSERT_LE(0, fd);
 	ASSERT_EQ(0, hwt_add(fd, 0, HOUR, 0, NULL));
@@ -179,7 +126,7 @@ TEST(passed_on)
 static int use_passed(int sock, const __u64 *id)
 {
 	struct hwt_event event;
-	int fd = recv_fd(sock);
+	int number, fd = receive_fd(sock, &number);
 
 	if (fd < 0 || hwt_next(fd, &event) != 1 || event.user_data != 1)
 		return 1;
@@ -192,7 +139,7 @@ TEST_F(ctx, passed_on_and_kept)
 {
 	struct hwt_get_args get;
 	struct hwt_event event;
-	int sock[2], status;
+	int sock[2];
 	__u64 id[2];
 	pid_t pid;
 
@@ -208,8 +155,7 @@ TEST_F(ctx, passed_on_and_kept)
 		_exit(use_passed(sock[1], id));
 	}
 	ASSERT_EQ(0, send_fd(sock[0], self->fd));
-	ASSERT_EQ(pid, waitpid(pid, &status, 0));
-	EXPECT_EQ(0, status);
+	EXPECT_EQ(0, child_status(pid));
 	EXPECT_EQ(-ENOENT, hwt_get(self->fd, id[1], &get));
 	ASSERT_EQ(1, hwt_next(self->fd, &event));
 	EXPECT_EQ(3ULL, event.user_data);
@@ -235,10 +181,10 @@ TEST(close_under_a_reader)
 
 	ASSERT_LE(0, fd);
 	copy = fd;
-	ASSERT_EQ(0, hwt_add(fd, 0, 300 * MSEC, 99, NULL));
+	ASSERT_EQ(0, hwt_add(fd, 0, 150 * MSEC, 99, NULL));
 	ASSERT_EQ(0, hwt_add(fd, 0, HOUR, 1, NULL));
 	ASSERT_EQ(0, pthread_create(&thread, NULL, blocked_reader, &copy));
-	sleep_ns(100 * MSEC);
+	sleep_ns(50 * MSEC);
 	EXPECT_EQ(0, close(fd));
 	ASSERT_EQ(0, pthread_join(thread, &data));
 	EXPECT_EQ((uintptr_t)99, (uintptr_t)data);
@@ -254,7 +200,7 @@ TEST_F(ctx, close_of_a_copy_under_a_reader)
 	ASSERT_LE(0, copy);
 	fcntl(copy, F_SETFL, fcntl(copy, F_GETFL) & ~O_NONBLOCK);
 	ASSERT_EQ(0, pthread_create(&thread, NULL, blocked_reader, &copy));
-	sleep_ns(100 * MSEC);
+	sleep_ns(50 * MSEC);
 	EXPECT_EQ(0, close(copy));
 	ASSERT_EQ(0, hwt_add(self->fd, 0, 50 * MSEC, 98, NULL));
 	ASSERT_EQ(0, pthread_join(thread, &data));
@@ -276,9 +222,9 @@ TEST(close_under_enter)
 
 	ASSERT_LE(0, fd);
 	ASSERT_EQ(0, ring_make(&ring, fd, 0, 1, 4));
-	ASSERT_EQ(0, hwt_add(fd, 0, 300 * MSEC, 99, NULL));
+	ASSERT_EQ(0, hwt_add(fd, 0, 150 * MSEC, 99, NULL));
 	ASSERT_EQ(0, pthread_create(&thread, NULL, blocked_enter, &ring));
-	sleep_ns(100 * MSEC);
+	sleep_ns(50 * MSEC);
 	EXPECT_EQ(0, close(fd));
 	ASSERT_EQ(0, pthread_join(thread, &ret));
 	EXPECT_EQ((intptr_t)0, (intptr_t)ret);
@@ -388,37 +334,54 @@ static void *worker_run(void *arg)
 	return NULL;
 }
 
+static __u64 shared_ids[IDS];
+
+/* Let them loose. @rounds: -1 is for ever. */
+static int workers_start(struct worker *workers, int fd, unsigned int seed, unsigned int rounds)
+{
+	int i, ret = 0;
+
+	for (i = 0; i < THREADS && !ret; i++) {
+		workers[i] = (struct worker) {
+			.fd = fd,
+			.seed = seed + i,
+			.rounds = rounds,
+			.ids = shared_ids,
+		};
+		ret = pthread_create(&workers[i].thread, NULL, worker_run, &workers[i]);
+	}
+	return ret;
+}
+
+/* Add up what they did, and read what is left after a stop. */
+static void workers_end(struct worker *workers, struct worker *sum)
+{
+	__u64 last;
+	int i;
+
+	for (i = 0; i < THREADS; i++) {
+		pthread_join(workers[i].thread, NULL);
+		sum->error = sum->error ?: workers[i].error;
+		sum->made += workers[i].made;
+		sum->cancelled += workers[i].cancelled;
+		sum->last += workers[i].last;
+	}
+	if (hwt_stop(sum->fd) < 0)
+		sum->error = -EIO;
+	do {
+		last = sum->last;
+		worker_read(sum);
+	} while (last != sum->last);
+}
+
 /* Every timeout that was made ends in one way: cancelled, or by a last event. */
 TEST_F_TIMEOUT(ctx, threads_on_one_descriptor, 100)
 {
 	struct worker workers[THREADS], sum = { .fd = self->fd };
 	struct hwt_stats_args stats;
-	static __u64 ids[IDS];
-	unsigned int i;
-	__u64 last;
 
-	for (i = 0; i < THREADS; i++) {
-		workers[i] = (struct worker) {
-			.fd = self->fd,
-			.seed = 12345 + i,
-			.rounds = quick() ? 5000 : 50000,
-			.ids = ids,
-		};
-		ASSERT_EQ(0, pthread_create(&workers[i].thread, NULL, worker_run,
-					    &workers[i]));
-	}
-	for (i = 0; i < THREADS; i++) {
-		pthread_join(workers[i].thread, NULL);
-		EXPECT_EQ(0, workers[i].error);
-		sum.made += workers[i].made;
-		sum.cancelled += workers[i].cancelled;
-		sum.last += workers[i].last;
-	}
-	EXPECT_LE(0, hwt_stop(self->fd));
-	do {
-		last = sum.last;
-		worker_read(&sum);
-	} while (last != sum.last);
+	ASSERT_EQ(0, workers_start(workers, self->fd, 12345, quick() ? 5000 : 20000));
+	workers_end(workers, &sum);
 	EXPECT_EQ(0, sum.error);
 	EXPECT_EQ(sum.made, sum.cancelled + sum.last);
 	ASSERT_EQ(0, hwt_stats(self->fd, &stats));
@@ -435,33 +398,12 @@ TEST_F_TIMEOUT(ctx, threads_on_one_descriptor, 100)
 TEST_F_TIMEOUT(ctx, stop_under_threads, 60)
 {
 	struct worker workers[THREADS], sum = { .fd = self->fd };
-	static __u64 ids[IDS];
-	unsigned int i;
-	__u64 last;
 
-	for (i = 0; i < THREADS; i++) {
-		workers[i] = (struct worker) {
-			.fd = self->fd,
-			.seed = 54321 + i,
-			.rounds = 20000,
-			.ids = ids,
-		};
-		ASSERT_EQ(0, pthread_create(&workers[i].thread, NULL, worker_run,
-					    &workers[i]));
-	}
+	ASSERT_EQ(0, workers_start(workers, self->fd, 54321, quick() ? 5000 : 20000));
 	sleep_ns(50 * MSEC);
 	EXPECT_LE(0, hwt_stop(self->fd));
-	for (i = 0; i < THREADS; i++) {
-		pthread_join(workers[i].thread, NULL);
-		EXPECT_TRUE(!workers[i].error || workers[i].error == -ESHUTDOWN);
-		sum.made += workers[i].made;
-		sum.cancelled += workers[i].cancelled;
-		sum.last += workers[i].last;
-	}
-	do {
-		last = sum.last;
-		worker_read(&sum);
-	} while (last != sum.last);
+	workers_end(workers, &sum);
+	EXPECT_TRUE(!sum.error || sum.error == -ESHUTDOWN);
 	EXPECT_EQ(sum.made, sum.cancelled + sum.last);
 	EXPECT_EQ(POLLIN | POLLHUP, hwt_wait(self->fd, 0));
 }
@@ -580,7 +522,7 @@ TEST_F_TIMEOUT(ctx, killed_with_a_hundred_thousand_pending, 150)
 	ASSERT_LT(0, pid);
 	ASSERT_EQ(1, read(ready, &byte, 1));
 	close(ready);
-	/* Others notice nothing: some of theirs before, during and after. */
+	/* Its neighbour notices nothing before, during and after it. */
 	base = now_ns();
 	for (i = 0; i < 1000; i++)
 		ASSERT_EQ(0, hwt_add(self->fd, HWT_ABSOLUTE, base + i * MSEC, i, NULL));
@@ -603,25 +545,11 @@ TEST_F_TIMEOUT(ctx, killed_with_a_hundred_thousand_pending, 150)
 	/* That the module unloads now, and leaves no object, is seen after the test. */
 }
 
-static void *busy_thread(void *arg)
-{
-	struct worker *worker = arg;
-
-	for (;;)
-		worker_run(worker);
-	return NULL;
-}
-
 /* At any point of whatever it is doing, with a shared or a private wheel. */
 TEST_F_TIMEOUT(ctx, killed_at_any_point, 100)
 {
-	int rounds = quick() ? 10 : 40, i, j, status;
-	struct hwt_setup_args setup = {
-		.size = sizeof(setup),
-		.clock = CLOCK_MONOTONIC,
-	};
+	int rounds = quick() ? 10 : 40, i, status;
 	static struct worker workers[THREADS];
-	static __u64 ids[IDS];
 	struct hwt_event event;
 	pid_t pid;
 
@@ -629,20 +557,8 @@ TEST_F_TIMEOUT(ctx, killed_at_any_point, 100)
 		pid = fork();
 		ASSERT_LE(0, pid);
 		if (!pid) {
-			int fd = hwt_open(0);
-
-			if (i % 4 == 3)
-				hwt_call(fd, HWT_IOC_SETUP, &setup);
-			for (j = 0; j < THREADS; j++) {
-				workers[j] = (struct worker) {
-					.fd = fd,
-					.seed = i * THREADS + j,
-					.rounds = 1000,
-					.ids = ids,
-				};
-				pthread_create(&workers[j].thread, NULL, busy_thread,
-					       &workers[j]);
-			}
+			workers_start(workers, i % 4 == 3 ? hwt_open_private(CLOCK_MONOTONIC) :
+				      hwt_open(0), i * THREADS, -1U);
 			for (;;)
 				pause();
 		}
