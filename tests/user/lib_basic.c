@@ -2,6 +2,7 @@
 /*
  * libhwt, all but its queue: each function, each error
  *
+ * hwt-test: shared
  * hwt-test: timeout 180
  * hwt-test: m32
  * hwt-test: libs hwt
@@ -9,12 +10,9 @@
 #include "kselftest_harness.h"
 #include <dirent.h>
 #include <limits.h>
-#include <pthread.h>
-#include <signal.h>
-#include <sys/time.h>
-#include <sys/wait.h>
 
-#include "hwt_dev.h"
+#include "alarm.h"
+#include "hwt_ring.h"
 #include "libhwt.h"
 
 #define PATIENCE_NS	(PATIENCE_MS * MSEC)
@@ -110,21 +108,6 @@ TEST(open_refuses)
 	libhwt_close(NULL);
 }
 
-/* The device is root's, where nobody said otherwise. */
-TEST(open_is_not_for_all)
-{
-	struct libhwt *hwt;
-	int status;
-	pid_t pid;
-
-	pid = fork();
-	ASSERT_LE(0, pid);
-	if (!pid)
-		_exit(setuid(1000) || libhwt_open(&hwt, NULL) != -EACCES);
-	ASSERT_EQ(pid, waitpid(pid, &status, 0));
-	EXPECT_EQ(0, status);
-}
-
 TEST(a_wheel_of_its_own)
 {
 	/* In memory that cannot be written. */
@@ -189,6 +172,7 @@ TEST_F(lib, stats)
 TEST(adopt)
 {
 	struct libhwt *hwt = NULL;
+	struct hwt_event event;
 	int fd, null, fds;
 
 	null = open("/dev/null", O_RDWR);
@@ -208,12 +192,8 @@ TEST(adopt)
 	EXPECT_EQ(fd, libhwt_fd(hwt));
 	EXPECT_EQ(O_NONBLOCK, fcntl(fd, F_GETFL) & O_NONBLOCK);
 	/* What was there before is there. */
-	{
-		struct hwt_event event;
-
-		ASSERT_EQ(1, libhwt_next(hwt, &event, 1, PATIENCE_NS));
-		EXPECT_EQ(7, event.user_data);
-	}
+	ASSERT_EQ(1, libhwt_next(hwt, &event, 1, PATIENCE_NS));
+	EXPECT_EQ(7, event.user_data);
 	libhwt_close(hwt);
 	EXPECT_EQ(fds, fds_open());
 }
@@ -289,21 +269,6 @@ TEST_F(lib, every)
 	}
 	EXPECT_LE(0, libhwt_cancel(self->hwt, id));
 	EXPECT_EQ(0, libhwt_next(self->hwt, &event, 1, 0));
-}
-
-TEST_F(lib, ids_need_not_be_kept)
-{
-	struct hwt_event events[4];
-	int n = 0, ret;
-
-	ASSERT_EQ(0, libhwt_after(self->hwt, 0, 1, NULL));
-	ASSERT_EQ(0, libhwt_at(self->hwt, 0, 2, NULL));
-	ASSERT_EQ(0, libhwt_every(self->hwt, 1, 3, NULL));
-	while (n < 3) {
-		ret = libhwt_next(self->hwt, events, 1, PATIENCE_NS);
-		ASSERT_EQ(1, ret);
-		n++;
-	}
 }
 
 TEST_F(lib, schedule_and_reschedule)
@@ -412,22 +377,6 @@ TEST_F(lib, get)
 	EXPECT_EQ(-EINVAL, libhwt_get(self->hwt, id, &get));
 }
 
-TEST(limits)
-{
-	struct libhwt *hwt;
-	uint64_t id;
-
-	ASSERT_EQ(0, open_private(&hwt, 2, CLOCK_MONOTONIC));
-	ASSERT_EQ(0, libhwt_after(hwt, HOUR, 0, &id));
-	ASSERT_EQ(0, libhwt_after(hwt, HOUR, 0, NULL));
-	EXPECT_EQ(-EAGAIN, libhwt_after(hwt, HOUR, 0, NULL));
-	EXPECT_EQ(-EAGAIN, libhwt_at(hwt, ~0ULL, 0, NULL));
-	EXPECT_EQ(-EAGAIN, libhwt_every(hwt, HOUR, 0, NULL));
-	EXPECT_EQ(HWT_STATE_PENDING, libhwt_cancel(hwt, id));
-	EXPECT_EQ(0, libhwt_after(hwt, HOUR, 0, NULL));
-	libhwt_close(hwt);
-}
-
 TEST_F(lib, stop)
 {
 	struct hwt_event event;
@@ -466,49 +415,6 @@ TEST_F(lib, next_waits_as_long_as_it_is_told)
 	EXPECT_EQ(1, libhwt_next(self->hwt, &event, 1, 1ULL << 63));
 	ASSERT_EQ(0, libhwt_after(self->hwt, 5 * MSEC, 0, NULL));
 	EXPECT_EQ(1, libhwt_next(self->hwt, &event, 1, HWT_NEVER));
-}
-
-TEST_F(lib, next_gives_them_in_order)
-{
-	/* Far enough that all are armed before the first fires. */
-	__u64 begin = libhwt_now(self->hwt) + 2 * SEC;
-	struct hwt_event events[64];
-	int i, n = 0, ret;
-
-	for (i = 50; i; i--)
-		ASSERT_EQ(0, libhwt_at(self->hwt, begin + i * 2 * MSEC, i, NULL));
-	while (n < 50) {
-		ret = libhwt_next(self->hwt, events + n, 64 - n, PATIENCE_NS);
-		ASSERT_LT(0, ret);
-		n += ret;
-	}
-	ASSERT_EQ(50, n);
-	for (i = 0; i < 50; i++)
-		EXPECT_EQ(i + 1, events[i].user_data);
-}
-
-static volatile sig_atomic_t alarms;
-
-static void on_alarm(int signal)
-{
-	(void)signal;
-	alarms++;
-}
-
-TEST_F(lib, next_is_interrupted)
-{
-	struct itimerval soon = {
-		.it_value.tv_usec = 20000,
-		.it_interval.tv_usec = 20000,
-	}, never = {};
-	struct sigaction action = { .sa_handler = on_alarm };
-	struct hwt_event event;
-
-	ASSERT_EQ(0, sigaction(SIGALRM, &action, NULL));
-	ASSERT_EQ(0, setitimer(ITIMER_REAL, &soon, NULL));
-	EXPECT_EQ(-EINTR, libhwt_next(self->hwt, &event, 1, PATIENCE_NS));
-	EXPECT_EQ(-EINTR, libhwt_next(self->hwt, &event, 1, HWT_NEVER));
-	ASSERT_EQ(0, setitimer(ITIMER_REAL, &never, NULL));
 }
 
 /* -- All of them --------------------------------------------------------- */
@@ -554,23 +460,17 @@ TEST_F(lib, list)
 /* Saving goes on though signals come in all the time. */
 TEST_F(lib, save_is_not_interrupted)
 {
-	struct itimerval often = {
-		.it_value.tv_usec = 5000,
-		.it_interval.tv_usec = 5000,
-	}, never = {};
-	struct sigaction action = { .sa_handler = on_alarm };
 	struct hwt_list_entry *entries;
 	size_t count;
 
 	ASSERT_EQ(0, fill(self->hwt));
-	ASSERT_EQ(0, sigaction(SIGALRM, &action, NULL));
-	ASSERT_EQ(0, setitimer(ITIMER_REAL, &often, NULL));
+	ASSERT_EQ(0, alarm_every(5000, 0));
 	while (alarms < 20) {
 		ASSERT_EQ(0, libhwt_save(self->hwt, &entries, &count));
 		EXPECT_EQ(COUNT, count);
 		free(entries);
 	}
-	ASSERT_EQ(0, setitimer(ITIMER_REAL, &never, NULL));
+	ASSERT_EQ(0, alarm_every(0, 0));
 }
 
 /* What @got of @count says of the timeout with that data. */
@@ -703,9 +603,7 @@ TEST_F(lib, batch)
 	int i;
 
 	for (i = 0; i < 200; i++) {
-		ops[i].opcode = HWT_OP_SCHEDULE;
-		ops[i].time_ns = HOUR;
-		ops[i].user_data = i;
+		ops[i] = op_schedule(HOUR, i);
 		ops[i].result = 55;
 	}
 	/* One that is wrong is alone in that. */
@@ -714,14 +612,10 @@ TEST_F(lib, batch)
 	for (i = 0; i < 200; i++)
 		EXPECT_EQ(i == 100 ? -EINVAL : 0, ops[i].result);
 
-	ops[0] = (struct hwt_op) {
-		.opcode = HWT_OP_MODIFY,
-		.id = ops[10].id,
-		.time_ns = 2 * HOUR,
-	};
-	ops[1] = (struct hwt_op) { .opcode = HWT_OP_GET, .id = ops[10].id };
-	ops[2] = (struct hwt_op) { .opcode = HWT_OP_CANCEL, .id = ops[10].id };
-	ops[3] = (struct hwt_op) { .opcode = HWT_OP_CANCEL, .id = ops[10].id };
+	ops[0] = op_modify(ops[10].id, 2 * HOUR);
+	ops[1] = op_get(ops[10].id);
+	ops[2] = op_cancel(ops[10].id);
+	ops[3] = op_cancel(ops[10].id);
 	ops[4] = (struct hwt_op) { .opcode = 99 };
 	ASSERT_EQ(5, libhwt_batch(self->hwt, ops, 5));
 	EXPECT_EQ(HWT_STATE_PENDING, ops[0].result);
@@ -739,115 +633,22 @@ TEST_F(lib, batch)
 /* A batch goes on though signals come in all the time. */
 TEST_F(lib, batch_is_not_interrupted)
 {
-	struct itimerval often = {
-		.it_value.tv_usec = 2000,
-		.it_interval.tv_usec = 2000,
-	}, never = {};
-	struct sigaction action = { .sa_handler = on_alarm };
 	const int count = 20000;
 	struct hwt_op *ops = calloc(count, sizeof(*ops));
 	int i, bad = 0;
 
 	ASSERT_NE(NULL, ops);
 	for (i = 0; i < count; i++) {
-		ops[i].opcode = HWT_OP_SCHEDULE;
-		ops[i].time_ns = HOUR;
+		ops[i] = op_schedule(HOUR, 0);
 		ops[i].result = 55;
 	}
-	ASSERT_EQ(0, sigaction(SIGALRM, &action, NULL));
-	ASSERT_EQ(0, setitimer(ITIMER_REAL, &often, NULL));
+	ASSERT_EQ(0, alarm_every(2000, 0));
 	EXPECT_EQ(count, libhwt_batch(self->hwt, ops, count));
-	ASSERT_EQ(0, setitimer(ITIMER_REAL, &never, NULL));
+	ASSERT_EQ(0, alarm_every(0, 0));
 	for (i = 0; i < count; i++)
 		bad += ops[i].result != 0 || !ops[i].id;
 	EXPECT_EQ(0, bad);
 	free(ops);
-}
-
-/* -- Processes and threads ----------------------------------------------- */
-
-TEST_F(lib, a_child_has_the_same_context)
-{
-	struct hwt_get_args get = { .size = sizeof(get) };
-	struct hwt_event event;
-	int status, ret;
-	uint64_t id;
-	pid_t pid;
-
-	ASSERT_EQ(0, libhwt_after(self->hwt, HOUR, 0, &id));
-	pid = fork();
-	ASSERT_LE(0, pid);
-	if (!pid) {
-		ret = libhwt_cancel(self->hwt, id) == HWT_STATE_PENDING &&
-		      !libhwt_after(self->hwt, 0, 31, NULL);
-		libhwt_close(self->hwt);
-		_exit(!ret);
-	}
-	ASSERT_EQ(pid, waitpid(pid, &status, 0));
-	EXPECT_EQ(0, status);
-	EXPECT_EQ(-ENOENT, libhwt_get(self->hwt, id, &get));
-	ASSERT_EQ(1, libhwt_next(self->hwt, &event, 1, PATIENCE_NS));
-	EXPECT_EQ(31, event.user_data);
-}
-
-#define THREADS		6
-#define EACH		2000
-
-static struct libhwt *shared;
-static unsigned char seen_by_threads[THREADS * EACH];
-static int taken;
-
-static void *produce(void *arg)
-{
-	uintptr_t bad = 0, self = (uintptr_t)arg;
-	uint64_t id;
-	int i;
-
-	for (i = 0; i < EACH; i++) {
-		bad += !!libhwt_after(shared, 0, self * EACH + i, NULL);
-		bad += !!libhwt_after(shared, HOUR, 0, &id);
-		bad += libhwt_modify(shared, id, 2 * HOUR) != HWT_STATE_PENDING;
-		bad += libhwt_cancel(shared, id) != HWT_STATE_PENDING;
-	}
-	return (void *)bad;
-}
-
-static void *consume(void *arg)
-{
-	struct hwt_event events[7];
-	uintptr_t bad = 0;
-	int i, ret;
-
-	(void)arg;
-	while (__atomic_load_n(&taken, __ATOMIC_RELAXED) < THREADS * EACH) {
-		ret = libhwt_next(shared, events, 7, 10 * MSEC);
-		if (ret < 0)
-			return (void *)1;
-		for (i = 0; i < ret; i++)
-			bad += __atomic_fetch_add(&seen_by_threads[events[i].user_data], 1,
-						  __ATOMIC_RELAXED);
-		__atomic_fetch_add(&taken, ret, __ATOMIC_RELAXED);
-	}
-	return (void *)bad;
-}
-
-TEST_F_TIMEOUT(lib, many_threads, 150)
-{
-	pthread_t threads[2 * THREADS];
-	uintptr_t i;
-	void *bad;
-
-	shared = self->hwt;
-	for (i = 0; i < THREADS; i++) {
-		ASSERT_EQ(0, pthread_create(&threads[i], NULL, produce, (void *)i));
-		ASSERT_EQ(0, pthread_create(&threads[THREADS + i], NULL, consume, NULL));
-	}
-	for (i = 0; i < 2 * THREADS; i++) {
-		ASSERT_EQ(0, pthread_join(threads[i], &bad));
-		EXPECT_EQ(NULL, bad);
-	}
-	EXPECT_EQ(THREADS * EACH, taken);
-	EXPECT_EQ(NULL, memchr(seen_by_threads, 0, sizeof(seen_by_threads)));
 }
 
 TEST_HARNESS_MAIN

@@ -2,19 +2,18 @@
 /*
  * libhwt's queue: by rings, by batches, and by a call for each operation
  *
+ * hwt-test: shared
  * hwt-test: timeout 300
  * hwt-test: m32
  * hwt-test: libs hwt
  */
 #include "kselftest_harness.h"
 #include <pthread.h>
-#include <sched.h>
-#include <signal.h>
-#include <sys/time.h>
-#include <sys/wait.h>
 
-#include "hwt_dev.h"
+#include "alarm.h"
+#include "hwt_ring.h"
 #include "libhwt.h"
+#include "process.h"
 
 #define PATIENCE_NS	(PATIENCE_MS * MSEC)
 
@@ -48,17 +47,9 @@ FIXTURE_VARIANT(queue) {
 	int kind;
 };
 
-FIXTURE_VARIANT_ADD(queue, rings) {
-	.kind = LIBHWT_QUEUE_RINGS,
-};
-
-FIXTURE_VARIANT_ADD(queue, batch) {
-	.kind = LIBHWT_QUEUE_BATCH,
-};
-
-FIXTURE_VARIANT_ADD(queue, calls) {
-	.kind = LIBHWT_QUEUE_CALLS,
-};
+FIXTURE_VARIANT_ADD(queue, rings) { LIBHWT_QUEUE_RINGS };
+FIXTURE_VARIANT_ADD(queue, batch) { LIBHWT_QUEUE_BATCH };
+FIXTURE_VARIANT_ADD(queue, calls) { LIBHWT_QUEUE_CALLS };
 
 #define OPS	8
 #define EVENTS	4
@@ -76,15 +67,11 @@ FIXTURE_TEARDOWN(queue)
 	libhwt_close(self->hwt);
 }
 
-TEST_F(queue, is_of_that_kind)
-{
-	EXPECT_EQ(variant->kind, libhwt_queue_kind(self->queue));
-}
-
-TEST_F(queue, there_is_only_one)
+TEST_F(queue, is_the_only_one_and_of_that_kind)
 {
 	struct libhwt_queue *queue = NULL;
 
+	EXPECT_EQ(variant->kind, libhwt_queue_kind(self->queue));
 	EXPECT_EQ(-EBUSY, libhwt_queue_new(&queue, self->hwt, NULL));
 	EXPECT_EQ(NULL, queue);
 }
@@ -117,8 +104,8 @@ TEST_F(queue, operations_and_their_results)
 
 	ASSERT_EQ(0, libhwt_queue_modify(self->queue, id, 5 * HOUR));
 	ASSERT_EQ(0, libhwt_queue_modify_at(self->queue, ops[0].id, deadline));
-	ops[2] = (struct hwt_op) { .opcode = HWT_OP_GET, .id = id };
-	ops[3] = (struct hwt_op) { .opcode = HWT_OP_GET, .id = ops[0].id };
+	ops[2] = op_get(id);
+	ops[3] = op_get(ops[0].id);
 	ASSERT_EQ(2, libhwt_queue_add(self->queue, &ops[2], 2));
 	ASSERT_EQ(0, libhwt_queue_cancel(self->queue, id));
 	ASSERT_EQ(0, libhwt_queue_submit(self->queue));
@@ -181,11 +168,8 @@ TEST_F(queue, full)
 	struct hwt_op ops[2 * OPS] = {};
 	int i;
 
-	for (i = 0; i < 2 * OPS; i++) {
-		ops[i].opcode = HWT_OP_SCHEDULE;
-		ops[i].time_ns = HOUR;
-		ops[i].user_data = i;
-	}
+	for (i = 0; i < 2 * OPS; i++)
+		ops[i] = op_schedule(HOUR, i);
 	EXPECT_EQ(0, libhwt_queue_add(self->queue, ops, 0));
 	EXPECT_EQ(3, libhwt_queue_add(self->queue, ops, 3));
 	EXPECT_EQ(OPS - 3, libhwt_queue_add(self->queue, ops + 3, 2 * OPS - 3));
@@ -218,11 +202,7 @@ TEST_F(queue, wraps)
 	for (round = 0; round < 500; round++) {
 		n = 1 + round % 5;
 		for (i = 0; i < n; i++)
-			ops[i] = (struct hwt_op) {
-				.opcode = HWT_OP_SCHEDULE,
-				.time_ns = HWT_NEVER,
-				.user_data = added + i,
-			};
+			ops[i] = op_schedule(HWT_NEVER, added + i);
 		ret = libhwt_queue_add(self->queue, ops, n);
 		ASSERT_LT(0, ret);
 		added += ret;
@@ -265,22 +245,12 @@ TEST_F(queue, events_in_order)
 /* Arm so many, two ticks apart, and wait until all have fired. */
 static bool fire(struct libhwt *hwt, unsigned int count)
 {
-	struct hwt_stats_args stats = { .size = sizeof(stats) };
-	__u64 end = now_ns() + PATIENCE_NS;
 	unsigned int i;
 
-	for (i = 0; i < count; i++) {
+	for (i = 0; i < count; i++)
 		if (libhwt_after(hwt, i * 2 * MSEC, i, NULL))
 			return false;
-	}
-	while (now_ns() < end) {
-		if (libhwt_stats(hwt, &stats))
-			return false;
-		if (stats.expired == count)
-			return true;
-		sleep_ns(MSEC);
-	}
-	return false;
+	return hwt_wait_expired(libhwt_fd(hwt), count);
 }
 
 /* One call gives all that there are, if there is room for them. */
@@ -376,29 +346,18 @@ TEST_F(queue, next_submits)
 	EXPECT_EQ(25, op.user_data);
 }
 
-static void on_alarm(int signal)
-{
-	(void)signal;
-}
-
 TEST_F(queue, waits_are_interrupted)
 {
-	struct itimerval soon = {
-		.it_value.tv_usec = 20000,
-		.it_interval.tv_usec = 20000,
-	}, never = {};
-	struct sigaction action = { .sa_handler = on_alarm };
 	struct hwt_event event;
 	struct hwt_op op;
 
-	ASSERT_EQ(0, sigaction(SIGALRM, &action, NULL));
-	ASSERT_EQ(0, setitimer(ITIMER_REAL, &soon, NULL));
+	ASSERT_EQ(0, alarm_every(20000, 0));
 	EXPECT_EQ(-EINTR, libhwt_next(self->hwt, &event, 1, PATIENCE_NS));
 	EXPECT_EQ(-EINTR, libhwt_next(self->hwt, &event, 1, HWT_NEVER));
 	EXPECT_EQ(-EINTR, libhwt_queue_next(self->queue, &event, 1, PATIENCE_NS));
 	ASSERT_EQ(0, libhwt_queue_after(self->queue, HOUR, 0));
 	EXPECT_EQ(-EINTR, libhwt_queue_next(self->queue, &event, 1, HWT_NEVER));
-	ASSERT_EQ(0, setitimer(ITIMER_REAL, &never, NULL));
+	ASSERT_EQ(0, alarm_every(0, 0));
 	/* What was to be carried out has been. */
 	ASSERT_EQ(1, libhwt_queue_results(self->queue, &op, 1));
 	EXPECT_EQ(0, op.result);
@@ -431,16 +390,10 @@ TEST_F(queue, is_the_parents)
 {
 	struct hwt_event event;
 	struct hwt_op op;
-	int status;
-	pid_t pid;
 
 	ASSERT_EQ(0, libhwt_queue_after(self->queue, HOUR, 1));
-	pid = fork();
-	ASSERT_LE(0, pid);
-	if (!pid)
-		_exit(child(self->hwt, self->queue, variant->kind == LIBHWT_QUEUE_RINGS));
-	ASSERT_EQ(pid, waitpid(pid, &status, 0));
-	EXPECT_EQ(0, status);
+	EXPECT_EQ(0, IN_CHILD(child(self->hwt, self->queue,
+				    variant->kind == LIBHWT_QUEUE_RINGS)));
 	ASSERT_EQ(0, libhwt_queue_submit(self->queue));
 	ASSERT_EQ(1, libhwt_queue_results(self->queue, &op, 1));
 	EXPECT_EQ(0, op.result);
@@ -452,7 +405,7 @@ TEST_F(queue, is_the_parents)
 /* -- Threads ------------------------------------------------------------- */
 
 #define THREADS		4
-#define EACH		3000
+#define EACH		1500
 #define TOTAL		(THREADS * EACH)
 
 static struct libhwt *shared;
