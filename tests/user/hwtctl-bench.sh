@@ -9,7 +9,7 @@
 # hwt-test: timeout 150
 set -eu
 . "$HWT_DIR/lib.sh"
-# shellcheck source=hwtctl.inc
+# shellcheck source=lib/hwtctl.inc
 . "$HWT_DIR/scripts/hwtctl.inc"
 
 ways="ioctl"

@@ -8,7 +8,7 @@
 # hwt-test: timeout 60
 set -eu
 . "$HWT_DIR/lib.sh"
-# shellcheck source=hwtctl.inc
+# shellcheck source=lib/hwtctl.inc
 . "$HWT_DIR/scripts/hwtctl.inc"
 
 mkdir -p /etc

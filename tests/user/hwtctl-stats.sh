@@ -9,7 +9,7 @@
 # hwt-test: load tick_us=2000 ticks_per_wheel=256 max_timeouts=5000
 set -eu
 . "$HWT_DIR/lib.sh"
-# shellcheck source=hwtctl.inc
+# shellcheck source=lib/hwtctl.inc
 . "$HWT_DIR/scripts/hwtctl.inc"
 
 # -- info --

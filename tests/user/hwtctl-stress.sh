@@ -8,7 +8,7 @@
 # hwt-test: load max_timeouts=500
 set -eu
 . "$HWT_DIR/lib.sh"
-# shellcheck source=hwtctl.inc
+# shellcheck source=lib/hwtctl.inc
 . "$HWT_DIR/scripts/hwtctl.inc"
 
 seconds=3

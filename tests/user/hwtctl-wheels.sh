@@ -7,7 +7,7 @@
 # hwt-test: only stock rt
 set -eu
 . "$HWT_DIR/lib.sh"
-# shellcheck source=hwtctl.inc
+# shellcheck source=lib/hwtctl.inc
 . "$HWT_DIR/scripts/hwtctl.inc"
 
 expect "no wheel has been made" 0 "" "$ctl" stats --wheels

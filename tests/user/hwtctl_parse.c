@@ -3,6 +3,7 @@
  * What hwtctl takes for a duration, a date, a line of JSON; and how it writes them.
  *
  * hwt-test: m32
+ * hwt-test: shared
  */
 #include "kselftest_harness.h"
 #include <stdlib.h>
@@ -55,12 +56,8 @@ TEST(durations)
 
 	for (i = 0; i < ARRAY_SIZE(good); i++) {
 		ns = 12345;
-		EXPECT_TRUE(duration_parse(good[i].text, &ns)) {
-			TH_LOG("'%s'", good[i].text);
-		}
-		EXPECT_EQ(good[i].ns, ns) {
-			TH_LOG("'%s'", good[i].text);
-		}
+		EXPECT_TRUE(duration_parse(good[i].text, &ns) && ns == good[i].ns)
+			TH_LOG("'%s': %llu", good[i].text, (unsigned long long)ns);
 	}
 }
 
@@ -79,9 +76,8 @@ TEST(durations_that_are_none)
 	__u64 ns;
 
 	for (i = 0; i < ARRAY_SIZE(bad); i++)
-		EXPECT_FALSE(duration_parse(bad[i], &ns)) {
+		EXPECT_FALSE(duration_parse(bad[i], &ns))
 			TH_LOG("'%s'", bad[i]);
-		}
 }
 
 TEST(dates)
@@ -114,12 +110,8 @@ TEST(dates)
 		    good[i].text[0] != '@')
 			continue;
 		EXPECT_TRUE(date_like(good[i].text));
-		EXPECT_TRUE(date_parse(good[i].text, &ns)) {
-			TH_LOG("'%s'", good[i].text);
-		}
-		EXPECT_EQ(good[i].ns, ns) {
-			TH_LOG("'%s'", good[i].text);
-		}
+		EXPECT_TRUE(date_parse(good[i].text, &ns) && ns == good[i].ns)
+			TH_LOG("'%s': %llu", good[i].text, (unsigned long long)ns);
 	}
 	EXPECT_FALSE(date_like("1234"));
 	EXPECT_FALSE(date_like("1s"));
@@ -148,9 +140,8 @@ TEST(dates_that_are_none)
 	setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3", 1);
 	tzset();
 	for (i = 0; i < ARRAY_SIZE(bad); i++)
-		EXPECT_FALSE(date_parse(bad[i], &ns)) {
+		EXPECT_FALSE(date_parse(bad[i], &ns))
 			TH_LOG("'%s'", bad[i]);
-		}
 }
 
 TEST(numbers)
@@ -246,9 +237,8 @@ TEST(json_that_is_none)
 
 	for (i = 0; i < ARRAY_SIZE(bad); i++) {
 		snprintf(line, sizeof(line), "%s", bad[i]);
-		EXPECT_EQ(-1, json_parse(line, fields, FIELDS)) {
+		EXPECT_EQ(-1, json_parse(line, fields, FIELDS))
 			TH_LOG("'%s'", bad[i]);
-		}
 	}
 }
 

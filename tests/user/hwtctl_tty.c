@@ -6,18 +6,12 @@
  * hwt-test: timeout 120
  */
 #include "kselftest_harness.h"
-#include <fcntl.h>
-#include <poll.h>
 #include <pty.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 
-#include "hwt_uapi.h"
+#include "hwt_dev.h"
 
 #define INTERRUPT	"\x03"
 
@@ -47,12 +41,11 @@ static void begin(struct terminal *terminal, const char *arguments)
 /* Read until it has said that, or has ended. Return: it has said it. */
 static bool says(struct terminal *terminal, const char *text)
 {
-	struct pollfd pollfd = { .fd = terminal->fd, .events = POLLIN };
 	size_t room = sizeof(terminal->said) - 1;
 	ssize_t got;
 
 	while (!strstr(terminal->said, text)) {
-		if (terminal->length == room || poll(&pollfd, 1, 30000) <= 0)
+		if (terminal->length == room || hwt_wait(terminal->fd, 30000) <= 0)
 			return false;
 		got = read(terminal->fd, terminal->said + terminal->length,
 			   room - terminal->length);
@@ -94,14 +87,11 @@ FIXTURE_TEARDOWN(tty)
 
 TEST_F_TIMEOUT(tty, progress_bar, 60)
 {
-	int status;
-
 	begin(&self->terminal, "stress --seconds 2 --timeouts 500");
 	EXPECT_TRUE(says(&self->terminal, "\r[#"));
 	EXPECT_TRUE(says(&self->terminal, "] 2 of 2 s, "));
 	EXPECT_TRUE(says(&self->terminal, "every promise kept"));
-	status = end(&self->terminal);
-	EXPECT_TRUE(WIFEXITED(status) && !WEXITSTATUS(status));
+	EXPECT_EQ(0, end(&self->terminal));
 	/* Half-way there, and not a line for each. */
 	EXPECT_NE(NULL, strstr(self->terminal.said, "#..."));
 	EXPECT_EQ(NULL, strstr(self->terminal.said, "wrong\r\n1"));
@@ -109,20 +99,15 @@ TEST_F_TIMEOUT(tty, progress_bar, 60)
 
 TEST_F_TIMEOUT(tty, stress_interrupted, 60)
 {
-	int status;
-
 	begin(&self->terminal, "stress --seconds 1000 --timeouts 500");
 	ASSERT_TRUE(says(&self->terminal, "\r["));
 	EXPECT_EQ(1, write(self->terminal.fd, INTERRUPT, 1));
 	EXPECT_TRUE(says(&self->terminal, "every promise kept"));
-	status = end(&self->terminal);
-	EXPECT_TRUE(WIFEXITED(status) && !WEXITSTATUS(status));
+	EXPECT_EQ(0, end(&self->terminal));
 }
 
 TEST_F_TIMEOUT(tty, live_view, 60)
 {
-	int status;
-
 	begin(&self->terminal, "stats --watch=0.1");
 	/* The screen is cleared each time. */
 	EXPECT_TRUE(says(&self->terminal, "\033[H\033[J    PID  THREAD"));
@@ -131,26 +116,22 @@ TEST_F_TIMEOUT(tty, live_view, 60)
 	memset(self->terminal.said, 0, sizeof(self->terminal.said));
 	EXPECT_TRUE(says(&self->terminal, "\033[H\033[J    PID  THREAD"));
 	EXPECT_EQ(1, write(self->terminal.fd, INTERRUPT, 1));
-	status = end(&self->terminal);
-	EXPECT_TRUE(WIFEXITED(status) && !WEXITSTATUS(status));
+	EXPECT_EQ(0, end(&self->terminal));
 }
 
 /* What does not fit on the screen is counted. Of this process's contexts, most first. */
 TEST_F_TIMEOUT(tty, live_view_of_many, 60)
 {
-	struct hwt_schedule_args args = { .size = sizeof(args), .time_ns = HWT_NEVER };
 	const char *first;
 	int fds[20], i, j;
 
 	for (i = 0; i < 20; i++) {
-		fds[i] = open("/dev/hwt", O_RDWR);
+		/* It is closed by an exec, or its copy would have them too. */
+		fds[i] = hwt_open(0);
 		ASSERT_LE(0, fds[i]);
 		for (j = 0; j < i; j++)
-			ASSERT_EQ(0, ioctl(fds[i], HWT_IOC_SCHEDULE, &args));
+			ASSERT_EQ(0, hwt_add(fds[i], 0, HWT_NEVER, 0, NULL));
 	}
-	/* Or its copy would have them too. */
-	for (i = 0; i < 20; i++)
-		fcntl(fds[i], F_SETFD, FD_CLOEXEC);
 	begin(&self->terminal, "stats --watch=0.5 --count 2");
 	EXPECT_TRUE(says(&self->terminal, "        ... and "));
 	EXPECT_TRUE(says(&self->terminal, " more\r\n"));

@@ -10,35 +10,22 @@
  *
  * hwt-test: timeout 300
  */
-#define _GNU_SOURCE
-#include <arpa/inet.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/resource.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
-
 #include "kselftest_harness.h"
+#include <arpa/inet.h>
+#include <signal.h>
+#include <sys/resource.h>
 
-#define MS		1000000ULL
+#include "hwt_dev.h"
+#include "process.h"
+
 #define HOUR_MS		3600000
 #define CLIENTS		1000
-#define PATIENCE_MS	100000	/* for what must happen at all */
+#define GIVE_UP_NS	(100 * SEC)	/* for what must happen at all */
 
 /* Long enough for a thousand connections to be made, and to be answered, in time. */
 static int silence_ms(void)
 {
-	const char *slow = getenv("HWT_SLOW");
-
-	return slow && !strcmp(slow, "1") ? 15000 : 3000;
+	return slow_kernel() ? 15000 : 3000;
 }
 
 struct client {
@@ -49,53 +36,28 @@ struct client {
 	bool early;		/* closed sooner than that allows */
 };
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000 * MS + now.tv_nsec;
-}
-
-static const char *server_path(char *buffer, size_t size)
-{
-	const char *dir = getenv("HWT_BIN");
-
-	snprintf(buffer, size, "%s/idle-server", dir ? dir : ".");
-	return buffer;
-}
-
 /* Start the server with up to three arguments. Its output comes by *out. */
 static pid_t server_spawn(const char *arg1, const char *arg2, const char *arg3,
 			  FILE **out)
 {
+	const char *dir = getenv("HWT_BIN");
 	char path[256];
 	int pipes[2];
 	pid_t pid;
 
+	snprintf(path, sizeof(path), "%s/idle-server", dir ? dir : ".");
 	if (pipe2(pipes, O_CLOEXEC))
 		return -1;
 	pid = fork();
 	if (!pid) {
 		dup2(pipes[1], STDOUT_FILENO);
 		dup2(pipes[1], STDERR_FILENO);
-		execl(server_path(path, sizeof(path)), "idle-server", arg1, arg2,
-		      arg3, NULL);
+		execl(path, "idle-server", arg1, arg2, arg3, NULL);
 		_exit(127);
 	}
 	close(pipes[1]);
 	*out = fdopen(pipes[0], "r");
 	return pid;
-}
-
-/* Wait for its end. Its exit status, or -1. */
-static int server_wait(pid_t pid)
-{
-	int status;
-
-	if (waitpid(pid, &status, 0) != pid || !WIFEXITED(status))
-		return -1;
-	return WEXITSTATUS(status);
 }
 
 /* Run it with one argument. Its exit status; in text what it said. */
@@ -110,7 +72,7 @@ static int server_says(const char *arg, char *text, size_t size)
 	length = fread(text, 1, size - 1, out);
 	text[length] = 0;
 	fclose(out);
-	return server_wait(pid);
+	return child_status(pid);
 }
 
 TEST(help_goes_to_stdout_and_succeeds)
@@ -211,10 +173,10 @@ static bool read_totals(FILE *out, struct totals *totals)
 static bool wait_totals(struct server *server, unsigned long accepted,
 			unsigned long open, struct totals *totals)
 {
-	uint64_t give_up = now_ns() + PATIENCE_MS * MS;
+	uint64_t give_up = now_ns() + GIVE_UP_NS;
 
 	do {
-		usleep(50000);
+		sleep_ns(50 * MSEC);
 		if (kill(server->pid, SIGUSR1) || !read_totals(server->out, totals))
 			return false;
 	} while ((totals->accepted != accepted || totals->open != open) &&
@@ -253,7 +215,7 @@ static int client_receive(struct client *client)
 		return got;
 	}
 	if (got == 0 || errno != EAGAIN) {
-		client->early = now_ns() - client->heard_ns < silence_ms() * MS;
+		client->early = now_ns() - client->heard_ns < silence_ms() * MSEC;
 		close(client->fd);
 		client->fd = -1;
 	}
@@ -299,17 +261,17 @@ TEST_F_TIMEOUT(server, the_silent_are_closed_and_none_early, 290)
 	ASSERT_TRUE(server_start(&self->server, silence_ms()));
 	for (i = 0; i < CLIENTS; i++)
 		ASSERT_TRUE(client_connect(&self->clients[i], &self->server.address));
-	talk_until = now_ns() + 3 * silence_ms() * MS;
+	talk_until = now_ns() + 3 * silence_ms() * MSEC;
 	while (now_ns() < talk_until) {
 		for (i = 0; i < CLIENTS; i += 2)
 			client_send(&self->clients[i]);
 		answers += clients_receive(self->clients,
-					   now_ns() + silence_ms() * MS / 10);
+					   now_ns() + silence_ms() * MSEC / 10);
 	}
 	talking = count_open(self->clients);
-	give_up = now_ns() + PATIENCE_MS * MS;
+	give_up = now_ns() + GIVE_UP_NS;
 	while (count_open(self->clients) && now_ns() < give_up)
-		answers += clients_receive(self->clients, now_ns() + 100 * MS);
+		answers += clients_receive(self->clients, now_ns() + 100 * MSEC);
 
 	for (i = 0; i < CLIENTS; i++)
 		early += self->clients[i].early;
@@ -330,7 +292,7 @@ TEST_F_TIMEOUT(server, the_silent_are_closed_and_none_early, 290)
 /* Clients that leave: their timeouts go with them. */
 TEST_F_TIMEOUT(server, those_who_leave_are_forgotten, 290)
 {
-	uint64_t enough = now_ns() + 30000 * MS;
+	uint64_t enough = now_ns() + 30 * SEC;
 	unsigned long accepted = 0;
 	struct totals totals;
 	int i, round;
@@ -369,7 +331,7 @@ TEST_F_TIMEOUT(server, stops_when_told, 200)
 	EXPECT_EQ(100, totals.accepted);
 	EXPECT_EQ(100, totals.open);
 	EXPECT_EQ(100, totals.armed);
-	EXPECT_EQ(0, server_wait(self->server.pid));
+	EXPECT_EQ(0, child_status(self->server.pid));
 	self->server.pid = 0;
 }
 

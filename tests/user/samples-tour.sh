@@ -9,17 +9,9 @@ set -eu
 . "$HWT_DIR/lib.sh"
 
 for part in info delays cancel push-back periodic stop many; do
-	if "$HWT_BIN/tour" $part; then
-		ok "tour $part"
-	else
-		not_ok "tour $part"
-	fi
+	check "tour $part" "$HWT_BIN/tour" $part
 done
 rc=0
 "$HWT_BIN/tour" nonsense 2>/dev/null || rc=$?
-if [ $rc = 2 ]; then
-	ok "an unknown part is refused"
-else
-	not_ok "an unknown part is refused (exit status $rc)"
-fi
+check "an unknown part is refused" [ $rc = 2 ]
 plan
