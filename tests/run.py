@@ -208,6 +208,7 @@ def all_jobs():
         tap("plants", *python("plants/plants.py", "--tier", "all"), weight=14),
         tap("packages", *python("vm/packages.py"), weight=12, guest=True),
         Job("year", python("vm/year.py", "--results", RESULTS / "year"), weight=3, guest=True),
+        tap("here", *python("vm/test_here.py"), weight=13, guest=True),
         tap("self-tests", *python("static/test_static.py"), weight=4),
         tap("cache", *python("vm/test_cache.py"), weight=1),
         Job("harness", python("vm/test_harness.py", "--results", RESULTS / "harness"), weight=4, guest=True),
@@ -227,7 +228,7 @@ TIERS = {
 
 
 # What a job alone has set up.
-NEEDS = {"wheel": "unit", "libhwt": "unit", "harness": "guest", "plants": "all"}
+NEEDS = {"wheel": "unit", "libhwt": "unit", "harness": "guest", "here": "packages", "plants": "all", "self-tests": "static", "cache": "run"}
 
 
 # --- The scheduler -----------------------------------------------------------------------------
