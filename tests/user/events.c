@@ -263,7 +263,7 @@ TEST_F(ctx, event_before_signal)
 /* -- Bad buffers --------------------------------------------------------- */
 
 /* A large read ends at a signal, with what it has; the rest is there for the next one. */
-TEST_F_TIMEOUT(ctx, signal_half_way, 60)
+TEST_F_TIMEOUT(ctx, signal_half_way, 120)
 {
 	const unsigned int count = 20000;
 	struct hwt_event *events = calloc(count, EVENT);

@@ -631,7 +631,7 @@ TEST_F(lib, batch)
 }
 
 /* A batch goes on though signals come in all the time. */
-TEST_F(lib, batch_is_not_interrupted)
+TEST_F_TIMEOUT(lib, batch_is_not_interrupted, 120)
 {
 	const int count = 20000;
 	struct hwt_op *ops = calloc(count, sizeof(*ops));

@@ -718,7 +718,7 @@ TEST(close_gives_back)
 	int i, found = 0;
 	FILE *maps;
 
-	for (i = 0; i < 300; i++) {
+	for (i = 0; i < 60; i++) {
 		ASSERT_EQ(0, libhwt_open(&hwt, NULL));
 		ASSERT_EQ(0, queue_make(&queue, hwt, queue_flags(1 + i % 3), 4096, 4096));
 		ASSERT_EQ(0, libhwt_queue_after(queue, 0, 0));

@@ -35,9 +35,12 @@ TEST_F(rings, enter_waits)
 TEST_F(rings, enter_waits_for_so_long)
 {
 	struct ring *ring = &self->ring;
-	__u64 before = now_ns();
+	__u64 before;
 
 	ring_push(ring, op_schedule(0, 0));
+	EXPECT_EQ(1, ring_enter(ring, 1, 1, HWT_NEVER));
+	ring_push(ring, op_schedule(HOUR, 0));
+	before = now_ns();
 	EXPECT_EQ(1, ring_enter(ring, 1, 2, 50 * MSEC));
 	EXPECT_LE(before + 50 * MSEC, now_ns());
 	EXPECT_EQ(1U, ring_unread(ring));

@@ -6,7 +6,7 @@
 #
 # HWT_DIR: the directory of this file, the list, scripts, programs (bin) and modules.
 # HWT_KERNEL, HWT_QUICK, HWT_SLOW, HWT_TCG, HWT_PATCHING: for the tests, see tests/README.md.
-# HWT_LANES: tests that share a load run so many at a time; default 4.
+# HWT_LANES: tests that share a load run so many at a time; default 4, on slow kernels 1.
 # HWT_GUEST=1: all of this machine is ours.
 
 export HWT_MODULES=$HWT_DIR/modules HWT_BIN=$HWT_DIR/bin
@@ -166,7 +166,7 @@ run_shared()
 {
 	local lane=0
 	insmod "$HWT_MODULES/hwt.ko" || mark "hwt-guest: problem hwt.ko does not load"
-	while [ $lane -lt "${HWT_LANES:-4}" ]; do
+	while [ $lane -lt "${HWT_LANES:-$((4 - 3 * ${HWT_SLOW:-0}))}" ]; do
 		lane &
 		lane=$((lane + 1))
 	done
