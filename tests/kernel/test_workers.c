@@ -2,7 +2,6 @@
 /*
  * Wheels with workers: who runs what, in which order, and who waits for whom.
  *
- * hwt-test: long
  * hwt-test: timeout 180
  */
 #include <linux/bitmap.h>

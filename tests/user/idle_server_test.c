@@ -4,7 +4,6 @@
  * of them early; traffic keeps a connection open; nothing is lost count of.
  *
  * hwt-test: check stock
- * hwt-test: long
  * Nothing here fails because the machine is slow: a server that is starved may close
  * a connection whose last byte it has not read yet. What it has answered, it has read.
  *
