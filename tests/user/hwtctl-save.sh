@@ -97,7 +97,7 @@ schedule d never" >/tmp/script
 "$ctl" save --clock realtime --tick 10ms -o /tmp/save /tmp/script
 check "dates are saved" grep -q '"clock":"realtime","private":true,"tick_ns":10000000,' /tmp/save
 expect "the date" 0 4102444800000000000 field /tmp/save a deadline_ns
-sed -i '2,$s/"remaining_ns":[0-9]*/"remaining_ns":1/' /tmp/save
+sed -i '2,$s/"remaining_ns":[0-9][0-9]*/"remaining_ns":1/' /tmp/save
 "$ctl" restore /tmp/save >/tmp/printed &
 restored=$!
 has_four() { [ "$("$ctl" list --json --pid $restored | grep -c .)" = 4 ]; }
