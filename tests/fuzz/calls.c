@@ -54,45 +54,19 @@ static char *good, *readonly, *changing;
 
 /* -- Buffers ------------------------------------------------------------- */
 
-/*
- * Where an argument of so many bytes lies: in memory that is there, or half of it, or not
- * at all.
- */
+/* Where an argument of so many bytes lies: in memory that is there, or half of it, or not at all. */
 static char *buffer(uint8_t byte, size_t size)
 {
-	switch (byte) {
-	case 1:
-		return GOOD_END - (size / 2 & ~7UL);
-	case 2:
-		return GOOD_END - (size / 2 & ~7UL) + 3;
-	case 3:
-		return NULL;
-	case 4:
-		return readonly;
-	case 5:
-		return changing;
-	case 6:
-		return changing - (size / 2 & ~7UL);
-	case 7:
-		return (char *)0xffffffff81000000UL;
-	case 8:
-		return (char *)0x00007ffffffff000UL - size / 2;
-	case 9:
-		return (char *)0x1234000000000000UL;
-	case 10:
-		return (char *)~7UL;
-	case 11:
-	case 12:
-		return state.map[byte - 11].start;
-	case 13:
-		return state.map[0].start + state.map[0].size - size / 2;
-	case 14:
-		return good + 4;
-	case 15:
-		return good + 1;
-	default:
-		return good;
-	}
+	const size_t half = size / 2 & ~7UL;
+	char * const at[] = {
+		good, GOOD_END - half, GOOD_END - half + 3, NULL, readonly, changing,
+		changing - half, (char *)0xffffffff81000000UL,
+		(char *)0x00007ffffffff000UL - size / 2, (char *)0x1234000000000000UL,
+		(char *)~7UL, state.map[0].start, state.map[1].start,
+		state.map[0].start + state.map[0].size - size / 2, good + 4, good + 1,
+	};
+
+	return at[byte < COUNT(at) ? byte : 0];
 }
 
 struct copy {
@@ -101,7 +75,6 @@ struct copy {
 	size_t			size;
 };
 
-/* From the beginning: half of it is there. */
 static void do_copy(void *arg)
 {
 	const struct copy *copy = arg;
@@ -367,10 +340,8 @@ static struct iovec read_to(uint8_t count, uint8_t where)
 	size_t size = (value_count(count) & 1023) * sizeof(struct hwt_event);
 
 	/* Not a whole number of them. */
-	if (count == 0xff)
-		size = 100;
-	if (count == 0xfe)
-		size = 63;
+	if (count >= 0xfe)
+		size = count == 0xff ? 100 : 63;
 	if (size > ARRAY_MAX)
 		size = ARRAY_MAX;
 	return (struct iovec) { array(where, size), size };
@@ -481,21 +452,12 @@ static void call_mmap(const uint8_t *args)
 		PROT_READ | PROT_WRITE | PROT_EXEC,
 	};
 	const struct hwt_rings_args *rings = &state.rings[args[0] % FILES];
+	const size_t right = rings->map_size;
+	const size_t sizes[] = { right, PAGE, right + PAGE, 1UL << 40 };
+	size_t size = args[2] < COUNT(sizes) ? sizes[args[2]] : right;
 	unsigned int slot = args[1] % MAPS;
-	size_t size = rings->map_size;
 	char *start;
 
-	switch (args[2]) {
-	case 1:
-		size = PAGE;
-		break;
-	case 2:
-		size += PAGE;
-		break;
-	case 3:
-		size = 1UL << 40;
-		break;
-	}
 	unmap(slot);
 	start = mmap(NULL, size, protections[args[3] % 5],
 		     args[4] ? MAP_PRIVATE : MAP_SHARED, file_of(args[0]), args[5] * PAGE);
@@ -551,34 +513,28 @@ static void call_remap(const uint8_t *args)
 	}
 }
 
-struct ring_write {
-	unsigned int	slot;
-	const uint8_t	*args;
+/* A mapping, and where its parts are. */
+struct ring {
+	const uint8_t		*args;
+	size_t			size;
+	uint32_t		op_entries, event_entries;
+	struct hwt_rings	*shared;
+	struct hwt_op		*ops;
+	struct hwt_event	*events;
 };
 
-static void do_push(void *arg)
+/* What is staged goes into a ring. */
+static void ring_push(void *arg)
 {
-	const struct ring_write *write = arg;
-	const struct hwt_rings_args *rings = &state.map[write->slot].rings;
-	struct hwt_rings *shared = (void *)state.map[write->slot].start;
-	struct hwt_op *ops = (void *)((char *)shared + rings->ops_offset);
-	uint32_t tail = shared->op_tail, i;
+	const struct ring *ring = arg;
+	uint32_t tail = ring->shared->op_tail, i;
 
-	if (!rings->op_entries)
+	if (!ring->op_entries)
 		return;
 	for (i = 0; i < known.staged; i++)
-		ops[(tail + i) & (rings->op_entries - 1)] = state.stage[i % STAGE_MAX];
-	__atomic_store_n(&shared->op_tail, tail + i, __ATOMIC_RELEASE);
+		ring->ops[(tail + i) & (ring->op_entries - 1)] = state.stage[i % STAGE_MAX];
+	__atomic_store_n(&ring->shared->op_tail, tail + i, __ATOMIC_RELEASE);
 	known.staged = 0;
-}
-
-/* What is staged goes into a ring. */
-static void call_push(const uint8_t *args)
-{
-	struct ring_write write = { .slot = args[0] % MAPS };
-
-	if (state.map[write.slot].start)
-		run_guarded(do_push, &write);
 }
 
 /* What a byte makes of a word in the rings: the smallest ones say most. */
@@ -590,11 +546,11 @@ static uint32_t value_word(uint8_t byte)
 }
 
 /* The program's part of the indices, the kernel's, or any word. */
-static void do_poke(void *arg)
+static void ring_poke(void *arg)
 {
-	const struct ring_write *write = arg;
-	struct hwt_rings *shared = (void *)state.map[write->slot].start;
-	const uint8_t *args = write->args;
+	const struct ring *ring = arg;
+	struct hwt_rings *shared = ring->shared;
+	const uint8_t *args = ring->args;
 	uint32_t value = value_word(args[2]), offset;
 
 	switch (args[1] % 8) {
@@ -625,68 +581,58 @@ static void do_poke(void *arg)
 		shared->flags = value;
 		break;
 	default:
-		offset = (args[3] << 8 | args[4]) * 4 % state.map[write->slot].size;
+		offset = (args[3] << 8 | args[4]) * 4 % ring->size;
 		memcpy((char *)shared + offset, &value, 4);
 	}
-}
-
-static void call_poke(const uint8_t *args)
-{
-	struct ring_write write = { .slot = args[0] % MAPS, .args = args };
-
-	if (state.map[write.slot].start)
-		run_guarded(do_poke, &write);
 }
 
 #define SCRIBBLE_NS	(3 * MSEC)
 
 /* One word of the first operations, to and fro for a while: for a thread beside HWT_IOC_ENTER. */
-static void do_scribble(void *arg)
+static void ring_scribble(void *arg)
 {
-	const struct ring_write *write = arg;
-	const struct hwt_rings_args *rings = &state.map[write->slot].rings;
-	unsigned int words = sizeof(struct hwt_op) / 4, n = rings->op_entries, turns = 0, i;
-	volatile uint32_t *word = (void *)(state.map[write->slot].start + rings->ops_offset);
-	uint32_t values[2] = { value_word(write->args[2]), value_word(write->args[3]) };
+	const struct ring *ring = arg;
+	unsigned int words = sizeof(struct hwt_op) / 4, turns = 0, i;
+	volatile uint32_t *word = (uint32_t *)ring->ops + ring->args[1] % words;
+	uint32_t values[2] = { value_word(ring->args[2]), value_word(ring->args[3]) };
 	uint64_t end = now_ns() + SCRIBBLE_NS;
 
-	word += write->args[1] % words;
 	for (; now_ns() < end; turns++)
-		for (i = 0; i < n && i < STAGE_MAX; i++)
+		for (i = 0; i < ring->op_entries && i < STAGE_MAX; i++)
 			word[i * words] = values[turns & 1];
 }
 
-static void call_scribble(const uint8_t *args)
+/* Takes an event, and the ids that are in the operations. */
+static void ring_reap(void *arg)
 {
-	struct ring_write write = { .slot = args[0] % MAPS, .args = args };
-
-	if (state.map[write.slot].start)
-		run_guarded(do_scribble, &write);
-}
-
-static void do_reap(void *arg)
-{
-	const struct ring_write *write = arg;
-	const struct hwt_rings_args *rings = &state.map[write->slot].rings;
-	struct hwt_rings *shared = (void *)state.map[write->slot].start;
-	struct hwt_event *events = (void *)((char *)shared + rings->events_offset);
-	struct hwt_op *ops = (void *)((char *)shared + rings->ops_offset);
+	const struct ring *ring = arg;
+	struct hwt_rings *shared = ring->shared;
 	uint32_t i;
 
-	for (i = 0; i < rings->op_entries && i < IDS; i++)
-		harvest(&ops[i]);
-	if (rings->event_entries)
-		remember(events[shared->event_head & (rings->event_entries - 1)].id);
+	for (i = 0; i < ring->op_entries && i < IDS; i++)
+		harvest(&ring->ops[i]);
+	if (ring->event_entries)
+		remember(ring->events[shared->event_head & (ring->event_entries - 1)].id);
 	__atomic_store_n(&shared->event_head, shared->event_head + 1, __ATOMIC_RELEASE);
 }
 
-/* Takes an event, and the ids that are in the operations. */
-static void call_reap(const uint8_t *args)
+static void run_ring(void (*fn)(void *ring), const uint8_t *args)
 {
-	struct ring_write write = { .slot = args[0] % MAPS };
+	unsigned int slot = args[0] % MAPS;
+	const struct hwt_rings_args *rings = &state.map[slot].rings;
+	char *start = state.map[slot].start;
+	struct ring ring = {
+		.args = args,
+		.size = state.map[slot].size,
+		.op_entries = rings->op_entries,
+		.event_entries = rings->event_entries,
+		.shared = (void *)start,
+		.ops = (void *)(start + rings->ops_offset),
+		.events = (void *)(start + rings->events_offset),
+	};
 
-	if (state.map[write.slot].start)
-		run_guarded(do_reap, &write);
+	if (start)
+		run_guarded(fn, &ring);
 }
 
 /* -- The world around ---------------------------------------------------- */
@@ -801,55 +747,62 @@ static void call_fail(const uint8_t *args)
 
 /* -- All of them --------------------------------------------------------- */
 
-#define CALLS(_name, _weight, _args, _rare)	{ #_name, _weight, _args, _rare }
+#define KIND(_name, _weight, _args, _rare)	.kind = { #_name, _weight, _args, _rare }
+#define CALL(_name, _weight, _args, _rare)					\
+	{ KIND(_name, _weight, _args, _rare), .run = call_##_name }
+#define RING(_name, _weight, _args)						\
+	{ KIND(_name, _weight, _args, 0), .ring = ring_##_name }
+#define IOCTL(_name, _weight, _args, _rare, _NAME)				\
+	{ KIND(_name, _weight, _args, _rare), .ioctl = IOCTL_##_NAME }
 
-/* run.c knows those without a function, the table of ioctls has a function for all. */
+/* Those without a function are for run.c, or ioctls. */
 static const struct {
 	struct kind	kind;
 	void		(*run)(const uint8_t *args);
+	void		(*ring)(void *ring);
 	unsigned int	ioctl;
 } kinds[] = {
-	[KIND_FORK]	= { CALLS(fork, 2, 2, 0), NULL, 0 },
-	[KIND_THREAD]	= { CALLS(thread, 8, 1, 0), NULL, 0 },
-	{ CALLS(open, 6, 2, 0), call_open, 0 },
-	{ CALLS(close, 4, 1, 0), call_close, 0 },
-	{ CALLS(dup, 2, 2, 0), call_dup, 0 },
-	{ CALLS(nonblock, 2, 2, 0), call_nonblock, 0 },
-	{ CALLS(ioctl, 1, 5, 0x10), call_ioctl, 0 },
-	{ CALLS(op, 12, 10, 0x200), call_op, 0 },
-	{ CALLS(read, 8, 3, 0x4), call_read, 0 },
-	{ CALLS(readv, 3, 6, 0), call_readv, 0 },
-	{ CALLS(write, 1, 1, 0), call_write, 0 },
-	{ CALLS(poll, 4, 5, 0), call_poll, 0 },
-	{ CALLS(epoll, 4, 5, 0), call_epoll, 0 },
-	{ CALLS(mmap, 5, 6, 0x3c), call_mmap, 0 },
-	{ CALLS(munmap, 2, 2, 0), call_munmap, 0 },
-	{ CALLS(remap, 1, 3, 0), call_remap, 0 },
-	{ CALLS(push, 8, 1, 0), call_push, 0 },
-	{ CALLS(poke, 6, 5, 0), call_poke, 0 },
-	{ CALLS(reap, 4, 1, 0), call_reap, 0 },
-	{ CALLS(scribble, 3, 4, 0), call_scribble, 0 },
-	{ CALLS(pass, 1, 3, 0), call_pass, 0 },
-	{ CALLS(sleep, 5, 1, 0), call_sleep, 0 },
-	{ CALLS(signal, 2, 1, 0), call_signal, 0 },
-	{ CALLS(clock, 1, 1, 0), call_clock, 0 },
-	{ CALLS(caps, 1, 1, 0), call_caps, 0 },
-	{ CALLS(page, 1, 1, 0), call_page, 0 },
-	{ CALLS(fdinfo, 1, 1, 0), call_fdinfo, 0 },
-	{ CALLS(fail, 4, 1, 0), call_fail, 0 },
+	[KIND_FORK] = { KIND(fork, 2, 2, 0) },
+	[KIND_THREAD] = { KIND(thread, 8, 1, 0) },
+	CALL(open, 6, 2, 0),
+	CALL(close, 4, 1, 0),
+	CALL(dup, 2, 2, 0),
+	CALL(nonblock, 2, 2, 0),
+	CALL(ioctl, 1, 5, 0x10),
+	CALL(op, 12, 10, 0x200),
+	CALL(read, 8, 3, 0x4),
+	CALL(readv, 3, 6, 0),
+	CALL(write, 1, 1, 0),
+	CALL(poll, 4, 5, 0),
+	CALL(epoll, 4, 5, 0),
+	CALL(mmap, 5, 6, 0x3c),
+	CALL(munmap, 2, 2, 0),
+	CALL(remap, 1, 3, 0),
+	RING(push, 8, 1),
+	RING(poke, 6, 5),
+	RING(reap, 4, 1),
+	RING(scribble, 3, 4),
+	CALL(pass, 1, 3, 0),
+	CALL(sleep, 5, 1, 0),
+	CALL(signal, 2, 1, 0),
+	CALL(clock, 1, 1, 0),
+	CALL(caps, 1, 1, 0),
+	CALL(page, 1, 1, 0),
+	CALL(fdinfo, 1, 1, 0),
+	CALL(fail, 4, 1, 0),
 	/* The first two bytes are the context and where the structure is; the third its size. */
-	{ CALLS(info, 1, 6, 0x36), NULL, IOCTL_INFO },
-	{ CALLS(setup, 5, 12, 0x106), NULL, IOCTL_SETUP },
-	{ CALLS(schedule, 14, 10, 0x206), NULL, IOCTL_SCHEDULE },
-	{ CALLS(modify, 8, 10, 0x206), NULL, IOCTL_MODIFY },
-	{ CALLS(cancel, 6, 6, 0x26), NULL, IOCTL_CANCEL },
-	{ CALLS(get, 4, 5, 0x6), NULL, IOCTL_GET },
-	{ CALLS(list, 4, 8, 0xa6), NULL, IOCTL_LIST },
-	{ CALLS(stop, 2, 4, 0x6), NULL, IOCTL_STOP },
-	{ CALLS(stats, 1, 4, 0x6), NULL, IOCTL_STATS },
-	{ CALLS(batch, 10, 7, 0x76), NULL, IOCTL_BATCH },
-	{ CALLS(rings, 8, 6, 0x6), NULL, IOCTL_RINGS },
-	{ CALLS(enter, 10, 7, 0x6), NULL, IOCTL_ENTER },
+	IOCTL(info, 1, 6, 0x36, INFO),
+	IOCTL(setup, 5, 12, 0x106, SETUP),
+	IOCTL(schedule, 14, 10, 0x206, SCHEDULE),
+	IOCTL(modify, 8, 10, 0x206, MODIFY),
+	IOCTL(cancel, 6, 6, 0x26, CANCEL),
+	IOCTL(get, 4, 5, 0x6, GET),
+	IOCTL(list, 4, 8, 0xa6, LIST),
+	IOCTL(stop, 2, 4, 0x6, STOP),
+	IOCTL(stats, 1, 4, 0x6, STATS),
+	IOCTL(batch, 10, 7, 0x76, BATCH),
+	IOCTL(rings, 8, 6, 0x6, RINGS),
+	IOCTL(enter, 10, 7, 0x6, ENTER),
 };
 
 unsigned int kinds_count(void)
@@ -868,6 +821,8 @@ void call_run(const struct call *call)
 
 	if (kinds[call->kind].run)
 		kinds[call->kind].run(call->args);
+	else if (kinds[call->kind].ring)
+		run_ring(kinds[call->kind].ring, call->args);
 	else
 		run_ioctl(kinds[call->kind].ioctl, call->args);
 	if (failing)

@@ -14,7 +14,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -74,14 +73,13 @@ static bool is_report(const char *text)
 {
 	static const char * const heads[] = {
 		"WARNING: ", "BUG: ", "BUG ", "INFO: ", "UBSAN: ", "KCSAN: ", "ODEBUG: ",
-		"refcount_t: ", "cut here", "Oops", "general protection", NULL
+		"refcount_t: ", "cut here", "Oops", "general protection",
 	};
-	const char * const *head;
+	unsigned int i = 0;
 
-	for (head = heads; *head; head++)
-		if (strstr(text, *head))
-			return true;
-	return false;
+	while (i < COUNT(heads) && !strstr(text, heads[i]))
+		i++;
+	return i < COUNT(heads);
 }
 
 /* Does the kernel report something? What it is, is in its log. */
@@ -249,19 +247,15 @@ static unsigned int replay(const char *line)
 
 static unsigned int replay_file(const char *path)
 {
-	unsigned int n = 0;
+	FILE *file = fopen(path, "re");
 	char *text = NULL;
 	size_t size = 0;
-	FILE *file;
 
-	file = fopen(path, "re");
 	/* To its end: there is no 0 in it. */
 	if (!file || getdelim(&text, &size, 0, file) < 0)
 		die(path);
-	n = replay(text);
-	free(text);
 	fclose(file);
-	return n;
+	return replay(text);
 }
 
 /* How many of an entry's edges are still to be reached, however often they were taken. */
@@ -377,42 +371,30 @@ static void run_given(char **texts, unsigned int times)
 	}
 }
 
-int main(int argc, char **argv)
+int main(int __attribute__((unused)) argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "seconds", required_argument, NULL, 's' },
-		{ "seed", required_argument, NULL, 'r' },
-		{ "corpus", required_argument, NULL, 'c' },
-		{ "again", required_argument, NULL, 'a' },
-		{}
-	};
-	unsigned int seconds = 0, again = 100, n;
-	struct random random = { now_ns() };
+	uint64_t seconds = 0, seed = now_ns(), again = 100;
+	const struct {
+		const char	*name;
+		uint64_t	*value;
+	} options[] = { { "--seconds", &seconds }, { "--seed", &seed }, { "--again", &again } };
 	const char *file = NULL;
+	struct random random;
+	unsigned int n, i;
 	bool kcov;
-	int option;
 
 	setlinebuf(stdout);
-	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		switch (option) {
-		case 's':
-			seconds = strtoul(optarg, NULL, 0);
-			break;
-		case 'r':
-			random.state = strtoull(optarg, NULL, 0);
-			break;
-		case 'c':
-			file = optarg;
-			break;
-		case 'a':
-			again = strtoul(optarg, NULL, 0);
-			break;
-		default:
+	for (argv++; *argv && !strncmp(*argv, "--", 2); argv += 2) {
+		if (!argv[1])
 			return 2;
-		}
+		if (!strcmp(*argv, "--corpus"))
+			file = argv[1];
+		for (i = 0; i < COUNT(options); i++)
+			if (!strcmp(*argv, options[i].name))
+				*options[i].value = strtoull(argv[1], NULL, 0);
 	}
 	/* A generator that stays 0 otherwise. */
-	random.state |= 1ULL << 63;
+	random.state = seed | 1ULL << 63;
 
 	kcov = cover_init();
 	printf("fuzz: seed %#llx, %s\n", (unsigned long long)random.state,
@@ -421,8 +403,8 @@ int main(int argc, char **argv)
 	calls_init();
 	run_init();
 	start_ns = now_ns();
-	if (argv[optind]) {
-		run_given(argv + optind, again);
+	if (*argv) {
+		run_given(argv, again);
 	} else {
 		n = replay(corpus_text);
 		if (file)
