@@ -28,41 +28,31 @@
 
 enum where { OUT, WAITING, DUE };
 
-/**
- * struct item - a timeout and what the model knows of it
- * @timeout: what the wheel gets
- * @where:   out of the wheel, in it, or in the due list
- * @pushed:  not clean
- * @lowered: its tick was lowered: it may be late
- * @tick:    what its word says
- * @seq:     when it was inserted
- * @due_seq: when it was first seen in the due list
- */
+/* A timeout and what the model knows of it. */
 struct item {
 	struct hwt_timeout	timeout;
 	enum where		where;
-	bool			pushed;
-	bool			lowered;
-	u64			tick;
-	u64			seq;
-	u64			due_seq;
+	bool			pushed;		/* not clean */
+	bool			lowered;	/* its tick was lowered: it may be late */
+	u64			tick;		/* what its word says */
+	u64			seq;		/* when it was inserted */
+	u64			due_seq;	/* when it was first seen in the due list */
 };
 
-/**
- * struct drive - a run
- * @paused:    a visit is under way, or a rebase waits for its advance
- * @displaced: it is a rebase
- */
+/* A run. */
 struct drive {
 	struct source		*source;
 	struct hwt_buckets	wheel;
 	unsigned int		n;
 	u64			op;
 	u64			seq;
-	bool			paused;
-	bool			displaced;
+	bool			paused;		/* a visit, or a rebase without its advance */
+	bool			displaced;	/* it is a rebase */
 	struct item		item[DRIVE_ITEMS_MAX];
 };
+
+#define for_each_item(pos, run)						\
+	for (pos = (run)->item; pos < (run)->item + (run)->n; pos++)
 
 #define REQUIRE(condition)						\
 	do {								\
@@ -183,7 +173,7 @@ static void check_next_tick(struct drive *drive)
 		REQUIRE(next == drive->wheel.cursor);
 		return;
 	}
-	for (item = drive->item; item < drive->item + drive->n; item++) {
+	for_each_item(item, drive) {
 		if (item->where != WAITING)
 			continue;
 		REQUIRE(next <= item->tick || item->lowered);
@@ -214,7 +204,7 @@ static void item_due(struct drive *drive, struct item *item, bool in_order)
 	/* Those that never come have no order among them. */
 	if (item->pushed || item->tick == HWT_TICK_NEVER)
 		return;
-	for (other = drive->item; other < drive->item + drive->n; other++) {
+	for_each_item(other, drive) {
 		if (other->where != WAITING || other->pushed)
 			continue;
 		REQUIRE(other->tick != item->tick || other->seq > item->seq);
@@ -290,7 +280,8 @@ static void check_structure(struct drive *drive)
 	struct hwt_bucket *bucket;
 	u64 first = HWT_TICK_NEVER;
 	struct list_head *list;
-	unsigned int level, i;
+	struct item *item;
+	unsigned int level;
 	u64 slot;
 	bool bit;
 
@@ -314,10 +305,9 @@ static void check_structure(struct drive *drive)
 	REQUIRE(drive->paused || hwt_buckets_next_tick(wheel) == first);
 	linked += count(drive, &wheel->displaced) + count(drive, &wheel->never) +
 		  count(drive, &wheel->due);
-	for (i = 0; i < drive->n; i++) {
-		held += drive->item[i].where != OUT;
-		REQUIRE((drive->item[i].where == OUT) ==
-			!hwt_linked(&drive->item[i].timeout));
+	for_each_item(item, drive) {
+		held += item->where != OUT;
+		REQUIRE((item->where == OUT) == !hwt_linked(&item->timeout));
 	}
 	REQUIRE(linked == held);
 }
@@ -391,7 +381,7 @@ static void advance(struct drive *drive, u64 now, unsigned int budget)
 	drive->displaced &= drive->paused;
 	if (drive->displaced)
 		return;
-	for (item = drive->item; item < drive->item + drive->n; item++)
+	for_each_item(item, drive)
 		REQUIRE(item->where != WAITING || item->tick > cursor ||
 			(drive->paused && item->tick == cursor) || item->lowered);
 }
@@ -409,11 +399,8 @@ static void leap(struct drive *drive, u64 now)
 {
 	bool near = now < drive->wheel.cursor || visits(drive, now) < 64;
 
-	if (near && pick(drive, 3))
-		advance(drive, now, NO_LIMIT);
-	else
-		advance(drive, now, pick(drive, 2) ? pick(drive, 6) :
-			pick_log(drive, 2048));
+	advance(drive, now, near && pick(drive, 3) ? NO_LIMIT :
+			    pick(drive, 2) ? pick(drive, 6) : pick_log(drive, 2048));
 }
 
 /* As far as no bucket is entered: nothing may happen but that the cursor moves. */
@@ -427,8 +414,9 @@ static void skip(struct drive *drive, u64 now)
 	check_due(drive, true, before);
 	REQUIRE(cursor == before || !(drive->paused || !list_empty(&drive->wheel.due)));
 	REQUIRE(cursor >= before && cursor <= max(before, now));
-	for (item = drive->item; item < drive->item + drive->n && !drive->paused; item++)
-		REQUIRE(item->where != WAITING || item->tick > cursor || item->lowered);
+	for_each_item(item, drive)
+		REQUIRE(drive->paused || item->where != WAITING || item->tick > cursor ||
+			item->lowered);
 }
 
 /* The first of the due list: fire it, or put it back if it was pushed back. */
@@ -449,7 +437,7 @@ static void collect(struct drive *drive)
 {
 	struct item *item;
 
-	for (item = drive->item; item < drive->item + drive->n; item++) {
+	for_each_item(item, drive) {
 		if (item->where == OUT || !item->lowered)
 			continue;
 		take_out(drive, item);
@@ -464,7 +452,7 @@ static void drain(struct drive *drive)
 	const struct item *item;
 
 	collect(drive);
-	for (item = drive->item; item < drive->item + drive->n; item++)
+	for_each_item(item, drive)
 		if (item->where != OUT && item->tick > drive->wheel.cursor &&
 		    (item->pushed || item->tick < HWT_TICK_NEVER))
 			bound += (drive->wheel.levels + visits(drive, item->tick)) *
@@ -482,22 +470,14 @@ static void drain(struct drive *drive)
 		advance(drive, next, NO_LIMIT);
 		REQUIRE(++steps <= bound);
 	}
-	for (item = drive->item; item < drive->item + drive->n; item++)
+	for_each_item(item, drive)
 		REQUIRE(item->where == OUT || item->tick == HWT_TICK_NEVER);
-}
-
-static void wait_again(struct drive *drive)
-{
-	unsigned int i;
-
-	for (i = 0; i < drive->n; i++)
-		if (drive->item[i].where == DUE)
-			drive->item[i].where = WAITING;
 }
 
 static void rebase(struct drive *drive)
 {
 	u64 cursor = drive->wheel.cursor;
+	struct item *item;
 
 	switch (pick(drive, 4)) {
 	case 0:
@@ -512,7 +492,9 @@ static void rebase(struct drive *drive)
 	hwt_buckets_rebase(&drive->wheel, cursor);
 	REQUIRE(drive->wheel.cursor == cursor);
 	REQUIRE(list_empty(&drive->wheel.due));
-	wait_again(drive);
+	for_each_item(item, drive)
+		if (item->where == DUE)
+			item->where = WAITING;
 	drive->paused = true;
 	drive->displaced = true;
 }
@@ -520,18 +502,18 @@ static void rebase(struct drive *drive)
 static void flush(struct drive *drive)
 {
 	u64 cursor = drive->wheel.cursor;
-	unsigned int i;
+	struct item *item;
 
 	hwt_buckets_flush(&drive->wheel);
 	REQUIRE(drive->wheel.cursor == cursor);
 	drive->paused = false;
 	drive->displaced = false;
 	check_due(drive, false, HWT_TICK_NEVER);
-	for (i = 0; i < drive->n; i++)
-		REQUIRE(drive->item[i].where != WAITING);
 	/* Taken, or the next check would find them due too early. */
-	for (i = 0; i < drive->n; i++)
-		take_out(drive, &drive->item[i]);
+	for_each_item(item, drive) {
+		REQUIRE(item->where != WAITING);
+		take_out(drive, item);
+	}
 	REQUIRE(hwt_buckets_next_tick(&drive->wheel) == HWT_TICK_NEVER);
 }
 
@@ -548,80 +530,55 @@ static const u8 usual[OPS] = {
 	[DRAIN] = 1, [REBASE] = 2, [FLUSH] = 1,
 };
 
+/* What needs an item that is in the wheel, or one that is not, does nothing with others. */
 static void operate(struct drive *drive, enum op op)
 {
 	struct item *item = &drive->item[pick(drive, drive->n)];
 	u64 cursor = drive->wheel.cursor;
+	bool out = item->where == OUT;
 
-	switch (op) {
-	case INSERT:
-		if (item->where == OUT)
-			insert(drive, item, pick_tick(drive));
-		break;
-	case INSERT_SLACK:
-		if (item->where == OUT)
-			insert_slack(drive, item, pick_tick(drive));
-		break;
-	case REMOVE:
+	if (op == INSERT && out) {
+		insert(drive, item, pick_tick(drive));
+	} else if (op == INSERT_SLACK && out) {
+		insert_slack(drive, item, pick_tick(drive));
+	} else if (op == REMOVE) {
 		take_out(drive, item);
-		break;
-	case MOVE:
+	} else if (op == MOVE) {
 		take_out(drive, item);
 		insert(drive, item, pick_tick(drive));
-		break;
-	case PUSH_BACK:
-		if (item->where == OUT || item->tick == HWT_TICK_NEVER)
-			break;
+	} else if (op == PUSH_BACK && !out && item->tick != HWT_TICK_NEVER) {
 		item->pushed = true;
 		set_tick(item, max(pick_tick(drive), item->tick));
-		break;
-	case PULL:
+	} else if (op == PULL) {
 		take_out(drive, item);
 		insert(drive, item, item->tick - pick_log(drive, item->tick));
-		break;
-	case LOWER:
-		if (item->where == OUT)
-			break;
+	} else if (op == LOWER && !out) {
 		item->pushed = true;
 		item->lowered = true;
 		set_tick(item, item->tick - pick_log(drive, item->tick));
-		break;
-	case COLLECT:
+	} else if (op == COLLECT) {
 		collect(drive);
-		break;
-	case TAKE:
+	} else if (op == TAKE) {
 		take(drive);
-		break;
-	case STEP:
+	} else if (op == STEP) {
 		leap(drive, add(cursor, 1));
-		break;
-	case TURN:
+	} else if (op == TURN) {
 		leap(drive, add(cursor, 1ULL << drive->wheel.bits *
 				(1 + pick(drive, drive->wheel.levels)) % 56));
-		break;
-	case LEAP:
+	} else if (op == LEAP) {
 		leap(drive, add(cursor, pick_log(drive, TICK_LAST)));
-		break;
-	case GO_ON:
+	} else if (op == GO_ON) {
 		leap(drive, cursor - pick_log(drive, min(cursor, 3ULL)));
-		break;
-	case NEXT:
+	} else if (op == NEXT) {
 		leap(drive, min(hwt_buckets_next_tick(&drive->wheel), TICK_LAST));
-		break;
-	case SKIP:
+	} else if (op == SKIP) {
 		skip(drive, add(cursor, pick_log(drive, TICK_LAST)));
-		break;
-	case DRAIN:
+	} else if (op == DRAIN) {
 		drain(drive);
-		break;
-	case REBASE:
+	} else if (op == REBASE) {
 		rebase(drive);
-		break;
-	case FLUSH:
+	} else if (op == FLUSH) {
 		flush(drive);
-		break;
-	case OPS:
-		break;
 	}
 }
 
@@ -652,13 +609,7 @@ static u64 pick_start(struct drive *drive)
 	}
 }
 
-/**
- * drive() - one run
- * @source: what happens in it
- * @shape:  where, and how long
- *
- * Ends in drive_failed() or comes back.
- */
+/* One run: ends in drive_failed(), or comes back. */
 void drive(struct source *source, const struct drive_shape *shape)
 {
 	static struct drive run;

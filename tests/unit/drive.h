@@ -11,27 +11,16 @@
 
 #define DRIVE_ITEMS_MAX	200
 
-/**
- * struct source - where choices come from
- * @state: of the generator
- * @bytes: if set, numbers come from these
- * @size:  how many there are left
- */
+/* Where choices come from. */
 struct source {
-	u64		state;
-	const u8	*bytes;
-	size_t		size;
+	u64		state;		/* of the generator */
+	const u8	*bytes;		/* if set, numbers come from these */
+	size_t		size;		/* of them that are left */
 };
 
-/**
- * struct drive_shape - of the wheel and of what is done to it
- * @bits:   as for hwt_buckets_init()
- * @levels: as for hwt_buckets_init()
- * @ops:    operations to do; a fuzzer's bytes may be used up before
- */
+/* Of the wheel, and the operations to do; a fuzzer's bytes may be used up before. */
 struct drive_shape {
-	unsigned int	bits;
-	unsigned int	levels;
+	unsigned int	bits, levels;
 	u64		ops;
 };
 

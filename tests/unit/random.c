@@ -13,6 +13,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <linux/kernel.h>
@@ -42,32 +43,18 @@ static u64 mix(u64 base, unsigned int bits, unsigned int levels, unsigned int ru
 
 int main(int argc, char **argv)
 {
-	unsigned int bits = 0, levels = 0, runs = 4, b, l, r, shapes, all = 0;
-	u64 ops = 1000000, base = 1;
+	u64 ops = 1000000, runs = 4, base = 1, bits = 0, levels = 0;
+	u64 *const values[] = { &ops, &runs, &base, &bits, &levels };
+	static const char names[] = "orsbl";
+	unsigned int b, l, r, shapes, all = 0;
+	const char *name;
 	int option;
 
 	while ((option = getopt(argc, argv, "o:r:s:b:l:")) != -1) {
-		u64 value = optarg ? strtoull(optarg, NULL, 0) : 0;
-
-		switch (option) {
-		case 'o':
-			ops = value;
-			break;
-		case 'r':
-			runs = value;
-			break;
-		case 's':
-			base = value;
-			break;
-		case 'b':
-			bits = value;
-			break;
-		case 'l':
-			levels = value;
-			break;
-		default:
+		name = strchr(names, option);
+		if (!name)
 			return 2;
-		}
+		*values[name - names] = strtoull(optarg, NULL, 0);
 	}
 	if (bits > HWT_BITS_MAX || levels > HWT_LEVELS_MAX || !runs)
 		return 2;
