@@ -54,7 +54,7 @@ static char *good, *readonly, *changing;
 
 /* -- Buffers ------------------------------------------------------------- */
 
-/* Where an argument of so many bytes lies: in memory that is there, or half of it, or not at all. */
+/* Where an argument lies: in memory that is there, or half of it, or not at all. */
 static char *buffer(uint8_t byte, size_t size)
 {
 	const size_t half = size / 2 & ~7UL;
@@ -247,8 +247,8 @@ static void run_ioctl(unsigned int nr, const uint8_t *bytes)
 	unsigned int i;
 	char *to;
 
-	fields_fill(args.bytes, ioctl_nr->fields, ioctl_nr->fields_n, bytes + 2);
-	for (i = 0; i < ioctl_nr->fields_n; i++)
+	fields_fill(args.bytes, ioctl_nr->fields, bytes + 2);
+	for (i = 0; ioctl_nr->fields[i].bytes; i++)
 		if (ioctl_nr->fields[i].kind == FIELD_BUFFER)
 			array_byte = bytes[2 + i];
 	fill_array(nr, &args, array_byte);
@@ -328,7 +328,7 @@ static void call_op(const uint8_t *args)
 	unsigned int copies = args[0] < 0x80 ? 1 : args[0] - 0x80, i;
 	struct hwt_op op = {};
 
-	fields_fill_op(&op, args + 1);
+	fields_fill((char *)&op, op_fields, args + 1);
 	for (i = 0; i < copies && known.staged < STAGE_MAX; i++) {
 		state.stage[known.staged++ % STAGE_MAX] = op;
 		op.time_ns += MSEC / 2;

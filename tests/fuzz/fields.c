@@ -123,18 +123,16 @@ static uint64_t field_value(const struct field *field, uint8_t byte)
 
 /* Size and flags come first in each. */
 #define FIELDS(_type, _flags, ...)						\
-	(const struct field[]) {						\
+	.fields = (const struct field[]) {					\
 		FIELD_VALUE(_type, size, SIZE, sizeof(struct _type)),		\
-		FIELD_VALUE(_type, flags, FLAGS, _flags), __VA_ARGS__		\
+		FIELD_VALUE(_type, flags, FLAGS, _flags), ##__VA_ARGS__, {}	\
 	}
-#define IOCTL(_NAME, _fields...)						\
-	[IOCTL_##_NAME] = { HWT_IOC_##_NAME, _fields, sizeof(_fields) / sizeof(struct field) }
 
 const struct ioctl ioctls[IOCTLS] = {
-	IOCTL(INFO, FIELDS(hwt_info_args, 0,
+	[IOCTL_INFO] = { HWT_IOC_INFO, FIELDS(hwt_info_args, 0,
 		FIELD(hwt_info_args, reserved, ZERO),
-		FIELD(hwt_info_args, reserved2, ZERO))),
-	IOCTL(SETUP, FIELDS(hwt_setup_args, 0xf,
+		FIELD(hwt_info_args, reserved2, ZERO)) },
+	[IOCTL_SETUP] = { HWT_IOC_SETUP, FIELDS(hwt_setup_args, 0xf,
 		FIELD(hwt_setup_args, tick_ns, TICK),
 		FIELD(hwt_setup_args, ticks_per_wheel, POWER),
 		FIELD(hwt_setup_args, levels, LEVELS),
@@ -142,47 +140,46 @@ const struct ioctl ioctls[IOCTLS] = {
 		FIELD(hwt_setup_args, reserved, ZERO),
 		FIELD(hwt_setup_args, max_pending, SMALL),
 		FIELD(hwt_setup_args, cpu, CPU),
-		FIELD(hwt_setup_args, priority, SMALL))),
-	IOCTL(SCHEDULE, FIELDS(hwt_schedule_args, 0x1,
+		FIELD(hwt_setup_args, priority, SMALL)) },
+	[IOCTL_SCHEDULE] = { HWT_IOC_SCHEDULE, FIELDS(hwt_schedule_args, 0x1,
 		FIELD(hwt_schedule_args, mode, MODE),
 		FIELD(hwt_schedule_args, time_ns, TIME),
 		FIELD(hwt_schedule_args, period_ns, SPAN),
 		FIELD(hwt_schedule_args, slack_ns, SPAN),
 		FIELD(hwt_schedule_args, user_data, DATA),
-		FIELD(hwt_schedule_args, reserved, ZERO))),
-	IOCTL(MODIFY, FIELDS(hwt_modify_args, 0x3,
+		FIELD(hwt_schedule_args, reserved, ZERO)) },
+	[IOCTL_MODIFY] = { HWT_IOC_MODIFY, FIELDS(hwt_modify_args, 0x3,
 		FIELD(hwt_modify_args, id, ID),
 		FIELD(hwt_modify_args, time_ns, TIME),
 		FIELD(hwt_modify_args, period_ns, SPAN),
 		FIELD(hwt_modify_args, slack_ns, SPAN),
 		FIELD(hwt_modify_args, user_data, DATA),
-		FIELD(hwt_modify_args, reserved, ZERO))),
-	IOCTL(CANCEL, FIELDS(hwt_cancel_args, 0,
+		FIELD(hwt_modify_args, reserved, ZERO)) },
+	[IOCTL_CANCEL] = { HWT_IOC_CANCEL, FIELDS(hwt_cancel_args, 0,
 		FIELD(hwt_cancel_args, id, ID),
-		FIELD(hwt_cancel_args, reserved, ZERO))),
-	IOCTL(GET, FIELDS(hwt_get_args, 0, FIELD(hwt_get_args, id, ID))),
-	IOCTL(LIST, FIELDS(hwt_list_args, 0,
+		FIELD(hwt_cancel_args, reserved, ZERO)) },
+	[IOCTL_GET] = { HWT_IOC_GET, FIELDS(hwt_get_args, 0, FIELD(hwt_get_args, id, ID)) },
+	[IOCTL_LIST] = { HWT_IOC_LIST, FIELDS(hwt_list_args, 0,
 		FIELD(hwt_list_args, cursor, CURSOR),
 		FIELD(hwt_list_args, entries, BUFFER),
 		FIELD(hwt_list_args, count, ROOM),
-		FIELD_VALUE(hwt_list_args, entry_size, CONST, sizeof(struct hwt_list_entry)))),
-	IOCTL(STOP, FIELDS(hwt_stop_args, 0)),
-	IOCTL(STATS, FIELDS(hwt_stats_args, 0)),
-	IOCTL(BATCH, FIELDS(hwt_batch_args, 0,
+		FIELD_VALUE(hwt_list_args, entry_size, CONST, sizeof(struct hwt_list_entry))) },
+	[IOCTL_STOP] = { HWT_IOC_STOP, FIELDS(hwt_stop_args, 0) },
+	[IOCTL_STATS] = { HWT_IOC_STATS, FIELDS(hwt_stats_args, 0) },
+	[IOCTL_BATCH] = { HWT_IOC_BATCH, FIELDS(hwt_batch_args, 0,
 		FIELD(hwt_batch_args, ops, BUFFER),
 		FIELD(hwt_batch_args, count, STAGED),
-		FIELD_VALUE(hwt_batch_args, op_size, CONST, sizeof(struct hwt_op)))),
-	IOCTL(RINGS, FIELDS(hwt_rings_args, HWT_RINGS_POLL,
+		FIELD_VALUE(hwt_batch_args, op_size, CONST, sizeof(struct hwt_op))) },
+	[IOCTL_RINGS] = { HWT_IOC_RINGS, FIELDS(hwt_rings_args, HWT_RINGS_POLL,
 		FIELD(hwt_rings_args, op_entries, ENTRIES),
-		FIELD(hwt_rings_args, event_entries, ENTRIES))),
-	IOCTL(ENTER, FIELDS(hwt_enter_args, 0,
+		FIELD(hwt_rings_args, event_entries, ENTRIES)) },
+	[IOCTL_ENTER] = { HWT_IOC_ENTER, FIELDS(hwt_enter_args, 0,
 		FIELD(hwt_enter_args, submit, COUNT),
 		FIELD(hwt_enter_args, wait, SMALL),
-		FIELD(hwt_enter_args, timeout_ns, TIME))),
+		FIELD(hwt_enter_args, timeout_ns, TIME)) },
 };
 
-/* An operation of many. */
-static const struct field op_fields[OP_FIELDS] = {
+const struct field op_fields[] = {
 	FIELD(hwt_op, opcode, OPCODE),
 	FIELD_VALUE(hwt_op, flags, FLAGS, 0x3),
 	FIELD(hwt_op, mode, MODE),
@@ -192,21 +189,17 @@ static const struct field op_fields[OP_FIELDS] = {
 	FIELD(hwt_op, slack_ns, SPAN),
 	FIELD(hwt_op, user_data, DATA),
 	FIELD(hwt_op, overruns, ZERO),
+	{}
 };
 
-void fields_fill(char *to, const struct field *fields, unsigned int n, const uint8_t *bytes)
+void fields_fill(char *to, const struct field *fields, const uint8_t *bytes)
 {
 	uint64_t value;
 
-	for (; n--; fields++, bytes++) {
+	for (; fields->bytes; fields++, bytes++) {
 		value = field_value(fields, *bytes);
 		/* Little-endian: the lower half of it comes first. */
 		if (fields->kind != FIELD_BUFFER)
 			memcpy(to + fields->offset, &value, fields->bytes == 4 ? 4 : 8);
 	}
-}
-
-void fields_fill_op(struct hwt_op *op, const uint8_t *bytes)
-{
-	fields_fill((char *)op, op_fields, OP_FIELDS, bytes);
 }

@@ -46,17 +46,15 @@ enum {
 /* The first field is the size; its value is what is right. */
 struct ioctl {
 	unsigned long		request;
-	const struct field	*fields;
-	unsigned int		fields_n;
+	const struct field	*fields;	/* up to one of 0 bytes */
 };
 
 extern const struct ioctl ioctls[IOCTLS];
+/* Of an operation of many. */
+extern const struct field op_fields[];
 
 uint64_t value_count(uint8_t byte);
 /* Fills a structure in, but for addresses: a byte for each field. */
-void fields_fill(char *to, const struct field *fields, unsigned int n, const uint8_t *bytes);
-/* The same of an operation of many. */
-#define OP_FIELDS	9
-void fields_fill_op(struct hwt_op *op, const uint8_t *bytes);
+void fields_fill(char *to, const struct field *fields, const uint8_t *bytes);
 
 #endif /* FIELDS_H */
