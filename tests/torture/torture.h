@@ -32,7 +32,7 @@
 struct tt_item;
 struct tt_wheel;
 
-/* -- What is done and what happens, for the counts and the histories -------- */
+/* -- Counts -------------------------------------------------------------------- */
 
 enum tt_op {
 	/* calls that arm; each is also one of hwt.h's */
@@ -46,6 +46,8 @@ enum tt_op {
 	TT_CALLS,
 	/* callbacks */
 	TT_EXPIRE = TT_CALLS, TT_CANCELLED, TT_HANDED, TT_RELEASE,
+	/* what goes on around them */
+	TT_STEP, TT_MADE, TT_ROUND, TT_GONE, TT_SET, TT_IRQ, TT_NMI, TT_AIMED, TT_INJECTED,
 	TT_OPS
 };
 
@@ -60,6 +62,25 @@ static inline void tt_count(enum tt_op op)
 }
 
 u64 tt_sum(enum tt_op op);
+
+/* Of one timeout, and of all of a wheel's that have been freed. */
+enum tt_tally {
+	TT_N_ARMED,	/* schedules that found it not pending */
+	TT_N_REARMED,	/* schedules that found it pending */
+	TT_N_KEPT,	/* the same, with those that move it forward only: they may have left it */
+	TT_N_AGAIN,	/* schedules refused, -EAGAIN */
+	TT_N_CLOSED,	/* schedules refused, -ESHUTDOWN */
+	TT_N_HITS,	/* cancels that hit */
+	TT_N_FIRED,	/* calls of ->expire */
+	TT_N_HANDED,	/* hand-backs, as far as they are known one by one */
+	TT_N_TOLD,	/* calls of ->cancelled */
+	TT_N_RELEASED,	/* calls of ->release */
+	TT_N_SYNCS,	/* calls of a _sync */
+	TT_TALLIES,
+	/* a wheel's only: those fired that may, or may not, have been one-shots; that were not */
+	TT_N_FIRED_ANY = TT_TALLIES, TT_N_FIRED_BEAT,
+	TT_WHEEL_TALLIES
+};
 
 /* -- What can be wrong ------------------------------------------------------ */
 
@@ -89,57 +110,37 @@ void tt_verdict(void);
 bool tt_ending(void);
 u64 tt_lasted_ms(void);
 
+/* Wait for a condition; false if it does not come true in so many seconds. */
+#define TT_WAIT_FOR(cond, seconds)					\
+({									\
+	u64 __end = ktime_get_ns() + (seconds) * KT_SECOND;		\
+	bool __done;							\
+									\
+	while (!(__done = (cond)) && ktime_get_ns() <= __end)		\
+		usleep_range(50, 500);					\
+	__done;								\
+})
+
 /* -- Wheels ------------------------------------------------------------------ */
 
-/**
- * struct tt_sums - what the ledgers of a wheel's timeouts add up to
- * @armed:     schedules that found it not pending
- * @rearmed:   schedules that found it pending
- * @kept:      the same, with those that move it forward only: they may have left it
- * @again:     schedules refused, -EAGAIN
- * @closed:    schedules refused, -ESHUTDOWN
- * @hits:      cancels that hit
- * @fired:     callbacks
- * @fired_any: those of them that may, or may not, have been a one-shot's
- * @fired_beat: those of them that were a periodic timeout's
- * @handed:    handed back, as far as that is known one by one
- */
-struct tt_sums {
-	atomic64_t	armed, rearmed, kept, again, closed, hits, fired, fired_any, fired_beat,
-			handed;
-};
-
-/**
- * struct tt_wheel - a wheel, and who is at it
- * @wheel:    the wheel
- * @params:   what it was made of
- * @id:       number
- * @users:    timeouts that somebody may call hwt with, and others who need the wheel
- * @items:    timeouts that are not freed yet
- * @holds:    holds that have begun (or may be about to) and are not released yet
- * @leaving:  make no more timeouts on it, and let go of those there are
- * @muted:    it was stopped without a function: hand-backs are told by ->cancelled only
- * @excused:  callbacks before their time that the latest setting of the clock may explain; above
- *            them, in the upper half, which one that was
- * @jumps_ns: what its clock_set was told in all
- * @offset:   of the wall clock, when it was made
- * @offset_known: it was not set in that moment
- * @sums:     of the timeouts that have been freed
- */
 struct tt_wheel {
 	struct hwt_wheel	*wheel;
 	struct hwt_wheel_params	params;
 	unsigned int		id;
-	atomic_t		users;
-	atomic_t		items;
-	atomic_t		holds;
-	bool			leaving;
-	bool			muted;
+	atomic_t		users;		/* timeouts that can be called with, and others */
+	atomic_t		items;		/* timeouts that are not freed yet */
+	atomic_t		holds;		/* begun (or about to), not released yet */
+	bool			leaving;	/* no more timeouts; let go of those there are */
+	bool			muted;		/* stopped without a function: ->cancelled says so */
+	/*
+	 * Early callbacks that the latest setting of the clock may explain; in the upper half,
+	 * which setting that was.
+	 */
 	atomic64_t		excused;
-	atomic64_t		jumps_ns;
-	s64			offset;
-	bool			offset_known;
-	struct tt_sums		sums;
+	atomic64_t		jumps_ns;	/* what clock_set was told in all */
+	s64			offset;		/* of the wall clock, when the wheel was made */
+	bool			offset_known;	/* it was not set in that moment */
+	atomic64_t		n[TT_WHEEL_TALLIES];
 };
 
 int tt_wheels_start(void);
@@ -147,7 +148,6 @@ void tt_wheels_stop(void);
 struct tt_wheel *tt_wheel_get(struct rnd_state *rnd);
 void tt_wheel_put(struct tt_wheel *wheel);
 unsigned int tt_wheels_generation(void);
-unsigned int tt_wheels_made(void);
 
 static inline bool tt_realtime(const struct tt_wheel *wheel)
 {
@@ -166,7 +166,7 @@ enum tt_kind {
 	TT_BEAT,	/* the same, periodic */
 	TT_CROWD,	/* one-shot, armed by everybody and its own callback */
 	TT_MIXED,	/* armed periodic by its owner, and as a one-shot by everybody */
-	TT_ONCE,	/* armed once, by who has made it and does not look at it again */
+	TT_ONCE,	/* armed once, by its maker, who does not look at it again */
 	TT_KINDS
 };
 
@@ -190,80 +190,39 @@ struct tt_event {
 	u8		context;
 };
 
-/**
- * struct tt_item - a timeout and its ledger
- * @periodic:  the timeout. Poisoned when hwt has no business in it any more.
- * @magic:     it is one
- * @kind:      who may arm it
- * @private:   nobody but the owner knows it
- * @slot:      where it is in the table, if it is
- * @id:        counts up: the order in which callbacks may wait for each other
- * @wheel:     its wheel
- * @ops:       which callbacks it has
- * @least:     kinds that everybody arms: no delay is shorter
- * @due:       of TT_ONCE, if that is known: when it has to fire, on CLOCK_MONOTONIC
- * @users:     its place in the table (or its owner) and who has borrowed it
- * @refs:      one for all users, and one for each hold
- * @dead:      in a list of those that go
- * @credit:    ends to come; torture_ledger.c has the rules
- * @open:      holds
- * @notice:    calls of ->cancelled to come
- * @ends:      ->expire, ->cancelled and hand-backs that have begun
- * @inside:    those of them that are executing
- * @releasing: releases that are executing
- * @armed:     schedules that found it not pending
- * @rearmed:   schedules that found it pending
- * @kept:      the same, with those that move it forward only: they may have left it
- * @again:     schedules refused, -EAGAIN
- * @closed:    schedules refused, -ESHUTDOWN
- * @hits:      cancels that hit
- * @fired:     calls of ->expire
- * @told:      calls of ->cancelled
- * @handed:    hand-backs, as far as they are known
- * @released:  calls of ->release
- * @syncs:     calls of a _sync
- * @floor:     it does not fire before. The owner's, read by callbacks, as what follows.
- * @shut:      it does not fire until it is armed again
- * @clean:     no callback of an earlier arming can be executing
- * @turn:      of a periodic one, counts when it is armed; odd meanwhile
- * @first:     its first deadline, or somewhat before
- * @period:    its period
- * @mode:      what that counts from
- * @seen_turn: the callback's: which turn it has seen last
- * @seen:      and how often since
- * @seen_end:  and when it ended
- * @events:    that have happened
- * @history:   the last of them
- */
+/* A timeout and its ledger; torture_ledger.c has the rules. */
 struct tt_item {
-	struct hwt_periodic	periodic;
+	struct hwt_periodic	periodic;	/* poisoned when hwt is done with it */
 	u32			magic;
 	enum tt_kind		kind;
-	bool			private;
-	unsigned int		slot;
-	u64			id;
+	bool			private;	/* nobody but the owner knows it */
+	unsigned int		slot;		/* in the table, if it is there */
+	u64			id;		/* callbacks wait for higher ones only */
 	struct tt_wheel		*wheel;
 	const struct hwt_ops	*ops;
-	u64			least;
-	u64			due;
-	refcount_t		users;
-	refcount_t		refs;
+	u64			least;		/* kinds that all arm: the shortest delay */
+	u64			due;		/* TT_ONCE: on CLOCK_MONOTONIC, if known */
+	refcount_t		users;		/* the table (or the owner), and borrowers */
+	refcount_t		refs;		/* one for all users, and one for each hold */
 	struct llist_node	dead;
 
-	atomic_t		credit, open, notice, ends;
-	atomic_t		inside, releasing;
-	atomic_t		armed, rearmed, kept, again, closed, hits, fired, told, handed,
-				released, syncs;
+	atomic_t		credit;		/* ends to come */
+	atomic_t		open;		/* holds */
+	atomic_t		notice;		/* calls of ->cancelled to come */
+	atomic_t		ends;		/* ->expire, ->cancelled, hand-backs begun */
+	atomic_t		inside;		/* those of them that are executing */
+	atomic_t		releasing;	/* releases that are executing */
+	atomic_t		n[TT_TALLIES];
 
 	/* The owner's, read by callbacks. */
-	u64			floor;
-	bool			shut;
-	bool			clean;
-	unsigned int		turn;
-	u64			first, period;
+	u64			floor;		/* it does not fire before */
+	bool			shut;		/* it does not fire until it is armed again */
+	bool			clean;		/* no callback of an earlier arming executes */
+	unsigned int		turn;		/* armings of a periodic one; odd meanwhile */
+	u64			first, period;	/* the first deadline, or somewhat before */
 	enum hwt_repeat		mode;
 
-	/* The periodic callback's. */
+	/* The periodic callback's: the turn it has seen last, how often, and when it ended. */
 	unsigned int		seen_turn, seen;
 	u64			seen_end;
 
@@ -287,7 +246,6 @@ static inline bool tt_exact(const struct tt_item *item)
 	return item->kind == TT_SHOT || item->kind == TT_BEAT || item->kind == TT_ONCE;
 }
 
-/* torture_item.c */
 int tt_items_start(unsigned int slots);
 void tt_items_stop(void);
 struct tt_item *tt_item_new(struct tt_wheel *wheel, enum tt_kind kind, bool bare,
@@ -317,50 +275,63 @@ void tt_handback(struct hwt_timeout *timeout, void *arg);
 void tt_audit(struct tt_item *item);
 void tt_init(struct tt_item *item);
 
+/* Does it take a deadline, instead of a delay? */
+static inline bool tt_op_is_at(enum tt_op op)
+{
+	return op == TT_AT || op == TT_AT_SLACK || op == TT_EARLIER_AT || op == TT_MOVE_AT ||
+	       op == TT_PERIODIC_AT;
+}
+
+static inline bool tt_op_is_earlier(enum tt_op op)
+{
+	return op == TT_EARLIER || op == TT_EARLIER_AT;
+}
+
+/* What a call that comes now counts a delay from, or is sure not to be later than. */
+static inline u64 tt_op_now(enum tt_op op, const struct tt_wheel *wheel)
+{
+	return tt_op_is_at(op) ? hwt_wheel_now(wheel->wheel) : tt_wheel_now(wheel);
+}
+
 /* -- Who does it ----------------------------------------------------------------- */
 
-/* torture_act.c */
 void tt_act(struct tt_item *item, struct rnd_state *rnd, bool may_sleep, u64 above);
+void tt_act_any(struct rnd_state *rnd, bool may_sleep);
 void tt_in_callback(struct tt_item *item);
 u64 tt_random_delay(struct rnd_state *rnd, u64 least);
 
-/* torture_thread.c */
 int tt_threads_start(void);
 void tt_threads_stop(void);
 void tt_threads_look(void);
-u64 tt_steps(void);
 
-/* torture_irq.c */
 int tt_irqs_start(void);
 void tt_irqs_home(void);
 void tt_irqs_stop(void);
-u64 tt_irqs_come(void);
 
-/* torture_nmi.c */
+#define TT_NMIS_POSSIBLE (IS_ENABLED(CONFIG_X86_LOCAL_APIC) && IS_ENABLED(CONFIG_KPROBES))
+#if TT_NMIS_POSSIBLE
 void tt_nmis_find(void);
 int tt_nmis_start(void);
 void tt_nmis_stop(void);
 void tt_nmi_point(void);
-bool tt_nmis_possible(void);
 unsigned int tt_nmis_missing(void);
-u64 tt_nmis_seen(void);
-u64 tt_nmis_injected(void);
-u64 tt_nmis_hit(void);
+#else
+static inline void tt_nmis_find(void) { }
+static inline int tt_nmis_start(void) { return 0; }
+static inline void tt_nmis_stop(void) { }
+static inline void tt_nmi_point(void) { }
+static inline unsigned int tt_nmis_missing(void) { return 0; }
+#endif
 /* Which timeout this CPU is at, as the number of its slot; a hint. */
 DECLARE_PER_CPU(unsigned int, tt_busy_with);
 
-/* torture_shake.c */
 int tt_shakes_start(void);
 void tt_shakes_stop(void);
-u64 tt_shakes_done(void);
 
-/* torture_disturb.c */
 int tt_disturb_start(void);
 void tt_disturb_stop(void);
 bool tt_can_plug(void);
-unsigned int tt_cpus_gone(void);
 void tt_stay_on(unsigned int n);
-unsigned int tt_wall_sets(void);
 unsigned int tt_wall_set(void);
 unsigned int tt_wall_begin(void);
 bool tt_wall_changed(unsigned int begun);
@@ -404,7 +375,13 @@ static inline u64 tt_add(u64 a, u64 b)
 /* A seed for each, from the one. */
 void tt_seed_for(struct rnd_state *rnd, unsigned int who);
 
-/* Threads of the module: to be stopped by kthread_stop(). */
+/* Start a thread of the module, to be ended by tt_stop(). */
 struct task_struct *tt_run(int (*fn)(void *arg), void *arg, const char *name, unsigned int n);
+
+static inline void tt_stop(struct task_struct *task)
+{
+	if (!IS_ERR_OR_NULL(task))
+		kthread_stop(task);
+}
 
 #endif /* _HWT_TORTURE_H */

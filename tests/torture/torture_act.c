@@ -4,15 +4,7 @@
  */
 #include "torture.h"
 
-#include <linux/delay.h>
-
-/**
- * tt_random_delay() - some are due at once, some soon, some never
- * @rnd:   random
- * @least: not less
- *
- * Return: ns.
- */
+/* Some are due at once, some soon, some never; none before @least. */
 u64 tt_random_delay(struct rnd_state *rnd, u64 least)
 {
 	u32 random = tt_random(rnd);
@@ -53,21 +45,16 @@ static void tt_act_arm(struct tt_item *item, struct rnd_state *rnd)
 	};
 	enum tt_op op = ops[tt_pick(rnd, ARRAY_SIZE(ops))];
 	u64 delay = tt_random_delay(rnd, item->least);
-	bool at = op == TT_AT || op == TT_AT_SLACK || op == TT_EARLIER_AT || op == TT_MOVE_AT;
-	u64 now = at ? hwt_wheel_now(item->wheel->wheel) : tt_wheel_now(item->wheel);
-	u64 deadline = tt_add(now, delay);
+	u64 deadline = tt_add(tt_op_now(op, item->wheel), delay);
 
 	tt_floor_sink(item, deadline);
-	tt_arm(item, op, at ? deadline : delay, tt_random(rnd) >> 8, HWT_FIXED_RATE);
+	tt_arm(item, op, tt_op_is_at(op) ? deadline : delay, tt_random(rnd) >> 8,
+	       HWT_FIXED_RATE);
 }
 
-/**
- * tt_act() - do something to a timeout
- * @item:      the caller is one of its users
- * @rnd:       what
- * @may_sleep: process context
- * @above:     wait only for timeouts that were made later than this one, so that no two callbacks
- *             wait for each other; 0: for all
+/*
+ * Do something to a timeout of which the caller is a user. @above: wait only for timeouts that were
+ * made later than this one, so that no two callbacks wait for each other; 0: for all.
  */
 void tt_act(struct tt_item *item, struct rnd_state *rnd, bool may_sleep, u64 above)
 {
@@ -102,6 +89,16 @@ void tt_act(struct tt_item *item, struct rnd_state *rnd, bool may_sleep, u64 abo
 	}
 }
 
+void tt_act_any(struct rnd_state *rnd, bool may_sleep)
+{
+	struct tt_item *item = tt_item_borrow_any(rnd);
+
+	if (!item)
+		return;
+	tt_act(item, rnd, may_sleep, 0);
+	tt_item_return(item);
+}
+
 /* Nobody waits for himself. */
 static void tt_act_self(struct tt_item *item)
 {
@@ -114,19 +111,14 @@ static void tt_act_self(struct tt_item *item)
 			sync, wait, stop, flush);
 }
 
-/**
- * tt_in_callback() - what a callback does
- * @item: whose ->expire it is
- *
- * Sleeps, arms itself again, looks for others and does something to them.
- */
+/* An ->expire sleeps, arms itself again, looks for others and does something to them. */
 void tt_in_callback(struct tt_item *item)
 {
 	struct tt_item *other;
 	struct rnd_state rnd;
 	u32 random;
 
-	tt_seed_for(&rnd, (u32)item->id * 31 + atomic_read(&item->fired));
+	tt_seed_for(&rnd, (u32)item->id * 31 + atomic_read(&item->n[TT_N_FIRED]));
 	random = tt_random(&rnd);
 	if (tt_sleep && random % 64 == 0)
 		usleep_range(10, 2000);

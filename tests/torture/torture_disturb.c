@@ -6,23 +6,12 @@
 
 #include <linux/cpu.h>
 #include <linux/cpumask.h>
-#include <linux/delay.h>
-#include <linux/err.h>
-#include <linux/kthread.h>
 #include <linux/ktime.h>
-#include <linux/math64.h>
-#include <linux/sched.h>
 #include <linux/timekeeping.h>
 
 /* -- CPUs ------------------------------------------------------------------------- */
 
 static struct task_struct *tt_plug;
-static unsigned int tt_gone;
-
-unsigned int tt_cpus_gone(void)
-{
-	return READ_ONCE(tt_gone);
-}
 
 /*
  * The caller stays on this CPU, if it is there; counted round. Not while one goes: who asks for
@@ -73,18 +62,13 @@ static int tt_plug_main(void *arg)
 			continue;
 		if (!tt_one_goes(&rnd))
 			continue;
-		WRITE_ONCE(tt_gone, tt_gone + 1);
+		tt_count(TT_GONE);
 		msleep(tt_pick(&rnd, tt_hotplug_ms));
 		tt_all_back();
 		tt_irqs_home();
 	}
 	tt_all_back();
 	return 0;
-}
-
-bool tt_can_plug(void)
-{
-	return tt_hotplug_ms && num_present_cpus() > 1;
 }
 
 #else
@@ -94,30 +78,23 @@ static int tt_plug_main(void *arg)
 	return 0;
 }
 
+#endif
+
 bool tt_can_plug(void)
 {
-	return false;
+	return IS_ENABLED(CONFIG_HOTPLUG_CPU) && tt_hotplug_ms && num_present_cpus() > 1;
 }
-
-#endif
 
 /* -- The wall clock ---------------------------------------------------------------- */
 
 #define TT_AGO	8	/* so many times that it was set are remembered */
 
 static struct task_struct *tt_setter;
-static unsigned int tt_sets;
 /* By how much the wall clock was ahead of CLOCK_MONOTONIC before anybody set it. */
 static s64 tt_home;
 /* Odd while it is being set. */
 static unsigned int tt_wall_seq;
 static s64 tt_wall_before[TT_AGO];
-
-/* How often it was set, but for the last time, home. */
-unsigned int tt_wall_sets(void)
-{
-	return READ_ONCE(tt_sets);
-}
 
 /* Which time it was that it was set last. */
 unsigned int tt_wall_set(void)
@@ -191,7 +168,7 @@ static int tt_setter_main(void *arg)
 		ahead = mul_u64_u32_shr(span[tt_pick(&rnd, ARRAY_SIZE(span))],
 					tt_random(&rnd), 32);
 		if (tt_set_wall(tt_one_in(&rnd, 2) ? ahead : -ahead))
-			WRITE_ONCE(tt_sets, tt_sets + 1);
+			tt_count(TT_SET);
 	}
 	tt_set_wall(0);
 	return 0;
@@ -221,8 +198,6 @@ int tt_disturb_start(void)
 
 void tt_disturb_stop(void)
 {
-	if (!IS_ERR_OR_NULL(tt_plug))
-		kthread_stop(tt_plug);
-	if (!IS_ERR_OR_NULL(tt_setter))
-		kthread_stop(tt_setter);
+	tt_stop(tt_plug);
+	tt_stop(tt_setter);
 }

@@ -20,12 +20,6 @@ struct tt_irq {
 
 static struct tt_irq *tt_irq;
 static unsigned int tt_irq_n;
-static atomic64_t tt_come;
-
-u64 tt_irqs_come(void)
-{
-	return atomic64_read(&tt_come);
-}
 
 static ktime_t tt_irq_delay(struct tt_irq *irq)
 {
@@ -36,18 +30,12 @@ static enum hrtimer_restart tt_irq_fn(struct hrtimer *timer)
 {
 	struct tt_irq *irq = container_of(timer, struct tt_irq, timer);
 	unsigned int n = 1 + tt_pick(&irq->rnd, 3);
-	struct tt_item *item;
 
 	if (tt_ending())
 		return HRTIMER_NORESTART;
-	atomic64_inc(&tt_come);
-	while (n--) {
-		item = tt_item_borrow_any(&irq->rnd);
-		if (!item)
-			continue;
-		tt_act(item, &irq->rnd, false, 0);
-		tt_item_return(item);
-	}
+	tt_count(TT_IRQ);
+	while (n--)
+		tt_act_any(&irq->rnd, false);
 	hrtimer_forward_now(timer, tt_irq_delay(irq));
 	return HRTIMER_RESTART;
 }

@@ -12,12 +12,8 @@
  */
 #include "torture.h"
 
-#include <linux/delay.h>
-#include <linux/kthread.h>
 #include <linux/preempt.h>
-#include <linux/rcupdate.h>
 #include <linux/slab.h>
-#include <linux/string.h>
 #include <linux/timekeeping.h>
 #include <linux/uaccess.h>
 
@@ -65,14 +61,9 @@ static struct tt_item *tt_item_alloc(struct rnd_state *rnd)
 	return item;
 }
 
-/**
- * tt_item_new() - a timeout that the caller owns: its only user
- * @wheel: the caller has it from tt_wheel_get(), and goes on having it
- * @kind:  who may arm it
- * @bare:  without ->release
- * @rnd:   the caller's
- *
- * Process context. Return: NULL if there is no memory.
+/*
+ * Make a timeout of which the caller is the owner and only user. The caller has the wheel from
+ * tt_wheel_get(). @bare: without ->release. Process context; NULL if there is no memory.
  */
 struct tt_item *tt_item_new(struct tt_wheel *wheel, enum tt_kind kind, bool bare,
 			    struct rnd_state *rnd)
@@ -110,12 +101,7 @@ void tt_item_publish(unsigned int slot, struct tt_item *item)
 	rcu_assign_pointer(tt_table[slot], item);
 }
 
-/**
- * tt_item_borrow() - become a user of a timeout
- * @slot: where it is
- *
- * Any context. Return: NULL if there is none.
- */
+/* Become a user of the timeout in that slot; NULL if there is none. Any context. */
 struct tt_item *tt_item_borrow(unsigned int slot)
 {
 	struct tt_item *item;
@@ -138,12 +124,7 @@ struct tt_item *tt_item_borrow_any(struct rnd_state *rnd)
 	return tt_item_borrow(slot);
 }
 
-/**
- * tt_item_borrow_at() - become a user of a timeout
- * @address: where it is; may be anything
- *
- * Any context. Return: NULL if there is none there.
- */
+/* Become a user of the timeout at that address, which may be anything. Any context. */
 struct tt_item *tt_item_borrow_at(unsigned long address)
 {
 	struct tt_item *there = tt_item_of((struct hwt_timeout *)address), *item;
@@ -170,12 +151,7 @@ void tt_item_put(struct tt_item *item)
 	llist_add(&item->dead, &tt_dead);
 }
 
-/**
- * tt_item_return() - be a user no more
- * @item: from tt_item_borrow(), or one's own that nobody can borrow any more
- *
- * Any context.
- */
+/* Be a user no more; of one's own, once nobody can borrow it any more. Any context. */
 void tt_item_return(struct tt_item *item)
 {
 	if (!refcount_dec_and_test(&item->users))
@@ -193,21 +169,16 @@ void tt_item_return(struct tt_item *item)
 
 static void tt_add_up(struct tt_item *item)
 {
-	struct tt_sums *sums = &item->wheel->sums;
-	int fired = atomic_read(&item->fired);
+	atomic64_t *sums = item->wheel->n;
+	int fired = atomic_read(&item->n[TT_N_FIRED]);
+	unsigned int n;
 
-	atomic64_add(atomic_read(&item->armed), &sums->armed);
-	atomic64_add(atomic_read(&item->rearmed), &sums->rearmed);
-	atomic64_add(atomic_read(&item->kept), &sums->kept);
-	atomic64_add(atomic_read(&item->again), &sums->again);
-	atomic64_add(atomic_read(&item->closed), &sums->closed);
-	atomic64_add(atomic_read(&item->hits), &sums->hits);
-	atomic64_add(atomic_read(&item->handed), &sums->handed);
-	atomic64_add(fired, &sums->fired);
+	for (n = 0; n < TT_TALLIES; n++)
+		atomic64_add(atomic_read(&item->n[n]), &sums[n]);
 	if (item->kind == TT_BEAT)
-		atomic64_add(fired, &sums->fired_beat);
+		atomic64_add(fired, &sums[TT_N_FIRED_BEAT]);
 	else if (item->kind == TT_MIXED)
-		atomic64_add(fired, &sums->fired_any);
+		atomic64_add(fired, &sums[TT_N_FIRED_ANY]);
 }
 
 static void tt_bury(struct tt_item *item)
@@ -283,8 +254,7 @@ void tt_items_stop(void)
 	struct llist_node *list;
 	struct tt_item *item, *next;
 
-	if (!IS_ERR_OR_NULL(tt_reaper))
-		kthread_stop(tt_reaper);
+	tt_stop(tt_reaper);
 	list = llist_del_all(&tt_dead);
 	if (list)
 		tt_fail(TT_LEAK, NULL, "there are dead ones that nobody buried");

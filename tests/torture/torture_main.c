@@ -11,13 +11,7 @@
 #include "torture.h"
 
 #include <linux/cpumask.h>
-#include <linux/delay.h>
-#include <linux/err.h>
-#include <linux/jiffies.h>
-#include <linux/kthread.h>
-#include <linux/math64.h>
 #include <linux/module.h>
-#include <linux/sched/signal.h>
 #include <linux/timekeeping.h>
 
 /* -- Parameters -------------------------------------------------------------------- */
@@ -25,31 +19,24 @@
 unsigned int tt_seed;
 module_param_named(seed, tt_seed, uint, 0444);
 MODULE_PARM_DESC(seed, "What is random follows from it; 0: from the time");
-
 static unsigned int seconds = 20;
 module_param(seconds, uint, 0444);
 MODULE_PARM_DESC(seconds, "How long; 0: until there are enough operations (default 20)");
-
 static unsigned long operations;
 module_param(operations, ulong, 0444);
 MODULE_PARM_DESC(operations, "How many, in thousands; 0: until the time is up (default 0)");
-
 static unsigned int report = 10;
 module_param(report, uint, 0444);
 MODULE_PARM_DESC(report, "Seconds from one summary to the next (default 10)");
-
 unsigned int tt_threads;
 module_param_named(threads, tt_threads, uint, 0444);
 MODULE_PARM_DESC(threads, "Threads; 0: two for each CPU (default 0)");
-
 unsigned int tt_timeouts = 100;
 module_param_named(timeouts, tt_timeouts, uint, 0444);
 MODULE_PARM_DESC(timeouts, "Timeouts of each thread (default 100)");
-
 unsigned int tt_wheels = 6;
 module_param_named(wheels, tt_wheels, uint, 0444);
 MODULE_PARM_DESC(wheels, "Wheels at a time (default 6)");
-
 unsigned int tt_pairs = 2;
 module_param_named(pairs, tt_pairs, uint, 0444);
 MODULE_PARM_DESC(pairs, "Pairs of threads that have a sleeping wheel to themselves (default 2)");
@@ -61,43 +48,33 @@ MODULE_PARM_DESC(mix, "How often a thread does what: arm, cancel, cancel_sync, s
 unsigned int tt_irqs = KT_SLOW ? 4000 : 400;
 module_param_named(irq_us, tt_irqs, uint, 0444);
 MODULE_PARM_DESC(irq_us, "Microseconds between the interrupts of a CPU; 0: none (default 400; 4000 on a kernel that checks a lot)");
-
 bool tt_nmi = true;
 module_param_named(nmi, tt_nmi, bool, 0444);
 MODULE_PARM_DESC(nmi, "From what is like an NMI: handlers of kprobes (default Y)");
-
 unsigned int tt_probes = KT_SLOW ? 2 : 6;
 module_param_named(probes, tt_probes, uint, 0444);
 MODULE_PARM_DESC(probes, "Kprobes that wander over hwt's instructions, up to 64 (default 6; 2 on a kernel that checks a lot)");
-
 unsigned int tt_inject;
 module_param_named(inject_ms, tt_inject, uint, 0444);
 MODULE_PARM_DESC(inject_ms, "Milliseconds between NMIs that the host is asked for, without wandering probes; 0: none (default 0)");
-
 bool tt_sleep = true;
 module_param_named(sleep, tt_sleep, bool, 0444);
 MODULE_PARM_DESC(sleep, "Callbacks sleep, and wait for each other (default Y)");
-
 unsigned int tt_hotplug_ms = 2000;
 module_param_named(hotplug_ms, tt_hotplug_ms, uint, 0444);
 MODULE_PARM_DESC(hotplug_ms, "Milliseconds until another CPU goes; 0: none does (default 2000)");
-
 unsigned int tt_clock_ms = 300;
 module_param_named(clock_ms, tt_clock_ms, uint, 0444);
 MODULE_PARM_DESC(clock_ms, "Milliseconds until the wall clock is set; 0: it is not (default 300)");
-
 unsigned int tt_wheel_ms = 300;
 module_param_named(wheel_ms, tt_wheel_ms, uint, 0444);
 MODULE_PARM_DESC(wheel_ms, "Milliseconds until another wheel goes; 0: none does (default 300)");
-
 bool tt_history = true;
 module_param_named(history, tt_history, bool, 0444);
 MODULE_PARM_DESC(history, "Remember what happened to each timeout (default Y)");
-
 unsigned int tt_patience = KT_SLOW ? 180 : 60;
 module_param_named(patience, tt_patience, uint, 0444);
 MODULE_PARM_DESC(patience, "Seconds that anything may take before it counts as not happening at all (default 60; 180 on a kernel that checks a lot)");
-
 static bool keep_going;
 module_param(keep_going, bool, 0444);
 MODULE_PARM_DESC(keep_going, "Do not end at the first thing that is wrong (default N)");
@@ -109,7 +86,8 @@ const char * const tt_op_name[] = {
 	"schedule_earlier_at", "schedule_pending", "schedule_pending_at", "schedule_periodic",
 	"schedule_periodic_at", "cancel", "try_cancel", "cancel_sync", "shutdown_sync", "wait",
 	"flush", "query", "init", "stop", "destroy", "expire", "cancelled", "handed back",
-	"release",
+	"release", "steps", "wheels", "rounds asleep", "a CPU that goes", "the clock set",
+	"interrupts", "what is like an NMI", "an NMI with a timeout in hand", "NMIs",
 };
 
 DEFINE_PER_CPU(unsigned long [TT_OPS], tt_ops);
@@ -127,7 +105,7 @@ u64 tt_sum(enum tt_op op)
 /* Calls, and those that the pairs make, at least two a round. */
 static u64 tt_operations(void)
 {
-	u64 sum = 2 * tt_shakes_done();
+	u64 sum = 2 * tt_sum(TT_ROUND);
 	unsigned int op;
 
 	for (op = 0; op < TT_CALLS; op++)
@@ -172,15 +150,15 @@ static void tt_summary(const char *when, u64 began)
 
 	for (op = 0; op < TT_ARMS; op++)
 		arms += tt_sum(op);
-	pr_info("%s %llu s: %llu operations (%llu/s): %llu scheduled, %llu cancelled, %llu _sync, %llu flush and wait, %llu asked, %llu init; %llu fired, %llu told, %llu handed back, %llu released; %llu interrupts, %llu as NMI (%llu aimed), %llu NMIs, %llu rounds asleep; %u wheels, %llu stopped; %u CPUs gone, clock set %u times; %s\n",
+	pr_info("%s %llu s: %llu operations (%llu/s): %llu scheduled, %llu cancelled, %llu _sync, %llu flush and wait, %llu asked, %llu init; %llu fired, %llu told, %llu handed back, %llu released; %llu interrupts, %llu as NMI (%llu aimed), %llu NMIs, %llu rounds asleep; %llu wheels, %llu stopped; %llu CPUs gone, clock set %llu times; %s\n",
 		when, div_u64(ns, NSEC_PER_SEC), all,
 		div64_u64(all * 1000, max_t(u64, 1, div_u64(ns, NSEC_PER_MSEC))), arms,
 		tt_sum(TT_CANCEL) + tt_sum(TT_TRY_CANCEL),
 		tt_sum(TT_CANCEL_SYNC) + tt_sum(TT_SHUTDOWN), tt_sum(TT_FLUSH) + tt_sum(TT_WAIT),
 		tt_sum(TT_QUERY), tt_sum(TT_INIT), tt_sum(TT_EXPIRE), tt_sum(TT_CANCELLED),
-		tt_sum(TT_HANDED), tt_sum(TT_RELEASE), tt_irqs_come(), tt_nmis_seen(),
-		tt_nmis_hit(), tt_nmis_injected(), tt_shakes_done(), tt_wheels_made(),
-		tt_sum(TT_STOP) + tt_sum(TT_DESTROY), tt_cpus_gone(), tt_wall_sets(),
+		tt_sum(TT_HANDED), tt_sum(TT_RELEASE), tt_sum(TT_IRQ), tt_sum(TT_NMI),
+		tt_sum(TT_AIMED), tt_sum(TT_INJECTED), tt_sum(TT_ROUND), tt_sum(TT_MADE),
+		tt_sum(TT_STOP) + tt_sum(TT_DESTROY), tt_sum(TT_GONE), tt_sum(TT_SET),
 		tt_failed() ? "FAILED" : "all is well");
 }
 

@@ -13,32 +13,14 @@
  */
 #include "torture.h"
 
-#include <linux/delay.h>
-#include <linux/err.h>
 #include <linux/hardirq.h>
-#include <linux/kthread.h>
 #include <linux/module.h>
-#include <linux/sched.h>
 #include <linux/slab.h>
-#include <linux/string.h>
 #include <linux/timekeeping.h>
 
 DEFINE_PER_CPU(unsigned int, tt_busy_with);
 
-/* All; and those that took the timeout that was in hand. */
-static atomic64_t tt_nmis, tt_nmis_aimed;
-
-u64 tt_nmis_seen(void)
-{
-	return atomic64_read(&tt_nmis);
-}
-
-u64 tt_nmis_hit(void)
-{
-	return atomic64_read(&tt_nmis_aimed);
-}
-
-#if defined(CONFIG_X86_LOCAL_APIC) && defined(CONFIG_KPROBES)
+#if TT_NMIS_POSSIBLE
 
 #include <asm/nmi.h>
 
@@ -84,7 +66,7 @@ static struct tt_item *tt_nmi_find(struct rnd_state *rnd, const struct pt_regs *
 	if (pick > 2)
 		item = tt_in_hand(regs);
 	if (item)
-		atomic64_inc(&tt_nmis_aimed);
+		tt_count(TT_AIMED);
 	return item ?: tt_item_borrow(this_cpu_read(tt_busy_with));
 }
 
@@ -111,7 +93,7 @@ static void tt_nmi_come(const struct pt_regs *regs, unsigned int one_in)
 	struct rnd_state *rnd = this_cpu_ptr(&tt_nmi_rnd);
 
 	if (in_nmi())
-		atomic64_inc(&tt_nmis);
+		tt_count(TT_NMI);
 	if (tt_ending())
 		return;
 	/* There are few of these, and all that they do depends on who comes first. */
@@ -229,11 +211,6 @@ static int tt_wanderer_main(void *arg)
 	return 0;
 }
 
-bool tt_nmis_possible(void)
-{
-	return true;
-}
-
 /* Some that are exported, and were not found. */
 unsigned int tt_nmis_missing(void)
 {
@@ -242,35 +219,29 @@ unsigned int tt_nmis_missing(void)
 
 /* -- Real ones ---------------------------------------------------------------------- */
 
-static atomic_t tt_injected;
 static bool tt_listening;
 
 static int tt_on_nmi(unsigned int type, struct pt_regs *regs)
 {
-	atomic_inc(&tt_injected);
+	tt_count(TT_INJECTED);
 	tt_nmi_come(regs, 1);
 	return NMI_HANDLED;
 }
 
 static struct task_struct *tt_injector;
 
-u64 tt_nmis_injected(void)
-{
-	return atomic_read(&tt_injected);
-}
-
 /* One that comes late must find the handler: at least as long as all that were asked for take. */
 static int tt_injector_main(void *arg)
 {
-	int n;
+	u64 n;
 
 	while (!kthread_should_stop()) {
 		if (!tt_ending())
 			pr_info("hwt-host: inject-nmi %u %u\n", 3000 / tt_inject, tt_inject);
 		do {
-			n = atomic_read(&tt_injected);
+			n = tt_sum(TT_INJECTED);
 			msleep(2000);
-		} while (n != atomic_read(&tt_injected));
+		} while (n != tt_sum(TT_INJECTED));
 	}
 	return 0;
 }
@@ -291,8 +262,7 @@ static int tt_inject_start(void)
 
 static void tt_inject_stop(void)
 {
-	if (!IS_ERR_OR_NULL(tt_injector))
-		kthread_stop(tt_injector);
+	tt_stop(tt_injector);
 	if (tt_listening)
 		unregister_nmi_handler(NMI_UNKNOWN, KBUILD_MODNAME);
 }
@@ -347,48 +317,13 @@ int tt_nmis_start(void)
 
 void tt_nmis_stop(void)
 {
-	if (!IS_ERR_OR_NULL(tt_wanderer))
-		kthread_stop(tt_wanderer);
+	tt_stop(tt_wanderer);
 	tt_remove_probes();
 	if (tt_point.addr)
 		unregister_kprobe(&tt_point);
 	tt_inject_stop();
 	kfree(tt_probe);
 	tt_probe = NULL;
-}
-
-#else
-
-void tt_nmi_point(void)
-{
-}
-
-bool tt_nmis_possible(void)
-{
-	return false;
-}
-
-u64 tt_nmis_injected(void)
-{
-	return 0;
-}
-
-unsigned int tt_nmis_missing(void)
-{
-	return 0;
-}
-
-void tt_nmis_find(void)
-{
-}
-
-int tt_nmis_start(void)
-{
-	return 0;
-}
-
-void tt_nmis_stop(void)
-{
 }
 
 #endif

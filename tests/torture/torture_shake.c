@@ -12,26 +12,29 @@
 #include "torture.h"
 
 #include <linux/cpumask.h>
-#include <linux/delay.h>
-#include <linux/err.h>
-#include <linux/kthread.h>
-#include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/timekeeping.h>
 
-/* What the first and the second one do, and what has to come of it. */
-enum tt_scene {
-	TT_FAR_NEAR,	/* arm it for much later, and for soon: it fires */
-	TT_PULL_PULL,	/* pull it forward a little, and much: it fires */
-	TT_TWO,		/* arm one for soon, and another one: both fire */
-	TT_DROP,	/* cancel one, and arm another one for soon: that fires, this is let go */
-	TT_LET_GO,	/* cancel it, both: it is let go, with nothing else to wake anybody */
-	TT_SCENES
-};
+/* What the threads do to a timeout. */
+enum tt_how { TT_DO_SCHEDULE, TT_DO_EARLIER, TT_DO_CANCEL, TT_DO_TRY_CANCEL };
 
-static const char * const scene_name[] = {
-	"far and near", "a little and much", "two", "one dropped, one armed",
-	"dropped",
+/*
+ * Scenes: the timeout is armed for much later, or not. The first thread does @first to it, with
+ * @first_ns or soon; the second thread does @second to it or to another one, soon. If the first
+ * one cancels, the timeout is let go, else it fires; so does the other one, if there is one.
+ */
+static const struct tt_scene {
+	const char	*name;
+	bool		armed, two;
+	enum tt_how	first;
+	u64		first_ns;
+	enum tt_how	second;
+} tt_scenes[] = {
+	{ "far and near", false, false, TT_DO_EARLIER, KT_HOUR, TT_DO_EARLIER },
+	{ "a little and much", true, false, TT_DO_EARLIER, KT_HOUR / 2, TT_DO_EARLIER },
+	{ "two", false, true, TT_DO_SCHEDULE, 0, TT_DO_SCHEDULE },
+	{ "one dropped, one armed", true, true, TT_DO_CANCEL, 0, TT_DO_SCHEDULE },
+	{ "dropped", true, false, TT_DO_CANCEL, 0, TT_DO_TRY_CANCEL },
 };
 
 struct tt_quick {
@@ -39,34 +42,19 @@ struct tt_quick {
 	atomic_t		fired, released;
 };
 
-/**
- * struct tt_pair - two threads and a wheel
- * @task:  the threads
- * @wheel: theirs
- * @one:   timeout
- * @two:   the other
- * @anchor: pending or not, and never fires
- * @scene: of this round
- * @near:  how soon is soon, ns
- * @round: has begun
- * @done:  the second one has done its part of this round
- * @total: rounds in all
- * @rnd:   the first one's
- */
+/* Two threads and a wheel */
 struct tt_pair {
 	struct task_struct	*task[2];
 	struct hwt_wheel	*wheel;
-	struct tt_quick		one, two, anchor;
-	enum tt_scene		scene;
-	u64			near;
-	unsigned int		round, done;
-	u64			total;
-	struct rnd_state	rnd;
+	struct tt_quick		one, two;
+	struct tt_quick		anchor;		/* pending or not, and never fires */
+	const struct tt_scene	*scene;		/* of this round */
+	u64			near;		/* how soon is soon, ns */
+	unsigned int		round, done;	/* begun; done by the second thread */
+	struct rnd_state	rnd;		/* the first one's */
 };
 
 static struct tt_pair *tt_pair;
-/* Rounds of those that are gone. */
-static u64 tt_shaken;
 
 static void tt_quick_expire(struct hwt_timeout *timeout)
 {
@@ -99,9 +87,9 @@ static void tt_stage(struct tt_pair *pair)
 
 	tt_quick_reset(&pair->one);
 	tt_quick_reset(&pair->two);
-	pair->scene = tt_pick(rnd, TT_SCENES);
+	pair->scene = &tt_scenes[tt_pick(rnd, ARRAY_SIZE(tt_scenes))];
 	pair->near = tt_one_in(rnd, 2) ? 0 : tt_pick(rnd, 2 * KT_MS);
-	if (pair->scene >= TT_DROP || pair->scene == TT_PULL_PULL)
+	if (pair->scene->armed)
 		hwt_schedule(&pair->one.timeout, KT_HOUR);
 	if (tt_one_in(rnd, 2))
 		hwt_schedule(&pair->anchor.timeout, KT_HOUR / 4);
@@ -119,51 +107,32 @@ static void tt_stage(struct tt_pair *pair)
 	}
 }
 
-static void tt_first_part(struct tt_pair *pair)
+static void tt_part(struct tt_quick *quick, enum tt_how how, u64 ns)
 {
-	switch (pair->scene) {
-	case TT_FAR_NEAR:
-		hwt_schedule_earlier(&pair->one.timeout, KT_HOUR);
+	switch (how) {
+	case TT_DO_SCHEDULE:
+		hwt_schedule(&quick->timeout, ns);
 		break;
-	case TT_PULL_PULL:
-		hwt_schedule_earlier(&pair->one.timeout, KT_HOUR / 2);
+	case TT_DO_EARLIER:
+		hwt_schedule_earlier(&quick->timeout, ns);
 		break;
-	case TT_TWO:
-		hwt_schedule(&pair->one.timeout, pair->near);
+	case TT_DO_CANCEL:
+		hwt_cancel(&quick->timeout);
 		break;
-	default:
-		hwt_cancel(&pair->one.timeout);
+	case TT_DO_TRY_CANCEL:
+		hwt_try_cancel(&quick->timeout);
 	}
 }
 
-static void tt_second_part(struct tt_pair *pair)
+static bool tt_dropped(const struct tt_pair *pair)
 {
-	switch (pair->scene) {
-	case TT_FAR_NEAR:
-	case TT_PULL_PULL:
-		hwt_schedule_earlier(&pair->one.timeout, pair->near);
-		break;
-	case TT_LET_GO:
-		hwt_try_cancel(&pair->one.timeout);
-		break;
-	default:
-		hwt_schedule(&pair->two.timeout, pair->near);
-	}
+	return pair->scene->first == TT_DO_CANCEL;
 }
 
 static bool tt_effect(struct tt_pair *pair)
 {
-	switch (pair->scene) {
-	case TT_FAR_NEAR:
-	case TT_PULL_PULL:
-		return atomic_read(&pair->one.fired);
-	case TT_TWO:
-		return atomic_read(&pair->one.fired) && atomic_read(&pair->two.fired);
-	case TT_LET_GO:
-		return atomic_read(&pair->one.released);
-	default:
-		return atomic_read(&pair->one.released) && atomic_read(&pair->two.fired);
-	}
+	return atomic_read(tt_dropped(pair) ? &pair->one.released : &pair->one.fired) &&
+	       (!pair->scene->two || atomic_read(&pair->two.fired));
 }
 
 static void tt_quick_dump(struct tt_quick *quick, const char *which)
@@ -176,22 +145,17 @@ static void tt_quick_dump(struct tt_quick *quick, const char *which)
 /* False: both have not done their part, or nothing has come of it. */
 static bool tt_check_effect(struct tt_pair *pair)
 {
-	u64 end = ktime_get_ns() + tt_patience * KT_SECOND;
-
 	/* Pairs with tt_second_main(): both have done their part, and nobody does any more. */
-	while (!tt_effect(pair) || smp_load_acquire(&pair->done) != pair->round) {
-		if (ktime_get_ns() > end) {
-			tt_fail(TT_LOST, NULL, "asleep: %s, soon is %llu ns, round %u, done %u",
-				scene_name[pair->scene], pair->near, pair->round,
-				READ_ONCE(pair->done));
-			tt_quick_dump(&pair->one, "one");
-			tt_quick_dump(&pair->two, "two");
-			return false;
-		}
-		usleep_range(50, 200);
+	if (!TT_WAIT_FOR(tt_effect(pair) && smp_load_acquire(&pair->done) == pair->round,
+			 tt_patience)) {
+		tt_fail(TT_LOST, NULL, "asleep: %s, soon is %llu ns, round %u, done %u",
+			pair->scene->name, pair->near, pair->round, READ_ONCE(pair->done));
+		tt_quick_dump(&pair->one, "one");
+		tt_quick_dump(&pair->two, "two");
+		return false;
 	}
-	if (pair->scene >= TT_DROP && atomic_read(&pair->one.fired))
-		tt_fail(TT_DEAD, NULL, "asleep: %s: it has fired", scene_name[pair->scene]);
+	if (tt_dropped(pair) && atomic_read(&pair->one.fired))
+		tt_fail(TT_DEAD, NULL, "asleep: %s: it has fired", pair->scene->name);
 	return true;
 }
 
@@ -211,17 +175,17 @@ static int tt_first_main(void *arg)
 	struct tt_pair *pair = arg;
 
 	while (!kthread_should_stop() && !tt_ending()) {
-		if (pair->total % 1024 == 0)
+		if (pair->round % 1024 == 0)
 			tt_stay_on(pair - tt_pair);
 		tt_stage(pair);
 		/* Pairs with tt_second_main(). */
 		smp_store_release(&pair->round, pair->round + 1);
 		tt_spin(&pair->rnd);
-		tt_first_part(pair);
+		tt_part(&pair->one, pair->scene->first, pair->scene->first_ns ?: pair->near);
 		/* The second one may still be in this scene: there is no other. */
 		if (!tt_check_effect(pair))
 			break;
-		WRITE_ONCE(pair->total, pair->total + 1);
+		tt_count(TT_ROUND);
 	}
 	while (READ_ONCE(pair->done) != pair->round && !tt_failed())
 		usleep_range(500, 1000);
@@ -243,7 +207,8 @@ static int tt_second_main(void *arg)
 		if (smp_load_acquire(&pair->round) != seen) {
 			seen++;
 			tt_spin(&rnd);
-			tt_second_part(pair);
+			tt_part(pair->scene->two ? &pair->two : &pair->one, pair->scene->second,
+				pair->near);
 			/* Pairs with the first one, which sets the next scene then. */
 			smp_store_release(&pair->done, seen);
 			n = 0;
@@ -259,16 +224,6 @@ static int tt_second_main(void *arg)
 }
 
 /* -- The whole ------------------------------------------------------------------------ */
-
-u64 tt_shakes_done(void)
-{
-	u64 sum = tt_shaken;
-	unsigned int n;
-
-	for (n = 0; tt_pair && n < tt_pairs; n++)
-		sum += READ_ONCE(tt_pair[n].total);
-	return sum;
-}
 
 static int tt_pair_start(struct tt_pair *pair, unsigned int n)
 {
@@ -307,14 +262,11 @@ void tt_shakes_stop(void)
 
 	for (n = 0; tt_pair && n < tt_pairs; n++) {
 		pair = &tt_pair[n];
-		if (!IS_ERR_OR_NULL(pair->task[0]))
-			kthread_stop(pair->task[0]);
-		if (!IS_ERR_OR_NULL(pair->task[1]))
-			kthread_stop(pair->task[1]);
+		tt_stop(pair->task[0]);
+		tt_stop(pair->task[1]);
 		if (!IS_ERR_OR_NULL(pair->wheel) && hwt_wheel_destroy(pair->wheel))
 			tt_fail(TT_ANSWER, NULL, "a wheel that was asleep is not destroyed");
 	}
-	tt_shaken = tt_shakes_done();
 	kfree(tt_pair);
 	tt_pair = NULL;
 }

@@ -5,52 +5,25 @@
  */
 #include "torture.h"
 
-#include <linux/delay.h>
-#include <linux/err.h>
-#include <linux/kthread.h>
-#include <linux/math64.h>
-#include <linux/sched.h>
 #include <linux/sched/debug.h>
 #include <linux/slab.h>
 #include <linux/timekeeping.h>
 
-/**
- * struct tt_thread - a thread
- * @task:       it
- * @number:     of all
- * @generation: of wheels, that it has seen
- * @rnd:        what it does
- * @own:        its timeouts
- * @steps:      what it has done, in numbers
- * @seen:       the main thread's: so many steps when it last looked
- * @since:      and when it first found that
- */
 struct tt_thread {
 	struct task_struct	*task;
 	unsigned int		number;
-	unsigned int		generation;
+	unsigned int		generation;	/* of wheels, that it has seen */
 	struct rnd_state	rnd;
-	struct tt_item		**own;
-	unsigned long		steps, seen;
+	struct tt_item		**own;		/* its timeouts */
+	unsigned long		steps;
+	/* The main thread's: the steps when it last looked, and when it first found that many. */
+	unsigned long		seen;
 	u64			since;
 };
 
 static struct tt_thread *tt_thread;
-/* Of those that are gone. */
-static u64 tt_steps_before;
 
 /* -- What the owner knows -------------------------------------------------------- */
-
-static bool tt_op_is_at(enum tt_op op)
-{
-	return op == TT_AT || op == TT_AT_SLACK || op == TT_EARLIER_AT || op == TT_MOVE_AT ||
-	       op == TT_PERIODIC_AT;
-}
-
-static bool tt_op_is_earlier(enum tt_op op)
-{
-	return op == TT_EARLIER || op == TT_EARLIER_AT;
-}
 
 /*
  * Can no callback of an earlier arming be executing? @word: as it was before the schedule. Nobody
@@ -73,12 +46,11 @@ static int tt_own_arm_exact(struct tt_item *item, enum tt_op op, u64 delay, u64 
 			    enum hwt_repeat mode)
 {
 	bool at = tt_op_is_at(op), was_shut = item->shut, unknown, known;
-	u64 was = item->floor, now, deadline, floor, word;
+	u64 was = item->floor, deadline, floor, word;
 	unsigned int begun = tt_wall_begin();
 	int ret;
 
-	now = at ? hwt_wheel_now(item->wheel->wheel) : tt_wheel_now(item->wheel);
-	deadline = tt_add(now, delay);
+	deadline = tt_add(tt_op_now(op, item->wheel), delay);
 	/* A delay may become a date by another clock, and so may each but the first of a period. */
 	unknown = tt_realtime(item->wheel) && (!at || item->kind == TT_BEAT);
 	word = hwt_timeout_word(tt_timeout(item));
@@ -251,7 +223,7 @@ static void tt_own_sync(struct tt_thread *thread, struct tt_item *item)
 		if (ret != -ESHUTDOWN)
 			tt_fail(TT_ANSWER, item, "shut down, and a schedule says %d", ret);
 		/* The wheel counts it, if it is stopped. */
-		atomic_inc(&item->closed);
+		atomic_inc(&item->n[TT_N_CLOSED]);
 		tt_own_shut(item);
 		tt_init(item);
 		return;
@@ -290,14 +262,9 @@ static void tt_own_wait(struct tt_thread *thread, struct tt_item *item)
 
 static void tt_strange(struct tt_thread *thread)
 {
-	struct tt_item *item = tt_item_borrow_any(&thread->rnd);
-
-	if (!item)
-		return;
 	if (tt_nmi && tt_one_in(&thread->rnd, 8))
 		tt_nmi_point();
-	tt_act(item, &thread->rnd, true, 0);
-	tt_item_return(item);
+	tt_act_any(&thread->rnd, true);
 }
 
 /* Whoever is not touched again cannot be forgotten for another reason than hwt's. */
@@ -308,7 +275,7 @@ static void tt_once(struct tt_thread *thread)
 	struct tt_wheel *wheel = tt_wheel_get(rnd);
 	enum tt_op op = ops[tt_pick(rnd, ARRAY_SIZE(ops))];
 	struct tt_item *item;
-	u64 delay, slack, now, deadline;
+	u64 delay, slack, deadline;
 	bool at = tt_op_is_at(op);
 
 	if (!wheel)
@@ -318,8 +285,7 @@ static void tt_once(struct tt_thread *thread)
 	if (item) {
 		/* Nobody is there to cancel it. */
 		delay = tt_one_in(rnd, 4) ? 0 : tt_random(rnd) >> 6;
-		now = at ? hwt_wheel_now(wheel->wheel) : tt_wheel_now(wheel);
-		deadline = tt_add(now, delay);
+		deadline = tt_add(tt_op_now(op, wheel), delay);
 		item->floor = tt_realtime(wheel) && !at ? 0 : deadline;
 		slack = tt_random(rnd) >> 8;
 		if (!tt_realtime(wheel) || !tt_clock_ms)
@@ -331,11 +297,8 @@ static void tt_once(struct tt_thread *thread)
 
 static enum tt_mix_part tt_pick_part(struct rnd_state *rnd)
 {
-	unsigned int sum = 0, part, pick;
+	unsigned int part, pick = tt_pick(rnd, tt_mix_sum());
 
-	for (part = 0; part < TT_MIX_PARTS; part++)
-		sum += tt_mix[part];
-	pick = tt_pick(rnd, sum);
 	for (part = 0; pick >= tt_mix[part]; part++)
 		pick -= tt_mix[part];
 	return part;
@@ -399,6 +362,7 @@ static int tt_thread_main(void *arg)
 		}
 		tt_thread_step(thread);
 		WRITE_ONCE(thread->steps, thread->steps + 1);
+		tt_count(TT_STEP);
 		random = tt_random(&thread->rnd);
 		if (random % 64 == 0)
 			cond_resched();
@@ -412,16 +376,6 @@ static int tt_thread_main(void *arg)
 }
 
 /* -- From outside ---------------------------------------------------------------------- */
-
-u64 tt_steps(void)
-{
-	u64 sum = 0;
-	unsigned int n;
-
-	for (n = 0; tt_thread && n < tt_threads; n++)
-		sum += READ_ONCE(tt_thread[n].steps);
-	return sum + tt_steps_before;
-}
 
 /* Does each get on? A _sync or a flush may wait, but not for ever. By the main thread. */
 void tt_threads_look(void)
@@ -475,11 +429,8 @@ void tt_threads_stop(void)
 	unsigned int n;
 
 	for (n = 0; tt_thread && n < tt_threads; n++) {
-		if (!IS_ERR_OR_NULL(tt_thread[n].task))
-			kthread_stop(tt_thread[n].task);
+		tt_stop(tt_thread[n].task);
 		kvfree(tt_thread[n].own);
-		tt_steps_before += tt_thread[n].steps;
-		tt_thread[n].steps = 0;
 	}
 	kfree(tt_thread);
 	tt_thread = NULL;

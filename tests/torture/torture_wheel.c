@@ -25,28 +25,19 @@
 #include "torture.h"
 
 #include <linux/cpumask.h>
-#include <linux/delay.h>
-#include <linux/err.h>
-#include <linux/kthread.h>
 #include <linux/ktime.h>
 #include <linux/preempt.h>
-#include <linux/rcupdate.h>
 #include <linux/slab.h>
 #include <linux/timekeeping.h>
 
 static struct tt_wheel __rcu **tt_place;
 static struct task_struct *tt_keeper;
-static unsigned int tt_generation, tt_made;
+static unsigned int tt_generation;
 
 /* Wheels are leaving: look through what you have. */
 unsigned int tt_wheels_generation(void)
 {
 	return READ_ONCE(tt_generation);
-}
-
-unsigned int tt_wheels_made(void)
-{
-	return READ_ONCE(tt_made);
 }
 
 u64 tt_wheel_now(const struct tt_wheel *wheel)
@@ -124,7 +115,7 @@ static struct tt_wheel *tt_wheel_make(struct rnd_state *rnd)
 	if (!wheel)
 		return NULL;
 	tt_wheel_shape(wheel, rnd);
-	if (!tt_made)
+	if (!tt_sum(TT_MADE))
 		tt_wheel_shape_first(wheel, rnd);
 	begun = tt_wall_begin();
 	wheel->offset = ktime_to_ns(ktime_mono_to_real(0));
@@ -141,19 +132,14 @@ static struct tt_wheel *tt_wheel_make(struct rnd_state *rnd)
 	wheel->offset_known = !tt_wall_changed(begun);
 	/* As they are after rounding. */
 	hwt_wheel_get_params(wheel->wheel, &wheel->params);
-	wheel->id = tt_made;
-	WRITE_ONCE(tt_made, tt_made + 1);
+	wheel->id = tt_sum(TT_MADE);
+	tt_count(TT_MADE);
 	return wheel;
 }
 
 /* -- Using ------------------------------------------------------------------------- */
 
-/**
- * tt_wheel_get() - need one of the wheels, so that it is not destroyed
- * @rnd: which one
- *
- * Return: NULL if it is just leaving.
- */
+/* Need one of the wheels, so that it is not destroyed; NULL if it is just leaving. */
 struct tt_wheel *tt_wheel_get(struct rnd_state *rnd)
 {
 	struct tt_wheel *wheel;
@@ -175,17 +161,10 @@ void tt_wheel_put(struct tt_wheel *wheel)
 
 static bool tt_wait_for_zero(atomic_t *count, const char *what)
 {
-	unsigned long end = jiffies + 2 * tt_patience * HZ;
-
-	while (atomic_read_acquire(count)) {
-		if (time_after(jiffies, end)) {
-			tt_fail(TT_LEAK, NULL, "%d %s of a wheel do not go", atomic_read(count),
-				what);
-			return false;
-		}
-		usleep_range(500, 2000);
-	}
-	return true;
+	if (TT_WAIT_FOR(!atomic_read_acquire(count), 2 * tt_patience))
+		return true;
+	tt_fail(TT_LEAK, NULL, "%d %s of a wheel do not go", atomic_read(count), what);
+	return false;
 }
 
 static void tt_check_sum(struct tt_wheel *wheel, const char *what, u64 counted, u64 least,
@@ -199,50 +178,43 @@ static void tt_check_sum(struct tt_wheel *wheel, const char *what, u64 counted, 
 /* Stopped, and nothing is left of its timeouts. */
 static void tt_check_sums(struct tt_wheel *wheel, long taken, int handed)
 {
-	u64 armed = atomic64_read(&wheel->sums.armed), again = atomic64_read(&wheel->sums.again);
-	u64 any = atomic64_read(&wheel->sums.fired_any);
-	u64 rearmed = atomic64_read(&wheel->sums.rearmed);
-	u64 shots = atomic64_read(&wheel->sums.fired) -
-		    atomic64_read(&wheel->sums.fired_beat) - any;
+	u64 n[TT_WHEEL_TALLIES], shots;
 	struct hwt_wheel_stats stats;
+	unsigned int i;
 
+	for (i = 0; i < TT_WHEEL_TALLIES; i++)
+		n[i] = atomic64_read(&wheel->n[i]);
+	shots = n[TT_N_FIRED] - n[TT_N_FIRED_BEAT] - n[TT_N_FIRED_ANY];
 	hwt_wheel_get_stats(wheel->wheel, &stats);
-	tt_check_sum(wheel, "scheduled", stats.scheduled, armed, armed);
-	tt_check_sum(wheel, "rearmed", stats.rearmed, rearmed,
-		     rearmed + atomic64_read(&wheel->sums.kept));
-	tt_check_sum(wheel, "expired", stats.expired, atomic64_read(&wheel->sums.fired),
-		     atomic64_read(&wheel->sums.fired));
-	tt_check_sum(wheel, "cancelled", stats.cancelled, atomic64_read(&wheel->sums.hits),
-		     U64_MAX);
+	tt_check_sum(wheel, "scheduled", stats.scheduled, n[TT_N_ARMED], n[TT_N_ARMED]);
+	tt_check_sum(wheel, "rearmed", stats.rearmed, n[TT_N_REARMED],
+		     n[TT_N_REARMED] + n[TT_N_KEPT]);
+	tt_check_sum(wheel, "expired", stats.expired, n[TT_N_FIRED], n[TT_N_FIRED]);
+	tt_check_sum(wheel, "cancelled", stats.cancelled, n[TT_N_HITS], U64_MAX);
 	tt_check_sum(wheel, "handed back", stats.handed_back, taken, taken);
-	tt_check_sum(wheel, "hand-backs one by one", atomic64_read(&wheel->sums.handed),
-		     wheel->muted ? 0 : taken, taken);
+	tt_check_sum(wheel, "hand-backs one by one", n[TT_N_HANDED], wheel->muted ? 0 : taken,
+		     taken);
 	if (!wheel->muted)
 		tt_check_sum(wheel, "calls for them", handed, taken, taken);
-	tt_check_sum(wheel, "rejected", stats.rejected, again,
-		     again + atomic64_read(&wheel->sums.closed));
+	tt_check_sum(wheel, "rejected", stats.rejected, n[TT_N_AGAIN],
+		     n[TT_N_AGAIN] + n[TT_N_CLOSED]);
 	tt_check_sum(wheel, "pending", stats.pending, 0, 0);
 	/* Some that were armed periodic and as one-shots have fired as these. */
 	tt_check_sum(wheel, "armed one-shots that have not ended",
-		     armed - stats.cancelled - stats.handed_back - shots, 0, any);
+		     n[TT_N_ARMED] - stats.cancelled - stats.handed_back - shots, 0,
+		     n[TT_N_FIRED_ANY]);
 }
 
 /* What the wheel should have been told, now that nobody sets the clock. */
 static void tt_check_jumps(struct tt_wheel *wheel)
 {
-	unsigned long end = jiffies + tt_patience * HZ;
 	s64 jumps = ktime_to_ns(ktime_mono_to_real(0)) - wheel->offset;
 
 	if (!wheel->params.clock_set || !wheel->offset_known)
 		return;
-	while (atomic64_read(&wheel->jumps_ns) != jumps) {
-		if (time_after(jiffies, end)) {
-			tt_fail(TT_SUMS, NULL, "wheel %u: clock jumped %lld, it was told %lld",
-				wheel->id, jumps, atomic64_read(&wheel->jumps_ns));
-			return;
-		}
-		usleep_range(500, 2000);
-	}
+	if (!TT_WAIT_FOR(atomic64_read(&wheel->jumps_ns) == jumps, tt_patience))
+		tt_fail(TT_SUMS, NULL, "wheel %u: clock jumped %lld, it was told %lld",
+			wheel->id, jumps, atomic64_read(&wheel->jumps_ns));
 }
 
 /* Nobody can schedule, and the stop has returned. */
@@ -382,8 +354,7 @@ void tt_wheels_stop(void)
 	struct rnd_state rnd;
 	unsigned int n;
 
-	if (!IS_ERR_OR_NULL(tt_keeper))
-		kthread_stop(tt_keeper);
+	tt_stop(tt_keeper);
 	if (!tt_place)
 		return;
 	tt_seed_for(&rnd, 3);
