@@ -131,7 +131,7 @@ struct tt_wheel {
 	atomic_t		items;		/* timeouts that are not freed yet */
 	atomic_t		holds;		/* begun (or about to), not released yet */
 	bool			leaving;	/* no more timeouts; let go of those there are */
-	bool			muted;		/* stopped without a function: ->cancelled says so */
+	bool			muted;		/* stopped without a function: ->cancelled tells */
 	/*
 	 * Early callbacks that the latest setting of the clock may explain; in the upper half,
 	 * which setting that was.

@@ -9,8 +9,6 @@
 #include <linux/ktime.h>
 #include <linux/timekeeping.h>
 
-/* -- CPUs ------------------------------------------------------------------------- */
-
 static struct task_struct *tt_plug;
 
 /*
@@ -84,8 +82,6 @@ bool tt_can_plug(void)
 {
 	return IS_ENABLED(CONFIG_HOTPLUG_CPU) && tt_hotplug_ms && num_present_cpus() > 1;
 }
-
-/* -- The wall clock ---------------------------------------------------------------- */
 
 #define TT_AGO	8	/* so many times that it was set are remembered */
 
@@ -174,8 +170,6 @@ static int tt_setter_main(void *arg)
 	return 0;
 }
 
-/* -- The whole ------------------------------------------------------------------------ */
-
 int tt_disturb_start(void)
 {
 	unsigned int n;
@@ -183,17 +177,11 @@ int tt_disturb_start(void)
 	tt_home = ktime_to_ns(ktime_mono_to_real(0));
 	for (n = 0; n < TT_AGO; n++)
 		tt_wall_before[n] = tt_home;
-	if (tt_can_plug()) {
+	if (tt_can_plug())
 		tt_plug = tt_run(tt_plug_main, NULL, "plug", 0);
-		if (IS_ERR(tt_plug))
-			return PTR_ERR(tt_plug);
-	}
-	if (tt_clock_ms) {
+	if (tt_clock_ms)
 		tt_setter = tt_run(tt_setter_main, NULL, "setter", 0);
-		if (IS_ERR(tt_setter))
-			return PTR_ERR(tt_setter);
-	}
-	return 0;
+	return PTR_ERR_OR_ZERO(tt_plug) ?: PTR_ERR_OR_ZERO(tt_setter);
 }
 
 void tt_disturb_stop(void)

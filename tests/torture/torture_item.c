@@ -29,8 +29,6 @@ static LLIST_HEAD(tt_spare);
 static DEFINE_SPINLOCK(tt_spare_lock);
 static struct task_struct *tt_reaper;
 
-/* -- Making ------------------------------------------------------------------- */
-
 /* More are only made for those who look after them: those that are not would be ever later. */
 bool tt_items_plenty(void)
 {
@@ -91,8 +89,6 @@ struct tt_item *tt_item_new(struct tt_wheel *wheel, enum tt_kind kind, bool bare
 	return item;
 }
 
-/* -- Finding ------------------------------------------------------------------- */
-
 /* Its users are in the table from now on; NULL: nobody is. The caller goes on as its owner. */
 void tt_item_publish(unsigned int slot, struct tt_item *item)
 {
@@ -140,8 +136,6 @@ struct tt_item *tt_item_borrow_at(unsigned long address)
 	return item;
 }
 
-/* -- Letting go ------------------------------------------------------------------- */
-
 /* Put a reference to the memory. Any context. */
 void tt_item_put(struct tt_item *item)
 {
@@ -164,8 +158,6 @@ void tt_item_return(struct tt_item *item)
 	atomic_dec(&item->wheel->users);
 	tt_item_put(item);
 }
-
-/* -- The reaper ----------------------------------------------------------------------- */
 
 static void tt_add_up(struct tt_item *item)
 {
@@ -235,8 +227,6 @@ static int tt_reaper_main(void *arg)
 	}
 	return 0;
 }
-
-/* -- The whole -------------------------------------------------------------------------- */
 
 int tt_items_start(unsigned int slots)
 {

@@ -2,70 +2,60 @@
 /*
  * The ledger of a timeout
  *
- * Every call of hwt and every callback goes through this file. No lock is taken around a call:
- * each rule is one that holds at any instant, whatever else goes on, because a call is booked
- * with all that it may bring before it is made, and what it has not brought is taken back
- * after it. So a count that goes below zero is never a matter of order. hwt.h is
- * what the rules are from.
+ * Every call of hwt and every callback goes through this file. No lock is taken around a call: a
+ * call is booked with all that it may bring before it is made, and what it has not brought is
+ * taken back after it. So each rule holds at any instant, and a count below zero is never a matter
+ * of order. The rules are from hwt.h.
  *
- * Booked before a schedule, taken back if ...
+ * Booked before a schedule:
  *
- *   credit    ends to come. Taken back if it failed or HWT_WAS_PENDING. Each ->expire
- *             of a one-shot, cancel that hit, and hand-back uses one up.
- *   open      holds. Taken back if it failed or HWT_WAS_HELD. Each ->release uses one up. Each
- *             also has a reference to the item, as hwt.h tells clients to do.
+ *   credit    Ends to come. Taken back if the schedule failed or HWT_WAS_PENDING. Each ->expire of
+ *             a one-shot, cancel that hit, and hand-back uses one up.
+ *   open      Holds, each with a reference to the item, as hwt.h tells clients to do. Taken back if
+ *             the schedule failed or HWT_WAS_HELD. Each ->release uses one up.
  *
  * Booked before a cancel, taken back if it did not hit:
  *
- *   notice    calls of ->cancelled to come. Each of those uses one up.
+ *   notice    Calls of ->cancelled to come. Each of those uses one up.
  *
  * At any time:
  *
- *   credit >= 0    it fires at most once for each arming, and not after a cancel that hit.
- *   open >= 0      it is released at most once for each hold.
- *   notice >= 0    ->cancelled is called for a cancel. (TT_SHOT, TT_BEAT, TT_ONCE: with others
- *                  a _sync may cancel several times, and says so once.) A stop without a
- *                  function calls it too: then what notice does not pay for is a hand-back,
- *                  and uses up credit.
- *   inside <= 1    of ->expire, ->cancelled and the function of a stop only one is executing,
- *                  in process context, with interrupts on, and hwt_running() is true.
- *   ends >= released   each hold ends by firing, by being handed back, or by ->cancelled,
- *                  if there is one: it is not let go without a word. What is left over, of a
- *                  hold that ended more than once, would hide one that does not: where a _sync
- *                  says that nothing is under way, both begin anew.
- *   open >= 2      in a release, while a callback is executing: that is of a later hold.
- *   HWT_WAS_PENDING is never without HWT_WAS_HELD.
- *
- *   due       of TT_ONCE, on a clock that nobody sets: whatever becomes of it, it is released
- *             before the patience is over. One of the wheels stays until the end, so that there
- *             is one for that.
+ *   credit >= 0    It fires at most once for each arming, and not after a cancel that hit.
+ *   open >= 0      It is released at most once for each hold.
+ *   notice >= 0    ->cancelled is called for a cancel only (TT_SHOT, TT_BEAT, TT_ONCE: of others a
+ *                  _sync may cancel several times, and says so once). A stop without a function
+ *                  calls it too: then what notice does not pay for uses up credit.
+ *   inside <= 1    Of ->expire, ->cancelled and the function of a stop only one is executing, in
+ *                  process context, with interrupts on, and hwt_running() is true.
+ *   ends >= released   Each hold ends by firing, by being handed back, or by ->cancelled, if there
+ *                  is one. A hold that ended twice would hide one that did not: where a _sync says
+ *                  that nothing is under way, both begin anew.
+ *   open >= 2      In a release, while a callback is executing: that is of a later hold.
+ *   due            TT_ONCE, on a clock that nobody sets: released before the patience is over.
  *
  * When it may fire (on the wheel's clock, as that is set when it fires):
  *
- *   floor     It does not fire before. The owner, who alone arms TT_SHOT and TT_BEAT, keeps it
- *             exact: lowers it before a schedule, and raises it after one when no callback of an
- *             earlier arming can be executing any more (@clean). Kinds that everybody
- *             arms: the least of all. On the wall clock one may be called back that was due
- *             before the clock was set back; so many as the wheel has threads, for each
- *             time that it was set. A periodic one has no floor there: a fixed delay counts
- *             from the end of its callback, whatever date that has by then.
- *   shut      The owner has cancelled it, and no callback was executing then: none
- *             begins until it is armed again.
- *   In ->expire, if the word says EXPIRED and is not armed again: its tick has come.
- *   A periodic one at a fixed rate has not fired and overrun more often than periods have
- *   begun; at a fixed delay, a period has passed since its last callback returned.
+ *   floor     It does not fire before. The owner, who alone arms TT_SHOT and TT_BEAT, lowers it
+ *             before a schedule, and raises it after one when no callback of an earlier arming can be
+ *             executing (@clean). Kinds that everybody arms: the least of all. When the wall
+ *             clock is set back, as many callbacks as the wheel has threads may still be early.
+ *   shut      The owner has cancelled it, and no callback was executing then: none begins until it
+ *             is armed again.
+ *   In ->expire, if the word says EXPIRED and is not armed again, its tick has come. At a fixed
+ *   rate, it has not fired and overrun more often than periods have begun; at a fixed delay, a
+ *   period has passed since its last callback returned.
  *
  * After a call (of the owner; nobody else arms it):
  *
- *   _sync     nothing is executing, nothing is held, open is 0. Of its own callback: -EDEADLK.
- *   shutdown  for all kinds: nothing is executing; the next schedule is refused.
- *   wait      not pending, if it does not say -ETIME.
- *   flush     what was scheduled for a tick that had begun is not pending.
+ *   _sync     Nothing is executing, nothing is held, open is 0. Of its own callback: -EDEADLK.
+ *   shutdown  For all kinds: nothing is executing; the next schedule is refused.
+ *   wait      Not pending, if it does not say -ETIME.
+ *   flush     What was scheduled for a tick that had begun is not pending.
  *
- * In the end, for each timeout: open 0, nothing inside, credit 0 (1, if a stop without a function
- * may have taken it; more, if a _sync of what others arm may have cancelled it several
- * times, or if it fired as a periodic one or not); its memory as poisoned when the last
- * reference went, until all RCU readers were through. For each wheel: see torture_wheel.c.
+ * In the end: open 0, nothing inside, credit 0 (1, if a stop without a function may have taken it;
+ * more, if a _sync of what others arm may have cancelled it several times, or if it fired as a
+ * periodic one or not). The memory stays poisoned from the last reference until all RCU readers are
+ * through. For each wheel: see torture_wheel.c.
  */
 #include "torture.h"
 
@@ -263,66 +253,50 @@ static void tt_use_notice(struct tt_item *item)
 	tt_use_credit(item, "handed back");
 }
 
-static void tt_cancel_end(struct tt_item *item, bool hit)
+static int tt_end(struct tt_item *item, enum tt_op op)
 {
-	if (!hit) {
+	struct hwt_timeout *timeout = tt_timeout(item);
+	u64 began = tt_begin();
+	int ret;
+
+	if (op == TT_CANCEL_SYNC || op == TT_SHUTDOWN)
+		atomic_inc(&item->n[TT_N_SYNCS]);
+	atomic_inc(&item->notice);
+	ret = op == TT_CANCEL ? hwt_cancel(timeout) :
+	      op == TT_TRY_CANCEL ? hwt_try_cancel(timeout) :
+	      op == TT_CANCEL_SYNC ? hwt_cancel_sync(timeout) : hwt_shutdown_sync(timeout);
+	if (ret > 0 && ret & HWT_WAS_PENDING) {
+		atomic_inc(&item->n[TT_N_HITS]);
+		tt_use_credit(item, "a cancel hit");
+	} else {
 		tt_use_notice(item);
-		return;
 	}
-	atomic_inc(&item->n[TT_N_HITS]);
-	tt_use_credit(item, "a cancel hit");
+	tt_note(item, op, began, 0, ret);
+	if (op == TT_TRY_CANCEL ? ret & ~(HWT_WAS_PENDING | HWT_IS_RUNNING) :
+	    (ret < 0 && ret != -EDEADLK) || ret > 1)
+		tt_fail(TT_ANSWER, item, "%s says %d", tt_op_name[op], ret);
+	return ret;
 }
 
 bool tt_cancel(struct tt_item *item)
 {
-	u64 began = tt_begin();
-	bool hit;
-
-	atomic_inc(&item->notice);
-	hit = hwt_cancel(tt_timeout(item));
-	tt_cancel_end(item, hit);
-	tt_note(item, TT_CANCEL, began, 0, hit);
-	return hit;
+	return tt_end(item, TT_CANCEL);
 }
 
 int tt_try_cancel(struct tt_item *item)
 {
-	u64 began = tt_begin();
-	int ret;
-
-	atomic_inc(&item->notice);
-	ret = hwt_try_cancel(tt_timeout(item));
-	tt_cancel_end(item, ret & HWT_WAS_PENDING);
-	if (ret & ~(HWT_WAS_PENDING | HWT_IS_RUNNING))
-		tt_fail(TT_ANSWER, item, "try_cancel says %d", ret);
-	tt_note(item, TT_TRY_CANCEL, began, 0, ret);
-	return ret;
-}
-
-static int tt_sync(struct tt_item *item, bool shutdown)
-{
-	u64 began = tt_begin();
-	int ret;
-
-	atomic_inc(&item->n[TT_N_SYNCS]);
-	atomic_inc(&item->notice);
-	ret = shutdown ? hwt_shutdown_sync(tt_timeout(item)) : hwt_cancel_sync(tt_timeout(item));
-	tt_cancel_end(item, ret == 1);
-	tt_note(item, shutdown ? TT_SHUTDOWN : TT_CANCEL_SYNC, began, 0, ret);
-	if (ret < 0 && ret != -EDEADLK)
-		tt_fail(TT_ANSWER, item, "a _sync says %d", ret);
-	return ret;
+	return tt_end(item, TT_TRY_CANCEL);
 }
 
 /* Of what nobody arms any more. */
 static void tt_check_still(struct tt_item *item, const char *after)
 {
-	if (atomic_read(&item->inside))
-		tt_fail(TT_SYNC, item, "%s has returned, and a callback is executing", after);
-	if (atomic_read(&item->releasing))
-		tt_fail(TT_SYNC, item, "%s has returned, and a release is executing", after);
-	if (hwt_held(tt_timeout(item)))
-		tt_fail(TT_SYNC, item, "%s has returned, and it is held", after);
+	const char *what = atomic_read(&item->inside) ? "a callback is executing" :
+			   atomic_read(&item->releasing) ? "a release is executing" :
+			   hwt_held(tt_timeout(item)) ? "it is held" : NULL;
+
+	if (what)
+		tt_fail(TT_SYNC, item, "%s has returned, and %s", after, what);
 }
 
 /*
@@ -340,7 +314,7 @@ static void tt_level(struct tt_item *item)
 /* By a user of the item; of kinds that only the owner arms, by the owner. Process context. */
 int tt_cancel_sync(struct tt_item *item)
 {
-	int ret = tt_sync(item, false);
+	int ret = tt_end(item, TT_CANCEL_SYNC);
 
 	if (ret >= 0 && tt_exact(item)) {
 		tt_check_still(item, "cancel_sync");
@@ -355,7 +329,7 @@ int tt_cancel_sync(struct tt_item *item)
 /* hwt_shutdown_sync(); process context, one of the item's users, none of its callbacks. */
 int tt_shutdown_sync(struct tt_item *item)
 {
-	int ret = tt_sync(item, true);
+	int ret = tt_end(item, TT_SHUTDOWN);
 
 	if (ret < 0) {
 		tt_fail(TT_ANSWER, item, "shutdown_sync says %d", ret);
@@ -447,11 +421,6 @@ static void tt_enter(struct tt_item *item, enum tt_op op)
 	atomic_inc(&item->ends);
 }
 
-static void tt_leave(struct tt_item *item)
-{
-	atomic_dec(&item->inside);
-}
-
 /*
  * So many callbacks may have begun by the old time, each time that it was set: one on each
  * thread. What a set excuses may be counted for the one before it, while that is under way.
@@ -538,7 +507,7 @@ static void tt_expire(struct hwt_timeout *timeout)
 		tt_check_beat(item, now);
 	tt_in_callback(item);
 	item->seen_end = hwt_wheel_now(hwt_timeout_wheel(timeout));
-	tt_leave(item);
+	atomic_dec(&item->inside);
 }
 
 static void tt_cancelled(struct hwt_timeout *timeout)
@@ -550,7 +519,7 @@ static void tt_cancelled(struct hwt_timeout *timeout)
 	tt_use_notice(item);
 	if (tt_sleep && (item->id + atomic_read(&item->n[TT_N_TOLD])) % 64 == 0)
 		usleep_range(10, 500);
-	tt_leave(item);
+	atomic_dec(&item->inside);
 }
 
 /* The function of a stop. @arg: counts. */
@@ -564,7 +533,7 @@ void tt_handback(struct hwt_timeout *timeout, void *arg)
 	if (!hwt_cancelled(timeout) && !hwt_pending(timeout) && tt_exact(item))
 		tt_fail(TT_ANSWER, item, "handed back, and it does not count as cancelled");
 	atomic_inc(arg);
-	tt_leave(item);
+	atomic_dec(&item->inside);
 }
 
 /*

@@ -14,8 +14,6 @@
 #include <linux/module.h>
 #include <linux/timekeeping.h>
 
-/* -- Parameters -------------------------------------------------------------------- */
-
 unsigned int tt_seed;
 module_param_named(seed, tt_seed, uint, 0444);
 MODULE_PARM_DESC(seed, "What is random follows from it; 0: from the time");
@@ -79,8 +77,6 @@ static bool keep_going;
 module_param(keep_going, bool, 0444);
 MODULE_PARM_DESC(keep_going, "Do not end at the first thing that is wrong (default N)");
 
-/* -- Counts -------------------------------------------------------------------------- */
-
 const char * const tt_op_name[] = {
 	"schedule", "schedule_at", "schedule_slack", "schedule_at_slack", "schedule_earlier",
 	"schedule_earlier_at", "schedule_pending", "schedule_pending_at", "schedule_periodic",
@@ -112,8 +108,6 @@ static u64 tt_operations(void)
 		sum += tt_sum(op);
 	return sum;
 }
-
-/* -- The run -------------------------------------------------------------------------- */
 
 static bool ending;
 static u64 lasted_ns;

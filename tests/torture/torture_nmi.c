@@ -105,8 +105,6 @@ static void tt_nmi_come(const struct pt_regs *regs, unsigned int one_in)
 		tt_nmi_act(rnd, regs);
 }
 
-/* -- Probes ---------------------------------------------------------------------- */
-
 #define TT_PROBES_MOST	64
 
 static struct kprobe *tt_probe, *tt_registered[TT_PROBES_MOST];
@@ -162,18 +160,7 @@ static struct {
 	{ "hwt_buckets_advance" }, { "hwt_hand_back" }, { "hwt_drain" },
 };
 
-static unsigned int tt_found, tt_missing;
-
-static void tt_find(unsigned int n)
-{
-	tt_function[n].at = kt_function(tt_function[n].name, &tt_function[n].length);
-	if (tt_function[n].at) {
-		tt_found++;
-	} else if (tt_function[n].exported) {
-		tt_missing++;
-		pr_info("no function %s\n", tt_function[n].name);
-	}
-}
+static unsigned int tt_missing;
 
 static void tt_remove_probes(void)
 {
@@ -216,8 +203,6 @@ unsigned int tt_nmis_missing(void)
 {
 	return tt_missing;
 }
-
-/* -- Real ones ---------------------------------------------------------------------- */
 
 static bool tt_listening;
 
@@ -267,8 +252,6 @@ static void tt_inject_stop(void)
 		unregister_nmi_handler(NMI_UNKNOWN, KBUILD_MODNAME);
 }
 
-/* -- The whole ------------------------------------------------------------------------ */
-
 static int tt_probes_start(void)
 {
 	unsigned int length;
@@ -293,15 +276,21 @@ static int tt_probes_start(void)
 
 void tt_nmis_find(void)
 {
-	unsigned int n;
+	unsigned int n, found = 0;
 
 	/* Kprobes do not stand an NMI in the handler of one that comes to another. */
 	tt_probes = tt_inject ? 0 : min_t(unsigned int, tt_probes, TT_PROBES_MOST);
 	if (!tt_nmi || !tt_probes)
 		return;
-	for (n = 0; n < ARRAY_SIZE(tt_function); n++)
-		tt_find(n);
-	pr_info("begins: probes for %u functions of %zu\n", tt_found, ARRAY_SIZE(tt_function));
+	for (n = 0; n < ARRAY_SIZE(tt_function); n++) {
+		tt_function[n].at = kt_function(tt_function[n].name, &tt_function[n].length);
+		found += !!tt_function[n].at;
+		if (tt_function[n].at || !tt_function[n].exported)
+			continue;
+		tt_missing++;
+		pr_info("no function %s\n", tt_function[n].name);
+	}
+	pr_info("begins: probes for %u functions of %zu\n", found, ARRAY_SIZE(tt_function));
 }
 
 int tt_nmis_start(void)

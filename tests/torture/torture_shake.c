@@ -78,8 +78,6 @@ static void tt_quick_reset(struct tt_quick *quick)
 	atomic_set(&quick->released, 0);
 }
 
-/* -- A round ----------------------------------------------------------------------- */
-
 /* What the scene finds. */
 static void tt_stage(struct tt_pair *pair)
 {
@@ -159,8 +157,6 @@ static bool tt_check_effect(struct tt_pair *pair)
 	return true;
 }
 
-/* -- The threads ------------------------------------------------------------------- */
-
 /* Up to some hundred instructions. */
 static void tt_spin(struct rnd_state *rnd)
 {
@@ -222,8 +218,6 @@ static int tt_second_main(void *arg)
 	}
 	return 0;
 }
-
-/* -- The whole ------------------------------------------------------------------------ */
 
 static int tt_pair_start(struct tt_pair *pair, unsigned int n)
 {
