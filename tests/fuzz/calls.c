@@ -52,8 +52,6 @@ static char broken[200];
 static char *good, *readonly, *changing;
 #define GOOD_END	(good + GOOD_PAGES * PAGE)
 
-/* -- Buffers ------------------------------------------------------------- */
-
 /* Where an argument lies: in memory that is there, or half of it, or not at all. */
 static char *buffer(uint8_t byte, size_t size)
 {
@@ -77,11 +75,10 @@ struct copy {
 
 static void do_copy(void *arg)
 {
-	const struct copy *copy = arg;
-	size_t i;
+	struct copy *copy = arg;
 
-	for (i = 0; i < copy->size; i++)
-		copy->to[i] = copy->from[i];
+	while (copy->size--)
+		*copy->to++ = *copy->from++;
 }
 
 /* From or to where there may be nothing. Part of it may have been copied. */
@@ -91,8 +88,6 @@ static bool copy(void *to, const void *from, size_t size)
 
 	return run_guarded(do_copy, &copy);
 }
-
-/* -- What must hold ------------------------------------------------------ */
 
 __attribute__((format(printf, 1, 2)))
 static void must_not(const char *format, ...)
@@ -266,8 +261,6 @@ static void run_ioctl(unsigned int nr, const uint8_t *bytes)
 		ioctl_done(nr, bytes[0] % FILES, &args, where, array_byte);
 }
 
-/* -- Other calls --------------------------------------------------------- */
-
 static void close_file(unsigned int slot)
 {
 	if (state.file[slot] >= 0)
@@ -408,7 +401,9 @@ static void call_epoll(const uint8_t *args)
 		EPOLLIN, EPOLLIN | EPOLLET, EPOLLIN | EPOLLONESHOT, EPOLLIN | EPOLLEXCLUSIVE,
 		EPOLLOUT, 0,
 	};
+	static const int ops[] = { EPOLL_CTL_ADD, 0, 0, EPOLL_CTL_MOD, EPOLL_CTL_DEL };
 	struct epoll_event event = { .events = modes[args[3] % 6] }, got[4];
+	unsigned int what = args[1] % 6;
 	int *fd = &state.epoll[args[0] % EPOLLS], file = file_of(args[2]);
 
 	/* It may watch the other, too. */
@@ -416,24 +411,15 @@ static void call_epoll(const uint8_t *args)
 		file = state.epoll[(args[0] + 1) % EPOLLS];
 	if (*fd < 0)
 		*fd = epoll_create1(EPOLL_CLOEXEC);
-	switch (args[1] % 6) {
-	case 0:
-		epoll_ctl(*fd, EPOLL_CTL_ADD, file, &event);
-		__attribute__((fallthrough));
-	case 1:
-	case 2:
-		epoll_wait(*fd, got, 4, args[4] % 4);
-		break;
-	case 3:
-		epoll_ctl(*fd, EPOLL_CTL_MOD, file, &event);
-		break;
-	case 4:
-		epoll_ctl(*fd, EPOLL_CTL_DEL, file, &event);
-		break;
-	default:
+	if (what == 5) {
 		close(*fd);
 		*fd = -1;
+		return;
 	}
+	if (ops[what])
+		epoll_ctl(*fd, ops[what], file, &event);
+	if (what < 3)
+		epoll_wait(*fd, got, 4, args[4] % 4);
 }
 
 /* -- Rings --------------------------------------------------------------- */
@@ -490,10 +476,8 @@ static void call_remap(const uint8_t *args)
 		return;
 	switch (args[1] % 6) {
 	case 0:
-		mprotect(start, size, PROT_READ | PROT_WRITE);
-		break;
 	case 1:
-		mprotect(start, size, PROT_READ);
+		mprotect(start, size, PROT_READ | (args[1] % 6 ? 0 : PROT_WRITE));
 		break;
 	case 2:
 		madvise(start, size, MADV_DONTNEED);
@@ -503,10 +487,10 @@ static void call_remap(const uint8_t *args)
 		break;
 	case 4:
 		start = mremap(start, size, size + PAGE, MREMAP_MAYMOVE);
-		if (start != MAP_FAILED) {
-			state.map[slot].size = size + PAGE;
-			state.map[slot].start = start;
-		}
+		if (start == MAP_FAILED)
+			break;
+		state.map[slot].size = size + PAGE;
+		state.map[slot].start = start;
 		break;
 	default:
 		mlock(start, size);
@@ -566,10 +550,6 @@ static void ring_poke(void *arg)
 	case 3:
 		shared->op_tail = shared->op_head + value;
 		break;
-	case 4:
-		offset = args[3] * 4;
-		memcpy((char *)shared + offset, &value, 4);
-		break;
 	case 5:
 		shared->op_head += value;
 		shared->event_tail += value;
@@ -581,7 +561,8 @@ static void ring_poke(void *arg)
 		shared->flags = value;
 		break;
 	default:
-		offset = (args[3] << 8 | args[4]) * 4 % ring->size;
+		offset = args[1] % 8 == 4 ? args[3] * 4 :
+			 (args[3] << 8 | args[4]) * 4 % ring->size;
 		memcpy((char *)shared + offset, &value, 4);
 	}
 }
@@ -662,10 +643,8 @@ static void call_pass(const uint8_t *args)
 		close_file(args[0] % FILES);
 	if (!(args[2] & 2) && recvmsg(pair[1], &message, MSG_DONTWAIT) == 1) {
 		control = CMSG_FIRSTHDR(&message);
-		if (control && control->cmsg_type == SCM_RIGHTS) {
-			memcpy(&fd, CMSG_DATA(control), sizeof(fd));
-			put_file((args[0] + 1 + args[1]) % FILES, fd);
-		}
+		if (control && control->cmsg_type == SCM_RIGHTS)
+			put_file((args[0] + 1 + args[1]) % FILES, *(int *)CMSG_DATA(control));
 	}
 	close(pair[0]);
 	close(pair[1]);

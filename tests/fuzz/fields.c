@@ -10,8 +10,6 @@
 
 struct known known;
 
-/* -- Values -------------------------------------------------------------- */
-
 static uint64_t real_ns(void)
 {
 	struct timespec now;
@@ -109,8 +107,6 @@ static uint64_t field_value(const struct field *field, uint8_t byte)
 
 	return values[field->kind];
 }
-
-/* -- The structures ------------------------------------------------------ */
 
 #define FIELD_VALUE(_type, _member, _kind, _value)			\
 	{								\

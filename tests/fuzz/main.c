@@ -59,8 +59,6 @@ static void print_program(const char *what, const struct program *program)
 		die("nowhere to write to");
 }
 
-/* -- What goes wrong ----------------------------------------------------- */
-
 /* Only what comes from now on. */
 static void kmsg_open(void)
 {
@@ -123,8 +121,6 @@ static void stop_if_wrong(void)
 	/* Threads, wheels and children go as a killed program's do. */
 	_exit(1);
 }
-
-/* -- Carrying out -------------------------------------------------------- */
 
 static void execute(const struct program *program)
 {
@@ -223,8 +219,6 @@ static void try_program(const struct program *program, bool known)
 	print_program("new ", &entry->program);
 }
 
-/* -- The corpus ---------------------------------------------------------- */
-
 /* A line each; those that begin with # say what it is about. */
 static unsigned int replay(const char *line)
 {
@@ -289,8 +283,6 @@ static void print_corpus(void)
 		print_program("corpus ", &corpus[best].program);
 	}
 }
-
-/* -- The loop ------------------------------------------------------------ */
 
 /* One that has a call of that kind, if it is found soon. */
 static const struct entry *find(struct random *random, unsigned int kind)

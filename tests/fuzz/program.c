@@ -28,8 +28,6 @@ static bool random_once(struct random *random, uint32_t n)
 	return !random_below(random, n);
 }
 
-/* -- Text ---------------------------------------------------------------- */
-
 size_t program_print(const struct program *program, char *text)
 {
 	const struct call *call;
@@ -100,8 +98,6 @@ bool program_parse(struct program *program, const char *text)
 		text += length;
 	}
 }
-
-/* -- Chance -------------------------------------------------------------- */
 
 unsigned int random_kind(struct random *random)
 {
@@ -231,23 +227,17 @@ void program_mutate(struct program *program, const struct program *other,
 	unsigned int steps = 1 + random_below(random, 5);
 
 	while (steps--) {
-		switch (random_below(random, 10)) {
-		case 0:
-		case 1:
+		unsigned int what = random_below(random, 10);
+
+		if (what < 2)
 			insert(program, other, random);
-			break;
-		case 2:
-			if (program->n > 1)
-				program_remove(program, random_below(random, program->n), 1);
-			break;
-		case 3:
+		else if (what == 2 && program->n > 1)
+			program_remove(program, random_below(random, program->n), 1);
+		else if (what == 3)
 			splice(program, other, random);
-			break;
-		case 4:
+		else if (what == 4)
 			repeat(program, random);
-			break;
-		default:
+		else if (what > 4)
 			change(program, random);
-		}
 	}
 }

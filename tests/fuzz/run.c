@@ -61,8 +61,6 @@ void die(const char *what)
 	_exit(2);
 }
 
-/* -- Signals ------------------------------------------------------------- */
-
 static void on_alarm(int sig)
 {
 	(void)sig;
@@ -88,8 +86,6 @@ bool run_guarded(void (*fn)(void *arg), void *arg)
 	fault = NULL;
 	return true;
 }
-
-/* -- Faults -------------------------------------------------------------- */
 
 static void put_text(const char *path, const char *text)
 {
@@ -143,8 +139,6 @@ static void faults_init(void)
 		put_text(settings[i][0], settings[i][1]);
 }
 
-/* -- Threads that wait --------------------------------------------------- */
-
 void run_alarm(unsigned int us)
 {
 	struct itimerspec spec = {
@@ -170,8 +164,6 @@ static void make_timer(void)
 	if (timer_create(CLOCK_MONOTONIC, &event, &timer))
 		die("timer_create");
 }
-
-/* -- Children ------------------------------------------------------------ */
 
 static void run_calls(const struct program *program);
 
@@ -205,8 +197,6 @@ static void end_children(void)
 {
 	unsigned int i;
 
-	if (!children_n)
-		return;
 	for (i = 0; i < CHILDREN_MAX && i < children_n; i++) {
 		if (children[i] <= 0)
 			continue;
@@ -218,32 +208,35 @@ static void end_children(void)
 	children_n = 0;
 }
 
-/* -- Threads ------------------------------------------------------------- */
-
-/* Returns false if it is at work already. */
-static bool second_start(const struct program *program)
+static bool second_busy(void)
 {
-	bool free;
-
-	if (!on_main || in_child)
-		return false;
-	pthread_mutex_lock(&second.lock);
-	free = !second.busy;
-	if (free) {
-		second.busy = true;
-		second.program = *program;
-		pthread_cond_broadcast(&second.cond);
-	}
-	pthread_mutex_unlock(&second.lock);
-	return free;
+	return __atomic_load_n(&second.busy, __ATOMIC_ACQUIRE);
 }
 
-static void second_wait(void)
+static void second_set(bool busy)
 {
 	pthread_mutex_lock(&second.lock);
-	while (second.busy)
+	__atomic_store_n(&second.busy, busy, __ATOMIC_RELEASE);
+	pthread_cond_broadcast(&second.cond);
+	pthread_mutex_unlock(&second.lock);
+}
+
+static void second_wait(bool busy)
+{
+	pthread_mutex_lock(&second.lock);
+	while (second.busy != busy)
 		pthread_cond_wait(&second.cond, &second.lock);
 	pthread_mutex_unlock(&second.lock);
+}
+
+/* Returns false if it is at work already. Only the main thread calls this. */
+static bool second_start(const struct program *program)
+{
+	if (!on_main || in_child || second_busy())
+		return false;
+	second.program = *program;
+	second_set(true);
+	return true;
 }
 
 static void *second_thread(void *arg)
@@ -251,27 +244,18 @@ static void *second_thread(void *arg)
 	make_timer();
 	cover_thread(1);
 	for (;;) {
-		pthread_mutex_lock(&second.lock);
-		while (!second.busy)
-			pthread_cond_wait(&second.cond, &second.lock);
-		pthread_mutex_unlock(&second.lock);
+		second_wait(true);
 		run_calls(&second.program);
 		run_alarm(0);
-		pthread_mutex_lock(&second.lock);
-		second.busy = false;
-		pthread_cond_broadcast(&second.cond);
-		pthread_mutex_unlock(&second.lock);
+		second_set(false);
 	}
 	return arg;
 }
 
 bool run_alone(void)
 {
-	return on_main && !in_child && !children_n &&
-	       !__atomic_load_n(&second.busy, __ATOMIC_RELAXED);
+	return on_main && !in_child && !children_n && !second_busy();
 }
-
-/* -- A program ----------------------------------------------------------- */
 
 /*
  * The next few calls are for a child or the second thread. Returns how many of them are not for
@@ -314,7 +298,7 @@ void run_program(const struct program *program)
 {
 	calls_begin();
 	run_calls(program);
-	second_wait();
+	second_wait(false);
 	run_alarm(0);
 	end_children();
 	cover_call_begin();

@@ -36,8 +36,8 @@
  * When it may fire (on the wheel's clock, as that is set when it fires):
  *
  *   floor     It does not fire before. The owner, who alone arms TT_SHOT and TT_BEAT, lowers it
- *             before a schedule, and raises it after one when no callback of an earlier arming can be
- *             executing (@clean). Kinds that everybody arms: the least of all. When the wall
+ *             before a schedule, and raises it after one when no callback of an earlier arming can
+ *             be executing (@clean). Kinds that everybody arms: the least of all. When the wall
  *             clock is set back, as many callbacks as the wheel has threads may still be early.
  *   shut      The owner has cancelled it, and no callback was executing then: none begins until it
  *             is armed again.
