@@ -61,8 +61,6 @@ struct drive {
 				     drive->op);			\
 	} while (0)
 
-/* -- Numbers -------------------------------------------------------------- */
-
 static u64 source_next(struct source *source, unsigned int bytes)
 {
 	u64 z = 0;
@@ -131,8 +129,6 @@ static u64 pick_tick(struct drive *drive)
 		return add(cursor, pick_log(drive, min(turn(drive), TICK_LAST / 8) * 8));
 	}
 }
-
-/* -- What the model expects ----------------------------------------------- */
 
 /* How many of a level's digits, and those above, tick and cursor agree in. */
 static bool same_turn(const struct drive *drive, u64 tick, unsigned int level)

@@ -64,8 +64,6 @@ def same(one, other):
     expect(one and one == other, "only here:", sorted(one - other), "only there:", sorted(other - one))
 
 
-# --- Builds --------------------------------------------------------------------------------------
-
 def build(directory, *words):
     """Make the library."""
     run("make", "-s", "-C", "lib", f"O={OUT / directory}", *words)
@@ -81,8 +79,6 @@ def sanitizer(name, kinds):
         run(*flags, *FAKES, "-c", "-o", objects[-1], source)
     run(*flags, *WARN, "-o", OUT / f"{name}.test", "tests/unit/libhwt_threads.c", *objects)
 
-
-# --- Languages -----------------------------------------------------------------------------------
 
 def header(compiler, language, standard):
     """The header is enough by itself, twice does no harm, and nothing is pedantic about it."""
@@ -102,8 +98,6 @@ def cxx(standard):
         "samples/libhwt_first.c", every, f"-L{OUT / 'build'}", "-lhwt")
     ends(program, OUT / "build")
 
-
-# --- Names ---------------------------------------------------------------------------------------
 
 def declared():
     """Return the functions of the header."""
@@ -156,8 +150,6 @@ def static_names():
     expect(functions and not others and not variables, others, variables)
 
 
-# --- Installed -----------------------------------------------------------------------------------
-
 def installed():
     """Files and links are there, and the marks in hwt.pc are filled in."""
     for file in ("include/libhwt.h", "include/hwt_uapi.h", "lib/libhwt.a", "lib/libhwt.so",
@@ -205,8 +197,6 @@ def program_shared():
     dynamic = program("shared", LIB)
     expect(re.search(r"NEEDED.*\[libhwt\.so\.1\]", dynamic), dynamic)
 
-
-# --- Manual --------------------------------------------------------------------------------------
 
 def man(*words):
     """Return a page as it is read."""

@@ -20,8 +20,6 @@
 
 #include "libhwt.h"
 
-/* -- The device ---------------------------------------------------------- */
-
 /* A timeout fires at once: all that there is of it is its event. */
 static struct {
 	int			socket[2];		/* the library's end, and ours */
@@ -83,16 +81,12 @@ static int submit(struct hwt_enter_args *enter)
 {
 	uint32_t n, done;
 	struct hwt_op op;
+	bool valid;
 
 	pthread_mutex_lock(&device.submit);
 	n = __atomic_load_n(&device.rings->op_tail, __ATOMIC_ACQUIRE) - device.op_head;
-	if (n > device.op_mask + 1) {
-		pthread_mutex_unlock(&device.submit);
-		return -EINVAL;
-	}
-	if (n > enter->submit)
-		n = enter->submit;
-	for (done = 0; done < n; done++) {
+	valid = n <= device.op_mask + 1;
+	for (done = 0; valid && done < n && done < enter->submit; done++) {
 		op = device.ops[device.op_head & device.op_mask];
 		run(&op);
 		device.ops[device.op_head++ & device.op_mask] = op;
@@ -100,7 +94,7 @@ static int submit(struct hwt_enter_args *enter)
 	}
 	enter->submit = done;
 	pthread_mutex_unlock(&device.submit);
-	return 0;
+	return valid ? 0 : -EINVAL;
 }
 
 static int enter(struct hwt_enter_args *enter)
@@ -203,8 +197,6 @@ void *fake_mmap(void *at, size_t size, int prot, int flags, int fd, off_t offset
 {
 	return fd == device.socket[0] ? device.rings : mmap(at, size, prot, flags, fd, offset);
 }
-
-/* -- The program --------------------------------------------------------- */
 
 #define THREADS	4
 #define EACH	5000
@@ -312,9 +304,8 @@ int main(int argc, char **argv)
 	for (; i < 2 * THREADS; i++)
 		pthread_join(threads[i], NULL);
 	libhwt_close(hwt);
-	for (i = 0; i < TOTAL; i++) {
+	for (i = 0; i < TOTAL; i++)
 		if (!results_seen[i] || !events_seen[i])
 			complain("missing", i);
-	}
 	return !!wrong;
 }
