@@ -23,8 +23,6 @@ struct tt_thread {
 
 static struct tt_thread *tt_thread;
 
-/* -- What the owner knows -------------------------------------------------------- */
-
 /*
  * Can no callback of an earlier arming be executing? @word: as it was before the schedule. Nobody
  * else arms it: what was not running then and is still pending, or was not pending at all,
@@ -32,9 +30,7 @@ static struct tt_thread *tt_thread;
  */
 static bool tt_is_clean(const struct tt_item *item, u64 word, int ret)
 {
-	if (!ret)
-		return true;
-	if (!(word & (HWT_F_RUNNING | HWT_F_PENDING)))
+	if (!ret || !(word & (HWT_F_RUNNING | HWT_F_PENDING)))
 		return true;
 	if (!(ret & HWT_WAS_PENDING) || item->kind != TT_SHOT)
 		return false;
@@ -100,8 +96,6 @@ static void tt_own_shut(struct tt_item *item)
 	WRITE_ONCE(item->clean, true);
 }
 
-/* -- Its timeouts ---------------------------------------------------------------- */
-
 static unsigned int tt_slot(const struct tt_thread *thread, unsigned int n)
 {
 	return thread->number * tt_timeouts + n;
@@ -138,14 +132,14 @@ static void tt_own_drop(struct tt_thread *thread, unsigned int n)
 	leave = READ_ONCE(item->wheel->leaving) || hwt_remaining(tt_timeout(item)) < KT_SECOND;
 	switch (tt_pick(&thread->rnd, leave ? 4 : 2)) {
 	case 0:
+		/* The reaper does so to bare ones, too. */
 		tt_shutdown_sync(item);
-		/* Bare: the reaper does so, too. */
 		break;
 	case 1:
-		/* A periodic one must not go on for ever. */
 		tt_cancel(item);
 		break;
 	default:
+		/* A periodic one must not go on for ever. */
 		if (item->kind == TT_BEAT || item->kind == TT_MIXED)
 			tt_cancel(item);
 	}
@@ -164,8 +158,6 @@ static void tt_sweep(struct tt_thread *thread)
 		if (thread->own[n] && READ_ONCE(thread->own[n]->wheel->leaving))
 			tt_own_drop(thread, n);
 }
-
-/* -- What it does -------------------------------------------------------------------- */
 
 static void tt_own_arm(struct tt_thread *thread, struct tt_item *item)
 {
@@ -204,12 +196,11 @@ static void tt_own_arm(struct tt_thread *thread, struct tt_item *item)
 
 static void tt_own_cancel(struct tt_thread *thread, struct tt_item *item)
 {
-	if (tt_one_in(&thread->rnd, 2)) {
+	if (tt_one_in(&thread->rnd, 2))
 		tt_cancel(item);
-	} else if (tt_try_cancel(item) == HWT_WAS_PENDING && tt_exact(item)) {
-		/* That is: and not running. */
+	/* Pending, and not running. */
+	else if (tt_try_cancel(item) == HWT_WAS_PENDING && tt_exact(item))
 		tt_own_shut(item);
-	}
 }
 
 static void tt_own_sync(struct tt_thread *thread, struct tt_item *item)
@@ -375,8 +366,6 @@ static int tt_thread_main(void *arg)
 	return 0;
 }
 
-/* -- From outside ---------------------------------------------------------------------- */
-
 /* Does each get on? A _sync or a flush may wait, but not for ever. By the main thread. */
 void tt_threads_look(void)
 {
@@ -399,8 +388,6 @@ void tt_threads_look(void)
 		}
 	}
 }
-
-/* -- The whole ------------------------------------------------------------------------- */
 
 int tt_threads_start(void)
 {

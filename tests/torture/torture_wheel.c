@@ -55,8 +55,6 @@ u64 tt_wheel_now(const struct tt_wheel *wheel)
 	}
 }
 
-/* -- Making ---------------------------------------------------------------------- */
-
 static void tt_clock_set(struct hwt_wheel *wheel, s64 jump_ns, void *arg)
 {
 	struct tt_wheel *own = arg;
@@ -89,16 +87,12 @@ static void tt_wheel_shape(struct tt_wheel *wheel, struct rnd_state *rnd)
 	cpu = tt_pick(rnd, nr_cpu_ids);
 	if (tt_one_in(rnd, 4) && cpu_possible(cpu))
 		params->cpus = cpumask_of(cpu);
-}
-
-/*
- * The first one stays until the end, to see what is late: by a clock that nobody sets, and of the
- * usual shape, in which what is on the wrong level is late by minutes.
- */
-static void tt_wheel_shape_first(struct tt_wheel *wheel, struct rnd_state *rnd)
-{
-	struct hwt_wheel_params *params = &wheel->params;
-
+	if (tt_sum(TT_MADE))
+		return;
+	/*
+	 * The first one stays until the end, to see what is late: by a clock that nobody sets, and
+	 * of the usual shape, in which what is on the wrong level is late by minutes.
+	 */
 	params->tick_ns = 0;
 	params->levels = 0;
 	params->ticks_per_wheel = 0;
@@ -115,8 +109,6 @@ static struct tt_wheel *tt_wheel_make(struct rnd_state *rnd)
 	if (!wheel)
 		return NULL;
 	tt_wheel_shape(wheel, rnd);
-	if (!tt_sum(TT_MADE))
-		tt_wheel_shape_first(wheel, rnd);
 	begun = tt_wall_begin();
 	wheel->offset = ktime_to_ns(ktime_mono_to_real(0));
 	wheel->wheel = hwt_wheel_create(&wheel->params);
@@ -137,8 +129,6 @@ static struct tt_wheel *tt_wheel_make(struct rnd_state *rnd)
 	return wheel;
 }
 
-/* -- Using ------------------------------------------------------------------------- */
-
 /* Need one of the wheels, so that it is not destroyed; NULL if it is just leaving. */
 struct tt_wheel *tt_wheel_get(struct rnd_state *rnd)
 {
@@ -156,8 +146,6 @@ void tt_wheel_put(struct tt_wheel *wheel)
 {
 	atomic_dec(&wheel->users);
 }
-
-/* -- Ending ------------------------------------------------------------------------- */
 
 static bool tt_wait_for_zero(atomic_t *count, const char *what)
 {
@@ -220,9 +208,11 @@ static void tt_check_jumps(struct tt_wheel *wheel)
 /* Nobody can schedule, and the stop has returned. */
 static void tt_check_holds(struct tt_wheel *wheel)
 {
-	if (atomic_read(&wheel->holds))
+	int holds = atomic_read(&wheel->holds);
+
+	if (holds)
 		tt_fail(TT_SYNC, NULL, "wheel %u is stopped, and %d timeouts are held", wheel->id,
-			atomic_read(&wheel->holds));
+			holds);
 }
 
 static long tt_wheel_stop(struct tt_wheel *wheel, atomic_t *handed, bool mute)
@@ -249,36 +239,27 @@ static long tt_wheel_stop(struct tt_wheel *wheel, atomic_t *handed, bool mute)
 /* Out of its place already. */
 static void tt_wheel_end(struct tt_wheel *wheel, struct rnd_state *rnd)
 {
-	bool at_once = tt_one_in(rnd, 2), direct = !at_once && tt_one_in(rnd, 3);
-	bool mute = direct || tt_one_in(rnd, 2);
-	/* Even a short run has seen that. */
+	/* Even a short run has handed something back. */
 	bool must = !tt_ending() && !tt_sum(TT_HANDED);
+	bool at_once = tt_one_in(rnd, 2) || must, direct = !at_once && tt_one_in(rnd, 3);
+	bool mute = (direct || tt_one_in(rnd, 2)) && !must;
 	atomic_t handed = ATOMIC_INIT(0);
 	long taken = 0;
 	int ret;
 
-	if (must) {
-		at_once = true;
-		direct = false;
-		mute = false;
-	}
 	WRITE_ONCE(wheel->leaving, true);
 	/* Nobody comes to it any more. */
 	synchronize_rcu();
 	WRITE_ONCE(tt_generation, tt_generation + 1);
-	if (at_once) {
+	if (at_once)
 		taken = tt_wheel_stop(wheel, &handed, mute);
-		if (!tt_wait_for_zero(&wheel->users, "users"))
-			return;
-	} else {
-		if (!tt_wait_for_zero(&wheel->users, "users"))
-			return;
-		if (!direct)
-			taken = tt_wheel_stop(wheel, &handed, mute);
-	}
+	if (!tt_wait_for_zero(&wheel->users, "users"))
+		return;
 	if (direct) {
 		WRITE_ONCE(wheel->muted, true);
 	} else {
+		if (!at_once)
+			taken = tt_wheel_stop(wheel, &handed, mute);
 		tt_check_holds(wheel);
 		if (!tt_wait_for_zero(&wheel->items, "timeouts"))
 			return;
@@ -313,11 +294,9 @@ static int tt_keeper_main(void *arg)
 
 	tt_seed_for(&rnd, 1);
 	while (!kthread_should_stop()) {
-		if (!tt_wheel_ms || tt_ending()) {
-			msleep(20);
+		msleep(tt_wheel_ms && !tt_ending() ? tt_pick(&rnd, 2 * tt_wheel_ms) : 20);
+		if (!tt_wheel_ms || tt_ending())
 			continue;
-		}
-		msleep(tt_pick(&rnd, 2 * tt_wheel_ms));
 		wheel = tt_wheel_make(&rnd);
 		if (wheel)
 			tt_wheel_replace(tt_wheels > 1 ? 1 + tt_pick(&rnd, tt_wheels - 1) : 0,
@@ -325,8 +304,6 @@ static int tt_keeper_main(void *arg)
 	}
 	return 0;
 }
-
-/* -- The whole ------------------------------------------------------------------------ */
 
 int tt_wheels_start(void)
 {
