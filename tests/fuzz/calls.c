@@ -601,7 +601,7 @@ static void run_ring(void (*fn)(void *ring), const uint8_t *args)
 {
 	unsigned int slot = args[0] % MAPS;
 	const struct hwt_rings_args *rings = &state.map[slot].rings;
-	char *start = state.map[slot].start;
+	uintptr_t start = (uintptr_t)state.map[slot].start;
 	struct ring ring = {
 		.args = args,
 		.size = state.map[slot].size,

@@ -63,8 +63,6 @@
 #include <linux/irqflags.h>
 #include <linux/timekeeping.h>
 
-/* -- History ----------------------------------------------------------------- */
-
 static const char * const context_name[] = { "task", "irq", "nmi" };
 
 static unsigned int tt_context(void)
@@ -99,8 +97,6 @@ static void tt_note(struct tt_item *item, enum tt_op op, u64 began, u64 arg, lon
 	WRITE_ONCE(event->context, tt_context());
 }
 
-/* -- Answers ------------------------------------------------------------------- */
-
 /* Of one that was just found to be stopped. */
 static bool tt_is_leaving(const struct tt_wheel *wheel)
 {
@@ -131,8 +127,6 @@ static void tt_answer_arm(struct tt_item *item, enum tt_op op, int ret)
 		tt_fail(TT_ANSWER, item, "%s says %d", tt_op_name[op], ret);
 	}
 }
-
-/* -- Calls that arm --------------------------------------------------------------- */
 
 static int tt_call(struct tt_item *item, enum tt_op op, u64 ns, u64 extra,
 		   enum hwt_repeat mode)
@@ -214,8 +208,7 @@ int tt_arm_once(struct tt_item *item, enum tt_op op, u64 ns, u64 extra)
 
 	ret = tt_call(item, op, ns, extra, HWT_FIXED_RATE);
 	if (ret > 0)
-		tt_fail(TT_ANSWER, NULL, "%s of what was never armed says %d", tt_op_name[op],
-			ret);
+		tt_fail(TT_ANSWER, NULL, "first %s says %d", tt_op_name[op], ret);
 	if (ret < 0) {
 		atomic_dec(&item->n[TT_N_ARMED]);
 		tt_answer_arm(item, op, ret);
@@ -226,8 +219,6 @@ int tt_arm_once(struct tt_item *item, enum tt_op op, u64 ns, u64 extra)
 	}
 	return ret;
 }
-
-/* -- Calls that end ----------------------------------------------------------------- */
 
 /* One of the armings has ended. */
 static void tt_use_credit(struct tt_item *item, const char *how)
@@ -331,15 +322,12 @@ int tt_shutdown_sync(struct tt_item *item)
 {
 	int ret = tt_end(item, TT_SHUTDOWN);
 
-	if (ret < 0) {
+	if (ret < 0)
 		tt_fail(TT_ANSWER, item, "shutdown_sync says %d", ret);
-		return ret;
-	}
-	tt_check_still(item, "shutdown_sync");
+	else
+		tt_check_still(item, "shutdown_sync");
 	return ret;
 }
-
-/* -- Other calls ---------------------------------------------------------------------- */
 
 /* By the owner. */
 int tt_wait(struct tt_item *item, u64 max_ns)
@@ -362,10 +350,8 @@ int tt_flush(struct tt_wheel *wheel)
 
 	tt_count(TT_FLUSH);
 	ret = hwt_wheel_flush(wheel->wheel);
-	if (ret && ret != -ESHUTDOWN)
+	if (ret && (ret != -ESHUTDOWN || !tt_is_leaving(wheel)))
 		tt_fail(TT_ANSWER, NULL, "flush says %d", ret);
-	if (ret == -ESHUTDOWN && !tt_is_leaving(wheel))
-		tt_fail(TT_ANSWER, NULL, "flush says that the wheel is stopped");
 	return ret;
 }
 
@@ -405,15 +391,12 @@ void tt_init(struct tt_item *item)
 	hwt_periodic_init(&item->periodic, item->wheel->wheel, item->ops);
 }
 
-/* -- Callbacks -------------------------------------------------------------------------- */
-
 static void tt_enter(struct tt_item *item, enum tt_op op)
 {
 	if (READ_ONCE(item->magic) != TT_MAGIC)
 		tt_fail(TT_POISON, NULL, "%s of what is no timeout: %p", tt_op_name[op], item);
 	if (atomic_inc_return(&item->inside) != 1)
-		tt_fail(TT_OVERLAP, item, "%s while another callback is executing",
-			tt_op_name[op]);
+		tt_fail(TT_OVERLAP, item, "%s while another callback executes", tt_op_name[op]);
 	if (!in_task() || irqs_disabled())
 		tt_fail(TT_OVERLAP, item, "%s, and not in process context", tt_op_name[op]);
 	if (!hwt_running(tt_timeout(item)))
@@ -604,20 +587,18 @@ const struct hwt_ops tt_ops_bare = {
 	.expire		= tt_expire,
 };
 
-/* -- The end ------------------------------------------------------------------------------ */
-
 /* Close the ledger of a timeout that nobody has a reference to any more. */
 void tt_audit(struct tt_item *item)
 {
 	int credit = atomic_read(&item->credit);
-	bool open = false;
+	bool open;
 
 	if (atomic_read(&item->open) || atomic_read(&item->inside) ||
 	    atomic_read(&item->releasing))
 		tt_fail(TT_HOLD, item, "all references are gone, and it is in use");
 	/* Periodic ones by others: firings and armings do not go together. */
-	if (item->kind == TT_MIXED || item->kind == TT_CROWD)
-		open = atomic_read(&item->n[TT_N_SYNCS]) || item->kind == TT_MIXED;
+	open = item->kind == TT_MIXED ||
+	       (item->kind == TT_CROWD && atomic_read(&item->n[TT_N_SYNCS]));
 	/*
 	 * A stop took it, and had no means to say so; or what it said was taken for the end of a
 	 * cancel that was overtaken by a schedule. The wheel's sums are exact all the same.
@@ -627,8 +608,6 @@ void tt_audit(struct tt_item *item)
 	if (credit < 0 || (credit > 0 && !open))
 		tt_fail(TT_LOST, item, "%d of its armings have had no end", credit);
 }
-
-/* -- Saying what is wrong -------------------------------------------------------------------- */
 
 static void tt_dump_word(u64 word)
 {
@@ -735,8 +714,6 @@ bool tt_failed(void)
 			return true;
 	return false;
 }
-
-/* -- Was there enough? ----------------------------------------------------------------------- */
 
 /* Have the threads come to this part so often that one in so many of these is 20? */
 static bool tt_expected(enum tt_mix_part part, unsigned int one_in)
