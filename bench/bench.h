@@ -2,13 +2,13 @@
 /*
  * hwt_bench.ko: what the files share.
  *
- *   bench_main.c	parameters, what is run, statistics and output
+ *   bench_main.c	parameters, what is run, output
  *   bench_peer.c	hwt and its rivals, each with the same loops
  *   bench_ops.c	the cost of single operations
  *   bench_life.c	from schedule to callback, idle, slack, the re-arm storm
- *   bench_late.c	how late
+ *   bench_late.c	lateness
  *   bench_smp.c	several CPUs
- *   bench_trace.c	what a guest at work has done, again
+ *   bench_trace.c	replay of what a guest at work has done
  */
 #ifndef _BENCH_H
 #define _BENCH_H
@@ -21,30 +21,20 @@
 
 /* -- bench_main.c -------------------------------------------------------- */
 
-/* Parameters: a quick run; repetitions; seconds for what takes as long as one likes. */
+/* Parameters: a quick run; repetitions; seconds for what has no end of its own. */
 extern bool bench_quick;
 extern unsigned int bench_runs;
 extern unsigned int bench_seconds;
 
-#define BENCH_RUNS_MAX	31
-
-/* What the repetitions of one measurement gave, in thousandths of the unit. */
-struct bench_result {
-	u64		value[BENCH_RUNS_MAX];
-	unsigned int	n;
-};
-
-void bench_add(struct bench_result *result, u64 total, u64 count);
-__printf(2, 3)
-void bench_print(struct bench_result *result, const char *fmt, ...);
+__printf(3, 4)
+void bench_print(u64 total, u64 count, const char *fmt, ...);
 
 bool bench_stopped(void);
 void bench_sleep(u64 ns);
-u64 bench_random(void);
 u64 bench_random_below(u64 limit);
 void bench_shuffle(u32 *order, u32 n);
 
-/* All CPUs' time since bench_busy_begin() that was not idle, ns. */
+/* Time that all CPUs were not idle since bench_busy_begin(), ns. */
 struct bench_busy {
 	u64	wall;
 	u64	idle;
@@ -81,15 +71,15 @@ enum bench_loop {
 typedef void (*bench_loop_fn)(const struct bench_span *span);
 
 /**
- * struct bench_peer - hwt, or what one would take instead
+ * struct bench_peer - hwt, or a rival
  * @name:    in the results
  * @size:    of an object, a multiple of a cache line
  * @jiffies: its times are in jiffies, not ns
  * @open:    make what all objects share; returns 0 or an error
  * @close:   the opposite; all objects are idle
  * @init:    make an object
- * @loop:    the operations; NULL: left out
- * @settle:  wait until nothing is left to do behind the scenes, after a cancel or not
+ * @loop:    the operations
+ * @settle:  wait until nothing is left to do in the background, after a cancel or not
  */
 struct bench_peer {
 	const char	*name;
@@ -105,18 +95,39 @@ struct bench_peer {
 extern const struct bench_peer bench_floor, bench_hwt, bench_hwt_coarse,
 	bench_hwt_jiffy, bench_timer, bench_hrtimer, bench_work;
 
-/* The wheel of the hwt peer that is open. */
-extern struct hwt_wheel *bench_wheel;
-/* Callbacks that were run, of whatever peer. */
+/* Callbacks that were run, of any peer. */
 DECLARE_PER_CPU(unsigned long, bench_fired);
 
-void *bench_objects(const struct bench_peer *peer, u32 count);
+/* The wheel of the hwt peer that is open. */
+extern struct hwt_wheel *bench_wheel;
+
+/**
+ * struct bench_load - an open peer, and objects of it in random order
+ * @peer:  the peer
+ * @span:  all objects
+ * @order: of @span
+ * @when:  of @span
+ * @fired: bench_fired_sum() at the beginning
+ */
+struct bench_load {
+	const struct bench_peer	*peer;
+	struct bench_span	span;
+	u32			*order;
+	u64			*when;
+	u64			fired;
+};
+
+void *bench_open(const struct bench_peer *peer, u32 count);
+void bench_close(const struct bench_peer *peer, void *objects);
+int bench_begin(struct bench_load *load, const struct bench_peer *peer, u32 count);
+void bench_end(struct bench_load *load);
+void bench_times(struct bench_load *load, u64 first, u64 spread);
 void bench_settle(const struct bench_peer *peer, void *objects, u32 count,
 		  bool cancelled);
 u64 bench_time(const struct bench_peer *peer, u64 delay_ns);
 u64 bench_delay(const struct bench_peer *peer, u64 delay_ns);
 u64 bench_run(const struct bench_peer *peer, enum bench_loop loop,
-	      struct bench_span *span);
+	      const struct bench_span *span);
 u64 bench_fired_sum(void);
 
 /* -- The benchmarks; 0 or an error --------------------------------------- */

@@ -1,15 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Sets up what the benchmarks need, builds, measures, and makes tables and plots of it. See README.md.
-
-Every measuring program prints lines "@bench name=value ...", here or in a guest. They
-become a list of dictionaries in build/bench/results.json (after a quick run in its directory
-"quick"), each with "where" it was measured and by which "part"; report.py makes the table and the
-plots of it.
-
-Parts that are not run keep the results that are there already, if those are of the same hwt,
-machine and kernels.
-"""
+"""Sets up what the benchmarks need, builds, measures, and makes tables and plots of it. See README.md."""
 
 import argparse
 import datetime
@@ -60,21 +51,21 @@ class Bench:
         self.out.mkdir(parents=True, exist_ok=True)
 
     def measure(self, what, where, run):
-        """Takes the results of what @run(show) gives to show(), line by line."""
+        """Take the results from the lines that @run(show) gives to show()."""
         host.say(what)
         begin = told = time.monotonic()
-        found = []
+        lines = []
 
         def show(line, _kernel=False):
             nonlocal told
-            row = parsed(line.rstrip("\r\n"))
-            if row:
-                found.append({"part": self.part, "where": where, **row})
+            if "@bench " in line:
+                lines.append(line.rstrip("\r\n"))
             elif SHOWN.search(line) and time.monotonic() - told > 10:
                 told = time.monotonic()
                 host.say(f"  ... {told - begin:.0f} s: {line.strip()[-70:]}")
 
         said = run(show)
+        found = [{"part": self.part, "where": where, **row} for row in parsed("\n".join(lines))]
         self.results += found
         if found:
             host.say(f"  {len(found)} results in {time.monotonic() - begin:.0f} s")
@@ -127,13 +118,11 @@ class Bench:
 
     def part_ops(self):
         """Single operations, but for those with very many pending."""
-        self.uml("operations", "run=ops" +
-                 (self.quick(" quick=1") or " pending=1000,10000,100000,1000000"))
+        self.uml("operations", "run=ops" + (self.quick(" quick=1") or " pending=1000,10000,100000,1000000"))
 
     def part_many(self):
         """Likewise, with very many."""
-        self.uml("operations, ten million pending", "run=ops pending=10000000" +
-                 self.quick(" runs=1"))
+        self.uml("operations, ten million pending", "run=ops pending=10000000" + self.quick(" runs=1"))
 
     def part_life(self):
         """From schedule to callback; idle; slack; the storm."""
@@ -149,8 +138,7 @@ class Bench:
     def part_smp(self):
         """Several CPUs: in the kernel, emulated; the hot path on real cores."""
         self.qemu("two CPUs, emulated", Test("bench", "script", 0, "bench.sh", args="run=smp quick=1 runs=3"), 1200)
-        self.here("contention on real cores", ["make", "-s", "-C", HERE / "hot", "contention", "QUICK=" + self.quick("1")],
-                  1200)
+        self.here("contention on real cores", [BUILT / "hot/contention", *(["-q"] if self.args.quick else [])], 1200)
 
     def part_count(self):
         """What does not depend on the clock."""
@@ -171,8 +159,8 @@ class Bench:
 
     def part_user(self):
         """From user space."""
-        test = Test("user", "program", 0, "user_bench", args="-n 1000,10000 -r 3 -t 2" if self.args.quick
-                    else "-n 1000,10000,100000 -r 3 -t 2")
+        numbers = "1000,10000" + ("" if self.args.quick else ",100000")
+        test = Test("user", "program", 0, "user_bench", args=f"-n {numbers} -r 3 -t 2")
         self.qemu("from user space, emulated", test, 3000, cpus=1)
         # This one has io_uring's commands for devices. It cannot be had everywhere.
         try:
@@ -200,9 +188,10 @@ class Bench:
 
     def run(self):
         """All parts that are wanted; writes results.json after each."""
+        model = re.search(r"^model name\s*:\s*(.*)$", Path("/proc/cpuinfo").read_text(errors="replace"), re.M)
         facts = {
             "hwt": source_version(),
-            "machine": f"{processor()}, {os.cpu_count()} CPUs",
+            "machine": f"{model[1] if model else platform.machine()}, {os.cpu_count()} CPUs",
             "kernel": platform.release(),
             "uml": self.kernels["uml"].get().release,
             "stock": self.kernels["stock"].get().release,
@@ -214,19 +203,17 @@ class Bench:
         dates.append(datetime.date.today().isoformat())
         for self.part in parts:
             getattr(self, "part_" + self.part)()
-            with open(path, "w", encoding="utf-8") as out:
-                json.dump({"date": " to ".join(sorted({min(dates), max(dates)})), **facts,
-                           "results": self.results}, out, indent=1)
+            path.write_text(json.dumps({"date": " to ".join(sorted({min(dates), max(dates)})), **facts,
+                                        "results": self.results}, indent=1), encoding="utf-8")
         for why in self.failed:
             host.say("failed: " + why)
         return 1 if self.failed else 0
 
 
 def earlier(path, facts, parts):
-    """Dates and results of an earlier run that may stand beside those of @parts."""
+    """Return dates and results of an earlier run: those of other parts, of the same hwt, machine and kernels."""
     try:
-        with open(path, encoding="utf-8") as file:
-            old = json.load(file)
+        old = json.loads(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, ValueError):
         return [], []
     rows = [row for row in old["results"] if row.get("part") not in parts]
@@ -235,15 +222,8 @@ def earlier(path, facts, parts):
     return old["date"].split(" to "), rows
 
 
-def processor():
-    """What this machine computes with."""
-    with open("/proc/cpuinfo", encoding="ascii", errors="replace") as info:
-        model = re.search(r"^model name\s*:\s*(.*)$", info.read(), re.M)
-    return model.group(1) if model else platform.machine()
-
-
 def source_version():
-    """The commit that has changed the module last."""
+    """Return the last commit that has changed the module."""
     module = ["--", ":(glob)*.[ch]", "Kbuild"]
     try:
         commit, changed = (host.output(["git", "-C", host.TOP, *command, *module])

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * How late: the time of the callback minus the deadline, for hwt, timer_list and hrtimer,
- * per span, idle and with a thread on each CPU that computes. What a caller means by
- * "after 30 s": the deadline is the time of the call plus the delay, in ns.
+ * Lateness: the time of the callback minus the deadline, for hwt, timer_list and hrtimer, per
+ * span, idle and with a busy thread on each CPU. The deadline is the time of the call plus the
+ * delay, in ns.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -30,7 +30,7 @@ enum late_kind { LATE_HWT, LATE_TIMER, LATE_HRTIMER, LATE_KINDS };
 
 static const char * const late_name[] = { "hwt", "timer_list", "hrtimer" };
 
-/* One that fires once; lateness is written by its callback. */
+/* A timeout that fires once; its callback writes the lateness. */
 struct late {
 	enum late_kind kind;
 	union {
@@ -79,7 +79,7 @@ static void late_arm(struct late *late, u64 delay)
 		break;
 	case LATE_TIMER:
 		timer_setup(&late->timer, late_timer, 0);
-		/* As everybody does: rounded up to jiffies. */
+		/* Rounded up to jiffies, as users do. */
 		mod_timer(&late->timer, jiffies + nsecs_to_jiffies(delay + TICK_NSEC - 1));
 		break;
 	default:
@@ -112,7 +112,7 @@ static int late_compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Logarithmic: bucket b holds what is below 2^b us. */
+/* Logarithmic: bucket b holds values below 2^b us. */
 #define LATE_BUCKETS	36
 
 static void late_report(enum late_kind kind, const char *load, u64 span, s64 *values,
@@ -137,7 +137,7 @@ static void late_report(enum late_kind kind, const char *load, u64 span, s64 *va
 				late_name[kind], load, span, 1ULL << i, histogram[i]);
 }
 
-/* All three kinds at once, so that they see the same weather. */
+/* All three kinds at once, so that the machine disturbs all alike. */
 static int late_span(const char *load, u64 span)
 {
 	u32 each = bench_quick ? 300 : 2000, n = each * LATE_KINDS, i, kind, m;
@@ -185,46 +185,49 @@ static int late_burn(void *arg)
 	return 0;
 }
 
-static bool late_travels(void)
+/* All spans. Time that jumps when all is idle does not pass while a thread computes. */
+static int late_all(const char *load, bool travels)
 {
-	/* Time that jumps when all is idle does not pass while somebody computes. */
-	return late_spans_ms[late_spans - 1] > 60000;
+	int i, err = 0;
+
+	for (i = 0; i < late_spans && !err; i++)
+		if (!bench_quick || late_spans_ms[i] <= 1000 || travels)
+			err = late_span(load, late_spans_ms[i] * NSEC_PER_MSEC);
+	return err;
 }
 
 int bench_late(void)
 {
 	struct hwt_wheel_params params = { .name = "hwt-late" };
-	struct task_struct **burners;
-	int cpu, i, err = 0;
+	bool travels = late_spans_ms[late_spans - 1] > 60000;
+	struct task_struct **burners = kcalloc(nr_cpu_ids, sizeof(*burners), GFP_KERNEL);
+	int cpu, err;
 
+	if (!burners)
+		return -ENOMEM;
 	bench_wheel = hwt_wheel_create(&params);
-	if (IS_ERR(bench_wheel))
-		return PTR_ERR(bench_wheel);
-	for (i = 0; i < late_spans && !err; i++)
-		if (!bench_quick || late_spans_ms[i] <= 1000 || late_travels())
-			err = late_span("idle", late_spans_ms[i] * NSEC_PER_MSEC);
-	burners = kcalloc(nr_cpu_ids, sizeof(*burners), GFP_KERNEL);
-	if (err || late_travels() || !burners)
+	err = PTR_ERR_OR_ZERO(bench_wheel);
+	if (err)
 		goto out;
-
-	for_each_online_cpu(cpu) {
-		burners[cpu] = kthread_create(late_burn, NULL, "hwt-burn/%d", cpu);
-		if (IS_ERR(burners[cpu])) {
-			burners[cpu] = NULL;
-			continue;
+	err = late_all("idle", travels);
+	if (!err && !travels) {
+		for_each_online_cpu(cpu) {
+			burners[cpu] = kthread_create(late_burn, NULL, "hwt-burn/%d", cpu);
+			if (IS_ERR(burners[cpu])) {
+				burners[cpu] = NULL;
+				continue;
+			}
+			kthread_bind(burners[cpu], cpu);
+			wake_up_process(burners[cpu]);
 		}
-		kthread_bind(burners[cpu], cpu);
-		wake_up_process(burners[cpu]);
+		err = late_all("busy", false);
+		for (cpu = 0; cpu < nr_cpu_ids; cpu++)
+			if (burners[cpu])
+				kthread_stop(burners[cpu]);
 	}
-	for (i = 0; i < late_spans && !err; i++)
-		if (!bench_quick || late_spans_ms[i] <= 1000)
-			err = late_span("busy", late_spans_ms[i] * NSEC_PER_MSEC);
-	for (cpu = 0; cpu < nr_cpu_ids; cpu++)
-		if (burners[cpu])
-			kthread_stop(burners[cpu]);
-out:
-	kfree(burners);
 	hwt_wheel_destroy(bench_wheel);
+out:
 	bench_wheel = NULL;
+	kfree(burners);
 	return err;
 }

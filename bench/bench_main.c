@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * hwt_bench.ko: what timeouts cost, hwt's and its rivals', side by side in one run.
+ * hwt_bench.ko: the cost of timeouts, hwt's and its rivals', side by side in one run.
  *
- * insmod runs the benchmarks and returns when they are through. Results are lines of the
- * kernel log that have "@bench " and then "name=value" pairs: bench, peer, op, n (objects),
- * unit, median, low, high and runs of the repetitions. bench/report.py makes tables of
- * them. Loadable on any machine; it measures best where nothing else runs.
+ * insmod runs the benchmarks and returns when they are done. Each repetition is a line with
+ * "@bench" in the kernel log; README.md describes it.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -16,7 +14,6 @@
 #include <linux/prandom.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
-#include <linux/sort.h>
 #include <linux/tick.h>
 
 #include "bench.h"
@@ -41,65 +38,24 @@ static unsigned int seed = 1;
 module_param(seed, uint, 0444);
 MODULE_PARM_DESC(seed, "Of the random numbers");
 
-/* -- Results --------------------------------------------------------------- */
-
-/**
- * bench_add() - note a repetition
- * @result: where
- * @total:  what was measured
- * @count:  of so many operations; not 0
- */
-void bench_add(struct bench_result *result, u64 total, u64 count)
-{
-	if (result->n < BENCH_RUNS_MAX)
-		result->value[result->n++] = mul_u64_u64_div_u64(total, 1000, count);
-}
-
-static int bench_compare(const void *a, const void *b)
-{
-	u64 x = *(const u64 *)a, y = *(const u64 *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-static u64 bench_whole(u64 milli)
-{
-	return div_u64(milli, 1000);
-}
-
-static unsigned int bench_rest(u64 milli)
-{
-	u32 rest;
-
-	div_u64_rem(milli, 1000, &rest);
-	return rest;
-}
-
-/* Print a result, and forget it. */
-void bench_print(struct bench_result *result, const char *fmt, ...)
-{
-	struct va_format text;
-	va_list args;
-	u64 *value = result->value;
-
-	if (!result->n)
-		return;
-	sort(value, result->n, sizeof(*value), bench_compare, NULL);
-	va_start(args, fmt);
-	text.fmt = fmt;
-	text.va = &args;
-	pr_info("@bench %pV median=%llu.%03u low=%llu.%03u high=%llu.%03u runs=%u\n",
-		&text, bench_whole(value[result->n / 2]),
-		bench_rest(value[result->n / 2]), bench_whole(value[0]),
-		bench_rest(value[0]), bench_whole(value[result->n - 1]),
-		bench_rest(value[result->n - 1]), result->n);
-	va_end(args);
-	result->n = 0;
-}
-
 /* -- Tools ----------------------------------------------------------------- */
 
-/* Somebody wants insmod to end. */
+/* Print a repetition: @total of @count operations; not 0 of them. */
+void bench_print(u64 total, u64 count, const char *fmt, ...)
+{
+	struct va_format text = { .fmt = fmt };
+	va_list args;
+	u64 whole;
+	u32 rest;
+
+	whole = div_u64_rem(mul_u64_u64_div_u64(total, 1000, count), 1000, &rest);
+	va_start(args, fmt);
+	text.va = &args;
+	pr_info("@bench %pV value=%llu.%03u\n", &text, whole, rest);
+	va_end(args);
+}
+
+/* insmod is to end. */
 bool bench_stopped(void)
 {
 	return fatal_signal_pending(current);
@@ -115,14 +71,11 @@ void bench_sleep(u64 ns)
 
 static struct rnd_state rnd;
 
-u64 bench_random(void)
-{
-	return (u64)prandom_u32_state(&rnd) << 32 | prandom_u32_state(&rnd);
-}
-
 u64 bench_random_below(u64 limit)
 {
-	return mul_u64_u64_div_u64(bench_random() >> 1, limit, 1ULL << 63);
+	u64 random = (u64)prandom_u32_state(&rnd) << 32 | prandom_u32_state(&rnd);
+
+	return mul_u64_u64_div_u64(random >> 1, limit, 1ULL << 63);
 }
 
 /* A random order of 0 to n - 1. */
@@ -194,12 +147,10 @@ static int __init bench_init(void)
 
 	if (!bench_runs)
 		bench_runs = bench_quick ? 3 : 7;
-	bench_runs = min(bench_runs, BENCH_RUNS_MAX);
 	if (!bench_seconds)
 		bench_seconds = bench_quick ? 2 : 30;
 	prandom_seed_state(&rnd, seed);
-	pr_info("%u CPUs, HZ=%d, seed=%u, %u runs\n", num_online_cpus(), HZ, seed,
-		bench_runs);
+	pr_info("%u CPUs, HZ=%d, seed=%u, %u runs\n", num_online_cpus(), HZ, seed, bench_runs);
 	for (i = 0; i < ARRAY_SIZE(benches) && !err && !bench_stopped(); i++) {
 		if (!bench_wanted(benches[i].name))
 			continue;

@@ -9,61 +9,43 @@
 
 #include <linux/moduleparam.h>
 #include <linux/sched.h>
-#include <linux/slab.h>
 #include <linux/vmalloc.h>
 
 #include "bench.h"
 
-/* Objects that are operated on; what is pending beyond that only lies there. */
+/* Objects that are operated on; more than that are only pending. */
 #define OPS_SAMPLE	1000000
-
-enum ops_phase {
-	PHASE_NEW,		/* schedule what is idle */
-	PHASE_LATER,		/* push back, to another bucket */
-	PHASE_SAME,		/* push back by a jiffy, mostly in the same bucket */
-	PHASE_EARLIER,		/* pull forward */
-	PHASE_CANCEL,		/* of what has been pending for a while */
-	PHASE_PAIR,		/* schedule and cancel at once, what is idle */
-	PHASE_RELATIVE,		/* schedule what is idle, after a delay */
-	OPS_PHASES,
-};
 
 static const struct {
 	const char	*name;
 	enum bench_loop	loop;
-} phases[OPS_PHASES] = {
-	[PHASE_NEW]	 = { "schedule",		LOOP_SCHEDULE },
-	[PHASE_LATER]	 = { "push-back",		LOOP_LATER },
-	[PHASE_SAME]	 = { "push-back-a-little",	LOOP_LATER },
-	[PHASE_EARLIER]	 = { "pull-forward",		LOOP_EARLIER },
-	[PHASE_CANCEL]	 = { "cancel",			LOOP_CANCEL },
-	[PHASE_PAIR]	 = { "schedule+cancel",		LOOP_PAIR },
-	[PHASE_RELATIVE] = { "schedule-relative",	LOOP_RELATIVE },
+} phases[] = {
+	{ "schedule",		LOOP_SCHEDULE },	/* what is idle */
+	{ "push-back",		LOOP_LATER },		/* to another bucket */
+	{ "push-back-a-little",	LOOP_LATER },		/* by a jiffy, mostly in the same bucket */
+	{ "pull-forward",	LOOP_EARLIER },
+	{ "cancel",		LOOP_CANCEL },		/* what has been pending for a while */
+	{ "schedule+cancel",	LOOP_PAIR },		/* what is idle */
+	{ "schedule-relative",	LOOP_RELATIVE },	/* likewise */
 };
+
+#define OPS_PHASES	ARRAY_SIZE(phases)
 
 static const struct bench_peer * const ops_peers[] = {
 	&bench_floor, &bench_hwt, &bench_hwt_coarse, &bench_timer, &bench_hrtimer,
 	&bench_work,
 };
 
-#define OPS_PEERS	ARRAY_SIZE(ops_peers)
-
-/* See struct bench_span. */
-enum ops_mode { MODE_APART, MODE_BURST, OPS_MODES };
-
-static const char * const mode_name[] = { "apart", "burst" };
-
 struct ops {
-	u32			*order[OPS_PHASES];
-	u64			*when;
-	u64			*delay;		/* ns */
-	u32			sample, pending;
-	struct bench_result	result[OPS_MODES][OPS_PEERS][OPS_PHASES];
+	u32	*order;		/* of all phases, one after the other */
+	u64	*when;
+	u64	*delay;		/* ns */
+	u32	sample, pending;
 };
 
 /*
  * A third each: about half a minute, two minutes, hours. None is so short that it fires
- * before the operations are through with it.
+ * during the operations.
  */
 static u64 ops_delay(void)
 {
@@ -73,177 +55,126 @@ static u64 ops_delay(void)
 	case 1:
 		return 100ULL * NSEC_PER_SEC + bench_random_below(20ULL * NSEC_PER_SEC);
 	default:
-		return 3600ULL * NSEC_PER_SEC +
-		       bench_random_below(10 * 3600ULL * NSEC_PER_SEC);
+		return 3600ULL * NSEC_PER_SEC + bench_random_below(36000ULL * NSEC_PER_SEC);
 	}
 }
 
-static void ops_free(struct ops *ops)
+static int ops_make(struct ops *ops, u32 pending)
 {
-	int i;
+	u32 i, n = min_t(u32, pending, OPS_SAMPLE);
 
-	for (i = 0; i < OPS_PHASES; i++)
-		vfree(ops->order[i]);
-	vfree(ops->when);
-	vfree(ops->delay);
-	kfree(ops);
-}
-
-static struct ops *ops_make(u32 pending)
-{
-	struct ops *ops = kzalloc(sizeof(*ops), GFP_KERNEL);
-	bool ok;
-	u32 i;
-
-	if (!ops)
-		return NULL;
 	ops->pending = pending;
-	ops->sample = min_t(u32, pending, OPS_SAMPLE);
-	ops->when = vmalloc(array_size(ops->sample, sizeof(u64)));
-	ops->delay = vmalloc(array_size(ops->sample, sizeof(u64)));
-	ok = ops->when && ops->delay;
+	ops->sample = n;
+	ops->order = vmalloc(array3_size(OPS_PHASES, n, sizeof(u32)));
+	ops->when = vmalloc(array_size(n, sizeof(u64)));
+	ops->delay = vmalloc(array_size(n, sizeof(u64)));
+	if (!ops->order || !ops->when || !ops->delay)
+		return -ENOMEM;
 	for (i = 0; i < OPS_PHASES; i++) {
-		ops->order[i] = vmalloc(array_size(ops->sample, sizeof(u32)));
-		ok &= !!ops->order[i];
-	}
-	if (!ok) {
-		ops_free(ops);
-		return NULL;
-	}
-	for (i = 0; i < OPS_PHASES; i++) {
-		bench_shuffle(ops->order[i], ops->sample);
+		bench_shuffle(ops->order + i * n, n);
 		cond_resched();
 	}
-	for (i = 0; i < ops->sample; i++)
+	for (i = 0; i < n; i++)
 		ops->delay[i] = ops_delay();
-	return ops;
+	return 0;
 }
 
-/* When the objects of a phase are to fire, as the peer counts. */
+/* Set the times of a loop in the order of @span, as the peer counts. */
 static void ops_times(struct ops *ops, const struct bench_peer *peer,
-		      enum ops_phase phase)
+		      const struct bench_span *span, enum bench_loop loop)
 {
 	u64 delay;
 	u32 i;
 
 	for (i = 0; i < ops->sample; i++) {
 		/* The same object as in the phases before. */
-		delay = ops->delay[ops->order[phase][i]];
+		delay = ops->delay[span->order[i]];
 		/* A bucket of timer_list spans up to an eighth of the delay. */
-		if (phase == PHASE_LATER || phase == PHASE_SAME)
+		if (loop == LOOP_LATER)
 			delay += delay / 8 + 30ULL * NSEC_PER_SEC;
-		else if (phase == PHASE_EARLIER)
+		else if (loop == LOOP_EARLIER)
 			delay /= 2;
-		if (phase == PHASE_RELATIVE)
-			ops->when[i] = bench_delay(peer, delay);
-		else
-			ops->when[i] = bench_time(peer, delay);
+		ops->when[i] = loop == LOOP_RELATIVE ? bench_delay(peer, delay) :
+						       bench_time(peer, delay);
 	}
 }
 
-/* What is pending and not operated on. */
+/* Objects that are only pending. */
 static void ops_background(struct ops *ops, const struct bench_peer *peer,
-			   struct bench_span *span, enum bench_loop loop)
+			   struct bench_span span, enum bench_loop loop)
 {
-	u32 i, n, first;
+	void *objects = span.objects;
+	u32 i, first;
 
-	for (first = ops->sample; first < ops->pending; first += n) {
-		n = min(ops->sample, ops->pending - first);
-		for (i = 0; i < n; i++)
-			ops->when[i] = bench_time(peer, ops->delay[i] +
-						  3600ULL * NSEC_PER_SEC);
-		/* Any order: here they are visited from the first to the last. */
-		span->objects += first * peer->size;
-		span->end = n;
-		bench_run(peer, loop, span);
-		span->objects -= first * peer->size;
+	for (first = ops->sample; first < ops->pending; first += span.end) {
+		span.end = min(ops->sample, ops->pending - first);
+		span.objects = objects + first * peer->size;
+		for (i = 0; i < span.end; i++)
+			ops->when[i] = bench_time(peer, ops->delay[i] + 3600ULL * NSEC_PER_SEC);
+		bench_run(peer, loop, &span);
 	}
 	bench_settle(peer, NULL, 0, loop == LOOP_CANCEL);
 }
 
-static int ops_once(struct ops *ops, enum ops_mode mode, unsigned int p)
+static int ops_once(struct ops *ops, bool apart, const struct bench_peer *peer)
 {
-	const struct bench_peer *peer = ops_peers[p];
-	struct bench_span span = { .when = ops->when, .apart = mode == MODE_APART };
+	struct bench_span span = { .when = ops->when, .order = ops->order, .apart = apart };
 	bool cancelled = false;
-	enum ops_phase phase;
-	int err = 0;
+	enum bench_loop loop;
+	unsigned int phase;
 	u64 ns;
 
-	if (peer->open)
-		err = peer->open();
-	if (err)
-		return err;
-	span.objects = bench_objects(peer, ops->pending);
-	if (!span.objects) {
-		err = -ENOMEM;
-		goto out_close;
-	}
-	span.order = ops->order[PHASE_NEW];
-	ops_background(ops, peer, &span, LOOP_SCHEDULE);
-
+	span.objects = bench_open(peer, ops->pending);
+	if (IS_ERR(span.objects))
+		return PTR_ERR(span.objects);
+	ops_background(ops, peer, span, LOOP_SCHEDULE);
 	span.end = ops->sample;
 	for (phase = 0; phase < OPS_PHASES; phase++) {
-		span.order = ops->order[phase];
-		ops_times(ops, peer, phase);
+		loop = phases[phase].loop;
+		span.order = ops->order + phase * ops->sample;
+		ops_times(ops, peer, &span, loop);
 		bench_settle(peer, span.objects, ops->sample, cancelled);
-		ns = bench_run(peer, phases[phase].loop, &span);
-		bench_add(&ops->result[mode][p][phase], ns, ops->sample);
-		cancelled = phases[phase].loop == LOOP_CANCEL ||
-			    phases[phase].loop == LOOP_PAIR;
+		ns = bench_run(peer, loop, &span);
+		bench_print(ns, ops->sample, "bench=ops mode=%s peer=%s op=%s n=%u unit=ns",
+			    apart ? "apart" : "burst", peer->name, phases[phase].name,
+			    ops->pending);
+		cancelled = loop == LOOP_CANCEL || loop == LOOP_PAIR;
 	}
 	bench_run(peer, LOOP_CANCEL, &span);
 	bench_settle(peer, NULL, 0, true);
-
-	span.order = ops->order[PHASE_NEW];
-	ops_background(ops, peer, &span, LOOP_CANCEL);
-	vfree(span.objects);
-out_close:
-	if (peer->close)
-		peer->close();
-	return err;
+	ops_background(ops, peer, span, LOOP_CANCEL);
+	bench_close(peer, span.objects);
+	return 0;
 }
 
 static int ops_pending(u32 pending)
 {
-	unsigned int run, mode, p, phase, runs = bench_runs;
-	struct ops *ops = ops_make(pending);
-	int err = 0;
+	bool many = pending > OPS_SAMPLE;
+	/* Of ten million, one run takes minutes. */
+	unsigned int run, p, burst, runs = many ? min(bench_runs, 2U) : bench_runs;
+	struct ops ops;
+	int err = ops_make(&ops, pending);
 
-	if (!ops)
-		return -ENOMEM;
-	/* Of ten million, one takes minutes. */
-	if (pending > OPS_SAMPLE)
-		runs = min(runs, 2U);
-	for (run = 0; run < runs && !err && !bench_stopped(); run++) {
-		pr_info("ops, %u pending, run %u of %u\n", pending, run + 1,
-			runs);
-		for (mode = 0; mode < OPS_MODES; mode++)
-			for (p = 0; p < OPS_PEERS && !err; p++) {
+	for (run = 0; run < runs && !err && !bench_stopped(); run++)
+		for (burst = 0; burst < 2; burst++)
+			for (p = 0; p < ARRAY_SIZE(ops_peers) && !err; p++) {
 				/* Half of these minutes are hrtimer's tree. */
-				if (pending > OPS_SAMPLE && run && ops_peers[p] == &bench_hrtimer)
+				if (many && run && ops_peers[p] == &bench_hrtimer)
 					continue;
-				if (pending > OPS_SAMPLE)
-					pr_info("ops, %u pending: %s, %s\n", pending,
-						mode_name[mode], ops_peers[p]->name);
-				err = ops_once(ops, mode, p);
+				if (many || !(p || burst))
+					pr_info("ops, %u pending, run %u of %u: %s\n", pending,
+						run + 1, runs, ops_peers[p]->name);
+				err = ops_once(&ops, !burst, ops_peers[p]);
 			}
-	}
-	for (mode = 0; mode < OPS_MODES; mode++)
-		for (phase = 0; phase < OPS_PHASES; phase++)
-			for (p = 0; p < OPS_PEERS; p++)
-				bench_print(&ops->result[mode][p][phase],
-					    "bench=ops mode=%s peer=%s op=%s n=%u unit=ns",
-					    mode_name[mode], ops_peers[p]->name,
-					    phases[phase].name, pending);
-	ops_free(ops);
+	vfree(ops.order);
+	vfree(ops.when);
+	vfree(ops.delay);
 	return err;
 }
 
 /* The clock that relative deadlines read. */
 static void ops_clock(void)
 {
-	struct bench_result result = {};
 	unsigned int run, i;
 	u64 began;
 
@@ -251,14 +182,12 @@ static void ops_clock(void)
 		began = ktime_get_ns();
 		for (i = 0; i < 100000; i++)
 			ktime_get_ns();
-		bench_add(&result, ktime_get_ns() - began, 100000);
+		bench_print(ktime_get_ns() - began, 100000,
+			    "bench=ops peer=clock op=ktime_get_ns n=1 unit=ns");
 	}
-	bench_print(&result, "bench=ops peer=clock op=ktime_get_ns n=1 unit=ns");
 }
 
-#define OPS_COUNTS	8
-
-static unsigned int ops_counts[OPS_COUNTS];
+static unsigned int ops_counts[8];
 static int ops_counts_n;
 module_param_array_named(pending, ops_counts, uint, &ops_counts_n, 0444);
 MODULE_PARM_DESC(pending, "How many are pending during the operations (default 1000 to 10000000)");

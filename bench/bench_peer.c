@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * hwt, and what one would take instead, each as the same set of loops. An object is
- * in a cache line of its own (delayed_work: two), as if it were embedded.
+ * hwt and its rivals, each with the same loops. An object is in a cache line of its own
+ * (delayed_work: two), as if it were embedded.
  */
 #include <linux/cache.h>
 #include <linux/completion.h>
@@ -19,7 +19,7 @@
 #include "bench_compat.h"
 
 #define BENCH_LINE	64
-/* Operations between two looks at whether others want the CPU; not timed. */
+/* Operations between two calls of cond_resched(), which are not timed. */
 #define BENCH_CHUNK	32768
 
 DEFINE_PER_CPU(unsigned long, bench_fired);
@@ -34,64 +34,89 @@ u64 bench_fired_sum(void)
 	return sum;
 }
 
-/* What no object begins with. */
+/* No object begins with this. */
 #define BENCH_NEVER	0x5a5a5a5a5a5a5a5aULL
 
 /*
- * A loop over a span that does @code with the object @object of type @type and its time
- * @when. If the span is "apart", where the next object lies depends on what the
- * last one holds, so that the processor cannot begin with it before it is through.
+ * A loop over a span that does @code with each object, o, and its time, when. If the span is
+ * "apart", where the next object lies depends on what the last one holds, so that the
+ * processor cannot begin with it earlier.
  */
-#define BENCH_LOOP(name, type, object, when, code)			\
-static void name(const struct bench_span *span)				\
+#define BENCH_LOOP(peer, name, code)					\
+static void peer##_loop_##name(const struct bench_span *span)		\
 {									\
-	struct type *objects = span->objects;				\
+	struct peer##_object *objects = span->objects;			\
 	u32 i, carry = 0;						\
 									\
 	for (i = span->first; i < span->end; i++) {			\
-		struct type *object = &objects[span->order[i] + carry];	\
+		struct peer##_object *o = &objects[span->order[i] + carry]; \
 		u64 when __maybe_unused = span->when[i];		\
 									\
 		code;							\
 		if (span->apart)					\
-			carry = READ_ONCE(*(u64 *)object) == BENCH_NEVER; \
+			carry = READ_ONCE(*(u64 *)o) == BENCH_NEVER;	\
 	}								\
 }
 
-/* -- The floor: what any design with a word and a list has to do ---------- */
+/* The objects of a peer, a @type "it" each, how @code1 makes one, and all loops. */
+#define BENCH_CODE(peer, type, code1, code2, code3, code4, code5, code6, code7) \
+struct peer##_object {							\
+	type it;							\
+} __aligned(BENCH_LINE);						\
+									\
+static void peer##_object_init(void *object)				\
+{									\
+	struct peer##_object *o = object;				\
+									\
+	code1;								\
+}									\
+									\
+BENCH_LOOP(peer, schedule, code2)					\
+BENCH_LOOP(peer, later, code3)						\
+BENCH_LOOP(peer, earlier, code4)					\
+BENCH_LOOP(peer, cancel, code5)						\
+BENCH_LOOP(peer, pair, code6)						\
+BENCH_LOOP(peer, relative, code7)
 
-struct floor_object {
-	struct hwt_timeout timeout;
-} __aligned(BENCH_LINE);
+/* These in a struct bench_peer. */
+#define BENCH_CODE_OF(peer)						\
+	.size	= sizeof(struct peer##_object),				\
+	.init	= peer##_object_init,					\
+	.loop	= {							\
+		[LOOP_SCHEDULE]	= peer##_loop_schedule,			\
+		[LOOP_LATER]	= peer##_loop_later,			\
+		[LOOP_EARLIER]	= peer##_loop_earlier,			\
+		[LOOP_CANCEL]	= peer##_loop_cancel,			\
+		[LOOP_PAIR]	= peer##_loop_pair,			\
+		[LOOP_RELATIVE]	= peer##_loop_relative,			\
+	}
+
+/* -- The floor: what any design with a state and a list has to do ---------- */
 
 static DEFINE_PER_CPU(struct llist_head, floor_list);
 
-static __always_inline void floor_change(struct floor_object *o, u64 when)
+static __always_inline void floor_change(struct hwt_timeout *timeout, u64 when)
 {
-	s64 old = atomic64_read(&o->timeout.word);
+	s64 old = atomic64_read(&timeout->word);
 
 	do {
-	} while (!atomic64_try_cmpxchg(&o->timeout.word, &old, when));
+	} while (!atomic64_try_cmpxchg(&timeout->word, &old, when));
 }
 
-static __always_inline void floor_push(struct floor_object *o)
+static __always_inline void floor_push(struct hwt_timeout *timeout, u64 when)
 {
-	llist_add(&o->timeout.submit,
-		  per_cpu_ptr(&floor_list, raw_smp_processor_id()));
+	floor_change(timeout, when);
+	llist_add(&timeout->submit, per_cpu_ptr(&floor_list, raw_smp_processor_id()));
 }
 
-BENCH_LOOP(floor_schedule, floor_object, o, when,
-	   { floor_change(o, when); floor_push(o); })
-BENCH_LOOP(floor_later, floor_object, o, when, floor_change(o, when))
-BENCH_LOOP(floor_pair, floor_object, o, when,
-	   { floor_change(o, when); floor_push(o); floor_change(o, 0); })
-BENCH_LOOP(floor_relative, floor_object, o, when,
-	   { floor_change(o, ktime_get_ns() + when); floor_push(o); })
-
-static void floor_init(void *object)
-{
-	memset(object, 0, sizeof(struct floor_object));
-}
+BENCH_CODE(floor, struct hwt_timeout,
+	   memset(o, 0, sizeof(*o)),
+	   floor_push(&o->it, when),
+	   floor_change(&o->it, when),
+	   floor_push(&o->it, when),
+	   floor_push(&o->it, when),
+	   { floor_push(&o->it, when); floor_change(&o->it, 0); },
+	   floor_push(&o->it, ktime_get_ns() + when))
 
 static void floor_settle(bool cancelled)
 {
@@ -103,24 +128,11 @@ static void floor_settle(bool cancelled)
 
 const struct bench_peer bench_floor = {
 	.name	= "floor",
-	.size	= sizeof(struct floor_object),
-	.init	= floor_init,
-	.loop	= {
-		[LOOP_SCHEDULE]	= floor_schedule,
-		[LOOP_LATER]	= floor_later,
-		[LOOP_EARLIER]	= floor_schedule,
-		[LOOP_CANCEL]	= floor_schedule,
-		[LOOP_PAIR]	= floor_pair,
-		[LOOP_RELATIVE]	= floor_relative,
-	},
 	.settle	= floor_settle,
+	BENCH_CODE_OF(floor),
 };
 
 /* -- hwt ------------------------------------------------------------------ */
-
-struct hwt_object {
-	struct hwt_timeout timeout;
-} __aligned(BENCH_LINE);
 
 struct hwt_wheel *bench_wheel;
 
@@ -130,6 +142,15 @@ static void hwt_fired(struct hwt_timeout *timeout)
 }
 
 static const struct hwt_ops hwt_object_ops = { .expire = hwt_fired };
+
+BENCH_CODE(hwt, struct hwt_timeout,
+	   hwt_timeout_init(&o->it, bench_wheel, &hwt_object_ops),
+	   hwt_schedule_at(&o->it, when),
+	   hwt_schedule_at(&o->it, when),
+	   hwt_schedule_at(&o->it, when),
+	   hwt_cancel(&o->it),
+	   { hwt_schedule_at(&o->it, when); hwt_cancel(&o->it); },
+	   hwt_schedule(&o->it, when))
 
 static int hwt_open_params(u32 flags, u64 tick_ns)
 {
@@ -163,48 +184,33 @@ static void hwt_close(void)
 	bench_wheel = NULL;
 }
 
-static void hwt_object_init(void *object)
-{
-	hwt_timeout_init(&((struct hwt_object *)object)->timeout, bench_wheel,
-			 &hwt_object_ops);
-}
-
-BENCH_LOOP(hwt_loop_schedule, hwt_object, o, when,
-	   hwt_schedule_at(&o->timeout, when))
-BENCH_LOOP(hwt_loop_cancel, hwt_object, o, when, hwt_cancel(&o->timeout))
-BENCH_LOOP(hwt_loop_pair, hwt_object, o, when,
-	   { hwt_schedule_at(&o->timeout, when); hwt_cancel(&o->timeout); })
-BENCH_LOOP(hwt_loop_relative, hwt_object, o, when,
-	   hwt_schedule(&o->timeout, when))
-
-/* Fires when all that this CPU has submitted before has been collected: in order. */
-struct hwt_marker {
-	struct hwt_timeout	timeout;
-	struct completion	fired;
-};
+static DECLARE_COMPLETION(hwt_marker_done);
 
 static void hwt_marker_fired(struct hwt_timeout *timeout)
 {
-	complete(&container_of(timeout, struct hwt_marker, timeout)->fired);
+	complete(&hwt_marker_done);
 }
 
 static const struct hwt_ops hwt_marker_ops = { .expire = hwt_marker_fired };
 
-/* Until the engine has nothing to collect any more; the cancelled wait reclaim_ms. */
+/*
+ * Wait until the engine has nothing to collect any more. Cancelled timeouts wait for
+ * reclaim_ms; the marker fires after all that this CPU has submitted before it.
+ */
 static void hwt_settle(bool cancelled)
 {
-	static struct hwt_marker marker;
+	static struct hwt_timeout marker;
 	struct hwt_wheel_stats stats;
 	u64 before;
 
 	if (cancelled)
 		bench_sleep(150 * NSEC_PER_MSEC);
-	init_completion(&marker.fired);
-	hwt_timeout_init(&marker.timeout, bench_wheel, &hwt_marker_ops);
-	hwt_schedule(&marker.timeout, 0);
-	wait_for_completion_killable(&marker.fired);
-	hwt_cancel_sync(&marker.timeout);
-	/* What other CPUs have submitted. */
+	reinit_completion(&hwt_marker_done);
+	hwt_timeout_init(&marker, bench_wheel, &hwt_marker_ops);
+	hwt_schedule(&marker, 0);
+	wait_for_completion_killable(&hwt_marker_done);
+	hwt_cancel_sync(&marker);
+	/* The submissions of other CPUs. */
 	hwt_wheel_get_stats(bench_wheel, &stats);
 	do {
 		before = stats.collected;
@@ -213,89 +219,40 @@ static void hwt_settle(bool cancelled)
 	} while (stats.collected != before && !bench_stopped());
 }
 
-#define HWT_LOOPS {						\
-		[LOOP_SCHEDULE]	= hwt_loop_schedule,		\
-		[LOOP_LATER]	= hwt_loop_schedule,		\
-		[LOOP_EARLIER]	= hwt_loop_schedule,		\
-		[LOOP_CANCEL]	= hwt_loop_cancel,		\
-		[LOOP_PAIR]	= hwt_loop_pair,		\
-		[LOOP_RELATIVE]	= hwt_loop_relative,		\
-	}
+#define HWT_PEER(title, begin)						\
+	.name	= title,						\
+	.open	= begin,						\
+	.close	= hwt_close,						\
+	.settle	= hwt_settle,						\
+	BENCH_CODE_OF(hwt)
 
-const struct bench_peer bench_hwt = {
-	.name	= "hwt",
-	.size	= sizeof(struct hwt_object),
-	.open	= hwt_open,
-	.close	= hwt_close,
-	.init	= hwt_object_init,
-	.loop	= HWT_LOOPS,
-	.settle	= hwt_settle,
-};
-
-const struct bench_peer bench_hwt_coarse = {
-	.name	= "hwt-coarse",
-	.size	= sizeof(struct hwt_object),
-	.open	= hwt_open_coarse,
-	.close	= hwt_close,
-	.init	= hwt_object_init,
-	.loop	= HWT_LOOPS,
-	.settle	= hwt_settle,
-};
-
-const struct bench_peer bench_hwt_jiffy = {
-	.name	= "hwt-jiffy",
-	.size	= sizeof(struct hwt_object),
-	.open	= hwt_open_jiffy,
-	.close	= hwt_close,
-	.init	= hwt_object_init,
-	.loop	= HWT_LOOPS,
-	.settle	= hwt_settle,
-};
+const struct bench_peer bench_hwt = { HWT_PEER("hwt", hwt_open) };
+const struct bench_peer bench_hwt_coarse = { HWT_PEER("hwt-coarse", hwt_open_coarse) };
+const struct bench_peer bench_hwt_jiffy = { HWT_PEER("hwt-jiffy", hwt_open_jiffy) };
 
 /* -- timer_list ------------------------------------------------------------ */
-
-struct timer_object {
-	struct timer_list timer;
-} __aligned(BENCH_LINE);
 
 static void timer_fired(struct timer_list *timer)
 {
 	this_cpu_inc(bench_fired);
 }
 
-static void timer_object_init(void *object)
-{
-	timer_setup(&((struct timer_object *)object)->timer, timer_fired, 0);
-}
-
-BENCH_LOOP(timer_loop_schedule, timer_object, o, when,
-	   mod_timer(&o->timer, when))
-BENCH_LOOP(timer_loop_cancel, timer_object, o, when, timer_delete(&o->timer))
-BENCH_LOOP(timer_loop_pair, timer_object, o, when,
-	   { mod_timer(&o->timer, when); timer_delete(&o->timer); })
-BENCH_LOOP(timer_loop_relative, timer_object, o, when,
-	   mod_timer(&o->timer, jiffies + when))
+BENCH_CODE(timer, struct timer_list,
+	   timer_setup(&o->it, timer_fired, 0),
+	   mod_timer(&o->it, when),
+	   mod_timer(&o->it, when),
+	   mod_timer(&o->it, when),
+	   timer_delete(&o->it),
+	   { mod_timer(&o->it, when); timer_delete(&o->it); },
+	   mod_timer(&o->it, jiffies + when))
 
 const struct bench_peer bench_timer = {
 	.name	= "timer_list",
-	.size	= sizeof(struct timer_object),
 	.jiffies = true,
-	.init	= timer_object_init,
-	.loop	= {
-		[LOOP_SCHEDULE]	= timer_loop_schedule,
-		[LOOP_LATER]	= timer_loop_schedule,
-		[LOOP_EARLIER]	= timer_loop_schedule,
-		[LOOP_CANCEL]	= timer_loop_cancel,
-		[LOOP_PAIR]	= timer_loop_pair,
-		[LOOP_RELATIVE]	= timer_loop_relative,
-	},
+	BENCH_CODE_OF(timer),
 };
 
 /* -- hrtimer ---------------------------------------------------------------- */
-
-struct hrtimer_object {
-	struct hrtimer timer;
-} __aligned(BENCH_LINE);
 
 static enum hrtimer_restart hrtimer_fired(struct hrtimer *timer)
 {
@@ -303,41 +260,26 @@ static enum hrtimer_restart hrtimer_fired(struct hrtimer *timer)
 	return HRTIMER_NORESTART;
 }
 
-static void hrtimer_object_init(void *object)
+static __always_inline void hrtimer_at(struct hrtimer *timer, u64 when)
 {
-	hrtimer_setup(&((struct hrtimer_object *)object)->timer, hrtimer_fired,
-		      CLOCK_MONOTONIC, HRTIMER_MODE_ABS);
+	hrtimer_start(timer, ns_to_ktime(when), HRTIMER_MODE_ABS);
 }
 
-BENCH_LOOP(hrtimer_loop_schedule, hrtimer_object, o, when,
-	   hrtimer_start(&o->timer, ns_to_ktime(when), HRTIMER_MODE_ABS))
-BENCH_LOOP(hrtimer_loop_cancel, hrtimer_object, o, when,
-	   hrtimer_cancel(&o->timer))
-BENCH_LOOP(hrtimer_loop_pair, hrtimer_object, o, when,
-	   { hrtimer_start(&o->timer, ns_to_ktime(when), HRTIMER_MODE_ABS);
-	     hrtimer_cancel(&o->timer); })
-BENCH_LOOP(hrtimer_loop_relative, hrtimer_object, o, when,
-	   hrtimer_start(&o->timer, ns_to_ktime(when), HRTIMER_MODE_REL))
+BENCH_CODE(hrtimer, struct hrtimer,
+	   hrtimer_setup(&o->it, hrtimer_fired, CLOCK_MONOTONIC, HRTIMER_MODE_ABS),
+	   hrtimer_at(&o->it, when),
+	   hrtimer_at(&o->it, when),
+	   hrtimer_at(&o->it, when),
+	   hrtimer_cancel(&o->it),
+	   { hrtimer_at(&o->it, when); hrtimer_cancel(&o->it); },
+	   hrtimer_start(&o->it, ns_to_ktime(when), HRTIMER_MODE_REL))
 
 const struct bench_peer bench_hrtimer = {
 	.name	= "hrtimer",
-	.size	= sizeof(struct hrtimer_object),
-	.init	= hrtimer_object_init,
-	.loop	= {
-		[LOOP_SCHEDULE]	= hrtimer_loop_schedule,
-		[LOOP_LATER]	= hrtimer_loop_schedule,
-		[LOOP_EARLIER]	= hrtimer_loop_schedule,
-		[LOOP_CANCEL]	= hrtimer_loop_cancel,
-		[LOOP_PAIR]	= hrtimer_loop_pair,
-		[LOOP_RELATIVE]	= hrtimer_loop_relative,
-	},
+	BENCH_CODE_OF(hrtimer),
 };
 
 /* -- delayed_work ------------------------------------------------------------ */
-
-struct work_object {
-	struct delayed_work work;
-} __aligned(BENCH_LINE);
 
 static struct workqueue_struct *work_queue;
 
@@ -357,55 +299,96 @@ static void work_close(void)
 	destroy_workqueue(work_queue);
 }
 
-static void work_object_init(void *object)
-{
-	INIT_DELAYED_WORK(&((struct work_object *)object)->work, work_fired);
-}
-
-/* It takes delays only: what is absolute for the others has to be made one. */
-BENCH_LOOP(work_loop_schedule, work_object, o, when,
-	   queue_delayed_work(work_queue, &o->work, when - jiffies))
-BENCH_LOOP(work_loop_later, work_object, o, when,
-	   mod_delayed_work(work_queue, &o->work, when - jiffies))
-BENCH_LOOP(work_loop_cancel, work_object, o, when,
-	   cancel_delayed_work(&o->work))
-BENCH_LOOP(work_loop_pair, work_object, o, when,
-	   { queue_delayed_work(work_queue, &o->work, when - jiffies);
-	     cancel_delayed_work(&o->work); })
-BENCH_LOOP(work_loop_relative, work_object, o, when,
-	   queue_delayed_work(work_queue, &o->work, when))
+/* It takes delays only, so absolute times are converted. */
+BENCH_CODE(work, struct delayed_work,
+	   INIT_DELAYED_WORK(&o->it, work_fired),
+	   queue_delayed_work(work_queue, &o->it, when - jiffies),
+	   mod_delayed_work(work_queue, &o->it, when - jiffies),
+	   mod_delayed_work(work_queue, &o->it, when - jiffies),
+	   cancel_delayed_work(&o->it),
+	   { queue_delayed_work(work_queue, &o->it, when - jiffies);
+	     cancel_delayed_work(&o->it); },
+	   queue_delayed_work(work_queue, &o->it, when))
 
 const struct bench_peer bench_work = {
 	.name	= "delayed_work",
-	.size	= sizeof(struct work_object),
 	.jiffies = true,
 	.open	= work_open,
 	.close	= work_close,
-	.init	= work_object_init,
-	.loop	= {
-		[LOOP_SCHEDULE]	= work_loop_schedule,
-		[LOOP_LATER]	= work_loop_later,
-		[LOOP_EARLIER]	= work_loop_later,
-		[LOOP_CANCEL]	= work_loop_cancel,
-		[LOOP_PAIR]	= work_loop_pair,
-		[LOOP_RELATIVE]	= work_loop_relative,
-	},
+	BENCH_CODE_OF(work),
 };
 
 /* -- For all of them ---------------------------------------------------------- */
 
-/* Objects made ready; NULL: no memory. vfree() them. */
-void *bench_objects(const struct bench_peer *peer, u32 count)
+/* Open a peer. Return that many objects, made ready, or an ERR_PTR(). */
+void *bench_open(const struct bench_peer *peer, u32 count)
 {
-	void *objects = vmalloc(array_size(peer->size, count));
+	void *objects;
+	int err = peer->open ? peer->open() : 0;
 	u32 i;
 
+	if (err)
+		return ERR_PTR(err);
+	objects = vmalloc(array_size(peer->size, count));
 	for (i = 0; objects && i < count; i++) {
 		peer->init(objects + i * peer->size);
 		if (i % BENCH_CHUNK == 0)
 			cond_resched();
 	}
-	return objects;
+	if (!objects && peer->close)
+		peer->close();
+	return objects ?: ERR_PTR(-ENOMEM);
+}
+
+/* The opposite; all objects are idle. */
+void bench_close(const struct bench_peer *peer, void *objects)
+{
+	if (peer->close)
+		peer->close();
+	vfree(objects);
+}
+
+/* Open a peer with @count objects in random order. Return 0 or an error. */
+int bench_begin(struct bench_load *load, const struct bench_peer *peer, u32 count)
+{
+	u32 some = max(count, 1U);
+	void *objects = ERR_PTR(-ENOMEM);
+
+	load->peer = peer;
+	load->order = vmalloc(array_size(some, sizeof(u32)));
+	load->when = vmalloc(array_size(some, sizeof(u64)));
+	if (load->order && load->when)
+		objects = bench_open(peer, some);
+	if (IS_ERR(objects)) {
+		vfree(load->order);
+		vfree(load->when);
+		return PTR_ERR(objects);
+	}
+	bench_shuffle(load->order, count);
+	load->span = (struct bench_span) {
+		.objects = objects, .order = load->order, .when = load->when, .end = count,
+	};
+	load->fired = bench_fired_sum();
+	return 0;
+}
+
+/* Cancel all, and close the peer. */
+void bench_end(struct bench_load *load)
+{
+	bench_run(load->peer, LOOP_CANCEL, &load->span);
+	bench_settle(load->peer, NULL, 0, true);
+	bench_close(load->peer, load->span.objects);
+	vfree(load->order);
+	vfree(load->when);
+}
+
+/* Set deadlines from @first ns from now, spread over @spread ns. */
+void bench_times(struct bench_load *load, u64 first, u64 spread)
+{
+	u32 i;
+
+	for (i = 0; i < load->span.end; i++)
+		load->when[i] = bench_time(load->peer, first + bench_random_below(spread));
 }
 
 /**
@@ -413,10 +396,10 @@ void *bench_objects(const struct bench_peer *peer, u32 count)
  * @peer:      the peer
  * @objects:   all its objects; NULL: leave the caches alone
  * @count:     how many
- * @cancelled: what was done last has cancelled
+ * @cancelled: the last operation has cancelled
  *
- * Whoever sleeps finds its objects gone from the caches. So all sleep, and all have them
- * read once, from the first to the last: a few stay warm, of a million what fits.
+ * A peer that sleeps finds its objects gone from the caches. So all sleep, and then read
+ * all objects in order: a few stay warm, of a million what fits.
  */
 void bench_settle(const struct bench_peer *peer, void *objects, u32 count,
 		  bool cancelled)
@@ -441,21 +424,18 @@ u64 bench_delay(const struct bench_peer *peer, u64 delay_ns)
 /* The absolute time after a delay, likewise. */
 u64 bench_time(const struct bench_peer *peer, u64 delay_ns)
 {
-	return bench_delay(peer, delay_ns) +
-	       (peer->jiffies ? jiffies : ktime_get_ns());
+	return bench_delay(peer, delay_ns) + (peer->jiffies ? jiffies : ktime_get_ns());
 }
 
-/* Runs the loop over the whole of @span. Returns the time it took, ns. */
+/* Run the loop over the whole of @span. Return the time it took, ns. */
 u64 bench_run(const struct bench_peer *peer, enum bench_loop loop,
-	      struct bench_span *span)
+	      const struct bench_span *span)
 {
-	u32 end = span->end, first = span->first;
 	struct bench_span chunk = *span;
 	u64 began, sum = 0;
 
-	for (; first < end; first = chunk.end) {
-		chunk.first = first;
-		chunk.end = min(first + BENCH_CHUNK, end);
+	for (; chunk.first < span->end; chunk.first = chunk.end) {
+		chunk.end = min(chunk.first + BENCH_CHUNK, span->end);
 		began = ktime_get_ns();
 		peer->loop[loop](&chunk);
 		sum += ktime_get_ns() - began;

@@ -9,7 +9,6 @@
 #include <linux/kthread.h>
 #include <linux/ktime.h>
 #include <linux/slab.h>
-#include <linux/vmalloc.h>
 
 #include "bench.h"
 
@@ -33,8 +32,8 @@ static int smp_thread(void *arg)
 	kthread_complete_and_exit(&part->done, 0);
 }
 
-/* Runs all parts at once, part i on the i-th CPU. Returns the sum of their times. */
-static u64 smp_run(struct smp_part *parts, unsigned int n)
+/* Run parts at once, part i on the i-th CPU, and print the sum of their times. */
+static void smp_run(struct smp_part *parts, unsigned int n, const char *op, u32 count)
 {
 	DECLARE_COMPLETION_ONSTACK(go);
 	struct task_struct *task;
@@ -60,59 +59,37 @@ static u64 smp_run(struct smp_part *parts, unsigned int n)
 		wait_for_completion(&parts[i].done);
 		sum += parts[i].ns;
 	}
-	return started == n ? sum : 0;
+	if (started == n)
+		bench_print(sum, count, "bench=smp peer=%s op=%s cpus=%u n=%u unit=ns",
+			    parts->peer->name, op, n, count);
+	bench_settle(parts->peer, NULL, 0, true);
 }
 
 static const struct bench_peer * const smp_peers[] = {
 	&bench_hwt, &bench_timer, &bench_hrtimer, &bench_work,
 };
 
-#define SMP_PEERS	ARRAY_SIZE(smp_peers)
-
-static struct bench_result smp_alone[SMP_PEERS], smp_arm[SMP_PEERS],
-	smp_cancel[SMP_PEERS];
-
-static int smp_once(unsigned int p, struct smp_part *parts, unsigned int n, u32 each)
+static int smp_once(const struct bench_peer *peer, struct smp_part *parts, unsigned int n,
+		    u32 each)
 {
-	const struct bench_peer *peer = smp_peers[p];
-	u32 count = each * n, i;
-	u32 *order = vmalloc(array_size(count, sizeof(*order)));
-	u64 *when = vmalloc(array_size(count, sizeof(*when)));
-	void *objects = NULL;
-	int err = order && when ? 0 : -ENOMEM;
-	u64 ns;
+	struct bench_load load;
+	unsigned int i;
+	int err = bench_begin(&load, peer, each * n);
 
-	if (!err && peer->open)
-		err = peer->open();
 	if (err)
-		goto out;
-	objects = bench_objects(peer, count);
-	if (!objects) {
-		err = -ENOMEM;
-		goto out_close;
-	}
-	bench_shuffle(order, count);
-	for (i = 0; i < count; i++)
-		when[i] = bench_time(peer, 600ULL * NSEC_PER_SEC +
-				     bench_random_below(3600ULL * NSEC_PER_SEC));
+		return err;
+	bench_times(&load, 600ULL * NSEC_PER_SEC, 3600ULL * NSEC_PER_SEC);
 	for (i = 0; i < n; i++) {
 		parts[i].peer = peer;
 		parts[i].loop = LOOP_SCHEDULE;
-		parts[i].span = (struct bench_span) {
-			.objects = objects, .order = order, .when = when,
-			.first = i * each, .end = (i + 1) * each,
-		};
+		parts[i].span = load.span;
+		parts[i].span.first = i * each;
+		parts[i].span.end = (i + 1) * each;
 	}
-	ns = smp_run(parts, 1);
-	if (ns)
-		bench_add(&smp_alone[p], ns, each);
+	smp_run(parts, 1, "arm", each);
 	bench_run(peer, LOOP_CANCEL, &parts[0].span);
 	bench_settle(peer, NULL, 0, true);
-
-	ns = smp_run(parts, n);
-	if (ns)
-		bench_add(&smp_arm[p], ns, count);
-	bench_settle(peer, NULL, 0, true);
+	smp_run(parts, n, "arm", each * n);
 
 	/* Each what its neighbour has armed. */
 	for (i = 0; i < n; i++) {
@@ -120,26 +97,14 @@ static int smp_once(unsigned int p, struct smp_part *parts, unsigned int n, u32 
 		parts[i].span.first = (i + 1) % n * each;
 		parts[i].span.end = parts[i].span.first + each;
 	}
-	ns = smp_run(parts, n);
-	if (ns)
-		bench_add(&smp_cancel[p], ns, count);
-	for (i = 0; i < n; i++)
-		bench_run(peer, LOOP_CANCEL, &parts[i].span);
-	bench_settle(peer, NULL, 0, true);
-out_close:
-	if (peer->close)
-		peer->close();
-out:
-	vfree(objects);
-	vfree(when);
-	vfree(order);
-	return err;
+	smp_run(parts, n, "cancel-anothers", each * n);
+	bench_end(&load);
+	return 0;
 }
 
 int bench_smp(void)
 {
 	unsigned int n = num_online_cpus(), run, p;
-	u32 each = bench_quick ? 20000 : 200000;
 	struct smp_part *parts;
 	int err = 0;
 
@@ -151,17 +116,8 @@ int bench_smp(void)
 	if (!parts)
 		return -ENOMEM;
 	for (run = 0; run < bench_runs && !err && !bench_stopped(); run++)
-		for (p = 0; p < SMP_PEERS && !err; p++)
-			err = smp_once(p, parts, n, each);
-	for (p = 0; p < SMP_PEERS; p++) {
-		bench_print(&smp_alone[p], "bench=smp peer=%s op=arm cpus=1 n=%u unit=ns",
-			    smp_peers[p]->name, each);
-		bench_print(&smp_arm[p], "bench=smp peer=%s op=arm cpus=%u n=%u unit=ns",
-			    smp_peers[p]->name, n, each * n);
-		bench_print(&smp_cancel[p],
-			    "bench=smp peer=%s op=cancel-anothers cpus=%u n=%u unit=ns",
-			    smp_peers[p]->name, n, each * n);
-	}
+		for (p = 0; p < ARRAY_SIZE(smp_peers) && !err; p++)
+			err = smp_once(smp_peers[p], parts, n, bench_quick ? 20000 : 200000);
 	kfree(parts);
 	return err;
 }

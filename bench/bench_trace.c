@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A real trace: what a guest at work has done with timers (trace/record.py), done again with
- * hwt and its rivals. The same operations on as many objects, in the same order and at the same
- * times, with the same deadlines: what expired then expires now, and the engines work in between
- * as they do in life.
+ * A real trace: the timer operations of a guest at work (trace/record.py), done again with hwt
+ * and its rivals. The operations, their order, times and deadlines are the same, so the same
+ * timers expire, and the engines work in between as usual.
  *
- * The time is kept in windows of a tick of the recording's. What is in one is done at once, some
- * time after its end, when what expired in it has done so here, too. So what was cancelled or
- * re-armed in the last tick before it was due expires.
+ * Time is kept in windows of a tick of the recording. The operations of a window are done at
+ * once, some time after its end, when the timers that expired in it have expired here, too. A
+ * timer that was cancelled or re-armed in the last tick before its deadline therefore expires.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -71,8 +70,6 @@ static const struct bench_peer * const trace_peers[] = {
 	&bench_floor, &bench_hwt, &bench_hwt_jiffy, &bench_timer, &bench_hrtimer, &bench_work,
 };
 
-#define TRACE_PEERS	ARRAY_SIZE(trace_peers)
-
 /* A replay, and what it has measured. */
 struct trace_replay {
 	const struct bench_peer	*peer;
@@ -86,7 +83,10 @@ struct trace_replay {
 	u64			op[TRACE_OPS], ops[TRACE_OPS];
 };
 
-/* Times all operations together (@whole), or each row of the same kind. */
+/*
+ * Do the operations of a window. Time all together (@whole), or each row of one kind, less the
+ * cost of reading the clock.
+ */
 static void trace_window(struct trace_replay *r, u32 first, u32 end, bool whole)
 {
 	u64 soonest = bench_time(r->peer, NSEC_PER_MSEC);
@@ -173,98 +173,59 @@ static u64 trace_windows(struct trace_replay *r)
 	return count;
 }
 
-static void trace_cancel_all(struct trace_replay *r)
+/* Print a figure of a replay. */
+static void trace_print(const struct trace_replay *r, const char *op, const char *unit,
+			u64 total, u64 count)
 {
-	struct bench_span all = r->span;
-
-	all.first = r->file->records;
-	all.end = all.first + r->file->timers;
-	bench_run(r->peer, LOOP_CANCEL, &all);
-	bench_settle(r->peer, NULL, 0, true);
-}
-
-struct trace_results {
-	struct bench_result	all, op[TRACE_OPS], cpu, operations, fired;
-};
-
-/* A time less what reading the clock costs may be less than nothing. */
-static void trace_add(struct bench_result *result, u64 ns, u64 count)
-{
+	/* A time less the cost of reading the clock may be negative. */
 	if (count)
-		bench_add(result, max_t(s64, ns, 0), count);
+		bench_print(max_t(s64, total, 0), count, "bench=trace peer=%s op=%s n=%u unit=%s",
+			    r->peer ? r->peer->name : "recorded", op, r->file->timers, unit);
 }
 
-static int trace_replay(struct trace_replay *r, struct trace_results *results)
-{
-	const struct bench_peer *peer = r->peer;
-	struct bench_busy busy;
-	u64 fired, count;
-	unsigned int op;
-	int err;
-
-	err = peer->open ? peer->open() : 0;
-	if (err)
-		return err;
-	r->span.objects = bench_objects(peer, r->file->timers);
-	if (r->span.objects) {
-		bench_settle(peer, NULL, 0, false);
-		r->clock = trace_clock_cost();
-		trace_align(r);
-		fired = bench_fired_sum();
-		bench_busy_begin(&busy);
-		count = trace_windows(r);
-		if (!bench_stopped() && count) {
-			bench_add(&results->cpu, bench_busy_end(&busy), count);
-			bench_add(&results->operations, count, 1);
-			bench_add(&results->fired, bench_fired_sum() - fired, 1);
-			trace_add(&results->all, r->whole, r->whole_ops);
-			for (op = TRACE_START; op < TRACE_OPS; op++)
-				trace_add(&results->op[op], r->op[op], r->ops[op]);
-		}
-		trace_cancel_all(r);
-	} else {
-		err = -ENOMEM;
-	}
-	if (peer->close)
-		peer->close();
-	vfree(r->span.objects);
-	return err;
-}
-
-static void trace_print(const struct bench_peer *peer, u32 n, struct trace_results *results)
+static void trace_measure(struct trace_replay *r)
 {
 	static const char * const names[TRACE_OPS] = {
 		[TRACE_START] = "start", [TRACE_REARM] = "re-arm", [TRACE_CANCEL] = "cancel",
 	};
+	struct bench_busy busy;
+	u64 fired, count, ns;
 	unsigned int op;
 
-	bench_print(&results->all, "bench=trace peer=%s op=all n=%u unit=ns", peer->name, n);
+	bench_settle(r->peer, NULL, 0, false);
+	r->clock = trace_clock_cost();
+	trace_align(r);
+	fired = bench_fired_sum();
+	bench_busy_begin(&busy);
+	count = trace_windows(r);
+	ns = bench_busy_end(&busy);
+	fired = bench_fired_sum() - fired;
+	if (bench_stopped())
+		return;
+	trace_print(r, "all", "ns", r->whole, r->whole_ops);
 	for (op = TRACE_START; op < TRACE_OPS; op++)
-		bench_print(&results->op[op], "bench=trace peer=%s op=%s n=%u unit=ns",
-			    peer->name, names[op], n);
-	bench_print(&results->cpu, "bench=trace peer=%s op=all-cpu-time n=%u unit=ns",
-		    peer->name, n);
-	bench_print(&results->operations, "bench=trace peer=%s op=operations n=%u unit=count",
-		    peer->name, n);
-	if (peer != &bench_floor)
-		bench_print(&results->fired, "bench=trace peer=%s op=fired n=%u unit=count",
-			    peer->name, n);
+		trace_print(r, names[op], "ns", r->op[op], r->ops[op]);
+	trace_print(r, "all-cpu-time", "ns", ns, count);
+	trace_print(r, "operations", "count", count, 1);
+	if (r->peer != &bench_floor)
+		trace_print(r, "fired", "count", fired, 1);
 }
 
-/* What there was to do again. */
-static void trace_print_recorded(const struct trace_file *file)
+static int trace_replay(struct trace_replay *r)
 {
-	static struct bench_result operations, fired;
-	u64 count = 0;
-	u32 i;
+	struct bench_span all = r->span;
 
-	for (i = 0; i < file->records; i++)
-		count += trace_op(&file->record[i]) != TRACE_WAIT;
-	bench_add(&operations, count, 1);
-	bench_add(&fired, file->expired, 1);
-	bench_print(&operations, "bench=trace peer=recorded op=operations n=%u unit=count",
-		    file->timers);
-	bench_print(&fired, "bench=trace peer=recorded op=fired n=%u unit=count", file->timers);
+	all.objects = bench_open(r->peer, r->file->timers);
+	if (IS_ERR(all.objects))
+		return PTR_ERR(all.objects);
+	r->span.objects = all.objects;
+	trace_measure(r);
+	all.first = r->file->records;
+	all.end = all.first + r->file->timers;
+	bench_run(r->peer, LOOP_CANCEL, &all);
+	bench_settle(r->peer, NULL, 0, true);
+	bench_close(r->peer, all.objects);
+	return 0;
 }
 
 static bool trace_valid(const struct trace_file *file, size_t size)
@@ -283,56 +244,66 @@ static bool trace_valid(const struct trace_file *file, size_t size)
 
 /*
  * Every other window is timed as a whole, for the cost of all operations; in those between, each
- * row of one kind of operation, less what reading the clock costs. The CPU time is that of the
- * whole replay, with what expires, by operation; the floor's is what a replay costs by itself.
+ * row of one kind. The CPU time by operation is that of the whole replay, with what expires; the
+ * floor's is the cost of the replay itself.
  */
-int bench_trace(void)
+static int trace_all(const struct trace_file *file, u32 *order, u64 *when)
 {
-	static struct trace_results results[TRACE_PEERS];
+	struct trace_replay recorded = { .file = file };
 	unsigned int run, runs = bench_quick ? 1 : min(bench_runs, 3U), p;
-	struct trace_file *file;
-	void *data = NULL;
-	u32 *order = NULL;
-	u64 *when = NULL;
+	u64 count = 0;
 	u32 i;
 	int err;
 
-	err = kernel_read_file_from_path(trace, 0, &data, INT_MAX, NULL, READING_UNKNOWN);
-	if (err < 0) {
-		pr_err("cannot read %s: %d\n", trace, err);
-		return err;
-	}
-	file = data;
-	err = trace_valid(file, err) ? 0 : -EINVAL;
-	if (!err) {
-		order = vmalloc(array_size(file->records + file->timers, sizeof(*order)));
-		when = vmalloc(array_size(file->records + file->timers, sizeof(*when)));
-		if (!order || !when)
-			err = -ENOMEM;
-	}
 	/* By record; then 0, 1, 2, ... for all timers. */
-	for (i = 0; !err && i < file->records + file->timers; i++) {
+	for (i = 0; i < file->records + file->timers; i++) {
 		order[i] = i < file->records ? trace_timer(&file->record[i]) : i - file->records;
 		when[i] = 0;
 	}
-	for (run = 0; run < runs && !err && !bench_stopped(); run++) {
+	for (i = 0; i < file->records; i++)
+		count += trace_op(&file->record[i]) != TRACE_WAIT;
+	trace_print(&recorded, "operations", "count", count, 1);
+	trace_print(&recorded, "fired", "count", file->expired, 1);
+	for (run = 0; run < runs && !bench_stopped(); run++) {
 		pr_info("trace, run %u of %u\n", run + 1, runs);
-		for (p = 0; p < TRACE_PEERS && !err && !bench_stopped(); p++) {
+		for (p = 0; p < ARRAY_SIZE(trace_peers) && !bench_stopped(); p++) {
 			struct trace_replay replay = {
 				.peer = trace_peers[p], .file = file,
 				.span = { .order = order, .when = when, .apart = true },
 				.when = when,
 			};
 
-			err = trace_replay(&replay, &results[p]);
+			err = trace_replay(&replay);
+			if (err)
+				return err;
 		}
 	}
-	if (!err)
-		trace_print_recorded(file);
-	for (p = 0; p < TRACE_PEERS; p++)
-		trace_print(trace_peers[p], err ? 0 : file->timers, &results[p]);
-	vfree(order);
-	vfree(when);
+	return 0;
+}
+
+int bench_trace(void)
+{
+	const struct trace_file *file;
+	void *data = NULL;
+	u32 *order, all;
+	u64 *when;
+	int err = kernel_read_file_from_path(trace, 0, &data, INT_MAX, NULL, READING_UNKNOWN);
+
+	if (err < 0) {
+		pr_err("cannot read %s: %d\n", trace, err);
+		return err;
+	}
+	file = data;
+	if (trace_valid(file, err)) {
+		all = file->records + file->timers;
+		order = vmalloc(array_size(all, sizeof(*order)));
+		when = vmalloc(array_size(all, sizeof(*when)));
+		err = order && when ? trace_all(file, order, when) : -ENOMEM;
+		vfree(order);
+		vfree(when);
+	} else {
+		err = -EINVAL;
+	}
 	vfree(data);
 	return err;
 }

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Draws what was measured, with gnuplot."""
-
+"""Draws results, with gnuplot."""
 import math
-import os
 import re
 import subprocess
 
@@ -39,8 +37,7 @@ class Plot:
 
     def values(self, which):
         """All x (0) or y (1)."""
-        return [point[which] for lines in self.panels.values() for line in lines.values()
-                for point in line]
+        return [point[which] for lines in self.panels.values() for line in lines.values() for point in line]
 
     def axes(self):
         """The commands for the axes: x for numbers of objects, y for a cost."""
@@ -52,70 +49,51 @@ class Plot:
                 ticks("x", {count: short(count) for count in self.values(0)}),
                 ticks("y", {mark: f"{mark:,.9g}" for mark in marks if low < mark < high})]
 
-    def key(self, peers, height):
-        """Names in their lines' colours, in rows at the top."""
-        for i, peer in enumerate(peers):
-            colour, shape = STYLES.get(peer, OTHERS)
-            across, down = 0.13 + 0.21 * (i % 4), 1 - (18 + 20 * (i // 4)) / height
-            yield f"set label '{peer}' at screen {across},{down} offset 1,-0.3 point pt {shape}" \
-                f" ps 0.8 lw 2 lc rgb '{colour}' textcolor rgb '{colour}'"
-
     def script(self):
-        """Everything for gnuplot."""
+        """Return everything for gnuplot."""
         peers = unique(peer for lines in self.panels.values() for peer in lines)
         places = self.values(0)
         rows = math.ceil(len(self.panels) / self.columns)
         height = 50 + 330 * rows
-        yield f"set terminal svg size 800,{height} font 'sans-serif,13' background 'white'" \
-            " noenhanced"
-        yield f"set output '{self.name}'"
-        yield "set encoding utf8"
-        yield "set grid lc rgb '#dddddd' lt 1"
-        yield "set border 3"
-        yield "set tics nomirror"
-        yield "unset key"
-        yield from (f"set {axis}label '{text}'" for axis, text in self.labels.items())
-        yield f"set xrange [{min(places) / 1.2}:{max(places) * 1.2}]"
-        yield from self.axes()
-        yield from self.key(peers, height)
-        yield f"set multiplot layout {rows},{self.columns} margins 0.12,0.98," \
-            f"{55 / height},{1 - 85 / height} spacing 0.13,{115 / height}"
-        for title, lines in self.panels.items():
-            yield f"set title '{title}'"
-            yield "plot " + ", ".join(
-                f"'-' with linespoints pt {shape} ps 0.6 lw {3 if peer == 'hwt' else 1.5}"
-                f" lc rgb '{colour}'"
-                for peer, (colour, shape) in ((peer, STYLES.get(peer, OTHERS)) for peer in lines))
-            for points in lines.values():
-                yield from (f"{x} {y}" for x, y in points)
-                yield "e"
-            yield "unset label"
-        yield "unset multiplot"
+        lines = [f"set terminal svg size 800,{height} font 'sans-serif,13' background 'white' noenhanced",
+                 f"set output '{self.name}'", "set encoding utf8", "set grid lc rgb '#dddddd' lt 1", "set border 3",
+                 "set tics nomirror", "unset key", *(f"set {axis}label '{text}'" for axis, text in self.labels.items()),
+                 f"set xrange [{min(places) / 1.2}:{max(places) * 1.2}]", *self.axes()]
+        # The key: names in their lines' colours, in rows at the top.
+        for i, peer in enumerate(peers):
+            colour, shape = STYLES.get(peer, OTHERS)
+            across, down = 0.13 + 0.21 * (i % 4), 1 - (18 + 20 * (i // 4)) / height
+            lines.append(f"set label '{peer}' at screen {across},{down} offset 1,-0.3 point pt {shape}"
+                         f" ps 0.8 lw 2 lc rgb '{colour}' textcolor rgb '{colour}'")
+        lines.append(f"set multiplot layout {rows},{self.columns} margins 0.12,0.98,"
+                     f"{55 / height},{1 - 85 / height} spacing 0.13,{115 / height}")
+        for title, panel in self.panels.items():
+            styles = [(peer, *STYLES.get(peer, OTHERS)) for peer in panel]
+            lines += [f"set title '{title}'", "plot " + ", ".join(
+                f"'-' with linespoints pt {shape} ps 0.6 lw {3 if peer == 'hwt' else 1.5} lc rgb '{colour}'"
+                for peer, colour, shape in styles)]
+            for points in panel.values():
+                lines += [*(f"{x} {y}" for x, y in points), "e"]
+            lines.append("unset label")
+        return "\n".join([*lines, "unset multiplot", ""])
 
     def draw(self, directory):
-        """Makes the file."""
-        subprocess.run(["gnuplot"], input="\n".join(self.script()) + "\n", text=True,
-                       check=True, cwd=directory)
-        path = os.path.join(directory, self.name)
-        with open(path, encoding="utf-8") as file:
-            declaration, picture = file.read().split("\n", 1)
-        with open(path, "w", encoding="utf-8") as file:
-            file.write("\n".join([declaration, LICENCE, picture]))
+        """Make the file."""
+        subprocess.run(["gnuplot"], input=self.script(), text=True, check=True, cwd=directory)
+        path = directory / self.name
+        declaration, picture = path.read_text(encoding="utf-8").split("\n", 1)
+        path.write_text("\n".join([declaration, LICENCE, picture]), encoding="utf-8")
 
 
 class Distribution(Plot):
     """How many have fired at most so late: us, percent."""
 
     def axes(self):
-        return ["set logscale x", "set yrange [0:103]",
-                ticks("x", {10 ** power: decade(power) for power in
-                            range(0, 12, 1 if max(self.values(0)) < 3e6 else 2)})]
-
-
-def decade(power):
-    """10 to this power, of us."""
-    thousands = min(power // 3, 2)
-    return f"{10 ** (power - 3 * thousands):,} {('us', 'ms', 's')[thousands]}"
+        labels = {}
+        for power in range(0, 12, 1 if max(self.values(0)) < 3e6 else 2):
+            thousands = min(power // 3, 2)
+            labels[10 ** power] = f"{10 ** (power - 3 * thousands):,} {('us', 'ms', 's')[thousands]}"
+        return ["set logscale x", "set yrange [0:103]", ticks("x", labels)]
 
 
 def ticks(axis, labels):
@@ -137,8 +115,7 @@ def plot_ops(results, where):
 
 def plot_user(results, where):
     """Likewise, from user space."""
-    plot = Plot(f"user-{where}", f"from user space ({where}): cost against number of timers",
-                "timers", "ns per timer")
+    plot = Plot(f"user-{where}", f"from user space ({where}): cost against number of timers", "timers", "ns per timer")
     for operation in ("create", "rearm"):
         for row in results.find(bench="user", where=where, op=operation):
             plot.add(operation, row["peer"], (row["n"], row["median"]))
@@ -146,11 +123,10 @@ def plot_user(results, where):
 
 
 def plot_late(results, where):
-    """How many have fired how late, by load."""
+    """Lateness by load: how many have fired by then."""
     buckets = results.find(bench="late-histogram", where=where)
     for load in unique(row["load"] for row in buckets):
-        plot = Distribution(f"late-{where}-{load}", f"how late, {load} ({where})",
-                            "late by at most", "% of them")
+        plot = Distribution(f"late-{where}-{load}", f"how late, {load} ({where})", "late by at most", "% of them")
         for row in results.find(bench="late", where=where, load=load):
             fired = row["early"]
             points = [(1, 100 * fired / row["n"])]
@@ -165,8 +141,8 @@ def plot_late(results, where):
 
 
 def draw_all(results, directory):
-    """Draws all that there is into a directory. Returns {bench: [plot, ...]}."""
-    os.makedirs(directory, exist_ok=True)
+    """Draw all that there is into a directory. Return {bench: [plot, ...]}."""
+    directory.mkdir(exist_ok=True)
     drawn = {}
     for bench, plots in (("ops", plot_ops), ("user", plot_user), ("late", plot_late)):
         for where in results.places(bench):

@@ -1,28 +1,26 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Makes a readable report and plots of what the benchmarks have found.
+"""Makes a readable report and plots of the benchmarks' results.
 
 report.py [--markdown FILE] DIR|LOG
 
-DIR has results.json, which bench.py writes. Prints the report and writes it to
-DIR/report.txt, the plots to DIR/plots. Instead, LOG is a kernel log, or another text with
-"@bench" lines; report.txt and plots go beside it. With --markdown the report also replaces
-what is between "<!-- figures: begin -->" and "<!-- figures: end -->" in FILE, and the
-plots are copied to plots/ beside FILE.
+DIR has results.json, which bench.py writes. Prints the report and writes it to DIR/report.txt, the plots to
+DIR/plots. LOG is a kernel log, or another text with "@bench" lines; report.txt and plots go beside it. With
+--markdown the report also replaces the text between "<!-- figures: begin -->" and "<!-- figures: end -->" in FILE,
+and the plots are copied to plots/ beside FILE.
 """
-
 import argparse
-import os
 import shutil
 import sys
 import textwrap
+from pathlib import Path
 
 from plots import draw_all
 from results import Results, duration, figure, short, unique
 
 WIDTH = 100
 MARKS = ("<!-- figures: begin -->", "<!-- figures: end -->")
-COUNTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "hot", "counts")
+COUNTS = Path(__file__).resolve().parent / "hot/counts"
 
 WHERE = {
     "uml": "the kernel in User Mode Linux: native speed, one CPU",
@@ -53,7 +51,7 @@ def median(row):
 
 
 def wrapped(text):
-    """The lines of a text."""
+    """Return the lines of a text."""
     return textwrap.wrap(text, WIDTH, break_on_hyphens=False)
 
 
@@ -62,8 +60,7 @@ def table(head, rows, left=1):
     rows = [[str(text) for text in row] for row in [head, *rows]]
     widths = [max(map(len, column)) for column in zip(*rows)]
     return ["  ".join(text.ljust(width) if i < left else text.rjust(width)
-                      for i, (text, width) in enumerate(zip(row, widths))).rstrip()
-            for row in rows]
+                      for i, (text, width) in enumerate(zip(row, widths))).rstrip() for row in rows]
 
 
 def pivot(rows, left, across, cell=spread, head=str):
@@ -79,22 +76,18 @@ def pivot(rows, left, across, cell=spread, head=str):
 
 # What; hwt's peer and operation; against what: peer, operation, largest ratio (None: no goal).
 OPERATIONS = (
-    ("schedule, absolute", "hwt", "schedule",
-     (("floor", "schedule", 1.4), ("timer_list", "schedule", 0.8))),
+    ("schedule, absolute", "hwt", "schedule", (("floor", "schedule", 1.4), ("timer_list", "schedule", 0.8))),
     ("schedule, coarse clock", "hwt-coarse", "schedule-relative",
      (("floor", "schedule", 1.4), ("timer_list", "schedule-relative", 0.8))),
     ("schedule, fine clock", "hwt", "schedule-relative", (("floor", "schedule-relative", 1.4),)),
     ("schedule + cancel", "hwt", "schedule+cancel",
      (("timer_list", "schedule+cancel", 0.6), ("delayed_work", "schedule+cancel", 0.6))),
-    ("push back", "hwt", "push-back",
-     (("floor", "push-back", 1.3), ("timer_list", "push-back", 0.6),
-      ("delayed_work", "push-back", 0.4), ("hrtimer", "push-back", 0.05))),
-    ("push back a little", "hwt", "push-back-a-little",
-     (("timer_list", "push-back-a-little", None),)),
+    ("push back", "hwt", "push-back", (("floor", "push-back", 1.3), ("timer_list", "push-back", 0.6),
+                                       ("delayed_work", "push-back", 0.4), ("hrtimer", "push-back", 0.05))),
+    ("push back a little", "hwt", "push-back-a-little", (("timer_list", "push-back-a-little", None),)),
     ("cancel", "hwt", "cancel", (("floor", "cancel", 1.3), ("timer_list", "cancel", 0.7))),
 )
-GROWING = ("schedule", "schedule-relative", "push-back", "pull-forward", "cancel",
-           "schedule+cancel")
+GROWING = ("schedule", "schedule-relative", "push-back", "pull-forward", "cancel", "schedule+cancel")
 GROWTH = 1.3
 # The same of other benchmarks; without peers: the largest figure.
 OTHERS = (
@@ -112,6 +105,8 @@ OTHERS = (
     ("  push back", "user", "hwt-uring-batch", "rearm", (("io_uring-batch", None),)),
     ("/dev/hwt, bytes", "user", "hwt-batch", "memory", (("timerfd", 0.25),)),
 )
+MODES = ("apart", "burst")
+COLUMNS = f"{'hwt':>6} {'other':>6} {'ratio':>6} {'ok?':4}"
 TARGETS = """\
 Ratios of medians of one run, at a million pending or at the most that was measured. goal: the
 largest ratio. yes~, no~: the fastest repetition of one and the slowest of the other tell
@@ -119,38 +114,31 @@ otherwise. Creating a timerfd includes epoll_ctl()."""
 
 
 def target(label, count, against, goal, *rest):
-    """A line."""
-    return (f"{label:23}{count:>4} {against:14} {'' if goal is None else goal:>5} " +
-            "  ".join(rest)).rstrip()
+    """Return a line."""
+    return (f"{label:23}{count:>4} {against:14} {'' if goal is None else goal:>5} " + "  ".join(rest)).rstrip()
 
 
 def judge(found, goal):
-    """hwt's figure, the peer's, the ratio, and whether the goal is reached."""
+    """Return hwt's figure, the peer's, the ratio, and whether the goal is reached."""
     if not found or not all(found):
         return f"{'not measured':>25}"
     ours, theirs = found
     verdict = ""
     if goal is not None:
-        reached = [ours[a] <= goal * theirs[b] for a, b in
-                   (("median", "median"), ("low", "high"), ("high", "low"))]
+        reached = [ours[a] <= goal * theirs[b] for a, b in (("median", "median"), ("low", "high"), ("high", "low"))]
         verdict = ("yes" if reached[0] else "no") + ("" if len(set(reached)) == 1 else "~")
-    return f"{median(ours):>6} {median(theirs):>6}" \
-        f" {ours['median'] / theirs['median']:6.3f} {verdict:4}"
+    return f"{median(ours):>6} {median(theirs):>6} {ours['median'] / theirs['median']:6.3f} {verdict:4}"
 
 
 def targets_operations(results, pending):
-    """Those of single operations in ns, for each mode, with so many pending."""
-    modes = ("apart", "burst")
-    columns = f"{'hwt':>6} {'other':>6} {'ratio':>6} {'ok?':4}"
-    lines = [target("", "", "", "", *(f"{f'------- {mode} -------':^25}" for mode in modes)),
-             target("ns, " + ", ".join(results.places("ops")), "n", "against", "goal", columns,
-                    columns)]
+    """Return the lines on single operations in ns, for each mode, with so many pending."""
+    lines = [target("", "", "", "", *(f"{f'------- {mode} -------':^25}" for mode in MODES)),
+             target("ns, " + ", ".join(results.places("ops")), "n", "against", "goal", COLUMNS, COLUMNS)]
     for label, peer, operation, others in OPERATIONS:
         for other, theirs, goal in others:
             found = [results.pair({"bench": "ops", "mode": mode, "peer": peer, "op": operation},
-                                  {"bench": "ops", "mode": mode, "peer": other, "op": theirs},
-                                  pending)
-                     for mode in modes]
+                                  {"bench": "ops", "mode": mode, "peer": other, "op": theirs}, pending)
+                     for mode in MODES]
             count = short(found[0][0]["n"]) if found[0] else ""
             lines.append(target(label, count, other, goal, *(judge(pair, goal) for pair in found)))
             label = ""
@@ -158,44 +146,36 @@ def targets_operations(results, pending):
 
 
 def targets_growth(results):
-    """How single operations grow with what is pending."""
-    modes = ("apart", "burst")
-    lines = []
-    for operation in GROWING:
-        found = [[next(iter(results.find(bench="ops", mode=mode, peer="hwt", op=operation,
-                                         n=count)), None)
-                  for count in (10000000, 1000000)] for mode in modes]
-        lines.append(target(operation, "10M", "at 1M", GROWTH,
-                            *(judge(pair, GROWTH) for pair in found)))
-    return lines
+    """Return the lines on the growth of single operations with the number pending."""
+    found = {(row["mode"], row["op"], row["n"]): row for row in results.find(bench="ops", peer="hwt")}
+    return [target(operation, "10M", "at 1M", GROWTH,
+                   *(judge([found.get((mode, operation, count)) for count in (10000000, 1000000)], GROWTH)
+                     for mode in MODES)) for operation in GROWING]
 
 
 def targets_others(results):
-    """Those of all the rest."""
-    columns = f"{'hwt':>6} {'other':>6} {'ratio':>6} {'ok?':4}"
-    lines = [target("", "n", "against", "goal", columns, "where")]
+    """Return the lines on all the rest."""
+    lines = [target("", "n", "against", "goal", COLUMNS, "where")]
     for label, bench, peer, operation, others in OTHERS:
         ours = {"bench": bench, "peer": peer, "op": operation}
         if isinstance(others, int):
-            rows = results.find(**ours)
-            row = max(rows, key=lambda row: row["n"]) if rows else {"where": "", "n": 0}
-            said = f"{median(row):>6} {'':13} {'yes' if row['median'] <= others else 'no'}" \
-                if rows else judge(None, None)
-            lines.append(target(label, short(row["n"]) if rows else "", "", others,
-                                f"{said:25}", row["where"]))
+            row = max(results.find(**ours), key=lambda row: row["n"], default=None)
+            said = judge(None, None) if row is None else \
+                f"{median(row):>6} {'':13} {'yes' if row['median'] <= others else 'no'}"
+            lines.append(target(label, short(row["n"]) if row else "", "", others, f"{said:25}",
+                                row["where"] if row else ""))
             continue
         for other, goal in others:
             found = results.pair(ours, {**ours, "peer": other})
-            lines.append(target(label, short(found[0]["n"]) if found else "", other, goal,
-                                judge(found, goal), found[0]["where"] if found else ""))
+            lines.append(target(label, short(found[0]["n"]) if found else "", other, goal, judge(found, goal),
+                                found[0]["where"] if found else ""))
             label = ""
     return lines
 
 
 def targets(results):
-    """All, and what they mean."""
-    clock = [f"The fine clock's read is {median(row)} ns." for row in
-             results.find(bench="ops", peer="clock")[:1]]
+    """Return all, and what they mean."""
+    clock = [f"The fine clock's read is {median(row)} ns." for row in results.find(bench="ops", peer="clock")[:1]]
     return [*wrapped(" ".join([TARGETS, *clock])), "",
             *targets_operations(results, 1000000), *targets_growth(results), "",
             "The same with so few that all is in the cache, which tells what the code costs:", "",
@@ -215,9 +195,8 @@ def by_count(rows):
 
 
 def by_unit(left):
-    """What is measured in different units, a column for each."""
-    return lambda rows: pivot([{**row, "op": f"{row['op']} {row['unit']}"} for row in rows],
-                              left, "op")
+    """Different units, a column for each."""
+    return lambda rows: pivot([{**row, "op": f"{row['op']} {row['unit']}"} for row in rows], left, "op")
 
 
 def slack(rows):
@@ -226,24 +205,29 @@ def slack(rows):
 
 
 def lateness(rows):
-    """How late."""
+    """Lateness by load and delay."""
     return table(["load", "delays to", "", "fired", "median", "90%", "99%", "latest", "early"],
                  [[row["load"], duration(row["span_ns"]), row["peer"], row["n"],
-                   *(duration(row[key]) for key in ("median", "p90", "p99", "high")),
-                   row["early"]] for row in rows], 3)
+                   *(duration(row[key]) for key in ("median", "p90", "p99", "high")), row["early"]] for row in rows], 3)
+
+
+def contention(rows):
+    """By operation, then peer, and the number of threads."""
+    order = unique(row["op"] for row in rows)
+    return pivot(sorted(rows, key=lambda row: (order.index(row["op"]), row["peer"])), ("op", "peer"), "threads",
+                 head="threads: {}".format)
 
 
 def several_cpus(rows):
-    """Operations by some CPUs."""
-    return pivot([{**row, "op": f"{row['op']}, {row['cpus']} CPU"} for row in rows],
-                 ("peer",), "op")
+    """Operations by several CPUs."""
+    return pivot([{**row, "op": f"{row['op']}, {row['cpus']} CPU"} for row in rows], ("peer",), "op")
 
 
 def counts(rows):
     """The counts, and those of the last release."""
     units = ("instructions", "locked", "lines", "own_lines")
-    with open(COUNTS, encoding="utf-8") as file:
-        last = dict(line.split(maxsplit=1) for line in file if line.strip() and line[0] != "#")
+    last = dict(line.split(maxsplit=1) for line in COUNTS.read_text(encoding="utf-8").splitlines()
+                if line.strip() and line[0] != "#")
     both = []
     for name in unique(row["op"] for row in rows):
         both += [{**row, "of": "now"} for row in rows if row["op"] == name]
@@ -253,22 +237,19 @@ def counts(rows):
 
 
 def user(rows):
-    """For each number of timers."""
+    """A table for each number of timers."""
     lines = []
     columns = ("create", "rearm", "cancel", "reap", "due", "mem-slab", "mem-rss", "memory")
     for count in unique(row["n"] for row in rows):
         some = {(row["peer"], row["op"]): row for row in rows if row["n"] == count}
         peers = unique(peer for peer, _ in some)
         lines += [f"{count:,} timers",
-                  *table(["", *columns],
-                         [[peer, *(median(some[peer, name]) if (peer, name) in some else "-"
-                                   for name in columns)] for peer in peers])]
-        lines += [f"  {peer}'s thread, beside that: " +
-                  ", ".join(f"{name.removesuffix('-engine')} {median(row)}"
-                            for (whose, name), row in some.items()
-                            if whose == peer and name.endswith("-engine"))
-                  for peer in peers if (peer, "create-engine") in some]
-        lines.append("")
+                  *table(["", *columns], [[peer, *(median(some[peer, name]) if (peer, name) in some else "-"
+                                                   for name in columns)] for peer in peers]),
+                  *(f"  {peer}'s thread, beside that: " +
+                    ", ".join(f"{name.removesuffix('-engine')} {median(row)}" for (whose, name), row in some.items()
+                              if whose == peer and name.endswith("-engine"))
+                    for peer in peers if (peer, "create-engine") in some), ""]
     return lines[:-1]
 
 
@@ -278,8 +259,7 @@ ns per operation against n, the number pending. apart: each waits for the one be
 program that does other things in between. burst: a tight loop, in which the processor overlaps
 cache misses. ±: the repetition farthest from the median. floor: the atomic operations that any
 design with a word and a list needs, on the same memory in the same order."""),
-    "through": ("From schedule to callback", lambda rows: pivot(
-        rows, ("peer",), "n", head=short), """\
+    "through": ("From schedule to callback", lambda rows: pivot(rows, ("peer",), "n", head=short), """\
 ns of all CPU time for each timeout: the call, the engine or the softirq, the callback, the
 wake-ups; by how many there are. hwt-jiffy has ticks of a jiffy, as timer_list has."""),
     "idle": ("With nothing due", by_unit(("n",)), """\
@@ -299,8 +279,7 @@ many operations there were to do, and how many timers expired (fired) when it wa
     "late": ("How late", lateness, """\
 From the deadline to the callback. Delays are from half of the span to all of it. busy: a thread on
 each CPU computes. early: how many have fired before their deadline."""),
-    "contention": ("Contention on real cores", lambda rows: pivot(
-        rows, ("op", "peer"), "threads", head="threads: {}".format), """\
+    "contention": ("Contention on real cores", contention, """\
 The hot path in user space: ns of CPU time per operation, by threads at once. hwt-all: the engine's
 part included. locked: the same buckets under one lock."""),
     "smp": ("Several CPUs in the kernel", several_cpus, """\
@@ -323,8 +302,7 @@ def about(results):
     """Where, when and with what."""
     facts = {"date": "date", "hwt": "hwt of commit", "machine": "machine", "kernel": "its kernel",
              "uml": "User Mode Linux", "stock": "emulated kernel"}
-    lines = [f"{name + ':':18}{results.facts[key]}" for key, name in facts.items()
-             if key in results.facts]
+    lines = [f"{name + ':':18}{results.facts[key]}" for key, name in facts.items() if key in results.facts]
     if results.facts.get("quick"):
         lines.append("A quick run: fewer objects, fewer repetitions. The figures are rough.")
     lines += [f"{place + ':':18}{WHERE.get(place, '')}".rstrip()
@@ -334,13 +312,13 @@ def about(results):
 
 def report(results):
     """List of (key, title, lines)."""
-    parts = [("about", "hwt: benchmarks", about(results)),
-             ("targets", "Targets", targets(results))]
+    parts = [("about", "hwt: benchmarks", about(results))]
+    if unique(row["bench"] for row in results.rows) != ["contention"]:
+        parts.append(("targets", "Targets", targets(results)))
     for bench, (title, make, intro) in SECTIONS.items():
         lines = wrapped(intro)
         for where in results.places(bench):
-            rows = [row for row in results.find(bench=bench, where=where)
-                    if row["peer"] != "clock"]
+            rows = [row for row in results.find(bench=bench, where=where) if row["peer"] != "clock"]
             if rows:
                 lines += ["", f"-- {where} --", "", *make(rows)]
         if results.places(bench):
@@ -353,8 +331,7 @@ def report(results):
 
 def as_text(parts):
     """For the terminal."""
-    return "\n".join("\n".join([title, "=" * len(title), "", *lines, ""])
-                     for _, title, lines in parts)
+    return "\n".join("\n".join([title, "=" * len(title), "", *lines, ""]) for _, title, lines in parts)
 
 
 def as_markdown(parts, drawn):
@@ -369,42 +346,36 @@ def as_markdown(parts, drawn):
 
 def replace_figures(path, text, plots):
     """Put the text between the marks of a file, and the plots beside it."""
-    with open(path, encoding="utf-8") as file:
-        page = file.read()
+    page = path.read_text(encoding="utf-8")
     begin, end = (page.find(mark) for mark in MARKS)
     if begin < 0 or end < begin:
         sys.exit(f"{path}: needs a line '{MARKS[0]}' and then one '{MARKS[1]}'")
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(f"{page[:begin]}{MARKS[0]}\n\n{text}\n{page[end:]}")
-    beside = os.path.join(os.path.dirname(path), "plots")
-    os.makedirs(beside, exist_ok=True)
+    path.write_text(f"{page[:begin]}{MARKS[0]}\n\n{text}\n{page[end:]}", encoding="utf-8")
+    (path.parent / "plots").mkdir(exist_ok=True)
     for plot in plots:
-        shutil.copy(plot, beside)
+        shutil.copy(plot, path.parent / "plots")
 
 
 def main():
-    """Report, plots, documentation."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--markdown", metavar="FILE", help="replace the figures in it, too")
-    parser.add_argument("path", metavar="DIR|LOG", help="where results.json is, or a log")
+    parser.add_argument("--markdown", metavar="FILE", type=Path, help="replace the figures in it, too")
+    parser.add_argument("path", metavar="DIR|LOG", type=Path, help="where results.json is, or a log")
     args = parser.parse_args()
     try:
-        results = Results.load(args.path)
+        results = Results(args.path)
     except FileNotFoundError as missing:
         sys.exit(f"{missing.filename}: not found; bench.py writes it")
-    out = args.path if os.path.isdir(args.path) else os.path.dirname(args.path)
+    out = args.path if args.path.is_dir() else args.path.parent
     parts = report(results)
-    with open(os.path.join(out, "report.txt"), "w", encoding="utf-8") as file:
-        file.write(as_text(parts))
+    (out / "report.txt").write_text(as_text(parts), encoding="utf-8")
     print(as_text(parts))
     try:
-        drawn = draw_all(results, os.path.join(out, "plots"))
+        drawn = draw_all(results, out / "plots")
     except FileNotFoundError as missing:
         sys.exit(f"{missing.filename}: not found; no plots without it")
     if args.markdown:
         replace_figures(args.markdown, as_markdown(parts, drawn),
-                        [os.path.join(out, "plots", plot.name)
-                         for plots in drawn.values() for plot in plots])
+                        [out / "plots" / plot.name for plots in drawn.values() for plot in plots])
 
 
 if __name__ == "__main__":

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the programs here have in common: times, random numbers, medians. */
+/* What the programs here share: objects, random numbers, delays. */
 #ifndef _BENCH_H
 #define _BENCH_H
 
 #include "shim.h"
 
-#define BENCH_RUNS_MAX	64
-
-/* An object of a user's, as small as can be: a timeout with a line to itself. */
+/* The smallest object of a user: a timeout with a cache line of its own. */
 struct bench_item {
 	struct hwt_timeout timeout;
 } __aligned(64);
@@ -53,42 +51,6 @@ static inline u64 bench_delay(u64 *state)
 static inline u64 bench_later(u64 *state)
 {
 	return 7200 * NSEC_PER_SEC + (bench_random(state) & ((1ULL << 42) - 1));
-}
-
-/* Repetitions of one measurement. */
-struct bench_series {
-	unsigned int	runs;
-	double		value[BENCH_RUNS_MAX];
-};
-
-static inline void bench_add(struct bench_series *series, double value)
-{
-	if (series->runs < BENCH_RUNS_MAX)
-		series->value[series->runs++] = value;
-}
-
-static inline int bench_compare(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-static inline double bench_median(struct bench_series *series)
-{
-	unsigned int runs = series->runs;
-
-	qsort(series->value, runs, sizeof(*series->value), bench_compare);
-	return (series->value[(runs - 1) / 2] + series->value[runs / 2]) / 2;
-}
-
-/* The end of a line that says bench, peer, op and n. */
-static inline void bench_print(struct bench_series *series, const char *unit)
-{
-	double median = bench_median(series);
-
-	printf(" unit=%s median=%.2f low=%.2f high=%.2f runs=%u\n", unit, median,
-	       series->value[0], series->value[series->runs - 1], series->runs);
 }
 
 #endif /* _BENCH_H */

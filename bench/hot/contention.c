@@ -3,23 +3,21 @@
  * contention [-q]: hwt's hot path on several real cores at once
  *
  * Peers
- *	hwt		what the caller pays
- *	hwt-all		that, and what the engine pays until everything is settled
- *	locked		the same buckets under one spinlock, each operation by its
- *			caller under the lock: the design that comes to mind first
+ *	hwt		the caller's CPU time
+ *	hwt-all		that, and the engine's until everything is settled
+ *	locked		the same buckets, each operation by its caller under one spinlock
  *
  * Operations, each by 1 to all cores at once
- *	arm		everyone arms timeouts of his own, at absolute deadlines
- *	push_back	everyone pushes back his own, each in a bucket by then
- *	push_back_same	everyone pushes back the same 64
- *	cancel		everyone cancels his own, each in a bucket
- *	arm_other	everyone arms a few thousand of his own ...
- *	cancel_other	... and then cancels those that his neighbour has armed
+ *	arm		each thread arms its own timeouts, at absolute deadlines
+ *	push_back	each pushes back its own, each in a bucket by then
+ *	push_back_same	each pushes back the same 64
+ *	cancel		each cancels its own, each in a bucket
+ *	arm_other	each arms a few thousand of its own ...
+ *	cancel_other	... and then cancels those that its neighbour has armed
  *
- * Objects are visited in a random order, another one for each operation. Times are the
- * threads' own CPU time, so that what else runs on the machine counts little; waiting
- * for a spinlock is CPU time. The engine's thread is not pinned; with as many threads as
- * cores it shares one of them.
+ * Each operation visits the objects in a random order of its own. Times are the threads' own
+ * CPU time, so that other load counts little; waiting for a spinlock is CPU time. The engine's
+ * thread is not pinned; with as many threads as cores it shares one of them.
  */
 #define _GNU_SOURCE
 #include <sched.h>
@@ -39,17 +37,8 @@ static const char * const op_names[OPS] = {
 	"arm", "push_back", "push_back_same", "cancel", "arm_other", "cancel_other",
 };
 
-enum figure { HWT, HWT_ALL, LOCKED, FIGURES };
-
-static const char * const figure_names[FIGURES] = { "hwt", "hwt-all", "locked" };
-
-/**
- * struct peer - one way to do it
- * @init:   make a timeout ready
- * @arm:    at a deadline, also if it is armed
- * @cancel: an armed one
- */
 struct peer {
+	const char *name;
 	void (*init)(struct hwt_timeout *timeout);
 	void (*arm)(struct hwt_timeout *timeout, u64 deadline_ns);
 	void (*cancel)(struct hwt_timeout *timeout);
@@ -78,7 +67,6 @@ static struct hwt_wheel *wheel;
 
 static void never_fires(struct hwt_timeout *timeout)
 {
-	(void)timeout;
 	abort();
 }
 
@@ -100,10 +88,10 @@ static void hwt_peer_cancel(struct hwt_timeout *timeout)
 }
 
 static const struct peer hwt_peer = {
-	.init = hwt_peer_init, .arm = hwt_peer_arm, .cancel = hwt_peer_cancel,
+	.name = "hwt", .init = hwt_peer_init, .arm = hwt_peer_arm, .cancel = hwt_peer_cancel,
 };
 
-/* Of this wheel, the lock, the length of the tick and the buckets. */
+/* Only the lock, the length of the tick and the buckets of this wheel are used. */
 static struct hwt_wheel locked_wheel;
 
 static void locked_init(struct hwt_timeout *timeout)
@@ -133,7 +121,7 @@ static void locked_cancel(struct hwt_timeout *timeout)
 }
 
 static const struct peer locked_peer = {
-	.init = locked_init, .arm = locked_arm, .cancel = locked_cancel,
+	.name = "locked", .init = locked_init, .arm = locked_arm, .cancel = locked_cancel,
 };
 
 static void wheel_make(void)
@@ -288,12 +276,15 @@ static void *work(void *arg)
 
 /* -- Repetitions --------------------------------------------------------- */
 
-static struct bench_series (*results)[OPS][FIGURES];
+static void print(enum op op, const char *name, double ns)
+{
+	printf("@bench bench=contention peer=%s op=%s threads=%u n=%u unit=ns value=%.2f\n", name,
+	       op_names[op], workers_count, items_each, ns / workers_count / items_each);
+}
 
 /* One repetition with some threads. */
-static void run(unsigned int threads, struct bench_series result[OPS][FIGURES])
+static void run(unsigned int threads)
 {
-	enum figure figure = peer == &hwt_peer ? HWT : LOCKED;
 	double engine[OPS] = { }, sum;
 	enum op op;
 	unsigned int i;
@@ -320,18 +311,17 @@ static void run(unsigned int threads, struct bench_series result[OPS][FIGURES])
 		sum = 0;
 		for (i = 0; i < threads; i++)
 			sum += workers[i].ns[op];
-		bench_add(&result[op][figure], sum / threads / items_each);
-		/* Of the two that are done in turns, the engine's part is not known. */
-		if (figure == HWT && op < ARM_OTHER)
-			bench_add(&result[op][HWT_ALL],
-				  (sum + engine[op]) / threads / items_each);
+		print(op, peer->name, sum);
+		/* The engine's part of the two that are done in turns is not known. */
+		if (peer == &hwt_peer && op < ARM_OTHER)
+			print(op, "hwt-all", sum + engine[op]);
 	}
 	pthread_barrier_destroy(&phase_barrier);
 	pthread_barrier_destroy(&chunk_barrier);
 	wheel_unmake();
 }
 
-/* Real cores first, then their other halves. Returns how many. */
+/* Real cores first, then their other halves. Return how many. */
 static unsigned int find_cores(void)
 {
 	unsigned int cpu, first, pass, n = 0;
@@ -341,24 +331,21 @@ static unsigned int find_cores(void)
 
 	sched_getaffinity(0, sizeof(set), &set);
 	cores = calloc(CPU_COUNT(&set), sizeof(*cores));
-	for (pass = 0; cores && pass < 2; pass++) {
+	for (pass = 0; cores && pass < 2; pass++)
 		for (cpu = 0; cpu < CPU_SETSIZE; cpu++) {
 			if (!CPU_ISSET(cpu, &set))
 				continue;
 			snprintf(path, sizeof(path),
 				 "/sys/devices/system/cpu/cpu%u/topology/thread_siblings_list",
 				 cpu);
-			first = cpu;
 			file = fopen(path, "r");
-			if (file) {
-				if (fscanf(file, "%u", &first) != 1)
-					first = cpu;
+			if (!file || fscanf(file, "%u", &first) != 1)
+				first = cpu;
+			if (file)
 				fclose(file);
-			}
 			if (first == cpu ? !pass : pass)
 				cores[n++] = cpu;
 		}
-	}
 	return n;
 }
 
@@ -379,55 +366,10 @@ static void make_workers(unsigned int n)
 	}
 }
 
-/* 1, 2, 4, ... and all. Returns 0 after that. */
-static unsigned int next_threads(unsigned int threads, unsigned int all)
-{
-	return threads == all ? 0 : min(threads * 2, all);
-}
-
-static void report(unsigned int all)
-{
-	struct bench_series *series;
-	enum figure figure;
-	unsigned int threads;
-	enum op op;
-
-	for (op = ARM; op < OPS; op++)
-		for (figure = HWT; figure < FIGURES; figure++)
-			for (threads = 1; threads; threads = next_threads(threads, all)) {
-				series = &results[threads][op][figure];
-				if (!series->runs)
-					continue;
-				printf("@bench bench=contention peer=%s op=%s threads=%u n=%u",
-				       figure_names[figure], op_names[op], threads,
-				       items_each);
-				bench_print(series, "ns");
-			}
-
-	printf("\nCPU time per operation, ns (times that of one thread)\n\n%-16s%-10s",
-	       "operation", "peer");
-	for (threads = 1; threads; threads = next_threads(threads, all))
-		printf("%9u thread%s", threads, threads > 1 ? "s" : " ");
-	printf("\n");
-	for (op = ARM; op < OPS; op++)
-		for (figure = HWT; figure < FIGURES; figure++) {
-			series = &results[1][op][figure];
-			if (!series->runs)
-				continue;
-			printf("%-16s%-10s", op_names[op], figure_names[figure]);
-			for (threads = 1; threads; threads = next_threads(threads, all))
-				printf("%8.1f (%5.1f)",
-				       bench_median(&results[threads][op][figure]),
-				       bench_median(&results[threads][op][figure]) /
-				       bench_median(series));
-			printf("\n");
-		}
-}
-
 int main(int argc, char **argv)
 {
-	unsigned int all, threads, run_number, runs = 7;
 	bool quick = argc == 2 && !strcmp(argv[1], "-q");
+	unsigned int all, threads, i, runs = quick ? 3 : 7;
 
 	if (argc > 1 && !quick) {
 		fprintf(stderr, "usage: contention [-q]\n");
@@ -438,22 +380,19 @@ int main(int argc, char **argv)
 	if (!all)
 		return 1;
 	items_each = min(quick ? ITEMS_MAX / 10 : ITEMS_MAX, ITEMS_ALL / all);
-	if (quick)
-		runs = 3;
 	make_workers(all);
-	results = calloc(all + 1, sizeof(*results));
-	if (!workers || !results)
+	if (!workers)
 		return 1;
 	printf("contention: 1 to %u threads, %u timeouts each, %u repetitions\n", all,
 	       items_each, runs);
 	fflush(stdout);
-	for (run_number = 0; run_number < runs; run_number++)
-		for (threads = 1; threads; threads = next_threads(threads, all)) {
+	for (i = 0; i < runs; i++)
+		/* 1, 2, 4, ... and all. */
+		for (threads = 1; threads; threads = threads == all ? 0 : min(threads * 2, all)) {
 			peer = &hwt_peer;
-			run(threads, results[threads]);
+			run(threads);
 			peer = &locked_peer;
-			run(threads, results[threads]);
+			run(threads);
 		}
-	report(all);
 	return 0;
 }

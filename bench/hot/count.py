@@ -1,26 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-#
-# count.py [-q] [--record | --functions] [--compiler CC] [--beside NAME] [--most N] PROGRAM FILE:
-# what each hot path does, whatever the clock and the machine
-#
-# Runs PROGRAM (count.c) under valgrind's lackey, which tells every instruction and every
-# memory access, and counts between the program's marks:
-#
-#   instructions  executed, the call and its arguments included
-#   locked        of these, with a lock prefix, or xchg with memory
-#   lines         distinct lines of 64 bytes that data was read from or written to,
-#                 without the stack
-#   own           of these, lines that fewer than one operation in a hundred touches: the
-#                 timeout and its neighbours, which caches do not hold when there are
-#                 many; the others stay in the cache
-#
-# The median of the operations; of what the engine does for all timeouts in one go
-# (collect, expire), the average. Prints it beside what FILE has, the figures of the last
-# release, or with --record writes FILE. With --functions says where the instructions are.
-# Fails if it cannot count, or, with --most, if an operation takes over N instructions more than
-# FILE says. NAME is what FILE is of, if not the last release.
+"""Counts what each hot path does, independent of the clock and the machine.
 
+Runs PROGRAM (count.c) under valgrind's lackey, which tells every instruction and every memory access, and counts
+between the program's marks:
+
+  instructions  executed, the call and its arguments included
+  locked        of these, with a lock prefix, or xchg with memory
+  lines         distinct lines of 64 bytes that data was read from or written to, without the stack
+  own           of these, lines that fewer than one operation in a hundred touches: the timeout and its neighbours,
+                which caches do not hold when there are many; the others stay in the cache
+
+The median of the operations; of what the engine does for all timeouts in one go (collect, expire), the average.
+Prints it beside the figures of the last release in FILE, or with --record writes FILE.
+"""
 import argparse
 import bisect
 import collections
@@ -45,25 +38,22 @@ HEADER = """\
 """
 
 
+def said(*command):
+    """Return the lines that a command prints."""
+    return subprocess.run(command, check=True, text=True, stdout=subprocess.PIPE).stdout.splitlines()
+
+
 def functions(program):
-    """Sorted list of (address, name)."""
-    lines = subprocess.run(["nm", program], check=True, text=True,
-                           stdout=subprocess.PIPE).stdout.splitlines()
-    fields = (line.split() for line in lines)
+    """Return a sorted list of (address, name)."""
+    fields = (line.split() for line in said("nm", program))
     return sorted((int(f[0], 16), f[2]) for f in fields if len(f) == 3 and f[1] in "tTwW")
 
 
 def locked_instructions(program):
-    """Addresses of the instructions that lock the bus, or would have."""
-    found = set()
+    """Return the addresses of the instructions that lock the bus."""
     pattern = re.compile(r"^\s*([0-9a-f]+):\s+(?:lock\b|xchg\s.*\()")
-    with subprocess.Popen(["objdump", "-d", "--no-show-raw-insn", program], text=True,
-                          stdout=subprocess.PIPE) as objdump:
-        for line in objdump.stdout:
-            match = pattern.match(line)
-            if match:
-                found.add(int(match[1], 16))
-    return found
+    matches = map(pattern.match, said("objdump", "-d", "--no-show-raw-insn", program))
+    return {int(match[1], 16) for match in matches if match}
 
 
 class Counter:
@@ -124,42 +114,37 @@ class Counter:
 
 
 def run(program, operations):
-    """Runs the program. Returns a list of (name, ops per interval, counts)."""
+    """Run the program. Return the instructions between empty marks, and a list of (name, ops per interval, counts)."""
     counter = Counter(program)
     receive, send = os.pipe()
-    command = ["valgrind", "--tool=lackey", "--trace-mem=yes", f"--log-fd={send}",
-               program, str(operations)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True,
-                          pass_fds=[send]) as valgrind:
+    command = ["valgrind", "--tool=lackey", "--trace-mem=yes", f"--log-fd={send}", program, str(operations)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, pass_fds=[send]) as valgrind:
         os.close(send)
         with os.fdopen(receive, "rb") as stream:
             counts = [counter.count(trace) for trace in counter.intervals(stream)]
-        said = valgrind.stdout.read().splitlines()
+        lines = valgrind.stdout.read().splitlines()
     if valgrind.returncode:
         sys.exit(f"{' '.join(command)}: exit code {valgrind.returncode}")
 
-    stack = int(said[0].split()[1], 16)
+    stack = int(lines[0].split()[1], 16)
     result = []
-    for line in said[1:]:
+    for line in lines[1:]:
         _, name, intervals, ops = line.split()
         taken, counts = counts[:int(intervals)], counts[int(intervals):]
         if len(taken) != int(intervals):
             sys.exit(f"{name}: {len(taken)} intervals were found, not {intervals}")
-        taken = [(i, locked, {n for n in lines if abs((n << 6) - stack) > STACK})
-                 for i, locked, lines in taken]
-        result.append((name, int(ops), taken))
-    return result
-
-
-def evaluate(operations):
-    """From the counts to {name: {column: list of values}}."""
+        if name != "-":
+            result.append((name, int(ops), [(i, locked, {n for n in touched if abs((n << 6) - stack) > STACK})
+                                            for i, locked, touched in taken]))
     # Between the marks there is one call that is not the operation's.
-    extra = statistics.median(i.total() for name, _, taken in operations
-                              if name == "nothing" for i, _, _ in taken)
+    extra = statistics.median(i.total() for i, _, _ in result.pop(0)[2])
+    return extra, result
+
+
+def evaluate(extra, operations):
+    """Convert the counts to {name: {column: list of values}}."""
     table = {}
     for name, ops, taken in operations:
-        if name in ("-", "nothing"):
-            continue
         users = collections.Counter(line for _, _, lines in taken for line in lines)
         rare = {line for line, n in users.items() if n * RARE < len(taken)}
         table[name] = values = {
@@ -175,62 +160,44 @@ def evaluate(operations):
 
 
 def read_record(path):
-    """{name: {column: value}} of the last release."""
+    """Return {name: {column: value}} of the last release."""
     try:
         with open(path, encoding="utf-8") as record:
             rows = [line.split() for line in record if not line.startswith("#")]
     except FileNotFoundError:
         return {}
-    return {row[0]: {c: float(v) for c, v in zip(COLUMNS, row[1:]) if v != "-"}
-            for row in rows if row}
+    return {row[0]: {c: float(v) for c, v in zip(COLUMNS, row[1:]) if v != "-"} for row in rows if row}
 
 
 def show(value):
-    """As short as it goes."""
+    """Write a figure as short as possible."""
     return "-" if value is None else f"{value:.2f}".rstrip("0").rstrip(".")
 
 
-def print_bench(table, operations):
-    """The lines for programs."""
-    for name, values in table.items():
-        for column in values:
-            unit = "own_lines" if column == "own" else column
-            v = values[column]
-            print(f"@bench bench=count peer=hwt op={name} n={operations} unit={unit} "
-                  f"median={show(statistics.median(v))} low={show(min(v))} "
-                  f"high={show(max(v))} runs={len(v)}")
-
-
-def print_table(table, record, beside):
-    """The table for people."""
-    print(f"\n{'':16s}" + "".join(f"{column:>24s}" for column in COLUMNS))
-    print(f"{'operation':16s}" + f"{'now':>8s}{beside:>8s}{'':8s}" * len(COLUMNS))
+def print_all(table, record, operations, beside):
+    """Print the lines for programs, and the table for people."""
+    lines = [f"\n{'':16s}" + "".join(f"{column:>24s}" for column in COLUMNS),
+             f"{'operation':16s}" + f"{'now':>8s}{beside:>8s}{'':8s}" * len(COLUMNS)]
     for name, values in table.items():
         row = f"{name:16s}"
         for column in COLUMNS:
-            now = statistics.median(values[column]) if column in values else None
-            last = record.get(name, {}).get(column)
-            change = ""
-            if now is not None and last is not None and show(now) != show(last):
-                change = f"({now - last:+.4g})"
-            row += f"{show(now):>8s}{show(last):>8s}{change:8s}"
-        print(row.rstrip())
-    if beside == "last":
-        print("\nlast: of the last release.")
-    print("own: lines that stay cold when there are many.")
-
-
-def over(table, record, most):
-    """Names of operations that take too many instructions more."""
-    return [name for name, values in table.items() if name in record and
-            statistics.median(values["instructions"]) > record[name]["instructions"] + most]
+            now, last = None, record.get(name, {}).get(column)
+            if column in values:
+                v = values[column]
+                now = statistics.median(v)
+                print(f"@bench bench=count peer=hwt op={name} n={operations} "
+                      f"unit={'own_lines' if column == 'own' else column} "
+                      f"median={show(now)} low={show(min(v))} high={show(max(v))} runs={len(v)}")
+            changed = None not in (now, last) and show(now) != show(last)
+            row += f"{show(now):>8s}{show(last):>8s}{f'({now - last:+.4g})' if changed else '':8s}"
+        lines.append(row.rstrip())
+    print("\n".join(lines + ["\nlast: of the last release."] * (beside == "last") +
+                    ["own: lines that stay cold when there are many."]))
 
 
 def print_functions(operations):
-    """Where the instructions are, on average."""
+    """Print where the instructions are, on average."""
     for name, ops, taken in operations:
-        if name in ("-", "nothing"):
-            continue
         total = sum((i for i, _, _ in taken), collections.Counter())
         print(f"\n{name}: instructions by function")
         for function, n in total.most_common(12):
@@ -238,51 +205,50 @@ def print_functions(operations):
 
 
 def write_record(path, table, compiler):
-    """The figures of a release."""
-    version = subprocess.run([*compiler.split(), "--version"], check=True, text=True,
-                             stdout=subprocess.PIPE).stdout.splitlines()[0]
+    """Write the figures of a release."""
     with open(path, "w", encoding="utf-8") as record:
-        record.write(HEADER.format(compiler=version))
+        record.write(HEADER.format(compiler=said(*compiler.split(), "--version")[0]))
         record.write(f"# {'operation':14s}" + "".join(f"{c:>14s}" for c in COLUMNS) + "\n")
         for name, values in table.items():
-            cells = (show(statistics.median(values[c])) if c in values else "-"
-                     for c in COLUMNS)
+            cells = (show(statistics.median(values[c])) if c in values else "-" for c in COLUMNS)
             record.write(f"{name:16s}" + "".join(f"{cell:>14s}" for cell in cells) + "\n")
 
 
 def main():
-    parser = argparse.ArgumentParser()
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("-q", "--quick", action="store_true")
-    parser.add_argument("--record", action="store_true")
-    parser.add_argument("--functions", action="store_true")
-    parser.add_argument("--compiler", default="cc")
-    parser.add_argument("--beside", default="last")
-    parser.add_argument("--most", type=float)
+    parser.add_argument("--record", action="store_true", help="write FILE")
+    parser.add_argument("--functions", action="store_true", help="say where the instructions are")
+    parser.add_argument("--compiler", default="cc", help="for the head of FILE")
+    parser.add_argument("--beside", default="last", help="what FILE is of, if not the last release")
+    parser.add_argument("--most", type=float, help="fail if an operation takes over so many more than FILE says")
     parser.add_argument("program")
     parser.add_argument("file")
     args = parser.parse_args()
 
     operations = OPERATIONS // 10 if args.quick else OPERATIONS
-    print(f"counting {operations} of each operation under valgrind"
-          f" ({6 if args.quick else 60} s or so)", flush=True)
+    print(f"counting {operations} of each operation under valgrind ({6 if args.quick else 60} s or so)", flush=True)
     try:
-        counted = run(args.program, operations)
+        extra, counted = run(args.program, operations)
     except FileNotFoundError as missing:
         sys.exit(f"{missing.filename}: not found; it is needed to count")
-    table = evaluate(counted)
-    print_bench(table, operations)
+    table = evaluate(extra, counted)
     record = read_record(args.file)
     if args.quick and args.beside == "last":
-        # What is done in one go depends on how many there are.
+        # The work of the engine for all at once depends on how many there are.
         record = {name: row for name, row in record.items() if "lines" in row}
-    print_table(table, record, args.beside)
+    print_all(table, record, operations, args.beside)
     if args.functions:
         print_functions(counted)
     if args.record:
         write_record(args.file, table, args.compiler)
-    if args.most is not None and (not record or over(table, record, args.most)):
-        sys.exit("too many instructions more than " + args.beside + ": " +
-                 (" ".join(over(table, record, args.most)) or "there is nothing to compare with"))
+    if args.most is not None:
+        over = [name for name, values in table.items() if name in record and
+                statistics.median(values["instructions"]) > record[name]["instructions"] + args.most]
+        if over or not record:
+            sys.exit(f"too many instructions more than {args.beside}: " +
+                     (" ".join(over) or "there is nothing to compare with"))
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * million N [malloc]: one repetition of what bench/java does with Java's timers
+ * million N [malloc]: one repetition of what ../java/Timers.java does with Java's timers
  *
- * Schedules N timeouts with relative deadlines, then N times schedules and at once
- * cancels one more, then cancels the N in random order; all by one thread. Prints, for
- * each, the operation, the caller's CPU time and that of the whole process until all is
- * settled, in ns per operation; and at the end the memory of one timeout, in bytes.
- *
- * With "malloc" each timeout is allocated when it is scheduled and freed by its
- * ->release, as Java's are made and collected, from memory that has been in use before;
- * without, the caller has them already.
+ * Prints, for each operation, its name, the caller's CPU time and that of the whole process
+ * until all is settled, in ns per operation; and at the end the memory of one timeout, in
+ * bytes. With "malloc" each timeout is allocated when it is scheduled and freed by its
+ * ->release, as Java's are, from memory that has been in use before.
  */
 #include <malloc.h>
 #include <unistd.h>
@@ -27,7 +23,6 @@ static u64 *delays;
 
 static void never_fires(struct hwt_timeout *timeout)
 {
-	(void)timeout;
 	abort();
 }
 
@@ -49,30 +44,24 @@ static struct hwt_timeout *item_new(void)
 	return timeout;
 }
 
-/* As large as a timeout. */
-struct spare {
-	struct spare	*next;
-	char		rest[sizeof(struct hwt_timeout) - sizeof(void *)];
-};
-
-/* So that not the first use of each page is measured: Java's has been used before too. */
+/* Java's memory has been used before, so that the first use of a page is not measured. */
 static void malloc_warm_up(void)
 {
-	struct spare *first = NULL, *spare;
+	void *first = NULL, **spare;
 	unsigned int i;
 
 	mallopt(M_TRIM_THRESHOLD, -1);
 	for (i = 0; i < 2 * count; i++) {
-		spare = malloc(sizeof(*spare));
+		spare = malloc(sizeof(struct hwt_timeout));
 		if (!spare)
 			exit(1);
-		spare->next = first;
+		*spare = first;
 		first = spare;
 	}
 	while (first) {
-		spare = first->next;
-		free(first);
-		first = spare;
+		spare = first;
+		first = *spare;
+		free(spare);
 	}
 }
 

@@ -4,19 +4,17 @@
  *
  * Each peer schedules N timeouts, then N times schedules and at once cancels one more, then
  * cancels the N in random order; by one thread. Delays and order are the same for all, and
- * nothing comes due meanwhile. Peers, one after the other, RUNS times round after a
- * warm-up:
+ * nothing comes due meanwhile. Peers, in turn, RUNS times after a warm-up:
  *
  *   netty            HashedWheelTimer, ticks of 1 ms, 512 buckets, as hwt's
  *   stpe             ScheduledThreadPoolExecutor that removes what is cancelled
- *   stpe-lazy        the same as it comes: what is cancelled stays until it is due
+ *   stpe-lazy        the same with its default: what is cancelled stays until it is due
  *   hwt-user         hwt in user space: the program MILLION (../hot/million.c)
  *   hwt-user-malloc  the same, and each timeout comes from malloc()
  *
- * Measured is CPU time, so that what else runs on the machine counts little: the caller's,
- * and ("_cpu") that of the whole process until all is settled, the timer's own thread, the
- * collector and the compiler included, which Java tells in steps of 10 ms. "memory" is that
- * of one timeout, in bytes.
+ * Measured is CPU time, so that other load counts little: the caller's, and ("_cpu") that of
+ * the whole process until all is settled, with the timer's own thread, the collector and the
+ * compiler; Java tells it in steps of 10 ms. "memory" is that of one timeout, in bytes.
  */
 import com.sun.management.OperatingSystemMXBean;
 import io.netty.util.HashedWheelTimer;
@@ -26,27 +24,17 @@ import java.io.IOException;
 import java.io.InputStreamReader;
 import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadMXBean;
-import java.util.ArrayList;
-import java.util.Collections;
-import java.util.LinkedHashMap;
-import java.util.List;
-import java.util.Map;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledFuture;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 
 public final class Timers {
-    private static final String[] OPERATIONS = {
-        "schedule", "pair", "cancel", "schedule_cpu", "pair_cpu", "cancel_cpu", "memory",
-    };
     private static final OperatingSystemMXBean SYSTEM =
         (OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean();
     private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
 
-    /* Results by peer and operation, in the order of measuring. */
-    private static final Map<String, Map<String, List<Double>>> RESULTS =
-        new LinkedHashMap<>();
+    private static boolean warm;
     private static long randomState;
     private static long[] delays;
     private static int[] order;
@@ -139,9 +127,11 @@ public final class Timers {
         }
     }
 
-    private static void add(String peer, String operation, double value) {
-        RESULTS.computeIfAbsent(peer, key -> new LinkedHashMap<>())
-            .computeIfAbsent(operation, key -> new ArrayList<>()).add(value);
+    private static void print(String peer, String operation, double value) {
+        if (warm) {
+            System.out.printf("@bench bench=java peer=%s op=%s n=%d unit=%s value=%.2f%n", peer,
+                operation, delays.length, operation.equals("memory") ? "bytes" : "ns", value);
+        }
     }
 
     private static void measure(String peer, String operation, Runnable operations)
@@ -154,8 +144,8 @@ public final class Timers {
         /* The timer's thread does what is left to it, as in ../hot/million.c. */
         Thread.sleep(300);
         cpu = SYSTEM.getProcessCpuTime() - cpu;
-        add(peer, operation, (double) time / delays.length);
-        add(peer, operation + "_cpu", (double) cpu / delays.length);
+        print(peer, operation, (double) time / delays.length);
+        print(peer, operation + "_cpu", (double) cpu / delays.length);
     }
 
     private static long memory() {
@@ -173,7 +163,7 @@ public final class Timers {
                 timeouts[i] = peer.schedule(delays[i]);
             }
         });
-        add(name, "memory", (double) (memory() - before) / n);
+        print(name, "memory", (double) (memory() - before) / n);
         measure(name, "pair", () -> {
             for (int i = 0; i < n; i++) {
                 peer.cancel(peer.schedule(delays[i]));
@@ -198,9 +188,9 @@ public final class Timers {
             for (String line = reader.readLine(); line != null; line = reader.readLine()) {
                 String[] fields = line.split(" ");
 
-                add(name, fields[0], Double.parseDouble(fields[1]));
+                print(name, fields[0], Double.parseDouble(fields[1]));
                 if (fields.length > 2) {
-                    add(name, fields[0] + "_cpu", Double.parseDouble(fields[2]));
+                    print(name, fields[0] + "_cpu", Double.parseDouble(fields[2]));
                 }
             }
         }
@@ -219,36 +209,6 @@ public final class Timers {
         runHwt("hwt-user-malloc", million, n, "malloc");
     }
 
-    private static double median(List<Double> sorted) {
-        int n = sorted.size();
-
-        return (sorted.get((n - 1) / 2) + sorted.get(n / 2)) / 2;
-    }
-
-    private static void report(int n) {
-        RESULTS.forEach((peer, operations) -> operations.forEach((operation, values) -> {
-            Collections.sort(values);
-            System.out.printf("@bench bench=java peer=%s op=%s n=%d unit=%s median=%.2f"
-                + " low=%.2f high=%.2f runs=%d%n", peer, operation, n,
-                operation.equals("memory") ? "bytes" : "ns", median(values),
-                values.get(0), values.get(values.size() - 1), values.size());
-        }));
-
-        System.out.printf("%nns per operation (bytes per timeout), %d timeouts%n%n%-18s", n,
-            "peer");
-        for (String operation : OPERATIONS) {
-            System.out.printf("%14s", operation);
-        }
-        System.out.println();
-        RESULTS.forEach((peer, operations) -> {
-            System.out.printf("%-18s", peer);
-            for (String operation : OPERATIONS) {
-                System.out.printf("%14.1f", median(operations.get(operation)));
-            }
-            System.out.println();
-        });
-    }
-
     public static void main(String[] args) throws IOException, InterruptedException {
         int n = Integer.parseInt(args[0]);
         int runs = Integer.parseInt(args[1]);
@@ -258,12 +218,11 @@ public final class Timers {
         for (int i = 0; i < 5; i++) {
             round(args[2]);
         }
-        RESULTS.clear();
+        warm = true;
         prepare(n);
         for (int i = 0; i < runs; i++) {
             System.out.printf("java: round %d of %d%n", i + 1, runs);
             round(args[2]);
         }
-        report(n);
     }
 }

@@ -7,13 +7,14 @@
 #include <stdarg.h>
 #include <sys/mman.h>
 
-/* A peer whose work a thread of the kernel ends is given so long to do that. */
+/* Time for a thread of the kernel to end a peer's work. */
 #define ENGINE_LAG_NS	(300 * NSEC_PER_MSEC)
 /* From here on a run only waits for the common deadline. */
 #define BEFORE_DUE_NS	(20 * NSEC_PER_MSEC)
 
 struct outcome *outcome;
 unsigned int time_limit = 3;
+__u64 deadline_ns;
 
 static __u64 first_ns;
 
@@ -67,47 +68,42 @@ static void touch(const struct todo *todo, unsigned int count)
 static void meter_read(const struct peer *peer, struct meter *meter)
 {
 	meter->engine = peer->engine_ns ? peer->engine_ns() : 0;
-	meter->cpu = cpu_ns();
+	meter->cpu = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	meter->wall = now_ns();
 }
 
 /* -- create, rearm, cancel ----------------------------------------------- */
 
-static void do_all(const struct run *run, enum operation op, const struct todo *todo)
+static void do_all(const struct peer *peer, enum operation op, const struct todo *todo,
+		   unsigned int count)
 {
-	const operate_fn operate[OPERATIONS] = {
-		[CREATE] = run->peer->create,
-		[REARM]	 = run->peer->rearm,
-		[CANCEL] = run->peer->cancel,
-	};
 	__u64 limit_ns = time_limit * NSEC_PER_SEC * (op == CREATE ? CREATE_PATIENCE : 1);
 	__u64 start = now_ns();
 	unsigned int done = 0, step;
 
-	while (done < run->count && now_ns() - start < limit_ns) {
+	while (done < count && now_ns() - start < limit_ns) {
 		/* Too seldom to be seen in the time. */
 		if (op == CREATE && !(done & 0xffff) && memory_is_short())
 			give_up("memory is short");
-		step = run->count - done < BATCH ? run->count - done : BATCH;
-		operate[op](run, todo + done, step);
+		step = count - done < BATCH ? count - done : BATCH;
+		peer->operate(op, todo + done, step);
 		done += step;
 		outcome->done[op] = done;
 	}
-	if (op == CREATE && done < run->count)
+	if (op == CREATE && done < count)
 		give_up("not made in %llu s", limit_ns / NSEC_PER_SEC);
 }
 
-static void measure_operation(const struct run *run, enum operation op,
-			      const struct todo *todo)
+static void measure_operation(const struct peer *peer, enum operation op,
+			      const struct todo *todo, unsigned int count)
 {
-	const struct peer *peer = run->peer;
 	struct meter start, end;
 	double done;
 
 	meter_read(peer, &start);
-	do_all(run, op, todo);
+	do_all(peer, op, todo, count);
 	end.wall = now_ns();
-	end.cpu = cpu_ns();
+	end.cpu = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	done = outcome->done[op];
 	outcome->took_ns[op] = end.wall - start.wall;
 	outcome->value[CREATE_WALL + op] = (end.wall - start.wall) / done;
@@ -119,32 +115,32 @@ static void measure_operation(const struct run *run, enum operation op,
 	}
 }
 
-static void measure_memory(const struct run *run, const struct memory *before)
+static void peer_open(const struct peer *peer, unsigned int count)
 {
-	struct memory after;
-
-	memory_read(&after);
-	outcome->value[MEMORY_SLAB] = (after.slab - before->slab) / run->count;
-	outcome->value[MEMORY_RSS] = (after.rss - before->rss) / run->count;
-	outcome->value[MEMORY_FREE] = (before->free - after.free) / run->count;
+	if (peer->open)
+		peer->open(count);
 }
 
-void measure_operations(struct run *run, struct todo *const todo[OPERATIONS])
+void measure_operations(const struct peer *peer, struct todo *const todo[OPERATIONS],
+			unsigned int count)
 {
-	struct memory before;
+	struct memory before, after;
 	unsigned int op;
 	__u64 start;
 
 	for (op = 0; op < OPERATIONS; op++)
-		touch(todo[op], run->count);
+		touch(todo[op], count);
 	memory_settle();
 	memory_read(&before);
-	run->peer->open(run);
+	peer_open(peer, count);
 	start = now_ns();
-	measure_operation(run, CREATE, todo[CREATE]);
-	measure_memory(run, &before);
-	measure_operation(run, REARM, todo[REARM]);
-	measure_operation(run, CANCEL, todo[CANCEL]);
+	measure_operation(peer, CREATE, todo[CREATE], count);
+	memory_read(&after);
+	outcome->value[MEMORY_SLAB] = (after.slab - before.slab) / count;
+	outcome->value[MEMORY_RSS] = (after.rss - before.rss) / count;
+	outcome->value[MEMORY_FREE] = (before.free - after.free) / count;
+	measure_operation(peer, REARM, todo[REARM], count);
+	measure_operation(peer, CANCEL, todo[CANCEL], count);
 	if (now_ns() - start >= delay_floor_ns())
 		give_up("so slow that timers have fired in between");
 }
@@ -157,26 +153,26 @@ void reap_first(void)
 	first_ns = now_ns();
 }
 
-void measure_reap(struct run *run, const struct todo *create, __u64 lead_ns)
+void measure_reap(const struct peer *peer, const struct todo *create, unsigned int count,
+		  __u64 lead_ns)
 {
-	const struct peer *peer = run->peer;
 	struct meter start, end;
-	double count = run->count;
+	double each = count;
 
-	peer->open(run);
-	run->deadline_ns = now_ns() + lead_ns;
-	do_all(run, CREATE, create);
-	if (now_ns() > run->deadline_ns - BEFORE_DUE_NS) {
+	peer_open(peer, count);
+	deadline_ns = now_ns() + lead_ns;
+	do_all(peer, CREATE, create, count);
+	if (now_ns() > deadline_ns - BEFORE_DUE_NS) {
 		outcome->late = true;
 		return;
 	}
-	sleep_until(run->deadline_ns - BEFORE_DUE_NS);
+	sleep_until(deadline_ns - BEFORE_DUE_NS);
 	meter_read(peer, &start);
-	peer->reap(run);
+	peer->reap(count);
 	meter_read(peer, &end);
-	outcome->value[REAP_WALL] = (end.wall - first_ns) / count;
-	outcome->value[REAP_DUE] = (end.wall - run->deadline_ns) / count;
-	outcome->value[REAP_CPU] = (end.cpu - start.cpu) / count;
+	outcome->value[REAP_WALL] = (end.wall - first_ns) / each;
+	outcome->value[REAP_DUE] = (end.wall - deadline_ns) / each;
+	outcome->value[REAP_CPU] = (end.cpu - start.cpu) / each;
 	if (peer->engine_ns)
-		outcome->value[REAP_ENGINE] = (end.engine - start.engine) / count;
+		outcome->value[REAP_ENGINE] = (end.engine - start.engine) / each;
 }

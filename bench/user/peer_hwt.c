@@ -18,8 +18,8 @@ static int device;
 static __u64 *ids;
 
 /*
- * The kernel's threads that serve the context: that of the wheel that all share, and one
- * of its own that it gets when it has very many timeouts.
+ * The kernel's threads that serve the context: that of the shared wheel, and its own, which
+ * it gets when it has very many timeouts.
  */
 static const char * const engine_names[ENGINES] = { "hwt\n", "hwt_private\n" };
 static clockid_t engine_clock[ENGINES];
@@ -59,7 +59,7 @@ static void find_engines(void)
 		closedir(proc);
 }
 
-/* From now on nothing looks for more of them: that would take time that is measured. */
+/* Look for no more threads from now on: that would take time that is measured. */
 void hwt_engines_final(void)
 {
 	engines_final = true;
@@ -67,15 +67,14 @@ void hwt_engines_final(void)
 
 __u64 hwt_engine_ns(void)
 {
-	struct timespec time;
 	unsigned int i;
 	__u64 ns = 0;
 
 	if (!engines_final && !engine_known[ENGINES - 1])
 		find_engines();
 	for (i = 0; i < ENGINES; i++) {
-		if (engine_known[i] && !clock_gettime(engine_clock[i], &time))
-			ns += time.tv_sec * NSEC_PER_SEC + time.tv_nsec;
+		if (engine_known[i])
+			ns += clock_ns(engine_clock[i]);
 	}
 	return ns;
 }
@@ -99,60 +98,74 @@ int hwt_device_open(__u64 features)
 	return fd;
 }
 
-static void hwt_open(const struct run *run)
+static void hwt_open(unsigned int count)
 {
 	device = hwt_device_open(0);
-	ids = alloc_touched(run->count, sizeof(*ids));
+	ids = alloc_touched(count, sizeof(*ids));
 }
 
-static void hwt_create(const struct run *run, const struct todo *todo, unsigned int count)
+static void control(unsigned long request, const char *name, void *args)
 {
-	struct hwt_schedule_args args = { .size = sizeof(args) };
-	unsigned int i;
+	if (ioctl(device, request, args))
+		give_up_errno(name);
+}
 
-	if (run->deadline_ns)
-		args.flags = HWT_ABSOLUTE;
-	for (i = 0; i < count; i++) {
-		args.time_ns = run->deadline_ns ? run->deadline_ns : todo[i].delay_ns;
-		args.user_data = todo[i].timer;
-		if (ioctl(device, HWT_IOC_SCHEDULE, &args))
-			give_up_errno("HWT_IOC_SCHEDULE");
-		ids[todo[i].timer] = args.id;
+/* -- One by one ---------------------------------------------------------- */
+
+static void hwt_create(const struct todo *todo)
+{
+	struct hwt_schedule_args args = {
+		.size = sizeof(args),
+		.flags = deadline_ns ? HWT_ABSOLUTE : 0,
+		.time_ns = time_of(todo),
+		.user_data = todo->timer,
+	};
+
+	control(HWT_IOC_SCHEDULE, "HWT_IOC_SCHEDULE", &args);
+	ids[todo->timer] = args.id;
+}
+
+static void hwt_rearm(const struct todo *todo)
+{
+	struct hwt_modify_args args = {
+		.size = sizeof(args),
+		.id = ids[todo->timer],
+		.time_ns = todo->delay_ns,
+	};
+
+	control(HWT_IOC_MODIFY, "HWT_IOC_MODIFY", &args);
+	if (args.was != HWT_STATE_PENDING)
+		give_up("HWT_IOC_MODIFY: was in state %#x", args.was);
+}
+
+static void hwt_cancel(const struct todo *todo)
+{
+	struct hwt_cancel_args args = { .size = sizeof(args), .id = ids[todo->timer] };
+
+	control(HWT_IOC_CANCEL, "HWT_IOC_CANCEL", &args);
+	if (args.was != HWT_STATE_PENDING)
+		give_up("HWT_IOC_CANCEL: was in state %#x", args.was);
+}
+
+static void hwt_operate(enum operation op, const struct todo *todo, unsigned int count)
+{
+	for (; count--; todo++) {
+		if (op == CREATE)
+			hwt_create(todo);
+		else if (op == REARM)
+			hwt_rearm(todo);
+		else
+			hwt_cancel(todo);
 	}
 }
 
-static void hwt_rearm(const struct run *run, const struct todo *todo, unsigned int count)
+static void check_event(const struct hwt_event *event)
 {
-	struct hwt_modify_args args = { .size = sizeof(args) };
-	unsigned int i;
-
-	(void)run;
-	for (i = 0; i < count; i++) {
-		args.id = ids[todo[i].timer];
-		args.time_ns = todo[i].delay_ns;
-		if (ioctl(device, HWT_IOC_MODIFY, &args))
-			give_up_errno("HWT_IOC_MODIFY");
-		if (args.was != HWT_STATE_PENDING)
-			give_up("HWT_IOC_MODIFY: was in state %#x", args.was);
-	}
+	if (ids[event->user_data] != event->id)
+		give_up("the event of another timer");
 }
 
-static void hwt_cancel(const struct run *run, const struct todo *todo, unsigned int count)
-{
-	struct hwt_cancel_args args = { .size = sizeof(args) };
-	unsigned int i;
-
-	(void)run;
-	for (i = 0; i < count; i++) {
-		args.id = ids[todo[i].timer];
-		if (ioctl(device, HWT_IOC_CANCEL, &args))
-			give_up_errno("HWT_IOC_CANCEL");
-		if (args.was != HWT_STATE_PENDING)
-			give_up("HWT_IOC_CANCEL: was in state %#x", args.was);
-	}
-}
-
-static void hwt_reap(const struct run *run)
+static void hwt_reap(unsigned int count)
 {
 	struct pollfd poll_fd = { .fd = device, .events = POLLIN };
 	struct hwt_event events[EVENTS];
@@ -163,111 +176,61 @@ static void hwt_reap(const struct run *run)
 	if (poll(&poll_fd, 1, -1) != 1)
 		give_up_errno("poll");
 	reap_first();
-	while (seen < run->count) {
+	while (seen < count) {
 		got = read(device, events, sizeof(events));
 		if (got <= 0)
 			give_up_errno("read");
 		got /= sizeof(events[0]);
-		for (i = 0; i < got; i++) {
-			if (ids[events[i].user_data] != events[i].id)
-				give_up("the event of another timer");
-		}
+		for (i = 0; i < got; i++)
+			check_event(&events[i]);
 		seen += got;
 	}
 }
 
 const struct peer peer_hwt = {
-	.name		= "hwt",
-	.what		= "/dev/hwt, an ioctl for each operation, reads of 256 events",
-	.open		= hwt_open,
-	.create		= hwt_create,
-	.rearm		= hwt_rearm,
-	.cancel		= hwt_cancel,
-	.reap		= hwt_reap,
-	.engine_ns	= hwt_engine_ns,
+	"hwt", "/dev/hwt, an ioctl for each operation, reads of 256 events",
+	hwt_open, hwt_operate, hwt_reap, hwt_engine_ns,
 };
 
 /* -- Many operations at once --------------------------------------------- */
 
-typedef void (*carry_out_fn)(unsigned int count);
+/* Of events, as many as a program may let come up before it looks. */
+#define RING_EVENTS	4096
 
 /*
- * Where operations go and their results are, BATCH of them, the same for each call as in an
- * event loop; in a ring, where the first is.
+ * Operations and then their results, BATCH of them, the same for each call as in an event
+ * loop; in a ring, where the first is.
  */
 static struct hwt_op *ops;
 static __u32 ops_first;
 
-static struct hwt_op *op_at(unsigned int i)
+static struct hwt_rings *rings;	/* NULL: by an ioctl */
+static struct hwt_event *ring_events;
+
+static void batch_open(unsigned int count)
 {
-	return &ops[(ops_first + i) % BATCH];
-}
-
-static void make_all(carry_out_fn carry_out, const struct run *run, const struct todo *todo,
-		     unsigned int count)
-{
-	unsigned int i;
-
-	for (i = 0; i < count; i++)
-		*op_at(i) = (struct hwt_op) {
-			.opcode = HWT_OP_SCHEDULE,
-			.flags = run->deadline_ns ? HWT_ABSOLUTE : 0,
-			.time_ns = run->deadline_ns ? run->deadline_ns : todo[i].delay_ns,
-			.user_data = todo[i].timer,
-		};
-	carry_out(count);
-	for (i = 0; i < count; i++) {
-		if (op_at(i)->result)
-			give_up("HWT_OP_SCHEDULE: %s", strerror(-op_at(i)->result));
-		ids[todo[i].timer] = op_at(i)->id;
-	}
-}
-
-static void carry_out_and_check(carry_out_fn carry_out, unsigned int count)
-{
-	unsigned int i;
-
-	carry_out(count);
-	for (i = 0; i < count; i++) {
-		if (op_at(i)->result != HWT_STATE_PENDING)
-			give_up("operation %u: %d", op_at(i)->opcode, op_at(i)->result);
-	}
-}
-
-static void move_all(carry_out_fn carry_out, const struct todo *todo, unsigned int count)
-{
-	unsigned int i;
-
-	for (i = 0; i < count; i++)
-		*op_at(i) = (struct hwt_op) {
-			.opcode = HWT_OP_MODIFY,
-			.id = ids[todo[i].timer],
-			.time_ns = todo[i].delay_ns,
-		};
-	carry_out_and_check(carry_out, count);
-}
-
-static void cancel_all(carry_out_fn carry_out, const struct todo *todo, unsigned int count)
-{
-	unsigned int i;
-
-	for (i = 0; i < count; i++)
-		*op_at(i) = (struct hwt_op) {
-			.opcode = HWT_OP_CANCEL,
-			.id = ids[todo[i].timer],
-		};
-	carry_out_and_check(carry_out, count);
-}
-
-/* -- ... by an ioctl ----------------------------------------------------- */
-
-static void batch_open(const struct run *run)
-{
-	hwt_open(run);
+	hwt_open(count);
 	ops = alloc_touched(BATCH, sizeof(*ops));
 }
 
-static void carry_out_batch(unsigned int count)
+static void rings_open(unsigned int count)
+{
+	struct hwt_rings_args args = {
+		.size = sizeof(args),
+		.op_entries = BATCH,
+		.event_entries = RING_EVENTS,
+	};
+
+	hwt_open(count);
+	control(HWT_IOC_RINGS, "HWT_IOC_RINGS", &args);
+	rings = mmap(NULL, args.map_size, PROT_READ | PROT_WRITE, MAP_SHARED, device, 0);
+	if (rings == MAP_FAILED)
+		give_up_errno("mmap");
+	ops = (void *)((char *)rings + args.ops_offset);
+	ring_events = (void *)((char *)rings + args.events_offset);
+}
+
+static void batch(unsigned int count)
 {
 	struct hwt_batch_args args = {
 		.size = sizeof(args),
@@ -276,64 +239,9 @@ static void carry_out_batch(unsigned int count)
 		.op_size = sizeof(*ops),
 	};
 
-	if (ioctl(device, HWT_IOC_BATCH, &args))
-		give_up_errno("HWT_IOC_BATCH");
+	control(HWT_IOC_BATCH, "HWT_IOC_BATCH", &args);
 	if (args.count != count)
 		give_up("HWT_IOC_BATCH: not all");
-}
-
-static void batch_create(const struct run *run, const struct todo *todo, unsigned int count)
-{
-	make_all(carry_out_batch, run, todo, count);
-}
-
-static void batch_rearm(const struct run *run, const struct todo *todo, unsigned int count)
-{
-	(void)run;
-	move_all(carry_out_batch, todo, count);
-}
-
-static void batch_cancel(const struct run *run, const struct todo *todo, unsigned int count)
-{
-	(void)run;
-	cancel_all(carry_out_batch, todo, count);
-}
-
-const struct peer peer_hwt_batch = {
-	.name		= "hwt-batch",
-	.what		= "/dev/hwt, 32 operations in an ioctl, reads of 256 events",
-	.open		= batch_open,
-	.create		= batch_create,
-	.rearm		= batch_rearm,
-	.cancel		= batch_cancel,
-	.reap		= hwt_reap,
-	.engine_ns	= hwt_engine_ns,
-};
-
-/* -- ... by rings -------------------------------------------------------- */
-
-/* Of events, as many as a program may let come up before it looks. */
-#define RING_EVENTS	4096
-
-static struct hwt_rings *rings;
-static struct hwt_event *ring_events;
-
-static void rings_open(const struct run *run)
-{
-	struct hwt_rings_args args = {
-		.size = sizeof(args),
-		.op_entries = BATCH,
-		.event_entries = RING_EVENTS,
-	};
-
-	hwt_open(run);
-	if (ioctl(device, HWT_IOC_RINGS, &args))
-		give_up_errno("HWT_IOC_RINGS");
-	rings = mmap(NULL, args.map_size, PROT_READ | PROT_WRITE, MAP_SHARED, device, 0);
-	if (rings == MAP_FAILED)
-		give_up_errno("mmap");
-	ops = (void *)((char *)rings + args.ops_offset);
-	ring_events = (void *)((char *)rings + args.events_offset);
 }
 
 static void enter(unsigned int submit, unsigned int wait)
@@ -345,49 +253,61 @@ static void enter(unsigned int submit, unsigned int wait)
 		.timeout_ns = HWT_NEVER,
 	};
 
-	if (ioctl(device, HWT_IOC_ENTER, &args))
-		give_up_errno("HWT_IOC_ENTER");
+	control(HWT_IOC_ENTER, "HWT_IOC_ENTER", &args);
 	if (args.submit != submit)
 		give_up("HWT_IOC_ENTER: not all");
 }
 
-static void carry_out_rings(unsigned int count)
+static void many_operate(enum operation op, const struct todo *todo, unsigned int count)
 {
-	__atomic_store_n(&rings->op_tail, ops_first + count, __ATOMIC_RELEASE);
-	enter(count, 0);
+	static const int expected[OPERATIONS] = { 0, HWT_STATE_PENDING, HWT_STATE_PENDING };
+	unsigned int i;
+
+	for (i = 0; i < count; i++) {
+		struct hwt_op *it = &ops[(ops_first + i) % BATCH];
+
+		if (op == CREATE)
+			*it = (struct hwt_op) {
+				.opcode = HWT_OP_SCHEDULE,
+				.flags = deadline_ns ? HWT_ABSOLUTE : 0,
+				.time_ns = time_of(&todo[i]),
+				.user_data = todo[i].timer,
+			};
+		else
+			*it = (struct hwt_op) {
+				.opcode = op == REARM ? HWT_OP_MODIFY : HWT_OP_CANCEL,
+				.id = ids[todo[i].timer],
+				.time_ns = op == REARM ? todo[i].delay_ns : 0,
+			};
+	}
+	if (rings) {
+		__atomic_store_n(&rings->op_tail, ops_first + count, __ATOMIC_RELEASE);
+		enter(count, 0);
+	} else {
+		batch(count);
+	}
+	for (i = 0; i < count; i++) {
+		const struct hwt_op *it = &ops[(ops_first + i) % BATCH];
+
+		if (it->result != expected[op])
+			give_up("operation %u: %d", it->opcode, it->result);
+		if (op == CREATE)
+			ids[todo[i].timer] = it->id;
+	}
+	if (rings)
+		ops_first += count;
 }
 
-static void rings_create(const struct run *run, const struct todo *todo, unsigned int count)
+static void rings_reap(unsigned int count)
 {
-	make_all(carry_out_rings, run, todo, count);
-	ops_first += count;
-}
-
-static void rings_rearm(const struct run *run, const struct todo *todo, unsigned int count)
-{
-	(void)run;
-	move_all(carry_out_rings, todo, count);
-	ops_first += count;
-}
-
-static void rings_cancel(const struct run *run, const struct todo *todo, unsigned int count)
-{
-	(void)run;
-	cancel_all(carry_out_rings, todo, count);
-	ops_first += count;
-}
-
-static void rings_reap(const struct run *run)
-{
-	const struct hwt_event *event;
 	__u32 head = 0, tail;
 
 	hwt_engines_final();
-	while (head < run->count) {
+	while (head < count) {
 		tail = __atomic_load_n(&rings->event_tail, __ATOMIC_ACQUIRE);
 		/*
-		 * Nothing there: have what did not fit moved, and sleep until there is
-		 * something, as an event loop does. It does not wait for more than one.
+		 * No event: have those that did not fit moved, and sleep until there is one, as
+		 * an event loop does.
 		 */
 		if (head == tail) {
 			enter(0, 1);
@@ -395,22 +315,18 @@ static void rings_reap(const struct run *run)
 		}
 		if (!head)
 			reap_first();
-		while (head != tail) {
-			event = &ring_events[head++ % RING_EVENTS];
-			if (ids[event->user_data] != event->id)
-				give_up("the event of another timer");
-		}
+		while (head != tail)
+			check_event(&ring_events[head++ % RING_EVENTS]);
 		__atomic_store_n(&rings->event_head, head, __ATOMIC_RELEASE);
 	}
 }
 
+const struct peer peer_hwt_batch = {
+	"hwt-batch", "/dev/hwt, 32 operations in an ioctl, reads of 256 events",
+	batch_open, many_operate, hwt_reap, hwt_engine_ns,
+};
+
 const struct peer peer_hwt_rings = {
-	.name		= "hwt-rings",
-	.what		= "the same by rings, without a system call for events",
-	.open		= rings_open,
-	.create		= rings_create,
-	.rearm		= rings_rearm,
-	.cancel		= rings_cancel,
-	.reap		= rings_reap,
-	.engine_ns	= hwt_engine_ns,
+	"hwt-rings", "the same by rings, without a system call for events",
+	rings_open, many_operate, rings_reap, hwt_engine_ns,
 };

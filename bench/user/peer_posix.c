@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * POSIX timers: a queued real-time signal for each (SIGEV_SIGNAL), taken by sigwaitinfo().
- * Every timer counts against RLIMIT_SIGPENDING from its making on.
+ * Every timer counts against RLIMIT_SIGPENDING as soon as it exists.
  */
 #include "user_bench.h"
 #include <signal.h>
@@ -9,70 +9,54 @@
 static sigset_t signals;
 static timer_t *timers;
 
-static void posix_open(const struct run *run)
+static void posix_open(unsigned int count)
 {
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGRTMIN);
 	if (sigprocmask(SIG_BLOCK, &signals, NULL))
 		give_up_errno("sigprocmask");
-	timers = alloc_touched(run->count, sizeof(*timers));
+	timers = alloc_touched(count, sizeof(*timers));
 }
 
-static void set(timer_t timer, int flags, __u64 ns)
+static void make(timer_t *timer, const struct todo *todo)
 {
-	struct itimerspec spec = { .it_value = to_timespec(ns) };
+	struct sigevent event = {
+		.sigev_notify = SIGEV_SIGNAL,
+		.sigev_signo = SIGRTMIN,
+		.sigev_value.sival_int = todo->timer,
+	};
 
-	if (timer_settime(timer, flags, &spec, NULL))
-		give_up_errno("timer_settime");
+	if (!timer_create(CLOCK_MONOTONIC, &event, timer))
+		return;
+	if (errno == EAGAIN)
+		give_up("timer_create: EAGAIN, RLIMIT_SIGPENDING is reached");
+	give_up_errno("timer_create");
 }
 
-static void posix_make(const struct run *run, const struct todo *todo, unsigned int count)
+static void posix_operate(enum operation op, const struct todo *todo, unsigned int count)
 {
-	struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGRTMIN };
-	timer_t *timer;
-	unsigned int i;
+	for (; count--; todo++) {
+		struct itimerspec spec = { .it_value = to_timespec(time_of(todo)) };
+		timer_t *timer = &timers[todo->timer];
 
-	for (i = 0; i < count; i++) {
-		timer = &timers[todo[i].timer];
-		event.sigev_value.sival_int = todo[i].timer;
-		if (timer_create(CLOCK_MONOTONIC, &event, timer)) {
-			if (errno == EAGAIN)
-				give_up("timer_create: EAGAIN, RLIMIT_SIGPENDING is reached");
-			give_up_errno("timer_create");
+		if (op == CANCEL) {
+			if (timer_delete(*timer))
+				give_up_errno("timer_delete");
+			continue;
 		}
-		if (run->deadline_ns)
-			set(*timer, TIMER_ABSTIME, run->deadline_ns);
-		else
-			set(*timer, 0, todo[i].delay_ns);
+		if (op == CREATE)
+			make(timer, todo);
+		if (timer_settime(*timer, deadline_ns ? TIMER_ABSTIME : 0, &spec, NULL))
+			give_up_errno("timer_settime");
 	}
 }
 
-static void posix_rearm(const struct run *run, const struct todo *todo, unsigned int count)
-{
-	unsigned int i;
-
-	(void)run;
-	for (i = 0; i < count; i++)
-		set(timers[todo[i].timer], 0, todo[i].delay_ns);
-}
-
-static void posix_cancel(const struct run *run, const struct todo *todo, unsigned int count)
-{
-	unsigned int i;
-
-	(void)run;
-	for (i = 0; i < count; i++) {
-		if (timer_delete(timers[todo[i].timer]))
-			give_up_errno("timer_delete");
-	}
-}
-
-static void posix_reap(const struct run *run)
+static void posix_reap(unsigned int count)
 {
 	unsigned int seen;
 	siginfo_t info;
 
-	for (seen = 0; seen < run->count; seen++) {
+	for (seen = 0; seen < count; seen++) {
 		if (sigwaitinfo(&signals, &info) < 0)
 			give_up_errno("sigwaitinfo");
 		if (!seen)
@@ -83,11 +67,6 @@ static void posix_reap(const struct run *run)
 }
 
 const struct peer peer_posix = {
-	.name	= "posix",
-	.what	= "timer_create (SIGEV_SIGNAL) and timer_settime; timer_delete; sigwaitinfo",
-	.open	= posix_open,
-	.create	= posix_make,
-	.rearm	= posix_rearm,
-	.cancel	= posix_cancel,
-	.reap	= posix_reap,
+	"posix", "timer_create (SIGEV_SIGNAL) and timer_settime; timer_delete; sigwaitinfo",
+	posix_open, posix_operate, posix_reap, NULL,
 };

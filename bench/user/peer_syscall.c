@@ -5,26 +5,13 @@
 #include "user_bench.h"
 #include <sys/syscall.h>
 
-static void open_nothing(const struct run *run)
+static void call(enum operation op, const struct todo *todo, unsigned int count)
 {
-	(void)run;
-}
-
-static void call(const struct run *run, const struct todo *todo, unsigned int count)
-{
-	unsigned int i;
-
-	(void)run;
-	(void)todo;
-	for (i = 0; i < count; i++)
+	while (count--)
 		syscall(SYS_getppid);
 }
 
 const struct peer peer_syscall = {
-	.name	= "syscall",
-	.what	= "no timers: a system call that does nothing, for comparison",
-	.open	= open_nothing,
-	.create	= call,
-	.rearm	= call,
-	.cancel	= call,
+	"syscall", "no timers: a system call that does nothing, for comparison",
+	NULL, call, NULL, NULL,
 };

@@ -9,72 +9,56 @@
 static int epoll;
 static int *fds;
 
-static void timerfd_open(const struct run *run)
+static void timerfd_open(unsigned int count)
 {
 	epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (epoll < 0)
 		give_up_errno("epoll_create1");
-	fds = alloc_touched(run->count, sizeof(*fds));
+	fds = alloc_touched(count, sizeof(*fds));
 }
 
-static void set(int fd, int flags, __u64 ns)
+static void set(int fd, const struct todo *todo)
 {
-	struct itimerspec spec = { .it_value = to_timespec(ns) };
+	struct itimerspec spec = { .it_value = to_timespec(time_of(todo)) };
 
-	if (timerfd_settime(fd, flags, &spec, NULL))
+	if (timerfd_settime(fd, deadline_ns ? TFD_TIMER_ABSTIME : 0, &spec, NULL))
 		give_up_errno("timerfd_settime");
 }
 
-static void timerfd_make(const struct run *run, const struct todo *todo, unsigned int count)
+static void make(int *fd, const struct todo *todo)
 {
-	struct epoll_event event = { .events = EPOLLIN };
-	unsigned int i;
-	int fd;
+	struct epoll_event event = { .events = EPOLLIN, .data.u32 = todo->timer };
 
-	for (i = 0; i < count; i++) {
-		fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
-		if (fd < 0)
-			give_up_errno("timerfd_create");
-		if (run->deadline_ns)
-			set(fd, TFD_TIMER_ABSTIME, run->deadline_ns);
-		else
-			set(fd, 0, todo[i].delay_ns);
-		event.data.u32 = todo[i].timer;
-		if (epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event))
-			give_up_errno("epoll_ctl");
-		fds[todo[i].timer] = fd;
-	}
+	*fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+	if (*fd < 0)
+		give_up_errno("timerfd_create");
+	set(*fd, todo);
+	if (epoll_ctl(epoll, EPOLL_CTL_ADD, *fd, &event))
+		give_up_errno("epoll_ctl");
 }
 
-static void timerfd_rearm(const struct run *run, const struct todo *todo, unsigned int count)
+static void timerfd_operate(enum operation op, const struct todo *todo, unsigned int count)
 {
-	unsigned int i;
+	for (; count--; todo++) {
+		int *fd = &fds[todo->timer];
 
-	(void)run;
-	for (i = 0; i < count; i++)
-		set(fds[todo[i].timer], 0, todo[i].delay_ns);
-}
-
-/* Closing it takes it out of the epoll set too. */
-static void timerfd_cancel(const struct run *run, const struct todo *todo, unsigned int count)
-{
-	unsigned int i;
-
-	(void)run;
-	for (i = 0; i < count; i++) {
-		if (close(fds[todo[i].timer]))
+		if (op == CREATE)
+			make(fd, todo);
+		else if (op == REARM)
+			set(*fd, todo);
+		else if (close(*fd))	/* takes it out of the epoll set, too */
 			give_up_errno("close");
 	}
 }
 
-static void timerfd_reap(const struct run *run)
+static void timerfd_reap(unsigned int count)
 {
 	struct epoll_event events[EVENTS];
 	unsigned int seen = 0;
 	__u64 fired;
 	int got, i;
 
-	while (seen < run->count) {
+	while (seen < count) {
 		got = epoll_wait(epoll, events, EVENTS, -1);
 		if (got <= 0)
 			give_up_errno("epoll_wait");
@@ -90,11 +74,6 @@ static void timerfd_reap(const struct run *run)
 }
 
 const struct peer peer_timerfd = {
-	.name	= "timerfd",
-	.what	= "timerfd_create, timerfd_settime and epoll_ctl; close; epoll_wait and read",
-	.open	= timerfd_open,
-	.create	= timerfd_make,
-	.rearm	= timerfd_rearm,
-	.cancel	= timerfd_cancel,
-	.reap	= timerfd_reap,
+	"timerfd", "timerfd_create, timerfd_settime and epoll_ctl; close; epoll_wait and read",
+	timerfd_open, timerfd_operate, timerfd_reap, NULL,
 };

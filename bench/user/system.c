@@ -5,23 +5,18 @@
 #include "user_bench.h"
 #include <sys/resource.h>
 
-static __u64 clock_ns(clockid_t clock)
+__u64 clock_ns(clockid_t clock)
 {
 	struct timespec now;
 
-	clock_gettime(clock, &now);
+	if (clock_gettime(clock, &now))
+		return 0;
 	return now.tv_sec * NSEC_PER_SEC + now.tv_nsec;
 }
 
 __u64 now_ns(void)
 {
 	return clock_ns(CLOCK_MONOTONIC);
-}
-
-/* User and system time of this process, as getrusage() has it, in nanoseconds. */
-__u64 cpu_ns(void)
-{
-	return clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 void sleep_until(__u64 when_ns)
@@ -34,7 +29,7 @@ void sleep_until(__u64 when_ns)
 
 /* -- Memory -------------------------------------------------------------- */
 
-/* A "name: 123 kB" of a file, in bytes; -1 if it is not there. */
+/* Return "name: 123 kB" of a file in bytes; -1 if it is not there. */
 static double read_field(const char *path, const char *name)
 {
 	size_t length = strlen(name);
@@ -52,14 +47,6 @@ static double read_field(const char *path, const char *name)
 	return bytes;
 }
 
-/* What statm says may be off by some pages for each CPU, so only if there is no rollup. */
-static double read_rss(void)
-{
-	double bytes = read_field("/proc/self/smaps_rollup", "Rss:");
-
-	return bytes < 0 ? read_field("/proc/self/status", "VmRSS:") : bytes;
-}
-
 void memory_read(struct memory *memory)
 {
 	FILE *refresh = fopen("/proc/sys/vm/stat_refresh", "r");
@@ -71,10 +58,13 @@ void memory_read(struct memory *memory)
 	}
 	memory->slab = read_field("/proc/meminfo", "Slab:");
 	memory->free = read_field("/proc/meminfo", "MemFree:");
-	memory->rss = read_rss();
+	memory->rss = read_field("/proc/self/smaps_rollup", "Rss:");
+	/* This may be off by some pages for each CPU. */
+	if (memory->rss < 0)
+		memory->rss = read_field("/proc/self/status", "VmRSS:");
 }
 
-/* What ended before may still be freeing its memory. Wait for that, within reason. */
+/* Wait, within reason, until earlier processes have freed their memory. */
 void memory_settle(void)
 {
 	struct memory before, after;
@@ -85,11 +75,8 @@ void memory_settle(void)
 		before = after;
 		sleep_until(now_ns() + 100 * NSEC_PER_MSEC);
 		memory_read(&after);
-		if (after.slab > before.slab - (64 << 10) &&
-		    after.free < before.free + (256 << 10))
-			quiet++;
-		else
-			quiet = 0;
+		quiet = after.slab > before.slab - (64 << 10) &&
+			after.free < before.free + (256 << 10) ? quiet + 1 : 0;
 	}
 }
 
@@ -153,7 +140,7 @@ static void raise_limit(int resource, unsigned int timers)
 	setrlimit(resource, &limit);
 }
 
-/* As far as allowed. What is still too low shows when the timers are made. */
+/* As far as allowed. A limit that stays too low shows when the timers are made. */
 void limits_raise(unsigned int timers)
 {
 	long long want = (long long)timers + SPARE;

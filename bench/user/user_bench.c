@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a program with N timers pays, for each way to have them
+ * The cost of N timers to a program, for each way to have them
  *
  *	create		make a timer and arm it
  *	rearm		push its deadline back
  *	cancel		disarm and unmake it
  *	reap		all are due at once: from when the program knows of the first one
  *			until it has the last one's event
- *	due		the same, from the deadline on. What fires them is in it, and how late
- *			that begins, which tells where there are few timers.
+ *	due		the same, from the deadline on, so with the firing and its lateness
  *	...-cpu		time of the process on a CPU, user and system. That of reap counts
  *			from before the deadline on.
  *	...-engine	time of the kernel's thread on a CPU, which works beside the process
@@ -19,16 +18,15 @@
  *			million timers on). Like mem-slab it needs a machine that does nothing
  *			else.
  *
- * All of them for one timer. Delays are relative, as programs have them, and from a fixed
- * mix (a third each: short, 30 s, hours) above a floor, so that no timer fires while
- * other things are measured. Each operation visits the timers in a random order, each
- * in another one, the same in every run.
+ * All of them for one timer; README.md describes the lines of results. Delays are relative and
+ * from a fixed mix (a third each: short, 30 s, hours) above a floor, so that no timer fires
+ * while other things are measured. Each operation visits the timers in a random order of its
+ * own, the same in every run.
  *
  * Each run is a process of its own. For each number of timers all peers run once, then
  * all once more, and so on.
  */
 #include "user_bench.h"
-#include <getopt.h>
 #include <math.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -100,10 +98,7 @@ static void shuffle(struct todo *todo, unsigned int count, __u64 *state)
 	}
 }
 
-/*
- * Once and for all, so that no run finds memory that was freed: what it allocates would
- * not make it grow.
- */
+/* Once and for all: a run that finds freed memory does not grow by what it allocates. */
 static void todos_alloc(unsigned int count)
 {
 	unsigned int op;
@@ -152,10 +147,9 @@ static void run_prepare(unsigned int seconds)
 	write_number("/proc/self/oom_score_adj", 1000);
 }
 
-/* Returns whether it came to its end. @lead_ns: 0 for the operations, else for reap. */
+/* Return whether it came to its end. @lead_ns: 0 for the operations, else for reap. */
 static bool run_once(const struct peer *peer, unsigned int timers, __u64 lead_ns)
 {
-	struct run run = { .peer = peer, .count = timers };
 	unsigned int patience = 2 * delay_floor_ns() / NSEC_PER_SEC +
 				2 * lead_ns / NSEC_PER_SEC + 30;
 	int status;
@@ -173,9 +167,9 @@ static bool run_once(const struct peer *peer, unsigned int timers, __u64 lead_ns
 	if (!pid) {
 		run_prepare(patience);
 		if (lead_ns)
-			measure_reap(&run, todos[CREATE], lead_ns);
+			measure_reap(peer, todos[CREATE], timers, lead_ns);
 		else
-			measure_operations(&run, todos);
+			measure_operations(peer, todos, timers);
 		outcome->finished = true;
 		_exit(0);
 	}
@@ -207,20 +201,66 @@ static bool run_reap(const struct peer *peer, unsigned int timers)
 	return false;
 }
 
+/* -- Results ------------------------------------------------------------- */
+
+static const struct {
+	const char *op;
+	const char *unit;
+	unsigned int least;	/* timers */
+} figures[FIGURES] = {
+	[CREATE_WALL]	= { "create", "ns" },
+	[CREATE_CPU]	= { "create-cpu", "ns" },
+	[CREATE_ENGINE]	= { "create-engine", "ns" },
+	[REARM_WALL]	= { "rearm", "ns" },
+	[REARM_CPU]	= { "rearm-cpu", "ns" },
+	[REARM_ENGINE]	= { "rearm-engine", "ns" },
+	[CANCEL_WALL]	= { "cancel", "ns" },
+	[CANCEL_CPU]	= { "cancel-cpu", "ns" },
+	[CANCEL_ENGINE]	= { "cancel-engine", "ns" },
+	[REAP_WALL]	= { "reap", "ns" },
+	[REAP_DUE]	= { "due", "ns" },
+	[REAP_CPU]	= { "reap-cpu", "ns" },
+	[REAP_ENGINE]	= { "reap-engine", "ns" },
+	/*
+	 * With fewer timers, the machine's other work is as large as their memory. Free pages
+	 * that CPUs keep for themselves, some megabytes, are not in MemFree.
+	 */
+	[MEMORY_SLAB]	= { "mem-slab", "bytes", 10000 },
+	[MEMORY_RSS]	= { "mem-rss", "bytes", 10000 },
+	[MEMORY_FREE]	= { "mem-free", "bytes", 1000000 },
+};
+
+static void print_results(const struct peer *peer, unsigned int timers)
+{
+	unsigned int i;
+
+	for (i = 0; i < OPERATIONS; i++) {
+		if (outcome->done[i] && outcome->done[i] < timers)
+			printf("%s, %s: of the first %u timers only, which took %.1f s\n",
+			       peer->name, figures[i].op, outcome->done[i],
+			       (double)outcome->took_ns[i] / NSEC_PER_SEC);
+	}
+	for (i = 0; i < FIGURES; i++) {
+		if (!isnan(outcome->value[i]) && timers >= figures[i].least)
+			printf("@bench bench=user peer=%s op=%s n=%u unit=%s value=%.1f\n",
+			       peer->name, figures[i].op, timers, figures[i].unit,
+			       outcome->value[i]);
+	}
+}
+
 /* Everything about one peer, once. */
-static void run_peer(unsigned int index, unsigned int timers, unsigned int repetition)
+static void run_peer(unsigned int index, unsigned int timers)
 {
 	const struct peer *peer = peers[index];
 	unsigned int i;
 
-	printf(" %s", peer->name);
 	memset(outcome, 0, sizeof(*outcome));
 	for (i = 0; i < FIGURES; i++)
 		outcome->value[i] = NAN;
 	if (!run_once(peer, timers, 0)) {
 		if (interrupted)
 			return;
-		printf("\nskip: %s from %u timers on: after at least %u were made: %s\n ",
+		printf("skip: %s from %u timers on: after at least %u were made: %s\n",
 		       peer->name, timers, outcome->done[CREATE], outcome->why);
 		gone[index] = true;
 		return;
@@ -228,11 +268,11 @@ static void run_peer(unsigned int index, unsigned int timers, unsigned int repet
 	if (peer->reap && !reap_gone[index] && !run_reap(peer, timers)) {
 		if (interrupted)
 			return;
-		printf("\nskip: %s, reap from %u timers on: %s\n ", peer->name, timers,
+		printf("skip: %s, reap from %u timers on: %s\n", peer->name, timers,
 		       outcome->why);
 		reap_gone[index] = true;
 	}
-	report_add(index, repetition);
+	print_results(peer, timers);
 }
 
 static void run_number(unsigned int timers)
@@ -240,31 +280,18 @@ static void run_number(unsigned int timers)
 	unsigned int r, i;
 
 	todos_make(timers);
-	report_start(peers_count, repetitions);
 	for (r = 0; r < repetitions; r++) {
-		printf("%u timers, %u of %u:", timers, r + 1, repetitions);
 		for (i = 0; i < peers_count && !interrupted; i++) {
-			if (!gone[i])
-				run_peer(i, timers, r);
+			if (gone[i])
+				continue;
+			printf("%u timers, %u of %u: %s\n", timers, r + 1, repetitions,
+			       peers[i]->name);
+			run_peer(i, timers);
 		}
-		printf("\n");
-		if (interrupted)
-			return;
 	}
-	report_print(peers, timers);
 }
 
 /* -- Options ------------------------------------------------------------- */
-
-static const struct option options[] = {
-	{ "quick", no_argument, NULL, 'q' },
-	{ "numbers", required_argument, NULL, 'n' },
-	{ "peers", required_argument, NULL, 'p' },
-	{ "repetitions", required_argument, NULL, 'r' },
-	{ "time", required_argument, NULL, 't' },
-	{ "help", no_argument, NULL, 'h' },
-	{ }
-};
 
 static void usage(void)
 {
@@ -272,14 +299,13 @@ static void usage(void)
 
 	printf("Usage: user_bench [OPTION]...\n"
 	       "What create, rearm, cancel and reap cost a program with many timers.\n\n"
-	       "  -q, --quick            1000 and 10000 timers, 3 repetitions, -t 1\n"
-	       "  -n, --numbers LIST     numbers of timers (1000,10000,100000,1000000)\n"
-	       "  -p, --peers LIST       peers, of those below (all)\n"
-	       "  -r, --repetitions N    median of so many (5)\n"
-	       "  -t, --time SECONDS     so long at most for an operation on all timers; then\n"
-	       "                         it counts for those it was done on. Making all may\n"
-	       "                         take %d times that. (3)\n"
-	       "  -h, --help             this\n\nPeers:\n", CREATE_PATIENCE);
+	       "  -q          1000 and 10000 timers, 3 repetitions, -t 1\n"
+	       "  -n LIST     numbers of timers (1000,10000,100000,1000000)\n"
+	       "  -p LIST     peers, of those below (all)\n"
+	       "  -r N        repetitions (5)\n"
+	       "  -t SECONDS  longest time for an operation on all timers (3); then its cost is\n"
+	       "              that for those that are done. Making all may take %d times that.\n"
+	       "  -h          this\n\nPeers:\n", CREATE_PATIENCE);
 	for (i = 0; i < PEERS; i++)
 		printf("  %-16s %s\n", all_peers[i]->name, all_peers[i]->what);
 	printf("\nRaises limits where it may. Those of the system are set back at the end.\n");
@@ -287,7 +313,7 @@ static void usage(void)
 
 static void __attribute__((noreturn)) bad_option(const char *what, const char *value)
 {
-	fprintf(stderr, "user_bench: %s: %s; try --help\n", what, value);
+	fprintf(stderr, "user_bench: %s: %s; try -h\n", what, value);
 	exit(2);
 }
 
@@ -305,10 +331,9 @@ static unsigned int parse_number(const char *text, unsigned int max)
 
 static void parse_numbers(char *list)
 {
-	char *item, *rest = list;
+	char *item;
 
-	numbers_count = 0;
-	while ((item = strsep(&rest, ","))) {
+	for (numbers_count = 0; (item = strsep(&list, ","));) {
 		if (numbers_count == NUMBERS_MAX)
 			bad_option("too many numbers", item);
 		numbers[numbers_count++] = parse_number(item, TIMERS_MAX);
@@ -317,11 +342,10 @@ static void parse_numbers(char *list)
 
 static void parse_peers(char *list)
 {
-	char *item, *rest = list;
 	unsigned int i;
+	char *item;
 
-	peers_count = 0;
-	while ((item = strsep(&rest, ","))) {
+	for (peers_count = 0; (item = strsep(&list, ","));) {
 		for (i = 0; i < PEERS && strcmp(all_peers[i]->name, item) != 0; i++)
 			;
 		if (i == PEERS || peers_count == PEERS)
@@ -336,7 +360,7 @@ static void parse_options(int argc, char **argv)
 
 	memcpy(peers, all_peers, sizeof(peers));
 	peers_count = PEERS;
-	while ((c = getopt_long(argc, argv, "qn:p:r:t:h", options, NULL)) != -1) {
+	while ((c = getopt(argc, argv, "qn:p:r:t:h")) != -1) {
 		switch (c) {
 		case 'q':
 			numbers_count = 2;

@@ -2,9 +2,8 @@
 /*
  * user_bench: what its parts share
  *
- *	user_bench.c	options, and which peer runs when
+ *	user_bench.c	options, which peer runs when, results
  *	measure.c	one run of one peer, in a process of its own
- *	report.c	figures of all runs, and how they are printed
  *	system.c	clocks, memory, limits
  *	peer_*.c	the peers: each one way for a program to have many timers
  */
@@ -31,54 +30,43 @@
 #define BATCH		32
 #define EVENTS		256
 
-/* One operation of many: on which timer, from 0, and its new delay. */
+enum operation { CREATE, REARM, CANCEL, OPERATIONS };
+
+/* One operation of many: the timer's number, from 0, and its new delay. */
 struct todo {
 	__u32	timer;
 	__u64	delay_ns;
 };
 
-/**
- * struct run - what is measured
- * @peer:        by whom
- * @count:       timers
- * @deadline_ns: 0: each timer has its own delay. Else all are due at this time on
- *               CLOCK_MONOTONIC.
- */
-struct run {
-	const struct peer	*peer;
-	unsigned int		count;
-	__u64			deadline_ns;
-};
+/* If not 0, all timers are due at this time on CLOCK_MONOTONIC, not after their delays. */
+extern __u64 deadline_ns;
 
-/* An operation, on up to BATCH timers. */
-typedef void (*operate_fn)(const struct run *run, const struct todo *todo,
-			   unsigned int count);
+static inline __u64 time_of(const struct todo *todo)
+{
+	return deadline_ns ? deadline_ns : todo->delay_ns;
+}
 
 /**
  * struct peer - a way to have many timers
  * @name:      in the output
  * @what:      for people
- * @open:      get ready for run->count timers, the memory to know them by touched
- * @create:    make timers and arm them
- * @rearm:     push their deadlines back
- * @cancel:    disarm and unmake them
- * @reap:      wait until all have fired, and take each one's event. Calls reap_first()
- *             when it knows of the first one. NULL: there is nothing to reap.
+ * @open:      get ready for that many timers, the memory to know them by touched; NULL: no need
+ * @operate:   make and arm up to BATCH timers, push them back, or disarm and destroy them
+ * @reap:      wait until that many timers have fired, and take each one's event. Calls
+ *             reap_first() when it knows of the first one. NULL: there is nothing to reap.
  * @engine_ns: CPU time that a thread of the kernel has spent for this peer; NULL: none
  *             does
  *
- * Each run is in a new process, so peers keep what they know in static variables and
- * tidy nothing up; what fails calls give_up(). A peer for which it is no advantage to be
- * given many timers at once goes through them one by one.
+ * Each run is in a new process, so peers keep their state in static variables and free
+ * nothing; what fails calls give_up(). A peer without a way to submit many operations at
+ * once goes through them one by one.
  */
 struct peer {
 	const char *name;
 	const char *what;
-	void (*open)(const struct run *run);
-	operate_fn create;
-	operate_fn rearm;
-	operate_fn cancel;
-	void (*reap)(const struct run *run);
+	void (*open)(unsigned int count);
+	void (*operate)(enum operation op, const struct todo *todo, unsigned int count);
+	void (*reap)(unsigned int count);
 	__u64 (*engine_ns)(void);
 };
 
@@ -96,9 +84,7 @@ static inline struct timespec to_timespec(__u64 ns)
 
 /* -- measure.c ----------------------------------------------------------- */
 
-enum operation { CREATE, REARM, CANCEL, OPERATIONS };
-
-/* What is measured; report.c has their names. The first come in operations' order. */
+/* What is measured; user_bench.c has the names. The first are in the operations' order. */
 enum figure {
 	CREATE_WALL, REARM_WALL, CANCEL_WALL,
 	CREATE_CPU, REARM_CPU, CANCEL_CPU,
@@ -139,8 +125,10 @@ static inline __u64 delay_floor_ns(void)
 	return (CREATE_PATIENCE + 4) * time_limit * NSEC_PER_SEC;
 }
 
-void measure_operations(struct run *run, struct todo *const todo[OPERATIONS]);
-void measure_reap(struct run *run, const struct todo *create, __u64 lead_ns);
+void measure_operations(const struct peer *peer, struct todo *const todo[OPERATIONS],
+			unsigned int count);
+void measure_reap(const struct peer *peer, const struct todo *create, unsigned int count,
+		  __u64 lead_ns);
 
 /* For peers. */
 void give_up(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
@@ -154,12 +142,6 @@ int hwt_device_open(__u64 features);
 __u64 hwt_engine_ns(void);
 void hwt_engines_final(void);
 
-/* -- report.c ------------------------------------------------------------ */
-
-void report_start(unsigned int peers, unsigned int repetitions);
-void report_add(unsigned int peer, unsigned int repetition);
-void report_print(const struct peer *const peers[], unsigned int timers);
-
 /* -- system.c ------------------------------------------------------------ */
 
 /* Bytes: the kernel's objects, the machine's free memory, this process's pages. */
@@ -169,8 +151,8 @@ struct memory {
 	double	rss;
 };
 
+__u64 clock_ns(clockid_t clock);
 __u64 now_ns(void);
-__u64 cpu_ns(void);
 void sleep_until(__u64 when_ns);
 void memory_read(struct memory *memory);
 void memory_settle(void);
