@@ -43,7 +43,6 @@ noinline void mark_end(void)
 
 static void fired(struct hwt_timeout *timeout)
 {
-	(void)timeout;
 }
 
 static const struct hwt_ops ops = { .expire = fired };
@@ -52,8 +51,6 @@ static const struct hwt_ops ops = { .expire = fired };
 
 static void nothing(struct hwt_timeout *timeout, u64 time)
 {
-	(void)timeout;
-	(void)time;
 }
 
 static void schedule_at(struct hwt_timeout *timeout, u64 time)
@@ -68,7 +65,6 @@ static void schedule_after(struct hwt_timeout *timeout, u64 time)
 
 static void cancel(struct hwt_timeout *timeout, u64 time)
 {
-	(void)time;
 	hwt_cancel(timeout);
 }
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Makes of a recorded trace what bench_trace.c replays.
+"""Converts a recorded trace to the file that bench_trace.c replays.
 
 convert.py HZ ARCHIVE OUTPUT
 
@@ -96,11 +96,11 @@ def read_events(archive):
 
 def operations(events):
     """(time, operation, timer, expires), and a count of what is none."""
-    following = [None] * len(events)
-    last = {}
-    for i in range(len(events) - 1, -1, -1):
-        following[i] = last.get(events[i].timer)
-        last[events[i].timer] = i
+    following, last = [None] * len(events), {}
+    for i, event in enumerate(events):
+        if event.timer in last:
+            following[last[event.timer]] = i
+        last[event.timer] = i
 
     def replaced(i):
         """Event i takes a timer out, and the next one puts it in again."""

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * load [-c CONNECTIONS] [-s SECONDS]: network load inside one machine. A server, and a client
- * that keeps connections open over the loopback device. Of its steps, half are requests that are
- * answered, a quarter data that is not (so that acknowledgments wait), and a quarter close a
- * connection and open another. What the kernel does for that is its own: retransmission, delayed
- * acknowledgment, keep-alive, handshakes.
+ * load SECONDS: network load inside one machine. A server, and a client that keeps connections
+ * open over the loopback device. Of its steps, half are requests that are answered, a quarter
+ * data that is not (so that acknowledgments wait), and a quarter close a connection and open
+ * another. The kernel adds retransmission, delayed acknowledgment, keep-alive, handshakes.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -20,6 +19,7 @@
 
 #define EVENTS	64
 #define SIZE	4096
+#define COUNT	1000
 
 static const struct sockaddr_in address = {
 	.sin_family = AF_INET,
@@ -39,7 +39,7 @@ static void watch(int epoll, int fd)
 		err(1, "epoll_ctl");
 }
 
-/* Whoever begins with 'e' wants an echo. */
+/* Data that begins with 'e' is to be echoed. */
 static void serve(int listener)
 {
 	struct epoll_event events[EVENTS];
@@ -75,24 +75,22 @@ static int open_connection(int epoll)
 	return fd;
 }
 
-static unsigned long request(int count, int seconds)
+static unsigned long request(int seconds)
 {
 	const struct timespec pause = { .tv_nsec = 1000000 };
 	time_t end = time(NULL) + seconds;
 	struct epoll_event events[EVENTS];
 	int epoll = epoll_create1(0), n, i;
-	int *fds = calloc(count, sizeof(*fds));
 	unsigned long steps = 0;
+	int fds[COUNT];
 
-	if (!fds)
-		err(1, "memory");
-	for (i = 0; i < count; i++)
+	for (i = 0; i < COUNT; i++)
 		fds[i] = open_connection(epoll);
 	while (time(NULL) < end) {
 		int batch = random() % 32;
 
 		for (; batch; batch--, steps++) {
-			int *fd = &fds[random() % count];
+			int *fd = &fds[random() % COUNT];
 
 			buffer[0] = random() % 3 ? 'e' : 'n';
 			if (random() % 4) {
@@ -113,22 +111,10 @@ static unsigned long request(int count, int seconds)
 int main(int argc, char **argv)
 {
 	const struct rlimit files = { .rlim_cur = 100000, .rlim_max = 100000 };
-	int listener, option, count = 1000, seconds = 20;
+	int listener, seconds = argc == 2 ? atoi(argv[1]) : 0;
 	pid_t server;
 
-	while ((option = getopt(argc, argv, "c:s:")) != -1) {
-		switch (option) {
-		case 'c':
-			count = atoi(optarg);
-			break;
-		case 's':
-			seconds = atoi(optarg);
-			break;
-		default:
-			return 2;
-		}
-	}
-	if (count < 1)
+	if (!seconds)
 		return 2;
 	signal(SIGPIPE, SIG_IGN);
 	setrlimit(RLIMIT_NOFILE, &files);
@@ -142,7 +128,7 @@ int main(int argc, char **argv)
 	if (!server)
 		serve(listener);
 	srandom(1);
-	printf("network: %d connections, %lu steps\n", count, request(count, seconds));
+	printf("network: %d connections, %lu steps\n", COUNT, request(seconds));
 	kill(server, SIGKILL);
 	return 0;
 }
