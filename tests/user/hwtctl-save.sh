@@ -76,7 +76,7 @@ field() { sed -n "s/.*\"name\":\"$2\".*\"$3\":\([0-9]*\).*/\1/p" "$1"; }
 # What is left of a delay does not go on while it is saved, as if that had been long ago.
 echo "schedule a 60s" >/tmp/script
 "$ctl" save -o /tmp/save /tmp/script
-sed -i 's/"deadline_ns":[0-9]*/"deadline_ns":1/' /tmp/save
+sed -i 's/"deadline_ns":[0-9][0-9]*/"deadline_ns":1/' /tmp/save
 "$ctl" restore /tmp/save >/tmp/printed &
 restored=$!
 has_one() { [ "$("$ctl" list --json --pid $restored | grep -c .)" = 1 ]; }
