@@ -190,6 +190,26 @@ static void __init test_conditions(struct hwt_wheel *wheel)
 	hwt_cancel_sync(&kt.timeout);
 }
 
+/* Due, and its turn has not come. */
+static void __init test_pushed_back(void)
+{
+	struct hwt_wheel *wheel = kt_workers_wheel("pushed", 1);
+	static struct kt_stay stay;
+	struct kt kt;
+
+	KTEST(!IS_ERR(wheel) && kt_stay_begin(&stay, wheel), "the only worker is in a callback");
+	if (IS_ERR(wheel))
+		return;
+	kt_init(&kt, wheel, &kt_ops);
+	hwt_schedule_at(&kt.timeout, 0);
+	KTEST(KT_WAIT(kt_stats(wheel).collected == 2), "another one is due");
+	KTEST(hwt_schedule(&kt.timeout, KT_HOUR) == BOTH, "and is pushed back");
+	kt_stay_end(&stay);
+	KTEST(hwt_wheel_flush(wheel) == 0 && kt_expirations(&kt) == 0 &&
+	      hwt_pending(&kt.timeout), "then it is not due any more");
+	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
+}
+
 static void __init test_dead(struct hwt_wheel *wheel)
 {
 	struct kt kt;
@@ -475,6 +495,7 @@ static void __init selftest(void)
 	test_schedule(wheel);
 	test_slack(wheel);
 	test_conditions(wheel);
+	test_pushed_back();
 	test_dead(wheel);
 	test_callback(wheel);
 	test_clock("monotonic", HWT_CLOCK_MONOTONIC, 0);

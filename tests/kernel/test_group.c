@@ -513,6 +513,38 @@ static void __init test_rejoin(void)
 	vfree(recycled);
 }
 
+/* All are being freed: there is no reference to any. */
+static int gone_puts;
+
+static bool gone_get(struct hwt_timeout *timeout)
+{
+	return false;
+}
+
+static void gone_put(struct hwt_timeout *timeout)
+{
+	gone_puts++;
+}
+
+static void __init test_gone(void)
+{
+	enum { N = 600 };	/* more than are looked at in one go */
+	struct hwt_group group;
+	struct item *items = items_make(&group, N, &item_plain_ops);
+
+	if (!items)
+		return;
+	group.get = gone_get;
+	group.put = gone_put;
+	items_schedule(items, N, KT_HOUR, 0);
+	KTEST(hwt_group_cancel_sync(&group) == N && gone_puts == 0,
+	      "a reference that could not be had is not put: %d puts", gone_puts);
+	group.get = NULL;
+	group.put = NULL;
+	hwt_group_shutdown_sync(&group);
+	vfree(items);
+}
+
 /* -- Many ------------------------------------------------------------------- */
 
 static void __init test_many(void)
@@ -816,6 +848,7 @@ static void __init selftest(void)
 	test_stubborn();
 	test_references();
 	test_rejoin();
+	test_gone();
 	test_many();
 	test_two_at_once("cancels", cancel_thread);
 	test_two_at_once("cancel_syncs", cancel_sync_thread);

@@ -406,11 +406,14 @@ out:
 static void __init test_flush_running(unsigned int workers)
 {
 	struct hwt_wheel *wheel = waiting_wheel(workers);
-	struct waiter waiter[2];
+	struct waiter waiter[3];
 	struct kt behind;
 
 	memset(waiter, 0, sizeof(waiter));
 	KTEST(kt_stay_begin(&sleeper, wheel), "a callback sleeps");
+	waiter_flush(&waiter[2], wheel);
+	msleep(50);
+	KTEST(!waiter_done(&waiter[2]), "a flush waits for it, though no other began after it");
 	kt_init(&behind, wheel, &kt_ops);
 	hwt_schedule_at(&behind.timeout, 0);
 	waiter_flush(&waiter[0], wheel);
@@ -423,6 +426,7 @@ static void __init test_flush_running(unsigned int workers)
 	      "what is due behind it %s", workers ? "has run" : "has not run");
 	complete_all(&sleeper.out);
 	KTEST(waiter_end(&waiter[0]) == 0 && waiter_end(&waiter[1]) == 0 &&
+	      waiter_end(&waiter[2]) == 0 &&
 	      kt_expirations(&behind) == 1 && kt_expirations(&sleeper.kt) == 1,
 	      "until all that was due has run");
 	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
