@@ -56,7 +56,7 @@ def run_guest(args):
 
     begin = time.monotonic()
     kernel.get()
-    checked = build.CHECKED if kernel.name == "stock" else ()
+    checked = build.checked(kernel)
     tree = build.modules(kernel, words=checked)
     programs = build.programs(kernel)
     initrd = out / "initramfs.gz"

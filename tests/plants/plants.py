@@ -7,17 +7,25 @@ is built and every log is in BUILD/plants.
 """
 import argparse
 import concurrent.futures
+import contextlib
 import difflib
 import fnmatch
 import os
 import queue
 import re
+import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "vm"))
+import build
+import guest
 import host
+import kernels
+import listing
+import pack
 
 HERE = Path(__file__).resolve().parent
 OUT = host.BUILD / "plants"
@@ -27,6 +35,9 @@ TIERS = ("check", "all", "manual")
 # In an edit every(N) stands for an expression that is true each Nth time.
 EVERY = re.compile(r"every\((\d+)\)")
 EVERY_C = r"({ static atomic_t planted; atomic_inc_return(\\&planted) % \1 == 0; })"
+# In a guest: a point that failed; or a script that did, memory that was left. Not a crash.
+NOTICED = re.compile(r"(\w+: )?not ok\b")
+OTHERWISE = re.compile(r" # (exit code 1|slab caches left behind.*)$")
 EDIT = re.compile(r"(?:(?P<file>[\w/-]+\.\w+): )?(?:(?P<times>\d+)x )?(?P<script>\S.*)")
 
 
@@ -54,12 +65,9 @@ class Fault:
         return any(fnmatch.fnmatchcase(text, pattern)
                    for text in (self.subject, self.name, str(self)))
 
-    def apply(self, others=None):
-        """Return {file: its text with the fault}; Failed unless each edit changes what it says.
-
-        The others: what this returned for faults that are planted, too.
-        """
-        texts = dict(others or {})
+    def apply(self):
+        """Return {file: its text with the fault}; Failed unless each edit changes what it says."""
+        texts = {}
         for edit in self.edits:
             found = EDIT.fullmatch(edit)
             files = found["file"] or self.settings["file"]
@@ -157,22 +165,6 @@ def make_tree(fault, *words):
                   env={**os.environ, "HWT_BUILD": str(TREE / "build")})
 
 
-def test_guest(faults):
-    """The quick ones among the tests that the faults name, in a guest; {fault: what noticed it}."""
-    kernel, tests = faults[0].test[1], [fault.test[2] for fault in faults]
-    results = TREE / "build/results" / f"guest-{kernel}"
-    results.unlink(missing_ok=True)
-    make_tree(faults[0], "check-guest", f"KERNEL={kernel}", f"TEST=@({'|'.join(tests)})", "QUICK=1")
-    lines = results.read_text(errors="replace").splitlines() if results.exists() else []
-    noticed = {}
-    for fault, test in zip(faults, tests):
-        mine = [line for line in lines if re.search(rf" {kernel}/{test}(#\d+)?(:| |$)", line)]
-        # Without a verdict on the test it has not been built, or packed, or booted.
-        if mine:
-            noticed[fault] = next((line[7:] for line in mine if line.startswith("not ok ")), None)
-    return noticed
-
-
 def test_torture(fault, seconds, *parameters):
     """The torture, for some seconds."""
     kernel, logs = "uml", TREE / "build/guest/soak-uml"
@@ -211,7 +203,7 @@ def test_fuzz(fault, minutes):
     return why and f"{why}, after {programs} programs"
 
 
-# On the host, each in a room of its own; and in the copy, one at a time, as "guest" is.
+# On the host, each in a room of its own; and in the copy, one at a time.
 ROOMS = {"wheel": test_wheel, "libhwt": test_libhwt}
 TREES = {"torture": test_torture, "fuzz": test_fuzz}
 KINDS = {*ROOMS, *TREES, "guest"}
@@ -245,19 +237,24 @@ def in_room(fault, rooms):
         rooms.put(room)
 
 
-def in_tree(faults):
-    """Plant faults in the copy, run their tests; return {fault: what has noticed it, or nothing}."""
-    texts = {}
-    for fault in faults:
-        texts = fault.apply(texts)
+@contextlib.contextmanager
+def planted(fault):
+    """Have a fault in the copy."""
+    texts = fault.apply()
     for file, text in texts.items():
         write(TREE / file, text)
     try:
-        kind, *words = faults[0].test
-        return test_guest(faults) if kind == "guest" else {faults[0]: TREES[kind](faults[0], *words)}
+        yield texts
     finally:
         for file in texts:
             write(TREE / file, (host.TOP / file).read_bytes())
+
+
+def in_tree(fault):
+    """Plant a fault in the copy, run its test; return what has noticed it, or nothing."""
+    kind, *words = fault.test
+    with planted(fault):
+        return TREES[kind](fault, *words)
 
 
 def verdict(fault, trial):
@@ -271,36 +268,103 @@ def verdict(fault, trial):
     return bool(by), f"{fault}: {f'noticed by {by}' if by else f'not noticed (log: {fault.log})'}"
 
 
-def verdicts(faults):
-    """Yield (passed, text) for faults that are planted in the copy together."""
-    try:
-        noticed = in_tree(faults)
-    except host.Failed as error:
-        noticed = {}
-        yield False, str(error)
-    for fault in faults:
-        if fault in noticed:
-            yield verdict(fault, lambda fault=fault: noticed[fault])
+# --- Guests: all faults of a kernel in one, each with a hwt.ko, or a program, of its own --------
+
+
+def build_planted(fault, kernel, tests, room):
+    """Build what a fault changes into the room; return its test, which uses that."""
+    number, test = room.name, tests[fault.test[2]]
+    # A module that fails is loaded once more by busybox.
+    test = replace(test, name=f"{test.name}#{number}", shared=False, limit=2 * test.limit)
+    with planted(fault) as texts:
+        if any("/" in file for file in texts):
+            built = TREE / "build/user" / test.file
+            words = ["-C", TREE / "tests/user", f"OUT={built.parent}",
+                     f"HWT_KSELFTEST={build.kselftest()}", built]
+            test.file = f"../planted/{number}/{test.file}"
         else:
-            yield False, f"{fault}: its test has not run (log: {faults[0].log})"
+            built = TREE / "hwt.ko"
+            words = ["-C", kernel.kdir, f"M={TREE}", *kernel.make_words, "modules"]
+            test.load = f"/hwt/planted/{number}/hwt.ko {test.load}"
+        if logged(fault, ["make", "-s", f"-j{host.JOBS}", *words]):
+            raise host.Failed(f"{fault}: does not build (log: {fault.log})")
+    room.mkdir(parents=True)
+    # What is for debuggers takes a second of the boot each.
+    host.output(["strip", "--strip-debug", "-o", room / built.name, built])
+    return test
 
 
-def batches(faults):
-    """Return lists of faults: those that are planted together, the others alone."""
-    found = {}
-    for fault in faults:
-        batch = fault.settings.get("batch")
-        found.setdefault((fault.test[1], batch) if batch else fault, []).append(fault)
-    return list(found.values())
+def boot(kernel, tests, overlay):
+    """Run tests in a guest; return {name of the test: Seen}."""
+    out = OUT / f"guest-{kernel.name}"
+    out.mkdir(parents=True, exist_ok=True)
+    # As the kernel's tests have built them, so that little is to be done; without sparse.
+    words = [word for word in build.checked(kernel) if word.startswith("W")]
+    tree = build.modules(kernel, words=words)
+    pack.initramfs(kernel, tests, out / "initramfs.gz", tree, build.programs(kernel), overlay)
+    machine = guest.Guest(guest.Options(
+        kernel=kernel, initrd=out / "initramfs.gz", out=out, planned=len(tests), quick=1,
+        silence=max(test.limit for test in tests) + 90))
+    with open(out / "log", "w", encoding="utf-8") as log, contextlib.redirect_stdout(log):
+        machine.run()
+    return {test.name: Seen(test.name, machine) for test in tests}
+
+
+class Seen:
+    """What a guest has seen of a test."""
+
+    def __init__(self, name, machine):
+        test = machine.judge.tests.get(name)
+        lines = test.output + test.log if test else ()
+        verdicts = [line for line in machine.results.failures()
+                    if re.search(rf"/{re.escape(name)}(:| )", line)]
+        # By a hwt.ko that is still there it has seen nothing.
+        self.ran = test and not any("hwt.ko does not load" in line for line in verdicts)
+        self.crash = verdicts[0] if verdicts else None
+        # The guest may have ended after them, by the same fault.
+        self.points = [line for line in lines if NOTICED.match(line)] or [
+            line for line in verdicts if OTHERWISE.search(line)]
+
+
+def in_guest(name, faults):
+    """Yield (passed, text) for the faults of a kernel's guests.
+
+    A test that fails may take the guest with it, or leave a hwt.ko loaded. Then those that follow
+    are tried in another guest.
+    """
+    kernel = kernels.find(name).get()
+    tests = {test.name: test for test in listing.tests(kernel, quick=True)}
+    overlay = OUT / f"overlay-{name}"
+    shutil.rmtree(overlay, ignore_errors=True)
+    left = {}
+    for number, fault in enumerate(faults, 1):
+        try:
+            left[fault] = build_planted(fault, kernel, tests, overlay / "hwt/planted" / str(number))
+        except host.Failed as error:
+            yield False, str(error)
+    while left:
+        seen = boot(kernel, list(left.values()), overlay)
+        for first, (fault, test) in enumerate(list(left.items())):
+            mine = seen[test.name]
+            if not mine.ran and first:
+                break
+            del left[fault]
+            if not mine.ran:
+                yield False, f"{fault}: its test has not run (logs: {OUT}/guest-{name})"
+            elif mine.crash and not mine.points:
+                yield False, f"{fault}: noticed by no failed point, but {mine.crash}"
+            else:
+                yield verdict(fault, lambda mine=mine: "".join(mine.points[:1]))
 
 
 def check_names(fault):
     """Failed if a fault names a guest's test that is not there."""
     kind, *words = fault.test
-    files = [path.stem for folder in ("user", "kernel", "torture")
-             for path in (host.TOP / "tests" / folder).iterdir() if path.suffix in (".c", ".sh")]
-    if kind not in KINDS or kind == "guest" and not fnmatch.filter(files, words[1]):
-        raise host.Failed(f"{fault}: no such test: {' '.join(fault.test)}")
+    # One that loads hwt.ko by itself would load the whole one.
+    if kind not in KINDS or kind == "guest" and words[1] not in (
+            test.name for test in listing.tests(kernels.find(words[0]), quick=True)
+            if not test.noload):
+        raise host.Failed(f"{fault}: no such quick test: {' '.join(fault.test)}")
 
 
 def check_apply(faults):
@@ -331,8 +395,12 @@ def try_all(faults, jobs):
     rest = [fault for fault in faults if fault.test[0] not in ROOMS]
     if rest:
         copy_tree()
-    for batch in batches(rest):
-        yield from verdicts(batch)
+    guests = [fault for fault in rest if fault.test[0] == "guest"]
+    for kernel in dict.fromkeys(fault.test[1] for fault in guests):
+        yield from in_guest(kernel, [fault for fault in guests if fault.test[1] == kernel])
+    for fault in rest:
+        if fault.test[0] in TREES:
+            yield verdict(fault, lambda fault=fault: in_tree(fault))
 
 
 def main():

@@ -19,6 +19,11 @@ FOLDERS = (".", "samples", "tests/kernel", "tests/kernel/lib", "bench", "tests/t
 CHECKED = ("W=1", "C=2", "CF=-D__CHECK_ENDIAN__ -Wsparse-error")
 
 
+def checked(kernel):
+    """The words for make with which the tests of a kernel build its modules."""
+    return CHECKED if kernel.name == "stock" else ()
+
+
 def kselftest():
     """The kernel's own harness for tests."""
     return kernels.source("linux-source-6.1") / "tools/testing/selftests"
