@@ -315,7 +315,7 @@ class Seen:
 
     def __init__(self, name, machine):
         test = machine.judge.tests.get(name)
-        lines = test.output + test.log if test else ()
+        self.lines = lines = test.output + test.log if test else []
         verdicts = [line for line in machine.results.failures()
                     if re.search(rf"/{re.escape(name)}(:| )", line)]
         # By a hwt.ko that is still there it has seen nothing.
@@ -349,6 +349,7 @@ def in_guest(name, faults):
             if not mine.ran and first:
                 break
             del left[fault]
+            fault.log.write_text("\n".join(mine.lines) + "\n", encoding="utf-8")
             if not mine.ran:
                 yield False, f"{fault}: its test has not run (logs: {OUT}/guest-{name})"
             elif mine.crash and not mine.points:
