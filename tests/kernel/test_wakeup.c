@@ -364,6 +364,43 @@ out:
 	vfree(far);
 }
 
+/* -- Workers ------------------------------------------------------------- */
+
+#define WORKERS	8
+
+static struct kt_stay stay[WORKERS];
+
+static unsigned int __init inside(void)
+{
+	unsigned int i, n = 0;
+
+	for (i = 0; i < WORKERS; i++)
+		n += kt_inside(&stay[i]);
+	return n;
+}
+
+/* They come due in one tick, and none returns until all have begun. */
+static void __init test_workers(void)
+{
+	struct hwt_wheel *wheel = kt_workers_wheel("all", WORKERS);
+	unsigned int i;
+	u64 deadline;
+
+	KTEST(!IS_ERR(wheel) && asleep(wheel), "a wheel with %d workers, asleep", WORKERS);
+	if (IS_ERR(wheel))
+		return;
+	deadline = hwt_wheel_now(wheel) + 200 * KT_MS;
+	for (i = 0; i < WORKERS; i++) {
+		kt_stay_init(&stay[i], wheel, &kt_stay_ops);
+		hwt_schedule_at(&stay[i].kt.timeout, deadline);
+	}
+	KTEST(KT_WAIT(inside() == WORKERS), "as many wake up as have something to do: %u",
+	      inside());
+	for (i = 0; i < WORKERS; i++)
+		complete_all(&stay[i].out);
+	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
+}
+
 static void __init selftest(void)
 {
 	struct kt *kt = vzalloc(array_size(MANY, sizeof(*kt)));
@@ -380,6 +417,7 @@ static void __init selftest(void)
 	test_backlog(kt);
 	test_submissions();
 	test_buckets();
+	test_workers();
 	test_reclaim(kt);
 	vfree(kt);
 }

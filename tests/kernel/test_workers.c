@@ -162,23 +162,6 @@ static void __init test_blocked(void)
 	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
 }
 
-/* They come due in one tick, and none returns until all have begun. */
-static void __init test_all_at_once(void)
-{
-	unsigned int n = ARRAY_SIZE(sleeper), i;
-	struct hwt_wheel *wheel = workers_wheel("all", n);
-	u64 deadline = hwt_wheel_now(wheel) + 100 * KT_MS;
-
-	for (i = 0; i < n; i++) {
-		sleeper_init(&sleeper[i], wheel, &kt_stay_ops);
-		hwt_schedule_at(&sleeper[i].stay.kt.timeout, deadline);
-	}
-	KTEST(KT_WAIT(count_inside(n) == n), "as many workers wake up as have something to do: %u",
-	      count_inside(n));
-	sleepers_end(n);
-	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
-}
-
 static void __init test_all_blocked(void)
 {
 	struct hwt_wheel *wheel = workers_wheel("blocked", WORKERS);
@@ -754,7 +737,6 @@ static void __init selftest(void)
 	/* First: not everything that is behind is logged. */
 	test_all_blocked();
 	test_blocked();
-	test_all_at_once();
 	test_order(1, 10000);
 	test_order(WORKERS, 10000);
 	test_order_blocked();
