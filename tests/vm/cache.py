@@ -144,7 +144,7 @@ def size():
     entries = {}
     for path in [*host.CACHE.glob("*"), *(e for part in PARTS for e in host.CACHE.glob(f"{part}/*"))]:
         with contextlib.suppress(FileNotFoundError):
-            if path.name not in PARTS and not path.is_symlink():
+            if path.name not in PARTS and path != memory and not path.is_symlink():
                 state = path.stat()
                 entries[path] = f"{path.relative_to(host.CACHE)} {state.st_ino} {state.st_mtime_ns}"
     # A part is measured as one, so that a hard link counts once.
@@ -185,11 +185,9 @@ def unnamed(named):
         if directory.is_symlink() or not directory.is_dir():
             continue
         for path in sorted(directory.iterdir()):
-            name = path.name
-            if name.endswith(".log"):
-                if not path.with_name(name[:-4]).exists():
-                    yield path
-            elif name.endswith(".tmp") or not any(
+            # A log goes with what it is of.
+            name = path.name.removesuffix(".log")
+            if name.endswith(".tmp") or not path.with_name(name).exists() or not any(
                     fnmatch.fnmatchcase(f"{part}/{name}", pattern) for pattern in named):
                 yield path
     yield from sorted(host.CACHE.glob("*.tmp"))
