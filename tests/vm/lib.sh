@@ -99,7 +99,8 @@ enter()
 			mkdir -p $hwt_root/$hwt_file
 			mount --rbind /$hwt_file $hwt_root/$hwt_file || fail "mount $hwt_file"
 		done
-		mount -t tmpfs tmpfs $hwt_root/tmp
+		# Not over a source tree that is there.
+		[ -n "$(ls -A $hwt_root/tmp)" ] || mount -t tmpfs tmpfs $hwt_root/tmp
 	fi
 	PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin chroot $hwt_root "$@"
 }
