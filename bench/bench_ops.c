@@ -9,6 +9,7 @@
 
 #include <linux/moduleparam.h>
 #include <linux/sched.h>
+#include <linux/timekeeping.h>
 #include <linux/vmalloc.h>
 
 #include "bench.h"
