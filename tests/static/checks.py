@@ -117,8 +117,8 @@ def output(*command, **options):
 @functools.lru_cache(maxsize=None)
 def sources():
     """Return all files of the tree."""
-    return subprocess.run(["tools/sources.sh"], cwd=host.TOP, stdout=subprocess.PIPE, text=True,
-                          check=True).stdout.splitlines()
+    return sorted(subprocess.run(["tools/sources.sh"], cwd=host.TOP, stdout=subprocess.PIPE, text=True,
+                                 check=True).stdout.splitlines())
 
 
 def files(*patterns):
