@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Processes and threads: fork, dup, descriptors passed on, close under who waits, many
- * threads on one descriptor, a thousand processes, and clients that are killed.
+ * threads on one descriptor, a thousand processes, and a client that is killed; recover_kill.c
+ * kills them at random points.
  *
  * hwt-test: timeout 300
  */
@@ -37,109 +38,27 @@ TEST_F(ctx, fork_shares_the_context)
 	EXPECT_LT(HOUR, get.remaining_ns);
 }
 
-/* Reads until the end of the file. Returns how many events, or a negative error. */
-static int read_to_the_end(int fd)
-{
-	struct hwt_event events[16];
-	int total = 0, ret;
-
-	while ((ret = hwt_read(fd, events, 16)) > 0)
-		total += ret;
-	return ret ? ret : total;
-}
-
-/* Parent and child read from the same context: each event goes to one of them. */
-TEST(fork_shares_the_events)
-{
-	int total = quick() ? 500 : 2000, fd = hwt_open(0), mine, theirs = -1, p[2], i, ret;
-	pid_t pid;
-
-	ASSERT_LE(0, fd);
-	ASSERT_EQ(0, pipe(p));
-	pid = fork();
-	ASSERT_LE(0, pid);
-	if (!pid) {
-		ret = read_to_the_end(fd);
-		_exit(write(p[1], &ret, sizeof(ret)) != sizeof(ret));
-	}
-	for (i = 0; i < total; i++)
-		ASSERT_EQ(0, hwt_add(fd, 0, i % 50 * MSEC, i, NULL));
-	/* Those that have not fired by then get an event all the same. */
-	ASSERT_LE(0, hwt_stop(fd));
-	mine = read_to_the_end(fd);
-	ASSERT_EQ((ssize_t)sizeof(theirs), read(p[0], &theirs, sizeof(theirs)));
-	ASSERT_EQ(pid, waitpid(pid, NULL, 0));
-	EXPECT_LE(0, mine);
-	EXPECT_LE(0, theirs);
-	EXPECT_EQ(total, mine + theirs);
-	TH_LOG("%d events were read by the child", theirs);
-	close(p[0]);
-	close(p[1]);
-	close(fd);
-}
-
-TEST_F(ctx, dup_is_the_same_context)
-{
-	struct hwt_event event;
-	int copy = dup(self->fd);
-
-	ASSERT_LE(0, copy);
-	ASSERT_EQ(0, hwt_add(copy, 0, 20 * MSEC, 1, NULL));
-	close(copy);
-	ASSERT_EQ(1, hwt_next(self->fd, &event));
-	EXPECT_EQ(1ULL, event.user_data);
-}
-
-static int make_and_send(int sock)
-{
-	int fd = hwt_open(O_NONBLOCK);
-
-	if (fd < 0 || hwt_add(fd, 0, 50 * MSEC, 77, NULL))
-		return 1;
-	return send_fd(sock, fd) ? 2 : 0;
-}
-
-/* The descriptor goes to another process, and its maker goes away. */
-TEST(passed_on)
-{
-	struct hwt_event event;
-	int sock[2], fd, number;
-
-	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, sock));
-	ASSERT_EQ(0, IN_CHILD(make_and_send(sock[1])));
-	fd = receive_fd(sock[0], &number);
-	ASSERT_LE(0, fd);
-	ASSERT_EQ(1, hwt_next(fd, &event));
-	EXPECT_EQ(77ULL, event.user_data);
-	close(fd);
-	/* And one that no process ever receives. */
-	fd = hwt_open(0);
-	ASSERT_LE(0, fd);
-	ASSERT_EQ(0, hwt_add(fd, 0, HOUR, 0, NULL));
-	ASSERT_EQ(0, send_fd(sock[1], fd));
-	close(fd);
-	close(sock[0]);
-	close(sock[1]);
-}
-
-/* Both have it from then on, unread events and ids as well. */
+/* Both have the context from then on, unread events and ids as well. */
 static int use_passed(int sock, const __u64 *id)
 {
 	struct hwt_event event;
-	int number, fd = receive_fd(sock, &number);
+	int number, own, fd = receive_fd(sock, &number);
 
 	if (fd < 0 || hwt_next(fd, &event) != 1 || event.user_data != 1)
 		return 1;
 	if (hwt_del(fd, id[1]) != HWT_STATE_PENDING || hwt_del(fd, id[0]) != -ENOENT)
 		return 2;
-	return hwt_add(fd, 0, 0, 3, NULL) ? 3 : 0;
+	if (hwt_add(fd, 0, 0, 3, NULL))
+		return 3;
+	own = hwt_open(O_NONBLOCK);
+	return own < 0 || hwt_add(own, 0, 50 * MSEC, 77, NULL) || send_fd(sock, own) ? 4 : 0;
 }
 
-TEST_F(ctx, passed_on_and_kept)
+TEST_F(ctx, passed_on)
 {
+	int sock[2], fd, number;
 	struct hwt_get_args get;
 	struct hwt_event event;
-	int sock[2];
 	__u64 id[2];
 	pid_t pid;
 
@@ -159,6 +78,15 @@ TEST_F(ctx, passed_on_and_kept)
 	EXPECT_EQ(-ENOENT, hwt_get(self->fd, id[1], &get));
 	ASSERT_EQ(1, hwt_next(self->fd, &event));
 	EXPECT_EQ(3ULL, event.user_data);
+	/* The child has sent one of its own, and is gone. */
+	fd = receive_fd(sock[0], &number);
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(1, hwt_next(fd, &event));
+	EXPECT_EQ(77ULL, event.user_data);
+	/* And one that no process ever receives. */
+	ASSERT_EQ(0, hwt_add(fd, 0, HOUR, 0, NULL));
+	ASSERT_EQ(0, send_fd(sock[1], fd));
+	close(fd);
 	close(sock[0]);
 	close(sock[1]);
 }
@@ -190,21 +118,25 @@ TEST(close_under_a_reader)
 	EXPECT_EQ((uintptr_t)99, (uintptr_t)data);
 }
 
-/* A copy is closed while others wait by it: the context is still there, and they wait on. */
-TEST_F(ctx, close_of_a_copy_under_a_reader)
+/* A copy is closed while a thread waits by it: the thread waits on, by the same context. */
+TEST_F(ctx, dup_is_the_same_context)
 {
 	int copy = dup(self->fd);
-	pthread_t thread;
+	struct hwt_event event;
 	void *data = NULL;
+	pthread_t thread;
 
 	ASSERT_LE(0, copy);
 	fcntl(copy, F_SETFL, fcntl(copy, F_GETFL) & ~O_NONBLOCK);
+	ASSERT_EQ(0, hwt_add(copy, 0, 150 * MSEC, 98, NULL));
 	ASSERT_EQ(0, pthread_create(&thread, NULL, blocked_reader, &copy));
 	sleep_ns(50 * MSEC);
+	EXPECT_EQ(0, hwt_add(copy, 0, 200 * MSEC, 97, NULL));
 	EXPECT_EQ(0, close(copy));
-	ASSERT_EQ(0, hwt_add(self->fd, 0, 50 * MSEC, 98, NULL));
 	ASSERT_EQ(0, pthread_join(thread, &data));
 	EXPECT_EQ((uintptr_t)98, (uintptr_t)data);
+	ASSERT_EQ(1, hwt_next(self->fd, &event));
+	EXPECT_EQ(97ULL, event.user_data);
 }
 
 static void *blocked_enter(void *arg)
@@ -336,7 +268,6 @@ static void *worker_run(void *arg)
 
 static __u64 shared_ids[IDS];
 
-/* Let them loose. @rounds: -1 is for ever. */
 static int workers_start(struct worker *workers, int fd, unsigned int seed, unsigned int rounds)
 {
 	int i, ret = 0;
@@ -374,38 +305,52 @@ static void workers_end(struct worker *workers, struct worker *sum)
 	} while (last != sum->last);
 }
 
+FIXTURE(threads) {
+	int fd;
+};
+
+FIXTURE_VARIANT(threads) {
+	unsigned int seed;
+	bool stop;
+};
+
+FIXTURE_VARIANT_ADD(threads, on_one_descriptor) { 12345, false };
+FIXTURE_VARIANT_ADD(threads, and_a_stop) { 54321, true };
+
+FIXTURE_SETUP(threads)
+{
+	self->fd = hwt_open(O_NONBLOCK);
+	ASSERT_LE(0, self->fd);
+}
+
+FIXTURE_TEARDOWN(threads)
+{
+	close(self->fd);
+}
+
 /* Every timeout that was made ends in one way: cancelled, or by a last event. */
-TEST_F_TIMEOUT(ctx, threads_on_one_descriptor, 100)
+TEST_F_TIMEOUT(threads, each_ends_once, 100)
 {
 	struct worker workers[THREADS], sum = { .fd = self->fd };
 	struct hwt_stats_args stats;
 
-	ASSERT_EQ(0, workers_start(workers, self->fd, 12345, quick() ? 5000 : 20000));
+	ASSERT_EQ(0, workers_start(workers, self->fd, variant->seed, quick() ? 5000 : 20000));
+	/* In the middle of it: from one instant on, nothing more gets in. */
+	if (variant->stop) {
+		sleep_ns(50 * MSEC);
+		EXPECT_LE(0, hwt_stop(self->fd));
+	}
 	workers_end(workers, &sum);
-	EXPECT_EQ(0, sum.error);
+	EXPECT_TRUE(!sum.error || (variant->stop && sum.error == -ESHUTDOWN));
 	EXPECT_EQ(sum.made, sum.cancelled + sum.last);
 	ASSERT_EQ(0, hwt_stats(self->fd, &stats));
 	EXPECT_EQ(sum.made, stats.scheduled);
 	EXPECT_EQ(sum.cancelled, stats.cancelled);
 	EXPECT_EQ(0ULL, stats.timeouts);
 	EXPECT_EQ(0ULL, stats.events);
-	TH_LOG("%llu made, %llu cancelled, %llu firings, %llu stopped",
-	       (unsigned long long)sum.made, (unsigned long long)sum.cancelled,
-	       (unsigned long long)stats.expired, (unsigned long long)stats.stopped);
-}
-
-/* A stop in the middle of it: from one instant on, nothing more gets in. */
-TEST_F_TIMEOUT(ctx, stop_under_threads, 60)
-{
-	struct worker workers[THREADS], sum = { .fd = self->fd };
-
-	ASSERT_EQ(0, workers_start(workers, self->fd, 54321, quick() ? 5000 : 20000));
-	sleep_ns(50 * MSEC);
-	EXPECT_LE(0, hwt_stop(self->fd));
-	workers_end(workers, &sum);
-	EXPECT_TRUE(!sum.error || sum.error == -ESHUTDOWN);
-	EXPECT_EQ(sum.made, sum.cancelled + sum.last);
 	EXPECT_EQ(POLLIN | POLLHUP, hwt_wait(self->fd, 0));
+	TH_LOG("%llu made, %llu cancelled, %llu firings, %llu stopped", sum.made, sum.cancelled,
+	       stats.expired, stats.stopped);
 }
 
 /* -- Many processes ------------------------------------------------------ */
@@ -482,93 +427,49 @@ TEST_F_TIMEOUT(ctx, a_thousand_processes, 200)
 	close(start[0]);
 }
 
-/* -- Killed clients ------------------------------------------------------ */
-
-/* A client that says when it has count timeouts pending, and then waits. */
-static pid_t client_start(unsigned int count, int *ready)
+/* Make them, say so, and wait to be killed. */
+static void be_killed(unsigned int count, int ready)
 {
+	int fd = hwt_open(0);
 	unsigned int i;
-	int fd, p[2];
-	pid_t pid;
 
-	if (pipe(p))
-		return -1;
-	pid = fork();
-	if (pid) {
-		close(p[1]);
-		*ready = p[0];
-		return pid;
-	}
-	fd = hwt_open(0);
 	for (i = 0; i < count; i++)
 		if (hwt_add(fd, 0, HOUR + i * MSEC, i, NULL))
 			_exit(1);
-	if (write(p[1], "r", 1) == 1)
-		for (;;)
-			pause();
+	if (write(ready, "r", 1) == 1)
+		pause();
 	_exit(1);
 }
 
 TEST_F_TIMEOUT(ctx, killed_with_a_hundred_thousand_pending, 150)
 {
-	unsigned int count = quick() ? 20000 : 100000, i, n = 0, early = 0;
-	struct hwt_event events[64];
-	int ready, status, ret, j;
-	__u64 base, before;
+	unsigned int i, early = 0;
+	struct hwt_event event;
+	int ready[2];
+	__u64 base;
 	char byte;
 	pid_t pid;
 
-	pid = client_start(count, &ready);
-	ASSERT_LT(0, pid);
-	ASSERT_EQ(1, read(ready, &byte, 1));
-	close(ready);
+	ASSERT_EQ(0, pipe(ready));
+	pid = fork();
+	ASSERT_LE(0, pid);
+	if (!pid)
+		be_killed(quick() ? 20000 : 100000, ready[1]);
+	ASSERT_EQ(1, read(ready[0], &byte, 1));
 	/* Its neighbour notices nothing before, during and after it. */
 	base = now_ns();
 	for (i = 0; i < 1000; i++)
 		ASSERT_EQ(0, hwt_add(self->fd, HWT_ABSOLUTE, base + i * MSEC, i, NULL));
 	sleep_ns(100 * MSEC);
-	before = now_ns();
-	ASSERT_EQ(0, kill(pid, SIGKILL));
-	ASSERT_EQ(pid, waitpid(pid, &status, 0));
-	EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
-	TH_LOG("gone after %llu ms", (unsigned long long)((now_ns() - before) / MSEC));
-	while (n < 1000) {
-		ASSERT_EQ(POLLIN, hwt_wait(self->fd, PATIENCE_MS));
-		ret = hwt_read(self->fd, events, 64);
-		ASSERT_LT(0, ret);
-		for (j = 0; j < ret; j++)
-			early += events[j].fired_ns < base + events[j].user_data * MSEC;
-		n += ret;
+	EXPECT_EQ(-SIGKILL, child_kill(pid));
+	for (i = 0; i < 1000; i++) {
+		ASSERT_EQ(1, hwt_next(self->fd, &event));
+		early += event.fired_ns < base + event.user_data * MSEC;
 	}
-	EXPECT_EQ(1000U, n);
 	EXPECT_EQ(0U, early);
+	close(ready[0]);
+	close(ready[1]);
 	/* That the module unloads now, and leaves no object, is seen after the test. */
-}
-
-/* At any point of whatever it is doing, with a shared or a private wheel. */
-TEST_F_TIMEOUT(ctx, killed_at_any_point, 100)
-{
-	int rounds = quick() ? 10 : 40, i, status;
-	static struct worker workers[THREADS];
-	struct hwt_event event;
-	pid_t pid;
-
-	for (i = 0; i < rounds; i++) {
-		pid = fork();
-		ASSERT_LE(0, pid);
-		if (!pid) {
-			workers_start(workers, i % 4 == 3 ? hwt_open_private(CLOCK_MONOTONIC) :
-				      hwt_open(0), i * THREADS, -1U);
-			for (;;)
-				pause();
-		}
-		sleep_ns((5 + i * 7 % 50) * MSEC);
-		ASSERT_EQ(0, kill(pid, SIGKILL));
-		ASSERT_EQ(pid, waitpid(pid, &status, 0));
-		ASSERT_TRUE(WIFSIGNALED(status));
-	}
-	ASSERT_EQ(0, hwt_add(self->fd, 0, 0, 1, NULL));
-	ASSERT_EQ(1, hwt_next(self->fd, &event));
 }
 
 TEST_HARNESS_MAIN
