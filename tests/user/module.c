@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The device and its module: the parameter, and loading and unloading around users.
+ * The device and its module: parameters, and loading and unloading around users.
  *
  * hwt-test: noload
  * hwt-test: timeout 120
  */
 #include "kselftest_harness.h"
+#include <sys/stat.h>
 
 #include "guest.h"
 #include "hwt_module.h"
+#include "process.h"
 
 static int load(const char *params)
 {
@@ -58,6 +60,35 @@ TEST(max_timeouts_of_one)
 	EXPECT_EQ(1, hwt_next(fd, &event));
 	EXPECT_EQ(0, hwt_add(fd, 0, HOUR, 0, NULL));
 	close(fd);
+	EXPECT_EQ(0, unload_module("hwt"));
+}
+
+/* More users than the module's table of users has places. */
+TEST(each_user_has_its_own_count)
+{
+	static int fd[200], again[ARRAY_SIZE(fd)];
+	unsigned int i;
+
+	ASSERT_EQ(0, load("max_user_timeouts=1"));
+	ASSERT_EQ(0, chmod(HWT_DEV, 0666));
+	for (i = 0; i < ARRAY_SIZE(fd); i++) {
+		fd[i] = open_as(5000 + i);
+		again[i] = open_as(5000 + i);
+		ASSERT_LE(0, again[i]);
+		EXPECT_EQ(0, hwt_add(fd[i], 0, HOUR, i, NULL));
+	}
+	for (i = 0; i < ARRAY_SIZE(fd); i++)
+		EXPECT_EQ(-EAGAIN, hwt_add(again[i], 0, HOUR, i, NULL));
+	/* What one gives back, only that one may have. */
+	for (i = 0; i < ARRAY_SIZE(fd); i += 2)
+		close(fd[i]);
+	for (i = 0; i < ARRAY_SIZE(fd); i++)
+		EXPECT_EQ(i % 2 ? -EAGAIN : 0, hwt_add(again[i], 0, HOUR, i, NULL));
+	for (i = 0; i < ARRAY_SIZE(fd); i++) {
+		if (i % 2)
+			close(fd[i]);
+		close(again[i]);
+	}
 	EXPECT_EQ(0, unload_module("hwt"));
 }
 
