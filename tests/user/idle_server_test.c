@@ -3,10 +3,10 @@
  * samples/idle-server.c with a thousand connections: the silent ones are closed, none
  * of them early; traffic keeps a connection open; nothing is lost count of.
  *
- * hwt-test: check stock
  * Nothing here fails because the machine is slow: a server that is starved may close
  * a connection whose last byte it has not read yet. What it has answered, it has read.
  *
+ * hwt-test: check stock
  * hwt-test: timeout 300
  */
 #include "kselftest_harness.h"
@@ -35,67 +35,6 @@ struct client {
 	bool early;		/* closed sooner than that allows */
 };
 
-/* Start the server with up to three arguments. Its output comes by *out. */
-static pid_t server_spawn(const char *arg1, const char *arg2, const char *arg3,
-			  FILE **out)
-{
-	const char *dir = getenv("HWT_BIN");
-	char path[256];
-	int pipes[2];
-	pid_t pid;
-
-	snprintf(path, sizeof(path), "%s/idle-server", dir ? dir : ".");
-	if (pipe2(pipes, O_CLOEXEC))
-		return -1;
-	pid = fork();
-	if (!pid) {
-		dup2(pipes[1], STDOUT_FILENO);
-		dup2(pipes[1], STDERR_FILENO);
-		execl(path, "idle-server", arg1, arg2, arg3, NULL);
-		_exit(127);
-	}
-	close(pipes[1]);
-	*out = fdopen(pipes[0], "r");
-	return pid;
-}
-
-/* Run it with one argument. Its exit status; in text what it said. */
-static int server_says(const char *arg, char *text, size_t size)
-{
-	FILE *out = NULL;
-	pid_t pid = server_spawn(arg, NULL, NULL, &out);
-	size_t length;
-
-	if (pid < 0)
-		return -1;
-	length = fread(text, 1, size - 1, out);
-	text[length] = 0;
-	fclose(out);
-	return child_status(pid);
-}
-
-TEST(help_goes_to_stdout_and_succeeds)
-{
-	char text[4096];
-
-	EXPECT_EQ(0, server_says("--help", text, sizeof(text)));
-	EXPECT_NE(NULL, strstr(text, "Usage: idle-server"));
-	EXPECT_NE(NULL, strstr(text, "--idle"));
-}
-
-TEST(wrong_usage_is_refused)
-{
-	char text[4096];
-
-	EXPECT_EQ(2, server_says("--no-such-option", text, sizeof(text)));
-	EXPECT_NE(NULL, strstr(text, "--help"));
-	EXPECT_EQ(2, server_says("--idle=soon", text, sizeof(text)));
-	EXPECT_NE(NULL, strstr(text, "soon"));
-	EXPECT_EQ(2, server_says("--idle=0", text, sizeof(text)));
-	EXPECT_EQ(2, server_says("--port=65536", text, sizeof(text)));
-	EXPECT_EQ(2, server_says("stray", text, sizeof(text)));
-}
-
 /* What the server prints on SIGUSR1 and in the end. */
 struct totals {
 	unsigned long open, accepted, idle, gone, pushed, armed;
@@ -107,8 +46,7 @@ struct server {
 	struct sockaddr_in address;
 };
 
-FIXTURE(server)
-{
+FIXTURE(server) {
 	struct server server;
 	struct client clients[CLIENTS];
 };
@@ -140,20 +78,29 @@ FIXTURE_TEARDOWN(server)
 }
 
 /* Start it, and learn where it listens. */
-static bool server_start(struct server *server, int idle_ms)
+static void server_start(struct __test_metadata *_metadata, struct server *server, int idle_ms)
 {
-	char line[256], idle[32];
+	char path[256], line[256] = "", idle[32];
 	unsigned int port = 0;
+	int pipes[2];
 
+	snprintf(path, sizeof(path), "%s/idle-server", getenv("HWT_BIN") ?: ".");
 	snprintf(idle, sizeof(idle), "--idle=%d", idle_ms);
-	server->pid = server_spawn("--port=0", idle, "--quiet", &server->out);
-	if (server->pid < 0 || !fgets(line, sizeof(line), server->out) ||
-	    sscanf(line, "listening on 127.0.0.1:%u", &port) != 1)
-		return false;
+	ASSERT_EQ(0, pipe2(pipes, O_CLOEXEC));
+	server->pid = fork();
+	ASSERT_LE(0, server->pid);
+	if (!server->pid) {
+		dup2(pipes[1], STDOUT_FILENO);
+		execl(path, "idle-server", "--port=0", idle, "--quiet", NULL);
+		_exit(127);
+	}
+	close(pipes[1]);
+	server->out = fdopen(pipes[0], "r");
+	ASSERT_NE(NULL, fgets(line, sizeof(line), server->out));
+	ASSERT_EQ(1, sscanf(line, "listening on 127.0.0.1:%u", &port));
 	server->address.sin_family = AF_INET;
 	server->address.sin_port = htons(port);
 	server->address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	return true;
 }
 
 /* The next totals; false if there are none. */
@@ -257,7 +204,7 @@ TEST_F_TIMEOUT(server, the_silent_are_closed_and_none_early, 290)
 	uint64_t talk_until, give_up;
 	struct totals totals;
 
-	ASSERT_TRUE(server_start(&self->server, silence_ms()));
+	server_start(_metadata, &self->server, silence_ms());
 	for (i = 0; i < CLIENTS; i++)
 		ASSERT_TRUE(client_connect(&self->clients[i], &self->server.address));
 	talk_until = now_ns() + 3 * silence_ms() * MSEC;
@@ -296,7 +243,7 @@ TEST_F_TIMEOUT(server, those_who_leave_are_forgotten, 290)
 	struct totals totals;
 	int i, round;
 
-	ASSERT_TRUE(server_start(&self->server, HOUR_MS));
+	server_start(_metadata, &self->server, HOUR_MS);
 	for (round = 0; round < 3 && (!round || now_ns() < enough); round++) {
 		for (i = 0; i < CLIENTS; i++)
 			ASSERT_TRUE(client_connect(&self->clients[i],
@@ -321,7 +268,7 @@ TEST_F_TIMEOUT(server, stops_when_told, 200)
 	struct totals totals;
 	int i;
 
-	ASSERT_TRUE(server_start(&self->server, HOUR_MS));
+	server_start(_metadata, &self->server, HOUR_MS);
 	for (i = 0; i < 100; i++)
 		ASSERT_TRUE(client_connect(&self->clients[i], &self->server.address));
 	ASSERT_TRUE(wait_totals(&self->server, 100, 100, &totals));

@@ -1,0 +1,54 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# The samples that are programs: each finds out by itself whether /dev/hwt and libhwt keep what
+# they promise. Figures are of an emulated machine here: shown, not judged. What idle-server
+# does with its connections is in idle_server_test.c.
+#
+# hwt-test: check stock
+# hwt-test: timeout 300
+set -eu
+. "$HWT_DIR/lib.sh"
+
+for part in info delays cancel push-back periodic stop many; do
+	check "tour $part" "$HWT_BIN/tour" $part
+done
+
+# compared WAY [OPTION]: a libev program's timers, each measured and checked, by libev and libhwt.
+compared()
+{
+	way=$1
+	shift
+	"$HWT_BIN/libhwt_ev" -n $count "$@" >/tmp/libev &&
+		grep -q "^$count timeouts; libhwt by $way\$" /tmp/libev &&
+		[ "$(grep -cE '^(arm|push back|cancel|fire) \(ns\) +[0-9]+ +[0-9]+$' /tmp/libev)" = 4 ]
+}
+compare()
+{
+	check "libev and libhwt by $1" compared "$@"
+	sed 's/^/# /' /tmp/libev
+}
+count=10000
+compare rings
+compare batches --batches
+count=1000
+compare "single calls" --calls
+check "the first program" sh -c "'$HWT_BIN/libhwt_first' | grep -q 'an event for 42'"
+
+# refused COMMAND...: says what is wrong with its arguments, in /tmp/messages.
+refused()
+{
+	program=$1 rc=0
+	shift
+	"$HWT_BIN/$program" "$@" >/tmp/messages 2>&1 || rc=$?
+	[ $rc = 2 ] && [ -s /tmp/messages ]
+}
+check "tour: an unknown part" refused tour nonsense
+check "libhwt_ev: a count that makes no sense" refused libhwt_ev --count=1
+for option in --no-such-option --idle=0 --port=65536 stray --idle=soon; do
+	check "idle-server $option" refused idle-server $option
+done
+check "it says what it does not take" grep -q soon /tmp/messages
+check "its help" sh -c "'$HWT_BIN/idle-server' --help >/tmp/help &&
+	grep -q 'Usage: idle-server' /tmp/help && grep -q -- --idle /tmp/help"
+plan
