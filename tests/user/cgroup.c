@@ -8,13 +8,11 @@
  */
 #include "kselftest_harness.h"
 #include <signal.h>
-#include <sys/stat.h>
 
 #include "guest.h"
 #include "hwt_ring.h"
 #include "process.h"
 
-#define CGROUP		"/sys/fs/cgroup"
 #define GROUP		CGROUP "/hwt-cgroup"
 #define GROUP_MAX	(8L << 20)
 #define OPS		256
@@ -38,21 +36,6 @@ struct told {
 	bool done;
 };
 
-/* The value behind a word in a file of such lines; -1 if it is not there. */
-static long read_word(const char *path, const char *word)
-{
-	FILE *file = fopen(path, "r");
-	char name[64];
-	long value = -1, n;
-
-	while (file && fscanf(file, "%63s %ld", name, &n) == 2)
-		if (!strcmp(name, word))
-			value = n;
-	if (file)
-		fclose(file);
-	return value;
-}
-
 FIXTURE(group) {
 	volatile struct told *told;
 	int fd;
@@ -74,14 +57,9 @@ FIXTURE_SETUP(group)
 {
 	char text[32];
 
-	/* No SKIP() here: the harness of 6.1 goes on with the test after it. */
-	ASSERT_TRUE(write_text(CGROUP "/cgroup.subtree_control", "+memory"));
-	rmdir(GROUP);
-	ASSERT_EQ(0, mkdir(GROUP, 0755));
 	snprintf(text, sizeof(text), "%ld", GROUP_MAX);
-	ASSERT_TRUE(write_text(GROUP "/memory.max", text));
-	/* Not there without swap in the kernel. */
-	write_text(GROUP "/memory.swap.max", "0");
+	/* No SKIP() here: the harness of 6.1 goes on with the test after it. */
+	ASSERT_TRUE(make_group(GROUP, text));
 	self->told = mmap(NULL, sizeof(*self->told), PROT_READ | PROT_WRITE,
 			  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	ASSERT_NE(MAP_FAILED, (void *)self->told);

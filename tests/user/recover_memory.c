@@ -14,11 +14,9 @@
  * hwt-test: timeout 400
  */
 #include "kselftest_harness.h"
-#include <sys/stat.h>
 
 #include "recover.h"
 
-#define CGROUP		"/sys/fs/cgroup"
 #define GROUP		CGROUP "/hwt-recover"
 #define GROUP_MAX	"33554432"
 #define MUCH		(sizeof(size_t) > 4 ? (size_t)(8ULL << 30) : 1UL << 31)
@@ -37,12 +35,7 @@ FIXTURE_VARIANT_ADD(memory, of_the_group) { true };
 FIXTURE_SETUP(memory)
 {
 	if (variant->group) {
-		ASSERT_TRUE(write_text(CGROUP "/cgroup.subtree_control", "+memory"));
-		rmdir(GROUP);
-		ASSERT_EQ(0, mkdir(GROUP, 0755));
-		ASSERT_TRUE(write_text(GROUP "/memory.max", GROUP_MAX));
-		/* Not there without swap in the kernel. */
-		write_text(GROUP "/memory.swap.max", "0");
+		ASSERT_TRUE(make_group(GROUP, GROUP_MAX));
 		ASSERT_TRUE(write_text(GROUP "/cgroup.procs", "0"));
 	}
 	/* The others, not this one. */

@@ -5,24 +5,9 @@
 #ifndef HWT_FIXTURES_H
 #define HWT_FIXTURES_H
 
-#include "hwt_ring.h"
+#include "context.h"
 
 #define ENTRIES	64
-
-FIXTURE(ctx) {
-	int fd;
-};
-
-FIXTURE_SETUP(ctx)
-{
-	self->fd = hwt_open(O_NONBLOCK);
-	ASSERT_LE(0, self->fd);
-}
-
-FIXTURE_TEARDOWN(ctx)
-{
-	close(self->fd);
-}
 
 FIXTURE(rings) {
 	int fd;

@@ -7,7 +7,7 @@
 
 #include <ctype.h>
 #include <dirent.h>
-#include <sys/types.h>
+#include <sys/stat.h>
 
 #include "hwt_dev.h"
 
@@ -27,6 +27,39 @@ static inline bool write_text(const char *path, const char *text)
 	if (fd >= 0)
 		close(fd);
 	return ok;
+}
+
+/* The value behind a word in a file of such lines; -1 if it is not there. */
+static inline long read_word(const char *path, const char *word)
+{
+	FILE *file = fopen(path, "re");
+	long value = -1, n;
+	char name[64];
+
+	while (file && fscanf(file, "%63s %ld", name, &n) == 2)
+		if (!strcmp(name, word))
+			value = n;
+	if (file)
+		fclose(file);
+	return value;
+}
+
+/* Make a memory cgroup, for so many bytes; a process is in it that writes 0 to cgroup.procs. */
+#define CGROUP	"/sys/fs/cgroup"
+static inline bool make_group(const char *path, const char *bytes)
+{
+	char file[64];
+
+	if (!write_text(CGROUP "/cgroup.subtree_control", "+memory"))
+		return false;
+	rmdir(path);
+	if (mkdir(path, 0755))
+		return false;
+	/* Not there without swap in the kernel. */
+	snprintf(file, sizeof(file), "%s/memory.swap.max", path);
+	write_text(file, "0");
+	snprintf(file, sizeof(file), "%s/memory.max", path);
+	return write_text(file, bytes);
 }
 
 /* -- The kernel log ------------------------------------------------------- */
