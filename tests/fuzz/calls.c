@@ -4,21 +4,14 @@
  */
 #include "fields.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <linux/capability.h>
-#include <poll.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/epoll.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/uio.h>
-#include <time.h>
-#include <unistd.h>
+
+#include "caps.h"
+#include "fdinfo.h"
+#include "process.h"
 
 #define FILES		4
 #define EPOLLS		2
@@ -621,31 +614,15 @@ static void run_ring(void (*fn)(void *ring), const uint8_t *args)
 /* A descriptor is sent and received, or sent to nobody. */
 static void call_pass(const uint8_t *args)
 {
-	char space[CMSG_SPACE(sizeof(int))] = {}, byte = 0;
-	struct iovec data = { &byte, 1 };
-	struct msghdr message = {
-		.msg_iov = &data,
-		.msg_iovlen = 1,
-		.msg_control = space,
-		.msg_controllen = sizeof(space),
-	};
-	struct cmsghdr *control = CMSG_FIRSTHDR(&message);
-	int pair[2], fd = file_of(args[0]);
+	int pair[2], fd = file_of(args[0]), number;
 
-	if (fd < 0 || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
+	if (fd < 0 || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair))
 		return;
-	control->cmsg_level = SOL_SOCKET;
-	control->cmsg_type = SCM_RIGHTS;
-	control->cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(control), &fd, sizeof(fd));
-	sendmsg(pair[0], &message, MSG_DONTWAIT);
+	send_fd(pair[0], fd);
 	if (args[2] & 1)
 		close_file(args[0] % FILES);
-	if (!(args[2] & 2) && recvmsg(pair[1], &message, MSG_DONTWAIT) == 1) {
-		control = CMSG_FIRSTHDR(&message);
-		if (control && control->cmsg_type == SCM_RIGHTS)
-			put_file((args[0] + 1 + args[1]) % FILES, *(int *)CMSG_DATA(control));
-	}
+	if (!(args[2] & 2))
+		put_file((args[0] + 1 + args[1]) % FILES, receive_fd(pair[1], &number));
 	close(pair[0]);
 	close(pair[1]);
 }
@@ -675,16 +652,10 @@ static void call_clock(const uint8_t *args)
 }
 
 /* Without those that let a context have and do more than those of others. */
-static void set_caps(bool all)
+static void set_caps(bool have)
 {
-	const uint32_t dropped = 1U << CAP_SYS_NICE | 1U << CAP_SYS_RESOURCE;
-	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct data[2] = {};
-
-	if (syscall(SYS_capget, &head, data))
-		return;
-	data[0].effective = all ? data[0].permitted : data[0].effective & ~dropped;
-	syscall(SYS_capset, &head, data);
+	set_capability(CAP_SYS_NICE, have);
+	set_capability(CAP_SYS_RESOURCE, have);
 }
 
 static void call_caps(const uint8_t *args)
@@ -706,17 +677,7 @@ static void call_page(const uint8_t *args)
 
 static void call_fdinfo(const uint8_t *args)
 {
-	char path[40], text[512];
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", file_of(args[0]));
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return;
-	/* Its file may be gone by now. */
-	if (read(fd, text, sizeof(text)) < 0)
-		errno = 0;
-	close(fd);
+	fd_number(file_of(args[0]), "hwt-timeouts");
 }
 
 static void call_fail(const uint8_t *args)

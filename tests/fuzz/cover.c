@@ -6,11 +6,6 @@
  */
 #include "fuzz.h"
 
-#include <fcntl.h>
-#include <linux/types.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 
 #define KCOV_INIT_TRACE	_IOR('c', 1, unsigned long)

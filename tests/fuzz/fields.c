@@ -5,18 +5,7 @@
  */
 #include "fields.h"
 
-#include <string.h>
-#include <time.h>
-
 struct known known;
-
-static uint64_t real_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	return now.tv_sec * SEC + now.tv_nsec;
-}
 
 /* Delays and deadlines: at once, soon, later, never, and where numbers end. */
 static uint64_t value_time(uint8_t byte)
@@ -24,7 +13,7 @@ static uint64_t value_time(uint8_t byte)
 	const uint64_t n = byte & 31, soon = n * 200 * USEC - MSEC, now = now_ns();
 	const uint64_t values[] = {
 		n * 100 * USEC, now + soon, (1ULL << 63) - 16 + n, HWT_NEVER - n,
-		1ULL << (2 * n), n * SEC, now + (1ULL << (2 * n)), real_ns() + soon,
+		1ULL << (2 * n), n * SEC, now + (1ULL << (2 * n)), clock_ns(CLOCK_REALTIME) + soon,
 	};
 
 	return values[byte >> 5];

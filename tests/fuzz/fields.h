@@ -7,8 +7,6 @@
 
 #include "fuzz.h"
 
-#include "hwt_uapi.h"
-
 #define IDS		16
 /* Entries of a list that there is room for. */
 #define LIST_ROOM	256

@@ -15,16 +15,11 @@
 #ifndef FUZZ_H
 #define FUZZ_H
 
-/* Included first. */
-#define _GNU_SOURCE
+/* Included first, for _GNU_SOURCE. */
+#include "hwt_dev.h"
+#include "guest.h"
 
-#include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
-
-#define USEC		1000ULL
-#define MSEC		1000000ULL
-#define SEC		1000000000ULL
 
 #define COUNT(_array)	(sizeof(_array) / sizeof(*(_array)))
 
@@ -86,7 +81,6 @@ bool run_failing(void);
 bool run_guarded(void (*fn)(void *arg), void *arg);
 /* Nobody else is at work on the same program. */
 bool run_alone(void);
-uint64_t now_ns(void);
 void die(const char *what) __attribute__((__noreturn__));
 
 /* -- program.c ----------------------------------------------------------- */

@@ -12,14 +12,6 @@
  */
 #include "fuzz.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-#include <unistd.h>
-
 #define CORPUS_MAX	4096
 /* Programs before the last one that are told of when something is wrong. */
 #define RECENT		16
@@ -39,7 +31,7 @@ static uint8_t seen[EDGES];
 static unsigned int edges;
 
 static struct program recent[RECENT];
-static uint64_t executions, start_ns;
+static __u64 executions, start_ns;
 static int kmsg = -1;
 
 static uint32_t features[FEATURES_MAX];
@@ -57,14 +49,6 @@ static void print_program(const char *what, const struct program *program)
 	line[length++] = '\n';
 	if (write(STDOUT_FILENO, line, length) < 0)
 		die("nowhere to write to");
-}
-
-/* Only what comes from now on. */
-static void kmsg_open(void)
-{
-	kmsg = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-	if (kmsg >= 0)
-		lseek(kmsg, 0, SEEK_END);
 }
 
 static bool is_report(const char *text)
@@ -113,8 +97,7 @@ static void stop_if_wrong(void)
 	if (!kernel_reports() && !broken)
 		return;
 	printf("fuzz: after %llu ms and %llu executions. The last programs:\n",
-	       (unsigned long long)((now_ns() - start_ns) / MSEC),
-	       (unsigned long long)executions);
+	       (now_ns() - start_ns) / MSEC, executions);
 	for (i = 1; i <= RECENT; i++)
 		if (recent[(executions + i) % RECENT].n)
 			print_program("was ", &recent[(executions + i) % RECENT]);
@@ -326,12 +309,11 @@ static void make_program(struct program *program, struct random *random)
 
 static void print_state(void)
 {
-	uint64_t ns = now_ns() - start_ns;
+	__u64 ns = now_ns() - start_ns;
 
 	printf("fuzz: %3llu:%02llu  %llu executions (%llu/s), %u in the corpus, %u edges\n",
-	       (unsigned long long)(ns / SEC / 60), (unsigned long long)(ns / SEC % 60),
-	       (unsigned long long)executions,
-	       (unsigned long long)(executions * SEC / (ns + 1)), corpus_n, edges);
+	       ns / SEC / 60, ns / SEC % 60, executions, executions * SEC / (ns + 1), corpus_n,
+	       edges);
 }
 
 static void fuzz(struct random *random, unsigned int seconds)
@@ -389,9 +371,9 @@ int main(int __attribute__((unused)) argc, char **argv)
 	random.state = seed | 1ULL << 63;
 
 	kcov = cover_init();
-	printf("fuzz: seed %#llx, %s\n", (unsigned long long)random.state,
+	printf("fuzz: seed %#llx, %s\n", (__u64)random.state,
 	       kcov ? "guided by KCOV" : "blindly, without KCOV");
-	kmsg_open();
+	kmsg = log_open();
 	calls_init();
 	run_init();
 	start_ns = now_ns();

@@ -5,10 +5,6 @@
  */
 #include "fuzz.h"
 
-#include <ctype.h>
-#include <stdio.h>
-#include <string.h>
-
 static uint32_t random_next(struct random *random)
 {
 	random->state ^= random->state << 13;
@@ -163,21 +159,17 @@ void program_remove(struct program *program, unsigned int at, unsigned int n)
 		(program->n - at) * sizeof(struct call));
 }
 
-static void insert(struct program *program, const struct program *other,
-		   struct random *random)
+static void insert(struct program *program, struct random *random)
 {
 	unsigned int at = random_below(random, program->n + 1);
 
-	if (!make_room(program, at, 1))
-		return;
-	if (random_once(random, 2))
+	if (make_room(program, at, 1))
 		random_call(&program->calls[at], random);
-	else
-		program->calls[at] = other->calls[random_below(random, other->n)];
 }
 
-static void splice(struct program *program, const struct program *other,
-		   struct random *random)
+/* Some calls of @other. */
+static void insert_part(struct program *program, const struct program *other,
+			struct random *random)
 {
 	unsigned int from = random_below(random, other->n);
 	unsigned int n = 1 + random_below(random, other->n - from);
@@ -230,11 +222,11 @@ void program_mutate(struct program *program, const struct program *other,
 		unsigned int what = random_below(random, 10);
 
 		if (what < 2)
-			insert(program, other, random);
+			insert(program, random);
 		else if (what == 2 && program->n > 1)
 			program_remove(program, random_below(random, program->n), 1);
 		else if (what == 3)
-			splice(program, other, random);
+			insert_part(program, other, random);
 		else if (what == 4)
 			repeat(program, random);
 		else if (what > 4)

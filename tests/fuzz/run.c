@@ -6,19 +6,11 @@
  */
 #include "fuzz.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 #ifndef sigev_notify_thread_id
 #define sigev_notify_thread_id	_sigev_un._tid
@@ -46,14 +38,6 @@ static struct {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 	.cond = PTHREAD_COND_INITIALIZER,
 };
-
-uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * SEC + now.tv_nsec;
-}
 
 void die(const char *what)
 {
@@ -87,24 +71,14 @@ bool run_guarded(void (*fn)(void *arg), void *arg)
 	return true;
 }
 
-static void put_text(const char *path, const char *text)
-{
-	int fd = open(path, O_WRONLY | O_CLOEXEC);
-
-	if (fd < 0)
-		return;
-	/* That is one of the copies that may fail. */
-	while (write(fd, text, strlen(text)) < 0 && errno == EFAULT)
-		;
-	close(fd);
-}
-
 static void set_fail(unsigned int nth)
 {
 	char text[12];
 
 	snprintf(text, sizeof(text), "%u", nth);
-	put_text("/proc/thread-self/fail-nth", text);
+	/* That is one of the copies that may fail. */
+	while (!write_text("/proc/thread-self/fail-nth", text) && errno == EFAULT)
+		;
 	failing = nth;
 }
 
@@ -118,25 +92,6 @@ void run_fail(unsigned int nth)
 bool run_failing(void)
 {
 	return failing;
-}
-
-/* Else those do not fail that may sleep. By this alone nothing fails. */
-static void faults_init(void)
-{
-#define FAIL(_what)	"/sys/kernel/debug/fail" _what
-	static const char *const settings[][2] = {
-		{ FAIL("slab/ignore-gfp-wait"), "N" },
-		{ FAIL("slab/verbose"), "0" },
-		{ FAIL("_page_alloc/ignore-gfp-wait"), "N" },
-		{ FAIL("_page_alloc/ignore-gfp-highmem"), "N" },
-		{ FAIL("_page_alloc/min-order"), "0" },
-		{ FAIL("_page_alloc/verbose"), "0" },
-		{ FAIL("_usercopy/verbose"), "0" },
-	};
-	unsigned int i;
-
-	for (i = 0; i < COUNT(settings); i++)
-		put_text(settings[i][0], settings[i][1]);
 }
 
 void run_alarm(unsigned int us)
@@ -312,7 +267,8 @@ void run_init(void)
 	struct sigaction faulted = { .sa_handler = on_fault, .sa_flags = SA_NODEFER };
 	pthread_t thread;
 
-	faults_init();
+	/* By this alone nothing fails. */
+	fault_knobs();
 	/* No restart: who waits is to stop waiting. */
 	sigaction(SIGALRM, &alarmed, NULL);
 	sigaction(SIGSEGV, &faulted, NULL);

@@ -44,6 +44,7 @@ def clang_tidy():
     made = host.BUILD / "unit"
     yield from problems("make", "-s", "--no-print-directory", "-C", "tests/unit", f"OUT={made}", "headers")
     include = {"tests/unit": ["-isystem", "tests/unit/shim", "-isystem", f"{made}/include", "-isystem", f"{kernel}/tools/include"],
+               "tests/fuzz": ["-Itests/user/lib"],
                "tests/user": ["-Itests/user/lib", "-isystem", f"{kernel}/tools/testing/selftests"]}
 
     def look(file):

@@ -23,26 +23,12 @@
 #include "hwt_ring.h"
 #include "user_whole.h"
 
-#define DEBUGFS		"/sys/kernel/debug/"
 /* More points than any call has: it does not come to its end. */
 #define FAULT_MOST	20000
 /* Calls in a row that do not come to their point. */
 #define FAULT_MISSES	4
 /* Of points that are another's matter, one of so many. */
 #define FAULT_STRIDE	16
-
-/* By default allocations that may sleep never fail, nor do single pages. */
-static inline bool fault_knobs(void)
-{
-	/* Quiet: thousands of faults, each wanted. */
-	return write_text(DEBUGFS "failslab/ignore-gfp-wait", "N") &&
-	       write_text(DEBUGFS "failslab/verbose", "0") &&
-	       write_text(DEBUGFS "fail_page_alloc/ignore-gfp-wait", "N") &&
-	       write_text(DEBUGFS "fail_page_alloc/ignore-gfp-highmem", "N") &&
-	       write_text(DEBUGFS "fail_page_alloc/min-order", "0") &&
-	       write_text(DEBUGFS "fail_page_alloc/verbose", "0") &&
-	       write_text(DEBUGFS "fail_usercopy/verbose", "0");
-}
 
 /* Before main(). */
 static __attribute__((constructor)) void fault_begin(void)

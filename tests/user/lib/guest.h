@@ -62,6 +62,23 @@ static inline bool make_group(const char *path, const char *bytes)
 	return write_text(file, bytes);
 }
 
+/* -- Injected faults ------------------------------------------------------ */
+
+#define DEBUGFS		"/sys/kernel/debug/"
+
+/* By default allocations that may sleep never fail, nor do single pages. */
+static inline bool fault_knobs(void)
+{
+	/* Quiet: thousands of faults, each wanted. */
+	return write_text(DEBUGFS "failslab/ignore-gfp-wait", "N") &&
+	       write_text(DEBUGFS "failslab/verbose", "0") &&
+	       write_text(DEBUGFS "fail_page_alloc/ignore-gfp-wait", "N") &&
+	       write_text(DEBUGFS "fail_page_alloc/ignore-gfp-highmem", "N") &&
+	       write_text(DEBUGFS "fail_page_alloc/min-order", "0") &&
+	       write_text(DEBUGFS "fail_page_alloc/verbose", "0") &&
+	       write_text(DEBUGFS "fail_usercopy/verbose", "0");
+}
+
 /* -- The kernel log ------------------------------------------------------- */
 
 /* What comes from now on. */
