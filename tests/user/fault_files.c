@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * What is done to an open /dev/hwt as to any file, with each allocation and user copy made to
- * fail once: open, read, poll, select, epoll, /proc, fork, exec, sending it through a socket,
- * io_uring. Whatever fails, the context is as before: no event is lost or read twice, no
- * reference is kept.
+ * fail once: open, read, poll, epoll, /proc, fork, sending it through a socket, io_uring.
+ * Whatever fails, the context is as before: no event is lost or read twice, no reference is kept.
  *
  * hwt-test: long
  * hwt-test: only debug debug612
@@ -14,11 +13,10 @@
 #include "kselftest_harness.h"
 #include <liburing.h>
 #include <sys/epoll.h>
-#include <sys/select.h>
-#include <sys/socket.h>
 #include <sys/uio.h>
 
 #include "fault_each.h"
+#include "process.h"
 
 #define FDS	200
 
@@ -78,18 +76,6 @@ static int call_poll(struct env *env)
 	return ret < 0 ? hwt_errno() : ret == FDS ? 0 : -EPROTO;
 }
 
-static int call_select(struct env *env)
-{
-	struct timeval none = {};
-	fd_set set;
-	int ret;
-
-	FD_ZERO(&set);
-	FD_SET(env->fd, &set);
-	ret = select(env->fd + 1, &set, NULL, NULL, &none);
-	return ret < 0 ? hwt_errno() : ret == 1 ? 0 : -EPROTO;
-}
-
 static int call_epoll(struct env *env)
 {
 	struct epoll_event ev = { .events = EPOLLIN, .data.fd = env->fd };
@@ -107,26 +93,6 @@ static int call_epoll(struct env *env)
 	if (ret == -EFAULT && epoll_wait(epfd, &ev, 1, 0) == 1 && ev.data.fd != env->fd)
 		ret = -EPROTO;
 	close(epfd);
-	return ret;
-}
-
-/* Through an epoll instance in another one. */
-static int call_epoll_nested(struct env *env)
-{
-	struct epoll_event ev = { .events = EPOLLIN | EPOLLET };
-	int outer = epoll_create1(0), inner = epoll_create1(0), ret = 0;
-
-	if (outer < 0 || inner < 0 || epoll_ctl(outer, EPOLL_CTL_ADD, inner, &ev) ||
-	    epoll_ctl(inner, EPOLL_CTL_ADD, env->fd, &ev))
-		ret = hwt_errno();
-	if (!ret) {
-		ret = epoll_wait(outer, &ev, 1, 0);
-		ret = ret < 0 ? hwt_errno() : ret == 1 ? 0 : -EPROTO;
-	}
-	if (inner >= 0)
-		close(inner);
-	if (outer >= 0)
-		close(outer);
 	return ret;
 }
 
@@ -150,47 +116,19 @@ static int call_fdinfo(struct env *env)
 }
 
 /* Sends the descriptor, and receives it again. */
-static int pass(int fd, int sock[2])
-{
-	char control[CMSG_SPACE(sizeof(int))] = "", byte = 0;
-	struct iovec iov = { &byte, 1 };
-	struct msghdr msg = {
-		.msg_iov = &iov,
-		.msg_iovlen = 1,
-		.msg_control = control,
-		.msg_controllen = sizeof(control),
-	};
-	struct cmsghdr *cmsg = CMSG_FIRSTHDR(&msg);
-	struct hwt_info_args info;
-	int ret;
-
-	cmsg->cmsg_level = SOL_SOCKET;
-	cmsg->cmsg_type = SCM_RIGHTS;
-	cmsg->cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(cmsg), &fd, sizeof(fd));
-	if (sendmsg(sock[0], &msg, 0) != 1)
-		return hwt_errno();
-	memset(control, 0, sizeof(control));
-	msg.msg_controllen = sizeof(control);
-	if (recvmsg(sock[1], &msg, MSG_CMSG_CLOEXEC) != 1)
-		return hwt_errno();
-	cmsg = CMSG_FIRSTHDR(&msg);
-	/* It was dropped on the way. */
-	if (!cmsg || cmsg->cmsg_type != SCM_RIGHTS || cmsg->cmsg_len != CMSG_LEN(sizeof(int)))
-		return -ENOMEM;
-	memcpy(&fd, CMSG_DATA(cmsg), sizeof(fd));
-	ret = hwt_info(fd, &info);
-	close(fd);
-	return ret;
-}
-
 static int call_pass(struct env *env)
 {
-	int sock[2], ret;
+	int sock[2], fd = -1, number, ret;
+	struct hwt_info_args info;
 
 	if (socketpair(AF_UNIX, SOCK_STREAM, 0, sock))
 		return hwt_errno();
-	ret = pass(env->fd, sock);
+	/* It may also be dropped on the way. */
+	if (!send_fd(sock[0], env->fd))
+		fd = receive_fd(sock[1], &number);
+	ret = fd < 0 ? hwt_errno() : hwt_info(fd, &info);
+	if (fd >= 0)
+		close(fd);
 	close(sock[0]);
 	close(sock[1]);
 	return ret;
@@ -198,51 +136,50 @@ static int call_pass(struct env *env)
 
 /* -- io_uring -------------------------------------------------------------------- */
 
-static int uring_one(struct io_uring *uring, int *res)
+/* Carries one request out. Returns its result. */
+static int uring_one(void (*prepare)(struct io_uring_sqe *sqe, struct env *env), struct env *env)
 {
 	struct io_uring_cqe *cqe;
-	int ret;
+	struct io_uring uring;
+	int ret = io_uring_queue_init(4, &uring, 0);
 
-	do {
-		ret = io_uring_submit_and_wait(uring, 1);
-	} while (ret == -EINTR || ret == -EAGAIN || ret == -EBUSY);
-	if (ret < 0)
-		return ret;
-	ret = io_uring_peek_cqe(uring, &cqe);
 	if (ret)
 		return ret;
-	*res = cqe->res;
-	io_uring_cqe_seen(uring, cqe);
-	return 0;
+	prepare(io_uring_get_sqe(&uring), env);
+	do {
+		ret = io_uring_submit_and_wait(&uring, 1);
+	} while (ret == -EINTR || ret == -EAGAIN || ret == -EBUSY);
+	if (ret >= 0)
+		ret = io_uring_peek_cqe(&uring, &cqe);
+	if (!ret)
+		ret = cqe->res;
+	io_uring_queue_exit(&uring);
+	return ret;
+}
+
+static void prepare_poll(struct io_uring_sqe *sqe, struct env *env)
+{
+	io_uring_prep_poll_add(sqe, env->fd, POLLIN);
 }
 
 static int call_uring_poll(struct env *env)
 {
-	struct io_uring uring;
-	int ret, res = -EPROTO;
+	int ret = uring_one(prepare_poll, env);
 
-	ret = io_uring_queue_init(4, &uring, 0);
-	if (ret)
-		return ret;
-	io_uring_prep_poll_add(io_uring_get_sqe(&uring), env->fd, POLLIN);
-	ret = uring_one(&uring, &res);
-	io_uring_queue_exit(&uring);
-	return ret ? ret : res < 0 ? res : res & POLLIN ? 0 : -EPROTO;
+	return ret < 0 ? ret : ret & POLLIN ? 0 : -EPROTO;
+}
+
+static void prepare_read(struct io_uring_sqe *sqe, struct env *env)
+{
+	memset(&event, 0, sizeof(event));
+	io_uring_prep_read(sqe, env->fd, &event, sizeof(event), 0);
 }
 
 static int call_uring_read(struct env *env)
 {
-	struct io_uring uring;
-	int ret, res = -EPROTO;
+	int ret = uring_one(prepare_read, env);
 
-	memset(&event, 0, sizeof(event));
-	ret = io_uring_queue_init(4, &uring, 0);
-	if (ret)
-		return ret;
-	io_uring_prep_read(io_uring_get_sqe(&uring), env->fd, &event, sizeof(event), 0);
-	ret = uring_one(&uring, &res);
-	io_uring_queue_exit(&uring);
-	return ret ? ret : res < 0 ? res : res == sizeof(event) ? 0 : -EPROTO;
+	return ret < 0 ? ret : ret == sizeof(event) ? 0 : -EPROTO;
 }
 
 /* -- All of them ------------------------------------------------------------------ */
@@ -251,12 +188,7 @@ static int call_uring_read(struct env *env)
 FIXTURE_VARIANT_ADD(scene, read) { 1, 0, { some, call_read, done_read, .any = false } };
 FIXTURE_VARIANT_ADD(scene, readv) { 2, 0, { some, call_readv, done_read, .any = false } };
 FIXTURE_VARIANT_ADD(scene, poll) { 3, 2, { some, call_poll, unchanged, .any = true } };
-FIXTURE_VARIANT_ADD(scene, select) { 2, 2, { some, call_select, unchanged, .any = true } };
 FIXTURE_VARIANT_ADD(scene, epoll) { 5, 4, { some, call_epoll, unchanged, .any = true } };
-FIXTURE_VARIANT_ADD(scene, epoll_nested) {
-	8, 6, { some, call_epoll_nested, unchanged, .any = true },
-};
-
 FIXTURE_VARIANT_ADD(scene, fdinfo) { 5, 5, { some, call_fdinfo, unchanged, .any = true } };
 FIXTURE_VARIANT_ADD(scene, fork) { 20, 20, { some, call_fork, unchanged, .any = true } };
 FIXTURE_VARIANT_ADD(scene, pass) { 10, 8, { some, call_pass, unchanged, .any = true } };
@@ -323,89 +255,6 @@ TEST_F_TIMEOUT(limited, open, 200)
 	 */
 	EXPECT_LE(6U, count.hit);
 	EXPECT_LE(4U, count.failed);
-}
-
-/* -- A process that executes another program, and ends ------------------------------ */
-
-#define EXEC_UNREADY	100
-#define EXEC_FAILED	104
-
-struct exec {
-	const char *program;
-	int given;		/* a context of the parent's */
-	bool hit;
-};
-
-/* In the child: it has a context of its own, too, with timeouts, an event and mapped rings. */
-static void exec_child(const struct exec *exec, unsigned int n)
-{
-	int nth = fault_open(0), fd = hwt_open(0), i;
-	struct ring ring;
-	int flags;
-
-	for (i = 0; i < 10; i++)
-		if (fd < 0 || hwt_add(fd, HWT_ABSOLUTE, i < 5 ? 0 : now_ns() + HOUR, i, NULL))
-			_exit(EXEC_UNREADY);
-	if (ring_make(&ring, fd, 0, 4, 4))
-		_exit(EXEC_UNREADY + 1);
-	/* The parent's goes along. */
-	flags = fcntl(exec->given, F_GETFD);
-	if (flags < 0 || fcntl(exec->given, F_SETFD, flags & ~FD_CLOEXEC))
-		_exit(EXEC_UNREADY + 2);
-	if (nth < 0 || !fault_arm(nth, n))
-		_exit(EXEC_UNREADY + 3);
-	execl(exec->program, exec->program, "true", NULL);
-	_exit(EXEC_FAILED);
-}
-
-/* Returns its status; whether the point was met is asked of the dead. */
-static int exec_one(struct __test_metadata *_metadata, struct exec *exec, unsigned int n)
-{
-	char path[64];
-	int status;
-	siginfo_t info;
-	pid_t pid;
-
-	pid = fork();
-	ASSERT_LE(0, pid);
-	if (!pid)
-		exec_child(exec, n);
-	ASSERT_EQ(0, waitid(P_PID, pid, &info, WEXITED | WNOWAIT));
-	snprintf(path, sizeof(path), "/proc/%d/fail-nth", pid);
-	exec->hit = read_number(path) == 0;
-	ASSERT_EQ(pid, waitpid(pid, &status, 0));
-	return status;
-}
-
-TEST_F_TIMEOUT(limited, executes_and_ends, 800)
-{
-	static const struct scene scene = { .populate = some };
-	unsigned int n, misses = 0, hits = 0, failed = 0;
-	struct exec exec = { .program = "/bin/busybox" };
-	int status;
-
-	env.scene = &scene;
-	scene_prepare(_metadata, &env);
-	exec.given = env.fd;
-	for (n = 1; misses < FAULT_MISSES && n < FAULT_MOST && _metadata->passed; n++) {
-		status = exec_one(_metadata, &exec, n);
-		misses = exec.hit ? 0 : misses + 1;
-		hits += exec.hit;
-		failed += exec.hit && status;
-		/* It did come to it; and what the program says of its fault is its own matter. */
-		EXPECT_FALSE(WIFEXITED(status) && WEXITSTATUS(status) >= EXEC_UNREADY &&
-			     WEXITSTATUS(status) < EXEC_FAILED);
-		EXPECT_TRUE(exec.hit || !status);
-		state_take(_metadata, env.fd, &env.after);
-		EXPECT_TRUE(state_same(&env.before, &env.after)) {
-			TH_LOG("point %u", n);
-			state_differ(&env.before, &env.after);
-		}
-		EXPECT_EQ(1, hwt_users());
-	}
-	TH_LOG("%u points, %u programs failed", hits, failed);
-	EXPECT_LE(20U, hits);
-	EXPECT_LE(10U, failed);
 }
 
 #include "fault_lost.h"
