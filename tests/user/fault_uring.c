@@ -13,7 +13,6 @@
  * hwt-test: load max_shared=64 max_user_timeouts=300 max_user_wheels=3
  */
 #include "kselftest_harness.h"
-#include <dirent.h>
 #include <liburing.h>
 
 #include "fault_scene.h"
@@ -272,68 +271,27 @@ static bool done_cancel(const struct env *env)
 
 /* -- All of them --------------------------------------------------------------- */
 
-/* The worker that io_uring has made for this process; 0: none. */
-static pid_t uring_worker(void)
-{
-	DIR *dir = opendir("/proc/self/task");
-	char path[64], comm[32];
-	struct dirent *entry;
-	pid_t found = 0;
-
-	while (dir && (entry = readdir(dir))) {
-		FILE *file;
-
-		snprintf(path, sizeof(path), "/proc/self/task/%.16s/comm", entry->d_name);
-		file = fopen(path, "r");
-		if (file && fgets(comm, sizeof(comm), file) && !strncmp(comm, "iou-wrk", 7))
-			found = atoi(entry->d_name);
-		if (file)
-			fclose(file);
-	}
-	if (dir)
-		closedir(dir);
-	return found;
-}
-
 FIXTURE(uring) { };
 
+/* At least so many points of the call fail, and so many of them are noticed. */
 FIXTURE_VARIANT(uring) {
 	unsigned int hit, failed;
 	bool worker;		/* its points count */
-	struct scene scene;
+	void (*populate)(struct __test_metadata *_metadata, struct env *env);
+	int (*call)(struct env *env);
+	bool (*done)(const struct env *env);
 };
 
-FIXTURE_VARIANT_ADD(uring, arm) {
-	2, 1, false, { commands, call_arm, done_arm, .any = true },
-};
+#define VARIANT(_name, ...)	FIXTURE_VARIANT_ADD(uring, _name) { __VA_ARGS__ }
 
-FIXTURE_VARIANT_ADD(uring, arm_parted) {
-	8, 4, false, { as_many_as_share, call_arm, done_arm_parted, .any = true },
-};
-
-FIXTURE_VARIANT_ADD(uring, arm_due) {
-	1, 1, false, { commands, call_due, done_due, .any = true },
-};
-
-FIXTURE_VARIANT_ADD(uring, arm_async) {
-	1, 0, false, { commands, call_arm_async, done_arm, .any = true },
-};
-
-FIXTURE_VARIANT_ADD(uring, worker_arms) {
-	1, 1, true, { commands, call_arm_async, done_arm, .any = true },
-};
-
-FIXTURE_VARIANT_ADD(uring, worker_parts) {
-	8, 4, true, { as_many_as_share, call_arm_async, done_arm_parted, .any = true },
-};
-
-FIXTURE_VARIANT_ADD(uring, modify) {
-	0, 0, false, { commands, call_modify, done_modify, .any = true },
-};
-
-FIXTURE_VARIANT_ADD(uring, cancel) {
-	0, 0, false, { commands, call_cancel, done_cancel, .any = true },
-};
+VARIANT(arm, 2, 1, false, commands, call_arm, done_arm);
+VARIANT(arm_parted, 8, 4, false, as_many_as_share, call_arm, done_arm_parted);
+VARIANT(arm_due, 1, 1, false, commands, call_due, done_due);
+VARIANT(arm_async, 1, 0, false, commands, call_arm_async, done_arm);
+VARIANT(worker_arms, 1, 1, true, commands, call_arm_async, done_arm);
+VARIANT(worker_parts, 8, 4, true, as_many_as_share, call_arm_async, done_arm_parted);
+VARIANT(modify, 0, 0, false, commands, call_modify, done_modify);
+VARIANT(cancel, 0, 0, false, commands, call_cancel, done_cancel);
 
 FIXTURE_SETUP(uring)
 {
@@ -350,19 +308,25 @@ FIXTURE_TEARDOWN(uring)
 
 TEST_F_TIMEOUT(uring, each_point, 400)
 {
+	static struct scene scene;
 	pid_t worker = 0;
 
+	scene = (struct scene) {
+		.populate = variant->populate,
+		.call = variant->call,
+		.done = variant->done,
+		.any = true,
+	};
 	if (variant->worker) {
-		env.scene = &variant->scene;
+		env.scene = &scene;
 		/* One that has been there before is had again. */
 		scene_prepare(_metadata, &env);
 		ASSERT_EQ(0, call_arm_async(&env));
-		worker = uring_worker();
-		ASSERT_LT(0, worker);
+		ASSERT_LT(0, threads_named("/proc/self/task", "iou-wrk", &worker));
 	}
-	scene_run(_metadata, &variant->scene, worker, variant->hit, variant->failed);
+	scene_run(_metadata, &scene, worker, variant->hit, variant->failed);
 	/* Once more: what io_uring had to make it has kept, and the points are the module's own. */
-	scene_run(_metadata, &variant->scene, worker, variant->hit, variant->failed);
+	scene_run(_metadata, &scene, worker, variant->hit, variant->failed);
 }
 
 #include "fault_lost.h"

@@ -5,7 +5,6 @@
 #ifndef HWT_GUEST_H
 #define HWT_GUEST_H
 
-#include <ctype.h>
 #include <dirent.h>
 #include <sys/stat.h>
 
@@ -109,41 +108,36 @@ static inline bool log_has(int kmsg, const char *text)
 
 /* -- Threads -------------------------------------------------------------- */
 
-/* Is it a thread of a wheel that only one context has? @name: of a directory in /proc. */
-static inline bool private_thread(const char *name)
+/* How many in this directory of /proc have a name that begins so; one is @pid, if not NULL. */
+static inline unsigned int threads_named(const char *directory, const char *name, pid_t *pid)
 {
+	DIR *dir = opendir(directory);
 	char path[64], comm[32];
-	bool is;
-	FILE *file;
-
-	if (!isdigit((unsigned char)*name))
-		return false;
-	snprintf(path, sizeof(path), "/proc/%.20s/comm", name);
-	file = fopen(path, "re");
-	if (!file)
-		return false;
-	is = fgets(comm, sizeof(comm), file) && !strcmp(comm, "hwt_private\n");
-	fclose(file);
-	return is;
-}
-
-/* How many there are; one of them is @pid, which may be NULL. */
-static inline unsigned int private_threads(pid_t *pid)
-{
-	DIR *proc = opendir("/proc");
 	struct dirent *entry;
 	unsigned int n = 0;
+	FILE *file;
 
-	while (proc && (entry = readdir(proc))) {
-		if (!private_thread(entry->d_name))
+	while (dir && (entry = readdir(dir))) {
+		snprintf(path, sizeof(path), "%s/%.20s/comm", directory, entry->d_name);
+		file = fopen(path, "re");
+		if (!file)
 			continue;
-		n++;
-		if (pid)
-			*pid = atoi(entry->d_name);
+		if (fgets(comm, sizeof(comm), file) && !strncmp(comm, name, strlen(name))) {
+			n++;
+			if (pid)
+				*pid = atoi(entry->d_name);
+		}
+		fclose(file);
 	}
-	if (proc)
-		closedir(proc);
+	if (dir)
+		closedir(dir);
 	return n;
+}
+
+/* Of wheels that only one context has. */
+static inline unsigned int private_threads(pid_t *pid)
+{
+	return threads_named("/proc", "hwt_private\n", pid);
 }
 
 #endif /* HWT_GUEST_H */
