@@ -97,7 +97,7 @@ static void server_start(struct __test_metadata *_metadata, struct server *serve
 	close(pipes[1]);
 	server->out = fdopen(pipes[0], "r");
 	ASSERT_NE(NULL, fgets(line, sizeof(line), server->out));
-	ASSERT_EQ(1, sscanf(line, "listening on 127.0.0.1:%u", &port));
+	ASSERT_TRUE(sscanf(line, "listening on 127.0.0.1:%u", &port) == 1);
 	server->address.sin_family = AF_INET;
 	server->address.sin_port = htons(port);
 	server->address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
