@@ -287,7 +287,10 @@ FIXTURE_VARIANT_ADD(uring, arm_parted) { 8, 4, false, as_many_as_share, call_arm
 FIXTURE_VARIANT_ADD(uring, arm_due) { 1, 1, false, commands, call_due, done_due };
 FIXTURE_VARIANT_ADD(uring, arm_async) { 1, 0, false, commands, call_arm_async, done_arm };
 FIXTURE_VARIANT_ADD(uring, worker_arms) { 1, 1, true, commands, call_arm_async, done_arm };
-FIXTURE_VARIANT_ADD(uring, worker_parts) { 8, 4, true, as_many_as_share, call_arm_async, done_arm_parted };
+FIXTURE_VARIANT_ADD(uring, worker_parts) {
+	8, 4, true, as_many_as_share, call_arm_async, done_arm_parted,
+};
+
 FIXTURE_VARIANT_ADD(uring, modify) { 0, 0, false, commands, call_modify, done_modify };
 FIXTURE_VARIANT_ADD(uring, cancel) { 0, 0, false, commands, call_cancel, done_cancel };
 

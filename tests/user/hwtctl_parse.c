@@ -14,12 +14,32 @@
 #define HOUR	(60 * MINUTE)
 #define DAY	(24 * HOUR)
 
+struct good {
+	const char *text;
+	__u64 ns;
+};
+
+typedef bool (*parser)(const char *text, __u64 *ns);
+
+static void expect_good(struct __test_metadata *_metadata, parser parse, const struct good *good)
+{
+	__u64 ns = 12345;
+
+	EXPECT_TRUE(parse(good->text, &ns) && ns == good->ns)
+		TH_LOG("'%s': %llu", good->text, (unsigned long long)ns);
+}
+
+static void expect_bad(struct __test_metadata *_metadata, parser parse, const char *bad)
+{
+	__u64 ns;
+
+	EXPECT_FALSE(parse(bad, &ns))
+		TH_LOG("'%s'", bad);
+}
+
 TEST(durations)
 {
-	static const struct {
-		const char *text;
-		__u64 ns;
-	} good[] = {
+	static const struct good good[] = {
 		{ "0", 0 },
 		{ "1", NSEC_PER_SEC },
 		{ "007", 7 * NSEC_PER_SEC },
@@ -52,13 +72,9 @@ TEST(durations)
 		{ "never", HWT_NEVER },
 	};
 	unsigned int i;
-	__u64 ns;
 
-	for (i = 0; i < ARRAY_SIZE(good); i++) {
-		ns = 12345;
-		EXPECT_TRUE(duration_parse(good[i].text, &ns) && ns == good[i].ns)
-			TH_LOG("'%s': %llu", good[i].text, (unsigned long long)ns);
-	}
+	for (i = 0; i < ARRAY_SIZE(good); i++)
+		expect_good(_metadata, duration_parse, &good[i]);
 }
 
 TEST(durations_that_are_none)
@@ -73,19 +89,14 @@ TEST(durations_that_are_none)
 		"18446744073709551615ns",
 	};
 	unsigned int i;
-	__u64 ns;
 
 	for (i = 0; i < ARRAY_SIZE(bad); i++)
-		EXPECT_FALSE(duration_parse(bad[i], &ns))
-			TH_LOG("'%s'", bad[i]);
+		expect_bad(_metadata, duration_parse, bad[i]);
 }
 
 TEST(dates)
 {
-	static const struct {
-		const char *text;
-		__u64 ns;
-	} good[] = {
+	static const struct good good[] = {
 		{ "@0", 0 },
 		{ "@1.5", 1500 * NSEC_PER_MSEC },
 		{ "@4102444800", 4102444800 * NSEC_PER_SEC },
@@ -99,19 +110,16 @@ TEST(dates)
 		{ "2026-07-01T12:00", 1782900000 * NSEC_PER_SEC },
 	};
 	unsigned int i;
-	__u64 ns;
 
 	setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3", 1);
 	tzset();
 	for (i = 0; i < ARRAY_SIZE(good); i++) {
-		ns = 12345;
 		/* The time of a 32-bit program ends before some of them. */
 		if (sizeof(time_t) < 8 && good[i].ns > 0x7fffffff * NSEC_PER_SEC &&
 		    good[i].text[0] != '@')
 			continue;
 		EXPECT_TRUE(date_like(good[i].text));
-		EXPECT_TRUE(date_parse(good[i].text, &ns) && ns == good[i].ns)
-			TH_LOG("'%s': %llu", good[i].text, (unsigned long long)ns);
+		expect_good(_metadata, date_parse, &good[i]);
 	}
 	EXPECT_FALSE(date_like("1234"));
 	EXPECT_FALSE(date_like("1s"));
@@ -135,13 +143,11 @@ TEST(dates_that_are_none)
 		"2026-03-29T02:30",
 	};
 	unsigned int i;
-	__u64 ns;
 
 	setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3", 1);
 	tzset();
 	for (i = 0; i < ARRAY_SIZE(bad); i++)
-		EXPECT_FALSE(date_parse(bad[i], &ns))
-			TH_LOG("'%s'", bad[i]);
+		expect_bad(_metadata, date_parse, bad[i]);
 }
 
 TEST(numbers)

@@ -97,15 +97,6 @@ TEST_F_TIMEOUT(tty, progress_bar, 60)
 	EXPECT_EQ(NULL, strstr(self->terminal.said, "wrong\r\n1"));
 }
 
-TEST_F_TIMEOUT(tty, stress_interrupted, 60)
-{
-	begin(&self->terminal, "stress --seconds 1000 --timeouts 500");
-	ASSERT_TRUE(says(&self->terminal, "\r["));
-	EXPECT_EQ(1, write(self->terminal.fd, INTERRUPT, 1));
-	EXPECT_TRUE(says(&self->terminal, "every promise kept"));
-	EXPECT_EQ(0, end(&self->terminal));
-}
-
 TEST_F_TIMEOUT(tty, live_view, 60)
 {
 	begin(&self->terminal, "stats --watch=0.1");
@@ -158,18 +149,6 @@ TEST_F_TIMEOUT(tty, typed_in, 60)
 	EXPECT_EQ(1, write(self->terminal.fd, "\x04", 1));
 	status = end(&self->terminal);
 	EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 1);
-}
-
-TEST_F_TIMEOUT(tty, run_interrupted, 60)
-{
-	int status;
-
-	begin(&self->terminal, "run --verbose");
-	EXPECT_EQ(14, write(self->terminal.fd, "schedule a 1h\n", 14));
-	EXPECT_TRUE(says(&self->terminal, "scheduled a, id "));
-	EXPECT_EQ(1, write(self->terminal.fd, INTERRUPT, 1));
-	status = end(&self->terminal);
-	EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGINT);
 }
 
 TEST_HARNESS_MAIN
