@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Clients are killed at random points, again and again: several threads and processes each,
- * which do a bit of everything to the same contexts, on the shared wheel and on private ones,
- * with rings and mappings.
+ * Clients are killed at random points, again and again: programs of the fuzzer's (tests/fuzz), of
+ * several threads and processes each, which do a bit of everything to the same contexts, on the
+ * shared wheel and on private ones, with rings and mappings.
  *
  * An observer's timeouts, of which some are on the shared wheel and the others on a private one,
  * all fire, none early, and its counts add up. All that the dead had is given back: the same
@@ -16,177 +16,26 @@
  * hwt-test: load max_shared=300 max_user_timeouts=50000 max_user_wheels=6
  */
 #include "kselftest_harness.h"
-#include <sys/epoll.h>
 #include <sys/prctl.h>
 
 #include "caps.h"
 #include "recover.h"
 #include "user_whole.h"
 
-#define CONTEXTS	3
-#define THREADS		3
-#define IDS		64
-#define BATCH		200	/* a few, and it has more than may be on the shared wheel */
-#define STEPS		14	/* kinds of what a client does */
-
-/* -- A client ---------------------------------------------------------------- */
-
-struct client {
-	__u64		seed;
-	int		fd[CONTEXTS];
-	struct ring	ring[CONTEXTS];
-	__u64		id[IDS];
+/* What a client does again and again until it is killed, from open() to the end of all it has. */
+static const char * const programs[] = {
+	/* Timeouts, more than may be on the shared wheel; then by two threads. */
+	"open op:f700000000a5 batch op:f700000000a5 batch op:f70000000006 batch list read stop read",
+	"open op:f700000000a5 batch thread:03 modify cancel list get schedule read stop modify get",
+	"open schedule:00000000010504 epoll thread:03 epoll poll read modify epoll poll modify read",
+	/* Wheels of its own, of two contexts and a copy, which a child has, too */
+	"open setup:0000000000000001 dup:0001 schedule thread:03 read:01 cancel schedule modify read",
+	"open open:01 setup:0100000200000002 schedule:01000000010504 fork:04 read:01 list:01 cancel",
+	/* Rings, which another thread maps once more; and such as the wheel polls */
+	"open rings:000000000606 mmap op:a000000000a5 push enter thread:03 mmap:0001 remap:0104 poll",
+	"open rings:000000000303 mmap op:c00000000002 push thread enter:00000000000105 reap fork reap",
+	"open setup:0000000c rings:000000010606 mmap op:c00000000006 push sleep:0a reap thread stop",
 };
-
-/* Shared by its threads, who do not care what the others make of it. */
-static struct client client;
-
-/* How often a step of each kind has succeeded; outlives the clients. */
-static unsigned long *done;
-
-static void client_open(unsigned int i, __u64 *seed)
-{
-	client.fd[i] = hwt_open(O_NONBLOCK);
-	if (client.fd[i] < 0)
-		_exit(1);
-	if (next_random(seed) % 4 == 0)
-		hwt_private(client.fd[i],
-			    next_random(seed) % 2 ? CLOCK_BOOTTIME : CLOCK_REALTIME, 0);
-	if (next_random(seed) % 3 == 0)
-		ring_make(&client.ring[i], client.fd[i], 0, 16, 16);
-}
-
-static bool client_batch(int fd, __u64 *seed)
-{
-	struct hwt_op ops[BATCH];
-	unsigned int i, n = next_random(seed) % BATCH + 1;
-
-	for (i = 0; i < n; i++)
-		ops[i] = i % 8 ? op_schedule(next_random(seed) % (20 * MSEC), i) :
-				 op_cancel(client.id[i % IDS]);
-	return hwt_batch(fd, ops, n) > 0;
-}
-
-static bool client_ring(unsigned int c, __u64 *seed)
-{
-	struct ring *ring = &client.ring[c];
-	struct hwt_event event;
-	unsigned int i;
-	bool did;
-
-	if (!ring->shared)
-		return false;
-	for (i = 0; i < 8; i++)
-		ring_push(ring, op_schedule(next_random(seed) % (5 * MSEC), i));
-	did = ring_enter(ring, 8, next_random(seed) % 4, 2 * MSEC) > 0;
-	while (ring_pop(ring, &event))
-		;
-	return did;
-}
-
-/* Another mapping; the one that others use stays. */
-static bool client_map(unsigned int c)
-{
-	struct ring *ring = &client.ring[c];
-	void *p;
-
-	if (!ring->shared)
-		return false;
-	p = mmap(NULL, ring->size, PROT_READ | PROT_WRITE, MAP_SHARED, ring->fd, 0);
-	return p != MAP_FAILED && !munmap(p, ring->size);
-}
-
-static bool client_epoll(int fd)
-{
-	struct epoll_event ev = { .events = EPOLLIN };
-	int epfd = epoll_create1(EPOLL_CLOEXEC);
-	bool did = false;
-
-	if (epfd >= 0 && !epoll_ctl(epfd, EPOLL_CTL_ADD, fd, &ev))
-		did = epoll_wait(epfd, &ev, 1, 2) >= 0;
-	if (epfd >= 0)
-		close(epfd);
-	return did;
-}
-
-/* Returns whether it could be done. */
-static bool client_step(unsigned int kind, __u64 *seed)
-{
-	unsigned int c = next_random(seed) % CONTEXTS, i = next_random(seed) % IDS;
-	__u64 soon = next_random(seed) % (10 * MSEC);
-	struct hwt_list_entry entries[80];
-	struct hwt_event events[16];
-	struct hwt_get_args get;
-	int fd = client.fd[c];
-
-	switch (kind) {
-	case 0:
-	case 1:
-		return !hwt_add(fd, 0, soon, i, &client.id[i]);
-	case 2:
-		return !hwt_add_periodic(fd, HWT_MODE_FIXED_RATE, soon, MSEC, i, &client.id[i]);
-	case 3:
-		return !hwt_add(fd, 0, HOUR, i, &client.id[i]);
-	case 4:
-		return hwt_move(fd, client.id[i], 0, soon) >= 0;
-	case 5:
-		return hwt_del(fd, client.id[i]) >= 0;
-	case 6:
-		return client_batch(fd, seed);
-	case 7:
-		return hwt_entries(fd, entries, 80) >= 0;
-	case 8:
-		return hwt_read(fd, events, 16) > 0;
-	case 9:
-		return hwt_wait(fd, 2) > 0;
-	case 10:
-		return client_ring(c, seed);
-	case 11:
-		return client_map(c);
-	case 12:
-		return client_epoll(fd);
-	case 13:
-		if (next_random(seed) % 200 == 0)
-			hwt_stop(fd);
-		return !hwt_get(fd, client.id[i], &get);
-	}
-	return false;
-}
-
-static void *client_thread(void *arg)
-{
-	__u64 seed = client.seed + (uintptr_t)arg * 0x9e3779b97f4a7c15;
-	unsigned int kind;
-
-	for (;;) {
-		kind = next_random(&seed) % STEPS;
-		if (client_step(kind, &seed))
-			__atomic_add_fetch(&done[kind], 1, __ATOMIC_RELAXED);
-	}
-	return NULL;
-}
-
-/* Until it is killed. Sometimes in two processes. */
-static void client_run(__u64 seed, int ready)
-{
-	pthread_t thread;
-	uintptr_t i;
-
-	setpgid(0, 0);
-	memset(&client, 0, sizeof(client));
-	client.seed = seed;
-	for (i = 0; i < CONTEXTS; i++)
-		client_open(i, &seed);
-	/* Half of them are killed while they are still at this. */
-	if (write(ready, "", 1) != 1)
-		_exit(2);
-	if (next_random(&seed) % 4 == 0 && !fork())
-		client.seed++;
-	for (i = 1; i < THREADS; i++)
-		if (pthread_create(&thread, NULL, client_thread, (void *)i))
-			_exit(3);
-	client_thread(NULL);
-}
 
 /* -- The killing --------------------------------------------------------------- */
 
@@ -204,9 +53,6 @@ FIXTURE_SETUP(kill)
 	ASSERT_EQ(0, set_capability(CAP_SYS_RESOURCE, false));
 	/* Those whose parent was killed. */
 	ASSERT_EQ(0, prctl(PR_SET_CHILD_SUBREAPER, 1));
-	done = mmap(NULL, STEPS * sizeof(*done), PROT_READ | PROT_WRITE,
-		    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	ASSERT_NE(MAP_FAILED, (void *)done);
 }
 
 FIXTURE_TEARDOWN(kill)
@@ -218,73 +64,71 @@ static __u64 references(void)
 	return read_number("/sys/module/hwt/refcnt");
 }
 
-static unsigned long all_done(void)
+/* What the fuzzer prints goes to the pipe, a line for each time that it runs the program. */
+static void client_run(const char *program, int output)
 {
-	unsigned long sum = 0;
-	unsigned int i;
+	char path[256];
 
-	for (i = 0; i < STEPS; i++)
-		sum += __atomic_load_n(&done[i], __ATOMIC_RELAXED);
-	return sum;
+	setpgid(0, 0);
+	/* The limits are for root, too. */
+	prctl(PR_CAPBSET_DROP, CAP_SYS_RESOURCE);
+	snprintf(path, sizeof(path), "%s/fuzz", getenv("HWT_BIN"));
+	dup2(output, STDOUT_FILENO);
+	execl(path, path, "--again", "1000000", program, NULL);
+	_exit(127);
 }
 
-/* Else there was nothing to take from them. Some are killed before they have done anything. */
-static void something_done(struct __test_metadata *_metadata, unsigned int clients)
+static bool has_run(int output)
 {
-	unsigned long sum = all_done();
-	char line[STEPS * 12] = "";
-	unsigned int i;
+	int bytes = 0;
 
-	for (i = 0; i < STEPS; i++)
-		snprintf(line + strlen(line), sizeof(line) - strlen(line), " %lu", done[i]);
-	TH_LOG("steps of clients, by kind:%s", line);
-	EXPECT_LE(clients / 10, sum);
+	ioctl(output, FIONREAD, &bytes);
+	return bytes > 200;
 }
 
-static void kill_one(struct __test_metadata *_metadata, __u64 *seed, unsigned int when)
+/* Returns whether it has done something. */
+static bool kill_one(struct __test_metadata *_metadata, __u64 *seed, unsigned int when)
 {
+	const char *program = programs[next_random(seed) % ARRAY_SIZE(programs)];
 	__u64 wait = next_random(seed) % (30 * MSEC);
-	unsigned long before = all_done();
-	int ready[2];
+	int output[2];
 	pid_t pid;
-	char c;
+	bool ran;
 
-	ASSERT_EQ(0, pipe(ready));
+	ASSERT_EQ(0, pipe(output));
 	pid = fork();
 	ASSERT_LE(0, pid);
-	if (!pid) {
-		close(ready[0]);
-		client_run(*seed, ready[1]);
-	}
+	if (!pid)
+		client_run(program, output[1]);
 	/* So that both kill(-pid) and the child find the group. */
 	setpgid(pid, pid);
-	close(ready[1]);
-	/* From 0 to 3: at once, when all is open, or when it has done something; and some time. */
-	if (when >= 2)
-		EXPECT_EQ(1, read(ready[0], &c, 1));
-	if (when == 3)
-		until(all_done() != before);
+	/* At once, or when it is at it; and some time. */
+	if (when % 4)
+		EXPECT_TRUE(until(has_run(output[0])));
 	sleep_ns(wait);
 	ASSERT_EQ(0, kill(-pid, SIGKILL));
-	close(ready[0]);
 	EXPECT_EQ(-SIGKILL, child_end(pid));
-	/* Its own child, if it had one, which is now this process's. */
+	/* Its own children, if it had any, which are now this process's. */
 	while (waitpid(-pid, NULL, 0) > 0)
 		;
+	ran = has_run(output[0]);
+	close(output[0]);
+	close(output[1]);
+	return ran;
 }
 
 TEST_F_TIMEOUT(kill, at_random_points, 2500)
 {
-	unsigned int n = rounds(100, 20), i;
+	unsigned int n = rounds(100, 20), ran = 0, i;
 	__u64 seed = self->seed;
 
 	/* The observer's is seen. */
 	EXPECT_TRUE(!self->observer.pid || until(private_threads(NULL) == 1));
 	for (i = 0; i < n && _metadata->passed; i++)
-		kill_one(_metadata, &seed, i % 4);
-	TH_LOG("%u rounds", i);
+		ran += kill_one(_metadata, &seed, i);
+	TH_LOG("%u rounds; %u clients were at it", i, ran);
 	EXPECT_EQ(n, i);
-	something_done(_metadata, n);
+	EXPECT_LE(n / 2, ran);
 	observer_end(_metadata, &self->observer);
 	/* They may take a moment to go. */
 	EXPECT_TRUE(until(!private_threads(NULL) && !references()));
