@@ -1,146 +1,151 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * One context arms all that it may for one tick. How late are the timeouts of another, on the
- * wheel that both share? The figures are told; what is checked is that no more of the one are
- * on that wheel than max_shared, and that nothing is lost or early. docs/limits.md says what
+ * A million timeouts of one context, due in one tick. How late are the timeouts of another, on
+ * the wheel that both share? The figures are told; what is checked is that no more of the one
+ * are on that wheel than max_shared, and that nothing is lost or early. docs/limits.md says what
  * the lateness is bounded by.
  *
- * neighbours [EPOLLS [TIMEOUTS [LISTERS]]]: so many epoll instances watch the one context, and
- * so many threads do nothing but list its timeouts. Run by neighbours.sh.
- *
- * hwt-test: manual
+ * hwt-test: check stock
+ * hwt-test: only stock rt
+ * hwt-test: noload
+ * hwt-test: long
+ * hwt-test: timeout 500
  */
-#include "hwt_ring.h"
-#include "fdinfo.h"
-
+#include "kselftest_harness.h"
 #include <pthread.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
 
+#include "fdinfo.h"
+#include "hwt_module.h"
+#include "hwt_ring.h"
+
 #define BATCH	1024
 #define PROBES	4000
 
-#define ARRAY_SIZE(_array)	(sizeof(_array) / sizeof((_array)[0]))
-
-#define CHECK(_true)							\
-do {									\
-	if (!(_true)) {							\
-		printf("# line %d: not so: %s\n", __LINE__, #_true);		\
-		exit(1);						\
-	}								\
-} while (0)
-
 /* What the many have to tell. */
 struct told {
-	int error;
-	unsigned int made;
-	unsigned int lost;	/* or early, or twice */
 	long shared;
 	__u64 deadline;
 	__u64 last;		/* when the last one fired */
 	bool armed;
-	bool done;
 };
 
-static unsigned int many(void)
+FIXTURE(neighbours) {
+	volatile struct told *told;
+	pid_t pid;
+	int fd;
+};
+
+FIXTURE_VARIANT(neighbours) {
+	const char *params;
+	unsigned int total;	/* timeouts of the one context */
+	unsigned int epolls;	/* so many epoll instances watch it */
+	unsigned int listers;	/* so many threads do nothing but list its timeouts */
+};
+
+FIXTURE_VARIANT_ADD(neighbours, a_million) { "", 1000000, 0, 0 };
+FIXTURE_VARIANT_ADD(neighbours, who_wait_for_events) { "", 20000, 500, 0 };
+FIXTURE_VARIANT_ADD(neighbours, who_list) { "", 20000, 0, 8 };
+/* To compare. */
+FIXTURE_VARIANT_ADD(neighbours, without_limit) { "max_shared=1048576", 1000000, 0, 0 };
+
+FIXTURE_SETUP(neighbours)
 {
-	return quick() ? 100000 : 1000000;
+	int file = open_module("hwt");
+
+	ASSERT_EQ(0, load_module(file, variant->params));
+	close(file);
+	self->told = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(MAP_FAILED, (void *)self->told);
+	self->fd = hwt_open(O_NONBLOCK);
+	ASSERT_LE(0, self->fd);
 }
 
-/* Returns how many could be made. */
-static unsigned int arm(int fd, unsigned int count, __u32 flags, __u64 time_ns)
+FIXTURE_TEARDOWN(neighbours)
+{
+	if (self->pid)
+		child_kill(self->pid);
+	close(self->fd);
+	EXPECT_TRUE(until(!unload_module("hwt")));
+}
+
+/* -- The many ---------------------------------------------------------------- */
+
+static void arm(struct __test_metadata *_metadata, int fd, unsigned int count, __u32 flags,
+		__u64 time_ns)
 {
 	static struct hwt_op ops[BATCH];
-	unsigned int n = 0, i;
-	long done;
+	unsigned int n, step, i;
 
-	while (n < count) {
-		for (i = 0; i < BATCH; i++) {
+	for (n = 0; n < count; n += step) {
+		step = count - n < BATCH ? count - n : BATCH;
+		for (i = 0; i < step; i++) {
 			ops[i] = op_schedule(time_ns, n + i);
 			ops[i].flags = flags;
 		}
-		done = hwt_batch(fd, ops, count - n < BATCH ? count - n : BATCH);
-		for (i = 0; (long)i < done && !ops[i].result; i++)
-			n++;
-		if ((long)i < done || done <= 0)
-			break;
+		EXPECT_EQ(step, hwt_batch(fd, ops, step));
+		EXPECT_EQ(0, ops[step - 1].result);
 	}
-	return n;
 }
 
-/* Return: false if not so many are to be had. */
-static bool watch(int fd, unsigned int epolls)
+static void watch(struct __test_metadata *_metadata, int fd, unsigned int epolls)
 {
 	const struct rlimit enough = { .rlim_cur = 2048, .rlim_max = 2048 };
 	struct epoll_event event = { .events = EPOLLIN | EPOLLET };
-	int ep;
 
 	setrlimit(RLIMIT_NOFILE, &enough);
-	while (epolls--) {
-		ep = epoll_create1(EPOLL_CLOEXEC);
-		if (ep < 0 || epoll_ctl(ep, EPOLL_CTL_ADD, fd, &event))
-			return false;
-	}
-	return true;
+	while (epolls--)
+		EXPECT_EQ(0, epoll_ctl(epoll_create1(0), EPOLL_CTL_ADD, fd, &event));
 }
 
 static void *list_for_ever(void *arg)
 {
 	static struct hwt_list_entry entries[BATCH];
-	int fd = (intptr_t)arg;
 
-	while (hwt_entries(fd, entries, BATCH) >= 0)
+	while (hwt_entries((intptr_t)arg, entries, BATCH) >= 0)
 		;
 	return NULL;
 }
 
-static void be_many(volatile struct told *told, unsigned int total, unsigned int epolls,
-		    unsigned int listers)
+static void be_many(struct __test_metadata *_metadata, volatile struct told *told,
+		    unsigned int total, unsigned int epolls, unsigned int listers)
 {
+	unsigned int n = 0, strange = 0, i;
+	int fd = hwt_open(0), other = hwt_open(0), ret;
+	static struct hwt_event events[BATCH];
+	bool *seen = calloc(total, 1);
+	__u64 begun = now_ns(), data;
 	pthread_t thread;
-	static struct hwt_event events[1024];
-	int fd = hwt_open(0), ret, i;
-	unsigned int n = 0;
-	char *seen = calloc(total, 1);
-	__u64 begun;
 
-	told->error = fd < 0 || !seen || !watch(fd, epolls);
-	if (told->error) {
-		free(seen);
-		return;
-	}
+	EXPECT_NE(NULL, seen);
+	watch(_metadata, fd, epolls);
 	/* How long will it take to arm them? They are to be there before they are due. */
-	begun = now_ns();
-	ret = hwt_open(0);
-	arm(ret, total / 16, 0, HOUR);
-	close(ret);
+	arm(_metadata, other, total / 16, 0, HOUR);
+	close(other);
 	told->deadline = now_ns() + (now_ns() - begun) * 32 + 3 * SEC;
-
-	told->made = arm(fd, total, HWT_ABSOLUTE, told->deadline);
+	arm(_metadata, fd, total, HWT_ABSOLUTE, told->deadline);
 	told->shared = fd_number(fd, "hwt-shared");
 	/* They end with the process. */
 	while (listers--)
-		told->error |= pthread_create(&thread, NULL, list_for_ever,
-					       (void *)(intptr_t)fd);
+		EXPECT_EQ(0, pthread_create(&thread, NULL, list_for_ever, (void *)(intptr_t)fd));
 	told->armed = true;
-	while (n < told->made) {
-		ret = hwt_read(fd, events, ARRAY_SIZE(events));
-		if (ret <= 0) {
-			told->error = ret;
-			return;
-		}
-		for (i = 0; i < ret; i++) {
-			__u64 data = events[i].user_data;
-
-			told->lost += data >= total || seen[data]++ ||
-				      events[i].fired_ns < told->deadline;
+	while (n < total && _metadata->passed) {
+		ret = hwt_read(fd, events, BATCH);
+		EXPECT_LT(0, ret);
+		for (i = 0; (int)i < ret; i++, n++) {
+			data = events[i].user_data;
+			strange += data >= total || seen[data] ||
+				   events[i].fired_ns < told->deadline;
+			seen[data % total] = true;
 			told->last = events[i].fired_ns;
 		}
-		n += ret;
 	}
-	told->done = true;
+	EXPECT_EQ(0U, strange);
 	free(seen);
 }
+
+/* -- The other --------------------------------------------------------------- */
 
 static int by_value(const void *a, const void *b)
 {
@@ -149,83 +154,56 @@ static int by_value(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
-static void print_lateness(const char *when, __u64 *late, unsigned int n)
+static void tell(struct __test_metadata *_metadata, const char *when, __u64 *late, unsigned int n)
 {
-	static const unsigned int percent[] = { 50, 99, 100 };
-	unsigned int i;
-
+	ASSERT_LT(0, n);
 	qsort(late, n, sizeof(*late), by_value);
-	printf("# %s: %u, late by", when, n);
-	for (i = 0; i < ARRAY_SIZE(percent); i++)
-		printf("%s %llu us (%u %%)", i ? "," : "",
-		       (late[(n - 1) * percent[i] / 100] / USEC),
-		       percent[i]);
-	printf("\n");
+	TH_LOG("%u %s that tick: half are late by up to %llu us, 99 %% by %llu us, all by %llu us",
+	       n, when, late[(n - 1) / 2] / USEC, late[(n - 1) * 99 / 100] / USEC,
+	       late[n - 1] / USEC);
 }
 
-int main(int argc, char **argv)
+TEST_F_TIMEOUT(neighbours, lateness, 400)
 {
 	static __u64 late[2][PROBES];
-	unsigned int total = argc > 2 ? (unsigned int)atoi(argv[2]) : many();
-	unsigned int n[2] = {}, i, strange = 0;
-	struct hwt_event events[64];
-	volatile struct told *told;
-	__u64 max_shared, tick = hwt_param("tick_us") * USEC, first, last;
-	int fd, ret, k, status;
-	pid_t pid;
+	__u64 tick = hwt_param("tick_us") * USEC, max_shared = hwt_param("max_shared"), first;
+	volatile struct told *told = self->told;
+	unsigned int n[2] = {}, i;
+	struct hwt_event event;
+	int fd = self->fd;
+	bool after;
 
-	told = mmap(NULL, sizeof(*told), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
-		    -1, 0);
-	CHECK(told != MAP_FAILED);
-	memset((void *)told, 0, sizeof(*told));
-	pid = fork();
-	CHECK(pid >= 0);
-	if (!pid) {
-		be_many(told, total, argc > 1 ? atoi(argv[1]) : 0, argc > 3 ? atoi(argv[3]) : 0);
-		_exit(0);
+	self->pid = fork();
+	ASSERT_LE(0, self->pid);
+	if (!self->pid) {
+		be_many(_metadata, told, variant->total, variant->epolls, variant->listers);
+		_exit(!_metadata->passed);
 	}
-	while (!told->armed && !waitpid(pid, &status, WNOHANG))
+	while (!told->armed && !waitpid(self->pid, NULL, WNOHANG))
 		sleep_ns(10 * MSEC);
-	CHECK(told->armed);
-	CHECK(told->made == total);
-	max_shared = hwt_param("max_shared");
-	CHECK(told->shared == (long)(max_shared < total ? max_shared : total));
-	CHECK(now_ns() < told->deadline);
+	ASSERT_TRUE(told->armed);
+	ASSERT_EQ(max_shared < variant->total ? max_shared : variant->total, told->shared);
+	ASSERT_LT(now_ns(), told->deadline);
 
 	/* One each tick, on the wheel that all share: a quarter of them before it. */
-	fd = hwt_open(O_NONBLOCK);
-	CHECK(fd >= 0);
 	first = told->deadline / tick * tick - PROBES / 4 * tick;
 	for (i = 0; i < PROBES; i++)
-		CHECK(!hwt_add(fd, HWT_ABSOLUTE, first + i * tick, i, NULL));
-	CHECK(fd_number(fd, "hwt-shared") == PROBES);
-	for (i = 0; i < PROBES;) {
-		CHECK(hwt_wait(fd, 10 * PATIENCE_MS) == POLLIN);
-		ret = hwt_read(fd, events, ARRAY_SIZE(events));
-		CHECK(ret > 0);
-		for (k = 0; k < ret; k++, i++) {
-			bool after = events[k].deadline_ns >= told->deadline / tick * tick;
-
-			strange += events[k].fired_ns < events[k].deadline_ns;
-			late[after][n[after]++] = events[k].fired_ns - events[k].deadline_ns;
-		}
+		ASSERT_EQ(0, hwt_add(fd, HWT_ABSOLUTE, first + i * tick, i, NULL));
+	ASSERT_EQ(PROBES, fd_number(fd, "hwt-shared"));
+	for (i = 0; i < PROBES; i++) {
+		ASSERT_EQ(POLLIN, hwt_wait(fd, 10 * PATIENCE_MS));
+		ASSERT_EQ(1, hwt_read(fd, &event, 1));
+		ASSERT_LE(event.deadline_ns, event.fired_ns);
+		after = event.deadline_ns >= told->deadline / tick * tick;
+		late[after][n[after]++] = event.fired_ns - event.deadline_ns;
 	}
-	last = events[ret - 1].fired_ns;
-	CHECK(!strange);
-	CHECK(hwt_read(fd, events, 1) == -EAGAIN);
-	close(fd);
-	CHECK(!child_end(pid));
-	CHECK(!told->error);
-	CHECK(told->done);
-	CHECK(!told->lost);
-
-	printf("# %u of one context due in one tick, %ld of them on the shared wheel\n", told->made,
-	       told->shared);
-	printf("# they fired within %llu ms\n",
-	       ((told->last - told->deadline) / MSEC));
-	print_lateness("timeouts of another before that tick", late[0], n[0]);
-	print_lateness("timeouts of another from that tick on", late[1], n[1]);
-	printf("# the last of those %s the many were through\n",
-	       last < told->last ? "came before" : "came when");
-	return 0;
+	EXPECT_EQ(-EAGAIN, hwt_read(fd, &event, 1));
+	EXPECT_EQ(0, child_end(self->pid));
+	self->pid = 0;
+	TH_LOG("%u of one context, %ld of them on the shared wheel, fired within %llu ms",
+	       variant->total, told->shared, (told->last - told->deadline) / MSEC);
+	tell(_metadata, "before", late[0], n[0]);
+	tell(_metadata, "from", late[1], n[1]);
 }
+
+TEST_HARNESS_MAIN
