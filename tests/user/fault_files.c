@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * What is done to an open /dev/hwt as to any file, with each allocation and user copy made to
- * fail once: open, read, poll, epoll, /proc, fork, sending it through a socket, io_uring.
- * Whatever fails, the context is as before: no event is lost or read twice, no reference is kept.
+ * fail once: read, poll, epoll, /proc, fork, sending it through a socket, io_uring; open() is in
+ * fault_load.c. Whatever fails, the context is as before: no event is lost or read twice, no
+ * reference is kept.
  *
  * hwt-test: long
  * hwt-test: only debug debug612
@@ -24,22 +25,10 @@ static struct hwt_event event;
 
 /* -- Reading ----------------------------------------------------------------- */
 
-static void change_read(struct state *old, const struct state *new)
-{
-	old->n--;
-	old->timeouts--;
-	old->shared--;
-	old->events--;
-	old->stats.timeouts--;
-	old->stats.events--;
-	old->stats.read++;
-	memcpy(old->list, new->list, sizeof(old->list));
-}
-
 static bool done_read(const struct env *env)
 {
-	return event.id == env->fired && event.user_data == 3 && as_before(env, change_read) &&
-	       state_find(&env->after, env->pending) && state_find(&env->after, env->periodic);
+	return event.id == env->fired && event.user_data == 3 && kept_but(env, env->fired) &&
+	       changed(env, (struct change) { .timeouts = -1, .events = -1, .read = 1 });
 }
 
 static int call_read(struct env *env)
@@ -194,68 +183,6 @@ FIXTURE_VARIANT_ADD(scene, fork) { 20, 20, { some, call_fork, unchanged, .any = 
 FIXTURE_VARIANT_ADD(scene, pass) { 10, 8, { some, call_pass, unchanged, .any = true } };
 FIXTURE_VARIANT_ADD(scene, uring_poll) { 10, 5, { some, call_uring_poll, unchanged, .any = true } };
 FIXTURE_VARIANT_ADD(scene, uring_read) { 10, 5, { some, call_uring_read, done_read, .any = true } };
-
-/* -- open() ----------------------------------------------------------------------- */
-
-static int open_fd;
-
-static int call_open(void *arg)
-{
-	(void)arg;
-	open_fd = hwt_open(O_NONBLOCK);
-	return open_fd < 0 ? hwt_errno() : 0;
-}
-
-/* A new user each time: that of the one before stays until a wheel has let go of its timeouts. */
-static void prepare_open(struct __test_metadata *_metadata, void *arg)
-{
-	static uid_t uid = 5000;
-
-	(void)arg;
-	ASSERT_EQ(0, setresuid(++uid, -1, 0));
-}
-
-static void check_open(struct __test_metadata *_metadata, void *arg, int ret, unsigned int hit)
-{
-	static struct state state;
-
-	/* The name is copied, too. */
-	EXPECT_TRUE(!ret || (hit && (ret == -ENOMEM || ret == -EFAULT))) {
-		TH_LOG("%d", ret);
-	}
-	if (ret) {
-		EXPECT_EQ(0, hwt_users());
-		ASSERT_EQ(0, call_open(arg));
-	}
-	EXPECT_EQ(1, hwt_users());
-	state_take(_metadata, open_fd, &state);
-	EXPECT_EQ(0, state.n);
-	EXPECT_EQ(0, hwt_add(open_fd, HWT_ABSOLUTE, 0, 4, NULL));
-	EXPECT_EQ(1, hwt_next(open_fd, &event));
-	EXPECT_EQ(4, event.user_data);
-	close(open_fd);
-}
-
-TEST_F_TIMEOUT(limited, open, 200)
-{
-	const struct fault_call call = {
-		.prepare = prepare_open,
-		.call = call_open,
-		.check = check_open,
-	};
-	struct fault_count count;
-
-	/* The first one, which makes the wheel, is in fault_load.c. */
-	close(hwt_open(0));
-	count = each_fault(_metadata, &call, NULL);
-	ASSERT_EQ(0, setresuid(0, -1, 0));
-	/*
-	 * Name (which is copied, too), file, context; and the user, if that has been let go of
-	 * since the time before. Of the directory in debugfs nobody hears.
-	 */
-	EXPECT_LE(6U, count.hit);
-	EXPECT_LE(4U, count.failed);
-}
 
 #include "fault_lost.h"
 

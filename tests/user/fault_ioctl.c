@@ -108,18 +108,13 @@ static int call_setup_busy(struct env *env)
 	return call_setup_with(env, CLOCK_MONOTONIC, HWT_SETUP_CPU | HWT_SETUP_BUSY_WAIT, 0);
 }
 
-static void change_setup(struct state *old, const struct state *new)
-{
-	old->private = 1;
-	old->info.clock = new->info.clock;
-	old->info.tick_ns = 2 * MSEC;
-	old->info.ticks_per_wheel = 4096;
-	old->info.levels = 6;
-}
-
 static bool done_setup(const struct env *env)
 {
-	return env->after.info.clock == setup.clock && as_before(env, change_setup);
+	const struct hwt_info_args *info = &env->after.info;
+
+	return info->clock == setup.clock && info->tick_ns == 2 * MSEC &&
+	       info->ticks_per_wheel == 4096 && info->levels == 6 && env->after.private == 1 &&
+	       changed(env, (struct change) { .private = true, .wheel = true });
 }
 
 static int call_schedule_with(struct env *env, __u32 flags, __u32 mode, __u64 period_ns)
@@ -157,36 +152,27 @@ static bool made(const struct env *env)
 
 static bool done_schedule(const struct env *env)
 {
-	return made(env) && kept(env) && as_before(env, change_schedule);
+	return made(env) && kept(env) &&
+	       changed(env, (struct change) { .timeouts = 1, .scheduled = 1 });
 }
 
 /* Nobody knows its id. */
-static void change_taken_back(struct state *old, const struct state *new)
-{
-	(void)new;
-	old->stats.scheduled++;
-	old->stats.cancelled++;
-}
-
 static bool undone_schedule(const struct env *env)
 {
-	return as_before(env, change_taken_back);
+	return changed(env, (struct change) { .scheduled = 1, .cancelled = 1 });
 }
 
+/* The same, with a wheel of the context's own from now on. */
 static bool done_schedule_parted(const struct env *env)
 {
-	return made(env) && kept(env) && as_before(env, change_schedule_parted);
-}
+	const struct change by = { .timeouts = 1, .scheduled = 1, .private = true };
 
-static void change_taken_back_parted(struct state *old, const struct state *new)
-{
-	change_taken_back(old, new);
-	old->private = 1;
+	return made(env) && kept(env) && changed(env, by);
 }
 
 static bool undone_schedule_parted(const struct env *env)
 {
-	return as_before(env, change_taken_back_parted);
+	return changed(env, (struct change) { .scheduled = 1, .cancelled = 1, .private = true });
 }
 
 static int call_modify_of(struct env *env, __u64 id)
@@ -211,23 +197,16 @@ static int call_modify_fired(struct env *env)
 	return call_modify_of(env, env->fired);
 }
 
-/* All of the others as they were, and nothing of it is half-done. */
+/* All of the others as they were, and nothing of it is half-done; an event is withdrawn. */
 static bool done_modify(const struct env *env)
 {
-	const struct hwt_list_entry *old, *now;
-	unsigned int i;
+	const struct hwt_list_entry *now = state_find(&env->after, modify.id);
+	const struct change by = {
+		.modified = 1, .list = true, .events = -(modify.id == env->fired),
+	};
 
-	for (i = 0; i < env->before.n; i++) {
-		old = &env->before.list[i];
-		now = state_find(&env->after, old->id);
-		if (!now || (old->id != modify.id && memcmp(old, now, sizeof(*old))))
-			return false;
-	}
-	now = state_find(&env->after, modify.id);
 	return now && now->user_data == 77 && now->state == HWT_STATE_PENDING &&
-	       now->deadline_ns > now_ns() + HOUR && env->after.n == env->before.n &&
-	       env->after.stats.events == (modify.id == env->pending) &&
-	       env->after.stats.modified == env->before.stats.modified + 1;
+	       now->deadline_ns > now_ns() + HOUR && kept_but(env, modify.id) && changed(env, by);
 }
 
 static int call_cancel_of(struct env *env, __u64 id)
@@ -248,10 +227,11 @@ static int call_cancel_fired(struct env *env)
 
 static bool done_cancel(const struct env *env)
 {
-	return !state_find(&env->after, cancel.id) && env->after.n == env->before.n - 1 &&
-	       env->after.shared == env->before.shared - 1 &&
-	       env->after.stats.cancelled == env->before.stats.cancelled + 1 &&
-	       env->after.stats.events == (cancel.id == env->pending);
+	const struct change by = {
+		.timeouts = -1, .cancelled = 1, .events = -(cancel.id == env->fired),
+	};
+
+	return !state_find(&env->after, cancel.id) && kept_but(env, cancel.id) && changed(env, by);
 }
 
 static int call_stop(struct env *env)
@@ -438,15 +418,9 @@ FIXTURE_VARIANT_ADD(scene, batch_mixed) {
 #define KTHREADD	2
 
 /* No thread is to be had: EAGAIN, as fork() says, which counts as refused. */
-static void change_rejected(struct state *old, const struct state *new)
-{
-	(void)new;
-	old->stats.rejected++;
-}
-
 static bool undone_rejected(const struct env *env)
 {
-	return as_before(env, change_rejected);
+	return changed(env, (struct change) { .rejected = 1 });
 }
 
 /* A stack may be one that was kept for the next thread: then fewer fail. */

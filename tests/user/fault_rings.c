@@ -51,25 +51,12 @@ static int call_rings(struct env *env)
 }
 
 /* The event has moved, and its id has ended. */
-static void change_rings(struct state *old, const struct state *new)
-{
-	old->n--;
-	old->timeouts--;
-	old->shared--;
-	old->events = 0;
-	old->stats.timeouts--;
-	old->stats.events = 0;
-	old->stats.read++;
-	memcpy(old->list, new->list, sizeof(old->list));
-}
-
 static bool done_rings(const struct env *env)
 {
 	struct hwt_event event;
 
-	return hwt_read(env->fd, &event, 1) == -EBUSY && as_before(env, change_rings) &&
-	       state_find(&env->after, env->pending) && state_find(&env->after, env->periodic) &&
-	       !state_find(&env->after, env->fired);
+	return hwt_read(env->fd, &event, 1) == -EBUSY && kept_but(env, env->fired) &&
+	       changed(env, (struct change) { .timeouts = -1, .events = -1, .read = 1 });
 }
 
 /* -- Mappings ---------------------------------------------------------------- */

@@ -183,12 +183,14 @@ static bool made(const struct env *env)
 
 static bool done_arm(const struct env *env)
 {
-	return made(env) && as_before(env, change_schedule);
+	return made(env) && changed(env, (struct change) { .timeouts = 1, .scheduled = 1 });
 }
 
 static bool done_arm_parted(const struct env *env)
 {
-	return outstanding == 2 && kept(env) && as_before(env, change_schedule_parted);
+	const struct change by = { .timeouts = 1, .scheduled = 1, .private = true };
+
+	return outstanding == 2 && kept(env) && changed(env, by);
 }
 
 /* One that is due: it completes. */
@@ -200,16 +202,11 @@ static int call_due(struct env *env)
 }
 
 /* Nothing is left of it, but until it is let go of it counts. */
-static void change_due(struct state *old, const struct state *new)
-{
-	old->shared = new->shared;
-	old->stats.scheduled++;
-	old->stats.expired++;
-}
-
 static bool done_due(const struct env *env)
 {
-	return outstanding == 1 && as_before(env, change_due);
+	const struct change by = { .scheduled = 1, .expired = 1, .shared = true };
+
+	return outstanding == 1 && changed(env, by);
 }
 
 static int call_modify(struct env *env)
@@ -219,18 +216,12 @@ static int call_modify(struct env *env)
 	return ret ? ret : uring_result(NEW_NAME);
 }
 
-static void change_modify(struct state *old, const struct state *new)
-{
-	old->stats.modified++;
-	memcpy(old->list, new->list, sizeof(old->list));
-}
-
 static bool done_modify(const struct env *env)
 {
 	const struct hwt_list_entry *now = named(&env->after, OLD_NAME);
 
 	return now && now->deadline_ns > now_ns() + 2 * HOUR && outstanding == 1 &&
-	       as_before(env, change_modify);
+	       changed(env, (struct change) { .modified = 1, .list = true });
 }
 
 /* Two complete, in whatever order. */
@@ -253,20 +244,10 @@ static int call_cancel(struct env *env)
 	return ret ? ret : names == OLD_NAME + NEW_NAME ? 0 : -EPROTO;
 }
 
-static void change_cancel(struct state *old, const struct state *new)
-{
-	old->n--;
-	old->timeouts--;
-	old->shared--;
-	old->stats.timeouts--;
-	old->stats.cancelled++;
-	memcpy(old->list, new->list, sizeof(old->list));
-}
-
 static bool done_cancel(const struct env *env)
 {
 	return !named(&env->after, OLD_NAME) && outstanding == 0 &&
-	       as_before(env, change_cancel);
+	       changed(env, (struct change) { .timeouts = -1, .cancelled = 1 });
 }
 
 /* -- All of them --------------------------------------------------------------- */

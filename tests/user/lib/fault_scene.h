@@ -148,54 +148,78 @@ static inline void scene_check(struct __test_metadata *_metadata, void *arg, int
 	scene_done(_metadata, env);
 }
 
-/* Is the state as before but for what @change does to the old one? */
-static inline bool as_before(const struct env *env,
-			     void (*change)(struct state *old, const struct state *new))
+/**
+ * struct change - what a call changes in the state of a context, beside the list
+ * @timeouts: so many more
+ * @shared:   whatever there is on the shared wheel: what has fired counts until it is let go of
+ * @private:  there is a wheel of the context's own from now on
+ * @list:     entries are other ones, though as many
+ * @wheel:    its clock, tick and size are other ones
+ * The others are counters of HWT_IOC_STATS.
+ */
+struct change {
+	int	timeouts, events, scheduled, modified, cancelled, expired, read, rejected;
+	bool	shared, private, list, wheel;
+};
+
+/* Is the state as before but for that? */
+static inline bool changed(const struct env *env, struct change by)
 {
+	const struct state *new = &env->after;
 	static struct state old;
 
 	old = env->before;
-	if (change)
-		change(&old, &env->after);
-	return state_same(&old, &env->after);
+	old.n += by.timeouts;
+	old.timeouts += by.timeouts;
+	old.stats.timeouts += by.timeouts;
+	old.events += by.events;
+	old.stats.events += by.events;
+	old.stats.scheduled += by.scheduled;
+	old.stats.modified += by.modified;
+	old.stats.cancelled += by.cancelled;
+	old.stats.expired += by.expired;
+	old.stats.read += by.read;
+	old.stats.rejected += by.rejected;
+	old.private |= by.private;
+	if (!new->private)
+		old.shared += by.timeouts;
+	if (by.shared)
+		old.shared = new->shared;
+	if (by.wheel) {
+		old.info.clock = new->info.clock;
+		old.info.tick_ns = new->info.tick_ns;
+		old.info.ticks_per_wheel = new->info.ticks_per_wheel;
+		old.info.levels = new->info.levels;
+	}
+	/* A new one is in some slot; who looks for it finds it. */
+	if (by.list || by.timeouts)
+		memcpy(old.list, new->list, sizeof(old.list));
+	return state_same(&old, new);
 }
 
 static inline bool unchanged(const struct env *env)
 {
-	return as_before(env, NULL);
+	return changed(env, (struct change) {});
 }
 
-/* One timeout more. */
-static inline void change_schedule(struct state *old, const struct state *new)
+/* All those of before but this one are there, as they were. */
+static inline bool kept_but(const struct env *env, __u64 id)
 {
-	old->n++;
-	old->timeouts++;
-	old->shared += !new->private;
-	old->stats.timeouts++;
-	old->stats.scheduled++;
-	/* In some slot; who looks for the new one finds it. */
-	memcpy(old->list, new->list, sizeof(old->list));
-}
-
-/* The same, with a wheel of the context's own from now on. */
-static inline void change_schedule_parted(struct state *old, const struct state *new)
-{
-	change_schedule(old, new);
-	old->private = 1;
-}
-
-/* All those of before are there, as they were. */
-static inline bool kept(const struct env *env)
-{
-	const struct hwt_list_entry *now;
+	const struct hwt_list_entry *old, *now;
 	unsigned int i;
 
 	for (i = 0; i < env->before.n; i++) {
-		now = state_find(&env->after, env->before.list[i].id);
-		if (!now || memcmp(now, &env->before.list[i], sizeof(*now)))
+		old = &env->before.list[i];
+		now = state_find(&env->after, old->id);
+		if (old->id != id && (!now || memcmp(now, old, sizeof(*now))))
 			return false;
 	}
 	return true;
+}
+
+static inline bool kept(const struct env *env)
+{
+	return kept_but(env, 0);
 }
 
 /* -- The test ------------------------------------------------------------- */
