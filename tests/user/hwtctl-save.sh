@@ -68,44 +68,40 @@ expect "from standard input, as JSON" 0 '"first","data":3
 	sed 's/.*\"name\":\(\"[a-z]*\"\),\"id\":[0-9]*\(,\"data\":[0-9]*\).*/\1\2/'"
 check "nothing but the save is left" [ "$(echo /tmp/save*)" = /tmp/save ]
 
-# field FILE NAME KEY: of the timeout of that name
-field() { sed -n "s/.*\"name\":\"$2\".*\"$3\":\([0-9]*\).*/\1/p" "$1"; }
+# remade COUNT: the save is restored, and what comes of it saved again; so many timeouts.
+remade()
+{
+	"$ctl" restore /tmp/save >/tmp/printed &
+	restored=$!
+	wait_for 20 has "$1"
+	"$ctl" save --pid $restored >/tmp/again
+	kill $restored
+	wait $restored || true
+}
+has() { [ "$("$ctl" list --json --pid $restored | grep -c .)" = "$1" ]; }
+# values FILE KEY: of all timeouts
+values() { sed -n "s/.*\"$2\":\([a-z0-9]*\).*/\1/p" "$1"; }
 
 # What is left of a delay does not go on while it is saved, as if that had been long ago.
 echo "schedule a 60s" >/tmp/script
 "$ctl" save -o /tmp/save /tmp/script
 sed -i 's/"deadline_ns":[0-9][0-9]*/"deadline_ns":1/' /tmp/save
-"$ctl" restore /tmp/save >/tmp/printed &
-restored=$!
-has_one() { [ "$("$ctl" list --json --pid $restored | grep -c .)" = 1 ]; }
-wait_for 20 has_one
-left=$("$ctl" list --json --pid $restored | sed 's/.*"remaining_ns":\([0-9]*\).*/\1/')
-asked=$(field /tmp/save a remaining_ns)
+remade 1
+left=$(values /tmp/again remaining_ns)
+asked=$(values /tmp/save remaining_ns)
 note "saved with $asked ns left, restored with $left"
 check "what is left is kept" [ "$left" -gt $((asked - 20000000000)) ]
 check "and is not more" [ "$left" -le $((asked + 1000000)) ]
-kill $restored
-wait $restored || true
 
 # A date stays what it is.
-echo "schedule a 2100-01-01T00:00:00Z
-schedule b 1h
-schedule c 1h every=1d
-schedule d never" >/tmp/script
+printf 'schedule %s\n' "a 2100-01-01T00:00:00Z" "b 1h" "c 1h every=1d" "d never" >/tmp/script
 "$ctl" save --clock realtime --tick 10ms -o /tmp/save /tmp/script
 check "dates are saved" grep -q '"clock":"realtime","private":true,"tick_ns":10000000,' /tmp/save
-expect "the date" 0 4102444800000000000 field /tmp/save a deadline_ns
+check "the date" grep -q '"name":"a",.*"deadline_ns":4102444800000000000,' /tmp/save
 sed -i '2,$s/"remaining_ns":[0-9][0-9]*/"remaining_ns":1/' /tmp/save
-"$ctl" restore /tmp/save >/tmp/printed &
-restored=$!
-has_four() { [ "$("$ctl" list --json --pid $restored | grep -c .)" = 4 ]; }
-wait_for 20 has_four
-"$ctl" save --pid $restored >/tmp/again
-deadlines() { sed -n 's/.*"deadline_ns":\([a-z0-9]*\).*/\1/p' "$1"; }
-expect "dates are kept" 0 "$(deadlines /tmp/save)" deadlines /tmp/again
+remade 4
+expect "dates are kept" 0 "$(values /tmp/save deadline_ns)" values /tmp/again deadline_ns
 expect "the wheel is made again" 0 "$(head -n 1 /tmp/save)" head -n 1 /tmp/again
-kill $restored
-wait $restored || true
 
 # -- Another process's --
 

@@ -45,22 +45,20 @@ expect "the verdict" 0 "early 0, strange 0, lost 0, errors 0, miscounted 0: ever
 	tail -n 1 /tmp/said
 check "quiet" [ ! -s /tmp/messages ]
 
-check "one thread, one context, one timeout" \
-	stress --quiet --json --seconds 1 --threads 1 --contexts 1 --timeouts 1
-check "it is kept, too" kept
-check "it adds up, too" adds_up
-check "many contexts" stress --quiet --json --seconds 1 --contexts 1500 --timeouts 5
-check "kept by many contexts" kept
-check "they add up" adds_up
-check "only schedule" stress --quiet --json --seconds 1 --mix 1:0:0:0 --timeouts 1000
-check "kept by those" kept
-check "they add up as well" adds_up
-
-check "more than there can be" \
-	stress --quiet --json --seconds 1 --contexts 1 --timeouts 20000 --mix 100:0:1:0
+# kept_by NAME OPTION...
+kept_by()
+{
+	name=$1
+	shift
+	check "$name" stress --quiet --json --seconds 1 "$@"
+	check "$name: every promise is kept" kept
+	check "$name: it adds up" adds_up
+}
+kept_by "one thread, one context, one timeout" --threads 1 --contexts 1 --timeouts 1
+kept_by "many contexts" --contexts 1500 --timeouts 5
+kept_by "only schedule" --mix 1:0:0:0 --timeouts 1000
+kept_by "more than there can be" --contexts 1 --timeouts 20000 --mix 100:0:1:0
 check "then some are refused" [ "$(value refused)" -gt 0 ]
-check "and that is no broken promise" kept
-check "what was made adds up" adds_up
 
 # An interrupt ends it early, and it says how it was.
 rc=0
