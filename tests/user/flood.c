@@ -2,8 +2,8 @@
 /*
  * Processes that do nothing but make and cancel timeouts, or close their context with many, more
  * of them than there are CPUs: faster than the wheel's thread lets go of them. What is cancelled
- * and still in memory does not become more and more; nobody runs out of it, and a neighbour's
- * timeouts still fire. How late those are is told.
+ * and still in memory does not become more and more; nobody runs out of it, or waits for ever, and
+ * a neighbour's timeouts still fire. How late those are is told.
  *
  * hwt-test: check stock
  * hwt-test: long
@@ -19,30 +19,34 @@
 #define AT_ONCE		64
 #define SECONDS		30
 
-static void make(int fd, struct hwt_op *ops)
+/* Batches of each process. */
+static volatile unsigned long *made;
+
+static void make(int fd, struct hwt_op *ops, unsigned int me)
 {
 	unsigned int i;
 
 	for (i = 0; i < AT_ONCE; i++)
 		ops[i] = op_schedule(HOUR, i);
 	hwt_batch(fd, ops, AT_ONCE);
+	made[me]++;
 }
 
-static void make_and_cancel(void)
+static void make_and_cancel(unsigned int me)
 {
 	struct hwt_op ops[AT_ONCE];
 	int fd = hwt_open(0);
 	unsigned int i;
 
 	for (;;) {
-		make(fd, ops);
+		make(fd, ops, me);
 		for (i = 0; i < AT_ONCE; i++)
 			ops[i] = op_cancel(ops[i].id);
 		hwt_batch(fd, ops, AT_ONCE);
 	}
 }
 
-static void make_and_close(void)
+static void make_and_close(unsigned int me)
 {
 	struct hwt_op ops[AT_ONCE];
 	unsigned int i;
@@ -51,7 +55,7 @@ static void make_and_close(void)
 	for (;;) {
 		fd = hwt_open(0);
 		for (i = 0; i < 8192 / AT_ONCE; i++)
-			make(fd, ops);
+			make(fd, ops, me);
 		close(fd);
 	}
 }
@@ -77,7 +81,7 @@ FIXTURE(flood) {
 };
 
 FIXTURE_VARIANT(flood) {
-	void (*run)(void);
+	void (*run)(unsigned int me);
 };
 
 FIXTURE_VARIANT_ADD(flood, cancel) { make_and_cancel };
@@ -88,7 +92,8 @@ FIXTURE_SETUP(flood)
 	unsigned int i;
 
 	self->fd = hwt_open(O_NONBLOCK);
-	self->group = 0;
+	made = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(MAP_FAILED, (void *)made);
 	for (i = 0; i < PROCESSES; i++) {
 		pid_t pid = fork();
 
@@ -96,7 +101,7 @@ FIXTURE_SETUP(flood)
 		if (!pid) {
 			setpgid(0, self->group);
 			prctl(PR_SET_PDEATHSIG, SIGKILL);
-			variant->run();
+			variant->run(i);
 		}
 		self->group = self->group ?: pid;
 		setpgid(pid, self->group);
@@ -115,7 +120,9 @@ TEST_F_TIMEOUT(flood, memory_and_neighbour, 110)
 {
 	__u64 end, late, worst = 0, rounds = 0;
 	struct hwt_event event;
+	unsigned long before;
 	long n, most = 0;
+	unsigned int i;
 
 	end = now_ns() + SECONDS * SEC;
 	while (now_ns() < end) {
@@ -139,6 +146,10 @@ TEST_F_TIMEOUT(flood, memory_and_neighbour, 110)
 	 */
 	EXPECT_GT(100000 + 50000 + PROCESSES * 8192, most);
 	EXPECT_LT(0ULL, rounds);
+	for (i = 0; i < PROCESSES; i++) {
+		before = made[i];
+		EXPECT_TRUE(until(made[i] != before));
+	}
 }
 
 TEST_HARNESS_MAIN

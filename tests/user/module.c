@@ -8,6 +8,7 @@
 #include "kselftest_harness.h"
 #include <sys/stat.h>
 
+#include "caps.h"
 #include "guest.h"
 #include "hwt_module.h"
 #include "process.h"
@@ -89,6 +90,24 @@ TEST(each_user_has_its_own_count)
 			close(fd[i]);
 		close(again[i]);
 	}
+	EXPECT_EQ(0, unload_module("hwt"));
+}
+
+/* With no limit a user may have more private wheels than the default of 16. */
+TEST(any_number_of_wheels)
+{
+	int fd[20];
+	size_t i;
+
+	ASSERT_EQ(0, load("max_user_timeouts=0 max_user_wheels=0"));
+	/* Else there is no limit anyway. */
+	ASSERT_EQ(0, set_capability(CAP_SYS_RESOURCE, false));
+	for (i = 0; i < ARRAY_SIZE(fd); i++) {
+		fd[i] = hwt_open_private(CLOCK_MONOTONIC);
+		EXPECT_LE(0, fd[i]);
+	}
+	for (i = 0; i < ARRAY_SIZE(fd); i++)
+		close(fd[i]);
 	EXPECT_EQ(0, unload_module("hwt"));
 }
 
