@@ -235,46 +235,29 @@ TEST_F_TIMEOUT(server, the_silent_are_closed_and_none_early, 290)
 	EXPECT_LE((unsigned long)answers, totals.pushed);
 }
 
-/* Clients that leave: their timeouts go with them. */
+/* Clients that leave: their timeouts go with them. Told to stop, it says what is open. */
 TEST_F_TIMEOUT(server, those_who_leave_are_forgotten, 290)
-{
-	uint64_t enough = now_ns() + 30 * SEC;
-	unsigned long accepted = 0;
-	struct totals totals;
-	int i, round;
-
-	server_start(_metadata, &self->server, HOUR_MS);
-	for (round = 0; round < 3 && (!round || now_ns() < enough); round++) {
-		for (i = 0; i < CLIENTS; i++)
-			ASSERT_TRUE(client_connect(&self->clients[i],
-						   &self->server.address));
-		accepted += CLIENTS;
-		ASSERT_TRUE(wait_totals(&self->server, accepted, CLIENTS, &totals));
-		EXPECT_EQ(CLIENTS, totals.armed);
-		for (i = 0; i < CLIENTS; i++) {
-			close(self->clients[i].fd);
-			self->clients[i].fd = -1;
-		}
-		ASSERT_TRUE(wait_totals(&self->server, accepted, 0, &totals));
-		EXPECT_EQ(0, totals.armed);
-	}
-	EXPECT_EQ(0, totals.idle);
-	EXPECT_EQ(accepted, totals.gone);
-}
-
-/* Told to stop with connections open, it says so and exits 0. */
-TEST_F_TIMEOUT(server, stops_when_told, 200)
 {
 	struct totals totals;
 	int i;
 
 	server_start(_metadata, &self->server, HOUR_MS);
-	for (i = 0; i < 100; i++)
+	for (i = 0; i < CLIENTS; i++)
 		ASSERT_TRUE(client_connect(&self->clients[i], &self->server.address));
-	ASSERT_TRUE(wait_totals(&self->server, 100, 100, &totals));
+	ASSERT_TRUE(wait_totals(&self->server, CLIENTS, CLIENTS, &totals));
+	EXPECT_EQ(CLIENTS, totals.armed);
+	for (i = 100; i < CLIENTS; i++) {
+		close(self->clients[i].fd);
+		self->clients[i].fd = -1;
+	}
+	ASSERT_TRUE(wait_totals(&self->server, CLIENTS, 100, &totals));
+	EXPECT_EQ(100, totals.armed);
+	EXPECT_EQ(0, totals.idle);
+	EXPECT_EQ(CLIENTS - 100, totals.gone);
+
 	ASSERT_EQ(0, kill(self->server.pid, SIGTERM));
 	ASSERT_TRUE(read_totals(self->server.out, &totals));
-	EXPECT_EQ(100, totals.accepted);
+	EXPECT_EQ(CLIENTS, totals.accepted);
 	EXPECT_EQ(100, totals.open);
 	EXPECT_EQ(100, totals.armed);
 	EXPECT_EQ(0, child_status(self->server.pid));

@@ -39,16 +39,10 @@ static void count(__u64 *counter, __u64 n)
 	__atomic_fetch_add(counter, n, __ATOMIC_RELAXED);
 }
 
-static void check_event(const struct hwt_event *event, __u64 due)
-{
-	count(&counts.read, 1);
-	count(&counts.early, now_ns() < due || event->fired_ns < due);
-}
-
 /* -- Programs ------------------------------------------------------------------ */
 
-/* Each must come. */
-static void use_timeouts(__u64 *seed, int fd)
+/* Each must come: by events, or, of those in a ring, by the ring. */
+static void use_timeouts(__u64 *seed, int fd, struct ring *ring)
 {
 	unsigned int i, n = next_random(seed) % 8 + 1;
 	__u64 due = now_ns() + next_random(seed) % (4 * MSEC);
@@ -56,49 +50,33 @@ static void use_timeouts(__u64 *seed, int fd)
 
 	for (i = 0; i < n; i++)
 		count(hwt_add(fd, HWT_ABSOLUTE, due, i, NULL) ? &counts.wrong : &counts.made, 1);
-	while (n-- && hwt_next(fd, &event) == 1)
-		check_event(&event, due);
-}
-
-/* A mapping holds the context, and so the module, for longer than the descriptor. */
-static void use_rings(int fd, struct ring *ring)
-{
-	__u64 due = now_ns() + MSEC;
-	struct hwt_op op = op_schedule(due, 0);
-	struct hwt_event event;
-
-	op.flags = HWT_ABSOLUTE;
-	if (ring_make(ring, fd, 0, 16, 16)) {
-		count(&counts.wrong, 1);
-		return;
+	if (ring->shared)
+		count(&counts.wrong, !ring_wait(ring, n));
+	while (n-- && (ring->shared ? ring_pop(ring, &event) : hwt_next(fd, &event) == 1)) {
+		count(&counts.read, 1);
+		count(&counts.early, now_ns() < due || event.fired_ns < due);
 	}
-	ring_push(ring, op);
-	count(&counts.wrong, ring_enter(ring, 1, 1, PATIENCE_MS * MSEC) != 1);
-	count(&counts.made, 1);
-	if (ring_pop(ring, &event))
-		check_event(&event, due);
 }
 
 static void use(__u64 *seed, int fd, struct ring *ring)
 {
-	unsigned int i, what = next_random(seed) % 5;
+	unsigned int i;
 
-	switch (what) {
+	switch (next_random(seed) % 5) {
 	case 0:
 		count(&counts.wrong, hwt_private(fd, CLOCK_MONOTONIC, 0) != 0);
-		use_timeouts(seed, fd);
 		break;
 	case 1:
-		use_rings(fd, ring);
+		/* A mapping holds the context, and so the module, longer than the descriptor. */
+		count(&counts.wrong, ring_make(ring, fd, 0, 16, 16) != 0);
 		break;
 	case 2:
 		/* These go with the descriptor. */
 		for (i = 0; i < 50; i++)
 			count(&counts.wrong, hwt_add(fd, 0, i % 2 ? HOUR : i * USEC, i, NULL) != 0);
-		break;
-	default:
-		use_timeouts(seed, fd);
+		return;
 	}
+	use_timeouts(seed, fd, ring);
 }
 
 /* On average twice as long as it was used: there are moments when nobody does. */
