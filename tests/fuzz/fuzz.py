@@ -19,6 +19,8 @@ from listing import Test
 
 HERE = Path(__file__).resolve().parent
 KEPT = host.BUILD / "fuzz.kept"
+# As tests/user/fuzz.sh has it.
+LOAD = "max_timeouts=300 max_shared=40 max_user_timeouts=500 max_user_wheels=3"
 
 
 def arguments(seconds):
@@ -48,8 +50,7 @@ def main():
     kernel = kernels.find(os.environ.get("KERNEL") or "debug")
     if kernel.arch != "x86_64":
         raise host.Failed(f"kernel {kernel.name} is for {kernel.arch}, the fuzzer is built for this machine only")
-    files = {"hwt/scripts/fuzz-guest.sh": HERE / "guest.sh",
-             "hwt/fuzz.arguments": "".join(word + "\n" for word in arguments(seconds))}
+    files = {"hwt/fuzz.arguments": "".join(word + "\n" for word in arguments(seconds))}
     if KEPT.exists():
         files["hwt/fuzz.kept"] = KEPT
     host.logged(host.BUILD / "fuzz.log", "building the fuzzer", ["make", "-C", HERE, f"OUT={host.BUILD}/user"])
@@ -64,8 +65,9 @@ def main():
         if not kernel and word not in ("run", "corpus") and not word.startswith("hwt-"):
             print(line.rstrip("\r"), flush=True)
 
-    good = boot.boot(kernel, "fuzz", [Test("fuzz", "script", seconds + 1800, "fuzz-guest.sh", noload=True)],
-                     files, watch=show, silence=150, limit=seconds + 1900)
+    # The search for lost memory, in the end, prints nothing for a while.
+    good = boot.boot(kernel, "fuzz", [Test("fuzz", "script", seconds + 1800, "fuzz.sh", load=LOAD)],
+                     files, watch=show, silence=300, limit=seconds + 1900)
     if not os.environ.get("PROGRAM"):
         keep(programs)
     if not good:

@@ -184,6 +184,4 @@ FIXTURE_VARIANT_ADD(scene, pass) { 10, 8, { some, call_pass, unchanged, .any = t
 FIXTURE_VARIANT_ADD(scene, uring_poll) { 10, 5, { some, call_uring_poll, unchanged, .any = true } };
 FIXTURE_VARIANT_ADD(scene, uring_read) { 10, 5, { some, call_uring_read, done_read, .any = true } };
 
-#include "fault_lost.h"
-
 TEST_HARNESS_MAIN

@@ -410,6 +410,4 @@ TEST_F_TIMEOUT(limited, call_that_fails_is_none, 300)
 	EXPECT_LE(call.passes * 2, count.failed);
 }
 
-#include "fault_lost.h"
-
 TEST_HARNESS_MAIN

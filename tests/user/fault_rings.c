@@ -350,6 +350,4 @@ TEST_F_TIMEOUT(limited, pages_are_given_back, 300)
 	rmdir(GROUP);
 }
 
-#include "fault_lost.h"
-
 TEST_HARNESS_MAIN

@@ -311,6 +311,4 @@ TEST_F_TIMEOUT(uring, each_point, 400)
 	scene_run(_metadata, &scene, worker, variant->hit, variant->failed);
 }
 
-#include "fault_lost.h"
-
 TEST_HARNESS_MAIN
