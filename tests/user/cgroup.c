@@ -140,11 +140,6 @@ static int add_soon(int fd)
 /* Make as many as there is memory for, then go on with what is there. */
 static void use_up(volatile struct told *told, enum way way)
 {
-	struct hwt_setup_args busy = {
-		.size = sizeof(busy),
-		.clock = CLOCK_MONOTONIC,
-		.flags = HWT_SETUP_BUSY_WAIT | HWT_SETUP_CPU,
-	};
 	int fd = hwt_open(O_NONBLOCK), other = hwt_open(O_NONBLOCK), ret, i;
 	bool rings = way == RINGS || way == POLLED_RINGS;
 	struct hwt_stats_args stats;
@@ -155,7 +150,7 @@ static void use_up(volatile struct told *told, enum way way)
 
 	NEED(fd >= 0 && other >= 0 && !hwt_stats(fd, &stats));
 	/* With polled rings it is the wheel's thread that asks for memory. */
-	NEED(way != POLLED_RINGS || !hwt_call(fd, HWT_IOC_SETUP, &busy));
+	NEED(way != POLLED_RINGS || !hwt_busy(fd, 0));
 	/* The cgroup is that of the process when it makes the rings. */
 	NEED(write_text(GROUP "/cgroup.procs", "0"));
 	NEED(!rings || !ring_make(&ring, fd, way == RINGS ? 0 : HWT_RINGS_POLL, OPS, 64));

@@ -28,10 +28,8 @@ expect "before it, members are refused" 1 "hwtctl: /dev/hwt: Permission denied" 
 chgrp "$(rule GROUP)" /dev/hwt
 chmod "$(rule MODE)" /dev/hwt
 expect "members may" 0 "" as member "$ctl" sleep 10ms
-expect "members may have a wheel" 0 "" as member "$ctl" run --tick 10ms /dev/null
 expect "strangers are refused" 1 "hwtctl: /dev/hwt: Permission denied" \
 	as stranger "$ctl" sleep 0
-check "a stress by a member" as member "$ctl" stress --quiet --seconds 1 --timeouts 100
 
 # Of another user's process a member sees nothing.
 writer_begin

@@ -155,22 +155,6 @@ TEST_F(user, of_the_opener)
 	ASSERT_EQ(0, setresuid(0, 0, 0));
 }
 
-/* Of a batch those that fit are made, and the others fail alone. */
-TEST_F(user, batch)
-{
-	static struct hwt_op ops[TIMEOUTS];
-	unsigned int i;
-	int ret;
-
-	ASSERT_EQ((unsigned int)TIMEOUTS, fill(OPEN_AS(ALICE), TIMEOUTS, &ret));
-	ASSERT_EQ(300U, fill(OPEN_AS(ALICE), 300, &ret));
-	for (i = 0; i < TIMEOUTS; i++)
-		ops[i] = op_schedule(HOUR, 0);
-	ASSERT_EQ(TIMEOUTS, hwt_batch(OPEN_AS(ALICE), ops, TIMEOUTS));
-	for (i = 0; i < TIMEOUTS; i++)
-		ASSERT_EQ(i < 200 ? 0 : -EAGAIN, ops[i].result);
-}
-
 /* Exact, also while all of a user's contexts are at it. */
 struct racer {
 	pthread_t thread;

@@ -16,18 +16,13 @@ static inline void user_whole(struct __test_metadata *_metadata)
 {
 	unsigned int timeouts = hwt_param("max_user_timeouts"), n = 0;
 	unsigned int wheels = hwt_param("max_user_wheels"), i;
-	struct hwt_setup_args setup;
 	int fd[16], ret;
 
 	ASSERT_GT(16, wheels);
 	for (i = 0; i <= wheels; i++) {
 		fd[i] = hwt_open(0);
 		ASSERT_LE(0, fd[i]);
-		setup = (struct hwt_setup_args) {
-			.size = sizeof(setup),
-			.clock = CLOCK_MONOTONIC,
-		};
-		ret = hwt_call(fd[i], HWT_IOC_SETUP, &setup);
+		ret = hwt_setup(fd[i], CLOCK_MONOTONIC);
 		EXPECT_EQ(i < wheels ? 0 : -EAGAIN, ret) {
 			TH_LOG("wheel %u of %u", i, wheels);
 		}
