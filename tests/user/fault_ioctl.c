@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Every ioctl of /dev/hwt with each of its allocations and user copies made to fail once;
- * rings are in fault_rings.c.
+ * Every ioctl of /dev/hwt, and read(), with each of its allocations and user copies made to fail
+ * once; rings are in fault_rings.c, open() is in fault_load.c. In poll(), io_uring's reading and
+ * passing a descriptor on all points are the kernel's.
  *
  * A call that fails says ENOMEM or EFAULT, has changed nothing, and works right afterwards.
  * The exception is that of hwt_uapi.h: where only the answer could not be stored, it says
@@ -14,6 +15,7 @@
  * hwt-test: load max_shared=64 max_user_timeouts=300 max_user_wheels=3
  */
 #include "kselftest_harness.h"
+#include <sys/uio.h>
 
 #include "fault_each.h"
 
@@ -245,6 +247,37 @@ static bool done_stop(const struct env *env)
 	       env->after.stats.stopped == 2 && env->after.stats.events == env->before.n;
 }
 
+/* -- read() ------------------------------------------------------------------ */
+
+static struct hwt_event event;
+
+static bool done_read(const struct env *env)
+{
+	return event.id == env->fired && event.user_data == 3 && kept_but(env, env->fired) &&
+	       changed(env, (struct change) { .timeouts = -1, .events = -1, .read = 1 });
+}
+
+static int call_read(struct env *env)
+{
+	int ret;
+
+	memset(&event, 0, sizeof(event));
+	ret = hwt_read(env->fd, &event, 1);
+	return ret < 0 ? ret : ret == 1 ? 0 : -EPROTO;
+}
+
+static int call_readv(struct env *env)
+{
+	struct iovec iov[] = {
+		{ &event, 16 }, { (char *)&event + 16, 32 }, { (char *)&event + 48, 16 },
+	};
+	ssize_t ret;
+
+	memset(&event, 0, sizeof(event));
+	ret = readv(env->fd, iov, 3);
+	return ret < 0 ? hwt_errno() : ret == sizeof(event) ? 0 : -EPROTO;
+}
+
 /* -- Batches ---------------------------------------------------------------- */
 
 /* How many it says were carried out. */
@@ -356,6 +389,9 @@ FIXTURE_VARIANT_ADD(scene, cancel_fired) {
 };
 
 FIXTURE_VARIANT_ADD(scene, stop) { 2, 2, { some, call_stop, done_stop, .any = false } };
+/* read() tries again: no fault is seen in it. */
+FIXTURE_VARIANT_ADD(scene, read) { 1, 0, { some, call_read, done_read, .any = false } };
+FIXTURE_VARIANT_ADD(scene, readv) { 2, 0, { some, call_readv, done_read, .any = false } };
 FIXTURE_VARIANT_ADD(scene, batch) { 20, 4, { some, call_batch, done_batch, .any = false } };
 /* -- The thread that makes threads ------------------------------------------- */
 

@@ -120,6 +120,23 @@ static int call_mremap(struct env *env)
 	return unmapped_to ?: unmapped ?: ret;
 }
 
+/* The child has all of it, the mapping, too. */
+static int call_fork(struct env *env)
+{
+	const struct ring *ring = &env->ring;
+	struct hwt_get_args get;
+	pid_t pid = fork();
+
+	if (pid < 0)
+		return hwt_errno();
+	if (!pid) {
+		if (ring_unread(ring) != 1 || ring->events[0].id != env->fired)
+			_exit(1);
+		_exit(hwt_get(env->fd, env->pending, &get) ? 2 : 0);
+	}
+	return child_end(pid) ? -EPROTO : 0;
+}
+
 /* -- HWT_IOC_ENTER ------------------------------------------------------------ */
 
 static __u32 first;

@@ -82,25 +82,6 @@ static inline void scene_prepare(struct __test_metadata *_metadata, void *arg)
 	state_take(_metadata, env->fd, &env->before);
 }
 
-/* -- A call of several tests ---------------------------------------------- */
-
-/* The child has all of it, rings, too, if they are mapped. */
-static inline int call_fork(struct env *env)
-{
-	const struct ring *ring = &env->ring;
-	struct hwt_get_args get;
-	pid_t pid = fork();
-
-	if (pid < 0)
-		return hwt_errno();
-	if (!pid) {
-		if (ring->shared && (ring_unread(ring) != 1 || ring->events[0].id != env->fired))
-			_exit(1);
-		_exit(hwt_get(env->fd, env->pending, &get) ? 2 : 0);
-	}
-	return child_end(pid) ? -EPROTO : 0;
-}
-
 /* -- After ---------------------------------------------------------------- */
 
 static inline void scene_done(struct __test_metadata *_metadata, struct env *env)
