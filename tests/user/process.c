@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Processes and threads: fork, dup, descriptors passed on, close under who waits, many
- * threads on one descriptor, a thousand processes, and a client that is killed; recover_kill.c
- * kills them at random points.
+ * threads on one descriptor, and a client that is killed; recover_kill.c kills them at random
+ * points, hwtctl-stress.sh has many contexts at once.
  *
  * hwt-test: timeout 300
  */
@@ -38,44 +38,33 @@ TEST_F(ctx, fork_shares_the_context)
 	EXPECT_LT(HOUR, get.remaining_ns);
 }
 
-/* Both have the context from then on, unread events and ids as well. */
-static int use_passed(int sock, const __u64 *id)
+/* Uses the descriptor, and sends another one back. */
+static int use_passed(int sock, __u64 id)
 {
+	int number, fd = receive_fd(sock, &number), own = hwt_open(O_NONBLOCK);
 	struct hwt_event event;
-	int number, own, fd = receive_fd(sock, &number);
 
-	if (fd < 0 || hwt_next(fd, &event) != 1 || event.user_data != 1)
+	if (hwt_next(fd, &event) != 1 || event.user_data != 1)
 		return 1;
-	if (hwt_del(fd, id[1]) != HWT_STATE_PENDING || hwt_del(fd, id[0]) != -ENOENT)
+	if (hwt_del(fd, id) != HWT_STATE_PENDING || hwt_add(fd, 0, 0, 3, NULL))
 		return 2;
-	if (hwt_add(fd, 0, 0, 3, NULL))
-		return 3;
-	own = hwt_open(O_NONBLOCK);
-	return own < 0 || hwt_add(own, 0, 50 * MSEC, 77, NULL) || send_fd(sock, own) ? 4 : 0;
+	return hwt_add(own, 0, 50 * MSEC, 77, NULL) || send_fd(sock, own) ? 3 : 0;
 }
 
 TEST_F(ctx, passed_on)
 {
 	int sock[2], fd, number;
-	struct hwt_get_args get;
 	struct hwt_event event;
-	__u64 id[2];
-	pid_t pid;
+	__u64 id;
 
+	/* Both have the context from then on, unread events and ids as well. */
 	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, sock));
-	ASSERT_EQ(0, hwt_add(self->fd, 0, 0, 1, &id[0]));
+	ASSERT_EQ(0, hwt_add(self->fd, 0, 0, 1, NULL));
 	ASSERT_EQ(POLLIN, hwt_wait(self->fd, PATIENCE_MS));
-	ASSERT_EQ(0, hwt_add(self->fd, 0, HOUR, 2, &id[1]));
-	pid = fork();
-	ASSERT_LE(0, pid);
-	if (!pid) {
-		/* It has the one that is sent only. */
-		close(self->fd);
-		_exit(use_passed(sock[1], id));
-	}
+	ASSERT_EQ(0, hwt_add(self->fd, 0, HOUR, 2, &id));
 	ASSERT_EQ(0, send_fd(sock[0], self->fd));
-	EXPECT_EQ(0, child_status(pid));
-	EXPECT_EQ(-ENOENT, hwt_get(self->fd, id[1], &get));
+	EXPECT_EQ(0, IN_CHILD(use_passed(sock[1], id)));
+	EXPECT_EQ(-ENOENT, hwt_del(self->fd, id));
 	ASSERT_EQ(1, hwt_next(self->fd, &event));
 	EXPECT_EQ(3ULL, event.user_data);
 	/* The child has sent one of its own, and is gone. */
@@ -353,79 +342,7 @@ TEST_F_TIMEOUT(threads, each_ends_once, 100)
 	       stats.expired, stats.stopped);
 }
 
-/* -- Many processes ------------------------------------------------------ */
-
-/*
- * One of many: a context of its own, a few timeouts, each read once and none early. One
- * that is to be killed waits for an hour's too.
- */
-static int citizen(unsigned int n, bool doomed, int ready, int start)
-{
-	int fd = hwt_open(0), i, wanted = doomed ? 5 : 4;
-	struct hwt_event event;
-	__u64 base, seen = 0;
-	char byte = 0;
-
-	if (fd < 0 || write(ready, &byte, 1) != 1)
-		return 1;
-	/* All are there before anybody begins. */
-	if (read(start, &byte, 1) != 0)
-		return 2;
-	base = now_ns();
-	for (i = 0; i < 4; i++)
-		if (hwt_add(fd, HWT_ABSOLUTE, base + (n * 7 + i * 90) % 400 * MSEC,
-			    n * 4 + i, NULL))
-			return 3;
-	if (hwt_add(fd, 0, HOUR, 0, NULL))
-		return 4;
-	for (i = 0; i < wanted; i++) {
-		if (hwt_read(fd, &event, 1) != 1 || event.user_data / 4 != n)
-			return 5;
-		if (event.fired_ns < base + (n * 7 + event.user_data % 4 * 90) % 400 * MSEC)
-			return 6;
-		seen |= 1 << event.user_data % 4;
-	}
-	return seen == 0xf ? 0 : 7;
-}
-
-#define CITIZENS	1000
-
-/* A thousand at once; every tenth is killed in the middle of it, and no other minds. */
-TEST_F_TIMEOUT(ctx, a_thousand_processes, 200)
-{
-	unsigned int count = quick() ? CITIZENS / 10 : CITIZENS, i;
-	static pid_t pid[CITIZENS];
-	int ready[2], start[2], status;
-	struct hwt_event event;
-	char byte;
-
-	ASSERT_EQ(0, pipe(ready));
-	ASSERT_EQ(0, pipe(start));
-	for (i = 0; i < count; i++) {
-		pid[i] = fork();
-		ASSERT_LE(0, pid[i]);
-		if (!pid[i]) {
-			close(start[1]);
-			close(self->fd);
-			_exit(citizen(i, i % 10 == 0, ready[1], start[0]));
-		}
-	}
-	for (i = 0; i < count; i++)
-		ASSERT_EQ(1, read(ready[0], &byte, 1));
-	close(start[1]);
-	sleep_ns(200 * MSEC);
-	for (i = 0; i < count; i += 10)
-		ASSERT_EQ(0, kill(pid[i], SIGKILL));
-	for (i = 0; i < count; i++) {
-		ASSERT_EQ(pid[i], waitpid(pid[i], &status, 0));
-		EXPECT_EQ(i % 10 ? 0 : SIGKILL, status);
-	}
-	ASSERT_EQ(0, hwt_add(self->fd, 0, 0, 1, NULL));
-	ASSERT_EQ(1, hwt_next(self->fd, &event));
-	close(ready[0]);
-	close(ready[1]);
-	close(start[0]);
-}
+/* -- A client that is killed ---------------------------------------------- */
 
 /* Make them, say so, and wait to be killed. */
 static void be_killed(unsigned int count, int ready)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The module is loaded and unloaded again and again, while programs try to open and use the
- * device all the time, and another module that uses it comes and goes.
+ * device all the time. Modules that use it are in module-use.sh and module-reload.sh.
  *
  * In use, it is refused to go; else it goes, and whoever comes finds no device or one that
  * works. A program that has it open loses no timeout: each fires, none early, whatever is tried
@@ -28,8 +28,6 @@ static struct {
 	__u64	opened;
 	__u64	none;		/* open() found no device, or one that goes */
 	__u64	made, read, early;
-	__u64	loaded;		/* the other module */
-	__u64	refused;	/* ... was, as hwt was not there, or on its way */
 	__u64	in_use;		/* hwt was refused to go */
 	__u64	wrong;
 } counts;
@@ -115,39 +113,11 @@ static void *user_main(void *arg)
 	return NULL;
 }
 
-/* -- Modules --------------------------------------------------------------------- */
-
-static void *modules_main(void *arg)
-{
-	static const char * const params[] = {
-		"armed=50 busy=10", "armed=50 busy=10 shared=1", "wheels=2 busy=5",
-	};
-	__u64 *seed = arg, begin = now_ns();
-	int file = open_module("test_client");
-
-	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
-		use_nothing(seed, begin);
-		begin = now_ns();
-		/* Each time that a symbol is not found is a line in the log. */
-		if (access("/sys/module/hwt/refcnt", F_OK))
-			continue;
-		if (load_module(file, params[next_random(seed) % 3])) {
-			count(&counts.refused, 1);
-			continue;
-		}
-		count(&counts.loaded, 1);
-		sleep_ns(next_random(seed) % (5 * MSEC));
-		count(&counts.wrong, unload_module("test_client") != 0);
-	}
-	close(file);
-	return NULL;
-}
-
 /* -- Loading and unloading ---------------------------------------------------------- */
 
 FIXTURE(reload) {
-	pthread_t thread[USERS + 1];
-	__u64 seeds[USERS + 1];
+	pthread_t thread[USERS];
+	__u64 seeds[USERS];
 	__u64 seed;
 	int file;
 };
@@ -159,10 +129,9 @@ FIXTURE_SETUP(reload)
 	self->seed = first_seed(_metadata);
 	self->file = open_module("hwt");
 	ASSERT_LE(0, self->file);
-	for (i = 0; i <= USERS; i++) {
+	for (i = 0; i < USERS; i++) {
 		self->seeds[i] = self->seed + 1 + i;
-		ASSERT_EQ(0, pthread_create(&self->thread[i], NULL, i ? user_main : modules_main,
-					    &self->seeds[i]));
+		ASSERT_EQ(0, pthread_create(&self->thread[i], NULL, user_main, &self->seeds[i]));
 	}
 }
 
@@ -196,19 +165,16 @@ TEST_F_TIMEOUT(reload, under_attempted_use, 2500)
 	/* A program that uses it when the end comes has a device still. */
 	ASSERT_EQ(0, load_module(self->file, ""));
 	__atomic_store_n(&stop, true, __ATOMIC_RELAXED);
-	for (i = 0; i <= USERS; i++)
+	for (i = 0; i < USERS; i++)
 		ASSERT_EQ(0, pthread_join(self->thread[i], NULL));
-	TH_LOG("%u rounds: opened %llu times, %llu times not there; %llu timeouts", n,
-	       counts.opened, counts.none, counts.made);
-	TH_LOG("the other module: %llu times, %llu times not; refused to go %llu times",
-	       counts.loaded, counts.refused, counts.in_use);
+	TH_LOG("%u rounds: opened %llu times, %llu times not there; refused to go %llu times", n,
+	       counts.opened, counts.none, counts.in_use);
 	EXPECT_LT(0, counts.opened);
 	EXPECT_LT(0, counts.none);
 	EXPECT_LT(0, counts.made);
 	EXPECT_EQ(counts.made, counts.read);
 	EXPECT_EQ(0, counts.early);
 	EXPECT_EQ(0, counts.wrong);
-	EXPECT_LT(0, counts.loaded);
 	EXPECT_LT(0, counts.in_use);
 	fd = hwt_open(O_NONBLOCK);
 	ASSERT_LE(0, fd);

@@ -5,7 +5,7 @@
  * hwt-test: shared
  */
 #include "kselftest_harness.h"
-#include "hwt_ring.h"
+#include "process.h"
 #include "timens.h"
 
 FIXTURE(timens) { };
@@ -20,17 +20,10 @@ FIXTURE_VARIANT_ADD(timens, monotonic_behind) { CLOCK_MONOTONIC, -1 };
 FIXTURE_VARIANT_ADD(timens, boottime_ahead) { CLOCK_BOOTTIME, 2000000 };
 FIXTURE_VARIANT_ADD(timens, boottime_behind) { CLOCK_BOOTTIME, -1 };
 
-static clockid_t clock_id;
-static __u64 outside;
-static long offset;
-
 FIXTURE_SETUP(timens)
 {
 	/* No SKIP() here: the harness of 6.1 goes on with the test after it. */
 	ASSERT_EQ(0, timens_for_children(variant->clock, variant->offset));
-	clock_id = variant->clock;
-	offset = variant->offset;
-	outside = clock_ns(clock_id);
 }
 
 FIXTURE_TEARDOWN(timens)
@@ -38,73 +31,59 @@ FIXTURE_TEARDOWN(timens)
 }
 
 /* A context on the clock, in the namespace. */
-static int open_inside(void)
+static int open_inside(clockid_t clock)
 {
-	int fd = hwt_open(O_NONBLOCK);
-
-	return clock_id != CLOCK_MONOTONIC && hwt_private(fd, clock_id, 0) ? -1 : fd;
+	return clock == CLOCK_MONOTONIC ? hwt_open(O_NONBLOCK) : hwt_open_private(clock);
 }
 
-static int inside(void *arg)
+static void inside(struct __test_metadata *_metadata, clockid_t clock, __u64 expected)
 {
-	int fd = open_inside();
-	__u64 now, deadline, id, tick;
+	int fd = open_inside(clock);
 	struct hwt_info_args info;
+	__u64 now, deadline, id;
 	struct hwt_event event;
 	struct hwt_get_args get;
 
-	(void)arg;
 	/* Is this really another time? */
-	now = clock_ns(clock_id);
-	if (now - outside - offset * SEC > 100 * SEC)
-		return 1;
-	if (hwt_info(fd, &info) || info.now_ns < now || info.now_ns > clock_ns(clock_id))
-		return 3;
-	tick = info.tick_ns;
+	now = clock_ns(clock);
+	EXPECT_GT(100 * SEC, now - expected);
+	EXPECT_EQ(0, hwt_info(fd, &info));
+	EXPECT_LE(now, info.now_ns);
+	EXPECT_GE(clock_ns(clock), info.now_ns);
 
 	deadline = now + 100 * MSEC;
-	if (hwt_add(fd, HWT_ABSOLUTE, deadline, 0, &id) || hwt_get(fd, id, &get))
-		return 4;
-	if (get.deadline_ns < deadline || get.deadline_ns >= deadline + tick ||
-	    get.remaining_ns > 100 * MSEC + tick)
-		return 5;
-	if (hwt_next(fd, &event) != 1 || event.deadline_ns != get.deadline_ns ||
-	    event.fired_ns < deadline || event.fired_ns > clock_ns(clock_id))
-		return 6;
+	EXPECT_EQ(0, hwt_add(fd, HWT_ABSOLUTE, deadline, 0, &id));
+	EXPECT_EQ(0, hwt_get(fd, id, &get));
+	EXPECT_LE(deadline, get.deadline_ns);
+	EXPECT_GT(deadline + info.tick_ns, get.deadline_ns);
+	EXPECT_GE(100 * MSEC + info.tick_ns, get.remaining_ns);
+	EXPECT_EQ(1, hwt_next(fd, &event));
+	EXPECT_EQ(get.deadline_ns, event.deadline_ns);
+	EXPECT_LE(deadline, event.fired_ns);
+	EXPECT_GE(clock_ns(clock), event.fired_ns);
 
 	/* A delay does not depend on it. */
-	now = clock_ns(clock_id);
-	if (hwt_add(fd, 0, 50 * MSEC, 0, NULL) || hwt_next(fd, &event) != 1 ||
-	    event.fired_ns < now + 50 * MSEC)
-		return 7;
+	now = clock_ns(clock);
+	EXPECT_EQ(0, hwt_add(fd, 0, 50 * MSEC, 0, NULL));
+	EXPECT_EQ(1, hwt_next(fd, &event));
+	EXPECT_LE(now + 50 * MSEC, event.fired_ns);
 
 	/* Zero is past, also where the clock has been put back; never is never. */
-	if (hwt_add(fd, HWT_ABSOLUTE, 0, 0, NULL) || hwt_next(fd, &event) != 1)
-		return 8;
-	if (hwt_add(fd, HWT_ABSOLUTE, HWT_NEVER, 0, &id) || hwt_get(fd, id, &get) ||
-	    get.deadline_ns != HWT_NEVER || get.remaining_ns != HWT_NEVER)
-		return 9;
+	EXPECT_EQ(0, hwt_add(fd, HWT_ABSOLUTE, 0, 0, NULL));
+	EXPECT_EQ(1, hwt_next(fd, &event));
+	EXPECT_EQ(0, hwt_add(fd, HWT_ABSOLUTE, HWT_NEVER, 0, &id));
+	EXPECT_EQ(0, hwt_get(fd, id, &get));
+	EXPECT_EQ(HWT_NEVER, get.deadline_ns);
+	EXPECT_EQ(HWT_NEVER, get.remaining_ns);
 	/* The last time that fits here may not fit outside; it is far away. */
-	if (hwt_add(fd, HWT_ABSOLUTE, HWT_NEVER >> 1, 0, &id) || hwt_get(fd, id, &get) ||
-	    get.remaining_ns < HWT_NEVER >> 2)
-		return 10;
-
-	/* Periodic: modify, the same conversion. */
-	if (hwt_add_periodic(fd, HWT_MODE_FIXED_RATE, 3600 * SEC, SEC, 0, &id))
-		return 11;
-	deadline = clock_ns(clock_id) + 20 * MSEC;
-	if (hwt_move(fd, id, HWT_ABSOLUTE, deadline) != HWT_STATE_PENDING ||
-	    hwt_next(fd, &event) != 1 || event.deadline_ns < deadline ||
-	    event.deadline_ns >= deadline + tick)
-		return 12;
-	if (hwt_stop(fd) != 3 || hwt_read(fd, &event, 1) != 1)
-		return 13;
-	close(fd);
-	return 0;
+	EXPECT_EQ(0, hwt_add(fd, HWT_ABSOLUTE, HWT_NEVER >> 1, 0, &id));
+	EXPECT_EQ(0, hwt_get(fd, id, &get));
+	EXPECT_LE(HWT_NEVER >> 2, get.remaining_ns);
+	EXPECT_EQ(2, hwt_stop(fd));
 }
 
 /* A rate that began at zero: its deadlines are multiples of the period here, not outside. */
-static int rate_inside(void *arg)
+static void rate_inside(struct __test_metadata *_metadata, clockid_t clock)
 {
 	struct hwt_schedule_args args = {
 		.size = sizeof(args),
@@ -112,32 +91,35 @@ static int rate_inside(void *arg)
 		.mode = HWT_MODE_FIXED_RATE,
 		.period_ns = 70 * MSEC,	/* does not divide the offsets */
 	};
-	int fd = open_inside(), i;
+	int fd = open_inside(clock), i;
 	struct hwt_info_args info;
 	struct hwt_event event;
+	__u64 deadline;
 
-	(void)arg;
-	if (hwt_info(fd, &info) || hwt_call(fd, HWT_IOC_SCHEDULE, &args))
-		return 2;
+	EXPECT_EQ(0, hwt_info(fd, &info));
+	EXPECT_EQ(0, hwt_call(fd, HWT_IOC_SCHEDULE, &args));
 	for (i = 0; i < 5; i++) {
-		if (hwt_next(fd, &event) != 1)
-			return 3;
-		if (event.deadline_ns % args.period_ns >= info.tick_ns)
-			return 4;
+		EXPECT_EQ(1, hwt_next(fd, &event));
+		EXPECT_GT(info.tick_ns, event.deadline_ns % args.period_ns);
 	}
-	close(fd);
-	return 0;
+	deadline = clock_ns(clock) + 20 * MSEC;
+	EXPECT_LE(0, hwt_move(fd, args.id, HWT_ABSOLUTE, deadline));
+	EXPECT_EQ(1, hwt_next(fd, &event));
+	EXPECT_LE(deadline, event.deadline_ns);
+	EXPECT_GT(deadline + info.tick_ns, event.deadline_ns);
 }
 
 /* The first child is in the new namespace. */
 TEST_F(timens, own_time)
 {
-	EXPECT_EQ(0, in_child(inside, NULL));
+	__u64 expected = clock_ns(variant->clock) + variant->offset * SEC;
+
+	EXPECT_EQ(0, IN_CHILD((inside(_metadata, variant->clock, expected), !_metadata->passed)));
 }
 
 TEST_F(timens, own_phase)
 {
-	EXPECT_EQ(0, in_child(rate_inside, NULL));
+	EXPECT_EQ(0, IN_CHILD((rate_inside(_metadata, variant->clock), !_metadata->passed)));
 }
 
 TEST_HARNESS_MAIN
