@@ -2,7 +2,7 @@
 /*
  * The calls that programs are made of.
  */
-#include "fields.h"
+#include "fuzz.h"
 
 #include <stdarg.h>
 #include <sys/epoll.h>

@@ -3,7 +3,7 @@
  * The structures of hwt_uapi.h are filled in from a table of their fields: what a byte of the
  * program makes of a field depends on what kind of field it is.
  */
-#include "fields.h"
+#include "fuzz.h"
 
 struct known known;
 
