@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The device and its module: parameters, and loading and unloading around users.
+ * The device and its module: parameters (their ranges are in module-params.sh), and loading and
+ * unloading around users.
  *
  * hwt-test: noload
  * hwt-test: timeout 120
@@ -9,7 +10,6 @@
 #include <sys/stat.h>
 
 #include "caps.h"
-#include "guest.h"
 #include "hwt_module.h"
 #include "process.h"
 
@@ -22,26 +22,6 @@ static int load(const char *params)
 	ret = load_module(file, params);
 	close(file);
 	return ret;
-}
-
-TEST(max_timeouts_out_of_range)
-{
-	static const char * const bad[] = { "0", "1073741825", "4294967295" };
-	char params[64], text[128];
-	unsigned int i;
-	int kmsg;
-
-	for (i = 0; i < ARRAY_SIZE(bad); i++) {
-		kmsg = log_open();
-		ASSERT_LE(0, kmsg);
-		snprintf(params, sizeof(params), "max_timeouts=%s", bad[i]);
-		EXPECT_EQ(-EINVAL, load(params));
-		snprintf(text, sizeof(text), "max_timeouts=%s is out of range: 1 to 1073741824",
-			 bad[i]);
-		EXPECT_TRUE(log_has(kmsg, text));
-		close(kmsg);
-		EXPECT_EQ(-1, access(HWT_DEV, F_OK));
-	}
 }
 
 TEST(max_timeouts_of_one)
