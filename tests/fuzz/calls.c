@@ -4,7 +4,6 @@
  */
 #include "fuzz.h"
 
-#include <stdarg.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/uio.h>
@@ -82,17 +81,11 @@ static bool copy(void *to, const void *from, size_t size)
 	return run_guarded(do_copy, &copy);
 }
 
-__attribute__((format(printf, 1, 2)))
-static void must_not(const char *format, ...)
-{
-	va_list args;
-
-	if (broken[0])
-		return;
-	va_start(args, format);
-	vsnprintf(broken, sizeof(broken), format, args);
-	va_end(args);
-}
+#define must_not(...)								\
+do {										\
+	if (!broken[0])								\
+		snprintf(broken, sizeof(broken), __VA_ARGS__);			\
+} while (0)
 
 const char *calls_broken(void)
 {

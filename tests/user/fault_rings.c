@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The rings of /dev/hwt with each allocation and user copy made to fail once: HWT_IOC_RINGS,
- * mmap(), what is done to mappings, HWT_IOC_ENTER, and the thread that carries out operations
- * by itself. What must hold is said in fault_ioctl.c; of operations in a ring: one for which
- * there was no memory says so, alone.
+ * mmap(), what is done to mappings, and HWT_IOC_ENTER. What must hold is said in fault_ioctl.c;
+ * of operations in a ring: one for which there was no memory says so, alone. A thread that
+ * carries out operations by itself gets no memory in cgroup.c.
  *
  * hwt-test: long
  * hwt-test: only debug debug612
@@ -33,14 +33,6 @@ static void mapped_rings(struct __test_metadata *_metadata, struct env *env)
 	some_and_rings(_metadata, env);
 	ASSERT_EQ(0, ring_map(&env->ring, env->fd, &rings));
 	ASSERT_EQ(1, ring_unread(&env->ring));
-}
-
-static void busy_rings(struct __test_metadata *_metadata, struct env *env)
-{
-	ASSERT_EQ(0, hwt_busy(env->fd, 0));
-	some(_metadata, env);
-	ASSERT_EQ(0, hwt_rings(env->fd, HWT_RINGS_POLL, ENTRIES, ENTRIES, &rings));
-	ASSERT_EQ(0, ring_map(&env->ring, env->fd, &rings));
 }
 
 /* -- HWT_IOC_RINGS ---------------------------------------------------------- */
@@ -240,54 +232,6 @@ FIXTURE_VARIANT_ADD(scene, enter) { 5, 1, { mapped_rings, call_enter, done_ops, 
 FIXTURE_VARIANT_ADD(scene, enter_wait) {
 	2, 2, { mapped_rings, call_enter_wait, done_enter_wait, .any = false },
 };
-
-/* -- The thread that looks for operations --------------------------------------- */
-
-/* It comes to its points in its own time, so they are counted by what is seen in the ring. */
-TEST_F_TIMEOUT(limited, thread_that_polls, 300)
-{
-	static const struct scene scene = { .populate = busy_rings };
-	unsigned int n, hits = 0, failed = 0, i;
-	unsigned int misses = 0;
-	pid_t pid = 0;
-	bool hit;
-	int nth;
-
-	/* The thread keeps its CPU busy. */
-	ASSERT_LT(0U, last_cpu());
-	env.scene = &scene;
-	for (n = 1; misses < FAULT_MISSES && n < FAULT_MOST && _metadata->passed; n++) {
-		scene_prepare(_metadata, &env);
-		ASSERT_EQ(1U, private_threads(&pid));
-		nth = fault_open(pid);
-		ASSERT_LE(0, nth);
-		ASSERT_TRUE(fault_arm(nth, n));
-		push_ops(&env);
-		ASSERT_TRUE(ring_wait_ops(&env.ring));
-		hit = fault_disarm(nth);
-		close(nth);
-		misses = hit ? 0 : misses + 1;
-		env.hit = hit;
-		state_take(_metadata, env.fd, &env.after);
-		EXPECT_TRUE(done_ops(&env)) {
-			TH_LOG("point %u", n);
-			state_differ(&env.before, &env.after);
-		}
-		hits += hit;
-		for (i = 0; i < OPS; i++)
-			failed += env.ring.ops[(first + i) & env.ring.op_mask].result == -ENOMEM;
-		/* And again, with no fault. */
-		env.hit = 0;
-		env.before = env.after;
-		push_ops(&env);
-		ASSERT_TRUE(ring_wait_ops(&env.ring));
-		state_take(_metadata, env.fd, &env.after);
-		EXPECT_TRUE(done_ops(&env));
-	}
-	TH_LOG("%u points, %u operations failed", hits, failed);
-	EXPECT_LE(5U, hits);
-	EXPECT_LE(1U, failed);
-}
 
 /* -- Pages ---------------------------------------------------------------------------- */
 
