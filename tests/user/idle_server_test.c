@@ -40,71 +40,62 @@ struct totals {
 	unsigned long open, accepted, idle, gone, pushed, armed;
 };
 
-struct server {
-	FILE *out;
-	pid_t pid;
-	struct sockaddr_in address;
-};
+/* Each test is a process of its own. */
+static struct client clients[CLIENTS];
+static FILE *out;
+static pid_t server;
 
-FIXTURE(server) {
-	struct server server;
-	struct client clients[CLIENTS];
-};
+FIXTURE(server) { };
 
 FIXTURE_SETUP(server)
 {
 	struct rlimit files = { 4096, 4096 };
-	int i;
 
 	ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &files));
-	for (i = 0; i < CLIENTS; i++)
-		self->clients[i].fd = -1;
 }
 
 FIXTURE_TEARDOWN(server)
 {
-	int i;
-
-	for (i = 0; i < CLIENTS; i++) {
-		if (self->clients[i].fd >= 0)
-			close(self->clients[i].fd);
-	}
-	if (self->server.out)
-		fclose(self->server.out);
-	if (self->server.pid > 0) {
-		kill(self->server.pid, SIGKILL);
-		waitpid(self->server.pid, NULL, 0);
+	if (server > 0) {
+		kill(server, SIGKILL);
+		waitpid(server, NULL, 0);
 	}
 }
 
-/* Start it, and learn where it listens. */
-static void server_start(struct __test_metadata *_metadata, struct server *server, int idle_ms)
+/* Start it, and connect all clients. */
+static void server_start(struct __test_metadata *_metadata, int idle_ms)
 {
+	struct sockaddr_in to = { .sin_family = AF_INET };
 	char path[256], line[256] = "", idle[32];
-	unsigned int port = 0;
+	unsigned int port = 0, i;
 	int pipes[2];
 
 	snprintf(path, sizeof(path), "%s/idle-server", getenv("HWT_BIN") ?: ".");
 	snprintf(idle, sizeof(idle), "--idle=%d", idle_ms);
 	ASSERT_EQ(0, pipe2(pipes, O_CLOEXEC));
-	server->pid = fork();
-	ASSERT_LE(0, server->pid);
-	if (!server->pid) {
+	server = fork();
+	ASSERT_LE(0, server);
+	if (!server) {
 		dup2(pipes[1], STDOUT_FILENO);
 		execl(path, "idle-server", "--port=0", idle, "--quiet", NULL);
 		_exit(127);
 	}
 	close(pipes[1]);
-	server->out = fdopen(pipes[0], "r");
-	ASSERT_NE(NULL, fgets(line, sizeof(line), server->out));
+	out = fdopen(pipes[0], "r");
+	/* It says where it listens. */
+	ASSERT_NE(NULL, fgets(line, sizeof(line), out));
 	ASSERT_TRUE(sscanf(line, "listening on 127.0.0.1:%u", &port) == 1);
-	server->address.sin_family = AF_INET;
-	server->address.sin_port = htons(port);
-	server->address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	to.sin_port = htons(port);
+	to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	for (i = 0; i < CLIENTS; i++) {
+		clients[i].fd = socket(AF_INET, SOCK_STREAM, 0);
+		clients[i].heard_ns = now_ns();
+		ASSERT_EQ(0, connect(clients[i].fd, (struct sockaddr *)&to, sizeof(to)));
+	}
 }
 
 /* The next totals; false if there are none. */
-static bool read_totals(FILE *out, struct totals *totals)
+static bool read_totals(struct totals *totals)
 {
 	char line[256];
 
@@ -115,29 +106,19 @@ static bool read_totals(FILE *out, struct totals *totals)
 		      &totals->pushed, &totals->armed) == 6;
 }
 
-/* Ask until so many have been accepted and none, or all of them, are open. */
-static bool wait_totals(struct server *server, unsigned long accepted,
-			unsigned long open, struct totals *totals)
+/* Ask until all have been accepted, and so many are open. */
+static bool wait_totals(unsigned long open, struct totals *totals)
 {
 	uint64_t give_up = now_ns() + GIVE_UP_NS;
 
 	do {
 		sleep_ns(50 * MSEC);
-		if (kill(server->pid, SIGUSR1) || !read_totals(server->out, totals))
+		if (kill(server, SIGUSR1) || !read_totals(totals))
 			return false;
-	} while ((totals->accepted != accepted || totals->open != open) &&
-		 now_ns() < give_up);
-	return totals->accepted == accepted && totals->open == open;
-}
-
-static bool client_connect(struct client *client, const struct sockaddr_in *to)
-{
-	*client = (struct client) {
-		.fd = socket(AF_INET, SOCK_STREAM, 0),
-		.heard_ns = now_ns(),
-	};
-	return client->fd >= 0 &&
-	       !connect(client->fd, (const struct sockaddr *)to, sizeof(*to));
+		if (totals->accepted == CLIENTS && totals->open == open)
+			return true;
+	} while (now_ns() < give_up);
+	return false;
 }
 
 /* One byte, if the one before was answered. */
@@ -169,7 +150,7 @@ static int client_receive(struct client *client)
 }
 
 /* Take what comes for so long. Returns the number of answers. */
-static int clients_receive(struct client *clients, uint64_t until_ns)
+static int clients_receive(uint64_t until_ns)
 {
 	struct pollfd polls[CLIENTS];
 	int answers = 0, i;
@@ -188,7 +169,7 @@ static int clients_receive(struct client *clients, uint64_t until_ns)
 	return answers;
 }
 
-static int count_open(const struct client *clients)
+static int count_open(void)
 {
 	int open = 0, i;
 
@@ -204,30 +185,27 @@ TEST_F_TIMEOUT(server, the_silent_are_closed_and_none_early, 290)
 	uint64_t talk_until, give_up;
 	struct totals totals;
 
-	server_start(_metadata, &self->server, silence_ms());
-	for (i = 0; i < CLIENTS; i++)
-		ASSERT_TRUE(client_connect(&self->clients[i], &self->server.address));
+	server_start(_metadata, silence_ms());
 	talk_until = now_ns() + 3 * silence_ms() * MSEC;
 	while (now_ns() < talk_until) {
 		for (i = 0; i < CLIENTS; i += 2)
-			client_send(&self->clients[i]);
-		answers += clients_receive(self->clients,
-					   now_ns() + silence_ms() * MSEC / 10);
+			client_send(&clients[i]);
+		answers += clients_receive(now_ns() + silence_ms() * MSEC / 10);
 	}
-	talking = count_open(self->clients);
+	talking = count_open();
 	give_up = now_ns() + GIVE_UP_NS;
-	while (count_open(self->clients) && now_ns() < give_up)
-		answers += clients_receive(self->clients, now_ns() + 100 * MSEC);
+	while (count_open() && now_ns() < give_up)
+		answers += clients_receive(now_ns() + 100 * MSEC);
 
 	for (i = 0; i < CLIENTS; i++)
-		early += self->clients[i].early;
+		early += clients[i].early;
 	TH_LOG("%d answers; %d were still open when they fell silent", answers,
 	       talking);
-	EXPECT_EQ(0, count_open(self->clients));
+	EXPECT_EQ(0, count_open());
 	EXPECT_EQ(0, early);
 	EXPECT_LT(0, answers);
 
-	ASSERT_TRUE(wait_totals(&self->server, CLIENTS, 0, &totals));
+	ASSERT_TRUE(wait_totals(0, &totals));
 	EXPECT_EQ(0, totals.armed);
 	EXPECT_EQ(CLIENTS, totals.idle);
 	EXPECT_EQ(0, totals.gone);
@@ -241,27 +219,25 @@ TEST_F_TIMEOUT(server, those_who_leave_are_forgotten, 290)
 	struct totals totals;
 	int i;
 
-	server_start(_metadata, &self->server, HOUR_MS);
-	for (i = 0; i < CLIENTS; i++)
-		ASSERT_TRUE(client_connect(&self->clients[i], &self->server.address));
-	ASSERT_TRUE(wait_totals(&self->server, CLIENTS, CLIENTS, &totals));
+	server_start(_metadata, HOUR_MS);
+	ASSERT_TRUE(wait_totals(CLIENTS, &totals));
 	EXPECT_EQ(CLIENTS, totals.armed);
 	for (i = 100; i < CLIENTS; i++) {
-		close(self->clients[i].fd);
-		self->clients[i].fd = -1;
+		close(clients[i].fd);
+		clients[i].fd = -1;
 	}
-	ASSERT_TRUE(wait_totals(&self->server, CLIENTS, 100, &totals));
+	ASSERT_TRUE(wait_totals(100, &totals));
 	EXPECT_EQ(100, totals.armed);
 	EXPECT_EQ(0, totals.idle);
 	EXPECT_EQ(CLIENTS - 100, totals.gone);
 
-	ASSERT_EQ(0, kill(self->server.pid, SIGTERM));
-	ASSERT_TRUE(read_totals(self->server.out, &totals));
+	ASSERT_EQ(0, kill(server, SIGTERM));
+	ASSERT_TRUE(read_totals(&totals));
 	EXPECT_EQ(CLIENTS, totals.accepted);
 	EXPECT_EQ(100, totals.open);
 	EXPECT_EQ(100, totals.armed);
-	EXPECT_EQ(0, child_status(self->server.pid));
-	self->server.pid = 0;
+	EXPECT_EQ(0, child_status(server));
+	server = 0;
 }
 
 TEST_HARNESS_MAIN
