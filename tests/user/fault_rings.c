@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The rings of /dev/hwt with each allocation and user copy made to fail once: HWT_IOC_RINGS,
- * mmap(), what is done to mappings, and HWT_IOC_ENTER. What must hold is said in fault_ioctl.c;
- * of operations in a ring: one for which there was no memory says so, alone. A thread that
- * carries out operations by itself gets no memory in cgroup.c.
+ * mmap(), and HWT_IOC_ENTER. What must hold is said in fault_ioctl.c; of operations in a ring: one
+ * for which there was no memory says so, alone. A thread that carries out operations by itself
+ * gets no memory in cgroup.c.
  *
  * hwt-test: long
  * hwt-test: only debug debug612
@@ -74,59 +74,6 @@ static int call_mmap(struct env *env)
 	if (ring_unread(&ring) != 1 || ring.events[0].id != env->fired)
 		ret = -EPROTO;
 	return unmap(ring.shared) ?: ret;
-}
-
-/* Takes a page out of its middle, which makes two of it. */
-static int split(void *p)
-{
-	if (mprotect((char *)p + 4096, 4096, PROT_READ) || munmap((char *)p + 4096, 4096))
-		return hwt_errno();
-	return 0;
-}
-
-static int call_split(struct env *env)
-{
-	void *p = mmap(NULL, rings.map_size, PROT_READ | PROT_WRITE, MAP_SHARED, env->fd, 0);
-	int ret;
-
-	if (p == MAP_FAILED)
-		return hwt_errno();
-	ret = split(p);
-	return unmap(p) ?: ret;
-}
-
-/* Elsewhere, over something else. */
-static int call_mremap(struct env *env)
-{
-	void *p = mmap(NULL, rings.map_size, PROT_READ | PROT_WRITE, MAP_SHARED, env->fd, 0);
-	void *to = mmap(NULL, rings.map_size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	int ret = 0, unmapped = 0, unmapped_to = 0;
-
-	if (p == MAP_FAILED || to == MAP_FAILED ||
-	    mremap(p, rings.map_size, rings.map_size, MREMAP_MAYMOVE | MREMAP_FIXED, to) != to)
-		ret = hwt_errno();
-	if (p != MAP_FAILED)
-		unmapped = unmap(p);
-	if (to != MAP_FAILED)
-		unmapped_to = unmap(to);
-	return unmapped_to ?: unmapped ?: ret;
-}
-
-/* The child has all of it, the mapping, too. */
-static int call_fork(struct env *env)
-{
-	const struct ring *ring = &env->ring;
-	struct hwt_get_args get;
-	pid_t pid = fork();
-
-	if (pid < 0)
-		return hwt_errno();
-	if (!pid) {
-		if (ring_unread(ring) != 1 || ring->events[0].id != env->fired)
-			_exit(1);
-		_exit(hwt_get(env->fd, env->pending, &get) ? 2 : 0);
-	}
-	return child_end(pid) ? -EPROTO : 0;
 }
 
 /* -- HWT_IOC_ENTER ------------------------------------------------------------ */
@@ -217,13 +164,6 @@ static bool done_enter_wait(const struct env *env)
 /* The array, each page, the kernel's mapping, two copies. */
 FIXTURE_VARIANT_ADD(scene, create) { 8, 8, { some, call_rings, done_rings, .again = -EBUSY } };
 FIXTURE_VARIANT_ADD(scene, mmap) { 2, 2, { some_and_rings, call_mmap, unchanged, .any = true } };
-FIXTURE_VARIANT_ADD(scene, split) { 4, 4, { some_and_rings, call_split, unchanged, .any = true } };
-FIXTURE_VARIANT_ADD(scene, mremap) {
-	4, 4, { some_and_rings, call_mremap, unchanged, .any = true },
-};
-
-FIXTURE_VARIANT_ADD(scene, fork) { 20, 20, { mapped_rings, call_fork, unchanged, .any = true } };
-
 /*
  * The operations' memory is their own matter, and they do not want it as often each time: the
  * copy of the answer, behind them, is not always met.

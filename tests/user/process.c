@@ -1,42 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Processes and threads: fork, dup, descriptors passed on, close under who waits, many
- * threads on one descriptor, and a client that is killed; recover_kill.c kills them at random
- * points, hwtctl-stress.sh has many contexts at once.
+ * Processes and threads: dup, descriptors passed on, close under who waits, many threads on one
+ * descriptor. Clients that are killed are in recover_kill.c, many at once in hwtctl-stress.sh.
  *
  * hwt-test: timeout 300
  */
 #include "kselftest_harness.h"
 #include <pthread.h>
-#include <signal.h>
 
 #include "context.h"
 #include "process.h"
-
-static int use_inherited(int fd, __u64 id)
-{
-	struct hwt_get_args get;
-
-	if (hwt_get(fd, id, &get) || hwt_add(fd, 0, 50 * MSEC, 2, NULL))
-		return 1;
-	return hwt_move(fd, id, 0, 2 * HOUR) != HWT_STATE_PENDING;
-}
-
-TEST_F(ctx, fork_shares_the_context)
-{
-	struct hwt_event event;
-	struct hwt_get_args get;
-	__u64 id;
-
-	ASSERT_EQ(0, hwt_add(self->fd, 0, HOUR, 1, &id));
-	EXPECT_EQ(0, IN_CHILD(use_inherited(self->fd, id)));
-	/* The child's timeout outlives it. */
-	ASSERT_EQ(1, hwt_next(self->fd, &event));
-	EXPECT_EQ(2ULL, event.user_data);
-	EXPECT_NE(id, event.id);
-	ASSERT_EQ(0, hwt_get(self->fd, id, &get));
-	EXPECT_LT(HOUR, get.remaining_ns);
-}
 
 /* Uses the descriptor, and sends another one back. */
 static int use_passed(int sock, __u64 id)
@@ -340,53 +313,6 @@ TEST_F_TIMEOUT(threads, each_ends_once, 100)
 	EXPECT_EQ(POLLIN | POLLHUP, hwt_wait(self->fd, 0));
 	TH_LOG("%llu made, %llu cancelled, %llu firings, %llu stopped", sum.made, sum.cancelled,
 	       stats.expired, stats.stopped);
-}
-
-/* -- A client that is killed ---------------------------------------------- */
-
-/* Make them, say so, and wait to be killed. */
-static void be_killed(unsigned int count, int ready)
-{
-	int fd = hwt_open(0);
-	unsigned int i;
-
-	for (i = 0; i < count; i++)
-		if (hwt_add(fd, 0, HOUR + i * MSEC, i, NULL))
-			_exit(1);
-	if (write(ready, "r", 1) == 1)
-		pause();
-	_exit(1);
-}
-
-TEST_F_TIMEOUT(ctx, killed_with_a_hundred_thousand_pending, 150)
-{
-	unsigned int i, early = 0;
-	struct hwt_event event;
-	int ready[2];
-	__u64 base;
-	char byte;
-	pid_t pid;
-
-	ASSERT_EQ(0, pipe(ready));
-	pid = fork();
-	ASSERT_LE(0, pid);
-	if (!pid)
-		be_killed(quick() ? 20000 : 100000, ready[1]);
-	ASSERT_EQ(1, read(ready[0], &byte, 1));
-	/* Its neighbour notices nothing before, during and after it. */
-	base = now_ns();
-	for (i = 0; i < 1000; i++)
-		ASSERT_EQ(0, hwt_add(self->fd, HWT_ABSOLUTE, base + i * MSEC, i, NULL));
-	sleep_ns(100 * MSEC);
-	EXPECT_EQ(-SIGKILL, child_kill(pid));
-	for (i = 0; i < 1000; i++) {
-		ASSERT_EQ(1, hwt_next(self->fd, &event));
-		early += event.fired_ns < base + event.user_data * MSEC;
-	}
-	EXPECT_EQ(0U, early);
-	close(ready[0]);
-	close(ready[1]);
-	/* That the module unloads now, and leaves no object, is seen after the test. */
 }
 
 TEST_HARNESS_MAIN

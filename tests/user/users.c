@@ -103,14 +103,6 @@ TEST_F(users, of_no_group)
 	EXPECT_EQ(0, RUN_AS(OTHER, false, open_fails(_metadata)));
 }
 
-/* Without a rule it is root's alone; device.c has that it is made so. */
-TEST_F(users, by_default)
-{
-	ASSERT_EQ(0, chmod(HWT_DEV, 0600));
-	ASSERT_EQ(0, chown(HWT_DEV, 0, 0));
-	EXPECT_EQ(0, RUN_AS(MEMBER, true, open_fails(_metadata)));
-}
-
 /* -- What one sees of another ---------------------------------------------- */
 
 /* The other one's fdinfo is the path; that one has seven timeouts. */
