@@ -25,7 +25,6 @@
 /* The arguments of the last call. */
 static struct hwt_schedule_args schedule;
 static struct hwt_modify_args modify;
-static struct hwt_cancel_args cancel;
 static struct hwt_setup_args setup;
 static struct hwt_op ops[OPS];
 
@@ -105,11 +104,6 @@ static int call_setup_tell(struct env *env)
 	return call_setup_with(env, CLOCK_REALTIME, HWT_SETUP_TELL_CLOCK_SET, 0);
 }
 
-static int call_setup_busy(struct env *env)
-{
-	return call_setup_with(env, CLOCK_MONOTONIC, HWT_SETUP_CPU | HWT_SETUP_BUSY_WAIT, 0);
-}
-
 static bool done_setup(const struct env *env)
 {
 	const struct hwt_info_args *info = &env->after.info;
@@ -177,63 +171,39 @@ static bool undone_schedule_parted(const struct env *env)
 	return changed(env, (struct change) { .scheduled = 1, .cancelled = 1, .private = true });
 }
 
-static int call_modify_of(struct env *env, __u64 id)
+static int call_modify(struct env *env)
 {
 	modify = (struct hwt_modify_args) {
 		.size = sizeof(modify),
 		.flags = HWT_SET_USER_DATA,
-		.id = id,
+		.id = env->pending,
 		.time_ns = 2 * HOUR,
 		.user_data = 77,
 	};
 	return hwt_call(env->fd, HWT_IOC_MODIFY, &modify);
 }
 
-static int call_modify(struct env *env)
-{
-	return call_modify_of(env, env->pending);
-}
-
-static int call_modify_fired(struct env *env)
-{
-	return call_modify_of(env, env->fired);
-}
-
-/* All of the others as they were, and nothing of it is half-done; an event is withdrawn. */
+/* All of the others as they were, and nothing of it is half-done. */
 static bool done_modify(const struct env *env)
 {
-	const struct hwt_list_entry *now = state_find(&env->after, modify.id);
-	const struct change by = {
-		.modified = 1, .list = true, .events = -(modify.id == env->fired),
-	};
+	const struct hwt_list_entry *now = state_find(&env->after, env->pending);
 
 	return now && now->user_data == 77 && now->state == HWT_STATE_PENDING &&
-	       now->deadline_ns > now_ns() + HOUR && kept_but(env, modify.id) && changed(env, by);
-}
-
-static int call_cancel_of(struct env *env, __u64 id)
-{
-	cancel = (struct hwt_cancel_args) { .size = sizeof(cancel), .id = id };
-	return hwt_call(env->fd, HWT_IOC_CANCEL, &cancel);
+	       now->deadline_ns > now_ns() + HOUR && kept_but(env, env->pending) &&
+	       changed(env, (struct change) { .modified = 1, .list = true });
 }
 
 static int call_cancel(struct env *env)
 {
-	return call_cancel_of(env, env->pending);
-}
+	struct hwt_cancel_args cancel = { .size = sizeof(cancel), .id = env->pending };
 
-static int call_cancel_fired(struct env *env)
-{
-	return call_cancel_of(env, env->fired);
+	return hwt_call(env->fd, HWT_IOC_CANCEL, &cancel);
 }
 
 static bool done_cancel(const struct env *env)
 {
-	const struct change by = {
-		.timeouts = -1, .cancelled = 1, .events = -(cancel.id == env->fired),
-	};
-
-	return !state_find(&env->after, cancel.id) && kept_but(env, cancel.id) && changed(env, by);
+	return !state_find(&env->after, env->pending) && kept_but(env, env->pending) &&
+	       changed(env, (struct change) { .timeouts = -1, .cancelled = 1 });
 }
 
 static int call_stop(struct env *env)
@@ -356,10 +326,6 @@ FIXTURE_VARIANT_ADD(scene, setup_tell) {
 	11, 6, { empty, call_setup_tell, done_setup, .again = -EBUSY },
 };
 
-FIXTURE_VARIANT_ADD(scene, setup_busy) {
-	10, 6, { empty, call_setup_busy, done_setup, .again = -EBUSY },
-};
-
 FIXTURE_VARIANT_ADD(scene, schedule) {
 	3, 3, { some, call_schedule, done_schedule, .undone = undone_schedule },
 };
@@ -379,20 +345,13 @@ FIXTURE_VARIANT_ADD(scene, schedule_parts) {
 };
 
 FIXTURE_VARIANT_ADD(scene, modify) { 2, 2, { some, call_modify, done_modify, .any = false } };
-FIXTURE_VARIANT_ADD(scene, modify_fired) {
-	2, 2, { some, call_modify_fired, done_modify, .any = false },
-};
-
 FIXTURE_VARIANT_ADD(scene, cancel) { 2, 2, { some, call_cancel, done_cancel, .again = -ENOENT } };
-FIXTURE_VARIANT_ADD(scene, cancel_fired) {
-	2, 2, { some, call_cancel_fired, done_cancel, .again = -ENOENT },
-};
-
 FIXTURE_VARIANT_ADD(scene, stop) { 2, 2, { some, call_stop, done_stop, .any = false } };
 /* read() tries again: no fault is seen in it. */
 FIXTURE_VARIANT_ADD(scene, read) { 1, 0, { some, call_read, done_read, .any = false } };
 FIXTURE_VARIANT_ADD(scene, readv) { 2, 0, { some, call_readv, done_read, .any = false } };
 FIXTURE_VARIANT_ADD(scene, batch) { 20, 4, { some, call_batch, done_batch, .any = false } };
+
 /* -- The thread that makes threads ------------------------------------------- */
 
 #define KTHREADD	2

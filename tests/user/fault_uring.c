@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Every command of io_uring to /dev/hwt with each allocation of it made to fail once, those of
- * io_uring among them: in the task that submits, and in the worker that io_uring leaves it to.
+ * The command of io_uring that arms a timeout, with each allocation of it made to fail once, those
+ * of io_uring among them: in the task that submits, and in the worker that io_uring leaves it to.
+ * To modify and to cancel allocates nothing.
  *
  * Each command completes once. One that fails has changed nothing, and works right afterwards:
- * its name is free. At the end the user can have as many timeouts as ever, and no memory is lost.
+ * its name is free. At the end the user can have as many timeouts as ever.
  *
  * hwt-test: long
  * hwt-test: only debug612
@@ -28,8 +29,8 @@ static int context = -1;		/* env->fd once more: scene_prepare() closes that firs
 /* -- Commands -------------------------------------------------------------- */
 
 /* Submits it. What could not be submitted is still there the next time, and is not made again. */
-static int uring_command(struct env *env, __u32 op, __u64 name, __u64 target, __u32 flags,
-			 __u64 time_ns, unsigned int sqe_flags)
+static int uring_arm(struct env *env, __u64 name, __u32 flags, __u64 time_ns,
+		     unsigned int sqe_flags)
 {
 	const struct hwt_uring_cmd cmd = { .time_ns = time_ns, .flags = flags };
 	struct io_uring_sqe *sqe;
@@ -44,9 +45,8 @@ static int uring_command(struct env *env, __u32 op, __u64 name, __u64 target, __
 	sqe->flags = sqe_flags;
 	sqe->opcode = IORING_OP_URING_CMD;
 	sqe->fd = env->fd;
-	sqe->cmd_op = op;
+	sqe->cmd_op = HWT_URING_ARM;
 	sqe->user_data = name;
-	sqe->addr = target;
 	memcpy(sqe->cmd, &cmd, sizeof(cmd));
 submit:
 	ret = io_uring_submit(&uring);
@@ -130,7 +130,7 @@ static void commands(struct __test_metadata *_metadata, struct env *env)
 	context = dup(env->fd);
 	ASSERT_LE(0, context);
 	some(_metadata, env);
-	ASSERT_EQ(0, uring_command(env, HWT_URING_ARM, OLD_NAME, 0, 0, HOUR, 0));
+	ASSERT_EQ(0, uring_arm(env, OLD_NAME, 0, HOUR, 0));
 	ASSERT_EQ(1, outstanding);
 }
 
@@ -148,7 +148,7 @@ static void as_many_as_share(struct __test_metadata *_metadata, struct env *env)
 
 static int call_arm_with(struct env *env, unsigned int sqe_flags)
 {
-	int ret = uring_command(env, HWT_URING_ARM, NEW_NAME, 0, 0, HOUR, sqe_flags);
+	int ret = uring_arm(env, NEW_NAME, 0, HOUR, sqe_flags);
 
 	return ret ? ret : uring_armed(env);
 }
@@ -196,7 +196,7 @@ static bool done_arm_parted(const struct env *env)
 /* One that is due: it completes. */
 static int call_due(struct env *env)
 {
-	int ret = uring_command(env, HWT_URING_ARM, NEW_NAME, 0, HWT_ABSOLUTE, 0, 0);
+	int ret = uring_arm(env, NEW_NAME, HWT_ABSOLUTE, 0, 0);
 
 	return ret ? ret : uring_result(NEW_NAME);
 }
@@ -207,47 +207,6 @@ static bool done_due(const struct env *env)
 	const struct change by = { .scheduled = 1, .expired = 1, .shared = true };
 
 	return outstanding == 1 && changed(env, by);
-}
-
-static int call_modify(struct env *env)
-{
-	int ret = uring_command(env, HWT_URING_MODIFY, NEW_NAME, OLD_NAME, 0, 3 * HOUR, 0);
-
-	return ret ? ret : uring_result(NEW_NAME);
-}
-
-static bool done_modify(const struct env *env)
-{
-	const struct hwt_list_entry *now = named(&env->after, OLD_NAME);
-
-	return now && now->deadline_ns > now_ns() + 2 * HOUR && outstanding == 1 &&
-	       changed(env, (struct change) { .modified = 1, .list = true });
-}
-
-/* Two complete, in whatever order. */
-static int call_cancel(struct env *env)
-{
-	__u64 names = 0, name;
-	int ret, res, i;
-
-	ret = uring_command(env, HWT_URING_CANCEL, NEW_NAME, OLD_NAME, 0, 0, 0);
-	for (i = 0; i < 2 && !ret; i++) {
-		if (!uring_reap(&name, &res))
-			return -EPROTO;
-		/* It has failed: the other is there as before. */
-		if (name == NEW_NAME && res && !i)
-			return res;
-		if (res != (name == OLD_NAME ? -ECANCELED : 0))
-			return -EPROTO;
-		names += name;
-	}
-	return ret ? ret : names == OLD_NAME + NEW_NAME ? 0 : -EPROTO;
-}
-
-static bool done_cancel(const struct env *env)
-{
-	return !named(&env->after, OLD_NAME) && outstanding == 0 &&
-	       changed(env, (struct change) { .timeouts = -1, .cancelled = 1 });
 }
 
 /* -- All of them --------------------------------------------------------------- */
@@ -271,9 +230,6 @@ FIXTURE_VARIANT_ADD(uring, worker_arms) { 1, 1, true, commands, call_arm_async, 
 FIXTURE_VARIANT_ADD(uring, worker_parts) {
 	8, 4, true, as_many_as_share, call_arm_async, done_arm_parted,
 };
-
-FIXTURE_VARIANT_ADD(uring, modify) { 0, 0, false, commands, call_modify, done_modify };
-FIXTURE_VARIANT_ADD(uring, cancel) { 0, 0, false, commands, call_cancel, done_cancel };
 
 FIXTURE_SETUP(uring)
 {
