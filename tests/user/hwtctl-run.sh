@@ -32,11 +32,6 @@ script()
 
 # -- What it does --
 
-script "in the order of their deadlines" 0 "b expired
-c expired
-a expired" "schedule a 600ms
-schedule b 200ms
-schedule c 400ms"
 script "verbose" 0 "scheduled a, id
 modified a, was pending
 cancelled a, was pending
@@ -54,10 +49,6 @@ get a
 modify a 200ms
 get a
 wait a" --verbose
-script "and by a cancel" 0 "scheduled a, id
-cancelled a, was expired" "schedule a 0
-idle 100ms
-cancel a" --verbose
 script "a stop" 0 "b: fixed-rate, pending, left, period: 1h00m00s
 a stopped
 b stopped" "schedule a never

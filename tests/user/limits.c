@@ -306,35 +306,34 @@ TEST_F(user, wheels)
  */
 static int setup_in_namespace(uid_t maker, uid_t uid)
 {
-	int from[2], to[2], fd, status;
+	int sock[2], fd, status;
 	char text[64], byte = 0;
 	pid_t pid;
 
-	if (pipe(from) || pipe(to))
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sock))
 		return -errno;
 	pid = fork();
 	if (!pid) {
+		close(sock[0]);
 		if (setresuid(maker, maker, maker) || unshare(CLONE_NEWUSER))
 			_exit(EOPNOTSUPP);
-		if (write(from[1], &byte, 1) != 1 || read(to[0], &byte, 1) != 1 ||
+		if (write(sock[1], &byte, 1) != 1 || read(sock[1], &byte, 1) != 1 ||
 		    setresuid(1, 1, 1))
 			_exit(EPROTO);
 		fd = hwt_open(0);
 		_exit(fd < 0 ? -fd : -hwt_setup(fd, CLOCK_MONOTONIC));
 	}
-	close(from[1]);
-	if (read(from[0], &byte, 1) == 1) {
+	close(sock[1]);
+	if (read(sock[0], &byte, 1) == 1) {
 		snprintf(text, sizeof(text), "/proc/%d/uid_map", pid);
 		fd = open(text, O_WRONLY);
 		snprintf(text, sizeof(text), "1 %u 1\n", uid);
-		if (write(fd, text, strlen(text)) < 0 || write(to[1], &byte, 1) != 1)
+		if (write(fd, text, strlen(text)) < 0 || write(sock[0], &byte, 1) != 1)
 			kill(pid, SIGKILL);
 		close(fd);
 	}
 	status = child_status(pid);
-	close(from[0]);
-	close(to[0]);
-	close(to[1]);
+	close(sock[0]);
 	return status < 0 ? -EPROTO : -status;
 }
 

@@ -267,52 +267,39 @@ static void workers_end(struct worker *workers, struct worker *sum)
 	} while (last != sum->last);
 }
 
-FIXTURE(threads) {
-	int fd;
-};
-
-FIXTURE_VARIANT(threads) {
-	unsigned int seed;
-	bool stop;
-};
-
-FIXTURE_VARIANT_ADD(threads, on_one_descriptor) { 12345, false };
-FIXTURE_VARIANT_ADD(threads, and_a_stop) { 54321, true };
-
-FIXTURE_SETUP(threads)
-{
-	self->fd = hwt_open(O_NONBLOCK);
-	ASSERT_LE(0, self->fd);
-}
-
-FIXTURE_TEARDOWN(threads)
-{
-	close(self->fd);
-}
-
 /* Every timeout that was made ends in one way: cancelled, or by a last event. */
-TEST_F_TIMEOUT(threads, each_ends_once, 100)
+static void each_ends_once(struct __test_metadata *_metadata, int fd, unsigned int seed, bool stop)
 {
-	struct worker workers[THREADS], sum = { .fd = self->fd };
+	struct worker workers[THREADS], sum = { .fd = fd };
 	struct hwt_stats_args stats;
 
-	ASSERT_EQ(0, workers_start(workers, self->fd, variant->seed, quick() ? 5000 : 20000));
+	ASSERT_EQ(0, workers_start(workers, fd, seed, quick() ? 5000 : 20000));
 	/* In the middle of it: from one instant on, nothing more gets in. */
-	if (variant->stop) {
+	if (stop) {
 		sleep_ns(50 * MSEC);
-		EXPECT_LE(0, hwt_stop(self->fd));
+		EXPECT_LE(0, hwt_stop(fd));
 	}
 	workers_end(workers, &sum);
-	EXPECT_TRUE(!sum.error || (variant->stop && sum.error == -ESHUTDOWN));
+	EXPECT_TRUE(!sum.error || (stop && sum.error == -ESHUTDOWN));
 	EXPECT_EQ(sum.made, sum.cancelled + sum.last);
-	ASSERT_EQ(0, hwt_stats(self->fd, &stats));
+	ASSERT_EQ(0, hwt_stats(fd, &stats));
 	EXPECT_EQ(sum.made, stats.scheduled);
 	EXPECT_EQ(sum.cancelled, stats.cancelled);
 	EXPECT_EQ(0ULL, stats.timeouts);
 	EXPECT_EQ(0ULL, stats.events);
-	EXPECT_EQ(POLLIN | POLLHUP, hwt_wait(self->fd, 0));
+	EXPECT_EQ(POLLIN | POLLHUP, hwt_wait(fd, 0));
 	TH_LOG("%llu made, %llu cancelled, %llu firings, %llu stopped", sum.made, sum.cancelled,
 	       stats.expired, stats.stopped);
+}
+
+TEST_F_TIMEOUT(ctx, threads_on_one_descriptor, 100)
+{
+	each_ends_once(_metadata, self->fd, 12345, false);
+}
+
+TEST_F_TIMEOUT(ctx, stop_under_threads, 100)
+{
+	each_ends_once(_metadata, self->fd, 54321, true);
 }
 
 TEST_HARNESS_MAIN

@@ -6,10 +6,7 @@
  *
  * An observer's timeouts, of which some are on the shared wheel and the others on a private one,
  * all fire, none early, and its counts add up. All that the dead had is given back: the same
- * user can have as much as ever, no thread and no reference to the module is left. Recovery: at
- * once; the next client is there when the one before it is reaped.
- *
- * Rounds: HWT_ROUNDS on the kernel's command line; the seed is printed, HWT_SEED takes it.
+ * user can have as much as ever, no thread and no reference to the module is left.
  *
  * hwt-test: check stock debug
  * hwt-test: timeout 900

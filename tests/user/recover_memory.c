@@ -4,10 +4,7 @@
  * killed for it, again and again.
  *
  * Meanwhile a new timeout may be refused with ENOMEM, which changes nothing. Pending timeouts
- * fire, none early, none lost, since firing takes no memory. Recovery: at once; the next timeout
- * can be had when the memory can.
- *
- * Rounds: HWT_ROUNDS on the kernel's command line.
+ * fire, none early, none lost, since firing takes no memory.
  *
  * hwt-test: long
  * hwt-test: only stock

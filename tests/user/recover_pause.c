@@ -2,12 +2,10 @@
 /*
  * The machine stands still for a while, as when a guest is paused, or moved to another host:
  * whether its clock stands still, too, or jumps, what was pending fires once, none early, and
- * periods that have passed are counted. Recovery: at once; what is due by then comes first.
+ * periods that have passed are counted.
  *
  * The host is asked for it through the kernel log (see tests/README.md), and the machine's own
  * clock, which goes on, tells that it was done. Skipped where there is none.
- *
- * How many seconds: HWT_PAUSE on the kernel's command line.
  *
  * hwt-test: long
  * hwt-test: only stock

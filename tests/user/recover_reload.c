@@ -5,9 +5,7 @@
  *
  * In use, it is refused to go; else it goes, and whoever comes finds no device or one that
  * works. A program that has it open loses no timeout: each fires, none early, whatever is tried
- * meanwhile. Recovery: at once; the next open() after a load has it all.
- *
- * Rounds: HWT_ROUNDS on the kernel's command line; the seed is printed, HWT_SEED takes it.
+ * meanwhile.
  *
  * hwt-test: check stock debug
  * hwt-test: long

@@ -4,8 +4,8 @@
  * with the throttling of real-time threads, little.
  *
  * What was due meanwhile is not lost: it fires when there is a CPU again, each once, none early,
- * in the order of the deadlines; periods that have passed are counted, each once. Recovery: at
- * once, and without help; what is scheduled afterwards fires as ever.
+ * in the order of the deadlines; periods that have passed are counted, each once; what is
+ * scheduled afterwards fires as ever.
  *
  * hwt-test: check stock rt
  * hwt-test: long
