@@ -101,31 +101,6 @@ TEST_F(ctx, dup_is_the_same_context)
 	EXPECT_EQ(97ULL, event.user_data);
 }
 
-static void *blocked_enter(void *arg)
-{
-	return (void *)(intptr_t)ring_enter(arg, 0, 1, HWT_NEVER);
-}
-
-/* The same with rings: what waits for an event still gets it. For more see rings.c. */
-TEST(close_under_enter)
-{
-	int fd = hwt_open(0);
-	struct ring ring;
-	pthread_t thread;
-	void *ret = NULL;
-
-	ASSERT_LE(0, fd);
-	ASSERT_EQ(0, ring_make(&ring, fd, 0, 1, 4));
-	ASSERT_EQ(0, hwt_add(fd, 0, 150 * MSEC, 99, NULL));
-	ASSERT_EQ(0, pthread_create(&thread, NULL, blocked_enter, &ring));
-	sleep_ns(50 * MSEC);
-	EXPECT_EQ(0, close(fd));
-	ASSERT_EQ(0, pthread_join(thread, &ret));
-	EXPECT_EQ((intptr_t)0, (intptr_t)ret);
-	EXPECT_EQ(1U, ring_unread(&ring));
-	ring_unmap(&ring);
-}
-
 /* Closing at once, with timeouts in every state, a few hundred times. */
 TEST_F(ctx, open_and_close)
 {
