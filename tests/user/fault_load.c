@@ -16,7 +16,6 @@
 #include <dirent.h>
 
 #include "fault.h"
-#include "hwt_module.h"
 
 #define REFCNT		"/sys/module/hwt/refcnt"
 #define MARGIN		20

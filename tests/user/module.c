@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 
 #include "caps.h"
-#include "hwt_module.h"
+#include "guest.h"
 #include "process.h"
 
 static int load(const char *params)

@@ -17,7 +17,7 @@
 #include <sys/resource.h>
 
 #include "fdinfo.h"
-#include "hwt_module.h"
+#include "guest.h"
 #include "hwt_ring.h"
 
 #define BATCH	1024

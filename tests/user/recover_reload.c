@@ -14,7 +14,6 @@
  */
 #include "kselftest_harness.h"
 
-#include "hwt_module.h"
 #include "recover.h"
 
 #define USERS		3

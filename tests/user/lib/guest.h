@@ -7,6 +7,7 @@
 
 #include <dirent.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 
 #include "hwt_dev.h"
 
@@ -104,6 +105,29 @@ static inline bool log_has(int kmsg, const char *text)
 			return true;
 	}
 	return false;
+}
+
+/* -- Modules, for tests that are not given one ("hwt-test: noload") ----------- */
+
+/* One of those that were built. */
+static inline int open_module(const char *name)
+{
+	const char *dir = getenv("HWT_MODULES");
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s/%s.ko", dir ? dir : ".", name);
+	return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+static inline int load_module(int file, const char *params)
+{
+	return syscall(SYS_finit_module, file, params, 0) ? hwt_errno() : 0;
+}
+
+/* Refused at once while it is in use. */
+static inline int unload_module(const char *name)
+{
+	return syscall(SYS_delete_module, name, O_NONBLOCK) ? hwt_errno() : 0;
 }
 
 /* -- Threads -------------------------------------------------------------- */
