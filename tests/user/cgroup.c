@@ -142,13 +142,12 @@ static void use_up(volatile struct told *told, enum way way)
 {
 	int fd = hwt_open(O_NONBLOCK), other = hwt_open(O_NONBLOCK), ret, i;
 	bool rings = way == RINGS || way == POLLED_RINGS;
-	struct hwt_stats_args stats;
 	struct hwt_event event;
 	struct hwt_get_args get;
 	static __u64 id[IDS];
 	struct ring ring;
 
-	NEED(fd >= 0 && other >= 0 && !hwt_stats(fd, &stats));
+	NEED(fd >= 0 && other >= 0);
 	/* With polled rings it is the wheel's thread that asks for memory. */
 	NEED(way != POLLED_RINGS || !hwt_busy(fd, 0));
 	/* The cgroup is that of the process when it makes the rings. */
@@ -169,8 +168,7 @@ static void use_up(volatile struct told *told, enum way way)
 		told->made += !ret;
 	} while (!ret);
 	told->error = ret;
-	NEED(!hwt_stats(fd, &stats));
-	told->listed = stats.timeouts;
+	told->listed = hwt_timeouts(fd);
 
 	/* Until the parent has looked at the group. */
 	told->full = true;

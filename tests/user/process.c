@@ -130,9 +130,11 @@ TEST_F(ctx, open_and_close)
 #define THREADS	4
 #define IDS	64
 
+/* Whoever gets them first. */
+static __u64 shared_ids[IDS];
+
 struct worker {
 	pthread_t thread;
-	__u64 *ids;			/* shared, whoever gets them first */
 	__u64 made, cancelled, last;
 	int fd;
 	int error;			/* the first that is not allowed */
@@ -166,7 +168,7 @@ static void *worker_run(void *arg)
 
 	for (i = 0; i < worker->rounds; i++) {
 		r = rand_r(&worker->seed);
-		slot = &worker->ids[r / 8 % IDS];
+		slot = &shared_ids[r / 8 % IDS];
 		id = __atomic_load_n(slot, __ATOMIC_RELAXED);
 		switch (r % 8) {
 		case 0:
@@ -203,8 +205,6 @@ static void *worker_run(void *arg)
 	return NULL;
 }
 
-static __u64 shared_ids[IDS];
-
 static int workers_start(struct worker *workers, int fd, unsigned int seed, unsigned int rounds)
 {
 	int i, ret = 0;
@@ -214,7 +214,6 @@ static int workers_start(struct worker *workers, int fd, unsigned int seed, unsi
 			.fd = fd,
 			.seed = seed + i,
 			.rounds = rounds,
-			.ids = shared_ids,
 		};
 		ret = pthread_create(&workers[i].thread, NULL, worker_run, &workers[i]);
 	}
