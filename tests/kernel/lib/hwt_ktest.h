@@ -15,6 +15,8 @@
 #include "kselftest_module.h"
 
 KSTM_MODULE_GLOBALS();
+MODULE_DESCRIPTION("hwt: a test of hwt.h");
+MODULE_LICENSE("GPL");
 
 /* One sub-test: passed if @cond. */
 #define KTEST(cond, fmt, ...) do {					\

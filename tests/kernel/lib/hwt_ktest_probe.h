@@ -11,12 +11,12 @@
 #include <linux/string.h>
 
 /* A probe that has one is not replaced by a jump, from which a handler is no NMI. */
-static void kt_after_probe(struct kprobe *probe, struct pt_regs *regs, unsigned long flags)
+static inline void kt_after_probe(struct kprobe *probe, struct pt_regs *regs, unsigned long flags)
 {
 }
 
 /* Probe one instruction. False: there is none, or the handler would be called by ftrace: no NMI. */
-static bool kt_probe(struct kprobe *probe, u8 *at, kprobe_pre_handler_t handler)
+static inline bool kt_probe(struct kprobe *probe, u8 *at, kprobe_pre_handler_t handler)
 {
 	memset(probe, 0, sizeof(*probe));
 	probe->addr = (kprobe_opcode_t *)at;
@@ -31,7 +31,7 @@ static bool kt_probe(struct kprobe *probe, u8 *at, kprobe_pre_handler_t handler)
 }
 
 /* The start of the function that this is in, and its length: they are in the address's name. */
-static u8 *kt_function_at(const void *at, unsigned int *length)
+static inline u8 *kt_function_at(const void *at, unsigned int *length)
 {
 	static char text[KSYM_SYMBOL_LEN];	/* too long for a stack */
 	unsigned int offset;
@@ -45,7 +45,7 @@ static u8 *kt_function_at(const void *at, unsigned int *length)
 }
 
 /* The same by name; NULL: there is none of that name, or it cannot be probed. */
-static u8 *kt_function(const char *name, unsigned int *length)
+static inline u8 *kt_function(const char *name, unsigned int *length)
 {
 	struct kprobe probe = { .symbol_name = name };
 	u8 *function;

@@ -18,6 +18,7 @@
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
 #include <linux/string.h>
+#include <linux/vmalloc.h>
 
 #include "hwt.h"
 
@@ -68,6 +69,7 @@ static inline u64 kt_tick(u64 ns)
 /**
  * struct kt - a timeout that remembers what happened to it
  * @timeout:   the timeout
+ * @periodic:  instead, a periodic one
  * @earliest:  it must not fire before this, on the wheel's clock, ns
  * @expired:   calls of ->expire
  * @cancelled: calls of ->cancelled
@@ -77,7 +79,10 @@ static inline u64 kt_tick(u64 ns)
  * @task:      on which thread that was
  */
 struct kt {
-	struct hwt_timeout	timeout;
+	union {
+		struct hwt_timeout	timeout;
+		struct hwt_periodic	periodic;
+	};
 	u64			earliest;
 	atomic_t		expired;
 	atomic_t		cancelled;
@@ -163,6 +168,9 @@ static inline struct kt *kt_clear(struct kt *kt)
 #define kt_init(_kt, _wheel, _ops)					\
 	hwt_timeout_init(&kt_clear(_kt)->timeout, (_wheel), (_ops))
 
+#define kt_init_periodic(_kt, _wheel, _ops)				\
+	hwt_periodic_init(&kt_clear(_kt)->periodic, (_wheel), (_ops))
+
 /* Schedule after a delay, and remember when it may fire. */
 static inline int kt_schedule(struct kt *kt, u64 delay_ns)
 {
@@ -240,20 +248,11 @@ static inline void kt_stay_end(struct kt_stay *stay)
 	hwt_shutdown_sync(&stay->kt.timeout);
 }
 
-/* A wheel of its own for a test: 1 ms ticks unless said otherwise. */
-static inline struct hwt_wheel *kt_wheel(const char *name)
-{
-	struct hwt_wheel_params params = { .name = name };
+/* A wheel of its own for a test: of the defaults, but for the parameters behind the name. */
+#define kt_wheel(_name, ...)						\
+	hwt_wheel_create((&(const struct hwt_wheel_params) { .name = (_name), ##__VA_ARGS__ }))
 
-	return hwt_wheel_create(&params);
-}
-
-static inline struct hwt_wheel *kt_workers_wheel(const char *name, unsigned int workers)
-{
-	struct hwt_wheel_params params = { .name = name, .workers = workers };
-
-	return hwt_wheel_create(&params);
-}
+#define kt_workers_wheel(_name, _workers)	kt_wheel(_name, .workers = (_workers))
 
 static inline struct hwt_wheel_stats kt_stats(struct hwt_wheel *wheel)
 {
@@ -365,20 +364,46 @@ static inline int kt_thread_stop(struct task_struct *task)
 	return IS_ERR_OR_NULL(task) ? -ENOMEM : kthread_stop(task);
 }
 
-/* Is it the guest's quick mode? It is on the kernel's command line. */
-static inline bool kt_quick(void)
+/* Zeroed memory; vfree() it. There always is some: a test could do nothing without. */
+static inline void *kt_alloc(size_t n, size_t size)
 {
-	static char line[2048];
-	struct file *file = filp_open("/proc/cmdline", O_RDONLY, 0);
+	return __vmalloc(array_size(n, size), GFP_KERNEL | __GFP_ZERO | __GFP_NOFAIL);
+}
+
+/* Read a file; empty if that fails. */
+static inline char *kt_read(const char *path, char *text, size_t size)
+{
+	struct file *file = filp_open(path, O_RDONLY, 0);
+	ssize_t n = 0;
+	loff_t pos = 0;
+
+	if (!IS_ERR(file)) {
+		n = kernel_read(file, text, size - 1, &pos);
+		filp_close(file, NULL);
+	}
+	text[max_t(ssize_t, n, 0)] = 0;
+	return text;
+}
+
+static inline int kt_write(const char *path, const char *text)
+{
+	struct file *file = filp_open(path, O_WRONLY, 0);
 	loff_t pos = 0;
 	ssize_t n;
 
 	if (IS_ERR(file))
-		return false;
-	n = kernel_read(file, line, sizeof(line) - 1, &pos);
+		return PTR_ERR(file);
+	n = kernel_write(file, text, strlen(text), &pos);
 	filp_close(file, NULL);
-	line[n < 0 ? 0 : n] = 0;
-	return strstr(line, "HWT_QUICK=1");
+	return min_t(ssize_t, n, 0);
+}
+
+/* Is it the guest's quick mode? It is on the kernel's command line. */
+static inline bool kt_quick(void)
+{
+	static char line[2048];
+
+	return strstr(kt_read("/proc/cmdline", line, sizeof(line)), "HWT_QUICK=1");
 }
 
 #endif /* _HWT_KTEST_UTIL_H */
