@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Each call by itself: what it returns, what it changes, what the queries say. The limit
- * max_pending: exact, and what exceeds it gets -EAGAIN and is not changed.
+ * Each call by itself: what it returns, what it changes, what the queries say. Deadlines that
+ * have passed, and those that never come. The limit max_pending: exact, and what exceeds it gets
+ * -EAGAIN and is not changed.
  *
  * hwt-test: shared
+ * hwt-test: timeout 120
  */
 #include "hwt_ktest.h"
 
@@ -17,9 +19,6 @@ static void __init test_wheel_life(void)
 	struct hwt_wheel *wheel = hwt_wheel_create(NULL);
 	struct kt kt;
 
-	KTEST(!IS_ERR(wheel), "a wheel of the defaults is made");
-	if (IS_ERR(wheel))
-		return;
 	hwt_wheel_get_params(wheel, &params);
 	KTEST(params.tick_ns == KT_MS && params.ticks_per_wheel == 512 &&
 	      params.levels == 3 && params.clock == HWT_CLOCK_MONOTONIC &&
@@ -193,13 +192,11 @@ static void __init test_conditions(struct hwt_wheel *wheel)
 /* Due, and its turn has not come. */
 static void __init test_pushed_back(void)
 {
-	struct hwt_wheel *wheel = kt_workers_wheel("pushed", 1);
+	struct hwt_wheel *wheel = kt_wheel("pushed", .workers = 1);
 	static struct kt_stay stay;
 	struct kt kt;
 
-	KTEST(!IS_ERR(wheel) && kt_stay_begin(&stay, wheel), "the only worker is in a callback");
-	if (IS_ERR(wheel))
-		return;
+	KTEST(kt_stay_begin(&stay, wheel), "the only worker is in a callback");
 	kt_init(&kt, wheel, &kt_ops);
 	hwt_schedule_at(&kt.timeout, 0);
 	KTEST(KT_WAIT(kt_stats(wheel).collected == 2), "another one is due");
@@ -314,10 +311,7 @@ static u64 __init base_clock(enum hwt_clock clock, u32 flags)
 
 static void __init test_clock(const char *name, enum hwt_clock clock, u32 flags)
 {
-	struct hwt_wheel_params params = {
-		.name = name, .clock = clock, .flags = flags,
-	};
-	struct hwt_wheel *wheel = hwt_wheel_create(&params);
+	struct hwt_wheel *wheel = kt_wheel(name, .clock = clock, .flags = flags);
 	u64 before, now, after, tick;
 	struct kt kt;
 
@@ -336,6 +330,57 @@ static void __init test_clock(const char *name, enum hwt_clock clock, u32 flags)
 	hwt_wheel_destroy(wheel);
 }
 
+/* -- Never, and at once --------------------------------------------------- */
+
+static void __init test_never(struct hwt_wheel *wheel)
+{
+	static const u64 far[] __initconst = { U64_MAX, U64_MAX - 1, 1ULL << 63, S64_MAX };
+	struct kt kt, soon;
+	int i;
+
+	kt_init(&kt, wheel, &kt_ops);
+	kt_init(&soon, wheel, &kt_ops);
+	for (i = 0; i < ARRAY_SIZE(far); i++) {
+		hwt_schedule_at(&kt.timeout, far[i]);
+		KTEST(hwt_pending(&kt.timeout) && hwt_deadline(&kt.timeout) == U64_MAX &&
+		      hwt_remaining(&kt.timeout) == U64_MAX,
+		      "a deadline of %llx: pending, never", far[i]);
+		hwt_schedule(&soon.timeout, 5 * KT_MS);
+		KTEST(KT_WAIT(kt_expirations(&soon) == i + 1) && !kt_expirations(&kt) &&
+		      hwt_cancel(&kt.timeout), "does not fire when others do, and is cancelled");
+		hwt_schedule(&kt.timeout, far[i]);
+		KTEST(hwt_deadline(&kt.timeout) == U64_MAX, "a delay of %llx", far[i]);
+		hwt_schedule_slack(&kt.timeout, KT_HOUR, far[i]);
+		KTEST(hwt_deadline(&kt.timeout) > hwt_wheel_now(wheel) + KT_HOUR / 2 &&
+		      hwt_deadline(&kt.timeout) <= S64_MAX, "a slack of %llx", far[i]);
+	}
+	hwt_schedule(&kt.timeout, U64_MAX);
+	KTEST(hwt_cancel_sync(&kt.timeout) == 1, "cancel_sync of never");
+	hwt_schedule(&kt.timeout, U64_MAX);
+	KTEST(hwt_schedule(&kt.timeout, 0) == BOTH && KT_WAIT(kt_expirations(&kt) == 1),
+	      "pulled forward from never, it fires");
+	hwt_shutdown_sync(&kt.timeout);
+	hwt_shutdown_sync(&soon.timeout);
+}
+
+static void __init test_at_once(struct hwt_wheel *wheel)
+{
+	u64 past[] = { 0, 1, hwt_wheel_now(wheel) - KT_MS, hwt_wheel_now(wheel) };
+	struct kt kt;
+	int i;
+
+	kt_init(&kt, wheel, &kt_ops);
+	for (i = 0; i < ARRAY_SIZE(past); i++) {
+		hwt_schedule_at(&kt.timeout, past[i]);
+		KTEST(KT_WAIT(kt_expirations(&kt) == i + 1) && kt.task != current,
+		      "a deadline of %llu, passed: fires, not inside the call", past[i]);
+	}
+	hwt_schedule(&kt.timeout, 0);
+	KTEST(KT_WAIT(kt_expirations(&kt) == i + 1) && kt.task != current,
+	      "a delay of 0 fires, not inside the call");
+	hwt_shutdown_sync(&kt.timeout);
+}
+
 /* -- max_pending ---------------------------------------------------------- */
 
 #define OBJECTS	16
@@ -345,10 +390,7 @@ static struct kt many[OBJECTS];
 
 static struct hwt_wheel * __init limited(u64 max_pending)
 {
-	struct hwt_wheel_params params = {
-		.name = "limited", .max_pending = max_pending,
-	};
-	struct hwt_wheel *wheel = hwt_wheel_create(&params);
+	struct hwt_wheel *wheel = kt_wheel("limited", .max_pending = max_pending);
 	int i;
 
 	for (i = 0; i < OBJECTS; i++)
@@ -359,11 +401,7 @@ static struct hwt_wheel * __init limited(u64 max_pending)
 static void __init test_limit(void)
 {
 	struct hwt_wheel *wheel = limited(2);
-	struct hwt_wheel_params params;
-	struct hwt_wheel_stats stats;
 
-	hwt_wheel_get_params(wheel, &params);
-	KTEST(params.max_pending == 2, "a wheel for two");
 	KTEST(hwt_schedule(&many[0].timeout, KT_HOUR) == 0 &&
 	      hwt_schedule(&many[1].timeout, KT_HOUR) == 0, "two are accepted");
 	KTEST(hwt_schedule(&many[2].timeout, KT_HOUR) == -EAGAIN &&
@@ -372,10 +410,8 @@ static void __init test_limit(void)
 	KTEST(!hwt_held(&many[2].timeout) && !hwt_pending(&many[2].timeout) &&
 	      !hwt_cancel(&many[2].timeout) && hwt_wheel_pending(wheel) == 2,
 	      "and has not changed");
-	hwt_wheel_get_stats(wheel, &stats);
-	KTEST(stats.rejected == 3, "three refusals are counted");
-	KTEST(hwt_schedule(&many[1].timeout, 2 * KT_HOUR) ==
-	      (HWT_WAS_PENDING | HWT_WAS_HELD), "a pending one can be moved");
+	KTEST(kt_stats(wheel).rejected == 3, "three refusals are counted");
+	KTEST(hwt_schedule(&many[1].timeout, 2 * KT_HOUR) == BOTH, "a pending one can be moved");
 	KTEST(hwt_schedule_pending(&many[2].timeout, KT_HOUR) == -ENOENT,
 	      "what wants no place is not refused for lack of one");
 
@@ -419,14 +455,11 @@ static void __init test_limit_self(void)
 	KTEST(hwt_cancel_sync(&many[0].timeout) == 1, "it was pending");
 
 	hwt_periodic_init(&periodic, wheel, &kt_nothing_ops);
-	KTEST(hwt_schedule_periodic(&periodic, KT_HOUR, KT_HOUR,
-				    HWT_FIXED_RATE) == 0 &&
-	      hwt_schedule(&many[1].timeout, KT_HOUR) == -EAGAIN,
-	      "a periodic one takes a place");
+	KTEST(hwt_schedule_periodic(&periodic, KT_HOUR, KT_HOUR, HWT_FIXED_RATE) == 0 &&
+	      hwt_schedule(&many[1].timeout, KT_HOUR) == -EAGAIN, "a periodic one takes a place");
 	KTEST(hwt_cancel_sync(&periodic.timeout) == 1 &&
 	      hwt_schedule(&many[1].timeout, KT_HOUR) == 0, "and gives it back once");
-	KTEST(hwt_schedule_periodic(&periodic, KT_HOUR, KT_HOUR,
-				    HWT_FIXED_RATE) == -EAGAIN,
+	KTEST(hwt_schedule_periodic(&periodic, KT_HOUR, KT_HOUR, HWT_FIXED_RATE) == -EAGAIN,
 	      "a periodic one is refused");
 	hwt_wheel_destroy(wheel);
 }
@@ -480,17 +513,52 @@ static void __init test_limit_contention(void)
 	hwt_wheel_destroy(wheel);
 }
 
+/* A cancel at the tick of expiry: each one fires or is cancelled, and gives its place back once. */
+static void __init test_limit_at_expiry(void)
+{
+	enum { N = 64 };
+	struct hwt_wheel *wheel = kt_wheel("close", .max_pending = N);
+	int round, i, hits, fired, odd = 0, both = 0;
+	static struct kt kt[N];
+	u64 deadline;
+
+	for (i = 0; i < N; i++)
+		kt_init(&kt[i], wheel, &kt_plain_ops);
+	for (round = 0; round < 50; round++) {
+		deadline = hwt_wheel_now(wheel) + 4 * KT_MS;
+		for (i = 0; i < N; i++) {
+			atomic_set(&kt[i].expired, 0);
+			odd += hwt_schedule_at(&kt[i].timeout, deadline) != 0;
+		}
+		/* From the deadline to a bit after it: somewhere there it fires. */
+		while (hwt_wheel_now(wheel) < deadline + round * 60 * NSEC_PER_USEC)
+			cpu_relax();
+		for (i = 0, hits = 0; i < N; i++)
+			hits += hwt_cancel(&kt[i].timeout);
+		for (i = 0, fired = 0; i < N; i++) {
+			hwt_cancel_sync(&kt[i].timeout);
+			fired += kt_expirations(&kt[i]);
+		}
+		/* Not before: one that is about to fire has ended, and is not counted yet. */
+		odd += hwt_wheel_pending(wheel) != 0 || hits + fired != N;
+		both += hits && fired;
+	}
+	pr_info("# %d of 50 rounds had both cancels that hit and expiries\n", both);
+	KTEST(odd == 0, "the count is exact after cancels at the tick of expiry");
+	hwt_wheel_destroy(wheel);
+}
+
 static void __init selftest(void)
 {
 	struct hwt_wheel *wheel = kt_wheel("basics");
 
-	KTEST(!IS_ERR(wheel), "a wheel");
-	if (IS_ERR(wheel))
-		return;
 	test_wheel_life();
 	test_limit();
 	test_limit_self();
 	test_limit_contention();
+	test_limit_at_expiry();
+	test_never(wheel);
+	test_at_once(wheel);
 	test_static_initialiser(wheel);
 	test_schedule(wheel);
 	test_slack(wheel);
@@ -507,5 +575,3 @@ static void __init selftest(void)
 }
 
 KSTM_MODULE_LOADERS(test_basics);
-MODULE_DESCRIPTION("hwt: each call by itself");
-MODULE_LICENSE("GPL");

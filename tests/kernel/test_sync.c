@@ -2,7 +2,7 @@
 /*
  * Calls that wait, _sync and stop: which callbacks they wait for and which not, what they
  * refuse inside a callback, and callbacks within callbacks, since a _sync or a stop that is
- * called from one may itself call back, beside the engine.
+ * called from one may itself call back, beside the engine. What a stop hands back.
  *
  * hwt-test: shared
  * hwt-test: timeout 120
@@ -36,8 +36,6 @@ static bool asleep(void)
 {
 	return kt_inside(&sleeper);
 }
-
-/* -- Others' callbacks --------------------------------------------------- */
 
 static void __init test_others(void)
 {
@@ -106,8 +104,6 @@ static void __init test_others(void)
 	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
 }
 
-/* -- One's own callback -------------------------------------------------- */
-
 /* A cancel_sync has returned while the sleeper's callback or release was still to come. */
 static bool too_soon;
 
@@ -147,8 +143,6 @@ static void __init test_own(void)
 	KTEST(!too_soon && ret == 1, "and one of them says so: %d", ret);
 	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
 }
-
-/* -- Neighbours ---------------------------------------------------------- */
 
 static struct kt neighbour[4];
 static int neighbour_ret[4];
@@ -192,8 +186,6 @@ static void __init test_neighbours(const struct hwt_ops *ops, const char *what)
 	KTEST(odd == 0, "%s: all are let go", what);
 	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
 }
-
-/* -- Those who schedule again and again ---------------------------------- */
 
 static struct kt stubborn;
 
@@ -258,8 +250,7 @@ static void __init test_stubborn(const char *what, const struct hwt_ops *ops,
 	hwt_wheel_destroy(wheel);
 }
 
-/* -- What a callback must not wait for: -EDEADLK, and nothing has changed ---------------- */
-
+/* What a callback must not wait for: -EDEADLK, and nothing has changed. */
 struct tried {
 	int	times, odd;
 };
@@ -324,7 +315,7 @@ static const struct hwt_ops dead_ops = {
 
 static void __init test_deadlock(unsigned int workers)
 {
-	struct hwt_wheel *wheel = kt_workers_wheel("deadlock", workers);
+	struct hwt_wheel *wheel = kt_wheel("deadlock", .workers = workers);
 	struct kt kt, bystander;
 
 	/* The stop of the run before has released, too. */
@@ -353,8 +344,6 @@ static void __init test_deadlock(unsigned int workers)
 	KTEST(refused(&in_handback, 2), "from a stop's own function");
 	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
 }
-
-/* -- Neighbours of one class ----------------------------------------------- */
 
 #define CHAIN	4
 
@@ -404,8 +393,6 @@ static void __init test_chain(void)
 	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
 }
 
-/* -- Oneself, in two lives ---------------------------------------------------- */
-
 static struct kt twice;
 static atomic_t twice_done;
 static int twice_ret;
@@ -443,10 +430,75 @@ static void __init test_twice(void)
 	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
 }
 
-/* -- A stop within a stop ------------------------------------------------------ */
+static struct kt stopped_kt[8];
+static unsigned int handed, handed_odd;
 
+static void take(struct hwt_timeout *timeout, void *arg)
+{
+	struct kt *kt = kt_of(timeout);
+
+	handed++;
+	handed_odd += kt < &stopped_kt[3] || kt > &stopped_kt[7] || !hwt_cancelled(timeout) ||
+		      hwt_pending(timeout) || hwt_expired(timeout) || !hwt_running(timeout) ||
+		      hwt_schedule(timeout, 0) != -ESHUTDOWN || hwt_cancel(timeout) ||
+		      atomic_inc_return(&kt->early) != 1;
+}
+
+static void __init test_handed_back(void)
+{
+	struct hwt_wheel *wheel = kt_wheel("stop");
+	struct kt *kt = stopped_kt;
+	int i, ok;
+
+	for (i = 0; i < 8; i++) {
+		kt_init(&kt[i], wheel, &kt_ops);
+		kt_schedule(&kt[i], i < 3 ? 0 : KT_HOUR << (i - 3));
+	}
+	hwt_schedule(&kt[7].timeout, U64_MAX);
+	for (i = 0, ok = 0; i < 3; i++)
+		ok += KT_WAIT(kt_releases(&kt[i]) == 1);
+	KTEST(ok == 3, "three of eight have run");
+	KTEST(hwt_wheel_stop(wheel, take, NULL) == 5 && handed == 5 && handed_odd == 0,
+	      "stop with five pending gives exactly these, cancelled");
+	for (i = 0, ok = 0; i < 8; i++)
+		ok += kt_releases(&kt[i]) == 1 && !hwt_held(&kt[i].timeout) &&
+		      kt_expirations(&kt[i]) == (i < 3) && !atomic_read(&kt[i].cancelled) &&
+		      hwt_cancelled(&kt[i].timeout) == (i >= 3);
+	KTEST(ok == 8 && hwt_wheel_pending(wheel) == 0,
+	      "each is let go once, and ->cancelled is not called");
+	KTEST(kt_schedule(&kt[0], 0) == -ESHUTDOWN && !hwt_held(&kt[0].timeout) &&
+	      hwt_expired(&kt[0].timeout), "schedule after stop is refused, nothing changed");
+	KTEST(hwt_wheel_stop(wheel, take, NULL) == 0 && handed == 5, "a second stop gives none");
+	KTEST(hwt_cancel_sync(&kt[4].timeout) == 0 && hwt_shutdown_sync(&kt[4].timeout) == 0,
+	      "_sync on a stopped wheel");
+	hwt_wheel_destroy(wheel);
+
+	wheel = kt_wheel("stop");
+	for (i = 0; i < 8; i++) {
+		kt_init(&kt[i], wheel, &kt_ops);
+		kt_schedule(&kt[i], KT_HOUR);
+	}
+	hwt_cancel(&kt[0].timeout);
+	KTEST(hwt_wheel_stop(wheel, NULL, NULL) == 7,
+	      "stop with one cancelled and seven pending gives seven");
+	for (i = 0, ok = 0; i < 8; i++)
+		ok += kt_releases(&kt[i]) == 1 && kt_expirations(&kt[i]) == 0 &&
+		      atomic_read(&kt[i].cancelled) == 1;
+	KTEST(ok == 8, "without a function, each one's ->cancelled is called once");
+	hwt_wheel_destroy(wheel);
+}
+
+/* A callback, or the function of a stop, may stop and destroy another wheel. */
 static struct hwt_wheel *inner;
-static int inner_ret;
+static long inner_ret;
+
+static void inner_expire(struct hwt_timeout *timeout)
+{
+	inner_ret = hwt_wheel_stop(inner, NULL, NULL) ?: hwt_wheel_destroy(inner);
+	kt_expire(timeout);
+}
+
+static const struct hwt_ops inner_ops = { .expire = inner_expire };
 
 static void stop_inner(struct hwt_timeout *timeout, void *arg)
 {
@@ -456,7 +508,13 @@ static void stop_inner(struct hwt_timeout *timeout, void *arg)
 static void __init test_stops(void)
 {
 	struct hwt_wheel *outer = kt_wheel("outer");
-	struct kt in, out;
+	static struct kt kt, in, out;
+
+	inner = kt_wheel("inner");
+	kt_init(&kt, outer, &inner_ops);
+	hwt_schedule(&kt.timeout, 0);
+	KTEST(KT_WAIT(kt_expirations(&kt) == 1) && inner_ret == 0,
+	      "a callback stops and destroys another wheel");
 
 	inner = kt_wheel("inner");
 	kt_init(&in, inner, &kt_ops);
@@ -468,47 +526,6 @@ static void __init test_stops(void)
 	KTEST(atomic_read(&in.cancelled) == 1 && kt_releases(&in) == 1 &&
 	      kt_releases(&out) == 1, "both let go of what they had");
 	KTEST(hwt_wheel_destroy(outer) == 0, "the wheel is destroyed");
-}
-
-/* -- A stop while a callback runs ---------------------------------------------- */
-
-static struct {
-	struct kt	kt;
-	bool		inside;
-	bool		done;
-	int		rearm;
-} running;
-
-static void stopped_expire(struct hwt_timeout *timeout)
-{
-	WRITE_ONCE(running.inside, true);
-	/* Long enough for the stop to begin. */
-	KT_WAIT(hwt_wheel_stopped(hwt_timeout_wheel(timeout)));
-	msleep(50);
-	running.rearm = hwt_schedule(timeout, 0);
-	running.done = true;
-	kt_expire(timeout);
-}
-
-static const struct hwt_ops stopped_ops = { .expire = stopped_expire, .release = kt_release };
-
-static void __init test_stop_running(void)
-{
-	struct hwt_wheel *wheel = kt_wheel("callback");
-	struct kt behind;
-
-	memset(&running, 0, sizeof(running));
-	kt_init(&running.kt, wheel, &stopped_ops);
-	kt_init(&behind, wheel, &kt_ops);
-	hwt_schedule(&running.kt.timeout, 0);
-	KT_WAIT(READ_ONCE(running.inside));
-	hwt_schedule(&behind.timeout, 0);
-	KTEST(hwt_wheel_stop(wheel, NULL, NULL) == 1 && running.done &&
-	      kt_releases(&running.kt) == 1, "stop waits for the callback that runs");
-	KTEST(running.rearm == -ESHUTDOWN, "which cannot schedule any more");
-	KTEST(kt_expirations(&behind) == 0 && atomic_read(&behind.cancelled) == 1,
-	      "what was due behind it is handed back");
-	hwt_wheel_destroy(wheel);
 }
 
 /* It re-arms itself for ever: stop must end that. */
@@ -555,36 +572,6 @@ static void __init test_two_stops(void)
 	}
 	KTEST(odd == 0, "two stops at once: both wait, one hands back");
 }
-
-/* -- From another wheel's callback --------------------------------------- */
-
-static struct hwt_wheel *victim;
-static long victim_ret;
-
-static void killer_expire(struct hwt_timeout *timeout)
-{
-	victim_ret = hwt_wheel_stop(victim, NULL, NULL);
-	if (!victim_ret)
-		victim_ret = hwt_wheel_destroy(victim);
-	kt_expire(timeout);
-}
-
-static const struct hwt_ops killer_ops = { .expire = killer_expire };
-
-static void __init test_other_wheel(void)
-{
-	struct hwt_wheel *wheel = kt_wheel("killer");
-	struct kt kt;
-
-	victim = kt_wheel("victim");
-	kt_init(&kt, wheel, &killer_ops);
-	hwt_schedule(&kt.timeout, 0);
-	KTEST(KT_WAIT(kt_expirations(&kt) == 1) && victim_ret == 0,
-	      "a callback may stop and destroy another wheel");
-	hwt_wheel_destroy(wheel);
-}
-
-/* -- Sleeping ------------------------------------------------------------------ */
 
 static long slept_short;
 static bool sleeps;
@@ -688,14 +675,11 @@ static void __init selftest(void)
 	test_deadlock(4);
 	test_chain();
 	test_twice();
+	test_handed_back();
 	test_stops();
-	test_stop_running();
 	test_two_stops();
-	test_other_wheel();
 	test_sleep();
 	test_late_kick();
 }
 
 KSTM_MODULE_LOADERS(test_sync);
-MODULE_DESCRIPTION("hwt: calls that wait for callbacks");
-MODULE_LICENSE("GPL");
