@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Where the threads of a wheel run, how they are scheduled, and how they wait: pinned to a
- * CPU, which goes offline and comes back; the priorities; busy waiting, and what a thread that
- * waits so polls.
+ * CPU, which goes offline and comes back, with what was submitted there; the priorities; busy
+ * waiting, and what a thread that waits so polls.
  *
- * hwt-test: timeout 180
+ * hwt-test: timeout 240
  */
 #include <linux/cpu.h>
 #include <linux/cpumask.h>
@@ -12,13 +12,10 @@
 #include <linux/preempt.h>
 #include <linux/sched/prio.h>
 #include <linux/sched/task.h>
-#include <linux/sort.h>
 
 #include "hwt_ktest.h"
 
 static unsigned int victim;	/* the CPU that they are pinned to */
-
-/* -- What a callback sees ---------------------------------------------------- */
 
 static struct {
 	int		cpu;		/* where it is to be; -1: anywhere */
@@ -102,8 +99,6 @@ static bool __init all_run(struct hwt_wheel *wheel)
 	return ok == ARRAY_SIZE(kt);
 }
 
-/* -- Pinned -------------------------------------------------------------------- */
-
 /* What the kernel does when a CPU is about to go, even if that then stays; and cpusets. */
 static void __init lead_astray(const char *name)
 {
@@ -147,8 +142,6 @@ static void __init test_pinned(unsigned int workers)
 		cpumask_copy(&mask, cpumask_of(cpu));
 		wheel = hwt_wheel_create(&params);
 		KTEST(!IS_ERR(wheel), "a wheel on CPU %d with %u workers", cpu, workers);
-		if (IS_ERR(wheel))
-			continue;
 		/* It has made a copy. */
 		cpumask_clear(&mask);
 		KTEST(all_idle("pinned", workers), "its threads wait in TASK_IDLE");
@@ -177,22 +170,16 @@ static void __init test_pinned(unsigned int workers)
 	}
 }
 
-/* -- Priorities ------------------------------------------------------------------ */
-
 static void __init test_priority(const char *what, enum hwt_priority priority,
 				 unsigned int policy, unsigned int rt_priority)
 {
-	struct hwt_wheel_params params = { .name = "priority", .priority = priority };
 	struct hwt_wheel_params made;
 	struct hwt_wheel *wheel;
 	unsigned int workers;
 
 	for (workers = 0; workers <= 2; workers += 2) {
-		params.workers = workers;
-		wheel = hwt_wheel_create(&params);
+		wheel = kt_wheel("priority", .priority = priority, .workers = workers);
 		KTEST(!IS_ERR(wheel), "a wheel of priority %s with %u workers", what, workers);
-		if (IS_ERR(wheel))
-			continue;
 		seen_init(-1);
 		seen.policy = policy;
 		seen.rt_priority = rt_priority;
@@ -206,8 +193,6 @@ static void __init test_priority(const char *what, enum hwt_priority priority,
 		KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
 	}
 }
-
-/* -- The CPU goes and comes -------------------------------------------------------- */
 
 static struct {
 	struct hwt_periodic	periodic;
@@ -257,8 +242,6 @@ static void __init test_offline(unsigned int workers, bool busy)
 
 	KTEST(!IS_ERR(wheel), "a wheel on CPU %u with %u workers%s", victim, workers,
 	      busy ? ", busy waiting" : "");
-	if (IS_ERR(wheel))
-		return;
 	seen_init(victim);
 	memset(&stayer, 0, sizeof(stayer));
 	init_completion(&stayer.out);
@@ -294,18 +277,21 @@ static void __init test_offline(unsigned int workers, bool busy)
 	KTEST(add_cpu(victim) == 0, "CPU %u is online again", victim);
 }
 
+static struct hwt_wheel * __init busy_wheel(unsigned int workers)
+{
+	struct hwt_wheel *wheel = kt_wheel("waiting", .cpus = cpumask_of(victim),
+					   .wait = HWT_WAIT_BUSY, .workers = workers);
+
+	KTEST(!IS_ERR(wheel), "a wheel on CPU %u with %u workers, busy waiting", victim, workers);
+	return wheel;
+}
+
 /* It has nothing to do but to wait busily, and must not keep the CPU from going. */
 static void __init test_offline_idle(void)
 {
-	struct hwt_wheel_params params = {
-		.name = "idle", .cpus = cpumask_of(victim), .wait = HWT_WAIT_BUSY,
-	};
-	struct hwt_wheel *wheel = hwt_wheel_create(&params);
+	struct hwt_wheel *wheel = busy_wheel(0);
 	unsigned int i;
 
-	KTEST(!IS_ERR(wheel), "a wheel on CPU %u without timeouts, busy waiting", victim);
-	if (IS_ERR(wheel))
-		return;
 	for (i = 0; i < 3; i++)
 		KTEST(remove_cpu(victim) == 0 && add_cpu(victim) == 0,
 		      "CPU %u goes offline and comes back", victim);
@@ -318,18 +304,13 @@ static void __init test_offline_idle(void)
 static void __init test_offline_one(void)
 {
 	static struct cpumask mask;
-	struct hwt_wheel_params params = {
-		.name = "one", .workers = 2, .cpus = &mask,
-	};
 	struct hwt_wheel_params made;
 	struct hwt_wheel *wheel;
 
 	cpumask_copy(&mask, cpumask_of(0));
 	cpumask_set_cpu(victim, &mask);
-	wheel = hwt_wheel_create(&params);
+	wheel = kt_wheel("one", .workers = 2, .cpus = &mask);
 	KTEST(!IS_ERR(wheel), "a wheel on CPUs 0 and %u", victim);
-	if (IS_ERR(wheel))
-		return;
 	seen_init(-1);
 	KTEST(all_run(wheel), "all run");
 	seen_init(0);
@@ -342,31 +323,14 @@ static void __init test_offline_one(void)
 	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
 }
 
-/* -- Busy waiting ---------------------------------------------------------------------- */
-
-static struct hwt_wheel * __init waiting_wheel(enum hwt_wait_strategy wait,
-					       unsigned int workers)
-{
-	struct hwt_wheel_params params = {
-		.name = "waiting", .cpus = cpumask_of(victim), .wait = wait, .workers = workers,
-	};
-	struct hwt_wheel *wheel = hwt_wheel_create(&params);
-
-	KTEST(!IS_ERR(wheel), "a wheel on CPU %u with %u workers, %s", victim, workers,
-	      wait == HWT_WAIT_BUSY ? "busy waiting" : "sleeping");
-	return wheel;
-}
-
 static void __init test_busy(void)
 {
-	struct hwt_wheel *wheel = waiting_wheel(HWT_WAIT_BUSY, 0);
+	struct hwt_wheel *wheel = busy_wheel(0);
 	struct hwt_wheel_params made;
 	unsigned int i, ok = 0, early = 0;
+	static struct kt far, near;
 	unsigned long flags;
-	struct kt far, near;
 
-	if (IS_ERR(wheel))
-		return;
 	hwt_wheel_get_params(wheel, &made);
 	KTEST(made.wait == HWT_WAIT_BUSY, "its parameters say so");
 	seen_init(victim);
@@ -401,18 +365,16 @@ static void __init test_busy(void)
 	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
 
 	/* Its workers are on the same CPU. */
-	wheel = waiting_wheel(HWT_WAIT_BUSY, 2);
+	wheel = busy_wheel(2);
 	seen_init(victim);
 	KTEST(all_run(wheel) && atomic_read(&seen.elsewhere) == 0, "all run, there");
 	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
 
 	/* With nothing to wait for. */
-	wheel = waiting_wheel(HWT_WAIT_BUSY, 0);
+	wheel = busy_wheel(0);
 	msleep(50);
 	KTEST(hwt_wheel_destroy(wheel) == 0, "a wheel is destroyed while it spins");
 }
-
-/* -- What it looks after meanwhile: params.poll -------------------------------------- */
 
 /**
  * struct poller - what is polled for
@@ -482,8 +444,6 @@ static void __init test_polled(void)
 	int i;
 
 	KTEST(!IS_ERR(wheel), "a wheel that polls");
-	if (IS_ERR(wheel))
-		return;
 	hwt_wheel_get_params(wheel, &got);
 	KTEST(got.poll == poll && got.poll_arg == &poller, "its parameters tell");
 	KTEST(polled(&poller, 1000), "called again and again while nothing is pending");
@@ -519,45 +479,170 @@ static void __init test_polled(void)
 	KTEST(!atomic_read(&poller.odd), "always on one thread of the kernel, in process context");
 }
 
-/* -- How late -------------------------------------------------------------------------- */
+/*
+ * A CPU goes offline with timeouts on its submission list that nobody has collected yet. They
+ * fire, and count.
+ */
+#define SUBMITTED	100
 
-#define SAMPLES	200
+static struct kt first, there[SUBMITTED];
 
-static int compare_u64(const void *a, const void *b)
+/* On the victim: submits, and cancels some of it. */
+static int submit(void *arg)
 {
-	return *(u64 *)a < *(u64 *)b ? -1 : *(u64 *)a > *(u64 *)b;
+	struct hwt_wheel *wheel = arg;
+	int i;
+
+	for (i = 0; i < SUBMITTED; i++) {
+		kt_init(&there[i], wheel, &kt_ops);
+		there[i].earliest = first.earliest + KT_SECOND;
+		hwt_schedule_at(&there[i].timeout, there[i].earliest);
+	}
+	return kt_thread_end(raw_smp_processor_id());
 }
 
-/* After the tick that the deadline was rounded up to. */
-static void __init test_lateness(enum hwt_wait_strategy wait)
+static void __init submit_there(struct hwt_wheel *wheel, u64 delay)
 {
-	static u64 late[SAMPLES];
-	struct hwt_wheel *wheel = waiting_wheel(wait, 0);
-	unsigned int i, ok = 0, early = 0;
-	u64 deadline;
-	struct kt one;
+	struct task_struct *thread;
 
-	if (IS_ERR(wheel))
-		return;
-	for (i = 0; i < SAMPLES; i++) {
-		kt_init(&one, wheel, &kt_ops);
-		deadline = (hwt_wheel_tick(wheel) + 3 + i % 8) * KT_MS;
-		one.earliest = deadline;
-		hwt_schedule_at(&one.timeout, deadline);
-		ok += KT_WAIT(kt_expirations(&one) == 1);
-		early += atomic_read(&one.early);
-		hwt_cancel_sync(&one.timeout);
-		late[i] = one.at - deadline;
+	kt_init(&first, wheel, &kt_ops);
+	kt_schedule(&first, delay);
+	/* The engine collects that, and sleeps for it. What is later wakes nobody. */
+	KT_WAIT(kt_stats(wheel).collected == 1);
+	msleep(50);
+	thread = kt_thread(submit, wheel, victim);
+	msleep(20);
+	KTEST(kt_thread_stop(thread) == victim, "submitted on CPU %u", victim);
+	KTEST(kt_stats(wheel).collected == 1, "and not collected");
+}
+
+static void __init test_offline_submitted(void)
+{
+	struct hwt_wheel *wheel = kt_wheel("offline");
+	int i, fired = 0, early = 0;
+	u64 now;
+
+	submit_there(wheel, (KT_SLOW ? 18 : 6) * KT_SECOND);
+	KTEST(remove_cpu(victim) == 0, "CPU %u is offline", victim);
+	now = hwt_wheel_now(wheel);
+	if (now < first.earliest)
+		KTEST(kt_stats(wheel).collected == 1, "before anybody has collected");
+	else
+		KTEST_SKIP("it took so long that the engine has collected");
+	KTEST(hwt_wheel_pending(wheel) >= SUBMITTED, "all are pending");
+	for (i = 0; i < SUBMITTED; i++) {
+		fired += KT_WAIT(kt_releases(&there[i]) == 1) &&
+			 kt_expirations(&there[i]) == 1;
+		early += atomic_read(&there[i].early);
 	}
-	KTEST(ok == SAMPLES && early == 0, "%u of %u fire, %u early", ok, SAMPLES, early);
-	sort(late, SAMPLES, sizeof(*late), compare_u64, NULL);
-	pr_info("# %s: late by %llu us at least, %llu us median, %llu us 95 %%, %llu us at most\n",
-		wait == HWT_WAIT_BUSY ? "busy" : "sleep", kt_us(late[0]),
-		kt_us(late[SAMPLES / 2]), kt_us(late[SAMPLES * 95 / 100]),
-		kt_us(late[SAMPLES - 1]));
-	if (wait == HWT_WAIT_BUSY)
-		KTEST(kt_stats(wheel).wakeups == 0, "it has never slept");
+	KTEST(fired == SUBMITTED && early == 0, "%d of %d fire, %d early", fired, SUBMITTED, early);
+	KTEST(hwt_wheel_pending(wheel) == 0, "none is pending");
 	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
+	KTEST(add_cpu(victim) == 0, "CPU %u is online again", victim);
+}
+
+static void __init test_offline_stop(void)
+{
+	struct hwt_wheel *wheel = kt_wheel("offline");
+	int i, ok = 0;
+
+	submit_there(wheel, KT_HOUR);
+	KTEST(remove_cpu(victim) == 0, "CPU %u is offline", victim);
+	for (i = 0; i < SUBMITTED / 2; i++)
+		ok += hwt_cancel_sync(&there[i].timeout) == 1 &&
+		      kt_releases(&there[i]) == 1;
+	KTEST(ok == SUBMITTED / 2, "cancel_sync of what was submitted there");
+	KTEST(hwt_wheel_stop(wheel, NULL, NULL) == SUBMITTED / 2 + 1, "stop hands back the others");
+	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
+	KTEST(add_cpu(victim) == 0, "CPU %u is online again", victim);
+}
+
+static DECLARE_COMPLETION(going);
+static DECLARE_COMPLETION(made);
+
+/* The CPU is online, and the scheduler does not give it new work any more. */
+static int victim_goes(unsigned int cpu)
+{
+	if (cpu == victim) {
+		complete(&going);
+		wait_for_completion_timeout(&made, KT_PATIENCE * HZ);
+	}
+	return 0;
+}
+
+static unsigned int fired_on;
+
+static void made_expire(struct hwt_timeout *timeout)
+{
+	WRITE_ONCE(fired_on, raw_smp_processor_id());
+	/* As who has to wait with a spin lock held on PREEMPT_RT: the scheduler warns of a
+	 * thread that is where it may not be.
+	 */
+	migrate_disable();
+	usleep_range(100, 200);
+	migrate_enable();
+	kt_expire(timeout);
+}
+
+static const struct hwt_ops made_ops = { .expire = made_expire };
+
+static bool fires(struct kt *kt)
+{
+	int before = kt_expirations(kt);
+
+	kt_schedule(kt, 0);
+	return KT_WAIT(kt_expirations(kt) == before + 1);
+}
+
+struct maker {
+	struct hwt_wheel_params params;
+	struct hwt_wheel *wheel;
+	struct kt kt;
+};
+
+static int make_then(void *arg)
+{
+	struct maker *maker = arg;
+	bool fired = false;
+	int i;
+
+	wait_for_completion(&going);
+	maker->wheel = hwt_wheel_create(&maker->params);
+	if (!IS_ERR(maker->wheel)) {
+		kt_init(&maker->kt, maker->wheel, &made_ops);
+		for (i = 0, fired = true; i < 10; i++)
+			fired &= fires(&maker->kt);
+	}
+	complete(&made);
+	return kt_thread_end(fired);
+}
+
+static void __init test_made_then(unsigned int workers)
+{
+	struct maker maker = {
+		.params = { .name = "made", .cpus = cpumask_of(victim), .workers = workers },
+	};
+	struct task_struct *thread;
+	int state;
+
+	reinit_completion(&going);
+	reinit_completion(&made);
+	state = cpuhp_setup_state_nocalls(CPUHP_AP_ONLINE_DYN, "hwt_test:goes", NULL, victim_goes);
+	KTEST(state > 0, "told when a CPU goes");
+	if (state < 0)
+		return;
+	thread = kt_thread(make_then, &maker, 0);
+	KTEST(remove_cpu(victim) == 0, "CPU %u is offline", victim);
+	KTEST(kt_thread_stop(thread) == 1,
+	      "a wheel for it, %u workers, that was made while it went, fires", workers);
+	KTEST(add_cpu(victim) == 0, "CPU %u is online again", victim);
+	cpuhp_remove_state_nocalls(state);
+	if (IS_ERR_OR_NULL(maker.wheel))
+		return;
+	/* The engine goes there before its next pass, and takes the workers along. */
+	fires(&maker.kt);
+	KTEST(fires(&maker.kt) && fired_on == victim, "and then there: on %u", fired_on);
+	KTEST(hwt_wheel_destroy(maker.wheel) == 0, "the wheel is destroyed");
 }
 
 static void __init selftest(void)
@@ -576,11 +661,13 @@ static void __init selftest(void)
 		return;
 	}
 	test_busy();
-	test_lateness(HWT_WAIT_SLEEP);
-	test_lateness(HWT_WAIT_BUSY);
 	if (IS_ENABLED(CONFIG_HOTPLUG_CPU)) {
 		test_offline_one();
 		if (!kt_quick()) {
+			test_offline_submitted();
+			test_offline_stop();
+			test_made_then(0);
+			test_made_then(1);
 			test_offline(0, false);
 			test_offline(2, false);
 			test_offline(0, true);
@@ -593,5 +680,3 @@ static void __init selftest(void)
 }
 
 KSTM_MODULE_LOADERS(test_pin);
-MODULE_DESCRIPTION("hwt: where a wheel's threads run, and how they wait");
-MODULE_LICENSE("GPL");
