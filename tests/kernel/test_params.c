@@ -6,6 +6,7 @@
  * hwt-test: timeout 120
  */
 #include <linux/cpumask.h>
+#include <linux/log2.h>
 
 #include "hwt_ktest.h"
 
@@ -20,12 +21,12 @@ static void test_poll(void *arg)
 {
 }
 
-struct bad {
+struct wanted {
 	const char		*what;
 	struct hwt_wheel_params	params;
 };
 
-static const struct bad bad[] __initconst = {
+static const struct wanted bad[] __initconst = {
 	{ "1 bucket", { .ticks_per_wheel = 1 } },
 	{ "65537 buckets", { .ticks_per_wheel = 65537 } },
 	{ "2^32 - 1 buckets", { .ticks_per_wheel = U32_MAX } },
@@ -62,47 +63,83 @@ static const struct bad bad[] __initconst = {
 	{ "poll of a thread that sleeps", { .poll = test_poll, .cpus = &first } },
 };
 
+static void __init shared_refused(const char *what, const struct hwt_wheel_params *params)
+{
+	struct hwt_wheel *wheel = hwt_wheel_get_shared(params);
+
+	KTEST(PTR_ERR_OR_ZERO(wheel) == -EINVAL, "%s: get_shared refuses", what);
+	if (!IS_ERR(wheel))
+		hwt_wheel_put(wheel);
+}
+
 static void __init test_bad(void)
 {
-	struct hwt_wheel_params params;
 	struct hwt_wheel *wheel;
 	unsigned int i;
 
 	cpumask_andnot(&offline, cpu_possible_mask, cpu_online_mask);
 	cpumask_set_cpu(0, &first);
 	for (i = 0; i < ARRAY_SIZE(bad); i++) {
-		params = bad[i].params;
-		params.name = "bad";
-		wheel = hwt_wheel_create(&params);
+		wheel = hwt_wheel_create(&bad[i].params);
 		KTEST(PTR_ERR_OR_ZERO(wheel) == -EINVAL, "%s: create refuses", bad[i].what);
-		if (!IS_ERR_OR_NULL(wheel))
+		if (!IS_ERR(wheel))
 			hwt_wheel_destroy(wheel);
-		wheel = hwt_wheel_get_shared(&params);
-		KTEST(PTR_ERR_OR_ZERO(wheel) == -EINVAL, "%s: get_shared refuses", bad[i].what);
-		if (!IS_ERR_OR_NULL(wheel))
-			hwt_wheel_put(wheel);
+		shared_refused(bad[i].what, &bad[i].params);
 	}
 }
 
-static struct hwt_wheel_params made;
+static const struct wanted good[] __initconst = {
+	{ "2 buckets, 1 level", { .ticks_per_wheel = 2, .levels = 1 } },
+	{ "2 buckets, 6 levels", { .ticks_per_wheel = 2, .levels = 6 } },
+	{ "3 buckets", { .ticks_per_wheel = 3 } },
+	{ "513 buckets", { .ticks_per_wheel = 513 } },
+	{ "65536 buckets, 6 levels", { .ticks_per_wheel = 65536, .levels = 6 } },
+	{ "65535 buckets, 1 level", { .ticks_per_wheel = 65535, .levels = 1 } },
+	{ "a tick of 1 ns", { .tick_ns = 1 } },
+	{ "a tick of 1 ms + 1 ns", { .tick_ns = KT_MS + 1 } },
+	{ "a tick of 7.654321 ms", { .tick_ns = 7654321 } },
+	{ "a tick of 2^23 ns", { .tick_ns = 1 << 23 } },
+	{ "a tick of an hour", { .tick_ns = KT_HOUR } },
+	{ "max_pending of 2^63 - 1", { .max_pending = S64_MAX } },
+	{ "boottime, coarse",
+	  { .clock = HWT_CLOCK_BOOTTIME, .flags = HWT_COARSE_CLOCK, .tick_ns = 100 * KT_MS } },
+	{ "freezable", { .flags = HWT_FREEZABLE, .workers = 1 } },
+	{ "256 workers", { .workers = HWT_WORKERS_MAX } },
+	{ "workers with FIFO", { .workers = 2, .priority = HWT_PRIORITY_FIFO } },
+	{ "any CPU, by name", { .cpus = cpu_possible_mask } },
+	{ "busy waiting on CPU 0", { .wait = HWT_WAIT_BUSY, .cpus = &first } },
+	{ "realtime, clock_set",
+	  { .clock = HWT_CLOCK_REALTIME, .clock_set = test_clock_set, .clock_set_arg = &first } },
+};
 
-/* Not on the stack, where clang would keep those of all calls. */
-static struct hwt_wheel_params asked;
-
-/* Made as asked for, after rounding: and it works. */
-static void __init good(const char *what)
+/* As asked for, with the defaults for 0, buckets rounded up and the tick raised to 1 ms. */
+static bool __init as_asked(const struct hwt_wheel_params *made,
+			    const struct hwt_wheel_params *asked)
 {
-	struct hwt_wheel *wheel;
-	struct kt now, soon, far;
+	return made->tick_ns == max(asked->tick_ns, KT_MS) &&
+	       made->ticks_per_wheel == roundup_pow_of_two(asked->ticks_per_wheel ?: 512) &&
+	       made->levels == (asked->levels ?: 3) && made->clock == asked->clock &&
+	       made->flags == asked->flags && made->max_pending == asked->max_pending &&
+	       made->workers == asked->workers && !made->cpus == !asked->cpus &&
+	       made->priority == asked->priority && made->wait == asked->wait &&
+	       made->clock_set == asked->clock_set && made->clock_set_arg == asked->clock_set_arg;
+}
 
-	asked.name = "a name longer than is kept";
-	wheel = hwt_wheel_create(&asked);
+static void __init test_good(const char *what, const struct hwt_wheel_params *asked)
+{
+	static struct hwt_wheel_params made;
+	struct kt now, soon, far;
+	struct hwt_wheel *wheel;
+
+	made = *asked;
+	made.name = "a name longer than is kept";
+	wheel = hwt_wheel_create(&made);
 	KTEST(!IS_ERR(wheel), "%s: a wheel is made", what);
-	if (IS_ERR(wheel)) {
-		memset(&made, 0, sizeof(made));
+	if (IS_ERR(wheel))
 		return;
-	}
 	hwt_wheel_get_params(wheel, &made);
+	KTEST(as_asked(&made, asked), "%s: as asked for, rounded: tick %llu, %u buckets, %u levels",
+	      what, made.tick_ns, made.ticks_per_wheel, made.levels);
 	KTEST(!strcmp(made.name, "a name longer t"), "%s: its name is cut", what);
 	kt_init(&now, wheel, &kt_ops);
 	kt_init(&soon, wheel, &kt_ops);
@@ -120,73 +157,16 @@ static void __init good(const char *what)
 	KTEST(hwt_wheel_destroy(wheel) == 0, "%s: destroyed", what);
 }
 
-#define GOOD(what, ...) ({ asked = (struct hwt_wheel_params) { __VA_ARGS__ }; good(what); })
-
-static void __init test_good(void)
-{
-	GOOD("2 buckets, 1 level", .ticks_per_wheel = 2, .levels = 1);
-	KTEST(made.ticks_per_wheel == 2 && made.levels == 1, "as asked for");
-	GOOD("2 buckets, 6 levels", .ticks_per_wheel = 2, .levels = 6);
-	KTEST(made.ticks_per_wheel == 2 && made.levels == 6, "as asked for");
-	GOOD("3 buckets", .ticks_per_wheel = 3);
-	KTEST(made.ticks_per_wheel == 4 && made.levels == 3, "rounded up to 4");
-	GOOD("513 buckets", .ticks_per_wheel = 513);
-	KTEST(made.ticks_per_wheel == 1024, "rounded up to 1024");
-	GOOD("65536 buckets, 6 levels", .ticks_per_wheel = 65536, .levels = 6);
-	KTEST(made.ticks_per_wheel == 65536 && made.levels == 6, "as asked for");
-	GOOD("65535 buckets, 1 level", .ticks_per_wheel = 65535, .levels = 1);
-	KTEST(made.ticks_per_wheel == 65536, "rounded up to 65536");
-	GOOD("a tick of 1 ns", .tick_ns = 1);
-	KTEST(made.tick_ns == KT_MS, "raised to 1 ms");
-	GOOD("a tick of 1 ms + 1 ns", .tick_ns = KT_MS + 1);
-	KTEST(made.tick_ns == KT_MS + 1, "as asked for");
-	GOOD("a tick of 7.654321 ms", .tick_ns = 7654321);
-	KTEST(made.tick_ns == 7654321, "as asked for");
-	GOOD("a tick of 2^23 ns", .tick_ns = 1 << 23);
-	GOOD("a tick of an hour", .tick_ns = KT_HOUR);
-	KTEST(made.tick_ns == KT_HOUR, "as asked for");
-	GOOD("max_pending of 2^63 - 1", .max_pending = S64_MAX);
-	KTEST(made.max_pending == S64_MAX, "as asked for");
-	KTEST(!made.workers && !made.cpus && made.priority == HWT_PRIORITY_NORMAL &&
-	      made.wait == HWT_WAIT_SLEEP && !made.clock_set, "and nothing else");
-}
-
-/* In two halves, for the size of their frames. */
-static void __init test_good_more(void)
-{
-	GOOD("boottime, coarse", .clock = HWT_CLOCK_BOOTTIME,
-	     .flags = HWT_COARSE_CLOCK, .tick_ns = 100 * KT_MS);
-	KTEST(made.clock == HWT_CLOCK_BOOTTIME && made.flags == HWT_COARSE_CLOCK, "as asked for");
-	GOOD("freezable", .flags = HWT_FREEZABLE, .workers = 1);
-	KTEST(made.flags == HWT_FREEZABLE && made.workers == 1, "as asked for");
-	GOOD("256 workers", .workers = HWT_WORKERS_MAX);
-	KTEST(made.workers == HWT_WORKERS_MAX, "as asked for");
-	GOOD("workers with FIFO", .workers = 2, .priority = HWT_PRIORITY_FIFO);
-	KTEST(made.workers == 2 && made.priority == HWT_PRIORITY_FIFO, "as asked for");
-	GOOD("any CPU, by name", .cpus = cpu_possible_mask);
-	KTEST(made.cpus, "as asked for");
-	GOOD("busy waiting on CPU 0", .wait = HWT_WAIT_BUSY, .cpus = cpumask_of(0));
-	KTEST(made.wait == HWT_WAIT_BUSY && made.cpus, "as asked for");
-	GOOD("realtime, clock_set", .clock = HWT_CLOCK_REALTIME,
-	     .clock_set = test_clock_set, .clock_set_arg = &made);
-	KTEST(made.clock == HWT_CLOCK_REALTIME && made.clock_set == test_clock_set &&
-	      made.clock_set_arg == &made, "as asked for");
-}
-
 /* -- Shared ones ---------------------------------------------------------- */
 
-static void __init unshared(const char *what, struct hwt_wheel_params params)
-{
-	struct hwt_wheel *wheel;
-
-	params.name = "unshared";
-	wheel = hwt_wheel_get_shared(&params);
-	KTEST(PTR_ERR_OR_ZERO(wheel) == -EINVAL, "%s: get_shared refuses", what);
-	if (!IS_ERR_OR_NULL(wheel))
-		hwt_wheel_put(wheel);
-}
-
-#define UNSHARED(what, ...) ({ unshared(what, (struct hwt_wheel_params) { __VA_ARGS__ }); })
+static const struct wanted unshared[] __initconst = {
+	{ "max_pending", { .max_pending = 1 } },
+	{ "cpus", { .cpus = cpu_possible_mask } },
+	{ "busy waiting", { .wait = HWT_WAIT_BUSY, .cpus = &first } },
+	{ "busy waiting and polling",
+	  { .wait = HWT_WAIT_BUSY, .cpus = &first, .poll = test_poll } },
+	{ "clock_set", { .clock = HWT_CLOCK_REALTIME, .clock_set = test_clock_set } },
+};
 
 static struct hwt_wheel * __init get(struct hwt_wheel_params params)
 {
@@ -215,13 +195,8 @@ static void __init test_different(void)
 	struct hwt_wheel *wheel[ARRAY_SIZE(different)], *same;
 	int i, j, odd = 0, others = 0;
 
-	UNSHARED("max_pending", .max_pending = 1);
-	UNSHARED("cpus", .cpus = cpu_possible_mask);
-	UNSHARED("busy waiting", .wait = HWT_WAIT_BUSY, .cpus = cpumask_of(0));
-	UNSHARED("busy waiting and polling", .wait = HWT_WAIT_BUSY, .cpus = cpumask_of(0),
-		 .poll = test_poll);
-	UNSHARED("clock_set", .clock = HWT_CLOCK_REALTIME, .clock_set = test_clock_set);
-
+	for (i = 0; i < ARRAY_SIZE(unshared); i++)
+		shared_refused(unshared[i].what, &unshared[i].params);
 	for (i = 0; i < ARRAY_SIZE(wheel); i++) {
 		wheel[i] = get(different[i]);
 		odd += !wheel[i];
@@ -384,35 +359,30 @@ static void __init test_private(void)
 	KTEST(hwt_wheel_destroy(wheel) == 0, "it can be destroyed");
 }
 
+static bool __init rounded(struct kt *kt, u64 at, u64 tick_ns)
+{
+	u64 want = div64_u64(at + tick_ns - 1, tick_ns) * tick_ns;
+
+	hwt_schedule_at(&kt->timeout, at);
+	return hwt_deadline(&kt->timeout) == want;
+}
+
 /* Deadlines are rounded up to ticks, exactly, far away too. */
 static void __init test_rounding(u64 tick_ns)
 {
-	struct hwt_wheel_params params = { .name = "rounding", .tick_ns = tick_ns };
-	struct hwt_wheel *wheel = hwt_wheel_create(&params);
+	struct hwt_wheel *wheel = kt_wheel("rounding", .tick_ns = tick_ns);
+	u64 far, base = hwt_wheel_now(wheel) + KT_HOUR;
 	unsigned int bit, odd = 0;
-	u64 at, base, got, want;
 	int delta;
 	struct kt kt;
 
-	if (IS_ERR(wheel)) {
-		KTEST(false, "a wheel with a tick of %llu ns", tick_ns);
-		return;
-	}
-	base = hwt_wheel_now(wheel) + KT_HOUR;
 	kt_init(&kt, wheel, &kt_ops);
 	for (bit = 42; bit < 63; bit++) {
+		far = base + (1ULL << bit);
 		for (delta = -2; delta <= 2; delta++) {
 			/* Around a multiple of the tick, and around a power of two. */
-			at = div64_u64(base + (1ULL << bit), tick_ns) * tick_ns + delta;
-			hwt_schedule_at(&kt.timeout, at);
-			got = hwt_deadline(&kt.timeout);
-			want = div64_u64(at + tick_ns - 1, tick_ns) * tick_ns;
-			odd += at > S64_MAX - tick_ns ? got != U64_MAX : got != want;
-			at = base + (1ULL << bit) + delta;
-			hwt_schedule_at(&kt.timeout, at);
-			got = hwt_deadline(&kt.timeout);
-			want = div64_u64(at + tick_ns - 1, tick_ns) * tick_ns;
-			odd += at > S64_MAX - tick_ns ? got != U64_MAX : got != want;
+			odd += !rounded(&kt, div64_u64(far, tick_ns) * tick_ns + delta, tick_ns);
+			odd += !rounded(&kt, far + delta, tick_ns);
 		}
 	}
 	KTEST(odd == 0, "deadlines are rounded up to a tick of %llu ns", tick_ns);
@@ -421,9 +391,11 @@ static void __init test_rounding(u64 tick_ns)
 
 static void __init selftest(void)
 {
+	unsigned int i;
+
 	test_bad();
-	test_good();
-	test_good_more();
+	for (i = 0; i < ARRAY_SIZE(good); i++)
+		test_good(good[i].what, &good[i].params);
 	test_different();
 	test_same();
 	test_last(false);
@@ -439,5 +411,3 @@ static void __init selftest(void)
 }
 
 KSTM_MODULE_LOADERS(test_params);
-MODULE_DESCRIPTION("hwt: what a wheel can be made of");
-MODULE_LICENSE("GPL");
