@@ -8,7 +8,6 @@
  */
 #include <linux/kref.h>
 #include <linux/slab.h>
-#include <linux/vmalloc.h>
 
 #include "hwt_ktest.h"
 #include "hwt_ktest_compat.h"
@@ -52,11 +51,11 @@ static void __init item_join(struct item *item, struct hwt_group *group,
 static struct item * __init items_make(struct hwt_group *group, unsigned int n,
 				       const struct hwt_ops *ops)
 {
-	struct item *items = vzalloc(array_size(n, sizeof(*items)));
+	struct item *items = kt_alloc(n, sizeof(*items));
 	unsigned int i;
 
 	hwt_group_init(group, NULL, NULL);
-	for (i = 0; items && i < n; i++)
+	for (i = 0; i < n; i++)
 		item_join(&items[i], group, wheels[i % 2], ops);
 	return items;
 }
@@ -104,9 +103,7 @@ static void __init test_counts(void)
 	struct item *items = items_make(&group, N, &item_ops);
 	int i, odd;
 
-	KTEST(items && hwt_group_pending(&group) == 0, "of %d idle ones none is pending", N);
-	if (!items)
-		return;
+	KTEST(hwt_group_pending(&group) == 0, "of %d idle ones none is pending", N);
 	KTEST(hwt_group_cancel(&group) == 0 && hwt_group_cancel_sync(&group) == 0,
 	      "there is nothing to cancel");
 	for (i = 0; i < N; i++)
@@ -180,8 +177,6 @@ static void __init test_sync(const char *what, u64 (*sync)(struct hwt_group *gro
 	atomic_set(&after, 0);
 	for (round = 0; round < 10; round++) {
 		items = items_make(&group, N, ops);
-		if (!items)
-			break;
 		items_schedule(items, N, 0, round * (KT_MS / 100));
 		hits = sync(&group);
 		WRITE_ONCE(over, true);
@@ -201,7 +196,7 @@ static void __init test_sync(const char *what, u64 (*sync)(struct hwt_group *gro
 		vfree(items);
 	}
 	msleep(50);
-	KTEST(round == 10 && held == 0, "%s: none is held on return", what);
+	KTEST(held == 0, "%s: none is held on return", what);
 	KTEST(unbalanced == 0, "%s: each has fired or was cancelled", what);
 	KTEST(odd == 0, "%s: what it answers, and what can be scheduled then", what);
 	KTEST(atomic_read(&after) == 0, "%s: none fires after it", what);
@@ -242,10 +237,10 @@ static void __init test_running(const char *what, u64 (*sync)(struct hwt_group *
 	hwt_group_join(&group, &member, &sleeper.kt.timeout);
 	hwt_schedule(&sleeper.kt.timeout, 0);
 	KTEST(KT_WAIT(kt_inside(&sleeper)), "%s: the first member's callback sleeps", what);
-	items = vzalloc(N * sizeof(*items));
-	for (i = 0; items && i < N; i++)
+	items = kt_alloc(N, sizeof(*items));
+	for (i = 0; i < N; i++)
 		item_join(&items[i], &group, wheels[1], &item_ops);
-	items_schedule(items, items ? N : 0, 20 * KT_MS, KT_MS);
+	items_schedule(items, N, 20 * KT_MS, KT_MS);
 	for (i = 0; i < 2; i++) {
 		calls[i].group = &group;
 		thread[i] = kt_thread(sync_thread, &calls[i], i);
@@ -317,8 +312,6 @@ static void __init test_stubborn(void)
 	atomic_set(&after, 0);
 	for (round = 0; round < rounds; round++) {
 		stubborn = items_make(&group, STUBBORN, &stubborn_ops);
-		if (!stubborn)
-			break;
 		thread[0] = kt_thread(stubborn_thread, NULL, 0);
 		thread[1] = kt_thread(stubborn_thread, NULL, 1);
 		odd += !KT_WAIT(kt_expirations(&stubborn[STUBBORN - 1].kt) > 3);
@@ -337,7 +330,7 @@ static void __init test_stubborn(void)
 		vfree(stubborn);
 		WRITE_ONCE(over, false);
 	}
-	KTEST(round == rounds && odd == 0 && atomic_read(&after) == 0,
+	KTEST(odd == 0 && atomic_read(&after) == 0,
 	      "shutdown_sync ends what two threads and the callbacks keep scheduling, %d times",
 	      rounds);
 }
@@ -500,9 +493,7 @@ static void __init test_rejoin(void)
 	int i;
 
 	hwt_group_init(&recycled_group, recycled_get, recycled_put);
-	recycled = vzalloc(N * sizeof(*recycled));
-	if (!recycled)
-		return;
+	recycled = kt_alloc(N, sizeof(*recycled));
 	for (i = 0; i < N; i++)
 		item_join(&recycled[i], &recycled_group, wheels[i % 2], &item_ops);
 	items_schedule(recycled, N, KT_HOUR, 0);
@@ -532,8 +523,6 @@ static void __init test_gone(void)
 	struct hwt_group group;
 	struct item *items = items_make(&group, N, &item_plain_ops);
 
-	if (!items)
-		return;
 	group.get = gone_get;
 	group.put = gone_put;
 	items_schedule(items, N, KT_HOUR, 0);
@@ -545,74 +534,29 @@ static void __init test_gone(void)
 	vfree(items);
 }
 
-/* -- Many ------------------------------------------------------------------- */
-
-static void __init test_many(void)
-{
-	unsigned int n = kt_quick() ? 20000 : 100000, i;
-	struct hwt_group group;
-	struct item *items = items_make(&group, n, &item_plain_ops);
-	struct hwt_member late = { };
-	struct kt kt;
-
-	KTEST(items && hwt_group_pending(&group) == 0, "%u members", n);
-	if (!items)
-		return;
-	atomic_set(&after, 0);
-	items_schedule(items, n, KT_HOUR, KT_MS);
-	KTEST(hwt_group_pending(&group) == n, "all are pending");
-	KTEST(hwt_group_cancel(&group) == n && hwt_group_pending(&group) == 0, "all are cancelled");
-	items_schedule(items, n, KT_HOUR, KT_MS);
-	for (i = 0; i < n; i += 10)
-		hwt_schedule(&items[i].kt.timeout, 0);
-	for (i = 0; i < n; i += 10)
-		KT_WAIT(kt_expirations(&items[i].kt));
-	KTEST(hwt_group_pending(&group) == n - n / 10, "a tenth fires");
-	/* Of another group, and far behind all of them on the submission lists. */
-	kt_init(&kt, wheels[0], &kt_ops);
-	kt_schedule(&kt, KT_MS);
-	hwt_group_join(&group, &late, &kt.timeout);
-	hwt_group_leave(&group, &late);
-	KTEST(hwt_group_shutdown_sync(&group) == n - n / 10, "the others are shut down");
-	WRITE_ONCE(over, true);
-	memset(items, 0xff, array_size(n, sizeof(*items)));
-	vfree(items);
-	KTEST(KT_WAIT(kt_releases(&kt) == 1) && kt_expirations(&kt) == 1 &&
-	      !atomic_read(&kt.early), "one that has left fires");
-	hwt_shutdown_sync(&kt.timeout);
-	KTEST(hwt_wheel_pending(wheels[0]) + hwt_wheel_pending(wheels[1]) == 0 &&
-	      atomic_read(&after) == 0, "and nothing else: the memory is freed");
-	WRITE_ONCE(over, false);
-}
+/* -- Two cancels at once ------------------------------------------------------ */
 
 static int cancel_thread(void *arg)
 {
 	return kt_thread_end(hwt_group_cancel(arg));
 }
 
-static int cancel_sync_thread(void *arg)
-{
-	return kt_thread_end(hwt_group_cancel_sync(arg));
-}
-
-static void __init test_two_at_once(const char *what, int (*fn)(void *arg))
+static void __init test_two_at_once(void)
 {
 	unsigned int n = kt_quick() || KT_SLOW ? 2000 : 20000;
-	int round, wrong = 0, held = 0, hits;
+	int round, wrong = 0, hits;
 	struct task_struct *thread[2];
 	struct hwt_group group;
 	struct item *items = items_make(&group, n, &item_ops);
 
-	for (round = 0; items && round < 3; round++) {
+	for (round = 0; round < 3; round++) {
 		items_schedule(items, n, KT_HOUR, 0);
-		thread[0] = kt_thread(fn, &group, 0);
-		thread[1] = kt_thread(fn, &group, 1);
+		thread[0] = kt_thread(cancel_thread, &group, 0);
+		thread[1] = kt_thread(cancel_thread, &group, 1);
 		hits = kt_thread_stop(thread[0]) + kt_thread_stop(thread[1]);
 		wrong += hits != n || hwt_group_pending(&group);
-		items_sum(items, n);
-		held += fn == cancel_sync_thread ? sum.held : 0;
 	}
-	KTEST(items && wrong == 0 && held == 0, "two %s at once: each member counts for one", what);
+	KTEST(wrong == 0, "two cancels at once: each member counts for one");
 	hwt_group_shutdown_sync(&group);
 	vfree(items);
 }
@@ -697,8 +641,6 @@ static void __init test_moving(void)
 	struct task_struct *thread;
 	u64 n;
 
-	if (!items)
-		return;
 	for (who = 0; who < 2; who++)
 		for (i = 0; i < MOVE; i++)
 			kt_init(&mover[who][i].kt, wheels[i % 2],
@@ -785,8 +727,6 @@ static void __init test_inside(const char *what, u64 (*sync)(struct hwt_group *g
 	struct item *items = items_make(&inside.group, N, &item_ops);
 	int ret;
 
-	if (!items)
-		return;
 	inside.sync = sync;
 	item_join(&inside.item, &inside.group, wheel, &inside_ops);
 	items_schedule(items, N, KT_HOUR, 0);
@@ -829,15 +769,8 @@ static void __init test_odd(void)
 
 static void __init selftest(void)
 {
-	struct hwt_wheel_params params = {
-		.name = "group", .tick_ns = 2 * KT_MS, .levels = 2, .workers = 2,
-	};
-
 	wheels[0] = kt_wheel("group");
-	wheels[1] = hwt_wheel_create(&params);
-	KTEST(!IS_ERR(wheels[0]) && !IS_ERR(wheels[1]), "two wheels");
-	if (IS_ERR(wheels[0]) || IS_ERR(wheels[1]))
-		return;
+	wheels[1] = kt_wheel("group", .tick_ns = 2 * KT_MS, .levels = 2, .workers = 2);
 	test_counts();
 	test_sync("cancel_sync", hwt_group_cancel_sync, &item_ops);
 	test_sync("cancel_sync, no release", hwt_group_cancel_sync, &item_plain_ops);
@@ -849,9 +782,7 @@ static void __init selftest(void)
 	test_references();
 	test_rejoin();
 	test_gone();
-	test_many();
-	test_two_at_once("cancels", cancel_thread);
-	test_two_at_once("cancel_syncs", cancel_sync_thread);
+	test_two_at_once();
 	test_moving();
 	test_inside("cancel_sync", hwt_group_cancel_sync, wheels[0]);
 	test_inside("shutdown_sync", hwt_group_shutdown_sync, wheels[0]);
@@ -864,5 +795,3 @@ static void __init selftest(void)
 }
 
 KSTM_MODULE_LOADERS(test_group);
-MODULE_DESCRIPTION("hwt: groups");
-MODULE_LICENSE("GPL");

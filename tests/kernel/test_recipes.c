@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Recipes: timeouts that are not embedded, retry, debounce, and those of hwt.h's comment
- * that are one call: watchdog, plain debounce, throttle.
+ * Recipes: timeouts that are not embedded, retry, debounce.
  *
  * hwt-test: timeout 120
  */
 #include <linux/cpumask.h>
 #include <linux/kprobes.h>
-#include <linux/prandom.h>
 #include <linux/slab.h>
 #include <linux/timekeeping.h>
 
@@ -140,41 +138,9 @@ static void __init test_life(void)
 	      "none was early, none of the cancelled has fired");
 }
 
-static int cancel_soon(void *arg)
-{
-	struct hwt_handle *handle = arg;
-
-	msleep(50);
-	return kt_thread_end(hwt_cancel(&handle->timeout));
-}
-
-static void __init test_wait(void)
-{
-	struct task_struct *thread;
-	struct hwt_handle *handle;
-	static struct shot shot;
-	int ret;
-
-	handle = shoot(&shot, 20 * KT_MS, GFP_KERNEL);
-	KTEST(hwt_wait(&handle->timeout, U64_MAX) == 1 && shots_fired(&shot) == 1 &&
-	      !atomic_read(&shot.early), "wait: until it has run");
-	KTEST(hwt_wait(&handle->timeout, U64_MAX) == 1, "wait: once more, at once");
-	hwt_handle_put(handle);
-
-	handle = shoot(&shot, KT_HOUR, GFP_KERNEL);
-	KTEST(hwt_wait(&handle->timeout, 5 * KT_MS) == -ETIME && hwt_pending(&handle->timeout),
-	      "wait: not longer than so long");
-	thread = kt_thread(cancel_soon, handle, 1);
-	ret = hwt_wait(&handle->timeout, U64_MAX);
-	KTEST(ret == 0 && kt_thread_stop(thread) == 1, "wait: until it is cancelled");
-	hwt_handle_put(handle);
-	KTEST(shots_fired(&shot) == 1, "wait: that one has not fired");
-}
-
 static void __init test_refused(void)
 {
-	struct hwt_wheel_params params = { .name = "full", .max_pending = 1 };
-	struct hwt_wheel *full = hwt_wheel_create(&params);
+	struct hwt_wheel *full = kt_wheel("full", .max_pending = 1);
 	struct hwt_handle *first, *handle;
 	static struct shot shot;
 
@@ -241,52 +207,6 @@ static void __init test_interrupt(void)
 		odd += atomic_read(&interrupt.shots[i].early) ||
 		       (i % 4 == 3 && shots_fired(&interrupt.shots[i]));
 	KTEST(odd == 0 && fired == INTERRUPTS * 3 / 4, "made by an interrupt: %d fire", fired);
-}
-
-static void __init test_many(void)
-{
-	unsigned int n = kt_quick() ? 1000 : 10000, i, cancelled = 0, odd = 0, fired = 0;
-	struct hwt_handle **handles = kvcalloc(n, sizeof(*handles), GFP_KERNEL);
-	struct shot *shots = kvcalloc(n, sizeof(*shots), GFP_KERNEL);
-	struct rnd_state rnd;
-	u32 random;
-
-	prandom_seed_state(&rnd, 1);
-	for (i = 0; handles && shots && i < n; i++) {
-		random = prandom_u32_state(&rnd);
-		handles[i] = shoot(&shots[i], random % 50 * KT_MS, GFP_KERNEL);
-		if (IS_ERR(handles[i])) {
-			odd++;
-			continue;
-		}
-		if (random >> 16 & 1) {
-			hwt_handle_put(handles[i]);
-			handles[i] = NULL;
-		}
-	}
-	for (i = 0; handles && shots && i < n; i++) {
-		if (IS_ERR_OR_NULL(handles[i]))
-			continue;
-		if (i % 2 && hwt_cancel(&handles[i]->timeout)) {
-			cancelled++;
-			shots[i].again = -1;
-		}
-		hwt_handle_put(handles[i]);
-	}
-	for (i = 0; handles && shots && i < n; i++) {
-		if (shots[i].again < 0)
-			continue;
-		fired += KT_WAIT(shots_fired(&shots[i]) == 1);
-	}
-	/* Whoever was cancelled and fires all the same does so by then. */
-	KTEST(hwt_wheel_flush(wheel) == 0, "what is due has run");
-	for (i = 0; handles && shots && i < n; i++)
-		odd += shots_fired(&shots[i]) != (shots[i].again == 0) ||
-		       atomic_read(&shots[i].early);
-	KTEST(handles && shots && odd == 0 && fired + cancelled == n,
-	      "%u of them, each fires once or is cancelled: %u, %u", n, fired, cancelled);
-	kvfree(handles);
-	kvfree(shots);
 }
 
 /* -- Retry ------------------------------------------------------------------- */
@@ -394,42 +314,6 @@ static void __init test_backoff_extremes(void)
 	hwt_timeout_init(&kt.timeout, NULL, &kt_plain_ops);
 	KTEST(hwt_retry(&kt.timeout, &backoff) == -EINVAL && backoff.tries == 7,
 	      "retry: nor is it without a wheel");
-}
-
-/* What users do: their callback fails, and asks for another one. */
-static struct {
-	struct kt		kt;
-	struct hwt_backoff	backoff;
-	int			early, ret;
-	atomic_t		ended;
-} retrying;
-
-static void retrying_expire(struct hwt_timeout *timeout)
-{
-	static const unsigned int ms[] = { 2, 4, 8, 10, 10, 10, 0 };
-	u64 now = hwt_wheel_now(wheel);
-
-	retrying.early += now < retrying.kt.earliest;
-	retrying.kt.earliest = now + ms[retrying.backoff.tries] * KT_MS;
-	retrying.ret = hwt_retry(timeout, &retrying.backoff);
-	kt_expire(timeout);
-	if (retrying.ret < 0)
-		atomic_set_release(&retrying.ended, 1);
-}
-
-static const struct hwt_ops retrying_ops = { .expire = retrying_expire };
-
-static void __init test_retrying(void)
-{
-	kt_init(&retrying.kt, wheel, &retrying_ops);
-	retrying.backoff = (struct hwt_backoff) {
-		.first_ns = 2 * KT_MS, .most_ns = 10 * KT_MS, .limit = 6,
-	};
-	hwt_schedule(&retrying.kt.timeout, 0);
-	KTEST(KT_WAIT(atomic_read_acquire(&retrying.ended)) && retrying.ret == -ETIME &&
-	      kt_expirations(&retrying.kt) == 7, "retry: from its callback, until the limit");
-	KTEST(retrying.early == 0, "retry: none of these too soon");
-	hwt_shutdown_sync(&retrying.kt.timeout);
 }
 
 /* -- Debounce ---------------------------------------------------------------- */
@@ -577,8 +461,6 @@ static void __init test_debounce_late(void)
 	struct kprobe pending = {
 		.symbol_name = "hwt_schedule_pending_at", .pre_handler = late_probe,
 	};
-	struct hwt_wheel_params params = { .name = "late" };
-	static struct cpumask cpus;
 	int first, second;
 
 	if (num_online_cpus() < 2 || register_kprobe(&at)) {
@@ -587,10 +469,8 @@ static void __init test_debounce_late(void)
 	}
 	KTEST(!register_kprobe(&pending), "a probe at the other one, too");
 	/* Not where the probe spins. */
-	cpumask_copy(&cpus, cpumask_of(kt_other_cpu(0)));
-	params.cpus = &cpus;
 	kt_stay_on(cpumask_of(0));
-	kt_init(&late, hwt_wheel_create(&params), &kt_ops);
+	kt_init(&late, kt_wheel("late", .cpus = cpumask_of(kt_other_cpu(0))), &kt_ops);
 	first = hwt_debounce(&late.timeout, &debounce);
 	WRITE_ONCE(late_task, current);
 	second = hwt_debounce(&late.timeout, &debounce);
@@ -606,89 +486,19 @@ static void __init test_debounce_late(void)
 	KTEST(hwt_wheel_destroy(hwt_timeout_wheel(&late.timeout)) == 0, "its wheel is destroyed");
 }
 
-/* -- One call each ------------------------------------------------------------ */
-
-static void __init test_watchdog(void)
-{
-	u64 began, kicked, now, gap = 0, dog_ns = 200 * KT_MS;
-	struct kt kt;
-
-	kt_init(&kt, wheel, &kt_plain_ops);
-	began = hwt_wheel_now(wheel);
-	kicked = began;
-	do {
-		now = hwt_wheel_now(wheel);
-		gap = max(gap, now - kicked);
-		kicked = now;
-		hwt_schedule(&kt.timeout, dog_ns);
-		usleep_range(1000, 5000);
-	} while (now - began < 2 * dog_ns);
-	/* A guest may have been asleep for that long; then it was right to fire. */
-	KTEST(kt_expirations(&kt) == 0 || gap >= dog_ns,
-	      "watchdog: does not fire while it is kicked");
-	KTEST(KT_WAIT(!hwt_pending(&kt.timeout) && !hwt_running(&kt.timeout)) &&
-	      kt_expirations(&kt) >= 1 && kt.at >= kicked + dog_ns,
-	      "watchdog: fires that long after the last kick, not earlier");
-	KTEST(kt_expirations(&kt) == 1 || gap >= dog_ns, "watchdog: once");
-	hwt_shutdown_sync(&kt.timeout);
-}
-
-static void __init test_throttle(void)
-{
-	u64 began = hwt_wheel_now(wheel), now, deadline, most, every_ns = 20 * KT_MS;
-	struct kt kt;
-	int i, odd = 0, n;
-
-	kt_init(&kt, wheel, &kt_plain_ops);
-	do {
-		now = hwt_wheel_now(wheel);
-		hwt_schedule_earlier(&kt.timeout, every_ns);
-		usleep_range(500, 1000);
-	} while (now - began < 20 * every_ns);
-	KT_WAIT(!hwt_held(&kt.timeout));
-	n = kt_expirations(&kt);
-	/*
-	 * A deadline is that long after an event, and the next event that counts comes after
-	 * the deadline. The last of them came before @now was read once more.
-	 */
-	most = div64_u64(hwt_wheel_now(wheel) - began, every_ns);
-	KTEST(n >= 1 && n <= most, "throttle: called %d times, at most %llu are allowed", n, most);
-
-	hwt_schedule_earlier(&kt.timeout, KT_HOUR);
-	deadline = hwt_deadline(&kt.timeout);
-	for (i = 0; i < 20; i++) {
-		usleep_range(1000, 2000);
-		odd += hwt_schedule_earlier(&kt.timeout, KT_HOUR) !=
-		       (HWT_WAS_PENDING | HWT_WAS_HELD);
-		odd += hwt_deadline(&kt.timeout) != deadline;
-	}
-	KTEST(odd == 0, "throttle: later events do not delay the first one's call");
-	hwt_shutdown_sync(&kt.timeout);
-}
-
 static void __init selftest(void)
 {
 	wheel = kt_wheel("recipes");
-	KTEST(!IS_ERR(wheel), "a wheel");
-	if (IS_ERR(wheel))
-		return;
 	test_life();
-	test_wait();
 	test_refused();
 	test_interrupt();
-	test_many();
 	test_backoff();
 	test_backoff_extremes();
-	test_retrying();
 	test_debounce();
 	test_debounce_calling();
 	test_debounce_late();
-	test_watchdog();
-	test_throttle();
 	KTEST(hwt_wheel_pending(wheel) == 0, "nothing is left pending");
 	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
 }
 
 KSTM_MODULE_LOADERS(test_recipes);
-MODULE_DESCRIPTION("hwt: recipes");
-MODULE_LICENSE("GPL");

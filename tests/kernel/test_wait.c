@@ -5,17 +5,8 @@
  * hwt-test: timeout 180
  */
 #include <linux/kprobes.h>
-#include <linux/vmalloc.h>
 
 #include "hwt_ktest.h"
-
-static struct hwt_wheel * __init waiting_wheel(unsigned int workers)
-{
-	struct hwt_wheel *wheel = kt_workers_wheel("wait", workers);
-
-	KTEST(!IS_ERR(wheel), "a wheel with %u workers", workers);
-	return wheel;
-}
 
 static struct kt_stay sleeper;
 
@@ -105,7 +96,7 @@ static const struct hwt_ops again_ops = { .expire = again_expire };
 
 static void __init test_ends(unsigned int workers)
 {
-	struct hwt_wheel *wheel = waiting_wheel(workers);
+	struct hwt_wheel *wheel = kt_wheel("wait", .workers = workers);
 	struct waiter waiter[3];
 	struct kt kt, again;
 	unsigned int i, ok;
@@ -147,7 +138,7 @@ static void __init test_ends(unsigned int workers)
 
 static void __init test_cancelled(unsigned int workers)
 {
-	struct hwt_wheel *wheel = waiting_wheel(workers);
+	struct hwt_wheel *wheel = kt_wheel("wait", .workers = workers);
 	/* reclaim_ms is 100; that much on a machine that is not emulated. */
 	u64 margin = (KT_SLOW ? 20 : 10) * 100 * KT_MS;
 	struct hwt_periodic periodic;
@@ -210,13 +201,12 @@ static void __init test_cancelled(unsigned int workers)
 static void __init test_limits(unsigned int workers)
 {
 	static const u64 limit[] = { 0, 1, KT_MS, 20 * KT_MS, 150 * KT_MS };
-	struct hwt_wheel *wheel = waiting_wheel(workers);
+	struct hwt_wheel *wheel = kt_wheel("wait", .workers = workers);
 	unsigned int i, ok = 0, early = 0;
-	struct waiter waiter;
+	struct waiter waiter = { };
 	struct kt kt;
 	u64 began;
 
-	memset(&waiter, 0, sizeof(waiter));
 	kt_init(&kt, wheel, &kt_ops);
 	hwt_schedule(&kt.timeout, KT_HOUR);
 	for (i = 0; i < ARRAY_SIZE(limit) * 4; i++) {
@@ -257,45 +247,6 @@ static void __init test_limits(unsigned int workers)
 	KTEST(waiter_end(&waiter) == 0, "cancelled: 0");
 	hwt_cancel_sync(&sleeper.kt.timeout);
 	hwt_cancel_sync(&kt.timeout);
-	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
-}
-
-/* -- From callbacks ------------------------------------------------------------------- */
-
-static struct kt neighbour;
-static int neighbour_ret;
-
-static void self_expire(struct hwt_timeout *timeout)
-{
-	neighbour_ret = hwt_wait(&neighbour.timeout, 100 * KT_MS);
-	kt_expire(timeout);
-}
-
-static const struct hwt_ops self_ops = { .expire = self_expire };
-
-static void __init test_callbacks(unsigned int workers)
-{
-	struct hwt_wheel *wheel = waiting_wheel(workers);
-	struct kt self;
-
-	kt_init(&self, wheel, &self_ops);
-	kt_init(&neighbour, wheel, &kt_ops);
-	hwt_schedule(&neighbour.timeout, KT_HOUR);
-	hwt_schedule(&self.timeout, 0);
-	KTEST(hwt_wait(&self.timeout, U64_MAX) == 1 && neighbour_ret == -ETIME,
-	      "a callback may wait for a neighbour: %d", neighbour_ret);
-	if (workers) {
-		/* Another worker runs the neighbour. */
-		hwt_schedule(&neighbour.timeout, 0);
-		hwt_wait(&neighbour.timeout, U64_MAX);
-		hwt_schedule(&neighbour.timeout, 20 * KT_MS);
-		hwt_schedule(&self.timeout, 0);
-		KTEST(hwt_wait(&self.timeout, U64_MAX) == 1 &&
-		      (neighbour_ret == 1 || neighbour_ret == -ETIME),
-		      "a callback waits for what another worker runs: %d", neighbour_ret);
-	}
-	hwt_cancel_sync(&self.timeout);
-	hwt_cancel_sync(&neighbour.timeout);
 	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
 }
 
@@ -355,17 +306,13 @@ static int arm_half(void *arg)
 
 static void __init test_flush(unsigned int workers)
 {
-	struct hwt_wheel *wheel = waiting_wheel(workers);
+	struct hwt_wheel *wheel = kt_wheel("wait", .workers = workers);
 	struct task_struct *thread[2];
 	unsigned int i, round, unbegun = 0, running = 0;
-	struct hwt_wheel_stats stats;
 	int ret = 0;
 	struct kt far;
 
-	item = vzalloc(array_size(FLUSHED, sizeof(*item)));
-	KTEST(item, "memory for %u timeouts", FLUSHED);
-	if (!item)
-		goto out;
+	item = kt_alloc(FLUSHED, sizeof(*item));
 	KTEST(hwt_wheel_flush(wheel) == 0, "a flush of a wheel that was never used");
 	kt_init(&far, wheel, &kt_ops);
 	hwt_schedule(&far.timeout, KT_HOUR);
@@ -394,10 +341,8 @@ static void __init test_flush(unsigned int workers)
 	      "what is due later is not waited for");
 	for (i = 0; i < 100; i++)
 		ret |= hwt_wheel_flush(wheel);
-	hwt_wheel_get_stats(wheel, &stats);
-	KTEST(ret == 0 && stats.pending == 1, "a hundred flushes of an idle wheel");
+	KTEST(ret == 0 && kt_stats(wheel).pending == 1, "a hundred flushes of an idle wheel");
 	hwt_cancel_sync(&far.timeout);
-out:
 	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
 	vfree(item);
 }
@@ -405,7 +350,7 @@ out:
 /* One that was due runs for long: then the flush takes as long. */
 static void __init test_flush_running(unsigned int workers)
 {
-	struct hwt_wheel *wheel = waiting_wheel(workers);
+	struct hwt_wheel *wheel = kt_wheel("wait", .workers = workers);
 	struct waiter waiter[3];
 	struct kt behind;
 
@@ -450,10 +395,9 @@ static const struct hwt_ops sleeper_release_ops = {
 static bool __init flush_not_for_release(struct hwt_wheel *wheel, unsigned int ms)
 {
 	static struct kt_stay due, gone;
-	struct waiter waiter;
+	struct waiter waiter = { };
 	bool ok;
 
-	memset(&waiter, 0, sizeof(waiter));
 	ok = kt_stay_begin(&sleeper, wheel);
 	waiter_flush(&waiter, wheel);
 	msleep(ms);
@@ -478,7 +422,7 @@ static bool __init flush_not_for_release(struct hwt_wheel *wheel, unsigned int m
 
 static void __init test_flush_release(void)
 {
-	struct hwt_wheel *wheel = waiting_wheel(2);
+	struct hwt_wheel *wheel = kt_wheel("wait", .workers = 2);
 	unsigned int ms = 20;
 	bool ok;
 
@@ -523,20 +467,16 @@ static int submit_flood(void *arg)
 
 static void __init test_flush_flood(unsigned int workers, bool submitted)
 {
-	struct hwt_wheel *wheel = waiting_wheel(workers);
+	struct hwt_wheel *wheel = kt_wheel("wait", .workers = workers);
 	struct task_struct *thread = NULL;
 	unsigned int i, ok = 0, done = 0;
-	struct waiter waiter;
+	struct waiter waiter = { };
 	u64 worst = 0;
 	struct kt kt;
 
-	memset(&waiter, 0, sizeof(waiter));
 	kt_init(&kt, wheel, &kt_ops);
 	WRITE_ONCE(flood_end, false);
-	item = vzalloc(array_size(FLUSHED, sizeof(*item)));
-	KTEST(item, "memory for %u timeouts", FLUSHED);
-	if (!item)
-		goto out;
+	item = kt_alloc(FLUSHED, sizeof(*item));
 	if (submitted) {
 		for (i = 0; i < FLUSHED; i++)
 			hwt_timeout_init(&item[i].timeout, wheel, &item_ops);
@@ -566,7 +506,6 @@ static void __init test_flush_flood(unsigned int workers, bool submitted)
 	      "a flush under a flood of %s ends: %u of 5, after %llu ms at the most, and what was due has run: %u",
 	      submitted ? "submissions" : "timeouts that are due again at once", done,
 	      kt_ms(worst), ok);
-out:
 	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
 	vfree(item);
 }
@@ -590,10 +529,10 @@ static void awaiting_expire(struct hwt_timeout *timeout)
 
 static const struct hwt_ops awaiting_ops = { .expire = awaiting_expire };
 
-/* The engine, or the only worker, is in the callback that waits. */
+/* The engine, or a worker, is in the callback that waits; another worker fires the other one. */
 static void __init test_wait_inside(unsigned int workers)
 {
-	struct hwt_wheel *wheel = waiting_wheel(workers);
+	struct hwt_wheel *wheel = kt_wheel("wait", .workers = workers);
 
 	memset(&awaiting, 0, sizeof(awaiting));
 	kt_init(&awaiting.kt, wheel, &awaiting_ops);
@@ -602,8 +541,11 @@ static void __init test_wait_inside(unsigned int workers)
 	hwt_schedule(&awaiting.kt.timeout, 0);
 	KTEST(KT_WAIT(READ_ONCE(awaiting.inside)), "a callback waits for another timeout");
 	msleep(20);
-	KTEST(hwt_cancel(&awaited.timeout), "which is cancelled");
-	KTEST(KT_WAIT(kt_expirations(&awaiting.kt) == 1) && awaiting.ret == 0,
+	if (workers > 1)
+		KTEST(hwt_schedule(&awaited.timeout, 0) > 0, "which fires");
+	else
+		KTEST(hwt_cancel(&awaited.timeout), "which is cancelled");
+	KTEST(KT_WAIT(kt_expirations(&awaiting.kt) == 1) && awaiting.ret == (workers > 1),
 	      "it hears of it: %d", awaiting.ret);
 	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
 }
@@ -611,10 +553,9 @@ static void __init test_wait_inside(unsigned int workers)
 /* The only worker is in a callback, and the timeout has been left to it before. */
 static void __init test_wait_deferred(void)
 {
-	struct hwt_wheel *wheel = waiting_wheel(1);
-	struct waiter waiter;
+	struct hwt_wheel *wheel = kt_wheel("wait", .workers = 1);
+	struct waiter waiter = { };
 
-	memset(&waiter, 0, sizeof(waiter));
 	kt_init(&awaited, wheel, &kt_ops);
 	KTEST(kt_stay_begin(&sleeper, wheel), "a callback sleeps");
 	hwt_schedule(&awaited.timeout, KT_HOUR);
@@ -640,8 +581,8 @@ static const struct hwt_ops recycled_ops = { };
 /* Once ->release has begun the memory may be another timeout, which it has nothing to do with. */
 static void __init test_recycled(unsigned int workers)
 {
-	struct hwt_wheel *wheel = waiting_wheel(workers);
-	struct waiter waiter;
+	struct hwt_wheel *wheel = kt_wheel("wait", .workers = workers);
+	struct waiter waiter = { };
 
 	kt_stay_init(&sleeper, wheel, &staying_ops);
 	hwt_schedule(&sleeper.kt.timeout, KT_HOUR);
@@ -649,7 +590,6 @@ static void __init test_recycled(unsigned int workers)
 	KTEST(KT_WAIT(kt_inside(&sleeper)), "a release takes its time");
 	hwt_timeout_init(&sleeper.kt.timeout, wheel, &recycled_ops);
 	hwt_schedule(&sleeper.kt.timeout, KT_HOUR);
-	memset(&waiter, 0, sizeof(waiter));
 	waiter.sync = &sleeper.kt.timeout;
 	waiter_begin(&waiter, NULL);
 	KTEST(waiter_end(&waiter) == 1 && kt_inside(&sleeper),
@@ -688,31 +628,28 @@ static const struct hwt_ops between_ops = { .expire = between_expire };
 /* While the engine is in a callback somebody else collects, but may not call back. */
 static struct hwt_timeout * __init defer_many(struct hwt_wheel *wheel)
 {
-	struct hwt_timeout *many = vzalloc(array_size(DEFERRED, sizeof(*many)));
+	struct hwt_timeout *many = kt_alloc(DEFERRED, sizeof(*many));
 	int i;
 
 	atomic_set(&let_go, 0);
-	KTEST(many, "memory for %u timeouts", DEFERRED);
 	KTEST(kt_stay_begin(&sleeper, wheel), "a callback sleeps");
-	for (i = 0; many && i < DEFERRED; i++) {
+	for (i = 0; i < DEFERRED; i++) {
 		hwt_timeout_init(&many[i], wheel, &counted_ops);
 		hwt_schedule(&many[i], KT_HOUR);
 		hwt_cancel(&many[i]);
 	}
 	/* The last: all are collected before it. */
-	if (many)
-		hwt_cancel_sync(&many[DEFERRED - 1]);
+	hwt_cancel_sync(&many[DEFERRED - 1]);
 	return many;
 }
 
 static void __init test_deferred(void)
 {
-	struct hwt_wheel *wheel = waiting_wheel(0);
+	struct hwt_wheel *wheel = kt_wheel("wait");
 	struct hwt_timeout *many = defer_many(wheel);
-	struct waiter waiter;
+	struct waiter waiter = { };
 	struct kt kt;
 
-	memset(&waiter, 0, sizeof(waiter));
 	kt_init(&kt, wheel, &between_ops);
 	hwt_schedule_at(&kt.timeout, 0);
 	waiter_flush(&waiter, wheel);
@@ -720,7 +657,7 @@ static void __init test_deferred(void)
 	KTEST(waiter_end(&waiter) == 0 && kt_expirations(&kt) == 1, "a flush beside it");
 	KTEST(let_go_before < DEFERRED,
 	      "what is due does not wait for all that are to be let go of: %d were", let_go_before);
-	KTEST(!many || KT_WAIT(atomic_read(&let_go) == DEFERRED), "they are");
+	KTEST(KT_WAIT(atomic_read(&let_go) == DEFERRED), "they are");
 	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
 	vfree(many);
 }
@@ -741,19 +678,18 @@ static int count_break(struct kprobe *probe, struct pt_regs *regs)
 static void __init test_deferred_stop(void)
 {
 	struct kprobe probe = { .symbol_name = "hwt_lock_break", .pre_handler = count_break };
-	struct hwt_wheel *wheel = waiting_wheel(0);
+	struct hwt_wheel *wheel = kt_wheel("wait");
 	struct hwt_timeout *many = defer_many(wheel);
-	struct waiter waiter;
+	struct waiter waiter = { };
 	bool probed;
 
-	memset(&waiter, 0, sizeof(waiter));
 	probed = !register_kprobe(&probe);
 	atomic_set(&breaks, 0);
 	waiter.stop = wheel;
 	waiter_begin(&waiter, NULL);
 	WRITE_ONCE(stopper, waiter.thread);
 	complete_all(&sleeper.out);
-	KTEST(waiter_end(&waiter) == 0 && (!many || atomic_read(&let_go) == DEFERRED),
+	KTEST(waiter_end(&waiter) == 0 && atomic_read(&let_go) == DEFERRED,
 	      "all are let go of, %d by the stop", atomic_read(&let_go_by_stop));
 	WRITE_ONCE(stopper, NULL);
 	if (probed)
@@ -771,15 +707,11 @@ static void __init test_deferred_stop(void)
 
 static void __init test_flush_stats(unsigned int workers)
 {
-	struct hwt_wheel_params params = {
-		.name = "full", .workers = workers, .max_pending = 2,
-	};
-	struct hwt_wheel *wheel = hwt_wheel_create(&params);
+	struct hwt_wheel *wheel = kt_wheel("full", .workers = workers, .max_pending = 2);
 	static struct hwt_wheel_stats before, after;
 	static struct kt far, due, more;
 	int i, ret = 0;
 
-	KTEST(!IS_ERR(wheel), "a wheel with room for two, with %u workers", workers);
 	kt_init(&far, wheel, &kt_ops);
 	kt_init(&due, wheel, &kt_ops);
 	kt_init(&more, wheel, &kt_ops);
@@ -787,12 +719,12 @@ static void __init test_flush_stats(unsigned int workers)
 	hwt_schedule_at(&due.timeout, 0);
 	KTEST(hwt_wheel_flush(wheel) == 0 && kt_expirations(&due) == 1, "a flush when it is full");
 	hwt_schedule(&due.timeout, 2 * KT_HOUR);
-	hwt_wheel_get_stats(wheel, &before);
+	before = kt_stats(wheel);
 	for (i = 0; i < 20; i++)
 		ret |= hwt_wheel_flush(wheel);
 	KTEST(ret == 0 && hwt_schedule(&more.timeout, 0) == -EAGAIN,
 	      "twenty more: it is still full");
-	hwt_wheel_get_stats(wheel, &after);
+	after = kt_stats(wheel);
 	/* The refusal above. */
 	before.rejected++;
 	/* These say what the engine did, and it did. */
@@ -814,17 +746,13 @@ static void __init test_flush_stats(unsigned int workers)
 static void __init test_flush_stop(unsigned int workers)
 {
 	unsigned int i, ok = 0, rounds = 20;
-	struct waiter flusher, stopper;
+	struct waiter flusher = { }, stopper = { };
 	struct hwt_wheel *wheel;
 	struct kt behind;
 	long ret;
 
-	memset(&flusher, 0, sizeof(flusher));
-	memset(&stopper, 0, sizeof(stopper));
 	for (i = 0; i < rounds; i++) {
-		wheel = kt_workers_wheel("stop", workers);
-		if (IS_ERR(wheel))
-			break;
+		wheel = kt_wheel("stop", .workers = workers);
 		ok += kt_stay_begin(&sleeper, wheel);
 		kt_init(&behind, wheel, &kt_ops);
 		hwt_schedule_at(&behind.timeout, 0);
@@ -851,10 +779,10 @@ static void __init selftest(void)
 	unsigned int workers;
 
 	for (workers = kt_quick() ? 4 : 0; workers <= 4; workers += 4) {
+		pr_info("# %u workers\n", workers);
 		test_ends(workers);
 		test_cancelled(workers);
 		test_limits(workers);
-		test_callbacks(workers);
 		test_flush(workers);
 		test_flush_running(workers);
 		test_flush_flood(workers, false);
@@ -865,6 +793,7 @@ static void __init selftest(void)
 	}
 	test_wait_inside(0);
 	test_wait_inside(1);
+	test_wait_inside(2);
 	test_wait_deferred();
 	test_flush_release();
 	test_deferred();
@@ -872,5 +801,3 @@ static void __init selftest(void)
 }
 
 KSTM_MODULE_LOADERS(test_wait);
-MODULE_DESCRIPTION("hwt: waiting for one timeout, and for all that is due");
-MODULE_LICENSE("GPL");

@@ -6,7 +6,6 @@
  */
 #include <linux/bitmap.h>
 #include <linux/sched/task.h>
-#include <linux/vmalloc.h>
 
 #include "hwt_ktest.h"
 
@@ -15,14 +14,9 @@
 
 static struct hwt_wheel * __init workers_wheel(const char *name, unsigned int workers)
 {
+	pr_info("# %s, %u workers\n", name, workers);
 	/* Level 0 turns in 16 ms: who waits longer than that is behind. */
-	struct hwt_wheel_params params = {
-		.name = name, .workers = workers, .ticks_per_wheel = 16, .levels = 4,
-	};
-	struct hwt_wheel *wheel = hwt_wheel_create(&params);
-
-	KTEST(!IS_ERR(wheel), "%s: a wheel with %u workers", name, workers);
-	return wheel;
+	return kt_wheel(name, .workers = workers, .ticks_per_wheel = 16, .levels = 4);
 }
 
 /* -- Sleepers: a callback stays inside until it is let out ------------------ */
@@ -138,30 +132,6 @@ static bool __init others_fire(struct hwt_wheel *wheel, const struct hwt_ops *op
 	return ok == ARRAY_SIZE(other);
 }
 
-/* -- Some of the workers are blocked ------------------------------------------ */
-
-static void __init test_blocked(void)
-{
-	struct hwt_wheel *wheel = workers_wheel("blocked", WORKERS);
-	unsigned int n, rounds, ok;
-	u64 began;
-
-	for (n = 1; n < WORKERS; n++) {
-		KTEST(sleepers_begin(wheel, n), "%u of %u workers sleep in a callback", n, WORKERS);
-		began = hwt_wheel_now(wheel);
-		rounds = 0;
-		ok = 0;
-		do {
-			rounds++;
-			ok += others_fire(wheel, &kt_ops);
-		} while (hwt_wheel_now(wheel) - began < 300 * KT_MS);
-		KTEST(ok == rounds && count_inside(n) == n,
-		      "meanwhile all others fire, %u of %u times", ok, rounds);
-		sleepers_end(n);
-	}
-	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
-}
-
 static void __init test_all_blocked(void)
 {
 	struct hwt_wheel *wheel = workers_wheel("blocked", WORKERS);
@@ -247,35 +217,29 @@ static unsigned int __init count_unordered(unsigned int n, unsigned int workers,
 static void __init test_order(unsigned int workers, unsigned int n)
 {
 	struct hwt_wheel *wheel = workers_wheel("order", workers);
-	struct item *item = vzalloc(array_size(n, sizeof(*item)));
-	unsigned long *seen = bitmap_zalloc(n, GFP_KERNEL);
+	struct item *item = kt_alloc(n, sizeof(*item));
+	unsigned long *seen = kt_alloc(BITS_TO_LONGS(n), sizeof(long));
 	unsigned int i;
 	u64 deadline;
 
-	began = vzalloc(array_size(n, sizeof(*began)));
-	KTEST(item && began && seen, "memory for %u timeouts", n);
-	if (item && began && seen) {
-		atomic_set(&began_n, 0);
-		atomic_set(&ended_n, 0);
-		deadline = hwt_wheel_now(wheel) + 200 * SLOW * KT_MS;
-		kt_stay_on(cpumask_of(raw_smp_processor_id()));
-		for (i = 0; i < n; i++) {
-			item[i].number = i;
-			hwt_timeout_init(&item[i].timeout, wheel, &item_ops);
-			hwt_schedule_at(&item[i].timeout, deadline);
-		}
-		kt_stay_on(NULL);
-		KTEST(KT_WAIT(atomic_read_acquire(&ended_n) == n),
-		      "%u timeouts of one tick fire", n);
+	began = kt_alloc(n, sizeof(*began));
+	atomic_set(&began_n, 0);
+	atomic_set(&ended_n, 0);
+	deadline = hwt_wheel_now(wheel) + 200 * SLOW * KT_MS;
+	kt_stay_on(cpumask_of(raw_smp_processor_id()));
+	for (i = 0; i < n; i++) {
+		item[i].number = i;
+		hwt_timeout_init(&item[i].timeout, wheel, &item_ops);
+		hwt_schedule_at(&item[i].timeout, deadline);
 	}
+	kt_stay_on(NULL);
+	KTEST(KT_WAIT(atomic_read_acquire(&ended_n) == n), "%u timeouts of one tick fire", n);
 	hwt_wheel_destroy(wheel);
-	if (item && began && seen && atomic_read(&ended_n) == n) {
-		i = count_unordered(n, workers, seen);
-		KTEST(i == 0, "%u workers took them in the order of arming: %u they did not",
-		      workers, i);
-	}
+	i = count_unordered(n, workers, seen);
+	KTEST(i == 0, "%u workers took them in the order of arming: %u they did not", workers, i);
+	KTEST(bitmap_full(seen, n) && atomic_read(&ended_n) == n, "each of them once");
 	vfree(began);
-	bitmap_free(seen);
+	vfree(seen);
 	vfree(item);
 }
 
@@ -652,20 +616,14 @@ static bool __init pin_thread(const char *name, unsigned int cpu)
  */
 static void __init test_long_bucket(void)
 {
-	struct hwt_wheel_params params = {
-		.name = "long", .workers = 1, .ticks_per_wheel = 16, .levels = 1,
-	};
-	struct hwt_timeout *far = vzalloc(array_size(50000, sizeof(*far)));
+	struct hwt_timeout *far = kt_alloc(50000, sizeof(*far));
 	unsigned int i, round, ok = 0;
 	struct hwt_wheel *wheel;
 	struct kt cause;
 	u64 tick;
 
-	KTEST(far, "memory for 50000 timeouts");
-	for (round = 0; far && round < 3; round++) {
-		wheel = hwt_wheel_create(&params);
-		if (IS_ERR(wheel))
-			break;
+	for (round = 0; round < 3; round++) {
+		wheel = kt_wheel("long", .workers = 1, .ticks_per_wheel = 16, .levels = 1);
 		kt_init(&cause, wheel, &cause_ops);
 		kt_init(&effect, wheel, &kt_ops);
 		ok += pin_thread("long", 0) && pin_thread("long/0", kt_other_cpu(0));
@@ -685,58 +643,10 @@ static void __init test_long_bucket(void)
 	vfree(far);
 }
 
-/* -- Many at once --------------------------------------------------------------------- */
-
-static atomic_t let_go;
-
-static void many_release(struct hwt_timeout *timeout)
-{
-	kt_release(timeout);
-	atomic_inc_return_release(&let_go);
-}
-
-static const struct hwt_ops many_ops = { .expire = kt_expire, .release = many_release };
-
-static void __init test_many(unsigned int workers, unsigned int n)
-{
-	struct hwt_wheel *wheel = workers_wheel("many", workers);
-	struct kt *kt = vzalloc(array_size(n, sizeof(*kt)));
-	unsigned int i, odd = 0, early = 0;
-	u64 deadline;
-
-	KTEST(kt, "memory for %u timeouts", n);
-	if (!kt)
-		goto out;
-	atomic_set(&let_go, 0);
-	deadline = hwt_wheel_now(wheel) + SLOW * KT_SECOND;
-	for (i = 0; i < n; i++) {
-		kt_init(&kt[i], wheel, &many_ops);
-		kt[i].earliest = deadline;
-		hwt_schedule_at(&kt[i].timeout, deadline);
-	}
-	if (hwt_wheel_now(wheel) >= deadline)
-		pr_info("# not all of them were armed in time to be due at once\n");
-	KTEST(KT_WAIT(atomic_read_acquire(&let_go) >= n), "%u due at once: %d are let go",
-	      n, atomic_read(&let_go));
-	KTEST(hwt_wheel_pending(wheel) == 0 && kt_stats(wheel).expired == n, "as the wheel says");
-	KTEST(hwt_wheel_stop(wheel, NULL, NULL) == 0, "a stop gives none");
-	for (i = 0; i < n; i++) {
-		odd += kt_expirations(&kt[i]) != 1 || kt_releases(&kt[i]) != 1 ||
-		       hwt_held(&kt[i].timeout);
-		early += atomic_read(&kt[i].early);
-	}
-	KTEST(odd == 0, "each has fired once: %u have not", odd);
-	KTEST(early == 0, "none of them before its deadline: %u", early);
-out:
-	hwt_wheel_destroy(wheel);
-	vfree(kt);
-}
-
 static void __init selftest(void)
 {
 	/* First: not everything that is behind is logged. */
 	test_all_blocked();
-	test_blocked();
 	test_order(1, 10000);
 	test_order(WORKERS, 10000);
 	test_order_blocked();
@@ -750,10 +660,6 @@ static void __init selftest(void)
 	test_ping(WORKERS, false);
 	test_ping(WORKERS, true);
 	test_long_bucket();
-	test_many(0, kt_quick() ? 10000 : 100000);
-	test_many(WORKERS, kt_quick() ? 10000 : 100000);
 }
 
 KSTM_MODULE_LOADERS(test_workers);
-MODULE_DESCRIPTION("hwt: wheels with workers");
-MODULE_LICENSE("GPL");
