@@ -12,16 +12,8 @@
 #include "hwt_ktest_compat.h"
 
 static struct hwt_wheel *wheel;
-static struct kt fires, moved, cancelled;
-static struct hwt_periodic periodic;
-static atomic_t beats, odd;
-
-static void periodic_expire(struct hwt_timeout *timeout)
-{
-	atomic_inc(&beats);
-}
-
-static const struct hwt_ops periodic_ops = { .expire = periodic_expire };
+static struct kt fires, moved, cancelled, beat;
+static atomic_t odd;
 
 #define ODD(cond) atomic_add(!!(cond), &odd)
 
@@ -29,7 +21,6 @@ static const struct hwt_ops periodic_ops = { .expire = periodic_expire };
 static void everything(void)
 {
 	struct hwt_wheel_params params;
-	struct hwt_wheel_stats stats;
 	u64 now = hwt_wheel_now(wheel);
 
 	ODD(kt_schedule(&fires, 3 * KT_MS) & HWT_WAS_PENDING);
@@ -50,16 +41,16 @@ static void everything(void)
 	ODD(hwt_pending(&cancelled.timeout));
 	ODD(hwt_try_cancel(&cancelled.timeout) & HWT_WAS_PENDING);
 
-	ODD(hwt_schedule_periodic(&periodic, 0, 5 * KT_MS, HWT_FIXED_RATE) < 0);
+	ODD(hwt_schedule_periodic(&beat.periodic, 0, 5 * KT_MS, HWT_FIXED_RATE) < 0);
 	ODD(hwt_deadline(&moved.timeout) > now + KT_HOUR);
 	hwt_remaining(&moved.timeout);
-	hwt_overruns(&periodic);
-	hwt_overruns_total(&periodic);
+	hwt_overruns(&beat.periodic);
+	hwt_overruns_total(&beat.periodic);
 	ODD(hwt_wheel_tick(wheel) < kt_ms(now));
 	hwt_wheel_pending(wheel);
 	ODD(hwt_wheel_stopped(wheel) || hwt_wheel_state(wheel) == HWT_SHUTDOWN);
 	hwt_wheel_get_params(wheel, &params);
-	hwt_wheel_get_stats(wheel, &stats);
+	kt_stats(wheel);
 	ODD(params.tick_ns != KT_MS);
 }
 
@@ -139,26 +130,23 @@ static void __init test_context(const char *what, void (*call)(void),
 	struct kt far;
 
 	atomic_set(&odd, 0);
-	atomic_set(&beats, 0);
 	kt_init(&far, wheel, &kt_ops);
 	/* Something that the engine may sleep for. */
 	hwt_schedule(&far.timeout, KT_HOUR);
 	for (round = 0; round < rounds; round++) {
-		int beat = atomic_read(&beats);
-
 		kt_init(&fires, wheel, &kt_ops);
 		kt_init(&moved, wheel, &kt_ops);
 		kt_init(&cancelled, wheel, &kt_ops);
-		hwt_periodic_init(&periodic, wheel, &periodic_ops);
+		kt_init_periodic(&beat, wheel, &kt_plain_ops);
 		if (asleep)
 			msleep(20);
 		call();
 		/* What fires although the engine slept has woken it. */
 		done += KT_WAIT(kt_expirations(&fires) == 1) &&
 			KT_WAIT(kt_expirations(&moved) == 1) &&
-			KT_WAIT(atomic_read(&beats) >= beat + 2);
+			KT_WAIT(kt_expirations(&beat) >= 2);
 		early += atomic_read(&fires.early);
-		hwt_cancel_sync(&periodic.timeout);
+		hwt_cancel_sync(&beat.timeout);
 		hwt_cancel_sync(&cancelled.timeout);
 		hwt_cancel_sync(&moved.timeout);
 		hwt_cancel_sync(&fires.timeout);
@@ -191,5 +179,3 @@ static void __init selftest(void)
 }
 
 KSTM_MODULE_LOADERS(test_contexts);
-MODULE_DESCRIPTION("hwt: from contexts that may not sleep");
-MODULE_LICENSE("GPL");

@@ -18,6 +18,7 @@
 #include <linux/umh.h>
 
 #include "hwt_ktest.h"
+#include "hwt_ktest_probe.h"
 
 #ifdef CONFIG_FAULT_INJECTION
 
@@ -112,17 +113,11 @@ static unsigned int threads(void)
 /* How many hold hwt: a wheel each, and this module. */
 static int users(void)
 {
-	struct file *file = filp_open("/sys/module/hwt/refcnt", O_RDONLY, 0);
-	char text[16] = "";
-	loff_t pos = 0;
-	int n = -1;
+	char text[16];
+	int n;
 
-	if (IS_ERR(file))
-		return -1;
-	if (kernel_read(file, text, sizeof(text) - 1, &pos) <= 0 || kstrtoint(strim(text), 0, &n))
-		n = -1;
-	filp_close(file, NULL);
-	return n;
+	kt_read("/sys/module/hwt/refcnt", text, sizeof(text));
+	return kstrtoint(strim(text), 0, &n) ? -1 : n;
 }
 
 static int users_before;
@@ -265,12 +260,8 @@ static int percpu_probe(struct kprobe *probe, struct pt_regs *regs)
 	return 1;
 }
 
-/* That there is one keeps the probe from being replaced by a jump, which would go on behind it. */
-static void percpu_after(struct kprobe *probe, struct pt_regs *regs, unsigned long flags)
-{
-}
-
-static struct kprobe percpu = { .pre_handler = percpu_probe, .post_handler = percpu_after };
+/* A jump in the place of the probe would go on behind it. */
+static struct kprobe percpu = { .pre_handler = percpu_probe, .post_handler = kt_after_probe };
 
 static int __init percpu_begin(void)
 {
@@ -403,7 +394,6 @@ static int everything(void)
 {
 	struct hwt_debounce debounce = { .quiet_ns = KT_HOUR, .most_ns = KT_HOUR };
 	struct hwt_backoff backoff = { .first_ns = KT_HOUR, .most_ns = KT_HOUR };
-	struct hwt_wheel_stats stats;
 	unsigned int i;
 
 	hwt_group_init(&group, get_member, put_member);
@@ -427,7 +417,7 @@ static int everything(void)
 	hwt_shutdown_sync(&items[11].kt.timeout);
 	hwt_wait(&items[12].kt.timeout, NSEC_PER_USEC);
 	hwt_wheel_flush(wheel);
-	hwt_wheel_get_stats(wheel, &stats);
+	kt_stats(wheel);
 	hwt_shutdown_sync(&periodic.timeout);
 	hwt_group_pending(&group);
 	hwt_group_cancel(&group);
@@ -489,10 +479,7 @@ static void __init test_users(void)
 
 	shared = true;
 	params = (struct hwt_wheel_params) { .name = NAME, .tick_ns = 7 * KT_MS };
-	if (make()) {
-		KTEST(false, "there is a wheel");
-		return;
-	}
+	KTEST(!make(), "there is a wheel");
 	test_new(GFP_KERNEL, "GFP_KERNEL");
 	test_new(GFP_ATOMIC, "GFP_ATOMIC");
 	KTEST(!allocates(current, everything), "what is done to timeouts allocates nothing");
@@ -505,10 +492,7 @@ static void __init test_users(void)
 
 	shared = false;
 	params = (struct hwt_wheel_params) { .name = NAME, .workers = 1 };
-	if (make()) {
-		KTEST(false, "there is a wheel with a worker");
-		return;
-	}
+	KTEST(!make(), "there is a wheel with a worker");
 	KTEST(!fire() && !allocates(items[0].kt.task, fire), "a worker allocates nothing");
 	KTEST(!allocates(current, stop), "a stop allocates nothing");
 	unmake();
@@ -517,10 +501,7 @@ static void __init test_users(void)
 
 static void __init selftest(void)
 {
-	if (!knobs()) {
-		KTEST(false, "fault injection can be set up");
-		return;
-	}
+	KTEST(knobs(), "fault injection is set up");
 	test_wheels();
 	test_threads();
 	test_users();
@@ -537,5 +518,3 @@ static void __init selftest(void)
 #endif
 
 KSTM_MODULE_LOADERS(test_fault);
-MODULE_DESCRIPTION("hwt: test of failing allocations");
-MODULE_LICENSE("GPL");

@@ -18,28 +18,15 @@
 
 /* -- The machine --------------------------------------------------------- */
 
-static int __init put(const char *path, const char *text)
-{
-	struct file *file = filp_open(path, O_WRONLY, 0);
-	loff_t pos = 0;
-	ssize_t n;
-
-	if (IS_ERR(file))
-		return PTR_ERR(file);
-	n = kernel_write(file, text, strlen(text), &pos);
-	filp_close(file, NULL);
-	return min_t(ssize_t, n, 0);
-}
-
 /* In test mode @mode. The seconds are not for hibernation, which takes 5. */
 static int __init fall_asleep(const char *mode, const char *state, const char *seconds)
 {
 	int ret;
 
-	ret = put("/sys/power/pm_test", mode) ?:
-	      put("/sys/module/suspend/parameters/pm_test_delay", seconds) ?:
-	      put("/sys/power/state", state);
-	put("/sys/power/pm_test", "none");
+	ret = kt_write("/sys/power/pm_test", mode) ?:
+	      kt_write("/sys/module/suspend/parameters/pm_test_delay", seconds) ?:
+	      kt_write("/sys/power/state", state);
+	kt_write("/sys/power/pm_test", "none");
 	return ret;
 }
 
@@ -150,16 +137,10 @@ static const struct hwt_ops meddler_ops = { .expire = meddle };
 
 static void __init actor_begin(struct actor *actor, const struct cpumask *cpus)
 {
-	struct hwt_wheel_params params = {
-		.name = "freeze",
-		.flags = actor->flags,
-		.workers = actor->workers,
-		.cpus = cpus,
-	};
 	unsigned int i;
 
-	actor->wheel = hwt_wheel_create(&params);
-	KTEST(!IS_ERR(actor->wheel), "%s: a wheel", actor->name);
+	actor->wheel = kt_wheel("freeze", .flags = actor->flags, .workers = actor->workers,
+				.cpus = cpus);
 	for (i = 0; i < ITEMS; i++)
 		arm(&actor->item[i], actor->wheel, i * 30 * KT_MS);
 	arm(&actor->poked, actor->wheel, KT_HOUR);
@@ -224,8 +205,7 @@ static void __init test_freezer(void)
 {
 	unsigned int cpu = raw_smp_processor_id(), i;
 	const struct cpumask *other = cpumask_of(kt_other_cpu(cpu));
-	struct hwt_wheel_params params = { .name = "meddler", .cpus = other };
-	struct hwt_wheel *wheel = hwt_wheel_create(&params);
+	struct hwt_wheel *wheel = kt_wheel("meddler", .cpus = other);
 	struct hwt_periodic meddler;
 	int ret;
 
@@ -286,18 +266,11 @@ static struct sleeper {
 
 static void __init sleeper_begin(struct sleeper *sleeper, unsigned int cpu)
 {
-	struct hwt_wheel_params params = {
-		.name = "suspend",
-		.clock = sleeper->clock,
-		.flags = sleeper->flags,
-		.workers = sleeper->workers,
-		.cpus = cpumask_of(cpu),
-		.clock_set = sleeper->clock == HWT_CLOCK_REALTIME ? tell : NULL,
-	};
 	u64 now;
 
-	sleeper->wheel = hwt_wheel_create(&params);
-	KTEST(!IS_ERR(sleeper->wheel), "%s: a wheel", sleeper->name);
+	sleeper->wheel = kt_wheel("suspend", .clock = sleeper->clock, .flags = sleeper->flags,
+				  .workers = sleeper->workers, .cpus = cpumask_of(cpu),
+				  .clock_set = sleeper->clock == HWT_CLOCK_REALTIME ? tell : NULL);
 	/* For now: not so soon that they fire before they are moved. */
 	arm(&sleeper->near, sleeper->wheel, KT_HOUR);
 	arm(&sleeper->far, sleeper->wheel, KT_HOUR);
@@ -389,5 +362,3 @@ static void __init selftest(void)
 }
 
 KSTM_MODULE_LOADERS(test_freeze);
-MODULE_DESCRIPTION("hwt: suspend and hibernation");
-MODULE_LICENSE("GPL");

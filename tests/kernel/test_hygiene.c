@@ -33,50 +33,27 @@ static void look(struct hwt_timeout *timeout)
 	kt_expire(timeout);
 }
 
-static void leak_preemption(struct hwt_timeout *timeout)
-{
-	preempt_disable();
-	kt_expire(timeout);
+/* A callback that is named after what it leaves behind, or mends. */
+#define CALLBACK(name, leave)						\
+static void name(struct hwt_timeout *timeout)				\
+{									\
+	leave;								\
+	kt_expire(timeout);						\
 }
 
-static void leak_preemption_thrice(struct hwt_timeout *timeout)
-{
-	preempt_disable();
-	preempt_disable();
-	preempt_disable();
-	kt_expire(timeout);
-}
-
-static void leak_rcu(struct hwt_timeout *timeout)
-	__acquires(RCU)
-{
-	rcu_read_lock();
-	rcu_read_lock();
-	__release(RCU);	/* sparse is told of one */
-	kt_expire(timeout);
-}
-
-static void leak_interrupts(struct hwt_timeout *timeout)
-{
-	local_irq_disable();
-	kt_expire(timeout);
-}
-
-static void leak_softirqs(struct hwt_timeout *timeout)
-{
-	local_bh_disable();
-	kt_expire(timeout);
-}
-
-static void leak_spinlock(struct hwt_timeout *timeout)
-{
-	spin_lock(&leaked_spinlock);
-	__release(&leaked_spinlock);
-	kt_expire(timeout);
-}
+CALLBACK(leak_preemption, preempt_disable())
+CALLBACK(leak_preemption_thrice, preempt_disable(); preempt_disable(); preempt_disable())
+/* sparse is told of none. */
+CALLBACK(leak_rcu, rcu_read_lock(); rcu_read_lock(); __release(RCU); __release(RCU))
+CALLBACK(leak_interrupts, local_irq_disable())
+CALLBACK(leak_softirqs, local_bh_disable())
+CALLBACK(leak_spinlock, spin_lock(&leaked_spinlock); __release(&leaked_spinlock))
+CALLBACK(leak_raw_spinlock, raw_spin_lock(&leaked_raw); __release(&leaked_raw))
+CALLBACK(leak_mutex, mutex_lock(&leaked_mutex))
 
 /* What the engine has undone is done again first, so that all of it is undone once. */
-static void mend_spinlock(struct hwt_timeout *timeout)
+static void spinlock_again(void)
+	__acquires(&leaked_spinlock)
 {
 	__acquire(&leaked_spinlock);
 #ifdef CONFIG_PREEMPT_RT
@@ -85,36 +62,11 @@ static void mend_spinlock(struct hwt_timeout *timeout)
 #else
 	preempt_disable();
 #endif
-	spin_unlock(&leaked_spinlock);
-	kt_expire(timeout);
 }
 
-static void leak_raw_spinlock(struct hwt_timeout *timeout)
-{
-	raw_spin_lock(&leaked_raw);
-	__release(&leaked_raw);
-	kt_expire(timeout);
-}
-
-static void mend_raw_spinlock(struct hwt_timeout *timeout)
-{
-	__acquire(&leaked_raw);
-	preempt_disable();
-	raw_spin_unlock(&leaked_raw);
-	kt_expire(timeout);
-}
-
-static void leak_mutex(struct hwt_timeout *timeout)
-{
-	mutex_lock(&leaked_mutex);
-	kt_expire(timeout);
-}
-
-static void mend_mutex(struct hwt_timeout *timeout)
-{
-	mutex_unlock(&leaked_mutex);
-	kt_expire(timeout);
-}
+CALLBACK(mend_spinlock, spinlock_again(); spin_unlock(&leaked_spinlock))
+CALLBACK(mend_raw_spinlock, __acquire(&leaked_raw); preempt_disable(); raw_spin_unlock(&leaked_raw))
+CALLBACK(mend_mutex, mutex_unlock(&leaked_mutex))
 
 static void leak_in_cancelled(struct hwt_timeout *timeout)
 {
@@ -221,10 +173,7 @@ static void __init test_cancelled_and_release(void)
 static void __init selftest(void)
 {
 	/* A spin lock that is kept has to be let go on the same CPU (DEBUG_SPINLOCK). */
-	struct hwt_wheel_params params = { .name = "hygiene", .cpus = cpumask_of(0) };
-
-	wheel = hwt_wheel_create(&params);
-	KTEST(!IS_ERR(wheel), "a wheel");
+	wheel = kt_wheel("hygiene", .cpus = cpumask_of(0));
 	KTEST(clean(), "a callback runs with everything on");
 
 	if (IS_ENABLED(CONFIG_PREEMPT_COUNT)) {
@@ -263,5 +212,3 @@ static void __init selftest(void)
 }
 
 KSTM_MODULE_LOADERS(test_hygiene);
-MODULE_DESCRIPTION("hwt: callbacks that leak");
-MODULE_LICENSE("GPL");

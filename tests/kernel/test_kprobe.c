@@ -19,12 +19,10 @@
 #include "hwt_ktest_probe.h"
 
 static unsigned int seed;
-module_param(seed, uint, 0444);
-MODULE_PARM_DESC(seed, "Which instructions are chosen; 0: from the time");
+module_param(seed, uint, 0444);	/* which instructions are chosen; 0: from the time */
 
 static bool park;
-module_param(park, bool, 0444);
-MODULE_PARM_DESC(park, "Take the other CPUs off line while code is changed");
+module_param(park, bool, 0444);	/* take the other CPUs off line while code is changed */
 
 /* -- The other CPUs ------------------------------------------------------ */
 
@@ -111,12 +109,11 @@ static const char * const action_name[] = {
 static struct hwt_wheel *wheel;
 
 static struct {
-	struct hwt_periodic	periodic;
-	atomic_t		armed, holds, hits, expired, released, cancelled;
-	atomic_t		strange;
+	struct kt	kt;
+	atomic_t	armed, holds, hits, strange;
 } one;
 
-#define TIMEOUT (&one.periodic.timeout)
+#define TIMEOUT (&one.kt.timeout)
 
 /* Which probe acts, once; NULL: none, or the handler has taken it. */
 static struct kprobe *target;
@@ -125,27 +122,6 @@ static struct task_struct *target_task;
 /* Handlers that are through: the timeout is theirs from taking the target until then. */
 static unsigned int acted;
 static unsigned int not_nmi;
-
-static void one_expire(struct hwt_timeout *timeout)
-{
-	atomic_inc_return_release(&one.expired);
-}
-
-static void one_cancelled(struct hwt_timeout *timeout)
-{
-	atomic_inc(&one.cancelled);
-}
-
-static void one_release(struct hwt_timeout *timeout)
-{
-	atomic_inc_return_release(&one.released);
-}
-
-static const struct hwt_ops one_ops = {
-	.expire		= one_expire,
-	.cancelled	= one_cancelled,
-	.release	= one_release,
-};
 
 static void note_schedule(int ret)
 {
@@ -185,7 +161,7 @@ static void act(enum action action)
 		note_cancel(hwt_cancel(TIMEOUT));
 		break;
 	case PERIODIC:
-		note_schedule(hwt_schedule_periodic(&one.periodic, 0, 2 * KT_MS,
+		note_schedule(hwt_schedule_periodic(&one.kt.periodic, 0, 2 * KT_MS,
 						    HWT_FIXED_DELAY));
 		break;
 	default:
@@ -240,8 +216,7 @@ static void __init play(enum scene scene)
 		break;
 	case SUBMIT_MOVE:
 		/* -ENOENT is an answer too. */
-		if (hwt_schedule_pending(TIMEOUT, KT_HOUR) == -ENOENT)
-			break;
+		hwt_schedule_pending(TIMEOUT, KT_HOUR);
 		break;
 	case SYNC:
 		note_cancel(hwt_cancel_sync(TIMEOUT) == 1);
@@ -251,7 +226,7 @@ static void __init play(enum scene scene)
 	case RECLAIM:
 		/* The engine does: only wait. */
 		KT_WAIT(!READ_ONCE(target) || !hwt_held(TIMEOUT) ||
-			atomic_read(&one.expired) > 3);
+			kt_expirations(&one.kt) > 3);
 		break;
 	default:
 		break;
@@ -275,8 +250,7 @@ static void __init stage(enum scene scene)
 		note_schedule(hwt_schedule(TIMEOUT, KT_MS));
 		break;
 	case REPEAT:
-		note_schedule(hwt_schedule_periodic(&one.periodic, 0, KT_MS,
-						    HWT_FIXED_RATE));
+		note_schedule(hwt_schedule_periodic(&one.kt.periodic, 0, KT_MS, HWT_FIXED_RATE));
 		break;
 	case RECLAIM:
 		note_schedule(hwt_schedule(TIMEOUT, KT_HOUR));
@@ -299,10 +273,10 @@ static void __init settle(struct hwt_wheel_stats *before, enum scene scene,
 	int n, hits;
 
 	/* Pending and not far away: it has to fire, more than once if it repeats. */
-	n = atomic_read(&one.expired);
+	n = kt_expirations(&one.kt);
 	remaining = hwt_remaining(TIMEOUT);
 	if (hwt_pending(TIMEOUT) && remaining < KT_HOUR / 2 &&
-	    !KT_WAIT(atomic_read(&one.expired) > n || !hwt_pending(TIMEOUT) ||
+	    !KT_WAIT(kt_expirations(&one.kt) > n || !hwt_pending(TIMEOUT) ||
 		     hwt_remaining(TIMEOUT) > KT_HOUR / 2)) {
 		lost++;
 		odd = true;
@@ -313,7 +287,7 @@ static void __init settle(struct hwt_wheel_stats *before, enum scene scene,
 	/* A periodic one fires more often than it is armed, and ends by a cancel. */
 	if (after.pending != before->pending ||
 	    after.scheduled - before->scheduled != atomic_read(&one.armed) ||
-	    after.expired - before->expired != atomic_read(&one.expired) ||
+	    after.expired - before->expired != kt_expirations(&one.kt) ||
 	    hits < atomic_read(&one.hits) ||
 	    /* A _sync that has to cancel twice says so once. */
 	    hits - (scene == SYNC ? 1 : 0) > atomic_read(&one.hits)) {
@@ -321,8 +295,8 @@ static void __init settle(struct hwt_wheel_stats *before, enum scene scene,
 		odd = true;
 	}
 	if (hwt_held(TIMEOUT) ||
-	    atomic_read(&one.holds) != atomic_read(&one.released) ||
-	    atomic_read(&one.cancelled) > hits) {
+	    atomic_read(&one.holds) != kt_releases(&one.kt) ||
+	    atomic_read(&one.kt.cancelled) > hits) {
 		unreleased++;
 		odd = true;
 	}
@@ -335,8 +309,8 @@ static void __init settle(struct hwt_wheel_stats *before, enum scene scene,
 			scene_name[scene], action_name[action], probe->addr,
 			atomic_read(&one.armed),
 			atomic_read(&one.holds), atomic_read(&one.hits),
-			atomic_read(&one.expired), atomic_read(&one.released),
-			atomic_read(&one.cancelled), hwt_timeout_word(TIMEOUT),
+			kt_expirations(&one.kt), kt_releases(&one.kt),
+			atomic_read(&one.kt.cancelled), hwt_timeout_word(TIMEOUT),
 			after.pending - before->pending,
 			after.scheduled - before->scheduled,
 			after.expired - before->expired, hits);
@@ -349,9 +323,9 @@ static bool __init interrupt(struct kprobe *probe, enum scene scene,
 	struct hwt_wheel_stats before;
 	unsigned int was = acted;
 
-	hwt_wheel_get_stats(wheel, &before);
+	before = kt_stats(wheel);
 	memset(&one, 0, sizeof(one));
-	hwt_periodic_init(&one.periodic, wheel, &one_ops);
+	kt_init_periodic(&one.kt, wheel, &kt_ops);
 	if (scene >= SUBMIT_SCENES) {
 		target_task = engine;
 		target_action = action;
@@ -694,5 +668,3 @@ out:
 }
 
 KSTM_MODULE_LOADERS(test_kprobe);
-MODULE_DESCRIPTION("hwt: interrupted at any instruction");
-MODULE_LICENSE("GPL");

@@ -7,7 +7,6 @@
  * hwt-test: timeout 120
  */
 #include <linux/prandom.h>
-#include <linux/vmalloc.h>
 
 #include "hwt_ktest.h"
 
@@ -49,21 +48,15 @@ static unsigned int armed;
 /* What was due by the time it was armed may fire after what has a later tick. */
 static bool too_slow;
 
-static bool __init begin(u32 buckets, u32 levels, unsigned int n)
+static void __init begin(u32 buckets, u32 levels, unsigned int n)
 {
-	struct hwt_wheel_params params = {
-		.name = "order", .ticks_per_wheel = buckets, .levels = levels,
-	};
-
-	wheel = hwt_wheel_create(&params);
-	item = vzalloc(array_size(n, sizeof(*item)));
-	fired = vzalloc(array_size(n, sizeof(*fired)));
+	wheel = kt_wheel("order", .ticks_per_wheel = buckets, .levels = levels);
+	item = kt_alloc(n, sizeof(*item));
+	fired = kt_alloc(n, sizeof(*fired));
 	fired_n = 0;
 	armed = 0;
 	too_slow = false;
 	kt_stay_on(cpumask_of(raw_smp_processor_id()));
-	KTEST(!IS_ERR(wheel) && item && fired, "%u levels of %u buckets: set up", levels, buckets);
-	return !IS_ERR(wheel) && item && fired;
 }
 
 static void __init arm(u64 tick)
@@ -100,8 +93,7 @@ static void __init test_spread(const char *what, u32 buckets, u32 levels,
 	struct rnd_state rnd;
 	u64 base;
 
-	if (!begin(buckets, levels, n))
-		return;
+	begin(buckets, levels, n);
 	prandom_seed_state(&rnd, n + spread);
 	base = hwt_wheel_tick(wheel) + 500 * SLOW;
 	while (armed < n)
@@ -118,8 +110,7 @@ static void __init test_approach(const char *what, u32 buckets, u32 levels)
 	unsigned int left = 800 * SLOW, i;
 	u64 tick;
 
-	if (!begin(buckets, levels, 1000))
-		return;
+	begin(buckets, levels, 1000);
 	tick = hwt_wheel_tick(wheel) + left + 1;
 	for (; left > 12 * SLOW; left = left * 3 / 4) {
 		while (hwt_wheel_tick(wheel) + left < tick)
@@ -148,5 +139,3 @@ static void __init selftest(void)
 }
 
 KSTM_MODULE_LOADERS(test_order);
-MODULE_DESCRIPTION("hwt: the order of firing");
-MODULE_LICENSE("GPL");

@@ -9,8 +9,7 @@
 #define MOST	64
 
 static struct {
-	struct hwt_periodic	periodic;
-	atomic_t		fired, released, cancelled;
+	struct kt		kt;
 	unsigned int		sleep_ms;	/* in the callback */
 	unsigned int		last;		/* firing that cancels itself; 0: none */
 	unsigned int		change;		/* firing that calls @change_fn */
@@ -25,12 +24,12 @@ static struct {
 static void p_expire(struct hwt_timeout *timeout)
 {
 	u64 now = hwt_wheel_now(hwt_timeout_wheel(timeout));
-	unsigned int n = atomic_read(&p.fired);
+	unsigned int n = atomic_read(&p.kt.expired);
 
 	if (n < MOST) {
 		p.at[n].began = now;
-		p.at[n].overruns = hwt_overruns(&p.periodic);
-		p.at[n].total = hwt_overruns_total(&p.periodic);
+		p.at[n].overruns = hwt_overruns(&p.kt.periodic);
+		p.at[n].total = hwt_overruns_total(&p.kt.periodic);
 	}
 	p.pending = hwt_pending(timeout);
 	p.expired = hwt_expired(timeout);
@@ -44,39 +43,29 @@ static void p_expire(struct hwt_timeout *timeout)
 	}
 	if (n < MOST)
 		p.at[n].ended = hwt_wheel_now(hwt_timeout_wheel(timeout));
-	atomic_inc_return_release(&p.fired);
-}
-
-static void p_cancelled(struct hwt_timeout *timeout)
-{
-	atomic_inc(&p.cancelled);
-}
-
-static void p_release(struct hwt_timeout *timeout)
-{
-	atomic_inc_return_release(&p.released);
+	atomic_inc_return_release(&p.kt.expired);
 }
 
 static const struct hwt_ops p_ops = {
 	.expire		= p_expire,
-	.cancelled	= p_cancelled,
-	.release	= p_release,
+	.cancelled	= kt_cancelled,
+	.release	= kt_release,
 };
 
 static void __init p_init(struct hwt_wheel *wheel)
 {
 	memset(&p, 0, sizeof(p));
-	hwt_periodic_init(&p.periodic, wheel, &p_ops);
+	kt_init_periodic(&p.kt, wheel, &p_ops);
 }
 
 static unsigned int fired(void)
 {
-	return atomic_read_acquire(&p.fired);
+	return kt_expirations(&p.kt);
 }
 
 static bool __init p_released(int n)
 {
-	return KT_WAIT(atomic_read_acquire(&p.released) == n);
+	return KT_WAIT(kt_releases(&p.kt) == n) && fired();
 }
 
 static void __init test_fixed_rate(struct hwt_wheel *wheel)
@@ -87,9 +76,9 @@ static void __init test_fixed_rate(struct hwt_wheel *wheel)
 
 	p_init(wheel);
 	p.last = 30;
-	KTEST(hwt_schedule_periodic_at(&p.periodic, first, period,
+	KTEST(hwt_schedule_periodic_at(&p.kt.periodic, first, period,
 				       HWT_FIXED_RATE) == 0 &&
-	      hwt_pending(&p.periodic.timeout), "fixed rate: armed");
+	      hwt_pending(&p.kt.timeout), "fixed rate: armed");
 	KTEST(p_released(1) && fired() == 30, "fixed rate: fires 30 times");
 	for (i = 0; i < 30; i++) {
 		early += p.at[i].began < first + (i + p.at[i].total) * period;
@@ -101,8 +90,8 @@ static void __init test_fixed_rate(struct hwt_wheel *wheel)
 	pr_info("# 30 firings missed %llu periods\n", p.at[29].total);
 	KTEST(p.pending && p.expired, "in the callback it is expired, and pending again");
 	KTEST(p.cancel_ret && !p.pending_after, "cancelled in its own callback");
-	KTEST(atomic_read(&p.cancelled) == 1 && hwt_cancelled(&p.periodic.timeout) &&
-	      !hwt_held(&p.periodic.timeout), "all that was one hold, cancelled once");
+	KTEST(atomic_read(&p.kt.cancelled) == 1 && hwt_cancelled(&p.kt.timeout) &&
+	      !hwt_held(&p.kt.timeout), "all that was one hold, cancelled once");
 	msleep(50);
 	KTEST(fired() == 30, "after that it does not fire");
 }
@@ -116,9 +105,9 @@ static void __init test_slow_callback(struct hwt_wheel *wheel)
 	p_init(wheel);
 	p.last = 5;
 	p.sleep_ms = 58;
-	hwt_wheel_get_stats(wheel, &before);
+	before = kt_stats(wheel);
 	first = hwt_wheel_now(wheel);
-	hwt_schedule_periodic_at(&p.periodic, first, 10 * KT_MS, HWT_FIXED_RATE);
+	hwt_schedule_periodic_at(&p.kt.periodic, first, 10 * KT_MS, HWT_FIXED_RATE);
 	KTEST(p_released(1) && fired() == 5, "slow callback: fires");
 	for (i = 1; i < 5; i++) {
 		/* Whole periods from the deadline that was served late to this firing. */
@@ -128,7 +117,7 @@ static void __init test_slow_callback(struct hwt_wheel *wheel)
 		odd += p.at[i].began < p.at[i - 1].ended;
 	}
 	KTEST(odd == 0, "slow callback: a firing each time, the rest are overruns");
-	hwt_wheel_get_stats(wheel, &after);
+	after = kt_stats(wheel);
 	KTEST(after.overruns - before.overruns == p.at[4].total,
 	      "slow callback: the wheel has counted the same");
 	/* It sleeps by jiffies, which may come late: then it is a little shorter. */
@@ -142,13 +131,13 @@ static void __init test_late_start(struct hwt_wheel *wheel)
 
 	p_init(wheel);
 	p.last = 1;
-	hwt_schedule_periodic_at(&p.periodic, now - 95 * KT_MS, 10 * KT_MS,
+	hwt_schedule_periodic_at(&p.kt.periodic, now - 95 * KT_MS, 10 * KT_MS,
 				 HWT_FIXED_RATE);
 	KTEST(p_released(1) && p.at[0].overruns >= 9,
 	      "a first deadline in the past: the periods since are overruns");
 	p_init(wheel);
 	p.last = 3;
-	hwt_schedule_periodic(&p.periodic, 0, 1, HWT_FIXED_RATE);
+	hwt_schedule_periodic(&p.kt.periodic, 0, 1, HWT_FIXED_RATE);
 	KTEST(p_released(1) && p.at[2].overruns > 0, "a period of 1 ns: overruns, not a burst");
 }
 
@@ -159,7 +148,7 @@ static void __init test_fixed_delay(struct hwt_wheel *wheel)
 	p_init(wheel);
 	p.last = 10;
 	p.sleep_ms = 5;
-	hwt_schedule_periodic(&p.periodic, 0, 20 * KT_MS, HWT_FIXED_DELAY);
+	hwt_schedule_periodic(&p.kt.periodic, 0, 20 * KT_MS, HWT_FIXED_DELAY);
 	KTEST(p_released(1) && fired() == 10, "fixed delay: fires ten times");
 	for (i = 1; i < 10; i++) {
 		early += p.at[i].began < p.at[i - 1].ended + 20 * KT_MS;
@@ -173,26 +162,26 @@ static void __init test_fixed_delay(struct hwt_wheel *wheel)
 
 static int to_one_shot(void)
 {
-	return hwt_schedule(&p.periodic.timeout, 5 * KT_MS);
+	return hwt_schedule(&p.kt.timeout, 5 * KT_MS);
 }
 
 static int to_delay(void)
 {
-	return hwt_schedule_periodic(&p.periodic, 40 * KT_MS, 30 * KT_MS,
+	return hwt_schedule_periodic(&p.kt.periodic, 40 * KT_MS, 30 * KT_MS,
 				     HWT_FIXED_DELAY);
 }
 
 static int cancel_and_again(void)
 {
-	hwt_cancel(&p.periodic.timeout);
-	return hwt_schedule_periodic(&p.periodic, 5 * KT_MS, 5 * KT_MS,
+	hwt_cancel(&p.kt.timeout);
+	return hwt_schedule_periodic(&p.kt.periodic, 5 * KT_MS, 5 * KT_MS,
 				     HWT_FIXED_RATE);
 }
 
 static int earlier(void)
 {
 	/* Nothing is armed, so that any deadline is earlier. */
-	return hwt_schedule_earlier(&p.periodic.timeout, KT_HOUR);
+	return hwt_schedule_earlier(&p.kt.timeout, KT_HOUR);
 }
 
 static void __init test_changes(struct hwt_wheel *wheel)
@@ -201,27 +190,27 @@ static void __init test_changes(struct hwt_wheel *wheel)
 	u64 now;
 
 	p_init(wheel);
-	hwt_schedule_periodic(&p.periodic, KT_HOUR, KT_HOUR, HWT_FIXED_RATE);
+	hwt_schedule_periodic(&p.kt.periodic, KT_HOUR, KT_HOUR, HWT_FIXED_RATE);
 	p.last = 3;
 	now = hwt_wheel_now(wheel);
-	KTEST(hwt_schedule_periodic(&p.periodic, 5 * KT_MS, 30 * KT_MS,
+	KTEST(hwt_schedule_periodic(&p.kt.periodic, 5 * KT_MS, 30 * KT_MS,
 				    HWT_FIXED_RATE) == both && p_released(1) &&
 	      fired() == 3 && p.at[2].began >= now + 65 * KT_MS,
 	      "scheduled again before it fired: only the new period counts");
 
 	p_init(wheel);
-	hwt_schedule_periodic(&p.periodic, KT_HOUR, KT_MS, HWT_FIXED_RATE);
-	KTEST(hwt_schedule(&p.periodic.timeout, 5 * KT_MS) == both &&
-	      p_released(1) && fired() == 1 && !hwt_pending(&p.periodic.timeout),
+	hwt_schedule_periodic(&p.kt.periodic, KT_HOUR, KT_MS, HWT_FIXED_RATE);
+	KTEST(hwt_schedule(&p.kt.timeout, 5 * KT_MS) == both &&
+	      p_released(1) && fired() == 1 && !hwt_pending(&p.kt.timeout),
 	      "a one-shot schedule makes it a one-shot");
-	KTEST(hwt_schedule_periodic(&p.periodic, 0, KT_MS, HWT_FIXED_RATE) == 0 &&
+	KTEST(hwt_schedule_periodic(&p.kt.periodic, 0, KT_MS, HWT_FIXED_RATE) == 0 &&
 	      KT_WAIT(fired() >= 3), "and it can be periodic again");
-	KTEST(hwt_shutdown_sync(&p.periodic.timeout) == 1, "until it is shut down");
+	KTEST(hwt_shutdown_sync(&p.kt.timeout) == 1, "until it is shut down");
 
 	p_init(wheel);
 	p.change = 2;
 	p.change_fn = to_one_shot;
-	hwt_schedule_periodic(&p.periodic, 0, 5 * KT_MS, HWT_FIXED_RATE);
+	hwt_schedule_periodic(&p.kt.periodic, 0, 5 * KT_MS, HWT_FIXED_RATE);
 	KTEST(p_released(1) && fired() == 3 && p.change_ret == both &&
 	      !p.pending, "one-shot in its callback: fires once more");
 
@@ -229,7 +218,7 @@ static void __init test_changes(struct hwt_wheel *wheel)
 	p.change = 2;
 	p.change_fn = to_delay;
 	p.last = 4;
-	hwt_schedule_periodic(&p.periodic, 0, 5 * KT_MS, HWT_FIXED_RATE);
+	hwt_schedule_periodic(&p.kt.periodic, 0, 5 * KT_MS, HWT_FIXED_RATE);
 	KTEST(p_released(1) && fired() == 4 && p.change_ret == both &&
 	      p.at[2].began >= p.at[1].began + 40 * KT_MS &&
 	      p.at[3].began >= p.at[2].ended + 30 * KT_MS &&
@@ -239,18 +228,18 @@ static void __init test_changes(struct hwt_wheel *wheel)
 	p.change = 1;
 	p.change_fn = cancel_and_again;
 	p.last = 3;
-	hwt_schedule_periodic(&p.periodic, 0, KT_HOUR, HWT_FIXED_RATE);
+	hwt_schedule_periodic(&p.kt.periodic, 0, KT_HOUR, HWT_FIXED_RATE);
 	KTEST(p_released(1) && fired() == 3 && p.change_ret == HWT_WAS_HELD,
 	      "cancelled and scheduled again in its callback");
 
 	p_init(wheel);
 	p.change = 1;
 	p.change_fn = earlier;
-	hwt_schedule_periodic(&p.periodic, 0, KT_MS, HWT_FIXED_RATE);
-	KTEST(KT_WAIT(fired() == 1) && KT_WAIT(!hwt_running(&p.periodic.timeout)) &&
-	      p.change_ret == both && hwt_remaining(&p.periodic.timeout) > KT_HOUR / 2,
+	hwt_schedule_periodic(&p.kt.periodic, 0, KT_MS, HWT_FIXED_RATE);
+	KTEST(KT_WAIT(fired() == 1) && KT_WAIT(!hwt_running(&p.kt.timeout)) &&
+	      p.change_ret == both && hwt_remaining(&p.kt.timeout) > KT_HOUR / 2,
 	      "schedule_earlier in its callback: what is not armed yet is armed");
-	KTEST(hwt_cancel_sync(&p.periodic.timeout) == 1, "and cancelled");
+	KTEST(hwt_cancel_sync(&p.kt.timeout) == 1, "and cancelled");
 }
 
 /* -- Ends ---------------------------------------------------------------- */
@@ -259,7 +248,7 @@ static unsigned int handed;
 
 static void take(struct hwt_timeout *timeout, void *arg)
 {
-	handed += timeout == &p.periodic.timeout && !hwt_pending(timeout);
+	handed += timeout == &p.kt.timeout && !hwt_pending(timeout);
 }
 
 static void __init test_ends(void)
@@ -268,27 +257,28 @@ static void __init test_ends(void)
 	unsigned int n;
 
 	p_init(wheel);
-	KTEST(hwt_schedule_periodic(&p.periodic, 0, 0, HWT_FIXED_RATE) == -EINVAL &&
-	      hwt_schedule_periodic_at(&p.periodic, 0, 0, HWT_FIXED_RATE) == -EINVAL,
+	KTEST(hwt_schedule_periodic(&p.kt.periodic, 0, 0, HWT_FIXED_RATE) == -EINVAL &&
+	      hwt_schedule_periodic_at(&p.kt.periodic, 0, 0, HWT_FIXED_RATE) == -EINVAL,
 	      "a period of 0 is refused");
-	KTEST(hwt_schedule_periodic(&p.periodic, 0, 1, 7) == -EINVAL, "an unknown mode is refused");
-	KTEST(!hwt_held(&p.periodic.timeout), "nothing has changed");
+	KTEST(hwt_schedule_periodic(&p.kt.periodic, 0, 1, 7) == -EINVAL,
+	      "an unknown mode is refused");
+	KTEST(!hwt_held(&p.kt.timeout), "nothing has changed");
 
-	hwt_schedule_periodic(&p.periodic, U64_MAX, KT_MS, HWT_FIXED_RATE);
-	KTEST(hwt_deadline(&p.periodic.timeout) == U64_MAX &&
-	      hwt_cancel_sync(&p.periodic.timeout) == 1, "a first deadline that never comes");
-	hwt_schedule_periodic(&p.periodic, 0, U64_MAX, HWT_FIXED_RATE);
-	KTEST(KT_WAIT(fired() == 1) && KT_WAIT(!hwt_running(&p.periodic.timeout)) &&
-	      hwt_deadline(&p.periodic.timeout) == U64_MAX &&
-	      hwt_cancel_sync(&p.periodic.timeout) == 1, "fixed rate: a period that never ends");
-	hwt_schedule_periodic(&p.periodic, 0, U64_MAX, HWT_FIXED_DELAY);
-	KTEST(KT_WAIT(fired() == 2) && KT_WAIT(!hwt_running(&p.periodic.timeout)) &&
-	      hwt_deadline(&p.periodic.timeout) == U64_MAX &&
-	      hwt_cancel_sync(&p.periodic.timeout) == 1, "fixed delay: a period that never ends");
+	hwt_schedule_periodic(&p.kt.periodic, U64_MAX, KT_MS, HWT_FIXED_RATE);
+	KTEST(hwt_deadline(&p.kt.timeout) == U64_MAX &&
+	      hwt_cancel_sync(&p.kt.timeout) == 1, "a first deadline that never comes");
+	hwt_schedule_periodic(&p.kt.periodic, 0, U64_MAX, HWT_FIXED_RATE);
+	KTEST(KT_WAIT(fired() == 1) && KT_WAIT(!hwt_running(&p.kt.timeout)) &&
+	      hwt_deadline(&p.kt.timeout) == U64_MAX &&
+	      hwt_cancel_sync(&p.kt.timeout) == 1, "fixed rate: a period that never ends");
+	hwt_schedule_periodic(&p.kt.periodic, 0, U64_MAX, HWT_FIXED_DELAY);
+	KTEST(KT_WAIT(fired() == 2) && KT_WAIT(!hwt_running(&p.kt.timeout)) &&
+	      hwt_deadline(&p.kt.timeout) == U64_MAX &&
+	      hwt_cancel_sync(&p.kt.timeout) == 1, "fixed delay: a period that never ends");
 
 	p_init(wheel);
-	hwt_schedule_periodic(&p.periodic, 0, KT_MS, HWT_FIXED_RATE);
-	KTEST(KT_WAIT(fired() >= 3) && hwt_cancel(&p.periodic.timeout),
+	hwt_schedule_periodic(&p.kt.periodic, 0, KT_MS, HWT_FIXED_RATE);
+	KTEST(KT_WAIT(fired() >= 3) && hwt_cancel(&p.kt.timeout),
 	      "cancel from outside hits, also between two firings");
 	p_released(1);
 	n = fired();
@@ -297,10 +287,10 @@ static void __init test_ends(void)
 
 	p_init(wheel);
 	p.sleep_ms = 20;
-	hwt_schedule_periodic(&p.periodic, 0, KT_MS, HWT_FIXED_RATE);
-	KTEST(KT_WAIT(hwt_running(&p.periodic.timeout)) &&
-	      hwt_cancel_sync(&p.periodic.timeout) == 1 && !hwt_running(&p.periodic.timeout) &&
-	      atomic_read(&p.released) == 1 && atomic_read(&p.cancelled) == 1,
+	hwt_schedule_periodic(&p.kt.periodic, 0, KT_MS, HWT_FIXED_RATE);
+	KTEST(KT_WAIT(hwt_running(&p.kt.timeout)) &&
+	      hwt_cancel_sync(&p.kt.timeout) == 1 && !hwt_running(&p.kt.timeout) &&
+	      kt_releases(&p.kt) == 1 && atomic_read(&p.kt.cancelled) == 1,
 	      "cancel_sync while it runs waits, cancels and releases once");
 	n = fired();
 	msleep(20);
@@ -308,10 +298,10 @@ static void __init test_ends(void)
 
 	p_init(wheel);
 	p.sleep_ms = 20;
-	hwt_schedule_periodic(&p.periodic, 0, KT_MS, HWT_FIXED_RATE);
-	KTEST(KT_WAIT(hwt_running(&p.periodic.timeout)) &&
+	hwt_schedule_periodic(&p.kt.periodic, 0, KT_MS, HWT_FIXED_RATE);
+	KTEST(KT_WAIT(hwt_running(&p.kt.timeout)) &&
 	      hwt_wheel_stop(wheel, take, NULL) == 1 && handed == 1 &&
-	      atomic_read(&p.released) == 1 && atomic_read(&p.cancelled) == 0,
+	      kt_releases(&p.kt) == 1 && atomic_read(&p.kt.cancelled) == 0,
 	      "stop while it runs hands it back once");
 	hwt_wheel_destroy(wheel);
 }
@@ -323,7 +313,7 @@ static void __init selftest(void)
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(workers); i++) {
-		wheel = kt_workers_wheel("periodic", workers[i]);
+		wheel = kt_wheel("periodic", .workers = workers[i]);
 		KTEST(!IS_ERR(wheel), "a wheel with %u workers", workers[i]);
 		test_fixed_rate(wheel);
 		test_slow_callback(wheel);
@@ -337,5 +327,3 @@ static void __init selftest(void)
 }
 
 KSTM_MODULE_LOADERS(test_periodic);
-MODULE_DESCRIPTION("hwt: periodic timeouts");
-MODULE_LICENSE("GPL");

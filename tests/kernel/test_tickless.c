@@ -11,7 +11,6 @@
  */
 #include <linux/module.h>
 #include <linux/prandom.h>
-#include <linux/vmalloc.h>
 
 #include "hwt_ktest.h"
 
@@ -19,20 +18,15 @@
 #define SLOW	(KT_SLOW || IS_ENABLED(CONFIG_PREEMPT_RT))
 
 static unsigned int seconds = SLOW ? 5 : 10;
-module_param(seconds, uint, 0444);
-MODULE_PARM_DESC(seconds, "how long to look on, each time");
+module_param(seconds, uint, 0444);	/* how long to look on, each time */
 
 static unsigned int pending = SLOW ? 200000 : 1000000;
-module_param(pending, uint, 0444);
-MODULE_PARM_DESC(pending, "timeouts that are not due for an hour");
+module_param(pending, uint, 0444);	/* timeouts that are not due for an hour */
 
-static unsigned int levels = 3;
+/* Of the wheel. */
+static unsigned int levels = 3, workers;
 module_param(levels, uint, 0444);
-MODULE_PARM_DESC(levels, "of the wheel");
-
-static unsigned int workers;
 module_param(workers, uint, 0444);
-MODULE_PARM_DESC(workers, "of the wheel");
 
 static struct hwt_wheel *wheel;
 
@@ -124,28 +118,17 @@ static void __init test_each_second(struct kt *each)
 
 static void __init selftest(void)
 {
-	struct hwt_wheel_params params = {
-		.name = "tickless", .levels = levels, .workers = workers,
-	};
-	struct hwt_timeout *timeout = vzalloc(array_size(pending, sizeof(*timeout)));
-	struct kt *each = vzalloc(array_size(seconds, sizeof(*each)));
+	struct hwt_timeout *timeout = kt_alloc(pending, sizeof(*timeout));
+	struct kt *each = kt_alloc(seconds, sizeof(*each));
 
-	wheel = hwt_wheel_create(&params);
-	KTEST(!IS_ERR(wheel) && timeout && each,
-	      "a wheel of %u levels with %u workers, memory for %u timeouts", levels,
-	      workers, pending);
-	if (!IS_ERR(wheel) && timeout && each) {
-		arm_far(timeout);
-		test_none_due();
-		test_each_second(each);
-	}
-	if (!IS_ERR(wheel))
-		KTEST(hwt_wheel_stop(wheel, NULL, NULL) == pending &&
-		      hwt_wheel_destroy(wheel) == 0, "stop hands back all others");
+	wheel = kt_wheel("tickless", .levels = levels, .workers = workers);
+	arm_far(timeout);
+	test_none_due();
+	test_each_second(each);
+	KTEST(hwt_wheel_stop(wheel, NULL, NULL) == pending && hwt_wheel_destroy(wheel) == 0,
+	      "stop hands back all others");
 	vfree(each);
 	vfree(timeout);
 }
 
 KSTM_MODULE_LOADERS(test_tickless);
-MODULE_DESCRIPTION("hwt: wake-ups");
-MODULE_LICENSE("GPL");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Differences between kernel versions, 6.1 and later, that only tests meet.
+ * Differences between kernel versions, 6.1 and later, that only tests and benchmarks meet.
  */
 #ifndef _HWT_KTEST_COMPAT_H
 #define _HWT_KTEST_COMPAT_H

@@ -252,8 +252,6 @@ static inline void kt_stay_end(struct kt_stay *stay)
 #define kt_wheel(_name, ...)						\
 	hwt_wheel_create((&(const struct hwt_wheel_params) { .name = (_name), ##__VA_ARGS__ }))
 
-#define kt_workers_wheel(_name, _workers)	kt_wheel(_name, .workers = (_workers))
-
 static inline struct hwt_wheel_stats kt_stats(struct hwt_wheel *wheel)
 {
 	struct hwt_wheel_stats stats;

@@ -15,28 +15,22 @@
 #include "hwt.h"
 
 static unsigned int wheels = 1;
-module_param(wheels, uint, 0444);
-MODULE_PARM_DESC(wheels, "How many wheels");
+module_param(wheels, uint, 0444);	/* how many wheels */
 
 static bool shared;
-module_param(shared, bool, 0444);
-MODULE_PARM_DESC(shared, "Get shared ones");
+module_param(shared, bool, 0444);	/* get shared ones */
 
 static unsigned int tick_us;
-module_param(tick_us, uint, 0444);
-MODULE_PARM_DESC(tick_us, "Their tick, 0: hwt's default");
+module_param(tick_us, uint, 0444);	/* their tick, 0: hwt's default */
 
 static unsigned int buckets;
-module_param(buckets, uint, 0444);
-MODULE_PARM_DESC(buckets, "Their buckets, 0: hwt's default");
+module_param(buckets, uint, 0444);	/* their buckets, 0: hwt's default */
 
 static unsigned int levels;
-module_param(levels, uint, 0444);
-MODULE_PARM_DESC(levels, "Their levels, 0: hwt's default");
+module_param(levels, uint, 0444);	/* their levels, 0: hwt's default */
 
 static unsigned int armed;
-module_param(armed, uint, 0444);
-MODULE_PARM_DESC(armed, "How many timeouts are pending on each, for an hour");
+module_param(armed, uint, 0444);	/* how many timeouts are pending on each, for an hour */
 
 static unsigned int busy;
 module_param(busy, uint, 0444);

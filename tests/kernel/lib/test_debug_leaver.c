@@ -100,7 +100,7 @@ static int __init leaver_init(void)
 	if (!timeouts)
 		return -ENOMEM;
 	hwt_timeout_set_wheel(&leaver_static, wheel);
-	if (!strcmp(how, "kmalloc")) {
+	if (!strcmp(how, "kmalloc") || !strcmp(how, "released")) {
 		hwt_schedule(&timeouts[0], LEAVER_NS);
 	} else if (!strcmp(how, "static")) {
 		hwt_schedule(&leaver_static, LEAVER_NS);
@@ -109,8 +109,6 @@ static int __init leaver_init(void)
 	} else if (!strcmp(how, "periodic")) {
 		hwt_periodic_init(&leaver_periodic, wheel, &beat_ops);
 		hwt_schedule_periodic(&leaver_periodic, 0, NSEC_PER_MSEC, HWT_FIXED_RATE);
-	} else if (!strcmp(how, "released")) {
-		hwt_schedule(&timeouts[0], LEAVER_NS);
 	} else if (!strcmp(how, "deferred")) {
 		/* The worker is at something else: who collects it leaves it to that. */
 		hwt_schedule(&test_debug_busy, 0);

@@ -14,12 +14,10 @@ module_param(what, charp, 0444);
 MODULE_PARM_DESC(what, "one or other: that function expires; cancelled: it is cancelled; behind: others wait for it");
 
 static unsigned int ms;
-module_param(ms, uint, 0444);
-MODULE_PARM_DESC(ms, "how long it takes");
+module_param(ms, uint, 0444);	/* how long it takes */
 
 static unsigned int times = 1;
-module_param(times, uint, 0444);
-MODULE_PARM_DESC(times, "how often it is called");
+module_param(times, uint, 0444);	/* how often it is called */
 
 static void take_time(void)
 {
