@@ -15,33 +15,19 @@ set -eu
 # run MODULE [PARAMS...]
 run()
 {
-	if load "$@"; then
-		unload "$1" || fail "$1 does not unload"
-		ok "$*"
-	else
-		not_ok "$*"
-	fi
+	check "$*" load "$@"
+	unload "$1" || fail "$1 does not unload"
 }
 
 run test_basics
 run test_sync
-if sh "$HWT_DIR/scripts/torture.sh" seed=4 seconds=2 nmi=0 hotplug_ms=0 clock_ms=0 >/tmp/output 2>&1; then
-	ok "torture"
-else
-	sed 's/^/# /' /tmp/output
-	not_ok "torture"
-fi
+check "torture" sh "$HWT_DIR/scripts/torture.sh" seed=4 seconds=2 nmi=0 hotplug_ms=0 clock_ms=0
 run test_client wheels=3 armed=1000 busy=100
 run test_client wheels=3 armed=1000 busy=100 shared=1
 run hwt_first
 run hwt_retry requests=200 base_ms=1 max_ms=8 limit=16
 run hwt_heartbeat peers=500 ping_ms=20 idle_ms=60 reconnects=1
 for part in delays cancel push-back periodic stop many; do
-	if "$HWT_BIN/tour" $part >/tmp/output 2>&1; then
-		ok "tour $part"
-	else
-		sed 's/^/# /' /tmp/output
-		not_ok "tour $part"
-	fi
+	check "tour $part" "$HWT_BIN/tour" $part
 done
 plan

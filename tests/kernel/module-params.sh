@@ -12,63 +12,48 @@ set -eu
 
 params=/sys/module/hwt/parameters
 
-# refused NAME VALUE RANGE
-refused()
+# refuses NAME VALUE RANGE: the log says so, and nothing is left loaded
+refuses()
 {
 	log_mark
 	if insmod "$HWT_MODULES/hwt.ko" "$1=$2" 2>/tmp/error; then
 		rmmod hwt
-		not_ok "$1=$2 is refused"
-		return
+		return 1
 	fi
-	if ! grep -q 'Invalid argument' /tmp/error; then
-		not_ok "$1=$2 is an invalid argument: $(cat /tmp/error)"
-	elif ! log_since | grep -q "hwt: $1=$2 is out of range: $3"; then
-		not_ok "$1=$2: the log says so: $(log_since | grep hwt: | tail -n 1)"
-	elif grep -q '^hwt ' /proc/modules; then
-		not_ok "$1=$2: nothing is left loaded"
-	else
-		ok "$1=$2 is refused: $3"
-	fi
+	cat /tmp/error
+	log_since | grep hwt:
+	grep -q 'Invalid argument' /tmp/error && ! grep -q '^hwt ' /proc/modules &&
+		log_since | grep -q "hwt: $1=$2 is out of range: $3"
 }
+refused() { check "$1=$2 is refused: $3" refuses "$@"; }
 
 # What is no number does not reach hwt.
-not_a_number()
-{
-	if insmod "$HWT_MODULES/hwt.ko" "$1=$2" 2>/dev/null; then
-		rmmod hwt
-		not_ok "$1=$2 is refused"
-	else
-		ok "$1=$2 is refused"
-	fi
-}
+not_a_number() { check "$1=$2 is refused" sh -c "! insmod $HWT_MODULES/hwt.ko $1=$2"; }
 
-# accepted TICK BUCKETS LEVELS PARAMS...: and a wheel of the defaults is like that
-accepted()
+# makes WANTED PARAMS...: sysfs says so, and a wheel of the defaults is like that
+makes()
 {
-	wanted="a wheel has ticks of $1 us, $2 buckets, $3 levels"
-	shift 3
-	if ! load hwt "$@"; then
-		not_ok "$*: loads"
-		return
-	fi
+	wanted=$1
+	shift
+	load hwt "$@" || return 1
+	wrong=
 	for pair in "$@"; do
-		name=${pair%%=*}
-		if [ "$(cat $params/"$name")" = "${pair#*=}" ]; then
-			ok "$pair is in sysfs"
-		else
-			not_ok "$pair is in sysfs: $(cat $params/"$name")"
-		fi
+		[ "$(cat $params/"${pair%%=*}")" = "${pair#*=}" ] || wrong="$wrong $pair"
 	done
 	log_mark
 	load test_client || true
 	unload test_client || true
-	if log_since | grep -q "$wanted"; then
-		ok "$*: $wanted"
-	else
-		not_ok "$*: $wanted: $(log_since | grep 'a wheel has')"
-	fi
-	unload hwt
+	unload hwt || return 1
+	echo "wrong in sysfs: ${wrong:-none}; $(log_since | grep 'a wheel has')"
+	[ -z "$wrong" ] && log_since | grep -q "$wanted"
+}
+
+# accepted TICK BUCKETS LEVELS PARAMS...
+accepted()
+{
+	like="a wheel has ticks of $1 us, $2 buckets, $3 levels"
+	shift 3
+	check "$*: $like" makes "$like" "$@"
 }
 
 refused tick_us 0 '1 to 3600000000'
@@ -109,11 +94,7 @@ accepted 1000 512 3 max_timeouts=1073741824 max_shared=1073741824 max_user_timeo
 user_default()
 {
 	load hwt max_timeouts="$1"
-	if [ "$(cat $params/max_user_timeouts)" = "$2" ]; then
-		ok "max_timeouts=$1: max_user_timeouts is $2"
-	else
-		not_ok "max_timeouts=$1: max_user_timeouts is $(cat $params/max_user_timeouts)"
-	fi
+	check "max_timeouts=$1: max_user_timeouts is $2" grep -qx "$2" $params/max_user_timeouts
 	unload hwt
 }
 

@@ -28,9 +28,5 @@ for round in 1 2 3 4 5 6 7 8 9 10; do
 done
 kill $spinner
 fired=$(dmesg | sed -n 's/.*test_client: fired \([0-9]*\) times.*/\1/p' | sort -n | tail -n 1)
-if [ "${fired:-0}" -gt 0 ]; then
-	ok "timeouts fired meanwhile, up to $fired times in a round"
-else
-	not_ok "timeouts fired meanwhile"
-fi
+check "timeouts fired meanwhile, up to $fired times in a round" [ "${fired:-0}" -gt 0 ]
 plan

@@ -20,15 +20,12 @@ traced()
 }
 
 # told NAME EVENT LINES
-told()
+same_lines()
 {
-	if [ "$(traced "$2")" = "$3" ]; then
-		ok "$1"
-		return
-	fi
-	not_ok "$1"
-	traced "$2" | sed 's/^/# /'
+	traced "$1"
+	[ "$(traced "$1")" = "$2" ]
 }
+told() { check "$1" same_lines "$2" "$3"; }
 
 echo 0 >tracing_on
 echo >trace
@@ -69,17 +66,14 @@ told "hwt_wheel_stop" hwt_wheel_stop "wheel=traced handed_back=1"
 
 # all_of NAME EVENT AWK-CONDITION: of each event of that kind, and there are some. v[] has
 # its values by name.
-all_of()
+all_events()
 {
-	if sed -n "s/.*: $2: //p" /tmp/trace | tr '=' ' ' |
-		awk "{ for (i = 1; i < NF; i += 2) v[\$i] = \$(i + 1); n++; if (!($3)) bad = 1 }
-			END { exit bad || !n }"; then
-		ok "$1"
-	else
-		not_ok "$1"
-		grep ": $2: " /tmp/trace | head -n 5 | sed 's/^/# /'
-	fi
+	grep ": $1: " /tmp/trace | head -n 5
+	sed -n "s/.*: $1: //p" /tmp/trace | tr '=' ' ' |
+		awk "{ for (i = 1; i < NF; i += 2) v[\$i] = \$(i + 1); n++; if (!($2)) bad = 1 }
+			END { exit bad || !n }"
 }
+all_of() { check "$1" all_events "$2" "$3"; }
 sed -i 's/ \[test_traced\]//' /tmp/trace
 all_of "never early by what it says" hwt_expire_entry 'v["now"] >= v["expires"]'
 timeouts() { sed -n "s/.*: $1: .*timeout=\([^ ]*\).*/\1/p" /tmp/trace; }
@@ -88,11 +82,8 @@ check "the same timeout begins and ends" same hwt_expire_entry hwt_expire_exit
 all_of "hwt_wake: until when, and why" hwt_wake 'v["kicked"] ~ /^[01]$/ && v["expires"] != ""'
 all_of "hwt_pass: up to when, and how many" hwt_pass \
 	'v["cursor"] > 0 && v["collected"] <= 8 && v["served"] <= 2'
-if grep -q ': hwt_wake: .* kicked=1' /tmp/trace && grep -q ': hwt_pass: .* served=1' /tmp/trace; then
-	ok "it is kicked, and serves"
-else
-	not_ok "it is kicked, and serves"
-fi
+check "it is kicked" grep -q ': hwt_wake: .* kicked=1' /tmp/trace
+check "and serves" grep -q ': hwt_pass: .* served=1' /tmp/trace
 
 # -- From everywhere --
 
@@ -101,25 +92,13 @@ everywhere()
 	echo 0 >events/hwt/filter
 	echo 1 >events/hwt/enable
 	echo 1 >tracing_on
-	if sh "$HWT_DIR/scripts/torture.sh" seconds=3 >/tmp/output 2>&1; then
-		ok "torture while all is traced"
-	else
-		sed 's/^/# /' /tmp/output
-		not_ok "torture while all is traced"
-	fi
+	check "torture while all is traced" sh "$HWT_DIR/scripts/torture.sh" seconds=3
 	for module in test_contexts test_kprobe; do
-		if load $module && unload $module; then
-			ok "$module while all is traced"
-		else
-			not_ok "$module while all is traced"
-		fi
+		check "$module while all is traced" load $module
+		check "it goes" unload $module
 	done
 	echo 0 >tracing_on
-	if grep -q ' hwt_schedule: ' trace; then
-		ok "and it is told"
-	else
-		not_ok "and it is told"
-	fi
+	check "and it is told" grep -q ' hwt_schedule: ' trace
 
 	# Workers may have looked at the clock before it was due.
 	echo 0 >events/hwt/enable

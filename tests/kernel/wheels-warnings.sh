@@ -10,15 +10,12 @@ set -eu
 . "$HWT_DIR/lib.sh"
 
 # said TIMES REGEX TEXT
-said()
+counts()
 {
-	times=$(log_since | grep -c "$2") || true
-	if [ "$times" -eq "$1" ]; then
-		ok "$3"
-	else
-		not_ok "$3: $times times: $2"
-	fi
+	log_since | grep "$2"
+	[ "$(log_since | grep -c "$2")" -eq "$1" ]
 }
+said() { check "$3" counts "$1" "$2"; }
 
 many='hwt: more than 64 wheels are alive'
 
@@ -44,24 +41,17 @@ load test_client wheels=3 tick_us=20
 unload test_client
 said 0 'tick of 20000 ns' "for the next one there is none"
 
-# wrong TEXT REGEX PARAMS...
-wrong()
+logged() { log_since | grep "$1"; }
+
+# refused PARAM REGEX: the log says which wheel and why
+refused()
 {
-	text=$1
-	regex=$2
-	shift 2
 	log_mark
-	if insmod "$HWT_MODULES/test_client.ko" "$@" 2>/dev/null; then
-		unload test_client
-		not_ok "$text is refused"
-	elif log_since | grep -q "$regex"; then
-		# More than once: busybox tries with both system calls.
-		ok "$text is refused, and the log says which wheel and why"
-	else
-		not_ok "$text is refused, and the log says which wheel and why"
-	fi
+	! load test_client "$1" || fail "$1 is accepted"
+	# More than once: busybox tries with both system calls.
+	check "$1 is refused, and the log says which wheel and why" logged "$2"
 }
 
-wrong "a wheel of 1 bucket" 'hwt: client0: ticks_per_wheel=1 is out of range: 2 to 65536' buckets=1
-wrong "a wheel of 7 levels" 'hwt: client0: levels=7 is out of range: 1 to 6' levels=7
+refused buckets=1 'hwt: client0: ticks_per_wheel=1 is out of range: 2 to 65536'
+refused levels=7 'hwt: client0: levels=7 is out of range: 1 to 6'
 plan
