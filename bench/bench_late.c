@@ -17,7 +17,7 @@
 #include <linux/vmalloc.h>
 
 #include "bench.h"
-#include "bench_compat.h"
+#include "../tests/kernel/lib/hwt_ktest_compat.h"
 
 #define LATE_SPANS	16
 

@@ -7,6 +7,7 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/ktime.h>
 #include <linux/moduleparam.h>
 #include <linux/sched.h>
 #include <linux/timekeeping.h>

@@ -16,7 +16,7 @@
 #include <linux/workqueue.h>
 
 #include "bench.h"
-#include "bench_compat.h"
+#include "../tests/kernel/lib/hwt_ktest_compat.h"
 
 #define BENCH_LINE	64
 /* Operations between two calls of cond_resched(), which are not timed. */

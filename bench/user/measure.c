@@ -18,12 +18,6 @@ __u64 deadline_ns;
 
 static __u64 first_ns;
 
-struct meter {
-	__u64	wall;
-	__u64	cpu;
-	__u64	engine;
-};
-
 /* Ends the process. */
 void give_up(const char *format, ...)
 {
@@ -65,13 +59,6 @@ static void touch(const struct todo *todo, unsigned int count)
 	(void)sink;
 }
 
-static void meter_read(const struct peer *peer, struct meter *meter)
-{
-	meter->engine = peer->engine_ns ? peer->engine_ns() : 0;
-	meter->cpu = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
-	meter->wall = now_ns();
-}
-
 /* -- create, rearm, cancel ----------------------------------------------- */
 
 static void do_all(const struct peer *peer, enum operation op, const struct todo *todo,
@@ -97,21 +84,16 @@ static void do_all(const struct peer *peer, enum operation op, const struct todo
 static void measure_operation(const struct peer *peer, enum operation op,
 			      const struct todo *todo, unsigned int count)
 {
-	struct meter start, end;
+	__u64 engine_ns = peer->engine_ns ? peer->engine_ns() : 0, start_ns = now_ns();
 	double done;
 
-	meter_read(peer, &start);
 	do_all(peer, op, todo, count);
-	end.wall = now_ns();
-	end.cpu = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+	outcome->took_ns[op] = now_ns() - start_ns;
 	done = outcome->done[op];
-	outcome->took_ns[op] = end.wall - start.wall;
-	outcome->value[CREATE_WALL + op] = (end.wall - start.wall) / done;
-	outcome->value[CREATE_CPU + op] = (end.cpu - start.cpu) / done;
+	outcome->value[CREATE_WALL + op] = outcome->took_ns[op] / done;
 	if (peer->engine_ns) {
 		sleep_until(now_ns() + ENGINE_LAG_NS);
-		end.engine = peer->engine_ns();
-		outcome->value[CREATE_ENGINE + op] = (end.engine - start.engine) / done;
+		outcome->value[CREATE_ENGINE + op] = (peer->engine_ns() - engine_ns) / done;
 	}
 }
 
@@ -138,7 +120,6 @@ void measure_operations(const struct peer *peer, struct todo *const todo[OPERATI
 	memory_read(&after);
 	outcome->value[MEMORY_SLAB] = (after.slab - before.slab) / count;
 	outcome->value[MEMORY_RSS] = (after.rss - before.rss) / count;
-	outcome->value[MEMORY_FREE] = (before.free - after.free) / count;
 	measure_operation(peer, REARM, todo[REARM], count);
 	measure_operation(peer, CANCEL, todo[CANCEL], count);
 	if (now_ns() - start >= delay_floor_ns())
@@ -156,8 +137,8 @@ void reap_first(void)
 void measure_reap(const struct peer *peer, const struct todo *create, unsigned int count,
 		  __u64 lead_ns)
 {
-	struct meter start, end;
 	double each = count;
+	__u64 engine_ns, end_ns;
 
 	peer_open(peer, count);
 	deadline_ns = now_ns() + lead_ns;
@@ -167,12 +148,11 @@ void measure_reap(const struct peer *peer, const struct todo *create, unsigned i
 		return;
 	}
 	sleep_until(deadline_ns - BEFORE_DUE_NS);
-	meter_read(peer, &start);
+	engine_ns = peer->engine_ns ? peer->engine_ns() : 0;
 	peer->reap(count);
-	meter_read(peer, &end);
-	outcome->value[REAP_WALL] = (end.wall - first_ns) / each;
-	outcome->value[REAP_DUE] = (end.wall - deadline_ns) / each;
-	outcome->value[REAP_CPU] = (end.cpu - start.cpu) / each;
+	end_ns = now_ns();
+	outcome->value[REAP_WALL] = (end_ns - first_ns) / each;
+	outcome->value[REAP_DUE] = (end_ns - deadline_ns) / each;
 	if (peer->engine_ns)
-		outcome->value[REAP_ENGINE] = (end.engine - start.engine) / each;
+		outcome->value[REAP_ENGINE] = (peer->engine_ns() - engine_ns) / each;
 }

@@ -8,15 +8,11 @@
  *	reap		all are due at once: from when the program knows of the first one
  *			until it has the last one's event
  *	due		the same, from the deadline on, so with the firing and its lateness
- *	...-cpu		time of the process on a CPU, user and system. That of reap counts
- *			from before the deadline on.
  *	...-engine	time of the kernel's thread on a CPU, which works beside the process
  *			(hwt only; hrtimers fire in interrupts, whose time is in "due")
- *	mem-slab	the kernel's objects, by what "Slab" of /proc/meminfo grows
+ *	mem-slab	the kernel's objects, by what "Slab" of /proc/meminfo grows: it needs a
+ *			machine that does nothing else
  *	mem-rss		the process's pages: what it has to know its timers by included
- *	mem-free	both and all else, by what "MemFree" of /proc/meminfo shrinks (from a
- *			million timers on). Like mem-slab it needs a machine that does nothing
- *			else.
  *
  * All of them for one timer; README.md describes the lines of results. Delays are relative and
  * from a fixed mix (a third each: short, 30 s, hours) above a floor, so that no timer fires
@@ -43,8 +39,6 @@ static const struct peer *const all_peers[] = {
 	&peer_libuv, &peer_libev,
 };
 
-static const struct peer *peers[PEERS];
-static unsigned int peers_count;
 static bool gone[PEERS], reap_gone[PEERS];
 
 static unsigned int numbers[NUMBERS_MAX] = { 1000, 10000, 100000, 1000000 };
@@ -209,25 +203,17 @@ static const struct {
 	unsigned int least;	/* timers */
 } figures[FIGURES] = {
 	[CREATE_WALL]	= { "create", "ns" },
-	[CREATE_CPU]	= { "create-cpu", "ns" },
 	[CREATE_ENGINE]	= { "create-engine", "ns" },
 	[REARM_WALL]	= { "rearm", "ns" },
-	[REARM_CPU]	= { "rearm-cpu", "ns" },
 	[REARM_ENGINE]	= { "rearm-engine", "ns" },
 	[CANCEL_WALL]	= { "cancel", "ns" },
-	[CANCEL_CPU]	= { "cancel-cpu", "ns" },
 	[CANCEL_ENGINE]	= { "cancel-engine", "ns" },
 	[REAP_WALL]	= { "reap", "ns" },
 	[REAP_DUE]	= { "due", "ns" },
-	[REAP_CPU]	= { "reap-cpu", "ns" },
 	[REAP_ENGINE]	= { "reap-engine", "ns" },
-	/*
-	 * With fewer timers, the machine's other work is as large as their memory. Free pages
-	 * that CPUs keep for themselves, some megabytes, are not in MemFree.
-	 */
+	/* With fewer timers, the machine's other work is as large as their memory. */
 	[MEMORY_SLAB]	= { "mem-slab", "bytes", 10000 },
 	[MEMORY_RSS]	= { "mem-rss", "bytes", 10000 },
-	[MEMORY_FREE]	= { "mem-free", "bytes", 1000000 },
 };
 
 static void print_results(const struct peer *peer, unsigned int timers)
@@ -251,7 +237,7 @@ static void print_results(const struct peer *peer, unsigned int timers)
 /* Everything about one peer, once. */
 static void run_peer(unsigned int index, unsigned int timers)
 {
-	const struct peer *peer = peers[index];
+	const struct peer *peer = all_peers[index];
 	unsigned int i;
 
 	memset(outcome, 0, sizeof(*outcome));
@@ -281,11 +267,11 @@ static void run_number(unsigned int timers)
 
 	todos_make(timers);
 	for (r = 0; r < repetitions; r++) {
-		for (i = 0; i < peers_count && !interrupted; i++) {
+		for (i = 0; i < PEERS && !interrupted; i++) {
 			if (gone[i])
 				continue;
 			printf("%u timers, %u of %u: %s\n", timers, r + 1, repetitions,
-			       peers[i]->name);
+			       all_peers[i]->name);
 			run_peer(i, timers);
 		}
 	}
@@ -301,7 +287,6 @@ static void usage(void)
 	       "What create, rearm, cancel and reap cost a program with many timers.\n\n"
 	       "  -q          1000 and 10000 timers, 3 repetitions, -t 1\n"
 	       "  -n LIST     numbers of timers (1000,10000,100000,1000000)\n"
-	       "  -p LIST     peers, of those below (all)\n"
 	       "  -r N        repetitions (5)\n"
 	       "  -t SECONDS  longest time for an operation on all timers (3); then its cost is\n"
 	       "              that for those that are done. Making all may take %d times that.\n"
@@ -340,27 +325,11 @@ static void parse_numbers(char *list)
 	}
 }
 
-static void parse_peers(char *list)
-{
-	unsigned int i;
-	char *item;
-
-	for (peers_count = 0; (item = strsep(&list, ","));) {
-		for (i = 0; i < PEERS && strcmp(all_peers[i]->name, item) != 0; i++)
-			;
-		if (i == PEERS || peers_count == PEERS)
-			bad_option("no such peer, or too many", item);
-		peers[peers_count++] = all_peers[i];
-	}
-}
-
 static void parse_options(int argc, char **argv)
 {
 	int c;
 
-	memcpy(peers, all_peers, sizeof(peers));
-	peers_count = PEERS;
-	while ((c = getopt(argc, argv, "qn:p:r:t:h")) != -1) {
+	while ((c = getopt(argc, argv, "qn:r:t:h")) != -1) {
 		switch (c) {
 		case 'q':
 			numbers_count = 2;
@@ -369,9 +338,6 @@ static void parse_options(int argc, char **argv)
 			break;
 		case 'n':
 			parse_numbers(optarg);
-			break;
-		case 'p':
-			parse_peers(optarg);
 			break;
 		case 'r':
 			repetitions = parse_number(optarg, 1000);

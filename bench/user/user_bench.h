@@ -87,10 +87,9 @@ static inline struct timespec to_timespec(__u64 ns)
 /* What is measured; user_bench.c has the names. The first are in the operations' order. */
 enum figure {
 	CREATE_WALL, REARM_WALL, CANCEL_WALL,
-	CREATE_CPU, REARM_CPU, CANCEL_CPU,
 	CREATE_ENGINE, REARM_ENGINE, CANCEL_ENGINE,
-	REAP_WALL, REAP_DUE, REAP_CPU, REAP_ENGINE,
-	MEMORY_SLAB, MEMORY_RSS, MEMORY_FREE,
+	REAP_WALL, REAP_DUE, REAP_ENGINE,
+	MEMORY_SLAB, MEMORY_RSS,
 	FIGURES
 };
 
