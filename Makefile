@@ -124,9 +124,6 @@ bench: python
 bench-quick: python
 	@bench/bench.py --quick --only ops,life,late,count
 
-bench-java: python
-	@bench/bench.py --only java
-
 help:
 	@echo 'make              build hwt.ko (KDIR=$(KDIR))'
 	@echo 'make install      install it for that kernel'
@@ -150,12 +147,12 @@ help:
 	@echo 'make fuzz [MINUTES=n]  system calls of programs that nobody wrote, on the debug kernel'
 	@echo "make soak HOURS=n torture in a guest (KERNEL=name, or uml; SOAK='seed=7 ...'), with a verdict"
 	@echo 'make bench        measure, against timer_list, hrtimer, timerfd and others; forty minutes'
-	@echo 'make bench-quick  the most of it, in two minutes; make bench-java: Netty and the JDK'
+	@echo 'make bench-quick  the most of it, in two minutes'
 	@echo 'make setup        install and fetch what make check needs (all targets set up what they need)'
 	@echo 'make clean-cache  remove kernels from the cache that nothing names any more'
 	@echo
 	@echo 'More in tests/README.md.'
 
 .PHONY: python all modules deb install tools install-tools man install-man lib install-lib clean clean-cache kdir setup run help fuzz soak \
-	bench bench-quick bench-java times check check-all check-here check-static check-wheel check-libhwt check-verify check-plants \
+	bench bench-quick times check check-all check-here check-static check-wheel check-libhwt check-verify check-plants \
 	check-packages check-year check-harness check-guest check-matrix check-coverage

@@ -28,7 +28,6 @@ from results import parsed
 # What is worth showing while it runs.
 SHOWN = re.compile(r"hwt_bench: (?!@bench)|^(?!@bench)\S.*(pending|running|n=|\.\.\.)")
 BUILT = host.BUILD / "bench"
-JARS = Path("/usr/share/java")
 # In a guest: the arguments are parameters of hwt_bench.ko.
 SCRIPT = """#!/bin/sh
 set -eu
@@ -172,16 +171,6 @@ class Bench:
         self.here("from user space, on this machine's kernel",
                   [BUILT / "user/user_bench", *(["-q"] if self.args.quick else ["-r", "3", "-t", "2"])], 3000)
 
-    def part_java(self):
-        """Netty and the JDK; only if asked for."""
-        (BUILT / "java").mkdir(exist_ok=True)
-        classes = f"{BUILT}/java:{JARS}/netty-common.jar:{JARS}/jctools-core.jar"
-        host.logged(self.out / "javac.log", "building the benchmark in Java",
-                    ["javac", "-Xlint:all", "-d", BUILT / "java", "-cp", classes, HERE / "java/Timers.java"])
-        timeouts, runs = (200000, 3) if self.args.quick else (1000000, 5)
-        self.here("Java", ["java", "-Xms2g", "-Xmx2g", "-cp", classes, "Timers", timeouts, runs, BUILT / "hot/million"],
-                  1800)
-
     def quick(self, text):
         """@text in a quick run, else nothing."""
         return text if self.args.quick else ""
@@ -237,9 +226,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--only", default="ops,many,life,late,smp,trace,count,user",
-                        help="parts, with commas between; java is another")
+                        help="parts, with commas between")
     args = parser.parse_args()
-    setup.ensure("bench-java" if "java" in args.only else "bench")
+    setup.ensure("bench")
     bench = Bench(args)
     host.logged(BUILT / "user.log", "building the user-space benchmark",
                 ["make", "-C", HERE / "user", f"OUT={BUILT}/user", f"-j{host.JOBS}"])

@@ -292,9 +292,6 @@ neighbours, which are cold when there are many. last: of the last release."""),
 ns or bytes for each timer. reap: all are due at once, from the first event that is known to the
 last one that is taken. due: the same from the deadline on, and so what fires them. memory: the kernel's
 objects (mem-slab) and the process's pages (mem-rss)."""),
-    "java": ("Java", lambda rows: pivot(rows, ("peer",), "op", median), """\
-ns of the caller's CPU time per operation; _cpu: of the process's until all is settled, collector
-and compiler included. memory: bytes for each timeout. stpe: ScheduledThreadPoolExecutor."""),
 }
 
 

@@ -38,7 +38,6 @@ VERIFY = (SOURCE, "gcc", "libc6-dev", "make", "spin")
 DEB = ("build-essential", "dpkg-dev", "debhelper", "dh-dkms", "lintian")
 # To measure, against the timers of these libraries, and to draw.
 BENCH = ("valgrind", "gnuplot-nox", "liburing-dev", "libuv1-dev", "libev-dev")
-JAVA = ("default-jdk-headless", "libnetty-java")
 
 
 def together(*functions):
@@ -139,10 +138,6 @@ def bench():
     get((*GUEST, SOURCE, *BENCH), ["stock", "uml"])
 
 
-def bench_java():
-    get((*GUEST, SOURCE, *BENCH, *JAVA), ["stock", "uml"])
-
-
 def here():
     """Modules and programs for the running kernel; no emulator."""
     release = os.uname().release
@@ -152,7 +147,7 @@ def here():
 
 WHAT = {function.__name__.replace("_", "-"): function
         for function in (run, check, ci, all, guest, static, unit, verify, coverage, packages,
-                         year, bench, bench_java, here)}
+                         year, bench, here)}
 
 
 def ensure(what):
