@@ -8,6 +8,7 @@
 #include <stddef.h>
 
 #include "fixtures.h"
+#include "guest.h"
 
 union args {
 	__u32				size;
@@ -379,22 +380,6 @@ TEST_F(ctx, info_with_a_reserved_field)
 	EXPECT_EQ(0, hwt_call(self->fd, HWT_IOC_INFO, &args));
 }
 
-/* How many records with this text has the kernel log from the descriptor's place on? */
-static int log_records(int kmsg, const char *text)
-{
-	char line[8192];
-	int found = 0;
-	ssize_t n;
-
-	while ((n = read(kmsg, line, sizeof(line) - 1)) > 0 || (n < 0 && errno == EPIPE)) {
-		if (n < 0)
-			continue;
-		line[n] = 0;
-		found += !!strstr(line, text);
-	}
-	return found;
-}
-
 /* A program that does not learn does not fill the log. */
 TEST_F(ctx, bad_setups_are_not_all_logged)
 {
@@ -404,17 +389,18 @@ TEST_F(ctx, bad_setups_are_not_all_logged)
 		{ .clock = CLOCK_MONOTONIC, .tick_ns = 1ULL << 62, .ticks_per_wheel = 2 },
 		{ .clock = CLOCK_MONOTONIC, .max_pending = 1ULL << 63 },
 	};
-	int kmsg = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC), i;
+	int kmsg = log_open(), logged = 0, i;
 	struct hwt_setup_args args;
 
 	ASSERT_LE(0, kmsg);
-	lseek(kmsg, 0, SEEK_END);
 	for (i = 0; i < 1000; i++) {
 		args = bad[i % ARRAY_SIZE(bad)];
 		args.size = sizeof(args);
 		ASSERT_EQ(-EINVAL, hwt_call(self->fd, HWT_IOC_SETUP, &args));
 	}
-	EXPECT_GT(100, log_records(kmsg, "hwt"));
+	while (log_has(kmsg, "hwt"))
+		logged++;
+	EXPECT_GT(100, logged);
 	close(kmsg);
 }
 

@@ -9,8 +9,8 @@
  */
 #include "kselftest_harness.h"
 #include <pthread.h>
-#include <sys/time.h>
 
+#include "alarm.h"
 #include "fixtures.h"
 
 #define OP	((long)sizeof(struct hwt_op))
@@ -55,27 +55,6 @@ TEST_F(ctx, schedule_and_get)
 	EXPECT_LE(before + 2 * HOUR, get[1].deadline_ns);
 	EXPECT_EQ(5 * SEC, get[2].period_ns);
 	EXPECT_EQ((__u32)HWT_MODE_FIXED_DELAY, get[2].mode);
-}
-
-/* They fire as any other, and in their order. */
-TEST_F(ctx, events)
-{
-	struct hwt_event event;
-	struct hwt_op ops[100];
-	int i;
-
-	ASSERT_TRUE(stay_on_one_cpu());
-	for (i = 0; i < 100; i++) {
-		ops[i] = op_schedule(0, i);
-		ops[i].flags = HWT_ABSOLUTE;
-	}
-	ASSERT_EQ(100, hwt_batch(self->fd, ops, 100));
-	for (i = 0; i < 100; i++) {
-		ASSERT_EQ(1, hwt_next(self->fd, &event));
-		EXPECT_EQ((__u64)i, event.user_data);
-		EXPECT_EQ(ops[i].id, event.id);
-	}
-	EXPECT_EQ(0ULL, hwt_timeouts(self->fd));
 }
 
 TEST_F(ctx, one_after_the_other)
@@ -395,7 +374,8 @@ TEST_F(half_way, ends)
 	struct hwt_get_args args;
 
 	ASSERT_NE(NULL, ops);
-	EXPECT_EQ(good, hwt_batch(self->fd, ops, all));
+	/* Many more than there are. */
+	EXPECT_EQ(good, hwt_batch(self->fd, ops, -1U));
 	EXPECT_EQ((__u64)good, hwt_timeouts(self->fd));
 	for (i = 0; i < good; i++) {
 		ASSERT_EQ(0, ops[i].result);
@@ -408,24 +388,7 @@ TEST_F(half_way, ends)
 	munmap((char *)ops - shift, 3 * page);
 }
 
-/* Many more than there are. */
-TEST_F(ctx, huge_count)
-{
-	long page = sysconf(_SC_PAGESIZE);
-	struct hwt_op *ops = make_ops(2, PROT_NONE, 0);
-
-	ASSERT_NE(NULL, ops);
-	EXPECT_EQ(page / OP, hwt_batch(self->fd, ops, -1U));
-	EXPECT_EQ((__u64)(page / OP), hwt_timeouts(self->fd));
-	munmap(ops, 2 * page);
-}
-
 /* -- Signals, threads ---------------------------------------------------- */
-
-static void on_alarm(int sig)
-{
-	(void)sig;
-}
 
 #define CHUNK	1048576L
 
@@ -450,9 +413,6 @@ static void *same_memory(int chunks)
 
 TEST_F_TIMEOUT(ctx, signal_half_way, 60)
 {
-	struct sigaction action = { .sa_handler = on_alarm, .sa_flags = SA_RESTART };
-	struct itimerval timer = { .it_value.tv_usec = 50000, .it_interval.tv_usec = 50000 };
-	const struct itimerval none = { .it_value.tv_usec = 0 };
 	long all = 512 * (CHUNK / OP), done;
 	struct hwt_op *ops = same_memory(512);
 	long i;
@@ -460,10 +420,9 @@ TEST_F_TIMEOUT(ctx, signal_half_way, 60)
 	ASSERT_NE(NULL, ops);
 	for (i = 0; i < CHUNK / OP; i++)
 		ops[i] = op_get(1);
-	sigaction(SIGALRM, &action, NULL);
-	ASSERT_EQ(0, setitimer(ITIMER_REAL, &timer, NULL));
+	ASSERT_EQ(0, alarm_every(50000, SA_RESTART));
 	done = hwt_batch(self->fd, ops, all);
-	setitimer(ITIMER_REAL, &none, NULL);
+	ASSERT_EQ(0, alarm_every(0, 0));
 	EXPECT_LT(0, done);
 	EXPECT_LT(done, all);
 	munmap(ops, 512 * CHUNK);

@@ -100,27 +100,6 @@ TEST_F(ctx, setup_makes_what_fits)
 	}
 }
 
-TEST_F(ctx, setup_boottime)
-{
-	struct hwt_info_args info;
-	struct hwt_event event;
-	__u64 before, deadline, id;
-
-	ASSERT_EQ(0, hwt_setup(self->fd, CLOCK_BOOTTIME));
-	before = clock_ns(CLOCK_BOOTTIME);
-	ASSERT_EQ(0, hwt_info(self->fd, &info));
-	EXPECT_LE(before, info.now_ns);
-	EXPECT_GE(clock_ns(CLOCK_BOOTTIME), info.now_ns);
-
-	deadline = before + 20 * MSEC;
-	ASSERT_EQ(0, hwt_add(self->fd, HWT_ABSOLUTE, deadline, 0, &id));
-	ASSERT_EQ(1, hwt_next(self->fd, &event));
-	EXPECT_EQ(id, event.id);
-	EXPECT_LE(deadline, event.fired_ns);
-	EXPECT_LE(deadline, event.deadline_ns);
-	EXPECT_GT(deadline + info.tick_ns, event.deadline_ns);
-}
-
 TEST_F(ctx, setup_coarse_clock)
 {
 	struct hwt_setup_args args = {

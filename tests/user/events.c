@@ -39,20 +39,6 @@ TEST_F(ctx, nowait_reads_what_is_there)
 	EXPECT_EQ(EAGAIN, errno);
 }
 
-TEST_F(ctx, blocking_read_waits)
-{
-	struct hwt_event event;
-	__u64 before, id;
-
-	set_blocking(self->fd);
-	before = now_ns();
-	ASSERT_EQ(0, hwt_add(self->fd, 0, 50 * MSEC, 5, &id));
-	ASSERT_EQ(1, hwt_read(self->fd, &event, 1));
-	EXPECT_LE(before + 50 * MSEC, now_ns());
-	EXPECT_EQ(id, event.id);
-	EXPECT_EQ(5ULL, event.user_data);
-}
-
 TEST_F(ctx, buffer_below_one_event)
 {
 	char buf[sizeof(struct hwt_event)];
@@ -81,17 +67,6 @@ TEST_F(ctx, as_many_as_fit)
 	for (i = 0; i < 5; i++)
 		EXPECT_EQ((__u64)i, events[i].user_data);
 	EXPECT_EQ(-EAGAIN, hwt_read(self->fd, events, 8));
-}
-
-TEST_F(ctx, more_than_a_page)
-{
-	static struct hwt_event events[1000];
-	unsigned int i;
-
-	ASSERT_TRUE(hwt_fire(self->fd, 1000));
-	ASSERT_EQ(1000, hwt_read(self->fd, events, 1000));
-	for (i = 0; i < 1000; i++)
-		ASSERT_EQ((__u64)i, events[i].user_data);
 }
 
 TEST_F(ctx, readv_splits_an_event)
@@ -139,7 +114,6 @@ TEST_F(ctx, epoll_level)
 	struct hwt_event event;
 	int ep = epoll_create1(0);
 
-	ASSERT_LE(0, ep);
 	ASSERT_EQ(0, epoll_ctl(ep, EPOLL_CTL_ADD, self->fd, &ev));
 	EXPECT_EQ(0, epoll_wait(ep, &ev, 1, 0));
 	ASSERT_EQ(0, hwt_add(self->fd, 0, 50 * MSEC, 0, NULL));
@@ -163,7 +137,6 @@ TEST_F(ctx, epoll_edge)
 	struct epoll_event ev = { .events = EPOLLIN | EPOLLET };
 	int ep = epoll_create1(0), i;
 
-	ASSERT_LE(0, ep);
 	ASSERT_EQ(0, epoll_ctl(ep, EPOLL_CTL_ADD, self->fd, &ev));
 	for (i = 0; i < 5; i++) {
 		ASSERT_EQ(0, hwt_add(self->fd, 0, 0, 0, NULL));
@@ -232,6 +205,7 @@ TEST_F(ctx, signal_interrupts)
 
 TEST_F(ctx, restart_after_a_signal)
 {
+	__u64 due = now_ns() + 200 * MSEC;
 	struct hwt_event event;
 
 	set_blocking(self->fd);
@@ -239,6 +213,7 @@ TEST_F(ctx, restart_after_a_signal)
 	ASSERT_EQ(0, alarm_every(20000, SA_RESTART));
 	EXPECT_EQ(1, hwt_read(self->fd, &event, 1));
 	ASSERT_EQ(0, alarm_every(0, 0));
+	EXPECT_LE(due, now_ns());
 	EXPECT_EQ(9ULL, event.user_data);
 	EXPECT_LT(0, alarms);
 }
@@ -360,7 +335,6 @@ TEST_F_TIMEOUT(ctx, several_readers, 60)
 {
 	unsigned int total = quick() ? 2000 : 10000, sum = 0, i;
 	struct reader readers[READERS];
-	struct hwt_stats_args stats;
 	unsigned char *seen = calloc(1, total);
 
 	ASSERT_NE(NULL, seen);
@@ -376,13 +350,7 @@ TEST_F_TIMEOUT(ctx, several_readers, 60)
 	}
 	for (i = 0; i < total; i++)
 		ASSERT_EQ(0, hwt_add(self->fd, 0, i % 64 * MSEC, i, NULL));
-	for (i = 0; i < PATIENCE_MS; i++) {
-		ASSERT_EQ(0, hwt_stats(self->fd, &stats));
-		if (stats.read == total)
-			break;
-		sleep_ns(MSEC);
-	}
-	EXPECT_EQ((__u64)total, stats.read);
+	EXPECT_TRUE(until(hwt_now(self->fd).read == total));
 	/* The end of the file wakes them all. */
 	EXPECT_EQ(0, hwt_stop(self->fd));
 	for (i = 0; i < READERS; i++) {

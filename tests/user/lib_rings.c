@@ -541,25 +541,6 @@ TEST(reaping_is_no_system_call)
 	close(null);
 }
 
-/* An event in the ring is as good as read. */
-TEST(too_late_to_cancel)
-{
-	struct libhwt_queue *queue;
-	struct hwt_event event;
-	struct libhwt *hwt;
-	uint64_t id;
-
-	ASSERT_EQ(0, libhwt_open(&hwt, NULL));
-	ASSERT_EQ(0, libhwt_queue_new(&queue, hwt, NULL));
-	ASSERT_EQ(0, libhwt_after(hwt, 0, 1, &id));
-	ASSERT_EQ(POLLIN, hwt_wait(libhwt_fd(hwt), PATIENCE_MS));
-	EXPECT_EQ(-ENOENT, libhwt_cancel(hwt, id));
-	EXPECT_EQ(-ENOENT, libhwt_modify(hwt, id, 0));
-	ASSERT_EQ(1, libhwt_next(hwt, &event, 1, 0));
-	EXPECT_EQ(id, event.id);
-	libhwt_close(hwt);
-}
-
 /* Rings that belong to somebody else */
 TEST(busy)
 {

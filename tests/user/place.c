@@ -14,18 +14,9 @@
 
 #define NOBODY	65534
 
-static int place(int fd, __u32 flags, __u32 cpu, __u32 priority)
-{
-	struct hwt_setup_args args = {
-		.size = sizeof(args),
-		.flags = flags,
-		.clock = CLOCK_MONOTONIC,
-		.cpu = cpu,
-		.priority = priority,
-	};
-
-	return hwt_call(fd, HWT_IOC_SETUP, &args);
-}
+#define place(_fd, _flags, _cpu, _priority)				\
+	hwt_with(_fd, SETUP, setup, .clock = CLOCK_MONOTONIC, .flags = (_flags),	\
+		 .cpu = (_cpu), .priority = (_priority))
 
 /* The thread of a private wheel, if there is one such wheel; else 0. */
 static pid_t find_thread(void)
@@ -61,21 +52,6 @@ static int priority_of(pid_t pid)
 	struct sched_param param = {};
 
 	return sched_getparam(pid, &param) ? -errno : param.sched_priority;
-}
-
-TEST_F(ctx, feature)
-{
-	struct hwt_info_args info;
-
-	ASSERT_EQ(0, hwt_info(self->fd, &info));
-	EXPECT_TRUE(info.features & HWT_FEATURE_PLACE);
-}
-
-TEST_F(ctx, on_a_cpu)
-{
-	ASSERT_EQ(0, place(self->fd, HWT_SETUP_CPU, last_cpu(), HWT_SETUP_NORMAL));
-	EXPECT_TRUE(placed(last_cpu(), SCHED_OTHER));
-	EXPECT_TRUE(fires(self->fd));
 }
 
 TEST_F(ctx, priorities)
@@ -215,6 +191,7 @@ TEST_F(ctx, beyond_ones_own_cpus)
 	ASSERT_TRUE(stay_on_cpu(0));
 	EXPECT_EQ(0, place(self->fd, HWT_SETUP_CPU, 1, 0));
 	EXPECT_TRUE(placed(1, SCHED_OTHER));
+	EXPECT_TRUE(fires(self->fd));
 	ASSERT_EQ(0, sched_setaffinity(0, sizeof(before), &before));
 }
 

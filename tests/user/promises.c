@@ -20,19 +20,6 @@ static __u64 on_a_tick(__u64 ns)
 	return (ns + tick_ns() - 1) / tick_ns() * tick_ns();
 }
 
-static int setup(int fd, __u64 tick_ns, __u32 ticks, __u32 levels)
-{
-	struct hwt_setup_args args = {
-		.size = sizeof(args),
-		.tick_ns = tick_ns,
-		.ticks_per_wheel = ticks,
-		.levels = levels,
-		.clock = CLOCK_MONOTONIC,
-	};
-
-	return hwt_call(fd, HWT_IOC_SETUP, &args);
-}
-
 /* Netty: a timeout should expire after its delay. Likewise at an absolute time. */
 TEST_F(ctx, after_its_delay)
 {
@@ -64,37 +51,6 @@ TEST_F(ctx, after_its_delay)
 	}
 }
 
-/* Netty: stop with five unprocessed gives exactly those five, as cancelled. */
-TEST_F(ctx, stop_gives_exactly_what_never_ran)
-{
-	struct hwt_event events[16];
-	__u64 id[5], before, seen = 0;
-	int i;
-
-	for (i = 0; i < 3; i++)
-		ASSERT_EQ(0, hwt_add(self->fd, 0, 0, 100 + i, NULL));
-	for (i = 0; i < 3; i++)
-		ASSERT_EQ(1, hwt_next(self->fd, &events[0]));
-	for (i = 0; i < 5; i++)
-		ASSERT_EQ(0, hwt_add(self->fd, 0, 60 * SEC + i, i, &id[i]));
-	before = now_ns();
-	EXPECT_EQ(5, hwt_stop(self->fd));
-	ASSERT_EQ(5, hwt_read(self->fd, events, 16));
-	for (i = 0; i < 5; i++) {
-		ASSERT_GT(5ULL, events[i].user_data);
-		EXPECT_EQ(id[events[i].user_data], events[i].id);
-		seen |= 1 << events[i].user_data;
-		EXPECT_EQ((__u32)HWT_EVENT_STOPPED, events[i].kind);
-		EXPECT_EQ((__u32)HWT_EVENT_LAST, events[i].flags);
-		EXPECT_LE(before, events[i].fired_ns);
-		EXPECT_GE(now_ns(), events[i].fired_ns);
-		EXPECT_LT(events[i].fired_ns, events[i].deadline_ns);
-	}
-	EXPECT_EQ(31ULL, seen);
-	EXPECT_EQ(0, hwt_read(self->fd, events, 16));
-	EXPECT_EQ(-ESHUTDOWN, hwt_add_periodic(self->fd, HWT_MODE_FIXED_RATE, 0, MSEC, 0, NULL));
-}
-
 /* Netty: past the wheel's length. Here by HWT_IOC_MODIFY, forward and back while it waits. */
 TEST_F(ctx, moved_past_the_wheels_length)
 {
@@ -102,7 +58,8 @@ TEST_F(ctx, moved_past_the_wheels_length)
 	__u64 id, before = 0;
 	int i;
 
-	ASSERT_EQ(0, setup(self->fd, MSEC, 4, 2));
+	ASSERT_EQ(0, hwt_with(self->fd, SETUP, setup, .clock = CLOCK_MONOTONIC,
+			      .tick_ns = MSEC, .ticks_per_wheel = 4, .levels = 2));
 	ASSERT_EQ(0, hwt_add(self->fd, 0, HOUR, 0, &id));
 	for (i = 0; i < 50; i++) {
 		ASSERT_EQ(HWT_STATE_PENDING,
@@ -275,7 +232,8 @@ TEST_F_TIMEOUT(ctx, overfull_buckets, 200)
 	unsigned int many = quick() ? 50000 : 200000, i;
 	struct hwt_event event;
 
-	ASSERT_EQ(0, setup(self->fd, MSEC, 2, 1));
+	ASSERT_EQ(0, hwt_with(self->fd, SETUP, setup, .clock = CLOCK_MONOTONIC,
+			      .tick_ns = MSEC, .ticks_per_wheel = 2, .levels = 1));
 	for (i = 0; i < many; i++)
 		ASSERT_EQ(0, hwt_add(self->fd, 0, HOUR, 0, NULL));
 	for (i = 0; i < 20; i++) {

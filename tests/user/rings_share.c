@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Rings in shared memory: what is done to the mapping, and who has it: processes, threads,
- * time namespaces.
+ * Rings in shared memory: what is done to the mapping, and who has it: processes, threads. For
+ * time namespaces see ids.c.
  *
  * hwt-test: timeout 150
  * hwt-test: m32
@@ -13,7 +13,6 @@
 #include <sys/uio.h>
 
 #include "fixtures.h"
-#include "timens.h"
 
 /* -- Mappings ------------------------------------------------------------ */
 
@@ -28,14 +27,6 @@ static int try_map(int fd, size_t size, int prot, int flags, long offset)
 		return errno;
 	munmap(p, size);
 	return 0;
-}
-
-TEST(map_before_rings)
-{
-	int fd = hwt_open(0);
-
-	EXPECT_EQ(EINVAL, try_map(fd, sysconf(_SC_PAGESIZE), RW, MAP_SHARED, 0));
-	close(fd);
 }
 
 TEST_F(rings, map_what_is_not_there)
@@ -264,54 +255,6 @@ TEST_F_TIMEOUT(rings, several_submit, 60)
 	}
 	EXPECT_EQ((long)total, done);
 	EXPECT_EQ((__u64)total, hwt_now(self->fd).scheduled);
-}
-
-#define AHEAD	1000000L
-
-static __u64 outside;
-
-/* In a time namespace that is ahead of its parent's, which has made the rings. */
-static int child_ahead(void *arg)
-{
-	struct ring *ring = arg;
-	__u64 now = now_ns();
-	struct hwt_op op;
-	__u64 id;
-
-	/* Is this really another time? */
-	if (now < outside + AHEAD * SEC)
-		return 1;
-	/* A batch is in the time of its caller, the rings are not. */
-	op = op_schedule(now + HOUR, 0);
-	op.flags = HWT_ABSOLUTE;
-	if (hwt_batch(ring->fd, &op, 1) != 1 || op.result)
-		return 2;
-	id = op.id;
-	op = op_get(id);
-	if (hwt_batch(ring->fd, &op, 1) != 1 || op.deadline_ns < now + HOUR ||
-	    op.remaining_ns > 3601 * SEC)
-		return 3;
-	if (ring_do(ring, op_get(id), NULL) != HWT_STATE_PENDING ||
-	    ring->ops[0].deadline_ns > outside + 2 * HOUR)
-		return 4;
-	op = op_schedule(outside + 2 * HOUR, 0);
-	op.flags = HWT_ABSOLUTE;
-	if (ring_do(ring, op, &id))
-		return 5;
-	op = op_get(id);
-	if (hwt_batch(ring->fd, &op, 1) != 1 || op.deadline_ns < now + HOUR ||
-	    op.remaining_ns > 2 * HOUR)
-		return 6;
-	/* An event, too. */
-	return ring_do(ring, op_schedule(0, 0), NULL) || !ring_wait(ring, 1) ||
-	       ring->events[0].fired_ns > outside + HOUR ? 7 : 0;
-}
-
-TEST_F(rings, time_namespace)
-{
-	outside = now_ns();
-	ASSERT_EQ(0, timens_for_children(CLOCK_MONOTONIC, AHEAD));
-	EXPECT_EQ(0, in_child(child_ahead, &self->ring));
 }
 
 /* Two ask for rings at once: one gets them. */

@@ -10,8 +10,8 @@
 #include "kselftest_harness.h"
 #include <pthread.h>
 #include <sys/epoll.h>
-#include <sys/time.h>
 
+#include "alarm.h"
 #include "fixtures.h"
 
 /* -- ENTER that waits ---------------------------------------------------- */
@@ -64,51 +64,21 @@ TEST(enter_waits_for_a_full_ring)
 	ring_close(&ring);
 }
 
-static volatile sig_atomic_t signals;
-
-static void on_signal(int sig)
-{
-	(void)sig;
-	signals++;
-}
-
-/* Sends SIGUSR1 to a thread until it has been told to stop. */
-struct pest {
-	pthread_t target;
-	volatile bool stop;
-};
-
-static void *pest_run(void *arg)
-{
-	struct pest *pest = arg;
-
-	while (!pest->stop) {
-		sleep_ns(10 * MSEC);
-		pthread_kill(pest->target, SIGUSR1);
-	}
-	return NULL;
-}
-
 static long enter_under_signals(struct ring *ring, __u32 submit, __u32 wait)
 {
-	struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
-	struct pest pest = { .target = pthread_self() };
-	pthread_t thread;
 	long ret;
 
-	sigaction(SIGUSR1, &action, NULL);
-	if (pthread_create(&thread, NULL, pest_run, &pest))
+	if (alarm_every(10000, SA_RESTART))
 		return -1000;
 	ret = ring_enter(ring, submit, wait, HWT_NEVER);
-	pest.stop = true;
-	pthread_join(thread, NULL);
+	alarm_every(0, 0);
 	return ret;
 }
 
 TEST_F(rings, signal_ends_the_wait)
 {
 	EXPECT_EQ(-EINTR, enter_under_signals(&self->ring, 0, 1));
-	EXPECT_LT(0, signals);
+	EXPECT_LT(0, alarms);
 }
 
 /* What was submitted is told. */
@@ -117,7 +87,7 @@ TEST_F(rings, signal_after_submission)
 	ring_push(&self->ring, op_schedule(HOUR, 0));
 	ring_push(&self->ring, op_schedule(HOUR, 0));
 	EXPECT_EQ(2, enter_under_signals(&self->ring, 2, 1));
-	EXPECT_LT(0, signals);
+	EXPECT_LT(0, alarms);
 }
 
 struct waiter {
@@ -180,11 +150,6 @@ TEST_F(rings, several_wait)
 static struct ring ring;
 static volatile bool over;
 
-static void ignore(int sig)
-{
-	(void)sig;
-}
-
 /* All of the ring, again and again: operations that are refused. */
 static void *submit_all(void *arg)
 {
@@ -203,20 +168,17 @@ static void *submit_all(void *arg)
 
 TEST_F_TIMEOUT(ctx, signal_while_another_one_submits, 60)
 {
-	struct itimerval often = { .it_interval.tv_usec = 20000, .it_value.tv_usec = 20000 };
 	__u64 end = now_ns() + 40 * SEC;
 	pthread_t thread;
 	long ret;
 
 	ASSERT_EQ(0, ring_make(&ring, self->fd, 0, HWT_RING_ENTRIES_MAX, 1));
-	signal(SIGALRM, ignore);
 	ASSERT_EQ(0, pthread_create(&thread, NULL, submit_all, NULL));
-	setitimer(ITIMER_REAL, &often, NULL);
+	ASSERT_EQ(0, alarm_every(20000, 0));
 	do {
 		ret = ring_enter(&ring, 1, 0, 0);
 	} while (ret != -EINTR && now_ns() < end);
-	often = (struct itimerval) { };
-	setitimer(ITIMER_REAL, &often, NULL);
+	ASSERT_EQ(0, alarm_every(0, 0));
 	over = true;
 	pthread_join(thread, NULL);
 	EXPECT_EQ(-EINTR, ret);
@@ -288,16 +250,6 @@ TEST_F_TIMEOUT(rings, epoll_loop, 60)
 	EXPECT_EQ(total, seen);
 	close(ep);
 	ring_close(&ring);
-}
-
-TEST_F(rings, read_is_refused)
-{
-	struct hwt_event event;
-
-	EXPECT_EQ(-EBUSY, hwt_read(self->fd, &event, 1));
-	ASSERT_TRUE(hwt_fire(self->fd, 1));
-	EXPECT_EQ(-EBUSY, hwt_read(self->fd, &event, 1));
-	EXPECT_EQ(1U, ring_unread(&self->ring));
 }
 
 static void *reader_run(void *arg)

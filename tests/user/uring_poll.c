@@ -175,18 +175,6 @@ TEST_F(ring, read_that_fails)
 	EXPECT_EQ(0, event.id);
 }
 
-/* As many as there are and fit. */
-TEST_F(ring, read_takes_many)
-{
-	struct hwt_event events[4];
-
-	ASSERT_TRUE(hwt_fire(self->fd, 6));
-	EXPECT_EQ((int)sizeof(events), read_now(&self->ring, self->fd, events, sizeof(events)));
-	/* Room for more than there are, and what is left of it is not enough for one. */
-	EXPECT_EQ(2 * (int)sizeof(events[0]),
-		  read_now(&self->ring, self->fd, events, sizeof(events) - 1));
-}
-
 /* Each event completes one of the reads that wait. */
 TEST_F(ring, many_reads_wait)
 {
@@ -209,60 +197,47 @@ TEST_F(ring, many_reads_wait)
 	EXPECT_EQ(~0ULL, seen);
 }
 
-/* -- A read that waits, of each kind -------------------------------------- */
-
-FIXTURE(reads) {
-	struct io_uring ring;
-	int fd;
-};
-
-FIXTURE_VARIANT(reads) {
-	int flags;		/* of the file */
-	unsigned int sqe_flags;
-	bool registered;	/* the buffer is */
-};
-
-FIXTURE_VARIANT_ADD(reads, plainly) { 0, 0, false };
-/* O_NONBLOCK says nothing to io_uring, which blocks nobody. */
-FIXTURE_VARIANT_ADD(reads, nonblocking_file) { O_NONBLOCK, 0, false };
-FIXTURE_VARIANT_ADD(reads, by_a_worker) { 0, IOSQE_ASYNC, false };
-FIXTURE_VARIANT_ADD(reads, into_a_registered_buffer) { 0, 0, true };
-
-FIXTURE_SETUP(reads)
+TEST_F(ring, read_waits_for_an_event)
 {
-	self->fd = hwt_open(variant->flags);
-	ASSERT_LE(0, self->fd);
-	ASSERT_EQ(0, io_uring_queue_init(ENTRIES, &self->ring, 0));
-}
-
-FIXTURE_TEARDOWN(reads)
-{
-	io_uring_queue_exit(&self->ring);
-	close(self->fd);
-}
-
-TEST_F(reads, completes_when_an_event_comes)
-{
-	struct io_uring_sqe *sqe = io_uring_get_sqe(&self->ring);
-	struct hwt_event events[2] = {};
+	static const struct {
+		int		file_flags;
+		unsigned int	sqe_flags;
+		bool		registered;	/* the buffer is */
+	} kinds[] = {
+		{ 0, 0, false },
+		/* O_NONBLOCK says nothing to io_uring, which blocks nobody. */
+		{ O_NONBLOCK, 0, false },
+		/* By a worker. */
+		{ 0, IOSQE_ASYNC, false },
+		{ 0, 0, true },
+	};
+	struct hwt_event events[2];
 	struct iovec buffer = { .iov_base = events, .iov_len = sizeof(events) };
+	struct io_uring_sqe *sqe;
 	struct completion cqe;
+	unsigned int i;
 	__u64 id;
 
-	io_uring_prep_read(sqe, self->fd, events, sizeof(events), 0);
-	if (variant->registered) {
-		ASSERT_EQ(0, io_uring_register_buffers(&self->ring, &buffer, 1));
-		io_uring_prep_read_fixed(sqe, self->fd, events, sizeof(events), 0, 0);
+	ASSERT_EQ(0, io_uring_register_buffers(&self->ring, &buffer, 1));
+	for (i = 0; i < ARRAY_SIZE(kinds); i++) {
+		memset(events, 0, sizeof(events));
+		ASSERT_EQ(0, fcntl(self->fd, F_SETFL, kinds[i].file_flags));
+		sqe = io_uring_get_sqe(&self->ring);
+		if (kinds[i].registered)
+			io_uring_prep_read_fixed(sqe, self->fd, events, sizeof(events), 0, 0);
+		else
+			io_uring_prep_read(sqe, self->fd, events, sizeof(events), 0);
+		sqe->flags |= kinds[i].sqe_flags;
+		sqe->user_data = i;
+		ASSERT_EQ(1, io_uring_submit(&self->ring));
+		ASSERT_EQ(0, hwt_add(self->fd, 0, 50 * MSEC, 9, &id));
+		cqe = reap(&self->ring);
+		EXPECT_EQ(i, cqe.user_data);
+		EXPECT_EQ((int)sizeof(events[0]), cqe.res)
+			TH_LOG("kind %u", i);
+		EXPECT_EQ(id, events[0].id);
+		EXPECT_EQ(9, events[0].user_data);
 	}
-	sqe->flags |= variant->sqe_flags;
-	sqe->user_data = 4;
-	ASSERT_EQ(1, io_uring_submit(&self->ring));
-	ASSERT_EQ(0, hwt_add(self->fd, 0, 50 * MSEC, 9, &id));
-	cqe = reap(&self->ring);
-	EXPECT_EQ(4, cqe.user_data);
-	EXPECT_EQ((int)sizeof(events[0]), cqe.res);
-	EXPECT_EQ(id, events[0].id);
-	EXPECT_EQ(9, events[0].user_data);
 }
 
 /* -- With the rings of the device ---------------------------------------- */

@@ -48,6 +48,16 @@ static inline int hwt_call(int fd, unsigned long request, void *args)
 	return ioctl(fd, request, args) < 0 ? hwt_errno() : 0;
 }
 
+/* An ioctl with these members, all others are 0: hwt_with(fd, SETUP, setup, .levels = 2). */
+#define hwt_with(_fd, _NAME, _name, ...)				\
+({									\
+	struct hwt_##_name##_args _args = {				\
+		.size = sizeof(_args), __VA_ARGS__			\
+	};								\
+									\
+	hwt_call(_fd, HWT_IOC_##_NAME, &_args);				\
+})
+
 static inline __u64 clock_ns(clockid_t clock)
 {
 	struct timespec now;
