@@ -309,33 +309,34 @@ TEST_F(ctx, schedule_values)
 	EXPECT_EQ(0ULL, hwt_now(self->fd).scheduled);
 }
 
+static const struct hwt_setup_args bad_setups[] = {
+	{ .clock = CLOCK_REALTIME_COARSE },
+	{ .clock = CLOCK_TAI },
+	{ .clock = CLOCK_MONOTONIC, .flags = HWT_SETUP_TELL_CLOCK_SET },
+	{ .clock = CLOCK_BOOTTIME, .flags = HWT_SETUP_TELL_CLOCK_SET },
+	{ .clock = CLOCK_MONOTONIC_RAW },
+	{ .clock = -1 },
+	{ .clock = 1000 },
+	{ .clock = CLOCK_MONOTONIC, .ticks_per_wheel = 1 },
+	{ .clock = CLOCK_MONOTONIC, .ticks_per_wheel = 65537 },
+	{ .clock = CLOCK_MONOTONIC, .ticks_per_wheel = ~0U },
+	{ .clock = CLOCK_MONOTONIC, .levels = 7 },
+	{ .clock = CLOCK_MONOTONIC, .levels = ~0U },
+	/* The tick times the buckets overflows. */
+	{ .clock = CLOCK_MONOTONIC, .tick_ns = 1ULL << 62, .ticks_per_wheel = 2 },
+	{ .clock = CLOCK_MONOTONIC, .tick_ns = HWT_NEVER },
+	{ .clock = CLOCK_MONOTONIC, .max_pending = 1ULL << 63 },
+};
+
 TEST_F(ctx, setup_values)
 {
-	static const struct hwt_setup_args bad[] = {
-		{ .clock = CLOCK_REALTIME_COARSE },
-		{ .clock = CLOCK_TAI },
-		{ .clock = CLOCK_MONOTONIC, .flags = HWT_SETUP_TELL_CLOCK_SET },
-		{ .clock = CLOCK_BOOTTIME, .flags = HWT_SETUP_TELL_CLOCK_SET },
-		{ .clock = CLOCK_MONOTONIC_RAW },
-		{ .clock = -1 },
-		{ .clock = 1000 },
-		{ .clock = CLOCK_MONOTONIC, .ticks_per_wheel = 1 },
-		{ .clock = CLOCK_MONOTONIC, .ticks_per_wheel = 65537 },
-		{ .clock = CLOCK_MONOTONIC, .ticks_per_wheel = ~0U },
-		{ .clock = CLOCK_MONOTONIC, .levels = 7 },
-		{ .clock = CLOCK_MONOTONIC, .levels = ~0U },
-		/* The tick times the buckets overflows. */
-		{ .clock = CLOCK_MONOTONIC, .tick_ns = 1ULL << 62, .ticks_per_wheel = 2 },
-		{ .clock = CLOCK_MONOTONIC, .tick_ns = HWT_NEVER },
-		{ .clock = CLOCK_MONOTONIC, .max_pending = 1ULL << 63 },
-	};
 	struct hwt_info_args before, after;
 	struct hwt_setup_args args;
 	unsigned int i;
 
 	ASSERT_EQ(0, hwt_info(self->fd, &before));
-	for (i = 0; i < ARRAY_SIZE(bad); i++) {
-		args = bad[i];
+	for (i = 0; i < ARRAY_SIZE(bad_setups); i++) {
+		args = bad_setups[i];
 		args.size = sizeof(args);
 		EXPECT_EQ(-EINVAL, hwt_call(self->fd, HWT_IOC_SETUP, &args)) {
 			TH_LOG("number %u", i);
@@ -383,18 +384,12 @@ TEST_F(ctx, info_with_a_reserved_field)
 /* A program that does not learn does not fill the log. */
 TEST_F(ctx, bad_setups_are_not_all_logged)
 {
-	static const struct hwt_setup_args bad[] = {
-		{ .clock = CLOCK_MONOTONIC, .ticks_per_wheel = 1 },
-		{ .clock = CLOCK_MONOTONIC, .levels = 7 },
-		{ .clock = CLOCK_MONOTONIC, .tick_ns = 1ULL << 62, .ticks_per_wheel = 2 },
-		{ .clock = CLOCK_MONOTONIC, .max_pending = 1ULL << 63 },
-	};
 	int kmsg = log_open(), logged = 0, i;
 	struct hwt_setup_args args;
 
 	ASSERT_LE(0, kmsg);
 	for (i = 0; i < 1000; i++) {
-		args = bad[i % ARRAY_SIZE(bad)];
+		args = bad_setups[i % ARRAY_SIZE(bad_setups)];
 		args.size = sizeof(args);
 		ASSERT_EQ(-EINVAL, hwt_call(self->fd, HWT_IOC_SETUP, &args));
 	}

@@ -117,8 +117,9 @@ TEST_F(ctx, out_members)
 
 /* -- Errors of one ------------------------------------------------------- */
 
-/* Stands for the id of a timeout that is there: none has this one. */
-#define ONE	1ULL
+/* Stand for the ids of two timeouts that are there: none has these. */
+#define ONE		1ULL
+#define PERIODIC	3ULL
 
 static const struct bad {
 	const char	*what;
@@ -144,7 +145,9 @@ static const struct bad {
 	{ "modify: flag 4", EINVAL, { .opcode = HWT_OP_MODIFY, .id = ONE, .flags = 4 } },
 	{ "modify: mode", EINVAL, { .opcode = HWT_OP_MODIFY, .id = ONE, .mode = 1 } },
 	{ "modify: a period for a one-shot", EINVAL,
-	  { .opcode = HWT_OP_MODIFY, .id = ONE, .period_ns = SEC } },
+	  { .opcode = HWT_OP_MODIFY, .id = ONE, .flags = HWT_SET_USER_DATA, .period_ns = SEC } },
+	{ "modify: slack for a periodic one", EINVAL,
+	  { .opcode = HWT_OP_MODIFY, .id = PERIODIC, .flags = HWT_SET_USER_DATA, .slack_ns = 1 } },
 	{ "modify: overruns", EINVAL, { .opcode = HWT_OP_MODIFY, .id = ONE, .overruns = 1 } },
 	{ "cancel: id 0", ENOENT, { .opcode = HWT_OP_CANCEL } },
 	{ "cancel: no such id", ENOENT, { .opcode = HWT_OP_CANCEL, .id = 2 } },
@@ -166,19 +169,21 @@ static const struct bad {
 TEST_F(ctx, one_that_fails_does_so_alone)
 {
 	struct hwt_op ops[2 * BAD + 1];
-	struct hwt_get_args was, is;
+	struct hwt_get_args was[2], is;
+	__u64 id[2];
 	int i;
-	__u64 id;
 
-	ASSERT_EQ(0, hwt_add(self->fd, HWT_ABSOLUTE, now_ns() + HOUR, 99, &id));
-	ASSERT_EQ(0, hwt_get(self->fd, id, &was));
+	ASSERT_EQ(0, hwt_add(self->fd, HWT_ABSOLUTE, now_ns() + HOUR, 99, &id[0]));
+	ASSERT_EQ(0, hwt_add_periodic(self->fd, HWT_MODE_FIXED_RATE, HOUR, HOUR, 99, &id[1]));
+	for (i = 0; i < 2; i++)
+		ASSERT_EQ(0, hwt_get(self->fd, id[i], &was[i]));
 	for (i = 0; i <= BAD; i++) {
 		ops[2 * i] = op_schedule(HOUR, i);
 		if (i == BAD)
 			break;
 		ops[2 * i + 1] = bad[i].op;
-		if (bad[i].op.id == ONE)
-			ops[2 * i + 1].id = id;
+		if (bad[i].op.id == ONE || bad[i].op.id == PERIODIC)
+			ops[2 * i + 1].id = id[bad[i].op.id == PERIODIC];
 	}
 	ASSERT_EQ(2 * BAD + 1, hwt_batch(self->fd, ops, 2 * BAD + 1));
 	for (i = 0; i <= BAD; i++) {
@@ -189,20 +194,21 @@ TEST_F(ctx, one_that_fails_does_so_alone)
 		EXPECT_EQ(-bad[i].error, ops[2 * i + 1].result)
 			TH_LOG("%s", bad[i].what);
 	}
-	/* The one they were about is as it was. */
-	ASSERT_EQ(0, hwt_get(self->fd, id, &is));
-	is.remaining_ns = was.remaining_ns;
-	EXPECT_EQ(0, memcmp(&was, &is, sizeof(is)));
-	EXPECT_EQ(1ULL, hwt_timeouts(self->fd));
+	/* Those that they were about are as they were. */
+	for (i = 0; i < 2; i++) {
+		ASSERT_EQ(0, hwt_get(self->fd, id[i], &is));
+		is.remaining_ns = was[i].remaining_ns;
+		EXPECT_EQ(0, memcmp(&was[i], &is, sizeof(is)));
+	}
+	EXPECT_EQ(2ULL, hwt_timeouts(self->fd));
 }
 
 TEST_F(ctx, limit_and_stop)
 {
-	struct hwt_setup_args setup = { .size = sizeof(setup), .max_pending = 2 };
 	struct hwt_op ops[6];
 	int i;
 
-	ASSERT_EQ(0, hwt_call(self->fd, HWT_IOC_SETUP, &setup));
+	ASSERT_EQ(0, hwt_with(self->fd, SETUP, setup, .max_pending = 2));
 	for (i = 0; i < 4; i++)
 		ops[i] = op_schedule(HOUR, 0);
 	ASSERT_EQ(4, hwt_batch(self->fd, ops, 4));

@@ -78,15 +78,11 @@ TEST_F(ctx, setup_makes_what_fits)
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(wheels); i++) {
-		struct hwt_setup_args args = {
-			.size = sizeof(args),
-			.tick_ns = wheels[i].tick_ns,
-			.ticks_per_wheel = wheels[i].ticks,
-			.levels = wheels[i].levels,
-			.clock = wheels[i].clock,
-		};
-
-		EXPECT_EQ(wheels[i].ret, hwt_call(self->fd, HWT_IOC_SETUP, &args));
+		EXPECT_EQ(wheels[i].ret, hwt_with(self->fd, SETUP, setup,
+						  .tick_ns = wheels[i].tick_ns,
+						  .ticks_per_wheel = wheels[i].ticks,
+						  .levels = wheels[i].levels,
+						  .clock = wheels[i].clock));
 		if (wheels[i].ret)
 			continue;
 		ASSERT_EQ(0, hwt_info(self->fd, &info));
@@ -102,15 +98,10 @@ TEST_F(ctx, setup_makes_what_fits)
 
 TEST_F(ctx, setup_coarse_clock)
 {
-	struct hwt_setup_args args = {
-		.size = sizeof(args),
-		.flags = HWT_SETUP_COARSE_CLOCK,
-		.clock = CLOCK_MONOTONIC,
-	};
 	struct hwt_event event;
 	__u64 before;
 
-	ASSERT_EQ(0, hwt_call(self->fd, HWT_IOC_SETUP, &args));
+	ASSERT_EQ(0, hwt_private(self->fd, CLOCK_MONOTONIC, HWT_SETUP_COARSE_CLOCK));
 	before = clock_ns(CLOCK_MONOTONIC_COARSE);
 	ASSERT_EQ(0, hwt_add(self->fd, 0, 50 * MSEC, 0, NULL));
 	ASSERT_EQ(1, hwt_next(self->fd, &event));

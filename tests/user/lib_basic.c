@@ -217,35 +217,26 @@ TEST(now_is_the_wheels_clock)
 
 /* -- Timeouts ------------------------------------------------------------ */
 
-TEST_F(lib, after)
+TEST_F(lib, after_and_at)
 {
+	__u64 due, data = ~0ULL;
 	struct hwt_event event;
-	uint64_t id = 0;
-	__u64 begin = libhwt_now(self->hwt);
+	uint64_t id;
+	int at;
 
-	ASSERT_EQ(0, libhwt_after(self->hwt, 20 * MSEC, 42, &id));
-	EXPECT_NE(0, id);
-	ASSERT_EQ(1, libhwt_next(self->hwt, &event, 1, PATIENCE_NS));
-	EXPECT_EQ(id, event.id);
-	EXPECT_EQ(42, event.user_data);
-	EXPECT_EQ(HWT_EVENT_EXPIRED, event.kind);
-	EXPECT_EQ(HWT_EVENT_LAST, event.flags);
-	EXPECT_LE(begin + 20 * MSEC, event.fired_ns);
-}
-
-TEST_F(lib, at)
-{
-	__u64 deadline = libhwt_now(self->hwt) + 20 * MSEC;
-	struct hwt_event event;
-	uint64_t id = 0;
-
-	ASSERT_EQ(0, libhwt_at(self->hwt, deadline, ~0ULL, &id));
-	ASSERT_EQ(1, libhwt_next(self->hwt, &event, 1, PATIENCE_NS));
-	EXPECT_EQ(id, event.id);
-	EXPECT_EQ(~0ULL, event.user_data);
-	EXPECT_LE(deadline, event.deadline_ns);
-	EXPECT_LE(event.deadline_ns, event.fired_ns);
-	EXPECT_LE(event.fired_ns, libhwt_now(self->hwt));
+	for (at = 0; at < 2; at++, data--) {
+		due = libhwt_now(self->hwt) + 20 * MSEC;
+		ASSERT_EQ(0, at ? libhwt_at(self->hwt, due, data, &id) :
+				  libhwt_after(self->hwt, 20 * MSEC, data, &id));
+		ASSERT_EQ(1, libhwt_next(self->hwt, &event, 1, PATIENCE_NS));
+		EXPECT_EQ(id, event.id);
+		EXPECT_EQ(data, event.user_data);
+		EXPECT_EQ(HWT_EVENT_EXPIRED, event.kind);
+		EXPECT_EQ(HWT_EVENT_LAST, event.flags);
+		EXPECT_LE(due, event.deadline_ns);
+		EXPECT_GT(due + SEC, event.deadline_ns);
+		EXPECT_LE(event.deadline_ns, event.fired_ns);
+	}
 }
 
 TEST_F(lib, every)
@@ -311,14 +302,21 @@ TEST_F(lib, schedule_and_reschedule)
 	EXPECT_EQ(-EINVAL, libhwt_schedule(self->hwt, &args));
 }
 
-TEST_F(lib, modify)
+TEST_F(lib, get_modify_cancel)
 {
 	struct hwt_get_args get = { .size = sizeof(get) };
 	__u64 deadline = libhwt_now(self->hwt) + 7 * HOUR;
 	struct hwt_event event;
 	uint64_t id;
 
-	ASSERT_EQ(0, libhwt_after(self->hwt, HOUR, 9, &id));
+	ASSERT_EQ(0, libhwt_after(self->hwt, HWT_NEVER, 9, &id));
+	ASSERT_EQ(0, libhwt_get(self->hwt, id, &get));
+	EXPECT_EQ(id, get.id);
+	EXPECT_EQ(HWT_STATE_PENDING, get.state);
+	EXPECT_EQ(HWT_MODE_ONE_SHOT, get.mode);
+	EXPECT_EQ(9, get.user_data);
+	EXPECT_EQ(HWT_NEVER, get.deadline_ns);
+	EXPECT_EQ(HWT_NEVER, get.remaining_ns);
 	EXPECT_EQ(HWT_STATE_PENDING, libhwt_modify(self->hwt, id, 3 * HOUR));
 	ASSERT_EQ(0, libhwt_get(self->hwt, id, &get));
 	EXPECT_LT(2 * HOUR, get.remaining_ns);
@@ -327,6 +325,8 @@ TEST_F(lib, modify)
 	EXPECT_LE(deadline, get.deadline_ns);
 	EXPECT_GT(deadline + SEC, get.deadline_ns);
 	EXPECT_EQ(9, get.user_data);
+	get.size = 0;
+	EXPECT_EQ(-EINVAL, libhwt_get(self->hwt, id, &get));
 
 	/* One that has fired, and was not read, lives again. */
 	ASSERT_LE(0, libhwt_modify(self->hwt, id, 0));
@@ -334,47 +334,11 @@ TEST_F(lib, modify)
 	EXPECT_EQ(HWT_STATE_EVENT, libhwt_modify(self->hwt, id, HOUR));
 	EXPECT_EQ(0, libhwt_next(self->hwt, &event, 1, 0));
 	EXPECT_EQ(HWT_STATE_PENDING, libhwt_cancel(self->hwt, id));
+	get.size = sizeof(get);
+	EXPECT_EQ(-ENOENT, libhwt_get(self->hwt, id, &get));
 	EXPECT_EQ(-ENOENT, libhwt_modify(self->hwt, id, HOUR));
 	EXPECT_EQ(-ENOENT, libhwt_modify_at(self->hwt, id, HOUR));
-}
-
-TEST_F(lib, cancel)
-{
-	struct hwt_event event;
-	uint64_t id;
-
-	EXPECT_EQ(-ENOENT, libhwt_cancel(self->hwt, 0));
-	EXPECT_EQ(-ENOENT, libhwt_cancel(self->hwt, 12345));
-	ASSERT_EQ(0, libhwt_after(self->hwt, HOUR, 0, &id));
-	EXPECT_EQ(HWT_STATE_PENDING, libhwt_cancel(self->hwt, id));
 	EXPECT_EQ(-ENOENT, libhwt_cancel(self->hwt, id));
-
-	ASSERT_EQ(0, libhwt_after(self->hwt, 0, 0, &id));
-	ASSERT_EQ(POLLIN, hwt_wait(libhwt_fd(self->hwt), PATIENCE_MS));
-	EXPECT_EQ(HWT_STATE_EVENT, libhwt_cancel(self->hwt, id));
-	EXPECT_EQ(0, libhwt_next(self->hwt, &event, 1, 0));
-
-	ASSERT_EQ(0, libhwt_after(self->hwt, 0, 0, &id));
-	ASSERT_EQ(1, libhwt_next(self->hwt, &event, 1, PATIENCE_NS));
-	EXPECT_EQ(-ENOENT, libhwt_cancel(self->hwt, id));
-}
-
-TEST_F(lib, get)
-{
-	struct hwt_get_args get = { .size = sizeof(get) };
-	uint64_t id;
-
-	EXPECT_EQ(-ENOENT, libhwt_get(self->hwt, 99, &get));
-	ASSERT_EQ(0, libhwt_after(self->hwt, HWT_NEVER, 8, &id));
-	ASSERT_EQ(0, libhwt_get(self->hwt, id, &get));
-	EXPECT_EQ(id, get.id);
-	EXPECT_EQ(HWT_STATE_PENDING, get.state);
-	EXPECT_EQ(HWT_MODE_ONE_SHOT, get.mode);
-	EXPECT_EQ(8, get.user_data);
-	EXPECT_EQ(HWT_NEVER, get.deadline_ns);
-	EXPECT_EQ(HWT_NEVER, get.remaining_ns);
-	get.size = 0;
-	EXPECT_EQ(-EINVAL, libhwt_get(self->hwt, id, &get));
 }
 
 TEST_F(lib, stop)

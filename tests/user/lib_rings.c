@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * libhwt's queue: by rings, by batches, and by a call for each operation
+ * libhwt's queue: by rings, by batches, and by a call for each operation. For several threads see
+ * tests/unit/libhwt_threads.c.
  *
  * hwt-test: shared
- * hwt-test: timeout 300
+ * hwt-test: timeout 180
  * hwt-test: m32
  * hwt-test: libs hwt
  */
 #include "kselftest_harness.h"
-#include <pthread.h>
 
 #include "alarm.h"
 #include "hwt_ring.h"
@@ -400,105 +400,6 @@ TEST_F(queue, is_the_parents)
 	EXPECT_EQ(1, op.user_data);
 	ASSERT_EQ(1, libhwt_next(self->hwt, &event, 1, PATIENCE_NS));
 	EXPECT_EQ(3, event.user_data);
-}
-
-/* -- Threads ------------------------------------------------------------- */
-
-#define THREADS		4
-#define EACH		1500
-#define TOTAL		(THREADS * EACH)
-
-static struct libhwt *shared;
-static struct libhwt_queue *shared_queue;
-static unsigned char seen[TOTAL], done[TOTAL];
-static int results, events_taken;
-
-/* Takes what there is; perhaps another's. */
-static uintptr_t take_results(void)
-{
-	struct hwt_op ops[5];
-	uintptr_t bad = 0;
-	int i, ret = libhwt_queue_results(shared_queue, ops, 5);
-
-	if (ret < 0)
-		return 1;
-	for (i = 0; i < ret; i++)
-		bad += ops[i].result || ops[i].opcode != HWT_OP_SCHEDULE ||
-		       ops[i].user_data >= TOTAL ||
-		       __atomic_fetch_add(&done[ops[i].user_data], 1, __ATOMIC_RELAXED);
-	__atomic_fetch_add(&results, ret, __ATOMIC_RELAXED);
-	return bad;
-}
-
-static void *produce(void *arg)
-{
-	uintptr_t bad = 0, self = (uintptr_t)arg;
-	int i, ret;
-
-	for (i = 0; i < EACH; i++) {
-		while ((ret = libhwt_queue_after(shared_queue, 0, self * EACH + i)) == -EAGAIN) {
-			bad += !!libhwt_queue_submit(shared_queue);
-			bad += take_results();
-		}
-		bad += !!ret;
-		/* What it has added is carried out when it comes back. */
-		if (i % 7 == 0)
-			bad += !!libhwt_queue_submit(shared_queue);
-	}
-	while (__atomic_load_n(&results, __ATOMIC_RELAXED) < TOTAL) {
-		bad += !!libhwt_queue_submit(shared_queue);
-		bad += take_results();
-		sched_yield();
-	}
-	return (void *)bad;
-}
-
-static void *consume(void *arg)
-{
-	bool submits = (uintptr_t)arg % 2;
-	struct hwt_event events[3];
-	uintptr_t bad = 0;
-	int i, ret;
-
-	while (__atomic_load_n(&events_taken, __ATOMIC_RELAXED) < TOTAL) {
-		if (submits)
-			ret = libhwt_queue_next(shared_queue, events, 3, 10 * MSEC);
-		else
-			ret = libhwt_next(shared, events, 3, 10 * MSEC);
-		/* There are no signals: another took what woke this one. */
-		if (ret == -EINTR && submits)
-			continue;
-		if (ret < 0)
-			return (void *)1;
-		for (i = 0; i < ret; i++)
-			bad += events[i].user_data >= TOTAL ||
-			       __atomic_fetch_add(&seen[events[i].user_data], 1,
-						  __ATOMIC_RELAXED);
-		__atomic_fetch_add(&events_taken, ret, __ATOMIC_RELAXED);
-	}
-	return (void *)bad;
-}
-
-TEST_F_TIMEOUT(queue, many_threads, 250)
-{
-	pthread_t threads[2 * THREADS];
-	uintptr_t i;
-	void *bad;
-
-	shared = self->hwt;
-	shared_queue = self->queue;
-	for (i = 0; i < THREADS; i++) {
-		ASSERT_EQ(0, pthread_create(&threads[i], NULL, produce, (void *)i));
-		ASSERT_EQ(0, pthread_create(&threads[THREADS + i], NULL, consume, (void *)i));
-	}
-	for (i = 0; i < 2 * THREADS; i++) {
-		ASSERT_EQ(0, pthread_join(threads[i], &bad));
-		EXPECT_EQ(NULL, bad);
-	}
-	EXPECT_EQ(TOTAL, results);
-	EXPECT_EQ(TOTAL, events_taken);
-	EXPECT_EQ(NULL, memchr(seen, 0, sizeof(seen)));
-	EXPECT_EQ(NULL, memchr(done, 0, sizeof(done)));
 }
 
 /* -- Rings only ---------------------------------------------------------- */

@@ -11,23 +11,6 @@
 
 /* -- Cancel -------------------------------------------------------------- */
 
-TEST_F(ctx, cancel_pending)
-{
-	struct hwt_stats_args stats;
-	struct hwt_get_args get;
-	__u64 id;
-
-	ASSERT_EQ(0, hwt_add(self->fd, 0, 100 * MSEC, 0, &id));
-	EXPECT_EQ(HWT_STATE_PENDING, hwt_del(self->fd, id));
-	EXPECT_EQ(-ENOENT, hwt_del(self->fd, id));
-	EXPECT_EQ(-ENOENT, hwt_get(self->fd, id, &get));
-	EXPECT_EQ(-ENOENT, hwt_move(self->fd, id, 0, 0));
-	EXPECT_EQ(0, hwt_wait(self->fd, 150));
-	ASSERT_EQ(0, hwt_stats(self->fd, &stats));
-	EXPECT_EQ(0ULL, stats.timeouts);
-	EXPECT_EQ(1ULL, stats.cancelled);
-}
-
 TEST_F(ctx, cancel_periodic_with_event)
 {
 	struct hwt_event event;
@@ -73,26 +56,6 @@ TEST_F(ctx, get_one_shot)
 	EXPECT_EQ(-ENOENT, hwt_del(self->fd, id));
 }
 
-TEST_F(ctx, get_remaining_counts_down)
-{
-	struct hwt_get_args get;
-	__u64 id, last = HOUR + self->tick, before;
-	int i;
-
-	before = now_ns();
-	ASSERT_EQ(0, hwt_add(self->fd, 0, HOUR, 0, &id));
-	for (i = 0; i < 5; i++) {
-		ASSERT_EQ(0, hwt_get(self->fd, id, &get));
-		EXPECT_EQ((__u32)HWT_STATE_PENDING, get.state);
-		EXPECT_GE(last, get.remaining_ns);
-		/* Not less than is left of the hour. */
-		EXPECT_LE(before + HOUR, get.remaining_ns + now_ns());
-		last = get.remaining_ns;
-		sleep_ns(2 * MSEC);
-	}
-	EXPECT_GT(HOUR, last);
-}
-
 /* -- Modify -------------------------------------------------------------- */
 
 /* An idle timeout with a sign of life now and then, pulled forward in the end. */
@@ -135,36 +98,6 @@ TEST_F(ctx, modify_after_expiry_withdraws)
 	EXPECT_LE(before + 200 * MSEC, event.fired_ns);
 	EXPECT_EQ((__u32)HWT_EVENT_LAST, event.flags);
 	EXPECT_EQ(-EAGAIN, hwt_read(self->fd, &event, 1));
-}
-
-/* What does not go together changes nothing. */
-TEST_F(ctx, modify_refused_changes_nothing)
-{
-	struct hwt_modify_args modify = {
-		.size = sizeof(modify),
-		.flags = HWT_SET_USER_DATA,
-		.user_data = 9,
-	};
-	struct hwt_get_args before, after;
-	__u64 once, again;
-
-	ASSERT_EQ(0, hwt_add(self->fd, 0, HOUR, 1, &once));
-	ASSERT_EQ(0, hwt_add_periodic(self->fd, HWT_MODE_FIXED_RATE, HOUR, HOUR, 1, &again));
-	ASSERT_EQ(0, hwt_get(self->fd, once, &before));
-	modify.id = once;
-	modify.period_ns = 1;
-	EXPECT_EQ(-EINVAL, hwt_call(self->fd, HWT_IOC_MODIFY, &modify));
-	modify.id = again;
-	modify.slack_ns = 1;
-	EXPECT_EQ(-EINVAL, hwt_call(self->fd, HWT_IOC_MODIFY, &modify));
-	modify.period_ns = 0;
-	EXPECT_EQ(-EINVAL, hwt_call(self->fd, HWT_IOC_MODIFY, &modify));
-	ASSERT_EQ(0, hwt_get(self->fd, once, &after));
-	EXPECT_EQ(before.deadline_ns, after.deadline_ns);
-	EXPECT_EQ(1ULL, after.user_data);
-	ASSERT_EQ(0, hwt_get(self->fd, again, &after));
-	EXPECT_EQ(1ULL, after.user_data);
-	EXPECT_EQ(HOUR, after.period_ns);
 }
 
 /* -- Stop ---------------------------------------------------------------- */

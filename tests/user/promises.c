@@ -14,12 +14,6 @@ static __u64 tick_ns(void)
 	return hwt_param("tick_us") * USEC;
 }
 
-/* The first tick at or after that. */
-static __u64 on_a_tick(__u64 ns)
-{
-	return (ns + tick_ns() - 1) / tick_ns() * tick_ns();
-}
-
 /* Netty: a timeout should expire after its delay. Likewise at an absolute time. */
 TEST_F(ctx, after_its_delay)
 {
@@ -49,29 +43,6 @@ TEST_F(ctx, after_its_delay)
 		EXPECT_GT(after + delay + tick_ns(), event.deadline_ns);
 		EXPECT_LE(event.deadline_ns, event.fired_ns);
 	}
-}
-
-/* Netty: past the wheel's length. Here by HWT_IOC_MODIFY, forward and back while it waits. */
-TEST_F(ctx, moved_past_the_wheels_length)
-{
-	struct hwt_event event;
-	__u64 id, before = 0;
-	int i;
-
-	ASSERT_EQ(0, hwt_with(self->fd, SETUP, setup, .clock = CLOCK_MONOTONIC,
-			      .tick_ns = MSEC, .ticks_per_wheel = 4, .levels = 2));
-	ASSERT_EQ(0, hwt_add(self->fd, 0, HOUR, 0, &id));
-	for (i = 0; i < 50; i++) {
-		ASSERT_EQ(HWT_STATE_PENDING,
-			  hwt_move(self->fd, id, 0, i % 2 ? HOUR / 2 : 3 * HOUR / 2));
-		sleep_ns(USEC * 100);
-	}
-	before = now_ns();
-	ASSERT_EQ(HWT_STATE_PENDING, hwt_move(self->fd, id, 0, 70 * MSEC));
-	ASSERT_EQ(1, hwt_next(self->fd, &event));
-	EXPECT_EQ(id, event.id);
-	EXPECT_LE(before + 70 * MSEC, event.fired_ns);
-	EXPECT_EQ(-EAGAIN, hwt_read(self->fd, &event, 1));
 }
 
 /*
@@ -119,28 +90,6 @@ TEST_F_TIMEOUT(ctx, many_at_once, 120)
 	free(deadline);
 }
 
-/* Those of one tick and one thread come in the order in which they were scheduled. */
-TEST_F(ctx, in_the_order_of_their_deadlines)
-{
-	__u64 base = now_ns() + 300 * MSEC, last = 0;
-	struct hwt_event event;
-	int i;
-
-	for (i = 0; i < 300; i++)
-		ASSERT_EQ(0, hwt_add(self->fd, HWT_ABSOLUTE,
-				     base + (__u64)(i * 7919 % 300) * 100 * USEC, i, NULL));
-	for (i = 0; i < 300; i++) {
-		ASSERT_EQ(1, hwt_next(self->fd, &event));
-		/* Each at the tick that was asked for; */
-		ASSERT_EQ(on_a_tick(base + (event.user_data * 7919 % 300) * 100 * USEC),
-			  event.deadline_ns);
-		ASSERT_LE(event.deadline_ns, event.fired_ns);
-		/* if all were armed in time, in the order of ticks. */
-		ASSERT_LE(last, event.fired_ns);
-		last = event.fired_ns;
-	}
-}
-
 /* Netty: overflow of the deadline. It never fires and can be cancelled. */
 TEST_F(ctx, never)
 {
@@ -160,43 +109,6 @@ TEST_F(ctx, never)
 	EXPECT_EQ(0, hwt_wait(self->fd, 50));
 	for (i = 0; i < ARRAY_SIZE(id); i++)
 		EXPECT_EQ(HWT_STATE_PENDING, hwt_del(self->fd, id[i]));
-}
-
-/* One that never comes may be given a deadline after all, and the other way round. */
-TEST_F(ctx, never_and_back)
-{
-	struct hwt_event event;
-	__u64 id, other;
-
-	ASSERT_EQ(0, hwt_add(self->fd, 0, HWT_NEVER, 1, &id));
-	ASSERT_EQ(0, hwt_add(self->fd, 0, 300 * MSEC, 2, &other));
-	ASSERT_EQ(HWT_STATE_PENDING, hwt_move(self->fd, other, 0, HWT_NEVER));
-	ASSERT_EQ(HWT_STATE_PENDING, hwt_move(self->fd, id, 0, 0));
-	ASSERT_EQ(1, hwt_next(self->fd, &event));
-	EXPECT_EQ(id, event.id);
-	EXPECT_EQ(0, hwt_wait(self->fd, 50));
-	EXPECT_EQ(1, hwt_stop(self->fd));
-	ASSERT_EQ(1, hwt_read(self->fd, &event, 1));
-	EXPECT_EQ(other, event.id);
-	EXPECT_EQ(HWT_NEVER, event.deadline_ns);
-}
-
-/* Already past fires at once, in a wheel that has waited for long or has just begun. */
-TEST_F(ctx, already_past_fires_at_once)
-{
-	static const __u64 past[] = { 0, 1, 1000000 };
-	struct hwt_event event;
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(past); i++) {
-		ASSERT_EQ(0, hwt_add(self->fd, HWT_ABSOLUTE, past[i], i, NULL));
-		ASSERT_EQ(1, hwt_next(self->fd, &event));
-		EXPECT_EQ((__u64)i, event.user_data);
-		EXPECT_EQ(on_a_tick(past[i]), event.deadline_ns);
-	}
-	ASSERT_EQ(0, hwt_add(self->fd, HWT_ABSOLUTE, now_ns() - 1, 7, NULL));
-	ASSERT_EQ(1, hwt_next(self->fd, &event));
-	EXPECT_EQ(7ULL, event.user_data);
 }
 
 /* With slack: somewhere in the window. */

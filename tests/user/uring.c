@@ -330,9 +330,7 @@ TEST_F(ring, errors)
 
 TEST_F(ring, limit_of_pending)
 {
-	struct hwt_setup_args setup = { .size = sizeof(setup), .max_pending = 2 };
-
-	ASSERT_EQ(0, hwt_call(self->fd, HWT_IOC_SETUP, &setup));
+	ASSERT_EQ(0, hwt_with(self->fd, SETUP, setup, .max_pending = 2));
 	ASSERT_TRUE(uring_hold(&self->uring, self->fd, 1));
 	ASSERT_TRUE(uring_hold(&self->uring, self->fd, 2));
 	uring_arm(&self->uring, self->fd, 3, 0, 0);
