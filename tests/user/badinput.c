@@ -293,18 +293,12 @@ TEST_F(ctx, schedule_values)
 		{ HWT_MODE_FIXED_RATE, SEC, 1 },
 		{ HWT_MODE_FIXED_DELAY, SEC, 1 },
 	};
-	struct hwt_schedule_args args;
 	unsigned int i;
 
-	for (i = 0; i < ARRAY_SIZE(bad); i++) {
-		args = (struct hwt_schedule_args) {
-			.size = sizeof(args),
-			.mode = bad[i].mode,
-			.period_ns = bad[i].period_ns,
-			.slack_ns = bad[i].slack_ns,
-		};
-		EXPECT_EQ(-EINVAL, hwt_call(self->fd, HWT_IOC_SCHEDULE, &args));
-	}
+	for (i = 0; i < ARRAY_SIZE(bad); i++)
+		EXPECT_EQ(-EINVAL, hwt_arm(self->fd, NULL, .mode = bad[i].mode,
+					   .period_ns = bad[i].period_ns,
+					   .slack_ns = bad[i].slack_ns));
 	EXPECT_EQ(0ULL, hwt_timeouts(self->fd));
 	EXPECT_EQ(0ULL, hwt_now(self->fd).scheduled);
 }
@@ -347,15 +341,9 @@ TEST_F(ctx, setup_values)
 	after.now_ns = 0;
 	EXPECT_EQ(0, memcmp(&before, &after, sizeof(before)));
 	/* The largest that is good. */
-	args = (struct hwt_setup_args) {
-		.size = sizeof(args),
-		.clock = CLOCK_MONOTONIC,
-		.tick_ns = 1ULL << 61,
-		.ticks_per_wheel = 2,
-		.levels = 6,
-		.max_pending = HWT_NEVER >> 1,
-	};
-	EXPECT_EQ(0, hwt_call(self->fd, HWT_IOC_SETUP, &args));
+	EXPECT_EQ(0, hwt_with(self->fd, SETUP, setup, .clock = CLOCK_MONOTONIC,
+			      .tick_ns = 1ULL << 61, .ticks_per_wheel = 2, .levels = 6,
+			      .max_pending = HWT_NEVER >> 1));
 	EXPECT_EQ(0, hwt_add(self->fd, 0, 1ULL << 61, 0, NULL));
 	EXPECT_EQ(1, hwt_stop(self->fd));
 }
@@ -374,11 +362,7 @@ TEST_F(ctx, bad_pointers_of_the_others)
 
 TEST_F(ctx, info_with_a_reserved_field)
 {
-	struct hwt_info_args args = { .size = sizeof(args), .reserved2 = 1 };
-
-	EXPECT_EQ(-EINVAL, hwt_call(self->fd, HWT_IOC_INFO, &args));
-	args.reserved2 = 0;
-	EXPECT_EQ(0, hwt_call(self->fd, HWT_IOC_INFO, &args));
+	EXPECT_EQ(-EINVAL, hwt_with(self->fd, INFO, info, .reserved2 = 1));
 }
 
 /* A program that does not learn does not fill the log. */

@@ -348,50 +348,39 @@ TEST_F(ctx, read_only_at_once)
 	munmap(ops, page);
 }
 
-FIXTURE(half_way) {
-	int fd;
-};
-
-FIXTURE_VARIANT(half_way) {
-	int prot;		/* of the last page */
-	long shift;		/* an operation lies across the border */
-};
-
-FIXTURE_VARIANT_ADD(half_way, not_there) { PROT_NONE, 0 };
-FIXTURE_VARIANT_ADD(half_way, not_there_of_one) { PROT_NONE, 24 };
-FIXTURE_VARIANT_ADD(half_way, read_only) { PROT_READ, 0 };
-FIXTURE_VARIANT_ADD(half_way, read_only_of_one) { PROT_READ, 24 };
-
-FIXTURE_SETUP(half_way)
+TEST_F(ctx, half_way)
 {
-	self->fd = hwt_open(O_NONBLOCK);
-}
-
-FIXTURE_TEARDOWN(half_way)
-{
-	close(self->fd);
-}
-
-TEST_F(half_way, ends)
-{
-	long page = sysconf(_SC_PAGESIZE), shift = variant->shift, i;
-	long good = (2 * page - shift) / OP, all = (3 * page - shift) / OP;
-	struct hwt_op *ops = make_ops(3, variant->prot, shift);
+	static const struct {
+		int prot;		/* of the last page */
+		long shift;		/* an operation lies across the border */
+	} ends[] = { { PROT_NONE, 0 }, { PROT_NONE, 24 }, { PROT_READ, 0 }, { PROT_READ, 24 } };
+	long page = sysconf(_SC_PAGESIZE), shift, good, all, i;
 	struct hwt_get_args args;
+	struct hwt_op *ops;
+	__u64 before;
+	unsigned int n;
 
-	ASSERT_NE(NULL, ops);
-	/* Many more than there are. */
-	EXPECT_EQ(good, hwt_batch(self->fd, ops, -1U));
-	EXPECT_EQ((__u64)good, hwt_timeouts(self->fd));
-	for (i = 0; i < good; i++) {
-		ASSERT_EQ(0, ops[i].result);
-		ASSERT_EQ(0, hwt_get(self->fd, ops[i].id, &args));
-		ASSERT_EQ((__u64)i, args.user_data);
+	for (n = 0; n < ARRAY_SIZE(ends); n++) {
+		before = hwt_timeouts(self->fd);
+		shift = ends[n].shift;
+		good = (2 * page - shift) / OP;
+		all = (3 * page - shift) / OP;
+		ops = make_ops(3, ends[n].prot, shift);
+		ASSERT_NE(NULL, ops);
+		/* Many more than there are. */
+		EXPECT_EQ(good, hwt_batch(self->fd, ops, -1U))
+			TH_LOG("number %u", n);
+		EXPECT_EQ(before + good, hwt_timeouts(self->fd));
+		for (i = 0; i < good; i++) {
+			ASSERT_EQ(0, ops[i].result);
+			ASSERT_EQ(0, hwt_get(self->fd, ops[i].id, &args));
+			ASSERT_EQ((__u64)i, args.user_data);
+		}
+		/* The next call, for the rest, tells why. */
+		EXPECT_EQ(-EFAULT, hwt_batch(self->fd, ops + good, all - good));
+		EXPECT_EQ(before + good, hwt_timeouts(self->fd));
+		munmap((char *)ops - shift, 3 * page);
 	}
-	/* The next call, for the rest, tells why. */
-	EXPECT_EQ(-EFAULT, hwt_batch(self->fd, ops + good, all - good));
-	EXPECT_EQ((__u64)good, hwt_timeouts(self->fd));
-	munmap((char *)ops - shift, 3 * page);
 }
 
 /* -- Signals, threads ---------------------------------------------------- */

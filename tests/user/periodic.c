@@ -5,7 +5,6 @@
  * hwt-test: timeout 120
  */
 #include "kselftest_harness.h"
-#include <sched.h>
 #include <sys/epoll.h>
 
 #include "context.h"
@@ -17,18 +16,8 @@ static __u64 round_up(__u64 ns, __u64 tick)
 
 static int add_at(int fd, __u32 mode, __u64 first, __u64 period, __u64 *id)
 {
-	struct hwt_schedule_args args = {
-		.size = sizeof(args),
-		.flags = HWT_ABSOLUTE,
-		.mode = mode,
-		.time_ns = first,
-		.period_ns = period,
-		.user_data = 42,
-	};
-	int ret = hwt_call(fd, HWT_IOC_SCHEDULE, &args);
-
-	*id = args.id;
-	return ret;
+	return hwt_arm(fd, id, .flags = HWT_ABSOLUTE, .mode = mode, .time_ns = first,
+		       .period_ns = period, .user_data = 42);
 }
 
 /*
@@ -289,14 +278,10 @@ static void tell_none(int ep, const int *copies)
  */
 static int read_at_once(int fd, struct hwt_event *event, unsigned int turn)
 {
-	unsigned int cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	__u64 end = now_ns() + PATIENCE_MS * MSEC;
-	cpu_set_t set;
 	int ret;
 
-	CPU_ZERO(&set);
-	CPU_SET(turn % cpus, &set);
-	sched_setaffinity(0, sizeof(set), &set);
+	stay_on_cpu(turn % (last_cpu() + 1));
 	do {
 		ret = hwt_read(fd, event, 1);
 	} while (ret == -EAGAIN && now_ns() < end);

@@ -115,21 +115,18 @@ TEST_F(ctx, never)
 TEST_F(ctx, slack)
 {
 	static const unsigned int slack_ms[] = { 1, 10, 100, 1000 };
-	struct hwt_schedule_args args;
 	struct hwt_event event;
+	__u64 due, slack_ns;
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(slack_ms); i++) {
-		args = (struct hwt_schedule_args) {
-			.size = sizeof(args),
-			.flags = HWT_ABSOLUTE,
-			.time_ns = now_ns() + 50 * MSEC,
-			.slack_ns = slack_ms[i] * MSEC,
-		};
-		ASSERT_EQ(0, hwt_call(self->fd, HWT_IOC_SCHEDULE, &args));
+		due = now_ns() + 50 * MSEC;
+		slack_ns = slack_ms[i] * MSEC;
+		ASSERT_EQ(0, hwt_arm(self->fd, NULL, .flags = HWT_ABSOLUTE, .time_ns = due,
+				     .slack_ns = slack_ns));
 		ASSERT_EQ(1, hwt_next(self->fd, &event));
-		EXPECT_LE(args.time_ns, event.deadline_ns);
-		EXPECT_GT(args.time_ns + args.slack_ns + tick_ns(), event.deadline_ns);
+		EXPECT_LE(due, event.deadline_ns);
+		EXPECT_GT(due + slack_ns + tick_ns(), event.deadline_ns);
 		EXPECT_LE(event.deadline_ns, event.fired_ns);
 	}
 }

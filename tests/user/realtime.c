@@ -136,26 +136,6 @@ TEST_F(real, told_of_several_at_once)
 	EXPECT_TRUE(is_jump(&event, 50 * SEC, 1));
 }
 
-static void *set_it(void *arg)
-{
-	(void)arg;
-	sleep_ns(100 * MSEC);
-	travel(-YEARS);
-	return NULL;
-}
-
-TEST_F(real, blocking_read_is_woken)
-{
-	struct hwt_event event;
-	pthread_t thread;
-
-	fcntl(self->fd, F_SETFL, 0);
-	ASSERT_EQ(0, pthread_create(&thread, NULL, set_it, NULL));
-	ASSERT_EQ(1, hwt_read(self->fd, &event, 1));
-	EXPECT_TRUE(is_jump(&event, -YEARS, 1));
-	pthread_join(thread, NULL);
-}
-
 /* Who has not asked is not told; who has asked is, whatever others do. */
 TEST_F(real, each_context_for_itself)
 {
@@ -194,27 +174,6 @@ TEST_F(real, event_is_no_timeout)
 }
 
 /* -- Dates --------------------------------------------------------------- */
-
-TEST_F(real, fires_at_the_date)
-{
-	__u64 date = real_ns() + 50 * MSEC + 1, id;
-	struct hwt_event event;
-
-	ASSERT_EQ(0, hwt_add(self->fd, HWT_ABSOLUTE, date, 7, &id));
-	ASSERT_EQ(1, hwt_next(self->fd, &event));
-	EXPECT_LE(date, real_ns());
-	EXPECT_EQ(id, event.id);
-	EXPECT_LE(date, event.deadline_ns);
-	EXPECT_GT(date + hwt_param("tick_us") * USEC, event.deadline_ns);
-	EXPECT_LE(event.deadline_ns, event.fired_ns);
-	EXPECT_GE(real_ns(), event.fired_ns);
-	/* A delay becomes one. */
-	date = real_ns() + 100 * MSEC;
-	ASSERT_EQ(0, hwt_add(self->fd, 0, 100 * MSEC, 7, &id));
-	ASSERT_EQ(1, hwt_next(self->fd, &event));
-	EXPECT_LE(date, event.deadline_ns);
-	EXPECT_LE(event.deadline_ns, event.fired_ns);
-}
 
 /* What GET says fits the date, and the clock as it is set. */
 static bool remains(int fd, __u64 id, __u64 date)

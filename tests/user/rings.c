@@ -193,49 +193,33 @@ TEST_F(rings, reap)
 	EXPECT_EQ(0U, ring_flags(ring));
 }
 
-FIXTURE(small) {
-	struct ring ring;
-};
-
-FIXTURE_VARIANT(small) {
-	__u32 ops, events;
-	unsigned int total;
-};
-
-FIXTURE_VARIANT_ADD(small, 1_1) { 1, 1, 1000 };
-FIXTURE_VARIANT_ADD(small, 2_8) { 2, 8, 2000 };
-FIXTURE_VARIANT_ADD(small, 64_4) { 64, 4, 5000 };
-
-FIXTURE_SETUP(small)
-{
-	ASSERT_TRUE(stay_on_one_cpu());
-	ASSERT_LE(0, ring_open(&self->ring, variant->ops, variant->events));
-}
-
-FIXTURE_TEARDOWN(small)
-{
-	ring_close(&self->ring);
-}
-
 /* Round and round: each timeout gives exactly its event. */
-TEST_F_TIMEOUT(small, wraps, 60)
+TEST_F_TIMEOUT(ctx, wraps, 120)
 {
-	unsigned int total = quick() ? variant->total / 10 : variant->total, made = 0, seen = 0;
-	struct ring *ring = &self->ring;
+	static const struct {
+		__u32 ops, events;
+		unsigned int total;
+	} sizes[] = { { 1, 1, 1000 }, { 2, 8, 2000 }, { 64, 4, 5000 } };
+	unsigned int total, made, seen, i;
 	struct hwt_event event;
+	struct ring ring;
 
-	while (seen < total) {
-		while (made < total && ring_push(ring, op_schedule(0, made)))
-			made++;
-		ASSERT_LE(0, ring_enter(ring, variant->ops, 1, SEC));
-		while (ring_pop(ring, &event)) {
-			ASSERT_EQ((__u64)seen, event.user_data);
-			seen++;
+	ASSERT_TRUE(stay_on_one_cpu());
+	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+		ASSERT_LE(0, ring_open(&ring, sizes[i].ops, sizes[i].events));
+		total = quick() ? sizes[i].total / 10 : sizes[i].total;
+		for (made = 0, seen = 0; seen < total; ) {
+			while (made < total && ring_push(&ring, op_schedule(0, made)))
+				made++;
+			ASSERT_LE(0, ring_enter(&ring, sizes[i].ops, 1, SEC));
+			for (; ring_pop(&ring, &event); seen++)
+				ASSERT_EQ((__u64)seen, event.user_data);
 		}
+		EXPECT_EQ(total, ring_op_head(&ring));
+		EXPECT_EQ(total, ring_event_tail(&ring));
+		EXPECT_EQ(0ULL, hwt_waiting(ring.fd));
+		ring_close(&ring);
 	}
-	EXPECT_EQ(total, ring_op_head(ring));
-	EXPECT_EQ(total, ring_event_tail(ring));
-	EXPECT_EQ(0ULL, hwt_waiting(ring->fd));
 }
 
 /* -- A full ring of events ----------------------------------------------- */

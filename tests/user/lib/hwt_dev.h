@@ -81,36 +81,30 @@ static inline void sleep_ns(__u64 ns)
 
 /* -- The ioctls, for who wants nothing special --------------------------- */
 
+/* Schedule with these members; the id is stored if @_id is not NULL. */
+#define hwt_arm(_fd, _id, ...)						\
+({									\
+	struct hwt_schedule_args _args = {				\
+		.size = sizeof(_args), __VA_ARGS__			\
+	};								\
+	int _ret = hwt_call(_fd, HWT_IOC_SCHEDULE, &_args);		\
+	__u64 *_to = _id;						\
+									\
+	if (!_ret && _to)						\
+		*_to = _args.id;					\
+	_ret;								\
+})
+
 static inline int hwt_add(int fd, __u32 flags, __u64 time_ns, __u64 data, __u64 *id)
 {
-	struct hwt_schedule_args args = {
-		.size = sizeof(args),
-		.flags = flags,
-		.time_ns = time_ns,
-		.user_data = data,
-	};
-	int ret = hwt_call(fd, HWT_IOC_SCHEDULE, &args);
-
-	if (!ret && id)
-		*id = args.id;
-	return ret;
+	return hwt_arm(fd, id, .flags = flags, .time_ns = time_ns, .user_data = data);
 }
 
 static inline int hwt_add_periodic(int fd, __u32 mode, __u64 delay_ns, __u64 period_ns,
 				   __u64 data, __u64 *id)
 {
-	struct hwt_schedule_args args = {
-		.size = sizeof(args),
-		.mode = mode,
-		.time_ns = delay_ns,
-		.period_ns = period_ns,
-		.user_data = data,
-	};
-	int ret = hwt_call(fd, HWT_IOC_SCHEDULE, &args);
-
-	if (!ret && id)
-		*id = args.id;
-	return ret;
+	return hwt_arm(fd, id, .mode = mode, .time_ns = delay_ns, .period_ns = period_ns,
+		       .user_data = data);
 }
 
 /* Returns what it was: HWT_STATE_ bits. */
