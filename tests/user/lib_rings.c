@@ -478,27 +478,6 @@ TEST(stopped_before)
 	libhwt_close(hwt);
 }
 
-/* What is in the kernel before there are rings comes by them. */
-TEST(events_of_before)
-{
-	struct hwt_event events[20];
-	struct libhwt_queue *queue;
-	struct libhwt *hwt;
-	int i, n = 0, ret;
-
-	ASSERT_EQ(0, libhwt_open(&hwt, NULL));
-	ASSERT_TRUE(fire(hwt, 20));
-	ASSERT_EQ(0, queue_make(&queue, hwt, 0, 2, 2));
-	while (n < 20) {
-		ret = libhwt_next(hwt, events + n, 20 - n, PATIENCE_NS);
-		ASSERT_LT(0, ret);
-		n += ret;
-	}
-	for (i = 0; i < 20; i++)
-		EXPECT_EQ(i, events[i].user_data);
-	libhwt_close(hwt);
-}
-
 TEST(options)
 {
 	struct {

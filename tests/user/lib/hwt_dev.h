@@ -164,9 +164,7 @@ static inline int hwt_stats(int fd, struct hwt_stats_args *args)
 /* Ask for a wheel of its own, on that clock. */
 static inline int hwt_setup(int fd, clockid_t clock)
 {
-	struct hwt_setup_args args = { .size = sizeof(args), .clock = clock };
-
-	return hwt_call(fd, HWT_IOC_SETUP, &args);
+	return hwt_with(fd, SETUP, setup, .clock = clock);
 }
 
 static inline int hwt_open_private(clockid_t clock)

@@ -63,22 +63,14 @@ static inline int in_child(int (*run)(void *arg), void *arg)
 /* Give the context a wheel of its own. */
 static inline int hwt_private(int fd, clockid_t clock, __u32 flags)
 {
-	struct hwt_setup_args args = { .size = sizeof(args), .flags = flags, .clock = clock };
-
-	return hwt_call(fd, HWT_IOC_SETUP, &args);
+	return hwt_with(fd, SETUP, setup, .flags = flags, .clock = clock);
 }
 
 /* ... whose thread never sleeps, on this CPU. */
 static inline int hwt_busy(int fd, unsigned int cpu)
 {
-	struct hwt_setup_args args = {
-		.size = sizeof(args),
-		.flags = HWT_SETUP_BUSY_WAIT | HWT_SETUP_CPU,
-		.clock = CLOCK_MONOTONIC,
-		.cpu = cpu,
-	};
-
-	return hwt_call(fd, HWT_IOC_SETUP, &args);
+	return hwt_with(fd, SETUP, setup, .flags = HWT_SETUP_BUSY_WAIT | HWT_SETUP_CPU,
+			.clock = CLOCK_MONOTONIC, .cpu = cpu);
 }
 
 static inline unsigned int last_cpu(void)
