@@ -276,33 +276,6 @@ TEST_F(ctx, unknown_ids)
 	}
 }
 
-TEST_F(ctx, schedule_values)
-{
-	static const struct {
-		__u32 mode;
-		__u64 period_ns;
-		__u64 slack_ns;
-	} bad[] = {
-		{ 3, 0, 0 },
-		{ 3, 1, 0 },
-		{ ~0U, 0, 0 },
-		{ HWT_MODE_ONE_SHOT, 1, 0 },
-		{ HWT_MODE_ONE_SHOT, HWT_NEVER, 0 },
-		{ HWT_MODE_FIXED_RATE, 0, 0 },
-		{ HWT_MODE_FIXED_DELAY, 0, 0 },
-		{ HWT_MODE_FIXED_RATE, SEC, 1 },
-		{ HWT_MODE_FIXED_DELAY, SEC, 1 },
-	};
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(bad); i++)
-		EXPECT_EQ(-EINVAL, hwt_arm(self->fd, NULL, .mode = bad[i].mode,
-					   .period_ns = bad[i].period_ns,
-					   .slack_ns = bad[i].slack_ns));
-	EXPECT_EQ(0ULL, hwt_timeouts(self->fd));
-	EXPECT_EQ(0ULL, hwt_now(self->fd).scheduled);
-}
-
 static const struct hwt_setup_args bad_setups[] = {
 	{ .clock = CLOCK_REALTIME_COARSE },
 	{ .clock = CLOCK_TAI },

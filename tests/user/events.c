@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Getting at events: read, readv, poll, select, epoll, O_NONBLOCK, signals, bad buffers,
+ * Getting at events: read, readv, poll, epoll, O_NONBLOCK, signals, bad buffers,
  * several readers.
  *
  * hwt-test: shared
@@ -9,7 +9,6 @@
 #include "kselftest_harness.h"
 #include <pthread.h>
 #include <sys/epoll.h>
-#include <sys/select.h>
 #include <sys/uio.h>
 
 #include "alarm.h"
@@ -86,26 +85,6 @@ TEST_F(ctx, readv_splits_an_event)
 	EXPECT_EQ((__u32)HWT_EVENT_LAST, events[1].flags);
 	ASSERT_EQ(1, hwt_read(self->fd, events, 2));
 	EXPECT_EQ(2ULL, events[0].user_data);
-}
-
-TEST_F(ctx, poll_and_select)
-{
-	struct hwt_event event;
-	struct timeval none = { 0 };
-	fd_set fds;
-
-	FD_ZERO(&fds);
-	FD_SET(self->fd, &fds);
-	EXPECT_EQ(0, select(self->fd + 1, &fds, NULL, NULL, &none));
-	ASSERT_EQ(0, hwt_add(self->fd, 0, 20 * MSEC, 0, NULL));
-	EXPECT_EQ(POLLIN, hwt_wait(self->fd, PATIENCE_MS));
-	/* As long as it is there. */
-	EXPECT_EQ(POLLIN, hwt_wait(self->fd, 0));
-	FD_SET(self->fd, &fds);
-	EXPECT_EQ(1, select(self->fd + 1, &fds, NULL, NULL, NULL));
-	EXPECT_TRUE(FD_ISSET(self->fd, &fds));
-	EXPECT_EQ(1, hwt_read(self->fd, &event, 1));
-	EXPECT_EQ(0, hwt_wait(self->fd, 0));
 }
 
 TEST_F(ctx, epoll_level)

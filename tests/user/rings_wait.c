@@ -188,19 +188,6 @@ TEST_F_TIMEOUT(ctx, signal_while_another_one_submits, 60)
 
 /* -- poll, epoll, read --------------------------------------------------- */
 
-TEST_F(rings, poll_level)
-{
-	struct hwt_event event;
-
-	EXPECT_EQ(0, hwt_wait(self->fd, 0));
-	ASSERT_EQ(0, ring_do(&self->ring, op_schedule(30 * MSEC, 0), NULL));
-	EXPECT_EQ(POLLIN, hwt_wait(self->fd, PATIENCE_MS));
-	EXPECT_EQ(POLLIN, hwt_wait(self->fd, 0));
-	/* Reaped without a system call: poll sees it. */
-	ASSERT_TRUE(ring_pop(&self->ring, &event));
-	EXPECT_EQ(0, hwt_wait(self->fd, 0));
-}
-
 /* Each new event is an edge, also when others are in the ring already, or it is full. */
 TEST(epoll_edge)
 {

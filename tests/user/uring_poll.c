@@ -98,32 +98,6 @@ TEST_F(ring, poll_completes_when_an_event_comes)
 	EXPECT_EQ(7, event.user_data);
 }
 
-/* One request for all that comes; each completion is followed by reading everything. */
-TEST_F(ring, multishot_poll_goes_on)
-{
-	struct io_uring_sqe *sqe = io_uring_get_sqe(&self->ring);
-	struct hwt_event events[16];
-	struct completion cqe;
-	int got = 0, ret;
-	__u64 i;
-
-	fcntl(self->fd, F_SETFL, O_NONBLOCK);
-	io_uring_prep_poll_multishot(sqe, self->fd, POLLIN);
-	ASSERT_EQ(1, io_uring_submit(&self->ring));
-	for (i = 0; i < 10; i++)
-		ASSERT_EQ(0, hwt_add(self->fd, 0, i * 10 * MSEC, i, NULL));
-	while (got < 10) {
-		cqe = reap(&self->ring);
-		ASSERT_LT(0, cqe.res);
-		EXPECT_TRUE(cqe.flags & IORING_CQE_F_MORE);
-		/* An event that was read already may be what a completion tells of. */
-		while ((ret = hwt_read(self->fd, events, 16)) > 0)
-			got += ret;
-		ASSERT_EQ(-EAGAIN, ret);
-	}
-	EXPECT_EQ(10, got);
-}
-
 TEST_F(ring, end_of_the_file)
 {
 	struct hwt_event event;
