@@ -43,51 +43,6 @@ TEST_F(ctx, after_its_delay)
 	}
 }
 
-/*
- * Netty: very many timeouts, all between delay and delay + 2 ticks. Not early holds for
- * each; how late depends on the machine, so that is only told, and bounded by what
- * even emulation does.
- */
-TEST_F_TIMEOUT(ctx, many_at_once, 120)
-{
-	int total = quick() ? 10000 : 50000, n = 0, ret, i;
-	struct hwt_event events[256];
-	__u64 late, sum = 0, worst = 0;
-	__u64 *deadline;
-	char *seen;
-
-	deadline = calloc(total, sizeof(*deadline));
-	seen = calloc(total, 1);
-	ASSERT_NE(NULL, deadline);
-	ASSERT_NE(NULL, seen);
-	for (i = 0; i < total; i++) {
-		deadline[i] = now_ns() + 500 * MSEC;
-		ASSERT_EQ(0, hwt_add(self->fd, 0, 500 * MSEC, i, NULL));
-	}
-	while (n < total) {
-		ASSERT_EQ(POLLIN, hwt_wait(self->fd, PATIENCE_MS));
-		ret = hwt_read(self->fd, events, ARRAY_SIZE(events));
-		ASSERT_LT(0, ret);
-		for (i = 0; i < ret; i++) {
-			ASSERT_GT((__u64)total, events[i].user_data);
-			ASSERT_EQ(0, seen[events[i].user_data]);
-			seen[events[i].user_data] = 1;
-			ASSERT_LE(deadline[events[i].user_data], events[i].fired_ns);
-			late = events[i].fired_ns - events[i].deadline_ns;
-			sum += late;
-			if (late > worst)
-				worst = late;
-		}
-		n += ret;
-	}
-	TH_LOG("%d timeouts: late by %llu us on average, %llu at most", total,
-	       sum / total / USEC, worst / USEC);
-	EXPECT_GT(PATIENCE_MS * MSEC, worst);
-	EXPECT_EQ(-EAGAIN, hwt_read(self->fd, events, 1));
-	free(seen);
-	free(deadline);
-}
-
 /* Netty: overflow of the deadline. It never fires and can be cancelled. */
 TEST_F(ctx, never)
 {
