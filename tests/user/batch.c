@@ -241,37 +241,23 @@ TEST_F(ctx, limit_and_stop)
 
 /* -- Errors of the call -------------------------------------------------- */
 
+#define BATCH(...)							\
+	hwt_with(self->fd, BATCH, batch, .ops = (uintptr_t)&op, __VA_ARGS__)
+
 TEST_F(ctx, bad_arguments)
 {
+	static const __u32 sizes[] = { 0, 1, OP - 1, OP + 1, 2 * OP, -1U };
+	struct hwt_batch_args args = { .size = sizeof(args) - 1, .op_size = OP };
 	struct hwt_op op = op_schedule(SEC, 0);
-	const struct hwt_batch_args good = {
-		.size = sizeof(good),
-		.ops = (uintptr_t)&op,
-		.count = 1,
-		.op_size = sizeof(op),
-	};
-	const __u32 sizes[] = { 0, 1, 63, 65, 128, -1U };
-	struct hwt_batch_args args;
 	unsigned int i;
 
-	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
-		args = good;
-		args.op_size = sizes[i];
-		EXPECT_EQ(-EINVAL, hwt_call(self->fd, HWT_IOC_BATCH, &args));
-	}
-	args = good;
-	args.flags = 1;
-	EXPECT_EQ(-EINVAL, hwt_call(self->fd, HWT_IOC_BATCH, &args));
-	args = good;
-	args.size--;
+	for (i = 0; i < ARRAY_SIZE(sizes); i++)
+		EXPECT_EQ(-EINVAL, BATCH(.count = 1, .op_size = sizes[i]));
+	EXPECT_EQ(-EINVAL, BATCH(.count = 1, .op_size = OP, .flags = 1));
 	EXPECT_EQ(-EINVAL, hwt_call(self->fd, HWT_IOC_BATCH, &args));
 	EXPECT_EQ(0ULL, hwt_timeouts(self->fd));
 	/* No operation: no look at them. */
-	args = good;
-	args.ops = 8;
-	args.count = 0;
-	EXPECT_EQ(0, hwt_call(self->fd, HWT_IOC_BATCH, &args));
-	EXPECT_EQ(0U, args.count);
+	EXPECT_EQ(0, hwt_batch(self->fd, (void *)8, 0));
 }
 
 TEST_F(ctx, counts)

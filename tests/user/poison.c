@@ -83,74 +83,62 @@ FIXTURE_TEARDOWN(poison)
 
 /* -- ioctls -------------------------------------------------------------- */
 
+union good {
+	struct hwt_info_args		info;
+	struct hwt_schedule_args	schedule;
+	struct hwt_modify_args		modify;
+	struct hwt_cancel_args		cancel;
+	struct hwt_get_args		get;
+	struct hwt_stats_args		stats;
+	struct hwt_list_args		list;
+	struct hwt_batch_args		batch;
+	struct hwt_rings_args		rings;
+	struct hwt_enter_args		enter;
+	struct hwt_stop_args		stop;
+};
+
 struct ioctl_case {
 	const char	*name;
 	unsigned long	request;
 	__u32		size;
 	__u32		size_min;
+	bool		has_id;
+	union good	good;
 };
 
-#define CASE(_NAME, _name)						\
+#define CASE(_NAME, _name, _has_id, ...)				\
 	{ #_NAME, HWT_IOC_##_NAME, sizeof(struct hwt_##_name##_args),	\
-	  HWT_##_NAME##_SIZE_VER1 }
-
-static const struct ioctl_case cases[] = {
-	CASE(INFO, info), CASE(SCHEDULE, schedule), CASE(MODIFY, modify),
-	CASE(CANCEL, cancel), CASE(GET, get), CASE(STATS, stats), CASE(LIST, list),
-	CASE(BATCH, batch), CASE(RINGS, rings), CASE(ENTER, enter), CASE(STOP, stop),
-};
-
-#define CASES	(sizeof(cases) / sizeof(*cases))
+	  HWT_##_NAME##_SIZE_VER1, _has_id, { ._name = { __VA_ARGS__ } } }
 
 static struct hwt_op case_ops[2];
 static struct hwt_list_entry case_entries[2];
 
-/* What it asks for makes sense. */
+static const struct ioctl_case cases[] = {
+	CASE(INFO, info, false),
+	CASE(SCHEDULE, schedule, false, .time_ns = HOUR, .id = OURS),
+	CASE(MODIFY, modify, true, .time_ns = HOUR),
+	CASE(CANCEL, cancel, true),
+	CASE(GET, get, true),
+	CASE(STATS, stats, false),
+	CASE(LIST, list, false, .entries = (uintptr_t)case_entries, .count = 2,
+	     .entry_size = sizeof(case_entries[0])),
+	CASE(BATCH, batch, false, .ops = (uintptr_t)case_ops, .count = 2,
+	     .op_size = sizeof(case_ops[0])),
+	CASE(RINGS, rings, false, .op_entries = 4, .event_entries = 4),
+	CASE(ENTER, enter, false),
+	CASE(STOP, stop, false),
+};
+
+/* What it asks for makes sense. All that have an id have it in the same place. */
 static void fill_in(const struct ioctl_case *c, void *args, __u64 one)
 {
-	union {
-		struct hwt_schedule_args	schedule;
-		struct hwt_modify_args		modify;
-		struct hwt_cancel_args		cancel;
-		struct hwt_get_args		get;
-		struct hwt_list_args		list;
-		struct hwt_batch_args		batch;
-		struct hwt_rings_args		rings;
-	} *to = args;
+	union good good = c->good;
 
-	memset(args, 0, c->size);
-	switch (c->request) {
-	case HWT_IOC_SCHEDULE:
-		to->schedule.time_ns = HOUR;
-		to->schedule.id = OURS;
-		break;
-	case HWT_IOC_MODIFY:
-		to->modify.id = one;
-		to->modify.time_ns = HOUR;
-		break;
-	case HWT_IOC_CANCEL:
-		to->cancel.id = one;
-		break;
-	case HWT_IOC_GET:
-		to->get.id = one;
-		break;
-	case HWT_IOC_LIST:
-		to->list.entries = (uintptr_t)case_entries;
-		to->list.count = 2;
-		to->list.entry_size = sizeof(case_entries[0]);
-		break;
-	case HWT_IOC_BATCH:
-		case_ops[0] = op_get(one);
-		case_ops[1] = op_schedule(HOUR, 0);
-		to->batch.ops = (uintptr_t)case_ops;
-		to->batch.count = 2;
-		to->batch.op_size = sizeof(case_ops[0]);
-		break;
-	case HWT_IOC_RINGS:
-		to->rings.op_entries = 4;
-		to->rings.event_entries = 4;
-		break;
-	}
+	if (c->has_id)
+		good.cancel.id = one;
+	case_ops[0] = op_get(one);
+	case_ops[1] = op_schedule(HOUR, 0);
+	memcpy(args, &good, c->size);
 }
 
 /* In a context of its own, with @size for the structure. */
@@ -198,7 +186,7 @@ TEST_F(poison, structures)
 {
 	unsigned int i;
 
-	for (i = 0; i < CASES; i++) {
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
 		check_ioctl(_metadata, &cases[i], cases[i].size);
 		check_ioctl(_metadata, &cases[i], cases[i].size_min);
 		check_ioctl(_metadata, &cases[i], cases[i].size + 8);
@@ -212,7 +200,7 @@ TEST_F(poison, errors)
 	unsigned char before[128];
 	unsigned int i;
 
-	for (i = 0; i < CASES; i++) {
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
 		const struct ioctl_case *c = &cases[i];
 
 		memset(self->args.bytes, OURS, sizeof(self->args.bytes));
