@@ -410,7 +410,7 @@ TEST(reaping_is_no_system_call)
 	struct hwt_event events[10];
 	struct libhwt_queue *queue;
 	struct libhwt *hwt;
-	int i, null, fd;
+	int i, ret, null, fd;
 
 	ASSERT_EQ(0, libhwt_open(&hwt, NULL));
 	ASSERT_EQ(0, libhwt_queue_new(&queue, hwt, NULL));
@@ -424,12 +424,7 @@ TEST(reaping_is_no_system_call)
 	ASSERT_LE(0, fd);
 	ASSERT_EQ(libhwt_fd(hwt), dup2(null, libhwt_fd(hwt)));
 	for (i = 0; i < 10; i++) {
-		__u64 end = now_ns() + PATIENCE_NS;
-		int ret;
-
-		do {
-			ret = libhwt_next(hwt, events, 1, 0);
-		} while (!ret && now_ns() < end);
+		ASSERT_TRUE(until(ret = libhwt_next(hwt, events, 1, 0)));
 		ASSERT_EQ(1, ret);
 		EXPECT_EQ(i, events[0].user_data);
 	}
@@ -540,7 +535,6 @@ TEST(polled)
 	struct hwt_event event;
 	struct libhwt *hwt;
 	struct hwt_op op;
-	__u64 end;
 	int i, ret;
 
 	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
@@ -553,10 +547,7 @@ TEST(polled)
 		/* Nothing to do for it */
 		if (i % 2)
 			ASSERT_EQ(0, libhwt_queue_submit(queue));
-		end = now_ns() + PATIENCE_NS;
-		do {
-			ret = libhwt_queue_results(queue, &op, 1);
-		} while (!ret && now_ns() < end);
+		ASSERT_TRUE(until(ret = libhwt_queue_results(queue, &op, 1)));
 		ASSERT_EQ(1, ret);
 		EXPECT_EQ(0, op.result);
 		if (i % 4)

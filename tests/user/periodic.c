@@ -57,10 +57,7 @@ TEST_F(ctx, unread_periods_are_overruns)
 	struct hwt_event event[2];
 
 	ASSERT_EQ(0, add_at(self->fd, HWT_MODE_FIXED_RATE, first, period, &id));
-	do {
-		sleep_ns(10 * MSEC);
-		ASSERT_EQ(0, hwt_get(self->fd, id, &get));
-	} while (get.overruns < 10);
+	ASSERT_TRUE(until(!hwt_get(self->fd, id, &get) && get.overruns >= 10));
 	EXPECT_EQ((__u32)(HWT_STATE_PENDING | HWT_STATE_EVENT), get.state);
 	EXPECT_EQ((__u32)HWT_MODE_FIXED_RATE, get.mode);
 	EXPECT_EQ(period, get.period_ns);
@@ -152,10 +149,7 @@ TEST_F(ctx, fixed_delay_overruns_are_unread_firings)
 	struct hwt_event event;
 
 	ASSERT_EQ(0, add_at(self->fd, HWT_MODE_FIXED_DELAY, first, period, &id));
-	do {
-		sleep_ns(10 * MSEC);
-		ASSERT_EQ(0, hwt_get(self->fd, id, &get));
-	} while (get.overruns < 5);
+	ASSERT_TRUE(until(!hwt_get(self->fd, id, &get) && get.overruns >= 5));
 	ASSERT_EQ(1, hwt_read(self->fd, &event, 1));
 	EXPECT_LE(first + event.overruns * period, event.fired_ns);
 	EXPECT_LE(0, hwt_del(self->fd, id));
@@ -169,10 +163,7 @@ TEST_F(ctx, modify_starts_anew)
 	__u64 id, first;
 
 	ASSERT_EQ(0, hwt_add_periodic(self->fd, HWT_MODE_FIXED_RATE, 0, 10 * MSEC, 1, &id));
-	do {
-		sleep_ns(20 * MSEC);
-		ASSERT_EQ(0, hwt_get(self->fd, id, &get));
-	} while (!get.overruns);
+	ASSERT_TRUE(until(!hwt_get(self->fd, id, &get) && get.overruns));
 	first = now_ns() + 30 * MSEC;
 	modify = (struct hwt_modify_args) {
 		.size = sizeof(modify),
