@@ -127,50 +127,57 @@ TEST_F(ctx, setup_comes_first)
 	close(fd);
 }
 
+#define RIVALS	4
+
 struct rival {
 	pthread_t thread;
 	pthread_barrier_t *start;
+	bool rings;
 	int fd;
 	int ret;
 };
 
-static void *rival_setup(void *arg)
+static void *rival_run(void *arg)
 {
+	struct hwt_rings_args args;
 	struct rival *rival = arg;
 
 	pthread_barrier_wait(rival->start);
-	rival->ret = hwt_setup(rival->fd, CLOCK_MONOTONIC);
+	rival->ret = rival->rings ? hwt_rings(rival->fd, 0, 64, 64, &args) :
+				    hwt_setup(rival->fd, CLOCK_MONOTONIC);
 	return NULL;
 }
 
-/* Of several set-ups at the same time one wins, and the others' wheels are gone. */
-TEST(setup_has_one_winner)
+/* Of several who ask for a wheel or for rings at once one wins, and what others made is gone. */
+TEST_F(ctx, has_one_winner)
 {
-	struct rival rivals[4];
+	struct rival rivals[RIVALS];
 	pthread_barrier_t start;
-	int round, i, fd, won, busy;
+	int round, i, won, busy;
 
-	pthread_barrier_init(&start, NULL, ARRAY_SIZE(rivals));
-	for (round = 0; round < 10; round++) {
-		fd = hwt_open(O_NONBLOCK);
-		ASSERT_LE(0, fd);
-		for (i = 0; i < (int)ARRAY_SIZE(rivals); i++) {
-			rivals[i] = (struct rival) { .start = &start, .fd = fd };
-			ASSERT_EQ(0, pthread_create(&rivals[i].thread, NULL, rival_setup,
+	pthread_barrier_init(&start, NULL, RIVALS);
+	for (round = 0; round < 110; round++) {
+		for (i = 0; i < RIVALS; i++) {
+			rivals[i] = (struct rival) {
+				.start = &start,
+				.rings = round >= 10,
+				.fd = self->fd,
+			};
+			ASSERT_EQ(0, pthread_create(&rivals[i].thread, NULL, rival_run,
 						    &rivals[i]));
 		}
-		won = 0;
-		busy = 0;
-		for (i = 0; i < (int)ARRAY_SIZE(rivals); i++) {
+		for (i = 0, won = 0, busy = 0; i < RIVALS; i++) {
 			pthread_join(rivals[i].thread, NULL);
 			won += rivals[i].ret == 0;
 			busy += rivals[i].ret == -EBUSY;
 		}
 		EXPECT_EQ(1, won);
-		EXPECT_EQ(3, busy);
-		ASSERT_EQ(0, hwt_add(fd, 0, HOUR, 0, NULL));
-		EXPECT_EQ(1, hwt_stop(fd));
-		close(fd);
+		EXPECT_EQ(RIVALS - 1, busy);
+		ASSERT_EQ(0, hwt_add(self->fd, 0, HOUR, 0, NULL));
+		EXPECT_EQ(1, hwt_stop(self->fd));
+		close(self->fd);
+		self->fd = hwt_open(O_NONBLOCK);
+		ASSERT_LE(0, self->fd);
 	}
 }
 

@@ -214,7 +214,7 @@ TEST_F(ctx, event_before_signal)
 	sigprocmask(SIG_SETMASK, &old, NULL);
 }
 
-/* -- Bad buffers --------------------------------------------------------- */
+/* -- Buffers ------------------------------------------------------------- */
 
 /* A large read ends at a signal, with what it has; the rest is there for the next one. */
 TEST_F_TIMEOUT(ctx, signal_half_way, 120)
@@ -242,20 +242,6 @@ TEST_F_TIMEOUT(ctx, signal_half_way, 120)
 	EXPECT_LT(1U, reads);
 	free(events);
 	free(seen);
-}
-
-TEST_F(ctx, fault_at_once_loses_nothing)
-{
-	struct hwt_event event;
-	static const char constant[64];
-	void *bad[] = { NULL, (void *)8, (void *)-4096L, (void *)constant };
-	unsigned int i;
-
-	ASSERT_TRUE(hwt_fire(self->fd, 1));
-	/* The last is in read-only memory. */
-	for (i = 0; i < ARRAY_SIZE(bad); i++)
-		EXPECT_EQ(-EFAULT, hwt_read(self->fd, bad[i], 1));
-	EXPECT_EQ(1, hwt_read(self->fd, &event, 1));
 }
 
 /* Good memory that is not there yet is no fault: fresh, and shared with a parent. */

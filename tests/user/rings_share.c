@@ -257,28 +257,4 @@ TEST_F_TIMEOUT(rings, several_submit, 60)
 	EXPECT_EQ((__u64)total, hwt_now(self->fd).scheduled);
 }
 
-/* Two ask for rings at once: one gets them. */
-static void *maker_run(void *arg)
-{
-	struct hwt_rings_args args;
-
-	return (void *)(long)hwt_rings((long)arg, 0, 64, 64, &args);
-}
-
-TEST(two_make_rings)
-{
-	pthread_t thread;
-	void *one, *other;
-	int i, fd;
-
-	for (i = 0; i < 100; i++) {
-		fd = hwt_open(0);
-		ASSERT_EQ(0, pthread_create(&thread, NULL, maker_run, (void *)(long)fd));
-		one = maker_run((void *)(long)fd);
-		ASSERT_EQ(0, pthread_join(thread, &other));
-		EXPECT_EQ(-EBUSY, (long)one + (long)other);
-		close(fd);
-	}
-}
-
 TEST_HARNESS_MAIN

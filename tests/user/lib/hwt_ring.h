@@ -95,15 +95,10 @@ static inline bool stay_on_one_cpu(void)
 /* Returns how many entries were listed. */
 static inline int hwt_entries(int fd, struct hwt_list_entry *entries, __u32 count)
 {
-	struct hwt_list_args args = {
-		.size = sizeof(args),
-		.entries = (uintptr_t)entries,
-		.count = count,
-		.entry_size = sizeof(*entries),
-	};
-	int ret = hwt_call(fd, HWT_IOC_LIST, &args);
+	__u64 cursor = 0;
+	int ret = hwt_list(fd, &cursor, entries, &count);
 
-	return ret ? ret : (int)args.count;
+	return ret ? ret : (int)count;
 }
 
 /* Statistics, of which each call gives the present value; all bits set: the call failed. */
