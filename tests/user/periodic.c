@@ -82,24 +82,6 @@ TEST_F(ctx, unread_periods_are_overruns)
 	EXPECT_EQ(-EAGAIN, hwt_read(self->fd, event, 1));
 }
 
-/* A period far below the tick: one firing a tick, the rest are overruns. */
-TEST_F(ctx, period_below_the_tick)
-{
-	__u64 first = now_ns(), id, over = 0;
-	struct hwt_event event;
-	int i;
-
-	ASSERT_EQ(0, add_at(self->fd, HWT_MODE_FIXED_RATE, first, 1000, &id));
-	for (i = 0; i < 10; i++) {
-		ASSERT_EQ(1, hwt_next(self->fd, &event));
-		over += event.overruns + 1;
-		EXPECT_LE(first + (over - 1) * 1000, event.fired_ns);
-	}
-	/* Ten firings are nine ticks at the least. */
-	EXPECT_LE(8 * self->tick / 1000, over);
-	EXPECT_LE(0, hwt_del(self->fd, id));
-}
-
 /* Shortest and longest period, and a first deadline long ago. */
 TEST_F(ctx, extreme_periods)
 {
@@ -210,31 +192,6 @@ TEST_F(ctx, no_event_after_cancel)
 		ASSERT_EQ(-EAGAIN, hwt_read(self->fd, &event, 1));
 	}
 	EXPECT_EQ(0, hwt_wait(self->fd, 50));
-}
-
-TEST_F(ctx, many)
-{
-	unsigned int count[50] = { 0 }, low, i;
-	struct hwt_event events[50];
-	__u64 id[50];
-	int ret;
-
-	for (i = 0; i < 50; i++)
-		ASSERT_EQ(0, hwt_add_periodic(self->fd, HWT_MODE_FIXED_RATE, i * MSEC,
-					      (5 + i % 7) * MSEC, i, &id[i]));
-	do {
-		ASSERT_EQ(POLLIN, hwt_wait(self->fd, PATIENCE_MS));
-		ret = hwt_read(self->fd, events, 50);
-		ASSERT_LT(0, ret);
-		while (ret--)
-			count[events[ret].user_data] += events[ret].overruns + 1;
-		for (low = count[0], i = 1; i < 50; i++)
-			if (count[i] < low)
-				low = count[i];
-	} while (low < 20);
-	for (i = 0; i < 50; i++)
-		EXPECT_LE(0, hwt_del(self->fd, id[i]));
-	EXPECT_EQ(-EAGAIN, hwt_read(self->fd, events, 50));
 }
 
 /* -- Between a firing and the next deadline ------------------------------ */
