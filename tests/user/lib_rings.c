@@ -284,13 +284,19 @@ TEST_F(queue, the_descriptor_is_readable)
 
 TEST_F(queue, stop)
 {
+	uint64_t stopped = 99, id;
 	struct hwt_event events[3];
 	struct hwt_op op;
 	int i, ret, n = 0;
 
 	for (i = 0; i < 10; i++)
-		ASSERT_EQ(0, libhwt_after(self->hwt, HOUR, i, NULL));
+		ASSERT_EQ(0, libhwt_after(self->hwt, HOUR, i, &id));
+	ASSERT_EQ(0, libhwt_stop(self->hwt, &stopped));
+	EXPECT_EQ(10, stopped);
 	ASSERT_EQ(0, libhwt_stop(self->hwt, NULL));
+	EXPECT_EQ(-ESHUTDOWN, libhwt_after(self->hwt, 0, 0, NULL));
+	/* The last one has no room in a ring yet. */
+	EXPECT_EQ(-ESHUTDOWN, libhwt_modify(self->hwt, id, 0));
 	while ((ret = libhwt_next(self->hwt, events, 3, PATIENCE_NS)) > 0) {
 		for (i = 0; i < ret; i++)
 			EXPECT_EQ(HWT_EVENT_STOPPED, events[i].kind);
