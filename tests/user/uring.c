@@ -280,21 +280,20 @@ TEST_F(ring, errors)
 {
 	static const struct {
 		int error;
-		__u32 op, flags;
+		__u32 op, flags, len;
 		__u64 name, addr, time_ns;
-		__u32 len;
 	} bad[] = {
-		{ EEXIST, HWT_URING_ARM, 0, 1, 0, 0, 0 },
-		{ EINVAL, HWT_URING_ARM, 0x2, 2, 0, 0, 0 },
-		{ EINVAL, HWT_URING_ARM, 0, 2, 1, 0, 0 },
-		{ EINVAL, HWT_URING_ARM, 0, 2, 0, 0, 1 },
-		{ ENOENT, HWT_URING_MODIFY, 0, 2, 2, 0, 0 },
-		{ EINVAL, HWT_URING_MODIFY, HWT_SET_USER_DATA, 2, 1, 0, 0 },
-		{ ENOENT, HWT_URING_CANCEL, 0, 2, 2, 0, 0 },
-		{ EINVAL, HWT_URING_CANCEL, 0, 2, 1, 1, 0 },
-		{ EINVAL, HWT_URING_CANCEL, HWT_ABSOLUTE, 2, 1, 0, 0 },
-		{ ENOTTY, HWT_URING_CANCEL + 1, 0, 2, 1, 0, 0 },
-		{ ENOTTY, HWT_IOC_SCHEDULE, 0, 2, 0, 0, 0 },
+		{ EEXIST, HWT_URING_ARM, 0, 0, 1, 0, 0 },
+		{ EINVAL, HWT_URING_ARM, 0x2, 0, 2, 0, 0 },
+		{ EINVAL, HWT_URING_ARM, 0, 0, 2, 1, 0 },
+		{ EINVAL, HWT_URING_ARM, 0, 1, 2, 0, 0 },
+		{ ENOENT, HWT_URING_MODIFY, 0, 0, 2, 2, 0 },
+		{ EINVAL, HWT_URING_MODIFY, HWT_SET_USER_DATA, 0, 2, 1, 0 },
+		{ ENOENT, HWT_URING_CANCEL, 0, 0, 2, 2, 0 },
+		{ EINVAL, HWT_URING_CANCEL, 0, 0, 2, 1, 1 },
+		{ EINVAL, HWT_URING_CANCEL, HWT_ABSOLUTE, 0, 2, 1, 0 },
+		{ ENOTTY, HWT_URING_CANCEL + 1, 0, 0, 2, 1, 0 },
+		{ ENOTTY, HWT_IOC_SCHEDULE, 0, 0, 2, 0, 0 },
 	};
 	struct uring *uring = &self->uring;
 	struct hwt_stats_args stats;
