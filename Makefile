@@ -35,7 +35,7 @@ install: modules
 # hwt(9)'s pages for functions and types are made from the comments in the sources.
 man: $(MAN9)/made
 
-$(MAN9)/made: man/generate.sh man/hwt.9 hwt.h $(wildcard hwt_*.c) | kdir
+$(MAN9)/made: man/generate.sh man/hwt.9 hwt.h $(wildcard hwt_*.c core/*.c) | kdir
 	man/generate.sh $(KDIR)/scripts/kernel-doc $(abspath $(MAN9))
 	touch $@
 

@@ -101,7 +101,7 @@ struct hwt_ops {
 /*
  * The life of a timeout is one word: expires_tick << HWT_TICK_SHIFT | flags.
  * *Held* means ARMED, QUEUED or RUNNING; *pending* means ARMED or REPEAT. Who may
- * change what is said in hwt_engine.c. Clients use the functions below.
+ * change what is said in core/engine.c. Clients use the functions below.
  */
 #define HWT_F_ARMED	0x01ULL	/* will fire at expires_tick */
 #define HWT_F_QUEUED	0x02ULL	/* on, or about to be on, a submission list */
@@ -130,8 +130,8 @@ struct hwt_ops {
  * @wheel:    Its wheel. Constant while held.
  * @deferred: Collected, and waiting on the wheel's deferred list for somebody who may
  *            call back. Protected by the wheel's lock.
- * @tracked:  What the engine knows of it; see hwt_debug.c. Protected by the wheel's lock.
- * @check:    Says that it was initialised, and here; see hwt_debug.c. Constant.
+ * @tracked:  What the engine knows of it; see core/debug.c. Protected by the wheel's lock.
+ * @check:    Says that it was initialised, and here; see core/debug.c. Constant.
  *
  * All members are private to hwt. At most 64 bytes, one cache line (more where
  * lockdep is on).

@@ -15,8 +15,7 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
-#include "hwt_chardev.h"
-#include "hwt_internal.h"
+#include "device/device.h"
 
 /*
  * Entries handled in one go under the lock. The wheel's thread waits for it at each timeout of

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The buckets of a wheel: a data structure without locks, clock or threads. Its
- * caller (hwt_engine.c, or a test in user space) owns it for the length of each
+ * caller (core/engine.c, or a test in user space) owns it for the length of each
  * call: nothing here may run together with anything else on the same buckets.
  *
  * It reads a timeout's tick from the timeout's word each time it comes by, so the

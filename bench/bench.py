@@ -213,7 +213,7 @@ def earlier(path, facts, parts):
 
 def source_version():
     """Return the last commit that has changed the module."""
-    module = ["--", ":(glob)*.[ch]", "Kbuild"]
+    module = ["--", ":(glob)*.[ch]", "core", "device", "Kbuild"]
     try:
         commit, changed = (host.output(["git", "-C", host.TOP, *command, *module])
                            for command in (["log", "-1", "--format=%h"], ["status", "--porcelain"]))

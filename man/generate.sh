@@ -10,7 +10,7 @@ dir=$2
 cd "$(dirname "$0")/.."
 date=$(sed -n 's/^\.TH HWT 9 \([^ ]*\) .*/\1/p' man/hwt.9)
 
-exporting() { grep -l '^EXPORT_SYMBOL_GPL' hwt_*.c; }
+exporting() { grep -l '^EXPORT_SYMBOL_GPL' hwt_*.c core/*.c; }
 
 # It takes types and inline functions from the header, the others from where they are.
 pages()

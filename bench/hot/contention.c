@@ -23,7 +23,12 @@
 #include <sched.h>
 #include <unistd.h>
 
-#include "hwt_internal.h"
+#include "core/clock.h"
+#include "core/engine.h"
+#include "core/registry.h"
+#include "core/submit.h"
+#include "core/sync.h"
+#include "core/thread.h"
 #include "bench.h"
 
 #define ITEMS_MAX	1000000U		/* of a thread */

@@ -12,7 +12,12 @@
  *	stack ADDRESS		where the stack is
  *	op NAME INTERVALS OPS	so many pairs of marks follow, each around OPS operations
  */
-#include "hwt_internal.h"
+#include "core/clock.h"
+#include "core/engine.h"
+#include "core/registry.h"
+#include "core/submit.h"
+#include "core/sync.h"
+#include "core/thread.h"
 #include "bench.h"
 
 /* From one deadline to the next, as with a million pending over an hour. */

@@ -42,7 +42,7 @@ def manual():
     names, listed = set(made_names(pages)), set(listed_names())
     yield from (f"missing or different in man/hwt.9: {name}: {what}" for name, what in names - listed)
     yield from (f"in man/hwt.9 only: {name}: {what}" for name, what in listed - names)
-    for file in files("hwt_*.c"):
+    for file in files("hwt_*.c", "core/*.c", "device/*.c"):
         for symbol in re.findall(r"^EXPORT_SYMBOL_GPL\(_*(.*)\);", read(file), re.M):
             if symbol not in dict(listed):
                 yield f"man/hwt.9: {symbol} is missing"

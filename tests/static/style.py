@@ -8,7 +8,7 @@ import kernels
 import listing
 from checks import check, files, first_line, once, problems, read, run
 
-KERNEL_CODE = ("hwt*.[ch]", "samples/hwt_*.c", "tests/kernel/*.[ch]", "bench/bench*.[ch]",
+KERNEL_CODE = ("hwt*.[ch]", "core/*.[ch]", "device/*.[ch]", "samples/hwt_*.c", "tests/kernel/*.[ch]", "bench/bench*.[ch]",
                "tests/torture/*.[ch]")
 
 # Types of checkpatch's that are ignored, and why. Nothing may be suppressed in the sources.
@@ -36,6 +36,26 @@ def spdx():
         if data and b"\0" not in data and \
                 b"SPDX-License-Identifier: " not in b"".join(data.splitlines(True)[:3]):
             yield f"{file}: no SPDX line"
+
+
+@check(quick=True)
+def layers():
+    """Includes point down: the device uses hwt.h and core/client.h, the core does not name the device."""
+    allowed = {
+        "hwt.h": (), "hwt_uapi.h": (), "hwt_compat.h": (),
+        "hwt_wheel.*": ("hwt.h", "hwt_wheel.h"),
+        "core/*": ("hwt.h", "hwt_compat.h", "hwt_wheel.h", "core/"),
+        "device/*": ("hwt.h", "hwt_compat.h", "hwt_uapi.h", "core/client.h", "device/"),
+        "hwt_chardev.c": ("hwt.h", "hwt_compat.h", "hwt_uapi.h", "core/client.h", "device/"),
+    }
+    for pattern, below in allowed.items():
+        for file in files(pattern):
+            text = read(file)
+            yield from (f'{file}: includes "{name}"' for name in re.findall(r'^#include "(.*)"', text, re.M)
+                        if not name.startswith(below))
+            if file.startswith("core/"):
+                yield from (f"{file}: names the device: {name}" for name in
+                            re.findall(r"\bhwt_(?:chardev|context|entry|entries|event|op|rings?|uring)_\w+|dev/hwt\b", text))
 
 
 @check(quick=True)

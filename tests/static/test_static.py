@@ -22,12 +22,14 @@ importlib.import_module("static")     # It registers the checks.
 
 # Check, file, text and what it becomes (or nothing and what is appended), words of the complaint.
 PLANTS = (
-    ("spdx", "hwt_group.c", "SPDX-License-Identifier", "Licence", "hwt_group.c: no SPDX line"),
+    ("spdx", "core/group.c", "SPDX-License-Identifier", "Licence", "core/group.c: no SPDX line"),
     ("places", "README.md", "", "\nSee /ro" "ot/somewhere.\n", "README.md:"),
-    ("checkpatch", "hwt_group.c", "", "\nint hwt_planted( int a );\n", "hwt_group.c:.*SPACING"),
+    ("layers", "core/group.c", "#include <linux/list.h>\n", "#include \"device/device.h\"\n", "core/group.c: includes"),
+    ("layers", "device/op.c", "core/client.h", "core/submit.h", "device/op.c: includes"),
+    ("checkpatch", "core/group.c", "", "\nint hwt_planted( int a );\n", "core/group.c:.*SPACING"),
     ("checkpatch", "tools/hwtctl.h", "", "\nint planted (int a);\n", "tools/hwtctl.h:.*SPACING"),
-    ("kernel-doc", "hwt_group.c", "", "\n/**\n * hwt_planted() - x\n * @b: y\n */\nvoid hwt_planted(int a)\n{\n}\n",
-     "hwt_group.c:.*'a'"),
+    ("kernel-doc", "core/group.c", "", "\n/**\n * hwt_planted() - x\n * @b: y\n */\nvoid hwt_planted(int a)\n{\n}\n",
+     "core/group.c:.*'a'"),
     ("shellcheck", "man/generate.sh", "", "\nplanted=1\n", "SC2034"),
     ("shellcheck", "tests/user/hwtctl-run.sh", "", "\necho $planted\n", "SC2154"),
     ("python", "tests/vm/tap.py", "import os\n", "import os\nimport shutil\n", "'shutil' imported but unused"),
@@ -54,7 +56,7 @@ PLANTS = (
     ("clang-tidy", "tools/times.c", "", "\nint planted(int *p);\nint planted(int *p)\n{\n\tif (!p)\n"
      "\t\treturn *p;\n\treturn 0;\n}\n", "NullDereference"),
     ("bench-builds", "bench/hot/contention.c", "", "\nint planted;\nint planted(void);\n", "planted"),
-    ("off-is-free", "hwt_timeout.c", "bool hwt_cancel(struct hwt_timeout *timeout)\n{\n",
+    ("off-is-free", "core/submit.c", "bool hwt_cancel(struct hwt_timeout *timeout)\n{\n",
      "bool hwt_cancel(struct hwt_timeout *timeout)\n{\n#ifndef SHIM_BARE\n"
      "\tfor (volatile int i = 0; i < 100; i++)\n\t\t;\n#endif\n", "cancel"),
     ("plants", "tests/plants/torture.faults", "s/ns + wheel->tick_ns - 1)/ns)/", "s/ns + wheel->tick_ns - 2)/ns)/",

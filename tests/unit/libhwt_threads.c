@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * libhwt's queue under the thread sanitizer, which knows no /dev/hwt: a small one is here, with
- * the acquires and releases of hwt_ring.c. So a pair of which the library misses its half is a
+ * the acquires and releases of device/ring.c. So a pair of which the library misses its half is a
  * data race, and reported. Threads do all that they may at the same time.
  *
  * The Makefile compiles the library so that it calls fake_ioctl() and fake_mmap(). What it reads

@@ -38,8 +38,9 @@ Place = namedtuple("Place", "name file function line spare peers")
 
 def sources():
     """Return the module's sources: name -> text."""
-    return {path.name: path.read_text(encoding="utf-8")
-            for path in sorted(host.TOP.glob("hwt*.[ch]"))}
+    return {str(path.relative_to(host.TOP)): path.read_text(encoding="utf-8")
+            for pattern in ("hwt*.[ch]", "core/*.[ch]", "device/*.[ch]")
+            for path in sorted(host.TOP.glob(pattern))}
 
 
 def peers(text):
@@ -173,30 +174,30 @@ def check(texts, tests):
 
 # What check() must find: in words, file, text, what that becomes, and how the fault is reported.
 PLANTS = [
-    ("a barrier loses its name", "hwt_engine.c", "Barrier sleep.mb, pairs", "This pairs",
-     r"hwt_engine.c:\d+: smp_mb\(\) without a name"),
-    ("a new barrier without a name", "hwt_engine.c", "\twheel->engine.stamp = 0;\n",
-     "\twheel->engine.stamp = 0;\n\tsmp_mb();\n", r"hwt_engine.c:\d+: smp_mb\(\) without a name"),
-    ("one side is renamed", "hwt_engine.c", "Barrier sleep.mb,", "Barrier sleep.fence,",
+    ("a barrier loses its name", "core/engine.c", "Barrier sleep.mb, pairs", "This pairs",
+     r"core/engine.c:\d+: smp_mb\(\) without a name"),
+    ("a new barrier without a name", "core/engine.c", "\twheel->engine.stamp = 0;\n",
+     "\twheel->engine.stamp = 0;\n\tsmp_mb();\n", r"core/engine.c:\d+: smp_mb\(\) without a name"),
+    ("one side is renamed", "core/engine.c", "Barrier sleep.mb,", "Barrier sleep.fence,",
      r"push.add pairs with sleep.mb in hwt_engine_sleep\(\), where that is not"),
-    ("one side no longer names the other", "hwt_engine.c",
+    ("one side no longer names the other", "core/engine.c",
      "pass.mb, pairs with kick.before in hwt_wheel_kick() and", "pass.mb, pairs with",
      "kick.before pairs with pass.mb, which does not say so"),
-    ("the other side's function is renamed", "hwt_timeout.c", "void hwt_push(", "void hwt_put(",
+    ("the other side's function is renamed", "core/submit.c", "void hwt_push(", "void hwt_put(",
      r"sleep.mb pairs with push.add in hwt_push\(\), where that is not"),
-    ("the other side's function is not named", "hwt_ring.c", "fill.wmb in hwt_rings_fill():",
+    ("the other side's function is not named", "device/ring.c", "fill.wmb in hwt_rings_fill():",
      "fill.wmb:", "ready.rmb names no function of fill.wmb"),
-    ("an operation goes, and its name stays", "hwt_ring.c", "\tsmp_rmb();\n", "",
+    ("an operation goes, and its name stays", "device/ring.c", "\tsmp_rmb();\n", "",
      "ready.rmb is above nothing that orders"),
-    ("a name in another form", "hwt_ring.c", "Barrier ready.rmb, pairs with",
+    ("a name in another form", "device/ring.c", "Barrier ready.rmb, pairs with",
      "Barrier ready.rmb with", "not of the form"),
-    ("a barrier in no litmus test", "hwt_thread.c", "Barrier worker.state,", "Barrier worker.idle,",
+    ("a barrier in no litmus test", "core/thread.c", "Barrier worker.state,", "Barrier worker.idle,",
      "worker.idle: in no test"),
-    ("a name of the tests that the sources do not have", "hwt_thread.c", "Barrier worker.state,",
+    ("a name of the tests that the sources do not have", "core/thread.c", "Barrier worker.state,",
      "Barrier worker.idle,", "^worker.state$"),
-    ("a needed barrier is called spare", "hwt_ring.c", "Barrier submit.tail,",
+    ("a needed barrier is called spare", "device/ring.c", "Barrier submit.tail,",
      "Barrier submit.tail (spare),", "submit.tail is needed"),
-    ("a spare barrier is not called so", "hwt_main.c", "Barrier clock.list (spare),",
+    ("a spare barrier is not called so", "core/registry.c", "Barrier clock.list (spare),",
      "Barrier clock.list,", "clock.list is not needed"),
 ]
 

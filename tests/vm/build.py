@@ -14,7 +14,7 @@ import sys
 import host
 import kernels
 
-FOLDERS = (".", "samples", "tests/kernel", "tests/kernel/lib", "bench", "tests/torture")
+FOLDERS = (".", "core", "device", "samples", "tests/kernel", "tests/kernel/lib", "bench", "tests/torture")
 # Any warning of gcc or sparse fails a build with these.
 CHECKED = ("W=1", "C=2", "CF=-D__CHECK_ENDIAN__ -Wsparse-error")
 

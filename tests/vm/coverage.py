@@ -17,7 +17,7 @@ Of equal lines of a function as many are explained as are listed. If the reason 
 nothing that was run can reach the line, or take a branch of it that is not taken: these do not
 count. And of a file why none of it was measured:
 
-    hwt_uring.c: the reason
+    device/uring.c: the reason
 
 Fails if a file has less lines or branches reached than wanted, if a line that is not reached, or a file
 that was not measured, is not explained, or if an explained line or file is not in the source. Explained lines
@@ -186,8 +186,9 @@ class Report:
 
     def finish(self):
         self.row("all", self.sums, "")
-        for path in sorted(glob.glob(os.path.join(self.top, "hwt_*.c"))):
-            name = os.path.basename(path)
+        for path in sorted(path for pattern in ("hwt_*.c", "core/*.c", "device/*.c")
+                           for path in glob.glob(os.path.join(self.top, pattern))):
+            name = os.path.relpath(path, self.top)
             if name in self.files:
                 print(f"{name:<20} " + ("measured, though not expected" if name in self.seen else self.files[name]))
             elif name not in self.seen:

@@ -74,7 +74,7 @@ check "no headers: refused" says "install linux-headers-" "$run --yes"
 in_tree 'mv /tmp/build /lib/modules/$(uname -r)/build'
 check "no such test" says "no test matches" "$run --yes nonsense"
 
-in_tree 'touch hwt_group.c'
+in_tree 'touch core/group.c'
 check "make check-here builds and passes" passes "make check-here YES=1 TEST='test_basics|events|test_periodic'"
 check "... having asked" grep -q "This is going to" /tmp/said
 check "... with the benchmark" grep -q "@bench" /tmp/said

@@ -10,7 +10,12 @@
 #include <unistd.h>
 
 #include "shim.h"
-#include "hwt_internal.h"
+#include "core/clock.h"
+#include "core/engine.h"
+#include "core/registry.h"
+#include "core/submit.h"
+#include "core/sync.h"
+#include "core/thread.h"
 
 __thread struct shim_cpu shim_cpu;
 unsigned int nr_cpu_ids;

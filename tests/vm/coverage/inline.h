@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Included before hwt_timeout.c when it is built to be counted. Its functions that are inlined
+ * Included before core/submit.c when it is built to be counted. Its functions that are inlined
  * into each entry point would be counted in each, where half of their branches have gone. Only
  * in what is defined from here on: what the kernel's headers define must be inlined.
  */
@@ -13,7 +13,9 @@
 #include <linux/rcupdate.h>
 #include <linux/timekeeping.h>
 
-#include "hwt_internal.h"
+#include "core/clock.h"
+#include "core/debug.h"
+#include "core/submit.h"
 
 #undef __always_inline
 #define __always_inline inline

@@ -17,8 +17,15 @@
 #include <linux/rcupdate.h>
 #include <linux/sched/signal.h>
 
-#include "hwt_internal.h"
-#include "hwt_trace.h"
+#include "core/callback.h"
+#include "core/clock.h"
+#include "core/debug.h"
+#include "core/engine.h"
+#include "core/registry.h"
+#include "core/submit.h"
+#include "core/sync.h"
+#include "core/thread.h"
+#include "core/trace.h"
 
 /* Submissions that a _sync settles before it looks again whether it is done. */
 #define HWT_SYNC_COLLECT	1024

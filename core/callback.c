@@ -24,7 +24,9 @@
 #include <linux/spinlock.h>
 #include <linux/timekeeping.h>
 
-#include "hwt_internal.h"
+#include "core/callback.h"
+#include "core/registry.h"
+#include "core/sync.h"
 
 static int hwt_migrate_depth(void)
 {

@@ -12,13 +12,13 @@
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM hwt
 
-#if !defined(_HWT_TRACE_H) || defined(TRACE_HEADER_MULTI_READ)
-#define _HWT_TRACE_H
+#if !defined(_HWT_CORE_TRACE_H) || defined(TRACE_HEADER_MULTI_READ)
+#define _HWT_CORE_TRACE_H
 
 #include <linux/string.h>
 #include <linux/tracepoint.h>
 
-#include "hwt_internal.h"
+#include "core/clock.h"
 
 /*
  * hwt_schedule - a timeout was scheduled, or was not
@@ -201,10 +201,10 @@ TRACE_EVENT(hwt_wheel_stop,
 		      __entry->wheel, __entry->handed_back)
 );
 
-#endif /* _HWT_TRACE_H */
+#endif /* _HWT_CORE_TRACE_H */
 
 #undef TRACE_INCLUDE_PATH
-#define TRACE_INCLUDE_PATH .
+#define TRACE_INCLUDE_PATH core
 #undef TRACE_INCLUDE_FILE
-#define TRACE_INCLUDE_FILE hwt_trace
+#define TRACE_INCLUDE_FILE trace
 #include <trace/define_trace.h>

@@ -20,7 +20,7 @@
 #include <linux/string.h>
 #include <linux/vmalloc.h>
 
-#include "hwt_chardev.h"
+#include "device/device.h"
 
 /**
  * struct hwt_rings_ctx - the rings of a context

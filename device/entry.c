@@ -15,7 +15,7 @@
 #include <linux/wait_bit.h>
 #include <linux/workqueue.h>
 
-#include "hwt_chardev.h"
+#include "device/device.h"
 
 #define HWT_TIMEOUTS_LIMIT	1073741824U
 

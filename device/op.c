@@ -10,8 +10,8 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
-#include "hwt_chardev.h"
-#include "hwt_internal.h"
+#include "device/device.h"
+#include "core/client.h"
 
 /* The mode, period and slack of a timeout that is to be armed. */
 static bool hwt_op_times_valid(u32 mode, u64 period_ns, u64 slack_ns)

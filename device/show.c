@@ -14,8 +14,8 @@
 #include <linux/user_namespace.h>
 #include <linux/xarray.h>
 
-#include "hwt_chardev.h"
-#include "hwt_internal.h"
+#include "device/device.h"
+#include "core/client.h"
 
 #ifdef CONFIG_PROC_FS
 /**

@@ -23,7 +23,7 @@
 #include <linux/uidgid.h>
 #include <linux/user_namespace.h>
 
-#include "hwt_chardev.h"
+#include "device/device.h"
 
 /* Not given: so many contexts' worth. */
 #define HWT_USER_CONTEXTS	4

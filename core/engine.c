@@ -4,13 +4,13 @@
  *
  * A pass collects what was submitted, moves the cursor to now, and runs the callbacks
  * that have come due, each part bounded. Then the engine sleeps until the next tick
- * at which something is due. If the wheel has workers (hwt_thread.c), it is they who run
+ * at which something is due. If the wheel has workers (core/thread.c), it is they who run
  * the callbacks, and the engine runs none whatsoever.
  *
  * Rules for a timeout's word (the design's text gives the reasons):
  *
  *   - In a bucket or on the due list: ARMED or QUEUED is set. RUNNING: in no list.
- *   - The lock-free half (hwt_timeout.c) may change the word at any line here. So
+ *   - The lock-free half (core/submit.c) may change the word at any line here. So
  *     each decision is a compare-and-swap of exactly the word it was made from, and
  *     starts again from the new one if that fails.
  *   - RUNNING is set by the compare-and-swap that decides to fire, and is exclusive:
@@ -35,8 +35,15 @@
 #include <linux/sched.h>
 #include <linux/timekeeping.h>
 
-#include "hwt_internal.h"
-#include "hwt_trace.h"
+#include "core/callback.h"
+#include "core/clock.h"
+#include "core/debug.h"
+#include "core/engine.h"
+#include "core/registry.h"
+#include "core/submit.h"
+#include "core/sync.h"
+#include "core/thread.h"
+#include "core/trace.h"
 
 /**
  * hwt_lock_break() - let others have the lock and the CPU

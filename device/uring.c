@@ -19,7 +19,7 @@
  *
  * An outstanding command keeps the file open, so the context does not go before it.
  */
-#include "hwt_chardev.h"
+#include "device/device.h"
 
 #ifdef HWT_URING
 

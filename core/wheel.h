@@ -1,29 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the files of hwt.ko share with each other and with nobody else.
- *
- *   hwt_main.c     module, parameters, the registry of wheels
- *   hwt_timeout.c  schedule and cancel: the lock-free half of a timeout's life
- *   hwt_engine.c   the thread: collect, advance, fire; the half under the lock
- *   hwt_thread.c   the threads of a wheel, its workers among them
- *   hwt_sync.c     those who wait: cancel_sync, shutdown_sync, stop
- *   hwt_call.c     around each callback: lockdep, leak checks, time taken
- *   hwt_debug.c    checks of what clients do, if asked for
- *   hwt_group.c    all timeouts of one owner
- *   hwt_recipes.c  timeouts that are not embedded; retry, debounce
- *   hwt_trace.h    tracepoints
- *   hwt_debugfs.c  statistics
- *   hwt_wheel.c    the buckets
- *   hwt_chardev.c  /dev/hwt, a client of hwt.h; see hwt_chardev.h
+ * A wheel, its engine, and what each CPU and each runner of callbacks has of it
  */
-#ifndef _HWT_INTERNAL_H
-#define _HWT_INTERNAL_H
+#ifndef _HWT_CORE_WHEEL_H
+#define _HWT_CORE_WHEEL_H
 
 #include <linux/cache.h>
 #include <linux/cpumask.h>
-#include <linux/freezer.h>
 #include <linux/irq_work.h>
-#include <linux/jump_label.h>
 #include <linux/list.h>
 #include <linux/llist.h>
 #include <linux/module.h>
@@ -262,7 +246,7 @@ struct hwt_wheel {
 	u64			number;		/* of all that were made */
 	struct dentry		*debugfs;
 	bool			shared;
-	unsigned int		users;		/* hwt_debugfs.c reads it without */
+	unsigned int		users;		/* core/stats.c reads it without */
 	struct work_struct	free_work;
 	char			name[HWT_NAME_MAX];
 	char			creator[HWT_CREATOR_MAX];
@@ -270,35 +254,10 @@ struct hwt_wheel {
 	char			owner_name[MODULE_NAME_LEN];
 };
 
-/* An engine that waits busily looks after something else, too. */
-static inline void hwt_engine_poll(struct hwt_wheel *wheel)
-{
-	if (wheel->poll)
-		wheel->poll(wheel->poll_arg);
-}
-
 /* The ticks of a turn of level 0. */
 static inline u64 hwt_turn(const struct hwt_wheel *wheel)
 {
 	return 1ULL << wheel->buckets.bits;
-}
-
-/* When a tick begins, ns on the wheel's clock; U64_MAX: never. */
-static inline u64 hwt_tick_to_ns(const struct hwt_wheel *wheel, u64 tick)
-{
-	return tick == HWT_TICK_NEVER ? U64_MAX : tick * wheel->tick_ns;
-}
-
-/* Must the calling thread of the wheel stand still? */
-static inline bool hwt_frozen(const struct hwt_wheel *wheel)
-{
-	return (wheel->flags & HWT_FREEZABLE) && freezing(current);
-}
-
-/* How the threads of a wheel sleep: they are no load, and not hung. */
-static inline unsigned int hwt_idle_state(const struct hwt_wheel *wheel)
-{
-	return wheel->flags & HWT_FREEZABLE ? TASK_IDLE | TASK_FREEZABLE : TASK_IDLE;
 }
 
 /* A counter that is written under the wheel's lock, or by the engine only, and read without. */
@@ -307,154 +266,4 @@ static inline void hwt_count(unsigned long *counter, unsigned long n)
 	WRITE_ONCE(*counter, *counter + n);
 }
 
-/* hwt_timeout.c */
-
-/*
- * Change a timeout's word. A full barrier if it succeeds, on which all callers rely: a client that
- * schedules has written what the callback reads, a runner that ends a hold has read what the next
- * hold changes, and what either reads next (sleep_seq, wake_tick, the flags) is not older.
- */
-static inline bool hwt_word_change(struct hwt_timeout *timeout, u64 *old, u64 new)
-{
-	/* No barrier by a name of its own: each caller has one. */
-	return atomic64_try_cmpxchg(&timeout->word, (s64 *)old, new);
-}
-
-void hwt_tick_setup(struct hwt_wheel *wheel, u64 tick_ns);
-u64 hwt_ns_to_tick(const struct hwt_wheel *wheel, u64 ns);
-u64 hwt_deadline_to_tick(const struct hwt_wheel *wheel, u64 ns);
-u64 hwt_add_ns(u64 a, u64 b);
-u64 hwt_clock_now(const struct hwt_wheel *wheel);
-u64 hwt_mono_to_wheel(const struct hwt_wheel *wheel, u64 ns);
-bool hwt_word_cancel(struct hwt_timeout *timeout, u64 set, u64 *was);
-void hwt_note_cancel(struct hwt_wheel *wheel, const struct hwt_timeout *timeout, u64 word);
-void hwt_limit_put(struct hwt_wheel *wheel);
-void hwt_wheel_kick(struct hwt_wheel *wheel);
-void hwt_wheel_irq_work(struct irq_work *work);
-
-/* hwt_engine.c; with the wheel's lock, which all but hwt_clock_moved() may drop */
-void hwt_lock_break(struct hwt_wheel *wheel);
-void hwt_settle_queued(struct hwt_wheel *wheel, struct hwt_runner *runner,
-		       struct hwt_timeout *timeout);
-void hwt_settle_running(struct hwt_wheel *wheel, struct hwt_runner *runner,
-			struct hwt_timeout *timeout, bool notified);
-bool hwt_settle_deferred(struct hwt_wheel *wheel, struct hwt_runner *runner,
-			 struct hwt_timeout *timeout);
-unsigned int hwt_collect(struct hwt_wheel *wheel, struct hwt_runner *runner,
-			 unsigned int max);
-void hwt_collect_before(struct hwt_wheel *wheel, struct hwt_runner *runner);
-bool hwt_engine_advance(struct hwt_wheel *wheel);
-bool hwt_clock_moved(struct hwt_wheel *wheel);
-void hwt_fire(struct hwt_wheel *wheel, struct hwt_runner *runner,
-	      struct hwt_timeout *timeout);
-void hwt_undefer(struct hwt_wheel *wheel, struct hwt_timeout *timeout);
-/* ... on the wheel's thread, without the lock */
-void hwt_engine_pass(struct hwt_wheel *wheel);
-void hwt_engine_sleep(struct hwt_wheel *wheel);
-
-/* hwt_thread.c */
-int hwt_threads_start(struct hwt_wheel *wheel, gfp_t gfp);
-void hwt_threads_stop(struct hwt_wheel *wheel);
-void hwt_threads_free(struct hwt_wheel *wheel);
-void hwt_threads_pin(struct hwt_wheel *wheel);
-bool hwt_thread_astray(const struct hwt_wheel *wheel);
-void hwt_worker_wake(struct hwt_wheel *wheel);
-
-/**
- * struct hwt_call - a call of a client's function
- * @fn:      the function
- * @began:   when, on CLOCK_MONOTONIC, ns
- * @preempt: as all up to @migrate: how deep the task was in it before, see hwt_call_check()
- * @softirq: softirqs off
- * @rcu:     RCU's read-side sections
- * @locks:   locks, by lockdep
- * @migrate: migration off
- * @nested:  inside another callback, for lockdep
- *
- * On the caller's stack.
- */
-struct hwt_call {
-	const void	*fn;
-	u64		began;
-	int		preempt;
-	int		softirq;
-	int		rcu;
-	int		locks;
-	int		migrate;
-	bool		nested;
-};
-
-/* hwt_call.c; the lock is released by begin, taken by end, dropped meanwhile by release */
-void hwt_call_begin(struct hwt_wheel *wheel, struct hwt_runner *runner,
-		    struct hwt_timeout *timeout, const void *fn,
-		    struct hwt_call *call);
-void hwt_call_end(struct hwt_wheel *wheel, struct hwt_runner *runner,
-		  struct hwt_timeout *timeout, struct hwt_call *call);
-void hwt_call_release(struct hwt_wheel *wheel, struct hwt_runner *runner,
-		      struct hwt_timeout *timeout,
-		      void (*release)(struct hwt_timeout *timeout));
-/* ... without the lock */
-void hwt_slow_forget_sites(struct module *module);
-void hwt_slow_forget_calls(struct hwt_wheel *wheel, struct module *module);
-#ifdef CONFIG_LOCKDEP
-void hwt_lockdep_sync(struct hwt_timeout *timeout);
-#else
-static inline void hwt_lockdep_sync(struct hwt_timeout *timeout)
-{
-}
-#endif
-
-/* hwt_sync.c */
-
-/* Something has changed that those in hwt_sync_wait() may wait for. With the wheel's lock. */
-static inline void hwt_sync_wake(struct hwt_wheel *wheel)
-{
-	if (unlikely(wheel->sync_waiters))
-		wake_up_all(&wheel->sync_wait);
-}
-
-bool hwt_flush_reached(struct hwt_wheel *wheel, struct hwt_timeout *timeout);
-bool hwt_in_callback(struct hwt_wheel *wheel);
-void hwt_wait_runners(struct hwt_wheel *wheel);
-long hwt_stop(struct hwt_wheel *wheel, hwt_handback_fn fn, void *arg);
-
-/* hwt_debug.c */
-DECLARE_STATIC_KEY_FALSE(hwt_debug);
-u32 hwt_debug_mark(const struct hwt_timeout *timeout);
-void __hwt_debug_track(struct hwt_timeout *timeout, u64 word);
-bool __hwt_debug_used(const struct hwt_timeout *timeout);
-bool __hwt_debug_init(const struct hwt_timeout *timeout);
-bool hwt_debug_module_going(struct hwt_wheel *wheel, struct module *module, bool said);
-
-/* Its word is about to become @word, under the wheel's lock: is it held by that? */
-static inline void hwt_debug_track(struct hwt_timeout *timeout, u64 word)
-{
-	if (static_branch_unlikely(&hwt_debug))
-		__hwt_debug_track(timeout, word);
-}
-
-/* Return: false if it was never initialised, which has been reported. */
-static inline bool hwt_debug_used(const struct hwt_timeout *timeout)
-{
-	return !static_branch_unlikely(&hwt_debug) || __hwt_debug_used(timeout);
-}
-
-/* hwt_main.c */
-extern unsigned int hwt_reclaim_ms;
-extern unsigned int hwt_slow_callback_us;
-
-/* hwt_main.c: of the module. */
-extern struct workqueue_struct *hwt_wq;
-
-/* hwt_debugfs.c */
-struct dentry *hwt_debugfs_init(void);
-void hwt_debugfs_make(void (*make)(void *of), void *of);
-void hwt_debugfs_exit(void);
-void hwt_debugfs_add(struct hwt_wheel *wheel);
-void hwt_debugfs_remove(struct hwt_wheel *wheel);
-
-/* hwt_chardev.c */
-int hwt_chardev_init(struct dentry *debugfs);
-void hwt_chardev_exit(void);
-
-#endif /* _HWT_INTERNAL_H */
+#endif /* _HWT_CORE_WHEEL_H */

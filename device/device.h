@@ -3,13 +3,13 @@
  * What the files of /dev/hwt share with each other.
  *
  *   hwt_chardev.c  the device: open, close, the ioctls
- *   hwt_op.c       the operations: schedule, modify, cancel, get; one or many
- *   hwt_entry.c    the life of a timeout of a program
- *   hwt_event.c    events: how they come up, read and poll
- *   hwt_ring.c     rings in memory shared with the program
- *   hwt_uring.c    timeouts that are commands of io_uring
- *   hwt_user.c     what a user may have
- *   hwt_show.c     fdinfo, debugfs
+ *   device/op.c       the operations: schedule, modify, cancel, get; one or many
+ *   device/entry.c    the life of a timeout of a program
+ *   device/event.c    events: how they come up, read and poll
+ *   device/ring.c     rings in memory shared with the program
+ *   device/uring.c    timeouts that are commands of io_uring
+ *   device/user.c     what a user may have
+ *   device/show.c     fdinfo, debugfs
  *
  * All of it is a client of hwt.h like any other module, but for hwt_op_throttle(),
  * hwt_entry_tick_ns() and hwt_entry_expire(). hwt_uapi.h says what programs see.
@@ -92,7 +92,7 @@ struct seq_file;
  * @rings:      events go there; NULL: it has none. Changes at most once. May be read
  *              without the lock, with acquire; pairs with the release in hwt_rings_create().
  *              (All that is read is read through it, which orders as much.)
- * @names:      commands of io_uring by their names; see hwt_uring.c
+ * @names:      commands of io_uring by their names; see device/uring.c
  * @clock_set:  an entry of its own, not in the table, for the event that says that the
  *              clock was set; NULL: nobody wants it. Changes at most once, with @wheel.
  * @stats:      what HWT_IOC_STATS tells
@@ -238,7 +238,11 @@ static inline u64 hwt_entry_overruns(const struct hwt_entry *entry)
 	return hwt_entry_periodic(entry) ? entry->missed + entry->overruns : 0;
 }
 
-/* hwt_entry.c */
+/* hwt_chardev.c */
+int hwt_chardev_init(struct dentry *debugfs);
+void hwt_chardev_exit(void);
+
+/* device/entry.c */
 extern unsigned int hwt_max_timeouts;
 extern unsigned int hwt_max_shared;
 
@@ -263,7 +267,7 @@ void hwt_entry_cancel(struct hwt_entry *entry);
 void hwt_entry_put(struct hwt_entry *entry);
 void hwt_context_wake_later(struct hwt_context *ctx);
 
-/* hwt_event.c */
+/* device/event.c */
 void hwt_event_add(struct hwt_entry *entry, u8 kind, u64 due_ns, u64 now_ns);
 void hwt_event_drop(struct hwt_entry *entry);
 void hwt_event_fill(const struct hwt_entry *entry, struct hwt_event *event, s64 offset);
@@ -274,7 +278,7 @@ void hwt_context_clock_set(struct hwt_wheel *wheel, s64 jump_ns, void *arg);
 ssize_t hwt_read_iter(struct kiocb *iocb, struct iov_iter *to);
 __poll_t hwt_poll(struct file *file, poll_table *wait);
 
-/* hwt_op.c */
+/* device/op.c */
 int hwt_op_schedule(struct hwt_context *ctx, struct hwt_op *op, s64 offset,
 		    struct hwt_stock *stock, struct io_uring_cmd *cmd);
 int hwt_op_modify(struct hwt_context *ctx, const struct hwt_op *op, s64 offset);
@@ -284,7 +288,7 @@ void hwt_op_run(struct hwt_context *ctx, struct hwt_op *op, s64 offset,
 		struct hwt_stock *stock);
 int hwt_batch(struct hwt_context *ctx, struct hwt_batch_args *batch);
 
-/* hwt_ring.c */
+/* device/ring.c */
 int hwt_rings_create(struct hwt_context *ctx, struct hwt_rings_args *args);
 void hwt_rings_fill(struct hwt_context *ctx);
 bool hwt_rings_ready(const struct hwt_context *ctx);
@@ -293,7 +297,7 @@ int hwt_rings_enter(struct hwt_context *ctx, struct hwt_enter_args *args);
 int hwt_rings_mmap(struct file *file, struct vm_area_struct *vma);
 void hwt_rings_free(struct hwt_rings_ctx *rings);
 
-/* hwt_uring.c */
+/* device/uring.c */
 #ifdef HWT_URING
 #define HWT_URING_FEATURES	HWT_FEATURE_URING
 
@@ -314,7 +318,7 @@ static inline void hwt_uring_end_done(struct hwt_context *ctx) { }
 #define hwt_uring_issue	NULL
 #endif
 
-/* hwt_user.c */
+/* device/user.c */
 extern unsigned int hwt_max_user_timeouts;
 extern unsigned int hwt_max_user_wheels;
 
@@ -334,7 +338,7 @@ struct hwt_wheel *hwt_user_make_wheel(struct hwt_context *ctx,
 				      const struct hwt_wheel_params *params);
 void hwt_user_unmake_wheel(struct hwt_context *ctx, struct hwt_wheel *wheel);
 
-/* hwt_show.c */
+/* device/show.c */
 void hwt_show_fdinfo(struct seq_file *m, struct file *file);
 void hwt_context_debugfs_add(struct hwt_context *ctx);
 void hwt_context_debugfs_remove(struct hwt_context *ctx);

@@ -22,7 +22,175 @@
 #include <linux/string.h>
 #include <linux/workqueue.h>
 
-#include "hwt_internal.h"
+#include "core/client.h"
+#include "core/clock.h"
+#include "core/registry.h"
+#include "core/stats.h"
+
+/* -- Queries --------------------------------------------------------------- */
+
+/**
+ * hwt_wheel_now() - the wheel's clock
+ * @wheel: the wheel
+ *
+ * Any context. For absolute deadlines: add to this.
+ *
+ * Return: ns.
+ */
+u64 hwt_wheel_now(const struct hwt_wheel *wheel)
+{
+	return hwt_clock_now(wheel);
+}
+EXPORT_SYMBOL_GPL(hwt_wheel_now);
+
+/**
+ * hwt_wheel_tick() - the current tick
+ * @wheel: the wheel
+ *
+ * Any context. Ticks count from the zero of the wheel's clock.
+ *
+ * Return: the one that began last.
+ */
+u64 hwt_wheel_tick(const struct hwt_wheel *wheel)
+{
+	return hwt_ns_to_tick(wheel, hwt_clock_now(wheel));
+}
+EXPORT_SYMBOL_GPL(hwt_wheel_tick);
+
+/**
+ * hwt_wheel_stopped() - is, or was, the wheel being stopped?
+ * @wheel: the wheel
+ *
+ * Any context.
+ *
+ * Return: true if so. Once true, schedules fail.
+ */
+bool hwt_wheel_stopped(const struct hwt_wheel *wheel)
+{
+	return READ_ONCE(wheel->closed);
+}
+EXPORT_SYMBOL_GPL(hwt_wheel_stopped);
+
+/**
+ * hwt_wheel_state() - where the wheel is in its life
+ * @wheel: the wheel
+ *
+ * Any context.
+ */
+enum hwt_wheel_state hwt_wheel_state(const struct hwt_wheel *wheel)
+{
+	return READ_ONCE(wheel->state);
+}
+EXPORT_SYMBOL_GPL(hwt_wheel_state);
+
+/**
+ * hwt_wheel_get_params() - what the wheel is made of, after rounding
+ * @wheel:  the wheel
+ * @params: filled in; the name and the CPUs stay valid as long as the wheel
+ *
+ * Any context.
+ */
+void hwt_wheel_get_params(const struct hwt_wheel *wheel,
+			  struct hwt_wheel_params *params)
+{
+	*params = (struct hwt_wheel_params) {
+		.name = wheel->name,
+		.tick_ns = wheel->tick_ns,
+		.ticks_per_wheel = 1U << wheel->buckets.bits,
+		.levels = wheel->levels,
+		.clock = wheel->clock,
+		.flags = wheel->flags,
+		.max_pending = wheel->max_pending,
+		.workers = wheel->workers,
+		.cpus = wheel->pinned ? wheel->cpus : NULL,
+		.priority = wheel->priority,
+		.wait = wheel->wait,
+		.clock_set = wheel->clock_set,
+		.clock_set_arg = wheel->clock_set_arg,
+		.poll = wheel->poll,
+		.poll_arg = wheel->poll_arg,
+	};
+}
+EXPORT_SYMBOL_GPL(hwt_wheel_get_params);
+
+/* Sums of the counters of all CPUs. */
+static struct hwt_cpu hwt_wheel_sum(const struct hwt_wheel *wheel)
+{
+	struct hwt_cpu sum = { };
+	const struct hwt_cpu *one;
+	unsigned int cpu;
+
+	for_each_possible_cpu(cpu) {
+		one = per_cpu_ptr(wheel->cpu, cpu);
+		sum.scheduled += READ_ONCE(one->scheduled);
+		sum.rearmed += READ_ONCE(one->rearmed);
+		sum.cancelled += READ_ONCE(one->cancelled);
+		sum.rejected += READ_ONCE(one->rejected);
+	}
+	return sum;
+}
+
+static u64 hwt_wheel_count(const struct hwt_wheel *wheel, const struct hwt_cpu *sum)
+{
+	/* The counters wrap round, their difference does not. While others are at
+	 * it, an end may be seen and its beginning not.
+	 */
+	long pending = sum->scheduled - sum->cancelled - READ_ONCE(wheel->retired);
+
+	return max(pending, 0L);
+}
+
+/**
+ * hwt_wheel_pending() - how many timeouts are pending?
+ * @wheel: the wheel
+ *
+ * Any context. Looks at all CPUs' counters.
+ *
+ * Return: how many; exact when nothing else is going on.
+ */
+u64 hwt_wheel_pending(const struct hwt_wheel *wheel)
+{
+	struct hwt_cpu sum = hwt_wheel_sum(wheel);
+
+	return hwt_wheel_count(wheel, &sum);
+}
+EXPORT_SYMBOL_GPL(hwt_wheel_pending);
+
+/**
+ * hwt_wheel_get_stats() - what the wheel has done
+ * @wheel: the wheel
+ * @stats: filled in
+ *
+ * Any context. Counters have the machine's word length, and wrap round at it. @slowest_ns and
+ * @slowest are read one after the other: while a slower call ends they may be of two functions,
+ * and on 32 bit a half of each.
+ */
+void hwt_wheel_get_stats(struct hwt_wheel *wheel, struct hwt_wheel_stats *stats)
+{
+	struct hwt_cpu sum = hwt_wheel_sum(wheel);
+
+	*stats = (struct hwt_wheel_stats) {
+		.pending = hwt_wheel_count(wheel, &sum),
+		.scheduled = sum.scheduled,
+		.rearmed = sum.rearmed,
+		.expired = READ_ONCE(wheel->expired),
+		.cancelled = sum.cancelled,
+		.handed_back = READ_ONCE(wheel->handed_back),
+		.rejected = sum.rejected,
+		.late = READ_ONCE(wheel->late),
+		.behind = READ_ONCE(wheel->behind),
+		.overruns = READ_ONCE(wheel->overruns),
+		.collected = READ_ONCE(wheel->collected),
+		.wakeups = READ_ONCE(wheel->wakeups),
+		.passes = READ_ONCE(wheel->passes),
+		.clock_sets = READ_ONCE(wheel->clock_sets),
+		.slowest_ns = READ_ONCE(wheel->slow->ns),
+		.slowest = READ_ONCE(wheel->slow->fn),
+	};
+}
+EXPORT_SYMBOL_GPL(hwt_wheel_get_stats);
+
+/* -- debugfs --------------------------------------------------------------- */
 
 static struct dentry *hwt_debugfs_root, *hwt_debugfs_wheels;
 

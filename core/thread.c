@@ -16,7 +16,9 @@
 #include <linux/sched/task.h>
 #include <linux/slab.h>
 
-#include "hwt_internal.h"
+#include "core/engine.h"
+#include "core/submit.h"
+#include "core/thread.h"
 
 /* -- What all have in common ----------------------------------------------- */
 

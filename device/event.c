@@ -6,7 +6,7 @@
 #include <linux/uaccess.h>
 #include <linux/uio.h>
 
-#include "hwt_chardev.h"
+#include "device/device.h"
 
 /*
  * An entry has something to tell. @due_ns: when it was due, @now_ns: it came up; on the wheel's

@@ -24,7 +24,9 @@
 #include <linux/ratelimit.h>
 #include <linux/sched/task_stack.h>
 
-#include "hwt_internal.h"
+#include "core/debug.h"
+#include "core/engine.h"
+#include "core/submit.h"
 
 DEFINE_STATIC_KEY_FALSE(hwt_debug);
 

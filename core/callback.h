@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The calls of clients' functions
+ */
+#ifndef _HWT_CORE_CALLBACK_H
+#define _HWT_CORE_CALLBACK_H
+
+#include "core/wheel.h"
+
+/**
+ * struct hwt_call - a call of a client's function
+ * @fn:      the function
+ * @began:   when, on CLOCK_MONOTONIC, ns
+ * @preempt: as all up to @migrate: how deep the task was in it before, see hwt_call_check()
+ * @softirq: softirqs off
+ * @rcu:     RCU's read-side sections
+ * @locks:   locks, by lockdep
+ * @migrate: migration off
+ * @nested:  inside another callback, for lockdep
+ *
+ * On the caller's stack.
+ */
+struct hwt_call {
+	const void	*fn;
+	u64		began;
+	int		preempt;
+	int		softirq;
+	int		rcu;
+	int		locks;
+	int		migrate;
+	bool		nested;
+};
+
+/* The lock is released by begin, taken by end, dropped meanwhile by release. */
+void hwt_call_begin(struct hwt_wheel *wheel, struct hwt_runner *runner,
+		    struct hwt_timeout *timeout, const void *fn,
+		    struct hwt_call *call);
+void hwt_call_end(struct hwt_wheel *wheel, struct hwt_runner *runner,
+		  struct hwt_timeout *timeout, struct hwt_call *call);
+void hwt_call_release(struct hwt_wheel *wheel, struct hwt_runner *runner,
+		      struct hwt_timeout *timeout,
+		      void (*release)(struct hwt_timeout *timeout));
+/* Without the lock. */
+void hwt_slow_forget_sites(struct module *module);
+void hwt_slow_forget_calls(struct hwt_wheel *wheel, struct module *module);
+#ifdef CONFIG_LOCKDEP
+void hwt_lockdep_sync(struct hwt_timeout *timeout);
+#else
+static inline void hwt_lockdep_sync(struct hwt_timeout *timeout)
+{
+}
+#endif
+
+#endif /* _HWT_CORE_CALLBACK_H */

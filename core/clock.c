@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The clock of a wheel, and its ticks
+ */
+#include <linux/hardirq.h>
+#include <linux/timekeeping.h>
+
+#include "core/clock.h"
+
+/**
+ * hwt_tick_setup() - prepare the conversion of nanoseconds to ticks
+ * @wheel:   the wheel, being made
+ * @tick_ns: length of its tick, at least 2
+ *
+ * For a divisor d with 2^(l-1) < d <= 2^l, the multiplier m = ceil(2^(63+l) / d) has
+ * 64 bits, and n * m >> (63 + l) is exactly n / d for every n below 2^63
+ * (Granlund and Montgomery 1994, theorem 4.2). The division by d is done bit by bit.
+ */
+void hwt_tick_setup(struct hwt_wheel *wheel, u64 tick_ns)
+{
+	unsigned int l = fls64(tick_ns - 1), i;
+	u64 mult = 0, rest = 1;
+
+	for (i = 0; i < 63 + l; i++) {
+		rest <<= 1;
+		mult <<= 1;
+		if (rest >= tick_ns) {
+			rest -= tick_ns;
+			mult |= 1;
+		}
+	}
+	wheel->tick_ns = tick_ns;
+	wheel->tick_mult = mult + !!rest;
+	wheel->tick_shift = l - 1;
+}
+
+/* The wheel's clock, fine. Any context: only the fast readers are safe in NMI. */
+u64 hwt_clock_now(const struct hwt_wheel *wheel)
+{
+	switch (wheel->clock) {
+	case HWT_CLOCK_BOOTTIME:
+		return unlikely(in_nmi()) ? ktime_get_boot_fast_ns() :
+					    ktime_get_boottime_ns();
+	case HWT_CLOCK_REALTIME:
+		return unlikely(in_nmi()) ? ktime_get_real_fast_ns() :
+					    ktime_get_real_ns();
+	default:
+		return unlikely(in_nmi()) ? ktime_get_mono_fast_ns() : ktime_get_ns();
+	}
+}
+
+/* A time of CLOCK_MONOTONIC on the wheel's clock, as that is set now. Not in NMI. */
+u64 hwt_mono_to_wheel(const struct hwt_wheel *wheel, u64 ns)
+{
+	switch (wheel->clock) {
+	case HWT_CLOCK_BOOTTIME:
+		return ktime_to_ns(ktime_mono_to_any(ns, TK_OFFS_BOOT));
+	case HWT_CLOCK_REALTIME:
+		return ktime_to_ns(ktime_mono_to_any(ns, TK_OFFS_REAL));
+	default:
+		return ns;
+	}
+}
+
+/* The wheel's clock, coarse. Not in NMI. */
+static u64 hwt_clock_coarse(const struct hwt_wheel *wheel)
+{
+	switch (wheel->clock) {
+	case HWT_CLOCK_BOOTTIME:
+		return ktime_to_ns(ktime_get_coarse_boottime());
+	case HWT_CLOCK_REALTIME:
+		return ktime_to_ns(ktime_get_coarse_real());
+	default:
+		return ktime_get_coarse_ns();
+	}
+}
+
+/* The deadline that lies @delay_ns from now. */
+u64 hwt_clock_after(const struct hwt_wheel *wheel, u64 delay_ns)
+{
+	u64 now;
+
+	/* The fast readers may step back a little: add a tick, never be early. */
+	if (unlikely(in_nmi()))
+		now = hwt_clock_now(wheel) + wheel->tick_ns;
+	else if (!(wheel->flags & HWT_COARSE_CLOCK))
+		now = hwt_clock_now(wheel);
+	else
+		now = hwt_clock_coarse(wheel);
+	return hwt_add_ns(now, delay_ns);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The clock of a wheel, and its ticks
+ */
+#ifndef _HWT_CORE_CLOCK_H
+#define _HWT_CORE_CLOCK_H
+
+#include <linux/math64.h>
+#include <linux/overflow.h>
+
+#include "core/wheel.h"
+
+/* Round down. @ns below 2^63. */
+static inline u64 hwt_ns_to_tick(const struct hwt_wheel *wheel, u64 ns)
+{
+	return mul_u64_u64_shr(ns, wheel->tick_mult, 64) >> wheel->tick_shift;
+}
+
+/* Round up: the first tick that is not before the deadline. */
+static inline u64 hwt_deadline_to_tick(const struct hwt_wheel *wheel, u64 ns)
+{
+	if (unlikely(ns > S64_MAX - wheel->tick_ns))
+		return HWT_TICK_NEVER;
+	return hwt_ns_to_tick(wheel, ns + wheel->tick_ns - 1);
+}
+
+/* When a tick begins, ns on the wheel's clock; U64_MAX: never. */
+static inline u64 hwt_tick_to_ns(const struct hwt_wheel *wheel, u64 tick)
+{
+	return tick == HWT_TICK_NEVER ? U64_MAX : tick * wheel->tick_ns;
+}
+
+/* Add times; too late is U64_MAX, which is never. */
+static inline u64 hwt_add_ns(u64 a, u64 b)
+{
+	u64 sum;
+
+	return check_add_overflow(a, b, &sum) ? U64_MAX : sum;
+}
+
+void hwt_tick_setup(struct hwt_wheel *wheel, u64 tick_ns);
+u64 hwt_clock_now(const struct hwt_wheel *wheel);
+u64 hwt_clock_after(const struct hwt_wheel *wheel, u64 delay_ns);
+u64 hwt_mono_to_wheel(const struct hwt_wheel *wheel, u64 ns);
+
+#endif /* _HWT_CORE_CLOCK_H */

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Checks of what clients do
+ */
+#ifndef _HWT_CORE_DEBUG_H
+#define _HWT_CORE_DEBUG_H
+
+#include <linux/jump_label.h>
+
+#include "hwt.h"
+
+DECLARE_STATIC_KEY_FALSE(hwt_debug);
+u32 hwt_debug_mark(const struct hwt_timeout *timeout);
+void __hwt_debug_track(struct hwt_timeout *timeout, u64 word);
+bool __hwt_debug_used(const struct hwt_timeout *timeout);
+bool __hwt_debug_init(const struct hwt_timeout *timeout);
+bool hwt_debug_module_going(struct hwt_wheel *wheel, struct module *module, bool said);
+
+/* Its word is about to become @word, under the wheel's lock: is it held by that? */
+static inline void hwt_debug_track(struct hwt_timeout *timeout, u64 word)
+{
+	if (static_branch_unlikely(&hwt_debug))
+		__hwt_debug_track(timeout, word);
+}
+
+/* Return: false if it was never initialised, which has been reported. */
+static inline bool hwt_debug_used(const struct hwt_timeout *timeout)
+{
+	return !static_branch_unlikely(&hwt_debug) || __hwt_debug_used(timeout);
+}
+
+#endif /* _HWT_CORE_DEBUG_H */

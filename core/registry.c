@@ -1,0 +1,606 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Wheels: their parameters, creation and destruction, the registry of live ones, and the events of
+ * the system that concern all of them
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/bitmap.h>
+#include <linux/cpuhotplug.h>
+#include <linux/cpumask.h>
+#include <linux/delay.h>
+#include <linux/err.h>
+#include <linux/export.h>
+#include <linux/init.h>
+#include <linux/log2.h>
+#include <linux/math64.h>
+#include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/notifier.h>
+#include <linux/percpu.h>
+#include <linux/pvclock_gtod.h>
+#include <linux/rculist.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <linux/workqueue.h>
+
+#include "core/callback.h"
+#include "core/clock.h"
+#include "core/debug.h"
+#include "core/registry.h"
+#include "core/stats.h"
+#include "core/submit.h"
+#include "core/sync.h"
+#include "core/thread.h"
+#include "core/trace.h"
+
+/* Wheels are meant to be few and shared; Netty warns at the same number. */
+#define HWT_WHEELS_MANY		64
+
+/* -- Parameters ---------------------------------------------------------- */
+
+static int hwt_threads_params_check(const struct hwt_wheel_params *params)
+{
+	if (params->workers > HWT_WORKERS_MAX) {
+		pr_err_ratelimited("%s: workers=%u is out of range: 0 to %u\n",
+				   params->name, params->workers, HWT_WORKERS_MAX);
+		return -EINVAL;
+	}
+	if (params->cpus && !cpumask_intersects(params->cpus, cpu_online_mask)) {
+		pr_err_ratelimited("%s: cpus=%*pbl are not online\n", params->name,
+				   cpumask_pr_args(params->cpus));
+		return -EINVAL;
+	}
+	if (params->priority != HWT_PRIORITY_NORMAL &&
+	    params->priority != HWT_PRIORITY_FIFO_LOW &&
+	    params->priority != HWT_PRIORITY_FIFO) {
+		pr_err_ratelimited("%s: priority=%d is unknown\n", params->name,
+				   params->priority);
+		return -EINVAL;
+	}
+	if (params->wait != HWT_WAIT_SLEEP && params->wait != HWT_WAIT_BUSY) {
+		pr_err_ratelimited("%s: wait=%d is unknown\n", params->name, params->wait);
+		return -EINVAL;
+	}
+	if (params->wait == HWT_WAIT_BUSY &&
+	    (!params->cpus || params->priority != HWT_PRIORITY_NORMAL)) {
+		pr_err_ratelimited("%s: busy waiting wants CPUs of its own, and normal priority\n",
+				   params->name);
+		return -EINVAL;
+	}
+	if (params->poll && params->wait != HWT_WAIT_BUSY) {
+		pr_err_ratelimited("%s: poll is for HWT_WAIT_BUSY only\n", params->name);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* Fill in the defaults, and check. Says what is wrong; programs can get here, so not often. */
+static int hwt_wheel_params_check(struct hwt_wheel_params *params)
+{
+	u64 min_tick_ns = hwt_min_tick_us * (u64)NSEC_PER_USEC;
+	int ret;
+
+	params->name = params->name ?: "hwt";
+	params->tick_ns = params->tick_ns ?: hwt_tick_us * (u64)NSEC_PER_USEC;
+	params->ticks_per_wheel = params->ticks_per_wheel ?: hwt_ticks_per_wheel;
+	params->levels = params->levels ?: hwt_levels;
+
+	if (params->ticks_per_wheel < 2 || params->ticks_per_wheel > HWT_TICKS_MAX) {
+		pr_err_ratelimited("%s: ticks_per_wheel=%u is out of range: 2 to %u\n",
+				   params->name, params->ticks_per_wheel, HWT_TICKS_MAX);
+		return -EINVAL;
+	}
+	params->ticks_per_wheel = roundup_pow_of_two(params->ticks_per_wheel);
+	if (params->levels > HWT_LEVELS_MAX) {
+		pr_err_ratelimited("%s: levels=%u is out of range: 1 to %u\n",
+				   params->name, params->levels, HWT_LEVELS_MAX);
+		return -EINVAL;
+	}
+	if (params->clock != HWT_CLOCK_MONOTONIC &&
+	    params->clock != HWT_CLOCK_BOOTTIME &&
+	    params->clock != HWT_CLOCK_REALTIME) {
+		pr_err_ratelimited("%s: clock=%d is unknown\n", params->name, params->clock);
+		return -EINVAL;
+	}
+	if (params->flags & ~(HWT_COARSE_CLOCK | HWT_FREEZABLE)) {
+		pr_err_ratelimited("%s: flags=%#x are unknown\n", params->name, params->flags);
+		return -EINVAL;
+	}
+	if (params->max_pending > S64_MAX) {
+		pr_err_ratelimited("%s: max_pending=%llu is out of range: 0 to %lld\n",
+				   params->name, params->max_pending, S64_MAX);
+		return -EINVAL;
+	}
+	ret = hwt_threads_params_check(params);
+	if (ret)
+		return ret;
+	if (params->clock_set && params->clock != HWT_CLOCK_REALTIME) {
+		pr_err_ratelimited("%s: clock_set is for HWT_CLOCK_REALTIME only\n",
+				   params->name);
+		return -EINVAL;
+	}
+	if (params->tick_ns > div_u64(S64_MAX, params->ticks_per_wheel)) {
+		pr_err_ratelimited("%s: tick of %llu ns times %u buckets overflows\n",
+				   params->name, params->tick_ns, params->ticks_per_wheel);
+		return -EINVAL;
+	}
+	if (params->tick_ns < min_tick_ns) {
+		pr_warn_once("%s: tick of %llu ns raised to min_tick_us, %u us\n",
+			     params->name, params->tick_ns, hwt_min_tick_us);
+		params->tick_ns = min_tick_ns;
+	}
+	return 0;
+}
+
+/* -- Making and unmaking ------------------------------------------------- */
+
+/* All live wheels. The lock also protects their @users. The list may also be read under RCU. */
+static LIST_HEAD(hwt_wheels);
+static unsigned int hwt_wheels_count;
+static u64 hwt_wheels_made;
+static DEFINE_MUTEX(hwt_wheels_lock);
+
+/*
+ * Frees shared wheels whose last user left in one of their own callbacks, and makes directories in
+ * debugfs. Who frees memory may wait for it.
+ */
+struct workqueue_struct *hwt_wq;
+
+static void hwt_wheel_free(struct hwt_wheel *wheel)
+{
+	free_percpu(wheel->cpu);
+	bitmap_free(wheel->active);
+	free_cpumask_var(wheel->cpus);
+	hwt_buckets_destroy(&wheel->buckets);
+	mutex_destroy(&wheel->stop_lock);
+	lockdep_unregister_key(&wheel->stop_key);
+	kfree(wheel);
+}
+
+/* The list of wheels is also read under RCU, so a grace period has to follow. */
+static void hwt_wheel_unregister(struct hwt_wheel *wheel)
+{
+	mutex_lock(&hwt_wheels_lock);
+	/* No barrier: unmake.grace in hwt_wheel_unmake() waits for readers. */
+	list_del_rcu(&wheel->entry);
+	hwt_wheels_count--;
+	mutex_unlock(&hwt_wheels_lock);
+}
+
+static void hwt_wheel_unmake(struct hwt_wheel *wheel)
+{
+	hwt_debugfs_remove(wheel);
+	/* Not before: a module that goes is forgotten only by wheels that are listed. */
+	hwt_wheel_unregister(wheel);
+	hwt_wait_runners(wheel);
+	/* Barrier unmake.grace, pairs with arm.rcu in hwt_arm_open(), cancel.rcu in
+	 * hwt_cancel_word(), clock.rcu in hwt_clock_irq_work() and leave.rcu in
+	 * hwt_runner_leave(): a CPU that still kicks the engine or leaves the lock is through
+	 * before the wheel is freed.
+	 */
+	synchronize_rcu();
+	irq_work_sync(&wheel->irq_work);
+	hwt_threads_free(wheel);
+	hwt_wheel_free(wheel);
+}
+
+static void hwt_wheel_free_work(struct work_struct *work)
+{
+	struct hwt_wheel *wheel = container_of(work, struct hwt_wheel, free_work);
+
+	hwt_stop(wheel, NULL, NULL);
+	hwt_wheel_unmake(wheel);
+	module_put(THIS_MODULE);
+}
+
+static struct hwt_wheel *hwt_wheel_make(const struct hwt_wheel_params *params,
+					gfp_t gfp)
+{
+	struct hwt_wheel *wheel;
+	int ret = -ENOMEM;
+
+	wheel = kzalloc(sizeof(*wheel), gfp);
+	if (!wheel)
+		return ERR_PTR(-ENOMEM);
+
+	hwt_tick_setup(wheel, params->tick_ns);
+	wheel->clock = params->clock;
+	wheel->flags = params->flags;
+	wheel->levels = params->levels;
+	wheel->max_pending = params->max_pending;
+	wheel->workers = params->workers;
+	wheel->priority = params->priority;
+	wheel->wait = params->wait;
+	wheel->pinned = params->cpus;
+	wheel->clock_set = params->clock_set;
+	wheel->clock_set_arg = params->clock_set_arg;
+	wheel->poll = params->poll;
+	wheel->poll_arg = params->poll_arg;
+	wheel->clock_offset = ktime_to_ns(ktime_mono_to_real(0));
+	wheel->due_since = HWT_TICK_NEVER;
+	ratelimit_state_init(&wheel->behind_limit, 10 * HZ, 1);
+	/* Without a line about how many messages were suppressed. */
+	ratelimit_set_flags(&wheel->behind_limit, RATELIMIT_MSG_ON_RELEASE);
+	hwt_timeout_init(&wheel->clock_timeout, wheel, NULL);
+	strscpy(wheel->name, params->name, sizeof(wheel->name));
+	/* Asleep for ever, until the first schedule. */
+	atomic64_set(&wheel->wake_tick, HWT_TICK_NEVER);
+	wheel->irq_work = IRQ_WORK_INIT_HARD(hwt_wheel_irq_work);
+	spin_lock_init(&wheel->lock);
+	mutex_init(&wheel->stop_lock);
+	lockdep_register_key(&wheel->stop_key);
+	lockdep_set_class(&wheel->stop_lock, &wheel->stop_key);
+	INIT_LIST_HEAD(&wheel->deferred);
+	INIT_LIST_HEAD(&wheel->idle);
+	INIT_LIST_HEAD(&wheel->runners);
+	init_waitqueue_head(&wheel->sync_wait);
+	INIT_WORK(&wheel->free_work, hwt_wheel_free_work);
+	wheel->users = 1;
+
+	wheel->cpu = alloc_percpu_gfp(struct hwt_cpu, gfp | __GFP_ZERO);
+	/* At least a cache line, so that it shares none with strangers. */
+	wheel->active = bitmap_zalloc(max_t(unsigned int, nr_cpu_ids,
+					    SMP_CACHE_BYTES * BITS_PER_BYTE), gfp);
+	if (!wheel->cpu || !wheel->active || !zalloc_cpumask_var(&wheel->cpus, gfp))
+		goto err_free;
+	if (params->cpus)
+		cpumask_copy(wheel->cpus, params->cpus);
+	ret = hwt_buckets_init(&wheel->buckets, ilog2(params->ticks_per_wheel),
+			       params->levels,
+			       hwt_ns_to_tick(wheel, hwt_clock_now(wheel)), gfp);
+	if (ret)
+		goto err_free;
+	ret = hwt_threads_start(wheel, gfp);
+	if (ret)
+		goto err_free;
+	return wheel;
+
+err_free:
+	hwt_wheel_free(wheel);
+	return ERR_PTR(ret);
+}
+
+static void hwt_wheel_register(struct hwt_wheel *wheel, const void *creator,
+			       struct module *owner)
+{
+	lockdep_assert_held(&hwt_wheels_lock);
+	/* By name: a module's init is gone once it is through. */
+	snprintf(wheel->creator, sizeof(wheel->creator), "%ps", creator);
+	wheel->owner = owner;
+	strscpy(wheel->owner_name, module_name(owner), sizeof(wheel->owner_name));
+	/* Barrier clock.add, pairs with clock.list in hwt_clock_irq_work(): a wheel that is found
+	 * there is complete.
+	 */
+	list_add_tail_rcu(&wheel->entry, &hwt_wheels);
+	wheel->number = ++hwt_wheels_made;
+	trace_hwt_wheel_create(wheel);
+	if (++hwt_wheels_count > HWT_WHEELS_MANY)
+		pr_warn_once("more than %u wheels are alive, the latest made by %s [%s]: each has a thread, wheels are meant to be shared\n",
+			     HWT_WHEELS_MANY, wheel->creator, wheel->owner_name);
+}
+
+static int hwt_wheel_params_copy(struct hwt_wheel_params *to,
+				 const struct hwt_wheel_params *from)
+{
+	memset(to, 0, sizeof(*to));
+	if (from)
+		*to = *from;
+	return hwt_wheel_params_check(to);
+}
+
+/* hwt_wheel_create() for a given module; see there. */
+struct hwt_wheel *__hwt_wheel_create(const struct hwt_wheel_params *user_params,
+				     struct module *owner)
+{
+	struct hwt_wheel_params params;
+	struct hwt_wheel *wheel;
+	int ret;
+
+	might_sleep();
+	ret = hwt_wheel_params_copy(&params, user_params);
+	if (ret)
+		return ERR_PTR(ret);
+	/* At the limit of a memory cgroup: an error, not the OOM killer, and no report. */
+	wheel = hwt_wheel_make(&params, GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL |
+			       __GFP_NOWARN);
+	if (IS_ERR(wheel))
+		return wheel;
+	/* Who has a wheel keeps the module, though it may forget the wheel and go. */
+	__module_get(THIS_MODULE);
+	mutex_lock(&hwt_wheels_lock);
+	hwt_wheel_register(wheel, __builtin_return_address(0), owner);
+	mutex_unlock(&hwt_wheels_lock);
+	hwt_debugfs_add(wheel);
+	return wheel;
+}
+EXPORT_SYMBOL_GPL(__hwt_wheel_create);
+
+static struct hwt_wheel *hwt_shared_find(const struct hwt_wheel_params *params)
+{
+	struct hwt_wheel *wheel;
+
+	lockdep_assert_held(&hwt_wheels_lock);
+	list_for_each_entry(wheel, &hwt_wheels, entry)
+		if (wheel->shared && wheel->users && wheel->tick_ns == params->tick_ns &&
+		    1U << wheel->buckets.bits == params->ticks_per_wheel &&
+		    wheel->levels == params->levels &&
+		    wheel->clock == params->clock &&
+		    wheel->flags == params->flags &&
+		    wheel->workers == params->workers &&
+		    wheel->priority == params->priority)
+			return wheel;
+	return NULL;
+}
+
+/* hwt_wheel_get_shared() for a given module; see there. */
+struct hwt_wheel *__hwt_wheel_get_shared(const struct hwt_wheel_params *user_params,
+					 struct module *owner)
+{
+	struct hwt_wheel_params params;
+	struct hwt_wheel *wheel;
+	bool made = false;
+	int ret;
+
+	might_sleep();
+	ret = hwt_wheel_params_copy(&params, user_params);
+	if (!ret && (params.max_pending || params.cpus || params.wait || params.clock_set))
+		ret = -EINVAL;
+	if (ret)
+		return ERR_PTR(ret);
+
+	mutex_lock(&hwt_wheels_lock);
+	wheel = hwt_shared_find(&params);
+	if (wheel) {
+		WRITE_ONCE(wheel->users, wheel->users + 1);
+	} else {
+		/* Not charged to whoever happens to come first. */
+		wheel = hwt_wheel_make(&params, GFP_KERNEL);
+		made = !IS_ERR(wheel);
+		if (made) {
+			wheel->shared = true;
+			hwt_wheel_register(wheel, __builtin_return_address(0), owner);
+		}
+	}
+	mutex_unlock(&hwt_wheels_lock);
+	if (!IS_ERR(wheel))
+		__module_get(THIS_MODULE);
+	if (made)
+		hwt_debugfs_add(wheel);
+	return wheel;
+}
+EXPORT_SYMBOL_GPL(__hwt_wheel_get_shared);
+
+/**
+ * hwt_wheel_put() - give back a shared wheel
+ * @wheel: from hwt_wheel_get_shared()
+ *
+ * Process context, from a ->release on the wheel too. The caller's timeouts on it must
+ * not be held any more. The last user's put stops the wheel and frees it, and may sleep.
+ */
+void hwt_wheel_put(struct hwt_wheel *wheel)
+{
+	might_sleep();
+	if (WARN_ON_ONCE(!wheel->shared))
+		return;
+	mutex_lock(&hwt_wheels_lock);
+	WRITE_ONCE(wheel->users, wheel->users - 1);
+	if (wheel->users) {
+		mutex_unlock(&hwt_wheels_lock);
+		module_put(THIS_MODULE);
+		return;
+	}
+	/* From here on nobody finds it. It is listed until nothing tells of its callbacks. */
+	mutex_unlock(&hwt_wheels_lock);
+
+	/* No barrier: the work is queued once in the life of a wheel. */
+	if (hwt_in_callback(wheel))
+		queue_work(hwt_wq, &wheel->free_work);
+	else
+		hwt_wheel_free_work(&wheel->free_work);
+}
+EXPORT_SYMBOL_GPL(hwt_wheel_put);
+
+/**
+ * hwt_wheel_destroy() - stop a wheel of one's own, if that is not done, and free it
+ * @wheel: from hwt_wheel_create()
+ *
+ * Process context, may sleep. What is still pending is cancelled, as by hwt_wheel_stop()
+ * without a function. Nothing may use the wheel or schedule, cancel or query its timeouts
+ * any more.
+ *
+ * Return: 0; -EDEADLK from a callback of the wheel, -EBUSY for a shared wheel: nothing
+ * changed.
+ */
+int hwt_wheel_destroy(struct hwt_wheel *wheel)
+{
+	long ret;
+
+	ret = hwt_wheel_stop(wheel, NULL, NULL);
+	if (ret < 0)
+		return ret;
+	hwt_wheel_unmake(wheel);
+	module_put(THIS_MODULE);
+	return 0;
+}
+EXPORT_SYMBOL_GPL(hwt_wheel_destroy);
+
+/**
+ * hwt_wheel_start() - mark a wheel as started before its first schedule
+ * @wheel: the wheel
+ *
+ * Process context. Never needed: only hwt_wheel_state() tells the difference.
+ *
+ * Return: 0, also if it was started before; -ESHUTDOWN if it was stopped.
+ */
+int hwt_wheel_start(struct hwt_wheel *wheel)
+{
+	int ret = 0;
+
+	spin_lock(&wheel->lock);
+	if (READ_ONCE(wheel->closed))
+		ret = -ESHUTDOWN;
+	else if (wheel->state == HWT_INIT)
+		WRITE_ONCE(wheel->state, HWT_STARTED);
+	spin_unlock(&wheel->lock);
+	return ret;
+}
+EXPORT_SYMBOL_GPL(hwt_wheel_start);
+
+/* -- Events of the system ------------------------------------------------- */
+
+/*
+ * Forget a module that goes, and see to what it leaves.
+ *
+ * Return: whether one of its functions is executing; that may need the lock, so nobody waits for
+ * it here.
+ */
+static bool hwt_wheels_module_going(struct module *module, bool said)
+{
+	struct hwt_wheel *wheel;
+	bool executing = false;
+
+	mutex_lock(&hwt_wheels_lock);
+	list_for_each_entry(wheel, &hwt_wheels, entry) {
+		if (static_branch_unlikely(&hwt_debug))
+			executing |= hwt_debug_module_going(wheel, module, said);
+		/* Then: what was executing has been noted when it is found not to be. */
+		hwt_slow_forget_calls(wheel, module);
+	}
+	mutex_unlock(&hwt_wheels_lock);
+	return executing;
+}
+
+/* A module that goes, and has gone through its exit, should have destroyed its wheels. */
+static int hwt_module_event(struct notifier_block *block, unsigned long event, void *data)
+{
+	struct hwt_wheel *wheel;
+	bool said;
+
+	if (event != MODULE_STATE_GOING)
+		return NOTIFY_DONE;
+	mutex_lock(&hwt_wheels_lock);
+	list_for_each_entry(wheel, &hwt_wheels, entry)
+		if (wheel->owner == data && !wheel->shared)
+			pr_warn("module %s goes and leaves its wheel %s, made by %s, with %llu timeouts pending\n",
+				wheel->owner_name, wheel->name, wheel->creator,
+				hwt_wheel_pending(wheel));
+	mutex_unlock(&hwt_wheels_lock);
+	for (said = false; hwt_wheels_module_going(data, said); said = true)
+		usleep_range(1000, 2000);
+	hwt_slow_forget_sites(data);
+	return NOTIFY_OK;
+}
+
+static struct notifier_block hwt_module_notifier = { .notifier_call = hwt_module_event };
+
+/*
+ * The wall clock was set. An engine that sleeps until a date notices only when that comes. If the
+ * clock went back that is too late: clock_set is not called, and the cancelled are kept, for as
+ * long.
+ */
+static void hwt_clock_irq_work(struct irq_work *work)
+{
+	struct hwt_wheel *wheel;
+
+	/*
+	 * hwt_clock_event() may have found this pending (clock.irq): wait for the end of that
+	 * setting. Newer kernels (7.2) tell of it before the new time can be read.
+	 */
+	ktime_get_real_ns();
+	/* Barrier clock.rcu, pairs with unmake.grace in hwt_wheel_unmake(): a wheel that is found
+	 * stays until it has been kicked.
+	 */
+	rcu_read_lock();
+	/* Barrier clock.list (spare), pairs with clock.add in hwt_wheel_register(): each wheel is
+	 * complete. The address would order that.
+	 */
+	list_for_each_entry_rcu(wheel, &hwt_wheels, entry)
+		if (wheel->clock == HWT_CLOCK_REALTIME)
+			hwt_wheel_kick(wheel);
+	rcu_read_unlock();
+}
+
+static struct irq_work hwt_clock_work = IRQ_WORK_INIT_HARD(hwt_clock_irq_work);
+
+/* Inside the timekeeper, with each update; @was_set: it was set, not merely advanced. */
+static int hwt_clock_event(struct notifier_block *block, unsigned long was_set, void *data)
+{
+	/* Barrier clock.irq, pairs with kernel.irq_work in irq_work_run(): an interrupt that is
+	 * pending already sees that this setting has begun.
+	 */
+	if (was_set)
+		irq_work_queue(&hwt_clock_work);
+	return NOTIFY_OK;
+}
+
+static struct notifier_block hwt_clock_notifier = { .notifier_call = hwt_clock_event };
+
+/*
+ * When the last of a thread's CPUs goes, the kernel lets it run anywhere. When one comes back, it
+ * is put there again.
+ */
+static int hwt_cpu_online(unsigned int cpu)
+{
+	struct hwt_wheel *wheel;
+
+	mutex_lock(&hwt_wheels_lock);
+	list_for_each_entry(wheel, &hwt_wheels, entry)
+		if (wheel->pinned && cpumask_test_cpu(cpu, wheel->cpus))
+			hwt_threads_pin(wheel);
+	mutex_unlock(&hwt_wheels_lock);
+	return 0;
+}
+
+static int hwt_cpu_state;
+
+/**
+ * hwt_registry_init() - listen to what wheels have to be told of
+ *
+ * Return: 0 or a negative error.
+ */
+int __init hwt_registry_init(void)
+{
+	int ret;
+
+	/* Its rescuer has its name, and is no wheel's thread: those begin with hwt, as a rule. */
+	hwt_wq = alloc_workqueue("wq_hwt", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	if (!hwt_wq)
+		return -ENOMEM;
+	ret = register_module_notifier(&hwt_module_notifier);
+	if (ret)
+		goto err_wq;
+	hwt_cpu_state = cpuhp_setup_state_nocalls(CPUHP_AP_ONLINE_DYN, "hwt:online",
+						  hwt_cpu_online, NULL);
+	if (hwt_cpu_state < 0) {
+		ret = hwt_cpu_state;
+		goto err_notifier;
+	}
+	ret = pvclock_gtod_register_notifier(&hwt_clock_notifier);
+	if (ret)
+		goto err_cpu;
+	return 0;
+
+err_cpu:
+	cpuhp_remove_state_nocalls(hwt_cpu_state);
+err_notifier:
+	unregister_module_notifier(&hwt_module_notifier);
+err_wq:
+	destroy_workqueue(hwt_wq);
+	return ret;
+}
+
+/**
+ * hwt_registry_exit() - the mirror of hwt_registry_init()
+ *
+ * Each wheel keeps the module, so there is none.
+ */
+void hwt_registry_exit(void)
+{
+	pvclock_gtod_unregister_notifier(&hwt_clock_notifier);
+	irq_work_sync(&hwt_clock_work);
+	cpuhp_remove_state_nocalls(hwt_cpu_state);
+	unregister_module_notifier(&hwt_module_notifier);
+	destroy_workqueue(hwt_wq);
+	WARN_ON(!list_empty(&hwt_wheels));
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Schedule and cancel, and waking the engine
+ */
+#ifndef _HWT_CORE_SUBMIT_H
+#define _HWT_CORE_SUBMIT_H
+
+#include "core/client.h"
+#include "core/wheel.h"
+
+/*
+ * Change a timeout's word. A full barrier if it succeeds, on which all callers rely: a client that
+ * schedules has written what the callback reads, a runner that ends a hold has read what the next
+ * hold changes, and what either reads next (sleep_seq, wake_tick, the flags) is not older.
+ */
+static inline bool hwt_word_change(struct hwt_timeout *timeout, u64 *old, u64 new)
+{
+	/* No barrier by a name of its own: each caller has one. */
+	return atomic64_try_cmpxchg(&timeout->word, (s64 *)old, new);
+}
+
+bool hwt_word_cancel(struct hwt_timeout *timeout, u64 set, u64 *was);
+void hwt_note_cancel(struct hwt_wheel *wheel, const struct hwt_timeout *timeout, u64 word);
+void hwt_limit_put(struct hwt_wheel *wheel);
+void hwt_wheel_irq_work(struct irq_work *work);
+
+#endif /* _HWT_CORE_SUBMIT_H */

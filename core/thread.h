@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The threads of a wheel
+ */
+#ifndef _HWT_CORE_THREAD_H
+#define _HWT_CORE_THREAD_H
+
+#include <linux/freezer.h>
+
+#include "core/wheel.h"
+
+/* Must the calling thread of the wheel stand still? */
+static inline bool hwt_frozen(const struct hwt_wheel *wheel)
+{
+	return (wheel->flags & HWT_FREEZABLE) && freezing(current);
+}
+
+/* How the threads of a wheel sleep: they are no load, and not hung. */
+static inline unsigned int hwt_idle_state(const struct hwt_wheel *wheel)
+{
+	return wheel->flags & HWT_FREEZABLE ? TASK_IDLE | TASK_FREEZABLE : TASK_IDLE;
+}
+
+/* An engine that waits busily looks after something else, too. */
+static inline void hwt_engine_poll(struct hwt_wheel *wheel)
+{
+	if (wheel->poll)
+		wheel->poll(wheel->poll_arg);
+}
+
+int hwt_threads_start(struct hwt_wheel *wheel, gfp_t gfp);
+void hwt_threads_stop(struct hwt_wheel *wheel);
+void hwt_threads_free(struct hwt_wheel *wheel);
+void hwt_threads_pin(struct hwt_wheel *wheel);
+bool hwt_thread_astray(const struct hwt_wheel *wheel);
+void hwt_worker_wake(struct hwt_wheel *wheel);
+
+#endif /* _HWT_CORE_THREAD_H */
