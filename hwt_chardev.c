@@ -15,7 +15,17 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
-#include "device/device.h"
+#include "hwt.h"
+#include "hwt_uapi.h"
+#include "device/chardev.h"
+#include "device/context.h"
+#include "device/entry.h"
+#include "device/event.h"
+#include "device/op.h"
+#include "device/ring.h"
+#include "device/show.h"
+#include "device/uring.h"
+#include "device/user.h"
 
 /*
  * Entries handled in one go under the lock. The wheel's thread waits for it at each timeout of

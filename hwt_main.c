@@ -11,7 +11,7 @@
 #include "core/debug.h"
 #include "core/registry.h"
 #include "core/stats.h"
-#include "device/device.h"
+#include "device/chardev.h"
 
 /* -- Parameters ---------------------------------------------------------- */
 

@@ -15,7 +15,12 @@
 #include <linux/wait_bit.h>
 #include <linux/workqueue.h>
 
-#include "device/device.h"
+#include "hwt.h"
+#include "device/context.h"
+#include "device/entry.h"
+#include "device/event.h"
+#include "device/uring.h"
+#include "device/user.h"
 
 #define HWT_TIMEOUTS_LIMIT	1073741824U
 

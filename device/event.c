@@ -6,7 +6,11 @@
 #include <linux/uaccess.h>
 #include <linux/uio.h>
 
-#include "device/device.h"
+#include "hwt.h"
+#include "device/context.h"
+#include "device/entry.h"
+#include "device/event.h"
+#include "device/ring.h"
 
 /*
  * An entry has something to tell. @due_ns: when it was due, @now_ns: it came up; on the wheel's

@@ -10,8 +10,14 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
-#include "device/device.h"
+#include "hwt.h"
 #include "core/client.h"
+#include "device/context.h"
+#include "device/entry.h"
+#include "device/event.h"
+#include "device/op.h"
+#include "device/uring.h"
+#include "device/user.h"
 
 /* The mode, period and slack of a timeout that is to be armed. */
 static bool hwt_op_times_valid(u32 mode, u64 period_ns, u64 slack_ns)

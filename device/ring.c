@@ -20,7 +20,11 @@
 #include <linux/string.h>
 #include <linux/vmalloc.h>
 
-#include "device/device.h"
+#include "device/context.h"
+#include "device/entry.h"
+#include "device/event.h"
+#include "device/op.h"
+#include "device/ring.h"
 
 /**
  * struct hwt_rings_ctx - the rings of a context

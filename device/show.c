@@ -14,8 +14,11 @@
 #include <linux/user_namespace.h>
 #include <linux/xarray.h>
 
-#include "device/device.h"
+#include "hwt.h"
 #include "core/client.h"
+#include "device/context.h"
+#include "device/show.h"
+#include "device/user.h"
 
 #ifdef CONFIG_PROC_FS
 /**

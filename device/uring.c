@@ -19,7 +19,11 @@
  *
  * An outstanding command keeps the file open, so the context does not go before it.
  */
-#include "device/device.h"
+#include "hwt_compat.h"
+#include "device/context.h"
+#include "device/entry.h"
+#include "device/op.h"
+#include "device/uring.h"
 
 #ifdef HWT_URING
 

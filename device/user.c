@@ -23,7 +23,10 @@
 #include <linux/uidgid.h>
 #include <linux/user_namespace.h>
 
-#include "device/device.h"
+#include "hwt.h"
+#include "device/context.h"
+#include "device/entry.h"
+#include "device/user.h"
 
 /* Not given: so many contexts' worth. */
 #define HWT_USER_CONTEXTS	4

@@ -24,7 +24,7 @@ importlib.import_module("static")     # It registers the checks.
 PLANTS = (
     ("spdx", "core/group.c", "SPDX-License-Identifier", "Licence", "core/group.c: no SPDX line"),
     ("places", "README.md", "", "\nSee /ro" "ot/somewhere.\n", "README.md:"),
-    ("layers", "core/group.c", "#include <linux/list.h>\n", "#include \"device/device.h\"\n", "core/group.c: includes"),
+    ("layers", "core/group.c", "#include <linux/list.h>\n", "#include \"device/context.h\"\n", "core/group.c: includes"),
     ("layers", "device/op.c", "core/client.h", "core/submit.h", "device/op.c: includes"),
     ("checkpatch", "core/group.c", "", "\nint hwt_planted( int a );\n", "core/group.c:.*SPACING"),
     ("checkpatch", "tools/hwtctl.h", "", "\nint planted (int a);\n", "tools/hwtctl.h:.*SPACING"),

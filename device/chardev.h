@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * /dev/hwt, for the module's init and exit
+ */
+#ifndef _HWT_DEVICE_CHARDEV_H
+#define _HWT_DEVICE_CHARDEV_H
+
+struct dentry;
+
+int hwt_chardev_init(struct dentry *debugfs);
+void hwt_chardev_exit(void);
+
+#endif /* _HWT_DEVICE_CHARDEV_H */

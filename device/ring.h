@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Rings in memory that is shared with the program
+ */
+#ifndef _HWT_DEVICE_RING_H
+#define _HWT_DEVICE_RING_H
+
+#include <linux/types.h>
+
+struct file;
+struct hwt_context;
+struct hwt_enter_args;
+struct hwt_rings_args;
+struct hwt_rings_ctx;
+struct vm_area_struct;
+
+int hwt_rings_create(struct hwt_context *ctx, struct hwt_rings_args *args);
+void hwt_rings_fill(struct hwt_context *ctx);
+bool hwt_rings_ready(const struct hwt_context *ctx);
+void hwt_rings_poll(void *arg);
+int hwt_rings_enter(struct hwt_context *ctx, struct hwt_enter_args *args);
+int hwt_rings_mmap(struct file *file, struct vm_area_struct *vma);
+void hwt_rings_free(struct hwt_rings_ctx *rings);
+
+#endif /* _HWT_DEVICE_RING_H */

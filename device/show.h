@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Contexts in /proc/PID/fdinfo and in debugfs
+ */
+#ifndef _HWT_DEVICE_SHOW_H
+#define _HWT_DEVICE_SHOW_H
+
+struct dentry;
+struct file;
+struct hwt_context;
+struct seq_file;
+
+void hwt_show_fdinfo(struct seq_file *m, struct file *file);
+void hwt_context_debugfs_add(struct hwt_context *ctx);
+void hwt_context_debugfs_remove(struct hwt_context *ctx);
+void hwt_contexts_debugfs_init(struct dentry *dir);
+
+#endif /* _HWT_DEVICE_SHOW_H */
