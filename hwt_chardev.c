@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * /dev/hwt: the device, and what is asked of a context as a whole
+ * /dev/hwt: the device, its file operations and its ioctls
  */
 #include <linux/compat.h>
-#include <linux/cpumask.h>
 #include <linux/err.h>
 #include <linux/fs.h>
-#include <linux/list.h>
 #include <linux/miscdevice.h>
 #include <linux/module.h>
-#include <linux/mutex.h>
 #include <linux/nospec.h>
-#include <linux/sched/signal.h>
-#include <linux/slab.h>
 #include <linux/uaccess.h>
 
 #include "hwt.h"
@@ -26,16 +21,6 @@
 #include "device/show.h"
 #include "device/uring.h"
 #include "device/user.h"
-
-/*
- * Entries handled in one go under the lock. The wheel's thread waits for it at each timeout of
- * the context that fires.
- */
-#define HWT_ENTRY_STEP		16
-
-/* The wheel that contexts share: from the first open on, until the module goes. */
-static struct hwt_wheel *hwt_shared_wheel;
-static DEFINE_MUTEX(hwt_shared_lock);
 
 /* -- ioctls -------------------------------------------------------------- */
 
@@ -90,139 +75,9 @@ static int hwt_ioctl_info(struct hwt_context *ctx, union hwt_args *args)
 	return 0;
 }
 
-static bool hwt_context_set_wheel(struct hwt_context *ctx, struct hwt_wheel *wheel,
-				  int clock, struct hwt_entry *clock_set)
-{
-	struct hwt_wheel_params params;
-	bool set;
-
-	hwt_wheel_get_params(wheel, &params);
-	xa_lock(&ctx->entries);
-	set = !ctx->fixed;
-	if (set) {
-		ctx->wheel = wheel;
-		WRITE_ONCE(ctx->clock, clock);
-		ctx->tick_ns = params.tick_ns;
-		ctx->clock_set = clock_set;
-		WRITE_ONCE(ctx->fixed, true);
-		WRITE_ONCE(ctx->private, true);
-		ctx->busy = params.wait == HWT_WAIT_BUSY;
-	}
-	xa_unlock(&ctx->entries);
-	return set;
-}
-
-/* Its wheel is gone, or never was. */
-static void hwt_clock_set_free(struct hwt_entry *entry)
-{
-	if (!entry)
-		return;
-	xa_lock(&entry->ctx->entries);
-	hwt_event_drop(entry);
-	xa_unlock(&entry->ctx->entries);
-	hwt_entry_put(entry);
-}
-
-static int hwt_setup_clock(const struct hwt_setup_args *setup,
-			   struct hwt_wheel_params *params)
-{
-	bool tell = setup->flags & HWT_SETUP_TELL_CLOCK_SET;
-
-	switch (setup->clock) {
-	case CLOCK_MONOTONIC:
-		params->clock = HWT_CLOCK_MONOTONIC;
-		return tell ? -EINVAL : 0;
-	case CLOCK_BOOTTIME:
-		params->clock = HWT_CLOCK_BOOTTIME;
-		return tell ? -EINVAL : 0;
-	case CLOCK_REALTIME:
-		params->clock = HWT_CLOCK_REALTIME;
-		if (tell)
-			params->clock_set = hwt_context_clock_set;
-		return 0;
-	default:
-		return -EINVAL;
-	}
-}
-
-/* Where and how its thread runs. Such a thread can keep others from running. */
-static int hwt_setup_place(struct hwt_context *ctx, const struct hwt_setup_args *setup,
-			   struct hwt_wheel_params *params)
-{
-	bool pinned = setup->flags & HWT_SETUP_CPU;
-	bool busy = setup->flags & HWT_SETUP_BUSY_WAIT;
-
-	if (setup->priority > HWT_SETUP_FIFO || (setup->cpu && !pinned) ||
-	    (busy && (!pinned || setup->priority)))
-		return -EINVAL;
-	if (!pinned && !setup->priority)
-		return 0;
-	if (!capable(CAP_SYS_NICE))
-		return -EPERM;
-	switch (setup->priority) {
-	case HWT_SETUP_FIFO_LOW:
-		params->priority = HWT_PRIORITY_FIFO_LOW;
-		break;
-	case HWT_SETUP_FIFO:
-		params->priority = HWT_PRIORITY_FIFO;
-		break;
-	}
-	if (pinned) {
-		if (setup->cpu >= nr_cpu_ids || !cpu_online(setup->cpu))
-			return -EINVAL;
-		params->cpus = cpumask_of(array_index_nospec(setup->cpu, nr_cpu_ids));
-	}
-	if (busy) {
-		params->wait = HWT_WAIT_BUSY;
-		params->poll = hwt_rings_poll;
-		params->poll_arg = ctx;
-	}
-	return 0;
-}
-
 static int hwt_ioctl_setup(struct hwt_context *ctx, union hwt_args *args)
 {
-	const struct hwt_setup_args *setup = &args->setup;
-	struct hwt_wheel_params params = {
-		.name		 = "hwt_private",
-		.tick_ns	 = setup->tick_ns,
-		.ticks_per_wheel = setup->ticks_per_wheel,
-		.levels		 = setup->levels,
-		.max_pending	 = setup->max_pending,
-	};
-	struct hwt_entry *clock_set = NULL;
-	struct hwt_wheel *wheel;
-	int ret;
-
-	if (setup->flags & ~(HWT_SETUP_COARSE_CLOCK | HWT_SETUP_TELL_CLOCK_SET |
-			     HWT_SETUP_BUSY_WAIT | HWT_SETUP_CPU) || setup->reserved)
-		return -EINVAL;
-	if (setup->flags & HWT_SETUP_COARSE_CLOCK)
-		params.flags = HWT_COARSE_CLOCK;
-	ret = hwt_setup_clock(setup, &params) ?: hwt_setup_place(ctx, setup, &params);
-	if (ret)
-		return ret;
-	/* A first look, to save the making of a wheel. */
-	if (READ_ONCE(ctx->fixed))
-		return -EBUSY;
-	if (params.clock_set) {
-		/* Its event may come up again before it was read, as periodic ones do. */
-		clock_set = hwt_entry_alloc(ctx, NULL, HWT_MODE_FIXED_DELAY, 0, 0);
-		if (!clock_set)
-			return -ENOMEM;
-		clock_set->id = 0;
-		params.clock_set_arg = clock_set;
-	}
-	wheel = hwt_user_make_wheel(ctx, &params);
-	if (IS_ERR(wheel)) {
-		hwt_clock_set_free(clock_set);
-		return PTR_ERR(wheel);
-	}
-	if (hwt_context_set_wheel(ctx, wheel, setup->clock, clock_set))
-		return 0;
-	hwt_user_unmake_wheel(ctx, wheel);
-	hwt_clock_set_free(clock_set);
-	return -EBUSY;
+	return hwt_context_setup(ctx, &args->setup);
 }
 
 static int hwt_ioctl_schedule(struct hwt_context *ctx, union hwt_args *args)
@@ -309,159 +164,16 @@ static int hwt_ioctl_enter(struct hwt_context *ctx, union hwt_args *args)
 	return hwt_rings_enter(ctx, &args->enter);
 }
 
-static void hwt_entry_describe(const struct hwt_entry *entry, struct hwt_list_entry *to,
-			       s64 offset)
-{
-	*to = (struct hwt_list_entry) {
-		.id		= entry->id,
-		.user_data	= entry->user_data,
-		.deadline_ns	= hwt_time_to_user(hwt_entry_due(entry), offset),
-		.remaining_ns	= hwt_entry_remaining(entry),
-		.period_ns	= hwt_entry_period(entry),
-		.overruns	= hwt_entry_overruns(entry),
-		.state		= hwt_entry_state(entry),
-		.mode		= entry->mode,
-	};
-}
-
-/* Describe up to @max entries, one step at most, from *@cursor on. Return: how many. */
-static u32 hwt_context_describe(struct hwt_context *ctx, u64 *cursor,
-				struct hwt_list_entry *to, u32 max)
-{
-	s64 offset = hwt_context_offset(ctx);
-	struct hwt_entry *entry;
-	unsigned long slot;
-	u32 n = 0;
-
-	if (*cursor > U32_MAX)
-		return 0;
-	mutex_lock(&ctx->walk_lock);
-	xa_lock(&ctx->entries);
-	xa_for_each_start(&ctx->entries, slot, entry, *cursor) {
-		hwt_entry_describe(entry, &to[n++], offset);
-		*cursor = (u64)slot + 1;
-		if (n == max)
-			break;
-	}
-	xa_unlock(&ctx->entries);
-	mutex_unlock(&ctx->walk_lock);
-	return n;
-}
-
 static int hwt_ioctl_list(struct hwt_context *ctx, union hwt_args *args)
 {
-	struct hwt_list_args *list = &args->list;
-	struct hwt_list_entry __user *to = u64_to_user_ptr(list->entries);
-	struct hwt_list_entry *step;
-	u32 total = 0, n, max;
-	u64 cursor;
-	int ret = 0;
-
-	if (list->flags || !list->count ||
-	    list->entry_size != sizeof(struct hwt_list_entry))
-		return -EINVAL;
-	step = kmalloc_array(HWT_ENTRY_STEP, sizeof(*step), HWT_GFP_USER);
-	if (!step)
-		return -ENOMEM;
-	do {
-		/* What could not be stored is told of by the next call. */
-		cursor = list->cursor;
-		max = min_t(u32, list->count - total, HWT_ENTRY_STEP);
-		n = hwt_context_describe(ctx, &cursor, step, max);
-		if (copy_to_user(to + total, step, n * sizeof(*step))) {
-			ret = -EFAULT;
-			break;
-		}
-		list->cursor = cursor;
-		total += n;
-		cond_resched();
-		if (signal_pending(current))
-			ret = -EINTR;
-	} while (!ret && n == max && total < list->count);
-	kfree(step);
-	if (ret && !total)
-		return ret;
-	list->count = total;
-	return 0;
-}
-
-/*
- * Do something to each entry, under the lock but in bounded steps. @fn may remove the
- * entry it is given.
- *
- * Return: for how many it was true.
- */
-static u64 hwt_context_walk(struct hwt_context *ctx,
-			    bool (*fn)(struct hwt_entry *entry))
-{
-	struct hwt_entry *entry;
-	unsigned int n = 0;
-	unsigned long slot;
-	u64 count = 0;
-
-	mutex_lock(&ctx->walk_lock);
-	xa_lock(&ctx->entries);
-	xa_for_each(&ctx->entries, slot, entry) {
-		count += fn(entry);
-		if (++n % HWT_ENTRY_STEP)
-			continue;
-		xa_unlock(&ctx->entries);
-		mutex_unlock(&ctx->walk_lock);
-		cond_resched();
-		mutex_lock(&ctx->walk_lock);
-		xa_lock(&ctx->entries);
-	}
-	xa_unlock(&ctx->entries);
-	mutex_unlock(&ctx->walk_lock);
-	return count;
-}
-
-static bool hwt_entry_stop(struct hwt_entry *entry)
-	__must_hold(&entry->ctx->entries.xa_lock)
-{
-	u64 due = hwt_entry_due(entry);
-
-	if (entry->ended)
-		return false;
-	hwt_cancel(&entry->timeout);
-	entry->ended = true;
-	entry->ctx->stats.stopped++;
-	if (entry->uring) {
-		/* Not by this: it may wake many, with the lock held. */
-		hwt_uring_end(entry, -ESHUTDOWN, true);
-		hwt_entry_remove(entry);
-		return true;
-	}
-	if (!hwt_entry_has_event(entry))
-		hwt_event_add(entry, HWT_EVENT_STOPPED, due,
-			      hwt_wheel_now(entry->ctx->wheel));
-	return true;
+	return hwt_context_list(ctx, &args->list);
 }
 
 static int hwt_ioctl_stop(struct hwt_context *ctx, union hwt_args *args)
 {
 	if (args->stop.flags)
 		return -EINVAL;
-	xa_lock(&ctx->entries);
-	ctx->closing = true;
-	xa_unlock(&ctx->entries);
-	args->stop.stopped = hwt_context_walk(ctx, hwt_entry_stop);
-	/*
-	 * Another stop may be on its way, but this one has seen all entries. Under the
-	 * lock, so that either this finds that the last event has gone, or
-	 * hwt_context_wake_end() this.
-	 */
-	xa_lock(&ctx->entries);
-	/*
-	 * Barrier stop.stopped (spare), pairs with poll.stopped in hwt_poll() and read.stopped in
-	 * hwt_read_iter() and hwt_rings_enough(): a task that sees this without the lock sees all
-	 * events. The lock would do, which each event's adder has held before.
-	 */
-	smp_store_release(&ctx->stopped, true);
-	if (ctx->rings)
-		hwt_rings_fill(ctx);
-	xa_unlock(&ctx->entries);
-	wake_up_interruptible_poll(&ctx->wait, EPOLLIN | EPOLLRDNORM | EPOLLHUP);
+	args->stop.stopped = hwt_context_stop(ctx);
 	return 0;
 }
 
@@ -540,93 +252,20 @@ static long hwt_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 
 /* -- The device ---------------------------------------------------------- */
 
-/*
- * On PREEMPT_RT the lock of a context's table sleeps, and its thread may wait for one that a
- * program's task holds which gets no CPU. It lends that task its priority, which must be worth
- * something: all others on the wheel wait, too.
- */
-static struct hwt_wheel *hwt_shared_wheel_get(void)
-{
-	static const struct hwt_wheel_params params = {
-		.priority = IS_ENABLED(CONFIG_PREEMPT_RT) ? HWT_PRIORITY_FIFO_LOW :
-							    HWT_PRIORITY_NORMAL,
-	};
-	struct hwt_wheel *wheel;
-
-	mutex_lock(&hwt_shared_lock);
-	wheel = hwt_shared_wheel;
-	if (!wheel) {
-		wheel = hwt_wheel_get_shared(&params);
-		if (!IS_ERR(wheel)) {
-			hwt_shared_wheel = wheel;
-			/* Given back when the module goes: must not keep it. */
-			module_put(THIS_MODULE);
-		}
-	}
-	mutex_unlock(&hwt_shared_lock);
-	return wheel;
-}
-
 static int hwt_open(struct inode *inode, struct file *file)
 {
-	struct hwt_wheel_params params;
-	struct hwt_context *ctx;
-	struct hwt_wheel *wheel;
+	struct hwt_context *ctx = hwt_context_create();
 
-	wheel = hwt_shared_wheel_get();
-	if (IS_ERR(wheel))
-		return PTR_ERR(wheel);
-	ctx = kzalloc(sizeof(*ctx), HWT_GFP_USER);
-	if (!ctx)
-		return -ENOMEM;
-	ctx->user = hwt_user_get();
-	if (!ctx->user) {
-		kfree(ctx);
-		return -ENOMEM;
-	}
-	ctx->unlimited = hwt_user_unlimited();
-	hwt_context_init(ctx);
-	hwt_wheel_get_params(wheel, &params);
-	ctx->wheel = wheel;
-	ctx->clock = CLOCK_MONOTONIC;
-	ctx->tick_ns = params.tick_ns;
-
-	hwt_context_debugfs_add(ctx);
+	if (IS_ERR(ctx))
+		return PTR_ERR(ctx);
 	file->private_data = ctx;
 	file->f_mode |= FMODE_NOWAIT;
 	return stream_open(inode, file);
 }
 
-static bool hwt_entry_forget(struct hwt_entry *entry)
-	__must_hold(&entry->ctx->entries.xa_lock)
-{
-	hwt_cancel(&entry->timeout);
-	hwt_entry_remove(entry);
-	return true;
-}
-
-/*
- * The last descriptor is gone, so no program is in a call. Cancelling is cheap; the shared
- * wheel lets go of the entries in its own time, and whoever waits for a slow callback
- * there, it is not the program that closes. The last of them frees the context. What is on
- * a wheel of its own is let go of here.
- */
 static int hwt_release(struct inode *inode, struct file *file)
 {
-	struct hwt_context *ctx = file->private_data;
-
-	hwt_context_debugfs_remove(ctx);
-	/* Its wheel's thread may still find operations in a ring: none makes a timeout. */
-	xa_lock(&ctx->entries);
-	ctx->closing = true;
-	xa_unlock(&ctx->entries);
-	hwt_context_walk(ctx, hwt_entry_forget);
-	if (ctx->private)
-		hwt_user_unmake_wheel(ctx, ctx->wheel);
-	hwt_clock_set_free(ctx->clock_set);
-	/* All entries have ended: no events come up any more. */
-	hwt_rings_free(ctx->rings);
-	hwt_context_put(ctx);
+	hwt_context_close(file->private_data);
 	return 0;
 }
 
@@ -652,38 +291,43 @@ static struct miscdevice hwt_device = {
 };
 
 /**
- * hwt_chardev_init() - make /dev/hwt
- * @debugfs: a directory for what contexts tell; it goes after hwt_chardev_exit()
+ * hwt_chardev_init() - create /dev/hwt
+ * @debugfs: a directory for the statistics of contexts, which outlives hwt_chardev_exit()
  *
  * Return: 0 or a negative error.
  */
 int __init hwt_chardev_init(struct dentry *debugfs)
 {
-	int ret = hwt_entries_init();
+	int ret;
 
+	ret = hwt_entries_init();
 	if (ret)
 		return ret;
+	ret = hwt_contexts_init();
+	if (ret)
+		goto err_entries;
 	hwt_contexts_debugfs_init(debugfs);
 	ret = misc_register(&hwt_device);
 	if (ret)
-		hwt_entries_exit();
+		goto err_contexts;
+	return 0;
+
+err_contexts:
+	hwt_contexts_exit();
+err_entries:
+	hwt_entries_exit();
 	return ret;
 }
 
 /**
- * hwt_chardev_exit() - unmake it
+ * hwt_chardev_exit() - remove /dev/hwt
  *
- * An open file keeps the module, so there is none. But the shared wheel may not have let
- * go of all entries yet.
+ * There is no open file, since that would keep the module.
  */
 void hwt_chardev_exit(void)
 {
 	misc_deregister(&hwt_device);
-	hwt_entries_wait();
-	if (hwt_shared_wheel) {
-		__module_get(THIS_MODULE);
-		hwt_wheel_put(hwt_shared_wheel);
-	}
+	hwt_contexts_exit();
 	hwt_entries_exit();
 }
 

@@ -59,7 +59,7 @@ struct hwt_wheel;
  * @tick_ns:    the tick
  * @closing:    being stopped: nothing may be scheduled any more
  * @stopped:    the stop is complete: no more events will come up. May be read without
- *              the lock, with acquire; pairs with the release in hwt_ioctl_stop(). Who has
+ *              the lock, with acquire; pairs with the release in hwt_context_stop(). Who has
  *              added an event before has held the lock since, so that is ordered, too.
  * @ready:      entries with an event, oldest first. May be looked at for emptiness
  *              without the lock.
@@ -112,10 +112,16 @@ struct hwt_context {
 	struct work_struct	wake_work;
 };
 
-void hwt_context_init(struct hwt_context *ctx);
+int hwt_contexts_init(void);
+void hwt_contexts_exit(void);
+struct hwt_context *hwt_context_create(void);
+void hwt_context_close(struct hwt_context *ctx);
 void hwt_context_put(struct hwt_context *ctx);
 s64 hwt_context_offset(const struct hwt_context *ctx);
 void hwt_context_wake_later(struct hwt_context *ctx);
-void hwt_entries_wait(void);
+int hwt_context_leave_shared(struct hwt_context *ctx);
+int hwt_context_setup(struct hwt_context *ctx, const struct hwt_setup_args *setup);
+int hwt_context_list(struct hwt_context *ctx, struct hwt_list_args *list);
+u64 hwt_context_stop(struct hwt_context *ctx);
 
 #endif /* _HWT_DEVICE_CONTEXT_H */

@@ -4,16 +4,17 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
-#include <linux/err.h>
+#include <linux/errno.h>
+#include <linux/list.h>
 #include <linux/math64.h>
+#include <linux/minmax.h>
 #include <linux/module.h>
 #include <linux/moduleparam.h>
-#include <linux/mutex.h>
 #include <linux/overflow.h>
+#include <linux/refcount.h>
 #include <linux/slab.h>
-#include <linux/time_namespace.h>
-#include <linux/wait_bit.h>
-#include <linux/workqueue.h>
+#include <linux/wait.h>
+#include <linux/xarray.h>
 
 #include "hwt.h"
 #include "device/context.h"
@@ -34,72 +35,10 @@ MODULE_PARM_DESC(max_shared, "Most timeouts of one open /dev/hwt on the wheel th
 
 static struct kmem_cache *hwt_one_shot_cache;
 static struct kmem_cache *hwt_periodic_cache;
-static struct workqueue_struct *hwt_wake_wq;
-
-/* Contexts that are there, those that are closed but still held included. */
-static atomic_t hwt_contexts = ATOMIC_INIT(0);
 
 static const struct hwt_ops hwt_entry_ops;
 
 /* -- References ---------------------------------------------------------- */
-
-static void hwt_context_wake_work(struct work_struct *work)
-{
-	struct hwt_context *ctx = container_of(work, struct hwt_context, wake_work);
-
-	hwt_uring_end_done(ctx);
-	hwt_context_wake(ctx);
-	hwt_context_put(ctx);
-}
-
-/*
- * Have a worker do it. Any context. The worker finds what the caller has done before, an event or a
- * command that has come up, also if the work is queued already.
- */
-void hwt_context_wake_later(struct hwt_context *ctx)
-{
-	refcount_inc(&ctx->refs);
-	/*
-	 * Barrier later.queue, pairs with kernel.work in process_one_work(), between taking the
-	 * work off its queue and calling it: a worker that has yet to begin sees what the caller
-	 * did.
-	 */
-	if (!queue_work(hwt_wake_wq, &ctx->wake_work))
-		refcount_dec(&ctx->refs);
-}
-
-/* A new context. hwt_context_put() ends it. */
-void hwt_context_init(struct hwt_context *ctx)
-{
-	xa_init_flags(&ctx->entries, XA_FLAGS_ALLOC | XA_FLAGS_ACCOUNT);
-	INIT_LIST_HEAD(&ctx->ready);
-	mutex_init(&ctx->make_lock);
-	mutex_init(&ctx->walk_lock);
-	mutex_init(&ctx->end_lock);
-	refcount_set(&ctx->refs, 1);
-	init_waitqueue_head(&ctx->wait);
-	init_llist_head(&ctx->done);
-	INIT_WORK(&ctx->wake_work, hwt_context_wake_work);
-	atomic_inc(&hwt_contexts);
-}
-
-void hwt_context_put(struct hwt_context *ctx)
-{
-	if (!refcount_dec_and_test(&ctx->refs))
-		return;
-	hwt_user_put(ctx->user);
-	xa_destroy(&ctx->entries);
-	mutex_destroy(&ctx->make_lock);
-	mutex_destroy(&ctx->walk_lock);
-	mutex_destroy(&ctx->end_lock);
-	kfree(ctx);
-	/*
-	 * Barrier put.contexts, pairs with exit.contexts and exit.wait in hwt_entries_wait(): the
-	 * task that waits there sees this context freed, and is seen here.
-	 */
-	if (atomic_dec_and_test(&hwt_contexts))
-		wake_up_var(&hwt_contexts);
-}
 
 void hwt_entry_put(struct hwt_entry *entry)
 {
@@ -115,22 +54,6 @@ void hwt_entry_put(struct hwt_entry *entry)
 }
 
 /* -- Time ---------------------------------------------------------------- */
-
-/* What the caller's time namespace adds to the context's clock. */
-s64 hwt_context_offset(const struct hwt_context *ctx)
-{
-	struct timespec64 offset = {};
-
-	switch (READ_ONCE(ctx->clock)) {
-	case CLOCK_MONOTONIC:
-		timens_add_monotonic(&offset);
-		break;
-	case CLOCK_BOOTTIME:
-		timens_add_boottime(&offset);
-		break;
-	}
-	return timespec64_to_ns(&offset);
-}
 
 /*
  * A deadline of the caller's time namespace, where time may have begun before the clock's
@@ -272,53 +195,6 @@ struct hwt_entry *hwt_entry_alloc(struct hwt_context *ctx, struct hwt_stock *sto
 	/* Its wheel is known, and stays, once it is in the table. */
 	hwt_timeout_init(&entry->timeout, NULL, &hwt_entry_ops);
 	return entry;
-}
-
-/* Make a wheel like @shared for a context that has none of its own. */
-static int hwt_context_make_wheel(struct hwt_context *ctx, const struct hwt_wheel *shared)
-{
-	struct hwt_wheel_params params;
-	struct hwt_wheel *wheel;
-
-	hwt_wheel_get_params(shared, &params);
-	params.name = "hwt_private";
-	params.priority = HWT_PRIORITY_NORMAL;
-	wheel = hwt_user_make_wheel(ctx, &params);
-	if (IS_ERR(wheel))
-		return PTR_ERR(wheel);
-	xa_lock(&ctx->entries);
-	if (!ctx->private) {
-		WRITE_ONCE(ctx->fixed, true);
-		WRITE_ONCE(ctx->private, true);
-		swap(ctx->wheel, wheel);
-	}
-	xa_unlock(&ctx->entries);
-	/* A set-up may have come first, as long as no timeout was made. */
-	if (wheel != shared)
-		hwt_user_unmake_wheel(ctx, wheel);
-	return 0;
-}
-
-/*
- * The shared wheel has taken what it takes of one context, so that no other has to wait too
- * long behind it: what comes now goes to one of the context's own. Drops the lock.
- */
-static int hwt_context_leave_shared(struct hwt_context *ctx)
-	__must_hold(&ctx->entries.xa_lock)
-{
-	const struct hwt_wheel *shared = ctx->wheel;
-	int ret;
-
-	xa_unlock(&ctx->entries);
-	/* One at a time: the others do not fail for want of what this one makes. */
-	ret = mutex_lock_killable(&ctx->make_lock);
-	if (!ret) {
-		if (!READ_ONCE(ctx->private))
-			ret = hwt_context_make_wheel(ctx, shared);
-		mutex_unlock(&ctx->make_lock);
-	}
-	xa_lock(&ctx->entries);
-	return ret;
 }
 
 static bool hwt_entry_shared(const struct hwt_entry *entry)
@@ -622,29 +498,14 @@ int __init hwt_entries_init(void)
 	hwt_periodic_cache = kmem_cache_create("hwt_entry_periodic",
 					       sizeof(struct hwt_entry), 0,
 					       SLAB_HWCACHE_ALIGN | SLAB_ACCOUNT, NULL);
-	hwt_wake_wq = alloc_workqueue("hwt_wake", WQ_UNBOUND, 0);
-	if (hwt_one_shot_cache && hwt_periodic_cache && hwt_wake_wq)
+	if (hwt_one_shot_cache && hwt_periodic_cache)
 		return 0;
 	hwt_entries_exit();
 	return -ENOMEM;
 }
 
-/* Closed contexts may be there still, until the wheel has let go of their entries. */
-void hwt_entries_wait(void)
-{
-	/*
-	 * Barrier exit.contexts, pairs with put.contexts in hwt_context_put(): what was freed there
-	 * is free. Barrier exit.wait, pairs with put.contexts in hwt_context_put(): this task sees
-	 * the count at 0, or is seen to wait.
-	 */
-	wait_var_event(&hwt_contexts, !atomic_read_acquire(&hwt_contexts));
-}
-
 void hwt_entries_exit(void)
 {
-	/* The last context may have gone in there. */
-	if (hwt_wake_wq)
-		destroy_workqueue(hwt_wake_wq);
 	kmem_cache_destroy(hwt_one_shot_cache);
 	kmem_cache_destroy(hwt_periodic_cache);
 }

@@ -209,9 +209,9 @@ ssize_t hwt_read_iter(struct kiocb *iocb, struct iov_iter *to)
 		if (READ_ONCE(ctx->rings))
 			return -EBUSY;
 		/*
-		 * Barrier read.stopped (spare), pairs with stop.stopped in hwt_ioctl_stop(): a task
-		 * that sees the stop finds the last events below. The lock, which that look takes,
-		 * would do.
+		 * Barrier read.stopped (spare), pairs with stop.stopped in hwt_context_stop(): a
+		 * task that sees the stop finds the last events below. The lock that
+		 * hwt_events_read() takes would do.
 		 */
 		stopped = smp_load_acquire(&ctx->stopped);
 		ret = hwt_events_read(ctx, to);
@@ -238,8 +238,8 @@ __poll_t hwt_poll(struct file *file, poll_table *wait)
 	smp_mb();
 
 	/*
-	 * Barrier poll.stopped, pairs with stop.stopped in hwt_ioctl_stop(): as in hwt_read_iter(),
-	 * but the look at the events takes no lock.
+	 * Barrier poll.stopped, pairs with stop.stopped in hwt_context_stop(): a task that sees
+	 * the stop finds the last events below, where no lock is taken.
 	 */
 	stopped = smp_load_acquire(&ctx->stopped);
 	if (!list_empty(&ctx->ready) || hwt_rings_ready(ctx))

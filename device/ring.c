@@ -244,7 +244,7 @@ void hwt_rings_poll(void *arg)
 
 static bool hwt_rings_enough(struct hwt_context *ctx, u32 want)
 {
-	/* Barrier read.stopped (spare), pairs with stop.stopped in hwt_ioctl_stop(): as there. */
+	/* Barrier read.stopped (spare), pairs with stop.stopped in hwt_context_stop(): as there. */
 	bool stopped = smp_load_acquire(&ctx->stopped);
 
 	return hwt_rings_refill(ctx) >= want || stopped;
