@@ -205,48 +205,48 @@ static bool hwt_entry_shared(const struct hwt_entry *entry)
 	return !ctx->private || hwt_timeout_wheel(&entry->timeout) != ctx->wheel;
 }
 
-/* A place for another timeout, on the wheel that it gets. The lock may be dropped. */
-static int hwt_entry_reserve(struct hwt_context *ctx, struct hwt_entry *entry)
+/* Count a timeout against the limits of its context and its user. */
+static int hwt_entry_charge(struct hwt_context *ctx)
 	__must_hold(&ctx->entries.xa_lock)
 {
-	int ret = 0;
-
 	if (ctx->stats.timeouts >= hwt_max_timeouts || !hwt_user_add_timeout(ctx->user))
 		return -EAGAIN;
 	ctx->stats.timeouts++;
-	while (!ret && !ctx->private && ctx->shared >= hwt_max_shared)
-		ret = hwt_context_leave_shared(ctx);
-	if (ret) {
-		ctx->stats.timeouts--;
-		hwt_user_drop_timeout(ctx->user);
-		return ret;
-	}
-	ctx->shared += !ctx->private;
-	hwt_timeout_set_wheel(&entry->timeout, ctx->wheel);
 	return 0;
 }
 
-/* It is not needed any more. */
-static void hwt_entry_unreserve(struct hwt_context *ctx, struct hwt_entry *entry)
+static void hwt_entry_uncharge(struct hwt_context *ctx)
 	__must_hold(&ctx->entries.xa_lock)
 {
 	ctx->stats.timeouts--;
-	ctx->shared -= hwt_entry_shared(entry);
 	hwt_user_drop_timeout(ctx->user);
 }
 
-/*
- * A place in the table, as hwt_entry_insert() needs it, for an entry that wants a wheel to be
- * made: first the place, so that the wheel is not made in vain.
- */
-static int hwt_entry_insert_leaving(struct hwt_context *ctx, struct hwt_entry *entry, u32 *slot)
+/* Does the next timeout of a context need a private wheel that the context does not have? */
+static bool hwt_context_needs_wheel(const struct hwt_context *ctx)
 	__must_hold(&ctx->entries.xa_lock)
 {
-	int ret = __xa_alloc(&ctx->entries, slot, NULL, xa_limit_32b, HWT_GFP_USER);
+	return !ctx->private && ctx->shared >= hwt_max_shared;
+}
 
-	if (ret)
+/*
+ * Put an entry into the table, and have a wheel for it. The lock is dropped if memory is needed,
+ * or a private wheel; the entry is in the table only once the lock stays held. The slot comes
+ * first, so that no wheel is created for an entry that finds no memory.
+ */
+static int hwt_entry_place(struct hwt_context *ctx, struct hwt_entry *entry, u32 *slot)
+	__must_hold(&ctx->entries.xa_lock)
+{
+	int ret = __xa_alloc(&ctx->entries, slot, entry, xa_limit_32b, HWT_GFP_USER);
+
+	if (ret || !hwt_context_needs_wheel(ctx))
 		return ret;
-	ret = hwt_entry_reserve(ctx, entry);
+	/*
+	 * NULL keeps the slot, and hides the entry. As the table has other entries, those on the
+	 * shared wheel, neither store needs memory.
+	 */
+	__xa_store(&ctx->entries, *slot, NULL, 0);
+	ret = hwt_context_leave_shared(ctx);
 	if (ret)
 		__xa_erase(&ctx->entries, *slot);
 	else
@@ -254,38 +254,32 @@ static int hwt_entry_insert_leaving(struct hwt_context *ctx, struct hwt_entry *e
 	return ret;
 }
 
-static int hwt_entry_insert_staying(struct hwt_context *ctx, struct hwt_entry *entry, u32 *slot)
-	__must_hold(&ctx->entries.xa_lock)
-{
-	int ret = hwt_entry_reserve(ctx, entry);
-
-	if (ret)
-		return ret;
-	ret = __xa_alloc(&ctx->entries, slot, entry, xa_limit_32b, HWT_GFP_USER);
-	if (ret)
-		hwt_entry_unreserve(ctx, entry);
-	return ret;
-}
-
-/* Give an entry an id and a wheel. The lock is dropped if memory, or a wheel, is needed. */
+/**
+ * hwt_entry_insert() - give an entry an id and a wheel
+ * @ctx:   the context
+ * @entry: the entry, of hwt_entry_alloc()
+ *
+ * The lock may be dropped meanwhile. A call that fails leaves everything as it was.
+ *
+ * Return: 0 or a negative error.
+ */
 int hwt_entry_insert(struct hwt_context *ctx, struct hwt_entry *entry)
 	__must_hold(&ctx->entries.xa_lock)
 {
 	u32 slot;
 	int ret;
 
-	if (!ctx->private && ctx->shared >= hwt_max_shared)
-		ret = hwt_entry_insert_leaving(ctx, entry, &slot);
-	else
-		ret = hwt_entry_insert_staying(ctx, entry, &slot);
+	ret = hwt_entry_charge(ctx);
 	if (ret)
 		return ret;
-	/* The lock may have been dropped, and the wheel be another one. */
-	if (hwt_entry_shared(entry) && ctx->private) {
-		ctx->shared--;
-		hwt_timeout_set_wheel(&entry->timeout, ctx->wheel);
+	ret = hwt_entry_place(ctx, entry, &slot);
+	if (ret) {
+		hwt_entry_uncharge(ctx);
+		return ret;
 	}
-	/* Only now: a call that fails leaves everything as it was. */
+	/* The lock is held to the end: the wheel stays, and so does the room that it has. */
+	hwt_timeout_set_wheel(&entry->timeout, ctx->wheel);
+	ctx->shared += !ctx->private;
 	WRITE_ONCE(ctx->fixed, true);
 	if (!++ctx->generation)
 		ctx->generation = 1;
@@ -336,7 +330,8 @@ void hwt_entry_remove(struct hwt_entry *entry)
 	hwt_uring_end(entry, -ECANCELED, true);
 	entry->ended = true;
 	__xa_erase(&ctx->entries, lower_32_bits(entry->id));
-	hwt_entry_unreserve(ctx, entry);
+	ctx->shared -= hwt_entry_shared(entry);
+	hwt_entry_uncharge(ctx);
 	hwt_context_wake_end(ctx);
 	/* Nobody takes another reference without the table. */
 	if (refcount_read(&entry->refs) > 1) {
