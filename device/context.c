@@ -86,7 +86,7 @@ void hwt_context_put(struct hwt_context *ctx)
 		return;
 	hwt_user_put(ctx->user);
 	xa_destroy(&ctx->entries);
-	mutex_destroy(&ctx->make_lock);
+	mutex_destroy(&ctx->create_lock);
 	mutex_destroy(&ctx->walk_lock);
 	mutex_destroy(&ctx->end_lock);
 	kfree(ctx);
@@ -148,16 +148,17 @@ static struct hwt_wheel *hwt_shared_wheel_get(void)
 	return wheel;
 }
 
-/* Create a private wheel with the parameters of @shared for a context that has none. */
-static int hwt_context_make_wheel(struct hwt_context *ctx, const struct hwt_wheel *shared)
+/* Create a private wheel with the parameters of @shared_wheel for a context that has none. */
+static int hwt_context_create_wheel(struct hwt_context *ctx,
+				    const struct hwt_wheel *shared_wheel)
 {
 	struct hwt_wheel_params params;
 	struct hwt_wheel *wheel;
 
-	hwt_wheel_get_params(shared, &params);
+	hwt_wheel_get_params(shared_wheel, &params);
 	params.name = "hwt_private";
 	params.priority = HWT_PRIORITY_NORMAL;
-	wheel = hwt_user_make_wheel(ctx, &params);
+	wheel = hwt_user_create_wheel(ctx, &params);
 	if (IS_ERR(wheel))
 		return PTR_ERR(wheel);
 	xa_lock(&ctx->entries);
@@ -168,8 +169,8 @@ static int hwt_context_make_wheel(struct hwt_context *ctx, const struct hwt_whee
 	}
 	xa_unlock(&ctx->entries);
 	/* A concurrent HWT_IOC_SETUP may have been first, if no timeout is in the table yet. */
-	if (wheel != shared)
-		hwt_user_unmake_wheel(ctx, wheel);
+	if (wheel != shared_wheel)
+		hwt_user_destroy_wheel(ctx, wheel);
 	return 0;
 }
 
@@ -184,16 +185,16 @@ static int hwt_context_make_wheel(struct hwt_context *ctx, const struct hwt_whee
 int hwt_context_leave_shared(struct hwt_context *ctx)
 	__must_hold(&ctx->entries.xa_lock)
 {
-	const struct hwt_wheel *shared = ctx->wheel;
+	const struct hwt_wheel *shared_wheel = ctx->wheel;
 	int ret;
 
 	xa_unlock(&ctx->entries);
 	/* One thread creates the wheel: a second one could fail at the user's limit meanwhile. */
-	ret = mutex_lock_killable(&ctx->make_lock);
+	ret = mutex_lock_killable(&ctx->create_lock);
 	if (!ret) {
 		if (!READ_ONCE(ctx->private))
-			ret = hwt_context_make_wheel(ctx, shared);
-		mutex_unlock(&ctx->make_lock);
+			ret = hwt_context_create_wheel(ctx, shared_wheel);
+		mutex_unlock(&ctx->create_lock);
 	}
 	xa_lock(&ctx->entries);
 	return ret;
@@ -334,14 +335,14 @@ int hwt_context_setup(struct hwt_context *ctx, const struct hwt_setup_args *setu
 		clock_set->id = 0;
 		params.clock_set_arg = clock_set;
 	}
-	wheel = hwt_user_make_wheel(ctx, &params);
+	wheel = hwt_user_create_wheel(ctx, &params);
 	if (IS_ERR(wheel)) {
 		hwt_clock_set_free(clock_set);
 		return PTR_ERR(wheel);
 	}
 	if (hwt_context_set_wheel(ctx, wheel, setup->clock, clock_set))
 		return 0;
-	hwt_user_unmake_wheel(ctx, wheel);
+	hwt_user_destroy_wheel(ctx, wheel);
 	hwt_clock_set_free(clock_set);
 	return -EBUSY;
 }
@@ -548,7 +549,7 @@ struct hwt_context *hwt_context_create(void)
 	ctx->unlimited = hwt_user_unlimited();
 	xa_init_flags(&ctx->entries, XA_FLAGS_ALLOC | XA_FLAGS_ACCOUNT);
 	INIT_LIST_HEAD(&ctx->ready);
-	mutex_init(&ctx->make_lock);
+	mutex_init(&ctx->create_lock);
 	mutex_init(&ctx->walk_lock);
 	mutex_init(&ctx->end_lock);
 	refcount_set(&ctx->refs, 1);
@@ -587,7 +588,7 @@ void hwt_context_close(struct hwt_context *ctx)
 	hwt_context_set_closing(ctx);
 	hwt_context_walk(ctx, hwt_entry_forget);
 	if (ctx->private)
-		hwt_user_unmake_wheel(ctx, ctx->wheel);
+		hwt_user_destroy_wheel(ctx, ctx->wheel);
 	hwt_clock_set_free(ctx->clock_set);
 	/* All entries have ended, so no event will be written to the rings. */
 	hwt_rings_free(ctx->rings);

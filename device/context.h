@@ -48,10 +48,10 @@ struct hwt_wheel;
  * @private:    @wheel is the context's own. Never false again.
  * @busy:       ... and its thread waits busily and calls hwt_rings_poll()
  * @wheel:      where new timeouts go. Changes at most once, when @private does: while there
- *              are none, by HWT_IOC_SETUP; or with @shared of them, which stay where they
+ *              are none, by HWT_IOC_SETUP; or with @nr_shared of them, which stay where they
  *              are, to one of the same kind. All have the same clock.
- * @shared:     timeouts on the wheel that all share
- * @make_lock:  held while a private wheel is made because there are too many of those.
+ * @nr_shared:  timeouts on the wheel that all share
+ * @create_lock: held while a private wheel is created because there are too many of those.
  *              Outside the lock.
  * @walk_lock:  held by who goes through the entries, which takes the lock again and again: one
  *              at a time, so that the wheel's thread waits for one. Outside the lock.
@@ -92,8 +92,8 @@ struct hwt_context {
 	bool			private;
 	bool			busy;
 	struct hwt_wheel	*wheel;
-	u32			shared;
-	struct mutex		make_lock;	/* outside the lock */
+	u32			nr_shared;
+	struct mutex		create_lock;	/* outside the lock */
 	struct mutex		walk_lock;	/* outside the lock */
 	int			clock;
 	u64			tick_ns;

@@ -46,8 +46,8 @@ void hwt_entry_put(struct hwt_entry *entry)
 
 	if (!refcount_dec_and_test(&entry->refs))
 		return;
-	if (entry->leaving)
-		hwt_user_drop_leaving(ctx->user);
+	if (entry->dying)
+		hwt_user_drop_dying(ctx->user);
 	kmem_cache_free(hwt_entry_periodic(entry) ? hwt_periodic_cache :
 						    hwt_one_shot_cache, entry);
 	hwt_context_put(ctx);
@@ -115,7 +115,7 @@ u64 hwt_entry_remaining(const struct hwt_entry *entry)
 	return due > now ? due - now : 0;
 }
 
-/* -- Making and ending -------------------------------------------------- */
+/* -- Creation and end ---------------------------------------------------- */
 
 struct hwt_entry *hwt_entry_find(struct hwt_context *ctx, u64 id)
 	__must_hold(&ctx->entries.xa_lock)
@@ -129,46 +129,46 @@ struct hwt_entry *hwt_entry_find(struct hwt_context *ctx, u64 id)
  * Allocate as many as were taken before, so that no more than half are for nothing. If there
  * is not the memory for all of them, there may be for one.
  */
-static void hwt_stock_fill(struct hwt_stock *stock)
+static void hwt_prealloc_fill(struct hwt_prealloc *prealloc)
 {
-	u32 n = min3(stock->ahead, stock->taken, (u32)HWT_STOCK_MAX);
+	u32 n = min3(prealloc->ahead, prealloc->taken, (u32)HWT_PREALLOC_MAX);
 
 	if (n < 2)
 		return;
-	if (kmem_cache_alloc_bulk(hwt_one_shot_cache, HWT_GFP_USER, n, stock->entries))
-		stock->n = n;
+	if (kmem_cache_alloc_bulk(hwt_one_shot_cache, HWT_GFP_USER, n, prealloc->entries))
+		prealloc->n = n;
 	else
-		stock->taken = 0;
+		prealloc->taken = 0;
 }
 
-static void *hwt_stock_take(struct hwt_stock *stock)
+static void *hwt_prealloc_take(struct hwt_prealloc *prealloc)
 {
-	if (!stock->n)
-		hwt_stock_fill(stock);
-	stock->taken++;
-	return stock->n ? stock->entries[--stock->n] :
+	if (!prealloc->n)
+		hwt_prealloc_fill(prealloc);
+	prealloc->taken++;
+	return prealloc->n ? prealloc->entries[--prealloc->n] :
 			  kmem_cache_alloc(hwt_one_shot_cache, HWT_GFP_USER);
 }
 
 /* What is left is not wanted. */
-void hwt_stock_drop(struct hwt_stock *stock)
+void hwt_prealloc_free(struct hwt_prealloc *prealloc)
 {
-	if (stock->n)
-		kmem_cache_free_bulk(hwt_one_shot_cache, stock->n, stock->entries);
+	if (prealloc->n)
+		kmem_cache_free_bulk(hwt_one_shot_cache, prealloc->n, prealloc->entries);
 }
 
 /*
- * @stock may be NULL. Return: an entry that is not in the table yet; hwt_entry_put() frees it;
+ * @prealloc may be NULL. Return: an entry that is not in the table yet; hwt_entry_put() frees it;
  * or NULL.
  */
-struct hwt_entry *hwt_entry_alloc(struct hwt_context *ctx, struct hwt_stock *stock, u32 mode,
+struct hwt_entry *hwt_entry_alloc(struct hwt_context *ctx, struct hwt_prealloc *prealloc, u32 mode,
 				  u64 user_data, u64 period_ns)
 {
 	bool periodic = mode != HWT_MODE_ONE_SHOT;
 	struct hwt_entry *entry;
 
-	if (stock && !periodic)
-		entry = hwt_stock_take(stock);
+	if (prealloc && !periodic)
+		entry = hwt_prealloc_take(prealloc);
 	else
 		entry = kmem_cache_alloc(periodic ? hwt_periodic_cache : hwt_one_shot_cache,
 					 HWT_GFP_USER);
@@ -183,7 +183,7 @@ struct hwt_entry *hwt_entry_alloc(struct hwt_context *ctx, struct hwt_stock *sto
 	entry->mode = mode;
 	entry->kind = 0;
 	entry->ended = false;
-	entry->leaving = false;
+	entry->dying = false;
 	entry->uring = false;
 	if (periodic) {
 		/* The deadline may be asked for before it has begun to repeat. */
@@ -197,7 +197,7 @@ struct hwt_entry *hwt_entry_alloc(struct hwt_context *ctx, struct hwt_stock *sto
 	return entry;
 }
 
-static bool hwt_entry_shared(const struct hwt_entry *entry)
+static bool hwt_entry_is_shared(const struct hwt_entry *entry)
 	__must_hold(&entry->ctx->entries.xa_lock)
 {
 	const struct hwt_context *ctx = entry->ctx;
@@ -226,7 +226,7 @@ static void hwt_entry_uncharge(struct hwt_context *ctx)
 static bool hwt_context_needs_wheel(const struct hwt_context *ctx)
 	__must_hold(&ctx->entries.xa_lock)
 {
-	return !ctx->private && ctx->shared >= hwt_max_shared;
+	return !ctx->private && ctx->nr_shared >= hwt_max_shared;
 }
 
 /*
@@ -279,7 +279,7 @@ int hwt_entry_insert(struct hwt_context *ctx, struct hwt_entry *entry)
 	}
 	/* The lock is held to the end: the wheel stays, and so does the room that it has. */
 	hwt_timeout_set_wheel(&entry->timeout, ctx->wheel);
-	ctx->shared += !ctx->private;
+	ctx->nr_shared += !ctx->private;
 	WRITE_ONCE(ctx->fixed, true);
 	if (!++ctx->generation)
 		ctx->generation = 1;
@@ -330,13 +330,13 @@ void hwt_entry_remove(struct hwt_entry *entry)
 	hwt_uring_end(entry, -ECANCELED, true);
 	entry->ended = true;
 	__xa_erase(&ctx->entries, lower_32_bits(entry->id));
-	ctx->shared -= hwt_entry_shared(entry);
+	ctx->nr_shared -= hwt_entry_is_shared(entry);
 	hwt_entry_uncharge(ctx);
 	hwt_context_wake_end(ctx);
 	/* Nobody takes another reference without the table. */
 	if (refcount_read(&entry->refs) > 1) {
-		entry->leaving = true;
-		hwt_user_add_leaving(ctx->user);
+		entry->dying = true;
+		hwt_user_add_dying(ctx->user);
 	}
 	hwt_entry_put(entry);
 }
@@ -368,21 +368,22 @@ static bool hwt_context_note_event(struct hwt_context *ctx, u64 now)
 }
 
 /* That has been done, and may have taken longer than a tick. */
-static void hwt_context_first_done(struct hwt_context *ctx, const struct hwt_wheel *shared)
+static void hwt_context_first_done(struct hwt_context *ctx,
+				   const struct hwt_wheel *shared_wheel)
 {
-	ctx->event_ns = hwt_wheel_now(shared);
+	ctx->event_ns = hwt_wheel_now(shared_wheel);
 }
 
 static void hwt_entry_fire_uring(struct hwt_entry *entry, u64 now)
 	__must_hold(&entry->ctx->entries.xa_lock)
 {
 	struct hwt_context *ctx = entry->ctx;
-	bool shared = hwt_entry_shared(entry), later;
+	bool is_shared = hwt_entry_is_shared(entry), later;
 
 	/* A private wheel may keep others waiting, too: the shared one may want the lock. */
-	later = shared ? !hwt_context_note_event(ctx, now) : ctx->shared;
+	later = is_shared ? !hwt_context_note_event(ctx, now) : ctx->nr_shared;
 	hwt_uring_end(entry, 0, later);
-	if (shared && !later)
+	if (is_shared && !later)
 		hwt_context_first_done(ctx, hwt_timeout_wheel(&entry->timeout));
 	/* The hold has a reference still. */
 	hwt_entry_remove(entry);
@@ -420,8 +421,8 @@ static bool hwt_entry_fire(struct hwt_entry *entry)
 }
 
 /* There is a new event, since @now. */
-static void hwt_context_wake_shared(struct hwt_context *ctx, const struct hwt_wheel *shared,
-				    u64 now)
+static void hwt_context_wake_shared(struct hwt_context *ctx,
+				    const struct hwt_wheel *shared_wheel, u64 now)
 {
 	/*
 	 * Barrier event.sleeper, pairs with poll.mb in hwt_poll(): a task that is about to wait
@@ -429,7 +430,7 @@ static void hwt_context_wake_shared(struct hwt_context *ctx, const struct hwt_wh
 	 */
 	if (hwt_context_note_event(ctx, now)) {
 		hwt_context_wake(ctx);
-		hwt_context_first_done(ctx, shared);
+		hwt_context_first_done(ctx, shared_wheel);
 	} else if (wq_has_sleeper(&ctx->wait)) {
 		hwt_context_wake_later(ctx);
 	}
@@ -439,7 +440,7 @@ static void hwt_entry_expire(struct hwt_timeout *timeout)
 {
 	struct hwt_entry *entry = container_of(timeout, struct hwt_entry, timeout);
 	struct hwt_context *ctx = entry->ctx;
-	const struct hwt_wheel *shared = NULL;
+	const struct hwt_wheel *shared_wheel = NULL;
 	bool wake = false;
 	u64 now = 0;
 
@@ -450,13 +451,13 @@ static void hwt_entry_expire(struct hwt_timeout *timeout)
 	 */
 	if (!entry->ended && !(hwt_timeout_word(timeout) & HWT_F_ARMED))
 		wake = hwt_entry_fire(entry);
-	if (wake && hwt_entry_shared(entry)) {
-		shared = hwt_timeout_wheel(timeout);
+	if (wake && hwt_entry_is_shared(entry)) {
+		shared_wheel = hwt_timeout_wheel(timeout);
 		now = entry->fired_ns;
 	}
 	xa_unlock(&ctx->entries);
-	if (shared)
-		hwt_context_wake_shared(ctx, shared, now);
+	if (shared_wheel)
+		hwt_context_wake_shared(ctx, shared_wheel, now);
 	else if (wake)
 		hwt_context_wake(ctx);
 }

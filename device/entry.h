@@ -40,7 +40,7 @@ struct io_uring_cmd;
  * @kind:      of the event: HWT_EVENT_
  * @ended:     no event will come up any more: it fired for good, was stopped or
  *             cancelled
- * @leaving:   its id has ended before its hold, and the user's count of those has it.
+ * @dying:     its id has ended before its hold, and the user's count of those has it.
  *             Set before the table's reference is dropped; without the lock, to be read
  *             by who drops the last.
  * @uring:     it is a command of io_uring, and has no event. Constant once it is in the
@@ -68,7 +68,7 @@ struct hwt_entry {
 	u8			mode;
 	u8			kind;
 	bool			ended : 1;
-	bool			leaving : 1;
+	bool			dying : 1;
 	bool			uring;
 	union {
 		struct hwt_timeout	timeout;
@@ -79,22 +79,22 @@ struct hwt_entry {
 	u64			missed;
 };
 
-#define HWT_STOCK_MAX		16
+#define HWT_PREALLOC_MAX	16
 
 /**
- * struct hwt_stock - entries of one-shots, allocated together for operations in a row
+ * struct hwt_prealloc - entries of one-shots, allocated together for operations in a row
  * @ahead:   operations that may still want one, at most; set by who carries them out
  * @taken:   entries that they have had since there last was not the memory for more than one
  * @n:       how many there are in @entries
  * @entries: memory for them
  *
- * On the stack of who carries the operations out, zeroed at first; hwt_stock_drop() ends it.
+ * On the stack of who carries the operations out, zeroed at first; hwt_prealloc_free() ends it.
  */
-struct hwt_stock {
+struct hwt_prealloc {
 	u32	ahead;
 	u32	taken;
 	u32	n;
-	void	*entries[HWT_STOCK_MAX];
+	void	*entries[HWT_PREALLOC_MAX];
 };
 
 static inline bool hwt_entry_periodic(const struct hwt_entry *entry)
@@ -134,8 +134,8 @@ u64 hwt_time_to_user(u64 ns, s64 offset);
 u64 hwt_entry_due(const struct hwt_entry *entry);
 u64 hwt_entry_remaining(const struct hwt_entry *entry);
 struct hwt_entry *hwt_entry_find(struct hwt_context *ctx, u64 id);
-void hwt_stock_drop(struct hwt_stock *stock);
-struct hwt_entry *hwt_entry_alloc(struct hwt_context *ctx, struct hwt_stock *stock, u32 mode,
+void hwt_prealloc_free(struct hwt_prealloc *prealloc);
+struct hwt_entry *hwt_entry_alloc(struct hwt_context *ctx, struct hwt_prealloc *prealloc, u32 mode,
 				  u64 user_data, u64 period_ns);
 int hwt_entry_insert(struct hwt_context *ctx, struct hwt_entry *entry);
 int hwt_entry_arm(struct hwt_entry *entry, const struct hwt_op *op, u64 period_ns,

@@ -46,7 +46,7 @@ static void hwt_op_count_rejected(struct hwt_context *ctx, int ret)
  */
 static void hwt_op_throttle(struct hwt_context *ctx)
 {
-	if (likely(!hwt_user_leaving_many(ctx->user)) || current->flags & PF_KTHREAD)
+	if (likely(!hwt_user_many_dying(ctx->user)) || current->flags & PF_KTHREAD)
 		return;
 	xa_lock(&ctx->entries);
 	/* It need not be that wheel, but the others come to it within reclaim_ms. */
@@ -54,7 +54,7 @@ static void hwt_op_throttle(struct hwt_context *ctx)
 	xa_unlock(&ctx->entries);
 	do {
 		schedule_timeout_killable(1);
-	} while (hwt_user_leaving_many(ctx->user) && !fatal_signal_pending(current));
+	} while (hwt_user_many_dying(ctx->user) && !fatal_signal_pending(current));
 }
 
 /**
@@ -62,13 +62,13 @@ static void hwt_op_throttle(struct hwt_context *ctx)
  * @ctx:    the context
  * @op:     what is asked for; its @id is filled in
  * @offset: what the time namespace adds to the clock, see hwt_context_offset()
- * @stock:  where the memory for it may come from; or NULL
+ * @prealloc: where the memory for it may come from; or NULL
  * @cmd:    a command of io_uring that it is to complete, instead of having events; or NULL
  *
  * Return: 0 or a negative error. After 0 @cmd belongs to the timeout.
  */
 int hwt_op_schedule(struct hwt_context *ctx, struct hwt_op *op, s64 offset,
-		    struct hwt_stock *stock, struct io_uring_cmd *cmd)
+		    struct hwt_prealloc *prealloc, struct io_uring_cmd *cmd)
 {
 	struct hwt_entry *entry;
 	int ret;
@@ -77,7 +77,7 @@ int hwt_op_schedule(struct hwt_context *ctx, struct hwt_op *op, s64 offset,
 	    !hwt_op_times_valid(op->mode, op->period_ns, op->slack_ns))
 		return -EINVAL;
 	hwt_op_throttle(ctx);
-	entry = hwt_entry_alloc(ctx, stock, op->mode, op->user_data, op->period_ns);
+	entry = hwt_entry_alloc(ctx, prealloc, op->mode, op->user_data, op->period_ns);
 	if (!entry)
 		return -ENOMEM;
 
@@ -222,14 +222,14 @@ int hwt_op_get(struct hwt_context *ctx, struct hwt_op *op, s64 offset)
  * @ctx:    the context
  * @op:     what is asked for; its result and what is out is filled in
  * @offset: as of hwt_op_schedule()
- * @stock:  likewise
+ * @prealloc: likewise
  */
 void hwt_op_run(struct hwt_context *ctx, struct hwt_op *op, s64 offset,
-		struct hwt_stock *stock)
+		struct hwt_prealloc *prealloc)
 {
 	switch (op->opcode) {
 	case HWT_OP_SCHEDULE:
-		op->result = hwt_op_schedule(ctx, op, offset, stock, NULL);
+		op->result = hwt_op_schedule(ctx, op, offset, prealloc, NULL);
 		break;
 	case HWT_OP_MODIFY:
 		op->result = hwt_op_modify(ctx, op, offset);
@@ -267,16 +267,16 @@ static void hwt_batch_take_back(struct hwt_context *ctx, const struct hwt_op *op
 static u32 hwt_batch_step(struct hwt_context *ctx, struct hwt_op __user *user,
 			  struct hwt_op *ops, u32 n, s64 offset)
 {
-	struct hwt_stock stock = {};
+	struct hwt_prealloc prealloc = {};
 	u32 i, stored;
 
 	/* Those before the bad address are good. */
 	n -= DIV_ROUND_UP(copy_from_user(ops, user, n * sizeof(*ops)), sizeof(*ops));
 	for (i = 0; i < n; i++) {
-		stock.ahead = n - i;
-		hwt_op_run(ctx, &ops[i], offset, &stock);
+		prealloc.ahead = n - i;
+		hwt_op_run(ctx, &ops[i], offset, &prealloc);
 	}
-	hwt_stock_drop(&stock);
+	hwt_prealloc_free(&prealloc);
 	stored = n - DIV_ROUND_UP(copy_to_user(user, ops, n * sizeof(*ops)), sizeof(*ops));
 	hwt_batch_take_back(ctx, ops + stored, n - stored);
 	return stored;

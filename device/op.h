@@ -10,16 +10,16 @@
 struct hwt_batch_args;
 struct hwt_context;
 struct hwt_op;
-struct hwt_stock;
+struct hwt_prealloc;
 struct io_uring_cmd;
 
 int hwt_op_schedule(struct hwt_context *ctx, struct hwt_op *op, s64 offset,
-		    struct hwt_stock *stock, struct io_uring_cmd *cmd);
+		    struct hwt_prealloc *prealloc, struct io_uring_cmd *cmd);
 int hwt_op_modify(struct hwt_context *ctx, const struct hwt_op *op, s64 offset);
 int hwt_op_cancel(struct hwt_context *ctx, const struct hwt_op *op);
 int hwt_op_get(struct hwt_context *ctx, struct hwt_op *op, s64 offset);
 void hwt_op_run(struct hwt_context *ctx, struct hwt_op *op, s64 offset,
-		struct hwt_stock *stock);
+		struct hwt_prealloc *prealloc);
 int hwt_batch(struct hwt_context *ctx, struct hwt_batch_args *batch);
 
 #endif /* _HWT_DEVICE_OP_H */

@@ -28,7 +28,7 @@
 
 /**
  * struct hwt_rings_ctx - the rings of a context
- * @shared:     the memory, mapped for the kernel; as long as this structure lives
+ * @mem:        the memory, mapped for the kernel; as long as this structure lives
  * @ops:        the ring of operations, in there
  * @events:     the ring of events, in there
  * @op_mask:    entries of @ops - 1. Constant, as all above and the next four.
@@ -45,7 +45,7 @@
  * @pages:      them
  */
 struct hwt_rings_ctx {
-	struct hwt_rings	*shared;
+	struct hwt_rings	*mem;
 	struct hwt_op		*ops;
 	struct hwt_event	*events;
 	u32			op_mask;
@@ -77,7 +77,7 @@ static u32 hwt_rings_unread(const struct hwt_rings_ctx *rings)
 	 * hwt_rings_fill(): the program is done with the events before its head, and the tail that
 	 * is read next is not behind the head.
 	 */
-	u32 head = smp_load_acquire(&rings->shared->event_head);
+	u32 head = smp_load_acquire(&rings->mem->event_head);
 
 	return min(READ_ONCE(rings->event_tail) - head, rings->event_mask + 1);
 }
@@ -98,7 +98,7 @@ static void hwt_rings_tell(struct hwt_context *ctx, struct hwt_rings_ctx *rings)
 	 * Barrier tell.flags, pairs with program.flags in the program: at the end all events are
 	 * there. fill.wmb does that as well, for events that were moved in this call.
 	 */
-	smp_store_release(&rings->shared->flags, state);
+	smp_store_release(&rings->mem->flags, state);
 }
 
 /**
@@ -126,7 +126,7 @@ void hwt_rings_fill(struct hwt_context *ctx)
 		 * Barrier fill.tail, pairs with program.tail in the program and unread.head in
 		 * hwt_rings_unread(): up to the tail the events are there.
 		 */
-		smp_store_release(&rings->shared->event_tail, rings->event_tail);
+		smp_store_release(&rings->mem->event_tail, rings->event_tail);
 		/*
 		 * Barrier fill.wmb, pairs with ready.rmb in hwt_rings_ready() and program.flags in
 		 * the program: a task that finds the list empty finds the event here.
@@ -189,12 +189,12 @@ static u32 hwt_rings_refill(struct hwt_context *ctx)
 static int hwt_rings_submit(struct hwt_context *ctx, struct hwt_rings_ctx *rings, u32 max)
 	__must_hold(&rings->submit)
 {
-	struct hwt_stock stock = {};
+	struct hwt_prealloc prealloc = {};
 	struct hwt_op *slot, op;
 	u32 n, done;
 
 	/* Barrier submit.tail, pairs with program.op in the program: the operations are there. */
-	n = smp_load_acquire(&rings->shared->op_tail) - rings->op_head;
+	n = smp_load_acquire(&rings->mem->op_tail) - rings->op_head;
 	if (n > rings->op_mask + 1)
 		return -EINVAL;
 	n = min(n, max);
@@ -203,15 +203,15 @@ static int hwt_rings_submit(struct hwt_context *ctx, struct hwt_rings_ctx *rings
 		memcpy(&op, slot, sizeof(op));
 		/* No barrier between CPUs: the compiler is not to read the slot again. */
 		barrier();
-		stock.ahead = n - done;
-		hwt_op_run(ctx, &op, rings->offset, &stock);
+		prealloc.ahead = n - done;
+		hwt_op_run(ctx, &op, rings->offset, &prealloc);
 		memcpy(slot, &op, sizeof(op));
 		rings->op_head++;
 		/* Barrier submit.head, pairs with program.done: the program sees the result. */
-		smp_store_release(&rings->shared->op_head, rings->op_head);
+		smp_store_release(&rings->mem->op_head, rings->op_head);
 		cond_resched();
 	}
-	hwt_stock_drop(&stock);
+	hwt_prealloc_free(&prealloc);
 	return done;
 }
 
@@ -295,7 +295,7 @@ int hwt_rings_enter(struct hwt_context *ctx, struct hwt_enter_args *enter)
 	return ret < 0 && !enter->submit ? -EINTR : 0;
 }
 
-/* -- Making and unmaking ------------------------------------------------- */
+/* -- Creation and destruction -------------------------------------------- */
 
 void hwt_rings_free(struct hwt_rings_ctx *rings)
 {
@@ -303,8 +303,8 @@ void hwt_rings_free(struct hwt_rings_ctx *rings)
 
 	if (!rings)
 		return;
-	if (rings->shared)
-		vunmap(rings->shared);
+	if (rings->mem)
+		vunmap(rings->mem);
 	/* Those that somebody has pinned stay until they are let go of. */
 	for (i = 0; i < rings->pages_n && rings->pages[i]; i++)
 		__free_page(rings->pages[i]);
@@ -330,10 +330,10 @@ static struct hwt_rings_ctx *hwt_rings_alloc(u32 op_entries, u32 event_entries)
 		if (!rings->pages[i])
 			goto fail;
 	}
-	rings->shared = vmap(rings->pages, n, VM_MAP, PAGE_KERNEL);
-	if (!rings->shared)
+	rings->mem = vmap(rings->pages, n, VM_MAP, PAGE_KERNEL);
+	if (!rings->mem)
 		goto fail;
-	rings->ops = (void *)rings->shared + head;
+	rings->ops = (void *)rings->mem + head;
 	rings->events = (void *)rings->ops + ops;
 	rings->op_mask = op_entries - 1;
 	rings->event_mask = event_entries - 1;
@@ -394,8 +394,8 @@ int hwt_rings_create(struct hwt_context *ctx, struct hwt_rings_args *args)
 		return ret;
 	}
 	args->map_size = (u64)rings->pages_n << PAGE_SHIFT;
-	args->ops_offset = (void *)rings->ops - (void *)rings->shared;
-	args->events_offset = (void *)rings->events - (void *)rings->shared;
+	args->ops_offset = (void *)rings->ops - (void *)rings->mem;
+	args->events_offset = (void *)rings->events - (void *)rings->mem;
 	args->op_size = sizeof(struct hwt_op);
 	args->event_size = sizeof(struct hwt_event);
 	hwt_rings_refill(ctx);

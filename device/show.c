@@ -33,7 +33,7 @@ void hwt_show_fdinfo(struct seq_file *m, struct file *file)
 	xa_lock(&ctx->entries);
 	seq_printf(m, "hwt-clockid:\t%d\nhwt-tick-ns:\t%llu\nhwt-private:\t%d\n",
 		   ctx->clock, ctx->tick_ns, ctx->private);
-	seq_printf(m, "hwt-shared:\t%u\n", ctx->shared);
+	seq_printf(m, "hwt-shared:\t%u\n", ctx->nr_shared);
 	seq_printf(m, "hwt-timeouts:\t%llu\nhwt-events:\t%llu\nhwt-stopped:\t%d\n",
 		   ctx->stats.timeouts, ctx->stats.events, ctx->closing);
 	xa_unlock(&ctx->entries);
@@ -50,14 +50,14 @@ static int hwt_context_show(struct seq_file *m, void *unused)
 	struct hwt_stats_args stats;
 	struct hwt_wheel_params params;
 	bool private, closing;
-	u32 shared;
+	u32 nr_shared;
 	int clock;
 
 	xa_lock(&ctx->entries);
 	hwt_wheel_get_params(ctx->wheel, &params);
 	clock = ctx->clock;
 	private = ctx->private;
-	shared = ctx->shared;
+	nr_shared = ctx->nr_shared;
 	closing = ctx->closing;
 	stats = ctx->stats;
 	xa_unlock(&ctx->entries);
@@ -69,7 +69,7 @@ static int hwt_context_show(struct seq_file *m, void *unused)
 	seq_printf(m, "uid %u\n", from_kuid_munged(&init_user_ns, hwt_user_uid(ctx->user)));
 	seq_printf(m, "wheel %s\n", params.name);
 	seq_printf(m, "private %d\n", private);
-	seq_printf(m, "shared %u\n", shared);
+	seq_printf(m, "shared %u\n", nr_shared);
 	seq_printf(m, "clockid %d\n", clock);
 	seq_printf(m, "tick_ns %llu\n", params.tick_ns);
 	seq_printf(m, "closing %d\n", closing);
@@ -89,7 +89,7 @@ static int hwt_context_show(struct seq_file *m, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(hwt_context);
 
-static void hwt_context_debugfs_make(void *of)
+static void hwt_context_debugfs_create(void *of)
 {
 	static atomic64_t contexts;
 	struct hwt_context *ctx = of;
@@ -113,7 +113,7 @@ void hwt_context_debugfs_add(struct hwt_context *ctx)
 	get_task_comm(ctx->command, current->group_leader);
 	ctx->shown = hwt_user_add_shown(ctx->user);
 	if (ctx->shown)
-		hwt_debugfs_make(hwt_context_debugfs_make, ctx);
+		hwt_debugfs_make(hwt_context_debugfs_create, ctx);
 }
 
 /**

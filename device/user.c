@@ -31,8 +31,8 @@
 /* Not given: so many contexts' worth. */
 #define HWT_USER_CONTEXTS	4
 
-/* With so many of its timeouts leaving, a user waits before it makes more. See docs/limits.md. */
-#define HWT_LEAVING_MAX		100000
+/* With so many of its timeouts dying, a user waits before it makes more. See docs/limits.md. */
+#define HWT_DYING_MAX		100000
 
 /* So many contexts of a user have a directory in debugfs: memory that is charged to nobody. */
 #define HWT_SHOWN_MAX		1000
@@ -53,7 +53,7 @@ MODULE_PARM_DESC(max_user_wheels, "Most private wheels of one user; CAP_SYS_RESO
  * @wheels:   private wheels, but for those of contexts that are not limited
  * @shown:    contexts that have a directory in debugfs
  * @timeouts: timeouts of all contexts, if their number is limited
- * @leaving:  timeouts whose ids have ended while a wheel holds them: they are not counted
+ * @dying:    timeouts whose ids have ended while a wheel holds them: they are not counted
  *            any more, but are memory still, and on a list that others' are behind
  */
 struct hwt_user {
@@ -63,7 +63,7 @@ struct hwt_user {
 	atomic_t		wheels;
 	atomic_t		shown;
 	atomic_t		timeouts;
-	struct percpu_counter	leaving;
+	struct percpu_counter	dying;
 };
 
 static DEFINE_HASHTABLE(hwt_users, 6);
@@ -87,7 +87,7 @@ static struct hwt_user *hwt_user_find_get(kuid_t uid)
 static void hwt_user_free(struct hwt_user *user)
 {
 	if (user)
-		percpu_counter_destroy(&user->leaving);
+		percpu_counter_destroy(&user->dying);
 	kfree(user);
 }
 
@@ -124,7 +124,7 @@ struct hwt_user *hwt_user_get(void)
 	new = kzalloc(sizeof(*new), HWT_GFP_USER);
 	if (!new)
 		return NULL;
-	if (percpu_counter_init(&new->leaving, 0, HWT_GFP_USER)) {
+	if (percpu_counter_init(&new->dying, 0, HWT_GFP_USER)) {
 		kfree(new);
 		return NULL;
 	}
@@ -218,35 +218,35 @@ void hwt_user_drop_shown(struct hwt_user *user)
 }
 
 /**
- * hwt_user_add_leaving() - the id of a timeout ends, and a wheel holds it still
- * @user: whose it is; hwt_user_drop_leaving() follows
+ * hwt_user_add_dying() - the id of a timeout ends, and a wheel holds it still
+ * @user: whose it is; hwt_user_drop_dying() follows
  */
-void hwt_user_add_leaving(struct hwt_user *user)
+void hwt_user_add_dying(struct hwt_user *user)
 {
-	percpu_counter_inc(&user->leaving);
+	percpu_counter_inc(&user->dying);
 }
 
 /**
- * hwt_user_drop_leaving() - the wheel has let go of it
+ * hwt_user_drop_dying() - the wheel has let go of it
  * @user: whose it was
  */
-void hwt_user_drop_leaving(struct hwt_user *user)
+void hwt_user_drop_dying(struct hwt_user *user)
 {
-	percpu_counter_dec(&user->leaving);
+	percpu_counter_dec(&user->dying);
 }
 
 /**
- * hwt_user_leaving_many() - are so many leaving that no more should be made?
+ * hwt_user_many_dying() - are so many dying that no more should be made?
  * @user: the user
  *
  * What is read at a glance is off by a batch for each CPU, which with some hundred CPUs is more
  * than there may be: so nobody waits, possibly for ever, for that alone. Return: the user's
  * programs should wait.
  */
-bool hwt_user_leaving_many(struct hwt_user *user)
+bool hwt_user_many_dying(struct hwt_user *user)
 {
-	return unlikely(percpu_counter_read_positive(&user->leaving) >= HWT_LEAVING_MAX) &&
-	       percpu_counter_sum(&user->leaving) >= HWT_LEAVING_MAX;
+	return unlikely(percpu_counter_read_positive(&user->dying) >= HWT_DYING_MAX) &&
+	       percpu_counter_sum(&user->dying) >= HWT_DYING_MAX;
 }
 
 /* May whoever opens a context have as many private wheels as there is memory for? */
@@ -258,15 +258,15 @@ bool hwt_user_unlimited(void)
 }
 
 /**
- * hwt_user_make_wheel() - make a private wheel for a context
+ * hwt_user_create_wheel() - make a private wheel for a context
  * @ctx:    the context
  * @params: of what kind
  *
- * Return: the wheel, which hwt_user_unmake_wheel() ends, or ERR_PTR: -EAGAIN if the user has as
+ * Return: the wheel, which hwt_user_destroy_wheel() ends, or ERR_PTR: -EAGAIN if the user has as
  * many as it may, or as hwt_wheel_create() fails.
  */
-struct hwt_wheel *hwt_user_make_wheel(struct hwt_context *ctx,
-				      const struct hwt_wheel_params *params)
+struct hwt_wheel *hwt_user_create_wheel(struct hwt_context *ctx,
+					const struct hwt_wheel_params *params)
 {
 	struct hwt_wheel *wheel;
 
@@ -279,11 +279,11 @@ struct hwt_wheel *hwt_user_make_wheel(struct hwt_context *ctx,
 }
 
 /**
- * hwt_user_unmake_wheel() - end a private wheel
+ * hwt_user_destroy_wheel() - end a private wheel
  * @ctx:   its context
  * @wheel: the wheel
  */
-void hwt_user_unmake_wheel(struct hwt_context *ctx, struct hwt_wheel *wheel)
+void hwt_user_destroy_wheel(struct hwt_context *ctx, struct hwt_wheel *wheel)
 {
 	hwt_wheel_destroy(wheel);
 	if (!ctx->unlimited)

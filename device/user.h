@@ -24,12 +24,12 @@ bool hwt_user_add_timeout(struct hwt_user *user);
 void hwt_user_drop_timeout(struct hwt_user *user);
 bool hwt_user_add_shown(struct hwt_user *user);
 void hwt_user_drop_shown(struct hwt_user *user);
-void hwt_user_add_leaving(struct hwt_user *user);
-void hwt_user_drop_leaving(struct hwt_user *user);
-bool hwt_user_leaving_many(struct hwt_user *user);
+void hwt_user_add_dying(struct hwt_user *user);
+void hwt_user_drop_dying(struct hwt_user *user);
+bool hwt_user_many_dying(struct hwt_user *user);
 bool hwt_user_unlimited(void);
-struct hwt_wheel *hwt_user_make_wheel(struct hwt_context *ctx,
-				      const struct hwt_wheel_params *params);
-void hwt_user_unmake_wheel(struct hwt_context *ctx, struct hwt_wheel *wheel);
+struct hwt_wheel *hwt_user_create_wheel(struct hwt_context *ctx,
+					const struct hwt_wheel_params *params);
+void hwt_user_destroy_wheel(struct hwt_context *ctx, struct hwt_wheel *wheel);
 
 #endif /* _HWT_DEVICE_USER_H */
