@@ -24,7 +24,7 @@
 
 /* -- ioctls -------------------------------------------------------------- */
 
-/* Any structure of arguments. All start alike. */
+/* The arguments of any ioctl. All structures start with these two members. */
 union hwt_args {
 	struct {
 		u32			size;
@@ -212,7 +212,7 @@ static const struct hwt_ioctl {
 	HWT_IOCTL(enter, ENTER),
 };
 
-/* The same for 32-bit programs; see the layout checks at the end. */
+/* 32-bit programs use this, too: see the assertions on the layout at the end. */
 static long hwt_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
 	struct hwt_context *ctx = file->private_data;
@@ -242,7 +242,7 @@ static long hwt_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 	args.size = size;
 	if (!copy_to_user(uargs, &args, min(size, ioctl->size)))
 		return 0;
-	/* A timeout whose id nobody knows is of no use. */
+	/* The program cannot cancel a timeout whose id it did not get. */
 	if (cmd == HWT_IOC_SCHEDULE) {
 		args.cancel = (struct hwt_cancel_args) { .id = args.schedule.id };
 		hwt_ioctl_cancel(ctx, &args);
@@ -332,8 +332,8 @@ void hwt_chardev_exit(void)
 }
 
 /*
- * The layout is that of 32-bit programs too: each member lies at a multiple of its size
- * (the header says so of 64-bit ones), and nothing is left to padding.
+ * 32-bit programs have the same layout: each member lies at a multiple of its size (64-bit members
+ * by the attribute in the header), and there is no padding.
  */
 static_assert(sizeof(struct hwt_event) == 64);
 static_assert(sizeof(struct hwt_info_args) == HWT_INFO_SIZE_VER1 + 24);

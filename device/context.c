@@ -69,8 +69,8 @@ void hwt_context_wake_later(struct hwt_context *ctx)
 	refcount_inc(&ctx->refs);
 	/*
 	 * Barrier later.queue, pairs with kernel.work in process_one_work(), between taking the
-	 * work off its queue and calling it: a worker that has yet to begin sees what the caller
-	 * did.
+	 * work off its queue and calling it: a worker that has yet to begin sees the caller's event
+	 * or command.
 	 */
 	if (!queue_work(hwt_wake_wq, &ctx->wake_work))
 		refcount_dec(&ctx->refs);
@@ -99,7 +99,7 @@ void hwt_context_put(struct hwt_context *ctx)
 }
 
 /**
- * hwt_context_offset() - return what the caller's time namespace adds to a context's clock
+ * hwt_context_offset() - return the caller's time namespace's offset of a context's clock
  * @ctx: the context
  *
  * Return: the offset, ns.

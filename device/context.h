@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A context: what an open file of /dev/hwt is
+ * A context: an open file of /dev/hwt
  *
- * The device is a client of hwt.h like any other module, but for what core/client.h has for it.
- * hwt_uapi.h is the interface of programs; docs/design.md lists the device's files.
+ * The device is a client of hwt.h like any other module, with a few functions more in
+ * core/client.h. hwt_uapi.h is the interface of programs; docs/design.md lists the device's files.
  */
 #ifndef _HWT_DEVICE_CONTEXT_H
 #define _HWT_DEVICE_CONTEXT_H
@@ -33,51 +33,48 @@ struct hwt_wheel;
 
 /**
  * struct hwt_context - an open file
- * @user:       who has opened it. Constant.
- * @opener:     ... in which process, and what that was. Constant, too, as the next ones.
- * @command:    ...
- * @debugfs:    its directory there, if it is @shown. Set by open
- * @shown:      it has one: not all of a user's may. Set by open
- * @unlimited:  @user may have any number of private wheels
- * @entries:    the timeouts by slot, the lower half of their ids. Its lock (xa_lock)
- *              protects all that follows but where something else is said, and the
- *              entries.
- * @generation: upper half of the latest id; never 0
- * @fixed:      the clock and the tick stay as they are: a timeout or rings were made, or
- *              @private
- * @private:    @wheel is the context's own. Never false again.
- * @busy:       ... and its thread waits busily and calls hwt_rings_poll()
- * @wheel:      where new timeouts go. Changes at most once, when @private does: while there
- *              are none, by HWT_IOC_SETUP; or with @nr_shared of them, which stay where they
- *              are, to one of the same kind. All have the same clock.
- * @nr_shared:  timeouts on the wheel that all share
- * @create_lock: held while a private wheel is created because there are too many of those.
- *              Outside the lock.
- * @walk_lock:  held by who goes through the entries, which takes the lock again and again: one
- *              at a time, so that the wheel's thread waits for one. Outside the lock.
- * @clock:      the clock, as a clockid_t. May be read without the lock.
- * @tick_ns:    the tick
- * @closing:    being stopped: nothing may be scheduled any more
- * @stopped:    the stop is complete: no more events will come up. May be read without
- *              the lock, with acquire; pairs with the release in hwt_context_stop(). Who has
- *              added an event before has held the lock since, so that is ordered, too.
- * @ready:      entries with an event, oldest first. May be looked at for emptiness
- *              without the lock.
- * @rings:      events go there; NULL: it has none. Changes at most once. May be read
- *              without the lock, with acquire; pairs with the release in hwt_rings_create().
- *              (All that is read is read through it, which orders as much.)
- * @names:      commands of io_uring by their names; see device/uring.c
- * @clock_set:  an entry of its own, not in the table, for the event that says that the
- *              clock was set; NULL: nobody wants it. Changes at most once, with @wheel.
- * @stats:      what HWT_IOC_STATS tells
- * @refs:       the file and each entry have one
- * @wait:       readers and pollers
- * @done:       commands of io_uring that @wake_work is to complete. Added to without a lock, taken
- *              under @end_lock.
- * @end_lock:   held until what was in @done is completed; inside io_uring's locks
- * @event_ns:   when the last event came up on the wheel that all share, or they had been
- *              woken for it. That wheel's thread's own.
- * @wake_work:  wakes them for events that follow soon
+ * @user:        the user who has opened the file. Constant.
+ * @opener:      the process that has opened it. Constant.
+ * @command:     the name of that process. Constant.
+ * @debugfs:     the context's directory in debugfs, if @shown. Set by open.
+ * @shown:       the context has such a directory: their number is limited. Set by open.
+ * @unlimited:   @user may have any number of private wheels. Constant.
+ * @entries:     the table: timeouts by slot, which is the lower half of the id. Its lock (xa_lock)
+ *               protects the entries, and each member below unless its description says otherwise.
+ * @generation:  upper half of the latest id; never 0
+ * @fixed:       the clock and the tick can no longer change: a timeout or rings were created, or
+ *               @private
+ * @private:     @wheel belongs to this context alone. Never false again.
+ * @busy:        the private wheel's thread waits busily and calls hwt_rings_poll()
+ * @wheel:       the wheel of new timeouts. Changes at most once, when @private does: by
+ *               HWT_IOC_SETUP, while there are no timeouts; or by hwt_context_leave_shared(), to a
+ *               wheel with the same clock and tick, while @nr_shared timeouts stay behind.
+ * @nr_shared:   number of timeouts on the shared wheel
+ * @create_lock: held while hwt_context_leave_shared() creates a wheel. Outside the lock.
+ * @walk_lock:   serializes walks of the table, which take the lock again and again, so that the
+ *               wheel's thread contends with at most one walker. Outside the lock.
+ * @clock:       the clock, as a clockid_t. May be read without the lock.
+ * @tick_ns:     the tick
+ * @closing:     a stop or the close has begun: no timeout can be scheduled any more
+ * @stopped:     the stop is complete: no more events will come up. May be read without the lock,
+ *               with acquire; pairs with the release in hwt_context_stop(). The lock orders this as
+ *               well: each event was added under it before the stop took it.
+ * @ready:       entries with an event, oldest first. May be tested for emptiness without the lock.
+ * @rings:       the rings that events go to, or NULL. Changes at most once. May be read without the
+ *               lock, with acquire; pairs with the release in hwt_rings_create(). All readers only
+ *               use the pointer, so that the address dependency would order this as well.
+ * @names:       commands of io_uring by their names; see device/uring.c
+ * @clock_set:   the entry of the event that the clock was set, not in the table; NULL: the program
+ *               did not ask for that event. Changes at most once, with @wheel.
+ * @stats:       the result of HWT_IOC_STATS
+ * @refs:        the file and each entry have a reference
+ * @wait:        readers and pollers
+ * @done:        commands of io_uring for @wake_work to complete. Added to without a lock, taken
+ *               under @end_lock.
+ * @end_lock:    held until all commands taken from @done are completed; inside io_uring's locks
+ * @event_ns:    when the latest event came up on the shared wheel, or when waking @wait for it was
+ *               done. Used by that wheel's thread only.
+ * @wake_work:   wakes @wait, and completes @done, for events that soon follow another
  */
 struct hwt_context {
 	struct hwt_user		*user;

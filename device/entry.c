@@ -40,6 +40,10 @@ static const struct hwt_ops hwt_entry_ops;
 
 /* -- References ---------------------------------------------------------- */
 
+/**
+ * hwt_entry_put() - drop a reference to an entry
+ * @entry: the entry; the last reference frees it, and drops one to its context
+ */
 void hwt_entry_put(struct hwt_entry *entry)
 {
 	struct hwt_context *ctx = entry->ctx;
@@ -56,8 +60,9 @@ void hwt_entry_put(struct hwt_entry *entry)
 /* -- Time ---------------------------------------------------------------- */
 
 /*
- * A deadline of the caller's time namespace, where time may have begun before the clock's
- * zero. Of a @rate (ns, or 0), the phase is kept.
+ * Convert a deadline from the caller's time namespace, where time may have begun before the clock's
+ * zero. With a fixed @rate (ns, else 0), a deadline before that zero becomes the first one after it
+ * with the same phase.
  */
 static u64 hwt_time_from_user(u64 ns, s64 offset, u64 rate)
 {
@@ -74,6 +79,7 @@ static u64 hwt_time_from_user(u64 ns, s64 offset, u64 rate)
 	return rate - 1 - missed;
 }
 
+/* Convert a time of a context's clock to the caller's time namespace. */
 u64 hwt_time_to_user(u64 ns, s64 offset)
 {
 	s64 user;
@@ -83,7 +89,7 @@ u64 hwt_time_to_user(u64 ns, s64 offset)
 	return max_t(s64, user, 0);
 }
 
-/* The tick in its word: what it is armed for, or last was. */
+/* Return the time of the tick that the entry is, or last was, armed for. */
 static u64 hwt_entry_tick_ns(const struct hwt_entry *entry)
 {
 	u64 tick = hwt_timeout_word(&entry->timeout) >> HWT_TICK_SHIFT;
@@ -91,10 +97,14 @@ static u64 hwt_entry_tick_ns(const struct hwt_entry *entry)
 	return tick == HWT_TICK_NEVER ? HWT_NEVER : tick * entry->ctx->tick_ns;
 }
 
-/*
- * When it is due, or was when it last was armed. A periodic one whose event has come up may
- * not be armed for its next deadline yet; but before its event comes up the next deadline is
- * not to be told, and not even known.
+/**
+ * hwt_entry_due() - return when an entry is due, or was when it was last armed
+ * @entry: the entry; under the lock
+ *
+ * A periodic timeout is armed for its next deadline after its callback. Once the event of a firing
+ * has come up, the next deadline is returned already; before that, the deadline of the firing is.
+ *
+ * Return: the time on the wheel's clock, ns, or HWT_NEVER.
  */
 u64 hwt_entry_due(const struct hwt_entry *entry)
 {
@@ -103,7 +113,7 @@ u64 hwt_entry_due(const struct hwt_entry *entry)
 	return next && entry->due_ns == due ? next : due;
 }
 
-/* The same as the time that is left. */
+/* Return the time until an entry is due, ns, or HWT_NEVER. Under the lock. */
 u64 hwt_entry_remaining(const struct hwt_entry *entry)
 {
 	u64 due = hwt_entry_due(entry), now = hwt_wheel_now(entry->ctx->wheel);
@@ -117,6 +127,7 @@ u64 hwt_entry_remaining(const struct hwt_entry *entry)
 
 /* -- Creation and end ---------------------------------------------------- */
 
+/* Return the entry of an id, or NULL. */
 struct hwt_entry *hwt_entry_find(struct hwt_context *ctx, u64 id)
 	__must_hold(&ctx->entries.xa_lock)
 {
@@ -126,8 +137,8 @@ struct hwt_entry *hwt_entry_find(struct hwt_context *ctx, u64 id)
 }
 
 /*
- * Allocate as many as were taken before, so that no more than half are for nothing. If there
- * is not the memory for all of them, there may be for one.
+ * Allocate as many entries as were taken before, so that at most half of them go unused. If that
+ * fails, the caller still may get a single one.
  */
 static void hwt_prealloc_fill(struct hwt_prealloc *prealloc)
 {
@@ -150,16 +161,22 @@ static void *hwt_prealloc_take(struct hwt_prealloc *prealloc)
 			  kmem_cache_alloc(hwt_one_shot_cache, HWT_GFP_USER);
 }
 
-/* What is left is not wanted. */
+/* Free the entries that were not taken. */
 void hwt_prealloc_free(struct hwt_prealloc *prealloc)
 {
 	if (prealloc->n)
 		kmem_cache_free_bulk(hwt_one_shot_cache, prealloc->n, prealloc->entries);
 }
 
-/*
- * @prealloc may be NULL. Return: an entry that is not in the table yet; hwt_entry_put() frees it;
- * or NULL.
+/**
+ * hwt_entry_alloc() - allocate an entry
+ * @ctx:       the context
+ * @prealloc:  entries allocated in advance, or NULL
+ * @mode:      HWT_MODE_
+ * @user_data: the program's data
+ * @period_ns: the period, if @mode is periodic
+ *
+ * Return: an entry that is not in the table yet, which hwt_entry_put() frees; or NULL.
  */
 struct hwt_entry *hwt_entry_alloc(struct hwt_context *ctx, struct hwt_prealloc *prealloc, u32 mode,
 				  u64 user_data, u64 period_ns)
@@ -186,17 +203,18 @@ struct hwt_entry *hwt_entry_alloc(struct hwt_context *ctx, struct hwt_prealloc *
 	entry->dying = false;
 	entry->uring = false;
 	if (periodic) {
-		/* The deadline may be asked for before it has begun to repeat. */
+		/* hwt_deadline() reads members that only the first schedule sets. */
 		memset(&entry->periodic, 0, sizeof(entry->periodic));
 		entry->period_ns = period_ns;
 		entry->overruns = 0;
 		entry->missed = 0;
 	}
-	/* Its wheel is known, and stays, once it is in the table. */
+	/* hwt_entry_insert() sets the wheel. */
 	hwt_timeout_init(&entry->timeout, NULL, &hwt_entry_ops);
 	return entry;
 }
 
+/* Is an entry on the shared wheel? */
 static bool hwt_entry_is_shared(const struct hwt_entry *entry)
 	__must_hold(&entry->ctx->entries.xa_lock)
 {
@@ -287,9 +305,16 @@ int hwt_entry_insert(struct hwt_context *ctx, struct hwt_entry *entry)
 	return 0;
 }
 
-/*
- * Arm an entry, for the first time or again, for @op's time and slack; @offset is that of
- * hwt_context_offset(). Takes the hold's reference.
+/**
+ * hwt_entry_arm() - arm an entry, for the first time or again
+ * @entry:     the entry
+ * @op:        the operation, for its time and slack
+ * @period_ns: the period, if the entry is periodic
+ * @offset:    as hwt_context_offset() returns it
+ *
+ * Takes the hold's reference, unless the entry was held already.
+ *
+ * Return: 0 or a negative error.
  */
 int hwt_entry_arm(struct hwt_entry *entry, const struct hwt_op *op, u64 period_ns,
 		  s64 offset)
@@ -314,13 +339,16 @@ int hwt_entry_arm(struct hwt_entry *entry, const struct hwt_op *op, u64 period_n
 						 repeat) :
 			hwt_schedule_periodic(&entry->periodic, time_ns, period_ns,
 					      repeat);
-	/* The table's reference is still there. */
+	/* Not the last reference: the table has one. */
 	if (ret < 0 || (ret & HWT_WAS_HELD))
 		refcount_dec(&entry->refs);
 	return min(ret, 0);
 }
 
-/* The id ends. Drops the table's reference. */
+/**
+ * hwt_entry_remove() - end an entry's id
+ * @entry: the entry, which may be freed: the table's reference is dropped
+ */
 void hwt_entry_remove(struct hwt_entry *entry)
 	__must_hold(&entry->ctx->entries.xa_lock)
 {
@@ -333,7 +361,7 @@ void hwt_entry_remove(struct hwt_entry *entry)
 	ctx->nr_shared -= hwt_entry_is_shared(entry);
 	hwt_entry_uncharge(ctx);
 	hwt_context_wake_end(ctx);
-	/* Nobody takes another reference without the table. */
+	/* References are taken by way of the table only, so the hold has the other one. */
 	if (refcount_read(&entry->refs) > 1) {
 		entry->dying = true;
 		hwt_user_add_dying(ctx->user);
@@ -341,6 +369,10 @@ void hwt_entry_remove(struct hwt_entry *entry)
 	hwt_entry_put(entry);
 }
 
+/**
+ * hwt_entry_cancel() - cancel an entry's timeout and end its id
+ * @entry: the entry, which may be freed
+ */
 void hwt_entry_cancel(struct hwt_entry *entry)
 	__must_hold(&entry->ctx->entries.xa_lock)
 {
@@ -351,13 +383,15 @@ void hwt_entry_cancel(struct hwt_entry *entry)
 	ctx->stats.cancelled++;
 }
 
-/* -- Its callbacks ------------------------------------------------------- */
+/* -- Callbacks ----------------------------------------------------------- */
 
 /*
- * On the wheel that all share, other contexts wait for the end of what is done for this one.
- * Any number of threads and epoll instances may wait for its events, or for the eventfd of an
- * io_uring. So the wheel's thread wakes them itself only if nothing came up for a tick, and
- * leaves those that follow to somebody else. Return: nothing came up for a tick before @now, ns.
+ * Note that an event came up at @now, ns, on the shared wheel. Other contexts wait until that
+ * wheel's thread is done with this one, and any number of threads and epoll instances may wait for
+ * the context's events, or for the eventfd of an io_uring. So the thread wakes them itself only if
+ * no event came up for a tick, and leaves events that follow sooner to a worker.
+ *
+ * Return true if no event came up for a tick before @now.
  */
 static bool hwt_context_note_event(struct hwt_context *ctx, u64 now)
 {
@@ -367,7 +401,7 @@ static bool hwt_context_note_event(struct hwt_context *ctx, u64 now)
 	return first;
 }
 
-/* That has been done, and may have taken longer than a tick. */
+/* Restart that tick after the wake-up, which may have taken longer. */
 static void hwt_context_first_done(struct hwt_context *ctx,
 				   const struct hwt_wheel *shared_wheel)
 {
@@ -380,16 +414,16 @@ static void hwt_entry_fire_uring(struct hwt_entry *entry, u64 now)
 	struct hwt_context *ctx = entry->ctx;
 	bool is_shared = hwt_entry_is_shared(entry), later;
 
-	/* A private wheel may keep others waiting, too: the shared one may want the lock. */
+	/* A private wheel's thread holds the lock, for which the shared wheel's may wait. */
 	later = is_shared ? !hwt_context_note_event(ctx, now) : ctx->nr_shared;
 	hwt_uring_end(entry, 0, later);
 	if (is_shared && !later)
 		hwt_context_first_done(ctx, hwt_timeout_wheel(&entry->timeout));
-	/* The hold has a reference still. */
+	/* The entry stays: the hold's reference is dropped after the callback. */
 	hwt_entry_remove(entry);
 }
 
-/* Its time has come. Return: there is a new event. */
+/* Handle the firing of an entry. Return true if the context has a new event. */
 static bool hwt_entry_fire(struct hwt_entry *entry)
 	__must_hold(&entry->ctx->entries.xa_lock)
 {
@@ -420,13 +454,13 @@ static bool hwt_entry_fire(struct hwt_entry *entry)
 	return false;
 }
 
-/* There is a new event, since @now. */
+/* Wake the waiters for an event that came up at @now, ns, on the shared wheel. */
 static void hwt_context_wake_shared(struct hwt_context *ctx,
 				    const struct hwt_wheel *shared_wheel, u64 now)
 {
 	/*
 	 * Barrier event.sleeper, pairs with poll.mb in hwt_poll(): a task that is about to wait
-	 * sees the event, or is seen here. The kernel's wait_event() has such a barrier, too.
+	 * sees the event, or wq_has_sleeper() sees the task. wait_event() has such a barrier, too.
 	 */
 	if (hwt_context_note_event(ctx, now)) {
 		hwt_context_wake(ctx);
@@ -446,8 +480,8 @@ static void hwt_entry_expire(struct hwt_timeout *timeout)
 
 	xa_lock(&ctx->entries);
 	/*
-	 * A cancel or stop, or a modify, which has armed it again, may have taken the
-	 * lock first. Then this firing never was.
+	 * A cancel or stop, or a modify, which has armed the timeout again, may have taken the lock
+	 * first. Such a firing is ignored.
 	 */
 	if (!entry->ended && !(hwt_timeout_word(timeout) & HWT_F_ARMED))
 		wake = hwt_entry_fire(entry);

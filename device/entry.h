@@ -27,29 +27,28 @@ struct io_uring_cmd;
 
 /**
  * struct hwt_entry - a timeout of a program
- * @ctx:       its context
- * @ready:     in its context's list if it has an event
- * @id:        its id
- * @user_data: what the program knows it by
- * @due_ns:    of the event: when it was due
+ * @ctx:       the context
+ * @ready:     in the context's list of events, if the entry has one
+ * @id:        the program's id for the timeout
+ * @user_data: the program's data
+ * @due_ns:    of the event: when the timeout was due
  * @fired_ns:  of the event: when it came up
- * @cmd:       with @uring: the command, which nobody else may complete; NULL: it has none
- *             any more
- * @refs:      the table's and the hold's
+ * @cmd:       with @uring: the command, which the entry owns; NULL: the command has another owner
+ *             by now
+ * @refs:      references of the table and the hold
  * @mode:      HWT_MODE_
  * @kind:      of the event: HWT_EVENT_
- * @ended:     no event will come up any more: it fired for good, was stopped or
- *             cancelled
- * @dying:     its id has ended before its hold, and the user's count of those has it.
- *             Set before the table's reference is dropped; without the lock, to be read
- *             by who drops the last.
- * @uring:     it is a command of io_uring, and has no event. Constant once it is in the
- *             table and the lock was released.
+ * @ended:     no event will come up any more: the timeout fired for good, was stopped or cancelled
+ * @dying:     the id has ended before the hold, and the user's count of such timeouts includes this
+ *             one. Set before the table's reference is dropped; read without the lock by the
+ *             function that drops the last reference.
+ * @uring:     the timeout is a command of io_uring, and has no event. Constant once the entry is in
+ *             the table and the lock was released.
  * @timeout:   the timeout of a one-shot, which is allocated up to here only
- * @periodic:  the same, of a periodic one
- * @period_ns: its period
+ * @periodic:  the timeout of a periodic one
+ * @period_ns: the period
  * @overruns:  of the event: periods without an event of their own
- * @missed:    those of events that are not there any more
+ * @missed:    overruns of events that were read or withdrawn
  *
  * All but @refs and the timeout is constant or protected by the table's lock. A one-shot
  * is two cache lines, the second of which is the timeout.
@@ -83,12 +82,13 @@ struct hwt_entry {
 
 /**
  * struct hwt_prealloc - entries of one-shots, allocated together for operations in a row
- * @ahead:   operations that may still want one, at most; set by who carries them out
- * @taken:   entries that they have had since there last was not the memory for more than one
- * @n:       how many there are in @entries
+ * @ahead:   upper bound of the operations that still need an entry; set by the caller
+ * @taken:   entries handed out since the last failed bulk allocation
+ * @n:       number of entries in @entries
  * @entries: memory for them
  *
- * On the stack of who carries the operations out, zeroed at first; hwt_prealloc_free() ends it.
+ * On the stack of the function that runs the operations, zeroed at first; hwt_prealloc_free() ends
+ * it.
  */
 struct hwt_prealloc {
 	u32	ahead;
@@ -107,7 +107,7 @@ static inline bool hwt_entry_has_event(const struct hwt_entry *entry)
 	return !list_empty(&entry->ready);
 }
 
-/* HWT_STATE_ bits. Under the lock. */
+/* Return the HWT_STATE_ bits. Under the lock. */
 static inline u32 hwt_entry_state(const struct hwt_entry *entry)
 {
 	return (entry->ended ? 0 : HWT_STATE_PENDING) |
@@ -119,7 +119,7 @@ static inline u64 hwt_entry_period(const struct hwt_entry *entry)
 	return hwt_entry_periodic(entry) ? entry->period_ns : 0;
 }
 
-/* Of events that are gone and of the one that is there. Under the lock. */
+/* Return the overruns of past events and of the present one. Under the lock. */
 static inline u64 hwt_entry_overruns(const struct hwt_entry *entry)
 {
 	return hwt_entry_periodic(entry) ? entry->missed + entry->overruns : 0;

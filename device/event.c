@@ -12,9 +12,12 @@
 #include "device/event.h"
 #include "device/ring.h"
 
-/*
- * An entry has something to tell. @due_ns: when it was due, @now_ns: it came up; on the wheel's
- * clock.
+/**
+ * hwt_event_add() - give an entry an event
+ * @entry:  the entry, which has none
+ * @kind:   HWT_EVENT_
+ * @due_ns: when the event was due, on the wheel's clock
+ * @now_ns: the present time of that clock
  */
 void hwt_event_add(struct hwt_entry *entry, u8 kind, u64 due_ns, u64 now_ns)
 	__must_hold(&entry->ctx->entries.xa_lock)
@@ -30,7 +33,7 @@ void hwt_event_add(struct hwt_entry *entry, u8 kind, u64 due_ns, u64 now_ns)
 		hwt_rings_fill(ctx);
 }
 
-/* Read or withdrawn. */
+/* Remove an entry's event, if it has one: the event was read or is withdrawn. */
 void hwt_event_drop(struct hwt_entry *entry)
 	__must_hold(&entry->ctx->entries.xa_lock)
 {
@@ -57,7 +60,10 @@ void hwt_event_fill(const struct hwt_entry *entry, struct hwt_event *event, s64 
 	};
 }
 
-/* The program has it now. A one-shot's id ends, and the entry may be gone. */
+/**
+ * hwt_event_taken() - note that the program has an entry's event
+ * @entry: the entry; the id ends with the last event, and the entry may be freed
+ */
 void hwt_event_taken(struct hwt_entry *entry)
 	__must_hold(&entry->ctx->entries.xa_lock)
 {
@@ -69,19 +75,19 @@ void hwt_event_taken(struct hwt_entry *entry)
 		return;
 	}
 	hwt_event_drop(entry);
-	/* It may have been the clock's, which never ends. */
+	/* Here, too: the entry of the clock's event is never removed. */
 	hwt_context_wake_end(ctx);
 }
 
-/* There is a new event. Without the lock. */
+/* Wake the waiters for a new event. Without the lock. */
 void hwt_context_wake(struct hwt_context *ctx)
 {
 	wake_up_interruptible_poll(&ctx->wait, EPOLLIN | EPOLLRDNORM);
 }
 
 /*
- * After the stop, the last event has gone: tell those who wait for the end of the file. They
- * may have been told before only that there are events, and look for nothing else.
+ * After a stop, wake the waiters once the last event has gone. A poller for the end of the file may
+ * have been woken before for events only, and looks again only if it is woken again.
  */
 void hwt_context_wake_end(struct hwt_context *ctx)
 	__must_hold(&ctx->entries.xa_lock)
@@ -91,7 +97,7 @@ void hwt_context_wake_end(struct hwt_context *ctx)
 					   EPOLLIN | EPOLLRDNORM | EPOLLHUP);
 }
 
-/* The clock of a context was set. */
+/* Handle a set of the clock: the callback of a context's private wheel. */
 void hwt_context_clock_set(struct hwt_wheel *wheel, s64 jump_ns, void *arg)
 {
 	struct hwt_entry *entry = arg;
@@ -101,12 +107,12 @@ void hwt_context_clock_set(struct hwt_wheel *wheel, s64 jump_ns, void *arg)
 
 	xa_lock(&ctx->entries);
 	if (hwt_entry_has_event(entry)) {
-		/* It goes on by what has really passed since the last one, as if none was set. */
+		/* The deadline moves by the time that has passed, without any of the jumps. */
 		entry->due_ns += now - jump_ns - entry->fired_ns;
 		entry->fired_ns = now;
 		entry->overruns++;
 	} else if (!ctx->closing && ctx->clock_set == entry) {
-		/* That is, the set-up has succeeded. */
+		/* The entry is in the context, so the set-up has succeeded. */
 		hwt_event_add(entry, HWT_EVENT_CLOCK_SET, now - jump_ns, now);
 		wake = true;
 	}
@@ -124,11 +130,10 @@ static bool hwt_context_readable(const struct hwt_context *ctx)
 }
 
 /*
- * Move the first event to the reader, in one piece under the lock: what was not copied
- * whole is still there, and nobody can withdraw what was. So no page fault is served
- * in here.
+ * Move the first event to the reader. The copy is made under the lock, with page faults off: an
+ * event that was copied cannot be withdrawn, and an event that was not copied whole stays.
  *
- * Return: 1; 0 if there is no event; -EFAULT if it could not be copied.
+ * Return: 1; 0 if there is no event; -EFAULT if the event could not be copied.
  */
 static int hwt_event_move(struct hwt_context *ctx, struct iov_iter *to, s64 offset)
 {
@@ -139,7 +144,7 @@ static int hwt_event_move(struct hwt_context *ctx, struct iov_iter *to, s64 offs
 
 	xa_lock(&ctx->entries);
 	entry = list_first_entry_or_null(&ctx->ready, struct hwt_entry, ready);
-	/* Once there are rings, what waits for room in there is not for readers. */
+	/* Once there are rings, events wait for room there, not for readers. */
 	if (!entry || ctx->rings)
 		goto out;
 	hwt_event_fill(entry, &event, offset);
@@ -158,10 +163,10 @@ out:
 	return ret;
 }
 
-/* Bytes that are read before the next look for a signal: 64 events. */
+/* Bytes read between two checks for a signal: 64 events. */
 #define HWT_READ_STEP	(64 * sizeof(struct hwt_event))
 
-/* Return: bytes read, or -EFAULT if not even one event could be. */
+/* Read the events present. Return the number of bytes, or -EFAULT if none could be copied. */
 static ssize_t hwt_events_read(struct hwt_context *ctx, struct iov_iter *to)
 {
 	s64 offset = hwt_context_offset(ctx);
@@ -178,16 +183,13 @@ static ssize_t hwt_events_read(struct hwt_context *ctx, struct iov_iter *to)
 			faults = 0;
 		} else if (++faults == 8 ||
 			   fault_in_iov_iter_writeable(to, sizeof(struct hwt_event))) {
-			/*
-			 * A page that is in may still refuse to be written (memory
-			 * tags): do not try for ever.
-			 */
+			/* A page that is present may still refuse a write (memory tags). */
 			return total ?: -EFAULT;
 		}
 		cond_resched();
 		/*
-		 * The buffer may have room for millions. Not at each event: what io_uring
-		 * has a task do looks like a signal, too.
+		 * The buffer may have room for millions. Not checked at each event, since task work
+		 * of io_uring looks like a signal, too.
 		 */
 		if (total && !(total % HWT_READ_STEP) && signal_pending(current))
 			break;
@@ -195,6 +197,7 @@ static ssize_t hwt_events_read(struct hwt_context *ctx, struct iov_iter *to)
 	return total;
 }
 
+/* read(): wait for events, unless some are there, and move them to the reader. */
 ssize_t hwt_read_iter(struct kiocb *iocb, struct iov_iter *to)
 {
 	struct file *file = iocb->ki_filp;
@@ -205,7 +208,7 @@ ssize_t hwt_read_iter(struct kiocb *iocb, struct iov_iter *to)
 	if (iov_iter_count(to) < sizeof(struct hwt_event))
 		return -EINVAL;
 	for (;;) {
-		/* Only whether there are any: nothing is read through it. */
+		/* A plain read will do: the pointer is not followed. */
 		if (READ_ONCE(ctx->rings))
 			return -EBUSY;
 		/*
@@ -232,8 +235,9 @@ __poll_t hwt_poll(struct file *file, poll_table *wait)
 
 	poll_wait(file, &ctx->wait, wait);
 	/*
-	 * Barrier poll.mb, pairs with event.sleeper in hwt_context_wake_shared(): that sees the
-	 * task wait, or the event is seen here. Not all kernels have a barrier in poll_wait().
+	 * Barrier poll.mb, pairs with event.sleeper in hwt_context_wake_shared(): that function
+	 * sees the task wait, or this task sees the event. Not all kernels have a barrier in
+	 * poll_wait().
 	 */
 	smp_mb();
 

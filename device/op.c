@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * /dev/hwt: what programs ask for, one operation or many
+ * /dev/hwt: the operations of programs, one or many
  *
- * Each operation is a struct hwt_op, wherever it comes from: an ioctl of its own, a batch
- * or a ring. Here it is a copy that nobody else can change.
+ * Each operation is a struct hwt_op, from an ioctl of its own, a batch or a ring. The functions
+ * here get a copy that the program cannot change.
  */
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
@@ -19,7 +19,7 @@
 #include "device/uring.h"
 #include "device/user.h"
 
-/* The mode, period and slack of a timeout that is to be armed. */
+/* Are these a valid mode, period and slack for arming a timeout? */
 static bool hwt_op_times_valid(u32 mode, u64 period_ns, u64 slack_ns)
 {
 	switch (mode) {
@@ -41,15 +41,15 @@ static void hwt_op_count_rejected(struct hwt_context *ctx, int ret)
 }
 
 /*
- * Who makes and cancels faster than the wheel's thread can let go of it waits for that, but for
- * the thread itself (HWT_RINGS_POLL). Other users' programs do not.
+ * Make a program wait while its user creates and cancels timeouts faster than the wheel's thread
+ * lets go of them. The thread itself (HWT_RINGS_POLL) must not wait, and other users need not.
  */
 static void hwt_op_throttle(struct hwt_context *ctx)
 {
 	if (likely(!hwt_user_many_dying(ctx->user)) || current->flags & PF_KTHREAD)
 		return;
 	xa_lock(&ctx->entries);
-	/* It need not be that wheel, but the others come to it within reclaim_ms. */
+	/* Dying timeouts may be on other wheels, but those let go of them within reclaim_ms. */
 	hwt_wheel_kick(ctx->wheel);
 	xa_unlock(&ctx->entries);
 	do {
@@ -58,12 +58,12 @@ static void hwt_op_throttle(struct hwt_context *ctx)
 }
 
 /**
- * hwt_op_schedule() - make a timeout
- * @ctx:    the context
- * @op:     what is asked for; its @id is filled in
- * @offset: what the time namespace adds to the clock, see hwt_context_offset()
- * @prealloc: where the memory for it may come from; or NULL
- * @cmd:    a command of io_uring that it is to complete, instead of having events; or NULL
+ * hwt_op_schedule() - create and arm a timeout
+ * @ctx:      the context
+ * @op:       the operation; its @id is filled in
+ * @offset:   the time namespace's, as hwt_context_offset() returns it
+ * @prealloc: memory allocated in advance, or NULL
+ * @cmd:      a command of io_uring, which the timeout completes instead of having events; or NULL
  *
  * Return: 0 or a negative error. After 0 @cmd belongs to the timeout.
  */
@@ -87,7 +87,7 @@ int hwt_op_schedule(struct hwt_context *ctx, struct hwt_op *op, s64 offset,
 		hwt_entry_put(entry);
 		goto out;
 	}
-	/* A second look: the insertion may have dropped the lock. */
+	/* Again: the insertion may have dropped the lock. */
 	ret = ctx->closing ? -ESHUTDOWN :
 	      hwt_entry_arm(entry, op, op->period_ns, offset);
 	if (!ret && cmd)
@@ -117,7 +117,7 @@ static int hwt_entry_modify(struct hwt_entry *entry, const struct hwt_op *op, s6
 		period_ns = entry->period_ns;
 	if (!hwt_op_times_valid(entry->mode, period_ns, op->slack_ns))
 		return -EINVAL;
-	/* A command's data is its name. */
+	/* The data of a command is its name, which must stay. */
 	if (entry->uring && (op->flags & HWT_SET_USER_DATA))
 		return -EINVAL;
 	if (entry->ctx->closing)
@@ -140,12 +140,12 @@ static int hwt_entry_modify(struct hwt_entry *entry, const struct hwt_op *op, s6
 }
 
 /**
- * hwt_op_modify() - move a timeout
+ * hwt_op_modify() - arm a timeout for another time
  * @ctx:    the context
- * @op:     what is asked for
- * @offset: as of hwt_op_schedule()
+ * @op:     the operation
+ * @offset: as for hwt_op_schedule()
  *
- * Return: the HWT_STATE_ bits of before, or a negative error.
+ * Return: the previous HWT_STATE_ bits, or a negative error.
  */
 int hwt_op_modify(struct hwt_context *ctx, const struct hwt_op *op, s64 offset)
 {
@@ -163,11 +163,11 @@ int hwt_op_modify(struct hwt_context *ctx, const struct hwt_op *op, s64 offset)
 }
 
 /**
- * hwt_op_cancel() - end a timeout
+ * hwt_op_cancel() - cancel a timeout, and withdraw its event
  * @ctx: the context
- * @op:  what is asked for
+ * @op:  the operation
  *
- * Return: the HWT_STATE_ bits of before, or a negative error.
+ * Return: the previous HWT_STATE_ bits, or a negative error.
  */
 int hwt_op_cancel(struct hwt_context *ctx, const struct hwt_op *op)
 {
@@ -188,10 +188,10 @@ int hwt_op_cancel(struct hwt_context *ctx, const struct hwt_op *op)
 }
 
 /**
- * hwt_op_get() - ask about a timeout
+ * hwt_op_get() - describe a timeout
  * @ctx:    the context
- * @op:     what is asked for; filled in
- * @offset: as of hwt_op_schedule()
+ * @op:     the operation, which is filled in
+ * @offset: as for hwt_op_schedule()
  *
  * Return: the HWT_STATE_ bits, or a negative error.
  */
@@ -218,11 +218,11 @@ int hwt_op_get(struct hwt_context *ctx, struct hwt_op *op, s64 offset)
 }
 
 /**
- * hwt_op_run() - carry out an operation
- * @ctx:    the context
- * @op:     what is asked for; its result and what is out is filled in
- * @offset: as of hwt_op_schedule()
- * @prealloc: likewise
+ * hwt_op_run() - run an operation of a batch or a ring
+ * @ctx:      the context
+ * @op:       the operation; its result and its output members are filled in
+ * @offset:   as for hwt_op_schedule()
+ * @prealloc: as for hwt_op_schedule()
  */
 void hwt_op_run(struct hwt_context *ctx, struct hwt_op *op, s64 offset,
 		struct hwt_prealloc *prealloc)
@@ -247,10 +247,10 @@ void hwt_op_run(struct hwt_context *ctx, struct hwt_op *op, s64 offset,
 
 /* -- Batches ------------------------------------------------------------- */
 
-/* Operations that are copied in one go. */
+/* Operations copied at a time. */
 #define HWT_BATCH_STEP	64
 
-/* Nobody will know the ids of those: schedules whose results could not be stored. */
+/* Cancel timeouts whose ids could not be stored, since the program cannot. */
 static void hwt_batch_take_back(struct hwt_context *ctx, const struct hwt_op *ops, u32 n)
 {
 	struct hwt_op cancel = {};
@@ -263,14 +263,14 @@ static void hwt_batch_take_back(struct hwt_context *ctx, const struct hwt_op *op
 	}
 }
 
-/* Return: how many of @n operations were carried out and their results stored. */
+/* Run up to @n operations. Return the number of those whose results were stored. */
 static u32 hwt_batch_step(struct hwt_context *ctx, struct hwt_op __user *user,
 			  struct hwt_op *ops, u32 n, s64 offset)
 {
 	struct hwt_prealloc prealloc = {};
 	u32 i, stored;
 
-	/* Those before the bad address are good. */
+	/* Operations before a bad address are run. */
 	n -= DIV_ROUND_UP(copy_from_user(ops, user, n * sizeof(*ops)), sizeof(*ops));
 	for (i = 0; i < n; i++) {
 		prealloc.ahead = n - i;
@@ -285,7 +285,7 @@ static u32 hwt_batch_step(struct hwt_context *ctx, struct hwt_op __user *user,
 /**
  * hwt_batch() - HWT_IOC_BATCH
  * @ctx:   the context
- * @batch: what is asked for; its count becomes what was done
+ * @batch: the arguments; the count becomes the number of operations done
  *
  * Return: 0 or a negative error.
  */
@@ -299,7 +299,7 @@ int hwt_batch(struct hwt_context *ctx, struct hwt_batch_args *batch)
 
 	if (batch->flags || batch->op_size != sizeof(*ops))
 		return -EINVAL;
-	/* Not charged: who has reached a limit must be able to cancel. */
+	/* Not charged to the cgroup: at its limit, a program must still be able to cancel. */
 	ops = kmalloc_array(min_t(u32, batch->count, HWT_BATCH_STEP), sizeof(*ops), GFP_KERNEL);
 	if (!ops)
 		return -ENOMEM;

@@ -2,10 +2,9 @@
 /*
  * /dev/hwt: rings in memory that is shared with the program
  *
- * The program may write anything there at any time. So nothing is believed that is read from
- * it: an index is read once and only its distance from the kernel's own copy counts, an
- * operation is copied before it is looked at. What the kernel writes there it never reads
- * back.
+ * The program may write anything there at any time. So the kernel reads an index once, and uses
+ * only its distance from the kernel's own copy; copies an operation before it looks at the
+ * operation; and never reads back what it has written.
  */
 #include <linux/err.h>
 #include <linux/hrtimer.h>
@@ -28,21 +27,21 @@
 
 /**
  * struct hwt_rings_ctx - the rings of a context
- * @mem:        the memory, mapped for the kernel; as long as this structure lives
- * @ops:        the ring of operations, in there
- * @events:     the ring of events, in there
- * @op_mask:    entries of @ops - 1. Constant, as all above and the next four.
- * @event_mask: entries of @events - 1
- * @offset:     what the time namespace of who made the rings adds to the clock
+ * @mem:        the shared memory, mapped for the kernel as long as this structure exists
+ * @ops:        the ring of operations, in @mem
+ * @events:     the ring of events, in @mem
+ * @op_mask:    number of @ops, minus 1. Constant, as are all above and the next four.
+ * @event_mask: number of @events, minus 1
+ * @offset:     the time namespace's offset, as the creator of the rings has it
  * @flags:      HWT_RINGS_POLL or 0
- * @memcg:      the memory cgroup of who made the rings: the wheel's thread has none to charge
- * @submit:     held while operations are carried out
- * @op_head:    the next operation to carry out; protected by @submit
- * @event_tail: where the next event goes; protected by the lock of the context's table.
- *              Pollers read it without.
- * @state:      what was last written to the shared flags; likewise. Also looked at without.
- * @pages_n:    how many pages the memory has; constant
- * @pages:      them
+ * @memcg:      the creator's memory cgroup, for the wheel's thread to charge
+ * @submit:     held while operations are run
+ * @op_head:    index of the next operation to run; protected by @submit
+ * @event_tail: index of the next event to write; protected by the lock of the context's table.
+ *              Pollers read it without the lock.
+ * @state:      the flags last written to @mem; protected likewise, and also read without the lock
+ * @pages_n:    number of @pages; constant
+ * @pages:      the pages of @mem
  */
 struct hwt_rings_ctx {
 	struct hwt_rings	*mem;
@@ -64,24 +63,25 @@ struct hwt_rings_ctx {
 /* -- Events -------------------------------------------------------------- */
 
 /*
- * Events that are moved to the ring before others can have the lock. Not many: when an event
- * comes up, it is the wheel's thread that moves those which have waited.
+ * Events moved to the ring before the lock is released. Not many: when an event comes up, the
+ * wheel's thread also moves events that have waited for room.
  */
 #define HWT_RINGS_FILL_STEP	8
 
-/* How many events the program has not reaped; after nonsense of its: as many as fit. */
+/* Return the number of events not reaped; the size of the ring if the head makes no sense. */
 static u32 hwt_rings_unread(const struct hwt_rings_ctx *rings)
 {
 	/*
 	 * Barrier unread.head, pairs with program.head in the program and fill.tail in
 	 * hwt_rings_fill(): the program is done with the events before its head, and the tail that
-	 * is read next is not behind the head.
+	 * this function reads next is not behind the head.
 	 */
 	u32 head = smp_load_acquire(&rings->mem->event_head);
 
 	return min(READ_ONCE(rings->event_tail) - head, rings->event_mask + 1);
 }
 
+/* Write the flags that tell the program whether events wait for room, or none will come. */
 static void hwt_rings_tell(struct hwt_context *ctx, struct hwt_rings_ctx *rings)
 	__must_hold(&ctx->entries.xa_lock)
 {
@@ -95,17 +95,17 @@ static void hwt_rings_tell(struct hwt_context *ctx, struct hwt_rings_ctx *rings)
 		return;
 	WRITE_ONCE(rings->state, state);
 	/*
-	 * Barrier tell.flags, pairs with program.flags in the program: at the end all events are
-	 * there. fill.wmb does that as well, for events that were moved in this call.
+	 * Barrier tell.flags, pairs with program.flags in the program: a program that sees the end
+	 * sees all events. fill.wmb does that as well, for events that were moved in this call.
 	 */
 	smp_store_release(&rings->mem->flags, state);
 }
 
 /**
- * hwt_rings_fill() - move events to the ring, a few, and as many as there are and fit
+ * hwt_rings_fill() - move a few events to the ring, if it has room
  * @ctx: the context, which has rings
  *
- * The entries of events that are their last may be gone afterwards.
+ * Entries whose last event was moved may have been freed afterwards.
  */
 void hwt_rings_fill(struct hwt_context *ctx)
 	__must_hold(&ctx->entries.xa_lock)
@@ -124,7 +124,7 @@ void hwt_rings_fill(struct hwt_context *ctx)
 		WRITE_ONCE(rings->event_tail, rings->event_tail + 1);
 		/*
 		 * Barrier fill.tail, pairs with program.tail in the program and unread.head in
-		 * hwt_rings_unread(): up to the tail the events are there.
+		 * hwt_rings_unread(): a program that sees the tail sees the events before it.
 		 */
 		smp_store_release(&rings->mem->event_tail, rings->event_tail);
 		/*
@@ -141,27 +141,28 @@ void hwt_rings_fill(struct hwt_context *ctx)
  * hwt_rings_ready() - is there an event in the ring?
  * @ctx: the context
  *
- * Without the lock, after the caller has found no event in the context's list. Return: false
- * also if there are no rings.
+ * Without the lock, after the caller has found no event in the context's list.
+ *
+ * Return: true if there is one; false also if there are no rings.
  */
 bool hwt_rings_ready(const struct hwt_context *ctx)
 {
 	const struct hwt_rings_ctx *rings;
 
 	/*
-	 * Barrier ready.rmb, pairs with fill.wmb in hwt_rings_fill(): an event that has gone from
-	 * the list is found.
+	 * Barrier ready.rmb, pairs with fill.wmb in hwt_rings_fill(): an event that has left the
+	 * list is found in the ring.
 	 */
 	smp_rmb();
 	/*
 	 * Barrier look.rings (spare), pairs with create.rings in hwt_rings_create(): the rings are
-	 * complete. The address would order that; so at each look.rings.
+	 * complete. At each look.rings, the address dependency would order that as well.
 	 */
 	rings = smp_load_acquire(&ctx->rings);
 	return rings && hwt_rings_unread(rings);
 }
 
-/* Do events wait for room, and is there any? A look without the lock. */
+/* Do events wait for room, and is there room? Read without the lock. */
 static bool hwt_rings_can_fill(const struct hwt_rings_ctx *rings)
 {
 	return (READ_ONCE(rings->state) & HWT_RINGS_MORE) &&
@@ -169,8 +170,8 @@ static bool hwt_rings_can_fill(const struct hwt_rings_ctx *rings)
 }
 
 /*
- * Move what waits for room, if there is any. Also in a condition that is waited for: nothing
- * here sleeps. Return: how many events there are to reap.
+ * Move events that wait for room, if there is room. May be part of a wait's condition, since
+ * nothing here sleeps. Return the number of events to reap.
  */
 static u32 hwt_rings_refill(struct hwt_context *ctx)
 {
@@ -185,7 +186,7 @@ static u32 hwt_rings_refill(struct hwt_context *ctx)
 
 /* -- Operations ---------------------------------------------------------- */
 
-/* Return: how many were carried out, at most @max, or -EINVAL. */
+/* Run up to @max operations. Return their number, or -EINVAL. */
 static int hwt_rings_submit(struct hwt_context *ctx, struct hwt_rings_ctx *rings, u32 max)
 	__must_hold(&rings->submit)
 {
@@ -201,7 +202,7 @@ static int hwt_rings_submit(struct hwt_context *ctx, struct hwt_rings_ctx *rings
 	for (done = 0; done < n && !fatal_signal_pending(current); done++) {
 		slot = &rings->ops[rings->op_head & rings->op_mask];
 		memcpy(&op, slot, sizeof(op));
-		/* No barrier between CPUs: the compiler is not to read the slot again. */
+		/* No barrier between CPUs: the compiler must not read the slot again. */
 		barrier();
 		prealloc.ahead = n - done;
 		hwt_op_run(ctx, &op, rings->offset, &prealloc);
@@ -215,12 +216,12 @@ static int hwt_rings_submit(struct hwt_context *ctx, struct hwt_rings_ctx *rings
 	return done;
 }
 
-/* Operations that are carried out between two looks at the wheel. */
+/* Operations run by the wheel's thread before it looks at the wheel again. */
 #define HWT_RINGS_POLL_STEP	64
 
 /**
- * hwt_rings_poll() - look for operations, if that was asked for with HWT_RINGS_POLL
- * @arg: the context; on the thread of its private wheel
+ * hwt_rings_poll() - run operations in rings that have HWT_RINGS_POLL
+ * @arg: the context; the caller is the thread of its private wheel
  */
 void hwt_rings_poll(void *arg)
 {
@@ -250,7 +251,7 @@ static bool hwt_rings_enough(struct hwt_context *ctx, u32 want)
 	return hwt_rings_refill(ctx) >= want || stopped;
 }
 
-/* Return: 0 (there are, it was stopped, the time is over) or -ERESTARTSYS. */
+/* Wait for @want events, a stop or the timeout. Return 0 or -ERESTARTSYS. */
 static int hwt_rings_wait(struct hwt_context *ctx, u32 want, u64 timeout_ns)
 {
 	ktime_t timeout = timeout_ns > KTIME_MAX ? KTIME_MAX : ns_to_ktime(timeout_ns);
@@ -265,7 +266,7 @@ static int hwt_rings_wait(struct hwt_context *ctx, u32 want, u64 timeout_ns)
 /**
  * hwt_rings_enter() - HWT_IOC_ENTER
  * @ctx:   the context
- * @enter: what is asked for; its submit becomes what was done
+ * @enter: the arguments; submit becomes the number of operations run
  *
  * Return: 0 or a negative error.
  */
@@ -297,6 +298,7 @@ int hwt_rings_enter(struct hwt_context *ctx, struct hwt_enter_args *enter)
 
 /* -- Creation and destruction -------------------------------------------- */
 
+/* Free rings, which may be NULL. No program has them mapped. */
 void hwt_rings_free(struct hwt_rings_ctx *rings)
 {
 	unsigned int i;
@@ -305,7 +307,7 @@ void hwt_rings_free(struct hwt_rings_ctx *rings)
 		return;
 	if (rings->mem)
 		vunmap(rings->mem);
-	/* Those that somebody has pinned stay until they are let go of. */
+	/* A page that is still pinned stays until it is unpinned. */
 	for (i = 0; i < rings->pages_n && rings->pages[i]; i++)
 		__free_page(rings->pages[i]);
 	mem_cgroup_put(rings->memcg);
@@ -352,7 +354,7 @@ static bool hwt_ring_entries_valid(u32 entries)
 /**
  * hwt_rings_create() - HWT_IOC_RINGS
  * @ctx:  the context
- * @args: what is asked for; filled in
+ * @args: the arguments, which are filled in
  *
  * Return: 0 or a negative error.
  */
@@ -378,7 +380,7 @@ int hwt_rings_create(struct hwt_context *ctx, struct hwt_rings_args *args)
 	} else if ((args->flags & HWT_RINGS_POLL) && !ctx->busy) {
 		ret = -EINVAL;
 	} else {
-		/* The wheel stays: deadlines will be of its clock. */
+		/* From now on, the times of operations are those of this clock. */
 		WRITE_ONCE(ctx->fixed, true);
 		rings->offset = hwt_context_offset(ctx);
 		/*
@@ -399,12 +401,12 @@ int hwt_rings_create(struct hwt_context *ctx, struct hwt_rings_args *args)
 	args->op_size = sizeof(struct hwt_op);
 	args->event_size = sizeof(struct hwt_event);
 	hwt_rings_refill(ctx);
-	/* Who waits in read() is to find out. */
+	/* A task that waits in read() must fail now. */
 	hwt_context_wake(ctx);
 	return 0;
 }
 
-/* A mapping holds the file, and so the context and these pages. */
+/* mmap(). The mapping keeps the file open, and with it the context and the pages. */
 int hwt_rings_mmap(struct file *file, struct vm_area_struct *vma)
 {
 	struct hwt_context *ctx = file->private_data;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What contexts tell of themselves: /proc/PID/fdinfo/FD, and hwt/contexts/NUMBER/stats in debugfs
+ * Contexts in /proc/PID/fdinfo/FD, and in hwt/contexts/NUMBER/stats in debugfs
  *
- * docs/statistics.md says what is in them, line by line.
+ * docs/statistics.md documents each line.
  */
 #include <linux/atomic.h>
 #include <linux/debugfs.h>
@@ -22,8 +22,8 @@
 
 #ifdef CONFIG_PROC_FS
 /**
- * hwt_show_fdinfo() - what a descriptor of /dev/hwt is
- * @m:    goes to the reader of fdinfo
+ * hwt_show_fdinfo() - describe a descriptor of /dev/hwt
+ * @m:    the output
  * @file: the open file
  */
 void hwt_show_fdinfo(struct seq_file *m, struct file *file)
@@ -95,17 +95,17 @@ static void hwt_context_debugfs_create(void *of)
 	struct hwt_context *ctx = of;
 	char name[24];
 
-	/* No barrier: a number for each. */
+	/* No barrier: only a number that no other context has. */
 	snprintf(name, sizeof(name), "%lld", atomic64_inc_return(&contexts));
 	ctx->debugfs = debugfs_create_dir(name, hwt_debugfs_contexts);
 	debugfs_create_file("stats", 0400, ctx->debugfs, ctx, &hwt_context_fops);
 }
 
 /**
- * hwt_context_debugfs_add() - a context is there
- * @ctx: the context; its opener calls this
+ * hwt_context_debugfs_add() - add a context to debugfs
+ * @ctx: the context, of the calling process
  *
- * Without a directory, if its user has many already, or that cannot be made, it does as well.
+ * The context works without a directory, too: if its user has too many of them, or creation fails.
  */
 void hwt_context_debugfs_add(struct hwt_context *ctx)
 {
@@ -117,8 +117,8 @@ void hwt_context_debugfs_add(struct hwt_context *ctx)
 }
 
 /**
- * hwt_context_debugfs_remove() - a context goes
- * @ctx: the context; when this returns nobody reads about it any more
+ * hwt_context_debugfs_remove() - remove a context from debugfs
+ * @ctx: the context; when this returns, no reader of its files is left
  */
 void hwt_context_debugfs_remove(struct hwt_context *ctx)
 {
@@ -129,8 +129,8 @@ void hwt_context_debugfs_remove(struct hwt_context *ctx)
 }
 
 /**
- * hwt_contexts_debugfs_init() - the module comes
- * @dir: its directory, which goes with all in it
+ * hwt_contexts_debugfs_init() - create the directory of contexts
+ * @dir: the module's directory; its removal removes this one
  */
 void __init hwt_contexts_debugfs_init(struct dentry *dir)
 {

@@ -2,22 +2,22 @@
 /*
  * /dev/hwt: timeouts that are commands of io_uring
  *
- * Such a timeout is an entry like any other, but it has no event: it completes its command.
- * A command is completed by its owner, and it has one at any time:
+ * Such a timeout is an entry like any other, but has no event: it completes its command. A command
+ * is completed by its owner, and has exactly one at any time:
  *
- *   who issues it	until it is attached to its entry
+ *   the issuing call	until the command is attached to its entry
  *   the entry		while entry->cmd is set
- *   who detaches it	from then on: the firing, a stop, a cancel; or io_uring, when the
- *			ring is closed or the task executes another program
- *   the list ctx->done	if the firing leaves it to a worker, which takes it from there, as io_uring
- *			does when it wants the command to end
+ *   the detaching call	from then on: the firing, a stop, a cancel; or a cancellation by io_uring,
+ *			when the ring is closed or the task executes another program
+ *   the list ctx->done	if the detaching call leaves the command to a worker; the worker takes it
+ *			from there, or io_uring's cancellation does
  *
- * Attaching and detaching happen under the lock of the context's table. io_uring completes what
- * it cancels there and then. All others leave that to the task that has submitted the
- * command (or to whom io_uring lets do it in its place): only there it is known which of
- * io_uring's locks are held. They may be called by anyone, and never wait for that task.
+ * Commands are attached and detached under the lock of the context's table. A cancellation by
+ * io_uring completes the command at once. All other owners hand it to the task that has submitted
+ * the command, or to the worker that io_uring uses in its place: only there it is known which of
+ * io_uring's locks are held. They run in any task and do not wait for that one.
  *
- * An outstanding command keeps the file open, so the context does not go before it.
+ * An outstanding command keeps the file open, so the context outlives the command.
  */
 #include "hwt_compat.h"
 #include "device/context.h"
@@ -33,13 +33,13 @@
 #include <linux/time64.h>
 
 /**
- * struct hwt_uring_pdu - what a command has room for
- * @name:  its place in the context's tree of names, while it is attached
- * @done:  its place in the context's list of those that a worker is to complete
- * @res:   how it ends, when it is not attached any more
- * @entry: what it is attached to, or NULL
+ * struct hwt_uring_pdu - the data of a command
+ * @name:  node in the context's tree of names, while the command is attached
+ * @done:  node in the context's list of commands for a worker to complete
+ * @res:   the result, once the command is detached
+ * @entry: the entry to which the command is attached, or NULL
  *
- * @name and @entry are protected by the table's lock, @res is the owner's.
+ * @name and @entry are protected by the table's lock, @res belongs to the owner.
  */
 struct hwt_uring_pdu {
 	union {
@@ -77,7 +77,7 @@ static int hwt_uring_cmp(struct rb_node *node, const struct rb_node *other)
 	return hwt_uring_cmp_name(&hwt_uring_entry(node)->user_data, other);
 }
 
-/* Return: the id of the timeout of that name; 0, which is nobody's, if there is none. */
+/* Return the id of the timeout of a name; 0, which no timeout has, if there is none. */
 static u64 hwt_uring_id(struct hwt_context *ctx, u64 name)
 {
 	struct rb_node *node;
@@ -91,14 +91,14 @@ static u64 hwt_uring_id(struct hwt_context *ctx, u64 name)
 	return id;
 }
 
-/* -- Who owns a command -------------------------------------------------- */
+/* -- Owners of commands -------------------------------------------------- */
 
 /**
  * hwt_uring_attach() - make an entry the owner of a command
  * @entry: the entry, which has been armed; its user_data is the name
  * @cmd:   the command
  *
- * Return: 0, or -EEXIST: the context has one of that name.
+ * Return: 0, or -EEXIST if the context has a command of that name.
  */
 int hwt_uring_attach(struct hwt_entry *entry, struct io_uring_cmd *cmd)
 	__must_hold(&entry->ctx->entries.xa_lock)
@@ -134,9 +134,9 @@ HWT_DEFINE_URING_WORK(hwt_uring_work, hwt_uring_complete)
 
 /**
  * hwt_uring_end() - complete an entry's command, if it has one
- * @entry: the entry; its user removes it
+ * @entry: the entry; the caller removes it
  * @res:   the result
- * @later: a worker is to do it
+ * @later: leave the completion to a worker
  */
 void hwt_uring_end(struct hwt_entry *entry, int res, bool later)
 	__must_hold(&entry->ctx->entries.xa_lock)
@@ -151,13 +151,13 @@ void hwt_uring_end(struct hwt_entry *entry, int res, bool later)
 	if (later) {
 		/*
 		 * Barrier uring.add, pairs with uring.take in hwt_uring_end_done(): if the work is
-		 * queued already, it finds this command.
+		 * queued already, the worker finds this command.
 		 */
 		llist_add(&hwt_uring_pdu(cmd)->done, &entry->ctx->done);
 		hwt_context_wake_later(entry->ctx);
 		return;
 	}
-	/* Lazy: a task that waits for more completions than this one is not woken yet. */
+	/* Lazy: a task that waits for several completions is woken by the last of them. */
 	io_uring_cmd_do_in_task_lazy(cmd, hwt_uring_work);
 }
 
@@ -165,7 +165,7 @@ void hwt_uring_end(struct hwt_entry *entry, int res, bool later)
  * hwt_uring_end_done() - complete the commands that were left to a worker, in their order
  * @ctx: the context
  *
- * Process context, sleeps: when it returns, somebody else who was at it is through, too.
+ * Context: process, sleeps. A concurrent call is done, too, when this one returns.
  */
 void hwt_uring_end_done(struct hwt_context *ctx)
 {
@@ -174,8 +174,8 @@ void hwt_uring_end_done(struct hwt_context *ctx)
 
 	mutex_lock(&ctx->end_lock);
 	/*
-	 * Barrier uring.take, pairs with uring.add in hwt_uring_end(): a command that is added
-	 * later has the work queued once more.
+	 * Barrier uring.take, pairs with uring.add in hwt_uring_end(): the work is queued again for
+	 * a command that is added later.
 	 */
 	list = llist_reverse_order(llist_del_all(&ctx->done));
 	llist_for_each_entry_safe(pdu, next, list, done) {
@@ -187,9 +187,9 @@ void hwt_uring_end_done(struct hwt_context *ctx)
 }
 
 /*
- * io_uring wants the command to end. It asks again, without a rest, until it has ended: so if the
- * command is not attached yet there is nothing to do. If it is not any more, a worker may be
- * about to complete it, which does not get there as long as a real-time task takes the CPU.
+ * Cancel a command for io_uring, which repeats the request until the command has ended. So nothing
+ * needs to be done for a command that is not attached yet. A command that is detached already may
+ * be left to a worker, which may not run as long as a real-time task that cancels takes its CPU.
  */
 static void hwt_uring_abort(struct hwt_context *ctx, struct io_uring_cmd *cmd,
 			    unsigned int issue_flags)
@@ -207,7 +207,7 @@ static void hwt_uring_abort(struct hwt_context *ctx, struct io_uring_cmd *cmd,
 		hwt_uring_done(cmd, -ECANCELED, issue_flags);
 	else
 		hwt_uring_end_done(ctx);
-	/* It asks for one after the other, and there may be a million. */
+	/* io_uring cancels one command after the other, possibly a million. */
 	cond_resched();
 }
 
@@ -217,7 +217,7 @@ static int hwt_uring_arm(struct hwt_context *ctx, struct io_uring_cmd *cmd,
 			 struct hwt_op *op, unsigned int issue_flags)
 {
 	hwt_uring_pdu(cmd)->entry = NULL;
-	/* Now: once it is armed it may be gone. */
+	/* Before the timeout is armed: from then on the command may be completed. */
 	io_uring_cmd_mark_cancelable(cmd, issue_flags);
 	return hwt_op_schedule(ctx, op, hwt_context_offset(ctx), NULL, cmd);
 }
@@ -227,10 +227,10 @@ static int hwt_uring_arm(struct hwt_context *ctx, struct io_uring_cmd *cmd,
  * @cmd:         the command
  * @issue_flags: io_uring's
  *
- * What is in the submission entry may be changed by the program at any time, so it is read
- * once. When a command is to be cancelled the submission entry is not there any more.
+ * The program may change the submission entry at any time, so each member is read once. In a
+ * request to cancel a command, the submission entry is no longer valid.
  *
- * Return: 0 or a negative error; -EIOCBQUEUED: it has been completed, or will be.
+ * Return: 0, a negative error, or -EIOCBQUEUED if the command is, or will be, completed by a call.
  */
 int hwt_uring_issue(struct io_uring_cmd *cmd, unsigned int issue_flags)
 {
@@ -277,8 +277,8 @@ int hwt_uring_issue(struct io_uring_cmd *cmd, unsigned int issue_flags)
 		return -ENOTTY;
 	}
 	/*
-	 * Not by returning it: one that may be cancelled has to be completed, and after -EAGAIN
-	 * io_uring would try again.
+	 * Completed here instead of by returning the result: a command that is marked as cancelable
+	 * must be, and io_uring would repeat one that returns -EAGAIN.
 	 */
 	hwt_uring_done(cmd, min(ret, 0), issue_flags);
 	return -EIOCBQUEUED;

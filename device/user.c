@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * /dev/hwt: what one user may have, in all contexts together
+ * /dev/hwt: the limits of a user, for all of its contexts together
  *
- * A user is the real user id of whoever opened the context; in a user namespace, of who has made
- * that, see hwt_user_answerable(). Who uses it does not matter. What has a limit is counted
- * exactly. That is changed when a timeout is made and when its id ends, never when one is moved
- * or fires, and not at all if there is no limit. So one counter for all CPUs is cheap enough:
- * making a timeout is an allocation, and one thread has to put it in its place.
+ * The user of a context is the real user id of the process that opened it; in a user namespace, the
+ * owner of that, see hwt_user_answerable(). The processes that use the context do not matter.
+ *
+ * Objects that have a limit are counted exactly. The count of timeouts changes when one is created
+ * and when its id ends, never when one is modified or fires, and not at all without a limit. So one
+ * counter for all CPUs is cheap enough beside the allocation that each timeout takes.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -28,13 +29,13 @@
 #include "device/entry.h"
 #include "device/user.h"
 
-/* Not given: so many contexts' worth. */
+/* The default of max_user_timeouts, in multiples of max_timeouts. */
 #define HWT_USER_CONTEXTS	4
 
-/* With so many of its timeouts dying, a user waits before it makes more. See docs/limits.md. */
+/* Dying timeouts of a user from which on it waits before it creates more. See docs/limits.md. */
 #define HWT_DYING_MAX		100000
 
-/* So many contexts of a user have a directory in debugfs: memory that is charged to nobody. */
+/* Contexts of a user in debugfs: that memory is charged to no cgroup. */
 #define HWT_SHOWN_MAX		1000
 
 unsigned int hwt_max_user_timeouts = UINT_MAX;
@@ -46,15 +47,15 @@ module_param_named(max_user_wheels, hwt_max_user_wheels, uint, 0444);
 MODULE_PARM_DESC(max_user_wheels, "Most private wheels of one user; CAP_SYS_RESOURCE is not limited (0: no limit, default 16)");
 
 /**
- * struct hwt_user - who has contexts
- * @node:     in the table of users
- * @uid:      who it is
- * @contexts: how many; as the two above, protected by the table's lock
- * @wheels:   private wheels, but for those of contexts that are not limited
- * @shown:    contexts that have a directory in debugfs
- * @timeouts: timeouts of all contexts, if their number is limited
- * @dying:    timeouts whose ids have ended while a wheel holds them: they are not counted
- *            any more, but are memory still, and on a list that others' are behind
+ * struct hwt_user - a user that has contexts
+ * @node:     node in the table of users; protected by hwt_users_lock
+ * @uid:      the user id. Constant.
+ * @contexts: number of contexts; protected by hwt_users_lock
+ * @wheels:   number of private wheels, except those of unlimited contexts
+ * @shown:    number of contexts that have a directory in debugfs
+ * @timeouts: number of timeouts of all contexts, if that is limited
+ * @dying:    number of timeouts whose ids have ended while a wheel holds them: they are not in
+ *            @timeouts any more, but still are memory, and delay other timeouts submitted later
  */
 struct hwt_user {
 	struct hlist_node	node;
@@ -69,7 +70,7 @@ struct hwt_user {
 static DEFINE_HASHTABLE(hwt_users, 6);
 static DEFINE_SPINLOCK(hwt_users_lock);
 
-/* The user of that id, with one context more; NULL if there is none yet. */
+/* Return the user of an id, with one context more; NULL if there is none yet. */
 static struct hwt_user *hwt_user_find_get(kuid_t uid)
 	__must_hold(&hwt_users_lock)
 {
@@ -92,8 +93,9 @@ static void hwt_user_free(struct hwt_user *user)
 }
 
 /*
- * Whose limits are the caller's. In a user namespace that an ordinary user has made, those of
- * that user: else all ids that it may map there (subuid(5)) would have the limits of one each.
+ * Return the id of the user whose limits apply to the caller. In a user namespace of an ordinary
+ * user, that is the namespace's owner: otherwise each id that the owner may map (subuid(5)) would
+ * add the limits of a user.
  */
 static kuid_t hwt_user_answerable(void)
 {
@@ -107,9 +109,9 @@ static kuid_t hwt_user_answerable(void)
 }
 
 /**
- * hwt_user_get() - the user who opens a context
+ * hwt_user_get() - add a context to the caller's user
  *
- * Return: the caller's; hwt_user_put() gives it back. NULL: no memory.
+ * Return: the user, for hwt_user_put(); NULL if there is no memory.
  */
 struct hwt_user *hwt_user_get(void)
 {
@@ -142,8 +144,8 @@ struct hwt_user *hwt_user_get(void)
 }
 
 /**
- * hwt_user_put() - a context ends
- * @user: its user; the context has given back all it had, and the wheels all its timeouts
+ * hwt_user_put() - remove a context from its user
+ * @user: the user; no wheel holds a timeout of the context any more
  */
 void hwt_user_put(struct hwt_user *user)
 {
@@ -156,18 +158,18 @@ void hwt_user_put(struct hwt_user *user)
 	hwt_user_free(user);
 }
 
-/* Who it is, for those who want to know. */
+/* Return the id of a user. */
 kuid_t hwt_user_uid(const struct hwt_user *user)
 {
 	return user->uid;
 }
 
-/* One more, if there are less than @max. */
+/* Count one more, if there are less than @max. */
 static bool hwt_user_count(atomic_t *count, unsigned int max)
 {
 	int old = atomic_read(count);
 
-	/* No barrier: a count, by which nothing is ordered. */
+	/* No barrier: the count orders nothing. */
 	do {
 		if ((unsigned int)old >= max)
 			return false;
@@ -176,10 +178,10 @@ static bool hwt_user_count(atomic_t *count, unsigned int max)
 }
 
 /**
- * hwt_user_add_timeout() - a user is to have another timeout
+ * hwt_user_add_timeout() - count another timeout of a user
  * @user: the user
  *
- * Return: false if it has as many as it may. Else hwt_user_drop_timeout() follows some day.
+ * Return: false if the user is at its limit; otherwise hwt_user_drop_timeout() must follow.
  */
 bool hwt_user_add_timeout(struct hwt_user *user)
 {
@@ -188,7 +190,7 @@ bool hwt_user_add_timeout(struct hwt_user *user)
 }
 
 /**
- * hwt_user_drop_timeout() - a user has one timeout less
+ * hwt_user_drop_timeout() - count one timeout less
  * @user: the user
  */
 void hwt_user_drop_timeout(struct hwt_user *user)
@@ -198,10 +200,10 @@ void hwt_user_drop_timeout(struct hwt_user *user)
 }
 
 /**
- * hwt_user_add_shown() - a context is to have a directory in debugfs
- * @user: whose it is
+ * hwt_user_add_shown() - count another context in debugfs
+ * @user: the context's user
  *
- * Return: false if it has to do without. Else hwt_user_drop_shown() follows.
+ * Return: false if the user is at its limit; otherwise hwt_user_drop_shown() must follow.
  */
 bool hwt_user_add_shown(struct hwt_user *user)
 {
@@ -209,8 +211,8 @@ bool hwt_user_add_shown(struct hwt_user *user)
 }
 
 /**
- * hwt_user_drop_shown() - that directory is gone
- * @user: whose it was
+ * hwt_user_drop_shown() - count one context less in debugfs
+ * @user: the context's user
  */
 void hwt_user_drop_shown(struct hwt_user *user)
 {
@@ -218,8 +220,8 @@ void hwt_user_drop_shown(struct hwt_user *user)
 }
 
 /**
- * hwt_user_add_dying() - the id of a timeout ends, and a wheel holds it still
- * @user: whose it is; hwt_user_drop_dying() follows
+ * hwt_user_add_dying() - count a timeout whose id has ended, and that a wheel still holds
+ * @user: the timeout's user; hwt_user_drop_dying() must follow
  */
 void hwt_user_add_dying(struct hwt_user *user)
 {
@@ -227,8 +229,8 @@ void hwt_user_add_dying(struct hwt_user *user)
 }
 
 /**
- * hwt_user_drop_dying() - the wheel has let go of it
- * @user: whose it was
+ * hwt_user_drop_dying() - count a dying timeout less: the wheel has let go of it
+ * @user: the timeout's user
  */
 void hwt_user_drop_dying(struct hwt_user *user)
 {
@@ -236,12 +238,13 @@ void hwt_user_drop_dying(struct hwt_user *user)
 }
 
 /**
- * hwt_user_many_dying() - are so many dying that no more should be made?
+ * hwt_user_many_dying() - are too many timeouts of a user dying?
  * @user: the user
  *
- * What is read at a glance is off by a batch for each CPU, which with some hundred CPUs is more
- * than there may be: so nobody waits, possibly for ever, for that alone. Return: the user's
- * programs should wait.
+ * The cheap read is off by up to a batch for each CPU, with some hundred CPUs by more than the
+ * limit. So the exact sum confirms it, or a program could wait for ever.
+ *
+ * Return: true if the user's programs should not create timeouts now.
  */
 bool hwt_user_many_dying(struct hwt_user *user)
 {
@@ -249,21 +252,21 @@ bool hwt_user_many_dying(struct hwt_user *user)
 	       percpu_counter_sum(&user->dying) >= HWT_DYING_MAX;
 }
 
-/* May whoever opens a context have as many private wheels as there is memory for? */
+/* May contexts that the caller opens have any number of private wheels? */
 bool hwt_user_unlimited(void)
 {
-	/* Not to have is the normal case, and nothing to be reported. */
+	/* A task without the capability is the normal case, and not worth a report. */
 	return !hwt_max_user_wheels ||
 	       ns_capable_noaudit(&init_user_ns, CAP_SYS_RESOURCE);
 }
 
 /**
- * hwt_user_create_wheel() - make a private wheel for a context
+ * hwt_user_create_wheel() - create a private wheel for a context
  * @ctx:    the context
- * @params: of what kind
+ * @params: the wheel's parameters
  *
- * Return: the wheel, which hwt_user_destroy_wheel() ends, or ERR_PTR: -EAGAIN if the user has as
- * many as it may, or as hwt_wheel_create() fails.
+ * Return: the wheel, for hwt_user_destroy_wheel(), or ERR_PTR: -EAGAIN if the user is at its limit,
+ * or an error of hwt_wheel_create().
  */
 struct hwt_wheel *hwt_user_create_wheel(struct hwt_context *ctx,
 					const struct hwt_wheel_params *params)
@@ -279,8 +282,8 @@ struct hwt_wheel *hwt_user_create_wheel(struct hwt_context *ctx,
 }
 
 /**
- * hwt_user_destroy_wheel() - end a private wheel
- * @ctx:   its context
+ * hwt_user_destroy_wheel() - destroy a private wheel
+ * @ctx:   the context
  * @wheel: the wheel
  */
 void hwt_user_destroy_wheel(struct hwt_context *ctx, struct hwt_wheel *wheel)
@@ -290,7 +293,7 @@ void hwt_user_destroy_wheel(struct hwt_context *ctx, struct hwt_wheel *wheel)
 		atomic_dec(&ctx->user->wheels);
 }
 
-/* Once hwt_max_timeouts is known to be good. */
+/* Set the default of max_user_timeouts. max_timeouts has been checked. */
 void __init hwt_users_init(void)
 {
 	if (hwt_max_user_timeouts == UINT_MAX)
