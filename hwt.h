@@ -71,7 +71,7 @@ struct hwt_wheel;
 struct module;
 
 /**
- * struct hwt_ops - what a timeout does
+ * struct hwt_timeout_ops - what a timeout does
  * @expire:    Its deadline has passed. Runs on the wheel's thread, or on one of its
  *             workers, in process context and may sleep, though a slow one delays all
  *             that are due behind it, unless another worker is free. (A sleep in it may
@@ -92,28 +92,28 @@ struct module;
  *
  * One constant structure serves any number of timeouts.
  */
-struct hwt_ops {
+struct hwt_timeout_ops {
 	void (*expire)(struct hwt_timeout *timeout);
 	void (*cancelled)(struct hwt_timeout *timeout);
 	void (*release)(struct hwt_timeout *timeout);
 };
 
 /*
- * The life of a timeout is one word: expires_tick << HWT_TICK_SHIFT | flags.
- * *Held* means ARMED, QUEUED or RUNNING; *pending* means ARMED or REPEAT. Who may
+ * The state of a timeout is one word: expires_tick << HWT_TICK_SHIFT | flags.
+ * *Held* means ARMED, SUBMITTED or RUNNING; *pending* means ARMED or REARM. Who may
  * change what is said in core/engine.c. Clients use the functions below.
  */
 #define HWT_F_ARMED	0x01ULL	/* will fire at expires_tick */
-#define HWT_F_QUEUED	0x02ULL	/* on, or about to be on, a submission list */
+#define HWT_F_SUBMITTED	0x02ULL	/* on, or about to be on, a submission list */
 #define HWT_F_RUNNING	0x04ULL	/* a callback is executing */
-#define HWT_F_REPEAT	0x08ULL	/* periodic, has fired: armed again after each callback */
-#define HWT_F_DEAD	0x10ULL	/* shut down: scheduling fails */
+#define HWT_F_REARM	0x08ULL	/* periodic, has fired: armed again after each callback */
+#define HWT_F_SHUTDOWN	0x10ULL	/* shut down: scheduling fails */
 #define HWT_F_CANCELLED	0x20ULL	/* last ended by a cancel, or handed back by a stop */
 #define HWT_F_EXPIRED	0x40ULL	/* last ended by firing */
 #define HWT_F_PERIODIC	0x80ULL	/* last scheduled as periodic: is in a hwt_periodic */
 
-#define HWT_F_HELD	(HWT_F_ARMED | HWT_F_QUEUED | HWT_F_RUNNING)
-#define HWT_F_PENDING	(HWT_F_ARMED | HWT_F_REPEAT)
+#define HWT_F_HELD	(HWT_F_ARMED | HWT_F_SUBMITTED | HWT_F_RUNNING)
+#define HWT_F_PENDING	(HWT_F_ARMED | HWT_F_REARM)
 
 #define HWT_TICK_SHIFT	8
 /* The tick that never comes: the deadline did not fit. */
@@ -121,7 +121,7 @@ struct hwt_ops {
 
 /**
  * struct hwt_timeout - one timeout, to be embedded in the caller's object
- * @word:     Its whole state. Changed by compare-and-swap only.
+ * @state:    Its whole state. Changed by compare-and-swap only.
  * @link:     Place in the buckets or on the deferred list; @link.next is NULL if in
  *            neither. Protected by the wheel's lock.
  * @submit:   Place on a submission list. Owned by whoever set QUEUED, then by the
@@ -137,10 +137,10 @@ struct hwt_ops {
  * lockdep is on).
  */
 struct hwt_timeout {
-	atomic64_t		word;
+	atomic64_t		state;
 	struct list_head	link;
 	struct llist_node	submit;
-	const struct hwt_ops	*ops;
+	const struct hwt_timeout_ops	*ops;
 	struct hwt_wheel	*wheel;
 	u8			deferred;
 	u8			tracked;
@@ -196,7 +196,7 @@ struct hwt_periodic {
 /* -- Making a timeout ---------------------------------------------------- */
 
 void __hwt_timeout_init(struct hwt_timeout *timeout, struct hwt_wheel *wheel,
-			const struct hwt_ops *ops, const char *name,
+			const struct hwt_timeout_ops *ops, const char *name,
 			struct lock_class_key *key);
 
 /**
@@ -251,7 +251,7 @@ void __hwt_timeout_init(struct hwt_timeout *timeout, struct hwt_wheel *wheel,
 /**
  * HWT_TIMEOUT_INIT() - static initialiser of a timeout
  * @_name: the timeout, an lvalue with static storage
- * @_ops:  the address of its struct hwt_ops
+ * @_ops:  the address of its struct hwt_timeout_ops
  *
  * It has no wheel yet: hwt_timeout_set_wheel() gives it one.
  */
@@ -319,9 +319,9 @@ int hwt_wait(struct hwt_timeout *timeout, u64 max_ns);
 
 /* -- Queries of a timeout: snapshots, any context, which order nothing ---- */
 
-static inline u64 hwt_timeout_word(const struct hwt_timeout *timeout)
+static inline u64 hwt_timeout_state(const struct hwt_timeout *timeout)
 {
-	return atomic64_read(&timeout->word);
+	return atomic64_read(&timeout->state);
 }
 
 /**
@@ -334,7 +334,7 @@ static inline u64 hwt_timeout_word(const struct hwt_timeout *timeout)
  */
 static inline bool hwt_pending(const struct hwt_timeout *timeout)
 {
-	return hwt_timeout_word(timeout) & HWT_F_PENDING;
+	return hwt_timeout_state(timeout) & HWT_F_PENDING;
 }
 
 /**
@@ -347,7 +347,7 @@ static inline bool hwt_pending(const struct hwt_timeout *timeout)
  */
 static inline bool hwt_running(const struct hwt_timeout *timeout)
 {
-	return hwt_timeout_word(timeout) & HWT_F_RUNNING;
+	return hwt_timeout_state(timeout) & HWT_F_RUNNING;
 }
 
 /**
@@ -361,7 +361,7 @@ static inline bool hwt_running(const struct hwt_timeout *timeout)
  */
 static inline bool hwt_held(const struct hwt_timeout *timeout)
 {
-	return hwt_timeout_word(timeout) & HWT_F_HELD;
+	return hwt_timeout_state(timeout) & HWT_F_HELD;
 }
 
 /**
@@ -374,7 +374,7 @@ static inline bool hwt_held(const struct hwt_timeout *timeout)
  */
 static inline bool hwt_expired(const struct hwt_timeout *timeout)
 {
-	return hwt_timeout_word(timeout) & HWT_F_EXPIRED;
+	return hwt_timeout_state(timeout) & HWT_F_EXPIRED;
 }
 
 /**
@@ -387,7 +387,7 @@ static inline bool hwt_expired(const struct hwt_timeout *timeout)
  */
 static inline bool hwt_cancelled(const struct hwt_timeout *timeout)
 {
-	return hwt_timeout_word(timeout) & HWT_F_CANCELLED;
+	return hwt_timeout_state(timeout) & HWT_F_CANCELLED;
 }
 
 /**
@@ -431,7 +431,7 @@ static inline u64 hwt_overruns(const struct hwt_periodic *periodic)
 static inline u64 hwt_overruns_total(const struct hwt_periodic *periodic)
 {
 	/* Armed, and not by the engine: it has not fired yet. */
-	if ((hwt_timeout_word(&periodic->timeout) & HWT_F_PENDING) == HWT_F_ARMED)
+	if ((hwt_timeout_state(&periodic->timeout) & HWT_F_PENDING) == HWT_F_ARMED)
 		return 0;
 	return READ_ONCE(periodic->run.total);
 }

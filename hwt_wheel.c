@@ -56,7 +56,7 @@ struct hwt_place {
 
 static u64 hwt_timeout_tick(const struct hwt_timeout *timeout)
 {
-	return hwt_timeout_word(timeout) >> HWT_TICK_SHIFT;
+	return hwt_timeout_state(timeout) >> HWT_TICK_SHIFT;
 }
 
 static unsigned long hwt_buckets_mask(const struct hwt_buckets *buckets)

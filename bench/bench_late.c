@@ -67,7 +67,7 @@ static enum hrtimer_restart late_hrtimer(struct hrtimer *timer)
 	return HRTIMER_NORESTART;
 }
 
-static const struct hwt_ops late_ops = { .expire = late_hwt };
+static const struct hwt_timeout_ops late_ops = { .expire = late_hwt };
 
 static void late_arm(struct late *late, u64 delay)
 {

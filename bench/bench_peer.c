@@ -97,10 +97,10 @@ static DEFINE_PER_CPU(struct llist_head, floor_list);
 
 static __always_inline void floor_change(struct hwt_timeout *timeout, u64 when)
 {
-	s64 old = atomic64_read(&timeout->word);
+	s64 old = atomic64_read(&timeout->state);
 
 	do {
-	} while (!atomic64_try_cmpxchg(&timeout->word, &old, when));
+	} while (!atomic64_try_cmpxchg(&timeout->state, &old, when));
 }
 
 static __always_inline void floor_push(struct hwt_timeout *timeout, u64 when)
@@ -141,7 +141,7 @@ static void hwt_fired(struct hwt_timeout *timeout)
 	this_cpu_inc(bench_fired);
 }
 
-static const struct hwt_ops hwt_object_ops = { .expire = hwt_fired };
+static const struct hwt_timeout_ops hwt_object_ops = { .expire = hwt_fired };
 
 BENCH_CODE(hwt, struct hwt_timeout,
 	   hwt_timeout_init(&o->it, bench_wheel, &hwt_object_ops),
@@ -191,7 +191,7 @@ static void hwt_marker_fired(struct hwt_timeout *timeout)
 	complete(&hwt_marker_done);
 }
 
-static const struct hwt_ops hwt_marker_ops = { .expire = hwt_marker_fired };
+static const struct hwt_timeout_ops hwt_marker_ops = { .expire = hwt_marker_fired };
 
 /*
  * Wait until the engine has nothing to collect any more. Cancelled timeouts wait for

@@ -91,17 +91,17 @@ bool __hwt_debug_init(const struct hwt_timeout *timeout)
 static void hwt_debug_withdraw(struct hwt_wheel *wheel, struct hwt_timeout *timeout)
 	__must_hold(&wheel->lock)
 {
-	u64 old = hwt_timeout_word(timeout), new;
+	u64 old = hwt_timeout_state(timeout), new;
 
 	/* No barrier: under the lock, and the owner has gone. */
 	do {
 		/* It is on a submission list: whoever takes it there will end it. */
-		if ((old & HWT_F_QUEUED) && !timeout->deferred)
-			new = (old & ~HWT_F_PENDING) | HWT_F_DEAD | HWT_F_CANCELLED;
+		if ((old & HWT_F_SUBMITTED) && !timeout->deferred)
+			new = (old & ~HWT_F_PENDING) | HWT_F_SHUTDOWN | HWT_F_CANCELLED;
 		else
-			new = (old & HWT_F_RUNNING) | HWT_F_DEAD | HWT_F_CANCELLED;
+			new = (old & HWT_F_RUNNING) | HWT_F_SHUTDOWN | HWT_F_CANCELLED;
 		hwt_debug_track(timeout, new);
-	} while (!hwt_word_change(timeout, &old, new));
+	} while (!hwt_state_change(timeout, &old, new));
 	if (old & HWT_F_PENDING)
 		hwt_note_cancel(wheel, timeout, old);
 	if (timeout->deferred)

@@ -231,18 +231,18 @@ void hwt_settle_queued(struct hwt_wheel *wheel, struct hwt_runner *runner,
 		       struct hwt_timeout *timeout)
 	__must_hold(&wheel->lock)
 {
-	const struct hwt_ops *ops = timeout->ops;
+	const struct hwt_timeout_ops *ops = timeout->ops;
 	void (*release)(struct hwt_timeout *timeout) = ops->release;
 	u64 old, new;
 
 	if (hwt_linked(timeout))
 		hwt_buckets_remove(&wheel->buckets, timeout);
-	old = hwt_timeout_word(timeout);
-	/* Barrier word.settle, pairs with word.arm in hwt_arm(): whoever begins the next hold sees
+	old = hwt_timeout_state(timeout);
+	/* Barrier state.settle, pairs with state.arm in hwt_arm(): whoever begins the next hold sees
 	 * all that was done in this one.
 	 */
 	do {
-		new = old & ~HWT_F_QUEUED;
+		new = old & ~HWT_F_SUBMITTED;
 		if (!(old & (HWT_F_ARMED | HWT_F_RUNNING))) {
 			if (hwt_must_defer(runner, timeout, old)) {
 				hwt_defer(wheel, timeout);
@@ -252,7 +252,7 @@ void hwt_settle_queued(struct hwt_wheel *wheel, struct hwt_runner *runner,
 				new |= HWT_F_RUNNING;
 		}
 		hwt_debug_track(timeout, new);
-	} while (!hwt_word_change(timeout, &old, new));
+	} while (!hwt_state_change(timeout, &old, new));
 
 	if (old & HWT_F_RUNNING)
 		return;
@@ -360,29 +360,29 @@ void hwt_settle_running(struct hwt_wheel *wheel, struct hwt_runner *runner,
 			struct hwt_timeout *timeout, bool notified)
 	__must_hold(&wheel->lock)
 {
-	const struct hwt_ops *ops = timeout->ops;
+	const struct hwt_timeout_ops *ops = timeout->ops;
 	void (*release)(struct hwt_timeout *timeout) = ops->release;
 	u64 old, new;
 
 	for (;;) {
-		old = hwt_timeout_word(timeout);
-		if (!(old & (HWT_F_PENDING | HWT_F_QUEUED)) && !notified &&
+		old = hwt_timeout_state(timeout);
+		if (!(old & (HWT_F_PENDING | HWT_F_SUBMITTED)) && !notified &&
 		    (old & HWT_F_CANCELLED) && ops->cancelled) {
 			hwt_notify_cancelled(wheel, runner, timeout);
 			notified = true;
 			continue;
 		}
 		new = old & ~HWT_F_RUNNING;
-		if ((old & HWT_F_PENDING) == HWT_F_REPEAT) {
+		if ((old & HWT_F_PENDING) == HWT_F_REARM) {
 			new &= (1ULL << HWT_TICK_SHIFT) - 1;
 			new |= hwt_periodic_next(wheel, timeout) << HWT_TICK_SHIFT;
 			new |= HWT_F_ARMED;
 		}
 		hwt_debug_track(timeout, new);
-		/* Barrier word.settle, pairs with word.arm in hwt_arm() and try.acquire in
+		/* Barrier state.settle, pairs with state.arm in hwt_arm() and try.acquire in
 		 * hwt_try_cancel(): whoever finds RUNNING cleared sees all that the callback did.
 		 */
-		if (hwt_word_change(timeout, &old, new))
+		if (hwt_state_change(timeout, &old, new))
 			break;
 	}
 
@@ -457,7 +457,7 @@ static struct hwt_lateness hwt_lateness_measure(const struct hwt_wheel *wheel,
 	now = hwt_ns_to_tick(wheel, now_ns);
 	tick = max(tick, min(since, now));
 	late.ns = now_ns - tick * wheel->tick_ns;
-	late.behind = now - tick > hwt_turn(wheel);
+	late.behind = now - tick > hwt_revolution(wheel);
 	return late;
 }
 
@@ -482,7 +482,7 @@ void hwt_fire(struct hwt_wheel *wheel, struct hwt_runner *runner,
 	__must_hold(&wheel->lock)
 {
 	void (*expire)(struct hwt_timeout *timeout) = timeout->ops->expire;
-	u64 old = hwt_timeout_word(timeout), new, since = wheel->due_since;
+	u64 old = hwt_timeout_state(timeout), new, since = wheel->due_since;
 	s64 offset = wheel->clock_offset;
 	struct hwt_lateness late;
 	struct hwt_call call;
@@ -493,7 +493,7 @@ void hwt_fire(struct hwt_wheel *wheel, struct hwt_runner *runner,
 		wheel->due_since = HWT_TICK_NEVER;
 	if (unlikely(hwt_flush_reached(wheel, timeout)))
 		return;
-	/* Barrier word.fire, pairs with word.arm and earlier.mb in hwt_arm(): the callback sees
+	/* Barrier state.fire, pairs with state.arm and earlier.mb in hwt_arm(): the callback sees
 	 * what the client has written before.
 	 */
 	do {
@@ -506,15 +506,15 @@ void hwt_fire(struct hwt_wheel *wheel, struct hwt_runner *runner,
 		new = old & ~(HWT_F_PENDING | HWT_F_CANCELLED);
 		new |= HWT_F_RUNNING | HWT_F_EXPIRED;
 		if (old & HWT_F_PERIODIC)
-			new |= HWT_F_REPEAT;
-	} while (!hwt_word_change(timeout, &old, new));
+			new |= HWT_F_REARM;
+	} while (!hwt_state_change(timeout, &old, new));
 
 	hwt_count(&wheel->expired, 1);
 	if (!(old & HWT_F_PERIODIC)) {
 		hwt_count(&wheel->retired, 1);
 		hwt_limit_put(wheel);
 	} else {
-		hwt_periodic_begin(wheel, timeout, !(old & HWT_F_REPEAT));
+		hwt_periodic_begin(wheel, timeout, !(old & HWT_F_REARM));
 	}
 
 	hwt_call_begin(wheel, runner, timeout, expire, &call);
@@ -568,8 +568,8 @@ static unsigned int hwt_engine_fire(struct hwt_wheel *wheel, unsigned int max)
  */
 static void hwt_engine_catch_up(struct hwt_wheel *wheel, u64 now)
 {
-	if (now > hwt_turn(wheel))
-		hwt_buckets_skip(&wheel->buckets, now - hwt_turn(wheel));
+	if (now > hwt_revolution(wheel))
+		hwt_buckets_skip(&wheel->buckets, now - hwt_revolution(wheel));
 }
 
 /* Let the cancelled go when their time has come: then what follows collects them. */
@@ -585,7 +585,7 @@ static void hwt_engine_reclaim(struct hwt_wheel *wheel)
 	} else if (now >= wheel->reclaim_at) {
 		wheel->reclaim_at = 0;
 		WRITE_ONCE(wheel->reclaim, false);
-		/* Barrier reclaim.mb, pairs with word.cancel in hwt_word_cancel() and push.add in
+		/* Barrier reclaim.mb, pairs with state.cancel in hwt_word_cancel() and push.add in
 		 * hwt_push(): this pass collects what a caller that still finds the flag set has
 		 * cancelled. sleep.mb would do, a pass later; this is rare, and easier to see.
 		 */
@@ -696,7 +696,7 @@ void hwt_engine_pass(struct hwt_wheel *wheel)
 	/* Awake: nobody needs to wake it, it will look before it sleeps. */
 	atomic64_set(&wheel->wake_tick, 0);
 	WRITE_ONCE(wheel->kicked, false);
-	/* Barrier pass.mb, pairs with kick.before in hwt_wheel_kick() and word.pull in hwt_arm(): a
+	/* Barrier pass.mb, pairs with kick.before in hwt_wheel_kick() and state.pull in hwt_arm(): a
 	 * caller whose kick is swallowed here has submitted before, and this pass finds that.
 	 */
 	smp_mb();
@@ -845,12 +845,12 @@ void hwt_engine_sleep(struct hwt_wheel *wheel)
 	}
 
 	atomic64_set(&wheel->wake_tick, published);
-	/* Barrier sleep.seq, pairs with word.arm and word.pull in hwt_arm() and word.cancel in
+	/* Barrier sleep.seq, pairs with state.arm and state.pull in hwt_arm() and state.cancel in
 	 * hwt_word_cancel(): if a claim came after this number, a caller that then pulls that
 	 * timeout forward finds the wake_tick from before this number.
 	 */
 	smp_store_release(&wheel->sleep_seq, wheel->sleep_seq + 1);
-	/* Barrier sleep.mb, pairs with push.add and push.bit in hwt_push() and word.pull in
+	/* Barrier sleep.mb, pairs with push.add and push.bit in hwt_push() and state.pull in
 	 * hwt_arm(): the look that follows finds the entry, or the caller finds what was published.
 	 */
 	smp_mb();

@@ -27,7 +27,7 @@ static void hwt_handle_release(struct hwt_timeout *timeout)
 	hwt_handle_put(container_of(timeout, struct hwt_handle, timeout));
 }
 
-static const struct hwt_ops hwt_handle_ops = {
+static const struct hwt_timeout_ops hwt_handle_ops = {
 	.expire		= hwt_handle_expire,
 	.release	= hwt_handle_release,
 };

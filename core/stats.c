@@ -244,7 +244,7 @@ static int hwt_params_show(struct seq_file *m, void *unused)
 	seq_printf(m, "state %s\n", hwt_state_name(hwt_wheel_state(wheel)));
 	seq_printf(m, "clock %s\n", hwt_clock_name(wheel->clock));
 	seq_printf(m, "tick_ns %llu\n", wheel->tick_ns);
-	seq_printf(m, "ticks_per_wheel %llu\n", hwt_turn(wheel));
+	seq_printf(m, "ticks_per_wheel %llu\n", hwt_revolution(wheel));
 	seq_printf(m, "levels %u\n", wheel->levels);
 	seq_printf(m, "coarse_clock %d\n", !!(wheel->flags & HWT_COARSE_CLOCK));
 	seq_printf(m, "freezable %d\n", !!(wheel->flags & HWT_FREEZABLE));
@@ -297,7 +297,7 @@ static int hwt_levels_show(struct seq_file *m, void *unused)
 		spin_lock(&wheel->lock);
 		occupied = hwt_buckets_occupied(&wheel->buckets, level);
 		spin_unlock(&wheel->lock);
-		seq_printf(m, "%u %llu %u %llu\n", level, bucket_ns, occupied, hwt_turn(wheel));
+		seq_printf(m, "%u %llu %u %llu\n", level, bucket_ns, occupied, hwt_revolution(wheel));
 		/* The coarsest may be beyond what can be said. */
 		bucket_ns = bucket_ns > U64_MAX >> wheel->buckets.bits ?
 			    U64_MAX : bucket_ns << wheel->buckets.bits;

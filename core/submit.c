@@ -199,24 +199,24 @@ static __always_inline int hwt_arm(struct hwt_wheel *wheel,
 	int ret;
 
 	if (how & HWT_HOW_EARLIER) {
-		/* Barrier earlier.mb, pairs with word.fire in hwt_fire(): the callback sees what
+		/* Barrier earlier.mb, pairs with state.fire in hwt_fire(): the callback sees what
 		 * the caller has done before, say noted an event, or the word says here that the
 		 * timeout has fired. A word that is left as it is sees no compare-and-swap.
 		 */
 		smp_mb();
 	}
-	old = hwt_timeout_word(timeout);
-	/* Barrier word.arm, pairs with word.pull in hwt_arm(), word.cancel in hwt_word_cancel(),
-	 * sleep.seq in hwt_engine_sleep(), word.settle in hwt_settle_queued() and word.fire in
+	old = hwt_timeout_state(timeout);
+	/* Barrier state.arm, pairs with state.pull in hwt_arm(), state.cancel in hwt_word_cancel(),
+	 * sleep.seq in hwt_engine_sleep(), state.settle in hwt_settle_queued() and state.fire in
 	 * hwt_fire(): sleep_seq is read before the claim, and the callback sees what the client has
-	 * written. Barrier word.pull, pairs with word.arm in hwt_arm(), sleep.seq and sleep.mb in
+	 * written. Barrier state.pull, pairs with state.arm in hwt_arm(), sleep.seq and sleep.mb in
 	 * hwt_engine_sleep() and pass.mb in hwt_engine_pass(): when the tick of a QUEUED timeout is
 	 * changed, the engine finds that, or wake_tick and kicked are found here as it left them.
 	 */
 	do {
 again:
 		ret = -ESHUTDOWN;
-		if (unlikely(old & HWT_F_DEAD))
+		if (unlikely(old & HWT_F_SHUTDOWN))
 			goto out_limit;
 		ret = (old & HWT_F_PENDING ? HWT_WAS_PENDING : 0) |
 		      (old & HWT_F_HELD ? HWT_WAS_HELD : 0);
@@ -231,8 +231,8 @@ again:
 			limited = hwt_limit_get(wheel);
 			if (!limited) {
 				/* Another one may have taken the last place for it. */
-				if (hwt_timeout_word(timeout) != old) {
-					old = hwt_timeout_word(timeout);
+				if (hwt_timeout_state(timeout) != old) {
+					old = hwt_timeout_state(timeout);
 					goto again;
 				}
 				this_cpu_inc(wheel->cpu->rejected);
@@ -240,15 +240,15 @@ again:
 			}
 		}
 		new = tick << HWT_TICK_SHIFT | HWT_F_ARMED |
-		      (old & (HWT_F_QUEUED | HWT_F_RUNNING));
+		      (old & (HWT_F_SUBMITTED | HWT_F_RUNNING));
 		if (how & HWT_HOW_PERIODIC)
 			new |= HWT_F_PERIODIC;
 		/* Not on its way to the engine, and not in a bucket that comes due
 		 * in time: it has to be submitted.
 		 */
-		if (!(old & (HWT_F_QUEUED | HWT_F_RUNNING)) &&
+		if (!(old & (HWT_F_SUBMITTED | HWT_F_RUNNING)) &&
 		    (!(old & HWT_F_ARMED) || tick < old >> HWT_TICK_SHIFT)) {
-			new |= HWT_F_QUEUED;
+			new |= HWT_F_SUBMITTED;
 			/* Before the claim, and again after the push: has the engine
 			 * gone to sleep in between? Then somebody may have pulled
 			 * this timeout forward, woken the engine, and the engine not
@@ -257,7 +257,7 @@ again:
 			 */
 			seq = READ_ONCE(wheel->sleep_seq);
 		}
-	} while (!hwt_word_change(timeout, &old, new));
+	} while (!hwt_state_change(timeout, &old, new));
 
 	if (ret & HWT_WAS_PENDING) {
 		this_cpu_inc(wheel->cpu->rearmed);
@@ -268,8 +268,8 @@ again:
 			hwt_wheel_kick(wheel);
 	}
 
-	if (new & HWT_F_QUEUED)
-		hwt_submit(wheel, timeout, tick, !(old & HWT_F_QUEUED), seq);
+	if (new & HWT_F_SUBMITTED)
+		hwt_submit(wheel, timeout, tick, !(old & HWT_F_SUBMITTED), seq);
 	if (likely(!limited || !(old & HWT_F_PENDING)))
 		return ret;
 out_limit:
@@ -549,7 +549,7 @@ EXPORT_SYMBOL_GPL(hwt_schedule_periodic);
 /**
  * hwt_word_cancel() - the word of a cancel
  * @timeout: the timeout
- * @set:     HWT_F_DEAD, or 0
+ * @set:     HWT_F_SHUTDOWN, or 0
  * @was:     the word as it was before
  *
  * Return: true if QUEUED was claimed: the caller pushes it, or holds the wheel's
@@ -557,9 +557,9 @@ EXPORT_SYMBOL_GPL(hwt_schedule_periodic);
  */
 bool hwt_word_cancel(struct hwt_timeout *timeout, u64 set, u64 *was)
 {
-	u64 old = hwt_timeout_word(timeout), new;
+	u64 old = hwt_timeout_state(timeout), new;
 
-	/* Barrier word.cancel, pairs with word.arm in hwt_arm(), sleep.seq in hwt_engine_sleep()
+	/* Barrier state.cancel, pairs with state.arm in hwt_arm(), sleep.seq in hwt_engine_sleep()
 	 * and reclaim.mb in hwt_engine_reclaim(): sleep_seq is read before a claim, and
 	 * wheel->reclaim after the change, so the pass that clears that flag finds the change.
 	 */
@@ -568,14 +568,14 @@ bool hwt_word_cancel(struct hwt_timeout *timeout, u64 set, u64 *was)
 		if (old & HWT_F_PENDING) {
 			new &= ~(HWT_F_PENDING | HWT_F_EXPIRED);
 			new |= HWT_F_CANCELLED;
-			if (!(old & (HWT_F_QUEUED | HWT_F_RUNNING)))
-				new |= HWT_F_QUEUED;
+			if (!(old & (HWT_F_SUBMITTED | HWT_F_RUNNING)))
+				new |= HWT_F_SUBMITTED;
 		} else if (new == old) {
 			break;
 		}
-	} while (!hwt_word_change(timeout, &old, new));
+	} while (!hwt_state_change(timeout, &old, new));
 	*was = old;
-	return new & ~old & HWT_F_QUEUED;
+	return new & ~old & HWT_F_SUBMITTED;
 }
 
 /**
@@ -594,7 +594,7 @@ void hwt_note_cancel(struct hwt_wheel *wheel, const struct hwt_timeout *timeout,
 /* Make sure that the engine lets the cancelled go within reclaim_ms. */
 static void hwt_reclaim_soon(struct hwt_wheel *wheel)
 {
-	/* The caller's change of the word (word.cancel) or push (push.add) came before this, and
+	/* The caller's change of the word (state.cancel) or push (push.add) came before this, and
 	 * hwt_engine_reclaim() clears the flag before it looks (reclaim.mb).
 	 */
 	if (likely(READ_ONCE(wheel->reclaim)))
@@ -612,7 +612,7 @@ static __always_inline u64 hwt_cancel_word(struct hwt_timeout *timeout)
 	bool claimed;
 	u64 old;
 
-	old = hwt_timeout_word(timeout);
+	old = hwt_timeout_state(timeout);
 	if (!(old & HWT_F_PENDING) || !hwt_debug_used(timeout))
 		return old & ~HWT_F_PENDING;
 	/* Barrier cancel.rcu, pairs with stop.grace2 in hwt_stop() and unmake.grace in
@@ -668,7 +668,7 @@ int hwt_try_cancel(struct hwt_timeout *timeout)
 
 	if (old & HWT_F_RUNNING)
 		return ret | HWT_IS_RUNNING;
-	/* Barrier try.acquire, pairs with word.settle in hwt_settle_running(): the caller sees what
+	/* Barrier try.acquire, pairs with state.settle in hwt_settle_running(): the caller sees what
 	 * the callback has written. The word may only have been looked at.
 	 */
 	smp_acquire__after_ctrl_dep();
@@ -680,12 +680,12 @@ EXPORT_SYMBOL_GPL(hwt_try_cancel);
 
 /* hwt_timeout_init() without the lockdep key; see there. */
 void __hwt_timeout_init(struct hwt_timeout *timeout, struct hwt_wheel *wheel,
-			const struct hwt_ops *ops, const char *name,
+			const struct hwt_timeout_ops *ops, const char *name,
 			struct lock_class_key *key)
 {
 	if (static_branch_unlikely(&hwt_debug) && !__hwt_debug_init(timeout))
 		return;
-	atomic64_set(&timeout->word, 0);
+	atomic64_set(&timeout->state, 0);
 	timeout->link.next = NULL;
 	timeout->submit.next = NULL;
 	timeout->ops = ops;
@@ -727,7 +727,7 @@ static u64 hwt_periodic_upcoming(const struct hwt_timeout *timeout)
  */
 u64 hwt_deadline(const struct hwt_timeout *timeout)
 {
-	u64 word = hwt_timeout_word(timeout);
+	u64 word = hwt_timeout_state(timeout);
 	u64 tick = word >> HWT_TICK_SHIFT;
 
 	if (!(word & HWT_F_PENDING))

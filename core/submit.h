@@ -13,10 +13,10 @@
  * schedules has written what the callback reads, a runner that ends a hold has read what the next
  * hold changes, and what either reads next (sleep_seq, wake_tick, the flags) is not older.
  */
-static inline bool hwt_word_change(struct hwt_timeout *timeout, u64 *old, u64 new)
+static inline bool hwt_state_change(struct hwt_timeout *timeout, u64 *old, u64 new)
 {
 	/* No barrier by a name of its own: each caller has one. */
-	return atomic64_try_cmpxchg(&timeout->word, (s64 *)old, new);
+	return atomic64_try_cmpxchg(&timeout->state, (s64 *)old, new);
 }
 
 bool hwt_word_cancel(struct hwt_timeout *timeout, u64 set, u64 *was);

@@ -181,7 +181,7 @@ static bool hwt_sync_cancel(struct hwt_wheel *wheel, struct hwt_runner *runner,
 	if (claimed)
 		hwt_settle_queued(wheel, runner, timeout);
 	else if (!hwt_settle_deferred(wheel, runner, timeout) &&
-		 (was & HWT_F_QUEUED))
+		 (was & HWT_F_SUBMITTED))
 		hwt_collect(wheel, runner, HWT_SYNC_COLLECT);
 	return was & HWT_F_PENDING;
 }
@@ -190,7 +190,7 @@ static bool hwt_sync_cancel(struct hwt_wheel *wheel, struct hwt_runner *runner,
 static bool hwt_sync_done(struct hwt_wheel *wheel, struct hwt_timeout *timeout)
 	__must_hold(&wheel->lock)
 {
-	u64 word = hwt_timeout_word(timeout);
+	u64 word = hwt_timeout_state(timeout);
 
 	if (hwt_runner_of(wheel, timeout)) {
 		hwt_sync_wait(wheel);
@@ -202,7 +202,7 @@ static bool hwt_sync_done(struct hwt_wheel *wheel, struct hwt_timeout *timeout)
 	 * behind in the lists, or it was scheduled again.
 	 */
 	spin_unlock(&wheel->lock);
-	if ((word & HWT_F_HELD) == HWT_F_QUEUED)
+	if ((word & HWT_F_HELD) == HWT_F_SUBMITTED)
 		usleep_range(10, 50);
 	spin_lock(&wheel->lock);
 	return false;
@@ -270,7 +270,7 @@ EXPORT_SYMBOL_GPL(hwt_cancel_sync);
  */
 int hwt_shutdown_sync(struct hwt_timeout *timeout)
 {
-	return hwt_sync(timeout, HWT_F_DEAD);
+	return hwt_sync(timeout, HWT_F_SHUTDOWN);
 }
 EXPORT_SYMBOL_GPL(hwt_shutdown_sync);
 
@@ -306,7 +306,7 @@ int hwt_wait(struct hwt_timeout *timeout, u64 max_ns)
 	if (hwt_runner_self(wheel, NULL))
 		look_ns = hwt_reclaim_ms * (u64)NSEC_PER_MSEC;
 	while (!ret) {
-		word = hwt_timeout_word(timeout);
+		word = hwt_timeout_state(timeout);
 		if (!(word & (HWT_F_PENDING | HWT_F_RUNNING)))
 			break;
 		now = ktime_get_ns();
@@ -340,7 +340,7 @@ struct hwt_flush {
 };
 
 /* Marks are known by these. */
-static const struct hwt_ops hwt_flush_ops = { };
+static const struct hwt_timeout_ops hwt_flush_ops = { };
 
 /**
  * hwt_flush_reached() - was this no timeout, but the mark of a flush?
@@ -370,7 +370,7 @@ static void hwt_flush_deferred(struct hwt_wheel *wheel, struct hwt_runner *runne
 	/* Each of them comes to the front once: others add to the end. What calls back stays. */
 	while (n && !list_empty(&wheel->deferred)) {
 		timeout = list_first_entry(&wheel->deferred, struct hwt_timeout, link);
-		if (hwt_timeout_word(timeout) & HWT_F_ARMED)
+		if (hwt_timeout_state(timeout) & HWT_F_ARMED)
 			hwt_settle_deferred(wheel, runner, timeout);
 		else
 			list_move_tail(&timeout->link, &wheel->deferred);
@@ -422,7 +422,7 @@ int hwt_wheel_flush(struct hwt_wheel *wheel)
 		ret = -ESHUTDOWN;
 		goto out;
 	}
-	atomic64_set(&flush.mark.word, HWT_F_ARMED);
+	atomic64_set(&flush.mark.state, HWT_F_ARMED);
 	hwt_buckets_insert(&wheel->buckets, &flush.mark);
 	if (wheel->workers)
 		hwt_worker_wake(wheel);
@@ -447,13 +447,13 @@ static bool hwt_hand_back(struct hwt_wheel *wheel, struct hwt_runner *runner,
 			  struct hwt_timeout *timeout, hwt_handback_fn fn, void *arg)
 	__must_hold(&wheel->lock)
 {
-	u64 old = hwt_timeout_word(timeout), new;
+	u64 old = hwt_timeout_state(timeout), new;
 	struct hwt_call call;
 
 	hwt_buckets_remove(&wheel->buckets, timeout);
 	if (hwt_flush_reached(wheel, timeout))
 		return false;
-	/* Barrier word.fire, pairs with word.arm and earlier.mb in hwt_arm(): @fn sees what the
+	/* Barrier state.fire, pairs with state.arm and earlier.mb in hwt_arm(): @fn sees what the
 	 * client has written before.
 	 */
 	do {
@@ -461,7 +461,7 @@ static bool hwt_hand_back(struct hwt_wheel *wheel, struct hwt_runner *runner,
 			return false;	/* cancelled: settled when it is collected */
 		new = old & ~(HWT_F_PENDING | HWT_F_EXPIRED);
 		new |= HWT_F_RUNNING | HWT_F_CANCELLED;
-	} while (!hwt_word_change(timeout, &old, new));
+	} while (!hwt_state_change(timeout, &old, new));
 
 	hwt_count(&wheel->retired, 1);
 	hwt_count(&wheel->handed_back, 1);

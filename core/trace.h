@@ -172,7 +172,7 @@ TRACE_EVENT(hwt_wheel_create,
 			     __array(char, creator, HWT_CREATOR_MAX)),
 	    TP_fast_assign(__entry->tick_ns = wheel->tick_ns;
 			   __entry->max_pending = wheel->max_pending;
-			   __entry->ticks = hwt_turn(wheel);
+			   __entry->ticks = hwt_revolution(wheel);
 			   __entry->levels = wheel->levels;
 			   __entry->clock = wheel->clock;
 			   __entry->workers = wheel->workers;

@@ -255,7 +255,7 @@ struct hwt_wheel {
 };
 
 /* The ticks of a turn of level 0. */
-static inline u64 hwt_turn(const struct hwt_wheel *wheel)
+static inline u64 hwt_revolution(const struct hwt_wheel *wheel)
 {
 	return 1ULL << wheel->buckets.bits;
 }

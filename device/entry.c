@@ -36,7 +36,7 @@ MODULE_PARM_DESC(max_shared, "Most timeouts of one open /dev/hwt on the wheel th
 static struct kmem_cache *hwt_one_shot_cache;
 static struct kmem_cache *hwt_periodic_cache;
 
-static const struct hwt_ops hwt_entry_ops;
+static const struct hwt_timeout_ops hwt_entry_ops;
 
 /* -- References ---------------------------------------------------------- */
 
@@ -92,7 +92,7 @@ u64 hwt_time_to_user(u64 ns, s64 offset)
 /* Return the time of the tick that the entry is, or last was, armed for. */
 static u64 hwt_entry_tick_ns(const struct hwt_entry *entry)
 {
-	u64 tick = hwt_timeout_word(&entry->timeout) >> HWT_TICK_SHIFT;
+	u64 tick = hwt_timeout_state(&entry->timeout) >> HWT_TICK_SHIFT;
 
 	return tick == HWT_TICK_NEVER ? HWT_NEVER : tick * entry->ctx->tick_ns;
 }
@@ -483,7 +483,7 @@ static void hwt_entry_expire(struct hwt_timeout *timeout)
 	 * A cancel or stop, or a modify, which has armed the timeout again, may have taken the lock
 	 * first. Such a firing is ignored.
 	 */
-	if (!entry->ended && !(hwt_timeout_word(timeout) & HWT_F_ARMED))
+	if (!entry->ended && !(hwt_timeout_state(timeout) & HWT_F_ARMED))
 		wake = hwt_entry_fire(entry);
 	if (wake && hwt_entry_is_shared(entry)) {
 		shared_wheel = hwt_timeout_wheel(timeout);
@@ -501,7 +501,7 @@ static void hwt_entry_release(struct hwt_timeout *timeout)
 	hwt_entry_put(container_of(timeout, struct hwt_entry, timeout));
 }
 
-static const struct hwt_ops hwt_entry_ops = {
+static const struct hwt_timeout_ops hwt_entry_ops = {
 	.expire		= hwt_entry_expire,
 	.release	= hwt_entry_release,
 };

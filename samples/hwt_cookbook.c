@@ -50,7 +50,7 @@ static void cook_save_expire(struct hwt_timeout *timeout)
 	pr_info("saved %u changes\n", n);
 }
 
-static const struct hwt_ops cook_save_ops = { .expire = cook_save_expire };
+static const struct hwt_timeout_ops cook_save_ops = { .expire = cook_save_expire };
 
 static struct hwt_timeout cook_save = HWT_TIMEOUT_INIT(cook_save, &cook_save_ops);
 
@@ -105,7 +105,7 @@ static void cook_request_end(struct hwt_timeout *timeout)
 	cook_request_put(timeout);
 }
 
-static const struct hwt_ops cook_request_ops = {
+static const struct hwt_timeout_ops cook_request_ops = {
 	.expire		= cook_request_end,
 	.cancelled	= cook_request_end,
 	.release	= cook_request_put,

@@ -11,7 +11,7 @@ static void hello_expire(struct hwt_timeout *timeout)
 	pr_info("hwt_first: a second has passed\n");
 }
 
-static const struct hwt_ops hello_ops = { .expire = hello_expire };
+static const struct hwt_timeout_ops hello_ops = { .expire = hello_expire };
 
 static int __init first_init(void)
 {

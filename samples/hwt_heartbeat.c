@@ -132,7 +132,7 @@ static void beat_summary_expire(struct hwt_timeout *timeout)
 		atomic_read(&beat_reconnects), atomic_read(&beat_closed), peers);
 }
 
-static const struct hwt_ops beat_summary_ops = { .expire = beat_summary_expire };
+static const struct hwt_timeout_ops beat_summary_ops = { .expire = beat_summary_expire };
 
 static struct hwt_timeout beat_summary =
 	HWT_TIMEOUT_INIT(beat_summary, &beat_summary_ops);
@@ -272,12 +272,12 @@ static void beat_idle_release(struct hwt_timeout *timeout)
 	beat_peer_put(container_of(timeout, struct beat_peer, idle));
 }
 
-static const struct hwt_ops beat_ping_ops = {
+static const struct hwt_timeout_ops beat_ping_ops = {
 	.expire		= beat_ping_expire,
 	.release	= beat_ping_release,
 };
 
-static const struct hwt_ops beat_idle_ops = {
+static const struct hwt_timeout_ops beat_idle_ops = {
 	.expire		= beat_idle_expire,
 	.release	= beat_idle_release,
 };

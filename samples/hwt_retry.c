@@ -160,7 +160,7 @@ static void retry_dropped(struct hwt_timeout *timeout)
 	mutex_unlock(&request->lock);
 }
 
-static const struct hwt_ops retry_ops = {
+static const struct hwt_timeout_ops retry_ops = {
 	.expire		= retry_expire,
 	.cancelled	= retry_dropped,
 };

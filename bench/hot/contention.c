@@ -75,7 +75,7 @@ static void never_fires(struct hwt_timeout *timeout)
 	abort();
 }
 
-static const struct hwt_ops ops = { .expire = never_fires };
+static const struct hwt_timeout_ops ops = { .expire = never_fires };
 
 static void hwt_peer_init(struct hwt_timeout *timeout)
 {
@@ -111,7 +111,7 @@ static void locked_arm(struct hwt_timeout *timeout, u64 deadline_ns)
 	spin_lock(&locked_wheel.lock);
 	if (hwt_linked(timeout))
 		hwt_buckets_remove(&locked_wheel.buckets, timeout);
-	atomic64_set(&timeout->word, tick << HWT_TICK_SHIFT | HWT_F_ARMED);
+	atomic64_set(&timeout->state, tick << HWT_TICK_SHIFT | HWT_F_ARMED);
 	hwt_buckets_insert(&locked_wheel.buckets, timeout);
 	spin_unlock(&locked_wheel.lock);
 }
@@ -121,7 +121,7 @@ static void locked_cancel(struct hwt_timeout *timeout)
 	spin_lock(&locked_wheel.lock);
 	if (hwt_linked(timeout))
 		hwt_buckets_remove(&locked_wheel.buckets, timeout);
-	atomic64_set(&timeout->word, HWT_F_CANCELLED);
+	atomic64_set(&timeout->state, HWT_F_CANCELLED);
 	spin_unlock(&locked_wheel.lock);
 }
 
@@ -172,8 +172,8 @@ static void wheel_settle(void)
 	hwt_wheel_kick(wheel);
 	for (i = 0; i < workers_count; i++)
 		for (j = 0; j < items_each; j++)
-			while (hwt_timeout_word(&workers[i].items[j].timeout) &
-			       HWT_F_QUEUED)
+			while (hwt_timeout_state(&workers[i].items[j].timeout) &
+			       HWT_F_SUBMITTED)
 				usleep(100);
 }
 

@@ -50,7 +50,7 @@ static void fired(struct hwt_timeout *timeout)
 {
 }
 
-static const struct hwt_ops ops = { .expire = fired };
+static const struct hwt_timeout_ops ops = { .expire = fired };
 
 /* -- Operations ---------------------------------------------------------- */
 

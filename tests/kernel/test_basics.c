@@ -259,7 +259,7 @@ static void inside_expire(struct hwt_timeout *timeout)
 		usleep_range(500, 1000);
 }
 
-static const struct hwt_ops inside_ops = { .expire = inside_expire, .release = kt_release };
+static const struct hwt_timeout_ops inside_ops = { .expire = inside_expire, .release = kt_release };
 
 static void __init test_callback(struct hwt_wheel *wheel)
 {
@@ -441,7 +441,7 @@ static void self_expire(struct hwt_timeout *timeout)
 	kt_expire(timeout);
 }
 
-static const struct hwt_ops self_ops = { .expire = self_expire };
+static const struct hwt_timeout_ops self_ops = { .expire = self_expire };
 
 static void __init test_limit_self(void)
 {

@@ -36,7 +36,7 @@ static void __init wanted_end(void)
 /* On a submission list it is known to nobody but its CPU. */
 static bool __init collected(const struct hwt_timeout *timeout)
 {
-	return KT_WAIT(!(hwt_timeout_word(timeout) & HWT_F_QUEUED));
+	return KT_WAIT(!(hwt_timeout_state(timeout) & HWT_F_SUBMITTED));
 }
 
 static void __init test_proper(void)
@@ -205,7 +205,7 @@ static void freed_expire(struct hwt_timeout *timeout)
 	atomic_inc(&freed_fired);
 }
 
-static const struct hwt_ops freed_ops = { .expire = freed_expire };
+static const struct hwt_timeout_ops freed_ops = { .expire = freed_expire };
 
 static struct hwt_timeout * __init pending_one(u64 delay_ns)
 {

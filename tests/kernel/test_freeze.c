@@ -64,7 +64,7 @@ static void item_expire(struct hwt_timeout *timeout)
 	atomic_inc_return_release(&item->kt.expired);
 }
 
-static const struct hwt_ops item_ops = { .expire = item_expire, .release = kt_release };
+static const struct hwt_timeout_ops item_ops = { .expire = item_expire, .release = kt_release };
 
 static void __init arm(struct item *item, struct hwt_wheel *wheel, u64 delay_ns)
 {
@@ -94,7 +94,7 @@ static void beat_expire(struct hwt_timeout *timeout)
 		atomic_inc(&beat->frozen);
 }
 
-static const struct hwt_ops beat_ops = { .expire = beat_expire };
+static const struct hwt_timeout_ops beat_ops = { .expire = beat_expire };
 
 /* -- The freezer --------------------------------------------------------- */
 
@@ -133,7 +133,7 @@ static void meddle(struct hwt_timeout *timeout)
 	}
 }
 
-static const struct hwt_ops meddler_ops = { .expire = meddle };
+static const struct hwt_timeout_ops meddler_ops = { .expire = meddle };
 
 static void __init actor_begin(struct actor *actor, const struct cpumask *cpus)
 {

@@ -32,16 +32,16 @@ static void item_expire(struct hwt_timeout *timeout)
 	kt_expire(timeout);
 }
 
-static const struct hwt_ops item_ops = {
+static const struct hwt_timeout_ops item_ops = {
 	.expire		= item_expire,
 	.cancelled	= kt_cancelled,
 	.release	= kt_release,
 };
 
-static const struct hwt_ops item_plain_ops = { .expire = item_expire };
+static const struct hwt_timeout_ops item_plain_ops = { .expire = item_expire };
 
 static void __init item_join(struct item *item, struct hwt_group *group,
-			     struct hwt_wheel *wheel, const struct hwt_ops *ops)
+			     struct hwt_wheel *wheel, const struct hwt_timeout_ops *ops)
 {
 	kt_init(&item->kt, wheel, ops);
 	hwt_group_join(group, &item->member, &item->kt.timeout);
@@ -49,7 +49,7 @@ static void __init item_join(struct item *item, struct hwt_group *group,
 
 /* A group of so many, on both wheels in turn. */
 static struct item * __init items_make(struct hwt_group *group, unsigned int n,
-				       const struct hwt_ops *ops)
+				       const struct hwt_timeout_ops *ops)
 {
 	struct item *items = kt_alloc(n, sizeof(*items));
 	unsigned int i;
@@ -166,7 +166,7 @@ static void __init test_counts(void)
 /* -- Waiting ---------------------------------------------------------------- */
 
 static void __init test_sync(const char *what, u64 (*sync)(struct hwt_group *group),
-			     const struct hwt_ops *ops)
+			     const struct hwt_timeout_ops *ops)
 {
 	int round, i, odd = 0, unbalanced = 0, held = 0, hits;
 	bool shutdown = sync == hwt_group_shutdown_sync;
@@ -297,7 +297,7 @@ static void stubborn_expire(struct hwt_timeout *timeout)
 	item_expire(timeout);
 }
 
-static const struct hwt_ops stubborn_ops = {
+static const struct hwt_timeout_ops stubborn_ops = {
 	.expire		= stubborn_expire,
 	.cancelled	= kt_cancelled,
 	.release	= kt_release,
@@ -383,7 +383,7 @@ static void object_close(struct hwt_timeout *timeout)
 	object_put(timeout);
 }
 
-static const struct hwt_ops object_ops = {
+static const struct hwt_timeout_ops object_ops = {
 	.expire		= object_close,
 	.cancelled	= object_close,
 	.release	= object_put,
@@ -718,7 +718,7 @@ static void inside_expire(struct hwt_timeout *timeout)
 	kt_expire(timeout);
 }
 
-static const struct hwt_ops inside_ops = { .expire = inside_expire, .release = kt_release };
+static const struct hwt_timeout_ops inside_ops = { .expire = inside_expire, .release = kt_release };
 
 static void __init test_inside(const char *what, u64 (*sync)(struct hwt_group *group),
 			       struct hwt_wheel *wheel)

@@ -85,7 +85,7 @@ static struct hwt_wheel *wheel;
 
 /* Whoever leaks, who comes after it finds nothing of that. */
 static bool __init runs(void (*fn)(struct hwt_timeout *timeout), struct kt *kt,
-			struct hwt_ops *ops)
+			struct hwt_timeout_ops *ops)
 {
 	ops->expire = fn;
 	hwt_schedule(&kt->timeout, 0);
@@ -96,7 +96,7 @@ static bool __init runs(void (*fn)(struct hwt_timeout *timeout), struct kt *kt,
 
 static bool __init clean(void)
 {
-	static struct hwt_ops ops;
+	static struct hwt_timeout_ops ops;
 	bool ok = true;
 	struct kt kt;
 	int i;
@@ -116,7 +116,7 @@ static bool __init clean(void)
  * was leaked in one's callback is held in the next one's.
  */
 #define TEST_LEAK(what, leak, mend, name) do {				\
-	static struct hwt_ops leak_ops, mend_ops;				\
+	static struct hwt_timeout_ops leak_ops, mend_ops;				\
 	void (*mend_fn)(struct hwt_timeout *timeout) = mend;			\
 	struct kt leaking, mending;						\
 	bool ok;								\
@@ -136,10 +136,10 @@ static bool __init clean(void)
 
 static void __init test_cancelled_and_release(void)
 {
-	static const struct hwt_ops cancelled_ops = {
+	static const struct hwt_timeout_ops cancelled_ops = {
 		.expire = kt_expire, .cancelled = leak_in_cancelled,
 	};
-	static const struct hwt_ops release_ops = {
+	static const struct hwt_timeout_ops release_ops = {
 		.expire = kt_expire, .release = leak_in_release,
 	};
 	struct kt kt, kt2;

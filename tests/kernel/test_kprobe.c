@@ -310,7 +310,7 @@ static void __init settle(struct hwt_wheel_stats *before, enum scene scene,
 			atomic_read(&one.armed),
 			atomic_read(&one.holds), atomic_read(&one.hits),
 			kt_expirations(&one.kt), kt_releases(&one.kt),
-			atomic_read(&one.kt.cancelled), hwt_timeout_word(TIMEOUT),
+			atomic_read(&one.kt.cancelled), hwt_timeout_state(TIMEOUT),
 			after.pending - before->pending,
 			after.scheduled - before->scheduled,
 			after.expired - before->expired, hits);

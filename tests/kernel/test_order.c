@@ -26,7 +26,7 @@ static void item_expire(struct hwt_timeout *timeout)
 	smp_store_release(&fired_n, fired_n + 1);
 }
 
-static const struct hwt_ops item_ops = { .expire = item_expire };
+static const struct hwt_timeout_ops item_ops = { .expire = item_expire };
 
 /* How many fired after one that they should have fired before. */
 static unsigned int __init disorder(unsigned int n)

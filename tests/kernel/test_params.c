@@ -281,7 +281,7 @@ static void last_release(struct hwt_timeout *timeout)
 	atomic_inc_return_release(&last.kt.released);
 }
 
-static const struct hwt_ops last_ops = { .expire = last_expire, .release = last_release };
+static const struct hwt_timeout_ops last_ops = { .expire = last_expire, .release = last_release };
 
 static void __init test_last(bool in_release)
 {

@@ -46,7 +46,7 @@ static void p_expire(struct hwt_timeout *timeout)
 	atomic_inc_return_release(&p.kt.expired);
 }
 
-static const struct hwt_ops p_ops = {
+static const struct hwt_timeout_ops p_ops = {
 	.expire		= p_expire,
 	.cancelled	= kt_cancelled,
 	.release	= kt_release,

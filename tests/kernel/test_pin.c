@@ -66,7 +66,7 @@ static void see_release(struct hwt_timeout *timeout)
 	kt_release(timeout);
 }
 
-static const struct hwt_ops see_ops = {
+static const struct hwt_timeout_ops see_ops = {
 	.expire		= see_expire,
 	.cancelled	= see_cancelled,
 	.release	= see_release,
@@ -205,7 +205,7 @@ static void see_periodic(struct hwt_timeout *timeout)
 	see();
 }
 
-static const struct hwt_ops periodic_ops = { .expire = see_periodic };
+static const struct hwt_timeout_ops periodic_ops = { .expire = see_periodic };
 
 /* Begins before the CPU goes, and is still inside when it has come back. */
 static void stayer_expire(struct hwt_timeout *timeout)
@@ -217,7 +217,7 @@ static void stayer_expire(struct hwt_timeout *timeout)
 	see();
 }
 
-static const struct hwt_ops stayer_ops = { .expire = stayer_expire };
+static const struct hwt_timeout_ops stayer_ops = { .expire = stayer_expire };
 
 static bool __init goes_on(void)
 {
@@ -584,7 +584,7 @@ static void made_expire(struct hwt_timeout *timeout)
 	kt_expire(timeout);
 }
 
-static const struct hwt_ops made_ops = { .expire = made_expire };
+static const struct hwt_timeout_ops made_ops = { .expire = made_expire };
 
 static bool fires(struct kt *kt)
 {

@@ -141,9 +141,9 @@ static void slow_expire(struct hwt_timeout *timeout)
 	atomic_inc_return_release(&kt_of(timeout)->expired);
 }
 
-static const struct hwt_ops item_ops = { .expire = item_expire, .release = kt_release };
+static const struct hwt_timeout_ops item_ops = { .expire = item_expire, .release = kt_release };
 
-static const struct hwt_ops slow_ops = { .expire = slow_expire, .release = kt_release };
+static const struct hwt_timeout_ops slow_ops = { .expire = slow_expire, .release = kt_release };
 
 static void __init shut_gate(void)
 {
@@ -153,7 +153,7 @@ static void __init shut_gate(void)
 }
 
 static int __init arm(struct item *it, struct hwt_wheel *wheel,
-		      const struct hwt_ops *ops, u64 date)
+		      const struct hwt_timeout_ops *ops, u64 date)
 {
 	memset(it, 0, sizeof(*it));
 	kt_init(&it->kt, wheel, ops);
@@ -412,7 +412,7 @@ static void beat_expire(struct hwt_timeout *timeout)
 	atomic_inc_return_release(&it->fired);
 }
 
-static const struct hwt_ops beat_ops = { .expire = beat_expire };
+static const struct hwt_timeout_ops beat_ops = { .expire = beat_expire };
 
 /* Both have fired so often. */
 static bool __init beats(struct hwt_wheel *wheel, int n)

@@ -417,7 +417,7 @@ static void calling_expire(struct hwt_timeout *timeout)
 		usleep_range(500, 1000);
 }
 
-static const struct hwt_ops calling_ops = { .expire = calling_expire };
+static const struct hwt_timeout_ops calling_ops = { .expire = calling_expire };
 
 static void __init test_debounce_calling(void)
 {

@@ -20,7 +20,7 @@ static void slow_release(struct hwt_timeout *timeout)
 	kt_release(timeout);
 }
 
-static const struct hwt_ops slow_release_ops = {
+static const struct hwt_timeout_ops slow_release_ops = {
 	.expire		= kt_expire,
 	.cancelled	= kt_cancelled,
 	.release	= slow_release,
@@ -159,9 +159,9 @@ static void caller_expire(struct hwt_timeout *timeout)
 	kt_expire(timeout);
 }
 
-static const struct hwt_ops caller_ops = { .expire = caller_expire };
+static const struct hwt_timeout_ops caller_ops = { .expire = caller_expire };
 
-static void __init test_neighbours(const struct hwt_ops *ops, const char *what)
+static void __init test_neighbours(const struct hwt_timeout_ops *ops, const char *what)
 {
 	struct hwt_wheel *wheel = kt_wheel("neighbours");
 	u64 deadline = hwt_wheel_now(wheel) + 30 * KT_MS;
@@ -215,9 +215,9 @@ static void stubborn_expire(struct hwt_timeout *timeout)
 	kt_expire(timeout);
 }
 
-static const struct hwt_ops stubborn_ops = { .expire = stubborn_expire, .release = kt_release };
+static const struct hwt_timeout_ops stubborn_ops = { .expire = stubborn_expire, .release = kt_release };
 
-static void __init test_stubborn(const char *what, const struct hwt_ops *ops,
+static void __init test_stubborn(const char *what, const struct hwt_timeout_ops *ops,
 				 unsigned int threads)
 {
 	struct hwt_wheel *wheel = kt_wheel("stubborn");
@@ -307,7 +307,7 @@ static void dead_handback(struct hwt_timeout *timeout, void *arg)
 	try_all(timeout, &in_handback);
 }
 
-static const struct hwt_ops dead_ops = {
+static const struct hwt_timeout_ops dead_ops = {
 	.expire		= dead_expire,
 	.cancelled	= dead_cancelled,
 	.release	= dead_release,
@@ -368,7 +368,7 @@ static void chain_cancelled(struct hwt_timeout *timeout)
 	kt_cancelled(timeout);
 }
 
-static const struct hwt_ops chain_ops = {
+static const struct hwt_timeout_ops chain_ops = {
 	.expire		= chain_expire,
 	.cancelled	= chain_cancelled,
 	.release	= kt_release,
@@ -415,7 +415,7 @@ static void twice_release(struct hwt_timeout *timeout)
 	kt_release(timeout);
 }
 
-static const struct hwt_ops twice_ops = { .expire = twice_expire, .release = twice_release };
+static const struct hwt_timeout_ops twice_ops = { .expire = twice_expire, .release = twice_release };
 
 static void __init test_twice(void)
 {
@@ -498,7 +498,7 @@ static void inner_expire(struct hwt_timeout *timeout)
 	kt_expire(timeout);
 }
 
-static const struct hwt_ops inner_ops = { .expire = inner_expire };
+static const struct hwt_timeout_ops inner_ops = { .expire = inner_expire };
 
 static void stop_inner(struct hwt_timeout *timeout, void *arg)
 {
@@ -535,7 +535,7 @@ static void forever_expire(struct hwt_timeout *timeout)
 	kt_expire(timeout);
 }
 
-static const struct hwt_ops forever_ops = { .expire = forever_expire, .release = kt_release };
+static const struct hwt_timeout_ops forever_ops = { .expire = forever_expire, .release = kt_release };
 
 static long stopped[2];
 
@@ -583,7 +583,7 @@ static void one_sleeps(struct hwt_timeout *timeout)
 	kt_expire(timeout);
 }
 
-static const struct hwt_ops one_ops = { .expire = one_sleeps };
+static const struct hwt_timeout_ops one_ops = { .expire = one_sleeps };
 
 /* Who submits while a callback sleeps does not wake it. */
 static void __init test_sleep(void)

@@ -92,7 +92,7 @@ static void again_expire(struct hwt_timeout *timeout)
 	atomic_inc_return_release(&kt->expired);
 }
 
-static const struct hwt_ops again_ops = { .expire = again_expire };
+static const struct hwt_timeout_ops again_ops = { .expire = again_expire };
 
 static void __init test_ends(unsigned int workers)
 {
@@ -273,7 +273,7 @@ static void item_expire(struct hwt_timeout *timeout)
 	WRITE_ONCE(one->ended, one->ended + 1);
 }
 
-static const struct hwt_ops item_ops = { .expire = item_expire, .release = kt_nothing };
+static const struct hwt_timeout_ops item_ops = { .expire = item_expire, .release = kt_nothing };
 
 /* Each of two threads has its half. */
 static int arm_half(void *arg)
@@ -383,7 +383,7 @@ static void sleeper_release(struct hwt_timeout *timeout)
 	kt_release(timeout);
 }
 
-static const struct hwt_ops sleeper_release_ops = {
+static const struct hwt_timeout_ops sleeper_release_ops = {
 	.expire		= kt_expire,
 	.release	= sleeper_release,
 };
@@ -448,7 +448,7 @@ static void flood_expire(struct hwt_timeout *timeout)
 		hwt_schedule_at(timeout, 0);
 }
 
-static const struct hwt_ops flood_ops = { .expire = flood_expire };
+static const struct hwt_timeout_ops flood_ops = { .expire = flood_expire };
 
 /* From outside: always something on the submission lists. */
 static int submit_flood(void *arg)
@@ -527,7 +527,7 @@ static void awaiting_expire(struct hwt_timeout *timeout)
 	kt_expire(timeout);
 }
 
-static const struct hwt_ops awaiting_ops = { .expire = awaiting_expire };
+static const struct hwt_timeout_ops awaiting_ops = { .expire = awaiting_expire };
 
 /* The engine, or a worker, is in the callback that waits; another worker fires the other one. */
 static void __init test_wait_inside(unsigned int workers)
@@ -575,8 +575,8 @@ static void __init test_wait_deferred(void)
 
 /* -- Memory that is used again ------------------------------------------------------------- */
 
-static const struct hwt_ops staying_ops = { .release = kt_stay_here };
-static const struct hwt_ops recycled_ops = { };
+static const struct hwt_timeout_ops staying_ops = { .release = kt_stay_here };
+static const struct hwt_timeout_ops recycled_ops = { };
 
 /* Once ->release has begun the memory may be another timeout, which it has nothing to do with. */
 static void __init test_recycled(unsigned int workers)
@@ -615,7 +615,7 @@ static void count_release(struct hwt_timeout *timeout)
 		atomic_inc(&let_go_by_stop);
 }
 
-static const struct hwt_ops counted_ops = { .release = count_release };
+static const struct hwt_timeout_ops counted_ops = { .release = count_release };
 
 static void between_expire(struct hwt_timeout *timeout)
 {
@@ -623,7 +623,7 @@ static void between_expire(struct hwt_timeout *timeout)
 	kt_expire(timeout);
 }
 
-static const struct hwt_ops between_ops = { .expire = between_expire };
+static const struct hwt_timeout_ops between_ops = { .expire = between_expire };
 
 /* While the engine is in a callback somebody else collects, but may not call back. */
 static struct hwt_timeout * __init defer_many(struct hwt_wheel *wheel)

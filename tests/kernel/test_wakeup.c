@@ -147,7 +147,7 @@ static void note_release(struct hwt_timeout *timeout)
 	atomic_inc_return_release(&kt_of(timeout)->released);
 }
 
-static const struct hwt_ops note_ops = { .expire = kt_expire, .release = note_release };
+static const struct hwt_timeout_ops note_ops = { .expire = kt_expire, .release = note_release };
 
 static void __init test_reclaim(struct kt *many)
 {
@@ -209,7 +209,7 @@ static void flood_expire(struct hwt_timeout *timeout)
 	atomic_inc_return_release(&fired);
 }
 
-static const struct hwt_ops flood_ops = { .expire = flood_expire };
+static const struct hwt_timeout_ops flood_ops = { .expire = flood_expire };
 
 static void __init test_submissions(void)
 {
@@ -256,7 +256,7 @@ static void near_expire(struct hwt_timeout *timeout)
 	atomic_inc_return_release(&near->fired);
 }
 
-static const struct hwt_ops near_ops = { .expire = near_expire };
+static const struct hwt_timeout_ops near_ops = { .expire = near_expire };
 
 static u64 wait_until;
 
@@ -267,7 +267,7 @@ static void wait_expire(struct hwt_timeout *timeout)
 		msleep(20);
 }
 
-static const struct hwt_ops wait_ops = { .expire = wait_expire };
+static const struct hwt_timeout_ops wait_ops = { .expire = wait_expire };
 
 /*
  * Two buckets, no levels: whatever is due, half of all are looked at for it: half a million

@@ -42,13 +42,13 @@ static void sleeper_release(struct hwt_timeout *timeout)
 	kt_release(timeout);
 }
 
-static const struct hwt_ops in_cancelled = {
+static const struct hwt_timeout_ops in_cancelled = {
 	.expire		= kt_expire,
 	.cancelled	= sleeper_cancelled,
 	.release	= kt_release,
 };
 
-static const struct hwt_ops in_release = { .expire = kt_expire, .release = sleeper_release };
+static const struct hwt_timeout_ops in_release = { .expire = kt_expire, .release = sleeper_release };
 
 static bool inside(struct sleeper *s)
 {
@@ -56,7 +56,7 @@ static bool inside(struct sleeper *s)
 }
 
 static void __init sleeper_init(struct sleeper *s, struct hwt_wheel *wheel,
-				const struct hwt_ops *ops)
+				const struct hwt_timeout_ops *ops)
 {
 	memset(s, 0, sizeof(*s));
 	kt_stay_init(&s->stay, wheel, ops);
@@ -115,7 +115,7 @@ static bool synced(struct sleeper *s)
 static struct kt other[100];
 
 /* All fire, and none early. */
-static bool __init others_fire(struct hwt_wheel *wheel, const struct hwt_ops *ops)
+static bool __init others_fire(struct hwt_wheel *wheel, const struct hwt_timeout_ops *ops)
 {
 	unsigned int i, ok = 0;
 
@@ -186,7 +186,7 @@ static void item_expire(struct hwt_timeout *timeout)
 	atomic_inc_return_release(&ended_n);
 }
 
-static const struct hwt_ops item_ops = { .expire = item_expire };
+static const struct hwt_timeout_ops item_ops = { .expire = item_expire };
 
 /*
  * Taken in the order of arming, when one begins all those before it have been taken. Some may
@@ -289,7 +289,7 @@ static void self_expire(struct hwt_timeout *timeout)
 	kt_expire(timeout);
 }
 
-static const struct hwt_ops self_ops = { .expire = self_expire };
+static const struct hwt_timeout_ops self_ops = { .expire = self_expire };
 
 static void __init test_sync(void)
 {
@@ -364,7 +364,7 @@ static void stop_expire(struct hwt_timeout *timeout)
 	stop.again = hwt_schedule(timeout, 0);
 }
 
-static const struct hwt_ops stop_ops = { .expire = stop_expire };
+static const struct hwt_timeout_ops stop_ops = { .expire = stop_expire };
 
 static void stop_take(struct hwt_timeout *timeout, void *arg)
 {
@@ -433,7 +433,7 @@ static void __init test_stop(void)
 
 /* -- Others of its callbacks sleep ------------------------------------------------ */
 
-static void __init test_blocking(const char *what, const struct hwt_ops *ops)
+static void __init test_blocking(const char *what, const struct hwt_timeout_ops *ops)
 {
 	static struct kt last, plain;
 	struct hwt_wheel *wheel = workers_wheel("blocking", WORKERS);
@@ -535,7 +535,7 @@ static void ping_expire(struct hwt_timeout *timeout)
 	atomic_inc_return_release(&kt->expired);
 }
 
-static const struct hwt_ops ping_ops = { .expire = ping_expire };
+static const struct hwt_timeout_ops ping_ops = { .expire = ping_expire };
 
 /* Takes the engine's work away. */
 static int collect(void *arg)
@@ -588,7 +588,7 @@ static void cause_expire(struct hwt_timeout *timeout)
 	kt_expire(timeout);
 }
 
-static const struct hwt_ops cause_ops = { .expire = cause_expire };
+static const struct hwt_timeout_ops cause_ops = { .expire = cause_expire };
 
 /* A thread of a wheel, by name, is to run on one CPU. */
 static bool __init pin_thread(const char *name, unsigned int cpu)

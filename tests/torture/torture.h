@@ -199,7 +199,7 @@ struct tt_item {
 	unsigned int		slot;		/* in the table, if it is there */
 	u64			id;		/* callbacks wait for higher ones only */
 	struct tt_wheel		*wheel;
-	const struct hwt_ops	*ops;
+	const struct hwt_timeout_ops	*ops;
 	u64			least;		/* kinds that all arm: the shortest delay */
 	u64			due;		/* TT_ONCE: on CLOCK_MONOTONIC, if known */
 	refcount_t		users;		/* the table (or the owner), and borrowers */
@@ -260,7 +260,7 @@ void tt_item_put(struct tt_item *item);
 
 /* -- The ledger ---------------------------------------------------------------- */
 
-extern const struct hwt_ops tt_ops_full, tt_ops_quiet, tt_ops_bare;
+extern const struct hwt_timeout_ops tt_ops_full, tt_ops_quiet, tt_ops_bare;
 
 int tt_arm(struct tt_item *item, enum tt_op op, u64 ns, u64 extra, enum hwt_repeat mode);
 int tt_arm_once(struct tt_item *item, enum tt_op op, u64 ns, u64 extra);

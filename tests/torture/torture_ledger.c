@@ -89,7 +89,7 @@ static void tt_note(struct tt_item *item, enum tt_op op, u64 began, u64 arg, lon
 	WRITE_ONCE(event->began, began);
 	WRITE_ONCE(event->ended, ktime_get_mono_fast_ns());
 	WRITE_ONCE(event->arg, arg);
-	WRITE_ONCE(event->word, hwt_timeout_word(tt_timeout(item)));
+	WRITE_ONCE(event->word, hwt_timeout_state(tt_timeout(item)));
 	WRITE_ONCE(event->result, result);
 	WRITE_ONCE(event->pid, current->pid);
 	WRITE_ONCE(event->cpu, raw_smp_processor_id());
@@ -118,7 +118,7 @@ static void tt_answer_arm(struct tt_item *item, enum tt_op op, int ret)
 	} else if (ret == -ESHUTDOWN) {
 		atomic_inc(&item->n[TT_N_CLOSED]);
 		if (!tt_is_leaving(item->wheel) &&
-		    !(hwt_timeout_word(tt_timeout(item)) & HWT_F_DEAD))
+		    !(hwt_timeout_state(tt_timeout(item)) & HWT_F_SHUTDOWN))
 			tt_fail(TT_ANSWER, item, "%s says that the wheel is stopped",
 				tt_op_name[op]);
 	} else if (ret == -EAGAIN && item->wheel->params.max_pending) {
@@ -363,8 +363,8 @@ void tt_query(struct tt_item *item)
 	u64 deadline, remaining, rest, word;
 
 	tt_count(TT_QUERY);
-	word = hwt_timeout_word(timeout);
-	if ((word & HWT_F_REPEAT && !(word & (HWT_F_RUNNING | HWT_F_ARMED))) ||
+	word = hwt_timeout_state(timeout);
+	if ((word & HWT_F_REARM && !(word & (HWT_F_RUNNING | HWT_F_ARMED))) ||
 	    (word & HWT_F_CANCELLED && word & HWT_F_ARMED))
 		tt_fail(TT_ANSWER, item, "its word is %llx", word);
 	deadline = hwt_deadline(timeout);
@@ -429,7 +429,7 @@ static void tt_check_time(struct tt_item *item, u64 now)
 	if (now < floor && !tt_excused(item->wheel, now, floor))
 		tt_fail(TT_EARLY, item, "%llu ns early: at %llu, not before %llu", floor - now,
 			now, floor);
-	word = hwt_timeout_word(tt_timeout(item));
+	word = hwt_timeout_state(tt_timeout(item));
 	tick = word >> HWT_TICK_SHIFT;
 	if ((word & HWT_F_EXPIRED) && !(word & HWT_F_ARMED) && !tt_realtime(item->wheel) &&
 	    tick * item->wheel->params.tick_ns > now)
@@ -570,20 +570,20 @@ static void tt_release(struct hwt_timeout *timeout)
 	tt_item_put(item);
 }
 
-const struct hwt_ops tt_ops_full = {
+const struct hwt_timeout_ops tt_ops_full = {
 	.expire		= tt_expire,
 	.cancelled	= tt_cancelled,
 	.release	= tt_release,
 };
 
 /* Nobody is told of a cancel: a shorter way through the engine. */
-const struct hwt_ops tt_ops_quiet = {
+const struct hwt_timeout_ops tt_ops_quiet = {
 	.expire		= tt_expire,
 	.release	= tt_release,
 };
 
 /* Without reference counts. */
-const struct hwt_ops tt_ops_bare = {
+const struct hwt_timeout_ops tt_ops_bare = {
 	.expire		= tt_expire,
 };
 
@@ -615,9 +615,9 @@ static void tt_dump_word(u64 word)
 
 	pr_err("  word %016llx: tick %lld%s%s%s%s%s%s%s%s\n", word,
 	       tick == HWT_TICK_NEVER ? -1LL : (s64)tick,
-	       word & HWT_F_ARMED ? " ARMED" : "", word & HWT_F_QUEUED ? " QUEUED" : "",
-	       word & HWT_F_RUNNING ? " RUNNING" : "", word & HWT_F_REPEAT ? " REPEAT" : "",
-	       word & HWT_F_DEAD ? " DEAD" : "", word & HWT_F_CANCELLED ? " CANCELLED" : "",
+	       word & HWT_F_ARMED ? " ARMED" : "", word & HWT_F_SUBMITTED ? " QUEUED" : "",
+	       word & HWT_F_RUNNING ? " RUNNING" : "", word & HWT_F_REARM ? " REPEAT" : "",
+	       word & HWT_F_SHUTDOWN ? " DEAD" : "", word & HWT_F_CANCELLED ? " CANCELLED" : "",
 	       word & HWT_F_EXPIRED ? " EXPIRED" : "", word & HWT_F_PERIODIC ? " PERIODIC" : "");
 }
 
@@ -662,7 +662,7 @@ static void tt_dump(struct tt_item *item)
 	       READ_ONCE(item->floor), READ_ONCE(item->shut) ? ", shut" : "",
 	       READ_ONCE(item->clean) ? ", clean" : "", refcount_read(&item->users),
 	       refcount_read(&item->refs));
-	tt_dump_word(hwt_timeout_word(tt_timeout(item)));
+	tt_dump_word(hwt_timeout_state(tt_timeout(item)));
 	tt_dump_history(item);
 }
 

@@ -66,7 +66,7 @@ static void tt_quick_release(struct hwt_timeout *timeout)
 	atomic_inc(&container_of(timeout, struct tt_quick, timeout)->released);
 }
 
-static const struct hwt_ops tt_quick_ops = {
+static const struct hwt_timeout_ops tt_quick_ops = {
 	.expire		= tt_quick_expire,
 	.release	= tt_quick_release,
 };
@@ -137,7 +137,7 @@ static void tt_quick_dump(struct tt_quick *quick, const char *which)
 {
 	pr_err("  %s: fired %d, released %d, word %016llx, remaining %llu\n", which,
 	       atomic_read(&quick->fired), atomic_read(&quick->released),
-	       hwt_timeout_word(&quick->timeout), hwt_remaining(&quick->timeout));
+	       hwt_timeout_state(&quick->timeout), hwt_remaining(&quick->timeout));
 }
 
 /* False: both have not done their part, or nothing has come of it. */

@@ -49,7 +49,7 @@ static int tt_own_arm_exact(struct tt_item *item, enum tt_op op, u64 delay, u64 
 	deadline = tt_add(tt_op_now(op, item->wheel), delay);
 	/* A delay may become a date by another clock, and so may each but the first of a period. */
 	unknown = tt_realtime(item->wheel) && (!at || item->kind == TT_BEAT);
-	word = hwt_timeout_word(tt_timeout(item));
+	word = hwt_timeout_state(tt_timeout(item));
 	floor = word & HWT_F_HELD ? min(was, deadline) : deadline;
 	WRITE_ONCE(item->shut, false);
 	WRITE_ONCE(item->floor, unknown ? 0 : floor);

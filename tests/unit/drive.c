@@ -313,7 +313,7 @@ static void check_structure(struct drive *drive)
 static void set_tick(struct item *item, u64 tick)
 {
 	item->tick = tick;
-	atomic64_set(&item->timeout.word, tick << HWT_TICK_SHIFT | HWT_F_ARMED);
+	atomic64_set(&item->timeout.state, tick << HWT_TICK_SHIFT | HWT_F_ARMED);
 }
 
 static void insert(struct drive *drive, struct item *item, u64 tick)

@@ -52,7 +52,7 @@ static void end(void)
 
 static void link(struct hwt_timeout *timeout, u64 tick)
 {
-	atomic64_set(&timeout->word, tick << HWT_TICK_SHIFT | HWT_F_ARMED);
+	atomic64_set(&timeout->state, tick << HWT_TICK_SHIFT | HWT_F_ARMED);
 	hwt_buckets_insert(&wheel, timeout);
 }
 

@@ -128,14 +128,14 @@ static void __maybe_unused kt_release(struct hwt_timeout *timeout)
 }
 
 /* Everything is counted. */
-static const struct hwt_ops kt_ops __maybe_unused = {
+static const struct hwt_timeout_ops kt_ops __maybe_unused = {
 	.expire		= kt_expire,
 	.cancelled	= kt_cancelled,
 	.release	= kt_release,
 };
 
 /* Without ->cancelled and ->release, which makes shorter ways through the engine. */
-static const struct hwt_ops kt_plain_ops __maybe_unused = {
+static const struct hwt_timeout_ops kt_plain_ops __maybe_unused = {
 	.expire		= kt_expire,
 };
 
@@ -144,7 +144,7 @@ static void kt_nothing(struct hwt_timeout *timeout)
 }
 
 /* For timeouts of which only the wheel's counters, or nothing, is looked at. */
-static const struct hwt_ops kt_nothing_ops __maybe_unused = {
+static const struct hwt_timeout_ops kt_nothing_ops __maybe_unused = {
 	.expire		= kt_nothing,
 };
 
@@ -218,7 +218,7 @@ static void kt_stay_expire(struct hwt_timeout *timeout)
 	atomic_inc_return_release(&kt->expired);
 }
 
-static const struct hwt_ops kt_stay_ops __maybe_unused = {
+static const struct hwt_timeout_ops kt_stay_ops __maybe_unused = {
 	.expire		= kt_stay_expire,
 	.release	= kt_release,
 };

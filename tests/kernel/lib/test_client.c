@@ -53,7 +53,7 @@ static void client_expire(struct hwt_timeout *timeout)
 	hwt_schedule(timeout, NSEC_PER_MSEC);
 }
 
-static const struct hwt_ops client_ops = { .expire = client_expire };
+static const struct hwt_timeout_ops client_ops = { .expire = client_expire };
 
 static int client_thread(void *arg)
 {

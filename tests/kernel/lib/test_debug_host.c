@@ -39,10 +39,10 @@ static void host_beat(struct hwt_timeout *timeout)
 	usleep_range(1000, 1500);
 }
 
-const struct hwt_ops test_debug_ops = { .expire = host_sleep };
+const struct hwt_timeout_ops test_debug_ops = { .expire = host_sleep };
 EXPORT_SYMBOL_GPL(test_debug_ops);
 
-static const struct hwt_ops beat_ops = { .expire = host_beat };
+static const struct hwt_timeout_ops beat_ops = { .expire = host_beat };
 
 static struct hwt_timeout host_far;
 static struct hwt_periodic host_periodic;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* What test_debug_host.ko has for test_debug_leaver.ko. */
-struct hwt_ops;
+struct hwt_timeout_ops;
 struct hwt_timeout;
 struct hwt_wheel;
 
@@ -9,6 +9,6 @@ extern struct hwt_wheel *test_debug_shared, *test_debug_own;
 /* The host's, on its own wheel: keeps the worker for half a second. */
 extern struct hwt_timeout test_debug_busy;
 /* Functions of the host's. */
-extern const struct hwt_ops test_debug_ops;
+extern const struct hwt_timeout_ops test_debug_ops;
 /* Freed by the host. */
 extern void *test_debug_memory;

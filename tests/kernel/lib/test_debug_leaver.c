@@ -58,11 +58,11 @@ static void leaver_release(struct hwt_timeout *timeout)
 	msleep(500);
 }
 
-static const struct hwt_ops leaver_ops = { .expire = leaver_expire };
-static const struct hwt_ops sleep_ops = { .expire = leaver_sleep };
-static const struct hwt_ops put_ops = { .expire = leaver_put };
-static const struct hwt_ops beat_ops = { .expire = leaver_beat };
-static const struct hwt_ops released_ops = {
+static const struct hwt_timeout_ops leaver_ops = { .expire = leaver_expire };
+static const struct hwt_timeout_ops sleep_ops = { .expire = leaver_sleep };
+static const struct hwt_timeout_ops put_ops = { .expire = leaver_put };
+static const struct hwt_timeout_ops beat_ops = { .expire = leaver_beat };
+static const struct hwt_timeout_ops released_ops = {
 	.expire = leaver_expire, .release = leaver_release,
 };
 
@@ -70,7 +70,7 @@ static struct hwt_timeout leaver_static = HWT_TIMEOUT_INIT(leaver_static, &leave
 static struct hwt_periodic leaver_periodic;
 static struct hwt_timeout leaver_borrowed;
 
-static struct hwt_timeout *leaver_alloc(const struct hwt_ops *ops, unsigned int n)
+static struct hwt_timeout *leaver_alloc(const struct hwt_timeout_ops *ops, unsigned int n)
 {
 	struct hwt_wheel *wheel = own ? test_debug_own : test_debug_shared;
 	struct hwt_timeout *timeouts = kcalloc(n, sizeof(*timeouts), GFP_KERNEL);
@@ -88,7 +88,7 @@ static int __init leaver_init(void)
 	const struct hwt_wheel_params params = { .tick_ns = 7 * NSEC_PER_MSEC };
 	struct hwt_wheel *wheel = own ? test_debug_own : test_debug_shared;
 	struct hwt_timeout *timeouts;
-	struct hwt_ops *ops;
+	struct hwt_timeout_ops *ops;
 	unsigned int i;
 
 	kfree(test_debug_memory);
@@ -119,7 +119,7 @@ static int __init leaver_init(void)
 		msleep(150);
 	} else if (!strcmp(how, "copied")) {
 		/* Its operations are not in the module, only what they call is. */
-		ops = (struct hwt_ops *)&timeouts[LEAVER_MANY - 1];
+		ops = (struct hwt_timeout_ops *)&timeouts[LEAVER_MANY - 1];
 		*ops = leaver_ops;
 		hwt_timeout_init(&timeouts[0], wheel, ops);
 		hwt_schedule(&timeouts[0], LEAVER_NS);

@@ -16,7 +16,7 @@ static void leaver_expire(struct hwt_timeout *timeout)
 {
 }
 
-static const struct hwt_ops leaver_ops = { .expire = leaver_expire };
+static const struct hwt_timeout_ops leaver_ops = { .expire = leaver_expire };
 
 static int __init leaver_init(void)
 {

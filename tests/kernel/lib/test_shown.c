@@ -45,9 +45,9 @@ static void shown_slow(struct hwt_timeout *timeout)
 	kt_expire(timeout);
 }
 
-static const struct hwt_ops quick_ops = { .expire = shown_quick };
-static const struct hwt_ops other_ops = { .expire = shown_other };
-static const struct hwt_ops slow_ops = { .expire = shown_slow };
+static const struct hwt_timeout_ops quick_ops = { .expire = shown_quick };
+static const struct hwt_timeout_ops other_ops = { .expire = shown_other };
+static const struct hwt_timeout_ops slow_ops = { .expire = shown_slow };
 
 /* The wheel's creator. */
 static noinline struct hwt_wheel *shown_make(void)
@@ -107,7 +107,7 @@ static int __init shown_make_others(void)
 
 static bool __init shown_fire(void)
 {
-	const struct hwt_ops *ops[] = { &quick_ops, &quick_ops, &other_ops, &quick_ops, &slow_ops };
+	const struct hwt_timeout_ops *ops[] = { &quick_ops, &quick_ops, &other_ops, &quick_ops, &slow_ops };
 	int i;
 
 	for (i = 0; i < ARRAY_SIZE(fired); i++) {

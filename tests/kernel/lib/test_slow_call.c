@@ -54,9 +54,9 @@ static void slow_victim(struct hwt_timeout *timeout)
 	kt_expire(timeout);
 }
 
-static const struct hwt_ops one_ops = { .expire = slow_one, .cancelled = slow_cancelled };
-static const struct hwt_ops other_ops = { .expire = slow_other };
-static const struct hwt_ops victim_ops = { .expire = slow_victim };
+static const struct hwt_timeout_ops one_ops = { .expire = slow_one, .cancelled = slow_cancelled };
+static const struct hwt_timeout_ops other_ops = { .expire = slow_other };
+static const struct hwt_timeout_ops victim_ops = { .expire = slow_victim };
 
 static struct hwt_wheel *wheel;
 static struct kt kt, victims[30];

@@ -28,8 +28,8 @@ static void traced_again(struct hwt_timeout *timeout)
 	atomic_inc(&again_expired);
 }
 
-static const struct hwt_ops once_ops = { .expire = traced_once };
-static const struct hwt_ops again_ops = { .expire = traced_again };
+static const struct hwt_timeout_ops once_ops = { .expire = traced_once };
+static const struct hwt_timeout_ops again_ops = { .expire = traced_again };
 
 static struct kt once, left;
 static struct hwt_periodic again;

@@ -165,7 +165,7 @@ static enum hrtimer_restart shot_hrtimer(struct hrtimer *timer)
 	return HRTIMER_NORESTART;
 }
 
-static const struct hwt_ops shot_ops = { .expire = shot_expire };
+static const struct hwt_timeout_ops shot_ops = { .expire = shot_expire };
 
 static void daily_expire(struct hwt_timeout *timeout)
 {
@@ -180,7 +180,7 @@ static void daily_expire(struct hwt_timeout *timeout)
 		hwt_cancel(timeout);
 }
 
-static const struct hwt_ops daily_ops = { .expire = daily_expire };
+static const struct hwt_timeout_ops daily_ops = { .expire = daily_expire };
 
 /* -- Arming ---------------------------------------------------------------- */
 
