@@ -99,18 +99,17 @@ struct hwt_timeout_ops {
 };
 
 /*
- * The state of a timeout is one word: expires_tick << HWT_TICK_SHIFT | flags.
- * *Held* means ARMED, SUBMITTED or RUNNING; *pending* means ARMED or REARM. Who may
- * change what is said in core/engine.c. Clients use the functions below.
+ * The state of a timeout is one word: expires_tick << HWT_TICK_SHIFT | bits. core/state.h has all
+ * that is to be said of them. Clients use the functions below.
  */
-#define HWT_F_ARMED	0x01ULL	/* will fire at expires_tick */
-#define HWT_F_SUBMITTED	0x02ULL	/* on, or about to be on, a submission list */
-#define HWT_F_RUNNING	0x04ULL	/* a callback is executing */
-#define HWT_F_REARM	0x08ULL	/* periodic, has fired: armed again after each callback */
-#define HWT_F_SHUTDOWN	0x10ULL	/* shut down: scheduling fails */
-#define HWT_F_CANCELLED	0x20ULL	/* last ended by a cancel, or handed back by a stop */
-#define HWT_F_EXPIRED	0x40ULL	/* last ended by firing */
-#define HWT_F_PERIODIC	0x80ULL	/* last scheduled as periodic: is in a hwt_periodic */
+#define HWT_F_ARMED	0x01ULL
+#define HWT_F_SUBMITTED	0x02ULL
+#define HWT_F_RUNNING	0x04ULL
+#define HWT_F_REARM	0x08ULL
+#define HWT_F_SHUTDOWN	0x10ULL
+#define HWT_F_CANCELLED	0x20ULL
+#define HWT_F_EXPIRED	0x40ULL
+#define HWT_F_PERIODIC	0x80ULL
 
 #define HWT_F_HELD	(HWT_F_ARMED | HWT_F_SUBMITTED | HWT_F_RUNNING)
 #define HWT_F_PENDING	(HWT_F_ARMED | HWT_F_REARM)
@@ -121,16 +120,17 @@ struct hwt_timeout_ops {
 
 /**
  * struct hwt_timeout - one timeout, to be embedded in the caller's object
- * @state:    Its whole state. Changed by compare-and-swap only.
- * @link:     Place in the buckets or on the deferred list; @link.next is NULL if in
- *            neither. Protected by the wheel's lock.
- * @submit:   Place on a submission list. Owned by whoever set QUEUED, then by the
- *            holder of the wheel's lock who collected it.
+ * @state:    Its tick and its bits. Changed by compare-and-swap only; see core/state.h.
+ * @link:     Place in the buckets or on wheel->ended; @link.next is NULL if in neither. Protected
+ *            by the wheel's lock.
+ * @submit:   Place on a submission list. Owned by the caller that has set SUBMITTED, then by the
+ *            holder of the wheel's lock that collects it.
  * @ops:      Its callbacks. Constant while held.
  * @wheel:    Its wheel. Constant while held.
- * @deferred: Collected, and waiting on the wheel's deferred list for somebody who may
- *            call back. Protected by the wheel's lock.
+ * @ended:    On wheel->ended. Protected by the wheel's lock.
  * @tracked:  What the engine knows of it; see core/debug.c. Protected by the wheel's lock.
+ * @cpu:      The CPU that has pushed it last. Written before the push by the caller that has set
+ *            SUBMITTED; a hint for hwt_cancel_sync(), which reads it under the lock.
  * @check:    Says that it was initialised, and here; see core/debug.c. Constant.
  *
  * All members are private to hwt. At most 64 bytes, one cache line (more where
@@ -142,8 +142,9 @@ struct hwt_timeout {
 	struct llist_node	submit;
 	const struct hwt_timeout_ops	*ops;
 	struct hwt_wheel	*wheel;
-	u8			deferred;
+	u8			ended;
 	u8			tracked;
+	u16			cpu;
 	u32			check;
 #ifdef CONFIG_LOCKDEP
 	/* private: held around callbacks, and taken by _sync */
@@ -293,14 +294,122 @@ static inline void hwt_timeout_set_wheel(struct hwt_timeout *timeout,
  */
 int hwt_schedule(struct hwt_timeout *timeout, u64 delay_ns);
 int hwt_schedule_at(struct hwt_timeout *timeout, u64 deadline_ns);
-int hwt_schedule_slack(struct hwt_timeout *timeout, u64 delay_ns, u64 slack_ns);
-int hwt_schedule_at_slack(struct hwt_timeout *timeout, u64 deadline_ns,
-			  u64 slack_ns);
 
-int hwt_schedule_earlier(struct hwt_timeout *timeout, u64 delay_ns);
-int hwt_schedule_earlier_at(struct hwt_timeout *timeout, u64 deadline_ns);
-int hwt_schedule_pending(struct hwt_timeout *timeout, u64 delay_ns);
-int hwt_schedule_pending_at(struct hwt_timeout *timeout, u64 deadline_ns);
+/* Flags of hwt_schedule_flags(). They combine. */
+#define HWT_SCHEDULE_AT		0x1	/* the time is a deadline, not a delay */
+#define HWT_SCHEDULE_EARLIER	0x2	/* never move an armed timeout back */
+#define HWT_SCHEDULE_PENDING	0x4	/* -ENOENT if it is not pending */
+#define HWT_SCHEDULE_IDLE	0x8	/* leave a pending timeout as it is */
+#define HWT_SCHEDULE_PERIODIC	0x10	/* private */
+
+int hwt_schedule_flags(struct hwt_timeout *timeout, u64 time_ns, u64 slack_ns,
+		       unsigned int flags);
+
+/**
+ * hwt_schedule_slack() - fire after a delay, give or take
+ * @timeout:  the timeout; if it is pending it is moved
+ * @delay_ns: from now, ns
+ * @slack_ns: how much later it may be, ns. Timeouts with slack share wake-ups.
+ *
+ * Any context.
+ *
+ * Return: as hwt_schedule().
+ */
+static inline int hwt_schedule_slack(struct hwt_timeout *timeout, u64 delay_ns, u64 slack_ns)
+{
+	return hwt_schedule_flags(timeout, delay_ns, slack_ns, 0);
+}
+
+/**
+ * hwt_schedule_at_slack() - fire at a deadline, or somewhat after
+ * @timeout:     the timeout; if it is pending it is moved
+ * @deadline_ns: on the wheel's clock, ns
+ * @slack_ns:    how much later it may be, ns
+ *
+ * Any context.
+ *
+ * Return: as hwt_schedule().
+ */
+static inline int hwt_schedule_at_slack(struct hwt_timeout *timeout, u64 deadline_ns,
+					u64 slack_ns)
+{
+	return hwt_schedule_flags(timeout, deadline_ns, slack_ns, HWT_SCHEDULE_AT);
+}
+
+/**
+ * hwt_schedule_earlier() - fire after a delay, unless it would fire sooner anyway
+ * @timeout:  the timeout
+ * @delay_ns: from now, ns
+ *
+ * Any context. As timer_reduce(): schedules what is not armed, moves only forward. A
+ * periodic timeout whose callback is executing is not armed, and becomes a one-shot. Also if the
+ * timeout is left as it was, the callback that follows sees what the caller has written before.
+ *
+ * Return: as hwt_schedule(); with HWT_WAS_PENDING it may have been left as it was.
+ */
+static inline int hwt_schedule_earlier(struct hwt_timeout *timeout, u64 delay_ns)
+{
+	return hwt_schedule_flags(timeout, delay_ns, 0, HWT_SCHEDULE_EARLIER);
+}
+
+/**
+ * hwt_schedule_earlier_at() - fire at a deadline, unless it would fire sooner anyway
+ * @timeout:     the timeout
+ * @deadline_ns: on the wheel's clock, ns
+ *
+ * Any context.
+ *
+ * Return: as hwt_schedule_earlier().
+ */
+static inline int hwt_schedule_earlier_at(struct hwt_timeout *timeout, u64 deadline_ns)
+{
+	return hwt_schedule_flags(timeout, deadline_ns, 0,
+				  HWT_SCHEDULE_AT | HWT_SCHEDULE_EARLIER);
+}
+
+/**
+ * hwt_schedule_pending() - move a pending timeout, leave any other alone
+ * @timeout:  the timeout
+ * @delay_ns: from now, ns
+ *
+ * Any context. As mod_timer_pending().
+ *
+ * Return: as hwt_schedule(), or -ENOENT if it was not pending: nothing changed.
+ */
+static inline int hwt_schedule_pending(struct hwt_timeout *timeout, u64 delay_ns)
+{
+	return hwt_schedule_flags(timeout, delay_ns, 0, HWT_SCHEDULE_PENDING);
+}
+
+/**
+ * hwt_schedule_pending_at() - move a pending timeout, leave any other alone
+ * @timeout:     the timeout
+ * @deadline_ns: on the wheel's clock, ns
+ *
+ * Any context.
+ *
+ * Return: as hwt_schedule_pending().
+ */
+static inline int hwt_schedule_pending_at(struct hwt_timeout *timeout, u64 deadline_ns)
+{
+	return hwt_schedule_flags(timeout, deadline_ns, 0,
+				  HWT_SCHEDULE_AT | HWT_SCHEDULE_PENDING);
+}
+
+/**
+ * hwt_schedule_idle() - fire after a delay, unless it is pending already
+ * @timeout:  the timeout
+ * @delay_ns: from now, ns
+ *
+ * Any context. As queue_delayed_work(). Reads no clock if it is pending. Also then, the callback
+ * that follows sees what the caller has written before.
+ *
+ * Return: as hwt_schedule(); with HWT_WAS_PENDING nothing changed.
+ */
+static inline int hwt_schedule_idle(struct hwt_timeout *timeout, u64 delay_ns)
+{
+	return hwt_schedule_flags(timeout, delay_ns, 0, HWT_SCHEDULE_IDLE);
+}
 
 int hwt_schedule_periodic(struct hwt_periodic *periodic, u64 delay_ns,
 			  u64 period_ns, enum hwt_repeat mode);
@@ -653,6 +762,7 @@ long hwt_wheel_stop(struct hwt_wheel *wheel, hwt_handback_fn fn, void *arg);
 int hwt_wheel_destroy(struct hwt_wheel *wheel);
 void hwt_wheel_put(struct hwt_wheel *wheel);
 int hwt_wheel_flush(struct hwt_wheel *wheel);
+int hwt_wheel_barrier(struct hwt_wheel *wheel);
 
 u64 hwt_wheel_now(const struct hwt_wheel *wheel);
 u64 hwt_wheel_tick(const struct hwt_wheel *wheel);

@@ -9,8 +9,8 @@
 #include <linux/module.h>
 
 #include "core/debug.h"
+#include "core/debugfs.h"
 #include "core/registry.h"
-#include "core/stats.h"
 #include "device/chardev.h"
 
 /* -- Parameters ---------------------------------------------------------- */

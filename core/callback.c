@@ -116,7 +116,7 @@ static struct lockdep_map hwt_inside_map =
 	STATIC_LOCKDEP_MAP_INIT("hwt_callback", &hwt_inside_map);
 
 /**
- * hwt_lockdep_sync() - this is going to wait for a timeout's callback
+ * hwt_lockdep_sync() - the caller is going to wait for a timeout's callback
  * @timeout: the timeout
  */
 void hwt_lockdep_sync(struct hwt_timeout *timeout)
@@ -127,26 +127,52 @@ void hwt_lockdep_sync(struct hwt_timeout *timeout)
 	lock_map_release(&timeout->lockdep_map);
 }
 
-static void hwt_lockdep_begin(struct hwt_timeout *timeout, struct hwt_call *call)
+/**
+ * hwt_lockdep_wheel() - the caller is going to wait for callbacks of all timeouts of a wheel
+ * @wheel: the wheel; the caller is in none of its callbacks
+ */
+void hwt_lockdep_wheel(struct hwt_wheel *wheel)
+{
+	lock_map_acquire(&wheel->lockdep_map);
+	lock_map_release(&wheel->lockdep_map);
+}
+
+/*
+ * A callback that a _sync runs holds the map of its timeout only: the locks of the caller of a
+ * _sync do not wait for other callbacks of the wheel. A release may free the timeout, so a copy of
+ * its map is held.
+ */
+static void hwt_lockdep_begin(struct hwt_wheel *wheel, struct hwt_runner *runner,
+			      struct hwt_call *call)
 {
 	call->nested = lock_is_held(&hwt_inside_map);
 	lock_map_acquire_read(&hwt_inside_map);
-	if (!call->nested)
-		lock_map_acquire(&timeout->lockdep_map);
+	if (call->nested)
+		return;
+	if (runner->thread)
+		lock_map_acquire(&wheel->lockdep_map);
+	lock_map_acquire(&call->lockdep_map);
 }
 
-static void hwt_lockdep_end(struct hwt_timeout *timeout, struct hwt_call *call)
+static void hwt_lockdep_end(struct hwt_wheel *wheel, struct hwt_runner *runner,
+			    struct hwt_call *call)
 {
-	if (!call->nested)
-		lock_map_release(&timeout->lockdep_map);
+	if (!call->nested) {
+		lock_map_release(&call->lockdep_map);
+		if (runner->thread)
+			lock_map_release(&wheel->lockdep_map);
+	}
 	lock_map_release(&hwt_inside_map);
 }
+
 #else
-static void hwt_lockdep_begin(struct hwt_timeout *timeout, struct hwt_call *call)
+static void hwt_lockdep_begin(struct hwt_wheel *wheel, struct hwt_runner *runner,
+			      struct hwt_call *call)
 {
 }
 
-static void hwt_lockdep_end(struct hwt_timeout *timeout, struct hwt_call *call)
+static void hwt_lockdep_end(struct hwt_wheel *wheel, struct hwt_runner *runner,
+			    struct hwt_call *call)
 {
 }
 #endif
@@ -250,7 +276,7 @@ void hwt_slow_forget_calls(struct hwt_wheel *wheel, struct module *module)
 /**
  * hwt_call_begin() - get ready to call a client's function
  * @wheel:   the wheel; its lock is held, and is released
- * @runner:  who calls
+ * @runner:  the runner that calls
  * @timeout: RUNNING, so that it stays
  * @fn:      what will be called, for the reports
  * @call:    to be given to hwt_call_end()
@@ -269,26 +295,25 @@ void hwt_call_begin(struct hwt_wheel *wheel, struct hwt_runner *runner,
 		runner->stamp = ktime_get_ns();
 	call->fn = fn;
 	call->began = runner->stamp;
-	hwt_lockdep_begin(timeout, call);
+	hwt_call_copy(call, timeout);
+	hwt_lockdep_begin(wheel, runner, call);
 	hwt_call_look(call);
 }
 
 /**
  * hwt_call_end() - the client's function has returned
  * @wheel:   the wheel; its lock is taken
- * @runner:  who called
- * @timeout: still RUNNING
+ * @runner:  the runner that called
  * @call:    from hwt_call_begin()
  */
-void hwt_call_end(struct hwt_wheel *wheel, struct hwt_runner *runner,
-		  struct hwt_timeout *timeout, struct hwt_call *call)
+void hwt_call_end(struct hwt_wheel *wheel, struct hwt_runner *runner, struct hwt_call *call)
 	__acquires(&wheel->lock)
 {
 	unsigned int slow_us = READ_ONCE(hwt_slow_callback_us);
 	u64 took;
 
 	hwt_call_check(call);
-	hwt_lockdep_end(timeout, call);
+	hwt_lockdep_end(wheel, runner, call);
 	/* The end of this one is the beginning of the next: one look at the clock. */
 	runner->stamp = ktime_get_ns();
 	took = runner->stamp - call->began;
@@ -303,33 +328,33 @@ void hwt_call_end(struct hwt_wheel *wheel, struct hwt_runner *runner,
 }
 
 /**
- * hwt_call_release() - a hold has ended: say so to its owner and to who waits
+ * hwt_call_release() - a hold has ended: tell its owner, and wake waiters
  * @wheel:   the wheel; its lock is held, and is dropped meanwhile
- * @runner:  who calls
+ * @runner:  the runner that calls
  * @timeout: not held any more, so not to be touched
- * @release: as it was read before the hold ended, or NULL
+ * @call:    from hwt_call_prepare() before the hold ended
  */
 void hwt_call_release(struct hwt_wheel *wheel, struct hwt_runner *runner,
-		      struct hwt_timeout *timeout,
-		      void (*release)(struct hwt_timeout *timeout))
+		      struct hwt_timeout *timeout, struct hwt_call *call)
 	__must_hold(&wheel->lock)
 {
-	struct hwt_call call;
+	void (*release)(struct hwt_timeout *timeout) = call->fn;
 
 	if (release) {
 		runner->fn = release;
 		runner->releasing = true;
 		WRITE_ONCE(runner->current_timeout, timeout);
 		spin_unlock(&wheel->lock);
-		call.fn = release;
-		hwt_call_look(&call);
+		hwt_lockdep_begin(wheel, runner, call);
+		hwt_call_look(call);
 		release(timeout);
-		hwt_call_check(&call);
+		hwt_call_check(call);
+		hwt_lockdep_end(wheel, runner, call);
 		/* It may have taken its time. */
 		runner->stamp = 0;
 		spin_lock(&wheel->lock);
 		WRITE_ONCE(runner->current_timeout, NULL);
 		runner->releasing = false;
 	}
-	hwt_sync_wake(wheel);
+	hwt_wake(wheel, timeout);
 }

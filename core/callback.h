@@ -17,6 +17,7 @@
  * @locks:   locks, by lockdep
  * @migrate: migration off
  * @nested:  inside another callback, for lockdep
+ * @lockdep_map: a copy of the timeout's
  *
  * On the caller's stack.
  */
@@ -29,26 +30,43 @@ struct hwt_call {
 	int		locks;
 	int		migrate;
 	bool		nested;
+#ifdef CONFIG_LOCKDEP
+	struct lockdep_map lockdep_map;
+#endif
 };
+
+/* Copy what a call needs of a timeout that may be gone by the end of the call. */
+static inline void hwt_call_copy(struct hwt_call *call, const struct hwt_timeout *timeout)
+{
+#ifdef CONFIG_LOCKDEP
+	lockdep_copy_map(&call->lockdep_map, (struct lockdep_map *)&timeout->lockdep_map);
+#endif
+}
+
+/* For hwt_call_release(), while the timeout is held. */
+static inline void hwt_call_prepare(struct hwt_call *call, const struct hwt_timeout *timeout)
+{
+	call->fn = timeout->ops->release;
+	if (call->fn)
+		hwt_call_copy(call, timeout);
+}
 
 /* The lock is released by begin, taken by end, dropped meanwhile by release. */
 void hwt_call_begin(struct hwt_wheel *wheel, struct hwt_runner *runner,
 		    struct hwt_timeout *timeout, const void *fn,
 		    struct hwt_call *call);
-void hwt_call_end(struct hwt_wheel *wheel, struct hwt_runner *runner,
-		  struct hwt_timeout *timeout, struct hwt_call *call);
+void hwt_call_end(struct hwt_wheel *wheel, struct hwt_runner *runner, struct hwt_call *call);
 void hwt_call_release(struct hwt_wheel *wheel, struct hwt_runner *runner,
-		      struct hwt_timeout *timeout,
-		      void (*release)(struct hwt_timeout *timeout));
+		      struct hwt_timeout *timeout, struct hwt_call *call);
 /* Without the lock. */
 void hwt_slow_forget_sites(struct module *module);
 void hwt_slow_forget_calls(struct hwt_wheel *wheel, struct module *module);
 #ifdef CONFIG_LOCKDEP
 void hwt_lockdep_sync(struct hwt_timeout *timeout);
+void hwt_lockdep_wheel(struct hwt_wheel *wheel);
 #else
-static inline void hwt_lockdep_sync(struct hwt_timeout *timeout)
-{
-}
+static inline void hwt_lockdep_sync(struct hwt_timeout *timeout) { }
+static inline void hwt_lockdep_wheel(struct hwt_wheel *wheel) { }
 #endif
 
 #endif /* _HWT_CORE_CALLBACK_H */

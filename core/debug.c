@@ -65,7 +65,7 @@ bool __hwt_debug_used(const struct hwt_timeout *timeout)
 
 /*
  * What @tracked of a timeout is while the engine knows that it is held, and then debug objects
- * know, too. Else it is 0. The word alone would not do: in memory that is used again it may hold
+ * know, too. Else it is 0. The state alone would not do: in memory that is used again it may hold
  * anything.
  */
 #define HWT_TRACKED		0x68
@@ -95,17 +95,13 @@ static void hwt_debug_withdraw(struct hwt_wheel *wheel, struct hwt_timeout *time
 
 	/* No barrier: under the lock, and the owner has gone. */
 	do {
-		/* It is on a submission list: whoever takes it there will end it. */
-		if ((old & HWT_F_SUBMITTED) && !timeout->deferred)
-			new = (old & ~HWT_F_PENDING) | HWT_F_SHUTDOWN | HWT_F_CANCELLED;
-		else
-			new = (old & HWT_F_RUNNING) | HWT_F_SHUTDOWN | HWT_F_CANCELLED;
+		new = hwt_state_withdraw(old, (old & HWT_F_SUBMITTED) && !timeout->ended);
 		hwt_debug_track(timeout, new);
 	} while (!hwt_state_change(timeout, &old, new));
 	if (old & HWT_F_PENDING)
-		hwt_note_cancel(wheel, timeout, old);
-	if (timeout->deferred)
-		hwt_undefer(wheel, timeout);
+		hwt_cancel_account(wheel, timeout, old);
+	if (timeout->ended)
+		hwt_ended_remove(timeout);
 	else if (hwt_linked(timeout))
 		hwt_buckets_remove(&wheel->buckets, timeout);
 }
@@ -161,14 +157,13 @@ static bool hwt_debug_executing(const struct hwt_debug_going *going, bool said)
 bool hwt_debug_module_going(struct hwt_wheel *wheel, struct module *module, bool said)
 {
 	struct hwt_debug_going going = { .wheel = wheel, .module = module };
-	struct hwt_runner runner = { .task = current, .mute = true };
 	struct hwt_timeout *timeout, *next;
 	bool executing;
 
 	spin_lock(&wheel->lock);
-	hwt_collect_before(wheel, &runner);
+	hwt_collect_before(wheel);
 	hwt_buckets_for_each(&wheel->buckets, hwt_debug_left, &going);
-	list_for_each_entry_safe(timeout, next, &wheel->deferred, link)
+	list_for_each_entry_safe(timeout, next, &wheel->ended, link)
 		hwt_debug_left(timeout, &going);
 	executing = hwt_debug_executing(&going, said);
 	spin_unlock(&wheel->lock);
@@ -201,20 +196,19 @@ static bool hwt_debug_freed(void *addr, enum debug_obj_state state)
 {
 	struct hwt_timeout *timeout = addr;
 	struct hwt_wheel *wheel = timeout->wheel;
-	struct hwt_runner runner = { .task = current, .mute = true };
 
 	if (state != ODEBUG_STATE_ACTIVE)
 		return false;
 	if (preemptible()) {
 		spin_lock(&wheel->lock);
-		hwt_collect_before(wheel, &runner);
+		hwt_collect_before(wheel);
 		hwt_debug_withdraw(wheel, timeout);
 		spin_unlock(&wheel->lock);
 	} else if (spin_trylock(&wheel->lock)) {
 		hwt_debug_withdraw(wheel, timeout);
 		spin_unlock(&wheel->lock);
 	}
-	/* It may still be RUNNING, or QUEUED: but who frees it asks until it is not active. */
+	/* It may still be RUNNING, or SUBMITTED: but who frees it asks until it is not active. */
 	WRITE_ONCE(timeout->tracked, 0);
 	debug_object_deactivate(timeout, &hwt_debug_descr);
 	return true;
@@ -251,11 +245,11 @@ static void hwt_debug_deactivate(struct hwt_timeout *timeout)
 #endif
 
 /* hwt_debug_track() when it is on; under the wheel's lock. */
-void __hwt_debug_track(struct hwt_timeout *timeout, u64 word)
+void __hwt_debug_track(struct hwt_timeout *timeout, u64 state)
 {
 	u8 tracked = timeout->tracked;
 
-	if (!tracked == !(word & HWT_F_HELD))
+	if (!tracked == !(state & HWT_F_HELD))
 		return;
 	WRITE_ONCE(timeout->tracked, tracked ? 0 : HWT_TRACKED);
 	if (!tracked)

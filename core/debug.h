@@ -11,16 +11,16 @@
 
 DECLARE_STATIC_KEY_FALSE(hwt_debug);
 u32 hwt_debug_mark(const struct hwt_timeout *timeout);
-void __hwt_debug_track(struct hwt_timeout *timeout, u64 word);
+void __hwt_debug_track(struct hwt_timeout *timeout, u64 state);
 bool __hwt_debug_used(const struct hwt_timeout *timeout);
 bool __hwt_debug_init(const struct hwt_timeout *timeout);
 bool hwt_debug_module_going(struct hwt_wheel *wheel, struct module *module, bool said);
 
-/* Its word is about to become @word, under the wheel's lock: is it held by that? */
-static inline void hwt_debug_track(struct hwt_timeout *timeout, u64 word)
+/* The timeout's state is about to become @state, under the wheel's lock: is it held by that? */
+static inline void hwt_debug_track(struct hwt_timeout *timeout, u64 state)
 {
 	if (static_branch_unlikely(&hwt_debug))
-		__hwt_debug_track(timeout, word);
+		__hwt_debug_track(timeout, state);
 }
 
 /* Return: false if it was never initialised, which has been reported. */

@@ -4,20 +4,12 @@
  *
  * A pass collects what was submitted, moves the cursor to now, and runs the callbacks
  * that have come due, each part bounded. Then the engine sleeps until the next tick
- * at which something is due. If the wheel has workers (core/thread.c), it is they who run
- * the callbacks, and the engine runs none whatsoever.
+ * at which something is due. If the wheel has workers (core/thread.c), they run the callbacks,
+ * and the engine runs none.
  *
- * Rules for a timeout's word (the design's text gives the reasons):
- *
- *   - In a bucket or on the due list: ARMED or QUEUED is set. RUNNING: in no list.
- *   - The lock-free half (core/submit.c) may change the word at any line here. So
- *     each decision is a compare-and-swap of exactly the word it was made from, and
- *     starts again from the new one if that fails.
- *   - RUNNING is set by the compare-and-swap that decides to fire, and is exclusive:
- *     until the end of the callback a collected entry only loses QUEUED.
- *   - The compare-and-swap that leaves neither ARMED, QUEUED nor RUNNING ends the
- *     hold. The timeout is out of all lists before it, and is not touched after it;
- *     what is needed then (->release) is read before.
+ * core/state.h has the life of a timeout. The lock-free half (core/submit.c) may change a state at
+ * any line here. So each decision is a compare-and-swap of exactly the state it was made from, and
+ * starts again from the new one if that fails.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -64,24 +56,16 @@ void hwt_lock_break(struct hwt_wheel *wheel)
 
 /* -- Collecting ---------------------------------------------------------- */
 
-/* Take the list of the next CPU that has submitted something. */
-static bool hwt_intake_refill(struct hwt_wheel *wheel)
+/* Take a CPU's submission list, unless what was taken before is not collected yet. */
+static bool hwt_intake_take(struct hwt_wheel *wheel, unsigned int cpu)
+	__must_hold(&wheel->lock)
 {
-	struct hwt_intake *intake = &wheel->intake;
-	unsigned int cpu;
+	struct hwt_submit *submit = per_cpu_ptr(wheel->submit, cpu);
 
-	/* Others only set bits meanwhile: what is read twice has not become less, and a
-	 * bit that is missed is as if it had been set after this look.
-	 */
-	cpu = data_race(find_next_bit(wheel->active, nr_cpu_ids, intake->cpu + 1));
-	if (cpu >= nr_cpu_ids) {
-		/* Likewise. */
-		cpu = data_race(find_first_bit(wheel->active, nr_cpu_ids));
-		if (cpu >= nr_cpu_ids)
-			return false;
-		intake->turns++;
-	}
-	intake->cpu = cpu;
+	if (!list_empty(&submit->intake))
+		return true;
+	if (!test_bit(cpu, wheel->active))
+		return false;
 	clear_bit(cpu, wheel->active);
 	/* Barrier intake.mb, pairs with push.add in hwt_push(): an entry that is not taken here was
 	 * added after the bit was cleared, and its owner will set the bit again.
@@ -90,203 +74,244 @@ static bool hwt_intake_refill(struct hwt_wheel *wheel)
 	/* Barrier intake.take, pairs with push.add in hwt_push(): as intake.mb, because
 	 * llist_del_all() is made as an exchange. Its interface does not promise that.
 	 */
-	intake->fresh = llist_del_all(&per_cpu_ptr(wheel->cpu, cpu)->list);
+	submit->fresh = llist_del_all(&submit->list);
+	submit->taken++;
+	if (!submit->fresh)
+		return false;
+	list_add_tail(&submit->intake, &wheel->intake);
 	return true;
 }
 
-/* The next submission, oldest of its CPU first; NULL if there is none. */
-static struct hwt_timeout *hwt_intake_pop(struct hwt_wheel *wheel)
+/* The next CPU's submissions to collect; NULL if there are none. */
+static struct hwt_submit *hwt_intake_next(struct hwt_wheel *wheel)
 	__must_hold(&wheel->lock)
 {
-	struct hwt_intake *intake = &wheel->intake;
+	unsigned int cpu;
+
+	while (list_empty(&wheel->intake)) {
+		/* Other CPUs only set bits meanwhile: what is read twice has not become less, and a
+		 * bit that is missed is as if it had been set after this look.
+		 */
+		cpu = data_race(find_next_bit(wheel->active, nr_cpu_ids, wheel->intake_cpu + 1));
+		if (cpu >= nr_cpu_ids)
+			cpu = data_race(find_first_bit(wheel->active, nr_cpu_ids));
+		if (cpu >= nr_cpu_ids)
+			return NULL;
+		wheel->intake_cpu = cpu;
+		hwt_intake_take(wheel, cpu);
+	}
+	return list_first_entry(&wheel->intake, struct hwt_submit, intake);
+}
+
+/* A CPU's oldest submission of those that were taken; NULL if there is none left. */
+static struct hwt_timeout *hwt_intake_pop(struct hwt_wheel *wheel, struct hwt_submit *submit)
+	__must_hold(&wheel->lock)
+{
 	struct llist_node *node;
 	unsigned int n;
 
-	while (!intake->ordered) {
-		if (!intake->fresh && !hwt_intake_refill(wheel))
-			return NULL;
-		for (n = 0; intake->fresh && n < HWT_STEP; n++) {
-			node = intake->fresh;
-			intake->fresh = node->next;
-			node->next = intake->reversed;
-			intake->reversed = node;
+	while (submit->fresh) {
+		for (n = 0; submit->fresh && n < HWT_STEP; n++) {
+			node = submit->fresh;
+			submit->fresh = node->next;
+			node->next = submit->ordered;
+			submit->ordered = node;
 		}
-		if (intake->fresh) {
+		if (submit->fresh)
 			hwt_lock_break(wheel);
-		} else {
-			intake->ordered = intake->reversed;
-			intake->reversed = NULL;
-		}
 	}
-	node = intake->ordered;
-	/* Now: once QUEUED is dropped, somebody may push it again. */
-	intake->ordered = node->next;
+	node = submit->ordered;
+	if (!node)
+		return NULL;
+	/* Now: once SUBMITTED is dropped, the timeout may be pushed again. */
+	submit->ordered = node->next;
+	if (!submit->ordered)
+		list_del_init(&submit->intake);
 	return llist_entry(node, struct hwt_timeout, submit);
 }
 
-/**
- * hwt_collect() - settle submissions
- * @wheel:  its lock is held, and is dropped now and then
- * @runner: who collects
- * @max:    at most so many
- *
- * Return: how many it were.
- */
-unsigned int hwt_collect(struct hwt_wheel *wheel, struct hwt_runner *runner,
-			 unsigned int max)
-	__must_hold(&wheel->lock)
-{
-	struct hwt_timeout *timeout;
-	unsigned int n = 0;
-
-	while (n < max && (timeout = hwt_intake_pop(wheel))) {
-		hwt_settle_queued(wheel, runner, timeout);
-		hwt_count(&wheel->collected, 1);
-		if (++n % HWT_STEP == 0)
-			hwt_lock_break(wheel);
-	}
-	if (n && wheel->state == HWT_INIT)
-		WRITE_ONCE(wheel->state, HWT_STARTED);
-	return n;
-}
-
-/**
- * hwt_collect_before() - settle what was submitted before
- * @wheel:  its lock is held, and is dropped now and then
- * @runner: who collects
- *
- * Not what comes meanwhile, which may be as much as can be collected.
- */
-void hwt_collect_before(struct hwt_wheel *wheel, struct hwt_runner *runner)
-	__must_hold(&wheel->lock)
-{
-	/* This turn has the CPUs behind the present one, the next turn those before it. */
-	unsigned long end = wheel->intake.turns + 2;
-
-	while (time_before(wheel->intake.turns, end) &&
-	       hwt_collect(wheel, runner, HWT_STEP))
-		;
-}
-
-/* -- Settling ------------------------------------------------------------ */
-
-/* Would the end of this hold call back, and may this runner not do that? */
-static bool hwt_must_defer(const struct hwt_runner *runner,
-			   const struct hwt_timeout *timeout, u64 word)
-{
-	if (runner->only ? runner->only == timeout : !runner->mute)
-		return false;
-	return timeout->ops->release ||
-	       (timeout->ops->cancelled && (word & HWT_F_CANCELLED));
-}
-
-/* Leave a collected timeout to those who may call back. It is still QUEUED. */
-static void hwt_defer(struct hwt_wheel *wheel, struct hwt_timeout *timeout)
-	__must_hold(&wheel->lock)
-{
-	list_add_tail(&timeout->link, &wheel->deferred);
-	timeout->deferred = true;
-	wheel->deferrals++;
-	if (wheel->workers)
-		hwt_worker_wake(wheel);
-	else
-		hwt_wheel_kick(wheel);
-	/* A hwt_wait() does not wait for the callback that says that it was cancelled. */
-	hwt_sync_wake(wheel);
-}
-
-/* Take a timeout off the list of those that hwt_defer() has left to somebody else. */
-void hwt_undefer(struct hwt_wheel *wheel, struct hwt_timeout *timeout)
-	__must_hold(&wheel->lock)
-{
-	list_del(&timeout->link);
-	timeout->link.next = NULL;
-	timeout->deferred = false;
-	wheel->deferrals--;
-}
-
 /*
- * Link a timeout. Whoever has armed it may have kicked the engine before it was in its place
- * (it was on the deferred list), or nobody has (it was RUNNING, or due and pushed back).
+ * Insert a timeout into the buckets. A client may have armed it and kicked the engine before it was
+ * in its place, or not kicked it, because it was RUNNING, or due and pushed back.
  */
-static void hwt_relink(struct hwt_wheel *wheel, struct hwt_timeout *timeout, u64 word)
+static void hwt_link(struct hwt_wheel *wheel, struct hwt_timeout *timeout, u64 state)
 	__must_hold(&wheel->lock)
 {
 	hwt_buckets_insert(&wheel->buckets, timeout);
 	/* The engine itself looks before it sleeps. */
 	if (current != wheel->thread &&
-	    word >> HWT_TICK_SHIFT < (u64)atomic64_read(&wheel->wake_tick))
+	    hwt_state_tick(state) < (u64)atomic64_read(&wheel->wake_tick))
 		hwt_wheel_kick(wheel);
 }
 
-/**
- * hwt_settle_queued() - act on what a collected timeout's word says, and drop QUEUED
- * @wheel:   its lock is held, and is dropped around callbacks
- * @runner:  who collected it
- * @timeout: QUEUED, and on no submission list any more
- *
- * The timeout may be gone afterwards.
- */
-void hwt_settle_queued(struct hwt_wheel *wheel, struct hwt_runner *runner,
-		       struct hwt_timeout *timeout)
+/* Leave a hold that is over to the runners that call clients. */
+static void hwt_leave(struct hwt_wheel *wheel, struct hwt_timeout *timeout)
 	__must_hold(&wheel->lock)
 {
-	const struct hwt_timeout_ops *ops = timeout->ops;
-	void (*release)(struct hwt_timeout *timeout) = ops->release;
-	u64 old, new;
+	list_add_tail(&timeout->link, &wheel->ended);
+	timeout->ended = true;
+	if (wheel->workers)
+		hwt_worker_wake(wheel);
+	else if (current != wheel->thread)
+		hwt_wheel_kick(wheel);
+	/* A hwt_wait() does not wait for the callback that tells of the cancel. */
+	hwt_wake(wheel, timeout);
+}
+
+/* Collect one submission. The timeout may be gone afterwards. */
+static void hwt_collect_one(struct hwt_wheel *wheel, struct hwt_timeout *timeout)
+	__must_hold(&wheel->lock)
+{
+	u64 old = hwt_timeout_state(timeout);
+	struct hwt_change change;
 
 	if (hwt_linked(timeout))
 		hwt_buckets_remove(&wheel->buckets, timeout);
-	old = hwt_timeout_state(timeout);
-	/* Barrier state.settle, pairs with state.arm in hwt_arm(): whoever begins the next hold sees
-	 * all that was done in this one.
+	/* Barrier state.settle, pairs with state.arm in hwt_arm(): the caller that begins the next
+	 * hold sees all that was done in this one.
 	 */
 	do {
-		new = old & ~HWT_F_SUBMITTED;
-		if (!(old & (HWT_F_ARMED | HWT_F_RUNNING))) {
-			if (hwt_must_defer(runner, timeout, old)) {
-				hwt_defer(wheel, timeout);
-				return;
-			}
-			if ((old & HWT_F_CANCELLED) && ops->cancelled)
-				new |= HWT_F_RUNNING;
+		change = hwt_state_collect(old, timeout->ops);
+		if (change.action == HWT_LEAVE) {
+			hwt_leave(wheel, timeout);
+			return;
 		}
-		hwt_debug_track(timeout, new);
-	} while (!hwt_state_change(timeout, &old, new));
+		hwt_debug_track(timeout, change.state);
+	} while (!hwt_state_change(timeout, &old, change.state));
 
-	if (old & HWT_F_RUNNING)
-		return;
-	if (old & HWT_F_ARMED) {
-		hwt_relink(wheel, timeout, new);
-	} else if (new & HWT_F_RUNNING) {
-		hwt_settle_running(wheel, runner, timeout, false);
-	} else {
-		/*
-		 * A release that ends no callback counts as a call of its own: hwt_wait_callbacks()
-		 * does not take it for an earlier one.
-		 */
-		runner->call = ++wheel->calls;
-		hwt_call_release(wheel, runner, timeout, release);
+	if (change.action == HWT_LINK)
+		hwt_link(wheel, timeout, change.state);
+	else if (change.action == HWT_RELEASE)
+		hwt_wake(wheel, timeout);
+}
+
+/* Collect up to @max submissions of those that were taken from a CPU. Return: their number. */
+static unsigned int hwt_collect_taken(struct hwt_wheel *wheel, struct hwt_submit *submit,
+				      unsigned int max)
+	__must_hold(&wheel->lock)
+{
+	struct hwt_timeout *timeout;
+	unsigned int n = 0;
+
+	while (n < max && (timeout = hwt_intake_pop(wheel, submit))) {
+		hwt_collect_one(wheel, timeout);
+		if (++n % HWT_STEP == 0)
+			hwt_lock_break(wheel);
+	}
+	hwt_count(&wheel->collected, n);
+	if (unlikely(n && wheel->state == HWT_INIT))
+		WRITE_ONCE(wheel->state, HWT_STARTED);
+	return n;
+}
+
+/**
+ * hwt_collect() - link what was submitted, or end its hold
+ * @wheel: its lock is held, and is dropped now and then
+ * @max:   at most so many entries
+ *
+ * Calls no client: a hold whose end calls its client is left on wheel->ended.
+ *
+ * Return: the number of entries collected.
+ */
+unsigned int hwt_collect(struct hwt_wheel *wheel, unsigned int max)
+	__must_hold(&wheel->lock)
+{
+	struct hwt_submit *submit;
+	unsigned int n = 0;
+
+	while (n < max && (submit = hwt_intake_next(wheel)))
+		n += hwt_collect_taken(wheel, submit, max - n);
+	return n;
+}
+
+/**
+ * hwt_collect_before() - collect what was submitted before
+ * @wheel: its lock is held, and is dropped now and then
+ *
+ * Bounded: submissions that come meanwhile are left.
+ */
+void hwt_collect_before(struct hwt_wheel *wheel)
+	__must_hold(&wheel->lock)
+{
+	struct hwt_submit *submit;
+	unsigned long end;
+	unsigned int cpu;
+
+	for_each_possible_cpu(cpu) {
+		submit = per_cpu_ptr(wheel->submit, cpu);
+		/* What was taken before, and then the list as it is now. */
+		end = submit->taken + 1;
+		while (time_before(submit->taken, end) &&
+		       hwt_collect_taken(wheel, submit, HWT_STEP))
+			;
+		hwt_intake_take(wheel, cpu);
+		while (time_before_eq(submit->taken, end) &&
+		       hwt_collect_taken(wheel, submit, HWT_STEP))
+			;
 	}
 }
 
 /**
- * hwt_settle_deferred() - settle a timeout that was left to the engine
- * @wheel:   its lock is held, and is dropped around callbacks
- * @runner:  somebody who may run its callbacks
+ * hwt_collect_until() - collect one CPU's submissions until a timeout is among them
+ * @wheel:   its lock is held, and is dropped now and then
+ * @cpu:     the CPU
  * @timeout: the timeout
- *
- * Return: false if it is not deferred.
  */
-bool hwt_settle_deferred(struct hwt_wheel *wheel, struct hwt_runner *runner,
-			 struct hwt_timeout *timeout)
+void hwt_collect_until(struct hwt_wheel *wheel, unsigned int cpu,
+		       const struct hwt_timeout *timeout)
 	__must_hold(&wheel->lock)
 {
-	if (!timeout->deferred)
-		return false;
-	hwt_undefer(wheel, timeout);
-	hwt_settle_queued(wheel, runner, timeout);
-	return true;
+	struct hwt_submit *submit = per_cpu_ptr(wheel->submit, cpu);
+
+	if (!hwt_intake_take(wheel, cpu))
+		return;
+	while (!timeout->ended && (hwt_timeout_state(timeout) & HWT_F_SUBMITTED) &&
+	       hwt_collect_taken(wheel, submit, HWT_STEP))
+		;
+}
+
+/**
+ * hwt_end() - bring a hold that is over to its end
+ * @wheel:   its lock is held, and is dropped around callbacks
+ * @runner:  the runner that calls the client
+ * @timeout: SUBMITTED, not RUNNING, on no submission list: it is on wheel->ended, or the caller has
+ *           set the bit under the lock
+ *
+ * The timeout may be gone afterwards.
+ */
+void hwt_end(struct hwt_wheel *wheel, struct hwt_runner *runner, struct hwt_timeout *timeout)
+	__must_hold(&wheel->lock)
+{
+	struct hwt_change change;
+	struct hwt_call release;
+	u64 old;
+
+	if (timeout->ended)
+		hwt_ended_remove(timeout);
+	else if (hwt_linked(timeout))
+		hwt_buckets_remove(&wheel->buckets, timeout);
+	if (unlikely(hwt_mark_reached(wheel, timeout)))
+		return;
+	hwt_call_prepare(&release, timeout);
+	old = hwt_timeout_state(timeout);
+	/* Barrier state.settle, pairs with state.arm in hwt_arm(): as in hwt_collect_one(). */
+	do {
+		change = hwt_state_end(old, timeout->ops);
+		hwt_debug_track(timeout, change.state);
+	} while (!hwt_state_change(timeout, &old, change.state));
+
+	switch (change.action) {
+	case HWT_LINK:
+		hwt_link(wheel, timeout, change.state);
+		break;
+	case HWT_CALL_CANCELLED:
+		hwt_finish(wheel, runner, timeout, true);
+		break;
+	default:
+		/* A call of its own: hwt_wait_callbacks() does not take it for an earlier one. */
+		runner->call = ++wheel->calls;
+		hwt_call_release(wheel, runner, timeout, &release);
+	}
 }
 
 /* The deadline of a periodic timeout whose callback has returned, as a tick. */
@@ -334,9 +359,8 @@ static void hwt_periodic_begin(struct hwt_wheel *wheel,
 }
 
 /* Tell a timeout that it was cancelled. It is RUNNING meanwhile. */
-static void hwt_notify_cancelled(struct hwt_wheel *wheel,
-				 struct hwt_runner *runner,
-				 struct hwt_timeout *timeout)
+static void hwt_call_cancelled(struct hwt_wheel *wheel, struct hwt_runner *runner,
+			       struct hwt_timeout *timeout)
 	__must_hold(&wheel->lock)
 {
 	void (*cancelled)(struct hwt_timeout *timeout) = timeout->ops->cancelled;
@@ -344,53 +368,60 @@ static void hwt_notify_cancelled(struct hwt_wheel *wheel,
 
 	hwt_call_begin(wheel, runner, timeout, cancelled, &call);
 	cancelled(timeout);
-	hwt_call_end(wheel, runner, timeout, &call);
+	hwt_call_end(wheel, runner, &call);
+}
+
+static struct hwt_change hwt_finish_change(struct hwt_wheel *wheel, struct hwt_timeout *timeout,
+					   bool notify)
+	__must_hold(&wheel->lock)
+{
+	u64 old = hwt_timeout_state(timeout), tick = 0;
+	struct hwt_change change;
+
+	if ((old & HWT_F_PENDING) == HWT_F_REARM)
+		tick = hwt_periodic_next(wheel, timeout);
+	/* Barrier state.settle, pairs with state.arm in hwt_arm() and try.acquire in
+	 * hwt_try_cancel() and hwt_sync(): a caller that finds RUNNING cleared sees all that the
+	 * callback did.
+	 */
+	do {
+		change = hwt_state_finish(old, tick, notify);
+		if (change.action == HWT_CALL_CANCELLED)
+			break;
+		hwt_debug_track(timeout, change.state);
+	} while (!hwt_state_change(timeout, &old, change.state));
+	return change;
 }
 
 /**
- * hwt_settle_running() - act on what a timeout's word says, and drop RUNNING
- * @wheel:    its lock is held, and is dropped around callbacks
- * @runner:   who set RUNNING
- * @timeout:  RUNNING, and its callback has returned, if there was one
- * @notified: it has been told that it was cancelled
+ * hwt_finish() - a callback has returned: act on what has become of its timeout
+ * @wheel:   its lock is held, and is dropped around callbacks
+ * @runner:  the runner that has set RUNNING
+ * @timeout: RUNNING, and its callback has returned, if there was one
+ * @notify:  its client has not been told of a cancel
  *
  * The timeout may be gone afterwards.
  */
-void hwt_settle_running(struct hwt_wheel *wheel, struct hwt_runner *runner,
-			struct hwt_timeout *timeout, bool notified)
+void hwt_finish(struct hwt_wheel *wheel, struct hwt_runner *runner,
+		struct hwt_timeout *timeout, bool notify)
 	__must_hold(&wheel->lock)
 {
 	const struct hwt_timeout_ops *ops = timeout->ops;
-	void (*release)(struct hwt_timeout *timeout) = ops->release;
-	u64 old, new;
+	struct hwt_change change;
+	struct hwt_call release;
 
-	for (;;) {
-		old = hwt_timeout_state(timeout);
-		if (!(old & (HWT_F_PENDING | HWT_F_SUBMITTED)) && !notified &&
-		    (old & HWT_F_CANCELLED) && ops->cancelled) {
-			hwt_notify_cancelled(wheel, runner, timeout);
-			notified = true;
-			continue;
-		}
-		new = old & ~HWT_F_RUNNING;
-		if ((old & HWT_F_PENDING) == HWT_F_REARM) {
-			new &= (1ULL << HWT_TICK_SHIFT) - 1;
-			new |= hwt_periodic_next(wheel, timeout) << HWT_TICK_SHIFT;
-			new |= HWT_F_ARMED;
-		}
-		hwt_debug_track(timeout, new);
-		/* Barrier state.settle, pairs with state.arm in hwt_arm() and try.acquire in
-		 * hwt_try_cancel(): whoever finds RUNNING cleared sees all that the callback did.
-		 */
-		if (hwt_state_change(timeout, &old, new))
-			break;
+	hwt_call_prepare(&release, timeout);
+	change = hwt_finish_change(wheel, timeout, notify && ops->cancelled);
+	if (change.action == HWT_CALL_CANCELLED) {
+		hwt_call_cancelled(wheel, runner, timeout);
+		change = hwt_finish_change(wheel, timeout, false);
 	}
-
-	if (new & HWT_F_ARMED)
-		hwt_relink(wheel, timeout, new);
-	if (new & HWT_F_HELD)
-		release = NULL;
-	hwt_call_release(wheel, runner, timeout, release);
+	if (change.action == HWT_LINK)
+		hwt_link(wheel, timeout, change.state);
+	if (change.action == HWT_RELEASE)
+		hwt_call_release(wheel, runner, timeout, &release);
+	else
+		hwt_wake(wheel, timeout);
 }
 
 /* -- Firing -------------------------------------------------------------- */
@@ -472,67 +503,98 @@ static void hwt_behind_report(struct hwt_wheel *wheel, const void *fn, u64 late_
 }
 
 /**
- * hwt_fire() - the first of the due list fires, or goes back to where it now belongs
+ * struct hwt_due - a timeout that fires
+ * @tick:   when it was due
+ * @since:  the tick since which something had been due on the wheel
+ * @offset: the wall clock's, when it was taken
+ */
+struct hwt_due {
+	u64	tick;
+	u64	since;
+	s64	offset;
+};
+
+/* Take the first timeout of the due list. Return: whether it fires. */
+static bool hwt_fire_claim(struct hwt_wheel *wheel, struct hwt_timeout *timeout,
+			   struct hwt_due *due)
+	__must_hold(&wheel->lock)
+{
+	u64 old = hwt_timeout_state(timeout);
+	struct hwt_change change;
+
+	due->since = wheel->due_since;
+	due->offset = wheel->clock_offset;
+	hwt_buckets_remove(&wheel->buckets, timeout);
+	/* What is due next may become so by a flush or a _sync, before a pass looks. */
+	if (list_empty(&wheel->buckets.due))
+		wheel->due_since = HWT_TICK_NEVER;
+	if (unlikely(hwt_mark_reached(wheel, timeout)))
+		return false;
+	/* Barrier state.fire, pairs with state.arm and earlier.mb in hwt_arm() and earlier.mb in
+	 * __hwt_schedule(): the callback sees what the client has written before.
+	 */
+	do {
+		change = hwt_state_fire(old, wheel->buckets.cursor);
+		if (change.action != HWT_CALL)
+			break;
+	} while (!hwt_state_change(timeout, &old, change.state));
+
+	if (change.action == HWT_LINK)
+		hwt_link(wheel, timeout, old);
+	if (change.action != HWT_CALL)
+		return false;
+	due->tick = hwt_state_tick(old);
+	hwt_count(&wheel->expired, 1);
+	if (!(old & HWT_F_PERIODIC)) {
+		hwt_count(&wheel->retired, 1);
+		hwt_pending_put(wheel);
+	} else {
+		hwt_periodic_begin(wheel, timeout, !(old & HWT_F_REARM));
+	}
+	return true;
+}
+
+static void hwt_fire_call(struct hwt_wheel *wheel, struct hwt_runner *runner,
+			  struct hwt_timeout *timeout, const struct hwt_due *due)
+	__must_hold(&wheel->lock)
+{
+	void (*expire)(struct hwt_timeout *timeout) = timeout->ops->expire;
+	struct hwt_lateness late;
+	struct hwt_call call;
+
+	hwt_call_begin(wheel, runner, timeout, expire, &call);
+	/* The cached clock may be older than the pass of another runner that found this due. */
+	if (trace_hwt_expire_entry_enabled())
+		trace_hwt_expire_entry(wheel, timeout, expire, due->tick,
+				       max(hwt_call_began(wheel, &call, due->offset),
+					   hwt_tick_to_ns(wheel, due->tick)));
+	expire(timeout);
+	trace_hwt_expire_exit(wheel, timeout, expire);
+	late = hwt_lateness_measure(wheel, &call, due->tick, due->since, due->offset);
+	hwt_call_end(wheel, runner, &call);
+	hwt_count(&wheel->lateness[fls64(late.ns)], 1);
+	hwt_count(&wheel->late, late.late);
+	hwt_count(&wheel->behind, late.behind);
+	if (unlikely(late.behind))
+		hwt_behind_report(wheel, expire, late.ns);
+}
+
+/**
+ * hwt_fire() - the first timeout of the due list fires, or goes back to where it now belongs
  * @wheel:   its lock is held, and is dropped around callbacks
- * @runner:  who calls it
+ * @runner:  the runner that calls its client
  * @timeout: the first of the due list
  */
 void hwt_fire(struct hwt_wheel *wheel, struct hwt_runner *runner,
 	      struct hwt_timeout *timeout)
 	__must_hold(&wheel->lock)
 {
-	void (*expire)(struct hwt_timeout *timeout) = timeout->ops->expire;
-	u64 old = hwt_timeout_state(timeout), new, since = wheel->due_since;
-	s64 offset = wheel->clock_offset;
-	struct hwt_lateness late;
-	struct hwt_call call;
+	struct hwt_due due;
 
-	hwt_buckets_remove(&wheel->buckets, timeout);
-	/* What is due next may become so by a flush or a _sync, before a pass looks. */
-	if (list_empty(&wheel->buckets.due))
-		wheel->due_since = HWT_TICK_NEVER;
-	if (unlikely(hwt_flush_reached(wheel, timeout)))
+	if (!hwt_fire_claim(wheel, timeout, &due))
 		return;
-	/* Barrier state.fire, pairs with state.arm and earlier.mb in hwt_arm(): the callback sees
-	 * what the client has written before.
-	 */
-	do {
-		if (!(old & HWT_F_ARMED))
-			return;	/* cancelled: settled when it is collected */
-		if (old >> HWT_TICK_SHIFT > wheel->buckets.cursor) {
-			hwt_relink(wheel, timeout, old);
-			return;	/* pushed back */
-		}
-		new = old & ~(HWT_F_PENDING | HWT_F_CANCELLED);
-		new |= HWT_F_RUNNING | HWT_F_EXPIRED;
-		if (old & HWT_F_PERIODIC)
-			new |= HWT_F_REARM;
-	} while (!hwt_state_change(timeout, &old, new));
-
-	hwt_count(&wheel->expired, 1);
-	if (!(old & HWT_F_PERIODIC)) {
-		hwt_count(&wheel->retired, 1);
-		hwt_limit_put(wheel);
-	} else {
-		hwt_periodic_begin(wheel, timeout, !(old & HWT_F_REARM));
-	}
-
-	hwt_call_begin(wheel, runner, timeout, expire, &call);
-	/* The look at the clock may be one of before somebody else found that it is due. */
-	if (trace_hwt_expire_entry_enabled())
-		trace_hwt_expire_entry(wheel, timeout, expire, old >> HWT_TICK_SHIFT,
-				       max(hwt_call_began(wheel, &call, offset),
-					   hwt_tick_to_ns(wheel, old >> HWT_TICK_SHIFT)));
-	expire(timeout);
-	trace_hwt_expire_exit(wheel, timeout, expire);
-	late = hwt_lateness_measure(wheel, &call, old >> HWT_TICK_SHIFT, since, offset);
-	hwt_call_end(wheel, runner, timeout, &call);
-	hwt_count(&wheel->lateness[fls64(late.ns)], 1);
-	hwt_count(&wheel->late, late.late);
-	hwt_count(&wheel->behind, late.behind);
-	if (unlikely(late.behind))
-		hwt_behind_report(wheel, expire, late.ns);
-	hwt_settle_running(wheel, runner, timeout, false);
+	hwt_fire_call(wheel, runner, timeout, &due);
+	hwt_finish(wheel, runner, timeout, true);
 }
 
 static bool hwt_engine_halted(struct hwt_wheel *wheel)
@@ -585,13 +647,11 @@ static void hwt_engine_reclaim(struct hwt_wheel *wheel)
 	} else if (now >= wheel->reclaim_at) {
 		wheel->reclaim_at = 0;
 		WRITE_ONCE(wheel->reclaim, false);
-		/* Barrier reclaim.mb, pairs with state.cancel in hwt_word_cancel() and push.add in
+		/* Barrier reclaim.mb, pairs with state.cancel in hwt_cancel_claim() and push.add in
 		 * hwt_push(): this pass collects what a caller that still finds the flag set has
 		 * cancelled. sleep.mb would do, a pass later; this is rare, and easier to see.
 		 */
 		smp_mb();
-		/* What was on the deferred list is not collected: for a hwt_wait() of that. */
-		hwt_sync_wake(wheel);
 	}
 }
 
@@ -619,7 +679,7 @@ static bool hwt_engine_check_clock(struct hwt_wheel *wheel)
 			hwt_call_begin(wheel, &wheel->engine, &wheel->clock_timeout,
 				       wheel->clock_set, &call);
 			wheel->clock_set(wheel, jump, wheel->clock_set_arg);
-			hwt_call_end(wheel, &wheel->engine, &wheel->clock_timeout, &call);
+			hwt_call_end(wheel, &wheel->engine, &call);
 		}
 		wheel->clock_offset = offset;
 		wheel->due_since = HWT_TICK_NEVER;
@@ -628,7 +688,7 @@ static bool hwt_engine_check_clock(struct hwt_wheel *wheel)
 			hwt_buckets_rebase(&wheel->buckets, now);
 	}
 	/* A flush may wait for this, even if the clock is where it was. */
-	hwt_sync_wake(wheel);
+	hwt_wake(wheel, NULL);
 	return jump;
 }
 
@@ -644,17 +704,15 @@ static void hwt_engine_note_due(struct hwt_wheel *wheel, u64 now)
 		wheel->due_since = now;
 }
 
-/* Those that were left to the engine. As with submissions: others put more there. */
-static void hwt_engine_settle_deferred(struct hwt_wheel *wheel)
+/* Process wheel->ended. Bounded, because other runners may keep adding to it. */
+static void hwt_engine_end(struct hwt_wheel *wheel, unsigned int max)
 	__must_hold(&wheel->lock)
 {
 	unsigned int n;
 
-	for (n = 1; n <= HWT_COLLECT_MAX && !wheel->stopping && !list_empty(&wheel->deferred);
-	     n++) {
-		hwt_settle_deferred(wheel, &wheel->engine,
-				    list_first_entry(&wheel->deferred,
-						     struct hwt_timeout, link));
+	for (n = 1; n <= max && !wheel->stopping && !list_empty(&wheel->ended); n++) {
+		hwt_end(wheel, &wheel->engine,
+			list_first_entry(&wheel->ended, struct hwt_timeout, link));
 		if (n % HWT_STEP == 0)
 			hwt_lock_break(wheel);
 	}
@@ -689,7 +747,7 @@ bool hwt_engine_advance(struct hwt_wheel *wheel)
  */
 void hwt_engine_pass(struct hwt_wheel *wheel)
 {
-	unsigned int collected, served = 0;
+	unsigned int collected, max, served = 0;
 	u64 now, cursor;
 	bool jumped;
 
@@ -707,21 +765,22 @@ void hwt_engine_pass(struct hwt_wheel *wheel)
 	jumped = hwt_engine_check_clock(wheel);
 	now = hwt_engine_tick(wheel);
 	hwt_engine_reclaim(wheel);
-	if (!wheel->workers)
-		hwt_engine_settle_deferred(wheel);
 	/* What a jump has passed over is due since now, and sorted from where it began. */
 	if (!jumped) {
 		hwt_engine_note_due(wheel, now);
 		hwt_engine_catch_up(wheel, now);
 	}
-	collected = hwt_collect(wheel, &wheel->engine, HWT_COLLECT_MAX);
+	collected = hwt_collect(wheel, HWT_COLLECT_MAX);
 	hwt_engine_advance(wheel);
 	hwt_engine_note_due(wheel, now);
-	/* All that took its time: it is not the first callback's. */
+	/* Drop the cached timestamp, so that collection time is not charged to a callback. */
 	wheel->engine.stamp = 0;
-	/* Who submits a lot does not keep others from firing. */
-	if (!wheel->workers)
-		served = hwt_engine_fire(wheel, max_t(unsigned int, collected, HWT_FIRE_MAX));
+	/* As much as was collected, so that submissions do not starve callbacks. */
+	max = max_t(unsigned int, collected, HWT_FIRE_MAX);
+	if (!wheel->workers) {
+		hwt_engine_end(wheel, max);
+		served = hwt_engine_fire(wheel, max);
+	}
 	cursor = wheel->buckets.cursor;
 	spin_unlock(&wheel->lock);
 	trace_hwt_pass(wheel, cursor, collected, served);
@@ -737,7 +796,7 @@ static u64 hwt_engine_target(struct hwt_wheel *wheel)
 		return HWT_TICK_NEVER;
 	if (hwt_clock_moved(wheel))
 		return 0;
-	if (!list_empty(&wheel->deferred) || !list_empty(&wheel->buckets.due)) {
+	if (!list_empty(&wheel->ended) || !list_empty(&wheel->buckets.due)) {
 		if (!wheel->workers)
 			return 0;
 		/* Whoever has put them there may have relied on the engine. */
@@ -846,7 +905,7 @@ void hwt_engine_sleep(struct hwt_wheel *wheel)
 
 	atomic64_set(&wheel->wake_tick, published);
 	/* Barrier sleep.seq, pairs with state.arm and state.pull in hwt_arm() and state.cancel in
-	 * hwt_word_cancel(): if a claim came after this number, a caller that then pulls that
+	 * hwt_cancel_claim(): if a claim came after this number, a caller that then pulls that
 	 * timeout forward finds the wake_tick from before this number.
 	 */
 	smp_store_release(&wheel->sleep_seq, wheel->sleep_seq + 1);
@@ -858,7 +917,7 @@ void hwt_engine_sleep(struct hwt_wheel *wheel)
 	wheel->engine.stamp = 0;
 	spin_lock(&wheel->lock);
 	if (!wheel->stopping)
-		collected = hwt_collect(wheel, &wheel->engine, HWT_COLLECT_MAX);
+		collected = hwt_collect(wheel, HWT_COLLECT_MAX);
 	tick = collected < HWT_COLLECT_MAX ? hwt_engine_target(wheel) : 0;
 	spin_unlock(&wheel->lock);
 	if (tick < published)

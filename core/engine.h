@@ -9,20 +9,26 @@
 
 /* With the wheel's lock, which all but hwt_clock_moved() may drop. */
 void hwt_lock_break(struct hwt_wheel *wheel);
-void hwt_settle_queued(struct hwt_wheel *wheel, struct hwt_runner *runner,
-		       struct hwt_timeout *timeout);
-void hwt_settle_running(struct hwt_wheel *wheel, struct hwt_runner *runner,
-			struct hwt_timeout *timeout, bool notified);
-bool hwt_settle_deferred(struct hwt_wheel *wheel, struct hwt_runner *runner,
-			 struct hwt_timeout *timeout);
-unsigned int hwt_collect(struct hwt_wheel *wheel, struct hwt_runner *runner,
-			 unsigned int max);
-void hwt_collect_before(struct hwt_wheel *wheel, struct hwt_runner *runner);
+unsigned int hwt_collect(struct hwt_wheel *wheel, unsigned int max);
+void hwt_collect_before(struct hwt_wheel *wheel);
+void hwt_collect_until(struct hwt_wheel *wheel, unsigned int cpu,
+		       const struct hwt_timeout *timeout);
+void hwt_end(struct hwt_wheel *wheel, struct hwt_runner *runner, struct hwt_timeout *timeout);
+void hwt_finish(struct hwt_wheel *wheel, struct hwt_runner *runner,
+		struct hwt_timeout *timeout, bool notify);
 bool hwt_engine_advance(struct hwt_wheel *wheel);
 bool hwt_clock_moved(struct hwt_wheel *wheel);
 void hwt_fire(struct hwt_wheel *wheel, struct hwt_runner *runner,
 	      struct hwt_timeout *timeout);
-void hwt_undefer(struct hwt_wheel *wheel, struct hwt_timeout *timeout);
+
+/* Take a timeout off wheel->ended. With the lock, too. */
+static inline void hwt_ended_remove(struct hwt_timeout *timeout)
+{
+	list_del(&timeout->link);
+	timeout->link.next = NULL;
+	timeout->ended = false;
+}
+
 /* On the wheel's thread, without the lock. */
 void hwt_engine_pass(struct hwt_wheel *wheel);
 void hwt_engine_sleep(struct hwt_wheel *wheel);

@@ -13,10 +13,10 @@
 #include <linux/sched.h>
 #include <linux/spinlock.h>
 
-#include "hwt.h"
+#include "core/sync.h"
 
-/* Members looked at between two looks at whether others want the lock or the CPU. */
-#define HWT_GROUP_STEP	256
+/* Members looked at with interrupts off. */
+#define HWT_GROUP_STEP	16
 
 /**
  * hwt_group_init() - make a group
@@ -171,8 +171,8 @@ u64 hwt_group_cancel(struct hwt_group *group)
 }
 EXPORT_SYMBOL_GPL(hwt_group_cancel);
 
-/* Wait for each member; @sync is one of the _sync functions. */
-static u64 hwt_group_sync(struct hwt_group *group, int (*sync)(struct hwt_timeout *timeout))
+/* Cancel all members, with HWT_F_SHUTDOWN or 0 to be set, and wait for each. */
+static u64 hwt_group_sync(struct hwt_group *group, u64 set)
 {
 	struct hwt_timeout *timeout;
 	struct hwt_member *member;
@@ -191,9 +191,9 @@ static u64 hwt_group_sync(struct hwt_group *group, int (*sync)(struct hwt_timeou
 		if (!got && ++n % HWT_GROUP_STEP)
 			continue;
 		raw_spin_unlock_irq(&group->lock);
-		/* -EDEADLK: its own callback is the caller. */
+		/* -EDEADLK, if the caller is its own callback: it was cancelled. */
 		if (got)
-			sum += max(sync(timeout), 0);
+			sum += max(hwt_sync(timeout, set), 0);
 		if (got && group->put)
 			group->put(timeout);
 		cond_resched();
@@ -215,7 +215,7 @@ static u64 hwt_group_sync(struct hwt_group *group, int (*sync)(struct hwt_timeou
  */
 u64 hwt_group_cancel_sync(struct hwt_group *group)
 {
-	return hwt_group_sync(group, hwt_cancel_sync);
+	return hwt_group_sync(group, 0);
 }
 EXPORT_SYMBOL_GPL(hwt_group_cancel_sync);
 
@@ -224,14 +224,14 @@ EXPORT_SYMBOL_GPL(hwt_group_cancel_sync);
  * @group: the group
  *
  * Process context, may sleep. As hwt_group_cancel_sync(), with hwt_shutdown_sync() of each: sure
- * to end, whoever schedules them meanwhile. From a callback of a member, that one is only
- * cancelled. A member of which @get gets no reference is being freed by others, and is not
- * waited for: who takes the code of its release away calls hwt_wheel_flush() then.
+ * to end, even if they are scheduled meanwhile. From a callback of a member, that one is shut down,
+ * and not waited for. A member of which @get gets no reference is being freed by others, and is not
+ * waited for: a module whose release functions go calls hwt_wheel_barrier() then.
  *
  * Return: as hwt_group_cancel_sync().
  */
 u64 hwt_group_shutdown_sync(struct hwt_group *group)
 {
-	return hwt_group_sync(group, hwt_shutdown_sync);
+	return hwt_group_sync(group, HWT_F_SHUTDOWN);
 }
 EXPORT_SYMBOL_GPL(hwt_group_shutdown_sync);

@@ -27,8 +27,8 @@
 #include "core/callback.h"
 #include "core/clock.h"
 #include "core/debug.h"
+#include "core/debugfs.h"
 #include "core/registry.h"
-#include "core/stats.h"
 #include "core/submit.h"
 #include "core/sync.h"
 #include "core/thread.h"
@@ -149,12 +149,15 @@ struct workqueue_struct *hwt_wq;
 
 static void hwt_wheel_free(struct hwt_wheel *wheel)
 {
-	free_percpu(wheel->cpu);
+	free_percpu(wheel->submit);
 	bitmap_free(wheel->active);
-	free_cpumask_var(wheel->cpus);
+	free_cpumask_var(wheel->affinity);
 	hwt_buckets_destroy(&wheel->buckets);
 	mutex_destroy(&wheel->stop_lock);
 	lockdep_unregister_key(&wheel->stop_key);
+#ifdef CONFIG_LOCKDEP
+	lockdep_unregister_key(&wheel->lockdep_key);
+#endif
 	kfree(wheel);
 }
 
@@ -162,20 +165,20 @@ static void hwt_wheel_free(struct hwt_wheel *wheel)
 static void hwt_wheel_unregister(struct hwt_wheel *wheel)
 {
 	mutex_lock(&hwt_wheels_lock);
-	/* No barrier: unmake.grace in hwt_wheel_unmake() waits for readers. */
+	/* No barrier: destroy.grace in hwt_wheel_dispose() waits for readers. */
 	list_del_rcu(&wheel->entry);
 	hwt_wheels_count--;
 	mutex_unlock(&hwt_wheels_lock);
 }
 
-static void hwt_wheel_unmake(struct hwt_wheel *wheel)
+static void hwt_wheel_dispose(struct hwt_wheel *wheel)
 {
 	hwt_debugfs_remove(wheel);
 	/* Not before: a module that goes is forgotten only by wheels that are listed. */
 	hwt_wheel_unregister(wheel);
 	hwt_wait_runners(wheel);
-	/* Barrier unmake.grace, pairs with arm.rcu in hwt_arm_open(), cancel.rcu in
-	 * hwt_cancel_word(), clock.rcu in hwt_clock_irq_work() and leave.rcu in
+	/* Barrier destroy.grace, pairs with arm.rcu in hwt_arm_open(), cancel.rcu in
+	 * __hwt_cancel(), clock.rcu in hwt_clock_irq_work() and leave.rcu in
 	 * hwt_runner_leave(): a CPU that still kicks the engine or leaves the lock is through
 	 * before the wheel is freed.
 	 */
@@ -190,14 +193,15 @@ static void hwt_wheel_free_work(struct work_struct *work)
 	struct hwt_wheel *wheel = container_of(work, struct hwt_wheel, free_work);
 
 	hwt_stop(wheel, NULL, NULL);
-	hwt_wheel_unmake(wheel);
+	hwt_wheel_dispose(wheel);
 	module_put(THIS_MODULE);
 }
 
-static struct hwt_wheel *hwt_wheel_make(const struct hwt_wheel_params *params,
+static struct hwt_wheel *hwt_wheel_alloc(const struct hwt_wheel_params *params,
 					gfp_t gfp)
 {
 	struct hwt_wheel *wheel;
+	unsigned int cpu;
 	int ret = -ENOMEM;
 
 	wheel = kzalloc(sizeof(*wheel), gfp);
@@ -231,21 +235,27 @@ static struct hwt_wheel *hwt_wheel_make(const struct hwt_wheel_params *params,
 	mutex_init(&wheel->stop_lock);
 	lockdep_register_key(&wheel->stop_key);
 	lockdep_set_class(&wheel->stop_lock, &wheel->stop_key);
-	INIT_LIST_HEAD(&wheel->deferred);
+#ifdef CONFIG_LOCKDEP
+	lockdep_register_key(&wheel->lockdep_key);
+	lockdep_init_map(&wheel->lockdep_map, wheel->name, &wheel->lockdep_key, 0);
+#endif
+	INIT_LIST_HEAD(&wheel->intake);
+	INIT_LIST_HEAD(&wheel->ended);
 	INIT_LIST_HEAD(&wheel->idle);
 	INIT_LIST_HEAD(&wheel->runners);
-	init_waitqueue_head(&wheel->sync_wait);
 	INIT_WORK(&wheel->free_work, hwt_wheel_free_work);
 	wheel->users = 1;
 
-	wheel->cpu = alloc_percpu_gfp(struct hwt_cpu, gfp | __GFP_ZERO);
+	wheel->submit = alloc_percpu_gfp(struct hwt_submit, gfp | __GFP_ZERO);
 	/* At least a cache line, so that it shares none with strangers. */
 	wheel->active = bitmap_zalloc(max_t(unsigned int, nr_cpu_ids,
 					    SMP_CACHE_BYTES * BITS_PER_BYTE), gfp);
-	if (!wheel->cpu || !wheel->active || !zalloc_cpumask_var(&wheel->cpus, gfp))
+	if (!wheel->submit || !wheel->active || !zalloc_cpumask_var(&wheel->affinity, gfp))
 		goto err_free;
+	for_each_possible_cpu(cpu)
+		INIT_LIST_HEAD(&per_cpu_ptr(wheel->submit, cpu)->intake);
 	if (params->cpus)
-		cpumask_copy(wheel->cpus, params->cpus);
+		cpumask_copy(wheel->affinity, params->cpus);
 	ret = hwt_buckets_init(&wheel->buckets, ilog2(params->ticks_per_wheel),
 			       params->levels,
 			       hwt_ns_to_tick(wheel, hwt_clock_now(wheel)), gfp);
@@ -302,7 +312,7 @@ struct hwt_wheel *__hwt_wheel_create(const struct hwt_wheel_params *user_params,
 	if (ret)
 		return ERR_PTR(ret);
 	/* At the limit of a memory cgroup: an error, not the OOM killer, and no report. */
-	wheel = hwt_wheel_make(&params, GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL |
+	wheel = hwt_wheel_alloc(&params, GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL |
 			       __GFP_NOWARN);
 	if (IS_ERR(wheel))
 		return wheel;
@@ -355,7 +365,7 @@ struct hwt_wheel *__hwt_wheel_get_shared(const struct hwt_wheel_params *user_par
 		WRITE_ONCE(wheel->users, wheel->users + 1);
 	} else {
 		/* Not charged to whoever happens to come first. */
-		wheel = hwt_wheel_make(&params, GFP_KERNEL);
+		wheel = hwt_wheel_alloc(&params, GFP_KERNEL);
 		made = !IS_ERR(wheel);
 		if (made) {
 			wheel->shared = true;
@@ -419,7 +429,7 @@ int hwt_wheel_destroy(struct hwt_wheel *wheel)
 	ret = hwt_wheel_stop(wheel, NULL, NULL);
 	if (ret < 0)
 		return ret;
-	hwt_wheel_unmake(wheel);
+	hwt_wheel_dispose(wheel);
 	module_put(THIS_MODULE);
 	return 0;
 }
@@ -508,7 +518,7 @@ static void hwt_clock_irq_work(struct irq_work *work)
 	 * setting. Newer kernels (7.2) tell of it before the new time can be read.
 	 */
 	ktime_get_real_ns();
-	/* Barrier clock.rcu, pairs with unmake.grace in hwt_wheel_unmake(): a wheel that is found
+	/* Barrier clock.rcu, pairs with destroy.grace in hwt_wheel_dispose(): a wheel that is found
 	 * stays until it has been kicked.
 	 */
 	rcu_read_lock();
@@ -546,7 +556,7 @@ static int hwt_cpu_online(unsigned int cpu)
 
 	mutex_lock(&hwt_wheels_lock);
 	list_for_each_entry(wheel, &hwt_wheels, entry)
-		if (wheel->pinned && cpumask_test_cpu(cpu, wheel->cpus))
+		if (wheel->pinned && cpumask_test_cpu(cpu, wheel->affinity))
 			hwt_threads_pin(wheel);
 	mutex_unlock(&hwt_wheels_lock);
 	return 0;

@@ -1,33 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a wheel is and does, in debugfs: hwt/wheels/NUMBER-NAME/
- *
- *   params     what it was made with, and by whom
- *   stats      its counters
- *   levels     how full each level is
- *   lateness   how late callbacks began
- *   callbacks  which ones took longest
- *
- * docs/statistics.md says what is in them, line by line. The wheel's lock is taken to count the
- * bits of a level, and to print the name of a function.
- *
- * If a directory cannot be made the wheel does without, as everything in debugfs does.
+ * What a wheel is and has done, for its clients
  */
-#include <linux/bitops.h>
 #include <linux/cpumask.h>
-#include <linux/debugfs.h>
-#include <linux/err.h>
-#include <linux/kernel.h>
-#include <linux/seq_file.h>
-#include <linux/string.h>
-#include <linux/workqueue.h>
+#include <linux/export.h>
+#include <linux/percpu.h>
 
-#include "core/client.h"
 #include "core/clock.h"
-#include "core/registry.h"
-#include "core/stats.h"
-
-/* -- Queries --------------------------------------------------------------- */
+#include "core/wheel.h"
 
 /**
  * hwt_wheel_now() - the wheel's clock
@@ -102,7 +82,7 @@ void hwt_wheel_get_params(const struct hwt_wheel *wheel,
 		.flags = wheel->flags,
 		.max_pending = wheel->max_pending,
 		.workers = wheel->workers,
-		.cpus = wheel->pinned ? wheel->cpus : NULL,
+		.cpus = wheel->pinned ? wheel->affinity : NULL,
 		.priority = wheel->priority,
 		.wait = wheel->wait,
 		.clock_set = wheel->clock_set,
@@ -114,14 +94,14 @@ void hwt_wheel_get_params(const struct hwt_wheel *wheel,
 EXPORT_SYMBOL_GPL(hwt_wheel_get_params);
 
 /* Sums of the counters of all CPUs. */
-static struct hwt_cpu hwt_wheel_sum(const struct hwt_wheel *wheel)
+static struct hwt_submit hwt_wheel_sum(const struct hwt_wheel *wheel)
 {
-	struct hwt_cpu sum = { };
-	const struct hwt_cpu *one;
+	struct hwt_submit sum = { };
+	const struct hwt_submit *one;
 	unsigned int cpu;
 
 	for_each_possible_cpu(cpu) {
-		one = per_cpu_ptr(wheel->cpu, cpu);
+		one = per_cpu_ptr(wheel->submit, cpu);
 		sum.scheduled += READ_ONCE(one->scheduled);
 		sum.rearmed += READ_ONCE(one->rearmed);
 		sum.cancelled += READ_ONCE(one->cancelled);
@@ -130,7 +110,7 @@ static struct hwt_cpu hwt_wheel_sum(const struct hwt_wheel *wheel)
 	return sum;
 }
 
-static u64 hwt_wheel_count(const struct hwt_wheel *wheel, const struct hwt_cpu *sum)
+static u64 hwt_wheel_count(const struct hwt_wheel *wheel, const struct hwt_submit *sum)
 {
 	/* The counters wrap round, their difference does not. While others are at
 	 * it, an end may be seen and its beginning not.
@@ -150,7 +130,7 @@ static u64 hwt_wheel_count(const struct hwt_wheel *wheel, const struct hwt_cpu *
  */
 u64 hwt_wheel_pending(const struct hwt_wheel *wheel)
 {
-	struct hwt_cpu sum = hwt_wheel_sum(wheel);
+	struct hwt_submit sum = hwt_wheel_sum(wheel);
 
 	return hwt_wheel_count(wheel, &sum);
 }
@@ -167,7 +147,7 @@ EXPORT_SYMBOL_GPL(hwt_wheel_pending);
  */
 void hwt_wheel_get_stats(struct hwt_wheel *wheel, struct hwt_wheel_stats *stats)
 {
-	struct hwt_cpu sum = hwt_wheel_sum(wheel);
+	struct hwt_submit sum = hwt_wheel_sum(wheel);
 
 	*stats = (struct hwt_wheel_stats) {
 		.pending = hwt_wheel_count(wheel, &sum),
@@ -189,250 +169,3 @@ void hwt_wheel_get_stats(struct hwt_wheel *wheel, struct hwt_wheel_stats *stats)
 	};
 }
 EXPORT_SYMBOL_GPL(hwt_wheel_get_stats);
-
-/* -- debugfs --------------------------------------------------------------- */
-
-static struct dentry *hwt_debugfs_root, *hwt_debugfs_wheels;
-
-/* -- Files ----------------------------------------------------------------- */
-
-static const char *hwt_clock_name(enum hwt_clock clock)
-{
-	switch (clock) {
-	case HWT_CLOCK_BOOTTIME:
-		return "boottime";
-	case HWT_CLOCK_REALTIME:
-		return "realtime";
-	default:
-		return "monotonic";
-	}
-}
-
-static const char *hwt_priority_name(enum hwt_priority priority)
-{
-	switch (priority) {
-	case HWT_PRIORITY_FIFO_LOW:
-		return "fifo_low";
-	case HWT_PRIORITY_FIFO:
-		return "fifo";
-	default:
-		return "normal";
-	}
-}
-
-static const char *hwt_state_name(enum hwt_wheel_state state)
-{
-	switch (state) {
-	case HWT_STARTED:
-		return "started";
-	case HWT_SHUTDOWN:
-		return "shutdown";
-	default:
-		return "init";
-	}
-}
-
-static int hwt_params_show(struct seq_file *m, void *unused)
-{
-	struct hwt_wheel *wheel = m->private;
-
-	seq_printf(m, "name %s\n", wheel->name);
-	seq_printf(m, "creator %s\n", wheel->creator);
-	seq_printf(m, "module %s\n", wheel->owner_name);
-	seq_printf(m, "shared %d\n", wheel->shared);
-	seq_printf(m, "users %u\n", READ_ONCE(wheel->users));
-	seq_printf(m, "state %s\n", hwt_state_name(hwt_wheel_state(wheel)));
-	seq_printf(m, "clock %s\n", hwt_clock_name(wheel->clock));
-	seq_printf(m, "tick_ns %llu\n", wheel->tick_ns);
-	seq_printf(m, "ticks_per_wheel %llu\n", hwt_revolution(wheel));
-	seq_printf(m, "levels %u\n", wheel->levels);
-	seq_printf(m, "coarse_clock %d\n", !!(wheel->flags & HWT_COARSE_CLOCK));
-	seq_printf(m, "freezable %d\n", !!(wheel->flags & HWT_FREEZABLE));
-	seq_printf(m, "max_pending %llu\n", wheel->max_pending);
-	seq_printf(m, "workers %u\n", wheel->workers);
-	seq_printf(m, "priority %s\n", hwt_priority_name(wheel->priority));
-	seq_printf(m, "wait %s\n", wheel->wait == HWT_WAIT_BUSY ? "busy" : "sleep");
-	if (wheel->pinned)
-		seq_printf(m, "cpus %*pbl\n", cpumask_pr_args(wheel->cpus));
-	else
-		seq_puts(m, "cpus all\n");
-	return 0;
-}
-DEFINE_SHOW_ATTRIBUTE(hwt_params);
-
-static int hwt_stats_show(struct seq_file *m, void *unused)
-{
-	struct hwt_wheel_stats stats;
-
-	hwt_wheel_get_stats(m->private, &stats);
-#define HWT_STATS_SHOW(_name)	seq_printf(m, #_name " %llu\n", stats._name)
-	HWT_STATS_SHOW(pending);
-	HWT_STATS_SHOW(scheduled);
-	HWT_STATS_SHOW(rearmed);
-	HWT_STATS_SHOW(expired);
-	HWT_STATS_SHOW(cancelled);
-	HWT_STATS_SHOW(handed_back);
-	HWT_STATS_SHOW(rejected);
-	HWT_STATS_SHOW(late);
-	HWT_STATS_SHOW(behind);
-	HWT_STATS_SHOW(overruns);
-	HWT_STATS_SHOW(collected);
-	HWT_STATS_SHOW(wakeups);
-	HWT_STATS_SHOW(passes);
-	HWT_STATS_SHOW(clock_sets);
-#undef HWT_STATS_SHOW
-	return 0;
-}
-DEFINE_SHOW_ATTRIBUTE(hwt_stats);
-
-/* A level at a time, so that the lock is not held for all. */
-static int hwt_levels_show(struct seq_file *m, void *unused)
-{
-	struct hwt_wheel *wheel = m->private;
-	u64 bucket_ns = wheel->tick_ns;
-	unsigned int level, occupied;
-
-	seq_puts(m, "# level bucket_ns occupied buckets\n");
-	for (level = 0; level < wheel->buckets.levels; level++) {
-		spin_lock(&wheel->lock);
-		occupied = hwt_buckets_occupied(&wheel->buckets, level);
-		spin_unlock(&wheel->lock);
-		seq_printf(m, "%u %llu %u %llu\n", level, bucket_ns, occupied, hwt_revolution(wheel));
-		/* The coarsest may be beyond what can be said. */
-		bucket_ns = bucket_ns > U64_MAX >> wheel->buckets.bits ?
-			    U64_MAX : bucket_ns << wheel->buckets.bits;
-	}
-	return 0;
-}
-DEFINE_SHOW_ATTRIBUTE(hwt_levels);
-
-/* Up to the last one that is not empty: the end tells the worst. */
-static int hwt_lateness_show(struct seq_file *m, void *unused)
-{
-	struct hwt_wheel *wheel = m->private;
-	unsigned long count[HWT_LATENESS_MAX];
-	unsigned int i, end = 0;
-
-	for (i = 0; i < HWT_LATENESS_MAX; i++) {
-		count[i] = READ_ONCE(wheel->lateness[i]);
-		if (count[i])
-			end = i + 1;
-	}
-	seq_puts(m, "# below_ns callbacks\n");
-	for (i = 0; i < end; i++)
-		seq_printf(m, "%llu %lu\n", 1ULL << i, count[i]);
-	return 0;
-}
-DEFINE_SHOW_ATTRIBUTE(hwt_lateness);
-
-static int hwt_callbacks_show(struct seq_file *m, void *unused)
-{
-	struct hwt_wheel *wheel = m->private;
-	const struct hwt_slow *slow;
-
-	seq_puts(m, "# longest_ns function\n");
-	/* A module that goes is forgotten under the lock, while its names are there. */
-	spin_lock(&wheel->lock);
-	for (slow = wheel->slow; slow < wheel->slow + HWT_SLOW_MAX && slow->fn; slow++)
-		seq_printf(m, "%llu %ps\n", slow->ns, slow->fn);
-	spin_unlock(&wheel->lock);
-	return 0;
-}
-DEFINE_SHOW_ATTRIBUTE(hwt_callbacks);
-
-/* -- Directories ------------------------------------------------------------ */
-
-struct hwt_debugfs_work {
-	struct work_struct	work;
-	void			(*make)(void *of);
-	void			*of;
-};
-
-static void hwt_debugfs_work_fn(struct work_struct *work)
-{
-	struct hwt_debugfs_work *made = container_of(work, struct hwt_debugfs_work, work);
-
-	made->make(made->of);
-}
-
-/**
- * hwt_debugfs_make() - have a worker make a directory
- * @make: makes it
- * @of:   what of
- *
- * Process context; sleeps until that is done. What is in debugfs would be charged to the caller's
- * memory cgroup. At the limit of that it would wait for memory, or be killed, with the lock of the
- * directory above, which all others want who come or go.
- */
-void hwt_debugfs_make(void (*make)(void *of), void *of)
-{
-	struct hwt_debugfs_work made = { .make = make, .of = of };
-
-	if (IS_ERR(hwt_debugfs_root))
-		return;
-	INIT_WORK_ONSTACK(&made.work, hwt_debugfs_work_fn);
-	/* No barrier: the kernel's workqueue hands the work over, flush_work() its result. */
-	queue_work(hwt_wq, &made.work);
-	flush_work(&made.work);
-	destroy_work_on_stack(&made.work);
-}
-
-static void hwt_wheel_debugfs_make(void *of)
-{
-	struct hwt_wheel *wheel = of;
-	char name[HWT_NAME_MAX + 24];
-	struct dentry *dir;
-
-	snprintf(name, sizeof(name), "%llu-%s", wheel->number, wheel->name);
-	/* The name is the client's. */
-	strreplace(name, '/', '!');
-	dir = debugfs_create_dir(name, hwt_debugfs_wheels);
-	debugfs_create_file("params", 0400, dir, wheel, &hwt_params_fops);
-	debugfs_create_file("stats", 0400, dir, wheel, &hwt_stats_fops);
-	debugfs_create_file("levels", 0400, dir, wheel, &hwt_levels_fops);
-	debugfs_create_file("lateness", 0400, dir, wheel, &hwt_lateness_fops);
-	debugfs_create_file("callbacks", 0400, dir, wheel, &hwt_callbacks_fops);
-	wheel->debugfs = dir;
-}
-
-/**
- * hwt_debugfs_add() - a wheel is there
- * @wheel: the wheel, complete, with a number and a name; its maker has a reference
- *
- * Process context, without hwt_wheels_lock.
- */
-void hwt_debugfs_add(struct hwt_wheel *wheel)
-{
-	hwt_debugfs_make(hwt_wheel_debugfs_make, wheel);
-}
-
-/**
- * hwt_debugfs_remove() - a wheel goes
- * @wheel: the wheel
- *
- * Process context. When this returns nobody reads about it any more.
- */
-void hwt_debugfs_remove(struct hwt_wheel *wheel)
-{
-	debugfs_remove(wheel->debugfs);
-}
-
-/**
- * hwt_debugfs_init() - the module comes
- *
- * Return: its directory, for others to add to.
- */
-struct dentry * __init hwt_debugfs_init(void)
-{
-	hwt_debugfs_root = debugfs_create_dir("hwt", NULL);
-	hwt_debugfs_wheels = debugfs_create_dir("wheels", hwt_debugfs_root);
-	return hwt_debugfs_root;
-}
-
-/**
- * hwt_debugfs_exit() - the module goes
- */
-void hwt_debugfs_exit(void)
-{
-	debugfs_remove(hwt_debugfs_root);
-}

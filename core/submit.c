@@ -2,26 +2,17 @@
 /*
  * Scheduling and cancelling: the half of a timeout's life that takes no lock
  *
- * Everything here changes a timeout by compare-and-swap of its word, and may then
- * have to put it on the submission list of the local CPU for the engine to see:
+ * Everything here changes a timeout by compare-and-swap of its state, as core/state.h decides, and
+ * may then have to push it on the submission list of the local CPU for the engine to see.
  *
- *   was                      schedule                     cancel
- *   ------------------------ ---------------------------- ------------------------
- *   idle                     ARMED QUEUED, push           nothing
- *   ARMED, in a bucket       later: the word only         QUEUED, push
- *                            earlier: QUEUED, push
- *   QUEUED (armed or not)    the word only                the word only
- *   RUNNING                  the word only                the word only
- *
- * Whoever sets QUEUED pushes, and after the push does not touch the timeout again:
- * it may have fired and been freed. From the look at the door (wheel->closed), and
- * from the claim of a cancel, to the end of the push and the wake-up is an RCU
- * read-side section: a stop waits for it. It is one of those that disable preemption
- * (rcu_read_lock_sched()): cheaper than the others, and whoever has set a flag that
- * others rely on, that the engine was kicked or that a list has entries, goes on at once.
+ * The caller that sets SUBMITTED pushes, and after the push does not touch the timeout again: it
+ * may have fired and been freed. From the look at wheel->closed, and from the claim of a cancel, to
+ * the end of the push and the wake-up is an RCU read-side section: a stop waits for it. It is one
+ * of those that disable preemption (rcu_read_lock_sched()), because other CPUs rely on a caller
+ * that has set a flag (the engine was kicked, a list has entries) to go on at once.
  *
  * Cost, schedule of an idle timeout at an absolute deadline: one locked instruction
- * on the word, one on the local list's head, one more after the list was collected.
+ * on the state, one on the local list's head, one more after the list was collected.
  */
 #include <linux/bitops.h>
 #include <linux/export.h>
@@ -117,12 +108,13 @@ static __always_inline void hwt_push(struct hwt_wheel *wheel,
 {
 	unsigned int cpu = smp_processor_id();
 
-	/* Barrier push.add, pairs with intake.mb and intake.take in hwt_intake_refill(), reclaim.mb
+	timeout->cpu = cpu;
+	/* Barrier push.add, pairs with intake.mb and intake.take in hwt_intake_take(), reclaim.mb
 	 * in hwt_engine_reclaim() and sleep.mb in hwt_engine_sleep(): the engine has yet to clear a
 	 * bit that is found set below, and then takes the entry. If the engine's last look does not
 	 * find it, the caller finds wake_tick and sleep_seq as they were published.
 	 */
-	llist_add(&timeout->submit, &per_cpu_ptr(wheel->cpu, cpu)->list);
+	llist_add(&timeout->submit, &per_cpu_ptr(wheel->submit, cpu)->list);
 	if (!test_bit(cpu, wheel->active)) {
 		set_bit(cpu, wheel->active);
 		/* Barrier push.bit, pairs with sleep.mb in hwt_engine_sleep(): the engine's last
@@ -135,220 +127,220 @@ static __always_inline void hwt_push(struct hwt_wheel *wheel,
 
 /* -- max_pending --------------------------------------------------------- */
 
-static bool hwt_limit_get(struct hwt_wheel *wheel)
+static bool hwt_pending_get(struct hwt_wheel *wheel)
 {
-	s64 limited = atomic64_read(&wheel->limited);
+	s64 pending = atomic64_read(&wheel->nr_pending);
 
 	/* No barrier: a count, by which nothing is ordered. */
 	do {
-		if (limited >= wheel->max_pending)
+		if (pending >= wheel->max_pending)
 			return false;
-	} while (!atomic64_try_cmpxchg(&wheel->limited, &limited, limited + 1));
+	} while (!atomic64_try_cmpxchg(&wheel->nr_pending, &pending, pending + 1));
 	return true;
 }
 
 /**
- * hwt_limit_put() - a timeout has ceased to be pending
+ * hwt_pending_put() - a timeout has ceased to be pending
  * @wheel: its wheel
  */
-void hwt_limit_put(struct hwt_wheel *wheel)
+void hwt_pending_put(struct hwt_wheel *wheel)
 {
 	if (unlikely(wheel->max_pending))
-		atomic64_dec(&wheel->limited);
+		atomic64_dec(&wheel->nr_pending);
 }
 
 /* -- Schedule ------------------------------------------------------------ */
 
-#define HWT_HOW_AT		0x0	/* the time is a deadline */
-#define HWT_HOW_AFTER		0x1	/* the time is a delay */
-#define HWT_HOW_EARLIER		0x2	/* only if it fires sooner by it */
-#define HWT_HOW_PENDING		0x4	/* only if it is pending */
-#define HWT_HOW_PERIODIC	0x8
-#define HWT_HOW_LIMITED		0x10	/* the wheel has a max_pending */
+/* What a schedule returns for a timeout in the state @old. */
+static int hwt_schedule_was(u64 old)
+{
+	return (old & HWT_F_PENDING ? HWT_WAS_PENDING : 0) |
+	       (old & HWT_F_HELD ? HWT_WAS_HELD : 0);
+}
+
+/* ... and what if the state has not changed. */
+static noinline int hwt_schedule_refused(enum hwt_action action, u64 old)
+{
+	switch (action) {
+	case HWT_REFUSED_SHUTDOWN:
+		return -ESHUTDOWN;
+	case HWT_REFUSED_IDLE:
+		return -ENOENT;
+	default:
+		return hwt_schedule_was(old);
+	}
+}
+
+static __always_inline void hwt_schedule_account(struct hwt_wheel *wheel, u64 old)
+{
+	struct hwt_submit __percpu *submit = wheel->submit;
+
+	if (old & HWT_F_PENDING) {
+		this_cpu_inc(submit->rearmed);
+		return;
+	}
+	this_cpu_inc(submit->scheduled);
+	/* Roughly: an interrupt may count one more in between. */
+	if (unlikely(!(raw_cpu_read(submit->scheduled) & (HWT_BACKLOG - 1))))
+		hwt_wheel_kick(wheel);
+}
 
 /*
- * Hand a timeout that has QUEUED set to the engine. @claimed: it was the caller who set
- * it, and found @seq before. Not inlined: pushing a deadline back does without all this.
+ * Hand a SUBMITTED timeout to the engine: push it, if the caller has set the bit and has found @seq
+ * before, and wake the engine if need be. Not inlined, because pushing a deadline back does without all this.
  */
 static noinline void hwt_submit(struct hwt_wheel *wheel, struct hwt_timeout *timeout,
-				u64 tick, bool claimed, unsigned int seq)
+				u64 tick, enum hwt_action action, unsigned int seq)
 {
-	if (claimed) {
+	if (action == HWT_SUBMIT) {
 		hwt_push(wheel, timeout);
 		if (unlikely(READ_ONCE(wheel->sleep_seq) != seq))
 			hwt_wheel_kick(wheel);
 	}
 	if (static_branch_unlikely(&hwt_debug))
 		hwt_wheel_kick(wheel);
-	/* Until the engine gets the CPU, the first one's kick is enough. */
+	/* Until the engine gets the CPU, the first kick is enough. */
 	if (tick < (u64)atomic64_read(&wheel->wake_tick) && !hwt_wheel_kicked(wheel))
 		hwt_wheel_kick(wheel);
 }
 
 /*
- * The word says ARMED, or is left as it is and the answer says why. Inlined with
- * constant @how into each entry point. RCU read-side section.
+ * Claim, account, act. Inlined with constant @flags into the two functions that are called most.
+ * RCU read-side section.
  */
-static __always_inline int hwt_arm(struct hwt_wheel *wheel,
-				   struct hwt_timeout *timeout, u64 tick,
-				   unsigned int how)
+static __always_inline int hwt_arm(struct hwt_wheel *wheel, struct hwt_timeout *timeout,
+				   u64 tick, unsigned int flags)
 {
+	struct hwt_change change;
 	unsigned int seq = 0;
-	bool limited = false;
-	u64 old, new;
-	int ret;
+	u64 old;
 
-	if (how & HWT_HOW_EARLIER) {
-		/* Barrier earlier.mb, pairs with state.fire in hwt_fire(): the callback sees what
-		 * the caller has done before, say noted an event, or the word says here that the
-		 * timeout has fired. A word that is left as it is sees no compare-and-swap.
+	if (flags & HWT_SCHEDULE_EARLIER) {
+		/* Barrier earlier.mb, pairs with state.fire in hwt_fire_claim(): the callback sees
+		 * what the caller has done before, or the state says here that the timeout has
+		 * fired. Without a compare-and-swap, nothing else orders that.
 		 */
 		smp_mb();
 	}
 	old = hwt_timeout_state(timeout);
-	/* Barrier state.arm, pairs with state.pull in hwt_arm(), state.cancel in hwt_word_cancel(),
-	 * sleep.seq in hwt_engine_sleep(), state.settle in hwt_settle_queued() and state.fire in
-	 * hwt_fire(): sleep_seq is read before the claim, and the callback sees what the client has
-	 * written. Barrier state.pull, pairs with state.arm in hwt_arm(), sleep.seq and sleep.mb in
-	 * hwt_engine_sleep() and pass.mb in hwt_engine_pass(): when the tick of a QUEUED timeout is
-	 * changed, the engine finds that, or wake_tick and kicked are found here as it left them.
+	/* Barrier state.arm, pairs with state.pull in hwt_arm(), state.cancel in
+	 * hwt_cancel_claim(), sleep.seq in hwt_engine_sleep(), state.settle in hwt_collect_one()
+	 * and state.fire in hwt_fire_claim(): sleep_seq is read before the claim, and the callback
+	 * sees what the client has written. Barrier state.pull, pairs with state.arm in hwt_arm(),
+	 * sleep.seq and sleep.mb in hwt_engine_sleep() and pass.mb in hwt_engine_pass(): when the
+	 * tick of a SUBMITTED timeout is changed, the engine finds that, or wake_tick and kicked
+	 * are found here as it left them.
 	 */
 	do {
-again:
-		ret = -ESHUTDOWN;
-		if (unlikely(old & HWT_F_SHUTDOWN))
-			goto out_limit;
-		ret = (old & HWT_F_PENDING ? HWT_WAS_PENDING : 0) |
-		      (old & HWT_F_HELD ? HWT_WAS_HELD : 0);
-		if ((how & HWT_HOW_EARLIER) && (old & HWT_F_ARMED) &&
-		    tick >= old >> HWT_TICK_SHIFT)
-			goto out_limit;
-		if ((how & HWT_HOW_PENDING) && !(old & HWT_F_PENDING)) {
-			ret = -ENOENT;
-			goto out_limit;
-		}
-		if ((how & HWT_HOW_LIMITED) && !limited && !(old & HWT_F_PENDING)) {
-			limited = hwt_limit_get(wheel);
-			if (!limited) {
-				/* Another one may have taken the last place for it. */
-				if (hwt_timeout_state(timeout) != old) {
-					old = hwt_timeout_state(timeout);
-					goto again;
-				}
-				this_cpu_inc(wheel->cpu->rejected);
-				return -EAGAIN;
-			}
-		}
-		new = tick << HWT_TICK_SHIFT | HWT_F_ARMED |
-		      (old & (HWT_F_SUBMITTED | HWT_F_RUNNING));
-		if (how & HWT_HOW_PERIODIC)
-			new |= HWT_F_PERIODIC;
-		/* Not on its way to the engine, and not in a bucket that comes due
-		 * in time: it has to be submitted.
+		change = hwt_state_schedule(old, tick, flags);
+		if (unlikely(change.action >= HWT_UNCHANGED))
+			return hwt_schedule_refused(change.action, old);
+		/* Another CPU may pull the timeout forward between the claim and the push, and wake
+		 * the engine before the timeout is on a list. sleep_seq tells: it is read before
+		 * the claim and after the push, and has changed if the engine went to sleep.
 		 */
-		if (!(old & (HWT_F_SUBMITTED | HWT_F_RUNNING)) &&
-		    (!(old & HWT_F_ARMED) || tick < old >> HWT_TICK_SHIFT)) {
-			new |= HWT_F_SUBMITTED;
-			/* Before the claim, and again after the push: has the engine
-			 * gone to sleep in between? Then somebody may have pulled
-			 * this timeout forward, woken the engine, and the engine not
-			 * found it on a list yet. The compare-and-swaps of the claim
-			 * and of the push order the two reads.
-			 */
+		if (change.action == HWT_SUBMIT)
 			seq = READ_ONCE(wheel->sleep_seq);
-		}
-	} while (!hwt_state_change(timeout, &old, new));
+	} while (!hwt_state_change(timeout, &old, change.state));
 
-	if (ret & HWT_WAS_PENDING) {
-		this_cpu_inc(wheel->cpu->rearmed);
-	} else {
-		this_cpu_inc(wheel->cpu->scheduled);
-		/* Roughly: an interrupt may count one more in between. */
-		if (unlikely(!(raw_cpu_read(wheel->cpu->scheduled) & (HWT_BACKLOG - 1))))
-			hwt_wheel_kick(wheel);
+	hwt_schedule_account(wheel, old);
+	if (change.action != HWT_NOTHING)
+		hwt_submit(wheel, timeout, tick, change.action, seq);
+	return hwt_schedule_was(old);
+}
+
+/* With a max_pending: one that is not pending needs a place first. */
+static noinline int hwt_arm_limited(struct hwt_wheel *wheel, struct hwt_timeout *timeout,
+				    u64 tick, unsigned int flags)
+{
+	bool placed;
+	int ret;
+
+	do {
+		ret = hwt_arm(wheel, timeout, tick, flags | HWT_SCHEDULE_PENDING);
+		if (ret != -ENOENT || (flags & HWT_SCHEDULE_PENDING))
+			return ret;
+		placed = hwt_pending_get(wheel);
+		/* Another CPU may have scheduled it, and so taken the last place. */
+	} while (!placed && hwt_pending(timeout));
+	if (!placed) {
+		this_cpu_inc(wheel->submit->rejected);
+		return -EAGAIN;
 	}
-
-	if (new & HWT_F_SUBMITTED)
-		hwt_submit(wheel, timeout, tick, !(old & HWT_F_SUBMITTED), seq);
-	if (likely(!limited || !(old & HWT_F_PENDING)))
-		return ret;
-out_limit:
-	/* A place was reserved, and is not needed after all. */
-	if (limited)
-		hwt_limit_put(wheel);
+	ret = hwt_arm(wheel, timeout, tick, flags);
+	if (ret < 0 || (ret & HWT_WAS_PENDING))
+		hwt_pending_put(wheel);
 	return ret;
 }
 
-/* Rare, and not inlined anywhere. */
-static noinline int hwt_arm_limited(struct hwt_wheel *wheel,
-				    struct hwt_timeout *timeout, u64 tick,
-				    unsigned int how)
-{
-	return hwt_arm(wheel, timeout, tick, how | HWT_HOW_LIMITED);
-}
-
-/* Through the door, if it is open. */
-static __always_inline int hwt_arm_open(struct hwt_wheel *wheel,
-					struct hwt_timeout *timeout, u64 tick,
-					unsigned int how)
+/* Unless the wheel is closed. */
+static __always_inline int hwt_arm_open(struct hwt_wheel *wheel, struct hwt_timeout *timeout,
+					u64 tick, unsigned int flags)
 {
 	int ret;
 
-	/* Barrier arm.rcu, pairs with stop.grace1 in hwt_stop() and unmake.grace in
-	 * hwt_wheel_unmake(): a caller that finds the door open has pushed, and kicked the engine,
-	 * when the grace period is over.
+	/* Barrier arm.rcu, pairs with stop.grace1 in hwt_stop() and destroy.grace in
+	 * hwt_wheel_dispose(): a caller that finds the wheel open has pushed, and kicked the
+	 * engine, when the grace period is over.
 	 */
 	rcu_read_lock_sched();
 	if (unlikely(READ_ONCE(wheel->closed))) {
-		this_cpu_inc(wheel->cpu->rejected);
+		this_cpu_inc(wheel->submit->rejected);
 		ret = -ESHUTDOWN;
 	} else if (unlikely(wheel->max_pending)) {
-		ret = hwt_arm_limited(wheel, timeout, tick, how);
+		ret = hwt_arm_limited(wheel, timeout, tick, flags);
 	} else {
-		ret = hwt_arm(wheel, timeout, tick, how);
+		ret = hwt_arm(wheel, timeout, tick, flags);
 	}
 	rcu_read_unlock_sched();
 	return ret;
 }
 
-/* By a way of its own, so that the other has nothing to keep for the tracepoint. */
+/* Not inlined, so that a schedule without the tracepoint keeps nothing for it. */
 static noinline int hwt_arm_traced(struct hwt_wheel *wheel, struct hwt_timeout *timeout,
-				   u64 tick, unsigned int how)
+				   u64 tick, unsigned int flags)
 {
-	/* Now: once it is armed, it may fire and be freed. */
+	/* Once it is armed, the timeout may fire and be freed. */
 	const void *expire = timeout->ops->expire;
 	int ret;
 
-	/* Barrier arm.rcu, pairs with unmake.grace in hwt_wheel_unmake(): as in hwt_arm_open(), and
-	 * the wheel stays until the tracepoint has told of it.
+	/* Barrier arm.rcu, pairs with destroy.grace in hwt_wheel_dispose(): as in hwt_arm_open(),
+	 * and the wheel stays until the tracepoint has told of it.
 	 */
 	rcu_read_lock_sched();
-	ret = hwt_arm_open(wheel, timeout, tick, how);
+	ret = hwt_arm_open(wheel, timeout, tick, flags);
 	trace_hwt_schedule(wheel, timeout, expire, tick, ret);
 	rcu_read_unlock_sched();
 	return ret;
 }
 
-static __always_inline int hwt_arm_checked(struct hwt_timeout *timeout, u64 ns,
-					   u64 slack_ns, unsigned int how)
+/* All schedules come to this. */
+static __always_inline int __hwt_schedule(struct hwt_timeout *timeout, u64 ns, u64 slack_ns,
+					  unsigned int flags)
 {
 	struct hwt_wheel *wheel = timeout->wheel;
-	u64 tick, last;
+	u64 tick, last, state;
 
 	if (unlikely(!hwt_debug_used(timeout) || !wheel))
 		return -EINVAL;
-	if (how & HWT_HOW_AFTER)
+	if (flags & HWT_SCHEDULE_IDLE) {
+		/* Barrier earlier.mb, pairs with state.fire in hwt_fire_claim(): as in hwt_arm(). */
+		smp_mb();
+		state = hwt_timeout_state(timeout);
+		if (state & HWT_F_PENDING)
+			return hwt_schedule_was(state);
+	}
+	if (!(flags & HWT_SCHEDULE_AT))
 		ns = hwt_clock_after(wheel, ns);
 	tick = hwt_deadline_to_tick(wheel, ns);
 	if (slack_ns && tick != HWT_TICK_NEVER) {
-		last = hwt_ns_to_tick(wheel, min_t(u64, hwt_add_ns(ns, slack_ns),
-						   S64_MAX));
+		last = hwt_ns_to_tick(wheel, min_t(u64, hwt_add_ns(ns, slack_ns), S64_MAX));
 		if (last > tick)
 			tick = hwt_tick_relax(tick, last - tick);
 	}
 	if (trace_hwt_schedule_enabled())
-		return hwt_arm_traced(wheel, timeout, tick, how);
-	return hwt_arm_open(wheel, timeout, tick, how);
+		return hwt_arm_traced(wheel, timeout, tick, flags);
+	return hwt_arm_open(wheel, timeout, tick, flags);
 }
 
 /**
@@ -365,7 +357,7 @@ static __always_inline int hwt_arm_checked(struct hwt_timeout *timeout, u64 ns,
  */
 int hwt_schedule(struct hwt_timeout *timeout, u64 delay_ns)
 {
-	return hwt_arm_checked(timeout, delay_ns, 0, HWT_HOW_AFTER);
+	return __hwt_schedule(timeout, delay_ns, 0, 0);
 }
 EXPORT_SYMBOL_GPL(hwt_schedule);
 
@@ -375,114 +367,40 @@ EXPORT_SYMBOL_GPL(hwt_schedule);
  * @deadline_ns: on the wheel's clock, ns; one that has passed fires at the
  *               engine's next pass, 2^63 and more never
  *
- * Any context. Reads no clock: for callers who have the time in hand.
+ * Any context. Reads no clock: for callers that have the time in hand.
  *
  * Return: as hwt_schedule().
  */
 int hwt_schedule_at(struct hwt_timeout *timeout, u64 deadline_ns)
 {
-	return hwt_arm_checked(timeout, deadline_ns, 0, HWT_HOW_AT);
+	return __hwt_schedule(timeout, deadline_ns, 0, HWT_SCHEDULE_AT);
 }
 EXPORT_SYMBOL_GPL(hwt_schedule_at);
 
 /**
- * hwt_schedule_slack() - fire after a delay, give or take
- * @timeout:  the timeout; if it is pending it is moved
- * @delay_ns: from now, ns
- * @slack_ns: how much later it may be, ns. Timeouts with slack share wake-ups.
- *
- * Any context.
- *
- * Return: as hwt_schedule().
- */
-int hwt_schedule_slack(struct hwt_timeout *timeout, u64 delay_ns, u64 slack_ns)
-{
-	return hwt_arm_checked(timeout, delay_ns, slack_ns, HWT_HOW_AFTER);
-}
-EXPORT_SYMBOL_GPL(hwt_schedule_slack);
-
-/**
- * hwt_schedule_at_slack() - fire at a deadline, or somewhat after
- * @timeout:     the timeout; if it is pending it is moved
- * @deadline_ns: on the wheel's clock, ns
- * @slack_ns:    how much later it may be, ns
- *
- * Any context.
- *
- * Return: as hwt_schedule().
- */
-int hwt_schedule_at_slack(struct hwt_timeout *timeout, u64 deadline_ns,
-			  u64 slack_ns)
-{
-	return hwt_arm_checked(timeout, deadline_ns, slack_ns, HWT_HOW_AT);
-}
-EXPORT_SYMBOL_GPL(hwt_schedule_at_slack);
-
-/**
- * hwt_schedule_earlier() - fire after a delay, unless it would fire sooner anyway
+ * hwt_schedule_flags() - fire after a delay or at a deadline, under conditions
  * @timeout:  the timeout
- * @delay_ns: from now, ns
+ * @time_ns:  a delay from now; with HWT_SCHEDULE_AT a deadline on the wheel's clock; ns
+ * @slack_ns: how much later it may fire, ns. Timeouts with slack share wake-ups.
+ * @flags:    HWT_SCHEDULE_AT, _EARLIER, _PENDING, _IDLE, ored
  *
- * Any context. As timer_reduce(): schedules what is not armed, moves only forward. A
- * periodic timeout whose callback is executing is not armed, and becomes a one-shot. Also if it
- * is left as it was, the callback that follows sees what the caller has written before.
+ * Any context. HWT_SCHEDULE_EARLIER never moves an armed timeout back, as timer_reduce();
+ * HWT_SCHEDULE_PENDING moves a pending one only, as mod_timer_pending(); HWT_SCHEDULE_IDLE leaves
+ * a pending one as it is, as queue_delayed_work(). A timeout that is left as it is counts as
+ * scheduled: the callback that follows sees what the caller has written before.
  *
- * Return: as hwt_schedule(); with HWT_WAS_PENDING it may have been left as it was.
+ * Return: as hwt_schedule(); also -ENOENT with HWT_SCHEDULE_PENDING, if it was not pending, and
+ * -EINVAL for other flags.
  */
-int hwt_schedule_earlier(struct hwt_timeout *timeout, u64 delay_ns)
+int hwt_schedule_flags(struct hwt_timeout *timeout, u64 time_ns, u64 slack_ns,
+		       unsigned int flags)
 {
-	return hwt_arm_checked(timeout, delay_ns, 0,
-			       HWT_HOW_AFTER | HWT_HOW_EARLIER);
+	if (flags & ~(HWT_SCHEDULE_AT | HWT_SCHEDULE_EARLIER | HWT_SCHEDULE_PENDING |
+		      HWT_SCHEDULE_IDLE))
+		return -EINVAL;
+	return __hwt_schedule(timeout, time_ns, slack_ns, flags);
 }
-EXPORT_SYMBOL_GPL(hwt_schedule_earlier);
-
-/**
- * hwt_schedule_earlier_at() - fire at a deadline, unless it would fire sooner anyway
- * @timeout:     the timeout
- * @deadline_ns: on the wheel's clock, ns
- *
- * Any context.
- *
- * Return: as hwt_schedule_earlier().
- */
-int hwt_schedule_earlier_at(struct hwt_timeout *timeout, u64 deadline_ns)
-{
-	return hwt_arm_checked(timeout, deadline_ns, 0,
-			       HWT_HOW_AT | HWT_HOW_EARLIER);
-}
-EXPORT_SYMBOL_GPL(hwt_schedule_earlier_at);
-
-/**
- * hwt_schedule_pending() - move a pending timeout, leave any other alone
- * @timeout:  the timeout
- * @delay_ns: from now, ns
- *
- * Any context. As mod_timer_pending().
- *
- * Return: as hwt_schedule(), or -ENOENT if it was not pending: nothing changed.
- */
-int hwt_schedule_pending(struct hwt_timeout *timeout, u64 delay_ns)
-{
-	return hwt_arm_checked(timeout, delay_ns, 0,
-			       HWT_HOW_AFTER | HWT_HOW_PENDING);
-}
-EXPORT_SYMBOL_GPL(hwt_schedule_pending);
-
-/**
- * hwt_schedule_pending_at() - move a pending timeout, leave any other alone
- * @timeout:     the timeout
- * @deadline_ns: on the wheel's clock, ns
- *
- * Any context.
- *
- * Return: as hwt_schedule_pending().
- */
-int hwt_schedule_pending_at(struct hwt_timeout *timeout, u64 deadline_ns)
-{
-	return hwt_arm_checked(timeout, deadline_ns, 0,
-			       HWT_HOW_AT | HWT_HOW_PENDING);
-}
-EXPORT_SYMBOL_GPL(hwt_schedule_pending_at);
+EXPORT_SYMBOL_GPL(hwt_schedule_flags);
 
 /**
  * hwt_schedule_periodic_at() - fire at a time, and again each period
@@ -504,17 +422,15 @@ int hwt_schedule_periodic_at(struct hwt_periodic *periodic, u64 first_ns,
 
 	if (!period_ns || (mode != HWT_FIXED_RATE && mode != HWT_FIXED_DELAY))
 		return -EINVAL;
-	/* Pair with hwt_periodic_begin(), which reads them after it has taken the
-	 * word that is published below. If it looks at a word of before, it may see
-	 * a mixture, and goes on by that until it finds the new word: not for long,
-	 * without preemption here.
+	/* Pair with hwt_periodic_begin(), which reads them after it has taken the state that is
+	 * published below. With an older state it may see a mixture, for as long as this takes.
 	 */
 	preempt_disable();
 	WRITE_ONCE(periodic->set.first_ns, first_ns);
 	WRITE_ONCE(periodic->set.period_ns, period_ns);
 	WRITE_ONCE(periodic->set.mode, mode);
-	ret = hwt_arm_checked(&periodic->timeout, first_ns, 0,
-			      HWT_HOW_AT | HWT_HOW_PERIODIC);
+	ret = __hwt_schedule(&periodic->timeout, first_ns, 0,
+			     HWT_SCHEDULE_AT | HWT_SCHEDULE_PERIODIC);
 	preempt_enable();
 	return ret;
 }
@@ -547,65 +463,60 @@ EXPORT_SYMBOL_GPL(hwt_schedule_periodic);
 /* -- Cancel -------------------------------------------------------------- */
 
 /**
- * hwt_word_cancel() - the word of a cancel
+ * hwt_cancel_claim() - change a timeout's state as a cancel does
  * @timeout: the timeout
  * @set:     HWT_F_SHUTDOWN, or 0
- * @was:     the word as it was before
+ * @was:     the state as it was before
  *
- * Return: true if QUEUED was claimed: the caller pushes it, or holds the wheel's
- * lock and settles it.
+ * Return: true if SUBMITTED was claimed: the caller pushes the timeout, or holds the wheel's lock
+ * and ends its hold.
  */
-bool hwt_word_cancel(struct hwt_timeout *timeout, u64 set, u64 *was)
+bool hwt_cancel_claim(struct hwt_timeout *timeout, u64 set, u64 *was)
 {
-	u64 old = hwt_timeout_state(timeout), new;
+	struct hwt_change change;
+	u64 old = hwt_timeout_state(timeout);
 
 	/* Barrier state.cancel, pairs with state.arm in hwt_arm(), sleep.seq in hwt_engine_sleep()
 	 * and reclaim.mb in hwt_engine_reclaim(): sleep_seq is read before a claim, and
 	 * wheel->reclaim after the change, so the pass that clears that flag finds the change.
 	 */
 	do {
-		new = old | set;
-		if (old & HWT_F_PENDING) {
-			new &= ~(HWT_F_PENDING | HWT_F_EXPIRED);
-			new |= HWT_F_CANCELLED;
-			if (!(old & (HWT_F_SUBMITTED | HWT_F_RUNNING)))
-				new |= HWT_F_SUBMITTED;
-		} else if (new == old) {
+		change = hwt_state_cancel(old, set);
+		if (change.state == old)
 			break;
-		}
-	} while (!hwt_state_change(timeout, &old, new));
+	} while (!hwt_state_change(timeout, &old, change.state));
 	*was = old;
-	return new & ~old & HWT_F_SUBMITTED;
+	return change.action == HWT_SUBMIT;
 }
 
 /**
- * hwt_note_cancel() - a cancel has hit a pending timeout
+ * hwt_cancel_account() - a cancel has hit a pending timeout
  * @wheel:   its wheel
  * @timeout: it may be gone
- * @word:    its word as it was before
+ * @old:     its state as it was before
  */
-void hwt_note_cancel(struct hwt_wheel *wheel, const struct hwt_timeout *timeout, u64 word)
+void hwt_cancel_account(struct hwt_wheel *wheel, const struct hwt_timeout *timeout, u64 old)
 {
-	trace_hwt_cancel(wheel, timeout, word >> HWT_TICK_SHIFT);
-	this_cpu_inc(wheel->cpu->cancelled);
-	hwt_limit_put(wheel);
+	trace_hwt_cancel(wheel, timeout, hwt_state_tick(old));
+	this_cpu_inc(wheel->submit->cancelled);
+	hwt_pending_put(wheel);
 }
 
 /* Make sure that the engine lets the cancelled go within reclaim_ms. */
 static void hwt_reclaim_soon(struct hwt_wheel *wheel)
 {
-	/* The caller's change of the word (state.cancel) or push (push.add) came before this, and
+	/* The caller's change of the state (state.cancel) or push (push.add) came before this, and
 	 * hwt_engine_reclaim() clears the flag before it looks (reclaim.mb).
 	 */
 	if (likely(READ_ONCE(wheel->reclaim)))
 		return;
-	/* Others rely on whoever sets it to kick the engine at once: no preemption here. */
+	/* No preemption between setting the flag and the kick: once it is set, others kick no more. */
 	WRITE_ONCE(wheel->reclaim, true);
 	hwt_wheel_kick(wheel);
 }
 
-/* Return: the word as it was before. */
-static __always_inline u64 hwt_cancel_word(struct hwt_timeout *timeout)
+/* Return: the state as it was before. */
+static __always_inline u64 __hwt_cancel(struct hwt_timeout *timeout)
 {
 	struct hwt_wheel *wheel;
 	unsigned int seq;
@@ -615,21 +526,21 @@ static __always_inline u64 hwt_cancel_word(struct hwt_timeout *timeout)
 	old = hwt_timeout_state(timeout);
 	if (!(old & HWT_F_PENDING) || !hwt_debug_used(timeout))
 		return old & ~HWT_F_PENDING;
-	/* Barrier cancel.rcu, pairs with stop.grace2 in hwt_stop() and unmake.grace in
-	 * hwt_wheel_unmake(): what is claimed here is pushed, and the engine kicked, when the grace
-	 * period is over.
+	/* Barrier cancel.rcu, pairs with stop.grace2 in hwt_stop() and destroy.grace in
+	 * hwt_wheel_dispose(): what is claimed here is pushed, and the engine kicked, when the
+	 * grace period is over.
 	 */
 	rcu_read_lock_sched();
 	wheel = timeout->wheel;
 	seq = READ_ONCE(wheel->sleep_seq);	/* as in hwt_arm() */
-	claimed = hwt_word_cancel(timeout, 0, &old);
+	claimed = hwt_cancel_claim(timeout, 0, &old);
 	if (old & HWT_F_PENDING) {
 		if (claimed) {
 			hwt_push(wheel, timeout);
 			if (unlikely(READ_ONCE(wheel->sleep_seq) != seq))
 				hwt_wheel_kick(wheel);
 		}
-		hwt_note_cancel(wheel, timeout, old);
+		hwt_cancel_account(wheel, timeout, old);
 		hwt_reclaim_soon(wheel);
 	}
 	rcu_read_unlock_sched();
@@ -648,7 +559,7 @@ static __always_inline u64 hwt_cancel_word(struct hwt_timeout *timeout)
  */
 bool hwt_cancel(struct hwt_timeout *timeout)
 {
-	return hwt_cancel_word(timeout) & HWT_F_PENDING;
+	return __hwt_cancel(timeout) & HWT_F_PENDING;
 }
 EXPORT_SYMBOL_GPL(hwt_cancel);
 
@@ -663,13 +574,13 @@ EXPORT_SYMBOL_GPL(hwt_cancel);
  */
 int hwt_try_cancel(struct hwt_timeout *timeout)
 {
-	u64 old = hwt_cancel_word(timeout);
+	u64 old = __hwt_cancel(timeout);
 	int ret = old & HWT_F_PENDING ? HWT_WAS_PENDING : 0;
 
 	if (old & HWT_F_RUNNING)
 		return ret | HWT_IS_RUNNING;
-	/* Barrier try.acquire, pairs with state.settle in hwt_settle_running(): the caller sees what
-	 * the callback has written. The word may only have been looked at.
+	/* Barrier try.acquire, pairs with state.settle in hwt_finish_change(): the caller sees what
+	 * the callback has written. The state may only have been looked at.
 	 */
 	smp_acquire__after_ctrl_dep();
 	return ret;
@@ -690,7 +601,7 @@ void __hwt_timeout_init(struct hwt_timeout *timeout, struct hwt_wheel *wheel,
 	timeout->submit.next = NULL;
 	timeout->ops = ops;
 	timeout->wheel = wheel;
-	timeout->deferred = false;
+	timeout->ended = false;
 	timeout->tracked = false;
 	timeout->check = hwt_debug_mark(timeout);
 #ifdef CONFIG_LOCKDEP
@@ -727,12 +638,12 @@ static u64 hwt_periodic_upcoming(const struct hwt_timeout *timeout)
  */
 u64 hwt_deadline(const struct hwt_timeout *timeout)
 {
-	u64 word = hwt_timeout_state(timeout);
-	u64 tick = word >> HWT_TICK_SHIFT;
+	u64 state = hwt_timeout_state(timeout);
+	u64 tick = hwt_state_tick(state);
 
-	if (!(word & HWT_F_PENDING))
+	if (!(state & HWT_F_PENDING))
 		return 0;
-	if (!(word & HWT_F_ARMED))
+	if (!(state & HWT_F_ARMED))
 		tick = hwt_periodic_upcoming(timeout);
 	return hwt_tick_to_ns(timeout->wheel, tick);
 }

@@ -6,10 +6,11 @@
 #define _HWT_CORE_SUBMIT_H
 
 #include "core/client.h"
+#include "core/state.h"
 #include "core/wheel.h"
 
 /*
- * Change a timeout's word. A full barrier if it succeeds, on which all callers rely: a client that
+ * Change a timeout's state. A full barrier if it succeeds, on which all callers rely: a client that
  * schedules has written what the callback reads, a runner that ends a hold has read what the next
  * hold changes, and what either reads next (sleep_seq, wake_tick, the flags) is not older.
  */
@@ -19,9 +20,9 @@ static inline bool hwt_state_change(struct hwt_timeout *timeout, u64 *old, u64 n
 	return atomic64_try_cmpxchg(&timeout->state, (s64 *)old, new);
 }
 
-bool hwt_word_cancel(struct hwt_timeout *timeout, u64 set, u64 *was);
-void hwt_note_cancel(struct hwt_wheel *wheel, const struct hwt_timeout *timeout, u64 word);
-void hwt_limit_put(struct hwt_wheel *wheel);
+bool hwt_cancel_claim(struct hwt_timeout *timeout, u64 set, u64 *was);
+void hwt_cancel_account(struct hwt_wheel *wheel, const struct hwt_timeout *timeout, u64 old);
+void hwt_pending_put(struct hwt_wheel *wheel);
 void hwt_wheel_irq_work(struct irq_work *work);
 
 #endif /* _HWT_CORE_SUBMIT_H */

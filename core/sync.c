@@ -1,21 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Those who wait: hwt_cancel_sync(), hwt_shutdown_sync(), hwt_wait(), hwt_wheel_flush(),
- * hwt_wheel_stop()
+ * Waiting: hwt_cancel_sync(), hwt_shutdown_sync(), hwt_wait(), hwt_wheel_flush(),
+ * hwt_wheel_barrier(), hwt_wheel_stop()
  *
- * The _sync functions do not wait for the engine to come by: they take the wheel's lock, settle
- * what has been submitted themselves, and wait only while a callback or release of that one
- * timeout is executing. A stop does the same for all timeouts, and then waits for the wheel's
- * threads to end. hwt_wait() and hwt_wheel_flush() wait for callbacks that the engine, or a
- * worker, has yet to begin.
+ * The _sync functions do not wait for the engine: they take the wheel's lock, end the timeout's
+ * hold themselves, and wait only while a callback or release of that one timeout is executing. For
+ * a timeout that has just been submitted they collect what its CPU has submitted before it. A stop
+ * does the same for all timeouts, and then waits for the wheel's threads to end. hwt_wait(),
+ * hwt_wheel_flush() and hwt_wheel_barrier() wait for callbacks that the engine, or a worker, has
+ * yet to begin.
  */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
 #include <linux/delay.h>
 #include <linux/export.h>
 #include <linux/hrtimer.h>
 #include <linux/ktime.h>
 #include <linux/minmax.h>
+#include <linux/printk.h>
 #include <linux/rcupdate.h>
 #include <linux/sched/signal.h>
+#include <linux/wait_bit.h>
 
 #include "core/callback.h"
 #include "core/clock.h"
@@ -27,12 +32,11 @@
 #include "core/thread.h"
 #include "core/trace.h"
 
-/* Submissions that a _sync settles before it looks again whether it is done. */
-#define HWT_SYNC_COLLECT	1024
+/* -- Runners ------------------------------------------------------------- */
 
 /*
- * Is this what it is executing? After a release has begun the memory is its owner's: what is
- * there now may be another timeout.
+ * Is this what it is executing? Once a release has begun, the memory is its owner's, and may hold
+ * another timeout.
  */
 static bool hwt_runner_at(const struct hwt_runner *runner, const struct hwt_timeout *timeout)
 {
@@ -40,17 +44,19 @@ static bool hwt_runner_at(const struct hwt_runner *runner, const struct hwt_time
 	       (!runner->releasing || runner->fn == timeout->ops->release);
 }
 
-/* The runner that is executing something for the timeout. */
-static struct hwt_runner *hwt_runner_of(struct hwt_wheel *wheel,
-					const struct hwt_timeout *timeout)
+/* Is a callback or release of the timeout executing? */
+static bool hwt_timeout_busy(struct hwt_wheel *wheel, const struct hwt_timeout *timeout)
 	__must_hold(&wheel->lock)
 {
 	struct hwt_runner *runner;
 
+	/* Only a release goes on when RUNNING has been cleared. */
+	if (!timeout->ops->release)
+		return hwt_running(timeout);
 	list_for_each_entry(runner, &wheel->runners, entry)
 		if (hwt_runner_at(runner, timeout))
-			return runner;
-	return NULL;
+			return true;
+	return false;
 }
 
 /*
@@ -94,7 +100,6 @@ static void hwt_runner_enter(struct hwt_wheel *wheel, struct hwt_runner *runner)
 {
 	spin_lock(&wheel->lock);
 	runner->stamp = 0;
-	runner->nested = hwt_runner_self(wheel, NULL);
 	list_add_tail(&runner->entry, &wheel->runners);
 }
 
@@ -102,40 +107,57 @@ static void hwt_runner_enter(struct hwt_wheel *wheel, struct hwt_runner *runner)
 static void hwt_runner_leave(struct hwt_wheel *wheel, struct hwt_runner *runner)
 	__releases(&wheel->lock)
 {
-	/* Barrier leave.rcu, pairs with unmake.grace in hwt_wheel_unmake(): the lock's memory stays
-	 * until the unlock is through.
+	/* Barrier leave.rcu, pairs with destroy.grace in hwt_wheel_dispose(): the lock's memory
+	 * stays until the unlock is through.
 	 */
 	rcu_read_lock();
 	list_del(&runner->entry);
-	hwt_sync_wake(wheel);
+	hwt_wake(wheel, NULL);
 	spin_unlock(&wheel->lock);
 	rcu_read_unlock();
 }
 
-/* Until somebody changes something, @state lets a signal through, or it is too late. */
-static void hwt_sync_wait_until(struct hwt_wheel *wheel, unsigned int state, ktime_t *until)
+/* -- Waiting and waking -------------------------------------------------- */
+
+/* hwt_wake() when there are waiters; see there. */
+void __hwt_wake(struct hwt_wheel *wheel, struct hwt_timeout *timeout)
 	__must_hold(&wheel->lock)
 {
-	DEFINE_WAIT(wait);
+	/* No barrier: waiters look, and queue up to sleep, under the lock. */
+	wake_up_var(wheel);
+	/* No barrier: likewise. */
+	if (timeout)
+		wake_up_var(timeout);
+}
 
+/*
+ * Wait until hwt_wake() for @var, a timeout or the wheel, or until it is too late; @state lets a
+ * signal through. The caller looks again at what it waits for. Drops the lock.
+ */
+static void hwt_wait_until(struct hwt_wheel *wheel, void *var, unsigned int state, ktime_t *until)
+	__must_hold(&wheel->lock)
+{
+	wait_queue_head_t *queue = __var_waitqueue(var);
+	struct wait_bit_queue_entry wait;
+
+	init_wait_var_entry(&wait, var, 0);
 	/* Barrier wait.prepare (spare), unpaired: what is waited for changes under the lock, so
 	 * that nothing is missed.
 	 */
-	prepare_to_wait(&wheel->sync_wait, &wait, state);
-	wheel->sync_waiters++;
+	prepare_to_wait(queue, &wait.wq_entry, state);
+	wheel->waiters++;
 	spin_unlock(&wheel->lock);
 	/* NULL: for ever. */
 	schedule_hrtimeout(until, HRTIMER_MODE_ABS);
 	spin_lock(&wheel->lock);
-	wheel->sync_waiters--;
-	finish_wait(&wheel->sync_wait, &wait);
+	wheel->waiters--;
+	finish_wait(queue, &wait.wq_entry);
 }
 
-/* Wait until hwt_sync_wake(): the caller looks again at what it waits for. Drops the lock. */
-static void hwt_sync_wait(struct hwt_wheel *wheel)
+static void hwt_wait_for(struct hwt_wheel *wheel, void *var)
 	__must_hold(&wheel->lock)
 {
-	hwt_sync_wait_until(wheel, TASK_UNINTERRUPTIBLE, NULL);
+	hwt_wait_until(wheel, var, TASK_UNINTERRUPTIBLE, NULL);
 }
 
 /* Wait until no callback up to @call, and then no release, is executing on a wheel. */
@@ -147,21 +169,21 @@ static void hwt_wait_callbacks(struct hwt_wheel *wheel, u64 call)
 again:
 	list_for_each_entry(runner, &wheel->runners, entry) {
 		if (runner->current_timeout && runner->call <= call) {
-			hwt_sync_wait(wheel);
+			hwt_wait_for(wheel, wheel);
 			goto again;
 		}
 	}
 }
 
 /**
- * hwt_wait_runners() - wait until nobody but the engine is left on a wheel
- * @wheel: the wheel, stopped, and not to be used by anybody any more
+ * hwt_wait_runners() - wait until the engine alone is left on a wheel
+ * @wheel: the wheel, stopped, and not to be used any more
  */
 void hwt_wait_runners(struct hwt_wheel *wheel)
 {
 	spin_lock(&wheel->lock);
 	while (!list_is_singular(&wheel->runners))
-		hwt_sync_wait(wheel);
+		hwt_wait_for(wheel, wheel);
 	spin_unlock(&wheel->lock);
 }
 
@@ -175,14 +197,13 @@ static bool hwt_sync_cancel(struct hwt_wheel *wheel, struct hwt_runner *runner,
 	bool claimed;
 	u64 was;
 
-	claimed = hwt_word_cancel(timeout, set, &was);
+	claimed = hwt_cancel_claim(timeout, set, &was);
 	if (was & HWT_F_PENDING)
-		hwt_note_cancel(wheel, timeout, was);
-	if (claimed)
-		hwt_settle_queued(wheel, runner, timeout);
-	else if (!hwt_settle_deferred(wheel, runner, timeout) &&
-		 (was & HWT_F_SUBMITTED))
-		hwt_collect(wheel, runner, HWT_SYNC_COLLECT);
+		hwt_cancel_account(wheel, timeout, was);
+	if (!claimed && (was & HWT_F_SUBMITTED) && !timeout->ended)
+		hwt_collect_until(wheel, READ_ONCE(timeout->cpu), timeout);
+	if (claimed || timeout->ended)
+		hwt_end(wheel, runner, timeout);
 	return was & HWT_F_PENDING;
 }
 
@@ -190,50 +211,74 @@ static bool hwt_sync_cancel(struct hwt_wheel *wheel, struct hwt_runner *runner,
 static bool hwt_sync_done(struct hwt_wheel *wheel, struct hwt_timeout *timeout)
 	__must_hold(&wheel->lock)
 {
-	u64 word = hwt_timeout_state(timeout);
+	u64 state = hwt_timeout_state(timeout);
 
-	if (hwt_runner_of(wheel, timeout)) {
-		hwt_sync_wait(wheel);
+	if (hwt_timeout_busy(wheel, timeout)) {
+		hwt_wait_for(wheel, timeout);
 		return false;
 	}
-	if (!(word & HWT_F_HELD))
+	if (!(state & HWT_F_HELD))
 		return true;
-	/* Somebody has claimed it and not pushed it yet, or it is still further
-	 * behind in the lists, or it was scheduled again.
-	 */
+	/* A caller has claimed it and not pushed it yet, or it was scheduled again. */
 	spin_unlock(&wheel->lock);
-	if ((word & HWT_F_HELD) == HWT_F_SUBMITTED)
+	if ((state & HWT_F_HELD) == HWT_F_SUBMITTED)
 		usleep_range(10, 50);
 	spin_lock(&wheel->lock);
 	return false;
 }
 
-static int hwt_sync(struct hwt_timeout *timeout, u64 set)
+/**
+ * hwt_sync() - cancel, and wait until a timeout is let go
+ * @timeout: the timeout
+ * @set:     HWT_F_SHUTDOWN, or 0
+ *
+ * Return: as hwt_cancel_sync(), without the warning.
+ */
+int hwt_sync(struct hwt_timeout *timeout, u64 set)
 {
 	struct hwt_wheel *wheel = timeout->wheel;
-	struct hwt_runner runner = { .task = current, .only = timeout };
+	struct hwt_runner runner = { .task = current };
+	u64 was = hwt_timeout_state(timeout);
 	bool pending = false;
-	u64 was;
 
 	might_sleep();
 	if (!hwt_debug_used(timeout))
 		return false;
 	if (!wheel) {
-		hwt_word_cancel(timeout, set, &was);
+		hwt_cancel_claim(timeout, set, &was);
 		return false;
 	}
 	hwt_lockdep_sync(timeout);
+	if (!(was & HWT_F_HELD) && !(set & ~was) && !timeout->ops->release) {
+		/* Barrier try.acquire, pairs with state.settle in hwt_finish_change(): the caller
+		 * sees what the callback has written.
+		 */
+		smp_acquire__after_ctrl_dep();
+		return false;
+	}
 	hwt_runner_enter(wheel, &runner);
-	if (hwt_runner_self(wheel, timeout)) {
+	if (hwt_timeout_busy(wheel, timeout) && hwt_runner_self(wheel, timeout)) {
+		pending = hwt_sync_cancel(wheel, &runner, timeout, set);
 		hwt_runner_leave(wheel, &runner);
 		return -EDEADLK;
 	}
 	do {
-		/* In every round: somebody may schedule it again meanwhile. */
+		/* In every round: it may have been scheduled again. */
 		pending |= hwt_sync_cancel(wheel, &runner, timeout, set);
 	} while (!hwt_sync_done(wheel, timeout));
 	hwt_runner_leave(wheel, &runner);
 	return pending;
+}
+
+/* The caller may take an error for true, and free what is held. */
+static int hwt_sync_checked(struct hwt_timeout *timeout, u64 set)
+{
+	int ret = hwt_sync(timeout, set);
+
+	if (unlikely(ret == -EDEADLK))
+		pr_warn_once("callback %ps waits for its own timeout in a _sync call: the timeout is cancelled, and stays held until the callback returns\n",
+			     timeout->ops->expire);
+	return ret;
 }
 
 /**
@@ -250,12 +295,12 @@ static int hwt_sync(struct hwt_timeout *timeout, u64 set)
  * freed its timeout, and another one is at that address by now, a _sync of the new one does not
  * take that release for one of its own, unless both have the same ->release function.
  *
- * Return: 1 if it was pending, 0 if not, -EDEADLK from one of its own callbacks:
- * nothing changed.
+ * Return: 1 if it was pending, 0 if not. From one of its own callbacks: -EDEADLK, with one
+ * warning; it was cancelled then, but is still held.
  */
 int hwt_cancel_sync(struct hwt_timeout *timeout)
 {
-	return hwt_sync(timeout, 0);
+	return hwt_sync_checked(timeout, 0);
 }
 EXPORT_SYMBOL_GPL(hwt_cancel_sync);
 
@@ -270,7 +315,7 @@ EXPORT_SYMBOL_GPL(hwt_cancel_sync);
  */
 int hwt_shutdown_sync(struct hwt_timeout *timeout)
 {
-	return hwt_sync(timeout, HWT_F_SHUTDOWN);
+	return hwt_sync_checked(timeout, HWT_F_SHUTDOWN);
 }
 EXPORT_SYMBOL_GPL(hwt_shutdown_sync);
 
@@ -291,93 +336,130 @@ EXPORT_SYMBOL_GPL(hwt_shutdown_sync);
  */
 int hwt_wait(struct hwt_timeout *timeout, u64 max_ns)
 {
-	u64 now = ktime_get_ns(), end = hwt_add_ns(now, max_ns), look_ns = U64_MAX, word = 0;
+	u64 now = ktime_get_ns(), end = hwt_add_ns(now, max_ns), look_ns, state = 0;
 	struct hwt_wheel *wheel = timeout->wheel;
 	ktime_t until;
+	bool inside;
 	int ret = 0;
 
 	might_sleep();
 	if (!wheel || !hwt_debug_used(timeout))
 		return 0;
+	hwt_lockdep_sync(timeout);
 	spin_lock(&wheel->lock);
 	if (hwt_runner_self(wheel, timeout))
 		ret = -EDEADLK;
-	/* This may keep the engine from letting go of the cancelled: then nobody says so. */
-	if (hwt_runner_self(wheel, NULL))
-		look_ns = hwt_reclaim_ms * (u64)NSEC_PER_MSEC;
+	inside = hwt_runner_self(wheel, NULL);
 	while (!ret) {
-		word = hwt_timeout_state(timeout);
-		if (!(word & (HWT_F_PENDING | HWT_F_RUNNING)))
+		state = hwt_timeout_state(timeout);
+		if (!(state & (HWT_F_PENDING | HWT_F_RUNNING)))
 			break;
 		now = ktime_get_ns();
+		/* The engine may not come to tell of a cancel: look now and then. */
+		look_ns = inside || timeout->ended ? hwt_reclaim_ms * (u64)NSEC_PER_MSEC : U64_MAX;
 		until = ns_to_ktime(min_t(u64, min(end, hwt_add_ns(now, look_ns)), KTIME_MAX));
 		if (now >= end)
 			ret = -ETIME;
 		else if (signal_pending(current))
 			ret = -ERESTARTSYS;
 		else
-			hwt_sync_wait_until(wheel, TASK_INTERRUPTIBLE, &until);
+			hwt_wait_until(wheel, timeout, TASK_INTERRUPTIBLE, &until);
 	}
 	spin_unlock(&wheel->lock);
-	return ret ?: !!(word & HWT_F_EXPIRED);
+	return ret ?: !!(state & HWT_F_EXPIRED);
 }
 EXPORT_SYMBOL_GPL(hwt_wait);
 
-/* -- All that is due ----------------------------------------------------- */
+/* -- All that is due, all that has ended ---------------------------------- */
 
 /**
- * struct hwt_flush - a mark behind what is due
- * @mark:    in the due list, like a timeout, but never fires
- * @reached: it was the first there
+ * struct hwt_mark - a mark behind what a flush or a barrier waits for
+ * @timeout: in the due list or on wheel->ended, like a timeout, but is never called
+ * @reached: a runner has come to it
  * @call:    the last callback that had begun then
  *
  * Protected by the wheel's lock.
  */
-struct hwt_flush {
-	struct hwt_timeout	mark;
+struct hwt_mark {
+	struct hwt_timeout	timeout;
 	bool			reached;
 	u64			call;
 };
 
 /* Marks are known by these. */
-static const struct hwt_timeout_ops hwt_flush_ops = { };
+static const struct hwt_timeout_ops hwt_mark_ops = { };
 
 /**
- * hwt_flush_reached() - was this no timeout, but the mark of a flush?
+ * hwt_mark_reached() - was this no timeout, but a mark?
  * @wheel:   its lock is held
- * @timeout: was the first of the due list, and is out of it
+ * @timeout: was the first of its list, and is out of it
  */
-bool hwt_flush_reached(struct hwt_wheel *wheel, struct hwt_timeout *timeout)
+bool hwt_mark_reached(struct hwt_wheel *wheel, struct hwt_timeout *timeout)
 	__must_hold(&wheel->lock)
 {
-	struct hwt_flush *flush = container_of(timeout, struct hwt_flush, mark);
+	struct hwt_mark *mark = container_of(timeout, struct hwt_mark, timeout);
 
-	if (likely(timeout->ops != &hwt_flush_ops))
+	if (likely(timeout->ops != &hwt_mark_ops))
 		return false;
-	flush->reached = true;
-	flush->call = wheel->calls;
-	wake_up_all(&wheel->sync_wait);
+	mark->reached = true;
+	mark->call = wheel->calls;
+	hwt_wake(wheel, NULL);
 	return true;
 }
 
-/* Those that were left to others, and have been scheduled again meanwhile. */
-static void hwt_flush_deferred(struct hwt_wheel *wheel, struct hwt_runner *runner)
+/* The mark has been put where it belongs. Wait until it is reached, and then for callbacks. */
+static void hwt_mark_wait(struct hwt_wheel *wheel, struct hwt_mark *mark)
 	__must_hold(&wheel->lock)
 {
-	unsigned int n = wheel->deferrals;
-	struct hwt_timeout *timeout;
-
-	/* Each of them comes to the front once: others add to the end. What calls back stays. */
-	while (n && !list_empty(&wheel->deferred)) {
-		timeout = list_first_entry(&wheel->deferred, struct hwt_timeout, link);
-		if (hwt_timeout_state(timeout) & HWT_F_ARMED)
-			hwt_settle_deferred(wheel, runner, timeout);
-		else
-			list_move_tail(&timeout->link, &wheel->deferred);
-		if (--n % HWT_STEP == 0)
-			hwt_lock_break(wheel);
-	}
+	if (wheel->workers)
+		hwt_worker_wake(wheel);
+	else
+		hwt_wheel_kick(wheel);
+	while (!mark->reached)
+		hwt_wait_for(wheel, wheel);
+	hwt_wait_callbacks(wheel, mark->call);
 }
+
+/* Collect what was submitted before, and wait until all holds that are over have ended. */
+static void hwt_ended_wait(struct hwt_wheel *wheel)
+	__must_hold(&wheel->lock)
+{
+	struct hwt_mark mark = { .timeout.ops = &hwt_mark_ops, .timeout.wheel = wheel };
+
+	hwt_collect_before(wheel);
+	list_add_tail(&mark.timeout.link, &wheel->ended);
+	mark.timeout.ended = true;
+	hwt_mark_wait(wheel, &mark);
+}
+
+/**
+ * hwt_wheel_barrier() - wait until the callbacks of all that has ended before have returned
+ * @wheel: the wheel, shared ones too
+ *
+ * Process context, sleeps. As rcu_barrier(), for a client that goes: when this returns, each
+ * timeout that had fired or been cancelled before this call is through with its ->expire,
+ * ->cancelled and ->release. Timeouts that are still pending are not waited for, nor those that
+ * are scheduled again meanwhile. Waits for other clients' callbacks that have begun, or have to
+ * begin before; on a frozen wheel, until that is thawed.
+ *
+ * Return: 0; -EDEADLK from a callback of the wheel or its @poll.
+ */
+int hwt_wheel_barrier(struct hwt_wheel *wheel)
+{
+	struct hwt_runner runner = { .task = current };
+
+	might_sleep();
+	if (hwt_in_callback(wheel))
+		return -EDEADLK;
+	hwt_lockdep_wheel(wheel);
+	hwt_runner_enter(wheel, &runner);
+	/* A stop brings all holds to their end itself. */
+	if (wheel->state != HWT_SHUTDOWN)
+		hwt_ended_wait(wheel);
+	hwt_runner_leave(wheel, &runner);
+	return 0;
+}
+EXPORT_SYMBOL_GPL(hwt_wheel_barrier);
 
 /**
  * hwt_wheel_flush() - wait until all that is due has run
@@ -394,47 +476,35 @@ static void hwt_flush_deferred(struct hwt_wheel *wheel, struct hwt_runner *runne
  */
 int hwt_wheel_flush(struct hwt_wheel *wheel)
 {
-	struct hwt_flush flush = { .mark.ops = &hwt_flush_ops, .mark.wheel = wheel };
-	struct hwt_runner runner = { .task = current, .only = &flush.mark };
+	struct hwt_mark mark = { .timeout.ops = &hwt_mark_ops, .timeout.wheel = wheel };
+	struct hwt_runner runner = { .task = current };
 	int ret = 0;
 
 	might_sleep();
+	if (hwt_in_callback(wheel))
+		return -EDEADLK;
+	hwt_lockdep_wheel(wheel);
 	hwt_runner_enter(wheel, &runner);
-	if (runner.nested) {
-		ret = -EDEADLK;
-		goto out;
-	}
-	/* What is executing may have been scheduled again: it is linked when it ends. */
-	hwt_wait_callbacks(wheel, wheel->calls);
-	/* Bring all there is into order, and the mark behind it. */
-	hwt_collect_before(wheel, &runner);
-	hwt_flush_deferred(wheel, &runner);
+	/* Then all is linked that was scheduled, what was executing or had ended included. */
+	if (!wheel->stopping)
+		hwt_ended_wait(wheel);
 	while (!wheel->stopping) {
 		if (hwt_clock_moved(wheel)) {
-			/* The engine sees to that, and wakes those who wait. */
+			/* The engine sees to that, and wakes those that wait. */
 			hwt_wheel_kick(wheel);
-			hwt_sync_wait(wheel);
+			hwt_wait_for(wheel, wheel);
 		} else if (hwt_engine_advance(wheel)) {
 			break;
 		}
 	}
-	if (wheel->stopping) {
-		ret = -ESHUTDOWN;
-		goto out;
+	if (!wheel->stopping) {
+		atomic64_set(&mark.timeout.state, HWT_F_ARMED);
+		hwt_buckets_insert(&wheel->buckets, &mark.timeout);
+		hwt_mark_wait(wheel, &mark);
 	}
-	atomic64_set(&flush.mark.state, HWT_F_ARMED);
-	hwt_buckets_insert(&wheel->buckets, &flush.mark);
-	if (wheel->workers)
-		hwt_worker_wake(wheel);
-	else
-		hwt_wheel_kick(wheel);
-	while (!flush.reached)
-		hwt_sync_wait(wheel);
-	hwt_wait_callbacks(wheel, flush.call);
 	/* A stop may have handed back what was due. */
 	if (wheel->stopping)
 		ret = -ESHUTDOWN;
-out:
 	hwt_runner_leave(wheel, &runner);
 	return ret;
 }
@@ -442,41 +512,41 @@ EXPORT_SYMBOL_GPL(hwt_wheel_flush);
 
 /* -- All timeouts -------------------------------------------------------- */
 
-/* The first of the due list, by way of RUNNING. True if it was still armed. */
+/* Hand back a timeout of the due list, passing through RUNNING. Return: whether it was armed. */
 static bool hwt_hand_back(struct hwt_wheel *wheel, struct hwt_runner *runner,
 			  struct hwt_timeout *timeout, hwt_handback_fn fn, void *arg)
 	__must_hold(&wheel->lock)
 {
-	u64 old = hwt_timeout_state(timeout), new;
+	u64 old = hwt_timeout_state(timeout);
+	struct hwt_change change;
 	struct hwt_call call;
 
 	hwt_buckets_remove(&wheel->buckets, timeout);
-	if (hwt_flush_reached(wheel, timeout))
+	if (hwt_mark_reached(wheel, timeout))
 		return false;
-	/* Barrier state.fire, pairs with state.arm and earlier.mb in hwt_arm(): @fn sees what the
-	 * client has written before.
+	/* Barrier state.fire, pairs with state.arm and earlier.mb in hwt_arm() and earlier.mb in
+	 * __hwt_schedule(): @fn sees what the client has written before.
 	 */
 	do {
-		if (!(old & HWT_F_ARMED))
-			return false;	/* cancelled: settled when it is collected */
-		new = old & ~(HWT_F_PENDING | HWT_F_EXPIRED);
-		new |= HWT_F_RUNNING | HWT_F_CANCELLED;
-	} while (!hwt_state_change(timeout, &old, new));
+		change = hwt_state_hand_back(old);
+		if (change.action == HWT_NOTHING)
+			return false;	/* cancelled: its hold ends when it is collected */
+	} while (!hwt_state_change(timeout, &old, change.state));
 
 	hwt_count(&wheel->retired, 1);
 	hwt_count(&wheel->handed_back, 1);
-	hwt_limit_put(wheel);
-	trace_hwt_cancel(wheel, timeout, old >> HWT_TICK_SHIFT);
+	hwt_pending_put(wheel);
+	trace_hwt_cancel(wheel, timeout, hwt_state_tick(old));
 	if (fn) {
 		hwt_call_begin(wheel, runner, timeout, fn, &call);
 		fn(timeout, arg);
-		hwt_call_end(wheel, runner, timeout, &call);
+		hwt_call_end(wheel, runner, &call);
 	}
-	hwt_settle_running(wheel, runner, timeout, !!fn);
+	hwt_finish(wheel, runner, timeout, !fn);
 	return true;
 }
 
-/* Hand back whatever is found. */
+/* Hand back all that is found. */
 static long hwt_drain(struct hwt_wheel *wheel, struct hwt_runner *runner,
 		      hwt_handback_fn fn, void *arg)
 	__must_hold(&wheel->lock)
@@ -487,12 +557,11 @@ static long hwt_drain(struct hwt_wheel *wheel, struct hwt_runner *runner,
 	long n = 0;
 
 	for (;;) {
-		/* All: nobody submits for ever to a wheel that is stopped. */
-		hwt_collect(wheel, runner, UINT_MAX);
-		while (!list_empty(&wheel->deferred)) {
-			timeout = list_first_entry(&wheel->deferred,
-						   struct hwt_timeout, link);
-			hwt_settle_deferred(wheel, runner, timeout);
+		/* All: submissions to a wheel that is stopped come to an end. */
+		hwt_collect(wheel, UINT_MAX);
+		while (!list_empty(&wheel->ended)) {
+			hwt_end(wheel, runner,
+				list_first_entry(&wheel->ended, struct hwt_timeout, link));
 			if (++step % HWT_STEP == 0) {
 				hwt_lock_break(wheel);
 				runner->stamp = 0;
@@ -537,19 +606,23 @@ long hwt_stop(struct hwt_wheel *wheel, hwt_handback_fn fn, void *arg)
 	might_sleep();
 	if (hwt_in_callback(wheel))
 		return -EDEADLK;
+	hwt_lockdep_wheel(wheel);
 	mutex_lock(&wheel->stop_lock);
 	/* Only a stop makes it that; a start changes it under the other lock. */
 	if (READ_ONCE(wheel->state) == HWT_SHUTDOWN)
 		goto out;
 
 	WRITE_ONCE(wheel->closed, true);
+	/* From here on no other runner begins a callback. */
+	spin_lock(&wheel->lock);
+	wheel->stopping = true;
+	spin_unlock(&wheel->lock);
 	/* Barrier stop.grace1, pairs with arm.rcu in hwt_arm_open(): a caller that has not seen the
 	 * door closed has pushed, and the drain finds that.
 	 */
 	synchronize_rcu();
 
 	hwt_runner_enter(wheel, &runner);
-	wheel->stopping = true;
 	n += hwt_drain(wheel, &runner, fn, arg);
 	hwt_runner_leave(wheel, &runner);
 
@@ -562,7 +635,7 @@ long hwt_stop(struct hwt_wheel *wheel, hwt_handback_fn fn, void *arg)
 	n += hwt_drain(wheel, &runner, fn, arg);
 	hwt_runner_leave(wheel, &runner);
 
-	/* Barrier stop.grace2, pairs with cancel.rcu in hwt_cancel_word(): what was claimed is
+	/* Barrier stop.grace2, pairs with cancel.rcu in __hwt_cancel(): what was claimed is
 	 * pushed, and the drain finds it.
 	 */
 	synchronize_rcu();

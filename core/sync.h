@@ -7,14 +7,23 @@
 
 #include "core/wheel.h"
 
-/* Something has changed that those in hwt_sync_wait() may wait for. With the wheel's lock. */
-static inline void hwt_sync_wake(struct hwt_wheel *wheel)
+void __hwt_wake(struct hwt_wheel *wheel, struct hwt_timeout *timeout);
+
+/**
+ * hwt_wake() - what waiters wait for has changed
+ * @wheel:   its lock is held
+ * @timeout: whose state has changed; it may be gone. NULL: none
+ *
+ * Wakes those that wait for this timeout, and those that wait for the wheel.
+ */
+static inline void hwt_wake(struct hwt_wheel *wheel, struct hwt_timeout *timeout)
 {
-	if (unlikely(wheel->sync_waiters))
-		wake_up_all(&wheel->sync_wait);
+	if (unlikely(wheel->waiters))
+		__hwt_wake(wheel, timeout);
 }
 
-bool hwt_flush_reached(struct hwt_wheel *wheel, struct hwt_timeout *timeout);
+bool hwt_mark_reached(struct hwt_wheel *wheel, struct hwt_timeout *timeout);
+int hwt_sync(struct hwt_timeout *timeout, u64 set);
 bool hwt_in_callback(struct hwt_wheel *wheel);
 void hwt_wait_runners(struct hwt_wheel *wheel);
 long hwt_stop(struct hwt_wheel *wheel, hwt_handback_fn fn, void *arg);

@@ -34,7 +34,7 @@ static void hwt_thread_pin(struct hwt_wheel *wheel)
 		WRITE_ONCE(wheel->unpinned, true);
 		return;
 	}
-	set_cpus_allowed_ptr(current, wheel->cpus);
+	set_cpus_allowed_ptr(current, wheel->affinity);
 	cpus_read_unlock();
 }
 
@@ -52,8 +52,8 @@ bool hwt_thread_astray(const struct hwt_wheel *wheel)
 	if (READ_ONCE(wheel->unpinned))
 		return true;
 	/* Without a lock: what changes just now is seen the next time. */
-	return !data_race(cpumask_subset(&current->cpus_mask, wheel->cpus)) &&
-	       cpumask_intersects(wheel->cpus, cpu_online_mask);
+	return !data_race(cpumask_subset(&current->cpus_mask, wheel->affinity)) &&
+	       cpumask_intersects(wheel->affinity, cpu_online_mask);
 }
 
 /* The engine, for all threads that have found a CPU coming or going. */
@@ -123,15 +123,15 @@ void hwt_worker_wake(struct hwt_wheel *wheel)
 }
 
 /*
- * Serve one timeout. Of the due and the deferred, each in its turn, so that neither waits
- * for the end of the other.
+ * Serve one timeout. The due list and the ended one take turns, so that neither waits for the end
+ * of the other.
  *
  * Return: false if there was nothing to do.
  */
 static bool hwt_worker_serve(struct hwt_wheel *wheel, struct hwt_worker *worker)
 	__must_hold(&wheel->lock)
 {
-	struct list_head *due = &wheel->buckets.due, *deferred = &wheel->deferred;
+	struct list_head *due = &wheel->buckets.due, *ended = &wheel->ended;
 
 	if (wheel->stopping)
 		return false;
@@ -142,19 +142,19 @@ static bool hwt_worker_serve(struct hwt_wheel *wheel, struct hwt_worker *worker)
 		hwt_wheel_kick(wheel);
 		due = NULL;
 	}
-	if (list_empty(deferred))
-		deferred = NULL;
-	if (!due && !deferred)
+	if (list_empty(ended))
+		ended = NULL;
+	if (!due && !ended)
 		return false;
-	if ((due && deferred) || !list_is_singular(due ?: deferred))
+	if ((due && ended) || !list_is_singular(due ?: ended))
 		hwt_worker_wake(wheel);
-	worker->took_due = due && (!deferred || !worker->took_due);
+	worker->took_due = due && (!ended || !worker->took_due);
 	if (worker->took_due)
 		hwt_fire(wheel, &worker->runner,
 			 list_first_entry(due, struct hwt_timeout, link));
 	else
-		hwt_settle_deferred(wheel, &worker->runner,
-				    list_first_entry(deferred, struct hwt_timeout, link));
+		hwt_end(wheel, &worker->runner,
+			list_first_entry(ended, struct hwt_timeout, link));
 	return true;
 }
 
@@ -219,6 +219,7 @@ static int hwt_worker_make(struct hwt_wheel *wheel, unsigned int number)
 		return PTR_ERR(thread);
 	/* It may be woken even when it has ended. */
 	worker->runner.task = get_task_struct(thread);
+	worker->runner.thread = true;
 	list_add_tail(&worker->runner.entry, &wheel->runners);
 	return 0;
 }
@@ -276,7 +277,7 @@ int hwt_threads_start(struct hwt_wheel *wheel, gfp_t gfp)
 		goto err;
 	wheel->thread = get_task_struct(thread);
 	wheel->engine.task = thread;
-	wheel->engine.mute = wheel->workers;
+	wheel->engine.thread = true;
 	list_add(&wheel->engine.entry, &wheel->runners);
 	for (n = 0; n < wheel->workers; n++)
 		wake_up_process(wheel->worker[n].runner.task);
@@ -319,7 +320,7 @@ void hwt_threads_pin(struct hwt_wheel *wheel)
 {
 	unsigned int n;
 
-	set_cpus_allowed_ptr(wheel->thread, wheel->cpus);
+	set_cpus_allowed_ptr(wheel->thread, wheel->affinity);
 	for (n = 0; n < wheel->workers; n++)
-		set_cpus_allowed_ptr(wheel->worker[n].runner.task, wheel->cpus);
+		set_cpus_allowed_ptr(wheel->worker[n].runner.task, wheel->affinity);
 }

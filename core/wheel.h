@@ -39,52 +39,58 @@
 #define HWT_CREATOR_MAX		48
 
 /**
- * struct hwt_cpu - what one CPU has submitted to one wheel
- * @list:      timeouts with QUEUED set, newest first. Pushed from any context, but on
- *             this CPU only: whoever pushes stays there; see hwt_push(). Taken as a whole by
- *             the holder of the wheel's lock, on any.
+ * struct hwt_submit - what one CPU has submitted to one wheel
+ * @list:      timeouts with SUBMITTED set, newest first. Pushed from any context, but on this CPU
+ *             only, without preemption; see hwt_push(). Taken as a whole by the holder of the
+ *             wheel's lock, on any CPU.
  * @scheduled: schedules of timeouts that were not pending
  * @rearmed:   schedules of timeouts that were
  * @cancelled: cancels that hit
  * @rejected:  schedules refused
+ * @fresh:     the list as it was taken, newest first
+ * @ordered:   the part of it that has been reversed; once @fresh is NULL, the next to collect
+ * @taken:     how often the list was taken
+ * @intake:    in the wheel's @intake, if @fresh or @ordered is not NULL
  *
- * The counters are changed by this_cpu operations only, and summed by readers.
+ * The counters are changed by this_cpu operations only, and summed by readers. @fresh and what
+ * follows is protected by the wheel's lock, so that any holder goes on where another has left off.
  */
-struct hwt_cpu {
+struct hwt_submit {
 	struct llist_head	list;
 	unsigned long		scheduled;
 	unsigned long		rearmed;
 	unsigned long		cancelled;
 	unsigned long		rejected;
-} ____cacheline_aligned_in_smp;
+
+	struct llist_node	*fresh ____cacheline_aligned_in_smp;
+	struct llist_node	*ordered;
+	unsigned long		taken;
+	struct list_head	intake;
+};
 
 /**
- * struct hwt_runner - somebody who may be calling back: the engine, a worker, a _sync, a stop
+ * struct hwt_runner - what may be calling back: the engine, a worker, a _sync, a stop
  * @entry:   in the wheel's list of runners
- * @task:    who it is
- * @only:    the one timeout whose callbacks it may run; NULL: all
- * @mute:    it may not even run those: the engine of a wheel with workers
+ * @task:    its task
  * @call:    number of the call it is in, of all calls on the wheel
  * @fn:      what it is executing, if @current_timeout says that it is
  * @current_timeout: the timeout whose callback or release it is executing. Kicks read
  *           the engine's without the lock.
  * @stamp:   when it last looked at CLOCK_MONOTONIC, ns; 0: must look
  * @releasing: it is a release, and what @current_timeout points to is let go
- * @nested:  @task was in a callback of the wheel already
+ * @thread:  @task is one of the wheel's threads. Constant
  *
  * Protected by the wheel's lock, but for @stamp, which is @task's own.
  */
 struct hwt_runner {
 	struct list_head	entry;
 	struct task_struct	*task;
-	struct hwt_timeout	*only;
 	struct hwt_timeout	*current_timeout;
 	u64			stamp;
 	u64			call;
 	const void		*fn;
-	bool			mute;
 	bool			releasing;
-	bool			nested;
+	bool			thread;
 };
 
 /**
@@ -92,32 +98,13 @@ struct hwt_runner {
  * @runner: in the wheel's list of runners
  * @wheel:  its wheel
  * @idle:   in the wheel's list of idle workers; protected by the wheel's lock
- * @took_due: the last one it took was due, not deferred. Its own
+ * @took_due: the last timeout it took was due, not ended. Its own
  */
 struct hwt_worker {
 	struct hwt_runner	runner;
 	struct hwt_wheel	*wheel;
 	struct list_head	idle;
 	bool			took_due;
-};
-
-/**
- * struct hwt_intake - submissions on their way from the lists to the buckets
- * @fresh:    a CPU's list as it was taken, newest first
- * @reversed: the part of it that has been turned round
- * @ordered:  turned round whole: the next to settle
- * @cpu:      whose list was taken last, so that all get their turn
- * @turns:    how often it has begun with the first CPU again
- *
- * Protected by the wheel's lock, so that whoever holds it can go on where another
- * has left off.
- */
-struct hwt_intake {
-	struct llist_node	*fresh;
-	struct llist_node	*reversed;
-	struct llist_node	*ordered;
-	unsigned int		cpu;
-	unsigned long		turns;
 };
 
 /* The longest call of a function. */
@@ -138,7 +125,7 @@ struct hwt_wheel {
 	enum hwt_clock		clock;
 	u32			flags;		/* HWT_COARSE_CLOCK, HWT_FREEZABLE */
 	u64			max_pending;	/* 0: no limit */
-	struct hwt_cpu __percpu	*cpu;
+	struct hwt_submit __percpu *submit;
 	/* Bitmap of CPUs whose list may have something on it: set by the CPU itself after a
 	 * push, cleared before the list is taken. The pointer is constant.
 	 */
@@ -161,8 +148,8 @@ struct hwt_wheel {
 	bool			kicked;
 	/* It knows of cancelled timeouts. Set by cancels, cleared by the engine. */
 	bool			reclaim;
-	/* Pending timeouts; counted only if there is a max_pending. */
-	atomic64_t		limited;
+	/* Counted only if there is a max_pending. */
+	atomic64_t		nr_pending;
 	/* Wakes the engine for those who may not. */
 	struct irq_work		irq_work;
 
@@ -174,22 +161,20 @@ struct hwt_wheel {
 	 */
 	spinlock_t		lock ____cacheline_aligned_in_smp;
 	struct hwt_buckets	buckets;
-	struct hwt_intake	intake;
-	/* Collected and still QUEUED: their end brings callbacks that the collector
-	 * may not run. Left to the engine, or to the workers.
-	 */
-	struct list_head	deferred;
-	unsigned int		deferrals;	/* how many those are */
+	/* Each hwt_submit whose list was taken and not collected to its end. */
+	struct list_head	intake;
+	unsigned int		intake_cpu;	/* the last one, so that all get their turn */
+	/* Timeouts whose hold is over but for their clients' callbacks; see core/state.h. */
+	struct list_head	ended;
 	struct list_head	idle;		/* workers */
 	u64			calls;		/* callbacks begun */
 	/* The tick since which something has been due; HWT_TICK_NEVER: nothing is. */
 	u64			due_since;
 	struct ratelimit_state	behind_limit;	/* to say so; has a lock of its own */
 	struct list_head	runners;	/* all who may be calling back */
-	unsigned int		sync_waiters;	/* how many wait on sync_wait */
-	wait_queue_head_t	sync_wait;	/* see hwt_sync_wake() */
+	unsigned int		waiters;	/* see hwt_wait_until() */
 	enum hwt_wheel_state	state;		/* also read without the lock */
-	bool			stopping;	/* the engine fires no more */
+	bool			stopping;	/* no runner but the stop begins a callback */
 	/* When it lets go of the cancelled, on CLOCK_MONOTONIC, ns; 0: it knows of none.
 	 * Written by the engine only, which may read it without.
 	 */
@@ -225,7 +210,7 @@ struct hwt_wheel {
 	unsigned int		workers;
 	enum hwt_priority	priority;
 	enum hwt_wait_strategy	wait;
-	cpumask_var_t		cpus;		/* if @pinned */
+	cpumask_var_t		affinity;	/* if @pinned */
 	bool			pinned;
 	/* Threads of a pinned wheel may be elsewhere: set by them, cleared by the engine
 	 * before it pins all. Without a lock: who sets it is past what has put it there.
@@ -240,6 +225,11 @@ struct hwt_wheel {
 	 */
 	struct mutex		stop_lock;
 	struct lock_class_key	stop_key;
+#ifdef CONFIG_LOCKDEP
+	/* Held around callbacks, and taken by those that wait for all of them. */
+	struct lockdep_map	lockdep_map;
+	struct lock_class_key	lockdep_key;
+#endif
 
 	/* The registry's, see hwt_main.c: under its lock, or constant. */
 	struct list_head	entry;

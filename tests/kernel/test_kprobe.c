@@ -422,17 +422,17 @@ static void __init test_instructions(const char *what, const char * const *names
 }
 
 static const char * const submit_names[] __initconst = {
-	"hwt_schedule", "hwt_schedule_at", "hwt_schedule_earlier_at",
-	"hwt_schedule_pending", "hwt_cancel", "hwt_word_cancel", "hwt_wheel_kick",
+	"hwt_schedule", "hwt_schedule_at", "hwt_schedule_flags", "hwt_submit",
+	"hwt_cancel", "hwt_cancel_claim", "hwt_wheel_kick",
 	"hwt_count_cancel", "hwt_reclaim_soon", "llist_add_batch",
 	"hwt_cancel_sync", "hwt_sync", "hwt_sync_cancel",
 };
 
 static const char * const engine_names[] __initconst = {
 	"hwt_engine_thread", "hwt_engine_pass", "hwt_engine_sleep",
-	"hwt_engine_fire", "hwt_fire", "hwt_engine_wait", "hwt_collect",
-	"hwt_intake_pop", "hwt_settle_queued", "hwt_settle_running",
-	"hwt_settle_deferred", "hwt_periodic_begin", "hwt_notify_cancelled",
+	"hwt_engine_fire", "hwt_fire_claim", "hwt_engine_wait", "hwt_collect",
+	"hwt_intake_pop", "hwt_collect_taken", "hwt_finish",
+	"hwt_end", "hwt_periodic_begin", "hwt_call_cancelled",
 	"hwt_call_begin", "hwt_call_end", "hwt_call_release",
 	"hwt_buckets_insert", "hwt_buckets_remove", "hwt_buckets_advance",
 };

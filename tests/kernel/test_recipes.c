@@ -459,7 +459,7 @@ static void __init test_debounce_late(void)
 	struct hwt_debounce debounce = { .quiet_ns = 20 * KT_MS, .most_ns = KT_HOUR };
 	struct kprobe at = { .symbol_name = "hwt_schedule_at", .pre_handler = late_probe };
 	struct kprobe pending = {
-		.symbol_name = "hwt_schedule_pending_at", .pre_handler = late_probe,
+		.symbol_name = "hwt_schedule_flags", .pre_handler = late_probe,
 	};
 	int first, second;
 

@@ -164,7 +164,9 @@ static void slow_hand_back(struct hwt_timeout *timeout, void *arg)
 	atomic_inc(arg);
 }
 
-static const struct hwt_timeout_ops slow_ops = { .expire = slow_expire, .cancelled = slow_cancelled };
+static const struct hwt_timeout_ops slow_ops = {
+	.expire = slow_expire, .cancelled = slow_cancelled,
+};
 
 /* Runs, and is let go. */
 static void __init run(struct kt *kt)
@@ -335,7 +337,9 @@ static void slow_release(struct hwt_timeout *timeout)
 	kt_release(timeout);
 }
 
-static const struct hwt_timeout_ops slow_release_ops = { .expire = kt_expire, .release = slow_release };
+static const struct hwt_timeout_ops slow_release_ops = {
+	.expire = kt_expire, .release = slow_release,
+};
 
 /* Two are due at once: how long the slowest callback took, beside the first one's release. */
 static u64 __init slowest_beside_release(void)

@@ -250,7 +250,7 @@ static void __init test_stubborn(const char *what, const struct hwt_timeout_ops 
 	hwt_wheel_destroy(wheel);
 }
 
-/* What a callback must not wait for: -EDEADLK, and nothing has changed. */
+/* What a callback must not wait for: -EDEADLK. */
 struct tried {
 	int	times, odd;
 };
@@ -261,9 +261,9 @@ static void try_all(struct hwt_timeout *timeout, struct tried *tried)
 {
 	struct hwt_wheel *wheel = hwt_timeout_wheel(timeout);
 	const long ret[] = {
-		hwt_cancel_sync(timeout), hwt_shutdown_sync(timeout),
+		hwt_cancel_sync(timeout), hwt_wait(timeout, U64_MAX),
 		hwt_wheel_stop(wheel, NULL, NULL), hwt_wheel_destroy(wheel),
-		hwt_wait(timeout, U64_MAX), hwt_wheel_flush(wheel),
+		hwt_wheel_flush(wheel), hwt_wheel_barrier(wheel),
 	};
 	unsigned int i;
 
@@ -488,6 +488,116 @@ static void __init test_handed_back(void)
 	hwt_wheel_destroy(wheel);
 }
 
+/* A _sync of the own timeout cancels it, all the same. */
+static struct {
+	int	cancel, shutdown, schedule;
+	bool	pending;
+} self;
+
+static void self_expire(struct hwt_timeout *timeout)
+{
+	hwt_schedule(timeout, KT_HOUR);
+	self.cancel = hwt_cancel_sync(timeout);
+	self.pending = hwt_pending(timeout);
+	self.shutdown = hwt_shutdown_sync(timeout);
+	self.schedule = hwt_schedule(timeout, KT_HOUR);
+	kt_expire(timeout);
+}
+
+static const struct hwt_timeout_ops self_ops = { .expire = self_expire };
+
+static void __init test_self(void)
+{
+	struct hwt_wheel *wheel = kt_wheel("self");
+	struct kt kt;
+
+	kt_init(&kt, wheel, &self_ops);
+	kt_schedule(&kt, 0);
+	KTEST(KT_WAIT(kt_expirations(&kt) == 1) && self.cancel == -EDEADLK && !self.pending,
+	      "cancel_sync of the own timeout cancels it: %d", self.cancel);
+	KTEST(self.shutdown == -EDEADLK && self.schedule == -ESHUTDOWN,
+	      "shutdown_sync of it shuts it down: %d, then %d", self.shutdown, self.schedule);
+	KTEST(hwt_cancel_sync(&kt.timeout) == 0 && !hwt_held(&kt.timeout),
+	      "it is let go when its callback has returned");
+	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
+}
+
+#define LEAVING		300
+
+static struct kt leaving[LEAVING];
+static struct completion leaving_go;
+static atomic_t leaving_inside;
+
+/* The first one blocks, so that the others have to wait behind it. */
+static void leaving_release(struct hwt_timeout *timeout)
+{
+	if (atomic_inc_return(&leaving_inside) == 1)
+		wait_for_completion(&leaving_go);
+	kt_release(timeout);
+}
+
+static const struct hwt_timeout_ops leaving_ops = {
+	.expire = kt_expire, .cancelled = kt_cancelled, .release = leaving_release,
+};
+
+static struct hwt_wheel *barrier_wheel;
+static atomic_t barrier_done;
+
+static int barrier_thread(void *unused)
+{
+	int ret = hwt_wheel_barrier(barrier_wheel);
+
+	atomic_set_release(&barrier_done, ret ?: 1);
+	return kt_thread_end(0);
+}
+
+static void __init test_barrier(unsigned int workers)
+{
+	struct hwt_wheel *wheel = kt_wheel("barrier", .workers = workers);
+	unsigned int i, released = 0, told = 0, pending = 0;
+	struct task_struct *thread;
+	struct kt bystander;
+
+	barrier_wheel = wheel;
+	atomic_set(&barrier_done, 0);
+	atomic_set(&leaving_inside, 0);
+	init_completion(&leaving_go);
+	kt_init(&bystander, wheel, &kt_ops);
+	kt_schedule(&bystander, KT_HOUR);
+	for (i = 0; i < LEAVING; i++) {
+		kt_init(&leaving[i], wheel, &leaving_ops);
+		kt_schedule(&leaving[i], i % 3 ? KT_HOUR : 0);
+	}
+	KTEST(KT_WAIT(atomic_read(&leaving_inside) >= 1), "%u workers: a release blocks", workers);
+	for (i = 0; i < LEAVING; i++)
+		hwt_cancel(&leaving[i].timeout);
+	thread = kt_thread(barrier_thread, NULL, 0);
+	msleep(50);
+	KTEST(atomic_read(&barrier_done) == 0, "the barrier waits");
+	complete_all(&leaving_go);
+	KTEST(KT_WAIT(atomic_read_acquire(&barrier_done) == 1), "then it returns");
+	for (i = 0; i < LEAVING; i++) {
+		released += kt_releases(&leaving[i]);
+		told += atomic_read(&leaving[i].cancelled);
+		pending += hwt_held(&leaving[i].timeout);
+	}
+	KTEST(released == LEAVING && pending == 0,
+	      "all are released: %u, %u of them cancelled, %u held", released, told, pending);
+	KTEST(hwt_pending(&bystander.timeout), "what is pending stays so");
+	kt_thread_stop(thread);
+
+	for (i = 0, released = 0; i < 100; i++) {
+		kt_schedule(&leaving[0], KT_HOUR);
+		hwt_cancel(&leaving[0].timeout);
+		released += hwt_wheel_barrier(wheel) == 0 && !hwt_held(&leaving[0].timeout) &&
+			    kt_releases(&leaving[0]) == i + 2;
+	}
+	KTEST(released == 100, "schedule, cancel, barrier, a hundred times: %u", released);
+	hwt_wheel_stop(wheel, NULL, NULL);
+	KTEST(hwt_wheel_barrier(wheel) == 0, "of a stopped wheel it returns at once");
+	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
+}
+
 /* A callback, or the function of a stop, may stop and destroy another wheel. */
 static struct hwt_wheel *inner;
 static long inner_ret;
@@ -675,6 +785,9 @@ static void __init selftest(void)
 	test_deadlock(4);
 	test_chain();
 	test_twice();
+	test_self();
+	test_barrier(0);
+	test_barrier(4);
 	test_handed_back();
 	test_stops();
 	test_two_stops();

@@ -560,7 +560,7 @@ static void __init test_wait_deferred(void)
 	KTEST(kt_stay_begin(&sleeper, wheel), "a callback sleeps");
 	hwt_schedule(&awaited.timeout, KT_HOUR);
 	hwt_cancel(&awaited.timeout);
-	KTEST(KT_WAIT(READ_ONCE(awaited.timeout.deferred)), "a cancelled timeout is left to it");
+	KTEST(KT_WAIT(READ_ONCE(awaited.timeout.ended)), "a cancelled timeout is left to it");
 	hwt_schedule(&awaited.timeout, KT_HOUR);
 	waiter_begin(&waiter, &awaited.timeout);
 	msleep(50);

@@ -48,7 +48,9 @@ static const struct hwt_timeout_ops in_cancelled = {
 	.release	= kt_release,
 };
 
-static const struct hwt_timeout_ops in_release = { .expire = kt_expire, .release = sleeper_release };
+static const struct hwt_timeout_ops in_release = {
+	.expire = kt_expire, .release = sleeper_release,
+};
 
 static bool inside(struct sleeper *s)
 {

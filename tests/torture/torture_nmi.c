@@ -148,12 +148,12 @@ static struct {
 	u8		*at;
 	unsigned int	length;
 } tt_function[] = {
-	{ "hwt_schedule", true }, { "hwt_schedule_at", true }, { "hwt_schedule_earlier", true },
-	{ "hwt_schedule_pending", true }, { "hwt_schedule_periodic_at", true },
+	{ "hwt_schedule", true }, { "hwt_schedule_at", true }, { "hwt_schedule_flags", true },
+	{ "hwt_schedule_periodic_at", true },
 	{ "hwt_cancel", true }, { "hwt_try_cancel", true },
-	{ "hwt_submit" }, { "hwt_word_cancel" }, { "hwt_wheel_kick" },
+	{ "hwt_submit" }, { "hwt_cancel_claim" }, { "hwt_wheel_kick" },
 	{ "hwt_sync" }, { "hwt_sync_cancel" }, { "hwt_collect" }, { "hwt_intake_pop" },
-	{ "hwt_settle_queued" }, { "hwt_settle_running" }, { "hwt_settle_deferred" },
+	{ "hwt_collect_taken" }, { "hwt_finish" }, { "hwt_end" },
 	{ "hwt_fire" }, { "hwt_periodic_begin" }, { "hwt_call_begin" }, { "hwt_call_end" },
 	{ "hwt_call_release" }, { "hwt_engine_pass" }, { "hwt_engine_sleep" },
 	{ "hwt_worker_serve" }, { "hwt_buckets_insert" }, { "hwt_buckets_remove" },

@@ -107,7 +107,9 @@ static int __init shown_make_others(void)
 
 static bool __init shown_fire(void)
 {
-	const struct hwt_timeout_ops *ops[] = { &quick_ops, &quick_ops, &other_ops, &quick_ops, &slow_ops };
+	const struct hwt_timeout_ops *ops[] = {
+		&quick_ops, &quick_ops, &other_ops, &quick_ops, &slow_ops,
+	};
 	int i;
 
 	for (i = 0; i < ARRAY_SIZE(fired); i++) {

@@ -18,6 +18,7 @@
 #include "core/thread.h"
 
 __thread struct shim_cpu shim_cpu;
+wait_queue_head_t shim_var_queue;
 unsigned int nr_cpu_ids;
 unsigned long __per_cpu_offset[SHIM_CPUS] __aligned(64);
 bool shim_on_demand;
@@ -98,7 +99,7 @@ void shim_start(void)
 	for_each_possible_cpu(cpu)
 		__per_cpu_offset[cpu] = (unsigned long)cpu * SHIM_UNIT;
 	shim_thread_start(0);
-	if (shim_module_init())
+	if (hwt_registry_init())
 		shim_die("module_init");
 }
 
@@ -247,10 +248,10 @@ u32 hwt_debug_mark(const struct hwt_timeout *timeout)
 	return 0;
 }
 
-void __hwt_debug_track(struct hwt_timeout *timeout, u64 word)
+void __hwt_debug_track(struct hwt_timeout *timeout, u64 state)
 {
 	(void)timeout;
-	(void)word;
+	(void)state;
 	abort();
 }
 
@@ -292,13 +293,5 @@ void hwt_debugfs_remove(struct hwt_wheel *wheel)
 	(void)wheel;
 }
 
-/* There are no devices. */
-int hwt_chardev_init(struct dentry *debugfs)
-{
-	(void)debugfs;
-	return 0;
-}
-
-void hwt_chardev_exit(void)
-{
-}
+unsigned int hwt_tick_us = 1000, hwt_ticks_per_wheel = 512, hwt_levels = 3;
+unsigned int hwt_min_tick_us = 1000, hwt_reclaim_ms = 100, hwt_slow_callback_us = 10000;

@@ -93,7 +93,6 @@ struct notifier_block {
 #define MODULE_DESCRIPTION(text)
 #define MODULE_VERSION(text)
 #define MODULE_LICENSE(text)
-#define module_init(function)	int (* const shim_module_init)(void) = function
 #define module_exit(function)
 
 /*
@@ -133,8 +132,6 @@ void shim_trace(const char *name);
 struct module;
 struct lock_class_key;
 
-extern int (* const shim_module_init)(void);
-
 /* Without a check of the format: u64 is another type here. */
 void shim_printk(const char *format, ...);
 
@@ -159,6 +156,7 @@ struct ratelimit_state {
 		shim_printk("WARNING: %s\n", #condition);	\
 	__warn; })
 #define WARN_ON_ONCE(condition)	WARN_ON(condition)
+#define WARN_ONCE(condition, ...)	WARN_ON(condition)
 /* Nobody looks for races here. */
 #define data_race(expression)	(expression)
 #define lockdep_assert_held(lock)	((void)(lock))
@@ -463,8 +461,10 @@ typedef struct {
 	struct task_struct *waiter;
 } wait_queue_head_t;
 
-#define init_waitqueue_head(queue)	((queue)->waiter = NULL)
-#define DEFINE_WAIT(name)	int name
+extern wait_queue_head_t shim_var_queue;
+struct wait_bit_queue_entry { int wq_entry; };
+#define __var_waitqueue(var)	((void)(var), &shim_var_queue)
+#define init_wait_var_entry(wait, var, flags)	((void)(wait))
 #define prepare_to_wait(queue, wait, state) do {	\
 	(void)(wait);					\
 	(queue)->waiter = current;			\
@@ -474,9 +474,10 @@ typedef struct {
 	__set_current_state(TASK_RUNNING);		\
 	(queue)->waiter = NULL;				\
 } while (0)
-#define wake_up_all(queue) do {				\
-	if ((queue)->waiter)				\
-		wake_up_process((queue)->waiter);	\
+#define wake_up_var(var) do {				\
+	(void)(var);					\
+	if (shim_var_queue.waiter)			\
+		wake_up_process(shim_var_queue.waiter);	\
 } while (0)
 
 struct irq_work {
@@ -502,6 +503,7 @@ struct work_struct {
 typedef s64 ktime_t;
 
 #define time_before(a, b)	((long)((a) - (b)) < 0)
+#define time_before_eq(a, b)	((long)((a) - (b)) <= 0)
 
 #define USEC_PER_SEC		1000000L
 #define NSEC_PER_USEC		1000L

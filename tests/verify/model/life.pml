@@ -65,28 +65,18 @@ static __attribute__((constructor)) void mutation_get(void)
 
 /* -- State --------------------------------------------------------------- */
 
-/* The word: tick << 8 | flags. */
-#define ARMED		1
-#define QUEUED		2
-#define RUNNING		4
-#define REPEAT		8
-#define DEAD		16
-#define CANCELLED	32
-#define PERIODIC	64
-#define HELD		7
-#define PENDING		9
-#define TICK(w)		((w) >> 8)
-#define FLAGS(w)	((w) & 255)
+/* The state: tick << 8 | bits. */
+#include "state.pml"
 #define NOW		0
 #define SOON		1
 #define LATE		(MAXNOW + 1)
 
-short word[NT + 1];
+short state[NT + 1];
 
 /* Under the wheel's lock: where it is linked. */
 #define NOWHERE		0
 #define DUE		1
-#define DEFERRED	2
+#define ENDED	2
 #define BUCKET(t)	(3 + (t))
 byte at[NT + 1];
 
@@ -117,11 +107,9 @@ bool engine_done, worker_done, stop_done, thread_done[2];
 #if WORKER
 bool wsleeps;			/* the worker sleeps */
 #define WAKE_WORKER	wsleeps = false
-#define MUTE		3		/* the engine may run nobody's callbacks */
-#define SERVED(x)	((at[x] == DUE || at[x] == DEFERRED) && !wsleeps)
+#define SERVED(x)	((at[x] == DUE || at[x] == ENDED) && !wsleeps)
 #else
 #define WAKE_WORKER	skip
-#define MUTE		0
 #define SERVED(x)	false
 #endif
 
@@ -159,7 +147,7 @@ byte op_on[2];			/* the timeout a thread is working at */
 #define PICK(p)		if :: p(1) -> x = 1 :: p(2) -> x = 2 fi
 #endif
 #define IS_DUE(x)	(at[x] == DUE)
-#define IS_DEFERRED(x)	(at[x] == DEFERRED)
+#define IS_ENDED(x)	(at[x] == ENDED)
 
 #define RUNNER_OF(x)	(current[T0] == x || current[T1] == x || \
 			 current[STOPPER] == x || current[ENGINE] == x || \
@@ -194,7 +182,7 @@ inline ghost_fire(x, old)
 {
 	assert(live[x]);			/* fired after a cancel, or twice */
 	assert(TICK(old) <= now);		/* fired early */
-	assert(!fresh[x] || !(old & REPEAT));	/* the old period */
+	assert(!fresh[x] || !(old & REARM));	/* the old period */
 	fresh[x] = false;
 	live[x] = ((old & PERIODIC) != 0)
 }
@@ -224,7 +212,7 @@ inline insert(x)
 {
 	touch(x);
 	assert(at[x] == NOWHERE);		/* linked twice */
-	at[x] = (TICK(word[x]) <= cursor -> DUE : BUCKET(TICK(word[x])))
+	at[x] = (TICK(state[x]) <= cursor -> DUE : BUCKET(TICK(state[x])))
 }
 
 inline advance_one(x, to)
@@ -268,12 +256,13 @@ inline kick()
 
 /* What work() does next with timeout x. */
 #define NOTHING		0
-#define COLLECTED	1	/* hwt_settle_queued() */
+#define COLLECTED	1	/* hwt_collect_one() */
 #define COLLECTED_BLIND	2
-#define DEFERS		3	/* the second half of the kick */
-#define RAN		4	/* hwt_settle_running() */
+#define LEAVES		3	/* the second half of the kick */
+#define TAKEN		16	/* hwt_end() */
+#define RAN		4	/* hwt_finish() */
 #define RAN_BLIND	5
-#define TELLS		6	/* hwt_notify_cancelled(), under way */
+#define TELLS		6	/* hwt_call_cancelled(), under way */
 #define LINKS		7	/* hwt_buckets_insert() */
 #define KICKS		8	/* a worker of a pool has armed what comes early */
 #define WAKES		9
@@ -286,23 +275,22 @@ inline kick()
 
 #define DONE		how = NOTHING; if :: !more -> break :: else fi
 
-/* The compare-and-swap that drops QUEUED or RUNNING. */
-inline settle_word(x)
+/* The compare-and-swap that drops SUBMITTED or RUNNING. */
+inline settle_state(x)
 {
-	word[x] = new;
+	state[x] = new;
 	if
 	:: !(new & HELD) -> ghost_idle(x)
 	:: else
 	fi
 }
 
-inline after_queued(x)
+inline after_collected(x)
 {
 	if
 	:: (old & RUNNING) && MUT(COLLECT_LINKS) && (old & ARMED) -> how = LINKS
 	:: (old & RUNNING) && !(MUT(COLLECT_LINKS) && (old & ARMED)) -> DONE
 	:: !(old & RUNNING) && (old & ARMED) -> how = LINKS
-	:: !(old & (RUNNING | ARMED)) && (new & RUNNING) -> how = RAN; told = false
 	:: else -> how = (MUT(OPS_AFTER) -> READS_OPS : ENDS)
 	fi
 }
@@ -321,53 +309,60 @@ inline after_running(x)
  * says, and, if @more, collect. Begins and ends with the lock held, and drops it
  * around callbacks.
  *
- * @r:    the runner
- * @only: the one timeout whose callbacks it may run; 0: all
+ * @r: the runner
  */
-inline work(r, only)
+inline work(r)
 {
 	do
-	/* hwt_settle_queued(): unlink, look, defer or compare-and-swap */
+	/* hwt_collect_one(): unlink, look, leave or compare-and-swap */
 	:: atomic { how == COLLECTED ->
 		touch(x);
-		assert(at[x] != DEFERRED);
+		assert(at[x] != ENDED);
 		at[x] = NOWHERE;
-		old = word[x];
-		assert(old & QUEUED);
+		old = state[x];
+		assert(old & SUBMITTED);
+		state_collect(old, RELEASE(x) || (NOTIFY(x) && (old & CANCELLED)));
 		if
-		:: !(old & (ARMED | RUNNING)) && only && only != x &&
-		   (RELEASE(x) || (NOTIFY(x) && (old & CANCELLED))) &&
-		   !MUT(STRANGERS) ->
-			at[x] = DEFERRED;
+		:: act == LEAVE && MUT(STRANGERS) -> how = TAKEN
+		:: act == LEAVE && !MUT(STRANGERS) ->
+			at[x] = ENDED;
 #if WORKER
 			wsleeps = wsleeps && MUT(POOL_NO_WAKE);
 			DONE
 #else
-			how = DEFERS;
-			kicked = kicked || !MUT(DEFER_NO_KICK)
-#endif
-		:: else ->
-			new = old & ~QUEUED;
 			if
-			:: !(old & (ARMED | RUNNING)) && (old & CANCELLED) && NOTIFY(x) ->
-				new = new | RUNNING
-			:: else
-			fi;
-			if
-			:: MUT(QUEUED_BLIND) -> how = COLLECTED_BLIND
-			:: MUT(NEXT_LATE) -> settle_word(x); how = READS_NEXT
-			:: else -> settle_word(x); after_queued(x)
+			:: r == ENGINE -> DONE
+			:: else ->
+				how = LEAVES;
+				kicked = kicked || !MUT(DEFER_NO_KICK)
 			fi
+#endif
+		:: act != LEAVE && MUT(COLLECT_BLIND) -> how = COLLECTED_BLIND
+		:: act != LEAVE && MUT(NEXT_LATE) -> settle_state(x); how = READS_NEXT
+		:: else -> settle_state(x); after_collected(x)
+		fi }
+	/* hwt_end() */
+	:: atomic { how == TAKEN ->
+		touch(x);
+		at[x] = NOWHERE;
+		old = state[x];
+		assert(old & SUBMITTED);
+		state_end(old, NOTIFY(x));
+		settle_state(x);
+		if
+		:: act == LINK -> how = LINKS
+		:: act == CALL_CANCELLED -> how = RAN; told = false
+		:: else -> how = (MUT(OPS_AFTER) -> READS_OPS : ENDS)
 		fi }
 #ifdef MUTATED
-	:: atomic { how == COLLECTED_BLIND -> settle_word(x); after_queued(x) }
-	:: atomic { how == READS_NEXT -> intake = next[x]; after_queued(x) }
+	:: atomic { how == COLLECTED_BLIND -> settle_state(x); after_collected(x) }
+	:: atomic { how == READS_NEXT -> intake = next[x]; after_collected(x) }
 #endif
-	:: atomic { how == DEFERS ->
+	:: atomic { how == LEAVES ->
 		asleep = asleep && MUT(DEFER_NO_KICK);
 		DONE }
 
-	/* hwt_settle_running(): look, notify or compare-and-swap */
+	/* hwt_finish(): look, notify or compare-and-swap */
 	:: atomic { how == RAN || ((how == RETURNED || how == TELLS) && !lock) ->
 		touch(x);
 		if
@@ -383,10 +378,14 @@ inline work(r, only)
 			told = true
 		:: else
 		fi;
-		old = word[x];
+		old = state[x];
+		/* hwt_periodic_next(): the next one, or it is behind */
 		if
-		:: !(old & (PENDING | QUEUED)) && !told && (old & CANCELLED) &&
-		   NOTIFY(x) ->
+		:: state_finish(old, now, !told && NOTIFY(x))
+		:: (old & PENDING) == REARM -> state_finish(old, now + 1, !told && NOTIFY(x))
+		fi;
+		if
+		:: act == CALL_CANCELLED ->
 			assert(untold[x]);	/* told twice */
 			assert(!busy[x]);
 			untold[x] = false;
@@ -395,31 +394,20 @@ inline work(r, only)
 			lock = false;
 			how = TELLS
 		:: else ->
-			new = old & ~RUNNING;
-			if
-			:: (old & PENDING) == REPEAT ||
-			   (MUT(REPEAT_ALWAYS) && (old & PERIODIC) && !(old & ARMED)) ->
-				/* hwt_periodic_next(): the next one, or it is behind */
-				if
-				:: new = FLAGS(new) | ARMED | (now << 8)
-				:: new = FLAGS(new) | ARMED | ((now + 1) << 8)
-				fi
-			:: else
-			fi;
 			if
 			:: MUT(END_BLIND) -> how = RAN_BLIND
-			:: else -> settle_word(x); after_running(x)
+			:: else -> settle_state(x); after_running(x)
 			fi
 		fi }
 #ifdef MUTATED
-	:: atomic { how == RAN_BLIND -> settle_word(x); after_running(x) }
+	:: atomic { how == RAN_BLIND -> settle_state(x); after_running(x) }
 #endif
 	:: atomic { how == LINKS ->
 		insert(x);
 		WAKE_ALL;
 		if
-		:: r == POOL && TICK(word[x]) < wake_tick && !MUT(POOL_NO_KICK) &&
-		   !(MUT(POOL_LINK_NO_KICK) && (old & QUEUED) && !(old & RUNNING) && new) ->
+		:: r == POOL && TICK(state[x]) < wake_tick && !MUT(POOL_NO_KICK) &&
+		   !(MUT(POOL_LINK_NO_KICK) && (old & SUBMITTED) && !(old & RUNNING) && new) ->
 			how = KICKS
 		:: else -> DONE
 		fi }
@@ -458,7 +446,7 @@ inline work(r, only)
 		x = intake;
 		intake = (MUT(NEXT_LATE) -> 0 : next[x]);
 		how = COLLECTED }
-	/* hwt_intake_refill(): clear the bit, then take the list */
+	/* hwt_intake_take(): clear the bit, then take the list */
 	:: atomic { how == NOTHING && more && !intake && submitted[0] && !refill ->
 		refill = 1;
 		if
@@ -535,7 +523,7 @@ inline push(x, t, c)
 	fi
 }
 
-/* hwt_arm_checked(), up to the compare-and-swap. */
+/* __hwt_schedule(), up to the compare-and-swap. */
 inline arm_begin(x, t)
 {
 	op_on[t] = x;
@@ -560,70 +548,45 @@ inline arm_end(x)
 }
 
 /*
- * hwt_arm(). The read of the word is not a step of its own: the compare-and-swap
- * succeeds only on the word that was read, and between them nothing is done.
+ * hwt_arm(). The read of the state is not a step of its own: the compare-and-swap
+ * succeeds only on the state that was read, and between them nothing is done.
  */
 inline arm(x, t, c, tick)
 {
 	atomic {
 		touch(x);
-		old = word[x];
+		old = state[x];
+		state_schedule(old, tick, kind == P_NOW);
 		if
-		:: old & DEAD -> error = true; new = old
+		:: act == REFUSED -> error = true
 		:: else ->
-			new = (tick << 8) | ARMED | (old & (QUEUED | RUNNING)) |
-			      (kind == P_NOW -> PERIODIC : 0);
-			if
-			:: MUT(KEEP_REPEAT) -> new = new | (old & REPEAT)
-			:: else
-			fi;
-			if
-			:: !(old & (QUEUED | RUNNING)) &&
-			   (!(old & ARMED) || tick < TICK(old)) ->
-				new = new | QUEUED
-			:: MUT(SCHEDULE_RUNNING) && (old & (QUEUED | RUNNING)) == RUNNING ->
-				new = new | QUEUED
-			:: else
-			fi;
-			word[x] = new;
+			state[x] = new;
 			ghost_schedule(x, old, new)
 		fi
 	}
 	if
-	:: (new & ~old & QUEUED) -> push(x, t, c)
+	:: (new & ~old & SUBMITTED) -> push(x, t, c)
 	:: else
 	fi;
 	if
-	:: atomic { !error && (new & QUEUED) && tick < wake_tick &&
-		    !(MUT(QUEUED_NO_CHECK) && (old & QUEUED)) -> skip }
+	:: atomic { !error && (new & SUBMITTED) && tick < wake_tick &&
+		    !(MUT(SUBMITTED_NO_CHECK) && (old & SUBMITTED)) -> skip }
 		kick()
 	:: else
 	fi
 }
 
-/* hwt_word_cancel(), as part of a step. */
-inline word_cancel(x, set)
+/* hwt_cancel_claim(), as part of a step. */
+inline state_cancels(x, set)
 {
 	touch(x);
-	old = word[x];
-	new = old | set;
+	old = state[x];
+	state_cancel(old, set);
 	if
-	:: old & PENDING ->
-		new = (new & ~PENDING) | CANCELLED;
-		if
-		:: MUT(CANCEL_KEEPS_REPEAT) -> new = new | (old & REPEAT)
-		:: else
-		fi;
-		if
-		:: !(old & (QUEUED | RUNNING)) -> new = new | QUEUED
-		:: MUT(CANCEL_RUNNING) && (old & (QUEUED | RUNNING)) == RUNNING ->
-			new = new | QUEUED
-		:: else
-		fi;
-		ghost_cancel(x)
+	:: old & PENDING -> ghost_cancel(x)
 	:: else
 	fi;
-	word[x] = new
+	state[x] = new
 }
 
 /* hwt_cancel(), up to the compare-and-swap. */
@@ -637,9 +600,9 @@ inline cancel_begin(x, t)
 /* hwt_cancel(), with hwt_reclaim_soon(). */
 inline cancel(x, t, c)
 {
-	atomic { word_cancel(x, 0) }
+	atomic { state_cancels(x, 0) }
 	if
-	:: (new & ~old & QUEUED) -> push(x, t, c)
+	:: (new & ~old & SUBMITTED) -> push(x, t, c)
 	:: else
 	fi;
 	if
@@ -663,20 +626,17 @@ inline sync(y, r, set)
 	:: atomic { !lock -> lock = true;
 		x = y;
 		if
-		:: MUT(SYNC_CANCELS_ONCE) && again -> touch(x); old = word[x]; new = old
-		:: else -> word_cancel(x, set)
+		:: MUT(SYNC_CANCELS_ONCE) && again -> touch(x); old = state[x]; new = old
+		:: else -> state_cancels(x, set)
 		fi;
 		again = true;
 		if
-		:: new & ~old & QUEUED -> how = COLLECTED
-		:: !(new & ~old & QUEUED) && at[y] == DEFERRED ->
-			at[y] = NOWHERE;
-			how = COLLECTED
-		:: else -> more = ((old & QUEUED) != 0)
+		:: (new & ~old & SUBMITTED) || at[y] == ENDED -> how = TAKEN
+		:: else -> more = ((old & SUBMITTED) != 0)
 		fi }
-		work(r, y);
+		work(r);
 		if
-		/* hwt_sync_wait() */
+		/* hwt_wait_for() */
 		:: atomic { RUNNER_OF(y) && !MUT(SYNC_NO_WAIT) ->
 			waiting[r] = !MUT(WAIT_LATE);
 			lock = false }
@@ -687,7 +647,7 @@ inline sync(y, r, set)
 			fi;
 #endif
 			!waiting[r]
-		:: atomic { (!RUNNER_OF(y) || MUT(SYNC_NO_WAIT)) && !(word[y] & HELD) ->
+		:: atomic { (!RUNNER_OF(y) || MUT(SYNC_NO_WAIT)) && !(state[y] & HELD) ->
 			touch(y);
 			assert(!busy[y] && !releasing[y]);	/* done too early */
 			lock = false;
@@ -695,11 +655,11 @@ inline sync(y, r, set)
 			break }
 		:: atomic { else ->
 			touch(y);
-			old = word[y];
+			old = state[y];
 			lock = false }
 			/* usleep_range() */
-			atomic { word[y] != old || ((old & PENDING) && !MUT(SYNC_CANCELS_ONCE)) ||
-				 at[y] == DEFERRED || intake ||
+			atomic { state[y] != old || ((old & PENDING) && !MUT(SYNC_CANCELS_ONCE)) ||
+				 at[y] == ENDED || intake ||
 				 submitted[0] || submitted[CPUS - 1] || RUNNER_OF(y) -> skip }
 		fi
 	od
@@ -727,19 +687,16 @@ inline fire(x, r)
 	atomic {
 		touch(x);
 		at[x] = NOWHERE;
-		old = word[x];
+		old = state[x];
+		state_fire(old, cursor);
 		if
-		:: !(old & ARMED) -> new = 0		/* cancelled */
-		:: (old & ARMED) && TICK(old) > cursor ->
-			new = 0				/* pushed back */
+		:: act != CALL -> new = 0		/* cancelled, or pushed back */
 		:: else ->
-			new = (old & ~(PENDING | CANCELLED)) | RUNNING |
-			      ((old & PERIODIC) && !MUT(REPEAT_ALWAYS) -> REPEAT : 0);
 			if
 			:: MUT(FIRE_BLIND)
 			:: else ->
 				assert(!busy[x]);	/* RUNNING is exclusive */
-				word[x] = new;
+				state[x] = new;
 				ghost_fire(x, old);
 				busy[x] = true;
 				current[r] = x;
@@ -751,7 +708,7 @@ inline fire(x, r)
 	if
 	:: atomic { MUT(FIRE_BLIND) && new ->
 		assert(!busy[x]);
-		word[x] = new;
+		state[x] = new;
 		ghost_fire(x, old);
 		busy[x] = true;
 		current[r] = x;
@@ -770,7 +727,7 @@ inline fire(x, r)
 		:: atomic { MUT(END_NO_SETTLE) -> !lock -> lock = true;
 			busy[x] = false;
 			current[r] = 0;
-			word[x] = word[x] & ~RUNNING }
+			state[x] = state[x] & ~RUNNING }
 		:: else -> how = RETURNED
 		fi
 #else
@@ -797,7 +754,7 @@ inline engine_target(t)
 	fi;
 #if WORKER
 	if
-	:: (ANY(IS_DUE) || ANY(IS_DEFERRED)) && !MUT(POOL_TARGET) -> WAKE_WORKER
+	:: (ANY(IS_DUE) || ANY(IS_ENDED)) && !MUT(POOL_TARGET) -> WAKE_WORKER
 	:: else
 	fi;
 #endif
@@ -806,7 +763,7 @@ inline engine_target(t)
 	:: else
 	fi;
 	if
-	:: ANY(IS_DEFERRED) && !WORKER -> t = 0
+	:: ANY(IS_ENDED) && !WORKER -> t = 0
 	:: else
 	fi;
 	if
@@ -844,19 +801,10 @@ pass:	/* hwt_engine_pass() */
 		:: else
 		fi
 	}
-deferred:
-	if
-	:: atomic { !stopping && !WORKER && ANY(IS_DEFERRED) ->
-		PICK(IS_DEFERRED);
-		at[x] = NOWHERE;
-		how = COLLECTED;
-		phase = 1 }
-	:: atomic { else -> more = true; phase = 2 }
-	fi;
+	atomic { more = true; phase = 2 }
 do_work:
-	work(ENGINE, MUTE);
+	work(ENGINE);
 	if
-	:: phase == 1 -> goto deferred
 	:: phase == 3 -> goto do_fire
 	:: phase == 4 -> goto looked
 	:: atomic { phase == 2 ->
@@ -875,6 +823,10 @@ do_work:
 	fi;
 do_fire:
 	if
+	:: atomic { !stopping && !WORKER && ANY(IS_ENDED) ->
+		PICK(IS_ENDED);
+		how = TAKEN;
+		goto do_work }
 	:: atomic { !stopping && !WORKER && ANY(IS_DUE) -> PICK(IS_DUE) }
 		fire(x, ENGINE);
 		goto do_work
@@ -965,14 +917,13 @@ end_idle:
 	:: atomic { !lock && !wsleeps && !stopping && ANY(IS_DUE) -> lock = true; PICK(IS_DUE) }
 		fire(x, POOL);
 		goto do_work
-	:: atomic { !lock && !wsleeps && !stopping && ANY(IS_DEFERRED) ->
+	:: atomic { !lock && !wsleeps && !stopping && ANY(IS_ENDED) ->
 		lock = true;
-		PICK(IS_DEFERRED);
-		at[x] = NOWHERE;
-		how = COLLECTED }
-do_work:	work(POOL, 0);
+		PICK(IS_ENDED);
+		how = TAKEN }
+do_work:	work(POOL);
 		atomic { lock = false; x = 0; old = 0; new = 0 }
-	:: atomic { !lock && !wsleeps && !stopping && !ANY(IS_DUE) && !ANY(IS_DEFERRED) ->
+	:: atomic { !lock && !wsleeps && !stopping && !ANY(IS_DUE) && !ANY(IS_ENDED) ->
 		wsleeps = true }
 	:: atomic { stopping && !lock -> worker_done = true; break }
 	od
@@ -1015,7 +966,7 @@ proctype Thread(byte t; short may; byte n; byte on)
 		:: OP(P_SOON, P_NOW, SOON)
 		:: OP(CANCEL, CANCEL, 0)
 		:: OP(SYNC, SYNC, 0)
-		:: OP(SHUT, SYNC, DEAD)
+		:: OP(SHUT, SYNC, SHUTDOWN)
 		:: OP(INIT, INIT, 0)
 		:: OP(GIVE, GIVE, NOW); n = 0
 		:: OP(GIVE, GIVE, SOON); n = 0
@@ -1035,9 +986,9 @@ op:		if
 #if SYNCS
 		:: kind == SYNC -> sync(y, t, tick)
 #endif
-		:: atomic { kind == INIT && !(word[y] & HELD) ->
+		:: atomic { kind == INIT && !(state[y] & HELD) ->
 			ops[y] = !ops[y];
-			word[y] = 0 }
+			state[y] = 0 }
 		:: kind != CANCEL && kind != SYNC && kind != INIT && !error ->
 			arm(y, t, CPU(t), tick)
 		:: else
@@ -1113,21 +1064,20 @@ inline hand_back(x)
 	atomic {
 		touch(x);
 		at[x] = NOWHERE;
-		old = word[x];
-		new = 0;
+		old = state[x];
+		state_hand_back(old);
 		if
-		:: old & ARMED ->
+		:: act == CALL ->
 			assert(!busy[x]);
 			assert(live[x]);	/* handed back after a cancel, or twice */
 			ghost_cancel(x);
-			new = (old & ~PENDING) | RUNNING | CANCELLED;
 			if
 			:: MUT(HAND_BACK_IDLE) ->
 				new = new & ~RUNNING;
 				untold[x] = false
 			:: else
 			fi;
-			word[x] = new;
+			state[x] = new;
 #if STOP == 1
 			untold[x] = false;
 			busy[x] = true;
@@ -1137,7 +1087,7 @@ inline hand_back(x)
 			how = (MUT(HAND_BACK_IDLE) -> ENDS : RAN);
 			told = false
 #endif
-		:: else
+		:: else -> new = 0
 		fi
 	}
 #if STOP == 1
@@ -1159,25 +1109,25 @@ proctype Stop()
 	bool told, more, flushed, mine;
 
 	closed = true;
+	atomic { !lock -> stopping = true }
 	if
 	:: MUT(NO_GRACE_1)
 	:: else -> synchronize_rcu()
 	fi;
 drain:	/* hwt_drain() */
-	atomic { !lock -> lock = true; stopping = true; more = true }
+	atomic { !lock -> lock = true; more = true }
 do_work:
-	work(STOPPER, 0);
+	work(STOPPER);
 	if
-	:: atomic { ANY(IS_DEFERRED) ->
-		PICK(IS_DEFERRED);
-		at[x] = NOWHERE;
-		how = COLLECTED;
+	:: atomic { ANY(IS_ENDED) ->
+		PICK(IS_ENDED);
+		how = TAKEN;
 		flushed = false;
 		goto do_work }
-	:: atomic { !ANY(IS_DEFERRED) && flushed && ANY(IS_DUE) -> PICK(IS_DUE) }
+	:: atomic { !ANY(IS_ENDED) && flushed && ANY(IS_DUE) -> PICK(IS_DUE) }
 		hand_back(x);
 		goto do_work
-	:: atomic { !ANY(IS_DEFERRED) && flushed && !ANY(IS_DUE) ->
+	:: atomic { !ANY(IS_ENDED) && flushed && !ANY(IS_DUE) ->
 		flushed = false;
 		more = true;
 		goto do_work }
@@ -1222,8 +1172,8 @@ grace_2:	if
 	fi;
 	/* What hwt_wheel_stop() promises. */
 	atomic {
-		assert(!(word[1] & HELD));
-		assert(!(word[NT] & HELD));
+		assert(!(state[1] & HELD));
+		assert(!(state[NT] & HELD));
 		assert(ALL_QUIET);
 		assert(at[1] == NOWHERE && at[NT] == NOWHERE && !intake);
 		stop_done = true
@@ -1240,16 +1190,16 @@ grace_2:	if
 /* Asleep, and nobody has woken it or is about to. */
 #define SLEEPS		(asleep && target && (!kicked || IDLE) && !lock && !closed)
 /* It would come too late for a timeout that nobody is working at. */
-#define LATE_FOR(x)	((word[x] & ARMED) && !(word[x] & RUNNING) && \
-			 TICK(word[x]) < target && OPEN(x) && !SERVED(x))
+#define LATE_FOR(x)	((state[x] & ARMED) && !(state[x] & RUNNING) && \
+			 TICK(state[x]) < target && OPEN(x) && !SERVED(x))
 /* It would never let go of one that was cancelled. */
-#define PINNED(x)	((word[x] & HELD) == QUEUED && !reclaim_at && IDLE && !SERVED(x))
-#define LEFT(x)		(IS_DEFERRED(x) && !SERVED(x))
+#define PINNED(x)	((state[x] & HELD) == SUBMITTED && !reclaim_at && IDLE && !SERVED(x))
+#define LEFT(x)		(IS_ENDED(x) && !SERVED(x))
 
 /* For the names in spin's reports. */
 hidden byte lost_wake_up;
 hidden byte never_let_go;
-hidden byte left_deferred;
+hidden byte left_ended;
 
 proctype Watch()
 {
@@ -1257,7 +1207,7 @@ end_watch:
 	if
 	:: atomic { SLEEPS && ANY(LATE_FOR) -> assert(lost_wake_up) }
 	:: atomic { SLEEPS && ANY(PINNED) -> assert(never_let_go) }
-	:: atomic { SLEEPS && ANY(LEFT) -> assert(left_deferred) }
+	:: atomic { SLEEPS && ANY(LEFT) -> assert(left_ended) }
 	/* The end: all is let go. */
 	:: atomic { STOP && stop_done && thread_done[0] && thread_done[1] && ALL_QUIET ->
 		assert(owed[1] == 0 && owed[NT] == 0);

@@ -379,7 +379,7 @@ inline collect_cpu(c)
 		fi;
 		if
 		:: x ->
-			/* hwt_settle_queued() */
+			/* hwt_collect_one() */
 			atomic {
 				!BUFFERED(ENGINE);
 				assert(word & QUEUED);

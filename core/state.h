@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The life of a timeout: its state, and every change of its state
+ *
+ * timeout->state is one 64-bit word, the tick at which the timeout expires and these bits:
+ *
+ *   ARMED      It fires at the tick.
+ *   SUBMITTED  A CPU has it on its submission list or is about to push it there, or a runner has
+ *              collected it and not dropped the bit yet.
+ *   RUNNING    One of its callbacks is executing, in one runner.
+ *   PERIODIC   It was scheduled as periodic.
+ *   REARM      It is periodic and has fired: it is armed again when the callback returns.
+ *   SHUTDOWN   It was shut down: schedules fail.
+ *   CANCELLED  A cancel ended it, or a stop handed it back.
+ *   EXPIRED    It has fired.
+ *
+ * Held, its memory must stay: ARMED, SUBMITTED or RUNNING. Pending, it will fire: ARMED or REARM.
+ *
+ * The state changes by compare-and-swap only, in loops that read it, call one of the functions
+ * below, swap, and act afterwards. The functions are pure: they return the new state, and what the
+ * caller has to do once the swap has succeeded. (tests/unit/state.c calls them with every
+ * combination of bits, and compares the result with the model.)
+ *
+ *               | schedule          | cancel       | collect      | end      | fire     | finish
+ *   ------------+-------------------+--------------+--------------+----------+----------+--------
+ *   idle        | + ARMED SUBMITTED,| -            | x            | x        | x        | x
+ *               | submit            |              |              |          |          |
+ *   ARMED       | later: the tick;  | - ARMED      | x            | x        | + RUNNING| x
+ *               | earlier:          | + SUBMITTED, |              |          | - ARMED, |
+ *               | + SUBMITTED,      | submit       |              |          | call     |
+ *               | submit            |              |              |          |          |
+ *   SUBMITTED   | + ARMED, hasten   | -            | release, or  | cancelled| -        | x
+ *               |                   |              | leave        | or       |          |
+ *               |                   |              |              | release  |          |
+ *   ARMED,      | the tick, hasten  | - ARMED      | link         | link     | + RUNNING| x
+ *   SUBMITTED   |                   |              |              |          | - ARMED, |
+ *               |                   |              |              |          | call     |
+ *   RUNNING,    | + ARMED           | - ARMED,     | -            | x        | x        | link,
+ *   with any    |                   | - REARM      |              |          |          | release
+ *
+ * "-": the state stays, or loses SUBMITTED. "x": cannot be. Submit, link, ...: enum hwt_action.
+ *
+ * State outside of the word, protected by the wheel's lock:
+ *
+ *   link      In the buckets (the due list included): ARMED or SUBMITTED. On wheel->ended: @ended.
+ *   ended     It was collected neither ARMED nor RUNNING, and its client has to be called: it is
+ *             on wheel->ended, and SUBMITTED until a runner takes it from there (end).
+ *   intake    Submissions that were taken from a CPU's list and not collected yet: SUBMITTED.
+ *
+ * A timeout that is RUNNING is in no list. The swap that leaves neither ARMED, SUBMITTED nor
+ * RUNNING ends the hold: the timeout is in no list before it, and is not touched after it.
+ */
+#ifndef _HWT_CORE_STATE_H
+#define _HWT_CORE_STATE_H
+
+#include <linux/types.h>
+
+#include "hwt.h"
+
+#define HWT_F_ALL	((1ULL << HWT_TICK_SHIFT) - 1)
+
+/**
+ * enum hwt_action - what follows a change of a timeout's state
+ * @HWT_NOTHING:	nothing
+ * @HWT_SUBMIT:		push the timeout on this CPU's submission list
+ * @HWT_HASTEN:		it is submitted already; wake the engine if its tick is too early for that
+ * @HWT_LINK:		insert it into the buckets
+ * @HWT_CALL:		call @expire, or the function of a stop, and then finish
+ * @HWT_CALL_CANCELLED: call @cancelled, and then finish
+ * @HWT_LEAVE:		append it to wheel->ended; the state has not changed
+ * @HWT_RELEASE:	the hold is over: call @release
+ * @HWT_UNCHANGED:	the state has not changed, as the caller has asked for
+ * @HWT_REFUSED_IDLE:	it is not pending; the state has not changed
+ * @HWT_REFUSED_SHUTDOWN: it was shut down; the state has not changed
+ */
+enum hwt_action {
+	HWT_NOTHING,
+	HWT_SUBMIT,
+	HWT_HASTEN,
+	HWT_LINK,
+	HWT_CALL,
+	HWT_CALL_CANCELLED,
+	HWT_LEAVE,
+	HWT_RELEASE,
+	HWT_UNCHANGED,
+	HWT_REFUSED_IDLE,
+	HWT_REFUSED_SHUTDOWN,
+};
+
+/* A change: the new state, and what follows. */
+struct hwt_change {
+	u64		state;
+	enum hwt_action	action;
+};
+
+static inline u64 hwt_state_tick(u64 state)
+{
+	return state >> HWT_TICK_SHIFT;
+}
+
+/* The invariants of the word. */
+static inline bool hwt_state_valid(u64 state)
+{
+	if ((state & HWT_F_REARM) &&
+	    (!(state & HWT_F_PERIODIC) || !(state & (HWT_F_ARMED | HWT_F_RUNNING))))
+		return false;
+	if ((state & HWT_F_PENDING) && (state & (HWT_F_SHUTDOWN | HWT_F_CANCELLED)))
+		return false;
+	return !(state & HWT_F_CANCELLED) || !(state & HWT_F_EXPIRED);
+}
+
+/**
+ * hwt_state_schedule() - a client schedules
+ * @old:   the state
+ * @tick:  when it is to fire
+ * @flags: HWT_SCHEDULE_
+ */
+static __always_inline struct hwt_change hwt_state_schedule(u64 old, u64 tick, unsigned int flags)
+{
+	u64 kept = old & (HWT_F_SUBMITTED | HWT_F_RUNNING);
+	struct hwt_change change = { .state = old };
+
+	if (unlikely(old & HWT_F_SHUTDOWN)) {
+		change.action = HWT_REFUSED_SHUTDOWN;
+		return change;
+	}
+	if ((flags & HWT_SCHEDULE_PENDING) && !(old & HWT_F_PENDING)) {
+		change.action = HWT_REFUSED_IDLE;
+		return change;
+	}
+	if (((flags & HWT_SCHEDULE_EARLIER) && (old & HWT_F_ARMED) &&
+	     tick >= hwt_state_tick(old)) ||
+	    ((flags & HWT_SCHEDULE_IDLE) && (old & HWT_F_PENDING))) {
+		change.action = HWT_UNCHANGED;
+		return change;
+	}
+	change.state = tick << HWT_TICK_SHIFT | HWT_F_ARMED | kept |
+		       (flags & HWT_SCHEDULE_PERIODIC ? HWT_F_PERIODIC : 0);
+	if (!kept && (!(old & HWT_F_ARMED) || tick < hwt_state_tick(old))) {
+		change.state |= HWT_F_SUBMITTED;
+		change.action = HWT_SUBMIT;
+	} else if (kept & HWT_F_SUBMITTED) {
+		change.action = HWT_HASTEN;
+	} else {
+		/* The end of the callback, or the visit of its bucket, finds the tick. */
+		change.action = HWT_NOTHING;
+	}
+	return change;
+}
+
+/**
+ * hwt_state_cancel() - a client cancels
+ * @old: the state
+ * @set: HWT_F_SHUTDOWN, or 0
+ */
+static __always_inline struct hwt_change hwt_state_cancel(u64 old, u64 set)
+{
+	struct hwt_change change = { .state = old | set, .action = HWT_NOTHING };
+
+	if (!(old & HWT_F_PENDING))
+		return change;
+	change.state &= ~(HWT_F_PENDING | HWT_F_EXPIRED);
+	change.state |= HWT_F_CANCELLED;
+	if (!(old & (HWT_F_SUBMITTED | HWT_F_RUNNING))) {
+		change.state |= HWT_F_SUBMITTED;
+		change.action = HWT_SUBMIT;
+	}
+	return change;
+}
+
+/* Does the end of a hold call its client? */
+static inline bool hwt_state_calls(u64 state, const struct hwt_timeout_ops *ops)
+{
+	return ops->release || (ops->cancelled && (state & HWT_F_CANCELLED));
+}
+
+/**
+ * hwt_state_collect() - a submission is collected
+ * @old: the state, SUBMITTED
+ * @ops: the timeout's callbacks, none of which is called by this
+ */
+static inline struct hwt_change hwt_state_collect(u64 old, const struct hwt_timeout_ops *ops)
+{
+	struct hwt_change change = { .state = old & ~HWT_F_SUBMITTED };
+
+	if (old & HWT_F_RUNNING) {
+		change.action = HWT_NOTHING;
+	} else if (old & HWT_F_ARMED) {
+		change.action = HWT_LINK;
+	} else if (hwt_state_calls(old, ops)) {
+		change.state = old;
+		change.action = HWT_LEAVE;
+	} else {
+		change.action = HWT_RELEASE;
+	}
+	return change;
+}
+
+/**
+ * hwt_state_end() - a hold that is over, and has been left on wheel->ended, is brought to its end
+ * @old: the state, SUBMITTED and not RUNNING
+ * @ops: the timeout's callbacks
+ */
+static inline struct hwt_change hwt_state_end(u64 old, const struct hwt_timeout_ops *ops)
+{
+	struct hwt_change change = { .state = old & ~HWT_F_SUBMITTED };
+
+	if (old & HWT_F_ARMED) {
+		change.action = HWT_LINK;
+	} else if (ops->cancelled && (old & HWT_F_CANCELLED)) {
+		change.state |= HWT_F_RUNNING;
+		change.action = HWT_CALL_CANCELLED;
+	} else {
+		change.action = HWT_RELEASE;
+	}
+	return change;
+}
+
+/**
+ * hwt_state_fire() - the cursor has come to a timeout in the buckets
+ * @old: the state, not RUNNING
+ * @now: the cursor
+ *
+ * One that is not ARMED was cancelled, and is SUBMITTED.
+ */
+static inline struct hwt_change hwt_state_fire(u64 old, u64 now)
+{
+	struct hwt_change change = { .state = old, .action = HWT_NOTHING };
+
+	if (!(old & HWT_F_ARMED))
+		return change;
+	if (hwt_state_tick(old) > now) {
+		change.action = HWT_LINK;
+		return change;
+	}
+	change.state &= ~(HWT_F_PENDING | HWT_F_CANCELLED);
+	change.state |= HWT_F_RUNNING | HWT_F_EXPIRED;
+	if (old & HWT_F_PERIODIC)
+		change.state |= HWT_F_REARM;
+	change.action = HWT_CALL;
+	return change;
+}
+
+/**
+ * hwt_state_hand_back() - a stop takes a timeout from the buckets
+ * @old: the state, not RUNNING
+ */
+static inline struct hwt_change hwt_state_hand_back(u64 old)
+{
+	struct hwt_change change = { .state = old, .action = HWT_NOTHING };
+
+	if (!(old & HWT_F_ARMED))
+		return change;
+	change.state &= ~(HWT_F_PENDING | HWT_F_EXPIRED);
+	change.state |= HWT_F_RUNNING | HWT_F_CANCELLED;
+	change.action = HWT_CALL;
+	return change;
+}
+
+/**
+ * hwt_state_finish() - a callback has returned
+ * @old:    the state, RUNNING
+ * @tick:   when a periodic timeout is to fire again
+ * @notify: its client wants to be told of a cancel, and has not been
+ */
+static inline struct hwt_change hwt_state_finish(u64 old, u64 tick, bool notify)
+{
+	struct hwt_change change = { .state = old & ~HWT_F_RUNNING };
+
+	if (notify && (old & HWT_F_CANCELLED) && !(old & (HWT_F_PENDING | HWT_F_SUBMITTED))) {
+		change.state = old;
+		change.action = HWT_CALL_CANCELLED;
+		return change;
+	}
+	if ((old & HWT_F_PENDING) == HWT_F_REARM)
+		change.state = (change.state & HWT_F_ALL) | tick << HWT_TICK_SHIFT | HWT_F_ARMED;
+	if (change.state & HWT_F_ARMED)
+		change.action = HWT_LINK;
+	else if (change.state & HWT_F_SUBMITTED)
+		change.action = HWT_NOTHING;
+	else
+		change.action = HWT_RELEASE;
+	return change;
+}
+
+/**
+ * hwt_state_withdraw() - the checks of "debug" take a timeout away from its client
+ * @old:   the state
+ * @stays: a submission list has it, and whoever collects it ends the hold
+ */
+static inline u64 hwt_state_withdraw(u64 old, bool stays)
+{
+	if (stays)
+		return (old & ~(HWT_F_PENDING | HWT_F_EXPIRED)) | HWT_F_SHUTDOWN | HWT_F_CANCELLED;
+	return (old & HWT_F_RUNNING) | HWT_F_SHUTDOWN | HWT_F_CANCELLED;
+}
+
+#endif /* _HWT_CORE_STATE_H */
