@@ -835,8 +835,26 @@ struct hwt_member {
 	struct hwt_timeout	*timeout;
 };
 
-void hwt_group_init(struct hwt_group *group, bool (*get)(struct hwt_timeout *timeout),
-		    void (*put)(struct hwt_timeout *timeout));
+/**
+ * hwt_group_init() - make a group
+ * @_group: the group
+ * @_get:   gets a reference to a member's object, and is false if it is being freed;
+ *          called with a raw spinlock held and interrupts off
+ * @_put:   puts that reference; process context
+ *
+ * Any context. Both functions NULL: while one of the hwt_group_*_sync() functions is at work,
+ * members are not freed. Lockdep knows the locks of groups by where they were initialised.
+ */
+#define hwt_group_init(_group, _get, _put)				\
+	do {								\
+		struct hwt_group *__group = (_group);			\
+									\
+		raw_spin_lock_init(&__group->lock);			\
+		INIT_LIST_HEAD(&__group->members);			\
+		__group->get = (_get);					\
+		__group->put = (_put);					\
+	} while (0)
+
 void hwt_group_join(struct hwt_group *group, struct hwt_member *member,
 		    struct hwt_timeout *timeout);
 void hwt_group_leave(struct hwt_group *group, struct hwt_member *member);

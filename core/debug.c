@@ -52,11 +52,17 @@ u32 hwt_debug_mark(const struct hwt_timeout *timeout)
 	return (u32)(unsigned long)timeout ^ __HWT_CHECK_PLACE;
 }
 
+/* Its other members can be relied on only if it was initialised, and not overwritten since. */
+static bool hwt_debug_whole(const struct hwt_timeout *timeout)
+{
+	return timeout->check == hwt_debug_mark(timeout) ||
+	       timeout->check == __HWT_CHECK_STATIC;
+}
+
 /* hwt_debug_used() when it is on; any context. */
 bool __hwt_debug_used(const struct hwt_timeout *timeout)
 {
-	if (timeout->check == hwt_debug_mark(timeout) ||
-	    timeout->check == __HWT_CHECK_STATIC)
+	if (hwt_debug_whole(timeout))
 		return true;
 	hwt_debug_report("timeout %p is used and was never initialised, or was copied\n",
 			 timeout);
@@ -177,7 +183,7 @@ static void *hwt_debug_hint(void *addr)
 {
 	struct hwt_timeout *timeout = addr;
 
-	return timeout->ops->expire;
+	return hwt_debug_whole(timeout) && timeout->ops ? timeout->ops->expire : NULL;
 }
 
 /* It needs no introduction: that it was initialised is checked above. */
@@ -188,17 +194,11 @@ static bool hwt_debug_is_static(void *addr)
 
 static const struct debug_obj_descr hwt_debug_descr;
 
-/*
- * It was reported. Keep the wheel whole, as far as that goes: where the lock must not be
- * waited for somebody may have it.
- */
-static bool hwt_debug_freed(void *addr, enum debug_obj_state state)
+/* Where the lock must not be waited for, it may be taken: then the timeout stays on the wheel. */
+static void hwt_debug_withdraw_freed(struct hwt_timeout *timeout)
 {
-	struct hwt_timeout *timeout = addr;
 	struct hwt_wheel *wheel = timeout->wheel;
 
-	if (state != ODEBUG_STATE_ACTIVE)
-		return false;
 	if (preemptible()) {
 		spin_lock(&wheel->lock);
 		hwt_collect_before(wheel);
@@ -208,8 +208,22 @@ static bool hwt_debug_freed(void *addr, enum debug_obj_state state)
 		hwt_debug_withdraw(wheel, timeout);
 		spin_unlock(&wheel->lock);
 	}
-	/* It may still be RUNNING, or SUBMITTED: but who frees it asks until it is not active. */
 	WRITE_ONCE(timeout->tracked, 0);
+}
+
+/*
+ * It was reported. Keep the wheel whole, as far as that goes: memory that was overwritten before it
+ * was freed does not say which wheel that is.
+ */
+static bool hwt_debug_freed(void *addr, enum debug_obj_state state)
+{
+	struct hwt_timeout *timeout = addr;
+
+	if (state != ODEBUG_STATE_ACTIVE)
+		return false;
+	if (hwt_debug_whole(timeout))
+		hwt_debug_withdraw_freed(timeout);
+	/* It may still be RUNNING, or SUBMITTED: but the kernel asks until it is not active. */
 	debug_object_deactivate(timeout, &hwt_debug_descr);
 	return true;
 }

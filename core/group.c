@@ -3,9 +3,9 @@
  * Groups: all timeouts of one owner, to be counted, cancelled and waited for together
  *
  * Thin over hwt.h. An object joins its owner's group when it is made and leaves when it is
- * unmade, so scheduling costs nothing more. Whoever goes through a group leaves a mark in
- * the list and drops the lock now and then; another mark is where the list ended when he
- * began: who joins after that goes behind it, and does not keep him going.
+ * unmade, so scheduling costs nothing more. A walk of a group leaves a mark in
+ * the list and drops the lock now and then; another mark is where the list ended when the
+ * walk began: members that join after that go behind it, and do not prolong the walk.
  */
 #include <linux/export.h>
 #include <linux/kernel.h>
@@ -17,26 +17,6 @@
 
 /* Members looked at with interrupts off. */
 #define HWT_GROUP_STEP	16
-
-/**
- * hwt_group_init() - make a group
- * @group: the group
- * @get:   gets a reference to a member's object, and is false if it is being freed;
- *         called with a raw spinlock held and interrupts off
- * @put:   puts that reference; process context
- *
- * Any context. Both functions NULL: while one of the hwt_group_*_sync() functions is at work,
- * nobody frees members.
- */
-void hwt_group_init(struct hwt_group *group, bool (*get)(struct hwt_timeout *timeout),
-		    void (*put)(struct hwt_timeout *timeout))
-{
-	raw_spin_lock_init(&group->lock);
-	INIT_LIST_HEAD(&group->members);
-	group->get = get;
-	group->put = put;
-}
-EXPORT_SYMBOL_GPL(hwt_group_init);
 
 /**
  * hwt_group_join() - make a timeout a member of a group

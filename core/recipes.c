@@ -45,8 +45,8 @@ static const struct hwt_timeout_ops hwt_handle_ops = {
  * schedule it again: hwt_handle_get() first, and hwt_handle_put() if that returned an
  * error or HWT_WAS_HELD.
  *
- * Return: a handle, the caller's until hwt_handle_put(); or ERR_PTR: -ENOMEM, or as
- * hwt_schedule().
+ * Return: a handle, the caller's until hwt_handle_put(); or ERR_PTR: -ENOMEM, -EINVAL without @fn,
+ * or as hwt_schedule().
  */
 struct hwt_handle *hwt_new_timeout(struct hwt_wheel *wheel, u64 delay_ns,
 				   void (*fn)(struct hwt_handle *handle), void *data,
@@ -55,6 +55,8 @@ struct hwt_handle *hwt_new_timeout(struct hwt_wheel *wheel, u64 delay_ns,
 	struct hwt_handle *handle;
 	int ret;
 
+	if (!fn)
+		return ERR_PTR(-EINVAL);
 	handle = kmalloc(sizeof(*handle), gfp);
 	if (!handle)
 		return ERR_PTR(-ENOMEM);

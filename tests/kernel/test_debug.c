@@ -7,6 +7,7 @@
  * hwt-test: load debug=1
  */
 #include <linux/irqflags.h>
+#include <linux/rcupdate.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>
 
@@ -37,6 +38,10 @@ static void __init wanted_end(void)
 static bool __init collected(const struct hwt_timeout *timeout)
 {
 	return KT_WAIT(!(hwt_timeout_state(timeout) & HWT_F_SUBMITTED));
+}
+
+static void handle_fired(struct hwt_handle *handle)
+{
 }
 
 static void __init test_proper(void)
@@ -78,7 +83,7 @@ static void __init test_proper(void)
 	KTEST(kt && odd == 0, "initialised where one has been");
 	kfree(kt);
 
-	handle = hwt_new_timeout(wheel, KT_HOUR, NULL, NULL, GFP_KERNEL);
+	handle = hwt_new_timeout(wheel, KT_HOUR, handle_fired, NULL, GFP_KERNEL);
 	KTEST(!IS_ERR(handle) && hwt_cancel_sync(&handle->timeout) == 1,
 	      "one that is not embedded");
 	hwt_handle_put(handle);
@@ -263,12 +268,42 @@ static void __init test_freed_by(void (*free)(void *timeout), const char *what)
 }
 
 /* The kernel prints 5 of them, and no more until it is booted again. */
+/* As kfree_sensitive() does. The memory stays readable until RCU's readers are through. */
+static void __init test_zeroed(void)
+{
+	struct kmem_cache *cache = kmem_cache_create("hwt_test_zeroed", sizeof(struct hwt_timeout),
+						     0, SLAB_TYPESAFE_BY_RCU, NULL);
+	struct hwt_timeout *timeout, copy;
+
+	if (!cache)
+		return;
+	timeout = kmem_cache_alloc(cache, GFP_KERNEL);
+	if (!timeout)
+		goto out;
+	hwt_timeout_init(timeout, wheel, &freed_ops);
+	hwt_schedule(timeout, KT_HOUR);
+	collected(timeout);
+	wanted("ODEBUG: free active .*type: hwt_timeout hint: |WARNING: .*debug_print_object");
+	rcu_read_lock();
+	memcpy(&copy, timeout, sizeof(copy));
+	memset(timeout, 0, sizeof(*timeout));
+	kmem_cache_free(cache, timeout);
+	/* So that the wheel's lists are whole again. */
+	memcpy(timeout, &copy, sizeof(copy));
+	rcu_read_unlock();
+	wanted_end();
+	KTEST(hwt_cancel_sync(timeout) == 1, "zeroed, and freed while it is pending: reported");
+out:
+	kmem_cache_destroy(cache);
+}
+
 static void __init test_freed(void)
 {
 	test_freed_by(free_plainly, "");
 	test_freed_by(free_spinlocked, ", where nobody may sleep");
 	if (!IS_ENABLED(CONFIG_PREEMPT_RT))
 		test_freed_by(free_interrupts_off, ", with interrupts off");
+	test_zeroed();
 }
 
 static void __init selftest(void)

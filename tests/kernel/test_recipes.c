@@ -144,6 +144,8 @@ static void __init test_refused(void)
 	struct hwt_handle *first, *handle;
 	static struct shot shot;
 
+	handle = hwt_new_timeout(wheel, 0, NULL, &shot, GFP_KERNEL);
+	KTEST(IS_ERR(handle) && PTR_ERR(handle) == -EINVAL, "without a function: refused");
 	handle = hwt_new_timeout(NULL, 0, shot_fn, &shot, GFP_KERNEL);
 	KTEST(IS_ERR(handle) && PTR_ERR(handle) == -EINVAL, "refused: no wheel");
 	first = hwt_new_timeout(full, KT_HOUR, shot_fn, &shot, GFP_KERNEL);
