@@ -25,6 +25,7 @@
 #include <linux/workqueue.h>
 
 #include "core/callback.h"
+#include "core/client.h"
 #include "core/clock.h"
 #include "core/debug.h"
 #include "core/debugfs.h"
@@ -299,9 +300,8 @@ static int hwt_wheel_params_copy(struct hwt_wheel_params *to,
 	return hwt_wheel_params_check(to);
 }
 
-/* hwt_wheel_create() for a given module; see there. */
-struct hwt_wheel *__hwt_wheel_create(const struct hwt_wheel_params *user_params,
-				     struct module *owner)
+static struct hwt_wheel *hwt_wheel_new(const struct hwt_wheel_params *user_params,
+				       struct module *owner, const void *creator, gfp_t gfp)
 {
 	struct hwt_wheel_params params;
 	struct hwt_wheel *wheel;
@@ -311,18 +311,32 @@ struct hwt_wheel *__hwt_wheel_create(const struct hwt_wheel_params *user_params,
 	ret = hwt_wheel_params_copy(&params, user_params);
 	if (ret)
 		return ERR_PTR(ret);
-	/* At the limit of a memory cgroup: an error, not the OOM killer, and no report. */
-	wheel = hwt_wheel_alloc(&params, GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL |
-			       __GFP_NOWARN);
+	wheel = hwt_wheel_alloc(&params, gfp);
 	if (IS_ERR(wheel))
 		return wheel;
 	/* Who has a wheel keeps the module, though it may forget the wheel and go. */
 	__module_get(THIS_MODULE);
 	mutex_lock(&hwt_wheels_lock);
-	hwt_wheel_register(wheel, __builtin_return_address(0), owner);
+	hwt_wheel_register(wheel, creator, owner);
 	mutex_unlock(&hwt_wheels_lock);
 	hwt_debugfs_add(wheel);
 	return wheel;
+}
+
+/* hwt_wheel_create() for a given module, with memory of a given kind. */
+struct hwt_wheel *hwt_wheel_create_gfp(const struct hwt_wheel_params *params,
+				       struct module *owner, gfp_t gfp)
+{
+	return hwt_wheel_new(params, owner, __builtin_return_address(0), gfp);
+}
+
+/* hwt_wheel_create() for a given module; see there. */
+struct hwt_wheel *__hwt_wheel_create(const struct hwt_wheel_params *params,
+				     struct module *owner)
+{
+	/* At the limit of a memory cgroup: an error, not the OOM killer, and no report. */
+	return hwt_wheel_new(params, owner, __builtin_return_address(0),
+			     GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN);
 }
 EXPORT_SYMBOL_GPL(__hwt_wheel_create);
 

@@ -23,6 +23,7 @@
 
 #include "hwt.h"
 #include "hwt_uapi.h"
+#include "core/client.h"
 #include "device/context.h"
 #include "device/entry.h"
 #include "device/event.h"
@@ -122,13 +123,15 @@ s64 hwt_context_offset(const struct hwt_context *ctx)
 /* -- Wheels -------------------------------------------------------------- */
 
 /*
- * Return the wheel that contexts share. On PREEMPT_RT the lock of a context's table sleeps, and
- * the wheel's thread may wait for a program's task that holds it and gets no CPU. Priority
- * inheritance runs that task at the thread's priority, which is therefore SCHED_FIFO there.
+ * Return the wheel that contexts share, but not with kernel code. On PREEMPT_RT the lock of a
+ * context's table sleeps, and the wheel's thread may wait for a program's task that holds it and
+ * gets no CPU. Priority inheritance runs that task at the thread's priority, which is therefore
+ * SCHED_FIFO there.
  */
 static struct hwt_wheel *hwt_shared_wheel_get(void)
 {
 	static const struct hwt_wheel_params params = {
+		.name = "hwt_device",
 		.priority = IS_ENABLED(CONFIG_PREEMPT_RT) ? HWT_PRIORITY_FIFO_LOW :
 							    HWT_PRIORITY_NORMAL,
 	};
@@ -137,10 +140,11 @@ static struct hwt_wheel *hwt_shared_wheel_get(void)
 	mutex_lock(&hwt_shared_lock);
 	wheel = hwt_shared_wheel;
 	if (!wheel) {
-		wheel = hwt_wheel_get_shared(&params);
+		/* Not charged to the program that comes first. */
+		wheel = hwt_wheel_create_gfp(&params, THIS_MODULE, GFP_KERNEL);
 		if (!IS_ERR(wheel)) {
 			hwt_shared_wheel = wheel;
-			/* Unloading the module puts the wheel, so the wheel must not keep it. */
+			/* Unloading the module destroys the wheel, so that must not keep it. */
 			module_put(THIS_MODULE);
 		}
 	}
@@ -618,7 +622,7 @@ void hwt_contexts_exit(void)
 	wait_var_event(&hwt_contexts, !atomic_read_acquire(&hwt_contexts));
 	if (hwt_shared_wheel) {
 		__module_get(THIS_MODULE);
-		hwt_wheel_put(hwt_shared_wheel);
+		hwt_wheel_destroy(hwt_shared_wheel);
 	}
 	/* A worker may have dropped the last context, and may still be at its end. */
 	destroy_workqueue(hwt_wake_wq);

@@ -137,7 +137,7 @@ dir=$(context_dir "$writer_pid")
 expect "a context" 0 "pid $writer_pid
 command hwtctl
 uid 0
-wheel hwt
+wheel hwt_device
 private 0
 shared 2
 clockid 1
@@ -196,7 +196,7 @@ done
 touch /tmp/enough
 wait $reader
 wheels() { ls $top/wheels | sed 's/^[0-9]*-//'; }
-expect "read while they came and went: all are gone" 0 hwt wheels
+expect "read while they came and went: all are gone" 0 hwt_device wheels
 expect "contexts, too" 0 "" ls $top/contexts
 rmmod hwt
 [ ! -d $top ] || fail "$top is left"

@@ -30,7 +30,7 @@ echo "wait 1m" >>/tmp/script
 script=$!
 wait_for 30 sh -c '[ "$(cat /proc/[0-9]*/comm | grep -cx hwt_private)" = 1 ]' ||
 	fail "no private wheel"
-[ "$(policies hwt)" = $want ] || fail "the shared wheel's policy: $(policies hwt), not $want"
+[ "$(policies hwt_device)" = $want ] || fail "the shared wheel's policy: $(policies hwt_device), not $want"
 [ "$(policies hwt_private)" = 0 ] || fail "a private wheel's: $(policies hwt_private)"
 kill $script
 wait $script 2>/dev/null || true

@@ -48,10 +48,10 @@ check "JSON: lateness, callbacks" sh -c "'$ctl' stats --wheels --json |
 exec 5</dev/hwt
 names() { "$ctl" stats --wheels | grep '^[0-9]'; }
 expect "the device's wheel, too" 0 "1-shown!one
-2-hwt" names
+2-hwt_device" names
 exec 5<&-
 unload test_shown
-expect "one has gone" 0 "2-hwt" names
+expect "one has gone" 0 "2-hwt_device" names
 
 umount /sys/kernel/debug
 expect "no debugfs" 1 "hwtctl: /sys/kernel/debug/hwt/wheels: No such file or directory" \
@@ -141,7 +141,7 @@ note "$(cat /tmp/stats)"
 check "a parameter" grep -q '[: ]tick_us=2000' /tmp/stats
 check "all parameters" sh -c "cd /sys/module/hwt/parameters &&
 	for p in *; do grep -q \"[: ]\$p=\$(cat \$p)\" /tmp/stats || exit 1; done"
-check "the shared wheel's thread" grep -qE '^ +[0-9]+  hwt  +[0-9.]+ s$' /tmp/stats
+check "the shared wheel's thread" grep -qE '^ +[0-9]+  hwt_device  +[0-9.]+ s$' /tmp/stats
 check "the process" grep -qE "^ *$writer_pid +$fd hwtctl +mono +3 +[01] +5 +1 +1 +2 +[12]$" /tmp/stats
 # Two descriptors of this shell, one private.
 exec 5<>/dev/hwt 6<>/dev/hwt
@@ -156,7 +156,7 @@ expect "a name that is not all UTF-8" 0 "$(printf 'x\303\251??')" sh -c "'$ctl' 
 exec 5>&- 6>&-
 "$ctl" stats --json >/tmp/stats
 check "parameters as JSON" grep -q '^{"parameters":{.*"tick_us":"2000".*}}$' /tmp/stats
-check "threads as JSON" grep -q '^{"thread":"hwt","pid":[0-9]*,"cpu_ns":[0-9]*}$' /tmp/stats
+check "threads as JSON" grep -q '^{"thread":"hwt_device","pid":[0-9]*,"cpu_ns":[0-9]*}$' /tmp/stats
 check "one object a line" sh -c "! grep -qv '^{.*}\$' /tmp/stats"
 
 # -- Again and again --
