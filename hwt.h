@@ -176,20 +176,21 @@ enum hwt_repeat {
  * @run:      The engine's own copy and progress. Written only by the thread that
  *            has set RUNNING; @run.overruns and @run.total may be read any time.
  *
- * All members but @timeout are private to hwt.
+ * All members but @timeout are private to hwt. 64-bit ones are atomic, so that none is read by halves
+ * on 32 bits.
  */
 struct hwt_periodic {
 	struct hwt_timeout timeout;
 	struct {
-		u64		first_ns;
-		u64		period_ns;
+		atomic64_t	first_ns;
+		atomic64_t	period_ns;
 		enum hwt_repeat	mode;
 	} set;
 	struct {
-		u64		next_ns;
-		u64		period_ns;
-		u64		overruns;
-		u64		total;
+		atomic64_t	next_ns;
+		atomic64_t	period_ns;
+		atomic64_t	overruns;
+		atomic64_t	total;
 		enum hwt_repeat	mode;
 	} run;
 };
@@ -526,7 +527,7 @@ u64 hwt_remaining(const struct hwt_timeout *timeout);
  */
 static inline u64 hwt_overruns(const struct hwt_periodic *periodic)
 {
-	return READ_ONCE(periodic->run.overruns);
+	return atomic64_read(&periodic->run.overruns);
 }
 
 /**
@@ -542,7 +543,7 @@ static inline u64 hwt_overruns_total(const struct hwt_periodic *periodic)
 	/* Armed, and not by the engine: it has not fired yet. */
 	if ((hwt_timeout_state(&periodic->timeout) & HWT_F_PENDING) == HWT_F_ARMED)
 		return 0;
-	return READ_ONCE(periodic->run.total);
+	return atomic64_read(&periodic->run.total);
 }
 
 /* -- Wheels -------------------------------------------------------------- */

@@ -321,9 +321,10 @@ static u64 hwt_periodic_next(struct hwt_wheel *wheel, struct hwt_timeout *timeou
 		container_of(timeout, struct hwt_periodic, timeout);
 
 	if (periodic->run.mode == HWT_FIXED_DELAY)
-		WRITE_ONCE(periodic->run.next_ns,
-			   hwt_add_ns(hwt_clock_now(wheel), periodic->run.period_ns));
-	return hwt_deadline_to_tick(wheel, periodic->run.next_ns);
+		atomic64_set(&periodic->run.next_ns,
+			     hwt_add_ns(hwt_clock_now(wheel),
+					atomic64_read(&periodic->run.period_ns)));
+	return hwt_deadline_to_tick(wheel, atomic64_read(&periodic->run.next_ns));
 }
 
 /* A periodic timeout fires: count what was missed, and find the next deadline. */
@@ -335,26 +336,24 @@ static void hwt_periodic_begin(struct hwt_wheel *wheel,
 	u64 now = hwt_clock_now(wheel), missed = 0, next, period_ns;
 
 	if (first) {
-		/* Reads pair with hwt_schedule_periodic_at(), writes with the queries. What
-		 * is being scheduled anew may be read by halves on 32 bits, but not as 0.
-		 */
-		period_ns = READ_ONCE(periodic->set.period_ns);
-		WRITE_ONCE(periodic->run.next_ns, READ_ONCE(periodic->set.first_ns));
-		WRITE_ONCE(periodic->run.period_ns, max(period_ns, 1ULL));
+		/* hwt_schedule_periodic_at() may be writing them for a later state. */
+		period_ns = max_t(u64, atomic64_read(&periodic->set.period_ns), 1);
+		atomic64_set(&periodic->run.next_ns, atomic64_read(&periodic->set.first_ns));
+		atomic64_set(&periodic->run.period_ns, period_ns);
 		WRITE_ONCE(periodic->run.mode, READ_ONCE(periodic->set.mode));
-		WRITE_ONCE(periodic->run.total, 0);
+		atomic64_set(&periodic->run.total, 0);
 	}
-	next = periodic->run.next_ns;
+	next = atomic64_read(&periodic->run.next_ns);
+	period_ns = atomic64_read(&periodic->run.period_ns);
 	if (periodic->run.mode == HWT_FIXED_RATE) {
-		if (now > next && now - next >= periodic->run.period_ns) {
-			missed = div64_u64(now - next, periodic->run.period_ns);
-			next += missed * periodic->run.period_ns;
+		if (now > next && now - next >= period_ns) {
+			missed = div64_u64(now - next, period_ns);
+			next += missed * period_ns;
 		}
-		WRITE_ONCE(periodic->run.next_ns,
-			   hwt_add_ns(next, periodic->run.period_ns));
+		atomic64_set(&periodic->run.next_ns, hwt_add_ns(next, period_ns));
 	}
-	WRITE_ONCE(periodic->run.overruns, missed);
-	WRITE_ONCE(periodic->run.total, periodic->run.total + missed);
+	atomic64_set(&periodic->run.overruns, missed);
+	atomic64_set(&periodic->run.total, atomic64_read(&periodic->run.total) + missed);
 	hwt_count(&wheel->overruns, missed);
 }
 

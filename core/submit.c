@@ -418,6 +418,8 @@ EXPORT_SYMBOL_GPL(hwt_schedule_flags);
 int hwt_schedule_periodic_at(struct hwt_periodic *periodic, u64 first_ns,
 			     u64 period_ns, enum hwt_repeat mode)
 {
+	u64 old_first_ns, old_period_ns;
+	enum hwt_repeat old_mode;
 	int ret;
 
 	if (!period_ns || (mode != HWT_FIXED_RATE && mode != HWT_FIXED_DELAY))
@@ -426,11 +428,19 @@ int hwt_schedule_periodic_at(struct hwt_periodic *periodic, u64 first_ns,
 	 * published below. With an older state it may see a mixture, for as long as this takes.
 	 */
 	preempt_disable();
-	WRITE_ONCE(periodic->set.first_ns, first_ns);
-	WRITE_ONCE(periodic->set.period_ns, period_ns);
+	old_first_ns = atomic64_read(&periodic->set.first_ns);
+	old_period_ns = atomic64_read(&periodic->set.period_ns);
+	old_mode = periodic->set.mode;
+	atomic64_set(&periodic->set.first_ns, first_ns);
+	atomic64_set(&periodic->set.period_ns, period_ns);
 	WRITE_ONCE(periodic->set.mode, mode);
 	ret = __hwt_schedule(&periodic->timeout, first_ns, 0,
 			     HWT_SCHEDULE_AT | HWT_SCHEDULE_PERIODIC);
+	if (unlikely(ret < 0)) {
+		atomic64_set(&periodic->set.first_ns, old_first_ns);
+		atomic64_set(&periodic->set.period_ns, old_period_ns);
+		WRITE_ONCE(periodic->set.mode, old_mode);
+	}
 	preempt_enable();
 	return ret;
 }
@@ -619,9 +629,9 @@ static u64 hwt_periodic_upcoming(const struct hwt_timeout *timeout)
 
 	/* Pair with hwt_periodic_begin(). Before that is through, they are of before. */
 	if (READ_ONCE(periodic->run.mode) == HWT_FIXED_RATE)
-		return hwt_deadline_to_tick(wheel, READ_ONCE(periodic->run.next_ns));
+		return hwt_deadline_to_tick(wheel, atomic64_read(&periodic->run.next_ns));
 	return hwt_deadline_to_tick(wheel, hwt_add_ns(hwt_clock_now(wheel),
-						      READ_ONCE(periodic->run.period_ns)));
+						      atomic64_read(&periodic->run.period_ns)));
 }
 
 /**

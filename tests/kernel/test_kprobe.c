@@ -449,7 +449,7 @@ static unsigned int periodic_seen, periodic_open;
  */
 static int on_periodic(struct kprobe *probe, struct pt_regs *regs)
 {
-	if (current != target_task || READ_ONCE(periodic.set.first_ns) != periodic_first)
+	if (current != target_task || (u64)atomic64_read(&periodic.set.first_ns) != periodic_first)
 		return 0;
 	periodic_seen++;
 	/* The breakpoint's own context counts as an NMI, not here. */
