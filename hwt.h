@@ -23,8 +23,8 @@
  *      wins.
  *   L  callers of hwt_schedule_periodic*() on one timeout exclude each other:
  *      period and phase are more than one word.
- *   S  a _sync call waits for the callback; from the callback itself it answers
- *      -EDEADLK. From a neighbour's callback it works, but two callbacks must not
+ *   S  a _sync call waits for the callback; from the callback itself it cancels,
+ *      and answers -EDEADLK. From a neighbour's callback it works, but two callbacks must not
  *      wait for each other.
  *   X  only before the timeout is first used, or while it is not held.
  *
@@ -176,8 +176,8 @@ enum hwt_repeat {
  * @run:      The engine's own copy and progress. Written only by the thread that
  *            has set RUNNING; @run.overruns and @run.total may be read any time.
  *
- * All members but @timeout are private to hwt. 64-bit ones are atomic, so that none is read by halves
- * on 32 bits.
+ * All members but @timeout are private to hwt. 64-bit ones are atomic, so that none is read by
+ * halves on 32 bits.
  */
 struct hwt_periodic {
 	struct hwt_timeout timeout;

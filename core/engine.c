@@ -94,6 +94,7 @@ static struct hwt_submit *hwt_intake_next(struct hwt_wheel *wheel)
 		 */
 		cpu = data_race(find_next_bit(wheel->active, nr_cpu_ids, wheel->intake_cpu + 1));
 		if (cpu >= nr_cpu_ids)
+			/* Likewise. */
 			cpu = data_race(find_first_bit(wheel->active, nr_cpu_ids));
 		if (cpu >= nr_cpu_ids)
 			return NULL;
@@ -753,8 +754,8 @@ void hwt_engine_pass(struct hwt_wheel *wheel)
 	/* Awake: nobody needs to wake it, it will look before it sleeps. */
 	atomic64_set(&wheel->wake_tick, 0);
 	WRITE_ONCE(wheel->kicked, false);
-	/* Barrier pass.mb, pairs with kick.before in hwt_wheel_kick() and state.pull in hwt_arm(): a
-	 * caller whose kick is swallowed here has submitted before, and this pass finds that.
+	/* Barrier pass.mb, pairs with kick.before in hwt_wheel_kick() and state.pull in hwt_arm():
+	 * a caller whose kick is swallowed here has submitted before, and this pass finds that.
 	 */
 	smp_mb();
 
@@ -823,7 +824,7 @@ static clockid_t hwt_clock_id(const struct hwt_wheel *wheel)
 
 static bool hwt_engine_wanted(struct hwt_wheel *wheel)
 {
-	return READ_ONCE(wheel->kicked) || kthread_should_stop();
+	return READ_ONCE(wheel->kicked) || hwt_thread_ends(wheel);
 }
 
 static void hwt_engine_sleep_until(struct hwt_wheel *wheel, u64 tick, ktime_t expires)
@@ -847,9 +848,9 @@ static void hwt_engine_sleep_until(struct hwt_wheel *wheel, u64 tick, ktime_t ex
 /* Kicks are seen here, too: they are flags first of all. */
 static void hwt_engine_spin_until(struct hwt_wheel *wheel, u64 tick, ktime_t expires)
 {
-	/* Also if it does not wait, as it is astray: a CPU that comes or goes may need this one. */
+	/* Also without a wait, off its affinity: a CPU that comes or goes may need this one. */
 	cond_resched_tasks_rcu_qs();
-	while (!hwt_engine_wanted(wheel) && !hwt_frozen(wheel) && !hwt_thread_astray(wheel) &&
+	while (!hwt_engine_wanted(wheel) && !hwt_frozen(wheel) && !hwt_thread_off_affinity(wheel) &&
 	       (tick == HWT_TICK_NEVER || hwt_clock_now(wheel) < ktime_to_ns(expires))) {
 		hwt_engine_poll(wheel);
 		cpu_relax();

@@ -198,8 +198,7 @@ static void hwt_wheel_free_work(struct work_struct *work)
 	module_put(THIS_MODULE);
 }
 
-static struct hwt_wheel *hwt_wheel_alloc(const struct hwt_wheel_params *params,
-					gfp_t gfp)
+static struct hwt_wheel *hwt_wheel_alloc(const struct hwt_wheel_params *params, gfp_t gfp)
 {
 	struct hwt_wheel *wheel;
 	unsigned int cpu;

@@ -66,7 +66,7 @@ void hwt_wheel_kick(struct hwt_wheel *wheel)
 {
 	/* Barrier kick.before, pairs with pass.mb in hwt_engine_pass(): if this CPU finds an
 	 * earlier kick, the engine has yet to clear that, and its pass then finds what the caller
-	 * has done (a push, wheel->reclaim, a deferred entry).
+	 * has done (a push, wheel->reclaim, a hold left on wheel->ended).
 	 */
 	smp_mb();
 	if (hwt_wheel_kicked(wheel))
@@ -95,7 +95,7 @@ void hwt_wheel_kick(struct hwt_wheel *wheel)
 /* -- The submission lists ------------------------------------------------ */
 
 /*
- * Put a timeout for which the caller has set QUEUED on the local list. The timeout may be freed
+ * Push a timeout for which the caller has set SUBMITTED on the local list. The timeout may be freed
  * from then on.
  *
  * Every caller looks at the bit, not only the one that found the list empty: it may have
@@ -187,7 +187,7 @@ static __always_inline void hwt_schedule_account(struct hwt_wheel *wheel, u64 ol
 
 /*
  * Hand a SUBMITTED timeout to the engine: push it, if the caller has set the bit and has found @seq
- * before, and wake the engine if need be. Not inlined, because pushing a deadline back does without all this.
+ * before, and wake the engine if need be. Not inlined: pushing a deadline back does without this.
  */
 static noinline void hwt_submit(struct hwt_wheel *wheel, struct hwt_timeout *timeout,
 				u64 tick, enum hwt_action action, unsigned int seq)
@@ -324,7 +324,9 @@ static __always_inline int __hwt_schedule(struct hwt_timeout *timeout, u64 ns, u
 	if (unlikely(!hwt_debug_used(timeout) || !wheel))
 		return -EINVAL;
 	if (flags & HWT_SCHEDULE_IDLE) {
-		/* Barrier earlier.mb, pairs with state.fire in hwt_fire_claim(): as in hwt_arm(). */
+		/* Barrier earlier.mb, pairs with state.fire in hwt_fire_claim(): as in
+		 * hwt_arm().
+		 */
 		smp_mb();
 		state = hwt_timeout_state(timeout);
 		if (state & HWT_F_PENDING)
@@ -520,7 +522,7 @@ static void hwt_reclaim_soon(struct hwt_wheel *wheel)
 	 */
 	if (likely(READ_ONCE(wheel->reclaim)))
 		return;
-	/* No preemption between setting the flag and the kick: once it is set, others kick no more. */
+	/* No preemption between the flag and the kick: once it is set, others kick no more. */
 	WRITE_ONCE(wheel->reclaim, true);
 	hwt_wheel_kick(wheel);
 }

@@ -38,21 +38,31 @@ static void hwt_thread_pin(struct hwt_wheel *wheel)
 	cpus_read_unlock();
 }
 
+/*
+ * Has the kernel let a thread go anywhere? It does so when the thread's last CPU is about to go,
+ * even if that then stays, and when cpusets change. An administrator who places a thread elsewhere
+ * leaves out some CPU: that is respected.
+ */
+static bool hwt_thread_is_loose(const struct hwt_wheel *wheel, const struct task_struct *task)
+{
+	/* Without a lock: what changes just now is seen the next time. */
+	return data_race(!cpumask_subset(&task->cpus_mask, wheel->affinity) &&
+			 cpumask_subset(cpu_online_mask, &task->cpus_mask));
+}
+
 /**
- * hwt_thread_astray() - may the calling thread of a wheel be where it should not?
+ * hwt_thread_off_affinity() - is the calling thread of a wheel to be pinned again?
  * @wheel: the wheel
  *
- * The kernel lets a thread go anywhere when its CPU is about to go, even if that then stays, and
- * when cpusets change. If none of its CPUs is there it may be anywhere.
+ * If none of its CPUs is online, a thread may be anywhere.
  */
-bool hwt_thread_astray(const struct hwt_wheel *wheel)
+bool hwt_thread_off_affinity(const struct hwt_wheel *wheel)
 {
 	if (!wheel->pinned)
 		return false;
 	if (READ_ONCE(wheel->unpinned))
 		return true;
-	/* Without a lock: what changes just now is seen the next time. */
-	return !data_race(cpumask_subset(&current->cpus_mask, wheel->affinity)) &&
+	return hwt_thread_is_loose(wheel, current) &&
 	       cpumask_intersects(wheel->affinity, cpu_online_mask);
 }
 
@@ -84,15 +94,40 @@ static void hwt_thread_begin(struct hwt_wheel *wheel)
 		set_freezable();
 }
 
+/*
+ * Stand still while the system is frozen, in a sleep in which the freezer finds the thread. Not by
+ * try_to_freeze(), which would not return for a stop.
+ */
+static void hwt_thread_freeze(const struct hwt_wheel *wheel)
+{
+	while (hwt_frozen(wheel) && !hwt_thread_ends(wheel)) {
+		/* Barrier freeze.state, pairs with kernel.wake in hwt_thread_wake_frozen(): this
+		 * thread sees that it is to end, or is seen asleep.
+		 */
+		set_current_state(hwt_idle_state(wheel));
+		if (hwt_frozen(wheel) && !hwt_thread_ends(wheel))
+			schedule();
+		__set_current_state(TASK_RUNNING);
+	}
+}
+
+/* Wake a thread that may be frozen, which wake_up_process() does not. */
+static void hwt_thread_wake_frozen(struct task_struct *task)
+{
+	struct wait_queue_entry entry = { .private = task };
+
+	default_wake_function(&entry, TASK_NORMAL | TASK_FROZEN, 0, NULL);
+}
+
 static int hwt_engine_thread(void *arg)
 {
 	struct hwt_wheel *wheel = arg;
 
 	hwt_thread_begin(wheel);
-	while (!kthread_should_stop()) {
-		if (wheel->flags & HWT_FREEZABLE)
-			try_to_freeze();
-		if (unlikely(hwt_thread_astray(wheel)))
+	while (!hwt_thread_ends(wheel)) {
+		if (unlikely(hwt_frozen(wheel)))
+			hwt_thread_freeze(wheel);
+		if (unlikely(hwt_thread_off_affinity(wheel)))
 			hwt_engine_pin(wheel);
 		hwt_engine_pass(wheel);
 		/* Here too: it may never come to wait. */
@@ -168,10 +203,10 @@ static void hwt_worker_wait(struct hwt_wheel *wheel, struct hwt_worker *worker)
 	 */
 	set_current_state(hwt_idle_state(wheel));
 	spin_unlock(&wheel->lock);
-	if (!kthread_should_stop())
+	if (!hwt_thread_ends(wheel))
 		schedule();
 	__set_current_state(TASK_RUNNING);
-	if (unlikely(hwt_thread_astray(wheel)))
+	if (unlikely(hwt_thread_off_affinity(wheel)))
 		hwt_thread_pin(wheel);
 	worker->runner.stamp = 0;
 	spin_lock(&wheel->lock);
@@ -186,11 +221,11 @@ static int hwt_worker_thread(void *arg)
 
 	hwt_thread_begin(wheel);
 	spin_lock(&wheel->lock);
-	while (!kthread_should_stop()) {
+	while (!hwt_thread_ends(wheel)) {
 		if (unlikely(hwt_frozen(wheel))) {
 			/* Not while idle: nobody would wake it for what is due then. */
 			spin_unlock(&wheel->lock);
-			try_to_freeze();
+			hwt_thread_freeze(wheel);
 			worker->runner.stamp = 0;
 			spin_lock(&wheel->lock);
 		} else if (!hwt_worker_serve(wheel, worker)) {
@@ -296,6 +331,15 @@ err:
  */
 void hwt_threads_stop(struct hwt_wheel *wheel)
 {
+	unsigned int n;
+
+	if (wheel->flags & HWT_FREEZABLE) {
+		/* Before kthread_stop(), which does not thaw them, and waits. */
+		WRITE_ONCE(wheel->ending, true);
+		hwt_thread_wake_frozen(wheel->thread);
+		for (n = 0; n < wheel->workers; n++)
+			hwt_thread_wake_frozen(wheel->worker[n].runner.task);
+	}
 	kthread_stop(wheel->thread);
 	hwt_workers_stop(wheel, wheel->workers);
 }
@@ -310,6 +354,12 @@ void hwt_threads_free(struct hwt_wheel *wheel)
 	hwt_workers_free(wheel, wheel->workers);
 }
 
+static void hwt_thread_pin_again(struct hwt_wheel *wheel, struct task_struct *task)
+{
+	if (hwt_thread_is_loose(wheel, task))
+		set_cpus_allowed_ptr(task, wheel->affinity);
+}
+
 /**
  * hwt_threads_pin() - put a wheel's threads on their CPUs again
  * @wheel: the wheel, pinned, and not being freed
@@ -320,7 +370,7 @@ void hwt_threads_pin(struct hwt_wheel *wheel)
 {
 	unsigned int n;
 
-	set_cpus_allowed_ptr(wheel->thread, wheel->affinity);
+	hwt_thread_pin_again(wheel, wheel->thread);
 	for (n = 0; n < wheel->workers; n++)
-		set_cpus_allowed_ptr(wheel->worker[n].runner.task, wheel->affinity);
+		hwt_thread_pin_again(wheel, wheel->worker[n].runner.task);
 }

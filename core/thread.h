@@ -6,6 +6,7 @@
 #define _HWT_CORE_THREAD_H
 
 #include <linux/freezer.h>
+#include <linux/kthread.h>
 
 #include "core/wheel.h"
 
@@ -13,6 +14,12 @@
 static inline bool hwt_frozen(const struct hwt_wheel *wheel)
 {
 	return (wheel->flags & HWT_FREEZABLE) && freezing(current);
+}
+
+/* Is the calling thread of the wheel to end? */
+static inline bool hwt_thread_ends(const struct hwt_wheel *wheel)
+{
+	return READ_ONCE(wheel->ending) || kthread_should_stop();
 }
 
 /* How the threads of a wheel sleep: they are no load, and not hung. */
@@ -32,7 +39,7 @@ int hwt_threads_start(struct hwt_wheel *wheel, gfp_t gfp);
 void hwt_threads_stop(struct hwt_wheel *wheel);
 void hwt_threads_free(struct hwt_wheel *wheel);
 void hwt_threads_pin(struct hwt_wheel *wheel);
-bool hwt_thread_astray(const struct hwt_wheel *wheel);
+bool hwt_thread_off_affinity(const struct hwt_wheel *wheel);
 void hwt_worker_wake(struct hwt_wheel *wheel);
 
 #endif /* _HWT_CORE_THREAD_H */

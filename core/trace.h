@@ -112,7 +112,7 @@ TRACE_EVENT(hwt_expire_exit,
  * hwt_wake - a wheel's thread goes on after it has waited
  *
  * It was to wait until @expires. @kicked: hwt_wheel_kick() has woken it: for what is to fire
- * earlier, a backlog, what was cancelled or deferred, a flush, or a clock that was set. A stop is
+ * earlier, a backlog, what was cancelled, a flush, or a clock that was set. A stop is
  * no kick.
  */
 TRACE_EVENT(hwt_wake,

@@ -216,6 +216,8 @@ struct hwt_wheel {
 	 * before it pins all. Without a lock: who sets it is past what has put it there.
 	 */
 	bool			unpinned;
+	/* The threads of a freezable wheel are to end: set by the stop, before it wakes them. */
+	bool			ending;
 	hwt_clock_set_fn	clock_set;
 	void			*clock_set_arg;
 	void			(*poll)(void *arg);

@@ -110,6 +110,10 @@ static struct actor {
 	/* What is done to it by others while it is frozen: armed, cancelled, and waited for. */
 	struct item		poked, dropped, taken;
 	int			took;
+	/* Another wheel of its kind, which is destroyed meanwhile. */
+	struct hwt_wheel	*doomed;
+	struct item		left;
+	int			ended;
 } actors[] = {
 	{ "freezable", HWT_FREEZABLE },
 	{ "freezable, workers", HWT_FREEZABLE, 2 },
@@ -130,6 +134,8 @@ static void meddle(struct hwt_timeout *timeout)
 		kt_schedule(&actors[i].poked.kt, 0);
 		hwt_cancel(&actors[i].dropped.kt.timeout);
 		actors[i].took = hwt_cancel_sync(&actors[i].taken.kt.timeout);
+		actors[i].ended = hwt_wheel_destroy(actors[i].doomed) == 0 &&
+				  READ_ONCE(frozen_now);
 	}
 }
 
@@ -146,6 +152,9 @@ static void __init actor_begin(struct actor *actor, const struct cpumask *cpus)
 	arm(&actor->poked, actor->wheel, KT_HOUR);
 	arm(&actor->dropped, actor->wheel, KT_HOUR);
 	arm(&actor->taken, actor->wheel, KT_HOUR);
+	actor->doomed = kt_wheel("doomed", .flags = actor->flags, .workers = actor->workers,
+				 .cpus = cpus);
+	arm(&actor->left, actor->doomed, KT_HOUR);
 	hwt_periodic_init(&actor->beat.periodic, actor->wheel, &beat_ops);
 	hwt_schedule_periodic(&actor->beat.periodic, 0, 10 * KT_MS, HWT_FIXED_RATE);
 }
@@ -197,6 +206,10 @@ static void __init actor_end(struct actor *actor, bool slept)
 		KTEST(actor->took == 1 && kt_expirations(&actor->taken.kt) == 0 &&
 		      kt_releases(&actor->taken.kt) == 1,
 		      "%s: a cancel_sync meanwhile did not have to wait", actor->name);
+		KTEST(actor->ended && kt_releases(&actor->left.kt) == 1,
+		      "%s: another one was stopped and destroyed meanwhile", actor->name);
+	} else {
+		hwt_wheel_destroy(actor->doomed);
 	}
 	KTEST(hwt_wheel_destroy(actor->wheel) == 0, "%s: it is destroyed", actor->name);
 }

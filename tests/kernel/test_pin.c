@@ -99,8 +99,8 @@ static bool __init all_run(struct hwt_wheel *wheel)
 	return ok == ARRAY_SIZE(kt);
 }
 
-/* What the kernel does when a CPU is about to go, even if that then stays; and cpusets. */
-static void __init lead_astray(const char *name)
+/* Move all threads of a wheel. */
+static void __init place_on(const char *name, const struct cpumask *cpus)
 {
 	struct task_struct *task, *found[8];
 	unsigned int n = 0;
@@ -111,7 +111,7 @@ static void __init lead_astray(const char *name)
 			found[n++] = get_task_struct(task);
 	rcu_read_unlock();
 	while (n--) {
-		set_cpus_allowed_ptr(found[n], cpu_possible_mask);
+		set_cpus_allowed_ptr(found[n], cpus);
 		put_task_struct(found[n]);
 	}
 }
@@ -136,7 +136,7 @@ static void __init test_pinned(unsigned int workers)
 	};
 	struct hwt_wheel_params made;
 	struct hwt_wheel *wheel;
-	int cpu;
+	int cpu, other;
 
 	for_each_online_cpu(cpu) {
 		cpumask_copy(&mask, cpumask_of(cpu));
@@ -157,9 +157,17 @@ static void __init test_pinned(unsigned int workers)
 		KTEST(threads_on("pinned", cpu) == workers + 1 &&
 		      kt_count_threads("pinned", true) == workers + 1,
 		      "it is the only one for all its threads");
-		lead_astray("pinned");
+		/* What the kernel does when a CPU is about to go, even if that then stays. */
+		place_on("pinned", cpu_possible_mask);
 		KTEST(all_run(wheel) && KT_WAIT(threads_on("pinned", cpu) == workers + 1),
-		      "they come back when they have been led astray");
+		      "they come back when the kernel has let them go anywhere");
+		other = kt_other_cpu(cpu);
+		if (other != cpu) {
+			place_on("pinned", cpumask_of(other));
+			KTEST(all_run(wheel) && threads_on("pinned", other) == workers + 1,
+			      "they stay where an administrator has put them");
+			place_on("pinned", cpumask_of(cpu));
+		}
 		hwt_wheel_get_params(wheel, &made);
 		KTEST(made.cpus && cpumask_equal(made.cpus, cpumask_of(cpu)),
 		      "its parameters say so");

@@ -215,7 +215,9 @@ static void stubborn_expire(struct hwt_timeout *timeout)
 	kt_expire(timeout);
 }
 
-static const struct hwt_timeout_ops stubborn_ops = { .expire = stubborn_expire, .release = kt_release };
+static const struct hwt_timeout_ops stubborn_ops = {
+	.expire = stubborn_expire, .release = kt_release,
+};
 
 static void __init test_stubborn(const char *what, const struct hwt_timeout_ops *ops,
 				 unsigned int threads)
@@ -415,7 +417,9 @@ static void twice_release(struct hwt_timeout *timeout)
 	kt_release(timeout);
 }
 
-static const struct hwt_timeout_ops twice_ops = { .expire = twice_expire, .release = twice_release };
+static const struct hwt_timeout_ops twice_ops = {
+	.expire = twice_expire, .release = twice_release,
+};
 
 static void __init test_twice(void)
 {
@@ -645,7 +649,9 @@ static void forever_expire(struct hwt_timeout *timeout)
 	kt_expire(timeout);
 }
 
-static const struct hwt_timeout_ops forever_ops = { .expire = forever_expire, .release = kt_release };
+static const struct hwt_timeout_ops forever_ops = {
+	.expire = forever_expire, .release = kt_release,
+};
 
 static long stopped[2];
 
