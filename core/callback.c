@@ -199,8 +199,10 @@ static bool hwt_slow_known(const void *fn)
 }
 
 /* Once for each function, as far as that can be remembered. */
-static void hwt_slow_report(struct hwt_wheel *wheel, const void *fn, u64 took)
+static void hwt_slow_report(struct hwt_wheel *wheel, const struct hwt_call *call, u64 took)
 {
+	u64 cpu_ns = current->se.sum_exec_runtime - call->cpu_ns;
+	const void *fn = call->fn;
 	bool known;
 
 	spin_lock(&hwt_slow_lock);
@@ -209,8 +211,9 @@ static void hwt_slow_report(struct hwt_wheel *wheel, const void *fn, u64 took)
 		hwt_slow_sites[hwt_slow_count++ % ARRAY_SIZE(hwt_slow_sites)] = fn;
 	spin_unlock(&hwt_slow_lock);
 	if (!known)
-		pr_warn("%s: callback %ps took %llu us, which delays others (said once for each callback over slow_callback_us)\n",
-			wheel->name, fn, div_u64(took, NSEC_PER_USEC));
+		pr_warn("%s: callback %ps took %llu us, %llu us of that on a CPU, which delays others (said once for each callback over slow_callback_us)\n",
+			wheel->name, fn, div_u64(took, NSEC_PER_USEC),
+			div_u64(cpu_ns, NSEC_PER_USEC));
 }
 
 /**
@@ -295,6 +298,7 @@ void hwt_call_begin(struct hwt_wheel *wheel, struct hwt_runner *runner,
 		runner->stamp = ktime_get_ns();
 	call->fn = fn;
 	call->began = runner->stamp;
+	call->cpu_ns = current->se.sum_exec_runtime;
 	hwt_call_copy(call, timeout);
 	hwt_lockdep_begin(wheel, runner, call);
 	hwt_call_look(call);
@@ -318,7 +322,7 @@ void hwt_call_end(struct hwt_wheel *wheel, struct hwt_runner *runner, struct hwt
 	runner->stamp = ktime_get_ns();
 	took = runner->stamp - call->began;
 	if (unlikely(slow_us && took > slow_us * (u64)NSEC_PER_USEC))
-		hwt_slow_report(wheel, call->fn, took);
+		hwt_slow_report(wheel, call, took);
 	if (cond_resched())
 		runner->stamp = 0;
 	spin_lock(&wheel->lock);

@@ -11,6 +11,7 @@
  * struct hwt_call - a call of a client's function
  * @fn:      the function
  * @began:   when, on CLOCK_MONOTONIC, ns
+ * @cpu_ns:  the task's CPU time then, as of the scheduler's last tick or switch
  * @preempt: as all up to @migrate: how deep the task was in it before, see hwt_call_check()
  * @softirq: softirqs off
  * @rcu:     RCU's read-side sections
@@ -24,6 +25,7 @@
 struct hwt_call {
 	const void	*fn;
 	u64		began;
+	u64		cpu_ns;
 	int		preempt;
 	int		softirq;
 	int		rcu;

@@ -37,6 +37,9 @@ call ms=$quick times=5
 said 0 slow_one "a quick one is not worth a word"
 call ms=$slow times=2
 said 1 slow_one "a slow one is named once"
+# It sleeps.
+on_cpu=$(log_since | sed -n 's/.*callback slow_one .* us, \([0-9]*\) us of that on a CPU.*/\1/p')
+check "with its CPU time: $on_cpu us" [ "${on_cpu:-$((slow * 1000))}" -lt $((slow * 500)) ]
 log_mark
 call ms=$slow what=other
 said 1 slow_other "and so is another one"

@@ -274,6 +274,9 @@ struct task_struct {
 	int		rcu_read_lock_nesting;
 	u32		rcu_read_unlock_special;
 	u32		state;
+	struct {
+		u64	sum_exec_runtime;
+	} se;
 	bool		on_demand;
 	bool		started;
 	bool		stop;
