@@ -5,50 +5,67 @@
  * timeout->state is one 64-bit word, the tick at which the timeout expires and these bits:
  *
  *   ARMED      It fires at the tick.
- *   SUBMITTED  A CPU has it on its submission list or is about to push it there, or a runner has
- *              collected it and not dropped the bit yet.
- *   RUNNING    One of its callbacks is executing, in one runner.
- *   PERIODIC   It was scheduled as periodic.
- *   REARM      It is periodic and has fired: it is armed again when the callback returns.
- *   SHUTDOWN   It was shut down: schedules fail.
- *   CANCELLED  A cancel ended it, or a stop handed it back.
- *   EXPIRED    It has fired.
+ *   SUBMITTED  It is on a submission list, about to be pushed on one, among the submissions that
+ *              were taken from one (the intake), or on wheel->ended.
+ *   RUNNING    ->expire, ->cancelled or the function of a stop is executing, in one runner.
+ *   PERIODIC   It was last scheduled as periodic.
+ *   REARM      It is periodic and has fired: the end of its callback arms it again. Stays set
+ *              until the next schedule or cancel.
+ *   SHUTDOWN   Schedules fail.
+ *   CANCELLED  A cancel or a stop has ended it since it was last scheduled.
+ *   EXPIRED    It has fired since it was last scheduled or cancelled.
  *
- * Held, its memory must stay: ARMED, SUBMITTED or RUNNING. Pending, it will fire: ARMED or REARM.
+ * It is held, and its memory must stay, while it is ARMED, SUBMITTED or RUNNING. It is pending, and
+ * will fire, while it is ARMED or REARM. It is idle while it is not held.
  *
  * The state changes by compare-and-swap only, in loops that read it, call one of the functions
  * below, swap, and act afterwards. The functions are pure: they return the new state, and what the
- * caller has to do once the swap has succeeded. (tests/unit/state.c calls them with every
- * combination of bits, and compares the result with the model.)
+ * caller has to do once the swap has succeeded (enum hwt_action). tests/unit/state.c calls them
+ * with every combination of bits, and "make check-verify" compares them with the model of
+ * tests/verify.
  *
- *               | schedule          | cancel       | collect      | end      | fire     | finish
- *   ------------+-------------------+--------------+--------------+----------+----------+--------
- *   idle        | + ARMED SUBMITTED,| -            | x            | x        | x        | x
- *               | submit            |              |              |          |          |
- *   ARMED       | later: the tick;  | - ARMED      | x            | x        | + RUNNING| x
- *               | earlier:          | + SUBMITTED, |              |          | - ARMED, |
- *               | + SUBMITTED,      | submit       |              |          | call     |
- *               | submit            |              |              |          |          |
- *   SUBMITTED   | + ARMED, hasten   | -            | release, or  | cancelled| -        | x
- *               |                   |              | leave        | or       |          |
- *               |                   |              |              | release  |          |
- *   ARMED,      | the tick, hasten  | - ARMED      | link         | link     | + RUNNING| x
- *   SUBMITTED   |                   |              |              |          | - ARMED, |
- *               |                   |              |              |          | call     |
- *   RUNNING,    | + ARMED           | - ARMED,     | -            | x        | x        | link,
- *   with any    |                   | - REARM      |              |          |          | release
- *
- * "-": the state stays, or loses SUBMITTED. "x": cannot be. Submit, link, ...: enum hwt_action.
+ *   operation  in the state           changes                      action
+ *   ---------- ---------------------- ---------------------------- ------------------------
+ *   schedule   idle                   + ARMED SUBMITTED            submit
+ *              ARMED, in a bucket:
+ *                later, or equal      the tick                     -
+ *                earlier              the tick, + SUBMITTED        submit
+ *              SUBMITTED              the tick, + ARMED            hasten
+ *              RUNNING                the tick, + ARMED            -
+ *              ... and in all of these - REARM CANCELLED EXPIRED
+ *   cancel     idle, or not pending   -                            -
+ *              ARMED, in a bucket     - ARMED, + SUBMITTED         submit
+ *              SUBMITTED or RUNNING   - ARMED REARM                -
+ *              ... and if it was pending + CANCELLED, - EXPIRED
+ *   collect    RUNNING                - SUBMITTED                  -
+ *              ARMED                  - SUBMITTED                  link
+ *              neither, client called -                            leave
+ *              neither                - SUBMITTED                  release: the hold is over
+ *   end        ARMED (again)          - SUBMITTED                  link
+ *              CANCELLED              - SUBMITTED, + RUNNING       call ->cancelled
+ *              else                   - SUBMITTED                  release
+ *   fire       not ARMED (cancelled)  -                            -
+ *              tick beyond the cursor -                            link (pushed back)
+ *              else                   - ARMED, + RUNNING EXPIRED,  call ->expire
+ *                                     periodic: + REARM
+ *   hand back  not ARMED (cancelled)  -                            -
+ *              else                   - ARMED REARM,               call the stop's function
+ *                                     + RUNNING CANCELLED
+ *   finish     ARMED (again)          - RUNNING                    link
+ *              REARM                  - RUNNING, + ARMED, the tick link
+ *              SUBMITTED              - RUNNING                    - (collect goes on)
+ *              CANCELLED, not told    -                            call ->cancelled
+ *              else                   - RUNNING                    release
  *
  * State outside of the word, protected by the wheel's lock:
  *
- *   link      In the buckets (the due list included): ARMED or SUBMITTED. On wheel->ended: @ended.
- *   ended     It was collected neither ARMED nor RUNNING, and its client has to be called: it is
- *             on wheel->ended, and SUBMITTED until a runner takes it from there (end).
- *   intake    Submissions that were taken from a CPU's list and not collected yet: SUBMITTED.
+ *   link      Place in the buckets or the due list, while it is ARMED or SUBMITTED and not RUNNING;
+ *             or on wheel->ended, if @ended.
+ *   ended     It was collected neither ARMED nor RUNNING, and the end of its hold calls its client:
+ *             it is on wheel->ended, until a runner takes it from there.
  *
- * A timeout that is RUNNING is in no list. The swap that leaves neither ARMED, SUBMITTED nor
- * RUNNING ends the hold: the timeout is in no list before it, and is not touched after it.
+ * The swap that leaves neither ARMED, SUBMITTED nor RUNNING ends the hold. The timeout is in no
+ * list before it; after it, hwt only calls ->release, whose address was read before.
  */
 #ifndef _HWT_CORE_STATE_H
 #define _HWT_CORE_STATE_H
@@ -63,12 +80,12 @@
  * enum hwt_action - what follows a change of a timeout's state
  * @HWT_NOTHING:	nothing
  * @HWT_SUBMIT:		push the timeout on this CPU's submission list
- * @HWT_HASTEN:		it is submitted already; wake the engine if its tick is too early for that
- * @HWT_LINK:		insert it into the buckets
- * @HWT_CALL:		call @expire, or the function of a stop, and then finish
- * @HWT_CALL_CANCELLED: call @cancelled, and then finish
+ * @HWT_HASTEN:		it is submitted already; wake the engine if that sleeps beyond its tick
+ * @HWT_LINK:		insert it into the buckets, or move it there
+ * @HWT_CALL:		call ->expire, or the function of a stop, and then finish
+ * @HWT_CALL_CANCELLED: call ->cancelled, and then finish
  * @HWT_LEAVE:		append it to wheel->ended; the state has not changed
- * @HWT_RELEASE:	the hold is over: call @release
+ * @HWT_RELEASE:	the hold is over: call ->release, if there is one
  * @HWT_UNCHANGED:	the state has not changed, as the caller has asked for
  * @HWT_REFUSED_IDLE:	it is not pending; the state has not changed
  * @HWT_REFUSED_SHUTDOWN: it was shut down; the state has not changed
@@ -142,7 +159,7 @@ static __always_inline struct hwt_change hwt_state_schedule(u64 old, u64 tick, u
 	} else if (kept & HWT_F_SUBMITTED) {
 		change.action = HWT_HASTEN;
 	} else {
-		/* The end of the callback, or the visit of its bucket, finds the tick. */
+		/* The end of its callback, or the visit of its bucket, reads the new tick. */
 		change.action = HWT_NOTHING;
 	}
 	return change;
@@ -177,7 +194,7 @@ static inline bool hwt_state_calls(u64 state, const struct hwt_timeout_ops *ops)
 /**
  * hwt_state_collect() - a submission is collected
  * @old: the state, SUBMITTED
- * @ops: the timeout's callbacks, none of which is called by this
+ * @ops: the timeout's callbacks, only looked at
  */
 static inline struct hwt_change hwt_state_collect(u64 old, const struct hwt_timeout_ops *ops)
 {
@@ -197,7 +214,7 @@ static inline struct hwt_change hwt_state_collect(u64 old, const struct hwt_time
 }
 
 /**
- * hwt_state_end() - a hold that is over, and has been left on wheel->ended, is brought to its end
+ * hwt_state_end() - a runner has taken a timeout from wheel->ended, or has cancelled it itself
  * @old: the state, SUBMITTED and not RUNNING
  * @ops: the timeout's callbacks
  */
@@ -221,7 +238,7 @@ static inline struct hwt_change hwt_state_end(u64 old, const struct hwt_timeout_
  * @old: the state, not RUNNING
  * @now: the cursor
  *
- * One that is not ARMED was cancelled, and is SUBMITTED.
+ * One that is not ARMED was cancelled, and is SUBMITTED: it leaves the buckets, and is collected.
  */
 static inline struct hwt_change hwt_state_fire(u64 old, u64 now)
 {
