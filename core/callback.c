@@ -289,7 +289,6 @@ void hwt_call_begin(struct hwt_wheel *wheel, struct hwt_runner *runner,
 		    struct hwt_call *call)
 	__releases(&wheel->lock)
 {
-	runner->call = ++wheel->calls;
 	runner->fn = fn;
 	/* hwt_wheel_kick() looks at it, any time: see hwt_call_end(). */
 	WRITE_ONCE(runner->current_timeout, timeout);

@@ -27,6 +27,7 @@
 #include "core/debug.h"
 #include "core/engine.h"
 #include "core/submit.h"
+#include "core/sync.h"
 
 DEFINE_STATIC_KEY_FALSE(hwt_debug);
 
@@ -110,6 +111,7 @@ static void hwt_debug_withdraw(struct hwt_wheel *wheel, struct hwt_timeout *time
 		hwt_ended_remove(timeout);
 	else if (hwt_linked(timeout))
 		hwt_buckets_remove(&wheel->buckets, timeout);
+	hwt_wake(wheel, timeout);
 }
 
 struct hwt_debug_going {

@@ -139,8 +139,8 @@ static void hwt_link(struct hwt_wheel *wheel, struct hwt_timeout *timeout, u64 s
 	__must_hold(&wheel->lock)
 {
 	hwt_buckets_insert(&wheel->buckets, timeout);
-	/* The engine itself looks before it sleeps. */
-	if (current != wheel->thread &&
+	/* The engine itself looks before it sleeps, but not after each @poll. */
+	if ((current != wheel->thread || wheel->poll) &&
 	    hwt_state_tick(state) < (u64)atomic64_read(&wheel->wake_tick))
 		hwt_wheel_kick(wheel);
 }
@@ -153,7 +153,7 @@ static void hwt_leave(struct hwt_wheel *wheel, struct hwt_timeout *timeout)
 	timeout->ended = true;
 	if (wheel->workers)
 		hwt_worker_wake(wheel);
-	else if (current != wheel->thread)
+	else if (current != wheel->thread || wheel->poll)
 		hwt_wheel_kick(wheel);
 	/* A hwt_wait() does not wait for the callback that tells of the cancel. */
 	hwt_wake(wheel, timeout);
@@ -301,6 +301,8 @@ void hwt_end(struct hwt_wheel *wheel, struct hwt_runner *runner, struct hwt_time
 		hwt_debug_track(timeout, change.state);
 	} while (!hwt_state_change(timeout, &old, change.state));
 
+	if (change.action != HWT_LINK)
+		runner->call = ++wheel->calls;
 	switch (change.action) {
 	case HWT_LINK:
 		hwt_link(wheel, timeout, change.state);
@@ -309,8 +311,6 @@ void hwt_end(struct hwt_wheel *wheel, struct hwt_runner *runner, struct hwt_time
 		hwt_finish(wheel, runner, timeout, true);
 		break;
 	default:
-		/* A call of its own: hwt_wait_callbacks() does not take it for an earlier one. */
-		runner->call = ++wheel->calls;
 		hwt_call_release(wheel, runner, timeout, &release);
 	}
 }
@@ -562,6 +562,7 @@ static void hwt_fire_call(struct hwt_wheel *wheel, struct hwt_runner *runner,
 	struct hwt_lateness late;
 	struct hwt_call call;
 
+	runner->call = ++wheel->calls;
 	hwt_call_begin(wheel, runner, timeout, expire, &call);
 	/* The cached clock may be older than the pass of another runner that found this due. */
 	if (trace_hwt_expire_entry_enabled())
@@ -676,6 +677,7 @@ static bool hwt_engine_check_clock(struct hwt_wheel *wheel)
 		hwt_count(&wheel->clock_sets, 1);
 		if (wheel->clock_set && !wheel->stopping) {
 			/* Nobody fires meanwhile: the clock is seen to have moved. */
+			wheel->engine.call = ++wheel->calls;
 			hwt_call_begin(wheel, &wheel->engine, &wheel->clock_timeout,
 				       wheel->clock_set, &call);
 			wheel->clock_set(wheel, jump, wheel->clock_set_arg);
@@ -710,7 +712,8 @@ static void hwt_engine_end(struct hwt_wheel *wheel, unsigned int max)
 {
 	unsigned int n;
 
-	for (n = 1; n <= max && !wheel->stopping && !list_empty(&wheel->ended); n++) {
+	for (n = 1; n <= max && !wheel->stopping && !hwt_frozen(wheel) && !list_empty(&wheel->ended);
+	     n++) {
 		hwt_end(wheel, &wheel->engine,
 			list_first_entry(&wheel->ended, struct hwt_timeout, link));
 		if (n % HWT_STEP == 0)

@@ -108,7 +108,8 @@ static __always_inline void hwt_push(struct hwt_wheel *wheel,
 {
 	unsigned int cpu = smp_processor_id();
 
-	timeout->cpu = cpu;
+	/* Pairs with hwt_sync_cancel(), for which an older CPU is as good. */
+	WRITE_ONCE(timeout->cpu, cpu);
 	/* Barrier push.add, pairs with intake.mb and intake.take in hwt_intake_take(), reclaim.mb
 	 * in hwt_engine_reclaim() and sleep.mb in hwt_engine_sleep(): the engine has yet to clear a
 	 * bit that is found set below, and then takes the entry. If the engine's last look does not
@@ -615,6 +616,7 @@ void __hwt_timeout_init(struct hwt_timeout *timeout, struct hwt_wheel *wheel,
 	timeout->wheel = wheel;
 	timeout->ended = false;
 	timeout->tracked = false;
+	timeout->cpu = 0;
 	timeout->check = hwt_debug_mark(timeout);
 #ifdef CONFIG_LOCKDEP
 	lockdep_init_map(&timeout->lockdep_map, name, key, 0);

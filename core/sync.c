@@ -337,6 +337,7 @@ EXPORT_SYMBOL_GPL(hwt_shutdown_sync);
 int hwt_wait(struct hwt_timeout *timeout, u64 max_ns)
 {
 	u64 now = ktime_get_ns(), end = hwt_add_ns(now, max_ns), look_ns, state = 0;
+	struct hwt_runner runner = { .task = current };
 	struct hwt_wheel *wheel = timeout->wheel;
 	ktime_t until;
 	bool inside;
@@ -346,7 +347,7 @@ int hwt_wait(struct hwt_timeout *timeout, u64 max_ns)
 	if (!wheel || !hwt_debug_used(timeout))
 		return 0;
 	hwt_lockdep_sync(timeout);
-	spin_lock(&wheel->lock);
+	hwt_runner_enter(wheel, &runner);
 	if (hwt_runner_self(wheel, timeout))
 		ret = -EDEADLK;
 	inside = hwt_runner_self(wheel, NULL);
@@ -365,7 +366,7 @@ int hwt_wait(struct hwt_timeout *timeout, u64 max_ns)
 		else
 			hwt_wait_until(wheel, timeout, TASK_INTERRUPTIBLE, &until);
 	}
-	spin_unlock(&wheel->lock);
+	hwt_runner_leave(wheel, &runner);
 	return ret ?: !!(state & HWT_F_EXPIRED);
 }
 EXPORT_SYMBOL_GPL(hwt_wait);
@@ -427,6 +428,9 @@ static void hwt_ended_wait(struct hwt_wheel *wheel)
 	struct hwt_mark mark = { .timeout.ops = &hwt_mark_ops, .timeout.wheel = wheel };
 
 	hwt_collect_before(wheel);
+	/* Nobody would come to the mark. A stop that is not through takes it off. */
+	if (wheel->state == HWT_SHUTDOWN)
+		return;
 	list_add_tail(&mark.timeout.link, &wheel->ended);
 	mark.timeout.ended = true;
 	hwt_mark_wait(wheel, &mark);
@@ -439,8 +443,9 @@ static void hwt_ended_wait(struct hwt_wheel *wheel)
  * Process context, sleeps. As rcu_barrier(), for a client that goes: when this returns, each
  * timeout that had fired or been cancelled before this call is through with its ->expire,
  * ->cancelled and ->release. Timeouts that are still pending are not waited for, nor those that
- * are scheduled again meanwhile. Waits for other clients' callbacks that have begun, or have to
- * begin before; on a frozen wheel, until that is thawed.
+ * are scheduled again meanwhile, nor what another CPU is still scheduling or cancelling. Waits for
+ * other clients' callbacks that have begun, or have to begin before; on a frozen wheel, until that
+ * is thawed.
  *
  * Return: 0; -EDEADLK from a callback of the wheel or its @poll.
  */
@@ -537,6 +542,7 @@ static bool hwt_hand_back(struct hwt_wheel *wheel, struct hwt_runner *runner,
 	hwt_count(&wheel->handed_back, 1);
 	hwt_pending_put(wheel);
 	trace_hwt_cancel(wheel, timeout, hwt_state_tick(old));
+	runner->call = ++wheel->calls;
 	if (fn) {
 		hwt_call_begin(wheel, runner, timeout, fn, &call);
 		fn(timeout, arg);
@@ -646,6 +652,10 @@ long hwt_stop(struct hwt_wheel *wheel, hwt_handback_fn fn, void *arg)
 
 	spin_lock(&wheel->lock);
 	hwt_wait_callbacks(wheel, U64_MAX);
+	/* The marks of barriers that came after the last drain. */
+	while (!list_empty(&wheel->ended))
+		hwt_end(wheel, &runner,
+			list_first_entry(&wheel->ended, struct hwt_timeout, link));
 	WRITE_ONCE(wheel->state, HWT_SHUTDOWN);
 	spin_unlock(&wheel->lock);
 	trace_hwt_wheel_stop(wheel, n);

@@ -96,7 +96,8 @@ static void hwt_thread_begin(struct hwt_wheel *wheel)
 
 /*
  * Stand still while the system is frozen, in a sleep in which the freezer finds the thread. Not by
- * try_to_freeze(), which would not return for a stop.
+ * try_to_freeze(), which would not return for a stop. Newer kernels (6.7) thaw such a sleeper
+ * without waking it, unless it was woken meanwhile: so each sleep has an end.
  */
 static void hwt_thread_freeze(const struct hwt_wheel *wheel)
 {
@@ -106,7 +107,7 @@ static void hwt_thread_freeze(const struct hwt_wheel *wheel)
 		 */
 		set_current_state(hwt_idle_state(wheel));
 		if (hwt_frozen(wheel) && !hwt_thread_ends(wheel))
-			schedule();
+			schedule_timeout(1);
 		__set_current_state(TASK_RUNNING);
 	}
 }

@@ -72,7 +72,8 @@ struct hwt_submit {
  * struct hwt_runner - what may be calling back: the engine, a worker, a _sync, a stop
  * @entry:   in the wheel's list of runners
  * @task:    its task
- * @call:    number of the call it is in, of all calls on the wheel
+ * @call:    number of the call it is in, of all on the wheel. What a hold's end calls (@cancelled,
+ *           @release) has the number of the callback before it.
  * @fn:      what it is executing, if @current_timeout says that it is
  * @current_timeout: the timeout whose callback or release it is executing. Kicks read
  *           the engine's without the lock.
