@@ -288,7 +288,8 @@ static void __init test_zeroed(void)
 	memcpy(&copy, timeout, sizeof(copy));
 	memset(timeout, 0, sizeof(*timeout));
 	kmem_cache_free(cache, timeout);
-	/* So that the wheel's lists are whole again. */
+	/* So that the wheel's lists are whole again. Debug objects have been told. */
+	copy.tracked = 0;
 	memcpy(timeout, &copy, sizeof(copy));
 	rcu_read_unlock();
 	wanted_end();
