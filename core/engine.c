@@ -712,8 +712,9 @@ static void hwt_engine_end(struct hwt_wheel *wheel, unsigned int max)
 {
 	unsigned int n;
 
-	for (n = 1; n <= max && !wheel->stopping && !hwt_frozen(wheel) && !list_empty(&wheel->ended);
-	     n++) {
+	for (n = 1; n <= max && !list_empty(&wheel->ended); n++) {
+		if (wheel->stopping || hwt_frozen(wheel))
+			break;
 		hwt_end(wheel, &wheel->engine,
 			list_first_entry(&wheel->ended, struct hwt_timeout, link));
 		if (n % HWT_STEP == 0)
