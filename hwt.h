@@ -555,7 +555,7 @@ static inline u64 hwt_overruns_total(const struct hwt_periodic *periodic)
  */
 #define HWT_COARSE_CLOCK	0x1
 /* No callbacks between freeze and thaw (suspend, hibernation): what comes due meanwhile
- * runs after the thaw. The wheel must not be stopped in between.
+ * runs after the thaw. A stop does not wait for that: it thaws the wheel's threads.
  */
 #define HWT_FREEZABLE		0x2
 

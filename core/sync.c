@@ -624,7 +624,7 @@ long hwt_stop(struct hwt_wheel *wheel, hwt_handback_fn fn, void *arg)
 	wheel->stopping = true;
 	spin_unlock(&wheel->lock);
 	/* Barrier stop.grace1, pairs with arm.rcu in hwt_arm_open(): a caller that has not seen the
-	 * door closed has pushed, and the drain finds that.
+	 * wheel closed has pushed, and the drain finds that.
 	 */
 	synchronize_rcu();
 
