@@ -42,7 +42,7 @@ end
 sleep 3
 work
 wait $documented || sed 's/^/# /' /tmp/documented.txt
-check "perf: a schedule" has /tmp/documented.txt 'hwt:hwt_schedule: wheel=hwt timeout=0x[0-9a-f]* function=hwt_entry_expire.* expires=[0-9]* ret=0'
+check "perf: a schedule" has /tmp/documented.txt 'hwt:hwt_schedule: wheel=hwt_device timeout=0x[0-9a-f]* function=hwt_entry_expire.* expires=[0-9]* ret=0'
 check "perf: a wheel" has /tmp/documented.txt 'hwt:hwt_wheel_create: wheel=shown/one tick_ns=10000000 '
 unload test_shown
 
@@ -55,7 +55,7 @@ work
 wait $documented || sed 's/^/# /' /tmp/documented.txt
 # It has noted what functions are called: before they go.
 unload test_shown
-check "trace-cmd: a schedule" has /tmp/documented.txt 'hwt_schedule: *wheel=hwt timeout=0x[0-9a-f]* function=hwt_entry_expire.* expires=[0-9]* ret=0'
+check "trace-cmd: a schedule" has /tmp/documented.txt 'hwt_schedule: *wheel=hwt_device timeout=0x[0-9a-f]* function=hwt_entry_expire.* expires=[0-9]* ret=0'
 check "trace-cmd: an expiry" has /tmp/documented.txt 'hwt_expire_entry: *wheel=shown/one .* function=shown_slow'
 
 # one_line CONDITION...: the same for a line of bpftrace, which is to say that
@@ -76,7 +76,7 @@ one_line()
 one_line "bpftrace: who schedules" has /tmp/documented.txt '^ *hwt_ioctl' <<'end'
 bpftrace -e 'tracepoint:hwt:hwt_schedule { @[kstack(5)] = count(); }'
 end
-one_line "bpftrace: who wakes" has /tmp/documented.txt '^@\[hwt, 1\]: [0-9]' <<'end'
+one_line "bpftrace: who wakes" has /tmp/documented.txt '^@\[hwt_device, 1\]: [0-9]' <<'end'
 bpftrace -e 'tracepoint:hwt:hwt_wake { @[args->wheel, args->kicked] = count(); }'
 end
 
@@ -100,11 +100,11 @@ script hwt-lateness.bt
 work
 unload test_shown
 script_end
-check "hwt-lateness.bt: the device's wheel" has /tmp/hwt-lateness.bt.txt '^@late_us\[hwt\]:'
+check "hwt-lateness.bt: the device's wheel" has /tmp/hwt-lateness.bt.txt '^@late_us\[hwt_device\]:'
 check "hwt-lateness.bt: a module's" has /tmp/hwt-lateness.bt.txt '^@late_us\[shown/one\]:'
 counted()
 {
-	awk '/^@late_us/ { on = ($0 ~ /\[hwt\]/) } on && /^[[(]/ { sub(/^.*\) */, ""); n += $1 } END { print n }' \
+	awk '/^@late_us/ { on = ($0 ~ /\[hwt_device\]/) } on && /^[[(]/ { sub(/^.*\) */, ""); n += $1 } END { print n }' \
 		/tmp/hwt-lateness.bt.txt
 }
 expect "hwt-lateness.bt: each timeout once" 0 100 counted

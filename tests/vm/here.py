@@ -28,6 +28,8 @@ from judge import Judge
 from tap import Results
 
 TARGETS = ("kernel", "user")
+# What markers begin with: test_here.py runs this in a guest, whose own begin with "hwt".
+BY = "here"
 
 
 class Running:
@@ -166,8 +168,9 @@ def perform(root, tests, judge, tap):
     show = Show(judge, tap)
     with tempfile.TemporaryDirectory(prefix="hwt-") as scratch:
         env = {"PATH": f"{root}/applets:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": scratch, "TMPDIR": scratch, "HWT_TMP": scratch,
-               "HWT_DIR": str(root), "HWT_KERNEL": "here", "HWT_QUICK": "1", "HWT_SLOW": "0", "HWT_TCG": "0", "HWT_PATCHING": "1"}
-        script = '. "$HWT_DIR/tests.sh"; mark "hwt-guest: boot $(uname -r)"; run_tests'
+               "HWT_DIR": str(root), "HWT_KERNEL": "here", "HWT_QUICK": "1", "HWT_SLOW": "0", "HWT_TCG": "0", "HWT_PATCHING": "1",
+               "HWT_BY": BY}
+        script = f'. "$HWT_DIR/tests.sh"; mark "{BY}-guest: boot $(uname -r)"; run_tests'
         child = host.start([root / "applets/sh", "-c", script], env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                            stderr=subprocess.STDOUT, text=True, errors="replace")
         limit = 60 + sum(test.limit for test in tests)
@@ -269,7 +272,7 @@ def main():
         tree = build.modules(kernel)
         install(root, tests, tree, build.programs(kernel))
         try:
-            judge = Judge("here", results)
+            judge = Judge("here", results, BY)
             why = perform(root, tests, judge, args.tap)
             judge.finish(len(tests), why)
             if not args.no_bench:

@@ -21,7 +21,7 @@ import re
 from tap import Tap
 
 STAMP = re.compile(r"^(?:<\d+>)?\[ *\d+\.\d+\](?:\[ *[TC]\d+\])? ?")
-MARK = re.compile(r"^hwt-(test|guest): (boot|begin|problem|idle|end) ?(.*)$")
+MARK = r"^{}-(test|guest): (boot|begin|problem|idle|end) ?(.*)$"
 EXPECT = re.compile(r"hwt-expect-(begin|end)(?::\s*(.*))?")
 SUMMARY = re.compile(r"^(all|remaining) \d+ tests passed|^failed \d+ out of \d+ tests")
 
@@ -53,7 +53,7 @@ TRACE = re.compile(r"Call Trace:")
 END_TRACE = "---[ end trace"
 
 # Lines that look like one and are none.
-HARMLESS = re.compile(r"^(hwt-test: |hwt-guest: |Command line: |Kernel command line: |Unknown kernel command line "
+HARMLESS = re.compile(r"^((hwt|here)-(test|guest): |Command line: |Kernel command line: |Unknown kernel command line "
                       r"|.*FAULT_INJECTION: forcing a failure|gcov: could not add |kmemleak: Cannot allocate a scan area"
                       r"|Booting paravirtualized |.*WARNING: CPU: unsupported microcode)")
 
@@ -106,8 +106,9 @@ class Test:
 class Judge:
     """Takes both logs line by line; verdicts as tests end, the rest in finish()."""
 
-    def __init__(self, kernel, results):
+    def __init__(self, kernel, results, by="hwt"):
         self.kernel, self.results = kernel, results
+        self.mark = re.compile(MARK.format(by))
         self.tests = {}
         self.order = []
         self.running = {"kernel": [], "output": []}
@@ -146,7 +147,7 @@ class Judge:
         self.scan(line)
 
     def marker(self, stream, line):
-        mark = MARK.match(line)
+        mark = self.mark.match(line)
         if not mark:
             return False
         what, event, rest = mark.groups()

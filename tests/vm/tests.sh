@@ -8,9 +8,11 @@
 # HWT_KERNEL, HWT_QUICK, HWT_SLOW, HWT_TCG, HWT_PATCHING: for the tests, see tests/README.md.
 # HWT_LANES: tests that share a load run so many at a time; default 4, on slow kernels 1.
 # HWT_GUEST=1: all of this machine is ours.
+# HWT_BY: what the markers begin with, default "hwt". Tests that run in a test have their own.
 
 export HWT_MODULES=$HWT_DIR/modules HWT_BIN=$HWT_DIR/bin
 tests_tmp=${HWT_TMP:-/tmp}
+hwt_by=${HWT_BY:-hwt}
 
 # mark TEXT...: to both logs.
 mark()
@@ -105,7 +107,7 @@ perform()
 	module)
 		$limited insmod "$HWT_MODULES/$file" $args || rc=$?
 		if [ $rc -eq 0 ]; then
-			rmmod "${file%.ko}" || echo "hwt-test: problem $file does not unload"
+			rmmod "${file%.ko}" || echo "$hwt_by-test: problem $file does not unload"
 		fi ;;
 	esac
 	kill $watch 2>/dev/null
@@ -120,14 +122,14 @@ run()
 
 	case $5 in /*) load=$5 ;; esac
 	begin=$(uptime_seconds)
-	mark "hwt-test: begin $name $2"
+	mark "$hwt_by-test: begin $name $2"
 	# shellcheck disable=SC2086 # parameters
 	if [ "$4" = 0 ] && ! insmod $load; then
-		mark "hwt-test: problem hwt.ko does not load"
+		mark "$hwt_by-test: problem hwt.ko does not load"
 	fi
 	perform "$2" "$3" "$6" "$7"
-	after_tests hwt-test
-	mark "hwt-test: end $name $rc $(since "$begin")"
+	after_tests "$hwt_by-test"
+	mark "$hwt_by-test: end $name $rc $(since "$begin")"
 }
 
 # run_beside NAME KIND LIMIT FILE ARGS: one of several at a time. What it prints is reported in
@@ -137,14 +139,14 @@ run_beside()
 	local name=$1 out=$tests_tmp/beside.$1 begin rc=0 line
 
 	begin=$(uptime_seconds)
-	echo "hwt-test: begin $name $2" >/dev/kmsg
+	echo "$hwt_by-test: begin $name $2" >/dev/kmsg
 	perform "$2" $(($3 * 2)) "$4" "$5" >"$out" 2>&1
-	line="hwt-test: end $name $rc $(since "$begin")"
+	line="$hwt_by-test: end $name $rc $(since "$begin")"
 	echo "$line" >/dev/kmsg
 	until mkdir "$tests_tmp/beside.lock" 2>/dev/null; do
 		sleep 0.05
 	done
-	echo "hwt-test: begin $name $2"
+	echo "$hwt_by-test: begin $name $2"
 	cat "$out"
 	# The output may end in the middle of a line.
 	[ -z "$(tail -c 1 "$out")" ] || echo
@@ -167,14 +169,14 @@ lane()
 run_shared()
 {
 	local lane=0
-	insmod "$HWT_MODULES/hwt.ko" || mark "hwt-guest: problem hwt.ko does not load"
+	insmod "$HWT_MODULES/hwt.ko" || mark "$hwt_by-guest: problem hwt.ko does not load"
 	while [ $lane -lt "${HWT_LANES:-$((4 - 3 * ${HWT_SLOW:-0}))}" ]; do
 		lane &
 		lane=$((lane + 1))
 	done
 	wait
 	rmdir "$tests_tmp"/taken.*
-	after_tests hwt-guest
+	after_tests "$hwt_by-guest"
 }
 
 # Unreferenced memory, with everything unloaded. Only objects older than five seconds are
@@ -189,7 +191,7 @@ check_kmemleak()
 	echo scan >$leaks
 	if [ -n "$(cat $leaks)" ]; then
 		cat $leaks
-		mark "hwt-guest: problem kmemleak: $(grep -c '^unreferenced' $leaks) objects lost ($(grep -m 1 comm $leaks))"
+		mark "$hwt_by-guest: problem kmemleak: $(grep -c '^unreferenced' $leaks) objects lost ($(grep -m 1 comm $leaks))"
 	fi
 }
 
@@ -199,12 +201,12 @@ check_kcsan()
 	local counts=/sys/kernel/debug/kcsan
 	if [ ! -r $counts ]; then
 		[ "${HWT_KERNEL:-}" != kcsan ] ||
-			mark "hwt-guest: problem KCSAN does not say what it has watched"
+			mark "$hwt_by-guest: problem KCSAN does not say what it has watched"
 		return 0
 	fi
 	sed 's/^/# kcsan: /' $counts
 	if grep -q '^setup_watchpoints: 0$' $counts; then
-		mark "hwt-guest: problem KCSAN has watched nothing"
+		mark "$hwt_by-guest: problem KCSAN has watched nothing"
 	fi
 }
 
@@ -234,10 +236,10 @@ run_tests()
 		run "$name" "$kind" "$limit" "$noload" "$load" "$file" "$args" 3<&-
 		count=$((count + 1))
 	done 3<"$HWT_DIR/list"
-	after_tests hwt-guest
+	after_tests "$hwt_by-guest"
 	check_kmemleak
 	check_kcsan
 	show_coverage
-	mark "hwt-guest: idle $(awk '{ print $2, $1 }' /proc/uptime)"
-	mark "hwt-guest: end $count"
+	mark "$hwt_by-guest: idle $(awk '{ print $2, $1 }' /proc/uptime)"
+	mark "$hwt_by-guest: end $count"
 }

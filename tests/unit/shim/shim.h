@@ -256,7 +256,9 @@ static __always_inline void shim_clear_bit(unsigned int bit, unsigned long *map)
 #define TASK_INTERRUPTIBLE	1
 #define TASK_UNINTERRUPTIBLE	2
 #define TASK_IDLE		0x402
+#define TASK_NORMAL		3
 #define TASK_FREEZABLE		0x2000
+#define TASK_FROZEN		0x8000
 
 /**
  * struct task_struct - a thread
@@ -327,6 +329,13 @@ int kthread_stop(struct task_struct *task);
 #define put_task_struct(task)	free(task)
 
 int wake_up_process(struct task_struct *task);
+
+struct wait_queue_entry {
+	void	*private;
+};
+
+#define default_wake_function(entry, mode, flags, key)	wake_up_process((entry)->private)
+#define schedule_timeout(jiffies)	schedule()
 #define set_current_state(new)	((void)xchg(&current->state, new))
 #define __set_current_state(new)	WRITE_ONCE(current->state, new)
 void schedule(void);
@@ -432,15 +441,28 @@ typedef struct {
 
 void shim_spin_wait(spinlock_t *lock);
 
+#ifdef SHIM_HOLDS
+/* A program measures how long locks are held, and sets the wall clock. */
+void shim_locked(void);
+void shim_unlocking(void);
+extern s64 shim_wall_offset;
+#else
+#define shim_locked()		((void)0)
+#define shim_unlocking()	((void)0)
+#define shim_wall_offset	0
+#endif
+
 static __always_inline void spin_lock(spinlock_t *lock)
 {
 	preempt_disable();
 	if (unlikely(xchg(&lock->locked, true)))
 		shim_spin_wait(lock);
+	shim_locked();
 }
 
 static __always_inline void spin_unlock(spinlock_t *lock)
 {
+	shim_unlocking();
 	/* Pairs with the xchg() of the next holder. */
 	smp_store_release(&lock->locked, false);
 	preempt_enable();
@@ -528,12 +550,12 @@ u64 ktime_get_ns(void);
 #define ktime_get_boot_fast_ns()	ktime_get_boottime_ns()
 #define ktime_get_coarse_ns()	shim_clock_ns(CLOCK_MONOTONIC_COARSE)
 #define ktime_get_coarse_boottime()	shim_clock_ns(CLOCK_BOOTTIME)
-#define ktime_get_real_ns()	shim_clock_ns(CLOCK_REALTIME)
+#define ktime_get_real_ns()	(ktime_get_ns() + shim_wall_offset)
 #define ktime_get_real_fast_ns()	ktime_get_real_ns()
 #define ktime_get_coarse_real()	shim_clock_ns(CLOCK_REALTIME_COARSE)
 /* Wheels here are on CLOCK_MONOTONIC. */
 #define ktime_mono_to_any(time, offset)	(time)
-#define ktime_mono_to_real(time)	(time)
+#define ktime_mono_to_real(time)	((time) + shim_wall_offset)
 #define KTIME_MAX		S64_MAX
 #define ktime_to_ns(time)	(time)
 #define ns_to_ktime(ns)		((ktime_t)(ns))
