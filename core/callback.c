@@ -2,19 +2,18 @@
 /*
  * Calling back: what happens around the client's functions
  *
- * As call_timer_fn() and process_one_work() do: a lockdep map that the _sync calls
- * take too, so that a deadlock between a callback and who waits for it is reported
- * before it happens; and a look at whether the callback left the context as it found
- * it. One that leaks a lock, a preemption count or an RCU section is named, what can
- * be put right is, and the engine goes on.
+ * As call_timer_fn() and process_one_work() do: a callback holds a lockdep map that the _sync calls
+ * take too, so that lockdep reports a deadlock between a callback and its waiter before it happens.
+ * A callback that leaves its context changed (a lock, the preemption count, an RCU section,
+ * interrupts) is reported by name. The preemption count is restored, and the engine goes on.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
-#include <linux/bottom_half.h>
 #include <linux/irqflags.h>
 #include <linux/kernel.h>
 #include <linux/lockdep.h>
 #include <linux/math64.h>
+#include <linux/minmax.h>
 #include <linux/module.h>
 #include <linux/preempt.h>
 #include <linux/printk.h>
@@ -49,36 +48,10 @@ static int hwt_locks_depth(void)
 static void hwt_call_look(struct hwt_call *call)
 {
 	call->preempt = preempt_count();
-	call->softirq = softirq_count();
 	call->rcu = rcu_preempt_depth();
 	call->locks = hwt_locks_depth();
 	call->migrate = hwt_migrate_depth();
-}
-
-/* Undo what can be undone. A lock cannot: only its owner knows which one it is. */
-static void hwt_call_repair(const struct hwt_call *before)
-{
-	if (irqs_disabled())
-		local_irq_enable();
-	while (softirq_count() > before->softirq)
-		local_bh_enable();
-	while (rcu_preempt_depth() > before->rcu) {
-		__acquire(RCU);	/* by the callback */
-		rcu_read_unlock();
-	}
-	while (rcu_preempt_depth() < before->rcu) {
-		/* No barrier: the callback has unlocked once too often. */
-		rcu_read_lock();
-		__release(RCU);	/* by the callback */
-	}
-#if defined(CONFIG_SMP) && defined(CONFIG_PREEMPT_RT)
-	while (hwt_migrate_depth() > before->migrate)
-		migrate_enable();
-	while (hwt_migrate_depth() < before->migrate)
-		migrate_disable();
-#endif
-	if (preempt_count() != before->preempt)
-		preempt_count_set(before->preempt);
+	call->irqs_off = irqs_disabled();
 }
 
 static void hwt_call_check(const struct hwt_call *before)
@@ -91,18 +64,19 @@ static void hwt_call_check(const struct hwt_call *before)
 	if (!debug_locks)
 		now.locks = before->locks;
 #endif
-	if (likely(now.preempt == before->preempt &&
-		   now.softirq == before->softirq && now.rcu == before->rcu &&
-		   now.locks == before->locks &&
-		   now.migrate == before->migrate && !irqs_disabled()))
+	if (likely(now.preempt == before->preempt && now.rcu == before->rcu &&
+		   now.locks == before->locks && now.migrate == before->migrate &&
+		   now.irqs_off == before->irqs_off))
 		return;
-	pr_err("BUG: callback %ps left its context changed: preempt count %08x, was %08x; RCU depth %d, was %d; locks held %d, was %d; migration disabled %d, was %d; interrupts %s\n",
+	pr_err("BUG: callback %ps left its context changed: preempt count %08x, was %08x; RCU depth %d, was %d; locks held %d, was %d; migration disabled %d, was %d; interrupts %s, were %s\n",
 	       before->fn, now.preempt, before->preempt, now.rcu, before->rcu,
 	       now.locks, before->locks, now.migrate, before->migrate,
-	       irqs_disabled() ? "off" : "on");
+	       now.irqs_off ? "off" : "on", before->irqs_off ? "off" : "on");
 	if (now.locks != before->locks)
 		debug_show_held_locks(current);
-	hwt_call_repair(before);
+	/* As call_timer_fn() does. What else was left is reported, and stays. */
+	if (now.preempt != before->preempt)
+		preempt_count_set(before->preempt);
 }
 
 /* -- Lockdep ---------------------------------------------------------------- */
@@ -201,7 +175,8 @@ static bool hwt_slow_known(const void *fn)
 /* Once for each function, as far as that can be remembered. */
 static void hwt_slow_report(struct hwt_wheel *wheel, const struct hwt_call *call, u64 took)
 {
-	u64 cpu_ns = current->se.sum_exec_runtime - call->cpu_ns;
+	/* As of the last tick or switch before, so it may be more than the call took. */
+	u64 cpu_ns = min(current->se.sum_exec_runtime - call->cpu_ns, took);
 	const void *fn = call->fn;
 	bool known;
 

@@ -12,11 +12,11 @@
  * @fn:      the function
  * @began:   when, on CLOCK_MONOTONIC, ns
  * @cpu_ns:  the task's CPU time then, as of the scheduler's last tick or switch
- * @preempt: as all up to @migrate: how deep the task was in it before, see hwt_call_check()
- * @softirq: softirqs off
- * @rcu:     RCU's read-side sections
- * @locks:   locks, by lockdep
- * @migrate: migration off
+ * @preempt: the preemption count before the call, as all up to @irqs_off; see hwt_call_check()
+ * @rcu:     nested RCU read-side sections
+ * @locks:   locks held, counted by lockdep
+ * @migrate: how often migration is disabled
+ * @irqs_off: interrupts are off
  * @nested:  inside another callback, for lockdep
  * @lockdep_map: a copy of the timeout's
  *
@@ -27,10 +27,10 @@ struct hwt_call {
 	u64		began;
 	u64		cpu_ns;
 	int		preempt;
-	int		softirq;
 	int		rcu;
 	int		locks;
 	int		migrate;
+	bool		irqs_off;
 	bool		nested;
 #ifdef CONFIG_LOCKDEP
 	struct lockdep_map lockdep_map;
