@@ -4,10 +4,9 @@
  * caller (core/engine.c, or a test in user space) owns it for the length of each
  * call: nothing here may run together with anything else on the same buckets.
  *
- * It reads a timeout's tick from the timeout's word each time it comes by, so the
- * tick may be raised behind its back ("pushed back"): whoever visits the old
- * bucket moves the timeout to where it now belongs. A tick that is lowered must be
- * followed by a remove and an insert.
+ * The tick of a timeout is read from its state at each visit, so the caller may raise it at any
+ * time ("push back"): the next visit of its bucket moves the timeout to where it then belongs. A
+ * tick that is lowered must be followed by a remove and an insert.
  */
 #ifndef _HWT_WHEEL_H
 #define _HWT_WHEEL_H
@@ -25,7 +24,7 @@
 /**
  * struct hwt_bucket - timeouts of some ticks
  * @list:  in order of insertion
- * @first: none of them was inserted with an earlier tick; if the list is empty: nothing
+ * @first: a lower bound of their ticks; undefined if the list is empty
  */
 struct hwt_bucket {
 	struct list_head	list;
@@ -40,12 +39,16 @@ struct hwt_bucket {
  * @cursor:    the last tick that was reached: all timeouts up to it are due
  * @bucket:    levels << bits of them, level 0 first
  * @occupied:  a bitmap per level: the bucket's list is not empty
+ * @soonest:   for each word of the top level's bitmap, a lower bound of its buckets' @first;
+ *             undefined if the word is 0
  * @due:       timeouts whose time has come, in order; the caller takes them from here
  * @never:     timeouts at HWT_TICK_NEVER
  * @displaced: everything, while a rebase is being carried out
- * @visited:   the list that is being gone through, a bucket or @displaced, or NULL
+ * @visited:   the list that is being visited, a bucket or @displaced, or NULL
  * @visit_shift: ticks that agree with the cursor above this bit belong to the visit
- * @mark:      in @visited: what is behind it is still to be looked at
+ * @gathering: a rebase moves the buckets to @displaced; its visit has not begun
+ * @mark:      in @visited: timeouts behind it have yet to be visited; with @gathering, were
+ *             inserted since
  */
 struct hwt_buckets {
 	unsigned int		bits;
@@ -54,11 +57,13 @@ struct hwt_buckets {
 	u64			cursor;
 	struct hwt_bucket	*bucket;
 	unsigned long		*occupied;
+	u64			*soonest;
 	struct list_head	due;
 	struct list_head	never;
 	struct list_head	displaced;
 	struct list_head	*visited;
 	unsigned int		visit_shift;
+	bool			gathering;
 	struct list_head	mark;
 };
 
@@ -99,12 +104,12 @@ void hwt_buckets_destroy(struct hwt_buckets *buckets);
 
 void hwt_buckets_insert(struct hwt_buckets *buckets, struct hwt_timeout *timeout);
 void hwt_buckets_remove(struct hwt_buckets *buckets, struct hwt_timeout *timeout);
-u64 hwt_buckets_next_tick(const struct hwt_buckets *buckets);
+u64 hwt_buckets_next_tick(struct hwt_buckets *buckets);
 unsigned int hwt_buckets_occupied(const struct hwt_buckets *buckets, unsigned int level);
 void hwt_buckets_skip(struct hwt_buckets *buckets, u64 now);
 bool hwt_buckets_advance(struct hwt_buckets *buckets, u64 now, unsigned int budget);
 void hwt_buckets_rebase(struct hwt_buckets *buckets, u64 now);
-void hwt_buckets_flush(struct hwt_buckets *buckets);
+bool hwt_buckets_flush(struct hwt_buckets *buckets, unsigned int budget);
 void hwt_buckets_for_each(struct hwt_buckets *buckets,
 			  void (*fn)(struct hwt_timeout *timeout, void *arg), void *arg);
 

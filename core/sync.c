@@ -560,6 +560,7 @@ static long hwt_drain(struct hwt_wheel *wheel, struct hwt_runner *runner,
 	struct list_head *due = &wheel->buckets.due;
 	struct hwt_timeout *timeout;
 	unsigned int step = 0;
+	bool flushed;
 	long n = 0;
 
 	for (;;) {
@@ -573,8 +574,8 @@ static long hwt_drain(struct hwt_wheel *wheel, struct hwt_runner *runner,
 				runner->stamp = 0;
 			}
 		}
-		hwt_buckets_flush(&wheel->buckets);
-		if (list_empty(due))
+		flushed = hwt_buckets_flush(&wheel->buckets, HWT_STEP);
+		if (flushed && list_empty(due))
 			return n;
 		while (!list_empty(due)) {
 			timeout = list_first_entry(due, struct hwt_timeout, link);
@@ -582,6 +583,7 @@ static long hwt_drain(struct hwt_wheel *wheel, struct hwt_runner *runner,
 			if (++step % HWT_STEP == 0)
 				hwt_lock_break(wheel);
 		}
+		hwt_lock_break(wheel);
 	}
 }
 

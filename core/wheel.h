@@ -22,7 +22,7 @@
 #include "hwt_wheel.h"
 
 /* Timeouts handled between two looks at whether others want the lock or the CPU. */
-#define HWT_STEP		256
+#define HWT_STEP		128
 /* Entries taken from submission lists in one pass, so that expiry is not starved. */
 #define HWT_COLLECT_MAX		100000
 /* Timeouts visited in buckets in one pass, so that neither of the others is starved. */

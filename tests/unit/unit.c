@@ -20,7 +20,7 @@
 
 #define TICK_LAST	(HWT_TICK_NEVER - 1)
 #define ENOUGH		100000	/* of budget: more is a hang */
-#define MANY		10
+#define MANY		60
 
 static struct hwt_buckets wheel;
 static struct hwt_timeout timeouts[MANY];
@@ -45,7 +45,7 @@ static void begin(unsigned int bits, unsigned int levels, u64 now)
 
 static void end(void)
 {
-	hwt_buckets_flush(&wheel);
+	CHECK(hwt_buckets_flush(&wheel, ENOUGH));
 	hwt_buckets_destroy(&wheel);
 	CHECK(!shim_allocated);
 }
@@ -181,7 +181,7 @@ static void no_memory(void)
 		CHECK(!shim_allocated);
 	}
 	shim_fail_at = 0;
-	CHECK(tried == 2);
+	CHECK(tried == 3);
 	CHECK(!err);
 	hwt_buckets_destroy(&wheel);
 	CHECK(!shim_allocated);
@@ -286,8 +286,8 @@ static void rounds_are_passed_by(unsigned int levels)
 		insert(i, round * (1000000 - i) + (round >> 3) * i);
 	for (i = 7; i >= 0; i--) {
 		CHECK(next_tick() == round * (1000000 - i) + (round >> 3) * i);
-		/* A bucket and a timeout on each level, of level 0 the bucket. */
-		CHECK(hwt_buckets_advance(&wheel, next_tick(), 2 * levels));
+		/* A bucket and a timeout on each level, of level 0 the bucket, and a search. */
+		CHECK(hwt_buckets_advance(&wheel, next_tick(), 2 * levels + 4));
 		CHECK(DUE(i));
 	}
 	end();
@@ -350,6 +350,53 @@ static void occupied(void)
 	}
 }
 
+/* A flush, and a rebase, take as many buckets as they may. */
+static void gathers_in_steps(void)
+{
+	int i;
+
+	begin(5, 2, 0);
+	for (i = 0; i < 8; i++)
+		insert(i, 1 + 7 * i);
+	CHECK(!hwt_buckets_flush(&wheel, 3));
+	CHECK(DUE(0, 1, 2));
+	CHECK(!hwt_buckets_flush(&wheel, 2));
+	CHECK(hwt_buckets_flush(&wheel, 3));
+	CHECK(DUE(3, 4, 5, 6, 7));
+	for (i = 0; i < 8; i++)
+		insert(i, 1 + 7 * i);
+	hwt_buckets_rebase(&wheel, 0);
+	CHECK(!hwt_buckets_advance(&wheel, 100, 3));
+	CHECK(wheel.gathering);
+	CHECK(next_tick() == 0);
+	CHECK(!hwt_buckets_advance(&wheel, 100, 4));
+	CHECK(!wheel.gathering && wheel.visited);
+	CHECK(advance(100));
+	CHECK(DUE(0, 1, 2, 3, 4, 5, 6, 7));
+	end();
+}
+
+/* A search for the next bucket has an end, where many words of the bitmap know too early a tick. */
+static void search_has_an_end(void)
+{
+	int i;
+
+	begin(12, 1, 0);
+	for (i = 0; i < 30; i++) {
+		insert(2 * i, 64 * i + 1);
+		insert(2 * i + 1, 64 * i + 2 + 4096);
+	}
+	for (i = 0; i < 30; i++)
+		take_out(2 * i);
+	CHECK(next_tick() > 64 && next_tick() <= 4098);
+	CHECK(advance(4097));
+	CHECK(NONE_DUE());
+	CHECK(next_tick() == 4098);
+	CHECK(advance(4098));
+	CHECK(DUE(1));
+	end();
+}
+
 static const struct {
 	const char *name;
 	void (*once)(void);
@@ -361,6 +408,8 @@ static const struct {
 	{ "how full a level is", .once = occupied },
 	{ "skipping", .once = skips },
 	{ "far in few looks", .once = far_in_few_looks },
+	{ "flush and rebase in steps", .once = gathers_in_steps },
+	{ "a search has an end", .once = search_has_an_end },
 	{ "later rounds are not written to", .for_levels = rounds_write_nothing },
 	{ "rounds without anything due are passed by", .for_levels = rounds_are_passed_by },
 	{ "budget", .for_levels = budget },
