@@ -39,12 +39,15 @@
  *     returned or it was cancelled: at once is not promised (see reclaim_ms), it
  *     may still be on a list. Two ways to know:
  *
- *       with reference counts:    get a reference, schedule, and put the
- *                                 reference again if that returned an error or
- *                                 HWT_WAS_HELD; put one in ->release().
+ *       with reference counts:    schedule by hwt_schedule_ref(), which gets a
+ *                                 reference for a new hold; put one in
+ *                                 ->release().
  *       without reference counts: leave ->release NULL, and call
  *                                 hwt_cancel_sync() or hwt_shutdown_sync()
  *                                 before the memory is freed.
+ *
+ *     An object that is torn down in process context anyway needs no references
+ *     of its timeouts: a _sync call there saves two atomic operations each time.
  *
  *     True from hwt_cancel() says "it will not fire", not "free it".
  *
@@ -195,6 +198,27 @@ struct hwt_periodic {
 	} run;
 };
 
+/* -- Times ----------------------------------------------------------------- */
+
+/*
+ * Nanoseconds as u64, without the overflow of n * NSEC_PER_SEC in 32 bits; U64_MAX, which never
+ * comes, if they do not fit.
+ */
+static inline u64 hwt_usecs(u64 n)
+{
+	return n > U64_MAX / 1000 ? U64_MAX : n * 1000;
+}
+
+static inline u64 hwt_msecs(u64 n)
+{
+	return n > U64_MAX / 1000000 ? U64_MAX : n * 1000000;
+}
+
+static inline u64 hwt_secs(u64 n)
+{
+	return n > U64_MAX / 1000000000 ? U64_MAX : n * 1000000000;
+}
+
 /* -- Making a timeout ---------------------------------------------------- */
 
 void __hwt_timeout_init(struct hwt_timeout *timeout, struct hwt_wheel *wheel,
@@ -220,6 +244,24 @@ void __hwt_timeout_init(struct hwt_timeout *timeout, struct hwt_wheel *wheel,
 #define hwt_timeout_init(_timeout, _wheel, _ops)			\
 	__hwt_timeout_init((_timeout), (_wheel), (_ops), NULL, NULL)
 #endif
+
+/**
+ * hwt_timeout_setup() - make a timeout ready for use that has a callback only
+ * @_timeout: the timeout; its memory may hold anything
+ * @_wheel:   as for hwt_timeout_init()
+ * @_expire:  its ->expire, a function of the caller's module
+ *
+ * Any context. As timer_setup(): hwt_timeout_init() with constant callbacks of which the others
+ * are NULL.
+ */
+#define hwt_timeout_setup(_timeout, _wheel, _expire)			\
+	do {								\
+		static const struct hwt_timeout_ops __ops = {		\
+			.expire = (_expire),				\
+		};							\
+									\
+		hwt_timeout_init((_timeout), (_wheel), &__ops);		\
+	} while (0)
 
 /**
  * hwt_periodic_init() - make a periodic timeout ready for use
@@ -322,22 +364,6 @@ static inline int hwt_schedule_slack(struct hwt_timeout *timeout, u64 delay_ns, 
 }
 
 /**
- * hwt_schedule_at_slack() - fire at a deadline, or somewhat after
- * @timeout:     the timeout; if it is pending it is moved
- * @deadline_ns: on the wheel's clock, ns
- * @slack_ns:    how much later it may be, ns
- *
- * Any context.
- *
- * Return: as hwt_schedule().
- */
-static inline int hwt_schedule_at_slack(struct hwt_timeout *timeout, u64 deadline_ns,
-					u64 slack_ns)
-{
-	return hwt_schedule_flags(timeout, deadline_ns, slack_ns, HWT_SCHEDULE_AT);
-}
-
-/**
  * hwt_schedule_earlier() - fire after a delay, unless it would fire sooner anyway
  * @timeout:  the timeout
  * @delay_ns: from now, ns
@@ -351,21 +377,6 @@ static inline int hwt_schedule_at_slack(struct hwt_timeout *timeout, u64 deadlin
 static inline int hwt_schedule_earlier(struct hwt_timeout *timeout, u64 delay_ns)
 {
 	return hwt_schedule_flags(timeout, delay_ns, 0, HWT_SCHEDULE_EARLIER);
-}
-
-/**
- * hwt_schedule_earlier_at() - fire at a deadline, unless it would fire sooner anyway
- * @timeout:     the timeout
- * @deadline_ns: on the wheel's clock, ns
- *
- * Any context.
- *
- * Return: as hwt_schedule_earlier().
- */
-static inline int hwt_schedule_earlier_at(struct hwt_timeout *timeout, u64 deadline_ns)
-{
-	return hwt_schedule_flags(timeout, deadline_ns, 0,
-				  HWT_SCHEDULE_AT | HWT_SCHEDULE_EARLIER);
 }
 
 /**
@@ -417,6 +428,67 @@ int hwt_schedule_periodic(struct hwt_periodic *periodic, u64 delay_ns,
 int hwt_schedule_periodic_at(struct hwt_periodic *periodic, u64 first_ns,
 			     u64 period_ns, enum hwt_repeat mode);
 
+/**
+ * typedef hwt_ref_fn - gets, or puts, a reference to the object of a timeout
+ * @timeout: the timeout
+ *
+ * In the context of the schedule. What puts is not called for the last reference: the caller of the
+ * schedule has one.
+ */
+typedef void (*hwt_ref_fn)(struct hwt_timeout *timeout);
+
+/**
+ * hwt_schedule_ref() - schedule a timeout whose hold has a reference to its object
+ * @timeout:  the timeout; its ->release puts a reference
+ * @time_ns:  as for hwt_schedule_flags()
+ * @slack_ns: as for hwt_schedule_flags()
+ * @flags:    as for hwt_schedule_flags()
+ * @get:      gets a reference
+ * @put:      puts it again, if no new hold has begun
+ *
+ * Any context. The reference is there before the schedule, because right after it the timeout may
+ * have fired, and its ->release may have put the reference.
+ *
+ * Return: as hwt_schedule_flags().
+ */
+static __always_inline int hwt_schedule_ref(struct hwt_timeout *timeout, u64 time_ns, u64 slack_ns,
+					    unsigned int flags, hwt_ref_fn get, hwt_ref_fn put)
+{
+	int ret;
+
+	get(timeout);
+	ret = hwt_schedule_flags(timeout, time_ns, slack_ns, flags);
+	if (ret < 0 || (ret & HWT_WAS_HELD))
+		put(timeout);
+	return ret;
+}
+
+/**
+ * hwt_schedule_periodic_ref() - the same for a periodic timeout
+ * @periodic:  as for hwt_schedule_periodic()
+ * @delay_ns:  as for hwt_schedule_periodic()
+ * @period_ns: as for hwt_schedule_periodic()
+ * @mode:      as for hwt_schedule_periodic()
+ * @get:       as for hwt_schedule_ref()
+ * @put:       as for hwt_schedule_ref()
+ *
+ * Any context, with the restriction of hwt_schedule_periodic_at().
+ *
+ * Return: as hwt_schedule_periodic().
+ */
+static __always_inline int hwt_schedule_periodic_ref(struct hwt_periodic *periodic, u64 delay_ns,
+						     u64 period_ns, enum hwt_repeat mode,
+						     hwt_ref_fn get, hwt_ref_fn put)
+{
+	int ret;
+
+	get(&periodic->timeout);
+	ret = hwt_schedule_periodic(periodic, delay_ns, period_ns, mode);
+	if (ret < 0 || (ret & HWT_WAS_HELD))
+		put(&periodic->timeout);
+	return ret;
+}
+
 /* -- Cancelling ---------------------------------------------------------- */
 
 #define HWT_IS_RUNNING	0x4	/* hwt_try_cancel(): a callback is executing */
@@ -425,6 +497,7 @@ bool hwt_cancel(struct hwt_timeout *timeout);
 int hwt_try_cancel(struct hwt_timeout *timeout);
 int hwt_cancel_sync(struct hwt_timeout *timeout);
 int hwt_shutdown_sync(struct hwt_timeout *timeout);
+void hwt_reopen(struct hwt_timeout *timeout);
 int hwt_wait(struct hwt_timeout *timeout, u64 max_ns);
 
 /* -- Queries of a timeout: snapshots, any context, which order nothing ---- */
@@ -514,7 +587,25 @@ static inline struct hwt_wheel *hwt_timeout_wheel(const struct hwt_timeout *time
 }
 
 u64 hwt_deadline(const struct hwt_timeout *timeout);
-u64 hwt_remaining(const struct hwt_timeout *timeout);
+u64 hwt_wheel_now(const struct hwt_wheel *wheel);
+
+/**
+ * hwt_remaining() - the time until a timeout fires
+ * @timeout: the timeout
+ *
+ * Any context.
+ *
+ * Return: ns; 0 if it is due or not pending; U64_MAX if it never fires.
+ */
+static inline u64 hwt_remaining(const struct hwt_timeout *timeout)
+{
+	u64 deadline = hwt_deadline(timeout), now;
+
+	if (deadline == 0 || deadline == U64_MAX)
+		return deadline;
+	now = hwt_wheel_now(timeout->wheel);
+	return deadline > now ? deadline - now : 0;
+}
 
 /**
  * hwt_overruns() - periods missed before the latest firing
@@ -665,23 +756,11 @@ struct hwt_wheel_params {
 };
 
 /**
- * enum hwt_wheel_state - the life of a wheel
- * @HWT_INIT:     Made; the engine has seen no schedule yet.
- * @HWT_STARTED:  It has, or hwt_wheel_start() was called.
- * @HWT_SHUTDOWN: Stopped, for good.
- */
-enum hwt_wheel_state {
-	HWT_INIT,
-	HWT_STARTED,
-	HWT_SHUTDOWN,
-};
-
-/**
  * struct hwt_wheel_stats - what a wheel has done since it was made
  * @pending:     timeouts pending now
  * @scheduled:   schedules of timeouts that were not pending
  * @rearmed:     schedules of timeouts that were
- * @expired:     callbacks run at a deadline
+ * @expired:     callbacks begun at a deadline, also those that have not returned yet
  * @cancelled:   cancels that hit a pending timeout
  * @handed_back: pending timeouts that a stop took
  * @rejected:    schedules refused (-EAGAIN, -ESHUTDOWN of the wheel)
@@ -748,6 +827,12 @@ struct hwt_wheel *__hwt_wheel_get_shared(const struct hwt_wheel_params *params,
  */
 #define hwt_wheel_get_shared(params)	__hwt_wheel_get_shared((params), THIS_MODULE)
 
+/*
+ * The shared wheel of the module's defaults, as system_wq: it is there as long as hwt is loaded, so
+ * its users get and put nothing. Its thread serves them all: long callbacks belong elsewhere.
+ */
+extern struct hwt_wheel *hwt_system_wheel;
+
 /**
  * typedef hwt_handback_fn - takes a timeout that a stop hands back
  * @timeout: the timeout; it was pending, and now counts as cancelled
@@ -758,18 +843,13 @@ struct hwt_wheel *__hwt_wheel_get_shared(const struct hwt_wheel_params *params,
  */
 typedef void (*hwt_handback_fn)(struct hwt_timeout *timeout, void *arg);
 
-int hwt_wheel_start(struct hwt_wheel *wheel);
 long hwt_wheel_stop(struct hwt_wheel *wheel, hwt_handback_fn fn, void *arg);
 int hwt_wheel_destroy(struct hwt_wheel *wheel);
 void hwt_wheel_put(struct hwt_wheel *wheel);
 int hwt_wheel_flush(struct hwt_wheel *wheel);
 int hwt_wheel_barrier(struct hwt_wheel *wheel);
 
-u64 hwt_wheel_now(const struct hwt_wheel *wheel);
-u64 hwt_wheel_tick(const struct hwt_wheel *wheel);
 u64 hwt_wheel_pending(const struct hwt_wheel *wheel);
-bool hwt_wheel_stopped(const struct hwt_wheel *wheel);
-enum hwt_wheel_state hwt_wheel_state(const struct hwt_wheel *wheel);
 void hwt_wheel_get_params(const struct hwt_wheel *wheel,
 			  struct hwt_wheel_params *params);
 void hwt_wheel_get_stats(struct hwt_wheel *wheel, struct hwt_wheel_stats *stats);
@@ -781,17 +861,20 @@ void hwt_wheel_get_stats(struct hwt_wheel *wheel, struct hwt_wheel_stats *stats)
  * @timeout: the timeout, for queries and cancels
  * @refs:    references: hwt_new_timeout()'s caller has one, and the hold has one. Private.
  * @fn:      called when it expires. Private.
+ * @cancelled: called when it was cancelled, or NULL. Private.
  * @data:    anything
  */
 struct hwt_handle {
 	struct hwt_timeout	timeout;
 	refcount_t		refs;
 	void			(*fn)(struct hwt_handle *handle);
+	void			(*cancelled)(struct hwt_handle *handle);
 	void			*data;
 };
 
 struct hwt_handle *hwt_new_timeout(struct hwt_wheel *wheel, u64 delay_ns,
-				   void (*fn)(struct hwt_handle *handle), void *data,
+				   void (*fn)(struct hwt_handle *handle),
+				   void (*cancelled)(struct hwt_handle *handle), void *data,
 				   gfp_t gfp);
 void hwt_handle_put(struct hwt_handle *handle);
 

@@ -65,6 +65,7 @@ static int __init hwt_params_check(void)
 
 static int __init hwt_init(void)
 {
+	struct dentry *debugfs;
 	int ret;
 
 	ret = hwt_params_check();
@@ -75,18 +76,28 @@ static int __init hwt_init(void)
 		return ret;
 	if (debug)
 		static_branch_enable(&hwt_debug);
-	ret = hwt_chardev_init(hwt_debugfs_init());
-	if (ret) {
-		hwt_debugfs_exit();
-		hwt_registry_exit();
-	}
+	debugfs = hwt_debugfs_init();
+	ret = hwt_system_wheel_create();
+	if (ret)
+		goto err_debugfs;
+	ret = hwt_chardev_init(debugfs);
+	if (ret)
+		goto err_wheel;
+	return 0;
+
+err_wheel:
+	hwt_system_wheel_destroy();
+err_debugfs:
+	hwt_debugfs_exit();
+	hwt_registry_exit();
 	return ret;
 }
 
-/* No wheel and no open file of /dev/hwt is left by now: each keeps the module. */
+/* No other wheel and no open file of /dev/hwt is left by now: each keeps the module. */
 static void __exit hwt_exit(void)
 {
 	hwt_chardev_exit();
+	hwt_system_wheel_destroy();
 	hwt_debugfs_exit();
 	hwt_registry_exit();
 }

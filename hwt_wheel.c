@@ -88,12 +88,6 @@ static unsigned long *hwt_level_map(const struct hwt_buckets *buckets,
 	return buckets->occupied + (size_t)level * buckets->words;
 }
 
-/* The number of the first bucket of the top level. */
-static size_t hwt_top_begin(const struct hwt_buckets *buckets)
-{
-	return (size_t)(buckets->levels - 1) << buckets->bits;
-}
-
 /* The bucket whose list this is; NULL if it is another list. */
 static struct hwt_bucket *hwt_list_bucket(const struct hwt_buckets *buckets,
 					  struct list_head *list)
@@ -119,21 +113,30 @@ static void hwt_bucket_mark(struct hwt_buckets *buckets, const struct hwt_bucket
 		__clear_bit(index & hwt_buckets_mask(buckets), map);
 }
 
-/* A timeout is about to be put into a bucket: lower the bounds. */
+/* A bucket's bound has been lowered to @tick: lower that of its word on the top level, too. */
+static void hwt_top_lower(struct hwt_buckets *buckets, const struct hwt_bucket *bucket, u64 tick)
+{
+	unsigned int word;
+
+	if (bucket < buckets->top)
+		return;
+	word = (bucket - buckets->top) / BITS_PER_LONG;
+	if (tick < buckets->soonest[word] ||
+	    !hwt_level_map(buckets, buckets->levels - 1)[word])
+		buckets->soonest[word] = tick;
+}
+
+/* A timeout is about to be put into a bucket. */
 static void hwt_bucket_note(struct hwt_buckets *buckets, struct hwt_bucket *bucket, u64 tick)
 {
-	size_t index = bucket - buckets->bucket, top = hwt_top_begin(buckets);
-	unsigned int word = (index - top) / BITS_PER_LONG;
+	bool empty = list_empty(&bucket->list);
 
-	if (index >= top && (!hwt_level_map(buckets, buckets->levels - 1)[word] ||
-			     tick < buckets->soonest[word]))
-		buckets->soonest[word] = tick;
-	if (list_empty(&bucket->list)) {
-		bucket->first = tick;
+	if (!empty && tick >= bucket->first)
+		return;
+	bucket->first = tick;
+	hwt_top_lower(buckets, bucket, tick);
+	if (empty)
 		hwt_bucket_mark(buckets, bucket, true);
-	} else {
-		bucket->first = min(bucket->first, tick);
-	}
 }
 
 /* A list, which may be a bucket, has become empty. */
@@ -157,7 +160,7 @@ static void hwt_list_put(struct hwt_buckets *buckets, struct list_head *list,
 }
 
 /* The list where a tick belongs, seen from the cursor. */
-static struct list_head *hwt_tick_home(struct hwt_buckets *buckets, u64 tick)
+static inline struct list_head *hwt_tick_home(struct hwt_buckets *buckets, u64 tick)
 {
 	unsigned int level = 0, shift = 0;
 	u64 diff = tick ^ buckets->cursor;
@@ -246,7 +249,7 @@ static u64 hwt_top_soonest(const struct hwt_buckets *buckets, unsigned int *word
 static u64 hwt_top_update(struct hwt_buckets *buckets, unsigned int word, unsigned long *slot)
 {
 	const unsigned long *map = hwt_level_map(buckets, buckets->levels - 1);
-	const struct hwt_bucket *top = buckets->bucket + hwt_top_begin(buckets);
+	const struct hwt_bucket *top = buckets->top;
 	unsigned long bits = map[word], i;
 	u64 first = HWT_TICK_NEVER;
 
@@ -410,7 +413,7 @@ static void hwt_buckets_enter(struct hwt_buckets *buckets,
 	if (place->level == 0 && buckets->levels > 1) {
 		/* One tick, no rounds: the whole list is due. */
 		list_splice_tail_init(&bucket->list, &buckets->due);
-		hwt_bucket_mark(buckets, bucket, false);
+		__clear_bit(place->slot, hwt_level_map(buckets, 0));
 		return;
 	}
 	/* The visit finds the bound of the timeouts that stay (later rounds). */
@@ -621,6 +624,7 @@ int hwt_buckets_init(struct hwt_buckets *buckets, unsigned int bits,
 
 	n = (size_t)buckets->levels << bits;
 	buckets->bucket = hwt_buckets_alloc(n, sizeof(*buckets->bucket), gfp);
+	buckets->top = buckets->bucket + ((size_t)(buckets->levels - 1) << bits);
 	buckets->occupied = kvcalloc((size_t)buckets->levels * buckets->words,
 				     sizeof(*buckets->occupied), gfp);
 	buckets->soonest = kvcalloc(buckets->words, sizeof(*buckets->soonest), gfp);

@@ -38,6 +38,7 @@ struct hwt_bucket {
  * @words:     longs in the bitmap of a level
  * @cursor:    the last tick that was reached: all timeouts up to it are due
  * @bucket:    levels << bits of them, level 0 first
+ * @top:       the first of the top level's
  * @occupied:  a bitmap per level: the bucket's list is not empty
  * @soonest:   for each word of the top level's bitmap, a lower bound of its buckets' @first;
  *             undefined if the word is 0
@@ -56,6 +57,7 @@ struct hwt_buckets {
 	unsigned int		words;
 	u64			cursor;
 	struct hwt_bucket	*bucket;
+	struct hwt_bucket	*top;
 	unsigned long		*occupied;
 	u64			*soonest;
 	struct list_head	due;

@@ -115,7 +115,7 @@ static void slack_schedule(struct bench_load *life, u64 slack)
 
 	for (i = 0; i < life->span.end; i++) {
 		timeout = life->span.objects + life->order[i] * life->peer->size;
-		hwt_schedule_at_slack(timeout, life->when[i], slack);
+		hwt_schedule_flags(timeout, life->when[i], slack, HWT_SCHEDULE_AT);
 		if (i % 32768 == 0)
 			cond_resched();
 	}

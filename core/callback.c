@@ -306,11 +306,11 @@ void hwt_call_end(struct hwt_wheel *wheel, struct hwt_runner *runner, struct hwt
 }
 
 /**
- * hwt_call_release() - a hold has ended: tell its owner, and wake waiters
+ * hwt_call_release() - call the ->release of a timeout whose hold has ended
  * @wheel:   the wheel; its lock is held, and is dropped meanwhile
  * @runner:  the runner that calls
- * @timeout: not held any more, so not to be touched
- * @call:    from hwt_call_prepare() before the hold ended
+ * @timeout: not held any more, so it must not be touched
+ * @call:    from hwt_call_prepare() before the hold ended, with a release
  */
 void hwt_call_release(struct hwt_wheel *wheel, struct hwt_runner *runner,
 		      struct hwt_timeout *timeout, struct hwt_call *call)
@@ -318,21 +318,18 @@ void hwt_call_release(struct hwt_wheel *wheel, struct hwt_runner *runner,
 {
 	void (*release)(struct hwt_timeout *timeout) = call->fn;
 
-	if (release) {
-		runner->fn = release;
-		runner->releasing = true;
-		WRITE_ONCE(runner->current_timeout, timeout);
-		spin_unlock(&wheel->lock);
-		hwt_lockdep_begin(wheel, runner, call);
-		hwt_call_look(call);
-		release(timeout);
-		hwt_call_check(call);
-		hwt_lockdep_end(wheel, runner, call);
-		/* It may have taken its time. */
-		runner->stamp = 0;
-		spin_lock(&wheel->lock);
-		WRITE_ONCE(runner->current_timeout, NULL);
-		runner->releasing = false;
-	}
-	hwt_wake(wheel, timeout);
+	runner->fn = release;
+	runner->releasing = true;
+	WRITE_ONCE(runner->current_timeout, timeout);
+	spin_unlock(&wheel->lock);
+	hwt_lockdep_begin(wheel, runner, call);
+	hwt_call_look(call);
+	release(timeout);
+	hwt_call_check(call);
+	hwt_lockdep_end(wheel, runner, call);
+	/* It may have taken its time. */
+	runner->stamp = 0;
+	spin_lock(&wheel->lock);
+	WRITE_ONCE(runner->current_timeout, NULL);
+	runner->releasing = false;
 }

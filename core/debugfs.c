@@ -55,18 +55,6 @@ static const char *hwt_priority_name(enum hwt_priority priority)
 	}
 }
 
-static const char *hwt_state_name(enum hwt_wheel_state state)
-{
-	switch (state) {
-	case HWT_STARTED:
-		return "started";
-	case HWT_SHUTDOWN:
-		return "shutdown";
-	default:
-		return "init";
-	}
-}
-
 static int hwt_params_show(struct seq_file *m, void *unused)
 {
 	struct hwt_wheel *wheel = m->private;
@@ -76,7 +64,7 @@ static int hwt_params_show(struct seq_file *m, void *unused)
 	seq_printf(m, "module %s\n", wheel->owner_name);
 	seq_printf(m, "shared %d\n", wheel->shared);
 	seq_printf(m, "users %u\n", READ_ONCE(wheel->users));
-	seq_printf(m, "state %s\n", hwt_state_name(hwt_wheel_state(wheel)));
+	seq_printf(m, "state %s\n", READ_ONCE(wheel->closed) ? "stopped" : "running");
 	seq_printf(m, "clock %s\n", hwt_clock_name(wheel->clock));
 	seq_printf(m, "tick_ns %llu\n", wheel->tick_ns);
 	seq_printf(m, "ticks_per_wheel %llu\n", hwt_revolution(wheel));

@@ -200,8 +200,6 @@ static unsigned int hwt_collect_taken(struct hwt_wheel *wheel, struct hwt_submit
 			hwt_lock_break(wheel);
 	}
 	hwt_count(&wheel->collected, n);
-	if (unlikely(n && wheel->state == HWT_INIT))
-		WRITE_ONCE(wheel->state, HWT_STARTED);
 	return n;
 }
 
@@ -311,7 +309,9 @@ void hwt_end(struct hwt_wheel *wheel, struct hwt_runner *runner, struct hwt_time
 		hwt_finish(wheel, runner, timeout, true);
 		break;
 	default:
-		hwt_call_release(wheel, runner, timeout, &release);
+		if (release.fn)
+			hwt_call_release(wheel, runner, timeout, &release);
+		hwt_wake(wheel, timeout);
 	}
 }
 
@@ -418,10 +418,9 @@ void hwt_finish(struct hwt_wheel *wheel, struct hwt_runner *runner,
 	}
 	if (change.action == HWT_LINK)
 		hwt_link(wheel, timeout, change.state);
-	if (change.action == HWT_RELEASE)
+	if (change.action == HWT_RELEASE && release.fn)
 		hwt_call_release(wheel, runner, timeout, &release);
-	else
-		hwt_wake(wheel, timeout);
+	hwt_wake(wheel, timeout);
 }
 
 /* -- Firing -------------------------------------------------------------- */

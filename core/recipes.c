@@ -22,6 +22,14 @@ static void hwt_handle_expire(struct hwt_timeout *timeout)
 	handle->fn(handle);
 }
 
+static void hwt_handle_cancelled(struct hwt_timeout *timeout)
+{
+	struct hwt_handle *handle = container_of(timeout, struct hwt_handle, timeout);
+
+	if (handle->cancelled)
+		handle->cancelled(handle);
+}
+
 static void hwt_handle_release(struct hwt_timeout *timeout)
 {
 	hwt_handle_put(container_of(timeout, struct hwt_handle, timeout));
@@ -29,6 +37,7 @@ static void hwt_handle_release(struct hwt_timeout *timeout)
 
 static const struct hwt_timeout_ops hwt_handle_ops = {
 	.expire		= hwt_handle_expire,
+	.cancelled	= hwt_handle_cancelled,
 	.release	= hwt_handle_release,
 };
 
@@ -36,7 +45,8 @@ static const struct hwt_timeout_ops hwt_handle_ops = {
  * hwt_new_timeout() - make a timeout, and schedule it
  * @wheel:    the wheel
  * @delay_ns: from now, ns
- * @fn:       called when it expires, as hwt_ops.expire
+ * @fn:       called when it expires, as hwt_timeout_ops.expire
+ * @cancelled: called when it was cancelled, as hwt_timeout_ops.cancelled; NULL: nothing is
  * @data:     anything; handle->data
  * @gfp:      how to allocate. What the caller is not allowed to wait for, this is not.
  *
@@ -49,7 +59,8 @@ static const struct hwt_timeout_ops hwt_handle_ops = {
  * or as hwt_schedule().
  */
 struct hwt_handle *hwt_new_timeout(struct hwt_wheel *wheel, u64 delay_ns,
-				   void (*fn)(struct hwt_handle *handle), void *data,
+				   void (*fn)(struct hwt_handle *handle),
+				   void (*cancelled)(struct hwt_handle *handle), void *data,
 				   gfp_t gfp)
 {
 	struct hwt_handle *handle;
@@ -64,6 +75,7 @@ struct hwt_handle *hwt_new_timeout(struct hwt_wheel *wheel, u64 delay_ns,
 	/* The caller's, and the hold's. */
 	refcount_set(&handle->refs, 2);
 	handle->fn = fn;
+	handle->cancelled = cancelled;
 	handle->data = data;
 	ret = hwt_schedule(&handle->timeout, delay_ns);
 	if (ret < 0) {

@@ -448,27 +448,31 @@ int hwt_wheel_destroy(struct hwt_wheel *wheel)
 }
 EXPORT_SYMBOL_GPL(hwt_wheel_destroy);
 
-/**
- * hwt_wheel_start() - mark a wheel as started before its first schedule
- * @wheel: the wheel
- *
- * Process context. Never needed: only hwt_wheel_state() tells the difference.
- *
- * Return: 0, also if it was started before; -ESHUTDOWN if it was stopped.
- */
-int hwt_wheel_start(struct hwt_wheel *wheel)
-{
-	int ret = 0;
+/* -- The wheel that is always there ---------------------------------------- */
 
-	spin_lock(&wheel->lock);
-	if (READ_ONCE(wheel->closed))
-		ret = -ESHUTDOWN;
-	else if (wheel->state == HWT_INIT)
-		WRITE_ONCE(wheel->state, HWT_STARTED);
-	spin_unlock(&wheel->lock);
-	return ret;
+struct hwt_wheel *hwt_system_wheel;
+EXPORT_SYMBOL_GPL(hwt_system_wheel);
+
+/* Create hwt_system_wheel. Return: 0, or as hwt_wheel_create(). */
+int __init hwt_system_wheel_create(void)
+{
+	const struct hwt_wheel_params params = { .name = "hwt_system" };
+	struct hwt_wheel *wheel = hwt_wheel_get_shared(&params);
+
+	if (IS_ERR(wheel))
+		return PTR_ERR(wheel);
+	/* This wheel goes with the module, and does not keep it. */
+	module_put(THIS_MODULE);
+	hwt_system_wheel = wheel;
+	return 0;
 }
-EXPORT_SYMBOL_GPL(hwt_wheel_start);
+
+/* Destroy hwt_system_wheel: no client is left. */
+void hwt_system_wheel_destroy(void)
+{
+	hwt_stop(hwt_system_wheel, NULL, NULL);
+	hwt_wheel_dispose(hwt_system_wheel);
+}
 
 /* -- Events of the system ------------------------------------------------- */
 

@@ -26,5 +26,7 @@ extern struct workqueue_struct *hwt_wq;
 
 int hwt_registry_init(void);
 void hwt_registry_exit(void);
+int hwt_system_wheel_create(void);
+void hwt_system_wheel_destroy(void);
 
 #endif /* _HWT_CORE_REGISTRY_H */

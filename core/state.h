@@ -37,6 +37,7 @@
  *              ARMED, in a bucket     - ARMED, + SUBMITTED         submit
  *              SUBMITTED or RUNNING   - ARMED REARM                -
  *              ... and if it was pending + CANCELLED, - EXPIRED
+ *   reopen     any                    - SHUTDOWN                   -
  *   collect    RUNNING                - SUBMITTED                  -
  *              ARMED                  - SUBMITTED                  link
  *              neither, client called -                            leave
@@ -153,14 +154,15 @@ static __always_inline struct hwt_change hwt_state_schedule(u64 old, u64 tick, u
 	}
 	change.state = tick << HWT_TICK_SHIFT | HWT_F_ARMED | kept |
 		       (flags & HWT_SCHEDULE_PERIODIC ? HWT_F_PERIODIC : 0);
-	if (!kept && (!(old & HWT_F_ARMED) || tick < hwt_state_tick(old))) {
+	if (kept) {
+		/* Without SUBMITTED: the end of the callback reads the new tick. */
+		change.action = kept & HWT_F_SUBMITTED ? HWT_HASTEN : HWT_NOTHING;
+	} else if ((old & HWT_F_ARMED) && tick >= hwt_state_tick(old)) {
+		/* The visit of the bucket reads the new tick. */
+		change.action = HWT_NOTHING;
+	} else {
 		change.state |= HWT_F_SUBMITTED;
 		change.action = HWT_SUBMIT;
-	} else if (kept & HWT_F_SUBMITTED) {
-		change.action = HWT_HASTEN;
-	} else {
-		/* The end of its callback, or the visit of its bucket, reads the new tick. */
-		change.action = HWT_NOTHING;
 	}
 	return change;
 }
@@ -183,6 +185,12 @@ static __always_inline struct hwt_change hwt_state_cancel(u64 old, u64 set)
 		change.action = HWT_SUBMIT;
 	}
 	return change;
+}
+
+/* A timeout that was shut down may be scheduled again. */
+static inline u64 hwt_state_reopen(u64 old)
+{
+	return old & ~HWT_F_SHUTDOWN;
 }
 
 /* Does the end of a hold call its client? */

@@ -24,46 +24,6 @@ u64 hwt_wheel_now(const struct hwt_wheel *wheel)
 EXPORT_SYMBOL_GPL(hwt_wheel_now);
 
 /**
- * hwt_wheel_tick() - the current tick
- * @wheel: the wheel
- *
- * Any context. Ticks count from the zero of the wheel's clock.
- *
- * Return: the one that began last.
- */
-u64 hwt_wheel_tick(const struct hwt_wheel *wheel)
-{
-	return hwt_ns_to_tick(wheel, hwt_clock_now(wheel));
-}
-EXPORT_SYMBOL_GPL(hwt_wheel_tick);
-
-/**
- * hwt_wheel_stopped() - is, or was, the wheel being stopped?
- * @wheel: the wheel
- *
- * Any context.
- *
- * Return: true if so. Once true, schedules fail.
- */
-bool hwt_wheel_stopped(const struct hwt_wheel *wheel)
-{
-	return READ_ONCE(wheel->closed);
-}
-EXPORT_SYMBOL_GPL(hwt_wheel_stopped);
-
-/**
- * hwt_wheel_state() - where the wheel is in its life
- * @wheel: the wheel
- *
- * Any context.
- */
-enum hwt_wheel_state hwt_wheel_state(const struct hwt_wheel *wheel)
-{
-	return READ_ONCE(wheel->state);
-}
-EXPORT_SYMBOL_GPL(hwt_wheel_state);
-
-/**
  * hwt_wheel_get_params() - what the wheel is made of, after rounding
  * @wheel:  the wheel
  * @params: filled in; the name and the CPUs stay valid as long as the wheel

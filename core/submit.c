@@ -172,18 +172,21 @@ static noinline int hwt_schedule_refused(enum hwt_action action, u64 old)
 	}
 }
 
-static __always_inline void hwt_schedule_account(struct hwt_wheel *wheel, u64 old)
+/* Count a schedule. Return: what it returns. */
+static __always_inline int hwt_schedule_account(struct hwt_wheel *wheel, u64 old)
 {
 	struct hwt_submit __percpu *submit = wheel->submit;
+	int held = old & HWT_F_HELD ? HWT_WAS_HELD : 0;
 
 	if (old & HWT_F_PENDING) {
 		this_cpu_inc(submit->rearmed);
-		return;
+		return held | HWT_WAS_PENDING;
 	}
 	this_cpu_inc(submit->scheduled);
 	/* Roughly: an interrupt may count one more in between. */
 	if (unlikely(!(raw_cpu_read(submit->scheduled) & (HWT_BACKLOG - 1))))
 		hwt_wheel_kick(wheel);
+	return held;
 }
 
 /*
@@ -214,6 +217,7 @@ static __always_inline int hwt_arm(struct hwt_wheel *wheel, struct hwt_timeout *
 {
 	struct hwt_change change;
 	unsigned int seq = 0;
+	int was;
 	u64 old;
 
 	if (flags & HWT_SCHEDULE_EARLIER) {
@@ -244,10 +248,10 @@ static __always_inline int hwt_arm(struct hwt_wheel *wheel, struct hwt_timeout *
 			seq = READ_ONCE(wheel->sleep_seq);
 	} while (!hwt_state_change(timeout, &old, change.state));
 
-	hwt_schedule_account(wheel, old);
+	was = hwt_schedule_account(wheel, old);
 	if (change.action != HWT_NOTHING)
 		hwt_submit(wheel, timeout, tick, change.action, seq);
-	return hwt_schedule_was(old);
+	return was;
 }
 
 /* With a max_pending: one that is not pending needs a place first. */
@@ -600,6 +604,23 @@ int hwt_try_cancel(struct hwt_timeout *timeout)
 }
 EXPORT_SYMBOL_GPL(hwt_try_cancel);
 
+/**
+ * hwt_reopen() - let a timeout that was shut down be scheduled again
+ * @timeout: the timeout; hwt_shutdown_sync() has returned
+ *
+ * Any context. As enable_work(): the opposite of a shutdown, without a new hwt_timeout_init(), so
+ * that schedules may come from other CPUs meanwhile; those before this fail.
+ */
+void hwt_reopen(struct hwt_timeout *timeout)
+{
+	u64 old = hwt_timeout_state(timeout);
+
+	/* No barrier: what the caller has written is ordered by the schedule that follows. */
+	while (!hwt_state_change(timeout, &old, hwt_state_reopen(old)))
+		;
+}
+EXPORT_SYMBOL_GPL(hwt_reopen);
+
 /* -- Making and asking --------------------------------------------------- */
 
 /* hwt_timeout_init() without the lockdep key; see there. */
@@ -662,22 +683,3 @@ u64 hwt_deadline(const struct hwt_timeout *timeout)
 	return hwt_tick_to_ns(timeout->wheel, tick);
 }
 EXPORT_SYMBOL_GPL(hwt_deadline);
-
-/**
- * hwt_remaining() - how long until it fires?
- * @timeout: the timeout
- *
- * Any context.
- *
- * Return: ns; 0 if it is due or not pending; U64_MAX if it never fires.
- */
-u64 hwt_remaining(const struct hwt_timeout *timeout)
-{
-	u64 deadline = hwt_deadline(timeout), now;
-
-	if (deadline == 0 || deadline == U64_MAX)
-		return deadline;
-	now = hwt_clock_now(timeout->wheel);
-	return deadline > now ? deadline - now : 0;
-}
-EXPORT_SYMBOL_GPL(hwt_remaining);

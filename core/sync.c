@@ -429,7 +429,7 @@ static void hwt_ended_wait(struct hwt_wheel *wheel)
 
 	hwt_collect_before(wheel);
 	/* Nobody would come to the mark. A stop that is not through takes it off. */
-	if (wheel->state == HWT_SHUTDOWN)
+	if (wheel->stopped)
 		return;
 	list_add_tail(&mark.timeout.link, &wheel->ended);
 	mark.timeout.ended = true;
@@ -459,7 +459,7 @@ int hwt_wheel_barrier(struct hwt_wheel *wheel)
 	hwt_lockdep_wheel(wheel);
 	hwt_runner_enter(wheel, &runner);
 	/* A stop brings all holds to their end itself. */
-	if (wheel->state != HWT_SHUTDOWN)
+	if (!wheel->stopped)
 		hwt_ended_wait(wheel);
 	hwt_runner_leave(wheel, &runner);
 	return 0;
@@ -616,8 +616,8 @@ long hwt_stop(struct hwt_wheel *wheel, hwt_handback_fn fn, void *arg)
 		return -EDEADLK;
 	hwt_lockdep_wheel(wheel);
 	mutex_lock(&wheel->stop_lock);
-	/* Only a stop makes it that; a start changes it under the other lock. */
-	if (READ_ONCE(wheel->state) == HWT_SHUTDOWN)
+	/* Only a stop sets it, under this lock. */
+	if (READ_ONCE(wheel->stopped))
 		goto out;
 
 	WRITE_ONCE(wheel->closed, true);
@@ -658,7 +658,7 @@ long hwt_stop(struct hwt_wheel *wheel, hwt_handback_fn fn, void *arg)
 	while (!list_empty(&wheel->ended))
 		hwt_end(wheel, &runner,
 			list_first_entry(&wheel->ended, struct hwt_timeout, link));
-	WRITE_ONCE(wheel->state, HWT_SHUTDOWN);
+	WRITE_ONCE(wheel->stopped, true);
 	spin_unlock(&wheel->lock);
 	trace_hwt_wheel_stop(wheel, n);
 out:

@@ -174,7 +174,7 @@ struct hwt_wheel {
 	struct ratelimit_state	behind_limit;	/* to say so; has a lock of its own */
 	struct list_head	runners;	/* all who may be calling back */
 	unsigned int		waiters;	/* see hwt_wait_until() */
-	enum hwt_wheel_state	state;		/* also read without the lock */
+	bool			stopped;	/* a stop is through; also read without the lock */
 	bool			stopping;	/* no runner but the stop begins a callback */
 	/* When it lets go of the cancelled, on CLOCK_MONOTONIC, ns; 0: it knows of none.
 	 * Written by the engine only, which may read it without.

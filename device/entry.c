@@ -330,9 +330,8 @@ int hwt_entry_arm(struct hwt_entry *entry, const struct hwt_op *op, u64 period_n
 		time_ns = hwt_time_from_user(time_ns, offset, rate ? period_ns : 0);
 	refcount_inc(&entry->refs);
 	if (!hwt_entry_periodic(entry))
-		ret = absolute ?
-			hwt_schedule_at_slack(&entry->timeout, time_ns, op->slack_ns) :
-			hwt_schedule_slack(&entry->timeout, time_ns, op->slack_ns);
+		ret = hwt_schedule_flags(&entry->timeout, time_ns, op->slack_ns,
+					 absolute ? HWT_SCHEDULE_AT : 0);
 	else
 		ret = absolute ?
 			hwt_schedule_periodic_at(&entry->periodic, time_ns, period_ns,

@@ -137,7 +137,7 @@ static void cook_note_fn(struct hwt_handle *handle)
 
 static int cook_note_write(void)
 {
-	cook_note = hwt_new_timeout(cook_wheel, 200 * NSEC_PER_MSEC, cook_note_fn,
+	cook_note = hwt_new_timeout(cook_wheel, hwt_msecs(200), cook_note_fn, NULL,
 				    "200 ms have passed", GFP_KERNEL);
 	return PTR_ERR_OR_ZERO(cook_note);
 }

@@ -118,11 +118,6 @@ static DEFINE_MUTEX(beat_lock);
 static atomic_t beat_freed, beat_closed, beat_reconnects, beat_summaries;
 static atomic64_t beat_pings, beat_answers, beat_pushed_back;
 
-static u64 beat_ns(unsigned int ms)
-{
-	return (u64)ms * NSEC_PER_MSEC;
-}
-
 /* -- The log ------------------------------------------------------------- */
 
 static void beat_summary_expire(struct hwt_timeout *timeout)
@@ -160,19 +155,32 @@ static void beat_peer_put(struct beat_peer *peer)
 	kref_put(&peer->ref, beat_peer_free);
 }
 
-/*
- * Both timeouts hold a reference while they are held. It is got before the
- * schedule, since right after it the timeout may already have fired and have been
- * released; and put again if there was one already, or if the schedule failed.
- */
+/* A hold of either timeout has a reference to the peer. */
+static void beat_ping_get(struct hwt_timeout *timeout)
+{
+	kref_get(&container_of(timeout, struct beat_peer, ping.timeout)->ref);
+}
+
+static void beat_ping_put(struct hwt_timeout *timeout)
+{
+	beat_peer_put(container_of(timeout, struct beat_peer, ping.timeout));
+}
+
+static void beat_idle_get(struct hwt_timeout *timeout)
+{
+	kref_get(&container_of(timeout, struct beat_peer, idle)->ref);
+}
+
+static void beat_idle_put(struct hwt_timeout *timeout)
+{
+	beat_peer_put(container_of(timeout, struct beat_peer, idle));
+}
+
 static int beat_peer_watch(struct beat_peer *peer, u64 delay_ns)
 {
 	int ret;
 
-	kref_get(&peer->ref);
-	ret = hwt_schedule(&peer->idle, delay_ns);
-	if (ret < 0 || ret & HWT_WAS_HELD)
-		beat_peer_put(peer);
+	ret = hwt_schedule_ref(&peer->idle, delay_ns, 0, 0, beat_idle_get, beat_idle_put);
 	return ret < 0 ? ret : 0;
 }
 
@@ -180,11 +188,8 @@ static int beat_peer_ping(struct beat_peer *peer)
 {
 	int ret;
 
-	kref_get(&peer->ref);
-	ret = hwt_schedule_periodic(&peer->ping, beat_ns(ping_ms),
-				    beat_ns(ping_ms), HWT_FIXED_RATE);
-	if (ret < 0 || ret & HWT_WAS_HELD)
-		beat_peer_put(peer);
+	ret = hwt_schedule_periodic_ref(&peer->ping, hwt_msecs(ping_ms), hwt_msecs(ping_ms),
+					HWT_FIXED_RATE, beat_ping_get, beat_ping_put);
 	return ret < 0 ? ret : 0;
 }
 
@@ -215,7 +220,7 @@ static void beat_answer(struct irq_work *work)
 	 * hold, which would need a reference: a peer that has been closed meanwhile
 	 * stays closed.
 	 */
-	if (hwt_schedule_pending(&peer->idle, beat_ns(idle_ms)) > 0)
+	if (hwt_schedule_pending(&peer->idle, hwt_msecs(idle_ms)) > 0)
 		atomic64_inc(&beat_pushed_back);
 }
 
@@ -237,7 +242,7 @@ static void beat_ping_expire(struct hwt_timeout *timeout)
 static void beat_idle_expire(struct hwt_timeout *timeout)
 {
 	struct beat_peer *peer = container_of(timeout, struct beat_peer, idle);
-	u64 idle_ns = beat_ns(idle_ms);
+	u64 idle_ns = hwt_msecs(idle_ms);
 	u64 silence_ns = hwt_wheel_now(beat_wheel) - READ_ONCE(peer->heard_ns);
 
 	if (silence_ns < idle_ns) {
@@ -262,24 +267,14 @@ static void beat_idle_expire(struct hwt_timeout *timeout)
 	beat_peer_watch(peer, idle_ns);
 }
 
-static void beat_ping_release(struct hwt_timeout *timeout)
-{
-	beat_peer_put(container_of(timeout, struct beat_peer, ping.timeout));
-}
-
-static void beat_idle_release(struct hwt_timeout *timeout)
-{
-	beat_peer_put(container_of(timeout, struct beat_peer, idle));
-}
-
 static const struct hwt_timeout_ops beat_ping_ops = {
 	.expire		= beat_ping_expire,
-	.release	= beat_ping_release,
+	.release	= beat_ping_put,
 };
 
 static const struct hwt_timeout_ops beat_idle_ops = {
 	.expire		= beat_idle_expire,
-	.release	= beat_idle_release,
+	.release	= beat_idle_put,
 };
 
 /* Connect to a peer. From now on beat_peer_close() ends it. */
@@ -307,7 +302,7 @@ static int beat_peer_open(unsigned int id)
 	err = beat_peer_ping(peer);
 	/* Last, since the peer may be closed as soon as it is watched. */
 	if (!err)
-		err = beat_peer_watch(peer, beat_ns(idle_ms));
+		err = beat_peer_watch(peer, hwt_msecs(idle_ms));
 	return err;
 }
 

@@ -104,7 +104,7 @@ static void clock_back(void)
 	engine();
 }
 
-/* 4.7 hours, in which nothing is due: the timeouts are of later revolutions, the first ones last. */
+/* 4.7 hours, in which nothing is due: timeouts of later revolutions, the first ones last. */
 static void pause_rounds(void)
 {
 	unsigned int bits = wheel->buckets.bits;

@@ -25,7 +25,7 @@ creator shown_make [test_shown]
 module test_shown
 shared 0
 users 1
-state started
+state running
 clock boottime
 tick_ns 10000000
 ticks_per_wheel 8
@@ -102,7 +102,7 @@ some()
 		echo "$params" | grep "^$line "
 	done
 }
-expect "workers, real-time priority, the wall clock" 0 "state init
+expect "workers, real-time priority, the wall clock" 0 "state running
 clock realtime
 coarse_clock 1
 freezable 1
@@ -114,10 +114,10 @@ expect "an hour for a tick" 0 "# level bucket_ns occupied buckets
 1 235929600000000000 0 65536
 2 18446744073709551615 0 65536
 3 18446744073709551615 0 65536" cat $top/wheels/*-two/levels
-expect "busy waiting, on a CPU" 0 "state init
+expect "busy waiting, on a CPU" 0 "state running
 wait busy
 cpus 0" some three state wait cpus
-expect "stopped" 0 "state shutdown
+expect "stopped" 0 "state stopped
 priority fifo" some four state priority
 unload test_shown
 
@@ -196,7 +196,8 @@ done
 touch /tmp/enough
 wait $reader
 wheels() { ls $top/wheels | sed 's/^[0-9]*-//'; }
-expect "read while they came and went: all are gone" 0 hwt_device wheels
+expect "read while they came and went: all are gone" 0 "hwt_system
+hwt_device" wheels
 expect "contexts, too" 0 "" ls $top/contexts
 rmmod hwt
 [ ! -d $top ] || fail "$top is left"

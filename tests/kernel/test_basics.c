@@ -25,34 +25,21 @@ static void __init test_wheel_life(void)
 	      params.flags == 0 && params.max_pending == 0,
 	      "the defaults are 1 ms, 512 buckets, 3 levels, monotonic, no limit");
 	KTEST(!strcmp(params.name, "hwt"), "its name is hwt");
-	KTEST(hwt_wheel_state(wheel) == HWT_INIT && !hwt_wheel_stopped(wheel),
-	      "a new wheel is in the state INIT");
 	KTEST(hwt_wheel_pending(wheel) == 0, "nothing is pending on a new wheel");
 
 	kt_init(&kt, wheel, &kt_ops);
-	hwt_cancel(&kt.timeout);
-	KTEST(hwt_cancel_sync(&kt.timeout) == 0 && hwt_wheel_state(wheel) == HWT_INIT,
-	      "cancels do not start its time");
+	KTEST(!hwt_cancel(&kt.timeout) && hwt_cancel_sync(&kt.timeout) == 0, "nothing to cancel");
 	KTEST(kt_schedule(&kt, KT_HOUR) == 0, "the first schedule");
-	KTEST(KT_WAIT(hwt_wheel_state(wheel) == HWT_STARTED), "the first schedule starts its time");
 	KTEST(hwt_wheel_pending(wheel) == 1, "one is pending");
-	KTEST(hwt_wheel_start(wheel) == 0 && hwt_wheel_state(wheel) == HWT_STARTED,
-	      "to start a started wheel is no error");
 	KTEST(hwt_cancel_sync(&kt.timeout) == 1 && hwt_wheel_pending(wheel) == 0,
 	      "none is pending after cancel_sync");
 
 	KTEST(hwt_wheel_stop(wheel, NULL, NULL) == 0, "stop of an empty wheel");
-	KTEST(hwt_wheel_state(wheel) == HWT_SHUTDOWN && hwt_wheel_stopped(wheel),
-	      "a stopped wheel is in the state SHUTDOWN");
-	KTEST(hwt_wheel_start(wheel) == -ESHUTDOWN, "a stopped wheel cannot be started");
+	KTEST(kt_stopped(wheel), "it is stopped");
 	KTEST(hwt_wheel_destroy(wheel) == 0, "a stopped wheel can be destroyed");
 
 	wheel = hwt_wheel_create(NULL);
-	KTEST(hwt_wheel_start(wheel) == 0 && hwt_wheel_state(wheel) == HWT_STARTED,
-	      "a wheel can be started explicitly");
-	KTEST(hwt_wheel_destroy(wheel) == 0, "and destroyed without being stopped");
-	wheel = hwt_wheel_create(NULL);
-	KTEST(hwt_wheel_destroy(wheel) == 0, "and destroyed without being used");
+	KTEST(hwt_wheel_destroy(wheel) == 0, "another one without being used");
 }
 
 static void __init test_static_initialiser(struct hwt_wheel *wheel)
@@ -64,9 +51,7 @@ static void __init test_static_initialiser(struct hwt_wheel *wheel)
 	KTEST(hwt_schedule(&fixed.timeout, 0) == -EINVAL &&
 	      hwt_schedule_at(&fixed.timeout, 0) == -EINVAL &&
 	      hwt_schedule_slack(&fixed.timeout, 0, 1) == -EINVAL &&
-	      hwt_schedule_at_slack(&fixed.timeout, 0, 1) == -EINVAL &&
 	      hwt_schedule_earlier(&fixed.timeout, 0) == -EINVAL &&
-	      hwt_schedule_earlier_at(&fixed.timeout, 0) == -EINVAL &&
 	      hwt_schedule_pending(&fixed.timeout, 0) == -EINVAL &&
 	      hwt_schedule_pending_at(&fixed.timeout, 0) == -EINVAL,
 	      "without a wheel every schedule is refused");
@@ -138,18 +123,18 @@ static void __init test_slack(struct hwt_wheel *wheel)
 
 	base = kt_ms(base) * KT_MS;
 	kt_init(&kt, wheel, &kt_ops);
-	KTEST(hwt_schedule_at_slack(&kt.timeout, base + 1, 0) == 0 &&
+	KTEST(hwt_schedule_flags(&kt.timeout, base + 1, 0, HWT_SCHEDULE_AT) == 0 &&
 	      hwt_deadline(&kt.timeout) == base + KT_MS, "a slack of 0 is none");
-	hwt_schedule_at_slack(&kt.timeout, base, 999 * KT_MS);
+	hwt_schedule_flags(&kt.timeout, base, 999 * KT_MS, HWT_SCHEDULE_AT);
 	deadline = hwt_deadline(&kt.timeout);
 	KTEST(deadline >= base && deadline <= base + 999 * KT_MS,
 	      "with a slack the deadline is inside of it");
 	KTEST((kt_ms(deadline) & 511) == 0, "999 ticks of slack reach a multiple of 512 ticks");
-	hwt_schedule_at_slack(&kt.timeout, deadline - 3 * KT_MS, 3 * KT_MS);
+	hwt_schedule_flags(&kt.timeout, deadline - 3 * KT_MS, 3 * KT_MS, HWT_SCHEDULE_AT);
 	KTEST(hwt_deadline(&kt.timeout) == deadline, "slack up to a round tick: that tick");
-	hwt_schedule_at_slack(&kt.timeout, deadline - 3 * KT_MS, 2 * KT_MS + 999999);
+	hwt_schedule_flags(&kt.timeout, deadline - 3 * KT_MS, 2 * KT_MS + 999999, HWT_SCHEDULE_AT);
 	KTEST(hwt_deadline(&kt.timeout) < deadline, "the end of the slack is rounded down");
-	hwt_schedule_at_slack(&kt.timeout, base, U64_MAX);
+	hwt_schedule_flags(&kt.timeout, base, U64_MAX, HWT_SCHEDULE_AT);
 	KTEST(hwt_deadline(&kt.timeout) >= base, "an endless slack");
 	KTEST(hwt_schedule_slack(&kt.timeout, 5 * KT_MS, KT_MS * 10) == BOTH &&
 	      KT_WAIT(kt_expirations(&kt) == 1), "with slack it fires as well");
@@ -170,9 +155,9 @@ static void __init test_conditions(struct hwt_wheel *wheel)
 	deadline = hwt_deadline(&kt.timeout);
 	KTEST(hwt_schedule_earlier(&kt.timeout, KT_HOUR * 2) == BOTH &&
 	      hwt_deadline(&kt.timeout) == deadline, "schedule_earlier does not push back");
-	KTEST(hwt_schedule_earlier_at(&kt.timeout, deadline) == BOTH &&
+	KTEST(hwt_schedule_flags(&kt.timeout, deadline, 0, KT_EARLIER_AT) == BOTH &&
 	      hwt_deadline(&kt.timeout) == deadline, "nor move to the same tick");
-	KTEST(hwt_schedule_earlier_at(&kt.timeout, deadline - KT_MS) == BOTH &&
+	KTEST(hwt_schedule_flags(&kt.timeout, deadline - KT_MS, 0, KT_EARLIER_AT) == BOTH &&
 	      hwt_deadline(&kt.timeout) == deadline - KT_MS, "it pulls forward");
 	KTEST(hwt_schedule_pending_at(&kt.timeout, deadline) == BOTH &&
 	      hwt_deadline(&kt.timeout) == deadline, "schedule_pending pushes a pending one back");
@@ -319,7 +304,7 @@ static void __init test_clock(const char *name, enum hwt_clock clock, u32 flags)
 	now = hwt_wheel_now(wheel);
 	after = base_clock(clock, 0);
 	KTEST(before <= now && now <= after, "%s: its time is the clock's", name);
-	tick = hwt_wheel_tick(wheel);
+	tick = kt_wheel_tick(wheel);
 	KTEST(tick >= kt_ms(after) && tick <= kt_ms(hwt_wheel_now(wheel)),
 	      "%s: its tick is the clock's", name);
 	kt_init(&kt, wheel, &kt_ops);

@@ -31,8 +31,8 @@ static void everything(void)
 	    (HWT_WAS_PENDING | HWT_WAS_HELD));
 	ODD(hwt_schedule_pending_at(&moved.timeout, now + KT_HOUR) < 0);
 	ODD(hwt_schedule_slack(&moved.timeout, KT_HOUR, KT_SECOND) < 0);
-	ODD(hwt_schedule_at_slack(&moved.timeout, now + KT_HOUR, KT_SECOND) < 0);
-	ODD(hwt_schedule_earlier_at(&moved.timeout, now + KT_HOUR / 4) < 0);
+	ODD(hwt_schedule_flags(&moved.timeout, now + KT_HOUR, KT_SECOND, HWT_SCHEDULE_AT) < 0);
+	ODD(hwt_schedule_flags(&moved.timeout, now + KT_HOUR / 4, 0, KT_EARLIER_AT) < 0);
 	ODD(hwt_schedule_pending(&moved.timeout, 2 * KT_MS) < 0);
 
 	ODD(hwt_schedule(&cancelled.timeout, KT_HOUR / 2) & HWT_WAS_PENDING);
@@ -46,9 +46,7 @@ static void everything(void)
 	hwt_remaining(&moved.timeout);
 	hwt_overruns(&beat.periodic);
 	hwt_overruns_total(&beat.periodic);
-	ODD(hwt_wheel_tick(wheel) < kt_ms(now));
 	hwt_wheel_pending(wheel);
-	ODD(hwt_wheel_stopped(wheel) || hwt_wheel_state(wheel) == HWT_SHUTDOWN);
 	hwt_wheel_get_params(wheel, &params);
 	kt_stats(wheel);
 	ODD(params.tick_ns != KT_MS);

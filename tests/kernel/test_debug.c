@@ -83,7 +83,7 @@ static void __init test_proper(void)
 	KTEST(kt && odd == 0, "initialised where one has been");
 	kfree(kt);
 
-	handle = hwt_new_timeout(wheel, KT_HOUR, handle_fired, NULL, GFP_KERNEL);
+	handle = hwt_new_timeout(wheel, KT_HOUR, handle_fired, NULL, NULL, GFP_KERNEL);
 	KTEST(!IS_ERR(handle) && hwt_cancel_sync(&handle->timeout) == 1,
 	      "one that is not embedded");
 	hwt_handle_put(handle);
@@ -106,9 +106,9 @@ static bool __init refused_all(struct hwt_periodic *periodic)
 	return hwt_schedule(timeout, 0) == -EINVAL &&
 	       hwt_schedule_at(timeout, 0) == -EINVAL &&
 	       hwt_schedule_slack(timeout, 0, 1) == -EINVAL &&
-	       hwt_schedule_at_slack(timeout, 0, 1) == -EINVAL &&
+	       hwt_schedule_flags(timeout, 0, 1, HWT_SCHEDULE_AT) == -EINVAL &&
 	       hwt_schedule_earlier(timeout, 0) == -EINVAL &&
-	       hwt_schedule_earlier_at(timeout, 0) == -EINVAL &&
+	       hwt_schedule_flags(timeout, 0, 0, KT_EARLIER_AT) == -EINVAL &&
 	       hwt_schedule_pending(timeout, 0) == -EINVAL &&
 	       hwt_schedule_pending_at(timeout, 0) == -EINVAL &&
 	       hwt_schedule_periodic(periodic, 0, 1, HWT_FIXED_RATE) == -EINVAL &&

@@ -350,7 +350,7 @@ static void handle_fired(struct hwt_handle *fired)
 
 static int new_timeout(void)
 {
-	handle = hwt_new_timeout(wheel, KT_HOUR, handle_fired, NULL, handle_gfp);
+	handle = hwt_new_timeout(wheel, KT_HOUR, handle_fired, NULL, NULL, handle_gfp);
 	return PTR_ERR_OR_ZERO(handle);
 }
 

@@ -65,7 +65,7 @@ static void __init arm(u64 tick)
 	item[armed].tick = tick;
 	hwt_timeout_init(&item[armed].timeout, wheel, &item_ops);
 	hwt_schedule_at(&item[armed].timeout, tick * KT_MS);
-	too_slow |= hwt_wheel_tick(wheel) >= tick - 1;
+	too_slow |= kt_wheel_tick(wheel) >= tick - 1;
 	armed++;
 }
 
@@ -95,7 +95,7 @@ static void __init test_spread(const char *what, u32 buckets, u32 levels,
 
 	begin(buckets, levels, n);
 	prandom_seed_state(&rnd, n + spread);
-	base = hwt_wheel_tick(wheel) + 500 * SLOW;
+	base = kt_wheel_tick(wheel) + 500 * SLOW;
 	while (armed < n)
 		arm(base + prandom_u32_state(&rnd) % spread);
 	end(what);
@@ -111,9 +111,9 @@ static void __init test_approach(const char *what, u32 buckets, u32 levels)
 	u64 tick;
 
 	begin(buckets, levels, 1000);
-	tick = hwt_wheel_tick(wheel) + left + 1;
+	tick = kt_wheel_tick(wheel) + left + 1;
 	for (; left > 12 * SLOW; left = left * 3 / 4) {
-		while (hwt_wheel_tick(wheel) + left < tick)
+		while (kt_wheel_tick(wheel) + left < tick)
 			usleep_range(500, 1000);
 		for (i = 0; i < 10; i++)
 			arm(tick);

@@ -222,12 +222,12 @@ static void __init test_same(void)
 	struct hwt_wheel_params params;
 	struct kt kt;
 
-	a = GET(.name = "first");
-	b = GET(.name = "second");
+	a = GET(.name = "first", .levels = 2);
+	b = GET(.name = "second", .levels = 2);
 	c = hwt_wheel_get_shared(NULL);
-	d = GET(.tick_ns = KT_MS, .ticks_per_wheel = 500, .levels = 3);
+	d = GET(.tick_ns = KT_MS, .ticks_per_wheel = 500, .levels = 2);
 	KTEST(a && a == b, "the same parameters give the same wheel, whatever its name");
-	KTEST(a == c, "no parameters are the defaults");
+	KTEST(c == hwt_system_wheel, "no parameters are the defaults, and the system's wheel");
 	KTEST(a == d, "and so are the defaults by name, after rounding");
 	hwt_wheel_get_params(a, &params);
 	KTEST(!strcmp(params.name, "first"), "it has its first user's name");
@@ -235,7 +235,7 @@ static void __init test_same(void)
 	KTEST(private && private != a, "a private wheel is another one");
 
 	KTEST(hwt_wheel_stop(a, NULL, NULL) == -EBUSY &&
-	      hwt_wheel_destroy(a) == -EBUSY && !hwt_wheel_stopped(a),
+	      hwt_wheel_destroy(a) == -EBUSY && !kt_stopped(a),
 	      "stop and destroy of a shared wheel are refused");
 	hwt_wheel_put(d);
 	hwt_wheel_put(c);
@@ -243,12 +243,12 @@ static void __init test_same(void)
 	kt_init(&kt, a, &kt_ops);
 	KTEST(hwt_schedule(&kt.timeout, 0) == 0 && KT_WAIT(kt_releases(&kt) == 1),
 	      "it works for as long as one user is left");
-	KTEST(!hwt_wheel_stopped(a), "and is not stopped");
+	KTEST(!kt_stopped(a), "and is not stopped");
 	hwt_wheel_put(a);
 
-	a = GET(.name = "third");
+	a = GET(.name = "third", .levels = 2);
 	hwt_wheel_get_params(a, &params);
-	KTEST(!strcmp(params.name, "third") && hwt_wheel_state(a) == HWT_INIT,
+	KTEST(!strcmp(params.name, "third") && !kt_stats(a).scheduled,
 	      "after the last user left, it is a new one");
 	hwt_wheel_put(a);
 	hwt_wheel_destroy(private);
@@ -291,7 +291,7 @@ static void __init test_last(bool in_release)
 	last.in_release = in_release;
 	for (i = 0; i < 20; i++) {
 		wheel = GET(.name = "last", .levels = 1);
-		if (!wheel || hwt_wheel_state(wheel) != HWT_INIT)
+		if (!wheel || kt_stats(wheel).scheduled)
 			break;
 		kt_init(&last.kt, wheel, &last_ops);
 		hwt_schedule(&last.kt.timeout, 0);
@@ -355,7 +355,7 @@ static void __init test_private(void)
 	pr_info("hwt-expect-begin: WARNING: .* hwt_wheel_put\n");
 	hwt_wheel_put(wheel);
 	pr_info("hwt-expect-end\n");
-	KTEST(!hwt_wheel_stopped(wheel), "put of a private wheel: a warning, nothing else");
+	KTEST(!kt_stopped(wheel), "put of a private wheel: a warning, nothing else");
 	KTEST(hwt_wheel_destroy(wheel) == 0, "it can be destroyed");
 }
 

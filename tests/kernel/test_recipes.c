@@ -25,13 +25,14 @@ static struct hwt_wheel *wheel;
  * @fired:    how often it was
  * @early:    how often too early
  * @odd:      calls inside it that did not answer as they must
+ * @cancelled: how often it was told that it was cancelled
  */
 struct shot {
 	u64			earliest;
 	int			again;
 	bool			keep;
 	struct hwt_handle	*handle;
-	atomic_t		fired, early, odd;
+	atomic_t		fired, early, odd, cancelled;
 };
 
 static void shot_fn(struct hwt_handle *handle)
@@ -60,10 +61,17 @@ static void shot_fn(struct hwt_handle *handle)
 	atomic_inc_return_release(&shot->fired);
 }
 
+static void shot_cancelled(struct hwt_handle *handle)
+{
+	struct shot *shot = handle->data;
+
+	atomic_inc(&shot->cancelled);
+}
+
 static struct hwt_handle *shoot(struct shot *shot, u64 delay_ns, gfp_t gfp)
 {
 	shot->earliest = hwt_wheel_now(wheel) + delay_ns;
-	return hwt_new_timeout(wheel, delay_ns, shot_fn, shot, gfp);
+	return hwt_new_timeout(wheel, delay_ns, shot_fn, shot_cancelled, shot, gfp);
 }
 
 static int shots_fired(const struct shot *shot)
@@ -105,6 +113,8 @@ static void __init test_life(void)
 	handle = shoot(&shots[3], KT_HOUR, GFP_KERNEL);
 	KTEST(hwt_cancel_sync(&handle->timeout) == 1 && refcount_read(&handle->refs) == 1,
 	      "after cancel_sync the caller's is the last reference");
+	KTEST(atomic_read(&shots[3].cancelled) == 1 && !atomic_read(&shots[0].cancelled),
+	      "and it was told that it was cancelled, as none that has fired");
 	hwt_handle_put(handle);
 	handle = shoot(&shots[4], KT_HOUR, GFP_KERNEL);
 	KTEST(hwt_cancel(&handle->timeout) && alone(handle) && hwt_cancelled(&handle->timeout),
@@ -144,18 +154,18 @@ static void __init test_refused(void)
 	struct hwt_handle *first, *handle;
 	static struct shot shot;
 
-	handle = hwt_new_timeout(wheel, 0, NULL, &shot, GFP_KERNEL);
+	handle = hwt_new_timeout(wheel, 0, NULL, NULL, &shot, GFP_KERNEL);
 	KTEST(IS_ERR(handle) && PTR_ERR(handle) == -EINVAL, "without a function: refused");
-	handle = hwt_new_timeout(NULL, 0, shot_fn, &shot, GFP_KERNEL);
+	handle = hwt_new_timeout(NULL, 0, shot_fn, NULL, &shot, GFP_KERNEL);
 	KTEST(IS_ERR(handle) && PTR_ERR(handle) == -EINVAL, "refused: no wheel");
-	first = hwt_new_timeout(full, KT_HOUR, shot_fn, &shot, GFP_KERNEL);
-	handle = hwt_new_timeout(full, KT_HOUR, shot_fn, &shot, GFP_KERNEL);
+	first = hwt_new_timeout(full, KT_HOUR, shot_fn, NULL, &shot, GFP_KERNEL);
+	handle = hwt_new_timeout(full, KT_HOUR, shot_fn, NULL, &shot, GFP_KERNEL);
 	KTEST(!IS_ERR(first) && IS_ERR(handle) && PTR_ERR(handle) == -EAGAIN,
 	      "refused: one more than max_pending");
 	KTEST(hwt_wheel_stop(full, NULL, NULL) == 1 && refcount_read(&first->refs) == 1 &&
 	      hwt_cancelled(&first->timeout), "a stop takes the hold's reference");
 	hwt_handle_put(first);
-	handle = hwt_new_timeout(full, 0, shot_fn, &shot, GFP_KERNEL);
+	handle = hwt_new_timeout(full, 0, shot_fn, NULL, &shot, GFP_KERNEL);
 	KTEST(IS_ERR(handle) && PTR_ERR(handle) == -ESHUTDOWN, "refused: a stopped wheel");
 	hwt_wheel_destroy(full);
 	KTEST(shots_fired(&shot) == 0, "none of these fires");

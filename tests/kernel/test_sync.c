@@ -331,7 +331,7 @@ static void __init test_deadlock(unsigned int workers)
 	      "%u workers: _sync of oneself, wait, flush, stop and destroy from ->expire", workers);
 	KTEST(refused(&in_release, 1), "from ->release");
 	KTEST(hwt_expired(&kt.timeout) && !hwt_cancelled(&kt.timeout) &&
-	      !hwt_wheel_stopped(wheel) && hwt_pending(&bystander.timeout), "nothing has changed");
+	      !kt_stopped(wheel) && hwt_pending(&bystander.timeout), "nothing has changed");
 
 	kt_schedule(&kt, KT_HOUR);
 	hwt_cancel(&kt.timeout);
@@ -660,7 +660,7 @@ static int stop_it(void *arg)
 	struct hwt_wheel *wheel = arg;
 	long ret = hwt_wheel_stop(wheel, NULL, NULL);
 
-	if (hwt_wheel_state(wheel) != HWT_SHUTDOWN || hwt_wheel_pending(wheel))
+	if (!kt_stopped(wheel) || hwt_wheel_pending(wheel))
 		ret = -EBADE;
 	return kt_thread_end(ret);
 }

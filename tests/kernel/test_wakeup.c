@@ -54,7 +54,7 @@ static void __init test_earlier(enum how how, unsigned int rounds)
 				      cpumask_first(cpu_online_mask)));
 		near.earliest = hwt_wheel_now(wheel) + (i % 3) * 5 * KT_MS;
 		if (how == REDUCED) {
-			hwt_schedule_earlier_at(&near.timeout, near.earliest);
+			hwt_schedule_flags(&near.timeout, near.earliest, 0, KT_EARLIER_AT);
 		} else {
 			if (how == JUST_CLAIMED)
 				hwt_schedule(&near.timeout, 2 * KT_HOUR);

@@ -629,7 +629,7 @@ static void __init test_long_bucket(void)
 		kt_init(&cause, wheel, &cause_ops);
 		kt_init(&effect, wheel, &kt_ops);
 		ok += pin_thread("long", 0) && pin_thread("long/0", kt_other_cpu(0));
-		tick = hwt_wheel_tick(wheel) + 1000 * SLOW;
+		tick = kt_wheel_tick(wheel) + 1000 * SLOW;
 		kt_stay_on(cpumask_of(raw_smp_processor_id()));
 		hwt_schedule_at(&cause.timeout, tick * KT_MS);
 		for (i = 0; i < 50000; i++) {

@@ -141,11 +141,11 @@ static int tt_call(struct tt_item *item, enum tt_op op, u64 ns, u64 extra,
 	case TT_AFTER_SLACK:
 		return hwt_schedule_slack(timeout, ns, extra);
 	case TT_AT_SLACK:
-		return hwt_schedule_at_slack(timeout, ns, extra);
+		return hwt_schedule_flags(timeout, ns, extra, HWT_SCHEDULE_AT);
 	case TT_EARLIER:
 		return hwt_schedule_earlier(timeout, ns);
 	case TT_EARLIER_AT:
-		return hwt_schedule_earlier_at(timeout, ns);
+		return hwt_schedule_flags(timeout, ns, 0, KT_EARLIER_AT);
 	case TT_MOVE:
 		return hwt_schedule_pending(timeout, ns);
 	case TT_MOVE_AT:
@@ -379,9 +379,6 @@ void tt_query(struct tt_item *item)
 	if (hwt_expired(timeout) || hwt_cancelled(timeout) || hwt_running(timeout))
 		hwt_overruns(&item->periodic);
 	hwt_wheel_get_stats(item->wheel->wheel, &stats);
-	hwt_wheel_tick(item->wheel->wheel);
-	if (hwt_wheel_stopped(item->wheel->wheel) && !tt_is_leaving(item->wheel))
-		tt_fail(TT_ANSWER, item, "the wheel is stopped");
 }
 
 /* By somebody who knows that it is not held, and that nobody is at it. */

@@ -227,7 +227,7 @@ static long tt_wheel_stop(struct tt_wheel *wheel, atomic_t *handed, bool mute)
 		       hwt_wheel_stop(wheel->wheel, tt_handback, handed);
 	if (taken < 0)
 		tt_fail(TT_ANSWER, NULL, "stop says %ld", taken);
-	if (!hwt_wheel_stopped(wheel->wheel) || hwt_wheel_state(wheel->wheel) != HWT_SHUTDOWN)
+	if (hwt_wheel_flush(wheel->wheel) != -ESHUTDOWN)
 		tt_fail(TT_ANSWER, NULL, "wheel %u is not stopped", wheel->id);
 	if (hwt_wheel_pending(wheel->wheel))
 		tt_fail(TT_SYNC, NULL, "wheel %u is stopped, and has something pending", wheel->id);

@@ -13,9 +13,11 @@ set -eu
 # shellcheck source=lib/hwtctl.inc
 . "$HWT_DIR/scripts/hwtctl.inc"
 
+names() { "$ctl" stats --wheels | grep '^[0-9]'; }
+
 # -- Wheels: before the device has one --
 
-expect "no wheel has been made" 0 "" "$ctl" stats --wheels
+expect "the system's wheel" 0 "1-hwt_system" names
 load test_shown
 
 # What is known beforehand of a wheel that others are at, without what it took.
@@ -25,9 +27,9 @@ shown()
 		sed -n -e '/^[0-9]/p' -e '/^  \(creator\|state\|tick\|pending\|expired\|level\)  */p' \
 			-e 's/^  took [0-9.]* [mun]s  *\(shown_slow\)/  took \1/p'
 }
-expect "in units" 0 "1-shown!one
+expect "in units" 0 "2-shown!one
   creator          shown_make [test_shown]
-  state            started
+  state            running
   tick             10.000 ms
   pending          3
   expired          5
@@ -35,23 +37,24 @@ expect "in units" 0 "1-shown!one
   level 1          0 of 8 buckets of 80.000 ms
   level 2          2 of 8 buckets of 640.000 ms
   took shown_slow [test_shown]" shown
-late() { "$ctl" stats --wheels | awk '/^  late by < / { n += $NF } END { print n }'; }
+late() { "$ctl" stats --wheels | sed -n '/shown!one/,/^$/p' | awk '/^  late by < / { n += $NF } END { print n }'; }
 expect "how late" 0 5 late
 
 check "JSON: parameters and counters" sh -c "'$ctl' stats --wheels --json |
-	grep -q '^{\"wheel\":\"1-shown!one\",\"name\":\"shown/one\",\"creator\":\"shown_make \[test_shown\]\",.*\"tick_ns\":10000000,.*\"cpus\":\"all\",\"pending\":3,.*}\$'"
+	grep -q '^{\"wheel\":\"2-shown!one\",\"name\":\"shown/one\",\"creator\":\"shown_make \[test_shown\]\",.*\"tick_ns\":10000000,.*\"cpus\":\"all\",\"pending\":3,.*}\$'"
 check "JSON: levels" sh -c "'$ctl' stats --wheels --json |
 	grep -q ',\"occupancy\":\[{\"level\":0,\"bucket_ns\":10000000,\"occupied\":0,\"buckets\":8},{.*},{\"level\":2,.*\"occupied\":2,\"buckets\":8}\],\"lateness\":\['"
 check "JSON: lateness, callbacks" sh -c "'$ctl' stats --wheels --json |
 	grep -q ',\"lateness\":\[{\"below_ns\":1,\"callbacks\":[0-9]*},.*\],\"callbacks\":\[{\"longest_ns\":[0-9]*,\"function\":\"shown_slow \[test_shown\]\"},.*\]}\$'"
 
 exec 5</dev/hwt
-names() { "$ctl" stats --wheels | grep '^[0-9]'; }
-expect "the device's wheel, too" 0 "1-shown!one
-2-hwt_device" names
+expect "the device's wheel, too" 0 "1-hwt_system
+2-shown!one
+3-hwt_device" names
 exec 5<&-
 unload test_shown
-expect "one has gone" 0 "2-hwt_device" names
+expect "one has gone" 0 "1-hwt_system
+3-hwt_device" names
 
 umount /sys/kernel/debug
 expect "no debugfs" 1 "hwtctl: /sys/kernel/debug/hwt/wheels: No such file or directory" \

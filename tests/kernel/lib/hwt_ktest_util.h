@@ -43,6 +43,8 @@ static inline u64 kt_tick(u64 ns)
 	return DIV64_U64_ROUND_UP(ns, KT_MS) * KT_MS;
 }
 
+#define KT_EARLIER_AT	(HWT_SCHEDULE_AT | HWT_SCHEDULE_EARLIER)
+
 /* A kernel that checks each access or lock: all takes several times as long. */
 #define KT_SLOW		(IS_ENABLED(CONFIG_KASAN) || IS_ENABLED(CONFIG_KCSAN) ||	\
 			 IS_ENABLED(CONFIG_PROVE_LOCKING))
@@ -251,6 +253,21 @@ static inline void kt_stay_end(struct kt_stay *stay)
 /* A wheel of its own for a test: of the defaults, but for the parameters behind the name. */
 #define kt_wheel(_name, ...)						\
 	hwt_wheel_create((&(const struct hwt_wheel_params) { .name = (_name), ##__VA_ARGS__ }))
+
+/* The wheel's current tick. */
+static inline u64 kt_wheel_tick(const struct hwt_wheel *wheel)
+{
+	struct hwt_wheel_params params;
+
+	hwt_wheel_get_params(wheel, &params);
+	return div64_u64(hwt_wheel_now(wheel), params.tick_ns);
+}
+
+/* Process context, but not from its callbacks. */
+static inline bool kt_stopped(struct hwt_wheel *wheel)
+{
+	return hwt_wheel_flush(wheel) == -ESHUTDOWN;
+}
 
 static inline struct hwt_wheel_stats kt_stats(struct hwt_wheel *wheel)
 {

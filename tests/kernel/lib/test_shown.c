@@ -136,7 +136,7 @@ static int __init test_shown_init(void)
 	for (i = 0; i < ARRAY_SIZE(waiting); i++) {
 		kt_init(&waiting[i], wheel, &quick_ops);
 		hwt_schedule_at(&waiting[i].timeout,
-				(hwt_wheel_tick(wheel) / 64 + 1000 + i / 2) * 64 * TICK_NS);
+				(kt_wheel_tick(wheel) / 64 + 1000 + i / 2) * 64 * TICK_NS);
 	}
 	hwt_schedule(&waiting[0].timeout, hwt_remaining(&waiting[0].timeout));
 	hwt_schedule(&fired[0].timeout, KT_HOUR);

@@ -6,7 +6,7 @@
  *
  * For a kernel whose time jumps when all is idle (tests/vm/year.py). There a year is over soon, and
  * no time passes while anybody computes; but each reading of the clock takes 256 ns. So
- * a timeout is in its exact tick if its callback finds that hwt_wheel_tick() is its deadline,
+ * a timeout is in its exact tick if its callback finds that kt_wheel_tick() is its deadline,
  * rounded up: in the first millisecond in which it may fire.
  */
 #include <linux/hrtimer.h>
@@ -123,7 +123,7 @@ static void year_note(struct year_wheel *year, u64 deadline, u64 *at, u64 *tick)
 
 	/* The first thing: what is early is early by this. */
 	*at = hwt_wheel_now(year->wheel);
-	*tick = hwt_wheel_tick(year->wheel);
+	*tick = kt_wheel_tick(year->wheel);
 	year->fired++;
 	if (*at < deadline)
 		year->early++;
