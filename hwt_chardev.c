@@ -322,7 +322,7 @@ err_entries:
 /**
  * hwt_chardev_exit() - remove /dev/hwt
  *
- * There is no open file, since that would keep the module.
+ * No file is open, since an open file keeps the module loaded.
  */
 void hwt_chardev_exit(void)
 {

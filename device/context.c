@@ -144,7 +144,7 @@ static struct hwt_wheel *hwt_shared_wheel_get(void)
 		wheel = hwt_wheel_create_gfp(&params, THIS_MODULE, GFP_KERNEL);
 		if (!IS_ERR(wheel)) {
 			hwt_shared_wheel = wheel;
-			/* Unloading the module destroys the wheel, so that must not keep it. */
+			/* Unloading destroys the wheel, so the wheel must not keep the module. */
 			module_put(THIS_MODULE);
 		}
 	}
@@ -264,7 +264,7 @@ static int hwt_setup_clock(const struct hwt_setup_args *setup,
 
 /*
  * Choose the CPU, the priority and the way of waiting of the wheel's thread. A thread with any of
- * these can keep other tasks from running, so they take a privilege.
+ * these can keep other tasks from running, so they require CAP_SYS_NICE.
  */
 static int hwt_setup_place(struct hwt_context *ctx, const struct hwt_setup_args *setup,
 			   struct hwt_wheel_params *params)
@@ -517,7 +517,7 @@ u64 hwt_context_stop(struct hwt_context *ctx)
 	/*
 	 * Barrier stop.stopped (spare), pairs with poll.stopped in hwt_poll() and read.stopped in
 	 * hwt_read_iter() and hwt_rings_enough(): a task that sees this without the lock sees all
-	 * events. The lock would do, which each event's adder has held before.
+	 * events. The lock would do, since each event was added under it.
 	 */
 	smp_store_release(&ctx->stopped, true);
 	if (ctx->rings)
@@ -579,11 +579,11 @@ static bool hwt_entry_forget(struct hwt_entry *entry)
 
 /**
  * hwt_context_close() - end a context
- * @ctx: the context; its last descriptor is gone, so no program is in a call
+ * @ctx: the context; its last descriptor is closed, so no program is in a call
  *
- * Cancel all timeouts, and do not wait for slow callbacks of other contexts: the shared wheel lets
- * go of the entries within reclaim_ms, and the last of them frees the context. A private wheel is
- * destroyed here.
+ * Cancel all timeouts, and do not wait for slow callbacks of other contexts: the shared wheel
+ * releases the entries within reclaim_ms, and the last of them frees the context. A private wheel
+ * is destroyed here.
  */
 void hwt_context_close(struct hwt_context *ctx)
 {
@@ -609,8 +609,8 @@ int __init hwt_contexts_init(void)
 }
 
 /*
- * All files are closed, since an open one keeps the module. Closed contexts stay until the shared
- * wheel has let go of their entries.
+ * All files are closed, since an open file keeps the module loaded. Closed contexts stay until the
+ * shared wheel has released their entries.
  */
 void hwt_contexts_exit(void)
 {
@@ -624,6 +624,6 @@ void hwt_contexts_exit(void)
 		__module_get(THIS_MODULE);
 		hwt_wheel_destroy(hwt_shared_wheel);
 	}
-	/* A worker may have dropped the last context, and may still be at its end. */
+	/* The worker that has dropped the last context may still be running. */
 	destroy_workqueue(hwt_wake_wq);
 }

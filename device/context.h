@@ -2,8 +2,8 @@
 /*
  * A context: an open file of /dev/hwt
  *
- * The device is a client of hwt.h like any other module, with a few functions more in
- * core/client.h. hwt_uapi.h is the interface of programs; docs/design.md lists the device's files.
+ * The device is a client of hwt.h like any other module, with a few more functions from
+ * core/client.h. hwt_uapi.h is the interface for programs; docs/design.md lists the device's files.
  */
 #ifndef _HWT_DEVICE_CONTEXT_H
 #define _HWT_DEVICE_CONTEXT_H
@@ -22,7 +22,7 @@
 
 #include "hwt_uapi.h"
 
-/* For memory that grows at a program's will: at its cgroup's limit, fail and kill nobody. */
+/* For memory that grows at a program's will: at its cgroup's limit, fail and do not kill a task. */
 #define HWT_GFP_USER		(GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
 
 struct dentry;

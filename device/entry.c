@@ -248,9 +248,9 @@ static bool hwt_context_needs_wheel(const struct hwt_context *ctx)
 }
 
 /*
- * Put an entry into the table, and have a wheel for it. The lock is dropped if memory is needed,
- * or a private wheel; the entry is in the table only once the lock stays held. The slot comes
- * first, so that no wheel is created for an entry that finds no memory.
+ * Put an entry into the table, and create a private wheel for it if need be. The lock is dropped
+ * for an allocation or a wheel; the entry is in the table only once the lock stays held. The slot
+ * comes first, so that no wheel is created for an entry for which there is no memory.
  */
 static int hwt_entry_place(struct hwt_context *ctx, struct hwt_entry *entry, u32 *slot)
 	__must_hold(&ctx->entries.xa_lock)
@@ -295,7 +295,7 @@ int hwt_entry_insert(struct hwt_context *ctx, struct hwt_entry *entry)
 		hwt_entry_uncharge(ctx);
 		return ret;
 	}
-	/* The lock is held to the end: the wheel stays, and so does the room that it has. */
+	/* From here on the lock stays held, so ctx->wheel and ctx->nr_shared do not change. */
 	hwt_timeout_set_wheel(&entry->timeout, ctx->wheel);
 	ctx->nr_shared += !ctx->private;
 	WRITE_ONCE(ctx->fixed, true);
@@ -400,7 +400,7 @@ static bool hwt_context_note_event(struct hwt_context *ctx, u64 now)
 	return first;
 }
 
-/* Restart that tick after the wake-up, which may have taken longer. */
+/* Restart the tick of hwt_context_note_event() after a wake-up, which may have taken longer. */
 static void hwt_context_first_done(struct hwt_context *ctx,
 				   const struct hwt_wheel *shared_wheel)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * /dev/hwt: events, and how programs read them
+ * /dev/hwt: events, read() and poll()
  */
 #include <linux/sched.h>
 #include <linux/uaccess.h>
@@ -75,7 +75,7 @@ void hwt_event_taken(struct hwt_entry *entry)
 		return;
 	}
 	hwt_event_drop(entry);
-	/* Here, too: the entry of the clock's event is never removed. */
+	/* As hwt_entry_remove() does: the entry of the clock's event is never removed. */
 	hwt_context_wake_end(ctx);
 }
 
@@ -86,8 +86,8 @@ void hwt_context_wake(struct hwt_context *ctx)
 }
 
 /*
- * After a stop, wake the waiters once the last event has gone. A poller for the end of the file may
- * have been woken before for events only, and looks again only if it is woken again.
+ * After a stop, wake the waiters once the last event was taken. A poller for the end of the file
+ * may have been woken for events only before, and looks again only if it is woken again.
  */
 void hwt_context_wake_end(struct hwt_context *ctx)
 	__must_hold(&ctx->entries.xa_lock)

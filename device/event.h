@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Events: how they come up, read() and poll()
+ * Events: their creation, read() and poll()
  */
 #ifndef _HWT_DEVICE_EVENT_H
 #define _HWT_DEVICE_EVENT_H

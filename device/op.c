@@ -42,14 +42,14 @@ static void hwt_op_count_rejected(struct hwt_context *ctx, int ret)
 
 /*
  * Make a program wait while its user creates and cancels timeouts faster than the wheel's thread
- * lets go of them. The thread itself (HWT_RINGS_POLL) must not wait, and other users need not.
+ * releases them. The thread itself (HWT_RINGS_POLL) must not wait, and other users need not.
  */
 static void hwt_op_throttle(struct hwt_context *ctx)
 {
 	if (likely(!hwt_user_many_dying(ctx->user)) || current->flags & PF_KTHREAD)
 		return;
 	xa_lock(&ctx->entries);
-	/* Dying timeouts may be on other wheels, but those let go of them within reclaim_ms. */
+	/* Dying timeouts may be on other wheels, but each wheel releases them within reclaim_ms. */
 	hwt_wheel_kick(ctx->wheel);
 	xa_unlock(&ctx->entries);
 	do {
@@ -87,7 +87,7 @@ int hwt_op_schedule(struct hwt_context *ctx, struct hwt_op *op, s64 offset,
 		hwt_entry_put(entry);
 		goto out;
 	}
-	/* Again: the insertion may have dropped the lock. */
+	/* Check again, since the insertion may have dropped the lock. */
 	ret = ctx->closing ? -ESHUTDOWN :
 	      hwt_entry_arm(entry, op, op->period_ns, offset);
 	if (!ret && cmd)
@@ -263,7 +263,7 @@ static void hwt_batch_take_back(struct hwt_context *ctx, const struct hwt_op *op
 	}
 }
 
-/* Run up to @n operations. Return the number of those whose results were stored. */
+/* Run up to @n operations. Return the number of results stored. */
 static u32 hwt_batch_step(struct hwt_context *ctx, struct hwt_op __user *user,
 			  struct hwt_op *ops, u32 n, s64 offset)
 {

@@ -3,8 +3,8 @@
  * /dev/hwt: rings in memory that is shared with the program
  *
  * The program may write anything there at any time. So the kernel reads an index once, and uses
- * only its distance from the kernel's own copy; copies an operation before it looks at the
- * operation; and never reads back what it has written.
+ * only its distance from the kernel's own copy. It copies an operation before it looks at the
+ * operation, and never reads back a value that it has written.
  */
 #include <linux/err.h>
 #include <linux/hrtimer.h>

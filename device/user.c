@@ -3,7 +3,7 @@
  * /dev/hwt: the limits of a user, for all of its contexts together
  *
  * The user of a context is the real user id of the process that opened it; in a user namespace, the
- * owner of that, see hwt_user_answerable(). The processes that use the context do not matter.
+ * namespace's owner, see hwt_user_answerable(). The processes that use the context do not matter.
  *
  * Objects that have a limit are counted exactly. The count of timeouts changes when one is created
  * and when its id ends, never when one is modified or fires, and not at all without a limit. So one
@@ -164,7 +164,7 @@ kuid_t hwt_user_uid(const struct hwt_user *user)
 	return user->uid;
 }
 
-/* Count one more, if there are less than @max. */
+/* Increment a count that is less than @max. Return false if it is not. */
 static bool hwt_user_count(atomic_t *count, unsigned int max)
 {
 	int old = atomic_read(count);
@@ -229,7 +229,7 @@ void hwt_user_add_dying(struct hwt_user *user)
 }
 
 /**
- * hwt_user_drop_dying() - count a dying timeout less: the wheel has let go of it
+ * hwt_user_drop_dying() - count one dying timeout less: the wheel has released it
  * @user: the timeout's user
  */
 void hwt_user_drop_dying(struct hwt_user *user)
@@ -242,7 +242,7 @@ void hwt_user_drop_dying(struct hwt_user *user)
  * @user: the user
  *
  * The cheap read is off by up to a batch for each CPU, with some hundred CPUs by more than the
- * limit. So the exact sum confirms it, or a program could wait for ever.
+ * limit. The exact sum confirms it, since a program could wait for ever otherwise.
  *
  * Return: true if the user's programs should not create timeouts now.
  */
