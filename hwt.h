@@ -590,7 +590,7 @@ u64 hwt_deadline(const struct hwt_timeout *timeout);
 u64 hwt_wheel_now(const struct hwt_wheel *wheel);
 
 /**
- * hwt_remaining() - the time until a timeout fires
+ * hwt_remaining() - return the time until a timeout fires
  * @timeout: the timeout
  *
  * Any context.

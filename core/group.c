@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Groups: all timeouts of one owner, to be counted, cancelled and waited for together
+ * Groups: the timeouts of one owner, counted, cancelled and waited for together
  *
- * Thin over hwt.h. An object joins its owner's group when it is made and leaves when it is
- * unmade, so scheduling costs nothing more. A walk of a group leaves a mark in
- * the list and drops the lock now and then; another mark is where the list ended when the
- * walk began: members that join after that go behind it, and do not prolong the walk.
+ * A thin layer over hwt.h. An object joins its owner's group when it is created and leaves when it
+ * is destroyed, so scheduling costs nothing more. A walk of a group leaves a mark in the list and
+ * drops the lock now and then. A second mark stands at the end of the list as the walk began:
+ * members that join later go behind it, and do not prolong the walk.
  */
 #include <linux/export.h>
 #include <linux/kernel.h>
@@ -24,8 +24,7 @@
  * @member:  in the caller's object
  * @timeout: initialised, on any wheel, held or not
  *
- * Any context but NMI. hwt_group_cancel() and the others do not see it if they are at work
- * already.
+ * Any context but NMI. Calls of hwt_group_*() that have begun already do not see the member.
  */
 void hwt_group_join(struct hwt_group *group, struct hwt_member *member,
 		    struct hwt_timeout *timeout)
@@ -44,7 +43,7 @@ EXPORT_SYMBOL_GPL(hwt_group_join);
  * @group:  the group
  * @member: a member
  *
- * Any context but NMI. Before the object is freed. The timeout stays as it is.
+ * Any context but NMI. Must be called before the object is freed. The timeout stays as it is.
  */
 void hwt_group_leave(struct hwt_group *group, struct hwt_member *member)
 {
@@ -56,7 +55,7 @@ void hwt_group_leave(struct hwt_group *group, struct hwt_member *member)
 }
 EXPORT_SYMBOL_GPL(hwt_group_leave);
 
-/* The marks of somebody who goes through a group: where he is, and where he stops. */
+/* The marks of a walk of a group: its position, and its end. */
 struct hwt_walk {
 	struct hwt_member	at;
 	struct hwt_member	end;
@@ -77,7 +76,7 @@ static void hwt_walk_end(struct hwt_walk *walk)
 	list_del(&walk->end.entry);
 }
 
-/* The next member, and the mark goes behind it. NULL: there are no more. */
+/* Move the mark behind the next member. Return the member, or NULL if there is none. */
 static struct hwt_member *hwt_walk_next(struct hwt_group *group, struct hwt_walk *walk)
 	__must_hold(&group->lock)
 {
@@ -87,14 +86,14 @@ static struct hwt_member *hwt_walk_next(struct hwt_group *group, struct hwt_walk
 		if (member == &walk->end)
 			break;
 		if (!member->timeout)
-			continue;	/* somebody else's mark */
+			continue;	/* a mark of another walk */
 		list_move(&walk->at.entry, &member->entry);
 		return member;
 	}
 	return NULL;
 }
 
-/* Do something quick to each member. Return: the sum of what that returned. */
+/* Call @fn, which must be quick, for each member. Return: the number of times that it was true. */
 static u64 hwt_group_each(struct hwt_group *group, bool (*fn)(struct hwt_timeout *timeout))
 {
 	struct hwt_member *member;
@@ -124,12 +123,12 @@ static bool hwt_group_is_pending(struct hwt_timeout *timeout)
 }
 
 /**
- * hwt_group_pending() - how many members are pending?
+ * hwt_group_pending() - count the members that are pending
  * @group: the group
  *
  * Process context. Looks at all members, in bounded steps.
  *
- * Return: how many; exact when nothing else is going on.
+ * Return: their number; exact while no member is scheduled or cancelled, or fires.
  */
 u64 hwt_group_pending(struct hwt_group *group)
 {
@@ -143,7 +142,7 @@ EXPORT_SYMBOL_GPL(hwt_group_pending);
  *
  * Process context. As hwt_cancel() of each, in bounded steps.
  *
- * Return: how many were pending.
+ * Return: the number of members that were pending.
  */
 u64 hwt_group_cancel(struct hwt_group *group)
 {
@@ -151,7 +150,7 @@ u64 hwt_group_cancel(struct hwt_group *group)
 }
 EXPORT_SYMBOL_GPL(hwt_group_cancel);
 
-/* Cancel all members, with HWT_F_SHUTDOWN or 0 to be set, and wait for each. */
+/* Cancel all members, and wait for each. @set: HWT_F_SHUTDOWN, or 0. */
 static u64 hwt_group_sync(struct hwt_group *group, u64 set)
 {
 	struct hwt_timeout *timeout;
@@ -161,7 +160,7 @@ static u64 hwt_group_sync(struct hwt_group *group, u64 set)
 	bool got;
 	u64 sum;
 
-	/* At once, so that nothing fires while others are waited for. */
+	/* Cancel all members first, so that none fires during the wait for another one. */
 	sum = hwt_group_cancel(group);
 	raw_spin_lock_irq(&group->lock);
 	hwt_walk_begin(group, &walk);
@@ -171,7 +170,7 @@ static u64 hwt_group_sync(struct hwt_group *group, u64 set)
 		if (!got && ++n % HWT_GROUP_STEP)
 			continue;
 		raw_spin_unlock_irq(&group->lock);
-		/* -EDEADLK, if the caller is its own callback: it was cancelled. */
+		/* -EDEADLK means that the caller is the member's own callback: it was cancelled. */
 		if (got)
 			sum += max(hwt_sync(timeout, set), 0);
 		if (got && group->put)
@@ -185,13 +184,13 @@ static u64 hwt_group_sync(struct hwt_group *group, u64 set)
 }
 
 /**
- * hwt_group_cancel_sync() - cancel all members, and wait until they are let go
+ * hwt_group_cancel_sync() - cancel all members, and wait until they are no longer held
  * @group: the group
  *
- * Process context, may sleep. As hwt_cancel_sync() of each, but first all are cancelled.
- * From a callback of a member, that one is cancelled, and not waited for.
+ * Process context, may sleep. As hwt_cancel_sync() of each, but all are cancelled first.
+ * In a callback of a member, this member is cancelled, and not waited for.
  *
- * Return: how many were pending.
+ * Return: the number of members that were pending.
  */
 u64 hwt_group_cancel_sync(struct hwt_group *group)
 {
@@ -200,13 +199,13 @@ u64 hwt_group_cancel_sync(struct hwt_group *group)
 EXPORT_SYMBOL_GPL(hwt_group_cancel_sync);
 
 /**
- * hwt_group_shutdown_sync() - cancel all members for good, and wait until they are let go
+ * hwt_group_shutdown_sync() - cancel all members for good, and wait until they are no longer held
  * @group: the group
  *
  * Process context, may sleep. As hwt_group_cancel_sync(), with hwt_shutdown_sync() of each: sure
- * to end, even if they are scheduled meanwhile. From a callback of a member, that one is shut down,
- * and not waited for. A member of which @get gets no reference is being freed by others, and is not
- * waited for: a module whose release functions go calls hwt_wheel_barrier() then.
+ * to end, even if members are scheduled meanwhile. In a callback of a member, this member is shut
+ * down, and not waited for. A member for which @get returns false is being freed, and is not waited
+ * for: a module that is unloaded with its release functions must call hwt_wheel_barrier() then.
  *
  * Return: as hwt_group_cancel_sync().
  */

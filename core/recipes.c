@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What users of timeouts would write again and again; thin over hwt.h
+ * Common uses of timeouts; a thin layer over hwt.h
  */
 #include <linux/err.h>
 #include <linux/export.h>
@@ -42,18 +42,18 @@ static const struct hwt_timeout_ops hwt_handle_ops = {
 };
 
 /**
- * hwt_new_timeout() - make a timeout, and schedule it
+ * hwt_new_timeout() - allocate a timeout, and schedule it
  * @wheel:    the wheel
  * @delay_ns: from now, ns
- * @fn:       called when it expires, as hwt_timeout_ops.expire
- * @cancelled: called when it was cancelled, as hwt_timeout_ops.cancelled; NULL: nothing is
- * @data:     anything; handle->data
- * @gfp:      how to allocate. What the caller is not allowed to wait for, this is not.
+ * @fn:       called when the timeout expires, as hwt_timeout_ops.expire
+ * @cancelled: called when it was cancelled, as hwt_timeout_ops.cancelled; or NULL
+ * @data:     anything; stored in handle->data
+ * @gfp:      for the allocation
  *
- * Any context that @gfp is good for; not NMI, and as for hwt_handle_put(). For those who
- * arm once and at most cancel (hwt_cancel(&handle->timeout)) or wait (hwt_wait()). To
- * schedule it again: hwt_handle_get() first, and hwt_handle_put() if that returned an
- * error or HWT_WAS_HELD.
+ * Any context that @gfp allows; not NMI, and with the restriction of hwt_handle_put(). For timeouts
+ * that are armed once, and at most cancelled (hwt_cancel(&handle->timeout)) or waited for
+ * (hwt_wait()). To schedule one again, call hwt_handle_get() first, and hwt_handle_put() if the
+ * schedule returned an error or HWT_WAS_HELD.
  *
  * Return: a handle, the caller's until hwt_handle_put(); or ERR_PTR: -ENOMEM, -EINVAL without @fn,
  * or as hwt_schedule().
@@ -72,7 +72,7 @@ struct hwt_handle *hwt_new_timeout(struct hwt_wheel *wheel, u64 delay_ns,
 	if (!handle)
 		return ERR_PTR(-ENOMEM);
 	hwt_timeout_init(&handle->timeout, wheel, &hwt_handle_ops);
-	/* The caller's, and the hold's. */
+	/* One reference for the caller, and one for the hold. */
 	refcount_set(&handle->refs, 2);
 	handle->fn = fn;
 	handle->cancelled = cancelled;
@@ -87,11 +87,11 @@ struct hwt_handle *hwt_new_timeout(struct hwt_wheel *wheel, u64 delay_ns,
 EXPORT_SYMBOL_GPL(hwt_new_timeout);
 
 /**
- * hwt_handle_put() - give back a reference
+ * hwt_handle_put() - drop a reference
  * @handle: from hwt_new_timeout() or hwt_handle_get()
  *
  * Any context but NMI; on PREEMPT_RT, with preemption and interrupts on (as for kfree()). A
- * timeout that is pending still fires: cancel it first if it must not.
+ * pending timeout still fires, unless it is cancelled first.
  */
 void hwt_handle_put(struct hwt_handle *handle)
 {
@@ -110,10 +110,9 @@ static u64 hwt_sum(u64 a, u64 b)
 }
 
 /**
- * hwt_debounce() - an event has come: call when it has been quiet for a while
+ * hwt_debounce() - handle an event: fire once no event has come for a while
  * @timeout:  the timeout
- * @debounce: for how long, and how long at the most; calls with one of them exclude each
- *            other, by the caller's means
+ * @debounce: the quiet time and the maximum delay; the caller serializes calls with the same one
  *
  * Any context.
  *
@@ -132,7 +131,7 @@ int hwt_debounce(struct hwt_timeout *timeout, struct hwt_debounce *debounce)
 						   hwt_sum(debounce->first_ns, debounce->most_ns)));
 	if (ret != -ENOENT)
 		return ret;
-	/* It has fired, or was cancelled: this event is the first of the next time. */
+	/* The timeout has fired or was cancelled: this event is the first of the next series. */
 	debounce->first_ns = now;
 	return hwt_schedule_at(timeout, hwt_sum(now, min(debounce->quiet_ns,
 							 debounce->most_ns)));
@@ -140,15 +139,14 @@ int hwt_debounce(struct hwt_timeout *timeout, struct hwt_debounce *debounce)
 EXPORT_SYMBOL_GPL(hwt_debounce);
 
 /**
- * hwt_retry() - it has failed: schedule the next try
+ * hwt_retry() - schedule the next try after a failure
  * @timeout: fires when it is time to try again
- * @backoff: how often, and how long to wait; calls with one of them exclude each other, by
- *           the caller's means
+ * @backoff: the delays and the number of tries; the caller serializes calls with the same one
  *
  * Any context but NMI; on PREEMPT_RT, with preemption and interrupts on (as for
  * get_random_u32()).
  *
- * Return: as hwt_schedule(); -ETIME if there have been @limit tries: nothing was scheduled.
+ * Return: as hwt_schedule(); -ETIME after @limit tries, with nothing scheduled.
  */
 int hwt_retry(struct hwt_timeout *timeout, struct hwt_backoff *backoff)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Wheels: their parameters, creation and destruction, the registry of live ones, and the events of
- * the system that concern all of them
+ * Wheels: their parameters, creation and destruction, the registry of live wheels, and system
+ * events that concern all wheels
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -76,7 +76,7 @@ static int hwt_threads_params_check(const struct hwt_wheel_params *params)
 	return 0;
 }
 
-/* Fill in the defaults, and check. Says what is wrong; programs can get here, so not often. */
+/* Fill in the defaults, and check. Messages are rate-limited, since programs can get here. */
 static int hwt_wheel_params_check(struct hwt_wheel_params *params)
 {
 	u64 min_tick_ns = hwt_min_tick_us * (u64)NSEC_PER_USEC;
@@ -134,7 +134,7 @@ static int hwt_wheel_params_check(struct hwt_wheel_params *params)
 	return 0;
 }
 
-/* -- Making and unmaking ------------------------------------------------- */
+/* -- Creation and destruction -------------------------------------------- */
 
 /* All live wheels. The lock also protects their @users. The list may also be read under RCU. */
 static LIST_HEAD(hwt_wheels);
@@ -143,8 +143,8 @@ static u64 hwt_wheels_made;
 static DEFINE_MUTEX(hwt_wheels_lock);
 
 /*
- * Frees shared wheels whose last user left in one of their own callbacks, and makes directories in
- * debugfs. Who frees memory may wait for it.
+ * Frees shared wheels whose last user left in one of their own callbacks, and creates directories
+ * in debugfs. It has a rescuer, since a task that frees memory may wait for it.
  */
 struct workqueue_struct *hwt_wq;
 
@@ -162,7 +162,7 @@ static void hwt_wheel_free(struct hwt_wheel *wheel)
 	kfree(wheel);
 }
 
-/* The list of wheels is also read under RCU, so a grace period has to follow. */
+/* Unlist a wheel. The list is also read under RCU, so a grace period has to follow. */
 static void hwt_wheel_unregister(struct hwt_wheel *wheel)
 {
 	mutex_lock(&hwt_wheels_lock);
@@ -175,12 +175,12 @@ static void hwt_wheel_unregister(struct hwt_wheel *wheel)
 static void hwt_wheel_dispose(struct hwt_wheel *wheel)
 {
 	hwt_debugfs_remove(wheel);
-	/* Not before: a module that goes is forgotten only by wheels that are listed. */
+	/* Not earlier, since only listed wheels forget an unloaded module's functions. */
 	hwt_wheel_unregister(wheel);
 	hwt_wait_runners(wheel);
 	/* Barrier destroy.grace, pairs with arm.rcu in hwt_arm_open(), cancel.rcu in
 	 * __hwt_cancel(), clock.rcu in hwt_clock_irq_work() and leave.rcu in
-	 * hwt_runner_leave(): a CPU that still kicks the engine or leaves the lock is through
+	 * hwt_runner_leave(): a CPU that still kicks the engine or leaves the lock has finished
 	 * before the wheel is freed.
 	 */
 	synchronize_rcu();
@@ -224,11 +224,11 @@ static struct hwt_wheel *hwt_wheel_alloc(const struct hwt_wheel_params *params, 
 	wheel->clock_offset = ktime_to_ns(ktime_mono_to_real(0));
 	wheel->due_since = HWT_TICK_NEVER;
 	ratelimit_state_init(&wheel->behind_limit, 10 * HZ, 1);
-	/* Without a line about how many messages were suppressed. */
+	/* Do not log the number of suppressed messages. */
 	ratelimit_set_flags(&wheel->behind_limit, RATELIMIT_MSG_ON_RELEASE);
 	hwt_timeout_init(&wheel->clock_timeout, wheel, NULL);
 	strscpy(wheel->name, params->name, sizeof(wheel->name));
-	/* Asleep for ever, until the first schedule. */
+	/* The engine sleeps until the first schedule. */
 	atomic64_set(&wheel->wake_tick, HWT_TICK_NEVER);
 	wheel->irq_work = IRQ_WORK_INIT_HARD(hwt_wheel_irq_work);
 	spin_lock_init(&wheel->lock);
@@ -247,7 +247,7 @@ static struct hwt_wheel *hwt_wheel_alloc(const struct hwt_wheel_params *params, 
 	wheel->users = 1;
 
 	wheel->submit = alloc_percpu_gfp(struct hwt_submit, gfp | __GFP_ZERO);
-	/* At least a cache line, so that it shares none with strangers. */
+	/* At least a cache line, so that the bitmap does not share its line. */
 	wheel->active = bitmap_zalloc(max_t(unsigned int, nr_cpu_ids,
 					    SMP_CACHE_BYTES * BITS_PER_BYTE), gfp);
 	if (!wheel->submit || !wheel->active || !zalloc_cpumask_var(&wheel->affinity, gfp))
@@ -275,12 +275,12 @@ static void hwt_wheel_register(struct hwt_wheel *wheel, const void *creator,
 			       struct module *owner)
 {
 	lockdep_assert_held(&hwt_wheels_lock);
-	/* By name: a module's init is gone once it is through. */
+	/* By name: an address in a module's init is invalid once the init has returned. */
 	snprintf(wheel->creator, sizeof(wheel->creator), "%ps", creator);
 	wheel->owner = owner;
 	strscpy(wheel->owner_name, module_name(owner), sizeof(wheel->owner_name));
 	/* Barrier clock.add, pairs with clock.list in hwt_clock_irq_work(): a wheel that is found
-	 * there is complete.
+	 * in the list is complete.
 	 */
 	list_add_tail_rcu(&wheel->entry, &hwt_wheels);
 	wheel->number = ++hwt_wheels_made;
@@ -313,7 +313,7 @@ static struct hwt_wheel *hwt_wheel_new(const struct hwt_wheel_params *user_param
 	wheel = hwt_wheel_alloc(&params, gfp);
 	if (IS_ERR(wheel))
 		return wheel;
-	/* Who has a wheel keeps the module, though it may forget the wheel and go. */
+	/* Each wheel keeps this module loaded, even if its creator is unloaded and leaves it. */
 	__module_get(THIS_MODULE);
 	mutex_lock(&hwt_wheels_lock);
 	hwt_wheel_register(wheel, creator, owner);
@@ -322,7 +322,7 @@ static struct hwt_wheel *hwt_wheel_new(const struct hwt_wheel_params *user_param
 	return wheel;
 }
 
-/* hwt_wheel_create() for a given module, with memory of a given kind. */
+/* hwt_wheel_create() for a given module, with allocations by @gfp. */
 struct hwt_wheel *hwt_wheel_create_gfp(const struct hwt_wheel_params *params,
 				       struct module *owner, gfp_t gfp)
 {
@@ -377,7 +377,7 @@ struct hwt_wheel *__hwt_wheel_get_shared(const struct hwt_wheel_params *user_par
 	if (wheel) {
 		WRITE_ONCE(wheel->users, wheel->users + 1);
 	} else {
-		/* Not charged to whoever happens to come first. */
+		/* Not charged to the caller that happens to come first. */
 		wheel = hwt_wheel_alloc(&params, GFP_KERNEL);
 		made = !IS_ERR(wheel);
 		if (made) {
@@ -395,10 +395,10 @@ struct hwt_wheel *__hwt_wheel_get_shared(const struct hwt_wheel_params *user_par
 EXPORT_SYMBOL_GPL(__hwt_wheel_get_shared);
 
 /**
- * hwt_wheel_put() - give back a shared wheel
+ * hwt_wheel_put() - drop a reference to a shared wheel
  * @wheel: from hwt_wheel_get_shared()
  *
- * Process context, from a ->release on the wheel too. The caller's timeouts on it must
+ * Process context, including a ->release on the wheel. The caller's timeouts on the wheel must
  * not be held any more. The last user's put stops the wheel and frees it, and may sleep.
  */
 void hwt_wheel_put(struct hwt_wheel *wheel)
@@ -413,7 +413,7 @@ void hwt_wheel_put(struct hwt_wheel *wheel)
 		module_put(THIS_MODULE);
 		return;
 	}
-	/* From here on nobody finds it. It is listed until nothing tells of its callbacks. */
+	/* No caller finds the wheel any more. It stays listed while it may report callbacks. */
 	mutex_unlock(&hwt_wheels_lock);
 
 	/* No barrier: the work is queued once in the life of a wheel. */
@@ -425,12 +425,12 @@ void hwt_wheel_put(struct hwt_wheel *wheel)
 EXPORT_SYMBOL_GPL(hwt_wheel_put);
 
 /**
- * hwt_wheel_destroy() - stop a wheel of one's own, if that is not done, and free it
+ * hwt_wheel_destroy() - stop a wheel, unless it is stopped already, and free it
  * @wheel: from hwt_wheel_create()
  *
- * Process context, may sleep. What is still pending is cancelled, as by hwt_wheel_stop()
- * without a function. Nothing may use the wheel or schedule, cancel or query its timeouts
- * any more.
+ * Process context, may sleep. Timeouts that are still pending are cancelled, as by
+ * hwt_wheel_stop() without a function. After this, the wheel must not be used, nor its timeouts
+ * scheduled, cancelled or queried.
  *
  * Return: 0; -EDEADLK from a callback of the wheel, -EBUSY for a shared wheel: nothing
  * changed.
@@ -474,13 +474,13 @@ void hwt_system_wheel_destroy(void)
 	hwt_wheel_dispose(hwt_system_wheel);
 }
 
-/* -- Events of the system ------------------------------------------------- */
+/* -- System events -------------------------------------------------------- */
 
 /*
- * Forget a module that goes, and see to what it leaves.
+ * Forget the functions of an unloaded module, and with "debug" withdraw the timeouts it has left.
  *
- * Return: whether one of its functions is executing; that may need the lock, so nobody waits for
- * it here.
+ * Return: whether one of its functions is executing. The caller waits for that function, since it
+ * may need hwt_wheels_lock.
  */
 static bool hwt_wheels_module_going(struct module *module, bool said)
 {
@@ -491,14 +491,14 @@ static bool hwt_wheels_module_going(struct module *module, bool said)
 	list_for_each_entry(wheel, &hwt_wheels, entry) {
 		if (static_branch_unlikely(&hwt_debug))
 			executing |= hwt_debug_module_going(wheel, module, said);
-		/* Then: what was executing has been noted when it is found not to be. */
+		/* After that check: a function that has ended by then was noted. */
 		hwt_slow_forget_calls(wheel, module);
 	}
 	mutex_unlock(&hwt_wheels_lock);
 	return executing;
 }
 
-/* A module that goes, and has gone through its exit, should have destroyed its wheels. */
+/* Handle the unloading of a module, whose exit should have destroyed its wheels. */
 static int hwt_module_event(struct notifier_block *block, unsigned long event, void *data)
 {
 	struct hwt_wheel *wheel;
@@ -522,17 +522,17 @@ static int hwt_module_event(struct notifier_block *block, unsigned long event, v
 static struct notifier_block hwt_module_notifier = { .notifier_call = hwt_module_event };
 
 /*
- * The wall clock was set. An engine that sleeps until a date notices only when that comes. If the
- * clock went back that is too late: clock_set is not called, and the cancelled are kept, for as
- * long.
+ * Kick the engines on the wall clock, since it was set. An engine that sleeps until a date notices
+ * only when the date comes. If the clock went back, that is too late: until then, ->clock_set is
+ * not called, and cancelled timeouts are not released.
  */
 static void hwt_clock_irq_work(struct irq_work *work)
 {
 	struct hwt_wheel *wheel;
 
 	/*
-	 * hwt_clock_event() may have found this pending (clock.irq): wait for the end of that
-	 * setting. Newer kernels (7.2) tell of it before the new time can be read.
+	 * hwt_clock_event() may have found this work pending (clock.irq): wait until the new time
+	 * can be read. Since 7.2, the notifier is called before that.
 	 */
 	ktime_get_real_ns();
 	/* Barrier clock.rcu, pairs with destroy.grace in hwt_wheel_dispose(): a wheel that is found
@@ -540,7 +540,7 @@ static void hwt_clock_irq_work(struct irq_work *work)
 	 */
 	rcu_read_lock();
 	/* Barrier clock.list (spare), pairs with clock.add in hwt_wheel_register(): each wheel is
-	 * complete. The address would order that.
+	 * complete. The address dependency would order that as well.
 	 */
 	list_for_each_entry_rcu(wheel, &hwt_wheels, entry)
 		if (wheel->clock == HWT_CLOCK_REALTIME)
@@ -550,11 +550,11 @@ static void hwt_clock_irq_work(struct irq_work *work)
 
 static struct irq_work hwt_clock_work = IRQ_WORK_INIT_HARD(hwt_clock_irq_work);
 
-/* Inside the timekeeper, with each update; @was_set: it was set, not merely advanced. */
+/* Called in the timekeeper at each update; @was_set: the clock was set, not only advanced. */
 static int hwt_clock_event(struct notifier_block *block, unsigned long was_set, void *data)
 {
-	/* Barrier clock.irq, pairs with kernel.irq_work in irq_work_run(): an interrupt that is
-	 * pending already sees that this setting has begun.
+	/* Barrier clock.irq, pairs with kernel.irq_work in irq_work_run(): a work that is pending
+	 * already sees that this set of the clock has begun.
 	 */
 	if (was_set)
 		irq_work_queue(&hwt_clock_work);
@@ -564,8 +564,8 @@ static int hwt_clock_event(struct notifier_block *block, unsigned long was_set, 
 static struct notifier_block hwt_clock_notifier = { .notifier_call = hwt_clock_event };
 
 /*
- * When the last of a thread's CPUs goes, the kernel lets it run anywhere. When one comes back, it
- * is put there again.
+ * Pin the threads of wheels again when one of their CPUs comes online. When their last CPU went
+ * offline, the kernel has let them run anywhere.
  */
 static int hwt_cpu_online(unsigned int cpu)
 {
@@ -582,7 +582,7 @@ static int hwt_cpu_online(unsigned int cpu)
 static int hwt_cpu_state;
 
 /**
- * hwt_registry_init() - listen to what wheels have to be told of
+ * hwt_registry_init() - register for system events that concern wheels
  *
  * Return: 0 or a negative error.
  */
@@ -590,7 +590,7 @@ int __init hwt_registry_init(void)
 {
 	int ret;
 
-	/* Its rescuer has its name, and is no wheel's thread: those begin with hwt, as a rule. */
+	/* The name is also the rescuer's, and must not look like a wheel's thread: "hwt...". */
 	hwt_wq = alloc_workqueue("wq_hwt", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	if (!hwt_wq)
 		return -ENOMEM;
@@ -618,9 +618,9 @@ err_wq:
 }
 
 /**
- * hwt_registry_exit() - the mirror of hwt_registry_init()
+ * hwt_registry_exit() - undo hwt_registry_init()
  *
- * Each wheel keeps the module, so there is none.
+ * No wheel is left, since each wheel keeps the module loaded.
  */
 void hwt_registry_exit(void)
 {

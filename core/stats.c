@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a wheel is and has done, for its clients
+ * Queries of a wheel: its clock, state, parameters and statistics
  */
 #include <linux/cpumask.h>
 #include <linux/export.h>
@@ -10,10 +10,10 @@
 #include "core/wheel.h"
 
 /**
- * hwt_wheel_now() - the wheel's clock
+ * hwt_wheel_now() - read the wheel's clock
  * @wheel: the wheel
  *
- * Any context. For absolute deadlines: add to this.
+ * Any context. For absolute deadlines, add to the result.
  *
  * Return: ns.
  */
@@ -24,7 +24,7 @@ u64 hwt_wheel_now(const struct hwt_wheel *wheel)
 EXPORT_SYMBOL_GPL(hwt_wheel_now);
 
 /**
- * hwt_wheel_get_params() - what the wheel is made of, after rounding
+ * hwt_wheel_get_params() - get the parameters of a wheel, after rounding
  * @wheel:  the wheel
  * @params: filled in; the name and the CPUs stay valid as long as the wheel
  *
@@ -53,7 +53,7 @@ void hwt_wheel_get_params(const struct hwt_wheel *wheel,
 }
 EXPORT_SYMBOL_GPL(hwt_wheel_get_params);
 
-/* Sums of the counters of all CPUs. */
+/* Return the sums of the counters of all CPUs. */
 static struct hwt_submit hwt_wheel_sum(const struct hwt_wheel *wheel)
 {
 	struct hwt_submit sum = { };
@@ -72,8 +72,8 @@ static struct hwt_submit hwt_wheel_sum(const struct hwt_wheel *wheel)
 
 static u64 hwt_wheel_count(const struct hwt_wheel *wheel, const struct hwt_submit *sum)
 {
-	/* The counters wrap round, their difference does not. While others are at
-	 * it, an end may be seen and its beginning not.
+	/* The counters wrap round, their difference does not. It is negative if the end of a
+	 * concurrent schedule is read, and its beginning was not.
 	 */
 	long pending = sum->scheduled - sum->cancelled - READ_ONCE(wheel->retired);
 
@@ -81,12 +81,12 @@ static u64 hwt_wheel_count(const struct hwt_wheel *wheel, const struct hwt_submi
 }
 
 /**
- * hwt_wheel_pending() - how many timeouts are pending?
+ * hwt_wheel_pending() - count the timeouts that are pending
  * @wheel: the wheel
  *
- * Any context. Looks at all CPUs' counters.
+ * Any context. Adds the counters of all CPUs.
  *
- * Return: how many; exact when nothing else is going on.
+ * Return: their number; exact while no timeout is scheduled or cancelled, or fires.
  */
 u64 hwt_wheel_pending(const struct hwt_wheel *wheel)
 {
@@ -97,13 +97,13 @@ u64 hwt_wheel_pending(const struct hwt_wheel *wheel)
 EXPORT_SYMBOL_GPL(hwt_wheel_pending);
 
 /**
- * hwt_wheel_get_stats() - what the wheel has done
+ * hwt_wheel_get_stats() - get the statistics of a wheel
  * @wheel: the wheel
  * @stats: filled in
  *
  * Any context. Counters have the machine's word length, and wrap round at it. @slowest_ns and
- * @slowest are read one after the other: while a slower call ends they may be of two functions,
- * and on 32 bit a half of each.
+ * @slowest are read one after the other. If a slower call ends meanwhile, they may belong to two
+ * functions; on 32 bits, @slowest_ns may mix the halves of two values.
  */
 void hwt_wheel_get_stats(struct hwt_wheel *wheel, struct hwt_wheel_stats *stats)
 {

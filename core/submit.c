@@ -2,17 +2,17 @@
 /*
  * Scheduling and cancelling: the half of a timeout's life that takes no lock
  *
- * Everything here changes a timeout by compare-and-swap of its state, as core/state.h decides, and
- * may then have to push it on the submission list of the local CPU for the engine to see.
+ * The functions here change the state of a timeout by compare-and-swap, as core/state.h decides.
+ * If need be, they push the timeout on the submission list of the local CPU for the engine.
  *
- * The caller that sets SUBMITTED pushes, and after the push does not touch the timeout again: it
- * may have fired and been freed. From the look at wheel->closed, and from the claim of a cancel, to
- * the end of the push and the wake-up is an RCU read-side section: a stop waits for it. It is one
- * of those that disable preemption (rcu_read_lock_sched()), because other CPUs rely on a caller
- * that has set a flag (the engine was kicked, a list has entries) to go on at once.
+ * The caller that sets SUBMITTED pushes, and does not touch the timeout after the push: the timeout
+ * may have fired and been freed. An RCU read-side section, for which a stop waits, lasts from the
+ * read of wheel->closed, or from the claim of a cancel, to the end of the push and the wake-up. It
+ * disables preemption (rcu_read_lock_sched()), because other CPUs rely on a caller that has set a
+ * flag (the engine is kicked, a list has entries) to go on at once.
  *
- * Cost, schedule of an idle timeout at an absolute deadline: one locked instruction
- * on the state, one on the local list's head, one more after the list was collected.
+ * Cost of scheduling an idle timeout at an absolute deadline: one locked instruction on the state,
+ * one on the local list's head, one more after the list was collected.
  */
 #include <linux/bitops.h>
 #include <linux/export.h>
@@ -38,18 +38,18 @@ void hwt_wheel_irq_work(struct irq_work *work)
 {
 	struct hwt_wheel *wheel = container_of(work, struct hwt_wheel, irq_work);
 
-	/* A callback may have begun since the kick. As there: it is not woken, and after it
-	 * the engine looks. Ordered by the barrier there, which this comes after.
+	/* As in hwt_wheel_kick(), do not wake an engine that is in a callback, which may have begun
+	 * since. The barrier kick.after, before the work was queued, orders this read too.
 	 */
 	if (!READ_ONCE(wheel->engine.current_timeout))
 		wake_up_process(wheel->thread);
 }
 
 /*
- * Has the engine been kicked, so that another kick is not needed? If that was left to an
- * interrupt it is not relied upon: a CPU that goes down may not come to it any more. (If an NMI
- * queues it in the last moments of a CPU, it stays pending until that CPU is back. Until then a
- * kick with interrupts off does nothing; any other wakes the engine itself.)
+ * Has the engine been kicked, so that another kick is not needed? A kick whose irq_work is still
+ * pending does not count: a CPU that goes down may not run it any more. (If an NMI queues the work
+ * in the last moments of a CPU, the work stays pending until that CPU is back. Until then, a kick
+ * with interrupts off does nothing; any other kick wakes the engine itself.)
  */
 static bool hwt_wheel_kicked(struct hwt_wheel *wheel)
 {
@@ -60,29 +60,31 @@ static bool hwt_wheel_kicked(struct hwt_wheel *wheel)
  * hwt_wheel_kick() - wake the engine, or keep it from going to sleep
  * @wheel: the wheel, kept alive by RCU or otherwise
  *
- * Any context. Cheap while it has been kicked and not begun its pass.
+ * Any context. Cheap if the engine was kicked before and has not begun its pass.
  */
 void hwt_wheel_kick(struct hwt_wheel *wheel)
 {
 	/* Barrier kick.before, pairs with pass.mb in hwt_engine_pass(): if this CPU finds an
-	 * earlier kick, the engine has yet to clear that, and its pass then finds what the caller
-	 * has done (a push, wheel->reclaim, a hold left on wheel->ended).
+	 * earlier kick, the engine has yet to clear @kicked, and its pass then finds the caller's
+	 * change (a push, wheel->reclaim, an entry of wheel->ended).
 	 */
 	smp_mb();
 	if (hwt_wheel_kicked(wheel))
 		return;
-	/* Others rely on whoever sets it to wake the engine at once. */
+	/* No preemption between setting @kicked and the wake-up: once it is set, other CPUs skip
+	 * their wake-ups.
+	 */
 	preempt_disable();
 	WRITE_ONCE(wheel->kicked, true);
 	/* Barrier kick.after, pairs with wait.state in hwt_engine_sleep_until(): the engine sees
-	 * kicked, or this CPU sees the engine asleep and in no callback. In a callback the engine
-	 * is not woken, because the callback may be sleeping; the engine looks after it.
+	 * @kicked, or this CPU sees the engine asleep and in no callback. In a callback, which may
+	 * sleep, the engine is not woken, and reads @kicked afterwards.
 	 */
 	smp_mb();
 	if (!READ_ONCE(wheel->engine.current_timeout)) {
-		/* With interrupts off the caller may hold a lock of the scheduler. Barrier
-		 * kick.irq, pairs with kernel.irq_work in irq_work_run(): an interrupt that is
-		 * pending already finds the engine as it is after kicked was set.
+		/* With interrupts off, the caller may hold a lock of the scheduler. Barrier
+		 * kick.irq, pairs with kernel.irq_work in irq_work_run(): a work that is pending
+		 * already sees the engine as it is after @kicked was set.
 		 */
 		if (in_nmi() || irqs_disabled())
 			irq_work_queue(&wheel->irq_work);
@@ -95,32 +97,33 @@ void hwt_wheel_kick(struct hwt_wheel *wheel)
 /* -- The submission lists ------------------------------------------------ */
 
 /*
- * Push a timeout for which the caller has set SUBMITTED on the local list. The timeout may be freed
- * from then on.
+ * Push a timeout, for which the caller has set SUBMITTED, on the local list. The timeout may be
+ * freed from then on.
  *
- * Every caller looks at the bit, not only the one that found the list empty: it may have
- * interrupted that one before it sets the bit. Only this CPU sets its bit, and the caller stays on
- * it. So a bit that is found set was set before llist_add(), or by an interrupt since, which has
- * passed the barrier behind set_bit(): in either case a full barrier came after the bit.
+ * Every caller tests the CPU's bit in @active, not only the caller that found the list empty: an
+ * interrupt may come between that caller's push and its set_bit(). Only this CPU sets its bit, and
+ * the caller stays on this CPU. So a bit that is found set was set before llist_add(), or by an
+ * interrupt since, which has passed the barrier after set_bit(). In either case, a full barrier
+ * came after the bit was set.
  */
 static __always_inline void hwt_push(struct hwt_wheel *wheel,
 				     struct hwt_timeout *timeout)
 {
 	unsigned int cpu = smp_processor_id();
 
-	/* Pairs with hwt_sync_cancel(), for which an older CPU is as good. */
+	/* Pairs with hwt_sync_cancel(), for which an older value is as good. */
 	WRITE_ONCE(timeout->cpu, cpu);
 	/* Barrier push.add, pairs with intake.mb and intake.take in hwt_intake_take(), reclaim.mb
 	 * in hwt_engine_reclaim() and sleep.mb in hwt_engine_sleep(): the engine has yet to clear a
-	 * bit that is found set below, and then takes the entry. If the engine's last look does not
-	 * find it, the caller finds wake_tick and sleep_seq as they were published.
+	 * bit that is found set below, and then takes the entry. If the engine's last collection
+	 * does not find the entry, the caller finds wake_tick and sleep_seq as published.
 	 */
 	llist_add(&timeout->submit, &per_cpu_ptr(wheel->submit, cpu)->list);
 	if (!test_bit(cpu, wheel->active)) {
 		set_bit(cpu, wheel->active);
 		/* Barrier push.bit, pairs with sleep.mb in hwt_engine_sleep(): the engine's last
-		 * look finds the bit, or the caller finds wake_tick and sleep_seq as they were
-		 * published before that look.
+		 * collection finds the bit, or the caller finds wake_tick and sleep_seq as
+		 * published before it.
 		 */
 		smp_mb__after_atomic();
 	}
@@ -132,7 +135,7 @@ static bool hwt_pending_get(struct hwt_wheel *wheel)
 {
 	s64 pending = atomic64_read(&wheel->nr_pending);
 
-	/* No barrier: a count, by which nothing is ordered. */
+	/* No barrier: the count orders nothing. */
 	do {
 		if (pending >= wheel->max_pending)
 			return false;
@@ -141,7 +144,7 @@ static bool hwt_pending_get(struct hwt_wheel *wheel)
 }
 
 /**
- * hwt_pending_put() - a timeout has ceased to be pending
+ * hwt_pending_put() - count a timeout that is not pending any more
  * @wheel: its wheel
  */
 void hwt_pending_put(struct hwt_wheel *wheel)
@@ -152,14 +155,14 @@ void hwt_pending_put(struct hwt_wheel *wheel)
 
 /* -- Schedule ------------------------------------------------------------ */
 
-/* What a schedule returns for a timeout in the state @old. */
+/* Return the result of a schedule that found the state @old. */
 static int hwt_schedule_was(u64 old)
 {
 	return (old & HWT_F_PENDING ? HWT_WAS_PENDING : 0) |
 	       (old & HWT_F_HELD ? HWT_WAS_HELD : 0);
 }
 
-/* ... and what if the state has not changed. */
+/* Return the result of a schedule that did not change the state @old. */
 static noinline int hwt_schedule_refused(enum hwt_action action, u64 old)
 {
 	switch (action) {
@@ -183,15 +186,16 @@ static __always_inline int hwt_schedule_account(struct hwt_wheel *wheel, u64 old
 		return held | HWT_WAS_PENDING;
 	}
 	this_cpu_inc(submit->scheduled);
-	/* Roughly: an interrupt may count one more in between. */
+	/* Kick now and then. Roughly, since an interrupt may count a schedule in between. */
 	if (unlikely(!(raw_cpu_read(submit->scheduled) & (HWT_BACKLOG - 1))))
 		hwt_wheel_kick(wheel);
 	return held;
 }
 
 /*
- * Hand a SUBMITTED timeout to the engine: push it, if the caller has set the bit and has found @seq
- * before, and wake the engine if need be. Not inlined: pushing a deadline back does without this.
+ * Hand a SUBMITTED timeout to the engine: push it, if the caller has set the bit, and wake the
+ * engine if need be. @seq is sleep_seq as read before the bit was set. Not inlined, since pushing a
+ * deadline back does not need this.
  */
 static noinline void hwt_submit(struct hwt_wheel *wheel, struct hwt_timeout *timeout,
 				u64 tick, enum hwt_action action, unsigned int seq)
@@ -203,14 +207,14 @@ static noinline void hwt_submit(struct hwt_wheel *wheel, struct hwt_timeout *tim
 	}
 	if (static_branch_unlikely(&hwt_debug))
 		hwt_wheel_kick(wheel);
-	/* Until the engine gets the CPU, the first kick is enough. */
+	/* The first kick is enough until the engine gets a CPU. */
 	if (tick < (u64)atomic64_read(&wheel->wake_tick) && !hwt_wheel_kicked(wheel))
 		hwt_wheel_kick(wheel);
 }
 
 /*
- * Claim, account, act. Inlined with constant @flags into the two functions that are called most.
- * RCU read-side section.
+ * Arm a timeout: change its state, count the schedule, and submit the timeout if need be. Inlined
+ * with constant @flags into the functions that are called most. In an RCU read-side section.
  */
 static __always_inline int hwt_arm(struct hwt_wheel *wheel, struct hwt_timeout *timeout,
 				   u64 tick, unsigned int flags)
@@ -222,8 +226,8 @@ static __always_inline int hwt_arm(struct hwt_wheel *wheel, struct hwt_timeout *
 
 	if (flags & HWT_SCHEDULE_EARLIER) {
 		/* Barrier earlier.mb, pairs with state.fire in hwt_fire_claim(): the callback sees
-		 * what the caller has done before, or the state says here that the timeout has
-		 * fired. Without a compare-and-swap, nothing else orders that.
+		 * what the caller wrote before, or the state read here says that the timeout has
+		 * fired. If the state stays, no compare-and-swap orders this.
 		 */
 		smp_mb();
 	}
@@ -232,17 +236,16 @@ static __always_inline int hwt_arm(struct hwt_wheel *wheel, struct hwt_timeout *
 	 * hwt_cancel_claim(), sleep.seq in hwt_engine_sleep(), state.settle in hwt_collect_one()
 	 * and state.fire in hwt_fire_claim(): sleep_seq is read before the claim, and the callback
 	 * sees what the client has written. Barrier state.pull, pairs with state.arm in hwt_arm(),
-	 * sleep.seq and sleep.mb in hwt_engine_sleep() and pass.mb in hwt_engine_pass(): when the
-	 * tick of a SUBMITTED timeout is changed, the engine finds that, or wake_tick and kicked
-	 * are found here as it left them.
+	 * sleep.seq and sleep.mb in hwt_engine_sleep() and pass.mb in hwt_engine_pass(): the engine
+	 * finds the new tick of a SUBMITTED timeout, or this CPU finds wake_tick and kicked as the
+	 * engine has left them.
 	 */
 	do {
 		change = hwt_state_schedule(old, tick, flags);
 		if (unlikely(change.action >= HWT_UNCHANGED))
 			return hwt_schedule_refused(change.action, old);
-		/* Another CPU may pull the timeout forward between the claim and the push, and wake
-		 * the engine before the timeout is on a list. sleep_seq tells: it is read before
-		 * the claim and after the push, and has changed if the engine went to sleep.
+		/* Another CPU may pull the timeout forward, and wake the engine, before the push.
+		 * If the engine has gone to sleep since, hwt_submit() finds sleep_seq changed.
 		 */
 		if (change.action == HWT_SUBMIT)
 			seq = READ_ONCE(wheel->sleep_seq);
@@ -254,7 +257,7 @@ static __always_inline int hwt_arm(struct hwt_wheel *wheel, struct hwt_timeout *
 	return was;
 }
 
-/* With a max_pending: one that is not pending needs a place first. */
+/* hwt_arm() with a max_pending: reserve a place for a timeout that is not pending. */
 static noinline int hwt_arm_limited(struct hwt_wheel *wheel, struct hwt_timeout *timeout,
 				    u64 tick, unsigned int flags)
 {
@@ -266,7 +269,7 @@ static noinline int hwt_arm_limited(struct hwt_wheel *wheel, struct hwt_timeout 
 		if (ret != -ENOENT || (flags & HWT_SCHEDULE_PENDING))
 			return ret;
 		placed = hwt_pending_get(wheel);
-		/* Another CPU may have scheduled it, and so taken the last place. */
+		/* Another CPU may have scheduled the timeout, and so taken the last place. */
 	} while (!placed && hwt_pending(timeout));
 	if (!placed) {
 		this_cpu_inc(wheel->submit->rejected);
@@ -278,7 +281,7 @@ static noinline int hwt_arm_limited(struct hwt_wheel *wheel, struct hwt_timeout 
 	return ret;
 }
 
-/* Unless the wheel is closed. */
+/* Arm a timeout, unless the wheel is closed. */
 static __always_inline int hwt_arm_open(struct hwt_wheel *wheel, struct hwt_timeout *timeout,
 					u64 tick, unsigned int flags)
 {
@@ -286,7 +289,7 @@ static __always_inline int hwt_arm_open(struct hwt_wheel *wheel, struct hwt_time
 
 	/* Barrier arm.rcu, pairs with stop.grace1 in hwt_stop() and destroy.grace in
 	 * hwt_wheel_dispose(): a caller that finds the wheel open has pushed, and kicked the
-	 * engine, when the grace period is over.
+	 * engine, by the end of the grace period.
 	 */
 	rcu_read_lock_sched();
 	if (unlikely(READ_ONCE(wheel->closed))) {
@@ -305,12 +308,12 @@ static __always_inline int hwt_arm_open(struct hwt_wheel *wheel, struct hwt_time
 static noinline int hwt_arm_traced(struct hwt_wheel *wheel, struct hwt_timeout *timeout,
 				   u64 tick, unsigned int flags)
 {
-	/* Once it is armed, the timeout may fire and be freed. */
+	/* Read this now: once the timeout is armed, it may fire and be freed. */
 	const void *expire = timeout->ops->expire;
 	int ret;
 
 	/* Barrier arm.rcu, pairs with destroy.grace in hwt_wheel_dispose(): as in hwt_arm_open(),
-	 * and the wheel stays until the tracepoint has told of it.
+	 * and the wheel stays until the tracepoint has used it.
 	 */
 	rcu_read_lock_sched();
 	ret = hwt_arm_open(wheel, timeout, tick, flags);
@@ -319,7 +322,7 @@ static noinline int hwt_arm_traced(struct hwt_wheel *wheel, struct hwt_timeout *
 	return ret;
 }
 
-/* All schedules come to this. */
+/* The common part of all schedule functions. */
 static __always_inline int __hwt_schedule(struct hwt_timeout *timeout, u64 ns, u64 slack_ns,
 					  unsigned int flags)
 {
@@ -358,9 +361,9 @@ static __always_inline int __hwt_schedule(struct hwt_timeout *timeout, u64 ns, u
  * Any context. Reads the clock; hwt_schedule_at() does not. In NMI, the deadline
  * is a tick later.
  *
- * Return: HWT_WAS_PENDING and HWT_WAS_HELD, ored, as they applied before; or, with
- * nothing changed, -ESHUTDOWN (wheel stopped or timeout shut down), -EAGAIN
- * (max_pending reached), -EINVAL (no wheel).
+ * Return: the previous HWT_WAS_PENDING and HWT_WAS_HELD, ored; or, with nothing changed,
+ * -ESHUTDOWN (wheel stopped or timeout shut down), -EAGAIN (max_pending reached), -EINVAL (no
+ * wheel).
  */
 int hwt_schedule(struct hwt_timeout *timeout, u64 delay_ns)
 {
@@ -371,10 +374,10 @@ EXPORT_SYMBOL_GPL(hwt_schedule);
 /**
  * hwt_schedule_at() - fire at a deadline
  * @timeout:     the timeout; if it is pending it is moved
- * @deadline_ns: on the wheel's clock, ns; one that has passed fires at the
- *               engine's next pass, 2^63 and more never
+ * @deadline_ns: on the wheel's clock, ns. If it has passed, the timeout fires at the engine's
+ *               next pass; at 2^63 and more, never.
  *
- * Any context. Reads no clock: for callers that have the time in hand.
+ * Any context. Reads no clock, for callers that know the time.
  *
  * Return: as hwt_schedule().
  */
@@ -396,8 +399,8 @@ EXPORT_SYMBOL_GPL(hwt_schedule_at);
  * a pending one as it is, as queue_delayed_work(). A timeout that is left as it is counts as
  * scheduled: the callback that follows sees what the caller has written before.
  *
- * Return: as hwt_schedule(); also -ENOENT with HWT_SCHEDULE_PENDING, if it was not pending, and
- * -EINVAL for other flags.
+ * Return: as hwt_schedule(); also -ENOENT with HWT_SCHEDULE_PENDING, if the timeout was not
+ * pending, and -EINVAL for other flags.
  */
 int hwt_schedule_flags(struct hwt_timeout *timeout, u64 time_ns, u64 slack_ns,
 		       unsigned int flags)
@@ -413,12 +416,12 @@ EXPORT_SYMBOL_GPL(hwt_schedule_flags);
  * hwt_schedule_periodic_at() - fire at a time, and again each period
  * @periodic:  the periodic timeout; if it is pending it starts anew
  * @first_ns:  the first deadline, on the wheel's clock, ns
- * @period_ns: not 0. One shorter than a tick makes overruns.
- * @mode:      what the period is counted from
+ * @period_ns: not 0. A period shorter than a tick causes overruns.
+ * @mode:      the time from which the period is counted
  *
- * Any context. Calls for one timeout exclude each other, by the caller's means;
- * cancels and one-shot schedules may run together with it. If it is about to fire by an earlier
- * schedule, it may do that by a mixture of both, until this is through.
+ * Any context. The caller serializes calls for the same timeout; cancels and one-shot schedules may
+ * run concurrently. If the timeout fires for an earlier schedule before this call returns, that
+ * firing may use a mixture of the old and the new times.
  *
  * Return: as hwt_schedule(); also -EINVAL for a period of 0 or an unknown mode.
  */
@@ -431,8 +434,8 @@ int hwt_schedule_periodic_at(struct hwt_periodic *periodic, u64 first_ns,
 
 	if (!period_ns || (mode != HWT_FIXED_RATE && mode != HWT_FIXED_DELAY))
 		return -EINVAL;
-	/* Pair with hwt_periodic_begin(), which reads them after it has taken the state that is
-	 * published below. With an older state it may see a mixture, for as long as this takes.
+	/* The writes below pair with hwt_periodic_begin(), which reads @set after it has taken the
+	 * new state. With an older state, it may read a mixture until this function returns.
 	 */
 	preempt_disable();
 	old_first_ns = atomic64_read(&periodic->set.first_ns);
@@ -457,8 +460,8 @@ EXPORT_SYMBOL_GPL(hwt_schedule_periodic_at);
  * hwt_schedule_periodic() - fire after a delay, and again each period
  * @periodic:  the periodic timeout; if it is pending it starts anew
  * @delay_ns:  to the first deadline, ns
- * @period_ns: not 0. One shorter than a tick makes overruns.
- * @mode:      what the period is counted from
+ * @period_ns: not 0. A period shorter than a tick causes overruns.
+ * @mode:      the time from which the period is counted
  *
  * Any context, with the restriction of hwt_schedule_periodic_at().
  *
@@ -483,10 +486,10 @@ EXPORT_SYMBOL_GPL(hwt_schedule_periodic);
  * hwt_cancel_claim() - change a timeout's state as a cancel does
  * @timeout: the timeout
  * @set:     HWT_F_SHUTDOWN, or 0
- * @was:     the state as it was before
+ * @was:     set to the previous state
  *
  * Return: true if SUBMITTED was claimed: the caller pushes the timeout, or holds the wheel's lock
- * and ends its hold.
+ * and ends the timeout's hold.
  */
 bool hwt_cancel_claim(struct hwt_timeout *timeout, u64 set, u64 *was)
 {
@@ -495,7 +498,7 @@ bool hwt_cancel_claim(struct hwt_timeout *timeout, u64 set, u64 *was)
 
 	/* Barrier state.cancel, pairs with state.arm in hwt_arm(), sleep.seq in hwt_engine_sleep()
 	 * and reclaim.mb in hwt_engine_reclaim(): sleep_seq is read before a claim, and
-	 * wheel->reclaim after the change, so the pass that clears that flag finds the change.
+	 * wheel->reclaim after the change, so the pass that clears this flag finds the change.
 	 */
 	do {
 		change = hwt_state_cancel(old, set);
@@ -507,10 +510,10 @@ bool hwt_cancel_claim(struct hwt_timeout *timeout, u64 set, u64 *was)
 }
 
 /**
- * hwt_cancel_account() - a cancel has hit a pending timeout
+ * hwt_cancel_account() - trace and count the cancel of a pending timeout
  * @wheel:   its wheel
- * @timeout: it may be gone
- * @old:     its state as it was before
+ * @timeout: the timeout, which may have been freed
+ * @old:     its previous state
  */
 void hwt_cancel_account(struct hwt_wheel *wheel, const struct hwt_timeout *timeout, u64 old)
 {
@@ -519,20 +522,20 @@ void hwt_cancel_account(struct hwt_wheel *wheel, const struct hwt_timeout *timeo
 	hwt_pending_put(wheel);
 }
 
-/* Make sure that the engine lets the cancelled go within reclaim_ms. */
+/* Make the engine release cancelled timeouts within reclaim_ms. */
 static void hwt_reclaim_soon(struct hwt_wheel *wheel)
 {
-	/* The caller's change of the state (state.cancel) or push (push.add) came before this, and
-	 * hwt_engine_reclaim() clears the flag before it looks (reclaim.mb).
+	/* The caller's state.cancel or push.add orders this read after the cancel. The engine
+	 * clears the flag before it collects (reclaim.mb).
 	 */
 	if (likely(READ_ONCE(wheel->reclaim)))
 		return;
-	/* No preemption between the flag and the kick: once it is set, others kick no more. */
+	/* No preemption between the flag and the kick: once it is set, other CPUs do not kick. */
 	WRITE_ONCE(wheel->reclaim, true);
 	hwt_wheel_kick(wheel);
 }
 
-/* Return: the state as it was before. */
+/* Cancel a timeout. Return: the previous state. */
 static __always_inline u64 __hwt_cancel(struct hwt_timeout *timeout)
 {
 	struct hwt_wheel *wheel;
@@ -544,8 +547,8 @@ static __always_inline u64 __hwt_cancel(struct hwt_timeout *timeout)
 	if (!(old & HWT_F_PENDING) || !hwt_debug_used(timeout))
 		return old & ~HWT_F_PENDING;
 	/* Barrier cancel.rcu, pairs with stop.grace2 in hwt_stop() and destroy.grace in
-	 * hwt_wheel_dispose(): what is claimed here is pushed, and the engine kicked, when the
-	 * grace period is over.
+	 * hwt_wheel_dispose(): a timeout claimed here is pushed, and the engine kicked, by the end
+	 * of the grace period.
 	 */
 	rcu_read_lock_sched();
 	wheel = timeout->wheel;
@@ -571,8 +574,8 @@ static __always_inline u64 __hwt_cancel(struct hwt_timeout *timeout)
  * Any context. A callback that is executing goes on; a periodic timeout is not
  * armed again.
  *
- * Return: true if it was pending: it will not fire for the schedule that was
- * cancelled. It is still held for a while. False if it was not: nothing changed.
+ * Return: true if the timeout was pending: it will not fire for the cancelled schedule, but is
+ * still held for a while. False if it was not pending: nothing changed.
  */
 bool hwt_cancel(struct hwt_timeout *timeout)
 {
@@ -581,13 +584,13 @@ bool hwt_cancel(struct hwt_timeout *timeout)
 EXPORT_SYMBOL_GPL(hwt_cancel);
 
 /**
- * hwt_try_cancel() - cancel, and say whether the callback is executing
+ * hwt_try_cancel() - cancel, and report whether the callback is executing
  * @timeout: the timeout
  *
  * Any context; never waits.
  *
- * Return: HWT_WAS_PENDING and HWT_IS_RUNNING, ored, as they applied at the instant
- * of the cancel. Without HWT_IS_RUNNING, the caller sees what the callback has written.
+ * Return: HWT_WAS_PENDING and HWT_IS_RUNNING, ored, as of the instant of the cancel. Without
+ * HWT_IS_RUNNING, the caller sees what the callback has written.
  */
 int hwt_try_cancel(struct hwt_timeout *timeout)
 {
@@ -597,7 +600,7 @@ int hwt_try_cancel(struct hwt_timeout *timeout)
 	if (old & HWT_F_RUNNING)
 		return ret | HWT_IS_RUNNING;
 	/* Barrier try.acquire, pairs with state.settle in hwt_finish_change(): the caller sees what
-	 * the callback has written. The state may only have been looked at.
+	 * the callback has written, even if the state was only read.
 	 */
 	smp_acquire__after_ctrl_dep();
 	return ret;
@@ -621,7 +624,7 @@ void hwt_reopen(struct hwt_timeout *timeout)
 }
 EXPORT_SYMBOL_GPL(hwt_reopen);
 
-/* -- Making and asking --------------------------------------------------- */
+/* -- Initialisation and queries ------------------------------------------ */
 
 /* hwt_timeout_init() without the lockdep key; see there. */
 void __hwt_timeout_init(struct hwt_timeout *timeout, struct hwt_wheel *wheel,
@@ -645,14 +648,14 @@ void __hwt_timeout_init(struct hwt_timeout *timeout, struct hwt_wheel *wheel,
 }
 EXPORT_SYMBOL_GPL(__hwt_timeout_init);
 
-/* When a periodic timeout will be armed for, whose callback is executing. */
+/* Return the tick for which a periodic timeout will be armed once its callback returns. */
 static u64 hwt_periodic_upcoming(const struct hwt_timeout *timeout)
 {
 	const struct hwt_periodic *periodic =
 		container_of(timeout, struct hwt_periodic, timeout);
 	const struct hwt_wheel *wheel = timeout->wheel;
 
-	/* Pair with hwt_periodic_begin(). Before that is through, they are of before. */
+	/* Pairs with hwt_periodic_begin(). Until it finishes, these are the previous values. */
 	if (READ_ONCE(periodic->run.mode) == HWT_FIXED_RATE)
 		return hwt_deadline_to_tick(wheel, atomic64_read(&periodic->run.next_ns));
 	return hwt_deadline_to_tick(wheel, hwt_add_ns(hwt_clock_now(wheel),
@@ -660,16 +663,16 @@ static u64 hwt_periodic_upcoming(const struct hwt_timeout *timeout)
 }
 
 /**
- * hwt_deadline() - when will it fire?
+ * hwt_deadline() - return the deadline of a timeout
  * @timeout: the timeout
  *
  * Any context.
  *
  * Return: its deadline on the wheel's clock, ns, rounded up to the tick (and moved
- * within its slack); U64_MAX if it never will; 0 if it is not pending. Of a periodic
- * timeout whose callback is executing, the next deadline; with HWT_FIXED_DELAY, what that
- * would be if the callback returned now. Only the callback may rely on
- * that: seen from outside in the instant in which it begins to fire, it may be one of before.
+ * within its slack); U64_MAX if it never will; 0 if it is not pending. While the callback of a
+ * periodic timeout executes, the next deadline; with HWT_FIXED_DELAY, as if the callback returned
+ * now. Only the callback may rely on this: while it is about to begin, other contexts may still get
+ * an earlier deadline.
  */
 u64 hwt_deadline(const struct hwt_timeout *timeout)
 {

@@ -4,9 +4,9 @@
  * hwt_wheel_barrier(), hwt_wheel_stop()
  *
  * The _sync functions do not wait for the engine: they take the wheel's lock, end the timeout's
- * hold themselves, and wait only while a callback or release of that one timeout is executing. For
- * a timeout that has just been submitted they collect what its CPU has submitted before it. A stop
- * does the same for all timeouts, and then waits for the wheel's threads to end. hwt_wait(),
+ * hold themselves, and wait only while a callback or release of that timeout is executing. For a
+ * timeout that has just been submitted, they collect its CPU's earlier submissions. A stop does the
+ * same for all timeouts, and then waits for the wheel's threads to end. hwt_wait(),
  * hwt_wheel_flush() and hwt_wheel_barrier() wait for callbacks that the engine, or a worker, has
  * yet to begin.
  */
@@ -35,8 +35,8 @@
 /* -- Runners ------------------------------------------------------------- */
 
 /*
- * Is this what it is executing? Once a release has begun, the memory is its owner's, and may hold
- * another timeout.
+ * Is a runner executing a callback or release of this timeout? Once a release has begun, the memory
+ * belongs to the client, and may hold another timeout.
  */
 static bool hwt_runner_at(const struct hwt_runner *runner, const struct hwt_timeout *timeout)
 {
@@ -50,7 +50,7 @@ static bool hwt_timeout_busy(struct hwt_wheel *wheel, const struct hwt_timeout *
 {
 	struct hwt_runner *runner;
 
-	/* Only a release goes on when RUNNING has been cleared. */
+	/* Only a release executes after RUNNING was cleared. */
 	if (!timeout->ops->release)
 		return hwt_running(timeout);
 	list_for_each_entry(runner, &wheel->runners, entry)
@@ -60,9 +60,9 @@ static bool hwt_timeout_busy(struct hwt_wheel *wheel, const struct hwt_timeout *
 }
 
 /*
- * Is the caller inside a callback or release of this timeout, or, if NULL, of any (or the engine
- * itself, in the wheel's @poll)? The hold that a release belongs to is over: meanwhile another
- * runner may be executing something for the next hold of the same timeout.
+ * Is the caller inside a callback or release of this timeout? With NULL: of any timeout, or is it
+ * the engine (in ->poll)? Several runners may be at one timeout: a release executes after its hold,
+ * when another runner may be executing a callback of the next hold.
  */
 static bool hwt_runner_self(struct hwt_wheel *wheel,
 			    const struct hwt_timeout *timeout)
@@ -108,7 +108,7 @@ static void hwt_runner_leave(struct hwt_wheel *wheel, struct hwt_runner *runner)
 	__releases(&wheel->lock)
 {
 	/* Barrier leave.rcu, pairs with destroy.grace in hwt_wheel_dispose(): the lock's memory
-	 * stays until the unlock is through.
+	 * stays until the unlock has returned.
 	 */
 	rcu_read_lock();
 	list_del(&runner->entry);
@@ -123,7 +123,7 @@ static void hwt_runner_leave(struct hwt_wheel *wheel, struct hwt_runner *runner)
 void __hwt_wake(struct hwt_wheel *wheel, struct hwt_timeout *timeout)
 	__must_hold(&wheel->lock)
 {
-	/* No barrier: waiters look, and queue up to sleep, under the lock. */
+	/* No barrier: waiters test their condition, and queue up, under the lock. */
 	wake_up_var(wheel);
 	/* No barrier: likewise. */
 	if (timeout)
@@ -131,8 +131,9 @@ void __hwt_wake(struct hwt_wheel *wheel, struct hwt_timeout *timeout)
 }
 
 /*
- * Wait until hwt_wake() for @var, a timeout or the wheel, or until it is too late; @state lets a
- * signal through. The caller looks again at what it waits for. Drops the lock.
+ * Wait for a hwt_wake() of @var, a timeout or the wheel, at most until @until (NULL: for ever). If
+ * @state is TASK_INTERRUPTIBLE, a signal ends the wait too. Drops the lock, so the caller tests its
+ * condition again.
  */
 static void hwt_wait_until(struct hwt_wheel *wheel, void *var, unsigned int state, ktime_t *until)
 	__must_hold(&wheel->lock)
@@ -141,13 +142,12 @@ static void hwt_wait_until(struct hwt_wheel *wheel, void *var, unsigned int stat
 	struct wait_bit_queue_entry wait;
 
 	init_wait_var_entry(&wait, var, 0);
-	/* Barrier wait.prepare (spare), unpaired: what is waited for changes under the lock, so
-	 * that nothing is missed.
+	/* Barrier wait.prepare (spare), unpaired: the condition changes under the lock, so no
+	 * change is missed.
 	 */
 	prepare_to_wait(queue, &wait.wq_entry, state);
 	wheel->waiters++;
 	spin_unlock(&wheel->lock);
-	/* NULL: for ever. */
 	schedule_hrtimeout(until, HRTIMER_MODE_ABS);
 	spin_lock(&wheel->lock);
 	wheel->waiters--;
@@ -160,7 +160,7 @@ static void hwt_wait_for(struct hwt_wheel *wheel, void *var)
 	hwt_wait_until(wheel, var, TASK_UNINTERRUPTIBLE, NULL);
 }
 
-/* Wait until no callback up to @call, and then no release, is executing on a wheel. */
+/* Wait until no callback up to number @call is executing on a wheel, nor a release after it. */
 static void hwt_wait_callbacks(struct hwt_wheel *wheel, u64 call)
 	__must_hold(&wheel->lock)
 {
@@ -176,8 +176,8 @@ again:
 }
 
 /**
- * hwt_wait_runners() - wait until the engine alone is left on a wheel
- * @wheel: the wheel, stopped, and not to be used any more
+ * hwt_wait_runners() - wait until the engine is the only runner left on a wheel
+ * @wheel: the wheel, stopped and no longer used
  */
 void hwt_wait_runners(struct hwt_wheel *wheel)
 {
@@ -189,7 +189,7 @@ void hwt_wait_runners(struct hwt_wheel *wheel)
 
 /* -- One timeout --------------------------------------------------------- */
 
-/* Cancel once more, and bring the timeout's hold to its end as far as that goes. */
+/* Cancel a timeout, and end its hold unless a callback or a pending push prevents that. */
 static bool hwt_sync_cancel(struct hwt_wheel *wheel, struct hwt_runner *runner,
 			    struct hwt_timeout *timeout, u64 set)
 	__must_hold(&wheel->lock)
@@ -207,7 +207,7 @@ static bool hwt_sync_cancel(struct hwt_wheel *wheel, struct hwt_runner *runner,
 	return was & HWT_F_PENDING;
 }
 
-/* True when the timeout is idle and its release is done. Else wait a while first. */
+/* Return true if the timeout is idle and its release is done; otherwise wait before returning. */
 static bool hwt_sync_done(struct hwt_wheel *wheel, struct hwt_timeout *timeout)
 	__must_hold(&wheel->lock)
 {
@@ -219,7 +219,7 @@ static bool hwt_sync_done(struct hwt_wheel *wheel, struct hwt_timeout *timeout)
 	}
 	if (!(state & HWT_F_HELD))
 		return true;
-	/* A caller has claimed it and not pushed it yet, or it was scheduled again. */
+	/* Another caller has claimed the timeout and not pushed it, or has scheduled it again. */
 	spin_unlock(&wheel->lock);
 	if ((state & HWT_F_HELD) == HWT_F_SUBMITTED)
 		usleep_range(10, 50);
@@ -228,7 +228,7 @@ static bool hwt_sync_done(struct hwt_wheel *wheel, struct hwt_timeout *timeout)
 }
 
 /**
- * hwt_sync() - cancel, and wait until a timeout is let go
+ * hwt_sync() - cancel a timeout, and wait until its hold and its release have ended
  * @timeout: the timeout
  * @set:     HWT_F_SHUTDOWN, or 0
  *
@@ -263,14 +263,14 @@ int hwt_sync(struct hwt_timeout *timeout, u64 set)
 		return -EDEADLK;
 	}
 	do {
-		/* In every round: it may have been scheduled again. */
+		/* Cancel in every round, since the timeout may have been scheduled again. */
 		pending |= hwt_sync_cancel(wheel, &runner, timeout, set);
 	} while (!hwt_sync_done(wheel, timeout));
 	hwt_runner_leave(wheel, &runner);
 	return pending;
 }
 
-/* The caller may take an error for true, and free what is held. */
+/* hwt_sync() with a warning: a caller that takes an error for true may free a held timeout. */
 static int hwt_sync_checked(struct hwt_timeout *timeout, u64 set)
 {
 	int ret = hwt_sync(timeout, set);
@@ -282,21 +282,21 @@ static int hwt_sync_checked(struct hwt_timeout *timeout, u64 set)
 }
 
 /**
- * hwt_cancel_sync() - cancel, and wait until the timeout is let go
+ * hwt_cancel_sync() - cancel, and wait until the timeout is no longer held
  * @timeout: the timeout; its memory must stay until this returns, so with reference
- *           counts the caller has one of its own
+ *           counts the caller has a reference of its own
  *
- * Process context, may sleep. Does not wait for other timeouts' callbacks. Its own
- * ->cancelled and ->release may run in the caller's context; on return no callback or
- * release of it is executing. If others keep scheduling it, this goes on cancelling: only
- * hwt_shutdown_sync() is sure to end. Works on a stopped wheel. From a callback of the
- * wheel it works for the other timeouts, but two callbacks must not wait for each other:
- * one that runs in a _sync or stop call is executing beside the engine's. If a ->release has
- * freed its timeout, and another one is at that address by now, a _sync of the new one does not
- * take that release for one of its own, unless both have the same ->release function.
+ * Process context, may sleep. Does not wait for other timeouts' callbacks. The timeout's
+ * ->cancelled and ->release may run in the caller's context; on return, no callback or
+ * release of the timeout is executing. If other contexts keep scheduling the timeout, this goes on
+ * cancelling: only hwt_shutdown_sync() is sure to end. Works on a stopped wheel, and from a
+ * callback of another timeout of the wheel. Two callbacks must not wait for each other: a callback
+ * that runs in a _sync or stop call executes beside the engine's. If a ->release has freed its
+ * timeout, and another timeout is at that address by now, a _sync of the new timeout does not wait
+ * for that release, unless both have the same ->release function.
  *
- * Return: 1 if it was pending, 0 if not. From one of its own callbacks: -EDEADLK, with one
- * warning; it was cancelled then, but is still held.
+ * Return: 1 if the timeout was pending, 0 if not. From one of its own callbacks: -EDEADLK, with one
+ * warning; the timeout is cancelled then, but still held.
  */
 int hwt_cancel_sync(struct hwt_timeout *timeout)
 {
@@ -305,11 +305,11 @@ int hwt_cancel_sync(struct hwt_timeout *timeout)
 EXPORT_SYMBOL_GPL(hwt_cancel_sync);
 
 /**
- * hwt_shutdown_sync() - cancel for good, and wait until the timeout is let go
+ * hwt_shutdown_sync() - cancel for good, and wait until the timeout is no longer held
  * @timeout: the timeout; as for hwt_cancel_sync()
  *
- * Process context, may sleep. As hwt_cancel_sync(); and each later schedule fails with
- * -ESHUTDOWN, until the timeout is initialised again.
+ * Process context, may sleep. As hwt_cancel_sync(), but each later schedule fails with
+ * -ESHUTDOWN until the timeout is initialised again.
  *
  * Return: as hwt_cancel_sync().
  */
@@ -322,17 +322,17 @@ EXPORT_SYMBOL_GPL(hwt_shutdown_sync);
 /**
  * hwt_wait() - wait until a timeout has run or been cancelled
  * @timeout: the timeout; its memory must stay until this returns
- * @max_ns:  for so long at the most, ns; U64_MAX: without limit
+ * @max_ns:  maximum time to wait, ns; U64_MAX: no limit
  *
- * Process context, sleeps. Until it is not pending and none of its callbacks is executing:
- * one that is scheduled again meanwhile is waited for again, a periodic one until it is
- * cancelled. Of a plain cancel this hears when the engine lets go of the cancelled, within
- * reclaim_ms. From a callback of a wheel without workers there is nobody to run another one
- * meanwhile: it can only be cancelled.
+ * Process context, sleeps. Waits until the timeout is not pending and none of its callbacks is
+ * executing. A timeout that is scheduled again meanwhile is waited for again, a periodic one until
+ * it is cancelled. A plain cancel ends the wait only when the engine collects it, within
+ * reclaim_ms. In a callback of a wheel without workers, only a cancel can end the wait: no other
+ * thread runs callbacks meanwhile.
  *
- * Return: 1 if it ended by running, 0 if by being cancelled or handed back (or if it was never
- * scheduled), -ETIME if @max_ns have passed, -ERESTARTSYS if a signal came, -EDEADLK from
- * one of its own callbacks.
+ * Return: 1 if the timeout last fired; 0 if it was cancelled or handed back (or never scheduled);
+ * -ETIME if @max_ns have passed; -ERESTARTSYS if a signal came; -EDEADLK from one of its own
+ * callbacks.
  */
 int hwt_wait(struct hwt_timeout *timeout, u64 max_ns)
 {
@@ -356,7 +356,7 @@ int hwt_wait(struct hwt_timeout *timeout, u64 max_ns)
 		if (!(state & (HWT_F_PENDING | HWT_F_RUNNING)))
 			break;
 		now = ktime_get_ns();
-		/* The engine may not come to tell of a cancel: look now and then. */
+		/* Look now and then, since the engine may not come to collect a cancel. */
 		look_ns = inside || timeout->ended ? hwt_reclaim_ms * (u64)NSEC_PER_MSEC : U64_MAX;
 		until = ns_to_ktime(min_t(u64, min(end, hwt_add_ns(now, look_ns)), KTIME_MAX));
 		if (now >= end)
@@ -371,13 +371,13 @@ int hwt_wait(struct hwt_timeout *timeout, u64 max_ns)
 }
 EXPORT_SYMBOL_GPL(hwt_wait);
 
-/* -- All that is due, all that has ended ---------------------------------- */
+/* -- Flush and barrier ----------------------------------------------------- */
 
 /**
- * struct hwt_mark - a mark behind what a flush or a barrier waits for
- * @timeout: in the due list or on wheel->ended, like a timeout, but is never called
- * @reached: a runner has come to it
- * @call:    the last callback that had begun then
+ * struct hwt_mark - a mark behind the timeouts that a flush or a barrier waits for
+ * @timeout: in the due list or on wheel->ended, like a timeout, but has no callbacks
+ * @reached: a runner has taken the mark off its list
+ * @call:    number of the last callback that had begun then
  *
  * Protected by the wheel's lock.
  */
@@ -387,13 +387,15 @@ struct hwt_mark {
 	u64			call;
 };
 
-/* Marks are known by these. */
+/* Identifies a mark. */
 static const struct hwt_timeout_ops hwt_mark_ops = { };
 
 /**
- * hwt_mark_reached() - was this no timeout, but a mark?
+ * hwt_mark_reached() - is this a mark instead of a timeout?
  * @wheel:   its lock is held
- * @timeout: was the first of its list, and is out of it
+ * @timeout: just removed from its list
+ *
+ * Return: true if it is a mark, whose waiter was woken.
  */
 bool hwt_mark_reached(struct hwt_wheel *wheel, struct hwt_timeout *timeout)
 	__must_hold(&wheel->lock)
@@ -408,7 +410,7 @@ bool hwt_mark_reached(struct hwt_wheel *wheel, struct hwt_timeout *timeout)
 	return true;
 }
 
-/* The mark has been put where it belongs. Wait until it is reached, and then for callbacks. */
+/* Wait until a mark in a list is reached, and then for callbacks that had begun by then. */
 static void hwt_mark_wait(struct hwt_wheel *wheel, struct hwt_mark *mark)
 	__must_hold(&wheel->lock)
 {
@@ -421,14 +423,14 @@ static void hwt_mark_wait(struct hwt_wheel *wheel, struct hwt_mark *mark)
 	hwt_wait_callbacks(wheel, mark->call);
 }
 
-/* Collect what was submitted before, and wait until all holds that are over have ended. */
+/* Collect earlier submissions, and wait until the entries of wheel->ended were processed. */
 static void hwt_ended_wait(struct hwt_wheel *wheel)
 	__must_hold(&wheel->lock)
 {
 	struct hwt_mark mark = { .timeout.ops = &hwt_mark_ops, .timeout.wheel = wheel };
 
 	hwt_collect_before(wheel);
-	/* Nobody would come to the mark. A stop that is not through takes it off. */
+	/* After a stop, no runner would reach the mark. A stop that is still going on does. */
 	if (wheel->stopped)
 		return;
 	list_add_tail(&mark.timeout.link, &wheel->ended);
@@ -437,15 +439,14 @@ static void hwt_ended_wait(struct hwt_wheel *wheel)
 }
 
 /**
- * hwt_wheel_barrier() - wait until the callbacks of all that has ended before have returned
- * @wheel: the wheel, shared ones too
+ * hwt_wheel_barrier() - wait for the callbacks of all timeouts that have fired or were cancelled
+ * @wheel: the wheel, which may be shared
  *
- * Process context, sleeps. As rcu_barrier(), for a client that goes: when this returns, each
- * timeout that had fired or been cancelled before this call is through with its ->expire,
- * ->cancelled and ->release. Timeouts that are still pending are not waited for, nor those that
- * are scheduled again meanwhile, nor what another CPU is still scheduling or cancelling. Waits for
- * other clients' callbacks that have begun, or have to begin before; on a frozen wheel, until that
- * is thawed.
+ * Process context, sleeps. As rcu_barrier(), for a client that is unloaded: when this returns, the
+ * ->expire, ->cancelled and ->release of each timeout that had fired or been cancelled before the
+ * call have returned. Does not wait for timeouts that are still pending or are scheduled again
+ * meanwhile, nor for schedules and cancels that other CPUs have begun. Waits for callbacks of
+ * other clients that have begun, or have to begin before; on a frozen wheel, until it is thawed.
  *
  * Return: 0; -EDEADLK from a callback of the wheel or its @poll.
  */
@@ -458,7 +459,7 @@ int hwt_wheel_barrier(struct hwt_wheel *wheel)
 		return -EDEADLK;
 	hwt_lockdep_wheel(wheel);
 	hwt_runner_enter(wheel, &runner);
-	/* A stop brings all holds to their end itself. */
+	/* A stopped wheel has no holds left. */
 	if (!wheel->stopped)
 		hwt_ended_wait(wheel);
 	hwt_runner_leave(wheel, &runner);
@@ -467,17 +468,17 @@ int hwt_wheel_barrier(struct hwt_wheel *wheel)
 EXPORT_SYMBOL_GPL(hwt_wheel_barrier);
 
 /**
- * hwt_wheel_flush() - wait until all that is due has run
+ * hwt_wheel_flush() - wait until all due timeouts have fired
  * @wheel: the wheel
  *
- * Process context, sleeps. What was scheduled before this call, for a tick that has begun, and
- * not moved or cancelled meanwhile, has run when it returns. (A delay of 0 is rounded up to the
- * next tick, as all are; a deadline that has passed is not.) What comes due later is not
- * waited for. Where two callers schedule one timeout at the same time, it may be missed until
- * both calls have returned.
+ * Process context, sleeps. On return, each timeout that was scheduled before this call, for a tick
+ * that had begun, and was not moved or cancelled meanwhile, has fired, and its callback has
+ * returned. (A delay of 0 is rounded up to the next tick, as any delay; a deadline that has passed
+ * is not.) Does not wait for timeouts that come due later. A timeout that two callers schedule at
+ * the same time may be missed until both calls have returned.
  *
- * Return: 0; -EDEADLK from a callback of the wheel or its @poll; -ESHUTDOWN if it is stopped, or
- * was meanwhile.
+ * Return: 0; -EDEADLK from a callback of the wheel or its @poll; -ESHUTDOWN if the wheel is
+ * stopped, or was meanwhile.
  */
 int hwt_wheel_flush(struct hwt_wheel *wheel)
 {
@@ -490,12 +491,12 @@ int hwt_wheel_flush(struct hwt_wheel *wheel)
 		return -EDEADLK;
 	hwt_lockdep_wheel(wheel);
 	hwt_runner_enter(wheel, &runner);
-	/* Then all is linked that was scheduled, what was executing or had ended included. */
+	/* Link all timeouts scheduled before, including RUNNING ones and those on wheel->ended. */
 	if (!wheel->stopping)
 		hwt_ended_wait(wheel);
 	while (!wheel->stopping) {
 		if (hwt_clock_moved(wheel)) {
-			/* The engine sees to that, and wakes those that wait. */
+			/* The engine handles the clock first, and wakes this task. */
 			hwt_wheel_kick(wheel);
 			hwt_wait_for(wheel, wheel);
 		} else if (hwt_engine_advance(wheel)) {
@@ -507,7 +508,7 @@ int hwt_wheel_flush(struct hwt_wheel *wheel)
 		hwt_buckets_insert(&wheel->buckets, &mark.timeout);
 		hwt_mark_wait(wheel, &mark);
 	}
-	/* A stop may have handed back what was due. */
+	/* A stop may have handed back due timeouts. */
 	if (wheel->stopping)
 		ret = -ESHUTDOWN;
 	hwt_runner_leave(wheel, &runner);
@@ -517,7 +518,7 @@ EXPORT_SYMBOL_GPL(hwt_wheel_flush);
 
 /* -- All timeouts -------------------------------------------------------- */
 
-/* Hand back a timeout of the due list, passing through RUNNING. Return: whether it was armed. */
+/* Hand back a timeout of the due list. Return: whether it was armed. */
 static bool hwt_hand_back(struct hwt_wheel *wheel, struct hwt_runner *runner,
 			  struct hwt_timeout *timeout, hwt_handback_fn fn, void *arg)
 	__must_hold(&wheel->lock)
@@ -530,7 +531,7 @@ static bool hwt_hand_back(struct hwt_wheel *wheel, struct hwt_runner *runner,
 	if (hwt_mark_reached(wheel, timeout))
 		return false;
 	/* Barrier state.fire, pairs with state.arm and earlier.mb in hwt_arm() and earlier.mb in
-	 * __hwt_schedule(): @fn sees what the client has written before.
+	 * __hwt_schedule(): @fn sees what the client wrote before it scheduled.
 	 */
 	do {
 		change = hwt_state_hand_back(old);
@@ -552,7 +553,7 @@ static bool hwt_hand_back(struct hwt_wheel *wheel, struct hwt_runner *runner,
 	return true;
 }
 
-/* Hand back all that is found. */
+/* Collect, end and hand back all timeouts found. Return: the number handed back. */
 static long hwt_drain(struct hwt_wheel *wheel, struct hwt_runner *runner,
 		      hwt_handback_fn fn, void *arg)
 	__must_hold(&wheel->lock)
@@ -564,7 +565,7 @@ static long hwt_drain(struct hwt_wheel *wheel, struct hwt_runner *runner,
 	long n = 0;
 
 	for (;;) {
-		/* All: submissions to a wheel that is stopped come to an end. */
+		/* No limit, since submissions to a closed wheel come to an end. */
 		hwt_collect(wheel, UINT_MAX);
 		while (!list_empty(&wheel->ended)) {
 			hwt_end(wheel, runner,
@@ -595,14 +596,15 @@ static long hwt_drain(struct hwt_wheel *wheel, struct hwt_runner *runner,
  *
  * The order matters:
  *
- *   1. Close the door, and wait for those who are inside: from the grace period on
- *      nobody arms a timeout but a periodic one's own callback, by returning.
- *   2. Hand back what is there. Cancels go on and may have claimed a timeout without
- *      having pushed it yet: such a one is unlinked, and left.
- *   3. Wait for the callbacks; hand back what they armed. Now nothing is armed, so no
- *      cancel can claim anything any more.
- *   4. A second grace period: what was claimed has been pushed. Collect it.
- *   5. A _sync may have let one go for itself meanwhile: wait for its callbacks too.
+ *   1. Close the wheel, and wait for a grace period. From then on, timeouts are armed only
+ *      by periodic ones whose callbacks return.
+ *   2. Hand back all armed timeouts. A concurrent cancel may have claimed a timeout and not
+ *      pushed it yet: this timeout is unlinked, and collected later.
+ *   3. Wait for the threads and callbacks, and hand back the timeouts armed since. Now no
+ *      timeout is armed, so no cancel can claim one any more.
+ *   4. Wait for a second grace period, after which all claimed timeouts are pushed. Collect
+ *      them.
+ *   5. Wait for callbacks again: a concurrent _sync may be ending a hold itself.
  *
  * Return: as hwt_wheel_stop(), but never -EBUSY.
  */
@@ -616,17 +618,17 @@ long hwt_stop(struct hwt_wheel *wheel, hwt_handback_fn fn, void *arg)
 		return -EDEADLK;
 	hwt_lockdep_wheel(wheel);
 	mutex_lock(&wheel->stop_lock);
-	/* Only a stop sets it, under this lock. */
+	/* Only a stop sets it, under this mutex. */
 	if (READ_ONCE(wheel->stopped))
 		goto out;
 
 	WRITE_ONCE(wheel->closed, true);
-	/* From here on no other runner begins a callback. */
+	/* From here on, the engine and the workers serve no timeout. */
 	spin_lock(&wheel->lock);
 	wheel->stopping = true;
 	spin_unlock(&wheel->lock);
 	/* Barrier stop.grace1, pairs with arm.rcu in hwt_arm_open(): a caller that has not seen the
-	 * wheel closed has pushed, and the drain finds that.
+	 * wheel closed has pushed, and the drain finds the entry.
 	 */
 	synchronize_rcu();
 
@@ -643,8 +645,8 @@ long hwt_stop(struct hwt_wheel *wheel, hwt_handback_fn fn, void *arg)
 	n += hwt_drain(wheel, &runner, fn, arg);
 	hwt_runner_leave(wheel, &runner);
 
-	/* Barrier stop.grace2, pairs with cancel.rcu in __hwt_cancel(): what was claimed is
-	 * pushed, and the drain finds it.
+	/* Barrier stop.grace2, pairs with cancel.rcu in __hwt_cancel(): a timeout that was claimed
+	 * is pushed, and the drain finds it.
 	 */
 	synchronize_rcu();
 
@@ -654,7 +656,7 @@ long hwt_stop(struct hwt_wheel *wheel, hwt_handback_fn fn, void *arg)
 
 	spin_lock(&wheel->lock);
 	hwt_wait_callbacks(wheel, U64_MAX);
-	/* The marks of barriers that came after the last drain. */
+	/* Reach the marks of barriers that came after the last drain. */
 	while (!list_empty(&wheel->ended))
 		hwt_end(wheel, &runner,
 			list_first_entry(&wheel->ended, struct hwt_timeout, link));
@@ -667,18 +669,18 @@ out:
 }
 
 /**
- * hwt_wheel_stop() - stop a wheel for good and get back what never ran
- * @wheel: the wheel, one's own
+ * hwt_wheel_stop() - stop a wheel for good, and get back its pending timeouts
+ * @wheel: the wheel, not a shared one
  * @fn:    called for each timeout that was pending, exactly once, in no order; NULL:
  *         their ->cancelled is called instead
  * @arg:   for @fn
  *
  * Process context, may sleep: waits for callbacks that are executing and for two RCU
- * grace periods. Schedules fail with -ESHUTDOWN from the beginning of this. On return no
- * callback is executing, none will be, and no timeout is held. A second stop waits
- * for the first, and hands back none.
+ * grace periods. From the beginning of the call, schedules fail with -ESHUTDOWN. On return, no
+ * callback is executing or will be, and no timeout is held. A second stop waits for the first, and
+ * hands back none.
  *
- * Return: how many were handed back; -EDEADLK from a callback of the wheel, -EBUSY for
+ * Return: the number of timeouts handed back; -EDEADLK from a callback of the wheel, -EBUSY for
  * a shared wheel: nothing changed.
  */
 long hwt_wheel_stop(struct hwt_wheel *wheel, hwt_handback_fn fn, void *arg)
