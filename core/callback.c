@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Calling back: what happens around the client's functions
+ * Calls of the clients' functions, and the checks before and after them
  *
- * As call_timer_fn() and process_one_work() do: a callback holds a lockdep map that the _sync calls
+ * As in call_timer_fn() and process_one_work(), a callback holds a lockdep map that the _sync calls
  * take too, so that lockdep reports a deadlock between a callback and its waiter before it happens.
  * A callback that leaves its context changed (a lock, the preemption count, an RCU section,
  * interrupts) is reported by name. The preemption count is restored, and the engine goes on.
@@ -60,7 +60,7 @@ static void hwt_call_check(const struct hwt_call *before)
 
 	hwt_call_look(&now);
 #ifdef CONFIG_LOCKDEP
-	/* After its first report lockdep knows of none. */
+	/* After its first report, lockdep does not count locks any more. */
 	if (!debug_locks)
 		now.locks = before->locks;
 #endif
@@ -74,7 +74,7 @@ static void hwt_call_check(const struct hwt_call *before)
 	       now.irqs_off ? "off" : "on", before->irqs_off ? "off" : "on");
 	if (now.locks != before->locks)
 		debug_show_held_locks(current);
-	/* As call_timer_fn() does. What else was left is reported, and stays. */
+	/* Restore the preemption count, as call_timer_fn() does. Other changes stay. */
 	if (now.preempt != before->preempt)
 		preempt_count_set(before->preempt);
 }
@@ -83,14 +83,14 @@ static void hwt_call_check(const struct hwt_call *before)
 
 #ifdef CONFIG_LOCKDEP
 /*
- * Held in every callback. A callback may wait for timeouts of its own class: its neighbours, or
- * those of a group, on other wheels too. So inside of one the timeouts' maps are left out.
+ * Held in every callback. A callback may wait for timeouts of its own lockdep class: those of a
+ * group, for example, on other wheels too. So the timeouts' maps are not used inside a callback.
  */
 static struct lockdep_map hwt_inside_map =
 	STATIC_LOCKDEP_MAP_INIT("hwt_callback", &hwt_inside_map);
 
 /**
- * hwt_lockdep_sync() - the caller is going to wait for a timeout's callback
+ * hwt_lockdep_sync() - tell lockdep that the caller will wait for a timeout's callback
  * @timeout: the timeout
  */
 void hwt_lockdep_sync(struct hwt_timeout *timeout)
@@ -102,7 +102,7 @@ void hwt_lockdep_sync(struct hwt_timeout *timeout)
 }
 
 /**
- * hwt_lockdep_wheel() - the caller is going to wait for callbacks of all timeouts of a wheel
+ * hwt_lockdep_wheel() - tell lockdep that the caller will wait for all callbacks of a wheel
  * @wheel: the wheel; the caller is in none of its callbacks
  */
 void hwt_lockdep_wheel(struct hwt_wheel *wheel)
@@ -112,9 +112,9 @@ void hwt_lockdep_wheel(struct hwt_wheel *wheel)
 }
 
 /*
- * A callback that a _sync runs holds the map of its timeout only: the locks of the caller of a
- * _sync do not wait for other callbacks of the wheel. A release may free the timeout, so a copy of
- * its map is held.
+ * A callback that is run by a _sync call holds its timeout's map only: the caller of the _sync does
+ * not wait for other callbacks of the wheel. Since a release may free the timeout, a copy of the
+ * map is held.
  */
 static void hwt_lockdep_begin(struct hwt_wheel *wheel, struct hwt_runner *runner,
 			      struct hwt_call *call)
@@ -153,10 +153,10 @@ static void hwt_lockdep_end(struct hwt_wheel *wheel, struct hwt_runner *runner,
 
 /* -- Slow callbacks -------------------------------------------------------- */
 
-/* How many functions that were reported are remembered. */
+/* Number of reported functions that are remembered. */
 #define HWT_SLOW_SITES	64
 
-/* The latest ones, and how many there were. Protected by the lock. */
+/* The latest functions reported, and the number of all. Protected by hwt_slow_lock. */
 static const void *hwt_slow_sites[HWT_SLOW_SITES];
 static unsigned int hwt_slow_count;
 static DEFINE_SPINLOCK(hwt_slow_lock);
@@ -172,10 +172,10 @@ static bool hwt_slow_known(const void *fn)
 	return false;
 }
 
-/* Once for each function, as far as that can be remembered. */
+/* Report a slow callback, once for each function that is remembered. */
 static void hwt_slow_report(struct hwt_wheel *wheel, const struct hwt_call *call, u64 took)
 {
-	/* As of the last tick or switch before, so it may be more than the call took. */
+	/* call->cpu_ns is from the last tick or switch before the call, so limit the result. */
 	u64 cpu_ns = min(current->se.sum_exec_runtime - call->cpu_ns, took);
 	const void *fn = call->fn;
 	bool known;
@@ -192,8 +192,8 @@ static void hwt_slow_report(struct hwt_wheel *wheel, const struct hwt_call *call
 }
 
 /**
- * hwt_slow_forget_sites() - a module goes, and others may come where its functions are
- * @module: the module
+ * hwt_slow_forget_sites() - forget the functions reported of a module that is unloaded
+ * @module: the module; another module may be loaded at its addresses later
  */
 void hwt_slow_forget_sites(struct module *module)
 {
@@ -208,19 +208,19 @@ void hwt_slow_forget_sites(struct module *module)
 
 static void hwt_slow_set(struct hwt_slow *slow, const void *fn, u64 ns)
 {
-	/* Pair with the reads in hwt_wheel_get_stats(), which has no lock. */
+	/* These pair with the reads in hwt_wheel_get_stats(), which does not take the lock. */
 	WRITE_ONCE(slow->fn, fn);
 	WRITE_ONCE(slow->ns, ns);
 }
 
-/* Of each function its slowest call. */
+/* Note the duration of a call, if it is the slowest of its function. */
 static void hwt_slow_note(struct hwt_wheel *wheel, const void *fn, u64 took)
 	__must_hold(&wheel->lock)
 {
 	struct hwt_slow *slow = wheel->slow;
 	unsigned int n = 0;
 
-	/* Its own place, else a free one, else that of the quickest of them. */
+	/* Use the function's own entry, else a free one, else that of the quickest function. */
 	while (n < HWT_SLOW_MAX - 1 && slow[n].fn && slow[n].fn != fn)
 		n++;
 	if (took <= slow[n].ns)
@@ -231,9 +231,9 @@ static void hwt_slow_note(struct hwt_wheel *wheel, const void *fn, u64 took)
 }
 
 /**
- * hwt_slow_forget_calls() - a module goes: nothing that is said later may name a function of it
+ * hwt_slow_forget_calls() - forget a wheel's slow calls of a module that is unloaded
  * @wheel:  the wheel
- * @module: the module
+ * @module: the module; the names of its functions will be invalid
  */
 void hwt_slow_forget_calls(struct hwt_wheel *wheel, struct module *module)
 {
@@ -252,12 +252,12 @@ void hwt_slow_forget_calls(struct hwt_wheel *wheel, struct module *module)
 /* -- Calling --------------------------------------------------------------- */
 
 /**
- * hwt_call_begin() - get ready to call a client's function
+ * hwt_call_begin() - prepare to call a client's function
  * @wheel:   the wheel; its lock is held, and is released
  * @runner:  the runner that calls
- * @timeout: RUNNING, so that it stays
- * @fn:      what will be called, for the reports
- * @call:    to be given to hwt_call_end()
+ * @timeout: the timeout, which is RUNNING, so its memory stays
+ * @fn:      the function that will be called, for the reports
+ * @call:    filled in for hwt_call_end()
  */
 void hwt_call_begin(struct hwt_wheel *wheel, struct hwt_runner *runner,
 		    struct hwt_timeout *timeout, const void *fn,
@@ -265,7 +265,7 @@ void hwt_call_begin(struct hwt_wheel *wheel, struct hwt_runner *runner,
 	__releases(&wheel->lock)
 {
 	runner->fn = fn;
-	/* hwt_wheel_kick() looks at it, any time: see hwt_call_end(). */
+	/* hwt_wheel_kick() reads this without the lock; see hwt_call_end(). */
 	WRITE_ONCE(runner->current_timeout, timeout);
 	spin_unlock(&wheel->lock);
 	if (!runner->stamp)
@@ -279,7 +279,7 @@ void hwt_call_begin(struct hwt_wheel *wheel, struct hwt_runner *runner,
 }
 
 /**
- * hwt_call_end() - the client's function has returned
+ * hwt_call_end() - check and account a call of a client's function, which has returned
  * @wheel:   the wheel; its lock is taken
  * @runner:  the runner that called
  * @call:    from hwt_call_begin()
@@ -292,7 +292,7 @@ void hwt_call_end(struct hwt_wheel *wheel, struct hwt_runner *runner, struct hwt
 
 	hwt_call_check(call);
 	hwt_lockdep_end(wheel, runner, call);
-	/* The end of this one is the beginning of the next: one look at the clock. */
+	/* Read the clock once for the end of this call and the beginning of the next one. */
 	runner->stamp = ktime_get_ns();
 	took = runner->stamp - call->began;
 	if (unlikely(slow_us && took > slow_us * (u64)NSEC_PER_USEC))
@@ -300,16 +300,16 @@ void hwt_call_end(struct hwt_wheel *wheel, struct hwt_runner *runner, struct hwt
 	if (cond_resched())
 		runner->stamp = 0;
 	spin_lock(&wheel->lock);
-	/* Pairs with hwt_wheel_kick(), by way of set_current_state() before the engine waits. */
+	/* Pairs with hwt_wheel_kick(), through set_current_state() before the engine waits. */
 	WRITE_ONCE(runner->current_timeout, NULL);
 	hwt_slow_note(wheel, call->fn, took);
 }
 
 /**
  * hwt_call_release() - call the ->release of a timeout whose hold has ended
- * @wheel:   the wheel; its lock is held, and is dropped meanwhile
+ * @wheel:   the wheel; its lock is held, and is dropped around the call
  * @runner:  the runner that calls
- * @timeout: not held any more, so it must not be touched
+ * @timeout: the timeout, which is not held any more, and must not be accessed
  * @call:    from hwt_call_prepare() before the hold ended, with a release
  */
 void hwt_call_release(struct hwt_wheel *wheel, struct hwt_runner *runner,
@@ -327,7 +327,7 @@ void hwt_call_release(struct hwt_wheel *wheel, struct hwt_runner *runner,
 	release(timeout);
 	hwt_call_check(call);
 	hwt_lockdep_end(wheel, runner, call);
-	/* It may have taken its time. */
+	/* Drop the cached timestamp, since the release may have taken long. */
 	runner->stamp = 0;
 	spin_lock(&wheel->lock);
 	WRITE_ONCE(runner->current_timeout, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The calls of clients' functions
+ * Calls of the clients' functions
  */
 #ifndef _HWT_CORE_CALLBACK_H
 #define _HWT_CORE_CALLBACK_H
@@ -10,15 +10,15 @@
 /**
  * struct hwt_call - a call of a client's function
  * @fn:      the function
- * @began:   when, on CLOCK_MONOTONIC, ns
+ * @began:   when the call began, on CLOCK_MONOTONIC, ns
  * @cpu_ns:  the task's CPU time then, as of the scheduler's last tick or switch
- * @preempt: the preemption count before the call, as all up to @irqs_off; see hwt_call_check()
+ * @preempt: preemption count before the call, as the members up to @irqs_off; see hwt_call_check()
  * @rcu:     nested RCU read-side sections
  * @locks:   locks held, counted by lockdep
- * @migrate: how often migration is disabled
+ * @migrate: nested migrate_disable() sections
  * @irqs_off: interrupts are off
  * @nested:  inside another callback, for lockdep
- * @lockdep_map: a copy of the timeout's
+ * @lockdep_map: a copy of the timeout's map
  *
  * On the caller's stack.
  */
@@ -37,7 +37,7 @@ struct hwt_call {
 #endif
 };
 
-/* Copy what a call needs of a timeout that may be gone by the end of the call. */
+/* Copy the members that a call needs of a timeout, which may have been freed by its end. */
 static inline void hwt_call_copy(struct hwt_call *call, const struct hwt_timeout *timeout)
 {
 #ifdef CONFIG_LOCKDEP
@@ -45,7 +45,7 @@ static inline void hwt_call_copy(struct hwt_call *call, const struct hwt_timeout
 #endif
 }
 
-/* For hwt_call_release(), while the timeout is held. */
+/* Prepare hwt_call_release() while the timeout is still held. */
 static inline void hwt_call_prepare(struct hwt_call *call, const struct hwt_timeout *timeout)
 {
 	call->fn = timeout->ops->release;
@@ -53,7 +53,7 @@ static inline void hwt_call_prepare(struct hwt_call *call, const struct hwt_time
 		hwt_call_copy(call, timeout);
 }
 
-/* The lock is released by begin, taken by end, dropped meanwhile by release. */
+/* hwt_call_begin() releases the lock, hwt_call_end() takes it, hwt_call_release() drops it. */
 void hwt_call_begin(struct hwt_wheel *wheel, struct hwt_runner *runner,
 		    struct hwt_timeout *timeout, const void *fn,
 		    struct hwt_call *call);

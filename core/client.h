@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the core has for a client in hwt.ko, beside hwt.h
+ * Functions of the core for a client in hwt.ko, in addition to hwt.h
  */
 #ifndef _HWT_CORE_CLIENT_H
 #define _HWT_CORE_CLIENT_H

@@ -9,7 +9,7 @@
 
 /**
  * hwt_tick_setup() - prepare the conversion of nanoseconds to ticks
- * @wheel:   the wheel, being made
+ * @wheel:   the wheel, being created
  * @tick_ns: length of its tick, at least 2
  *
  * For a divisor d with 2^(l-1) < d <= 2^l, the multiplier m = ceil(2^(63+l) / d) has
@@ -34,7 +34,7 @@ void hwt_tick_setup(struct hwt_wheel *wheel, u64 tick_ns)
 	wheel->tick_shift = l - 1;
 }
 
-/* The wheel's clock, fine. Any context: only the fast readers are safe in NMI. */
+/* Read the wheel's clock. Any context: in NMI, only the fast readers are safe. */
 u64 hwt_clock_now(const struct hwt_wheel *wheel)
 {
 	switch (wheel->clock) {
@@ -49,7 +49,7 @@ u64 hwt_clock_now(const struct hwt_wheel *wheel)
 	}
 }
 
-/* A time of CLOCK_MONOTONIC on the wheel's clock, as that is set now. Not in NMI. */
+/* Convert a time of CLOCK_MONOTONIC to the wheel's clock, as that is set now. Not in NMI. */
 u64 hwt_mono_to_wheel(const struct hwt_wheel *wheel, u64 ns)
 {
 	switch (wheel->clock) {
@@ -62,7 +62,7 @@ u64 hwt_mono_to_wheel(const struct hwt_wheel *wheel, u64 ns)
 	}
 }
 
-/* The wheel's clock, coarse. Not in NMI. */
+/* Read the wheel's clock with the resolution of a jiffy. Not in NMI. */
 static u64 hwt_clock_coarse(const struct hwt_wheel *wheel)
 {
 	switch (wheel->clock) {
@@ -75,12 +75,12 @@ static u64 hwt_clock_coarse(const struct hwt_wheel *wheel)
 	}
 }
 
-/* The deadline that lies @delay_ns from now. */
+/* Return the deadline that is @delay_ns from now. */
 u64 hwt_clock_after(const struct hwt_wheel *wheel, u64 delay_ns)
 {
 	u64 now;
 
-	/* The fast readers may step back a little: add a tick, never be early. */
+	/* The fast readers may step back a little: add a tick, so as not to be early. */
 	if (unlikely(in_nmi()))
 		now = hwt_clock_now(wheel) + wheel->tick_ns;
 	else if (!(wheel->flags & HWT_COARSE_CLOCK))

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Checks of what clients do, for the module parameter "debug": they cost time
+ * Checks of clients, for the module parameter "debug". They cost time. A client is reported if it
  *
- *   - A timeout is used that was never initialised, or copied: said, and refused.
- *   - One is initialised while it is held: said, and it is left as it is.
- *   - A module goes and leaves one that would call into it: said, and withdrawn.
- *   - One is freed while it is held: said, and withdrawn. Only where the kernel's debug
- *     objects (CONFIG_DEBUG_OBJECTS_FREE) look at what is freed.
+ *   - uses a timeout that was never initialised, or was copied: the call is refused;
+ *   - initialises a timeout that is held: the timeout is left as it is;
+ *   - is a module that is unloaded, and leaves a timeout that would call into it: the timeout is
+ *     withdrawn;
+ *   - frees a timeout that is held: the timeout is withdrawn. Only where the kernel's debug objects
+ *     check freed memory (CONFIG_DEBUG_OBJECTS_FREE).
  *
- * What is on a submission list is known to nobody but its CPU, so the engine is woken for
- * each submission then. Of debug objects, "active" is what the engine has and has not
- * let go: they take locks that an NMI must not take, and want to be told in an order that
- * only the wheel's lock can promise.
+ * The engine does not know the timeouts on submission lists, so with "debug" it is woken for each
+ * submission. Debug objects count a timeout as active from its collection to the end of its hold:
+ * they take locks that an NMI must not take, and require an order that only the wheel's lock
+ * ensures.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -31,7 +32,7 @@
 
 DEFINE_STATIC_KEY_FALSE(hwt_debug);
 
-/* Reports come with a stack, and from any context. */
+/* Report with a stack trace. Any context. */
 #define hwt_debug_report(fmt, ...)					\
 	do {								\
 		static DEFINE_RATELIMIT_STATE(_limit, 5 * HZ, 10);	\
@@ -42,10 +43,10 @@ DEFINE_STATIC_KEY_FALSE(hwt_debug);
 		}							\
 	} while (0)
 
-/* -- Initialised, and only once -------------------------------------------- */
+/* -- Initialisation --------------------------------------------------------- */
 
 /**
- * hwt_debug_mark() - what the @check of a timeout is that was initialised where it is
+ * hwt_debug_mark() - return the @check of a timeout that was initialised at its address
  * @timeout: the timeout
  */
 u32 hwt_debug_mark(const struct hwt_timeout *timeout)
@@ -53,14 +54,14 @@ u32 hwt_debug_mark(const struct hwt_timeout *timeout)
 	return (u32)(unsigned long)timeout ^ __HWT_CHECK_PLACE;
 }
 
-/* Its other members can be relied on only if it was initialised, and not overwritten since. */
+/* Was a timeout initialised and not overwritten since? Only then its other members are valid. */
 static bool hwt_debug_whole(const struct hwt_timeout *timeout)
 {
 	return timeout->check == hwt_debug_mark(timeout) ||
 	       timeout->check == __HWT_CHECK_STATIC;
 }
 
-/* hwt_debug_used() when it is on; any context. */
+/* hwt_debug_used() with "debug". Any context. */
 bool __hwt_debug_used(const struct hwt_timeout *timeout)
 {
 	if (hwt_debug_whole(timeout))
@@ -71,19 +72,19 @@ bool __hwt_debug_used(const struct hwt_timeout *timeout)
 }
 
 /*
- * What @tracked of a timeout is while the engine knows that it is held, and then debug objects
- * know, too. Else it is 0. The state alone would not do: in memory that is used again it may hold
- * anything.
+ * Values of @tracked of a timeout while the engine knows that it is held; with the second, debug
+ * objects know too. Otherwise 0. The state alone would not do, since it is undefined in memory that
+ * was reused.
  */
 #define HWT_TRACKED		0x68
 #define HWT_TRACKED_OBJECT	0x69
 
-/* May it be initialised? Any context. */
+/* May a timeout be initialised? Any context. */
 bool __hwt_debug_init(const struct hwt_timeout *timeout)
 {
 	u8 tracked = READ_ONCE(timeout->tracked);
 
-	/* It may hold anything, but hardly this. */
+	/* Uninitialised memory may hold any values, but hardly all of these. */
 	if (timeout->check != hwt_debug_mark(timeout) ||
 	    (tracked != HWT_TRACKED && tracked != HWT_TRACKED_OBJECT) || !hwt_held(timeout))
 		return true;
@@ -92,15 +93,18 @@ bool __hwt_debug_init(const struct hwt_timeout *timeout)
 	return false;
 }
 
-/* -- Withdrawing what must not call back ------------------------------------ */
+/* -- Withdrawal of timeouts ------------------------------------------------- */
 
-/* Out of the lists, without a word to its owner. It may be RUNNING: that is not stopped. */
+/*
+ * Remove a timeout from the lists and shut it down, without calling its client. A callback that is
+ * executing goes on.
+ */
 static void hwt_debug_withdraw(struct hwt_wheel *wheel, struct hwt_timeout *timeout)
 	__must_hold(&wheel->lock)
 {
 	u64 old = hwt_timeout_state(timeout), new;
 
-	/* No barrier: under the lock, and the owner has gone. */
+	/* No barrier: under the lock, and the client does not use the timeout any more. */
 	do {
 		new = hwt_state_withdraw(old, (old & HWT_F_SUBMITTED) && !timeout->ended);
 		hwt_debug_track(timeout, new);
@@ -133,7 +137,7 @@ static void hwt_debug_left(struct hwt_timeout *timeout, void *arg)
 	hwt_debug_withdraw(going->wheel, timeout);
 }
 
-/* Is one of the module's functions executing? */
+/* Is a function of the module executing on the wheel? Report it unless @said. */
 static bool hwt_debug_executing(const struct hwt_debug_going *going, bool said)
 	__must_hold(&going->wheel->lock)
 {
@@ -152,15 +156,15 @@ static bool hwt_debug_executing(const struct hwt_debug_going *going, bool said)
 }
 
 /**
- * hwt_debug_module_going() - has a module that goes left timeouts on a wheel?
+ * hwt_debug_module_going() - withdraw the timeouts that an unloaded module has left on a wheel
  * @wheel:  the wheel
- * @module: the module, which has gone through its exit
- * @said:   that one of its functions is executing, on whichever wheel
+ * @module: the module, whose exit has returned
+ * @said:   it was reported already that a function of the module is executing, on any wheel
  *
- * Looks at all timeouts under the lock.
+ * Walks all timeouts under the lock.
  *
- * Return: true if one of its functions is executing on the wheel. It may schedule again: this is
- * to be called again later.
+ * Return: true if a function of the module is executing on the wheel. It may schedule again, so the
+ * caller must call this again later.
  */
 bool hwt_debug_module_going(struct hwt_wheel *wheel, struct module *module, bool said)
 {
@@ -188,7 +192,7 @@ static void *hwt_debug_hint(void *addr)
 	return hwt_debug_whole(timeout) && timeout->ops ? timeout->ops->expire : NULL;
 }
 
-/* It needs no introduction: that it was initialised is checked above. */
+/* Debug objects need not see the initialisation, which hwt_debug_used() checks. */
 static bool hwt_debug_is_static(void *addr)
 {
 	return true;
@@ -196,7 +200,7 @@ static bool hwt_debug_is_static(void *addr)
 
 static const struct debug_obj_descr hwt_debug_descr;
 
-/* Where the lock must not be waited for, it may be taken: then the timeout stays on the wheel. */
+/* In atomic context, only try the lock. If it is taken, the timeout stays on the wheel. */
 static void hwt_debug_withdraw_freed(struct hwt_timeout *timeout)
 {
 	struct hwt_wheel *wheel = timeout->wheel;
@@ -214,8 +218,8 @@ static void hwt_debug_withdraw_freed(struct hwt_timeout *timeout)
 }
 
 /*
- * It was reported. Keep the wheel whole, as far as that goes: memory that was overwritten before it
- * was freed does not say which wheel that is.
+ * Withdraw a timeout whose freeing was reported, to keep the wheel intact. Not if the memory was
+ * overwritten before it was freed: then the wheel is unknown.
  */
 static bool hwt_debug_freed(void *addr, enum debug_obj_state state)
 {
@@ -225,7 +229,7 @@ static bool hwt_debug_freed(void *addr, enum debug_obj_state state)
 		return false;
 	if (hwt_debug_whole(timeout))
 		hwt_debug_withdraw_freed(timeout);
-	/* It may still be RUNNING, or SUBMITTED: but the kernel asks until it is not active. */
+	/* Even if it is RUNNING or SUBMITTED: the kernel repeats this until it is not active. */
 	debug_object_deactivate(timeout, &hwt_debug_descr);
 	return true;
 }
@@ -239,7 +243,7 @@ static const struct debug_obj_descr hwt_debug_descr = {
 
 static void hwt_debug_activate(struct hwt_timeout *timeout)
 {
-	/* Of those they want to be told when they are made. */
+	/* Debug objects require an initialisation of their own for an object on the stack. */
 	if (object_is_on_stack(timeout))
 		return;
 	WRITE_ONCE(timeout->tracked, HWT_TRACKED_OBJECT);
@@ -260,7 +264,7 @@ static void hwt_debug_deactivate(struct hwt_timeout *timeout)
 }
 #endif
 
-/* hwt_debug_track() when it is on; under the wheel's lock. */
+/* hwt_debug_track() with "debug". Under the wheel's lock. */
 void __hwt_debug_track(struct hwt_timeout *timeout, u64 state)
 {
 	u8 tracked = timeout->tracked;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Checks of what clients do
+ * Checks of clients, for the module parameter "debug"
  */
 #ifndef _HWT_CORE_DEBUG_H
 #define _HWT_CORE_DEBUG_H
@@ -16,14 +16,14 @@ bool __hwt_debug_used(const struct hwt_timeout *timeout);
 bool __hwt_debug_init(const struct hwt_timeout *timeout);
 bool hwt_debug_module_going(struct hwt_wheel *wheel, struct module *module, bool said);
 
-/* The timeout's state is about to become @state, under the wheel's lock: is it held by that? */
+/* Note whether a timeout will be held, as its state becomes @state. Under the wheel's lock. */
 static inline void hwt_debug_track(struct hwt_timeout *timeout, u64 state)
 {
 	if (static_branch_unlikely(&hwt_debug))
 		__hwt_debug_track(timeout, state);
 }
 
-/* Return: false if it was never initialised, which has been reported. */
+/* Return: false if the timeout was never initialised, which has been reported. */
 static inline bool hwt_debug_used(const struct hwt_timeout *timeout)
 {
 	return !static_branch_unlikely(&hwt_debug) || __hwt_debug_used(timeout);

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a wheel is and does, in debugfs: hwt/wheels/NUMBER-NAME/
+ * Wheels in debugfs: hwt/wheels/NUMBER-NAME/
  *
- *   params     what it was made with, and by whom
+ *   params     its parameters and its creator
  *   stats      its counters
- *   levels     how full each level is
- *   lateness   how late callbacks began
- *   callbacks  which ones took longest
+ *   levels     the occupied buckets of each level
+ *   lateness   callbacks by how late they began
+ *   callbacks  the slowest callbacks
  *
- * docs/statistics.md says what is in them, line by line. The wheel's lock is taken to count the
- * bits of a level, and to print the name of a function.
+ * docs/statistics.md documents each line. The wheel's lock is taken to count the bits of a level,
+ * and to print the name of a function.
  *
- * If a directory cannot be made the wheel does without, as everything in debugfs does.
+ * If a directory cannot be created, the wheel works without it.
  */
 #include <linux/bitops.h>
 #include <linux/cpumask.h>
@@ -108,7 +108,7 @@ static int hwt_stats_show(struct seq_file *m, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(hwt_stats);
 
-/* A level at a time, so that the lock is not held for all. */
+/* Take the lock for one level at a time. */
 static int hwt_levels_show(struct seq_file *m, void *unused)
 {
 	struct hwt_wheel *wheel = m->private;
@@ -122,7 +122,7 @@ static int hwt_levels_show(struct seq_file *m, void *unused)
 		spin_unlock(&wheel->lock);
 		seq_printf(m, "%u %llu %u %llu\n", level, bucket_ns, occupied,
 			   hwt_revolution(wheel));
-		/* The coarsest may be beyond what can be said. */
+		/* The buckets of the coarsest level may overflow. */
 		bucket_ns = bucket_ns > U64_MAX >> wheel->buckets.bits ?
 			    U64_MAX : bucket_ns << wheel->buckets.bits;
 	}
@@ -130,7 +130,7 @@ static int hwt_levels_show(struct seq_file *m, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(hwt_levels);
 
-/* Up to the last one that is not empty: the end tells the worst. */
+/* Print up to the last line that is not 0, so that the last line is the worst lateness. */
 static int hwt_lateness_show(struct seq_file *m, void *unused)
 {
 	struct hwt_wheel *wheel = m->private;
@@ -155,7 +155,7 @@ static int hwt_callbacks_show(struct seq_file *m, void *unused)
 	const struct hwt_slow *slow;
 
 	seq_puts(m, "# longest_ns function\n");
-	/* A module that goes is forgotten under the lock, while its names are there. */
+	/* The lock keeps the names valid: an unloaded module's functions are forgotten under it. */
 	spin_lock(&wheel->lock);
 	for (slow = wheel->slow; slow < wheel->slow + HWT_SLOW_MAX && slow->fn; slow++)
 		seq_printf(m, "%llu %ps\n", slow->ns, slow->fn);
@@ -180,13 +180,13 @@ static void hwt_debugfs_work_fn(struct work_struct *work)
 }
 
 /**
- * hwt_debugfs_make() - have a worker make a directory
- * @make: makes it
- * @of:   what of
+ * hwt_debugfs_make() - have a kernel worker create a directory
+ * @make: creates the directory
+ * @of:   argument of @make
  *
- * Process context; sleeps until that is done. What is in debugfs would be charged to the caller's
- * memory cgroup. At the limit of that it would wait for memory, or be killed, with the lock of the
- * directory above, which all others want who come or go.
+ * Process context; sleeps until @make has returned. The caller itself would be charged for the
+ * memory. At the limit of its memory cgroup it would wait, or be killed, while it holds the lock of
+ * the parent directory, which all other callers need.
  */
 void hwt_debugfs_make(void (*make)(void *of), void *of)
 {
@@ -195,7 +195,7 @@ void hwt_debugfs_make(void (*make)(void *of), void *of)
 	if (IS_ERR(hwt_debugfs_root))
 		return;
 	INIT_WORK_ONSTACK(&made.work, hwt_debugfs_work_fn);
-	/* No barrier: the kernel's workqueue hands the work over, flush_work() its result. */
+	/* No barrier: the workqueue orders the work after this, and flush_work() its result. */
 	queue_work(hwt_wq, &made.work);
 	flush_work(&made.work);
 	destroy_work_on_stack(&made.work);
@@ -208,7 +208,7 @@ static void hwt_wheel_debugfs_make(void *of)
 	struct dentry *dir;
 
 	snprintf(name, sizeof(name), "%llu-%s", wheel->number, wheel->name);
-	/* The name is the client's. */
+	/* The client chooses the name. */
 	strreplace(name, '/', '!');
 	dir = debugfs_create_dir(name, hwt_debugfs_wheels);
 	debugfs_create_file("params", 0400, dir, wheel, &hwt_params_fops);
@@ -220,8 +220,8 @@ static void hwt_wheel_debugfs_make(void *of)
 }
 
 /**
- * hwt_debugfs_add() - a wheel is there
- * @wheel: the wheel, complete, with a number and a name; its maker has a reference
+ * hwt_debugfs_add() - add a wheel to debugfs
+ * @wheel: the wheel, complete, with a number and a name; its creator has a reference
  *
  * Process context, without hwt_wheels_lock.
  */
@@ -231,10 +231,10 @@ void hwt_debugfs_add(struct hwt_wheel *wheel)
 }
 
 /**
- * hwt_debugfs_remove() - a wheel goes
+ * hwt_debugfs_remove() - remove a wheel from debugfs
  * @wheel: the wheel
  *
- * Process context. When this returns nobody reads about it any more.
+ * Process context. When this returns, no reader of the wheel's files is left.
  */
 void hwt_debugfs_remove(struct hwt_wheel *wheel)
 {
@@ -242,9 +242,9 @@ void hwt_debugfs_remove(struct hwt_wheel *wheel)
 }
 
 /**
- * hwt_debugfs_init() - the module comes
+ * hwt_debugfs_init() - create the module's directory
  *
- * Return: its directory, for others to add to.
+ * Return: the directory, for the device to add to.
  */
 struct dentry * __init hwt_debugfs_init(void)
 {
@@ -254,7 +254,7 @@ struct dentry * __init hwt_debugfs_init(void)
 }
 
 /**
- * hwt_debugfs_exit() - the module goes
+ * hwt_debugfs_exit() - remove the module's directory
  */
 void hwt_debugfs_exit(void)
 {

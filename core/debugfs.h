@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What wheels tell of themselves in debugfs
+ * Wheels in debugfs
  */
 #ifndef _HWT_CORE_DEBUGFS_H
 #define _HWT_CORE_DEBUGFS_H

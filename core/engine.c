@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The engine: what a wheel's thread does, and all that is done under the wheel's lock
+ * The engine: the passes of a wheel's thread, and the work of all runners under the wheel's lock
  *
- * A pass collects what was submitted, moves the cursor to now, and runs the callbacks
- * that have come due, each part bounded. Then the engine sleeps until the next tick
- * at which something is due. If the wheel has workers (core/thread.c), they run the callbacks,
- * and the engine runs none.
+ * A pass collects the submitted timeouts, moves the cursor to the present tick, and runs the
+ * callbacks of due timeouts. Each part is bounded. Then the engine sleeps until the next tick at
+ * which a timeout is due. If the wheel has workers (core/thread.c), they run the callbacks instead.
  *
- * core/state.h has the life of a timeout. The lock-free half (core/submit.c) may change a state at
- * any line here. So each decision is a compare-and-swap of exactly the state it was made from, and
- * starts again from the new one if that fails.
+ * core/state.h describes the life of a timeout. The lock-free half (core/submit.c) may change a
+ * state at any line here. So each decision is a compare-and-swap of the state it was made from, and
+ * is made again if the swap fails.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -38,12 +37,12 @@
 #include "core/trace.h"
 
 /**
- * hwt_lock_break() - let others have the lock and the CPU
+ * hwt_lock_break() - drop the lock for a moment, and reschedule if needed
  * @wheel: its lock is held
  *
- * And let RCU-tasks know, which on kernels with preemption nobody else tells. But not in an RCU
- * reader, which must not give up the CPU: with debug=1, hwt_debug_freed() gets here from a kfree()
- * that may be in one.
+ * Also report a quiescent state to RCU-tasks: on kernels with preemption, a busy thread has no
+ * other. In an RCU reader, which must not give up the CPU, only drop the lock: with debug=1,
+ * hwt_debug_freed() gets here from a kfree() that may be in one.
  */
 void hwt_lock_break(struct hwt_wheel *wheel)
 	__must_hold(&wheel->lock)
@@ -56,7 +55,10 @@ void hwt_lock_break(struct hwt_wheel *wheel)
 
 /* -- Collecting ---------------------------------------------------------- */
 
-/* Take a CPU's submission list, unless what was taken before is not collected yet. */
+/*
+ * Take a CPU's submission list, unless entries taken earlier are not collected yet.
+ * Return: whether there are entries to collect.
+ */
 static bool hwt_intake_take(struct hwt_wheel *wheel, unsigned int cpu)
 	__must_hold(&wheel->lock)
 {
@@ -68,11 +70,11 @@ static bool hwt_intake_take(struct hwt_wheel *wheel, unsigned int cpu)
 		return false;
 	clear_bit(cpu, wheel->active);
 	/* Barrier intake.mb, pairs with push.add in hwt_push(): an entry that is not taken here was
-	 * added after the bit was cleared, and its owner will set the bit again.
+	 * added after the bit was cleared, and hwt_push() sets the bit again.
 	 */
 	smp_mb__after_atomic();
-	/* Barrier intake.take, pairs with push.add in hwt_push(): as intake.mb, because
-	 * llist_del_all() is made as an exchange. Its interface does not promise that.
+	/* Barrier intake.take, pairs with push.add in hwt_push(): as intake.mb. llist_del_all() is
+	 * an exchange and so a full barrier, which its interface does not promise.
 	 */
 	submit->fresh = llist_del_all(&submit->list);
 	submit->taken++;
@@ -82,15 +84,15 @@ static bool hwt_intake_take(struct hwt_wheel *wheel, unsigned int cpu)
 	return true;
 }
 
-/* The next CPU's submissions to collect; NULL if there are none. */
+/* Return the next CPU's submissions to collect, or NULL if there are none. */
 static struct hwt_submit *hwt_intake_next(struct hwt_wheel *wheel)
 	__must_hold(&wheel->lock)
 {
 	unsigned int cpu;
 
 	while (list_empty(&wheel->intake)) {
-		/* Other CPUs only set bits meanwhile: what is read twice has not become less, and a
-		 * bit that is missed is as if it had been set after this look.
+		/* Other CPUs only set bits meanwhile, so reading a word twice loses none. A bit
+		 * that is missed is as good as a bit set later.
 		 */
 		cpu = data_race(find_next_bit(wheel->active, nr_cpu_ids, wheel->intake_cpu + 1));
 		if (cpu >= nr_cpu_ids)
@@ -104,7 +106,7 @@ static struct hwt_submit *hwt_intake_next(struct hwt_wheel *wheel)
 	return list_first_entry(&wheel->intake, struct hwt_submit, intake);
 }
 
-/* A CPU's oldest submission of those that were taken; NULL if there is none left. */
+/* Remove the oldest entry taken from a CPU's list. Return it, or NULL if none is left. */
 static struct hwt_timeout *hwt_intake_pop(struct hwt_wheel *wheel, struct hwt_submit *submit)
 	__must_hold(&wheel->lock)
 {
@@ -124,7 +126,7 @@ static struct hwt_timeout *hwt_intake_pop(struct hwt_wheel *wheel, struct hwt_su
 	node = submit->ordered;
 	if (!node)
 		return NULL;
-	/* Now: once SUBMITTED is dropped, the timeout may be pushed again. */
+	/* Unlink the entry now: once SUBMITTED is cleared, the timeout may be pushed again. */
 	submit->ordered = node->next;
 	if (!submit->ordered)
 		list_del_init(&submit->intake);
@@ -132,20 +134,21 @@ static struct hwt_timeout *hwt_intake_pop(struct hwt_wheel *wheel, struct hwt_su
 }
 
 /*
- * Insert a timeout into the buckets. A client may have armed it and kicked the engine before it was
- * in its place, or not kicked it, because it was RUNNING, or due and pushed back.
+ * Insert a timeout into the buckets, and kick the engine if that sleeps beyond the timeout's tick.
+ * The client's kick may have come before the timeout was in its bucket. Or the client did not kick,
+ * because the timeout was RUNNING, or due and pushed back.
  */
 static void hwt_link(struct hwt_wheel *wheel, struct hwt_timeout *timeout, u64 state)
 	__must_hold(&wheel->lock)
 {
 	hwt_buckets_insert(&wheel->buckets, timeout);
-	/* The engine itself looks before it sleeps, but not after each @poll. */
+	/* The engine's thread looks at the buckets before it waits, but not after each ->poll. */
 	if ((current != wheel->thread || wheel->poll) &&
 	    hwt_state_tick(state) < (u64)atomic64_read(&wheel->wake_tick))
 		hwt_wheel_kick(wheel);
 }
 
-/* Leave a hold that is over to the runners that call clients. */
+/* Append a timeout to wheel->ended: its hold is over, and a runner has yet to call its client. */
 static void hwt_leave(struct hwt_wheel *wheel, struct hwt_timeout *timeout)
 	__must_hold(&wheel->lock)
 {
@@ -155,11 +158,11 @@ static void hwt_leave(struct hwt_wheel *wheel, struct hwt_timeout *timeout)
 		hwt_worker_wake(wheel);
 	else if (current != wheel->thread || wheel->poll)
 		hwt_wheel_kick(wheel);
-	/* A hwt_wait() does not wait for the callback that tells of the cancel. */
+	/* hwt_wait() does not wait for ->cancelled to begin. */
 	hwt_wake(wheel, timeout);
 }
 
-/* Collect one submission. The timeout may be gone afterwards. */
+/* Collect one submission. The timeout may have been freed on return. */
 static void hwt_collect_one(struct hwt_wheel *wheel, struct hwt_timeout *timeout)
 	__must_hold(&wheel->lock)
 {
@@ -169,7 +172,7 @@ static void hwt_collect_one(struct hwt_wheel *wheel, struct hwt_timeout *timeout
 	if (hwt_linked(timeout))
 		hwt_buckets_remove(&wheel->buckets, timeout);
 	/* Barrier state.settle, pairs with state.arm in hwt_arm(): the caller that begins the next
-	 * hold sees all that was done in this one.
+	 * hold sees everything that was done in this one.
 	 */
 	do {
 		change = hwt_state_collect(old, timeout->ops);
@@ -186,7 +189,7 @@ static void hwt_collect_one(struct hwt_wheel *wheel, struct hwt_timeout *timeout
 		hwt_wake(wheel, timeout);
 }
 
-/* Collect up to @max submissions of those that were taken from a CPU. Return: their number. */
+/* Collect up to @max entries taken from a CPU's list. Return: the number of entries collected. */
 static unsigned int hwt_collect_taken(struct hwt_wheel *wheel, struct hwt_submit *submit,
 				      unsigned int max)
 	__must_hold(&wheel->lock)
@@ -204,11 +207,11 @@ static unsigned int hwt_collect_taken(struct hwt_wheel *wheel, struct hwt_submit
 }
 
 /**
- * hwt_collect() - link what was submitted, or end its hold
+ * hwt_collect() - collect submitted timeouts: link them, or end their holds
  * @wheel: its lock is held, and is dropped now and then
- * @max:   at most so many entries
+ * @max:   maximum number of entries
  *
- * Calls no client: a hold whose end calls its client is left on wheel->ended.
+ * Calls no client. A timeout whose client must be called when its hold ends goes to wheel->ended.
  *
  * Return: the number of entries collected.
  */
@@ -224,10 +227,10 @@ unsigned int hwt_collect(struct hwt_wheel *wheel, unsigned int max)
 }
 
 /**
- * hwt_collect_before() - collect what was submitted before
+ * hwt_collect_before() - collect all timeouts submitted before the call
  * @wheel: its lock is held, and is dropped now and then
  *
- * Bounded: submissions that come meanwhile are left.
+ * Bounded: later submissions are left.
  */
 void hwt_collect_before(struct hwt_wheel *wheel)
 	__must_hold(&wheel->lock)
@@ -238,7 +241,9 @@ void hwt_collect_before(struct hwt_wheel *wheel)
 
 	for_each_possible_cpu(cpu) {
 		submit = per_cpu_ptr(wheel->submit, cpu);
-		/* What was taken before, and then the list as it is now. */
+		/* Collect the entries taken earlier, and then the list as it is now. @taken shows
+		 * whether another context has taken the list meanwhile.
+		 */
 		end = submit->taken + 1;
 		while (time_before(submit->taken, end) &&
 		       hwt_collect_taken(wheel, submit, HWT_STEP))
@@ -251,7 +256,7 @@ void hwt_collect_before(struct hwt_wheel *wheel)
 }
 
 /**
- * hwt_collect_until() - collect one CPU's submissions until a timeout is among them
+ * hwt_collect_until() - collect one CPU's submissions up to a given timeout
  * @wheel:   its lock is held, and is dropped now and then
  * @cpu:     the CPU
  * @timeout: the timeout
@@ -270,13 +275,13 @@ void hwt_collect_until(struct hwt_wheel *wheel, unsigned int cpu,
 }
 
 /**
- * hwt_end() - bring a hold that is over to its end
+ * hwt_end() - end a timeout's hold and call its client, unless it was armed again
  * @wheel:   its lock is held, and is dropped around callbacks
  * @runner:  the runner that calls the client
  * @timeout: SUBMITTED, not RUNNING, on no submission list: it is on wheel->ended, or the caller has
  *           set the bit under the lock
  *
- * The timeout may be gone afterwards.
+ * The timeout may have been freed on return.
  */
 void hwt_end(struct hwt_wheel *wheel, struct hwt_runner *runner, struct hwt_timeout *timeout)
 	__must_hold(&wheel->lock)
@@ -315,7 +320,7 @@ void hwt_end(struct hwt_wheel *wheel, struct hwt_runner *runner, struct hwt_time
 	}
 }
 
-/* The deadline of a periodic timeout whose callback has returned, as a tick. */
+/* Return the next tick of a periodic timeout whose callback has returned. */
 static u64 hwt_periodic_next(struct hwt_wheel *wheel, struct hwt_timeout *timeout)
 {
 	struct hwt_periodic *periodic =
@@ -328,7 +333,7 @@ static u64 hwt_periodic_next(struct hwt_wheel *wheel, struct hwt_timeout *timeou
 	return hwt_deadline_to_tick(wheel, atomic64_read(&periodic->run.next_ns));
 }
 
-/* A periodic timeout fires: count what was missed, and find the next deadline. */
+/* Count the periods missed by a periodic timeout that fires, and compute its next deadline. */
 static void hwt_periodic_begin(struct hwt_wheel *wheel,
 			       struct hwt_timeout *timeout, bool first)
 {
@@ -337,7 +342,7 @@ static void hwt_periodic_begin(struct hwt_wheel *wheel,
 	u64 now = hwt_clock_now(wheel), missed = 0, next, period_ns;
 
 	if (first) {
-		/* hwt_schedule_periodic_at() may be writing them for a later state. */
+		/* A concurrent hwt_schedule_periodic_at() may be writing @set for a later state. */
 		period_ns = max_t(u64, atomic64_read(&periodic->set.period_ns), 1);
 		atomic64_set(&periodic->run.next_ns, atomic64_read(&periodic->set.first_ns));
 		atomic64_set(&periodic->run.period_ns, period_ns);
@@ -358,7 +363,7 @@ static void hwt_periodic_begin(struct hwt_wheel *wheel,
 	hwt_count(&wheel->overruns, missed);
 }
 
-/* Tell a timeout that it was cancelled. It is RUNNING meanwhile. */
+/* Call ->cancelled of a timeout that is RUNNING. */
 static void hwt_call_cancelled(struct hwt_wheel *wheel, struct hwt_runner *runner,
 			       struct hwt_timeout *timeout)
 	__must_hold(&wheel->lock)
@@ -381,8 +386,8 @@ static struct hwt_change hwt_finish_change(struct hwt_wheel *wheel, struct hwt_t
 	if ((old & HWT_F_PENDING) == HWT_F_REARM)
 		tick = hwt_periodic_next(wheel, timeout);
 	/* Barrier state.settle, pairs with state.arm in hwt_arm() and try.acquire in
-	 * hwt_try_cancel() and hwt_sync(): a caller that finds RUNNING cleared sees all that the
-	 * callback did.
+	 * hwt_try_cancel() and hwt_sync(): a caller that finds RUNNING cleared sees everything that
+	 * the callback did.
 	 */
 	do {
 		change = hwt_state_finish(old, tick, notify);
@@ -394,13 +399,13 @@ static struct hwt_change hwt_finish_change(struct hwt_wheel *wheel, struct hwt_t
 }
 
 /**
- * hwt_finish() - a callback has returned: act on what has become of its timeout
+ * hwt_finish() - clear RUNNING after a callback, and link the timeout again or end its hold
  * @wheel:   its lock is held, and is dropped around callbacks
  * @runner:  the runner that has set RUNNING
- * @timeout: RUNNING, and its callback has returned, if there was one
- * @notify:  its client has not been told of a cancel
+ * @timeout: RUNNING; its callback, if there was one, has returned
+ * @notify:  call ->cancelled first, if the timeout was cancelled
  *
- * The timeout may be gone afterwards.
+ * The timeout may have been freed on return.
  */
 void hwt_finish(struct hwt_wheel *wheel, struct hwt_runner *runner,
 		struct hwt_timeout *timeout, bool notify)
@@ -426,11 +431,11 @@ void hwt_finish(struct hwt_wheel *wheel, struct hwt_runner *runner,
 /* -- Firing -------------------------------------------------------------- */
 
 /**
- * hwt_clock_moved() - was the wall clock set since the buckets were put in order?
+ * hwt_clock_moved() - has the wall clock been set since hwt_engine_check_clock() last looked?
  * @wheel: its lock is held
  *
- * What is due may not be due any more then. Setting the clock kicks the engine, so it will
- * look at this soon.
+ * If so, timeouts in the due list may not be due any more. Setting the clock kicks the engine, so
+ * its next check comes soon.
  */
 bool hwt_clock_moved(struct hwt_wheel *wheel)
 	__must_hold(&wheel->lock)
@@ -440,9 +445,9 @@ bool hwt_clock_moved(struct hwt_wheel *wheel)
 }
 
 /*
- * The tick that the buckets are brought to. On the wall clock, as if that had not been set since
- * hwt_engine_check_clock() last took note: a jump may be undone before anybody looks again, and
- * the cursor must not have followed it.
+ * Return the tick that the cursor advances to. On the wall clock, ignore a set of the clock that
+ * hwt_engine_check_clock() has not seen: it may be undone before the next check, and the cursor
+ * must not have followed it.
  */
 static u64 hwt_engine_tick(const struct hwt_wheel *wheel)
 {
@@ -453,9 +458,9 @@ static u64 hwt_engine_tick(const struct hwt_wheel *wheel)
 
 /**
  * struct hwt_lateness - how late a callback has begun
- * @ns:     after its deadline, or after it was scheduled if that was later
- * @late:   two ticks or more after its deadline
- * @behind: it had to wait for more than a turn
+ * @ns:     delay after its deadline; with @late, after the wheel's @due_since if that was later
+ * @late:   the callback began two ticks or more after its deadline
+ * @behind: @ns is more than a revolution of level 0
  */
 struct hwt_lateness {
 	u64	ns;
@@ -463,7 +468,10 @@ struct hwt_lateness {
 	bool	behind;
 };
 
-/* When a call has begun, on the wheel's clock, ns. @offset: the wall clock's, when it was taken. */
+/*
+ * Return when a call began, ns on the wheel's clock.
+ * @offset: the wall clock's offset when the timeout was taken.
+ */
 static u64 hwt_call_began(const struct hwt_wheel *wheel, const struct hwt_call *call,
 			  s64 offset)
 {
@@ -472,7 +480,7 @@ static u64 hwt_call_began(const struct hwt_wheel *wheel, const struct hwt_call *
 	return hwt_mono_to_wheel(wheel, call->began);
 }
 
-/* @since: when it was taken, something had been due since that tick. @offset: as above. */
+/* @since: the wheel's @due_since when the timeout was taken. @offset: as above. */
 static struct hwt_lateness hwt_lateness_measure(const struct hwt_wheel *wheel,
 						const struct hwt_call *call,
 						u64 tick, u64 since, s64 offset)
@@ -483,7 +491,7 @@ static struct hwt_lateness hwt_lateness_measure(const struct hwt_wheel *wheel,
 	if (likely(late.ns < 2 * wheel->tick_ns))
 		return late;
 	late.late = true;
-	/* One that was scheduled for the past has not waited since then. */
+	/* A timeout that was scheduled for the past has not waited since its deadline. */
 	now = hwt_ns_to_tick(wheel, now_ns);
 	tick = max(tick, min(since, now));
 	late.ns = now_ns - tick * wheel->tick_ns;
@@ -491,7 +499,10 @@ static struct hwt_lateness hwt_lateness_measure(const struct hwt_wheel *wheel,
 	return late;
 }
 
-/* Under the lock: a module that goes is forgotten before its functions have no names any more. */
+/*
+ * Warn that a wheel is behind. The lock keeps the functions' names valid: a module that is unloaded
+ * waits for it in hwt_slow_forget_calls().
+ */
 static void hwt_behind_report(struct hwt_wheel *wheel, const void *fn, u64 late_ns)
 	__must_hold(&wheel->lock)
 {
@@ -502,10 +513,10 @@ static void hwt_behind_report(struct hwt_wheel *wheel, const void *fn, u64 late_
 }
 
 /**
- * struct hwt_due - a timeout that fires
- * @tick:   when it was due
- * @since:  the tick since which something had been due on the wheel
- * @offset: the wall clock's, when it was taken
+ * struct hwt_due - when a timeout that fires was due
+ * @tick:   its tick
+ * @since:  the wheel's @due_since when the timeout was taken
+ * @offset: the wall clock's offset when the timeout was taken
  */
 struct hwt_due {
 	u64	tick;
@@ -513,7 +524,7 @@ struct hwt_due {
 	s64	offset;
 };
 
-/* Take the first timeout of the due list. Return: whether it fires. */
+/* Take the first timeout off the due list. Return: whether it fires. */
 static bool hwt_fire_claim(struct hwt_wheel *wheel, struct hwt_timeout *timeout,
 			   struct hwt_due *due)
 	__must_hold(&wheel->lock)
@@ -524,13 +535,13 @@ static bool hwt_fire_claim(struct hwt_wheel *wheel, struct hwt_timeout *timeout,
 	due->since = wheel->due_since;
 	due->offset = wheel->clock_offset;
 	hwt_buckets_remove(&wheel->buckets, timeout);
-	/* What is due next may become so by a flush or a _sync, before a pass looks. */
+	/* A flush or a _sync may make the next timeout due before a pass updates this. */
 	if (list_empty(&wheel->buckets.due))
 		wheel->due_since = HWT_TICK_NEVER;
 	if (unlikely(hwt_mark_reached(wheel, timeout)))
 		return false;
 	/* Barrier state.fire, pairs with state.arm and earlier.mb in hwt_arm() and earlier.mb in
-	 * __hwt_schedule(): the callback sees what the client has written before.
+	 * __hwt_schedule(): the callback sees what the client wrote before it scheduled.
 	 */
 	do {
 		change = hwt_state_fire(old, wheel->buckets.cursor);
@@ -563,7 +574,7 @@ static void hwt_fire_call(struct hwt_wheel *wheel, struct hwt_runner *runner,
 
 	runner->call = ++wheel->calls;
 	hwt_call_begin(wheel, runner, timeout, expire, &call);
-	/* The cached clock may be older than the pass of another runner that found this due. */
+	/* The cached timestamp may be older than the pass that has made the timeout due. */
 	if (trace_hwt_expire_entry_enabled())
 		trace_hwt_expire_entry(wheel, timeout, expire, due->tick,
 				       max(hwt_call_began(wheel, &call, due->offset),
@@ -580,7 +591,7 @@ static void hwt_fire_call(struct hwt_wheel *wheel, struct hwt_runner *runner,
 }
 
 /**
- * hwt_fire() - the first timeout of the due list fires, or goes back to where it now belongs
+ * hwt_fire() - fire the first timeout of the due list, unless it was cancelled or pushed back
  * @wheel:   its lock is held, and is dropped around callbacks
  * @runner:  the runner that calls its client
  * @timeout: the first of the due list
@@ -602,7 +613,7 @@ static bool hwt_engine_halted(struct hwt_wheel *wheel)
 	return wheel->stopping || hwt_frozen(wheel) || hwt_clock_moved(wheel);
 }
 
-/* Return: how many were taken from the due list. */
+/* Fire up to @max due timeouts. Return: the number of timeouts taken off the due list. */
 static unsigned int hwt_engine_fire(struct hwt_wheel *wheel, unsigned int max)
 	__must_hold(&wheel->lock)
 {
@@ -612,7 +623,7 @@ static unsigned int hwt_engine_fire(struct hwt_wheel *wheel, unsigned int max)
 	while (n < max && !list_empty(due) && !hwt_engine_halted(wheel)) {
 		hwt_fire(wheel, &wheel->engine,
 			 list_first_entry(due, struct hwt_timeout, link));
-		/* Those that are not due any more do not drop the lock. */
+		/* Timeouts that were cancelled or pushed back do not drop the lock. */
 		if (++n % HWT_STEP == 0) {
 			hwt_lock_break(wheel);
 			wheel->engine.stamp = 0;
@@ -624,9 +635,9 @@ static unsigned int hwt_engine_fire(struct hwt_wheel *wheel, unsigned int max)
 /* -- Passes -------------------------------------------------------------- */
 
 /*
- * After a long sleep the cursor is far behind, and what was submitted meanwhile would
- * go to a level too high. Bring it closer, but not so close that what is due within a turn
- * would not be sorted by tick any more.
+ * Move the cursor forward after a long sleep, so that timeouts submitted meanwhile do not go to a
+ * level too high. It stays a revolution behind the present tick, so that timeouts that have come
+ * due within this revolution are sorted by tick.
  */
 static void hwt_engine_catch_up(struct hwt_wheel *wheel, u64 now)
 {
@@ -634,7 +645,10 @@ static void hwt_engine_catch_up(struct hwt_wheel *wheel, u64 now)
 		hwt_buckets_skip(&wheel->buckets, now - hwt_revolution(wheel));
 }
 
-/* Let the cancelled go when their time has come: then what follows collects them. */
+/*
+ * Plan a pass for reclaim_ms after the first cancel, and clear the flag in that pass. The pass then
+ * collects all timeouts cancelled before.
+ */
 static void hwt_engine_reclaim(struct hwt_wheel *wheel)
 {
 	u64 now;
@@ -648,18 +662,18 @@ static void hwt_engine_reclaim(struct hwt_wheel *wheel)
 		wheel->reclaim_at = 0;
 		WRITE_ONCE(wheel->reclaim, false);
 		/* Barrier reclaim.mb, pairs with state.cancel in hwt_cancel_claim() and push.add in
-		 * hwt_push(): this pass collects what a caller that still finds the flag set has
-		 * cancelled. sleep.mb would do, a pass later; this is rare, and easier to see.
+		 * hwt_push(): this pass collects the timeout of a caller that still finds the flag
+		 * set. sleep.mb would do, a pass later, but is harder to see; this path is rare.
 		 */
 		smp_mb();
 	}
 }
 
 /*
- * The wall clock may have been set. If it goes back behind the cursor, everything is put in
- * order anew, what is due included; forward it is like any other advance.
+ * Handle a set of the wall clock. If the clock is now behind the cursor, sort all timeouts anew,
+ * due ones included. A set forward needs nothing more than an advance.
  *
- * Return: whether it was.
+ * Return: whether the clock was set.
  */
 static bool hwt_engine_check_clock(struct hwt_wheel *wheel)
 	__must_hold(&wheel->lock)
@@ -675,7 +689,7 @@ static bool hwt_engine_check_clock(struct hwt_wheel *wheel)
 	if (jump) {
 		hwt_count(&wheel->clock_sets, 1);
 		if (wheel->clock_set && !wheel->stopping) {
-			/* Nobody fires meanwhile: the clock is seen to have moved. */
+			/* No runner fires meanwhile, since hwt_clock_moved() is true. */
 			wheel->engine.call = ++wheel->calls;
 			hwt_call_begin(wheel, &wheel->engine, &wheel->clock_timeout,
 				       wheel->clock_set, &call);
@@ -688,12 +702,12 @@ static bool hwt_engine_check_clock(struct hwt_wheel *wheel)
 		if (now < wheel->buckets.cursor)
 			hwt_buckets_rebase(&wheel->buckets, now);
 	}
-	/* A flush may wait for this, even if the clock is where it was. */
+	/* hwt_wheel_flush() may wait for this check, even if the set was undone since. */
 	hwt_wake(wheel, NULL);
 	return jump;
 }
 
-/* Say since when something has been due. To be called before and after the cursor moves. */
+/* Update @due_since. Called before and after the cursor moves. */
 static void hwt_engine_note_due(struct hwt_wheel *wheel, u64 now)
 	__must_hold(&wheel->lock)
 {
@@ -705,7 +719,7 @@ static void hwt_engine_note_due(struct hwt_wheel *wheel, u64 now)
 		wheel->due_since = now;
 }
 
-/* Process wheel->ended. Bounded, because other runners may keep adding to it. */
+/* Process wheel->ended. Bounded, because other contexts may keep adding to it. */
 static void hwt_engine_end(struct hwt_wheel *wheel, unsigned int max)
 	__must_hold(&wheel->lock)
 {
@@ -722,10 +736,10 @@ static void hwt_engine_end(struct hwt_wheel *wheel, unsigned int max)
 }
 
 /**
- * hwt_engine_advance() - move the cursor to now; in steps, and not without end
+ * hwt_engine_advance() - move the cursor to the present tick, in a bounded number of steps
  * @wheel: its lock is held, and is dropped now and then
  *
- * Return: whether it is there.
+ * Return: whether the cursor is there.
  */
 bool hwt_engine_advance(struct hwt_wheel *wheel)
 	__must_hold(&wheel->lock)
@@ -736,7 +750,7 @@ bool hwt_engine_advance(struct hwt_wheel *wheel)
 	for (n = 0; n < HWT_ADVANCE_MAX / HWT_STEP && !done && !wheel->stopping; n++) {
 		if (n)
 			hwt_lock_break(wheel);
-		/* Anew: without the lock, the engine may have gone back with the clock. */
+		/* Read the tick anew: while the lock was dropped, the clock may have gone back. */
 		done = hwt_buckets_advance(&wheel->buckets, hwt_engine_tick(wheel), HWT_STEP);
 		if (wheel->workers && !list_empty(&wheel->buckets.due))
 			hwt_worker_wake(wheel);
@@ -745,8 +759,8 @@ bool hwt_engine_advance(struct hwt_wheel *wheel)
 }
 
 /**
- * hwt_engine_pass() - collect, advance, fire
- * @wheel: the wheel; on its thread
+ * hwt_engine_pass() - run a pass: collect, advance, fire
+ * @wheel: the wheel; the caller is its thread
  */
 void hwt_engine_pass(struct hwt_wheel *wheel)
 {
@@ -754,11 +768,12 @@ void hwt_engine_pass(struct hwt_wheel *wheel)
 	u64 now, cursor;
 	bool jumped;
 
-	/* Awake: nobody needs to wake it, it will look before it sleeps. */
+	/* The engine is awake, and needs no kick until it sleeps. */
 	atomic64_set(&wheel->wake_tick, 0);
 	WRITE_ONCE(wheel->kicked, false);
 	/* Barrier pass.mb, pairs with kick.before in hwt_wheel_kick() and state.pull in hwt_arm():
-	 * a caller whose kick is swallowed here has submitted before, and this pass finds that.
+	 * if a caller still finds @kicked set, or its kick is cleared above, this pass finds its
+	 * submission or its new tick.
 	 */
 	smp_mb();
 
@@ -768,7 +783,7 @@ void hwt_engine_pass(struct hwt_wheel *wheel)
 	jumped = hwt_engine_check_clock(wheel);
 	now = hwt_engine_tick(wheel);
 	hwt_engine_reclaim(wheel);
-	/* What a jump has passed over is due since now, and sorted from where it began. */
+	/* Timeouts passed by a jump count as due since now, and are sorted from its beginning. */
 	if (!jumped) {
 		hwt_engine_note_due(wheel, now);
 		hwt_engine_catch_up(wheel, now);
@@ -778,7 +793,7 @@ void hwt_engine_pass(struct hwt_wheel *wheel)
 	hwt_engine_note_due(wheel, now);
 	/* Drop the cached timestamp, so that collection time is not charged to a callback. */
 	wheel->engine.stamp = 0;
-	/* As much as was collected, so that submissions do not starve callbacks. */
+	/* Serve as many timeouts as were collected, so that submissions do not starve callbacks. */
 	max = max_t(unsigned int, collected, HWT_FIRE_MAX);
 	if (!wheel->workers) {
 		hwt_engine_end(wheel, max);
@@ -789,7 +804,7 @@ void hwt_engine_pass(struct hwt_wheel *wheel)
 	trace_hwt_pass(wheel, cursor, collected, served);
 }
 
-/* The tick until which the engine has nothing to do, as far as it has collected. */
+/* Return the tick until which the engine has nothing to do, as far as it has collected. */
 static u64 hwt_engine_target(struct hwt_wheel *wheel)
 	__must_hold(&wheel->lock)
 {
@@ -802,7 +817,7 @@ static u64 hwt_engine_target(struct hwt_wheel *wheel)
 	if (!list_empty(&wheel->ended) || !list_empty(&wheel->buckets.due)) {
 		if (!wheel->workers)
 			return 0;
-		/* Whoever has put them there may have relied on the engine. */
+		/* The context that has added them may rely on the engine to wake a worker. */
 		hwt_worker_wake(wheel);
 	}
 	tick = hwt_buckets_next_tick(&wheel->buckets);
@@ -812,7 +827,7 @@ static u64 hwt_engine_target(struct hwt_wheel *wheel)
 	return tick;
 }
 
-/* The clock of a wheel, as hrtimers know it. */
+/* Return the clock of a wheel as a clockid_t, for hrtimers. */
 static clockid_t hwt_clock_id(const struct hwt_wheel *wheel)
 {
 	switch (wheel->clock) {
@@ -833,8 +848,8 @@ static bool hwt_engine_wanted(struct hwt_wheel *wheel)
 static void hwt_engine_sleep_until(struct hwt_wheel *wheel, u64 tick, ktime_t expires)
 {
 	/* Barrier wait.state, pairs with kick.after in hwt_wheel_kick() and kernel.wake in
-	 * kthread_stop(): the engine sees kicked, or that it is to end, or the other side sees the
-	 * engine asleep and in no callback.
+	 * kthread_stop(): the engine sees the kick or the request to end, or the other side sees
+	 * the engine asleep and in no callback.
 	 */
 	set_current_state(hwt_idle_state(wheel));
 	if (!hwt_engine_wanted(wheel)) {
@@ -848,27 +863,29 @@ static void hwt_engine_sleep_until(struct hwt_wheel *wheel, u64 tick, ktime_t ex
 	__set_current_state(TASK_RUNNING);
 }
 
-/* Kicks are seen here, too: they are flags first of all. */
+/* Wait busily. A kick sets a flag, which ends this wait too. */
 static void hwt_engine_spin_until(struct hwt_wheel *wheel, u64 tick, ktime_t expires)
 {
-	/* Also without a wait, off its affinity: a CPU that comes or goes may need this one. */
+	/* Reschedule even if the loop ends at once, as it does off the wheel's affinity: a CPU that
+	 * comes or goes may need this one.
+	 */
 	cond_resched_tasks_rcu_qs();
 	while (!hwt_engine_wanted(wheel) && !hwt_frozen(wheel) && !hwt_thread_off_affinity(wheel) &&
 	       (tick == HWT_TICK_NEVER || hwt_clock_now(wheel) < ktime_to_ns(expires))) {
 		hwt_engine_poll(wheel);
 		cpu_relax();
-		/* Its CPU may have been set aside, but RCU has not been asked. */
+		/* RCU waits for this thread, even if its CPU was set aside for it. */
 		cond_resched_tasks_rcu_qs();
 	}
 }
 
-/* @tick is not the one that never comes if there is something to reclaim. */
+/* Wait until @tick or @reclaim_at. If @reclaim_at is set, @tick is not HWT_TICK_NEVER. */
 static void hwt_engine_wait(struct hwt_wheel *wheel, u64 tick)
 {
-	u64 reclaim_at = wheel->reclaim_at;	/* its own */
+	u64 reclaim_at = wheel->reclaim_at;	/* written by this thread only */
 	ktime_t expires = ns_to_ktime(tick * wheel->tick_ns);
 
-	/* A tick may be an hour: the cancelled do not wait for it. */
+	/* A tick may last an hour; cancelled timeouts do not wait for its end. */
 	if (reclaim_at)
 		expires = min(expires, ns_to_ktime(hwt_mono_to_wheel(wheel, reclaim_at)));
 	if (wheel->wait == HWT_WAIT_BUSY)
@@ -881,17 +898,16 @@ static void hwt_engine_wait(struct hwt_wheel *wheel, u64 tick)
 
 /**
  * hwt_engine_sleep() - wait until there is something to do
- * @wheel: the wheel; on its thread
+ * @wheel: the wheel; the caller is its thread
  *
- * Submitters wake the engine for what comes before the tick that it has published; so it
- * publishes, counts sleep_seq up, and only then looks at the submission lists a last time.
- * Either that look finds an entry, or whoever pushes it finds what was published. Only an
- * earlier tick may be published after that: a later one would leave out those who have
- * already compared.
+ * Submitters wake the engine for a timeout that is due before wake_tick. The engine publishes
+ * wake_tick, increments sleep_seq, and only then collects a last time. Either this collection finds
+ * an entry, or the caller that pushes the entry finds the published values. Afterwards wake_tick
+ * may only become earlier, since callers that have compared their ticks with it do not look again.
  *
- * sleep_seq is for an entry that somebody has claimed and not yet pushed when the engine
- * looks: if another one then makes it earlier and wakes the engine in vain, the
- * pusher finds that the number has changed, and wakes it again.
+ * sleep_seq is for an entry that is claimed but not yet pushed when the engine collects. If another
+ * CPU then pulls that timeout forward, it wakes the engine in vain: the timeout is on no list yet.
+ * The caller that pushes the entry finds sleep_seq changed, and wakes the engine again.
  */
 void hwt_engine_sleep(struct hwt_wheel *wheel)
 {
@@ -908,12 +924,13 @@ void hwt_engine_sleep(struct hwt_wheel *wheel)
 
 	atomic64_set(&wheel->wake_tick, published);
 	/* Barrier sleep.seq, pairs with state.arm and state.pull in hwt_arm() and state.cancel in
-	 * hwt_cancel_claim(): if a claim came after this number, a caller that then pulls that
-	 * timeout forward finds the wake_tick from before this number.
+	 * hwt_cancel_claim(): if the claim of a timeout came after this number was read, a caller
+	 * that then pulls the timeout forward finds the wake_tick published above.
 	 */
 	smp_store_release(&wheel->sleep_seq, wheel->sleep_seq + 1);
 	/* Barrier sleep.mb, pairs with push.add and push.bit in hwt_push() and state.pull in
-	 * hwt_arm(): the look that follows finds the entry, or the caller finds what was published.
+	 * hwt_arm(): the collection below finds the entry, or the caller finds wake_tick and
+	 * sleep_seq as published.
 	 */
 	smp_mb();
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The module's parameters for wheels, and the registry of live ones
+ * The module's parameters for wheels, and the registry of live wheels
  */
 #ifndef _HWT_CORE_REGISTRY_H
 #define _HWT_CORE_REGISTRY_H

@@ -10,9 +10,9 @@
 #include "core/wheel.h"
 
 /*
- * Change a timeout's state. A full barrier if it succeeds, on which all callers rely: a client that
- * schedules has written what the callback reads, a runner that ends a hold has read what the next
- * hold changes, and what either reads next (sleep_seq, wake_tick, the flags) is not older.
+ * Change a timeout's state. On success this is a full barrier, on which all callers rely: it comes
+ * after the writes of a client that schedules, after the reads of a runner that ends a hold, and
+ * before each caller's later reads (of sleep_seq, wake_tick, the flags).
  */
 static inline bool hwt_state_change(struct hwt_timeout *timeout, u64 *old, u64 new)
 {

@@ -10,11 +10,9 @@
 void __hwt_wake(struct hwt_wheel *wheel, struct hwt_timeout *timeout);
 
 /**
- * hwt_wake() - what waiters wait for has changed
+ * hwt_wake() - wake tasks that wait for a timeout or for the wheel
  * @wheel:   its lock is held
- * @timeout: whose state has changed; it may be gone. NULL: none
- *
- * Wakes those that wait for this timeout, and those that wait for the wheel.
+ * @timeout: the timeout whose state has changed, which may have been freed; NULL: none
  */
 static inline void hwt_wake(struct hwt_wheel *wheel, struct hwt_timeout *timeout)
 {

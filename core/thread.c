@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The threads of a wheel: the engine's, and those of its workers, if it has any
+ * The threads of a wheel: the engine, and its workers, if it has any
  *
- * Workers take what is due, and what was left to those who may call back, one by one under
- * the wheel's lock. Until a worker takes it, a timeout is in the wheel like any other, and
- * can be cancelled and moved. Nothing is allocated, nothing is queued a second time.
+ * Workers take timeouts from the due list and from wheel->ended, one by one under the wheel's lock.
+ * Until a worker takes it, a timeout is in the wheel like any other, and can be cancelled and
+ * moved. No memory is allocated, and no timeout is queued a second time.
  *
- * Idle workers are in a list. Whoever makes something due takes one out and wakes it, and a
- * worker that leaves something behind does so too: as many are woken as have work to do.
+ * Idle workers are in a list. A context that adds work for them removes one from this list and
+ * wakes it. A worker that leaves work behind wakes another one: as many are woken as have work.
  */
 #include <linux/cpu.h>
 #include <linux/freezer.h>
@@ -20,13 +20,13 @@
 #include "core/submit.h"
 #include "core/thread.h"
 
-/* -- What all have in common ----------------------------------------------- */
+/* -- Common to all threads ------------------------------------------------- */
 
 /*
- * By the thread itself: kthreads begin with an affinity of their own. Not while a CPU comes or
- * goes: one that goes is online for a while, the scheduler may choose it, and PREEMPT_RT warns of
- * the thread that gets there (affine_move_task()). Only tried: who has it go may wait for this
- * wheel.
+ * Pin the calling thread: kthreads begin with an affinity of their own. Not during CPU hotplug: a
+ * CPU that goes offline stays online for a while, the scheduler may choose it, and PREEMPT_RT warns
+ * of the thread that gets there (affine_move_task()). Only try the lock: the task that takes the
+ * CPU offline may be waiting for this wheel.
  */
 static void hwt_thread_pin(struct hwt_wheel *wheel)
 {
@@ -39,13 +39,13 @@ static void hwt_thread_pin(struct hwt_wheel *wheel)
 }
 
 /*
- * Has the kernel let a thread go anywhere? It does so when the thread's last CPU is about to go,
- * even if that then stays, and when cpusets change. An administrator who places a thread elsewhere
- * leaves out some CPU: that is respected.
+ * Has the kernel reset a thread's affinity to all CPUs? It does so when the thread's last CPU is
+ * about to go offline, even if the CPU then stays, and when cpusets change. An administrator who
+ * moves a thread leaves out some online CPU: such an affinity is kept.
  */
 static bool hwt_thread_is_loose(const struct hwt_wheel *wheel, const struct task_struct *task)
 {
-	/* Without a lock: what changes just now is seen the next time. */
+	/* Without a lock: a concurrent change is seen the next time. */
 	return data_race(!cpumask_subset(&task->cpus_mask, wheel->affinity) &&
 			 cpumask_subset(cpu_online_mask, &task->cpus_mask));
 }
@@ -54,7 +54,7 @@ static bool hwt_thread_is_loose(const struct hwt_wheel *wheel, const struct task
  * hwt_thread_off_affinity() - is the calling thread of a wheel to be pinned again?
  * @wheel: the wheel
  *
- * If none of its CPUs is online, a thread may be anywhere.
+ * While none of the wheel's CPUs is online, its threads may run anywhere.
  */
 bool hwt_thread_off_affinity(const struct hwt_wheel *wheel)
 {
@@ -66,7 +66,7 @@ bool hwt_thread_off_affinity(const struct hwt_wheel *wheel)
 	       cpumask_intersects(wheel->affinity, cpu_online_mask);
 }
 
-/* The engine, for all threads that have found a CPU coming or going. */
+/* Pin all threads that were not pinned during CPU hotplug. Called by the engine. */
 static void hwt_engine_pin(struct hwt_wheel *wheel)
 {
 	if (!cpus_read_trylock())
@@ -95,15 +95,15 @@ static void hwt_thread_begin(struct hwt_wheel *wheel)
 }
 
 /*
- * Stand still while the system is frozen, in a sleep in which the freezer finds the thread. Not by
- * try_to_freeze(), which would not return for a stop. Newer kernels (6.7) thaw such a sleeper
- * without waking it, unless it was woken meanwhile: so each sleep has an end.
+ * Sleep while the system is frozen, in a state that the freezer accepts. Not in try_to_freeze(),
+ * which would not return for a stop. Since 6.7, the kernel thaws such a sleeper without waking it,
+ * unless it was woken meanwhile, so each sleep is limited.
  */
 static void hwt_thread_freeze(const struct hwt_wheel *wheel)
 {
 	while (hwt_frozen(wheel) && !hwt_thread_ends(wheel)) {
 		/* Barrier freeze.state, pairs with kernel.wake in hwt_thread_wake_frozen(): this
-		 * thread sees that it is to end, or is seen asleep.
+		 * thread sees the request to end, or the other side sees it asleep.
 		 */
 		set_current_state(hwt_idle_state(wheel));
 		if (hwt_frozen(wheel) && !hwt_thread_ends(wheel))
@@ -131,7 +131,7 @@ static int hwt_engine_thread(void *arg)
 		if (unlikely(hwt_thread_off_affinity(wheel)))
 			hwt_engine_pin(wheel);
 		hwt_engine_pass(wheel);
-		/* Here too: it may never come to wait. */
+		/* Poll here too, since the engine may never come to wait. */
 		hwt_engine_poll(wheel);
 		hwt_engine_sleep(wheel);
 	}
@@ -141,10 +141,10 @@ static int hwt_engine_thread(void *arg)
 /* -- Workers --------------------------------------------------------------- */
 
 /**
- * hwt_worker_wake() - there is something for a worker
+ * hwt_worker_wake() - wake an idle worker, since there is work
  * @wheel: its lock is held
  *
- * If none is idle, the first that becomes so will see it.
+ * If no worker is idle, the first one that finishes finds the work.
  */
 void hwt_worker_wake(struct hwt_wheel *wheel)
 	__must_hold(&wheel->lock)
@@ -159,8 +159,8 @@ void hwt_worker_wake(struct hwt_wheel *wheel)
 }
 
 /*
- * Serve one timeout. The due list and the ended one take turns, so that neither waits for the end
- * of the other.
+ * Serve one timeout. The due list and wheel->ended take turns, so that neither waits until the
+ * other is empty.
  *
  * Return: false if there was nothing to do.
  */
@@ -174,7 +174,7 @@ static bool hwt_worker_serve(struct hwt_wheel *wheel, struct hwt_worker *worker)
 	if (list_empty(due)) {
 		due = NULL;
 	} else if (hwt_clock_moved(wheel)) {
-		/* The engine makes it due again, or not. */
+		/* The engine sorts the due timeouts anew. */
 		hwt_wheel_kick(wheel);
 		due = NULL;
 	}
@@ -197,10 +197,10 @@ static bool hwt_worker_serve(struct hwt_wheel *wheel, struct hwt_worker *worker)
 static void hwt_worker_wait(struct hwt_wheel *wheel, struct hwt_worker *worker)
 	__must_hold(&wheel->lock)
 {
-	/* Work is found, and idle workers are woken, under the lock: nothing is missed. */
+	/* Work is found, and idle workers are woken, under the lock, so no wake-up is missed. */
 	list_add(&worker->idle, &wheel->idle);
-	/* Barrier worker.state, pairs with kernel.wake in kthread_stop(), which takes no lock of
-	 * the wheel's: this thread sees that it is to end, or is seen asleep.
+	/* Barrier worker.state, pairs with kernel.wake in kthread_stop(), which does not take the
+	 * wheel's lock: this thread sees the request to end, or the other side sees it asleep.
 	 */
 	set_current_state(hwt_idle_state(wheel));
 	spin_unlock(&wheel->lock);
@@ -224,7 +224,7 @@ static int hwt_worker_thread(void *arg)
 	spin_lock(&wheel->lock);
 	while (!hwt_thread_ends(wheel)) {
 		if (unlikely(hwt_frozen(wheel))) {
-			/* Not while idle: nobody would wake it for what is due then. */
+			/* Not in the idle list: it is not woken again for its present work. */
 			spin_unlock(&wheel->lock);
 			hwt_thread_freeze(wheel);
 			worker->runner.stamp = 0;
@@ -232,7 +232,7 @@ static int hwt_worker_thread(void *arg)
 		} else if (!hwt_worker_serve(wheel, worker)) {
 			hwt_worker_wait(wheel, worker);
 		} else if (++n % HWT_STEP == 0) {
-			/* Those that are not due any more do not drop the lock. */
+			/* Timeouts that were cancelled or pushed back do not drop the lock. */
 			hwt_lock_break(wheel);
 			worker->runner.stamp = 0;
 		}
@@ -241,7 +241,7 @@ static int hwt_worker_thread(void *arg)
 	return 0;
 }
 
-/* -- Making and unmaking --------------------------------------------------- */
+/* -- Creation and end ------------------------------------------------------ */
 
 static int hwt_worker_make(struct hwt_wheel *wheel, unsigned int number)
 {
@@ -253,7 +253,7 @@ static int hwt_worker_make(struct hwt_wheel *wheel, unsigned int number)
 	thread = kthread_create(hwt_worker_thread, worker, "%s/%u", wheel->name, number);
 	if (IS_ERR(thread))
 		return PTR_ERR(thread);
-	/* It may be woken even when it has ended. */
+	/* The thread may be woken even when it has ended. */
 	worker->runner.task = get_task_struct(thread);
 	worker->runner.thread = true;
 	list_add_tail(&worker->runner.entry, &wheel->runners);
@@ -282,14 +282,14 @@ static void hwt_workers_free(struct hwt_wheel *wheel, unsigned int n)
 }
 
 /**
- * hwt_threads_start() - make a wheel's threads
- * @wheel: the wheel, complete but for this
- * @gfp:   how to allocate
+ * hwt_threads_start() - create a wheel's threads
+ * @wheel: the wheel, otherwise complete
+ * @gfp:   for the allocation
  *
- * They run at once, to wait in TASK_IDLE: a thread that was made and never woken counts
- * as load and is taken for hung.
+ * The threads run at once, and wait in TASK_IDLE: a thread that is created and never woken counts
+ * as load and as hung.
  *
- * Return: 0 or a negative error; then there is none.
+ * Return: 0, or a negative error and no thread is left.
  */
 int hwt_threads_start(struct hwt_wheel *wheel, gfp_t gfp)
 {
@@ -327,15 +327,15 @@ err:
 }
 
 /**
- * hwt_threads_stop() - wait until a wheel's threads have ended
- * @wheel: the wheel, stopping: they begin nothing new
+ * hwt_threads_stop() - end a wheel's threads, and wait for them
+ * @wheel: the wheel, stopping: its threads serve no timeout any more
  */
 void hwt_threads_stop(struct hwt_wheel *wheel)
 {
 	unsigned int n;
 
 	if (wheel->flags & HWT_FREEZABLE) {
-		/* Before kthread_stop(), which does not thaw them, and waits. */
+		/* Thaw the threads first: kthread_stop() does not, and waits for them. */
 		WRITE_ONCE(wheel->ending, true);
 		hwt_thread_wake_frozen(wheel->thread);
 		for (n = 0; n < wheel->workers; n++)
@@ -346,8 +346,8 @@ void hwt_threads_stop(struct hwt_wheel *wheel)
 }
 
 /**
- * hwt_threads_free() - forget a wheel's threads, which have ended
- * @wheel: the wheel; nobody wakes its threads any more
+ * hwt_threads_free() - free a wheel's threads, which have ended
+ * @wheel: the wheel; no context wakes its threads any more
  */
 void hwt_threads_free(struct hwt_wheel *wheel)
 {
@@ -362,10 +362,10 @@ static void hwt_thread_pin_again(struct hwt_wheel *wheel, struct task_struct *ta
 }
 
 /**
- * hwt_threads_pin() - put a wheel's threads on their CPUs again
+ * hwt_threads_pin() - pin a wheel's threads again, if the kernel has reset their affinity
  * @wheel: the wheel, pinned, and not being freed
  *
- * One of them is back; or none comes or goes, and the caller sees to that.
+ * Called when one of the wheel's CPUs has come online, or with CPU hotplug locked out.
  */
 void hwt_threads_pin(struct hwt_wheel *wheel)
 {

@@ -10,7 +10,7 @@
 
 #include "core/wheel.h"
 
-/* Must the calling thread of the wheel stand still? */
+/* Must the calling thread of the wheel freeze? */
 static inline bool hwt_frozen(const struct hwt_wheel *wheel)
 {
 	return (wheel->flags & HWT_FREEZABLE) && freezing(current);
@@ -22,13 +22,13 @@ static inline bool hwt_thread_ends(const struct hwt_wheel *wheel)
 	return READ_ONCE(wheel->ending) || kthread_should_stop();
 }
 
-/* How the threads of a wheel sleep: they are no load, and not hung. */
+/* Return the state in which the wheel's threads sleep, which counts neither as load nor as hung. */
 static inline unsigned int hwt_idle_state(const struct hwt_wheel *wheel)
 {
 	return wheel->flags & HWT_FREEZABLE ? TASK_IDLE | TASK_FREEZABLE : TASK_IDLE;
 }
 
-/* An engine that waits busily looks after something else, too. */
+/* Call the client's ->poll, which only an engine that waits busily has. */
 static inline void hwt_engine_poll(struct hwt_wheel *wheel)
 {
 	if (wheel->poll)

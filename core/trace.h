@@ -2,12 +2,13 @@
 /*
  * Tracepoints, hwt:* of perf, trace-cmd and bpftrace
  *
- * Off, each is one instruction that does nothing. Times are nanoseconds on the wheel's clock,
- * ticks turned into them; U64_MAX (-1) is never. A wheel is known by its name, which need not
- * be its own alone; a timeout by its address, which may be used for another later on.
+ * A disabled tracepoint is one no-op instruction. Times are nanoseconds on the wheel's clock, which
+ * ticks are converted to; U64_MAX (-1) is never. A wheel is identified by its name, which other
+ * wheels may have too, and a timeout by its address, which may be reused later.
  *
- * They come from where things happen, NMI included, and after they did: what is said of a schedule
- * or a cancel is true. So on another CPU the timeout may be seen to fire a little before that.
+ * The events come from any context, NMI included. A schedule or a cancel is reported after it has
+ * happened, with its result. So the timeout may fire on another CPU a little before its schedule is
+ * reported.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM hwt
@@ -21,12 +22,12 @@
 #include "core/clock.h"
 
 /*
- * hwt_schedule - a timeout was scheduled, or was not
+ * hwt_schedule - a timeout was scheduled, or the schedule failed
  *
- * @expires is what was asked for, rounded up to the tick, and moved within the slack;
- * hwt_schedule_earlier() may have left an earlier deadline. @ret is what the call returns:
+ * @expires: the requested deadline, rounded up to the tick, and moved within the slack;
+ * hwt_schedule_earlier() may have kept an earlier one. @ret: the result of the call,
  * HWT_WAS_PENDING (1) and HWT_WAS_HELD (2), ored, or an error. A periodic timeout is scheduled
- * once; that it is armed again after a callback is not told.
+ * once; the event does not repeat when the timeout is armed again after a callback.
  */
 TRACE_EVENT(hwt_schedule,
 	    TP_PROTO(const struct hwt_wheel *wheel, const struct hwt_timeout *timeout,
@@ -48,10 +49,10 @@ TRACE_EVENT(hwt_schedule,
 );
 
 /*
- * hwt_cancel - a timeout that was pending was cancelled, or handed back by a stop
+ * hwt_cancel - a pending timeout was cancelled, or handed back by a stop
  *
- * @expires is when it would have fired. Of a periodic one whose callback is executing it is when
- * that was due.
+ * @expires: the deadline of the timeout. If it is periodic and its callback is executing, the
+ * deadline for which this callback was called.
  */
 TRACE_EVENT(hwt_cancel,
 	    TP_PROTO(const struct hwt_wheel *wheel, const struct hwt_timeout *timeout,
@@ -70,7 +71,7 @@ TRACE_EVENT(hwt_cancel,
 /*
  * hwt_expire_entry - a callback begins
  *
- * It is late by @now - @expires.
+ * The callback is late by @now - @expires.
  */
 TRACE_EVENT(hwt_expire_entry,
 	    TP_PROTO(const struct hwt_wheel *wheel, const struct hwt_timeout *timeout,
@@ -92,7 +93,7 @@ TRACE_EVENT(hwt_expire_entry,
 );
 
 /*
- * hwt_expire_exit - it has returned
+ * hwt_expire_exit - a callback has returned
  */
 TRACE_EVENT(hwt_expire_exit,
 	    TP_PROTO(const struct hwt_wheel *wheel, const struct hwt_timeout *timeout,
@@ -109,11 +110,10 @@ TRACE_EVENT(hwt_expire_exit,
 );
 
 /*
- * hwt_wake - a wheel's thread goes on after it has waited
+ * hwt_wake - a wheel's thread goes on after a wait
  *
- * It was to wait until @expires. @kicked: hwt_wheel_kick() has woken it: for what is to fire
- * earlier, a backlog, what was cancelled, a flush, or a clock that was set. A stop is
- * no kick.
+ * @expires: planned end of the wait. @kicked: hwt_wheel_kick() has ended the wait, for an earlier
+ * timeout, a backlog, a cancel, a flush, or a set of the clock. A stop is no kick.
  */
 TRACE_EVENT(hwt_wake,
 	    TP_PROTO(const struct hwt_wheel *wheel, u64 expires, bool kicked),
@@ -129,11 +129,11 @@ TRACE_EVENT(hwt_wake,
 );
 
 /*
- * hwt_pass - a wheel's thread has gone once through what there was to do
+ * hwt_pass - a wheel's thread has finished a pass
  *
- * @cursor: the time that it has brought the wheel to. @collected: submissions that it has put in
- * their places. @served: timeouts that it took from those due; less of them fire if they were
- * pushed back; with workers it is 0.
+ * @cursor: the time up to which the wheel has advanced. @collected: submissions collected.
+ * @served: timeouts taken off the due list; those that were cancelled or pushed back have not
+ * fired; 0 with workers.
  */
 TRACE_EVENT(hwt_pass,
 	    TP_PROTO(const struct hwt_wheel *wheel, u64 cursor, unsigned int collected,
@@ -153,10 +153,10 @@ TRACE_EVENT(hwt_pass,
 );
 
 /*
- * hwt_wheel_create - a wheel was made
+ * hwt_wheel_create - a wheel was created
  *
- * @ticks: of a turn of level 0. @clock: 0 MONOTONIC, 1 BOOTTIME, 2 REALTIME. @creator: the function
- * that made it.
+ * @ticks: ticks of a revolution of level 0. @clock: 0 MONOTONIC, 1 BOOTTIME, 2 REALTIME. @creator:
+ * the function that created it.
  */
 TRACE_EVENT(hwt_wheel_create,
 	    TP_PROTO(const struct hwt_wheel *wheel),
@@ -188,7 +188,7 @@ TRACE_EVENT(hwt_wheel_create,
 /*
  * hwt_wheel_stop - a wheel was stopped
  *
- * @handed_back: timeouts that were still pending
+ * @handed_back: number of timeouts that were still pending
  */
 TRACE_EVENT(hwt_wheel_stop,
 	    TP_PROTO(const struct hwt_wheel *wheel, long handed_back),
