@@ -45,7 +45,7 @@ static int hwt_locks_depth(void)
 #endif
 }
 
-static void hwt_call_look(struct hwt_call *call)
+static void hwt_call_save(struct hwt_call *call)
 {
 	call->preempt = preempt_count();
 	call->rcu = rcu_preempt_depth();
@@ -58,7 +58,7 @@ static void hwt_call_check(const struct hwt_call *before)
 {
 	struct hwt_call now;
 
-	hwt_call_look(&now);
+	hwt_call_save(&now);
 #ifdef CONFIG_LOCKDEP
 	/* After its first report, lockdep does not count locks any more. */
 	if (!debug_locks)
@@ -154,20 +154,20 @@ static void hwt_lockdep_end(struct hwt_wheel *wheel, struct hwt_runner *runner,
 /* -- Slow callbacks -------------------------------------------------------- */
 
 /* Number of reported functions that are remembered. */
-#define HWT_SLOW_SITES	64
+#define HWT_SLOW_REPORTS	64
 
 /* The latest functions reported, and the number of all. Protected by hwt_slow_lock. */
-static const void *hwt_slow_sites[HWT_SLOW_SITES];
+static const void *hwt_slow_reports[HWT_SLOW_REPORTS];
 static unsigned int hwt_slow_count;
 static DEFINE_SPINLOCK(hwt_slow_lock);
 
-static bool hwt_slow_known(const void *fn)
+static bool hwt_slow_reported(const void *fn)
 	__must_hold(&hwt_slow_lock)
 {
 	unsigned int i;
 
-	for (i = 0; i < ARRAY_SIZE(hwt_slow_sites); i++)
-		if (hwt_slow_sites[i] == fn)
+	for (i = 0; i < ARRAY_SIZE(hwt_slow_reports); i++)
+		if (hwt_slow_reports[i] == fn)
 			return true;
 	return false;
 }
@@ -181,9 +181,9 @@ static void hwt_slow_report(struct hwt_wheel *wheel, const struct hwt_call *call
 	bool known;
 
 	spin_lock(&hwt_slow_lock);
-	known = hwt_slow_known(fn);
+	known = hwt_slow_reported(fn);
 	if (!known)
-		hwt_slow_sites[hwt_slow_count++ % ARRAY_SIZE(hwt_slow_sites)] = fn;
+		hwt_slow_reports[hwt_slow_count++ % ARRAY_SIZE(hwt_slow_reports)] = fn;
 	spin_unlock(&hwt_slow_lock);
 	if (!known)
 		pr_warn("%s: callback %ps took %llu us, %llu us of that on a CPU, which delays others (said once for each callback over slow_callback_us)\n",
@@ -192,17 +192,17 @@ static void hwt_slow_report(struct hwt_wheel *wheel, const struct hwt_call *call
 }
 
 /**
- * hwt_slow_forget_sites() - forget the functions reported of a module that is unloaded
+ * hwt_slow_forget_reports() - forget the functions reported of a module that is unloaded
  * @module: the module; another module may be loaded at its addresses later
  */
-void hwt_slow_forget_sites(struct module *module)
+void hwt_slow_forget_reports(struct module *module)
 {
 	unsigned int i;
 
 	spin_lock(&hwt_slow_lock);
-	for (i = 0; i < ARRAY_SIZE(hwt_slow_sites); i++)
-		if (within_module((unsigned long)hwt_slow_sites[i], module))
-			hwt_slow_sites[i] = NULL;
+	for (i = 0; i < ARRAY_SIZE(hwt_slow_reports); i++)
+		if (within_module((unsigned long)hwt_slow_reports[i], module))
+			hwt_slow_reports[i] = NULL;
 	spin_unlock(&hwt_slow_lock);
 }
 
@@ -275,7 +275,7 @@ void hwt_call_begin(struct hwt_wheel *wheel, struct hwt_runner *runner,
 	call->cpu_ns = current->se.sum_exec_runtime;
 	hwt_call_copy(call, timeout);
 	hwt_lockdep_begin(wheel, runner, call);
-	hwt_call_look(call);
+	hwt_call_save(call);
 }
 
 /**
@@ -323,7 +323,7 @@ void hwt_call_release(struct hwt_wheel *wheel, struct hwt_runner *runner,
 	WRITE_ONCE(runner->current_timeout, timeout);
 	spin_unlock(&wheel->lock);
 	hwt_lockdep_begin(wheel, runner, call);
-	hwt_call_look(call);
+	hwt_call_save(call);
 	release(timeout);
 	hwt_call_check(call);
 	hwt_lockdep_end(wheel, runner, call);

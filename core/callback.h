@@ -61,7 +61,7 @@ void hwt_call_end(struct hwt_wheel *wheel, struct hwt_runner *runner, struct hwt
 void hwt_call_release(struct hwt_wheel *wheel, struct hwt_runner *runner,
 		      struct hwt_timeout *timeout, struct hwt_call *call);
 /* Without the lock. */
-void hwt_slow_forget_sites(struct module *module);
+void hwt_slow_forget_reports(struct module *module);
 void hwt_slow_forget_calls(struct hwt_wheel *wheel, struct module *module);
 #ifdef CONFIG_LOCKDEP
 void hwt_lockdep_sync(struct hwt_timeout *timeout);

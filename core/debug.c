@@ -156,7 +156,7 @@ static bool hwt_debug_executing(const struct hwt_debug_going *going, bool said)
 }
 
 /**
- * hwt_debug_module_going() - withdraw the timeouts that an unloaded module has left on a wheel
+ * hwt_debug_unload() - withdraw the timeouts that an unloaded module has left on a wheel
  * @wheel:  the wheel
  * @module: the module, whose exit has returned
  * @said:   it was reported already that a function of the module is executing, on any wheel
@@ -166,14 +166,14 @@ static bool hwt_debug_executing(const struct hwt_debug_going *going, bool said)
  * Return: true if a function of the module is executing on the wheel. It may schedule again, so the
  * caller must call this again later.
  */
-bool hwt_debug_module_going(struct hwt_wheel *wheel, struct module *module, bool said)
+bool hwt_debug_unload(struct hwt_wheel *wheel, struct module *module, bool said)
 {
 	struct hwt_debug_going going = { .wheel = wheel, .module = module };
 	struct hwt_timeout *timeout, *next;
 	bool executing;
 
 	spin_lock(&wheel->lock);
-	hwt_collect_before(wheel);
+	hwt_collect_submitted(wheel);
 	hwt_buckets_for_each(&wheel->buckets, hwt_debug_left, &going);
 	list_for_each_entry_safe(timeout, next, &wheel->ended, link)
 		hwt_debug_left(timeout, &going);
@@ -207,7 +207,7 @@ static void hwt_debug_withdraw_freed(struct hwt_timeout *timeout)
 
 	if (preemptible()) {
 		spin_lock(&wheel->lock);
-		hwt_collect_before(wheel);
+		hwt_collect_submitted(wheel);
 		hwt_debug_withdraw(wheel, timeout);
 		spin_unlock(&wheel->lock);
 	} else if (spin_trylock(&wheel->lock)) {

@@ -62,7 +62,7 @@ static int hwt_params_show(struct seq_file *m, void *unused)
 	seq_printf(m, "name %s\n", wheel->name);
 	seq_printf(m, "creator %s\n", wheel->creator);
 	seq_printf(m, "module %s\n", wheel->owner_name);
-	seq_printf(m, "shared %d\n", wheel->shared);
+	seq_printf(m, "shared %d\n", wheel->is_shared);
 	seq_printf(m, "users %u\n", READ_ONCE(wheel->users));
 	seq_printf(m, "state %s\n", READ_ONCE(wheel->closed) ? "stopped" : "running");
 	seq_printf(m, "clock %s\n", hwt_clock_name(wheel->clock));

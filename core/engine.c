@@ -149,7 +149,7 @@ static void hwt_link(struct hwt_wheel *wheel, struct hwt_timeout *timeout, u64 s
 }
 
 /* Append a timeout to wheel->ended: its hold is over, and a runner has yet to call its client. */
-static void hwt_leave(struct hwt_wheel *wheel, struct hwt_timeout *timeout)
+static void hwt_end_later(struct hwt_wheel *wheel, struct hwt_timeout *timeout)
 	__must_hold(&wheel->lock)
 {
 	list_add_tail(&timeout->link, &wheel->ended);
@@ -176,8 +176,8 @@ static void hwt_collect_one(struct hwt_wheel *wheel, struct hwt_timeout *timeout
 	 */
 	do {
 		change = hwt_state_collect(old, timeout->ops);
-		if (change.action == HWT_LEAVE) {
-			hwt_leave(wheel, timeout);
+		if (change.action == HWT_END_LATER) {
+			hwt_end_later(wheel, timeout);
 			return;
 		}
 		hwt_debug_track(timeout, change.state);
@@ -227,12 +227,12 @@ unsigned int hwt_collect(struct hwt_wheel *wheel, unsigned int max)
 }
 
 /**
- * hwt_collect_before() - collect all timeouts submitted before the call
+ * hwt_collect_submitted() - collect all timeouts submitted before the call
  * @wheel: its lock is held, and is dropped now and then
  *
  * Bounded: later submissions are left.
  */
-void hwt_collect_before(struct hwt_wheel *wheel)
+void hwt_collect_submitted(struct hwt_wheel *wheel)
 	__must_hold(&wheel->lock)
 {
 	struct hwt_submit *submit;
@@ -275,7 +275,7 @@ void hwt_collect_until(struct hwt_wheel *wheel, unsigned int cpu,
 }
 
 /**
- * hwt_end() - end a timeout's hold and call its client, unless it was armed again
+ * hwt_end_hold() - end a timeout's hold and call its client, unless it was armed again
  * @wheel:   its lock is held, and is dropped around callbacks
  * @runner:  the runner that calls the client
  * @timeout: SUBMITTED, not RUNNING, on no submission list: it is on wheel->ended, or the caller has
@@ -283,7 +283,7 @@ void hwt_collect_until(struct hwt_wheel *wheel, unsigned int cpu,
  *
  * The timeout may have been freed on return.
  */
-void hwt_end(struct hwt_wheel *wheel, struct hwt_runner *runner, struct hwt_timeout *timeout)
+void hwt_end_hold(struct hwt_wheel *wheel, struct hwt_runner *runner, struct hwt_timeout *timeout)
 	__must_hold(&wheel->lock)
 {
 	struct hwt_change change;
@@ -503,7 +503,7 @@ static struct hwt_lateness hwt_lateness_measure(const struct hwt_wheel *wheel,
  * Warn that a wheel is behind. The lock keeps the functions' names valid: a module that is unloaded
  * waits for it in hwt_slow_forget_calls().
  */
-static void hwt_behind_report(struct hwt_wheel *wheel, const void *fn, u64 late_ns)
+static void hwt_lag_report(struct hwt_wheel *wheel, const void *fn, u64 late_ns)
 	__must_hold(&wheel->lock)
 {
 	if (__ratelimit(&wheel->behind_limit))
@@ -587,7 +587,7 @@ static void hwt_fire_call(struct hwt_wheel *wheel, struct hwt_runner *runner,
 	hwt_count(&wheel->late, late.late);
 	hwt_count(&wheel->behind, late.behind);
 	if (unlikely(late.behind))
-		hwt_behind_report(wheel, expire, late.ns);
+		hwt_lag_report(wheel, expire, late.ns);
 }
 
 /**
@@ -720,7 +720,7 @@ static void hwt_engine_note_due(struct hwt_wheel *wheel, u64 now)
 }
 
 /* Process wheel->ended. Bounded, because other contexts may keep adding to it. */
-static void hwt_engine_end(struct hwt_wheel *wheel, unsigned int max)
+static void hwt_engine_end_holds(struct hwt_wheel *wheel, unsigned int max)
 	__must_hold(&wheel->lock)
 {
 	unsigned int n;
@@ -728,8 +728,8 @@ static void hwt_engine_end(struct hwt_wheel *wheel, unsigned int max)
 	for (n = 1; n <= max && !list_empty(&wheel->ended); n++) {
 		if (wheel->stopping || hwt_frozen(wheel))
 			break;
-		hwt_end(wheel, &wheel->engine,
-			list_first_entry(&wheel->ended, struct hwt_timeout, link));
+		hwt_end_hold(wheel, &wheel->engine,
+			     list_first_entry(&wheel->ended, struct hwt_timeout, link));
 		if (n % HWT_STEP == 0)
 			hwt_lock_break(wheel);
 	}
@@ -796,7 +796,7 @@ void hwt_engine_pass(struct hwt_wheel *wheel)
 	/* Serve as many timeouts as were collected, so that submissions do not starve callbacks. */
 	max = max_t(unsigned int, collected, HWT_FIRE_MAX);
 	if (!wheel->workers) {
-		hwt_engine_end(wheel, max);
+		hwt_engine_end_holds(wheel, max);
 		served = hwt_engine_fire(wheel, max);
 	}
 	cursor = wheel->buckets.cursor;

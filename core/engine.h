@@ -10,10 +10,10 @@
 /* With the wheel's lock, which all but hwt_clock_moved() may drop. */
 void hwt_lock_break(struct hwt_wheel *wheel);
 unsigned int hwt_collect(struct hwt_wheel *wheel, unsigned int max);
-void hwt_collect_before(struct hwt_wheel *wheel);
+void hwt_collect_submitted(struct hwt_wheel *wheel);
 void hwt_collect_until(struct hwt_wheel *wheel, unsigned int cpu,
 		       const struct hwt_timeout *timeout);
-void hwt_end(struct hwt_wheel *wheel, struct hwt_runner *runner, struct hwt_timeout *timeout);
+void hwt_end_hold(struct hwt_wheel *wheel, struct hwt_runner *runner, struct hwt_timeout *timeout);
 void hwt_finish(struct hwt_wheel *wheel, struct hwt_runner *runner,
 		struct hwt_timeout *timeout, bool notify);
 bool hwt_engine_advance(struct hwt_wheel *wheel);

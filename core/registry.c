@@ -139,7 +139,7 @@ static int hwt_wheel_params_check(struct hwt_wheel_params *params)
 /* All live wheels. The lock also protects their @users. The list may also be read under RCU. */
 static LIST_HEAD(hwt_wheels);
 static unsigned int hwt_wheels_count;
-static u64 hwt_wheels_made;
+static u64 hwt_wheels_created;
 static DEFINE_MUTEX(hwt_wheels_lock);
 
 /*
@@ -283,7 +283,7 @@ static void hwt_wheel_register(struct hwt_wheel *wheel, const void *creator,
 	 * in the list is complete.
 	 */
 	list_add_tail_rcu(&wheel->entry, &hwt_wheels);
-	wheel->number = ++hwt_wheels_made;
+	wheel->number = ++hwt_wheels_created;
 	trace_hwt_wheel_create(wheel);
 	if (++hwt_wheels_count > HWT_WHEELS_MANY)
 		pr_warn_once("more than %u wheels are alive, the latest made by %s [%s]: each has a thread, wheels are meant to be shared\n",
@@ -345,7 +345,7 @@ static struct hwt_wheel *hwt_shared_find(const struct hwt_wheel_params *params)
 
 	lockdep_assert_held(&hwt_wheels_lock);
 	list_for_each_entry(wheel, &hwt_wheels, entry)
-		if (wheel->shared && wheel->users && wheel->tick_ns == params->tick_ns &&
+		if (wheel->is_shared && wheel->users && wheel->tick_ns == params->tick_ns &&
 		    1U << wheel->buckets.bits == params->ticks_per_wheel &&
 		    wheel->levels == params->levels &&
 		    wheel->clock == params->clock &&
@@ -381,7 +381,7 @@ struct hwt_wheel *__hwt_wheel_get_shared(const struct hwt_wheel_params *user_par
 		wheel = hwt_wheel_alloc(&params, GFP_KERNEL);
 		made = !IS_ERR(wheel);
 		if (made) {
-			wheel->shared = true;
+			wheel->is_shared = true;
 			hwt_wheel_register(wheel, __builtin_return_address(0), owner);
 		}
 	}
@@ -404,7 +404,7 @@ EXPORT_SYMBOL_GPL(__hwt_wheel_get_shared);
 void hwt_wheel_put(struct hwt_wheel *wheel)
 {
 	might_sleep();
-	if (WARN_ON_ONCE(!wheel->shared))
+	if (WARN_ON_ONCE(!wheel->is_shared))
 		return;
 	mutex_lock(&hwt_wheels_lock);
 	WRITE_ONCE(wheel->users, wheel->users - 1);
@@ -482,7 +482,7 @@ void hwt_system_wheel_destroy(void)
  * Return: whether one of its functions is executing. The caller waits for that function, since it
  * may need hwt_wheels_lock.
  */
-static bool hwt_wheels_module_going(struct module *module, bool said)
+static bool hwt_wheels_unload(struct module *module, bool said)
 {
 	struct hwt_wheel *wheel;
 	bool executing = false;
@@ -490,7 +490,7 @@ static bool hwt_wheels_module_going(struct module *module, bool said)
 	mutex_lock(&hwt_wheels_lock);
 	list_for_each_entry(wheel, &hwt_wheels, entry) {
 		if (static_branch_unlikely(&hwt_debug))
-			executing |= hwt_debug_module_going(wheel, module, said);
+			executing |= hwt_debug_unload(wheel, module, said);
 		/* After that check: a function that has ended by then was noted. */
 		hwt_slow_forget_calls(wheel, module);
 	}
@@ -508,14 +508,14 @@ static int hwt_module_event(struct notifier_block *block, unsigned long event, v
 		return NOTIFY_DONE;
 	mutex_lock(&hwt_wheels_lock);
 	list_for_each_entry(wheel, &hwt_wheels, entry)
-		if (wheel->owner == data && !wheel->shared)
+		if (wheel->owner == data && !wheel->is_shared)
 			pr_warn("module %s goes and leaves its wheel %s, made by %s, with %llu timeouts pending\n",
 				wheel->owner_name, wheel->name, wheel->creator,
 				hwt_wheel_pending(wheel));
 	mutex_unlock(&hwt_wheels_lock);
-	for (said = false; hwt_wheels_module_going(data, said); said = true)
+	for (said = false; hwt_wheels_unload(data, said); said = true)
 		usleep_range(1000, 2000);
-	hwt_slow_forget_sites(data);
+	hwt_slow_forget_reports(data);
 	return NOTIFY_OK;
 }
 

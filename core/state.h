@@ -85,7 +85,7 @@
  * @HWT_LINK:		insert it into the buckets, or move it there
  * @HWT_CALL:		call ->expire, or the function of a stop, and then finish
  * @HWT_CALL_CANCELLED: call ->cancelled, and then finish
- * @HWT_LEAVE:		append it to wheel->ended; the state has not changed
+ * @HWT_END_LATER:		append it to wheel->ended; the state has not changed
  * @HWT_RELEASE:	the hold is over: call ->release, if there is one
  * @HWT_UNCHANGED:	the state has not changed, as the caller has asked for
  * @HWT_REFUSED_IDLE:	it is not pending; the state has not changed
@@ -98,7 +98,7 @@ enum hwt_action {
 	HWT_LINK,
 	HWT_CALL,
 	HWT_CALL_CANCELLED,
-	HWT_LEAVE,
+	HWT_END_LATER,
 	HWT_RELEASE,
 	HWT_UNCHANGED,
 	HWT_REFUSED_IDLE,
@@ -214,7 +214,7 @@ static inline struct hwt_change hwt_state_collect(u64 old, const struct hwt_time
 		change.action = HWT_LINK;
 	} else if (hwt_state_calls(old, ops)) {
 		change.state = old;
-		change.action = HWT_LEAVE;
+		change.action = HWT_END_LATER;
 	} else {
 		change.action = HWT_RELEASE;
 	}

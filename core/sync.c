@@ -38,14 +38,14 @@
  * Is a runner executing a callback or release of this timeout? Once a release has begun, the memory
  * belongs to the client, and may hold another timeout.
  */
-static bool hwt_runner_at(const struct hwt_runner *runner, const struct hwt_timeout *timeout)
+static bool hwt_runner_executes(const struct hwt_runner *runner, const struct hwt_timeout *timeout)
 {
 	return runner->current_timeout == timeout &&
 	       (!runner->releasing || runner->fn == timeout->ops->release);
 }
 
 /* Is a callback or release of the timeout executing? */
-static bool hwt_timeout_busy(struct hwt_wheel *wheel, const struct hwt_timeout *timeout)
+static bool hwt_callback_executing(struct hwt_wheel *wheel, const struct hwt_timeout *timeout)
 	__must_hold(&wheel->lock)
 {
 	struct hwt_runner *runner;
@@ -54,7 +54,7 @@ static bool hwt_timeout_busy(struct hwt_wheel *wheel, const struct hwt_timeout *
 	if (!timeout->ops->release)
 		return hwt_running(timeout);
 	list_for_each_entry(runner, &wheel->runners, entry)
-		if (hwt_runner_at(runner, timeout))
+		if (hwt_runner_executes(runner, timeout))
 			return true;
 	return false;
 }
@@ -64,8 +64,7 @@ static bool hwt_timeout_busy(struct hwt_wheel *wheel, const struct hwt_timeout *
  * the engine (in ->poll)? Several runners may be at one timeout: a release executes after its hold,
  * when another runner may be executing a callback of the next hold.
  */
-static bool hwt_runner_self(struct hwt_wheel *wheel,
-			    const struct hwt_timeout *timeout)
+static bool hwt_in_callback_of(struct hwt_wheel *wheel, const struct hwt_timeout *timeout)
 	__must_hold(&wheel->lock)
 {
 	struct hwt_runner *runner;
@@ -74,7 +73,7 @@ static bool hwt_runner_self(struct hwt_wheel *wheel,
 		return true;
 	list_for_each_entry(runner, &wheel->runners, entry)
 		if (runner->task == current && runner->current_timeout &&
-		    (!timeout || hwt_runner_at(runner, timeout)))
+		    (!timeout || hwt_runner_executes(runner, timeout)))
 			return true;
 	return false;
 }
@@ -90,7 +89,7 @@ bool hwt_in_callback(struct hwt_wheel *wheel)
 	bool inside;
 
 	spin_lock(&wheel->lock);
-	inside = hwt_runner_self(wheel, NULL);
+	inside = hwt_in_callback_of(wheel, NULL);
 	spin_unlock(&wheel->lock);
 	return inside;
 }
@@ -203,7 +202,7 @@ static bool hwt_sync_cancel(struct hwt_wheel *wheel, struct hwt_runner *runner,
 	if (!claimed && (was & HWT_F_SUBMITTED) && !timeout->ended)
 		hwt_collect_until(wheel, READ_ONCE(timeout->cpu), timeout);
 	if (claimed || timeout->ended)
-		hwt_end(wheel, runner, timeout);
+		hwt_end_hold(wheel, runner, timeout);
 	return was & HWT_F_PENDING;
 }
 
@@ -213,7 +212,7 @@ static bool hwt_sync_done(struct hwt_wheel *wheel, struct hwt_timeout *timeout)
 {
 	u64 state = hwt_timeout_state(timeout);
 
-	if (hwt_timeout_busy(wheel, timeout)) {
+	if (hwt_callback_executing(wheel, timeout)) {
 		hwt_wait_for(wheel, timeout);
 		return false;
 	}
@@ -257,7 +256,7 @@ int hwt_sync(struct hwt_timeout *timeout, u64 set)
 		return false;
 	}
 	hwt_runner_enter(wheel, &runner);
-	if (hwt_timeout_busy(wheel, timeout) && hwt_runner_self(wheel, timeout)) {
+	if (hwt_callback_executing(wheel, timeout) && hwt_in_callback_of(wheel, timeout)) {
 		pending = hwt_sync_cancel(wheel, &runner, timeout, set);
 		hwt_runner_leave(wheel, &runner);
 		return -EDEADLK;
@@ -348,9 +347,9 @@ int hwt_wait(struct hwt_timeout *timeout, u64 max_ns)
 		return 0;
 	hwt_lockdep_sync(timeout);
 	hwt_runner_enter(wheel, &runner);
-	if (hwt_runner_self(wheel, timeout))
+	if (hwt_in_callback_of(wheel, timeout))
 		ret = -EDEADLK;
-	inside = hwt_runner_self(wheel, NULL);
+	inside = hwt_in_callback_of(wheel, NULL);
 	while (!ret) {
 		state = hwt_timeout_state(timeout);
 		if (!(state & (HWT_F_PENDING | HWT_F_RUNNING)))
@@ -429,7 +428,7 @@ static void hwt_ended_wait(struct hwt_wheel *wheel)
 {
 	struct hwt_mark mark = { .timeout.ops = &hwt_mark_ops, .timeout.wheel = wheel };
 
-	hwt_collect_before(wheel);
+	hwt_collect_submitted(wheel);
 	/* After a stop, no runner would reach the mark. A stop that is still going on does. */
 	if (wheel->stopped)
 		return;
@@ -568,8 +567,8 @@ static long hwt_drain(struct hwt_wheel *wheel, struct hwt_runner *runner,
 		/* No limit, since submissions to a closed wheel come to an end. */
 		hwt_collect(wheel, UINT_MAX);
 		while (!list_empty(&wheel->ended)) {
-			hwt_end(wheel, runner,
-				list_first_entry(&wheel->ended, struct hwt_timeout, link));
+			hwt_end_hold(wheel, runner,
+				     list_first_entry(&wheel->ended, struct hwt_timeout, link));
 			if (++step % HWT_STEP == 0) {
 				hwt_lock_break(wheel);
 				runner->stamp = 0;
@@ -658,8 +657,8 @@ long hwt_stop(struct hwt_wheel *wheel, hwt_handback_fn fn, void *arg)
 	hwt_wait_callbacks(wheel, U64_MAX);
 	/* Reach the marks of barriers that came after the last drain. */
 	while (!list_empty(&wheel->ended))
-		hwt_end(wheel, &runner,
-			list_first_entry(&wheel->ended, struct hwt_timeout, link));
+		hwt_end_hold(wheel, &runner,
+			     list_first_entry(&wheel->ended, struct hwt_timeout, link));
 	WRITE_ONCE(wheel->stopped, true);
 	spin_unlock(&wheel->lock);
 	trace_hwt_wheel_stop(wheel, n);
@@ -685,7 +684,7 @@ out:
  */
 long hwt_wheel_stop(struct hwt_wheel *wheel, hwt_handback_fn fn, void *arg)
 {
-	if (wheel->shared)
+	if (wheel->is_shared)
 		return -EBUSY;
 	return hwt_stop(wheel, fn, arg);
 }

@@ -31,7 +31,7 @@
 static void hwt_thread_pin(struct hwt_wheel *wheel)
 {
 	if (!cpus_read_trylock()) {
-		WRITE_ONCE(wheel->unpinned, true);
+		WRITE_ONCE(wheel->repin_needed, true);
 		return;
 	}
 	set_cpus_allowed_ptr(current, wheel->affinity);
@@ -43,7 +43,7 @@ static void hwt_thread_pin(struct hwt_wheel *wheel)
  * about to go offline, even if the CPU then stays, and when cpusets change. An administrator who
  * moves a thread leaves out some online CPU: such an affinity is kept.
  */
-static bool hwt_thread_is_loose(const struct hwt_wheel *wheel, const struct task_struct *task)
+static bool hwt_thread_affinity_lost(const struct hwt_wheel *wheel, const struct task_struct *task)
 {
 	/* Without a lock: a concurrent change is seen the next time. */
 	return data_race(!cpumask_subset(&task->cpus_mask, wheel->affinity) &&
@@ -60,9 +60,9 @@ bool hwt_thread_off_affinity(const struct hwt_wheel *wheel)
 {
 	if (!wheel->pinned)
 		return false;
-	if (READ_ONCE(wheel->unpinned))
+	if (READ_ONCE(wheel->repin_needed))
 		return true;
-	return hwt_thread_is_loose(wheel, current) &&
+	return hwt_thread_affinity_lost(wheel, current) &&
 	       cpumask_intersects(wheel->affinity, cpu_online_mask);
 }
 
@@ -71,7 +71,7 @@ static void hwt_engine_pin(struct hwt_wheel *wheel)
 {
 	if (!cpus_read_trylock())
 		return;
-	WRITE_ONCE(wheel->unpinned, false);
+	WRITE_ONCE(wheel->repin_needed, false);
 	hwt_threads_pin(wheel);
 	cpus_read_unlock();
 }
@@ -189,8 +189,8 @@ static bool hwt_worker_serve(struct hwt_wheel *wheel, struct hwt_worker *worker)
 		hwt_fire(wheel, &worker->runner,
 			 list_first_entry(due, struct hwt_timeout, link));
 	else
-		hwt_end(wheel, &worker->runner,
-			list_first_entry(ended, struct hwt_timeout, link));
+		hwt_end_hold(wheel, &worker->runner,
+			     list_first_entry(ended, struct hwt_timeout, link));
 	return true;
 }
 
@@ -243,7 +243,7 @@ static int hwt_worker_thread(void *arg)
 
 /* -- Creation and end ------------------------------------------------------ */
 
-static int hwt_worker_make(struct hwt_wheel *wheel, unsigned int number)
+static int hwt_worker_create(struct hwt_wheel *wheel, unsigned int number)
 {
 	struct hwt_worker *worker = &wheel->worker[number];
 	struct task_struct *thread;
@@ -303,7 +303,7 @@ int hwt_threads_start(struct hwt_wheel *wheel, gfp_t gfp)
 			return -ENOMEM;
 	}
 	for (n = 0; n < wheel->workers; n++) {
-		ret = hwt_worker_make(wheel, n);
+		ret = hwt_worker_create(wheel, n);
 		if (ret)
 			goto err;
 	}
@@ -355,9 +355,9 @@ void hwt_threads_free(struct hwt_wheel *wheel)
 	hwt_workers_free(wheel, wheel->workers);
 }
 
-static void hwt_thread_pin_again(struct hwt_wheel *wheel, struct task_struct *task)
+static void hwt_thread_repin(struct hwt_wheel *wheel, struct task_struct *task)
 {
-	if (hwt_thread_is_loose(wheel, task))
+	if (hwt_thread_affinity_lost(wheel, task))
 		set_cpus_allowed_ptr(task, wheel->affinity);
 }
 
@@ -371,7 +371,7 @@ void hwt_threads_pin(struct hwt_wheel *wheel)
 {
 	unsigned int n;
 
-	hwt_thread_pin_again(wheel, wheel->thread);
+	hwt_thread_repin(wheel, wheel->thread);
 	for (n = 0; n < wheel->workers; n++)
-		hwt_thread_pin_again(wheel, wheel->worker[n].runner.task);
+		hwt_thread_repin(wheel, wheel->worker[n].runner.task);
 }

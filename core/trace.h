@@ -176,7 +176,7 @@ TRACE_EVENT(hwt_wheel_create,
 			   __entry->levels = wheel->levels;
 			   __entry->clock = wheel->clock;
 			   __entry->workers = wheel->workers;
-			   __entry->shared = wheel->shared;
+			   __entry->shared = wheel->is_shared;
 			   memcpy(__entry->wheel, wheel->name, HWT_NAME_MAX);
 			   memcpy(__entry->creator, wheel->creator, HWT_CREATOR_MAX);),
 	    TP_printk("wheel=%s tick_ns=%llu ticks=%u levels=%u clock=%u max_pending=%llu workers=%u shared=%d creator=%s",

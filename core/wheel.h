@@ -218,7 +218,7 @@ struct hwt_wheel {
 	 * engine before it pins all. Without a lock, since a thread sets it after its affinity was
 	 * changed.
 	 */
-	bool			unpinned;
+	bool			repin_needed;
 	/* The threads of a freezable wheel are to end. Set by the stop before it wakes them. */
 	bool			ending;
 	hwt_clock_set_fn	clock_set;
@@ -240,7 +240,7 @@ struct hwt_wheel {
 	struct list_head	entry;
 	u64			number;		/* wheels are numbered as created */
 	struct dentry		*debugfs;
-	bool			shared;
+	bool			is_shared;
 	unsigned int		users;		/* core/debugfs.c reads it without the lock */
 	struct work_struct	free_work;
 	char			name[HWT_NAME_MAX];

@@ -432,7 +432,7 @@ static const char * const engine_names[] __initconst = {
 	"hwt_engine_thread", "hwt_engine_pass", "hwt_engine_sleep",
 	"hwt_engine_fire", "hwt_fire_claim", "hwt_engine_wait", "hwt_collect",
 	"hwt_intake_pop", "hwt_collect_taken", "hwt_finish",
-	"hwt_end", "hwt_periodic_begin", "hwt_call_cancelled",
+	"hwt_end_hold", "hwt_periodic_begin", "hwt_call_cancelled",
 	"hwt_call_begin", "hwt_call_end", "hwt_call_release",
 	"hwt_buckets_insert", "hwt_buckets_remove", "hwt_buckets_advance",
 };

@@ -153,7 +153,7 @@ static struct {
 	{ "hwt_cancel", true }, { "hwt_try_cancel", true },
 	{ "hwt_submit" }, { "hwt_cancel_claim" }, { "hwt_wheel_kick" },
 	{ "hwt_sync" }, { "hwt_sync_cancel" }, { "hwt_collect" }, { "hwt_intake_pop" },
-	{ "hwt_collect_taken" }, { "hwt_finish" }, { "hwt_end" },
+	{ "hwt_collect_taken" }, { "hwt_finish" }, { "hwt_end_hold" },
 	{ "hwt_fire" }, { "hwt_periodic_begin" }, { "hwt_call_begin" }, { "hwt_call_end" },
 	{ "hwt_call_release" }, { "hwt_engine_pass" }, { "hwt_engine_sleep" },
 	{ "hwt_worker_serve" }, { "hwt_buckets_insert" }, { "hwt_buckets_remove" },

@@ -54,8 +54,8 @@ static void every(u64 old, struct hwt_change change)
 	HOLDS((change.action == HWT_CALL || change.action == HWT_CALL_CANCELLED) ==
 	      ((change.state & HWT_F_RUNNING) && (change.action != HWT_NOTHING) &&
 	       (!(old & HWT_F_RUNNING) || change.state == old)) ||
-	      change.action >= HWT_LEAVE || change.action <= HWT_LINK);
-	HOLDS(change.action < HWT_LEAVE || change.action == HWT_RELEASE || change.state == old);
+	      change.action >= HWT_END_LATER || change.action <= HWT_LINK);
+	HOLDS(change.action < HWT_END_LATER || change.action == HWT_RELEASE || change.state == old);
 	HOLDS(SAME(HWT_F_SHUTDOWN) || GAINS(HWT_F_SHUTDOWN));
 }
 
@@ -113,7 +113,7 @@ static void try_collect(u64 old, const struct hwt_timeout_ops *client)
 	      ((old & (HWT_F_ARMED | HWT_F_RUNNING)) == HWT_F_ARMED));
 	/* No client is called by this. */
 	HOLDS(change.action != HWT_RELEASE || !hwt_state_calls(old, client));
-	HOLDS(change.action == HWT_LEAVE || !(change.state & HWT_F_SUBMITTED));
+	HOLDS(change.action == HWT_END_LATER || !(change.state & HWT_F_SUBMITTED));
 }
 
 static void try_end(u64 old, const struct hwt_timeout_ops *client)

@@ -259,7 +259,7 @@ inline kick()
 #define COLLECTED	1	/* hwt_collect_one() */
 #define COLLECTED_BLIND	2
 #define LEAVES		3	/* the second half of the kick */
-#define TAKEN		16	/* hwt_end() */
+#define TAKEN		16	/* hwt_end_hold() */
 #define RAN		4	/* hwt_finish() */
 #define RAN_BLIND	5
 #define TELLS		6	/* hwt_call_cancelled(), under way */
@@ -341,7 +341,7 @@ inline work(r)
 		:: act != LEAVE && MUT(NEXT_LATE) -> settle_state(x); how = READS_NEXT
 		:: else -> settle_state(x); after_collected(x)
 		fi }
-	/* hwt_end() */
+	/* hwt_end_hold() */
 	:: atomic { how == TAKEN ->
 		touch(x);
 		at[x] = NOWHERE;
