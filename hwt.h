@@ -8,7 +8,7 @@
  * in the caller's object and may be scheduled, moved and cancelled from any
  * context, hard interrupt and NMI included.
  *
- * What may run together, for one timeout, without a lock of the caller's:
+ * Operations on one timeout that may run concurrently, without a lock of the caller:
  *
  *                    | schedule | periodic | cancel | *_sync | query | callback
  *   -----------------+----------+----------+--------+--------+-------+---------
@@ -19,25 +19,25 @@
  *   query            |    -     |    -     |   -    |   -    |   -   |    -
  *   init, set_wheel  |    X     |    X     |   X    |   X    |   X   |    X
  *
- *   -  needs nothing: each operation takes effect at one instant, the last one
+ *   -  no restriction: each operation takes effect at one instant, and the last one
  *      wins.
  *   L  callers of hwt_schedule_periodic*() on one timeout exclude each other:
  *      period and phase are more than one word.
  *   S  a _sync call waits for the callback; from the callback itself it cancels,
  *      and answers -EDEADLK. From a neighbour's callback it works, but two callbacks must not
  *      wait for each other.
- *   X  only before the timeout is first used, or while it is not held.
+ *   X  allowed only before the timeout is first used, or while it is not held.
  *
  * Contexts: everything may be called from any context, NMI included, except
  * where a function's comment says "process context" or "any context but NMI".
  *
- * What the caller owes:
+ * Duties of the caller:
  *
  *   - The wheel outlives every call that names one of its timeouts.
  *   - The timeout's memory stays while the timeout is *held*. A hold begins with
  *     the schedule that finds it not held, and ends some time after its callback
- *     returned or it was cancelled: at once is not promised (see reclaim_ms), it
- *     may still be on a list. Two ways to know:
+ *     returned or it was cancelled, up to reclaim_ms later. There are two ways to
+ *     know the end:
  *
  *       with reference counts:    schedule by hwt_schedule_ref(), which gets a
  *                                 reference for a new hold; put one in
@@ -51,10 +51,10 @@
  *
  *     True from hwt_cancel() says "it will not fire", not "free it".
  *
- * What ->release guarantees: it is called exactly once for each hold, in process
- * context, after the last touch of the timeout by hwt for that hold. By then the
- * timeout may already have been scheduled again by somebody else (a new hold).
- * A _sync call returns only when the release of the hold that it ended is done.
+ * ->release is called exactly once for each hold, in process context, after hwt has
+ * touched the timeout for the last time in that hold. Another CPU may already have
+ * scheduled the timeout again by then (a new hold). A _sync call returns after the
+ * release of the hold that it ended.
  */
 #ifndef _HWT_H
 #define _HWT_H
@@ -74,15 +74,14 @@ struct hwt_wheel;
 struct module;
 
 /**
- * struct hwt_timeout_ops - what a timeout does
- * @expire:    Its deadline has passed. Runs on the wheel's thread, or on one of its
- *             workers, in process context and may sleep, though a slow one delays all
- *             that are due behind it, unless another worker is free. (A sleep in it may
- *             be woken for nothing: by somebody who has just submitted, by a freeze, by
- *             a stop, after which interruptible sleeps end at once. So wait for a
- *             condition, uninterruptibly.) It may
- *             schedule, cancel and _sync other timeouts, and schedule or cancel its
- *             own. It must not free the timeout; see @release. Required.
+ * struct hwt_timeout_ops - the callbacks of a timeout
+ * @expire:    Called when the deadline has passed, on the wheel's thread or on one of
+ *             its workers, in process context. It may sleep, but a slow callback delays
+ *             all timeouts that are due behind it, unless another worker is free.
+ *             (Wait for a condition, uninterruptibly: a submission, a freeze or a stop
+ *             may wake the thread, and after a stop interruptible sleeps end at once.)
+ *             It may schedule, cancel and _sync other timeouts, and schedule or cancel
+ *             its own. It must not free the timeout; see @release. Required.
  * @cancelled: Optional. Called once in process context for a timeout that was
  *             cancelled, or handed back by a stop that was given no function, and
  *             has not been scheduled again before it is let go. (Scheduled and
@@ -102,8 +101,8 @@ struct hwt_timeout_ops {
 };
 
 /*
- * The state of a timeout is one word: expires_tick << HWT_TICK_SHIFT | bits. core/state.h has all
- * that is to be said of them. Clients use the functions below.
+ * The state of a timeout is one word: expires_tick << HWT_TICK_SHIFT | bits; see core/state.h.
+ * Clients use the functions below.
  */
 #define HWT_F_ARMED	0x01ULL
 #define HWT_F_SUBMITTED	0x02ULL
@@ -122,7 +121,7 @@ struct hwt_timeout_ops {
 #define HWT_TICK_NEVER	((1ULL << (64 - HWT_TICK_SHIFT)) - 1)
 
 /**
- * struct hwt_timeout - one timeout, to be embedded in the caller's object
+ * struct hwt_timeout - a timeout, to be embedded in the caller's object
  * @state:    Its tick and its bits. Changed by compare-and-swap only; see core/state.h.
  * @link:     Place in the buckets or on wheel->ended; @link.next is NULL if in neither. Protected
  *            by the wheel's lock.
@@ -131,10 +130,10 @@ struct hwt_timeout_ops {
  * @ops:      Its callbacks. Constant while held.
  * @wheel:    Its wheel. Constant while held.
  * @ended:    On wheel->ended. Protected by the wheel's lock.
- * @tracked:  What the engine knows of it; see core/debug.c. Protected by the wheel's lock.
+ * @tracked:  The debug objects' state of it; see core/debug.c. Protected by the wheel's lock.
  * @cpu:      The CPU that has pushed it last. Written before the push by the caller that has set
  *            SUBMITTED; a hint for hwt_cancel_sync(), which reads it under the lock.
- * @check:    Says that it was initialised, and here; see core/debug.c. Constant.
+ * @check:    Derived from its address when it is initialised; see core/debug.c. Constant.
  *
  * All members are private to hwt. At most 64 bytes, one cache line (more where
  * lockdep is on).
@@ -160,7 +159,7 @@ static_assert(sizeof(struct hwt_timeout) <= 64);
 #endif
 
 /**
- * enum hwt_repeat - how a periodic timeout counts
+ * enum hwt_repeat - how the deadlines of a periodic timeout follow each other
  * @HWT_FIXED_RATE:  The next deadline is one period after the previous deadline.
  *                   Periods that passed by unserved are counted as overruns and
  *                   not made up for in a burst (as timerfd does).
@@ -219,14 +218,14 @@ static inline u64 hwt_secs(u64 n)
 	return n > U64_MAX / 1000000000 ? U64_MAX : n * 1000000000;
 }
 
-/* -- Making a timeout ---------------------------------------------------- */
+/* -- Initialisation ------------------------------------------------------ */
 
 void __hwt_timeout_init(struct hwt_timeout *timeout, struct hwt_wheel *wheel,
 			const struct hwt_timeout_ops *ops, const char *name,
 			struct lock_class_key *key);
 
 /**
- * hwt_timeout_init() - make a timeout ready for use
+ * hwt_timeout_init() - initialise a timeout
  * @_timeout: the timeout; its memory may hold anything
  * @_wheel:   the wheel it will live on, or NULL if hwt_timeout_set_wheel() follows
  * @_ops:     its callbacks
@@ -246,7 +245,7 @@ void __hwt_timeout_init(struct hwt_timeout *timeout, struct hwt_wheel *wheel,
 #endif
 
 /**
- * hwt_timeout_setup() - make a timeout ready for use that has a callback only
+ * hwt_timeout_setup() - initialise a timeout that has an ->expire only
  * @_timeout: the timeout; its memory may hold anything
  * @_wheel:   as for hwt_timeout_init()
  * @_expire:  its ->expire, a function of the caller's module
@@ -264,7 +263,7 @@ void __hwt_timeout_init(struct hwt_timeout *timeout, struct hwt_wheel *wheel,
 	} while (0)
 
 /**
- * hwt_periodic_init() - make a periodic timeout ready for use
+ * hwt_periodic_init() - initialise a periodic timeout
  * @_periodic: the periodic timeout
  * @_wheel:    as for hwt_timeout_init()
  * @_ops:      as for hwt_timeout_init()
@@ -303,11 +302,11 @@ void __hwt_timeout_init(struct hwt_timeout *timeout, struct hwt_wheel *wheel,
 	{ .ops = (_ops), .check = __HWT_CHECK_STATIC, __HWT_LOCKDEP_INIT(_name) }
 
 /**
- * hwt_timeout_set_wheel() - say which wheel a timeout lives on
+ * hwt_timeout_set_wheel() - set the wheel of a timeout
  * @timeout: the timeout, not held
  * @wheel:   the wheel
  *
- * Any context; the caller makes sure that nobody uses the timeout meanwhile.
+ * Any context; the timeout must not be used concurrently.
  */
 static inline void hwt_timeout_set_wheel(struct hwt_timeout *timeout,
 					 struct hwt_wheel *wheel)
@@ -324,13 +323,12 @@ static inline void hwt_timeout_set_wheel(struct hwt_timeout *timeout,
 /*
  * All times are nanoseconds: delays from now, deadlines on the wheel's clock. A
  * deadline is rounded up to the wheel's tick. One that has passed fires at the
- * engine's next pass, never inside the call. One that does not fit (2^63 ns and
+ * engine's next pass, never inside the call. A deadline that does not fit (2^63 ns and
  * more) is accepted, never fires, and can be cancelled. With a slack, the timeout
  * fires anywhere in [deadline, deadline + slack], wherever it costs least.
  *
- * Scheduling what is pending moves it; scheduling a periodic timeout with one of
- * the one-shot functions makes it a one-shot. What the caller has written before is seen by
- * the callback that follows.
+ * A schedule moves a pending timeout. A one-shot schedule makes a periodic timeout a
+ * one-shot. The callback that follows sees the caller's earlier writes.
  *
  * Errors, nothing changed: -ESHUTDOWN the wheel is stopped or the timeout was shut
  * down; -EAGAIN the wheel's max_pending is reached; -EINVAL it has no wheel.
@@ -349,7 +347,7 @@ int hwt_schedule_flags(struct hwt_timeout *timeout, u64 time_ns, u64 slack_ns,
 		       unsigned int flags);
 
 /**
- * hwt_schedule_slack() - fire after a delay, give or take
+ * hwt_schedule_slack() - fire after a delay, or somewhat later
  * @timeout:  the timeout; if it is pending it is moved
  * @delay_ns: from now, ns
  * @slack_ns: how much later it may be, ns. Timeouts with slack share wake-ups.
@@ -368,9 +366,9 @@ static inline int hwt_schedule_slack(struct hwt_timeout *timeout, u64 delay_ns, 
  * @timeout:  the timeout
  * @delay_ns: from now, ns
  *
- * Any context. As timer_reduce(): schedules what is not armed, moves only forward. A
- * periodic timeout whose callback is executing is not armed, and becomes a one-shot. Also if the
- * timeout is left as it was, the callback that follows sees what the caller has written before.
+ * Any context. As timer_reduce(): arms a timeout that is not armed, and moves one only to an
+ * earlier tick. A periodic timeout whose callback executes is not armed, and becomes a one-shot.
+ * The callback that follows sees the caller's earlier writes, also if nothing was moved.
  *
  * Return: as hwt_schedule(); with HWT_WAS_PENDING it may have been left as it was.
  */
@@ -413,8 +411,8 @@ static inline int hwt_schedule_pending_at(struct hwt_timeout *timeout, u64 deadl
  * @timeout:  the timeout
  * @delay_ns: from now, ns
  *
- * Any context. As queue_delayed_work(). Reads no clock if it is pending. Also then, the callback
- * that follows sees what the caller has written before.
+ * Any context. As queue_delayed_work(). Reads no clock if the timeout is pending. The callback that
+ * follows sees the caller's earlier writes, also if nothing was changed.
  *
  * Return: as hwt_schedule(); with HWT_WAS_PENDING nothing changed.
  */
@@ -508,7 +506,7 @@ static inline u64 hwt_timeout_state(const struct hwt_timeout *timeout)
 }
 
 /**
- * hwt_pending() - will it fire?
+ * hwt_pending() - will the timeout fire?
  * @timeout: the timeout
  *
  * Any context.
@@ -521,7 +519,7 @@ static inline bool hwt_pending(const struct hwt_timeout *timeout)
 }
 
 /**
- * hwt_running() - is one of its callbacks executing?
+ * hwt_running() - is a callback of the timeout executing?
  * @timeout: the timeout
  *
  * Any context.
@@ -534,7 +532,7 @@ static inline bool hwt_running(const struct hwt_timeout *timeout)
 }
 
 /**
- * hwt_held() - does hwt still need its memory?
+ * hwt_held() - does hwt still need the memory of the timeout?
  * @timeout: the timeout
  *
  * Any context. False does not yet allow to free it: the release may be executing. See the
@@ -548,7 +546,7 @@ static inline bool hwt_held(const struct hwt_timeout *timeout)
 }
 
 /**
- * hwt_expired() - did it last end by firing?
+ * hwt_expired() - did the timeout last end by firing?
  * @timeout: the timeout
  *
  * Any context.
@@ -561,7 +559,7 @@ static inline bool hwt_expired(const struct hwt_timeout *timeout)
 }
 
 /**
- * hwt_cancelled() - did it last end by being cancelled or handed back?
+ * hwt_cancelled() - was the timeout last cancelled or handed back?
  * @timeout: the timeout
  *
  * Any context.
@@ -574,7 +572,7 @@ static inline bool hwt_cancelled(const struct hwt_timeout *timeout)
 }
 
 /**
- * hwt_timeout_wheel() - the wheel it lives on
+ * hwt_timeout_wheel() - return the wheel of a timeout
  * @timeout: the timeout
  *
  * Any context.
@@ -608,7 +606,7 @@ static inline u64 hwt_remaining(const struct hwt_timeout *timeout)
 }
 
 /**
- * hwt_overruns() - periods missed before the latest firing
+ * hwt_overruns() - return the periods missed before the latest firing
  * @periodic: the periodic timeout
  *
  * Any context.
@@ -622,12 +620,12 @@ static inline u64 hwt_overruns(const struct hwt_periodic *periodic)
 }
 
 /**
- * hwt_overruns_total() - periods missed since it was scheduled
+ * hwt_overruns_total() - return the periods missed since the schedule
  * @periodic: the periodic timeout
  *
  * Any context.
  *
- * Return: how many.
+ * Return: their number.
  */
 static inline u64 hwt_overruns_total(const struct hwt_periodic *periodic)
 {
@@ -645,8 +643,8 @@ static inline u64 hwt_overruns_total(const struct hwt_periodic *periodic)
  * the timekeeper is late, up to a jiffy, as timer_list's are.
  */
 #define HWT_COARSE_CLOCK	0x1
-/* No callbacks between freeze and thaw (suspend, hibernation): what comes due meanwhile
- * runs after the thaw. A stop does not wait for that: it thaws the wheel's threads.
+/* No callbacks between freeze and thaw (suspend, hibernation): timeouts that come due
+ * meanwhile fire after the thaw. A stop does not wait for that: it thaws the wheel's threads.
  */
 #define HWT_FREEZABLE		0x2
 
@@ -669,7 +667,7 @@ enum hwt_clock {
 /**
  * enum hwt_priority - how the threads of a wheel are scheduled
  * @HWT_PRIORITY_NORMAL:   As most threads are (SCHED_NORMAL).
- * @HWT_PRIORITY_FIFO_LOW: Before all of those (SCHED_FIFO, sched_set_fifo_low()).
+ * @HWT_PRIORITY_FIFO_LOW: Before all normal threads (SCHED_FIFO, sched_set_fifo_low()).
  * @HWT_PRIORITY_FIFO:     As threads that handle interrupts (sched_set_fifo()).
  */
 enum hwt_priority {
@@ -679,7 +677,7 @@ enum hwt_priority {
 };
 
 /**
- * enum hwt_wait_strategy - what a wheel's thread does until something is due
+ * enum hwt_wait_strategy - how a wheel's thread waits
  * @HWT_WAIT_SLEEP: Sleeps until the tick, with a high-resolution timer.
  * @HWT_WAIT_BUSY:  Looks at the clock all the time. Costs a CPU, saves the time that
  *                  waking up takes. For a wheel that is pinned to a CPU set aside for
@@ -692,10 +690,10 @@ enum hwt_wait_strategy {
 };
 
 /**
- * typedef hwt_clock_set_fn - is told that the clock of a wheel was set
+ * typedef hwt_clock_set_fn - called after the clock of a wheel was set
  * @wheel:   the wheel, on CLOCK_REALTIME
- * @jump_ns: by how much, since it was last told; after a suspend, by what that took
- * @arg:     what the wheel was made with
+ * @jump_ns: by how much since the last call; after a suspend, by the length of the suspend
+ * @arg:     &hwt_wheel_params.clock_set_arg
  *
  * Runs on the wheel's thread in process context, before anything fires by the new time.
  * Must not _sync the wheel's timeouts.
@@ -705,10 +703,10 @@ typedef void (*hwt_clock_set_fn)(struct hwt_wheel *wheel, s64 jump_ns, void *arg
 #define HWT_WORKERS_MAX		256
 
 /**
- * struct hwt_wheel_params - what a wheel is made of
+ * struct hwt_wheel_params - the parameters of a wheel
  * @name:            Shown in logs, statistics and as the thread's name; NULL: "hwt".
  * @tick_ns:         Length of a tick, ns. 0: the module's default. One below
- *                   min_tick_us is raised to it, with one warning. A turn of level 0
+ *                   min_tick_us is raised to it, with one warning. A revolution of level 0
  *                   has at most 2^63 - 1 ns.
  * @ticks_per_wheel: Buckets of each level, 2 to 65536, rounded up to a power of two.
  *                   0: the module's default.
@@ -756,7 +754,7 @@ struct hwt_wheel_params {
 };
 
 /**
- * struct hwt_wheel_stats - what a wheel has done since it was made
+ * struct hwt_wheel_stats - the statistics of a wheel since its creation
  * @pending:     timeouts pending now
  * @scheduled:   schedules of timeouts that were not pending
  * @rearmed:     schedules of timeouts that were
@@ -765,8 +763,8 @@ struct hwt_wheel_params {
  * @handed_back: pending timeouts that a stop took
  * @rejected:    schedules refused (-EAGAIN, -ESHUTDOWN of the wheel)
  * @late:        callbacks that began two ticks or more after their deadline
- * @behind:      callbacks that had to wait for more than a turn of level 0, because
- *               others, or the engine, took so long (or were frozen, or suspended)
+ * @behind:      callbacks that began more than a revolution of level 0 late, because of slow
+ *               callbacks, a slow engine, a freeze or a suspend
  * @overruns:    periods that periodic timeouts missed
  * @collected:   entries taken from submission lists
  * @wakeups:     times the engine slept and woke
@@ -803,7 +801,7 @@ struct hwt_wheel *__hwt_wheel_get_shared(const struct hwt_wheel_params *params,
 					 struct module *owner);
 
 /**
- * hwt_wheel_create() - make a wheel of one's own
+ * hwt_wheel_create() - create a private wheel
  * @params: its parameters, or NULL for the module's defaults
  *
  * Process context. The thread is created now.
@@ -817,7 +815,7 @@ struct hwt_wheel *__hwt_wheel_get_shared(const struct hwt_wheel_params *params,
 /**
  * hwt_wheel_get_shared() - get a reference to the shared wheel of given parameters
  * @params: as for hwt_wheel_create(); but @max_pending, @cpus, @wait and @clock_set
- *          must be 0. The name counts only for the caller who comes first.
+ *          must be 0. The first caller names the wheel.
  *
  * Process context. Wheels with the same tick, buckets, levels, clock, flags, workers and
  * priority are one.
@@ -836,7 +834,7 @@ extern struct hwt_wheel *hwt_system_wheel;
 /**
  * typedef hwt_handback_fn - takes a timeout that a stop hands back
  * @timeout: the timeout; it was pending, and now counts as cancelled
- * @arg:     what hwt_wheel_stop() was given
+ * @arg:     the argument of hwt_wheel_stop()
  *
  * Process context, from hwt_wheel_stop(). hwt_running() is true meanwhile; its
  * ->release follows.
@@ -857,7 +855,7 @@ void hwt_wheel_get_stats(struct hwt_wheel *wheel, struct hwt_wheel_stats *stats)
 /* -- Timeouts that are not embedded ------------------------------------------ */
 
 /**
- * struct hwt_handle - a timeout for those who do not embed one
+ * struct hwt_handle - a timeout that is not embedded
  * @timeout: the timeout, for queries and cancels
  * @refs:    references: hwt_new_timeout()'s caller has one, and the hold has one. Private.
  * @fn:      called when it expires. Private.
@@ -892,9 +890,9 @@ static inline void hwt_handle_get(struct hwt_handle *handle)
 /* -- Groups ------------------------------------------------------------------ */
 
 /**
- * struct hwt_group - all timeouts of one owner: a device, a namespace, a module
+ * struct hwt_group - the timeouts of one owner: a device, a namespace, a module
  * @lock:    protects the list
- * @members: struct hwt_member, and places where somebody who goes through them is
+ * @members: struct hwt_member, and the places of concurrent walks of the list
  * @get:     see hwt_group_init()
  * @put:     see hwt_group_init()
  *
@@ -908,9 +906,9 @@ struct hwt_group {
 };
 
 /**
- * struct hwt_member - makes a timeout one of a group; beside it, in the caller's object
+ * struct hwt_member - the membership of a timeout in a group, beside it in the caller's object
  * @entry:   in the group's list
- * @timeout: the timeout; NULL: somebody's place in the list
+ * @timeout: the timeout; NULL: the place of a walk
  *
  * Both members are private to hwt.
  */
@@ -920,7 +918,7 @@ struct hwt_member {
 };
 
 /**
- * hwt_group_init() - make a group
+ * hwt_group_init() - initialise a group
  * @_group: the group
  * @_get:   gets a reference to a member's object, and is false if it is being freed;
  *          called with a raw spinlock held and interrupts off
@@ -958,11 +956,10 @@ u64 hwt_group_shutdown_sync(struct hwt_group *group);
  */
 
 /**
- * struct hwt_debounce - call when it has been quiet for a while, but do not wait for ever
- * @quiet_ns: how long it has to be quiet
- * @most_ns:  how long after the first event that was not called for yet it is called at
- *            the latest
- * @first_ns: when that was; filled in
+ * struct hwt_debounce - fire after a quiet time, but within a maximum delay
+ * @quiet_ns: quiet time before the callback
+ * @most_ns:  maximum delay from the first unserved event to the callback
+ * @first_ns: time of that event; filled in
  *
  * With @most_ns of U64_MAX it is plain hwt_schedule().
  */
@@ -975,10 +972,10 @@ struct hwt_debounce {
 int hwt_debounce(struct hwt_timeout *timeout, struct hwt_debounce *debounce);
 
 /**
- * struct hwt_backoff - try again, after longer and longer delays
+ * struct hwt_backoff - delays between retries, each longer than the one before
  * @first_ns:   the first delay
  * @most_ns:    the longest; each is twice the one before it, up to this
- * @jitter_pct: each is shortened, at random, by up to so many percent, so that those who
+ * @jitter_pct: each delay is shortened, at random, by up to so many percent, so that clients that
  *              failed together do not try again together; 0 to 100
  * @limit:      tries, 0: no limit
  * @tries:      how many there were; 0 to begin anew
