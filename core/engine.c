@@ -896,6 +896,44 @@ static void hwt_engine_wait(struct hwt_wheel *wheel, u64 tick)
 		       READ_ONCE(wheel->kicked));
 }
 
+static bool hwt_tick_reached(const struct hwt_wheel *wheel, u64 tick)
+{
+	return tick <= hwt_ns_to_tick(wheel, hwt_clock_now(wheel));
+}
+
+/* Publish the tick before which submitters have to wake the engine. */
+static void hwt_engine_publish(struct hwt_wheel *wheel, u64 tick)
+{
+	atomic64_set(&wheel->wake_tick, tick);
+	/* Barrier sleep.seq, pairs with state.arm and state.pull in hwt_arm() and state.cancel in
+	 * hwt_cancel_claim(): if the claim of a timeout came after this number was read, a caller
+	 * that then pulls the timeout forward finds the wake_tick published above.
+	 */
+	smp_store_release(&wheel->sleep_seq, wheel->sleep_seq + 1);
+	/* Barrier sleep.mb, pairs with push.add and push.bit in hwt_push() and state.pull in
+	 * hwt_arm(): the collection that follows finds the entry, or the caller finds wake_tick and
+	 * sleep_seq as published.
+	 */
+	smp_mb();
+}
+
+/* Collect a last time. Return: the tick until which the engine may sleep, @published at most. */
+static u64 hwt_engine_last_look(struct hwt_wheel *wheel, u64 published)
+{
+	unsigned int collected = 0;
+	u64 tick;
+
+	wheel->engine.stamp = 0;
+	spin_lock(&wheel->lock);
+	if (!wheel->stopping)
+		collected = hwt_collect(wheel, HWT_COLLECT_MAX);
+	tick = collected < HWT_COLLECT_MAX ? hwt_engine_target(wheel) : 0;
+	spin_unlock(&wheel->lock);
+	if (tick < published)
+		atomic64_set(&wheel->wake_tick, tick);
+	return min(tick, published);
+}
+
 /**
  * hwt_engine_sleep() - wait until there is something to do
  * @wheel: the wheel; the caller is its thread
@@ -911,41 +949,18 @@ static void hwt_engine_wait(struct hwt_wheel *wheel, u64 tick)
  */
 void hwt_engine_sleep(struct hwt_wheel *wheel)
 {
-	unsigned int collected = 0;
-	u64 tick, published;
+	u64 tick;
 
 	spin_lock(&wheel->lock);
-	published = hwt_engine_target(wheel);
+	tick = hwt_engine_target(wheel);
 	spin_unlock(&wheel->lock);
-	if (published <= hwt_ns_to_tick(wheel, hwt_clock_now(wheel))) {
-		cond_resched_tasks_rcu_qs();
-		return;
+	if (!hwt_tick_reached(wheel, tick)) {
+		hwt_engine_publish(wheel, tick);
+		tick = hwt_engine_last_look(wheel, tick);
+		if (!hwt_tick_reached(wheel, tick)) {
+			hwt_engine_wait(wheel, tick);
+			return;
+		}
 	}
-
-	atomic64_set(&wheel->wake_tick, published);
-	/* Barrier sleep.seq, pairs with state.arm and state.pull in hwt_arm() and state.cancel in
-	 * hwt_cancel_claim(): if the claim of a timeout came after this number was read, a caller
-	 * that then pulls the timeout forward finds the wake_tick published above.
-	 */
-	smp_store_release(&wheel->sleep_seq, wheel->sleep_seq + 1);
-	/* Barrier sleep.mb, pairs with push.add and push.bit in hwt_push() and state.pull in
-	 * hwt_arm(): the collection below finds the entry, or the caller finds wake_tick and
-	 * sleep_seq as published.
-	 */
-	smp_mb();
-
-	wheel->engine.stamp = 0;
-	spin_lock(&wheel->lock);
-	if (!wheel->stopping)
-		collected = hwt_collect(wheel, HWT_COLLECT_MAX);
-	tick = collected < HWT_COLLECT_MAX ? hwt_engine_target(wheel) : 0;
-	spin_unlock(&wheel->lock);
-	if (tick < published)
-		atomic64_set(&wheel->wake_tick, tick);
-	tick = min(tick, published);
-
-	if (tick > hwt_ns_to_tick(wheel, hwt_clock_now(wheel)))
-		hwt_engine_wait(wheel, tick);
-	else
-		cond_resched_tasks_rcu_qs();
+	cond_resched_tasks_rcu_qs();
 }

@@ -179,7 +179,7 @@ PLANTS = [
     ("a new barrier without a name", "core/engine.c", "\twheel->engine.stamp = 0;\n",
      "\twheel->engine.stamp = 0;\n\tsmp_mb();\n", r"core/engine.c:\d+: smp_mb\(\) without a name"),
     ("one side is renamed", "core/engine.c", "Barrier sleep.mb,", "Barrier sleep.fence,",
-     r"push.add pairs with sleep.mb in hwt_engine_sleep\(\), where that is not"),
+     r"push.add pairs with sleep.mb in hwt_engine_publish\(\), where that is not"),
     ("one side no longer names the other", "core/engine.c",
      "pass.mb, pairs with kick.before in hwt_wheel_kick() and", "pass.mb, pairs with",
      "kick.before pairs with pass.mb, which does not say so"),
