@@ -114,8 +114,8 @@ static __always_inline void hwt_push(struct hwt_wheel *wheel,
 	/* Pairs with hwt_sync_cancel(), for which an older value is as good. */
 	WRITE_ONCE(timeout->cpu, cpu);
 	/* Barrier push.add, pairs with intake.mb and intake.take in hwt_intake_take(), reclaim.mb
-	 * in hwt_engine_reclaim() and sleep.mb in hwt_engine_publish(): the engine has yet to clear a
-	 * bit that is found set below, and then takes the entry. If the engine's last collection
+	 * in hwt_engine_reclaim() and sleep.mb in hwt_engine_publish(): the engine has yet to clear
+	 * a bit that is found set below, and then takes the entry. If the engine's last collection
 	 * does not find the entry, the caller finds wake_tick and sleep_seq as published.
 	 */
 	llist_add(&timeout->submit, &per_cpu_ptr(wheel->submit, cpu)->list);
@@ -236,9 +236,9 @@ static __always_inline int hwt_arm(struct hwt_wheel *wheel, struct hwt_timeout *
 	 * hwt_cancel_claim(), sleep.seq in hwt_engine_publish(), state.settle in hwt_collect_one()
 	 * and state.fire in hwt_fire_claim(): sleep_seq is read before the claim, and the callback
 	 * sees what the client has written. Barrier state.pull, pairs with state.arm in hwt_arm(),
-	 * sleep.seq and sleep.mb in hwt_engine_publish() and pass.mb in hwt_engine_pass(): the engine
-	 * finds the new tick of a SUBMITTED timeout, or this CPU finds wake_tick and kicked as the
-	 * engine has left them.
+	 * sleep.seq and sleep.mb in hwt_engine_publish() and pass.mb in hwt_engine_pass(): the
+	 * engine finds the new tick of a SUBMITTED timeout, or this CPU finds wake_tick and kicked
+	 * as the engine has left them.
 	 */
 	do {
 		change = hwt_state_schedule(old, tick, flags);
@@ -496,13 +496,14 @@ bool hwt_cancel_claim(struct hwt_timeout *timeout, u64 set, u64 *was)
 	struct hwt_change change;
 	u64 old = hwt_timeout_state(timeout);
 
-	/* Barrier state.cancel, pairs with state.arm in hwt_arm(), sleep.seq in hwt_engine_publish()
-	 * and reclaim.mb in hwt_engine_reclaim(): sleep_seq is read before a claim, and
-	 * wheel->reclaim after the change, so the pass that clears this flag finds the change.
+	/* Barrier state.cancel, pairs with state.arm in hwt_arm(), sleep.seq in
+	 * hwt_engine_publish() and reclaim.mb in hwt_engine_reclaim(): sleep_seq is read before a
+	 * claim, and wheel->reclaim after the change, so the pass that clears this flag finds the
+	 * change.
 	 */
 	do {
 		change = hwt_state_cancel(old, set);
-		if (change.state == old)
+		if (!(old & HWT_F_PENDING) && change.state == old)
 			break;
 	} while (!hwt_state_change(timeout, &old, change.state));
 	*was = old;
