@@ -340,7 +340,7 @@ int hwt_schedule_at(struct hwt_timeout *timeout, u64 deadline_ns);
 #define HWT_SCHEDULE_AT		0x1	/* the time is a deadline, not a delay */
 #define HWT_SCHEDULE_EARLIER	0x2	/* never move an armed timeout back */
 #define HWT_SCHEDULE_PENDING	0x4	/* -ENOENT if it is not pending */
-#define HWT_SCHEDULE_IDLE	0x8	/* leave a pending timeout as it is */
+#define HWT_SCHEDULE_UNLESS_PENDING	0x8	/* leave a pending timeout as it is */
 #define HWT_SCHEDULE_PERIODIC	0x10	/* private */
 
 int hwt_schedule_flags(struct hwt_timeout *timeout, u64 time_ns, u64 slack_ns,
@@ -407,7 +407,7 @@ static inline int hwt_schedule_pending_at(struct hwt_timeout *timeout, u64 deadl
 }
 
 /**
- * hwt_schedule_idle() - fire after a delay, unless it is pending already
+ * hwt_schedule_unless_pending() - fire after a delay, unless it is pending already
  * @timeout:  the timeout
  * @delay_ns: from now, ns
  *
@@ -416,9 +416,9 @@ static inline int hwt_schedule_pending_at(struct hwt_timeout *timeout, u64 deadl
  *
  * Return: as hwt_schedule(); with HWT_WAS_PENDING nothing changed.
  */
-static inline int hwt_schedule_idle(struct hwt_timeout *timeout, u64 delay_ns)
+static inline int hwt_schedule_unless_pending(struct hwt_timeout *timeout, u64 delay_ns)
 {
-	return hwt_schedule_flags(timeout, delay_ns, 0, HWT_SCHEDULE_IDLE);
+	return hwt_schedule_flags(timeout, delay_ns, 0, HWT_SCHEDULE_UNLESS_PENDING);
 }
 
 int hwt_schedule_periodic(struct hwt_periodic *periodic, u64 delay_ns,

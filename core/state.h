@@ -2,21 +2,26 @@
 /*
  * The life of a timeout: its state, and every change of its state
  *
+ * Terms, as in the glossary of docs/design.md: a client schedules and cancels; the engine is the
+ * wheel's thread; a runner is a context that calls clients (the engine, a worker, a _sync call, a
+ * stop); the cursor is the last tick that the wheel has reached.
+ *
  * timeout->state is one 64-bit word, the tick at which the timeout expires and these bits:
  *
  *   ARMED      It fires at the tick.
- *   SUBMITTED  It is on a submission list, about to be pushed on one, among the submissions that
- *              were taken from one (the intake), or on wheel->ended.
+ *   SUBMITTED  The engine has yet to process it: it is on its way to a submission list, on one,
+ *              just taken from one, or on wheel->ended.
  *   RUNNING    ->expire, ->cancelled or the function of a stop is executing, in one runner.
  *   PERIODIC   It was last scheduled as periodic.
- *   REARM      It is periodic and has fired: the end of its callback arms it again. Stays set
- *              until the next schedule or cancel.
+ *   REARM      It is periodic and has fired: the end of its callback arms it again. Stays set,
+ *              so that the next firing is known not to be the first, until it is scheduled,
+ *              cancelled or handed back by a stop.
  *   SHUTDOWN   Schedules fail.
  *   CANCELLED  A cancel or a stop has ended it since it was last scheduled.
  *   EXPIRED    It has fired since it was last scheduled or cancelled.
  *
- * It is held, and its memory must stay, while it is ARMED, SUBMITTED or RUNNING. It is pending, and
- * will fire, while it is ARMED or REARM. It is idle while it is not held.
+ * A timeout is held while it is ARMED, SUBMITTED or RUNNING: its memory must stay. It is pending,
+ * and will fire, while it is ARMED or REARM. It is idle while it is not held.
  *
  * The state changes by compare-and-swap only, in loops that read it, call one of the functions
  * below, swap, and act afterwards. The functions are pure: they return the new state, and what the
@@ -24,49 +29,64 @@
  * with every combination of bits, and "make check-verify" compares them with the model of
  * tests/verify.
  *
+ * The first row that matches the old state applies. "The tick" means that the state gets it, and
+ * PERIODIC or not, as scheduled.
+ *
  *   operation  in the state           changes                      action
  *   ---------- ---------------------- ---------------------------- ------------------------
- *   schedule   idle                   + ARMED SUBMITTED            submit
- *              ARMED, in a bucket:
- *                later, or equal      the tick                     -
- *                earlier              the tick, + SUBMITTED        submit
+ *   schedule   SHUTDOWN               -                            refuse
+ *              a condition of the
+ *              caller does not hold   -                            refuse, or -
  *              SUBMITTED              the tick, + ARMED            hasten
- *              RUNNING                the tick, + ARMED            -
+ *              RUNNING                the tick, + ARMED            - (finish links it)
+ *              ARMED, in a bucket:
+ *                later, or equal      the tick                     - (a visit moves it)
+ *                earlier              the tick, + SUBMITTED        submit
+ *              idle                   the tick, + ARMED SUBMITTED  submit
  *              ... and in all of these - REARM CANCELLED EXPIRED
- *   cancel     idle, or not pending   -                            -
- *              ARMED, in a bucket     - ARMED, + SUBMITTED         submit
+ *   cancel     not pending (also a
+ *              one-shot that runs)    -                            -
  *              SUBMITTED or RUNNING   - ARMED REARM                -
- *              ... and if it was pending + CANCELLED, - EXPIRED
+ *              ARMED, in a bucket     - ARMED REARM, + SUBMITTED   submit
+ *              ... and in the last two + CANCELLED, - EXPIRED; a shutdown: + SHUTDOWN always
  *   reopen     any                    - SHUTDOWN                   -
- *   collect    RUNNING                - SUBMITTED                  -
+ *   collect    RUNNING                - SUBMITTED                  - (finish goes on)
  *              ARMED                  - SUBMITTED                  link
- *              neither, client called -                            leave
- *              neither                - SUBMITTED                  release: the hold is over
+ *              a callback is due      -                            append to wheel->ended
+ *              else                   - SUBMITTED                  the hold is over
  *   end        ARMED (again)          - SUBMITTED                  link
- *              CANCELLED              - SUBMITTED, + RUNNING       call ->cancelled
- *              else                   - SUBMITTED                  release
- *   fire       not ARMED (cancelled)  -                            -
+ *              CANCELLED, notified    - SUBMITTED, + RUNNING       call ->cancelled
+ *              else                   - SUBMITTED                  call ->release
+ *   fire       not ARMED (cancelled)  -                            - (collect goes on)
  *              tick beyond the cursor -                            link (pushed back)
  *              else                   - ARMED, + RUNNING EXPIRED,  call ->expire
  *                                     periodic: + REARM
- *   hand back  not ARMED (cancelled)  -                            -
- *              else                   - ARMED REARM,               call the stop's function
+ *   hand back  not ARMED (cancelled)  -                            - (collect goes on)
+ *              else                   - ARMED REARM EXPIRED,       call the stop's function
  *                                     + RUNNING CANCELLED
- *   finish     ARMED (again)          - RUNNING                    link
+ *   finish     CANCELLED, to be
+ *              notified, not SUBMITTED -                           call ->cancelled, finish anew
+ *              ARMED (again)          - RUNNING                    link
  *              REARM                  - RUNNING, + ARMED, the tick link
  *              SUBMITTED              - RUNNING                    - (collect goes on)
- *              CANCELLED, not told    -                            call ->cancelled
- *              else                   - RUNNING                    release
+ *              else                   - RUNNING                    call ->release
+ *   withdraw   (the checks of "debug": a client has freed or left it)
+ *              on a submission list   - ARMED REARM EXPIRED,       - (collect ends the hold)
+ *                                     + SHUTDOWN CANCELLED
+ *              else                   RUNNING stays, SHUTDOWN and  - (it is in no list)
+ *                                     CANCELLED are all the rest
  *
  * State outside of the word, protected by the wheel's lock:
  *
- *   link      Place in the buckets or the due list, while it is ARMED or SUBMITTED and not RUNNING;
- *             or on wheel->ended, if @ended.
- *   ended     It was collected neither ARMED nor RUNNING, and the end of its hold calls its client:
- *             it is on wheel->ended, until a runner takes it from there.
+ *   link      Place in a bucket, on the due list or on wheel->ended.
+ *   ended     It is on wheel->ended: when it was collected it was neither ARMED nor RUNNING, but
+ *             ->cancelled or ->release has to be called, so it waits there for a runner.
+ *   submit    Place on a submission list; protected by SUBMITTED.
  *
  * The swap that leaves neither ARMED, SUBMITTED nor RUNNING ends the hold. The timeout is in no
- * list before it; after it, hwt only calls ->release, whose address was read before.
+ * list before it, and hwt does not read or write it afterwards. With a ->release, that is called
+ * then, and may free the memory; without, hwt_cancel_sync() tells when that may be freed. Another
+ * CPU may begin the next hold between the swap and the ->release: each hold has its own.
  */
 #ifndef _HWT_CORE_STATE_H
 #define _HWT_CORE_STATE_H
@@ -88,7 +108,7 @@
  * @HWT_END_LATER:		append it to wheel->ended; the state has not changed
  * @HWT_RELEASE:	the hold is over: call ->release, if there is one
  * @HWT_UNCHANGED:	the state has not changed, as the caller has asked for
- * @HWT_REFUSED_IDLE:	it is not pending; the state has not changed
+ * @HWT_REFUSED_NOT_PENDING:	it is not pending; the state has not changed
  * @HWT_REFUSED_SHUTDOWN: it was shut down; the state has not changed
  */
 enum hwt_action {
@@ -101,7 +121,7 @@ enum hwt_action {
 	HWT_END_LATER,
 	HWT_RELEASE,
 	HWT_UNCHANGED,
-	HWT_REFUSED_IDLE,
+	HWT_REFUSED_NOT_PENDING,
 	HWT_REFUSED_SHUTDOWN,
 };
 
@@ -143,19 +163,19 @@ static __always_inline struct hwt_change hwt_state_schedule(u64 old, u64 tick, u
 		return change;
 	}
 	if ((flags & HWT_SCHEDULE_PENDING) && !(old & HWT_F_PENDING)) {
-		change.action = HWT_REFUSED_IDLE;
+		change.action = HWT_REFUSED_NOT_PENDING;
 		return change;
 	}
 	if (((flags & HWT_SCHEDULE_EARLIER) && (old & HWT_F_ARMED) &&
 	     tick >= hwt_state_tick(old)) ||
-	    ((flags & HWT_SCHEDULE_IDLE) && (old & HWT_F_PENDING))) {
+	    ((flags & HWT_SCHEDULE_UNLESS_PENDING) && (old & HWT_F_PENDING))) {
 		change.action = HWT_UNCHANGED;
 		return change;
 	}
 	change.state = tick << HWT_TICK_SHIFT | HWT_F_ARMED | kept |
 		       (flags & HWT_SCHEDULE_PERIODIC ? HWT_F_PERIODIC : 0);
 	if (kept) {
-		/* Without SUBMITTED: the end of the callback reads the new tick. */
+		/* RUNNING only: finish links it at the new tick. */
 		change.action = kept & HWT_F_SUBMITTED ? HWT_HASTEN : HWT_NOTHING;
 	} else if ((old & HWT_F_ARMED) && tick >= hwt_state_tick(old)) {
 		/* The visit of the bucket reads the new tick. */
@@ -222,9 +242,12 @@ static inline struct hwt_change hwt_state_collect(u64 old, const struct hwt_time
 }
 
 /**
- * hwt_state_end() - a runner has taken a timeout from wheel->ended, or has cancelled it itself
+ * hwt_state_end() - a runner ends the hold of a timeout
  * @old: the state, SUBMITTED and not RUNNING
  * @ops: the timeout's callbacks
+ *
+ * The runner has taken it from wheel->ended, or it is a _sync call that has set SUBMITTED under the
+ * wheel's lock, and so has pushed it on no list.
  */
 static inline struct hwt_change hwt_state_end(u64 old, const struct hwt_timeout_ops *ops)
 {
@@ -309,9 +332,10 @@ static inline struct hwt_change hwt_state_finish(u64 old, u64 tick, bool notify)
 }
 
 /**
- * hwt_state_withdraw() - the checks of "debug" take a timeout away from its client
+ * hwt_state_withdraw() - the checks of "debug" end a timeout that its client has freed or left
  * @old:   the state
- * @stays: a submission list has it, and whoever collects it ends the hold
+ * @stays: it is on a submission list, and its collection ends the hold; else the caller has removed
+ *         it from its list
  */
 static inline u64 hwt_state_withdraw(u64 old, bool stays)
 {

@@ -168,7 +168,7 @@ static noinline int hwt_schedule_refused(enum hwt_action action, u64 old)
 	switch (action) {
 	case HWT_REFUSED_SHUTDOWN:
 		return -ESHUTDOWN;
-	case HWT_REFUSED_IDLE:
+	case HWT_REFUSED_NOT_PENDING:
 		return -ENOENT;
 	default:
 		return hwt_schedule_was(old);
@@ -331,7 +331,7 @@ static __always_inline int __hwt_schedule(struct hwt_timeout *timeout, u64 ns, u
 
 	if (unlikely(!hwt_debug_used(timeout) || !wheel))
 		return -EINVAL;
-	if (flags & HWT_SCHEDULE_IDLE) {
+	if (flags & HWT_SCHEDULE_UNLESS_PENDING) {
 		/* Barrier earlier.mb, pairs with state.fire in hwt_fire_claim(): as in
 		 * hwt_arm().
 		 */
@@ -392,12 +392,13 @@ EXPORT_SYMBOL_GPL(hwt_schedule_at);
  * @timeout:  the timeout
  * @time_ns:  a delay from now; with HWT_SCHEDULE_AT a deadline on the wheel's clock; ns
  * @slack_ns: how much later it may fire, ns. Timeouts with slack share wake-ups.
- * @flags:    HWT_SCHEDULE_AT, _EARLIER, _PENDING, _IDLE, ored
+ * @flags:    HWT_SCHEDULE_AT, _EARLIER, _PENDING, _UNLESS_PENDING, ored
  *
  * Any context. HWT_SCHEDULE_EARLIER never moves an armed timeout back, as timer_reduce();
- * HWT_SCHEDULE_PENDING moves a pending one only, as mod_timer_pending(); HWT_SCHEDULE_IDLE leaves
- * a pending one as it is, as queue_delayed_work(). A timeout that is left as it is counts as
- * scheduled: the callback that follows sees what the caller has written before.
+ * HWT_SCHEDULE_PENDING moves a pending timeout only, as mod_timer_pending();
+ * HWT_SCHEDULE_UNLESS_PENDING leaves a pending one as it is, as queue_delayed_work(). A timeout
+ * that is left as it is counts as scheduled: the callback that follows sees the caller's earlier
+ * writes.
  *
  * Return: as hwt_schedule(); also -ENOENT with HWT_SCHEDULE_PENDING, if the timeout was not
  * pending, and -EINVAL for other flags.
@@ -406,7 +407,7 @@ int hwt_schedule_flags(struct hwt_timeout *timeout, u64 time_ns, u64 slack_ns,
 		       unsigned int flags)
 {
 	if (flags & ~(HWT_SCHEDULE_AT | HWT_SCHEDULE_EARLIER | HWT_SCHEDULE_PENDING |
-		      HWT_SCHEDULE_IDLE))
+		      HWT_SCHEDULE_UNLESS_PENDING))
 		return -EINVAL;
 	return __hwt_schedule(timeout, time_ns, slack_ns, flags);
 }

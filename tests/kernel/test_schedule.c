@@ -48,7 +48,7 @@ static void __init test_combinations(struct hwt_wheel *wheel)
 
 		/* An hour earlier than it was. */
 		ret = combine(&kt, true, flags, &moved);
-		moves = !(flags & HWT_SCHEDULE_IDLE);
+		moves = !(flags & HWT_SCHEDULE_UNLESS_PENDING);
 		odd += moved != moves || ret != BOTH;
 	}
 	KTEST(odd == 0, "flags: all combinations, idle and pending: %u are wrong", odd);
@@ -59,16 +59,16 @@ static void __init test_combinations(struct hwt_wheel *wheel)
 	KTEST(hwt_schedule_flags(&kt.timeout, 2 * KT_HOUR, 0, HWT_SCHEDULE_EARLIER |
 				 HWT_SCHEDULE_PENDING) == BOTH &&
 	      hwt_deadline(&kt.timeout) == moved, "earlier and pending: later is left as it is");
-	KTEST(hwt_schedule_idle(&kt.timeout, 0) == BOTH && hwt_deadline(&kt.timeout) == moved,
-	      "idle: a pending one is left as it is");
+	KTEST(hwt_schedule_unless_pending(&kt.timeout, 0) == BOTH &&
+	      hwt_deadline(&kt.timeout) == moved, "unless pending: it is left as it is");
 	KTEST(hwt_schedule_flags(&kt.timeout, 2 * KT_HOUR, KT_HOUR, HWT_SCHEDULE_PENDING) == BOTH &&
 	      hwt_remaining(&kt.timeout) > 2 * KT_HOUR - KT_SECOND * KT_PATIENCE &&
 	      hwt_remaining(&kt.timeout) <= 3 * KT_HOUR, "pending, with slack: moved, within it");
 	KTEST(hwt_schedule_flags(&kt.timeout, 0, 0, HWT_SCHEDULE_PERIODIC) == -EINVAL &&
 	      hwt_schedule_flags(&kt.timeout, 0, 0, 0x20) == -EINVAL, "other flags are refused");
 	hwt_cancel_sync(&kt.timeout);
-	KTEST(hwt_schedule_idle(&kt.timeout, KT_MS) == 0 && KT_WAIT(kt_expirations(&kt) == 1),
-	      "idle: an idle one fires");
+	KTEST(hwt_schedule_unless_pending(&kt.timeout, KT_MS) == 0 &&
+	      KT_WAIT(kt_expirations(&kt) == 1), "unless pending: another one fires");
 	hwt_shutdown_sync(&kt.timeout);
 }
 

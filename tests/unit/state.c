@@ -67,11 +67,11 @@ static void try_schedule(u64 old, u64 tick, unsigned int flags)
 	HOLDS(!(old & HWT_F_SHUTDOWN) == (change.action != HWT_REFUSED_SHUTDOWN));
 	if (old & HWT_F_SHUTDOWN)
 		return;
-	HOLDS((change.action == HWT_REFUSED_IDLE) ==
+	HOLDS((change.action == HWT_REFUSED_NOT_PENDING) ==
 	      ((flags & HWT_SCHEDULE_PENDING) && !(old & HWT_F_PENDING)));
 	if (change.action == HWT_UNCHANGED) {
 		HOLDS(old & HWT_F_PENDING);
-		HOLDS((flags & HWT_SCHEDULE_IDLE) ||
+		HOLDS((flags & HWT_SCHEDULE_UNLESS_PENDING) ||
 		      ((flags & HWT_SCHEDULE_EARLIER) && tick >= hwt_state_tick(old)));
 	}
 	if (change.action >= HWT_UNCHANGED)
