@@ -330,8 +330,8 @@ EXPORT_SYMBOL_GPL(hwt_shutdown_sync);
  * thread runs callbacks meanwhile.
  *
  * Return: 1 if the timeout last fired; 0 if it was cancelled or handed back (or never scheduled);
- * -ETIME if @max_ns have passed; -ERESTARTSYS if a signal came; -EDEADLK from one of its own
- * callbacks.
+ * -ETIME if @max_ns have passed; -ERESTARTSYS if a signal came, or, in a callback, a stop of
+ * the wheel; -EDEADLK from one of its own callbacks.
  */
 int hwt_wait(struct hwt_timeout *timeout, u64 max_ns)
 {

@@ -306,6 +306,62 @@ static void __init test_ends(void)
 	hwt_wheel_destroy(wheel);
 }
 
+/* A callback waits for a periodic timeout, which a stop keeps from firing again. */
+static struct {
+	struct kt_stay	beat;
+	struct kt	waiter;
+	struct kt	far;
+	int		waited;
+	bool		began, ended, far_handed;
+} stopped;
+
+static void stopped_wait(struct hwt_timeout *timeout)
+{
+	WRITE_ONCE(stopped.began, true);
+	stopped.waited = hwt_wait(&stopped.beat.kt.timeout, U64_MAX);
+	kt_expire(timeout);
+}
+
+static void stopped_hand_back(struct hwt_timeout *timeout, void *arg)
+{
+	if (timeout == &stopped.far.timeout)
+		WRITE_ONCE(stopped.far_handed, true);
+}
+
+static int stopped_stop(void *arg)
+{
+	long n = hwt_wheel_stop(arg, stopped_hand_back, NULL);
+
+	WRITE_ONCE(stopped.ended, true);
+	return kt_thread_end(n);
+}
+
+static void __init test_waiter_in_stop(void)
+{
+	static const struct hwt_timeout_ops waiter_ops = { .expire = stopped_wait };
+	struct hwt_wheel *wheel = kt_wheel("waiter", .workers = 2);
+	struct task_struct *task;
+
+	init_completion(&stopped.beat.out);
+	kt_init_periodic(&stopped.beat.kt, wheel, &kt_stay_ops);
+	kt_init(&stopped.waiter, wheel, &waiter_ops);
+	kt_init(&stopped.far, wheel, &kt_nothing_ops);
+	hwt_schedule(&stopped.far.timeout, KT_HOUR);
+	hwt_schedule_periodic(&stopped.beat.kt.periodic, 0, KT_MS, HWT_FIXED_RATE);
+	KTEST(KT_WAIT(kt_inside(&stopped.beat)), "one is in its callback");
+	hwt_schedule(&stopped.waiter.timeout, 0);
+	KTEST(KT_WAIT(READ_ONCE(stopped.began)), "another callback waits for it");
+	task = kt_thread(stopped_stop, wheel, 0);
+	KTEST(KT_WAIT(READ_ONCE(stopped.far_handed)), "a stop hands back what is pending");
+	/* The first of its rounds is through. */
+	msleep(20);
+	complete_all(&stopped.beat.out);
+	KTEST(KT_WAIT(READ_ONCE(stopped.ended)), "the stop does not wait for the waiter for ever");
+	KTEST(kt_thread_stop(task) == 2 && stopped.waited == -ERESTARTSYS,
+	      "it has handed back both, and the waiter was told: %d", stopped.waited);
+	hwt_wheel_destroy(wheel);
+}
+
 static void __init selftest(void)
 {
 	static const unsigned int workers[] __initconst = { 0, 1, 4 };
@@ -324,6 +380,7 @@ static void __init selftest(void)
 		KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
 	}
 	test_ends();
+	test_waiter_in_stop();
 }
 
 KSTM_MODULE_LOADERS(test_periodic);
