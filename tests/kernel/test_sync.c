@@ -104,6 +104,60 @@ static void __init test_others(void)
 	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
 }
 
+/* Fewer than would wake the engine. */
+#define STRANGERS	16000
+
+static struct hwt_timeout *stranger;
+
+static int submit_strangers(void *wheel)
+{
+	unsigned int i;
+
+	for (i = 0; i < STRANGERS; i++) {
+		hwt_timeout_init(&stranger[i], wheel, &kt_nothing_ops);
+		hwt_schedule(&stranger[i], KT_HOUR);
+	}
+	return kt_thread_end(0);
+}
+
+/* Another CPU has submitted very many. The engine is in a callback, and has collected none. */
+static void __init test_strangers(void)
+{
+	struct hwt_wheel *wheel;
+	static struct kt idle, linked, fresh;
+	u64 before;
+
+	if (num_online_cpus() == 1) {
+		KTEST_SKIP("there is one CPU only");
+		return;
+	}
+	wheel = kt_wheel("strangers");
+	stranger = kt_alloc(STRANGERS, sizeof(*stranger));
+	kt_init(&idle, wheel, &kt_ops);
+	kt_init(&linked, wheel, &kt_ops);
+	kt_init(&fresh, wheel, &kt_ops);
+	kt_stay_on(cpumask_of(0));
+	hwt_schedule(&linked.timeout, KT_HOUR);
+	/* On the same list: then that one has been collected, too. */
+	sleeper_start(wheel);
+	kt_thread_stop(kt_thread(submit_strangers, wheel, 1));
+	before = kt_stats(wheel).collected;
+	KTEST(hwt_cancel_sync(&idle.timeout) == 0 && hwt_cancel_sync(&linked.timeout) == 1 &&
+	      kt_stats(wheel).collected == before,
+	      "_sync of one that is idle, and of one in a bucket, collects none of %u", STRANGERS);
+	hwt_schedule(&fresh.timeout, KT_HOUR);
+	KTEST(hwt_shutdown_sync(&fresh.timeout) == 1 && kt_stats(wheel).collected == before + 1,
+	      "of one that this CPU has submitted: only that");
+	KTEST(hwt_cancel_sync(&stranger[0]) == 1 && asleep() &&
+	      kt_stats(wheel).collected - before < STRANGERS / 10,
+	      "of the first of the others: only a step, %llu",
+	      kt_stats(wheel).collected - before);
+	kt_stay_on(NULL);
+	kt_stay_end(&sleeper);
+	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
+	vfree(stranger);
+}
+
 /* A cancel_sync has returned while the sleeper's callback or release was still to come. */
 static bool too_soon;
 
@@ -781,6 +835,7 @@ static void __init test_late_kick(void)
 static void __init selftest(void)
 {
 	test_others();
+	test_strangers();
 	test_own();
 	test_neighbours(&kt_ops, "with release");
 	test_neighbours(&kt_plain_ops, "without");

@@ -21,6 +21,7 @@ struct waiter {
 	bool			ready, done;
 	long			ret;
 	u64			took_ns;
+	unsigned long		switches, slept;	/* voluntary: before the call, by it */
 };
 
 static int waiter_main(void *arg)
@@ -29,6 +30,7 @@ static int waiter_main(void *arg)
 	u64 began = ktime_get_ns();
 
 	allow_signal(SIGUSR1);
+	waiter->switches = current->nvcsw;
 	WRITE_ONCE(waiter->ready, true);
 	if (waiter->timeout)
 		waiter->ret = hwt_wait(waiter->timeout, waiter->max_ns);
@@ -39,6 +41,7 @@ static int waiter_main(void *arg)
 	else
 		waiter->ret = hwt_wheel_stop(waiter->stop, NULL, NULL);
 	waiter->took_ns = ktime_get_ns() - began;
+	waiter->slept = current->nvcsw - waiter->switches;
 	/* Pairs with waiter_done(). */
 	smp_store_release(&waiter->done, true);
 	return kt_thread_end(0);
@@ -97,7 +100,7 @@ static const struct hwt_timeout_ops again_ops = { .expire = again_expire };
 static void __init test_ends(unsigned int workers)
 {
 	struct hwt_wheel *wheel = kt_wheel("wait", .workers = workers);
-	struct waiter waiter[3];
+	static struct waiter waiter[3];
 	struct kt kt, again;
 	unsigned int i, ok;
 
@@ -248,6 +251,40 @@ static void __init test_limits(unsigned int workers)
 	hwt_cancel_sync(&sleeper.kt.timeout);
 	hwt_cancel_sync(&kt.timeout);
 	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
+}
+
+#define HERD	50
+
+/* A waiter sleeps once: it is woken by the end of its own hold only. */
+static void __init test_herd(void)
+{
+	/* On PREEMPT_RT a waiter may sleep for the wheel's lock, too. */
+	unsigned long most = IS_ENABLED(CONFIG_PREEMPT_RT) ? HERD / 5 : 1, worst = 0;
+	struct hwt_wheel *wheel = kt_wheel("herd", .workers = HERD);
+	struct waiter *waiter = kt_alloc(HERD, sizeof(*waiter));
+	struct kt_stay *stay = kt_alloc(HERD, sizeof(*stay));
+	unsigned int i, begun = 0, ended = 0;
+
+	for (i = 0; i < HERD; i++)
+		begun += kt_stay_begin(&stay[i], wheel);
+	for (i = 0; i < HERD; i++) {
+		if (i % 2)
+			waiter[i].sync = &stay[i].kt.timeout;
+		waiter_begin(&waiter[i], i % 2 ? NULL : &stay[i].kt.timeout);
+		begun += KT_WAIT(READ_ONCE(waiter[i].thread->nvcsw) > waiter[i].switches);
+	}
+	KTEST(begun == 2 * HERD, "%u callbacks sleep, and a waiter of each: %u", HERD, begun);
+	for (i = 0; i < HERD; i++) {
+		complete_all(&stay[i].out);
+		ended += waiter_end(&waiter[i]) == !(i % 2);
+		worst = max(worst, waiter[i].slept);
+	}
+	KTEST(ended == HERD && worst <= most,
+	      "callbacks end one by one: %u waiters do, none has slept more than %lu times", ended,
+	      worst);
+	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
+	vfree(waiter);
+	vfree(stay);
 }
 
 /* -- hwt_wheel_flush(): what was due has run ------------------------------------------- */
@@ -791,6 +828,7 @@ static void __init selftest(void)
 		test_flush_stop(workers);
 		test_recycled(workers);
 	}
+	test_herd();
 	test_wait_inside(0);
 	test_wait_inside(1);
 	test_wait_inside(2);

@@ -433,6 +433,47 @@ static void __init test_stop(void)
 	KTEST(hwt_wheel_destroy(stop.wheel) == 0, "the wheel is destroyed");
 }
 
+/* The stop has what is due in its hands, and the sleepers end: their threads begin nothing. */
+static void stop_let_out(struct hwt_timeout *timeout, void *arg)
+{
+	unsigned int *held = arg, i;
+
+	for (i = 0; i < *held; i++) {
+		complete_all(&sleeper[i].stay.out);
+		KT_WAIT(kt_releases(&sleeper[i].stay.kt) == 1);
+	}
+	/* If one did, then now. */
+	msleep(20);
+}
+
+static void __init test_stop_due(unsigned int workers)
+{
+	struct hwt_wheel *wheel = workers_wheel("stop", workers);
+	unsigned int held = max(workers, 1U), i, ok = 0;
+	u64 deadline = hwt_wheel_now(wheel) + 20 * KT_MS;
+	long ret;
+
+	kt_stay_on(cpumask_of(raw_smp_processor_id()));
+	for (i = 0; i < held; i++) {
+		sleeper_init(&sleeper[i], wheel, &kt_stay_ops);
+		hwt_schedule_at(&sleeper[i].stay.kt.timeout, deadline);
+	}
+	for (i = 0; i < 3; i++) {
+		kt_init(&other[i], wheel, &kt_ops);
+		hwt_schedule_at(&other[i].timeout, deadline);
+	}
+	kt_stay_on(NULL);
+	KTEST(KT_WAIT(count_inside(held) == held) && hwt_remaining(&other[2].timeout) == 0,
+	      "%u in callbacks, three are due behind them", held);
+	ret = hwt_wheel_stop(wheel, stop_let_out, &held);
+	for (i = 0; i < 3; i++)
+		ok += kt_expirations(&other[i]) == 0 && kt_releases(&other[i]) == 1 &&
+		      hwt_cancelled(&other[i].timeout);
+	KTEST(ret == 3 && ok == 3,
+	      "stop hands back exactly these, and none of them runs: %ld", ret);
+	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
+}
+
 /* -- Others of its callbacks sleep ------------------------------------------------ */
 
 static void __init test_blocking(const char *what, const struct hwt_timeout_ops *ops)
@@ -654,6 +695,8 @@ static void __init selftest(void)
 	test_order_blocked();
 	test_sync();
 	test_stop();
+	test_stop_due(0);
+	test_stop_due(2);
 	test_blocking("->cancelled", &in_cancelled);
 	test_blocking("->release", &in_release);
 	test_pushed_back(false);

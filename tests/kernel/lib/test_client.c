@@ -36,6 +36,12 @@ static unsigned int busy;
 module_param(busy, uint, 0444);
 MODULE_PARM_DESC(busy, "How many timeouts on each re-arm themselves, and are moved by a thread");
 
+static unsigned int slow_ms;
+module_param(slow_ms, uint, 0444);	/* how long their callbacks take */
+
+static unsigned int workers;
+module_param(workers, uint, 0444);	/* threads of each wheel that run callbacks */
+
 struct client_wheel {
 	struct hwt_wheel	*wheel;
 	struct hwt_timeout	*timeouts;
@@ -50,6 +56,8 @@ static atomic_t fired;
 static void client_expire(struct hwt_timeout *timeout)
 {
 	atomic_inc(&fired);
+	if (slow_ms)
+		msleep(slow_ms);
 	hwt_schedule(timeout, NSEC_PER_MSEC);
 }
 
@@ -75,6 +83,7 @@ static int client_start(struct client_wheel *client, unsigned int number)
 		.tick_ns = tick_us * (u64)NSEC_PER_USEC,
 		.ticks_per_wheel = buckets,
 		.levels = levels,
+		.workers = workers,
 	};
 	char name[HWT_NAME_MAX];
 	unsigned int i;

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Lockdep knows of each function that waits: if its caller holds a mutex that a callback takes,
+ * that is reported before anything is stuck. Here the callback only says that it might take it.
+ *
+ * A report switches lockdep off, for good. So it is provoked without a word in the log, while no
+ * other CPU and no interrupt does anything with locks, and lockdep is switched on again.
+ *
+ * hwt-test: only debug debug612 rtdebug
+ */
+#include <linux/debug_locks.h>
+#include <linux/mutex.h>
+#include <linux/smp.h>
+
+#include "hwt_ktest.h"
+
+static atomic_t parked;
+static bool unparked;
+
+/* Interrupts something that does not hold lockdep's own lock: that is held with interrupts off. */
+static void park(void *unused)
+{
+	atomic_inc(&parked);
+	while (!READ_ONCE(unparked))
+		cpu_relax();
+}
+
+/* Would lockdep report that the mutex is taken here? */
+static bool reported(struct mutex *mutex)
+{
+	unsigned long flags;
+	int was = debug_locks;
+	bool found;
+
+	preempt_disable();
+	atomic_set(&parked, 0);
+	WRITE_ONCE(unparked, false);
+	smp_call_function(park, NULL, false);
+	while (atomic_read(&parked) < num_online_cpus() - 1)
+		cpu_relax();
+	local_irq_save(flags);
+	debug_locks_silent = 1;
+	might_lock(mutex);
+	found = !debug_locks;
+	debug_locks = was;
+	debug_locks_silent = 0;
+	local_irq_restore(flags);
+	WRITE_ONCE(unparked, true);
+	preempt_enable();
+	return found;
+}
+
+#define WAIT(name, call)						\
+static void name(struct hwt_timeout *timeout)				\
+{									\
+	call;								\
+}
+
+WAIT(wait_wait, hwt_wait(timeout, U64_MAX))
+WAIT(wait_cancel, hwt_cancel_sync(timeout))
+WAIT(wait_flush, hwt_wheel_flush(timeout->wheel))
+WAIT(wait_barrier, hwt_wheel_barrier(timeout->wheel))
+WAIT(wait_stop, hwt_wheel_stop(timeout->wheel, NULL, NULL))
+WAIT(wait_destroy, hwt_wheel_destroy(timeout->wheel))
+
+static const struct way {
+	const char	*name;
+	void		(*wait)(struct hwt_timeout *timeout);
+} ways[] = {
+	{ "a function that does not wait", kt_nothing },
+	{ "hwt_wait()", wait_wait },
+	{ "hwt_cancel_sync()", wait_cancel },
+	{ "hwt_wheel_flush()", wait_flush },
+	{ "hwt_wheel_barrier()", wait_barrier },
+	{ "hwt_wheel_stop()", wait_stop },
+	{ "hwt_wheel_destroy()", wait_destroy },
+};
+
+static struct {
+	struct hwt_timeout	timeout;
+	const struct way	*way;
+	struct mutex		mutex;		/* held while it waits */
+	struct task_struct	*waiter;	/* about to call */
+	bool			inside, left, ended, reported;
+} scene;
+
+static int waiter_main(void *unused)
+{
+	mutex_lock(&scene.mutex);
+	WRITE_ONCE(scene.waiter, current);
+	scene.way->wait(&scene.timeout);
+	WRITE_ONCE(scene.ended, true);
+	mutex_unlock(&scene.mutex);
+	return kt_thread_end(0);
+}
+
+/* What lockdep is to be told of a wait it has been told before the caller sleeps. */
+static bool waits(void)
+{
+	struct task_struct *waiter = READ_ONCE(scene.waiter);
+
+	return READ_ONCE(scene.ended) ||
+	       (waiter && READ_ONCE(waiter->__state) & TASK_NORMAL);
+}
+
+static void callback(struct hwt_timeout *timeout)
+{
+	WRITE_ONCE(scene.inside, true);
+	if (KT_WAIT(waits()))
+		scene.reported = reported(&scene.mutex);
+	/* Pairs with test_way(). */
+	smp_store_release(&scene.left, true);
+}
+
+static const struct {
+	const char		*name;
+	struct hwt_timeout_ops	ops;
+} callbacks[] = {
+	{ "->expire", { .expire = callback } },
+	{ "->cancelled", { .expire = kt_nothing, .cancelled = callback } },
+	{ "->release", { .expire = kt_nothing, .release = callback } },
+};
+
+/* Dependencies that were found once remain: each has a mutex of its own class. */
+static struct lock_class_key keys[ARRAY_SIZE(ways) * ARRAY_SIZE(callbacks)];
+
+static void __init test_way(const struct way *way, unsigned int n)
+{
+	const struct hwt_timeout_ops *ops = &callbacks[n].ops;
+	struct hwt_wheel *wheel = kt_wheel("lockdep");
+	struct task_struct *thread;
+	bool ok;
+
+	memset(&scene, 0, sizeof(scene));
+	scene.way = way;
+	mutex_init(&scene.mutex);
+	lockdep_set_class(&scene.mutex, &keys[(way - ways) * ARRAY_SIZE(callbacks) + n]);
+	hwt_timeout_init(&scene.timeout, wheel, ops);
+	hwt_schedule(&scene.timeout, ops->cancelled ? KT_HOUR : 0);
+	if (ops->cancelled)
+		hwt_cancel(&scene.timeout);
+	ok = KT_WAIT(READ_ONCE(scene.inside));
+	thread = kt_thread(waiter_main, NULL, 0);
+	/* Pairs with callback(). */
+	ok &= KT_WAIT(smp_load_acquire(&scene.left));
+	kt_thread_stop(thread);
+	KTEST(ok && scene.reported == (way->wait != kt_nothing) && debug_locks,
+	      "%s with a mutex, which %s takes, is %sreported", way->name, callbacks[n].name,
+	      scene.reported ? "" : "not ");
+	if (way->wait != wait_destroy)
+		hwt_wheel_destroy(wheel);
+}
+
+static void __init selftest(void)
+{
+	unsigned int i, n;
+
+	for (i = 0; i < ARRAY_SIZE(ways); i++)
+		for (n = 0; n < ARRAY_SIZE(callbacks); n++)
+			/* That does not wait for releases. */
+			if (ways[i].wait != wait_wait || !callbacks[n].ops.release)
+				test_way(&ways[i], n);
+}
+
+KSTM_MODULE_LOADERS(test_lockdep);
