@@ -133,12 +133,15 @@ def keep_build(tmp, release):
 class Packaged(Kernel):
     """The distribution's kernel: the headers are installed, the image is unpacked.
 
-    modules/ has the modules that a guest needs for a disk, in the order of loading.
+    modules/ has the modules that a guest needs for a disk, in the order of loading; network/ those for
+    two networks and the drivers of driver.py.
     """
 
     DISK = ("virtio_pci", "virtio_blk", "ext4")
-    # The directories of those modules, and of all that they depend on.
-    PARTS = ("drivers/virtio", "drivers/block", "fs", "lib", "crypto", "arch/x86/crypto")
+    NETWORK = ("veth", "wireguard")
+    # What the paths of those modules, and of all that they depend on, begin with.
+    PARTS = ("drivers/virtio/", "drivers/block/", "fs/", "lib/", "crypto/", "arch/x86/crypto/",
+             "drivers/net/veth", "drivers/net/wireguard/", "net/ipv4/", "net/ipv6/")
 
     def pattern(self):
         return rf"[0-9.]+-[0-9]+-{self.config}"
@@ -148,7 +151,7 @@ class Packaged(Kernel):
 
     def cached(self):
         return self.newest(lambda path: (path / "vmlinuz").exists() and
-                           (path / "modules").is_dir() and
+                           (path / "modules").is_dir() and (path / "network").is_dir() and
                            Path(f"/lib/modules/{path.name}/build").is_dir())
 
     def packages(self):
@@ -170,25 +173,27 @@ class Packaged(Kernel):
         with cache.making(KERNELS / release) as tmp:
             deb, = apt.download(tmp / "apt", [f"linux-image-{release}"])
             apt.extract(deb, tmp, f"./boot/vmlinuz-{release}", "./lib/modules/*/modules.*",
-                        *(f"./lib/modules/*/kernel/{part}/*" for part in self.PARTS))
+                        *(f"./lib/modules/*/kernel/{part}*" for part in self.PARTS))
             (tmp / f"boot/vmlinuz-{release}").rename(tmp / "vmlinuz")
             (tmp / "release").write_text(release + "\n")
-            self.keep_modules(tmp, release)
+            self.keep_modules(tmp, release, "modules", self.DISK)
+            self.keep_modules(tmp, release, "network", self.NETWORK)
             for name in ("apt", "boot", "lib"):
                 cache.remove(tmp / name)
             # One of before, which lacks something.
             cache.remove(KERNELS / release)
             tmp.rename(KERNELS / release)
 
-    def keep_modules(self, tmp, release):
-        """Move the modules for a disk to modules/, each after those that it needs."""
-        (tmp / "modules").mkdir()
+    def keep_modules(self, tmp, release, directory, names):
+        """Copy modules to a directory, each after those that it needs, but no driver that is built here."""
+        (tmp / directory).mkdir()
         host.output(["depmod", "-b", tmp, release])
         said = host.output(["modprobe", "-d", tmp, "-S", release, "--show-depends", "-a",
-                            *self.DISK])
-        files = [line.split()[1] for line in said.splitlines() if line.startswith("insmod ")]
+                            *names])
+        files = [Path(line.split()[1]) for line in said.splitlines()
+                 if line.startswith("insmod ") and "/wireguard/" not in line]
         for number, file in enumerate(dict.fromkeys(files), 10):
-            Path(file).rename(tmp / "modules" / f"{number}-{Path(file).name}")
+            shutil.copy(file, tmp / directory / f"{number}-{file.name}")
 
 
 class Backport(Kernel):

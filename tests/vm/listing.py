@@ -15,7 +15,7 @@ import kernels
 
 DIRECTIVE = re.compile(r"^[\s*#/]*hwt-test:\s*(\S+)\s*(.*?)[\s*/]*$")
 WORDS = {"long", "timeout", "args", "load", "noload", "only", "check", "m32", "libs", "manual", "disk",
-         "shared", "here"}
+         "shared", "here", "driver"}
 SOURCES = ("tests/kernel/test_*.c", "tests/user/*.c", "tests/kernel/*.sh", "tests/user/*.sh",
            "tests/torture/torture*.sh")
 LIMIT = 60
@@ -33,6 +33,7 @@ class Test:
     disk: str = ""          # a Debian of debian.py
     args: str = ""
     shared: bool = False    # beside others, on one load of hwt.ko
+    driver: str = ""        # one of driver.py
 
     def line(self):
         """As tests/vm/tests.sh reads it."""
@@ -98,7 +99,8 @@ class Source:
             yield Test(self.name if number == 1 else f"{self.name}#{number}", self.kind, limit, file,
                        self.has("noload"), self.value("load"), self.value("disk"), words,
                        # A module is loaded once at a time.
-                       self.has("shared") and not (self.kind == "module" and len(args) > 1))
+                       self.has("shared") and not (self.kind == "module" and len(args) > 1),
+                       self.value("driver"))
         # The same kernel code serves 32-bit programs on each kernel: one is enough.
         if self.has("m32") and kernel.name == "stock" and (not quick or "quick" in self.words("m32")):
             yield Test(self.name + "-32", self.kind, limit, file + "-32", self.has("noload"), self.value("load"),

@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 
+import driver
 import host
 
 VM = host.TOP / "tests/vm"
@@ -43,6 +44,9 @@ def fill(root, kernel, tests, tree, programs):
     # What a guest needs for a disk, if one of its tests does.
     if any(test.disk for test in tests):
         copy((kernel.dir / "modules").iterdir(), root / "hwt/disk")
+    for name, file in driver.files(kernel, tests, tree).items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(file, root / name)
 
 
 def wanted(files, tests, pattern):

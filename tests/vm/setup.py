@@ -13,6 +13,7 @@ from pathlib import Path
 import apt
 import cache
 import debian
+import driver
 import emulator
 import herd
 import host
@@ -118,7 +119,7 @@ def ci():
 
 def all():
     names = [kernel.name for kernel in kernels.table() if kernel.tests != "-"]
-    get((*GUEST, *PROGRAMS, *STATIC, *STATIC_ALL, *UNIT_ALL, *VERIFY, *DEB, *debian.PACKAGES),
+    get((*GUEST, *PROGRAMS, *STATIC, *STATIC_ALL, *UNIT_ALL, *VERIFY, *DEB, *debian.PACKAGES, *driver.PACKAGES),
         [*names, "uml"], get_herd, lambda: debian.disk("trace"), lambda: debian.root("packages"))
 
 

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Drivers of the kernel's own, moved to hwt by a patch: built for a guest, and packed with their programs.
+
+Of each the repository has the patch only, tests/kernel/NAME.patch.
+"""
+
+import re
+import shutil
+
+import apt
+import build
+import host
+import kernels
+
+SOURCE = "linux-source-6.1"
+PACKAGES = ("patch", "wireguard-tools")
+# Folder in the source, option, and program.
+DRIVERS = {"wireguard": ("drivers/net/wireguard", "CONFIG_WIREGUARD", "/usr/bin/wg")}
+
+
+def patched(name, folder, directory):
+    """Copy a driver's source and patch the copy, unless that was done."""
+    patch = host.TOP / f"tests/kernel/{name}.patch"
+    source = kernels.source(SOURCE) / folder
+    applied = directory / "applied"
+    text = f"{source}\n{patch.read_text(encoding='utf-8')}"
+    if applied.exists() and applied.read_text(encoding="utf-8") == text:
+        return
+    shutil.rmtree(directory, ignore_errors=True)
+    shutil.copytree(source, directory)
+    try:
+        host.logged(f"{directory}.log", f"patching {folder}",
+                    ["patch", "-d", directory, "-p1", "--fuzz=0", "-i", patch])
+    except host.Failed as error:
+        raise host.Failed(f"{patch.relative_to(host.TOP)} does not apply to {source}, which has changed. The rejected "
+                          f"parts are in {directory}/*.rej: port them to a copy of that folder, and replace the patch "
+                          "by its differences (diff -U1)") from error
+    applied.write_text(text, encoding="utf-8")
+
+
+def module(kernel, name, tree):
+    """Build a driver against the modules of @tree, as a client of hwt that is built elsewhere; return the module."""
+    folder, option, _ = DRIVERS[name]
+    apt.install(*PACKAGES)
+    directory = tree.with_name(f"{tree.name}-{name}")
+    with build.locked(directory.with_name(f"{directory.name}.lock")):
+        patched(name, folder, directory)
+        host.logged(f"{directory}.log", f"building {name} with hwt for kernel {kernel.name}",
+                    ["make", "-C", kernel.kdir, f"M={directory}", f"{option}=m",
+                     f"KBUILD_EXTRA_SYMBOLS={tree}/Module.symvers", f"KCFLAGS=-I{host.TOP}",
+                     *kernel.make_words, f"-j{host.JOBS}", "modules"])
+    return directory / f"{name}.ko"
+
+
+def files(kernel, tests, tree):
+    """Return what the tests' drivers need in a guest: {path in the guest: file}."""
+    found = {}
+    for name in sorted({test.driver for test in tests if test.driver}):
+        if name not in DRIVERS:
+            raise host.Failed(f"'hwt-test: driver': there is no {name}; there are: {', '.join(DRIVERS)}")
+        ko = module(kernel, name, tree)
+        found[f"hwt/modules/{ko.name}"] = ko
+        # Kernels that are built here have the rest in their image.
+        found |= {f"hwt/network/{path.name}": path for path in (kernel.dir / "network").glob("*.ko")}
+        program = DRIVERS[name][2]
+        # With its libraries, where it looks for them.
+        found |= {path[1:]: path for path in [program, *re.findall(r"(/\S+) \(0x", host.output(["ldd", program]))]}
+    return found
