@@ -36,6 +36,7 @@ MEANINGS = [
     ("forgotten", "the engine sleeps, and later cancels rely on it"),
     ("left_ended", "the engine sleeps, and its release waits for it"),
     ("freed", "used after it was freed, or never freed"),
+    ("!(ending", "a barrier has returned too early"),
     ("releasing", "_sync has returned too early"),
     ("fresh", "fired with the period of before"),
     ("!(live", "scheduled, and let go without having fired"),

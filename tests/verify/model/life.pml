@@ -42,8 +42,10 @@
 #define SHUT	128		/* hwt_shutdown_sync() */
 #define GIVE	256		/* schedule with the thread's own reference, and leave */
 #define INIT	512		/* hwt_timeout_init(), if it is not held */
+#define BARRIER	1024		/* hwt_wheel_barrier(), and end */
 
 #define SYNCS	(((OPS0) | (OPS1)) & (SYNC | SHUT) || !(REL & 1))
+#define BARRIERS (((OPS0) | (OPS1)) & BARRIER)
 
 /* -- Mutations ----------------------------------------------------------- */
 
@@ -76,7 +78,7 @@ short state[NT + 1];
 /* Under the wheel's lock: where it is linked. */
 #define NOWHERE		0
 #define DUE		1
-#define ENDED	2
+#define ENDED		2		/* wheel->ended */
 #define BUCKET(t)	(3 + (t))
 byte at[NT + 1];
 
@@ -123,6 +125,15 @@ bool rcu[2], grace[2];
 
 bool mutex;			/* a client's */
 
+#if BARRIERS
+/* The mark of thread t's barrier: struct hwt_mark. */
+#define LISTED		1		/* on wheel->ended */
+#define REACHED		2
+byte mark[2];
+byte before[2];			/* bit x-1: timeout x is on wheel->ended, in front of the mark */
+byte called[2];			/* bit r: the call of runner r began before the mark was reached */
+#endif
+
 /* What is checked, not part of the code. */
 bool freed[NT + 1];
 byte refs[NT + 1];		/* the client's reference count */
@@ -134,6 +145,11 @@ bool busy[NT + 1];		/* a callback is executing */
 byte releasing[NT + 1];		/* so many releases are */
 bool ops[NT + 1];		/* which callbacks it has: INIT changes them */
 byte op_on[2];			/* the timeout a thread is working at */
+#if BARRIERS
+byte pushing[2];		/* the timeout that a thread has claimed and not pushed yet */
+byte ending[2];			/* bit x-1: thread t's barrier waits for the end of x's hold */
+byte calling[2];		/* bit r: and for what runner r executes */
+#endif
 
 #define HAS(mask, x)	(((mask) >> ((x) - 1)) & 1)
 #define RELEASE(x)	HAS(REL, x)
@@ -156,6 +172,27 @@ byte op_on[2];			/* the timeout a thread is working at */
 			 current[STOPPER] == 0 && current[ENGINE] == 0 && \
 			 current[POOL] == 0)
 
+#if BARRIERS
+/* wheel->ended is not empty. */
+#define SOME_ENDED	(ANY(IS_ENDED) || mark[0] == LISTED || mark[1] == LISTED)
+/* A mark can be the first entry. Otherwise, wheel->ended has no order here. */
+#define FIRST(t)	(mark[t] == LISTED && !before[t])
+#define SOME_MARK	(FIRST(0) || FIRST(1))
+#define RUNNER_BIT(r)	((current[r] != 0) << (r))
+#define RUNNER_BITS	(RUNNER_BIT(T0) | RUNNER_BIT(T1) | RUNNER_BIT(STOPPER) | \
+			 RUNNER_BIT(ENGINE) | RUNNER_BIT(POOL))
+#define BIT(x)		(1 << ((x) - 1))
+#define DROP(set, bit)	set[0] = set[0] & ~(bit); set[1] = set[1] & ~(bit)
+/* The timeout leaves wheel->ended. */
+#define ENDED_REMOVE(x)	DROP(before, BIT(x));
+/* runner->call = ++wheel->calls */
+#define NUMBER(r)	DROP(called, 1 << (r));
+#else
+#define SOME_ENDED	ANY(IS_ENDED)
+#define ENDED_REMOVE(x)
+#define NUMBER(r)
+#endif
+
 inline touch(x)
 {
 	assert(!freed[x]);	/* use after free */
@@ -163,9 +200,36 @@ inline touch(x)
 
 /* -- Ghosts -------------------------------------------------------------- */
 
+/*
+ * What a barrier has to wait for, from the moment it has the lock: the end of each hold that
+ * is not pending, unless another thread has still to push the timeout, or schedules it again;
+ * and all that is executing.
+ */
+#if BARRIERS
+#define GHOST_WAITS(t, x) \
+	((state[x] & HELD) && !(state[x] & PENDING) && pushing[1 - (t)] != x -> BIT(x) : 0)
+#define GHOST_CLAIM(x, t) pushing[t] = (new & ~old & SUBMITTED -> x : 0);
+#define GHOST_PUSHED(t)	pushing[t] = 0;
+#define GHOST_AGAIN(x)	if :: old & HELD -> DROP(ending, BIT(x)) :: else fi;
+/* A runner begins to execute ->cancelled or ->release. */
+#define GHOST_CALL_ONE(r, x, t) \
+	calling[t] = calling[t] | (ending[t] & BIT(x) -> 1 << (r) : 0);
+#define GHOST_CALL(r, x) GHOST_CALL_ONE(r, x, 0) GHOST_CALL_ONE(r, x, 1)
+#define GHOST_RETURN(r)	DROP(calling, 1 << (r));
+#define GHOST_END(x)	DROP(ending, BIT(x));
+#else
+#define GHOST_CLAIM(x, t)
+#define GHOST_PUSHED(t)
+#define GHOST_AGAIN(x)
+#define GHOST_CALL(r, x)
+#define GHOST_RETURN(r)
+#define GHOST_END(x)
+#endif
+
 inline ghost_schedule(x, old, new)
 {
 	owed[x] = owed[x] + ((old & HELD) == 0);
+	GHOST_AGAIN(x)
 	live[x] = true;
 	untold[x] = false;
 	fresh[x] = ((new & PERIODIC) != 0)
@@ -207,7 +271,7 @@ inline put(x)
 
 /* -- The wheel ----------------------------------------------------------- */
 
-/* hwt_buckets_insert(): reads the tick from the word. */
+/* hwt_buckets_insert(): reads the tick from the state. */
 inline insert(x)
 {
 	touch(x);
@@ -240,8 +304,8 @@ inline advance(to)
 #define WAKE		asleep = false
 
 /*
- * hwt_wheel_kick(): whoever finds that another one has kicked leaves the waking to it. That
- * one is not preempted in between.
+ * hwt_wheel_kick(): a thread that finds kicked set leaves the wake-up to the thread that has set
+ * it. That thread is not preempted in between.
  */
 inline kick()
 {
@@ -258,7 +322,7 @@ inline kick()
 #define NOTHING		0
 #define COLLECTED	1	/* hwt_collect_one() */
 #define COLLECTED_BLIND	2
-#define LEAVES		3	/* the second half of the kick */
+#define KICKED		3	/* hwt_end_later(): the second half of the kick */
 #define TAKEN		16	/* hwt_end_hold() */
 #define RAN		4	/* hwt_finish() */
 #define RAN_BLIND	5
@@ -305,7 +369,7 @@ inline after_running(x)
 }
 
 /*
- * All that is done under the lock with one timeout after the other: settle x as @how
+ * All that is done under the lock with one timeout after the other: process x as @how
  * says, and, if @more, collect. Begins and ends with the lock held, and drops it
  * around callbacks.
  *
@@ -314,7 +378,7 @@ inline after_running(x)
 inline work(r)
 {
 	do
-	/* hwt_collect_one(): unlink, look, leave or compare-and-swap */
+	/* hwt_collect_one(): unlink, look, then hwt_end_later() or compare-and-swap */
 	:: atomic { how == COLLECTED ->
 		touch(x);
 		assert(at[x] != ENDED);
@@ -323,8 +387,8 @@ inline work(r)
 		assert(old & SUBMITTED);
 		state_collect(old, RELEASE(x) || (NOTIFY(x) && (old & CANCELLED)));
 		if
-		:: act == LEAVE && MUT(STRANGERS) -> how = TAKEN
-		:: act == LEAVE && !MUT(STRANGERS) ->
+		:: act == END_LATER && MUT(STRANGERS) -> how = TAKEN
+		:: act == END_LATER && !MUT(STRANGERS) ->
 			at[x] = ENDED;
 #if WORKER
 			wsleeps = wsleeps && MUT(POOL_NO_WAKE);
@@ -333,32 +397,33 @@ inline work(r)
 			if
 			:: r == ENGINE -> DONE
 			:: else ->
-				how = LEAVES;
+				how = KICKED;
 				kicked = kicked || !MUT(DEFER_NO_KICK)
 			fi
 #endif
-		:: act != LEAVE && MUT(COLLECT_BLIND) -> how = COLLECTED_BLIND
-		:: act != LEAVE && MUT(NEXT_LATE) -> settle_state(x); how = READS_NEXT
+		:: act != END_LATER && MUT(COLLECT_BLIND) -> how = COLLECTED_BLIND
+		:: act != END_LATER && MUT(NEXT_LATE) -> settle_state(x); how = READS_NEXT
 		:: else -> settle_state(x); after_collected(x)
 		fi }
 	/* hwt_end_hold() */
 	:: atomic { how == TAKEN ->
 		touch(x);
 		at[x] = NOWHERE;
+		ENDED_REMOVE(x)
 		old = state[x];
 		assert(old & SUBMITTED);
 		state_end(old, NOTIFY(x));
 		settle_state(x);
 		if
 		:: act == LINK -> how = LINKS
-		:: act == CALL_CANCELLED -> how = RAN; told = false
-		:: else -> how = (MUT(OPS_AFTER) -> READS_OPS : ENDS)
+		:: act == CALL_CANCELLED -> NUMBER(r) how = RAN; told = false
+		:: else -> NUMBER(r) how = (MUT(OPS_AFTER) -> READS_OPS : ENDS)
 		fi }
 #ifdef MUTATED
 	:: atomic { how == COLLECTED_BLIND -> settle_state(x); after_collected(x) }
 	:: atomic { how == READS_NEXT -> intake = next[x]; after_collected(x) }
 #endif
-	:: atomic { how == LEAVES ->
+	:: atomic { how == KICKED ->
 		asleep = asleep && MUT(DEFER_NO_KICK);
 		DONE }
 
@@ -370,6 +435,7 @@ inline work(r)
 		:: else ->
 			lock = true;
 			busy[x] = false;
+			GHOST_RETURN(r)
 			current[r] = 0
 		fi;
 		if
@@ -390,6 +456,7 @@ inline work(r)
 			assert(!busy[x]);
 			untold[x] = false;
 			busy[x] = true;
+			GHOST_CALL(r, x)
 			current[r] = x;
 			lock = false;
 			how = TELLS
@@ -420,12 +487,21 @@ inline work(r)
 	:: atomic { how == ENDS ->
 		if
 		:: RELEASE(x) ->
+#if BARRIERS
+			if
+			:: MUT(RELEASE_NUMBERED) -> NUMBER(r)
+			:: else
+			fi;
+#endif
+			GHOST_CALL(r, x)
+			GHOST_END(x)
 			current[r] = (MUT(RELEASE_UNTRACKED) -> 0 : x);
 			releasing[x]++;
 			lock = false;
 			how = RELEASES
 		:: else ->
 			owed[x]--;
+			GHOST_END(x)
 			WAKE_ALL;
 			DONE
 		fi }
@@ -437,6 +513,7 @@ inline work(r)
 		how = RELEASED }
 	:: atomic { how == RELEASED && !lock ->
 		lock = true;
+		GHOST_RETURN(r)
 		current[r] = 0;
 		WAKE_ALL;
 		DONE }
@@ -517,9 +594,10 @@ inline push(x, t, c)
 #endif
 	if
 	:: atomic { seq[t] == CHANGED && !MUT(NO_SEQ) && !MUT(SEQ_BEFORE_PUSH) ->
+		GHOST_PUSHED(t)
 		first = false }
 		kick()
-	:: atomic { else -> first = false }
+	:: atomic { else -> GHOST_PUSHED(t) first = false }
 	fi
 }
 
@@ -560,6 +638,7 @@ inline arm(x, t, c, tick)
 		if
 		:: act == REFUSED -> error = true
 		:: else ->
+			GHOST_CLAIM(x, t)
 			state[x] = new;
 			ghost_schedule(x, old, new)
 		fi
@@ -600,7 +679,7 @@ inline cancel_begin(x, t)
 /* hwt_cancel(), with hwt_reclaim_soon(). */
 inline cancel(x, t, c)
 {
-	atomic { state_cancels(x, 0) }
+	atomic { state_cancels(x, 0); GHOST_CLAIM(x, t) }
 	if
 	:: (new & ~old & SUBMITTED) -> push(x, t, c)
 	:: else
@@ -665,6 +744,83 @@ inline sync(y, r, set)
 	od
 }
 
+#if BARRIERS
+/* -- Barrier ------------------------------------------------------------- */
+
+/* hwt_mark_reached(), by a runner that has the lock. */
+inline reach_one(t)
+{
+	if
+	:: FIRST(t) ->
+		mark[t] = REACHED;
+		called[t] = RUNNER_BITS;
+		waiting[t] = waiting[t] && MUT(MARK_NO_WAKE)
+	:: else
+	fi
+}
+
+inline reach_marks()
+{
+	reach_one(0);
+	reach_one(1)
+}
+
+#define LISTED_FIRST(x)	(at[x] == ENDED && !MUT(MARK_FRONT) -> BIT(x) : 0)
+#if NT == 1
+#define ALL_OF(f)	(f(1))
+#define ALL_OF_T(f, t)	(f(t, 1))
+#else
+#define ALL_OF(f)	(f(1) | f(2))
+#define ALL_OF_T(f, t)	(f(t, 1) | f(t, 2))
+#endif
+
+/*
+ * hwt_wheel_barrier(): hwt_ended_wait(), hwt_mark_wait() and hwt_wait_callbacks(). Collecting has
+ * no bound here.
+ */
+inline barrier(t)
+{
+	atomic { !lock -> lock = true;
+		ending[t] = ALL_OF_T(GHOST_WAITS, t);
+		calling[t] = RUNNER_BITS;
+		more = !(STOP && stop_done) && !MUT(BARRIER_NO_COLLECT) }
+	work(t);
+	atomic {
+		x = 0; old = 0; new = 0;
+		if
+		:: STOP && stop_done
+		:: else ->
+			mark[t] = LISTED;
+			before[t] = ALL_OF(LISTED_FIRST);
+#if WORKER
+			wsleeps = wsleeps && MUT(BARRIER_NO_WAKE)
+#endif
+		fi
+	}
+#if !WORKER
+	if
+	:: atomic { mark[t] && !kicked && !MUT(BARRIER_NO_KICK) -> kicked = true }
+		WAKE
+	:: else
+	fi;
+#endif
+	/* hwt_mark_wait() */
+	do
+	:: atomic { mark[t] == LISTED ||
+		    ((called[t] & RUNNER_BITS) && !MUT(BARRIER_NO_WAIT)) ->
+			waiting[t] = true;
+			lock = false }
+		atomic { !lock && !waiting[t] -> lock = true }
+	:: atomic { else ->
+		assert(!ending[t] && !calling[t]);	/* done too early */
+		mark[t] = 0; called[t] = 0;
+		lock = false;
+		break }
+	od
+}
+
+#endif
+
 /* -- Firing -------------------------------------------------------------- */
 
 inline expire(x, r)
@@ -696,6 +852,7 @@ inline fire(x, r)
 			:: MUT(FIRE_BLIND)
 			:: else ->
 				assert(!busy[x]);	/* RUNNING is exclusive */
+				NUMBER(r)
 				state[x] = new;
 				ghost_fire(x, old);
 				busy[x] = true;
@@ -740,7 +897,7 @@ inline fire(x, r)
 
 /* -- The engine ---------------------------------------------------------- */
 
-/* hwt_engine_target(). What is due or deferred is the worker's, if there is one. */
+/* hwt_engine_target(). Due timeouts and wheel->ended are the worker's, if there is one. */
 inline engine_target(t)
 {
 	t = LATE;
@@ -754,7 +911,7 @@ inline engine_target(t)
 	fi;
 #if WORKER
 	if
-	:: (ANY(IS_DUE) || ANY(IS_ENDED)) && !MUT(POOL_TARGET) -> WAKE_WORKER
+	:: (ANY(IS_DUE) || SOME_ENDED) && !MUT(POOL_TARGET) -> WAKE_WORKER
 	:: else
 	fi;
 #endif
@@ -763,7 +920,7 @@ inline engine_target(t)
 	:: else
 	fi;
 	if
-	:: ANY(IS_ENDED) && !WORKER -> t = 0
+	:: SOME_ENDED && !WORKER -> t = 0
 	:: else
 	fi;
 	if
@@ -827,6 +984,9 @@ do_fire:
 		PICK(IS_ENDED);
 		how = TAKEN;
 		goto do_work }
+#if BARRIERS
+	:: atomic { !stopping && !WORKER && SOME_MARK -> reach_marks(); goto do_fire }
+#endif
 	:: atomic { !stopping && !WORKER && ANY(IS_DUE) -> PICK(IS_DUE) }
 		fire(x, ENGINE);
 		goto do_work
@@ -904,7 +1064,7 @@ end_idle:		atomic { !asleep || now >= target ->
 out:	skip
 }
 
-/* hwt_worker_thread(): takes the first due timeout, or one that was deferred, under the lock. */
+/* hwt_worker_thread(): takes a due timeout, or one of wheel->ended, under the lock. */
 #if WORKER
 proctype Worker()
 {
@@ -923,7 +1083,10 @@ end_idle:
 		how = TAKEN }
 do_work:	work(POOL);
 		atomic { lock = false; x = 0; old = 0; new = 0 }
-	:: atomic { !lock && !wsleeps && !stopping && !ANY(IS_DUE) && !ANY(IS_ENDED) ->
+#if BARRIERS
+	:: atomic { !lock && !wsleeps && !stopping && SOME_MARK -> reach_marks() }
+#endif
+	:: atomic { !lock && !wsleeps && !stopping && !ANY(IS_DUE) && !SOME_ENDED ->
 		wsleeps = true }
 	:: atomic { stopping && !lock -> worker_done = true; break }
 	od
@@ -943,6 +1106,11 @@ proctype Clock()
 
 #define CPU(t)		((t) * (CPUS - 1))
 #define OP(bit, k, t)	(may & bit) -> kind = k; tick = t
+#if BARRIERS
+#define ARMS		(kind != CANCEL && kind != SYNC && kind != INIT && kind != BARRIER)
+#else
+#define ARMS		(kind != CANCEL && kind != SYNC && kind != INIT)
+#endif
 
 proctype Thread(byte t; short may; byte n; byte on)
 {
@@ -968,6 +1136,9 @@ proctype Thread(byte t; short may; byte n; byte on)
 		:: OP(SYNC, SYNC, 0)
 		:: OP(SHUT, SYNC, SHUTDOWN)
 		:: OP(INIT, INIT, 0)
+#if BARRIERS
+		:: OP(BARRIER, BARRIER, 0); y = 0; n = 0
+#endif
 		:: OP(GIVE, GIVE, NOW); n = 0
 		:: OP(GIVE, GIVE, SOON); n = 0
 		fi;
@@ -979,6 +1150,9 @@ proctype Thread(byte t; short may; byte n; byte on)
 			!mutex -> mutex = true
 #endif
 		:: kind == INIT
+#if BARRIERS
+		:: kind == BARRIER
+#endif
 		:: else -> arm_begin(y, t)
 		fi }
 op:		if
@@ -986,10 +1160,13 @@ op:		if
 #if SYNCS
 		:: kind == SYNC -> sync(y, t, tick)
 #endif
+#if BARRIERS
+		:: kind == BARRIER -> barrier(t)
+#endif
 		:: atomic { kind == INIT && !(state[y] & HELD) ->
 			ops[y] = !ops[y];
 			state[y] = 0 }
-		:: kind != CANCEL && kind != SYNC && kind != INIT && !error ->
+		:: ARMS && !error ->
 			arm(y, t, CPU(t), tick)
 		:: else
 		fi;
@@ -1005,7 +1182,7 @@ op:		if
 			fi;
 #endif
 			if
-			:: kind != SYNC && kind != CANCEL && kind != INIT -> arm_end(y)
+			:: ARMS -> arm_end(y)
 			:: else
 			fi;
 			tick = 0; y = 0; old = 0; new = 0;
@@ -1071,6 +1248,7 @@ inline hand_back(x)
 			assert(!busy[x]);
 			assert(live[x]);	/* handed back after a cancel, or twice */
 			ghost_cancel(x);
+			NUMBER(STOPPER)
 			if
 			:: MUT(HAND_BACK_IDLE) ->
 				new = new & ~RUNNING;
@@ -1124,6 +1302,9 @@ do_work:
 		how = TAKEN;
 		flushed = false;
 		goto do_work }
+#if BARRIERS
+	:: atomic { SOME_MARK -> reach_marks(); goto do_work }
+#endif
 	:: atomic { !ANY(IS_ENDED) && flushed && ANY(IS_DUE) -> PICK(IS_DUE) }
 		hand_back(x);
 		goto do_work
@@ -1172,6 +1353,13 @@ grace_2:	if
 	fi;
 	/* What hwt_wheel_stop() promises. */
 	atomic {
+#if BARRIERS
+		!lock ->
+		if
+		:: MUT(STOP_LEAVES_MARKS)
+		:: else -> reach_marks()
+		fi;
+#endif
 		assert(!(state[1] & HELD));
 		assert(!(state[NT] & HELD));
 		assert(ALL_QUIET);

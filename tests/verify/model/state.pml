@@ -22,7 +22,7 @@
 #define LINK		3
 #define CALL		4
 #define CALL_CANCELLED	5
-#define LEAVE		6
+#define END_LATER	6
 #define RELEASE_IT	7
 #define REFUSED		10
 
@@ -71,7 +71,7 @@ inline state_collect(old, calls)
 	if
 	:: old & RUNNING -> act = NOTHING_MORE
 	:: !(old & RUNNING) && (old & ARMED) -> act = LINK
-	:: !(old & (RUNNING | ARMED)) && (calls) -> new = old; act = LEAVE
+	:: !(old & (RUNNING | ARMED)) && (calls) -> new = old; act = END_LATER
 	:: else -> act = RELEASE_IT
 	fi
 }
