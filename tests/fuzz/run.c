@@ -163,6 +163,9 @@ static void end_children(void)
 	children_n = 0;
 }
 
+/* Nothing else was at work when the main thread's present call began. */
+static bool alone;
+
 static bool second_busy(void)
 {
 	return __atomic_load_n(&second.busy, __ATOMIC_ACQUIRE);
@@ -209,7 +212,7 @@ static void *second_thread(void *arg)
 
 bool run_alone(void)
 {
-	return on_main && !in_child && !children_n && !second_busy();
+	return on_main && alone;
 }
 
 /*
@@ -241,6 +244,9 @@ static void run_calls(const struct program *program)
 			i += run_beside(program, i);
 			continue;
 		}
+		/* The second thread may end within the call, but does not begin there. */
+		if (on_main)
+			alone = !in_child && !children_n && !second_busy();
 		cover_call_begin();
 		call_run(call);
 		cover_call_end();

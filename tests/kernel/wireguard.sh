@@ -13,6 +13,7 @@ set -eu
 # Where the package of wg has it.
 PATH=$PATH:/usr/bin
 
+loaded=$(sed 's/ .*//' /proc/modules)
 unshare -n sleep 100000 & net_a=$!
 unshare -n sleep 100000 & net_b=$!
 # a COMMAND..., b COMMAND...: in that namespace
@@ -221,7 +222,8 @@ check "and leaves nothing on the wheel" nothing
 
 kill $net_b
 wait $net_b || true
+# The driver's modules.
 sed 's/ .*//' /proc/modules | while read -r module; do
-	[ "$module" = hwt ] || unload "$module"
+	echo "$loaded" | grep -qx "$module" || unload "$module"
 done
 plan

@@ -56,22 +56,21 @@ TEST_F(ctx, setup_makes_what_fits)
 	const __u64 tick = hwt_param("tick_us") * USEC, least = hwt_param("min_tick_us") * USEC;
 	const __u32 ticks = hwt_param("ticks_per_wheel"), levels = hwt_param("levels");
 	const struct {
-		int ret;
+		int ret, clock;
 		__u64 tick_ns;
 		__u32 ticks, levels;
-		int clock;
 		struct hwt_info_args want;
 	} wheels[] = {
 		/* One that failed has changed nothing: the next one is accepted. */
-		{ -EINVAL, 0, 1, 0, CLOCK_MONOTONIC, {} },
-		{ -EINVAL, 0, 0, 0, CLOCK_TAI, {} },
-		{ 0, 2 * MSEC, 0, 0, CLOCK_MONOTONIC,
+		{ -EINVAL, CLOCK_MONOTONIC, 0, 1, 0, {} },
+		{ -EINVAL, CLOCK_TAI, 0, 0, 0, {} },
+		{ 0, CLOCK_MONOTONIC, 2 * MSEC, 0, 0,
 		  { .tick_ns = 2 * MSEC, .ticks_per_wheel = ticks, .levels = levels } },
-		{ 0, 5 * MSEC, 100, 2, CLOCK_MONOTONIC,
+		{ 0, CLOCK_MONOTONIC, 5 * MSEC, 100, 2,
 		  { .tick_ns = 5 * MSEC, .ticks_per_wheel = 128, .levels = 2 } },
-		{ 0, 0, 0, 0, CLOCK_BOOTTIME,
+		{ 0, CLOCK_BOOTTIME, 0, 0, 0,
 		  { .tick_ns = tick, .ticks_per_wheel = ticks, .levels = levels } },
-		{ 0, 1000, 0, 0, CLOCK_MONOTONIC,
+		{ 0, CLOCK_MONOTONIC, 1000, 0, 0,
 		  { .tick_ns = least, .ticks_per_wheel = ticks, .levels = levels } },
 	};
 	struct hwt_info_args info;

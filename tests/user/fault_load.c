@@ -126,6 +126,7 @@ static unsigned int leaks_of_hwt(char *leak, size_t size)
 	FILE *file = fopen(DEBUGFS "kmemleak", "r");
 	char line[256], object[8192] = "";
 	unsigned int n = 0;
+	size_t length;
 	bool more;
 
 	do {
@@ -135,8 +136,9 @@ static unsigned int leaks_of_hwt(char *leak, size_t size)
 				snprintf(leak, size, "%s", object);
 			*object = 0;
 		}
-		if (more && strlen(object) + strlen(line) < sizeof(object))
-			strcat(object, line);
+		length = strlen(object);
+		if (more && length + strlen(line) < sizeof(object))
+			snprintf(object + length, sizeof(object) - length, "%s", line);
 	} while (more);
 	if (file)
 		fclose(file);

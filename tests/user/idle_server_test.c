@@ -30,9 +30,9 @@ static int silence_ms(void)
 struct client {
 	int fd;			/* -1: the server has closed it */
 	bool waiting;		/* for the answer to its last byte */
-	uint64_t sent_ns;	/* before that was sent */
+	bool early;		/* closed sooner than @heard_ns allows */
+	uint64_t sent_ns;	/* before that byte was sent */
 	uint64_t heard_ns;	/* not after the server has heard from it */
-	bool early;		/* closed sooner than that allows */
 };
 
 /* What the server prints on SIGUSR1 and in the end. */

@@ -65,19 +65,18 @@ static int list_all(int fd, struct hwt_list_entry *to, __u32 max, __u32 chunk)
 static int add(int fd, unsigned int i)
 {
 	static const struct kind {
-		__u32 mode;
+		__u32 mode, state;
 		__u64 time_ns, period_ns, slack_ns;
-		__u32 state;
 	} kinds[KINDS] = {
 		{ .time_ns = HOUR, .state = HWT_STATE_PENDING },
 		{ .time_ns = HOUR, .slack_ns = SEC, .state = HWT_STATE_PENDING },
-		{ HWT_MODE_FIXED_RATE, HOUR, SEC, 0, HWT_STATE_PENDING },
-		{ HWT_MODE_FIXED_DELAY, HOUR, SEC, 0, HWT_STATE_PENDING },
+		{ HWT_MODE_FIXED_RATE, HWT_STATE_PENDING, HOUR, SEC, 0 },
+		{ HWT_MODE_FIXED_DELAY, HWT_STATE_PENDING, HOUR, SEC, 0 },
 		{ .time_ns = HWT_NEVER, .state = HWT_STATE_PENDING },
 		/* With an event that nobody reads. */
 		[FIRES] = { .time_ns = 0, .state = HWT_STATE_EVENT },
-		[FIRES_ONCE_A_DAY] = { HWT_MODE_FIXED_RATE, 0, 24 * HOUR, 0,
-				       HWT_STATE_EVENT | HWT_STATE_PENDING },
+		[FIRES_ONCE_A_DAY] = { HWT_MODE_FIXED_RATE, HWT_STATE_EVENT | HWT_STATE_PENDING,
+				       0, 24 * HOUR, 0 },
 	};
 	const struct kind *kind = &kinds[i % KINDS];
 
