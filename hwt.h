@@ -708,8 +708,8 @@ typedef void (*hwt_clock_set_fn)(struct hwt_wheel *wheel, s64 jump_ns, void *arg
  * @tick_ns:         Length of a tick, ns. 0: the module's default. One below
  *                   min_tick_us is raised to it, with one warning. A revolution of level 0
  *                   has at most 2^63 - 1 ns.
- * @ticks_per_wheel: Buckets of each level, 2 to 65536, rounded up to a power of two.
- *                   0: the module's default.
+ * @ticks_per_wheel: Buckets of level 0, 2 to 65536, rounded up to a power of two. Each higher
+ *                   level has as many, but 512 at most. 0: the module's default.
  * @levels:          1 to 6. More than 1 are hierarchical. 1 is a hashed wheel with
  *                   rounds: each tick looks at a whole bucket, pending timeouts /
  *                   @ticks_per_wheel of them, so it wants many buckets or few
@@ -763,8 +763,8 @@ struct hwt_wheel_params {
  * @handed_back: pending timeouts that a stop took
  * @rejected:    schedules refused (-EAGAIN, -ESHUTDOWN of the wheel)
  * @late:        callbacks that began two ticks or more after their deadline
- * @behind:      callbacks that began more than a revolution of level 0 late, because of slow
- *               callbacks, a slow engine, a freeze or a suspend
+ * @behind:      callbacks that began more than 512 ticks late (or a revolution of level 0, if that
+ *               is shorter), because of slow callbacks, a slow engine, a freeze or a suspend
  * @overruns:    periods that periodic timeouts missed
  * @collected:   entries taken from submission lists
  * @wakeups:     times the engine slept and woke

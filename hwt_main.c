@@ -21,9 +21,9 @@ unsigned int hwt_tick_us = 1000;
 module_param_named(tick_us, hwt_tick_us, uint, 0444);
 MODULE_PARM_DESC(tick_us, "Default tick, microseconds (1 to 3600000000, default 1000)");
 
-unsigned int hwt_ticks_per_wheel = 512;
+unsigned int hwt_ticks_per_wheel = 8192;
 module_param_named(ticks_per_wheel, hwt_ticks_per_wheel, uint, 0444);
-MODULE_PARM_DESC(ticks_per_wheel, "Default buckets of a level, rounded up to a power of two (2 to 65536, default 512)");
+MODULE_PARM_DESC(ticks_per_wheel, "Default buckets of level 0, rounded up to a power of two (2 to 65536, default 8192)");
 
 unsigned int hwt_levels = 3;
 module_param_named(levels, hwt_levels, uint, 0444);

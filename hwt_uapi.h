@@ -150,7 +150,7 @@ struct hwt_event {
  * @version:         out: HWT_ABI_VERSION of the kernel; grows when something is added
  * @clock:           out: clockid_t of the wheel's clock
  * @tick_ns:         out: tick of the wheel
- * @ticks_per_wheel: out: buckets of each of its levels
+ * @ticks_per_wheel: out: buckets of its level 0
  * @levels:          out: its levels
  * @now_ns:          out: time on its clock
  * @max_timeouts:    out: most timeouts the context can have, unread ones included
@@ -212,8 +212,8 @@ struct hwt_info_args {
  * @tick_ns:         its tick; times @ticks_per_wheel it must be below 2^63. 0: the
  *                   module's default. One below the module's min_tick_us is raised to
  *                   that.
- * @ticks_per_wheel: buckets of a level, 2 to 65536, rounded up to a power of two;
- *                   0: the default
+ * @ticks_per_wheel: buckets of level 0, 2 to 65536, rounded up to a power of two; each
+ *                   higher level has as many, but 512 at most. 0: the default
  * @levels:          1 to 6; 0: the default
  * @clock:           CLOCK_MONOTONIC, CLOCK_BOOTTIME or CLOCK_REALTIME. With the last one
  *                   deadlines are dates: when the clock is set forward, what it passes over
@@ -274,9 +274,9 @@ struct hwt_setup_args {
  * @user_data: anything; comes back with the events
  * @id:        out: the timeout's id
  *
- * Timeouts of one tick come up in any order once a context has had more than max_shared. The call
- * waits, O_NONBLOCK or not, while the user's programs have made and cancelled faster than the
- * wheel's thread can let go of timeouts; only being killed ends that early.
+ * Timeouts of one tick come up in any order. The call waits, O_NONBLOCK or not, while the user's
+ * programs have made and cancelled faster than the wheel's thread can let go of timeouts; only
+ * being killed ends that early.
  *
  *	EAGAIN		the context has max_timeouts, or the user max_user_timeouts; max_pending are
  *			pending; or max_shared are on the shared wheel, and the user may not

@@ -2,30 +2,29 @@
 /*
  * The buckets of a wheel, after Varghese and Lauck (1987), schemes 6 and 7
  *
- * There are `levels` arrays of 2^bits buckets. Level 0 has a bucket per tick and
- * holds what falls into the cursor's current revolution of it; a bucket of level n + 1
- * spans a whole revolution of level n. With the default 512 buckets, 3 levels and a tick
- * of 1 ms:
+ * Level 0 has a bucket per tick, and holds what falls into the cursor's current revolution of it.
+ * A bucket of level n + 1 spans a whole revolution of level n. Level 0 is large, so that most
+ * timeouts never move; the levels above it have 512 buckets at most. With the default 8192 buckets,
+ * 3 levels and a tick of 1 ms:
  *
- *   level  bucket (granularity)        revolution (range)
- *     0             1 ms                    512 ms
- *     1           512 ms                    262 s (~4 min)
- *     2           262 s                  134218 s (~37 h), more in rounds
+ *   level  buckets  bucket (granularity)  revolution (range)
+ *     0      8192            1 ms              8.2 s
+ *     1       512          8.2 s              70 min
+ *     2       512          70 min            597 h (25 days), more in rounds
  *
  * A timeout's home is the lowest level whose current revolution its tick shares with the
  * cursor: the level of the highest bit in which tick and cursor differ. Revolutions are
  * aligned, not sliding, which gives three things:
  *
- *   - Timeouts of one tick are always in one bucket, behind each other in the order
- *     of insertion, and stay in that order when the bucket cascades.
+ *   - Timeouts of one tick are in one bucket, in no order.
  *   - Everything on a level is due before anything on the next one, so the next tick
  *     with work is the first occupied bucket of the lowest level that has one.
  *   - When the cursor enters a bucket of level n, the buckets at the same tick below
- *     it are empty: at each tick there is one bucket to visit.
+ *     it are empty: at each tick there is one bucket to enter.
  *
  * On the top level alone, ticks beyond the current revolution share the buckets (rounds).
- * The round is not stored: a visit compares the timeout's tick with the cursor, and
- * writes nothing to the timeouts that stay. With one level this is a hashed wheel.
+ * The round is not stored: when the cursor enters the bucket, timeouts of later rounds go back
+ * there. With one level this is a hashed wheel.
  *
  * Each bucket has a lower bound of its ticks, `first`. The engine sleeps until that tick, not until
  * the bucket has to cascade, and the cursor passes by buckets whose timeouts are all of later
@@ -33,13 +32,10 @@
  * level's bitmap has a lower bound too, `soonest`.
  *
  * No call takes time for each bucket or each timeout, but those that say so. Whatever may be long
- * (a million timeouts in one bucket, or 65,536 buckets in use) is done in steps of a budget:
- *
- *   visit   The timeouts of a bucket that the cursor has entered cascade. A mark in the list
- *           separates those that are through. What is inserted meanwhile into the range of the
- *           bucket queues up at its end, so a visit that pauses changes no order.
- *   rebase  First all buckets are gathered on one list, @displaced, before the mark there. What is
- *           inserted meanwhile queues up behind the mark. Then that list is visited.
+ * (a million timeouts in one bucket, or 65,536 buckets in use) is done in steps of a budget, by way
+ * of a list, @moving: a bucket that cascades goes there as a whole, and a rebase gathers all
+ * buckets there. Then each timeout moves to its home. Timeouts lie anywhere in memory, so both ends
+ * of a list take turns: while the timeout of one end is handled, that of the other end is fetched.
  */
 #include <linux/bitmap.h>
 #include <linux/bitops.h>
@@ -47,6 +43,7 @@
 #include <linux/list.h>
 #include <linux/minmax.h>
 #include <linux/mm.h>
+#include <linux/prefetch.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
@@ -57,19 +54,17 @@
 
 /**
  * struct hwt_place - a bucket, as the result of a search
- * @level: its level
- * @slot:  its number within the level
- * @tick:  the tick at which the cursor enters it
- * @stale: the search was given up: no bucket has to be entered before @tick, and a new search gets
- *         further
- * @cost:  what the search took, in timeouts looked at
+ * @bucket: the bucket
+ * @tick:   the tick at which the cursor enters it
+ * @stale:  the search was given up: no bucket has to be entered before @tick, and a new search gets
+ *          further
+ * @cost:   what the search took, in timeouts looked at
  */
 struct hwt_place {
-	unsigned int	level;
-	unsigned long	slot;
-	u64		tick;
-	bool		stale;
-	unsigned int	cost;
+	struct hwt_bucket	*bucket;
+	u64			tick;
+	bool			stale;
+	unsigned int		cost;
 };
 
 static u64 hwt_timeout_tick(const struct hwt_timeout *timeout)
@@ -77,15 +72,15 @@ static u64 hwt_timeout_tick(const struct hwt_timeout *timeout)
 	return hwt_timeout_state(timeout) >> HWT_TICK_SHIFT;
 }
 
-static unsigned long hwt_buckets_mask(const struct hwt_buckets *buckets)
+static struct hwt_level *hwt_top_level(struct hwt_buckets *buckets)
 {
-	return (1UL << buckets->bits) - 1;
+	return &buckets->level[buckets->levels - 1];
 }
 
 static unsigned long *hwt_level_map(const struct hwt_buckets *buckets,
-				    unsigned int level)
+				    const struct hwt_level *level)
 {
-	return buckets->occupied + (size_t)level * buckets->words;
+	return buckets->occupied + level->first / BITS_PER_LONG;
 }
 
 /* The bucket whose list this is; NULL if it is another list. */
@@ -94,23 +89,9 @@ static struct hwt_bucket *hwt_list_bucket(const struct hwt_buckets *buckets,
 {
 	struct hwt_bucket *bucket = container_of(list, struct hwt_bucket, list);
 
-	if (bucket < buckets->bucket ||
-	    bucket >= buckets->bucket + ((size_t)buckets->levels << buckets->bits))
+	if (bucket < buckets->bucket || bucket >= buckets->bucket + buckets->size)
 		return NULL;
 	return bucket;
-}
-
-/* Say in the bitmap whether a bucket has anything in it. */
-static void hwt_bucket_mark(struct hwt_buckets *buckets, const struct hwt_bucket *bucket,
-			    bool occupied)
-{
-	size_t index = bucket - buckets->bucket;
-	unsigned long *map = hwt_level_map(buckets, index >> buckets->bits);
-
-	if (occupied)
-		__set_bit(index & hwt_buckets_mask(buckets), map);
-	else
-		__clear_bit(index & hwt_buckets_mask(buckets), map);
 }
 
 /* A bucket's bound has been lowered to @tick: lower that of its word on the top level, too. */
@@ -121,8 +102,7 @@ static void hwt_top_lower(struct hwt_buckets *buckets, const struct hwt_bucket *
 	if (bucket < buckets->top)
 		return;
 	word = (bucket - buckets->top) / BITS_PER_LONG;
-	if (tick < buckets->soonest[word] ||
-	    !hwt_level_map(buckets, buckets->levels - 1)[word])
+	if (tick < buckets->soonest[word] || !hwt_level_map(buckets, hwt_top_level(buckets))[word])
 		buckets->soonest[word] = tick;
 }
 
@@ -136,7 +116,7 @@ static void hwt_bucket_note(struct hwt_buckets *buckets, struct hwt_bucket *buck
 	bucket->first = tick;
 	hwt_top_lower(buckets, bucket, tick);
 	if (empty)
-		hwt_bucket_mark(buckets, bucket, true);
+		__set_bit(bucket - buckets->bucket, buckets->occupied);
 }
 
 /* A list, which may be a bucket, has become empty. */
@@ -145,7 +125,7 @@ static void hwt_list_emptied(struct hwt_buckets *buckets, struct list_head *list
 	struct hwt_bucket *bucket = hwt_list_bucket(buckets, list);
 
 	if (bucket)
-		hwt_bucket_mark(buckets, bucket, false);
+		__clear_bit(bucket - buckets->bucket, buckets->occupied);
 }
 
 /* Put a timeout, by its link, at the end of the list where its tick belongs. */
@@ -162,27 +142,16 @@ static void hwt_list_put(struct hwt_buckets *buckets, struct list_head *list,
 /* The list where a tick belongs, seen from the cursor. */
 static inline struct list_head *hwt_tick_home(struct hwt_buckets *buckets, u64 tick)
 {
-	unsigned int level = 0, shift = 0;
+	const struct hwt_level *level = buckets->level, *top = level + buckets->levels - 1;
 	u64 diff = tick ^ buckets->cursor;
 
 	if (tick <= buckets->cursor)
 		return &buckets->due;
 	if (tick == HWT_TICK_NEVER)
 		return &buckets->never;
-	while (level < buckets->levels - 1 && diff >> (shift + buckets->bits)) {
+	while (level < top && diff >> level[1].shift)
 		level++;
-		shift += buckets->bits;
-	}
-	return &buckets->bucket[((size_t)level << buckets->bits) +
-				((tick >> shift) & hwt_buckets_mask(buckets))].list;
-}
-
-/* Does a tick belong to the list that is being visited? */
-static bool hwt_in_visit(const struct hwt_buckets *buckets, u64 tick)
-{
-	return buckets->visited &&
-	       tick >> buckets->visit_shift ==
-	       buckets->cursor >> buckets->visit_shift;
+	return &buckets->bucket[level->first + ((tick >> level->shift) & level->mask)].list;
 }
 
 /**
@@ -190,17 +159,13 @@ static bool hwt_in_visit(const struct hwt_buckets *buckets, u64 tick)
  * @buckets: the buckets
  * @timeout: not in any list; its state has the tick
  *
- * Behind all others of the same tick; in the due list if the cursor has reached the tick.
+ * In the due list, behind all others, if the cursor has reached the tick.
  */
 void hwt_buckets_insert(struct hwt_buckets *buckets, struct hwt_timeout *timeout)
 {
 	u64 tick = hwt_timeout_tick(timeout);
 
-	/* The list is being visited: the timeout queues up there, and the visit moves it on. */
-	if (unlikely(hwt_in_visit(buckets, tick)))
-		list_add_tail(&timeout->link, buckets->visited);
-	else
-		hwt_list_put(buckets, hwt_tick_home(buckets, tick), &timeout->link, tick);
+	hwt_list_put(buckets, hwt_tick_home(buckets, tick), &timeout->link, tick);
 }
 
 /**
@@ -225,16 +190,17 @@ void hwt_buckets_remove(struct hwt_buckets *buckets, struct hwt_timeout *timeout
  *
  * Return: the bound, HWT_TICK_NEVER if the level is empty.
  */
-static u64 hwt_top_soonest(const struct hwt_buckets *buckets, unsigned int *word,
+static u64 hwt_top_soonest(struct hwt_buckets *buckets, unsigned int *word,
 			   struct hwt_place *place)
 {
-	unsigned int level = buckets->levels - 1, shift = level * buckets->bits, i, n;
-	const unsigned long *map = hwt_level_map(buckets, level);
-	u64 at = (buckets->cursor >> shift) + 1, best = HWT_TICK_NEVER;
+	const struct hwt_level *top = hwt_top_level(buckets);
+	const unsigned long *map = hwt_level_map(buckets, top);
+	u64 at = (buckets->cursor >> top->shift) + 1, best = HWT_TICK_NEVER;
+	unsigned int i, n;
 
 	/* @at counts the level's buckets from tick 0 on. */
-	for (n = 0; n < buckets->words && at << shift < best; n++) {
-		i = (at & hwt_buckets_mask(buckets)) / BITS_PER_LONG;
+	for (n = 0; n <= top->mask / BITS_PER_LONG && at << top->shift < best; n++) {
+		i = (at & top->mask) / BITS_PER_LONG;
 		if (map[i] && buckets->soonest[i] < best) {
 			best = buckets->soonest[i];
 			*word = i;
@@ -248,9 +214,8 @@ static u64 hwt_top_soonest(const struct hwt_buckets *buckets, unsigned int *word
 /* Bring the bound of a word up to date. Return: the bound; @slot: a bucket that has it. */
 static u64 hwt_top_update(struct hwt_buckets *buckets, unsigned int word, unsigned long *slot)
 {
-	const unsigned long *map = hwt_level_map(buckets, buckets->levels - 1);
+	unsigned long bits = hwt_level_map(buckets, hwt_top_level(buckets))[word], i;
 	const struct hwt_bucket *top = buckets->top;
-	unsigned long bits = map[word], i;
 	u64 first = HWT_TICK_NEVER;
 
 	for (; bits; bits &= bits - 1) {
@@ -267,20 +232,20 @@ static u64 hwt_top_update(struct hwt_buckets *buckets, unsigned int word, unsign
 /* The bucket of the top level that the cursor has to enter next. False if there is none. */
 static bool hwt_top_next(struct hwt_buckets *buckets, struct hwt_place *place)
 {
-	unsigned int level = buckets->levels - 1, shift = level * buckets->bits, word = 0, n;
+	unsigned int shift = hwt_top_level(buckets)->shift, word = 0, n;
+	unsigned long slot = 0;
 	u64 soonest = HWT_TICK_NEVER;
 
-	place->level = level;
-	place->slot = 0;
 	place->stale = true;
 	for (n = 0; n < HWT_SEARCH_MAX && place->stale; n++) {
 		soonest = hwt_top_soonest(buckets, &word, place);
 		if (soonest == HWT_TICK_NEVER)
 			return false;
 		/* The bound may be of a bucket that was emptied, or entered, since. */
-		place->stale = hwt_top_update(buckets, word, &place->slot) != soonest;
+		place->stale = hwt_top_update(buckets, word, &slot) != soonest;
 		place->cost += place->stale ? 4 : 0;
 	}
+	place->bucket = buckets->top + slot;
 	place->tick = soonest >> shift << shift;
 	return true;
 }
@@ -288,52 +253,51 @@ static bool hwt_top_next(struct hwt_buckets *buckets, struct hwt_place *place)
 /* The bucket that the cursor has to enter next. False if there is none. */
 static bool hwt_buckets_next(struct hwt_buckets *buckets, struct hwt_place *place)
 {
-	unsigned long mask = hwt_buckets_mask(buckets);
-	unsigned int level, shift;
+	const struct hwt_level *level, *top = hwt_top_level(buckets);
+	unsigned long slot;
 	u64 now;
 
 	place->stale = false;
 	place->cost = 1;
-	for (level = 0, shift = 0; level < buckets->levels - 1;
-	     level++, shift += buckets->bits) {
-		now = buckets->cursor >> shift;
-		place->slot = find_next_bit(hwt_level_map(buckets, level), mask + 1,
-					    (now & mask) + 1);
-		if (place->slot <= mask) {
-			place->level = level;
-			place->tick = ((now & ~(u64)mask) + place->slot) << shift;
+	for (level = buckets->level; level < top; level++) {
+		now = buckets->cursor >> level->shift;
+		slot = find_next_bit(hwt_level_map(buckets, level), level->mask + 1UL,
+				     (now & level->mask) + 1);
+		if (slot <= level->mask) {
+			place->bucket = buckets->bucket + level->first + slot;
+			place->tick = ((now & ~(u64)level->mask) + slot) << level->shift;
 			return true;
 		}
-		place->cost += buckets->words / 16;
+		place->cost += level->mask / (16 * BITS_PER_LONG);
 	}
 	return hwt_top_next(buckets, place);
 }
 
-static struct hwt_bucket *hwt_place_bucket(const struct hwt_buckets *buckets,
-					   const struct hwt_place *place)
+/* Have timeouts yet to move to their homes? */
+static bool hwt_buckets_moving(const struct hwt_buckets *buckets)
 {
-	return &buckets->bucket[((size_t)place->level << buckets->bits) + place->slot];
+	return buckets->gathering || !list_empty(&buckets->moving);
 }
 
 /**
  * hwt_buckets_next_tick() - the tick of the next work
  * @buckets: the buckets
  *
- * Return: the cursor, if a visit is under way; else a tick before which no timeout is due, the due
- * list aside. It is the tick of the first timeout, unless timeouts were removed or pushed back
+ * Return: the cursor, if timeouts have yet to move; else a tick before which no timeout is due, the
+ * due list aside. It is the tick of the first timeout, unless timeouts were removed or pushed back
  * since the cursor last came by. HWT_TICK_NEVER if there are no timeouts.
  */
 u64 hwt_buckets_next_tick(struct hwt_buckets *buckets)
 {
 	struct hwt_place place;
 
-	if (buckets->visited)
+	if (hwt_buckets_moving(buckets))
 		return buckets->cursor;
 	if (!hwt_buckets_next(buckets, &place))
 		return HWT_TICK_NEVER;
 	if (unlikely(place.stale))
 		return max(place.tick, buckets->cursor);
-	return hwt_place_bucket(buckets, &place)->first;
+	return place.bucket->first;
 }
 
 /**
@@ -345,117 +309,67 @@ u64 hwt_buckets_next_tick(struct hwt_buckets *buckets)
  */
 unsigned int hwt_buckets_occupied(const struct hwt_buckets *buckets, unsigned int level)
 {
-	const unsigned long *map = hwt_level_map(buckets, level);
+	const struct hwt_level *place = &buckets->level[level];
+	const unsigned long *map = hwt_level_map(buckets, place);
 	unsigned int word, n = 0;
 
-	for (word = 0; word < buckets->words; word++)
+	for (word = 0; word <= place->mask / BITS_PER_LONG; word++)
 		n += hweight_long(map[word]);
 	return n;
 }
 
-static void hwt_visit_begin(struct hwt_buckets *buckets, struct list_head *list,
-			    unsigned int shift)
+/* Gather all buckets in a list. Return: true when all are empty, false if the budget ran out. */
+static bool hwt_buckets_gather(struct hwt_buckets *buckets, struct list_head *list,
+			       unsigned int *budget)
 {
-	buckets->visited = list;
-	buckets->visit_shift = shift;
-}
+	unsigned long i;
 
-/* End a visit, or break it off. */
-static void hwt_visit_end(struct hwt_buckets *buckets)
-{
-	struct list_head *list = buckets->visited;
-
-	list_del_init(&buckets->mark);
-	buckets->visited = NULL;
+	for_each_set_bit(i, buckets->occupied, buckets->size) {
+		if (!*budget)
+			return false;
+		(*budget)--;
+		list_splice_tail_init(&buckets->bucket[i].list, list);
+		__clear_bit(i, buckets->occupied);
+	}
 	buckets->gathering = false;
-	if (list && list_empty(list))
-		hwt_list_emptied(buckets, list);
+	return true;
 }
 
-/* Go on with the visit. Return: true at its end, false if the budget was used up. */
-static bool hwt_visit_step(struct hwt_buckets *buckets, unsigned int *budget)
+/* Move timeouts to their homes. Return: true when all are there, false if the budget ran out. */
+static bool hwt_buckets_move(struct hwt_buckets *buckets, unsigned int *budget)
 {
-	struct list_head *list = buckets->visited, *home, *pos, *next;
-	struct hwt_bucket *bucket = hwt_list_bucket(buckets, list);
+	struct list_head *moving = &buckets->moving, *pos;
 	u64 tick;
 
-	/* The mark is in the list only after a pause. */
-	pos = list_empty(&buckets->mark) ? list->next : buckets->mark.next;
-	list_del_init(&buckets->mark);
-	for (; pos != list; pos = next) {
-		if (!*budget) {
-			list_add_tail(&buckets->mark, pos);
+	while (!list_empty(moving)) {
+		if (!*budget)
 			return false;
+		/* After a rebase, timeouts that are still due keep their order. */
+		if ((*budget)-- & 1 || buckets->rebased) {
+			pos = moving->next;
+			prefetchw(moving->prev->prev);
+		} else {
+			pos = moving->prev;
+			prefetchw(moving->next->next);
 		}
-		(*budget)--;
-		next = pos->next;
 		tick = hwt_timeout_tick(list_entry(pos, struct hwt_timeout, link));
-		home = hwt_tick_home(buckets, tick);
-		if (home == list) {
-			/* A later round. */
-			bucket->first = min(bucket->first, tick);
-			continue;
-		}
 		list_del(pos);
-		hwt_list_put(buckets, home, pos, tick);
+		hwt_list_put(buckets, hwt_tick_home(buckets, tick), pos, tick);
 	}
-	hwt_visit_end(buckets);
+	buckets->rebased = false;
 	return true;
 }
 
 /* The cursor enters a bucket. */
-static void hwt_buckets_enter(struct hwt_buckets *buckets,
-			      const struct hwt_place *place)
+static void hwt_buckets_enter(struct hwt_buckets *buckets, const struct hwt_place *place)
 {
-	struct hwt_bucket *bucket = hwt_place_bucket(buckets, place);
+	size_t index = place->bucket - buckets->bucket;
+	/* On level 0, all have that tick, unless there are rounds. */
+	bool due = index <= buckets->level->mask && buckets->levels > 1;
 
 	buckets->cursor = place->tick;
-	if (place->level == 0 && buckets->levels > 1) {
-		/* One tick, no rounds: the whole list is due. */
-		list_splice_tail_init(&bucket->list, &buckets->due);
-		__clear_bit(place->slot, hwt_level_map(buckets, 0));
-		return;
-	}
-	/* The visit finds the bound of the timeouts that stay (later rounds). */
-	bucket->first = HWT_TICK_NEVER;
-	hwt_visit_begin(buckets, &bucket->list, place->level * buckets->bits);
-}
-
-/*
- * Move buckets, the lowest first, to the end of a list. Order within a tick is kept.
- *
- * Return: true when all are empty, false when the budget was used up before.
- */
-static bool hwt_buckets_gather(struct hwt_buckets *buckets, struct list_head *list,
-			       unsigned int *budget)
-{
-	unsigned long slot, size = 1UL << buckets->bits;
-	struct list_head *home;
-	unsigned int level;
-
-	for (level = 0; level < buckets->levels; level++) {
-		unsigned long *map = hwt_level_map(buckets, level);
-
-		for_each_set_bit(slot, map, size) {
-			if (!*budget)
-				return false;
-			(*budget)--;
-			home = &buckets->bucket[((size_t)level << buckets->bits) + slot].list;
-			list_splice_tail_init(home, list);
-			__clear_bit(slot, map);
-		}
-	}
-	return true;
-}
-
-/* Go on with gathering for a rebase. Return: true at its end, when the visit begins. */
-static bool hwt_rebase_step(struct hwt_buckets *buckets, unsigned int *budget)
-{
-	if (!hwt_buckets_gather(buckets, &buckets->mark, budget))
-		return false;
-	list_del_init(&buckets->mark);
-	buckets->gathering = false;
-	return true;
+	list_splice_tail_init(&place->bucket->list, due ? &buckets->due : &buckets->moving);
+	__clear_bit(index, buckets->occupied);
 }
 
 /**
@@ -464,14 +378,14 @@ static bool hwt_rebase_step(struct hwt_buckets *buckets, unsigned int *budget)
  * @now:     no further than to this tick, before HWT_TICK_NEVER; a tick behind the
  *           cursor changes nothing
  *
- * Nothing is visited, and nothing becomes due. After a long time in which nothing was
+ * Nothing moves, and nothing becomes due. After a long time in which nothing was
  * due, this lets new timeouts go to a lower level.
  */
 void hwt_buckets_skip(struct hwt_buckets *buckets, u64 now)
 {
 	struct hwt_place place;
 
-	if (buckets->visited || !list_empty(&buckets->due))
+	if (hwt_buckets_moving(buckets) || !list_empty(&buckets->due))
 		return;
 	if (hwt_buckets_next(buckets, &place))
 		now = min(now, place.tick - 1);
@@ -485,23 +399,26 @@ void hwt_buckets_skip(struct hwt_buckets *buckets, u64 now)
  *           changes nothing
  * @budget:  timeouts that may be looked at in this call; searches for buckets are charged by the
  *           time they take
+ * @stop:    do not leave a tick at which timeouts are due
  *
- * All timeouts with ticks up to @now go to the due list, in the order of their ticks,
- * and within a tick in the order of insertion. Timeouts that were pushed back beyond @now may be
- * among them: the caller checks each, and inserts those again.
+ * All timeouts with ticks up to @now go to the due list, in the order of their ticks, behind those
+ * that were due when they were inserted. Timeouts that were pushed back beyond @now may be among
+ * them: the caller checks each, and inserts those again.
  *
- * Return: true when the cursor has reached @now, false when the budget was used up
- * before; the next call goes on.
+ * Return: true when the cursor has reached @now, or stopped; false when the budget was used up
+ * before. The next call goes on.
  */
-bool hwt_buckets_advance(struct hwt_buckets *buckets, u64 now, unsigned int budget)
+bool hwt_buckets_advance(struct hwt_buckets *buckets, u64 now, unsigned int budget, bool stop)
 {
 	struct hwt_place place;
 
-	if (buckets->gathering && !hwt_rebase_step(buckets, &budget))
+	if (buckets->gathering && !hwt_buckets_gather(buckets, &buckets->moving, &budget))
 		return false;
 	for (;;) {
-		if (buckets->visited && !hwt_visit_step(buckets, &budget))
+		if (!hwt_buckets_move(buckets, &budget))
 			return false;
+		if (stop && !list_empty(&buckets->due))
+			return true;
 		if (!hwt_buckets_next(buckets, &place) || place.tick > now)
 			break;
 		if (!budget)
@@ -524,16 +441,9 @@ bool hwt_buckets_advance(struct hwt_buckets *buckets, u64 now, unsigned int budg
  */
 void hwt_buckets_rebase(struct hwt_buckets *buckets, u64 now)
 {
-	/* While an earlier one is gathering, nothing is due, and nothing depends on the cursor. */
-	if (!buckets->gathering) {
-		hwt_visit_end(buckets);
-		/* Timeouts that an earlier rebase has not put back were overtaken by none. */
-		list_add(&buckets->mark, &buckets->displaced);
-		list_splice_tail_init(&buckets->due, &buckets->mark);
-		buckets->gathering = true;
-		/* With this shift every tick agrees with the cursor. */
-		hwt_visit_begin(buckets, &buckets->displaced, 64 - HWT_TICK_SHIFT);
-	}
+	list_splice_init(&buckets->due, &buckets->moving);
+	buckets->gathering = true;
+	buckets->rebased = true;
 	buckets->cursor = now;
 }
 
@@ -546,22 +456,20 @@ void hwt_buckets_rebase(struct hwt_buckets *buckets, u64 now)
  */
 bool hwt_buckets_flush(struct hwt_buckets *buckets, unsigned int budget)
 {
-	hwt_visit_end(buckets);
 	if (!hwt_buckets_gather(buckets, &buckets->due, &budget))
 		return false;
 	list_splice_tail_init(&buckets->never, &buckets->due);
-	list_splice_tail_init(&buckets->displaced, &buckets->due);
+	list_splice_tail_init(&buckets->moving, &buckets->due);
 	return true;
 }
 
-static void hwt_list_for_each(struct hwt_buckets *buckets, struct list_head *list,
+static void hwt_list_for_each(struct list_head *list,
 			      void (*fn)(struct hwt_timeout *timeout, void *arg), void *arg)
 {
-	struct list_head *pos, *next;
+	struct hwt_timeout *timeout, *next;
 
-	list_for_each_safe(pos, next, list)
-		if (pos != &buckets->mark)
-			fn(list_entry(pos, struct hwt_timeout, link), arg);
+	list_for_each_entry_safe(timeout, next, list, link)
+		fn(timeout, arg);
 }
 
 /**
@@ -577,11 +485,11 @@ void hwt_buckets_for_each(struct hwt_buckets *buckets,
 {
 	size_t i;
 
-	hwt_list_for_each(buckets, &buckets->due, fn, arg);
-	hwt_list_for_each(buckets, &buckets->never, fn, arg);
-	hwt_list_for_each(buckets, &buckets->displaced, fn, arg);
-	for (i = 0; i < (size_t)buckets->levels << buckets->bits; i++)
-		hwt_list_for_each(buckets, &buckets->bucket[i].list, fn, arg);
+	hwt_list_for_each(&buckets->due, fn, arg);
+	hwt_list_for_each(&buckets->never, fn, arg);
+	hwt_list_for_each(&buckets->moving, fn, arg);
+	for (i = 0; i < buckets->size; i++)
+		hwt_list_for_each(&buckets->bucket[i].list, fn, arg);
 }
 
 /*
@@ -595,11 +503,29 @@ static void *hwt_buckets_alloc(size_t n, size_t size, gfp_t gfp)
 	return kvmalloc_array(n, size, gfp);
 }
 
+/* Lay out the levels. A level begins with a word of the bitmap. */
+static void hwt_levels_init(struct hwt_buckets *buckets, unsigned int bits, unsigned int levels)
+{
+	unsigned int shift = 0, n;
+
+	buckets->levels = levels;
+	buckets->size = 0;
+	for (n = 0; n < levels; n++) {
+		buckets->level[n] = (struct hwt_level) {
+			.shift = shift, .mask = (1U << bits) - 1, .first = buckets->size,
+		};
+		buckets->size += max_t(u32, 1U << bits, BITS_PER_LONG);
+		shift += bits;
+		bits = min(bits, HWT_HIGHER_BITS);
+	}
+}
+
 /**
  * hwt_buckets_init() - create empty buckets
  * @buckets: the structure to initialise
- * @bits:    log2 of the buckets of a level, 1 to HWT_BITS_MAX
- * @levels:  1 to HWT_LEVELS_MAX; levels beyond all possible ticks are left out
+ * @bits:    log2 of the buckets of level 0, 1 to HWT_BITS_MAX. Higher levels have as many,
+ *           but 1 << HWT_HIGHER_BITS at most
+ * @levels:  1 to HWT_LEVELS_MAX
  * @now:     the cursor
  * @gfp:     how to allocate
  *
@@ -608,31 +534,27 @@ static void *hwt_buckets_alloc(size_t n, size_t size, gfp_t gfp)
 int hwt_buckets_init(struct hwt_buckets *buckets, unsigned int bits,
 		     unsigned int levels, u64 now, gfp_t gfp)
 {
-	size_t i, n;
+	size_t i;
 
-	buckets->bits = bits;
-	buckets->levels = min(levels, DIV_ROUND_UP(64U - HWT_TICK_SHIFT, bits));
-	buckets->words = BITS_TO_LONGS(1UL << bits);
+	hwt_levels_init(buckets, bits, levels);
 	buckets->cursor = now;
-	buckets->visited = NULL;
-	buckets->visit_shift = 0;
 	buckets->gathering = false;
+	buckets->rebased = false;
 	INIT_LIST_HEAD(&buckets->due);
 	INIT_LIST_HEAD(&buckets->never);
-	INIT_LIST_HEAD(&buckets->displaced);
-	INIT_LIST_HEAD(&buckets->mark);
+	INIT_LIST_HEAD(&buckets->moving);
 
-	n = (size_t)buckets->levels << bits;
-	buckets->bucket = hwt_buckets_alloc(n, sizeof(*buckets->bucket), gfp);
-	buckets->top = buckets->bucket + ((size_t)(buckets->levels - 1) << bits);
-	buckets->occupied = kvcalloc((size_t)buckets->levels * buckets->words,
-				     sizeof(*buckets->occupied), gfp);
-	buckets->soonest = kvcalloc(buckets->words, sizeof(*buckets->soonest), gfp);
+	buckets->bucket = hwt_buckets_alloc(buckets->size, sizeof(*buckets->bucket), gfp);
+	buckets->top = buckets->bucket + hwt_top_level(buckets)->first;
+	buckets->occupied = kvcalloc(buckets->size / BITS_PER_LONG, sizeof(*buckets->occupied),
+				     gfp);
+	buckets->soonest = kvcalloc(hwt_top_level(buckets)->mask / BITS_PER_LONG + 1,
+				    sizeof(*buckets->soonest), gfp);
 	if (!buckets->bucket || !buckets->occupied || !buckets->soonest) {
 		hwt_buckets_destroy(buckets);
 		return -ENOMEM;
 	}
-	for (i = 0; i < n; i++)
+	for (i = 0; i < buckets->size; i++)
 		INIT_LIST_HEAD(&buckets->bucket[i].list);
 	return 0;
 }

@@ -4,9 +4,9 @@
  * caller (core/engine.c, or a test in user space) owns it for the length of each
  * call: nothing here may run together with anything else on the same buckets.
  *
- * The tick of a timeout is read from its state at each visit, so the caller may raise it at any
- * time ("push back"): the next visit of its bucket moves the timeout to where it then belongs. A
- * tick that is lowered must be followed by a remove and an insert.
+ * The tick of a timeout is read from its state whenever it matters, so the caller may raise it at
+ * any time ("push back"): when the cursor enters its bucket, the timeout moves to where it then
+ * belongs. A tick that is lowered must be followed by a remove and an insert.
  */
 #ifndef _HWT_WHEEL_H
 #define _HWT_WHEEL_H
@@ -18,12 +18,13 @@
 
 #include "hwt.h"
 
-#define HWT_BITS_MAX	16	/* at most 65536 buckets a level */
+#define HWT_BITS_MAX	16	/* at most 65536 buckets on level 0 */
+#define HWT_HIGHER_BITS	9U	/* at most 512 on each other level */
 #define HWT_LEVELS_MAX	6
 
 /**
  * struct hwt_bucket - timeouts of some ticks
- * @list:  in order of insertion
+ * @list:  in no order
  * @first: a lower bound of their ticks; undefined if the list is empty
  */
 struct hwt_bucket {
@@ -32,29 +33,40 @@ struct hwt_bucket {
 };
 
 /**
+ * struct hwt_level - the place of a level
+ * @shift: log2 of the ticks that a bucket spans
+ * @mask:  number of buckets, a power of two, less 1
+ * @first: index of its first bucket, which is a multiple of BITS_PER_LONG
+ */
+struct hwt_level {
+	unsigned int		shift;
+	unsigned int		mask;
+	unsigned int		first;
+};
+
+/**
  * struct hwt_buckets - timeouts sorted by tick, coarsely
- * @bits:      log2 of the buckets of a level
- * @levels:    levels in use; fewer than asked for if they already span all ticks
- * @words:     longs in the bitmap of a level
- * @cursor:    the last tick that was reached: all timeouts up to it are due
- * @bucket:    levels << bits of them, level 0 first
+ * @level:     the levels
+ * @levels:    number of levels
+ * @size:      number of entries in @bucket; the last ones of a small level are not used
+ * @cursor:    the last tick that was reached: all timeouts up to it are due, or in @moving
+ * @bucket:    the buckets, level 0 first
  * @top:       the first of the top level's
- * @occupied:  a bitmap per level: the bucket's list is not empty
- * @soonest:   for each word of the top level's bitmap, a lower bound of its buckets' @first;
- *             undefined if the word is 0
- * @due:       timeouts whose time has come, in order; the caller takes them from here
+ * @occupied:  a bit for each bucket: its list is not empty
+ * @soonest:   for each word of the top level's part of @occupied, a lower bound of its buckets'
+ *             @first; undefined if the word is 0
+ * @due:       timeouts whose time has come, in the order of their ticks; the caller takes them
+ *             from here
  * @never:     timeouts at HWT_TICK_NEVER
- * @displaced: everything, while a rebase is being carried out
- * @visited:   the list that is being visited, a bucket or @displaced, or NULL
- * @visit_shift: ticks that agree with the cursor above this bit belong to the visit
- * @gathering: a rebase moves the buckets to @displaced; its visit has not begun
- * @mark:      in @visited: timeouts behind it have yet to be visited; with @gathering, were
- *             inserted since
+ * @moving:    timeouts that have yet to move to their homes: of a bucket that the cursor has
+ *             entered, or of all buckets
+ * @gathering: a rebase moves the buckets to @moving
+ * @rebased:   not all timeouts have moved since a rebase
  */
 struct hwt_buckets {
-	unsigned int		bits;
+	struct hwt_level	level[HWT_LEVELS_MAX];
 	unsigned int		levels;
-	unsigned int		words;
+	unsigned int		size;
 	u64			cursor;
 	struct hwt_bucket	*bucket;
 	struct hwt_bucket	*top;
@@ -62,11 +74,9 @@ struct hwt_buckets {
 	u64			*soonest;
 	struct list_head	due;
 	struct list_head	never;
-	struct list_head	displaced;
-	struct list_head	*visited;
-	unsigned int		visit_shift;
+	struct list_head	moving;
 	bool			gathering;
-	struct list_head	mark;
+	bool			rebased;
 };
 
 /**
@@ -109,7 +119,7 @@ void hwt_buckets_remove(struct hwt_buckets *buckets, struct hwt_timeout *timeout
 u64 hwt_buckets_next_tick(struct hwt_buckets *buckets);
 unsigned int hwt_buckets_occupied(const struct hwt_buckets *buckets, unsigned int level);
 void hwt_buckets_skip(struct hwt_buckets *buckets, u64 now);
-bool hwt_buckets_advance(struct hwt_buckets *buckets, u64 now, unsigned int budget);
+bool hwt_buckets_advance(struct hwt_buckets *buckets, u64 now, unsigned int budget, bool stop);
 void hwt_buckets_rebase(struct hwt_buckets *buckets, u64 now);
 bool hwt_buckets_flush(struct hwt_buckets *buckets, unsigned int budget);
 void hwt_buckets_for_each(struct hwt_buckets *buckets,

@@ -68,7 +68,7 @@ static int hwt_params_show(struct seq_file *m, void *unused)
 	seq_printf(m, "clock %s\n", hwt_clock_name(wheel->clock));
 	seq_printf(m, "tick_ns %llu\n", wheel->tick_ns);
 	seq_printf(m, "ticks_per_wheel %llu\n", hwt_revolution(wheel));
-	seq_printf(m, "levels %u\n", wheel->levels);
+	seq_printf(m, "levels %u\n", wheel->buckets.levels);
 	seq_printf(m, "coarse_clock %d\n", !!(wheel->flags & HWT_COARSE_CLOCK));
 	seq_printf(m, "freezable %d\n", !!(wheel->flags & HWT_FREEZABLE));
 	seq_printf(m, "max_pending %llu\n", wheel->max_pending);
@@ -112,7 +112,7 @@ DEFINE_SHOW_ATTRIBUTE(hwt_stats);
 static int hwt_levels_show(struct seq_file *m, void *unused)
 {
 	struct hwt_wheel *wheel = m->private;
-	u64 bucket_ns = wheel->tick_ns;
+	const struct hwt_level *place;
 	unsigned int level, occupied;
 
 	seq_puts(m, "# level bucket_ns occupied buckets\n");
@@ -120,11 +120,12 @@ static int hwt_levels_show(struct seq_file *m, void *unused)
 		spin_lock(&wheel->lock);
 		occupied = hwt_buckets_occupied(&wheel->buckets, level);
 		spin_unlock(&wheel->lock);
-		seq_printf(m, "%u %llu %u %llu\n", level, bucket_ns, occupied,
-			   hwt_revolution(wheel));
-		/* The buckets of the coarsest level may overflow. */
-		bucket_ns = bucket_ns > U64_MAX >> wheel->buckets.bits ?
-			    U64_MAX : bucket_ns << wheel->buckets.bits;
+		place = &wheel->buckets.level[level];
+		/* The buckets of the top level may span more than 64 bits can say. */
+		seq_printf(m, "%u %llu %u %u\n", level,
+			   wheel->tick_ns > U64_MAX >> place->shift ?
+			   U64_MAX : wheel->tick_ns << place->shift,
+			   occupied, place->mask + 1);
 	}
 	return 0;
 }

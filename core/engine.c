@@ -21,6 +21,7 @@
 #include <linux/llist.h>
 #include <linux/math64.h>
 #include <linux/percpu.h>
+#include <linux/prefetch.h>
 #include <linux/printk.h>
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
@@ -189,20 +190,25 @@ static void hwt_collect_one(struct hwt_wheel *wheel, struct hwt_timeout *timeout
 		hwt_wake(wheel, timeout);
 }
 
-/* Collect up to @max entries taken from a CPU's list. Return: the number of entries collected. */
+/*
+ * Collect entries taken from a CPU's list.
+ * @n:    number of entries collected before, without dropping the lock at the end
+ * @max:  maximum number, including @n
+ * Return: the new number.
+ */
 static unsigned int hwt_collect_taken(struct hwt_wheel *wheel, struct hwt_submit *submit,
-				      unsigned int max)
+				      unsigned int n, unsigned int max)
 	__must_hold(&wheel->lock)
 {
 	struct hwt_timeout *timeout;
-	unsigned int n = 0;
+	unsigned int before = n;
 
 	while (n < max && (timeout = hwt_intake_pop(wheel, submit))) {
 		hwt_collect_one(wheel, timeout);
 		if (++n % HWT_STEP == 0)
 			hwt_lock_break(wheel);
 	}
-	hwt_count(&wheel->collected, n);
+	hwt_count(&wheel->collected, n - before);
 	return n;
 }
 
@@ -222,7 +228,7 @@ unsigned int hwt_collect(struct hwt_wheel *wheel, unsigned int max)
 	unsigned int n = 0;
 
 	while (n < max && (submit = hwt_intake_next(wheel)))
-		n += hwt_collect_taken(wheel, submit, max - n);
+		n = hwt_collect_taken(wheel, submit, n, max);
 	return n;
 }
 
@@ -246,12 +252,14 @@ void hwt_collect_submitted(struct hwt_wheel *wheel)
 		 */
 		end = submit->taken + 1;
 		while (time_before(submit->taken, end) &&
-		       hwt_collect_taken(wheel, submit, HWT_STEP))
+		       hwt_collect_taken(wheel, submit, 0, HWT_STEP))
 			;
 		hwt_intake_take(wheel, cpu);
 		while (time_before_eq(submit->taken, end) &&
-		       hwt_collect_taken(wheel, submit, HWT_STEP))
+		       hwt_collect_taken(wheel, submit, 0, HWT_STEP))
 			;
+		if (submit->taken != end - 1)
+			hwt_lock_break(wheel);
 	}
 }
 
@@ -270,7 +278,7 @@ void hwt_collect_until(struct hwt_wheel *wheel, unsigned int cpu,
 	if (!hwt_intake_take(wheel, cpu))
 		return;
 	while (!timeout->ended && (hwt_timeout_state(timeout) & HWT_F_SUBMITTED) &&
-	       hwt_collect_taken(wheel, submit, HWT_STEP))
+	       hwt_collect_taken(wheel, submit, 0, HWT_STEP))
 		;
 }
 
@@ -444,12 +452,15 @@ bool hwt_clock_moved(struct hwt_wheel *wheel)
 	       ktime_to_ns(ktime_mono_to_real(0)) != wheel->clock_offset;
 }
 
-/*
- * Return the tick that the cursor advances to. On the wall clock, ignore a set of the clock that
+/**
+ * hwt_engine_tick() - return the tick that the cursor may advance to
+ * @wheel: the wheel
+ *
+ * On the wall clock, ignore a set of the clock that
  * hwt_engine_check_clock() has not seen: it may be undone before the next check, and the cursor
  * must not have followed it.
  */
-static u64 hwt_engine_tick(const struct hwt_wheel *wheel)
+u64 hwt_engine_tick(const struct hwt_wheel *wheel)
 {
 	if (wheel->clock == HWT_CLOCK_REALTIME)
 		return hwt_ns_to_tick(wheel, ktime_get_ns() + wheel->clock_offset);
@@ -460,7 +471,7 @@ static u64 hwt_engine_tick(const struct hwt_wheel *wheel)
  * struct hwt_lateness - how late a callback has begun
  * @ns:     delay after its deadline; with @late, after the wheel's @due_since if that was later
  * @late:   the callback began two ticks or more after its deadline
- * @behind: @ns is more than a revolution of level 0
+ * @behind: @ns is more than HWT_BEHIND_TICKS, or a revolution of level 0 if that is shorter
  */
 struct hwt_lateness {
 	u64	ns;
@@ -495,7 +506,7 @@ static struct hwt_lateness hwt_lateness_measure(const struct hwt_wheel *wheel,
 	now = hwt_ns_to_tick(wheel, now_ns);
 	tick = max(tick, min(since, now));
 	late.ns = now_ns - tick * wheel->tick_ns;
-	late.behind = now - tick > hwt_revolution(wheel);
+	late.behind = now - tick > min_t(u64, hwt_revolution(wheel), HWT_BEHIND_TICKS);
 	return late;
 }
 
@@ -524,7 +535,7 @@ struct hwt_due {
 	s64	offset;
 };
 
-/* Take the first timeout off the due list. Return: whether it fires. */
+/* Take a timeout off the due list. Return: whether it fires. */
 static bool hwt_fire_claim(struct hwt_wheel *wheel, struct hwt_timeout *timeout,
 			   struct hwt_due *due)
 	__must_hold(&wheel->lock)
@@ -591,10 +602,10 @@ static void hwt_fire_call(struct hwt_wheel *wheel, struct hwt_runner *runner,
 }
 
 /**
- * hwt_fire() - fire the first timeout of the due list, unless it was cancelled or pushed back
+ * hwt_fire() - fire a timeout of the due list, unless it was cancelled or pushed back
  * @wheel:   its lock is held, and is dropped around callbacks
  * @runner:  the runner that calls its client
- * @timeout: the first of the due list
+ * @timeout: the timeout
  */
 void hwt_fire(struct hwt_wheel *wheel, struct hwt_runner *runner,
 	      struct hwt_timeout *timeout)
@@ -613,6 +624,31 @@ static bool hwt_engine_halted(struct hwt_wheel *wheel)
 	return wheel->stopping || hwt_frozen(wheel) || hwt_clock_moved(wheel);
 }
 
+/*
+ * Return the due timeout to fire next. Timeouts lie anywhere in memory, so those of one tick are
+ * taken from both ends of the list in turn: while one callback executes, the timeouts that follow
+ * at the other end are fetched.
+ */
+static struct hwt_timeout *hwt_engine_pick(struct hwt_wheel *wheel, bool last)
+	__must_hold(&wheel->lock)
+{
+	struct list_head *due = &wheel->buckets.due;
+	struct hwt_timeout *first_due = list_first_entry(due, struct hwt_timeout, link);
+	struct hwt_timeout *last_due = list_last_entry(due, struct hwt_timeout, link);
+	u64 tick;
+
+	prefetchw(last ? due->next->next : due->prev->prev);
+	/* A flush relies on it that nothing before its mark is left when the mark is taken. */
+	if (!last || hwt_is_mark(last_due))
+		return first_due;
+	/* Keep the order of ticks. A timeout that was pushed back is only linked again. */
+	tick = hwt_state_tick(hwt_timeout_state(last_due));
+	if (tick <= wheel->buckets.cursor &&
+	    tick != hwt_state_tick(hwt_timeout_state(first_due)))
+		return first_due;
+	return last_due;
+}
+
 /* Fire up to @max due timeouts. Return: the number of timeouts taken off the due list. */
 static unsigned int hwt_engine_fire(struct hwt_wheel *wheel, unsigned int max)
 	__must_hold(&wheel->lock)
@@ -621,8 +657,7 @@ static unsigned int hwt_engine_fire(struct hwt_wheel *wheel, unsigned int max)
 	unsigned int n = 0;
 
 	while (n < max && !list_empty(due) && !hwt_engine_halted(wheel)) {
-		hwt_fire(wheel, &wheel->engine,
-			 list_first_entry(due, struct hwt_timeout, link));
+		hwt_fire(wheel, &wheel->engine, hwt_engine_pick(wheel, n & 1));
 		/* Timeouts that were cancelled or pushed back do not drop the lock. */
 		if (++n % HWT_STEP == 0) {
 			hwt_lock_break(wheel);
@@ -707,18 +742,6 @@ static bool hwt_engine_check_clock(struct hwt_wheel *wheel)
 	return jump;
 }
 
-/* Update @due_since. Called before and after the cursor moves. */
-static void hwt_engine_note_due(struct hwt_wheel *wheel, u64 now)
-	__must_hold(&wheel->lock)
-{
-	u64 tick = hwt_buckets_next_tick(&wheel->buckets);
-
-	if (list_empty(&wheel->buckets.due))
-		wheel->due_since = tick <= now ? tick : HWT_TICK_NEVER;
-	else if (wheel->due_since == HWT_TICK_NEVER)
-		wheel->due_since = now;
-}
-
 /* Process wheel->ended. Bounded, because other contexts may keep adding to it. */
 static void hwt_engine_end_holds(struct hwt_wheel *wheel, unsigned int max)
 	__must_hold(&wheel->lock)
@@ -736,26 +759,78 @@ static void hwt_engine_end_holds(struct hwt_wheel *wheel, unsigned int max)
 }
 
 /**
- * hwt_engine_advance() - move the cursor to the present tick, in a bounded number of steps
+ * hwt_engine_advance() - move the cursor to a tick, in a bounded number of steps
  * @wheel: its lock is held, and is dropped now and then
+ * @tick:  the tick; not beyond the present one
  *
  * Return: whether the cursor is there.
  */
-bool hwt_engine_advance(struct hwt_wheel *wheel)
+bool hwt_engine_advance(struct hwt_wheel *wheel, u64 tick)
 	__must_hold(&wheel->lock)
 {
+	u64 since = wheel->due_since;
 	bool done = false;
 	unsigned int n;
 
 	for (n = 0; n < HWT_ADVANCE_MAX / HWT_STEP && !done && !wheel->stopping; n++) {
 		if (n)
 			hwt_lock_break(wheel);
-		/* Read the tick anew: while the lock was dropped, the clock may have gone back. */
-		done = hwt_buckets_advance(&wheel->buckets, hwt_engine_tick(wheel), HWT_STEP);
+		/* While the lock was dropped, the wall clock may have gone back. */
+		if (n && wheel->clock == HWT_CLOCK_REALTIME)
+			tick = min(tick, hwt_engine_tick(wheel));
+		/* And a worker may have taken the last due timeout. */
+		wheel->due_since = since;
+		done = hwt_buckets_advance(&wheel->buckets, tick, HWT_STEP, false);
 		if (wheel->workers && !list_empty(&wheel->buckets.due))
 			hwt_worker_wake(wheel);
 	}
 	return done;
+}
+
+/*
+ * Return the tick since which timeouts have been due, or @now if none is. Called before a pass
+ * collects: timeouts scheduled for the past have not waited longer than that.
+ */
+static u64 hwt_engine_due_since(struct hwt_wheel *wheel, u64 now)
+	__must_hold(&wheel->lock)
+{
+	if (wheel->due_since == HWT_TICK_NEVER && list_empty(&wheel->buckets.due))
+		return min(now, hwt_buckets_next_tick(&wheel->buckets));
+	return min(now, wheel->due_since);
+}
+
+/*
+ * Advance to @now tick by tick, and fire up to @max due timeouts, which are due since @since.
+ * Return: the number of timeouts taken off the due list.
+ */
+static unsigned int hwt_engine_serve(struct hwt_wheel *wheel, u64 now, u64 since, unsigned int max)
+	__must_hold(&wheel->lock)
+{
+	struct hwt_buckets *buckets = &wheel->buckets;
+	unsigned int n, served = 0;
+	bool done;
+
+	/* Timeouts that are due again and again must not keep the cursor from moving on. */
+	if (!list_empty(&buckets->due))
+		hwt_engine_advance(wheel, now);
+	for (n = 0; n < HWT_ADVANCE_MAX / HWT_STEP && !hwt_engine_halted(wheel); n++) {
+		if (n)
+			hwt_lock_break(wheel);
+		done = hwt_buckets_advance(buckets, now, HWT_STEP, true);
+		wheel->due_since = since;
+		/* Drop the cached timestamp, so that this is not charged to a callback. */
+		wheel->engine.stamp = 0;
+		served += hwt_engine_fire(wheel, max - served);
+		if (!list_empty(&buckets->due))
+			break;
+		if (done && buckets->cursor >= now) {
+			wheel->due_since = HWT_TICK_NEVER;
+			return served;
+		}
+	}
+	/* Not through: the next pass goes on with it. */
+	wheel->due_since = since;
+	return served;
 }
 
 /**
@@ -765,7 +840,7 @@ bool hwt_engine_advance(struct hwt_wheel *wheel)
 void hwt_engine_pass(struct hwt_wheel *wheel)
 {
 	unsigned int collected, max, served = 0;
-	u64 now, cursor;
+	u64 now, since, cursor;
 	bool jumped;
 
 	/* The engine is awake, and needs no kick until it sleeps. */
@@ -784,20 +859,21 @@ void hwt_engine_pass(struct hwt_wheel *wheel)
 	now = hwt_engine_tick(wheel);
 	hwt_engine_reclaim(wheel);
 	/* Timeouts passed by a jump count as due since now, and are sorted from its beginning. */
-	if (!jumped) {
-		hwt_engine_note_due(wheel, now);
+	since = jumped ? now : hwt_engine_due_since(wheel, now);
+	if (!jumped)
 		hwt_engine_catch_up(wheel, now);
-	}
 	collected = hwt_collect(wheel, HWT_COLLECT_MAX);
-	hwt_engine_advance(wheel);
-	hwt_engine_note_due(wheel, now);
-	/* Drop the cached timestamp, so that collection time is not charged to a callback. */
-	wheel->engine.stamp = 0;
 	/* Serve as many timeouts as were collected, so that submissions do not starve callbacks. */
 	max = max_t(unsigned int, collected, HWT_FIRE_MAX);
-	if (!wheel->workers) {
+	if (wheel->workers) {
+		/* The advance drops the lock, and workers begin with the first timeouts. */
+		wheel->due_since = since;
+		if (hwt_engine_advance(wheel, now) && list_empty(&wheel->buckets.due))
+			wheel->due_since = HWT_TICK_NEVER;
+	} else {
+		wheel->engine.stamp = 0;
 		hwt_engine_end_holds(wheel, max);
-		served = hwt_engine_fire(wheel, max);
+		served = hwt_engine_serve(wheel, now, since, max);
 	}
 	cursor = wheel->buckets.cursor;
 	spin_unlock(&wheel->lock);

@@ -16,7 +16,8 @@ void hwt_collect_until(struct hwt_wheel *wheel, unsigned int cpu,
 void hwt_end_hold(struct hwt_wheel *wheel, struct hwt_runner *runner, struct hwt_timeout *timeout);
 void hwt_finish(struct hwt_wheel *wheel, struct hwt_runner *runner,
 		struct hwt_timeout *timeout, bool notify);
-bool hwt_engine_advance(struct hwt_wheel *wheel);
+u64 hwt_engine_tick(const struct hwt_wheel *wheel);
+bool hwt_engine_advance(struct hwt_wheel *wheel, u64 tick);
 bool hwt_clock_moved(struct hwt_wheel *wheel);
 void hwt_fire(struct hwt_wheel *wheel, struct hwt_runner *runner,
 	      struct hwt_timeout *timeout);

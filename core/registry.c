@@ -211,7 +211,6 @@ static struct hwt_wheel *hwt_wheel_alloc(const struct hwt_wheel_params *params, 
 	hwt_tick_setup(wheel, params->tick_ns);
 	wheel->clock = params->clock;
 	wheel->flags = params->flags;
-	wheel->levels = params->levels;
 	wheel->max_pending = params->max_pending;
 	wheel->workers = params->workers;
 	wheel->priority = params->priority;
@@ -346,8 +345,8 @@ static struct hwt_wheel *hwt_shared_find(const struct hwt_wheel_params *params)
 	lockdep_assert_held(&hwt_wheels_lock);
 	list_for_each_entry(wheel, &hwt_wheels, entry)
 		if (wheel->is_shared && wheel->users && wheel->tick_ns == params->tick_ns &&
-		    1U << wheel->buckets.bits == params->ticks_per_wheel &&
-		    wheel->levels == params->levels &&
+		    hwt_revolution(wheel) == params->ticks_per_wheel &&
+		    wheel->buckets.levels == params->levels &&
 		    wheel->clock == params->clock &&
 		    wheel->flags == params->flags &&
 		    wheel->workers == params->workers &&

@@ -40,7 +40,7 @@
  *              SUBMITTED              the tick, + ARMED            hasten
  *              RUNNING                the tick, + ARMED            - (finish links it)
  *              ARMED, in a bucket:
- *                later, or equal      the tick                     - (a visit moves it)
+ *                later, or equal      the tick                     - (the cascade moves it)
  *                earlier              the tick, + SUBMITTED        submit
  *              idle                   the tick, + ARMED SUBMITTED  submit
  *              ... and in all of these - REARM CANCELLED EXPIRED
@@ -178,7 +178,7 @@ static __always_inline struct hwt_change hwt_state_schedule(u64 old, u64 tick, u
 		/* RUNNING only: finish links it at the new tick. */
 		change.action = kept & HWT_F_SUBMITTED ? HWT_HASTEN : HWT_NOTHING;
 	} else if ((old & HWT_F_ARMED) && tick >= hwt_state_tick(old)) {
-		/* The visit of the bucket reads the new tick. */
+		/* A cascade, or the firing, reads the new tick. */
 		change.action = HWT_NOTHING;
 	} else {
 		change.state |= HWT_F_SUBMITTED;

@@ -386,8 +386,7 @@ struct hwt_mark {
 	u64			call;
 };
 
-/* Identifies a mark. */
-static const struct hwt_timeout_ops hwt_mark_ops = { };
+const struct hwt_timeout_ops hwt_mark_ops = { };
 
 /**
  * hwt_mark_reached() - is this a mark instead of a timeout?
@@ -401,7 +400,7 @@ bool hwt_mark_reached(struct hwt_wheel *wheel, struct hwt_timeout *timeout)
 {
 	struct hwt_mark *mark = container_of(timeout, struct hwt_mark, timeout);
 
-	if (likely(timeout->ops != &hwt_mark_ops))
+	if (likely(!hwt_is_mark(timeout)))
 		return false;
 	mark->reached = true;
 	mark->call = wheel->calls;
@@ -498,7 +497,7 @@ int hwt_wheel_flush(struct hwt_wheel *wheel)
 			/* The engine handles the clock first, and wakes this task. */
 			hwt_wheel_kick(wheel);
 			hwt_wait_for(wheel, wheel);
-		} else if (hwt_engine_advance(wheel)) {
+		} else if (hwt_engine_advance(wheel, hwt_engine_tick(wheel))) {
 			break;
 		}
 	}

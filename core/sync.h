@@ -20,6 +20,14 @@ static inline void hwt_wake(struct hwt_wheel *wheel, struct hwt_timeout *timeout
 		__hwt_wake(wheel, timeout);
 }
 
+/* The ops of the marks behind which a flush or a barrier waits. */
+extern const struct hwt_timeout_ops hwt_mark_ops;
+
+static inline bool hwt_is_mark(const struct hwt_timeout *timeout)
+{
+	return timeout->ops == &hwt_mark_ops;
+}
+
 bool hwt_mark_reached(struct hwt_wheel *wheel, struct hwt_timeout *timeout);
 int hwt_sync(struct hwt_timeout *timeout, u64 set);
 bool hwt_in_callback(struct hwt_wheel *wheel);

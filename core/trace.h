@@ -173,7 +173,7 @@ TRACE_EVENT(hwt_wheel_create,
 	    TP_fast_assign(__entry->tick_ns = wheel->tick_ns;
 			   __entry->max_pending = wheel->max_pending;
 			   __entry->ticks = hwt_revolution(wheel);
-			   __entry->levels = wheel->levels;
+			   __entry->levels = wheel->buckets.levels;
 			   __entry->clock = wheel->clock;
 			   __entry->workers = wheel->workers;
 			   __entry->shared = wheel->is_shared;

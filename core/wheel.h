@@ -25,12 +25,14 @@
 #define HWT_STEP		128
 /* Entries taken from submission lists in one pass, so that expiry is not starved. */
 #define HWT_COLLECT_MAX		100000
-/* Timeouts visited in buckets in one pass, so that neither collection nor expiry is starved. */
+/* Timeouts moved between buckets in one pass, so that neither collection nor expiry is starved. */
 #define HWT_ADVANCE_MAX		100000
 /* Callbacks run in one pass; or the number of entries that the pass has collected, if greater. */
 #define HWT_FIRE_MAX		1024
 /* A CPU wakes the engine after this many schedules of timeouts not pending. A power of two. */
-#define HWT_BACKLOG		16384
+#define HWT_BACKLOG		2048
+/* A callback that begins more ticks late, or a revolution of level 0, counts as behind. */
+#define HWT_BEHIND_TICKS	512
 /* Number of slowest callbacks that a wheel remembers. */
 #define HWT_SLOW_MAX		8
 /* Lateness is counted by powers of two: for less than 2^63 ns, fls64() is at most 63. */
@@ -124,7 +126,6 @@ struct hwt_wheel {
 	u64			tick_ns;
 	u64			tick_mult;	/* its reciprocal, see hwt_tick_setup() */
 	unsigned int		tick_shift;
-	unsigned int		levels;		/* as requested */
 	enum hwt_clock		clock;
 	u32			flags;		/* HWT_COARSE_CLOCK, HWT_FREEZABLE */
 	u64			max_pending;	/* 0: no limit */
@@ -252,7 +253,7 @@ struct hwt_wheel {
 /* Return the ticks of a revolution of level 0. */
 static inline u64 hwt_revolution(const struct hwt_wheel *wheel)
 {
-	return 1ULL << wheel->buckets.bits;
+	return wheel->buckets.level[0].mask + 1ULL;
 }
 
 /* Add to a counter that is written under the wheel's lock, or by the engine only. */

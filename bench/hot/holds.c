@@ -15,7 +15,7 @@
 #include "core/thread.h"
 #include "bench.h"
 
-#define RUNS		5
+#define RUNS		5U
 #define MILLION		1000000
 #define HOLDS		(4 * MILLION)
 #define HOUR_NS		(3600 * NSEC_PER_SEC)
@@ -79,12 +79,12 @@ static void schedule_tick(u64 tick)
 /* A timeout in each bucket. The cursor is at tick 0, where all levels begin. */
 static void fill_buckets(void)
 {
-	unsigned int bits = wheel->buckets.bits, level;
+	const struct hwt_level *level = wheel->buckets.level;
 	u64 slot;
 
-	for (level = 0; level < wheel->buckets.levels; level++)
-		for (slot = 1; slot < 1ULL << bits; slot++)
-			schedule_tick(slot << bits * level);
+	for (; level < wheel->buckets.level + wheel->buckets.levels; level++)
+		for (slot = 1; slot <= level->mask; slot++)
+			schedule_tick(slot << level->shift);
 	engine();
 }
 
@@ -107,11 +107,10 @@ static void clock_back(void)
 /* 4.7 hours, in which nothing is due: timeouts of later revolutions, the first ones last. */
 static void pause_rounds(void)
 {
-	unsigned int bits = wheel->buckets.bits;
-	u64 size = 1ULL << bits, slot;
+	u64 size = wheel->buckets.size, slot;
 
 	for (slot = 1; slot < size; slot++)
-		schedule_tick(((1000 + size - slot) << bits) + slot);
+		schedule_tick((1000 + size - slot) * size + slot);
 	engine();
 	holds = 0;
 	now += HOUR_NS * 47 / 10;
@@ -121,11 +120,11 @@ static void pause_rounds(void)
 /* As before; then all are pushed back, so that each bucket has a bound that is too low. */
 static void pause_pushed(void)
 {
-	unsigned int bits = wheel->buckets.bits, i;
-	u64 size = 1ULL << bits, slot;
+	u64 size = wheel->buckets.size, slot;
+	unsigned int i;
 
 	for (slot = 1; slot < size; slot++)
-		schedule_tick(((1 + slot % 250) << bits) + slot);
+		schedule_tick((1 + slot % 250) * size + slot);
 	engine();
 	for (i = 0; i < used; i++)
 		hwt_schedule_at(&items[i].timeout, 10000 * HOUR_NS);

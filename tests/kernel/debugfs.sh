@@ -111,9 +111,11 @@ priority fifo_low
 cpus all" some two state clock coarse_clock freezable workers priority cpus
 expect "an hour for a tick" 0 "# level bucket_ns occupied buckets
 0 3600000000000 0 65536
-1 235929600000000000 0 65536
-2 18446744073709551615 0 65536
-3 18446744073709551615 0 65536" cat $top/wheels/*-two/levels
+1 235929600000000000 0 512
+2 18446744073709551615 0 512
+3 18446744073709551615 0 512
+4 18446744073709551615 0 512
+5 18446744073709551615 0 512" cat $top/wheels/*-two/levels
 expect "busy waiting, on a CPU" 0 "state running
 wait busy
 cpus 0" some three state wait cpus

@@ -77,18 +77,18 @@ not_a_number tick_us 4294967296
 not_a_number levels many
 not_a_number max_user_wheels -1
 
-accepted 1000 512 3 tick_us=1000 ticks_per_wheel=512 levels=3 min_tick_us=1000 reclaim_ms=100
+accepted 1000 8192 3 tick_us=1000 ticks_per_wheel=8192 levels=3 min_tick_us=1000 reclaim_ms=100
 accepted 5000 128 2 tick_us=5000 ticks_per_wheel=128 levels=2
 accepted 1000 1024 1 ticks_per_wheel=513 levels=1
 accepted 1000 65536 6 ticks_per_wheel=65536 levels=6
 accepted 3600000000 2 3 tick_us=3600000000 ticks_per_wheel=2
-accepted 1000 512 3 tick_us=1
-accepted 250 512 3 tick_us=250 min_tick_us=100
-accepted 20000 512 3 tick_us=1 min_tick_us=20000
-accepted 1000 512 3 reclaim_ms=1
-accepted 1000 512 3 reclaim_ms=10000
-accepted 1000 512 3 max_timeouts=1 max_shared=1 max_user_timeouts=0 max_user_wheels=0
-accepted 1000 512 3 max_timeouts=1073741824 max_shared=1073741824 max_user_timeouts=1
+accepted 1000 8192 3 tick_us=1
+accepted 250 8192 3 tick_us=250 min_tick_us=100
+accepted 20000 8192 3 tick_us=1 min_tick_us=20000
+accepted 1000 8192 3 reclaim_ms=1
+accepted 1000 8192 3 reclaim_ms=10000
+accepted 1000 8192 3 max_timeouts=1 max_shared=1 max_user_timeouts=0 max_user_wheels=0
+accepted 1000 8192 3 max_timeouts=1073741824 max_shared=1073741824 max_user_timeouts=1
 
 # user_default TIMEOUTS WANTED: what a user may have if that is not said
 user_default()

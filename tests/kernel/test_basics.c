@@ -20,10 +20,10 @@ static void __init test_wheel_life(void)
 	struct kt kt;
 
 	hwt_wheel_get_params(wheel, &params);
-	KTEST(params.tick_ns == KT_MS && params.ticks_per_wheel == 512 &&
+	KTEST(params.tick_ns == KT_MS && params.ticks_per_wheel == 8192 &&
 	      params.levels == 3 && params.clock == HWT_CLOCK_MONOTONIC &&
 	      params.flags == 0 && params.max_pending == 0,
-	      "the defaults are 1 ms, 512 buckets, 3 levels, monotonic, no limit");
+	      "the defaults are 1 ms, 8192 buckets, 3 levels, monotonic, no limit");
 	KTEST(!strcmp(params.name, "hwt"), "its name is hwt");
 	KTEST(hwt_wheel_pending(wheel) == 0, "nothing is pending on a new wheel");
 

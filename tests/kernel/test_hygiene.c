@@ -110,14 +110,22 @@ static bool __init clean(void)
 	return ok;
 }
 
-/* The callbacks of both run in one pass: the engine does not sleep in between. */
+/*
+ * The callbacks of both run in one pass: the engine does not sleep in between. The first one of a
+ * level 0's bucket fires first, so they are linked one after the other, and not on level 1.
+ */
 static bool __init leaks(struct kt *leaking, struct kt *mending)
 {
-	u64 deadline = hwt_wheel_now(wheel) + 20 * NSEC_PER_MSEC;
+	u64 deadline;
 
+	while ((kt_wheel_tick(wheel) + 200) % 8192 < 200)
+		msleep(20);
+	deadline = hwt_wheel_now(wheel) + 40 * NSEC_PER_MSEC;
 	hwt_schedule_at(&leaking->timeout, deadline);
-	if (mending)
+	if (mending) {
+		hwt_wheel_barrier(wheel);
 		hwt_schedule_at(&mending->timeout, deadline);
+	}
 	return KT_WAIT(kt_expirations(leaking) == 1) &&
 	       (!mending || KT_WAIT(kt_expirations(mending) == 1)) &&
 	       hwt_shutdown_sync(&leaking->timeout) == 0 &&

@@ -117,7 +117,7 @@ static bool __init as_asked(const struct hwt_wheel_params *made,
 			    const struct hwt_wheel_params *asked)
 {
 	return made->tick_ns == max(asked->tick_ns, KT_MS) &&
-	       made->ticks_per_wheel == roundup_pow_of_two(asked->ticks_per_wheel ?: 512) &&
+	       made->ticks_per_wheel == roundup_pow_of_two(asked->ticks_per_wheel ?: 8192) &&
 	       made->levels == (asked->levels ?: 3) && made->clock == asked->clock &&
 	       made->flags == asked->flags && made->max_pending == asked->max_pending &&
 	       made->workers == asked->workers && !made->cpus == !asked->cpus &&
@@ -225,7 +225,7 @@ static void __init test_same(void)
 	a = GET(.name = "first", .levels = 2);
 	b = GET(.name = "second", .levels = 2);
 	c = hwt_wheel_get_shared(NULL);
-	d = GET(.tick_ns = KT_MS, .ticks_per_wheel = 500, .levels = 2);
+	d = GET(.tick_ns = KT_MS, .ticks_per_wheel = 8000, .levels = 2);
 	KTEST(a && a == b, "the same parameters give the same wheel, whatever its name");
 	KTEST(c == hwt_system_wheel, "no parameters are the defaults, and the system's wheel");
 	KTEST(a == d, "and so are the defaults by name, after rounding");

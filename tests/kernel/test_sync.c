@@ -104,7 +104,6 @@ static void __init test_others(void)
 	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
 }
 
-/* Fewer than would wake the engine. */
 #define STRANGERS	16000
 
 static struct hwt_timeout *stranger;
@@ -148,9 +147,9 @@ static void __init test_strangers(void)
 	hwt_schedule(&fresh.timeout, KT_HOUR);
 	KTEST(hwt_shutdown_sync(&fresh.timeout) == 1 && kt_stats(wheel).collected == before + 1,
 	      "of one that this CPU has submitted: only that");
-	KTEST(hwt_cancel_sync(&stranger[0]) == 1 && asleep() &&
+	KTEST(hwt_cancel_sync(&stranger[STRANGERS - 1]) == 1 && asleep() &&
 	      kt_stats(wheel).collected - before < STRANGERS / 10,
-	      "of the first of the others: only a step, %llu",
+	      "of the last of the others: only a step, %llu",
 	      kt_stats(wheel).collected - before);
 	kt_stay_on(NULL);
 	kt_stay_end(&sleeper);

@@ -508,10 +508,11 @@ static void __init test_flush_flood(unsigned int workers, bool submitted)
 	struct task_struct *thread = NULL;
 	unsigned int i, ok = 0, done = 0;
 	struct waiter waiter = { };
+	struct kt kt, later;
 	u64 worst = 0;
-	struct kt kt;
 
 	kt_init(&kt, wheel, &kt_ops);
+	kt_init(&later, wheel, &kt_ops);
 	WRITE_ONCE(flood_end, false);
 	item = kt_alloc(FLUSHED, sizeof(*item));
 	if (submitted) {
@@ -524,6 +525,8 @@ static void __init test_flush_flood(unsigned int workers, bool submitted)
 			hwt_schedule_at(&flood[i].timeout, 0);
 		}
 	}
+	kt_schedule(&later, 30 * KT_MS);
+	KTEST(KT_WAIT(kt_expirations(&later) == 1), "a timeout of a later tick fires meanwhile");
 	for (i = 0; i < 5; i++) {
 		hwt_schedule_at(&kt.timeout, 0);
 		waiter_flush(&waiter, wheel);

@@ -176,6 +176,8 @@ struct item {
 	unsigned int		number;
 };
 
+#define PER_TICK	200
+
 static unsigned int *began;	/* numbers, in the order in which they began */
 static atomic_t began_n, ended_n;
 
@@ -191,28 +193,15 @@ static void item_expire(struct hwt_timeout *timeout)
 static const struct hwt_timeout_ops item_ops = { .expire = item_expire };
 
 /*
- * Taken in the order of arming, when one begins all those before it have been taken. Some may
- * not have begun: each of them is in the hands of another worker. Return: how many were begun
- * while there were more of those than other workers.
+ * Taken in the order of ticks: when one begins, only as many others have been taken as have begun
+ * and as the other workers may have taken. Return: the number of those that began too early.
  */
-static unsigned int __init count_unordered(unsigned int n, unsigned int workers,
-					   unsigned long *seen)
+static unsigned int __init count_unordered(unsigned int n, unsigned int workers)
 {
-	unsigned int i, low = 0, odd = 0, behind;
-	unsigned long bit;
+	unsigned int i, odd = 0;
 
-	bitmap_zero(seen, n);
-	for (i = 0; i < n; i++) {
-		__set_bit(began[i], seen);
-		low = find_next_zero_bit(seen, n, low);
-		behind = 0;
-		bit = low;
-		while (bit < began[i] && behind < workers) {
-			behind++;
-			bit = find_next_zero_bit(seen, n, bit + 1);
-		}
-		odd += behind >= workers;
-	}
+	for (i = 0; i < n; i++)
+		odd += began[i] / PER_TICK > (i + workers - 1) / PER_TICK;
 	return odd;
 }
 
@@ -220,7 +209,6 @@ static void __init test_order(unsigned int workers, unsigned int n)
 {
 	struct hwt_wheel *wheel = workers_wheel("order", workers);
 	struct item *item = kt_alloc(n, sizeof(*item));
-	unsigned long *seen = kt_alloc(BITS_TO_LONGS(n), sizeof(long));
 	unsigned int i;
 	u64 deadline;
 
@@ -232,16 +220,19 @@ static void __init test_order(unsigned int workers, unsigned int n)
 	for (i = 0; i < n; i++) {
 		item[i].number = i;
 		hwt_timeout_init(&item[i].timeout, wheel, &item_ops);
-		hwt_schedule_at(&item[i].timeout, deadline);
+		hwt_schedule_at(&item[i].timeout, deadline + i / PER_TICK * KT_MS);
 	}
 	kt_stay_on(NULL);
-	KTEST(KT_WAIT(atomic_read_acquire(&ended_n) == n), "%u timeouts of one tick fire", n);
+	KTEST(KT_WAIT(atomic_read_acquire(&ended_n) == n), "%u timeouts fire", n);
 	hwt_wheel_destroy(wheel);
-	i = count_unordered(n, workers, seen);
-	KTEST(i == 0, "%u workers took them in the order of arming: %u they did not", workers, i);
-	KTEST(bitmap_full(seen, n) && atomic_read(&ended_n) == n, "each of them once");
+	i = count_unordered(n, workers);
+	KTEST(i == 0, "%u workers took them in the order of ticks: %u they did not", workers, i);
+	for (i = 0; i < n; i++)
+		item[began[i]].number = n;
+	for (i = 0; i < n && item[i].number == n; i++)
+		;
+	KTEST(i == n && atomic_read(&ended_n) == n, "each of them once");
 	vfree(began);
-	vfree(seen);
 	vfree(item);
 }
 
@@ -258,7 +249,7 @@ static void __init test_order_blocked(void)
 	deadline = hwt_wheel_now(wheel) + 50 * KT_MS;
 	kt_stay_on(cpumask_of(raw_smp_processor_id()));
 	for (i = 0; i < ARRAY_SIZE(sleeper); i++)
-		hwt_schedule_at(&sleeper[i].stay.kt.timeout, deadline);
+		hwt_schedule_at(&sleeper[i].stay.kt.timeout, deadline + i * KT_MS);
 	kt_stay_on(NULL);
 	for (i = 0; i <= ARRAY_SIZE(out); i++) {
 		/* Those that have been taken by now, and no others. */
@@ -270,7 +261,7 @@ static void __init test_order_blocked(void)
 		if (i < ARRAY_SIZE(out))
 			complete_all(&sleeper[out[i]].stay.out);
 	}
-	KTEST(odd == 0, "those that wait for a worker are taken in the order of arming");
+	KTEST(odd == 0, "those that wait for a worker are taken in the order of ticks");
 	sleepers_end(ARRAY_SIZE(sleeper));
 	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
 }
@@ -460,10 +451,10 @@ static void __init test_stop_due(unsigned int workers)
 	}
 	for (i = 0; i < 3; i++) {
 		kt_init(&other[i], wheel, &kt_ops);
-		hwt_schedule_at(&other[i].timeout, deadline);
+		hwt_schedule_at(&other[i].timeout, deadline + KT_MS);
 	}
 	kt_stay_on(NULL);
-	KTEST(KT_WAIT(count_inside(held) == held) && hwt_remaining(&other[2].timeout) == 0,
+	KTEST(KT_WAIT(count_inside(held) == held && hwt_remaining(&other[2].timeout) == 0),
 	      "%u in callbacks, three are due behind them", held);
 	ret = hwt_wheel_stop(wheel, stop_let_out, &held);
 	for (i = 0; i < 3; i++)

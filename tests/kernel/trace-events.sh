@@ -61,7 +61,7 @@ told "hwt_expire_exit" hwt_expire_exit \
 	"wheel=traced function=traced_once
 wheel=traced function=traced_again"
 told "hwt_wheel_create" hwt_wheel_create \
-	"wheel=traced tick_ns=1000000 ticks=512 levels=3 clock=0 max_pending=0 workers=0 shared=0 creator=traced_make"
+	"wheel=traced tick_ns=1000000 ticks=8192 levels=3 clock=0 max_pending=0 workers=0 shared=0 creator=traced_make"
 told "hwt_wheel_stop" hwt_wheel_stop "wheel=traced handed_back=1"
 
 # all_of NAME EVENT AWK-CONDITION: of each event of that kind, and there are some. v[] has

@@ -9,8 +9,7 @@
  *
  *   - Not in the due list before the cursor has reached its tick (clean).
  *   - In the due list when the cursor has passed it (all but the lowered).
- *   - Nobody overtakes a clean one of the same tick that was inserted before it,
- *     nor, while time only goes forward, one of an earlier tick.
+ *   - While time only goes forward, no timeout overtakes a clean one of an earlier tick.
  *   - What the next tick is: not after the first one's, and not before the cursor enters
  *     its bucket; exactly the least that any bucket knows, unless a level is large.
  *   - The bitmaps are true, and each clean timeout is in its one right list.
@@ -35,7 +34,6 @@ struct item {
 	bool			pushed;		/* not clean */
 	bool			lowered;	/* its tick was lowered: it may be late */
 	u64			tick;		/* what its word says */
-	u64			seq;		/* when it was inserted */
 	u64			due_seq;	/* when it was first seen in the due list */
 };
 
@@ -46,8 +44,7 @@ struct drive {
 	unsigned int		n;
 	u64			op;
 	u64			seq;
-	bool			paused;		/* a visit, or a rebase without its advance */
-	bool			displaced;	/* it is a rebase */
+	bool			rebased;	/* not all timeouts have moved since a rebase */
 	struct item		item[DRIVE_ITEMS_MAX];
 };
 
@@ -98,12 +95,24 @@ static u64 add(u64 tick, u64 more)
 	return tick > TICK_LAST || more > TICK_LAST - tick ? TICK_LAST : tick + more;
 }
 
+/* log2 of the ticks of a revolution of a level. */
+static unsigned int turn_shift(const struct drive *drive, unsigned int level)
+{
+	return drive->wheel.level[level].shift + fls64(drive->wheel.level[level].mask);
+}
+
 /* Ticks that the levels span, less one. */
 static u64 turn(const struct drive *drive)
 {
-	unsigned int bits = drive->wheel.bits * drive->wheel.levels;
+	unsigned int bits = turn_shift(drive, drive->wheel.levels - 1);
 
 	return bits >= 56 ? TICK_LAST : (1ULL << bits) - 1;
+}
+
+/* Have timeouts yet to move? */
+static bool moving(const struct drive *drive)
+{
+	return drive->wheel.gathering || !list_empty(&drive->wheel.moving);
 }
 
 static u64 pick_tick(struct drive *drive)
@@ -120,7 +129,7 @@ static u64 pick_tick(struct drive *drive)
 	case 3 ... 4:
 		return add(cursor, pick(drive, 4));
 	case 5 ... 6:	/* at the seam of two buckets */
-		step = 1ULL << drive->wheel.bits * pick(drive, drive->wheel.levels);
+		step = 1ULL << drive->wheel.level[pick(drive, drive->wheel.levels)].shift;
 		return add(cursor | (step - 1), pick(drive, 3));
 	case 7 ... 11:	/* in company */
 		step = drive->item[pick(drive, drive->n)].tick;
@@ -133,7 +142,7 @@ static u64 pick_tick(struct drive *drive)
 /* How many of a level's digits, and those above, tick and cursor agree in. */
 static bool same_turn(const struct drive *drive, u64 tick, unsigned int level)
 {
-	unsigned int shift = drive->wheel.bits * (level + 1);
+	unsigned int shift = turn_shift(drive, level);
 
 	return shift >= 64 || tick >> shift == drive->wheel.cursor >> shift;
 }
@@ -150,8 +159,8 @@ static unsigned int home_level(const struct drive *drive, u64 tick)
 /* When the cursor next enters a bucket. */
 static u64 entry_tick(const struct drive *drive, unsigned int level, u64 slot)
 {
-	u64 size = 1ULL << drive->wheel.bits, now, ahead;
-	unsigned int shift = drive->wheel.bits * level;
+	unsigned int shift = drive->wheel.level[level].shift;
+	u64 size = drive->wheel.level[level].mask + 1ULL, now, ahead;
 
 	now = drive->wheel.cursor >> shift;
 	ahead = (slot - now) & (size - 1);
@@ -165,7 +174,7 @@ static void check_next_tick(struct drive *drive)
 	bool exact = true;
 	unsigned int level;
 
-	if (drive->paused) {
+	if (moving(drive)) {
 		REQUIRE(next == drive->wheel.cursor);
 		return;
 	}
@@ -178,7 +187,7 @@ static void check_next_tick(struct drive *drive)
 			continue;
 		level = home_level(drive, item->tick);
 		soonest = min(soonest, entry_tick(drive, level, item->tick >>
-						  drive->wheel.bits * level));
+						  drive->wheel.level[level].shift));
 	}
 	REQUIRE(next > drive->wheel.cursor);
 	REQUIRE(!exact || next >= soonest);
@@ -203,7 +212,6 @@ static void item_due(struct drive *drive, struct item *item, bool in_order)
 	for_each_item(other, drive) {
 		if (other->where != WAITING || other->pushed)
 			continue;
-		REQUIRE(other->tick != item->tick || other->seq > item->seq);
 		REQUIRE(!in_order || other->tick >= item->tick);
 	}
 }
@@ -226,45 +234,33 @@ static void check_due(struct drive *drive, bool in_order, u64 cursor)
 	}
 }
 
-/* What is in a bucket belongs there, or is still to be looked at by a visit. */
+/* What is in a bucket belongs there. */
 static void check_list(struct drive *drive, struct hwt_bucket *bucket,
 		       unsigned int level, u64 slot)
 {
-	struct list_head *list = &bucket->list;
-	bool ahead = list == drive->wheel.visited && list_empty(&drive->wheel.mark);
-	unsigned int shift = drive->wheel.bits * level;
+	const struct hwt_level *place = &drive->wheel.level[level];
 	struct list_head *link;
 	struct item *item;
 
-	list_for_each(link, list) {
+	list_for_each(link, &bucket->list) {
 		REQUIRE(link->next->prev == link);
-		if (link == &drive->wheel.mark) {
-			REQUIRE(list == drive->wheel.visited && !ahead);
-			ahead = true;
-			continue;
-		}
 		item = item_of(link);
 		REQUIRE(item->where == WAITING);
-		if (ahead && (item->pushed ||
-			      item->tick >> shift == drive->wheel.cursor >> shift))
-			continue;
 		REQUIRE(entry_tick(drive, level, slot) <= item->tick || item->lowered);
-		REQUIRE(bucket->first <= item->tick || item->lowered ||
-			list == drive->wheel.visited);
+		REQUIRE(bucket->first <= item->tick || item->lowered);
 		if (!item->pushed)
 			REQUIRE(home_level(drive, item->tick) == level &&
-				((item->tick >> shift ^ slot) &
-				 ((1ULL << drive->wheel.bits) - 1)) == 0);
+				((item->tick >> place->shift ^ slot) & place->mask) == 0);
 	}
 }
 
-static size_t count(const struct drive *drive, const struct list_head *list)
+static size_t count(const struct list_head *list)
 {
 	const struct list_head *link;
 	size_t n = 0;
 
 	list_for_each(link, list)
-		n += link != &drive->wheel.mark;
+		n++;
 	return n;
 }
 
@@ -275,42 +271,33 @@ static void check_structure(struct drive *drive)
 	size_t linked = 0, held = 0, n;
 	struct hwt_bucket *bucket;
 	u64 first = HWT_TICK_NEVER;
-	struct list_head *list;
 	struct item *item;
 	unsigned int level;
-	u64 slot;
-	bool bit;
+	u64 slot, index;
 
 	for (level = 0; level < wheel->levels; level++) {
-		for (slot = 0; slot < 1ULL << wheel->bits; slot++) {
-			bucket = &wheel->bucket[((size_t)level << wheel->bits) + slot];
-			list = &bucket->list;
-			bit = test_bit(slot, wheel->occupied + level * wheel->words);
-			if (!bit && list_empty(list))
-				continue;
-			n = count(drive, list);
-			REQUIRE(list == wheel->visited || (bit && n));
-			REQUIRE(bit || !n);
+		for (slot = 0; slot <= wheel->level[level].mask; slot++) {
+			index = wheel->level[level].first + slot;
+			bucket = &wheel->bucket[index];
+			n = count(&bucket->list);
+			REQUIRE(test_bit(index, wheel->occupied) == !!n);
 			linked += n;
 			/* With its old place. */
-			if (wheel->gathering)
+			if (!n || wheel->gathering)
 				continue;
 			check_list(drive, bucket, level, slot);
 			first = min(first, bucket->first);
-			REQUIRE(level < wheel->levels - 1 || list == wheel->visited ||
+			REQUIRE(level < wheel->levels - 1 ||
 				wheel->soonest[slot / BITS_PER_LONG] <= bucket->first);
 		}
 	}
-	REQUIRE(list_empty(&wheel->displaced) || wheel->visited == &wheel->displaced);
-	REQUIRE(!wheel->visited == !drive->paused);
-	REQUIRE(!wheel->gathering || wheel->visited == &wheel->displaced);
-	if (!drive->paused) {
+	if (!moving(drive)) {
 		REQUIRE(hwt_buckets_next_tick(wheel) <= first);
 		/* A search of a large level may be given up. */
-		REQUIRE(hwt_buckets_next_tick(wheel) == first || wheel->words > 8);
+		REQUIRE(hwt_buckets_next_tick(wheel) == first ||
+			wheel->level[wheel->levels - 1].mask >= 8 * BITS_PER_LONG);
 	}
-	linked += count(drive, &wheel->displaced) + count(drive, &wheel->never) +
-		  count(drive, &wheel->due);
+	linked += count(&wheel->moving) + count(&wheel->never) + count(&wheel->due);
 	for_each_item(item, drive) {
 		held += item->where != OUT;
 		REQUIRE((item->where == OUT) == !hwt_linked(&item->timeout));
@@ -329,7 +316,6 @@ static void set_tick(struct item *item, u64 tick)
 static void insert(struct drive *drive, struct item *item, u64 tick)
 {
 	set_tick(item, tick);
-	item->seq = ++drive->seq;
 	item->pushed = false;
 	item->lowered = false;
 	item->where = WAITING;
@@ -338,7 +324,7 @@ static void insert(struct drive *drive, struct item *item, u64 tick)
 		REQUIRE(tick <= drive->wheel.cursor);
 		item_due(drive, item, false);
 	} else {
-		REQUIRE(drive->paused || tick > drive->wheel.cursor);
+		REQUIRE(tick > drive->wheel.cursor);
 	}
 }
 
@@ -367,35 +353,35 @@ static void insert_slack(struct drive *drive, struct item *item, u64 tick)
 }
 
 /* An advance, and all that must hold after it. */
-static void advance(struct drive *drive, u64 now, unsigned int budget)
+static void advance(struct drive *drive, u64 now, unsigned int budget, bool stop)
 {
+	bool done, due = !list_empty(&drive->wheel.due);
 	u64 before = drive->wheel.cursor, cursor;
 	const struct item *item;
-	bool done;
 
-	done = hwt_buckets_advance(&drive->wheel, now, budget);
+	done = hwt_buckets_advance(&drive->wheel, now, budget, stop);
 	cursor = drive->wheel.cursor;
-	check_due(drive, !drive->displaced, cursor);
+	check_due(drive, !drive->rebased, cursor);
 	if (done) {
-		REQUIRE(cursor == max(before, now) && !drive->wheel.visited);
+		REQUIRE(!moving(drive));
+		REQUIRE(cursor == max(before, now) || (stop && !list_empty(&drive->wheel.due)));
 	} else {
 		REQUIRE(cursor >= before && cursor <= max(before, now));
 		REQUIRE(budget < NO_LIMIT);
 	}
-	/* It may also come back between two visits. */
-	drive->paused = !done && drive->wheel.visited;
-	drive->displaced &= drive->paused;
-	if (drive->displaced)
+	REQUIRE(!stop || !due || cursor == before);
+	drive->rebased &= moving(drive);
+	if (drive->rebased)
 		return;
 	for_each_item(item, drive)
 		REQUIRE(item->where != WAITING || item->tick > cursor ||
-			(drive->paused && item->tick == cursor) || item->lowered);
+			(moving(drive) && item->tick == cursor) || item->lowered);
 }
 
 /* How often a bucket may have to be visited until it is tick. */
 static u64 visits(const struct drive *drive, u64 tick)
 {
-	unsigned int shift = drive->wheel.bits * drive->wheel.levels;
+	unsigned int shift = turn_shift(drive, drive->wheel.levels - 1);
 
 	return shift >= 56 ? 0 : (tick - drive->wheel.cursor) >> shift;
 }
@@ -406,7 +392,8 @@ static void leap(struct drive *drive, u64 now)
 	bool near = now < drive->wheel.cursor || visits(drive, now) < 64;
 
 	advance(drive, now, near && pick(drive, 3) ? NO_LIMIT :
-			    pick(drive, 2) ? pick(drive, 6) : pick_log(drive, 2048));
+			    pick(drive, 2) ? pick(drive, 6) : pick_log(drive, 2048),
+		!pick(drive, 3));
 }
 
 /* As far as no bucket is entered: nothing may happen but that the cursor moves. */
@@ -418,21 +405,21 @@ static void skip(struct drive *drive, u64 now)
 	hwt_buckets_skip(&drive->wheel, now);
 	cursor = drive->wheel.cursor;
 	check_due(drive, true, before);
-	REQUIRE(cursor == before || !(drive->paused || !list_empty(&drive->wheel.due)));
+	REQUIRE(cursor == before || !(moving(drive) || !list_empty(&drive->wheel.due)));
 	REQUIRE(cursor >= before && cursor <= max(before, now));
 	for_each_item(item, drive)
-		REQUIRE(drive->paused || item->where != WAITING || item->tick > cursor ||
+		REQUIRE(moving(drive) || item->where != WAITING || item->tick > cursor ||
 			item->lowered);
 }
 
-/* The first of the due list: fire it, or put it back if it was pushed back. */
+/* The first or last of the due list: fire it, or put it back if it was pushed back. */
 static void take(struct drive *drive)
 {
 	struct item *item;
 
 	if (list_empty(&drive->wheel.due))
 		return;
-	item = item_of(drive->wheel.due.next);
+	item = item_of(pick(drive, 2) ? drive->wheel.due.next : drive->wheel.due.prev);
 	take_out(drive, item);
 	if (item->tick > drive->wheel.cursor)
 		insert(drive, item, item->tick);
@@ -465,7 +452,7 @@ static void drain(struct drive *drive)
 				 (1 + item->pushed);
 	if (bound > 4096)
 		return;
-	advance(drive, drive->wheel.cursor, NO_LIMIT);
+	advance(drive, drive->wheel.cursor, NO_LIMIT, false);
 	for (;;) {
 		while (!list_empty(&drive->wheel.due))
 			take(drive);
@@ -473,7 +460,7 @@ static void drain(struct drive *drive)
 		next = hwt_buckets_next_tick(&drive->wheel);
 		if (next == HWT_TICK_NEVER)
 			break;
-		advance(drive, next, NO_LIMIT);
+		advance(drive, next, NO_LIMIT, false);
 		REQUIRE(++steps <= bound);
 	}
 	for_each_item(item, drive)
@@ -501,8 +488,7 @@ static void rebase(struct drive *drive)
 	for_each_item(item, drive)
 		if (item->where == DUE)
 			item->where = WAITING;
-	drive->paused = true;
-	drive->displaced = true;
+	drive->rebased = true;
 }
 
 /* In steps; meanwhile a callback may put its timeout back. */
@@ -512,8 +498,6 @@ static void flush(struct drive *drive)
 	struct item *item;
 
 	while (!hwt_buckets_flush(&drive->wheel, 1 + pick(drive, 8))) {
-		drive->paused = false;
-		drive->displaced = false;
 		check_due(drive, false, HWT_TICK_NEVER);
 		item = &drive->item[pick(drive, drive->n)];
 		if (item->where == OUT)
@@ -522,8 +506,7 @@ static void flush(struct drive *drive)
 		item->pushed = true;
 	}
 	REQUIRE(drive->wheel.cursor == cursor);
-	drive->paused = false;
-	drive->displaced = false;
+	drive->rebased = false;
 	check_due(drive, false, HWT_TICK_NEVER);
 	/* Taken, or the next check would find them due too early. */
 	for_each_item(item, drive) {
@@ -550,7 +533,7 @@ static const u8 usual[OPS] = {
 static void operate(struct drive *drive, enum op op)
 {
 	struct item *item = &drive->item[pick(drive, drive->n)];
-	u64 cursor = drive->wheel.cursor;
+	u64 cursor = drive->wheel.cursor, step;
 	bool out = item->where == OUT;
 
 	if (op == INSERT && out) {
@@ -579,8 +562,8 @@ static void operate(struct drive *drive, enum op op)
 	} else if (op == STEP) {
 		leap(drive, add(cursor, 1));
 	} else if (op == TURN) {
-		leap(drive, add(cursor, 1ULL << drive->wheel.bits *
-				(1 + pick(drive, drive->wheel.levels)) % 56));
+		step = 1ULL << turn_shift(drive, pick(drive, drive->wheel.levels)) % 56;
+		leap(drive, add(cursor, step));
 	} else if (op == LEAP) {
 		leap(drive, add(cursor, pick_log(drive, TICK_LAST)));
 	} else if (op == GO_ON) {
@@ -643,7 +626,7 @@ void drive(struct source *source, const struct drive_shape *shape)
 	REQUIRE(!err);
 
 	/* Each costs as much as some thousand operations on the larger wheels. */
-	rarely = 50 + ((u64)drive->wheel.levels << drive->wheel.bits);
+	rarely = 50 + drive->wheel.size;
 	for (; drive->op < shape->ops && (!source->bytes || source->size); drive->op++) {
 		operate(drive, pick_op(drive, weight));
 		check_next_tick(drive);

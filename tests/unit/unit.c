@@ -3,13 +3,10 @@
  * What random.c does not look at: the ends of numbers, memory, and how much work an
  * operation is. Each function is a test; those that take an argument are run for 1 to 6 levels.
  */
-#include <setjmp.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include <linux/errno.h>
 #include <linux/kernel.h>
@@ -68,7 +65,7 @@ static void take_out(int i)
 
 static bool advance(u64 now)
 {
-	return hwt_buckets_advance(&wheel, now, ENOUGH);
+	return hwt_buckets_advance(&wheel, now, ENOUGH, false);
 }
 
 static u64 next_tick(void)
@@ -112,9 +109,9 @@ static bool due_is(int first, ...)
 
 static bool no_bits(void)
 {
-	unsigned long i, n = (unsigned long)wheel.levels * wheel.words;
+	unsigned long i;
 
-	for (i = 0; i < n; i++)
+	for (i = 0; i < wheel.size / BITS_PER_LONG; i++)
 		if (wheel.occupied[i])
 			return false;
 	return true;
@@ -123,7 +120,8 @@ static bool no_bits(void)
 /* Ticks that all levels span, at most max. */
 static u64 span(u64 max)
 {
-	unsigned int shift = wheel.bits * wheel.levels;
+	const struct hwt_level *top = &wheel.level[wheel.levels - 1];
+	unsigned int shift = top->shift + fls64(top->mask);
 
 	return shift < 56 ? min(1ULL << shift, max) : max;
 }
@@ -149,16 +147,16 @@ static void relax_extremes(void)
 
 static void shapes(void)
 {
-	unsigned int bits, levels, i, used;
+	unsigned int bits, levels, i;
 
 	for (bits = 1; bits <= HWT_BITS_MAX; bits++) {
 		for (levels = 1; levels <= HWT_LEVELS_MAX; levels++) {
 			begin(bits, levels, 0);
-			for (used = 1; used < levels && used * bits < 56; used++)
-				;
-			CHECK(wheel.bits == bits && wheel.levels == used);
+			CHECK(wheel.levels == levels && wheel.level[0].mask == (1U << bits) - 1);
+			for (i = 1; i < levels; i++)
+				CHECK(wheel.level[i].mask == min(wheel.level[0].mask, 511U));
 			CHECK(next_tick() == HWT_TICK_NEVER);
-			for (i = 0; i < used << bits; i++)
+			for (i = 0; i < wheel.size; i++)
 				CHECK(list_empty(&wheel.bucket[i].list));
 			CHECK(no_bits());
 			end();
@@ -187,53 +185,6 @@ static void no_memory(void)
 	CHECK(!shim_allocated);
 }
 
-static sigjmp_buf written;
-
-static void on_write(int signal)
-{
-	(void)signal;
-	siglongjmp(written, 1);
-}
-
-static noinline bool advance_writes_nothing(u64 now)
-{
-	return !sigsetjmp(written, 1) && advance(now);
-}
-
-/* Timeouts of later rounds, in memory that cannot be written. A visit finds only those. */
-static void rounds_write_nothing(unsigned int levels)
-{
-	enum { N = 5, PAGE = 4096 };
-	struct sigaction action = { .sa_handler = on_write }, before;
-	char *pages;
-	u64 round;
-	int i;
-
-	pages = mmap(NULL, N * PAGE, PROT_READ | PROT_WRITE,
-		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	CHECK(pages != MAP_FAILED);
-	if (pages == MAP_FAILED)
-		return;
-	begin(2, levels, 0);
-	round = span(TICK_LAST);
-	for (i = 0; i < N; i++)
-		link((struct hwt_timeout *)(pages + i * PAGE), round * 10 + round / 2 + i % 2);
-	insert(0, round / 2);
-	insert(1, round / 2 + 1);
-	take_out(0);
-	take_out(1);
-	sigaction(SIGSEGV, &action, &before);
-	mprotect(pages, N * PAGE, PROT_READ);
-	CHECK(next_tick() == round / 2);
-	CHECK(advance_writes_nothing(round * 9));
-	CHECK(NONE_DUE());
-	CHECK(next_tick() == round * 10 + round / 2);
-	mprotect(pages, N * PAGE, PROT_READ | PROT_WRITE);
-	sigaction(SIGSEGV, &before, NULL);
-	hwt_buckets_destroy(&wheel);
-	munmap(pages, N * PAGE);
-}
-
 /* A year's ticks and more cost one look a level. */
 static void far_in_few_looks(void)
 {
@@ -243,13 +194,13 @@ static void far_in_few_looks(void)
 	begin(9, 6, 3);
 	insert(0, tick);
 	/* On five levels one bucket and one timeout, on level 0 a bucket. */
-	CHECK(!hwt_buckets_advance(&wheel, tick, 10));
-	CHECK(hwt_buckets_advance(&wheel, tick, 1));
+	CHECK(!hwt_buckets_advance(&wheel, tick, 10, false));
+	CHECK(hwt_buckets_advance(&wheel, tick, 1, false));
 	CHECK(DUE(0));
 	insert(0, tick + 1);
 	insert(1, tick + 2);
-	CHECK(!hwt_buckets_advance(&wheel, TICK_LAST, 1));
-	CHECK(hwt_buckets_advance(&wheel, TICK_LAST, 1));
+	CHECK(!hwt_buckets_advance(&wheel, TICK_LAST, 1, false));
+	CHECK(hwt_buckets_advance(&wheel, TICK_LAST, 1, false));
 	CHECK(DUE(0, 1));
 	end();
 }
@@ -274,7 +225,7 @@ static void skips(void)
 	end();
 }
 
-/* Of rounds, only those are visited that have something due: no matter how many there are. */
+/* Of rounds, only those are entered that have something due: no matter how many there are. */
 static void rounds_are_passed_by(unsigned int levels)
 {
 	u64 round;
@@ -287,9 +238,53 @@ static void rounds_are_passed_by(unsigned int levels)
 	for (i = 7; i >= 0; i--) {
 		CHECK(next_tick() == round * (1000000 - i) + (round >> 3) * i);
 		/* A bucket and a timeout on each level, of level 0 the bucket, and a search. */
-		CHECK(hwt_buckets_advance(&wheel, next_tick(), 2 * levels + 4));
+		CHECK(hwt_buckets_advance(&wheel, next_tick(), 2 * levels + 4, false));
 		CHECK(DUE(i));
 	}
+	end();
+}
+
+/* What is still due after a rebase keeps its order, behind whatever came from the buckets. */
+static void rebase_keeps_order(unsigned int levels)
+{
+	int i;
+
+	begin(3, levels, 0);
+	for (i = 0; i < 6; i++)
+		insert(i, 1 + i);
+	insert(6, 9);
+	insert(7, 20);
+	CHECK(advance(10));
+	hwt_buckets_rebase(&wheel, 7);
+	insert(8, 4);
+	/* When some have moved, another one. */
+	CHECK(!hwt_buckets_advance(&wheel, 7, 5, false));
+	hwt_buckets_rebase(&wheel, 7);
+	CHECK(advance(7));
+	/* Inserted when it was due already. */
+	CHECK(DUE(8, 0, 1, 2, 3, 4, 5));
+	CHECK(advance(20));
+	CHECK(DUE(6, 7));
+	end();
+}
+
+/* If asked to, an advance goes no further than to the first tick at which timeouts are due. */
+static void stops_at_due(unsigned int levels)
+{
+	begin(3, levels, 3);
+	insert(0, 10);
+	insert(1, 77);
+	CHECK(hwt_buckets_advance(&wheel, 100, ENOUGH, true));
+	CHECK(wheel.cursor == 10);
+	insert(2, 5);
+	CHECK(hwt_buckets_advance(&wheel, 100, ENOUGH, true));
+	CHECK(wheel.cursor == 10);
+	CHECK(DUE(0, 2));
+	CHECK(hwt_buckets_advance(&wheel, 100, ENOUGH, true));
+	CHECK(wheel.cursor == 77);
+	CHECK(DUE(1));
+	CHECK(hwt_buckets_advance(&wheel, 100, ENOUGH, true));
+	CHECK(wheel.cursor == 100);
 	end();
 }
 
@@ -301,20 +296,21 @@ static void budget(unsigned int levels)
 	begin(3, levels, 0);
 	for (i = 0; i < 10; i++)
 		insert(i, tick);
-	CHECK(!hwt_buckets_advance(&wheel, 20, 0));
+	CHECK(!hwt_buckets_advance(&wheel, 20, 0, false));
 	CHECK(wheel.cursor < tick);
 	CHECK(next_tick() == tick);
-	CHECK(!hwt_buckets_advance(&wheel, 20, 1));
+	CHECK(!hwt_buckets_advance(&wheel, 20, 1, false));
 	CHECK(wheel.cursor == tick);
 	CHECK(NONE_DUE());
 	CHECK(next_tick() == tick);
-	CHECK(!hwt_buckets_advance(&wheel, 20, 4));
-	CHECK(DUE(0, 1, 2, 3));
-	CHECK(!hwt_buckets_advance(&wheel, 20, 4));
+	/* From both ends. */
+	CHECK(!hwt_buckets_advance(&wheel, 20, 4, false));
+	CHECK(DUE(9, 0, 8, 1));
+	CHECK(!hwt_buckets_advance(&wheel, 20, 4, false));
 	CHECK(next_tick() == tick);
-	CHECK(DUE(4, 5, 6, 7));
-	CHECK(hwt_buckets_advance(&wheel, 20, 2));
-	CHECK(DUE(8, 9));
+	CHECK(DUE(7, 2, 6, 3));
+	CHECK(hwt_buckets_advance(&wheel, 20, 2, false));
+	CHECK(DUE(5, 4));
 	CHECK(wheel.cursor == 20);
 	CHECK(no_bits());
 	end();
@@ -366,11 +362,11 @@ static void gathers_in_steps(void)
 	for (i = 0; i < 8; i++)
 		insert(i, 1 + 7 * i);
 	hwt_buckets_rebase(&wheel, 0);
-	CHECK(!hwt_buckets_advance(&wheel, 100, 3));
+	CHECK(!hwt_buckets_advance(&wheel, 100, 3, false));
 	CHECK(wheel.gathering);
 	CHECK(next_tick() == 0);
-	CHECK(!hwt_buckets_advance(&wheel, 100, 4));
-	CHECK(!wheel.gathering && wheel.visited);
+	CHECK(!hwt_buckets_advance(&wheel, 100, 4, false));
+	CHECK(!wheel.gathering && !list_empty(&wheel.moving));
 	CHECK(advance(100));
 	CHECK(DUE(0, 1, 2, 3, 4, 5, 6, 7));
 	end();
@@ -403,15 +399,16 @@ static const struct {
 	void (*for_levels)(unsigned int levels);
 } tests[] = {
 	{ "slack: extremes", .once = relax_extremes },
-	{ "shape: levels beyond all ticks are left out", .once = shapes },
+	{ "shape: levels of all sizes", .once = shapes },
 	{ "shape: -ENOMEM, nothing leaked", .once = no_memory },
 	{ "how full a level is", .once = occupied },
 	{ "skipping", .once = skips },
 	{ "far in few looks", .once = far_in_few_looks },
 	{ "flush and rebase in steps", .once = gathers_in_steps },
 	{ "a search has an end", .once = search_has_an_end },
-	{ "later rounds are not written to", .for_levels = rounds_write_nothing },
 	{ "rounds without anything due are passed by", .for_levels = rounds_are_passed_by },
+	{ "a rebase keeps the order of what is due", .for_levels = rebase_keeps_order },
+	{ "an advance stops where timeouts are due", .for_levels = stops_at_due },
 	{ "budget", .for_levels = budget },
 };
 

@@ -32,7 +32,7 @@ saved_own()
 	"$ctl" save /tmp/script | sed -e 's/"period_ns":\([0-9]*\)/"period":\1/' \
 		-e 's/"tick_ns":\([0-9]*\)/"tick":\1/' | still
 }
-expect "save" 0 '{"hwt_save":1,"clock":"monotonic","private":false,"tick":1000000,"ticks_per_wheel":512,"levels":3,"count":6}
+expect "save" 0 '{"hwt_save":1,"clock":"monotonic","private":false,"tick":1000000,"ticks_per_wheel":8192,"levels":3,"count":6}
 {"id":N,"name":"gone","data":0,"mode":"one-shot","pending":false,"event":true,"deadline_ns":N,"remaining_ns":N,"period":0,"overruns":0}
 {"id":N,"name":"soon","data":0,"mode":"one-shot","pending":true,"event":false,"deadline_ns":N,"remaining_ns":N,"period":0,"overruns":0}
 {"id":N,"name":"often","data":0,"mode":"fixed-rate","pending":true,"event":false,"deadline_ns":N,"remaining_ns":N,"period":2000000000,"overruns":0}
@@ -116,7 +116,7 @@ fixed-rate pending L 3.000 s 0 12 N
 one-shot pending never - 0 13 N" sh -c "'$ctl' list --pid $writer_pid |
 	sed -E 's/pending +[0-9hms]+ /pending L /; s/ +/ /g; s/ [0-9]+\$/ N/'"
 "$ctl" save --pid $writer_pid --output /tmp/save
-expect "save of a process" 0 '{"hwt_save":1,"clock":"monotonic","private":false,"tick_ns":N,"ticks_per_wheel":512,"levels":3,"count":3}
+expect "save of a process" 0 '{"hwt_save":1,"clock":"monotonic","private":false,"tick_ns":N,"ticks_per_wheel":8192,"levels":3,"count":3}
 {"id":N,"data":11,"mode":"one-shot","pending":true,"event":false,"deadline_ns":N,"remaining_ns":N,"period_ns":N,"overruns":0}
 {"id":N,"data":12,"mode":"fixed-rate","pending":true,"event":false,"deadline_ns":N,"remaining_ns":N,"period_ns":N,"overruns":0}
 {"id":N,"data":13,"mode":"one-shot","pending":true,"event":false,"deadline_ns":null,"remaining_ns":null,"period_ns":N,"overruns":0}' \
@@ -126,7 +126,7 @@ check "to standard output, the same" [ "$(still </tmp/again)" = "$(still </tmp/s
 expect "restore into a process" 0 "" "$ctl" restore --pid $writer_pid /tmp/save
 expect "it has them twice now" 0 "11 11 12 12 13 13 " sh -c "'$ctl' list --json \
 	--pid $writer_pid | sed 's/.*\"data\":\([0-9]*\).*/\1/' | sort | tr '\n' ' '"
-echo '{"hwt_save":1,"clock":"monotonic","private":false,"tick_ns":1000000,"ticks_per_wheel":512,"levels":3,"count":1}
+echo '{"hwt_save":1,"clock":"monotonic","private":false,"tick_ns":1000000,"ticks_per_wheel":8192,"levels":3,"count":1}
 {"data":99,"mode":"one-shot","deadline_ns":0,"remaining_ns":0,"period_ns":0}' >/tmp/now
 expect "no more than what is needed" 0 "" "$ctl" restore --pid $writer_pid /tmp/now
 wait_for 20 writer_said '#[0-9]* expired' || true
@@ -174,7 +174,7 @@ exec 5>&- 6>&-
 header()
 {
 	echo "{\"hwt_save\":1,\"clock\":\"$2\",\"private\":$1,\"tick_ns\":1000000," \
-		"\"ticks_per_wheel\":512,\"levels\":$3,\"count\":$4}"
+		"\"ticks_per_wheel\":8192,\"levels\":$3,\"count\":$4}"
 }
 head=$(header false monotonic 3 1)
 times='"deadline_ns":5,"remaining_ns":5'

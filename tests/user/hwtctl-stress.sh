@@ -69,7 +69,7 @@ check "it has said how it was" kept
 
 # Somebody else puts timeouts into its contexts: it must notice.
 {
-	echo '{"hwt_save":1,"clock":"monotonic","private":false,"tick_ns":1000000,"ticks_per_wheel":512,"levels":3,"count":2}'
+	echo '{"hwt_save":1,"clock":"monotonic","private":false,"tick_ns":1000000,"ticks_per_wheel":8192,"levels":3,"count":2}'
 	echo '{"data":3,"mode":"one-shot","deadline_ns":0,"remaining_ns":0,"period_ns":0}'
 	echo '{"data":4294967295,"mode":"one-shot","deadline_ns":0,"remaining_ns":0,"period_ns":0}'
 } >/tmp/strangers

@@ -201,19 +201,23 @@ TEST_F_TIMEOUT(ctx, wraps, 120)
 		unsigned int total;
 	} sizes[] = { { 1, 1, 1000 }, { 2, 8, 2000 }, { 64, 4, 5000 } };
 	unsigned int total, made, seen, i;
+	static bool came[5000];
 	struct hwt_event event;
 	struct ring ring;
 
-	ASSERT_TRUE(stay_on_one_cpu());
 	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
 		ASSERT_LE(0, ring_open(&ring, sizes[i].ops, sizes[i].events));
 		total = quick() ? sizes[i].total / 10 : sizes[i].total;
+		memset(came, 0, sizeof(came));
 		for (made = 0, seen = 0; seen < total; ) {
 			while (made < total && ring_push(&ring, op_schedule(0, made)))
 				made++;
 			ASSERT_LE(0, ring_enter(&ring, sizes[i].ops, 1, SEC));
-			for (; ring_pop(&ring, &event); seen++)
-				ASSERT_EQ((__u64)seen, event.user_data);
+			for (; ring_pop(&ring, &event); seen++) {
+				ASSERT_GT((__u64)made, event.user_data);
+				ASSERT_FALSE(came[event.user_data]);
+				came[event.user_data] = true;
+			}
 		}
 		EXPECT_EQ(total, ring_op_head(&ring));
 		EXPECT_EQ(total, ring_event_tail(&ring));
@@ -273,9 +277,10 @@ TEST(more_ends_without_an_event)
 	int i;
 
 	ASSERT_LE(0, ring_open(&ring, 4, 1));
-	for (i = 0; i < 2; i++)
+	for (i = 0; i < 2; i++) {
 		ASSERT_EQ(0, hwt_add(ring.fd, HWT_ABSOLUTE, 0, i, &id[i]));
-	ASSERT_TRUE(hwt_wait_expired(ring.fd, 2));
+		ASSERT_TRUE(hwt_wait_expired(ring.fd, i + 1));
+	}
 	EXPECT_EQ((__u32)HWT_RINGS_MORE, ring_flags(&ring));
 	EXPECT_EQ(HWT_STATE_EVENT, hwt_del(ring.fd, id[1]));
 	EXPECT_EQ(0, ring_enter(&ring, 0, 0, 0));

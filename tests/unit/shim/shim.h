@@ -49,6 +49,7 @@
 
 #define __aligned(x)		__attribute__((aligned(x)))
 #define SMP_CACHE_BYTES		64
+#define prefetchw(address)	__builtin_prefetch(address, 1)
 #define ____cacheline_aligned_in_smp	__aligned(SMP_CACHE_BYTES)
 #define __percpu
 #define __exit			__maybe_unused

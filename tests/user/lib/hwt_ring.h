@@ -87,11 +87,6 @@ static inline bool stay_on_cpu(unsigned int cpu)
 	return !sched_setaffinity(0, sizeof(set), &set);
 }
 
-static inline bool stay_on_one_cpu(void)
-{
-	return stay_on_cpu(sched_getcpu());
-}
-
 /* Returns how many entries were listed. */
 static inline int hwt_entries(int fd, struct hwt_list_entry *entries, __u32 count)
 {
@@ -317,17 +312,14 @@ static inline bool hwt_wait_expired(int fd, __u64 count)
 	return until(hwt_now(fd).expired >= count);
 }
 
-/* Makes count timeouts that fire at once, and waits until they have. Data is 0, 1, ... */
+/* Makes count timeouts, a tick apart, and waits until they have fired. Data is 0, 1, ... */
 static inline bool hwt_fire(int fd, unsigned int count)
 {
 	struct hwt_stats_args stats = hwt_now(fd);
 	unsigned int i;
 
-	/* They come up in this order if they were made on one CPU. */
-	if (!stay_on_one_cpu())
-		return false;
 	for (i = 0; i < count; i++)
-		if (hwt_add(fd, HWT_ABSOLUTE, 0, stats.scheduled + i, NULL))
+		if (hwt_add(fd, 0, i * MSEC, stats.scheduled + i, NULL))
 			return false;
 	return hwt_wait_expired(fd, stats.expired + count);
 }
