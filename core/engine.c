@@ -12,7 +12,6 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
-#include <linux/bitmap.h>
 #include <linux/bitops.h>
 #include <linux/cpumask.h>
 #include <linux/hrtimer.h>
@@ -25,6 +24,7 @@
 #include <linux/printk.h>
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
+#include <linux/string.h>
 #include <linux/timekeeping.h>
 
 #include "core/callback.h"
@@ -57,30 +57,31 @@ void hwt_lock_break(struct hwt_wheel *wheel)
 /* -- Collecting ---------------------------------------------------------- */
 
 /*
- * Take a CPU's submission list, unless entries taken earlier are not collected yet.
- * Return: whether there are entries to collect.
+ * Take a CPU's submission lists, unless entries taken earlier are not collected yet.
+ * Return: whether there may be entries to collect.
  */
 static bool hwt_intake_take(struct hwt_wheel *wheel, unsigned int cpu)
 	__must_hold(&wheel->lock)
 {
 	struct hwt_submit *submit = per_cpu_ptr(wheel->submit, cpu);
+	unsigned int chain;
 
 	if (!list_empty(&submit->intake))
 		return true;
-	if (!test_bit(cpu, wheel->active))
+	if (!READ_ONCE(wheel->active[cpu]))
 		return false;
-	clear_bit(cpu, wheel->active);
+	WRITE_ONCE(wheel->active[cpu], false);
 	/* Barrier intake.mb, pairs with push.add in hwt_push(): an entry that is not taken here was
-	 * added after the bit was cleared, and hwt_push() sets the bit again.
+	 * added after the byte was cleared, and hwt_push() sets the byte again.
 	 */
-	smp_mb__after_atomic();
+	smp_mb();
 	/* Barrier intake.take, pairs with push.add in hwt_push(): as intake.mb. llist_del_all() is
 	 * an exchange and so a full barrier, which its interface does not promise.
 	 */
-	submit->fresh = llist_del_all(&submit->list);
+	for (chain = 0; chain < HWT_CHAINS; chain++)
+		if (!llist_empty(&submit->list[chain]))
+			submit->fresh[chain] = llist_del_all(&submit->list[chain]);
 	submit->taken++;
-	if (!submit->fresh)
-		return false;
 	list_add_tail(&submit->intake, &wheel->intake);
 	return true;
 }
@@ -89,49 +90,43 @@ static bool hwt_intake_take(struct hwt_wheel *wheel, unsigned int cpu)
 static struct hwt_submit *hwt_intake_next(struct hwt_wheel *wheel)
 	__must_hold(&wheel->lock)
 {
-	unsigned int cpu;
+	u8 *active = wheel->active, *found;
+	unsigned int next;
 
 	while (list_empty(&wheel->intake)) {
-		/* Other CPUs only set bits meanwhile, so reading a word twice loses none. A bit
-		 * that is missed is as good as a bit set later.
+		next = wheel->intake_cpu + 1;
+		/* Other CPUs only set bytes meanwhile. A byte that is missed is as good as one that
+		 * is set later.
 		 */
-		cpu = data_race(find_next_bit(wheel->active, nr_cpu_ids, wheel->intake_cpu + 1));
-		if (cpu >= nr_cpu_ids)
-			/* Likewise. */
-			cpu = data_race(find_first_bit(wheel->active, nr_cpu_ids));
-		if (cpu >= nr_cpu_ids)
+		found = data_race(memchr_inv(active + next, 0, nr_cpu_ids - next) ?:
+				  memchr_inv(active, 0, nr_cpu_ids));
+		if (!found)
 			return NULL;
-		wheel->intake_cpu = cpu;
-		hwt_intake_take(wheel, cpu);
+		wheel->intake_cpu = found - active;
+		hwt_intake_take(wheel, wheel->intake_cpu);
 	}
 	return list_first_entry(&wheel->intake, struct hwt_submit, intake);
 }
 
-/* Remove the oldest entry taken from a CPU's list. Return it, or NULL if none is left. */
+/* Remove an entry taken from a CPU's lists. Return it, or NULL if none is left. */
 static struct hwt_timeout *hwt_intake_pop(struct hwt_wheel *wheel, struct hwt_submit *submit)
 	__must_hold(&wheel->lock)
 {
-	struct llist_node *node;
+	struct llist_node *node, **chain;
 	unsigned int n;
 
-	while (submit->fresh) {
-		for (n = 0; submit->fresh && n < HWT_STEP; n++) {
-			node = submit->fresh;
-			submit->fresh = node->next;
-			node->next = submit->ordered;
-			submit->ordered = node;
-		}
-		if (submit->fresh)
-			hwt_lock_break(wheel);
+	for (n = 0; n < HWT_CHAINS; n++) {
+		chain = &submit->fresh[++submit->chain % HWT_CHAINS];
+		node = *chain;
+		if (!node)
+			continue;
+		/* Unlink the entry now: once SUBMITTED is cleared, it may be pushed again. */
+		*chain = node->next;
+		prefetchw(node->next);
+		return llist_entry(node, struct hwt_timeout, submit);
 	}
-	node = submit->ordered;
-	if (!node)
-		return NULL;
-	/* Unlink the entry now: once SUBMITTED is cleared, the timeout may be pushed again. */
-	submit->ordered = node->next;
-	if (!submit->ordered)
-		list_del_init(&submit->intake);
-	return llist_entry(node, struct hwt_timeout, submit);
+	list_del_init(&submit->intake);
+	return NULL;
 }
 
 /*
@@ -275,11 +270,9 @@ void hwt_collect_until(struct hwt_wheel *wheel, unsigned int cpu,
 {
 	struct hwt_submit *submit = per_cpu_ptr(wheel->submit, cpu);
 
-	if (!hwt_intake_take(wheel, cpu))
-		return;
 	while (!timeout->ended && (hwt_timeout_state(timeout) & HWT_F_SUBMITTED) &&
-	       hwt_collect_taken(wheel, submit, 0, HWT_STEP))
-		;
+	       hwt_intake_take(wheel, cpu))
+		hwt_collect_taken(wheel, submit, 0, HWT_STEP);
 }
 
 /**
@@ -814,7 +807,7 @@ static unsigned int hwt_engine_serve(struct hwt_wheel *wheel, u64 now, u64 since
 	if (!list_empty(&buckets->due))
 		hwt_engine_advance(wheel, now);
 	for (n = 0; n < HWT_ADVANCE_MAX / HWT_STEP && !hwt_engine_halted(wheel); n++) {
-		if (n)
+		if (n % 2)
 			hwt_lock_break(wheel);
 		done = hwt_buckets_advance(buckets, now, HWT_STEP, true);
 		wheel->due_since = since;
@@ -986,7 +979,7 @@ static void hwt_engine_publish(struct hwt_wheel *wheel, u64 tick)
 	 * that then pulls the timeout forward finds the wake_tick published above.
 	 */
 	smp_store_release(&wheel->sleep_seq, wheel->sleep_seq + 1);
-	/* Barrier sleep.mb, pairs with push.add and push.bit in hwt_push() and state.pull in
+	/* Barrier sleep.mb, pairs with push.add and push.active in hwt_push() and state.pull in
 	 * hwt_arm(): the collection that follows finds the entry, or the caller finds wake_tick and
 	 * sleep_seq as published.
 	 */

@@ -151,7 +151,7 @@ struct workqueue_struct *hwt_wq;
 static void hwt_wheel_free(struct hwt_wheel *wheel)
 {
 	free_percpu(wheel->submit);
-	bitmap_free(wheel->active);
+	kfree(wheel->active);
 	free_cpumask_var(wheel->affinity);
 	hwt_buckets_destroy(&wheel->buckets);
 	mutex_destroy(&wheel->stop_lock);
@@ -247,8 +247,7 @@ static struct hwt_wheel *hwt_wheel_alloc(const struct hwt_wheel_params *params, 
 
 	wheel->submit = alloc_percpu_gfp(struct hwt_submit, gfp | __GFP_ZERO);
 	/* At least a cache line, so that the bitmap does not share its line. */
-	wheel->active = bitmap_zalloc(max_t(unsigned int, nr_cpu_ids,
-					    SMP_CACHE_BYTES * BITS_PER_BYTE), gfp);
+	wheel->active = kzalloc(max_t(size_t, nr_cpu_ids, SMP_CACHE_BYTES), gfp);
 	if (!wheel->submit || !wheel->active || !zalloc_cpumask_var(&wheel->affinity, gfp))
 		goto err_free;
 	for_each_possible_cpu(cpu)

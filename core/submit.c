@@ -17,6 +17,7 @@
 #include <linux/bitops.h>
 #include <linux/export.h>
 #include <linux/hardirq.h>
+#include <linux/hash.h>
 #include <linux/irq_work.h>
 #include <linux/irqflags.h>
 #include <linux/math64.h>
@@ -100,11 +101,11 @@ void hwt_wheel_kick(struct hwt_wheel *wheel)
  * Push a timeout, for which the caller has set SUBMITTED, on the local list. The timeout may be
  * freed from then on.
  *
- * Every caller tests the CPU's bit in @active, not only the caller that found the list empty: an
- * interrupt may come between that caller's push and its set_bit(). Only this CPU sets its bit, and
- * the caller stays on this CPU. So a bit that is found set was set before llist_add(), or by an
- * interrupt since, which has passed the barrier after set_bit(). In either case, a full barrier
- * came after the bit was set.
+ * Every caller tests the CPU's byte in @active, not only the caller that found a list empty: an
+ * interrupt may come between that caller's push and its store. Only this CPU sets its byte, and
+ * the caller stays on this CPU. So a byte that is found set was set before llist_add(), or by an
+ * interrupt since, which has passed the barrier after its store. In either case, a full barrier
+ * came after the byte was set.
  */
 static __always_inline void hwt_push(struct hwt_wheel *wheel,
 				     struct hwt_timeout *timeout)
@@ -115,17 +116,17 @@ static __always_inline void hwt_push(struct hwt_wheel *wheel,
 	WRITE_ONCE(timeout->cpu, cpu);
 	/* Barrier push.add, pairs with intake.mb and intake.take in hwt_intake_take(), reclaim.mb
 	 * in hwt_engine_reclaim() and sleep.mb in hwt_engine_publish(): the engine has yet to clear
-	 * a bit that is found set below, and then takes the entry. If the engine's last collection
+	 * a byte that is found set below, and then takes the entry. If the engine's last collection
 	 * does not find the entry, the caller finds wake_tick and sleep_seq as published.
 	 */
-	llist_add(&timeout->submit, &per_cpu_ptr(wheel->submit, cpu)->list);
-	if (!test_bit(cpu, wheel->active)) {
-		set_bit(cpu, wheel->active);
-		/* Barrier push.bit, pairs with sleep.mb in hwt_engine_publish(): the engine's last
-		 * collection finds the bit, or the caller finds wake_tick and sleep_seq as
+	llist_add(&timeout->submit, &per_cpu_ptr(wheel->submit, cpu)->list[hash_ptr(timeout, 2)]);
+	if (!READ_ONCE(wheel->active[cpu])) {
+		WRITE_ONCE(wheel->active[cpu], true);
+		/* Barrier push.active, pairs with sleep.mb in hwt_engine_publish(): the engine's
+		 * last collection finds the byte, or the caller finds wake_tick and sleep_seq as
 		 * published before it.
 		 */
-		smp_mb__after_atomic();
+		smp_mb();
 	}
 }
 

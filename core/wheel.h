@@ -33,6 +33,8 @@
 #define HWT_BACKLOG		2048
 /* A callback that begins more ticks late, or a revolution of level 0, counts as behind. */
 #define HWT_BEHIND_TICKS	512
+/* Lists of a CPU's submissions, so that the engine fetches several entries at once. */
+#define HWT_CHAINS		4
 /* Number of slowest callbacks that a wheel remembers. */
 #define HWT_SLOW_MAX		8
 /* Lateness is counted by powers of two: for less than 2^63 ns, fls64() is at most 63. */
@@ -42,30 +44,30 @@
 
 /**
  * struct hwt_submit - the submissions of one CPU to one wheel
- * @list:      timeouts with SUBMITTED set, newest first. Pushed from any context, but on this CPU
- *             only, without preemption; see hwt_push(). Taken as a whole by the holder of the
- *             wheel's lock, on any CPU.
+ * @list:      timeouts with SUBMITTED set, newest first, by a hash of their addresses. Pushed from
+ *             any context, but on this CPU only, without preemption; see hwt_push(). Taken as a
+ *             whole by the holder of the wheel's lock, on any CPU.
  * @scheduled: schedules of timeouts that were not pending
  * @rearmed:   schedules of timeouts that were pending
  * @cancelled: cancels of timeouts that were pending
  * @rejected:  schedules refused
- * @fresh:     entries taken from @list and not reversed yet, newest first
- * @ordered:   entries that have been reversed, oldest first; collected once @fresh is NULL
+ * @fresh:     entries taken from @list and not collected yet
+ * @chain:     of these, the one that was collected from last: they take turns
  * @taken:     number of times that @list was taken
- * @intake:    node in the wheel's @intake, if @fresh or @ordered is not NULL
+ * @intake:    node in the wheel's @intake, while there may be entries in @fresh
  *
  * The counters are changed by this_cpu operations only, and summed by readers. @fresh and the
  * members after it are protected by the wheel's lock, so that any holder of it can go on.
  */
 struct hwt_submit {
-	struct llist_head	list;
+	struct llist_head	list[HWT_CHAINS];
 	unsigned long		scheduled;
 	unsigned long		rearmed;
 	unsigned long		cancelled;
 	unsigned long		rejected;
 
-	struct llist_node	*fresh ____cacheline_aligned_in_smp;
-	struct llist_node	*ordered;
+	struct llist_node	*fresh[HWT_CHAINS] ____cacheline_aligned_in_smp;
+	unsigned int		chain;
 	unsigned long		taken;
 	struct list_head	intake;
 };
@@ -130,10 +132,10 @@ struct hwt_wheel {
 	u32			flags;		/* HWT_COARSE_CLOCK, HWT_FREEZABLE */
 	u64			max_pending;	/* 0: no limit */
 	struct hwt_submit __percpu *submit;
-	/* Bitmap of CPUs whose list may have something on it: set by the CPU itself after a
-	 * push, cleared before the list is taken. The pointer is constant.
+	/* A byte for each CPU: its lists may have entries. Set by the CPU itself after a push,
+	 * cleared before the lists are taken. The pointer is constant.
 	 */
-	unsigned long		*active;
+	u8			*active;
 	/* Schedules fail. Written once, by the stop; read under RCU. */
 	bool			closed;
 	/* The engine. Referenced, since it may be woken even when it has ended. */

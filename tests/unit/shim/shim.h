@@ -340,6 +340,15 @@ struct wait_queue_entry {
 #define set_current_state(new)	((void)xchg(&current->state, new))
 #define __set_current_state(new)	WRITE_ONCE(current->state, new)
 void schedule(void);
+static inline void *memchr_inv(const void *start, int c, size_t bytes)
+{
+	const char *p = start, *end = p + bytes;
+
+	while (p < end && *p == (char)c)
+		p++;
+	return p < end ? (void *)p : NULL;
+}
+
 static inline int cond_resched(void) { return 0; }
 #define cond_resched_tasks_rcu_qs()	((void)0)
 #define cpu_relax()		__builtin_ia32_pause()

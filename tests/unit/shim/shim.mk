@@ -8,7 +8,7 @@ shim-dir := $(patsubst %/,%,$(dir $(abspath $(lastword $(MAKEFILE_LIST)))))
 
 # Each kernel header that hwt includes is shim.h, but for those that tools/include or
 # the system have as they are needed.
-have := $(patsubst %,linux/%.h,bitmap bitops bits build_bug err errno kernel list log2 \
+have := $(patsubst %,linux/%.h,bitmap bitops bits build_bug err errno hash kernel list log2 \
 	overflow string types version)
 wanted := $(shell sed -n 's,^\#include <\(\(linux\|trace\)/.*\.h\)>.*,\1,p' $(sources))
 shims := $(addprefix $(OUT)/include/, linux/container_of.h linux/llist.h \

@@ -86,7 +86,7 @@ bool lock;
 byte next[NT + 1];		/* submit.next */
 byte head[CPUS];		/* the submission lists */
 bool submitted[CPUS];
-byte intake;			/* wheel->intake.ordered */
+byte intake;			/* entries taken */
 byte cursor;
 byte now;			/* the clock */
 
