@@ -126,6 +126,7 @@ class Bench:
     def part_life(self):
         """From schedule to callback; idle; slack; the storm."""
         self.uml("whole lives", "run=through,idle,slack,storm" + self.quick(" quick=1"))
+        self.here("the passes of a life", [BUILT / "hot/life", *(["-q"] if self.args.quick else [])], 600)
 
     def part_late(self):
         """How late, natively and over hours."""

@@ -16,7 +16,7 @@ static u32 life_count(void)
 static void life_wait(struct bench_load *life)
 {
 	while (bench_fired_sum() - life->fired < life->span.end && !bench_stopped())
-		bench_sleep(20 * NSEC_PER_MSEC);
+		bench_sleep(5 * NSEC_PER_MSEC);
 }
 
 /* -- From schedule to callback ---------------------------------------------- */
@@ -25,34 +25,63 @@ static const struct bench_peer * const life_peers[] = {
 	&bench_hwt, &bench_hwt_jiffy, &bench_timer, &bench_hrtimer, &bench_work,
 };
 
-/*
- * All are armed, then all fire, a million within two seconds. Measured is the time that the
- * CPUs are not idle meanwhile, by the number of timeouts: the schedule, the engine's or the
- * softirq's part, the callback and the wake-ups.
- */
-int bench_through(void)
+/* Arm all. Between two calls of cond_resched() is what fits into the caches. */
+static void life_arm(const struct bench_load *life)
 {
-	u64 spread = (bench_quick ? 500 : 2000) * NSEC_PER_MSEC;
-	u32 count = life_count();
+	struct bench_span span = life->span;
+
+	for (; span.first < life->span.end; span.first = span.end) {
+		span.end = min(span.first + 1024, life->span.end);
+		life->peer->loop[LOOP_SCHEDULE](&span);
+		cond_resched();
+	}
+}
+
+/*
+ * All are armed, then all fire, 500 in each millisecond. Measured is the time that the CPUs are not
+ * idle meanwhile, by the number of timeouts: the schedule, the engine's or the softirq's part, the
+ * callback and the wake-ups. Of few timeouts, 100,000 live one after the other.
+ */
+static int life_measure(const struct bench_peer *peer, u32 count)
+{
+	u64 spread = count * 2 * NSEC_PER_USEC, sum = 0;
+	unsigned int lives = max(100000 / count, 1U), i;
 	struct bench_load life;
 	struct bench_busy busy;
-	unsigned int run, p;
 	int err;
 
-	for (run = 0; run < bench_runs && !bench_stopped(); run++)
-		for (p = 0; p < ARRAY_SIZE(life_peers); p++) {
-			err = bench_begin(&life, life_peers[p], count);
-			if (err)
-				return err;
-			bench_times(&life, spread / 4, spread);
-			bench_busy_begin(&busy);
-			bench_run(life.peer, LOOP_SCHEDULE, &life.span);
-			life_wait(&life);
-			bench_print(bench_busy_end(&busy), count,
-				    "bench=through peer=%s op=schedule-to-callback n=%u unit=ns",
-				    life.peer->name, count);
-			bench_end(&life);
-		}
+	err = bench_begin(&life, peer, count);
+	if (err)
+		return err;
+	for (i = 0; i < lives && !bench_stopped(); i++) {
+		life.fired = bench_fired_sum();
+		bench_times(&life, spread / 4, spread);
+		bench_busy_begin(&busy);
+		life_arm(&life);
+		bench_sleep(spread * 5 / 4);
+		life_wait(&life);
+		sum += bench_busy_end(&busy);
+	}
+	bench_print(sum, (u64)lives * count,
+		    "bench=through peer=%s op=schedule-to-callback n=%u unit=ns", peer->name,
+		    count);
+	bench_end(&life);
+	return 0;
+}
+
+int bench_through(void)
+{
+	const u32 counts[] = { 1000, 10000, life_count() };
+	unsigned int run, i, p;
+	int err;
+
+	for (run = 0; run < bench_runs; run++)
+		for (i = 0; i < ARRAY_SIZE(counts); i++)
+			for (p = 0; p < ARRAY_SIZE(life_peers) && !bench_stopped(); p++) {
+				err = life_measure(life_peers[p], counts[i]);
+				if (err)
+					return err;
+			}
 	return 0;
 }
 

@@ -262,6 +262,9 @@ design with a word and a list needs, on the same memory in the same order."""),
     "through": ("From schedule to callback", lambda rows: pivot(rows, ("peer",), "n", head=short), """\
 ns of all CPU time for each timeout: the call, the engine or the softirq, the callback, the
 wake-ups; by how many there are. hwt-jiffy has ticks of a jiffy, as timer_list has."""),
+    "passes": ("The passes of a life", lambda rows: pivot(rows, ("op",), "n", head=short), """\
+The engine in user space, ns per timeout by how many there are: schedule, collect (what was
+submitted), cascade (from a higher level to a lower one), fire (and the callback)."""),
     "idle": ("With nothing due", by_unit(("n",)), """\
 By number pending: how often the engine wakes up, and how much of a CPU's time is not idle."""),
     "slack": ("Slack", slack, """\
@@ -310,7 +313,7 @@ def about(results):
 def report(results):
     """List of (key, title, lines)."""
     parts = [("about", "hwt: benchmarks", about(results))]
-    if unique(row["bench"] for row in results.rows) != ["contention"]:
+    if unique(row["bench"] for row in results.rows) not in (["contention"], ["passes"]):
         parts.append(("targets", "Targets", targets(results)))
     for bench, (title, make, intro) in SECTIONS.items():
         lines = wrapped(intro)

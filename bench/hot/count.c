@@ -23,7 +23,7 @@
 /* From one deadline to the next, as with a million pending over an hour. */
 #define SPREAD		(4 * NSEC_PER_MSEC)
 
-static u64 now;
+static u64 now, spread = SPREAD;
 static struct hwt_wheel *wheel;
 static unsigned int count;
 static struct bench_item *items;
@@ -89,7 +89,7 @@ static __always_inline void each(const char *name, u64 seed,
 
 	bench_shuffle(order, count, seed);
 	for (i = 0; i < count; i++)
-		times[i] = now + earliest + bench_random(&random) % (count * SPREAD);
+		times[i] = now + earliest + bench_random(&random) % (count * spread);
 	printf("op %s %u 1\n", name, count);
 	for (i = 0; i < count; i++) {
 		struct hwt_timeout *timeout = &items[order[i]].timeout;
@@ -160,5 +160,11 @@ int main(int argc, char **argv)
 	engine(NULL);
 	now += 6000 * NSEC_PER_SEC;
 	engine("expire");
+	/* 500 in each tick. */
+	spread = 2 * NSEC_PER_USEC;
+	each("-", 8, schedule_at, 4000 * NSEC_PER_SEC);
+	engine(NULL);
+	now += 6000 * NSEC_PER_SEC;
+	engine("expire_together");
 	return 0;
 }
