@@ -75,8 +75,8 @@ static bool hwt_intake_take(struct hwt_wheel *wheel, unsigned int cpu)
 	 * added after the byte was cleared, and hwt_push() sets the byte again.
 	 */
 	smp_mb();
-	/* Barrier intake.take, pairs with push.add in hwt_push(): as intake.mb. llist_del_all() is
-	 * an exchange and so a full barrier, which its interface does not promise.
+	/* Barrier intake.take (spare), pairs with push.add in hwt_push(): what was written before
+	 * the push is seen. The dependency on the entry's address would do.
 	 */
 	for (chain = 0; chain < HWT_CHAINS; chain++)
 		if (!llist_empty(&submit->list[chain]))
@@ -269,9 +269,13 @@ void hwt_collect_until(struct hwt_wheel *wheel, unsigned int cpu,
 	__must_hold(&wheel->lock)
 {
 	struct hwt_submit *submit = per_cpu_ptr(wheel->submit, cpu);
+	unsigned long end = submit->taken + 1;
 
+	/* The timeout is among the entries taken earlier, or on the lists now, or on another CPU's:
+	 * then the caller tries again.
+	 */
 	while (!timeout->ended && (hwt_timeout_state(timeout) & HWT_F_SUBMITTED) &&
-	       hwt_intake_take(wheel, cpu))
+	       time_before_eq(submit->taken, end) && hwt_intake_take(wheel, cpu))
 		hwt_collect_taken(wheel, submit, 0, HWT_STEP);
 }
 
@@ -539,8 +543,8 @@ static bool hwt_fire_claim(struct hwt_wheel *wheel, struct hwt_timeout *timeout,
 	due->since = wheel->due_since;
 	due->offset = wheel->clock_offset;
 	hwt_buckets_remove(&wheel->buckets, timeout);
-	/* A flush or a _sync may make the next timeout due before a pass updates this. */
-	if (list_empty(&wheel->buckets.due))
+	/* Without workers, the pass does this when it is through. */
+	if (wheel->workers && list_empty(&wheel->buckets.due))
 		wheel->due_since = HWT_TICK_NEVER;
 	if (unlikely(hwt_mark_reached(wheel, timeout)))
 		return false;
@@ -751,6 +755,18 @@ static void hwt_engine_end_holds(struct hwt_wheel *wheel, unsigned int max)
 	}
 }
 
+/*
+ * Return the tick since which timeouts have been due, or @now if none is. Called before a pass
+ * collects: timeouts scheduled for the past have not waited longer than that.
+ */
+static u64 hwt_engine_due_since(struct hwt_wheel *wheel, u64 now)
+	__must_hold(&wheel->lock)
+{
+	if (list_empty(&wheel->buckets.due) && wheel->due_since == HWT_TICK_NEVER)
+		return min(now, hwt_buckets_next_tick(&wheel->buckets));
+	return min(now, wheel->due_since);
+}
+
 /**
  * hwt_engine_advance() - move the cursor to a tick, in a bounded number of steps
  * @wheel: its lock is held, and is dropped now and then
@@ -761,7 +777,7 @@ static void hwt_engine_end_holds(struct hwt_wheel *wheel, unsigned int max)
 bool hwt_engine_advance(struct hwt_wheel *wheel, u64 tick)
 	__must_hold(&wheel->lock)
 {
-	u64 since = wheel->due_since;
+	u64 since = hwt_engine_due_since(wheel, tick);
 	bool done = false;
 	unsigned int n;
 
@@ -771,25 +787,14 @@ bool hwt_engine_advance(struct hwt_wheel *wheel, u64 tick)
 		/* While the lock was dropped, the wall clock may have gone back. */
 		if (n && wheel->clock == HWT_CLOCK_REALTIME)
 			tick = min(tick, hwt_engine_tick(wheel));
-		/* And a worker may have taken the last due timeout. */
 		wheel->due_since = since;
 		done = hwt_buckets_advance(&wheel->buckets, tick, HWT_STEP, false);
 		if (wheel->workers && !list_empty(&wheel->buckets.due))
 			hwt_worker_wake(wheel);
 	}
+	if (done && list_empty(&wheel->buckets.due))
+		wheel->due_since = HWT_TICK_NEVER;
 	return done;
-}
-
-/*
- * Return the tick since which timeouts have been due, or @now if none is. Called before a pass
- * collects: timeouts scheduled for the past have not waited longer than that.
- */
-static u64 hwt_engine_due_since(struct hwt_wheel *wheel, u64 now)
-	__must_hold(&wheel->lock)
-{
-	if (wheel->due_since == HWT_TICK_NEVER && list_empty(&wheel->buckets.due))
-		return min(now, hwt_buckets_next_tick(&wheel->buckets));
-	return min(now, wheel->due_since);
 }
 
 /*
@@ -821,8 +826,9 @@ static unsigned int hwt_engine_serve(struct hwt_wheel *wheel, u64 now, u64 since
 			return served;
 		}
 	}
-	/* Not through: the next pass goes on with it. */
-	wheel->due_since = since;
+	/* Not through, perhaps: the next pass goes on with it. */
+	wheel->due_since = list_empty(&buckets->due) && hwt_buckets_next_tick(buckets) > now ?
+			   HWT_TICK_NEVER : since;
 	return served;
 }
 
@@ -861,8 +867,7 @@ void hwt_engine_pass(struct hwt_wheel *wheel)
 	if (wheel->workers) {
 		/* The advance drops the lock, and workers begin with the first timeouts. */
 		wheel->due_since = since;
-		if (hwt_engine_advance(wheel, now) && list_empty(&wheel->buckets.due))
-			wheel->due_since = HWT_TICK_NEVER;
+		hwt_engine_advance(wheel, now);
 	} else {
 		wheel->engine.stamp = 0;
 		hwt_engine_end_holds(wheel, max);

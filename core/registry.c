@@ -5,7 +5,6 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
-#include <linux/bitmap.h>
 #include <linux/cpuhotplug.h>
 #include <linux/cpumask.h>
 #include <linux/delay.h>
@@ -246,8 +245,8 @@ static struct hwt_wheel *hwt_wheel_alloc(const struct hwt_wheel_params *params, 
 	wheel->users = 1;
 
 	wheel->submit = alloc_percpu_gfp(struct hwt_submit, gfp | __GFP_ZERO);
-	/* At least a cache line, so that the bitmap does not share its line. */
-	wheel->active = kzalloc(max_t(size_t, nr_cpu_ids, SMP_CACHE_BYTES), gfp);
+	/* In cache lines of its own. */
+	wheel->active = kzalloc(round_up(nr_cpu_ids, SMP_CACHE_BYTES), gfp);
 	if (!wheel->submit || !wheel->active || !zalloc_cpumask_var(&wheel->affinity, gfp))
 		goto err_free;
 	for_each_possible_cpu(cpu)

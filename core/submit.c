@@ -20,6 +20,7 @@
 #include <linux/hash.h>
 #include <linux/irq_work.h>
 #include <linux/irqflags.h>
+#include <linux/log2.h>
 #include <linux/math64.h>
 #include <linux/overflow.h>
 #include <linux/percpu.h>
@@ -97,8 +98,13 @@ void hwt_wheel_kick(struct hwt_wheel *wheel)
 
 /* -- The submission lists ------------------------------------------------ */
 
+static __always_inline unsigned int hwt_chain(const struct hwt_timeout *timeout)
+{
+	return hash_ptr(timeout, ilog2(HWT_CHAINS));
+}
+
 /*
- * Push a timeout, for which the caller has set SUBMITTED, on the local list. The timeout may be
+ * Push a timeout, for which the caller has set SUBMITTED, on a local list. The timeout may be
  * freed from then on.
  *
  * Every caller tests the CPU's byte in @active, not only the caller that found a list empty: an
@@ -119,7 +125,7 @@ static __always_inline void hwt_push(struct hwt_wheel *wheel,
 	 * a byte that is found set below, and then takes the entry. If the engine's last collection
 	 * does not find the entry, the caller finds wake_tick and sleep_seq as published.
 	 */
-	llist_add(&timeout->submit, &per_cpu_ptr(wheel->submit, cpu)->list[hash_ptr(timeout, 2)]);
+	llist_add(&timeout->submit, &per_cpu_ptr(wheel->submit, cpu)->list[hwt_chain(timeout)]);
 	if (!READ_ONCE(wheel->active[cpu])) {
 		WRITE_ONCE(wheel->active[cpu], true);
 		/* Barrier push.active, pairs with sleep.mb in hwt_engine_publish(): the engine's

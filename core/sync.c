@@ -5,7 +5,7 @@
  *
  * The _sync functions do not wait for the engine: they take the wheel's lock, end the timeout's
  * hold themselves, and wait only while a callback or release of that timeout is executing. For a
- * timeout that has just been submitted, they collect its CPU's earlier submissions. A stop does the
+ * timeout that has just been submitted, they collect its CPU's submissions. A stop does the
  * same for all timeouts, and then waits for the wheel's threads to end. hwt_wait(),
  * hwt_wheel_flush() and hwt_wheel_barrier() wait for callbacks that the engine, or a worker, has
  * yet to begin.

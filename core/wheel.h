@@ -25,7 +25,7 @@
 #define HWT_STEP		128
 /* Entries taken from submission lists in one pass, so that expiry is not starved. */
 #define HWT_COLLECT_MAX		100000
-/* Timeouts moved between buckets in one pass, so that neither collection nor expiry is starved. */
+/* Timeouts moved between buckets in one advance, so that neither collection nor expiry starve. */
 #define HWT_ADVANCE_MAX		100000
 /* Callbacks run in one pass; or the number of entries that the pass has collected, if greater. */
 #define HWT_FIRE_MAX		1024

@@ -50,7 +50,7 @@
 #define RECLAIM	3
 #define CURRENT	4		/* the engine's current_timeout */
 #define STATE	5		/* its task state: 1: it sleeps */
-#define ACTIVE	6		/* bit of CPU 0; 1 */
+#define ACTIVE	6		/* byte of CPU 0; 1 */
 #define LIST	8		/* of CPU 0; 1: the timeout is on it */
 #define VARS	10
 
@@ -67,14 +67,6 @@ short after;			/* of the engine's release: what must be out before */
 	buffer[AT(t, ACTIVE)] || buffer[AT(t, ACTIVE + 1)] || \
 	buffer[AT(t, LIST)] || buffer[AT(t, LIST + 1)])
 
-/* The lists are taken, not looked at. */
-#if MUT(INTAKE_TAKE) || MUT(INTAKE)
-#define FORGET_LISTS \
-	seen[AT(ENGINE, LIST)] = mem[LIST]; seen[AT(ENGINE, LIST + 1)] = mem[LIST + 1]
-#else
-#define FORGET_LISTS
-#endif
-
 /* Of what the thread ever loads. */
 inline forget(t)
 {
@@ -84,7 +76,8 @@ inline forget(t)
 	:: t == ENGINE ->
 		seen[AT(t, ACTIVE)] = mem[ACTIVE];
 		seen[AT(t, ACTIVE + 1)] = mem[ACTIVE + 1];
-		FORGET_LISTS
+		seen[AT(ENGINE, LIST)] = mem[LIST];
+		seen[AT(ENGINE, LIST + 1)] = mem[LIST + 1]
 	:: else ->
 		seen[AT(t, WAKE)] = mem[WAKE];
 		seen[AT(t, SEQ)] = mem[SEQ];
@@ -350,32 +343,23 @@ end:	t == 0 || (word & QUEUED);
 
 /* -- The engine ---------------------------------------------------------- */
 
-/* One CPU's list, if its bit is found. What is found is settled, under the lock. */
+/* One CPU's list, if its byte is found. What is found is settled, under the lock. */
 inline collect_cpu(c)
 {
 	if
 	:: x ->
-		/* llist_del_all() */
+		atomic {
+			mb_unless(ENGINE, INTAKE_MB);
+			load(ENGINE, LIST + c, x)
+		}
+		/* llist_del_all(), of a list that is not empty */
 		if
-		:: MUT(INTAKE_TAKE) || MUT(INTAKE) ->
-			atomic {
-				if
-				:: MUT(INTAKE)
-				:: else -> mb(ENGINE)
-				fi;
-				load(ENGINE, LIST + c, x);
-				if
-				:: x -> store(ENGINE, LIST + c, 0)
-				:: else
-				fi
-			}
-		:: else ->
-			/* It is a barrier itself: the one before it adds nothing. */
-			atomic {
+		:: x -> atomic {
 				!BUFFERED(ENGINE) -> x = mem[LIST + c];
 				mem[LIST + c] = 0;
 				forget(ENGINE)
 			}
+		:: else
 		fi;
 		if
 		:: x ->
@@ -394,7 +378,7 @@ inline collect_cpu(c)
 	x = 0
 }
 
-/* Is its bit set? Cleared, then. */
+/* Is its byte set? Cleared, then. */
 inline look_cpu(c)
 {
 	load(ENGINE, ACTIVE + c, x);
