@@ -770,7 +770,7 @@ struct hwt_wheel_params {
  * @wakeups:     times the engine slept and woke
  * @passes:      rounds of collecting, advancing and firing
  * @clock_sets:  times the wheel's clock was seen to be set (HWT_CLOCK_REALTIME)
- * @slowest_ns:  duration of the slowest callback
+ * @slowest_ns:  duration of the slowest callback that was timed; see docs/statistics.md
  * @slowest:     that callback, for %ps; NULL before the first
  *
  * A snapshot: counters are read one after the other. When nothing else is going on,

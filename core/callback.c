@@ -10,6 +10,7 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/irqflags.h>
+#include <linux/jiffies.h>
 #include <linux/kernel.h>
 #include <linux/lockdep.h>
 #include <linux/math64.h>
@@ -24,8 +25,10 @@
 #include <linux/timekeeping.h>
 
 #include "core/callback.h"
+#include "core/debug.h"
 #include "core/registry.h"
 #include "core/sync.h"
+#include "core/trace.h"
 
 static int hwt_migrate_depth(void)
 {
@@ -249,6 +252,50 @@ void hwt_slow_forget_calls(struct hwt_wheel *wheel, struct module *module)
 	spin_unlock(&wheel->lock);
 }
 
+/* -- Timing ---------------------------------------------------------------- */
+
+/* To read the clock takes as long as all the rest of a quick call. */
+#define HWT_QUICK_NS	(2 * NSEC_PER_USEC)
+#define HWT_QUICK_CALLS	16
+
+static void hwt_runner_read_clock(struct hwt_runner *runner)
+{
+	runner->jiffies = READ_ONCE(jiffies);
+	runner->stamp = ktime_get_ns();
+}
+
+/* Does each call have to be timed? */
+static bool hwt_timing_exact(void)
+{
+	unsigned int slow_us = READ_ONCE(hwt_slow_callback_us);
+
+	return static_branch_unlikely(&hwt_debug) || trace_hwt_expire_entry_enabled() ||
+	       (slow_us && slow_us < TICK_NSEC / NSEC_PER_USEC);
+}
+
+/*
+ * Time a call. After HWT_QUICK_CALLS quick calls in a row, only each HWT_QUICK_CALLS-th is timed,
+ * and any in which a jiffy ended. So a long call is always found, and a call's beginning is known
+ * to the length of some quick calls.
+ *
+ * Return: the call's duration, ns; 0 if it is not known.
+ */
+static u64 hwt_call_time(struct hwt_runner *runner, const struct hwt_call *call)
+{
+	bool sampled = runner->quick >= HWT_QUICK_CALLS && !hwt_timing_exact();
+	u64 took;
+
+	runner->quick++;
+	if (sampled && runner->quick % HWT_QUICK_CALLS && READ_ONCE(jiffies) == runner->jiffies)
+		return 0;
+	hwt_runner_read_clock(runner);
+	took = runner->stamp - call->began;
+	if (took > HWT_QUICK_NS * (sampled ? HWT_QUICK_CALLS : 1))
+		runner->quick = 0;
+	/* This includes quick calls before, and there a jiffy did not end. */
+	return !sampled || took > TICK_NSEC ? took : 0;
+}
+
 /* -- Calling --------------------------------------------------------------- */
 
 /**
@@ -269,7 +316,9 @@ void hwt_call_begin(struct hwt_wheel *wheel, struct hwt_runner *runner,
 	WRITE_ONCE(runner->current_timeout, timeout);
 	spin_unlock(&wheel->lock);
 	if (!runner->stamp)
-		runner->stamp = ktime_get_ns();
+		runner->quick = 0;
+	if (!runner->stamp || READ_ONCE(jiffies) != runner->jiffies)
+		hwt_runner_read_clock(runner);
 	call->fn = fn;
 	call->began = runner->stamp;
 	call->cpu_ns = current->se.sum_exec_runtime;
@@ -292,9 +341,7 @@ void hwt_call_end(struct hwt_wheel *wheel, struct hwt_runner *runner, struct hwt
 
 	hwt_call_check(call);
 	hwt_lockdep_end(wheel, runner, call);
-	/* Read the clock once for the end of this call and the beginning of the next one. */
-	runner->stamp = ktime_get_ns();
-	took = runner->stamp - call->began;
+	took = hwt_call_time(runner, call);
 	if (unlikely(slow_us && took > slow_us * (u64)NSEC_PER_USEC))
 		hwt_slow_report(wheel, call, took);
 	if (cond_resched())
@@ -302,7 +349,8 @@ void hwt_call_end(struct hwt_wheel *wheel, struct hwt_runner *runner, struct hwt
 	spin_lock(&wheel->lock);
 	/* Pairs with hwt_wheel_kick(), through set_current_state() before the engine waits. */
 	WRITE_ONCE(runner->current_timeout, NULL);
-	hwt_slow_note(wheel, call->fn, took);
+	if (took)
+		hwt_slow_note(wheel, call->fn, took);
 }
 
 /**

@@ -82,16 +82,20 @@ struct hwt_submit {
  * @current_timeout: the timeout whose callback or release it is executing. Kicks read
  *           the engine's without the lock.
  * @stamp:   cached CLOCK_MONOTONIC, ns; 0: the clock must be read
+ * @jiffies: when @stamp was read
+ * @quick:   quick calls in a row since @stamp was 0; see hwt_call_time()
  * @releasing: @fn is a ->release, and @current_timeout is not held any more
  * @thread:  @task is one of the wheel's threads. Constant
  *
- * Protected by the wheel's lock, except @stamp, which only @task uses.
+ * Protected by the wheel's lock, except @stamp, @jiffies and @quick, which only @task uses.
  */
 struct hwt_runner {
 	struct list_head	entry;
 	struct task_struct	*task;
 	struct hwt_timeout	*current_timeout;
 	u64			stamp;
+	unsigned long		jiffies;
+	unsigned int		quick;
 	u64			call;
 	const void		*fn;
 	bool			releasing;

@@ -294,4 +294,5 @@ void hwt_debugfs_remove(struct hwt_wheel *wheel)
 }
 
 unsigned int hwt_tick_us = 1000, hwt_ticks_per_wheel = 8192, hwt_levels = 3;
+unsigned long jiffies;
 unsigned int hwt_min_tick_us = 1000, hwt_reclaim_ms = 100, hwt_slow_callback_us = 10000;

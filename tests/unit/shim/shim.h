@@ -336,7 +336,7 @@ struct wait_queue_entry {
 };
 
 #define default_wake_function(entry, mode, flags, key)	wake_up_process((entry)->private)
-#define schedule_timeout(jiffies)	schedule()
+#define schedule_timeout(timeout)	schedule()
 #define set_current_state(new)	((void)xchg(&current->state, new))
 #define __set_current_state(new)	WRITE_ONCE(current->state, new)
 void schedule(void);
@@ -554,6 +554,10 @@ static inline u64 shim_clock_ns(clockid_t clock)
 }
 
 /* Weak: a program may have a clock of its own. */
+/* They stand still. */
+extern unsigned long jiffies;
+
+#define TICK_NSEC		(4 * NSEC_PER_MSEC)
 u64 ktime_get_ns(void);
 #define ktime_get_boottime_ns()	shim_clock_ns(CLOCK_BOOTTIME)
 #define ktime_get_mono_fast_ns()	ktime_get_ns()
