@@ -27,6 +27,10 @@ BUILD = Path(os.environ.get("HWT_BUILD") or TOP / "build").absolute()
 os.environ["PATH"] = f"{CACHE}/qemu/bin:{os.environ.get('PATH', '/usr/bin:/bin')}:/usr/sbin:/sbin"
 
 JOBS = int(os.environ.get("HWT_JOBS") or os.cpu_count() or 1)
+# How long children have to end: each script has half of the time of the one that started it, which then
+# finds it ended.
+GRACE = float(os.environ.get("HWT_GRACE") or 8)
+os.environ["HWT_GRACE"] = str(GRACE / 2)
 # The exit code that says: this cannot be had here at all. All others are failures.
 UNAVAILABLE = 77
 
@@ -78,7 +82,7 @@ def finished(child):
         _children.discard(child)
 
 
-def end_children(grace=3.0):
+def end_children():
     """End all children: SIGTERM, then SIGKILL to each process group that is left."""
     with _children_lock:
         children = list(_children)
@@ -86,7 +90,7 @@ def end_children(grace=3.0):
     for child in children:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(child.pid, signal.SIGTERM)
-    end = time.monotonic() + grace
+    end = time.monotonic() + GRACE
     for child in children:
         with contextlib.suppress(subprocess.TimeoutExpired):
             child.wait(max(0.0, end - time.monotonic()))

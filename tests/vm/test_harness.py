@@ -271,7 +271,8 @@ def check_runner(report):
     with tempfile.TemporaryDirectory() as scratch:
         def tier(first):
             words = {"tests": str(host.TOP / "tests"), "vm": str(host.TOP / "tests/vm"), "scratch": scratch,
-                     "deep": ["sleep", MARK], "first": first}
+                     # It does not end by itself.
+                     "deep": ["sh", "-c", f"trap : TERM INT; while :; do sleep {MARK}; done"], "first": first}
             return TIER.format(**words)
 
         done = subprocess.run([sys.executable, "-c", tier(1)], capture_output=True, text=True, check=False)
