@@ -215,6 +215,35 @@ static void __init test_slowest(void)
 	hwt_wheel_destroy(wheel);
 }
 
+/* Of many quick callbacks in a row, only some are timed. */
+static void __init test_slow_among_quick(void)
+{
+	struct hwt_wheel *wheel = kt_wheel("quick");
+	static struct kt quick[400], slow;
+	struct hwt_wheel_stats stats;
+	u64 deadline;
+	int i;
+
+	kt_init(&slow, wheel, &slow_ops);
+	slow_ns = 50 * KT_MS;
+	for (i = 0; i < ARRAY_SIZE(quick); i++)
+		kt_init(&quick[i], wheel, &kt_plain_ops);
+	deadline = hwt_wheel_now(wheel) + 100 * KT_MS;
+	for (i = 0; i < ARRAY_SIZE(quick); i++) {
+		hwt_schedule_at(&quick[i].timeout, deadline);
+		if (i == ARRAY_SIZE(quick) / 2)
+			hwt_schedule_at(&slow.timeout, deadline);
+	}
+	KT_WAIT(kt_expirations(&slow) && !hwt_held(&slow.timeout));
+	for (i = 0; i < ARRAY_SIZE(quick); i++)
+		KT_WAIT(kt_expirations(&quick[i]) && !hwt_held(&quick[i].timeout));
+	stats = kt_stats(wheel);
+	KTEST(stats.slowest == slow_expire && stats.slowest_ns >= slow_ns,
+	      "a slow one among quick ones is found: %ps, %llu ns", stats.slowest,
+	      stats.slowest_ns);
+	hwt_wheel_destroy(wheel);
+}
+
 static struct kt slow, victims[3];
 
 /* Three become due while a slow one runs, in that order, on the wheel's one thread. */
@@ -378,6 +407,7 @@ static void __init selftest(void)
 {
 	test_counters();
 	test_slowest();
+	test_slow_among_quick();
 	test_late();
 	test_past();
 	test_workers();
