@@ -99,31 +99,76 @@ static void save_put(FILE *to, int fd, const struct run *run)
 	free(entries);
 }
 
-/* All of it, or the file that was there before */
+/*
+ * Replace symbolic links at the end of @path by their target, which need not exist. The caller has
+ * called stat(), which refuses cycles, and links of other users in sticky directories.
+ */
+static int links_follow(char path[PATH_MAX])
+{
+	char link[PATH_MAX], *end;
+	ssize_t length;
+
+	while ((length = readlink(path, link, sizeof(link) - 1)) > 0) {
+		link[length] = 0;
+		end = strrchr(path, '/');
+		end = *link == '/' || !end ? path : end + 1;
+		if (end - path + length >= PATH_MAX)
+			return -ENAMETOOLONG;
+		memcpy(end, link, length + 1);
+	}
+	return 0;
+}
+
+/*
+ * Replace a regular file at once, when all has been written to another file beside it. Write
+ * directly to anything else, such as a device or a FIFO.
+ */
 int save_write(int fd, const struct run *run, const char *path)
 {
-	char other[PATH_MAX];
+	char target[PATH_MAX], other[PATH_MAX + sizeof(".XXXXXX")];
+	bool found, replace;
+	struct stat old;
 	FILE *file;
-	int to, ret = 0;
+	int to, ret;
 
 	if (!path) {
 		save_put(stdout, fd, run);
 		return fflush(stdout) ? -errno : 0;
 	}
-	if (snprintf(other, sizeof(other), "%s.XXXXXX", path) >= (int)sizeof(other))
+	found = !stat(path, &old);
+	if (!found && errno != ENOENT)
+		return -errno;
+	if (snprintf(target, sizeof(target), "%s", path) >= (int)sizeof(target))
 		return -ENAMETOOLONG;
-	to = mkostemp(other, O_CLOEXEC);
+	replace = !found || S_ISREG(old.st_mode);
+	if (replace) {
+		ret = links_follow(target);
+		if (ret)
+			return ret;
+		snprintf(other, sizeof(other), "%s.XXXXXX", target);
+		to = mkostemp(other, O_CLOEXEC);
+	} else {
+		to = open(path, O_WRONLY | O_NOCTTY | O_CLOEXEC);
+	}
 	if (to < 0)
 		return -errno;
 	file = fdopen(to, "w");
 	if (!file)
-		fail(errno, "%s", other);
+		fail(errno, "%s", path);
 	save_put(file, fd, run);
-	if (fflush(file) || fsync(to))
+	ret = fflush(file) || ferror(file) ? -(errno ?: EIO) : 0;
+	/* Only root may give a file away. */
+	if (!ret && replace && found &&
+	    ((fchown(to, old.st_uid, old.st_gid) && errno != EPERM) ||
+	     fchmod(to, old.st_mode & 0777)))
+		ret = -errno;
+	if (!ret && replace && fsync(to))
 		ret = -errno;
 	if (fclose(file) && !ret)
 		ret = -errno;
-	if (!ret && rename(other, path))
+	if (!replace)
+		return ret;
+	if (!ret && rename(other, target))
 		ret = -errno;
 	if (ret)
 		unlink(other);

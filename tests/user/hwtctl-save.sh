@@ -68,6 +68,29 @@ expect "from standard input, as JSON" 0 '"first","data":3
 	sed 's/.*\"name\":\(\"[a-z]*\"\),\"id\":[0-9]*\(,\"data\":[0-9]*\).*/\1\2/'"
 check "nothing but the save is left" [ "$(echo /tmp/save*)" = /tmp/save ]
 
+# What is written to: a file that links lead to, whose readers keep the old one; a FIFO; a device.
+chmod 640 /tmp/save
+chown 7:8 /tmp/save
+ln /tmp/save /tmp/before
+ln -s /tmp/relative /tmp/link
+ln -s save /tmp/relative
+echo "schedule other 1h" | "$ctl" save -o /tmp/link -
+expect "links stay, mode and owner too" 0 "lrwxrwxrwx lrwxrwxrwx -rw-r----- 7:8" sh -c \
+	"echo \$(stat -c %A /tmp/link /tmp/relative /tmp/save) \$(stat -c %u:%g /tmp/save)"
+check "the file they lead to is written" grep -q '"other"' /tmp/save
+check "the old file is whole" sh -c "grep -q third /tmp/before && ! grep -q other /tmp/before"
+ln -s new /tmp/dangling
+mkfifo /tmp/fifo
+mknod /tmp/null c 1 3
+timeout 20 cat /tmp/fifo >/tmp/read &
+for path in dangling fifo null; do
+	"$ctl" save -o /tmp/$path /tmp/script
+done
+wait $! || true
+expect "none is replaced" 0 "lrwxrwxrwx prw-r--r-- crw-r--r--" \
+	sh -c "echo \$(stat -c %A /tmp/dangling /tmp/fifo /tmp/null)"
+check "all is written" sh -c "grep -q third /tmp/new && grep -q third /tmp/read"
+
 # remade COUNT: the save is restored, and what comes of it saved again; so many timeouts.
 remade()
 {
