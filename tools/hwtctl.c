@@ -4,6 +4,7 @@
  */
 #include "hwtctl.h"
 #include <errno.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -123,12 +124,15 @@ static void put_command_help(void)
 
 static void message(int error, const char *format, va_list args)
 {
+	char text[PATH_MAX + 256], shown[4 * sizeof(text)];
+
 	/* In order, if both go to one place. */
 	fflush(stdout);
-	fprintf(stderr, "hwtctl: ");
-	vfprintf(stderr, format, args);
+	vsnprintf(text, sizeof(text), format, args);
+	fprintf(stderr, "hwtctl: %s", name_escape(shown, sizeof(shown), text));
+	error = abs(error);
 	if (error)
-		fprintf(stderr, ": %s", strerror(error < 0 ? -error : error));
+		fprintf(stderr, ": %s", strerror(error));
 	fprintf(stderr, "\n");
 }
 

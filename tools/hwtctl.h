@@ -86,6 +86,12 @@ __u64 clock_ns(clockid_t clock);
 
 /* -- json.c -------------------------------------------------------------- */
 
+/*
+ * Escape what is not printable ASCII, as hwtctl(1) says. A name that does not fit is cut off
+ * before a character, never within an escape. Return: @buffer.
+ */
+char *name_escape(char *buffer, size_t size, const char *name);
+
 enum json_type { JSON_STRING, JSON_NUMBER, JSON_BOOL, JSON_NULL };
 
 struct json_field {

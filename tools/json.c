@@ -1,12 +1,31 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * As much JSON as hwtctl writes and reads: one flat object a line
+ * Names for the terminal; and as much JSON as hwtctl writes and reads: one flat object a line
  */
 #include "hwtctl.h"
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+char *name_escape(char *buffer, size_t size, const char *name)
+{
+	char *to = buffer, one[5];
+	unsigned char c;
+
+	for (; *name; name++) {
+		c = *name;
+		if (c == '\n' || c == '\\')
+			snprintf(one, sizeof(one), "\\%c", c == '\n' ? 'n' : c);
+		else
+			snprintf(one, sizeof(one), c < ' ' || c > '~' ? "\\x%02x" : "%c", c);
+		if (to + strlen(one) >= buffer + size)
+			break;
+		to = stpcpy(to, one);
+	}
+	*to = 0;
+	return buffer;
+}
 
 static char *skip_space(char *p)
 {
@@ -161,17 +180,20 @@ static int utf8_length(const char *string)
 /* What is no UTF-8, as names of processes may be, becomes question marks: JSON has no bytes. */
 void json_put_string(FILE *to, const char *string)
 {
+	unsigned char last;
 	int length;
 
 	fputc('"', to);
 	for (; *string; string += length ? length : 1) {
 		length = utf8_length(string);
+		last = length ? string[length - 1] : 0;
 		if (!length)
 			fputc('?', to);
 		else if (*string == '"' || *string == '\\')
 			fprintf(to, "\\%c", *string);
-		else if (length == 1 && (unsigned char)*string < ' ')
-			fprintf(to, "\\u%04x", *string);
+		else if (length == 1 ? last < ' ' || last == 0x7f :
+			 *string == '\xc2' && last < 0xa0)
+			fprintf(to, "\\u%04x", last);
 		else
 			fwrite(string, 1, length, to);
 	}

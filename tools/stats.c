@@ -86,18 +86,18 @@ static bool process_read(pid_t pid, char *name, size_t room, int *parent, __u64 
 	unsigned long long user, system;
 	char line[512], *begin, *end;
 	long hertz = sysconf(_SC_CLK_TCK);
-	bool read;
 	FILE *file;
 
 	snprintf(line, sizeof(line), "/proc/%d/stat", (int)pid);
 	file = fopen(line, "r");
 	if (!file)
 		return false;
-	read = fgets(line, sizeof(line), file);
+	/* The name may contain newlines. */
+	line[fread(line, 1, sizeof(line) - 1, file)] = 0;
 	fclose(file);
 	begin = strchr(line, '(');
 	end = strrchr(line, ')');
-	if (!read || !begin || !end)
+	if (!begin || !end)
 		return false;
 	*end = 0;
 	snprintf(name, room, "%s", begin + 1);
@@ -331,8 +331,10 @@ static void put_threads(const struct sample *sample, const struct sample *old)
 	for (i = 0; i < sample->threads_count; i++) {
 		const struct thread *thread = &sample->threads[i];
 		const struct thread *before = thread_before(old, thread);
+		char name[4 * sizeof(thread->name)];
 
-		printf("%7d  %-16s %9.2f s", (int)thread->pid, thread->name,
+		printf("%7d  %-16s %9.2f s", (int)thread->pid,
+		       name_escape(name, sizeof(name), thread->name),
 		       (double)thread->cpu_ns / NSEC_PER_SEC);
 		if (before)
 			printf(" %7.1f", 100 * per_second(thread->cpu_ns, before->cpu_ns,
@@ -350,10 +352,12 @@ static void put_row(const struct context *context, const struct context *before)
 {
 	/* Scheduled, modified, cancelled, expired, read: as put_contexts() has them on top. */
 	static const unsigned int shown[] = { 2, 3, 4, 6, 8 };
+	char name[13];
 	unsigned int i;
 	__u64 value;
 
-	printf("%7d %4d %-12.12s %-4.4s", (int)context->pid, context->fd, context->name,
+	printf("%7d %4d %-12s %-4.4s", (int)context->pid, context->fd,
+	       name_escape(name, sizeof(name), context->name),
 	       clock_name(context->info.clock));
 	put_short(context->info.timeouts);
 	put_short(context->info.events);

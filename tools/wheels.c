@@ -46,7 +46,7 @@ static bool is_number(const char *text)
 /* "NAME VALUE" */
 static void put_value(char *line, bool json, bool first)
 {
-	char *value = strchr(line, ' '), buffer[TIME_TEXT];
+	char *value = strchr(line, ' '), buffer[TIME_TEXT], shown[4 * NAME_MAX];
 	size_t end;
 
 	(void)first;
@@ -66,7 +66,7 @@ static void put_value(char *line, bool json, bool first)
 		line[end - 3] = 0;
 		value = duration_format(buffer, strtoull(value, NULL, 10));
 	}
-	printf("  %-17s%s\n", line, value);
+	printf("  %-17s%s\n", line, name_escape(shown, sizeof(shown), value));
 }
 
 /* "LEVEL BUCKET_NS OCCUPIED BUCKETS" */
@@ -131,11 +131,13 @@ static void put_list(const char *wheel, const char *name, const char *key, line_
 
 static void put_wheel(const char *wheel, bool json)
 {
+	char shown[4 * NAME_MAX];
+
 	if (json) {
 		printf("{\"wheel\":");
 		json_put_string(stdout, wheel);
 	} else {
-		printf("%s\n", wheel);
+		printf("%s\n", name_escape(shown, sizeof(shown), wheel));
 	}
 	put_lines(wheel, "params", put_value, json);
 	put_lines(wheel, "stats", put_value, json);

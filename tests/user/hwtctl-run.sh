@@ -225,7 +225,7 @@ head -c 5000 /dev/zero | tr '\0' x >/tmp/script
 expect "a long line" 1 "hwtctl: /tmp/script: a line of more than 4096 bytes" run
 printf 'echo a\0b\n' >/tmp/script
 expect "no text" 1 "hwtctl: /tmp/script: this is no text" run
-expect "no file" 1 "hwtctl: /tmp/nothing: No such file or directory" "$ctl" run /tmp/nothing
+expect "no file" 1 'hwtctl: /tmp/no\n\x1b[m: No such file or directory' "$ctl" run "$(printf '/tmp/no\n\033[m')"
 expect "a directory" 1 "hwtctl: /tmp: Is a directory" "$ctl" run /tmp
 
 # -- How it ends --

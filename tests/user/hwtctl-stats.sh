@@ -156,6 +156,8 @@ expect "both of this process" 0 2 sh -c "'$ctl' stats --json --pid $$ | grep -c 
 printf "x\303\251\342\202" >/proc/$$/comm
 expect "a name that is not all UTF-8" 0 "$(printf 'x\303\251??')" sh -c "'$ctl' stats --json --pid $$ --fd 6 |
 	sed -n 's/.*\"command\":\"\([^\"]*\)\".*/\1/p'"
+printf 'x\n\033[2J\\' >/proc/$$/comm
+expect "a name that would clear the screen" 0 'x\n\x1b[2J\\' sh -c "'$ctl' stats | sed -n 's/^ *$$ *6 \(.*\) mono .*/\1/p'"
 exec 5>&- 6>&-
 "$ctl" stats --json >/tmp/stats
 check "parameters as JSON" grep -q '^{"parameters":{.*"tick_us":"2000".*}}$' /tmp/stats

@@ -272,17 +272,25 @@ TEST(json_strings)
 	FILE *file = open_memstream(&text, &size);
 
 	ASSERT_NE(NULL, file);
-	json_put_string(file, "a\"\\\n\x01z");
+	json_put_string(file, "a\"\\\n\x01z\x7f\xc2\x9b");
 	json_put_time(file, "t", 5);
 	json_put_time(file, "n", HWT_NEVER);
 	fclose(file);
-	EXPECT_STREQ("\"a\\\"\\\\\\u000a\\u0001z\",\"t\":5,\"n\":null", text);
+	EXPECT_STREQ("\"a\\\"\\\\\\u000a\\u0001z\\u007f\\u009b\",\"t\":5,\"n\":null", text);
 	/* And what is written can be read. */
 	*strchr(text, ',') = 0;
 	snprintf(line, sizeof(line), "{\"k\":%s}", text);
 	ASSERT_EQ(1, json_parse(line, &field, 1));
-	EXPECT_STREQ("a\"\\\n\x01z", field.string);
+	EXPECT_STREQ("a\"\\\n\x01z\x7f\xc2\x9b", field.string);
 	free(text);
+}
+
+TEST(names)
+{
+	char buffer[16];
+
+	EXPECT_STREQ("a\\\\\\n\\x1b\\xc3",
+		     name_escape(buffer, sizeof(buffer), "a\\\n\x1b\xc3\xa9"));
 }
 
 TEST_HARNESS_MAIN
