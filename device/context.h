@@ -37,6 +37,7 @@ struct hwt_wheel;
  * @opener:      the process that has opened it. Constant.
  * @command:     the name of that process. Constant.
  * @debugfs:     the context's directory in debugfs, if @shown. Set by open.
+ * @number:      the name of that directory; 0: there is none. Set by open.
  * @shown:       the context has such a directory: their number is limited. Set by open.
  * @unlimited:   @user may have any number of private wheels. Constant.
  * @entries:     the table: timeouts by slot, which is the lower half of the id. Its lock (xa_lock)
@@ -81,6 +82,7 @@ struct hwt_context {
 	pid_t			opener;
 	char			command[TASK_COMM_LEN];
 	struct dentry		*debugfs;
+	u64			number;
 	bool			shown;
 	bool			unlimited;
 	struct xarray		entries;

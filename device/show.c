@@ -36,6 +36,7 @@ void hwt_show_fdinfo(struct seq_file *m, struct file *file)
 	seq_printf(m, "hwt-shared:\t%u\n", ctx->nr_shared);
 	seq_printf(m, "hwt-timeouts:\t%llu\nhwt-events:\t%llu\nhwt-stopped:\t%d\n",
 		   ctx->stats.timeouts, ctx->stats.events, ctx->closing);
+	seq_printf(m, "hwt-context:\t%llu\n", ctx->number);
 	xa_unlock(&ctx->entries);
 }
 #endif
@@ -96,7 +97,8 @@ static void hwt_context_debugfs_create(void *of)
 	char name[24];
 
 	/* No barrier: only a number that no other context has. */
-	snprintf(name, sizeof(name), "%lld", atomic64_inc_return(&contexts));
+	ctx->number = atomic64_inc_return(&contexts);
+	snprintf(name, sizeof(name), "%llu", ctx->number);
 	ctx->debugfs = debugfs_create_dir(name, hwt_debugfs_contexts);
 	debugfs_create_file("stats", 0400, ctx->debugfs, ctx, &hwt_context_fops);
 }

@@ -242,6 +242,24 @@ int descriptors_find(pid_t pid, dev_t device, int **fds)
 	return count;
 }
 
+void fdinfo_note(struct context_fdinfo *info, const char *key, long long value)
+{
+	if (!strcmp(key, "clockid")) {
+		info->clock = value;
+		info->hwt = true;
+	} else if (!strcmp(key, "tick-ns") || !strcmp(key, "tick_ns")) {
+		info->tick_ns = value;
+	} else if (!strcmp(key, "private")) {
+		info->private = value;
+	} else if (!strcmp(key, "timeouts")) {
+		info->timeouts = value;
+	} else if (!strcmp(key, "events")) {
+		info->events = value;
+	} else if (!strcmp(key, "context")) {
+		info->number = value;
+	}
+}
+
 bool fdinfo_read(pid_t pid, int fd, struct context_fdinfo *info)
 {
 	char line[128], key[32];
@@ -253,24 +271,9 @@ bool fdinfo_read(pid_t pid, int fd, struct context_fdinfo *info)
 	file = fopen(line, "r");
 	if (!file)
 		return false;
-	while (fgets(line, sizeof(line), file)) {
-		if (sscanf(line, "hwt-%31[^:]: %lld", key, &value) != 2)
-			continue;
-		if (!strcmp(key, "clockid")) {
-			info->clock = value;
-			info->hwt = true;
-		} else if (!strcmp(key, "tick-ns")) {
-			info->tick_ns = value;
-		} else if (!strcmp(key, "private")) {
-			info->private = value;
-		} else if (!strcmp(key, "timeouts")) {
-			info->timeouts = value;
-		} else if (!strcmp(key, "events")) {
-			info->events = value;
-		} else if (!strcmp(key, "stopped")) {
-			info->stopped = value;
-		}
-	}
+	while (fgets(line, sizeof(line), file))
+		if (sscanf(line, "hwt-%31[^:]: %lld", key, &value) == 2)
+			fdinfo_note(info, key, value);
 	fclose(file);
 	return info->hwt;
 }

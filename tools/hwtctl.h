@@ -126,12 +126,12 @@ struct wheel_options {
 	struct hwt_setup_args	args;
 };
 
-/* What is known of a context beyond HWT_IOC_INFO, from /proc/PID/fdinfo. */
+/* What is known of a context beyond HWT_IOC_INFO, from /proc/PID/fdinfo or debugfs. */
 struct context_fdinfo {
 	bool	hwt;		/* it is one */
 	bool	private;
-	bool	stopped;
 	int	clock;
+	__u64	number;		/* of its directory in debugfs; 0: it has none */
 	__u64	tick_ns;
 	__u64	timeouts;
 	__u64	events;
@@ -154,6 +154,8 @@ int descriptor_get(pid_t pid, int fd);
  */
 int descriptors_find(pid_t pid, dev_t device, int **fds);
 bool fdinfo_read(pid_t pid, int fd, struct context_fdinfo *info);
+/* Note a value of fdinfo, without "hwt-", or of debugfs. */
+void fdinfo_note(struct context_fdinfo *info, const char *key, long long value);
 /* The device's number; ends the program if there is no device. */
 dev_t device_number(void);
 

@@ -4,7 +4,8 @@
  *
  * The contexts are those of the processes that the caller may look at: /proc/PID/fd tells
  * of them, fdinfo how many timeouts they have. What else they count is asked of a copy
- * of the descriptor, where the caller may have one.
+ * of the descriptor, where the caller may have one. Contexts without a descriptor are in debugfs,
+ * for root; for others, /proc/PID/maps has their mappings.
  */
 #include "hwtctl.h"
 #include <ctype.h>
@@ -17,9 +18,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #define PARAMETERS	"/sys/module/hwt/parameters"
+#define CONTEXTS	"/sys/kernel/debug/hwt/contexts"
 
 static const struct {
 	const char *name;
@@ -42,9 +46,9 @@ static const struct {
 
 struct context {
 	pid_t			pid;
-	int			fd;
+	int			fd;		/* -1: none was found */
 	char			name[16];
-	struct context_fdinfo	info;
+	struct context_fdinfo	info;		/* not @hwt: only a mapping is known */
 	bool			known;		/* @stats are */
 	struct hwt_stats_args	stats;
 	__u64			taken_ns;	/* when */
@@ -108,7 +112,15 @@ static bool process_read(pid_t pid, char *name, size_t room, int *parent, __u64 
 	return true;
 }
 
-static void context_add(struct sample *sample, pid_t pid, int fd, const char *name)
+static void context_add(struct sample *sample, struct context *context)
+{
+	context->taken_ns = clock_ns(CLOCK_MONOTONIC);
+	sample->contexts = must_alloc(sample->contexts, (sample->contexts_count + 1) *
+				      sizeof(*context));
+	sample->contexts[sample->contexts_count++] = *context;
+}
+
+static void descriptor_add(struct sample *sample, pid_t pid, int fd, const char *name)
 {
 	struct context context = { .pid = pid, .fd = fd };
 	int copy, ret;
@@ -124,10 +136,89 @@ static void context_add(struct sample *sample, pid_t pid, int fd, const char *na
 		/* The context stays for as long as this is open: no longer than needed. */
 		close(copy);
 	}
-	context.taken_ns = clock_ns(CLOCK_MONOTONIC);
-	sample->contexts = must_alloc(sample->contexts, (sample->contexts_count + 1) *
-				      sizeof(context));
-	sample->contexts[sample->contexts_count++] = context;
+	context_add(sample, &context);
+}
+
+/* Has the process mapped the device? A mapping keeps a context without a descriptor. */
+static bool process_mapped(pid_t pid)
+{
+	unsigned int major, minor;
+	unsigned long long inode;
+	bool found = false;
+	char line[512];
+	struct stat st;
+	FILE *file;
+
+	snprintf(line, sizeof(line), "/proc/%d/maps", (int)pid);
+	file = stat(device_path, &st) ? NULL : fopen(line, "r");
+	if (!file)
+		return false;
+	while (!found && fgets(line, sizeof(line), file))
+		found = sscanf(line, "%*s %*s %*s %x:%x %llu", &major, &minor, &inode) == 3 &&
+			makedev(major, minor) == st.st_dev && inode == st.st_ino;
+	fclose(file);
+	return found;
+}
+
+/* The kernel writes newlines and backslashes of the name in octal. */
+static void name_unescape(char *to, const char *end, const char *from)
+{
+	unsigned int c;
+
+	while (*from && to < end) {
+		if (*from == '\\' && sscanf(from, "\\%3o", &c) == 1) {
+			*to++ = c;
+			from += 4;
+		} else {
+			*to++ = *from++;
+		}
+	}
+	*to = 0;
+}
+
+/* Add a context of debugfs that no descriptor has led to. */
+static void shown_add(struct sample *sample, const char *number)
+{
+	struct context context = { .fd = -1, .known = true }, *other;
+	char path[sizeof(CONTEXTS) + NAME_MAX + 8], line[128], key[32];
+	long long value;
+	unsigned int i;
+	FILE *file;
+
+	context.info.number = strtoull(number, NULL, 10);
+	for (i = 0; i < sample->contexts_count; i++)
+		if (sample->contexts[i].info.number == context.info.number)
+			return;
+	snprintf(path, sizeof(path), CONTEXTS "/%s/stats", number);
+	file = fopen(path, "r");
+	if (!file)
+		return;
+	while (fgets(line, sizeof(line), file)) {
+		line[strcspn(line, "\n")] = 0;
+		if (!strncmp(line, "command ", 8))
+			name_unescape(context.name, context.name + sizeof(context.name) - 1,
+				      line + 8);
+		if (sscanf(line, "%31s %lld", key, &value) != 2)
+			continue;
+		if (!strcmp(key, "pid"))
+			context.pid = value;
+		fdinfo_note(&context.info, key, value);
+		for (i = 0; i < ARRAY_SIZE(counters); i++)
+			if (!strcmp(key, counters[i].name))
+				*(__u64 *)((char *)&context.stats + counters[i].at) = value;
+	}
+	fclose(file);
+	/* The process that opened it still has a mapping. */
+	for (i = 0; i < sample->contexts_count; i++) {
+		other = &sample->contexts[i];
+		if (other->pid == context.pid && !other->info.hwt) {
+			other->info = context.info;
+			other->stats = context.stats;
+			other->known = true;
+			return;
+		}
+	}
+	context_add(sample, &context);
 }
 
 static void process_look(struct view *view, struct sample *sample, pid_t pid)
@@ -149,8 +240,14 @@ static void process_look(struct view *view, struct sample *sample, pid_t pid)
 	}
 	count = descriptors_find(pid, view->device, &fds);
 	for (i = 0; i < count; i++)
-		context_add(sample, pid, fds[i], thread.name);
+		descriptor_add(sample, pid, fds[i], thread.name);
 	free(fds);
+	if (!count && process_mapped(pid)) {
+		struct context context = { .pid = pid, .fd = -1 };
+
+		memcpy(context.name, thread.name, sizeof(context.name));
+		context_add(sample, &context);
+	}
 }
 
 static void target_look(struct view *view, struct sample *sample)
@@ -167,7 +264,7 @@ static void target_look(struct view *view, struct sample *sample)
 		fail(count, "process %d", (int)pid);
 	for (i = 0; i < count; i++)
 		if (view->target.fd < 0 || view->target.fd == fds[i])
-			context_add(sample, pid, fds[i], name);
+			descriptor_add(sample, pid, fds[i], name);
 	free(fds);
 	if (sample->contexts_count)
 		return;
@@ -189,14 +286,16 @@ static int is_pid(const struct dirent *entry)
 
 static void sample_take(struct view *view, struct sample *sample)
 {
-	struct dirent **entries;
-	int count, i;
+	struct dirent **entries, **shown;
+	int count, shown_count, i;
 
 	memset(sample, 0, sizeof(*sample));
 	if (view->target.pid) {
 		target_look(view, sample);
 		return;
 	}
+	/* First, so that what is opened meanwhile is not taken to have no descriptor. */
+	shown_count = scandir(CONTEXTS, &shown, is_pid, versionsort);
 	count = scandir("/proc", &entries, is_pid, by_pid);
 	if (count < 0)
 		fail(errno, "/proc");
@@ -205,6 +304,12 @@ static void sample_take(struct view *view, struct sample *sample)
 		free(entries[i]);
 	}
 	free(entries);
+	for (i = 0; i < shown_count; i++) {
+		shown_add(sample, shown[i]->d_name);
+		free(shown[i]);
+	}
+	if (shown_count >= 0)
+		free(shown);
 }
 
 static void sample_free(struct sample *sample)
@@ -223,7 +328,7 @@ static const struct context *context_before(const struct sample *old,
 		const struct context *other = &old->contexts[i];
 
 		if (other->pid == context->pid && other->fd == context->fd &&
-		    other->known && context->known &&
+		    other->info.number == context->info.number && other->known && context->known &&
 		    other->stats.scheduled <= context->stats.scheduled)
 			return other;
 	}
@@ -352,15 +457,21 @@ static void put_row(const struct context *context, const struct context *before)
 {
 	/* Scheduled, modified, cancelled, expired, read: as put_contexts() has them on top. */
 	static const unsigned int shown[] = { 2, 3, 4, 6, 8 };
-	char name[13];
+	char fd[12] = "-", name[13];
 	unsigned int i;
 	__u64 value;
 
-	printf("%7d %4d %-12s %-4.4s", (int)context->pid, context->fd,
-	       name_escape(name, sizeof(name), context->name),
-	       clock_name(context->info.clock));
-	put_short(context->info.timeouts);
-	put_short(context->info.events);
+	if (context->fd >= 0)
+		snprintf(fd, sizeof(fd), "%d", context->fd);
+	name_escape(name, sizeof(name), context->name);
+	printf("%7d %4s %-12s %-4.4s", (int)context->pid, fd, name,
+	       context->info.hwt ? clock_name(context->info.clock) : "?");
+	if (context->info.hwt) {
+		put_short(context->info.timeouts);
+		put_short(context->info.events);
+	} else {
+		printf("       ?       ?");
+	}
 	for (i = 0; i < ARRAY_SIZE(shown); i++) {
 		value = counter(&context->stats, shown[i]);
 		if (!context->known)
@@ -412,8 +523,16 @@ static void put_context_json(const struct context *context, const struct context
 {
 	unsigned int i;
 
-	printf("{\"pid\":%d,\"fd\":%d,\"command\":", (int)context->pid, context->fd);
+	printf("{\"pid\":%d,\"fd\":", (int)context->pid);
+	if (context->fd < 0)
+		printf("null,\"command\":");
+	else
+		printf("%d,\"command\":", context->fd);
 	json_put_string(stdout, context->name);
+	if (!context->info.hwt) {
+		printf("}\n");
+		return;
+	}
 	printf(",\"clock\":\"%s\",\"tick_ns\":%llu,\"private\":%s",
 	       clock_name(context->info.clock), context->info.tick_ns,
 	       context->info.private ? "true" : "false");

@@ -9,9 +9,10 @@
 #include <pty.h>
 #include <signal.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 
-#include "hwt_dev.h"
+#include "hwt_ring.h"
 
 #define INTERRUPT	"\x03"
 
@@ -134,6 +135,29 @@ TEST_F_TIMEOUT(tty, live_view_of_many, 60)
 	}
 	for (i = 0; i < 20; i++)
 		close(fds[i]);
+}
+
+/* A mapping keeps a context: root sees it in debugfs, another user sees only that it is there. */
+TEST_F_TIMEOUT(tty, only_mapped, 60)
+{
+	struct ring ring;
+	char row[64];
+	int fd = hwt_open(0);
+
+	ASSERT_EQ(0, hwt_add(fd, 0, HWT_NEVER, 0, NULL));
+	ASSERT_EQ(0, ring_make(&ring, fd, 0, 16, 16));
+	close(fd);
+	snprintf(row, sizeof(row), "%7d    - hwtctl_tty   mono       1 ", getpid());
+	begin(&self->terminal, "stats");
+	EXPECT_TRUE(says(&self->terminal, row));
+	EXPECT_EQ(0, end(&self->terminal));
+	/* For good; its files in /proc are its own. */
+	ASSERT_EQ(0, setresuid(1000, 1000, 1000));
+	ASSERT_EQ(0, prctl(PR_SET_DUMPABLE, 1));
+	snprintf(row, sizeof(row), "%7d    - hwtctl_tty   ?          ? ", getpid());
+	begin(&self->terminal, "stats");
+	EXPECT_TRUE(says(&self->terminal, row));
+	EXPECT_EQ(0, end(&self->terminal));
 }
 
 /* A script that is typed in: a bad line is said, and the next one is taken. */

@@ -554,12 +554,16 @@ TEST_F(ring, closed_with_some_outstanding)
 TEST_F(ring, descriptor_closed_while_armed)
 {
 	__u64 due = now_ns() + 100 * MSEC, name;
+	char seen[128];
 
 	uring_arm(&self->uring, self->fd, 1, HWT_ABSOLUTE, due);
 	uring_arm(&self->uring, self->fd, 2, 0, HOUR);
 	uring_submit(&self->uring);
 	ASSERT_TRUE(until(hwt_now(self->fd).scheduled == 2));
 	close(self->fd);
+	snprintf(seen, sizeof(seen), "%s/hwtctl stats --json | grep '\"pid\":%d,\"fd\":null'",
+		 getenv("HWT_BIN"), getpid());
+	EXPECT_EQ(0, system(seen));
 	/* A command keeps its file. What has not completed goes with the ring. */
 	EXPECT_EQ(0, uring_reap(&self->uring, PATIENCE_MS, &name));
 	EXPECT_EQ(1, name);
