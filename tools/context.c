@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <limits.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -107,6 +108,33 @@ bool wheel_option(int option, struct wheel_options *wheel)
 
 /* -- Our own ------------------------------------------------------------- */
 
+/* End the program, because the device cannot be opened: errno says why. */
+static void __attribute__((noreturn)) device_fail(void)
+{
+	int error = errno;
+	struct group *group;
+	struct stat st;
+	FILE *groups;
+
+	if (error == EACCES && !stat(device_path, &st)) {
+		if ((st.st_mode & 060) != 060)
+			fail(0, "%s: Permission denied: only root may use it", device_path);
+		/* getgrgid() would load libraries, which a static program should not. */
+		groups = fopen("/etc/group", "re");
+		while ((group = groups ? fgetgrent(groups) : NULL))
+			if (group->gr_gid == st.st_gid)
+				fail(0, "%s: Permission denied: it belongs to group %s",
+				     device_path, group->gr_name);
+		fail(0, "%s: Permission denied: it belongs to group %u", device_path,
+		     st.st_gid);
+	}
+	if ((error == ENOENT || error == ENODEV || error == ENXIO) &&
+	    access("/sys/module/hwt", F_OK))
+		fail(0, "%s: %s: the module is not loaded, 'modprobe hwt' does that",
+		     device_path, strerror(error));
+	fail(error, "%s", device_path);
+}
+
 int context_open(int flags, const struct wheel_options *wheel)
 {
 	struct hwt_setup_args args;
@@ -114,12 +142,13 @@ int context_open(int flags, const struct wheel_options *wheel)
 	int ret;
 
 	if (fd < 0)
-		fail(errno, "%s", device_path);
+		device_fail();
 	if (wheel && wheel->wanted) {
 		args = wheel->args;
 		ret = hwt_call(fd, HWT_IOC_SETUP, &args);
 		if (ret)
-			fail(ret, "%s: a private wheel", device_path);
+			fail(ret, "%s: a private wheel%s", device_path, ret == -EINVAL ?
+			     " (HWT_IOC_SETUP in hwt(4) tells its limits)" : "");
 	}
 	return fd;
 }
@@ -192,7 +221,7 @@ dev_t device_number(void)
 	struct stat st;
 
 	if (stat(device_path, &st))
-		fail(errno, "%s", device_path);
+		device_fail();
 	if (!S_ISCHR(st.st_mode))
 		fail(ENOTTY, "%s", device_path);
 	return st.st_rdev;
@@ -278,13 +307,21 @@ bool fdinfo_read(pid_t pid, int fd, struct context_fdinfo *info)
 	return info->hwt;
 }
 
+void process_fail(int error, pid_t pid, const char *what)
+{
+	if (error == -EACCES || error == -EPERM)
+		fail(0, "%sprocess %d: %s: only root and who may trace it can look at it",
+		     what, (int)pid, strerror(-error));
+	fail(error, "%sprocess %d", what, (int)pid);
+}
+
 /* The only one that the process has */
 static int target_find(pid_t pid)
 {
 	int *fds, fd, count = descriptors_find(pid, device_number(), &fds);
 
 	if (count < 0)
-		fail(count, "process %d", (int)pid);
+		process_fail(count, pid, "");
 	if (!fds)
 		fail(0, "process %d does not have %s open", (int)pid, device_path);
 	if (count > 1)
@@ -300,14 +337,16 @@ int target_open(const struct target *target)
 	int from = target->fd < 0 ? target_find(target->pid) : target->fd;
 	struct hwt_info_args info = { .size = sizeof(info) };
 	int ret, fd = descriptor_get(target->pid, from);
+	char what[32];
 
+	snprintf(what, sizeof(what), "descriptor %d of ", from);
 	if (fd < 0)
-		fail(fd, "descriptor %d of process %d", from, (int)target->pid);
+		process_fail(fd, target->pid, what);
 	ret = hwt_call(fd, HWT_IOC_INFO, &info);
 	if (ret == -ENOTTY || (!ret && info.event_size != sizeof(struct hwt_event)))
 		fail(0, "descriptor %d of process %d is none of %s", from,
 		     (int)target->pid, device_path);
 	if (ret)
-		fail(ret, "descriptor %d of process %d", from, (int)target->pid);
+		process_fail(ret, target->pid, what);
 	return fd;
 }

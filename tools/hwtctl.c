@@ -122,9 +122,20 @@ static void put_command_help(void)
 
 /* -- Messages ------------------------------------------------------------ */
 
+/* Errors that only /dev/hwt gives, and what to do about them */
+static const struct {
+	int		error;
+	const char	*text;
+} advice[] = {
+	{ EAGAIN, "a limit is reached, see 'hwtctl info'" },
+	{ ENOTTY, "this is not hwt's device" },
+	{ ESHUTDOWN, "the context was stopped for good, open another" },
+};
+
 static void message(int error, const char *format, va_list args)
 {
 	char text[PATH_MAX + 256], shown[4 * sizeof(text)];
+	unsigned int i;
 
 	/* In order, if both go to one place. */
 	fflush(stdout);
@@ -133,6 +144,9 @@ static void message(int error, const char *format, va_list args)
 	error = abs(error);
 	if (error)
 		fprintf(stderr, ": %s", strerror(error));
+	for (i = 0; i < ARRAY_SIZE(advice); i++)
+		if (advice[i].error == error)
+			fprintf(stderr, ": %s", advice[i].text);
 	fprintf(stderr, "\n");
 }
 

@@ -156,6 +156,8 @@ int descriptors_find(pid_t pid, dev_t device, int **fds);
 bool fdinfo_read(pid_t pid, int fd, struct context_fdinfo *info);
 /* Note a value of fdinfo, without "hwt-", or of debugfs. */
 void fdinfo_note(struct context_fdinfo *info, const char *key, long long value);
+/* End the program: @what of the process cannot be looked at. */
+void process_fail(int error, pid_t pid, const char *what) __attribute__((noreturn));
 /* The device's number; ends the program if there is no device. */
 dev_t device_number(void);
 

@@ -303,7 +303,8 @@ static bool line_name(const struct line *line, __u64 *id)
 	const struct named *named = find_name(line->run, line->words[1]);
 
 	if (!named) {
-		bad_line(line, ENOENT, "%s %s", line->words[0], line->words[1]);
+		bad_line(line, 0, "%s %s: no timeout has this name", line->words[0],
+			 line->words[1]);
 		return false;
 	}
 	*id = named->id;

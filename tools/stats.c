@@ -261,7 +261,7 @@ static void target_look(struct view *view, struct sample *sample)
 		fail(ESRCH, "process %d", (int)pid);
 	count = descriptors_find(pid, view->device, &fds);
 	if (count < 0)
-		fail(count, "process %d", (int)pid);
+		process_fail(count, pid, "");
 	for (i = 0; i < count; i++)
 		if (view->target.fd < 0 || view->target.fd == fds[i])
 			descriptor_add(sample, pid, fds[i], name);

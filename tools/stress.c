@@ -572,7 +572,7 @@ static void workers_start(void)
 		workers[i].random = (stress.seed + i + 1) * 0x9e3779b97f4a7c15ULL | 1;
 		ret = pthread_create(&workers[i].thread, NULL, work, &workers[i]);
 		if (ret)
-			fail(ret, "a thread");
+			fail(0, "a thread: %s", strerror(ret));
 	}
 }
 

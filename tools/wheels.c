@@ -11,6 +11,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define WHEELS	"/sys/kernel/debug/hwt/wheels"
 
@@ -160,7 +161,9 @@ void wheels_print(bool json)
 	int n = scandir(WHEELS, &wheels, is_wheel, versionsort), i;
 
 	if (n < 0)
-		fail(errno, WHEELS);
+		fail(0, "%s: %s: %s", WHEELS, strerror(errno), errno == EACCES ?
+		     "only root may look" : access("/sys/module/hwt", F_OK) ? "modprobe hwt" :
+		     "mount -t debugfs none /sys/kernel/debug");
 	for (i = 0; i < n; i++) {
 		if (i && !json)
 			printf("\n");

@@ -98,7 +98,7 @@ for command in info stats "sleep 1" "run /dev/null" stress bench; do
 		"$ctl" --device /dev/nothing $command
 done
 expect "another device" 1 \
-	"hwtctl: /dev/null: what it is: Inappropriate ioctl for device" \
+	"hwtctl: /dev/null: what it is: Inappropriate ioctl for device: this is not hwt's device" \
 	"$ctl" -d /dev/null info
 expect "nowhere to print to" 1 "hwtctl: standard output: No space left on device" \
 	sh -c "'$ctl' info >/dev/full"
@@ -119,24 +119,29 @@ expect "it is a device of that subsystem" 0 /sys/class/misc readlink -f /sys/cla
 expect "and of that name" 0 DEVNAME=hwt grep DEVNAME /sys/class/misc/hwt/uevent
 
 as() { user=$1; shift; su -s /bin/sh "$user" -c "$*"; }
-expect "before it, members are refused" 1 "hwtctl: /dev/hwt: Permission denied" \
+expect "before it, members are refused" 1 "hwtctl: /dev/hwt: Permission denied: only root may use it" \
 	as member "$ctl" sleep 0
 chgrp "$(rule GROUP)" /dev/hwt
 chmod "$(rule MODE)" /dev/hwt
 expect "members may" 0 "" as member "$ctl" sleep 10ms
-expect "strangers are refused" 1 "hwtctl: /dev/hwt: Permission denied" \
+expect "strangers are refused" 1 "hwtctl: /dev/hwt: Permission denied: it belongs to group hwt" \
 	as stranger "$ctl" sleep 0
 
 # Of another user's process a member sees nothing.
 writer_begin
 echo "schedule a 1h" >&7
 writer_sync 1
-expect "no list of root's" 1 "hwtctl: process $writer_pid: Permission denied" \
+expect "no list of root's" 1 "hwtctl: process $writer_pid: Permission denied: only root and who may trace it can look at it" \
 	as member "$ctl" list --pid $writer_pid
-expect "no list by a number" 1 "hwtctl: descriptor 3 of process $writer_pid: Operation not permitted" \
+expect "no list by a number" 1 "hwtctl: descriptor 3 of process $writer_pid: Operation not permitted: only root and who may trace it can look at it" \
 	as member "$ctl" list --pid $writer_pid --fd 3
 expect "not in the statistics" 0 "" \
 	as member "$ctl stats --json | grep '\"pid\":$writer_pid,\"fd\"' || true"
 check "root sees it" sh -c "'$ctl' stats --json | grep -q '\"pid\":$writer_pid,\"fd\"'"
 writer_end
+
+unload hwt
+expect "no module" 1 "hwtctl: /dev/hwt: No such file or directory: the module is not loaded, 'modprobe hwt' does that" \
+	"$ctl" info
+load hwt
 plan

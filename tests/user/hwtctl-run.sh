@@ -204,20 +204,20 @@ a name that is none, within|'a/b': a name is of letters, digits, _ - . :|schedul
 a name that is reserved|'all': that word is no name|schedule all 1s
 a name that is a duration|'inf': that word is no name|schedule inf 1s
 a long name|'$long': the name is too long|schedule $long 1s
-an unknown name|cancel a: No such file or directory|cancel a
-an unknown name to get|get $long: No such file or directory|get $long
-an unknown name to wait for|wait a: No such file or directory|wait a
+an unknown name|cancel a: no timeout has this name|cancel a
+an unknown name to get|get $long: no timeout has this name|get $long
+an unknown name to wait for|wait a: no timeout has this name|wait a
 no time to be idle|'never' is no time|idle never
 nowhere to save|/nowhere/file: No such file or directory|save /nowhere/file
 END
 script "a name twice" 1 "hwtctl: /tmp/script:2: 'a': there is a timeout of this name" \
 	"schedule a 1s
 schedule a 1s"
-script "after a stop" 1 "hwtctl: /tmp/script:2: schedule a: Cannot send after transport endpoint shutdown" \
+script "after a stop" 1 "hwtctl: /tmp/script:2: schedule a: Cannot send after transport endpoint shutdown: the context was stopped for good, open another" \
 	"stop
 schedule a 1s"
 script "going on" 1 "hwtctl: /tmp/script:1: 'nonsense' is unknown
-hwtctl: /tmp/script:2: cancel a: No such file or directory
+hwtctl: /tmp/script:2: cancel a: no timeout has this name
 a expired" "nonsense
 cancel a
 schedule a 0" --keep-going

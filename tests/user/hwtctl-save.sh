@@ -162,7 +162,7 @@ check "its own names it still has" sh -c "! grep hwtctl: $writer_output"
 awk 'BEGIN { for (i = 0; i < 4998; i++) print "schedule n" i " 1h" }' >/tmp/script
 "$ctl" save -o /tmp/many /tmp/script
 expect "many" 0 4999 grep -c . /tmp/many
-expect "no room for all" 1 "hwtctl: /tmp/many: restoring: Resource temporarily unavailable" \
+expect "no room for all" 1 "hwtctl: /tmp/many: restoring: Resource temporarily unavailable: a limit is reached, see 'hwtctl info'" \
 	"$ctl" restore --pid $writer_pid /tmp/many
 expect "then there is none" 0 5 sh -c "'$ctl' list --json --pid $writer_pid | grep -c ."
 expect "no dates on another clock" 1 "hwtctl: /tmp/dates: saved on the realtime clock, the context of process $writer_pid is on the monotonic one" \
@@ -174,7 +174,7 @@ expect "no descriptor" 1 \
 echo "stop" >&7
 writer_sync 3
 expect "nothing can be made after a stop" 1 \
-	"hwtctl: /tmp/save: restoring: Cannot send after transport endpoint shutdown" \
+	"hwtctl: /tmp/save: restoring: Cannot send after transport endpoint shutdown: the context was stopped for good, open another" \
 	"$ctl" restore --pid $writer_pid /tmp/save
 check "the process ends well" writer_end
 
@@ -225,7 +225,7 @@ no period|/tmp/bad:2: "period_ns" does not fit "mode"|$head;{"mode":"fixed-rate"
 a period of none|/tmp/bad:2: "period_ns" does not fit "mode"|$head;{"mode":"one-shot","data":1,$times,"period_ns":1}
 no name|/tmp/bad:2: 'a b': a name is of letters, digits, _ - . :|$head;{"name":"a b","mode":"one-shot","data":1,$times,"period_ns":0}
 a count out of range|/tmp/bad:1: "count" is out of range|$(header false monotonic 3 4000000000)
-a wheel that cannot be|/dev/hwt: a private wheel: Invalid argument|$(header true monotonic 7 1);$good
+a wheel that cannot be|/dev/hwt: a private wheel (HWT_IOC_SETUP in hwt(4) tells its limits): Invalid argument|$(header true monotonic 7 1);$good
 another clock|/tmp/bad: saved on the boottime clock, and /dev/hwt is on the monotonic one|$(header false boottime 3 1);$good
 END
 expect "a save that cannot be written" 1 "hwtctl: /dev/full/x: Not a directory" \

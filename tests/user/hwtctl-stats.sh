@@ -57,7 +57,7 @@ expect "one has gone" 0 "1-hwt_system
 3-hwt_device" names
 
 umount /sys/kernel/debug
-expect "no debugfs" 1 "hwtctl: /sys/kernel/debug/hwt/wheels: No such file or directory" \
+expect "no debugfs" 1 "hwtctl: /sys/kernel/debug/hwt/wheels: No such file or directory: mount -t debugfs none /sys/kernel/debug" \
 	"$ctl" stats --wheels
 mount -t debugfs debugfs /sys/kernel/debug
 refused "not of a process" "--wheels goes with --json only" "$ctl" stats --wheels --pid 1
@@ -80,7 +80,7 @@ what="features"
 check "features" sh -c "'$ctl' info | grep -q '^features  *setup .*list'"
 check "info as JSON" sh -c "'$ctl' info --json |
 	grep -q '^{\"version\":[0-9]*,\"clock\":\"monotonic\",\"now_ns\":[0-9]*,\"tick_ns\":2000000,.*\"max_timeouts\":5000,.*\"features\":\\[\"setup\",.*\\]}\$'"
-expect "no such wheel" 1 "hwtctl: /dev/hwt: a private wheel: Invalid argument" \
+expect "no such wheel" 1 "hwtctl: /dev/hwt: a private wheel (HWT_IOC_SETUP in hwt(4) tells its limits): Invalid argument" \
 	"$ctl" info --tick 100000d
 
 # -- One context --
