@@ -212,6 +212,8 @@ int save_write(int fd, const struct run *run, const char *path);
 /* -- stats.c ------------------------------------------------------------- */
 
 void stats_print_one(int fd, bool json);
+/* A parameter of the module. Return: it could be read. */
+bool parameter_read(const char *name, char *value, int room);
 
 /* -- wheels.c ------------------------------------------------------------ */
 

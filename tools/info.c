@@ -3,6 +3,7 @@
  * hwtctl info: what the device is and can do
  */
 #include "hwtctl.h"
+#include <string.h>
 #include <unistd.h>
 
 static const struct {
@@ -43,7 +44,12 @@ static void print_text(const struct hwt_info_args *info)
 	put_limit("  pending", info->max_pending);
 	put_limit("  on a shared wheel", info->max_shared);
 	put_limit("  of a user", info->max_user_timeouts);
-	put_limit("wheels of a user", info->max_user_wheels);
+	if (!info->max_user_wheels &&
+	    parameter_read("max_user_wheels", text, sizeof(text)) && strcmp(text, "0") != 0)
+		printf("%-20sno limit: opened with CAP_SYS_RESOURCE (without: %s)\n",
+		       "wheels of a user", text);
+	else
+		put_limit("wheels of a user", info->max_user_wheels);
 	printf("%-19s", "features");
 	for (i = 0; i < ARRAY_SIZE(features); i++)
 		if (info->features & features[i].bit)

@@ -373,7 +373,7 @@ static void put_short(double value)
 	printf(" %6.*f%c", value < 99.95 ? 1 : 0, value, units[unit]);
 }
 
-static bool parameter_read(const char *name, char *value, int room)
+bool parameter_read(const char *name, char *value, int room)
 {
 	char path[300];
 	FILE *file;
