@@ -30,6 +30,17 @@ documented()
 }
 has() { grep -q "$2" "$1"; }
 
+# Work until what is documented has ended: nobody knows when it begins to record. test_shown stays.
+work_on()
+{
+	work
+	while kill -0 "$documented" 2>/dev/null; do
+		unload test_shown
+		work
+	done
+	wait "$documented" || sed 's/^/# /' /tmp/documented.txt
+}
+
 enter perf list 'hwt:*' >/tmp/list 2>&1 || true
 for event in schedule cancel expire_entry expire_exit wake pass wheel_create wheel_stop; do
 	check "perf list: hwt:hwt_$event" has /tmp/list "hwt:hwt_$event "
@@ -39,9 +50,7 @@ documented <<'end'
 perf record -a -e 'hwt:*' -o /tmp/perf.data sleep 10
 perf script -i /tmp/perf.data
 end
-sleep 3
-work
-wait $documented || sed 's/^/# /' /tmp/documented.txt
+work_on
 check "perf: a schedule" has /tmp/documented.txt 'hwt:hwt_schedule: wheel=hwt_device timeout=0x[0-9a-f]* function=hwt_entry_expire.* expires=[0-9]* ret=0'
 check "perf: a wheel" has /tmp/documented.txt 'hwt:hwt_wheel_create: wheel=shown/one tick_ns=10000000 '
 unload test_shown
@@ -50,9 +59,7 @@ documented <<'end'
 trace-cmd record -e hwt -o /tmp/trace.dat sleep 10
 trace-cmd report -i /tmp/trace.dat
 end
-sleep 3
-work
-wait $documented || sed 's/^/# /' /tmp/documented.txt
+work_on
 # It has noted what functions are called: before they go.
 unload test_shown
 check "trace-cmd: a schedule" has /tmp/documented.txt 'hwt_schedule: *wheel=hwt_device timeout=0x[0-9a-f]* function=hwt_entry_expire.* expires=[0-9]* ret=0'
