@@ -728,10 +728,6 @@ typedef void (*hwt_clock_set_fn)(struct hwt_wheel *wheel, s64 jump_ns, void *arg
  * @wait:            How the wheel's thread waits.
  * @clock_set:       Called when the clock was set; only with HWT_CLOCK_REALTIME. NULL: none.
  * @clock_set_arg:   For @clock_set.
- * @poll:            Called again and again by the wheel's thread, in process context, between
- *                   all else it does; only with HWT_WAIT_BUSY. It should be quick. Flush, stop
- *                   and destroy of the wheel are -EDEADLK from there. NULL: none.
- * @poll_arg:        For @poll.
  *
  * All zero is a valid set: the defaults, on the monotonic clock.
  */
@@ -749,8 +745,6 @@ struct hwt_wheel_params {
 	enum hwt_wait_strategy wait;
 	hwt_clock_set_fn clock_set;
 	void		*clock_set_arg;
-	void		(*poll)(void *arg);
-	void		*poll_arg;
 };
 
 /**

@@ -2,10 +2,11 @@
 /*
  * /dev/hwt: the device, its file operations and its ioctls
  */
+#include <linux/cdev.h>
 #include <linux/compat.h>
+#include <linux/device.h>
 #include <linux/err.h>
 #include <linux/fs.h>
-#include <linux/miscdevice.h>
 #include <linux/module.h>
 #include <linux/nospec.h>
 #include <linux/uaccess.h>
@@ -49,7 +50,7 @@ static int hwt_ioctl_info(struct hwt_context *ctx, union hwt_args *args)
 	struct hwt_info_args *info = &args->info;
 	struct hwt_wheel_params params;
 
-	if (info->flags || info->reserved || info->reserved2)
+	if (info->flags)
 		return -EINVAL;
 	xa_lock(&ctx->entries);
 	hwt_wheel_get_params(ctx->wheel, &params);
@@ -58,19 +59,18 @@ static int hwt_ioctl_info(struct hwt_context *ctx, union hwt_args *args)
 					hwt_context_offset(ctx));
 	xa_unlock(&ctx->entries);
 
-	info->version = HWT_ABI_VERSION;
 	info->tick_ns = params.tick_ns;
 	info->ticks_per_wheel = params.ticks_per_wheel;
 	info->levels = params.levels;
-	info->max_timeouts = hwt_max_timeouts;
+	info->keys = ctx->keyed;
+	info->max_timeouts = hwt_context_max_timeouts(ctx);
 	info->max_pending = params.max_pending;
-	info->max_shared = hwt_max_shared;
 	info->max_user_timeouts = hwt_max_user_timeouts;
 	info->max_user_wheels = ctx->unlimited ? 0 : hwt_max_user_wheels;
 	info->features = HWT_FEATURE_SETUP | HWT_FEATURE_BOOTTIME |
 			 HWT_FEATURE_REALTIME | HWT_FEATURE_LIST |
 			 HWT_FEATURE_BATCH | HWT_FEATURE_RINGS |
-			 HWT_FEATURE_PLACE | HWT_URING_FEATURES;
+			 HWT_FEATURE_PLACE | HWT_FEATURE_KEYS | HWT_URING_FEATURES;
 	info->event_size = sizeof(struct hwt_event);
 	return 0;
 }
@@ -90,14 +90,14 @@ static int hwt_ioctl_schedule(struct hwt_context *ctx, union hwt_args *args)
 		.period_ns	= sched->period_ns,
 		.slack_ns	= sched->slack_ns,
 		.user_data	= sched->user_data,
+		.id		= sched->id,
 	};
 	int ret;
 
-	if (sched->reserved)
-		return -EINVAL;
 	ret = hwt_op_schedule(ctx, &op, hwt_context_offset(ctx), NULL, NULL);
 	sched->id = op.id;
-	return ret;
+	sched->was = ret;
+	return min(ret, 0);
 }
 
 static int hwt_ioctl_modify(struct hwt_context *ctx, union hwt_args *args)
@@ -126,10 +126,16 @@ static int hwt_ioctl_cancel(struct hwt_context *ctx, union hwt_args *args)
 	const struct hwt_op op = { .flags = cancel->flags, .id = cancel->id };
 	int ret;
 
-	if (cancel->reserved)
-		return -EINVAL;
+	if (cancel->flags == HWT_CANCEL_ALL) {
+		if (cancel->id)
+			return -EINVAL;
+		cancel->was = 0;
+		cancel->count = hwt_context_cancel_all(ctx);
+		return 0;
+	}
 	ret = hwt_op_cancel(ctx, &op);
 	cancel->was = ret;
+	cancel->count = 1;
 	return min(ret, 0);
 }
 
@@ -191,25 +197,27 @@ static const struct hwt_ioctl {
 	int	(*call)(struct hwt_context *ctx, union hwt_args *args);
 	u32	size;
 	u32	size_min;
+	fmode_t	mode;
 } hwt_ioctls[] = {
-#define HWT_IOCTL(_name, _NAME)						\
+#define HWT_IOCTL(_name, _NAME, _mode)					\
 	[_IOC_NR(HWT_IOC_##_NAME)] = {					\
 		.call		= hwt_ioctl_##_name,			\
 		.size		= sizeof(struct hwt_##_name##_args),	\
 		.size_min	= HWT_##_NAME##_SIZE_VER1,		\
+		.mode		= _mode,				\
 	}
-	HWT_IOCTL(info, INFO),
-	HWT_IOCTL(setup, SETUP),
-	HWT_IOCTL(schedule, SCHEDULE),
-	HWT_IOCTL(modify, MODIFY),
-	HWT_IOCTL(cancel, CANCEL),
-	HWT_IOCTL(get, GET),
-	HWT_IOCTL(stop, STOP),
-	HWT_IOCTL(stats, STATS),
-	HWT_IOCTL(list, LIST),
-	HWT_IOCTL(batch, BATCH),
-	HWT_IOCTL(rings, RINGS),
-	HWT_IOCTL(enter, ENTER),
+	HWT_IOCTL(info, INFO, 0),
+	HWT_IOCTL(setup, SETUP, FMODE_WRITE),
+	HWT_IOCTL(schedule, SCHEDULE, FMODE_WRITE),
+	HWT_IOCTL(modify, MODIFY, FMODE_WRITE),
+	HWT_IOCTL(cancel, CANCEL, FMODE_WRITE),
+	HWT_IOCTL(get, GET, 0),
+	HWT_IOCTL(stop, STOP, FMODE_WRITE),
+	HWT_IOCTL(stats, STATS, 0),
+	HWT_IOCTL(list, LIST, 0),
+	HWT_IOCTL(batch, BATCH, FMODE_WRITE),
+	HWT_IOCTL(rings, RINGS, FMODE_WRITE),
+	HWT_IOCTL(enter, ENTER, FMODE_WRITE),
 };
 
 /* 32-bit programs use this, too: see the assertions on the layout at the end. */
@@ -226,7 +234,8 @@ static long hwt_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 	if (cmd != _IO(HWT_IOC_MAGIC, nr) || nr >= ARRAY_SIZE(hwt_ioctls))
 		return -ENOTTY;
 	ioctl = &hwt_ioctls[array_index_nospec(nr, ARRAY_SIZE(hwt_ioctls))];
-
+	if ((file->f_mode & ioctl->mode) != ioctl->mode)
+		return -EBADF;
 	if (get_user(size, (u32 __user *)uargs))
 		return -EFAULT;
 	if (size < ioctl->size_min)
@@ -243,7 +252,7 @@ static long hwt_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 	if (!copy_to_user(uargs, &args, min(size, ioctl->size)))
 		return 0;
 	/* The program cannot cancel a timeout whose id it did not get. */
-	if (cmd == HWT_IOC_SCHEDULE) {
+	if (cmd == HWT_IOC_SCHEDULE && !ctx->keyed) {
 		args.cancel = (struct hwt_cancel_args) { .id = args.schedule.id };
 		hwt_ioctl_cancel(ctx, &args);
 	}
@@ -284,11 +293,53 @@ static const struct file_operations hwt_fops = {
 #endif
 };
 
-static struct miscdevice hwt_device = {
-	.minor	= MISC_DYNAMIC_MINOR,
-	.name	= "hwt",
-	.fops	= &hwt_fops,
-};
+/* Not a misc device: those are opened one after the other, and an open may create a thread. */
+static dev_t hwt_devt;
+static struct cdev *hwt_cdev;
+static struct class *hwt_class;
+
+static int __init hwt_device_create(void)
+{
+	struct device *device;
+	int ret;
+
+	ret = alloc_chrdev_region(&hwt_devt, 0, 1, "hwt");
+	if (ret)
+		return ret;
+	hwt_class = hwt_class_create("hwt");
+	if (IS_ERR(hwt_class)) {
+		ret = PTR_ERR(hwt_class);
+		goto err_region;
+	}
+	ret = -ENOMEM;
+	hwt_cdev = cdev_alloc();
+	if (!hwt_cdev)
+		goto err_class;
+	hwt_cdev->ops = &hwt_fops;
+	hwt_cdev->owner = THIS_MODULE;
+	ret = cdev_add(hwt_cdev, hwt_devt, 1);
+	if (ret)
+		goto err_cdev;
+	device = device_create(hwt_class, NULL, hwt_devt, NULL, "hwt");
+	if (!IS_ERR(device))
+		return 0;
+	ret = PTR_ERR(device);
+err_cdev:
+	cdev_del(hwt_cdev);
+err_class:
+	class_destroy(hwt_class);
+err_region:
+	unregister_chrdev_region(hwt_devt, 1);
+	return ret;
+}
+
+static void hwt_device_destroy(void)
+{
+	device_destroy(hwt_class, hwt_devt);
+	cdev_del(hwt_cdev);
+	class_destroy(hwt_class);
+	unregister_chrdev_region(hwt_devt, 1);
+}
 
 /**
  * hwt_chardev_init() - create /dev/hwt
@@ -303,19 +354,10 @@ int __init hwt_chardev_init(struct dentry *debugfs)
 	ret = hwt_entries_init();
 	if (ret)
 		return ret;
-	ret = hwt_contexts_init();
-	if (ret)
-		goto err_entries;
 	hwt_contexts_debugfs_init(debugfs);
-	ret = misc_register(&hwt_device);
+	ret = hwt_device_create();
 	if (ret)
-		goto err_contexts;
-	return 0;
-
-err_contexts:
-	hwt_contexts_exit();
-err_entries:
-	hwt_entries_exit();
+		hwt_entries_exit();
 	return ret;
 }
 
@@ -326,7 +368,7 @@ err_entries:
  */
 void hwt_chardev_exit(void)
 {
-	misc_deregister(&hwt_device);
+	hwt_device_destroy();
 	hwt_contexts_exit();
 	hwt_entries_exit();
 }
@@ -336,8 +378,8 @@ void hwt_chardev_exit(void)
  * by the attribute in the header), and there is no padding.
  */
 static_assert(sizeof(struct hwt_event) == 64);
-static_assert(sizeof(struct hwt_info_args) == HWT_INFO_SIZE_VER1 + 24);
-static_assert(sizeof(struct hwt_setup_args) == HWT_SETUP_SIZE_VER1 + 8);
+static_assert(sizeof(struct hwt_info_args) == HWT_INFO_SIZE_VER1);
+static_assert(sizeof(struct hwt_setup_args) == HWT_SETUP_SIZE_VER1);
 static_assert(sizeof(struct hwt_schedule_args) == HWT_SCHEDULE_SIZE_VER1);
 static_assert(sizeof(struct hwt_modify_args) == HWT_MODIFY_SIZE_VER1);
 static_assert(sizeof(struct hwt_cancel_args) == HWT_CANCEL_SIZE_VER1);
@@ -345,10 +387,10 @@ static_assert(sizeof(struct hwt_get_args) == HWT_GET_SIZE_VER1);
 static_assert(sizeof(struct hwt_stop_args) == HWT_STOP_SIZE_VER1);
 static_assert(sizeof(struct hwt_stats_args) == HWT_STATS_SIZE_VER1);
 static_assert(sizeof(struct hwt_list_args) == HWT_LIST_SIZE_VER1);
-static_assert(sizeof(struct hwt_list_entry) == 64);
+static_assert(sizeof(struct hwt_list_entry) == HWT_LIST_ENTRY_SIZE_VER1);
 static_assert(sizeof(struct hwt_batch_args) == HWT_BATCH_SIZE_VER1);
 static_assert(sizeof(struct hwt_rings_args) == HWT_RINGS_SIZE_VER1);
 static_assert(sizeof(struct hwt_enter_args) == HWT_ENTER_SIZE_VER1);
-static_assert(sizeof(struct hwt_op) == 64);
+static_assert(sizeof(struct hwt_op) == HWT_OP_SIZE_VER1);
 static_assert(sizeof(struct hwt_rings) == 192);
 static_assert(sizeof(struct hwt_uring_cmd) == 16);

@@ -7,6 +7,13 @@
 
 #include <linux/version.h>
 
+/* Without its module since 6.4. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 4, 0)
+#define hwt_class_create(_name)	class_create(_name)
+#else
+#define hwt_class_create(_name)	class_create(THIS_MODULE, _name)
+#endif
+
 /*
  * Commands of io_uring that the kernel can cancel: 6.7 and later. Before, one that is pending
  * keeps its file open even past the death of the task. HWT_URING: they are there.

@@ -4,8 +4,12 @@
  *
  * /dev/hwt belongs to root, and to whom an administrator opens it: docs/limits.md says what
  * they can take of the kernel's memory (charged to the memory cgroup of the caller) and
- * time. open() fails with ENOMEM, or, the first one after the module was loaded, as
- * HWT_IOC_SETUP does.
+ * time. A user's contexts share a wheel, which is a kernel thread. So open() fails with ENOMEM, or
+ * as HWT_IOC_SETUP does.
+ *
+ * A descriptor that is open for reading only can be read, polled and asked: INFO, GET, LIST,
+ * STATS. All else fails with EBADF. Each open() makes a context, so one that
+ * was opened so has no timeouts.
  *
  * An open file of /dev/hwt is a context: any number of timeouts on one
  * descriptor, with ids, events, limits and statistics of its own. HWT_IOC_SCHEDULE
@@ -37,6 +41,9 @@
  *	after a stop, the one marked HWT_EVENT_LAST) or when it is cancelled; that of
  *	a command of io_uring when the command completes. An id is never 0. It is not
  *	given again by the same context until 2^32 - 1 others have been.
+ *	A context with keys (HWT_SETUP_KEYS) has no such ids: the program names each
+ *	timeout by a 64-bit number of its own, the address of an object for example. A
+ *	schedule of a key that exists moves that timeout, so nothing has to be waited for.
  *
  * Times
  *	All are nanoseconds. Delays count from the call (of many operations: from when
@@ -53,7 +60,7 @@
  *	HWT_IOC_BATCH carries out an array of operations, each with a result of its
  *	own. HWT_IOC_RINGS makes two rings in memory that the program and the kernel
  *	share: operations go in by one, events come out by the other, and only
- *	HWT_IOC_ENTER, for many at once, is a system call, or none at all. With
+ *	HWT_IOC_ENTER, for many at once, is a system call. With
  *	io_uring, HWT_URING_ARM is a timeout whose event is a completion.
  *
  * Structures of arguments
@@ -62,7 +69,8 @@
  *	they stay when a structure grows at its end. A smaller structure, from an older
  *	header, is taken as if zeroes followed; one smaller than the first
  *	version's is EINVAL. A larger one, from a newer header, is taken if what
- *	is unknown is all zero, else it is E2BIG. Fields marked "out" are written only
+ *	is unknown is all zero, else it is E2BIG. The elements of arrays and rings have
+ *	sizes of their own, for which the same holds. Fields marked "out" are written only
  *	on success, and what they hold before does not matter. Flags and reserved
  *	fields must be zero where nothing else is said. The easiest way:
  *
@@ -75,9 +83,10 @@
  *			id = args.id;
  *
  * Errors of every ioctl
+ *	EBADF	the descriptor is open for reading only, and the ioctl changes something
  *	ENOTTY	unknown ioctl
  *	EFAULT	the pointer is bad. If only the answer could not be stored, a timeout
- *		just made is taken back; the others have been carried out.
+ *		just made is taken back, unless it has a key; the others have been carried out.
  *	EINVAL	the size is too small, a flag is unknown, a reserved field is not zero
  *	E2BIG	something is set that this kernel does not know
  *
@@ -88,8 +97,6 @@
 
 #include <linux/ioctl.h>
 #include <linux/types.h>
-
-#define HWT_ABI_VERSION		3
 
 #define HWT_NEVER		(~(__u64)0)
 
@@ -142,12 +149,13 @@ struct hwt_event {
 #define HWT_FEATURE_RINGS	0x20	/* HWT_IOC_RINGS, HWT_IOC_ENTER */
 #define HWT_FEATURE_URING	0x40	/* HWT_URING_ARM and the others */
 #define HWT_FEATURE_PLACE	0x80	/* HWT_IOC_SETUP: busy waiting, CPU, priority */
+#define HWT_FEATURE_KEYS	0x100	/* HWT_IOC_SETUP: HWT_SETUP_KEYS */
 
 /**
  * struct hwt_info_args - HWT_IOC_INFO: what is this context on?
  * @size:            sizeof(struct hwt_info_args)
  * @flags:           0
- * @version:         out: HWT_ABI_VERSION of the kernel; grows when something is added
+ * @event_size:      out: sizeof(struct hwt_event)
  * @clock:           out: clockid_t of the wheel's clock
  * @tick_ns:         out: tick of the wheel
  * @ticks_per_wheel: out: buckets of its level 0
@@ -156,19 +164,15 @@ struct hwt_event {
  * @max_timeouts:    out: most timeouts the context can have, unread ones included
  * @max_pending:     out: most of them pending at once, 0 if there is no such limit
  * @features:        out: HWT_FEATURE_ bits
- * @event_size:      out: sizeof(struct hwt_event)
- * @reserved:        0
- * @max_shared:      out: most timeouts the context can have on the wheel that all share;
- *                   for those beyond it gets a private one of the same kind
  * @max_user_timeouts: out: most timeouts all contexts of the user who opened this one can
  *                   have together; 0 if there is no such limit
- * @max_user_wheels: out: most private wheels that they can have; 0 if there is no such limit
- * @reserved2:       0
+ * @max_user_wheels: out: most wheels that they can have; 0 if there is no such limit
+ * @keys:            out: 1: ids are the program's keys (HWT_SETUP_KEYS); else 0
  */
 struct hwt_info_args {
 	__u32		size;
 	__u32		flags;
-	__u32		version;
+	__u32		event_size;
 	__s32		clock;
 	__aligned_u64	tick_ns;
 	__u32		ticks_per_wheel;
@@ -177,66 +181,68 @@ struct hwt_info_args {
 	__aligned_u64	max_timeouts;
 	__aligned_u64	max_pending;
 	__aligned_u64	features;
-	__u32		event_size;
-	__u32		reserved;
-	__aligned_u64	max_shared;
 	__aligned_u64	max_user_timeouts;
 	__u32		max_user_wheels;
-	__u32		reserved2;
+	__u32		keys;
 };
 
-/* struct hwt_setup_args, flags */
-#define HWT_SETUP_COARSE_CLOCK		0x1	/* delays count from the coarse clock */
-#define HWT_SETUP_TELL_CLOCK_SET	0x2	/* an event when CLOCK_REALTIME is set */
-#define HWT_SETUP_BUSY_WAIT		0x4	/* its thread never sleeps */
-#define HWT_SETUP_CPU			0x8	/* its thread runs on one CPU */
+/*
+ * struct hwt_setup_args, flags. No flag has the value of a mode or a priority: one that is put
+ * into the wrong member is EINVAL.
+ */
+#define HWT_SETUP_BOOTTIME		0x100	/* a wheel on CLOCK_BOOTTIME */
+#define HWT_SETUP_REALTIME		0x200	/* a wheel on CLOCK_REALTIME */
+#define HWT_SETUP_TELL_CLOCK_SET	0x400	/* an event when CLOCK_REALTIME is set */
+#define HWT_SETUP_BUSY_WAIT		0x800	/* its thread never sleeps */
+#define HWT_SETUP_CPU			0x1000	/* its thread runs on one CPU */
+#define HWT_SETUP_PRIVATE		0x2000	/* a private wheel, if nothing else asks for it */
+#define HWT_SETUP_KEYS			0x4000	/* ids are the program's keys */
 
 /* struct hwt_setup_args, priority */
-#define HWT_SETUP_NORMAL	0	/* its thread is as any other */
-#define HWT_SETUP_FIFO_LOW	1	/* above all ordinary threads */
-#define HWT_SETUP_FIFO		2	/* in the middle of the real-time ones */
+#define HWT_PRIO_NORMAL		0	/* its thread is as any other */
+#define HWT_PRIO_FIFO_LOW	1	/* above all ordinary threads */
+#define HWT_PRIO_FIFO		2	/* in the middle of the real-time ones */
 
 /**
- * struct hwt_setup_args - HWT_IOC_SETUP: a private wheel
+ * struct hwt_setup_args - HWT_IOC_SETUP: a private wheel, or keys
  * @size:            sizeof(struct hwt_setup_args)
- * @flags:           HWT_SETUP_COARSE_CLOCK: schedule with a delay is cheaper, and
- *                   early by as much as the kernel's coarse clock is late (up to
- *                   10 ms, see clock_getres(CLOCK_MONOTONIC_COARSE)).
- *                   HWT_SETUP_TELL_CLOCK_SET: only with CLOCK_REALTIME. When the clock is
+ * @flags:           HWT_SETUP_BOOTTIME, HWT_SETUP_REALTIME: the clock; without either,
+ *                   CLOCK_MONOTONIC. On CLOCK_REALTIME deadlines are dates: when the clock is
+ *                   set forward, what it passes over fires at once; when it is set back, nothing
+ *                   fires before its date comes again, and nothing fires twice.
+ *                   HWT_SETUP_TELL_CLOCK_SET: only with HWT_SETUP_REALTIME. When the clock is
  *                   set (or the machine was suspended) there is an event of kind
  *                   HWT_EVENT_CLOCK_SET, with id and user_data 0: deadline_ns is what the
  *                   time would be without that, fired_ns what it is; overruns, how often it
  *                   was set again before the event was read. All timeouts stay as they are.
  *                   HWT_SETUP_BUSY_WAIT: its thread keeps a CPU busy to be on time; only
  *                   with HWT_SETUP_CPU. HWT_SETUP_CPU: its thread stays on @cpu.
+ *                   HWT_SETUP_KEYS: ids are the program's keys; by itself, it asks for no
+ *                   private wheel.
  * @tick_ns:         its tick; times @ticks_per_wheel it must be below 2^63. 0: the
  *                   module's default. One below the module's min_tick_us is raised to
  *                   that.
  * @ticks_per_wheel: buckets of level 0, 2 to 65536, rounded up to a power of two; each
  *                   higher level has as many, but 512 at most. 0: the default
  * @levels:          1 to 6; 0: the default
- * @clock:           CLOCK_MONOTONIC, CLOCK_BOOTTIME or CLOCK_REALTIME. With the last one
- *                   deadlines are dates: when the clock is set forward, what it passes over
- *                   fires at once; when it is set back, nothing fires before its date comes
- *                   again, and nothing fires twice
- * @reserved:        0
  * @max_pending:     most timeouts pending at once, below 2^63; 0: no limit but
  *                   max_timeouts. One whose firing has begun makes room, though it may
  *                   still be seen as pending for a moment.
  * @cpu:             where its thread is to run, with HWT_SETUP_CPU; else 0
- * @priority:        of its thread: HWT_SETUP_NORMAL, with HWT_SETUP_BUSY_WAIT nothing else,
- *                   HWT_SETUP_FIFO_LOW or HWT_SETUP_FIFO
+ * @priority:        of its thread: HWT_PRIO_NORMAL, with HWT_SETUP_BUSY_WAIT nothing else,
+ *                   HWT_PRIO_FIFO_LOW or HWT_PRIO_FIFO
  *
- * By default a context is on the wheel that all contexts share. A private one is a
- * kernel thread of its own, and seldom needed: for another tick, another clock, or
- * max_pending. It must be the first thing asked for. HWT_IOC_INFO tells the values
- * after rounding.
+ * By default a context is on the wheel that the user's contexts share, with ids that the kernel
+ * chooses. A private wheel is a kernel thread of its own, and seldom
+ * needed: for another tick, another clock, or max_pending. All that is zero is the default. It
+ * must be the first thing asked for. HWT_IOC_INFO tells the values after rounding.
  *
  *	EBUSY	the context has scheduled a timeout, has been set up, or has rings
  *	EINVAL	a value is out of range, or @cpu is not online
  *	EPERM	HWT_SETUP_BUSY_WAIT, HWT_SETUP_CPU and priorities but the normal one want
  *		CAP_SYS_NICE
- *	EAGAIN	the user has max_user_wheels, or no thread more is allowed
+ *	ENOSPC	the user has max_user_wheels
+ *	EAGAIN	no thread more is allowed
  *	ENOMEM, EINTR	the wheel could not be made: no memory, killed
  */
 struct hwt_setup_args {
@@ -245,8 +251,6 @@ struct hwt_setup_args {
 	__aligned_u64	tick_ns;
 	__u32		ticks_per_wheel;
 	__u32		levels;
-	__s32		clock;
-	__u32		reserved;
 	__aligned_u64	max_pending;
 	__u32		cpu;
 	__u32		priority;
@@ -258,40 +262,45 @@ struct hwt_setup_args {
 #define HWT_MODE_FIXED_DELAY	2	/* each time one period after it fired */
 
 /* flags of HWT_IOC_SCHEDULE and HWT_IOC_MODIFY */
-#define HWT_ABSOLUTE		0x1	/* time_ns is a deadline, else a delay */
+#define HWT_ARM_ABSOLUTE	0x10	/* time_ns is a deadline, else a delay */
 /* flags of HWT_IOC_MODIFY */
-#define HWT_SET_USER_DATA	0x2	/* user_data is new, else it stays */
+#define HWT_ARM_USER_DATA	0x20	/* user_data is new, else it stays */
+
+/* Limits, of which struct hwt_stats_args tells the last one that was met */
+#define HWT_LIMIT_TIMEOUTS	1	/* max_timeouts, of the context */
+#define HWT_LIMIT_USER_TIMEOUTS	2	/* max_user_timeouts, of all contexts of the user */
+#define HWT_LIMIT_PENDING	3	/* max_pending, of the private wheel */
+#define HWT_LIMIT_USER_WHEELS	4	/* max_user_wheels, in HWT_IOC_SETUP */
 
 /**
  * struct hwt_schedule_args - HWT_IOC_SCHEDULE: a new timeout
  * @size:      sizeof(struct hwt_schedule_args)
- * @flags:     HWT_ABSOLUTE or 0
+ * @flags:     HWT_ARM_ABSOLUTE or 0
  * @mode:      HWT_MODE_
- * @reserved:  0
+ * @was:       out: 0; with keys, the HWT_STATE_ bits that the timeout of the key had
  * @time_ns:   delay or deadline, of the first firing if it is periodic
  * @period_ns: period, not 0; of a one-shot: 0
  * @slack_ns:  how much later it may fire if that saves a wake-up; 0 if periodic
- * @user_data: anything; comes back with the events
- * @id:        out: the timeout's id
+ * @user_data: anything; comes back with the events. With keys: 0, and the key comes back
+ * @id:        out: the timeout's id; with keys: the key
  *
- * Timeouts of one tick come up in any order. The call waits, O_NONBLOCK or not, while the user's
- * programs have made and cancelled faster than the wheel's thread can let go of timeouts; only
- * being killed ends that early.
+ * Timeouts of one tick come up in any order. With keys, a timeout of that key is moved, as by
+ * HWT_IOC_MODIFY. One of another mode is cancelled, and a new one is made: @was is 0 then, and if
+ * that fails the old one is gone.
  *
- *	EAGAIN		the context has max_timeouts, or the user max_user_timeouts; max_pending are
- *			pending; or max_shared are on the shared wheel, and the user may not
- *			have a private one more
- *	EINTR		killed, while that wheel was made
  *	EINVAL		mode, period_ns or slack_ns is not as said above
  *	ENOMEM		no memory, in the kernel or within the caller's memory cgroup,
  *			to which timeouts are charged
+ *	ENOSPC		a limit is met: the context has max_timeouts, or the user max_user_timeouts
+ *			(a cancelled one counts until its memory is free, within reclaim_ms), or
+ *			max_pending are pending. HWT_IOC_STATS says which
  *	ESHUTDOWN	the context was stopped
  */
 struct hwt_schedule_args {
 	__u32		size;
 	__u32		flags;
 	__u32		mode;
-	__u32		reserved;
+	__u32		was;
 	__aligned_u64	time_ns;
 	__aligned_u64	period_ns;
 	__aligned_u64	slack_ns;
@@ -310,12 +319,12 @@ struct hwt_schedule_args {
 /**
  * struct hwt_modify_args - HWT_IOC_MODIFY: move a timeout
  * @size:      sizeof(struct hwt_modify_args)
- * @flags:     HWT_ABSOLUTE, HWT_SET_USER_DATA
+ * @flags:     HWT_ARM_ABSOLUTE; HWT_ARM_USER_DATA, without keys
  * @id:        the timeout
  * @time_ns:   its new delay or deadline
  * @period_ns: its new period, 0 to keep it; of a one-shot: 0
  * @slack_ns:  its new slack; 0 if periodic
- * @user_data: its new data, with HWT_SET_USER_DATA
+ * @user_data: its new data, with HWT_ARM_USER_DATA
  * @was:       out: HWT_STATE_ bits, the state it was in
  * @reserved:  0
  *
@@ -323,10 +332,9 @@ struct hwt_schedule_args {
  * event that was not read is withdrawn, overruns and all: @was has HWT_STATE_EVENT
  * then. A one-shot that had fired so becomes pending again.
  *
- *	EAGAIN		it was not pending, or its firing had begun, and max_pending others are
- *	EINVAL		period_ns or slack_ns is not as said above, or new data for one of
- *			io_uring, whose data is its name
+ *	EINVAL		period_ns or slack_ns is not as said above
  *	ENOENT		there is no such timeout (any more)
+ *	ENOSPC		it was not pending, or its firing had begun, and max_pending others are
  *	ESHUTDOWN	the context was stopped
  */
 struct hwt_modify_args {
@@ -341,15 +349,19 @@ struct hwt_modify_args {
 	__u32		reserved;
 };
 
+/* struct hwt_cancel_args, flags */
+#define HWT_CANCEL_ALL		0x40	/* all timeouts of the context */
+
 /**
- * struct hwt_cancel_args - HWT_IOC_CANCEL: end a timeout
- * @size:     sizeof(struct hwt_cancel_args)
- * @flags:    0
- * @id:       the timeout
- * @was:      out: HWT_STATE_ bits, the state it was in
- * @reserved: 0
+ * struct hwt_cancel_args - HWT_IOC_CANCEL: end a timeout, or all
+ * @size:  sizeof(struct hwt_cancel_args)
+ * @flags: HWT_CANCEL_ALL or 0
+ * @id:    the timeout; 0 with HWT_CANCEL_ALL
+ * @was:   out: HWT_STATE_ bits, the state it was in; 0 with HWT_CANCEL_ALL
+ * @count: out: how many were ended
  *
- * It will not fire, an event that was not read is withdrawn, the id is no more.
+ * Its id ends, and an event that was not read is withdrawn with it. With HWT_CANCEL_ALL that holds
+ * for each timeout that was there before the call; the context goes on.
  *
  *	ENOENT	there is no such timeout (any more)
  */
@@ -358,7 +370,7 @@ struct hwt_cancel_args {
 	__u32		flags;
 	__aligned_u64	id;
 	__u32		was;
-	__u32		reserved;
+	__u32		count;
 };
 
 /**
@@ -431,7 +443,7 @@ struct hwt_list_entry {
  * program can save its timeouts, and make them again after a restart or a reboot: with the
  * remaining time as a delay, or, on CLOCK_REALTIME, with the deadline.
  *
- *	EINVAL	count is 0, or entry_size is not that of the kernel
+ *	EINVAL	count is 0, or entry_size is too small or too large
  *	EINTR	a signal came before anything was stored
  *	ENOMEM	no memory
  */
@@ -469,6 +481,7 @@ struct hwt_stop_args {
  * @size:      sizeof(struct hwt_stats_args)
  * @flags:     0
  * @timeouts:  out: timeouts it has now, unread ones included
+ * @pending:   out: those of them that are pending
  * @events:    out: events waiting to be read
  * @scheduled: out: timeouts made
  * @modified:  out: timeouts moved
@@ -477,12 +490,15 @@ struct hwt_stop_args {
  * @expired:   out: firings; those of a periodic timeout count each
  * @overruns:  out: periods that passed without an event of their own
  * @read:      out: events read, or put into the ring of events
- * @rejected:  out: HWT_IOC_SCHEDULE and HWT_IOC_MODIFY refused with EAGAIN or ESHUTDOWN
+ * @rejected:  out: HWT_IOC_SCHEDULE and HWT_IOC_MODIFY refused with ENOSPC or ESHUTDOWN
+ * @limit:     out: HWT_LIMIT_, the last limit that was met; 0: none
+ * @reserved:  0
  */
 struct hwt_stats_args {
 	__u32		size;
 	__u32		flags;
 	__aligned_u64	timeouts;
+	__aligned_u64	pending;
 	__aligned_u64	events;
 	__aligned_u64	scheduled;
 	__aligned_u64	modified;
@@ -492,6 +508,8 @@ struct hwt_stats_args {
 	__aligned_u64	overruns;
 	__aligned_u64	read;
 	__aligned_u64	rejected;
+	__u32		limit;
+	__u32		reserved;
 };
 
 /* -- Many at once -------------------------------------------------------- */
@@ -505,19 +523,20 @@ struct hwt_stats_args {
 /**
  * struct hwt_op - one operation of many
  * @opcode:       HWT_OP_
- * @flags:        as the ioctl of that name takes them
+ * @flags:        as the ioctl of that name takes them, but for HWT_CANCEL_ALL
  * @mode:         schedule: HWT_MODE_; get: out: likewise; else 0
- * @result:       out: 0 or more: done. Of modify and cancel the HWT_STATE_ bits of before,
- *                of get those of now. Negative: an errno, and nothing has changed. What
+ * @result:       out: 0 or more: done. The HWT_STATE_ bits of before (0: a new timeout), of get
+ *                those of now. Negative: an errno, and nothing has changed. What
  *                it holds before does not matter.
- * @id:           modify, cancel, get: the timeout; schedule: out: its id
+ * @id:           modify, cancel, get: the timeout; schedule: out: its id. With keys: the key
  * @time_ns:      schedule, modify: delay or deadline
  * @deadline_ns:  get: out
  * @period_ns:    schedule, modify: the period; get: out
  * @slack_ns:     schedule, modify: the slack
  * @remaining_ns: get: out
  * @user_data:    schedule, modify: the data; get: out
- * @overruns:     get: out; else 0
+ * @overruns:     get: out
+ * @reserved:     else: 0
  *
  * What the ioctl of that name says of a member holds here, its errors too. Members that an
  * operation has no use for must be zero, but for those that are out: what they hold before
@@ -539,7 +558,10 @@ struct hwt_op {
 		__aligned_u64	remaining_ns;
 	};
 	__aligned_u64	user_data;
-	__aligned_u64	overruns;
+	union {
+		__aligned_u64	overruns;
+		__aligned_u64	reserved;
+	};
 };
 
 /**
@@ -553,11 +575,12 @@ struct hwt_op {
  * One after the other, in their order; one that fails does so alone. The call comes back with
  * fewer than all if a signal or a bad address stops it half-way; the next call, for the rest,
  * tells why if it was the address. Those beyond @count have not been carried out, but for up to
- * 64 whose results could not be stored; the schedules among these have been taken back.
+ * 64 whose results could not be stored; the schedules among these have been taken back, but for
+ * those with keys.
  *
  *	EFAULT	not even the first could be read, or its result be stored
  *	EINTR	a signal came before the first
- *	EINVAL	op_size is not that of the kernel
+ *	EINVAL	op_size is too small, too large, or no multiple of 8
  *	ENOMEM	no memory
  */
 struct hwt_batch_args {
@@ -610,16 +633,12 @@ struct hwt_rings {
 	__u32	reserved3[15];
 };
 
-/* struct hwt_rings_args, flags */
-#define HWT_RINGS_POLL	0x1	/* operations are carried out without HWT_IOC_ENTER */
-
 #define HWT_RING_ENTRIES_MAX	65536
 
 /**
  * struct hwt_rings_args - HWT_IOC_RINGS: make rings
  * @size:          sizeof(struct hwt_rings_args)
- * @flags:         HWT_RINGS_POLL: the thread of the context's private wheel, which must be
- *                 one that waits busily (HWT_SETUP_BUSY_WAIT), looks for operations
+ * @flags:         0
  * @op_entries:    1 to HWT_RING_ENTRIES_MAX, rounded up to a power of two; out: entries of
  *                 the ring of operations
  * @event_entries: likewise, of the ring of events
@@ -627,18 +646,20 @@ struct hwt_rings {
  *                 hwt_rings is at its beginning
  * @ops_offset:    out: where in there the ring of operations begins, struct hwt_op
  * @events_offset: out: where in there the ring of events begins, struct hwt_event
- * @op_size:       out: sizeof(struct hwt_op)
- * @event_size:    out: sizeof(struct hwt_event)
+ * @op_size:       sizeof(struct hwt_op)
+ * @reserved:      0
  *
- * From then on events go to the ring, in their order, and are as good as read once they are
- * there: the id of a one-shot has ended, nothing can be withdrawn. When the ring is full
- * they stay where events always were, nothing is lost, and HWT_RINGS_MORE says so. read() fails
+ * Once they are mapped, events go to the ring, in their order, and are as good as read when they
+ * are there: the id of a one-shot has ended, nothing can be withdrawn. With keys, that happens in
+ * HWT_IOC_ENTER only, after the operations of that call. When the ring is full events
+ * stay where they always were, nothing is lost, and HWT_RINGS_MORE says so. read() fails
  * with EBUSY; poll() tells of events in the ring too. Deadlines in operations and events are in
  * the time namespace of the caller of HWT_IOC_RINGS. The rings go when the descriptor is
- * closed and the memory unmapped.
+ * closed and the memory unmapped. Until they are mapped, the same call returns the same rings: a
+ * program that could not map them may try again, or go on without.
  *
- *	EBUSY	the context has rings, or has been stopped
- *	EINVAL	entries are out of range, or HWT_RINGS_POLL has no wheel that waits busily
+ *	EBUSY	the context has rings that are mapped, or others; or it has been stopped
+ *	EINVAL	entries or op_size are out of range
  *	ENOMEM	no memory
  */
 struct hwt_rings_args {
@@ -650,24 +671,33 @@ struct hwt_rings_args {
 	__u32		ops_offset;
 	__u32		events_offset;
 	__u32		op_size;
-	__u32		event_size;
+	__u32		reserved;
 };
+
+/* struct hwt_enter_args, flags */
+#define HWT_ENTER_ABSOLUTE	0x1	/* timeout_ns is a deadline on CLOCK_MONOTONIC */
+#define HWT_ENTER_SIGMASK	0x2	/* sigmask is in force while it waits */
 
 /**
  * struct hwt_enter_args - HWT_IOC_ENTER: the rings' system call
  * @size:       sizeof(struct hwt_enter_args)
- * @flags:      0
+ * @flags:      HWT_ENTER_ bits
  * @submit:     most operations to carry out; out: how many have been
  * @wait:       wait until so many events are in the ring (or as many as it has entries), or
  *              no more will come; 0: do not wait
- * @timeout_ns: how long to wait at most; HWT_NEVER: for as long as it takes
+ * @timeout_ns: how long to wait at most, or until when; HWT_NEVER: for as long as it takes
+ * @sigmask:    with HWT_ENTER_SIGMASK, signals that are blocked while it waits: signal n is bit
+ *              n - 1. As for ppoll(), setting and waiting cannot be separated. Else 0
+ * @events:     out: events in the ring
+ * @result:     out: 0: as many as asked for are there; -ETIME; -EINTR: a signal; -ESHUTDOWN: the
+ *              context was stopped, and no more will come
  *
  * First operations are carried out, then what waits for room is moved to the ring of events,
- * then it waits. With HWT_RINGS_POLL nothing is to be submitted here: @submit must be 0.
+ * then it waits.
  *
- *	EINTR	a signal came, and nothing had been submitted
+ *	EINTR	a signal came before anything was done
  *	EINVAL	there are no rings; op_tail is further ahead of op_head than the ring has
- *		entries; @submit is not 0 with HWT_RINGS_POLL
+ *		entries
  */
 struct hwt_enter_args {
 	__u32		size;
@@ -675,6 +705,9 @@ struct hwt_enter_args {
 	__u32		submit;
 	__u32		wait;
 	__aligned_u64	timeout_ns;
+	__aligned_u64	sigmask;
+	__u32		events;
+	__s32		result;
 };
 
 /* -- io_uring ------------------------------------------------------------ */
@@ -682,15 +715,15 @@ struct hwt_enter_args {
 /*
  * Commands for IORING_OP_URING_CMD on the descriptor (sqe->cmd_op), if HWT_FEATURE_URING
  * says that they are there; it wants a kernel of 6.7 or later. On others,
- * IORING_OP_POLL_ADD and the rings above do the same.
+ * IORING_OP_POLL_ADD and the rings above do the same. The context must have keys
+ * (HWT_SETUP_KEYS). The key is in sqe->addr; sqe->user_data belongs to the program's runtime.
  *
  * HWT_URING_ARM	a new one-shot timeout. Completes when its time has come: cqe->res is
  *			0; -ECANCELED if it was cancelled, the ring was closed or the task has
  *			called execve(); -ESHUTDOWN if the context was stopped; else as
- *			HWT_IOC_SCHEDULE fails. There is no other event of it. Its sqe->user_data
- *			is its name for the two others: -EEXIST if the context has one of that
- *			name.
- * HWT_URING_MODIFY	moves the one whose name is in sqe->addr. -ENOENT: there is none.
+ *			HWT_IOC_SCHEDULE fails. There is no other event of it. -EEXIST: the
+ *			context has a timeout of that key, whichever ring it came from.
+ * HWT_URING_MODIFY	moves it. -ENOENT: there is none of that key.
  * HWT_URING_CANCEL	ends it; its own completion is -ECANCELED. -ENOENT: there is none.
  *			The struct hwt_uring_cmd must be zero.
  *
@@ -698,7 +731,7 @@ struct hwt_enter_args {
  * An unknown command is -ENOTTY; a ring with IORING_SETUP_IOPOLL gets -EOPNOTSUPP where the
  * kernel refuses all files that are not polled for completions (6.12 does, 7.2 does not). An
  * armed one keeps the context, also when its last descriptor is closed. IORING_OP_ASYNC_CANCEL and
- * IORING_OP_LINK_TIMEOUT do not reach it.
+ * IORING_OP_LINK_TIMEOUT do not reach it: io_uring does not pass them on to a file.
  */
 #define HWT_URING_ARM		_IO(HWT_IOC_MAGIC, 0x40)
 #define HWT_URING_MODIFY	_IO(HWT_IOC_MAGIC, 0x41)
@@ -707,7 +740,7 @@ struct hwt_enter_args {
 /**
  * struct hwt_uring_cmd - what is in sqe->cmd
  * @time_ns:  delay or deadline
- * @flags:    HWT_ABSOLUTE or 0
+ * @flags:    HWT_ARM_ABSOLUTE or 0
  * @slack_us: slack, in microseconds
  */
 struct hwt_uring_cmd {
@@ -717,18 +750,24 @@ struct hwt_uring_cmd {
 };
 
 /* The sizes of the first version: no structure is ever smaller. */
-#define HWT_INFO_SIZE_VER1	72
+#define HWT_INFO_SIZE_VER1	80
 #define HWT_SETUP_SIZE_VER1	40
 #define HWT_SCHEDULE_SIZE_VER1	56
 #define HWT_MODIFY_SIZE_VER1	56
 #define HWT_CANCEL_SIZE_VER1	24
 #define HWT_GET_SIZE_VER1	64
 #define HWT_STOP_SIZE_VER1	16
-#define HWT_STATS_SIZE_VER1	88
+#define HWT_STATS_SIZE_VER1	104
 #define HWT_LIST_SIZE_VER1	32
+#define HWT_LIST_ENTRY_SIZE_VER1	64
 #define HWT_BATCH_SIZE_VER1	24
+#define HWT_OP_SIZE_VER1	64
 #define HWT_RINGS_SIZE_VER1	40
-#define HWT_ENTER_SIZE_VER1	24
+#define HWT_ENTER_SIZE_VER1	40
+
+/* Elements of arrays and rings are never larger. */
+#define HWT_LIST_ENTRY_SIZE_MAX	256
+#define HWT_OP_SIZE_MAX		256
 
 /* -- ioctls -------------------------------------------------------------- */
 

@@ -172,6 +172,12 @@ class Bench:
         self.here("from user space, on this machine's kernel",
                   [BUILT / "user/user_bench", *(["-q"] if self.args.quick else ["-r", "3", "-t", "2"])], 3000)
 
+    def part_neighbours(self):
+        """One user's timeouts beside another user, who does what the limits allow."""
+        test = Test("neighbours", "program", 0, "neighbours", noload=True, args="" if self.args.quick else "-b")
+        self.boot("neighbours", "uml", test, 1200, "uml", memory="6G",
+                  files={"hwt/bin/neighbours": BUILT / "user/neighbours"})
+
     def quick(self, text):
         """@text in a quick run, else nothing."""
         return text if self.args.quick else ""
@@ -226,7 +232,7 @@ def source_version():
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--only", default="ops,many,life,late,smp,trace,count,user",
+    parser.add_argument("--only", default="ops,many,life,late,smp,trace,count,user,neighbours",
                         help="parts, with commas between")
     args = parser.parse_args()
     setup.ensure("bench")
@@ -235,6 +241,10 @@ def main():
                 ["make", "-C", HERE / "user", f"OUT={BUILT}/user", f"-j{host.JOBS}"])
     host.logged(BUILT / "hot.log", "building the hot path in user space",
                 ["make", "-C", HERE / "hot", f"OUT={BUILT}/hot", "programs", f"-j{host.JOBS}"])
+    if "neighbours" in args.only.split(","):
+        program = BUILT / "user/neighbours"
+        host.logged(BUILT / "neighbours.log", "building the test of neighbours",
+                    ["make", "-C", HERE.parent / "tests/user", f"OUT={program.parent}", program])
     failed = bench.run()
     return host.run([sys.executable, HERE / "report.py", bench.out]) or failed
 

@@ -211,6 +211,13 @@ def lateness(rows):
                    *(duration(row[key]) for key in ("median", "p90", "p99", "high")), row["early"]] for row in rows], 3)
 
 
+def neighbours(rows):
+    """Lateness, and the time of a call, by what the other user does."""
+    return table(["other user", "", "n", "median", "99%", "worst"],
+                 [[row["row"], row["op"], row["n"], *(duration(1000 * row[key]) for key in ("median", "p99", "worst"))]
+                  for row in rows], 2)
+
+
 def contention(rows):
     """By operation, then peer, and the number of threads."""
     order = unique(row["op"] for row in rows)
@@ -282,6 +289,9 @@ many operations there were to do, and how many timers expired (fired) when it wa
     "late": ("How late", lateness, """\
 From the deadline to the callback. Delays are from half of the span to all of it. busy: a thread on
 each CPU computes. early: how many have fired before their deadline."""),
+    "neighbours": ("Neighbours on the shared wheel", neighbours, """\
+How late the timeouts of one user are (fired: the event; woken: the read that returns it), one each tick, and
+how long its calls take (call), beside another user: tests/user/neighbours.c says what that one does."""),
     "contention": ("Contention on real cores", contention, """\
 The hot path in user space: ns of CPU time per operation, by threads at once. hwt-all: the engine's
 part included. locked: the same buckets under one lock."""),

@@ -5,15 +5,9 @@
 #ifndef _HWT_CORE_CLIENT_H
 #define _HWT_CORE_CLIENT_H
 
-#include <linux/gfp.h>
-
 struct hwt_wheel;
-struct hwt_wheel_params;
-struct module;
 
-struct hwt_wheel *hwt_wheel_create_gfp(const struct hwt_wheel_params *params,
-				       struct module *owner, gfp_t gfp);
-void hwt_wheel_kick(struct hwt_wheel *wheel);
+int hwt_wheel_attach_cgroups(struct hwt_wheel *wheel);
 void hwt_debugfs_make(void (*make)(void *of), void *of);
 
 #endif /* _HWT_CORE_CLIENT_H */

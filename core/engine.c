@@ -138,8 +138,8 @@ static void hwt_link(struct hwt_wheel *wheel, struct hwt_timeout *timeout, u64 s
 	__must_hold(&wheel->lock)
 {
 	hwt_buckets_insert(&wheel->buckets, timeout);
-	/* The engine's thread looks at the buckets before it waits, but not after each ->poll. */
-	if ((current != wheel->thread || wheel->poll) &&
+	/* The engine's thread looks at the buckets before it waits. */
+	if (current != wheel->thread &&
 	    hwt_state_tick(state) < (u64)atomic64_read(&wheel->wake_tick))
 		hwt_wheel_kick(wheel);
 }
@@ -152,7 +152,7 @@ static void hwt_end_later(struct hwt_wheel *wheel, struct hwt_timeout *timeout)
 	timeout->ended = true;
 	if (wheel->workers)
 		hwt_worker_wake(wheel);
-	else if (current != wheel->thread || wheel->poll)
+	else if (current != wheel->thread)
 		hwt_wheel_kick(wheel);
 	/* hwt_wait() does not wait for ->cancelled to begin. */
 	hwt_wake(wheel, timeout);
@@ -946,7 +946,6 @@ static void hwt_engine_spin_until(struct hwt_wheel *wheel, u64 tick, ktime_t exp
 	cond_resched_tasks_rcu_qs();
 	while (!hwt_engine_wanted(wheel) && !hwt_frozen(wheel) && !hwt_thread_off_affinity(wheel) &&
 	       (tick == HWT_TICK_NEVER || hwt_clock_now(wheel) < ktime_to_ns(expires))) {
-		hwt_engine_poll(wheel);
 		cpu_relax();
 		/* RCU waits for this thread, even if its CPU was set aside for it. */
 		cond_resched_tasks_rcu_qs();

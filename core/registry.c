@@ -68,10 +68,6 @@ static int hwt_threads_params_check(const struct hwt_wheel_params *params)
 				   params->name);
 		return -EINVAL;
 	}
-	if (params->poll && params->wait != HWT_WAIT_BUSY) {
-		pr_err_ratelimited("%s: poll is for HWT_WAIT_BUSY only\n", params->name);
-		return -EINVAL;
-	}
 	return 0;
 }
 
@@ -167,7 +163,7 @@ static void hwt_wheel_unregister(struct hwt_wheel *wheel)
 	mutex_lock(&hwt_wheels_lock);
 	/* No barrier: destroy.grace in hwt_wheel_dispose() waits for readers. */
 	list_del_rcu(&wheel->entry);
-	hwt_wheels_count--;
+	hwt_wheels_count -= wheel->owner != THIS_MODULE;
 	mutex_unlock(&hwt_wheels_lock);
 }
 
@@ -217,8 +213,6 @@ static struct hwt_wheel *hwt_wheel_alloc(const struct hwt_wheel_params *params, 
 	wheel->pinned = params->cpus;
 	wheel->clock_set = params->clock_set;
 	wheel->clock_set_arg = params->clock_set_arg;
-	wheel->poll = params->poll;
-	wheel->poll_arg = params->poll_arg;
 	wheel->clock_offset = ktime_to_ns(ktime_mono_to_real(0));
 	wheel->due_since = HWT_TICK_NEVER;
 	ratelimit_state_init(&wheel->behind_limit, 10 * HZ, 1);
@@ -282,7 +276,9 @@ static void hwt_wheel_register(struct hwt_wheel *wheel, const void *creator,
 	list_add_tail_rcu(&wheel->entry, &hwt_wheels);
 	wheel->number = ++hwt_wheels_created;
 	trace_hwt_wheel_create(wheel);
-	if (++hwt_wheels_count > HWT_WHEELS_MANY)
+	/* Those of the device are as many as its users. */
+	hwt_wheels_count += owner != THIS_MODULE;
+	if (hwt_wheels_count > HWT_WHEELS_MANY && owner != THIS_MODULE)
 		pr_warn_once("more than %u wheels are alive, the latest made by %s [%s]: each has a thread, wheels are meant to be shared\n",
 			     HWT_WHEELS_MANY, wheel->creator, wheel->owner_name);
 }
@@ -296,8 +292,9 @@ static int hwt_wheel_params_copy(struct hwt_wheel_params *to,
 	return hwt_wheel_params_check(to);
 }
 
-static struct hwt_wheel *hwt_wheel_new(const struct hwt_wheel_params *user_params,
-				       struct module *owner, const void *creator, gfp_t gfp)
+/* hwt_wheel_create() for a given module; see there. */
+struct hwt_wheel *__hwt_wheel_create(const struct hwt_wheel_params *user_params,
+				     struct module *owner)
 {
 	struct hwt_wheel_params params;
 	struct hwt_wheel *wheel;
@@ -307,32 +304,17 @@ static struct hwt_wheel *hwt_wheel_new(const struct hwt_wheel_params *user_param
 	ret = hwt_wheel_params_copy(&params, user_params);
 	if (ret)
 		return ERR_PTR(ret);
-	wheel = hwt_wheel_alloc(&params, gfp);
+	/* At the limit of a memory cgroup: an error, not the OOM killer, and no report. */
+	wheel = hwt_wheel_alloc(&params, GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN);
 	if (IS_ERR(wheel))
 		return wheel;
 	/* Each wheel keeps this module loaded, even if its creator is unloaded and leaves it. */
 	__module_get(THIS_MODULE);
 	mutex_lock(&hwt_wheels_lock);
-	hwt_wheel_register(wheel, creator, owner);
+	hwt_wheel_register(wheel, __builtin_return_address(0), owner);
 	mutex_unlock(&hwt_wheels_lock);
 	hwt_debugfs_add(wheel);
 	return wheel;
-}
-
-/* hwt_wheel_create() for a given module, with allocations by @gfp. */
-struct hwt_wheel *hwt_wheel_create_gfp(const struct hwt_wheel_params *params,
-				       struct module *owner, gfp_t gfp)
-{
-	return hwt_wheel_new(params, owner, __builtin_return_address(0), gfp);
-}
-
-/* hwt_wheel_create() for a given module; see there. */
-struct hwt_wheel *__hwt_wheel_create(const struct hwt_wheel_params *params,
-				     struct module *owner)
-{
-	/* At the limit of a memory cgroup: an error, not the OOM killer, and no report. */
-	return hwt_wheel_new(params, owner, __builtin_return_address(0),
-			     GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN);
 }
 EXPORT_SYMBOL_GPL(__hwt_wheel_create);
 

@@ -47,8 +47,6 @@ void hwt_wheel_get_params(const struct hwt_wheel *wheel,
 		.wait = wheel->wait,
 		.clock_set = wheel->clock_set,
 		.clock_set_arg = wheel->clock_set_arg,
-		.poll = wheel->poll,
-		.poll_arg = wheel->poll_arg,
 	};
 }
 EXPORT_SYMBOL_GPL(hwt_wheel_get_params);

@@ -5,7 +5,6 @@
 #ifndef _HWT_CORE_SUBMIT_H
 #define _HWT_CORE_SUBMIT_H
 
-#include "core/client.h"
 #include "core/state.h"
 #include "core/wheel.h"
 
@@ -23,6 +22,7 @@ static inline bool hwt_state_change(struct hwt_timeout *timeout, u64 *old, u64 n
 bool hwt_cancel_claim(struct hwt_timeout *timeout, u64 set, u64 *was);
 void hwt_cancel_account(struct hwt_wheel *wheel, const struct hwt_timeout *timeout, u64 old);
 void hwt_pending_put(struct hwt_wheel *wheel);
+void hwt_wheel_kick(struct hwt_wheel *wheel);
 void hwt_wheel_irq_work(struct irq_work *work);
 
 #endif /* _HWT_CORE_SUBMIT_H */

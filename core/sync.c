@@ -60,17 +60,15 @@ static bool hwt_callback_executing(struct hwt_wheel *wheel, const struct hwt_tim
 }
 
 /*
- * Is the caller inside a callback or release of this timeout? With NULL: of any timeout, or is it
- * the engine (in ->poll)? Several runners may be at one timeout: a release executes after its hold,
- * when another runner may be executing a callback of the next hold.
+ * Is the caller inside a callback or release of this timeout? With NULL: of any timeout?
+ * Several runners may be at one timeout: a release executes after its hold, when another runner may
+ * be executing a callback of the next hold.
  */
 static bool hwt_in_callback_of(struct hwt_wheel *wheel, const struct hwt_timeout *timeout)
 	__must_hold(&wheel->lock)
 {
 	struct hwt_runner *runner;
 
-	if (!timeout && current == wheel->thread)
-		return true;
 	list_for_each_entry(runner, &wheel->runners, entry)
 		if (runner->task == current && runner->current_timeout &&
 		    (!timeout || hwt_runner_executes(runner, timeout)))
@@ -79,7 +77,7 @@ static bool hwt_in_callback_of(struct hwt_wheel *wheel, const struct hwt_timeout
 }
 
 /**
- * hwt_in_callback() - is the caller inside a callback of this wheel, or its engine?
+ * hwt_in_callback() - is the caller inside a callback of this wheel?
  * @wheel: the wheel
  *
  * Process context. Takes the wheel's lock.
@@ -446,7 +444,7 @@ static void hwt_ended_wait(struct hwt_wheel *wheel)
  * meanwhile, nor for schedules and cancels that other CPUs have begun. Waits for callbacks of
  * other clients that have begun, or have to begin before; on a frozen wheel, until it is thawed.
  *
- * Return: 0; -EDEADLK from a callback of the wheel or its @poll.
+ * Return: 0; -EDEADLK from a callback of the wheel.
  */
 int hwt_wheel_barrier(struct hwt_wheel *wheel)
 {
@@ -475,7 +473,7 @@ EXPORT_SYMBOL_GPL(hwt_wheel_barrier);
  * is not.) Does not wait for timeouts that come due later. A timeout that two callers schedule at
  * the same time may be missed until both calls have returned.
  *
- * Return: 0; -EDEADLK from a callback of the wheel or its @poll; -ESHUTDOWN if the wheel is
+ * Return: 0; -EDEADLK from a callback of the wheel; -ESHUTDOWN if the wheel is
  * stopped, or was meanwhile.
  */
 int hwt_wheel_flush(struct hwt_wheel *wheel)

@@ -9,13 +9,16 @@
  * Idle workers are in a list. A context that adds work for them removes one from this list and
  * wakes it. A worker that leaves work behind wakes another one: as many are woken as have work.
  */
+#include <linux/cgroup.h>
 #include <linux/cpu.h>
 #include <linux/freezer.h>
 #include <linux/kthread.h>
 #include <linux/sched.h>
 #include <linux/sched/task.h>
 #include <linux/slab.h>
+#include <linux/workqueue.h>
 
+#include "core/client.h"
 #include "core/engine.h"
 #include "core/submit.h"
 #include "core/thread.h"
@@ -131,8 +134,6 @@ static int hwt_engine_thread(void *arg)
 		if (unlikely(hwt_thread_off_affinity(wheel)))
 			hwt_engine_pin(wheel);
 		hwt_engine_pass(wheel);
-		/* Poll here too, since the engine may never come to wait. */
-		hwt_engine_poll(wheel);
 		hwt_engine_sleep(wheel);
 	}
 	return 0;
@@ -375,3 +376,53 @@ void hwt_threads_pin(struct hwt_wheel *wheel)
 	for (n = 0; n < wheel->workers; n++)
 		hwt_thread_repin(wheel, wheel->worker[n].runner.task);
 }
+
+/* -- Cgroups --------------------------------------------------------------- */
+
+#ifdef CONFIG_CGROUPS
+struct hwt_attach {
+	struct work_struct	work;
+	struct task_struct	*from;
+	struct task_struct	*thread;
+	int			ret;
+};
+
+static void hwt_attach_work(struct work_struct *work)
+{
+	struct hwt_attach *attach = container_of(work, struct hwt_attach, work);
+
+	attach->ret = cgroup_attach_task_all(attach->from, attach->thread);
+}
+
+/**
+ * hwt_wheel_attach_cgroups() - move a wheel's thread to the cgroups of the caller
+ * @wheel: the wheel, which has no workers
+ *
+ * Process context, sleeps. A worker does it: the caller may lack the privilege to move a kernel
+ * thread between cpusets, and may be throttled by its cgroup while it holds the cgroups' locks.
+ *
+ * Return: 0 or a negative error.
+ */
+int hwt_wheel_attach_cgroups(struct hwt_wheel *wheel)
+{
+	struct hwt_attach attach = { .from = current, .thread = wheel->thread };
+
+	INIT_WORK_ONSTACK(&attach.work, hwt_attach_work);
+	/* No barrier: the workqueue orders the work after this, and flush_work() its result. */
+	queue_work(system_unbound_wq, &attach.work);
+	flush_work(&attach.work);
+	destroy_work_on_stack(&attach.work);
+	/* A cpuset has set another affinity. */
+	if (!attach.ret && wheel->pinned) {
+		cpus_read_lock();
+		set_cpus_allowed_ptr(wheel->thread, wheel->affinity);
+		cpus_read_unlock();
+	}
+	return attach.ret;
+}
+#else
+int hwt_wheel_attach_cgroups(struct hwt_wheel *wheel)
+{
+	return 0;
+}
+#endif

@@ -28,13 +28,6 @@ static inline unsigned int hwt_idle_state(const struct hwt_wheel *wheel)
 	return wheel->flags & HWT_FREEZABLE ? TASK_IDLE | TASK_FREEZABLE : TASK_IDLE;
 }
 
-/* Call the client's ->poll, which only an engine that waits busily has. */
-static inline void hwt_engine_poll(struct hwt_wheel *wheel)
-{
-	if (wheel->poll)
-		wheel->poll(wheel->poll_arg);
-}
-
 int hwt_threads_start(struct hwt_wheel *wheel, gfp_t gfp);
 void hwt_threads_stop(struct hwt_wheel *wheel);
 void hwt_threads_free(struct hwt_wheel *wheel);

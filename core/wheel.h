@@ -230,8 +230,6 @@ struct hwt_wheel {
 	bool			ending;
 	hwt_clock_set_fn	clock_set;
 	void			*clock_set_arg;
-	void			(*poll)(void *arg);
-	void			*poll_arg;
 	/* Serializes stops. The outermost lock; callbacks of a stop may stop other wheels, so each
 	 * wheel's has a lockdep class of its own.
 	 */

@@ -13,6 +13,7 @@
 #include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/nospec.h>
+#include <linux/rhashtable.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
@@ -29,6 +30,7 @@
 #include "device/event.h"
 #include "device/ring.h"
 #include "device/show.h"
+#include "device/sized.h"
 #include "device/uring.h"
 #include "device/user.h"
 
@@ -38,44 +40,10 @@
  */
 #define HWT_ENTRY_STEP		16
 
-static struct workqueue_struct *hwt_wake_wq;
-
 /* Number of contexts, including closed ones that a wheel still holds entries of. */
 static atomic_t hwt_contexts = ATOMIC_INIT(0);
 
-/* The wheel that contexts share: created by the first open, kept until the module is unloaded. */
-static struct hwt_wheel *hwt_shared_wheel;
-static DEFINE_MUTEX(hwt_shared_lock);
-
 /* -- References ---------------------------------------------------------- */
-
-static void hwt_context_wake_work(struct work_struct *work)
-{
-	struct hwt_context *ctx = container_of(work, struct hwt_context, wake_work);
-
-	hwt_uring_end_done(ctx);
-	hwt_context_wake(ctx);
-	hwt_context_put(ctx);
-}
-
-/**
- * hwt_context_wake_later() - have a worker wake readers and complete commands of io_uring
- * @ctx: the context
- *
- * Context: any. The worker sees the event or command that the caller has added before, also if the
- * work is queued already.
- */
-void hwt_context_wake_later(struct hwt_context *ctx)
-{
-	refcount_inc(&ctx->refs);
-	/*
-	 * Barrier later.queue, pairs with kernel.work in process_one_work(), between taking the
-	 * work off its queue and calling it: a worker that has yet to begin sees the caller's event
-	 * or command.
-	 */
-	if (!queue_work(hwt_wake_wq, &ctx->wake_work))
-		refcount_dec(&ctx->refs);
-}
 
 /**
  * hwt_context_put() - drop a reference to a context
@@ -87,9 +55,8 @@ void hwt_context_put(struct hwt_context *ctx)
 		return;
 	hwt_user_put(ctx->user);
 	xa_destroy(&ctx->entries);
-	mutex_destroy(&ctx->create_lock);
+	mutex_destroy(&ctx->setup_lock);
 	mutex_destroy(&ctx->walk_lock);
-	mutex_destroy(&ctx->end_lock);
 	kfree(ctx);
 	/*
 	 * Barrier put.contexts, pairs with exit.contexts and exit.wait in hwt_contexts_exit(): the
@@ -100,16 +67,16 @@ void hwt_context_put(struct hwt_context *ctx)
 }
 
 /**
- * hwt_context_offset() - return the caller's time namespace's offset of a context's clock
- * @ctx: the context
+ * hwt_clock_offset() - return the caller's time namespace's offset of a clock
+ * @clock: the clock, as a clockid_t
  *
  * Return: the offset, ns.
  */
-s64 hwt_context_offset(const struct hwt_context *ctx)
+s64 hwt_clock_offset(int clock)
 {
 	struct timespec64 offset = {};
 
-	switch (READ_ONCE(ctx->clock)) {
+	switch (clock) {
 	case CLOCK_MONOTONIC:
 		timens_add_monotonic(&offset);
 		break;
@@ -120,110 +87,48 @@ s64 hwt_context_offset(const struct hwt_context *ctx)
 	return timespec64_to_ns(&offset);
 }
 
-/* -- Wheels -------------------------------------------------------------- */
-
-/*
- * Return the wheel that contexts share, but not with kernel code. On PREEMPT_RT the lock of a
- * context's table sleeps, and the wheel's thread may wait for a program's task that holds it and
- * gets no CPU. Priority inheritance runs that task at the thread's priority, which is therefore
- * SCHED_FIFO there.
- */
-static struct hwt_wheel *hwt_shared_wheel_get(void)
+/* Return the caller's time namespace's offset of a context's clock, ns. */
+s64 hwt_context_offset(const struct hwt_context *ctx)
 {
-	static const struct hwt_wheel_params params = {
-		.name = "hwt_device",
-		.priority = IS_ENABLED(CONFIG_PREEMPT_RT) ? HWT_PRIORITY_FIFO_LOW :
-							    HWT_PRIORITY_NORMAL,
-	};
-	struct hwt_wheel *wheel;
-
-	mutex_lock(&hwt_shared_lock);
-	wheel = hwt_shared_wheel;
-	if (!wheel) {
-		/* Not charged to the program that comes first. */
-		wheel = hwt_wheel_create_gfp(&params, THIS_MODULE, GFP_KERNEL);
-		if (!IS_ERR(wheel)) {
-			hwt_shared_wheel = wheel;
-			/* Unloading destroys the wheel, so the wheel must not keep the module. */
-			module_put(THIS_MODULE);
-		}
-	}
-	mutex_unlock(&hwt_shared_lock);
-	return wheel;
-}
-
-/* Create a private wheel with the parameters of @shared_wheel for a context that has none. */
-static int hwt_context_create_wheel(struct hwt_context *ctx,
-				    const struct hwt_wheel *shared_wheel)
-{
-	struct hwt_wheel_params params;
-	struct hwt_wheel *wheel;
-
-	hwt_wheel_get_params(shared_wheel, &params);
-	params.name = "hwt_private";
-	params.priority = HWT_PRIORITY_NORMAL;
-	wheel = hwt_user_create_wheel(ctx, &params);
-	if (IS_ERR(wheel))
-		return PTR_ERR(wheel);
-	xa_lock(&ctx->entries);
-	if (!ctx->private) {
-		WRITE_ONCE(ctx->fixed, true);
-		WRITE_ONCE(ctx->private, true);
-		swap(ctx->wheel, wheel);
-	}
-	xa_unlock(&ctx->entries);
-	/* A concurrent HWT_IOC_SETUP may have been first, if no timeout is in the table yet. */
-	if (wheel != shared_wheel)
-		hwt_user_destroy_wheel(ctx, wheel);
-	return 0;
-}
-
-/**
- * hwt_context_leave_shared() - get a context a private wheel for its next timeouts
- * @ctx: the context, which has max_shared timeouts on the shared wheel
- *
- * The limit bounds how long other contexts wait for this one on the shared wheel. Drops the lock.
- *
- * Return: 0, and the context has a private wheel; or a negative error.
- */
-int hwt_context_leave_shared(struct hwt_context *ctx)
-	__must_hold(&ctx->entries.xa_lock)
-{
-	const struct hwt_wheel *shared_wheel = ctx->wheel;
-	int ret;
-
-	xa_unlock(&ctx->entries);
-	/* One thread creates the wheel: a second one could fail at the user's limit meanwhile. */
-	ret = mutex_lock_killable(&ctx->create_lock);
-	if (!ret) {
-		if (!READ_ONCE(ctx->private))
-			ret = hwt_context_create_wheel(ctx, shared_wheel);
-		mutex_unlock(&ctx->create_lock);
-	}
-	xa_lock(&ctx->entries);
-	return ret;
+	return hwt_clock_offset(READ_ONCE(ctx->clock));
 }
 
 /* -- HWT_IOC_SETUP ------------------------------------------------------- */
 
-/* Give a context its own wheel. Return false if its clock and tick are fixed already. */
-static bool hwt_context_set_wheel(struct hwt_context *ctx, struct hwt_wheel *wheel,
-				  int clock, struct hwt_entry *clock_set)
+/**
+ * struct hwt_setup - what HWT_IOC_SETUP gives a context
+ * @wheel:     a private wheel, or NULL
+ * @clock:     its clock, as a clockid_t
+ * @clock_set: the entry of the event that the clock was set, or NULL
+ * @keyed:     the table of keys is there
+ */
+struct hwt_setup {
+	struct hwt_wheel	*wheel;
+	int			clock;
+	struct hwt_entry	*clock_set;
+	bool			keyed;
+};
+
+/* Return false if the context is fixed already. */
+static bool hwt_setup_apply(struct hwt_context *ctx, const struct hwt_setup *setup)
 {
 	struct hwt_wheel_params params;
 	bool set;
 
-	hwt_wheel_get_params(wheel, &params);
 	xa_lock(&ctx->entries);
-	set = !ctx->fixed;
+	/* An insertion that has dropped the lock is in the count. */
+	set = !ctx->fixed && !ctx->stats.timeouts;
 	if (set) {
-		ctx->wheel = wheel;
-		WRITE_ONCE(ctx->clock, clock);
-		ctx->tick_ns = params.tick_ns;
-		ctx->clock_set = clock_set;
+		if (setup->wheel) {
+			hwt_wheel_get_params(setup->wheel, &params);
+			ctx->wheel = setup->wheel;
+			WRITE_ONCE(ctx->clock, setup->clock);
+			ctx->tick_ns = params.tick_ns;
+			ctx->clock_set = setup->clock_set;
+			WRITE_ONCE(ctx->private, true);
+		}
+		WRITE_ONCE(ctx->keyed, setup->keyed);
 		WRITE_ONCE(ctx->fixed, true);
-		WRITE_ONCE(ctx->private, true);
-		ctx->busy = params.wait == HWT_WAIT_BUSY;
 	}
 	xa_unlock(&ctx->entries);
 	return set;
@@ -240,115 +145,147 @@ static void hwt_clock_set_free(struct hwt_entry *entry)
 	hwt_entry_put(entry);
 }
 
-static int hwt_setup_clock(const struct hwt_setup_args *setup,
-			   struct hwt_wheel_params *params)
+/* Choose the clock. Return: it, as a clockid_t, or a negative error. */
+static int hwt_setup_clock(const struct hwt_setup_args *args, struct hwt_wheel_params *params)
 {
-	bool tell = setup->flags & HWT_SETUP_TELL_CLOCK_SET;
+	bool boottime = args->flags & HWT_SETUP_BOOTTIME;
+	bool realtime = args->flags & HWT_SETUP_REALTIME;
 
-	switch (setup->clock) {
-	case CLOCK_MONOTONIC:
-		params->clock = HWT_CLOCK_MONOTONIC;
-		return tell ? -EINVAL : 0;
-	case CLOCK_BOOTTIME:
-		params->clock = HWT_CLOCK_BOOTTIME;
-		return tell ? -EINVAL : 0;
-	case CLOCK_REALTIME:
-		params->clock = HWT_CLOCK_REALTIME;
-		if (tell)
-			params->clock_set = hwt_context_clock_set;
-		return 0;
-	default:
+	if ((boottime && realtime) || (args->flags & HWT_SETUP_TELL_CLOCK_SET && !realtime))
 		return -EINVAL;
-	}
+	params->clock = realtime ? HWT_CLOCK_REALTIME :
+			boottime ? HWT_CLOCK_BOOTTIME : HWT_CLOCK_MONOTONIC;
+	if (args->flags & HWT_SETUP_TELL_CLOCK_SET)
+		params->clock_set = hwt_context_clock_set;
+	return realtime ? CLOCK_REALTIME : boottime ? CLOCK_BOOTTIME : CLOCK_MONOTONIC;
 }
 
 /*
  * Choose the CPU, the priority and the way of waiting of the wheel's thread. A thread with any of
  * these can keep other tasks from running, so they require CAP_SYS_NICE.
  */
-static int hwt_setup_place(struct hwt_context *ctx, const struct hwt_setup_args *setup,
-			   struct hwt_wheel_params *params)
+static int hwt_setup_place(const struct hwt_setup_args *args, struct hwt_wheel_params *params)
 {
-	bool pinned = setup->flags & HWT_SETUP_CPU;
-	bool busy = setup->flags & HWT_SETUP_BUSY_WAIT;
+	bool pinned = args->flags & HWT_SETUP_CPU;
+	bool busy = args->flags & HWT_SETUP_BUSY_WAIT;
 
-	if (setup->priority > HWT_SETUP_FIFO || (setup->cpu && !pinned) ||
-	    (busy && (!pinned || setup->priority)))
+	if (args->priority > HWT_PRIO_FIFO || (args->cpu && !pinned) ||
+	    (busy && (!pinned || args->priority)))
 		return -EINVAL;
-	if (!pinned && !setup->priority)
+	if (!pinned && !args->priority)
 		return 0;
 	if (!capable(CAP_SYS_NICE))
 		return -EPERM;
-	switch (setup->priority) {
-	case HWT_SETUP_FIFO_LOW:
+	switch (args->priority) {
+	case HWT_PRIO_FIFO_LOW:
 		params->priority = HWT_PRIORITY_FIFO_LOW;
 		break;
-	case HWT_SETUP_FIFO:
+	case HWT_PRIO_FIFO:
 		params->priority = HWT_PRIORITY_FIFO;
 		break;
 	}
 	if (pinned) {
-		if (setup->cpu >= nr_cpu_ids || !cpu_online(setup->cpu))
+		if (args->cpu >= nr_cpu_ids || !cpu_online(args->cpu))
 			return -EINVAL;
-		params->cpus = cpumask_of(array_index_nospec(setup->cpu, nr_cpu_ids));
+		params->cpus = cpumask_of(array_index_nospec(args->cpu, nr_cpu_ids));
 	}
-	if (busy) {
+	if (busy)
 		params->wait = HWT_WAIT_BUSY;
-		params->poll = hwt_rings_poll;
-		params->poll_arg = ctx;
-	}
 	return 0;
+}
+
+/* Create a private wheel, and the entry of the clock's event. */
+static int hwt_setup_wheel(struct hwt_context *ctx, const struct hwt_setup_args *args,
+			   struct hwt_wheel_params *params, struct hwt_setup *setup)
+{
+	/* A periodic entry: its event may come up again before it was read. */
+	static const struct hwt_op op = { .mode = HWT_MODE_FIXED_DELAY };
+	struct hwt_wheel *wheel;
+
+	if (params->clock_set) {
+		setup->clock_set = hwt_entry_alloc(ctx, NULL, &op);
+		if (!setup->clock_set)
+			return -ENOMEM;
+		params->clock_set_arg = setup->clock_set;
+	}
+	wheel = hwt_user_create_wheel(ctx->user, ctx->unlimited, params);
+	if (!IS_ERR(wheel)) {
+		setup->wheel = wheel;
+		return 0;
+	}
+	hwt_clock_set_free(setup->clock_set);
+	if (wheel == ERR_PTR(-ENOSPC)) {
+		xa_lock(&ctx->entries);
+		hwt_context_limited(ctx, HWT_LIMIT_USER_WHEELS);
+		xa_unlock(&ctx->entries);
+	}
+	return PTR_ERR(wheel);
+}
+
+/* Does anything need a private wheel? */
+static bool hwt_setup_private(const struct hwt_setup_args *args)
+{
+	return args->flags & ~HWT_SETUP_KEYS || args->tick_ns || args->ticks_per_wheel ||
+	       args->levels || args->max_pending || args->priority;
 }
 
 /**
  * hwt_context_setup() - HWT_IOC_SETUP
- * @ctx:   the context
- * @setup: the arguments
+ * @ctx:  the context
+ * @args: the arguments
  *
  * Return: 0 or a negative error.
  */
-int hwt_context_setup(struct hwt_context *ctx, const struct hwt_setup_args *setup)
+int hwt_context_setup(struct hwt_context *ctx, const struct hwt_setup_args *args)
 {
 	struct hwt_wheel_params params = {
 		.name		 = "hwt_private",
-		.tick_ns	 = setup->tick_ns,
-		.ticks_per_wheel = setup->ticks_per_wheel,
-		.levels		 = setup->levels,
-		.max_pending	 = setup->max_pending,
+		.tick_ns	 = args->tick_ns,
+		.ticks_per_wheel = args->ticks_per_wheel,
+		.levels		 = args->levels,
+		.max_pending	 = args->max_pending,
 	};
-	struct hwt_entry *clock_set = NULL;
-	struct hwt_wheel *wheel;
+	struct hwt_setup setup = { .keyed = args->flags & HWT_SETUP_KEYS };
 	int ret;
 
-	if (setup->flags & ~(HWT_SETUP_COARSE_CLOCK | HWT_SETUP_TELL_CLOCK_SET |
-			     HWT_SETUP_BUSY_WAIT | HWT_SETUP_CPU) || setup->reserved)
+	if (args->flags & ~(HWT_SETUP_BOOTTIME | HWT_SETUP_REALTIME | HWT_SETUP_TELL_CLOCK_SET |
+			    HWT_SETUP_BUSY_WAIT | HWT_SETUP_CPU | HWT_SETUP_PRIVATE |
+			    HWT_SETUP_KEYS))
 		return -EINVAL;
-	if (setup->flags & HWT_SETUP_COARSE_CLOCK)
-		params.flags = HWT_COARSE_CLOCK;
-	ret = hwt_setup_clock(setup, &params) ?: hwt_setup_place(ctx, setup, &params);
+	setup.clock = hwt_setup_clock(args, &params);
+	if (setup.clock < 0)
+		return setup.clock;
+	ret = hwt_setup_place(args, &params);
 	if (ret)
 		return ret;
-	/* Without the lock, to save the creation of a wheel. */
+	if (mutex_lock_killable(&ctx->setup_lock))
+		return -EINTR;
+	ret = -EBUSY;
 	if (READ_ONCE(ctx->fixed))
-		return -EBUSY;
-	if (params.clock_set) {
-		/* A periodic entry: its event may come up again before it was read. */
-		clock_set = hwt_entry_alloc(ctx, NULL, HWT_MODE_FIXED_DELAY, 0, 0);
-		if (!clock_set)
-			return -ENOMEM;
-		clock_set->id = 0;
-		params.clock_set_arg = clock_set;
+		goto out;
+	ret = setup.keyed ? hwt_keys_init(ctx) : 0;
+	if (ret)
+		goto out;
+	ret = hwt_setup_private(args) ? hwt_setup_wheel(ctx, args, &params, &setup) : 0;
+	if (ret)
+		goto err_keys;
+	if (hwt_setup_apply(ctx, &setup)) {
+		if (setup.wheel) {
+			hwt_home_put(ctx->user, ctx->home);
+			ctx->home = NULL;
+		}
+		goto out;
 	}
-	wheel = hwt_user_create_wheel(ctx, &params);
-	if (IS_ERR(wheel)) {
-		hwt_clock_set_free(clock_set);
-		return PTR_ERR(wheel);
-	}
-	if (hwt_context_set_wheel(ctx, wheel, setup->clock, clock_set))
-		return 0;
-	hwt_user_destroy_wheel(ctx, wheel);
-	hwt_clock_set_free(clock_set);
-	return -EBUSY;
+	ret = -EBUSY;
+	if (setup.wheel)
+		hwt_user_destroy_wheel(ctx->user, ctx->unlimited, setup.wheel);
+	hwt_clock_set_free(setup.clock_set);
+err_keys:
+	if (setup.keyed)
+		rhashtable_destroy(&ctx->keys);
+out:
+	mutex_unlock(&ctx->setup_lock);
+	return ret;
 }
 
 /* -- Walks of the table -------------------------------------------------- */
@@ -358,7 +295,7 @@ static void hwt_entry_describe(const struct hwt_entry *entry, struct hwt_list_en
 {
 	*to = (struct hwt_list_entry) {
 		.id		= entry->id,
-		.user_data	= entry->user_data,
+		.user_data	= hwt_entry_user_data(entry),
 		.deadline_ns	= hwt_time_to_user(hwt_entry_due(entry), offset),
 		.remaining_ns	= hwt_entry_remaining(entry),
 		.period_ns	= hwt_entry_period(entry),
@@ -395,6 +332,19 @@ static u32 hwt_context_describe(struct hwt_context *ctx, u64 *cursor,
 	return n;
 }
 
+/* Store entries in a program's array, of a size that it knows. */
+static int hwt_entries_store(void __user *to, u32 size, const struct hwt_list_entry *from, u32 n)
+{
+	u8 entry[HWT_LIST_ENTRY_SIZE_MAX];
+
+	for (; n; n--, from++, to += size) {
+		hwt_sized_store(entry, size, from, sizeof(*from));
+		if (copy_to_user(to, entry, size))
+			return -EFAULT;
+	}
+	return 0;
+}
+
 /**
  * hwt_context_list() - HWT_IOC_LIST
  * @ctx:  the context
@@ -404,14 +354,14 @@ static u32 hwt_context_describe(struct hwt_context *ctx, u64 *cursor,
  */
 int hwt_context_list(struct hwt_context *ctx, struct hwt_list_args *list)
 {
-	struct hwt_list_entry __user *to = u64_to_user_ptr(list->entries);
+	void __user *to = u64_to_user_ptr(list->entries);
+	u32 total = 0, size = list->entry_size, n, max;
 	struct hwt_list_entry *step;
-	u32 total = 0, n, max;
 	u64 cursor;
 	int ret = 0;
 
-	if (list->flags || !list->count ||
-	    list->entry_size != sizeof(struct hwt_list_entry))
+	if (list->flags || !list->count || size < HWT_LIST_ENTRY_SIZE_VER1 ||
+	    size > HWT_LIST_ENTRY_SIZE_MAX)
 		return -EINVAL;
 	step = kmalloc_array(HWT_ENTRY_STEP, sizeof(*step), HWT_GFP_USER);
 	if (!step)
@@ -421,10 +371,9 @@ int hwt_context_list(struct hwt_context *ctx, struct hwt_list_args *list)
 		cursor = list->cursor;
 		max = min_t(u32, list->count - total, HWT_ENTRY_STEP);
 		n = hwt_context_describe(ctx, &cursor, step, max);
-		if (copy_to_user(to + total, step, n * sizeof(*step))) {
-			ret = -EFAULT;
+		ret = hwt_entries_store(to + (size_t)total * size, size, step, n);
+		if (ret)
 			break;
-		}
 		list->cursor = cursor;
 		total += n;
 		cond_resched();
@@ -475,11 +424,10 @@ static bool hwt_entry_stop(struct hwt_entry *entry)
 	if (entry->ended)
 		return false;
 	hwt_cancel(&entry->timeout);
-	entry->ended = true;
+	hwt_entry_set_ended(entry);
 	entry->ctx->stats.stopped++;
 	if (entry->uring) {
-		/* A worker completes the command: under the lock, many tasks may not be woken. */
-		hwt_uring_end(entry, -ESHUTDOWN, true);
+		hwt_uring_end(entry, -ESHUTDOWN);
 		hwt_entry_remove(entry);
 		return true;
 	}
@@ -521,7 +469,7 @@ u64 hwt_context_stop(struct hwt_context *ctx)
 	 */
 	smp_store_release(&ctx->stopped, true);
 	if (ctx->rings)
-		hwt_rings_fill(ctx);
+		hwt_rings_event(ctx);
 	xa_unlock(&ctx->entries);
 	wake_up_interruptible_poll(&ctx->wait, EPOLLIN | EPOLLRDNORM | EPOLLHUP);
 	return stopped;
@@ -536,37 +484,59 @@ u64 hwt_context_stop(struct hwt_context *ctx)
  */
 struct hwt_context *hwt_context_create(void)
 {
-	struct hwt_wheel *wheel = hwt_shared_wheel_get();
 	struct hwt_wheel_params params;
 	struct hwt_context *ctx;
+	void *err = ERR_PTR(-ENOMEM);
 
-	if (IS_ERR(wheel))
-		return ERR_CAST(wheel);
 	ctx = kzalloc(sizeof(*ctx), HWT_GFP_USER);
 	if (!ctx)
-		return ERR_PTR(-ENOMEM);
+		return err;
 	ctx->user = hwt_user_get();
-	if (!ctx->user) {
-		kfree(ctx);
-		return ERR_PTR(-ENOMEM);
+	if (!ctx->user)
+		goto err_free;
+	ctx->home = hwt_home_get(ctx->user);
+	if (IS_ERR(ctx->home)) {
+		err = ERR_CAST(ctx->home);
+		goto err_user;
 	}
+	ctx->wheel = ctx->home->wheel;
 	ctx->unlimited = hwt_user_unlimited();
 	xa_init_flags(&ctx->entries, XA_FLAGS_ALLOC | XA_FLAGS_ACCOUNT);
 	INIT_LIST_HEAD(&ctx->ready);
-	mutex_init(&ctx->create_lock);
+	mutex_init(&ctx->setup_lock);
 	mutex_init(&ctx->walk_lock);
-	mutex_init(&ctx->end_lock);
 	refcount_set(&ctx->refs, 1);
 	init_waitqueue_head(&ctx->wait);
-	init_llist_head(&ctx->done);
-	INIT_WORK(&ctx->wake_work, hwt_context_wake_work);
 	atomic_inc(&hwt_contexts);
-	hwt_wheel_get_params(wheel, &params);
-	ctx->wheel = wheel;
+	hwt_wheel_get_params(ctx->wheel, &params);
 	ctx->clock = CLOCK_MONOTONIC;
 	ctx->tick_ns = params.tick_ns;
 	hwt_context_debugfs_add(ctx);
 	return ctx;
+
+err_user:
+	hwt_user_put(ctx->user);
+err_free:
+	kfree(ctx);
+	return err;
+}
+
+static bool hwt_entry_cancel_one(struct hwt_entry *entry)
+	__must_hold(&entry->ctx->entries.xa_lock)
+{
+	hwt_entry_cancel(entry);
+	return true;
+}
+
+/**
+ * hwt_context_cancel_all() - HWT_IOC_CANCEL with HWT_CANCEL_ALL
+ * @ctx: the context
+ *
+ * Return: the number of timeouts cancelled.
+ */
+u64 hwt_context_cancel_all(struct hwt_context *ctx)
+{
+	return hwt_context_walk(ctx, hwt_entry_cancel_one);
 }
 
 static bool hwt_entry_forget(struct hwt_entry *entry)
@@ -581,36 +551,30 @@ static bool hwt_entry_forget(struct hwt_entry *entry)
  * hwt_context_close() - end a context
  * @ctx: the context; its last descriptor is closed, so no program is in a call
  *
- * Cancel all timeouts, and do not wait for slow callbacks of other contexts: the shared wheel
- * releases the entries within reclaim_ms, and the last of them frees the context. A private wheel
- * is destroyed here.
+ * Cancels all timeouts. The last context of a wheel destroys it.
  */
 void hwt_context_close(struct hwt_context *ctx)
 {
 	hwt_context_debugfs_remove(ctx);
-	/* The private wheel's thread may still find operations in a ring: they must fail. */
-	hwt_context_set_closing(ctx);
 	hwt_context_walk(ctx, hwt_entry_forget);
+	/* Not with the context, which a wheel's thread may free. */
+	if (ctx->keyed)
+		rhashtable_destroy(&ctx->keys);
 	if (ctx->private)
-		hwt_user_destroy_wheel(ctx, ctx->wheel);
+		hwt_user_destroy_wheel(ctx->user, ctx->unlimited, ctx->wheel);
+	else
+		hwt_home_put(ctx->user, ctx->home);
 	hwt_clock_set_free(ctx->clock_set);
 	/* All entries have ended, so no event will be written to the rings. */
-	hwt_rings_free(ctx->rings);
+	hwt_rings_free(ctx->made_rings);
 	hwt_context_put(ctx);
 }
 
 /* -- The module ---------------------------------------------------------- */
 
-/* Return: 0 or a negative error. */
-int __init hwt_contexts_init(void)
-{
-	hwt_wake_wq = alloc_workqueue("hwt_wake", WQ_UNBOUND, 0);
-	return hwt_wake_wq ? 0 : -ENOMEM;
-}
-
 /*
- * All files are closed, since an open file keeps the module loaded. Closed contexts stay until the
- * shared wheel has released their entries.
+ * All files are closed, since an open file keeps the module loaded. A closed context stays until
+ * the wheel that is being destroyed by the close has released its entries.
  */
 void hwt_contexts_exit(void)
 {
@@ -620,10 +584,4 @@ void hwt_contexts_exit(void)
 	 * the count at 0, or hwt_context_put() sees it wait.
 	 */
 	wait_var_event(&hwt_contexts, !atomic_read_acquire(&hwt_contexts));
-	if (hwt_shared_wheel) {
-		__module_get(THIS_MODULE);
-		hwt_wheel_destroy(hwt_shared_wheel);
-	}
-	/* The worker that has dropped the last context may still be running. */
-	destroy_workqueue(hwt_wake_wq);
 }

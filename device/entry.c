@@ -12,6 +12,7 @@
 #include <linux/moduleparam.h>
 #include <linux/overflow.h>
 #include <linux/refcount.h>
+#include <linux/rhashtable.h>
 #include <linux/slab.h>
 #include <linux/wait.h>
 #include <linux/xarray.h>
@@ -28,10 +29,6 @@
 unsigned int hwt_max_timeouts = 1U << 20;
 module_param_named(max_timeouts, hwt_max_timeouts, uint, 0444);
 MODULE_PARM_DESC(max_timeouts, "Most timeouts of one open /dev/hwt (1 to 1073741824, default 1048576)");
-
-unsigned int hwt_max_shared = 16384;
-module_param_named(max_shared, hwt_max_shared, uint, 0444);
-MODULE_PARM_DESC(max_shared, "Most timeouts of one open /dev/hwt on the wheel that all share; those beyond go to a private one (1 to 1073741824, default 16384)");
 
 static struct kmem_cache *hwt_one_shot_cache;
 static struct kmem_cache *hwt_periodic_cache;
@@ -50,8 +47,8 @@ void hwt_entry_put(struct hwt_entry *entry)
 
 	if (!refcount_dec_and_test(&entry->refs))
 		return;
-	if (entry->dying)
-		hwt_user_drop_dying(ctx->user);
+	if (entry->charged)
+		hwt_user_drop_timeout(ctx->user);
 	kmem_cache_free(hwt_entry_periodic(entry) ? hwt_periodic_cache :
 						    hwt_one_shot_cache, entry);
 	hwt_context_put(ctx);
@@ -127,12 +124,33 @@ u64 hwt_entry_remaining(const struct hwt_entry *entry)
 
 /* -- Creation and end ---------------------------------------------------- */
 
-/* Return the entry of an id, or NULL. */
+static const struct rhashtable_params hwt_key_params = {
+	.key_len		= sizeof_field(struct hwt_entry, id),
+	.key_offset		= offsetof(struct hwt_entry, id),
+	.head_offset		= offsetof(struct hwt_entry, node),
+	.automatic_shrinking	= true,
+};
+
+/**
+ * hwt_keys_init() - create a context's table of keys
+ * @ctx: the context; rhashtable_destroy() ends it
+ *
+ * Return: 0 or a negative error.
+ */
+int hwt_keys_init(struct hwt_context *ctx)
+{
+	return rhashtable_init(&ctx->keys, &hwt_key_params);
+}
+
+/* Return the entry of an id or key, or NULL. */
 struct hwt_entry *hwt_entry_find(struct hwt_context *ctx, u64 id)
 	__must_hold(&ctx->entries.xa_lock)
 {
-	struct hwt_entry *entry = xa_load(&ctx->entries, lower_32_bits(id));
+	struct hwt_entry *entry;
 
+	if (ctx->keyed)
+		return rhashtable_lookup_fast(&ctx->keys, &id, hwt_key_params);
+	entry = xa_load(&ctx->entries, lower_32_bits(id));
 	return entry && entry->id == id ? entry : NULL;
 }
 
@@ -170,18 +188,16 @@ void hwt_prealloc_free(struct hwt_prealloc *prealloc)
 
 /**
  * hwt_entry_alloc() - allocate an entry
- * @ctx:       the context
- * @prealloc:  entries allocated in advance, or NULL
- * @mode:      HWT_MODE_
- * @user_data: the program's data
- * @period_ns: the period, if @mode is periodic
+ * @ctx:      the context
+ * @prealloc: entries allocated in advance, or NULL
+ * @op:       the operation, for its mode, period, key and data
  *
  * Return: an entry that is not in the table yet, which hwt_entry_put() frees; or NULL.
  */
-struct hwt_entry *hwt_entry_alloc(struct hwt_context *ctx, struct hwt_prealloc *prealloc, u32 mode,
-				  u64 user_data, u64 period_ns)
+struct hwt_entry *hwt_entry_alloc(struct hwt_context *ctx, struct hwt_prealloc *prealloc,
+				  const struct hwt_op *op)
 {
-	bool periodic = mode != HWT_MODE_ONE_SHOT;
+	bool periodic = op->mode != HWT_MODE_ONE_SHOT;
 	struct hwt_entry *entry;
 
 	if (prealloc && !periodic)
@@ -194,18 +210,19 @@ struct hwt_entry *hwt_entry_alloc(struct hwt_context *ctx, struct hwt_prealloc *
 	refcount_inc(&ctx->refs);
 	entry->ctx = ctx;
 	INIT_LIST_HEAD(&entry->ready);
-	entry->user_data = user_data;
+	entry->id = op->id;
+	entry->user_data = op->user_data;
 	entry->due_ns = HWT_NEVER;
 	refcount_set(&entry->refs, 1);
-	entry->mode = mode;
+	entry->mode = op->mode;
 	entry->kind = 0;
 	entry->ended = false;
-	entry->dying = false;
+	entry->charged = false;
 	entry->uring = false;
 	if (periodic) {
 		/* hwt_deadline() reads members that only the first schedule sets. */
 		memset(&entry->periodic, 0, sizeof(entry->periodic));
-		entry->period_ns = period_ns;
+		entry->period_ns = op->period_ns;
 		entry->overruns = 0;
 		entry->missed = 0;
 	}
@@ -214,72 +231,50 @@ struct hwt_entry *hwt_entry_alloc(struct hwt_context *ctx, struct hwt_prealloc *
 	return entry;
 }
 
-/* Is an entry on the shared wheel? */
-static bool hwt_entry_is_shared(const struct hwt_entry *entry)
-	__must_hold(&entry->ctx->entries.xa_lock)
+/* Return how many timeouts a context can have. */
+u32 hwt_context_max_timeouts(const struct hwt_context *ctx)
 {
-	const struct hwt_context *ctx = entry->ctx;
-
-	return !ctx->private || hwt_timeout_wheel(&entry->timeout) != ctx->wheel;
+	return ctx->keyed ? min(hwt_max_timeouts, HWT_KEYED_MAX) : hwt_max_timeouts;
 }
 
 /* Count a timeout against the limits of its context and its user. */
 static int hwt_entry_charge(struct hwt_context *ctx)
 	__must_hold(&ctx->entries.xa_lock)
 {
-	if (ctx->stats.timeouts >= hwt_max_timeouts || !hwt_user_add_timeout(ctx->user))
-		return -EAGAIN;
+	if (ctx->stats.timeouts >= hwt_context_max_timeouts(ctx))
+		return hwt_context_limited(ctx, HWT_LIMIT_TIMEOUTS);
+	if (!hwt_user_add_timeout(ctx->user))
+		return hwt_context_limited(ctx, HWT_LIMIT_USER_TIMEOUTS);
 	ctx->stats.timeouts++;
 	return 0;
 }
 
-static void hwt_entry_uncharge(struct hwt_context *ctx)
+/* Give an entry its id, or make its key known. */
+static int hwt_entry_name(struct hwt_context *ctx, struct hwt_entry *entry, u32 slot)
 	__must_hold(&ctx->entries.xa_lock)
 {
-	ctx->stats.timeouts--;
-	hwt_user_drop_timeout(ctx->user);
-}
+	int ret;
 
-/* Does the next timeout of a context need a private wheel that the context does not have? */
-static bool hwt_context_needs_wheel(const struct hwt_context *ctx)
-	__must_hold(&ctx->entries.xa_lock)
-{
-	return !ctx->private && ctx->nr_shared >= hwt_max_shared;
-}
-
-/*
- * Put an entry into the table, and create a private wheel for it if need be. The lock is dropped
- * for an allocation or a wheel; the entry is in the table only once the lock stays held. The slot
- * comes first, so that no wheel is created for an entry for which there is no memory.
- */
-static int hwt_entry_place(struct hwt_context *ctx, struct hwt_entry *entry, u32 *slot)
-	__must_hold(&ctx->entries.xa_lock)
-{
-	int ret = __xa_alloc(&ctx->entries, slot, entry, xa_limit_32b, HWT_GFP_USER);
-
-	if (ret || !hwt_context_needs_wheel(ctx))
-		return ret;
-	/*
-	 * NULL keeps the slot, and hides the entry. As the table has other entries, those on the
-	 * shared wheel, neither store needs memory.
-	 */
-	__xa_store(&ctx->entries, *slot, NULL, 0);
-	ret = hwt_context_leave_shared(ctx);
-	if (ret)
-		__xa_erase(&ctx->entries, *slot);
-	else
-		__xa_store(&ctx->entries, *slot, entry, 0);
-	return ret;
+	if (ctx->keyed) {
+		entry->slot = slot;
+		ret = rhashtable_lookup_insert_fast(&ctx->keys, &entry->node, hwt_key_params);
+		/* A table that cannot grow now is busy. */
+		return ret && ret != -EEXIST ? -ENOMEM : ret;
+	}
+	if (!++ctx->generation)
+		ctx->generation = 1;
+	entry->id = (u64)ctx->generation << 32 | slot;
+	return 0;
 }
 
 /**
- * hwt_entry_insert() - give an entry an id and a wheel
+ * hwt_entry_insert() - put an entry into the table, and give it an id and a wheel
  * @ctx:   the context
  * @entry: the entry, of hwt_entry_alloc()
  *
  * The lock may be dropped meanwhile. A call that fails leaves everything as it was.
  *
- * Return: 0 or a negative error.
+ * Return: 0; -EEXIST if the key is known; or another negative error.
  */
 int hwt_entry_insert(struct hwt_context *ctx, struct hwt_entry *entry)
 	__must_hold(&ctx->entries.xa_lock)
@@ -290,19 +285,24 @@ int hwt_entry_insert(struct hwt_context *ctx, struct hwt_entry *entry)
 	ret = hwt_entry_charge(ctx);
 	if (ret)
 		return ret;
-	ret = hwt_entry_place(ctx, entry, &slot);
+	entry->charged = true;
+	ret = __xa_alloc(&ctx->entries, &slot, entry,
+			 ctx->keyed ? XA_LIMIT(0, HWT_KEYED_MAX - 1) : xa_limit_32b, HWT_GFP_USER);
+	if (ret)
+		goto err;
+	/* From here on the lock stays held, so ctx->wheel does not change. */
+	ret = hwt_entry_name(ctx, entry, slot);
 	if (ret) {
-		hwt_entry_uncharge(ctx);
-		return ret;
+		__xa_erase(&ctx->entries, slot);
+		goto err;
 	}
-	/* From here on the lock stays held, so ctx->wheel and ctx->nr_shared do not change. */
 	hwt_timeout_set_wheel(&entry->timeout, ctx->wheel);
-	ctx->nr_shared += !ctx->private;
 	WRITE_ONCE(ctx->fixed, true);
-	if (!++ctx->generation)
-		ctx->generation = 1;
-	entry->id = (u64)ctx->generation << 32 | slot;
+	ctx->stats.pending++;
 	return 0;
+err:
+	ctx->stats.timeouts--;
+	return ret;
 }
 
 /**
@@ -322,7 +322,7 @@ int hwt_entry_arm(struct hwt_entry *entry, const struct hwt_op *op, u64 period_n
 {
 	bool rate = entry->mode == HWT_MODE_FIXED_RATE;
 	enum hwt_repeat repeat = rate ? HWT_FIXED_RATE : HWT_FIXED_DELAY;
-	bool absolute = op->flags & HWT_ABSOLUTE;
+	bool absolute = op->flags & HWT_ARM_ABSOLUTE;
 	u64 time_ns = op->time_ns;
 	int ret;
 
@@ -341,6 +341,8 @@ int hwt_entry_arm(struct hwt_entry *entry, const struct hwt_op *op, u64 period_n
 	/* Not the last reference: the table has one. */
 	if (ret < 0 || (ret & HWT_WAS_HELD))
 		refcount_dec(&entry->refs);
+	if (ret == -EAGAIN)
+		return hwt_context_limited(entry->ctx, HWT_LIMIT_PENDING);
 	return min(ret, 0);
 }
 
@@ -354,17 +356,13 @@ void hwt_entry_remove(struct hwt_entry *entry)
 	struct hwt_context *ctx = entry->ctx;
 
 	hwt_event_drop(entry);
-	hwt_uring_end(entry, -ECANCELED, true);
-	entry->ended = true;
-	__xa_erase(&ctx->entries, lower_32_bits(entry->id));
-	ctx->nr_shared -= hwt_entry_is_shared(entry);
-	hwt_entry_uncharge(ctx);
+	hwt_uring_end(entry, -ECANCELED);
+	hwt_entry_set_ended(entry);
+	if (ctx->keyed)
+		rhashtable_remove_fast(&ctx->keys, &entry->node, hwt_key_params);
+	__xa_erase(&ctx->entries, ctx->keyed ? entry->slot : lower_32_bits(entry->id));
+	ctx->stats.timeouts--;
 	hwt_context_wake_end(ctx);
-	/* References are taken by way of the table only, so the hold has the other one. */
-	if (refcount_read(&entry->refs) > 1) {
-		entry->dying = true;
-		hwt_user_add_dying(ctx->user);
-	}
 	hwt_entry_put(entry);
 }
 
@@ -384,44 +382,6 @@ void hwt_entry_cancel(struct hwt_entry *entry)
 
 /* -- Callbacks ----------------------------------------------------------- */
 
-/*
- * Note that an event came up at @now, ns, on the shared wheel. Other contexts wait until that
- * wheel's thread is done with this one, and any number of threads and epoll instances may wait for
- * the context's events, or for the eventfd of an io_uring. So the thread wakes them itself only if
- * no event came up for a tick, and leaves events that follow sooner to a worker.
- *
- * Return true if no event came up for a tick before @now.
- */
-static bool hwt_context_note_event(struct hwt_context *ctx, u64 now)
-{
-	bool first = now - ctx->event_ns >= ctx->tick_ns;
-
-	ctx->event_ns = now;
-	return first;
-}
-
-/* Restart the tick of hwt_context_note_event() after a wake-up, which may have taken longer. */
-static void hwt_context_first_done(struct hwt_context *ctx,
-				   const struct hwt_wheel *shared_wheel)
-{
-	ctx->event_ns = hwt_wheel_now(shared_wheel);
-}
-
-static void hwt_entry_fire_uring(struct hwt_entry *entry, u64 now)
-	__must_hold(&entry->ctx->entries.xa_lock)
-{
-	struct hwt_context *ctx = entry->ctx;
-	bool is_shared = hwt_entry_is_shared(entry), later;
-
-	/* A private wheel's thread holds the lock, for which the shared wheel's may wait. */
-	later = is_shared ? !hwt_context_note_event(ctx, now) : ctx->nr_shared;
-	hwt_uring_end(entry, 0, later);
-	if (is_shared && !later)
-		hwt_context_first_done(ctx, hwt_timeout_wheel(&entry->timeout));
-	/* The entry stays: the hold's reference is dropped after the callback. */
-	hwt_entry_remove(entry);
-}
-
 /* Handle the firing of an entry. Return true if the context has a new event. */
 static bool hwt_entry_fire(struct hwt_entry *entry)
 	__must_hold(&entry->ctx->entries.xa_lock)
@@ -431,11 +391,13 @@ static bool hwt_entry_fire(struct hwt_entry *entry)
 
 	ctx->stats.expired++;
 	if (entry->uring) {
-		hwt_entry_fire_uring(entry, now);
+		hwt_uring_end(entry, 0);
+		/* The entry stays: the hold's reference is dropped after the callback. */
+		hwt_entry_remove(entry);
 		return false;
 	}
 	if (!hwt_entry_periodic(entry)) {
-		entry->ended = true;
+		hwt_entry_set_ended(entry);
 		hwt_event_add(entry, HWT_EVENT_EXPIRED, due, now);
 		return true;
 	}
@@ -453,29 +415,11 @@ static bool hwt_entry_fire(struct hwt_entry *entry)
 	return false;
 }
 
-/* Wake the waiters for an event that came up at @now, ns, on the shared wheel. */
-static void hwt_context_wake_shared(struct hwt_context *ctx,
-				    const struct hwt_wheel *shared_wheel, u64 now)
-{
-	/*
-	 * Barrier event.sleeper, pairs with poll.mb in hwt_poll(): a task that is about to wait
-	 * sees the event, or wq_has_sleeper() sees the task. wait_event() has such a barrier, too.
-	 */
-	if (hwt_context_note_event(ctx, now)) {
-		hwt_context_wake(ctx);
-		hwt_context_first_done(ctx, shared_wheel);
-	} else if (wq_has_sleeper(&ctx->wait)) {
-		hwt_context_wake_later(ctx);
-	}
-}
-
 static void hwt_entry_expire(struct hwt_timeout *timeout)
 {
 	struct hwt_entry *entry = container_of(timeout, struct hwt_entry, timeout);
 	struct hwt_context *ctx = entry->ctx;
-	const struct hwt_wheel *shared_wheel = NULL;
 	bool wake = false;
-	u64 now = 0;
 
 	xa_lock(&ctx->entries);
 	/*
@@ -484,14 +428,8 @@ static void hwt_entry_expire(struct hwt_timeout *timeout)
 	 */
 	if (!entry->ended && !(hwt_timeout_state(timeout) & HWT_F_ARMED))
 		wake = hwt_entry_fire(entry);
-	if (wake && hwt_entry_is_shared(entry)) {
-		shared_wheel = hwt_timeout_wheel(timeout);
-		now = entry->fired_ns;
-	}
 	xa_unlock(&ctx->entries);
-	if (shared_wheel)
-		hwt_context_wake_shared(ctx, shared_wheel, now);
-	else if (wake)
+	if (wake)
 		hwt_context_wake(ctx);
 }
 
@@ -513,11 +451,6 @@ int __init hwt_entries_init(void)
 	if (!hwt_max_timeouts || hwt_max_timeouts > HWT_TIMEOUTS_LIMIT) {
 		pr_err("max_timeouts=%u is out of range: 1 to %u\n",
 		       hwt_max_timeouts, HWT_TIMEOUTS_LIMIT);
-		return -EINVAL;
-	}
-	if (!hwt_max_shared || hwt_max_shared > HWT_TIMEOUTS_LIMIT) {
-		pr_err("max_shared=%u is out of range: 1 to %u\n",
-		       hwt_max_shared, HWT_TIMEOUTS_LIMIT);
 		return -EINVAL;
 	}
 	hwt_users_init();

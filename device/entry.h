@@ -17,31 +17,36 @@
 
 #include <linux/list.h>
 #include <linux/refcount.h>
+#include <linux/rhashtable-types.h>
 #include <linux/types.h>
 
 #include "hwt.h"
 #include "hwt_uapi.h"
+#include "device/context.h"
 
-struct hwt_context;
 struct io_uring_cmd;
+
+/* Most timeouts of a context with keys: @slot of an entry has 25 bits. */
+#define HWT_KEYED_MAX	33554432U
 
 /**
  * struct hwt_entry - a timeout of a program
  * @ctx:       the context
  * @ready:     in the context's list of events, if the entry has one
- * @id:        the program's id for the timeout
- * @user_data: the program's data
+ * @id:        the program's id for the timeout; with keys, the key
+ * @user_data: the program's data, without keys
+ * @node:      node in the context's table of keys, with keys
  * @due_ns:    of the event: when the timeout was due
  * @fired_ns:  of the event: when it came up
  * @cmd:       with @uring: the command, which the entry owns; NULL: the command has another owner
  *             by now
  * @refs:      references of the table and the hold
+ * @slot:      index in the table, with keys; otherwise it is the lower half of @id
  * @mode:      HWT_MODE_
  * @kind:      of the event: HWT_EVENT_
  * @ended:     no event will come up any more: the timeout fired for good, was stopped or cancelled
- * @dying:     the id has ended before the hold, and the user's count of such timeouts includes this
- *             one. Set before the table's reference is dropped; read without the lock by the
- *             function that drops the last reference.
+ * @charged:   the entry counts against its user's limit, until it is freed. Constant once the entry
+ *             is in the table.
  * @uring:     the timeout is a command of io_uring, and has no event. Constant once the entry is in
  *             the table and the lock was released.
  * @timeout:   the timeout of a one-shot, which is allocated up to here only
@@ -57,18 +62,22 @@ struct hwt_entry {
 	struct hwt_context	*ctx;
 	struct list_head	ready;
 	u64			id;
-	u64			user_data;
+	union {
+		u64			user_data;
+		struct rhash_head	node;
+	};
 	u64			due_ns;
 	union {
 		u64			fired_ns;
 		struct io_uring_cmd	*cmd;
 	};
 	refcount_t		refs;
-	u8			mode;
-	u8			kind;
-	bool			ended : 1;
-	bool			dying : 1;
-	bool			uring;
+	u32			slot : 25;
+	u32			mode : 2;
+	u32			kind : 2;
+	u32			ended : 1;
+	u32			charged : 1;
+	u32			uring : 1;
 	union {
 		struct hwt_timeout	timeout;
 		struct hwt_periodic	periodic;
@@ -107,6 +116,19 @@ static inline bool hwt_entry_has_event(const struct hwt_entry *entry)
 	return !list_empty(&entry->ready);
 }
 
+/* Return the program's data; with keys, the key. */
+static inline u64 hwt_entry_user_data(const struct hwt_entry *entry)
+{
+	return entry->ctx->keyed ? entry->id : entry->user_data;
+}
+
+/* Note that no event will come up any more. Under the lock. */
+static inline void hwt_entry_set_ended(struct hwt_entry *entry)
+{
+	entry->ctx->stats.pending -= !entry->ended;
+	entry->ended = true;
+}
+
 /* Return the HWT_STATE_ bits. Under the lock. */
 static inline u32 hwt_entry_state(const struct hwt_entry *entry)
 {
@@ -126,7 +148,6 @@ static inline u64 hwt_entry_overruns(const struct hwt_entry *entry)
 }
 
 extern unsigned int hwt_max_timeouts;
-extern unsigned int hwt_max_shared;
 
 int hwt_entries_init(void);
 void hwt_entries_exit(void);
@@ -135,8 +156,10 @@ u64 hwt_entry_due(const struct hwt_entry *entry);
 u64 hwt_entry_remaining(const struct hwt_entry *entry);
 struct hwt_entry *hwt_entry_find(struct hwt_context *ctx, u64 id);
 void hwt_prealloc_free(struct hwt_prealloc *prealloc);
-struct hwt_entry *hwt_entry_alloc(struct hwt_context *ctx, struct hwt_prealloc *prealloc, u32 mode,
-				  u64 user_data, u64 period_ns);
+struct hwt_entry *hwt_entry_alloc(struct hwt_context *ctx, struct hwt_prealloc *prealloc,
+				  const struct hwt_op *op);
+int hwt_keys_init(struct hwt_context *ctx);
+u32 hwt_context_max_timeouts(const struct hwt_context *ctx);
 int hwt_entry_insert(struct hwt_context *ctx, struct hwt_entry *entry);
 int hwt_entry_arm(struct hwt_entry *entry, const struct hwt_op *op, u64 period_ns,
 		  s64 offset);

@@ -30,7 +30,7 @@ void hwt_event_add(struct hwt_entry *entry, u8 kind, u64 due_ns, u64 now_ns)
 	list_add_tail(&entry->ready, &ctx->ready);
 	ctx->stats.events++;
 	if (ctx->rings)
-		hwt_rings_fill(ctx);
+		hwt_rings_event(ctx);
 }
 
 /* Remove an entry's event, if it has one: the event was read or is withdrawn. */
@@ -51,7 +51,7 @@ void hwt_event_fill(const struct hwt_entry *entry, struct hwt_event *event, s64 
 {
 	*event = (struct hwt_event) {
 		.id		= entry->id,
-		.user_data	= entry->user_data,
+		.user_data	= hwt_entry_user_data(entry),
 		.deadline_ns	= hwt_time_to_user(entry->due_ns, offset),
 		.fired_ns	= hwt_time_to_user(entry->fired_ns, offset),
 		.overruns	= hwt_entry_periodic(entry) ? entry->overruns : 0,
@@ -233,14 +233,11 @@ __poll_t hwt_poll(struct file *file, poll_table *wait)
 	struct hwt_context *ctx = file->private_data;
 	bool stopped;
 
-	poll_wait(file, &ctx->wait, wait);
 	/*
-	 * Barrier poll.mb, pairs with event.sleeper in hwt_context_wake_shared(): that function
-	 * sees the task wait, or this task sees the event. Not all kernels have a barrier in
-	 * poll_wait().
+	 * The lock of the queue orders this with hwt_context_wake(): an event is seen below, or its
+	 * wake-up finds this task. No further barrier is needed (tests/verify/litmus/poll-wake).
 	 */
-	smp_mb();
-
+	poll_wait(file, &ctx->wait, wait);
 	/*
 	 * Barrier poll.stopped, pairs with stop.stopped in hwt_context_stop(): a task that sees
 	 * the stop finds the last events below, where no lock is taken.

@@ -11,13 +11,12 @@
 #include <linux/uaccess.h>
 
 #include "hwt.h"
-#include "core/client.h"
 #include "device/context.h"
 #include "device/entry.h"
 #include "device/event.h"
 #include "device/op.h"
+#include "device/sized.h"
 #include "device/uring.h"
-#include "device/user.h"
 
 /* Are these a valid mode, period and slack for arming a timeout? */
 static bool hwt_op_times_valid(u32 mode, u64 period_ns, u64 slack_ns)
@@ -36,73 +35,8 @@ static bool hwt_op_times_valid(u32 mode, u64 period_ns, u64 slack_ns)
 static void hwt_op_count_rejected(struct hwt_context *ctx, int ret)
 	__must_hold(&ctx->entries.xa_lock)
 {
-	if (ret == -EAGAIN || ret == -ESHUTDOWN)
+	if (ret == -ENOSPC || ret == -ESHUTDOWN)
 		ctx->stats.rejected++;
-}
-
-/*
- * Make a program wait while its user creates and cancels timeouts faster than the wheel's thread
- * releases them. The thread itself (HWT_RINGS_POLL) must not wait, and other users need not.
- */
-static void hwt_op_throttle(struct hwt_context *ctx)
-{
-	if (likely(!hwt_user_many_dying(ctx->user)) || current->flags & PF_KTHREAD)
-		return;
-	xa_lock(&ctx->entries);
-	/* Dying timeouts may be on other wheels, but each wheel releases them within reclaim_ms. */
-	hwt_wheel_kick(ctx->wheel);
-	xa_unlock(&ctx->entries);
-	do {
-		schedule_timeout_killable(1);
-	} while (hwt_user_many_dying(ctx->user) && !fatal_signal_pending(current));
-}
-
-/**
- * hwt_op_schedule() - create and arm a timeout
- * @ctx:      the context
- * @op:       the operation; its @id is filled in
- * @offset:   the time namespace's, as hwt_context_offset() returns it
- * @prealloc: memory allocated in advance, or NULL
- * @cmd:      a command of io_uring, which the timeout completes instead of having events; or NULL
- *
- * Return: 0 or a negative error. After 0 @cmd belongs to the timeout.
- */
-int hwt_op_schedule(struct hwt_context *ctx, struct hwt_op *op, s64 offset,
-		    struct hwt_prealloc *prealloc, struct io_uring_cmd *cmd)
-{
-	struct hwt_entry *entry;
-	int ret;
-
-	if (op->flags & ~HWT_ABSOLUTE || op->overruns ||
-	    !hwt_op_times_valid(op->mode, op->period_ns, op->slack_ns))
-		return -EINVAL;
-	hwt_op_throttle(ctx);
-	entry = hwt_entry_alloc(ctx, prealloc, op->mode, op->user_data, op->period_ns);
-	if (!entry)
-		return -ENOMEM;
-
-	xa_lock(&ctx->entries);
-	ret = ctx->closing ? -ESHUTDOWN : hwt_entry_insert(ctx, entry);
-	if (ret) {
-		hwt_entry_put(entry);
-		goto out;
-	}
-	/* Check again, since the insertion may have dropped the lock. */
-	ret = ctx->closing ? -ESHUTDOWN :
-	      hwt_entry_arm(entry, op, op->period_ns, offset);
-	if (!ret && cmd)
-		ret = hwt_uring_attach(entry, cmd);
-	if (ret) {
-		hwt_cancel(&entry->timeout);
-		hwt_entry_remove(entry);
-		goto out;
-	}
-	op->id = entry->id;
-	ctx->stats.scheduled++;
-out:
-	hwt_op_count_rejected(ctx, ret);
-	xa_unlock(&ctx->entries);
-	return ret;
 }
 
 static int hwt_entry_modify(struct hwt_entry *entry, const struct hwt_op *op, s64 offset)
@@ -113,12 +47,12 @@ static int hwt_entry_modify(struct hwt_entry *entry, const struct hwt_op *op, s6
 	u32 was;
 	int ret;
 
+	/* With keys, the data is the key, and @user_data is not there. */
+	if ((op->flags & HWT_ARM_USER_DATA) && entry->ctx->keyed)
+		return -EINVAL;
 	if (periodic && !period_ns)
 		period_ns = entry->period_ns;
 	if (!hwt_op_times_valid(entry->mode, period_ns, op->slack_ns))
-		return -EINVAL;
-	/* The data of a command is its name, which must stay. */
-	if (entry->uring && (op->flags & HWT_SET_USER_DATA))
 		return -EINVAL;
 	if (entry->ctx->closing)
 		return -ESHUTDOWN;
@@ -128,8 +62,9 @@ static int hwt_entry_modify(struct hwt_entry *entry, const struct hwt_op *op, s6
 	was = hwt_entry_state(entry);
 	hwt_event_drop(entry);
 	entry->due_ns = HWT_NEVER;
+	entry->ctx->stats.pending += entry->ended;
 	entry->ended = false;
-	if (op->flags & HWT_SET_USER_DATA)
+	if (op->flags & HWT_ARM_USER_DATA)
 		entry->user_data = op->user_data;
 	if (periodic) {
 		entry->period_ns = period_ns;
@@ -137,6 +72,97 @@ static int hwt_entry_modify(struct hwt_entry *entry, const struct hwt_op *op, s6
 	}
 	entry->ctx->stats.modified++;
 	return was;
+}
+
+/*
+ * Move the timeout of a key. One of another mode, whose memory is another, is cancelled instead.
+ * Return: as hwt_op_modify(), or -ENOENT if a timeout has to be created.
+ */
+static int hwt_op_move(struct hwt_context *ctx, const struct hwt_op *op, s64 offset, bool uring)
+{
+	struct hwt_entry *entry;
+	int ret = -ENOENT;
+
+	xa_lock(&ctx->entries);
+	entry = hwt_entry_find(ctx, op->id);
+	if (ctx->closing)
+		ret = -ESHUTDOWN;
+	else if (entry && uring)
+		ret = -EEXIST;
+	else if (entry && entry->mode == op->mode)
+		ret = hwt_entry_modify(entry, op, offset);
+	else if (entry)
+		hwt_entry_cancel(entry);
+	hwt_op_count_rejected(ctx, ret);
+	xa_unlock(&ctx->entries);
+	return ret;
+}
+
+/* @keyed: what the caller has found, and has checked the operation by. */
+static int hwt_op_create(struct hwt_context *ctx, struct hwt_op *op, bool keyed, s64 offset,
+			 struct hwt_prealloc *prealloc, struct io_uring_cmd *cmd)
+{
+	struct hwt_entry *entry = hwt_entry_alloc(ctx, prealloc, op);
+	int ret;
+
+	if (!entry)
+		return -ENOMEM;
+	xa_lock(&ctx->entries);
+	/* A concurrent HWT_IOC_SETUP has come first: this one was too early for its keys. */
+	if (ctx->keyed != keyed)
+		ret = -EINVAL;
+	else
+		ret = ctx->closing ? -ESHUTDOWN : hwt_entry_insert(ctx, entry);
+	if (ret) {
+		hwt_entry_put(entry);
+		goto out;
+	}
+	/* Check again, since the insertion may have dropped the lock. */
+	ret = ctx->closing ? -ESHUTDOWN :
+	      hwt_entry_arm(entry, op, op->period_ns, offset);
+	if (ret) {
+		hwt_entry_remove(entry);
+		goto out;
+	}
+	if (cmd)
+		hwt_uring_attach(entry, cmd);
+	op->id = entry->id;
+	ctx->stats.scheduled++;
+out:
+	hwt_op_count_rejected(ctx, ret);
+	xa_unlock(&ctx->entries);
+	return ret;
+}
+
+/**
+ * hwt_op_schedule() - create and arm a timeout, or move the one of a key
+ * @ctx:      the context
+ * @op:       the operation; without keys, its @id is filled in
+ * @offset:   the time namespace's, as hwt_context_offset() returns it
+ * @prealloc: memory allocated in advance, or NULL
+ * @cmd:      a command of io_uring, which the timeout completes instead of having events; or NULL
+ *
+ * Return: 0 for a new timeout, or the HWT_STATE_ bits that the one of the key had; or a negative
+ * error. After 0 @cmd belongs to the timeout.
+ */
+int hwt_op_schedule(struct hwt_context *ctx, struct hwt_op *op, s64 offset,
+		    struct hwt_prealloc *prealloc, struct io_uring_cmd *cmd)
+{
+	bool keyed = READ_ONCE(ctx->keyed);
+	int ret;
+
+	if (op->flags & ~HWT_ARM_ABSOLUTE || op->reserved || (keyed && op->user_data) ||
+	    (cmd && !keyed) || !hwt_op_times_valid(op->mode, op->period_ns, op->slack_ns))
+		return -EINVAL;
+	if (!keyed)
+		return hwt_op_create(ctx, op, keyed, offset, prealloc, cmd);
+	/* Another thread may create or cancel the timeout meanwhile. */
+	do {
+		ret = hwt_op_move(ctx, op, offset, cmd);
+		if (ret == -ENOENT)
+			ret = hwt_op_create(ctx, op, keyed, offset, prealloc, cmd);
+	} while (ret == -EEXIST && !cmd);
+	return ret;
 }
 
 /**
@@ -152,7 +178,7 @@ int hwt_op_modify(struct hwt_context *ctx, const struct hwt_op *op, s64 offset)
 	struct hwt_entry *entry;
 	int ret;
 
-	if (op->flags & ~(HWT_ABSOLUTE | HWT_SET_USER_DATA) || op->mode || op->overruns)
+	if (op->flags & ~(HWT_ARM_ABSOLUTE | HWT_ARM_USER_DATA) || op->mode || op->reserved)
 		return -EINVAL;
 	xa_lock(&ctx->entries);
 	entry = hwt_entry_find(ctx, op->id);
@@ -175,7 +201,7 @@ int hwt_op_cancel(struct hwt_context *ctx, const struct hwt_op *op)
 	int ret = -ENOENT;
 
 	if (op->flags || op->mode || op->time_ns || op->period_ns || op->slack_ns ||
-	    op->user_data || op->overruns)
+	    op->user_data || op->reserved)
 		return -EINVAL;
 	xa_lock(&ctx->entries);
 	entry = hwt_entry_find(ctx, op->id);
@@ -206,7 +232,7 @@ int hwt_op_get(struct hwt_context *ctx, struct hwt_op *op, s64 offset)
 	entry = hwt_entry_find(ctx, op->id);
 	if (entry) {
 		op->mode = entry->mode;
-		op->user_data = entry->user_data;
+		op->user_data = hwt_entry_user_data(entry);
 		op->deadline_ns = hwt_time_to_user(hwt_entry_due(entry), offset);
 		op->remaining_ns = hwt_entry_remaining(entry);
 		op->period_ns = hwt_entry_period(entry);
@@ -217,15 +243,8 @@ int hwt_op_get(struct hwt_context *ctx, struct hwt_op *op, s64 offset)
 	return ret;
 }
 
-/**
- * hwt_op_run() - run an operation of a batch or a ring
- * @ctx:      the context
- * @op:       the operation; its result and its output members are filled in
- * @offset:   as for hwt_op_schedule()
- * @prealloc: as for hwt_op_schedule()
- */
-void hwt_op_run(struct hwt_context *ctx, struct hwt_op *op, s64 offset,
-		struct hwt_prealloc *prealloc)
+static void hwt_op_run(struct hwt_context *ctx, struct hwt_op *op, s64 offset,
+		       struct hwt_prealloc *prealloc)
 {
 	switch (op->opcode) {
 	case HWT_OP_SCHEDULE:
@@ -245,40 +264,76 @@ void hwt_op_run(struct hwt_context *ctx, struct hwt_op *op, s64 offset,
 	}
 }
 
+/* -- Structures of another size -------------------------------------------- */
+
+/* May the operations of a program have this size, that of its header? */
+bool hwt_op_size_valid(u32 size)
+{
+	return size >= HWT_OP_SIZE_VER1 && size <= HWT_OP_SIZE_MAX && !(size % sizeof(u64));
+}
+
+/**
+ * hwt_op_run_sized() - run an operation that may be of another version
+ * @ctx:      the context
+ * @from:     the operation, which the program may change at any time; its result is stored there
+ * @size:     its size, which is valid
+ * @offset:   as for hwt_op_schedule()
+ * @prealloc: as for hwt_op_schedule()
+ */
+void hwt_op_run_sized(struct hwt_context *ctx, void *from, u32 size, s64 offset,
+		      struct hwt_prealloc *prealloc)
+{
+	struct hwt_op op;
+	int ret = hwt_sized_load(&op, sizeof(op), from, size);
+
+	/* No barrier between CPUs: the compiler must not read the program's memory again. */
+	barrier();
+	if (ret)
+		op.result = ret;
+	else
+		hwt_op_run(ctx, &op, offset, prealloc);
+	hwt_sized_store(from, size, &op, sizeof(op));
+}
+
 /* -- Batches ------------------------------------------------------------- */
 
-/* Operations copied at a time. */
-#define HWT_BATCH_STEP	64
+/* Bytes copied at a time: 64 operations. */
+#define HWT_BATCH_BYTES	(64 * sizeof(struct hwt_op))
 
 /* Cancel timeouts whose ids could not be stored, since the program cannot. */
-static void hwt_batch_take_back(struct hwt_context *ctx, const struct hwt_op *ops, u32 n)
+static void hwt_batch_take_back(struct hwt_context *ctx, const void *ops, u32 n, u32 size)
 {
 	struct hwt_op cancel = {};
+	const struct hwt_op *op;
 
-	for (; n; n--, ops++) {
-		if (ops->opcode != HWT_OP_SCHEDULE || ops->result)
+	/* With keys, the program knows them. */
+	if (ctx->keyed)
+		return;
+	for (; n; n--, ops += size) {
+		op = ops;
+		if (op->opcode != HWT_OP_SCHEDULE || op->result)
 			continue;
-		cancel.id = ops->id;
+		cancel.id = op->id;
 		hwt_op_cancel(ctx, &cancel);
 	}
 }
 
-/* Run up to @n operations. Return the number of results stored. */
-static u32 hwt_batch_step(struct hwt_context *ctx, struct hwt_op __user *user,
-			  struct hwt_op *ops, u32 n, s64 offset)
+/* Run up to @n operations of @size bytes. Return the number of results stored. */
+static u32 hwt_batch_step(struct hwt_context *ctx, void __user *user, void *ops, u32 n, u32 size,
+			  s64 offset)
 {
 	struct hwt_prealloc prealloc = {};
 	u32 i, stored;
 
 	/* Operations before a bad address are run. */
-	n -= DIV_ROUND_UP(copy_from_user(ops, user, n * sizeof(*ops)), sizeof(*ops));
+	n -= DIV_ROUND_UP(copy_from_user(ops, user, n * size), size);
 	for (i = 0; i < n; i++) {
 		prealloc.ahead = n - i;
-		hwt_op_run(ctx, &ops[i], offset, &prealloc);
+		hwt_op_run_sized(ctx, ops + i * size, size, offset, &prealloc);
 	}
 	hwt_prealloc_free(&prealloc);
-	stored = n - DIV_ROUND_UP(copy_to_user(user, ops, n * sizeof(*ops)), sizeof(*ops));
-	hwt_batch_take_back(ctx, ops + stored, n - stored);
+	stored = n - DIV_ROUND_UP(copy_to_user(user, ops, n * size), size);
+	hwt_batch_take_back(ctx, ops + stored * size, n - stored, size);
 	return stored;
 }
 
@@ -291,16 +346,17 @@ static u32 hwt_batch_step(struct hwt_context *ctx, struct hwt_op __user *user,
  */
 int hwt_batch(struct hwt_context *ctx, struct hwt_batch_args *batch)
 {
-	struct hwt_op __user *user = u64_to_user_ptr(batch->ops);
+	void __user *user = u64_to_user_ptr(batch->ops);
 	s64 offset = hwt_context_offset(ctx);
-	u32 done = 0, n, max;
-	struct hwt_op *ops;
+	u32 done = 0, size = batch->op_size, n, max, step;
 	int ret = 0;
+	void *ops;
 
-	if (batch->flags || batch->op_size != sizeof(*ops))
+	if (batch->flags || !hwt_op_size_valid(size))
 		return -EINVAL;
+	step = max_t(u32, HWT_BATCH_BYTES / size, 1);
 	/* Not charged to the cgroup: at its limit, a program must still be able to cancel. */
-	ops = kmalloc_array(min_t(u32, batch->count, HWT_BATCH_STEP), sizeof(*ops), GFP_KERNEL);
+	ops = kmalloc_array(min(batch->count, step), size, GFP_KERNEL);
 	if (!ops)
 		return -ENOMEM;
 	while (done < batch->count) {
@@ -308,8 +364,8 @@ int hwt_batch(struct hwt_context *ctx, struct hwt_batch_args *batch)
 			ret = -EINTR;
 			break;
 		}
-		max = min_t(u32, batch->count - done, HWT_BATCH_STEP);
-		n = hwt_batch_step(ctx, user + done, ops, max, offset);
+		max = min(batch->count - done, step);
+		n = hwt_batch_step(ctx, user + (size_t)done * size, ops, max, size, offset);
 		done += n;
 		if (n < max) {
 			ret = -EFAULT;

@@ -9,11 +9,9 @@
 #include <linux/err.h>
 #include <linux/hrtimer.h>
 #include <linux/log2.h>
-#include <linux/memcontrol.h>
 #include <linux/mm.h>
 #include <linux/mutex.h>
 #include <linux/sched.h>
-#include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/string.h>
@@ -28,13 +26,12 @@
 /**
  * struct hwt_rings_ctx - the rings of a context
  * @mem:        the shared memory, mapped for the kernel as long as this structure exists
- * @ops:        the ring of operations, in @mem
+ * @ops:        the ring of operations, in @mem, each of @op_size bytes
  * @events:     the ring of events, in @mem
- * @op_mask:    number of @ops, minus 1. Constant, as are all above and the next four.
+ * @op_mask:    number of @ops, minus 1. Constant, as are all above and the next three.
  * @event_mask: number of @events, minus 1
+ * @op_size:    the size that the program's operations have
  * @offset:     the time namespace's offset, as the creator of the rings has it
- * @flags:      HWT_RINGS_POLL or 0
- * @memcg:      the creator's memory cgroup, for the wheel's thread to charge
  * @submit:     held while operations are run
  * @op_head:    index of the next operation to run; protected by @submit
  * @event_tail: index of the next event to write; protected by the lock of the context's table.
@@ -45,13 +42,12 @@
  */
 struct hwt_rings_ctx {
 	struct hwt_rings	*mem;
-	struct hwt_op		*ops;
+	void			*ops;
 	struct hwt_event	*events;
 	u32			op_mask;
 	u32			event_mask;
+	u32			op_size;
 	s64			offset;
-	u32			flags;
-	struct mem_cgroup	*memcg;
 	struct mutex		submit;		/* not inside the table's lock */
 	u32			op_head;
 	u32			event_tail;
@@ -99,6 +95,22 @@ static void hwt_rings_tell(struct hwt_context *ctx, struct hwt_rings_ctx *rings)
 	 * sees all events. fill.wmb does that as well, for events that were moved in this call.
 	 */
 	smp_store_release(&rings->mem->flags, state);
+}
+
+/**
+ * hwt_rings_event() - an event has come up: move it to the ring, or tell that it waits
+ * @ctx: the context, which has rings
+ *
+ * With keys, events go to the ring in HWT_IOC_ENTER only, after the operations of that call. So
+ * none there is of a timeout that the program has moved or cancelled before.
+ */
+void hwt_rings_event(struct hwt_context *ctx)
+	__must_hold(&ctx->entries.xa_lock)
+{
+	if (ctx->keyed)
+		hwt_rings_tell(ctx, ctx->rings);
+	else
+		hwt_rings_fill(ctx);
 }
 
 /**
@@ -155,7 +167,7 @@ bool hwt_rings_ready(const struct hwt_context *ctx)
 	 */
 	smp_rmb();
 	/*
-	 * Barrier look.rings (spare), pairs with create.rings in hwt_rings_create(): the rings are
+	 * Barrier look.rings (spare), pairs with create.rings in hwt_rings_mmap(): the rings are
 	 * complete. At each look.rings, the address dependency would order that as well.
 	 */
 	rings = smp_load_acquire(&ctx->rings);
@@ -191,8 +203,8 @@ static int hwt_rings_submit(struct hwt_context *ctx, struct hwt_rings_ctx *rings
 	__must_hold(&rings->submit)
 {
 	struct hwt_prealloc prealloc = {};
-	struct hwt_op *slot, op;
-	u32 n, done;
+	u32 n, done, size = rings->op_size;
+	void *slot;
 
 	/* Barrier submit.tail, pairs with program.op in the program: the operations are there. */
 	n = smp_load_acquire(&rings->mem->op_tail) - rings->op_head;
@@ -200,13 +212,9 @@ static int hwt_rings_submit(struct hwt_context *ctx, struct hwt_rings_ctx *rings
 		return -EINVAL;
 	n = min(n, max);
 	for (done = 0; done < n && !fatal_signal_pending(current); done++) {
-		slot = &rings->ops[rings->op_head & rings->op_mask];
-		memcpy(&op, slot, sizeof(op));
-		/* No barrier between CPUs: the compiler must not read the slot again. */
-		barrier();
+		slot = rings->ops + (size_t)(rings->op_head & rings->op_mask) * size;
 		prealloc.ahead = n - done;
-		hwt_op_run(ctx, &op, rings->offset, &prealloc);
-		memcpy(slot, &op, sizeof(op));
+		hwt_op_run_sized(ctx, slot, size, rings->offset, &prealloc);
 		rings->op_head++;
 		/* Barrier submit.head, pairs with program.done: the program sees the result. */
 		smp_store_release(&rings->mem->op_head, rings->op_head);
@@ -214,31 +222,6 @@ static int hwt_rings_submit(struct hwt_context *ctx, struct hwt_rings_ctx *rings
 	}
 	hwt_prealloc_free(&prealloc);
 	return done;
-}
-
-/* Operations run by the wheel's thread before it looks at the wheel again. */
-#define HWT_RINGS_POLL_STEP	64
-
-/**
- * hwt_rings_poll() - run operations in rings that have HWT_RINGS_POLL
- * @arg: the context; the caller is the thread of its private wheel
- */
-void hwt_rings_poll(void *arg)
-{
-	struct hwt_context *ctx = arg;
-	/* Barrier look.rings (spare), pairs with create.rings in hwt_rings_create(): as above. */
-	struct hwt_rings_ctx *rings = smp_load_acquire(&ctx->rings);
-	struct mem_cgroup *old;
-
-	if (!rings || !(rings->flags & HWT_RINGS_POLL))
-		return;
-	mutex_lock(&rings->submit);
-	old = set_active_memcg(rings->memcg);
-	hwt_rings_submit(ctx, rings, HWT_RINGS_POLL_STEP);
-	set_active_memcg(old);
-	mutex_unlock(&rings->submit);
-	if (hwt_rings_can_fill(rings))
-		hwt_rings_refill(ctx);
 }
 
 /* -- HWT_IOC_ENTER ------------------------------------------------------- */
@@ -251,36 +234,83 @@ static bool hwt_rings_enough(struct hwt_context *ctx, u32 want)
 	return hwt_rings_refill(ctx) >= want || stopped;
 }
 
-/* Wait for @want events, a stop or the timeout. Return 0 or -ERESTARTSYS. */
-static int hwt_rings_wait(struct hwt_context *ctx, u32 want, u64 timeout_ns)
+/* Set the signals that are blocked while a task waits, as ppoll() does. */
+static void hwt_sigmask_set(u64 mask, sigset_t *saved)
 {
-	ktime_t timeout = timeout_ns > KTIME_MAX ? KTIME_MAX : ns_to_ktime(timeout_ns);
+	sigset_t blocked;
+
+	siginitset(&blocked, mask);
+#if _NSIG_WORDS > 1 && BITS_PER_LONG == 32
+	blocked.sig[1] = upper_32_bits(mask);
+#endif
+	sigdelsetmask(&blocked, sigmask(SIGKILL) | sigmask(SIGSTOP));
+	sigprocmask(SIG_SETMASK, &blocked, saved);
+}
+
+/* A signal that has ended the wait is delivered before the old mask is restored. */
+static void hwt_sigmask_restore(sigset_t *saved, bool interrupted)
+{
+	if (!interrupted) {
+		sigprocmask(SIG_SETMASK, saved, NULL);
+		return;
+	}
+	current->saved_sigmask = *saved;
+	set_restore_sigmask();
+}
+
+/* Return how long HWT_IOC_ENTER may wait. */
+static ktime_t hwt_enter_timeout(const struct hwt_enter_args *enter)
+{
+	s64 now = ktime_get_ns() + hwt_clock_offset(CLOCK_MONOTONIC), left;
+
+	if (enter->timeout_ns > KTIME_MAX)
+		return KTIME_MAX;
+	if (!(enter->flags & HWT_ENTER_ABSOLUTE))
+		return ns_to_ktime(enter->timeout_ns);
+	left = enter->timeout_ns - now;
+	return ns_to_ktime(max_t(s64, left, 0));
+}
+
+/* Wait for @enter->wait events, a stop or the timeout. Return: what ended it, a member's value. */
+static int hwt_rings_wait(struct hwt_context *ctx, const struct hwt_enter_args *enter)
+{
+	u32 want = min(enter->wait, ctx->rings->event_mask + 1);
+	ktime_t timeout = hwt_enter_timeout(enter);
+	sigset_t saved;
+	bool stopped;
 	int ret;
 
-	want = min(want, ctx->rings->event_mask + 1);
+	if (enter->flags & HWT_ENTER_SIGMASK)
+		hwt_sigmask_set(enter->sigmask, &saved);
 	ret = wait_event_interruptible_hrtimeout(ctx->wait, hwt_rings_enough(ctx, want),
 						 timeout);
-	return ret == -ETIME ? 0 : ret;
+	if (enter->flags & HWT_ENTER_SIGMASK)
+		hwt_sigmask_restore(&saved, ret == -ERESTARTSYS);
+	if (ret)
+		return ret == -ETIME ? ret : -EINTR;
+	/* Barrier read.stopped (spare), pairs with stop.stopped in hwt_context_stop(): as above. */
+	stopped = smp_load_acquire(&ctx->stopped);
+	/* Without a stop, another task has taken the events. */
+	return stopped && hwt_rings_unread(ctx->rings) < want ? -ESHUTDOWN : 0;
 }
 
 /**
  * hwt_rings_enter() - HWT_IOC_ENTER
  * @ctx:   the context
- * @enter: the arguments; submit becomes the number of operations run
+ * @enter: the arguments, which are filled in
  *
  * Return: 0 or a negative error.
  */
 int hwt_rings_enter(struct hwt_context *ctx, struct hwt_enter_args *enter)
 {
-	/* Barrier look.rings (spare), pairs with create.rings in hwt_rings_create(): as above. */
+	/* Barrier look.rings (spare), pairs with create.rings in hwt_rings_mmap(): as above. */
 	struct hwt_rings_ctx *rings = smp_load_acquire(&ctx->rings);
-	int ret = 0;
+	int ret;
 
-	if (enter->flags || !rings)
+	if (enter->flags & ~(HWT_ENTER_ABSOLUTE | HWT_ENTER_SIGMASK) || !rings ||
+	    (enter->sigmask && !(enter->flags & HWT_ENTER_SIGMASK)))
 		return -EINVAL;
 	if (enter->submit) {
-		if (rings->flags & HWT_RINGS_POLL)
-			return -EINVAL;
 		if (mutex_lock_interruptible(&rings->submit))
 			return -EINTR;
 		ret = hwt_rings_submit(ctx, rings, enter->submit);
@@ -289,11 +319,13 @@ int hwt_rings_enter(struct hwt_context *ctx, struct hwt_enter_args *enter)
 			return ret;
 		enter->submit = ret;
 	}
+	enter->result = 0;
 	if (enter->wait)
-		ret = hwt_rings_wait(ctx, enter->wait, enter->timeout_ns);
+		enter->result = hwt_rings_wait(ctx, enter);
 	else
 		hwt_rings_refill(ctx);
-	return ret < 0 && !enter->submit ? -EINTR : 0;
+	enter->events = hwt_rings_unread(rings);
+	return 0;
 }
 
 /* -- Creation and destruction -------------------------------------------- */
@@ -310,17 +342,16 @@ void hwt_rings_free(struct hwt_rings_ctx *rings)
 	/* A page that is still pinned stays until it is unpinned. */
 	for (i = 0; i < rings->pages_n && rings->pages[i]; i++)
 		__free_page(rings->pages[i]);
-	mem_cgroup_put(rings->memcg);
 	kvfree(rings);
 }
 
-static struct hwt_rings_ctx *hwt_rings_alloc(u32 op_entries, u32 event_entries)
+static struct hwt_rings_ctx *hwt_rings_alloc(u32 op_entries, u32 op_size, u32 event_entries)
 {
 	size_t head = sizeof(struct hwt_rings), ops, size;
 	struct hwt_rings_ctx *rings;
 	unsigned int i, n;
 
-	ops = array_size(op_entries, sizeof(struct hwt_op));
+	ops = array_size(op_entries, op_size);
 	size = head + ops + array_size(event_entries, sizeof(struct hwt_event));
 	n = PAGE_ALIGN(size) >> PAGE_SHIFT;
 	rings = kvzalloc(struct_size(rings, pages, n), HWT_GFP_USER);
@@ -336,9 +367,10 @@ static struct hwt_rings_ctx *hwt_rings_alloc(u32 op_entries, u32 event_entries)
 	if (!rings->mem)
 		goto fail;
 	rings->ops = (void *)rings->mem + head;
-	rings->events = (void *)rings->ops + ops;
+	rings->events = rings->ops + ops;
 	rings->op_mask = op_entries - 1;
 	rings->event_mask = event_entries - 1;
+	rings->op_size = op_size;
 	mutex_init(&rings->submit);
 	return rings;
 fail:
@@ -351,69 +383,83 @@ static bool hwt_ring_entries_valid(u32 entries)
 	return entries && entries <= HWT_RING_ENTRIES_MAX;
 }
 
+static void hwt_rings_describe(const struct hwt_rings_ctx *rings, struct hwt_rings_args *args)
+{
+	args->op_entries = rings->op_mask + 1;
+	args->event_entries = rings->event_mask + 1;
+	args->map_size = (u64)rings->pages_n << PAGE_SHIFT;
+	args->ops_offset = rings->ops - (void *)rings->mem;
+	args->events_offset = (void *)rings->events - (void *)rings->mem;
+}
+
 /**
  * hwt_rings_create() - HWT_IOC_RINGS
  * @ctx:  the context
  * @args: the arguments, which are filled in
  *
+ * The rings are used once they are mapped: a program that cannot map them goes on without. Until
+ * then, the same call returns the same rings.
+ *
  * Return: 0 or a negative error.
  */
 int hwt_rings_create(struct hwt_context *ctx, struct hwt_rings_args *args)
 {
-	struct hwt_rings_ctx *rings;
+	struct hwt_rings_ctx *rings, *old;
 	int ret = 0;
 
-	if (args->flags & ~HWT_RINGS_POLL || !hwt_ring_entries_valid(args->op_entries) ||
+	if (args->flags || args->reserved || !hwt_op_size_valid(args->op_size) ||
+	    !hwt_ring_entries_valid(args->op_entries) ||
 	    !hwt_ring_entries_valid(args->event_entries))
 		return -EINVAL;
-	args->op_entries = roundup_pow_of_two(args->op_entries);
-	args->event_entries = roundup_pow_of_two(args->event_entries);
-	rings = hwt_rings_alloc(args->op_entries, args->event_entries);
+	rings = hwt_rings_alloc(roundup_pow_of_two(args->op_entries), args->op_size,
+				roundup_pow_of_two(args->event_entries));
 	if (!rings)
 		return -ENOMEM;
-	rings->flags = args->flags;
-	rings->memcg = get_mem_cgroup_from_mm(current->mm);
 
 	xa_lock(&ctx->entries);
-	if (ctx->rings || ctx->closing) {
+	old = ctx->made_rings;
+	if (ctx->rings || ctx->closing ||
+	    (old && (old->op_mask != rings->op_mask || old->op_size != rings->op_size ||
+		     old->event_mask != rings->event_mask))) {
 		ret = -EBUSY;
-	} else if ((args->flags & HWT_RINGS_POLL) && !ctx->busy) {
-		ret = -EINVAL;
-	} else {
+	} else if (!old) {
 		/* From now on, the times of operations are those of this clock. */
 		WRITE_ONCE(ctx->fixed, true);
 		rings->offset = hwt_context_offset(ctx);
-		/*
-		 * Barrier create.rings, pairs with look.rings in hwt_rings_ready(),
-		 * hwt_rings_poll(), hwt_rings_enter() and hwt_rings_mmap(): the rings are
-		 * complete.
-		 */
-		smp_store_release(&ctx->rings, rings);
+		ctx->made_rings = rings;
 	}
 	xa_unlock(&ctx->entries);
-	if (ret) {
+	if (!ret)
+		hwt_rings_describe(old ?: rings, args);
+	if (ret || old)
 		hwt_rings_free(rings);
-		return ret;
-	}
-	args->map_size = (u64)rings->pages_n << PAGE_SHIFT;
-	args->ops_offset = (void *)rings->ops - (void *)rings->mem;
-	args->events_offset = (void *)rings->events - (void *)rings->mem;
-	args->op_size = sizeof(struct hwt_op);
-	args->event_size = sizeof(struct hwt_event);
-	hwt_rings_refill(ctx);
-	/* A task that waits in read() must fail now. */
-	hwt_context_wake(ctx);
-	return 0;
+	return ret;
 }
 
 /* mmap(). The mapping keeps the file open, and with it the context and the pages. */
 int hwt_rings_mmap(struct file *file, struct vm_area_struct *vma)
 {
 	struct hwt_context *ctx = file->private_data;
-	/* Barrier look.rings (spare), pairs with create.rings in hwt_rings_create(): as above. */
-	struct hwt_rings_ctx *rings = smp_load_acquire(&ctx->rings);
+	struct hwt_rings_ctx *rings;
+	int ret;
 
+	xa_lock(&ctx->entries);
+	rings = ctx->made_rings;
+	xa_unlock(&ctx->entries);
 	if (!rings || !(vma->vm_flags & VM_SHARED))
 		return -EINVAL;
-	return vm_map_pages(vma, rings->pages, rings->pages_n);
+	ret = vm_map_pages(vma, rings->pages, rings->pages_n);
+	if (ret)
+		return ret;
+	/*
+	 * Barrier create.rings, pairs with look.rings in hwt_rings_ready() and hwt_rings_enter():
+	 * the rings are complete.
+	 */
+	smp_store_release(&ctx->rings, rings);
+	xa_lock(&ctx->entries);
+	hwt_rings_event(ctx);
+	xa_unlock(&ctx->entries);
+	/* A task that waits in read() must fail now. */
+	hwt_context_wake(ctx);
+	return 0;
 }

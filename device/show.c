@@ -10,6 +10,7 @@
 #include <linux/kernel.h>
 #include <linux/sched.h>
 #include <linux/seq_file.h>
+#include <linux/string.h>
 #include <linux/uidgid.h>
 #include <linux/user_namespace.h>
 #include <linux/xarray.h>
@@ -33,7 +34,7 @@ void hwt_show_fdinfo(struct seq_file *m, struct file *file)
 	xa_lock(&ctx->entries);
 	seq_printf(m, "hwt-clockid:\t%d\nhwt-tick-ns:\t%llu\nhwt-private:\t%d\n",
 		   ctx->clock, ctx->tick_ns, ctx->private);
-	seq_printf(m, "hwt-shared:\t%u\n", ctx->nr_shared);
+	seq_printf(m, "hwt-keys:\t%d\n", ctx->keyed);
 	seq_printf(m, "hwt-timeouts:\t%llu\nhwt-events:\t%llu\nhwt-stopped:\t%d\n",
 		   ctx->stats.timeouts, ctx->stats.events, ctx->closing);
 	seq_printf(m, "hwt-context:\t%llu\n", ctx->number);
@@ -50,15 +51,16 @@ static int hwt_context_show(struct seq_file *m, void *unused)
 	struct hwt_context *ctx = m->private;
 	struct hwt_stats_args stats;
 	struct hwt_wheel_params params;
+	char wheel[HWT_NAME_MAX];
 	bool private, closing;
-	u32 nr_shared;
 	int clock;
 
 	xa_lock(&ctx->entries);
 	hwt_wheel_get_params(ctx->wheel, &params);
+	/* The wheel may be another one, and this one gone, when the lock is released. */
+	strscpy(wheel, params.name, sizeof(wheel));
 	clock = ctx->clock;
 	private = ctx->private;
-	nr_shared = ctx->nr_shared;
 	closing = ctx->closing;
 	stats = ctx->stats;
 	xa_unlock(&ctx->entries);
@@ -68,14 +70,15 @@ static int hwt_context_show(struct seq_file *m, void *unused)
 	seq_escape(m, ctx->command, "\n\\");
 	seq_putc(m, '\n');
 	seq_printf(m, "uid %u\n", from_kuid_munged(&init_user_ns, hwt_user_uid(ctx->user)));
-	seq_printf(m, "wheel %s\n", params.name);
+	seq_printf(m, "wheel %s\n", wheel);
 	seq_printf(m, "private %d\n", private);
-	seq_printf(m, "shared %u\n", nr_shared);
 	seq_printf(m, "clockid %d\n", clock);
 	seq_printf(m, "tick_ns %llu\n", params.tick_ns);
 	seq_printf(m, "closing %d\n", closing);
+	seq_printf(m, "keys %d\n", READ_ONCE(ctx->keyed));
 #define HWT_CONTEXT_SHOW(_name)	seq_printf(m, #_name " %llu\n", stats._name)
 	HWT_CONTEXT_SHOW(timeouts);
+	HWT_CONTEXT_SHOW(pending);
 	HWT_CONTEXT_SHOW(events);
 	HWT_CONTEXT_SHOW(scheduled);
 	HWT_CONTEXT_SHOW(modified);
@@ -86,6 +89,7 @@ static int hwt_context_show(struct seq_file *m, void *unused)
 	HWT_CONTEXT_SHOW(read);
 	HWT_CONTEXT_SHOW(rejected);
 #undef HWT_CONTEXT_SHOW
+	seq_printf(m, "limit %u\n", stats.limit);
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(hwt_context);

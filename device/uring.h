@@ -5,33 +5,25 @@
 #ifndef _HWT_DEVICE_URING_H
 #define _HWT_DEVICE_URING_H
 
-#include <linux/errno.h>
 #include <linux/types.h>
 
 #include "hwt_compat.h"
 #include "hwt_uapi.h"
 
-struct hwt_context;
 struct hwt_entry;
 struct io_uring_cmd;
 
 #ifdef HWT_URING
 #define HWT_URING_FEATURES	HWT_FEATURE_URING
 
-int hwt_uring_attach(struct hwt_entry *entry, struct io_uring_cmd *cmd);
-void hwt_uring_end(struct hwt_entry *entry, int res, bool later);
-void hwt_uring_end_done(struct hwt_context *ctx);
+void hwt_uring_attach(struct hwt_entry *entry, struct io_uring_cmd *cmd);
+void hwt_uring_end(struct hwt_entry *entry, int res);
 int hwt_uring_issue(struct io_uring_cmd *cmd, unsigned int issue_flags);
 #else
 #define HWT_URING_FEATURES	0
 
-static inline int hwt_uring_attach(struct hwt_entry *entry, struct io_uring_cmd *cmd)
-{
-	return -EOPNOTSUPP;
-}
-
-static inline void hwt_uring_end(struct hwt_entry *entry, int res, bool later) { }
-static inline void hwt_uring_end_done(struct hwt_context *ctx) { }
+static inline void hwt_uring_attach(struct hwt_entry *entry, struct io_uring_cmd *cmd) { }
+static inline void hwt_uring_end(struct hwt_entry *entry, int res) { }
 #define hwt_uring_issue	NULL
 #endif
 

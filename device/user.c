@@ -1,39 +1,43 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * /dev/hwt: the limits of a user, for all of its contexts together
+ * /dev/hwt: users, their limits, and the wheels that their contexts share
  *
- * The user of a context is the real user id of the process that opened it; in a user namespace, the
- * namespace's owner, see hwt_user_answerable(). The processes that use the context do not matter.
+ * A user is the real user id of the process that opens a context; in a user namespace, see
+ * hwt_user_key_get(). The processes that use the context later do not matter.
  *
- * Objects that have a limit are counted exactly. The count of timeouts changes when one is created
- * and when its id ends, never when one is modified or fires, and not at all without a limit. So one
- * counter for all CPUs is cheap enough beside the allocation that each timeout takes.
+ * Users share nothing but the CPUs: the contexts of a user are on a wheel of that user. With
+ * cgroup_threads, its thread is in the cgroups of the process that opened the first of them, and
+ * there is a wheel for each cgroup that a user opens contexts in: a cgroup cannot be removed while
+ * a thread is in it, and this one ends with the last context opened there.
+ *
+ * Objects that have a limit are counted exactly. A timeout counts until its memory is freed, so a
+ * program cannot create and cancel faster than the wheel's thread releases.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/atomic.h>
 #include <linux/capability.h>
+#include <linux/cgroup.h>
 #include <linux/cred.h>
 #include <linux/err.h>
 #include <linux/hashtable.h>
+#include <linux/list.h>
 #include <linux/minmax.h>
 #include <linux/moduleparam.h>
-#include <linux/percpu_counter.h>
+#include <linux/mutex.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>
 #include <linux/uidgid.h>
 #include <linux/user_namespace.h>
 
 #include "hwt.h"
+#include "core/client.h"
 #include "device/context.h"
 #include "device/entry.h"
 #include "device/user.h"
 
 /* The default of max_user_timeouts, in multiples of max_timeouts. */
 #define HWT_USER_CONTEXTS	4
-
-/* Dying timeouts of a user from which on it waits before it creates more. See docs/limits.md. */
-#define HWT_DYING_MAX		100000
 
 /* Contexts of a user in debugfs: that memory is charged to no cgroup. */
 #define HWT_SHOWN_MAX		1000
@@ -44,40 +48,85 @@ MODULE_PARM_DESC(max_user_timeouts, "Most timeouts of one user's open /dev/hwt t
 
 unsigned int hwt_max_user_wheels = 16;
 module_param_named(max_user_wheels, hwt_max_user_wheels, uint, 0444);
-MODULE_PARM_DESC(max_user_wheels, "Most private wheels of one user; CAP_SYS_RESOURCE is not limited (0: no limit, default 16)");
+MODULE_PARM_DESC(max_user_wheels, "Most wheels of one user: one for each cgroup, and the private ones; CAP_SYS_RESOURCE is not limited (0: no limit, default 16)");
+
+static bool hwt_cgroup_threads;
+module_param_named(cgroup_threads, hwt_cgroup_threads, bool, 0444);
+MODULE_PARM_DESC(cgroup_threads, "Wheels' threads are in the cgroups of those who open /dev/hwt, which pay for them, and cannot be frozen then (default N)");
+
+/**
+ * struct hwt_user_key - who a user is
+ * @uid: the user id; INVALID_UID for all users of a namespace
+ * @ns:  the user namespace, with a reference; NULL: the initial one
+ */
+struct hwt_user_key {
+	kuid_t			uid;
+	struct user_namespace	*ns;
+};
 
 /**
  * struct hwt_user - a user that has contexts
  * @node:     node in the table of users; protected by hwt_users_lock
- * @uid:      the user id. Constant.
+ * @key:      who it is. Constant.
  * @contexts: number of contexts; protected by hwt_users_lock
- * @wheels:   number of private wheels, except those of unlimited contexts
+ * @wheels:   number of wheels, except those of contexts that are unlimited
  * @shown:    number of contexts that have a directory in debugfs
- * @timeouts: number of timeouts of all contexts, if that is limited
- * @dying:    number of timeouts whose ids have ended while a wheel holds them: they are not in
- *            @timeouts any more, but still are memory, and delay other timeouts submitted later
+ * @timeouts: number of timeouts that have memory, if that is limited
+ * @lock:     held while a wheel is created: only this user's processes that open wait
+ * @homes:    the wheels that the user's contexts share; protected by hwt_users_lock. An addition
+ *            also holds @lock.
  */
 struct hwt_user {
 	struct hlist_node	node;
-	kuid_t			uid;
+	struct hwt_user_key	key;
 	unsigned int		contexts;
 	atomic_t		wheels;
 	atomic_t		shown;
 	atomic_t		timeouts;
-	struct percpu_counter	dying;
+	struct mutex		lock;		/* outside hwt_users_lock */
+	struct list_head	homes;
 };
 
 static DEFINE_HASHTABLE(hwt_users, 6);
 static DEFINE_SPINLOCK(hwt_users_lock);
 
-/* Return the user of an id, with one context more; NULL if there is none yet. */
-static struct hwt_user *hwt_user_find_get(kuid_t uid)
+/* -- Users ----------------------------------------------------------------- */
+
+/*
+ * Get the key of the user whose limits apply to the caller. A user namespace of an ordinary user
+ * counts as its owner, and one that root has made for a container as one user, whatever ids it has:
+ * otherwise each id that can be mapped would add the limits of a user.
+ */
+static void hwt_user_key_get(struct hwt_user_key *key)
+{
+	struct user_namespace *ns = current_user_ns();
+
+	key->uid = current_uid();
+	key->ns = NULL;
+	if (ns == &init_user_ns)
+		return;
+	while (ns->parent != &init_user_ns)
+		ns = ns->parent;
+	key->uid = ns->owner;
+	if (!uid_eq(ns->owner, GLOBAL_ROOT_UID))
+		return;
+	key->uid = INVALID_UID;
+	key->ns = get_user_ns(ns);
+}
+
+static unsigned long hwt_user_hash(const struct hwt_user_key *key)
+{
+	return __kuid_val(key->uid) ^ (unsigned long)key->ns;
+}
+
+/* Return the user of a key, with one context more; NULL if there is none yet. */
+static struct hwt_user *hwt_user_find_get(const struct hwt_user_key *key)
 	__must_hold(&hwt_users_lock)
 {
 	struct hwt_user *user;
 
-	hash_for_each_possible(hwt_users, user, node, __kuid_val(uid)) {
-		if (uid_eq(user->uid, uid)) {
+	hash_for_each_possible(hwt_users, user, node, hwt_user_hash(key)) {
+		if (user->key.ns == key->ns && uid_eq(user->key.uid, key->uid)) {
 			user->contexts++;
 			return user;
 		}
@@ -85,27 +134,28 @@ static struct hwt_user *hwt_user_find_get(kuid_t uid)
 	return NULL;
 }
 
-static void hwt_user_free(struct hwt_user *user)
+static struct hwt_user *hwt_user_alloc(const struct hwt_user_key *key)
 {
-	if (user)
-		percpu_counter_destroy(&user->dying);
-	kfree(user);
+	struct hwt_user *user = kzalloc(sizeof(*user), HWT_GFP_USER);
+
+	if (!user)
+		return NULL;
+	user->key = *key;
+	user->contexts = 1;
+	mutex_init(&user->lock);
+	INIT_LIST_HEAD(&user->homes);
+	return user;
 }
 
-/*
- * Return the id of the user whose limits apply to the caller. In a user namespace of an ordinary
- * user, that is the namespace's owner: otherwise each id that the owner may map (subuid(5)) would
- * add the limits of a user.
- */
-static kuid_t hwt_user_answerable(void)
+/* Free a user, which may be NULL, and its reference to a namespace. */
+static void hwt_user_free(struct hwt_user *user)
 {
-	const struct user_namespace *ns;
-	kuid_t uid = current_uid();
-
-	for (ns = current_user_ns(); ns != &init_user_ns; ns = ns->parent)
-		if (!uid_eq(ns->owner, GLOBAL_ROOT_UID))
-			uid = ns->owner;
-	return uid;
+	if (!user)
+		return;
+	if (user->key.ns)
+		put_user_ns(user->key.ns);
+	mutex_destroy(&user->lock);
+	kfree(user);
 }
 
 /**
@@ -115,27 +165,20 @@ static kuid_t hwt_user_answerable(void)
  */
 struct hwt_user *hwt_user_get(void)
 {
-	kuid_t uid = hwt_user_answerable();
 	struct hwt_user *user, *new;
+	struct hwt_user_key key;
 
-	spin_lock(&hwt_users_lock);
-	user = hwt_user_find_get(uid);
-	spin_unlock(&hwt_users_lock);
-	if (user)
-		return user;
-	new = kzalloc(sizeof(*new), HWT_GFP_USER);
-	if (!new)
-		return NULL;
-	if (percpu_counter_init(&new->dying, 0, HWT_GFP_USER)) {
-		kfree(new);
+	hwt_user_key_get(&key);
+	new = hwt_user_alloc(&key);
+	if (!new) {
+		if (key.ns)
+			put_user_ns(key.ns);
 		return NULL;
 	}
-	new->uid = uid;
-	new->contexts = 1;
 	spin_lock(&hwt_users_lock);
-	user = hwt_user_find_get(uid);
+	user = hwt_user_find_get(&key);
 	if (!user) {
-		hash_add(hwt_users, &new->node, __kuid_val(uid));
+		hash_add(hwt_users, &new->node, hwt_user_hash(&key));
 		swap(user, new);
 	}
 	spin_unlock(&hwt_users_lock);
@@ -158,11 +201,13 @@ void hwt_user_put(struct hwt_user *user)
 	hwt_user_free(user);
 }
 
-/* Return the id of a user. */
+/* Return the id of a user; the owner's, of all users of a namespace. */
 kuid_t hwt_user_uid(const struct hwt_user *user)
 {
-	return user->uid;
+	return user->key.ns ? user->key.ns->owner : user->key.uid;
 }
+
+/* -- Counts ---------------------------------------------------------------- */
 
 /* Increment a count that is less than @max. Return false if it is not. */
 static bool hwt_user_count(atomic_t *count, unsigned int max)
@@ -177,82 +222,33 @@ static bool hwt_user_count(atomic_t *count, unsigned int max)
 	return true;
 }
 
-/**
- * hwt_user_add_timeout() - count another timeout of a user
- * @user: the user
- *
- * Return: false if the user is at its limit; otherwise hwt_user_drop_timeout() must follow.
- */
+/* Count another timeout of a user. Return: false if the user is at its limit. */
 bool hwt_user_add_timeout(struct hwt_user *user)
 {
 	return !hwt_max_user_timeouts ||
 	       hwt_user_count(&user->timeouts, hwt_max_user_timeouts);
 }
 
-/**
- * hwt_user_drop_timeout() - count one timeout less
- * @user: the user
- */
+/* Count one timeout less. */
 void hwt_user_drop_timeout(struct hwt_user *user)
 {
 	if (hwt_max_user_timeouts)
 		atomic_dec(&user->timeouts);
 }
 
-/**
- * hwt_user_add_shown() - count another context in debugfs
- * @user: the context's user
- *
- * Return: false if the user is at its limit; otherwise hwt_user_drop_shown() must follow.
- */
+/* Count another context in debugfs. Return: false if the user is at its limit. */
 bool hwt_user_add_shown(struct hwt_user *user)
 {
 	return hwt_user_count(&user->shown, HWT_SHOWN_MAX);
 }
 
-/**
- * hwt_user_drop_shown() - count one context less in debugfs
- * @user: the context's user
- */
+/* Count one context less in debugfs. */
 void hwt_user_drop_shown(struct hwt_user *user)
 {
 	atomic_dec(&user->shown);
 }
 
-/**
- * hwt_user_add_dying() - count a timeout whose id has ended, and that a wheel still holds
- * @user: the timeout's user; hwt_user_drop_dying() must follow
- */
-void hwt_user_add_dying(struct hwt_user *user)
-{
-	percpu_counter_inc(&user->dying);
-}
-
-/**
- * hwt_user_drop_dying() - count one dying timeout less: the wheel has released it
- * @user: the timeout's user
- */
-void hwt_user_drop_dying(struct hwt_user *user)
-{
-	percpu_counter_dec(&user->dying);
-}
-
-/**
- * hwt_user_many_dying() - are too many timeouts of a user dying?
- * @user: the user
- *
- * The cheap read is off by up to a batch for each CPU, with some hundred CPUs by more than the
- * limit. The exact sum confirms it, since a program could wait for ever otherwise.
- *
- * Return: true if the user's programs should not create timeouts now.
- */
-bool hwt_user_many_dying(struct hwt_user *user)
-{
-	return unlikely(percpu_counter_read_positive(&user->dying) >= HWT_DYING_MAX) &&
-	       percpu_counter_sum(&user->dying) >= HWT_DYING_MAX;
-}
-
-/* May contexts that the caller opens have any number of private wheels? */
+/* May contexts that the caller opens have any number of wheels? */
 bool hwt_user_unlimited(void)
 {
 	/* A task without the capability is the normal case, and not worth a report. */
@@ -260,37 +256,150 @@ bool hwt_user_unlimited(void)
 	       ns_capable_noaudit(&init_user_ns, CAP_SYS_RESOURCE);
 }
 
+/* -- Wheels ---------------------------------------------------------------- */
+
 /**
- * hwt_user_create_wheel() - create a private wheel for a context
- * @ctx:    the context
- * @params: the wheel's parameters
+ * hwt_user_create_wheel() - create a wheel; with cgroup_threads, in the cgroups of the caller
+ * @user:      the user
+ * @unlimited: do not count the wheel against the user's limit
+ * @params:    the wheel's parameters
  *
- * Return: the wheel, for hwt_user_destroy_wheel(), or ERR_PTR: -EAGAIN if the user is at its limit,
+ * Return: the wheel, for hwt_user_destroy_wheel(), or ERR_PTR: -ENOSPC if the user is at its limit,
  * or an error of hwt_wheel_create().
  */
-struct hwt_wheel *hwt_user_create_wheel(struct hwt_context *ctx,
+struct hwt_wheel *hwt_user_create_wheel(struct hwt_user *user, bool unlimited,
 					const struct hwt_wheel_params *params)
 {
 	struct hwt_wheel *wheel;
+	int ret;
 
-	if (!ctx->unlimited && !hwt_user_count(&ctx->user->wheels, hwt_max_user_wheels))
-		return ERR_PTR(-EAGAIN);
+	if (!unlimited && !hwt_user_count(&user->wheels, hwt_max_user_wheels))
+		return ERR_PTR(-ENOSPC);
 	wheel = hwt_wheel_create(params);
-	if (IS_ERR(wheel) && !ctx->unlimited)
-		atomic_dec(&ctx->user->wheels);
+	if (!IS_ERR(wheel) && hwt_cgroup_threads) {
+		ret = hwt_wheel_attach_cgroups(wheel);
+		if (ret) {
+			hwt_wheel_destroy(wheel);
+			wheel = ERR_PTR(ret);
+		}
+	}
+	if (IS_ERR(wheel) && !unlimited)
+		atomic_dec(&user->wheels);
 	return wheel;
 }
 
 /**
- * hwt_user_destroy_wheel() - destroy a private wheel
- * @ctx:   the context
- * @wheel: the wheel
+ * hwt_user_destroy_wheel() - destroy a wheel
+ * @user:      the user
+ * @unlimited: as for hwt_user_create_wheel()
+ * @wheel:     the wheel
  */
-void hwt_user_destroy_wheel(struct hwt_context *ctx, struct hwt_wheel *wheel)
+void hwt_user_destroy_wheel(struct hwt_user *user, bool unlimited, struct hwt_wheel *wheel)
 {
 	hwt_wheel_destroy(wheel);
-	if (!ctx->unlimited)
-		atomic_dec(&ctx->user->wheels);
+	if (!unlimited)
+		atomic_dec(&user->wheels);
+}
+
+/* Return the number of the caller's cgroup, which is never given again; 0 if it does not matter. */
+static u64 hwt_current_cgroup(void)
+{
+	u64 id = 0;
+
+	if (!hwt_cgroup_threads)
+		return 0;
+#ifdef CONFIG_CGROUPS
+	/* No barrier: RCU keeps the cgroup, which another task may replace meanwhile. */
+	rcu_read_lock();
+	id = cgroup_id(task_dfl_cgroup(current));
+	rcu_read_unlock();
+#endif
+	return id;
+}
+
+/* Return the home of a cgroup, with one context more; NULL if there is none yet. */
+static struct hwt_home *hwt_home_find_get(struct hwt_user *user, u64 cgroup)
+{
+	struct hwt_home *home, *found = NULL;
+
+	spin_lock(&hwt_users_lock);
+	list_for_each_entry(home, &user->homes, node) {
+		if (home->cgroup == cgroup) {
+			home->contexts++;
+			found = home;
+			break;
+		}
+	}
+	spin_unlock(&hwt_users_lock);
+	return found;
+}
+
+static struct hwt_home *hwt_home_create(struct hwt_user *user, u64 cgroup)
+	__must_hold(&user->lock)
+{
+	static const struct hwt_wheel_params params = { .name = "hwt_device" };
+	struct hwt_home *home = kzalloc(sizeof(*home), HWT_GFP_USER);
+	struct hwt_wheel *wheel;
+
+	if (!home)
+		return ERR_PTR(-ENOMEM);
+	home->cgroup = cgroup;
+	home->contexts = 1;
+	home->unlimited = hwt_user_unlimited();
+	wheel = hwt_user_create_wheel(user, home->unlimited, &params);
+	if (IS_ERR(wheel)) {
+		kfree(home);
+		return ERR_CAST(wheel);
+	}
+	home->wheel = wheel;
+	spin_lock(&hwt_users_lock);
+	list_add(&home->node, &user->homes);
+	spin_unlock(&hwt_users_lock);
+	return home;
+}
+
+/**
+ * hwt_home_get() - get the wheel for a context that the caller opens
+ * @user: the caller's user
+ *
+ * Process context, sleeps.
+ *
+ * Return: the wheel's home, for hwt_home_put(), or ERR_PTR.
+ */
+struct hwt_home *hwt_home_get(struct hwt_user *user)
+{
+	u64 cgroup = hwt_current_cgroup();
+	struct hwt_home *home = hwt_home_find_get(user, cgroup);
+
+	if (home)
+		return home;
+	if (mutex_lock_killable(&user->lock))
+		return ERR_PTR(-EINTR);
+	home = hwt_home_find_get(user, cgroup) ?: hwt_home_create(user, cgroup);
+	mutex_unlock(&user->lock);
+	return home;
+}
+
+/**
+ * hwt_home_put() - end a context's use of its home; the last one destroys the wheel
+ * @user: the user
+ * @home: the home; the context's timeouts are cancelled
+ *
+ * Process context, sleeps. The caller may be any task that has the last descriptor, and waits for
+ * nobody who creates a wheel.
+ */
+void hwt_home_put(struct hwt_user *user, struct hwt_home *home)
+{
+	spin_lock(&hwt_users_lock);
+	if (--home->contexts)
+		home = NULL;
+	else
+		list_del(&home->node);
+	spin_unlock(&hwt_users_lock);
+	if (!home)
+		return;
+	hwt_user_destroy_wheel(user, home->unlimited, home->wheel);
+	kfree(home);
 }
 
 /* Set the default of max_user_timeouts. max_timeouts has been checked. */

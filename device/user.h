@@ -1,17 +1,33 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The limits of a user, for all of its contexts together
+ * Users: their limits, for all contexts together, and the wheels that these share
  */
 #ifndef _HWT_DEVICE_USER_H
 #define _HWT_DEVICE_USER_H
 
+#include <linux/list.h>
 #include <linux/types.h>
 #include <linux/uidgid.h>
 
-struct hwt_context;
 struct hwt_user;
 struct hwt_wheel;
 struct hwt_wheel_params;
+
+/**
+ * struct hwt_home - a wheel that the contexts of a user share, which were opened in one cgroup
+ * @node:      node in the user's list
+ * @cgroup:    number of the cgroup, in the unified hierarchy; 0 without cgroup_threads. Constant.
+ * @contexts:  number of open contexts; protected by hwt_users_lock
+ * @unlimited: the wheel does not count against the user's limit. Constant.
+ * @wheel:     the wheel. Constant.
+ */
+struct hwt_home {
+	struct list_head	node;
+	u64			cgroup;
+	unsigned int		contexts;
+	bool			unlimited;
+	struct hwt_wheel	*wheel;
+};
 
 extern unsigned int hwt_max_user_timeouts;
 extern unsigned int hwt_max_user_wheels;
@@ -24,12 +40,11 @@ bool hwt_user_add_timeout(struct hwt_user *user);
 void hwt_user_drop_timeout(struct hwt_user *user);
 bool hwt_user_add_shown(struct hwt_user *user);
 void hwt_user_drop_shown(struct hwt_user *user);
-void hwt_user_add_dying(struct hwt_user *user);
-void hwt_user_drop_dying(struct hwt_user *user);
-bool hwt_user_many_dying(struct hwt_user *user);
 bool hwt_user_unlimited(void);
-struct hwt_wheel *hwt_user_create_wheel(struct hwt_context *ctx,
+struct hwt_wheel *hwt_user_create_wheel(struct hwt_user *user, bool unlimited,
 					const struct hwt_wheel_params *params);
-void hwt_user_destroy_wheel(struct hwt_context *ctx, struct hwt_wheel *wheel);
+void hwt_user_destroy_wheel(struct hwt_user *user, bool unlimited, struct hwt_wheel *wheel);
+struct hwt_home *hwt_home_get(struct hwt_user *user);
+void hwt_home_put(struct hwt_user *user, struct hwt_home *home);
 
 #endif /* _HWT_DEVICE_USER_H */

@@ -16,7 +16,7 @@ int hwtlib_call(const struct libhwt *context, unsigned long request, void *args)
 	return ioctl(context->fd, request, args) < 0 ? -errno : 0;
 }
 
-int hwtlib_copy_options(void *to, size_t size, const void *from, size_t size_min)
+int hwtlib_copy_options(void *to, size_t size, const void *from)
 {
 	const unsigned char *bytes = from;
 	size_t size_from, i;
@@ -25,13 +25,13 @@ int hwtlib_copy_options(void *to, size_t size, const void *from, size_t size_min
 	if (!from)
 		return 0;
 	memcpy(&size_from, from, sizeof(size_from));
-	if (size_from < size_min)
+	if (size_from < size)
 		return -EINVAL;
 	for (i = size; i < size_from; i++) {
 		if (bytes[i])
 			return -E2BIG;
 	}
-	memcpy(to, from, size_from < size ? size_from : size);
+	memcpy(to, from, size);
 	return 0;
 }
 
@@ -59,24 +59,29 @@ static int context_new(struct libhwt **context, int fd)
 		return ret;
 	}
 	new->clock = info.clock;
-	new->features = info.features;
+	new->keyed = info.keys;
 	*context = new;
 	return 0;
 }
 
-static int setup(int fd, const struct hwt_setup_args *wheel)
+/* Set a context up. What is all zero needs no call. */
+static int setup(int fd, const struct libhwt_options *options)
 {
-	/* The kernel writes it back as it is. The size is the caller's: it may be newer. */
-	union {
-		struct hwt_setup_args	known;
-		char			bytes[512];
-	} copy;
+	static const struct hwt_setup_args defaults = { .size = sizeof(defaults) };
+	struct hwt_setup_args args = {
+		.size = sizeof(args),
+		.flags = options->flags,
+		.tick_ns = options->tick_ns,
+		.ticks_per_wheel = options->ticks_per_wheel,
+		.levels = options->levels,
+		.max_pending = options->max_pending,
+		.cpu = options->cpu,
+		.priority = options->priority,
+	};
 
-	if (wheel->size > sizeof(copy))
-		return -E2BIG;
-	copy.known.size = wheel->size;
-	memcpy(&copy, wheel, wheel->size);
-	return ioctl(fd, HWT_IOC_SETUP, &copy) < 0 ? -errno : 0;
+	if (!memcmp(&args, &defaults, sizeof(args)))
+		return 0;
+	return ioctl(fd, HWT_IOC_SETUP, &args) < 0 ? -errno : 0;
 }
 
 static int device_open(const struct libhwt_options *options, int *fd)
@@ -87,9 +92,7 @@ static int device_open(const struct libhwt_options *options, int *fd)
 	*fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
 	if (*fd < 0)
 		return -errno;
-	if (!options->wheel)
-		return 0;
-	ret = setup(*fd, options->wheel);
+	ret = setup(*fd, options);
 	if (ret)
 		close(*fd);
 	return ret;
@@ -100,7 +103,7 @@ int libhwt_open(struct libhwt **context, const struct libhwt_options *options)
 	struct libhwt_options known;
 	int fd, ret;
 
-	ret = hwtlib_copy_options(&known, sizeof(known), options, sizeof(struct options_ver1));
+	ret = hwtlib_copy_options(&known, sizeof(known), options);
 	if (ret)
 		return ret;
 	ret = device_open(&known, &fd);
@@ -120,13 +123,13 @@ int libhwt_adopt(struct libhwt **context, int fd)
 	flags = fcntl(fd, F_GETFL);
 	if (flags < 0)
 		return -errno;
-	/* Rings are mapped for both, and once made cannot be unmade. */
+	/* Rings are mapped for reading and writing. */
 	if ((flags & O_ACCMODE) != O_RDWR)
 		return -EBADF;
 	ret = context_new(&new, fd);
 	if (ret)
 		return ret;
-	if (fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0) {
+	if (fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0 || fcntl(fd, F_SETFD, FD_CLOEXEC) < 0) {
 		ret = -errno;
 		free(new);
 		return ret;

@@ -25,16 +25,6 @@ uint64_t hwtlib_wait_end(uint64_t timeout_ns)
 	return FOREVER(end_ns) ? HWT_NEVER : end_ns;
 }
 
-uint64_t hwtlib_wait_left(uint64_t end_ns)
-{
-	uint64_t now_ns;
-
-	if (end_ns == HWT_NEVER)
-		return HWT_NEVER;
-	now_ns = hwtlib_clock_ns(CLOCK_MONOTONIC);
-	return now_ns < end_ns ? end_ns - now_ns : 0;
-}
-
 static int file_take(struct libhwt *context, struct hwt_event *events, unsigned int max)
 {
 	ssize_t got;
@@ -48,52 +38,42 @@ static int file_take(struct libhwt *context, struct hwt_event *events, unsigned 
 	return got ? (int)(got / sizeof(*events)) : -ESHUTDOWN;
 }
 
-static int file_wait(struct libhwt *context, uint64_t timeout_ns)
+/* Wait until the descriptor is readable. Return: as poll(), but a negative errno. */
+static int file_wait(struct libhwt *context, uint64_t end_ns)
 {
 	struct pollfd pollfd = { .fd = context->fd, .events = POLLIN };
+	uint64_t now_ns = hwtlib_clock_ns(CLOCK_MONOTONIC);
+	uint64_t left_ns = now_ns < end_ns ? end_ns - now_ns : 0;
 	struct timespec timeout = {
-		.tv_sec = timeout_ns / NSEC_PER_SEC,
-		.tv_nsec = timeout_ns % NSEC_PER_SEC,
+		.tv_sec = left_ns / NSEC_PER_SEC,
+		.tv_nsec = left_ns % NSEC_PER_SEC,
 	};
+	int ret;
 
-	if (ppoll(&pollfd, 1, timeout_ns == HWT_NEVER ? NULL : &timeout, NULL) < 0)
-		return -errno;
-	return 0;
-}
-
-static int take(struct libhwt *context, struct hwt_event *events, unsigned int max)
-{
-	return context->rings ? hwtlib_rings_take(context->queue, events, max) :
-				file_take(context, events, max);
-}
-
-static int wait(struct libhwt *context, uint64_t timeout_ns)
-{
-	return context->rings ? hwtlib_rings_wait(context->queue, timeout_ns) :
-				file_wait(context, timeout_ns);
+	ret = ppoll(&pollfd, 1, end_ns == HWT_NEVER ? NULL : &timeout, NULL);
+	return ret < 0 ? -errno : ret;
 }
 
 int libhwt_next(struct libhwt *context, struct hwt_event *events, unsigned int max,
 		uint64_t timeout_ns)
 {
-	uint64_t end_ns, left_ns;
+	uint64_t end_ns;
 	int ret;
 
 	if (!max)
 		return -EINVAL;
-	ret = take(context, events, max);
+	if (context->queue)
+		return hwtlib_queue_wait(context->queue, events, max, timeout_ns);
+	ret = file_take(context, events, max);
 	if (ret || !timeout_ns)
 		return ret;
-	/* Another thread may take what woke this one: then wait for what is left. */
 	end_ns = hwtlib_wait_end(timeout_ns);
 	do {
-		left_ns = hwtlib_wait_left(end_ns);
-		if (!left_ns)
-			return 0;
-		ret = wait(context, left_ns);
-		if (ret)
+		ret = file_wait(context, end_ns);
+		if (ret <= 0)
 			return ret;
-		ret = take(context, events, max);
+		/* Another thread may have taken the event that woke this one. */
+		ret = file_take(context, events, max);
 	} while (!ret);
 	return ret;
 }

@@ -15,58 +15,38 @@
 
 /**
  * struct libhwt - a context
- * @fd:       its descriptor, O_NONBLOCK
- * @clock:    of its wheel
- * @features: HWT_FEATURE_ bits of the kernel
- * @queue:    its queue, or NULL. In a child after fork() it is all zeroes.
- * @size:     of @queue, as mapped
- * @rings:    @queue has rings: events come by them
+ * @fd:    its descriptor, O_NONBLOCK
+ * @clock: the clock of its wheel
+ * @keyed: its ids are keys
+ * @queue: its queue, or NULL. In a child after fork() the queue is all zeroes.
  *
- * Constant once others may see it.
+ * Constant once other threads may see it.
  */
 struct libhwt {
 	int			fd;
 	clockid_t		clock;
-	uint64_t		features;
+	bool			keyed;
 	struct libhwt_queue	*queue;
-	size_t			size;
-	bool			rings;
 };
 
 /* Return: 0 or a negative errno. */
 int hwtlib_call(const struct libhwt *context, unsigned long request, void *args);
 
-/* Options as they were in the first version: what a caller gives at least. These never change. */
-struct options_ver1 {
-	size_t				size;
-	const char			*device;
-	const struct hwt_setup_args	*wheel;
-};
-
-struct queue_options_ver1 {
-	size_t		size;
-	unsigned int	flags;
-	unsigned int	ops;
-	unsigned int	events;
-};
-
 /*
- * Copy a structure that has its size in front, from a caller who may know a smaller or a larger
- * one, as copy_struct_from_user() does. @from NULL: as all 0. @size_min: that of the first version.
+ * Copy a structure that begins with its size, from a caller that may know a larger one, as
+ * copy_struct_from_user() does. @from NULL: all zeroes. The structures are those of the first
+ * version, so a smaller one is -EINVAL.
  */
-int hwtlib_copy_options(void *to, size_t size, const void *from, size_t size_min);
+int hwtlib_copy_options(void *to, size_t size, const void *from);
 
 uint64_t hwtlib_clock_ns(clockid_t clock);
 
-/* A time to wait until, and what of it is left. HWT_NEVER is never over. */
+/* Return the end of a wait that begins now, on CLOCK_MONOTONIC. HWT_NEVER: there is no end. */
 uint64_t hwtlib_wait_end(uint64_t timeout_ns);
-uint64_t hwtlib_wait_left(uint64_t end_ns);
 
-/* Take what there is, without waiting. Return: as libhwt_next(). */
-int hwtlib_rings_take(struct libhwt_queue *queue, struct hwt_event *events, unsigned int max);
-/* Wait until there is something to take. Return: 0 or a negative errno. */
-int hwtlib_rings_wait(struct libhwt_queue *queue, uint64_t timeout_ns);
-
+/* libhwt_next(), for a context that has a queue. */
+int hwtlib_queue_wait(struct libhwt_queue *queue, struct hwt_event *events, unsigned int max,
+		      uint64_t timeout_ns);
 void hwtlib_queue_free(struct libhwt *context);
 
 #endif /* LIBHWT_INTERNAL_H */

@@ -40,6 +40,13 @@
  *	wheel, CLOCK_MONOTONIC if it has no wheel of its own. Nothing fires early, and what
  *	is on time fires within a tick (usually 1 ms).
  *
+ * Ids and keys
+ *	The kernel gives each timeout an id. In a context with keys (HWT_SETUP_KEYS) the
+ *	program names its timeouts itself, by 64-bit numbers such as the addresses of its
+ *	objects: libhwt_key_after() and libhwt_key_at() schedule or move the timeout of a key,
+ *	and functions that take an id take the key. There, libhwt_after(), libhwt_at() and
+ *	libhwt_every() are not for use; without keys, those with "key" in their name are not.
+ *
  * Threads
  *	Any number of threads may use a context and its queue at the same time, without locks
  *	of their own. Exceptions: libhwt_close() and libhwt_queue_new() want the context
@@ -48,7 +55,7 @@
  *
  * Processes
  *	After fork() parent and child have the same context. The queue stays the parent's: in
- *	the child its functions, and libhwt_next() if the queue has rings, return -ECHILD.
+ *	the child libhwt_next() and the functions of the queue return -ECHILD.
  *	libhwt_close() in one of them does not concern the other.
  */
 #ifndef LIBHWT_H
@@ -68,16 +75,30 @@ extern "C" {
 struct libhwt;
 
 /**
- * struct libhwt_options - how a context is to be
- * @size:   sizeof(struct libhwt_options)
- * @device: path of the device; NULL: /dev/hwt
- * @wheel:  ask for a wheel of its own, see there; its size must be set. NULL: the wheel that
- *          all contexts share
+ * struct libhwt_options - the set-up of a context
+ * @size:            sizeof(struct libhwt_options)
+ * @device:          path of the device; NULL: /dev/hwt
+ * @flags:           HWT_SETUP_ bits: the clock, HWT_SETUP_KEYS, and others
+ * @priority:        HWT_PRIO_, of the thread of a private wheel
+ * @tick_ns:         its tick
+ * @max_pending:     most timeouts pending at once
+ * @ticks_per_wheel: buckets of its level 0
+ * @levels:          its levels
+ * @cpu:             the CPU of its thread, with HWT_SETUP_CPU
+ *
+ * All but the first two are as in struct hwt_setup_args. If they are 0 the context is on the wheel
+ * that the contexts of the user share, on CLOCK_MONOTONIC, with ids.
  */
 struct libhwt_options {
-	size_t				size;
-	const char			*device;
-	const struct hwt_setup_args	*wheel;
+	size_t		size;
+	const char	*device;
+	unsigned int	flags;
+	unsigned int	priority;
+	uint64_t	tick_ns;
+	uint64_t	max_pending;
+	unsigned int	ticks_per_wheel;
+	unsigned int	levels;
+	unsigned int	cpu;
 };
 
 /**
@@ -92,9 +113,9 @@ struct libhwt_options {
  *	-ENOENT, -EACCES, ...	the device could not be opened
  *	-ENOTTY		it is no /dev/hwt
  *	-E2BIG		@options has something that this version does not know
- *	-EINVAL		a size is too small
+ *	-EINVAL		the size is too small
  *	-ENOMEM		no memory
- *	or as HWT_IOC_SETUP fails, if @options asks for a wheel or the module was just loaded
+ *	or as HWT_IOC_SETUP fails
  */
 int libhwt_open(struct libhwt **context, const struct libhwt_options *options);
 
@@ -102,8 +123,8 @@ int libhwt_open(struct libhwt **context, const struct libhwt_options *options);
  * libhwt_adopt() - make a context of a descriptor that is there
  * @context: where to store it
  * @fd:      a descriptor of /dev/hwt, such as was inherited or received, for reading and
- *           writing. It belongs to the context from now on, and is made not to block; so
- *           are its duplicates.
+ *           writing. It belongs to the context from now on, and is closed by exec. It is made
+ *           not to block; so are its duplicates.
  *
  * Return: 0 or -EBADF (also: not for both), -ENOTTY (it is none of /dev/hwt), -ENOMEM. After an
  * error @fd is the caller's, as before.
@@ -166,7 +187,7 @@ int libhwt_stats(struct libhwt *context, struct hwt_stats_args *stats);
  * @id:        where to store its id, or NULL
  *
  * Return: 0 or
- *	-EAGAIN		the context or the user has as many as allowed, or as many are pending
+ *	-ENOSPC		a limit is met; libhwt_stats() says which (HWT_LIMIT_)
  *	-ENOMEM		no memory
  *	-ESHUTDOWN	the context was stopped
  */
@@ -197,16 +218,41 @@ int libhwt_every(struct libhwt *context, uint64_t period_ns, uint64_t user_data,
 /**
  * libhwt_schedule() - a timeout of any kind (HWT_IOC_SCHEDULE)
  * @context: the context
- * @args:    what is wanted; its size must be set. Its id is filled in.
+ * @args:    what is wanted; its size must be set. Its id is filled in; with keys, its id is the
+ *           key, and the previous state is filled in.
  *
  * Return: as libhwt_after(), or -EINVAL.
  */
 int libhwt_schedule(struct libhwt *context, struct hwt_schedule_args *args);
 
 /**
+ * libhwt_key_after() - schedule or move the timeout of a key, some time from now
+ * @context:  the context, which has keys
+ * @key:      the timeout; comes back as the id and user_data of its event
+ * @delay_ns: when
+ *
+ * An event that was not read is withdrawn. One that is in the ring of a queue is not, see
+ * libhwt_queue_forget().
+ *
+ * Return: 0 if the timeout is new, the HWT_STATE_ bits of before if it was moved; or a negative
+ * errno as libhwt_after().
+ */
+int libhwt_key_after(struct libhwt *context, uint64_t key, uint64_t delay_ns);
+
+/**
+ * libhwt_key_at() - schedule or move the timeout of a key, to a given time
+ * @context:     the context, which has keys
+ * @key:         the timeout
+ * @deadline_ns: when, on the clock of libhwt_now()
+ *
+ * Return: as libhwt_key_after().
+ */
+int libhwt_key_at(struct libhwt *context, uint64_t key, uint64_t deadline_ns);
+
+/**
  * libhwt_modify() - move a timeout
  * @context:  the context
- * @id:       the timeout
+ * @id:       the timeout, its id or key
  * @delay_ns: when it is to fire, from now
  *
  * All else about it stays, its period too; its slack is none. An event that was not read is
@@ -215,7 +261,7 @@ int libhwt_schedule(struct libhwt *context, struct hwt_schedule_args *args);
  * Return: the HWT_STATE_ bits of before (HWT_STATE_EVENT: an event was withdrawn), or
  *	-ENOENT		there is no such timeout (any more): its last event was read, or is
  *			in the ring of a queue
- *	-EAGAIN		it was not pending, and as many others are as allowed
+ *	-ENOSPC		it was not pending, and max_pending others are
  *	-ESHUTDOWN	the context was stopped
  */
 int libhwt_modify(struct libhwt *context, uint64_t id, uint64_t delay_ns);
@@ -223,7 +269,7 @@ int libhwt_modify(struct libhwt *context, uint64_t id, uint64_t delay_ns);
 /**
  * libhwt_modify_at() - move a timeout to a given time
  * @context:     the context
- * @id:          the timeout
+ * @id:          the timeout, its id or key
  * @deadline_ns: when it is to fire, on the clock of libhwt_now()
  *
  * Return: as libhwt_modify().
@@ -242,7 +288,7 @@ int libhwt_reschedule(struct libhwt *context, struct hwt_modify_args *args);
 /**
  * libhwt_cancel() - end a timeout
  * @context: the context
- * @id:      the timeout
+ * @id:      the timeout, its id or key
  *
  * It will not fire, an event that was not read is withdrawn, the id is no more.
  *
@@ -251,9 +297,20 @@ int libhwt_reschedule(struct libhwt *context, struct hwt_modify_args *args);
 int libhwt_cancel(struct libhwt *context, uint64_t id);
 
 /**
+ * libhwt_cancel_all() - end all timeouts of the context (HWT_CANCEL_ALL)
+ * @context: the context
+ *
+ * As libhwt_cancel() of each timeout that was there before the call; the context goes on. Events
+ * in the ring of a queue stay.
+ *
+ * Return: the number of timeouts ended, or a negative errno.
+ */
+int libhwt_cancel_all(struct libhwt *context);
+
+/**
  * libhwt_get() - ask about a timeout (HWT_IOC_GET)
  * @context: the context
- * @id:      the timeout
+ * @id:      the timeout, its id or key
  * @get:     filled in; its size must be set
  *
  * Return: 0 or -ENOENT, or -EINVAL (its size).
@@ -309,7 +366,8 @@ int libhwt_save(struct libhwt *context, struct hwt_list_entry **entries, size_t 
  *
  * On CLOCK_REALTIME they are due when they were before. On other clocks they have as much
  * time left as they had when they were saved. One-shots that had an event fire at once.
- * Slack is not saved, nor are unread events and overruns of periodic ones.
+ * Slack is not saved, nor are unread events and overruns of periodic ones. In a context with keys
+ * they have the keys that were their ids, and those that are there are moved.
  *
  * Return: 0 or as libhwt_after(); if one of them cannot be made, none is.
  */
@@ -326,14 +384,14 @@ int libhwt_restore(struct libhwt *context, const struct hwt_list_entry *entries,
  * @timeout_ns: how long to wait for the first one; 0: do not wait, HWT_NEVER: for as long as
  *              it takes
  *
- * If the context has a queue with rings they are taken from there, with no system call as
- * long as there are any.
+ * If the context has a queue they are taken from its ring, with no system call as long as there
+ * are any. A system call for more of them also carries out what was added to the queue.
  *
  * Return: how many there are in @events; 0 if none came in time; or
  *	-EINTR		a signal was caught before one came
  *	-ESHUTDOWN	the context was stopped, and all have been read
- *	-EBUSY		somebody else made rings of the context, and has them
- *	-ECHILD		the rings are the parent's
+ *	-EBUSY		another program has rings of the context
+ *	-ECHILD		the queue is the parent's
  *	-EINVAL		@max is 0
  */
 int libhwt_next(struct libhwt *context, struct hwt_event *events, unsigned int max,
@@ -347,8 +405,8 @@ int libhwt_next(struct libhwt *context, struct hwt_event *events, unsigned int m
  * @ops:     the operations; each one's result and what is "out" is filled in
  * @count:   how many
  *
- * One system call, HWT_IOC_BATCH, for all (on kernels that do not have it, one for each).
- * Signals do not stop it. A single operation's failure is in its result and concerns no other.
+ * One system call, HWT_IOC_BATCH, for all. Signals do not stop it. A single operation's failure
+ * is in its result and concerns no other.
  *
  * Return: how many have been carried out, @count as a rule; or, if none could be, -ENOMEM or
  * another negative errno.
@@ -357,39 +415,27 @@ int libhwt_batch(struct libhwt *context, struct hwt_op *ops, unsigned int count)
 
 /*
  * A queue: operations are added to it, carried out together when it is submitted, and
- * have their results taken out, in the order in which they were added. There can be one for
- * a context; it goes when the context is closed. Calls without a queue work beside it.
+ * have their results taken out, in the order in which they were added. Operations and events
+ * are in two rings of memory shared with the kernel (HWT_IOC_RINGS): submitting is one system
+ * call without copying, events take none. There can be one for a context; it goes when the
+ * context is closed. Calls without a queue work beside it.
  *
- * Of what there is, it takes the best:
- *	LIBHWT_QUEUE_RINGS	memory shared with the kernel (HWT_IOC_RINGS): submitting is one
- *				system call without copying, events take none
- *	LIBHWT_QUEUE_BATCH	HWT_IOC_BATCH: submitting is one system call
- *	LIBHWT_QUEUE_CALLS	a system call for each operation; on older kernels
+ * An event that has reached the ring is as good as read: the id of a one-shot has ended then,
+ * and libhwt_modify() and libhwt_cancel() say -ENOENT though libhwt_next() is still to give that
+ * event. So compare its id with that which you keep, before you believe its user_data, or let
+ * user_data be something that does not go away, like an index.
  *
- * With rings, an event that has reached the ring is as good as read: the id of a one-shot
- * has ended then, and libhwt_modify() and libhwt_cancel() say -ENOENT though libhwt_next() is
- * still to give that event. So compare its id with that which you keep, before you believe
- * its user_data, or let user_data be something that does not go away, like an index.
+ * In a context with keys, events come into the ring only while a thread is in the system call of
+ * libhwt_queue_submit(), libhwt_queue_next(), libhwt_queue_peek() or libhwt_next(), after the
+ * operations that were added. So an event in the ring is stale only if the program has moved or
+ * ended its timeout since: libhwt_queue_forget() drops it.
  */
 struct libhwt_queue;
 
-/* kinds of queues */
-#define LIBHWT_QUEUE_RINGS	1
-#define LIBHWT_QUEUE_BATCH	2
-#define LIBHWT_QUEUE_CALLS	3
-
-/* struct libhwt_queue_options, flags */
-#define LIBHWT_QUEUE_POLL	0x1	/* the kernel looks for operations: HWT_RINGS_POLL */
-#define LIBHWT_QUEUE_NO_RINGS	0x2	/* not this kind */
-#define LIBHWT_QUEUE_NO_BATCH	0x4	/* nor this one */
-
 /**
- * struct libhwt_queue_options - how a queue is to be
+ * struct libhwt_queue_options - the sizes of a queue
  * @size:   sizeof(struct libhwt_queue_options)
- * @flags:  LIBHWT_QUEUE_POLL: operations are carried out as soon as they are added, without
- *          a system call. The context must have a wheel of its own that waits busily
- *          (HWT_SETUP_BUSY_WAIT); without rings it is an error.
- *          LIBHWT_QUEUE_NO_RINGS, LIBHWT_QUEUE_NO_BATCH: to try the others
+ * @flags:  0
  * @ops:    most operations that are added and have not had their result taken; rounded up to a
  *          power of two, at most HWT_RING_ENTRIES_MAX. 0: 256
  * @events: likewise, events that fit in the ring; more wait outside. 0: 1024
@@ -407,23 +453,17 @@ struct libhwt_queue_options {
  * @context: the context, which nobody else may be using meanwhile
  * @options: how it is to be; NULL: as all 0
  *
+ * After an error the context is as before, and a call with the same sizes may succeed.
+ *
  * Return: 0 or
- *	-EBUSY		the context has a queue, or somebody made rings of it, or it was stopped
+ *	-EBUSY		the context has a queue, or it was stopped; another program has rings of
+ *			it, or a call that failed had other sizes
  *	-EINVAL		an option is out of range
- *	-EOPNOTSUPP	LIBHWT_QUEUE_POLL, but there are no rings
  *	-E2BIG		@options has something that this version does not know
  *	-ENOMEM		no memory
  */
 int libhwt_queue_new(struct libhwt_queue **queue, struct libhwt *context,
 		     const struct libhwt_queue_options *options);
-
-/**
- * libhwt_queue_kind() - how does the queue work?
- * @queue: the queue
- *
- * Return: LIBHWT_QUEUE_RINGS, LIBHWT_QUEUE_BATCH or LIBHWT_QUEUE_CALLS, or -ECHILD.
- */
-int libhwt_queue_kind(const struct libhwt_queue *queue);
 
 /**
  * libhwt_queue_add() - add operations
@@ -457,9 +497,29 @@ int libhwt_queue_after(struct libhwt_queue *queue, uint64_t delay_ns, uint64_t u
 int libhwt_queue_at(struct libhwt_queue *queue, uint64_t deadline_ns, uint64_t user_data);
 
 /**
+ * libhwt_queue_key_after() - add a libhwt_key_after()
+ * @queue:    the queue, of a context with keys
+ * @key:      the timeout
+ * @delay_ns: when; counts from when it is carried out
+ *
+ * Return: as libhwt_queue_after().
+ */
+int libhwt_queue_key_after(struct libhwt_queue *queue, uint64_t key, uint64_t delay_ns);
+
+/**
+ * libhwt_queue_key_at() - add a libhwt_key_at()
+ * @queue:       the queue, of a context with keys
+ * @key:         the timeout
+ * @deadline_ns: when
+ *
+ * Return: as libhwt_queue_after().
+ */
+int libhwt_queue_key_at(struct libhwt_queue *queue, uint64_t key, uint64_t deadline_ns);
+
+/**
  * libhwt_queue_modify() - add a libhwt_modify()
  * @queue:    the queue
- * @id:       the timeout
+ * @id:       the timeout, its id or key
  * @delay_ns: when it is to fire; counts from when it is carried out
  *
  * Return: as libhwt_queue_after().
@@ -469,7 +529,7 @@ int libhwt_queue_modify(struct libhwt_queue *queue, uint64_t id, uint64_t delay_
 /**
  * libhwt_queue_modify_at() - add a libhwt_modify_at()
  * @queue:       the queue
- * @id:          the timeout
+ * @id:          the timeout, its id or key
  * @deadline_ns: when it is to fire
  *
  * Return: as libhwt_queue_after().
@@ -479,7 +539,7 @@ int libhwt_queue_modify_at(struct libhwt_queue *queue, uint64_t id, uint64_t dea
 /**
  * libhwt_queue_cancel() - add a libhwt_cancel()
  * @queue: the queue
- * @id:    the timeout
+ * @id:    the timeout, its id or key
  *
  * Return: as libhwt_queue_after().
  */
@@ -490,8 +550,7 @@ int libhwt_queue_cancel(struct libhwt_queue *queue, uint64_t id);
  * @queue: the queue
  *
  * What was added before this call has been carried out after it, by this thread or another,
- * and its results can be taken. Signals do not stop it. With LIBHWT_QUEUE_POLL it does nothing:
- * results come when they come.
+ * and its results can be taken. Signals do not stop it.
  *
  * Return: 0; or a negative errno (-ENOMEM, -ECHILD): what was not carried out is still there.
  */
@@ -509,7 +568,7 @@ int libhwt_queue_submit(struct libhwt_queue *queue);
 int libhwt_queue_results(struct libhwt_queue *queue, struct hwt_op *ops, unsigned int max);
 
 /**
- * libhwt_queue_next() - libhwt_queue_submit() and libhwt_next(), by one system call if it can be
+ * libhwt_queue_next() - libhwt_next() and libhwt_queue_submit(), by one system call if it can be
  * @queue:      the queue
  * @events:     as of libhwt_next()
  * @max:        likewise
@@ -519,6 +578,56 @@ int libhwt_queue_results(struct libhwt_queue *queue, struct hwt_op *ops, unsigne
  */
 int libhwt_queue_next(struct libhwt_queue *queue, struct hwt_event *events, unsigned int max,
 		      uint64_t timeout_ns);
+
+/*
+ * The rings themselves, for a program that does not want operations and events to be copied. These
+ * four are for one thread at a time: while a thread uses them no other one may use the queue, or
+ * call libhwt_next().
+ */
+
+/**
+ * libhwt_queue_get() - add an operation in its place in the ring
+ * @queue: the queue
+ *
+ * The program fills the operation in, and may change it until the next libhwt_next() or function
+ * of the queue that adds, submits, or takes events. That call makes it as good as added by
+ * libhwt_queue_add(). The result is taken by libhwt_queue_results().
+ *
+ * Return: the operation, all zeroes; or NULL: there is no room, or the queue is the parent's.
+ */
+struct hwt_op *libhwt_queue_get(struct libhwt_queue *queue);
+
+/**
+ * libhwt_queue_peek() - look at the next events in the ring
+ * @queue:  the queue
+ * @events: where to store their address
+ *
+ * The events stay in the ring until libhwt_queue_seen(). The first one was not forgotten; others
+ * that were have the kind 0, and are to be skipped. If the ring is empty, and events wait
+ * outside, a system call lets them in, and carries out what was added.
+ *
+ * Return: the number of events that lie side by side there; 0 if there are none; or -ESHUTDOWN,
+ * -ECHILD as libhwt_next().
+ */
+int libhwt_queue_peek(struct libhwt_queue *queue, const struct hwt_event **events);
+
+/**
+ * libhwt_queue_seen() - give back events
+ * @queue: the queue
+ * @count: how many, the first ones that libhwt_queue_peek() has told of
+ */
+void libhwt_queue_seen(struct libhwt_queue *queue, unsigned int count);
+
+/**
+ * libhwt_queue_forget() - drop the unread events of a key from the ring
+ * @queue: the queue, of a context with keys
+ * @key:   the timeout, which the program has moved or ended, or will do so by an operation
+ *
+ * Dropped events have the kind 0; libhwt_next() and libhwt_queue_next() do not give them.
+ *
+ * Return: how many there were, or -ECHILD.
+ */
+int libhwt_queue_forget(struct libhwt_queue *queue, uint64_t key);
 
 #ifdef __cplusplus
 }

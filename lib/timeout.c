@@ -3,6 +3,7 @@
  * libhwt: timeouts, one by one, and all of a context
  */
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include "internal.h"
@@ -36,7 +37,7 @@ int libhwt_after(struct libhwt *context, uint64_t delay_ns, uint64_t user_data, 
 int libhwt_at(struct libhwt *context, uint64_t deadline_ns, uint64_t user_data, uint64_t *id)
 {
 	struct hwt_schedule_args args = {
-		.flags = HWT_ABSOLUTE,
+		.flags = HWT_ARM_ABSOLUTE,
 		.time_ns = deadline_ns,
 		.user_data = user_data,
 	};
@@ -55,6 +56,37 @@ int libhwt_every(struct libhwt *context, uint64_t period_ns, uint64_t user_data,
 
 	return schedule(context, &args, id);
 }
+
+/* -- Keys ---------------------------------------------------------------- */
+
+static int key_schedule(struct libhwt *context, struct hwt_schedule_args *args)
+{
+	int ret;
+
+	args->size = sizeof(*args);
+	ret = libhwt_schedule(context, args);
+	return ret ? ret : (int)args->was;
+}
+
+int libhwt_key_after(struct libhwt *context, uint64_t key, uint64_t delay_ns)
+{
+	struct hwt_schedule_args args = { .id = key, .time_ns = delay_ns };
+
+	return key_schedule(context, &args);
+}
+
+int libhwt_key_at(struct libhwt *context, uint64_t key, uint64_t deadline_ns)
+{
+	struct hwt_schedule_args args = {
+		.flags = HWT_ARM_ABSOLUTE,
+		.id = key,
+		.time_ns = deadline_ns,
+	};
+
+	return key_schedule(context, &args);
+}
+
+/* -- Ids and keys -------------------------------------------------------- */
 
 int libhwt_reschedule(struct libhwt *context, struct hwt_modify_args *args)
 {
@@ -78,7 +110,7 @@ int libhwt_modify_at(struct libhwt *context, uint64_t id, uint64_t deadline_ns)
 {
 	struct hwt_modify_args args = {
 		.size = sizeof(args),
-		.flags = HWT_ABSOLUTE,
+		.flags = HWT_ARM_ABSOLUTE,
 		.id = id,
 		.time_ns = deadline_ns,
 	};
@@ -92,6 +124,14 @@ int libhwt_cancel(struct libhwt *context, uint64_t id)
 	int ret = hwtlib_call(context, HWT_IOC_CANCEL, &args);
 
 	return ret ? ret : (int)args.was;
+}
+
+int libhwt_cancel_all(struct libhwt *context)
+{
+	struct hwt_cancel_args args = { .size = sizeof(args), .flags = HWT_CANCEL_ALL };
+	int ret = hwtlib_call(context, HWT_IOC_CANCEL, &args);
+
+	return ret ? ret : (int)args.count;
 }
 
 int libhwt_get(struct libhwt *context, uint64_t id, struct hwt_get_args *get)
@@ -170,15 +210,16 @@ static struct hwt_op restore_op(const struct libhwt *context,
 	struct hwt_op op = {
 		.opcode = HWT_OP_SCHEDULE,
 		.mode = entry->mode,
+		.id = entry->id,
 		.period_ns = entry->period_ns,
-		.user_data = entry->user_data,
+		.user_data = context->keyed ? 0 : entry->user_data,
 	};
 
 	/* One that is not pending is due now, by a delay of 0. */
 	if (!(entry->state & HWT_STATE_PENDING))
 		return op;
 	if (context->clock == CLOCK_REALTIME) {
-		op.flags = HWT_ABSOLUTE;
+		op.flags = HWT_ARM_ABSOLUTE;
 		op.time_ns = entry->deadline_ns;
 	} else {
 		op.time_ns = entry->remaining_ns;

@@ -3,10 +3,11 @@
  * A libev program with 100,000 timeouts, whose timers are replaced by libhwt: the same program
  * twice, and what each way has cost.
  *
- * What one needs to do so is the adapter, the first half: timer_start() and timer_stop() instead
- * of ev_timer_again() and ev_timer_stop(), all timeouts on one descriptor which libev watches.
- * Before libev goes to sleep, the adapter carries out by one system call what has changed
- * since: a timer that was pushed back ten times meanwhile is pushed back once.
+ * The first half is the adapter, which other programs can use: timer_start() and timer_stop()
+ * instead of ev_timer_again() and ev_timer_stop(), all timeouts on one descriptor which libev
+ * watches. The kernel knows a timer by its address. Before libev goes to sleep, the adapter carries
+ * out by one system call what has changed since: a timer that was pushed back ten times meanwhile
+ * is pushed back once.
  *
  * libev's own timers are a heap in the program's memory: for a single operation that is hard to
  * beat. What is to be seen here is how near it comes, for timeouts that also outlive a change
@@ -16,7 +17,6 @@
  */
 #include <dirent.h>
 #include <err.h>
-#include <errno.h>
 #include <ev.h>
 #include <getopt.h>
 #include <malloc.h>
@@ -31,23 +31,12 @@
 
 /* -- The adapter --------------------------------------------------------- */
 
-#define NONE	UINT32_MAX	/* no slot */
-
+/* All zero but for @expire: not running */
 struct timer {
 	void		(*expire)(struct timer *timer);
-	uint32_t	slot;
-};
-
-/*
- * What the kernel knows a timer by. An event names the slot, never the timer: that may be gone
- * by the time when the event is read.
- */
-struct slot {
-	struct timer	*timer;		/* NULL: was stopped */
-	uint64_t	id;		/* 0: the kernel has none */
-	uint64_t	delay_ns;
-	uint32_t	next;		/* free, or changed */
-	bool		changed;	/* the kernel is to be told */
+	uint64_t	due_ns;		/* 0: not running */
+	struct hwt_op	*op;		/* not submitted yet, if ... */
+	uint64_t	turn;		/* ... this is the present turn */
 };
 
 #define QUEUE	4096
@@ -58,226 +47,155 @@ struct timers {
 	struct libhwt_queue	*queue;
 	ev_io			readable;
 	ev_prepare		before_sleep;
-	struct slot		*slots;
-	uint32_t		slots_max;
-	uint32_t		free;
-	uint32_t		changed;
-	uint32_t		sent[QUEUE];	/* slots of the operations in the queue */
-	unsigned int		sent_n;
+	ev_check		after_sleep;
+	uint64_t		turn;		/* operations submitted so often */
+	uint64_t		now_ns;		/* as ev_now(), and after the last system call */
 };
 
-static void slot_change(struct timers *timers, uint32_t number)
+static void check(int ret)
 {
-	struct slot *slot = &timers->slots[number];
-
-	if (slot->changed)
-		return;
-	slot->changed = true;
-	slot->next = timers->changed;
-	timers->changed = number;
+	if (ret < 0)
+		errx(1, "libhwt: %s", strerror(-ret));
 }
 
-static void slot_free(struct timers *timers, uint32_t number)
+static void timers_now_update(struct timers *timers)
 {
-	timers->slots[number].next = timers->free;
-	timers->free = number;
-}
-
-static uint32_t slot_alloc(struct timers *timers)
-{
-	uint32_t number, max = timers->slots_max;
-
-	if (timers->free == NONE) {
-		timers->slots_max = max ? 2 * max : 1024;
-		timers->slots = realloc(timers->slots,
-					timers->slots_max * sizeof(*timers->slots));
-		if (!timers->slots)
-			err(1, "timers");
-		for (number = max; number < timers->slots_max; number++)
-			slot_free(timers, number);
-	}
-	number = timers->free;
-	timers->free = timers->slots[number].next;
-	memset(&timers->slots[number], 0, sizeof(*timers->slots));
-	return number;
-}
-
-static void timer_init(struct timer *timer, void (*expire)(struct timer *timer))
-{
-	timer->expire = expire;
-	timer->slot = NONE;
-}
-
-/* Also if it is running already: then it is pushed back. */
-static void timer_start(struct timers *timers, struct timer *timer, uint64_t delay_ns)
-{
-	struct slot *slot;
-
-	if (timer->slot == NONE) {
-		timer->slot = slot_alloc(timers);
-		timers->slots[timer->slot].timer = timer;
-	}
-	slot = &timers->slots[timer->slot];
-	slot->delay_ns = delay_ns;
-	slot_change(timers, timer->slot);
-}
-
-/* The timer may be freed afterwards. */
-static void timer_stop(struct timers *timers, struct timer *timer)
-{
-	if (timer->slot == NONE)
-		return;
-	timers->slots[timer->slot].timer = NULL;
-	slot_change(timers, timer->slot);
-	timer->slot = NONE;
-}
-
-static void timer_result(struct timers *timers, uint32_t number, const struct hwt_op *op)
-{
-	struct slot *slot = &timers->slots[number];
-
-	/*
-	 * The event was in the ring already, or has just been read. It will not be taken for
-	 * one of ours: its id is not that of the slot any more.
-	 */
-	if (op->result == -ENOENT) {
-		slot->id = 0;
-		slot_change(timers, number);
-		return;
-	}
-	if (op->result < 0)
-		errx(1, "libhwt: %s", strerror(-op->result));
-	if (op->opcode == HWT_OP_SCHEDULE)
-		slot->id = op->id;
-	if (op->opcode == HWT_OP_CANCEL)
-		slot_free(timers, number);
+	timers->now_ns = libhwt_now(timers->hwt);
 }
 
 static void timers_submit(struct timers *timers)
 {
 	struct hwt_op ops[64];
-	unsigned int done = 0;
-	int i, n, ret;
+	int i, n;
 
-	ret = libhwt_queue_submit(timers->queue);
-	if (ret)
-		errx(1, "libhwt: %s", strerror(-ret));
+	check(libhwt_queue_submit(timers->queue));
+	timers->turn++;
+	timers_now_update(timers);
 	while ((n = libhwt_queue_results(timers->queue, ops, 64)) > 0) {
+		/* A timer that has fired cannot be cancelled, which does not matter. */
 		for (i = 0; i < n; i++)
-			timer_result(timers, timers->sent[done++], &ops[i]);
+			if (ops[i].opcode == HWT_OP_SCHEDULE)
+				check(ops[i].result);
 	}
-	timers->sent_n = 0;
 }
 
-static void timer_send(struct timers *timers, uint32_t number)
+/* One operation for each timer in a turn: the last one counts. */
+static void timer_change(struct timers *timers, struct timer *timer, struct hwt_op op)
 {
-	struct slot *slot = &timers->slots[number];
-
-	if (!slot->timer && !slot->id) {
-		slot_free(timers, number);
-		return;
-	}
-	if (!slot->timer)
-		libhwt_queue_cancel(timers->queue, slot->id);
-	else if (slot->id)
-		libhwt_queue_modify(timers->queue, slot->id, slot->delay_ns);
-	else
-		libhwt_queue_after(timers->queue, slot->delay_ns, number);
-	timers->sent[timers->sent_n++] = number;
-	if (timers->sent_n == QUEUE)
-		timers_submit(timers);
-}
-
-static void timers_flush(struct timers *timers)
-{
-	uint32_t number;
-
-	while (timers->changed != NONE) {
-		number = timers->changed;
-		timers->changed = timers->slots[number].next;
-		timers->slots[number].changed = false;
-		timer_send(timers, number);
-		/* Results may bring back some as changed. */
-		if (timers->changed == NONE && timers->sent_n)
+	/* The event may be in the ring already, but no event of a deadline to come is. */
+	if (timer->due_ns && timer->due_ns <= timers->now_ns)
+		check(libhwt_queue_forget(timers->queue, (uintptr_t)timer));
+	if (timer->turn != timers->turn) {
+		timer->op = libhwt_queue_get(timers->queue);
+		if (!timer->op) {
 			timers_submit(timers);
+			timer->op = libhwt_queue_get(timers->queue);
+		}
+		timer->turn = timers->turn;
 	}
+	op.id = (uintptr_t)timer;
+	*timer->op = op;
+}
+
+/* Also if it is running already: then it is pushed back. */
+static void timer_start(struct timers *timers, struct timer *timer, uint64_t delay_ns)
+{
+	uint64_t due_ns = timers->now_ns + delay_ns;
+
+	timer_change(timers, timer, (struct hwt_op) {
+		.opcode = HWT_OP_SCHEDULE,
+		.flags = HWT_ARM_ABSOLUTE,
+		.time_ns = due_ns,
+	});
+	timer->due_ns = due_ns;
+}
+
+/* The timer may be freed afterwards. */
+static void timer_stop(struct timers *timers, struct timer *timer)
+{
+	if (timer->due_ns)
+		timer_change(timers, timer, (struct hwt_op) { .opcode = HWT_OP_CANCEL });
+	timer->due_ns = 0;
+}
+
+static void timer_event(const struct hwt_event *event)
+{
+	struct timer *timer = (struct timer *)(uintptr_t)event->id;
+
+	/* A timer before it has stopped this one. */
+	if (!event->kind)
+		return;
+	timer->due_ns = 0;
+	timer->expire(timer);
 }
 
 static void on_prepare(struct ev_loop *loop, ev_prepare *watcher, int revents)
 {
 	(void)loop;
 	(void)revents;
-	timers_flush(watcher->data);
+	timers_submit(watcher->data);
 }
 
-static void timer_event(struct timers *timers, const struct hwt_event *event)
+static void on_check(struct ev_loop *loop, ev_check *watcher, int revents)
 {
-	uint32_t number = event->user_data;
-	struct slot *slot = &timers->slots[number];
-	struct timer *timer = slot->timer;
-
-	/* Of a timer that was cancelled or pushed back when the event was on its way */
-	if (slot->id != event->id)
-		return;
-	slot->id = 0;
-	/* ... or has been so since: that is still to be sent. */
-	if (slot->changed)
-		return;
-	slot_free(timers, number);
-	timer->slot = NONE;
-	timer->expire(timer);
+	(void)loop;
+	(void)revents;
+	timers_now_update(watcher->data);
 }
 
 static void on_readable(struct ev_loop *loop, ev_io *watcher, int revents)
 {
 	struct timers *timers = watcher->data;
-	struct hwt_event events[256];
+	const struct hwt_event *events;
 	int i, n;
 
 	(void)loop;
 	(void)revents;
 	do {
-		n = libhwt_next(timers->hwt, events, 256, 0);
-		if (n < 0 && n != -EINTR)
-			errx(1, "libhwt: %s", strerror(-n));
+		/* First, since events of timers that were stopped must not come. */
+		timers_submit(timers);
+		n = libhwt_queue_peek(timers->queue, &events);
+		check(n);
+		timers_now_update(timers);
 		for (i = 0; i < n; i++)
-			timer_event(timers, &events[i]);
-	} while (n == 256);
+			timer_event(&events[i]);
+		libhwt_queue_seen(timers->queue, n);
+	} while (n);
 }
 
-static void timers_init(struct timers *timers, struct ev_loop *loop, unsigned int flags)
+static void timers_init(struct timers *timers, struct ev_loop *loop)
 {
-	const struct libhwt_queue_options options = {
-		.size = sizeof(options),
-		.flags = flags,
+	const struct libhwt_options keys = { .size = sizeof(keys), .flags = HWT_SETUP_KEYS };
+	const struct libhwt_queue_options sizes = {
+		.size = sizeof(sizes),
 		.ops = QUEUE,
 		.events = QUEUE,
 	};
-	int ret;
 
-	memset(timers, 0, sizeof(*timers));
-	timers->loop = loop;
-	timers->free = NONE;
-	timers->changed = NONE;
-	ret = libhwt_open(&timers->hwt, NULL);
-	if (!ret)
-		ret = libhwt_queue_new(&timers->queue, timers->hwt, &options);
-	if (ret)
-		errx(1, "/dev/hwt: %s", strerror(-ret));
+	/* Turn 0 is that of timers that have never been started. */
+	*timers = (struct timers) { .loop = loop, .turn = 1 };
+	check(libhwt_open(&timers->hwt, &keys));
+	check(libhwt_queue_new(&timers->queue, timers->hwt, &sizes));
+	timers_now_update(timers);
 	ev_io_init(&timers->readable, on_readable, libhwt_fd(timers->hwt), EV_READ);
 	timers->readable.data = timers;
 	ev_io_start(loop, &timers->readable);
 	ev_prepare_init(&timers->before_sleep, on_prepare);
 	timers->before_sleep.data = timers;
 	ev_prepare_start(loop, &timers->before_sleep);
+	/* Before all that may start a timer */
+	ev_check_init(&timers->after_sleep, on_check);
+	ev_set_priority(&timers->after_sleep, EV_MAXPRI);
+	timers->after_sleep.data = timers;
+	ev_check_start(loop, &timers->after_sleep);
 }
 
 static void timers_end(struct timers *timers)
 {
 	ev_io_stop(timers->loop, &timers->readable);
 	ev_prepare_stop(timers->loop, &timers->before_sleep);
+	ev_check_stop(timers->loop, &timers->after_sleep);
 	libhwt_close(timers->hwt);
-	free(timers->slots);
 }
 
 /* -- The program --------------------------------------------------------- */
@@ -287,10 +205,11 @@ static void timers_end(struct timers *timers)
 
 /* One of the timers only is in use. */
 struct connection {
-	struct timer	timer;
-	ev_timer	ev;
-	uint64_t	due_ns;		/* 0: nothing is due */
-	bool		cancelled;
+	struct timer		timer;
+	ev_timer		ev;
+	uint64_t		due_ns;		/* 0: nothing is due */
+	bool			cancelled;
+	struct connection	*rival;		/* stopped when this one expires */
 };
 
 static unsigned int count = 100000;
@@ -306,29 +225,6 @@ static uint64_t clock_ns(clockid_t clock)
 
 	clock_gettime(clock, &now);
 	return now.tv_sec * SEC + now.tv_nsec;
-}
-
-static void connection_expired(struct connection *connection)
-{
-	/* libev has its times as floating point: allow a microsecond. */
-	if (!connection->due_ns || clock_ns(CLOCK_MONOTONIC) + 1000 < connection->due_ns)
-		wrong++;
-	connection->due_ns = 0;
-	if (++fired == expected)
-		ev_break(loop, EVBREAK_ALL);
-}
-
-static void on_timer(struct timer *timer)
-{
-	connection_expired((struct connection *)((char *)timer -
-						 offsetof(struct connection, timer)));
-}
-
-static void on_ev_timer(struct ev_loop *ev_loop, ev_timer *watcher, int revents)
-{
-	(void)revents;
-	ev_timer_stop(ev_loop, watcher);
-	connection_expired(watcher->data);
 }
 
 static void connection_wait(struct connection *connection, uint64_t delay_ns)
@@ -347,6 +243,41 @@ static void connection_stop(struct connection *connection)
 		ev_timer_stop(loop, &connection->ev);
 	else
 		timer_stop(&timers, &connection->timer);
+}
+
+static void connection_expired(struct connection *connection)
+{
+	/* libev has its times as floating point: allow a microsecond. */
+	if (!connection->due_ns || clock_ns(CLOCK_MONOTONIC) + 1000 < connection->due_ns)
+		wrong++;
+	connection->due_ns = 0;
+	if (connection->rival) {
+		connection_stop(connection->rival);
+		connection->rival->due_ns = 0;
+	}
+	if (++fired == expected)
+		ev_break(loop, EVBREAK_ALL);
+}
+
+static void on_timer(struct timer *timer)
+{
+	connection_expired((struct connection *)((char *)timer -
+						 offsetof(struct connection, timer)));
+}
+
+static void on_ev_timer(struct ev_loop *ev_loop, ev_timer *watcher, int revents)
+{
+	(void)revents;
+	ev_timer_stop(ev_loop, watcher);
+	connection_expired(watcher->data);
+}
+
+/* Delays count from here. */
+static void now_update(void)
+{
+	ev_now_update(loop);
+	if (!with_libev)
+		timers_now_update(&timers);
 }
 
 /* -- Measuring ----------------------------------------------------------- */
@@ -444,7 +375,7 @@ static void each(struct result *result, int figure, uint32_t *order, unsigned in
 	unsigned int i;
 
 	shuffle(order);
-	ev_now_update(loop);
+	now_update();
 	begin = clock_ns(CLOCK_MONOTONIC);
 	for (i = 0; i < n; i++)
 		what(&connections[order[i]]);
@@ -476,7 +407,7 @@ static void fire(struct result *result)
 
 	lead_ns = 3 * count * result->ns[PUSH_BACK];
 	lead_ns += SEC / 5;
-	ev_now_update(loop);
+	now_update();
 	for (i = 0; i < count; i++) {
 		if (connections[i].cancelled)
 			continue;
@@ -492,6 +423,27 @@ static void fire(struct result *result)
 	result->ns[FIRE] = (double)(cpu_ns() - begin) / expected;
 	/* Nothing comes that is not expected. */
 	ev_run(loop, EVRUN_NOWAIT);
+}
+
+/* Pairs that are due at once: the first one to fire stops the other, whose event may be there. */
+static void race(void)
+{
+	struct connection *pair;
+	unsigned int i, n = count < 2000 ? count & ~1U : 2000;
+
+	fired = 0;
+	expected = n / 2;
+	now_update();
+	for (i = 0; i < n; i++) {
+		pair = &connections[i & ~1U];
+		connections[i].rival = i % 2 ? pair : pair + 1;
+		connections[i].due_ns = clock_ns(CLOCK_MONOTONIC);
+		connection_wait(&connections[i], SEC / 10);
+	}
+	ev_run(loop, 0);
+	ev_run(loop, EVRUN_NOWAIT);
+	if (fired != expected)
+		wrong++;
 }
 
 static double program_bytes(void)
@@ -512,7 +464,7 @@ static void measure(struct result *result)
 		err(1, "connections");
 	for (i = 0; i < count; i++) {
 		order[i] = i;
-		timer_init(&connections[i].timer, on_timer);
+		connections[i].timer.expire = on_timer;
 		ev_init(&connections[i].ev, on_ev_timer);
 		connections[i].ev.data = &connections[i];
 	}
@@ -529,39 +481,23 @@ static void measure(struct result *result)
 	fire(result);
 	if (fired != expected)
 		wrong++;
+	race();
 	free(connections);
 	free(order);
 }
 
-static void measure_libev(struct result *result)
+static void measure_with(struct result *result, bool libev)
 {
-	with_libev = true;
+	with_libev = libev;
 	loop = ev_loop_new(EVFLAG_AUTO);
 	if (!loop)
 		errx(1, "libev cannot make a loop");
+	if (!libev)
+		timers_init(&timers, loop);
 	measure(result);
+	if (!libev)
+		timers_end(&timers);
 	ev_loop_destroy(loop);
-}
-
-static const char *measure_libhwt(struct result *result, unsigned int flags)
-{
-	static const char *const kinds[] = {
-		[LIBHWT_QUEUE_RINGS] = "rings",
-		[LIBHWT_QUEUE_BATCH] = "batches",
-		[LIBHWT_QUEUE_CALLS] = "single calls",
-	};
-	const char *kind;
-
-	with_libev = false;
-	loop = ev_loop_new(EVFLAG_AUTO);
-	if (!loop)
-		errx(1, "libev cannot make a loop");
-	timers_init(&timers, loop, flags);
-	kind = kinds[libhwt_queue_kind(timers.queue)];
-	measure(result);
-	timers_end(&timers);
-	ev_loop_destroy(loop);
-	return kind;
 }
 
 static void usage(void)
@@ -571,38 +507,26 @@ static void usage(void)
 	     "timers and in the same with libhwt, and print what each has cost.\n"
 	     "\n"
 	     "  -n, --count=COUNT  so many timeouts (default 100000)\n"
-	     "  -b, --batches      libhwt is to use batches, not rings\n"
-	     "  -c, --calls        libhwt is to use a system call for each operation\n"
 	     "  -h, --help         print this");
 }
 
 int main(int argc, char **argv)
 {
 	static const struct option options[] = {
-		{ "count",   required_argument, NULL, 'n' },
-		{ "batches", no_argument,       NULL, 'b' },
-		{ "calls",   no_argument,       NULL, 'c' },
-		{ "help",    no_argument,       NULL, 'h' },
+		{ "count", required_argument, NULL, 'n' },
+		{ "help",  no_argument,       NULL, 'h' },
 		{ }
 	};
 	struct result libev, libhwt;
-	unsigned int flags = 0;
-	const char *kind;
 	char *end;
 	int option, i;
 
-	while ((option = getopt_long(argc, argv, "n:bch", options, NULL)) != -1) {
+	while ((option = getopt_long(argc, argv, "n:h", options, NULL)) != -1) {
 		switch (option) {
 		case 'n':
 			count = strtoul(optarg, &end, 10);
 			if (*end || count < 2 || count > 10000000)
 				errx(2, "--count=%s is not a number in 2..10000000", optarg);
-			break;
-		case 'b':
-			flags = LIBHWT_QUEUE_NO_RINGS;
-			break;
-		case 'c':
-			flags = LIBHWT_QUEUE_NO_RINGS | LIBHWT_QUEUE_NO_BATCH;
 			break;
 		case 'h':
 			usage();
@@ -611,10 +535,10 @@ int main(int argc, char **argv)
 			return 2;
 		}
 	}
-	measure_libev(&libev);
-	kind = measure_libhwt(&libhwt, flags);
+	measure_with(&libev, true);
+	measure_with(&libhwt, false);
 
-	printf("%u timeouts; libhwt by %s\n", count, kind);
+	printf("%u timeouts\n", count);
 	printf("%-28s %10s %10s\n", "", "libev", "libhwt");
 	for (i = 0; i < FIGURES; i++)
 		printf("%-28s %10.0f %10.0f\n", names[i], libev.ns[i], libhwt.ns[i]);

@@ -88,9 +88,9 @@ static void tour_info(void)
 
 	if (ioctl(fd, HWT_IOC_INFO, &info))
 		err(1, "HWT_IOC_INFO");
-	printf("  /dev/hwt: ABI version %u, tick %.3f ms, %u levels of %u buckets,\n"
+	printf("  /dev/hwt: tick %.3f ms, %u levels of %u buckets,\n"
 	       "  at most %llu timeouts for each open file\n",
-	       info.version, ms(info.tick_ns), info.levels, info.ticks_per_wheel,
+	       ms(info.tick_ns), info.levels, info.ticks_per_wheel,
 	       info.max_timeouts);
 	close(fd);
 }

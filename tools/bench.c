@@ -59,7 +59,7 @@ struct way {
 	__u64		feature;
 	void		(*open)(void);
 	void		(*close)(void);
-	/* Of all timeouts, in order; @flags: HWT_ABSOLUTE or 0 */
+	/* Of all timeouts, in order; @flags: HWT_ARM_ABSOLUTE or 0 */
 	void		(*apply)(enum operation operation, __u64 time_ns, __u32 flags);
 	/* Wait for events, and take some. Return: how many. */
 	unsigned int	(*reap)(void);
@@ -202,6 +202,7 @@ static void ring_open(void)
 		.size = sizeof(ring.args),
 		.op_entries = RING_OPS,
 		.event_entries = RING_EVENTS,
+		.op_size = sizeof(struct hwt_op),
 	};
 	must(hwt_call(fd, HWT_IOC_RINGS, &ring.args), "rings");
 	map = mmap(NULL, ring.args.map_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -409,7 +410,7 @@ static double measure_expire(const struct way *way, double schedule_ns)
 	do {
 		way->open();
 		due = clock_ns(CLOCK_MONOTONIC) + lead;
-		way->apply(SCHEDULE, due, HWT_ABSOLUTE);
+		way->apply(SCHEDULE, due, HWT_ARM_ABSOLUTE);
 		watch_timers(way);
 		late = clock_ns(CLOCK_MONOTONIC) >= due;
 		if (late) {

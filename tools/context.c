@@ -85,12 +85,11 @@ bool target_given(const struct target *target)
 
 bool wheel_option(int option, struct wheel_options *wheel)
 {
-	wheel->args.size = sizeof(wheel->args);
 	if (!wheel->wanted)
-		wheel->args.clock = CLOCK_MONOTONIC;
+		wheel->clock = CLOCK_MONOTONIC;
 	switch (option) {
 	case 'C':
-		if (!clock_parse(optarg, &wheel->args.clock))
+		if (!clock_parse(optarg, &wheel->clock))
 			usage_error("--clock: '%s' is none of monotonic, boottime, realtime",
 				    optarg);
 		break;
@@ -143,8 +142,14 @@ int context_open(int flags, const struct wheel_options *wheel)
 
 	if (fd < 0)
 		device_fail();
-	if (wheel && wheel->wanted) {
-		args = wheel->args;
+	if (wheel && (wheel->wanted || wheel->keys)) {
+		args = wheel->wanted ? wheel->args : (struct hwt_setup_args) { };
+		args.size = sizeof(args);
+		args.flags |= wheel->keys ? HWT_SETUP_KEYS : 0;
+		args.flags |= !wheel->wanted ? 0 :
+			      wheel->clock == CLOCK_REALTIME ? HWT_SETUP_REALTIME :
+			      wheel->clock == CLOCK_BOOTTIME ? HWT_SETUP_BOOTTIME :
+							       HWT_SETUP_PRIVATE;
 		ret = hwt_call(fd, HWT_IOC_SETUP, &args);
 		if (ret)
 			fail(ret, "%s: a private wheel%s", device_path, ret == -EINVAL ?

@@ -122,12 +122,12 @@ static void put_command_help(void)
 
 /* -- Messages ------------------------------------------------------------ */
 
-/* Errors that only /dev/hwt gives, and what to do about them */
+/* Errors of /dev/hwt, which are negative, and what to do about them */
 static const struct {
 	int		error;
 	const char	*text;
 } advice[] = {
-	{ EAGAIN, "a limit is reached, see 'hwtctl info'" },
+	{ ENOSPC, "a limit is reached, see 'hwtctl info'" },
 	{ ENOTTY, "this is not hwt's device" },
 	{ ESHUTDOWN, "the context was stopped for good, open another" },
 };
@@ -141,11 +141,10 @@ static void message(int error, const char *format, va_list args)
 	fflush(stdout);
 	vsnprintf(text, sizeof(text), format, args);
 	fprintf(stderr, "hwtctl: %s", name_escape(shown, sizeof(shown), text));
-	error = abs(error);
 	if (error)
-		fprintf(stderr, ": %s", strerror(error));
+		fprintf(stderr, ": %s", strerror(abs(error)));
 	for (i = 0; i < ARRAY_SIZE(advice); i++)
-		if (advice[i].error == error)
+		if (advice[i].error == -error)
 			fprintf(stderr, ": %s", advice[i].text);
 	fprintf(stderr, "\n");
 }
@@ -270,8 +269,7 @@ int main(int argc, char **argv)
 			put_help();
 			return finish(DONE);
 		case 'V':
-			printf("hwtctl %s (ABI version %d)\n", HWTCTL_VERSION,
-			       HWT_ABI_VERSION);
+			printf("hwtctl %s\n", HWTCTL_VERSION);
 			return finish(DONE);
 		default:
 			try_help();

@@ -123,6 +123,8 @@ struct target {
 /* The options that make a private wheel. */
 struct wheel_options {
 	bool			wanted;
+	bool			keys;	/* its ids are keys */
+	int			clock;
 	struct hwt_setup_args	args;
 };
 

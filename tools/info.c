@@ -18,6 +18,7 @@ static const struct {
 	{ HWT_FEATURE_RINGS, "rings" },
 	{ HWT_FEATURE_URING, "uring" },
 	{ HWT_FEATURE_PLACE, "place" },
+	{ HWT_FEATURE_KEYS, "keys" },
 };
 
 static void put_limit(const char *what, __u64 limit)
@@ -34,15 +35,14 @@ static void print_text(const struct hwt_info_args *info)
 	unsigned int i;
 
 	printf("%-20s%s\n", "device", device_path);
-	printf("%-20s%u\n", "ABI version", info->version);
 	printf("%-20s%s\n", "clock", clock_name(info->clock));
 	printf("%-20s%s\n", "now", info->clock == CLOCK_REALTIME ?
 	       date_format(text, info->now_ns) : duration_format(text, info->now_ns));
 	printf("%-20s%s\n", "tick", duration_format(text, info->tick_ns));
 	printf("%-20s%u levels of %u\n", "buckets", info->levels, info->ticks_per_wheel);
+	printf("%-20s%s\n", "ids", info->keys ? "the program's keys" : "given by the kernel");
 	put_limit("timeouts at most", info->max_timeouts);
 	put_limit("  pending", info->max_pending);
-	put_limit("  on a shared wheel", info->max_shared);
 	put_limit("  of a user", info->max_user_timeouts);
 	if (!info->max_user_wheels &&
 	    parameter_read("max_user_wheels", text, sizeof(text)) && strcmp(text, "0") != 0)
@@ -62,15 +62,14 @@ static void print_json(const struct hwt_info_args *info)
 	const char *comma = "";
 	unsigned int i;
 
-	printf("{\"version\":%u,\"clock\":\"%s\",\"now_ns\":%llu,\"tick_ns\":%llu",
-	       info->version, clock_name(info->clock), info->now_ns, info->tick_ns);
+	printf("{\"clock\":\"%s\",\"now_ns\":%llu,\"tick_ns\":%llu",
+	       clock_name(info->clock), info->now_ns, info->tick_ns);
 	printf(",\"levels\":%u,\"ticks_per_wheel\":%u,\"max_timeouts\":%llu",
 	       info->levels, info->ticks_per_wheel, info->max_timeouts);
-	printf(",\"max_pending\":%llu,\"max_shared\":%llu", info->max_pending,
-	       info->max_shared);
+	printf(",\"max_pending\":%llu", info->max_pending);
 	printf(",\"max_user_timeouts\":%llu,\"max_user_wheels\":%u",
 	       info->max_user_timeouts, info->max_user_wheels);
-	printf(",\"features\":[");
+	printf(",\"keys\":%s,\"features\":[", info->keys ? "true" : "false");
 	for (i = 0; i < ARRAY_SIZE(features); i++) {
 		if (info->features & features[i].bit) {
 			printf("%s\"%s\"", comma, features[i].name);

@@ -333,7 +333,7 @@ static bool plan_time(const struct line *line, const char *word, struct plan *pl
 				word);
 	if (!date_parse(word, &plan->time_ns))
 		return bad_line(line, 0, "'%s' is no date", word);
-	plan->flags |= HWT_ABSOLUTE;
+	plan->flags |= HWT_ARM_ABSOLUTE;
 	return true;
 }
 
@@ -351,7 +351,7 @@ static bool plan_option(const struct line *line, const char *word, bool new,
 	} else if (IS("slack")) {
 		good = duration_parse(value + 1, &plan->slack_ns);
 	} else if (IS("data")) {
-		plan->flags |= new ? 0 : HWT_SET_USER_DATA;
+		plan->flags |= new ? 0 : HWT_ARM_USER_DATA;
 		good = number_parse(value + 1, ~0ULL, &plan->data);
 	} else if (new && IS("every")) {
 		plan->mode = HWT_MODE_FIXED_RATE;

@@ -85,9 +85,9 @@ static void save_put(FILE *to, int fd, const struct run *run)
 	if (!fdinfo_read(getpid(), fd, &fdinfo))
 		fail(0, "/proc does not tell of %s", device_path);
 	entries = context_list(fd, &count);
-	fprintf(to, "{\"hwt_save\":%d,\"clock\":\"%s\",\"private\":%s,\"tick_ns\":%llu,",
+	fprintf(to, "{\"hwt_save\":%d,\"clock\":\"%s\",\"private\":%s,%s\"tick_ns\":%llu,",
 		SAVE_VERSION, clock_name(info.clock), fdinfo.private ? "true" : "false",
-		info.tick_ns);
+		info.keys ? "\"keys\":true," : "", info.tick_ns);
 	fprintf(to, "\"ticks_per_wheel\":%u,\"levels\":%u,\"count\":%zu}\n",
 		info.ticks_per_wheel, info.levels, count);
 	for (i = 0; i < count; i++) {
@@ -255,7 +255,7 @@ int cmd_save(int argc, char **argv)
 	ret = save_write(fd, source_run(&source), path);
 	close(fd);
 	if (ret)
-		fail(ret, "%s", path ? path : "standard output");
+		fail(-ret, "%s", path ? path : "standard output");
 	return DONE;
 }
 
@@ -271,6 +271,7 @@ struct save {
 	unsigned int		line;
 	int			clock;
 	bool			private;
+	bool			keys;
 	__u64			tick_ns;
 	__u32			ticks_per_wheel;
 	__u32			levels;
@@ -374,6 +375,7 @@ static void save_head(FILE *file, struct save *save)
 	if (!clock_parse(object_get(&object, "clock", JSON_STRING)->string, &save->clock))
 		bad_save(save, "\"clock\" is unknown");
 	save->private = object_bool(&object, "private");
+	save->keys = object_field(&object, "keys") && object_bool(&object, "keys");
 	save->tick_ns = object_number(&object, "tick_ns", HWT_NEVER);
 	save->ticks_per_wheel = object_number(&object, "ticks_per_wheel", UINT_MAX);
 	save->levels = object_number(&object, "levels", UINT_MAX);
@@ -388,6 +390,8 @@ static void save_entry(const struct object *object, struct saved *saved)
 	bool one_shot;
 
 	memset(saved, 0, sizeof(*saved));
+	if (object->save->keys)
+		entry->id = object_number(object, "id", ~0ULL);
 	while (strcmp(mode, mode_name(entry->mode)) != 0)
 		if (++entry->mode > HWT_MODE_FIXED_DELAY)
 			bad_save(object->save, "\"mode\" is unknown");
@@ -436,16 +440,18 @@ static void save_read(const char *path, struct save *save)
 		fclose(file);
 }
 
-static int restore_one(int fd, int clock, const struct hwt_list_entry *entry, __u64 *id)
+static int restore_one(int fd, const struct save *save, const struct hwt_list_entry *entry,
+		       __u64 *id)
 {
-	bool date = clock == CLOCK_REALTIME;
+	bool date = save->clock == CLOCK_REALTIME;
 	struct hwt_schedule_args args = {
 		.size = sizeof(args),
-		.flags = date ? HWT_ABSOLUTE : 0,
+		.flags = date ? HWT_ARM_ABSOLUTE : 0,
 		.mode = entry->mode,
 		.time_ns = date ? entry->deadline_ns : entry->remaining_ns,
 		.period_ns = entry->period_ns,
-		.user_data = entry->user_data,
+		.user_data = save->keys ? 0 : entry->user_data,
+		.id = save->keys ? entry->id : 0,
 	};
 	int ret = hwt_call(fd, HWT_IOC_SCHEDULE, &args);
 
@@ -464,7 +470,7 @@ static void restore_all(int fd, const struct save *save, struct run *run)
 	for (i = 0; i < save->count; i++) {
 		const struct saved *saved = &save->saved[i];
 
-		ret = restore_one(fd, save->clock, &saved->entry, &ids[i]);
+		ret = restore_one(fd, save, &saved->entry, &ids[i]);
 		if (ret)
 			break;
 		if (!run || !saved->name)
@@ -506,6 +512,10 @@ static void restore_into(const struct target *target, const struct save *save)
 		fail(0, "%s: saved on the %s clock, the context of process %d is on the %s one",
 		     save->path, clock_name(save->clock), (int)target->pid,
 		     clock_name(info.clock));
+	if (save->keys != info.keys)
+		fail(0, "%s: saved %s keys, the context of process %d is %s", save->path,
+		     save->keys ? "with" : "without", (int)target->pid,
+		     info.keys ? "with keys" : "without");
 	restore_all(fd, save, NULL);
 	close(fd);
 }
@@ -539,8 +549,8 @@ int cmd_restore(int argc, char **argv)
 		return DONE;
 	}
 	wheel.wanted = save.private;
-	wheel.args.size = sizeof(wheel.args);
-	wheel.args.clock = save.clock;
+	wheel.keys = save.keys;
+	wheel.clock = save.clock;
 	wheel.args.tick_ns = save.tick_ns;
 	wheel.args.ticks_per_wheel = save.ticks_per_wheel;
 	wheel.args.levels = save.levels;

@@ -187,7 +187,7 @@ static void do_schedule(struct worker *worker, struct context *ctx, struct slot 
 		slot->id = args.id;
 		slot->generation++;
 		add(&ctx->scheduled, 1);
-	} else if (ret == -EAGAIN || ret == -ENOMEM) {
+	} else if (ret == -ENOSPC || ret == -ENOMEM) {
 		add(&worker->counts[REFUSED], 1);
 	} else {
 		went_wrong(worker, ERRORS, ret, "schedule");

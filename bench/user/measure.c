@@ -72,7 +72,7 @@ static void do_all(const struct peer *peer, enum operation op, const struct todo
 		/* Too seldom to be seen in the time. */
 		if (op == CREATE && !(done & 0xffff) && memory_is_short())
 			give_up("memory is short");
-		step = count - done < BATCH ? count - done : BATCH;
+		step = count - done < batch_size ? count - done : batch_size;
 		peer->operate(op, todo + done, step);
 		done += step;
 		outcome->done[op] = done;

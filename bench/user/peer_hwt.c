@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * /dev/hwt: one ioctl for each operation, up to BATCH in one, or rings
+ * /dev/hwt: one ioctl for each operation, many in one, or rings; with ids or with keys
  */
 #include "user_bench.h"
 #include <dirent.h>
@@ -21,7 +21,7 @@ static __u64 *ids;
  * The kernel's threads that serve the context: that of the shared wheel, and its own, which
  * it gets when it has very many timeouts.
  */
-static const char * const engine_names[ENGINES] = { "hwt\n", "hwt_private\n" };
+static const char * const engine_names[ENGINES] = { "hwt_device\n", "hwt_private\n" };
 static clockid_t engine_clock[ENGINES];
 static bool engine_known[ENGINES];
 static bool engines_final;
@@ -79,9 +79,10 @@ __u64 hwt_engine_ns(void)
 	return ns;
 }
 
-/* Returns a descriptor of a device that has all of these HWT_FEATURE_ bits. */
-int hwt_device_open(__u64 features)
+/* Returns a descriptor of a device that has all of these HWT_FEATURE_ bits, set up so. */
+int hwt_device_open(__u64 features, __u32 setup_flags)
 {
+	struct hwt_setup_args setup = { .size = sizeof(setup), .flags = setup_flags };
 	struct hwt_info_args info = { .size = sizeof(info) };
 	int fd = open("/dev/hwt", O_RDWR | O_CLOEXEC);
 
@@ -92,15 +93,19 @@ int hwt_device_open(__u64 features)
 	if (features & ~info.features)
 		give_up("/dev/hwt cannot do this on this kernel (features %#llx)",
 			info.features);
+	if (ioctl(fd, HWT_IOC_SETUP, &setup))
+		give_up_errno("HWT_IOC_SETUP");
 	find_engines();
 	if (!engine_known[0])
-		give_up("no kernel thread \"hwt\"");
+		give_up("no kernel thread \"hwt_device\"");
 	return fd;
 }
 
+static bool keyed;	/* a timer's number is its key */
+
 static void hwt_open(unsigned int count)
 {
-	device = hwt_device_open(0);
+	device = hwt_device_open(0, keyed ? HWT_SETUP_KEYS : 0);
 	ids = alloc_touched(count, sizeof(*ids));
 }
 
@@ -116,7 +121,7 @@ static void hwt_create(const struct todo *todo)
 {
 	struct hwt_schedule_args args = {
 		.size = sizeof(args),
-		.flags = deadline_ns ? HWT_ABSOLUTE : 0,
+		.flags = deadline_ns ? HWT_ARM_ABSOLUTE : 0,
 		.time_ns = time_of(todo),
 		.user_data = todo->timer,
 	};
@@ -198,7 +203,7 @@ const struct peer peer_hwt = {
 #define RING_EVENTS	4096
 
 /*
- * Operations and then their results, BATCH of them, the same for each call as in an event
+ * Operations and then their results, batch_size of them, the same for each call as in an event
  * loop; in a ring, where the first is.
  */
 static struct hwt_op *ops;
@@ -210,15 +215,16 @@ static struct hwt_event *ring_events;
 static void batch_open(unsigned int count)
 {
 	hwt_open(count);
-	ops = alloc_touched(BATCH, sizeof(*ops));
+	ops = alloc_touched(batch_size, sizeof(*ops));
 }
 
 static void rings_open(unsigned int count)
 {
 	struct hwt_rings_args args = {
 		.size = sizeof(args),
-		.op_entries = BATCH,
+		.op_entries = batch_size,
 		.event_entries = RING_EVENTS,
+		.op_size = sizeof(struct hwt_op),
 	};
 
 	hwt_open(count);
@@ -264,19 +270,21 @@ static void many_operate(enum operation op, const struct todo *todo, unsigned in
 	unsigned int i;
 
 	for (i = 0; i < count; i++) {
-		struct hwt_op *it = &ops[(ops_first + i) % BATCH];
+		struct hwt_op *it = &ops[(ops_first + i) & (batch_size - 1)];
 
-		if (op == CREATE)
+		/* With keys, a schedule also pushes back. */
+		if (op == CREATE || (op == REARM && keyed))
 			*it = (struct hwt_op) {
 				.opcode = HWT_OP_SCHEDULE,
-				.flags = deadline_ns ? HWT_ABSOLUTE : 0,
-				.time_ns = time_of(&todo[i]),
-				.user_data = todo[i].timer,
+				.flags = op == CREATE && deadline_ns ? HWT_ARM_ABSOLUTE : 0,
+				.time_ns = op == CREATE ? time_of(&todo[i]) : todo[i].delay_ns,
+				.user_data = keyed ? 0 : todo[i].timer,
+				.id = keyed ? todo[i].timer : 0,
 			};
 		else
 			*it = (struct hwt_op) {
 				.opcode = op == REARM ? HWT_OP_MODIFY : HWT_OP_CANCEL,
-				.id = ids[todo[i].timer],
+				.id = keyed ? todo[i].timer : ids[todo[i].timer],
 				.time_ns = op == REARM ? todo[i].delay_ns : 0,
 			};
 	}
@@ -287,7 +295,7 @@ static void many_operate(enum operation op, const struct todo *todo, unsigned in
 		batch(count);
 	}
 	for (i = 0; i < count; i++) {
-		const struct hwt_op *it = &ops[(ops_first + i) % BATCH];
+		const struct hwt_op *it = &ops[(ops_first + i) & (batch_size - 1)];
 
 		if (it->result != expected[op])
 			give_up("operation %u: %d", it->opcode, it->result);
@@ -321,12 +329,23 @@ static void rings_reap(unsigned int count)
 	}
 }
 
+static void keys_open(unsigned int count)
+{
+	keyed = true;
+	rings_open(count);
+}
+
 const struct peer peer_hwt_batch = {
-	"hwt-batch", "/dev/hwt, 32 operations in an ioctl, reads of 256 events",
+	"hwt-batch", "/dev/hwt, many operations in an ioctl, reads of 256 events",
 	batch_open, many_operate, hwt_reap, hwt_engine_ns,
 };
 
 const struct peer peer_hwt_rings = {
 	"hwt-rings", "the same by rings, without a system call for events",
 	rings_open, many_operate, rings_reap, hwt_engine_ns,
+};
+
+const struct peer peer_hwt_keys = {
+	"hwt-keys", "the same with keys instead of ids",
+	keys_open, many_operate, rings_reap, hwt_engine_ns,
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * io_uring timeouts, each request submitted by itself or up to BATCH at once. The kernel
+ * io_uring timeouts, each request submitted by itself or batch_size of them at once. The kernel
  * finds the one to move or cancel by going through a list of all, so with many of them the
  * time limit ends that.
  *
@@ -26,9 +26,9 @@ static int ring_init(unsigned int timers, unsigned int flags, struct io_uring_pa
 {
 	*params = (struct io_uring_params) {
 		.flags = IORING_SETUP_CQSIZE | IORING_SETUP_CLAMP | flags,
-		.cq_entries = timers + BATCH,
+		.cq_entries = timers + batch_size,
 	};
-	return io_uring_queue_init_params(BATCH, &ring, params);
+	return io_uring_queue_init_params(batch_size, &ring, params);
 }
 
 static void uring_open(unsigned int count)
@@ -47,7 +47,7 @@ static void uring_open(unsigned int count)
 
 static void hwt_uring_open(unsigned int count)
 {
-	device = hwt_device_open(HWT_FEATURE_URING);
+	device = hwt_device_open(HWT_FEATURE_URING, HWT_SETUP_KEYS);
 	uring_open(count);
 }
 
@@ -98,18 +98,17 @@ static void prepare_command(struct io_uring_sqe *sqe, enum operation op,
 	sqe->opcode = IORING_OP_URING_CMD;
 	sqe->fd = device;
 	sqe->cmd_op = commands[op];
-	if (op != CREATE)
-		sqe->addr = todo->timer;
+	sqe->addr = todo->timer;
 	if (op != CANCEL) {
 		args.time_ns = time_of(todo);
-		args.flags = deadline_ns ? HWT_ABSOLUTE : 0;
+		args.flags = deadline_ns ? HWT_ARM_ABSOLUTE : 0;
 	}
 	memcpy(sqe->cmd, &args, sizeof(args));
 }
 
 static void submit(enum operation op, const struct todo *todo, unsigned int count)
 {
-	struct __kernel_timespec times[BATCH];
+	struct __kernel_timespec times[BATCH_MAX];
 	struct io_uring_sqe *sqe;
 	unsigned int i;
 	int ret;

@@ -34,9 +34,9 @@
 #define TIMERS_MAX	100000000
 
 static const struct peer *const all_peers[] = {
-	&peer_syscall, &peer_hwt, &peer_hwt_batch, &peer_hwt_rings, &peer_hwt_uring,
-	&peer_hwt_uring_batch, &peer_timerfd, &peer_posix, &peer_uring, &peer_uring_batch,
-	&peer_libuv, &peer_libev,
+	&peer_syscall, &peer_hwt, &peer_hwt_batch, &peer_hwt_rings, &peer_hwt_keys,
+	&peer_hwt_uring, &peer_hwt_uring_batch, &peer_timerfd, &peer_posix, &peer_uring,
+	&peer_uring_batch, &peer_libuv, &peer_libev,
 };
 
 static bool gone[PEERS], reap_gone[PEERS];
@@ -44,6 +44,7 @@ static bool gone[PEERS], reap_gone[PEERS];
 static unsigned int numbers[NUMBERS_MAX] = { 1000, 10000, 100000, 1000000 };
 static unsigned int numbers_count = 4;
 static unsigned int repetitions = 5;
+unsigned int batch_size = 32;
 
 static struct todo *todos[OPERATIONS];
 
@@ -287,6 +288,7 @@ static void usage(void)
 	       "What create, rearm, cancel and reap cost a program with many timers.\n\n"
 	       "  -q          1000 and 10000 timers, 3 repetitions, -t 1\n"
 	       "  -n LIST     numbers of timers (1000,10000,100000,1000000)\n"
+	       "  -b N        operations at once, where a peer can, a power of two (32)\n"
 	       "  -r N        repetitions (5)\n"
 	       "  -t SECONDS  longest time for an operation on all timers (3); then its cost is\n"
 	       "              that for those that are done. Making all may take %d times that.\n"
@@ -329,7 +331,7 @@ static void parse_options(int argc, char **argv)
 {
 	int c;
 
-	while ((c = getopt(argc, argv, "qn:r:t:h")) != -1) {
+	while ((c = getopt(argc, argv, "qn:b:r:t:h")) != -1) {
 		switch (c) {
 		case 'q':
 			numbers_count = 2;
@@ -338,6 +340,11 @@ static void parse_options(int argc, char **argv)
 			break;
 		case 'n':
 			parse_numbers(optarg);
+			break;
+		case 'b':
+			batch_size = parse_number(optarg, BATCH_MAX);
+			if (batch_size & (batch_size - 1))
+				bad_option("no power of two", optarg);
 			break;
 		case 'r':
 			repetitions = parse_number(optarg, 1000);

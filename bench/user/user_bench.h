@@ -26,8 +26,9 @@
 #define NSEC_PER_MSEC	1000000ULL
 #define NSEC_PER_SEC	1000000000ULL
 
-/* Most timers that a peer is handed in one call, and most events it takes in one. */
-#define BATCH		32
+/* Timers that a peer is handed in one call (-b), and most events it takes in one. */
+extern unsigned int batch_size;
+#define BATCH_MAX	4096
 #define EVENTS		256
 
 enum operation { CREATE, REARM, CANCEL, OPERATIONS };
@@ -51,7 +52,7 @@ static inline __u64 time_of(const struct todo *todo)
  * @name:      in the output
  * @what:      for people
  * @open:      get ready for that many timers, the memory to know them by touched; NULL: no need
- * @operate:   make and arm up to BATCH timers, push them back, or disarm and destroy them
+ * @operate:   make and arm up to batch_size timers, push them back, or disarm and destroy them
  * @reap:      wait until that many timers have fired, and take each one's event. Calls
  *             reap_first() when it knows of the first one. NULL: there is nothing to reap.
  * @engine_ns: CPU time that a thread of the kernel has spent for this peer; NULL: none
@@ -70,7 +71,7 @@ struct peer {
 	__u64 (*engine_ns)(void);
 };
 
-extern const struct peer peer_syscall, peer_hwt, peer_hwt_batch, peer_hwt_rings,
+extern const struct peer peer_syscall, peer_hwt, peer_hwt_batch, peer_hwt_rings, peer_hwt_keys,
 	peer_hwt_uring, peer_hwt_uring_batch, peer_timerfd, peer_posix, peer_uring,
 	peer_uring_batch, peer_libuv, peer_libev;
 
@@ -137,7 +138,7 @@ void *alloc_touched(size_t count, size_t size);
 
 /* -- peer_hwt.c ---------------------------------------------------------- */
 
-int hwt_device_open(__u64 features);
+int hwt_device_open(__u64 features, __u32 setup_flags);
 __u64 hwt_engine_ns(void);
 void hwt_engines_final(void);
 

@@ -64,20 +64,32 @@ uint64_t value_count(uint8_t byte)
 	return values[byte >> 6];
 }
 
+/* The bits of the byte become, in their order, the flags that are known. */
+static uint64_t value_flags(uint8_t byte, uint32_t known_flags)
+{
+	uint32_t flag, flags = 0;
+
+	if (byte >= 0xf0)
+		return 1U << (byte & 15);
+	for (; known_flags; known_flags &= known_flags - 1, byte >>= 1) {
+		flag = known_flags & -known_flags;
+		flags |= byte & 1 ? flag : 0;
+	}
+	return flags;
+}
+
 static uint64_t field_value(const struct field *field, uint8_t byte)
 {
-	static const int clocks[] = { CLOCK_MONOTONIC, CLOCK_BOOTTIME, CLOCK_REALTIME };
 	const uint64_t values[] = {
 		[FIELD_SIZE] = value_size(byte, field->value),
 		[FIELD_ZERO] = byte ? 1ULL << (byte % (8 * field->bytes)) : 0,
 		[FIELD_CONST] = byte ? byte : field->value,
-		[FIELD_FLAGS] = byte < 0xf0 ? byte & field->value : 1U << (byte & 15),
+		[FIELD_FLAGS] = value_flags(byte, field->value),
 		[FIELD_MODE] = byte < 0xf0 ? byte % 3 : byte,
 		[FIELD_TIME] = value_time(byte),
 		[FIELD_SPAN] = value_span(byte),
 		[FIELD_ID] = value_id(byte),
 		[FIELD_DATA] = byte * 0x0101010101010101ULL,
-		[FIELD_CLOCK] = byte < 0xf0 ? clocks[byte % 3] : byte,
 		[FIELD_TICK] = byte < 8 ? byte * MSEC : 1ULL << (byte & 63),
 		[FIELD_POWER] = value_power(byte),
 		[FIELD_LEVELS] = byte < 0xf0 ? byte % 8 : ~0U - byte,
@@ -114,35 +126,31 @@ static uint64_t field_value(const struct field *field, uint8_t byte)
 	}
 
 const struct ioctl ioctls[IOCTLS] = {
-	[IOCTL_INFO] = { HWT_IOC_INFO, FIELDS(hwt_info_args, 0,
-		FIELD(hwt_info_args, reserved, ZERO),
-		FIELD(hwt_info_args, reserved2, ZERO)) },
-	[IOCTL_SETUP] = { HWT_IOC_SETUP, FIELDS(hwt_setup_args, 0xf,
+	[IOCTL_INFO] = { HWT_IOC_INFO, FIELDS(hwt_info_args, 0) },
+	[IOCTL_SETUP] = { HWT_IOC_SETUP, FIELDS(hwt_setup_args, 0x7f00,
 		FIELD(hwt_setup_args, tick_ns, TICK),
 		FIELD(hwt_setup_args, ticks_per_wheel, POWER),
 		FIELD(hwt_setup_args, levels, LEVELS),
-		FIELD(hwt_setup_args, clock, CLOCK),
-		FIELD(hwt_setup_args, reserved, ZERO),
 		FIELD(hwt_setup_args, max_pending, SMALL),
 		FIELD(hwt_setup_args, cpu, CPU),
 		FIELD(hwt_setup_args, priority, SMALL)) },
-	[IOCTL_SCHEDULE] = { HWT_IOC_SCHEDULE, FIELDS(hwt_schedule_args, 0x1,
+	[IOCTL_SCHEDULE] = { HWT_IOC_SCHEDULE, FIELDS(hwt_schedule_args, HWT_ARM_ABSOLUTE,
 		FIELD(hwt_schedule_args, mode, MODE),
 		FIELD(hwt_schedule_args, time_ns, TIME),
 		FIELD(hwt_schedule_args, period_ns, SPAN),
 		FIELD(hwt_schedule_args, slack_ns, SPAN),
 		FIELD(hwt_schedule_args, user_data, DATA),
-		FIELD(hwt_schedule_args, reserved, ZERO)) },
-	[IOCTL_MODIFY] = { HWT_IOC_MODIFY, FIELDS(hwt_modify_args, 0x3,
+		FIELD(hwt_schedule_args, id, ID)) },
+	[IOCTL_MODIFY] = { HWT_IOC_MODIFY, FIELDS(hwt_modify_args,
+		HWT_ARM_ABSOLUTE | HWT_ARM_USER_DATA,
 		FIELD(hwt_modify_args, id, ID),
 		FIELD(hwt_modify_args, time_ns, TIME),
 		FIELD(hwt_modify_args, period_ns, SPAN),
 		FIELD(hwt_modify_args, slack_ns, SPAN),
 		FIELD(hwt_modify_args, user_data, DATA),
 		FIELD(hwt_modify_args, reserved, ZERO)) },
-	[IOCTL_CANCEL] = { HWT_IOC_CANCEL, FIELDS(hwt_cancel_args, 0,
-		FIELD(hwt_cancel_args, id, ID),
-		FIELD(hwt_cancel_args, reserved, ZERO)) },
+	[IOCTL_CANCEL] = { HWT_IOC_CANCEL, FIELDS(hwt_cancel_args, HWT_CANCEL_ALL,
+		FIELD(hwt_cancel_args, id, ID)) },
 	[IOCTL_GET] = { HWT_IOC_GET, FIELDS(hwt_get_args, 0, FIELD(hwt_get_args, id, ID)) },
 	[IOCTL_LIST] = { HWT_IOC_LIST, FIELDS(hwt_list_args, 0,
 		FIELD(hwt_list_args, cursor, CURSOR),
@@ -155,18 +163,22 @@ const struct ioctl ioctls[IOCTLS] = {
 		FIELD(hwt_batch_args, ops, BUFFER),
 		FIELD(hwt_batch_args, count, STAGED),
 		FIELD_VALUE(hwt_batch_args, op_size, CONST, sizeof(struct hwt_op))) },
-	[IOCTL_RINGS] = { HWT_IOC_RINGS, FIELDS(hwt_rings_args, HWT_RINGS_POLL,
+	[IOCTL_RINGS] = { HWT_IOC_RINGS, FIELDS(hwt_rings_args, 0,
 		FIELD(hwt_rings_args, op_entries, ENTRIES),
-		FIELD(hwt_rings_args, event_entries, ENTRIES)) },
-	[IOCTL_ENTER] = { HWT_IOC_ENTER, FIELDS(hwt_enter_args, 0,
+		FIELD(hwt_rings_args, event_entries, ENTRIES),
+		FIELD_VALUE(hwt_rings_args, op_size, CONST, sizeof(struct hwt_op)),
+		FIELD(hwt_rings_args, reserved, ZERO)) },
+	[IOCTL_ENTER] = { HWT_IOC_ENTER, FIELDS(hwt_enter_args,
+		HWT_ENTER_ABSOLUTE | HWT_ENTER_SIGMASK,
 		FIELD(hwt_enter_args, submit, COUNT),
 		FIELD(hwt_enter_args, wait, SMALL),
-		FIELD(hwt_enter_args, timeout_ns, TIME)) },
+		FIELD(hwt_enter_args, timeout_ns, TIME),
+		FIELD(hwt_enter_args, sigmask, DATA)) },
 };
 
 const struct field op_fields[] = {
 	FIELD(hwt_op, opcode, OPCODE),
-	FIELD_VALUE(hwt_op, flags, FLAGS, 0x3),
+	FIELD_VALUE(hwt_op, flags, FLAGS, HWT_ARM_ABSOLUTE | HWT_ARM_USER_DATA),
 	FIELD(hwt_op, mode, MODE),
 	FIELD(hwt_op, id, ID),
 	FIELD(hwt_op, time_ns, TIME),

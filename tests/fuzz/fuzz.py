@@ -20,7 +20,7 @@ from listing import Test
 HERE = Path(__file__).resolve().parent
 KEPT = host.BUILD / "fuzz.kept"
 # As tests/user/fuzz.sh has it.
-LOAD = "max_timeouts=300 max_shared=40 max_user_timeouts=500 max_user_wheels=3"
+LOAD = "max_timeouts=300 max_user_timeouts=500 max_user_wheels=3"
 
 
 def arguments(seconds):

@@ -70,8 +70,6 @@ refused reclaim_ms 0 '1 to 10000'
 refused reclaim_ms 10001 '1 to 10000'
 refused max_timeouts 0 '1 to 1073741824'
 refused max_timeouts 1073741825 '1 to 1073741824'
-refused max_shared 0 '1 to 1073741824'
-refused max_shared 1073741825 '1 to 1073741824'
 not_a_number tick_us -1
 not_a_number tick_us 4294967296
 not_a_number levels many
@@ -87,8 +85,8 @@ accepted 250 8192 3 tick_us=250 min_tick_us=100
 accepted 20000 8192 3 tick_us=1 min_tick_us=20000
 accepted 1000 8192 3 reclaim_ms=1
 accepted 1000 8192 3 reclaim_ms=10000
-accepted 1000 8192 3 max_timeouts=1 max_shared=1 max_user_timeouts=0 max_user_wheels=0
-accepted 1000 8192 3 max_timeouts=1073741824 max_shared=1073741824 max_user_timeouts=1
+accepted 1000 8192 3 max_timeouts=1 max_user_timeouts=0 max_user_wheels=0
+accepted 1000 8192 3 max_timeouts=1073741824 max_user_timeouts=1
 
 # user_default TIMEOUTS WANTED: what a user may have if that is not said
 user_default()

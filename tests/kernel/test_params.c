@@ -17,10 +17,6 @@ static void test_clock_set(struct hwt_wheel *wheel, s64 jump_ns, void *arg)
 {
 }
 
-static void test_poll(void *arg)
-{
-}
-
 struct wanted {
 	const char		*what;
 	struct hwt_wheel_params	params;
@@ -60,7 +56,6 @@ static const struct wanted bad[] __initconst = {
 	{ "clock_set on CLOCK_MONOTONIC", { .clock_set = test_clock_set } },
 	{ "clock_set on CLOCK_BOOTTIME",
 	  { .clock_set = test_clock_set, .clock = HWT_CLOCK_BOOTTIME } },
-	{ "poll of a thread that sleeps", { .poll = test_poll, .cpus = &first } },
 };
 
 static void __init shared_refused(const char *what, const struct hwt_wheel_params *params)
@@ -163,8 +158,6 @@ static const struct wanted unshared[] __initconst = {
 	{ "max_pending", { .max_pending = 1 } },
 	{ "cpus", { .cpus = cpu_possible_mask } },
 	{ "busy waiting", { .wait = HWT_WAIT_BUSY, .cpus = &first } },
-	{ "busy waiting and polling",
-	  { .wait = HWT_WAIT_BUSY, .cpus = &first, .poll = test_poll } },
 	{ "clock_set", { .clock = HWT_CLOCK_REALTIME, .clock_set = test_clock_set } },
 };
 

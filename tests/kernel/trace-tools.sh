@@ -83,7 +83,7 @@ one_line()
 one_line "bpftrace: who schedules" has /tmp/documented.txt '^ *hwt_ioctl' <<'end'
 bpftrace -e 'tracepoint:hwt:hwt_schedule { @[kstack(5)] = count(); }'
 end
-one_line "bpftrace: who wakes" has /tmp/documented.txt '^@\[hwt_device, 1\]: [0-9]' <<'end'
+one_line "bpftrace: who wakes" has /tmp/documented.txt '^@\[hwt_device, 0\]: [0-9]' <<'end'
 bpftrace -e 'tracepoint:hwt:hwt_wake { @[args->wheel, args->kicked] = count(); }'
 end
 

@@ -145,12 +145,12 @@ def test_wheel(fault, texts, room):
                         if logged(fault, ["prlimit", "--cpu=2", *command], "a"))
 
 
-def test_libhwt(fault, texts, room, flags="0"):
+def test_libhwt(fault, texts, room):
     """The thread sanitizer: a data race is reported, sooner or later."""
     for file in (host.TOP / "lib").glob("*.[ch]"):
         write(room / file.name, texts.get(f"lib/{file.name}") or file.read_bytes())
     make_unit(fault, room, "threads", f"LIB={room}", "SANITIZE=-fsanitize=thread", "OPTIMIZE=-O1")
-    command = ["timeout", "60", room / "threads", flags]
+    command = ["timeout", "60", room / "threads"]
     for _ in range(20 if texts else 3):
         logged(fault, command, env={**os.environ, "TSAN_OPTIONS": "halt_on_error=1"})
         text = fault.log.read_text(errors="replace")

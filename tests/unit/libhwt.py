@@ -212,7 +212,7 @@ def pages():
 
 def prototypes(text):
     """Return the prototypes in a text, whatever its line breaks are."""
-    return re.findall(r"(?:int|void|uint64_t) libhwt_[a-z_]+\([^;]*\);", re.sub(r"\s+", " ", text))
+    return re.findall(r"(?:int |void |uint64_t |struct hwt_op \*)libhwt_[a-z_]+\([^;]*\);", re.sub(r"\s+", " ", text))
 
 
 def synopses():
@@ -242,11 +242,8 @@ def points(quick, rounds):
            ("it builds with other sanitizers", sanitizer, "memory", "address,undefined"),
            *([] if quick else [("it builds with clang", build, "clang", "CC=clang-14", werror, "static")])]
     yield [("it installs", build, "build", f"DESTDIR={ROOT}", "PREFIX=/opt/hwt", "install")]
-    yield [("threads and rings", threads, "threads", 0, rounds),
-           ("threads and batches", threads, "threads", 2, rounds),
-           ("threads and calls", threads, "threads", 6, rounds),
-           ("memory, with rings", threads, "memory", 0, rounds),
-           ("memory, with batches", threads, "memory", 2, rounds),
+    yield [("threads", threads, "threads", rounds),
+           ("memory", threads, "memory", rounds),
            *((f"the header is fit for {std}", header, "gcc", "c", std) for std in ("c11", "gnu11", "c2x")),
            ("it exports what the version script lists", version_script),
            ("... which is what the header declares",
@@ -268,10 +265,10 @@ def points(quick, rounds):
                ("prototypes in the manual are those of the header", synopses)]
 
 
-def threads(name, flags, rounds):
-    """Run the test of threads, whose argument is the flags of the queue."""
+def threads(name, rounds):
+    """Run the test of threads."""
     for _ in range(rounds):
-        run(OUT / f"{name}.test", flags, env={"TSAN_OPTIONS": "halt_on_error=1"})
+        run(OUT / f"{name}.test", env={"TSAN_OPTIONS": "halt_on_error=1"})
 
 
 def found_by(point):

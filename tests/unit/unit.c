@@ -12,6 +12,7 @@
 #include <linux/kernel.h>
 #include <linux/slab.h>
 
+#include "device/sized.h"
 #include "hwt_wheel.h"
 #include "tap.h"
 
@@ -393,6 +394,39 @@ static void search_has_an_end(void)
 	end();
 }
 
+/* -- Structures that grow --------------------------------------------------- */
+
+/* The first version, and one that has grown. */
+struct first {
+	u64 a, b;
+};
+
+struct grown {
+	u64 a, b, c;
+};
+
+/* An old program and a new kernel, and the reverse. */
+static void sizes(void)
+{
+	struct grown grown = { 1, 2, 3 }, loaded;
+	struct first first = { 1, 2 }, old;
+
+	memset(&loaded, 0xff, sizeof(loaded));
+	CHECK(!hwt_sized_load(&loaded, sizeof(loaded), &first, sizeof(first)));
+	CHECK(loaded.a == 1 && loaded.b == 2 && !loaded.c);
+	memset(&old, 0xff, sizeof(old));
+	hwt_sized_store(&old, sizeof(old), &grown, sizeof(grown));
+	CHECK(old.a == 1 && old.b == 2);
+
+	CHECK(hwt_sized_load(&old, sizeof(old), &grown, sizeof(grown)) == -E2BIG);
+	grown.c = 0;
+	CHECK(!hwt_sized_load(&old, sizeof(old), &grown, sizeof(grown)));
+	CHECK(old.a == 1 && old.b == 2);
+	memset(&grown, 0xff, sizeof(grown));
+	hwt_sized_store(&grown, sizeof(grown), &first, sizeof(first));
+	CHECK(grown.a == 1 && grown.b == 2 && !grown.c);
+}
+
 static const struct {
 	const char *name;
 	void (*once)(void);
@@ -406,6 +440,7 @@ static const struct {
 	{ "far in few looks", .once = far_in_few_looks },
 	{ "flush and rebase in steps", .once = gathers_in_steps },
 	{ "a search has an end", .once = search_has_an_end },
+	{ "structures of an older and of a newer program", .once = sizes },
 	{ "rounds without anything due are passed by", .for_levels = rounds_are_passed_by },
 	{ "a rebase keeps the order of what is due", .for_levels = rebase_keeps_order },
 	{ "an advance stops where timeouts are due", .for_levels = stops_at_due },

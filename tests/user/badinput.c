@@ -53,24 +53,24 @@ FIXTURE_VARIANT(each) {
 	.reserved = offsetof(struct hwt_##_name##_args, reserved)
 
 FIXTURE_VARIANT_ADD(each, setup) {
-	IOCTL(SETUP, setup), RESERVED(setup), .good.setup.clock = CLOCK_REALTIME,
-	.flags = HWT_SETUP_COARSE_CLOCK | HWT_SETUP_TELL_CLOCK_SET | HWT_SETUP_BUSY_WAIT |
-		 HWT_SETUP_CPU,
+	IOCTL(SETUP, setup), .good.setup.flags = HWT_SETUP_REALTIME,
+	.flags = HWT_SETUP_BOOTTIME | HWT_SETUP_REALTIME | HWT_SETUP_TELL_CLOCK_SET |
+		 HWT_SETUP_BUSY_WAIT | HWT_SETUP_CPU | HWT_SETUP_PRIVATE | HWT_SETUP_KEYS,
 };
 
-FIXTURE_VARIANT_ADD(each, info) { IOCTL(INFO, info), RESERVED(info) };
+FIXTURE_VARIANT_ADD(each, info) { IOCTL(INFO, info) };
 FIXTURE_VARIANT_ADD(each, schedule) {
-	IOCTL(SCHEDULE, schedule), RESERVED(schedule), .flags = HWT_ABSOLUTE,
+	IOCTL(SCHEDULE, schedule), .flags = HWT_ARM_ABSOLUTE,
 	.good.schedule.time_ns = HWT_NEVER,
 };
 
 FIXTURE_VARIANT_ADD(each, modify) {
-	IOCTL(MODIFY, modify), RESERVED(modify), .flags = HWT_ABSOLUTE | HWT_SET_USER_DATA,
+	IOCTL(MODIFY, modify), RESERVED(modify), .flags = HWT_ARM_ABSOLUTE | HWT_ARM_USER_DATA,
 	.good.modify.time_ns = HWT_NEVER,
 };
 
 FIXTURE_VARIANT_ADD(each, get) { IOCTL(GET, get) };
-FIXTURE_VARIANT_ADD(each, cancel) { IOCTL(CANCEL, cancel), RESERVED(cancel) };
+FIXTURE_VARIANT_ADD(each, cancel) { IOCTL(CANCEL, cancel), .flags = HWT_CANCEL_ALL };
 FIXTURE_VARIANT_ADD(each, stats) { IOCTL(STATS, stats) };
 FIXTURE_VARIANT_ADD(each, stop) { IOCTL(STOP, stop) };
 FIXTURE_VARIANT_ADD(each, list) {
@@ -277,22 +277,18 @@ TEST_F(ctx, unknown_ids)
 }
 
 static const struct hwt_setup_args bad_setups[] = {
-	{ .clock = CLOCK_REALTIME_COARSE },
-	{ .clock = CLOCK_TAI },
-	{ .clock = CLOCK_MONOTONIC, .flags = HWT_SETUP_TELL_CLOCK_SET },
-	{ .clock = CLOCK_BOOTTIME, .flags = HWT_SETUP_TELL_CLOCK_SET },
-	{ .clock = CLOCK_MONOTONIC_RAW },
-	{ .clock = -1 },
-	{ .clock = 1000 },
-	{ .clock = CLOCK_MONOTONIC, .ticks_per_wheel = 1 },
-	{ .clock = CLOCK_MONOTONIC, .ticks_per_wheel = 65537 },
-	{ .clock = CLOCK_MONOTONIC, .ticks_per_wheel = ~0U },
-	{ .clock = CLOCK_MONOTONIC, .levels = 7 },
-	{ .clock = CLOCK_MONOTONIC, .levels = ~0U },
+	{ .flags = HWT_SETUP_TELL_CLOCK_SET },
+	{ .flags = HWT_SETUP_BOOTTIME | HWT_SETUP_TELL_CLOCK_SET },
+	{ .flags = HWT_SETUP_BOOTTIME | HWT_SETUP_REALTIME },
+	{ .ticks_per_wheel = 1 },
+	{ .ticks_per_wheel = 65537 },
+	{ .ticks_per_wheel = ~0U },
+	{ .levels = 7 },
+	{ .levels = ~0U },
 	/* The tick times the buckets overflows. */
-	{ .clock = CLOCK_MONOTONIC, .tick_ns = 1ULL << 62, .ticks_per_wheel = 2 },
-	{ .clock = CLOCK_MONOTONIC, .tick_ns = HWT_NEVER },
-	{ .clock = CLOCK_MONOTONIC, .max_pending = 1ULL << 63 },
+	{ .tick_ns = 1ULL << 62, .ticks_per_wheel = 2 },
+	{ .tick_ns = HWT_NEVER },
+	{ .max_pending = 1ULL << 63 },
 };
 
 TEST_F(ctx, setup_values)
@@ -314,7 +310,7 @@ TEST_F(ctx, setup_values)
 	after.now_ns = 0;
 	EXPECT_EQ(0, memcmp(&before, &after, sizeof(before)));
 	/* The largest that is good. */
-	EXPECT_EQ(0, hwt_with(self->fd, SETUP, setup, .clock = CLOCK_MONOTONIC,
+	EXPECT_EQ(0, hwt_with(self->fd, SETUP, setup,
 			      .tick_ns = 1ULL << 61, .ticks_per_wheel = 2, .levels = 6,
 			      .max_pending = HWT_NEVER >> 1));
 	EXPECT_EQ(0, hwt_add(self->fd, 0, 1ULL << 61, 0, NULL));
@@ -331,11 +327,6 @@ TEST_F(ctx, bad_pointers_of_the_others)
 		EXPECT_EQ(-EFAULT, hwt_call(self->fd, requests[i], NULL));
 		EXPECT_EQ(-EFAULT, hwt_call(self->fd, requests[i], (void *)-4096L));
 	}
-}
-
-TEST_F(ctx, info_with_a_reserved_field)
-{
-	EXPECT_EQ(-EINVAL, hwt_with(self->fd, INFO, info, .reserved2 = 1));
 }
 
 /* A program that does not learn does not fill the log. */

@@ -27,7 +27,7 @@ TEST_F(ctx, schedule_and_get)
 
 	ops[0] = op_schedule(HOUR, 10);
 	ops[1] = op_schedule(before + 2 * HOUR, 11);
-	ops[1].flags = HWT_ABSOLUTE;
+	ops[1].flags = HWT_ARM_ABSOLUTE;
 	ops[1].slack_ns = SEC;
 	ops[2] = op_schedule(HOUR, 12);
 	ops[2].mode = HWT_MODE_FIXED_DELAY;
@@ -72,13 +72,13 @@ TEST_F(ctx, one_after_the_other)
 
 	ASSERT_EQ(0, hwt_add(self->fd, 0, HOUR, 1, &id));
 	ops[0] = op_modify(id, 2 * HOUR);
-	ops[0].flags = HWT_SET_USER_DATA;
+	ops[0].flags = HWT_ARM_USER_DATA;
 	ops[0].user_data = 2;
 	ops[1] = op_get(id);
 	ops[2] = op_modify(id, 100 * SEC);
 	ops[3] = op_get(id);
 	ops[4] = op_modify(id, 100 * SEC);
-	ops[4].flags = HWT_SET_USER_DATA;
+	ops[4].flags = HWT_ARM_USER_DATA;
 	ops[4].user_data = 3;
 	ops[5] = op_get(id);
 	ops[6] = op_cancel(id);
@@ -136,9 +136,9 @@ static const struct bad {
 	{ "modify: flag 4", EINVAL, { .opcode = HWT_OP_MODIFY, .id = ONE, .flags = 4 } },
 	{ "modify: mode", EINVAL, { .opcode = HWT_OP_MODIFY, .id = ONE, .mode = 1 } },
 	{ "modify: a period for a one-shot", EINVAL,
-	  { .opcode = HWT_OP_MODIFY, .id = ONE, .flags = HWT_SET_USER_DATA, .period_ns = SEC } },
+	  { .opcode = HWT_OP_MODIFY, .id = ONE, .flags = HWT_ARM_USER_DATA, .period_ns = SEC } },
 	{ "modify: slack for a periodic one", EINVAL,
-	  { .opcode = HWT_OP_MODIFY, .id = PERIODIC, .flags = HWT_SET_USER_DATA, .slack_ns = 1 } },
+	  { .opcode = HWT_OP_MODIFY, .id = PERIODIC, .flags = HWT_ARM_USER_DATA, .slack_ns = 1 } },
 	{ "modify: overruns", EINVAL, { .opcode = HWT_OP_MODIFY, .id = ONE, .overruns = 1 } },
 	{ "cancel: id 0", ENOENT, { .opcode = HWT_OP_CANCEL } },
 	{ "cancel: no such id", ENOENT, { .opcode = HWT_OP_CANCEL, .id = 2 } },
@@ -164,7 +164,7 @@ TEST_F(ctx, one_that_fails_does_so_alone)
 	__u64 id[2];
 	int i;
 
-	ASSERT_EQ(0, hwt_add(self->fd, HWT_ABSOLUTE, now_ns() + HOUR, 99, &id[0]));
+	ASSERT_EQ(0, hwt_add(self->fd, HWT_ARM_ABSOLUTE, now_ns() + HOUR, 99, &id[0]));
 	ASSERT_EQ(0, hwt_add_periodic(self->fd, HWT_MODE_FIXED_RATE, HOUR, HOUR, 99, &id[1]));
 	for (i = 0; i < 2; i++)
 		ASSERT_EQ(0, hwt_get(self->fd, id[i], &was[i]));
@@ -205,8 +205,8 @@ TEST_F(ctx, limit_and_stop)
 	ASSERT_EQ(4, hwt_batch(self->fd, ops, 4));
 	EXPECT_EQ(0, ops[0].result);
 	EXPECT_EQ(0, ops[1].result);
-	EXPECT_EQ(-EAGAIN, ops[2].result);
-	EXPECT_EQ(-EAGAIN, ops[3].result);
+	EXPECT_EQ(-ENOSPC, ops[2].result);
+	EXPECT_EQ(-ENOSPC, ops[3].result);
 	ASSERT_EQ(2, hwt_stop(self->fd));
 	ops[2] = op_schedule(SEC, 0);
 	ops[3] = op_modify(ops[0].id, SEC);
@@ -227,7 +227,7 @@ TEST_F(ctx, limit_and_stop)
 
 TEST_F(ctx, bad_arguments)
 {
-	static const __u32 sizes[] = { 0, 1, OP - 1, OP + 1, 2 * OP, -1U };
+	static const __u32 sizes[] = { 0, 1, OP - 1, OP + 1, HWT_OP_SIZE_MAX + 8, -1U };
 	struct hwt_batch_args args = { .size = sizeof(args) - 1, .op_size = OP };
 	struct hwt_op op = op_schedule(SEC, 0);
 	unsigned int i;
@@ -239,6 +239,33 @@ TEST_F(ctx, bad_arguments)
 	EXPECT_EQ(0ULL, hwt_timeouts(self->fd));
 	/* No operation: no look at them. */
 	EXPECT_EQ(0, hwt_batch(self->fd, (void *)8, 0));
+}
+
+/* Those of a program that knows more than the kernel: what it does not use is zero. */
+TEST_F(ctx, larger_operations)
+{
+	struct {
+		struct hwt_op op;
+		__u64 more[3];
+	} ops[3] = {
+		{ op_schedule(HOUR, 1), {} },
+		{ op_schedule(HOUR, 2), { 0, 0, 1 } },
+		{ op_schedule(HOUR, 3), {} },
+	};
+	struct hwt_batch_args args = {
+		.size = sizeof(args),
+		.ops = (uintptr_t)ops,
+		.count = 3,
+		.op_size = sizeof(ops[0]),
+	};
+
+	ASSERT_EQ(0, hwt_call(self->fd, HWT_IOC_BATCH, &args));
+	EXPECT_EQ(3U, args.count);
+	EXPECT_EQ(0, ops[0].op.result);
+	EXPECT_EQ(-E2BIG, ops[1].op.result);
+	EXPECT_EQ(0, ops[2].op.result);
+	EXPECT_EQ(2ULL, hwt_timeouts(self->fd));
+	EXPECT_EQ(HWT_STATE_PENDING, hwt_del(self->fd, ops[2].op.id));
 }
 
 TEST_F(ctx, counts)

@@ -18,7 +18,7 @@
 #define OPS		256
 #define IDS		64
 
-enum way { IOCTL, PERIODIC, BATCH, RINGS, POLLED_RINGS, LARGE_RINGS, LARGE_WHEELS };
+enum way { IOCTL, PERIODIC, BATCH, RINGS, LARGE_RINGS, LARGE_WHEELS };
 
 /*
  * What the child in the group tells, in memory that both have touched. It has all it needs
@@ -49,7 +49,6 @@ FIXTURE_VARIANT_ADD(group, ioctl) { IOCTL };
 FIXTURE_VARIANT_ADD(group, periodic) { PERIODIC };
 FIXTURE_VARIANT_ADD(group, batch) { BATCH };
 FIXTURE_VARIANT_ADD(group, rings) { RINGS };
-FIXTURE_VARIANT_ADD(group, polled_rings) { POLLED_RINGS };
 FIXTURE_VARIANT_ADD(group, large_rings) { LARGE_RINGS };
 FIXTURE_VARIANT_ADD(group, large_wheels) { LARGE_WHEELS };
 
@@ -115,7 +114,6 @@ static int by_ops(volatile struct told *told, int fd, struct ring *ring, __u64 *
 	else if (ring->fd >= 0)
 		while (ring_op_head(ring) != ring->shared->op_tail)
 			NEED(ring_enter(ring, OPS, 0, 0) > 0);
-	NEED(!ring || ring_wait_ops(ring));
 	for (i = 0; i < OPS; i++) {
 		if (done[i].result)
 			return done[i].result;
@@ -141,24 +139,17 @@ static int add_soon(int fd)
 static void use_up(volatile struct told *told, enum way way)
 {
 	int fd = hwt_open(O_NONBLOCK), other = hwt_open(O_NONBLOCK), ret, i;
-	bool rings = way == RINGS || way == POLLED_RINGS;
 	struct hwt_event event;
 	struct hwt_get_args get;
 	static __u64 id[IDS];
 	struct ring ring;
 
 	NEED(fd >= 0 && other >= 0);
-	/* With polled rings it is the wheel's thread that asks for memory. */
-	NEED(way != POLLED_RINGS || !hwt_busy(fd, 0));
-	/* The cgroup is that of the process when it makes the rings. */
-	NEED(write_text(GROUP "/cgroup.procs", "0"));
-	NEED(!rings || !ring_make(&ring, fd, way == RINGS ? 0 : HWT_RINGS_POLL, OPS, 64));
-	if (way == POLLED_RINGS)
-		ring.fd = -1;
+	NEED(way != RINGS || !ring_make(&ring, fd, 0, OPS, 64));
 	NEED(join());
 	do {
-		if (way == BATCH || rings) {
-			ret = by_ops(told, fd, rings ? &ring : NULL, id);
+		if (way == BATCH || way == RINGS) {
+			ret = by_ops(told, fd, way == RINGS ? &ring : NULL, id);
 			continue;
 		}
 		if (way == PERIODIC && told->made >= IDS)
@@ -178,7 +169,7 @@ static void use_up(volatile struct told *told, enum way way)
 	/* At the limit what is there works, */
 	told->worked += hwt_move(fd, id[0], 0, 0) == HWT_STATE_PENDING;
 	told->worked += hwt_wait(fd, PATIENCE_MS) == POLLIN;
-	told->worked += (rings ? ring_pop(&ring, &event) : hwt_read(fd, &event, 1) == 1) &&
+	told->worked += (way == RINGS ? ring_pop(&ring, &event) : hwt_read(fd, &event, 1) == 1) &&
 			event.id == id[0];
 	told->worked += !hwt_get(fd, id[1], &get);
 	for (i = 1; i < IDS; i++)
@@ -212,7 +203,6 @@ static int ask_for_much(int fd, enum way way)
 {
 	struct hwt_setup_args setup = {
 		.size = sizeof(setup),
-		.clock = CLOCK_MONOTONIC,
 		.ticks_per_wheel = 65536,
 		.levels = 2,
 	};

@@ -14,14 +14,14 @@
  * hwt-test: long
  * hwt-test: only debug debug612
  * hwt-test: timeout 900
- * hwt-test: load max_shared=64 max_user_timeouts=300 max_user_wheels=3
+ * hwt-test: load max_user_timeouts=300 max_user_wheels=3
  */
 #include "kselftest_harness.h"
 #include <sys/uio.h>
 
 #include "fault_scene.h"
 
-#define SHARED		64	/* as max_shared above */
+#define MANY		64	/* as many as one node of the table has room for */
 #define OPS		70	/* more than are handled at once */
 #define ENTRIES		64	/* of rings */
 #define RING_OPS	20
@@ -70,12 +70,12 @@ static struct hwt_setup_args setup;
 static struct hwt_op ops[OPS];
 static struct hwt_rings_args rings;
 
-/* The next one is one more than may be on the shared wheel. */
-static void as_many_as_share(struct __test_metadata *_metadata, struct env *env)
+/* The next one needs a new node of the table. */
+static void a_full_node(struct __test_metadata *_metadata, struct env *env)
 {
 	unsigned int i;
 
-	for (i = 0; i < SHARED; i++)
+	for (i = 0; i < MANY; i++)
 		ASSERT_EQ(0, hwt_add(env->fd, 0, HOUR, i, NULL));
 }
 
@@ -108,21 +108,21 @@ static int call_get(struct env *env)
 /* One that is cut short goes on with the next call. */
 static int call_list(struct env *env)
 {
-	static struct hwt_list_entry list[SHARED + 8];
+	static struct hwt_list_entry list[MANY + 8];
 	struct hwt_list_args args = { .size = sizeof(args), .entry_size = sizeof(list[0]) };
 	unsigned int total = 0;
 	int ret;
 
 	do {
 		args.entries = (uintptr_t)(list + total);
-		args.count = SHARED + 8 - total;
+		args.count = MANY + 8 - total;
 		ret = hwt_call(env->fd, HWT_IOC_LIST, &args);
 		total += ret ? 0 : args.count;
-	} while (!ret && args.count && total < SHARED);
-	return ret ? ret : total == SHARED ? 0 : -EPROTO;
+	} while (!ret && args.count && total < MANY);
+	return ret ? ret : total == MANY ? 0 : -EPROTO;
 }
 
-static int call_setup_with(struct env *env, __s32 clock, __u32 flags, __u32 priority)
+static int call_setup_with(struct env *env, __u32 flags, __u32 priority)
 {
 	setup = (struct hwt_setup_args) {
 		.size = sizeof(setup),
@@ -130,7 +130,6 @@ static int call_setup_with(struct env *env, __s32 clock, __u32 flags, __u32 prio
 		.tick_ns = 2 * MSEC,
 		.ticks_per_wheel = 4096,
 		.levels = 6,
-		.clock = clock,
 		.priority = priority,
 	};
 	return hwt_call(env->fd, HWT_IOC_SETUP, &setup);
@@ -138,19 +137,20 @@ static int call_setup_with(struct env *env, __s32 clock, __u32 flags, __u32 prio
 
 static int call_setup(struct env *env)
 {
-	return call_setup_with(env, CLOCK_BOOTTIME, 0, HWT_SETUP_FIFO_LOW);
+	return call_setup_with(env, HWT_SETUP_BOOTTIME, HWT_PRIO_FIFO_LOW);
 }
 
 static int call_setup_tell(struct env *env)
 {
-	return call_setup_with(env, CLOCK_REALTIME, HWT_SETUP_TELL_CLOCK_SET, 0);
+	return call_setup_with(env, HWT_SETUP_REALTIME | HWT_SETUP_TELL_CLOCK_SET, 0);
 }
 
 static bool done_setup(const struct env *env)
 {
 	const struct hwt_info_args *info = &env->after.info;
 
-	return info->clock == setup.clock && info->tick_ns == 2 * MSEC &&
+	return (info->clock == CLOCK_REALTIME) == !!(setup.flags & HWT_SETUP_REALTIME) &&
+	       info->tick_ns == 2 * MSEC &&
 	       info->ticks_per_wheel == 4096 && info->levels == 6 && env->after.private == 1 &&
 	       changed(env, (struct change) { .private = true, .wheel = true });
 }
@@ -165,14 +165,14 @@ static int call_schedule_with(struct env *env, __u32 flags, __u32 mode, __u64 pe
 		.period_ns = period_ns,
 		.user_data = 7,
 	};
-	if (flags & HWT_ABSOLUTE)
+	if (flags & HWT_ARM_ABSOLUTE)
 		schedule.time_ns += now_ns();
 	return hwt_call(env->fd, HWT_IOC_SCHEDULE, &schedule);
 }
 
 static int call_schedule(struct env *env)
 {
-	return call_schedule_with(env, HWT_ABSOLUTE, HWT_MODE_ONE_SHOT, 0);
+	return call_schedule_with(env, HWT_ARM_ABSOLUTE, HWT_MODE_ONE_SHOT, 0);
 }
 
 static int call_schedule_periodic(struct env *env)
@@ -200,24 +200,11 @@ static bool undone_schedule(const struct env *env)
 	return changed(env, (struct change) { .scheduled = 1, .cancelled = 1 });
 }
 
-/* The same, with a wheel of the context's own from now on. */
-static bool done_schedule_parted(const struct env *env)
-{
-	const struct change by = { .timeouts = 1, .scheduled = 1, .private = true };
-
-	return made(env) && kept(env) && changed(env, by);
-}
-
-static bool undone_schedule_parted(const struct env *env)
-{
-	return changed(env, (struct change) { .scheduled = 1, .cancelled = 1, .private = true });
-}
-
 static int call_modify(struct env *env)
 {
 	struct hwt_modify_args modify = {
 		.size = sizeof(modify),
-		.flags = HWT_SET_USER_DATA,
+		.flags = HWT_ARM_USER_DATA,
 		.id = env->pending,
 		.time_ns = 2 * HOUR,
 		.user_data = 77,
@@ -359,17 +346,18 @@ static bool done_batch(const struct env *env)
 /* -- Rings ------------------------------------------------------------------- */
 
 /* The event of the one that has fired goes to the ring. */
-static void some_and_rings(struct __test_metadata *_metadata, struct env *env)
+static void mapped_rings(struct __test_metadata *_metadata, struct env *env)
 {
 	some(_metadata, env);
 	ASSERT_EQ(0, hwt_rings(env->fd, 0, ENTRIES, ENTRIES, &rings));
-}
-
-static void mapped_rings(struct __test_metadata *_metadata, struct env *env)
-{
-	some_and_rings(_metadata, env);
 	ASSERT_EQ(0, ring_map(&env->ring, env->fd, &rings));
 	ASSERT_EQ(1, ring_unread(&env->ring));
+}
+
+static void some_and_rings(struct __test_metadata *_metadata, struct env *env)
+{
+	mapped_rings(_metadata, env);
+	ring_unmap(&env->ring);
 }
 
 /* -- HWT_IOC_RINGS ---------------------------------------------------------- */
@@ -377,15 +365,6 @@ static void mapped_rings(struct __test_metadata *_metadata, struct env *env)
 static int call_rings(struct env *env)
 {
 	return hwt_rings(env->fd, 0, ENTRIES, ENTRIES, &rings);
-}
-
-/* The event has moved, and its id has ended. */
-static bool done_rings(const struct env *env)
-{
-	struct hwt_event event;
-
-	return hwt_read(env->fd, &event, 1) == -EBUSY && kept_but(env, env->fired) &&
-	       changed(env, (struct change) { .timeouts = -1, .events = -1, .read = 1 });
 }
 
 /* -- Mappings ---------------------------------------------------------------- */
@@ -503,7 +482,7 @@ FIXTURE_VARIANT_ADD(scene, info) { 2, 2, { some, call_info, unchanged, .any = fa
 FIXTURE_VARIANT_ADD(scene, stats) { 2, 2, { some, call_stats, unchanged, .any = false } };
 FIXTURE_VARIANT_ADD(scene, get) { 2, 2, { some, call_get, unchanged, .any = false } };
 /* Two pages of entries: a fault with the second is no error, the call ends early. */
-FIXTURE_VARIANT_ADD(scene, list) { 5, 3, { as_many_as_share, call_list, unchanged, .any = false } };
+FIXTURE_VARIANT_ADD(scene, list) { 5, 3, { a_full_node, call_list, unchanged, .any = false } };
 FIXTURE_VARIANT_ADD(scene, setup) { 10, 6, { empty, call_setup, done_setup, .again = -EBUSY } };
 FIXTURE_VARIANT_ADD(scene, setup_tell) {
 	11, 6, { empty, call_setup_tell, done_setup, .again = -EBUSY },
@@ -521,10 +500,9 @@ FIXTURE_VARIANT_ADD(scene, schedule_first) {
 	3, 3, { empty, call_schedule, done_schedule, .undone = undone_schedule },
 };
 
-/* A wheel, and a node of the table. */
-FIXTURE_VARIANT_ADD(scene, schedule_parts) {
-	12, 6,
-	{ as_many_as_share, call_schedule, done_schedule_parted, .undone = undone_schedule_parted },
+/* A node of the table. */
+FIXTURE_VARIANT_ADD(scene, schedule_node) {
+	4, 3, { a_full_node, call_schedule, done_schedule, .undone = undone_schedule },
 };
 
 FIXTURE_VARIANT_ADD(scene, modify) { 2, 2, { some, call_modify, done_modify, .any = false } };
@@ -536,7 +514,7 @@ FIXTURE_VARIANT_ADD(scene, readv) { 2, 0, { some, call_readv, done_read, .any = 
 FIXTURE_VARIANT_ADD(scene, batch) { 20, 4, { some, call_batch, done_batch, .any = false } };
 
 /* The array, each page, the kernel's mapping, two copies. */
-FIXTURE_VARIANT_ADD(scene, create) { 8, 8, { some, call_rings, done_rings, .again = -EBUSY } };
+FIXTURE_VARIANT_ADD(scene, create) { 8, 8, { some, call_rings, unchanged, .any = false } };
 FIXTURE_VARIANT_ADD(scene, mmap) { 2, 2, { some_and_rings, call_mmap, unchanged, .any = true } };
 /*
  * The operations' memory is their own matter, and they do not want it as often each time: the
@@ -551,21 +529,9 @@ FIXTURE_VARIANT_ADD(scene, enter_wait) {
 
 #define KTHREADD	2
 
-/* No thread is to be had: EAGAIN, as fork() says, which counts as refused. */
-static bool undone_rejected(const struct env *env)
-{
-	return changed(env, (struct change) { .rejected = 1 });
-}
-
 /* A stack may be one that was kept for the next thread: then fewer fail. */
 FIXTURE_VARIANT_ADD(scene, thread_setup) {
 	5, 3, { empty, call_setup, done_setup, .again = -EBUSY, .any = true, .pid = KTHREADD },
-};
-
-FIXTURE_VARIANT_ADD(scene, thread_schedule_parts) {
-	5, 3,
-	{ as_many_as_share, call_schedule, done_schedule_parted, .undone = undone_rejected,
-	  .any = true, .pid = KTHREADD },
 };
 
 /* -- What a failed call leaves possible ----------------------------------------- */
@@ -603,7 +569,7 @@ TEST_F_TIMEOUT(limited, call_that_fails_is_none, 300)
 /* -- Pages ---------------------------------------------------------------------------- */
 
 #define GROUP		CGROUP "/hwt-fault"
-#define MANY		1024
+#define MOST		1024
 /* Charged in advance; each of the calls that fail has more pages than that, on average. */
 #define SLOP		65536
 
@@ -625,7 +591,7 @@ static long plain_pages(void)
 
 static int call_many(struct env *env)
 {
-	return hwt_rings(env->fd, 0, MANY, MANY, &rings);
+	return hwt_rings(env->fd, 0, MOST, MOST, &rings);
 }
 
 static void check_many(struct __test_metadata *_metadata, void *arg, int ret, unsigned int hit)
@@ -667,9 +633,9 @@ TEST_F_TIMEOUT(limited, pages_are_given_back, 300)
 		/* That they are seen: rings of some hundred kilobytes. */
 		before = plain_pages();
 		fd = hwt_open(0);
-		EXPECT_EQ(0, hwt_rings(fd, 0, MANY, MANY, &rings));
+		EXPECT_EQ(0, hwt_rings(fd, 0, MOST, MOST, &rings));
 		EXPECT_LE(before + (long)rings.map_size / 2, plain_pages());
-		EXPECT_LT(2U * MANY * sizeof(struct hwt_event) / 4096, count.failed);
+		EXPECT_LT(2U * MOST * sizeof(struct hwt_event) / 4096, count.failed);
 		_exit(_metadata->passed ? 0 : 1);
 	}
 	EXPECT_EQ(0, child_end(pid));

@@ -70,8 +70,10 @@ static const char *left(void)
 		return "a slab cache";
 	if (in_file("/sys/devices/system/cpu/hotplug/states", "hwt:"))
 		return "a hotplug state";
-	if (in_file("/proc/misc", "hwt"))
-		return "a misc device";
+	if (in_file("/proc/devices", " hwt\n"))
+		return "a device number";
+	if (!access("/sys/class/hwt", F_OK))
+		return "a class of devices";
 	if (!access("/sys/kernel/debug/hwt", F_OK))
 		return "a directory in debugfs";
 	return NULL;
@@ -91,8 +93,8 @@ static void works(struct __test_metadata *_metadata)
 	struct hwt_event event;
 
 	ASSERT_LE(0, fd);
-	EXPECT_EQ(1, read_number(REFCNT));
-	EXPECT_EQ(0, hwt_add(fd, HWT_ABSOLUTE, 0, 6, NULL));
+	EXPECT_LT(0, read_number(REFCNT));
+	EXPECT_EQ(0, hwt_add(fd, HWT_ARM_ABSOLUTE, 0, 6, NULL));
 	EXPECT_EQ(1, hwt_next(fd, &event));
 	EXPECT_EQ(6, event.user_data);
 	close(fd);
@@ -266,7 +268,7 @@ static void check_open(struct __test_metadata *_metadata, void *arg, int ret, un
 		TH_LOG("%d", ret);
 	}
 	if (!ret) {
-		EXPECT_EQ(1, read_number(REFCNT));
+		EXPECT_LT(0, read_number(REFCNT));
 		close(opened);
 	}
 	EXPECT_EQ(0, read_number(REFCNT));

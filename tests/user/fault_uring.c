@@ -11,14 +11,14 @@
  * hwt-test: only debug612
  * hwt-test: libs uring
  * hwt-test: timeout 900
- * hwt-test: load max_shared=64 max_user_timeouts=300 max_user_wheels=3
+ * hwt-test: load max_user_timeouts=300 max_user_wheels=3
  */
 #include "kselftest_harness.h"
 #include <liburing.h>
 
 #include "fault_scene.h"
 
-#define SHARED		64	/* as max_shared above */
+#define MANY		64	/* as many as one node of the table has room for */
 #define OLD_NAME	5	/* of the command that is outstanding before */
 #define NEW_NAME	7
 
@@ -47,6 +47,7 @@ static int uring_arm(struct env *env, __u64 name, __u32 flags, __u64 time_ns,
 	sqe->fd = env->fd;
 	sqe->cmd_op = HWT_URING_ARM;
 	sqe->user_data = name;
+	sqe->addr = name;
 	memcpy(sqe->cmd, &cmd, sizeof(cmd));
 submit:
 	ret = io_uring_submit(&uring);
@@ -134,14 +135,14 @@ static void commands(struct __test_metadata *_metadata, struct env *env)
 	ASSERT_EQ(1, outstanding);
 }
 
-/* The next one is one more than may be on the shared wheel, and than one node has room for. */
-static void as_many_as_share(struct __test_metadata *_metadata, struct env *env)
+/* The next one needs a new node of the table. */
+static void a_full_node(struct __test_metadata *_metadata, struct env *env)
 {
 	unsigned int i;
 
 	commands(_metadata, env);
-	for (i = 4; i < SHARED; i++)
-		ASSERT_EQ(0, hwt_add(env->fd, 0, HOUR, i, NULL));
+	for (i = 4; i < MANY; i++)
+		ASSERT_EQ(0, hwt_arm(env->fd, NULL, .time_ns = HOUR, .id = 1000 + i));
 }
 
 /* -- The calls --------------------------------------------------------------- */
@@ -186,17 +187,10 @@ static bool done_arm(const struct env *env)
 	return made(env) && changed(env, (struct change) { .timeouts = 1, .scheduled = 1 });
 }
 
-static bool done_arm_parted(const struct env *env)
-{
-	const struct change by = { .timeouts = 1, .scheduled = 1, .private = true };
-
-	return outstanding == 2 && kept(env) && changed(env, by);
-}
-
 /* One that is due: it completes. */
 static int call_due(struct env *env)
 {
-	int ret = uring_arm(env, NEW_NAME, HWT_ABSOLUTE, 0, 0);
+	int ret = uring_arm(env, NEW_NAME, HWT_ARM_ABSOLUTE, 0, 0);
 
 	return ret ? ret : uring_result(NEW_NAME);
 }
@@ -204,7 +198,7 @@ static int call_due(struct env *env)
 /* Nothing is left of it, but until it is let go of it counts. */
 static bool done_due(const struct env *env)
 {
-	const struct change by = { .scheduled = 1, .expired = 1, .shared = true };
+	const struct change by = { .scheduled = 1, .expired = 1 };
 
 	return outstanding == 1 && changed(env, by);
 }
@@ -223,16 +217,17 @@ FIXTURE_VARIANT(uring) {
 };
 
 FIXTURE_VARIANT_ADD(uring, arm) { 2, 1, false, commands, call_arm, done_arm };
-FIXTURE_VARIANT_ADD(uring, arm_parted) { 8, 4, false, as_many_as_share, call_arm, done_arm_parted };
+FIXTURE_VARIANT_ADD(uring, arm_node) { 3, 1, false, a_full_node, call_arm, done_arm };
 FIXTURE_VARIANT_ADD(uring, arm_due) { 1, 1, false, commands, call_due, done_due };
 FIXTURE_VARIANT_ADD(uring, arm_async) { 1, 0, false, commands, call_arm_async, done_arm };
 FIXTURE_VARIANT_ADD(uring, worker_arms) { 1, 1, true, commands, call_arm_async, done_arm };
-FIXTURE_VARIANT_ADD(uring, worker_parts) {
-	8, 4, true, as_many_as_share, call_arm_async, done_arm_parted,
+FIXTURE_VARIANT_ADD(uring, worker_node) {
+	2, 1, true, a_full_node, call_arm_async, done_arm,
 };
 
 FIXTURE_SETUP(uring)
 {
+	env.keys = true;
 	scene_begin(_metadata);
 	ASSERT_EQ(0, io_uring_queue_init(8, &uring, 0));
 }

@@ -5,7 +5,7 @@
 # kernel tells what was reached. "make fuzz" gives other arguments. Small limits are reached.
 #
 # hwt-test: timeout 120
-# hwt-test: load max_timeouts=300 max_shared=40 max_user_timeouts=500 max_user_wheels=3
+# hwt-test: load max_timeouts=300 max_user_timeouts=500 max_user_wheels=3
 set -eu
 . "$HWT_DIR/lib.sh"
 

@@ -158,11 +158,25 @@ echo "cancel a" >&7
 writer_sync 2
 check "its own names it still has" sh -c "! grep hwtctl: $writer_output"
 
+# Keys stay what they are, and are only for contexts that have some.
+echo '{"hwt_save":1,"clock":"monotonic","private":false,"keys":true,"tick_ns":1000000,"ticks_per_wheel":8192,"levels":3,"count":1}
+{"id":77,"data":77,"mode":"one-shot","pending":true,"event":false,"deadline_ns":null,"remaining_ns":null,"period_ns":0,"overruns":0}' >/tmp/keys
+"$ctl" restore /tmp/keys &
+keyed=$!
+restored() { "$ctl" list --pid $keyed 2>/dev/null | grep -q ' 77$'; }
+wait_for 20 restored || fail "nothing with keys is restored"
+expect "a save with keys" 0 "$(cat /tmp/keys)" "$ctl" save --pid $keyed
+expect "not into a context without keys" 1 \
+	"hwtctl: /tmp/keys: saved with keys, the context of process $writer_pid is without" \
+	"$ctl" restore --pid $writer_pid /tmp/keys
+kill $keyed
+wait $keyed 2>/dev/null || true
+
 # All or none.
 awk 'BEGIN { for (i = 0; i < 4998; i++) print "schedule n" i " 1h" }' >/tmp/script
 "$ctl" save -o /tmp/many /tmp/script
 expect "many" 0 4999 grep -c . /tmp/many
-expect "no room for all" 1 "hwtctl: /tmp/many: restoring: Resource temporarily unavailable: a limit is reached, see 'hwtctl info'" \
+expect "no room for all" 1 "hwtctl: /tmp/many: restoring: No space left on device: a limit is reached, see 'hwtctl info'" \
 	"$ctl" restore --pid $writer_pid /tmp/many
 expect "then there is none" 0 5 sh -c "'$ctl' list --json --pid $writer_pid | grep -c ."
 expect "no dates on another clock" 1 "hwtctl: /tmp/dates: saved on the realtime clock, the context of process $writer_pid is on the monotonic one" \

@@ -5,7 +5,7 @@
 #
 # hwt-test: check stock
 # hwt-test: timeout 150
-# hwt-test: load max_timeouts=500
+# hwt-test: load max_timeouts=500 max_user_timeouts=1000000
 set -eu
 . "$HWT_DIR/lib.sh"
 # shellcheck source=lib/hwtctl.inc

@@ -62,7 +62,7 @@ TEST_F(ctx, batch_withdraws_and_says_so)
 	int i;
 
 	for (i = 0; i < 3; i++)
-		ASSERT_EQ(0, hwt_add(self->fd, HWT_ABSOLUTE, 0, i, &id[i]));
+		ASSERT_EQ(0, hwt_add(self->fd, HWT_ARM_ABSOLUTE, 0, i, &id[i]));
 	ASSERT_TRUE(hwt_wait_expired(self->fd, 3));
 	ops[0] = op_get(id[0]);
 	ops[1] = op_cancel(id[1]);
@@ -116,7 +116,7 @@ TEST_F(ctx, fault_half_way_ends_only_what_was_read)
 	ASSERT_NE(MAP_FAILED, p);
 	ASSERT_EQ(0, mprotect(p + page, page, PROT_NONE));
 	for (i = 0; i < 6; i++) {
-		ASSERT_EQ(0, hwt_add(self->fd, HWT_ABSOLUTE, 0, i, &id[i]));
+		ASSERT_EQ(0, hwt_add(self->fd, HWT_ARM_ABSOLUTE, 0, i, &id[i]));
 		ASSERT_TRUE(hwt_wait_expired(self->fd, i + 1));
 	}
 	/* Room for two and a half. */
@@ -180,7 +180,7 @@ TEST_F(ctx, waiting_for_room_can_be_withdrawn)
 	int i;
 
 	for (i = 0; i < 6; i++) {
-		ASSERT_EQ(0, hwt_add(self->fd, HWT_ABSOLUTE, 0, i, &id[i]));
+		ASSERT_EQ(0, hwt_add(self->fd, HWT_ARM_ABSOLUTE, 0, i, &id[i]));
 		ASSERT_TRUE(hwt_wait_expired(self->fd, i + 1));
 	}
 	/* The first two have gone to the ring at once, and are no more. */
@@ -329,8 +329,8 @@ static int batch_inside(int fd, clockid_t clock, __u64 expected, __u64 tick)
 	/* Is this really another time? */
 	if (now < expected || now > expected + 100 * SEC)
 		return 1;
-	ops[0].flags = HWT_ABSOLUTE;
-	ops[1].flags = HWT_ABSOLUTE;
+	ops[0].flags = HWT_ARM_ABSOLUTE;
+	ops[1].flags = HWT_ARM_ABSOLUTE;
 	if (hwt_batch(fd, ops, 3) != 3 || ops[0].result || ops[1].result || ops[2].result)
 		return 2;
 	for (i = 0; i < 3; i++) {
@@ -352,7 +352,7 @@ static int batch_inside(int fd, clockid_t clock, __u64 expected, __u64 tick)
 		return 6;
 	deadline = clock_ns(clock) + 50 * MSEC;
 	ops[0] = op_modify(id[1], deadline);
-	ops[0].flags = HWT_ABSOLUTE;
+	ops[0].flags = HWT_ARM_ABSOLUTE;
 	if (hwt_batch(fd, ops, 1) != 1 || ops[0].result != HWT_STATE_PENDING ||
 	    hwt_next(fd, &event) != 1 || event.id != id[1] ||
 	    !is_rounded(deadline, event.deadline_ns, tick))
@@ -386,7 +386,7 @@ TEST_F(elsewhere, one_context_for_both)
 	__u64 deadline = clock_ns(variant->clock) + 100 * MSEC, id;
 	struct hwt_get_args get;
 
-	ASSERT_EQ(0, hwt_add(self->fd, HWT_ABSOLUTE, deadline, 0, &id));
+	ASSERT_EQ(0, hwt_add(self->fd, HWT_ARM_ABSOLUTE, deadline, 0, &id));
 	ASSERT_EQ(0, hwt_get(self->fd, id, &get));
 	EXPECT_TRUE(is_rounded(deadline, get.deadline_ns, self->tick));
 	EXPECT_EQ(0, IN_CHILD(shared_inside(self->fd, id,
@@ -401,7 +401,7 @@ static int ring_inside(struct ring *ring, clockid_t clock, __s64 ahead, __u64 ti
 	struct hwt_get_args get;
 	struct hwt_event event;
 
-	op.flags = HWT_ABSOLUTE;
+	op.flags = HWT_ARM_ABSOLUTE;
 	if (ring_do(ring, op, &id))
 		return 1;
 	if (ring_get(ring, id, &op) != HWT_STATE_PENDING ||
@@ -411,7 +411,7 @@ static int ring_inside(struct ring *ring, clockid_t clock, __s64 ahead, __u64 ti
 		return 3;
 	deadline -= HOUR - 20 * MSEC;
 	op = op_modify(id, deadline);
-	op.flags = HWT_ABSOLUTE;
+	op.flags = HWT_ARM_ABSOLUTE;
 	if (ring_do(ring, op, NULL) != HWT_STATE_PENDING || ring_next(ring, &event) != 1 ||
 	    event.id != id || !is_rounded(deadline, event.deadline_ns, tick) ||
 	    event.fired_ns < deadline || event.fired_ns > clock_ns(clock) - ahead)

@@ -28,15 +28,13 @@ static int fds_open(void)
 	return n;
 }
 
-/* A context with a private wheel on which so many may be pending, or on that clock. */
-static int open_private(struct libhwt **hwt, __u64 max_pending, int clock)
+static int open_flags(struct libhwt **hwt, unsigned int flags, __u64 max_pending)
 {
-	const struct hwt_setup_args wheel = {
-		.size = sizeof(wheel),
-		.clock = clock,
+	const struct libhwt_options options = {
+		.size = sizeof(options),
+		.flags = flags,
 		.max_pending = max_pending,
 	};
-	const struct libhwt_options options = { .size = sizeof(options), .wheel = &wheel };
 
 	return libhwt_open(hwt, &options);
 }
@@ -74,7 +72,6 @@ TEST(open_refuses)
 		struct libhwt_options	options;
 		unsigned char		more[16];
 	} newer = { .options.size = sizeof(newer) };
-	struct hwt_setup_args wheel = { .size = sizeof(wheel), .levels = 7 };
 	struct libhwt_options options = { .size = sizeof(options) };
 	struct libhwt *hwt = NULL;
 	int fds = fds_open();
@@ -83,15 +80,21 @@ TEST(open_refuses)
 	EXPECT_EQ(-ENOENT, libhwt_open(&hwt, &options));
 	options.device = "/dev/null";
 	EXPECT_EQ(-ENOTTY, libhwt_open(&hwt, &options));
-	options.wheel = &wheel;
+	options.levels = 7;
 	EXPECT_EQ(-ENOTTY, libhwt_open(&hwt, &options));
 	options.device = NULL;
 	EXPECT_EQ(-EINVAL, libhwt_open(&hwt, &options));
-	wheel.size = 4;
+	options.levels = 0;
+	options.flags = HWT_SETUP_REALTIME | HWT_SETUP_BOOTTIME;
 	EXPECT_EQ(-EINVAL, libhwt_open(&hwt, &options));
-	wheel.size = 513;
-	EXPECT_EQ(-E2BIG, libhwt_open(&hwt, &options));
-	options.wheel = NULL;
+	options.flags = 0;
+	options.priority = 3;
+	EXPECT_EQ(-EINVAL, libhwt_open(&hwt, &options));
+	options.priority = 0;
+	/* No CPU without HWT_SETUP_CPU. */
+	options.cpu = 1;
+	EXPECT_EQ(-EINVAL, libhwt_open(&hwt, &options));
+	options.cpu = 0;
 	options.size--;
 	EXPECT_EQ(-EINVAL, libhwt_open(&hwt, &options));
 	newer.more[15] = 1;
@@ -110,19 +113,14 @@ TEST(open_refuses)
 
 TEST(a_wheel_of_its_own)
 {
-	/* In memory that cannot be written. */
-	static const struct hwt_setup_args wheel = {
-		.size = sizeof(wheel),
-		.tick_ns = 5 * MSEC,
-		.ticks_per_wheel = 64,
-		.levels = 2,
-		.clock = CLOCK_BOOTTIME,
-		.max_pending = 3,
-	};
 	static const struct libhwt_options options = {
 		.size = sizeof(options),
 		.device = HWT_DEV,
-		.wheel = &wheel,
+		.flags = HWT_SETUP_BOOTTIME,
+		.tick_ns = 5 * MSEC,
+		.max_pending = 3,
+		.ticks_per_wheel = 64,
+		.levels = 2,
 	};
 	struct hwt_info_args info = { .size = sizeof(info) };
 	struct libhwt *hwt;
@@ -135,12 +133,24 @@ TEST(a_wheel_of_its_own)
 	EXPECT_EQ(CLOCK_BOOTTIME, info.clock);
 	EXPECT_EQ(3, info.max_pending);
 	EXPECT_EQ(sizeof(struct hwt_event), info.event_size);
-	EXPECT_LE(HWT_ABI_VERSION, info.version);
 	/* Its size need not be set again. */
 	EXPECT_EQ(sizeof(info), info.size);
 	ASSERT_EQ(0, libhwt_info(hwt, &info));
 	info.size = 0;
 	EXPECT_EQ(-EINVAL, libhwt_info(hwt, &info));
+	libhwt_close(hwt);
+}
+
+/* Options that ask for nothing set nothing up: it can still be done. */
+TEST(options_of_zeroes)
+{
+	struct libhwt *hwt;
+
+	ASSERT_EQ(0, open_flags(&hwt, 0, 0));
+	EXPECT_EQ(0, hwt_setup(libhwt_fd(hwt), CLOCK_BOOTTIME));
+	libhwt_close(hwt);
+	ASSERT_EQ(0, open_flags(&hwt, HWT_SETUP_PRIVATE, 0));
+	EXPECT_EQ(-EBUSY, hwt_setup(libhwt_fd(hwt), CLOCK_BOOTTIME));
 	libhwt_close(hwt);
 }
 
@@ -180,9 +190,11 @@ TEST(adopt)
 	fds = fds_open();
 	fd = hwt_open(0);
 	ASSERT_EQ(0, hwt_add(fd, 0, 0, 7, NULL));
+	ASSERT_EQ(0, fcntl(fd, F_SETFD, 0));
 	ASSERT_EQ(0, libhwt_adopt(&hwt, fd));
 	EXPECT_EQ(fd, libhwt_fd(hwt));
 	EXPECT_EQ(O_NONBLOCK, fcntl(fd, F_GETFL) & O_NONBLOCK);
+	EXPECT_EQ(FD_CLOEXEC, fcntl(fd, F_GETFD));
 	/* What was there before is there. */
 	ASSERT_EQ(1, libhwt_next(hwt, &event, 1, PATIENCE_NS));
 	EXPECT_EQ(7, event.user_data);
@@ -198,7 +210,7 @@ TEST(now_is_the_wheels_clock)
 	__u64 before, now;
 
 	for (i = 0; i < 3; i++) {
-		ASSERT_EQ(0, open_private(&hwt, 0, clocks[i]));
+		ASSERT_EQ(0, open_flags(&hwt, hwt_clock_flag(clocks[i]), 0));
 		before = clock_ns(clocks[i]);
 		now = libhwt_now(hwt);
 		EXPECT_LE(before, now);
@@ -266,7 +278,7 @@ TEST_F(lib, schedule_and_reschedule)
 	};
 	struct hwt_modify_args modify = {
 		.size = sizeof(modify),
-		.flags = HWT_SET_USER_DATA,
+		.flags = HWT_ARM_USER_DATA,
 		.time_ns = 5 * HOUR,
 		.period_ns = 4 * HOUR,
 		.user_data = 6,
@@ -327,6 +339,101 @@ TEST_F(lib, get_modify_cancel)
 	EXPECT_EQ(-ENOENT, libhwt_modify(self->hwt, id, HOUR));
 	EXPECT_EQ(-ENOENT, libhwt_modify_at(self->hwt, id, HOUR));
 	EXPECT_EQ(-ENOENT, libhwt_cancel(self->hwt, id));
+}
+
+TEST_F(lib, cancel_all)
+{
+	struct hwt_event event;
+	uint64_t id;
+
+	EXPECT_EQ(0, libhwt_cancel_all(self->hwt));
+	ASSERT_EQ(0, libhwt_after(self->hwt, 0, 0, &id));
+	ASSERT_EQ(POLLIN, hwt_wait(libhwt_fd(self->hwt), PATIENCE_MS));
+	ASSERT_EQ(0, libhwt_after(self->hwt, HOUR, 0, NULL));
+	ASSERT_EQ(0, libhwt_every(self->hwt, HOUR, 0, NULL));
+	EXPECT_EQ(3, libhwt_cancel_all(self->hwt));
+	EXPECT_EQ(-ENOENT, libhwt_cancel(self->hwt, id));
+	EXPECT_EQ(0, libhwt_next(self->hwt, &event, 1, 0));
+	/* The context goes on. */
+	ASSERT_EQ(0, libhwt_after(self->hwt, 0, 5, NULL));
+	EXPECT_EQ(1, libhwt_next(self->hwt, &event, 1, PATIENCE_NS));
+	EXPECT_EQ(5, event.user_data);
+}
+
+TEST(limits)
+{
+	struct hwt_stats_args stats = { .size = sizeof(stats) };
+	struct libhwt *hwt;
+
+	ASSERT_EQ(0, open_flags(&hwt, 0, 2));
+	ASSERT_EQ(0, libhwt_after(hwt, HOUR, 0, NULL));
+	ASSERT_EQ(0, libhwt_after(hwt, HOUR, 0, NULL));
+	EXPECT_EQ(-ENOSPC, libhwt_after(hwt, HOUR, 0, NULL));
+	ASSERT_EQ(0, libhwt_stats(hwt, &stats));
+	EXPECT_EQ(HWT_LIMIT_PENDING, stats.limit);
+	libhwt_close(hwt);
+}
+
+/* -- Keys ---------------------------------------------------------------- */
+
+TEST(keys)
+{
+	struct hwt_get_args get = { .size = sizeof(get) };
+	const uint64_t key = ~0ULL - 3;
+	struct hwt_event event;
+	struct libhwt *hwt;
+	__u64 deadline;
+
+	ASSERT_EQ(0, open_flags(&hwt, HWT_SETUP_KEYS, 0));
+	EXPECT_EQ(-ENOENT, libhwt_cancel(hwt, key));
+	EXPECT_EQ(0, libhwt_key_after(hwt, key, HOUR));
+	EXPECT_EQ(0, libhwt_key_after(hwt, 0, HOUR));
+	EXPECT_EQ(HWT_STATE_PENDING, libhwt_key_after(hwt, key, 2 * HOUR));
+	ASSERT_EQ(0, libhwt_get(hwt, key, &get));
+	EXPECT_LT(HOUR, get.remaining_ns);
+	deadline = libhwt_now(hwt) + 4 * HOUR;
+	EXPECT_EQ(HWT_STATE_PENDING, libhwt_key_at(hwt, key, deadline));
+	ASSERT_EQ(0, libhwt_get(hwt, key, &get));
+	EXPECT_LE(deadline, get.deadline_ns);
+	EXPECT_GT(deadline + SEC, get.deadline_ns);
+	EXPECT_EQ(HWT_STATE_PENDING, libhwt_modify(hwt, key, 0));
+	ASSERT_EQ(POLLIN, hwt_wait(libhwt_fd(hwt), PATIENCE_MS));
+	/* One that has fired, and was not read, lives again. */
+	EXPECT_EQ(HWT_STATE_EVENT, libhwt_key_after(hwt, key, 0));
+	ASSERT_EQ(1, libhwt_next(hwt, &event, 1, PATIENCE_NS));
+	EXPECT_EQ(key, event.id);
+	EXPECT_EQ(key, event.user_data);
+	/* Read, it is new. */
+	EXPECT_EQ(0, libhwt_key_at(hwt, key, deadline));
+	EXPECT_EQ(HWT_STATE_PENDING, libhwt_cancel(hwt, key));
+	EXPECT_EQ(1, libhwt_cancel_all(hwt));
+	EXPECT_EQ(0, libhwt_next(hwt, &event, 1, 0));
+	libhwt_close(hwt);
+}
+
+TEST(restore_of_keys)
+{
+	struct hwt_get_args get = { .size = sizeof(get) };
+	struct hwt_list_entry *entries;
+	uint64_t ids[2];
+	struct libhwt *hwt;
+	size_t count;
+
+	ASSERT_EQ(0, open_flags(&hwt, HWT_SETUP_KEYS, 0));
+	ASSERT_EQ(0, libhwt_key_after(hwt, 77, HOUR));
+	ASSERT_EQ(0, libhwt_key_after(hwt, 78, HOUR));
+	ASSERT_EQ(0, libhwt_save(hwt, &entries, &count));
+	ASSERT_EQ(2, count);
+	/* One is new, one is moved. */
+	ASSERT_LE(0, libhwt_cancel(hwt, 77));
+	ASSERT_LE(0, libhwt_modify(hwt, 78, 3 * HOUR));
+	ASSERT_EQ(0, libhwt_restore(hwt, entries, count, ids));
+	EXPECT_EQ(77 + 78, ids[0] + ids[1]);
+	ASSERT_EQ(0, libhwt_get(hwt, 77, &get));
+	ASSERT_EQ(0, libhwt_get(hwt, 78, &get));
+	EXPECT_GT(2 * HOUR, get.remaining_ns);
+	free(entries);
+	libhwt_close(hwt);
 }
 
 /* -- Events -------------------------------------------------------------- */
@@ -470,7 +577,7 @@ TEST(restore_on_the_wall_clock_keeps_dates)
 	uint64_t deadline, id;
 	size_t count;
 
-	ASSERT_EQ(0, open_private(&hwt, 0, CLOCK_REALTIME));
+	ASSERT_EQ(0, open_flags(&hwt, HWT_SETUP_REALTIME, 0));
 	deadline = libhwt_now(hwt) + HOUR;
 	ASSERT_EQ(0, libhwt_at(hwt, deadline, 0, &id));
 	ASSERT_EQ(0, libhwt_save(hwt, &entries, &count));
@@ -478,7 +585,7 @@ TEST(restore_on_the_wall_clock_keeps_dates)
 	libhwt_close(hwt);
 	sleep_ns(50 * MSEC);
 
-	ASSERT_EQ(0, open_private(&hwt, 0, CLOCK_REALTIME));
+	ASSERT_EQ(0, open_flags(&hwt, HWT_SETUP_REALTIME, 0));
 	ASSERT_EQ(0, libhwt_restore(hwt, entries, count, &id));
 	ASSERT_EQ(0, libhwt_get(hwt, id, &get));
 	EXPECT_EQ(entries[0].deadline_ns, get.deadline_ns);
@@ -498,9 +605,9 @@ TEST(restore_is_all_or_nothing)
 		entries[i].state = HWT_STATE_PENDING;
 		entries[i].remaining_ns = HOUR;
 	}
-	ASSERT_EQ(0, open_private(&hwt, 150, CLOCK_MONOTONIC));
-	EXPECT_EQ(-EAGAIN, libhwt_restore(hwt, entries, 200, NULL));
-	EXPECT_EQ(-EAGAIN, libhwt_restore(hwt, entries, 200, ids));
+	ASSERT_EQ(0, open_flags(&hwt, 0, 150));
+	EXPECT_EQ(-ENOSPC, libhwt_restore(hwt, entries, 200, NULL));
+	EXPECT_EQ(-ENOSPC, libhwt_restore(hwt, entries, 200, ids));
 	/* One in the middle of those that would fit. */
 	entries[3].mode = 99;
 	EXPECT_EQ(-EINVAL, libhwt_restore(hwt, entries, 100, NULL));

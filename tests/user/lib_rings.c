@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * libhwt's queue: by rings, by batches, and by a call for each operation. For several threads see
- * tests/unit/libhwt_threads.c.
+ * libhwt's queue. For several threads see tests/unit/libhwt_threads.c.
  *
  * hwt-test: shared
  * hwt-test: timeout 180
@@ -9,6 +8,7 @@
  * hwt-test: libs hwt
  */
 #include "kselftest_harness.h"
+#include <sys/resource.h>
 
 #include "alarm.h"
 #include "hwt_ring.h"
@@ -17,19 +17,11 @@
 
 #define PATIENCE_NS	(PATIENCE_MS * MSEC)
 
-static int queue_flags(int kind)
-{
-	return kind == LIBHWT_QUEUE_RINGS ? 0 :
-	       kind == LIBHWT_QUEUE_BATCH ? LIBHWT_QUEUE_NO_RINGS :
-	       LIBHWT_QUEUE_NO_RINGS | LIBHWT_QUEUE_NO_BATCH;
-}
-
-static int queue_make(struct libhwt_queue **queue, struct libhwt *hwt, unsigned int flags,
-		      unsigned int ops, unsigned int events)
+static int queue_make(struct libhwt_queue **queue, struct libhwt *hwt, unsigned int ops,
+		      unsigned int events)
 {
 	struct libhwt_queue_options options = {
 		.size = sizeof(options),
-		.flags = flags,
 		.ops = ops,
 		.events = events,
 	};
@@ -42,15 +34,6 @@ FIXTURE(queue) {
 	struct libhwt_queue *queue;
 };
 
-/* Each in all three ways */
-FIXTURE_VARIANT(queue) {
-	int kind;
-};
-
-FIXTURE_VARIANT_ADD(queue, rings) { LIBHWT_QUEUE_RINGS };
-FIXTURE_VARIANT_ADD(queue, batch) { LIBHWT_QUEUE_BATCH };
-FIXTURE_VARIANT_ADD(queue, calls) { LIBHWT_QUEUE_CALLS };
-
 #define OPS	8
 #define EVENTS	4
 
@@ -58,8 +41,7 @@ FIXTURE_SETUP(queue)
 {
 	ASSERT_EQ(0, libhwt_open(&self->hwt, NULL));
 	/* One less: rounded up */
-	ASSERT_EQ(0, queue_make(&self->queue, self->hwt, queue_flags(variant->kind),
-				OPS - 1, EVENTS - 1));
+	ASSERT_EQ(0, queue_make(&self->queue, self->hwt, OPS - 1, EVENTS - 1));
 }
 
 FIXTURE_TEARDOWN(queue)
@@ -67,11 +49,10 @@ FIXTURE_TEARDOWN(queue)
 	libhwt_close(self->hwt);
 }
 
-TEST_F(queue, is_the_only_one_and_of_that_kind)
+TEST_F(queue, is_the_only_one)
 {
 	struct libhwt_queue *queue = NULL;
 
-	EXPECT_EQ(variant->kind, libhwt_queue_kind(self->queue));
 	EXPECT_EQ(-EBUSY, libhwt_queue_new(&queue, self->hwt, NULL));
 	EXPECT_EQ(NULL, queue);
 }
@@ -123,44 +104,19 @@ TEST_F(queue, operations_and_their_results)
 	EXPECT_EQ(-ENOENT, libhwt_get(self->hwt, id, &get));
 }
 
-/* What is wrong with an operation is in its result, and the same for each kind of queue. */
+/* What is wrong with an operation is in its result. tests/user/badinput.c has more of it. */
 TEST_F(queue, errors_are_alone)
 {
-	static const struct {
-		struct hwt_op	op;
-		int		result;
-	} bad[] = {
-		{ { .opcode = 0 }, -EINVAL },
-		{ { .opcode = 99 }, -EINVAL },
-		{ { .opcode = HWT_OP_CANCEL }, -ENOENT },
-		{ { .opcode = HWT_OP_CANCEL, .id = 12345 }, -ENOENT },
-		{ { .opcode = HWT_OP_CANCEL, .time_ns = 1 }, -EINVAL },
-		{ { .opcode = HWT_OP_CANCEL, .flags = HWT_ABSOLUTE }, -EINVAL },
-		{ { .opcode = HWT_OP_MODIFY, .id = 12345 }, -ENOENT },
-		{ { .opcode = HWT_OP_MODIFY, .mode = 1 }, -EINVAL },
-		{ { .opcode = HWT_OP_MODIFY, .flags = 0x80 }, -EINVAL },
-		{ { .opcode = HWT_OP_GET, .id = 12345 }, -ENOENT },
-		{ { .opcode = HWT_OP_GET, .flags = 1 }, -EINVAL },
-		{ { .opcode = HWT_OP_SCHEDULE, .mode = 99 }, -EINVAL },
-		{ { .opcode = HWT_OP_SCHEDULE, .overruns = 1 }, -EINVAL },
-		{ { .opcode = HWT_OP_SCHEDULE, .mode = HWT_MODE_FIXED_RATE }, -EINVAL },
-		{ { .opcode = HWT_OP_SCHEDULE, .flags = HWT_SET_USER_DATA }, -EINVAL },
-	};
-	struct hwt_op ops[3];
-	unsigned int i;
+	struct hwt_op bad = { .opcode = 99 }, ops[3];
 
-	for (i = 0; i < ARRAY_SIZE(bad); i++) {
-		ASSERT_EQ(0, libhwt_queue_after(self->queue, HOUR, 1));
-		ASSERT_EQ(1, libhwt_queue_add(self->queue, &bad[i].op, 1));
-		ASSERT_EQ(0, libhwt_queue_after(self->queue, HOUR, 2));
-		ASSERT_EQ(0, libhwt_queue_submit(self->queue));
-		ASSERT_EQ(3, libhwt_queue_results(self->queue, ops, 3));
-		EXPECT_EQ(0, ops[0].result);
-		EXPECT_EQ(bad[i].result, ops[1].result) {
-			TH_LOG("operation %u", i);
-		}
-		EXPECT_EQ(0, ops[2].result);
-	}
+	ASSERT_EQ(0, libhwt_queue_after(self->queue, HOUR, 1));
+	ASSERT_EQ(1, libhwt_queue_add(self->queue, &bad, 1));
+	ASSERT_EQ(0, libhwt_queue_after(self->queue, HOUR, 2));
+	ASSERT_EQ(0, libhwt_queue_submit(self->queue));
+	ASSERT_EQ(3, libhwt_queue_results(self->queue, ops, 3));
+	EXPECT_EQ(0, ops[0].result);
+	EXPECT_EQ(-EINVAL, ops[1].result);
+	EXPECT_EQ(0, ops[2].result);
 }
 
 TEST_F(queue, full)
@@ -179,6 +135,9 @@ TEST_F(queue, full)
 	EXPECT_EQ(-EAGAIN, libhwt_queue_modify(self->queue, 0, 0));
 	EXPECT_EQ(-EAGAIN, libhwt_queue_modify_at(self->queue, 0, 0));
 	EXPECT_EQ(-EAGAIN, libhwt_queue_cancel(self->queue, 0));
+	EXPECT_EQ(-EAGAIN, libhwt_queue_key_after(self->queue, 0, 0));
+	EXPECT_EQ(-EAGAIN, libhwt_queue_key_at(self->queue, 0, 0));
+	EXPECT_EQ(NULL, libhwt_queue_get(self->queue));
 	/* Results take room, too, until they are taken or forgotten. */
 	ASSERT_EQ(0, libhwt_queue_submit(self->queue));
 	EXPECT_EQ(-EAGAIN, libhwt_queue_after(self->queue, 0, 0));
@@ -372,18 +331,23 @@ TEST_F(queue, waits_are_interrupted)
 /* -- Processes ----------------------------------------------------------- */
 
 /* In a child. Return: 0 if all is as it is to be. */
-static int child(struct libhwt *hwt, struct libhwt_queue *queue, bool rings)
+static int child(struct libhwt *hwt, struct libhwt_queue *queue)
 {
+	const struct hwt_event *events;
 	struct hwt_event event;
 	struct hwt_op op = {};
 
-	if (libhwt_queue_kind(queue) != -ECHILD || libhwt_queue_add(queue, &op, 1) != -ECHILD ||
+	if (libhwt_queue_add(queue, &op, 1) != -ECHILD ||
 	    libhwt_queue_after(queue, 0, 0) != -ECHILD ||
 	    libhwt_queue_submit(queue) != -ECHILD ||
 	    libhwt_queue_results(queue, &op, 1) != -ECHILD ||
-	    libhwt_queue_next(queue, &event, 1, 0) != -ECHILD)
+	    libhwt_queue_next(queue, &event, 1, 0) != -ECHILD ||
+	    libhwt_queue_get(queue) ||
+	    libhwt_queue_peek(queue, &events) != -ECHILD ||
+	    libhwt_queue_forget(queue, 0) != -ECHILD)
 		return 1;
-	if (libhwt_next(hwt, &event, 1, 0) != (rings ? -ECHILD : 0))
+	libhwt_queue_seen(queue, 1);
+	if (libhwt_next(hwt, &event, 1, 0) != -ECHILD)
 		return 2;
 	/* The context is its, too. */
 	if (libhwt_after(hwt, 0, 3, NULL))
@@ -398,8 +362,7 @@ TEST_F(queue, is_the_parents)
 	struct hwt_op op;
 
 	ASSERT_EQ(0, libhwt_queue_after(self->queue, HOUR, 1));
-	EXPECT_EQ(0, IN_CHILD(child(self->hwt, self->queue,
-				    variant->kind == LIBHWT_QUEUE_RINGS)));
+	EXPECT_EQ(0, IN_CHILD(child(self->hwt, self->queue)));
 	ASSERT_EQ(0, libhwt_queue_submit(self->queue));
 	ASSERT_EQ(1, libhwt_queue_results(self->queue, &op, 1));
 	EXPECT_EQ(0, op.result);
@@ -408,7 +371,199 @@ TEST_F(queue, is_the_parents)
 	EXPECT_EQ(3, event.user_data);
 }
 
-/* -- Rings only ---------------------------------------------------------- */
+/* -- In the rings -------------------------------------------------------- */
+
+static struct hwt_op *get_schedule(struct libhwt_queue *queue, __u64 delay_ns, __u64 data)
+{
+	struct hwt_op *op = libhwt_queue_get(queue);
+
+	if (op)
+		*op = op_schedule(delay_ns, data);
+	return op;
+}
+
+TEST_F(queue, get)
+{
+	static const struct hwt_op zeroes;
+	struct hwt_event event;
+	struct hwt_op *op, ops[OPS];
+	int i;
+
+	/* Round the ring: places that were used are zeroed, too. */
+	for (i = 0; i < 3 * OPS; i++) {
+		op = libhwt_queue_get(self->queue);
+		ASSERT_NE(NULL, op);
+		ASSERT_EQ(0, memcmp(op, &zeroes, sizeof(*op)));
+		*op = op_schedule(HOUR, 99);
+		/* Changed in its place before it is submitted */
+		op->user_data = i;
+		ASSERT_EQ(0, libhwt_queue_results(self->queue, ops, OPS));
+		ASSERT_EQ(0, libhwt_queue_submit(self->queue));
+		ASSERT_EQ(1, libhwt_queue_results(self->queue, ops, OPS));
+		ASSERT_EQ(0, ops[0].result);
+		ASSERT_EQ(i, ops[0].user_data);
+	}
+	/* Until there is no room; in the order in which they were added, those by copy too. */
+	for (i = 0; i < OPS; i += 2) {
+		ASSERT_NE(NULL, get_schedule(self->queue, HOUR, i));
+		ASSERT_EQ(0, libhwt_queue_after(self->queue, HOUR, i + 1));
+	}
+	EXPECT_EQ(NULL, libhwt_queue_get(self->queue));
+	ASSERT_EQ(0, libhwt_queue_submit(self->queue));
+	EXPECT_EQ(NULL, libhwt_queue_get(self->queue));
+	ASSERT_EQ(OPS, libhwt_queue_results(self->queue, ops, OPS));
+	for (i = 0; i < OPS; i++)
+		EXPECT_EQ(i, ops[i].user_data);
+	/* Waiting submits as well. */
+	ASSERT_NE(NULL, get_schedule(self->queue, 10 * MSEC, 21));
+	ASSERT_EQ(1, libhwt_queue_next(self->queue, &event, 1, PATIENCE_NS));
+	EXPECT_EQ(21, event.user_data);
+	ASSERT_NE(NULL, get_schedule(self->queue, HOUR, 22));
+	EXPECT_EQ(0, libhwt_queue_next(self->queue, &event, 1, 0));
+	EXPECT_EQ(2, libhwt_queue_results(self->queue, ops, OPS));
+}
+
+TEST_F(queue, peek_and_seen)
+{
+	const struct hwt_event *events;
+	int i, ret, n = 0;
+
+	EXPECT_EQ(0, libhwt_queue_peek(self->queue, &events));
+	ASSERT_TRUE(fire(self->hwt, 11));
+	while ((ret = libhwt_queue_peek(self->queue, &events)) > 0) {
+		ASSERT_GE(EVENTS, ret);
+		for (i = 0; i < ret; i++)
+			ASSERT_EQ(n + i, (int)events[i].user_data);
+		/* Some of them; then, those that are left come again. */
+		i = ret > 3 ? 3 : ret;
+		libhwt_queue_seen(self->queue, i);
+		n += i;
+	}
+	EXPECT_EQ(0, ret);
+	EXPECT_EQ(11, n);
+	ASSERT_EQ(0, libhwt_stop(self->hwt, NULL));
+	EXPECT_EQ(-ESHUTDOWN, libhwt_queue_peek(self->queue, &events));
+}
+
+/* -- Keys ---------------------------------------------------------------- */
+
+FIXTURE(keys) {
+	struct libhwt *hwt;
+	struct libhwt_queue *queue;
+};
+
+FIXTURE_SETUP(keys)
+{
+	struct libhwt_options options = { .size = sizeof(options), .flags = HWT_SETUP_KEYS };
+
+	ASSERT_EQ(0, libhwt_open(&self->hwt, &options));
+	ASSERT_EQ(0, queue_make(&self->queue, self->hwt, OPS, EVENTS));
+}
+
+FIXTURE_TEARDOWN(keys)
+{
+	libhwt_close(self->hwt);
+}
+
+/* Arm the keys from 1 to @count, two ticks apart, and wait until they have fired. */
+static bool fire_keys(struct libhwt *hwt, unsigned int count)
+{
+	unsigned int key;
+
+	for (key = 1; key <= count; key++)
+		if (libhwt_key_after(hwt, key, key * 2 * MSEC) < 0)
+			return false;
+	return hwt_wait_expired(libhwt_fd(hwt), count);
+}
+
+TEST_F(keys, schedule_or_move)
+{
+	__u64 deadline = libhwt_now(self->hwt) + 3 * HOUR;
+	struct hwt_get_args get = { .size = sizeof(get) };
+	struct hwt_event event;
+	struct hwt_op ops[4];
+
+	ASSERT_EQ(0, libhwt_queue_key_after(self->queue, 5, HOUR));
+	ASSERT_EQ(0, libhwt_queue_key_at(self->queue, 5, deadline));
+	ASSERT_EQ(0, libhwt_queue_key_after(self->queue, 6, 5 * MSEC));
+	ASSERT_EQ(0, libhwt_queue_cancel(self->queue, 7));
+	ASSERT_EQ(1, libhwt_queue_next(self->queue, &event, 1, PATIENCE_NS));
+	EXPECT_EQ(6, event.id);
+	ASSERT_EQ(4, libhwt_queue_results(self->queue, ops, 4));
+	EXPECT_EQ(0, ops[0].result);
+	EXPECT_EQ(HWT_STATE_PENDING, ops[1].result);
+	EXPECT_EQ(0, ops[2].result);
+	EXPECT_EQ(-ENOENT, ops[3].result);
+	ASSERT_EQ(0, libhwt_get(self->hwt, 5, &get));
+	EXPECT_LE(deadline, get.deadline_ns);
+	EXPECT_GT(deadline + SEC, get.deadline_ns);
+}
+
+/* An operation that was added keeps the event out of the ring, whichever call lets events in. */
+TEST_F(keys, operations_come_before_events)
+{
+	const struct hwt_event *events;
+	struct hwt_event event;
+	struct hwt_op *op;
+	int way;
+
+	for (way = 0; way < 4; way++) {
+		ASSERT_EQ(0, libhwt_key_after(self->hwt, 1, 0));
+		ASSERT_TRUE(hwt_wait_expired(libhwt_fd(self->hwt), way + 1));
+		op = libhwt_queue_get(self->queue);
+		ASSERT_NE(NULL, op);
+		*op = op_cancel(1);
+		switch (way) {
+		case 0:
+			EXPECT_EQ(0, libhwt_next(self->hwt, &event, 1, 0));
+			break;
+		case 1:
+			EXPECT_EQ(0, libhwt_next(self->hwt, &event, 1, MSEC));
+			break;
+		case 2:
+			EXPECT_EQ(0, libhwt_queue_next(self->queue, &event, 1, 0));
+			break;
+		case 3:
+			EXPECT_EQ(0, libhwt_queue_peek(self->queue, &events));
+			break;
+		}
+		EXPECT_EQ(HWT_STATE_EVENT, op->result);
+		EXPECT_EQ(1, libhwt_queue_results(self->queue, NULL, 1));
+	}
+}
+
+TEST_F(keys, forget)
+{
+	const struct hwt_event *events;
+	struct hwt_event event[8];
+
+	/* Not yet in the ring */
+	ASSERT_TRUE(fire_keys(self->hwt, EVENTS));
+	EXPECT_EQ(0, libhwt_queue_forget(self->queue, 1));
+	ASSERT_EQ(EVENTS, libhwt_queue_peek(self->queue, &events));
+	EXPECT_EQ(0, libhwt_queue_forget(self->queue, 9));
+	EXPECT_EQ(1, libhwt_queue_forget(self->queue, 3));
+	EXPECT_EQ(0, libhwt_queue_forget(self->queue, 3));
+	EXPECT_EQ(HWT_EVENT_EXPIRED, events[1].kind);
+	EXPECT_EQ(0, events[2].kind);
+	/* Looked at again, it does not begin with one that was forgotten. */
+	EXPECT_EQ(1, libhwt_queue_forget(self->queue, 1));
+	ASSERT_EQ(EVENTS - 1, libhwt_queue_peek(self->queue, &events));
+	EXPECT_EQ(2, events[0].id);
+	ASSERT_EQ(EVENTS - 2, libhwt_next(self->hwt, event, 8, 0));
+	EXPECT_EQ(2, event[0].id);
+	EXPECT_EQ(4, event[1].id);
+	/* All of them: waiting is for others. */
+	ASSERT_EQ(0, libhwt_key_after(self->hwt, 1, 0));
+	ASSERT_TRUE(hwt_wait_expired(libhwt_fd(self->hwt), EVENTS + 1));
+	ASSERT_EQ(1, libhwt_queue_peek(self->queue, &events));
+	EXPECT_EQ(1, libhwt_queue_forget(self->queue, 1));
+	EXPECT_EQ(0, libhwt_queue_peek(self->queue, &events));
+	EXPECT_EQ(0, libhwt_next(self->hwt, event, 8, 10 * MSEC));
+	EXPECT_EQ(0, hwt_wait(libhwt_fd(self->hwt), 0));
+}
+
+/* -- Rings --------------------------------------------------------------- */
 
 /* With something else as the descriptor, any system call on it would fail. */
 TEST(reaping_is_no_system_call)
@@ -420,7 +575,6 @@ TEST(reaping_is_no_system_call)
 
 	ASSERT_EQ(0, libhwt_open(&hwt, NULL));
 	ASSERT_EQ(0, libhwt_queue_new(&queue, hwt, NULL));
-	ASSERT_EQ(LIBHWT_QUEUE_RINGS, libhwt_queue_kind(queue));
 	for (i = 0; i < 10; i++)
 		ASSERT_EQ(0, libhwt_after(hwt, 5 * i * MSEC, i, NULL));
 	sleep_ns(50 * MSEC);
@@ -443,7 +597,7 @@ TEST(reaping_is_no_system_call)
 	close(null);
 }
 
-/* Rings that belong to somebody else */
+/* The rings are those of another context structure. */
 TEST(busy)
 {
 	struct libhwt *hwt, *other;
@@ -457,13 +611,7 @@ TEST(busy)
 	EXPECT_EQ(-EBUSY, libhwt_queue_new(&queue, other, NULL));
 	EXPECT_EQ(NULL, queue);
 	EXPECT_EQ(-EBUSY, libhwt_next(other, &event, 1, 0));
-	/* But not for a queue of another kind, for what it can do without events. */
-	ASSERT_EQ(0, queue_make(&queue, other, LIBHWT_QUEUE_NO_RINGS, 0, 0));
-	EXPECT_EQ(0, libhwt_queue_after(queue, 0, 9));
-	EXPECT_EQ(0, libhwt_queue_submit(queue));
 	libhwt_close(other);
-	ASSERT_EQ(1, libhwt_next(hwt, &event, 1, PATIENCE_NS));
-	EXPECT_EQ(9, event.user_data);
 	libhwt_close(hwt);
 }
 
@@ -498,7 +646,7 @@ TEST(options)
 	options->size = sizeof(*options) - 1;
 	EXPECT_EQ(-EINVAL, libhwt_queue_new(&queue, hwt, options));
 	options->size = sizeof(newer);
-	options->flags = 0x8;
+	options->flags = 1;
 	EXPECT_EQ(-EINVAL, libhwt_queue_new(&queue, hwt, options));
 	options->flags = 0;
 	options->ops = HWT_RING_ENTRIES_MAX + 1;
@@ -507,11 +655,6 @@ TEST(options)
 	options->events = HWT_RING_ENTRIES_MAX + 1;
 	EXPECT_EQ(-EINVAL, libhwt_queue_new(&queue, hwt, options));
 	options->events = 1;
-	/* The shared wheel does not wait busily. */
-	options->flags = LIBHWT_QUEUE_POLL;
-	EXPECT_EQ(-EINVAL, libhwt_queue_new(&queue, hwt, options));
-	options->flags = LIBHWT_QUEUE_POLL | LIBHWT_QUEUE_NO_RINGS;
-	EXPECT_EQ(-EOPNOTSUPP, libhwt_queue_new(&queue, hwt, options));
 	EXPECT_EQ(NULL, queue);
 	/* After all that one can still be made, the smallest. */
 	options->flags = 0;
@@ -525,45 +668,44 @@ TEST(options)
 	libhwt_close(hwt);
 }
 
-/* The kernel's own polling: no call at all */
-TEST(polled)
+/* Limit the address space to what it is and so much more; 0: no limit. */
+static bool limit_memory(size_t more)
 {
-	static const struct hwt_setup_args wheel = {
-		.size = sizeof(wheel),
-		.flags = HWT_SETUP_BUSY_WAIT | HWT_SETUP_CPU,
-		.cpu = 1,
-	};
-	static const struct libhwt_options options = {
-		.size = sizeof(options),
-		.wheel = &wheel,
-	};
-	struct libhwt_queue *queue;
+	struct rlimit limit = { RLIM_INFINITY, RLIM_INFINITY };
+	FILE *statm = fopen("/proc/self/statm", "r");
+	unsigned long pages = 0;
+	bool ok = statm && fscanf(statm, "%lu", &pages) == 1;
+
+	if (statm)
+		fclose(statm);
+	if (more)
+		limit.rlim_cur = pages * sysconf(_SC_PAGESIZE) + more;
+	return ok && !setrlimit(RLIMIT_AS, &limit);
+}
+
+/* A context whose rings cannot be mapped goes on without, and can be tried again. */
+TEST(no_memory)
+{
+	struct libhwt_queue *queue = NULL;
 	struct hwt_event event;
 	struct libhwt *hwt;
-	struct hwt_op op;
-	int i, ret;
+	int i;
 
-	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
-		SKIP(return, "one processor");
-	ASSERT_EQ(0, libhwt_open(&hwt, &options));
-	ASSERT_EQ(0, queue_make(&queue, hwt, LIBHWT_QUEUE_POLL, 4, 4));
-	ASSERT_EQ(LIBHWT_QUEUE_RINGS, libhwt_queue_kind(queue));
-	for (i = 0; i < 20; i++) {
-		ASSERT_EQ(0, libhwt_queue_after(queue, 0, i));
-		/* Nothing to do for it */
-		if (i % 2)
-			ASSERT_EQ(0, libhwt_queue_submit(queue));
-		ASSERT_TRUE(until(ret = libhwt_queue_results(queue, &op, 1)));
-		ASSERT_EQ(1, ret);
-		EXPECT_EQ(0, op.result);
-		if (i % 4)
-			ret = libhwt_next(hwt, &event, 1, PATIENCE_NS);
-		else
-			ret = libhwt_queue_next(queue, &event, 1, PATIENCE_NS);
-		ASSERT_EQ(1, ret);
-		EXPECT_EQ(op.id, event.id);
-		EXPECT_EQ(i, event.user_data);
-	}
+	ASSERT_EQ(0, libhwt_open(&hwt, NULL));
+	ASSERT_EQ(0, libhwt_after(hwt, 0, 1, NULL));
+	ASSERT_TRUE(limit_memory(64 << 10));
+	for (i = 0; i < 3; i++)
+		EXPECT_EQ(-ENOMEM, queue_make(&queue, hwt, 4096, 4096));
+	EXPECT_EQ(NULL, queue);
+	EXPECT_EQ(1, libhwt_next(hwt, &event, 1, PATIENCE_NS));
+	EXPECT_EQ(1, event.user_data);
+	EXPECT_EQ(0, libhwt_next(hwt, &event, 1, 0));
+	ASSERT_TRUE(limit_memory(0));
+	EXPECT_EQ(-EBUSY, queue_make(&queue, hwt, 4096, 8192));
+	ASSERT_EQ(0, libhwt_after(hwt, 0, 2, NULL));
+	ASSERT_EQ(0, queue_make(&queue, hwt, 4096, 4096));
+	ASSERT_EQ(1, libhwt_queue_next(queue, &event, 1, PATIENCE_NS));
+	EXPECT_EQ(2, event.user_data);
 	libhwt_close(hwt);
 }
 
@@ -578,7 +720,7 @@ TEST(close_gives_back)
 
 	for (i = 0; i < 60; i++) {
 		ASSERT_EQ(0, libhwt_open(&hwt, NULL));
-		ASSERT_EQ(0, queue_make(&queue, hwt, queue_flags(1 + i % 3), 4096, 4096));
+		ASSERT_EQ(0, queue_make(&queue, hwt, 4096, 4096));
 		ASSERT_EQ(0, libhwt_queue_after(queue, 0, 0));
 		ASSERT_EQ(0, libhwt_queue_submit(queue));
 		libhwt_close(hwt);

@@ -26,7 +26,8 @@ TEST_F(ctx, after_its_delay)
 		delay = delays_us[i / 2] * USEC;
 		before = now_ns();
 		start = i % 2 ? before : 0;
-		ASSERT_EQ(0, hwt_add(self->fd, i % 2 ? HWT_ABSOLUTE : 0, start + delay, i, NULL));
+		ASSERT_EQ(0, hwt_add(self->fd, i % 2 ? HWT_ARM_ABSOLUTE : 0, start + delay, i,
+				     NULL));
 		after = i % 2 ? before : now_ns();
 		ASSERT_EQ(1, hwt_next(self->fd, &event));
 		EXPECT_LE(event.fired_ns, now_ns());
@@ -52,7 +53,7 @@ TEST_F(ctx, never)
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(id); i++) {
-		ASSERT_EQ(0, hwt_add(self->fd, i % 2 ? HWT_ABSOLUTE : 0, never[i / 2], i,
+		ASSERT_EQ(0, hwt_add(self->fd, i % 2 ? HWT_ARM_ABSOLUTE : 0, never[i / 2], i,
 				     &id[i]));
 		ASSERT_EQ(0, hwt_get(self->fd, id[i], &get));
 		EXPECT_EQ((__u32)HWT_STATE_PENDING, get.state);
@@ -75,7 +76,7 @@ TEST_F(ctx, slack)
 	for (i = 0; i < ARRAY_SIZE(slack_ms); i++) {
 		due = now_ns() + 50 * MSEC;
 		slack_ns = slack_ms[i] * MSEC;
-		ASSERT_EQ(0, hwt_arm(self->fd, NULL, .flags = HWT_ABSOLUTE, .time_ns = due,
+		ASSERT_EQ(0, hwt_arm(self->fd, NULL, .flags = HWT_ARM_ABSOLUTE, .time_ns = due,
 				     .slack_ns = slack_ns));
 		ASSERT_EQ(1, hwt_next(self->fd, &event));
 		EXPECT_LE(due, event.deadline_ns);
@@ -94,12 +95,12 @@ TEST_F_TIMEOUT(ctx, overfull_buckets, 200)
 	unsigned int many = quick() ? 50000 : 200000, i;
 	struct hwt_event event;
 
-	ASSERT_EQ(0, hwt_with(self->fd, SETUP, setup, .clock = CLOCK_MONOTONIC,
+	ASSERT_EQ(0, hwt_with(self->fd, SETUP, setup,
 			      .tick_ns = MSEC, .ticks_per_wheel = 2, .levels = 1));
 	for (i = 0; i < many; i++)
 		ASSERT_EQ(0, hwt_add(self->fd, 0, HOUR, 0, NULL));
 	for (i = 0; i < 20; i++) {
-		ASSERT_EQ(0, hwt_add(self->fd, HWT_ABSOLUTE, 0, i, NULL));
+		ASSERT_EQ(0, hwt_add(self->fd, HWT_ARM_ABSOLUTE, 0, i, NULL));
 		ASSERT_EQ(1, hwt_next(self->fd, &event));
 		ASSERT_EQ((__u64)i, event.user_data);
 	}
@@ -128,7 +129,7 @@ TEST_F(ctx, get_one_shot)
 	__u64 id, deadline;
 
 	deadline = now_ns() + 200 * MSEC;
-	ASSERT_EQ(0, hwt_add(self->fd, HWT_ABSOLUTE, deadline, 77, &id));
+	ASSERT_EQ(0, hwt_add(self->fd, HWT_ARM_ABSOLUTE, deadline, 77, &id));
 	ASSERT_EQ(0, hwt_get(self->fd, id, &get));
 	EXPECT_EQ(id, get.id);
 	EXPECT_EQ((__u32)HWT_MODE_ONE_SHOT, get.mode);
@@ -188,7 +189,7 @@ TEST_F(ctx, stop_in_all_states)
 
 	ASSERT_EQ(0, hwt_add_periodic(self->fd, HWT_MODE_FIXED_RATE, 0, MSEC, 3, &ticking));
 	ASSERT_EQ(POLLIN, hwt_wait(self->fd, PATIENCE_MS));
-	ASSERT_EQ(0, hwt_add(self->fd, HWT_ABSOLUTE, 0, 1, &fired));
+	ASSERT_EQ(0, hwt_add(self->fd, HWT_ARM_ABSOLUTE, 0, 1, &fired));
 	ASSERT_TRUE(until(!hwt_get(self->fd, fired, &get) && get.state == HWT_STATE_EVENT));
 	ASSERT_EQ(0, hwt_add(self->fd, 0, HOUR, 2, &pending));
 	ASSERT_EQ(0, hwt_add_periodic(self->fd, HWT_MODE_FIXED_DELAY, HOUR, 1, 4, &waiting));
@@ -269,7 +270,7 @@ TEST_F_TIMEOUT(ctx, stop_while_others_fire, 100)
 		ASSERT_EQ(0, hwt_add(self->fd, 0, HOUR, i, NULL));
 	start = now_ns();
 	for (i = 0; i < near; i++)
-		ASSERT_EQ(0, hwt_add(self->fd, HWT_ABSOLUTE, start + i * MSEC, far + i, NULL));
+		ASSERT_EQ(0, hwt_add(self->fd, HWT_ARM_ABSOLUTE, start + i * MSEC, far + i, NULL));
 	/* The wheel has taken them all in. */
 	ASSERT_EQ(POLLIN, hwt_wait(self->fd, PATIENCE_MS));
 	ASSERT_LE(far, hwt_stop(self->fd));
@@ -304,7 +305,7 @@ TEST_F_TIMEOUT(ctx, cancel_in_the_tick_that_is_due, 60)
 
 	for (i = 0; i < total; i++) {
 		deadline = (now_ns() / self->tick + 2) * self->tick;
-		ASSERT_EQ(0, hwt_add(self->fd, HWT_ABSOLUTE, deadline, i, &id));
+		ASSERT_EQ(0, hwt_add(self->fd, HWT_ARM_ABSOLUTE, deadline, i, &id));
 		/* From a bit before to a bit after. */
 		while (now_ns() + 100 * USEC < deadline + i % 40 * 10 * USEC)
 			;
@@ -335,7 +336,7 @@ TEST_F_TIMEOUT(ctx, modify_in_the_tick_that_is_due, 60)
 	ASSERT_EQ(0, hwt_add(self->fd, 0, HOUR, 0, &id));
 	for (i = 0; i < total; i++) {
 		deadline = (now_ns() / self->tick + 2) * self->tick;
-		was = hwt_move(self->fd, id, HWT_ABSOLUTE, deadline);
+		was = hwt_move(self->fd, id, HWT_ARM_ABSOLUTE, deadline);
 		ASSERT_EQ(HWT_STATE_PENDING, was);
 		while (now_ns() + 100 * USEC < deadline + i % 40 * 10 * USEC)
 			;

@@ -333,7 +333,7 @@ TEST_F(ctx, bad_counts_and_sizes)
 		{ 0, size, -EINVAL },
 		{ 10, 0, -EINVAL },
 		{ 10, size - 8, -EINVAL },
-		{ 10, size + 8, -EINVAL },
+		{ 10, HWT_LIST_ENTRY_SIZE_MAX + 1, -EINVAL },
 		{ 10, ~0U, -EINVAL },
 		/* And then it is all there. */
 		{ 10, size, 0 },
@@ -347,6 +347,26 @@ TEST_F(ctx, bad_counts_and_sizes)
 						 .count = tries[i].count,
 						 .entry_size = tries[i].entry_size));
 	EXPECT_EQ(0U, compare(entries, 10, 10));
+}
+
+/* Entries of a program that knows more than the kernel: what they have besides is zero. */
+TEST_F(ctx, larger_entries)
+{
+	struct {
+		struct hwt_list_entry entry;
+		__u64 more[2];
+	} large[4];
+	unsigned int i;
+
+	memset(large, 0xff, sizeof(large));
+	ASSERT_EQ(0, hwt_add(self->fd, 0, HOUR, 7, NULL));
+	ASSERT_EQ(0, hwt_add(self->fd, 0, HOUR, 7, NULL));
+	ASSERT_EQ(0, hwt_with(self->fd, LIST, list, .entries = (uintptr_t)large, .count = 3,
+			      .entry_size = sizeof(large[0])));
+	for (i = 0; i < 2; i++)
+		EXPECT_TRUE(large[i].entry.user_data == 7 && !large[i].more[0] &&
+			    !large[i].more[1]);
+	EXPECT_EQ(~0ULL, large[2].entry.id);
 }
 
 TEST_F(ctx, cursors_beyond_the_end)

@@ -1,79 +1,137 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A million timeouts of one context, due in one tick. How late are the timeouts of another, on
- * the wheel that both share? The figures are told; what is checked is that no more of the one
- * are on that wheel than max_shared, and that nothing is lost or early. docs/limits.md says what
- * the lateness is bounded by.
+ * How late are a user's timeouts, while another user does to /dev/hwt what its limits allow? Each
+ * row is one way to do that. The figures are printed, a line for each, and no check depends on
+ * them. The checks are that no timeout is lost or early, that limits are exact, and that a call
+ * that must not wait does not sleep.
+ *
+ * By default with few timeouts. With "-b" as many as the limits allow, for bench/bench.py.
  *
  * hwt-test: check stock
  * hwt-test: only stock rt
  * hwt-test: noload
  * hwt-test: long
- * hwt-test: timeout 500
+ * hwt-test: timeout 300
  */
 #include "kselftest_harness.h"
+#include <grp.h>
 #include <pthread.h>
 #include <sys/epoll.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 
-#include "fdinfo.h"
+#include "caps.h"
 #include "guest.h"
 #include "hwt_ring.h"
+#include "process.h"
 
-#define BATCH	1024
-#define PROBES	4000
+#define ATTACKER	1001
+#define VICTIM		1002
 
-/* What the many have to tell. */
-struct told {
-	long shared;
-	__u64 deadline;
-	__u64 last;		/* when the last one fired */
-	bool armed;
-};
+#define BATCH		1024
+#define CONTEXTS	255
+#define FLOODERS	8
+#define PROBES		4000
 
-FIXTURE(neighbours) {
-	volatile struct told *told;
-	pid_t pid;
-	int fd;
-};
+/* In memory that all processes share. */
+static struct told {
+	volatile bool armed;		/* the attacker has done all but wait for the deadline */
+	__u64 deadline;			/* when the attack begins, at the latest */
+	unsigned int n;			/* timeouts, or calls, that were measured */
+	unsigned int strange;		/* calls and events that are not as they must be */
+	unsigned int armed_late;	/* timeouts that were due before they were armed */
+	unsigned int slept;		/* how often calls to schedule have slept */
+	unsigned int wheels;
+	unsigned int timeouts;
+	__u64 fired[PROBES];		/* lateness of the event, ns */
+	__u64 woken[PROBES];		/* lateness of the read() that returns it */
+	__u64 call[PROBES];		/* how long a call to schedule took */
+} *told;
 
-FIXTURE_VARIANT(neighbours) {
-	const char *params;
-	unsigned int total;	/* timeouts of the one context */
-	unsigned int epolls;	/* so many epoll instances watch it */
-	unsigned int listers;	/* so many threads do nothing but list its timeouts */
-};
+/* 1: full numbers, the second ones of each pair. */
+static unsigned int full;
+static const unsigned int probes[2] = { 500, PROBES };
 
-FIXTURE_VARIANT_ADD(neighbours, a_million) { "", 1000000, 0, 0 };
-FIXTURE_VARIANT_ADD(neighbours, who_wait_for_events) { "", 20000, 500, 0 };
-FIXTURE_VARIANT_ADD(neighbours, who_list) { "", 20000, 0, 8 };
-/* To compare. */
-FIXTURE_VARIANT_ADD(neighbours, without_limit) { "max_shared=1048576", 1000000, 0, 0 };
+/* What the attacker does, and what is measured meanwhile. */
+static const struct row {
+	const char *name;
+	void (*attack)(void);
+	unsigned int contexts[2];
+	unsigned int each[2];		/* timeouts of a context, all due at the same time */
+	__u64 period;			/* of each of them, 0: one-shots */
+	unsigned int epolls;		/* epoll instances that watch the first context */
+	unsigned int listers;		/* threads that list its timeouts */
+	bool reads;			/* the attacker takes its events, or does nothing */
+	void (*measure)(void);
+	uid_t user;			/* whose calls are measured, with CAP_SYS_RESOURCE */
+} *row;
 
-FIXTURE_SETUP(neighbours)
+/* -- Processes and figures -------------------------------------------------- */
+
+static void load(struct __test_metadata *_metadata, const char *params)
 {
 	int file = open_module("hwt");
 
-	ASSERT_EQ(0, load_module(file, variant->params));
+	ASSERT_EQ(0, load_module(file, params));
 	close(file);
-	self->told = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	ASSERT_NE(MAP_FAILED, (void *)self->told);
-	self->fd = hwt_open(O_NONBLOCK);
-	ASSERT_LE(0, self->fd);
+	ASSERT_EQ(0, chmod(HWT_DEV, 0666));
+	told = mmap(NULL, sizeof(*told), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(MAP_FAILED, (void *)told);
 }
 
-FIXTURE_TEARDOWN(neighbours)
+static void unload(struct __test_metadata *_metadata, pid_t attacker)
 {
-	if (self->pid)
-		child_kill(self->pid);
-	close(self->fd);
+	if (attacker > 0) {
+		kill(-attacker, SIGKILL);
+		waitpid(attacker, NULL, 0);
+	}
+	/* Killed processes may still be closing what they had. */
 	EXPECT_TRUE(until(!unload_module("hwt")));
 }
 
-/* -- The many ---------------------------------------------------------------- */
+/* Run a function in a child with the ids of that user; with CAP_SYS_RESOURCE if @privileged. */
+static pid_t start_as(uid_t uid, bool privileged, void (*run)(void))
+{
+	const struct rlimit files = { 1 << 20, 1 << 20 };
+	pid_t pid = fork();
 
-static void arm(struct __test_metadata *_metadata, int fd, unsigned int count, __u32 flags,
-		__u64 time_ns)
+	if (pid)
+		return pid;
+	setpgid(0, 0);
+	if (setrlimit(RLIMIT_NOFILE, &files) || setgroups(0, NULL) || setresgid(uid, uid, uid) ||
+	    setresuid(uid, uid, privileged ? 0 : uid) ||
+	    (privileged && set_capability(CAP_SYS_RESOURCE, true)))
+		_exit(1);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	run();
+	_exit(0);
+}
+
+static int by_value(const void *a, const void *b)
+{
+	const __u64 *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+/* In the format of bench/results.py. */
+static void print_figures(const char *op, __u64 *ns)
+{
+	unsigned int n = told->n;
+
+	qsort(ns, n, sizeof(*ns), by_value);
+	/* Not measured in this row. */
+	if (!n || !ns[n - 1])
+		return;
+	printf("@bench bench=neighbours peer=hwt row=%s op=%s n=%u unit=us ", row->name, op, n);
+	printf("median=%.1f p99=%.1f worst=%.1f\n", ns[(n - 1) / 2] / 1e3,
+	       ns[(n - 1) * 99 / 100] / 1e3, ns[n - 1] / 1e3);
+	fflush(stdout);
+}
+
+/* -- Attacks ---------------------------------------------------------------- */
+
+static void arm(int fd, unsigned int count, __u32 flags, __u64 time_ns, __u64 period)
 {
 	static struct hwt_op ops[BATCH];
 	unsigned int n, step, i;
@@ -83,20 +141,32 @@ static void arm(struct __test_metadata *_metadata, int fd, unsigned int count, _
 		for (i = 0; i < step; i++) {
 			ops[i] = op_schedule(time_ns, n + i);
 			ops[i].flags = flags;
+			ops[i].mode = period ? HWT_MODE_FIXED_RATE : HWT_MODE_ONE_SHOT;
+			ops[i].period_ns = period;
 		}
-		EXPECT_EQ(step, hwt_batch(fd, ops, step));
-		EXPECT_EQ(0, ops[step - 1].result);
+		told->strange += hwt_batch(fd, ops, step) != (long)step || ops[step - 1].result;
 	}
 }
 
-static void watch(struct __test_metadata *_metadata, int fd, unsigned int epolls)
+/* Read all events of a context: each once, none early. */
+static void read_all(int fd, unsigned int count)
 {
-	const struct rlimit enough = { .rlim_cur = 2048, .rlim_max = 2048 };
-	struct epoll_event event = { .events = EPOLLIN | EPOLLET };
+	static struct hwt_event events[BATCH];
+	bool *seen = calloc(count, 1);
+	unsigned int n = 0, i;
+	int ret;
 
-	setrlimit(RLIMIT_NOFILE, &enough);
-	while (epolls--)
-		EXPECT_EQ(0, epoll_ctl(epoll_create1(0), EPOLL_CTL_ADD, fd, &event));
+	while (n < count) {
+		ret = hwt_read(fd, events, BATCH);
+		told->strange += ret <= 0;
+		for (i = 0; (int)i < ret; i++, n++) {
+			told->strange += events[i].user_data >= count ||
+					 seen[events[i].user_data] ||
+					 events[i].fired_ns < told->deadline;
+			seen[events[i].user_data % count] = true;
+		}
+	}
+	free(seen);
 }
 
 static void *list_for_ever(void *arg)
@@ -108,102 +178,306 @@ static void *list_for_ever(void *arg)
 	return NULL;
 }
 
-static void be_many(struct __test_metadata *_metadata, volatile struct told *told,
-		    unsigned int total, unsigned int epolls, unsigned int listers)
+/* Contexts with as many timeouts as they may have, all due at once. */
+static void hold(void)
 {
-	unsigned int n = 0, strange = 0, i;
-	int fd = hwt_open(0), other = hwt_open(0), ret;
-	static struct hwt_event events[BATCH];
-	bool *seen = calloc(total, 1);
-	__u64 begun = now_ns(), data;
+	struct epoll_event watched = { .events = EPOLLIN | EPOLLET };
+	unsigned int contexts = row->contexts[full], i;
+	long each = row->each[full];
+	int fd[CONTEXTS];
 	pthread_t thread;
+	__u64 begun;
 
-	EXPECT_NE(NULL, seen);
-	watch(_metadata, fd, epolls);
 	/* How long will it take to arm them? They are to be there before they are due. */
-	arm(_metadata, other, total / 16, 0, HOUR);
-	close(other);
-	told->deadline = now_ns() + (now_ns() - begun) * 32 + 3 * SEC;
-	arm(_metadata, fd, total, HWT_ABSOLUTE, told->deadline);
-	told->shared = fd_number(fd, "hwt-shared");
-	/* They end with the process. */
-	while (listers--)
-		EXPECT_EQ(0, pthread_create(&thread, NULL, list_for_ever, (void *)(intptr_t)fd));
+	fd[0] = hwt_open(0);
+	arm(fd[0], each / 16, 0, HOUR, 0);
+	begun = now_ns();
+	arm(fd[0], each / 16, 0, HOUR, 0);
+	told->deadline = now_ns() + (now_ns() - begun) * 32 * contexts + 3 * SEC;
+	close(fd[0]);
+	for (i = 0; i < contexts; i++) {
+		fd[i] = hwt_open(0);
+		arm(fd[i], each, HWT_ARM_ABSOLUTE, told->deadline, row->period);
+	}
+	for (i = 0; i < row->epolls; i++)
+		told->strange += !!epoll_ctl(epoll_create1(0), EPOLL_CTL_ADD, fd[0], &watched);
+	for (i = 0; i < row->listers; i++)
+		told->strange += !!pthread_create(&thread, NULL, list_for_ever,
+						  (void *)(intptr_t)fd[0]);
 	told->armed = true;
-	while (n < total && _metadata->passed) {
+	if (row->reads)
+		read_all(fd[0], each);
+	else
+		pause();
+}
+
+/* One timeout a millisecond, for whose event very many entries of one epoll instance wait. */
+static void wait_often(void)
+{
+	struct epoll_event watched = { .events = EPOLLIN | EPOLLET };
+	int fd = hwt_open(0), epoll = epoll_create1(0);
+	struct hwt_event event;
+	unsigned int i;
+
+	for (i = 0; i < row->each[full]; i++)
+		told->strange += !!epoll_ctl(epoll, EPOLL_CTL_ADD, dup(fd), &watched);
+	told->strange += !!hwt_add_periodic(fd, HWT_MODE_FIXED_RATE, 0, MSEC, 0, NULL);
+	told->armed = true;
+	while (hwt_read(fd, &event, 1) == 1)
+		;
+}
+
+/* Processes that schedule and cancel, faster than the wheel's thread lets go of timeouts. */
+static void flood(void)
+{
+	struct hwt_op ops[64];
+	unsigned int i;
+	int fd;
+
+	for (i = 1; i < FLOODERS && fork(); i++)
+		;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	fd = hwt_open(0);
+	for (;;) {
+		for (i = 0; i < ARRAY_SIZE(ops); i++)
+			ops[i] = op_schedule(HOUR, 0);
+		hwt_batch(fd, ops, ARRAY_SIZE(ops));
+		for (i = 0; i < ARRAY_SIZE(ops); i++)
+			ops[i] = op_cancel(ops[i].id);
+		hwt_batch(fd, ops, ARRAY_SIZE(ops));
+		told->armed = true;
+	}
+}
+
+/* -- Lateness --------------------------------------------------------------- */
+
+/*
+ * A timeout in each tick, an eighth of them before the attack begins. One that is armed after its
+ * deadline, as the attacker leaves little time for that, is late from then on.
+ */
+static void probe(void)
+{
+	__u64 tick = hwt_param("tick_us") * USEC, first, now;
+	static struct hwt_event events[BATCH];
+	static __u64 armed[PROBES];
+	int fd = hwt_open(0), ret;
+	unsigned int i;
+	__u64 since;
+
+	first = told->deadline / tick * tick - probes[full] / 8 * tick;
+	for (i = 0; i < probes[full]; i++) {
+		armed[i] = now_ns();
+		told->strange += !!hwt_add(fd, HWT_ARM_ABSOLUTE, first + i * tick, i, NULL);
+	}
+	while (told->n < probes[full]) {
 		ret = hwt_read(fd, events, BATCH);
-		EXPECT_LT(0, ret);
-		for (i = 0; (int)i < ret; i++, n++) {
-			data = events[i].user_data;
-			strange += data >= total || seen[data] ||
-				   events[i].fired_ns < told->deadline;
-			seen[data % total] = true;
-			told->last = events[i].fired_ns;
+		now = now_ns();
+		told->strange += ret <= 0;
+		for (i = 0; (int)i < ret; i++, told->n++) {
+			since = events[i].deadline_ns;
+			told->strange += events[i].fired_ns < since ||
+					 since != first + events[i].user_data * tick;
+			if (since < armed[events[i].user_data]) {
+				since = armed[events[i].user_data];
+				told->armed_late++;
+			}
+			told->fired[told->n] = events[i].fired_ns - since;
+			told->woken[told->n] = now - since;
 		}
 	}
-	EXPECT_EQ(0U, strange);
-	free(seen);
 }
 
-/* -- The other --------------------------------------------------------------- */
-
-static int by_value(const void *a, const void *b)
+/* How often the calling thread has given up its CPU by itself. */
+static unsigned int sleeps(void)
 {
-	const __u64 *x = a, *y = b;
+	struct rusage usage;
 
-	return *x < *y ? -1 : *x > *y;
+	getrusage(RUSAGE_THREAD, &usage);
+	return usage.ru_nvcsw;
 }
 
-static void tell(struct __test_metadata *_metadata, const char *when, __u64 *late, unsigned int n)
+static void schedule(void)
 {
-	ASSERT_LT(0, n);
-	qsort(late, n, sizeof(*late), by_value);
-	TH_LOG("%u %s that tick: half are late by up to %llu us, 99 %% by %llu us, all by %llu us",
-	       n, when, late[(n - 1) / 2] / USEC, late[(n - 1) * 99 / 100] / USEC,
-	       late[n - 1] / USEC);
-}
+	__u64 start = now_ns(), begun;
+	unsigned int before;
+	int fd = hwt_open(0);
 
-TEST_F_TIMEOUT(neighbours, lateness, 400)
-{
-	static __u64 late[2][PROBES];
-	__u64 tick = hwt_param("tick_us") * USEC, max_shared = hwt_param("max_shared"), first;
-	volatile struct told *told = self->told;
-	unsigned int n[2] = {}, i;
-	struct hwt_event event;
-	int fd = self->fd;
-	bool after;
-
-	self->pid = fork();
-	ASSERT_LE(0, self->pid);
-	if (!self->pid) {
-		be_many(_metadata, told, variant->total, variant->epolls, variant->listers);
-		_exit(!_metadata->passed);
+	while (told->n < probes[full] && now_ns() - start < 20 * SEC) {
+		sleep_ns(MSEC);
+		before = sleeps();
+		begun = now_ns();
+		told->strange += !!hwt_add(fd, 0, HOUR, 0, NULL);
+		told->call[told->n++] = now_ns() - begun;
+		told->slept += sleeps() - before;
 	}
-	while (!told->armed && !waitpid(self->pid, NULL, WNOHANG))
-		sleep_ns(10 * MSEC);
-	ASSERT_TRUE(told->armed);
-	ASSERT_EQ(max_shared < variant->total ? max_shared : variant->total, told->shared);
-	ASSERT_LT(now_ns(), told->deadline);
-
-	/* One each tick, on the wheel that all share: a quarter of them before it. */
-	first = told->deadline / tick * tick - PROBES / 4 * tick;
-	for (i = 0; i < PROBES; i++)
-		ASSERT_EQ(0, hwt_add(fd, HWT_ABSOLUTE, first + i * tick, i, NULL));
-	ASSERT_EQ(PROBES, fd_number(fd, "hwt-shared"));
-	for (i = 0; i < PROBES; i++) {
-		ASSERT_EQ(POLLIN, hwt_wait(fd, 10 * PATIENCE_MS));
-		ASSERT_EQ(1, hwt_read(fd, &event, 1));
-		ASSERT_LE(event.deadline_ns, event.fired_ns);
-		after = event.deadline_ns >= told->deadline / tick * tick;
-		late[after][n[after]++] = event.fired_ns - event.deadline_ns;
-	}
-	EXPECT_EQ(-EAGAIN, hwt_read(fd, &event, 1));
-	EXPECT_EQ(0, child_end(self->pid));
-	self->pid = 0;
-	TH_LOG("%u of one context, %ld of them on the shared wheel, fired within %llu ms",
-	       variant->total, told->shared, (told->last - told->deadline) / MSEC);
-	tell(_metadata, "before", late[0], n[0]);
-	tell(_metadata, "from", late[1], n[1]);
 }
 
+FIXTURE(neighbours) {
+	pid_t attacker;
+};
+
+FIXTURE_VARIANT(neighbours) {
+	struct row row;
+};
+
+FIXTURE_VARIANT_ADD(neighbours, alone) { {
+	"alone", NULL, .measure = probe
+} };
+FIXTURE_VARIANT_ADD(neighbours, together) { {
+	"together", hold, { 8, 64 }, { 4096, 16384 }, .measure = probe
+} };
+FIXTURE_VARIANT_ADD(neighbours, periodic) { {
+	"periodic", hold, { 8, 255 }, { 1024, 16384 }, .period = MSEC, .measure = probe
+} };
+FIXTURE_VARIANT_ADD(neighbours, dup) { {
+	"dup", wait_often, { 1, 1 }, { 5000, 500000 }, .measure = probe
+} };
+FIXTURE_VARIANT_ADD(neighbours, flood) { {
+	"flood", flood, .measure = probe
+} };
+/* One context, whose user does take the events. */
+FIXTURE_VARIANT_ADD(neighbours, one_context) { {
+	"one_context", hold, { 1, 1 }, { 100000, 1000000 }, .reads = true, .measure = probe
+} };
+FIXTURE_VARIANT_ADD(neighbours, epolls) { {
+	"epolls", hold, { 1, 1 }, { 20000, 20000 }, .epolls = 500, .reads = true, .measure = probe
+} };
+FIXTURE_VARIANT_ADD(neighbours, listed) { {
+	"listed", hold, { 1, 1 }, { 20000, 20000 }, .listers = 8, .reads = true, .measure = probe
+} };
+/* A privileged process, of another user and of the same. */
+FIXTURE_VARIANT_ADD(neighbours, call_alone) { {
+	"call_alone", NULL, .measure = schedule
+} };
+FIXTURE_VARIANT_ADD(neighbours, call_of_root) { {
+	"call_of_root", flood, .measure = schedule
+} };
+FIXTURE_VARIANT_ADD(neighbours, call_of_same_user) { {
+	"call_of_same_user", flood, .measure = schedule, .user = ATTACKER
+} };
+
+FIXTURE_SETUP(neighbours)
+{
+	load(_metadata, "");
+}
+
+FIXTURE_TEARDOWN(neighbours)
+{
+	unload(_metadata, self->attacker);
+}
+
+TEST_F_TIMEOUT(neighbours, lateness, 250)
+{
+	pid_t pid;
+
+	row = &variant->row;
+	if (row->attack) {
+		self->attacker = start_as(ATTACKER, false, row->attack);
+		ASSERT_LT(0, self->attacker);
+		while (!told->armed && !waitpid(self->attacker, NULL, WNOHANG))
+			sleep_ns(10 * MSEC);
+		ASSERT_TRUE(told->armed);
+	}
+	/* Without a deadline, the attack is under way. */
+	if (!told->deadline)
+		told->deadline = now_ns() + 2 * SEC;
+	pid = start_as(row->measure == probe ? VICTIM : row->user, row->measure == schedule,
+		       row->measure);
+	EXPECT_EQ(0, child_end(pid));
+	if (row->reads) {
+		EXPECT_EQ(0, child_end(self->attacker));
+		self->attacker = 0;
+	}
+	EXPECT_EQ(0U, told->strange);
+	/* On PREEMPT_RT a lock sleeps, too. */
+	EXPECT_TRUE(!told->slept || !access("/sys/kernel/realtime", F_OK));
+	TH_LOG("%u measured: %u were armed late, calls have slept %u times", told->n,
+	       told->armed_late, told->slept);
+	print_figures("fired", told->fired);
+	print_figures("woken", told->woken);
+	print_figures("call", told->call);
+}
+
+/* -- A container with several ids ------------------------------------------- */
+
+#define IDS		8U
+#define TIMEOUTS	2000U
+#define PROCESSES	"12"
+#define GROUP		CGROUP "/hwt-neighbours"
+
+/* To the parent, which writes the map of ids. */
+static int sock[2];
+
+/* Root of a user namespace takes what each id may have. */
+static void take_all(void)
+{
+	char byte = 0;
+	int fd, ret;
+	uid_t id;
+
+	if (unshare(CLONE_NEWUSER))
+		_exit(EOPNOTSUPP);
+	if (write(sock[1], &byte, 1) != 1 || read(sock[1], &byte, 1) != 1 || setresuid(0, 0, 0))
+		_exit(1);
+	for (id = 0; id < IDS; id++) {
+		do {
+			fd = open_as(id);
+			ret = fd < 0 ? fd : hwt_setup(fd, CLOCK_MONOTONIC);
+			told->wheels += !ret;
+			while (fd >= 0 && !hwt_add(fd, 0, HOUR, 0, NULL))
+				told->timeouts++;
+		} while (!ret);
+		told->strange += ret != -ENOSPC;
+	}
+	told->armed = true;
+	pause();
+}
+
+TEST(ids_of_a_namespace)
+{
+	unsigned int before, threads, wheels;
+	char text[64], byte;
+	pid_t pid;
+
+	load(_metadata, "max_timeouts=1000 max_user_timeouts=2000");
+	wheels = hwt_param("max_user_wheels");
+	before = threads_named("/proc", "hwt_", NULL);
+	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sock));
+	pid = start_as(0, false, take_all);
+	ASSERT_LT(0, pid);
+	close(sock[1]);
+	if (read(sock[0], &byte, 1) != 1) {
+		EXPECT_EQ(EOPNOTSUPP, child_end(pid));
+		unload(_metadata, 0);
+		SKIP(return, "no user namespaces");
+	}
+	EXPECT_TRUE(write_text(CGROUP "/cgroup.subtree_control", "+pids"));
+	EXPECT_EQ(0, mkdir(GROUP, 0755));
+	EXPECT_TRUE(write_text(GROUP "/pids.max", PROCESSES));
+	snprintf(text, sizeof(text), "%d", pid);
+	EXPECT_TRUE(write_text(GROUP "/cgroup.procs", text));
+	snprintf(text, sizeof(text), "/proc/%d/uid_map", pid);
+	EXPECT_TRUE(write_text(text, "0 100000 8\n"));
+	EXPECT_EQ(1, write(sock[0], "", 1));
+	EXPECT_TRUE(until(told->armed));
+	threads = threads_named("/proc", "hwt_", NULL) - before;
+	TH_LOG("%u ids, pids.max = %s: %u wheels, %u timeouts, %u kernel threads", IDS, PROCESSES,
+	       told->wheels, told->timeouts, threads);
+	EXPECT_EQ(0U, told->strange);
+	/* All ids together have what one user has; one wheel is that which their contexts share. */
+	EXPECT_EQ(wheels - 1, told->wheels);
+	EXPECT_EQ(TIMEOUTS, told->timeouts);
+	EXPECT_GE(wheels, threads);
+	unload(_metadata, pid);
+	rmdir(GROUP);
+}
+
+#define main harness_main
 TEST_HARNESS_MAIN
+#undef main
+
+int main(int argc, char **argv)
+{
+	full = argc > 1 && !strcmp(argv[1], "-b");
+	return harness_main(1, argv);
+}

@@ -16,7 +16,7 @@ static __u64 round_up(__u64 ns, __u64 tick)
 
 static int add_at(int fd, __u32 mode, __u64 first, __u64 period, __u64 *id)
 {
-	return hwt_arm(fd, id, .flags = HWT_ABSOLUTE, .mode = mode, .time_ns = first,
+	return hwt_arm(fd, id, .flags = HWT_ARM_ABSOLUTE, .mode = mode, .time_ns = first,
 		       .period_ns = period, .user_data = 42);
 }
 
@@ -149,7 +149,7 @@ TEST_F(ctx, modify_starts_anew)
 	first = now_ns() + 30 * MSEC;
 	modify = (struct hwt_modify_args) {
 		.size = sizeof(modify),
-		.flags = HWT_ABSOLUTE | HWT_SET_USER_DATA,
+		.flags = HWT_ARM_ABSOLUTE | HWT_ARM_USER_DATA,
 		.id = id,
 		.time_ns = first,
 		.period_ns = HOUR,
@@ -317,7 +317,7 @@ TEST_F(ctx, get_while_it_fires)
 	ASSERT_EQ(0, hwt_add_periodic(self->fd, HWT_MODE_FIXED_RATE, period, period, 0, &id));
 	for (i = 0; i < rounds; i++) {
 		first = round_up(now_ns() + 2 * self->tick, self->tick);
-		ASSERT_EQ(HWT_STATE_PENDING, hwt_move(self->fd, id, HWT_ABSOLUTE, first));
+		ASSERT_EQ(HWT_STATE_PENDING, hwt_move(self->fd, id, HWT_ARM_ABSOLUTE, first));
 		do {
 			ASSERT_EQ(0, hwt_get(self->fd, id, &get));
 			ASSERT_EQ(get.state & HWT_STATE_EVENT ? first + period : first,

@@ -15,7 +15,7 @@
 #define NOBODY	65534
 
 #define place(_fd, _flags, _cpu, _priority)				\
-	hwt_with(_fd, SETUP, setup, .clock = CLOCK_MONOTONIC, .flags = (_flags),	\
+	hwt_with(_fd, SETUP, setup, .flags = (_flags) | HWT_SETUP_PRIVATE,	\
 		 .cpu = (_cpu), .priority = (_priority))
 
 /* The thread of a private wheel, if there is one such wheel; else 0. */
@@ -58,13 +58,13 @@ TEST_F(ctx, priorities)
 {
 	int low, high;
 
-	ASSERT_EQ(0, place(self->fd, HWT_SETUP_CPU, 0, HWT_SETUP_FIFO_LOW));
+	ASSERT_EQ(0, place(self->fd, HWT_SETUP_CPU, 0, HWT_PRIO_FIFO_LOW));
 	ASSERT_TRUE(placed(0, SCHED_FIFO));
 	low = priority_of(find_thread());
 	EXPECT_TRUE(fires(self->fd));
 	close(self->fd);
 	self->fd = hwt_open(O_NONBLOCK);
-	ASSERT_EQ(0, place(self->fd, HWT_SETUP_CPU, 0, HWT_SETUP_FIFO));
+	ASSERT_EQ(0, place(self->fd, HWT_SETUP_CPU, 0, HWT_PRIO_FIFO));
 	ASSERT_TRUE(placed(0, SCHED_FIFO));
 	high = priority_of(find_thread());
 	EXPECT_TRUE(fires(self->fd));
@@ -74,7 +74,7 @@ TEST_F(ctx, priorities)
 
 TEST_F(ctx, priority_on_any_cpu)
 {
-	ASSERT_EQ(0, place(self->fd, 0, 0, HWT_SETUP_FIFO_LOW));
+	ASSERT_EQ(0, place(self->fd, 0, 0, HWT_PRIO_FIFO_LOW));
 	EXPECT_TRUE(fires(self->fd));
 }
 
@@ -83,7 +83,7 @@ TEST_F_TIMEOUT(ctx, busy, 60)
 	int i;
 
 	ASSERT_EQ(0, place(self->fd, HWT_SETUP_BUSY_WAIT | HWT_SETUP_CPU, 0,
-			   HWT_SETUP_NORMAL));
+			   HWT_PRIO_NORMAL));
 	EXPECT_TRUE(placed(0, SCHED_OTHER));
 	for (i = 0; i < 5; i++)
 		EXPECT_TRUE(fires(self->fd));
@@ -96,15 +96,15 @@ TEST_F(ctx, out_of_range)
 	static const struct {
 		__u32 flags, cpu, priority;
 	} bad[] = {
-		{ 0, 0, HWT_SETUP_FIFO + 1 },
+		{ 0, 0, HWT_PRIO_FIFO + 1 },
 		{ 0, 0, ~0U },
-		{ HWT_SETUP_CPU, 0, HWT_SETUP_FIFO + 1 },
+		{ HWT_SETUP_CPU, 0, HWT_PRIO_FIFO + 1 },
 		{ 0, 1, 0 },
 		{ 0, ~0U, 0 },
 		{ HWT_SETUP_BUSY_WAIT, 0, 0 },
 		{ HWT_SETUP_BUSY_WAIT, 1, 0 },
-		{ HWT_SETUP_BUSY_WAIT | HWT_SETUP_CPU, 0, HWT_SETUP_FIFO_LOW },
-		{ HWT_SETUP_BUSY_WAIT | HWT_SETUP_CPU, 0, HWT_SETUP_FIFO },
+		{ HWT_SETUP_BUSY_WAIT | HWT_SETUP_CPU, 0, HWT_PRIO_FIFO_LOW },
+		{ HWT_SETUP_BUSY_WAIT | HWT_SETUP_CPU, 0, HWT_PRIO_FIFO },
 		{ HWT_SETUP_CPU, 8192, 0 },
 		{ HWT_SETUP_CPU, 1U << 31, 0 },
 		{ HWT_SETUP_CPU, ~0U, 0 },
@@ -145,9 +145,9 @@ static void all_refused(struct __test_metadata *_metadata, int fd)
 {
 	EXPECT_EQ(-EPERM, place(fd, HWT_SETUP_CPU, 0, 0));
 	EXPECT_EQ(-EPERM, place(fd, HWT_SETUP_BUSY_WAIT | HWT_SETUP_CPU, 0, 0));
-	EXPECT_EQ(-EPERM, place(fd, 0, 0, HWT_SETUP_FIFO_LOW));
-	EXPECT_EQ(-EPERM, place(fd, 0, 0, HWT_SETUP_FIFO));
-	EXPECT_EQ(-EPERM, place(fd, HWT_SETUP_CPU, 0, HWT_SETUP_FIFO));
+	EXPECT_EQ(-EPERM, place(fd, 0, 0, HWT_PRIO_FIFO_LOW));
+	EXPECT_EQ(-EPERM, place(fd, 0, 0, HWT_PRIO_FIFO));
+	EXPECT_EQ(-EPERM, place(fd, HWT_SETUP_CPU, 0, HWT_PRIO_FIFO));
 	/* What is there it need not be told. */
 	EXPECT_EQ(-EPERM, place(fd, HWT_SETUP_CPU, ~0U, 0));
 	EXPECT_EQ(0, find_thread());
@@ -159,7 +159,7 @@ TEST_F(ctx, without_the_capability)
 	ASSERT_EQ(0, set_capability(CAP_SYS_NICE, false));
 	all_refused(_metadata, self->fd);
 	ASSERT_EQ(0, set_capability(CAP_SYS_NICE, true));
-	EXPECT_EQ(0, place(self->fd, HWT_SETUP_CPU, 0, HWT_SETUP_FIFO_LOW));
+	EXPECT_EQ(0, place(self->fd, HWT_SETUP_CPU, 0, HWT_PRIO_FIFO_LOW));
 }
 
 TEST_F(ctx, as_nobody)

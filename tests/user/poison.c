@@ -124,7 +124,8 @@ static const struct ioctl_case cases[] = {
 	     .entry_size = sizeof(case_entries[0])),
 	CASE(BATCH, batch, false, .ops = (uintptr_t)case_ops, .count = 2,
 	     .op_size = sizeof(case_ops[0])),
-	CASE(RINGS, rings, false, .op_entries = 4, .event_entries = 4),
+	CASE(RINGS, rings, false, .op_entries = 4, .event_entries = 4,
+	     .op_size = sizeof(struct hwt_op)),
 	CASE(ENTER, enter, false),
 	CASE(STOP, stop, false),
 };
@@ -255,7 +256,7 @@ TEST_F(poison, events)
 	__u64 id;
 
 	ASSERT_EQ(0, hwt_add(self->fd, 0, 0, 3, NULL));
-	ASSERT_EQ(0, hwt_add(self->fd, HWT_ABSOLUTE, 0, 4, NULL));
+	ASSERT_EQ(0, hwt_add(self->fd, HWT_ARM_ABSOLUTE, 0, 4, NULL));
 	check_events(_metadata, self->fd, 2);
 	/* With overruns. */
 	ASSERT_EQ(0, hwt_add_periodic(self->fd, HWT_MODE_FIXED_RATE, 0, MSEC, 5, &id));
@@ -279,8 +280,7 @@ TEST_F(poison, clock_set)
 {
 	struct hwt_setup_args setup = {
 		.size = sizeof(setup),
-		.flags = HWT_SETUP_TELL_CLOCK_SET,
-		.clock = CLOCK_REALTIME,
+		.flags = HWT_SETUP_REALTIME | HWT_SETUP_TELL_CLOCK_SET,
 	};
 	struct hwt_setup_args same = setup;
 	int fd = hwt_open(O_NONBLOCK);

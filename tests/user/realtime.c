@@ -52,7 +52,7 @@ static bool passed_by(int fd)
 	struct hwt_get_args get;
 	__u64 id;
 
-	if (hwt_add(fd, HWT_ABSOLUTE, 0, 0, &id))
+	if (hwt_add(fd, HWT_ARM_ABSOLUTE, 0, 0, &id))
 		return false;
 	return until(hwt_get(fd, id, &get) || get.state == HWT_STATE_EVENT) &&
 	       hwt_del(fd, id) == HWT_STATE_EVENT;
@@ -143,8 +143,7 @@ TEST_F(real, each_context_for_itself)
 	struct hwt_event event;
 
 	ASSERT_EQ(0, hwt_private(plain, CLOCK_REALTIME, 0));
-	ASSERT_EQ(0, hwt_private(other, CLOCK_REALTIME, HWT_SETUP_TELL_CLOCK_SET |
-						  HWT_SETUP_COARSE_CLOCK));
+	ASSERT_EQ(0, hwt_private(other, CLOCK_REALTIME, HWT_SETUP_TELL_CLOCK_SET));
 	ASSERT_EQ(0, travel(-YEARS));
 	ASSERT_EQ(1, hwt_next(self->fd, &event));
 	ASSERT_EQ(1, hwt_next(other, &event));
@@ -196,7 +195,7 @@ static bool add_dates(int fd, const __u64 *dates, unsigned int n, __u64 *id)
 	unsigned int i;
 
 	for (i = n; i--; )
-		if (hwt_add(fd, HWT_ABSOLUTE, dates[i], i, &id[i]))
+		if (hwt_add(fd, HWT_ARM_ABSOLUTE, dates[i], i, &id[i]))
 			return false;
 	return true;
 }
@@ -263,7 +262,7 @@ static int back(int fd, __s64 jump)
 		if (!remains(fd, id[i], dates[i]))
 			return __LINE__;
 	date = real_ns() + 50 * MSEC;
-	if (hwt_add(fd, HWT_ABSOLUTE, date, 9, &new) || hwt_next(fd, &event) != 1 ||
+	if (hwt_add(fd, HWT_ARM_ABSOLUTE, date, 9, &new) || hwt_next(fd, &event) != 1 ||
 	    event.id != new || event.fired_ns < date)
 		return __LINE__;
 	if (travel(0) || hwt_next(fd, &event) != 1 || !is_jump(&event, jump, 1))
@@ -289,7 +288,7 @@ TEST_F(real, event_outlives_set_back)
 	struct hwt_get_args get;
 	__u64 id, date = real_ns();
 
-	ASSERT_EQ(0, hwt_add(self->fd, HWT_ABSOLUTE, date, 0, &id));
+	ASSERT_EQ(0, hwt_add(self->fd, HWT_ARM_ABSOLUTE, date, 0, &id));
 	ASSERT_TRUE(events(self->fd, 1));
 	ASSERT_EQ(0, travel(-YEARS));
 	ASSERT_TRUE(events(self->fd, 2));

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Clients are killed at random points, again and again: programs of the fuzzer's (tests/fuzz), of
- * several threads and processes each, which do a bit of everything to the same contexts, on the
- * shared wheel and on private ones, with rings and mappings.
+ * several threads and processes each, which do a bit of everything to the same contexts, on their
+ * user's wheel and on private ones, with rings and mappings.
  *
- * An observer's timeouts, of which some are on the shared wheel and the others on a private one,
- * all fire, none early, and its counts add up. All that the dead had is given back: the same
- * user can have as much as ever, no thread and no reference to the module is left.
+ * An observer's timeouts, on the wheel of the same user, all fire, none early, and its counts add
+ * up. All that the dead had is given back: the same user can have as much as ever, no thread and no
+ * reference to the module is left.
  *
  * hwt-test: check stock debug
  * hwt-test: timeout 900
- * hwt-test: load max_shared=300 max_user_timeouts=50000 max_user_wheels=6
+ * hwt-test: load max_user_timeouts=50000 max_user_wheels=6
  */
 #include "kselftest_harness.h"
 #include <sys/prctl.h>
@@ -21,17 +21,16 @@
 
 /* What a client does again and again until it is killed, from open() to the end of all it has. */
 static const char * const programs[] = {
-	/* Timeouts, more than may be on the shared wheel; then by two threads. */
+	/* Timeouts; then by two threads. */
 	"open op:f700000000a5 batch op:f700000000a5 batch op:f70000000006 batch list read stop read",
 	"open op:f700000000a5 batch thread:03 modify cancel list get schedule read stop modify get",
 	"open schedule:00000000010504 epoll thread:03 epoll poll read modify epoll poll modify read",
 	/* Wheels of its own, of two contexts and a copy, which a child has, too */
 	"open setup:0000000000000001 dup:0001 schedule thread:03 read:01 cancel schedule modify read",
 	"open open:01 setup:0100000200000002 schedule:01000000010504 fork:04 read:01 list:01 cancel",
-	/* Rings, which another thread maps once more; and such as the wheel polls */
+	/* Rings, which another thread maps once more */
 	"open rings:000000000606 mmap op:a000000000a5 push enter thread:03 mmap:0001 remap:0104 poll",
 	"open rings:000000000303 mmap op:c00000000002 push thread enter:00000000000105 reap fork reap",
-	"open setup:0000000c rings:000000010606 mmap op:c00000000006 push sleep:0a reap thread stop",
 };
 
 /* -- The killing --------------------------------------------------------------- */
@@ -44,7 +43,6 @@ FIXTURE(kill) {
 FIXTURE_SETUP(kill)
 {
 	self->seed = first_seed(_metadata);
-	/* More than may be on the shared wheel. */
 	observer_start(_metadata, &self->observer, "1000");
 	/* The user's limits are for the clients. */
 	ASSERT_EQ(0, set_capability(CAP_SYS_RESOURCE, false));
@@ -120,7 +118,8 @@ TEST_F_TIMEOUT(kill, at_random_points, 2500)
 	__u64 seed = self->seed;
 
 	/* The observer's is seen. */
-	EXPECT_TRUE(!self->observer.pid || until(private_threads(NULL) == 1));
+	EXPECT_TRUE(!self->observer.pid ||
+		    until(threads_named("/proc", "hwt_device\n", NULL) == 1));
 	for (i = 0; i < n && _metadata->passed; i++)
 		ran += kill_one(_metadata, &seed, i);
 	TH_LOG("%u rounds; %u clients were at it", i, ran);

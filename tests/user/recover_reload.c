@@ -44,7 +44,8 @@ static void use_timeouts(__u64 *seed, int fd, struct ring *ring)
 	struct hwt_event event;
 
 	for (i = 0; i < n; i++)
-		count(hwt_add(fd, HWT_ABSOLUTE, due, i, NULL) ? &counts.wrong : &counts.made, 1);
+		count(hwt_add(fd, HWT_ARM_ABSOLUTE, due, i, NULL) ? &counts.wrong :
+								     &counts.made, 1);
 	if (ring->shared)
 		count(&counts.wrong, !ring_wait(ring, n));
 	while (n-- && (ring->shared ? ring_pop(ring, &event) : hwt_next(fd, &event) == 1)) {

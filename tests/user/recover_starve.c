@@ -59,8 +59,8 @@ static void open_context(struct __test_metadata *_metadata, struct context *ctx,
 {
 	struct hwt_setup_args setup = {
 		.size = sizeof(setup),
-		.clock = CLOCK_MONOTONIC,
-		.priority = kind == 2 ? HWT_SETUP_FIFO_LOW : HWT_SETUP_NORMAL,
+		.flags = HWT_SETUP_PRIVATE,
+		.priority = kind == 2 ? HWT_PRIO_FIFO_LOW : HWT_PRIO_NORMAL,
 	};
 
 	*ctx = (struct context) { .fd = hwt_open(O_NONBLOCK) };
@@ -107,7 +107,7 @@ static void schedule_all(struct __test_metadata *_metadata, struct context *ctx,
 	ASSERT_EQ(0, periods_begin(&ctx->periods, ctx->fd, begin, PERIODIC));
 	/* The latest first: it is not the order of arming that counts. */
 	for (i = ONE_SHOTS - 1; i >= 0; i--)
-		ASSERT_EQ(0, hwt_add(ctx->fd, HWT_ABSOLUTE, begin + i * STEP, i, NULL));
+		ASSERT_EQ(0, hwt_add(ctx->fd, HWT_ARM_ABSOLUTE, begin + i * STEP, i, NULL));
 }
 
 /* It ends by itself, too: who is to end it may have died, and there is nobody else who could. */
@@ -158,7 +158,8 @@ static void finish(struct __test_metadata *_metadata, struct context *ctx)
 {
 	reap_until(_metadata, ctx, ONE_SHOTS);
 	ctx->one_shots = NEW;
-	ASSERT_EQ(0, hwt_add(ctx->fd, HWT_ABSOLUTE, ctx->periods.first + NEW * STEP, NEW, NULL));
+	ASSERT_EQ(0, hwt_add(ctx->fd, HWT_ARM_ABSOLUTE, ctx->periods.first + NEW * STEP, NEW,
+			     NULL));
 	reap_until(_metadata, ctx, NEW + 1);
 	periods_check(_metadata, &ctx->periods);
 }

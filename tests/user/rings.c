@@ -27,8 +27,7 @@ TEST_F(ctx, arguments)
 	}
 	EXPECT_EQ(-EINVAL, hwt_rings(fd, 2, 8, 8, &args));
 	EXPECT_EQ(-EINVAL, hwt_rings(fd, 1U << 31, 8, 8, &args));
-	/* Its wheel's thread sleeps. */
-	EXPECT_EQ(-EINVAL, hwt_rings(fd, HWT_RINGS_POLL, 8, 8, &args));
+	EXPECT_EQ(-EINVAL, hwt_rings(fd, 1, 8, 8, &args));
 	/* All that has changed nothing. */
 	EXPECT_EQ(0, hwt_rings(fd, 0, 3, 1000, &args));
 	EXPECT_EQ(4U, args.op_entries);
@@ -49,10 +48,9 @@ static void layout(struct __test_metadata *_metadata, __u32 ops, __u32 events)
 	EXPECT_EQ(ops, args.op_entries);
 	EXPECT_EQ(events, args.event_entries);
 	EXPECT_EQ((__u32)sizeof(struct hwt_op), args.op_size);
-	EXPECT_EQ((__u32)sizeof(struct hwt_event), args.event_size);
 	EXPECT_LE(sizeof(struct hwt_rings), args.ops_offset);
 	EXPECT_LE(args.ops_offset + ops * args.op_size, args.events_offset);
-	EXPECT_LE(args.events_offset + events * args.event_size, args.map_size);
+	EXPECT_LE(args.events_offset + events * sizeof(struct hwt_event), args.map_size);
 	EXPECT_EQ(0U, args.ops_offset % 64 + args.events_offset % 64);
 	EXPECT_EQ(0ULL, args.map_size % sysconf(_SC_PAGESIZE));
 	ASSERT_EQ(0, ring_map(&ring, fd, &args));
@@ -62,6 +60,56 @@ static void layout(struct __test_metadata *_metadata, __u32 ops, __u32 events)
 	memset(ring.shared, 0xff, ring.size);
 	ring_unmap(&ring);
 	close(fd);
+}
+
+/* Rings that could not be mapped are none: events are read, and the same ones can be had again. */
+TEST_F(ctx, not_mapped_is_not_used)
+{
+	struct hwt_rings_args args, again;
+	struct hwt_event event;
+	struct ring ring;
+
+	ASSERT_EQ(0, hwt_rings(self->fd, 0, 8, 8, &args));
+	ASSERT_EQ(0, hwt_add(self->fd, 0, 0, 3, NULL));
+	ASSERT_EQ(1, hwt_next(self->fd, &event));
+	EXPECT_EQ(3ULL, event.user_data);
+	EXPECT_EQ(-EINVAL, hwt_with(self->fd, ENTER, enter));
+	EXPECT_EQ(-EBUSY, hwt_rings(self->fd, 0, 16, 8, &again));
+	ASSERT_EQ(0, hwt_rings(self->fd, 0, 8, 8, &again));
+	EXPECT_EQ(0, memcmp(&args, &again, sizeof(args)));
+	ASSERT_EQ(0, ring_map(&ring, self->fd, &again));
+	EXPECT_EQ(-EBUSY, hwt_read(self->fd, &event, 1));
+	EXPECT_EQ(-EBUSY, hwt_rings(self->fd, 0, 8, 8, &again));
+	ring_unmap(&ring);
+}
+
+/* Operations of a program that knows more than the kernel. */
+TEST_F(ctx, larger_operations)
+{
+	struct hwt_rings_args args = {
+		.size = sizeof(args),
+		.op_entries = 4,
+		.event_entries = 4,
+		.op_size = sizeof(struct hwt_op) + 16,
+	};
+	struct ring ring;
+	char *ops;
+	int i;
+
+	ASSERT_EQ(0, hwt_call(self->fd, HWT_IOC_RINGS, &args));
+	ASSERT_EQ(0, ring_map(&ring, self->fd, &args));
+	ops = (char *)ring.ops;
+	for (i = 0; i < 3; i++)
+		*(struct hwt_op *)(ops + i * args.op_size) = op_schedule(HOUR, i);
+	/* Something that the kernel does not know. */
+	ops[1 * args.op_size + sizeof(struct hwt_op) + 3] = 1;
+	__atomic_store_n(&ring.shared->op_tail, 3, __ATOMIC_RELEASE);
+	ASSERT_EQ(3, ring_enter(&ring, 3, 0, 0));
+	EXPECT_EQ(0, ((struct hwt_op *)ops)->result);
+	EXPECT_EQ(-E2BIG, ((struct hwt_op *)(ops + args.op_size))->result);
+	EXPECT_EQ(0, ((struct hwt_op *)(ops + 2 * args.op_size))->result);
+	EXPECT_EQ(2ULL, hwt_timeouts(self->fd));
+	ring_unmap(&ring);
 }
 
 TEST(layouts)
@@ -170,7 +218,7 @@ TEST_F(rings, reap)
 
 	for (i = 0; i < 3; i++) {
 		op = op_schedule(first + 20 * MSEC * (2 - i), i);
-		op.flags = HWT_ABSOLUTE;
+		op.flags = HWT_ARM_ABSOLUTE;
 		ASSERT_EQ(0, ring_do(ring, op, &id[i]));
 	}
 	ASSERT_TRUE(ring_wait(ring, 3));
@@ -278,7 +326,7 @@ TEST(more_ends_without_an_event)
 
 	ASSERT_LE(0, ring_open(&ring, 4, 1));
 	for (i = 0; i < 2; i++) {
-		ASSERT_EQ(0, hwt_add(ring.fd, HWT_ABSOLUTE, 0, i, &id[i]));
+		ASSERT_EQ(0, hwt_add(ring.fd, HWT_ARM_ABSOLUTE, 0, i, &id[i]));
 		ASSERT_TRUE(hwt_wait_expired(ring.fd, i + 1));
 	}
 	EXPECT_EQ((__u32)HWT_RINGS_MORE, ring_flags(&ring));
@@ -341,6 +389,8 @@ TEST(events_before_the_rings)
 	ASSERT_EQ(1, hwt_read(fd, &event, 1));
 	EXPECT_EQ(0ULL, event.user_data);
 	ASSERT_EQ(0, ring_make(&ring, fd, 0, 1, 512));
+	EXPECT_EQ((__u32)HWT_RINGS_MORE, ring_flags(&ring));
+	ASSERT_EQ(0, ring_enter(&ring, 0, 0, 0));
 	EXPECT_EQ(512U, ring_unread(&ring));
 	EXPECT_EQ((__u32)HWT_RINGS_MORE, ring_flags(&ring));
 	for (i = 1; i < 1100; i++) {

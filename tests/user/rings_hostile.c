@@ -95,7 +95,7 @@ static void submit_some(struct ring *ring, __u64 *state)
 }
 
 /* One life of a hostile context. */
-static bool be_hostile(int fd, __u32 flags, __u64 end, __u64 *state)
+static bool be_hostile(int fd, __u64 end, __u64 *state)
 {
 	struct scribbler scribblers[2];
 	volatile bool stop = false;
@@ -104,7 +104,7 @@ static bool be_hostile(int fd, __u32 flags, __u64 end, __u64 *state)
 	pid_t child;
 	int i;
 
-	if (ring_make(&ring, fd, flags, 64, 64))
+	if (ring_make(&ring, fd, 0, 64, 64))
 		return false;
 	child = fork();
 	if (!child) {
@@ -142,13 +142,6 @@ FIXTURE(hostile) {
 	struct observer neighbour;
 };
 
-FIXTURE_VARIANT(hostile) {
-	__u32 flags;
-};
-
-FIXTURE_VARIANT_ADD(hostile, shared_wheel) { 0 };
-FIXTURE_VARIANT_ADD(hostile, wheel_that_polls) { HWT_RINGS_POLL };
-
 FIXTURE_SETUP(hostile)
 {
 	observer_start(_metadata, &self->neighbour, "250");
@@ -166,10 +159,8 @@ TEST_F_TIMEOUT(hostile, neighbour_is_not_harmed, 200)
 	while (now_ns() < end) {
 		fd = hwt_open(0);
 		ASSERT_LE(0, fd);
-		if (variant->flags)
-			ASSERT_EQ(0, hwt_busy(fd, last_cpu()));
 		step = now_ns() + 500 * MSEC;
-		ASSERT_TRUE(be_hostile(fd, variant->flags, step < end ? step : end, &state));
+		ASSERT_TRUE(be_hostile(fd, step < end ? step : end, &state));
 	}
 	observer_end(_metadata, &self->neighbour);
 }

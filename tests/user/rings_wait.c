@@ -48,6 +48,84 @@ TEST_F(rings, enter_waits_for_so_long)
 	EXPECT_EQ(0, ring_enter(ring, 0, 1, 1ULL << 63));
 }
 
+static struct hwt_enter_args enter(int fd, __u32 flags, __u32 wait, __u64 timeout_ns,
+				   __u64 sigmask)
+{
+	struct hwt_enter_args args = {
+		.size = sizeof(args),
+		.flags = flags,
+		.wait = wait,
+		.timeout_ns = timeout_ns,
+		.sigmask = sigmask,
+	};
+	int ret = hwt_call(fd, HWT_IOC_ENTER, &args);
+
+	if (ret)
+		args.result = -EPROTO;
+	return args;
+}
+
+/* What has ended the call, and how many events there are. */
+TEST_F(rings, enter_says_what_happened)
+{
+	struct hwt_enter_args args;
+	__u64 end;
+
+	args = enter(self->fd, 0, 1, 0, 0);
+	EXPECT_EQ(-ETIME, args.result);
+	EXPECT_EQ(0U, args.events);
+	end = now_ns() + 30 * MSEC;
+	args = enter(self->fd, HWT_ENTER_ABSOLUTE, 1, end, 0);
+	EXPECT_EQ(-ETIME, args.result);
+	EXPECT_LE(end, now_ns());
+	EXPECT_EQ(-ETIME, enter(self->fd, HWT_ENTER_ABSOLUTE, 1, 1, 0).result);
+	ASSERT_TRUE(hwt_fire(self->fd, 3));
+	args = enter(self->fd, HWT_ENTER_ABSOLUTE, 2, now_ns() + HOUR, 0);
+	EXPECT_EQ(0, args.result);
+	EXPECT_EQ(3U, args.events);
+	EXPECT_EQ(-ETIME, enter(self->fd, 0, 4, MSEC, 0).result);
+	/* Unknown flags, and a mask that is none. */
+	EXPECT_EQ(-EPROTO, enter(self->fd, 0x4, 0, 0, 0).result);
+	EXPECT_EQ(-EPROTO, enter(self->fd, 0, 0, 0, 1).result);
+	EXPECT_EQ(0, hwt_stop(self->fd));
+	args = enter(self->fd, 0, 4, HWT_NEVER, 0);
+	EXPECT_EQ(-ESHUTDOWN, args.result);
+	EXPECT_EQ(3U, args.events);
+}
+
+static volatile int caught;
+
+static void on_signal(int number)
+{
+	caught = number;
+}
+
+/* As ppoll(): a signal that is blocked elsewhere is let through while it waits, and only there. */
+TEST_F(rings, enter_with_a_signal_mask)
+{
+	const struct sigaction action = { .sa_handler = on_signal };
+	const __u64 bit = 1ULL << (SIGUSR1 - 1), none = 0;
+	sigset_t blocked, now;
+
+	sigemptyset(&blocked);
+	sigaddset(&blocked, SIGUSR1);
+	ASSERT_EQ(0, sigaction(SIGUSR1, &action, NULL));
+	ASSERT_EQ(0, sigprocmask(SIG_BLOCK, &blocked, NULL));
+	ASSERT_EQ(0, raise(SIGUSR1));
+	/* It stays blocked in a call without a mask, and with one that blocks it. */
+	EXPECT_EQ(-ETIME, enter(self->fd, 0, 1, MSEC, 0).result);
+	EXPECT_EQ(-ETIME, enter(self->fd, HWT_ENTER_SIGMASK, 1, MSEC, bit).result);
+	EXPECT_EQ(0, caught);
+	EXPECT_EQ(-EINTR, enter(self->fd, HWT_ENTER_SIGMASK, 1, HWT_NEVER, none).result);
+	EXPECT_EQ(SIGUSR1, caught);
+	ASSERT_EQ(0, sigprocmask(SIG_BLOCK, NULL, &now));
+	EXPECT_EQ(1, sigismember(&now, SIGUSR1));
+	/* Nothing to let through: it ends as ever, and the mask is as before. */
+	EXPECT_EQ(-ETIME, enter(self->fd, HWT_ENTER_SIGMASK, 1, MSEC, none).result);
+	ASSERT_EQ(0, sigprocmask(SIG_BLOCK, NULL, &now));
+	EXPECT_EQ(1, sigismember(&now, SIGUSR1));
+}
+
 /* More cannot be there. */
 TEST(enter_waits_for_a_full_ring)
 {
@@ -236,16 +314,16 @@ static void *reader_run(void *arg)
 TEST(reader_is_sent_away)
 {
 	int fd = hwt_open(0);
-	struct hwt_rings_args args;
+	struct ring ring;
 	pthread_t thread;
 	void *ret;
 
 	ASSERT_EQ(0, pthread_create(&thread, NULL, reader_run, (void *)(long)fd));
 	sleep_ns(50 * MSEC);
-	ASSERT_EQ(0, hwt_rings(fd, 0, 8, 8, &args));
+	ASSERT_EQ(0, ring_make(&ring, fd, 0, 8, 8));
 	ASSERT_EQ(0, pthread_join(thread, &ret));
 	EXPECT_EQ(-EBUSY, (int)(long)ret);
-	close(fd);
+	ring_close(&ring);
 }
 
 TEST_HARNESS_MAIN

@@ -52,7 +52,7 @@ static void inside(struct __test_metadata *_metadata, clockid_t clock, __u64 exp
 	EXPECT_GE(clock_ns(clock), info.now_ns);
 
 	deadline = now + 100 * MSEC;
-	EXPECT_EQ(0, hwt_add(fd, HWT_ABSOLUTE, deadline, 0, &id));
+	EXPECT_EQ(0, hwt_add(fd, HWT_ARM_ABSOLUTE, deadline, 0, &id));
 	EXPECT_EQ(0, hwt_get(fd, id, &get));
 	EXPECT_LE(deadline, get.deadline_ns);
 	EXPECT_GT(deadline + info.tick_ns, get.deadline_ns);
@@ -69,14 +69,14 @@ static void inside(struct __test_metadata *_metadata, clockid_t clock, __u64 exp
 	EXPECT_LE(now + 50 * MSEC, event.fired_ns);
 
 	/* Zero is past, also where the clock has been put back; never is never. */
-	EXPECT_EQ(0, hwt_add(fd, HWT_ABSOLUTE, 0, 0, NULL));
+	EXPECT_EQ(0, hwt_add(fd, HWT_ARM_ABSOLUTE, 0, 0, NULL));
 	EXPECT_EQ(1, hwt_next(fd, &event));
-	EXPECT_EQ(0, hwt_add(fd, HWT_ABSOLUTE, HWT_NEVER, 0, &id));
+	EXPECT_EQ(0, hwt_add(fd, HWT_ARM_ABSOLUTE, HWT_NEVER, 0, &id));
 	EXPECT_EQ(0, hwt_get(fd, id, &get));
 	EXPECT_EQ(HWT_NEVER, get.deadline_ns);
 	EXPECT_EQ(HWT_NEVER, get.remaining_ns);
 	/* The last time that fits here may not fit outside; it is far away. */
-	EXPECT_EQ(0, hwt_add(fd, HWT_ABSOLUTE, HWT_NEVER >> 1, 0, &id));
+	EXPECT_EQ(0, hwt_add(fd, HWT_ARM_ABSOLUTE, HWT_NEVER >> 1, 0, &id));
 	EXPECT_EQ(0, hwt_get(fd, id, &get));
 	EXPECT_LE(HWT_NEVER >> 2, get.remaining_ns);
 	EXPECT_EQ(2, hwt_stop(fd));
@@ -87,7 +87,7 @@ static void rate_inside(struct __test_metadata *_metadata, clockid_t clock)
 {
 	struct hwt_schedule_args args = {
 		.size = sizeof(args),
-		.flags = HWT_ABSOLUTE,
+		.flags = HWT_ARM_ABSOLUTE,
 		.mode = HWT_MODE_FIXED_RATE,
 		.period_ns = 70 * MSEC,	/* does not divide the offsets */
 	};
@@ -103,7 +103,7 @@ static void rate_inside(struct __test_metadata *_metadata, clockid_t clock)
 		EXPECT_GT(info.tick_ns, event.deadline_ns % args.period_ns);
 	}
 	deadline = clock_ns(clock) + 20 * MSEC;
-	EXPECT_LE(0, hwt_move(fd, args.id, HWT_ABSOLUTE, deadline));
+	EXPECT_LE(0, hwt_move(fd, args.id, HWT_ARM_ABSOLUTE, deadline));
 	EXPECT_EQ(1, hwt_next(fd, &event));
 	EXPECT_LE(deadline, event.deadline_ns);
 	EXPECT_GT(deadline + info.tick_ns, event.deadline_ns);

@@ -75,7 +75,7 @@ static struct io_uring_sqe *uring_command(struct uring *uring, int fd, __u32 op,
 
 static void uring_arm(struct uring *uring, int fd, __u64 name, __u32 flags, __u64 time_ns)
 {
-	uring_command(uring, fd, HWT_URING_ARM, name, 0, flags, time_ns);
+	uring_command(uring, fd, HWT_URING_ARM, name, name, flags, time_ns);
 }
 
 static void uring_move(struct uring *uring, int fd, __u64 name, __u64 target, __u32 flags,
@@ -192,9 +192,18 @@ FIXTURE_VARIANT_ADD(ring, sqpoll) { .flags = IORING_SETUP_SQPOLL, .many = 10000 
 /* Issued by a worker, which holds none of io_uring's locks. */
 FIXTURE_VARIANT_ADD(ring, worker) { .sqe_flags = IOSQE_ASYNC, .many = 2000 };
 
+/* A context whose timeouts have keys. */
+static int open_keyed(void)
+{
+	int fd = hwt_open(O_NONBLOCK), ret;
+
+	ret = hwt_with(fd, SETUP, setup, .flags = HWT_SETUP_KEYS);
+	return ret ? ret : fd;
+}
+
 FIXTURE_SETUP(ring)
 {
-	self->fd = hwt_open(O_NONBLOCK);
+	self->fd = open_keyed();
 	ASSERT_LE(0, self->fd);
 	ASSERT_EQ(0, uring_init(&self->uring, variant->flags, variant->sqe_flags));
 }
@@ -212,18 +221,18 @@ TEST_F(ring, completes_when_it_is_due)
 	struct io_uring_sqe *sqe;
 	struct hwt_event event;
 
-	uring_arm(&self->uring, self->fd, 1, HWT_ABSOLUTE, due);
+	uring_arm(&self->uring, self->fd, 1, HWT_ARM_ABSOLUTE, due);
 	EXPECT_EQ(0, uring_do(&self->uring, 1));
 	EXPECT_LE(due, now_ns());
 
 	due = now_ns() + 30 * MSEC;
-	sqe = uring_command(&self->uring, self->fd, HWT_URING_ARM, 2, 0, 0, 0);
+	sqe = uring_command(&self->uring, self->fd, HWT_URING_ARM, 2, 2, 0, 0);
 	memcpy(sqe->cmd, &with_slack, sizeof(with_slack));
 	EXPECT_EQ(0, uring_do(&self->uring, 2));
 	EXPECT_LE(due, now_ns());
 
 	/* One that is past, and the name of one that has completed. */
-	uring_arm(&self->uring, self->fd, 1, HWT_ABSOLUTE, 0);
+	uring_arm(&self->uring, self->fd, 1, HWT_ARM_ABSOLUTE, 0);
 	EXPECT_EQ(0, uring_do(&self->uring, 1));
 
 	/* No event, and nothing is left of it. */
@@ -242,7 +251,7 @@ TEST_F(ring, modify_moves_it)
 
 	ASSERT_TRUE(uring_hold(&self->uring, self->fd, 1));
 	due = now_ns() + 20 * MSEC;
-	uring_move(&self->uring, self->fd, 10, 1, HWT_ABSOLUTE, due);
+	uring_move(&self->uring, self->fd, 10, 1, HWT_ARM_ABSOLUTE, due);
 	uring_submit(&self->uring);
 	EXPECT_EQ(0, uring_reap(&self->uring, PATIENCE_MS, &name));
 	EXPECT_EQ(0, uring_reap(&self->uring, PATIENCE_MS, &name));
@@ -283,15 +292,14 @@ TEST_F(ring, errors)
 		__u32 op, flags, len;
 		__u64 name, addr, time_ns;
 	} bad[] = {
-		{ EEXIST, HWT_URING_ARM, 0, 0, 1, 0, 0 },
-		{ EINVAL, HWT_URING_ARM, 0x2, 0, 2, 0, 0 },
-		{ EINVAL, HWT_URING_ARM, 0, 0, 2, 1, 0 },
-		{ EINVAL, HWT_URING_ARM, 0, 1, 2, 0, 0 },
+		{ EEXIST, HWT_URING_ARM, 0, 0, 2, 1, 0 },
+		{ EINVAL, HWT_URING_ARM, HWT_ARM_USER_DATA, 0, 2, 2, 0 },
+		{ EINVAL, HWT_URING_ARM, 0, 1, 2, 2, 0 },
 		{ ENOENT, HWT_URING_MODIFY, 0, 0, 2, 2, 0 },
-		{ EINVAL, HWT_URING_MODIFY, HWT_SET_USER_DATA, 0, 2, 1, 0 },
+		{ EINVAL, HWT_URING_MODIFY, HWT_ARM_USER_DATA, 0, 2, 1, 0 },
 		{ ENOENT, HWT_URING_CANCEL, 0, 0, 2, 2, 0 },
 		{ EINVAL, HWT_URING_CANCEL, 0, 0, 2, 1, 1 },
-		{ EINVAL, HWT_URING_CANCEL, HWT_ABSOLUTE, 0, 2, 1, 0 },
+		{ EINVAL, HWT_URING_CANCEL, HWT_ARM_ABSOLUTE, 0, 2, 1, 0 },
 		{ ENOTTY, HWT_URING_CANCEL + 1, 0, 0, 2, 1, 0 },
 		{ ENOTTY, HWT_IOC_SCHEDULE, 0, 0, 2, 0, 0 },
 	};
@@ -319,11 +327,13 @@ TEST_F(ring, errors)
 
 TEST_F(ring, limit_of_pending)
 {
-	ASSERT_EQ(0, hwt_with(self->fd, SETUP, setup, .max_pending = 2));
+	close(self->fd);
+	self->fd = hwt_open(O_NONBLOCK);
+	ASSERT_EQ(0, hwt_with(self->fd, SETUP, setup, .max_pending = 2, .flags = HWT_SETUP_KEYS));
 	ASSERT_TRUE(uring_hold(&self->uring, self->fd, 1));
 	ASSERT_TRUE(uring_hold(&self->uring, self->fd, 2));
 	uring_arm(&self->uring, self->fd, 3, 0, 0);
-	EXPECT_EQ(-EAGAIN, uring_do(&self->uring, 3));
+	EXPECT_EQ(-ENOSPC, uring_do(&self->uring, 3));
 	/* Tried once, not twice. */
 	EXPECT_EQ(1, hwt_now(self->fd).rejected);
 	EXPECT_EQ(2, hwt_timeouts(self->fd));
@@ -334,13 +344,14 @@ TEST_F(ring, is_a_timeout_like_any_other)
 	struct hwt_list_entry entry;
 	struct hwt_modify_args modify = {
 		.size = sizeof(modify),
-		.flags = HWT_SET_USER_DATA,
+		.flags = HWT_ARM_USER_DATA,
 		.time_ns = HOUR,
 	};
 	struct hwt_get_args get;
 
 	ASSERT_TRUE(uring_hold(&self->uring, self->fd, 77));
 	ASSERT_EQ(1, hwt_entries(self->fd, &entry, 1));
+	EXPECT_EQ(77, entry.id);
 	EXPECT_EQ(77, entry.user_data);
 	EXPECT_EQ(HWT_STATE_PENDING, entry.state);
 	EXPECT_EQ(HWT_MODE_ONE_SHOT, entry.mode);
@@ -348,7 +359,7 @@ TEST_F(ring, is_a_timeout_like_any_other)
 	EXPECT_EQ(77, get.user_data);
 	EXPECT_EQ(entry.deadline_ns, get.deadline_ns);
 
-	/* Its name is for good. */
+	/* Its key is for good. */
 	modify.id = entry.id;
 	EXPECT_EQ(-EINVAL, hwt_call(self->fd, HWT_IOC_MODIFY, &modify));
 	EXPECT_EQ(HWT_STATE_PENDING, hwt_move(self->fd, entry.id, 0, 20 * MSEC));
@@ -365,16 +376,49 @@ TEST_F(ring, beside_timeouts_with_events)
 {
 	struct hwt_event event;
 
-	ASSERT_EQ(0, hwt_add(self->fd, 0, 0, 5, NULL));
-	uring_arm(&self->uring, self->fd, 5, 0, 0);
-	EXPECT_EQ(0, uring_do(&self->uring, 5));
+	ASSERT_EQ(0, hwt_key(self->fd, 0, 0, 5));
+	uring_arm(&self->uring, self->fd, 4, 0, 0);
+	EXPECT_EQ(0, uring_do(&self->uring, 4));
 	ASSERT_EQ(1, hwt_next(self->fd, &event));
-	EXPECT_EQ(5, event.user_data);
+	EXPECT_EQ(5, event.id);
 	EXPECT_EQ(-EAGAIN, hwt_read(self->fd, &event, 1));
-	/* The name is that of commands only. */
-	ASSERT_EQ(0, hwt_add(self->fd, 0, HOUR, 6, NULL));
+	/* Keys are those of both kinds. */
+	ASSERT_EQ(0, hwt_key(self->fd, 0, HOUR, 6));
+	uring_arm(&self->uring, self->fd, 6, 0, 0);
+	EXPECT_EQ(-EEXIST, uring_do(&self->uring, 6));
 	uring_cancel(&self->uring, self->fd, 7, 6);
-	EXPECT_EQ(-ENOENT, uring_do(&self->uring, 7));
+	EXPECT_EQ(0, uring_do(&self->uring, 7));
+	/* A schedule moves a command. */
+	ASSERT_TRUE(uring_hold(&self->uring, self->fd, 8));
+	EXPECT_EQ(HWT_STATE_PENDING, hwt_key(self->fd, 0, 0, 8));
+	EXPECT_EQ(0, uring_do(&self->uring, 8));
+}
+
+/* The data of the submission is the program's: two rings may have the same there. */
+TEST_F(ring, user_data_is_free)
+{
+	int i;
+
+	for (i = 0; i < 3; i++)
+		uring_command(&self->uring, self->fd, HWT_URING_ARM, 9, 100 + i, 0, HOUR);
+	uring_submit(&self->uring);
+	ASSERT_TRUE(until(hwt_timeouts(self->fd) == 3));
+	for (i = 0; i < 3; i++) {
+		EXPECT_EQ(HWT_STATE_PENDING, hwt_del(self->fd, 100 + i));
+		EXPECT_EQ(-ECANCELED, uring_do(&self->uring, 9));
+	}
+}
+
+TEST_F(ring, only_with_keys_and_for_writing)
+{
+	int plain = hwt_open(O_NONBLOCK), reader = open(HWT_DEV, O_RDONLY | O_CLOEXEC);
+
+	uring_arm(&self->uring, plain, 1, 0, 0);
+	EXPECT_EQ(-EINVAL, uring_do(&self->uring, 1));
+	uring_arm(&self->uring, reader, 1, 0, 0);
+	EXPECT_EQ(-EBADF, uring_do(&self->uring, 1));
+	close(plain);
+	close(reader);
 }
 
 TEST_F(ring, stop_ends_them)
@@ -407,7 +451,7 @@ TEST_F(ring, link_waits_for_it)
 	__u64 due = now_ns() + 50 * MSEC, name;
 	struct io_uring_sqe *sqe;
 
-	sqe = uring_command(&self->uring, self->fd, HWT_URING_ARM, 1, 0, HWT_ABSOLUTE, due);
+	sqe = uring_command(&self->uring, self->fd, HWT_URING_ARM, 1, 1, HWT_ARM_ABSOLUTE, due);
 	sqe->flags |= IOSQE_IO_LINK;
 	sqe = uring_sqe(&self->uring);
 	io_uring_prep_nop(sqe);
@@ -509,7 +553,6 @@ TEST_F_TIMEOUT(ring, closed_while_others_cancel_and_stop, 120)
 	pthread_t thread;
 	void *failed;
 	int round, i;
-	__u64 id;
 
 	for (round = 0; round < 20; round++) {
 		ASSERT_EQ(0, pthread_create(&thread, NULL, cancel_all, &self->fd));
@@ -520,10 +563,10 @@ TEST_F_TIMEOUT(ring, closed_while_others_cancel_and_stop, 120)
 		ASSERT_EQ(0, uring_init(&self->uring, variant->flags, variant->sqe_flags));
 		ASSERT_TRUE(until(hwt_timeouts(self->fd) == 0));
 		/* Tells the thread to end. */
-		ASSERT_EQ(0, hwt_add(self->fd, 0, HOUR, ~0ULL, &id));
+		ASSERT_EQ(0, hwt_key(self->fd, 0, HOUR, ~0ULL));
 		ASSERT_EQ(0, pthread_join(thread, &failed));
 		ASSERT_EQ(NULL, failed);
-		ASSERT_EQ(HWT_STATE_PENDING, hwt_del(self->fd, id));
+		ASSERT_EQ(HWT_STATE_PENDING, hwt_del(self->fd, ~0ULL));
 	}
 	for (i = 0; i < 1000; i++)
 		uring_arm(&self->uring, self->fd, i, 0, i % 8 * MSEC);
@@ -556,7 +599,7 @@ TEST_F(ring, descriptor_closed_while_armed)
 	__u64 due = now_ns() + 100 * MSEC, name;
 	char seen[128];
 
-	uring_arm(&self->uring, self->fd, 1, HWT_ABSOLUTE, due);
+	uring_arm(&self->uring, self->fd, 1, HWT_ARM_ABSOLUTE, due);
 	uring_arm(&self->uring, self->fd, 2, 0, HOUR);
 	uring_submit(&self->uring);
 	ASSERT_TRUE(until(hwt_now(self->fd).scheduled == 2));
@@ -568,7 +611,7 @@ TEST_F(ring, descriptor_closed_while_armed)
 	EXPECT_EQ(0, uring_reap(&self->uring, PATIENCE_MS, &name));
 	EXPECT_EQ(1, name);
 	EXPECT_LE(due, now_ns());
-	self->fd = hwt_open(O_NONBLOCK);
+	self->fd = open_keyed();
 	ASSERT_LE(0, self->fd);
 	EXPECT_TRUE(uring_empty(&self->uring));
 }
@@ -578,16 +621,16 @@ TEST_F(ring, registered_descriptor)
 	struct io_uring_sqe *sqe;
 
 	ASSERT_EQ(0, io_uring_register_files(&self->uring.ring, &self->fd, 1));
-	sqe = uring_command(&self->uring, 0, HWT_URING_ARM, 1, 0, 0, 50 * MSEC);
+	sqe = uring_command(&self->uring, 0, HWT_URING_ARM, 1, 1, 0, 50 * MSEC);
 	sqe->flags |= IOSQE_FIXED_FILE;
 	EXPECT_EQ(0, uring_do(&self->uring, 1));
-	sqe = uring_command(&self->uring, 0, HWT_URING_ARM, 2, 0, 0, 50 * MSEC);
+	sqe = uring_command(&self->uring, 0, HWT_URING_ARM, 2, 2, 0, 50 * MSEC);
 	sqe->flags |= IOSQE_FIXED_FILE;
 	uring_submit(&self->uring);
 	ASSERT_TRUE(until(hwt_now(self->fd).scheduled == 2));
 	close(self->fd);
 	EXPECT_EQ(0, uring_do(&self->uring, 2));
-	self->fd = hwt_open(O_NONBLOCK);
+	self->fd = open_keyed();
 	ASSERT_LE(0, self->fd);
 }
 
@@ -610,7 +653,7 @@ TEST_F(ring, two_rings)
 	/* Names of different contexts have nothing to do with each other. */
 	ASSERT_TRUE(uring_hold(&other, self->fd, 1));
 	close(self->fd);
-	self->fd = hwt_open(O_NONBLOCK);
+	self->fd = open_keyed();
 	uring_cancel(&self->uring, self->fd, 2, 1);
 	EXPECT_EQ(-ENOENT, uring_do(&self->uring, 2));
 	uring_exit(&other);
@@ -711,7 +754,7 @@ TEST_F(ring, child_arms_and_dies)
 	pid = fork();
 	ASSERT_LE(0, pid);
 	if (!pid) {
-		uring_arm(&self->uring, self->fd, 1, HWT_ABSOLUTE, due);
+		uring_arm(&self->uring, self->fd, 1, HWT_ARM_ABSOLUTE, due);
 		uring_arm(&self->uring, self->fd, 2, 0, HOUR);
 		uring_arm(&self->uring, self->fd, 3, 0, HOUR);
 		uring_submit(&self->uring);
@@ -730,20 +773,20 @@ TEST_F(ring, child_arms_and_dies)
 
 static int arm_inside(unsigned int flags, unsigned int sqe_flags)
 {
-	int fd = hwt_open(O_NONBLOCK), i;
+	int fd = open_keyed(), i;
 	struct uring uring;
 	__u64 due;
 
 	if (fd < 0 || uring_init(&uring, flags, sqe_flags))
 		return 1;
 	due = now_ns() + 50 * MSEC;
-	uring_arm(&uring, fd, 1, HWT_ABSOLUTE, due);
+	uring_arm(&uring, fd, 1, HWT_ARM_ABSOLUTE, due);
 	if (uring_do(&uring, 1) || now_ns() < due)
 		return 2;
 	if (!uring_hold(&uring, fd, 1))
 		return 3;
 	due = now_ns() + 50 * MSEC;
-	uring_move(&uring, fd, 2, 1, HWT_ABSOLUTE, due);
+	uring_move(&uring, fd, 2, 1, HWT_ARM_ABSOLUTE, due);
 	uring_submit(&uring);
 	/* Of the move, and of what was moved. */
 	for (i = 0; i < 2; i++)
@@ -769,6 +812,7 @@ TEST_F(ctx, iopoll)
 	int fd = self->fd, ret;
 	struct uring uring;
 
+	ASSERT_EQ(0, hwt_with(fd, SETUP, setup, .flags = HWT_SETUP_KEYS));
 	ASSERT_EQ(0, uring_init(&uring, IORING_SETUP_IOPOLL, 0));
 	uring_arm(&uring, fd, 1, 0, 0);
 	uring_submit(&uring);
@@ -782,151 +826,11 @@ TEST_F(ctx, iopoll)
 	EXPECT_EQ(0, hwt_timeouts(fd));
 }
 
-/* -- Who completes them -------------------------------------------------- */
-
-#define TRACING	"/sys/kernel/tracing/"
-
-FIXTURE(traced) {
-	struct uring uring;
-	int fd;
-};
-
-/* How often that was passed since the last look, by the kernel's workers and by others. */
-static void passed_by(const char *event, int *workers, int *others)
-{
-	FILE *file = fopen(TRACING "trace", "r");
-	char line[512];
-
-	*workers = 0;
-	*others = 0;
-	while (file && fgets(line, sizeof(line), file)) {
-		if (!strstr(line, event))
-			continue;
-		if (strstr(line, "kworker/"))
-			(*workers)++;
-		else
-			(*others)++;
-	}
-	if (file)
-		fclose(file);
-	close(open(TRACING "trace", O_WRONLY | O_TRUNC));
-}
-
-FIXTURE_SETUP(traced)
-{
-	int workers, others;
-
-	self->fd = -1;
-	if (!write_text(TRACING "kprobe_events", "p:hwt/hwt_end __io_uring_cmd_do_in_task\n"))
-		SKIP(return, "no probe on io_uring's completion");
-	ASSERT_TRUE(write_text(TRACING "kprobe_events", "p:hwt/hwt_ask hwt:hwt_uring_issue\n"));
-	ASSERT_TRUE(write_text(TRACING "events/hwt/enable", "1"));
-	passed_by("", &workers, &others);
-	self->fd = hwt_open(O_NONBLOCK);
-	ASSERT_LE(0, self->fd);
-	ASSERT_EQ(0, uring_init(&self->uring,
-				IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN, 0));
-}
-
-FIXTURE_TEARDOWN(traced)
-{
-	if (self->fd < 0)
-		return;
-	uring_exit(&self->uring);
-	close(self->fd);
-	write_text(TRACING "events/hwt/enable", "0");
-	write_text(TRACING "kprobe_events", "-:hwt/hwt_end\n-:hwt/hwt_ask\n");
-}
-
-/* Completing may wake any number of waiters, for which nobody shall wait with a lock held. */
-TEST_F(traced, cancelled_and_stopped_by_workers)
-{
-	int workers, others;
-	__u64 i;
-
-	for (i = 1; i <= 8; i++)
-		uring_arm(&self->uring, self->fd, i, 0, HOUR);
-	for (i = 1; i <= 4; i++)
-		uring_cancel(&self->uring, self->fd, 100 + i, i);
-	uring_submit(&self->uring);
-	for (i = 0; i < 8; i++)
-		EXPECT_LE(-ECANCELED, uring_reap(&self->uring, PATIENCE_MS, NULL));
-	EXPECT_EQ(4, hwt_timeouts(self->fd));
-	EXPECT_EQ(4, hwt_stop(self->fd));
-	for (i = 0; i < 4; i++)
-		EXPECT_EQ(-ESHUTDOWN, uring_reap(&self->uring, PATIENCE_MS, NULL));
-	passed_by(": hwt_end: ", &workers, &others);
-	EXPECT_EQ(8, workers);
-	EXPECT_EQ(0, others);
-}
-
-/* Firings: of a private wheel none, while the context has timeouts on the shared one. */
-TEST_F(traced, fired_beside_the_shared_wheel)
-{
-	struct hwt_info_args info;
-	int workers, others;
-	__u64 i, due;
-
-	ASSERT_EQ(0, hwt_info(self->fd, &info));
-	for (i = 0; i < info.max_shared; i++)
-		ASSERT_EQ(0, hwt_add(self->fd, 0, HOUR, i, NULL));
-	due = now_ns() + 50 * MSEC;
-	for (i = 0; i < 100; i++)
-		uring_arm(&self->uring, self->fd, i, HWT_ABSOLUTE, due);
-	uring_submit(&self->uring);
-	for (i = 0; i < 100; i++)
-		EXPECT_EQ(0, uring_reap(&self->uring, PATIENCE_MS, NULL));
-	passed_by(": hwt_end: ", &workers, &others);
-	EXPECT_EQ(100, workers);
-	EXPECT_EQ(0, others);
-}
-
-/* The workers have one CPU, and a program that executes another one has it. */
-static bool confine_workers(const char *cpus)
-{
-	return write_text("/sys/devices/virtual/workqueue/cpumask", cpus);
-}
-
-static int execute_before_workers(int fd)
-{
-	const struct sched_param priority = { .sched_priority = 1 };
-	struct uring uring;
-	__u64 i;
-
-	if (!stay_on_cpu(0) || uring_init(&uring, 0, 0) ||
-	    sched_setscheduler(0, SCHED_FIFO, &priority))
-		return 1;
-	for (i = 1; i <= 8; i++)
-		uring_arm(&uring, fd, i, 0, HOUR);
-	for (i = 1; i <= 8; i++)
-		uring_cancel(&uring, fd, 100 + i, i);
-	uring_submit(&uring);
-	execl("/bin/busybox", "busybox", "true", NULL);
-	return 2;
-}
-
-/* What a worker is to complete, and does not come to: who waits for it does that. */
-TEST_F_TIMEOUT(traced, executes_while_workers_wait, 60)
-{
-	int workers, others;
-
-	if (!stay_on_cpu(1))
-		SKIP(return, "one CPU");
-	ASSERT_TRUE(confine_workers("1"));
-	EXPECT_EQ(0, IN_CHILD(execute_before_workers(self->fd)));
-	EXPECT_TRUE(confine_workers("3"));
-	EXPECT_TRUE(until(hwt_timeouts(self->fd) == 0));
-	passed_by(": hwt_ask: ", &workers, &others);
-	TH_LOG("asked for %d times", others);
-	/* 8 are armed, 8 cancelled, each asked for once or twice. */
-	EXPECT_LE(16, others);
-	EXPECT_GT(100, others);
-}
-
 TEST_F(ctx, big_entries)
 {
 	struct uring uring;
 
+	ASSERT_EQ(0, hwt_with(self->fd, SETUP, setup, .flags = HWT_SETUP_KEYS));
 	ASSERT_EQ(0, uring_init(&uring, IORING_SETUP_SQE128 | IORING_SETUP_CQE32, 0));
 	uring_arm(&uring, self->fd, 1, 0, 10 * MSEC);
 	EXPECT_EQ(0, uring_do(&uring, 1));
@@ -991,6 +895,7 @@ TEST_F_TIMEOUT(ctx, threads_share_a_descriptor, 120)
 	void *failed;
 	int i;
 
+	ASSERT_EQ(0, hwt_with(self->fd, SETUP, setup, .flags = HWT_SETUP_KEYS));
 	for (i = 0; i < 4; i++) {
 		workers[i].number = i;
 		workers[i].rounds = quick() ? 20 : 100;
@@ -1017,6 +922,7 @@ TEST_F_TIMEOUT(ctx, submission_entries_are_scribbled_over, 60)
 	struct io_uring_cqe *cqe;
 	struct uring uring;
 
+	ASSERT_EQ(0, hwt_with(self->fd, SETUP, setup, .flags = HWT_SETUP_KEYS));
 	ASSERT_EQ(0, uring_init(&uring, IORING_SETUP_SQPOLL, 0));
 	while (now_ns() < end) {
 		for (i = 0; i < 64; i++)

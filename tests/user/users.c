@@ -3,6 +3,7 @@
  * Users without privileges: those of the device's group may do everything with it, others
  * nothing, and none learns anything of another.
  *
+ * hwt-test: load cgroup_threads=1
  * hwt-test: timeout 120
  */
 #include "kselftest_harness.h"
@@ -12,6 +13,7 @@
 #include <sys/stat.h>
 
 #include "fdinfo.h"
+#include "guest.h"
 #include "hwt_ring.h"
 #include "process.h"
 
@@ -132,7 +134,6 @@ static void look_around(struct __test_metadata *_metadata, const char *path)
 	EXPECT_EQ(id, entries[0].id);
 	EXPECT_EQ(5ULL, entries[0].user_data);
 	EXPECT_EQ(1, fd_number(fd, "hwt-timeouts"));
-	EXPECT_EQ(1, fd_number(fd, "hwt-shared"));
 
 	/* The other's descriptor is the other's. */
 	EXPECT_EQ(-1, open(path, O_RDONLY));
@@ -169,6 +170,86 @@ TEST_F(users, see_nothing_of_each_other)
 	close(fd);
 	close(sock[0]);
 	close(sock[1]);
+}
+
+/* -- The wheels of users ------------------------------------------------------ */
+
+static unsigned int wheels(pid_t *pid)
+{
+	return threads_named("/proc", "hwt_device\n", pid);
+}
+
+/* A user's contexts share a wheel, nobody else has it, and it goes with the last of them. */
+TEST_F(users, have_wheels_of_their_own)
+{
+	int a, b, other;
+
+	ASSERT_EQ(0, chmod(HWT_DEV, 0666));
+	ASSERT_TRUE(until(!wheels(NULL)));
+	a = open_as(MEMBER);
+	b = open_as(MEMBER);
+	EXPECT_EQ(1U, wheels(NULL));
+	other = open_as(THIRD);
+	EXPECT_EQ(2U, wheels(NULL));
+	close(a);
+	EXPECT_EQ(2U, wheels(NULL));
+	EXPECT_EQ(0, hwt_add(b, 0, HOUR, 0, NULL));
+	close(b);
+	EXPECT_TRUE(until(wheels(NULL) == 1));
+	close(other);
+	EXPECT_TRUE(until(!wheels(NULL)));
+}
+
+#define OTHER_CGROUP	CGROUP "/hwt-users"
+
+static bool in_cgroup(pid_t pid, const char *name)
+{
+	char path[64], line[256];
+	bool found = false;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/cgroup", pid);
+	file = fopen(path, "re");
+	while (file && fgets(line, sizeof(line), file))
+		found |= !strncmp(line, "0::", 3) && !strcmp(line + 3, name);
+	if (file)
+		fclose(file);
+	return found;
+}
+
+/*
+ * The thread is in the cgroup of the one who has opened the first context there, so its time is
+ * that cgroup's. When the contexts are closed, nothing keeps the cgroup.
+ */
+TEST_F(users, wheels_are_in_cgroups)
+{
+	pid_t first = 0, second = 0;
+	int a, b, c;
+
+	if (!make_group(OTHER_CGROUP, "max"))
+		SKIP(return, "no cgroups");
+	ASSERT_TRUE(until(!wheels(NULL)));
+	a = hwt_open(0);
+	EXPECT_EQ(1U, wheels(&first));
+	EXPECT_TRUE(in_cgroup(first, "/\n"));
+	close(a);
+	ASSERT_TRUE(until(!wheels(NULL)));
+	ASSERT_TRUE(write_text(OTHER_CGROUP "/cgroup.procs", "0"));
+	a = hwt_open(0);
+	EXPECT_EQ(1U, wheels(&second));
+	EXPECT_TRUE(in_cgroup(second, "/hwt-users\n"));
+	c = hwt_open_private(CLOCK_MONOTONIC);
+	ASSERT_EQ(1U, private_threads(&second));
+	EXPECT_TRUE(in_cgroup(second, "/hwt-users\n"));
+	ASSERT_TRUE(write_text(CGROUP "/cgroup.procs", "0"));
+	b = hwt_open(0);
+	EXPECT_EQ(2U, wheels(NULL));
+	EXPECT_EQ(0, hwt_add(a, 0, HOUR, 0, NULL));
+	close(a);
+	close(c);
+	EXPECT_TRUE(until(wheels(NULL) == 1));
+	EXPECT_TRUE(until(!rmdir(OTHER_CGROUP)));
+	close(b);
 }
 
 TEST_F(users, change_no_parameter)

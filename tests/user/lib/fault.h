@@ -260,7 +260,7 @@ static inline struct fault_count each_shortage(struct __test_metadata *_metadata
 struct state {
 	struct hwt_info_args	info;
 	struct hwt_stats_args	stats;
-	long			private, shared, timeouts, events, stopped;
+	long			private, timeouts, events, stopped;
 	unsigned int		n;
 	struct hwt_list_entry	list[STATE_ENTRIES];
 };
@@ -282,7 +282,6 @@ static inline void state_take(struct __test_metadata *_metadata, int fd, struct 
 	for (i = 0; i < state->n; i++)
 		state->list[i].remaining_ns = 0;
 	state->private = fd_number(fd, "hwt-private");
-	state->shared = fd_number(fd, "hwt-shared");
 	state->timeouts = fd_number(fd, "hwt-timeouts");
 	state->events = fd_number(fd, "hwt-events");
 	state->stopped = fd_number(fd, "hwt-stopped");
@@ -314,7 +313,6 @@ static inline void state_differ(const struct state *a, const struct state *b)
 	unsigned int i;
 
 	number_differ("private", a->private, b->private);
-	number_differ("on the shared wheel", a->shared, b->shared);
 	number_differ("tick", a->info.tick_ns, b->info.tick_ns);
 	number_differ("clock", a->info.clock, b->info.clock);
 	for (i = 0; i < ARRAY_SIZE(names); i++)

@@ -9,6 +9,7 @@
 #include "fault.h"
 
 struct env {
+	bool			keys;		/* ids are keys */
 	const struct scene *scene;
 	int fd;
 	struct ring ring;	/* with mapped_rings() */
@@ -56,10 +57,15 @@ static inline void empty(struct __test_metadata *_metadata, struct env *env)
 
 static inline void some(struct __test_metadata *_metadata, struct env *env)
 {
-	ASSERT_EQ(0, hwt_add(env->fd, 0, HOUR, 1, &env->pending));
-	ASSERT_EQ(0, hwt_add_periodic(env->fd, HWT_MODE_FIXED_RATE, HOUR, HOUR, 2,
-				      &env->periodic));
-	ASSERT_EQ(0, hwt_add(env->fd, HWT_ABSOLUTE, 0, 3, &env->fired));
+	/* With keys, that is the data. */
+	const __u64 data = !env->keys, key = env->keys;
+
+	ASSERT_EQ(0, hwt_arm(env->fd, &env->pending, .time_ns = HOUR, .user_data = data,
+			     .id = key));
+	ASSERT_EQ(0, hwt_arm(env->fd, &env->periodic, .mode = HWT_MODE_FIXED_RATE, .time_ns = HOUR,
+			     .period_ns = HOUR, .user_data = 2 * data, .id = 2 * key));
+	ASSERT_EQ(0, hwt_arm(env->fd, &env->fired, .flags = HWT_ARM_ABSOLUTE, .user_data = 3 * data,
+			     .id = 3 * key));
 	ASSERT_EQ(POLLIN, hwt_wait(env->fd, PATIENCE_MS));
 }
 
@@ -78,6 +84,8 @@ static inline void scene_prepare(struct __test_metadata *_metadata, void *arg)
 	scene_close(env);
 	env->fd = hwt_open(O_NONBLOCK);
 	ASSERT_LE(0, env->fd);
+	if (env->keys)
+		ASSERT_EQ(0, hwt_with(env->fd, SETUP, setup, .flags = HWT_SETUP_KEYS));
 	env->scene->populate(_metadata, env);
 	state_take(_metadata, env->fd, &env->before);
 }
@@ -132,7 +140,6 @@ static inline void scene_check(struct __test_metadata *_metadata, void *arg, int
 /**
  * struct change - what a call changes in the state of a context, beside the list
  * @timeouts: so many more
- * @shared:   whatever there is on the shared wheel: what has fired counts until it is let go of
  * @private:  there is a wheel of the context's own from now on
  * @list:     entries are other ones, though as many
  * @wheel:    its clock, tick and size are other ones
@@ -140,7 +147,7 @@ static inline void scene_check(struct __test_metadata *_metadata, void *arg, int
  */
 struct change {
 	int	timeouts, events, scheduled, modified, cancelled, expired, read, rejected;
-	bool	shared, private, list, wheel;
+	bool	private, list, wheel;
 };
 
 /* Is the state as before but for that? */
@@ -162,10 +169,8 @@ static inline bool changed(const struct env *env, struct change by)
 	old.stats.read += by.read;
 	old.stats.rejected += by.rejected;
 	old.private |= by.private;
-	if (!new->private)
-		old.shared += by.timeouts;
-	if (by.shared)
-		old.shared = new->shared;
+	old.stats.pending = new->stats.pending;
+	old.stats.limit = new->stats.limit;
 	if (by.wheel) {
 		old.info.clock = new->info.clock;
 		old.info.tick_ns = new->info.tick_ns;

@@ -100,6 +100,20 @@ static inline int hwt_add(int fd, __u32 flags, __u64 time_ns, __u64 data, __u64 
 	return hwt_arm(fd, id, .flags = flags, .time_ns = time_ns, .user_data = data);
 }
 
+/* In a context with keys: returns what the timeout was, HWT_STATE_ bits; 0: it is new. */
+static inline int hwt_key(int fd, __u32 flags, __u64 time_ns, __u64 key)
+{
+	struct hwt_schedule_args args = {
+		.size = sizeof(args),
+		.flags = flags,
+		.time_ns = time_ns,
+		.id = key,
+	};
+	int ret = hwt_call(fd, HWT_IOC_SCHEDULE, &args);
+
+	return ret ? ret : (int)args.was;
+}
+
 static inline int hwt_add_periodic(int fd, __u32 mode, __u64 delay_ns, __u64 period_ns,
 				   __u64 data, __u64 *id)
 {
@@ -161,10 +175,17 @@ static inline int hwt_stats(int fd, struct hwt_stats_args *args)
 	return hwt_call(fd, HWT_IOC_STATS, args);
 }
 
+/* The flag of HWT_IOC_SETUP for a private wheel on that clock */
+static inline __u32 hwt_clock_flag(clockid_t clock)
+{
+	return clock == CLOCK_REALTIME ? HWT_SETUP_REALTIME :
+	       clock == CLOCK_BOOTTIME ? HWT_SETUP_BOOTTIME : HWT_SETUP_PRIVATE;
+}
+
 /* Ask for a wheel of its own, on that clock. */
 static inline int hwt_setup(int fd, clockid_t clock)
 {
-	return hwt_with(fd, SETUP, setup, .clock = clock);
+	return hwt_with(fd, SETUP, setup, .flags = hwt_clock_flag(clock));
 }
 
 static inline int hwt_open_private(clockid_t clock)

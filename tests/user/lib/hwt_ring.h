@@ -63,14 +63,7 @@ static inline int in_child(int (*run)(void *arg), void *arg)
 /* Give the context a wheel of its own. */
 static inline int hwt_private(int fd, clockid_t clock, __u32 flags)
 {
-	return hwt_with(fd, SETUP, setup, .flags = flags, .clock = clock);
-}
-
-/* ... whose thread never sleeps, on this CPU. */
-static inline int hwt_busy(int fd, unsigned int cpu)
-{
-	return hwt_with(fd, SETUP, setup, .flags = HWT_SETUP_BUSY_WAIT | HWT_SETUP_CPU,
-			.clock = CLOCK_MONOTONIC, .cpu = cpu);
+	return hwt_with(fd, SETUP, setup, .flags = flags | hwt_clock_flag(clock));
 }
 
 static inline unsigned int last_cpu(void)
@@ -171,6 +164,7 @@ static inline int hwt_rings(int fd, __u32 flags, __u32 ops, __u32 events,
 		.flags = flags,
 		.op_entries = ops,
 		.event_entries = events,
+		.op_size = sizeof(struct hwt_op),
 	};
 	return hwt_call(fd, HWT_IOC_RINGS, args);
 }
@@ -263,13 +257,7 @@ static inline bool ring_wait(const struct ring *ring, __u32 count)
 	return until(ring_unread(ring) >= count);
 }
 
-/* Likewise until all operations have been carried out. */
-static inline bool ring_wait_ops(const struct ring *ring)
-{
-	return until(ring_op_head(ring) == ring->shared->op_tail);
-}
-
-/* Returns how many operations were carried out. */
+/* Returns how many operations were carried out; -EINTR if a signal came and none was. */
 static inline long ring_enter(const struct ring *ring, __u32 submit, __u32 wait,
 			      __u64 timeout_ns)
 {
@@ -281,6 +269,8 @@ static inline long ring_enter(const struct ring *ring, __u32 submit, __u32 wait,
 	};
 	int ret = hwt_call(ring->fd, HWT_IOC_ENTER, &args);
 
+	if (!ret && !args.submit && args.result == -EINTR)
+		ret = -EINTR;
 	return ret ? ret : (long)args.submit;
 }
 

@@ -42,7 +42,7 @@ static inline int periods_begin(struct periods *periods, int fd, __u64 first, __
 {
 	struct hwt_schedule_args args = {
 		.size = sizeof(args),
-		.flags = HWT_ABSOLUTE,
+		.flags = HWT_ARM_ABSOLUTE,
 		.mode = HWT_MODE_FIXED_RATE,
 		.time_ns = first,
 		.period_ns = PERIOD,
