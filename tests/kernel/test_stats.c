@@ -297,8 +297,8 @@ static void __init test_past(void)
 {
 	struct hwt_wheel *wheel = kt_wheel("past");
 	u64 long_ago[] = { 0, hwt_wheel_now(wheel) - 2 * KT_SECOND };
+	static struct kt kt, other;
 	struct hwt_wheel_stats stats;
-	struct kt kt, other;
 	int i, odd = 0;
 
 	kt_init(&kt, wheel, &kt_plain_ops);

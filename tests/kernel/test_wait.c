@@ -507,8 +507,8 @@ static void __init test_flush_flood(unsigned int workers, bool submitted)
 	struct hwt_wheel *wheel = kt_wheel("wait", .workers = workers);
 	struct task_struct *thread = NULL;
 	unsigned int i, ok = 0, done = 0;
+	static struct kt kt, later;
 	struct waiter waiter = { };
-	struct kt kt, later;
 	u64 worst = 0;
 
 	kt_init(&kt, wheel, &kt_ops);
