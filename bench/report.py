@@ -289,7 +289,7 @@ many operations there were to do, and how many timers expired (fired) when it wa
     "late": ("How late", lateness, """\
 From the deadline to the callback. Delays are from half of the span to all of it. busy: a thread on
 each CPU computes. early: how many have fired before their deadline."""),
-    "neighbours": ("Neighbours on the shared wheel", neighbours, """\
+    "neighbours": ("Neighbours", neighbours, """\
 How late the timeouts of one user are (fired: the event; woken: the read that returns it), one each tick, and
 how long its calls take (call), beside another user: tests/user/neighbours.c says what that one does."""),
     "contention": ("Contention on real cores", contention, """\

@@ -54,7 +54,7 @@ FIXTURE_VARIANT(starve) {
 FIXTURE_VARIANT_ADD(starve, throttled) { "950000", false };
 FIXTURE_VARIANT_ADD(starve, unthrottled) { "-1", true };
 
-/* On the shared wheel, and on private ones: an ordinary and a real-time one. */
+/* On the wheel of the user, and on private ones: an ordinary and a real-time one. */
 static void open_context(struct __test_metadata *_metadata, struct context *ctx, int kind)
 {
 	struct hwt_setup_args setup = {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * A program that scribbles over its rings harms itself: two threads and a child write random
- * values to all of the mapping while operations are submitted. A neighbour on the shared wheel
+ * values to all of the mapping while operations are submitted. A neighbour on the same wheel
  * gets exactly its own events, never early. A minute in all on the debug kernel.
  *
  * hwt-test: timeout 150
