@@ -40,7 +40,6 @@ union hwt_args {
 	struct hwt_stop_args		stop;
 	struct hwt_stats_args		stats;
 	struct hwt_list_args		list;
-	struct hwt_batch_args		batch;
 	struct hwt_rings_args		rings;
 	struct hwt_enter_args		enter;
 };
@@ -68,8 +67,7 @@ static int hwt_ioctl_info(struct hwt_context *ctx, union hwt_args *args)
 	info->max_user_timeouts = hwt_max_user_timeouts;
 	info->max_user_wheels = ctx->unlimited ? 0 : hwt_max_user_wheels;
 	info->features = HWT_FEATURE_SETUP | HWT_FEATURE_BOOTTIME |
-			 HWT_FEATURE_REALTIME | HWT_FEATURE_LIST |
-			 HWT_FEATURE_BATCH | HWT_FEATURE_RINGS |
+			 HWT_FEATURE_REALTIME | HWT_FEATURE_LIST | HWT_FEATURE_RINGS |
 			 HWT_FEATURE_PLACE | HWT_FEATURE_KEYS | HWT_URING_FEATURES;
 	info->event_size = sizeof(struct hwt_event);
 	return 0;
@@ -155,11 +153,6 @@ static int hwt_ioctl_get(struct hwt_context *ctx, union hwt_args *args)
 	return min(ret, 0);
 }
 
-static int hwt_ioctl_batch(struct hwt_context *ctx, union hwt_args *args)
-{
-	return hwt_batch(ctx, &args->batch);
-}
-
 static int hwt_ioctl_rings(struct hwt_context *ctx, union hwt_args *args)
 {
 	return hwt_rings_create(ctx, &args->rings);
@@ -215,7 +208,6 @@ static const struct hwt_ioctl {
 	HWT_IOCTL(stop, STOP, FMODE_WRITE),
 	HWT_IOCTL(stats, STATS, 0),
 	HWT_IOCTL(list, LIST, 0),
-	HWT_IOCTL(batch, BATCH, FMODE_WRITE),
 	HWT_IOCTL(rings, RINGS, FMODE_WRITE),
 	HWT_IOCTL(enter, ENTER, FMODE_WRITE),
 };
@@ -388,7 +380,6 @@ static_assert(sizeof(struct hwt_stop_args) == HWT_STOP_SIZE_VER1);
 static_assert(sizeof(struct hwt_stats_args) == HWT_STATS_SIZE_VER1);
 static_assert(sizeof(struct hwt_list_args) == HWT_LIST_SIZE_VER1);
 static_assert(sizeof(struct hwt_list_entry) == HWT_LIST_ENTRY_SIZE_VER1);
-static_assert(sizeof(struct hwt_batch_args) == HWT_BATCH_SIZE_VER1);
 static_assert(sizeof(struct hwt_rings_args) == HWT_RINGS_SIZE_VER1);
 static_assert(sizeof(struct hwt_enter_args) == HWT_ENTER_SIZE_VER1);
 static_assert(sizeof(struct hwt_op) == HWT_OP_SIZE_VER1);

@@ -46,8 +46,8 @@
  *	schedule of a key that exists moves that timeout, so nothing has to be waited for.
  *
  * Times
- *	All are nanoseconds. Delays count from the call (of many operations: from when
- *	this one is carried out), deadlines and times of firing are those of the wheel's
+ *	All are nanoseconds. Delays count from the call (in a ring: from when the
+ *	operation is carried out), deadlines and times of firing are those of the wheel's
  *	clock, CLOCK_MONOTONIC unless HWT_IOC_SETUP said otherwise, as clock_gettime()
  *	tells it to the caller, in a time namespace too. A timeout fires at the first
  *	tick of the wheel at or after its deadline, never earlier, and with slack
@@ -57,8 +57,7 @@
  *	cancelled like any other.
  *
  * Many at once
- *	HWT_IOC_BATCH carries out an array of operations, each with a result of its
- *	own. HWT_IOC_RINGS makes two rings in memory that the program and the kernel
+ *	HWT_IOC_RINGS makes two rings in memory that the program and the kernel
  *	share: operations go in by one, events come out by the other, and only
  *	HWT_IOC_ENTER, for many at once, is a system call. With
  *	io_uring, HWT_URING_ARM is a timeout whose event is a completion.
@@ -145,11 +144,10 @@ struct hwt_event {
 #define HWT_FEATURE_BOOTTIME	0x2	/* ... on CLOCK_BOOTTIME */
 #define HWT_FEATURE_REALTIME	0x4	/* ... on CLOCK_REALTIME */
 #define HWT_FEATURE_LIST	0x8	/* HWT_IOC_LIST */
-#define HWT_FEATURE_BATCH	0x10	/* HWT_IOC_BATCH */
-#define HWT_FEATURE_RINGS	0x20	/* HWT_IOC_RINGS, HWT_IOC_ENTER */
-#define HWT_FEATURE_URING	0x40	/* HWT_URING_ARM and the others */
-#define HWT_FEATURE_PLACE	0x80	/* HWT_IOC_SETUP: busy waiting, CPU, priority */
-#define HWT_FEATURE_KEYS	0x100	/* HWT_IOC_SETUP: HWT_SETUP_KEYS */
+#define HWT_FEATURE_RINGS	0x10	/* HWT_IOC_RINGS, HWT_IOC_ENTER */
+#define HWT_FEATURE_URING	0x20	/* HWT_URING_ARM and the others */
+#define HWT_FEATURE_PLACE	0x40	/* HWT_IOC_SETUP: busy waiting, CPU, priority */
+#define HWT_FEATURE_KEYS	0x80	/* HWT_IOC_SETUP: HWT_SETUP_KEYS */
 
 /**
  * struct hwt_info_args - HWT_IOC_INFO: what is this context on?
@@ -512,7 +510,7 @@ struct hwt_stats_args {
 	__u32		reserved;
 };
 
-/* -- Many at once -------------------------------------------------------- */
+/* -- Rings --------------------------------------------------------------- */
 
 /* struct hwt_op, opcode */
 #define HWT_OP_SCHEDULE		1	/* as HWT_IOC_SCHEDULE */
@@ -521,7 +519,7 @@ struct hwt_stats_args {
 #define HWT_OP_GET		4	/* as HWT_IOC_GET */
 
 /**
- * struct hwt_op - one operation of many
+ * struct hwt_op - an operation in a ring
  * @opcode:       HWT_OP_
  * @flags:        as the ioctl of that name takes them, but for HWT_CANCEL_ALL
  * @mode:         schedule: HWT_MODE_; get: out: likewise; else 0
@@ -540,7 +538,8 @@ struct hwt_stats_args {
  *
  * What the ioctl of that name says of a member holds here, its errors too. Members that an
  * operation has no use for must be zero, but for those that are out: what they hold before
- * does not matter.
+ * does not matter. Operations are carried out one after the other, in their order; one that fails
+ * does so alone.
  */
 struct hwt_op {
 	__u32		opcode;
@@ -562,33 +561,6 @@ struct hwt_op {
 		__aligned_u64	overruns;
 		__aligned_u64	reserved;
 	};
-};
-
-/**
- * struct hwt_batch_args - HWT_IOC_BATCH: carry out many operations
- * @size:    sizeof(struct hwt_batch_args)
- * @flags:   0
- * @ops:     address of an array of struct hwt_op
- * @count:   how many there are; out: how many have been carried out
- * @op_size: sizeof(struct hwt_op)
- *
- * One after the other, in their order; one that fails does so alone. The call comes back with
- * fewer than all if a signal or a bad address stops it half-way; the next call, for the rest,
- * tells why if it was the address. Those beyond @count have not been carried out, but for up to
- * 64 whose results could not be stored; the schedules among these have been taken back, but for
- * those with keys.
- *
- *	EFAULT	not even the first could be read, or its result be stored
- *	EINTR	a signal came before the first
- *	EINVAL	op_size is too small, too large, or no multiple of 8
- *	ENOMEM	no memory
- */
-struct hwt_batch_args {
-	__u32		size;
-	__u32		flags;
-	__aligned_u64	ops;
-	__u32		count;
-	__u32		op_size;
 };
 
 /* struct hwt_rings, flags */
@@ -659,7 +631,7 @@ struct hwt_rings {
  * program that could not map them may try again, or go on without.
  *
  *	EBUSY	the context has rings that are mapped, or others; or it has been stopped
- *	EINVAL	entries or op_size are out of range
+ *	EINVAL	entries or op_size are out of range, or op_size is no multiple of 8
  *	ENOMEM	no memory
  */
 struct hwt_rings_args {
@@ -760,7 +732,6 @@ struct hwt_uring_cmd {
 #define HWT_STATS_SIZE_VER1	104
 #define HWT_LIST_SIZE_VER1	32
 #define HWT_LIST_ENTRY_SIZE_VER1	64
-#define HWT_BATCH_SIZE_VER1	24
 #define HWT_OP_SIZE_VER1	64
 #define HWT_RINGS_SIZE_VER1	40
 #define HWT_ENTER_SIZE_VER1	40
@@ -783,8 +754,7 @@ struct hwt_uring_cmd {
 #define HWT_IOC_STOP		_IO(HWT_IOC_MAGIC, 0x06)
 #define HWT_IOC_STATS		_IO(HWT_IOC_MAGIC, 0x07)
 #define HWT_IOC_LIST		_IO(HWT_IOC_MAGIC, 0x08)
-#define HWT_IOC_BATCH		_IO(HWT_IOC_MAGIC, 0x09)
-#define HWT_IOC_RINGS		_IO(HWT_IOC_MAGIC, 0x0a)
-#define HWT_IOC_ENTER		_IO(HWT_IOC_MAGIC, 0x0b)
+#define HWT_IOC_RINGS		_IO(HWT_IOC_MAGIC, 0x09)
+#define HWT_IOC_ENTER		_IO(HWT_IOC_MAGIC, 0x0a)
 
 #endif /* _HWT_UAPI_H */

@@ -8,7 +8,7 @@ from results import duration, short, unique
 
 # A peer's colour, the same in all plots, and the shape of its points. For the colour-blind, too.
 STYLES = {
-    "hwt": ("#d55e00", 7), "hwt-coarse": ("#e69f00", 6), "hwt-batch": ("#e69f00", 6),
+    "hwt": ("#d55e00", 7), "hwt-coarse": ("#e69f00", 6),
     "hwt-rings": ("#882255", 13), "hwt-uring": ("#117733", 9), "hwt-uring-batch": ("#44aa99", 5),
     "timer_list": ("#0072b2", 5), "timerfd": ("#0072b2", 5),
     "hrtimer": ("#cc79a7", 9), "posix": ("#cc79a7", 9),

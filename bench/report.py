@@ -97,13 +97,12 @@ OTHERS = (
      (("timer_list", 1.0), ("delayed_work", 0.5))),
     ("wake-ups/s, none due", "idle", "hwt", "wakeups", 0),
     ("bytes, embedded", "storm", "hwt", "memory", 64),
-    ("/dev/hwt, batched", "user", "hwt-batch", "create", (("timerfd", 0.1),)),
     ("/dev/hwt, by rings", "user", "hwt-rings", "create", (("timerfd", 0.1),)),
     ("/dev/hwt, one by one", "user", "hwt", "create", (("timerfd", None),)),
     ("/dev/hwt, io_uring", "user", "hwt-uring-batch", "create",
      (("timerfd", None), ("io_uring-batch", None))),
     ("  push back", "user", "hwt-uring-batch", "rearm", (("io_uring-batch", None),)),
-    ("/dev/hwt, bytes", "user", "hwt-batch", "memory", (("timerfd", 0.25),)),
+    ("/dev/hwt, bytes", "user", "hwt", "memory", (("timerfd", 0.25),)),
 )
 MODES = ("apart", "burst")
 COLUMNS = f"{'hwt':>6} {'other':>6} {'ratio':>6} {'ok?':4}"

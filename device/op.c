@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * /dev/hwt: the operations of programs, one or many
+ * /dev/hwt: the operations of programs
  *
- * Each operation is a struct hwt_op, from an ioctl of its own, a batch or a ring. The functions
- * here get a copy that the program cannot change.
+ * Each operation is a struct hwt_op, from an ioctl of its own or a ring. The functions here get a
+ * copy that the program cannot change.
  */
-#include <linux/sched.h>
-#include <linux/sched/signal.h>
-#include <linux/slab.h>
-#include <linux/uaccess.h>
+#include <linux/compiler.h>
+#include <linux/errno.h>
 
 #include "hwt.h"
 #include "device/context.h"
@@ -293,89 +291,4 @@ void hwt_op_run_sized(struct hwt_context *ctx, void *from, u32 size, s64 offset,
 	else
 		hwt_op_run(ctx, &op, offset, prealloc);
 	hwt_sized_store(from, size, &op, sizeof(op));
-}
-
-/* -- Batches ------------------------------------------------------------- */
-
-/* Bytes copied at a time: 64 operations. */
-#define HWT_BATCH_BYTES	(64 * sizeof(struct hwt_op))
-
-/* Cancel timeouts whose ids could not be stored, since the program cannot. */
-static void hwt_batch_take_back(struct hwt_context *ctx, const void *ops, u32 n, u32 size)
-{
-	struct hwt_op cancel = {};
-	const struct hwt_op *op;
-
-	/* With keys, the program knows them. */
-	if (ctx->keyed)
-		return;
-	for (; n; n--, ops += size) {
-		op = ops;
-		if (op->opcode != HWT_OP_SCHEDULE || op->result)
-			continue;
-		cancel.id = op->id;
-		hwt_op_cancel(ctx, &cancel);
-	}
-}
-
-/* Run up to @n operations of @size bytes. Return the number of results stored. */
-static u32 hwt_batch_step(struct hwt_context *ctx, void __user *user, void *ops, u32 n, u32 size,
-			  s64 offset)
-{
-	struct hwt_prealloc prealloc = {};
-	u32 i, stored;
-
-	/* Operations before a bad address are run. */
-	n -= DIV_ROUND_UP(copy_from_user(ops, user, n * size), size);
-	for (i = 0; i < n; i++) {
-		prealloc.ahead = n - i;
-		hwt_op_run_sized(ctx, ops + i * size, size, offset, &prealloc);
-	}
-	hwt_prealloc_free(&prealloc);
-	stored = n - DIV_ROUND_UP(copy_to_user(user, ops, n * size), size);
-	hwt_batch_take_back(ctx, ops + stored * size, n - stored, size);
-	return stored;
-}
-
-/**
- * hwt_batch() - HWT_IOC_BATCH
- * @ctx:   the context
- * @batch: the arguments; the count becomes the number of operations done
- *
- * Return: 0 or a negative error.
- */
-int hwt_batch(struct hwt_context *ctx, struct hwt_batch_args *batch)
-{
-	void __user *user = u64_to_user_ptr(batch->ops);
-	s64 offset = hwt_context_offset(ctx);
-	u32 done = 0, size = batch->op_size, n, max, step;
-	int ret = 0;
-	void *ops;
-
-	if (batch->flags || !hwt_op_size_valid(size))
-		return -EINVAL;
-	step = max_t(u32, HWT_BATCH_BYTES / size, 1);
-	/* Not charged to the cgroup: at its limit, a program must still be able to cancel. */
-	ops = kmalloc_array(min(batch->count, step), size, GFP_KERNEL);
-	if (!ops)
-		return -ENOMEM;
-	while (done < batch->count) {
-		if (signal_pending(current)) {
-			ret = -EINTR;
-			break;
-		}
-		max = min(batch->count - done, step);
-		n = hwt_batch_step(ctx, user + (size_t)done * size, ops, max, size, offset);
-		done += n;
-		if (n < max) {
-			ret = -EFAULT;
-			break;
-		}
-		cond_resched();
-	}
-	kfree(ops);
-	if (ret && !done)
-		return ret;
-	batch->count = done;
-	return 0;
 }

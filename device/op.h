@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The operations of a program: schedule, modify, cancel, get; one or many
+ * The operations of a program: schedule, modify, cancel, get
  */
 #ifndef _HWT_DEVICE_OP_H
 #define _HWT_DEVICE_OP_H
 
 #include <linux/types.h>
 
-struct hwt_batch_args;
 struct hwt_context;
 struct hwt_op;
 struct hwt_prealloc;
@@ -21,6 +20,5 @@ int hwt_op_get(struct hwt_context *ctx, struct hwt_op *op, s64 offset);
 bool hwt_op_size_valid(u32 size);
 void hwt_op_run_sized(struct hwt_context *ctx, void *from, u32 size, s64 offset,
 		      struct hwt_prealloc *prealloc);
-int hwt_batch(struct hwt_context *ctx, struct hwt_batch_args *batch);
 
 #endif /* _HWT_DEVICE_OP_H */

@@ -397,21 +397,7 @@ int libhwt_restore(struct libhwt *context, const struct hwt_list_entry *entries,
 int libhwt_next(struct libhwt *context, struct hwt_event *events, unsigned int max,
 		uint64_t timeout_ns);
 
-/* -- Many at once -------------------------------------------------------- */
-
-/**
- * libhwt_batch() - carry out many operations
- * @context: the context
- * @ops:     the operations; each one's result and what is "out" is filled in
- * @count:   how many
- *
- * One system call, HWT_IOC_BATCH, for all. Signals do not stop it. A single operation's failure
- * is in its result and concerns no other.
- *
- * Return: how many have been carried out, @count as a rule; or, if none could be, -ENOMEM or
- * another negative errno.
- */
-int libhwt_batch(struct libhwt *context, struct hwt_op *ops, unsigned int count);
+/* -- Queues -------------------------------------------------------------- */
 
 /*
  * A queue: operations are added to it, carried out together when it is submitted, and

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * libhwt: many operations at once
+ * libhwt: queues
  *
  * A queue is the two rings of a context, in memory shared with the kernel. The ring of operations
  * has four places:
@@ -60,33 +60,6 @@ struct libhwt_queue {
 static uint32_t min_u32(uint32_t a, uint32_t b)
 {
 	return a < b ? a : b;
-}
-
-/* -- Batches ------------------------------------------------------------- */
-
-int libhwt_batch(struct libhwt *context, struct hwt_op *ops, unsigned int count)
-{
-	unsigned int done = 0;
-	int ret = 0;
-
-	/* What it returns is an int. */
-	if (count > INT32_MAX)
-		return -EINVAL;
-	while (done < count && !ret) {
-		struct hwt_batch_args args = {
-			.size = sizeof(args),
-			.ops = (uintptr_t)(ops + done),
-			.count = count - done,
-			.op_size = sizeof(*ops),
-		};
-
-		ret = hwtlib_call(context, HWT_IOC_BATCH, &args);
-		if (!ret)
-			done += args.count;
-		else if (ret == -EINTR)
-			ret = 0;
-	}
-	return done || !ret ? (int)done : ret;
 }
 
 /* -- Creation and destruction -------------------------------------------- */

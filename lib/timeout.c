@@ -204,11 +204,9 @@ int libhwt_save(struct libhwt *context, struct hwt_list_entry **entries, size_t 
 	return 0;
 }
 
-static struct hwt_op restore_op(const struct libhwt *context,
-				const struct hwt_list_entry *entry)
+static int restore_one(struct libhwt *context, const struct hwt_list_entry *entry, uint64_t *id)
 {
-	struct hwt_op op = {
-		.opcode = HWT_OP_SCHEDULE,
+	struct hwt_schedule_args args = {
 		.mode = entry->mode,
 		.id = entry->id,
 		.period_ns = entry->period_ns,
@@ -216,45 +214,13 @@ static struct hwt_op restore_op(const struct libhwt *context,
 	};
 
 	/* One that is not pending is due now, by a delay of 0. */
-	if (!(entry->state & HWT_STATE_PENDING))
-		return op;
-	if (context->clock == CLOCK_REALTIME) {
-		op.flags = HWT_ARM_ABSOLUTE;
-		op.time_ns = entry->deadline_ns;
-	} else {
-		op.time_ns = entry->remaining_ns;
+	if ((entry->state & HWT_STATE_PENDING) && context->clock == CLOCK_REALTIME) {
+		args.flags = HWT_ARM_ABSOLUTE;
+		args.time_ns = entry->deadline_ns;
+	} else if (entry->state & HWT_STATE_PENDING) {
+		args.time_ns = entry->remaining_ns;
 	}
-	return op;
-}
-
-#define RESTORE_STEP	128
-
-/* Return: how many were made, the first ones, and why not all. */
-static size_t restore_some(struct libhwt *context, const struct hwt_list_entry *entries,
-			   size_t count, uint64_t *ids, int *error)
-{
-	struct hwt_op ops[RESTORE_STEP];
-	size_t made = 0;
-	int i, n, ret;
-
-	while (made < count && !*error) {
-		n = count - made < RESTORE_STEP ? count - made : RESTORE_STEP;
-		for (i = 0; i < n; i++)
-			ops[i] = restore_op(context, &entries[made + i]);
-		ret = libhwt_batch(context, ops, n);
-		if (ret < 0)
-			*error = ret;
-		/* What was made after one that failed is not wanted. */
-		for (i = 0; i < ret; i++) {
-			if (ops[i].result < 0 && !*error)
-				*error = ops[i].result;
-			else if (ops[i].result >= 0 && *error)
-				libhwt_cancel(context, ops[i].id);
-			else if (!*error)
-				ids[made++] = ops[i].id;
-		}
-	}
-	return made;
+	return schedule(context, &args, id);
 }
 
 int libhwt_restore(struct libhwt *context, const struct hwt_list_entry *entries, size_t count,
@@ -262,11 +228,14 @@ int libhwt_restore(struct libhwt *context, const struct hwt_list_entry *entries,
 {
 	uint64_t *made = ids ? ids : calloc(count + !count, sizeof(*made));
 	int error = 0;
-	size_t n;
+	size_t n = 0;
 
 	if (!made)
 		return -ENOMEM;
-	n = restore_some(context, entries, count, made, &error);
+	while (n < count && !error) {
+		error = restore_one(context, &entries[n], &made[n]);
+		n += !error;
+	}
 	while (error && n)
 		libhwt_cancel(context, made[--n]);
 	if (!ids)

@@ -35,7 +35,7 @@
 #include "hwt_uapi.h"
 
 #define NS_PER_MS	1000000ULL
-#define BATCH		256
+#define EVENTS		256
 
 struct connection {
 	bool		open;
@@ -190,7 +190,7 @@ static void connection_ready(struct server *server, int fd)
 	char buffer[4096];
 	ssize_t got;
 
-	/* Closed while this event was waiting in the batch. */
+	/* Closed by an earlier event of the same epoll_wait(). */
 	if (!server->connections[fd].open)
 		return;
 	got = recv(fd, buffer, sizeof(buffer), 0);
@@ -210,13 +210,13 @@ static void connection_ready(struct server *server, int fd)
 
 static void timeouts_ready(struct server *server)
 {
-	struct hwt_event events[BATCH];
+	struct hwt_event events[EVENTS];
 	ssize_t got = read(server->timeouts, events, sizeof(events));
 	size_t i;
 	int fd;
 
 	if (got < 0) {
-		/* A push-back in the same batch may have withdrawn them all. */
+		/* A push-back after the same epoll_wait() may have withdrawn them all. */
 		if (errno == EAGAIN || errno == EINTR)
 			return;
 		err(1, "read of /dev/hwt");
@@ -261,11 +261,11 @@ static bool signals_ready(struct server *server)
 
 static void server_run(struct server *server)
 {
-	struct epoll_event events[BATCH];
+	struct epoll_event events[EVENTS];
 	int count, i, fd;
 
 	for (;;) {
-		count = epoll_wait(server->epoll, events, BATCH, -1);
+		count = epoll_wait(server->epoll, events, EVENTS, -1);
 		if (count < 0 && errno != EINTR)
 			err(1, "epoll_wait");
 		for (i = 0; i < count; i++) {

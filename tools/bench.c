@@ -25,7 +25,6 @@
 #include <unistd.h>
 
 #define HOUR		(3600 * NSEC_PER_SEC)
-#define BATCH		256
 #define RING_OPS	4096
 #define RING_EVENTS	65536
 #define EVENTS		256
@@ -142,7 +141,7 @@ static unsigned int hwt_reap(void)
 	return got / sizeof(events[0]);
 }
 
-/* -- Many with one ioctl ------------------------------------------------- */
+/* -- Through rings ------------------------------------------------------- */
 
 static void op_fill(struct hwt_op *op, enum operation operation, __u32 i, __u64 time_ns,
 		    __u32 flags)
@@ -167,31 +166,6 @@ static void op_done(const struct hwt_op *op, enum operation operation, __u32 i)
 	if (operation == SCHEDULE)
 		ids[i] = op->id;
 }
-
-static void batch_apply(enum operation operation, __u64 time_ns, __u32 flags)
-{
-	struct hwt_op ops[BATCH];
-	struct hwt_batch_args args;
-	__u64 done, i, n;
-
-	for (done = 0; done < count; done += n) {
-		n = count - done < BATCH ? count - done : BATCH;
-		for (i = 0; i < n; i++)
-			op_fill(&ops[i], operation, order[done + i], time_ns, flags);
-		args = (struct hwt_batch_args) {
-			.size = sizeof(args),
-			.ops = (uintptr_t)ops,
-			.count = n,
-			.op_size = sizeof(ops[0]),
-		};
-		must(hwt_call(fd, HWT_IOC_BATCH, &args), "batch");
-		n = args.count;
-		for (i = 0; i < n; i++)
-			op_done(&ops[i], operation, order[done + i]);
-	}
-}
-
-/* -- Through rings ------------------------------------------------------- */
 
 static void ring_open(void)
 {
@@ -328,7 +302,6 @@ static unsigned int timerfd_reap(void)
 
 static const struct way ways[] = {
 	{ "ioctl", 0, hwt_open, fd_close, ioctl_apply, hwt_reap },
-	{ "batch", HWT_FEATURE_BATCH, hwt_open, fd_close, batch_apply, hwt_reap },
 	{ "rings", HWT_FEATURE_RINGS, ring_open, ring_close, ring_apply, ring_reap },
 	{ "timerfd", 0, timerfd_open, fd_close, timerfd_apply, timerfd_reap },
 };
@@ -487,8 +460,7 @@ static void parse_only(bool *chosen)
 		for (i = 0; i < ARRAY_SIZE(ways) && strcmp(ways[i].name, item) != 0; i++)
 			;
 		if (i == ARRAY_SIZE(ways))
-			usage_error("--only: '%s' is none of ioctl, batch, rings, timerfd",
-				    item);
+			usage_error("--only: '%s' is none of ioctl, rings, timerfd", item);
 		chosen[i] = true;
 	}
 }

@@ -89,7 +89,7 @@ static const struct command {
 	{ "bench", cmd_bench, "what it costs, against timerfd", "",
 	  "  -n, --timeouts N     with so many (10000)\n"
 	  "  -r, --repetitions N  the median of so many (5)\n"
-	  "      --only LIST      of ioctl,batch,rings,timerfd\n"
+	  "      --only LIST      of ioctl,rings,timerfd\n"
 	  "  -j, --json           as JSON objects, one a line\n" },
 };
 

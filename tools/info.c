@@ -14,7 +14,6 @@ static const struct {
 	{ HWT_FEATURE_BOOTTIME, "boottime" },
 	{ HWT_FEATURE_REALTIME, "realtime" },
 	{ HWT_FEATURE_LIST, "list" },
-	{ HWT_FEATURE_BATCH, "batch" },
 	{ HWT_FEATURE_RINGS, "rings" },
 	{ HWT_FEATURE_URING, "uring" },
 	{ HWT_FEATURE_PLACE, "place" },

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * /dev/hwt: one ioctl for each operation, many in one, or rings; with ids or with keys
+ * /dev/hwt: one ioctl for each operation, or rings; with ids or with keys
  */
 #include "user_bench.h"
 #include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <stdint.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 
@@ -197,26 +196,17 @@ const struct peer peer_hwt = {
 	hwt_open, hwt_operate, hwt_reap, hwt_engine_ns,
 };
 
-/* -- Many operations at once --------------------------------------------- */
+/* -- Rings --------------------------------------------------------------- */
 
 /* Of events, as many as a program may let come up before it looks. */
 #define RING_EVENTS	4096
 
-/*
- * Operations and then their results, batch_size of them, the same for each call as in an event
- * loop; in a ring, where the first is.
- */
+/* Operations and then their results, batch_size of them; where the next is. */
 static struct hwt_op *ops;
 static __u32 ops_first;
 
-static struct hwt_rings *rings;	/* NULL: by an ioctl */
+static struct hwt_rings *rings;
 static struct hwt_event *ring_events;
-
-static void batch_open(unsigned int count)
-{
-	hwt_open(count);
-	ops = alloc_touched(batch_size, sizeof(*ops));
-}
 
 static void rings_open(unsigned int count)
 {
@@ -236,20 +226,6 @@ static void rings_open(unsigned int count)
 	ring_events = (void *)((char *)rings + args.events_offset);
 }
 
-static void batch(unsigned int count)
-{
-	struct hwt_batch_args args = {
-		.size = sizeof(args),
-		.ops = (uintptr_t)ops,
-		.count = count,
-		.op_size = sizeof(*ops),
-	};
-
-	control(HWT_IOC_BATCH, "HWT_IOC_BATCH", &args);
-	if (args.count != count)
-		give_up("HWT_IOC_BATCH: not all");
-}
-
 static void enter(unsigned int submit, unsigned int wait)
 {
 	struct hwt_enter_args args = {
@@ -264,7 +240,7 @@ static void enter(unsigned int submit, unsigned int wait)
 		give_up("HWT_IOC_ENTER: not all");
 }
 
-static void many_operate(enum operation op, const struct todo *todo, unsigned int count)
+static void rings_operate(enum operation op, const struct todo *todo, unsigned int count)
 {
 	static const int expected[OPERATIONS] = { 0, HWT_STATE_PENDING, HWT_STATE_PENDING };
 	unsigned int i;
@@ -288,12 +264,8 @@ static void many_operate(enum operation op, const struct todo *todo, unsigned in
 				.time_ns = op == REARM ? todo[i].delay_ns : 0,
 			};
 	}
-	if (rings) {
-		__atomic_store_n(&rings->op_tail, ops_first + count, __ATOMIC_RELEASE);
-		enter(count, 0);
-	} else {
-		batch(count);
-	}
+	__atomic_store_n(&rings->op_tail, ops_first + count, __ATOMIC_RELEASE);
+	enter(count, 0);
 	for (i = 0; i < count; i++) {
 		const struct hwt_op *it = &ops[(ops_first + i) & (batch_size - 1)];
 
@@ -302,8 +274,7 @@ static void many_operate(enum operation op, const struct todo *todo, unsigned in
 		if (op == CREATE)
 			ids[todo[i].timer] = it->id;
 	}
-	if (rings)
-		ops_first += count;
+	ops_first += count;
 }
 
 static void rings_reap(unsigned int count)
@@ -335,17 +306,12 @@ static void keys_open(unsigned int count)
 	rings_open(count);
 }
 
-const struct peer peer_hwt_batch = {
-	"hwt-batch", "/dev/hwt, many operations in an ioctl, reads of 256 events",
-	batch_open, many_operate, hwt_reap, hwt_engine_ns,
-};
-
 const struct peer peer_hwt_rings = {
-	"hwt-rings", "the same by rings, without a system call for events",
-	rings_open, many_operate, rings_reap, hwt_engine_ns,
+	"hwt-rings", "/dev/hwt, many operations by rings, no system call for events",
+	rings_open, rings_operate, rings_reap, hwt_engine_ns,
 };
 
 const struct peer peer_hwt_keys = {
 	"hwt-keys", "the same with keys instead of ids",
-	keys_open, many_operate, rings_reap, hwt_engine_ns,
+	keys_open, rings_operate, rings_reap, hwt_engine_ns,
 };

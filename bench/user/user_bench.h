@@ -71,9 +71,9 @@ struct peer {
 	__u64 (*engine_ns)(void);
 };
 
-extern const struct peer peer_syscall, peer_hwt, peer_hwt_batch, peer_hwt_rings, peer_hwt_keys,
-	peer_hwt_uring, peer_hwt_uring_batch, peer_timerfd, peer_posix, peer_uring,
-	peer_uring_batch, peer_libuv, peer_libev;
+extern const struct peer peer_syscall, peer_hwt, peer_hwt_rings, peer_hwt_keys, peer_hwt_uring,
+	peer_hwt_uring_batch, peer_timerfd, peer_posix, peer_uring, peer_uring_batch, peer_libuv,
+	peer_libev;
 
 static inline struct timespec to_timespec(__u64 ns)
 {

@@ -27,7 +27,7 @@ static struct {
 		size_t			size;
 		struct hwt_rings_args	rings;
 	} map[MAPS];
-	/* Operations for the next batch, or for a ring. */
+	/* Operations for a ring. */
 	struct hwt_op		stage[STAGE_MAX];
 	bool			caps_dropped;
 	bool			clock_set;
@@ -144,7 +144,6 @@ union args {
 	char			bytes[256];
 	struct hwt_schedule_args schedule;
 	struct hwt_list_args	list;
-	struct hwt_batch_args	batch;
 	struct hwt_rings_args	rings;
 	struct hwt_enter_args	enter;
 };
@@ -165,39 +164,18 @@ static char *array(uint8_t byte, size_t size)
 	return byte ? buffer(byte, size) : good + ARRAY;
 }
 
-/* The arrays that some of them name. @byte: where one is to be. */
-static void fill_array(unsigned int nr, union args *args, uint8_t byte)
+/* The array of a list. @byte: where it is to be. */
+static void list_to(struct hwt_list_args *args, uint8_t byte)
 {
-	size_t size = known.staged * sizeof(struct hwt_op);
-	char *to = array(byte, size ? size : PAGE);
-
-	switch (nr) {
-	case IOCTL_LIST:
-		args->list.entries = (uintptr_t)to;
-		if (!byte && args->list.count > LIST_ROOM)
-			args->list.count = LIST_ROOM;
-		break;
-	case IOCTL_BATCH:
-		args->batch.ops = (uintptr_t)to;
-		copy(to, state.stage, size);
-		known.staged = 0;
-		break;
-	}
-}
-
-static void harvest(const struct hwt_op *op)
-{
-	if (op->opcode == HWT_OP_SCHEDULE && !op->result)
-		remember(op->id);
+	args->entries = (uintptr_t)array(byte, PAGE);
+	if (!byte && args->count > LIST_ROOM)
+		args->count = LIST_ROOM;
 }
 
 /* @where: where its structure was; @array_byte: and its array. */
 static void ioctl_done(unsigned int nr, unsigned int slot, const union args *args,
 		       uint8_t where, uint8_t array_byte)
 {
-	const struct hwt_op *op = (const struct hwt_op *)(good + ARRAY);
-	unsigned int i;
-
 	switch (nr) {
 	case IOCTL_SCHEDULE:
 		remember(args->schedule.id);
@@ -205,16 +183,12 @@ static void ioctl_done(unsigned int nr, unsigned int slot, const union args *arg
 	case IOCTL_LIST:
 		known.cursor = args->list.cursor;
 		if (!array_byte && run_alone())
-			check_list(&args->list, (const void *)op);
+			check_list(&args->list, (const void *)(good + ARRAY));
 		break;
 	case IOCTL_RINGS:
 		state.rings[slot] = args->rings;
 		if (!where && run_alone())
 			check_rings(&args->rings);
-		break;
-	case IOCTL_BATCH:
-		for (i = 0; !array_byte && i < args->batch.count && i < STAGE_MAX; i++)
-			harvest(&op[i]);
 		break;
 	}
 }
@@ -232,7 +206,8 @@ static void run_ioctl(unsigned int nr, const uint8_t *bytes)
 	for (i = 0; ioctl_nr->fields[i].bytes; i++)
 		if (ioctl_nr->fields[i].kind == FIELD_BUFFER)
 			array_byte = bytes[2 + i];
-	fill_array(nr, &args, array_byte);
+	if (nr == IOCTL_LIST)
+		list_to(&args.list, array_byte);
 	/* What follows the structure is zero. */
 	to = buffer(where, ioctl_nr->fields[0].value);
 	if (to == good)
@@ -569,6 +544,12 @@ static void ring_scribble(void *arg)
 			word[i * words] = values[turns & 1];
 }
 
+static void harvest(const struct hwt_op *op)
+{
+	if (op->opcode == HWT_OP_SCHEDULE && !op->result)
+		remember(op->id);
+}
+
 /* Takes an event, and the ids that are in the operations. */
 static void ring_reap(void *arg)
 {
@@ -733,7 +714,6 @@ static const struct {
 	IOCTL(list, 4, 8, 0xa6, LIST),
 	IOCTL(stop, 2, 4, 0x6, STOP),
 	IOCTL(stats, 1, 4, 0x6, STATS),
-	IOCTL(batch, 10, 7, 0x76, BATCH),
 	IOCTL(rings, 8, 6, 0x6, RINGS),
 	IOCTL(enter, 10, 7, 0x6, ENTER),
 };

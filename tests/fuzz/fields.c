@@ -95,7 +95,6 @@ static uint64_t field_value(const struct field *field, uint8_t byte)
 		[FIELD_LEVELS] = byte < 0xf0 ? byte % 8 : ~0U - byte,
 		[FIELD_COUNT] = value_count(byte),
 		[FIELD_ROOM] = byte ? value_count(byte) : LIST_ROOM,
-		[FIELD_STAGED] = byte ? value_count(byte) : known.staged,
 		[FIELD_ENTRIES] = byte < 0xe0 ? 1ULL << byte % 12 :
 				  byte == 0xe0 ? 0 : value_power(byte),
 		[FIELD_CURSOR] = byte < 0x80 ? known.cursor :
@@ -159,10 +158,6 @@ const struct ioctl ioctls[IOCTLS] = {
 		FIELD_VALUE(hwt_list_args, entry_size, CONST, sizeof(struct hwt_list_entry))) },
 	[IOCTL_STOP] = { HWT_IOC_STOP, FIELDS(hwt_stop_args, 0) },
 	[IOCTL_STATS] = { HWT_IOC_STATS, FIELDS(hwt_stats_args, 0) },
-	[IOCTL_BATCH] = { HWT_IOC_BATCH, FIELDS(hwt_batch_args, 0,
-		FIELD(hwt_batch_args, ops, BUFFER),
-		FIELD(hwt_batch_args, count, STAGED),
-		FIELD_VALUE(hwt_batch_args, op_size, CONST, sizeof(struct hwt_op))) },
 	[IOCTL_RINGS] = { HWT_IOC_RINGS, FIELDS(hwt_rings_args, 0,
 		FIELD(hwt_rings_args, op_entries, ENTRIES),
 		FIELD(hwt_rings_args, event_entries, ENTRIES),

@@ -85,8 +85,8 @@ extern struct known known;
 enum field_kind {
 	FIELD_SIZE, FIELD_ZERO, FIELD_CONST, FIELD_FLAGS, FIELD_MODE, FIELD_TIME,
 	FIELD_SPAN, FIELD_ID, FIELD_DATA, FIELD_TICK, FIELD_POWER, FIELD_LEVELS,
-	FIELD_COUNT, FIELD_ROOM, FIELD_STAGED, FIELD_ENTRIES, FIELD_CURSOR, FIELD_CPU, FIELD_SMALL,
-	FIELD_OPCODE, FIELD_BUFFER,
+	FIELD_COUNT, FIELD_ROOM, FIELD_ENTRIES, FIELD_CURSOR, FIELD_CPU, FIELD_SMALL, FIELD_OPCODE,
+	FIELD_BUFFER,
 };
 
 struct field {
@@ -98,7 +98,7 @@ struct field {
 
 enum {
 	IOCTL_INFO, IOCTL_SETUP, IOCTL_SCHEDULE, IOCTL_MODIFY, IOCTL_CANCEL, IOCTL_GET,
-	IOCTL_LIST, IOCTL_STOP, IOCTL_STATS, IOCTL_BATCH, IOCTL_RINGS, IOCTL_ENTER, IOCTLS,
+	IOCTL_LIST, IOCTL_STOP, IOCTL_STATS, IOCTL_RINGS, IOCTL_ENTER, IOCTLS,
 };
 
 /* The first field is the size; its value is what is right. */
@@ -108,7 +108,7 @@ struct ioctl {
 };
 
 extern const struct ioctl ioctls[IOCTLS];
-/* Of an operation of many. */
+/* Of an operation in a ring. */
 extern const struct field op_fields[];
 
 uint64_t value_count(uint8_t byte);

@@ -317,10 +317,10 @@ TEST_F(ctx, setup_values)
 	EXPECT_EQ(1, hwt_stop(self->fd));
 }
 
-/* These have no good arguments of their own here: see batch.c, rings.c. */
+/* These have no good arguments of their own here: see rings.c. */
 TEST_F(ctx, bad_pointers_of_the_others)
 {
-	static const unsigned long requests[] = { HWT_IOC_BATCH, HWT_IOC_RINGS, HWT_IOC_ENTER };
+	static const unsigned long requests[] = { HWT_IOC_RINGS, HWT_IOC_ENTER };
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(requests); i++) {

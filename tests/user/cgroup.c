@@ -18,7 +18,7 @@
 #define OPS		256
 #define IDS		64
 
-enum way { IOCTL, PERIODIC, BATCH, RINGS, LARGE_RINGS, LARGE_WHEELS };
+enum way { IOCTL, PERIODIC, RINGS, LARGE_RINGS, LARGE_WHEELS };
 
 /*
  * What the child in the group tells, in memory that both have touched. It has all it needs
@@ -47,7 +47,6 @@ FIXTURE_VARIANT(group) {
 
 FIXTURE_VARIANT_ADD(group, ioctl) { IOCTL };
 FIXTURE_VARIANT_ADD(group, periodic) { PERIODIC };
-FIXTURE_VARIANT_ADD(group, batch) { BATCH };
 FIXTURE_VARIANT_ADD(group, rings) { RINGS };
 FIXTURE_VARIANT_ADD(group, large_rings) { LARGE_RINGS };
 FIXTURE_VARIANT_ADD(group, large_wheels) { LARGE_WHEELS };
@@ -99,25 +98,18 @@ static bool join(void)
 }
 
 /* Carry out so many operations. Return: the first error of one. */
-static int by_ops(volatile struct told *told, int fd, struct ring *ring, __u64 *id)
+static int by_ops(volatile struct told *told, struct ring *ring, __u64 *id)
 {
-	static struct hwt_op ops[OPS];
-	const struct hwt_op *done = ring ? ring->ops : ops;
 	unsigned int i;
 
+	for (i = 0; i < OPS; i++)
+		NEED(ring_push(ring, op_schedule(HOUR, 0)));
+	while (ring_op_head(ring) != ring->shared->op_tail)
+		NEED(ring_enter(ring, OPS, 0, 0) > 0);
 	for (i = 0; i < OPS; i++) {
-		ops[i] = op_schedule(HOUR, 0);
-		NEED(!ring || ring_push(ring, ops[i]));
-	}
-	if (!ring)
-		NEED(hwt_batch(fd, ops, OPS) == OPS);
-	else if (ring->fd >= 0)
-		while (ring_op_head(ring) != ring->shared->op_tail)
-			NEED(ring_enter(ring, OPS, 0, 0) > 0);
-	for (i = 0; i < OPS; i++) {
-		if (done[i].result)
-			return done[i].result;
-		id[told->made++ % IDS] = done[i].id;
+		if (ring->ops[i].result)
+			return ring->ops[i].result;
+		id[told->made++ % IDS] = ring->ops[i].id;
 	}
 	return 0;
 }
@@ -148,8 +140,8 @@ static void use_up(volatile struct told *told, enum way way)
 	NEED(way != RINGS || !ring_make(&ring, fd, 0, OPS, 64));
 	NEED(join());
 	do {
-		if (way == BATCH || way == RINGS) {
-			ret = by_ops(told, fd, way == RINGS ? &ring : NULL, id);
+		if (way == RINGS) {
+			ret = by_ops(told, &ring, id);
 			continue;
 		}
 		if (way == PERIODIC && told->made >= IDS)
@@ -284,7 +276,7 @@ TEST_F_TIMEOUT(group, at_its_limit, 300)
 		return;
 	/* Of many operations at once, those behind the one that failed may fit. */
 	EXPECT_LE(told->made, told->listed);
-	EXPECT_GE(told->made + (variant->way < BATCH ? 0 : OPS), told->listed);
+	EXPECT_GE(told->made + (variant->way < RINGS ? 0 : OPS), told->listed);
 	EXPECT_LT(5000U, told->made);
 	EXPECT_LT(GROUP_MAX - GROUP_MAX / 8, used);
 	EXPECT_GE(GROUP_MAX, used);

@@ -41,8 +41,8 @@ TEST_F(ctx, info)
 	EXPECT_EQ(0ULL, info.max_pending);
 	/* HWT_FEATURE_URING depends on the kernel. */
 	EXPECT_EQ((__u64)(HWT_FEATURE_SETUP | HWT_FEATURE_BOOTTIME | HWT_FEATURE_REALTIME |
-			  HWT_FEATURE_LIST | HWT_FEATURE_BATCH | HWT_FEATURE_RINGS |
-			  HWT_FEATURE_PLACE | HWT_FEATURE_KEYS),
+			  HWT_FEATURE_LIST | HWT_FEATURE_RINGS | HWT_FEATURE_PLACE |
+			  HWT_FEATURE_KEYS),
 		  info.features & ~(__u64)HWT_FEATURE_URING);
 	EXPECT_EQ((__u32)sizeof(struct hwt_event), info.event_size);
 	EXPECT_EQ(0U, info.keys);
@@ -120,7 +120,7 @@ TEST_F(ctx, read_only)
 {
 	const unsigned long refused[] = {
 		HWT_IOC_SETUP, HWT_IOC_SCHEDULE, HWT_IOC_MODIFY, HWT_IOC_CANCEL, HWT_IOC_STOP,
-		HWT_IOC_BATCH, HWT_IOC_RINGS, HWT_IOC_ENTER,
+		HWT_IOC_RINGS, HWT_IOC_ENTER,
 	};
 	struct hwt_list_entry entry;
 	struct hwt_stats_args stats;

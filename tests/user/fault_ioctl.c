@@ -22,7 +22,6 @@
 #include "fault_scene.h"
 
 #define MANY		64	/* as many as one node of the table has room for */
-#define OPS		70	/* more than are handled at once */
 #define ENTRIES		64	/* of rings */
 #define RING_OPS	20
 
@@ -67,7 +66,6 @@ TEST_F_TIMEOUT(scene, each_point, 400)
 /* The arguments of the last call. */
 static struct hwt_schedule_args schedule;
 static struct hwt_setup_args setup;
-static struct hwt_op ops[OPS];
 static struct hwt_rings_args rings;
 
 /* The next one needs a new node of the table. */
@@ -278,71 +276,6 @@ static int call_readv(struct env *env)
 	return ret < 0 ? hwt_errno() : ret == sizeof(event) ? 0 : -EPROTO;
 }
 
-/* -- Batches ---------------------------------------------------------------- */
-
-/* How many it says were carried out. */
-static long batched;
-
-static int call_batch(struct env *env)
-{
-	unsigned int i;
-
-	for (i = 0; i < OPS; i++) {
-		switch (i % 4) {
-		case 0:
-			ops[i] = op_schedule(HOUR, i);
-			break;
-		case 1:
-			ops[i] = op_modify(env->pending, HOUR + i * SEC);
-			break;
-		case 2:
-			ops[i] = op_get(env->pending);
-			break;
-		case 3:
-			ops[i] = op_cancel(env->pending + 0x1000000000);
-			break;
-		}
-		ops[i].result = UNTOUCHED;
-	}
-	batched = hwt_batch(env->fd, ops, OPS);
-	return batched < 0 ? batched : 0;
-}
-
-/*
- * Each has the result that it should have, or was not carried out as far as this tells. Those
- * whose ids were stored are there, and no other: what could not be stored was taken back.
- */
-static bool done_batch(const struct env *env)
-{
-	static const int want[] = { 0, HWT_STATE_PENDING, HWT_STATE_PENDING, -ENOENT };
-	unsigned int i, n = 0, stored = 0, no_memory = 0;
-	const struct hwt_list_entry *now;
-
-	for (i = 0; i < OPS; i++) {
-		if (ops[i].result == UNTOUCHED)
-			continue;
-		stored++;
-		if (i % 4 == 0 && ops[i].result == -ENOMEM) {
-			no_memory++;
-			continue;
-		}
-		if (ops[i].result != want[i % 4])
-			return false;
-		if (i % 4)
-			continue;
-		now = state_find(&env->after, ops[i].id);
-		if (!now || now->user_data != i)
-			return false;
-		n++;
-	}
-	/* Those it says have a result; without a fault that is all of them. */
-	return stored >= batched && (env->hit || batched == OPS) && no_memory <= env->hit &&
-	       kept_but(env, env->pending) && state_find(&env->after, env->pending) &&
-	       env->after.n == env->before.n + n &&
-	       env->after.stats.scheduled - env->before.stats.scheduled ==
-	       env->after.stats.cancelled - env->before.stats.cancelled + n;
-}
-
 /* -- Rings ------------------------------------------------------------------- */
 
 /* The event of the one that has fired goes to the ring. */
@@ -511,7 +444,6 @@ FIXTURE_VARIANT_ADD(scene, stop) { 2, 2, { some, call_stop, done_stop, .any = fa
 /* read() tries again: no fault is seen in it. */
 FIXTURE_VARIANT_ADD(scene, read) { 1, 0, { some, call_read, done_read, .any = false } };
 FIXTURE_VARIANT_ADD(scene, readv) { 2, 0, { some, call_readv, done_read, .any = false } };
-FIXTURE_VARIANT_ADD(scene, batch) { 20, 4, { some, call_batch, done_batch, .any = false } };
 
 /* The array, each page, the kernel's mapping, two copies. */
 FIXTURE_VARIANT_ADD(scene, create) { 8, 8, { some, call_rings, unchanged, .any = false } };

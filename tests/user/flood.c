@@ -24,44 +24,43 @@
 #define MOST		100000	/* as max_user_timeouts above */
 #define OTHER		4001	/* another user */
 
-/* Batches of each process. */
+/* Rounds of each process. */
 static volatile unsigned long *made;
 
-static void make(int fd, struct hwt_op *ops, unsigned int me)
+static void make(struct ring *ring, unsigned int me)
 {
 	unsigned int i;
 
 	for (i = 0; i < AT_ONCE; i++)
-		ops[i] = op_schedule(HOUR, i);
-	hwt_batch(fd, ops, AT_ONCE);
+		ring_push(ring, op_schedule(HOUR, i));
+	ring_enter(ring, AT_ONCE, 0, 0);
 	made[me]++;
 }
 
 static void make_and_cancel(unsigned int me)
 {
-	struct hwt_op ops[AT_ONCE];
-	int fd = hwt_open(0);
+	struct ring ring;
 	unsigned int i;
 
+	ring_open(&ring, AT_ONCE, 1);
 	for (;;) {
-		make(fd, ops, me);
+		make(&ring, me);
 		for (i = 0; i < AT_ONCE; i++)
-			ops[i] = op_cancel(ops[i].id);
-		hwt_batch(fd, ops, AT_ONCE);
+			ring_push(&ring, op_cancel(ring.ops[i].id));
+		ring_enter(&ring, AT_ONCE, 0, 0);
 	}
 }
 
 static void make_and_close(unsigned int me)
 {
-	struct hwt_op ops[AT_ONCE];
+	struct ring ring;
 	unsigned int i;
-	int fd;
 
 	for (;;) {
-		fd = hwt_open(0);
+		ring_open(&ring, AT_ONCE, 1);
 		for (i = 0; i < 8192 / AT_ONCE; i++)
-			make(fd, ops, me);
-		close(fd);
+			make(&ring, me);
+		ring_close(&ring);
 	}
 }
 

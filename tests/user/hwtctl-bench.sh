@@ -12,7 +12,7 @@ set -eu
 # shellcheck source=lib/hwtctl.inc
 . "$HWT_DIR/scripts/hwtctl.inc"
 
-ways="ioctl batch rings timerfd"
+ways="ioctl rings timerfd"
 "$ctl" bench --timeouts 1000 --repetitions 3 >/tmp/table 2>/tmp/messages
 note "$(cat /tmp/table)"
 expect "its heading" 0 "1000 timeouts, ns for each, median of 3" head -n 1 /tmp/table
@@ -23,7 +23,7 @@ for operation in schedule modify cancel expire; do
 done
 expect "and no more" 0 6 grep -c . /tmp/table
 
-# More timeouts than rings have entries, and than a batch takes.
+# More timeouts than rings have entries.
 for way in $ways; do
 	"$ctl" bench --json --only "$way" -n 5003 -r 1 >/tmp/json
 	expect "$way as JSON" 0 "schedule modify cancel expire" sh -c "

@@ -67,7 +67,7 @@ stress: empty mix|--mix: something has to be scheduled|stress --mix 0:1:1:1
 stress: operand|'x' is too much|stress x
 bench: timeouts|--timeouts: '0' is no number from 1 to 100000000|bench --timeouts 0
 bench: repetitions|--repetitions: '1001' is no number from 1 to 1000|bench --repetitions 1001
-bench: way|--only: 'poll' is none of ioctl, batch, rings, timerfd|bench --only ioctl,poll
+bench: way|--only: 'poll' is none of ioctl, rings, timerfd|bench --only ioctl,poll
 END
 expect "unknown option" 2 "hwtctl: unrecognized option '--nonsense'
 Try 'hwtctl --help'." "$ctl" --nonsense

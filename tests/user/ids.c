@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * What an id means when, as hwt(4) says under "Ids", and whose time a deadline is: above all
- * by batches and rings. For the ioctls one by one see lifecycle.c, events.c and timens.c too.
+ * by rings. For the ioctls one by one see lifecycle.c, events.c and timens.c too.
  *
  * hwt-test: shared
  * hwt-test: timeout 120
@@ -49,38 +49,6 @@ static long ring_get(struct ring *ring, __u64 id, struct hwt_op *op)
 		return -EIO;
 	*op = *slot;
 	return op->result;
-}
-
-/* -- Batches ------------------------------------------------------------- */
-
-/* Expired but unread: cancel and modify withdraw the event and say so. */
-TEST_F(ctx, batch_withdraws_and_says_so)
-{
-	struct hwt_op ops[5];
-	struct hwt_event event;
-	__u64 id[3];
-	int i;
-
-	for (i = 0; i < 3; i++)
-		ASSERT_EQ(0, hwt_add(self->fd, HWT_ARM_ABSOLUTE, 0, i, &id[i]));
-	ASSERT_TRUE(hwt_wait_expired(self->fd, 3));
-	ops[0] = op_get(id[0]);
-	ops[1] = op_cancel(id[1]);
-	ops[2] = op_modify(id[2], HOUR);
-	/* In their order: these come after the cancel and the modify. */
-	ops[3] = op_get(id[1]);
-	ops[4] = op_get(id[2]);
-	ASSERT_EQ(5, hwt_batch(self->fd, ops, 5));
-	EXPECT_EQ(HWT_STATE_EVENT, ops[0].result);
-	EXPECT_EQ(HWT_STATE_EVENT, ops[1].result);
-	EXPECT_EQ(HWT_STATE_EVENT, ops[2].result);
-	EXPECT_EQ(-ENOENT, ops[3].result);
-	EXPECT_EQ(HWT_STATE_PENDING, ops[4].result);
-	/* The one that was only asked about is the only one left. */
-	ASSERT_EQ(1, hwt_read(self->fd, &event, 1));
-	EXPECT_EQ(id[0], event.id);
-	EXPECT_EQ(-EAGAIN, hwt_read(self->fd, &event, 1));
-	EXPECT_EQ(HWT_STATE_PENDING, hwt_del(self->fd, id[2]));
 }
 
 /* -- Other ids than those that were given --------------------------------- */
@@ -237,7 +205,6 @@ static int by_value(const void *a, const void *b)
 TEST_F_TIMEOUT(ctx, never_twice, 100)
 {
 	unsigned int rounds = quick() ? 50 : 1000, n = 0, i, k;
-	struct hwt_op ops[8];
 	struct hwt_event event;
 	struct ring ring = ring_of(self->fd, 8, 16);
 	__u64 *id;
@@ -247,10 +214,7 @@ TEST_F_TIMEOUT(ctx, never_twice, 100)
 	for (i = 0; i < rounds; i++) {
 		/* Half of them come to the ring. */
 		for (k = 0; k < 8; k++)
-			ops[k] = op_schedule(k % 2 ? HOUR : 0, 0);
-		ASSERT_EQ(8, hwt_batch(self->fd, ops, 8));
-		for (k = 0; k < 8; k++)
-			id[n++] = ops[k].id;
+			ASSERT_EQ(0, hwt_add(self->fd, 0, k % 2 ? HOUR : 0, 0, &id[n++]));
 		ASSERT_EQ(0, hwt_add(self->fd, 0, HOUR, 0, &id[n++]));
 		ASSERT_EQ(0, ring_do(&ring, op_schedule(HOUR, 0), &id[n++]));
 		for (k = 1; k < 10; k += 2)
@@ -274,7 +238,6 @@ TEST_F_TIMEOUT(ctx, never_twice, 100)
 FIXTURE(elsewhere) {
 	int fd;
 	__u64 tick;
-	__u64 outside;	/* the time when the namespace was made */
 };
 
 FIXTURE_VARIANT(elsewhere) {
@@ -298,7 +261,6 @@ FIXTURE_SETUP(elsewhere)
 	self->tick = info.tick_ns;
 	/* No SKIP() here: the harness of 6.1 goes on with the test after it. */
 	ASSERT_EQ(0, timens_for_children(variant->clock, variant->offset));
-	self->outside = clock_ns(variant->clock);
 }
 
 FIXTURE_TEARDOWN(elsewhere)
@@ -312,72 +274,20 @@ static bool is_rounded(__u64 a, __u64 b, __u64 tick)
 	return b >= a && b < a + tick;
 }
 
-/* Batch: schedule, modify and get are in the caller's time; so are the list and events. */
-static int batch_inside(int fd, clockid_t clock, __u64 expected, __u64 tick)
-{
-	__u64 now = clock_ns(clock), deadline = now + 100 * MSEC, far = now + HOUR;
-	struct hwt_op ops[3] = {
-		op_schedule(deadline, 1), op_schedule(far, 2), op_schedule(HOUR, 3),
-	};
-	struct hwt_list_entry entries[4];
-	__u32 count = 4;
-	__u64 cursor = 0;
-	struct hwt_event event;
-	unsigned int i;
-	__u64 id[3];
-
-	/* Is this really another time? */
-	if (now < expected || now > expected + 100 * SEC)
-		return 1;
-	ops[0].flags = HWT_ARM_ABSOLUTE;
-	ops[1].flags = HWT_ARM_ABSOLUTE;
-	if (hwt_batch(fd, ops, 3) != 3 || ops[0].result || ops[1].result || ops[2].result)
-		return 2;
-	for (i = 0; i < 3; i++) {
-		id[i] = ops[i].id;
-		ops[i] = op_get(id[i]);
-	}
-	if (hwt_batch(fd, ops, 3) != 3 || !is_rounded(deadline, ops[0].deadline_ns, tick) ||
-	    !is_rounded(far, ops[1].deadline_ns, tick) ||
-	    ops[1].remaining_ns > HOUR + tick || ops[2].deadline_ns < far)
-		return 3;
-	if (hwt_list(fd, &cursor, entries, &count) || count != 3)
-		return 4;
-	for (i = 0; i < 3; i++)
-		if (entries[i].user_data == 2 && !is_rounded(far, entries[i].deadline_ns, tick))
-			return 5;
-	if (hwt_next(fd, &event) != 1 || event.id != id[0] ||
-	    !is_rounded(deadline, event.deadline_ns, tick) ||
-	    event.fired_ns < deadline || event.fired_ns > clock_ns(clock))
-		return 6;
-	deadline = clock_ns(clock) + 50 * MSEC;
-	ops[0] = op_modify(id[1], deadline);
-	ops[0].flags = HWT_ARM_ABSOLUTE;
-	if (hwt_batch(fd, ops, 1) != 1 || ops[0].result != HWT_STATE_PENDING ||
-	    hwt_next(fd, &event) != 1 || event.id != id[1] ||
-	    !is_rounded(deadline, event.deadline_ns, tick))
-		return 7;
-	return hwt_del(fd, id[2]) == HWT_STATE_PENDING ? 0 : 8;
-}
-
-TEST_F(elsewhere, batch)
-{
-	EXPECT_EQ(0, IN_CHILD(batch_inside(self->fd, variant->clock,
-					   self->outside + variant->offset * SEC,
-					   self->tick)));
-}
-
 /* What was scheduled outside, seen from inside: the same instant, by its own clock. */
 static int shared_inside(int fd, __u64 id, __u64 deadline)
 {
+	struct hwt_list_entry entry;
 	struct hwt_get_args get;
 	struct hwt_event event;
 
 	if (hwt_get(fd, id, &get) || get.deadline_ns != deadline)
 		return 1;
+	if (hwt_entries(fd, &entry, 1) != 1 || entry.deadline_ns != deadline)
+		return 2;
 	if (hwt_next(fd, &event) != 1 || event.id != id || event.deadline_ns != deadline ||
 	    event.fired_ns < deadline)
-		return 2;
+		return 3;
 	return 0;
 }
 

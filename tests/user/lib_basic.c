@@ -617,31 +617,4 @@ TEST(restore_is_all_or_nothing)
 	libhwt_close(hwt);
 }
 
-/* -- Batches ------------------------------------------------------------- */
-
-/* A batch goes on though signals come in all the time. One that is wrong is alone in that. */
-TEST_F_TIMEOUT(lib, batch, 120)
-{
-	const int count = 20000, wrong = 9999;
-	struct hwt_op *ops = calloc(count, sizeof(*ops));
-	int i;
-
-	ASSERT_NE(NULL, ops);
-	for (i = 0; i < count; i++) {
-		ops[i] = op_schedule(HOUR, 0);
-		ops[i].result = 55;
-	}
-	ops[wrong].mode = 99;
-	ASSERT_EQ(0, alarm_every(2000, 0));
-	EXPECT_EQ(count, libhwt_batch(self->hwt, ops, count));
-	ASSERT_EQ(0, alarm_every(0, 0));
-	for (i = 0; i < count; i++) {
-		ASSERT_EQ(i == wrong ? -EINVAL : 0, ops[i].result);
-		ASSERT_TRUE(i == wrong || ops[i].id);
-	}
-	EXPECT_EQ(0, libhwt_batch(self->hwt, ops, 0));
-	EXPECT_EQ(-EINVAL, libhwt_batch(self->hwt, ops, 1U << 31));
-	free(ops);
-}
-
 TEST_HARNESS_MAIN

@@ -104,7 +104,7 @@ TEST_F(queue, operations_and_their_results)
 	EXPECT_EQ(-ENOENT, libhwt_get(self->hwt, id, &get));
 }
 
-/* What is wrong with an operation is in its result. tests/user/badinput.c has more of it. */
+/* What is wrong with an operation is in its result. tests/user/rings.c has more of it. */
 TEST_F(queue, errors_are_alone)
 {
 	struct hwt_op bad = { .opcode = 99 }, ops[3];

@@ -17,10 +17,10 @@
 
 enum {
 	IOC_INFO = 0xe700, IOC_SETUP, IOC_SCHEDULE, IOC_MODIFY, IOC_CANCEL, IOC_GET, IOC_STOP,
-	IOC_STATS, IOC_LIST, IOC_BATCH, IOC_RINGS, IOC_ENTER,
+	IOC_STATS, IOC_LIST, IOC_RINGS, IOC_ENTER,
 };
 
-#define USED_HERE	(0x8 | 0x10 | 0x20)	/* the features list, batch and rings */
+#define USED_HERE	(0x8 | 0x10)	/* the features list and rings */
 
 enum { ONE_SHOT, FIXED_RATE };
 enum { PENDING = 1, EVENT = 2 };
@@ -116,12 +116,6 @@ struct op {
 	uint64_t id, time_ns, period_ns, slack_ns, user_data, overruns;
 };
 
-struct batch {
-	uint32_t size, flags;
-	uint64_t ops;
-	uint32_t count, op_size;
-};
-
 struct rings_args {
 	uint32_t size, flags, op_entries, event_entries;
 	uint64_t map_size;
@@ -147,8 +141,8 @@ _Static_assert(sizeof(struct event) == 64 && sizeof(struct info) == 80 &&
 	       sizeof(struct cancel) == 24 && sizeof(struct get) == 64 &&
 	       sizeof(struct stop) == 16 && sizeof(struct stats) == 104 &&
 	       sizeof(struct list) == 32 && sizeof(struct entry) == 64 &&
-	       sizeof(struct batch) == 24 && sizeof(struct op) == 64 &&
-	       sizeof(struct rings_args) == 40 && sizeof(struct enter) == 40 &&
+	       sizeof(struct op) == 64 && sizeof(struct rings_args) == 40 &&
+	       sizeof(struct enter) == 40 &&
 	       sizeof(struct rings) == 192, "the sizes that the page gives");
 
 FIXTURE(client) {
@@ -184,7 +178,7 @@ static int wait_ms(int fd, int timeout_ms)
 #define DATA	0xfedcba9876543210ULL
 #define TICK	5000000000ULL
 
-/* All but batches and rings, with values that do not fit 32 bits. */
+/* All but rings, with values that do not fit 32 bits. */
 TEST_F(client, one_by_one)
 {
 	struct setup setup = {
@@ -273,32 +267,6 @@ TEST_F(client, one_by_one)
 		    stats.rejected == 1);
 }
 
-TEST_F(client, batches)
-{
-	struct op ops[3] = {
-		{ .opcode = OP_SCHEDULE, .time_ns = HOUR, .user_data = DATA },
-		{ .opcode = OP_SCHEDULE, .flags = ABSOLUTE, .mode = FIXED_RATE, .period_ns = HOUR },
-		{ .opcode = OP_CANCEL, .id = 12345 },
-	};
-	struct batch batch = { .ops = (uintptr_t)ops, .count = 3, .op_size = 64 };
-	uint64_t id;
-
-	ASSERT_EQ(0, CALL(IOC_BATCH, &batch));
-	ASSERT_EQ(3, batch.count);
-	EXPECT_TRUE(!ops[0].result && ops[0].id && !ops[1].result && ops[1].id);
-	EXPECT_EQ(-ENOENT, ops[2].result);
-
-	id = ops[0].id;
-	ops[0] = (struct op) { .opcode = OP_MODIFY, .id = id, .time_ns = 2 * HOUR };
-	ops[1] = (struct op) { .opcode = OP_GET, .id = id };
-	ops[2] = (struct op) { .opcode = OP_CANCEL, .id = id };
-	ASSERT_EQ(0, CALL(IOC_BATCH, &batch));
-	EXPECT_TRUE(ops[0].result == PENDING && ops[1].result == PENDING &&
-		    ops[2].result == PENDING);
-	EXPECT_TRUE(ops[1].user_data == DATA && ops[1].mode == ONE_SHOT &&
-		    ops[1].time_ns > ops[1].slack_ns && ops[1].slack_ns > HOUR);
-}
-
 static uint32_t load(const uint32_t *from)
 {
 	return __atomic_load_n(from, __ATOMIC_ACQUIRE);
@@ -329,6 +297,7 @@ TEST_F(client, rings)
 	struct rings *rings;
 	uint32_t at, i;
 	struct op *ops;
+	uint64_t id;
 	int sum = 0;
 
 	ASSERT_EQ(0, CALL(IOC_RINGS, &args));
@@ -339,15 +308,29 @@ TEST_F(client, rings)
 	events = (void *)((char *)rings + args.events_offset);
 	EXPECT_TRUE(read(self->fd, &event, 64) == -1 && errno == EBUSY);
 
+	ops[0] = (struct op) { .opcode = OP_SCHEDULE, .time_ns = HOUR, .user_data = DATA };
+	store(&rings->op_tail, 1);
+	ASSERT_EQ(1, enter(self->fd, 1, 0));
+	id = ops[0].id;
+	ops[1] = (struct op) { .opcode = OP_MODIFY, .id = id, .time_ns = 2 * HOUR };
+	ops[2] = (struct op) { .opcode = OP_GET, .id = id };
+	ops[3] = (struct op) { .opcode = OP_CANCEL, .id = id };
+	store(&rings->op_tail, 4);
+	ASSERT_EQ(3, enter(self->fd, 3, 0));
+	EXPECT_TRUE(!ops[0].result && id && ops[1].result == PENDING &&
+		    ops[2].result == PENDING && ops[3].result == PENDING);
+	EXPECT_TRUE(ops[2].user_data == DATA && ops[2].mode == ONE_SHOT &&
+		    ops[2].time_ns > ops[2].slack_ns && ops[2].slack_ns > HOUR);
+
 	for (i = 0; i < COUNT; i++)
-		ops[i] = (struct op) {
+		ops[4 + i] = (struct op) {
 			.opcode = OP_SCHEDULE, .time_ns = 10 * MSEC, .user_data = i,
 		};
-	store(&rings->op_tail, COUNT);
+	store(&rings->op_tail, 4 + COUNT);
 	ASSERT_EQ(COUNT, enter(self->fd, COUNT, 1));
-	EXPECT_EQ(COUNT, load(&rings->op_head));
+	EXPECT_EQ(4 + COUNT, load(&rings->op_head));
 	for (i = 0; i < COUNT; i++)
-		EXPECT_TRUE(!ops[i].result && ops[i].id);
+		EXPECT_TRUE(!ops[4 + i].result && ops[4 + i].id);
 
 	/* There is room for eight events at a time. */
 	for (at = 0; at < COUNT; at++) {

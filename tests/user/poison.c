@@ -91,7 +91,6 @@ union good {
 	struct hwt_get_args		get;
 	struct hwt_stats_args		stats;
 	struct hwt_list_args		list;
-	struct hwt_batch_args		batch;
 	struct hwt_rings_args		rings;
 	struct hwt_enter_args		enter;
 	struct hwt_stop_args		stop;
@@ -110,7 +109,6 @@ struct ioctl_case {
 	{ #_NAME, HWT_IOC_##_NAME, sizeof(struct hwt_##_name##_args),	\
 	  HWT_##_NAME##_SIZE_VER1, _has_id, { ._name = { __VA_ARGS__ } } }
 
-static struct hwt_op case_ops[2];
 static struct hwt_list_entry case_entries[2];
 
 static const struct ioctl_case cases[] = {
@@ -122,8 +120,6 @@ static const struct ioctl_case cases[] = {
 	CASE(STATS, stats, false),
 	CASE(LIST, list, false, .entries = (uintptr_t)case_entries, .count = 2,
 	     .entry_size = sizeof(case_entries[0])),
-	CASE(BATCH, batch, false, .ops = (uintptr_t)case_ops, .count = 2,
-	     .op_size = sizeof(case_ops[0])),
 	CASE(RINGS, rings, false, .op_entries = 4, .event_entries = 4,
 	     .op_size = sizeof(struct hwt_op)),
 	CASE(ENTER, enter, false),
@@ -137,8 +133,6 @@ static void fill_in(const struct ioctl_case *c, void *args, __u64 one)
 
 	if (c->has_id)
 		good.cancel.id = one;
-	case_ops[0] = op_get(one);
-	case_ops[1] = op_schedule(HOUR, 0);
 	memcpy(args, &good, c->size);
 }
 
@@ -313,38 +307,9 @@ TEST_F(poison, list)
 	EXPECT_TRUE(all(entries + MANY, 10 * sizeof(entries[0]), OURS));
 }
 
-/* Of each kind, well and badly; more than are copied in one go. */
-TEST_F(poison, batch)
-{
-	struct hwt_op ops[MANY + 10] = {};
-	unsigned int i;
-
-	for (i = 0; i < MANY; i++) {
-		switch (i % 5) {
-		case 0:
-			ops[i] = op_schedule(i % 2 ? HOUR : 0, i);
-			break;
-		case 1:
-			ops[i] = op_get(i % 2 ? self->one : self->many);
-			break;
-		case 2:
-			ops[i] = op_modify(i % 2 ? self->many : 0, HOUR);
-			break;
-		case 3:
-			ops[i] = op_cancel(0);
-			break;
-		case 4:
-			ops[i].opcode = i;
-		}
-	}
-	memset(ops + MANY, OURS, 10 * sizeof(ops[0]));
-	ASSERT_EQ(MANY, hwt_batch(self->fd, ops, MANY));
-	EXPECT_EQ(-1, poison_at(ops, MANY * sizeof(ops[0])));
-	EXPECT_TRUE(all(ops + MANY, 10 * sizeof(ops[0]), OURS));
-}
-
 TEST_F(poison, rings)
 {
+	struct hwt_op op = op_schedule(0, 0);
 	unsigned int round, i;
 	struct ring ring;
 	size_t used;
@@ -358,8 +323,11 @@ TEST_F(poison, rings)
 		EXPECT_TRUE(all(ring.shared, ring.size, 0));
 		used = (char *)(ring.events + ring.event_mask + 1) - (char *)ring.shared;
 		ASSERT_LE(used, ring.size);
-		for (i = 0; i <= ring.op_mask && i < 8; i++)
-			ASSERT_TRUE(ring_push(&ring, i % 2 ? op_get(i) : op_schedule(0, i)));
+		/* Of each opcode, and one that there is not. */
+		for (i = 0; i <= ring.op_mask && i < 8; i++) {
+			op.opcode = 1 + i % 5;
+			ASSERT_TRUE(ring_push(&ring, op));
+		}
 		ASSERT_EQ((long)i, ring_enter(&ring, i, 1, PATIENCE_MS * MSEC));
 		EXPECT_EQ(-1, poison_at(ring.shared, ring.size));
 		EXPECT_TRUE(all((char *)ring.shared + used, ring.size - used, 0));

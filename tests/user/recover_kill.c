@@ -21,9 +21,9 @@
 
 /* What a client does again and again until it is killed, from open() to the end of all it has. */
 static const char * const programs[] = {
-	/* Timeouts; then by two threads. */
-	"open op:f700000000a5 batch op:f700000000a5 batch op:f70000000006 batch list read stop read",
-	"open op:f700000000a5 batch thread:03 modify cancel list get schedule read stop modify get",
+	/* Many timeouts; then by two threads. */
+	"open rings:0000000008 mmap op:f700000000a5 push op:f7 push enter:00000000ff list stop",
+	"open rings:0000000008 mmap op:f700000000a5 push enter:00000000ff reap thread modify stop",
 	"open schedule:00000000010504 epoll thread:03 epoll poll read modify epoll poll modify read",
 	/* Wheels of its own, of two contexts and a copy, which a child has, too */
 	"open setup:0000000000000001 dup:0001 schedule thread:03 read:01 cancel schedule modify read",

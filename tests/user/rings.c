@@ -15,6 +15,9 @@
 TEST_F(ctx, arguments)
 {
 	static const __u32 bad[] = { 0, HWT_RING_ENTRIES_MAX + 1, 1U << 31, -1U };
+	static const __u32 sizes[] = {
+		0, 1, HWT_OP_SIZE_VER1 - 8, HWT_OP_SIZE_VER1 + 4, HWT_OP_SIZE_MAX + 8, -1U,
+	};
 	struct ring ring = { .fd = self->fd };
 	struct hwt_rings_args args;
 	int fd = self->fd;
@@ -25,6 +28,9 @@ TEST_F(ctx, arguments)
 		EXPECT_EQ(-EINVAL, hwt_rings(fd, 0, bad[i], 8, &args));
 		EXPECT_EQ(-EINVAL, hwt_rings(fd, 0, 8, bad[i], &args));
 	}
+	for (i = 0; i < ARRAY_SIZE(sizes); i++)
+		EXPECT_EQ(-EINVAL, hwt_with(fd, RINGS, rings, .op_entries = 8, .event_entries = 8,
+					    .op_size = sizes[i]));
 	EXPECT_EQ(-EINVAL, hwt_rings(fd, 2, 8, 8, &args));
 	EXPECT_EQ(-EINVAL, hwt_rings(fd, 1U << 31, 8, 8, &args));
 	EXPECT_EQ(-EINVAL, hwt_rings(fd, 1, 8, 8, &args));
@@ -149,6 +155,89 @@ TEST_F(rings, in_order_and_in_place)
 	EXPECT_EQ(HWT_STATE_PENDING, hwt_del(self->fd, op[0]->id));
 	/* Nothing is left to do. */
 	EXPECT_EQ(0, ring_enter(ring, -1U, 0, 0));
+}
+
+/* Stand for the ids of two timeouts that are there: none has these. */
+#define ONE		1ULL
+#define PERIODIC	3ULL
+
+static const struct bad_op {
+	const char	*what;
+	int		error;
+	struct hwt_op	op;
+} bad_ops[] = {
+	{ "opcode 0", EINVAL, { .opcode = 0 } },
+	{ "opcode 5", EINVAL, { .opcode = 5 } },
+	{ "opcode 2^32 - 1", EINVAL, { .opcode = -1U } },
+	{ "schedule: flag 2", EINVAL, { .opcode = HWT_OP_SCHEDULE, .flags = 2 } },
+	{ "schedule: flag 2^31", EINVAL, { .opcode = HWT_OP_SCHEDULE, .flags = 1U << 31 } },
+	{ "schedule: mode 3", EINVAL, { .opcode = HWT_OP_SCHEDULE, .mode = 3 } },
+	{ "schedule: one-shot with a period", EINVAL,
+	  { .opcode = HWT_OP_SCHEDULE, .period_ns = 1 } },
+	{ "schedule: one-shot that never comes again", EINVAL,
+	  { .opcode = HWT_OP_SCHEDULE, .period_ns = HWT_NEVER } },
+	{ "schedule: mode 2^32 - 1", EINVAL, { .opcode = HWT_OP_SCHEDULE, .mode = ~0U } },
+	{ "schedule: mode 3 with a period", EINVAL,
+	  { .opcode = HWT_OP_SCHEDULE, .mode = 3, .period_ns = 1 } },
+	{ "schedule: rate without a period", EINVAL,
+	  { .opcode = HWT_OP_SCHEDULE, .mode = HWT_MODE_FIXED_RATE } },
+	{ "schedule: delay without a period", EINVAL,
+	  { .opcode = HWT_OP_SCHEDULE, .mode = HWT_MODE_FIXED_DELAY } },
+	{ "schedule: rate with slack", EINVAL,
+	  { .opcode = HWT_OP_SCHEDULE, .mode = HWT_MODE_FIXED_RATE, .period_ns = SEC,
+	    .slack_ns = 1 } },
+	{ "schedule: delay with slack", EINVAL,
+	  { .opcode = HWT_OP_SCHEDULE, .mode = HWT_MODE_FIXED_DELAY, .period_ns = SEC,
+	    .slack_ns = 1 } },
+	{ "schedule: overruns", EINVAL, { .opcode = HWT_OP_SCHEDULE, .overruns = 1 } },
+	{ "modify: id 0", ENOENT, { .opcode = HWT_OP_MODIFY } },
+	{ "modify: no such id", ENOENT, { .opcode = HWT_OP_MODIFY, .id = ~0ULL } },
+	{ "modify: flag 4", EINVAL, { .opcode = HWT_OP_MODIFY, .id = ONE, .flags = 4 } },
+	{ "modify: mode", EINVAL, { .opcode = HWT_OP_MODIFY, .id = ONE, .mode = 1 } },
+	{ "modify: a period for a one-shot", EINVAL,
+	  { .opcode = HWT_OP_MODIFY, .id = ONE, .flags = HWT_ARM_USER_DATA, .period_ns = SEC } },
+	{ "modify: slack for a periodic one", EINVAL,
+	  { .opcode = HWT_OP_MODIFY, .id = PERIODIC, .flags = HWT_ARM_USER_DATA, .slack_ns = 1 } },
+	{ "modify: overruns", EINVAL, { .opcode = HWT_OP_MODIFY, .id = ONE, .overruns = 1 } },
+	{ "cancel: id 0", ENOENT, { .opcode = HWT_OP_CANCEL } },
+	{ "cancel: no such id", ENOENT, { .opcode = HWT_OP_CANCEL, .id = 2 } },
+	{ "cancel: flags", EINVAL, { .opcode = HWT_OP_CANCEL, .id = ONE, .flags = 1 } },
+	{ "cancel: mode", EINVAL, { .opcode = HWT_OP_CANCEL, .id = ONE, .mode = 1 } },
+	{ "cancel: time", EINVAL, { .opcode = HWT_OP_CANCEL, .id = ONE, .time_ns = 1 } },
+	{ "cancel: period", EINVAL, { .opcode = HWT_OP_CANCEL, .id = ONE, .period_ns = 1 } },
+	{ "cancel: slack", EINVAL, { .opcode = HWT_OP_CANCEL, .id = ONE, .slack_ns = 1 } },
+	{ "cancel: data", EINVAL, { .opcode = HWT_OP_CANCEL, .id = ONE, .user_data = 1 } },
+	{ "cancel: overruns", EINVAL, { .opcode = HWT_OP_CANCEL, .id = ONE, .overruns = 1 } },
+	{ "get: id 0", ENOENT, { .opcode = HWT_OP_GET } },
+	{ "get: no such id", ENOENT, { .opcode = HWT_OP_GET, .id = ~0ULL } },
+	{ "get: flags", EINVAL, { .opcode = HWT_OP_GET, .id = ONE, .flags = 1 } },
+};
+
+TEST_F(rings, one_that_fails_does_so_alone)
+{
+	struct hwt_get_args was[2], is;
+	struct hwt_op op;
+	unsigned int i;
+	__u64 id[2];
+
+	ASSERT_EQ(0, hwt_add(self->fd, HWT_ARM_ABSOLUTE, now_ns() + HOUR, 99, &id[0]));
+	ASSERT_EQ(0, hwt_add_periodic(self->fd, HWT_MODE_FIXED_RATE, HOUR, HOUR, 99, &id[1]));
+	for (i = 0; i < 2; i++)
+		ASSERT_EQ(0, hwt_get(self->fd, id[i], &was[i]));
+	for (i = 0; i < ARRAY_SIZE(bad_ops); i++) {
+		op = bad_ops[i].op;
+		if (op.id == ONE || op.id == PERIODIC)
+			op.id = id[op.id == PERIODIC];
+		EXPECT_EQ(-bad_ops[i].error, ring_do(&self->ring, op, NULL))
+			TH_LOG("%s", bad_ops[i].what);
+	}
+	/* Those that they were about are as they were. */
+	for (i = 0; i < 2; i++) {
+		ASSERT_EQ(0, hwt_get(self->fd, id[i], &is));
+		is.remaining_ns = was[i].remaining_ns;
+		EXPECT_EQ(0, memcmp(&was[i], &is, sizeof(is)));
+	}
+	EXPECT_EQ(2ULL, hwt_timeouts(self->fd));
 }
 
 TEST_F(rings, as_many_as_asked_for)

@@ -74,7 +74,6 @@ static void *scribbler_run(void *arg)
  */
 static void submit_some(struct ring *ring, __u64 *state)
 {
-	struct hwt_op ops[8];
 	unsigned int i;
 
 	for (i = 0; i < 8; i++)
@@ -87,10 +86,6 @@ static void submit_some(struct ring *ring, __u64 *state)
 		};
 	ring->shared->op_tail = ring_op_head(ring) + next_random(state) % 65;
 	ring_enter(ring, any_word(state), any_word(state) & 1, next_random(state) % MSEC);
-	memcpy(ops, ring->ops, sizeof(ops));
-	hwt_batch(ring->fd, ops, 8);
-	/* From where others write meanwhile, and to there. */
-	hwt_batch(ring->fd, ring->ops, ring->op_mask + 1);
 	hwt_wait(ring->fd, 0);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the programs that test batches and rings of /dev/hwt share.
+ * What the programs that test /dev/hwt and its rings share.
  */
 #ifndef HWT_RING_H
 #define HWT_RING_H
@@ -128,20 +128,6 @@ static inline struct hwt_op op_cancel(__u64 id)
 static inline struct hwt_op op_get(__u64 id)
 {
 	return (struct hwt_op) { .opcode = HWT_OP_GET, .id = id };
-}
-
-/* Returns how many operations were carried out. */
-static inline long hwt_batch(int fd, void *ops, __u32 count)
-{
-	struct hwt_batch_args args = {
-		.size = sizeof(args),
-		.ops = (uintptr_t)ops,
-		.count = count,
-		.op_size = sizeof(struct hwt_op),
-	};
-	int ret = hwt_call(fd, HWT_IOC_BATCH, &args);
-
-	return ret ? ret : (long)args.count;
 }
 
 /* -- Rings --------------------------------------------------------------- */
