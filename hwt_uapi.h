@@ -564,7 +564,7 @@ struct hwt_op {
 };
 
 /* struct hwt_rings, flags */
-#define HWT_RINGS_MORE	0x1	/* events wait for room in the ring: HWT_IOC_ENTER */
+#define HWT_RINGS_MORE	0x1	/* events wait: HWT_IOC_ENTER brings them into the ring */
 #define HWT_RINGS_END	0x2	/* the context was stopped: no event comes after these */
 
 /**
@@ -586,10 +586,10 @@ struct hwt_op {
  * has carried it out, op_head (load it with acquire semantics) is beyond it, and its result is
  * in its place.
  *
- * To reap an event: if event_head differs from event_tail (load it with acquire semantics),
- * the one at event_head is there. Store event_head + 1 with release semantics when it has
- * been read. Who looks at flags does so before that, with acquire semantics: at the end all
- * events are there.
+ * To reap an event: load flags and then event_tail, both with acquire semantics. If event_head
+ * differs from event_tail, the event at event_head is there: store event_head + 1 with release
+ * semantics when it has been read. If not, and flags has HWT_RINGS_MORE, HWT_IOC_ENTER brings
+ * more; if it has HWT_RINGS_END, no event will come.
  *
  * Threads of a program that share a ring's end must take turns. A program that writes
  * nonsense here gets nonsense, and nobody else does.
@@ -621,11 +621,11 @@ struct hwt_rings {
  * @op_size:       sizeof(struct hwt_op)
  * @reserved:      0
  *
- * Once they are mapped, events go to the ring, in their order, and are as good as read when they
- * are there: the id of a one-shot has ended, nothing can be withdrawn. With keys, that happens in
- * HWT_IOC_ENTER only, after the operations of that call. When the ring is full events
- * stay where they always were, nothing is lost, and HWT_RINGS_MORE says so. read() fails
- * with EBUSY; poll() tells of events in the ring too. Deadlines in operations and events are in
+ * Once they are mapped, HWT_IOC_ENTER moves events to the ring, in their order and as far as there
+ * is room. Until then they stay in their timeouts: nothing is lost, HWT_RINGS_MORE is set, and
+ * a modify or cancel withdraws them. An event in the ring is as good as read: the id of a
+ * one-shot has ended, and nothing can be withdrawn. read() fails with EBUSY; poll() tells of
+ * events that wait and of those in the ring. Deadlines in operations and events are in
  * the time namespace of the caller of HWT_IOC_RINGS. The rings go when the descriptor is
  * closed and the memory unmapped. Until they are mapped, the same call returns the same rings: a
  * program that could not map them may try again, or go on without.
@@ -664,8 +664,9 @@ struct hwt_rings_args {
  * @result:     out: 0: as many as asked for are there; -ETIME; -EINTR: a signal; -ESHUTDOWN: the
  *              context was stopped, and no more will come
  *
- * First operations are carried out, then what waits for room is moved to the ring of events,
- * then it waits.
+ * First operations are carried out, then events are moved to the ring: none of them is of a
+ * timeout that these operations have moved or cancelled. Then it waits, and moves events that come
+ * up meanwhile.
  *
  *	EINTR	a signal came before anything was done
  *	EINVAL	there are no rings; op_tail is further ahead of op_head than the ring has

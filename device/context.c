@@ -469,7 +469,7 @@ u64 hwt_context_stop(struct hwt_context *ctx)
 	 */
 	smp_store_release(&ctx->stopped, true);
 	if (ctx->rings)
-		hwt_rings_event(ctx);
+		hwt_rings_tell(ctx);
 	xa_unlock(&ctx->entries);
 	wake_up_interruptible_poll(&ctx->wait, EPOLLIN | EPOLLRDNORM | EPOLLHUP);
 	return stopped;
@@ -565,7 +565,7 @@ void hwt_context_close(struct hwt_context *ctx)
 	else
 		hwt_home_put(ctx->user, ctx->home);
 	hwt_clock_set_free(ctx->clock_set);
-	/* All entries have ended, so no event will be written to the rings. */
+	/* All entries have ended, so nothing more is written to the rings. */
 	hwt_rings_free(ctx->made_rings);
 	hwt_context_put(ctx);
 }

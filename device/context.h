@@ -64,8 +64,8 @@ struct hwt_wheel;
  *               well: each event was added under it before the stop took it.
  * @ready:       entries with an event, oldest first. May be tested for emptiness without the lock.
  * @made_rings:  the rings, or NULL. Changes at most once.
- * @rings:       the same, once they are mapped: then events go there. Changes at most once. May
- *               be read without the lock, with acquire; pairs with the release in
+ * @rings:       the same, once they are mapped: then HWT_IOC_ENTER moves events there. Changes at
+ *               most once. May be read without the lock, with acquire; pairs with the release in
  *               hwt_rings_mmap(). All readers only use the pointer, so the address dependency
  *               would order this as well.
  * @clock_set:   the entry of the event that the clock was set, not in the table; NULL: the program

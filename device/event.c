@@ -30,7 +30,7 @@ void hwt_event_add(struct hwt_entry *entry, u8 kind, u64 due_ns, u64 now_ns)
 	list_add_tail(&entry->ready, &ctx->ready);
 	ctx->stats.events++;
 	if (ctx->rings)
-		hwt_rings_event(ctx);
+		hwt_rings_tell(ctx);
 }
 
 /* Remove an entry's event, if it has one: the event was read or is withdrawn. */
@@ -144,7 +144,7 @@ static int hwt_event_move(struct hwt_context *ctx, struct iov_iter *to, s64 offs
 
 	xa_lock(&ctx->entries);
 	entry = list_first_entry_or_null(&ctx->ready, struct hwt_entry, ready);
-	/* Once there are rings, events wait for room there, not for readers. */
+	/* Once there are rings, events wait for HWT_IOC_ENTER, not for readers. */
 	if (!entry || ctx->rings)
 		goto out;
 	hwt_event_fill(entry, &event, offset);

@@ -59,8 +59,8 @@ struct hwt_rings_ctx {
 /* -- Events -------------------------------------------------------------- */
 
 /*
- * Events moved to the ring before the lock is released. Not many: when an event comes up, the
- * wheel's thread also moves events that have waited for room.
+ * Events moved to the ring before the lock is released. The wheel's thread waits for the lock at
+ * each timeout of the context that fires.
  */
 #define HWT_RINGS_FILL_STEP	8
 
@@ -77,10 +77,14 @@ static u32 hwt_rings_unread(const struct hwt_rings_ctx *rings)
 	return min(READ_ONCE(rings->event_tail) - head, rings->event_mask + 1);
 }
 
-/* Write the flags that tell the program whether events wait for room, or none will come. */
-static void hwt_rings_tell(struct hwt_context *ctx, struct hwt_rings_ctx *rings)
+/**
+ * hwt_rings_tell() - write the flags that tell the program whether events wait, or none will come
+ * @ctx: the context, which has rings
+ */
+void hwt_rings_tell(struct hwt_context *ctx)
 	__must_hold(&ctx->entries.xa_lock)
 {
+	struct hwt_rings_ctx *rings = ctx->rings;
 	u32 state = 0;
 
 	if (!list_empty(&ctx->ready))
@@ -92,34 +96,13 @@ static void hwt_rings_tell(struct hwt_context *ctx, struct hwt_rings_ctx *rings)
 	WRITE_ONCE(rings->state, state);
 	/*
 	 * Barrier tell.flags, pairs with program.flags in the program: a program that sees the end
-	 * sees all events. fill.wmb does that as well, for events that were moved in this call.
+	 * sees all events. fill.wmb does that as well, for events that the caller has moved.
 	 */
 	smp_store_release(&rings->mem->flags, state);
 }
 
-/**
- * hwt_rings_event() - an event has come up: move it to the ring, or tell that it waits
- * @ctx: the context, which has rings
- *
- * With keys, events go to the ring in HWT_IOC_ENTER only, after the operations of that call. So
- * none there is of a timeout that the program has moved or cancelled before.
- */
-void hwt_rings_event(struct hwt_context *ctx)
-	__must_hold(&ctx->entries.xa_lock)
-{
-	if (ctx->keyed)
-		hwt_rings_tell(ctx, ctx->rings);
-	else
-		hwt_rings_fill(ctx);
-}
-
-/**
- * hwt_rings_fill() - move a few events to the ring, if it has room
- * @ctx: the context, which has rings
- *
- * Entries whose last event was moved may have been freed afterwards.
- */
-void hwt_rings_fill(struct hwt_context *ctx)
+/* Move a few events to the ring, if it has room. */
+static void hwt_rings_fill(struct hwt_context *ctx)
 	__must_hold(&ctx->entries.xa_lock)
 {
 	struct hwt_rings_ctx *rings = ctx->rings;
@@ -146,7 +129,7 @@ void hwt_rings_fill(struct hwt_context *ctx)
 		smp_wmb();
 		hwt_event_taken(entry);
 	}
-	hwt_rings_tell(ctx, rings);
+	hwt_rings_tell(ctx);
 }
 
 /**
@@ -174,7 +157,7 @@ bool hwt_rings_ready(const struct hwt_context *ctx)
 	return rings && hwt_rings_unread(rings);
 }
 
-/* Do events wait for room, and is there room? Read without the lock. */
+/* Do events wait, and is there room? Read without the lock. */
 static bool hwt_rings_can_fill(const struct hwt_rings_ctx *rings)
 {
 	return (READ_ONCE(rings->state) & HWT_RINGS_MORE) &&
@@ -182,7 +165,7 @@ static bool hwt_rings_can_fill(const struct hwt_rings_ctx *rings)
 }
 
 /*
- * Move events that wait for room, if there is room. May be part of a wait's condition, since
+ * Move the events that wait, as far as there is room. May be part of a wait's condition, since
  * nothing here sleeps. Return the number of events to reap.
  */
 static u32 hwt_rings_refill(struct hwt_context *ctx)
@@ -457,7 +440,7 @@ int hwt_rings_mmap(struct file *file, struct vm_area_struct *vma)
 	 */
 	smp_store_release(&ctx->rings, rings);
 	xa_lock(&ctx->entries);
-	hwt_rings_event(ctx);
+	hwt_rings_tell(ctx);
 	xa_unlock(&ctx->entries);
 	/* A task that waits in read() must fail now. */
 	hwt_context_wake(ctx);

@@ -15,8 +15,7 @@ struct hwt_rings_ctx;
 struct vm_area_struct;
 
 int hwt_rings_create(struct hwt_context *ctx, struct hwt_rings_args *args);
-void hwt_rings_event(struct hwt_context *ctx);
-void hwt_rings_fill(struct hwt_context *ctx);
+void hwt_rings_tell(struct hwt_context *ctx);
 bool hwt_rings_ready(const struct hwt_context *ctx);
 int hwt_rings_enter(struct hwt_context *ctx, struct hwt_enter_args *args);
 int hwt_rings_mmap(struct file *file, struct vm_area_struct *vma);

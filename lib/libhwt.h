@@ -16,7 +16,7 @@
  *	libhwt_close(hwt);
  *
  * Each call above is a system call. A queue (struct libhwt_queue) carries out many operations
- * by one, and lets libhwt_next() take events out of shared memory by none.
+ * by one, which also brings the events into shared memory.
  *
  * Names
  *	All functions and types here begin with libhwt_, all macros with LIBHWT_. Structures
@@ -384,8 +384,8 @@ int libhwt_restore(struct libhwt *context, const struct hwt_list_entry *entries,
  * @timeout_ns: how long to wait for the first one; 0: do not wait, HWT_NEVER: for as long as
  *              it takes
  *
- * If the context has a queue they are taken from its ring, with no system call as long as there
- * are any. A system call for more of them also carries out what was added to the queue.
+ * If the context has a queue they are taken from its ring. A system call brings events there if
+ * the ring has too few; it also carries out what was added to the queue.
  *
  * Return: how many there are in @events; 0 if none came in time; or
  *	-EINTR		a signal was caught before one came
@@ -403,18 +403,18 @@ int libhwt_next(struct libhwt *context, struct hwt_event *events, unsigned int m
  * A queue: operations are added to it, carried out together when it is submitted, and
  * have their results taken out, in the order in which they were added. Operations and events
  * are in two rings of memory shared with the kernel (HWT_IOC_RINGS): submitting is one system
- * call without copying, events take none. There can be one for a context; it goes when the
- * context is closed. Calls without a queue work beside it.
+ * call, which copies no operations and brings events into the ring. There can be one for a
+ * context; it goes when the context is closed. Calls without a queue work beside it.
+ *
+ * Events come into the ring only while a thread is in the system call of libhwt_queue_submit(),
+ * libhwt_queue_next(), libhwt_queue_peek() or libhwt_next(), after the operations that were added.
+ * Until then a modify or cancel withdraws them.
  *
  * An event that has reached the ring is as good as read: the id of a one-shot has ended then,
  * and libhwt_modify() and libhwt_cancel() say -ENOENT though libhwt_next() is still to give that
  * event. So compare its id with that which you keep, before you believe its user_data, or let
- * user_data be something that does not go away, like an index.
- *
- * In a context with keys, events come into the ring only while a thread is in the system call of
- * libhwt_queue_submit(), libhwt_queue_next(), libhwt_queue_peek() or libhwt_next(), after the
- * operations that were added. So an event in the ring is stale only if the program has moved or
- * ended its timeout since: libhwt_queue_forget() drops it.
+ * user_data be something that does not go away, like an index. With keys, an event in the ring is
+ * stale if the program has moved or ended its timeout since: libhwt_queue_forget() drops it.
  */
 struct libhwt_queue;
 

@@ -126,7 +126,7 @@ int libhwt_queue_new(struct libhwt_queue **queue, struct libhwt *context,
 	if (!new)
 		return -ENOMEM;
 	new->context = context;
-	/* The last step that can fail: once they are mapped, events go to the rings. */
+	/* The last step that can fail: once they are mapped, read() gives no events. */
 	ret = rings_map(new, &known);
 	if (ret) {
 		munmap(new, sizeof(*new));
@@ -184,8 +184,7 @@ static uint32_t publish(struct libhwt_queue *queue)
 
 /*
  * Carry out what was added, let events into the ring, and wait for one if @args->wait says so.
- * Operations go first: so in a context with keys no event of a timeout that they move or cancel
- * comes into the ring.
+ * Operations go first, so no event of a timeout that they move or cancel comes into the ring.
  */
 static int enter(struct libhwt_queue *queue, struct hwt_enter_args *args)
 {
@@ -387,7 +386,7 @@ static int events_find(struct libhwt_queue *queue, const struct hwt_event **even
 		if (!(flags & HWT_RINGS_MORE))
 			return flags & HWT_RINGS_END ? -ESHUTDOWN : 0;
 		ret = enter(queue, &args);
-	} while (ret == -EINTR || (!ret && args.events));
+	} while (!ret || ret == -EINTR);
 	return ret;
 }
 

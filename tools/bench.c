@@ -238,7 +238,6 @@ static unsigned int ring_reap(void)
 		if (head == tail)
 			fail(0, "bench: events do not come");
 	}
-	/* They are in memory: nothing to be called to have them. */
 	__atomic_store_n(&ring.rings->event_head, tail, __ATOMIC_RELEASE);
 	return tail - head;
 }

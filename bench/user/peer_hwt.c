@@ -285,8 +285,8 @@ static void rings_reap(unsigned int count)
 	while (head < count) {
 		tail = __atomic_load_n(&rings->event_tail, __ATOMIC_ACQUIRE);
 		/*
-		 * No event: have those that did not fit moved, and sleep until there is one, as
-		 * an event loop does.
+		 * No event: have those that wait moved, or sleep until there is one, as an event
+		 * loop does.
 		 */
 		if (head == tail) {
 			enter(0, 1);
@@ -307,7 +307,7 @@ static void keys_open(unsigned int count)
 }
 
 const struct peer peer_hwt_rings = {
-	"hwt-rings", "/dev/hwt, many operations by rings, no system call for events",
+	"hwt-rings", "/dev/hwt, many operations by rings, events too",
 	rings_open, rings_operate, rings_reap, hwt_engine_ns,
 };
 

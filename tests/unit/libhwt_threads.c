@@ -23,7 +23,7 @@
 static struct {
 	int			fd;
 	pthread_mutex_t		submit, lock;
-	struct hwt_event	events[100000];		/* that wait for room in the ring */
+	struct hwt_event	events[100000];		/* that wait outside of the ring */
 	unsigned int		first, last;
 	uint64_t		id;
 	struct hwt_rings	*rings;
@@ -38,22 +38,26 @@ static uint32_t unread(void)
 	return device.event_tail - __atomic_load_n(&device.rings->event_head, __ATOMIC_ACQUIRE);
 }
 
+static void tell(void)
+{
+	uint32_t flags = device.first != device.last ? HWT_RINGS_MORE :
+			 device.stopped ? HWT_RINGS_END : 0;
+
+	if (flags == device.flags)
+		return;
+	device.flags = flags;
+	__atomic_store_n(&device.rings->flags, flags, __ATOMIC_RELEASE);
+}
+
 static void fill(void)
 {
-	uint32_t flags;
-
 	while (device.first != device.last && unread() <= device.event_mask) {
 		device.ring[device.event_tail++ & device.event_mask] =
 			device.events[device.first++];
 		__atomic_store_n(&device.rings->event_tail, device.event_tail,
 				 __ATOMIC_RELEASE);
 	}
-	flags = device.first != device.last ? HWT_RINGS_MORE :
-		device.stopped ? HWT_RINGS_END : 0;
-	if (flags == device.flags)
-		return;
-	device.flags = flags;
-	__atomic_store_n(&device.rings->flags, flags, __ATOMIC_RELEASE);
+	tell();
 }
 
 static void run(struct hwt_op *op)
@@ -68,7 +72,7 @@ static void run(struct hwt_op *op)
 	op->id = ++device.id;
 	event.id = op->id;
 	device.events[device.last++] = event;
-	fill();
+	tell();
 	pthread_mutex_unlock(&device.lock);
 }
 
@@ -129,7 +133,7 @@ static int stop(void)
 {
 	pthread_mutex_lock(&device.lock);
 	device.stopped = true;
-	fill();
+	tell();
 	pthread_mutex_unlock(&device.lock);
 	return 0;
 }

@@ -161,8 +161,8 @@ static void use_up(volatile struct told *told, enum way way)
 	/* At the limit what is there works, */
 	told->worked += hwt_move(fd, id[0], 0, 0) == HWT_STATE_PENDING;
 	told->worked += hwt_wait(fd, PATIENCE_MS) == POLLIN;
-	told->worked += (way == RINGS ? ring_pop(&ring, &event) : hwt_read(fd, &event, 1) == 1) &&
-			event.id == id[0];
+	told->worked += (way == RINGS ? ring_wait(&ring, 1) && ring_pop(&ring, &event) :
+					hwt_read(fd, &event, 1) == 1) && event.id == id[0];
 	told->worked += !hwt_get(fd, id[1], &get);
 	for (i = 1; i < IDS; i++)
 		told->worked += hwt_del(fd, id[i]) == HWT_STATE_PENDING;

@@ -138,33 +138,39 @@ TEST_F(ctx, ends_when_its_event_is_in_the_ring)
 	EXPECT_EQ(0U, ring_unread(&ring));
 }
 
-/* One that waits for room is not: it can be withdrawn, and then never comes. */
-TEST_F(ctx, waiting_for_room_can_be_withdrawn)
+/* An event outside of the ring can be withdrawn, and then never comes. */
+TEST_F(ctx, outside_of_the_ring_can_be_withdrawn)
 {
-	static const int left[] = { 0, 1, 5 };
+	static const int left[] = { 0, 2, 7 };
 	struct ring ring = ring_of(self->fd, 4, 2);
 	struct hwt_event event;
-	__u64 id[6];
+	__u64 id[8];
 	int i;
 
-	for (i = 0; i < 6; i++) {
+	for (i = 0; i < 8; i++) {
 		ASSERT_EQ(0, hwt_add(self->fd, HWT_ARM_ABSOLUTE, 0, i, &id[i]));
 		ASSERT_TRUE(hwt_wait_expired(self->fd, i + 1));
 	}
-	/* The first two have gone to the ring at once, and are no more. */
+	/* There is room, but none has entered. The operations of a call come before its events. */
+	EXPECT_EQ(0U, ring_unread(&ring));
+	EXPECT_EQ((__u32)HWT_RINGS_MORE, ring_flags(&ring));
+	EXPECT_EQ(HWT_STATE_EVENT, hwt_del(self->fd, id[1]));
+	EXPECT_EQ(HWT_STATE_EVENT, ring_do(&ring, op_cancel(id[3]), NULL));
+	/* Two are in the ring now, and are no more; the others wait for room. */
 	EXPECT_EQ(2U, ring_unread(&ring));
 	EXPECT_EQ((__u32)HWT_RINGS_MORE, ring_flags(&ring));
 	EXPECT_EQ(-ENOENT, hwt_del(self->fd, id[0]));
-	EXPECT_EQ(HWT_STATE_EVENT, ring_do(&ring, op_cancel(id[2]), NULL));
-	EXPECT_EQ(HWT_STATE_EVENT, hwt_del(self->fd, id[3]));
-	EXPECT_EQ(HWT_STATE_EVENT, hwt_move(self->fd, id[4], 0, HOUR));
+	EXPECT_EQ(-ENOENT, hwt_del(self->fd, id[2]));
+	EXPECT_EQ(HWT_STATE_EVENT, ring_do(&ring, op_cancel(id[4]), NULL));
+	EXPECT_EQ(HWT_STATE_EVENT, hwt_del(self->fd, id[5]));
+	EXPECT_EQ(HWT_STATE_EVENT, hwt_move(self->fd, id[6], 0, HOUR));
 	for (i = 0; i < 3; i++) {
 		ASSERT_EQ(1, ring_next(&ring, &event));
 		EXPECT_EQ(id[left[i]], event.id);
 	}
 	EXPECT_EQ(0U, ring_unread(&ring));
 	EXPECT_EQ(0U, ring_flags(&ring));
-	EXPECT_EQ(HWT_STATE_PENDING, hwt_del(self->fd, id[4]));
+	EXPECT_EQ(HWT_STATE_PENDING, hwt_del(self->fd, id[6]));
 }
 
 /* A periodic one's id does not end by the ring, but by the stop. */

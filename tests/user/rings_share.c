@@ -115,21 +115,20 @@ TEST_F(rings, mapping_is_changed)
 	EXPECT_EQ(0, ring_do(ring, op_schedule(0, 0), NULL));
 	EXPECT_EQ(0, munmap(p, page));
 	EXPECT_TRUE(hwt_fire(self->fd, 2 * ENTRIES));
+	EXPECT_EQ(0, ring_enter(ring, 0, ENTRIES, 0));
 	ring->shared = NULL;
 }
 
 /* The mapping keeps the context, as any descriptor does. */
 TEST_F(rings, mapping_outlives_the_descriptor)
 {
-	struct hwt_event event;
 	__u64 before = now_ns();
 
 	ASSERT_EQ(0, hwt_add(self->fd, 0, 50 * MSEC, 3, NULL));
 	close(self->fd);
-	ASSERT_TRUE(ring_wait(&self->ring, 1));
+	/* Without a descriptor no call brings the event into the ring, but it comes up. */
+	ASSERT_TRUE(until(ring_flags(&self->ring) == HWT_RINGS_MORE));
 	EXPECT_LE(before + 50 * MSEC, now_ns());
-	ASSERT_TRUE(ring_pop(&self->ring, &event));
-	EXPECT_EQ(3ULL, event.user_data);
 	ring_unmap(&self->ring);
 	self->fd = -1;
 }

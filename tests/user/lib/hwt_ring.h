@@ -237,12 +237,6 @@ static inline bool ring_pop(struct ring *ring, struct hwt_event *event)
 	return true;
 }
 
-/* Waits without the device until there are so many events. */
-static inline bool ring_wait(const struct ring *ring, __u32 count)
-{
-	return until(ring_unread(ring) >= count);
-}
-
 /* Returns how many operations were carried out; -EINTR if a signal came and none was. */
 static inline long ring_enter(const struct ring *ring, __u32 submit, __u32 wait,
 			      __u64 timeout_ns)
@@ -258,6 +252,12 @@ static inline long ring_enter(const struct ring *ring, __u32 submit, __u32 wait,
 	if (!ret && !args.submit && args.result == -EINTR)
 		ret = -EINTR;
 	return ret ? ret : (long)args.submit;
+}
+
+/* Brings events into the ring, and waits until so many are there. */
+static inline bool ring_wait(const struct ring *ring, __u32 count)
+{
+	return !ring_enter(ring, 0, count, PATIENCE_MS * MSEC) && ring_unread(ring) >= count;
 }
 
 /* Carries out one operation. Returns its result; if @id is given, its id. */
