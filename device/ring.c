@@ -434,12 +434,12 @@ int hwt_rings_mmap(struct file *file, struct vm_area_struct *vma)
 	ret = vm_map_pages(vma, rings->pages, rings->pages_n);
 	if (ret)
 		return ret;
+	xa_lock(&ctx->entries);
 	/*
 	 * Barrier create.rings, pairs with look.rings in hwt_rings_ready() and hwt_rings_enter():
 	 * the rings are complete.
 	 */
 	smp_store_release(&ctx->rings, rings);
-	xa_lock(&ctx->entries);
 	hwt_rings_tell(ctx);
 	xa_unlock(&ctx->entries);
 	/* A task that waits in read() must fail now. */
