@@ -301,17 +301,22 @@ void __hwt_timeout_init(struct hwt_timeout *timeout, struct hwt_wheel *wheel,
 #define HWT_TIMEOUT_INIT(_name, _ops)					\
 	{ .ops = (_ops), .check = __HWT_CHECK_STATIC, __HWT_LOCKDEP_INIT(_name) }
 
+/* Private: the shard of a wheel for the present CPU, and back. */
+struct hwt_wheel *hwt_wheel_shard(struct hwt_wheel *wheel);
+struct hwt_wheel *hwt_shard_wheel(struct hwt_wheel *shard);
+
 /**
  * hwt_timeout_set_wheel() - set the wheel of a timeout
  * @timeout: the timeout, not held
  * @wheel:   the wheel
  *
- * Any context; the timeout must not be used concurrently.
+ * Any context; the timeout must not be used concurrently. The timeout goes to the shard of the
+ * present CPU, also if it was on another shard of the wheel.
  */
 static inline void hwt_timeout_set_wheel(struct hwt_timeout *timeout,
 					 struct hwt_wheel *wheel)
 {
-	timeout->wheel = wheel;
+	timeout->wheel = hwt_wheel_shard(wheel);
 }
 
 /* -- Scheduling ---------------------------------------------------------- */
@@ -581,7 +586,7 @@ static inline bool hwt_cancelled(const struct hwt_timeout *timeout)
  */
 static inline struct hwt_wheel *hwt_timeout_wheel(const struct hwt_timeout *timeout)
 {
-	return timeout->wheel;
+	return timeout->wheel ? hwt_shard_wheel(timeout->wheel) : NULL;
 }
 
 u64 hwt_deadline(const struct hwt_timeout *timeout);
@@ -695,12 +700,13 @@ enum hwt_wait_strategy {
  * @jump_ns: by how much since the last call; after a suspend, by the length of the suspend
  * @arg:     &hwt_wheel_params.clock_set_arg
  *
- * Runs on the wheel's thread in process context, before anything fires by the new time.
- * Must not _sync the wheel's timeouts.
+ * Runs on the thread of the first shard in process context, before any timeout of this shard fires
+ * by the new time. Must not _sync the wheel's timeouts.
  */
 typedef void (*hwt_clock_set_fn)(struct hwt_wheel *wheel, s64 jump_ns, void *arg);
 
 #define HWT_WORKERS_MAX		256
+#define HWT_SHARDS_MAX		256
 
 /**
  * struct hwt_wheel_params - the parameters of a wheel
@@ -724,6 +730,12 @@ typedef void (*hwt_clock_set_fn)(struct hwt_wheel *wheel, s64 jump_ns, void *arg
  * @cpus:            CPUs for the wheel's threads, at least one of them online; copied.
  *                   When all of them go offline the threads run elsewhere until one
  *                   comes back. NULL: all.
+ * @shards:          Engines of the wheel, up to HWT_SHARDS_MAX, each with buckets, a lock, a
+ *                   thread and @workers of its own. A timeout belongs to the shard of the CPU
+ *                   that initialises it; CPUs of one NUMA node and last-level cache have the
+ *                   same shard. Its threads run on these CPUs, unless there are @cpus or all of
+ *                   them are offline. The order of ticks holds within a shard, and callbacks of
+ *                   different shards run at the same time. 0: the module's default.
  * @priority:        Of the wheel's threads.
  * @wait:            How the wheel's thread waits.
  * @clock_set:       Called when the clock was set; only with HWT_CLOCK_REALTIME. NULL: none.
@@ -741,6 +753,7 @@ struct hwt_wheel_params {
 	u64		max_pending;
 	u32		workers;
 	const struct cpumask *cpus;
+	u32		shards;
 	enum hwt_priority priority;
 	enum hwt_wait_strategy wait;
 	hwt_clock_set_fn clock_set;
@@ -811,9 +824,8 @@ struct hwt_wheel *__hwt_wheel_get_shared(const struct hwt_wheel_params *params,
  * @params: as for hwt_wheel_create(); but @max_pending, @cpus, @wait and @clock_set
  *          must be 0. The first caller names the wheel.
  *
- * Process context. Wheels with the same tick, buckets, levels, clock, flags, workers and
- * priority are one.
- * hwt_wheel_put() gives it back. A shared wheel cannot be stopped by its users.
+ * Process context. Wheels with the same tick, buckets, levels, clock, flags, workers, shards and
+ * priority are one. hwt_wheel_put() gives it back. A shared wheel cannot be stopped by its users.
  *
  * Return: the wheel, or ERR_PTR as for hwt_wheel_create().
  */

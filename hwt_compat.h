@@ -7,6 +7,23 @@
 
 #include <linux/version.h>
 
+#include <linux/topology.h>
+#ifdef CONFIG_X86
+#include <asm/processor.h>
+#endif
+
+/* Return the number of a CPU's last-level cache; of its package, if that is all that is known. */
+static inline unsigned int hwt_cpu_cache(unsigned int cpu)
+{
+#if !defined(CONFIG_X86)
+	return topology_physical_package_id(cpu);
+#elif LINUX_VERSION_CODE >= KERNEL_VERSION(6, 7, 0)
+	return cpu_data(cpu).topo.llc_id;
+#else
+	return get_llc_id(cpu);
+#endif
+}
+
 /* Without its module since 6.4. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 4, 0)
 #define hwt_class_create(_name)	class_create(_name)

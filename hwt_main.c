@@ -33,6 +33,10 @@ unsigned int hwt_min_tick_us = 1000;
 module_param_named(min_tick_us, hwt_min_tick_us, uint, 0444);
 MODULE_PARM_DESC(min_tick_us, "Shortest tick, microseconds; shorter ones are raised to it (1 to 1000000, default 1000)");
 
+unsigned int hwt_shards;
+module_param_named(shards, hwt_shards, uint, 0444);
+MODULE_PARM_DESC(shards, "Default shards of a wheel, each an engine with a thread (1 to 256; 0: one, or on more than 16 CPUs one for each last-level cache; default 0)");
+
 unsigned int hwt_reclaim_ms = 100;
 module_param_named(reclaim_ms, hwt_reclaim_ms, uint, 0444);
 MODULE_PARM_DESC(reclaim_ms, "Longest time that a cancelled timeout is kept, milliseconds (1 to 10000, default 100)");
@@ -60,6 +64,7 @@ static int __init hwt_params_check(void)
 	       hwt_param_check("ticks_per_wheel", hwt_ticks_per_wheel, 2, HWT_TICKS_MAX) ?:
 	       hwt_param_check("levels", hwt_levels, 1, HWT_LEVELS_MAX) ?:
 	       hwt_param_check("min_tick_us", hwt_min_tick_us, 1, USEC_PER_SEC) ?:
+	       hwt_param_check("shards", hwt_shards, 0, HWT_SHARDS_MAX) ?:
 	       hwt_param_check("reclaim_ms", hwt_reclaim_ms, 1, 10000);
 }
 

@@ -5,7 +5,13 @@
 #ifndef _HWT_CORE_CLIENT_H
 #define _HWT_CORE_CLIENT_H
 
-struct hwt_wheel;
+#include "hwt.h"
+
+/* Set the shard of a timeout, which is not held. */
+static inline void hwt_timeout_set_shard(struct hwt_timeout *timeout, struct hwt_wheel *shard)
+{
+	timeout->wheel = shard;
+}
 
 int hwt_wheel_attach_cgroups(struct hwt_wheel *wheel);
 void hwt_debugfs_make(void (*make)(void *of), void *of);

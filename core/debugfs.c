@@ -7,6 +7,7 @@
  *   levels     the occupied buckets of each level
  *   lateness   callbacks by how late they began
  *   callbacks  the slowest callbacks
+ *   shards     the counters of each shard
  *
  * docs/statistics.md documents each line. The wheel's lock is taken to count the bits of a level,
  * and to print the name of a function.
@@ -25,35 +26,24 @@
 #include "core/client.h"
 #include "core/clock.h"
 #include "core/registry.h"
+#include "core/shard.h"
 #include "core/debugfs.h"
 
 static struct dentry *hwt_debugfs_root, *hwt_debugfs_wheels;
 
 /* -- Files ----------------------------------------------------------------- */
 
-static const char *hwt_clock_name(enum hwt_clock clock)
-{
-	switch (clock) {
-	case HWT_CLOCK_BOOTTIME:
-		return "boottime";
-	case HWT_CLOCK_REALTIME:
-		return "realtime";
-	default:
-		return "monotonic";
-	}
-}
+static const char * const hwt_clock_names[] = {
+	[HWT_CLOCK_MONOTONIC]	= "monotonic",
+	[HWT_CLOCK_BOOTTIME]	= "boottime",
+	[HWT_CLOCK_REALTIME]	= "realtime",
+};
 
-static const char *hwt_priority_name(enum hwt_priority priority)
-{
-	switch (priority) {
-	case HWT_PRIORITY_FIFO_LOW:
-		return "fifo_low";
-	case HWT_PRIORITY_FIFO:
-		return "fifo";
-	default:
-		return "normal";
-	}
-}
+static const char * const hwt_priority_names[] = {
+	[HWT_PRIORITY_NORMAL]	= "normal",
+	[HWT_PRIORITY_FIFO_LOW]	= "fifo_low",
+	[HWT_PRIORITY_FIFO]	= "fifo",
+};
 
 static int hwt_params_show(struct seq_file *m, void *unused)
 {
@@ -65,7 +55,7 @@ static int hwt_params_show(struct seq_file *m, void *unused)
 	seq_printf(m, "shared %d\n", wheel->is_shared);
 	seq_printf(m, "users %u\n", READ_ONCE(wheel->users));
 	seq_printf(m, "state %s\n", READ_ONCE(wheel->closed) ? "stopped" : "running");
-	seq_printf(m, "clock %s\n", hwt_clock_name(wheel->clock));
+	seq_printf(m, "clock %s\n", hwt_clock_names[wheel->clock]);
 	seq_printf(m, "tick_ns %llu\n", wheel->tick_ns);
 	seq_printf(m, "ticks_per_wheel %llu\n", hwt_revolution(wheel));
 	seq_printf(m, "levels %u\n", wheel->buckets.levels);
@@ -73,12 +63,13 @@ static int hwt_params_show(struct seq_file *m, void *unused)
 	seq_printf(m, "freezable %d\n", !!(wheel->flags & HWT_FREEZABLE));
 	seq_printf(m, "max_pending %llu\n", wheel->max_pending);
 	seq_printf(m, "workers %u\n", wheel->workers);
-	seq_printf(m, "priority %s\n", hwt_priority_name(wheel->priority));
+	seq_printf(m, "priority %s\n", hwt_priority_names[wheel->priority]);
 	seq_printf(m, "wait %s\n", wheel->wait == HWT_WAIT_BUSY ? "busy" : "sleep");
-	if (wheel->pinned)
+	if (wheel->own_cpus)
 		seq_printf(m, "cpus %*pbl\n", cpumask_pr_args(wheel->affinity));
 	else
 		seq_puts(m, "cpus all\n");
+	seq_printf(m, "shards %u\n", wheel->nr_shards);
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(hwt_params);
@@ -111,21 +102,24 @@ DEFINE_SHOW_ATTRIBUTE(hwt_stats);
 /* Take the lock for one level at a time. */
 static int hwt_levels_show(struct seq_file *m, void *unused)
 {
-	struct hwt_wheel *wheel = m->private;
+	struct hwt_wheel *wheel = m->private, *shard;
 	const struct hwt_level *place;
 	unsigned int level, occupied;
 
 	seq_puts(m, "# level bucket_ns occupied buckets\n");
 	for (level = 0; level < wheel->buckets.levels; level++) {
-		spin_lock(&wheel->lock);
-		occupied = hwt_buckets_occupied(&wheel->buckets, level);
-		spin_unlock(&wheel->lock);
+		occupied = 0;
+		for (shard = wheel; shard; shard = shard->next_shard) {
+			spin_lock(&shard->lock);
+			occupied += hwt_buckets_occupied(&shard->buckets, level);
+			spin_unlock(&shard->lock);
+		}
 		place = &wheel->buckets.level[level];
 		/* The buckets of the top level may span more than 64 bits can say. */
 		seq_printf(m, "%u %llu %u %u\n", level,
 			   wheel->tick_ns > U64_MAX >> place->shift ?
 			   U64_MAX : wheel->tick_ns << place->shift,
-			   occupied, place->mask + 1);
+			   occupied, (place->mask + 1) * wheel->nr_shards);
 	}
 	return 0;
 }
@@ -134,12 +128,14 @@ DEFINE_SHOW_ATTRIBUTE(hwt_levels);
 /* Print up to the last line that is not 0, so that the last line is the worst lateness. */
 static int hwt_lateness_show(struct seq_file *m, void *unused)
 {
-	struct hwt_wheel *wheel = m->private;
+	struct hwt_wheel *wheel = m->private, *shard;
 	unsigned long count[HWT_LATENESS_MAX];
 	unsigned int i, end = 0;
 
 	for (i = 0; i < HWT_LATENESS_MAX; i++) {
-		count[i] = READ_ONCE(wheel->lateness[i]);
+		count[i] = 0;
+		for (shard = wheel; shard; shard = shard->next_shard)
+			count[i] += READ_ONCE(shard->lateness[i]);
 		if (count[i])
 			end = i + 1;
 	}
@@ -152,18 +148,43 @@ DEFINE_SHOW_ATTRIBUTE(hwt_lateness);
 
 static int hwt_callbacks_show(struct seq_file *m, void *unused)
 {
-	struct hwt_wheel *wheel = m->private;
+	struct hwt_wheel *wheel = m->private, *shard;
 	const struct hwt_slow *slow;
 
 	seq_puts(m, "# longest_ns function\n");
-	/* The lock keeps the names valid: an unloaded module's functions are forgotten under it. */
-	spin_lock(&wheel->lock);
-	for (slow = wheel->slow; slow < wheel->slow + HWT_SLOW_MAX && slow->fn; slow++)
-		seq_printf(m, "%llu %ps\n", slow->ns, slow->fn);
-	spin_unlock(&wheel->lock);
+	for (shard = wheel; shard; shard = shard->next_shard) {
+		/* The lock keeps the names valid: an unloaded module's functions are forgotten
+		 * under it.
+		 */
+		spin_lock(&shard->lock);
+		for (slow = shard->slow; slow < shard->slow + HWT_SLOW_MAX && slow->fn; slow++)
+			seq_printf(m, "%llu %ps\n", slow->ns, slow->fn);
+		spin_unlock(&shard->lock);
+	}
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(hwt_callbacks);
+
+static int hwt_shards_show(struct seq_file *m, void *unused)
+{
+	struct hwt_wheel *wheel = m->private, *shard;
+
+	seq_puts(m, "# shard pending scheduled expired cancelled late behind wakeups slowest_ns cpus\n");
+	for (shard = wheel; shard; shard = shard->next_shard) {
+		struct hwt_wheel_stats stats = { };
+
+		hwt_shard_add_stats(shard, &stats);
+		seq_printf(m, "%u %llu %llu %llu %llu %llu %llu %llu %llu ", shard->shard,
+			   stats.pending, stats.scheduled, stats.expired, stats.cancelled,
+			   stats.late, stats.behind, stats.wakeups, stats.slowest_ns);
+		if (shard->pinned)
+			seq_printf(m, "%*pbl\n", cpumask_pr_args(shard->affinity));
+		else
+			seq_puts(m, "all\n");
+	}
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(hwt_shards);
 
 /* -- Directories ------------------------------------------------------------ */
 
@@ -217,6 +238,7 @@ static void hwt_wheel_debugfs_make(void *of)
 	debugfs_create_file("levels", 0400, dir, wheel, &hwt_levels_fops);
 	debugfs_create_file("lateness", 0400, dir, wheel, &hwt_lateness_fops);
 	debugfs_create_file("callbacks", 0400, dir, wheel, &hwt_callbacks_fops);
+	debugfs_create_file("shards", 0400, dir, wheel, &hwt_shards_fops);
 	wheel->debugfs = dir;
 }
 

@@ -13,12 +13,14 @@
 #include <linux/init.h>
 #include <linux/log2.h>
 #include <linux/math64.h>
+#include <linux/memcontrol.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/notifier.h>
 #include <linux/percpu.h>
 #include <linux/pvclock_gtod.h>
 #include <linux/rculist.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/workqueue.h>
@@ -29,6 +31,7 @@
 #include "core/debug.h"
 #include "core/debugfs.h"
 #include "core/registry.h"
+#include "core/shard.h"
 #include "core/submit.h"
 #include "core/sync.h"
 #include "core/thread.h"
@@ -39,27 +42,27 @@
 
 /* -- Parameters ---------------------------------------------------------- */
 
+/* Messages are rate-limited, since programs can get here. */
+static bool hwt_param_outside(const struct hwt_wheel_params *params, const char *what, u64 value,
+			      u64 min, u64 max)
+{
+	if (value >= min && value <= max)
+		return false;
+	pr_err_ratelimited("%s: %s=%llu is out of range: %llu to %llu\n", params->name, what,
+			   value, min, max);
+	return true;
+}
+
 static int hwt_threads_params_check(const struct hwt_wheel_params *params)
 {
-	if (params->workers > HWT_WORKERS_MAX) {
-		pr_err_ratelimited("%s: workers=%u is out of range: 0 to %u\n",
-				   params->name, params->workers, HWT_WORKERS_MAX);
+	if (hwt_param_outside(params, "workers", params->workers, 0, HWT_WORKERS_MAX) ||
+	    hwt_param_outside(params, "shards", params->shards, 1, HWT_SHARDS_MAX) ||
+	    hwt_param_outside(params, "priority", params->priority, 0, HWT_PRIORITY_FIFO) ||
+	    hwt_param_outside(params, "wait", params->wait, 0, HWT_WAIT_BUSY))
 		return -EINVAL;
-	}
 	if (params->cpus && !cpumask_intersects(params->cpus, cpu_online_mask)) {
 		pr_err_ratelimited("%s: cpus=%*pbl are not online\n", params->name,
 				   cpumask_pr_args(params->cpus));
-		return -EINVAL;
-	}
-	if (params->priority != HWT_PRIORITY_NORMAL &&
-	    params->priority != HWT_PRIORITY_FIFO_LOW &&
-	    params->priority != HWT_PRIORITY_FIFO) {
-		pr_err_ratelimited("%s: priority=%d is unknown\n", params->name,
-				   params->priority);
-		return -EINVAL;
-	}
-	if (params->wait != HWT_WAIT_SLEEP && params->wait != HWT_WAIT_BUSY) {
-		pr_err_ratelimited("%s: wait=%d is unknown\n", params->name, params->wait);
 		return -EINVAL;
 	}
 	if (params->wait == HWT_WAIT_BUSY &&
@@ -71,51 +74,34 @@ static int hwt_threads_params_check(const struct hwt_wheel_params *params)
 	return 0;
 }
 
-/* Fill in the defaults, and check. Messages are rate-limited, since programs can get here. */
+/* Fill in the defaults, and check. */
 static int hwt_wheel_params_check(struct hwt_wheel_params *params)
 {
 	u64 min_tick_ns = hwt_min_tick_us * (u64)NSEC_PER_USEC;
-	int ret;
 
 	params->name = params->name ?: "hwt";
 	params->tick_ns = params->tick_ns ?: hwt_tick_us * (u64)NSEC_PER_USEC;
 	params->ticks_per_wheel = params->ticks_per_wheel ?: hwt_ticks_per_wheel;
 	params->levels = params->levels ?: hwt_levels;
+	params->shards = params->shards ?: hwt_shards_default();
 
-	if (params->ticks_per_wheel < 2 || params->ticks_per_wheel > HWT_TICKS_MAX) {
-		pr_err_ratelimited("%s: ticks_per_wheel=%u is out of range: 2 to %u\n",
-				   params->name, params->ticks_per_wheel, HWT_TICKS_MAX);
+	if (hwt_param_outside(params, "ticks_per_wheel", params->ticks_per_wheel, 2,
+			      HWT_TICKS_MAX) ||
+	    hwt_param_outside(params, "levels", params->levels, 1, HWT_LEVELS_MAX) ||
+	    hwt_param_outside(params, "clock", params->clock, 0, HWT_CLOCK_REALTIME) ||
+	    hwt_param_outside(params, "max_pending", params->max_pending, 0, S64_MAX) ||
+	    hwt_threads_params_check(params))
 		return -EINVAL;
-	}
-	params->ticks_per_wheel = roundup_pow_of_two(params->ticks_per_wheel);
-	if (params->levels > HWT_LEVELS_MAX) {
-		pr_err_ratelimited("%s: levels=%u is out of range: 1 to %u\n",
-				   params->name, params->levels, HWT_LEVELS_MAX);
-		return -EINVAL;
-	}
-	if (params->clock != HWT_CLOCK_MONOTONIC &&
-	    params->clock != HWT_CLOCK_BOOTTIME &&
-	    params->clock != HWT_CLOCK_REALTIME) {
-		pr_err_ratelimited("%s: clock=%d is unknown\n", params->name, params->clock);
-		return -EINVAL;
-	}
 	if (params->flags & ~(HWT_COARSE_CLOCK | HWT_FREEZABLE)) {
 		pr_err_ratelimited("%s: flags=%#x are unknown\n", params->name, params->flags);
 		return -EINVAL;
 	}
-	if (params->max_pending > S64_MAX) {
-		pr_err_ratelimited("%s: max_pending=%llu is out of range: 0 to %lld\n",
-				   params->name, params->max_pending, S64_MAX);
-		return -EINVAL;
-	}
-	ret = hwt_threads_params_check(params);
-	if (ret)
-		return ret;
 	if (params->clock_set && params->clock != HWT_CLOCK_REALTIME) {
 		pr_err_ratelimited("%s: clock_set is for HWT_CLOCK_REALTIME only\n",
 				   params->name);
 		return -EINVAL;
 	}
+	params->ticks_per_wheel = roundup_pow_of_two(params->ticks_per_wheel);
 	if (params->tick_ns > div_u64(S64_MAX, params->ticks_per_wheel)) {
 		pr_err_ratelimited("%s: tick of %llu ns times %u buckets overflows\n",
 				   params->name, params->tick_ns, params->ticks_per_wheel);
@@ -143,8 +129,9 @@ static DEFINE_MUTEX(hwt_wheels_lock);
  */
 struct workqueue_struct *hwt_wq;
 
-static void hwt_wheel_free(struct hwt_wheel *wheel)
+static void hwt_shard_free(struct hwt_wheel *wheel)
 {
+	kfree(wheel->shard_of_cpu);
 	free_percpu(wheel->submit);
 	kfree(wheel->active);
 	free_cpumask_var(wheel->affinity);
@@ -157,30 +144,49 @@ static void hwt_wheel_free(struct hwt_wheel *wheel)
 	kfree(wheel);
 }
 
+/* Free all shards of a wheel. Their threads have ended, and no context wakes them any more. */
+static void hwt_wheel_free(struct hwt_wheel *wheel)
+{
+	struct hwt_wheel *shard;
+
+	while (wheel) {
+		shard = wheel;
+		wheel = shard->next_shard;
+		hwt_threads_free(shard);
+		hwt_shard_free(shard);
+	}
+}
+
 /* Unlist a wheel. The list is also read under RCU, so a grace period has to follow. */
 static void hwt_wheel_unregister(struct hwt_wheel *wheel)
 {
+	struct hwt_wheel *shard;
+
 	mutex_lock(&hwt_wheels_lock);
 	/* No barrier: destroy.grace in hwt_wheel_dispose() waits for readers. */
-	list_del_rcu(&wheel->entry);
+	for (shard = wheel; shard; shard = shard->next_shard)
+		list_del_rcu(&shard->entry);
 	hwt_wheels_count -= wheel->owner != THIS_MODULE;
 	mutex_unlock(&hwt_wheels_lock);
 }
 
 static void hwt_wheel_dispose(struct hwt_wheel *wheel)
 {
+	struct hwt_wheel *shard;
+
 	hwt_debugfs_remove(wheel);
 	/* Not earlier, since only listed wheels forget an unloaded module's functions. */
 	hwt_wheel_unregister(wheel);
-	hwt_wait_runners(wheel);
+	for (shard = wheel; shard; shard = shard->next_shard)
+		hwt_wait_runners(shard);
 	/* Barrier destroy.grace, pairs with arm.rcu in hwt_arm_open(), cancel.rcu in
 	 * __hwt_cancel(), clock.rcu in hwt_clock_irq_work() and leave.rcu in
 	 * hwt_runner_leave(): a CPU that still kicks the engine or leaves the lock has finished
 	 * before the wheel is freed.
 	 */
 	synchronize_rcu();
-	irq_work_sync(&wheel->irq_work);
-	hwt_threads_free(wheel);
+	for (shard = wheel; shard; shard = shard->next_shard)
+		irq_work_sync(&shard->irq_work);
 	hwt_wheel_free(wheel);
 }
 
@@ -193,9 +199,21 @@ static void hwt_wheel_free_work(struct work_struct *work)
 	module_put(THIS_MODULE);
 }
 
-static struct hwt_wheel *hwt_wheel_alloc(const struct hwt_wheel_params *params, gfp_t gfp)
+/* What a shard is made of. */
+struct hwt_shard_args {
+	const struct hwt_wheel_params	*params;
+	struct hwt_wheel		*first;	/* the first shard; NULL: this one is the first */
+	const u8			*map;	/* of CPUs to shards; NULL: there is one shard */
+	unsigned int			shard;	/* its number */
+	struct mem_cgroup		*memcg;	/* the client's */
+	gfp_t				gfp;
+};
+
+static struct hwt_wheel *hwt_shard_create(const struct hwt_shard_args *args)
 {
-	struct hwt_wheel *wheel;
+	const struct hwt_wheel_params *params = args->params;
+	struct hwt_wheel *wheel, *first = args->first;
+	gfp_t gfp = args->gfp;
 	unsigned int cpu;
 	int ret = -ENOMEM;
 
@@ -210,8 +228,11 @@ static struct hwt_wheel *hwt_wheel_alloc(const struct hwt_wheel_params *params, 
 	wheel->workers = params->workers;
 	wheel->priority = params->priority;
 	wheel->wait = params->wait;
-	wheel->pinned = params->cpus;
-	wheel->clock_set = params->clock_set;
+	wheel->shard = args->shard;
+	wheel->nr_shards = params->shards;
+	wheel->first_shard = first ?: wheel;
+	/* The first shard tells the client. */
+	wheel->clock_set = first ? NULL : params->clock_set;
 	wheel->clock_set_arg = params->clock_set_arg;
 	wheel->clock_offset = ktime_to_ns(ktime_mono_to_real(0));
 	wheel->due_since = HWT_TICK_NEVER;
@@ -241,12 +262,15 @@ static struct hwt_wheel *hwt_wheel_alloc(const struct hwt_wheel_params *params, 
 	wheel->submit = alloc_percpu_gfp(struct hwt_submit, gfp | __GFP_ZERO);
 	/* In cache lines of its own. */
 	wheel->active = kzalloc(round_up(nr_cpu_ids, SMP_CACHE_BYTES), gfp);
-	if (!wheel->submit || !wheel->active || !zalloc_cpumask_var(&wheel->affinity, gfp))
+	if (args->map && !first)
+		wheel->shard_of_cpu = kcalloc(nr_cpu_ids, sizeof(wheel), gfp);
+	if (!wheel->submit || !wheel->active ||
+	    (args->map && !first && !wheel->shard_of_cpu) ||
+	    !zalloc_cpumask_var(&wheel->affinity, gfp))
 		goto err_free;
 	for_each_possible_cpu(cpu)
 		INIT_LIST_HEAD(&per_cpu_ptr(wheel->submit, cpu)->intake);
-	if (params->cpus)
-		cpumask_copy(wheel->affinity, params->cpus);
+	hwt_shard_place(wheel, args->map, params->cpus);
 	ret = hwt_buckets_init(&wheel->buckets, ilog2(params->ticks_per_wheel),
 			       params->levels,
 			       hwt_ns_to_tick(wheel, hwt_clock_now(wheel)), gfp);
@@ -258,13 +282,58 @@ static struct hwt_wheel *hwt_wheel_alloc(const struct hwt_wheel_params *params, 
 	return wheel;
 
 err_free:
-	hwt_wheel_free(wheel);
+	hwt_shard_free(wheel);
 	return ERR_PTR(ret);
+}
+
+/* On a CPU of the shard, so that its memory is on the node of that CPU. */
+static long hwt_shard_create_there(void *arg)
+{
+	struct hwt_shard_args *args = arg;
+	struct mem_cgroup *old = set_active_memcg(args->memcg);
+	struct hwt_wheel *wheel = hwt_shard_create(args);
+
+	set_active_memcg(old);
+	return (long)wheel;
+}
+
+static struct hwt_wheel *hwt_wheel_alloc(const struct hwt_wheel_params *params, gfp_t gfp)
+{
+	struct hwt_shard_args args = { .params = params, .gfp = gfp };
+	struct hwt_wheel *shard, **link = &args.first;
+	int cpu;
+	u8 *map;
+
+	if (params->shards == 1)
+		return hwt_shard_create(&args);
+	map = hwt_shard_map_create(params->shards, gfp);
+	if (!map)
+		return ERR_PTR(-ENOMEM);
+	args.map = map;
+	args.memcg = get_mem_cgroup_from_mm(current->mm);
+	for (; args.shard < params->shards; args.shard++) {
+		cpu = hwt_shard_cpu(map, args.shard);
+		shard = (struct hwt_wheel *)work_on_cpu(cpu, hwt_shard_create_there, &args);
+		if (IS_ERR(shard))
+			break;
+		*link = shard;
+		link = &shard->next_shard;
+	}
+	mem_cgroup_put(args.memcg);
+	kfree(map);
+	if (!IS_ERR(shard))
+		return args.first;
+	if (args.first)
+		hwt_stop_threads(args.first);
+	hwt_wheel_free(args.first);
+	return shard;
 }
 
 static void hwt_wheel_register(struct hwt_wheel *wheel, const void *creator,
 			       struct module *owner)
 {
+	struct hwt_wheel *shard;
+
 	lockdep_assert_held(&hwt_wheels_lock);
 	/* By name: an address in a module's init is invalid once the init has returned. */
 	snprintf(wheel->creator, sizeof(wheel->creator), "%ps", creator);
@@ -273,7 +342,8 @@ static void hwt_wheel_register(struct hwt_wheel *wheel, const void *creator,
 	/* Barrier clock.add, pairs with clock.list in hwt_clock_irq_work(): a wheel that is found
 	 * in the list is complete.
 	 */
-	list_add_tail_rcu(&wheel->entry, &hwt_wheels);
+	for (shard = wheel; shard; shard = shard->next_shard)
+		list_add_tail_rcu(&shard->entry, &hwt_wheels);
 	wheel->number = ++hwt_wheels_created;
 	trace_hwt_wheel_create(wheel);
 	/* Those of the device are as many as its users. */
@@ -330,6 +400,7 @@ static struct hwt_wheel *hwt_shared_find(const struct hwt_wheel_params *params)
 		    wheel->clock == params->clock &&
 		    wheel->flags == params->flags &&
 		    wheel->workers == params->workers &&
+		    wheel->nr_shards == params->shards &&
 		    wheel->priority == params->priority)
 			return wheel;
 	return NULL;

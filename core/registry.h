@@ -19,6 +19,7 @@ extern unsigned int hwt_tick_us;
 extern unsigned int hwt_ticks_per_wheel;
 extern unsigned int hwt_levels;
 extern unsigned int hwt_min_tick_us;
+extern unsigned int hwt_shards;
 extern unsigned int hwt_reclaim_ms;
 extern unsigned int hwt_slow_callback_us;
 

@@ -7,7 +7,7 @@
 #include <linux/percpu.h>
 
 #include "core/clock.h"
-#include "core/wheel.h"
+#include "core/shard.h"
 
 /**
  * hwt_wheel_now() - read the wheel's clock
@@ -42,7 +42,8 @@ void hwt_wheel_get_params(const struct hwt_wheel *wheel,
 		.flags = wheel->flags,
 		.max_pending = wheel->max_pending,
 		.workers = wheel->workers,
-		.cpus = wheel->pinned ? wheel->affinity : NULL,
+		.cpus = wheel->own_cpus ? wheel->affinity : NULL,
+		.shards = wheel->nr_shards,
 		.priority = wheel->priority,
 		.wait = wheel->wait,
 		.clock_set = wheel->clock_set,
@@ -52,14 +53,14 @@ void hwt_wheel_get_params(const struct hwt_wheel *wheel,
 EXPORT_SYMBOL_GPL(hwt_wheel_get_params);
 
 /* Return the sums of the counters of all CPUs. */
-static struct hwt_submit hwt_wheel_sum(const struct hwt_wheel *wheel)
+static struct hwt_submit hwt_shard_sum(const struct hwt_wheel *shard)
 {
 	struct hwt_submit sum = { };
 	const struct hwt_submit *one;
 	unsigned int cpu;
 
 	for_each_possible_cpu(cpu) {
-		one = per_cpu_ptr(wheel->submit, cpu);
+		one = per_cpu_ptr(shard->submit, cpu);
 		sum.scheduled += READ_ONCE(one->scheduled);
 		sum.rearmed += READ_ONCE(one->rearmed);
 		sum.cancelled += READ_ONCE(one->cancelled);
@@ -68,12 +69,12 @@ static struct hwt_submit hwt_wheel_sum(const struct hwt_wheel *wheel)
 	return sum;
 }
 
-static u64 hwt_wheel_count(const struct hwt_wheel *wheel, const struct hwt_submit *sum)
+static u64 hwt_shard_count(const struct hwt_wheel *shard, const struct hwt_submit *sum)
 {
 	/* The counters wrap round, their difference does not. It is negative if the end of a
 	 * concurrent schedule is read, and its beginning was not.
 	 */
-	long pending = sum->scheduled - sum->cancelled - READ_ONCE(wheel->retired);
+	long pending = sum->scheduled - sum->cancelled - READ_ONCE(shard->retired);
 
 	return max(pending, 0L);
 }
@@ -82,17 +83,53 @@ static u64 hwt_wheel_count(const struct hwt_wheel *wheel, const struct hwt_submi
  * hwt_wheel_pending() - count the timeouts that are pending
  * @wheel: the wheel
  *
- * Any context. Adds the counters of all CPUs.
+ * Any context. Adds the counters of all CPUs and shards.
  *
  * Return: their number; exact while no timeout is scheduled or cancelled, or fires.
  */
 u64 hwt_wheel_pending(const struct hwt_wheel *wheel)
 {
-	struct hwt_submit sum = hwt_wheel_sum(wheel);
+	const struct hwt_wheel *shard;
+	struct hwt_submit sum;
+	u64 pending = 0;
 
-	return hwt_wheel_count(wheel, &sum);
+	for (shard = wheel; shard; shard = shard->next_shard) {
+		sum = hwt_shard_sum(shard);
+		pending += hwt_shard_count(shard, &sum);
+	}
+	return pending;
 }
 EXPORT_SYMBOL_GPL(hwt_wheel_pending);
+
+/**
+ * hwt_shard_add_stats() - add the statistics of a shard
+ * @shard: the shard
+ * @stats: to be added to
+ */
+void hwt_shard_add_stats(const struct hwt_wheel *shard, struct hwt_wheel_stats *stats)
+{
+	struct hwt_submit sum = hwt_shard_sum(shard);
+	u64 slowest_ns = READ_ONCE(shard->slow->ns);
+
+	stats->pending += hwt_shard_count(shard, &sum);
+	stats->scheduled += sum.scheduled;
+	stats->rearmed += sum.rearmed;
+	stats->expired += READ_ONCE(shard->expired);
+	stats->cancelled += sum.cancelled;
+	stats->handed_back += READ_ONCE(shard->handed_back);
+	stats->rejected += sum.rejected;
+	stats->late += READ_ONCE(shard->late);
+	stats->behind += READ_ONCE(shard->behind);
+	stats->overruns += READ_ONCE(shard->overruns);
+	stats->collected += READ_ONCE(shard->collected);
+	stats->wakeups += READ_ONCE(shard->wakeups);
+	stats->passes += READ_ONCE(shard->passes);
+	stats->clock_sets = max_t(u64, stats->clock_sets, READ_ONCE(shard->clock_sets));
+	if (slowest_ns > stats->slowest_ns) {
+		stats->slowest_ns = slowest_ns;
+		stats->slowest = READ_ONCE(shard->slow->fn);
+	}
+}
 
 /**
  * hwt_wheel_get_stats() - get the statistics of a wheel
@@ -105,25 +142,10 @@ EXPORT_SYMBOL_GPL(hwt_wheel_pending);
  */
 void hwt_wheel_get_stats(struct hwt_wheel *wheel, struct hwt_wheel_stats *stats)
 {
-	struct hwt_submit sum = hwt_wheel_sum(wheel);
+	const struct hwt_wheel *shard;
 
-	*stats = (struct hwt_wheel_stats) {
-		.pending = hwt_wheel_count(wheel, &sum),
-		.scheduled = sum.scheduled,
-		.rearmed = sum.rearmed,
-		.expired = READ_ONCE(wheel->expired),
-		.cancelled = sum.cancelled,
-		.handed_back = READ_ONCE(wheel->handed_back),
-		.rejected = sum.rejected,
-		.late = READ_ONCE(wheel->late),
-		.behind = READ_ONCE(wheel->behind),
-		.overruns = READ_ONCE(wheel->overruns),
-		.collected = READ_ONCE(wheel->collected),
-		.wakeups = READ_ONCE(wheel->wakeups),
-		.passes = READ_ONCE(wheel->passes),
-		.clock_sets = READ_ONCE(wheel->clock_sets),
-		.slowest_ns = READ_ONCE(wheel->slow->ns),
-		.slowest = READ_ONCE(wheel->slow->fn),
-	};
+	*stats = (struct hwt_wheel_stats) { };
+	for (shard = wheel; shard; shard = shard->next_shard)
+		hwt_shard_add_stats(shard, stats);
 }
 EXPORT_SYMBOL_GPL(hwt_wheel_get_stats);

@@ -140,13 +140,14 @@ static __always_inline void hwt_push(struct hwt_wheel *wheel,
 
 static bool hwt_pending_get(struct hwt_wheel *wheel)
 {
-	s64 pending = atomic64_read(&wheel->nr_pending);
+	atomic64_t *count = &wheel->first_shard->nr_pending;
+	s64 pending = atomic64_read(count);
 
 	/* No barrier: the count orders nothing. */
 	do {
 		if (pending >= wheel->max_pending)
 			return false;
-	} while (!atomic64_try_cmpxchg(&wheel->nr_pending, &pending, pending + 1));
+	} while (!atomic64_try_cmpxchg(count, &pending, pending + 1));
 	return true;
 }
 
@@ -157,7 +158,7 @@ static bool hwt_pending_get(struct hwt_wheel *wheel)
 void hwt_pending_put(struct hwt_wheel *wheel)
 {
 	if (unlikely(wheel->max_pending))
-		atomic64_dec(&wheel->nr_pending);
+		atomic64_dec(&wheel->first_shard->nr_pending);
 }
 
 /* -- Schedule ------------------------------------------------------------ */
@@ -646,7 +647,7 @@ void __hwt_timeout_init(struct hwt_timeout *timeout, struct hwt_wheel *wheel,
 	timeout->link.next = NULL;
 	timeout->submit.next = NULL;
 	timeout->ops = ops;
-	timeout->wheel = wheel;
+	timeout->wheel = hwt_shard_here(wheel);
 	timeout->ended = false;
 	timeout->tracked = false;
 	timeout->cpu = 0;

@@ -80,15 +80,18 @@ static bool hwt_in_callback_of(struct hwt_wheel *wheel, const struct hwt_timeout
  * hwt_in_callback() - is the caller inside a callback of this wheel?
  * @wheel: the wheel
  *
- * Process context. Takes the wheel's lock.
+ * Process context. Takes the locks of the wheel's shards.
  */
 bool hwt_in_callback(struct hwt_wheel *wheel)
 {
-	bool inside;
+	struct hwt_wheel *shard;
+	bool inside = false;
 
-	spin_lock(&wheel->lock);
-	inside = hwt_in_callback_of(wheel, NULL);
-	spin_unlock(&wheel->lock);
+	for (shard = wheel; shard; shard = shard->next_shard) {
+		spin_lock(&shard->lock);
+		inside |= hwt_in_callback_of(shard, NULL);
+		spin_unlock(&shard->lock);
+	}
 	return inside;
 }
 
@@ -449,42 +452,30 @@ static void hwt_ended_wait(struct hwt_wheel *wheel)
 int hwt_wheel_barrier(struct hwt_wheel *wheel)
 {
 	struct hwt_runner runner = { .task = current };
+	struct hwt_wheel *shard;
 
 	might_sleep();
 	if (hwt_in_callback(wheel))
 		return -EDEADLK;
-	hwt_lockdep_wheel(wheel);
-	hwt_runner_enter(wheel, &runner);
-	/* A stopped wheel has no holds left. */
-	if (!wheel->stopped)
-		hwt_ended_wait(wheel);
-	hwt_runner_leave(wheel, &runner);
+	for (shard = wheel; shard; shard = shard->next_shard) {
+		hwt_lockdep_wheel(shard);
+		hwt_runner_enter(shard, &runner);
+		/* A stopped wheel has no holds left. */
+		if (!shard->stopped)
+			hwt_ended_wait(shard);
+		hwt_runner_leave(shard, &runner);
+	}
 	return 0;
 }
 EXPORT_SYMBOL_GPL(hwt_wheel_barrier);
 
-/**
- * hwt_wheel_flush() - wait until all due timeouts have fired
- * @wheel: the wheel
- *
- * Process context, sleeps. On return, each timeout that was scheduled before this call, for a tick
- * that had begun, and was not moved or cancelled meanwhile, has fired, and its callback has
- * returned. (A delay of 0 is rounded up to the next tick, as any delay; a deadline that has passed
- * is not.) Does not wait for timeouts that come due later. A timeout that two callers schedule at
- * the same time may be missed until both calls have returned.
- *
- * Return: 0; -EDEADLK from a callback of the wheel; -ESHUTDOWN if the wheel is
- * stopped, or was meanwhile.
- */
-int hwt_wheel_flush(struct hwt_wheel *wheel)
+/* Flush a shard. Return: as hwt_wheel_flush(). */
+static int hwt_shard_flush(struct hwt_wheel *wheel)
 {
 	struct hwt_mark mark = { .timeout.ops = &hwt_mark_ops, .timeout.wheel = wheel };
 	struct hwt_runner runner = { .task = current };
 	int ret = 0;
 
-	might_sleep();
-	if (hwt_in_callback(wheel))
-		return -EDEADLK;
 	hwt_lockdep_wheel(wheel);
 	hwt_runner_enter(wheel, &runner);
 	/* Link all timeouts scheduled before, including RUNNING ones and those on wheel->ended. */
@@ -508,6 +499,32 @@ int hwt_wheel_flush(struct hwt_wheel *wheel)
 	if (wheel->stopping)
 		ret = -ESHUTDOWN;
 	hwt_runner_leave(wheel, &runner);
+	return ret;
+}
+
+/**
+ * hwt_wheel_flush() - wait until all due timeouts have fired
+ * @wheel: the wheel
+ *
+ * Process context, sleeps. On return, each timeout that was scheduled before this call, for a tick
+ * that had begun, and was not moved or cancelled meanwhile, has fired, and its callback has
+ * returned. (A delay of 0 is rounded up to the next tick, as any delay; a deadline that has passed
+ * is not.) Does not wait for timeouts that come due later. A timeout that two callers schedule at
+ * the same time may be missed until both calls have returned.
+ *
+ * Return: 0; -EDEADLK from a callback of the wheel; -ESHUTDOWN if the wheel is
+ * stopped, or was meanwhile.
+ */
+int hwt_wheel_flush(struct hwt_wheel *wheel)
+{
+	struct hwt_wheel *shard;
+	int ret = 0;
+
+	might_sleep();
+	if (hwt_in_callback(wheel))
+		return -EDEADLK;
+	for (shard = wheel; shard; shard = shard->next_shard)
+		ret = hwt_shard_flush(shard) ?: ret;
 	return ret;
 }
 EXPORT_SYMBOL_GPL(hwt_wheel_flush);
@@ -584,13 +601,71 @@ static long hwt_drain(struct hwt_wheel *wheel, struct hwt_runner *runner,
 	}
 }
 
+/* Drain all shards. Return: the number of timeouts handed back. */
+static long hwt_stop_drain(struct hwt_wheel *wheel, hwt_handback_fn fn, void *arg)
+{
+	struct hwt_runner runner = { .task = current };
+	struct hwt_wheel *shard;
+	long n = 0;
+
+	for (shard = wheel; shard; shard = shard->next_shard) {
+		hwt_runner_enter(shard, &runner);
+		n += hwt_drain(shard, &runner, fn, arg);
+		hwt_runner_leave(shard, &runner);
+	}
+	return n;
+}
+
+/* From here on, schedules fail, and the threads of the shards serve no timeout. */
+static void hwt_stop_begin(struct hwt_wheel *wheel)
+{
+	struct hwt_wheel *shard;
+
+	for (shard = wheel; shard; shard = shard->next_shard) {
+		WRITE_ONCE(shard->closed, true);
+		spin_lock(&shard->lock);
+		shard->stopping = true;
+		spin_unlock(&shard->lock);
+	}
+}
+
+/* End the threads of all shards, and wait for callbacks. */
+void hwt_stop_threads(struct hwt_wheel *wheel)
+{
+	struct hwt_wheel *shard;
+
+	for (shard = wheel; shard; shard = shard->next_shard) {
+		hwt_threads_stop(shard);
+		spin_lock(&shard->lock);
+		hwt_wait_callbacks(shard, U64_MAX);
+		spin_unlock(&shard->lock);
+	}
+}
+
+static void hwt_stop_end(struct hwt_wheel *wheel)
+{
+	struct hwt_runner runner = { .task = current };
+	struct hwt_wheel *shard;
+
+	for (shard = wheel; shard; shard = shard->next_shard) {
+		spin_lock(&shard->lock);
+		hwt_wait_callbacks(shard, U64_MAX);
+		/* Reach the marks of barriers that came after the last drain. */
+		while (!list_empty(&shard->ended))
+			hwt_end_hold(shard, &runner, list_first_entry(&shard->ended,
+								      struct hwt_timeout, link));
+		WRITE_ONCE(shard->stopped, true);
+		spin_unlock(&shard->lock);
+	}
+}
+
 /**
  * hwt_stop() - hwt_wheel_stop() for shared wheels too
  * @wheel: the wheel
  * @fn:    as there
  * @arg:   as there
  *
- * The order matters:
+ * The order matters. Each step is taken on all shards before the next one:
  *
  *   1. Close the wheel, and wait for a grace period. From then on, timeouts are armed only
  *      by periodic ones whose callbacks return.
@@ -606,58 +681,33 @@ static long hwt_drain(struct hwt_wheel *wheel, struct hwt_runner *runner,
  */
 long hwt_stop(struct hwt_wheel *wheel, hwt_handback_fn fn, void *arg)
 {
-	struct hwt_runner runner = { .task = current };
+	struct hwt_wheel *shard;
 	long n = 0;
 
 	might_sleep();
 	if (hwt_in_callback(wheel))
 		return -EDEADLK;
-	hwt_lockdep_wheel(wheel);
+	for (shard = wheel; shard; shard = shard->next_shard)
+		hwt_lockdep_wheel(shard);
 	mutex_lock(&wheel->stop_lock);
 	/* Only a stop sets it, under this mutex. */
 	if (READ_ONCE(wheel->stopped))
 		goto out;
 
-	WRITE_ONCE(wheel->closed, true);
-	/* From here on, the engine and the workers serve no timeout. */
-	spin_lock(&wheel->lock);
-	wheel->stopping = true;
-	spin_unlock(&wheel->lock);
+	hwt_stop_begin(wheel);
 	/* Barrier stop.grace1, pairs with arm.rcu in hwt_arm_open(): a caller that has not seen the
 	 * wheel closed has pushed, and the drain finds the entry.
 	 */
 	synchronize_rcu();
-
-	hwt_runner_enter(wheel, &runner);
-	n += hwt_drain(wheel, &runner, fn, arg);
-	hwt_runner_leave(wheel, &runner);
-
-	hwt_threads_stop(wheel);
-	spin_lock(&wheel->lock);
-	hwt_wait_callbacks(wheel, U64_MAX);
-	spin_unlock(&wheel->lock);
-
-	hwt_runner_enter(wheel, &runner);
-	n += hwt_drain(wheel, &runner, fn, arg);
-	hwt_runner_leave(wheel, &runner);
-
+	n += hwt_stop_drain(wheel, fn, arg);
+	hwt_stop_threads(wheel);
+	n += hwt_stop_drain(wheel, fn, arg);
 	/* Barrier stop.grace2, pairs with cancel.rcu in __hwt_cancel(): a timeout that was claimed
 	 * is pushed, and the drain finds it.
 	 */
 	synchronize_rcu();
-
-	hwt_runner_enter(wheel, &runner);
-	n += hwt_drain(wheel, &runner, fn, arg);
-	hwt_runner_leave(wheel, &runner);
-
-	spin_lock(&wheel->lock);
-	hwt_wait_callbacks(wheel, U64_MAX);
-	/* Reach the marks of barriers that came after the last drain. */
-	while (!list_empty(&wheel->ended))
-		hwt_end_hold(wheel, &runner,
-			     list_first_entry(&wheel->ended, struct hwt_timeout, link));
-	WRITE_ONCE(wheel->stopped, true);
-	spin_unlock(&wheel->lock);
+	n += hwt_stop_drain(wheel, fn, arg);
+	hwt_stop_end(wheel);
 	trace_hwt_wheel_stop(wheel, n);
 out:
 	mutex_unlock(&wheel->stop_lock);

@@ -32,6 +32,7 @@ bool hwt_mark_reached(struct hwt_wheel *wheel, struct hwt_timeout *timeout);
 int hwt_sync(struct hwt_timeout *timeout, u64 set);
 bool hwt_in_callback(struct hwt_wheel *wheel);
 void hwt_wait_runners(struct hwt_wheel *wheel);
+void hwt_stop_threads(struct hwt_wheel *wheel);
 long hwt_stop(struct hwt_wheel *wheel, hwt_handback_fn fn, void *arg);
 
 #endif /* _HWT_CORE_SYNC_H */

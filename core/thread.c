@@ -16,6 +16,7 @@
 #include <linux/sched.h>
 #include <linux/sched/task.h>
 #include <linux/slab.h>
+#include <linux/string.h>
 #include <linux/workqueue.h>
 
 #include "core/client.h"
@@ -244,14 +245,14 @@ static int hwt_worker_thread(void *arg)
 
 /* -- Creation and end ------------------------------------------------------ */
 
-static int hwt_worker_create(struct hwt_wheel *wheel, unsigned int number)
+static int hwt_worker_create(struct hwt_wheel *wheel, const char *name, unsigned int number)
 {
 	struct hwt_worker *worker = &wheel->worker[number];
 	struct task_struct *thread;
 
 	worker->wheel = wheel;
 	INIT_LIST_HEAD(&worker->idle);
-	thread = kthread_create(hwt_worker_thread, worker, "%s/%u", wheel->name, number);
+	thread = kthread_create(hwt_worker_thread, worker, "%s/%u", name, number);
 	if (IS_ERR(thread))
 		return PTR_ERR(thread);
 	/* The thread may be woken even when it has ended. */
@@ -294,9 +295,15 @@ static void hwt_workers_free(struct hwt_wheel *wheel, unsigned int n)
  */
 int hwt_threads_start(struct hwt_wheel *wheel, gfp_t gfp)
 {
+	char name[HWT_NAME_MAX + 4];
 	struct task_struct *thread;
 	unsigned int n;
 	int ret;
+
+	if (wheel->nr_shards > 1)
+		snprintf(name, sizeof(name), "%s:%u", wheel->name, wheel->shard);
+	else
+		strscpy(name, wheel->name, sizeof(name));
 
 	if (wheel->workers) {
 		wheel->worker = kcalloc(wheel->workers, sizeof(*wheel->worker), gfp);
@@ -304,11 +311,11 @@ int hwt_threads_start(struct hwt_wheel *wheel, gfp_t gfp)
 			return -ENOMEM;
 	}
 	for (n = 0; n < wheel->workers; n++) {
-		ret = hwt_worker_create(wheel, n);
+		ret = hwt_worker_create(wheel, name, n);
 		if (ret)
 			goto err;
 	}
-	thread = kthread_create(hwt_engine_thread, wheel, "%s", wheel->name);
+	thread = kthread_create(hwt_engine_thread, wheel, "%s", name);
 	ret = PTR_ERR_OR_ZERO(thread);
 	if (ret)
 		goto err;
@@ -383,19 +390,30 @@ void hwt_threads_pin(struct hwt_wheel *wheel)
 struct hwt_attach {
 	struct work_struct	work;
 	struct task_struct	*from;
-	struct task_struct	*thread;
+	struct hwt_wheel	*wheel;
 	int			ret;
 };
 
 static void hwt_attach_work(struct work_struct *work)
 {
 	struct hwt_attach *attach = container_of(work, struct hwt_attach, work);
+	struct hwt_wheel *shard;
 
-	attach->ret = cgroup_attach_task_all(attach->from, attach->thread);
+	for (shard = attach->wheel; shard; shard = shard->next_shard) {
+		attach->ret = cgroup_attach_task_all(attach->from, shard->thread);
+		if (attach->ret)
+			return;
+		/* A cpuset has set another affinity. */
+		if (shard->pinned) {
+			cpus_read_lock();
+			set_cpus_allowed_ptr(shard->thread, shard->affinity);
+			cpus_read_unlock();
+		}
+	}
 }
 
 /**
- * hwt_wheel_attach_cgroups() - move a wheel's thread to the cgroups of the caller
+ * hwt_wheel_attach_cgroups() - move a wheel's threads to the cgroups of the caller
  * @wheel: the wheel, which has no workers
  *
  * Process context, sleeps. A worker does it: the caller may lack the privilege to move a kernel
@@ -405,19 +423,13 @@ static void hwt_attach_work(struct work_struct *work)
  */
 int hwt_wheel_attach_cgroups(struct hwt_wheel *wheel)
 {
-	struct hwt_attach attach = { .from = current, .thread = wheel->thread };
+	struct hwt_attach attach = { .from = current, .wheel = wheel };
 
 	INIT_WORK_ONSTACK(&attach.work, hwt_attach_work);
 	/* No barrier: the workqueue orders the work after this, and flush_work() its result. */
 	queue_work(system_unbound_wq, &attach.work);
 	flush_work(&attach.work);
 	destroy_work_on_stack(&attach.work);
-	/* A cpuset has set another affinity. */
-	if (!attach.ret && wheel->pinned) {
-		cpus_read_lock();
-		set_cpus_allowed_ptr(wheel->thread, wheel->affinity);
-		cpus_read_unlock();
-	}
 	return attach.ret;
 }
 #else

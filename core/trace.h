@@ -37,15 +37,17 @@ TRACE_EVENT(hwt_schedule,
 			     __field(const void *, function)
 			     __field(u64, expires)
 			     __field(int, ret)
+			     __field(unsigned int, shard)
 			     __array(char, wheel, HWT_NAME_MAX)),
 	    TP_fast_assign(__entry->timeout = timeout;
 			   __entry->function = function;
 			   __entry->expires = hwt_tick_to_ns(wheel, tick);
 			   __entry->ret = ret;
+			   __entry->shard = wheel->shard;
 			   memcpy(__entry->wheel, wheel->name, HWT_NAME_MAX);),
-	    TP_printk("wheel=%s timeout=%p function=%ps expires=%lld ret=%d",
+	    TP_printk("wheel=%s timeout=%p function=%ps expires=%lld ret=%d shard=%u",
 		      __entry->wheel, __entry->timeout, __entry->function,
-		      __entry->expires, __entry->ret)
+		      __entry->expires, __entry->ret, __entry->shard)
 );
 
 /*
@@ -60,12 +62,14 @@ TRACE_EVENT(hwt_cancel,
 	    TP_ARGS(wheel, timeout, tick),
 	    TP_STRUCT__entry(__field(const void *, timeout)
 			     __field(u64, expires)
+			     __field(unsigned int, shard)
 			     __array(char, wheel, HWT_NAME_MAX)),
 	    TP_fast_assign(__entry->timeout = timeout;
 			   __entry->expires = hwt_tick_to_ns(wheel, tick);
+			   __entry->shard = wheel->shard;
 			   memcpy(__entry->wheel, wheel->name, HWT_NAME_MAX);),
-	    TP_printk("wheel=%s timeout=%p expires=%lld",
-		      __entry->wheel, __entry->timeout, __entry->expires)
+	    TP_printk("wheel=%s timeout=%p expires=%lld shard=%u",
+		      __entry->wheel, __entry->timeout, __entry->expires, __entry->shard)
 );
 
 /*
@@ -81,15 +85,17 @@ TRACE_EVENT(hwt_expire_entry,
 			     __field(const void *, function)
 			     __field(u64, expires)
 			     __field(u64, now)
+			     __field(unsigned int, shard)
 			     __array(char, wheel, HWT_NAME_MAX)),
 	    TP_fast_assign(__entry->timeout = timeout;
 			   __entry->function = function;
 			   __entry->expires = hwt_tick_to_ns(wheel, tick);
 			   __entry->now = now;
+			   __entry->shard = wheel->shard;
 			   memcpy(__entry->wheel, wheel->name, HWT_NAME_MAX);),
-	    TP_printk("wheel=%s timeout=%p function=%ps expires=%llu now=%llu",
+	    TP_printk("wheel=%s timeout=%p function=%ps expires=%llu now=%llu shard=%u",
 		      __entry->wheel, __entry->timeout, __entry->function,
-		      __entry->expires, __entry->now)
+		      __entry->expires, __entry->now, __entry->shard)
 );
 
 /*
@@ -101,12 +107,14 @@ TRACE_EVENT(hwt_expire_exit,
 	    TP_ARGS(wheel, timeout, function),
 	    TP_STRUCT__entry(__field(const void *, timeout)
 			     __field(const void *, function)
+			     __field(unsigned int, shard)
 			     __array(char, wheel, HWT_NAME_MAX)),
 	    TP_fast_assign(__entry->timeout = timeout;
 			   __entry->function = function;
+			   __entry->shard = wheel->shard;
 			   memcpy(__entry->wheel, wheel->name, HWT_NAME_MAX);),
-	    TP_printk("wheel=%s timeout=%p function=%ps",
-		      __entry->wheel, __entry->timeout, __entry->function)
+	    TP_printk("wheel=%s timeout=%p function=%ps shard=%u",
+		      __entry->wheel, __entry->timeout, __entry->function, __entry->shard)
 );
 
 /*
@@ -120,12 +128,14 @@ TRACE_EVENT(hwt_wake,
 	    TP_ARGS(wheel, expires, kicked),
 	    TP_STRUCT__entry(__field(u64, expires)
 			     __field(bool, kicked)
+			     __field(unsigned int, shard)
 			     __array(char, wheel, HWT_NAME_MAX)),
 	    TP_fast_assign(__entry->expires = expires;
 			   __entry->kicked = kicked;
+			   __entry->shard = wheel->shard;
 			   memcpy(__entry->wheel, wheel->name, HWT_NAME_MAX);),
-	    TP_printk("wheel=%s expires=%lld kicked=%d",
-		      __entry->wheel, __entry->expires, __entry->kicked)
+	    TP_printk("wheel=%s expires=%lld kicked=%d shard=%u",
+		      __entry->wheel, __entry->expires, __entry->kicked, __entry->shard)
 );
 
 /*
@@ -142,14 +152,16 @@ TRACE_EVENT(hwt_pass,
 	    TP_STRUCT__entry(__field(u64, cursor)
 			     __field(unsigned int, collected)
 			     __field(unsigned int, served)
+			     __field(unsigned int, shard)
 			     __array(char, wheel, HWT_NAME_MAX)),
 	    TP_fast_assign(__entry->cursor = hwt_tick_to_ns(wheel, cursor);
 			   __entry->collected = collected;
 			   __entry->served = served;
+			   __entry->shard = wheel->shard;
 			   memcpy(__entry->wheel, wheel->name, HWT_NAME_MAX);),
-	    TP_printk("wheel=%s cursor=%llu collected=%u served=%u",
+	    TP_printk("wheel=%s cursor=%llu collected=%u served=%u shard=%u",
 		      __entry->wheel, __entry->cursor, __entry->collected,
-		      __entry->served)
+		      __entry->served, __entry->shard)
 );
 
 /*
@@ -167,6 +179,7 @@ TRACE_EVENT(hwt_wheel_create,
 			     __field(unsigned int, levels)
 			     __field(unsigned int, clock)
 			     __field(unsigned int, workers)
+			     __field(unsigned int, shards)
 			     __field(bool, shared)
 			     __array(char, wheel, HWT_NAME_MAX)
 			     __array(char, creator, HWT_CREATOR_MAX)),
@@ -176,13 +189,15 @@ TRACE_EVENT(hwt_wheel_create,
 			   __entry->levels = wheel->buckets.levels;
 			   __entry->clock = wheel->clock;
 			   __entry->workers = wheel->workers;
+			   __entry->shards = wheel->nr_shards;
 			   __entry->shared = wheel->is_shared;
 			   memcpy(__entry->wheel, wheel->name, HWT_NAME_MAX);
 			   memcpy(__entry->creator, wheel->creator, HWT_CREATOR_MAX);),
-	    TP_printk("wheel=%s tick_ns=%llu ticks=%u levels=%u clock=%u max_pending=%llu workers=%u shared=%d creator=%s",
+	    TP_printk("wheel=%s tick_ns=%llu ticks=%u levels=%u clock=%u max_pending=%llu workers=%u shards=%u shared=%d creator=%s",
 		      __entry->wheel, __entry->tick_ns, __entry->ticks,
 		      __entry->levels, __entry->clock, __entry->max_pending,
-		      __entry->workers, __entry->shared, __entry->creator)
+		      __entry->workers, __entry->shards, __entry->shared,
+		      __entry->creator)
 );
 
 /*

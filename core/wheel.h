@@ -144,6 +144,12 @@ struct hwt_wheel {
 	bool			closed;
 	/* The engine. Referenced, since it may be woken even when it has ended. */
 	struct task_struct	*thread;
+	/* The shards, see core/shard.c. Constant once created. */
+	struct hwt_wheel	*first_shard;	/* the wheel that clients know */
+	struct hwt_wheel	*next_shard;	/* NULL: this one is the last */
+	struct hwt_wheel	**shard_of_cpu;	/* first_shard's; NULL: there is one only */
+	unsigned int		nr_shards;
+	unsigned int		shard;		/* the number of this one */
 
 	/*
 	 * Shared by submitters and the engine, see hwt_engine_sleep(). Any context, no lock.
@@ -157,7 +163,7 @@ struct hwt_wheel {
 	bool			kicked;
 	/* There are cancelled timeouts to collect. Set by cancels, cleared by the engine. */
 	bool			reclaim;
-	/* Pending timeouts. Counted only if there is a max_pending. */
+	/* Pending timeouts of all shards. The first shard's, counted only with a max_pending. */
 	atomic64_t		nr_pending;
 	/* Wakes the engine for contexts that may not. */
 	struct irq_work		irq_work;
@@ -221,6 +227,7 @@ struct hwt_wheel {
 	enum hwt_wait_strategy	wait;
 	cpumask_var_t		affinity;	/* if @pinned */
 	bool			pinned;
+	bool			own_cpus;	/* @affinity is the client's choice */
 	/* Some threads of a pinned wheel may not be pinned: set by such a thread, cleared by the
 	 * engine before it pins all. Without a lock, since a thread sets it after its affinity was
 	 * changed.
@@ -253,6 +260,15 @@ struct hwt_wheel {
 	const struct module	*owner;		/* may be unloaded: compared only */
 	char			owner_name[MODULE_NAME_LEN];
 };
+
+/* Return the shard for timeouts that are initialised on this CPU. */
+static inline struct hwt_wheel *hwt_shard_here(struct hwt_wheel *wheel)
+{
+	if (!wheel || !wheel->shard_of_cpu)
+		return wheel;
+	/* Any shard is right if the caller moves to another CPU now. */
+	return wheel->shard_of_cpu[raw_smp_processor_id()];
+}
 
 /* Return the ticks of a revolution of level 0. */
 static inline u64 hwt_revolution(const struct hwt_wheel *wheel)

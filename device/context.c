@@ -244,6 +244,8 @@ int hwt_context_setup(struct hwt_context *ctx, const struct hwt_setup_args *args
 		.ticks_per_wheel = args->ticks_per_wheel,
 		.levels		 = args->levels,
 		.max_pending	 = args->max_pending,
+		/* A context is on one shard. */
+		.shards		 = 1,
 	};
 	struct hwt_setup setup = { .keyed = args->flags & HWT_SETUP_KEYS };
 	int ret;
@@ -499,7 +501,7 @@ struct hwt_context *hwt_context_create(void)
 		err = ERR_CAST(ctx->home);
 		goto err_user;
 	}
-	ctx->wheel = ctx->home->wheel;
+	ctx->wheel = hwt_wheel_shard(ctx->home->wheel);
 	ctx->unlimited = hwt_user_unlimited();
 	xa_init_flags(&ctx->entries, XA_FLAGS_ALLOC | XA_FLAGS_ACCOUNT);
 	INIT_LIST_HEAD(&ctx->ready);
@@ -539,14 +541,6 @@ u64 hwt_context_cancel_all(struct hwt_context *ctx)
 	return hwt_context_walk(ctx, hwt_entry_cancel_one);
 }
 
-static bool hwt_entry_forget(struct hwt_entry *entry)
-	__must_hold(&entry->ctx->entries.xa_lock)
-{
-	hwt_cancel(&entry->timeout);
-	hwt_entry_remove(entry);
-	return true;
-}
-
 /**
  * hwt_context_close() - end a context
  * @ctx: the context; its last descriptor is closed, so no program is in a call
@@ -556,7 +550,7 @@ static bool hwt_entry_forget(struct hwt_entry *entry)
 void hwt_context_close(struct hwt_context *ctx)
 {
 	hwt_context_debugfs_remove(ctx);
-	hwt_context_walk(ctx, hwt_entry_forget);
+	hwt_context_walk(ctx, hwt_entry_cancel_one);
 	/* Not with the context, which a wheel's thread may free. */
 	if (ctx->keyed)
 		rhashtable_destroy(&ctx->keys);

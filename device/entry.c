@@ -18,6 +18,7 @@
 #include <linux/xarray.h>
 
 #include "hwt.h"
+#include "core/client.h"
 #include "device/context.h"
 #include "device/entry.h"
 #include "device/event.h"
@@ -296,7 +297,7 @@ int hwt_entry_insert(struct hwt_context *ctx, struct hwt_entry *entry)
 		__xa_erase(&ctx->entries, slot);
 		goto err;
 	}
-	hwt_timeout_set_wheel(&entry->timeout, ctx->wheel);
+	hwt_timeout_set_shard(&entry->timeout, ctx->wheel);
 	WRITE_ONCE(ctx->fixed, true);
 	ctx->stats.pending++;
 	return 0;

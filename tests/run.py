@@ -70,7 +70,7 @@ def run_guest(args):
     longest = max(test.limit * (2 if test.shared else 1) for test in tests)
     machine = guest.Guest(guest.Options(
         kernel=kernel, initrd=initrd, out=out, planned=len(tests), results=results, label=name, quick=int(args.quick),
-        disk=disk, append=args.append.split(), silence=longest + 90))
+        disk=disk, append=args.append.split(), silence=longest + 90, cpus=args.cpus, nodes=args.nodes))
     if checked:
         machine.results.passed("static/gcc-W1: no warning in any module")
         machine.results.passed("static/sparse: no warning in any module")
@@ -351,6 +351,8 @@ def main():
     parser.add_argument("--name", default="", help="guest: name of its directory, and in verdicts")
     parser.add_argument("--pattern", default="*", help="guest: names of tests, divided by |, all others after !")
     parser.add_argument("--append", default="", help="guest: words for the kernel's command line")
+    parser.add_argument("--cpus", type=int, default=2, help="guest: number of processors")
+    parser.add_argument("--nodes", type=int, default=1, help="guest: number of NUMA nodes")
     parser.add_argument("--results", help="guest: where to write them")
     args = parser.parse_args()
     what = args.what[0]

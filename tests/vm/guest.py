@@ -45,6 +45,7 @@ class Options:
     quick: int = 0
     memory: str = "1G"
     cpus: int = 2
+    nodes: int = 1              # of NUMA, with as many processors each
     disk: str = ""              # a file system, for tests with the directive
     append: list = field(default_factory=list)  # more for the kernel's command line
     silence: int = 240          # seconds without output that are a hang
@@ -69,6 +70,16 @@ def emulator_version(emulator):
 def escaped(path):
     """As the value of an option that others may follow."""
     return str(path).replace(",", ",,")
+
+
+def numa(options):
+    """The emulator's words for several nodes."""
+    words = []
+    size, each = int(options.memory.removesuffix("G")) * 1024 // options.nodes, options.cpus // options.nodes
+    for node in range(options.nodes if options.nodes > 1 else 0):
+        words += ["-object", f"memory-backend-ram,id=memory{node},size={size}M",
+                  "-numa", f"node,nodeid={node},memdev=memory{node},cpus={node * each}-{(node + 1) * each - 1}"]
+    return words
 
 
 def second_line(arch, path):
@@ -169,7 +180,7 @@ class Qemu:
         ]
         command = [
             emulator, "-machine", machine, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
-            "-smp", options.cpus, "-m", options.memory,
+            "-smp", f"{options.cpus},sockets={options.nodes}", "-m", options.memory, *numa(options),
             "-accel", "kvm" if self.kvm else "tcg,thread=multi",
             "-cpu", "host" if self.kvm else processor,
             "-kernel", options.kernel.vmlinuz, "-initrd", options.initrd, "-append", " ".join(append),

@@ -36,6 +36,18 @@ check()
 
 plan() { echo "1..$hwt_points"; }
 
+# Each load of hwt.ko has the guest's parameters, and those of a test behind them.
+insmod()
+{
+	hwt_file=$1
+	shift
+	# shellcheck disable=SC2086 # parameters
+	case $hwt_file in
+	*/hwt.ko) set -- ${HWT_PARAMS:-} "$@" ;;
+	esac
+	command insmod "$hwt_file" "$@"
+}
+
 # load NAME [param=value...]
 load()
 {

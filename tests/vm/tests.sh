@@ -7,6 +7,7 @@
 # HWT_DIR: the directory of this file, the list, scripts, programs (bin) and modules.
 # HWT_KERNEL, HWT_QUICK, HWT_SLOW, HWT_TCG, HWT_PATCHING: for the tests, see tests/README.md.
 # HWT_LANES: tests that share a load run so many at a time; default 4, on slow kernels 1.
+# HWT_PARAMS: parameters for hwt.ko.
 # HWT_GUEST=1: all of this machine is ours.
 # HWT_BY: what the markers begin with, default "hwt". Tests that run in a test have their own.
 
@@ -19,6 +20,18 @@ mark()
 {
 	echo "$*"
 	echo "$*" >/dev/kmsg
+}
+
+# Each load of hwt.ko has the guest's parameters, and those of a test behind them.
+insmod()
+{
+	local file=$1
+	shift
+	# shellcheck disable=SC2086 # parameters
+	case $file in
+	*/hwt.ko) set -- ${HWT_PARAMS:-} "$@" ;;
+	esac
+	command insmod "$file" "$@"
 }
 
 hwt_loaded() { grep -q '^hwt ' /proc/modules; }
