@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Verify the life of a timeout and the barriers of the module; print TAP. See README.md.
 
-verify.py [--quick|--deep] [model] [weak] [litmus]   all three if none is named
+verify.py [--quick|--deep] [model] [weak] [shards] [litmus]   all if none is named
 verify.py one NAME         one configuration of a model, or one litmus test with all it can come to
 verify.py trail MUTATION   how a model fails without a rule, step by step
 verify.py table            each barrier: where it is, what it pairs with, which tests have it
@@ -22,6 +22,7 @@ import host
 import litmus
 
 BUILD = host.BUILD / "verify"
+MODELS = ["life", "weak", "shards"]
 LEVELS = ["quick", "full", "deep"]
 DEPTH = 200000
 # How much memory an explorer may take, and what it takes at most. (Deep: not known.)
@@ -42,6 +43,9 @@ MEANINGS = [
     ("!(live", "scheduled, and let go without having fired"),
     ("live", "fired or handed back after a cancel, or twice"),
     ("busy", "two callbacks of one timeout at once"),
+    ("drained", "a callback has begun after the stop"),
+    ("running", "a callback was executing when stop had returned"),
+    ("armed", "armed when stop had returned"),
     ("ops", "the callbacks of another life"),
     ("owed", "a hold was not released, or twice"),
     ("state[1]&7", "held when stop had returned"),
@@ -74,7 +78,7 @@ class Model:
     """A model in Promela, its configurations, and its mutations: a rule or a barrier left out.
 
     life.pml is explored without partial order reduction, and has all mutations compiled in: the
-    environment says which. weak.pml has one compiled in at a time.
+    environment says which. The others have one compiled in at a time.
     """
 
     def __init__(self, name):
@@ -247,7 +251,7 @@ def check(level, parts):
 
 def one(name):
     """Run one configuration, or one litmus test."""
-    for model in (Model("life"), Model("weak")):
+    for model in map(Model, MODELS):
         if name in model.configs:
             found = model.explore(model.build(name, "", "deep"), "")
             passed, text, notes = model.judge(name, "", found)
@@ -261,7 +265,7 @@ def one(name):
 
 def trail(mutation):
     """Print what leads to a mutation's failure, one line a step."""
-    model = next((m for m in (Model("life"), Model("weak")) if mutation in m.mutations), None)
+    model = next((m for m in map(Model, MODELS) if mutation in m.mutations), None)
     if not model:
         raise host.Failed(f"no mutation {mutation}")
     directory = model.build(model.mutations[mutation][2], model.variant(mutation), "full")
@@ -284,9 +288,9 @@ def main():
     levels = [word[2:] for word in words if word in ("--quick", "--deep")]
     parts = [word for word in words if not word.startswith("--")]
     if len(levels) > 1 or len(levels) + len(parts) != len(words) or \
-            set(parts) - {"model", "weak", "litmus"}:
+            set(parts) - {"model", "weak", "shards", "litmus"}:
         sys.exit(__doc__)
-    parts = ["life" if part == "model" else part for part in parts or ["litmus", "model", "weak"]]
+    parts = ["life" if part == "model" else part for part in parts or ["litmus", "model", "weak", "shards"]]
     return check(levels[0] if levels else "full", parts)
 
 

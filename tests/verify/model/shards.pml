@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The stop of a wheel of two shards. For spin; see README.md. life.pml has the life of a timeout
+ * within a shard, in detail; here a schedule, a firing and a hand-back are one step each.
+ *
+ * Each shard has a timeout and an engine. A callback arms the timeout of the other shard, and may be
+ * periodic: then its own timeout is armed again when it returns, whether the wheel is closed or not.
+ * A client schedules and cancels. A mutation is -DMUTATION=NAME.
+ */
+
+/*
+ * The table of configurations has a value for each, and the defaults:
+ *
+ * PERIODIC	shards whose timeout is periodic: 1, 2 or 3
+ * OPS		how often the client does something
+ * FIRES	how often an engine may fire
+ */
+
+#include "mutations.h"
+#ifndef MUTATION
+#define MUTATION 0		/* nothing is left out */
+#endif
+#define MUT(n) ((n) == MUTATION)
+
+bool armed[2], closed[2], stopping[2], should_stop[2], ended[2], running[2];
+byte readers;			/* RCU read-side sections under way */
+bool drained;			/* the stop has begun to hand back */
+bool done;			/* hwt_wheel_stop() has returned */
+byte handed_back, pending;	/* pending: scheduled, and neither fired, cancelled nor handed back */
+
+/* hwt_arm_open(): in an RCU section from the look at @closed to the change of the state. */
+inline schedule(x)
+{
+	atomic { readers++ };
+	if
+	:: atomic { closed[x] -> readers-- }
+	:: atomic { !closed[x] -> skip };
+	   atomic {
+		if
+		:: !armed[x] -> armed[x] = true; pending++
+		:: else
+		fi;
+		readers--
+	   }
+	fi
+}
+
+proctype Engine(byte s)
+{
+	byte fires = 0;
+
+	do
+	:: atomic { should_stop[s] -> ended[s] = true; break }
+	:: atomic { armed[s] && !stopping[s] && !should_stop[s] && fires < FIRES ->
+		armed[s] = false; pending--; fires++; running[s] = true;
+		/* Once the first timeout is handed back, no callback begins, on any shard. */
+		assert(!drained)
+	   }
+	   schedule(1 - s);
+	   atomic {
+		if
+		:: (PERIODIC & (1 << s)) && !armed[s] -> armed[s] = true; pending++
+		:: else
+		fi;
+		running[s] = false
+	   }
+	:: atomic { fires == FIRES && should_stop[s] -> ended[s] = true; break }
+	od
+}
+
+proctype Client()
+{
+	byte n = 0, x;
+
+	do
+	:: n < OPS ->
+		n++;
+		if
+		:: x = 0
+		:: x = 1
+		fi;
+		if
+		:: schedule(x)
+		:: atomic { armed[x] -> armed[x] = false; pending-- }
+		:: skip
+		fi
+	:: n == OPS -> break
+	od
+}
+
+inline drain(s)
+{
+	atomic {
+		drained = true;
+		if
+		:: armed[s] -> armed[s] = false; pending--; handed_back++
+		:: else
+		fi
+	}
+}
+
+/* Step by step, each on both shards, as hwt_stop(). */
+proctype Stop()
+{
+	atomic { closed[0] = true };
+	atomic { stopping[0] = true };
+	if
+	:: MUT(ONE_BY_ONE) ->
+		/* All steps on the first shard before any on the second. */
+		readers == 0;
+		drain(0);
+		atomic { should_stop[0] = true };
+		ended[0];
+		drain(0)
+	:: else
+	fi;
+	if
+	:: MUT(CLOSE_FIRST_ONLY)
+	:: else -> atomic { closed[1] = true }
+	fi;
+	atomic { stopping[1] = true };
+	if
+	:: MUT(NO_GRACE)
+	:: else -> readers == 0
+	fi;
+	drain(0);
+	drain(1);
+	atomic { should_stop[0] = true };
+	ended[0];
+	atomic { should_stop[1] = true };
+	if
+	:: MUT(NOT_WAITED)
+	:: else -> ended[1]
+	fi;
+	if
+	:: MUT(NO_SECOND_DRAIN)
+	:: else -> drain(0); drain(1)
+	fi;
+	atomic {
+		done = true;
+		assert(!armed[0] && !armed[1]);
+		assert(pending == 0);
+		assert(!running[0] && !running[1])
+	}
+}
+
+/* After the stop, nothing is armed any more. */
+proctype Watch()
+{
+end:
+	atomic { done && (armed[0] || armed[1]) -> assert(!armed[0] && !armed[1]) }
+}
+
+init {
+	atomic {
+		armed[0] = true;
+		pending = 1;
+		run Engine(0); run Engine(1); run Client(); run Stop(); run Watch()
+	}
+}
