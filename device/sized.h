@@ -25,10 +25,10 @@ static inline int hwt_sized_load(void *to, size_t size, const void *from, size_t
 {
 	if (from_size > size) {
 		memcpy(to, from, size);
-		return memchr_inv(from + size, 0, from_size - size) ? -E2BIG : 0;
+		return memchr_inv((const u8 *)from + size, 0, from_size - size) ? -E2BIG : 0;
 	}
 	memcpy(to, from, from_size);
-	memset(to + from_size, 0, size - from_size);
+	memset((u8 *)to + from_size, 0, size - from_size);
 	return 0;
 }
 
@@ -42,7 +42,7 @@ static inline int hwt_sized_load(void *to, size_t size, const void *from, size_t
 static inline void hwt_sized_store(void *to, size_t to_size, const void *from, size_t size)
 {
 	if (to_size > size) {
-		memset(to + size, 0, to_size - size);
+		memset((u8 *)to + size, 0, to_size - size);
 		to_size = size;
 	}
 	memcpy(to, from, to_size);

@@ -113,13 +113,13 @@ static void unload_soon(struct __test_metadata *_metadata)
  * The guest looks for lost memory in the end, too; but here some is the kernel's own.
  *
  * Is it one of hwt's? It may be unloaded: then its functions are addresses without a name, as
- * only those of modules that have gone are. A name of a cache is lost where sysfs has no memory
- * for it, which is the kernel's own matter.
+ * only those of modules that have gone are. The kernel itself loses the name of a cache or a class
+ * for which sysfs has no memory.
  */
 static bool leak_of_hwt(const char *object)
 {
 	return (strstr(object, "hwt") || strstr(object, ">] 0x")) &&
-	       !strstr(object, "sysfs_slab_add");
+	       !strstr(object, "sysfs_slab_add") && !strstr(object, "__class_register");
 }
 
 /* Returns how many; the first one is @leak. */
