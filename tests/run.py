@@ -171,6 +171,13 @@ def guest_jobs(name, quick, named=False, shards=1, weight=1):
     return jobs
 
 
+def shards_job():
+    """The quick tests on many processors of two nodes, with wheels of several shards."""
+    results = RESULTS / "guest-shards"
+    return Job("guest-shards", python("run.py", "guest", "stock", "--quick", "--name", "shards", "--cpus", "8", "--nodes", "2",
+                                      "--append", "HWT_PARAMS=shards=4", "--results", results), weight=17, guest=True)
+
+
 def check_jobs():
     """What every change needs."""
     return [
@@ -200,6 +207,7 @@ def all_jobs():
                            shards=shards if kernel.tests == "all" else 1,
                            weight=60 if kernel.slow else 30 if kernel.tests == "all" else 5)
     return jobs + [
+        shards_job(),
         Job("static", python("static/static.py", "--results", RESULTS / "static"), weight=20),
         tap("verify", *python("verify/verify.py"), weight=25),
         tap("wheel", "make", "-s", "--no-print-directory", "-C", TESTS / "unit", f"OUT={host.BUILD}/unit", "check",
