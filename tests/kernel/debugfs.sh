@@ -36,7 +36,8 @@ max_pending 100
 workers 0
 priority normal
 wait sleep
-cpus all" cat "$dir/params"
+cpus all
+shards 1" cat "$dir/params"
 
 # The engine's own counters are what they are.
 counters() { grep -v '^\(late\|behind\|collected\|wakeups\|passes\) ' "$dir/stats"; }
@@ -66,6 +67,14 @@ lateness()
 }
 expect "lateness" 0 "5 0" lateness
 expect "the last line of it is not empty" 0 "" sh -c "tail -n 1 '$dir/lateness' | grep ' 0\$' || true"
+
+# Of a wheel of one shard, it has the wheel's counters.
+shards() { awk 'NR == 1 || ($1 == 0 && $2 == 3 && $3 == 9 && $4 == 5 && $5 == 1 && $10 == "all") { print NF }' "$dir/shards"; }
+expect "shards" 0 "11
+10" shards
+[ -z "${HWT_PARAMS:-}" ] || expect "each shard of a wheel" 0 \
+	"$(seq 0 $(($(cat /sys/module/hwt/parameters/shards) - 1)))" \
+	sed -n 's/ .*//; 2,$p' "$top"/wheels/1-*/shards
 
 functions() { sed -n 's/^[0-9][0-9]* \(.*\) \[test_shown\]$/\1/p' "$dir/callbacks" | sort; }
 expect "callbacks" 0 "shown_other

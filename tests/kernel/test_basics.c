@@ -177,7 +177,7 @@ static void __init test_conditions(struct hwt_wheel *wheel)
 /* Due, and its turn has not come. */
 static void __init test_pushed_back(void)
 {
-	struct hwt_wheel *wheel = kt_wheel("pushed", .workers = 1);
+	struct hwt_wheel *wheel = kt_wheel("pushed", .workers = 1, .shards = 1);
 	static struct kt_stay stay;
 	struct kt kt;
 

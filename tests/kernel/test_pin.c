@@ -132,7 +132,7 @@ static void __init test_pinned(unsigned int workers)
 {
 	static struct cpumask mask;
 	struct hwt_wheel_params params = {
-		.name = "pinned", .workers = workers, .cpus = &mask,
+		.name = "pinned", .workers = workers, .cpus = &mask, .shards = 1,
 	};
 	struct hwt_wheel_params made;
 	struct hwt_wheel *wheel;
@@ -186,7 +186,8 @@ static void __init test_priority(const char *what, enum hwt_priority priority,
 	unsigned int workers;
 
 	for (workers = 0; workers <= 2; workers += 2) {
-		wheel = kt_wheel("priority", .priority = priority, .workers = workers);
+		wheel = kt_wheel("priority", .priority = priority, .workers = workers,
+				 .shards = 1);
 		KTEST(!IS_ERR(wheel), "a wheel of priority %s with %u workers", what, workers);
 		seen_init(-1);
 		seen.policy = policy;
@@ -242,7 +243,7 @@ static void __init test_offline(unsigned int workers, bool busy)
 {
 	struct hwt_wheel_params params = {
 		.name = "offline", .workers = workers, .cpus = cpumask_of(victim),
-		.wait = busy ? HWT_WAIT_BUSY : HWT_WAIT_SLEEP,
+		.wait = busy ? HWT_WAIT_BUSY : HWT_WAIT_SLEEP, .shards = 1,
 	};
 	struct hwt_wheel *wheel = hwt_wheel_create(&params), *late;
 	struct hwt_periodic periodic;
@@ -288,7 +289,7 @@ static void __init test_offline(unsigned int workers, bool busy)
 static struct hwt_wheel * __init busy_wheel(unsigned int workers)
 {
 	struct hwt_wheel *wheel = kt_wheel("waiting", .cpus = cpumask_of(victim),
-					   .wait = HWT_WAIT_BUSY, .workers = workers);
+					   .wait = HWT_WAIT_BUSY, .workers = workers, .shards = 1);
 
 	KTEST(!IS_ERR(wheel), "a wheel on CPU %u with %u workers, busy waiting", victim, workers);
 	return wheel;
@@ -317,7 +318,7 @@ static void __init test_offline_one(void)
 
 	cpumask_copy(&mask, cpumask_of(0));
 	cpumask_set_cpu(victim, &mask);
-	wheel = kt_wheel("one", .workers = 2, .cpus = &mask);
+	wheel = kt_wheel("one", .workers = 2, .cpus = &mask, .shards = 1);
 	KTEST(!IS_ERR(wheel), "a wheel on CPUs 0 and %u", victim);
 	seen_init(-1);
 	KTEST(all_run(wheel), "all run");
@@ -423,7 +424,7 @@ static void __init submit_there(struct hwt_wheel *wheel, u64 delay)
 
 static void __init test_offline_submitted(void)
 {
-	struct hwt_wheel *wheel = kt_wheel("offline");
+	struct hwt_wheel *wheel = kt_wheel("offline", .shards = 1);
 	int i, fired = 0, early = 0;
 	u64 now;
 
@@ -448,7 +449,7 @@ static void __init test_offline_submitted(void)
 
 static void __init test_offline_stop(void)
 {
-	struct hwt_wheel *wheel = kt_wheel("offline");
+	struct hwt_wheel *wheel = kt_wheel("offline", .shards = 1);
 	int i, ok = 0;
 
 	submit_there(wheel, KT_HOUR);
@@ -525,7 +526,9 @@ static int make_then(void *arg)
 static void __init test_made_then(unsigned int workers)
 {
 	struct maker maker = {
-		.params = { .name = "made", .cpus = cpumask_of(victim), .workers = workers },
+		.params = {
+			.name = "made", .cpus = cpumask_of(victim), .workers = workers, .shards = 1,
+		},
 	};
 	struct task_struct *thread;
 	int state;

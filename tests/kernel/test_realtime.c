@@ -75,7 +75,7 @@ static struct hwt_wheel *__init make_telling(const struct kind *kind, u32 bucket
 	told_since = wall_offset();
 	return kt_wheel("realtime", .ticks_per_wheel = buckets, .levels = kind->levels,
 			.clock = HWT_CLOCK_REALTIME, .flags = kind->flags,
-			.workers = kind->workers, .clock_set = clock_set);
+			.workers = kind->workers, .clock_set = clock_set, .shards = 1);
 }
 
 static struct hwt_wheel *__init make(const struct kind *kind, const char *what)

@@ -184,7 +184,8 @@ static void __init test_params(void)
 	wheel = kt_wheel("chosen", .shards = 2, .cpus = cpumask_of(0));
 	hwt_wheel_get_params(wheel, &params);
 	KTEST(!IS_ERR(wheel) && cpumask_equal(params.cpus, cpumask_of(0)) &&
-	      kt_count_threads("chosen:", cpumask_equal(task->cpus_ptr, cpumask_of(0))) == 2,
+	      KT_WAIT(kt_count_threads("chosen:", cpumask_equal(task->cpus_ptr,
+								cpumask_of(0))) == 2),
 	      "two shards on one CPU");
 	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
 

@@ -16,7 +16,8 @@ static struct hwt_wheel * __init workers_wheel(const char *name, unsigned int wo
 {
 	pr_info("# %s, %u workers\n", name, workers);
 	/* Level 0 turns in 16 ms: who waits longer than that is behind. */
-	return kt_wheel(name, .workers = workers, .ticks_per_wheel = 16, .levels = 4);
+	return kt_wheel(name, .workers = workers, .ticks_per_wheel = 16, .levels = 4,
+			.shards = 1);
 }
 
 /* -- Sleepers: a callback stays inside until it is let out ------------------ */
@@ -657,7 +658,8 @@ static void __init test_long_bucket(void)
 	u64 tick;
 
 	for (round = 0; round < 3; round++) {
-		wheel = kt_wheel("long", .workers = 1, .ticks_per_wheel = 16, .levels = 1);
+		wheel = kt_wheel("long", .workers = 1, .ticks_per_wheel = 16, .levels = 1,
+				 .shards = 1);
 		kt_init(&cause, wheel, &cause_ops);
 		kt_init(&effect, wheel, &kt_ops);
 		ok += pin_thread("long", 0) && pin_thread("long/0", kt_other_cpu(0));

@@ -16,7 +16,7 @@ cd /sys/kernel/tracing
 traced()
 {
 	sed -n "s/.*: $1: //p" /tmp/trace |
-		sed -e 's/timeout=[^ ]* //' -e 's/ \[test_traced\]//' -e 's/ now=[0-9]*//'
+		sed -e 's/timeout=[^ ]* //' -e 's/ \[test_traced\]//' -e 's/ now=[0-9]*//' -e 's/ shard=0$//'
 }
 
 # told NAME EVENT LINES
@@ -61,7 +61,7 @@ told "hwt_expire_exit" hwt_expire_exit \
 	"wheel=traced function=traced_once
 wheel=traced function=traced_again"
 told "hwt_wheel_create" hwt_wheel_create \
-	"wheel=traced tick_ns=1000000 ticks=8192 levels=3 clock=0 max_pending=0 workers=0 shared=0 creator=traced_make"
+	"wheel=traced tick_ns=1000000 ticks=8192 levels=3 clock=0 max_pending=0 workers=0 shards=1 shared=0 creator=traced_make"
 told "hwt_wheel_stop" hwt_wheel_stop "wheel=traced handed_back=1"
 
 # all_of NAME EVENT AWK-CONDITION: of each event of that kind, and there are some. v[] has
@@ -79,6 +79,7 @@ all_of "never early by what it says" hwt_expire_entry 'v["now"] >= v["expires"]'
 timeouts() { sed -n "s/.*: $1: .*timeout=\([^ ]*\).*/\1/p" /tmp/trace; }
 same() { [ -n "$(timeouts "$1")" ] && [ "$(timeouts "$1")" = "$(timeouts "$2")" ]; }
 check "the same timeout begins and ends" same hwt_expire_entry hwt_expire_exit
+all_of "the shard" hwt_schedule 'v["shard"] == "0"'
 all_of "hwt_wake: until when, and why" hwt_wake 'v["kicked"] ~ /^[01]$/ && v["expires"] != ""'
 all_of "hwt_pass: up to when, and how many" hwt_pass \
 	'v["cursor"] > 0 && v["collected"] <= 8 && v["served"] <= 2'

@@ -59,6 +59,7 @@ static noinline struct hwt_wheel *shown_make(void)
 		.levels = 3,
 		.clock = HWT_CLOCK_BOOTTIME,
 		.max_pending = 100,
+		.shards = 1,
 	};
 
 	return hwt_wheel_create(&params);

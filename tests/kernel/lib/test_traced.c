@@ -37,7 +37,7 @@ static struct hwt_periodic again;
 /* The wheel's creator. */
 static noinline struct hwt_wheel *traced_make(void)
 {
-	struct hwt_wheel_params params = { .name = "traced" };
+	struct hwt_wheel_params params = { .name = "traced", .shards = 1 };
 
 	return hwt_wheel_create(&params);
 }
