@@ -428,7 +428,9 @@ static void put_parameters(bool json)
 	printf(json ? "}}\n" : "\n\n");
 }
 
-static void put_threads(const struct sample *sample, const struct sample *old)
+/* Return the number of lines. */
+static unsigned int put_threads(const struct sample *sample, const struct sample *old,
+				unsigned int room)
 {
 	unsigned int i;
 
@@ -438,6 +440,10 @@ static void put_threads(const struct sample *sample, const struct sample *old)
 		const struct thread *before = thread_before(old, thread);
 		char name[4 * sizeof(thread->name)];
 
+		if (i + 1 == room && sample->threads_count > room) {
+			printf("         ... and %u more\n", sample->threads_count - i++);
+			break;
+		}
 		printf("%7d  %-16s %9.2f s", (int)thread->pid,
 		       name_escape(name, sizeof(name), thread->name),
 		       (double)thread->cpu_ns / NSEC_PER_SEC);
@@ -451,6 +457,7 @@ static void put_threads(const struct sample *sample, const struct sample *old)
 	if (!sample->threads_count)
 		printf("      -  no wheel has been made yet\n");
 	printf("\n");
+	return 2 + (i ?: 1);
 }
 
 static void put_row(const struct context *context, const struct context *before)
@@ -579,8 +586,8 @@ static void put_sample(const struct view *view, const struct sample *sample,
 		return;
 	}
 	if (!view->target.pid) {
-		put_threads(sample, old);
-		used += 2 + (sample->threads_count ?: 1);
+		/* With many shards, there is room for contexts, too. */
+		used += put_threads(sample, old, rows ? rows / 3 + 1 : UINT_MAX);
 	}
 	put_contexts(sample, old, rows > used ? rows - used : rows ? 1 : UINT_MAX);
 }
