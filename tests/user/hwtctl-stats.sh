@@ -145,7 +145,7 @@ note "$(cat /tmp/stats)"
 check "a parameter" grep -q '[: ]tick_us=2000' /tmp/stats
 check "all parameters" sh -c "cd /sys/module/hwt/parameters &&
 	for p in *; do grep -q \"[: ]\$p=\$(cat \$p)\" /tmp/stats || exit 1; done"
-check "the thread of the wheel" grep -qE '^ +[0-9]+  hwt_device  +[0-9.]+ s$' /tmp/stats
+check "the thread of the wheel" grep -qE '^ +[0-9]+  hwt_device(:0)?  +[0-9.]+ s$' /tmp/stats
 check "the process" grep -qE "^ *$writer_pid +$fd hwtctl +mono +3 +[01] +5 +1 +1 +2 +[12]$" /tmp/stats
 # Two descriptors of this shell, one private.
 exec 5<>/dev/hwt 6<>/dev/hwt
@@ -162,7 +162,7 @@ expect "a name that would clear the screen" 0 'x\n\x1b[2J\\' sh -c "'$ctl' stats
 exec 5>&- 6>&-
 "$ctl" stats --json >/tmp/stats
 check "parameters as JSON" grep -q '^{"parameters":{.*"tick_us":"2000".*}}$' /tmp/stats
-check "threads as JSON" grep -q '^{"thread":"hwt_device","pid":[0-9]*,"cpu_ns":[0-9]*}$' /tmp/stats
+check "threads as JSON" grep -qE '^\{"thread":"hwt_device(:0)?","pid":[0-9]*,"cpu_ns":[0-9]*\}$' /tmp/stats
 check "one object a line" sh -c "! grep -qv '^{.*}\$' /tmp/stats"
 
 # -- Again and again --

@@ -176,7 +176,7 @@ TEST_F(users, see_nothing_of_each_other)
 
 static unsigned int wheels(pid_t *pid)
 {
-	return threads_named("/proc", "hwt_device\n", pid);
+	return user_wheels(pid);
 }
 
 /* A user's contexts share a wheel, nobody else has it, and it goes with the last of them. */

@@ -158,6 +158,13 @@ static inline unsigned int threads_named(const char *directory, const char *name
 	return n;
 }
 
+/* Count the wheels that users' contexts share: by a thread, or by that of the first shard. */
+static inline unsigned int user_wheels(pid_t *pid)
+{
+	return threads_named("/proc", "hwt_device\n", pid) +
+	       threads_named("/proc", "hwt_device:0", pid);
+}
+
 /* Of wheels that only one context has. */
 static inline unsigned int private_threads(pid_t *pid)
 {
