@@ -326,7 +326,8 @@ static void __init test_percpu(void)
 	params = (struct hwt_wheel_params) { .name = NAME };
 	users_before = users();
 	KTEST(percpu_fails(make, check_make), "a wheel without its CPUs' memory is none");
-	KTEST(percpu_fails(open_device, check_open), "a user without a wheel's CPUs' memory is none");
+	KTEST(percpu_fails(open_device, check_open),
+	      "a user without a wheel's CPUs' memory is none");
 	unregister_kprobe(&percpu);
 }
 

@@ -41,7 +41,7 @@ late() { "$ctl" stats --wheels | sed -n '/shown!one/,/^$/p' | awk '/^  late by <
 expect "how late" 0 5 late
 
 check "JSON: parameters and counters" sh -c "'$ctl' stats --wheels --json |
-	grep -q '^{\"wheel\":\"2-shown!one\",\"name\":\"shown/one\",\"creator\":\"shown_make \[test_shown\]\",.*\"tick_ns\":10000000,.*\"cpus\":\"all\",\"pending\":3,.*}\$'"
+	grep -q '^{\"wheel\":\"2-shown!one\",\"name\":\"shown/one\",\"creator\":\"shown_make \[test_shown\]\",.*\"tick_ns\":10000000,.*\"cpus\":\"all\",\"shards\":1,\"pending\":3,.*}\$'"
 check "JSON: levels" sh -c "'$ctl' stats --wheels --json |
 	grep -q ',\"occupancy\":\[{\"level\":0,\"bucket_ns\":10000000,\"occupied\":0,\"buckets\":8},{.*},{\"level\":2,.*\"occupied\":2,\"buckets\":8}\],\"lateness\":\['"
 check "JSON: lateness, callbacks" sh -c "'$ctl' stats --wheels --json |
