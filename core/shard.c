@@ -27,17 +27,10 @@
 /* A CPU and its place: node, cache, number, in this order. */
 static u64 hwt_cpu_place(unsigned int cpu)
 {
-	/* The cache of an offline CPU is not known. Such a CPU comes last in its node. */
+	/* An offline CPU, whose cache is not known, belongs to the last cache of its node. */
 	u16 cache = cpu_online(cpu) ? hwt_cpu_cache(cpu) : U16_MAX, node = cpu_to_node(cpu);
 
 	return (u64)node << 48 | (u64)cache << 32 | cpu;
-}
-
-/* Do a CPU and the one before it, in the order of their places, belong to different caches? */
-static bool hwt_cache_begins(const u64 *place)
-{
-	return cpu_online(lower_32_bits(*place)) &&
-	       upper_32_bits(place[0]) != upper_32_bits(place[-1]);
 }
 
 static int hwt_place_compare(const void *a, const void *b)
@@ -47,11 +40,15 @@ static int hwt_place_compare(const void *a, const void *b)
 	return left < right ? -1 : left > right;
 }
 
-/* Return the places of all CPUs in their order, which the caller frees; or NULL. */
+/*
+ * Return all CPUs in the order of their places, each with the number of its cache in the upper
+ * half; or NULL. The caller frees them. @caches: set to the number of caches.
+ */
 static u64 *hwt_places_create(unsigned int *caches, gfp_t gfp)
 {
 	u64 *places = kmalloc_array(num_possible_cpus(), sizeof(*places), gfp);
 	unsigned int cpu, n = 0, i;
+	u32 cache, last;
 
 	if (!places)
 		return NULL;
@@ -59,15 +56,18 @@ static u64 *hwt_places_create(unsigned int *caches, gfp_t gfp)
 		places[n++] = hwt_cpu_place(cpu);
 	sort(places, n, sizeof(*places), hwt_place_compare, NULL);
 	*caches = 1;
-	for (i = 1; i < n; i++)
-		*caches += hwt_cache_begins(&places[i]);
+	for (i = 0, last = upper_32_bits(*places); i < n; i++) {
+		cpu = lower_32_bits(places[i]);
+		cache = upper_32_bits(places[i]);
+		*caches += cache != last && cpu_online(cpu);
+		last = cache;
+		places[i] = (u64)(*caches - 1) << 32 | cpu;
+	}
 	return places;
 }
 
-/**
- * hwt_shards_default() - choose the number of shards by the machine
- *
- * Return: the module's parameter; if that is 0, a shard for each last-level cache of a machine with
+/*
+ * Return the module's parameter; if that is 0, a shard for each last-level cache of a machine with
  * more than 16 CPUs online, else 1.
  */
 unsigned int hwt_shards_default(void)
@@ -82,30 +82,19 @@ unsigned int hwt_shards_default(void)
 	return places ? min_t(unsigned int, caches, HWT_SHARDS_MAX) : 1;
 }
 
-/**
- * hwt_shard_map_create() - assign each CPU to a shard
- * @nr_shards: number of shards
- * @gfp:       for the allocation
- *
- * CPUs that share a cache are not divided, unless there are more shards than caches.
- *
- * Return: the number of the shard of each CPU, which the caller frees; or NULL.
+/*
+ * Return the number of each CPU's shard, in memory that the caller frees; or NULL. CPUs that share
+ * a cache are not divided, unless there are more shards than caches.
  */
 u8 *hwt_shard_map_create(unsigned int nr_shards, gfp_t gfp)
 {
-	unsigned int caches, cache = 0, i, n = num_possible_cpus();
+	unsigned int caches, i, n = num_possible_cpus();
 	u64 *places = hwt_places_create(&caches, gfp);
-	u8 *map = kzalloc(nr_cpu_ids, gfp);
+	u8 *map = places ? kzalloc(nr_cpu_ids, gfp) : NULL;
 
-	for (i = 0; places && map && i < n; i++) {
-		cache += i && hwt_cache_begins(&places[i]);
+	for (i = 0; map && i < n; i++)
 		map[lower_32_bits(places[i])] = nr_shards > caches ? i * nr_shards / n :
-						cache * nr_shards / caches;
-	}
-	if (!places) {
-		kfree(map);
-		map = NULL;
-	}
+						upper_32_bits(places[i]) * nr_shards / caches;
 	kfree(places);
 	return map;
 }
@@ -121,12 +110,7 @@ unsigned int hwt_shard_cpu(const u8 *map, unsigned int shard)
 	return raw_smp_processor_id();
 }
 
-/**
- * hwt_shard_place() - give a shard its CPUs
- * @shard: the shard, whose threads are not there yet
- * @map:   from hwt_shard_map_create(); NULL: there is one shard
- * @cpus:  the client's choice of CPUs for all threads, or NULL
- */
+/* Give a shard its CPUs, before its threads are created. @map: NULL if there is one shard only. */
 void hwt_shard_place(struct hwt_wheel *shard, const u8 *map, const struct cpumask *cpus)
 {
 	unsigned int cpu;
