@@ -61,21 +61,6 @@ struct hwt_walk {
 	struct hwt_member	end;
 };
 
-static void hwt_walk_begin(struct hwt_group *group, struct hwt_walk *walk)
-	__must_hold(&group->lock)
-{
-	*walk = (struct hwt_walk) { };
-	list_add(&walk->at.entry, &group->members);
-	list_add_tail(&walk->end.entry, &group->members);
-}
-
-static void hwt_walk_end(struct hwt_walk *walk)
-	__must_hold(&group->lock)
-{
-	list_del(&walk->at.entry);
-	list_del(&walk->end.entry);
-}
-
 /* Move the mark behind the next member. Return the member, or NULL if there is none. */
 static struct hwt_member *hwt_walk_next(struct hwt_group *group, struct hwt_walk *walk)
 	__must_hold(&group->lock)
@@ -93,31 +78,38 @@ static struct hwt_member *hwt_walk_next(struct hwt_group *group, struct hwt_walk
 	return NULL;
 }
 
-/* Call @fn, which must be quick, for each member. Return: the number of times that it was true. */
-static u64 hwt_group_each(struct hwt_group *group, bool (*fn)(struct hwt_timeout *timeout))
+/*
+ * Call @fn for each member, under the lock, which @fn may drop. @set is an argument of @fn.
+ * Return the number of times that @fn was true.
+ */
+static u64 hwt_group_each(struct hwt_group *group, u64 set,
+			  bool (*fn)(struct hwt_group *group, struct hwt_timeout *timeout,
+				     u64 set))
 {
+	struct hwt_walk walk = { };
 	struct hwt_member *member;
-	struct hwt_walk walk;
 	unsigned int n = 0;
 	u64 sum = 0;
 
 	might_sleep();
 	raw_spin_lock_irq(&group->lock);
-	hwt_walk_begin(group, &walk);
+	list_add(&walk.at.entry, &group->members);
+	list_add_tail(&walk.end.entry, &group->members);
 	while ((member = hwt_walk_next(group, &walk))) {
-		sum += fn(member->timeout);
+		sum += fn(group, member->timeout, set);
 		if (++n % HWT_GROUP_STEP)
 			continue;
 		raw_spin_unlock_irq(&group->lock);
 		cond_resched();
 		raw_spin_lock_irq(&group->lock);
 	}
-	hwt_walk_end(&walk);
+	list_del(&walk.at.entry);
+	list_del(&walk.end.entry);
 	raw_spin_unlock_irq(&group->lock);
 	return sum;
 }
 
-static bool hwt_group_is_pending(struct hwt_timeout *timeout)
+static bool hwt_member_pending(struct hwt_group *group, struct hwt_timeout *timeout, u64 set)
 {
 	return hwt_pending(timeout);
 }
@@ -132,9 +124,14 @@ static bool hwt_group_is_pending(struct hwt_timeout *timeout)
  */
 u64 hwt_group_pending(struct hwt_group *group)
 {
-	return hwt_group_each(group, hwt_group_is_pending);
+	return hwt_group_each(group, 0, hwt_member_pending);
 }
 EXPORT_SYMBOL_GPL(hwt_group_pending);
+
+static bool hwt_member_cancel(struct hwt_group *group, struct hwt_timeout *timeout, u64 set)
+{
+	return hwt_cancel(timeout);
+}
 
 /**
  * hwt_group_cancel() - cancel all members
@@ -146,41 +143,33 @@ EXPORT_SYMBOL_GPL(hwt_group_pending);
  */
 u64 hwt_group_cancel(struct hwt_group *group)
 {
-	return hwt_group_each(group, hwt_cancel);
+	return hwt_group_each(group, 0, hwt_member_cancel);
 }
 EXPORT_SYMBOL_GPL(hwt_group_cancel);
+
+static bool hwt_member_sync(struct hwt_group *group, struct hwt_timeout *timeout, u64 set)
+	__must_hold(&group->lock)
+{
+	int ret;
+
+	if (group->get && !group->get(timeout))
+		return false;
+	raw_spin_unlock_irq(&group->lock);
+	ret = hwt_sync(timeout, set);
+	if (group->put)
+		group->put(timeout);
+	raw_spin_lock_irq(&group->lock);
+	/* -EDEADLK means that the caller is the member's own callback: it was cancelled. */
+	return ret > 0;
+}
 
 /* Cancel all members, and wait for each. @set: HWT_F_SHUTDOWN, or 0. */
 static u64 hwt_group_sync(struct hwt_group *group, u64 set)
 {
-	struct hwt_timeout *timeout;
-	struct hwt_member *member;
-	struct hwt_walk walk;
-	unsigned int n = 0;
-	bool got;
-	u64 sum;
-
 	/* Cancel all members first, so that none fires during the wait for another one. */
-	sum = hwt_group_cancel(group);
-	raw_spin_lock_irq(&group->lock);
-	hwt_walk_begin(group, &walk);
-	while ((member = hwt_walk_next(group, &walk))) {
-		timeout = member->timeout;
-		got = !group->get || group->get(timeout);
-		if (!got && ++n % HWT_GROUP_STEP)
-			continue;
-		raw_spin_unlock_irq(&group->lock);
-		/* -EDEADLK means that the caller is the member's own callback: it was cancelled. */
-		if (got)
-			sum += max(hwt_sync(timeout, set), 0);
-		if (got && group->put)
-			group->put(timeout);
-		cond_resched();
-		raw_spin_lock_irq(&group->lock);
-	}
-	hwt_walk_end(&walk);
-	raw_spin_unlock_irq(&group->lock);
-	return sum;
+	u64 sum = hwt_group_cancel(group);
+
+	return sum + hwt_group_each(group, set, hwt_member_sync);
 }
 
 /**
