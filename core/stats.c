@@ -52,12 +52,14 @@ void hwt_wheel_get_params(const struct hwt_wheel *wheel,
 }
 EXPORT_SYMBOL_GPL(hwt_wheel_get_params);
 
-/* Return the sums of the counters of all CPUs. */
-static struct hwt_submit hwt_shard_sum(const struct hwt_wheel *shard)
+/* Add the statistics of a shard to @stats. */
+void hwt_shard_add_stats(const struct hwt_wheel *shard, struct hwt_wheel_stats *stats)
 {
-	struct hwt_submit sum = { };
+	u64 slowest_ns = READ_ONCE(shard->slow->ns);
 	const struct hwt_submit *one;
+	struct hwt_submit sum = { };
 	unsigned int cpu;
+	long pending;
 
 	for_each_possible_cpu(cpu) {
 		one = per_cpu_ptr(shard->submit, cpu);
@@ -66,52 +68,11 @@ static struct hwt_submit hwt_shard_sum(const struct hwt_wheel *shard)
 		sum.cancelled += READ_ONCE(one->cancelled);
 		sum.rejected += READ_ONCE(one->rejected);
 	}
-	return sum;
-}
-
-static u64 hwt_shard_count(const struct hwt_wheel *shard, const struct hwt_submit *sum)
-{
 	/* The counters wrap round, their difference does not. It is negative if the end of a
 	 * concurrent schedule is read, and its beginning was not.
 	 */
-	long pending = sum->scheduled - sum->cancelled - READ_ONCE(shard->retired);
-
-	return max(pending, 0L);
-}
-
-/**
- * hwt_wheel_pending() - count the timeouts that are pending
- * @wheel: the wheel
- *
- * Any context. Adds the counters of all CPUs and shards.
- *
- * Return: their number; exact while no timeout is scheduled or cancelled, or fires.
- */
-u64 hwt_wheel_pending(const struct hwt_wheel *wheel)
-{
-	const struct hwt_wheel *shard;
-	struct hwt_submit sum;
-	u64 pending = 0;
-
-	for (shard = wheel; shard; shard = shard->next_shard) {
-		sum = hwt_shard_sum(shard);
-		pending += hwt_shard_count(shard, &sum);
-	}
-	return pending;
-}
-EXPORT_SYMBOL_GPL(hwt_wheel_pending);
-
-/**
- * hwt_shard_add_stats() - add the statistics of a shard
- * @shard: the shard
- * @stats: to be added to
- */
-void hwt_shard_add_stats(const struct hwt_wheel *shard, struct hwt_wheel_stats *stats)
-{
-	struct hwt_submit sum = hwt_shard_sum(shard);
-	u64 slowest_ns = READ_ONCE(shard->slow->ns);
-
-	stats->pending += hwt_shard_count(shard, &sum);
+	pending = sum.scheduled - sum.cancelled - READ_ONCE(shard->retired);
+	stats->pending += max(pending, 0L);
 	stats->scheduled += sum.scheduled;
 	stats->rearmed += sum.rearmed;
 	stats->expired += READ_ONCE(shard->expired);
@@ -149,3 +110,22 @@ void hwt_wheel_get_stats(struct hwt_wheel *wheel, struct hwt_wheel_stats *stats)
 		hwt_shard_add_stats(shard, stats);
 }
 EXPORT_SYMBOL_GPL(hwt_wheel_get_stats);
+
+/**
+ * hwt_wheel_pending() - count the timeouts that are pending
+ * @wheel: the wheel
+ *
+ * Any context. Adds the counters of all CPUs and shards.
+ *
+ * Return: their number; exact while no timeout is scheduled or cancelled, or fires.
+ */
+u64 hwt_wheel_pending(const struct hwt_wheel *wheel)
+{
+	struct hwt_wheel_stats stats = { };
+	const struct hwt_wheel *shard;
+
+	for (shard = wheel; shard; shard = shard->next_shard)
+		hwt_shard_add_stats(shard, &stats);
+	return stats.pending;
+}
+EXPORT_SYMBOL_GPL(hwt_wheel_pending);
