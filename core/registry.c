@@ -74,11 +74,13 @@ static int hwt_threads_params_check(const struct hwt_wheel_params *params)
 	return 0;
 }
 
-/* Fill in the defaults, and check. */
-static int hwt_wheel_params_check(struct hwt_wheel_params *params)
+/* Copy a client's parameters, which may be NULL, fill in the defaults, and check. */
+static int hwt_wheel_params_get(struct hwt_wheel_params *params,
+				const struct hwt_wheel_params *from)
 {
 	u64 min_tick_ns = hwt_min_tick_us * (u64)NSEC_PER_USEC;
 
+	*params = from ? *from : (struct hwt_wheel_params) { };
 	params->name = params->name ?: "hwt";
 	params->tick_ns = params->tick_ns ?: hwt_tick_us * (u64)NSEC_PER_USEC;
 	params->ticks_per_wheel = params->ticks_per_wheel ?: hwt_ticks_per_wheel;
@@ -157,26 +159,19 @@ static void hwt_wheel_free(struct hwt_wheel *wheel)
 	}
 }
 
-/* Unlist a wheel. The list is also read under RCU, so a grace period has to follow. */
-static void hwt_wheel_unregister(struct hwt_wheel *wheel)
-{
-	struct hwt_wheel *shard;
-
-	mutex_lock(&hwt_wheels_lock);
-	/* No barrier: destroy.grace in hwt_wheel_dispose() waits for readers. */
-	for (shard = wheel; shard; shard = shard->next_shard)
-		list_del_rcu(&shard->entry);
-	hwt_wheels_count -= wheel->owner != THIS_MODULE;
-	mutex_unlock(&hwt_wheels_lock);
-}
-
 static void hwt_wheel_dispose(struct hwt_wheel *wheel)
 {
 	struct hwt_wheel *shard;
 
 	hwt_debugfs_remove(wheel);
-	/* Not earlier, since only listed wheels forget an unloaded module's functions. */
-	hwt_wheel_unregister(wheel);
+	mutex_lock(&hwt_wheels_lock);
+	/* Not earlier, since only listed wheels forget an unloaded module's functions. No barrier:
+	 * destroy.grace waits for readers.
+	 */
+	for (shard = wheel; shard; shard = shard->next_shard)
+		list_del_rcu(&shard->entry);
+	hwt_wheels_count -= wheel->owner != THIS_MODULE;
+	mutex_unlock(&hwt_wheels_lock);
 	for (shard = wheel; shard; shard = shard->next_shard)
 		hwt_wait_runners(shard);
 	/* Barrier destroy.grace, pairs with arm.rcu in hwt_arm_open(), cancel.rcu in
@@ -323,8 +318,8 @@ static struct hwt_wheel *hwt_wheel_alloc(const struct hwt_wheel_params *params, 
 	kfree(map);
 	if (!IS_ERR(shard))
 		return args.first;
-	if (args.first)
-		hwt_stop_threads(args.first);
+	/* Both take NULL, too. */
+	hwt_stop_threads(args.first);
 	hwt_wheel_free(args.first);
 	return shard;
 }
@@ -353,15 +348,6 @@ static void hwt_wheel_register(struct hwt_wheel *wheel, const void *creator,
 			     HWT_WHEELS_MANY, wheel->creator, wheel->owner_name);
 }
 
-static int hwt_wheel_params_copy(struct hwt_wheel_params *to,
-				 const struct hwt_wheel_params *from)
-{
-	memset(to, 0, sizeof(*to));
-	if (from)
-		*to = *from;
-	return hwt_wheel_params_check(to);
-}
-
 /* hwt_wheel_create() for a given module; see there. */
 struct hwt_wheel *__hwt_wheel_create(const struct hwt_wheel_params *user_params,
 				     struct module *owner)
@@ -371,7 +357,7 @@ struct hwt_wheel *__hwt_wheel_create(const struct hwt_wheel_params *user_params,
 	int ret;
 
 	might_sleep();
-	ret = hwt_wheel_params_copy(&params, user_params);
+	ret = hwt_wheel_params_get(&params, user_params);
 	if (ret)
 		return ERR_PTR(ret);
 	/* At the limit of a memory cgroup: an error, not the OOM killer, and no report. */
@@ -416,7 +402,7 @@ struct hwt_wheel *__hwt_wheel_get_shared(const struct hwt_wheel_params *user_par
 	int ret;
 
 	might_sleep();
-	ret = hwt_wheel_params_copy(&params, user_params);
+	ret = hwt_wheel_params_get(&params, user_params);
 	if (!ret && (params.max_pending || params.cpus || params.wait || params.clock_set))
 		ret = -EINVAL;
 	if (ret)
@@ -487,9 +473,8 @@ EXPORT_SYMBOL_GPL(hwt_wheel_put);
  */
 int hwt_wheel_destroy(struct hwt_wheel *wheel)
 {
-	long ret;
+	long ret = hwt_wheel_stop(wheel, NULL, NULL);
 
-	ret = hwt_wheel_stop(wheel, NULL, NULL);
 	if (ret < 0)
 		return ret;
 	hwt_wheel_dispose(wheel);
@@ -528,9 +513,8 @@ void hwt_system_wheel_destroy(void)
 
 /*
  * Forget the functions of an unloaded module, and with "debug" withdraw the timeouts it has left.
- *
- * Return: whether one of its functions is executing. The caller waits for that function, since it
- * may need hwt_wheels_lock.
+ * Return true if one of its functions is executing: the caller waits without hwt_wheels_lock, which
+ * that function may need.
  */
 static bool hwt_wheels_unload(struct module *module, bool said)
 {
@@ -580,8 +564,7 @@ static void hwt_clock_irq_work(struct irq_work *work)
 {
 	struct hwt_wheel *wheel;
 
-	/*
-	 * hwt_clock_event() may have found this work pending (clock.irq): wait until the new time
+	/* hwt_clock_event() may have found this work pending (clock.irq): wait until the new time
 	 * can be read. Since 7.2, the notifier is called before that.
 	 */
 	ktime_get_real_ns();
@@ -631,11 +614,7 @@ static int hwt_cpu_online(unsigned int cpu)
 
 static int hwt_cpu_state;
 
-/**
- * hwt_registry_init() - register for system events that concern wheels
- *
- * Return: 0 or a negative error.
- */
+/* Register for system events that concern wheels. */
 int __init hwt_registry_init(void)
 {
 	int ret;
@@ -667,11 +646,7 @@ err_wq:
 	return ret;
 }
 
-/**
- * hwt_registry_exit() - undo hwt_registry_init()
- *
- * No wheel is left, since each wheel keeps the module loaded.
- */
+/* Undo hwt_registry_init(). No wheel is left, since each wheel keeps the module loaded. */
 void hwt_registry_exit(void)
 {
 	pvclock_gtod_unregister_notifier(&hwt_clock_notifier);
