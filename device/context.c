@@ -2,15 +2,12 @@
 /*
  * /dev/hwt: a context as a whole: its wheel, its set-up, its stop, walks of its table
  */
-#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
-
 #include <linux/atomic.h>
 #include <linux/capability.h>
 #include <linux/cpumask.h>
 #include <linux/err.h>
 #include <linux/list.h>
 #include <linux/minmax.h>
-#include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/nospec.h>
 #include <linux/rhashtable.h>
@@ -20,7 +17,6 @@
 #include <linux/time_namespace.h>
 #include <linux/uaccess.h>
 #include <linux/wait_bit.h>
-#include <linux/workqueue.h>
 
 #include "hwt.h"
 #include "hwt_uapi.h"
@@ -45,10 +41,7 @@ static atomic_t hwt_contexts = ATOMIC_INIT(0);
 
 /* -- References ---------------------------------------------------------- */
 
-/**
- * hwt_context_put() - drop a reference to a context
- * @ctx: the context; the last reference frees it
- */
+/* Drop a reference to a context; the last one frees it. */
 void hwt_context_put(struct hwt_context *ctx)
 {
 	if (!refcount_dec_and_test(&ctx->refs))
@@ -66,12 +59,7 @@ void hwt_context_put(struct hwt_context *ctx)
 		wake_up_var(&hwt_contexts);
 }
 
-/**
- * hwt_clock_offset() - return the caller's time namespace's offset of a clock
- * @clock: the clock, as a clockid_t
- *
- * Return: the offset, ns.
- */
+/* Return the caller's time namespace's offset of a clock (a clockid_t), ns. */
 s64 hwt_clock_offset(int clock)
 {
 	struct timespec64 offset = {};
@@ -176,14 +164,9 @@ static int hwt_setup_place(const struct hwt_setup_args *args, struct hwt_wheel_p
 		return 0;
 	if (!capable(CAP_SYS_NICE))
 		return -EPERM;
-	switch (args->priority) {
-	case HWT_PRIO_FIFO_LOW:
-		params->priority = HWT_PRIORITY_FIFO_LOW;
-		break;
-	case HWT_PRIO_FIFO:
-		params->priority = HWT_PRIORITY_FIFO;
-		break;
-	}
+	if (args->priority)
+		params->priority = args->priority == HWT_PRIO_FIFO ? HWT_PRIORITY_FIFO :
+								     HWT_PRIORITY_FIFO_LOW;
 	if (pinned) {
 		if (args->cpu >= nr_cpu_ids || !cpu_online(args->cpu))
 			return -EINVAL;
@@ -229,13 +212,7 @@ static bool hwt_setup_private(const struct hwt_setup_args *args)
 	       args->levels || args->max_pending || args->priority;
 }
 
-/**
- * hwt_context_setup() - HWT_IOC_SETUP
- * @ctx:  the context
- * @args: the arguments
- *
- * Return: 0 or a negative error.
- */
+/* HWT_IOC_SETUP */
 int hwt_context_setup(struct hwt_context *ctx, const struct hwt_setup_args *args)
 {
 	struct hwt_wheel_params params = {
@@ -347,13 +324,7 @@ static int hwt_entries_store(void __user *to, u32 size, const struct hwt_list_en
 	return 0;
 }
 
-/**
- * hwt_context_list() - HWT_IOC_LIST
- * @ctx:  the context
- * @list: the arguments; its count becomes the number of entries described
- *
- * Return: 0 or a negative error.
- */
+/* HWT_IOC_LIST. @list->count becomes the number of entries described. */
 int hwt_context_list(struct hwt_context *ctx, struct hwt_list_args *list)
 {
 	void __user *to = u64_to_user_ptr(list->entries);
@@ -439,25 +410,14 @@ static bool hwt_entry_stop(struct hwt_entry *entry)
 	return true;
 }
 
-/* From now on, no timeout can be scheduled or modified. */
-static void hwt_context_set_closing(struct hwt_context *ctx)
-{
-	xa_lock(&ctx->entries);
-	ctx->closing = true;
-	xa_unlock(&ctx->entries);
-}
-
-/**
- * hwt_context_stop() - HWT_IOC_STOP
- * @ctx: the context
- *
- * Return: the number of timeouts stopped.
- */
+/* HWT_IOC_STOP. Return the number of timeouts stopped. */
 u64 hwt_context_stop(struct hwt_context *ctx)
 {
 	u64 stopped;
 
-	hwt_context_set_closing(ctx);
+	xa_lock(&ctx->entries);
+	ctx->closing = true;
+	xa_unlock(&ctx->entries);
 	stopped = hwt_context_walk(ctx, hwt_entry_stop);
 	/*
 	 * Another stop may still run, but this one has seen all entries. The lock orders this with
@@ -479,11 +439,7 @@ u64 hwt_context_stop(struct hwt_context *ctx)
 
 /* -- Creation and end ---------------------------------------------------- */
 
-/**
- * hwt_context_create() - create a context, for the caller as its user
- *
- * Return: the context, which hwt_context_close() ends, or ERR_PTR.
- */
+/* Create a context, for the caller as its user. Return the context or ERR_PTR. */
 struct hwt_context *hwt_context_create(void)
 {
 	struct hwt_wheel_params params;
@@ -530,22 +486,15 @@ static bool hwt_entry_cancel_one(struct hwt_entry *entry)
 	return true;
 }
 
-/**
- * hwt_context_cancel_all() - HWT_IOC_CANCEL with HWT_CANCEL_ALL
- * @ctx: the context
- *
- * Return: the number of timeouts cancelled.
- */
+/* HWT_IOC_CANCEL with HWT_CANCEL_ALL. Return the number of timeouts cancelled. */
 u64 hwt_context_cancel_all(struct hwt_context *ctx)
 {
 	return hwt_context_walk(ctx, hwt_entry_cancel_one);
 }
 
-/**
- * hwt_context_close() - end a context
- * @ctx: the context; its last descriptor is closed, so no program is in a call
- *
- * Cancels all timeouts. The last context of a wheel destroys it.
+/*
+ * End a context, whose last descriptor is closed, so no program is in a call. Cancels all timeouts.
+ * The last context of a wheel destroys it.
  */
 void hwt_context_close(struct hwt_context *ctx)
 {

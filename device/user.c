@@ -13,8 +13,6 @@
  * Objects that have a limit are counted exactly. A timeout counts until its memory is freed, so a
  * program cannot create and cancel faster than the wheel's thread releases.
  */
-#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
-
 #include <linux/atomic.h>
 #include <linux/capability.h>
 #include <linux/cgroup.h>
@@ -119,32 +117,15 @@ static unsigned long hwt_user_hash(const struct hwt_user_key *key)
 	return __kuid_val(key->uid) ^ (unsigned long)key->ns;
 }
 
-/* Return the user of a key, with one context more; NULL if there is none yet. */
-static struct hwt_user *hwt_user_find_get(const struct hwt_user_key *key)
+static struct hwt_user *hwt_user_find(const struct hwt_user_key *key)
 	__must_hold(&hwt_users_lock)
 {
 	struct hwt_user *user;
 
-	hash_for_each_possible(hwt_users, user, node, hwt_user_hash(key)) {
-		if (user->key.ns == key->ns && uid_eq(user->key.uid, key->uid)) {
-			user->contexts++;
+	hash_for_each_possible(hwt_users, user, node, hwt_user_hash(key))
+		if (user->key.ns == key->ns && uid_eq(user->key.uid, key->uid))
 			return user;
-		}
-	}
 	return NULL;
-}
-
-static struct hwt_user *hwt_user_alloc(const struct hwt_user_key *key)
-{
-	struct hwt_user *user = kzalloc(sizeof(*user), HWT_GFP_USER);
-
-	if (!user)
-		return NULL;
-	user->key = *key;
-	user->contexts = 1;
-	mutex_init(&user->lock);
-	INIT_LIST_HEAD(&user->homes);
-	return user;
 }
 
 /* Free a user, which may be NULL, and its reference to a namespace. */
@@ -158,38 +139,29 @@ static void hwt_user_free(struct hwt_user *user)
 	kfree(user);
 }
 
-/**
- * hwt_user_get() - add a context to the caller's user
- *
- * Return: the user, for hwt_user_put(); NULL if there is no memory.
- */
+/* Add a context to the caller's user. Return the user, or NULL if there is no memory. */
 struct hwt_user *hwt_user_get(void)
 {
-	struct hwt_user *user, *new;
-	struct hwt_user_key key;
+	struct hwt_user *user, *new = kzalloc(sizeof(*new), HWT_GFP_USER);
 
-	hwt_user_key_get(&key);
-	new = hwt_user_alloc(&key);
-	if (!new) {
-		if (key.ns)
-			put_user_ns(key.ns);
+	if (!new)
 		return NULL;
-	}
+	hwt_user_key_get(&new->key);
+	mutex_init(&new->lock);
+	INIT_LIST_HEAD(&new->homes);
 	spin_lock(&hwt_users_lock);
-	user = hwt_user_find_get(&key);
+	user = hwt_user_find(&new->key);
 	if (!user) {
-		hash_add(hwt_users, &new->node, hwt_user_hash(&key));
+		hash_add(hwt_users, &new->node, hwt_user_hash(&new->key));
 		swap(user, new);
 	}
+	user->contexts++;
 	spin_unlock(&hwt_users_lock);
 	hwt_user_free(new);
 	return user;
 }
 
-/**
- * hwt_user_put() - remove a context from its user
- * @user: the user; no wheel holds a timeout of the context any more
- */
+/* Remove a context from its user: no wheel holds a timeout of the context any more. */
 void hwt_user_put(struct hwt_user *user)
 {
 	spin_lock(&hwt_users_lock);
@@ -258,14 +230,9 @@ bool hwt_user_unlimited(void)
 
 /* -- Wheels ---------------------------------------------------------------- */
 
-/**
- * hwt_user_create_wheel() - create a wheel; with cgroup_threads, in the cgroups of the caller
- * @user:      the user
- * @unlimited: do not count the wheel against the user's limit
- * @params:    the wheel's parameters
- *
- * Return: the wheel, for hwt_user_destroy_wheel(), or ERR_PTR: -ENOSPC if the user is at its limit,
- * or an error of hwt_wheel_create().
+/*
+ * Create a wheel, and count it against the user's limit unless @unlimited. With cgroup_threads, its
+ * thread is in the cgroups of the caller. Return ERR_PTR(-ENOSPC) if the user is at its limit.
  */
 struct hwt_wheel *hwt_user_create_wheel(struct hwt_user *user, bool unlimited,
 					const struct hwt_wheel_params *params)
@@ -288,12 +255,6 @@ struct hwt_wheel *hwt_user_create_wheel(struct hwt_user *user, bool unlimited,
 	return wheel;
 }
 
-/**
- * hwt_user_destroy_wheel() - destroy a wheel
- * @user:      the user
- * @unlimited: as for hwt_user_create_wheel()
- * @wheel:     the wheel
- */
 void hwt_user_destroy_wheel(struct hwt_user *user, bool unlimited, struct hwt_wheel *wheel)
 {
 	hwt_wheel_destroy(wheel);
@@ -358,14 +319,7 @@ static struct hwt_home *hwt_home_create(struct hwt_user *user, u64 cgroup)
 	return home;
 }
 
-/**
- * hwt_home_get() - get the wheel for a context that the caller opens
- * @user: the caller's user
- *
- * Process context, sleeps.
- *
- * Return: the wheel's home, for hwt_home_put(), or ERR_PTR.
- */
+/* Get the wheel for a context that the caller, whose user this is, opens; or ERR_PTR. */
 struct hwt_home *hwt_home_get(struct hwt_user *user)
 {
 	u64 cgroup = hwt_current_cgroup();
@@ -380,13 +334,9 @@ struct hwt_home *hwt_home_get(struct hwt_user *user)
 	return home;
 }
 
-/**
- * hwt_home_put() - end a context's use of its home; the last one destroys the wheel
- * @user: the user
- * @home: the home; the context's timeouts are cancelled
- *
- * Process context, sleeps. The caller may be any task that has the last descriptor, and waits for
- * nobody who creates a wheel.
+/*
+ * End a context's use of its home; the last one destroys the wheel. The caller may be any task that
+ * has the last descriptor, so it does not wait for a task that creates a wheel.
  */
 void hwt_home_put(struct hwt_user *user, struct hwt_home *home)
 {
