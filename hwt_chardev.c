@@ -3,7 +3,6 @@
  * /dev/hwt: the device, its file operations and its ioctls
  */
 #include <linux/cdev.h>
-#include <linux/compat.h>
 #include <linux/device.h>
 #include <linux/err.h>
 #include <linux/fs.h>
@@ -333,12 +332,7 @@ static void hwt_device_destroy(void)
 	unregister_chrdev_region(hwt_devt, 1);
 }
 
-/**
- * hwt_chardev_init() - create /dev/hwt
- * @debugfs: a directory for the statistics of contexts, which outlives hwt_chardev_exit()
- *
- * Return: 0 or a negative error.
- */
+/* Create /dev/hwt. @debugfs: the module's directory, which outlives hwt_chardev_exit(). */
 int __init hwt_chardev_init(struct dentry *debugfs)
 {
 	int ret;
@@ -353,11 +347,7 @@ int __init hwt_chardev_init(struct dentry *debugfs)
 	return ret;
 }
 
-/**
- * hwt_chardev_exit() - remove /dev/hwt
- *
- * No file is open, since an open file keeps the module loaded.
- */
+/* Remove /dev/hwt. No file is open, since an open file keeps the module loaded. */
 void hwt_chardev_exit(void)
 {
 	hwt_device_destroy();

@@ -4,7 +4,6 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
-#include <linux/err.h>
 #include <linux/init.h>
 #include <linux/module.h>
 

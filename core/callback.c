@@ -92,10 +92,7 @@ static void hwt_call_check(const struct hwt_call *before)
 static struct lockdep_map hwt_inside_map =
 	STATIC_LOCKDEP_MAP_INIT("hwt_callback", &hwt_inside_map);
 
-/**
- * hwt_lockdep_sync() - tell lockdep that the caller will wait for a timeout's callback
- * @timeout: the timeout
- */
+/* Tell lockdep that the caller will wait for a timeout's callback. */
 void hwt_lockdep_sync(struct hwt_timeout *timeout)
 {
 	if (lock_is_held(&hwt_inside_map))
@@ -104,10 +101,7 @@ void hwt_lockdep_sync(struct hwt_timeout *timeout)
 	lock_map_release(&timeout->lockdep_map);
 }
 
-/**
- * hwt_lockdep_wheel() - tell lockdep that the caller will wait for all callbacks of a wheel
- * @wheel: the wheel; the caller is in none of its callbacks
- */
+/* Tell lockdep that the caller, which is in no callback of a wheel, will wait for all of them. */
 void hwt_lockdep_wheel(struct hwt_wheel *wheel)
 {
 	lock_map_acquire(&wheel->lockdep_map);
@@ -194,10 +188,7 @@ static void hwt_slow_report(struct hwt_wheel *wheel, const struct hwt_call *call
 			div_u64(cpu_ns, NSEC_PER_USEC));
 }
 
-/**
- * hwt_slow_forget_reports() - forget the functions reported of a module that is unloaded
- * @module: the module; another module may be loaded at its addresses later
- */
+/* Forget the reported functions of an unloaded module: another one may get its addresses. */
 void hwt_slow_forget_reports(struct module *module)
 {
 	unsigned int i;
@@ -233,11 +224,7 @@ static void hwt_slow_note(struct hwt_wheel *wheel, const void *fn, u64 took)
 	hwt_slow_set(&slow[n], fn, took);
 }
 
-/**
- * hwt_slow_forget_calls() - forget a wheel's slow calls of a module that is unloaded
- * @wheel:  the wheel
- * @module: the module; the names of its functions will be invalid
- */
+/* Forget a wheel's slow calls of an unloaded module: the names of its functions become invalid. */
 void hwt_slow_forget_calls(struct hwt_wheel *wheel, struct module *module)
 {
 	struct hwt_slow *slow = wheel->slow;
@@ -327,12 +314,7 @@ void hwt_call_begin(struct hwt_wheel *wheel, struct hwt_runner *runner,
 	hwt_call_save(call);
 }
 
-/**
- * hwt_call_end() - check and account a call of a client's function, which has returned
- * @wheel:   the wheel; its lock is taken
- * @runner:  the runner that called
- * @call:    from hwt_call_begin()
- */
+/* Check and account a call of a client's function, which has returned. Takes the wheel's lock. */
 void hwt_call_end(struct hwt_wheel *wheel, struct hwt_runner *runner, struct hwt_call *call)
 	__acquires(&wheel->lock)
 {

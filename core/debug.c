@@ -45,10 +45,7 @@ DEFINE_STATIC_KEY_FALSE(hwt_debug);
 
 /* -- Initialisation --------------------------------------------------------- */
 
-/**
- * hwt_debug_mark() - return the @check of a timeout that was initialised at its address
- * @timeout: the timeout
- */
+/* Return the @check of a timeout that was initialised at its address. */
 u32 hwt_debug_mark(const struct hwt_timeout *timeout)
 {
 	return (u32)(unsigned long)timeout ^ __HWT_CHECK_PLACE;
@@ -155,16 +152,12 @@ static bool hwt_debug_executing(const struct hwt_debug_going *going, bool said)
 	return false;
 }
 
-/**
- * hwt_debug_unload() - withdraw the timeouts that an unloaded module has left on a wheel
- * @wheel:  the wheel
- * @module: the module, whose exit has returned
- * @said:   it was reported already that a function of the module is executing, on any wheel
+/*
+ * Withdraw the timeouts that a module has left on a wheel. The module's exit has returned. Walks
+ * all timeouts under the lock.
  *
- * Walks all timeouts under the lock.
- *
- * Return: true if a function of the module is executing on the wheel. It may schedule again, so the
- * caller must call this again later.
+ * Return true if a function of the module is executing on the wheel, and report it unless @said. It
+ * may schedule again, so the caller must call this again later.
  */
 bool hwt_debug_unload(struct hwt_wheel *wheel, struct module *module, bool said)
 {
@@ -255,13 +248,8 @@ static void hwt_debug_deactivate(struct hwt_timeout *timeout)
 	debug_object_deactivate(timeout, &hwt_debug_descr);
 }
 #else
-static void hwt_debug_activate(struct hwt_timeout *timeout)
-{
-}
-
-static void hwt_debug_deactivate(struct hwt_timeout *timeout)
-{
-}
+static void hwt_debug_activate(struct hwt_timeout *timeout) { }
+static void hwt_debug_deactivate(struct hwt_timeout *timeout) { }
 #endif
 
 /* hwt_debug_track() with "debug". Under the wheel's lock. */

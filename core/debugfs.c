@@ -2,19 +2,9 @@
 /*
  * Wheels in debugfs: hwt/wheels/NUMBER-NAME/
  *
- *   params     its parameters and its creator
- *   stats      its counters
- *   levels     the occupied buckets of each level
- *   lateness   callbacks by how late they began
- *   callbacks  the slowest callbacks
- *   shards     the counters of each shard
- *
- * docs/statistics.md documents each line. The wheel's lock is taken to count the bits of a level,
- * and to print the name of a function.
- *
- * If a directory cannot be created, the wheel works without it.
+ * docs/statistics.md documents each file. The wheel's lock is taken to count the bits of a level,
+ * and to print the name of a function. If a directory cannot be created, the wheel works without.
  */
-#include <linux/bitops.h>
 #include <linux/cpumask.h>
 #include <linux/debugfs.h>
 #include <linux/err.h>
@@ -201,14 +191,10 @@ static void hwt_debugfs_work_fn(struct work_struct *work)
 	made->make(made->of);
 }
 
-/**
- * hwt_debugfs_make() - have a kernel worker create a directory
- * @make: creates the directory
- * @of:   argument of @make
- *
- * Process context; sleeps until @make has returned. The caller itself would be charged for the
- * memory. At the limit of its memory cgroup it would wait, or be killed, while it holds the lock of
- * the parent directory, which all other callers need.
+/*
+ * Have a kernel worker call @make, which creates a directory, and wait for it. The caller itself
+ * would be charged for the memory. At the limit of its memory cgroup it would wait, or be killed,
+ * while it holds the lock of the parent directory, which all other callers need.
  */
 void hwt_debugfs_make(void (*make)(void *of), void *of)
 {
@@ -242,33 +228,19 @@ static void hwt_wheel_debugfs_make(void *of)
 	wheel->debugfs = dir;
 }
 
-/**
- * hwt_debugfs_add() - add a wheel to debugfs
- * @wheel: the wheel, complete, with a number and a name; its creator has a reference
- *
- * Process context, without hwt_wheels_lock.
- */
+/* Add a wheel, which is complete, to debugfs. Without hwt_wheels_lock. */
 void hwt_debugfs_add(struct hwt_wheel *wheel)
 {
 	hwt_debugfs_make(hwt_wheel_debugfs_make, wheel);
 }
 
-/**
- * hwt_debugfs_remove() - remove a wheel from debugfs
- * @wheel: the wheel
- *
- * Process context. When this returns, no reader of the wheel's files is left.
- */
+/* Remove a wheel from debugfs. When this returns, no reader of the wheel's files is left. */
 void hwt_debugfs_remove(struct hwt_wheel *wheel)
 {
 	debugfs_remove(wheel->debugfs);
 }
 
-/**
- * hwt_debugfs_init() - create the module's directory
- *
- * Return: the directory, for the device to add to.
- */
+/* Create the module's directory. Return it, for the device to add to. */
 struct dentry * __init hwt_debugfs_init(void)
 {
 	hwt_debugfs_root = debugfs_create_dir("hwt", NULL);
@@ -276,9 +248,6 @@ struct dentry * __init hwt_debugfs_init(void)
 	return hwt_debugfs_root;
 }
 
-/**
- * hwt_debugfs_exit() - remove the module's directory
- */
 void hwt_debugfs_exit(void)
 {
 	debugfs_remove(hwt_debugfs_root);

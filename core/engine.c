@@ -15,8 +15,6 @@
 #include <linux/bitops.h>
 #include <linux/cpumask.h>
 #include <linux/hrtimer.h>
-#include <linux/jiffies.h>
-#include <linux/kthread.h>
 #include <linux/llist.h>
 #include <linux/math64.h>
 #include <linux/percpu.h>
@@ -37,13 +35,11 @@
 #include "core/thread.h"
 #include "core/trace.h"
 
-/**
- * hwt_lock_break() - drop the lock for a moment, and reschedule if needed
- * @wheel: its lock is held
- *
- * Also report a quiescent state to RCU-tasks: on kernels with preemption, a busy thread has no
- * other. In an RCU reader, which must not give up the CPU, only drop the lock: with debug=1,
- * hwt_debug_freed() gets here from a kfree() that may be in one.
+/*
+ * Drop the lock for a moment, and reschedule if needed. Also report a quiescent state to RCU-tasks:
+ * on kernels with preemption, a busy thread has no other. In an RCU reader, which must not give up
+ * the CPU, only drop the lock: with debug=1, hwt_debug_freed() gets here from a kfree() that may be
+ * in one.
  */
 void hwt_lock_break(struct hwt_wheel *wheel)
 	__must_hold(&wheel->lock)
@@ -186,10 +182,8 @@ static void hwt_collect_one(struct hwt_wheel *wheel, struct hwt_timeout *timeout
 }
 
 /*
- * Collect entries taken from a CPU's list.
- * @n:    number of entries collected before, without dropping the lock at the end
- * @max:  maximum number, including @n
- * Return: the new number.
+ * Collect entries taken from a CPU's list, up to @max with the @n that were collected before.
+ * Return the new number.
  */
 static unsigned int hwt_collect_taken(struct hwt_wheel *wheel, struct hwt_submit *submit,
 				      unsigned int n, unsigned int max)
@@ -207,14 +201,10 @@ static unsigned int hwt_collect_taken(struct hwt_wheel *wheel, struct hwt_submit
 	return n;
 }
 
-/**
- * hwt_collect() - collect submitted timeouts: link them, or end their holds
- * @wheel: its lock is held, and is dropped now and then
- * @max:   maximum number of entries
- *
- * Calls no client. A timeout whose client must be called when its hold ends goes to wheel->ended.
- *
- * Return: the number of entries collected.
+/*
+ * Collect up to @max submitted timeouts: link them, or end their holds. Drops the lock now and
+ * then. Calls no client: a timeout whose client must be called when its hold ends goes to
+ * wheel->ended. Return the number of entries collected.
  */
 unsigned int hwt_collect(struct hwt_wheel *wheel, unsigned int max)
 	__must_hold(&wheel->lock)
@@ -227,11 +217,9 @@ unsigned int hwt_collect(struct hwt_wheel *wheel, unsigned int max)
 	return n;
 }
 
-/**
- * hwt_collect_submitted() - collect all timeouts submitted before the call
- * @wheel: its lock is held, and is dropped now and then
- *
- * Bounded: later submissions are left.
+/*
+ * Collect all timeouts submitted before the call. Later submissions are left, so this is bounded.
+ * Drops the lock now and then.
  */
 void hwt_collect_submitted(struct hwt_wheel *wheel)
 	__must_hold(&wheel->lock)
@@ -258,12 +246,7 @@ void hwt_collect_submitted(struct hwt_wheel *wheel)
 	}
 }
 
-/**
- * hwt_collect_until() - collect one CPU's submissions up to a given timeout
- * @wheel:   its lock is held, and is dropped now and then
- * @cpu:     the CPU
- * @timeout: the timeout
- */
+/* Collect one CPU's submissions up to a given timeout. Drops the lock now and then. */
 void hwt_collect_until(struct hwt_wheel *wheel, unsigned int cpu,
 		       const struct hwt_timeout *timeout)
 	__must_hold(&wheel->lock)
@@ -435,12 +418,9 @@ void hwt_finish(struct hwt_wheel *wheel, struct hwt_runner *runner,
 
 /* -- Firing -------------------------------------------------------------- */
 
-/**
- * hwt_clock_moved() - has the wall clock been set since hwt_engine_check_clock() last looked?
- * @wheel: its lock is held
- *
- * If so, timeouts in the due list may not be due any more. Setting the clock kicks the engine, so
- * its next check comes soon.
+/*
+ * Has the wall clock been set since hwt_engine_check_clock() last looked? If so, timeouts in the
+ * due list may not be due any more. Setting the clock kicks the engine, so its next check is soon.
  */
 bool hwt_clock_moved(struct hwt_wheel *wheel)
 	__must_hold(&wheel->lock)
@@ -449,11 +429,8 @@ bool hwt_clock_moved(struct hwt_wheel *wheel)
 	       ktime_to_ns(ktime_mono_to_real(0)) != wheel->clock_offset;
 }
 
-/**
- * hwt_engine_tick() - return the tick that the cursor may advance to
- * @wheel: the wheel
- *
- * On the wall clock, ignore a set of the clock that
+/*
+ * Return the tick that the cursor may advance to. On the wall clock, ignore a set of the clock that
  * hwt_engine_check_clock() has not seen: it may be undone before the next check, and the cursor
  * must not have followed it.
  */
@@ -598,12 +575,7 @@ static void hwt_fire_call(struct hwt_wheel *wheel, struct hwt_runner *runner,
 		hwt_lag_report(wheel, expire, late.ns);
 }
 
-/**
- * hwt_fire() - fire a timeout of the due list, unless it was cancelled or pushed back
- * @wheel:   its lock is held, and is dropped around callbacks
- * @runner:  the runner that calls its client
- * @timeout: the timeout
- */
+/* Fire a timeout of the due list, unless it was cancelled or pushed back. Drops the lock. */
 void hwt_fire(struct hwt_wheel *wheel, struct hwt_runner *runner,
 	      struct hwt_timeout *timeout)
 	__must_hold(&wheel->lock)
@@ -767,12 +739,9 @@ static u64 hwt_engine_due_since(struct hwt_wheel *wheel, u64 now)
 	return min(now, wheel->due_since);
 }
 
-/**
- * hwt_engine_advance() - move the cursor to a tick, in a bounded number of steps
- * @wheel: its lock is held, and is dropped now and then
- * @tick:  the tick; not beyond the present one
- *
- * Return: whether the cursor is there.
+/*
+ * Move the cursor to a tick, not beyond the present one, in a bounded number of steps. Drops the
+ * lock now and then. Return whether the cursor is there.
  */
 bool hwt_engine_advance(struct hwt_wheel *wheel, u64 tick)
 	__must_hold(&wheel->lock)
@@ -832,10 +801,7 @@ static unsigned int hwt_engine_serve(struct hwt_wheel *wheel, u64 now, u64 since
 	return served;
 }
 
-/**
- * hwt_engine_pass() - run a pass: collect, advance, fire
- * @wheel: the wheel; the caller is its thread
- */
+/* Run a pass: collect, advance, fire. On the wheel's thread. */
 void hwt_engine_pass(struct hwt_wheel *wheel)
 {
 	unsigned int collected, max, served = 0;
@@ -1007,9 +973,8 @@ static u64 hwt_engine_last_look(struct hwt_wheel *wheel, u64 published)
 	return min(tick, published);
 }
 
-/**
- * hwt_engine_sleep() - wait until there is something to do
- * @wheel: the wheel; the caller is its thread
+/*
+ * Wait until there is something to do. On the wheel's thread.
  *
  * Submitters wake the engine for a timeout that is due before wake_tick. The engine publishes
  * wake_tick, increments sleep_seq, and only then collects a last time. Either this collection finds

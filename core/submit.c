@@ -14,19 +14,15 @@
  * Cost of scheduling an idle timeout at an absolute deadline: one locked instruction on the state,
  * one on the local list's head, one more after the list was collected.
  */
-#include <linux/bitops.h>
 #include <linux/export.h>
 #include <linux/hardirq.h>
 #include <linux/hash.h>
 #include <linux/irq_work.h>
 #include <linux/irqflags.h>
 #include <linux/log2.h>
-#include <linux/math64.h>
-#include <linux/overflow.h>
 #include <linux/percpu.h>
 #include <linux/preempt.h>
 #include <linux/rcupdate.h>
-#include <linux/timekeeping.h>
 
 #include "core/clock.h"
 #include "core/debug.h"
@@ -58,11 +54,9 @@ static bool hwt_wheel_kicked(struct hwt_wheel *wheel)
 	return READ_ONCE(wheel->kicked) && !irq_work_is_pending(&wheel->irq_work);
 }
 
-/**
- * hwt_wheel_kick() - wake the engine, or keep it from going to sleep
- * @wheel: the wheel, kept alive by RCU or otherwise
- *
- * Any context. Cheap if the engine was kicked before and has not begun its pass.
+/*
+ * Wake the engine, or keep it from going to sleep. Any context; the wheel is kept alive by RCU or
+ * otherwise. Cheap if the engine was kicked before and has not begun its pass.
  */
 void hwt_wheel_kick(struct hwt_wheel *wheel)
 {
@@ -151,10 +145,7 @@ static bool hwt_pending_get(struct hwt_wheel *wheel)
 	return true;
 }
 
-/**
- * hwt_pending_put() - count a timeout that is not pending any more
- * @wheel: its wheel
- */
+/* Count a timeout that is not pending any more. */
 void hwt_pending_put(struct hwt_wheel *wheel)
 {
 	if (unlikely(wheel->max_pending))
@@ -491,13 +482,9 @@ EXPORT_SYMBOL_GPL(hwt_schedule_periodic);
 
 /* -- Cancel -------------------------------------------------------------- */
 
-/**
- * hwt_cancel_claim() - change a timeout's state as a cancel does
- * @timeout: the timeout
- * @set:     HWT_F_SHUTDOWN, or 0
- * @was:     set to the previous state
- *
- * Return: true if SUBMITTED was claimed: the caller pushes the timeout, or holds the wheel's lock
+/*
+ * Change a timeout's state as a cancel does. @set: HWT_F_SHUTDOWN, or 0. @was: the previous state.
+ * Return true if SUBMITTED was claimed: the caller pushes the timeout, or holds the wheel's lock
  * and ends the timeout's hold.
  */
 bool hwt_cancel_claim(struct hwt_timeout *timeout, u64 set, u64 *was)
@@ -519,12 +506,7 @@ bool hwt_cancel_claim(struct hwt_timeout *timeout, u64 set, u64 *was)
 	return change.action == HWT_SUBMIT;
 }
 
-/**
- * hwt_cancel_account() - trace and count the cancel of a pending timeout
- * @wheel:   its wheel
- * @timeout: the timeout, which may have been freed
- * @old:     its previous state
- */
+/* Trace and count the cancel of a timeout, which was pending in the state @old. It may be freed. */
 void hwt_cancel_account(struct hwt_wheel *wheel, const struct hwt_timeout *timeout, u64 old)
 {
 	trace_hwt_cancel(wheel, timeout, hwt_state_tick(old));

@@ -76,12 +76,7 @@ static bool hwt_in_callback_of(struct hwt_wheel *wheel, const struct hwt_timeout
 	return false;
 }
 
-/**
- * hwt_in_callback() - is the caller inside a callback of this wheel?
- * @wheel: the wheel
- *
- * Process context. Takes the locks of the wheel's shards.
- */
+/* Is the caller inside a callback of this wheel? Takes the locks of its shards. */
 bool hwt_in_callback(struct hwt_wheel *wheel)
 {
 	struct hwt_wheel *shard;
@@ -175,10 +170,7 @@ again:
 	}
 }
 
-/**
- * hwt_wait_runners() - wait until the engine is the only runner left on a wheel
- * @wheel: the wheel, stopped and no longer used
- */
+/* Wait until the engine is the only runner left on a wheel that is stopped and no longer used. */
 void hwt_wait_runners(struct hwt_wheel *wheel)
 {
 	spin_lock(&wheel->lock);
@@ -227,13 +219,7 @@ static bool hwt_sync_done(struct hwt_wheel *wheel, struct hwt_timeout *timeout)
 	return false;
 }
 
-/**
- * hwt_sync() - cancel a timeout, and wait until its hold and its release have ended
- * @timeout: the timeout
- * @set:     HWT_F_SHUTDOWN, or 0
- *
- * Return: as hwt_cancel_sync(), without the warning.
- */
+/* hwt_cancel_sync() without its warning; with HWT_F_SHUTDOWN for @set, hwt_shutdown_sync(). */
 int hwt_sync(struct hwt_timeout *timeout, u64 set)
 {
 	struct hwt_wheel *wheel = timeout->wheel;
@@ -389,13 +375,7 @@ struct hwt_mark {
 
 const struct hwt_timeout_ops hwt_mark_ops = { };
 
-/**
- * hwt_mark_reached() - is this a mark instead of a timeout?
- * @wheel:   its lock is held
- * @timeout: just removed from its list
- *
- * Return: true if it is a mark, whose waiter was woken.
- */
+/* Is a timeout, just removed from its list, a mark? Then its waiter is woken. */
 bool hwt_mark_reached(struct hwt_wheel *wheel, struct hwt_timeout *timeout)
 	__must_hold(&wheel->lock)
 {
@@ -659,13 +639,9 @@ static void hwt_stop_end(struct hwt_wheel *wheel)
 	}
 }
 
-/**
- * hwt_stop() - hwt_wheel_stop() for shared wheels too
- * @wheel: the wheel
- * @fn:    as there
- * @arg:   as there
- *
- * The order matters. Each step is taken on all shards before the next one:
+/*
+ * hwt_wheel_stop() for shared wheels too. The order matters. Each step is taken on all shards
+ * before the next one:
  *
  *   1. Close the wheel, and wait for a grace period. From then on, timeouts are armed only
  *      by periodic ones whose callbacks return.
@@ -676,8 +652,6 @@ static void hwt_stop_end(struct hwt_wheel *wheel)
  *   4. Wait for a second grace period, after which all claimed timeouts are pushed. Collect
  *      them.
  *   5. Wait for callbacks again: a concurrent _sync may be ending a hold itself.
- *
- * Return: as hwt_wheel_stop(), but never -EBUSY.
  */
 long hwt_stop(struct hwt_wheel *wheel, hwt_handback_fn fn, void *arg)
 {

@@ -54,11 +54,9 @@ static bool hwt_thread_affinity_lost(const struct hwt_wheel *wheel, const struct
 			 cpumask_subset(cpu_online_mask, &task->cpus_mask));
 }
 
-/**
- * hwt_thread_off_affinity() - is the calling thread of a wheel to be pinned again?
- * @wheel: the wheel
- *
- * While none of the wheel's CPUs is online, its threads may run anywhere.
+/*
+ * Is the calling thread to be pinned again? While none of the wheel's CPUs is online, its threads
+ * may run anywhere.
  */
 bool hwt_thread_off_affinity(const struct hwt_wheel *wheel)
 {
@@ -84,16 +82,10 @@ static void hwt_thread_begin(struct hwt_wheel *wheel)
 {
 	if (wheel->pinned)
 		hwt_thread_pin(wheel);
-	switch (wheel->priority) {
-	case HWT_PRIORITY_FIFO_LOW:
+	if (wheel->priority == HWT_PRIORITY_FIFO_LOW)
 		sched_set_fifo_low(current);
-		break;
-	case HWT_PRIORITY_FIFO:
+	else if (wheel->priority == HWT_PRIORITY_FIFO)
 		sched_set_fifo(current);
-		break;
-	case HWT_PRIORITY_NORMAL:
-		break;
-	}
 	if (wheel->flags & HWT_FREEZABLE)
 		set_freezable();
 }
@@ -142,12 +134,7 @@ static int hwt_engine_thread(void *arg)
 
 /* -- Workers --------------------------------------------------------------- */
 
-/**
- * hwt_worker_wake() - wake an idle worker, since there is work
- * @wheel: its lock is held
- *
- * If no worker is idle, the first one that finishes finds the work.
- */
+/* Wake an idle worker. If none is idle, the first one that finishes finds the work. */
 void hwt_worker_wake(struct hwt_wheel *wheel)
 	__must_hold(&wheel->lock)
 {
@@ -283,15 +270,9 @@ static void hwt_workers_free(struct hwt_wheel *wheel, unsigned int n)
 	wheel->worker = NULL;
 }
 
-/**
- * hwt_threads_start() - create a wheel's threads
- * @wheel: the wheel, otherwise complete
- * @gfp:   for the allocation
- *
- * The threads run at once, and wait in TASK_IDLE: a thread that is created and never woken counts
- * as load and as hung.
- *
- * Return: 0, or a negative error and no thread is left.
+/*
+ * Create the threads of a wheel that is otherwise complete; all or none. They run at once, and wait
+ * in TASK_IDLE: a thread that is created and never woken counts as load and as hung.
  */
 int hwt_threads_start(struct hwt_wheel *wheel, gfp_t gfp)
 {
@@ -334,10 +315,7 @@ err:
 	return ret;
 }
 
-/**
- * hwt_threads_stop() - end a wheel's threads, and wait for them
- * @wheel: the wheel, stopping: its threads serve no timeout any more
- */
+/* End the threads of a stopping wheel, which serve no timeout any more, and wait for them. */
 void hwt_threads_stop(struct hwt_wheel *wheel)
 {
 	unsigned int n;
@@ -353,10 +331,7 @@ void hwt_threads_stop(struct hwt_wheel *wheel)
 	hwt_workers_stop(wheel, wheel->workers);
 }
 
-/**
- * hwt_threads_free() - free a wheel's threads, which have ended
- * @wheel: the wheel; no context wakes its threads any more
- */
+/* Free a wheel's threads, which have ended. No context wakes them any more. */
 void hwt_threads_free(struct hwt_wheel *wheel)
 {
 	put_task_struct(wheel->thread);
@@ -369,11 +344,9 @@ static void hwt_thread_repin(struct hwt_wheel *wheel, struct task_struct *task)
 		set_cpus_allowed_ptr(task, wheel->affinity);
 }
 
-/**
- * hwt_threads_pin() - pin a wheel's threads again, if the kernel has reset their affinity
- * @wheel: the wheel, pinned, and not being freed
- *
- * Called when one of the wheel's CPUs has come online, or with CPU hotplug locked out.
+/*
+ * Pin the threads of a pinned wheel again, if the kernel has reset their affinity. Called when one
+ * of the wheel's CPUs has come online, or with CPU hotplug locked out.
  */
 void hwt_threads_pin(struct hwt_wheel *wheel)
 {
@@ -412,14 +385,10 @@ static void hwt_attach_work(struct work_struct *work)
 	}
 }
 
-/**
- * hwt_wheel_attach_cgroups() - move a wheel's threads to the cgroups of the caller
- * @wheel: the wheel, which has no workers
- *
- * Process context, sleeps. A worker does it: the caller may lack the privilege to move a kernel
- * thread between cpusets, and may be throttled by its cgroup while it holds the cgroups' locks.
- *
- * Return: 0 or a negative error.
+/*
+ * Move the threads of a wheel, which has no workers, to the cgroups of the caller. A kernel worker
+ * does it: the caller may lack the privilege to move a kernel thread between cpusets, and may be
+ * throttled by its cgroup while it holds the cgroups' locks.
  */
 int hwt_wheel_attach_cgroups(struct hwt_wheel *wheel)
 {

@@ -8,13 +8,11 @@
 #include <linux/list.h>
 #include <linux/math64.h>
 #include <linux/minmax.h>
-#include <linux/module.h>
 #include <linux/moduleparam.h>
 #include <linux/overflow.h>
 #include <linux/refcount.h>
 #include <linux/rhashtable.h>
 #include <linux/slab.h>
-#include <linux/wait.h>
 #include <linux/xarray.h>
 
 #include "hwt.h"
@@ -38,10 +36,7 @@ static const struct hwt_timeout_ops hwt_entry_ops;
 
 /* -- References ---------------------------------------------------------- */
 
-/**
- * hwt_entry_put() - drop a reference to an entry
- * @entry: the entry; the last reference frees it, and drops one to its context
- */
+/* Drop a reference to an entry; the last one frees it, and drops one to its context. */
 void hwt_entry_put(struct hwt_entry *entry)
 {
 	struct hwt_context *ctx = entry->ctx;
@@ -95,14 +90,12 @@ static u64 hwt_entry_tick_ns(const struct hwt_entry *entry)
 	return tick == HWT_TICK_NEVER ? HWT_NEVER : tick * entry->ctx->tick_ns;
 }
 
-/**
- * hwt_entry_due() - return when an entry is due, or was when it was last armed
- * @entry: the entry; under the lock
+/*
+ * Return when an entry is due, or was when it was last armed, ns on the wheel's clock, or
+ * HWT_NEVER. Under the lock.
  *
  * A periodic timeout is armed for its next deadline after its callback. Once the event of a firing
  * has come up, the next deadline is returned already; before that, the deadline of the firing is.
- *
- * Return: the time on the wheel's clock, ns, or HWT_NEVER.
  */
 u64 hwt_entry_due(const struct hwt_entry *entry)
 {
@@ -132,12 +125,7 @@ static const struct rhashtable_params hwt_key_params = {
 	.automatic_shrinking	= true,
 };
 
-/**
- * hwt_keys_init() - create a context's table of keys
- * @ctx: the context; rhashtable_destroy() ends it
- *
- * Return: 0 or a negative error.
- */
+/* Create a context's table of keys. */
 int hwt_keys_init(struct hwt_context *ctx)
 {
 	return rhashtable_init(&ctx->keys, &hwt_key_params);
@@ -187,14 +175,7 @@ void hwt_prealloc_free(struct hwt_prealloc *prealloc)
 		kmem_cache_free_bulk(hwt_one_shot_cache, prealloc->n, prealloc->entries);
 }
 
-/**
- * hwt_entry_alloc() - allocate an entry
- * @ctx:      the context
- * @prealloc: entries allocated in advance, or NULL
- * @op:       the operation, for its mode, period, key and data
- *
- * Return: an entry that is not in the table yet, which hwt_entry_put() frees; or NULL.
- */
+/* Allocate an entry for an operation that schedules. @prealloc: memory for it, or NULL. */
 struct hwt_entry *hwt_entry_alloc(struct hwt_context *ctx, struct hwt_prealloc *prealloc,
 				  const struct hwt_op *op)
 {
@@ -268,14 +249,9 @@ static int hwt_entry_name(struct hwt_context *ctx, struct hwt_entry *entry, u32 
 	return 0;
 }
 
-/**
- * hwt_entry_insert() - put an entry into the table, and give it an id and a wheel
- * @ctx:   the context
- * @entry: the entry, of hwt_entry_alloc()
- *
- * The lock may be dropped meanwhile. A call that fails leaves everything as it was.
- *
- * Return: 0; -EEXIST if the key is known; or another negative error.
+/*
+ * Put an entry into the table, and give it an id and a wheel. The lock may be dropped meanwhile. A
+ * call that fails leaves everything as it was. Return -EEXIST if the key is known.
  */
 int hwt_entry_insert(struct hwt_context *ctx, struct hwt_entry *entry)
 	__must_hold(&ctx->entries.xa_lock)
@@ -347,10 +323,7 @@ int hwt_entry_arm(struct hwt_entry *entry, const struct hwt_op *op, u64 period_n
 	return min(ret, 0);
 }
 
-/**
- * hwt_entry_remove() - end an entry's id
- * @entry: the entry, which may be freed: the table's reference is dropped
- */
+/* End an entry's id. The table's reference is dropped, so the entry may be freed. */
 void hwt_entry_remove(struct hwt_entry *entry)
 	__must_hold(&entry->ctx->entries.xa_lock)
 {
@@ -367,10 +340,7 @@ void hwt_entry_remove(struct hwt_entry *entry)
 	hwt_entry_put(entry);
 }
 
-/**
- * hwt_entry_cancel() - cancel an entry's timeout and end its id
- * @entry: the entry, which may be freed
- */
+/* Cancel an entry's timeout and end its id. The entry may be freed. */
 void hwt_entry_cancel(struct hwt_entry *entry)
 	__must_hold(&entry->ctx->entries.xa_lock)
 {

@@ -12,13 +12,7 @@
 #include "device/event.h"
 #include "device/ring.h"
 
-/**
- * hwt_event_add() - give an entry an event
- * @entry:  the entry, which has none
- * @kind:   HWT_EVENT_
- * @due_ns: when the event was due, on the wheel's clock
- * @now_ns: the present time of that clock
- */
+/* Give an entry, which has no event, one of the kind HWT_EVENT_. Times are of the wheel's clock. */
 void hwt_event_add(struct hwt_entry *entry, u8 kind, u64 due_ns, u64 now_ns)
 	__must_hold(&entry->ctx->entries.xa_lock)
 {
@@ -60,10 +54,7 @@ void hwt_event_fill(const struct hwt_entry *entry, struct hwt_event *event, s64 
 	};
 }
 
-/**
- * hwt_event_taken() - note that the program has an entry's event
- * @entry: the entry; the id ends with the last event, and the entry may be freed
- */
+/* The program has an entry's event. The id ends with the last one: the entry may be freed. */
 void hwt_event_taken(struct hwt_entry *entry)
 	__must_hold(&entry->ctx->entries.xa_lock)
 {

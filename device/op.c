@@ -163,14 +163,7 @@ int hwt_op_schedule(struct hwt_context *ctx, struct hwt_op *op, s64 offset,
 	return ret;
 }
 
-/**
- * hwt_op_modify() - arm a timeout for another time
- * @ctx:    the context
- * @op:     the operation
- * @offset: as for hwt_op_schedule()
- *
- * Return: the previous HWT_STATE_ bits, or a negative error.
- */
+/* Arm a timeout for another time. Return the previous HWT_STATE_ bits, or a negative error. */
 int hwt_op_modify(struct hwt_context *ctx, const struct hwt_op *op, s64 offset)
 {
 	struct hwt_entry *entry;
@@ -186,13 +179,7 @@ int hwt_op_modify(struct hwt_context *ctx, const struct hwt_op *op, s64 offset)
 	return ret;
 }
 
-/**
- * hwt_op_cancel() - cancel a timeout, and withdraw its event
- * @ctx: the context
- * @op:  the operation
- *
- * Return: the previous HWT_STATE_ bits, or a negative error.
- */
+/* Cancel a timeout, and withdraw its event. Return: as hwt_op_modify(). */
 int hwt_op_cancel(struct hwt_context *ctx, const struct hwt_op *op)
 {
 	struct hwt_entry *entry;
@@ -211,14 +198,7 @@ int hwt_op_cancel(struct hwt_context *ctx, const struct hwt_op *op)
 	return ret;
 }
 
-/**
- * hwt_op_get() - describe a timeout
- * @ctx:    the context
- * @op:     the operation, which is filled in
- * @offset: as for hwt_op_schedule()
- *
- * Return: the HWT_STATE_ bits, or a negative error.
- */
+/* Describe a timeout in @op. Return its HWT_STATE_ bits, or a negative error. */
 int hwt_op_get(struct hwt_context *ctx, struct hwt_op *op, s64 offset)
 {
 	struct hwt_entry *entry;
@@ -264,19 +244,15 @@ static void hwt_op_run(struct hwt_context *ctx, struct hwt_op *op, s64 offset,
 
 /* -- Structures of another size -------------------------------------------- */
 
-/* May the operations of a program have this size, that of its header? */
+/* May a program's operations have this size? */
 bool hwt_op_size_valid(u32 size)
 {
 	return size >= HWT_OP_SIZE_VER1 && size <= HWT_OP_SIZE_MAX && !(size % sizeof(u64));
 }
 
-/**
- * hwt_op_run_sized() - run an operation that may be of another version
- * @ctx:      the context
- * @from:     the operation, which the program may change at any time; its result is stored there
- * @size:     its size, which is valid
- * @offset:   as for hwt_op_schedule()
- * @prealloc: as for hwt_op_schedule()
+/*
+ * Run an operation that may be of another version, so of another @size, and store its result in
+ * place. The program may change the operation at any time.
  */
 void hwt_op_run_sized(struct hwt_context *ctx, void *from, u32 size, s64 offset,
 		      struct hwt_prealloc *prealloc)

@@ -6,7 +6,6 @@
  * only its distance from the kernel's own copy. It copies an operation before it looks at the
  * operation, and never reads back a value that it has written.
  */
-#include <linux/err.h>
 #include <linux/hrtimer.h>
 #include <linux/log2.h>
 #include <linux/mm.h>
@@ -77,10 +76,7 @@ static u32 hwt_rings_unread(const struct hwt_rings_ctx *rings)
 	return min(READ_ONCE(rings->event_tail) - head, rings->event_mask + 1);
 }
 
-/**
- * hwt_rings_tell() - write the flags that tell the program whether events wait, or none will come
- * @ctx: the context, which has rings
- */
+/* Write the flags that tell the program whether events wait, or none will come. */
 void hwt_rings_tell(struct hwt_context *ctx)
 	__must_hold(&ctx->entries.xa_lock)
 {
@@ -132,13 +128,9 @@ static void hwt_rings_fill(struct hwt_context *ctx)
 	hwt_rings_tell(ctx);
 }
 
-/**
- * hwt_rings_ready() - is there an event in the ring?
- * @ctx: the context
- *
- * Without the lock, after the caller has found no event in the context's list.
- *
- * Return: true if there is one; false also if there are no rings.
+/*
+ * Is there an event in the ring? Without the lock, after the caller has found no event in the
+ * context's list. False also if there are no rings.
  */
 bool hwt_rings_ready(const struct hwt_context *ctx)
 {
@@ -277,13 +269,7 @@ static int hwt_rings_wait(struct hwt_context *ctx, const struct hwt_enter_args *
 	return stopped && hwt_rings_unread(ctx->rings) < want ? -ESHUTDOWN : 0;
 }
 
-/**
- * hwt_rings_enter() - HWT_IOC_ENTER
- * @ctx:   the context
- * @enter: the arguments, which are filled in
- *
- * Return: 0 or a negative error.
- */
+/* HWT_IOC_ENTER */
 int hwt_rings_enter(struct hwt_context *ctx, struct hwt_enter_args *enter)
 {
 	/* Barrier look.rings (spare), pairs with create.rings in hwt_rings_mmap(): as above. */
@@ -375,15 +361,9 @@ static void hwt_rings_describe(const struct hwt_rings_ctx *rings, struct hwt_rin
 	args->events_offset = (void *)rings->events - (void *)rings->mem;
 }
 
-/**
- * hwt_rings_create() - HWT_IOC_RINGS
- * @ctx:  the context
- * @args: the arguments, which are filled in
- *
- * The rings are used once they are mapped: a program that cannot map them goes on without. Until
- * then, the same call returns the same rings.
- *
- * Return: 0 or a negative error.
+/*
+ * HWT_IOC_RINGS. The rings are used once they are mapped: a program that cannot map them goes on
+ * without. Until then, the same call returns the same rings.
  */
 int hwt_rings_create(struct hwt_context *ctx, struct hwt_rings_args *args)
 {

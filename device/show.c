@@ -22,11 +22,6 @@
 #include "device/user.h"
 
 #ifdef CONFIG_PROC_FS
-/**
- * hwt_show_fdinfo() - describe a descriptor of /dev/hwt
- * @m:    the output
- * @file: the open file
- */
 void hwt_show_fdinfo(struct seq_file *m, struct file *file)
 {
 	struct hwt_context *ctx = file->private_data;
@@ -107,11 +102,9 @@ static void hwt_context_debugfs_create(void *of)
 	debugfs_create_file("stats", 0400, ctx->debugfs, ctx, &hwt_context_fops);
 }
 
-/**
- * hwt_context_debugfs_add() - add a context to debugfs
- * @ctx: the context, of the calling process
- *
- * The context works without a directory, too: if its user has too many of them, or creation fails.
+/*
+ * Add a context of the calling process to debugfs. The context works without a directory, too: if
+ * its user has too many of them, or creation fails.
  */
 void hwt_context_debugfs_add(struct hwt_context *ctx)
 {
@@ -122,10 +115,7 @@ void hwt_context_debugfs_add(struct hwt_context *ctx)
 		hwt_debugfs_make(hwt_context_debugfs_create, ctx);
 }
 
-/**
- * hwt_context_debugfs_remove() - remove a context from debugfs
- * @ctx: the context; when this returns, no reader of its files is left
- */
+/* Remove a context from debugfs. When this returns, no reader of its files is left. */
 void hwt_context_debugfs_remove(struct hwt_context *ctx)
 {
 	if (!ctx->shown)
@@ -134,10 +124,7 @@ void hwt_context_debugfs_remove(struct hwt_context *ctx)
 	hwt_user_drop_shown(ctx->user);
 }
 
-/**
- * hwt_contexts_debugfs_init() - create the directory of contexts
- * @dir: the module's directory; its removal removes this one
- */
+/* Create the directory of contexts in the module's, whose removal removes this one. */
 void __init hwt_contexts_debugfs_init(struct dentry *dir)
 {
 	hwt_debugfs_contexts = debugfs_create_dir("contexts", dir);

@@ -49,11 +49,7 @@ static struct hwt_uring_pdu *hwt_uring_pdu(struct io_uring_cmd *cmd)
 
 /* -- Owners of commands -------------------------------------------------- */
 
-/**
- * hwt_uring_attach() - make an entry the owner of a command
- * @entry: the entry, which has been armed
- * @cmd:   the command
- */
+/* Make an entry, which has been armed, the owner of a command. */
 void hwt_uring_attach(struct hwt_entry *entry, struct io_uring_cmd *cmd)
 	__must_hold(&entry->ctx->entries.xa_lock)
 {
@@ -76,11 +72,7 @@ static void hwt_uring_complete(struct io_uring_cmd *cmd, unsigned int issue_flag
 
 HWT_DEFINE_URING_WORK(hwt_uring_work, hwt_uring_complete)
 
-/**
- * hwt_uring_end() - complete an entry's command, if it has one
- * @entry: the entry; the caller removes it
- * @res:   the result
- */
+/* Complete an entry's command, if it has one. The caller removes the entry. */
 void hwt_uring_end(struct hwt_entry *entry, int res)
 	__must_hold(&entry->ctx->entries.xa_lock)
 {
@@ -128,15 +120,11 @@ static int hwt_uring_arm(struct hwt_context *ctx, struct io_uring_cmd *cmd,
 	return hwt_op_schedule(ctx, op, hwt_context_offset(ctx), NULL, cmd);
 }
 
-/**
- * hwt_uring_issue() - IORING_OP_URING_CMD
- * @cmd:         the command
- * @issue_flags: io_uring's
+/*
+ * IORING_OP_URING_CMD. The program may change the submission entry at any time, so each member is
+ * read once. In a request to cancel a command, the submission entry is no longer valid.
  *
- * The program may change the submission entry at any time, so each member is read once. In a
- * request to cancel a command, the submission entry is no longer valid.
- *
- * Return: 0, a negative error, or -EIOCBQUEUED if the command is, or will be, completed by a call.
+ * Return -EIOCBQUEUED if the command is, or will be, completed by a call.
  */
 int hwt_uring_issue(struct io_uring_cmd *cmd, unsigned int issue_flags)
 {
