@@ -1,20 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The buckets of a wheel, after Varghese and Lauck (1987), schemes 6 and 7
+ * The buckets of a wheel, after Varghese and Lauck (1987), schemes 6 and 7; see docs/design.md
  *
- * Level 0 has a bucket per tick, and holds what falls into the cursor's current revolution of it.
- * A bucket of level n + 1 spans a whole revolution of level n. Level 0 is large, so that most
- * timeouts never move; the levels above it have 512 buckets at most. With the default 8192 buckets,
- * 3 levels and a tick of 1 ms:
- *
- *   level  buckets  bucket (granularity)  revolution (range)
- *     0      8192            1 ms              8.2 s
- *     1       512          8.2 s              70 min
- *     2       512          70 min            597 h (25 days), more in rounds
- *
- * A timeout's home is the lowest level whose current revolution its tick shares with the
- * cursor: the level of the highest bit in which tick and cursor differ. Revolutions are
- * aligned, not sliding, which gives three things:
+ * Level 0 has a bucket per tick, and a bucket of level n + 1 spans a whole revolution of level n. A
+ * timeout's home is the lowest level whose current revolution its tick shares with the cursor: the
+ * level of the highest bit in which tick and cursor differ. Revolutions are aligned, not sliding,
+ * which gives three things:
  *
  *   - Timeouts of one tick are in one bucket, in no order.
  *   - Everything on a level is due before anything on the next one, so the next tick
