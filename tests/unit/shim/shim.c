@@ -20,6 +20,8 @@
 __thread struct shim_cpu shim_cpu;
 wait_queue_head_t shim_var_queue;
 unsigned int nr_cpu_ids;
+struct shim_place shim_place[SHIM_CPUS];
+struct cpumask shim_online;
 unsigned long __per_cpu_offset[SHIM_CPUS] __aligned(64);
 bool shim_on_demand;
 unsigned long shim_wakeups;
@@ -96,8 +98,10 @@ void shim_start(void)
 	unsigned int cpu;
 
 	nr_cpu_ids = min(sysconf(_SC_NPROCESSORS_CONF) + 1, (long)SHIM_CPUS);
-	for_each_possible_cpu(cpu)
+	for_each_possible_cpu(cpu) {
 		__per_cpu_offset[cpu] = (unsigned long)cpu * SHIM_UNIT;
+		cpumask_set_cpu(cpu, &shim_online);
+	}
 	shim_thread_start(0);
 	if (hwt_registry_init())
 		shim_die("module_init");
@@ -110,6 +114,7 @@ struct task_struct *shim_kthread_create(int (*function)(void *arg), void *arg)
 	task->function = function;
 	task->arg = arg;
 	task->on_demand = shim_on_demand;
+	task->cpus_mask = shim_online;
 	return task;
 }
 
@@ -293,6 +298,6 @@ void hwt_debugfs_remove(struct hwt_wheel *wheel)
 	(void)wheel;
 }
 
-unsigned int hwt_tick_us = 1000, hwt_ticks_per_wheel = 8192, hwt_levels = 3;
+unsigned int hwt_tick_us = 1000, hwt_ticks_per_wheel = 8192, hwt_levels = 3, hwt_shards;
 unsigned long jiffies;
 unsigned int hwt_min_tick_us = 1000, hwt_reclaim_ms = 100, hwt_slow_callback_us = 10000;

@@ -166,8 +166,11 @@ struct ratelimit_state {
 
 /* -- Numbers ------------------------------------------------------------- */
 
+#define U16_MAX			UINT16_MAX
 #define S64_MAX			INT64_MAX
 #define U64_MAX			UINT64_MAX
+#define lower_32_bits(x)	((u32)(x))
+#define upper_32_bits(x)	((u32)((x) >> 32))
 
 /*
  * Without the check that both sides are of one type: u64 is "unsigned long" here, and
@@ -196,6 +199,8 @@ static __always_inline int shim_fls64(u64 x)
 
 #define div64_u64(a, b)		((a) / (b))
 #define div_u64(a, b)		((a) / (b))
+
+#define sort(base, n, size, compare, swap)	qsort(base, n, size, compare)
 
 static inline void strscpy(char *to, const char *from, size_t size)
 {
@@ -251,6 +256,94 @@ static __always_inline void shim_clear_bit(unsigned int bit, unsigned long *map)
 	__atomic_and_fetch(&map[BIT_WORD(bit)], ~BIT_MASK(bit), __ATOMIC_SEQ_CST);
 }
 
+/* -- The machine --------------------------------------------------------- */
+
+#define SHIM_CPUS		1024
+
+/* As many as the machine has, and one more for kthreads. */
+extern unsigned int nr_cpu_ids;
+
+struct cpumask {
+	unsigned long	bits[SHIM_CPUS / BITS_PER_LONG];
+};
+
+typedef struct cpumask cpumask_var_t[1];
+
+/* The place of a CPU. A program may set it; by default, all CPUs share one cache. */
+struct shim_place {
+	u16	node;
+	u16	cache;
+};
+
+extern struct shim_place shim_place[SHIM_CPUS];
+/* All CPUs are online, unless a program says otherwise. */
+extern struct cpumask shim_online;
+
+#define cpu_online_mask		((const struct cpumask *)&shim_online)
+#define cpu_online(cpu)		cpumask_test_cpu(cpu, cpu_online_mask)
+#define cpu_to_node(cpu)	((int)shim_place[cpu].node)
+/* hwt_cpu_cache() is this: CONFIG_X86 is not set here. */
+#define topology_physical_package_id(cpu)	((int)shim_place[cpu].cache)
+#define num_possible_cpus()	nr_cpu_ids
+#define num_online_cpus()	cpumask_weight(cpu_online_mask)
+#define for_each_possible_cpu(cpu)	for ((cpu) = 0; (cpu) < nr_cpu_ids; (cpu)++)
+#define for_each_online_cpu(cpu)	for_each_set_bit(cpu, shim_online.bits, nr_cpu_ids)
+
+#define zalloc_cpumask_var(mask, gfp)	(memset(mask, 0, sizeof(struct cpumask)), true)
+#define free_cpumask_var(mask)	((void)(mask))
+#define cpumask_copy(to, from)	((void)(*(to) = *(from)))
+/* Never printed: no program here chooses CPUs. */
+#define cpumask_pr_args(mask)	(mask)
+
+static inline bool cpumask_test_cpu(unsigned int cpu, const struct cpumask *mask)
+{
+	return mask->bits[BIT_WORD(cpu)] & BIT_MASK(cpu);
+}
+
+static inline void cpumask_set_cpu(unsigned int cpu, struct cpumask *mask)
+{
+	mask->bits[BIT_WORD(cpu)] |= BIT_MASK(cpu);
+}
+
+static inline void cpumask_clear_cpu(unsigned int cpu, struct cpumask *mask)
+{
+	mask->bits[BIT_WORD(cpu)] &= ~BIT_MASK(cpu);
+}
+
+static inline unsigned int cpumask_weight(const struct cpumask *mask)
+{
+	unsigned int i, n = 0;
+
+	for (i = 0; i < ARRAY_SIZE(mask->bits); i++)
+		n += __builtin_popcountl(mask->bits[i]);
+	return n;
+}
+
+static inline bool cpumask_empty(const struct cpumask *mask)
+{
+	return !cpumask_weight(mask);
+}
+
+static inline bool cpumask_intersects(const struct cpumask *a, const struct cpumask *b)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(a->bits); i++)
+		if (a->bits[i] & b->bits[i])
+			return true;
+	return false;
+}
+
+static inline bool cpumask_subset(const struct cpumask *a, const struct cpumask *b)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(a->bits); i++)
+		if (a->bits[i] & ~b->bits[i])
+			return false;
+	return true;
+}
+
 /* -- Threads and CPUs ---------------------------------------------------- */
 
 #define TASK_RUNNING		0
@@ -269,6 +362,7 @@ static __always_inline void shim_clear_bit(unsigned int bit, unsigned long *map)
  * @on_demand:  a kthread without a thread: see shim_kthread_run()
  * @started:    it has been woken once
  * @stop:       what kthread_should_stop() says
+ * @cpus_mask:  what set_cpus_allowed_ptr() has set; does not pin the thread
  * @function:   of a kthread
  * @arg:        its argument
  * @thread:     of a kthread
@@ -283,6 +377,7 @@ struct task_struct {
 	bool		on_demand;
 	bool		started;
 	bool		stop;
+	struct cpumask	cpus_mask;
 	int		(*function)(void *arg);
 	void		*arg;
 	pthread_t	thread;
@@ -297,16 +392,11 @@ struct shim_cpu {
 
 extern __thread struct shim_cpu shim_cpu;
 
-/* As many as the machine has, and one more for kthreads. */
-extern unsigned int nr_cpu_ids;
-
 #define current			(shim_cpu.task)
 #define smp_processor_id()	READ_ONCE(shim_cpu.number)
 #define raw_smp_processor_id()	smp_processor_id()
 struct lock_class_key {
 };
-
-#define for_each_possible_cpu(cpu)	for ((cpu) = 0; (cpu) < nr_cpu_ids; (cpu)++)
 
 /* First thing in main(): it becomes CPU 0. Second, hwt's module_init(). */
 void shim_start(void);
@@ -359,23 +449,11 @@ static inline int cond_resched(void) { return 0; }
 #define sched_set_fifo(task)	((void)(task))
 #define sched_set_fifo_low(task)	((void)(task))
 
-struct cpumask {
-};
-
-typedef struct cpumask cpumask_var_t[1];
-
-#define cpu_online_mask		((const struct cpumask *)NULL)
-#define zalloc_cpumask_var(mask, gfp)	((void)(mask), true)
-#define free_cpumask_var(mask)	((void)(mask))
-#define cpumask_copy(to, from)	((void)(to), (void)(from))
-#define cpumask_intersects(a, b)	((void)(a), (void)(b), true)
-#define cpumask_subset(a, b)	true
-#define cpumask_test_cpu(cpu, mask)	((void)(cpu), (void)(mask), true)
-/* All are online: none is ever printed. */
-#define cpumask_pr_args(mask)	(mask)
-#define set_cpus_allowed_ptr(task, mask)	((void)(task), (void)(mask))
+#define set_cpus_allowed_ptr(task, mask)	cpumask_copy(&(task)->cpus_mask, mask)
 #define cpus_read_trylock()	true
 #define cpus_read_unlock()	((void)0)
+/* The function is called on the CPU of the caller. */
+#define work_on_cpu(cpu, function, arg)	((void)(cpu), (function)(arg))
 void usleep_range(unsigned long min, unsigned long max);
 
 #define NMI_MASK		0xf00000
@@ -392,7 +470,6 @@ void usleep_range(unsigned long min, unsigned long max);
 
 /* -- Per CPU ------------------------------------------------------------- */
 
-#define SHIM_CPUS		1024
 /* Distance of the CPUs' copies of an allocation. */
 #define SHIM_UNIT		4096
 
@@ -601,11 +678,16 @@ void shim_free(const void *block);
 #define shim_alloc(size)	shim_alloc_filled(size, 0)
 #define kzalloc(size, gfp)	shim_alloc(size)
 #define kcalloc(n, size, gfp)	((void)(gfp), shim_alloc(array_size(n, size)))
+#define kmalloc_array(n, size, gfp)	kvmalloc_array(n, size, gfp)
 #define kfree(block)		shim_free(block)
 #define kvmalloc_array(n, size, gfp)	((void)(gfp), shim_alloc_filled(array_size(n, size), 0x6b))
 #define __vmalloc_array(n, size, gfp)	kvmalloc_array(n, size, gfp)
 #define kvcalloc(n, size, gfp)	kcalloc(n, size, gfp)
 #define kvfree(block)		shim_free(block)
+/* There are no memory cgroups. */
+#define get_mem_cgroup_from_mm(mm)	((struct mem_cgroup *)NULL)
+#define mem_cgroup_put(memcg)	((void)(memcg))
+#define set_active_memcg(memcg)	((void)(memcg), (struct mem_cgroup *)NULL)
 #define bitmap_zalloc(bits, gfp)	\
 	((unsigned long *)shim_alloc(BITS_TO_LONGS(bits) * sizeof(long)))
 
