@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The table from CPUs to shards (core/shard.c), on machines that the shim makes up
+ */
+#include "shim.h"
+#include "core/registry.h"
+#include "core/shard.h"
+#include "tap.h"
+
+#define CPUS_MAX	256
+
+__thread struct shim_cpu shim_cpu;
+unsigned int nr_cpu_ids, hwt_shards;
+struct shim_place shim_place[SHIM_CPUS];
+struct cpumask shim_online;
+
+static u8 *map;
+static unsigned int shards;
+static bool passed;
+
+#define CHECK(condition)						\
+	do {								\
+		if (!(condition)) {					\
+			printf("# %s:%d: %u CPUs, %u shards: not true: %s\n", __FILE__, \
+			       __LINE__, nr_cpu_ids, shards, #condition); \
+			passed = false;					\
+		}							\
+	} while (0)
+
+/* -- Machines --------------------------------------------------------------- */
+
+/* All CPUs are online. A node and a cache have consecutive CPUs. The last cache is number 0. */
+static void machine(unsigned int nodes, unsigned int caches_each, unsigned int cpus_each)
+{
+	unsigned int cpu, caches = nodes * caches_each;
+
+	nr_cpu_ids = caches * cpus_each;
+	memset(&shim_online, 0, sizeof(shim_online));
+	for_each_possible_cpu(cpu) {
+		cpumask_set_cpu(cpu, &shim_online);
+		shim_place[cpu].cache = caches - 1 - cpu / cpus_each;
+		shim_place[cpu].node = cpu / cpus_each / caches_each;
+	}
+}
+
+/* Number the CPUs as many machines do: the second thread of each core comes after all cores. */
+static void interleave(void)
+{
+	struct shim_place old[SHIM_CPUS];
+	unsigned int cpu, half = nr_cpu_ids / 2;
+
+	memcpy(old, shim_place, sizeof(old));
+	for_each_possible_cpu(cpu)
+		shim_place[cpu] = old[cpu < half ? 2 * cpu : 2 * (cpu - half) + 1];
+}
+
+static bool same_cache(unsigned int a, unsigned int b)
+{
+	return shim_place[a].node == shim_place[b].node &&
+	       shim_place[a].cache == shim_place[b].cache;
+}
+
+/* -- The table --------------------------------------------------------------- */
+
+/* Make the table for so many shards. No CPU is in a shard that does not exist. */
+static void divide(unsigned int nr_shards)
+{
+	unsigned int cpu;
+
+	shards = nr_shards;
+	map = hwt_shard_map_create(nr_shards, GFP_KERNEL);
+	CHECK(map);
+	for_each_possible_cpu(cpu)
+		CHECK(map[cpu] < nr_shards);
+}
+
+static void end(void)
+{
+	kfree(map);
+	CHECK(!shim_allocated);
+}
+
+/* Return the number of shards that have a CPU. */
+static unsigned int used(void)
+{
+	bool has[HWT_SHARDS_MAX] = { };
+	unsigned int cpu, shard, n = 0;
+
+	for_each_possible_cpu(cpu)
+		has[map[cpu]] = true;
+	for (shard = 0; shard < HWT_SHARDS_MAX; shard++)
+		n += has[shard];
+	return n;
+}
+
+/* Return how many CPUs of the largest shard there are for each CPU of the smallest one. */
+static unsigned int unevenness(void)
+{
+	unsigned int count[HWT_SHARDS_MAX] = { }, cpu, shard, least = CPUS_MAX, most = 0;
+
+	for_each_possible_cpu(cpu)
+		count[map[cpu]]++;
+	for (shard = 0; shard < shards; shard++) {
+		least = min(least, count[shard]);
+		most = max(most, count[shard]);
+	}
+	return least ? DIV_ROUND_UP(most, least) : CPUS_MAX;
+}
+
+/* -- Tests ------------------------------------------------------------------- */
+
+static const unsigned int machines[][3] = {
+	{ 1, 1, 1 }, { 1, 1, 2 }, { 1, 1, 6 }, { 1, 4, 8 }, { 2, 1, 8 }, { 2, 4, 16 }, { 8, 2, 16 },
+};
+
+/* Call a function for each number of shards from @first to @last, on each machine. */
+static void everywhere(void (*check)(void), bool interleaved)
+{
+	unsigned int i, n;
+
+	for (i = 0; i < ARRAY_SIZE(machines) && passed; i++) {
+		machine(machines[i][0], machines[i][1], machines[i][2]);
+		if (interleaved && nr_cpu_ids % 2 == 0)
+			interleave();
+		for (n = 1; n <= HWT_SHARDS_MAX && passed; n++) {
+			divide(n);
+			check();
+			end();
+		}
+	}
+}
+
+static unsigned int caches(void)
+{
+	unsigned int cpu, n = 0;
+
+	for_each_possible_cpu(cpu)
+		n = max(n, shim_place[cpu].cache + 1U);
+	return n;
+}
+
+static void check_caches(void)
+{
+	unsigned int cpu, other;
+
+	if (shards > caches())
+		return;
+	for_each_possible_cpu(cpu)
+		for (other = 0; other < cpu; other++)
+			CHECK(!same_cache(cpu, other) || map[cpu] == map[other]);
+}
+
+static void caches_stay_together(void)
+{
+	everywhere(check_caches, false);
+	everywhere(check_caches, true);
+	/* Six CPUs of one cache, and two of another one. */
+	machine(1, 2, 4);
+	shim_place[4].cache = shim_place[0].cache;
+	shim_place[5].cache = shim_place[0].cache;
+	divide(2);
+	check_caches();
+	CHECK(used() == 2);
+	end();
+}
+
+static void check_used(void)
+{
+	CHECK(used() == min(shards, nr_cpu_ids));
+	CHECK(shards > nr_cpu_ids || unevenness() <= 2);
+}
+
+static void each_has_cpus(void)
+{
+	everywhere(check_used, false);
+	everywhere(check_used, true);
+}
+
+static void check_near(void)
+{
+	unsigned int cpu, other;
+
+	if (shards % caches())
+		return;
+	for_each_possible_cpu(cpu)
+		for (other = 0; other < cpu; other++)
+			CHECK(map[cpu] != map[other] || same_cache(cpu, other));
+}
+
+static void shards_of_a_cache(void)
+{
+	everywhere(check_near, false);
+	everywhere(check_near, true);
+}
+
+static void nodes_are_not_mixed(void)
+{
+	unsigned int i, cpu;
+
+	for (i = 0; i < ARRAY_SIZE(machines); i++) {
+		machine(machines[i][0], machines[i][1], machines[i][2]);
+		divide(machines[i][0]);
+		for_each_possible_cpu(cpu)
+			CHECK(map[cpu] == shim_place[cpu].node);
+		end();
+	}
+}
+
+/* CPUs 4 and 6 of node 0, and CPU 12 of node 1, are offline: their cache is not known. */
+static void offline_cpus(void)
+{
+	static const unsigned int offline[] = { 4, 6, 12 };
+	unsigned int i, n;
+
+	machine(2, 2, 4);
+	for (i = 0; i < ARRAY_SIZE(offline); i++) {
+		cpumask_clear_cpu(offline[i], &shim_online);
+		shim_place[offline[i]].cache = U16_MAX;
+	}
+	divide(2);
+	for (i = 0; i < nr_cpu_ids; i++)
+		CHECK(map[i] == shim_place[i].node);
+	CHECK(hwt_shard_cpu(map, 1) == 8);
+	end();
+	divide(4);
+	for (i = 0; i < ARRAY_SIZE(offline); i++)
+		CHECK(map[offline[i]] / 2 == shim_place[offline[i]].node);
+	CHECK(used() == 4);
+	end();
+	/* More shards than caches. */
+	for (n = 5; n <= 16; n++) {
+		divide(n);
+		CHECK(used() == n);
+		end();
+	}
+}
+
+/* The CPU of a shard that has none is the caller's. */
+static void more_shards_than_cpus(void)
+{
+	unsigned int cpu;
+
+	machine(1, 1, 2);
+	shim_cpu.number = 1;
+	divide(8);
+	CHECK(used() == 2 && map[0] != map[1]);
+	for_each_possible_cpu(cpu)
+		CHECK(hwt_shard_cpu(map, map[cpu]) == cpu);
+	CHECK(hwt_shard_cpu(map, 7) == 1);
+	end();
+	shim_cpu.number = 0;
+}
+
+/* The shards take their CPUs from the table. */
+static void places(void)
+{
+	struct hwt_wheel wheels[3] = { }, *of_cpu[CPUS_MAX];
+	struct cpumask one = { };
+	unsigned int i, cpu;
+
+	machine(1, 1, 2);
+	divide(3);
+	wheels[0].shard_of_cpu = of_cpu;
+	for (i = 0; i < 3; i++) {
+		wheels[i].shard = i;
+		wheels[i].first_shard = &wheels[0];
+		hwt_shard_place(&wheels[i], map, NULL);
+		CHECK(!wheels[i].own_cpus);
+		for_each_possible_cpu(cpu)
+			CHECK(cpumask_test_cpu(cpu, wheels[i].affinity) == (map[cpu] == i));
+		CHECK(wheels[i].pinned == !cpumask_empty(wheels[i].affinity));
+	}
+	for_each_possible_cpu(cpu)
+		CHECK(of_cpu[cpu] == &wheels[map[cpu]]);
+	/* The client's choice goes before the table, also for a shard without CPUs. */
+	cpumask_set_cpu(1, &one);
+	for (i = 0; i < 3; i++) {
+		hwt_shard_place(&wheels[i], map, &one);
+		CHECK(wheels[i].own_cpus && wheels[i].pinned);
+		CHECK(cpumask_subset(wheels[i].affinity, &one));
+	}
+	end();
+}
+
+static void number_by_default(void)
+{
+	machine(1, 2, 8);
+	CHECK(hwt_shards_default() == 1);
+	machine(1, 3, 8);
+	CHECK(hwt_shards_default() == 3);
+	/* Offline CPUs count neither as CPUs nor as caches. */
+	cpumask_clear_cpu(23, &shim_online);
+	CHECK(hwt_shards_default() == 3);
+	machine(1, 3, 6);
+	cpumask_clear_cpu(0, &shim_online);
+	cpumask_clear_cpu(1, &shim_online);
+	CHECK(hwt_shards_default() == 1);
+	hwt_shards = 7;
+	CHECK(hwt_shards_default() == 7);
+	hwt_shards = 0;
+	CHECK(!shim_allocated);
+}
+
+static void no_memory(void)
+{
+	unsigned int fail;
+
+	machine(2, 2, 8);
+	for (fail = 1; fail <= 2; fail++) {
+		shim_fail_at = fail;
+		CHECK(!hwt_shard_map_create(2, GFP_KERNEL));
+		CHECK(!shim_fail_at && !shim_allocated);
+	}
+	shim_fail_at = 1;
+	CHECK(hwt_shards_default() == 1);
+	CHECK(!shim_fail_at && !shim_allocated);
+}
+
+static const struct {
+	const char *name;
+	void (*run)(void);
+} tests[] = {
+	{ "CPUs of one cache stay together", caches_stay_together },
+	{ "each shard has CPUs, at most twice as many as another one", each_has_cpus },
+	{ "a cache with several shards does not share them", shards_of_a_cache },
+	{ "as many shards as nodes: nodes are not mixed", nodes_are_not_mixed },
+	{ "offline CPUs join their node", offline_cpus },
+	{ "more shards than CPUs", more_shards_than_cpus },
+	{ "shards take their CPUs from the table", places },
+	{ "the default number", number_by_default },
+	{ "-ENOMEM, nothing leaked", no_memory },
+};
+
+int main(void)
+{
+	unsigned int failed = 0;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(tests); i++) {
+		passed = true;
+		tests[i].run();
+		tap_point(passed, "shards: %s", tests[i].name);
+		failed += !passed;
+	}
+	return !!failed;
+}
