@@ -30,6 +30,7 @@ WHERE = {
     "kvm": "a guest in a virtual machine",
     "kvm-6.12": "the same with kernel 6.12, which has commands of io_uring for devices",
     "host": "a program on this machine",
+    "here": "the kernel of this machine",
     "machine": "a kernel on a machine, as its log says",
 }
 
@@ -224,6 +225,21 @@ def contention(rows):
                  head="threads: {}".format)
 
 
+def scale(rows):
+    """By threads: throughput, CPU time, and how many times one engine's throughput several have."""
+    order = unique(row["op"] for row in rows)
+    rows = sorted(rows, key=lambda row: (order.index(row["op"]), row["threads"]))
+    rate = [{**row, **{key: row[key] / 1e6 for key in ("median", "low", "high")}} for row in rows if row["unit"] == "per_s"]
+    rates = {(row["op"], row["threads"], row["peer"]): row["median"] for row in rate}
+    ratios = [{"op": op, "threads": threads, "median": rates[op, threads, "hwt-shards"] / one}
+              for (op, threads, peer), one in rates.items()
+              if peer == "hwt" and one and (op, threads, "hwt-shards") in rates]
+    head = "threads: {}".format
+    return ["millions a second, by the wall clock", *pivot(rate, ("op", "peer"), "threads", head=head), "",
+            "ns of CPU time", *pivot([row for row in rows if row["unit"] == "ns"], ("op", "peer"), "threads", head=head),
+            *(["", "millions a second: hwt-shards / hwt", *pivot(ratios, ("op",), "threads", median, head)] if ratios else [])]
+
+
 def several_cpus(rows):
     """Operations by several CPUs."""
     return pivot([{**row, "op": f"{row['op']}, {row['cpus']} CPU"} for row in rows], ("peer",), "op")
@@ -294,6 +310,13 @@ how long its calls take (call), beside another user: tests/user/neighbours.c say
     "contention": ("Contention on real cores", contention, """\
 The hot path in user space: ns of CPU time per operation, by threads at once. hwt-all: the engine's
 part included. locked: the same buckets under one lock."""),
+    "scale": ("Many CPUs", scale, """\
+Throughput with so many threads, each on a CPU of its own and with timeouts of its own. hwt: one
+engine. hwt-shards: one for each thread in user space, one for each CPU in the kernel. locked: one
+lock around the same buckets, one thread calls back. percpu: buckets and a lock for each thread,
+which calls back itself. life: timeouts that are due are scheduled, and called back. The engines'
+part is in all figures, except that by the wall clock arm and cancel in the kernel end with the
+last call."""),
     "smp": ("Several CPUs in the kernel", several_cpus, """\
 ns per operation. That it works; see where it ran for what the figures are worth."""),
     "count": ("What does not depend on the clock", counts, """\
@@ -322,7 +345,7 @@ def about(results):
 def report(results):
     """List of (key, title, lines)."""
     parts = [("about", "hwt: benchmarks", about(results))]
-    if unique(row["bench"] for row in results.rows) not in (["contention"], ["passes"]):
+    if unique(row["bench"] for row in results.rows) not in (["contention"], ["passes"], ["scale"]):
         parts.append(("targets", "Targets", targets(results)))
     for bench, (title, make, intro) in SECTIONS.items():
         lines = wrapped(intro)

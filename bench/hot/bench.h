@@ -4,6 +4,7 @@
 #define _BENCH_H
 
 #include "shim.h"
+#include "hwt.h"
 
 /* The smallest object of a user: a timeout with a cache line of its own. */
 struct bench_item {
@@ -52,5 +53,16 @@ static inline u64 bench_later(u64 *state)
 {
 	return 7200 * NSEC_PER_SEC + (bench_random(state) & ((1ULL << 42) - 1));
 }
+
+/* base.c: the buckets of a wheel under one spinlock. */
+struct hwt_wheel *base_create(u64 now_ns);
+void base_destroy(struct hwt_wheel *base);
+void base_arm(struct hwt_wheel *base, struct hwt_timeout *timeout, u64 deadline_ns);
+void base_cancel(struct hwt_wheel *base, struct hwt_timeout *timeout);
+void base_expire(struct hwt_wheel *base, u64 now_ns);
+
+/* cores.c: cores are numbered from 0, real ones first. */
+unsigned int bench_find_cores(void);
+void bench_pin(pthread_t thread, unsigned int core);
 
 #endif /* _BENCH_H */

@@ -19,8 +19,6 @@
  * CPU time, so that other load counts little; waiting for a spinlock is CPU time. The engine's
  * thread is not pinned; with as many threads as cores it shares one of them.
  */
-#define _GNU_SOURCE
-#include <sched.h>
 #include <unistd.h>
 
 #include "core/clock.h"
@@ -61,7 +59,6 @@ struct worker {
 static unsigned int items_each;
 static unsigned int workers_count;
 static struct worker *workers;
-static unsigned int *cores;
 static const struct peer *peer;
 static pthread_barrier_t phase_barrier, chunk_barrier;
 static u64 base_ns, base_tsc;
@@ -96,33 +93,21 @@ static const struct peer hwt_peer = {
 	.name = "hwt", .init = hwt_peer_init, .arm = hwt_peer_arm, .cancel = hwt_peer_cancel,
 };
 
-/* Only the lock, the length of the tick and the buckets of this wheel are used. */
-static struct hwt_wheel locked_wheel;
+static struct hwt_wheel *base;
 
 static void locked_init(struct hwt_timeout *timeout)
 {
-	hwt_timeout_init(timeout, &locked_wheel, &ops);
+	hwt_timeout_init(timeout, base, &ops);
 }
 
 static void locked_arm(struct hwt_timeout *timeout, u64 deadline_ns)
 {
-	u64 tick = hwt_deadline_to_tick(&locked_wheel, deadline_ns);
-
-	spin_lock(&locked_wheel.lock);
-	if (hwt_linked(timeout))
-		hwt_buckets_remove(&locked_wheel.buckets, timeout);
-	atomic64_set(&timeout->state, tick << HWT_TICK_SHIFT | HWT_F_ARMED);
-	hwt_buckets_insert(&locked_wheel.buckets, timeout);
-	spin_unlock(&locked_wheel.lock);
+	base_arm(base, timeout, deadline_ns);
 }
 
 static void locked_cancel(struct hwt_timeout *timeout)
 {
-	spin_lock(&locked_wheel.lock);
-	if (hwt_linked(timeout))
-		hwt_buckets_remove(&locked_wheel.buckets, timeout);
-	atomic64_set(&timeout->state, HWT_F_CANCELLED);
-	spin_unlock(&locked_wheel.lock);
+	base_cancel(base, timeout);
 }
 
 static const struct peer locked_peer = {
@@ -137,10 +122,7 @@ static void wheel_make(void)
 			exit(1);
 		return;
 	}
-	hwt_tick_setup(&locked_wheel, NSEC_PER_MSEC);
-	spin_lock_init(&locked_wheel.lock);
-	hwt_buckets_init(&locked_wheel.buckets, 9, 3,
-			 hwt_ns_to_tick(&locked_wheel, ktime_get_ns()), GFP_KERNEL);
+	base = base_create(ktime_get_ns());
 }
 
 /* All was armed twice, and cancelled twice. */
@@ -150,7 +132,7 @@ static void wheel_unmake(void)
 	u64 expected = 2ULL * workers_count * items_each;
 
 	if (peer != &hwt_peer) {
-		hwt_buckets_destroy(&locked_wheel.buckets);
+		base_destroy(base);
 		return;
 	}
 	hwt_wheel_get_stats(wheel, &stats);
@@ -251,14 +233,11 @@ static void operate(struct worker *worker, enum op op)
 static void *work(void *arg)
 {
 	struct worker *worker = arg;
-	cpu_set_t set;
 	enum op op;
 	u64 begin;
 	u32 i;
 
-	CPU_ZERO(&set);
-	CPU_SET(cores[worker->number], &set);
-	pthread_setaffinity_np(pthread_self(), sizeof(set), &set);
+	bench_pin(pthread_self(), worker->number);
 	shim_thread_start(worker->number);
 	for (i = 0; i < items_each; i++)
 		peer->init(&worker->items[i].timeout);
@@ -326,34 +305,6 @@ static void run(unsigned int threads)
 	wheel_unmake();
 }
 
-/* Real cores first, then their other halves. Return how many. */
-static unsigned int find_cores(void)
-{
-	unsigned int cpu, first, pass, n = 0;
-	cpu_set_t set;
-	char path[80];
-	FILE *file;
-
-	sched_getaffinity(0, sizeof(set), &set);
-	cores = calloc(CPU_COUNT(&set), sizeof(*cores));
-	for (pass = 0; cores && pass < 2; pass++)
-		for (cpu = 0; cpu < CPU_SETSIZE; cpu++) {
-			if (!CPU_ISSET(cpu, &set))
-				continue;
-			snprintf(path, sizeof(path),
-				 "/sys/devices/system/cpu/cpu%u/topology/thread_siblings_list",
-				 cpu);
-			file = fopen(path, "r");
-			if (!file || fscanf(file, "%u", &first) != 1)
-				first = cpu;
-			if (file)
-				fclose(file);
-			if (first == cpu ? !pass : pass)
-				cores[n++] = cpu;
-		}
-	return n;
-}
-
 static void make_workers(unsigned int n)
 {
 	unsigned int i;
@@ -381,7 +332,7 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	shim_start();
-	all = find_cores();
+	all = bench_find_cores();
 	if (!all)
 		return 1;
 	items_each = min(quick ? ITEMS_MAX / 10 : ITEMS_MAX, ITEMS_ALL / all);

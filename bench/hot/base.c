@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The buckets of a wheel under one spinlock: each operation is done by its caller. */
+#include "core/clock.h"
+#include "core/registry.h"
+#include "core/wheel.h"
+#include "bench.h"
+
+/* Return a wheel. Only its lock, tick, buckets and one counter are used. */
+struct hwt_wheel *base_create(u64 now_ns)
+{
+	struct hwt_wheel *base = shim_alloc(sizeof(*base));
+
+	hwt_tick_setup(base, NSEC_PER_MSEC);
+	if (hwt_buckets_init(&base->buckets, ilog2(hwt_ticks_per_wheel), hwt_levels,
+			     hwt_ns_to_tick(base, now_ns), GFP_KERNEL))
+		exit(1);
+	return base;
+}
+
+void base_destroy(struct hwt_wheel *base)
+{
+	hwt_buckets_destroy(&base->buckets);
+	kfree(base);
+}
+
+void base_arm(struct hwt_wheel *base, struct hwt_timeout *timeout, u64 deadline_ns)
+{
+	u64 tick = hwt_deadline_to_tick(base, deadline_ns);
+
+	spin_lock(&base->lock);
+	if (hwt_linked(timeout))
+		hwt_buckets_remove(&base->buckets, timeout);
+	atomic64_set(&timeout->state, tick << HWT_TICK_SHIFT | HWT_F_ARMED);
+	hwt_buckets_insert(&base->buckets, timeout);
+	spin_unlock(&base->lock);
+}
+
+void base_cancel(struct hwt_wheel *base, struct hwt_timeout *timeout)
+{
+	spin_lock(&base->lock);
+	if (hwt_linked(timeout))
+		hwt_buckets_remove(&base->buckets, timeout);
+	atomic64_set(&timeout->state, HWT_F_CANCELLED);
+	spin_unlock(&base->lock);
+}
+
+/* As hwt's engine calls back: tick by tick, from both ends of the due list, without the lock. */
+void base_expire(struct hwt_wheel *base, u64 now_ns)
+{
+	struct list_head *due = &base->buckets.due;
+	u64 tick = hwt_ns_to_tick(base, now_ns);
+	struct hwt_timeout *timeout;
+	bool last;
+
+	spin_lock(&base->lock);
+	while (!hwt_buckets_advance(&base->buckets, tick, HWT_STEP, true) || !list_empty(due) ||
+	       base->buckets.cursor < tick)
+		while (!list_empty(due)) {
+			last = base->expired++ & 1;
+			prefetchw(last ? due->next->next : due->prev->prev);
+			timeout = list_entry(last ? due->prev : due->next, struct hwt_timeout,
+					     link);
+			hwt_buckets_remove(&base->buckets, timeout);
+			atomic64_set(&timeout->state, HWT_F_EXPIRED);
+			spin_unlock(&base->lock);
+			timeout->ops->expire(timeout);
+			spin_lock(&base->lock);
+		}
+	spin_unlock(&base->lock);
+}
