@@ -124,6 +124,11 @@ bench: python
 bench-quick: python
 	@bench/bench.py --quick --only ops,life,late,count
 
+# One engine, and one for each CPU: in user space, then in a guest with CPUS and NODES, or here.
+bench-scale: python
+	@bench/bench.py --only scale $(if $(filter-out 0,$(QUICK)),--quick) $(if $(HERE),--here) $(if $(YES),--yes) \
+		$(if $(CPUS),--cpus $(CPUS)) $(if $(NODES),--nodes $(NODES))
+
 help:
 	@echo 'make              build hwt.ko (KDIR=$(KDIR))'
 	@echo 'make install      install it for that kernel'
@@ -148,11 +153,12 @@ help:
 	@echo "make soak HOURS=n torture in a guest (KERNEL=name, or uml; SOAK='seed=7 ...'), with a verdict"
 	@echo 'make bench        measure, against timer_list, hrtimer, timerfd and others; forty minutes'
 	@echo 'make bench-quick  the most of it, in two minutes'
+	@echo 'make bench-scale  throughput of 1 to all CPUs, with one engine and with one for each [CPUS=n] [NODES=n] [HERE=1]'
 	@echo 'make setup        install and fetch what make check needs (all targets set up what they need)'
 	@echo 'make clean-cache  remove kernels from the cache that nothing names any more'
 	@echo
 	@echo 'More in tests/README.md.'
 
 .PHONY: python all modules deb install tools install-tools man install-man lib install-lib clean clean-cache kdir setup run help fuzz soak \
-	bench bench-quick times check check-all check-here check-static check-wheel check-libhwt check-verify check-plants \
+	bench bench-quick bench-scale times check check-all check-here check-static check-wheel check-libhwt check-verify check-plants \
 	check-packages check-year check-harness check-guest check-matrix check-coverage

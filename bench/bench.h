@@ -7,7 +7,7 @@
  *   bench_ops.c	the cost of single operations
  *   bench_life.c	from schedule to callback, idle, slack, the re-arm storm
  *   bench_late.c	lateness
- *   bench_smp.c	several CPUs
+ *   bench_smp.c	several CPUs; one engine, and one for each CPU
  *   bench_trace.c	replay of what a guest at work has done
  */
 #ifndef _BENCH_H
@@ -93,7 +93,7 @@ struct bench_peer {
 };
 
 extern const struct bench_peer bench_floor, bench_hwt, bench_hwt_coarse,
-	bench_hwt_jiffy, bench_timer, bench_hrtimer, bench_work;
+	bench_hwt_jiffy, bench_hwt_shards, bench_timer, bench_hrtimer, bench_work;
 
 /* Callbacks that were run, of any peer. */
 DECLARE_PER_CPU(unsigned long, bench_fired);
@@ -139,6 +139,7 @@ int bench_slack(void);
 int bench_storm(void);
 int bench_late(void);
 int bench_smp(void);
+int bench_scale(void);
 int bench_trace(void);
 
 #endif /* _BENCH_H */

@@ -17,7 +17,9 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / "tests/vm"), str(HERE / "trace")]
 import boot
+import build
 import guest
+import here
 import host
 import kernels
 import record
@@ -42,7 +44,9 @@ class Bench:
 
     def __init__(self, args):
         self.args = args
-        self.out = BUILT / "quick" if args.quick else BUILT
+        # Alone it needs no kernels, and leaves the results of all others as they are.
+        self.alone = args.only == "scale"
+        self.out = BUILT / ("scale" if self.alone else "") / ("quick" if args.quick else "")
         self.kernels = {name: kernels.find(name) for name in ("uml", "stock", "stock612")}
         self.part = None
         self.results = []
@@ -94,7 +98,8 @@ class Bench:
     def boot(self, what, name, test, limit, where, files=None, **options):
         """A test in a guest."""
         kernel = self.kernels[name]
-        files = {"hwt/scripts/bench.sh": SCRIPT, "hwt/bin/user_bench": BUILT / "user/user_bench", **(files or {})}
+        files = {"hwt/scripts/bench.sh": SCRIPT, **({} if self.alone else {"hwt/bin/user_bench": BUILT / "user/user_bench"}),
+                 **(files or {})}
 
         def run(show):
             # A part prints nothing for long, and a kernel that complains about that is no failure here.
@@ -114,6 +119,35 @@ class Bench:
         """The kernel module or the program in an emulated machine."""
         where = ("kvm" if guest.kvm_works() else "qemu") + ("" if name == "stock" else "-6.12")
         self.boot(what, name, test, limit, where, memory="4G", **options)
+
+    def native(self, what, *params):
+        """The kernel module in the running kernel of this machine."""
+        tree = build.modules(here.Running(), "here-plain", tests=False)
+        log, mark = self.out / "kernel.log", f"hwt: make bench-scale {os.getpid()}"
+
+        def said():
+            # If the log has lost the mark, all that it has came after it.
+            return log.read_text(encoding="utf-8", errors="replace").rpartition(mark)[2]
+
+        def run(show):
+            with open("/dev/kmsg", "w", encoding="ascii") as kernel:
+                kernel.write(mark + "\n")
+            # As it comes: the kernel's log may be too small for all of it.
+            with open(log, "wb") as file:
+                reader = host.start(["dmesg", "--follow"], stdout=file)
+            try:
+                code = host.run(["insmod", tree / "hwt.ko"]) or host.run(["insmod", tree / "bench/hwt_bench.ko", *params])
+                while not code and "hwt_bench: done" not in said():
+                    time.sleep(0.1)
+            finally:
+                host.finished(reader)
+                if not here.unload(tree):
+                    self.failed.append("hwt.ko does not unload")
+            for line in said().splitlines():
+                show(line)
+            return f"insmod: exit code {code}, see {log}"
+
+        self.measure(what, "here", run)
 
     def part_ops(self):
         """Single operations, but for those with very many pending."""
@@ -139,6 +173,17 @@ class Bench:
         """Several CPUs: in the kernel, emulated; the hot path on real cores."""
         self.qemu("two CPUs, emulated", Test("bench", "script", 0, "bench.sh", args="run=smp quick=1 runs=3"), 1200)
         self.here("contention on real cores", [BUILT / "hot/contention", *(["-q"] if self.args.quick else [])], 1200)
+
+    def part_scale(self):
+        """One engine, and one for each CPU: in user space; in the kernel of this machine, or of a guest."""
+        self.here("many threads on real cores", [BUILT / "hot/scale", *(["-q"] if self.args.quick else [])], 7200)
+        quick = self.quick(" quick=1")
+        if self.args.here:
+            self.native("many CPUs", "run=scale", *quick.split())
+        else:
+            quick = quick if guest.kvm_works() else " quick=1"
+            self.qemu("many CPUs, in a guest", Test("bench", "script", 0, "bench.sh", args="run=scale" + quick), 3600,
+                      cpus=self.args.cpus, nodes=self.args.nodes)
 
     def part_count(self):
         """What does not depend on the clock."""
@@ -189,8 +234,7 @@ class Bench:
             "hwt": source_version(),
             "machine": f"{model[1] if model else platform.machine()}, {os.cpu_count()} CPUs",
             "kernel": platform.release(),
-            "uml": self.kernels["uml"].get().release,
-            "stock": self.kernels["stock"].get().release,
+            **{name: self.kernels[name].get().release for name in (() if self.alone else ("uml", "stock"))},
             "quick": self.args.quick,
         }
         parts = self.args.only.split(",")
@@ -232,13 +276,23 @@ def source_version():
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--only", default="ops,many,life,late,smp,trace,count,user,neighbours",
+    parser.add_argument("--only", default="ops,many,life,late,smp,scale,trace,count,user,neighbours",
                         help="parts, with commas between")
+    parser.add_argument("--cpus", type=int, default=os.cpu_count(), help="scale: of the guest")
+    parser.add_argument("--nodes", type=int, default=1, help="scale: NUMA nodes of the guest")
+    parser.add_argument("--here", action="store_true", help="scale: in the running kernel instead of a guest")
+    parser.add_argument("--yes", action="store_true", help="scale: do not ask before hwt.ko is loaded")
     args = parser.parse_args()
-    setup.ensure("bench")
+    if args.here:
+        here.refuse()
+        here.ask(f"This is going to load hwt.ko and a benchmark into the running kernel, {here.Running.release}, for some "
+                 "minutes, and to unload them.\nA fault in hwt would crash this machine: save your work.", args.yes)
+        setup.ensure("here")
     bench = Bench(args)
-    host.logged(BUILT / "user.log", "building the user-space benchmark",
-                ["make", "-C", HERE / "user", f"OUT={BUILT}/user", f"-j{host.JOBS}"])
+    setup.ensure("scale" if bench.alone else "bench")
+    if not bench.alone:
+        host.logged(BUILT / "user.log", "building the user-space benchmark",
+                    ["make", "-C", HERE / "user", f"OUT={BUILT}/user", f"-j{host.JOBS}"])
     host.logged(BUILT / "hot.log", "building the hot path in user space",
                 ["make", "-C", HERE / "hot", f"OUT={BUILT}/hot", "programs", f"-j{host.JOBS}"])
     if "neighbours" in args.only.split(","):

@@ -130,6 +130,7 @@ static const struct {
 	{ "storm",	bench_storm },
 	{ "late",	bench_late },
 	{ "smp",	bench_smp },
+	{ "scale",	bench_scale },
 	{ "trace",	bench_trace },
 };
 

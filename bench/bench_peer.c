@@ -5,6 +5,7 @@
  */
 #include <linux/cache.h>
 #include <linux/completion.h>
+#include <linux/cpumask.h>
 #include <linux/delay.h>
 #include <linux/hrtimer.h>
 #include <linux/jiffies.h>
@@ -152,10 +153,10 @@ BENCH_CODE(hwt, struct hwt_timeout,
 	   { hwt_schedule_at(&o->it, when); hwt_cancel(&o->it); },
 	   hwt_schedule(&o->it, when))
 
-static int hwt_open_params(u32 flags, u64 tick_ns)
+static int hwt_open_params(u32 flags, u64 tick_ns, u32 shards)
 {
 	struct hwt_wheel_params params = {
-		.name = "hwt-bench", .flags = flags, .tick_ns = tick_ns,
+		.name = "hwt-bench", .flags = flags, .tick_ns = tick_ns, .shards = shards,
 	};
 
 	bench_wheel = hwt_wheel_create(&params);
@@ -164,18 +165,24 @@ static int hwt_open_params(u32 flags, u64 tick_ns)
 
 static int hwt_open(void)
 {
-	return hwt_open_params(0, NSEC_PER_MSEC);
+	return hwt_open_params(0, NSEC_PER_MSEC, 1);
 }
 
 static int hwt_open_coarse(void)
 {
-	return hwt_open_params(HWT_COARSE_CLOCK, NSEC_PER_MSEC);
+	return hwt_open_params(HWT_COARSE_CLOCK, NSEC_PER_MSEC, 1);
 }
 
 /* As exact as timer_list. */
 static int hwt_open_jiffy(void)
 {
-	return hwt_open_params(0, TICK_NSEC);
+	return hwt_open_params(0, TICK_NSEC, 1);
+}
+
+/* An engine for each CPU. */
+static int hwt_open_shards(void)
+{
+	return hwt_open_params(0, NSEC_PER_MSEC, min_t(u32, num_possible_cpus(), HWT_SHARDS_MAX));
 }
 
 static void hwt_close(void)
@@ -229,6 +236,7 @@ static void hwt_settle(bool cancelled)
 const struct bench_peer bench_hwt = { HWT_PEER("hwt", hwt_open) };
 const struct bench_peer bench_hwt_coarse = { HWT_PEER("hwt-coarse", hwt_open_coarse) };
 const struct bench_peer bench_hwt_jiffy = { HWT_PEER("hwt-jiffy", hwt_open_jiffy) };
+const struct bench_peer bench_hwt_shards = { HWT_PEER("hwt-shards", hwt_open_shards) };
 
 /* -- timer_list ------------------------------------------------------------ */
 

@@ -89,15 +89,20 @@ def refuse():
 
 def agreed(tests, yes):
     """Say what is going to happen, and ask."""
-    print(f"""This is going to
+    ask(f"""This is going to
 - build hwt.ko, samples, tests and a benchmark for the running kernel, {Running.release}, in {host.BUILD};
 - load hwt.ko several times, run {len(tests)} tests that are meant to leave a machine in use alone, and
   the quick benchmark, for some minutes in all. A fault in hwt would crash this machine: save your work;
-- unload everything again.""", flush=True)
+- unload everything again.""", yes)
+
+
+def ask(what, yes):
+    """Say what is going to happen; Failed if the user does not want it."""
+    print(what, flush=True)
     if yes:
         return
     if not sys.stdin.isatty():
-        raise host.Failed("nobody to ask: YES=1 make check-here says yes")
+        raise host.Failed("nobody to ask: YES=1 says yes")
     if input("Go on? [y/N] ").strip().lower() not in ("y", "yes"):
         raise host.Failed("nothing was done")
 

@@ -139,6 +139,11 @@ def bench():
     get((*GUEST, SOURCE, *BENCH), ["stock", "uml"])
 
 
+def scale():
+    """The kernel itself is fetched by the program that runs it, if there is a guest."""
+    get((*GUEST, SOURCE))
+
+
 def here():
     """Modules and programs for the running kernel; no emulator."""
     release = os.uname().release
@@ -148,7 +153,7 @@ def here():
 
 WHAT = {function.__name__.replace("_", "-"): function
         for function in (run, check, ci, all, guest, static, unit, verify, coverage, packages,
-                         year, bench, here)}
+                         year, bench, scale, here)}
 
 
 def ensure(what):
