@@ -24,13 +24,35 @@
 /* A machine with more CPUs than this has a shard for each last-level cache. */
 #define HWT_CPUS_PER_SHARD	16
 
+/* Instead of the cache of a CPU that is offline. */
+#define HWT_OFFLINE		U16_MAX
+
+/* Numbers of what a machine has. A cache counts if it has a CPU online. */
+struct hwt_units {
+	unsigned int	nodes;
+	unsigned int	caches;
+	unsigned int	cpus;		/* online */
+};
+
 /* A CPU and its place: node, cache, number, in this order. */
 static u64 hwt_cpu_place(unsigned int cpu)
 {
 	/* An offline CPU, whose cache is not known, belongs to the last cache of its node. */
-	u16 cache = cpu_online(cpu) ? hwt_cpu_cache(cpu) : U16_MAX, node = cpu_to_node(cpu);
+	u16 cache = cpu_online(cpu) ? hwt_cpu_cache(cpu) & (HWT_OFFLINE >> 1) : HWT_OFFLINE;
+	u16 node = cpu_to_node(cpu);
 
 	return (u64)node << 48 | (u64)cache << 32 | cpu;
+}
+
+/* Count the CPU of a place, in the order of places. @before: the place before it, or NULL. */
+static void hwt_units_add(struct hwt_units *units, u64 place, const u64 *before)
+{
+	/* As of the sorting: a CPU may come and go meanwhile. */
+	bool online = (u16)upper_32_bits(place) != HWT_OFFLINE;
+
+	units->nodes += !before || (place ^ *before) >> 48;
+	units->caches += !before || (online && (place ^ *before) >> 32);
+	units->cpus += online;
 }
 
 static int hwt_place_compare(const void *a, const void *b)
@@ -40,29 +62,19 @@ static int hwt_place_compare(const void *a, const void *b)
 	return left < right ? -1 : left > right;
 }
 
-/*
- * Return all CPUs in the order of their places, each with the number of its cache in the upper
- * half; or NULL. The caller frees them. @caches: set to the number of caches.
- */
-static u64 *hwt_places_create(unsigned int *caches, gfp_t gfp)
+/* Return the places of all CPUs, sorted, which the caller frees; or NULL. */
+static u64 *hwt_places_create(struct hwt_units *all, gfp_t gfp)
 {
 	u64 *places = kmalloc_array(num_possible_cpus(), sizeof(*places), gfp);
 	unsigned int cpu, n = 0, i;
-	u32 cache, last;
 
 	if (!places)
 		return NULL;
 	for_each_possible_cpu(cpu)
 		places[n++] = hwt_cpu_place(cpu);
 	sort(places, n, sizeof(*places), hwt_place_compare, NULL);
-	*caches = 1;
-	for (i = 0, last = upper_32_bits(*places); i < n; i++) {
-		cpu = lower_32_bits(places[i]);
-		cache = upper_32_bits(places[i]);
-		*caches += cache != last && cpu_online(cpu);
-		last = cache;
-		places[i] = (u64)(*caches - 1) << 32 | cpu;
-	}
+	for (i = 0; i < n; i++)
+		hwt_units_add(all, places[i], i ? &places[i - 1] : NULL);
 	return places;
 }
 
@@ -72,29 +84,42 @@ static u64 *hwt_places_create(unsigned int *caches, gfp_t gfp)
  */
 unsigned int hwt_shards_default(void)
 {
-	unsigned int caches;
+	struct hwt_units all = { };
 	u64 *places;
 
 	if (hwt_shards || num_online_cpus() <= HWT_CPUS_PER_SHARD)
 		return hwt_shards ?: 1;
-	places = hwt_places_create(&caches, GFP_KERNEL);
+	places = hwt_places_create(&all, GFP_KERNEL);
 	kfree(places);
-	return places ? min_t(unsigned int, caches, HWT_SHARDS_MAX) : 1;
+	return places ? min_t(unsigned int, all.caches, HWT_SHARDS_MAX) : 1;
 }
 
 /*
- * Return the number of each CPU's shard, in memory that the caller frees; or NULL. CPUs that share
- * a cache are not divided, unless there are more shards than caches.
+ * Return the number of each CPU's shard, in memory that the caller frees; or NULL. CPUs of a node
+ * are not divided unless there are more shards than nodes, nor those of a cache unless there are
+ * more shards than caches.
  */
 u8 *hwt_shard_map_create(unsigned int nr_shards, gfp_t gfp)
 {
-	unsigned int caches, i, n = num_possible_cpus();
-	u64 *places = hwt_places_create(&caches, gfp);
+	struct hwt_units all = { }, seen = { };
+	u64 *places = hwt_places_create(&all, gfp);
 	u8 *map = places ? kzalloc(nr_cpu_ids, gfp) : NULL;
+	unsigned int i, at, of, n = num_possible_cpus();
 
-	for (i = 0; map && i < n; i++)
-		map[lower_32_bits(places[i])] = nr_shards > caches ? i * nr_shards / n :
-						upper_32_bits(places[i]) * nr_shards / caches;
+	for (i = 0; map && i < n; i++) {
+		hwt_units_add(&seen, places[i], i ? &places[i - 1] : NULL);
+		at = max(seen.cpus, 1U) - 1;
+		of = all.cpus;
+		if (nr_shards <= all.caches) {
+			at = seen.caches - 1;
+			of = all.caches;
+		}
+		if (nr_shards <= all.nodes) {
+			at = seen.nodes - 1;
+			of = all.nodes;
+		}
+		map[lower_32_bits(places[i])] = at * nr_shards / of;
+	}
 	kfree(places);
 	return map;
 }

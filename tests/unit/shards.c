@@ -230,9 +230,40 @@ static void offline_cpus(void)
 	/* More shards than caches. */
 	for (n = 5; n <= 16; n++) {
 		divide(n);
-		CHECK(used() == n);
+		CHECK(used() == min(n, 13U));
 		end();
 	}
+}
+
+/* A virtual machine: few of the CPUs that it may have are online. */
+static void few_are_online(void)
+{
+	unsigned int cpu, n;
+
+	machine(1, 1, 64);
+	for (cpu = 4; cpu < nr_cpu_ids; cpu++) {
+		cpumask_clear_cpu(cpu, &shim_online);
+		shim_place[cpu].cache = U16_MAX;
+	}
+	for (n = 2; n <= 4; n++) {
+		divide(n);
+		CHECK(map[0] == 0 && map[3] == n - 1);
+		end();
+	}
+}
+
+/* Node 0 has three caches, node 1 has one. */
+static void uneven_nodes(void)
+{
+	unsigned int cpu;
+
+	machine(1, 4, 4);
+	for (cpu = 12; cpu < nr_cpu_ids; cpu++)
+		shim_place[cpu].node = 1;
+	divide(2);
+	for_each_possible_cpu(cpu)
+		CHECK(map[cpu] == shim_place[cpu].node);
+	end();
 }
 
 /* The CPU of a shard that has none is the caller's. */
@@ -325,6 +356,8 @@ static const struct {
 	{ "a cache with several shards does not share them", shards_of_a_cache },
 	{ "as many shards as nodes: nodes are not mixed", nodes_are_not_mixed },
 	{ "offline CPUs join their node", offline_cpus },
+	{ "few CPUs are online", few_are_online },
+	{ "nodes with unequal numbers of caches are not mixed", uneven_nodes },
 	{ "more shards than CPUs", more_shards_than_cpus },
 	{ "shards take their CPUs from the table", places },
 	{ "the default number", number_by_default },
