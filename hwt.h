@@ -302,8 +302,8 @@ void __hwt_timeout_init(struct hwt_timeout *timeout, struct hwt_wheel *wheel,
 	{ .ops = (_ops), .check = __HWT_CHECK_STATIC, __HWT_LOCKDEP_INIT(_name) }
 
 /* Private: the shard of a wheel for the present CPU, and back. */
-struct hwt_wheel *hwt_wheel_shard(struct hwt_wheel *wheel);
-struct hwt_wheel *hwt_shard_wheel(struct hwt_wheel *shard);
+struct hwt_wheel *__hwt_wheel_shard(struct hwt_wheel *wheel);
+struct hwt_wheel *__hwt_shard_wheel(struct hwt_wheel *shard);
 
 /**
  * hwt_timeout_set_wheel() - set the wheel of a timeout
@@ -316,7 +316,7 @@ struct hwt_wheel *hwt_shard_wheel(struct hwt_wheel *shard);
 static inline void hwt_timeout_set_wheel(struct hwt_timeout *timeout,
 					 struct hwt_wheel *wheel)
 {
-	timeout->wheel = hwt_wheel_shard(wheel);
+	timeout->wheel = __hwt_wheel_shard(wheel);
 }
 
 /* -- Scheduling ---------------------------------------------------------- */
@@ -586,7 +586,7 @@ static inline bool hwt_cancelled(const struct hwt_timeout *timeout)
  */
 static inline struct hwt_wheel *hwt_timeout_wheel(const struct hwt_timeout *timeout)
 {
-	return timeout->wheel ? hwt_shard_wheel(timeout->wheel) : NULL;
+	return timeout->wheel ? __hwt_shard_wheel(timeout->wheel) : NULL;
 }
 
 u64 hwt_deadline(const struct hwt_timeout *timeout);

@@ -154,15 +154,15 @@ void hwt_shard_place(struct hwt_wheel *shard, const u8 *map, const struct cpumas
 }
 
 /* Return the shard of a wheel for the present CPU, to be used as a wheel by itself. */
-struct hwt_wheel *hwt_wheel_shard(struct hwt_wheel *wheel)
+struct hwt_wheel *__hwt_wheel_shard(struct hwt_wheel *wheel)
 {
 	return hwt_shard_here(wheel);
 }
-EXPORT_SYMBOL_GPL(hwt_wheel_shard);
+EXPORT_SYMBOL_GPL(__hwt_wheel_shard);
 
 /* Return the wheel of a shard, as clients know it. */
-struct hwt_wheel *hwt_shard_wheel(struct hwt_wheel *shard)
+struct hwt_wheel *__hwt_shard_wheel(struct hwt_wheel *shard)
 {
 	return shard->first_shard;
 }
-EXPORT_SYMBOL_GPL(hwt_shard_wheel);
+EXPORT_SYMBOL_GPL(__hwt_shard_wheel);
