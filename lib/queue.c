@@ -236,47 +236,47 @@ static int add_one(struct libhwt_queue *queue, const struct hwt_op *op)
 	return ret < 0 ? ret : 0;
 }
 
-int libhwt_queue_after(struct libhwt_queue *queue, uint64_t delay_ns, uint64_t user_data)
+static int add_schedule(struct libhwt_queue *queue, uint64_t key, uint64_t time_ns,
+			uint32_t flags, uint64_t user_data)
 {
 	struct hwt_op op = {
 		.opcode = HWT_OP_SCHEDULE,
-		.time_ns = delay_ns,
+		.flags = flags,
+		.id = key,
+		.time_ns = time_ns,
 		.user_data = user_data,
 	};
 
 	return add_one(queue, &op);
+}
+
+int libhwt_queue_after(struct libhwt_queue *queue, uint64_t delay_ns, uint64_t user_data)
+{
+	return add_schedule(queue, 0, delay_ns, 0, user_data);
 }
 
 int libhwt_queue_at(struct libhwt_queue *queue, uint64_t deadline_ns, uint64_t user_data)
 {
-	struct hwt_op op = {
-		.opcode = HWT_OP_SCHEDULE,
-		.flags = HWT_ARM_ABSOLUTE,
-		.time_ns = deadline_ns,
-		.user_data = user_data,
-	};
-
-	return add_one(queue, &op);
+	return add_schedule(queue, 0, deadline_ns, HWT_ARM_ABSOLUTE, user_data);
 }
 
 int libhwt_queue_key_after(struct libhwt_queue *queue, uint64_t key, uint64_t delay_ns)
 {
-	struct hwt_op op = {
-		.opcode = HWT_OP_SCHEDULE,
-		.id = key,
-		.time_ns = delay_ns,
-	};
-
-	return add_one(queue, &op);
+	return add_schedule(queue, key, delay_ns, 0, 0);
 }
 
 int libhwt_queue_key_at(struct libhwt_queue *queue, uint64_t key, uint64_t deadline_ns)
 {
+	return add_schedule(queue, key, deadline_ns, HWT_ARM_ABSOLUTE, 0);
+}
+
+static int add_modify(struct libhwt_queue *queue, uint64_t id, uint64_t time_ns, uint32_t flags)
+{
 	struct hwt_op op = {
-		.opcode = HWT_OP_SCHEDULE,
-		.flags = HWT_ARM_ABSOLUTE,
-		.id = key,
-		.time_ns = deadline_ns,
+		.opcode = HWT_OP_MODIFY,
+		.flags = flags,
+		.id = id,
+		.time_ns = time_ns,
 	};
 
 	return add_one(queue, &op);
@@ -284,25 +284,12 @@ int libhwt_queue_key_at(struct libhwt_queue *queue, uint64_t key, uint64_t deadl
 
 int libhwt_queue_modify(struct libhwt_queue *queue, uint64_t id, uint64_t delay_ns)
 {
-	struct hwt_op op = {
-		.opcode = HWT_OP_MODIFY,
-		.id = id,
-		.time_ns = delay_ns,
-	};
-
-	return add_one(queue, &op);
+	return add_modify(queue, id, delay_ns, 0);
 }
 
 int libhwt_queue_modify_at(struct libhwt_queue *queue, uint64_t id, uint64_t deadline_ns)
 {
-	struct hwt_op op = {
-		.opcode = HWT_OP_MODIFY,
-		.flags = HWT_ARM_ABSOLUTE,
-		.id = id,
-		.time_ns = deadline_ns,
-	};
-
-	return add_one(queue, &op);
+	return add_modify(queue, id, deadline_ns, HWT_ARM_ABSOLUTE);
 }
 
 int libhwt_queue_cancel(struct libhwt_queue *queue, uint64_t id)

@@ -24,25 +24,26 @@ static int schedule(struct libhwt *context, struct hwt_schedule_args *args, uint
 	return ret;
 }
 
-int libhwt_after(struct libhwt *context, uint64_t delay_ns, uint64_t user_data, uint64_t *id)
+static int schedule_once(struct libhwt *context, uint64_t time_ns, uint32_t flags,
+			 uint64_t user_data, uint64_t *id)
 {
 	struct hwt_schedule_args args = {
-		.time_ns = delay_ns,
+		.flags = flags,
+		.time_ns = time_ns,
 		.user_data = user_data,
 	};
 
 	return schedule(context, &args, id);
 }
 
+int libhwt_after(struct libhwt *context, uint64_t delay_ns, uint64_t user_data, uint64_t *id)
+{
+	return schedule_once(context, delay_ns, 0, user_data, id);
+}
+
 int libhwt_at(struct libhwt *context, uint64_t deadline_ns, uint64_t user_data, uint64_t *id)
 {
-	struct hwt_schedule_args args = {
-		.flags = HWT_ARM_ABSOLUTE,
-		.time_ns = deadline_ns,
-		.user_data = user_data,
-	};
-
-	return schedule(context, &args, id);
+	return schedule_once(context, deadline_ns, HWT_ARM_ABSOLUTE, user_data, id);
 }
 
 int libhwt_every(struct libhwt *context, uint64_t period_ns, uint64_t user_data, uint64_t *id)
@@ -59,31 +60,27 @@ int libhwt_every(struct libhwt *context, uint64_t period_ns, uint64_t user_data,
 
 /* -- Keys ---------------------------------------------------------------- */
 
-static int key_schedule(struct libhwt *context, struct hwt_schedule_args *args)
+static int key_schedule(struct libhwt *context, uint64_t key, uint64_t time_ns, uint32_t flags)
 {
-	int ret;
+	struct hwt_schedule_args args = {
+		.size = sizeof(args),
+		.flags = flags,
+		.id = key,
+		.time_ns = time_ns,
+	};
+	int ret = libhwt_schedule(context, &args);
 
-	args->size = sizeof(*args);
-	ret = libhwt_schedule(context, args);
-	return ret ? ret : (int)args->was;
+	return ret ? ret : (int)args.was;
 }
 
 int libhwt_key_after(struct libhwt *context, uint64_t key, uint64_t delay_ns)
 {
-	struct hwt_schedule_args args = { .id = key, .time_ns = delay_ns };
-
-	return key_schedule(context, &args);
+	return key_schedule(context, key, delay_ns, 0);
 }
 
 int libhwt_key_at(struct libhwt *context, uint64_t key, uint64_t deadline_ns)
 {
-	struct hwt_schedule_args args = {
-		.flags = HWT_ARM_ABSOLUTE,
-		.id = key,
-		.time_ns = deadline_ns,
-	};
-
-	return key_schedule(context, &args);
+	return key_schedule(context, key, deadline_ns, HWT_ARM_ABSOLUTE);
 }
 
 /* -- Ids and keys -------------------------------------------------------- */
@@ -95,27 +92,26 @@ int libhwt_reschedule(struct libhwt *context, struct hwt_modify_args *args)
 	return ret ? ret : (int)args->was;
 }
 
-int libhwt_modify(struct libhwt *context, uint64_t id, uint64_t delay_ns)
+static int modify(struct libhwt *context, uint64_t id, uint64_t time_ns, uint32_t flags)
 {
 	struct hwt_modify_args args = {
 		.size = sizeof(args),
+		.flags = flags,
 		.id = id,
-		.time_ns = delay_ns,
+		.time_ns = time_ns,
 	};
 
 	return libhwt_reschedule(context, &args);
 }
 
+int libhwt_modify(struct libhwt *context, uint64_t id, uint64_t delay_ns)
+{
+	return modify(context, id, delay_ns, 0);
+}
+
 int libhwt_modify_at(struct libhwt *context, uint64_t id, uint64_t deadline_ns)
 {
-	struct hwt_modify_args args = {
-		.size = sizeof(args),
-		.flags = HWT_ARM_ABSOLUTE,
-		.id = id,
-		.time_ns = deadline_ns,
-	};
-
-	return libhwt_reschedule(context, &args);
+	return modify(context, id, deadline_ns, HWT_ARM_ABSOLUTE);
 }
 
 int libhwt_cancel(struct libhwt *context, uint64_t id)
