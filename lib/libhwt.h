@@ -44,8 +44,9 @@
  *	The kernel gives each timeout an id. In a context with keys (HWT_SETUP_KEYS) the
  *	program names its timeouts itself, by 64-bit numbers such as the addresses of its
  *	objects: libhwt_key_after() and libhwt_key_at() schedule or move the timeout of a key,
- *	and functions that take an id take the key. There, libhwt_after(), libhwt_at() and
- *	libhwt_every() are not for use; without keys, those with "key" in their name are not.
+ *	and functions that take an id take the key. There, libhwt_after(), libhwt_at(),
+ *	libhwt_every(), libhwt_debounce() and libhwt_retry() are not for use; without keys, those
+ *	with "key" in their name are not.
  *
  * Threads
  *	Any number of threads may use a context and its queue at the same time, without locks
@@ -327,6 +328,96 @@ int libhwt_get(struct libhwt *context, uint64_t id, struct hwt_get_args *get);
  * Return: 0 or a negative errno.
  */
 int libhwt_stop(struct libhwt *context, uint64_t *stopped);
+
+/* -- Recipes ------------------------------------------------------------- */
+
+/*
+ * Timeouts for events that come in series, and for requests that fail. Each call is carried out at
+ * once, beside the queue if there is one. The program serializes calls with the same structure. An
+ * event that is in the ring of a queue counts as read.
+ */
+
+/**
+ * struct libhwt_debounce - fire after a quiet time, but within a maximum delay
+ * @quiet_ns: quiet time before the timeout fires
+ * @most_ns:  maximum delay from the first event of a series; HWT_NEVER: there is none
+ * @first_ns: time of that event, on the clock of libhwt_now(); filled in
+ */
+struct libhwt_debounce {
+	uint64_t	quiet_ns;
+	uint64_t	most_ns;
+	uint64_t	first_ns;
+};
+
+/**
+ * libhwt_debounce() - handle an event: fire once no event has come for a while
+ * @context:   the context
+ * @debounce:  the quiet time and the maximum delay
+ * @user_data: comes back with the event of the timeout
+ * @id:        the timeout: 0 before the first call, stored by each call that makes one
+ *
+ * A series ends when the program reads the event of the timeout or cancels the timeout. Until then
+ * each call moves the timeout, which withdraws an event that was not read, but not beyond the
+ * maximum delay: once that is over, a call leaves the timeout and its event alone.
+ *
+ * Return: 0: a series begins; the HWT_STATE_ bits of before: it goes on; or a negative errno as
+ * libhwt_after().
+ */
+int libhwt_debounce(struct libhwt *context, struct libhwt_debounce *debounce, uint64_t user_data,
+		    uint64_t *id);
+
+/**
+ * libhwt_key_debounce() - libhwt_debounce() of the timeout of a key
+ * @context:  the context, which has keys
+ * @key:      the timeout
+ * @debounce: the quiet time and the maximum delay
+ *
+ * Return: as libhwt_debounce().
+ */
+int libhwt_key_debounce(struct libhwt *context, uint64_t key, struct libhwt_debounce *debounce);
+
+/**
+ * struct libhwt_backoff - delays between retries, each longer than the one before
+ * @first_ns:   the first delay
+ * @most_ns:    the longest; each is twice the one before it, up to this. The same as @first_ns:
+ *              all are of one length
+ * @jitter_pct: each delay is shortened, at random, by up to so many percent, so that programs that
+ *              failed together do not try again together; 0 to 100
+ * @limit:      tries, 0: no limit
+ * @tries:      how many there were; 0 to begin anew
+ */
+struct libhwt_backoff {
+	uint64_t	first_ns;
+	uint64_t	most_ns;
+	uint32_t	jitter_pct;
+	uint32_t	limit;
+	uint32_t	tries;
+};
+
+/**
+ * libhwt_retry() - schedule the next try after a failure
+ * @context:   the context
+ * @backoff:   the delays and the number of tries
+ * @user_data: comes back with the event: it is time to try again
+ * @id:        the timeout: 0 before the first call, stored by each call that makes one
+ *
+ * A timeout that is pending, or has an event that was not read, is moved.
+ *
+ * Return: 0: a new timeout; the HWT_STATE_ bits of before if it was moved; -ETIME after
+ * &libhwt_backoff.limit tries, with nothing scheduled; or a negative errno as libhwt_after().
+ */
+int libhwt_retry(struct libhwt *context, struct libhwt_backoff *backoff, uint64_t user_data,
+		 uint64_t *id);
+
+/**
+ * libhwt_key_retry() - libhwt_retry() by the timeout of a key
+ * @context: the context, which has keys
+ * @key:     the timeout
+ * @backoff: the delays and the number of tries
+ *
+ * Return: as libhwt_retry().
+ */
+int libhwt_key_retry(struct libhwt *context, uint64_t key, struct libhwt_backoff *backoff);
 
 /* -- All timeouts of a context ------------------------------------------- */
 
