@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # The samples that are programs: each finds out by itself whether /dev/hwt and libhwt keep what
-# they promise. Figures are of an emulated machine here: shown, not judged. What idle-server
-# does with its connections is in idle_server_test.c.
+# they promise. Figures are of an emulated machine here: shown, not judged. The servers among them are
+# tested by idle_server_test.c.
 #
 # hwt-test: check stock
 # hwt-test: timeout 300
@@ -34,10 +34,4 @@ refused()
 }
 check "tour: an unknown part" refused tour nonsense
 check "libhwt_ev: a count that makes no sense" refused libhwt_ev --count=1
-for option in --no-such-option --idle=0 --port=65536 stray --idle=soon; do
-	check "idle-server $option" refused idle-server $option
-done
-check "it says what it does not take" grep -q soon /tmp/messages
-check "its help" sh -c "'$HWT_BIN/idle-server' --help >/tmp/help &&
-	grep -q 'Usage: idle-server' /tmp/help && grep -q -- --idle /tmp/help"
 plan

@@ -24,8 +24,8 @@ SOURCE = "linux-source-6.1"
 # A guest: an emulator, and programs that build the modules and the initramfs.
 GUEST = ("gcc", "libc6-dev", "make", "python3", "xz-utils", "kmod", "cpio", "busybox-static",
          *emulator.PACKAGES)
-# The test programs of the guest: 32-bit ones, io_uring, libev.
-PROGRAMS = (SOURCE, "gcc-multilib", "liburing-dev", "libev-dev")
+# The test programs of the guest: 32-bit ones, io_uring, libev, libuv.
+PROGRAMS = (SOURCE, "gcc-multilib", "liburing-dev", "libev-dev", "libuv1-dev")
 # The quick static checks: the kernel's own tools, sparse, shell and Python.
 STATIC = (SOURCE, "perl", "sparse", "shellcheck", "pyflakes3")
 # All static checks: other readers of C, manual pages, figures, planted faults, instructions.
