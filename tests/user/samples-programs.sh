@@ -34,4 +34,18 @@ refused()
 }
 check "tour: an unknown part" refused tour nonsense
 check "libhwt_ev: a count that makes no sense" refused libhwt_ev --count=1
+
+lines() { [ "$(wc -l </tmp/monthly)" = "$1" ]; }
+
+# monthly: a month begins, the clock is set beyond the next one, and back to before a month.
+monthly()
+{
+	date -s "2030-12-31 23:59:58"
+	"$HWT_BIN/libhwt_monthly" 3 >/tmp/monthly &
+	wait_for 20 lines 1 && date -s "2031-02-01 00:00:05" &&
+		wait_for 20 lines 2 && date -s "2031-01-31 23:59:58" && wait $! && lines 3
+}
+now=$(date +%s)
+check "months" monthly
+date -s "@$now" >/dev/null
 plan
