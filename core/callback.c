@@ -169,11 +169,17 @@ static bool hwt_slow_reported(const void *fn)
 	return false;
 }
 
+/* Return the CPU time as of the scheduler's last tick or switch, one of which may come now. */
+static u64 hwt_cpu_time(void)
+{
+	return data_race(current->se.sum_exec_runtime);
+}
+
 /* Report a slow callback, once for each function that is remembered. */
 static void hwt_slow_report(struct hwt_wheel *wheel, const struct hwt_call *call, u64 took)
 {
-	/* call->cpu_ns is from the last tick or switch before the call, so limit the result. */
-	u64 cpu_ns = min(current->se.sum_exec_runtime - call->cpu_ns, took);
+	/* call->cpu_ns is from before the call, so limit the result. */
+	u64 cpu_ns = min(hwt_cpu_time() - call->cpu_ns, took);
 	const void *fn = call->fn;
 	bool known;
 
@@ -308,7 +314,7 @@ void hwt_call_begin(struct hwt_wheel *wheel, struct hwt_runner *runner,
 		hwt_runner_read_clock(runner);
 	call->fn = fn;
 	call->began = runner->stamp;
-	call->cpu_ns = current->se.sum_exec_runtime;
+	call->cpu_ns = hwt_cpu_time();
 	hwt_call_copy(call, timeout);
 	hwt_lockdep_begin(wheel, runner, call);
 	hwt_call_save(call);
