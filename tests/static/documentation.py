@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Static check: the documentation shows real code.
+"""Static checks of the documentation: its code is real, its links lead somewhere, parameters agree.
 
 Each block of README.md, CONTRIBUTING.md and docs/ names its language and the file it is taken from
 ("```c samples/first.c"), and stands there word for word; that file is compiled and run by other
 tests. Of a block in sh ("```sh tests/vm/...") each command begins a line of that test. A block that
-is no code ("```text") is from nowhere. README.md has a kernel client and a program. No link in these
-files leads nowhere.
+is no code ("```text") is from nowhere. README.md has a kernel client and a program. Each link of a
+page leads to a file and, with "#", to a heading of it.
 """
 import re
 
@@ -46,16 +46,63 @@ def wrong(words, text):
         yield f"this is not what {source} says"
 
 
+def anchors(page):
+    """Return the names by which links reach the headings of a page."""
+    found = []
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+    for heading in re.findall(r"^#+ (.*)", text, re.M):
+        name = re.sub(r"[^\w\- ]", "", re.sub(r"\[(.*?)\]\(.*?\)", r"\1", heading).lower()).replace(" ", "-")
+        count = sum(re.sub(r"-\d+$", "", other) == name for other in found)
+        found.append(f"{name}-{count}" if count else name)
+    return found
+
+
+def dead_links(page):
+    """Yield the links of a page that lead nowhere."""
+    here = checks.host.TOP / page
+    for target, anchor in re.findall(r"\]\(([^)#\n]*)(?:#([^)\n]+))?\)", read(page)):
+        there = here.parent / target if target else here
+        if "://" in target or target.startswith("mailto:"):
+            continue
+        if not there.exists():
+            yield f"{page}: a link to '{target}'"
+        elif anchor and anchor not in anchors(there):
+            yield f"{page}: a link to '{target}#{anchor}'"
+
+
 @check(quick=True)
 def documentation():
-    """Blocks say what their files say, and links lead to files."""
-    for page in [file for file in files("*.md") if re.fullmatch(r"(docs/)?[^/]*", file)]:
+    """Blocks say what their files say, and links lead to files and headings."""
+    for page in files("*.md"):
+        yield from dead_links(page)
+        if not re.fullmatch(r"(docs/)?[^/]*", page):
+            continue
         for number, words, text in blocks(page):
             for what in wrong(words, text):
                 yield f"{page}:{number}: {what}"
-        for target in re.findall(r"\]\(([^)#\n]+)", read(page)):
-            if "://" not in target and not (checks.host.TOP / page).parent.joinpath(target).exists():
-                yield f"{page}: a link to '{target}'"
     for source in ("samples/hwt_first.c", "samples/first.c"):
         if not any(words == ["c", source] for _, words, _ in blocks("README.md")):
             yield f"README.md does not show {source}"
+
+
+def parameter_rows():
+    """Return the tables of docs/parameters.md and of hwt(4): the plain text of their cells by name."""
+    page = re.sub(r"\[(.*?)\]\(.*?\)", r"\1", read("docs/parameters.md")).replace("`", "")
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in page.splitlines() if line.startswith("| ")]
+    manual = read("man/hwt.4").partition(".SH MODULE PARAMETERS")[2].partition(".SH")[0]
+    manual = re.sub(r"T\{\n(.*?)\nT\}", lambda text: text[1].replace("\n", " "), manual, flags=re.S)
+    pages = rows, [line.replace("\\-", "-").split("\t") for line in manual.splitlines() if "\t" in line]
+    return [{row[0]: row[1:] for row in table if row[0] not in ("parameter", "---")} for table in pages]
+
+
+@check(quick=True)
+def parameters():
+    """docs/parameters.md and hwt(4) say the same of each parameter of the module."""
+    page, manual = parameter_rows()
+    for file in files("hwt_*.c", "core/*.c", "device/*.c"):
+        for name in re.findall(r"^module_param(?:_named)?\((\w+),", read(file), re.M):
+            if name not in page:
+                yield f"docs/parameters.md: {name} is missing"
+    for name in sorted({*page, *manual}):
+        if page.get(name) != manual.get(name):
+            yield f"{name}: docs/parameters.md says {page.get(name)}, hwt(4) says {manual.get(name)}"

@@ -121,11 +121,20 @@ def lint(version):
     run("lintian", "--allow-root", "--fail-on", "error", *(OUT / version).glob("*.changes"))
 
 
+# As docs/packages.md says, after "make deb".
+INSTALL = """
+cd /tmp
+sudo() { "$@" --yes --no-install-recommends; }
+sudo apt install ./build/deb/hwt-dkms_*.deb ./build/deb/hwt-tools_*.deb ./build/deb/libhwt1_*.deb ./build/deb/libhwt-dev_*.deb
+"""
+
+
 def install(version):
-    for package in ("hwt-dkms", "hwt-tools", "libhwt1", "libhwt-dev"):
-        as_root("rm", "-f", *(ROOT / "tmp").glob(f"{package}_*.deb"))
-        as_root("cp", *(OUT / version).glob(f"{package}_*.deb"), ROOT / "tmp")
-    in_root("sh", "-c", "apt-get install -y --no-install-recommends /tmp/*.deb")
+    deb = ROOT / "tmp/build/deb"
+    as_root("rm", "-rf", deb)
+    as_root("mkdir", "-p", deb)
+    as_root("cp", *(OUT / version).glob("*.deb"), deb)
+    in_root("sh", "-ec", INSTALL)
 
 
 def dkms_has(version, release):
@@ -235,7 +244,7 @@ exec setpriv --reuid=somebody --regid=somebody --init-groups env USER=somebody H
 
 
 def by_hand(release):
-    """As README.md and docs/packages.md say, by a user who has sudo. That Debian's kernel does not run here."""
+    """As docs/packages.md says, by a user who has sudo. That Debian's kernel does not run here."""
     as_root("rm", "-rf", ROOT / "tmp/hwt")
     as_root("cp", "-r", OUT / "hwt", ROOT / "tmp/hwt")
     scripts = {"bin/uname": f'case $* in -r) echo "{release}" ;; *) exec /bin/uname "$@" ;; esac',

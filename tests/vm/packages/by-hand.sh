@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # by-hand.sh: in the sources, in a Debian that packages.py enters: installs hwt without packages, by
-# the commands of README.md and docs/packages.md, as they stand there.
+# the commands of docs/packages.md, as they stand there.
 # shellcheck disable=SC2046 # so people write them
 set -eux
 
-# From README.md. (modprobe only finds the module here; in the guest it loads it.)
+# (modprobe only finds the module here; in the guest it loads it.)
 make all tools lib man
 sudo make install
 sudo groupadd --system hwt
@@ -15,20 +15,20 @@ sudo ldconfig
 sudo usermod --append --groups hwt "$USER"
 sudo modprobe hwt
 
-# What README.md says of programs.
+# What docs/programs.md says of libhwt.
 cp samples/libhwt_first.c program.c
 cc -o program program.c $(pkg-config --cflags --libs hwt)
 sudo install program /usr/local/bin/program
 
-# From docs/packages.md.
 sudo install -m 644 tools/modules-load.conf /etc/modules-load.d/hwt.conf
 echo 'options hwt tick_us=4000' | sudo tee /etc/modprobe.d/hwt.conf
 openssl req -new -x509 -newkey rsa:2048 -nodes -subj '/CN=somebody/' -outform DER -keyout key.pem -out key.der
 sudo /lib/modules/$(uname -r)/build/scripts/sign-file sha256 key.pem key.der $(sudo modinfo -n hwt)
 [ "$(sudo modinfo -F signer hwt)" = somebody ]
 
-# From docs/packages.md, once more; and what was built is the user's own.
-make && sudo make install
+# For a new kernel, once more; what was built is the user's own.
+make
+sudo make install
 [ -z "$(find . -user root)" ]
 make clean
 

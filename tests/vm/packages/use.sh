@@ -16,7 +16,7 @@ as()
 	enter /usr/bin/setpriv $use_as "$@"
 }
 refused() { ! "$@" >/tmp/refused 2>&1 && grep -q "Permission denied" /tmp/refused; }
-# What README.md does in the shell, as a member of the group.
+# What docs/programs.md does in the shell, as a member of the group.
 shell()
 {
 	as somebody --init-groups sh -c "printf 'schedule half 1s\nschedule tea 2s\n' | hwtctl run" |
