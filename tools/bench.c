@@ -134,7 +134,7 @@ static unsigned int hwt_reap(void)
 	ssize_t got;
 
 	if (poll(&pollfd, 1, PATIENCE_MS) <= 0)
-		fail(errno, "bench: events do not come");
+		fail(errno, "bench: no event has come for 20 s");
 	got = read(fd, events, sizeof(events));
 	if (got <= 0)
 		fail(errno, "bench: events");
@@ -236,7 +236,7 @@ static unsigned int ring_reap(void)
 		ring_enter(0, 1);
 		tail = __atomic_load_n(&ring.rings->event_tail, __ATOMIC_ACQUIRE);
 		if (head == tail)
-			fail(0, "bench: events do not come");
+			fail(0, "bench: no event has come for 20 s");
 	}
 	__atomic_store_n(&ring.rings->event_head, tail, __ATOMIC_RELEASE);
 	return tail - head;
@@ -291,7 +291,7 @@ static unsigned int timerfd_reap(void)
 
 	got = epoll_wait(fd, events, EVENTS, PATIENCE_MS);
 	if (got <= 0)
-		fail(got ? errno : 0, "bench: events do not come");
+		fail(got ? errno : 0, "bench: no event has come for 20 s");
 	for (i = 0; i < got; i++)
 		if (read(events[i].data.fd, &overruns, sizeof(overruns)) !=
 		    sizeof(overruns))
@@ -434,7 +434,7 @@ static __u64 timers_limit(__u64 wanted)
 	struct rlimit limit;
 
 	if (getrlimit(RLIMIT_NOFILE, &limit))
-		fail(errno, "bench: the limit of descriptors");
+		fail(errno, "bench: reading the limit of descriptors");
 	if (limit.rlim_cur < wanted + SPARE_FDS) {
 		limit.rlim_cur = wanted + SPARE_FDS;
 		if (limit.rlim_max < limit.rlim_cur)
@@ -459,7 +459,7 @@ static void parse_only(bool *chosen)
 		for (i = 0; i < ARRAY_SIZE(ways) && strcmp(ways[i].name, item) != 0; i++)
 			;
 		if (i == ARRAY_SIZE(ways))
-			usage_error("--only: '%s' is none of ioctl, rings, timerfd", item);
+			usage_error("--only: '%s' is not ioctl, rings or timerfd", item);
 		chosen[i] = true;
 	}
 }
@@ -512,13 +512,13 @@ static void check_ways(bool *chosen)
 	fd_close();
 	for (i = 0; i < ARRAY_SIZE(ways); i++) {
 		if (chosen[i] && ways[i].feature && !(info.features & ways[i].feature)) {
-			complain(0, "bench: this kernel's %s does not have %s", device_path,
+			complain(0, "bench: %s of this kernel does not have %s", device_path,
 				 ways[i].name);
 			chosen[i] = false;
 		}
 	}
 	if (count > info.max_timeouts)
-		fail(0, "bench: %s takes %llu timeouts", device_path, info.max_timeouts);
+		fail(0, "bench: a context of %s has at most %llu timeouts", device_path, info.max_timeouts);
 }
 
 static void prepare(bool *chosen)
@@ -531,7 +531,7 @@ static void prepare(bool *chosen)
 			continue;
 		limit = timers_limit(count);
 		if (limit < count) {
-			complain(0, "bench: %llu timeouts: not more descriptors for timerfd",
+			complain(0, "bench: %llu timeouts only: the limit of descriptors, for timerfd",
 				 limit);
 			count = limit;
 		}
@@ -576,7 +576,7 @@ int cmd_bench(int argc, char **argv)
 		}
 	}
 	if (optind < argc)
-		usage_error("'%s' is too much", argv[optind]);
+		usage_error("unexpected operand '%s'", argv[optind]);
 	prepare(chosen);
 	for (r = 0; r < repetitions; r++)
 		for (i = 0; i < ARRAY_SIZE(ways); i++)

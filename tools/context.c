@@ -79,7 +79,7 @@ bool target_option(int option, struct target *target)
 bool target_given(const struct target *target)
 {
 	if (target->fd >= 0 && !target->pid)
-		usage_error("--fd wants --pid");
+		usage_error("--fd requires --pid");
 	return target->pid;
 }
 
@@ -90,13 +90,13 @@ bool wheel_option(int option, struct wheel_options *wheel)
 	switch (option) {
 	case 'C':
 		if (!clock_parse(optarg, &wheel->clock))
-			usage_error("--clock: '%s' is none of monotonic, boottime, realtime",
+			usage_error("--clock: '%s' is not monotonic, boottime or realtime",
 				    optarg);
 		break;
 	case 'T':
 		wheel->args.tick_ns = option_duration("tick");
 		if (!wheel->args.tick_ns || wheel->args.tick_ns == HWT_NEVER)
-			usage_error("--tick: '%s' is no tick", optarg);
+			usage_error("--tick: '%s' is not a valid tick", optarg);
 		break;
 	default:
 		return false;
@@ -122,14 +122,14 @@ static void __attribute__((noreturn)) device_fail(void)
 		groups = fopen("/etc/group", "re");
 		while ((group = groups ? fgetgrent(groups) : NULL))
 			if (group->gr_gid == st.st_gid)
-				fail(0, "%s: Permission denied: it belongs to group %s",
+				fail(0, "%s: Permission denied: only members of group %s may use it",
 				     device_path, group->gr_name);
-		fail(0, "%s: Permission denied: it belongs to group %u", device_path,
+		fail(0, "%s: Permission denied: only members of group %u may use it", device_path,
 		     st.st_gid);
 	}
 	if ((error == ENOENT || error == ENODEV || error == ENXIO) &&
 	    access("/sys/module/hwt", F_OK))
-		fail(0, "%s: %s: the module is not loaded, 'modprobe hwt' does that",
+		fail(0, "%s: %s: the module is not loaded; run 'modprobe hwt'",
 		     device_path, strerror(error));
 	fail(error, "%s", device_path);
 }
@@ -152,8 +152,8 @@ int context_open(int flags, const struct wheel_options *wheel)
 							       HWT_SETUP_PRIVATE;
 		ret = hwt_call(fd, HWT_IOC_SETUP, &args);
 		if (ret)
-			fail(ret, "%s: a private wheel%s", device_path, ret == -EINVAL ?
-			     " (HWT_IOC_SETUP in hwt(4) tells its limits)" : "");
+			fail(ret, "%s: creating a private wheel%s", device_path, ret == -EINVAL ?
+			     " (see HWT_IOC_SETUP in hwt(4))" : "");
 	}
 	return fd;
 }
@@ -165,8 +165,10 @@ void context_info(int fd, struct hwt_info_args *info)
 	memset(info, 0, sizeof(*info));
 	info->size = sizeof(*info);
 	ret = hwt_call(fd, HWT_IOC_INFO, info);
+	if (ret == -ENOTTY)
+		fail(0, "%s: this is not a device of hwt", device_path);
 	if (ret)
-		fail(ret, "%s: what it is", device_path);
+		fail(ret, "%s: HWT_IOC_INFO", device_path);
 }
 
 void context_stats(int fd, struct hwt_stats_args *stats)
@@ -177,7 +179,7 @@ void context_stats(int fd, struct hwt_stats_args *stats)
 	stats->size = sizeof(*stats);
 	ret = hwt_call(fd, HWT_IOC_STATS, stats);
 	if (ret)
-		fail(ret, "%s: statistics", device_path);
+		fail(ret, "%s: reading the statistics", device_path);
 }
 
 /* Those that never fire last */
@@ -212,7 +214,7 @@ struct hwt_list_entry *context_list(int fd, size_t *count)
 		if (ret == -EINTR)
 			continue;
 		if (ret)
-			fail(ret, "%s: the list of timeouts", device_path);
+			fail(ret, "%s: listing the timeouts", device_path);
 		*count += args.count;
 	} while (ret || args.count);
 	qsort(entries, *count, sizeof(*entries), by_deadline);
@@ -228,7 +230,7 @@ dev_t device_number(void)
 	if (stat(device_path, &st))
 		device_fail();
 	if (!S_ISCHR(st.st_mode))
-		fail(ENOTTY, "%s", device_path);
+		fail(0, "%s: this is not a device of hwt", device_path);
 	return st.st_rdev;
 }
 
@@ -315,7 +317,7 @@ bool fdinfo_read(pid_t pid, int fd, struct context_fdinfo *info)
 void process_fail(int error, pid_t pid, const char *what)
 {
 	if (error == -EACCES || error == -EPERM)
-		fail(0, "%sprocess %d: %s: only root and who may trace it can look at it",
+		fail(0, "%sprocess %d: %s: access requires root or the right to trace the process",
 		     what, (int)pid, strerror(-error));
 	fail(error, "%sprocess %d", what, (int)pid);
 }
@@ -330,7 +332,7 @@ static int target_find(pid_t pid)
 	if (!fds)
 		fail(0, "process %d does not have %s open", (int)pid, device_path);
 	if (count > 1)
-		fail(0, "process %d has %s open %d times, the first as %d: choose one with --fd",
+		fail(0, "process %d has %s open %d times, first as descriptor %d; choose one with --fd",
 		     (int)pid, device_path, count, fds[0]);
 	fd = fds[0];
 	free(fds);
@@ -349,7 +351,7 @@ int target_open(const struct target *target)
 		process_fail(fd, target->pid, what);
 	ret = hwt_call(fd, HWT_IOC_INFO, &info);
 	if (ret == -ENOTTY || (!ret && info.event_size != sizeof(struct hwt_event)))
-		fail(0, "descriptor %d of process %d is none of %s", from,
+		fail(0, "descriptor %d of process %d is not %s", from,
 		     (int)target->pid, device_path);
 	if (ret)
 		process_fail(ret, target->pid, what);

@@ -20,29 +20,29 @@ static const struct command {
 	const char	*operands;
 	const char	*help;
 } commands[] = {
-	{ "info", cmd_info, "what the device is and can do", "",
-	  "  -j, --json           as one JSON object\n"
-	  "  -p, --pid PID        of the context that this process has\n"
-	  "  -f, --fd N           ... as descriptor N, if it has several\n"
-	  "      --clock CLOCK    of a private wheel: monotonic, boottime or realtime\n"
-	  "      --tick DURATION  of a private wheel with this tick\n" },
-	{ "stats", cmd_stats, "parameters, threads, contexts and what they do",
+	{ "info", cmd_info, "describe the device: clock, tick, limits, features", "",
+	  "  -j, --json           print one JSON object\n"
+	  "  -p, --pid PID        describe the context of this process\n"
+	  "  -f, --fd N           choose its descriptor N, if it has several contexts\n"
+	  "      --clock CLOCK    describe a private wheel: monotonic, boottime or realtime\n"
+	  "      --tick DURATION  describe a private wheel with this tick\n" },
+	{ "stats", cmd_stats, "show parameters, threads, contexts and wheels",
 	  "[SECONDS]",
-	  "  -j, --json           as JSON objects, one a line\n"
-	  "  -p, --pid PID        only of the context that this process has\n"
-	  "  -f, --fd N           ... as descriptor N, if it has several\n"
-	  "  -w, --watch          again and again, every SECONDS (1), with rates\n"
-	  "  -n, --count N        end after so many times\n"
-	  "      --wheels         what the wheels tell in debugfs\n" },
+	  "  -j, --json           print JSON objects, one on each line\n"
+	  "  -p, --pid PID        show the context of this process only\n"
+	  "  -f, --fd N           choose its descriptor N, if it has several contexts\n"
+	  "  -w, --watch          repeat every SECONDS (1), with rates\n"
+	  "  -n, --count N        stop after N repetitions\n"
+	  "      --wheels         show the wheels (root, debugfs)\n" },
 	{ "run", cmd_run, "carry out a script of timeouts, print their events",
 	  "[FILE]",
-	  "  -j, --json           print JSON objects, one a line\n"
-	  "  -v, --verbose        print what schedule, modify and cancel did, too\n"
-	  "  -k, --keep-going     go on after a line that fails\n"
-	  "      --no-wait        do not wait for what is left at the end\n"
-	  "      --clock CLOCK    on monotonic (default), boottime or realtime\n"
-	  "      --tick DURATION  on a private wheel with this tick\n"
-	  "\nFILE is a script, '-' or none standard input. Its lines:\n"
+	  "  -j, --json           print JSON objects, one on each line\n"
+	  "  -v, --verbose        print what schedule, modify and cancel have done\n"
+	  "  -k, --keep-going     continue after a line that fails\n"
+	  "      --no-wait        end with the script, do not wait for its timeouts\n"
+	  "      --clock CLOCK    use monotonic (default), boottime or realtime\n"
+	  "      --tick DURATION  use a private wheel with this tick\n"
+	  "\nFILE is a script; '-' or no FILE is standard input. Its lines:\n"
 	  "  schedule NAME TIME [every=PERIOD|pause=PERIOD] [slack=TIME] [data=N]\n"
 	  "  modify NAME TIME [period=PERIOD] [slack=TIME] [data=N]\n"
 	  "  cancel NAME          get NAME\n"
@@ -52,45 +52,45 @@ static const struct command {
 	  "  list                 stats\n"
 	  "  save [FILE]          stop\n"
 	  "  echo WORDS\n"
-	  "  # and what follows is a comment\n"
+	  "  # begins a comment\n"
 	  "TIME is a duration (1.5s, 300ms, 1h30m; ns us ms s m h d), '@SECONDS' of the\n"
 	  "clock, 'never', or, with --clock realtime, 2030-12-31T23:59:59[Z].\n" },
-	{ "sleep", cmd_sleep, "sleep so long", "DURATION...",
+	{ "sleep", cmd_sleep, "sleep for a duration", "DURATION...",
 	  "\nDurations are added up; without a unit they are seconds.\n" },
-	{ "list", cmd_list, "timeouts of a context", "[SCRIPT]",
-	  "  -j, --json           as JSON objects, one a line\n"
-	  "  -p, --pid PID        of the context that this process has\n"
-	  "  -f, --fd N           ... as descriptor N, if it has several\n"
-	  "      --clock CLOCK    for SCRIPT, as of run\n"
-	  "      --tick DURATION  for SCRIPT, as of run\n"
-	  "\nWith SCRIPT ('-': standard input), of a new context after that has been run.\n" },
-	{ "save", cmd_save, "write down the timeouts of a context", "[SCRIPT]",
-	  "  -o, --output FILE    to this file, not to standard output\n"
-	  "  -p, --pid PID        of the context that this process has\n"
-	  "  -f, --fd N           ... as descriptor N, if it has several\n"
-	  "      --clock CLOCK    for SCRIPT, as of run\n"
-	  "      --tick DURATION  for SCRIPT, as of run\n"
-	  "\nWith SCRIPT ('-': standard input), of a new context after that has been run.\n" },
-	{ "restore", cmd_restore, "make saved timeouts again", "[FILE]",
-	  "  -j, --json           print JSON objects, one a line\n"
-	  "  -p, --pid PID        in the context that this process has, and end\n"
-	  "  -f, --fd N           ... as descriptor N, if it has several\n"
-	  "\nFILE is what save wrote, '-' or none standard input. Without --pid they are made\n"
-	  "in a new context, and their events are printed, as by run.\n" },
-	{ "stress", cmd_stress, "many threads at it; is every promise kept?", "",
-	  "  -s, --seconds N      for so long (10)\n"
-	  "  -t, --threads N      so many threads (one per CPU)\n"
-	  "  -c, --contexts N     so many open files, which all threads use (4)\n"
-	  "  -n, --timeouts N     timeouts at a time, of each of them (10000)\n"
-	  "  -m, --mix S:M:C:R    of schedule, modify, cancel, read (40:30:20:10)\n"
-	  "      --seed N         for the same random numbers again\n"
-	  "  -j, --json           the result as one JSON object\n"
-	  "  -q, --quiet          no progress\n" },
-	{ "bench", cmd_bench, "what it costs, against timerfd", "",
-	  "  -n, --timeouts N     with so many (10000)\n"
-	  "  -r, --repetitions N  the median of so many (5)\n"
-	  "      --only LIST      of ioctl,rings,timerfd\n"
-	  "  -j, --json           as JSON objects, one a line\n" },
+	{ "list", cmd_list, "list the timeouts of a context", "[SCRIPT]",
+	  "  -j, --json           print JSON objects, one on each line\n"
+	  "  -p, --pid PID        list the context of this process\n"
+	  "  -f, --fd N           choose its descriptor N, if it has several contexts\n"
+	  "      --clock CLOCK    clock for SCRIPT, as for run\n"
+	  "      --tick DURATION  tick for SCRIPT, as for run\n"
+	  "\nWith SCRIPT ('-' is standard input), list a new context after the script.\n" },
+	{ "save", cmd_save, "write the timeouts of a context to a file", "[SCRIPT]",
+	  "  -o, --output FILE    write to FILE, not to standard output\n"
+	  "  -p, --pid PID        save the context of this process\n"
+	  "  -f, --fd N           choose its descriptor N, if it has several contexts\n"
+	  "      --clock CLOCK    clock for SCRIPT, as for run\n"
+	  "      --tick DURATION  tick for SCRIPT, as for run\n"
+	  "\nWith SCRIPT ('-' is standard input), save a new context after the script.\n" },
+	{ "restore", cmd_restore, "create saved timeouts again", "[FILE]",
+	  "  -j, --json           print JSON objects, one on each line\n"
+	  "  -p, --pid PID        restore into the context of this process\n"
+	  "  -f, --fd N           choose its descriptor N, if it has several contexts\n"
+	  "\nFILE was written by save; '-' or no FILE is standard input. Without --pid, use a\n"
+	  "new context, and print its events as run does.\n" },
+	{ "stress", cmd_stress, "schedule from many threads, and check every event", "",
+	  "  -s, --seconds N      run for N seconds (10)\n"
+	  "  -t, --threads N      use N threads (one for each CPU)\n"
+	  "  -c, --contexts N     use N open files, shared by all threads (4)\n"
+	  "  -n, --timeouts N     have up to N timeouts in each of them (10000)\n"
+	  "  -m, --mix S:M:C:R    ratio of schedule, modify, cancel, read (40:30:20:10)\n"
+	  "      --seed N         repeat the random numbers of another run\n"
+	  "  -j, --json           print the result as one JSON object\n"
+	  "  -q, --quiet          show no progress\n" },
+	{ "bench", cmd_bench, "measure the cost of timeouts, against timerfd", "",
+	  "  -n, --timeouts N     use N timeouts (10000)\n"
+	  "  -r, --repetitions N  print the median of N repetitions (5)\n"
+	  "      --only LIST      measure only these: ioctl,rings,timerfd\n"
+	  "  -j, --json           print JSON objects, one on each line\n" },
 };
 
 static const struct command *command;
@@ -105,17 +105,17 @@ static void put_help(void)
 		printf("  %-8s  %s\n", commands[i].name, commands[i].what);
 	printf("\nOptions:\n"
 	       "  -d, --device PATH  the device (/dev/hwt)\n"
-	       "  -h, --help         this; after COMMAND: more about it\n"
-	       "  -V, --version      which version it is\n\n"
-	       "Exit status: 0 it is done, 1 it failed, 2 it was called in a wrong way.\n"
-	       "More in hwtctl(1).\n");
+	       "  -h, --help         print this help; after COMMAND, the help of COMMAND\n"
+	       "  -V, --version      print the version\n\n"
+	       "Exit status: 0 success, 1 failure, 2 usage error.\n"
+	       "See hwtctl(1) for more.\n");
 }
 
 static void put_command_help(void)
 {
 	printf("Usage: hwtctl %s [OPTION]...%s%s\n"
 	       "%c%s.\n\n"
-	       "  -h, --help           this\n%s",
+	       "  -h, --help           print this help\n%s",
 	       command->name, *command->operands ? " " : "", command->operands,
 	       command->what[0] - 'a' + 'A', command->what + 1, command->help);
 }
@@ -127,9 +127,9 @@ static const struct {
 	int		error;
 	const char	*text;
 } advice[] = {
-	{ ENOSPC, "a limit is reached, see 'hwtctl info'" },
-	{ ENOTTY, "this is not hwt's device" },
-	{ ESHUTDOWN, "the context was stopped for good, open another" },
+	{ ENOSPC, "a limit is reached; 'hwtctl info' shows the limits" },
+	{ ENOTTY, "this is not a device of hwt" },
+	{ ESHUTDOWN, "the context was stopped; open a new one" },
 };
 
 static void message(int error, const char *format, va_list args)
@@ -189,7 +189,7 @@ void *must_alloc(void *memory, size_t size)
 {
 	memory = realloc(memory, size);
 	if (!memory)
-		fail(ENOMEM, "%zu bytes", size);
+		fail(ENOMEM, "allocating %zu bytes", size);
 	return memory;
 }
 
@@ -224,7 +224,7 @@ __u64 option_number(const char *name, __u64 min, __u64 max)
 	__u64 number;
 
 	if (!number_parse(optarg, max, &number) || number < min)
-		usage_error("--%s: '%s' is no number from %llu to %llu", name, optarg, min,
+		usage_error("--%s: '%s' is not a number from %llu to %llu", name, optarg, min,
 			    max);
 	return number;
 }
@@ -234,14 +234,14 @@ __u64 option_duration(const char *name)
 	__u64 ns;
 
 	if (!duration_parse(optarg, &ns))
-		usage_error("--%s: '%s' is no duration", name, optarg);
+		usage_error("--%s: '%s' is not a duration", name, optarg);
 	return ns;
 }
 
 const char *last_operand(int argc, char **argv)
 {
 	if (optind + 1 < argc)
-		usage_error("'%s' is too much", argv[optind + 1]);
+		usage_error("unexpected operand '%s'", argv[optind + 1]);
 	return optind < argc ? argv[optind] : NULL;
 }
 
@@ -276,12 +276,12 @@ int main(int argc, char **argv)
 		}
 	}
 	if (optind == argc)
-		usage_error("which command?");
+		usage_error("a command is missing");
 	for (i = 0; i < ARRAY_SIZE(commands); i++)
 		if (!strcmp(argv[optind], commands[i].name))
 			command = &commands[i];
 	if (!command)
-		usage_error("'%s' is no command", argv[optind]);
+		usage_error("unknown command '%s'", argv[optind]);
 	argc -= optind;
 	argv += optind;
 	argv[0] = name;

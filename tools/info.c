@@ -98,10 +98,10 @@ int cmd_info(int argc, char **argv)
 			wheel_option(option, &wheel);
 	}
 	if (optind < argc)
-		usage_error("'%s' is too much", argv[optind]);
+		usage_error("unexpected operand '%s'", argv[optind]);
 	if (target_given(&target)) {
 		if (wheel.wanted)
-			usage_error("--pid, or a wheel, not both");
+			usage_error("--pid excludes --clock and --tick");
 		fd = target_open(&target);
 	} else {
 		fd = context_open(0, &wheel);

@@ -75,17 +75,17 @@ static const char *name_check(const struct run *run, const char *name)
 	__u64 ns;
 
 	if (!isalpha((unsigned char)*name) && *name != '_')
-		return "a name begins with a letter";
+		return "a name begins with a letter or _";
 	for (p = name; *p; p++)
 		if (!isalnum((unsigned char)*p) && !strchr("_-.:", *p))
-			return "a name is of letters, digits, _ - . :";
+			return "a name consists of letters, digits, _ - . :";
 	if (p - name > NAME_MAX_LENGTH)
 		return "the name is too long";
 	/* "wait" takes those for something else. */
 	if (!strcmp(name, "all") || !strcmp(name, "next") || duration_parse(name, &ns))
-		return "that word is no name";
+		return "this word is reserved";
 	if (find_name(run, name))
-		return "there is a timeout of this name";
+		return "a timeout with this name exists";
 	return NULL;
 }
 
@@ -101,7 +101,7 @@ const char *run_set_name(struct run *run, const char *name, __u64 id)
 	memcpy(named->name, name, strlen(name) + 1);
 	if (!tsearch(named, &run->by_name, compare_names) ||
 	    !tsearch(named, &run->by_id, compare_ids))
-		fail(ENOMEM, "names");
+		fail(ENOMEM, "storing a name");
 	return NULL;
 }
 
@@ -191,7 +191,7 @@ static int run_events(struct run *run)
 	if (got < 0 && (errno == EAGAIN || errno == EINTR))
 		return 0;
 	if (got < 0)
-		fail(errno, "%s: events", device_path);
+		fail(errno, "%s: reading events", device_path);
 	run->ended = !got;
 	got /= sizeof(events[0]);
 	for (i = 0; i < got; i++) {
@@ -325,14 +325,14 @@ static bool plan_time(const struct line *line, const char *word, struct plan *pl
 {
 	if (!date_like(word)) {
 		if (!duration_parse(word, &plan->time_ns))
-			return bad_line(line, 0, "'%s' is no time", word);
+			return bad_line(line, 0, "'%s' is not a time", word);
 		return true;
 	}
 	if (*word != '@' && line->run->clock != CLOCK_REALTIME)
-		return bad_line(line, 0, "'%s' is a date, which wants --clock realtime",
+		return bad_line(line, 0, "'%s' is a date, which requires --clock realtime",
 				word);
 	if (!date_parse(word, &plan->time_ns))
-		return bad_line(line, 0, "'%s' is no date", word);
+		return bad_line(line, 0, "'%s' is not a date", word);
 	plan->flags |= HWT_ARM_ABSOLUTE;
 	return true;
 }
@@ -343,11 +343,11 @@ static bool plan_option(const struct line *line, const char *word, bool new,
 {
 	const char *value = strchr(word, '=');
 	size_t length = value ? value - word : 0;
-	bool good;
+	bool known = true, good = false;
 
 #define IS(name) (length == strlen(name) && !memcmp(word, name, length))
 	if (!value) {
-		good = false;
+		known = false;
 	} else if (IS("slack")) {
 		good = duration_parse(value + 1, &plan->slack_ns);
 	} else if (IS("data")) {
@@ -362,11 +362,12 @@ static bool plan_option(const struct line *line, const char *word, bool new,
 	} else if (!new && IS("period")) {
 		good = duration_parse(value + 1, &plan->period_ns);
 	} else {
-		good = false;
+		known = false;
 	}
 #undef IS
-	return good || bad_line(line, 0, "'%s' cannot be said of %s", word,
-				line->words[0]);
+	if (!known)
+		return bad_line(line, 0, "'%s' is not an option of %s", word, line->words[0]);
+	return good || bad_line(line, 0, "'%s' does not have a valid value", word);
 }
 
 static bool plan_parse(const struct line *line, bool new, struct plan *plan)
@@ -537,7 +538,7 @@ static bool do_idle(const struct line *line)
 	__u64 ns;
 
 	if (!duration_parse(line->words[1], &ns) || ns == HWT_NEVER)
-		return bad_line(line, 0, "'%s' is no time", line->words[1]);
+		return bad_line(line, 0, "'%s' is not a duration to wait", line->words[1]);
 	left.tv_sec = ns / NSEC_PER_SEC;
 	left.tv_nsec = ns % NSEC_PER_SEC;
 	while (nanosleep(&left, &left) && errno == EINTR)
@@ -623,7 +624,7 @@ static bool run_line(struct run *run, const char *path, unsigned int number, cha
 	for (word = strtok_r(text, " \t\r", &rest); word && *word != '#';
 	     word = strtok_r(NULL, " \t\r", &rest)) {
 		if (line.count == WORDS_MAX)
-			return bad_line(&line, 0, "too many words");
+			return bad_line(&line, 0, "more than %d words", WORDS_MAX);
 		line.words[line.count++] = word;
 	}
 	if (!line.count)
@@ -637,7 +638,7 @@ static bool run_line(struct run *run, const char *path, unsigned int number, cha
 					line.words[0]);
 		return line_commands[i].carry_out(&line);
 	}
-	return bad_line(&line, 0, "'%s' is unknown", line.words[0]);
+	return bad_line(&line, 0, "unknown command '%s'", line.words[0]);
 }
 
 /* -- Scripts ------------------------------------------------------------- */
@@ -677,7 +678,7 @@ static bool input_line(struct run *run, struct input *input, char *line)
 		if (end || input->end)
 			break;
 		if (input->length == LINE_MAX_LENGTH)
-			fail(0, "%s: a line of more than %d bytes", input->path,
+			fail(0, "%s: a line has more than %d bytes", input->path,
 			     LINE_MAX_LENGTH);
 		input_fill(run, input);
 	}
@@ -689,7 +690,7 @@ static bool input_line(struct run *run, struct input *input, char *line)
 	}
 	*end = 0;
 	if (strlen(input->text) != (size_t)(end - input->text))
-		fail(0, "%s: this is no text", input->path);
+		fail(0, "%s: this is not a text file", input->path);
 	memcpy(line, input->text, end + 1 - input->text);
 	input->length -= end + 1 - input->text;
 	memmove(input->text, end + 1, input->length);
@@ -793,22 +794,22 @@ int cmd_sleep(int argc, char **argv)
 	while (next_option(argc, argv, "h", options) != -1)
 		;
 	if (optind == argc)
-		usage_error("how long?");
+		usage_error("a duration is missing");
 	for (; optind < argc; optind++) {
 		if (!duration_parse(argv[optind], &ns))
-			usage_error("'%s' is no duration", argv[optind]);
+			usage_error("'%s' is not a duration", argv[optind]);
 		if (__builtin_add_overflow(args.time_ns, ns, &args.time_ns))
 			args.time_ns = HWT_NEVER;
 	}
 	fd = context_open(0, NULL);
 	ret = hwt_call(fd, HWT_IOC_SCHEDULE, &args);
 	if (ret)
-		fail(ret, "%s: schedule", device_path);
+		fail(ret, "%s: scheduling", device_path);
 	do {
 		got = read(fd, &event, sizeof(event));
 	} while (got < 0 && errno == EINTR);
 	if (got < 0)
-		fail(errno, "%s: read", device_path);
+		fail(errno, "%s: reading events", device_path);
 	close(fd);
 	return DONE;
 }

@@ -83,7 +83,7 @@ static void save_put(FILE *to, int fd, const struct run *run)
 
 	context_info(fd, &info);
 	if (!fdinfo_read(getpid(), fd, &fdinfo))
-		fail(0, "/proc does not tell of %s", device_path);
+		fail(0, "/proc/self/fdinfo does not describe %s", device_path);
 	entries = context_list(fd, &count);
 	fprintf(to, "{\"hwt_save\":%d,\"clock\":\"%s\",\"private\":%s,%s\"tick_ns\":%llu,",
 		SAVE_VERSION, clock_name(info.clock), fdinfo.private ? "true" : "false",
@@ -196,11 +196,11 @@ static int source_open(int argc, char **argv, struct source *source)
 
 	if (target_given(&source->target)) {
 		if (script || source->wheel.wanted)
-			usage_error("--pid, or a script, not both");
+			usage_error("--pid excludes a script, --clock and --tick");
 		return target_open(&source->target);
 	}
 	if (!script)
-		usage_error("of which context? --pid, or a script");
+		usage_error("a context is missing: give --pid or a script");
 	run_begin(&source->run, &source->wheel);
 	if (!run_script(&source->run, script))
 		exit(FAILED);
@@ -309,7 +309,7 @@ static const struct json_field *object_get(const struct object *object, const ch
 	char why[64];
 
 	if (!field || field->type != type) {
-		snprintf(why, sizeof(why), "\"%s\" is missing, or not what it must be",
+		snprintf(why, sizeof(why), "\"%s\" is missing or has another type",
 			 key);
 		bad_save(object->save, why);
 	}
@@ -360,7 +360,7 @@ static bool object_read(FILE *file, struct save *save, struct object *object)
 	object->count = strlen(line) == (size_t)length ?
 			json_parse(line, object->fields, FIELDS_MAX) : -1;
 	if (object->count < 0)
-		bad_save(save, "this is no line of a save");
+		bad_save(save, "this is not a line of a save");
 	return true;
 }
 
@@ -369,9 +369,9 @@ static void save_head(FILE *file, struct save *save)
 	struct object object;
 
 	if (!object_read(file, save, &object) || !object_field(&object, "hwt_save"))
-		bad_save(save, "this is no save");
+		bad_save(save, "this is not a save");
 	if (object_number(&object, "hwt_save", HWT_NEVER) != SAVE_VERSION)
-		bad_save(save, "a save of another version");
+		bad_save(save, "the save has another version");
 	if (!clock_parse(object_get(&object, "clock", JSON_STRING)->string, &save->clock))
 		bad_save(save, "\"clock\" is unknown");
 	save->private = object_bool(&object, "private");
@@ -425,7 +425,7 @@ static void save_read(const char *path, struct save *save)
 	save_head(file, save);
 	while (object_read(file, save, &object)) {
 		if (i == save->count)
-			bad_save(save, "more than it says there are");
+			bad_save(save, "there are more timeouts than the first line says");
 		/* As they come: the file may say anything. */
 		if (i == room) {
 			room = room ? 2 * room : 64;
@@ -435,7 +435,7 @@ static void save_read(const char *path, struct save *save)
 	}
 	save->line = 0;
 	if (i < save->count)
-		bad_save(save, "the end is missing");
+		bad_save(save, "there are fewer timeouts than the first line says");
 	if (file != stdin)
 		fclose(file);
 }
@@ -509,11 +509,11 @@ static void restore_into(const struct target *target, const struct save *save)
 	/* Dates are of one clock only, what is left of a delay is of all the others. */
 	if (save->clock != info.clock &&
 	    (save->clock == CLOCK_REALTIME || info.clock == CLOCK_REALTIME))
-		fail(0, "%s: saved on the %s clock, the context of process %d is on the %s one",
+		fail(0, "%s: saved on the %s clock; the context of process %d uses the %s clock",
 		     save->path, clock_name(save->clock), (int)target->pid,
 		     clock_name(info.clock));
 	if (save->keys != info.keys)
-		fail(0, "%s: saved %s keys, the context of process %d is %s", save->path,
+		fail(0, "%s: saved %s keys; the context of process %d is %s", save->path,
 		     save->keys ? "with" : "without", (int)target->pid,
 		     info.keys ? "with keys" : "without");
 	restore_all(fd, save, NULL);
@@ -557,7 +557,7 @@ int cmd_restore(int argc, char **argv)
 	run_begin(&run, &wheel);
 	/* The shared wheel has one clock. */
 	if (run.clock != save.clock)
-		fail(0, "%s: saved on the %s clock, and %s is on the %s one", save.path,
+		fail(0, "%s: saved on the %s clock; %s uses the %s clock", save.path,
 		     clock_name(save.clock), device_path, clock_name(run.clock));
 	restore_all(run.fd, &save, &run);
 	save_free(&save);

@@ -270,8 +270,7 @@ static void target_look(struct view *view, struct sample *sample)
 		return;
 	if (view->target.fd < 0)
 		fail(0, "process %d does not have %s open", (int)pid, device_path);
-	fail(0, "descriptor %d of process %d is none of %s", view->target.fd, (int)pid,
-	     device_path);
+	fail(0, "descriptor %d of process %d is not %s", view->target.fd, (int)pid, device_path);
 }
 
 static int by_pid(const struct dirent **a, const struct dirent **b)
@@ -455,7 +454,7 @@ static unsigned int put_threads(const struct sample *sample, const struct sample
 		printf("\n");
 	}
 	if (!sample->threads_count)
-		printf("      -  no wheel has been made yet\n");
+		printf("      -  no wheel has been created yet\n");
 	printf("\n");
 	return 2 + (i ?: 1);
 }
@@ -510,7 +509,7 @@ static void put_contexts(const struct sample *sample, const struct sample *old,
 		put_row(context, context_before(old, context));
 	}
 	if (!sample->contexts_count)
-		printf("      -    - nobody has %s open\n", device_path);
+		printf("      -    - no process has %s open\n", device_path);
 }
 
 static void put_counters(const struct hwt_stats_args *stats, bool json, bool first)
@@ -732,15 +731,15 @@ int cmd_stats(int argc, char **argv)
 	}
 	operand = last_operand(argc, argv);
 	if (operand && !again)
-		usage_error("'%s' is too much without --watch", operand);
+		usage_error("operand '%s' requires --watch", operand);
 	if (count && !again)
-		usage_error("--count wants --watch");
+		usage_error("--count requires --watch");
 	if (operand && !duration_parse(operand, &interval_ns))
-		usage_error("'%s' is no duration", operand);
+		usage_error("'%s' is not a duration", operand);
 	if (interval_ns < 10 * NSEC_PER_MSEC || interval_ns == HWT_NEVER)
-		usage_error("--watch: every 10 ms at most");
+		usage_error("--watch: the interval must be 10 ms or more");
 	if ((target_given(&view.target) || again) && wheels)
-		usage_error("--wheels goes with --json only");
+		usage_error("--wheels can be combined with --json only");
 	if (wheels) {
 		wheels_print(view.json);
 		return DONE;

@@ -245,7 +245,7 @@ static void check_event(struct worker *worker, struct context *ctx,
 	struct slot *slot = &ctx->slots[index];
 
 	if (index >= stress.timeouts) {
-		went_wrong(worker, STRANGE, 0, "an event of a stranger");
+		went_wrong(worker, STRANGE, 0, "an event of an unknown timeout");
 		return;
 	}
 	/* Who has it is in a system call, perhaps the one that made this timeout. */
@@ -254,11 +254,11 @@ static void check_event(struct worker *worker, struct context *ctx,
 	if (!slot->live || generation != slot->generation || event->id != slot->id ||
 	    event->kind != HWT_EVENT_EXPIRED || event->flags != HWT_EVENT_LAST ||
 	    event->overruns) {
-		went_wrong(worker, STRANGE, 0, "an event of a timeout that is no more");
+		went_wrong(worker, STRANGE, 0, "an event of a timeout that has ended");
 	} else {
 		if (event->fired_ns < slot->earliest_ns ||
 		    event->fired_ns < event->deadline_ns)
-			went_wrong(worker, EARLY, 0, "an event before its time");
+			went_wrong(worker, EARLY, 0, "an early event");
 		else
 			count_late(worker, event->fired_ns - event->deadline_ns);
 		slot->live = false;
@@ -357,13 +357,13 @@ static void settle(struct worker *worker, struct context *ctx)
 		;
 	live = live_count(ctx);
 	if (live)
-		went_wrong(worker, LOST, 0, "timeouts are lost");
+		went_wrong(worker, LOST, 0, "lost timeouts");
 	add(&worker->counts[LOST], live ? live - 1 : 0);
 
 	context_stats(ctx->fd, &stats);
 	if (stats.scheduled != ctx->scheduled || stats.cancelled != ctx->cancelled ||
 	    stats.read != ctx->read || stats.timeouts || stats.events)
-		went_wrong(worker, MISCOUNTED, 0, "a context's statistics are wrong");
+		went_wrong(worker, MISCOUNTED, 0, "wrong statistics of a context");
 }
 
 /* -- What is said -------------------------------------------------------- */
@@ -555,7 +555,7 @@ static void contexts_open(void)
 		contexts[i] = (struct context) { .fd = context_open(O_NONBLOCK, NULL) };
 		contexts[i].slots = calloc(stress.timeouts, sizeof(struct slot));
 		if (!contexts[i].slots)
-			fail(ENOMEM, "%u timeouts", stress.timeouts);
+			fail(ENOMEM, "allocating %u timeouts", stress.timeouts);
 	}
 }
 
@@ -565,14 +565,14 @@ static void workers_start(void)
 	int ret;
 
 	if (posix_memalign((void **)&workers, 64, stress.threads * sizeof(*workers)))
-		fail(ENOMEM, "%u threads", stress.threads);
+		fail(ENOMEM, "allocating %u threads", stress.threads);
 	memset(workers, 0, stress.threads * sizeof(*workers));
 	for (i = 0; i < stress.threads; i++) {
 		/* Not 0, which stays 0. */
 		workers[i].random = (stress.seed + i + 1) * 0x9e3779b97f4a7c15ULL | 1;
 		ret = pthread_create(&workers[i].thread, NULL, work, &workers[i]);
 		if (ret)
-			fail(0, "a thread: %s", strerror(ret));
+			fail(0, "creating a thread: %s", strerror(ret));
 	}
 }
 
@@ -586,15 +586,15 @@ static void parse_mix(void)
 	for (i = 0; i < OPERATIONS; i++) {
 		item = strsep(&rest, ":");
 		if (!item || !number_parse(item, 1000, &value))
-			usage_error("--mix: four numbers up to 1000, as 40:30:20:10");
+			usage_error("--mix: give four numbers up to 1000, such as 40:30:20:10");
 		stress.mix[i] = value;
 		stress.mix_sum += value;
 	}
 	if (rest)
-		usage_error("--mix: four numbers up to 1000, as 40:30:20:10");
+		usage_error("--mix: give four numbers up to 1000, such as 40:30:20:10");
 	/* Without these nothing would ever happen. */
 	if (!stress.mix[SCHEDULE])
-		usage_error("--mix: something has to be scheduled");
+		usage_error("--mix: the first number must not be 0");
 }
 
 static void parse_options(int argc, char **argv)
@@ -645,7 +645,7 @@ static void parse_options(int argc, char **argv)
 		}
 	}
 	if (optind < argc)
-		usage_error("'%s' is too much", argv[optind]);
+		usage_error("unexpected operand '%s'", argv[optind]);
 }
 
 int cmd_stress(int argc, char **argv)

@@ -162,8 +162,9 @@ void wheels_print(bool json)
 
 	if (n < 0)
 		fail(0, "%s: %s: %s", WHEELS, strerror(errno), errno == EACCES ?
-		     "only root may look" : access("/sys/module/hwt", F_OK) ? "modprobe hwt" :
-		     "mount -t debugfs none /sys/kernel/debug");
+		     "only root has access" : access("/sys/module/hwt", F_OK) ?
+		     "the module is not loaded; run 'modprobe hwt'" :
+		     "debugfs is not mounted; run 'mount -t debugfs none /sys/kernel/debug'");
 	for (i = 0; i < n; i++) {
 		if (i && !json)
 			printf("\n");

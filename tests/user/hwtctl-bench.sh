@@ -31,6 +31,6 @@ for way in $ways; do
 done
 expect "two ways" 0 "ioctl timerfd" sh -c "
 	'$ctl' bench --only ioctl,timerfd -n 10 -r 1 | sed -n 2p | xargs"
-expect "more than a context takes" 1 "hwtctl: bench: /dev/hwt takes 1048576 timeouts" \
+expect "more than a context takes" 1 "hwtctl: bench: a context of /dev/hwt has at most 1048576 timeouts" \
 	"$ctl" bench --only ioctl -n 1048577
 plan

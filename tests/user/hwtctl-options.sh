@@ -32,42 +32,42 @@ version() { "$ctl" "$1" | grep -qx 'hwtctl [0-9.]*'; }
 check "version" version --version
 check "version, short" version -V
 
-# NAME|MESSAGE|WORDS. What else is no duration is in hwtctl_parse.c.
+# NAME|MESSAGE|WORDS. What else is not a duration is in hwtctl_parse.c.
 while IFS='|' read -r name message words; do
 	# shellcheck disable=SC2086 # words
 	refused "$name" "$message" "$ctl" $words
 done <<'END'
-no command|which command?|
-unknown command|'nonsense' is no command|nonsense
-info: operand|'x' is too much|info x
-info: clock|--clock: 'tai' is none of monotonic, boottime, realtime|info --clock tai
-info: tick|--tick: '1y' is no duration|info --tick 1y
-info: tick 0|--tick: '0' is no tick|info --tick 0
-pid 0|--pid: '0' is no number from 1 to 2147483647|list --pid 0
-pid negative|--pid: '-1' is no number from 1 to 2147483647|list --pid -1
-pid no number|--pid: 'init' is no number from 1 to 2147483647|list --pid init
-fd out of range|--fd: '2147483648' is no number from 0 to 2147483647|list --fd 2147483648
-stats: operand|'5' is too much without --watch|stats 5
-stats: two operands|'6' is too much|stats --watch 5 6
-stats: interval|'x' is no duration|stats --watch x
-stats: interval 0|--watch: every 10 ms at most|stats --watch=0
-stats: no interval|--watch: every 10 ms at most|stats --watch=never
-stats: count|--count wants --watch|stats --count 2
-stats: count 0|--count: '0' is no number from 1 to 18446744073709551615|stats --watch --count 0
-run: two files|'b' is too much|run a b
-sleep: how long|how long?|sleep
-sleep: negative|'-1' is no duration|sleep -- -1
-list: of what|of which context? --pid, or a script|list
-save: of what|of which context? --pid, or a script|save
-restore: two files|'b' is too much|restore a b
-stress: seconds|--seconds: '0' is no number from 1 to 31536000|stress --seconds 0
-stress: threads|--threads: '1025' is no number from 1 to 1024|stress --threads 1025
-stress: contexts|--contexts: 'x' is no number from 1 to 100000|stress --contexts x
-stress: empty mix|--mix: something has to be scheduled|stress --mix 0:1:1:1
-stress: operand|'x' is too much|stress x
-bench: timeouts|--timeouts: '0' is no number from 1 to 100000000|bench --timeouts 0
-bench: repetitions|--repetitions: '1001' is no number from 1 to 1000|bench --repetitions 1001
-bench: way|--only: 'poll' is none of ioctl, rings, timerfd|bench --only ioctl,poll
+no command|a command is missing|
+unknown command|unknown command 'nonsense'|nonsense
+info: operand|unexpected operand 'x'|info x
+info: clock|--clock: 'tai' is not monotonic, boottime or realtime|info --clock tai
+info: tick|--tick: '1y' is not a duration|info --tick 1y
+info: tick 0|--tick: '0' is not a valid tick|info --tick 0
+pid 0|--pid: '0' is not a number from 1 to 2147483647|list --pid 0
+pid negative|--pid: '-1' is not a number from 1 to 2147483647|list --pid -1
+pid no number|--pid: 'init' is not a number from 1 to 2147483647|list --pid init
+fd out of range|--fd: '2147483648' is not a number from 0 to 2147483647|list --fd 2147483648
+stats: operand|operand '5' requires --watch|stats 5
+stats: two operands|unexpected operand '6'|stats --watch 5 6
+stats: interval|'x' is not a duration|stats --watch x
+stats: interval 0|--watch: the interval must be 10 ms or more|stats --watch=0
+stats: no interval|--watch: the interval must be 10 ms or more|stats --watch=never
+stats: count|--count requires --watch|stats --count 2
+stats: count 0|--count: '0' is not a number from 1 to 18446744073709551615|stats --watch --count 0
+run: two files|unexpected operand 'b'|run a b
+sleep: no duration|a duration is missing|sleep
+sleep: negative|'-1' is not a duration|sleep -- -1
+list: of what|a context is missing: give --pid or a script|list
+save: of what|a context is missing: give --pid or a script|save
+restore: two files|unexpected operand 'b'|restore a b
+stress: seconds|--seconds: '0' is not a number from 1 to 31536000|stress --seconds 0
+stress: threads|--threads: '1025' is not a number from 1 to 1024|stress --threads 1025
+stress: contexts|--contexts: 'x' is not a number from 1 to 100000|stress --contexts x
+stress: empty mix|--mix: the first number must not be 0|stress --mix 0:1:1:1
+stress: operand|unexpected operand 'x'|stress x
+bench: timeouts|--timeouts: '0' is not a number from 1 to 100000000|bench --timeouts 0
+bench: repetitions|--repetitions: '1001' is not a number from 1 to 1000|bench --repetitions 1001
+bench: way|--only: 'poll' is not ioctl, rings or timerfd|bench --only ioctl,poll
 END
 expect "unknown option" 2 "hwtctl: unrecognized option '--nonsense'
 Try 'hwtctl --help'." "$ctl" --nonsense
@@ -79,15 +79,15 @@ expect "no argument" 2 "hwtctl: option '--pid' requires an argument
 Try 'hwtctl list --help'." "$ctl" list --pid
 expect "an argument too much" 2 "hwtctl: option '--json' doesn't allow an argument
 Try 'hwtctl info --help'." "$ctl" info --json=1
-refused "info: pid and wheel" "--pid, or a wheel, not both" "$ctl" info --pid $$ --tick 10ms
+refused "info: pid and wheel" "--pid excludes --clock and --tick" "$ctl" info --pid $$ --tick 10ms
 for command in info stats list save restore; do
-	refused "$command: fd without pid" "--fd wants --pid" "$ctl" $command --fd 3
+	refused "$command: fd without pid" "--fd requires --pid" "$ctl" $command --fd 3
 done
-refused "list: of both" "--pid, or a script, not both" "$ctl" list --pid $$ script
-refused "stress: timeouts" "--timeouts: '' is no number from 1 to 16777216" \
+refused "list: of both" "--pid excludes a script, --clock and --tick" "$ctl" list --pid $$ script
+refused "stress: timeouts" "--timeouts: '' is not a number from 1 to 16777216" \
 	"$ctl" stress --timeouts ''
 for mix in 1 1:2:3 1:2:3:4:5 1:2:3:x 1:2:3:1001 1:2::4; do
-	refused "stress: mix $mix" "--mix: four numbers up to 1000, as 40:30:20:10" \
+	refused "stress: mix $mix" "--mix: give four numbers up to 1000, such as 40:30:20:10" \
 		"$ctl" stress --mix $mix
 done
 
@@ -98,7 +98,7 @@ for command in info stats "sleep 1" "run /dev/null" stress bench; do
 		"$ctl" --device /dev/nothing $command
 done
 expect "another device" 1 \
-	"hwtctl: /dev/null: what it is: Inappropriate ioctl for device: this is not hwt's device" \
+	"hwtctl: /dev/null: this is not a device of hwt" \
 	"$ctl" -d /dev/null info
 expect "nowhere to print to" 1 "hwtctl: standard output: No space left on device" \
 	sh -c "'$ctl' info >/dev/full"
@@ -124,16 +124,16 @@ expect "before it, members are refused" 1 "hwtctl: /dev/hwt: Permission denied: 
 chgrp "$(rule GROUP)" /dev/hwt
 chmod "$(rule MODE)" /dev/hwt
 expect "members may" 0 "" as member "$ctl" sleep 10ms
-expect "strangers are refused" 1 "hwtctl: /dev/hwt: Permission denied: it belongs to group hwt" \
+expect "strangers are refused" 1 "hwtctl: /dev/hwt: Permission denied: only members of group hwt may use it" \
 	as stranger "$ctl" sleep 0
 
 # Of another user's process a member sees nothing.
 writer_begin
 echo "schedule a 1h" >&7
 writer_sync 1
-expect "no list of root's" 1 "hwtctl: process $writer_pid: Permission denied: only root and who may trace it can look at it" \
+expect "no list of root's" 1 "hwtctl: process $writer_pid: Permission denied: access requires root or the right to trace the process" \
 	as member "$ctl" list --pid $writer_pid
-expect "no list by a number" 1 "hwtctl: descriptor 3 of process $writer_pid: Operation not permitted: only root and who may trace it can look at it" \
+expect "no list by a number" 1 "hwtctl: descriptor 3 of process $writer_pid: Operation not permitted: access requires root or the right to trace the process" \
 	as member "$ctl" list --pid $writer_pid --fd 3
 expect "not in the statistics" 0 "" \
 	as member "$ctl stats --json | grep '\"pid\":$writer_pid,\"fd\"' || true"
@@ -141,7 +141,7 @@ check "root sees it" sh -c "'$ctl' stats --json | grep -q '\"pid\":$writer_pid,\
 writer_end
 
 unload hwt
-expect "no module" 1 "hwtctl: /dev/hwt: No such file or directory: the module is not loaded, 'modprobe hwt' does that" \
+expect "no module" 1 "hwtctl: /dev/hwt: No such file or directory: the module is not loaded; run 'modprobe hwt'" \
 	"$ctl" info
 load hwt
 plan

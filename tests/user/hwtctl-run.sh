@@ -183,48 +183,49 @@ wrong()
 hwtctl: /tmp/script:2: $wrong_message" run "$@"
 }
 long=aaaaaaaaaabbbbbbbbbbccccccccccddddddddddeeeeeeeeeeffffffffffgggg
-# NAME|MESSAGE|LINE|OPTIONS. What else is no duration and no date is in hwtctl_parse.c.
+# NAME|MESSAGE|LINE|OPTIONS. What else is not a duration or a date is in hwtctl_parse.c.
 while IFS='|' read -r name message line options; do
 	# shellcheck disable=SC2086 # words
 	wrong "$name" "$message" "$line" $options
 done <<END
-an unknown word|'nonsense' is unknown|nonsense a
+an unknown word|unknown command 'nonsense'|nonsense a
 too few words|too few words for 'schedule'|schedule a
 too many words|too many words for 'cancel'|cancel a b
-too many words at all|too many words|echo $(seq -s ' ' 100)
-no time|'soon' is no time|schedule a soon
-a date on the wrong clock|'2100-01-01T00:00' is a date, which wants --clock realtime|schedule a 2100-01-01T00:00
-no date|'2100-02-30T00:00' is no date|schedule a 2100-02-30T00:00|--clock realtime
-an option of another|'period=1s' cannot be said of schedule|schedule a 1s period=1s
-a bad value|'slack=x' cannot be said of schedule|schedule a 1s slack=x
-bad data|'data=-1' cannot be said of schedule|schedule a 1s data=-1
+too many words at all|more than 64 words|echo $(seq -s ' ' 100)
+no time|'soon' is not a time|schedule a soon
+a date on the wrong clock|'2100-01-01T00:00' is a date, which requires --clock realtime|schedule a 2100-01-01T00:00
+no date|'2100-02-30T00:00' is not a date|schedule a 2100-02-30T00:00|--clock realtime
+an option of another|'period=1s' is not an option of schedule|schedule a 1s period=1s
+a word without a value|'soon' is not an option of schedule|schedule a 1s soon
+a bad value|'slack=x' does not have a valid value|schedule a 1s slack=x
+bad data|'data=-1' does not have a valid value|schedule a 1s data=-1
 what the kernel refuses|schedule a: Invalid argument|schedule a 1s every=1s slack=1s
-a name that is none|'1a': a name begins with a letter|schedule 1a 1s
-a name that is none, within|'a/b': a name is of letters, digits, _ - . :|schedule a/b 1s
-a name that is reserved|'all': that word is no name|schedule all 1s
-a name that is a duration|'inf': that word is no name|schedule inf 1s
+a name that is none|'1a': a name begins with a letter or _|schedule 1a 1s
+a name that is none, within|'a/b': a name consists of letters, digits, _ - . :|schedule a/b 1s
+a name that is reserved|'all': this word is reserved|schedule all 1s
+a name that is a duration|'inf': this word is reserved|schedule inf 1s
 a long name|'$long': the name is too long|schedule $long 1s
 an unknown name|cancel a: no timeout has this name|cancel a
 an unknown name to get|get $long: no timeout has this name|get $long
 an unknown name to wait for|wait a: no timeout has this name|wait a
-no time to be idle|'never' is no time|idle never
+no time to be idle|'never' is not a duration to wait|idle never
 nowhere to save|/nowhere/file: No such file or directory|save /nowhere/file
 END
-script "a name twice" 1 "hwtctl: /tmp/script:2: 'a': there is a timeout of this name" \
+script "a name twice" 1 "hwtctl: /tmp/script:2: 'a': a timeout with this name exists" \
 	"schedule a 1s
 schedule a 1s"
-script "after a stop" 1 "hwtctl: /tmp/script:2: schedule a: Cannot send after transport endpoint shutdown: the context was stopped for good, open another" \
+script "after a stop" 1 "hwtctl: /tmp/script:2: schedule a: Cannot send after transport endpoint shutdown: the context was stopped; open a new one" \
 	"stop
 schedule a 1s"
-script "going on" 1 "hwtctl: /tmp/script:1: 'nonsense' is unknown
+script "going on" 1 "hwtctl: /tmp/script:1: unknown command 'nonsense'
 hwtctl: /tmp/script:2: cancel a: no timeout has this name
 a expired" "nonsense
 cancel a
 schedule a 0" --keep-going
 head -c 5000 /dev/zero | tr '\0' x >/tmp/script
-expect "a long line" 1 "hwtctl: /tmp/script: a line of more than 4096 bytes" run
+expect "a long line" 1 "hwtctl: /tmp/script: a line has more than 4096 bytes" run
 printf 'echo a\0b\n' >/tmp/script
-expect "no text" 1 "hwtctl: /tmp/script: this is no text" run
+expect "no text" 1 "hwtctl: /tmp/script: this is not a text file" run
 expect "no file" 1 'hwtctl: /tmp/no\n\x1b[m: No such file or directory' "$ctl" run "$(printf '/tmp/no\n\033[m')"
 expect "a directory" 1 "hwtctl: /tmp: Is a directory" "$ctl" run /tmp
 

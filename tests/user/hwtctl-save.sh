@@ -50,7 +50,7 @@ one-shot pending never - 0 9 ID no" sh -c "printf '%s\n' 'schedule late 2h data=
 expect "list as JSON" 0 '{"id":N,"name":"a","data":5,"mode":"one-shot","pending":true,"event":false,"deadline_ns":N,"remaining_ns":N,"period_ns":N,"overruns":0}' \
 	sh -c "echo schedule a 1h data=5 | '$ctl' list --json - |
 	sed -E 's/\"(id|[a-z]+_ns)\":[0-9]+/\"\1\":N/g'"
-expect "list of a script that is wrong" 1 "hwtctl: standard input:1: 'x' is unknown" \
+expect "list of a script that is wrong" 1 "hwtctl: standard input:1: unknown command 'x'" \
 	sh -c "echo x | '$ctl' list -"
 
 cat >/tmp/script <<'END'
@@ -167,7 +167,7 @@ restored() { "$ctl" list --pid $keyed 2>/dev/null | grep -q ' 77$'; }
 wait_for 20 restored || fail "nothing with keys is restored"
 expect "a save with keys" 0 "$(cat /tmp/keys)" "$ctl" save --pid $keyed
 expect "not into a context without keys" 1 \
-	"hwtctl: /tmp/keys: saved with keys, the context of process $writer_pid is without" \
+	"hwtctl: /tmp/keys: saved with keys; the context of process $writer_pid is without" \
 	"$ctl" restore --pid $writer_pid /tmp/keys
 kill $keyed
 wait $keyed 2>/dev/null || true
@@ -176,10 +176,10 @@ wait $keyed 2>/dev/null || true
 awk 'BEGIN { for (i = 0; i < 4998; i++) print "schedule n" i " 1h" }' >/tmp/script
 "$ctl" save -o /tmp/many /tmp/script
 expect "many" 0 4999 grep -c . /tmp/many
-expect "no room for all" 1 "hwtctl: /tmp/many: restoring: No space left on device: a limit is reached, see 'hwtctl info'" \
+expect "no room for all" 1 "hwtctl: /tmp/many: restoring: No space left on device: a limit is reached; 'hwtctl info' shows the limits" \
 	"$ctl" restore --pid $writer_pid /tmp/many
 expect "then there is none" 0 5 sh -c "'$ctl' list --json --pid $writer_pid | grep -c ."
-expect "no dates on another clock" 1 "hwtctl: /tmp/dates: saved on the realtime clock, the context of process $writer_pid is on the monotonic one" \
+expect "no dates on another clock" 1 "hwtctl: /tmp/dates: saved on the realtime clock; the context of process $writer_pid uses the monotonic clock" \
 	sh -c "sed 's/monotonic/realtime/' /tmp/save >/tmp/dates
 	'$ctl' restore --pid $writer_pid /tmp/dates"
 expect "no descriptor" 1 \
@@ -188,7 +188,7 @@ expect "no descriptor" 1 \
 echo "stop" >&7
 writer_sync 3
 expect "nothing can be made after a stop" 1 \
-	"hwtctl: /tmp/save: restoring: Cannot send after transport endpoint shutdown: the context was stopped for good, open another" \
+	"hwtctl: /tmp/save: restoring: Cannot send after transport endpoint shutdown: the context was stopped; open a new one" \
 	"$ctl" restore --pid $writer_pid /tmp/save
 check "the process ends well" writer_end
 
@@ -198,7 +198,7 @@ expect "no such process, with a descriptor" 1 \
 
 # This shell has two contexts.
 exec 5<>/dev/hwt 6<>/dev/hwt
-expect "which one?" 1 "hwtctl: process $$ has /dev/hwt open 2 times, the first as 5: choose one with --fd" \
+expect "which one?" 1 "hwtctl: process $$ has /dev/hwt open 2 times, first as descriptor 5; choose one with --fd" \
 	"$ctl" list --pid $$
 expect "this one" 0 "" "$ctl" restore --pid $$ --fd 6 /tmp/save
 expect "it has them" 0 3 sh -c "'$ctl' list --json --pid $$ --fd 6 | grep -c ."
@@ -218,29 +218,29 @@ times='"deadline_ns":5,"remaining_ns":5'
 good="{\"data\":1,\"mode\":\"one-shot\",$times,\"period_ns\":0}"
 printf '%s\n' "$head" "$good" >/tmp/bad
 expect "a good one" 0 "" sh -c "'$ctl' restore /tmp/bad >/dev/null"
-expect "an empty one" 1 "hwtctl: /dev/null: this is no save" "$ctl" restore /dev/null
+expect "an empty one" 1 "hwtctl: /dev/null: this is not a save" "$ctl" restore /dev/null
 # NAME|MESSAGE|LINES, with a semicolon between them
 while IFS='|' read -r name message lines; do
 	echo "$lines" | tr ';' '\n' >/tmp/bad
 	expect "$name" 1 "hwtctl: $message" "$ctl" restore /tmp/bad
 done <<END
-text|/tmp/bad:1: this is no line of a save|hello
-another object|/tmp/bad:1: this is no save|$good
-a later version|/tmp/bad:1: a save of another version|{"hwt_save":2}
-no clock|/tmp/bad:1: "clock" is missing, or not what it must be|{"hwt_save":1}
+text|/tmp/bad:1: this is not a line of a save|hello
+another object|/tmp/bad:1: this is not a save|$good
+a later version|/tmp/bad:1: the save has another version|{"hwt_save":2}
+no clock|/tmp/bad:1: "clock" is missing or has another type|{"hwt_save":1}
 an unknown clock|/tmp/bad:1: "clock" is unknown|{"hwt_save":1,"clock":"tai"}
-no end|/tmp/bad: the end is missing|$head
-more|/tmp/bad:3: more than it says there are|$head;$good;$good
-cut off|/tmp/bad:2: this is no line of a save|$head;{"data":1,"mode":"one-sh
-no mode|/tmp/bad:2: "mode" is missing, or not what it must be|$head;{"data":1}
+no end|/tmp/bad: there are fewer timeouts than the first line says|$head
+more|/tmp/bad:3: there are more timeouts than the first line says|$head;$good;$good
+cut off|/tmp/bad:2: this is not a line of a save|$head;{"data":1,"mode":"one-sh
+no mode|/tmp/bad:2: "mode" is missing or has another type|$head;{"data":1}
 an unknown mode|/tmp/bad:2: "mode" is unknown|$head;{"mode":"often"}
-a number that is a string|/tmp/bad:2: "data" is missing, or not what it must be|$head;{"mode":"one-shot","data":"1"}
+a number that is a string|/tmp/bad:2: "data" is missing or has another type|$head;{"mode":"one-shot","data":"1"}
 no period|/tmp/bad:2: "period_ns" does not fit "mode"|$head;{"mode":"fixed-rate","data":1,$times,"period_ns":0}
 a period of none|/tmp/bad:2: "period_ns" does not fit "mode"|$head;{"mode":"one-shot","data":1,$times,"period_ns":1}
-no name|/tmp/bad:2: 'a b': a name is of letters, digits, _ - . :|$head;{"name":"a b","mode":"one-shot","data":1,$times,"period_ns":0}
+no name|/tmp/bad:2: 'a b': a name consists of letters, digits, _ - . :|$head;{"name":"a b","mode":"one-shot","data":1,$times,"period_ns":0}
 a count out of range|/tmp/bad:1: "count" is out of range|$(header false monotonic 3 4000000000)
-a wheel that cannot be|/dev/hwt: a private wheel (HWT_IOC_SETUP in hwt(4) tells its limits): Invalid argument|$(header true monotonic 7 1);$good
-another clock|/tmp/bad: saved on the boottime clock, and /dev/hwt is on the monotonic one|$(header false boottime 3 1);$good
+a wheel that cannot be|/dev/hwt: creating a private wheel (see HWT_IOC_SETUP in hwt(4)): Invalid argument|$(header true monotonic 7 1);$good
+another clock|/tmp/bad: saved on the boottime clock; /dev/hwt uses the monotonic clock|$(header false boottime 3 1);$good
 END
 expect "a save that cannot be written" 1 "hwtctl: /dev/full/x: Not a directory" \
 	"$ctl" save -o /dev/full/x /dev/null

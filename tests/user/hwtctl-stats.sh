@@ -56,11 +56,11 @@ unload test_shown
 expect "both have gone" 0 "1-hwt_system" names
 
 umount /sys/kernel/debug
-expect "no debugfs" 1 "hwtctl: /sys/kernel/debug/hwt/wheels: No such file or directory: mount -t debugfs none /sys/kernel/debug" \
+expect "no debugfs" 1 "hwtctl: /sys/kernel/debug/hwt/wheels: No such file or directory: debugfs is not mounted; run 'mount -t debugfs none /sys/kernel/debug'" \
 	"$ctl" stats --wheels
 mount -t debugfs debugfs /sys/kernel/debug
-refused "not of a process" "--wheels goes with --json only" "$ctl" stats --wheels --pid 1
-refused "not again and again" "--wheels goes with --json only" "$ctl" stats --wheels --watch
+refused "not of a process" "--wheels can be combined with --json only" "$ctl" stats --wheels --pid 1
+refused "not again and again" "--wheels can be combined with --json only" "$ctl" stats --wheels --watch
 
 # -- info --
 
@@ -81,7 +81,7 @@ what="features"
 check "features" sh -c "'$ctl' info | grep -q '^features  *setup .*list'"
 check "info as JSON" sh -c "'$ctl' info --json |
 	grep -q '^{\"clock\":\"monotonic\",\"now_ns\":[0-9]*,\"tick_ns\":2000000,.*\"max_timeouts\":5000,.*\"features\":\\[\"setup\",.*\\]}\$'"
-expect "no such wheel" 1 "hwtctl: /dev/hwt: a private wheel (HWT_IOC_SETUP in hwt(4) tells its limits): Invalid argument" \
+expect "no such wheel" 1 "hwtctl: /dev/hwt: creating a private wheel (see HWT_IOC_SETUP in hwt(4)): Invalid argument" \
 	"$ctl" info --tick 100000d
 
 # -- One context --
@@ -135,7 +135,7 @@ expect "no such process" 1 "hwtctl: process 999999: No such process" \
 expect "a process without a context" 1 "hwtctl: process 1 does not have /dev/hwt open" \
 	"$ctl" stats --pid 1
 expect "a descriptor that is none" 1 \
-	"hwtctl: descriptor 0 of process $writer_pid is none of /dev/hwt" \
+	"hwtctl: descriptor 0 of process $writer_pid is not /dev/hwt" \
 	"$ctl" stats --json --pid $writer_pid --fd 0
 
 # -- All --

@@ -85,7 +85,7 @@ check "strangers: a failure" [ $rc = 1 ]
 check "strangers are counted" [ "$(value strange)" = 2 ]
 check "the statistics tell of them" [ "$(value miscounted)" = 1 ]
 check "it says that it is broken" [ "$(value kept)" = false ]
-check "strangers are named" grep -qx "hwtctl: stress: an event of a stranger" /tmp/messages
+check "strangers are named" grep -qx "hwtctl: stress: an event of an unknown timeout" /tmp/messages
 check "those that look like its own, too" \
-	grep -qx "hwtctl: stress: an event of a timeout that is no more" /tmp/messages
+	grep -qx "hwtctl: stress: an event of a timeout that has ended" /tmp/messages
 plan

@@ -168,7 +168,7 @@ TEST_F_TIMEOUT(tty, typed_in, 60)
 
 	begin(&self->terminal, "run");
 	EXPECT_EQ((ssize_t)strlen(lines), write(self->terminal.fd, lines, strlen(lines)));
-	EXPECT_TRUE(says(&self->terminal, "hwtctl: standard input:1: 'nonsense' is unknown"));
+	EXPECT_TRUE(says(&self->terminal, "hwtctl: standard input:1: unknown command 'nonsense'"));
 	EXPECT_TRUE(says(&self->terminal, "a expired"));
 	EXPECT_EQ(1, write(self->terminal.fd, "\x04", 1));
 	status = end(&self->terminal);
