@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 const char *device_path = "/dev/hwt";
 
@@ -183,6 +184,27 @@ void usage_error(const char *format, ...)
 	message(0, format, args);
 	va_end(args);
 	try_help();
+}
+
+/* As https://no-color.org says, an empty NO_COLOR does not count. */
+static bool in_bold(void)
+{
+	const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
+
+	return isatty(STDOUT_FILENO) && !(no_color && *no_color) &&
+	       !(term && !strcmp(term, "dumb"));
+}
+
+void put_heading(const char *format, ...)
+{
+	bool bold = in_bold();
+	va_list args;
+
+	va_start(args, format);
+	printf("%s", bold ? "\033[1m" : "");
+	vprintf(format, args);
+	printf("%s", bold ? "\033[0m" : "");
+	va_end(args);
 }
 
 void *must_alloc(void *memory, size_t size)

@@ -52,6 +52,9 @@ __u64 option_duration(const char *name);
 /* The operand that may follow the options, or NULL. More than one is wrong. */
 const char *last_operand(int argc, char **argv);
 
+/* A heading: bold on a terminal, unless NO_COLOR is set. */
+void put_heading(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 void *must_alloc(void *memory, size_t size);
 
 int cmd_info(int argc, char **argv);

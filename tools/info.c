@@ -22,10 +22,17 @@ static const struct {
 
 static void put_limit(const char *what, __u64 limit)
 {
+	put_heading("%-20s", what);
 	if (limit)
-		printf("%-20s%llu\n", what, limit);
+		printf("%llu\n", limit);
 	else
-		printf("%-20sno limit\n", what);
+		printf("no limit\n");
+}
+
+static void put_text(const char *what, const char *text)
+{
+	put_heading("%-20s", what);
+	printf("%s\n", text);
 }
 
 static void print_text(const struct hwt_info_args *info)
@@ -33,23 +40,25 @@ static void print_text(const struct hwt_info_args *info)
 	char text[TIME_TEXT];
 	unsigned int i;
 
-	printf("%-20s%s\n", "device", device_path);
-	printf("%-20s%s\n", "clock", clock_name(info->clock));
-	printf("%-20s%s\n", "now", info->clock == CLOCK_REALTIME ?
-	       date_format(text, info->now_ns) : duration_format(text, info->now_ns));
-	printf("%-20s%s\n", "tick", duration_format(text, info->tick_ns));
-	printf("%-20s%u levels of %u\n", "buckets", info->levels, info->ticks_per_wheel);
-	printf("%-20s%s\n", "ids", info->keys ? "the program's keys" : "given by the kernel");
+	put_text("device", device_path);
+	put_text("clock", clock_name(info->clock));
+	put_text("now", info->clock == CLOCK_REALTIME ?
+		 date_format(text, info->now_ns) : duration_format(text, info->now_ns));
+	put_text("tick", duration_format(text, info->tick_ns));
+	put_heading("%-20s", "buckets");
+	printf("%u levels of %u\n", info->levels, info->ticks_per_wheel);
+	put_text("ids", info->keys ? "the program's keys" : "given by the kernel");
 	put_limit("timeouts at most", info->max_timeouts);
 	put_limit("  pending", info->max_pending);
 	put_limit("  of a user", info->max_user_timeouts);
 	if (!info->max_user_wheels &&
-	    parameter_read("max_user_wheels", text, sizeof(text)) && strcmp(text, "0") != 0)
-		printf("%-20sno limit: opened with CAP_SYS_RESOURCE (without: %s)\n",
-		       "wheels of a user", text);
-	else
+	    parameter_read("max_user_wheels", text, sizeof(text)) && strcmp(text, "0") != 0) {
+		put_heading("%-20s", "wheels of a user");
+		printf("no limit: opened with CAP_SYS_RESOURCE (without: %s)\n", text);
+	} else {
 		put_limit("wheels of a user", info->max_user_wheels);
-	printf("%-19s", "features");
+	}
+	put_heading("%-19s", "features");
 	for (i = 0; i < ARRAY_SIZE(features); i++)
 		if (info->features & features[i].bit)
 			printf(" %s", features[i].name);

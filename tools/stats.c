@@ -405,7 +405,10 @@ static void put_parameters(bool json)
 		complain(errno, PARAMETERS);
 		return;
 	}
-	printf(json ? "{\"parameters\":{" : "Parameters:");
+	if (json)
+		printf("{\"parameters\":{");
+	else
+		put_heading("Parameters:");
 	for (i = 0; i < count; i++) {
 		const char *name = entries[i]->d_name;
 
@@ -433,7 +436,8 @@ static unsigned int put_threads(const struct sample *sample, const struct sample
 {
 	unsigned int i;
 
-	printf("    PID  THREAD              CPU TIME%s\n", old ? "   CPU %" : "");
+	put_heading("    PID  THREAD              CPU TIME%s", old ? "   CPU %" : "");
+	printf("\n");
 	for (i = 0; i < sample->threads_count; i++) {
 		const struct thread *thread = &sample->threads[i];
 		const struct thread *before = thread_before(old, thread);
@@ -496,9 +500,10 @@ static void put_contexts(const struct sample *sample, const struct sample *old,
 {
 	unsigned int i;
 
-	printf("    PID   FD COMMAND      CLK     NOW  EVENTS%s\n",
-	       old ? " SCHED/s MODIF/s CANCL/s EXPIR/s  READ/s" :
-		     "   SCHED   MODIF   CANCL   EXPIR    READ");
+	put_heading("    PID   FD COMMAND      CLK     NOW  EVENTS%s",
+		    old ? " SCHED/s MODIF/s CANCL/s EXPIR/s  READ/s" :
+			  "   SCHED   MODIF   CANCL   EXPIR    READ");
+	printf("\n");
 	for (i = 0; i < sample->contexts_count; i++) {
 		const struct context *context = &sample->contexts[i];
 

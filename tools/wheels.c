@@ -138,7 +138,8 @@ static void put_wheel(const char *wheel, bool json)
 		printf("{\"wheel\":");
 		json_put_string(stdout, wheel);
 	} else {
-		printf("%s\n", name_escape(shown, sizeof(shown), wheel));
+		put_heading("%s", name_escape(shown, sizeof(shown), wheel));
+		printf("\n");
 	}
 	put_lines(wheel, "params", put_value, json);
 	put_lines(wheel, "stats", put_value, json);

@@ -30,7 +30,11 @@ usr/bin/hwtctl
 usr/sbin/hwt-callbacks.bt
 usr/sbin/hwt-lateness.bt
 usr/share/bash-completion/completions/hwtctl
-usr/share/man/man1/hwtctl.1""".split()
+usr/share/fish/vendor_completions.d/hwtctl.fish
+usr/share/man/man1/hwtctl.1
+usr/share/man/man8/hwt-callbacks.bt.8
+usr/share/man/man8/hwt-lateness.bt.8
+usr/share/zsh/vendor-completions/_hwtctl""".split()
 
 
 def differ(what, one, other):

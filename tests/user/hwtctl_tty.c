@@ -15,6 +15,7 @@
 #include "hwt_ring.h"
 
 #define INTERRUPT	"\x03"
+#define BOLD		"\033[1m"
 
 /* A program with a terminal of its own */
 struct terminal {
@@ -102,13 +103,37 @@ TEST_F_TIMEOUT(tty, live_view, 60)
 {
 	begin(&self->terminal, "stats --watch=0.1");
 	/* The screen is cleared each time. */
-	EXPECT_TRUE(says(&self->terminal, "\033[H\033[J    PID  THREAD"));
+	EXPECT_TRUE(says(&self->terminal, "\033[H\033[J" BOLD "    PID  THREAD"));
 	EXPECT_TRUE(says(&self->terminal, "SCHED/s"));
 	self->terminal.length = 0;
 	memset(self->terminal.said, 0, sizeof(self->terminal.said));
-	EXPECT_TRUE(says(&self->terminal, "\033[H\033[J    PID  THREAD"));
+	EXPECT_TRUE(says(&self->terminal, "\033[H\033[J" BOLD "    PID  THREAD"));
 	EXPECT_EQ(1, write(self->terminal.fd, INTERRUPT, 1));
 	EXPECT_EQ(0, end(&self->terminal));
+}
+
+/* Headings are bold, unless the user or the terminal does not want that. */
+TEST_F_TIMEOUT(tty, bold_headings, 60)
+{
+	static const struct {
+		const char *name, *value;
+		bool bold;
+	} cases[] = {
+		{ "NO_COLOR", "", true },
+		{ "NO_COLOR", "1", false },
+		{ "TERM", "dumb", false },
+	};
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		ASSERT_EQ(0, setenv(cases[i].name, cases[i].value, 1));
+		begin(&self->terminal, "info");
+		EXPECT_TRUE(says(&self->terminal, "features"));
+		EXPECT_EQ(0, end(&self->terminal));
+		EXPECT_EQ(cases[i].bold, !!strstr(self->terminal.said, BOLD "device"));
+		EXPECT_EQ(cases[i].bold, !!strstr(self->terminal.said, "\033["));
+		unsetenv(cases[i].name);
+	}
 }
 
 /* What does not fit on the screen is counted. Of this process's contexts, most first. */
