@@ -20,6 +20,13 @@ cp samples/libhwt_first.c program.c
 cc -o program program.c $(pkg-config --cflags --libs hwt)
 sudo install program /usr/local/bin/program
 
+# What docs/kernel.md says of a client.
+cp -r samples/client client
+cp samples/hwt_first.c client
+make -C client HWT="$PWD"
+[ -s client/hwt_first.ko ]
+rm -r client
+
 sudo install -m 644 tools/modules-load.conf /etc/modules-load.d/hwt.conf
 echo 'options hwt tick_us=4000' | sudo tee /etc/modprobe.d/hwt.conf
 openssl req -new -x509 -newkey rsa:2048 -nodes -subj '/CN=somebody/' -outform DER -keyout key.pem -out key.der
