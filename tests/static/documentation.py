@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Static checks of the documentation: its code is real, its links lead somewhere, parameters agree.
+"""Static checks of the documentation: its code, links, parameters and log messages are real.
 
 Each block of README.md, CONTRIBUTING.md and docs/ names its language and the file it is taken from
 ("```c samples/first.c"), and stands there word for word; that file is compiled and run by other
@@ -106,3 +106,17 @@ def parameters():
     for name in sorted({*page, *manual}):
         if page.get(name) != manual.get(name):
             yield f"{name}: docs/parameters.md says {page.get(name)}, hwt(4) says {manual.get(name)}"
+
+
+@check(quick=True)
+def messages():
+    """docs/statistics.md has each message that the module logs, with a <word> for each value."""
+    logged = set()
+    for file in files("hwt_*.c", "core/*.c", "device/*.c"):
+        for call, text in re.findall(r'(pr_(?!fmt|cont)\w+|hwt_debug_report)\(\s*"((?:[^"\\]|\\.)*)"', read(file)):
+            text = "BUG: " + text if call == "hwt_debug_report" else text
+            logged.add(re.sub(r"%(?:ps|\*pbl|#?\d*(?:ll)?[duxps])", "<>", text.replace("\\n", "")))
+    logged.discard("BUG: ")     # The macro's own.
+    written = {re.sub(r"<[^>]*>", "<>", text) for text in re.findall(r"`hwt: ([^`]+)`", read("docs/statistics.md"))}
+    yield from (f"docs/statistics.md does not have: {text}" for text in logged - written)
+    yield from (f"docs/statistics.md only: {text}" for text in written - logged)

@@ -44,6 +44,8 @@ PLANTS = (
     ("documentation", "README.md", "", "\n    code\n", "a block of no file"),
     ("documentation", "docs/design.md", "", "\n[planted](nowhere.md)\n", "a link to 'nowhere.md'"),
     ("documentation", "docs/limits.md", "", "\n[planted](security.md#nowhere)\n", "a link to 'security.md#nowhere'"),
+    ("messages", "core/engine.c", "is behind: %ps", "lags: %ps", "does not have: <> lags: <>"),
+    ("messages", "docs/statistics.md", "are not online`", "are offline`", "statistics.md only: .*are offline"),
     ("parameters", "man/hwt.4", "levels\t1 to 6", "levels\t1 to 7", "levels: docs/parameters.md says"),
     ("parameters", "hwt_main.c", "", "\nmodule_param(planted, bool, 0444);\n", "planted is missing"),
     ("manual", "man/hwt.9", "", "\n.SH \"PLANTED\n.BOGUS\n", "man/hwt.9: .*BOGUS"),
