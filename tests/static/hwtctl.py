@@ -10,6 +10,16 @@ from checks import OUT, check, host, output, read
 # What bash would offer: $0 is the file of completions, the arguments are the words so far.
 COMPLETE = """. "$0"; COMP_WORDS=(hwtctl "$@"); COMP_CWORD=$#; _hwtctl; printf '%s\\n' "${COMPREPLY[@]}" """
 
+# The same of fish: the arguments are the file of completions and the line.
+FISH = 'source "$argv[1]"; complete --do-complete "$argv[2]"'
+
+# The words that zsh would describe, of a command if one is given: its own functions are replaced.
+ZSH = """_arguments() { print -rl -- "$@"; state=command; }
+_describe() { print -rl -- ${(P)2}; }
+words=(hwtctl $2 '') CURRENT=$#words
+. $1
+"""
+
 # Words after hwtctl, and what the last one may become, in a directory with two scripts.
 COMPLETED = (
     (("s",), "save sleep stats stress"),
@@ -57,6 +67,15 @@ def hwtctl():
         return output("bash", "-c", COMPLETE, host.TOP / "tools/hwtctl.bash-completion", *line,
                       cwd=cwd, env=words).split()
 
+    def fish(*line, cwd=host.TOP):
+        said = output("fish", "--no-config", "--command", FISH, host.TOP / "tools/hwtctl.fish-completion",
+                      " ".join(("hwtctl", *line)), cwd=cwd, env=words)
+        return [row.partition("\t")[0] for row in said.splitlines()]
+
+    def zsh(what, command=""):
+        said = output("zsh", "-f", "-c", ZSH, "zsh", host.TOP / "tools/hwtctl.zsh-completion", command, env=words)
+        return re.findall(what, said, re.M)
+
     def options(*command):
         return re.findall(r"--[a-z-]+", "\n".join(
             line for line in output(ctl, *command, "--help").splitlines() if line.startswith(" ")))
@@ -68,9 +87,15 @@ def hwtctl():
     manual = re.sub(r"\\f[A-Z]", "", read("man/hwtctl.1")).replace("\\-", "-")
     yield from differ("commands of help and completion", commands, complete(""))
     yield from differ("options of help and completion", options(), complete("--"))
+    yield from differ("commands of help and fish", commands, (word for word in fish("") if not word.startswith("-")))
+    yield from differ("options of help and fish", options(), fish("--"))
+    yield from differ("commands of help and zsh", commands, zsh("^([a-z]+):"))
+    yield from differ("options of help and zsh", options(), zsh(r"^(--[a-z-]+)\["))
     for command in commands:
         yield from differ(f"{command}: options of help and completion", options(command),
                           complete(command, "--"))
+        yield from differ(f"{command}: options of help and fish", options(command), fish(command, "--"))
+        yield from differ(f"{command}: options of help and zsh", options(command), zsh(r"^(--[a-z-]+)\[", command))
         section = re.search(rf"^\.SS hwtctl {command}\b.*?(?=^\.S[SH] |\Z)", manual, re.M | re.S)
         if not section:
             yield f"hwtctl.1 has nothing on {command}"
@@ -94,6 +119,9 @@ def hwtctl():
             Path(scratch, name).touch()
         for line, want in COMPLETED:
             yield from differ(f"completion of {line}", want.split(), complete(*line, cwd=scratch))
+            # fish also offers options where nothing was typed.
+            yield from differ(f"fish: completion of {line}", want.split(),
+                              [word for word in fish(*line, cwd=scratch) if line[-1] or not word.startswith("-")])
 
     root = out / "root"
     output("rm", "-rf", root)
