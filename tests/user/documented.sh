@@ -11,9 +11,6 @@ hwtctl sleep 1.5s
 printf 'schedule half 30ms\nschedule tea 60ms\n' | hwtctl run
 hwtctl info
 hwtctl stats
-
-# From README.md.
-printf 'schedule half 1s\nschedule tea 2s\n' | hwtctl run
 hwtctl stats --watch >/tmp/watched &
 watched() { [ "$(grep -c '' /tmp/watched)" -ge 3 ]; }
 wait_for 20 watched

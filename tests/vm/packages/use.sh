@@ -19,7 +19,7 @@ refused() { ! "$@" >/tmp/refused 2>&1 && grep -q "Permission denied" /tmp/refuse
 # What docs/programs.md does in the shell, as a member of the group.
 shell()
 {
-	as somebody --init-groups sh -c "printf 'schedule half 1s\nschedule tea 2s\n' | hwtctl run" |
+	as somebody --init-groups sh -c "printf 'schedule half 30ms\nschedule tea 60ms\n' | hwtctl run" |
 		grep -q "^tea expired"
 }
 
