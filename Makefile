@@ -132,32 +132,32 @@ bench-scale: python
 help:
 	@echo 'make              build hwt.ko (KDIR=$(KDIR))'
 	@echo 'make install      install it for that kernel'
-	@echo 'make install-man  the manual pages, to MANDIR=$(MANDIR)'
+	@echo 'make install-man  install the manual pages to MANDIR=$(MANDIR)'
 	@echo 'make tools        build hwtctl, the command line of /dev/hwt'
-	@echo 'make install-tools  ... install it, its manual page and a udev rule (PREFIX, DESTDIR)'
+	@echo 'make install-tools  ... install it, its completions and a udev rule (PREFIX, DESTDIR)'
 	@echo 'make lib          build libhwt, the C library for /dev/hwt'
 	@echo 'make install-lib  ... install it and its manual pages (PREFIX, DESTDIR)'
-	@echo 'make deb          Debian packages, to build/deb'
+	@echo 'make deb          build Debian packages in build/deb'
 	@echo 'make clean        remove what was built'
 	@echo
 	@echo 'make run          show the module at its job, in a virtual machine'
-	@echo 'make check        the tests that every change needs; ends with "N passed, N failed"'
-	@echo 'make check-all    all tests; make check-matrix: on all kernels'
-	@echo 'make check-here   on the running kernel of this machine (root; asks first; YES=1)'
+	@echo 'make check        run the tests that every change needs; ends with "N passed, N failed"'
+	@echo 'make check-all    run all tests; make check-matrix: on all kernels'
+	@echo 'make check-here   run tests on the kernel of this machine (root; asks first; YES=1)'
 	@echo 'make check-guest KERNEL=stock|rt|debug|... [TEST="name|name"] [QUICK=1]'
 	@echo 'make check-static, -wheel, -libhwt, -verify, -plants, -packages, -year, -harness: a job of check-all'
 	@echo 'make check-matrix [CELLS="6.1 6.12-rt"] [QUICK=1]'
-	@echo 'make check-coverage  what the tests reach of hwt.ko, counted in the debug guests'
-	@echo 'make times        where the time of the last run went'
-	@echo 'make fuzz [MINUTES=n]  system calls of programs that nobody wrote, on the debug kernel'
-	@echo "make soak HOURS=n torture in a guest (KERNEL=name, or uml; SOAK='seed=7 ...'), with a verdict"
+	@echo 'make check-coverage  count the lines of hwt.ko that the tests reach, in the debug guests'
+	@echo 'make times        list the slowest tests of the last run'
+	@echo 'make fuzz [MINUTES=n]  run generated system calls on the debug kernel'
+	@echo "make soak HOURS=n run the torture in a guest (KERNEL=name, or uml; SOAK='seed=7 ...')"
 	@echo 'make bench        measure, against timer_list, hrtimer, timerfd and others; forty minutes'
-	@echo 'make bench-quick  the most of it, in two minutes'
-	@echo 'make bench-scale  throughput of 1 to all CPUs, with one engine and with one for each [CPUS=n] [NODES=n] [HERE=1]'
-	@echo 'make setup        install and fetch what make check needs (all targets set up what they need)'
-	@echo 'make clean-cache  remove kernels from the cache that nothing names any more'
+	@echo 'make bench-quick  measure most of it, in two minutes'
+	@echo 'make bench-scale  measure throughput of 1 to all CPUs, with one engine and with one for each [CPUS=n] [NODES=n] [HERE=1]'
+	@echo 'make setup        install the requirements of make check (each target installs its own)'
+	@echo 'make clean-cache  remove unused kernels from the cache'
 	@echo
-	@echo 'More in tests/README.md.'
+	@echo 'See tests/README.md for more.'
 
 .PHONY: python all modules deb install tools install-tools man install-man lib install-lib clean clean-cache kdir setup run help fuzz soak \
 	bench bench-quick bench-scale times check check-all check-here check-static check-wheel check-libhwt check-verify check-plants \
