@@ -169,9 +169,9 @@ static bool hwt_slow_reported(const void *fn)
 	return false;
 }
 
-/* Return the CPU time as of the scheduler's last tick or switch, one of which may come now. */
 static u64 hwt_cpu_time(void)
 {
+	/* As of the scheduler's last tick or switch, one of which may come now. */
 	return data_race(current->se.sum_exec_runtime);
 }
 

@@ -518,7 +518,8 @@ static void check_ways(bool *chosen)
 		}
 	}
 	if (count > info.max_timeouts)
-		fail(0, "bench: a context of %s has at most %llu timeouts", device_path, info.max_timeouts);
+		fail(0, "bench: a context of %s has at most %llu timeouts", device_path,
+		     info.max_timeouts);
 }
 
 static void prepare(bool *chosen)
@@ -531,7 +532,7 @@ static void prepare(bool *chosen)
 			continue;
 		limit = timers_limit(count);
 		if (limit < count) {
-			complain(0, "bench: %llu timeouts only: the limit of descriptors, for timerfd",
+			complain(0, "bench: %llu timeouts only: limit of descriptors, for timerfd",
 				 limit);
 			count = limit;
 		}

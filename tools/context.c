@@ -122,9 +122,9 @@ static void __attribute__((noreturn)) device_fail(void)
 		groups = fopen("/etc/group", "re");
 		while ((group = groups ? fgetgrent(groups) : NULL))
 			if (group->gr_gid == st.st_gid)
-				fail(0, "%s: Permission denied: only members of group %s may use it",
+				fail(0, "%s: Permission denied: only group %s may use it",
 				     device_path, group->gr_name);
-		fail(0, "%s: Permission denied: only members of group %u may use it", device_path,
+		fail(0, "%s: Permission denied: only group %u may use it", device_path,
 		     st.st_gid);
 	}
 	if ((error == ENOENT || error == ENODEV || error == ENXIO) &&
@@ -332,7 +332,7 @@ static int target_find(pid_t pid)
 	if (!fds)
 		fail(0, "process %d does not have %s open", (int)pid, device_path);
 	if (count > 1)
-		fail(0, "process %d has %s open %d times, first as descriptor %d; choose one with --fd",
+		fail(0, "process %d has %s open %d times, first as descriptor %d; choose with --fd",
 		     (int)pid, device_path, count, fds[0]);
 	fd = fds[0];
 	free(fds);

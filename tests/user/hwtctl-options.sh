@@ -124,7 +124,7 @@ expect "before it, members are refused" 1 "hwtctl: /dev/hwt: Permission denied: 
 chgrp "$(rule GROUP)" /dev/hwt
 chmod "$(rule MODE)" /dev/hwt
 expect "members may" 0 "" as member "$ctl" sleep 10ms
-expect "strangers are refused" 1 "hwtctl: /dev/hwt: Permission denied: only members of group hwt may use it" \
+expect "strangers are refused" 1 "hwtctl: /dev/hwt: Permission denied: only group hwt may use it" \
 	as stranger "$ctl" sleep 0
 
 # Of another user's process a member sees nothing.

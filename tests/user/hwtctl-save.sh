@@ -198,7 +198,7 @@ expect "no such process, with a descriptor" 1 \
 
 # This shell has two contexts.
 exec 5<>/dev/hwt 6<>/dev/hwt
-expect "which one?" 1 "hwtctl: process $$ has /dev/hwt open 2 times, first as descriptor 5; choose one with --fd" \
+expect "which one?" 1 "hwtctl: process $$ has /dev/hwt open 2 times, first as descriptor 5; choose with --fd" \
 	"$ctl" list --pid $$
 expect "this one" 0 "" "$ctl" restore --pid $$ --fd 6 /tmp/save
 expect "it has them" 0 3 sh -c "'$ctl' list --json --pid $$ --fd 6 | grep -c ."
