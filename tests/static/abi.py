@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Static checks of the ABI: nothing in hwt_uapi.h may be forgotten."""
+import ctypes
+import importlib.util
 import re
 import tempfile
 from pathlib import Path
@@ -39,9 +41,9 @@ def header():
     return structs, numbers
 
 
-def compiled(structs, numbers):
+def compiled(structs, numbers, include="hwt_uapi.h"):
     """Return what the compiler says: sizes, (offset, size) of members, values."""
-    lines = ["#include <stddef.h>", "#include <stdio.h>", '#include "hwt_uapi.h"',
+    lines = ["#include <stddef.h>", "#include <stdio.h>", f'#include "{include}"',
              "int main(void)", "{"]
     for struct, members in structs.items():
         lines.append(f'printf("{struct} %zu\\n", sizeof(struct {struct}));')
@@ -54,7 +56,7 @@ def compiled(structs, numbers):
     with tempfile.TemporaryDirectory() as tmp:
         source, program = Path(tmp, "a.c"), Path(tmp, "a")
         source.write_text("\n".join(lines + ["return 0;", "}", ""]), encoding="ascii")
-        output("cc", "-I.", "-o", program, source)
+        output("cc", "-I.", "-Ilib", "-o", program, source)
         out = output(program)
     return {words[0]: tuple(int(word) for word in words[1:])
             for words in (line.split() for line in out.splitlines())}
@@ -107,3 +109,36 @@ def abi():
     found = []
     yield from wrong_values(compiled(structs, numbers), found)
     yield from compare("man/hwt.4", structs, numbers, found)
+
+
+def prototypes():
+    """Return the types of each function of libhwt.h, in the words of python/hwt/_abi.py."""
+    def word(declared):
+        return "pointer" if "*" in declared else declared.split()[0].replace("uint64_t", "u64")
+
+    text = re.sub(r"/\*.*?\*/", " ", read("lib/libhwt.h"), flags=re.S)
+    return {name: " ".join(map(word, [returned, *arguments.split(", ")])) for returned, name, arguments in
+            re.findall(r"^(\w[\w ]* \*?)(libhwt_\w+)\(([^)]*)\);", re.sub(r",\s+", ", ", text), re.M)}
+
+
+@check(quick=True)
+def python_abi():
+    """What python/hwt/_abi.py declares is as in hwt_uapi.h and libhwt.h."""
+    spec = importlib.util.spec_from_file_location("_abi", checks.host.TOP / "python/hwt/_abi.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    structs = {name: value for name, value in vars(module).items() if isinstance(value, type(ctypes.Structure))}
+    # The C names of reserved members do not matter: the size tells whether all are there.
+    members = {name: [member for member, _ in struct._fields_ if not member.startswith("reserved")]
+               for name, struct in structs.items()}
+    found = {name: (value,) for name, value in vars(module).items() if name.startswith("HWT_")}
+    numbers = list(found)
+    for name, struct in structs.items():
+        found[name] = (ctypes.sizeof(struct),)
+        for member in members[name]:
+            found[f"{name}.{member}"] = (getattr(struct, member).offset, getattr(struct, member).size)
+    truth = compiled(members, numbers, "libhwt.h")
+    functions = {name: types for types, names in module.FUNCTIONS.items() for name in names.split()}
+    for wanted, there in ((truth, found), (prototypes(), functions)):
+        yield from (f"python/hwt/_abi.py: {name}: {value}, but in C {wanted.get(name)}"
+                    for name, value in there.items() if wanted.get(name) != value)

@@ -231,6 +231,12 @@ def example():
     expect(shown.replace(r"\en", r"\n").replace(r"\-", "-") == source[source.index("#include"):], shown)
 
 
+def python():
+    """The package for Python loads the library, and does what needs no device."""
+    run(sys.executable, "tests/user/python_test.py", "Bare",
+        env={"LD_LIBRARY_PATH": str(LIB), "PYTHONPATH": "python", "PYTHONDONTWRITEBYTECODE": "1"})
+
+
 # --- Points --------------------------------------------------------------------------------------
 
 def points(quick, rounds):
@@ -253,6 +259,7 @@ def points(quick, rounds):
            ("its soname, and what it needs", soname),
            ("names in the static library", static_names),
            ("what is installed", installed),
+           ("the package for Python", python),
            ("the example in the manual is samples/libhwt_first.c", example)]
     if not quick:
         yield [*((f"the header is fit for {std}", header, "g++", "cc", std)

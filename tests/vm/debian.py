@@ -16,7 +16,7 @@ import host
 
 PACKAGES = ("mmdebstrap", "e2fsprogs")
 ROOTS = {
-    # Programs that look at tracepoints.
+    # Programs that look at tracepoints; linux-perf brings Python.
     "trace": "bpftrace,trace-cmd,linux-perf",
     # The dependencies of hwt's packages, a compiler for a program that uses libhwt, and the
     # programs that an installation by hand takes.

@@ -26,6 +26,8 @@ def contents(hwt, tests, tree, programs):
     copy((host.TOP / "tools").glob("*.bt"), hwt / "tools")
     for folder in ("tests/kernel", "tests/user", "tests/user/lib", "tests/torture"):
         copy([*(host.TOP / folder).glob("*.sh"), *(host.TOP / folder).glob("*.inc")], hwt / "scripts")
+    for folder, to in (("tests/user", "scripts"), ("samples", "scripts"), ("python/hwt", "python/hwt")):
+        copy((host.TOP / folder).glob("*.py"), hwt / to)
     copy(wanted(programs.iterdir(), tests, "tests/user/*.c") if programs else (), hwt / "bin")
     for folder in (".", "samples", "tests/kernel", "tests/kernel/lib", "bench", "tests/torture"):
         copy(wanted((tree / folder).glob("*.ko"), tests, "tests/kernel/test_*.c") if tree else (), hwt / "modules")

@@ -27,6 +27,7 @@ HERE = Path(__file__).resolve().parent / "packages"
 OUT = host.BUILD / "packages"
 ROOT = OUT / "root"
 LOG = OUT / "log"
+PACKAGES = ("hwt-dkms", "hwt-tools", "libhwt1", "libhwt-dev", "python3-hwt")
 # A guest does without these, and a disk is made quicker without them.
 BUILDING = ("usr/src", "usr/include", "usr/lib/gcc", "usr/share/doc", "usr/share/locale", "var/cache", "var/lib/apt", "tmp")
 
@@ -125,7 +126,7 @@ def lint(version):
 INSTALL = """
 cd /tmp
 sudo() { "$@" --yes --no-install-recommends; }
-sudo apt install ./build/deb/hwt-dkms_*.deb ./build/deb/hwt-tools_*.deb ./build/deb/libhwt1_*.deb ./build/deb/libhwt-dev_*.deb
+sudo apt install ./build/deb/hwt-dkms_*.deb ./build/deb/hwt-tools_*.deb ./build/deb/libhwt1_*.deb ./build/deb/libhwt-dev_*.deb ./build/deb/python3-hwt_*.deb
 """
 
 
@@ -212,7 +213,7 @@ def use(points, what, *arguments):
 def purge():
     in_root("dkms", "remove", "hwt-first/1.0", "--all")
     as_root("rm", "-r", ROOT / "usr/src/hwt-first-1.0", ROOT / "usr/local/bin/program")
-    in_root("apt-get", "purge", "-y", "hwt-dkms", "hwt-tools", "libhwt1", "libhwt-dev")
+    in_root("apt-get", "purge", "-y", *PACKAGES)
 
 
 def by_dkms(version, release):

@@ -34,6 +34,8 @@ packages()
 		as nobody "--groups=$(enter getent group hwt | cut -d : -f 3)" hwtctl sleep 10ms
 	check "... as nobody: refused" refused as nobody --clear-groups hwtctl sleep 10ms
 	check "a program with libhwt" enter program
+	check "a program in Python" \
+		enter python3 -c 'import hwt; c = hwt.open(); c.after(0.01); c.read(); c.close()'
 	check "modprobe of a module that uses it" enter modprobe hwt_first
 	fired() { dmesg | grep -q 'hwt_first: a second has passed'; }
 	check "it is called back" wait_for 20 fired

@@ -1,0 +1,14 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# The package for Python and its samples, in a Debian: python_test.py says what.
+#
+# hwt-test: only stock
+# hwt-test: long
+# hwt-test: disk trace
+# hwt-test: load max_timeouts=12000
+# hwt-test: timeout 600
+set -eu
+. "$HWT_DIR/lib.sh"
+enter env LD_LIBRARY_PATH=/hwt/bin PYTHONPATH=/hwt/python PYTHONDONTWRITEBYTECODE=1 \
+	python3 /hwt/scripts/python_test.py
