@@ -5,78 +5,34 @@
  * hwt-test: m32
  */
 #include "kselftest_harness.h"
-#include <stddef.h>
 
 #include "fixtures.h"
 #include "guest.h"
-
-union args {
-	__u32				size;
-	struct {
-		__u32			same_size;
-		__u32			flags;
-	};
-	struct hwt_info_args		info;
-	struct hwt_setup_args		setup;
-	struct hwt_schedule_args	schedule;
-	struct hwt_modify_args		modify;
-	struct hwt_cancel_args		cancel;
-	struct hwt_get_args		get;
-	struct hwt_stop_args		stop;
-	struct hwt_stats_args		stats;
-	struct hwt_list_args		list;
-	char				page[8192];
-};
+#include "ioctls.h"
 
 FIXTURE(each) {
 	int fd;
 	unsigned int page;
-	union args *args;	/* what follows it is not there */
+	struct ring ring;
+	union ioctl_args *args;	/* two pages; what follows the third is not there */
 	char *end;
 };
 
-/* Each ioctl with arguments that are good. */
 FIXTURE_VARIANT(each) {
-	unsigned long	request;
-	__u32		size;
-	__u32		first_size;	/* of the first version */
-	size_t		reserved;	/* where the reserved field is, 0: none */
-	__u32		flags;		/* that are known */
-	union args	good;
+	const struct ioctl_case *ioctl;
 };
 
-#define IOCTL(_NAME, _name)						\
-	.request = HWT_IOC_##_NAME,						\
-	.size = sizeof(struct hwt_##_name##_args),				\
-	.first_size = HWT_##_NAME##_SIZE_VER1
-#define RESERVED(_name)								\
-	.reserved = offsetof(struct hwt_##_name##_args, reserved)
-
-FIXTURE_VARIANT_ADD(each, setup) {
-	IOCTL(SETUP, setup), .good.setup.flags = HWT_SETUP_REALTIME,
-	.flags = HWT_SETUP_BOOTTIME | HWT_SETUP_REALTIME | HWT_SETUP_TELL_CLOCK_SET |
-		 HWT_SETUP_BUSY_WAIT | HWT_SETUP_CPU | HWT_SETUP_PRIVATE | HWT_SETUP_KEYS,
-};
-
-FIXTURE_VARIANT_ADD(each, info) { IOCTL(INFO, info) };
-FIXTURE_VARIANT_ADD(each, schedule) {
-	IOCTL(SCHEDULE, schedule), .flags = HWT_ARM_ABSOLUTE,
-	.good.schedule.time_ns = HWT_NEVER,
-};
-
-FIXTURE_VARIANT_ADD(each, modify) {
-	IOCTL(MODIFY, modify), RESERVED(modify), .flags = HWT_ARM_ABSOLUTE | HWT_ARM_USER_DATA,
-	.good.modify.time_ns = HWT_NEVER,
-};
-
-FIXTURE_VARIANT_ADD(each, get) { IOCTL(GET, get) };
-FIXTURE_VARIANT_ADD(each, cancel) { IOCTL(CANCEL, cancel), .flags = HWT_CANCEL_ALL };
-FIXTURE_VARIANT_ADD(each, stats) { IOCTL(STATS, stats) };
-FIXTURE_VARIANT_ADD(each, stop) { IOCTL(STOP, stop) };
-FIXTURE_VARIANT_ADD(each, list) {
-	IOCTL(LIST, list),
-	.good.list = { .count = 1, .entry_size = sizeof(struct hwt_list_entry) },
-};
+FIXTURE_VARIANT_ADD(each, info) { &ioctls[0] };
+FIXTURE_VARIANT_ADD(each, setup) { &ioctls[1] };
+FIXTURE_VARIANT_ADD(each, schedule) { &ioctls[2] };
+FIXTURE_VARIANT_ADD(each, modify) { &ioctls[3] };
+FIXTURE_VARIANT_ADD(each, cancel) { &ioctls[4] };
+FIXTURE_VARIANT_ADD(each, get) { &ioctls[5] };
+FIXTURE_VARIANT_ADD(each, stats) { &ioctls[6] };
+FIXTURE_VARIANT_ADD(each, list) { &ioctls[7] };
+FIXTURE_VARIANT_ADD(each, rings) { &ioctls[8] };
+FIXTURE_VARIANT_ADD(each, enter) { &ioctls[9] };
+FIXTURE_VARIANT_ADD(each, stop) { &ioctls[10] };
 
 FIXTURE_SETUP(each)
 {
@@ -91,27 +47,14 @@ FIXTURE_SETUP(each)
 	ASSERT_EQ(0, munmap(p + 3 * self->page, self->page));
 	self->args = (void *)p;
 	self->end = p + 3 * self->page;
+	ioctl_prepare(_metadata, variant->ioctl, self->fd, &self->ring, self->args);
 }
 
 FIXTURE_TEARDOWN(each)
 {
 	munmap(self->args, 3 * self->page);
+	ring_unmap(&self->ring);
 	close(self->fd);
-}
-
-/* Good arguments; id is that of a timeout if the ioctl wants one. */
-static void prepare(int fd, const struct _fixture_variant_each *ioctl, union args *args)
-{
-	__u64 id = 0;
-
-	memset(args, 0, sizeof(*args));
-	memcpy(args, &ioctl->good, ioctl->size);
-	args->size = ioctl->size;
-	if (ioctl->request == HWT_IOC_MODIFY || ioctl->request == HWT_IOC_GET ||
-	    ioctl->request == HWT_IOC_CANCEL) {
-		hwt_add(fd, 0, HWT_NEVER, 0, &id);
-		args->cancel.id = id;
-	}
 }
 
 /* What the context looks like: to see that a refused call has changed nothing. */
@@ -123,130 +66,123 @@ static __u64 digest(int fd)
 	hwt_stats(fd, &stats);
 	hwt_info(fd, &info);
 	return ((stats.timeouts * 1000 + stats.scheduled) * 1000 + stats.cancelled) * 1000 +
-	       stats.modified * 100 + stats.stopped + info.ticks_per_wheel;
+	       stats.modified * 100 + stats.stopped * 10 + info.clock;
 }
 
 TEST_F(each, bad_pointer)
 {
+	void *bad[] = { NULL, (void *)8, self->end, (void *)-8L, self->end - 8 };
 	__u64 before = digest(self->fd);
+	unsigned int i;
 
-	EXPECT_EQ(-EFAULT, hwt_call(self->fd, variant->request, NULL));
-	EXPECT_EQ(-EFAULT, hwt_call(self->fd, variant->request, (void *)8));
-	EXPECT_EQ(-EFAULT, hwt_call(self->fd, variant->request, self->end));
-	EXPECT_EQ(-EFAULT, hwt_call(self->fd, variant->request, (void *)-8L));
-	/* The size can be read, the rest cannot. */
-	memcpy(self->end - 8, &variant->size, 4);
+	/* Of the last one the size can be read, the rest cannot. */
+	memcpy(self->end - 8, &variant->ioctl->size, 4);
 	memset(self->end - 4, 0, 4);
-	EXPECT_EQ(-EFAULT, hwt_call(self->fd, variant->request, self->end - 8));
+	for (i = 0; i < ARRAY_SIZE(bad); i++)
+		EXPECT_EQ(-EFAULT, hwt_call(self->fd, variant->ioctl->request, bad[i]));
 	EXPECT_EQ(before, digest(self->fd));
 }
 
 /* Good arguments, up to the last byte of a mapping. */
 TEST_F(each, good_arguments)
 {
-	prepare(self->fd, variant, self->args);
-	memcpy(self->end - variant->size, self->args, variant->size);
-	EXPECT_EQ(0, hwt_call(self->fd, variant->request, self->end - variant->size));
-	EXPECT_EQ(variant->size, *(__u32 *)(self->end - variant->size));
+	__u32 size = variant->ioctl->size;
+
+	memcpy(self->end - size, self->args, size);
+	EXPECT_EQ(0, hwt_call(self->fd, variant->ioctl->request, self->end - size));
+	EXPECT_EQ(size, *(__u32 *)(self->end - size));
 }
 
 TEST_F(each, size)
 {
-	static const __u32 bad[] = { 0, 1, 4, 8 };
-	__u64 before;
+	const struct {
+		__u32 size;
+		int error;
+	} bad[] = {
+		{ 0, -EINVAL }, { 1, -EINVAL }, { 4, -EINVAL }, { 8, -EINVAL },
+		{ variant->ioctl->first_size - 1, -EINVAL }, { self->page + 1, -E2BIG },
+		{ ~0U, -E2BIG },
+	};
+	__u64 before = digest(self->fd);
 	unsigned int i;
 
-	prepare(self->fd, variant, self->args);
-	before = digest(self->fd);
 	for (i = 0; i < ARRAY_SIZE(bad); i++) {
-		self->args->size = bad[i];
-		EXPECT_EQ(-EINVAL, hwt_call(self->fd, variant->request, self->args));
+		self->args->size = bad[i].size;
+		EXPECT_EQ(bad[i].error, hwt_call(self->fd, variant->ioctl->request, self->args));
 	}
-	self->args->size = variant->first_size - 1;
-	EXPECT_EQ(-EINVAL, hwt_call(self->fd, variant->request, self->args));
-	self->args->size = self->page + 1;
-	EXPECT_EQ(-E2BIG, hwt_call(self->fd, variant->request, self->args));
-	self->args->size = ~0U;
-	EXPECT_EQ(-E2BIG, hwt_call(self->fd, variant->request, self->args));
 	EXPECT_EQ(before, digest(self->fd));
 }
 
 /* From a header of the future: what is not known must be zero. */
 TEST_F(each, larger)
 {
+	__u32 known = variant->ioctl->size, size;
 	char *bytes = (char *)self->args;
-	__u64 before;
-	__u32 size;
+	__u64 before = digest(self->fd);
 
-	prepare(self->fd, variant, self->args);
-	before = digest(self->fd);
-	for (size = variant->size + 1; size <= self->page; size += size / 3 + 1) {
+	for (size = known + 1; size <= self->page; size += size / 3 + 1) {
 		self->args->size = size;
 		bytes[size - 1] = 1;
-		EXPECT_EQ(-E2BIG, hwt_call(self->fd, variant->request, bytes));
+		EXPECT_EQ(-E2BIG, hwt_call(self->fd, variant->ioctl->request, bytes));
 		bytes[size - 1] = 0;
-		bytes[variant->size] = 1;
-		EXPECT_EQ(-E2BIG, hwt_call(self->fd, variant->request, bytes));
-		bytes[variant->size] = 0;
+		bytes[known] = 1;
+		EXPECT_EQ(-E2BIG, hwt_call(self->fd, variant->ioctl->request, bytes));
+		bytes[known] = 0;
 	}
 	EXPECT_EQ(before, digest(self->fd));
 	self->args->size = self->page;
 	/* What is behind it is not looked at, nor written. */
-	bytes[self->page] = 1;
-	memset(bytes + self->page + 1, 0x55, 64);
-	EXPECT_EQ(0, hwt_call(self->fd, variant->request, bytes));
+	memset(bytes + self->page, 0x55, 64);
+	EXPECT_EQ(0, hwt_call(self->fd, variant->ioctl->request, bytes));
 	EXPECT_EQ(self->page, self->args->size);
-	EXPECT_EQ(0, bytes[variant->size]);
-	EXPECT_EQ(0, bytes[self->page - 1]);
-	EXPECT_EQ(1, bytes[self->page]);
-	EXPECT_EQ(0x55, bytes[self->page + 1]);
+	EXPECT_EQ(0, bytes[known] | bytes[self->page - 1]);
+	EXPECT_EQ(0x55, bytes[self->page]);
 }
 
+/* What is refused stays as it was. */
 TEST_F(each, unknown_flags_and_padding)
 {
-	char *bytes = (char *)self->args;
-	__u64 before;
-	int bit, i;
+	const struct ioctl_case *ioctl = variant->ioctl;
+	char *bytes = (char *)self->args, before[256];
+	__u64 digested = digest(self->fd);
+	unsigned int bit, i;
 
-	prepare(self->fd, variant, self->args);
-	before = digest(self->fd);
-	for (bit = 0; bit < 32; bit++) {
-		if (variant->flags & 1U << bit)
+	for (bit = 0; bit <= 32; bit++) {
+		if (bit < 32 && ioctl->flags & 1U << bit)
 			continue;
-		self->args->flags = 1U << bit;
-		EXPECT_EQ(-EINVAL, hwt_call(self->fd, variant->request, bytes));
+		self->args->flags = bit < 32 ? 1U << bit : ioctl->flags | 1U << 31;
+		memcpy(before, bytes, sizeof(before));
+		EXPECT_EQ(-EINVAL, hwt_call(self->fd, ioctl->request, bytes));
+		EXPECT_EQ(0, memcmp(before, bytes, sizeof(before)));
 	}
-	self->args->flags = variant->flags | 1U << 31;
-	EXPECT_EQ(-EINVAL, hwt_call(self->fd, variant->request, bytes));
 	self->args->flags = 0;
-	for (i = 0; variant->reserved && i < 4; i++) {
-		bytes[variant->reserved + i] = 0x80;
-		EXPECT_EQ(-EINVAL, hwt_call(self->fd, variant->request, bytes));
-		bytes[variant->reserved + i] = 0;
+	for (i = 0; ioctl->reserved && i < 4; i++) {
+		bytes[ioctl->reserved + i] = 0x80;
+		EXPECT_EQ(-EINVAL, hwt_call(self->fd, ioctl->request, bytes));
+		bytes[ioctl->reserved + i] = 0;
 	}
-	EXPECT_EQ(before, digest(self->fd));
+	EXPECT_EQ(digested, digest(self->fd));
 }
 
 /* The answer cannot be stored. A timeout nobody knows of must not stay. */
 TEST_F(each, read_only_arguments)
 {
-	__u64 before;
+	const unsigned long request = variant->ioctl->request;
+	__u64 before = hwt_timeouts(self->fd);
 
-	prepare(self->fd, variant, self->args);
-	before = hwt_timeouts(self->fd);
 	ASSERT_EQ(0, mprotect(self->args, self->page, PROT_READ));
-	EXPECT_EQ(-EFAULT, hwt_call(self->fd, variant->request, self->args));
+	EXPECT_EQ(-EFAULT, hwt_call(self->fd, request, self->args));
 	ASSERT_EQ(0, mprotect(self->args, self->page, PROT_READ | PROT_WRITE));
 	/* What is not a new timeout has been carried out. */
-	EXPECT_EQ(before - (variant->request == HWT_IOC_CANCEL), hwt_timeouts(self->fd));
+	EXPECT_EQ(before - (request == HWT_IOC_CANCEL), hwt_timeouts(self->fd));
 }
 
 TEST_F(ctx, unknown_ioctls)
 {
-	static union args args;
+	static const unsigned int others[] = { 0x5401, 0, 0xffffffff };
+	union ioctl_args args = { .size = sizeof(struct hwt_stats_args) };
 	unsigned int nr;
 
-	args.size = sizeof(struct hwt_stats_args);
 	for (nr = _IOC_NR(HWT_IOC_ENTER) + 1; nr < 256; nr++)
 		EXPECT_EQ(-ENOTTY, hwt_call(self->fd, _IO(HWT_IOC_MAGIC, nr), &args));
 	for (nr = 0; nr < 256; nr++)
@@ -258,9 +194,8 @@ TEST_F(ctx, unknown_ioctls)
 					    &args));
 	}
 	/* Terminal and file ioctls that anybody may try. */
-	EXPECT_EQ(-ENOTTY, hwt_call(self->fd, 0x5401, &args));
-	EXPECT_EQ(-ENOTTY, hwt_call(self->fd, 0, &args));
-	EXPECT_EQ(-ENOTTY, hwt_call(self->fd, 0xffffffff, &args));
+	for (nr = 0; nr < ARRAY_SIZE(others); nr++)
+		EXPECT_EQ(-ENOTTY, hwt_call(self->fd, others[nr], &args));
 }
 
 TEST_F(ctx, unknown_ids)
@@ -270,11 +205,16 @@ TEST_F(ctx, unknown_ids)
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(bad); i++) {
+		const struct hwt_get_args same = { .size = sizeof(get), .id = bad[i] };
+
 		EXPECT_EQ(-ENOENT, hwt_get(self->fd, bad[i], &get));
+		EXPECT_EQ(0, memcmp(&get, &same, sizeof(get)));
 		EXPECT_EQ(-ENOENT, hwt_del(self->fd, bad[i]));
 		EXPECT_EQ(-ENOENT, hwt_move(self->fd, bad[i], 0, 0));
 	}
 }
+
+#define BUSY_ON_CPU	(HWT_SETUP_BUSY_WAIT | HWT_SETUP_CPU)
 
 static const struct hwt_setup_args bad_setups[] = {
 	{ .flags = HWT_SETUP_TELL_CLOCK_SET },
@@ -289,6 +229,21 @@ static const struct hwt_setup_args bad_setups[] = {
 	{ .tick_ns = 1ULL << 62, .ticks_per_wheel = 2 },
 	{ .tick_ns = HWT_NEVER },
 	{ .max_pending = 1ULL << 63 },
+	/* Where its thread is to run. */
+	{ .priority = HWT_PRIO_FIFO + 1 },
+	{ .priority = ~0U },
+	{ .priority = HWT_SETUP_CPU },
+	{ .flags = HWT_SETUP_CPU, .priority = HWT_PRIO_FIFO + 1 },
+	{ .cpu = 1 },
+	{ .cpu = ~0U },
+	{ .flags = HWT_SETUP_BUSY_WAIT },
+	{ .flags = HWT_SETUP_BUSY_WAIT, .cpu = 1 },
+	{ .flags = BUSY_ON_CPU, .priority = HWT_PRIO_FIFO_LOW },
+	{ .flags = BUSY_ON_CPU, .priority = HWT_PRIO_FIFO },
+	{ .flags = BUSY_ON_CPU, .cpu = ~0U },
+	{ .flags = HWT_SETUP_CPU, .cpu = 8192 },
+	{ .flags = HWT_SETUP_CPU, .cpu = 1U << 31 },
+	{ .flags = HWT_SETUP_CPU, .cpu = ~0U },
 };
 
 TEST_F(ctx, setup_values)
@@ -301,32 +256,20 @@ TEST_F(ctx, setup_values)
 	for (i = 0; i < ARRAY_SIZE(bad_setups); i++) {
 		args = bad_setups[i];
 		args.size = sizeof(args);
-		EXPECT_EQ(-EINVAL, hwt_call(self->fd, HWT_IOC_SETUP, &args)) {
+		EXPECT_EQ(-EINVAL, hwt_call(self->fd, HWT_IOC_SETUP, &args))
 			TH_LOG("number %u", i);
-		}
 	}
 	ASSERT_EQ(0, hwt_info(self->fd, &after));
 	before.now_ns = 0;
 	after.now_ns = 0;
 	EXPECT_EQ(0, memcmp(&before, &after, sizeof(before)));
+	EXPECT_TRUE(until(!private_threads(NULL)));
 	/* The largest that is good. */
 	EXPECT_EQ(0, hwt_with(self->fd, SETUP, setup,
 			      .tick_ns = 1ULL << 61, .ticks_per_wheel = 2, .levels = 6,
 			      .max_pending = HWT_NEVER >> 1));
 	EXPECT_EQ(0, hwt_add(self->fd, 0, 1ULL << 61, 0, NULL));
 	EXPECT_EQ(1, hwt_stop(self->fd));
-}
-
-/* These have no good arguments of their own here: see rings.c. */
-TEST_F(ctx, bad_pointers_of_the_others)
-{
-	static const unsigned long requests[] = { HWT_IOC_RINGS, HWT_IOC_ENTER };
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(requests); i++) {
-		EXPECT_EQ(-EFAULT, hwt_call(self->fd, requests[i], NULL));
-		EXPECT_EQ(-EFAULT, hwt_call(self->fd, requests[i], (void *)-4096L));
-	}
 }
 
 /* A program that does not learn does not fill the log. */

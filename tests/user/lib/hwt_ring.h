@@ -99,6 +99,27 @@ static inline struct hwt_stats_args hwt_now(int fd)
 	return stats;
 }
 
+/* Are the counters these? stats_are(fd, .timeouts = 3, .pending = 2): all others are 0. */
+#define stats_are(_fd, ...)							\
+	stats_same(hwt_now(_fd), (struct hwt_stats_args) { __VA_ARGS__ })
+
+static inline bool stats_same(struct hwt_stats_args got, struct hwt_stats_args want)
+{
+	const __u64 *x = (const __u64 *)&got, *y = (const __u64 *)&want;
+	bool same = true;
+	unsigned int i;
+
+	/* From timeouts to rejected. */
+	for (i = 1; i <= 11; i++) {
+		if (x[i] == y[i])
+			continue;
+		fprintf(stderr, "# counter %u: %llu, wanted %llu\n", i, (unsigned long long)x[i],
+			(unsigned long long)y[i]);
+		same = false;
+	}
+	return same;
+}
+
 static inline __u64 hwt_timeouts(int fd)
 {
 	return hwt_now(fd).timeouts;
