@@ -15,17 +15,26 @@
 
 #define COUNT	4000
 
-enum { FIRES = 5, FIRES_ONCE_A_DAY, KINDS };
-
-/* What was asked for; in user_data is which it is. */
-struct want {
-	__u64	id;
-	__u64	period_ns;
-	__u32	mode;
-	__u32	state;
+/* What is asked for, in turn. */
+static const struct kind {
+	__u32 mode, state;
+	__u64 time_ns, period_ns, slack_ns;
+} kinds[] = {
+	{ .time_ns = HOUR, .state = HWT_STATE_PENDING },
+	{ .time_ns = HOUR, .slack_ns = SEC, .state = HWT_STATE_PENDING },
+	{ HWT_MODE_FIXED_RATE, HWT_STATE_PENDING, HOUR, SEC, 0 },
+	{ HWT_MODE_FIXED_DELAY, HWT_STATE_PENDING, HOUR, SEC, 0 },
+	{ .time_ns = HWT_NEVER, .state = HWT_STATE_PENDING },
+	/* With an event that nobody reads. */
+	{ .time_ns = 0, .state = HWT_STATE_EVENT },
+	{ HWT_MODE_FIXED_RATE, HWT_STATE_EVENT | HWT_STATE_PENDING, 0, 24 * HOUR, 0 },
 };
 
-static struct want want[COUNT];
+#define KIND(_i)	(&kinds[(_i) % ARRAY_SIZE(kinds)])
+#define PERIOD(_i)	(KIND(_i)->period_ns ? KIND(_i)->period_ns + (_i) : 0)
+
+/* By user_data. */
+static __u64 ids[COUNT];
 static struct hwt_list_entry entries[2 * COUNT];
 
 static int list_at(int fd, __u64 *cursor, void *to, __u32 *count)
@@ -61,31 +70,11 @@ static int list_all(int fd, struct hwt_list_entry *to, __u32 max, __u32 chunk)
 	}
 }
 
-/* One of each kind, in turn. */
 static int add(int fd, unsigned int i)
 {
-	static const struct kind {
-		__u32 mode, state;
-		__u64 time_ns, period_ns, slack_ns;
-	} kinds[KINDS] = {
-		{ .time_ns = HOUR, .state = HWT_STATE_PENDING },
-		{ .time_ns = HOUR, .slack_ns = SEC, .state = HWT_STATE_PENDING },
-		{ HWT_MODE_FIXED_RATE, HWT_STATE_PENDING, HOUR, SEC, 0 },
-		{ HWT_MODE_FIXED_DELAY, HWT_STATE_PENDING, HOUR, SEC, 0 },
-		{ .time_ns = HWT_NEVER, .state = HWT_STATE_PENDING },
-		/* With an event that nobody reads. */
-		[FIRES] = { .time_ns = 0, .state = HWT_STATE_EVENT },
-		[FIRES_ONCE_A_DAY] = { HWT_MODE_FIXED_RATE, HWT_STATE_EVENT | HWT_STATE_PENDING,
-				       0, 24 * HOUR, 0 },
-	};
-	const struct kind *kind = &kinds[i % KINDS];
+	const struct kind *kind = KIND(i);
 
-	want[i] = (struct want) {
-		.period_ns = kind->period_ns ? kind->period_ns + i : 0,
-		.mode = kind->mode,
-		.state = kind->state,
-	};
-	return hwt_arm(fd, &want[i].id, .mode = kind->mode, .period_ns = want[i].period_ns,
+	return hwt_arm(fd, &ids[i], .mode = kind->mode, .period_ns = PERIOD(i),
 		       .time_ns = kind->time_ns + (kind->time_ns == HOUR ? i * 10 * MSEC : 0),
 		       .slack_ns = kind->slack_ns, .user_data = i);
 }
@@ -98,42 +87,27 @@ static bool fill(int fd, unsigned int count)
 	for (i = 0; i < count; i++) {
 		if (add(fd, i))
 			return false;
-		due += i % KINDS == FIRES || i % KINDS == FIRES_ONCE_A_DAY;
+		due += !!(KIND(i)->state & HWT_STATE_EVENT);
 	}
 	return hwt_wait_expired(fd, due);
 }
 
 /* Each of them is among those, once, and is what was asked for. Return: how many are not. */
-static unsigned int compare(const struct hwt_list_entry *got, unsigned int n,
-			    unsigned int count)
+static unsigned int compare(unsigned int n, unsigned int count)
 {
+	const struct hwt_list_entry *got = entries;
 	static unsigned char seen[COUNT];
-	unsigned int i, odd = 0;
+	unsigned int odd = 0;
 
 	memset(seen, 0, sizeof(seen));
-	for (i = 0; i < n; i++, got++) {
-		const struct want *w = &want[got->user_data];
+	for (; got < entries + n; got++) {
+		__u64 i = got->user_data;
 
-		if (got->user_data >= count || seen[got->user_data]++ || got->id != w->id ||
-		    got->mode != w->mode || got->state != w->state ||
-		    got->period_ns != w->period_ns || got->overruns || got->reserved)
-			odd++;
+		odd += i >= count || seen[i]++ || got->id != ids[i] ||
+		       got->mode != KIND(i)->mode || got->state != KIND(i)->state ||
+		       got->period_ns != PERIOD(i) || got->overruns || got->reserved;
 	}
 	return odd + (n != count);
-}
-
-TEST_F(ctx, nothing_there)
-{
-	__u64 cursor = 0;
-	__u32 count = 5;
-	__u64 id;
-
-	ASSERT_EQ(0, list_at(self->fd, &cursor, entries, &count));
-	EXPECT_EQ(0U, count);
-	/* An empty one that was not always empty. */
-	ASSERT_EQ(0, hwt_add(self->fd, 0, HOUR, 0, &id));
-	EXPECT_EQ(HWT_STATE_PENDING, hwt_del(self->fd, id));
-	EXPECT_EQ(0, list_all(self->fd, entries, 2, 1));
 }
 
 TEST_F_TIMEOUT(ctx, all_in_chunks_of_any_size, 120)
@@ -145,7 +119,7 @@ TEST_F_TIMEOUT(ctx, all_in_chunks_of_any_size, 120)
 	ASSERT_TRUE(fill(self->fd, total));
 	for (i = 0; i < ARRAY_SIZE(chunks); i++) {
 		n = list_all(self->fd, entries, 2 * COUNT, chunks[i]);
-		EXPECT_EQ(0U, compare(entries, n, total));
+		EXPECT_EQ(0U, compare(n, total));
 	}
 }
 
@@ -158,16 +132,34 @@ TEST_F(ctx, one_call)
 	ASSERT_TRUE(fill(self->fd, COUNT));
 	memset(entries, 0xff, sizeof(entries));
 	ASSERT_EQ(0, list_at(self->fd, &cursor, entries, &count));
-	EXPECT_EQ((__u32)COUNT, count);
-	EXPECT_EQ(0U, compare(entries, count, COUNT));
+	EXPECT_EQ(0U, compare(count, COUNT));
 	EXPECT_EQ(HWT_NEVER, entries[COUNT].id);
-	/* The end stays the end. */
-	count = 1;
-	ASSERT_EQ(0, list_at(self->fd, &cursor, entries, &count));
-	EXPECT_EQ(0U, count);
-	count = 1;
-	ASSERT_EQ(0, list_at(self->fd, &cursor, entries, &count));
-	EXPECT_EQ(0U, count);
+}
+
+/* Of an empty context, also one that was not always empty; and the end stays the end. */
+TEST_F(ctx, beyond_the_end)
+{
+	static const __u64 beyond[] = {
+		16, 1000, 0x7fffffff, 0xffffffff, 0x100000000, 1ULL << 63, ~0ULL,
+	};
+	unsigned int i, again;
+	__u64 cursor, id;
+	__u32 count;
+
+	EXPECT_EQ(0, list_all(self->fd, entries, 2, 1));
+	ASSERT_EQ(0, hwt_add(self->fd, 0, HOUR, 0, &id));
+	EXPECT_EQ(HWT_STATE_PENDING, hwt_del(self->fd, id));
+	EXPECT_EQ(0, list_all(self->fd, entries, 2, 1));
+	ASSERT_TRUE(fill(self->fd, 16));
+	for (i = 0; i < ARRAY_SIZE(beyond); i++) {
+		cursor = beyond[i];
+		/* Nor does it come round to the beginning. */
+		for (again = 0; again < 2; again++) {
+			count = 10;
+			EXPECT_EQ(0, list_at(self->fd, &cursor, entries, &count));
+			EXPECT_EQ(0U, count);
+		}
+	}
 }
 
 TEST_F(ctx, says_the_same_as_get)
@@ -230,17 +222,17 @@ static volatile bool over;
 static void *bustle(void *arg)
 {
 	int fd = *(int *)arg;
-	static __u64 ids[300];
+	static __u64 mine[300];
 	unsigned int n = 12345, i;
 
 	while (!over) {
 		n = n * 1664525 + 1013904223;
 		i = (n >> 8) % 300;
-		if (ids[i])
-			hwt_del(fd, ids[i]);
-		ids[i] = 0;
+		if (mine[i])
+			hwt_del(fd, mine[i]);
+		mine[i] = 0;
 		if (n >> 31)
-			hwt_add(fd, 0, HOUR, COUNT + i, &ids[i]);
+			hwt_add(fd, 0, HOUR, COUNT + i, &mine[i]);
 	}
 	return NULL;
 }
@@ -285,8 +277,8 @@ TEST_F_TIMEOUT(ctx, while_others_come_and_go, 120)
 		}
 		EXPECT_EQ(total, kept);
 		for (i = 0; i < (int)kept; i++)
-			odd += entries[i].id != want[entries[i].user_data].id ||
-			       entries[i].mode != want[entries[i].user_data].mode;
+			odd += entries[i].id != ids[entries[i].user_data] ||
+			       entries[i].mode != KIND(entries[i].user_data)->mode;
 	}
 	over = true;
 	pthread_join(thread, NULL);
@@ -315,7 +307,7 @@ TEST_F_TIMEOUT(ctx, signals_lose_nothing, 120)
 				total += count;
 		} while (ret == -EINTR || (!ret && count));
 		EXPECT_EQ(0, ret);
-		EXPECT_EQ(0U, compare(entries, total, COUNT));
+		EXPECT_EQ(0U, compare(total, COUNT));
 	}
 	ASSERT_EQ(0, alarm_every(0, 0));
 }
@@ -346,7 +338,7 @@ TEST_F(ctx, bad_counts_and_sizes)
 						 .entries = (uintptr_t)entries,
 						 .count = tries[i].count,
 						 .entry_size = tries[i].entry_size));
-	EXPECT_EQ(0U, compare(entries, 10, 10));
+	EXPECT_EQ(0U, compare(10, 10));
 }
 
 /* Entries of a program that knows more than the kernel: what they have besides is zero. */
@@ -369,57 +361,16 @@ TEST_F(ctx, larger_entries)
 	EXPECT_EQ(~0ULL, large[2].entry.id);
 }
 
-TEST_F(ctx, cursors_beyond_the_end)
-{
-	static const __u64 beyond[] = {
-		16, 1000, 0x7fffffff, 0xffffffff, 0x100000000, 1ULL << 63, ~0ULL,
-	};
-	unsigned int i;
-
-	ASSERT_TRUE(fill(self->fd, 16));
-	for (i = 0; i < ARRAY_SIZE(beyond); i++) {
-		__u64 cursor = beyond[i];
-		__u32 count = 10;
-
-		EXPECT_EQ(0, list_at(self->fd, &cursor, entries, &count));
-		EXPECT_EQ(0U, count);
-		/* Nor does it come round to the beginning. */
-		count = 10;
-		EXPECT_EQ(0, list_at(self->fd, &cursor, entries, &count));
-		EXPECT_EQ(0U, count);
-	}
-}
-
-TEST_F(ctx, bad_pointer_loses_nothing)
+/*
+ * A buffer that ends before its time: what it took is told of, the rest the next time. A bad one
+ * in between loses nothing.
+ */
+TEST_F(ctx, half_a_buffer)
 {
 	static const char constant[64];
 	void *bad[] = { NULL, (void *)8, (void *)-4096L, (void *)constant };
-	__u64 cursor = 0, old;
-	unsigned int i;
-	__u32 count;
-
-	ASSERT_TRUE(fill(self->fd, 200));
-	for (i = 0; i < ARRAY_SIZE(bad); i++) {
-		count = 100;
-		EXPECT_EQ(-EFAULT, list_at(self->fd, &cursor, bad[i], &count));
-	}
-	count = 100;
-	ASSERT_EQ(0, list_at(self->fd, &cursor, entries, &count));
-	ASSERT_EQ(100U, count);
-	old = cursor;
-	count = 100;
-	EXPECT_EQ(-EFAULT, list_at(self->fd, &cursor, NULL, &count));
-	EXPECT_EQ(old, cursor);
-	ASSERT_EQ(0, list_at(self->fd, &cursor, entries + 100, &count));
-	ASSERT_EQ(100U, count);
-	EXPECT_EQ(0U, compare(entries, 200, 200));
-}
-
-/* A buffer that ends before its time: what it took is told of, the rest the next time. */
-TEST_F(ctx, half_a_buffer)
-{
 	long page = sysconf(_SC_PAGESIZE), room = 4 * page;
-	unsigned int total = 1000, got = 0;
+	unsigned int total = 1000, got = 0, i;
 	__u64 cursor = 0;
 	__u32 count;
 	char *p;
@@ -431,6 +382,10 @@ TEST_F(ctx, half_a_buffer)
 	ASSERT_EQ(0, mprotect(p + room, page, PROT_NONE));
 	ASSERT_TRUE(fill(self->fd, total));
 	while (got < total) {
+		for (i = 0; i < ARRAY_SIZE(bad); i++) {
+			count = 100;
+			EXPECT_EQ(-EFAULT, list_at(self->fd, &cursor, bad[i], &count));
+		}
 		count = total;
 		ret = list_at(self->fd, &cursor, p + 32, &count);
 		ASSERT_EQ(0, ret);
@@ -440,7 +395,7 @@ TEST_F(ctx, half_a_buffer)
 		memcpy(&entries[got], p + 32, count * sizeof(entries[0]));
 		got += count;
 	}
-	EXPECT_EQ(0U, compare(entries, got, total));
+	EXPECT_EQ(0U, compare(got, total));
 	munmap(p, room + page);
 }
 
