@@ -73,19 +73,6 @@ static unsigned int fill(int fd, unsigned int count, int *error)
 
 /* -- Timeouts of a user --------------------------------------------------- */
 
-TEST_F(user, info)
-{
-	struct hwt_info_args info;
-
-	ASSERT_EQ(0, hwt_info(OPEN_AS(ALICE), &info));
-	EXPECT_EQ((__u64)USER_TIMEOUTS, info.max_user_timeouts);
-	EXPECT_EQ((__u32)USER_WHEELS, info.max_user_wheels);
-	/* Who may have any number of wheels is told so. */
-	ASSERT_EQ(0, hwt_info(OPEN_AS(0), &info));
-	EXPECT_EQ((__u64)USER_TIMEOUTS, info.max_user_timeouts);
-	EXPECT_EQ(0U, info.max_user_wheels);
-}
-
 TEST_F(user, timeouts_of_all_contexts)
 {
 	int a = OPEN_AS(ALICE), b = OPEN_AS(ALICE), c = OPEN_AS(ALICE), other = OPEN_AS(BOB);
@@ -139,8 +126,14 @@ TEST_F(user, timeouts_of_root)
 	struct hwt_info_args info;
 	int fd = OPEN_AS(0), ret;
 
+	ASSERT_EQ(0, hwt_info(OPEN_AS(ALICE), &info));
+	EXPECT_EQ((__u64)USER_TIMEOUTS, info.max_user_timeouts);
+	EXPECT_EQ((__u32)USER_WHEELS, info.max_user_wheels);
+	/* Who may have any number of wheels is told so. */
 	ASSERT_EQ(0, hwt_info(fd, &info));
 	EXPECT_EQ((__u64)TIMEOUTS, info.max_timeouts);
+	EXPECT_EQ((__u64)USER_TIMEOUTS, info.max_user_timeouts);
+	EXPECT_EQ(0U, info.max_user_wheels);
 	EXPECT_EQ((unsigned int)TIMEOUTS, fill(fd, TIMEOUTS, &ret));
 	EXPECT_EQ((unsigned int)TIMEOUTS, fill(OPEN_AS(0), TIMEOUTS, &ret));
 	EXPECT_EQ(0U, fill(OPEN_AS(0), TIMEOUTS, &ret));
@@ -170,8 +163,6 @@ struct racer {
 	unsigned int strange;
 	__u64 ids[TIMEOUTS];
 };
-
-static volatile bool over;
 
 static bool race_add(struct racer *me)
 {
@@ -233,17 +224,13 @@ TEST_F_TIMEOUT(user, exact_in_a_race, 120)
 /* What a wheel does at its limit is in test_basics.c: here what becomes of events. */
 TEST_F(user, max_pending)
 {
-	struct hwt_setup_args setup = {
-		.size = sizeof(setup),
-		.max_pending = 2,
-	};
 	struct hwt_info_args info;
 	struct hwt_get_args get;
 	struct hwt_event event;
 	__u64 id[2], third;
 	int fd = OPEN_AS(0);
 
-	ASSERT_EQ(0, hwt_call(fd, HWT_IOC_SETUP, &setup));
+	ASSERT_EQ(0, hwt_with(fd, SETUP, setup, .max_pending = 2));
 	ASSERT_EQ(0, hwt_info(fd, &info));
 	EXPECT_EQ(2ULL, info.max_pending);
 	ASSERT_EQ(0, hwt_add(fd, 0, HOUR, 0, &id[0]));
@@ -275,10 +262,6 @@ TEST_F(user, max_pending)
 
 TEST_F(user, wheels)
 {
-	struct hwt_setup_args bad = {
-		.size = sizeof(bad),
-		.levels = 77,
-	};
 	int i, fd;
 
 	/*
@@ -287,7 +270,7 @@ TEST_F(user, wheels)
 	 */
 	fd = OPEN_AS(ALICE);
 	for (i = 0; i < 2 * USER_WHEELS; i++)
-		EXPECT_EQ(-EINVAL, hwt_call(fd, HWT_IOC_SETUP, &bad));
+		EXPECT_EQ(-EINVAL, hwt_with(fd, SETUP, setup, .levels = 77));
 	ASSERT_EQ(0, hwt_setup(fd, CLOCK_MONOTONIC));
 	for (i = 1; i < PRIVATE; i++)
 		ASSERT_EQ(0, hwt_setup(OPEN_AS(ALICE), CLOCK_MONOTONIC));
