@@ -165,7 +165,7 @@ TEST_F(keys, no_stale_event_in_the_ring)
 	EXPECT_EQ(2ULL, event.id);
 }
 
-/* -- Threads ---------------------------------------------------------------- */
+/* -- Threads: see also process.c --------------------------------------------- */
 
 /*
  * New data for an id, while the context gets keys: an entry has no room for both. What goes wrong
@@ -181,17 +181,9 @@ static void *intrude(void *arg)
 {
 	struct intruder *intruder = arg;
 
-	while (!intruder->over) {
-		struct hwt_modify_args args = {
-			.size = sizeof(args),
-			.flags = HWT_ARM_USER_DATA,
-			.id = 5,
-			.time_ns = HOUR,
-			.user_data = 0x4141414141414141ULL,
-		};
-
-		hwt_call(intruder->fd, HWT_IOC_MODIFY, &args);
-	}
+	while (!intruder->over)
+		hwt_with(intruder->fd, MODIFY, modify, .flags = HWT_ARM_USER_DATA, .id = 5,
+			 .time_ns = HOUR, .user_data = 0x4141414141414141ULL);
 	return NULL;
 }
 
@@ -214,62 +206,6 @@ TEST_F_TIMEOUT(keys, data_while_it_gets_keys, 60)
 	}
 	intruder.over = true;
 	pthread_join(intruder.thread, NULL);
-}
-
-#define KEYS	8
-
-struct racer {
-	pthread_t thread;
-	int fd;
-	unsigned int rounds, wrong;
-};
-
-static void *race(void *arg)
-{
-	struct racer *me = arg;
-	__u64 seed = (uintptr_t)me, key;
-	int ret;
-
-	while (me->rounds--) {
-		key = next_random(&seed) % KEYS;
-		switch (next_random(&seed) % 4) {
-		case 0:
-			ret = hwt_del(me->fd, key);
-			me->wrong += ret < 0 && ret != -ENOENT;
-			break;
-		case 1:
-			ret = hwt_arm(me->fd, NULL, .mode = HWT_MODE_FIXED_DELAY,
-				      .time_ns = MSEC, .period_ns = MSEC, .id = key);
-			me->wrong += ret != 0;
-			break;
-		default:
-			ret = hwt_key(me->fd, 0, next_random(&seed) % (2 * MSEC), key);
-			me->wrong += ret < 0;
-		}
-	}
-	return NULL;
-}
-
-TEST_F_TIMEOUT(keys, threads_race_for_keys, 120)
-{
-	struct racer racer[4] = {};
-	struct hwt_list_entry entries[2 * KEYS];
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(racer); i++) {
-		racer[i].fd = self->fd;
-		racer[i].rounds = quick() ? 5000 : 20000;
-		ASSERT_EQ(0, pthread_create(&racer[i].thread, NULL, race, &racer[i]));
-	}
-	for (i = 0; i < ARRAY_SIZE(racer); i++) {
-		pthread_join(racer[i].thread, NULL);
-		EXPECT_EQ(0U, racer[i].wrong);
-	}
-	EXPECT_GE(KEYS, hwt_entries(self->fd, entries, 2 * KEYS));
-	for (i = 0; i < KEYS; i++)
-		hwt_del(self->fd, i);
-	EXPECT_EQ(0ULL, hwt_timeouts(self->fd));
-	EXPECT_EQ(0ULL, hwt_now(self->fd).pending);
 }
 
 TEST_HARNESS_MAIN

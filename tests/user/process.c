@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Processes and threads: dup, descriptors passed on, close under who waits, many threads on one
- * descriptor. Clients that are killed are in recover_kill.c, many at once in hwtctl-stress.sh.
+ * Processes and threads: descriptors passed on, close under who waits, threads that race for the
+ * same ids and keys. Clients that are killed are in recover_kill.c, many at once in
+ * hwtctl-stress.sh.
  *
  * hwt-test: timeout 300
  */
@@ -62,41 +63,27 @@ static void *blocked_reader(void *arg)
 	return (void *)(uintptr_t)event.user_data;
 }
 
-/* A reader keeps the context; closing under it does it no harm. */
-TEST(close_under_a_reader)
+/* A reader keeps the context when its descriptor is closed: the only one, or a copy. */
+TEST_F(ctx, close_under_a_reader)
 {
-	int fd = hwt_open(0), copy;
-	pthread_t thread;
-	void *data = NULL;
-
-	ASSERT_LE(0, fd);
-	copy = fd;
-	ASSERT_EQ(0, hwt_add(fd, 0, 150 * MSEC, 99, NULL));
-	ASSERT_EQ(0, hwt_add(fd, 0, HOUR, 1, NULL));
-	ASSERT_EQ(0, pthread_create(&thread, NULL, blocked_reader, &copy));
-	sleep_ns(50 * MSEC);
-	EXPECT_EQ(0, close(fd));
-	ASSERT_EQ(0, pthread_join(thread, &data));
-	EXPECT_EQ((uintptr_t)99, (uintptr_t)data);
-}
-
-/* A copy is closed while a thread waits by it: the thread waits on, by the same context. */
-TEST_F(ctx, dup_is_the_same_context)
-{
-	int copy = dup(self->fd);
+	int fds[2] = { hwt_open(O_NONBLOCK), dup(self->fd) }, fd, i;
 	struct hwt_event event;
-	void *data = NULL;
 	pthread_t thread;
+	void *data;
 
-	ASSERT_LE(0, copy);
-	fcntl(copy, F_SETFL, fcntl(copy, F_GETFL) & ~O_NONBLOCK);
-	ASSERT_EQ(0, hwt_add(copy, 0, 150 * MSEC, 98, NULL));
-	ASSERT_EQ(0, pthread_create(&thread, NULL, blocked_reader, &copy));
-	sleep_ns(50 * MSEC);
-	EXPECT_EQ(0, hwt_add(copy, 0, 200 * MSEC, 97, NULL));
-	EXPECT_EQ(0, close(copy));
-	ASSERT_EQ(0, pthread_join(thread, &data));
-	EXPECT_EQ((uintptr_t)98, (uintptr_t)data);
+	for (i = 0; i < 2; i++) {
+		fd = fds[i];
+		ASSERT_LE(0, fd);
+		fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
+		ASSERT_EQ(0, hwt_add(fd, 0, 150 * MSEC, 99, NULL));
+		ASSERT_EQ(0, hwt_add(fd, 0, 200 * MSEC, 97, NULL));
+		ASSERT_EQ(0, pthread_create(&thread, NULL, blocked_reader, &fd));
+		sleep_ns(50 * MSEC);
+		EXPECT_EQ(0, close(fd));
+		ASSERT_EQ(0, pthread_join(thread, &data));
+		EXPECT_EQ((uintptr_t)99, (uintptr_t)data);
+	}
+	/* That of the copy goes on. */
 	ASSERT_EQ(1, hwt_next(self->fd, &event));
 	EXPECT_EQ(97ULL, event.user_data);
 }
@@ -129,13 +116,14 @@ TEST_F(ctx, open_and_close)
 
 #define THREADS	4
 #define IDS	64
+#define KEYS	8
 
-/* Whoever gets them first. */
+/* Whoever gets them first. With keys, these are the keys. */
 static __u64 shared_ids[IDS];
 
 struct worker {
 	pthread_t thread;
-	__u64 made, cancelled, last;
+	__u64 last;
 	int fd;
 	int error;			/* the first that is not allowed */
 	unsigned int seed;
@@ -162,9 +150,8 @@ static void *worker_run(void *arg)
 {
 	struct worker *worker = arg;
 	struct hwt_get_args get;
-	unsigned int i, r;
+	unsigned int i, r, mode;
 	__u64 *slot, id;
-	int ret;
 
 	for (i = 0; i < worker->rounds; i++) {
 		r = rand_r(&worker->seed);
@@ -173,23 +160,16 @@ static void *worker_run(void *arg)
 		switch (r % 8) {
 		case 0:
 		case 1:
-			if (!allow(worker, hwt_add(worker->fd, 0, r % 5 * MSEC, r, &id), 0)) {
-				worker->made++;
-				__atomic_store_n(slot, id, __ATOMIC_RELAXED);
-			}
-			break;
 		case 2:
-			ret = hwt_add_periodic(worker->fd, 1 + r / 8 % 2, r % 5 * MSEC,
-					       MSEC, r, &id);
-			if (!allow(worker, ret, 0)) {
-				worker->made++;
+			mode = r % 8 == 2 ? 1 + r / 8 % 2 : HWT_MODE_ONE_SHOT;
+			if (!allow(worker, hwt_arm(worker->fd, &id, .mode = mode, .id = id,
+						   .time_ns = r % 5 * MSEC,
+						   .period_ns = mode ? MSEC : 0), 0))
 				__atomic_store_n(slot, id, __ATOMIC_RELAXED);
-			}
 			break;
 		case 3:
 		case 4:
-			if (allow(worker, hwt_del(worker->fd, id), -ENOENT) >= 0)
-				worker->cancelled++;
+			allow(worker, hwt_del(worker->fd, id), -ENOENT);
 			break;
 		case 5:
 			allow(worker, hwt_move(worker->fd, id, 0, r % 3 * MSEC), -ENOENT);
@@ -205,75 +185,62 @@ static void *worker_run(void *arg)
 	return NULL;
 }
 
-static int workers_start(struct worker *workers, int fd, unsigned int seed, unsigned int rounds)
-{
-	int i, ret = 0;
-
-	for (i = 0; i < THREADS && !ret; i++) {
-		workers[i] = (struct worker) {
-			.fd = fd,
-			.seed = seed + i,
-			.rounds = rounds,
-		};
-		ret = pthread_create(&workers[i].thread, NULL, worker_run, &workers[i]);
-	}
-	return ret;
-}
-
-/* Add up what they did, and read what is left after a stop. */
-static void workers_end(struct worker *workers, struct worker *sum)
-{
-	__u64 last;
-	int i;
-
-	for (i = 0; i < THREADS; i++) {
-		pthread_join(workers[i].thread, NULL);
-		sum->error = sum->error ?: workers[i].error;
-		sum->made += workers[i].made;
-		sum->cancelled += workers[i].cancelled;
-		sum->last += workers[i].last;
-	}
-	if (hwt_stop(sum->fd) < 0)
-		sum->error = -EIO;
-	do {
-		last = sum->last;
-		worker_read(sum);
-	} while (last != sum->last);
-}
-
 /* Every timeout that was made ends in one way: cancelled, or by a last event. */
-static void each_ends_once(struct __test_metadata *_metadata, int fd, unsigned int seed, bool stop)
+static void each_ends_once(struct __test_metadata *_metadata, bool keys, bool stop)
 {
-	struct worker workers[THREADS], sum = { .fd = fd };
+	struct worker workers[THREADS], rest = { .fd = hwt_open(O_NONBLOCK) };
+	struct hwt_list_entry entries[2 * KEYS];
 	struct hwt_stats_args stats;
+	__u64 last, sum = 0;
+	unsigned int i;
 
-	ASSERT_EQ(0, workers_start(workers, fd, seed, quick() ? 5000 : 20000));
+	ASSERT_EQ(0, hwt_with(rest.fd, SETUP, setup, .flags = keys ? HWT_SETUP_KEYS : 0));
+	for (i = 0; i < IDS; i++)
+		shared_ids[i] = keys ? i % KEYS : 0;
+	for (i = 0; i < THREADS; i++) {
+		workers[i] = (struct worker) {
+			.fd = rest.fd,
+			.seed = 12345 + i,
+			.rounds = quick() ? 5000 : 20000,
+		};
+		ASSERT_EQ(0, pthread_create(&workers[i].thread, NULL, worker_run, &workers[i]));
+	}
 	/* In the middle of it: from one instant on, nothing more gets in. */
 	if (stop) {
 		sleep_ns(50 * MSEC);
-		EXPECT_LE(0, hwt_stop(fd));
+		EXPECT_LE(0, hwt_stop(rest.fd));
 	}
-	workers_end(workers, &sum);
-	EXPECT_TRUE(!sum.error || (stop && sum.error == -ESHUTDOWN));
-	EXPECT_EQ(sum.made, sum.cancelled + sum.last);
-	ASSERT_EQ(0, hwt_stats(fd, &stats));
-	EXPECT_EQ(sum.made, stats.scheduled);
-	EXPECT_EQ(sum.cancelled, stats.cancelled);
-	EXPECT_EQ(0ULL, stats.timeouts);
-	EXPECT_EQ(0ULL, stats.events);
-	EXPECT_EQ(POLLIN | POLLHUP, hwt_wait(fd, 0));
-	TH_LOG("%llu made, %llu cancelled, %llu firings, %llu stopped", sum.made, sum.cancelled,
-	       stats.expired, stats.stopped);
+	for (i = 0; i < THREADS; i++) {
+		pthread_join(workers[i].thread, NULL);
+		EXPECT_TRUE(!workers[i].error || (stop && workers[i].error == -ESHUTDOWN));
+		sum += workers[i].last;
+	}
+	EXPECT_GE(keys ? KEYS : 2 * KEYS, hwt_entries(rest.fd, entries, 2 * KEYS));
+	/* What is left after a stop. */
+	EXPECT_LE(0, hwt_stop(rest.fd));
+	do {
+		last = rest.last;
+		worker_read(&rest);
+	} while (last != rest.last);
+	stats = hwt_now(rest.fd);
+	EXPECT_EQ(stats.scheduled, stats.cancelled + sum + rest.last);
+	EXPECT_EQ(0ULL, stats.timeouts + stats.pending + stats.events);
+	EXPECT_EQ(POLLIN | POLLHUP, hwt_wait(rest.fd, 0));
+	TH_LOG("%llu made, %llu cancelled, %llu firings, %llu stopped", stats.scheduled,
+	       stats.cancelled, stats.expired, stats.stopped);
+	close(rest.fd);
 }
 
 TEST_F_TIMEOUT(ctx, threads_on_one_descriptor, 100)
 {
-	each_ends_once(_metadata, self->fd, 12345, false);
+	each_ends_once(_metadata, false, false);
+	each_ends_once(_metadata, true, false);
 }
 
 TEST_F_TIMEOUT(ctx, stop_under_threads, 100)
 {
-	each_ends_once(_metadata, self->fd, 54321, true);
+	each_ends_once(_metadata, false, true);
+	each_ends_once(_metadata, true, true);
 }
 
 TEST_HARNESS_MAIN
