@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What an id means when, as hwt(4) says under "Ids", and whose time a deadline is: above all
- * by rings. For the ioctls one by one see lifecycle.c, events.c and timens.c too.
+ * What an id means when, as hwt(4) says under "Ids": above all by rings. For the ioctls one by
+ * one see lifecycle.c and events.c too.
  *
  * hwt-test: shared
  * hwt-test: timeout 120
@@ -10,46 +10,6 @@
 #include "kselftest_harness.h"
 
 #include "context.h"
-#include "process.h"
-#include "timens.h"
-
-/* A test without its rings has failed. */
-static struct ring ring_of(int fd, __u32 ops, __u32 events)
-{
-	struct ring ring;
-	int ret = ring_make(&ring, fd, 0, ops, events);
-
-	if (ret || !ring.shared) {
-		fprintf(stderr, "no rings: %d\n", ret);
-		abort();
-	}
-	return ring;
-}
-
-/* Waits for the next event, and takes it. Returns 1, or a negative error. */
-static long ring_next(struct ring *ring, struct hwt_event *event)
-{
-	long ret;
-
-	memset(event, 0, sizeof(*event));
-	if (ring_pop(ring, event))
-		return 1;
-	ret = ring_enter(ring, 0, 1, PATIENCE_MS * MSEC);
-	if (ret)
-		return ret;
-	return ring_pop(ring, event) ? 1 : -ETIMEDOUT;
-}
-
-/* Returns its result; all that it tells is in @op. */
-static long ring_get(struct ring *ring, __u64 id, struct hwt_op *op)
-{
-	struct hwt_op *slot = ring_push(ring, op_get(id));
-
-	if (!slot || ring_enter(ring, 1, 0, 0) != 1)
-		return -EIO;
-	*op = *slot;
-	return op->result;
-}
 
 /* -- Other ids than those that were given --------------------------------- */
 
@@ -119,9 +79,10 @@ TEST_F(ctx, ends_when_its_event_is_in_the_ring)
 {
 	struct hwt_event event;
 	struct hwt_get_args get;
-	struct ring ring = ring_of(self->fd, 4, 4);
+	struct ring ring;
 	__u64 id;
 
+	ASSERT_EQ(0, ring_make(&ring, self->fd, 0, 4, 4));
 	ASSERT_EQ(0, ring_do(&ring, op_schedule(0, 7), &id));
 	EXPECT_NE(0ULL, id);
 	ASSERT_EQ(0, ring_enter(&ring, 0, 1, PATIENCE_MS * MSEC));
@@ -142,11 +103,12 @@ TEST_F(ctx, ends_when_its_event_is_in_the_ring)
 TEST_F(ctx, outside_of_the_ring_can_be_withdrawn)
 {
 	static const int left[] = { 0, 2, 7 };
-	struct ring ring = ring_of(self->fd, 4, 2);
 	struct hwt_event event;
+	struct ring ring;
 	__u64 id[8];
 	int i;
 
+	ASSERT_EQ(0, ring_make(&ring, self->fd, 0, 4, 2));
 	for (i = 0; i < 8; i++) {
 		ASSERT_EQ(0, hwt_add(self->fd, HWT_ARM_ABSOLUTE, 0, i, &id[i]));
 		ASSERT_TRUE(hwt_wait_expired(self->fd, i + 1));
@@ -170,22 +132,30 @@ TEST_F(ctx, outside_of_the_ring_can_be_withdrawn)
 	}
 	EXPECT_EQ(0U, ring_unread(&ring));
 	EXPECT_EQ(0U, ring_flags(&ring));
-	EXPECT_EQ(HWT_STATE_PENDING, hwt_del(self->fd, id[6]));
+	/* The last one that waited is withdrawn: there is no more. */
+	EXPECT_EQ(HWT_STATE_PENDING, hwt_move(self->fd, id[6], 0, 0));
+	ASSERT_TRUE(until(ring_flags(&ring) == HWT_RINGS_MORE));
+	EXPECT_EQ(HWT_STATE_EVENT, hwt_del(self->fd, id[6]));
+	EXPECT_EQ(0, ring_enter(&ring, 0, 0, 0));
+	EXPECT_EQ(0U, ring_flags(&ring) | ring_unread(&ring));
 }
 
-/* A periodic one's id does not end by the ring, but by the stop. */
+/* A periodic one counts overruns while it waits. Its id ends by the stop, not by the ring. */
 TEST_F(ctx, periodic_in_the_ring)
 {
 	struct hwt_event event;
-	struct ring ring = ring_of(self->fd, 4, 8);
+	struct ring ring;
 	__u64 id;
 	int i;
 
-	ASSERT_EQ(0, hwt_add_periodic(self->fd, HWT_MODE_FIXED_DELAY, 0, 5 * MSEC, 3, &id));
+	ASSERT_EQ(0, ring_make(&ring, self->fd, 0, 4, 8));
+	ASSERT_EQ(0, hwt_add_periodic(self->fd, HWT_MODE_FIXED_RATE, 0, 5 * MSEC, 3, &id));
+	ASSERT_TRUE(hwt_wait_expired(self->fd, 20));
 	for (i = 0; i < 5; i++) {
 		ASSERT_EQ(1, ring_next(&ring, &event));
 		EXPECT_EQ(id, event.id);
 		EXPECT_EQ(0U, event.flags);
+		EXPECT_LE(i ? 0ULL : 10ULL, event.overruns);
 	}
 	EXPECT_EQ(HWT_STATE_PENDING, hwt_move(self->fd, id, 0, HOUR) & HWT_STATE_PENDING);
 	EXPECT_EQ(1, hwt_stop(self->fd));
@@ -212,9 +182,10 @@ TEST_F_TIMEOUT(ctx, never_twice, 100)
 {
 	unsigned int rounds = quick() ? 50 : 1000, n = 0, i, k;
 	struct hwt_event event;
-	struct ring ring = ring_of(self->fd, 8, 16);
+	struct ring ring;
 	__u64 *id;
 
+	ASSERT_EQ(0, ring_make(&ring, self->fd, 0, 8, 16));
 	id = calloc(rounds * 10, sizeof(*id));
 	ASSERT_NE(NULL, id);
 	for (i = 0; i < rounds; i++) {
@@ -237,122 +208,6 @@ TEST_F_TIMEOUT(ctx, never_twice, 100)
 	for (i = 1; i < n; i++)
 		ASSERT_NE(id[i - 1], id[i]);
 	free(id);
-}
-
-/* -- Other time namespaces ----------------------------------------------- */
-
-FIXTURE(elsewhere) {
-	int fd;
-	__u64 tick;
-};
-
-FIXTURE_VARIANT(elsewhere) {
-	clockid_t clock;
-	long offset;	/* seconds */
-};
-
-FIXTURE_VARIANT_ADD(elsewhere, monotonic_ahead) { CLOCK_MONOTONIC, 1000000 };
-FIXTURE_VARIANT_ADD(elsewhere, monotonic_behind) { CLOCK_MONOTONIC, -1 };
-FIXTURE_VARIANT_ADD(elsewhere, boottime_ahead) { CLOCK_BOOTTIME, 2000000 };
-FIXTURE_VARIANT_ADD(elsewhere, boottime_behind) { CLOCK_BOOTTIME, -1 };
-
-/* The context is made here, outside; children are in the namespace. */
-FIXTURE_SETUP(elsewhere)
-{
-	struct hwt_info_args info;
-
-	self->fd = hwt_open_private(variant->clock);
-	ASSERT_LE(0, self->fd);
-	ASSERT_EQ(0, hwt_info(self->fd, &info));
-	self->tick = info.tick_ns;
-	/* No SKIP() here: the harness of 6.1 goes on with the test after it. */
-	ASSERT_EQ(0, timens_for_children(variant->clock, variant->offset));
-}
-
-FIXTURE_TEARDOWN(elsewhere)
-{
-	close(self->fd);
-}
-
-/* Is a rounded up to a tick, somewhere, b? */
-static bool is_rounded(__u64 a, __u64 b, __u64 tick)
-{
-	return b >= a && b < a + tick;
-}
-
-/* What was scheduled outside, seen from inside: the same instant, by its own clock. */
-static int shared_inside(int fd, __u64 id, __u64 deadline)
-{
-	struct hwt_list_entry entry;
-	struct hwt_get_args get;
-	struct hwt_event event;
-
-	if (hwt_get(fd, id, &get) || get.deadline_ns != deadline)
-		return 1;
-	if (hwt_entries(fd, &entry, 1) != 1 || entry.deadline_ns != deadline)
-		return 2;
-	if (hwt_next(fd, &event) != 1 || event.id != id || event.deadline_ns != deadline ||
-	    event.fired_ns < deadline)
-		return 3;
-	return 0;
-}
-
-TEST_F(elsewhere, one_context_for_both)
-{
-	__u64 deadline = clock_ns(variant->clock) + 100 * MSEC, id;
-	struct hwt_get_args get;
-
-	ASSERT_EQ(0, hwt_add(self->fd, HWT_ARM_ABSOLUTE, deadline, 0, &id));
-	ASSERT_EQ(0, hwt_get(self->fd, id, &get));
-	EXPECT_TRUE(is_rounded(deadline, get.deadline_ns, self->tick));
-	EXPECT_EQ(0, IN_CHILD(shared_inside(self->fd, id,
-					    get.deadline_ns + variant->offset * SEC)));
-}
-
-/* Rings are in the time of who made them, whoever uses them; the ioctls in the caller's. */
-static int ring_inside(struct ring *ring, clockid_t clock, __s64 ahead, __u64 tick)
-{
-	__u64 deadline = clock_ns(clock) - ahead + HOUR, id;
-	struct hwt_op op = op_schedule(deadline, 0);
-	struct hwt_get_args get;
-	struct hwt_event event;
-
-	op.flags = HWT_ARM_ABSOLUTE;
-	if (ring_do(ring, op, &id))
-		return 1;
-	if (ring_get(ring, id, &op) != HWT_STATE_PENDING ||
-	    !is_rounded(deadline, op.deadline_ns, tick) || op.remaining_ns > HOUR + tick)
-		return 2;
-	if (hwt_get(ring->fd, id, &get) || get.deadline_ns != op.deadline_ns + ahead)
-		return 3;
-	deadline -= HOUR - 20 * MSEC;
-	op = op_modify(id, deadline);
-	op.flags = HWT_ARM_ABSOLUTE;
-	if (ring_do(ring, op, NULL) != HWT_STATE_PENDING || ring_next(ring, &event) != 1 ||
-	    event.id != id || !is_rounded(deadline, event.deadline_ns, tick) ||
-	    event.fired_ns < deadline || event.fired_ns > clock_ns(clock) - ahead)
-		return 4;
-	return 0;
-}
-
-TEST_F(elsewhere, rings_made_outside)
-{
-	struct ring ring = ring_of(self->fd, 4, 4);
-
-	EXPECT_EQ(0, IN_CHILD(ring_inside(&ring, variant->clock, variant->offset * SEC,
-					  self->tick)));
-}
-
-static int ring_made_inside(int fd, clockid_t clock, __u64 tick)
-{
-	struct ring ring = ring_of(fd, 4, 4);
-
-	return ring_inside(&ring, clock, 0, tick);
-}
-
-TEST_F(elsewhere, rings_made_inside)
-{
-	EXPECT_EQ(0, IN_CHILD(ring_made_inside(self->fd, variant->clock, self->tick)));
 }
 
 TEST_HARNESS_MAIN

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A program that scribbles over its rings harms itself: two threads and a child write random
+ * A program that scribbles over its rings harms itself: three children write random
  * values to all of the mapping while operations are submitted. A neighbour on the same wheel
  * gets exactly its own events, never early. A minute in all on the debug kernel.
  *
  * hwt-test: timeout 150
  */
 #include "kselftest_harness.h"
-#include <pthread.h>
 #include <sys/prctl.h>
 
+#include "context.h"
 #include "observer.h"
 
 /* Not as quick() has it: the kernel that notices what goes wrong gets the most of it. */
@@ -20,31 +20,13 @@ static unsigned int duration_s(void)
 	return debug_kernel() ? 30 : 4;
 }
 
-/* -- The scribbler ------------------------------------------------------- */
-
 /* Numbers that may mean something, beside those that hardly do. */
 static __u32 any_word(__u64 *state)
 {
-	__u64 random = next_random(state);
+	__u32 small = next_random(state) >> (32 + next_random(state) % 32);
 
-	switch (random >> 62) {
-	case 0:
-		return random & 7;
-	case 1:
-		return random & 0xffff;
-	case 2:
-		return -(random & 0xffff);
-	default:
-		return random;
-	}
+	return next_random(state) & 1 ? small : -small;
 }
-
-struct scribbler {
-	pthread_t	thread;
-	struct ring	*ring;
-	volatile bool	*stop;
-	__u64		state;
-};
 
 /* An index now and then, so that the rings are not full or empty most of the time. */
 static void scribble(struct ring *ring, __u64 *state)
@@ -59,13 +41,15 @@ static void scribble(struct ring *ring, __u64 *state)
 	words[next_random(state) % (sizeof(struct hwt_rings) / 4)] = any_word(state);
 }
 
-static void *scribbler_run(void *arg)
+static pid_t scribbler(struct ring *ring, __u64 state)
 {
-	struct scribbler *scribbler = arg;
+	pid_t pid = fork();
 
-	while (!*scribbler->stop)
-		scribble(scribbler->ring, &scribbler->state);
-	return NULL;
+	if (pid)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (;;)
+		scribble(ring, &state);
 }
 
 /*
@@ -92,72 +76,37 @@ static void submit_some(struct ring *ring, __u64 *state)
 /* One life of a hostile context. */
 static bool be_hostile(int fd, __u64 end, __u64 *state)
 {
-	struct scribbler scribblers[2];
-	volatile bool stop = false;
+	pid_t scribblers[3];
 	struct ring ring;
-	__u64 own;
-	pid_t child;
+	bool good = true;
 	int i;
 
-	if (ring_make(&ring, fd, 0, 64, 64))
+	if (fd < 0 || ring_make(&ring, fd, 0, 64, 64))
 		return false;
-	child = fork();
-	if (!child) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		own = *state ^ 0x5555;
-		for (;;)
-			scribble(&ring, &own);
-	}
-	for (i = 0; i < 2; i++) {
-		scribblers[i] = (struct scribbler) {
-			.ring = &ring,
-			.stop = &stop,
-			.state = next_random(state),
-		};
-		if (pthread_create(&scribblers[i].thread, NULL, scribbler_run,
-				   &scribblers[i]))
-			return false;
-	}
+	for (i = 0; i < 3; i++)
+		scribblers[i] = scribbler(&ring, next_random(state));
 	while (now_ns() < end)
 		submit_some(&ring, state);
-	stop = true;
-	for (i = 0; i < 2; i++)
-		pthread_join(scribblers[i].thread, NULL);
-	/* Once in a while the context ends while the child has it still. */
+	/* Once in a while the context ends while the children have it still. */
 	if (next_random(state) & 1)
 		hwt_stop(fd);
-	ring_unmap(&ring);
-	close(fd);
-	return child > 0 && child_kill(child) == -SIGKILL;
+	ring_close(&ring);
+	for (i = 0; i < 3; i++)
+		good &= scribblers[i] > 0 && child_kill(scribblers[i]) == -SIGKILL;
+	return good;
 }
 
-/* -- Beside a neighbour -------------------------------------------------- */
-
-FIXTURE(hostile) {
-	struct observer neighbour;
-};
-
-FIXTURE_SETUP(hostile)
-{
-	observer_start(_metadata, &self->neighbour, "250");
-}
-
-FIXTURE_TEARDOWN(hostile)
-{
-}
-
-TEST_F_TIMEOUT(hostile, neighbour_is_not_harmed, 200)
+TEST_F_TIMEOUT(ctx, neighbour_is_not_harmed, 200)
 {
 	__u64 end = now_ns() + duration_s() * SEC, state = 88172645463325252ULL, step;
-	int fd;
+	struct observer neighbour;
 
+	observer_start(_metadata, &neighbour, "250");
 	while (now_ns() < end) {
-		fd = hwt_open(0);
-		ASSERT_LE(0, fd);
 		step = now_ns() + 500 * MSEC;
-		ASSERT_TRUE(be_hostile(fd, step < end ? step : end, &state));
+		ASSERT_TRUE(be_hostile(hwt_open(0), step < end ? step : end, &state));
 	}
-	observer_end(_metadata, &self->neighbour);
+	observer_end(_metadata, &neighbour);
 }
 
 TEST_HARNESS_MAIN

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Rings in shared memory: what is done to the mapping, and who has it: processes, threads. For
- * time namespaces see ids.c.
+ * time namespaces see timens.c.
  *
  * hwt-test: timeout 150
  * hwt-test: m32
@@ -13,33 +13,35 @@
 #include <sys/uio.h>
 
 #include "fixtures.h"
+#include "guest.h"
 
 /* -- Mappings ------------------------------------------------------------ */
 
 #define RW	(PROT_READ | PROT_WRITE)
 
-/* Returns 0, or the errno. */
-static int try_map(int fd, size_t size, int prot, int flags, long offset)
-{
-	void *p = mmap(NULL, size, prot, flags, fd, offset);
-
-	if (p == MAP_FAILED)
-		return errno;
-	munmap(p, size);
-	return 0;
-}
-
 TEST_F(rings, map_what_is_not_there)
 {
 	long page = sysconf(_SC_PAGESIZE);
 	size_t size = self->ring.size;
+	const struct {
+		int error, prot, flags;
+		size_t size;
+		long offset;
+	} bad[] = {
+		{ EINVAL, RW, MAP_PRIVATE, size, 0 },
+		{ EINVAL, PROT_READ, MAP_PRIVATE, size, 0 },
+		{ ENXIO, RW, MAP_SHARED, size + page, 0 },
+		{ ENXIO, RW, MAP_SHARED, size, page },
+		{ ENXIO, RW, MAP_SHARED, page, size },
+		{ ENXIO, RW, MAP_SHARED, page, 1L << 30 },
+	};
+	unsigned int i;
 
-	EXPECT_EQ(EINVAL, try_map(self->fd, size, RW, MAP_PRIVATE, 0));
-	EXPECT_EQ(EINVAL, try_map(self->fd, size, PROT_READ, MAP_PRIVATE, 0));
-	EXPECT_EQ(ENXIO, try_map(self->fd, size + page, RW, MAP_SHARED, 0));
-	EXPECT_EQ(ENXIO, try_map(self->fd, size, RW, MAP_SHARED, page));
-	EXPECT_EQ(ENXIO, try_map(self->fd, page, RW, MAP_SHARED, size));
-	EXPECT_EQ(ENXIO, try_map(self->fd, page, RW, MAP_SHARED, 1L << 30));
+	for (i = 0; i < ARRAY_SIZE(bad); i++) {
+		EXPECT_EQ(MAP_FAILED, mmap(NULL, bad[i].size, bad[i].prot, bad[i].flags,
+					   self->fd, bad[i].offset));
+		EXPECT_EQ(bad[i].error, errno);
+	}
 	EXPECT_EQ(0, ring_do(&self->ring, op_schedule(SEC, 0), NULL));
 }
 
@@ -154,32 +156,27 @@ TEST_F(rings, pages_in_a_pipe)
 	close(pipes[1]);
 }
 
-TEST_F(rings, core_dump)
+static int dump_core(void *dir)
 {
 	const struct rlimit limit = { 64 << 20, 64 << 20 };
-	char dir[] = "/tmp/hwt-core.XXXXXX", name[64];
-	pid_t pid;
-	int fd;
+
+	signal(SIGABRT, SIG_DFL);
+	if (chdir(dir) || setrlimit(RLIMIT_CORE, &limit) ||
+	    !write_text("/proc/self/coredump_filter", "0x1ff"))
+		return 1;
+	abort();
+}
+
+TEST_F(rings, core_dump)
+{
+	char dir[] = "/tmp/hwt-core.XXXXXX", command[64];
 
 	if (access("/proc/self/coredump_filter", F_OK))
 		SKIP(return, "a kernel without core dumps");
 	ASSERT_NE(NULL, mkdtemp(dir));
-	pid = fork();
-	ASSERT_LE(0, pid);
-	if (!pid) {
-		fd = open("/proc/self/coredump_filter", O_WRONLY);
-		if (fd < 0 || write(fd, "0x1ff", 5) != 5 || chdir(dir) ||
-		    setrlimit(RLIMIT_CORE, &limit))
-			_exit(1);
-		signal(SIGABRT, SIG_DFL);
-		abort();
-	}
-	EXPECT_EQ(-SIGABRT, child_end(pid));
-	snprintf(name, sizeof(name), "%s/core", dir);
-	unlink(name);
-	snprintf(name, sizeof(name), "%s/core.%d", dir, pid);
-	unlink(name);
-	rmdir(dir);
+	EXPECT_EQ(-SIGABRT, in_child(dump_core, dir));
+	snprintf(command, sizeof(command), "rm -r %s", dir);
+	EXPECT_EQ(0, system(command));
 	EXPECT_EQ(0, ring_do(&self->ring, op_schedule(0, 0), NULL));
 }
 
@@ -189,26 +186,20 @@ static int take_turn(void *arg)
 {
 	struct hwt_event event;
 
-	if (ring_do(arg, op_schedule(0, 2), NULL) || !ring_wait(arg, 2) ||
-	    !ring_pop(arg, &event) || event.user_data != 1)
-		return 1;
-	return ring_do(arg, op_schedule(50 * MSEC, 3), NULL) != 0;
+	return ring_next(arg, &event) != 1 || event.user_data != 1 ||
+	       ring_do(arg, op_schedule(50 * MSEC, 2), NULL);
 }
 
 /* A child has the same rings. */
 TEST_F(rings, fork)
 {
-	struct ring *ring = &self->ring;
 	struct hwt_event event;
 
-	ASSERT_EQ(0, ring_do(ring, op_schedule(0, 1), NULL));
-	EXPECT_EQ(0, in_child(take_turn, ring));
-	EXPECT_EQ(3U, ring_op_head(ring));
-	EXPECT_EQ(0, ring_enter(ring, 0, 2, HWT_NEVER));
-	ASSERT_TRUE(ring_pop(ring, &event));
+	ASSERT_EQ(0, ring_do(&self->ring, op_schedule(0, 1), NULL));
+	EXPECT_EQ(0, in_child(take_turn, &self->ring));
+	EXPECT_EQ(2U, ring_op_head(&self->ring));
+	ASSERT_EQ(1, ring_next(&self->ring, &event));
 	EXPECT_EQ(2ULL, event.user_data);
-	ASSERT_TRUE(ring_pop(ring, &event));
-	EXPECT_EQ(3ULL, event.user_data);
 }
 
 #define SUBMITTERS	3

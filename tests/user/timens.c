@@ -1,33 +1,48 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Time namespaces: a program in one gives and gets the times of its own clock.
+ * Time namespaces: a program in one gives and gets the times of its own clock, whoever made the
+ * context. The entries of rings are in the time of who made these.
  *
  * hwt-test: shared
+ * hwt-test: m32
  */
 #include "kselftest_harness.h"
+
+#include "hwt_ring.h"
 #include "process.h"
 #include "timens.h"
 
-FIXTURE(timens) { };
-
-FIXTURE_VARIANT(timens) {
-	clockid_t clock;
-	long offset;
+FIXTURE(elsewhere) {
+	int fd;
+	__u64 tick;
 };
 
-FIXTURE_VARIANT_ADD(timens, monotonic_ahead) { CLOCK_MONOTONIC, 1000000 };
-FIXTURE_VARIANT_ADD(timens, monotonic_behind) { CLOCK_MONOTONIC, -1 };
-FIXTURE_VARIANT_ADD(timens, boottime_ahead) { CLOCK_BOOTTIME, 2000000 };
-FIXTURE_VARIANT_ADD(timens, boottime_behind) { CLOCK_BOOTTIME, -1 };
+FIXTURE_VARIANT(elsewhere) {
+	clockid_t clock;
+	long offset;	/* seconds */
+};
 
-FIXTURE_SETUP(timens)
+FIXTURE_VARIANT_ADD(elsewhere, monotonic_ahead) { CLOCK_MONOTONIC, 1000000 };
+FIXTURE_VARIANT_ADD(elsewhere, monotonic_behind) { CLOCK_MONOTONIC, -1 };
+FIXTURE_VARIANT_ADD(elsewhere, boottime_ahead) { CLOCK_BOOTTIME, 2000000 };
+FIXTURE_VARIANT_ADD(elsewhere, boottime_behind) { CLOCK_BOOTTIME, -1 };
+
+/* The context is made here, outside; children are in the namespace. */
+FIXTURE_SETUP(elsewhere)
 {
+	struct hwt_info_args info;
+
+	self->fd = hwt_open_private(variant->clock);
+	ASSERT_LE(0, self->fd);
+	ASSERT_EQ(0, hwt_info(self->fd, &info));
+	self->tick = info.tick_ns;
 	/* No SKIP() here: the harness of 6.1 goes on with the test after it. */
 	ASSERT_EQ(0, timens_for_children(variant->clock, variant->offset));
 }
 
-FIXTURE_TEARDOWN(timens)
+FIXTURE_TEARDOWN(elsewhere)
 {
+	close(self->fd);
 }
 
 /* A context on the clock, in the namespace. */
@@ -110,16 +125,101 @@ static void rate_inside(struct __test_metadata *_metadata, clockid_t clock)
 }
 
 /* The first child is in the new namespace. */
-TEST_F(timens, own_time)
+TEST_F(elsewhere, own_time)
 {
 	__u64 expected = clock_ns(variant->clock) + variant->offset * SEC;
 
 	EXPECT_EQ(0, IN_CHILD((inside(_metadata, variant->clock, expected), !_metadata->passed)));
 }
 
-TEST_F(timens, own_phase)
+TEST_F(elsewhere, own_phase)
 {
 	EXPECT_EQ(0, IN_CHILD((rate_inside(_metadata, variant->clock), !_metadata->passed)));
+}
+
+/* -- Contexts and rings that were made outside ------------------------------- */
+
+/* Is a rounded up to a tick, somewhere, b? */
+static bool is_rounded(__u64 a, __u64 b, __u64 tick)
+{
+	return b >= a && b < a + tick;
+}
+
+/* What was scheduled outside, seen from inside: the same instant, by its own clock. */
+static int shared_inside(int fd, __u64 id, __u64 deadline)
+{
+	struct hwt_list_entry entry;
+	struct hwt_get_args get;
+	struct hwt_event event;
+
+	if (hwt_get(fd, id, &get) || get.deadline_ns != deadline)
+		return 1;
+	if (hwt_entries(fd, &entry, 1) != 1 || entry.deadline_ns != deadline)
+		return 2;
+	if (hwt_next(fd, &event) != 1 || event.id != id || event.deadline_ns != deadline ||
+	    event.fired_ns < deadline)
+		return 3;
+	return 0;
+}
+
+TEST_F(elsewhere, one_context_for_both)
+{
+	__u64 deadline = clock_ns(variant->clock) + 100 * MSEC, id;
+	struct hwt_get_args get;
+
+	ASSERT_EQ(0, hwt_add(self->fd, HWT_ARM_ABSOLUTE, deadline, 0, &id));
+	ASSERT_EQ(0, hwt_get(self->fd, id, &get));
+	EXPECT_TRUE(is_rounded(deadline, get.deadline_ns, self->tick));
+	EXPECT_EQ(0, IN_CHILD(shared_inside(self->fd, id,
+					    get.deadline_ns + variant->offset * SEC)));
+}
+
+/* Rings are in the time of who made them, whoever uses them; the ioctls in the caller's. */
+static int ring_inside(struct ring *ring, clockid_t clock, __s64 ahead, __u64 tick)
+{
+	__u64 deadline = clock_ns(clock) - ahead + HOUR, id;
+	struct hwt_op op = op_schedule(deadline, 0), *slot;
+	struct hwt_get_args get;
+	struct hwt_event event;
+
+	op.flags = HWT_ARM_ABSOLUTE;
+	if (ring_do(ring, op, &id))
+		return 1;
+	slot = ring_push(ring, op_get(id));
+	if (ring_enter(ring, 1, 0, 0) != 1 || slot->result != HWT_STATE_PENDING ||
+	    !is_rounded(deadline, slot->deadline_ns, tick) || slot->remaining_ns > HOUR + tick)
+		return 2;
+	if (hwt_get(ring->fd, id, &get) || get.deadline_ns != slot->deadline_ns + ahead)
+		return 3;
+	deadline -= HOUR - 20 * MSEC;
+	op = op_modify(id, deadline);
+	op.flags = HWT_ARM_ABSOLUTE;
+	if (ring_do(ring, op, NULL) != HWT_STATE_PENDING || ring_next(ring, &event) != 1 ||
+	    event.id != id || !is_rounded(deadline, event.deadline_ns, tick) ||
+	    event.fired_ns < deadline || event.fired_ns > clock_ns(clock) - ahead)
+		return 4;
+	return 0;
+}
+
+TEST_F(elsewhere, rings_made_outside)
+{
+	struct ring ring;
+
+	ASSERT_EQ(0, ring_make(&ring, self->fd, 0, 4, 4));
+	EXPECT_EQ(0, IN_CHILD(ring_inside(&ring, variant->clock, variant->offset * SEC,
+					  self->tick)));
+}
+
+static int ring_made_inside(int fd, clockid_t clock, __u64 tick)
+{
+	struct ring ring;
+
+	return ring_make(&ring, fd, 0, 4, 4) ? 9 : ring_inside(&ring, clock, 0, tick);
+}
+
+TEST_F(elsewhere, rings_made_inside)
+{
+	EXPECT_EQ(0, IN_CHILD(ring_made_inside(self->fd, variant->clock, self->tick)));
 }
 
 TEST_HARNESS_MAIN

@@ -281,6 +281,19 @@ static inline bool ring_wait(const struct ring *ring, __u32 count)
 	return !ring_enter(ring, 0, count, PATIENCE_MS * MSEC) && ring_unread(ring) >= count;
 }
 
+/* Waits for the next event, and takes it. Returns 1, or a negative error. */
+static inline long ring_next(struct ring *ring, struct hwt_event *event)
+{
+	long ret;
+
+	if (ring_pop(ring, event))
+		return 1;
+	ret = ring_enter(ring, 0, 1, PATIENCE_MS * MSEC);
+	if (ret)
+		return ret;
+	return ring_pop(ring, event) ? 1 : -ETIMEDOUT;
+}
+
 /* Carries out one operation. Returns its result; if @id is given, its id. */
 static inline long ring_do(struct ring *ring, struct hwt_op op, __u64 *id)
 {
