@@ -30,25 +30,20 @@ TEST_F(ctx, nowait_reads_what_is_there)
 	EXPECT_EQ(-EAGAIN, hwt_read(self->fd, &event, 1));
 	EXPECT_EQ(0, hwt_wait(self->fd, 0));
 	set_blocking(self->fd);
-	EXPECT_EQ(-1, preadv2(self->fd, &iov, 1, -1, RWF_NOWAIT));
-	EXPECT_EQ(EAGAIN, errno);
+	EXPECT_TRUE(preadv2(self->fd, &iov, 1, -1, RWF_NOWAIT) < 0 && errno == EAGAIN);
 	ASSERT_TRUE(hwt_fire(self->fd, 1));
 	EXPECT_EQ(EVENT, preadv2(self->fd, &iov, 1, -1, RWF_NOWAIT));
-	EXPECT_EQ(-1, preadv2(self->fd, &iov, 1, -1, RWF_NOWAIT));
-	EXPECT_EQ(EAGAIN, errno);
+	EXPECT_TRUE(preadv2(self->fd, &iov, 1, -1, RWF_NOWAIT) < 0 && errno == EAGAIN);
 }
 
 TEST_F(ctx, buffer_below_one_event)
 {
 	char buf[sizeof(struct hwt_event)];
 
-	EXPECT_EQ(-1, read(self->fd, buf, 0));
-	EXPECT_EQ(EINVAL, errno);
+	EXPECT_TRUE(read(self->fd, buf, 0) < 0 && errno == EINVAL);
 	ASSERT_TRUE(hwt_fire(self->fd, 1));
-	EXPECT_EQ(-1, read(self->fd, buf, 0));
-	EXPECT_EQ(EINVAL, errno);
-	EXPECT_EQ(-1, read(self->fd, buf, EVENT - 1));
-	EXPECT_EQ(EINVAL, errno);
+	EXPECT_TRUE(read(self->fd, buf, 0) < 0 && errno == EINVAL);
+	EXPECT_TRUE(read(self->fd, buf, EVENT - 1) < 0 && errno == EINVAL);
 	EXPECT_EQ(EVENT, read(self->fd, buf, EVENT));
 }
 
@@ -170,40 +165,25 @@ TEST(epoll_edge_at_the_end)
 	}
 }
 
-/* -- Signals ------------------------------------------------------------- */
-
-TEST_F(ctx, signal_interrupts)
+/* A signal ends a read that waits, or it is restarted; with an event at hand it is not heeded. */
+TEST_F(ctx, signals)
 {
+	__u64 due = now_ns() + 200 * MSEC;
 	struct hwt_event event;
+	sigset_t usr1, old;
 
 	set_blocking(self->fd);
 	ASSERT_EQ(0, alarm_every(20000, 0));
 	EXPECT_EQ(-EINTR, hwt_read(self->fd, &event, 1));
-	ASSERT_EQ(0, alarm_every(0, 0));
-}
-
-TEST_F(ctx, restart_after_a_signal)
-{
-	__u64 due = now_ns() + 200 * MSEC;
-	struct hwt_event event;
-
-	set_blocking(self->fd);
-	ASSERT_EQ(0, hwt_add(self->fd, 0, 200 * MSEC, 9, NULL));
+	ASSERT_EQ(0, hwt_add(self->fd, HWT_ARM_ABSOLUTE, due, 9, NULL));
+	alarms = 0;
 	ASSERT_EQ(0, alarm_every(20000, SA_RESTART));
 	EXPECT_EQ(1, hwt_read(self->fd, &event, 1));
 	ASSERT_EQ(0, alarm_every(0, 0));
 	EXPECT_LE(due, now_ns());
 	EXPECT_EQ(9ULL, event.user_data);
 	EXPECT_LT(0, alarms);
-}
 
-/* With an event at hand, a read does not care about signals. */
-TEST_F(ctx, event_before_signal)
-{
-	struct hwt_event event;
-	sigset_t usr1, old;
-
-	set_blocking(self->fd);
 	ASSERT_TRUE(hwt_fire(self->fd, 1));
 	sigemptyset(&usr1);
 	sigaddset(&usr1, SIGUSR1);
