@@ -93,25 +93,35 @@ FIXTURE_TEARDOWN(real)
 
 /* -- Being told ---------------------------------------------------------- */
 
+/* Each context that has asked is told, whatever others do; one that has not is not. */
 TEST_F(real, told_of_each_jump)
 {
 	/* One after the other. */
 	static const __s64 places[] = {
 		100 * SEC, 0, -BACK, -YEARS, 0, -YEARS, -YEARS + 3 * HOUR, 0,
 	};
+	int fds[3] = { self->fd, hwt_open(O_NONBLOCK), hwt_open(O_NONBLOCK) }, j;
 	struct hwt_event event;
 	unsigned int i;
 	__s64 last = 0;
 
+	ASSERT_EQ(0, hwt_private(fds[1], CLOCK_REALTIME, HWT_SETUP_TELL_CLOCK_SET));
+	ASSERT_EQ(0, hwt_private(fds[2], CLOCK_REALTIME, 0));
 	EXPECT_EQ(0, hwt_wait(self->fd, 0));
 	for (i = 0; i < ARRAY_SIZE(places); i++) {
 		ASSERT_EQ(0, travel(places[i]));
-		ASSERT_EQ(POLLIN, hwt_wait(self->fd, PATIENCE_MS));
-		ASSERT_EQ(1, hwt_read(self->fd, &event, 1));
-		EXPECT_TRUE(is_jump(&event, places[i] - last, 1));
-		EXPECT_EQ(-EAGAIN, hwt_read(self->fd, &event, 1));
+		for (j = 0; j < 2; j++) {
+			ASSERT_EQ(POLLIN, hwt_wait(fds[j], PATIENCE_MS));
+			ASSERT_EQ(1, hwt_read(fds[j], &event, 1));
+			EXPECT_TRUE(is_jump(&event, places[i] - last, 1));
+			EXPECT_EQ(-EAGAIN, hwt_read(fds[j], &event, 1));
+		}
 		last = places[i];
 	}
+	ASSERT_TRUE(passed_by(fds[2]));
+	EXPECT_EQ(-EAGAIN, hwt_read(fds[2], &event, 1));
+	close(fds[1]);
+	close(fds[2]);
 }
 
 /* Several jumps are one event, and its times say how far they went, not how long they took. */
@@ -134,42 +144,6 @@ TEST_F(real, told_of_several_at_once)
 	ASSERT_EQ(0, travel(0));
 	ASSERT_EQ(1, hwt_next(self->fd, &event));
 	EXPECT_TRUE(is_jump(&event, 50 * SEC, 1));
-}
-
-/* Who has not asked is not told; who has asked is, whatever others do. */
-TEST_F(real, each_context_for_itself)
-{
-	int plain = hwt_open(O_NONBLOCK), other = hwt_open(O_NONBLOCK);
-	struct hwt_event event;
-
-	ASSERT_EQ(0, hwt_private(plain, CLOCK_REALTIME, 0));
-	ASSERT_EQ(0, hwt_private(other, CLOCK_REALTIME, HWT_SETUP_TELL_CLOCK_SET));
-	ASSERT_EQ(0, travel(-YEARS));
-	ASSERT_EQ(1, hwt_next(self->fd, &event));
-	ASSERT_EQ(1, hwt_next(other, &event));
-	EXPECT_TRUE(is_jump(&event, -YEARS, 1));
-	ASSERT_TRUE(passed_by(plain));
-	EXPECT_EQ(-EAGAIN, hwt_read(plain, &event, 1));
-	close(plain);
-	close(other);
-}
-
-/* The event is not a timeout: it has no id, and is in no list. */
-TEST_F(real, event_is_no_timeout)
-{
-	struct hwt_list_entry entry;
-	struct hwt_event event;
-	struct hwt_get_args get;
-
-	ASSERT_EQ(0, travel(-BACK));
-	ASSERT_TRUE(events(self->fd, 1));
-	EXPECT_EQ(-ENOENT, hwt_get(self->fd, 0, &get));
-	EXPECT_EQ(-ENOENT, hwt_del(self->fd, 0));
-	EXPECT_EQ(-ENOENT, hwt_move(self->fd, 0, 0, SEC));
-	EXPECT_EQ(0, hwt_entries(self->fd, &entry, 1));
-	EXPECT_EQ(0ULL, hwt_timeouts(self->fd));
-	EXPECT_EQ(0ULL, hwt_now(self->fd).expired);
-	EXPECT_EQ(1, hwt_read(self->fd, &event, 1));
 }
 
 /* -- Dates --------------------------------------------------------------- */
@@ -281,17 +255,27 @@ TEST_F(real, set_back)
 	EXPECT_EQ(0, back(self->fd, YEARS));
 }
 
-/* What has fired is not fired again, and its event stays. */
+/*
+ * What has fired is not fired again, and its event stays. That of the jump is not a timeout: it has
+ * no id, and is in no list.
+ */
 TEST_F(real, event_outlives_set_back)
 {
+	struct hwt_list_entry entries[2];
 	struct hwt_event event;
 	struct hwt_get_args get;
-	__u64 id, date = real_ns();
+	__u64 id;
 
-	ASSERT_EQ(0, hwt_add(self->fd, HWT_ARM_ABSOLUTE, date, 0, &id));
+	ASSERT_EQ(0, hwt_add(self->fd, HWT_ARM_ABSOLUTE, real_ns(), 0, &id));
 	ASSERT_TRUE(events(self->fd, 1));
 	ASSERT_EQ(0, travel(-YEARS));
 	ASSERT_TRUE(events(self->fd, 2));
+	EXPECT_EQ(-ENOENT, hwt_get(self->fd, 0, &get));
+	EXPECT_EQ(-ENOENT, hwt_del(self->fd, 0));
+	EXPECT_EQ(-ENOENT, hwt_move(self->fd, 0, 0, SEC));
+	EXPECT_EQ(1, hwt_entries(self->fd, entries, 2));
+	EXPECT_TRUE(stats_are(self->fd, .timeouts = 1, .events = 2, .scheduled = 1,
+			      .expired = 1));
 	ASSERT_TRUE(passed_by(self->fd));
 	ASSERT_EQ(0, hwt_get(self->fd, id, &get));
 	EXPECT_EQ((__u32)HWT_STATE_EVENT, get.state);
@@ -386,59 +370,43 @@ TEST_F(real, there_and_back_again)
 
 /* -- The end ------------------------------------------------------------- */
 
+/* The last event is that of the jump, or another one: behind it is the end of the file. */
 TEST_F(real, stop_with_an_unread_event)
 {
 	struct epoll_event ev = { .events = EPOLLIN | EPOLLET };
-	int ep = epoll_create1(EPOLL_CLOEXEC);
-	struct hwt_event event;
-
-	ASSERT_EQ(0, travel(-BACK));
-	ASSERT_TRUE(events(self->fd, 1));
-	ASSERT_EQ(0, epoll_ctl(ep, EPOLL_CTL_ADD, self->fd, &ev));
-	ASSERT_EQ(0, hwt_stop(self->fd));
-	ASSERT_EQ(1, epoll_wait(ep, &ev, 1, PATIENCE_MS));
-	EXPECT_EQ((__u32)EPOLLIN, ev.events);
-	EXPECT_EQ(POLLIN, hwt_wait(self->fd, 0));
-	ASSERT_EQ(1, hwt_read(self->fd, &event, 1));
-	EXPECT_TRUE(is_jump(&event, -BACK, 1));
-	/* That was the last one: the end of the file, and who waits for it is told. */
-	EXPECT_EQ(1, epoll_wait(ep, &ev, 1, PATIENCE_MS));
-	EXPECT_EQ((__u32)(EPOLLIN | EPOLLHUP), ev.events);
-	EXPECT_EQ(POLLIN | POLLHUP, hwt_wait(self->fd, 0));
-	EXPECT_EQ(0, hwt_read(self->fd, &event, 1));
-	close(ep);
-}
-
-TEST_F(real, stop_between_other_events)
-{
+	int pending, fd, ep;
 	struct hwt_event got[4];
-	__u64 id;
 
-	ASSERT_EQ(0, hwt_add(self->fd, 0, HOUR, 5, &id));
-	ASSERT_EQ(0, travel(-BACK));
-	ASSERT_TRUE(events(self->fd, 1));
-	ASSERT_EQ(1, hwt_stop(self->fd));
-	ASSERT_EQ(2, hwt_read(self->fd, got, 4));
-	EXPECT_EQ((__u32)HWT_EVENT_CLOCK_SET, got[0].kind);
-	EXPECT_EQ((__u32)HWT_EVENT_STOPPED, got[1].kind);
-	EXPECT_EQ(id, got[1].id);
-	EXPECT_EQ(0, hwt_read(self->fd, got, 4));
-	/* There is nothing to be told any more. */
-	ASSERT_EQ(0, travel(-(__s64)(20 * SEC)));
-	sleep_ns(100 * MSEC);
-	EXPECT_EQ(0, hwt_read(self->fd, got, 4));
-	EXPECT_EQ(POLLIN | POLLHUP, hwt_wait(self->fd, 0));
-}
-
-TEST_F(real, close_with_an_unread_event)
-{
-	int fd = hwt_open(O_NONBLOCK);
-
-	ASSERT_EQ(0, hwt_private(fd, CLOCK_REALTIME, HWT_SETUP_TELL_CLOCK_SET));
-	ASSERT_EQ(0, hwt_add(fd, 0, HOUR, 0, NULL));
-	ASSERT_EQ(0, travel(-BACK));
-	ASSERT_TRUE(events(fd, 1));
-	EXPECT_EQ(0, close(fd));
+	for (pending = 0; pending < 2; pending++) {
+		fd = hwt_open(O_NONBLOCK);
+		ep = epoll_create1(EPOLL_CLOEXEC);
+		ASSERT_EQ(0, hwt_private(fd, CLOCK_REALTIME, HWT_SETUP_TELL_CLOCK_SET));
+		if (pending)
+			ASSERT_EQ(0, hwt_add(fd, 0, HOUR, 5, NULL));
+		ASSERT_EQ(0, travel(-BACK));
+		ASSERT_TRUE(events(fd, 1));
+		ASSERT_EQ(0, epoll_ctl(ep, EPOLL_CTL_ADD, fd, &ev));
+		ASSERT_EQ(pending, hwt_stop(fd));
+		ASSERT_EQ(1, epoll_wait(ep, &ev, 1, PATIENCE_MS));
+		EXPECT_EQ((__u32)EPOLLIN, ev.events);
+		EXPECT_EQ(POLLIN, hwt_wait(fd, 0));
+		ASSERT_EQ(1 + pending, hwt_read(fd, got, 4));
+		EXPECT_TRUE(is_jump(&got[0], -BACK, 1));
+		EXPECT_TRUE(!pending ||
+			    (got[1].kind == HWT_EVENT_STOPPED && got[1].user_data == 5));
+		/* Who waits for it is told. */
+		EXPECT_EQ(1, epoll_wait(ep, &ev, 1, PATIENCE_MS));
+		EXPECT_EQ((__u32)(EPOLLIN | EPOLLHUP), ev.events);
+		EXPECT_EQ(0, hwt_read(fd, got, 4));
+		/* There is nothing to be told any more. */
+		ASSERT_EQ(0, travel(0));
+		sleep_ns(100 * MSEC);
+		EXPECT_EQ(0, hwt_read(fd, got, 4));
+		EXPECT_EQ(POLLIN | POLLHUP, hwt_wait(fd, 0));
+		ev.events = EPOLLIN | EPOLLET;
+		close(ep);
+		close(fd);
+	}
 }
 
 static volatile bool over;
@@ -453,7 +421,7 @@ static void *set_often(void *arg)
 	return NULL;
 }
 
-/* Made, used, stopped and closed while the clock does not stand still. */
+/* Made, used, stopped and closed, the event read or not, while the clock does not stand still. */
 TEST_F(real, come_and_go_while_it_is_set)
 {
 	__u64 end = now_ns() + SEC;
