@@ -189,6 +189,10 @@ FIXTURE_VARIANT_ADD(ring, defer) {
 };
 
 FIXTURE_VARIANT_ADD(ring, sqpoll) { .flags = IORING_SETUP_SQPOLL, .many = 10000 };
+FIXTURE_VARIANT_ADD(ring, big_entries) {
+	.flags = IORING_SETUP_SQE128 | IORING_SETUP_CQE32, .many = 1000,
+};
+
 /* Issued by a worker, which holds none of io_uring's locks. */
 FIXTURE_VARIANT_ADD(ring, worker) { .sqe_flags = IOSQE_ASYNC, .many = 2000 };
 
@@ -237,10 +241,7 @@ TEST_F(ring, completes_when_it_is_due)
 
 	/* No event, and nothing is left of it. */
 	EXPECT_EQ(-EAGAIN, hwt_read(self->fd, &event, 1));
-	EXPECT_EQ(0, hwt_timeouts(self->fd));
-	EXPECT_EQ(0, hwt_waiting(self->fd));
-	EXPECT_EQ(3, hwt_now(self->fd).scheduled);
-	EXPECT_EQ(3, hwt_now(self->fd).expired);
+	EXPECT_TRUE(stats_are(self->fd, .scheduled = 3, .expired = 3));
 	EXPECT_TRUE(uring_empty(&self->uring));
 }
 
@@ -304,7 +305,6 @@ TEST_F(ring, errors)
 		{ ENOTTY, HWT_IOC_SCHEDULE, 0, 0, 2, 0, 0 },
 	};
 	struct uring *uring = &self->uring;
-	struct hwt_stats_args stats;
 	struct io_uring_sqe *sqe;
 	unsigned int i;
 
@@ -313,15 +313,11 @@ TEST_F(ring, errors)
 		sqe = uring_command(uring, self->fd, bad[i].op, bad[i].name, bad[i].addr,
 				    bad[i].flags, bad[i].time_ns);
 		sqe->len = bad[i].len;
-		EXPECT_EQ(-bad[i].error, uring_do(uring, bad[i].name)) {
+		EXPECT_EQ(-bad[i].error, uring_do(uring, bad[i].name))
 			TH_LOG("number %u", i);
-		}
 	}
 	/* None of it did anything. */
-	stats = hwt_now(self->fd);
-	EXPECT_EQ(1, stats.timeouts);
-	EXPECT_EQ(1, stats.scheduled);
-	EXPECT_EQ(0, stats.modified + stats.cancelled + stats.expired + stats.rejected);
+	EXPECT_TRUE(stats_are(self->fd, .timeouts = 1, .pending = 1, .scheduled = 1));
 	EXPECT_TRUE(uring_empty(uring));
 }
 
@@ -487,36 +483,38 @@ TEST_F_TIMEOUT(ring, each_of_many_completes_once, 120)
 	free(seen);
 }
 
-#define RACE_CANCEL	0x10000000000ULL
+#define RACE_CANCEL	(1ULL << 40)
+#define RACE_MOVE	(1ULL << 41)
 #define RACE_ROUNDS	40
 #define RACE_SIZE	100U
 
-/*
- * Cancelled at about the time when they fire: each completes once, and either fired or was
- * cancelled, as its cancel says too.
- */
-TEST_F_TIMEOUT(ring, fires_or_is_cancelled, 120)
+/* Keys and names from @base on. */
+static void race(struct __test_metadata *_metadata, struct uring *uring, int fd, __u64 base)
 {
 	int fired = 0, cancelled = 0, round, ret;
-	int arm[RACE_SIZE], cancel[RACE_SIZE], *to;
+	int arm[RACE_SIZE], move[RACE_SIZE], cancel[RACE_SIZE], *to;
 	unsigned int i;
 	__u64 name;
 
 	for (round = 0; round < RACE_ROUNDS; round++) {
 		for (i = 0; i < RACE_SIZE; i++) {
 			arm[i] = NO_RESULT;
+			move[i] = NO_RESULT;
 			cancel[i] = NO_RESULT;
-			uring_arm(&self->uring, self->fd, i, 0, round % 10 * MSEC);
+			uring_arm(uring, fd, base + i, 0, round % 7 * MSEC);
 		}
-		uring_submit(&self->uring);
+		for (i = 0; i < RACE_SIZE; i++)
+			uring_move(uring, fd, RACE_MOVE | (base + i), base + i, 0,
+				   round % 10 * MSEC);
+		uring_submit(uring);
 		sleep_ns(round * 250 * USEC);
 		for (i = 0; i < RACE_SIZE; i++)
-			uring_cancel(&self->uring, self->fd, RACE_CANCEL | i, i);
-		uring_submit(&self->uring);
-		for (i = 0; i < 2 * RACE_SIZE; i++) {
-			ret = uring_reap(&self->uring, PATIENCE_MS, &name);
-			to = name & RACE_CANCEL ? cancel : arm;
-			name &= ~RACE_CANCEL;
+			uring_cancel(uring, fd, RACE_CANCEL | (base + i), base + i);
+		uring_submit(uring);
+		for (i = 0; i < 3 * RACE_SIZE; i++) {
+			ret = uring_reap(uring, PATIENCE_MS, &name);
+			to = name & RACE_CANCEL ? cancel : name & RACE_MOVE ? move : arm;
+			name = (name & ~(RACE_CANCEL | RACE_MOVE)) - base;
 			ASSERT_GT(RACE_SIZE, name);
 			ASSERT_EQ(NO_RESULT, to[name]);
 			to[name] = ret;
@@ -524,12 +522,34 @@ TEST_F_TIMEOUT(ring, fires_or_is_cancelled, 120)
 		for (i = 0; i < RACE_SIZE; i++) {
 			ASSERT_EQ(cancel[i] ? -ENOENT : 0, cancel[i]);
 			ASSERT_EQ(cancel[i] ? 0 : -ECANCELED, arm[i]);
+			ASSERT_TRUE(!move[i] || move[i] == -ENOENT);
 			fired += !arm[i];
 			cancelled += !cancel[i];
 		}
 	}
 	TH_LOG("%d fired, %d were cancelled", fired, cancelled);
-	EXPECT_TRUE(uring_empty(&self->uring));
+	EXPECT_TRUE(uring_empty(uring));
+}
+
+/*
+ * Moved, and cancelled at about the time when they fire: each completes once, and either fired or
+ * was cancelled, as its cancel says too. By two processes, each with a ring, on one context.
+ */
+TEST_F_TIMEOUT(ring, fires_or_is_cancelled, 120)
+{
+	struct uring own;
+	pid_t pid;
+
+	pid = fork();
+	ASSERT_LE(0, pid);
+	if (!pid) {
+		EXPECT_EQ(0, uring_init(&own, variant->flags, variant->sqe_flags));
+		race(_metadata, &own, self->fd, 1 << 20);
+		_exit(!_metadata->passed);
+	}
+	race(_metadata, &self->uring, self->fd, 0);
+	EXPECT_EQ(0, child_end(pid));
+	EXPECT_EQ(0, hwt_timeouts(self->fd));
 }
 
 /* By its id, from another thread, and by io_uring, which closes the ring. */
@@ -623,13 +643,10 @@ TEST_F(ring, registered_descriptor)
 	ASSERT_EQ(0, io_uring_register_files(&self->uring.ring, &self->fd, 1));
 	sqe = uring_command(&self->uring, 0, HWT_URING_ARM, 1, 1, 0, 50 * MSEC);
 	sqe->flags |= IOSQE_FIXED_FILE;
-	EXPECT_EQ(0, uring_do(&self->uring, 1));
-	sqe = uring_command(&self->uring, 0, HWT_URING_ARM, 2, 2, 0, 50 * MSEC);
-	sqe->flags |= IOSQE_FIXED_FILE;
 	uring_submit(&self->uring);
-	ASSERT_TRUE(until(hwt_now(self->fd).scheduled == 2));
+	ASSERT_TRUE(until(hwt_now(self->fd).scheduled == 1));
 	close(self->fd);
-	EXPECT_EQ(0, uring_do(&self->uring, 2));
+	EXPECT_EQ(0, uring_do(&self->uring, 1));
 	self->fd = open_keyed();
 	ASSERT_LE(0, self->fd);
 }
@@ -824,90 +841,6 @@ TEST_F(ctx, iopoll)
 		TH_LOG("%d", ret);
 	uring_exit(&uring);
 	EXPECT_EQ(0, hwt_timeouts(fd));
-}
-
-TEST_F(ctx, big_entries)
-{
-	struct uring uring;
-
-	ASSERT_EQ(0, hwt_with(self->fd, SETUP, setup, .flags = HWT_SETUP_KEYS));
-	ASSERT_EQ(0, uring_init(&uring, IORING_SETUP_SQE128 | IORING_SETUP_CQE32, 0));
-	uring_arm(&uring, self->fd, 1, 0, 10 * MSEC);
-	EXPECT_EQ(0, uring_do(&uring, 1));
-	uring_exit(&uring);
-}
-
-struct worker {
-	pthread_t thread;
-	unsigned int number;
-	unsigned int rounds;
-	int fd;
-};
-
-/* Arms, moves and cancels its own, on a ring of its own. Returns what has failed. */
-static void *work(void *arg)
-{
-	struct worker *worker = arg;
-	__u64 base = (__u64)worker->number << 32, name;
-	unsigned int i, round, fired, cancelled, ended;
-	char *failed = NULL;
-	struct uring uring;
-	int ret;
-
-	if (uring_init(&uring, IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN, 0))
-		return "no ring";
-	for (round = 0; round < worker->rounds && !failed; round++) {
-		fired = 0;
-		ended = 0;
-		cancelled = 0;
-		for (i = 0; i < 100; i++)
-			uring_arm(&uring, worker->fd, base + i, 0, (i + round) % 10 * MSEC);
-		for (i = 0; i < 100; i += 2)
-			uring_move(&uring, worker->fd, 1ULL << 62, base + i, 0, 5 * MSEC);
-		for (i = 0; i < 100; i += 3)
-			uring_cancel(&uring, worker->fd, 1ULL << 63, base + i);
-		uring_submit(&uring);
-		for (i = 0; i < 100 + 50 + 34; i++) {
-			ret = uring_reap(&uring, PATIENCE_MS, &name);
-			if (name >> 63)
-				cancelled += !ret;
-			else if (name >> 62)
-				continue;
-			else if (name >> 32 != worker->number)
-				failed = "another's completion";
-			else if (ret == -ECANCELED)
-				ended++;
-			else if (!ret)
-				fired++;
-			else
-				failed = "an error";
-		}
-		if (fired + ended != 100 || ended != cancelled)
-			failed = "the counts differ";
-	}
-	uring_exit(&uring);
-	return failed;
-}
-
-TEST_F_TIMEOUT(ctx, threads_share_a_descriptor, 120)
-{
-	struct worker workers[4] = {};
-	void *failed;
-	int i;
-
-	ASSERT_EQ(0, hwt_with(self->fd, SETUP, setup, .flags = HWT_SETUP_KEYS));
-	for (i = 0; i < 4; i++) {
-		workers[i].number = i;
-		workers[i].rounds = quick() ? 20 : 100;
-		workers[i].fd = self->fd;
-		ASSERT_EQ(0, pthread_create(&workers[i].thread, NULL, work, &workers[i]));
-	}
-	for (i = 0; i < 4; i++) {
-		ASSERT_EQ(0, pthread_join(workers[i].thread, &failed));
-		EXPECT_EQ(NULL, failed)
-			TH_LOG("%s", (char *)failed);
-	}
-	EXPECT_EQ(0, hwt_timeouts(self->fd));
 }
 
 /*
