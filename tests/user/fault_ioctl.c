@@ -17,7 +17,6 @@
  * hwt-test: load max_user_timeouts=300 max_user_wheels=3
  */
 #include "kselftest_harness.h"
-#include <sys/uio.h>
 
 #include "fault_scene.h"
 
@@ -264,18 +263,6 @@ static int call_read(struct env *env)
 	return ret < 0 ? ret : ret == 1 ? 0 : -EPROTO;
 }
 
-static int call_readv(struct env *env)
-{
-	struct iovec iov[] = {
-		{ &event, 16 }, { (char *)&event + 16, 32 }, { (char *)&event + 48, 16 },
-	};
-	ssize_t ret;
-
-	memset(&event, 0, sizeof(event));
-	ret = readv(env->fd, iov, 3);
-	return ret < 0 ? hwt_errno() : ret == sizeof(event) ? 0 : -EPROTO;
-}
-
 /* -- Rings ------------------------------------------------------------------- */
 
 /* The event of the one that has fired goes to the ring. */
@@ -441,9 +428,8 @@ FIXTURE_VARIANT_ADD(scene, schedule_node) {
 FIXTURE_VARIANT_ADD(scene, modify) { 2, 2, { some, call_modify, done_modify, .any = false } };
 FIXTURE_VARIANT_ADD(scene, cancel) { 2, 2, { some, call_cancel, done_cancel, .again = -ENOENT } };
 FIXTURE_VARIANT_ADD(scene, stop) { 2, 2, { some, call_stop, done_stop, .any = false } };
-/* read() tries again: no fault is seen in it. */
+/* read() tries again: no fault is seen in it. What readv() has besides is the kernel's. */
 FIXTURE_VARIANT_ADD(scene, read) { 1, 0, { some, call_read, done_read, .any = false } };
-FIXTURE_VARIANT_ADD(scene, readv) { 2, 0, { some, call_readv, done_read, .any = false } };
 
 /* The array, each page, the kernel's mapping, two copies. */
 FIXTURE_VARIANT_ADD(scene, create) { 8, 8, { some, call_rings, unchanged, .any = false } };

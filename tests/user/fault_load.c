@@ -60,23 +60,22 @@ static bool in_file(const char *path, const char *text)
 /* NULL, or what there is of a module that was not loaded. */
 static const char *left(void)
 {
-	if (in_file("/proc/modules", "hwt "))
-		return "a module";
-	if (!access("/sys/module/hwt", F_OK))
-		return "/sys/module/hwt";
-	if (!access(HWT_DEV, F_OK))
-		return HWT_DEV;
-	if (in_directory("/sys/kernel/slab", "hwt") || in_file("/proc/slabinfo", "hwt"))
-		return "a slab cache";
-	if (in_file("/sys/devices/system/cpu/hotplug/states", "hwt:"))
-		return "a hotplug state";
-	if (in_file("/proc/devices", " hwt\n"))
-		return "a device number";
-	if (!access("/sys/class/hwt", F_OK))
-		return "a class of devices";
-	if (!access("/sys/kernel/debug/hwt", F_OK))
-		return "a directory in debugfs";
-	return NULL;
+	static const char * const paths[] = {
+		"/sys/module/hwt", HWT_DEV, "/sys/class/hwt", "/sys/kernel/debug/hwt",
+	};
+	static const char * const files[][2] = {
+		{ "/proc/modules", "hwt " }, { "/proc/slabinfo", "hwt" },
+		{ "/sys/devices/system/cpu/hotplug/states", "hwt:" }, { "/proc/devices", " hwt\n" },
+	};
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(paths); i++)
+		if (!access(paths[i], F_OK))
+			return paths[i];
+	for (i = 0; i < ARRAY_SIZE(files); i++)
+		if (in_file(files[i][0], files[i][1]))
+			return files[i][0];
+	return in_directory("/sys/kernel/slab", "hwt") ? "a slab cache" : NULL;
 }
 
 /* Some of it goes by RCU, and a moment later. */
@@ -122,43 +121,28 @@ static bool leak_of_hwt(const char *object)
 	       !strstr(object, "sysfs_slab_add") && !strstr(object, "__class_register");
 }
 
-/* Returns how many; the first one is @leak. */
-static unsigned int leaks_of_hwt(char *leak, size_t size)
-{
-	FILE *file = fopen(DEBUGFS "kmemleak", "r");
-	char line[256], object[8192] = "";
-	unsigned int n = 0;
-	size_t length;
-	bool more;
-
-	do {
-		more = file && fgets(line, sizeof(line), file);
-		if (!more || !strncmp(line, "unreferenced", 12)) {
-			if (leak_of_hwt(object) && !n++)
-				snprintf(leak, size, "%s", object);
-			*object = 0;
-		}
-		length = strlen(object);
-		if (more && length + strlen(line) < sizeof(object))
-			snprintf(object + length, sizeof(object) - length, "%s", line);
-	} while (more);
-	if (file)
-		fclose(file);
-	return n;
-}
-
 /* Twice, as a register or a stack may hide or show one for a moment. */
 static void no_leaks(struct __test_metadata *_metadata)
 {
-	static char leak[8192];
+	static char text[1 << 20];
+	char *object, *next;
+	FILE *file;
 
 	ASSERT_EQ(0, access(DEBUGFS "kmemleak", W_OK));
 	/* What is younger than five seconds is not looked at. */
 	sleep_ns(6 * SEC);
 	ASSERT_TRUE(write_text(DEBUGFS "kmemleak", "scan"));
 	ASSERT_TRUE(write_text(DEBUGFS "kmemleak", "scan"));
-	EXPECT_EQ(0, leaks_of_hwt(leak, sizeof(leak))) {
-		TH_LOG("%s", leak);
+	file = fopen(DEBUGFS "kmemleak", "r");
+	ASSERT_NE(NULL, file);
+	text[fread(text, 1, sizeof(text) - 1, file)] = 0;
+	fclose(file);
+	for (object = strstr(text, "unreferenced"); object; object = next) {
+		next = strstr(object + 1, "unreferenced");
+		if (next)
+			next[-1] = 0;
+		EXPECT_FALSE(leak_of_hwt(object))
+			TH_LOG("%s", object);
 	}
 }
 

@@ -2,8 +2,8 @@
 /*
  * How late are a user's timeouts, while another user does to /dev/hwt what its limits allow? Each
  * row is one way to do that. The figures are printed, a line for each, and no check depends on
- * them. The checks are that no timeout is lost or early, that limits are exact, and that a call
- * that must not wait does not sleep.
+ * them. The checks are that no timeout is lost or early, that limits are exact, also for what is
+ * cancelled and still in memory, and that a call that must not wait does not sleep.
  *
  * By default with few timeouts. With "-b" as many as the limits allow, for bench/bench.py.
  *
@@ -11,7 +11,7 @@
  * hwt-test: only stock rt
  * hwt-test: noload
  * hwt-test: long
- * hwt-test: timeout 300
+ * hwt-test: timeout 400
  */
 #include "kselftest_harness.h"
 #include <grp.h>
@@ -33,6 +33,8 @@
 #define CONTEXTS	255
 #define FLOODERS	8
 #define PROBES		4000
+#define MOST		100000	/* timeouts of a user, for those who flood */
+#define SECONDS		30
 
 /* In memory that all processes share. */
 static struct told {
@@ -44,6 +46,7 @@ static struct told {
 	unsigned int slept;		/* how often calls to schedule have slept */
 	unsigned int wheels;
 	unsigned int timeouts;
+	volatile unsigned long made[2 * FLOODERS];	/* rounds of each */
 	__u64 fired[PROBES];		/* lateness of the event, ns */
 	__u64 woken[PROBES];		/* lateness of the read() that returns it */
 	__u64 call[PROBES];		/* how long a call to schedule took */
@@ -51,6 +54,7 @@ static struct told {
 
 /* 1: full numbers, the second ones of each pair. */
 static unsigned int full;
+static unsigned int flooders = FLOODERS;
 static const unsigned int probes[2] = { 500, PROBES };
 
 /* What the attacker does, and what is measured meanwhile. */
@@ -240,25 +244,42 @@ static void wait_often(void)
 		;
 }
 
-/* Processes that schedule and cancel, faster than the wheel's thread lets go of timeouts. */
+/*
+ * Processes that schedule and cancel, or close their context with many, faster than the wheel's
+ * thread lets go of timeouts.
+ */
+static void flood_and(bool and_close)
+{
+	unsigned int me = 0, n, i;
+	struct ring ring;
+
+	while (me < flooders - 1 && fork())
+		me++;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (;;) {
+		ring_open(&ring, AT_ONCE, 1);
+		for (n = 0; n < 8192 || !and_close; n += AT_ONCE) {
+			for (i = 0; i < AT_ONCE; i++)
+				ring_push(&ring, op_schedule(HOUR, 0));
+			ring_enter(&ring, AT_ONCE, 0, 0);
+			for (i = 0; i < AT_ONCE && !and_close; i++)
+				ring_push(&ring, op_cancel(ring.ops[i].id));
+			ring_enter(&ring, AT_ONCE, 0, 0);
+			told->made[me]++;
+			told->armed = true;
+		}
+		ring_close(&ring);
+	}
+}
+
 static void flood(void)
 {
-	struct ring ring;
-	unsigned int i;
+	flood_and(false);
+}
 
-	for (i = 1; i < FLOODERS && fork(); i++)
-		;
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	ring_open(&ring, AT_ONCE, 1);
-	for (;;) {
-		for (i = 0; i < AT_ONCE; i++)
-			ring_push(&ring, op_schedule(HOUR, 0));
-		ring_enter(&ring, AT_ONCE, 0, 0);
-		for (i = 0; i < AT_ONCE; i++)
-			ring_push(&ring, op_cancel(ring.ops[i].id));
-		ring_enter(&ring, AT_ONCE, 0, 0);
-		told->armed = true;
-	}
+static void flood_and_close(void)
+{
+	flood_and(true);
 }
 
 /* -- Lateness --------------------------------------------------------------- */
@@ -408,6 +429,85 @@ TEST_F_TIMEOUT(neighbours, lateness, 250)
 	print_figures("fired", told->fired);
 	print_figures("woken", told->woken);
 	print_figures("call", told->call);
+}
+
+/* -- Memory of those who flood ---------------------------------------------- */
+
+/* One-shots in memory, whoever they belong to; -1: that is not told. */
+static long objects(void)
+{
+	FILE *file = fopen("/proc/slabinfo", "re");
+	char line[256];
+	long n = -1;
+
+	while (file && fgets(line, sizeof(line), file))
+		if (!strncmp(line, "hwt_entry ", 10))
+			n = atol(line + 10);
+	if (file)
+		fclose(file);
+	return n;
+}
+
+FIXTURE(flood) {
+	pid_t attacker;
+};
+
+FIXTURE_VARIANT(flood) {
+	void (*attack)(void);
+};
+
+FIXTURE_VARIANT_ADD(flood, cancel) { flood };
+FIXTURE_VARIANT_ADD(flood, close) { flood_and_close };
+
+FIXTURE_SETUP(flood)
+{
+	load(_metadata, "max_user_timeouts=100000");
+	flooders = 2 * FLOODERS;
+	self->attacker = start_as(ATTACKER, false, variant->attack);
+	ASSERT_LT(0, self->attacker);
+}
+
+FIXTURE_TEARDOWN(flood)
+{
+	unload(_metadata, self->attacker);
+}
+
+/* Never more than their user may have; each goes on, and a neighbour's timeouts fire. */
+TEST_F_TIMEOUT(flood, memory_and_neighbour, 110)
+{
+	__u64 end = now_ns() + SECONDS * SEC, late, worst = 0, rounds = 0;
+	struct hwt_event event;
+	unsigned long before;
+	long n, most = 0;
+	unsigned int i;
+	int fd;
+
+	if (full)
+		SKIP(return, "no figures");
+	fd = open_as(VICTIM);
+	while (now_ns() < end) {
+		ASSERT_EQ(0, hwt_add(fd, 0, 10 * MSEC, rounds, NULL));
+		ASSERT_LT(0, hwt_wait(fd, 60000));
+		ASSERT_EQ(1, hwt_read(fd, &event, 1));
+		ASSERT_EQ(rounds++, event.user_data);
+		ASSERT_LE(event.deadline_ns, event.fired_ns);
+		late = event.fired_ns - event.deadline_ns;
+		worst = late > worst ? late : worst;
+		n = objects();
+		ASSERT_LE(0, n);
+		most = n > most ? n : most;
+	}
+	TH_LOG("at most %ld timeouts in memory; of %llu of a neighbour one was late by %llu ms",
+	       most, rounds, worst / MSEC);
+	/* And what the allocator keeps at hand. */
+	EXPECT_GE(MOST + MOST / 10, most);
+	/* Without a bound it is what the machine can make in that time. */
+	EXPECT_LT(MOST / 2, most);
+	for (i = 0; i < flooders; i++) {
+		before = told->made[i];
+		EXPECT_TRUE(until(told->made[i] != before));
+	}
+	close(fd);
 }
 
 /* -- A container with several ids ------------------------------------------- */

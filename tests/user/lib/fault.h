@@ -185,74 +185,6 @@ static inline void fault_expect_end(void)
 	write_text("/dev/kmsg", "hwt-expect-end");
 }
 
-/* -- No memory from some point on -------------------------------------------- */
-
-/*
- * What fails once may be asked for again in another way, and not be missed. So each call also
- * gets so many bytes of slab objects, and no more, until it ends with what it got.
- */
-#define FAILSLAB	DEBUGFS "failslab/"
-#define SHORTAGE_STEP	128
-#define SHORTAGE_MOST	1000000U
-#define SHORTAGE_TIMES	1000000
-
-/* Of this thread only. Returns the switch, a descriptor. */
-static inline int shortage_open(void)
-{
-	bool ok = !set_capability(CAP_SYS_RESOURCE, true) &&
-		  write_text("/proc/thread-self/make-it-fail", "1") &&
-		  write_text(FAILSLAB "task-filter", "Y");
-
-	ok &= !set_capability(CAP_SYS_RESOURCE, false);
-	return ok ? open(FAILSLAB "probability", O_WRONLY | O_CLOEXEC) : -1;
-}
-
-static inline bool shortage_arm(int probability, unsigned int bytes)
-{
-	char times[16], space[16];
-
-	snprintf(times, sizeof(times), "%d", SHORTAGE_TIMES);
-	snprintf(space, sizeof(space), "%u", bytes);
-	return write_text(FAILSLAB "times", times) && write_text(FAILSLAB "space", space) &&
-	       write(probability, "100", 3) == 3;
-}
-
-/* Returns how often there was none. */
-static inline unsigned int shortage_disarm(int probability)
-{
-	return write(probability, "0", 1) == 1 ?
-	       SHORTAGE_TIMES - read_number(FAILSLAB "times") : 0;
-}
-
-static inline struct fault_count each_shortage(struct __test_metadata *_metadata,
-					       const struct fault_call *call, void *arg)
-{
-	int probability = shortage_open(), ret;
-	struct fault_count count = {};
-	unsigned int bytes, step, short_of;
-
-	ASSERT_LE(0, probability);
-	for (bytes = 0; bytes < SHORTAGE_MOST; bytes += step) {
-		if (call->prepare)
-			call->prepare(_metadata, arg);
-		ASSERT_TRUE(shortage_arm(probability, bytes));
-		ret = call->call(arg);
-		short_of = shortage_disarm(probability);
-		count.hit += !!short_of;
-		count.failed += short_of && ret < 0;
-		call->check(_metadata, arg, ret, short_of);
-		if (!_metadata->passed)
-			TH_LOG("with %u bytes, %u faults: %d", bytes, short_of, ret);
-		if (!_metadata->passed || !short_of)
-			break;
-		step = bytes / 16 > SHORTAGE_STEP ? bytes / 16 : SHORTAGE_STEP;
-	}
-	EXPECT_GT(SHORTAGE_MOST, bytes);
-	TH_LOG("up to %u bytes, %u calls of %u failed", bytes, count.failed, count.hit);
-	close(probability);
-	return count;
-}
-
 /* -- The state of a context ----------------------------------------------- */
 
 #define STATE_ENTRIES	512
@@ -296,33 +228,17 @@ static inline bool state_same(const struct state *a, const struct state *b)
 	return !memcmp(a, b, sizeof(*a));
 }
 
-static inline void number_differ(const char *name, __u64 a, __u64 b)
-{
-	if (a != b)
-		fprintf(stderr, "# %s: %lld -> %lld\n", name, (long long)a, (long long)b);
-}
-
 /* Says where two states differ. */
 static inline void state_differ(const struct state *a, const struct state *b)
 {
-	static const char * const names[] = {
-		"size", "timeouts", "events", "scheduled", "modified", "cancelled", "stopped",
-		"expired", "overruns", "read", "rejected",
-	};
-	const __u64 *x = (const __u64 *)&a->stats, *y = (const __u64 *)&b->stats;
+	const __u64 *x = (const __u64 *)a, *y = (const __u64 *)b;
 	unsigned int i;
 
-	number_differ("private", a->private, b->private);
-	number_differ("tick", a->info.tick_ns, b->info.tick_ns);
-	number_differ("clock", a->info.clock, b->info.clock);
-	for (i = 0; i < ARRAY_SIZE(names); i++)
-		number_differ(names[i], x[i], y[i]);
-	for (i = 0; i < a->n && i < b->n; i++) {
-		number_differ("id", a->list[i].id, b->list[i].id);
-		number_differ("data", a->list[i].user_data, b->list[i].user_data);
-		number_differ("deadline", a->list[i].deadline_ns, b->list[i].deadline_ns);
-		number_differ("state", a->list[i].state, b->list[i].state);
-	}
+	stats_same(b->stats, a->stats);
+	for (i = 0; i < sizeof(*a) / 8; i++)
+		if (x[i] != y[i])
+			fprintf(stderr, "# at %u: %llx -> %llx\n", i * 8,
+				(unsigned long long)x[i], (unsigned long long)y[i]);
 }
 
 /* The one of that id, or NULL. */

@@ -249,7 +249,6 @@ static inline void scene_run(struct __test_metadata *_metadata, const struct sce
 		.check = scene_check,
 	};
 	struct fault_count count;
-	bool memory;
 
 	env.scene = scene;
 	if (pid || scene->any)
@@ -259,15 +258,6 @@ static inline void scene_run(struct __test_metadata *_metadata, const struct sce
 		fault_expect_end();
 	EXPECT_LE(call.passes * hit, count.hit);
 	EXPECT_LE(call.passes * failed, count.failed);
-	if (pid || scene->any)
-		return;
-	/* What wants no memory has nothing to be short of; what has failed for it fails again. */
-	memory = strchr(count.story, 'M');
-	count = each_shortage(_metadata, &call, &env);
-	if (memory) {
-		EXPECT_LT(0U, count.hit);
-		EXPECT_LT(0U, count.failed);
-	}
 }
 
 #endif /* HWT_FAULT_SCENE_H */
