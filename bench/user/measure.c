@@ -8,9 +8,9 @@
 #include <sys/mman.h>
 
 /* Time for a thread of the kernel to end a peer's work. */
-#define ENGINE_LAG_NS	(300 * NSEC_PER_MSEC)
+#define ENGINE_LAG_NS	(300 * MSEC)
 /* From here on a run only waits for the common deadline. */
-#define BEFORE_DUE_NS	(20 * NSEC_PER_MSEC)
+#define BEFORE_DUE_NS	(20 * MSEC)
 
 struct outcome *outcome;
 unsigned int time_limit = 3;
@@ -64,7 +64,7 @@ static void touch(const struct todo *todo, unsigned int count)
 static void do_all(const struct peer *peer, enum operation op, const struct todo *todo,
 		   unsigned int count)
 {
-	__u64 limit_ns = time_limit * NSEC_PER_SEC * (op == CREATE ? CREATE_PATIENCE : 1);
+	__u64 limit_ns = time_limit * SEC * (op == CREATE ? CREATE_PATIENCE : 1);
 	__u64 start = now_ns();
 	unsigned int done = 0, step;
 
@@ -78,7 +78,7 @@ static void do_all(const struct peer *peer, enum operation op, const struct todo
 		outcome->done[op] = done;
 	}
 	if (op == CREATE && done < count)
-		give_up("not made in %llu s", limit_ns / NSEC_PER_SEC);
+		give_up("not made in %llu s", limit_ns / SEC);
 }
 
 static void measure_operation(const struct peer *peer, enum operation op,

@@ -30,7 +30,7 @@ static void libev_operate(enum operation op, const struct todo *todo, unsigned i
 {
 	for (; count--; todo++) {
 		__u64 ns = deadline_ns ? deadline_ns - loop_ns : todo->delay_ns;
-		double seconds = (double)ns / NSEC_PER_SEC;
+		double seconds = (double)ns / SEC;
 		ev_timer *timer = &timers[todo->timer];
 
 		if (op == CREATE) {

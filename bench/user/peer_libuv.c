@@ -27,7 +27,7 @@ static void libuv_open(unsigned int count)
 static void libuv_operate(enum operation op, const struct todo *todo, unsigned int count)
 {
 	/* The deadline is rounded up, as the loop's present time is rounded down. */
-	__u64 common_ms = deadline_ns ? deadline_ns / NSEC_PER_MSEC + 1 - uv_now(&loop) : 0;
+	__u64 common_ms = deadline_ns ? deadline_ns / MSEC + 1 - uv_now(&loop) : 0;
 
 	for (; count--; todo++) {
 		uv_timer_t *timer = &timers[todo->timer];
@@ -36,7 +36,7 @@ static void libuv_operate(enum operation op, const struct todo *todo, unsigned i
 			uv_close((uv_handle_t *)timer, NULL);
 		else if ((op == CREATE && uv_timer_init(&loop, timer)) ||
 			 uv_timer_start(timer, on_timer, deadline_ns ? common_ms :
-					todo->delay_ns / NSEC_PER_MSEC, 0))
+					todo->delay_ns / MSEC, 0))
 			give_up("uv_timer_start");
 	}
 	/* The loop ends the life of closed handles, so it goes round for each call. */

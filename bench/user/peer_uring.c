@@ -9,8 +9,6 @@
 #include "user_bench.h"
 #include <liburing.h>
 
-#include "hwt_uapi.h"
-
 /* What marks the completion of a request about a timeout, not of the timeout. */
 #define REQUEST		0x100000000ULL
 
@@ -74,8 +72,8 @@ static void prepare_request(struct io_uring_sqe *sqe, enum operation op,
 			    const struct todo *todo, struct __kernel_timespec *time)
 {
 	*time = (struct __kernel_timespec) {
-		.tv_sec = time_of(todo) / NSEC_PER_SEC,
-		.tv_nsec = time_of(todo) % NSEC_PER_SEC,
+		.tv_sec = time_of(todo) / SEC,
+		.tv_nsec = time_of(todo) % SEC,
 	};
 	if (op == CREATE)
 		io_uring_prep_timeout(sqe, time, 0, deadline_ns ? IORING_TIMEOUT_ABS : 0);
@@ -141,7 +139,6 @@ static void uring_reap(unsigned int count)
 	unsigned int seen = 0, got, i;
 	int ret;
 
-	hwt_engines_final();
 	while (seen < count) {
 		ret = io_uring_wait_cqe(&ring, cqes);
 		if (ret)

@@ -1,23 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Clocks, memory, and limits that stand in the way of many timers
+ * Memory, and limits that stand in the way of many timers
  */
 #include "user_bench.h"
 #include <sys/resource.h>
-
-__u64 clock_ns(clockid_t clock)
-{
-	struct timespec now;
-
-	if (clock_gettime(clock, &now))
-		return 0;
-	return now.tv_sec * NSEC_PER_SEC + now.tv_nsec;
-}
-
-__u64 now_ns(void)
-{
-	return clock_ns(CLOCK_MONOTONIC);
-}
 
 void sleep_until(__u64 when_ns)
 {
@@ -73,7 +59,7 @@ void memory_settle(void)
 	memory_read(&after);
 	for (i = 0; i < 30 && quiet < 2; i++) {
 		before = after;
-		sleep_until(now_ns() + 100 * NSEC_PER_MSEC);
+		sleep_until(now_ns() + 100 * MSEC);
 		memory_read(&after);
 		quiet = after.slab > before.slab - (64 << 10) &&
 			after.free < before.free + (256 << 10) ? quiet + 1 : 0;
@@ -98,19 +84,6 @@ static struct sysctl {
 	{ .path = "/proc/sys/fs/nr_open" },
 	{ .path = "/proc/sys/fs/epoll/max_user_watches" },
 };
-
-static long long read_number(const char *path)
-{
-	FILE *file = fopen(path, "r");
-	char text[32] = "";
-
-	if (file) {
-		if (!fgets(text, sizeof(text), file))
-			text[0] = 0;
-		fclose(file);
-	}
-	return text[0] ? strtoll(text, NULL, 10) : -1;
-}
 
 void write_number(const char *path, long long value)
 {

@@ -72,11 +72,11 @@ static __u64 random_delay_ns(__u64 *state)
 
 	switch (random_below(state, 3)) {
 	case 0:
-		return floor_ns + (1000 + random_below(state, 4000)) * NSEC_PER_MSEC;
+		return floor_ns + (1000 + random_below(state, 4000)) * MSEC;
 	case 1:
-		return floor_ns + 30 * NSEC_PER_SEC;
+		return floor_ns + 30 * SEC;
 	default:
-		return floor_ns + (3600 + random_below(state, 11 * 3600)) * NSEC_PER_SEC;
+		return floor_ns + (3600 + random_below(state, 11 * 3600)) * SEC;
 	}
 }
 
@@ -118,7 +118,7 @@ static void todos_make(unsigned int count)
 		todos[CREATE][i].delay_ns = random_delay_ns(&state);
 		todos[REARM][i] = todos[CREATE][i];
 		todos[REARM][i].delay_ns += (10000 + random_below(&state, 50000)) *
-					    NSEC_PER_MSEC;
+					    MSEC;
 		todos[CANCEL][i] = todos[REARM][i];
 	}
 	for (op = 0; op < OPERATIONS; op++)
@@ -145,8 +145,8 @@ static void run_prepare(unsigned int seconds)
 /* Return whether it came to its end. @lead_ns: 0 for the operations, else for reap. */
 static bool run_once(const struct peer *peer, unsigned int timers, __u64 lead_ns)
 {
-	unsigned int patience = 2 * delay_floor_ns() / NSEC_PER_SEC +
-				2 * lead_ns / NSEC_PER_SEC + 30;
+	unsigned int patience = 2 * delay_floor_ns() / SEC +
+				2 * lead_ns / SEC + 30;
 	int status;
 	pid_t pid;
 
@@ -182,7 +182,7 @@ static bool run_once(const struct peer *peer, unsigned int timers, __u64 lead_ns
 
 static bool run_reap(const struct peer *peer, unsigned int timers)
 {
-	__u64 lead_ns = outcome->took_ns[CREATE] * 3 / 2 + 300 * NSEC_PER_MSEC;
+	__u64 lead_ns = outcome->took_ns[CREATE] * 3 / 2 + 300 * MSEC;
 	int try;
 
 	for (try = 0; try < 4; try++) {
@@ -225,7 +225,7 @@ static void print_results(const struct peer *peer, unsigned int timers)
 		if (outcome->done[i] && outcome->done[i] < timers)
 			printf("%s, %s: of the first %u timers only, which took %.1f s\n",
 			       peer->name, figures[i].op, outcome->done[i],
-			       (double)outcome->took_ns[i] / NSEC_PER_SEC);
+			       (double)outcome->took_ns[i] / SEC);
 	}
 	for (i = 0; i < FIGURES; i++) {
 		if (!isnan(outcome->value[i]) && timers >= figures[i].least)

@@ -4,27 +4,17 @@
  *
  *	user_bench.c	options, which peer runs when, results
  *	measure.c	one run of one peer, in a process of its own
- *	system.c	clocks, memory, limits
+ *	system.c	memory, limits
  *	peer_*.c	the peers: each one way for a program to have many timers
  */
 #ifndef USER_BENCH_H
 #define USER_BENCH_H
 
-#define _GNU_SOURCE
-#include <errno.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-#include <unistd.h>
-#include <linux/types.h>
+/* Of tests/user/lib, and first, for _GNU_SOURCE. */
+#include "hwt_dev.h"
+#include "guest.h"
 
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
-
-#define NSEC_PER_MSEC	1000000ULL
-#define NSEC_PER_SEC	1000000000ULL
 
 /* Timers that a peer is handed in one call (-b), and most events it takes in one. */
 extern unsigned int batch_size;
@@ -78,8 +68,8 @@ extern const struct peer peer_syscall, peer_hwt, peer_hwt_rings, peer_hwt_keys, 
 static inline struct timespec to_timespec(__u64 ns)
 {
 	return (struct timespec) {
-		.tv_sec = ns / NSEC_PER_SEC,
-		.tv_nsec = ns % NSEC_PER_SEC,
+		.tv_sec = ns / SEC,
+		.tv_nsec = ns % SEC,
 	};
 }
 
@@ -122,7 +112,7 @@ extern unsigned int time_limit;
 /* The least delay, so that nothing fires while create, rearm and cancel are measured. */
 static inline __u64 delay_floor_ns(void)
 {
-	return (CREATE_PATIENCE + 4) * time_limit * NSEC_PER_SEC;
+	return (CREATE_PATIENCE + 4) * time_limit * SEC;
 }
 
 void measure_operations(const struct peer *peer, struct todo *const todo[OPERATIONS],
@@ -140,7 +130,6 @@ void *alloc_touched(size_t count, size_t size);
 
 int hwt_device_open(__u64 features, __u32 setup_flags);
 __u64 hwt_engine_ns(void);
-void hwt_engines_final(void);
 
 /* -- system.c ------------------------------------------------------------ */
 
@@ -151,8 +140,6 @@ struct memory {
 	double	rss;
 };
 
-__u64 clock_ns(clockid_t clock);
-__u64 now_ns(void);
 void sleep_until(__u64 when_ns);
 void memory_read(struct memory *memory);
 void memory_settle(void);
