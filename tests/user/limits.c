@@ -14,6 +14,7 @@
 
 #include "caps.h"
 #include "fdinfo.h"
+#include "guest.h"
 #include "hwt_ring.h"
 #include "process.h"
 
@@ -292,13 +293,13 @@ TEST_F(user, wheels)
 }
 
 /*
- * @maker makes a user namespace, in which @uid (of this one) wants a wheel of its own.
+ * @maker makes a user namespace, with that map of ids; @run is called in there.
  * Return: what came of it, or -EOPNOTSUPP: there are no user namespaces.
  */
-static int setup_in_namespace(uid_t maker, uid_t uid)
+static int in_namespace(uid_t maker, const char *map, int (*run)(void))
 {
-	int sock[2], fd, status;
-	char text[64], byte = 0;
+	char path[64], byte = 0;
+	int sock[2], status;
 	pid_t pid;
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sock))
@@ -308,24 +309,54 @@ static int setup_in_namespace(uid_t maker, uid_t uid)
 		close(sock[0]);
 		if (setresuid(maker, maker, maker) || unshare(CLONE_NEWUSER))
 			_exit(EOPNOTSUPP);
-		if (write(sock[1], &byte, 1) != 1 || read(sock[1], &byte, 1) != 1 ||
-		    setresuid(1, 1, 1))
+		if (write(sock[1], &byte, 1) != 1 || read(sock[1], &byte, 1) != 1)
 			_exit(EPROTO);
-		fd = hwt_open(0);
-		_exit(fd < 0 ? -fd : -hwt_setup(fd, CLOCK_MONOTONIC));
+		_exit(-run());
 	}
 	close(sock[1]);
 	if (read(sock[0], &byte, 1) == 1) {
-		snprintf(text, sizeof(text), "/proc/%d/uid_map", pid);
-		fd = open(text, O_WRONLY);
-		snprintf(text, sizeof(text), "1 %u 1\n", uid);
-		if (write(fd, text, strlen(text)) < 0 || write(sock[0], &byte, 1) != 1)
+		snprintf(path, sizeof(path), "/proc/%d/uid_map", pid);
+		if (!write_text(path, map) || write(sock[0], &byte, 1) != 1)
 			kill(pid, SIGKILL);
-		close(fd);
 	}
 	status = child_status(pid);
 	close(sock[0]);
 	return status < 0 ? -EPROTO : -status;
+}
+
+/* As user 1 of the namespace. */
+static int want_a_wheel(void)
+{
+	int fd;
+
+	if (setresuid(1, 1, 1))
+		return -EPROTO;
+	fd = hwt_open(0);
+	return fd < 0 ? fd : hwt_setup(fd, CLOCK_MONOTONIC);
+}
+
+/* Its root takes what each id may have: together, what one user has. */
+static int take_all(void)
+{
+	unsigned int wheels = 0, timeouts = 0;
+	int fd, ret;
+	uid_t id;
+
+	if (setresuid(0, 0, 0))
+		return -EPROTO;
+	for (id = 0; id < 8; id++) {
+		do {
+			fd = open_as(id);
+			ret = fd < 0 ? fd : hwt_setup(fd, CLOCK_MONOTONIC);
+			wheels += !ret;
+			while (fd >= 0 && !hwt_add(fd, 0, HOUR, 0, NULL))
+				timeouts++;
+		} while (!ret);
+		if (ret != -ENOSPC)
+			return ret;
+	}
+	return wheels == PRIVATE && timeouts == USER_TIMEOUTS &&
+	       private_threads(NULL) == PRIVATE ? 0 : -EPROTO;
 }
 
 /* How many contexts have a directory in debugfs. */
@@ -380,15 +411,19 @@ TEST_F(user, subordinate_ids)
 
 	for (i = 0; i < PRIVATE; i++)
 		ASSERT_EQ(0, hwt_setup(OPEN_AS(ALICE), CLOCK_MONOTONIC));
-	ret = setup_in_namespace(ALICE, 100001);
+	ret = in_namespace(ALICE, "1 100001 1\n", want_a_wheel);
 	if (ret == -EOPNOTSUPP)
 		SKIP(return, "no user namespaces");
 	EXPECT_EQ(-ENOSPC, ret);
 	/* Another's have what that one has left. */
-	EXPECT_EQ(0, setup_in_namespace(BOB, 100001));
+	EXPECT_EQ(0, in_namespace(BOB, "1 100001 1\n", want_a_wheel));
 	/* A container that root has made is a user of its own, with any ids. */
-	EXPECT_EQ(0, setup_in_namespace(0, 100001));
-	EXPECT_EQ(0, setup_in_namespace(0, ALICE));
+	EXPECT_EQ(0, in_namespace(0, "1 100001 1\n", want_a_wheel));
+	EXPECT_EQ(0, in_namespace(0, "1 4001 1\n", want_a_wheel));
+	while (self->n)
+		close(self->fd[--self->n]);
+	ASSERT_TRUE(until(!private_threads(NULL)));
+	EXPECT_EQ(0, in_namespace(0, "0 100000 8\n", take_all));
 }
 
 /* The capability counts when the context is opened. */
