@@ -11,7 +11,6 @@
 #define USER_BENCH_H
 
 /* Of tests/user/lib, and first, for _GNU_SOURCE. */
-#include "hwt_dev.h"
 #include "guest.h"
 
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))

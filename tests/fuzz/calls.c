@@ -8,8 +8,8 @@
 #include <sys/mman.h>
 #include <sys/uio.h>
 
-#include "caps.h"
-#include "fdinfo.h"
+#include "guest.h"
+#include "hwt_dev.h"
 #include "process.h"
 
 #define FILES		4

@@ -9,8 +9,7 @@
 #include <pthread.h>
 #include <sys/stat.h>
 
-#include "context.h"
-#include "fdinfo.h"
+#include "fixtures.h"
 
 TEST(node_is_for_root_only)
 {

@@ -11,8 +11,7 @@
 #include <sys/epoll.h>
 #include <sys/uio.h>
 
-#include "alarm.h"
-#include "context.h"
+#include "fixtures.h"
 #include "process.h"
 
 #define EVENT	((ssize_t)sizeof(struct hwt_event))

@@ -15,7 +15,6 @@
 #include <signal.h>
 #include <sys/resource.h>
 
-#include "fdinfo.h"
 #include "hwt_dev.h"
 #include "process.h"
 

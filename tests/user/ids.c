@@ -9,7 +9,7 @@
  */
 #include "kselftest_harness.h"
 
-#include "context.h"
+#include "fixtures.h"
 
 /* -- Other ids than those that were given --------------------------------- */
 

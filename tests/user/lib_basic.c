@@ -12,9 +12,9 @@
 #include <dirent.h>
 #include <limits.h>
 
-#include "alarm.h"
 #include "hwt_ring.h"
 #include "libhwt.h"
+#include "process.h"
 
 #define PATIENCE_NS	(PATIENCE_MS * MSEC)
 

@@ -10,7 +10,6 @@
 #include "kselftest_harness.h"
 #include <sys/resource.h>
 
-#include "alarm.h"
 #include "hwt_ring.h"
 #include "libhwt.h"
 #include "process.h"

@@ -7,7 +7,7 @@
  */
 #include "kselftest_harness.h"
 
-#include "context.h"
+#include "fixtures.h"
 
 /* -- In time -------------------------------------------------------------- */
 

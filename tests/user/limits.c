@@ -12,8 +12,6 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-#include "caps.h"
-#include "fdinfo.h"
 #include "guest.h"
 #include "hwt_ring.h"
 #include "process.h"

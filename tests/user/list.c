@@ -10,8 +10,8 @@
 #include "kselftest_harness.h"
 #include <pthread.h>
 
-#include "alarm.h"
-#include "context.h"
+#include "fixtures.h"
+#include "process.h"
 
 #define COUNT	4000
 

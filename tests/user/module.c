@@ -9,7 +9,6 @@
 #include "kselftest_harness.h"
 #include <sys/stat.h>
 
-#include "caps.h"
 #include "guest.h"
 #include "hwt_ring.h"
 #include "process.h"

@@ -20,7 +20,6 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 
-#include "caps.h"
 #include "guest.h"
 #include "hwt_ring.h"
 #include "process.h"

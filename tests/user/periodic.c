@@ -7,7 +7,7 @@
 #include "kselftest_harness.h"
 #include <sys/epoll.h>
 
-#include "context.h"
+#include "fixtures.h"
 
 static __u64 round_up(__u64 ns, __u64 tick)
 {

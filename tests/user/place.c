@@ -8,7 +8,6 @@
 #include "kselftest_harness.h"
 #include <sys/stat.h>
 
-#include "caps.h"
 #include "fixtures.h"
 #include "guest.h"
 

@@ -9,7 +9,7 @@
 #include "kselftest_harness.h"
 #include <pthread.h>
 
-#include "context.h"
+#include "fixtures.h"
 #include "process.h"
 
 /* Uses the descriptor, and sends another one back. */

@@ -15,7 +15,6 @@
 #include "kselftest_harness.h"
 #include <sys/prctl.h>
 
-#include "caps.h"
 #include "recover.h"
 #include "user_whole.h"
 

@@ -9,7 +9,7 @@
 #include "kselftest_harness.h"
 #include <sys/prctl.h>
 
-#include "context.h"
+#include "fixtures.h"
 #include "observer.h"
 
 /* Not as quick() has it: the kernel that notices what goes wrong gets the most of it. */

@@ -11,8 +11,8 @@
 #include <pthread.h>
 #include <sys/epoll.h>
 
-#include "alarm.h"
 #include "fixtures.h"
+#include "process.h"
 
 /* -- ENTER that waits ---------------------------------------------------- */
 

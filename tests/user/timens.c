@@ -10,7 +10,6 @@
 
 #include "hwt_ring.h"
 #include "process.h"
-#include "timens.h"
 
 FIXTURE(elsewhere) {
 	int fd;

@@ -14,7 +14,6 @@
 #include "fixtures.h"
 #include "guest.h"
 #include "process.h"
-#include "timens.h"
 
 #define QUEUE		1024
 #define NO_RESULT	1234

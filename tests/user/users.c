@@ -12,7 +12,6 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 
-#include "fdinfo.h"
 #include "guest.h"
 #include "hwt_ring.h"
 #include "process.h"

@@ -17,9 +17,8 @@
 #ifndef HWT_FAULT_H
 #define HWT_FAULT_H
 
-#include "caps.h"
-#include "fdinfo.h"
 #include "guest.h"
+#include "hwt_dev.h"
 #include "hwt_ring.h"
 #include "user_whole.h"
 

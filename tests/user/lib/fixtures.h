@@ -1,11 +1,32 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The fixtures that most programs want: a context, and one with rings.
+ * The fixtures that most programs want: a context, and one with rings. Include it after
+ * kselftest_harness.h.
  */
 #ifndef HWT_FIXTURES_H
 #define HWT_FIXTURES_H
 
-#include "context.h"
+#include "hwt_ring.h"
+
+FIXTURE(ctx) {
+	int fd;
+	__u64 tick;
+};
+
+FIXTURE_SETUP(ctx)
+{
+	struct hwt_info_args info;
+
+	self->fd = hwt_open(O_NONBLOCK);
+	ASSERT_LE(0, self->fd);
+	ASSERT_EQ(0, hwt_info(self->fd, &info));
+	self->tick = info.tick_ns;
+}
+
+FIXTURE_TEARDOWN(ctx)
+{
+	close(self->fd);
+}
 
 #define ENTRIES	64
 

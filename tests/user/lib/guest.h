@@ -5,11 +5,12 @@
 #ifndef HWT_GUEST_H
 #define HWT_GUEST_H
 
+#include "hwt_dev.h"
+
 #include <dirent.h>
+#include <linux/capability.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-
-#include "hwt_dev.h"
 
 /* A number that NAME on the kernel's command line gives, or what the test takes by itself. */
 static inline unsigned int given(const char *name, unsigned int normal)
@@ -60,6 +61,23 @@ static inline bool make_group(const char *path, const char *bytes)
 	write_text(file, "0");
 	snprintf(file, sizeof(file), "%s/memory.max", path);
 	return write_text(file, bytes);
+}
+
+/* -- Capabilities of the calling thread --------------------------------------- */
+
+/* Have it in effect, or not; what is permitted stays. Returns 0 or a negative errno. */
+static inline int set_capability(int cap, bool set)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[2];
+
+	if (syscall(SYS_capget, &header, data))
+		return -errno;
+	if (set)
+		data[cap / 32].effective |= 1U << cap % 32;
+	else
+		data[cap / 32].effective &= ~(1U << cap % 32);
+	return syscall(SYS_capset, &header, data) ? -errno : 0;
 }
 
 /* -- Injected faults ------------------------------------------------------ */

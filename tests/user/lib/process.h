@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Contexts of other users, work that a child does, descriptors on their way to another process.
+ * Contexts of other users, work that a child does, descriptors on their way to another process,
+ * time namespaces, signals.
  */
 #ifndef HWT_PROCESS_H
 #define HWT_PROCESS_H
 
-#include <sys/socket.h>
-#include <sys/wait.h>
-
 #include "hwt_dev.h"
+
+#include <sched.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/wait.h>
 
 /* Open the device as another user, who counts for it; this process goes on as root. */
 static inline int open_as(uid_t uid)
@@ -78,6 +82,46 @@ static inline int receive_fd(int sock, int *number)
 		return -1;
 	memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&msg)), sizeof(int));
 	return fd;
+}
+
+#ifndef CLONE_NEWTIME
+#define CLONE_NEWTIME	0x00000080
+#endif
+
+/* Children made from now on have this clock so many seconds ahead. Returns 0 or an error. */
+static inline int timens_for_children(clockid_t clock, long ahead)
+{
+	char text[64];
+	int fd, len = snprintf(text, sizeof(text), "%d %ld 0\n", clock, ahead);
+	bool done;
+
+	if (unshare(CLONE_NEWTIME))
+		return -errno;
+	fd = open("/proc/self/timens_offsets", O_WRONLY | O_CLOEXEC);
+	done = write(fd, text, len) == len;
+	close(fd);
+	return done ? 0 : -EIO;
+}
+
+/* A signal again and again, for calls that it must interrupt, or must not. */
+static volatile sig_atomic_t alarms;
+
+static inline void count_alarm(int sig)
+{
+	(void)sig;
+	alarms++;
+}
+
+/* SIGALRM every @usec from now on, 0: no more. @flags: SA_RESTART or 0. */
+static inline int alarm_every(unsigned int usec, int flags)
+{
+	struct itimerval timer = {
+		.it_interval.tv_usec = usec,
+		.it_value.tv_usec = usec,
+	};
+	struct sigaction action = { .sa_handler = count_alarm, .sa_flags = flags };
+
+	return sigaction(SIGALRM, &action, NULL) ?: setitimer(ITIMER_REAL, &timer, NULL);
 }
 
 #endif /* HWT_PROCESS_H */
