@@ -164,20 +164,9 @@ static int call_arm_async(struct env *env)
 	return call_arm_with(env, IOSQE_ASYNC);
 }
 
-static const struct hwt_list_entry *named(const struct state *state, __u64 name)
-{
-	unsigned int i;
-
-	for (i = 0; i < state->n; i++)
-		if (state->list[i].user_data == name &&
-		    state->list[i].mode == HWT_MODE_ONE_SHOT)
-			return &state->list[i];
-	return NULL;
-}
-
 static bool made(const struct env *env)
 {
-	const struct hwt_list_entry *new = named(&env->after, NEW_NAME);
+	const struct hwt_list_entry *new = state_find(&env->after, NEW_NAME);
 
 	return new && new->state == HWT_STATE_PENDING && outstanding == 2 && kept(env);
 }

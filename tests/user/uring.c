@@ -272,6 +272,8 @@ TEST_F(ring, cancel_ends_it)
 	int i, ret;
 
 	ASSERT_TRUE(uring_hold(&self->uring, self->fd, 1));
+	/* The data of the submission is the program's: another one may have the same there. */
+	uring_command(&self->uring, self->fd, HWT_URING_ARM, 1, 100, 0, HOUR);
 	uring_cancel(&self->uring, self->fd, 2, 1);
 	uring_submit(&self->uring);
 	for (i = 0; i < 2; i++) {
@@ -280,6 +282,9 @@ TEST_F(ring, cancel_ends_it)
 		names |= name;
 	}
 	EXPECT_EQ(3, names);
+	ASSERT_TRUE(until(hwt_now(self->fd).scheduled == 2));
+	EXPECT_EQ(HWT_STATE_PENDING, hwt_del(self->fd, 100));
+	EXPECT_EQ(-ECANCELED, uring_do(&self->uring, 1));
 	EXPECT_EQ(0, hwt_timeouts(self->fd));
 	uring_cancel(&self->uring, self->fd, 2, 1);
 	EXPECT_EQ(-ENOENT, uring_do(&self->uring, 2));
@@ -389,21 +394,6 @@ TEST_F(ring, beside_timeouts_with_events)
 	EXPECT_EQ(0, uring_do(&self->uring, 8));
 }
 
-/* The data of the submission is the program's: two rings may have the same there. */
-TEST_F(ring, user_data_is_free)
-{
-	int i;
-
-	for (i = 0; i < 3; i++)
-		uring_command(&self->uring, self->fd, HWT_URING_ARM, 9, 100 + i, 0, HOUR);
-	uring_submit(&self->uring);
-	ASSERT_TRUE(until(hwt_timeouts(self->fd) == 3));
-	for (i = 0; i < 3; i++) {
-		EXPECT_EQ(HWT_STATE_PENDING, hwt_del(self->fd, 100 + i));
-		EXPECT_EQ(-ECANCELED, uring_do(&self->uring, 9));
-	}
-}
-
 TEST_F(ring, only_with_keys_and_for_writing)
 {
 	int plain = hwt_open(O_NONBLOCK), reader = open(HWT_DEV, O_RDONLY | O_CLOEXEC);
@@ -438,25 +428,6 @@ TEST_F(ring, stop_ends_them)
 	EXPECT_EQ(10, hwt_now(self->fd).stopped);
 	EXPECT_EQ(0, hwt_timeouts(self->fd));
 	EXPECT_TRUE(uring_empty(&self->uring));
-}
-
-/* The next of a chain is not issued before the timeout is over. */
-TEST_F(ring, link_waits_for_it)
-{
-	__u64 due = now_ns() + 50 * MSEC, name;
-	struct io_uring_sqe *sqe;
-
-	sqe = uring_command(&self->uring, self->fd, HWT_URING_ARM, 1, 1, HWT_ARM_ABSOLUTE, due);
-	sqe->flags |= IOSQE_IO_LINK;
-	sqe = uring_sqe(&self->uring);
-	io_uring_prep_nop(sqe);
-	sqe->user_data = 2;
-	uring_submit(&self->uring);
-	EXPECT_EQ(0, uring_reap(&self->uring, PATIENCE_MS, &name));
-	EXPECT_EQ(1, name);
-	EXPECT_LE(due, now_ns());
-	EXPECT_EQ(0, uring_reap(&self->uring, PATIENCE_MS, &name));
-	EXPECT_EQ(2, name);
 }
 
 TEST_F_TIMEOUT(ring, each_of_many_completes_once, 120)
@@ -633,21 +604,6 @@ TEST_F(ring, descriptor_closed_while_armed)
 	self->fd = open_keyed();
 	ASSERT_LE(0, self->fd);
 	EXPECT_TRUE(uring_empty(&self->uring));
-}
-
-TEST_F(ring, registered_descriptor)
-{
-	struct io_uring_sqe *sqe;
-
-	ASSERT_EQ(0, io_uring_register_files(&self->uring.ring, &self->fd, 1));
-	sqe = uring_command(&self->uring, 0, HWT_URING_ARM, 1, 1, 0, 50 * MSEC);
-	sqe->flags |= IOSQE_FIXED_FILE;
-	uring_submit(&self->uring);
-	ASSERT_TRUE(until(hwt_now(self->fd).scheduled == 1));
-	close(self->fd);
-	EXPECT_EQ(0, uring_do(&self->uring, 1));
-	self->fd = open_keyed();
-	ASSERT_LE(0, self->fd);
 }
 
 /* A context's names are those of all rings. */
