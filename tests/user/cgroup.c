@@ -11,7 +11,6 @@
 
 #include "guest.h"
 #include "hwt_ring.h"
-#include "process.h"
 
 #define GROUP		CGROUP "/hwt-cgroup"
 #define GROUP_MAX	(8L << 20)
@@ -261,7 +260,7 @@ TEST_F_TIMEOUT(group, at_its_limit, 300)
 	rounds += neighbour(_metadata, self->fd, &told->done);
 	if (!told->done)
 		kill(pid, SIGKILL);
-	EXPECT_EQ(0, child_status(pid));
+	EXPECT_EQ(0, child_end(pid));
 	EXPECT_TRUE(told->done);
 	EXPECT_EQ(0, told->unready);
 	EXPECT_EQ(-ENOMEM, told->error);

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "fixtures.h"
+#include "guest.h"
 
 TEST(node_is_for_root_only)
 {

@@ -12,7 +12,6 @@
 #include <sys/uio.h>
 
 #include "fixtures.h"
-#include "process.h"
 
 #define EVENT	((ssize_t)sizeof(struct hwt_event))
 

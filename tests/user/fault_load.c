@@ -17,7 +17,6 @@
 
 #include "fault.h"
 
-#define REFCNT		"/sys/module/hwt/refcnt"
 #define MARGIN		20
 #define LOAD_REPORTS	\
 	"kmem_cache_create.*\\(hwt_|vmalloc error: size|kmemleak: .* new|event_define_fields"
@@ -44,19 +43,6 @@ static bool in_directory(const char *path, const char *begin)
 	return found;
 }
 
-static bool in_file(const char *path, const char *text)
-{
-	FILE *file = fopen(path, "r");
-	bool found = false;
-	char line[512];
-
-	while (file && fgets(line, sizeof(line), file))
-		found |= !!strstr(line, text);
-	if (file)
-		fclose(file);
-	return found;
-}
-
 /* NULL, or what there is of a module that was not loaded. */
 static const char *left(void)
 {
@@ -73,7 +59,7 @@ static const char *left(void)
 		if (!access(paths[i], F_OK))
 			return paths[i];
 	for (i = 0; i < ARRAY_SIZE(files); i++)
-		if (in_file(files[i][0], files[i][1]))
+		if (file_has(files[i][0], files[i][1]))
 			return files[i][0];
 	return in_directory("/sys/kernel/slab", "hwt") ? "a slab cache" : NULL;
 }
@@ -92,12 +78,12 @@ static void works(struct __test_metadata *_metadata)
 	struct hwt_event event;
 
 	ASSERT_LE(0, fd);
-	EXPECT_LT(0, read_number(REFCNT));
+	EXPECT_LT(0, hwt_users());
 	EXPECT_EQ(0, hwt_add(fd, HWT_ARM_ABSOLUTE, 0, 6, NULL));
 	EXPECT_EQ(1, hwt_next(fd, &event));
 	EXPECT_EQ(6, event.user_data);
 	close(fd);
-	EXPECT_EQ(0, read_number(REFCNT));
+	EXPECT_EQ(0, hwt_users());
 }
 
 /* A moment after its last user the module may still be held. */
@@ -252,10 +238,10 @@ static void check_open(struct __test_metadata *_metadata, void *arg, int ret, un
 		TH_LOG("%d", ret);
 	}
 	if (!ret) {
-		EXPECT_LT(0, read_number(REFCNT));
+		EXPECT_LT(0, hwt_users());
 		close(opened);
 	}
-	EXPECT_EQ(0, read_number(REFCNT));
+	EXPECT_EQ(0, hwt_users());
 	works(_metadata);
 	unload_soon(_metadata);
 }

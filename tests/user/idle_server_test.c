@@ -15,7 +15,7 @@
 #include <signal.h>
 #include <sys/resource.h>
 
-#include "hwt_dev.h"
+#include "guest.h"
 #include "process.h"
 
 #define HOUR_MS		3600000

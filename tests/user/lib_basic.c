@@ -14,7 +14,6 @@
 
 #include "hwt_ring.h"
 #include "libhwt.h"
-#include "process.h"
 
 #define PATIENCE_NS	(PATIENCE_MS * MSEC)
 

@@ -14,7 +14,6 @@
 
 #include "guest.h"
 #include "hwt_ring.h"
-#include "process.h"
 
 #define TIMEOUTS	500
 #define USER_TIMEOUTS	1000
@@ -317,7 +316,7 @@ static int in_namespace(uid_t maker, const char *map, int (*run)(void))
 		if (!write_text(path, map) || write(sock[0], &byte, 1) != 1)
 			kill(pid, SIGKILL);
 	}
-	status = child_status(pid);
+	status = child_end(pid);
 	close(sock[0]);
 	return status < 0 ? -EPROTO : -status;
 }

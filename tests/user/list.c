@@ -11,7 +11,6 @@
 #include <pthread.h>
 
 #include "fixtures.h"
-#include "process.h"
 
 #define COUNT	4000
 

@@ -11,7 +11,6 @@
 
 #include "guest.h"
 #include "hwt_ring.h"
-#include "process.h"
 
 static int load(const char *params)
 {

@@ -22,7 +22,6 @@
 
 #include "guest.h"
 #include "hwt_ring.h"
-#include "process.h"
 
 #define ATTACKER	1001
 #define VICTIM		1002

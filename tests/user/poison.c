@@ -10,6 +10,7 @@
  */
 #include "kselftest_harness.h"
 
+#include "guest.h"
 #include "ioctls.h"
 
 /* What a program has where the kernel is to write. */
@@ -17,20 +18,6 @@
 
 /* Slab objects, pages, local variables; what surrounds slab objects. */
 static const unsigned char patterns[] = { 0x6b, 0xaa, 0xfe, 0x5a, 0xbb, 0xcc };
-
-static bool kernel_poisons(void)
-{
-	FILE *file = fopen("/proc/cmdline", "re");
-	char line[4096] = "";
-	bool does;
-
-	if (!file)
-		return false;
-	does = fgets(line, sizeof(line), file) && strstr(line, "slub_debug=P") &&
-	       strstr(line, "page_poison=1");
-	fclose(file);
-	return does;
-}
 
 /* No member is smaller than 32 bits. Returns where in there a pattern is, or -1. */
 static long poison_at(const void *start, size_t size)
@@ -62,7 +49,8 @@ FIXTURE(poison) {
 
 FIXTURE_SETUP(poison)
 {
-	ASSERT_TRUE(kernel_poisons());
+	ASSERT_TRUE(file_has("/proc/cmdline", "slub_debug=P"));
+	ASSERT_TRUE(file_has("/proc/cmdline", "page_poison=1"));
 	self->fd = hwt_open(O_NONBLOCK);
 	ASSERT_LE(0, self->fd);
 	ASSERT_EQ(0, hwt_add(self->fd, 0, HOUR, 1, NULL));

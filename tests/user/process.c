@@ -10,7 +10,6 @@
 #include <pthread.h>
 
 #include "fixtures.h"
-#include "process.h"
 
 /* Uses the descriptor, and sends another one back. */
 static int use_passed(int sock, __u64 id)

@@ -53,11 +53,6 @@ FIXTURE_TEARDOWN(kill)
 {
 }
 
-static __u64 references(void)
-{
-	return read_number("/sys/module/hwt/refcnt");
-}
-
 /* What the fuzzer prints goes to the pipe, a line for each time that it runs the program. */
 static void client_run(const char *program, int output)
 {
@@ -126,7 +121,7 @@ TEST_F_TIMEOUT(kill, at_random_points, 2500)
 	EXPECT_LE(n / 2, ran);
 	observer_end(_metadata, &self->observer);
 	/* They may take a moment to go. */
-	EXPECT_TRUE(until(!private_threads(NULL) && !references()));
+	EXPECT_TRUE(until(!private_threads(NULL) && !hwt_users()));
 	user_whole(_metadata);
 }
 

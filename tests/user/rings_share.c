@@ -93,8 +93,8 @@ TEST_F(rings, mapping_is_changed)
 	/* Grown: there is nothing beyond. */
 	q = mremap(p, size, 2 * size, MREMAP_MAYMOVE);
 	if (q != MAP_FAILED) {
-		EXPECT_EQ(0, in_child(touch, q));
-		EXPECT_EQ(-SIGBUS, in_child(touch, q + size));
+		EXPECT_EQ(0, IN_CHILD(touch(q)));
+		EXPECT_EQ(-SIGBUS, IN_CHILD(touch(q + size)));
 		p = q;
 		ring->ops = (void *)((char *)p + ((char *)ring->ops - (char *)ring->shared));
 		ring->events = (void *)((char *)p + ((char *)ring->events - (char *)ring->shared));
@@ -104,13 +104,13 @@ TEST_F(rings, mapping_is_changed)
 	ASSERT_EQ(0, ring_do(ring, op_schedule(0, 0), NULL));
 	/* Thrown away, which is for good. */
 	if (!madvise(p + size - page, page, MADV_DONTNEED))
-		EXPECT_EQ(-SIGBUS, in_child(touch, p + size - page));
+		EXPECT_EQ(-SIGBUS, IN_CHILD(touch(p + size - page)));
 	madvise(p, page, MADV_REMOVE);
 	madvise(p, page, MADV_MERGEABLE);
 	madvise(p, page, MADV_HUGEPAGE);
 	mlock(p, page);
 	EXPECT_EQ(0, mprotect(p, page, PROT_READ));
-	EXPECT_EQ(-SIGSEGV, in_child(touch, p));
+	EXPECT_EQ(-SIGSEGV, IN_CHILD(touch(p)));
 	EXPECT_EQ(0, mprotect(p, page, RW));
 	/* A part is gone; the kernel has its own mapping. */
 	EXPECT_EQ(0, munmap(p + page, size - page));
@@ -174,7 +174,7 @@ TEST_F(rings, core_dump)
 	if (access("/proc/self/coredump_filter", F_OK))
 		SKIP(return, "a kernel without core dumps");
 	ASSERT_NE(NULL, mkdtemp(dir));
-	EXPECT_EQ(-SIGABRT, in_child(dump_core, dir));
+	EXPECT_EQ(-SIGABRT, IN_CHILD(dump_core(dir)));
 	snprintf(command, sizeof(command), "rm -r %s", dir);
 	EXPECT_EQ(0, system(command));
 	EXPECT_EQ(0, ring_do(&self->ring, op_schedule(0, 0), NULL));
@@ -196,7 +196,7 @@ TEST_F(rings, fork)
 	struct hwt_event event;
 
 	ASSERT_EQ(0, ring_do(&self->ring, op_schedule(0, 1), NULL));
-	EXPECT_EQ(0, in_child(take_turn, &self->ring));
+	EXPECT_EQ(0, IN_CHILD(take_turn(&self->ring)));
 	EXPECT_EQ(2U, ring_op_head(&self->ring));
 	ASSERT_EQ(1, ring_next(&self->ring, &event));
 	EXPECT_EQ(2ULL, event.user_data);

@@ -12,7 +12,6 @@
 #include <sys/epoll.h>
 
 #include "fixtures.h"
-#include "process.h"
 
 /* -- ENTER that waits ---------------------------------------------------- */
 

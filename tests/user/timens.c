@@ -9,7 +9,6 @@
 #include "kselftest_harness.h"
 
 #include "hwt_ring.h"
-#include "process.h"
 
 FIXTURE(elsewhere) {
 	int fd;

@@ -13,7 +13,6 @@
 
 #include "fixtures.h"
 #include "guest.h"
-#include "process.h"
 
 #define QUEUE		1024
 #define NO_RESULT	1234

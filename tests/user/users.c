@@ -14,7 +14,6 @@
 
 #include "guest.h"
 #include "hwt_ring.h"
-#include "process.h"
 
 #define GROUP	5000
 #define MEMBER	5001	/* of that group */
@@ -165,7 +164,7 @@ TEST_F(users, see_nothing_of_each_other)
 	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", pid, number);
 	EXPECT_EQ(0, RUN_AS(THIRD, true, look_around(_metadata, path)));
 	EXPECT_EQ(1, write(sock[0], "", 1));
-	EXPECT_EQ(0, child_status(pid));
+	EXPECT_EQ(0, child_end(pid));
 	close(fd);
 	close(sock[0]);
 	close(sock[1]);
@@ -201,19 +200,12 @@ TEST_F(users, have_wheels_of_their_own)
 
 #define OTHER_CGROUP	CGROUP "/hwt-users"
 
-static bool in_cgroup(pid_t pid, const char *name)
+static bool in_cgroup(pid_t pid, const char *line)
 {
-	char path[64], line[256];
-	bool found = false;
-	FILE *file;
+	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%d/cgroup", pid);
-	file = fopen(path, "re");
-	while (file && fgets(line, sizeof(line), file))
-		found |= !strncmp(line, "0::", 3) && !strcmp(line + 3, name);
-	if (file)
-		fclose(file);
-	return found;
+	return file_has(path, line);
 }
 
 /*
@@ -230,16 +222,16 @@ TEST_F(users, wheels_are_in_cgroups)
 	ASSERT_TRUE(until(!wheels(NULL)));
 	a = hwt_open(0);
 	EXPECT_EQ(1U, wheels(&first));
-	EXPECT_TRUE(in_cgroup(first, "/\n"));
+	EXPECT_TRUE(in_cgroup(first, "0::/\n"));
 	close(a);
 	ASSERT_TRUE(until(!wheels(NULL)));
 	ASSERT_TRUE(write_text(OTHER_CGROUP "/cgroup.procs", "0"));
 	a = hwt_open(0);
 	EXPECT_EQ(1U, wheels(&second));
-	EXPECT_TRUE(in_cgroup(second, "/hwt-users\n"));
+	EXPECT_TRUE(in_cgroup(second, "0::/hwt-users\n"));
 	c = hwt_open_private(CLOCK_MONOTONIC);
 	ASSERT_EQ(1U, private_threads(&second));
-	EXPECT_TRUE(in_cgroup(second, "/hwt-users\n"));
+	EXPECT_TRUE(in_cgroup(second, "0::/hwt-users\n"));
 	ASSERT_TRUE(write_text(CGROUP "/cgroup.procs", "0"));
 	b = hwt_open(0);
 	EXPECT_EQ(2U, wheels(NULL));

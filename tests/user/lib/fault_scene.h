@@ -231,12 +231,6 @@ static inline void scene_end(struct __test_metadata *_metadata)
 	user_whole(_metadata);
 }
 
-/* Open files and mappings hold the module, each once. */
-static inline __u64 hwt_users(void)
-{
-	return read_number("/sys/module/hwt/refcnt");
-}
-
 /* At least so many points are met, and so many of them noticed; @pid as of fault_open(). */
 static inline void scene_run(struct __test_metadata *_metadata, const struct scene *scene,
 			     pid_t pid, unsigned int hit, unsigned int failed)

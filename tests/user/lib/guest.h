@@ -45,6 +45,41 @@ static inline long read_word(const char *path, const char *word)
 	return value;
 }
 
+/* What /proc tells of a descriptor: the number behind that name; -1 if it is not there. */
+static inline long fd_number_of(const char *process, int fd, const char *name)
+{
+	char path[64], word[64];
+
+	snprintf(path, sizeof(path), "/proc/%s/fdinfo/%d", process, fd);
+	snprintf(word, sizeof(word), "%s:", name);
+	return read_word(path, word);
+}
+
+static inline long fd_number(int fd, const char *name)
+{
+	return fd_number_of("self", fd, name);
+}
+
+/* Is there a line with this text, if need be with its end? */
+static inline bool file_has(const char *path, const char *text)
+{
+	FILE *file = fopen(path, "re");
+	static char line[4096];
+	bool found = false;
+
+	while (file && fgets(line, sizeof(line), file))
+		found |= !!strstr(line, text);
+	if (file)
+		fclose(file);
+	return found;
+}
+
+/* Open files and mappings hold the module, each once. */
+static inline __u64 hwt_users(void)
+{
+	return read_number("/sys/module/hwt/refcnt");
+}
+
 /* Make a memory cgroup, for so many bytes; a process is in it that writes 0 to cgroup.procs. */
 #define CGROUP	"/sys/fs/cgroup"
 static inline bool make_group(const char *path, const char *bytes)

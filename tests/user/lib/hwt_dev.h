@@ -262,29 +262,6 @@ static inline __u64 read_number(const char *path)
 	return value;
 }
 
-/* The number behind a name that ends with a colon; -1 if it is not there. */
-static inline long fd_number_of(const char *process, int fd, const char *name)
-{
-	char path[64], line[128];
-	size_t length = strlen(name);
-	long value = -1;
-	FILE *file;
-
-	snprintf(path, sizeof(path), "/proc/%s/fdinfo/%d", process, fd);
-	file = fopen(path, "r");
-	while (file && fgets(line, sizeof(line), file))
-		if (!strncmp(line, name, length) && line[length] == ':')
-			value = atol(line + length + 1);
-	if (file)
-		fclose(file);
-	return value;
-}
-
-static inline long fd_number(int fd, const char *name)
-{
-	return fd_number_of("self", fd, name);
-}
-
 #define hwt_param(name)	read_number("/sys/module/hwt/parameters/" name)
 
 static inline bool env_is(const char *name, const char *value)

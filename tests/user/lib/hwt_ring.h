@@ -5,12 +5,9 @@
 #ifndef HWT_RING_H
 #define HWT_RING_H
 
-#include "hwt_dev.h"
+#include "process.h"
 
-#include <sched.h>
-#include <signal.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 
 /* Look once a millisecond until it is so. The value is false if it never was. */
 #define until(_condition)						\
@@ -29,33 +26,6 @@ static inline __u64 next_random(__u64 *state)
 	*state ^= *state >> 7;
 	*state ^= *state << 17;
 	return *state;
-}
-
-/* -- Children ------------------------------------------------------------ */
-
-/* Wait for the child. Returns its exit status, or the negative signal that ended it. */
-static inline int child_end(pid_t pid)
-{
-	int status;
-
-	if (waitpid(pid, &status, 0) != pid)
-		return -1000;
-	return WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
-}
-
-static inline int child_kill(pid_t pid)
-{
-	return kill(pid, SIGKILL) ? -1000 : child_end(pid);
-}
-
-/* Run the function in a child. Returns what child_end() does. */
-static inline int in_child(int (*run)(void *arg), void *arg)
-{
-	pid_t pid = fork();
-
-	if (!pid)
-		_exit(run(arg));
-	return child_end(pid);
 }
 
 /* -- Contexts ------------------------------------------------------------ */

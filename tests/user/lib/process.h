@@ -29,24 +29,29 @@ static inline int open_as(uid_t uid)
 	return fd;
 }
 
-/* Return the exit status of a child, or -1. */
-static inline int child_status(pid_t pid)
+/* Wait for the child. Returns its exit status, or the negative signal that ended it. */
+static inline int child_end(pid_t pid)
 {
 	int status;
 
-	if (pid < 0 || waitpid(pid, &status, 0) != pid || !WIFEXITED(status))
-		return -1;
-	return WEXITSTATUS(status);
+	if (waitpid(pid, &status, 0) != pid)
+		return -1000;
+	return WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-/* Evaluate an expression in a child. Return its value, 0 to 127, or -1. */
+static inline int child_kill(pid_t pid)
+{
+	return kill(pid, SIGKILL) ? -1000 : child_end(pid);
+}
+
+/* Evaluate an expression in a child. Return its value, 0 to 127, or as child_end(). */
 #define IN_CHILD(_expression)				\
 ({							\
 	pid_t _pid = fork();				\
 							\
 	if (!_pid)					\
 		_exit(_expression);			\
-	child_status(_pid);				\
+	child_end(_pid);				\
 })
 
 /* Send a descriptor, and its number here. */
