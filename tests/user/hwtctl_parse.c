@@ -48,36 +48,21 @@ static void expect_all(struct __test_metadata *_metadata, parser parse, const st
 TEST(durations)
 {
 	static const struct good good[] = {
-		{ "0", 0 },
-		{ "1", NSEC_PER_SEC },
-		{ "007", 7 * NSEC_PER_SEC },
-		{ "1.5", 1500 * NSEC_PER_MSEC },
-		{ ".5", 500 * NSEC_PER_MSEC },
-		{ "2.", 2 * NSEC_PER_SEC },
-		{ "1ns", 1 },
-		{ "1us", NSEC_PER_USEC },
-		{ "1ms", NSEC_PER_MSEC },
-		{ "1s", NSEC_PER_SEC },
-		{ "1m", MINUTE },
-		{ "1h", HOUR },
-		{ "1d", DAY },
-		{ "0.5h", 30 * MINUTE },
-		{ "1h30m", HOUR + 30 * MINUTE },
-		{ "1m1ms1m", 2 * MINUTE + NSEC_PER_MSEC },
+		{ "0", 0 }, { "1", NSEC_PER_SEC }, { "007", 7 * NSEC_PER_SEC },
+		{ "1.5", 1500 * NSEC_PER_MSEC }, { ".5", 500 * NSEC_PER_MSEC },
+		{ "2.", 2 * NSEC_PER_SEC }, { "1ns", 1 }, { "1us", NSEC_PER_USEC },
+		{ "1ms", NSEC_PER_MSEC }, { "1s", NSEC_PER_SEC }, { "1m", MINUTE },
+		{ "1h", HOUR }, { "1d", DAY }, { "0.5h", 30 * MINUTE },
+		{ "1h30m", HOUR + 30 * MINUTE }, { "1m1ms1m", 2 * MINUTE + NSEC_PER_MSEC },
 		{ "1.000000001s", NSEC_PER_SEC + 1 },
 		/* Never early: up. */
-		{ "0.1ns", 1 },
-		{ "0.0000000001", 1 },
-		{ "1.0000000000", NSEC_PER_SEC },
+		{ "0.1ns", 1 }, { "0.0000000001", 1 }, { "1.0000000000", NSEC_PER_SEC },
 		{ "0.00000000000000000000000000001d", 1 },
 		{ "0.000000000000000000000000000000", 0 },
 		{ "0.9999999999999999999999999999", NSEC_PER_SEC },
 		{ "18446744073709551614ns", HWT_NEVER - 1 },
-		{ "18446744073.709551614", HWT_NEVER - 1 },
-		{ "213503d", 213503 * DAY },
-		{ "infinity", HWT_NEVER },
-		{ "inf", HWT_NEVER },
-		{ "never", HWT_NEVER },
+		{ "18446744073.709551614", HWT_NEVER - 1 }, { "213503d", 213503 * DAY },
+		{ "infinity", HWT_NEVER }, { "inf", HWT_NEVER }, { "never", HWT_NEVER },
 		{}
 	};
 	static const char * const bad[] = {
@@ -98,10 +83,8 @@ TEST(durations)
 TEST(dates)
 {
 	static const struct good good[] = {
-		{ "@0", 0 },
-		{ "@1.5", 1500 * NSEC_PER_MSEC },
-		{ "@4102444800", 4102444800 * NSEC_PER_SEC },
-		{ "1970-01-01T00:00Z", 0 },
+		{ "@0", 0 }, { "@1.5", 1500 * NSEC_PER_MSEC },
+		{ "@4102444800", 4102444800 * NSEC_PER_SEC }, { "1970-01-01T00:00Z", 0 },
 		{ "1970-01-01T00:00:01Z", NSEC_PER_SEC },
 		{ "2000-02-29T12:34:56.789Z", 951827696789 * NSEC_PER_MSEC },
 		{ "2100-01-01T00:00:00Z", 4102444800 * NSEC_PER_SEC },
@@ -148,21 +131,11 @@ TEST(writing_times)
 		__u64 ns;
 		const char *text;
 	} times[] = {
-		{ 0, "0 ns" },
-		{ 999, "999 ns" },
-		{ 1000, "1.000 us" },
-		{ 999999, "999.999 us" },
-		{ 1000000, "1.000 ms" },
-		{ 999999999, "999.999 ms" },
-		{ NSEC_PER_SEC, "1.000 s" },
-		{ 59999999999, "59.999 s" },
-		{ MINUTE, "1m00s" },
-		{ HOUR - 1, "59m59s" },
-		{ HOUR, "1h00m00s" },
-		{ DAY - 1, "23h59m59s" },
-		{ DAY, "1d00h00m" },
-		{ HWT_NEVER - 1, "213503d23h34m" },
-		{ HWT_NEVER, "never" },
+		{ 0, "0 ns" }, { 999, "999 ns" }, { 1000, "1.000 us" },
+		{ 999999, "999.999 us" }, { 1000000, "1.000 ms" }, { 999999999, "999.999 ms" },
+		{ NSEC_PER_SEC, "1.000 s" }, { 59999999999, "59.999 s" }, { MINUTE, "1m00s" },
+		{ HOUR - 1, "59m59s" }, { HOUR, "1h00m00s" }, { DAY - 1, "23h59m59s" },
+		{ DAY, "1d00h00m" }, { HWT_NEVER - 1, "213503d23h34m" }, { HWT_NEVER, "never" },
 	};
 	char buffer[TIME_TEXT];
 	unsigned int i;

@@ -34,7 +34,6 @@ static bool be_fifo(int priority)
 struct context {
 	int	fd;
 	__u64	one_shots;	/* came */
-	__u64	last;		/* deadline of the one before */
 	struct periods periods;
 };
 
@@ -57,16 +56,9 @@ FIXTURE_VARIANT_ADD(starve, unthrottled) { "-1", true };
 /* On the wheel of the user, and on private ones: an ordinary and a real-time one. */
 static void open_context(struct __test_metadata *_metadata, struct context *ctx, int kind)
 {
-	struct hwt_setup_args setup = {
-		.size = sizeof(setup),
-		.flags = HWT_SETUP_PRIVATE,
-		.priority = kind == 2 ? HWT_PRIO_FIFO_LOW : HWT_PRIO_NORMAL,
-	};
-
 	*ctx = (struct context) { .fd = hwt_open(O_NONBLOCK) };
-	ASSERT_LE(0, ctx->fd);
-	if (kind)
-		ASSERT_EQ(0, hwt_call(ctx->fd, HWT_IOC_SETUP, &setup));
+	ASSERT_EQ(0, hwt_with(ctx->fd, SETUP, setup, .flags = kind ? HWT_SETUP_PRIVATE : 0,
+			      .priority = kind == 2 ? HWT_PRIO_FIFO_LOW : HWT_PRIO_NORMAL));
 }
 
 FIXTURE_SETUP(starve)
@@ -123,34 +115,21 @@ static void hog(const bool *stop, int cpu)
 	_exit(0);
 }
 
-static void reap(struct __test_metadata *_metadata, struct context *ctx)
+static void reap_until(struct __test_metadata *_metadata, struct context *ctx, __u64 count)
 {
 	struct hwt_event event;
 
-	while (hwt_read(ctx->fd, &event, 1) == 1) {
+	while (ctx->one_shots < count) {
+		ASSERT_EQ(1, hwt_next(ctx->fd, &event));
 		EXPECT_LE(event.deadline_ns, event.fired_ns);
-		EXPECT_LE(event.fired_ns, now_ns());
 		if (event.user_data == PERIODIC) {
 			periods_add(&ctx->periods, &event);
 			continue;
 		}
-		EXPECT_EQ(ctx->one_shots, event.user_data);
+		/* One after the other: their deadlines are in that order. */
+		EXPECT_EQ(ctx->one_shots++, event.user_data);
 		EXPECT_EQ(ctx->periods.first + event.user_data * STEP, event.deadline_ns);
-		EXPECT_LE(ctx->last, event.deadline_ns);
-		ctx->last = event.deadline_ns;
-		ctx->one_shots++;
 	}
-}
-
-static void reap_until(struct __test_metadata *_metadata, struct context *ctx, __u64 count)
-{
-	__u64 end = now_ns() + PATIENCE_MS * MSEC;
-
-	while (ctx->one_shots < count && now_ns() < end) {
-		hwt_wait(ctx->fd, 1000);
-		reap(_metadata, ctx);
-	}
-	EXPECT_EQ(count, ctx->one_shots);
 }
 
 /* All of them come now, and a new one as ever. */

@@ -43,19 +43,21 @@ FIXTURE_TEARDOWN(elsewhere)
 	close(self->fd);
 }
 
-/* A context on the clock, in the namespace. */
-static int open_inside(clockid_t clock)
+/* Is a rounded up to a tick, somewhere, b? */
+static bool is_rounded(__u64 a, __u64 b, __u64 tick)
 {
-	return clock == CLOCK_MONOTONIC ? hwt_open(O_NONBLOCK) : hwt_open_private(clock);
+	return b >= a && b < a + tick;
 }
 
-static void inside(struct __test_metadata *_metadata, clockid_t clock, __u64 expected)
+/* @id was scheduled outside. */
+static void inside(struct __test_metadata *_metadata, int fd, clockid_t clock, __u64 expected,
+		   __u64 id, __u64 outside)
 {
-	int fd = open_inside(clock);
+	struct hwt_list_entry entry;
 	struct hwt_info_args info;
-	__u64 now, deadline, id;
 	struct hwt_event event;
 	struct hwt_get_args get;
+	__u64 now, deadline;
 
 	/* Is this really another time? */
 	now = clock_ns(clock);
@@ -64,7 +66,16 @@ static void inside(struct __test_metadata *_metadata, clockid_t clock, __u64 exp
 	EXPECT_LE(now, info.now_ns);
 	EXPECT_GE(clock_ns(clock), info.now_ns);
 
-	deadline = now + 100 * MSEC;
+	/* The same instant, by its own clock. */
+	EXPECT_EQ(0, hwt_get(fd, id, &get));
+	EXPECT_EQ(outside, get.deadline_ns);
+	EXPECT_EQ(1, hwt_entries(fd, &entry, 1));
+	EXPECT_EQ(outside, entry.deadline_ns);
+	EXPECT_EQ(1, hwt_next(fd, &event));
+	EXPECT_EQ(outside, event.deadline_ns);
+	EXPECT_LE(outside, event.fired_ns);
+
+	deadline = clock_ns(clock) + 100 * MSEC;
 	EXPECT_EQ(0, hwt_add(fd, HWT_ARM_ABSOLUTE, deadline, 0, &id));
 	EXPECT_EQ(0, hwt_get(fd, id, &get));
 	EXPECT_LE(deadline, get.deadline_ns);
@@ -96,7 +107,7 @@ static void inside(struct __test_metadata *_metadata, clockid_t clock, __u64 exp
 }
 
 /* A rate that began at zero: its deadlines are multiples of the period here, not outside. */
-static void rate_inside(struct __test_metadata *_metadata, clockid_t clock)
+static void rate_inside(struct __test_metadata *_metadata, int fd, clockid_t clock)
 {
 	struct hwt_schedule_args args = {
 		.size = sizeof(args),
@@ -104,10 +115,10 @@ static void rate_inside(struct __test_metadata *_metadata, clockid_t clock)
 		.mode = HWT_MODE_FIXED_RATE,
 		.period_ns = 70 * MSEC,	/* does not divide the offsets */
 	};
-	int fd = open_inside(clock), i;
 	struct hwt_info_args info;
 	struct hwt_event event;
 	__u64 deadline;
+	int i;
 
 	EXPECT_EQ(0, hwt_info(fd, &info));
 	EXPECT_EQ(0, hwt_call(fd, HWT_IOC_SCHEDULE, &args));
@@ -125,52 +136,23 @@ static void rate_inside(struct __test_metadata *_metadata, clockid_t clock)
 /* The first child is in the new namespace. */
 TEST_F(elsewhere, own_time)
 {
-	__u64 expected = clock_ns(variant->clock) + variant->offset * SEC;
+	__u64 ahead = variant->offset * SEC, now = clock_ns(variant->clock), id;
+	struct hwt_get_args get;
 
-	EXPECT_EQ(0, IN_CHILD((inside(_metadata, variant->clock, expected), !_metadata->passed)));
+	ASSERT_EQ(0, hwt_add(self->fd, HWT_ARM_ABSOLUTE, now + 100 * MSEC, 0, &id));
+	ASSERT_EQ(0, hwt_get(self->fd, id, &get));
+	EXPECT_TRUE(is_rounded(now + 100 * MSEC, get.deadline_ns, self->tick));
+	EXPECT_EQ(0, IN_CHILD((inside(_metadata, self->fd, variant->clock, now + ahead, id,
+				      get.deadline_ns + ahead), !_metadata->passed)));
 }
 
 TEST_F(elsewhere, own_phase)
 {
-	EXPECT_EQ(0, IN_CHILD((rate_inside(_metadata, variant->clock), !_metadata->passed)));
+	EXPECT_EQ(0, IN_CHILD((rate_inside(_metadata, self->fd, variant->clock),
+			      !_metadata->passed)));
 }
 
-/* -- Contexts and rings that were made outside ------------------------------- */
-
-/* Is a rounded up to a tick, somewhere, b? */
-static bool is_rounded(__u64 a, __u64 b, __u64 tick)
-{
-	return b >= a && b < a + tick;
-}
-
-/* What was scheduled outside, seen from inside: the same instant, by its own clock. */
-static int shared_inside(int fd, __u64 id, __u64 deadline)
-{
-	struct hwt_list_entry entry;
-	struct hwt_get_args get;
-	struct hwt_event event;
-
-	if (hwt_get(fd, id, &get) || get.deadline_ns != deadline)
-		return 1;
-	if (hwt_entries(fd, &entry, 1) != 1 || entry.deadline_ns != deadline)
-		return 2;
-	if (hwt_next(fd, &event) != 1 || event.id != id || event.deadline_ns != deadline ||
-	    event.fired_ns < deadline)
-		return 3;
-	return 0;
-}
-
-TEST_F(elsewhere, one_context_for_both)
-{
-	__u64 deadline = clock_ns(variant->clock) + 100 * MSEC, id;
-	struct hwt_get_args get;
-
-	ASSERT_EQ(0, hwt_add(self->fd, HWT_ARM_ABSOLUTE, deadline, 0, &id));
-	ASSERT_EQ(0, hwt_get(self->fd, id, &get));
-	EXPECT_TRUE(is_rounded(deadline, get.deadline_ns, self->tick));
-	EXPECT_EQ(0, IN_CHILD(shared_inside(self->fd, id,
-					    get.deadline_ns + variant->offset * SEC)));
-}
+/* -- Rings ----------------------------------------------------------------- */
 
 /* Rings are in the time of who made them, whoever uses them; the ioctls in the caller's. */
 static int ring_inside(struct ring *ring, clockid_t clock, __s64 ahead, __u64 tick)
