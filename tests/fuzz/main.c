@@ -7,8 +7,8 @@
  *
  * Each program is printed before it is carried out, so that after a crash it is what the log ends
  * with ("run " and the program, which can be given to make fuzz). What reaches something new is
- * kept, made as short as it can be, and printed ("new "). In the end those that together
- * reach everything that was reached are printed ("corpus "): for corpus/.
+ * kept, made as short as it can be, and printed ("new "). In the end all that were kept, which
+ * together reach everything that was reached, are printed ("corpus "): for corpus/.
  */
 #include "fuzz.h"
 
@@ -18,8 +18,6 @@
 
 struct entry {
 	struct program	program;
-	uint32_t	*features;
-	unsigned int	n;
 	uint64_t	ns;
 };
 
@@ -119,15 +117,16 @@ static unsigned int bit(uint32_t feature)
 	return 1U << (feature & 3);
 }
 
-static void mark(const uint32_t *list, unsigned int n)
+/* What the last execution has reached. */
+static void mark(void)
 {
 	unsigned int i;
 
-	for (i = 0; i < n; i++) {
-		uint8_t *edge = &seen[list[i] >> 2];
+	for (i = 0; i < features_n; i++) {
+		uint8_t *edge = &seen[features[i] >> 2];
 
 		edges += !*edge;
-		*edge |= bit(list[i]);
+		*edge |= bit(features[i]);
 	}
 }
 
@@ -161,21 +160,6 @@ static void shorten(struct program *program, const uint32_t *wanted, unsigned in
 	}
 }
 
-/* The features of the last execution go with it. */
-static struct entry *keep(const struct program *program, uint64_t ns)
-{
-	struct entry *entry = &corpus[corpus_n++];
-
-	entry->program = *program;
-	entry->ns = ns;
-	entry->n = features_n;
-	entry->features = malloc((features_n + 1) * sizeof(uint32_t));
-	if (!entry->features)
-		die("no memory");
-	memcpy(entry->features, features, features_n * sizeof(uint32_t));
-	return entry;
-}
-
 /* Keeps it if it reaches something new; @known: it is of a corpus, and short already. */
 static void try_program(const struct program *program, bool known)
 {
@@ -191,8 +175,9 @@ static void try_program(const struct program *program, bool known)
 			wanted[n++] = features[i];
 	if (!n || corpus_n == CORPUS_MAX)
 		return;
-	entry = keep(program, ns);
-	mark(entry->features, entry->n);
+	entry = &corpus[corpus_n++];
+	*entry = (struct entry) { *program, ns };
+	mark();
 	if (known)
 		return;
 	/* If it was luck, a matter of time: it may be again, and stays as it is. */
@@ -233,38 +218,6 @@ static unsigned int replay_file(const char *path)
 		die(path);
 	fclose(file);
 	return replay(text);
-}
-
-/* How many of an entry's edges are still to be reached, however often they were taken. */
-static unsigned int gain(const struct entry *entry)
-{
-	unsigned int i, n = 0;
-
-	for (i = 0; i < entry->n; i++)
-		n += !seen[entry->features[i] >> 2];
-	return n;
-}
-
-/* Those that together reach all of it: of what is left always the one that adds most. */
-static void print_corpus(void)
-{
-	unsigned int i, best, most;
-
-	memset(seen, 0, sizeof(seen));
-	for (;;) {
-		for (most = 0, best = 0, i = 0; i < corpus_n; i++) {
-			unsigned int n = gain(&corpus[i]);
-
-			if (n > most) {
-				most = n;
-				best = i;
-			}
-		}
-		if (!most)
-			return;
-		mark(corpus[best].features, corpus[best].n);
-		print_program("corpus ", &corpus[best].program);
-	}
 }
 
 /* One that has a call of that kind, if it is found soon. */
@@ -387,7 +340,8 @@ int main(int __attribute__((unused)) argc, char **argv)
 		print_state();
 		fuzz(&random, seconds);
 		print_state();
-		print_corpus();
+		for (i = 0; i < corpus_n; i++)
+			print_program("corpus ", &corpus[i].program);
 	}
 	printf("fuzz: nothing found\n");
 	return 0;

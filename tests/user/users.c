@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 
 #include "guest.h"
-#include "hwt_ring.h"
+#include "ioctls.h"
 
 #define GROUP	5000
 #define MEMBER	5001	/* of that group */
@@ -65,32 +65,25 @@ static void open_fails(struct __test_metadata *_metadata)
 /* Some of everything; nothing but open() asks who it is. */
 static void use_all(struct __test_metadata *_metadata)
 {
-	int fd = hwt_open(O_NONBLOCK), own = hwt_open_private(CLOCK_BOOTTIME);
-	struct hwt_list_entry entries[4];
-	struct hwt_info_args info;
-	struct hwt_get_args get;
 	struct hwt_event event;
-	struct ring ring;
-	__u64 id;
+	union ioctl_args args;
+	unsigned int i;
+	int fd;
 
-	EXPECT_EQ(0, hwt_info(fd, &info));
-	EXPECT_EQ(0, hwt_add_periodic(own, HWT_MODE_FIXED_DELAY, 0, MSEC, 2, &id));
-	EXPECT_EQ(1, hwt_next(own, &event));
-	EXPECT_EQ(id, event.id);
-	EXPECT_LE(1, hwt_stop(own));
+	for (i = 0; i < ARRAY_SIZE(ioctls); i++) {
+		struct ring ring = {};
 
-	EXPECT_EQ(0, hwt_add(fd, 0, HOUR, 1, &id));
-	EXPECT_EQ(HWT_STATE_PENDING, hwt_move(fd, id, 0, 2 * HOUR));
-	EXPECT_EQ(0, hwt_get(fd, id, &get));
-	EXPECT_EQ(1, hwt_entries(fd, entries, 4));
-	EXPECT_EQ(HWT_STATE_PENDING, hwt_del(fd, id));
-	EXPECT_EQ(0ULL, hwt_timeouts(fd));
-
-	EXPECT_LE(0, ring_open(&ring, 8, 8));
-	EXPECT_TRUE(ring_push(&ring, op_schedule(MSEC, 0)));
-	EXPECT_EQ(1, ring_enter(&ring, 1, 1, PATIENCE_MS * MSEC));
-	EXPECT_EQ(0, ring.ops[0].result);
-	EXPECT_EQ(1U, ring_unread(&ring));
+		fd = hwt_open(0);
+		ioctl_prepare(_metadata, &ioctls[i], fd, &ring, &args);
+		EXPECT_EQ(0, hwt_call(fd, ioctls[i].request, &args))
+			TH_LOG("%s", ioctls[i].name);
+		ring_unmap(&ring);
+		close(fd);
+	}
+	fd = hwt_open_private(CLOCK_BOOTTIME);
+	EXPECT_EQ(0, hwt_add_periodic(fd, HWT_MODE_FIXED_DELAY, 0, MSEC, 2, NULL));
+	EXPECT_EQ(1, hwt_next(fd, &event));
+	close(fd);
 }
 
 TEST_F(users, of_the_group)
