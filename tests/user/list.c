@@ -264,20 +264,20 @@ TEST_F_TIMEOUT(ctx, while_others_come_and_go, 120)
 		/* The others, at most once each. */
 		qsort(entries, n, sizeof(entries[0]), by_id);
 		for (i = 0, kept = 0; i < n; i++) {
-			odd += i && entries[i].id == entries[i - 1].id;
-			if (entries[i].user_data < COUNT) {
-				entries[kept++] = entries[i];
-				continue;
+			const struct hwt_list_entry *e = &entries[i];
+
+			odd += i && e->id == e[-1].id;
+			if (e->user_data < COUNT) {
+				kept++;
+				odd += e->id != ids[e->user_data] ||
+				       e->mode != KIND(e->user_data)->mode;
+			} else {
+				strangers++;
+				odd += e->mode || e->period_ns || e->state != HWT_STATE_PENDING ||
+				       e->remaining_ns > HOUR + SEC;
 			}
-			strangers++;
-			odd += entries[i].mode || entries[i].period_ns ||
-			       entries[i].state != HWT_STATE_PENDING ||
-			       entries[i].remaining_ns > HOUR + SEC;
 		}
 		EXPECT_EQ(total, kept);
-		for (i = 0; i < (int)kept; i++)
-			odd += entries[i].id != ids[entries[i].user_data] ||
-			       entries[i].mode != KIND(entries[i].user_data)->mode;
 	}
 	over = true;
 	pthread_join(thread, NULL);

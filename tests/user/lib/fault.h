@@ -82,19 +82,10 @@ static inline bool fault_disarm(int nth)
 	return hit;
 }
 
-/* Of the first points: what became of the call, one character each; '-': it had no such. */
-#define FAULT_STORY	200
-
 struct fault_count {
 	unsigned int hit;	/* points that were made to fail */
 	unsigned int failed;	/* calls that have failed for it */
-	char story[FAULT_STORY + 1];
 };
-
-static inline char fault_letter(int ret)
-{
-	return !ret ? '.' : ret == -ENOMEM ? 'M' : ret == -EFAULT ? 'F' : '?';
-}
 
 /**
  * struct fault_call - what is called again and again
@@ -134,8 +125,6 @@ static inline void fault_pass(struct __test_metadata *_metadata, int nth,
 		misses = hit ? 0 : misses + 1;
 		count->hit += hit;
 		count->failed += hit && ret < 0;
-		if (strlen(count->story) < FAULT_STORY)
-			count->story[strlen(count->story)] = hit ? fault_letter(ret) : '-';
 		if (!hit)
 			EXPECT_EQ(0, ret);
 		call->check(_metadata, arg, ret, hit);
@@ -151,16 +140,13 @@ static inline void fault_pass(struct __test_metadata *_metadata, int nth,
 static inline struct fault_count each_fault(struct __test_metadata *_metadata,
 					    const struct fault_call *call, void *arg)
 {
-	unsigned int pass = 0, before = 0;
 	struct fault_count count = {};
+	unsigned int pass = 0;
 	int nth = fault_open(call->pid);
 
 	ASSERT_LE(0, nth);
 	do {
-		memset(count.story, 0, sizeof(count.story));
 		fault_pass(_metadata, nth, call, arg, &count);
-		TH_LOG("%u points: %s", count.hit - before, count.story);
-		before = count.hit;
 	} while (++pass < call->passes && _metadata->passed);
 	TH_LOG("%u points, %u calls failed", count.hit, count.failed);
 	close(nth);
