@@ -463,9 +463,8 @@ static void check_first(struct __test_metadata *_metadata, void *arg, int ret, u
 	(void)hit;
 	state_take(_metadata, env->fd, &env->after);
 	nothing = ret && !env->after.stats.scheduled;
-	EXPECT_EQ(nothing ? 0 : -EBUSY, call_setup(env)) {
+	EXPECT_EQ(nothing ? 0 : -EBUSY, call_setup(env))
 		TH_LOG("after %d", ret);
-	}
 }
 
 TEST_F_TIMEOUT(limited, call_that_fails_is_none, 300)

@@ -67,9 +67,8 @@ static const char *left(void)
 /* Some of it goes by RCU, and a moment later. */
 static void nothing_left(struct __test_metadata *_metadata)
 {
-	EXPECT_TRUE(until(!left())) {
+	EXPECT_TRUE(until(!left()))
 		TH_LOG("%s", left());
-	}
 }
 
 static void works(struct __test_metadata *_metadata)
@@ -234,9 +233,8 @@ static void check_open(struct __test_metadata *_metadata, void *arg, int ret, un
 {
 	(void)arg;
 	/* The name is copied, too; no thread is EAGAIN. */
-	EXPECT_TRUE(!ret || (hit && (ret == -ENOMEM || ret == -EFAULT || ret == -EAGAIN))) {
+	EXPECT_TRUE(!ret || (hit && (ret == -ENOMEM || ret == -EFAULT || ret == -EAGAIN)))
 		TH_LOG("%d", ret);
-	}
 	if (!ret) {
 		EXPECT_LT(0, hwt_users());
 		close(opened);

@@ -155,9 +155,8 @@ TEST_F_TIMEOUT(tty, live_view_of_many, 60)
 	EXPECT_EQ(0, end(&self->terminal));
 	first = strstr(self->terminal.said, "hwtctl_tty");
 	ASSERT_NE(NULL, first);
-	EXPECT_EQ(0, strncmp(first, "hwtctl_tty   mono      19 ", 26)) {
+	EXPECT_EQ(0, strncmp(first, "hwtctl_tty   mono      19 ", 26))
 		TH_LOG("%.40s", first);
-	}
 	for (i = 0; i < 20; i++)
 		close(fds[i]);
 }

@@ -52,7 +52,6 @@ FIXTURE_SETUP(poison)
 	ASSERT_TRUE(file_has("/proc/cmdline", "slub_debug=P"));
 	ASSERT_TRUE(file_has("/proc/cmdline", "page_poison=1"));
 	self->fd = hwt_open(O_NONBLOCK);
-	ASSERT_LE(0, self->fd);
 	ASSERT_EQ(0, hwt_add(self->fd, 0, HOUR, 1, NULL));
 	ASSERT_EQ(0, hwt_add_periodic(self->fd, HWT_MODE_FIXED_RATE, HOUR, HOUR, 2, NULL));
 }

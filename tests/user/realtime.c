@@ -81,7 +81,6 @@ FIXTURE_SETUP(real)
 {
 	home = real_ns() - now_ns();
 	self->fd = hwt_open(O_NONBLOCK);
-	ASSERT_LE(0, self->fd);
 	ASSERT_EQ(0, hwt_private(self->fd, CLOCK_REALTIME, HWT_SETUP_TELL_CLOCK_SET));
 }
 

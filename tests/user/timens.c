@@ -31,7 +31,6 @@ FIXTURE_SETUP(elsewhere)
 	struct hwt_info_args info;
 
 	self->fd = hwt_open_private(variant->clock);
-	ASSERT_LE(0, self->fd);
 	ASSERT_EQ(0, hwt_info(self->fd, &info));
 	self->tick = info.tick_ns;
 	/* No SKIP() here: the harness of 6.1 goes on with the test after it. */

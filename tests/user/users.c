@@ -250,9 +250,8 @@ TEST_F(users, change_no_parameter)
 		ASSERT_EQ(0, fstatat(dirfd(dir), entry->d_name, &st, 0));
 		EXPECT_EQ(0U, st.st_uid);
 		EXPECT_EQ(strcmp(entry->d_name, "slow_callback_us") ? 0444U : 0644U,
-			  st.st_mode & 07777) {
+			  st.st_mode & 07777)
 			TH_LOG("%s", entry->d_name);
-		}
 		n++;
 	}
 	closedir(dir);

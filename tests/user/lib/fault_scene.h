@@ -115,9 +115,8 @@ static inline void scene_check(struct __test_metadata *_metadata, void *arg, int
 		return;
 	}
 	EXPECT_LT(0U, hit);
-	EXPECT_TRUE(ret == -ENOMEM || ret == -EFAULT || (scene->any && ret != -EPROTO)) {
+	EXPECT_TRUE(ret == -ENOMEM || ret == -EFAULT || (scene->any && ret != -EPROTO))
 		TH_LOG("%d", ret);
-	}
 	if (!same && ret == -EFAULT && scene->done(env)) {
 		EXPECT_EQ(scene->again, scene->call(env));
 		return;

@@ -25,9 +25,8 @@ static inline void user_whole(struct __test_metadata *_metadata)
 		fd[i] = hwt_open(0);
 		ASSERT_LE(0, fd[i]);
 		ret = hwt_setup(fd[i], CLOCK_MONOTONIC);
-		EXPECT_EQ(i < wheels ? 0 : -ENOSPC, ret) {
+		EXPECT_EQ(i < wheels ? 0 : -ENOSPC, ret)
 			TH_LOG("wheel %u of %u", i, wheels);
-		}
 	}
 	do {
 		ret = hwt_add(fd[0], 0, HOUR, 0, NULL);
