@@ -78,28 +78,20 @@ static void a_full_node(struct __test_metadata *_metadata, struct env *env)
 
 /* -- The calls ------------------------------------------------------------- */
 
-static int call_info(struct env *env)
-{
-	struct hwt_info_args info;
-	int ret = hwt_info(env->fd, &info);
-
-	return ret ? ret : info.tick_ns == env->before.info.tick_ns ? 0 : -EPROTO;
-}
-
-static int call_stats(struct env *env)
+static int call_ask(struct env *env)
 {
 	struct hwt_stats_args stats;
-	int ret = hwt_stats(env->fd, &stats);
-
-	return ret ? ret : memcmp(&stats, &env->before.stats, sizeof(stats)) ? -EPROTO : 0;
-}
-
-static int call_get(struct env *env)
-{
+	struct hwt_info_args info;
 	struct hwt_get_args get;
-	int ret = hwt_get(env->fd, env->periodic, &get);
+	int ret;
 
-	return ret ? ret : get.state == HWT_STATE_PENDING && get.user_data == 2 ? 0 : -EPROTO;
+	ret = hwt_info(env->fd, &info) ?: hwt_stats(env->fd, &stats) ?:
+	      hwt_get(env->fd, env->periodic, &get);
+	if (ret)
+		return ret;
+	return info.tick_ns == env->before.info.tick_ns &&
+	       !memcmp(&stats, &env->before.stats, sizeof(stats)) &&
+	       get.state == HWT_STATE_PENDING && get.user_data == 2 ? 0 : -EPROTO;
 }
 
 /* One that is cut short goes on with the next call. */
@@ -367,40 +359,10 @@ static bool done_ops(const struct env *env)
 	       env->after.stats.cancelled == env->before.stats.cancelled;
 }
 
-/* A modify, a cancel and a get allocate nothing; then wait for what has been moved. */
-static int call_enter_wait(struct env *env)
-{
-	struct ring *ring = &env->ring;
-	long ret;
-
-	if (ring_op_head(ring) == ring->shared->op_tail) {
-		first = ring->shared->op_tail;
-		ring_push(ring, op_modify(env->pending, 0));
-		ring_push(ring, op_get(env->periodic));
-	}
-	/* One was there before. */
-	ret = ring_enter(ring, 2, 2, PATIENCE_MS * MSEC);
-	return ret < 0 ? ret : ret == 2 ? 0 : -EPROTO;
-}
-
-static bool done_enter_wait(const struct env *env)
-{
-	const struct ring *ring = &env->ring;
-
-	return ring_op_head(ring) == first + 2 &&
-	       ring->ops[first & ring->op_mask].result == HWT_STATE_PENDING &&
-	       ring->ops[(first + 1) & ring->op_mask].result == HWT_STATE_PENDING &&
-	       ring_unread(ring) == 2 && ring->events[1].id == env->pending &&
-	       !state_find(&env->after, env->pending) &&
-	       env->after.stats.read == env->before.stats.read + 1;
-}
-
 /* -- All of them ------------------------------------------------------------ */
 
-/* A copy in, a copy out. */
-FIXTURE_VARIANT_ADD(scene, info) { 2, 2, { some, call_info, unchanged, .any = false } };
-FIXTURE_VARIANT_ADD(scene, stats) { 2, 2, { some, call_stats, unchanged, .any = false } };
-FIXTURE_VARIANT_ADD(scene, get) { 2, 2, { some, call_get, unchanged, .any = false } };
+/* A copy in, a copy out, three times. */
+FIXTURE_VARIANT_ADD(scene, ask) { 6, 6, { some, call_ask, unchanged, .any = false } };
 /* Two pages of entries: a fault with the second is no error, the call ends early. */
 FIXTURE_VARIANT_ADD(scene, list) { 5, 3, { a_full_node, call_list, unchanged, .any = false } };
 FIXTURE_VARIANT_ADD(scene, setup) { 10, 6, { empty, call_setup, done_setup, .again = -EBUSY } };
@@ -439,9 +401,6 @@ FIXTURE_VARIANT_ADD(scene, mmap) { 2, 2, { some_and_rings, call_mmap, unchanged,
  * copy of the answer, behind them, is not always met.
  */
 FIXTURE_VARIANT_ADD(scene, enter) { 5, 1, { mapped_rings, call_enter, done_ops, .any = false } };
-FIXTURE_VARIANT_ADD(scene, enter_wait) {
-	2, 2, { mapped_rings, call_enter_wait, done_enter_wait, .any = false },
-};
 
 /* -- The thread that makes threads ------------------------------------------- */
 

@@ -2,7 +2,7 @@
 /*
  * The command of io_uring that arms a timeout, with each allocation of it made to fail once, those
  * of io_uring among them: in the task that submits, and in the worker that io_uring leaves it to.
- * To modify and to cancel allocates nothing.
+ * To modify and to cancel allocates nothing; for the table of timeouts see fault_ioctl.c.
  *
  * Each command completes once. One that fails has changed nothing, and works right afterwards:
  * its name is free. At the end the user can have as many timeouts as ever.
@@ -18,7 +18,6 @@
 
 #include "fault_scene.h"
 
-#define MANY		64	/* as many as one node of the table has room for */
 #define OLD_NAME	5	/* of the command that is outstanding before */
 #define NEW_NAME	7
 
@@ -135,16 +134,6 @@ static void commands(struct __test_metadata *_metadata, struct env *env)
 	ASSERT_EQ(1, outstanding);
 }
 
-/* The next one needs a new node of the table. */
-static void a_full_node(struct __test_metadata *_metadata, struct env *env)
-{
-	unsigned int i;
-
-	commands(_metadata, env);
-	for (i = 4; i < MANY; i++)
-		ASSERT_EQ(0, hwt_arm(env->fd, NULL, .time_ns = HOUR, .id = 1000 + i));
-}
-
 /* -- The calls --------------------------------------------------------------- */
 
 static int call_arm_with(struct env *env, unsigned int sqe_flags)
@@ -200,19 +189,14 @@ FIXTURE(uring) { };
 FIXTURE_VARIANT(uring) {
 	unsigned int hit, failed;
 	bool worker;		/* its points count */
-	void (*populate)(struct __test_metadata *_metadata, struct env *env);
 	int (*call)(struct env *env);
 	bool (*done)(const struct env *env);
 };
 
-FIXTURE_VARIANT_ADD(uring, arm) { 2, 1, false, commands, call_arm, done_arm };
-FIXTURE_VARIANT_ADD(uring, arm_node) { 3, 1, false, a_full_node, call_arm, done_arm };
-FIXTURE_VARIANT_ADD(uring, arm_due) { 1, 1, false, commands, call_due, done_due };
-FIXTURE_VARIANT_ADD(uring, arm_async) { 1, 0, false, commands, call_arm_async, done_arm };
-FIXTURE_VARIANT_ADD(uring, worker_arms) { 1, 1, true, commands, call_arm_async, done_arm };
-FIXTURE_VARIANT_ADD(uring, worker_node) {
-	2, 1, true, a_full_node, call_arm_async, done_arm,
-};
+FIXTURE_VARIANT_ADD(uring, arm) { 2, 1, false, call_arm, done_arm };
+FIXTURE_VARIANT_ADD(uring, arm_due) { 1, 1, false, call_due, done_due };
+FIXTURE_VARIANT_ADD(uring, arm_async) { 1, 0, false, call_arm_async, done_arm };
+FIXTURE_VARIANT_ADD(uring, worker_arms) { 1, 1, true, call_arm_async, done_arm };
 
 FIXTURE_SETUP(uring)
 {
@@ -234,7 +218,7 @@ TEST_F_TIMEOUT(uring, each_point, 400)
 	pid_t worker = 0;
 
 	scene = (struct scene) {
-		.populate = variant->populate,
+		.populate = commands,
 		.call = variant->call,
 		.done = variant->done,
 		.any = true,

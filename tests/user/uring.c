@@ -307,6 +307,7 @@ TEST_F(ring, errors)
 		{ ENOTTY, HWT_URING_CANCEL + 1, 0, 0, 2, 1, 0 },
 		{ ENOTTY, HWT_IOC_SCHEDULE, 0, 0, 2, 0, 0 },
 	};
+	int plain = hwt_open(O_NONBLOCK), reader = open(HWT_DEV, O_RDONLY | O_CLOEXEC);
 	struct uring *uring = &self->uring;
 	struct io_uring_sqe *sqe;
 	unsigned int i;
@@ -319,6 +320,13 @@ TEST_F(ring, errors)
 		EXPECT_EQ(-bad[i].error, uring_do(uring, bad[i].name))
 			TH_LOG("number %u", i);
 	}
+	/* Without keys, and by a descriptor for reading. */
+	uring_arm(uring, plain, 2, 0, 0);
+	EXPECT_EQ(-EINVAL, uring_do(uring, 2));
+	uring_arm(uring, reader, 2, 0, 0);
+	EXPECT_EQ(-EBADF, uring_do(uring, 2));
+	close(plain);
+	close(reader);
 	/* None of it did anything. */
 	EXPECT_TRUE(stats_are(self->fd, .timeouts = 1, .pending = 1, .scheduled = 1));
 	EXPECT_TRUE(uring_empty(uring));
@@ -391,18 +399,6 @@ TEST_F(ring, beside_timeouts_with_events)
 	ASSERT_TRUE(uring_hold(&self->uring, self->fd, 8));
 	EXPECT_EQ(HWT_STATE_PENDING, hwt_key(self->fd, 0, 0, 8));
 	EXPECT_EQ(0, uring_do(&self->uring, 8));
-}
-
-TEST_F(ring, only_with_keys_and_for_writing)
-{
-	int plain = hwt_open(O_NONBLOCK), reader = open(HWT_DEV, O_RDONLY | O_CLOEXEC);
-
-	uring_arm(&self->uring, plain, 1, 0, 0);
-	EXPECT_EQ(-EINVAL, uring_do(&self->uring, 1));
-	uring_arm(&self->uring, reader, 1, 0, 0);
-	EXPECT_EQ(-EBADF, uring_do(&self->uring, 1));
-	close(plain);
-	close(reader);
 }
 
 TEST_F(ring, stop_ends_them)
@@ -546,7 +542,7 @@ TEST_F_TIMEOUT(ring, closed_while_others_cancel_and_stop, 120)
 	for (round = 0; round < 20; round++) {
 		ASSERT_EQ(0, pthread_create(&thread, NULL, cancel_all, &self->fd));
 		for (i = 0; i < 500; i++)
-			uring_arm(&self->uring, self->fd, i, 0, i % 8 * MSEC);
+			uring_arm(&self->uring, self->fd, i, 0, i < 2 ? HOUR : i % 8 * MSEC);
 		uring_submit(&self->uring);
 		uring_exit(&self->uring);
 		ASSERT_EQ(0, uring_init(&self->uring, variant->flags, variant->sqe_flags));
@@ -564,23 +560,6 @@ TEST_F_TIMEOUT(ring, closed_while_others_cancel_and_stop, 120)
 	uring_exit(&self->uring);
 	EXPECT_TRUE(until(hwt_timeouts(self->fd) == 0));
 	ASSERT_EQ(0, uring_init(&self->uring, variant->flags, variant->sqe_flags));
-}
-
-TEST_F(ring, closed_with_some_outstanding)
-{
-	/* A page of lockdep's for each. */
-	int n = expecting && variant->flags & IORING_SETUP_SINGLE_ISSUER ? 4 : 1000, i;
-
-	for (i = 0; i < n; i++)
-		uring_arm(&self->uring, self->fd, i, 0, HOUR);
-	uring_submit(&self->uring);
-	ASSERT_TRUE(until(hwt_timeouts(self->fd) == (__u64)n));
-	uring_exit(&self->uring);
-	EXPECT_TRUE(until(hwt_timeouts(self->fd) == 0));
-	ASSERT_EQ(0, uring_init(&self->uring, variant->flags, variant->sqe_flags));
-	/* The descriptor is as good as before, and the names are free. */
-	uring_arm(&self->uring, self->fd, 1, 0, 0);
-	EXPECT_EQ(0, uring_do(&self->uring, 1));
 }
 
 TEST_F(ring, descriptor_closed_while_armed)
