@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * HWT_IOC_LIST: all timeouts of a context, exactly once, as they are. For saving and
- * restoring by it see lib_basic.c.
+ * restoring by it see lib_basic.c, for overruns periodic.c.
  *
  * hwt-test: shared
  * hwt-test: timeout 180
@@ -189,27 +189,6 @@ TEST_F(ctx, says_the_same_as_get)
 			EXPECT_LE(e->remaining_ns, e->deadline_ns - before);
 			EXPECT_GE(e->remaining_ns, e->deadline_ns - after);
 		}
-	}
-}
-
-/* Overruns, of an event that was not read, and of one that was. */
-TEST_F(ctx, overruns)
-{
-	struct hwt_get_args before, after;
-	struct hwt_event event;
-	__u64 id;
-	int i;
-
-	ASSERT_EQ(0, hwt_add_periodic(self->fd, HWT_MODE_FIXED_RATE, 0, 20 * MSEC, 3, &id));
-	for (i = 0; i < 2; i++) {
-		ASSERT_TRUE(until(!hwt_get(self->fd, id, &before) && before.overruns));
-		ASSERT_EQ(1, list_all(self->fd, entries, 2, 1));
-		ASSERT_EQ(0, hwt_get(self->fd, id, &after));
-		EXPECT_LE(before.overruns, entries[0].overruns);
-		EXPECT_GE(after.overruns, entries[0].overruns);
-		EXPECT_LE(before.deadline_ns, entries[0].deadline_ns);
-		EXPECT_GE(after.deadline_ns, entries[0].deadline_ns);
-		ASSERT_EQ(1, hwt_next(self->fd, &event));
 	}
 }
 

@@ -349,9 +349,7 @@ FIXTURE_VARIANT(neighbours) {
 	struct row row;
 };
 
-FIXTURE_VARIANT_ADD(neighbours, alone) { {
-	"alone", NULL, .measure = probe
-} };
+FIXTURE_VARIANT_ADD(neighbours, alone) { { "alone", NULL, .measure = probe } };
 FIXTURE_VARIANT_ADD(neighbours, together) { {
 	"together", hold, { 8, 64 }, { 4096, 16384 }, .measure = probe
 } };
@@ -361,9 +359,7 @@ FIXTURE_VARIANT_ADD(neighbours, periodic) { {
 FIXTURE_VARIANT_ADD(neighbours, dup) { {
 	"dup", wait_often, { 1, 1 }, { 5000, 500000 }, .measure = probe
 } };
-FIXTURE_VARIANT_ADD(neighbours, flood) { {
-	"flood", flood, .measure = probe
-} };
+FIXTURE_VARIANT_ADD(neighbours, flood) { { "flood", flood, .measure = probe } };
 /* One context, whose user does take the events. */
 FIXTURE_VARIANT_ADD(neighbours, one_context) { {
 	"one_context", hold, { 1, 1 }, { 100000, 1000000 }, .reads = true, .measure = probe
@@ -375,12 +371,8 @@ FIXTURE_VARIANT_ADD(neighbours, listed) { {
 	"listed", hold, { 1, 1 }, { 20000, 20000 }, .listers = 8, .reads = true, .measure = probe
 } };
 /* A privileged process, of another user and of the same. */
-FIXTURE_VARIANT_ADD(neighbours, call_alone) { {
-	"call_alone", NULL, .measure = schedule
-} };
-FIXTURE_VARIANT_ADD(neighbours, call_of_root) { {
-	"call_of_root", flood, .measure = schedule
-} };
+FIXTURE_VARIANT_ADD(neighbours, call_alone) { { "call_alone", NULL, .measure = schedule } };
+FIXTURE_VARIANT_ADD(neighbours, call_of_root) { { "call_of_root", flood, .measure = schedule } };
 FIXTURE_VARIANT_ADD(neighbours, call_of_same_user) { {
 	"call_of_same_user", flood, .measure = schedule, .user = ATTACKER
 } };

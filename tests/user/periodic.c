@@ -55,6 +55,7 @@ TEST_F(ctx, fixed_rate_keeps_its_phase)
 TEST_F(ctx, unread_periods_are_overruns)
 {
 	__u64 first, period = 10 * MSEC, id, overruns = 0;
+	struct hwt_list_entry entry;
 	struct hwt_get_args get;
 	struct hwt_event event[2];
 	__u32 mode;
@@ -66,10 +67,13 @@ TEST_F(ctx, unread_periods_are_overruns)
 		EXPECT_EQ((__u32)(HWT_STATE_PENDING | HWT_STATE_EVENT), get.state);
 		EXPECT_EQ(mode, get.mode);
 		EXPECT_EQ(period, get.period_ns);
+		ASSERT_EQ(1, hwt_entries(self->fd, &entry, 1));
+		EXPECT_LE(get.overruns, entry.overruns);
+		EXPECT_LE(get.deadline_ns, entry.deadline_ns);
 
 		ASSERT_EQ(1, hwt_read(self->fd, event, 1));
 		EXPECT_EQ(id, event[0].id);
-		EXPECT_LE(get.overruns, event[0].overruns);
+		EXPECT_LE(entry.overruns, event[0].overruns);
 		/* The last period that it counts was over when it was counted. */
 		EXPECT_LE(first + event[0].overruns * period, event[0].fired_ns);
 		if (mode == HWT_MODE_FIXED_RATE)

@@ -180,27 +180,7 @@ TEST_F(rings, core_dump)
 	EXPECT_EQ(0, ring_do(&self->ring, op_schedule(0, 0), NULL));
 }
 
-/* -- Processes and threads ----------------------------------------------- */
-
-static int take_turn(void *arg)
-{
-	struct hwt_event event;
-
-	return ring_next(arg, &event) != 1 || event.user_data != 1 ||
-	       ring_do(arg, op_schedule(50 * MSEC, 2), NULL);
-}
-
-/* A child has the same rings. */
-TEST_F(rings, fork)
-{
-	struct hwt_event event;
-
-	ASSERT_EQ(0, ring_do(&self->ring, op_schedule(0, 1), NULL));
-	EXPECT_EQ(0, IN_CHILD(take_turn(&self->ring)));
-	EXPECT_EQ(2U, ring_op_head(&self->ring));
-	ASSERT_EQ(1, ring_next(&self->ring, &event));
-	EXPECT_EQ(2ULL, event.user_data);
-}
+/* -- Threads; for processes see timens.c ------------------------------------ */
 
 #define SUBMITTERS	3
 
