@@ -10,7 +10,7 @@
 #include <signal.h>
 
 #include "guest.h"
-#include "hwt_ring.h"
+#include "observer.h"
 
 #define GROUP		CGROUP "/hwt-cgroup"
 #define GROUP_MAX	(8L << 20)
@@ -25,19 +25,17 @@ enum way { IOCTL, PERIODIC, RINGS, LARGE_RINGS, LARGE_WHEELS };
  */
 struct told {
 	int error;		/* what ended it */
-	int unready;		/* something before that failed, in that line */
 	unsigned int made;
 	unsigned int listed;
 	unsigned int worked;	/* of what needs no memory */
 	int error_again;
 	bool full;
 	bool go_on;
-	bool done;
 };
 
 FIXTURE(group) {
 	volatile struct told *told;
-	int fd;
+	struct observer neighbour;
 };
 
 FIXTURE_VARIANT(group) {
@@ -61,29 +59,19 @@ FIXTURE_SETUP(group)
 			  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	ASSERT_NE(MAP_FAILED, (void *)self->told);
 	memset((void *)self->told, 0, sizeof(*self->told));
-	self->fd = hwt_open(O_NONBLOCK);
-	ASSERT_LE(0, self->fd);
+	observer_start(_metadata, &self->neighbour, "100");
 }
 
 FIXTURE_TEARDOWN(group)
 {
-	close(self->fd);
 	rmdir(GROUP);
 }
 
-/* The child cannot do what it needs for the test. */
-static void give_up(volatile struct told *told, int line)
-{
-	told->unready = line;
-	told->full = true;
-	told->done = true;
-	_exit(1);
-}
-
+/* What the child cannot do without; which line it was is its exit status, more or less. */
 #define NEED(_true)					\
 do {							\
 	if (!(_true))					\
-		give_up(told, __LINE__);		\
+		_exit(__LINE__ % 127 + 1);		\
 } while (0)
 
 static bool join(void)
@@ -174,22 +162,6 @@ static void use_up(volatile struct told *told, enum way way)
 
 #define WORKED	(4 + IDS - 1)
 
-/* The neighbour: one timeout after the other, as long as the child is at it. */
-static unsigned int neighbour(struct __test_metadata *_metadata, int fd,
-			      const volatile bool *until)
-{
-	__u64 begun = now_ns();
-	struct hwt_event event;
-	unsigned int n = 0;
-
-	while (!*until && now_ns() - begun < 120 * SEC) {
-		EXPECT_EQ(0, hwt_add(fd, 0, MSEC, n, NULL));
-		EXPECT_EQ(1, hwt_next(fd, &event));
-		EXPECT_EQ((__u64)n++, event.user_data);
-	}
-	return n;
-}
-
 static int ask_for_much(int fd, enum way way)
 {
 	struct hwt_setup_args setup = {
@@ -237,40 +209,32 @@ static void use_much(volatile struct told *told, enum way way)
 TEST_F_TIMEOUT(group, at_its_limit, 300)
 {
 	bool large = variant->way >= LARGE_RINGS;
+	__u64 end = now_ns() + 240 * SEC;
 	volatile struct told *told = self->told;
-	unsigned int rounds;
+	int status = 0;
 	long used;
 	pid_t pid;
 
 	pid = fork();
 	ASSERT_LE(0, pid);
 	if (!pid) {
-		close(self->fd);
-		if (large)
-			use_much(told, variant->way);
-		else
-			use_up(told, variant->way);
-		told->done = true;
+		(large ? use_much : use_up)(told, variant->way);
 		_exit(0);
 	}
-	rounds = neighbour(_metadata, self->fd, &told->full);
-	ASSERT_TRUE(told->full);
+	while (!told->full && now_ns() < end && !waitpid(pid, &status, WNOHANG))
+		sleep_ns(10 * MSEC);
+	ASSERT_TRUE(told->full)
+		TH_LOG("status %#x", status);
 	used = read_number(GROUP "/memory.current");
 	told->go_on = true;
-	rounds += neighbour(_metadata, self->fd, &told->done);
-	if (!told->done)
-		kill(pid, SIGKILL);
 	EXPECT_EQ(0, child_end(pid));
-	EXPECT_TRUE(told->done);
-	EXPECT_EQ(0, told->unready);
+	observer_end(_metadata, &self->neighbour);
 	EXPECT_EQ(-ENOMEM, told->error);
 	EXPECT_EQ(0, told->error_again);
 	EXPECT_EQ(large ? ROUNDS : WORKED, (int)told->worked);
-	EXPECT_LT(0U, rounds);
 	EXPECT_EQ(0, read_word(GROUP "/memory.events", "oom"));
 	EXPECT_EQ(0, read_word(GROUP "/memory.events", "oom_kill"));
-	TH_LOG("%u in %ld of %ld bytes; the neighbour had %u", told->made, used, GROUP_MAX,
-	       rounds);
+	TH_LOG("%u in %ld of %ld bytes", told->made, used, GROUP_MAX);
 	if (large)
 		return;
 	/* Of many operations at once, those behind the one that failed may fit. */

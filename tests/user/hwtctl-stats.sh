@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# hwtctl info and stats: what they tell is so; watching. Of what is in debugfs (debugfs.sh), in
-# units and as JSON.
+# hwtctl info, stats and bench: what they tell is so; watching. Of what is in debugfs (debugfs.sh),
+# in units and as JSON.
 #
 # hwt-test: check stock
 # hwt-test: only stock rt
-# hwt-test: timeout 150
+# hwt-test: timeout 300
 # hwt-test: load tick_us=2000 ticks_per_wheel=256 max_timeouts=5000
 set -eu
 . "$HWT_DIR/lib.sh"
@@ -192,4 +192,28 @@ note "$(tail -n 1 /tmp/stats)"
 expect "rates of a busy process" 0 4 grep -cE '"scheduled_per_s":[1-9].*"modified_per_s":[1-9].*"cancelled_per_s":[1-9]' \
 	/tmp/stats
 wait $stress
+
+# -- bench: it measures what it was asked for, each way. How long it takes is no matter here --
+
+ways="ioctl rings timerfd"
+"$ctl" bench --timeouts 1000 --repetitions 3 >/tmp/table 2>/tmp/messages
+note "$(cat /tmp/table)"
+expect "its heading" 0 "1000 timeouts, ns for each, median of 3" head -n 1 /tmp/table
+expect "its ways" 0 "$ways" sh -c "sed -n 2p /tmp/table | xargs"
+for operation in schedule modify cancel expire; do
+	expect "$operation, all ways" 0 "$(echo "$ways" | wc -w)" sh -c "
+		sed -n 's/^$operation //p' /tmp/table | tr -s ' ' '\n' | grep -c '^[1-9][0-9]*\$'"
+done
+expect "and no more" 0 6 grep -c . /tmp/table
+
+# More timeouts than rings have entries.
+for way in $ways; do
+	"$ctl" bench --json --only "$way" -n 4999 -r 1 >/tmp/json
+	expect "$way as JSON" 0 "schedule modify cancel expire" sh -c "
+		sed -n 's/^{\"way\":\"$way\",\"operation\":\"\([a-z]*\)\",\"ns\":[0-9]*[1-9.][0-9.]*,\"timeouts\":4999,\"repetitions\":1}\$/\1/p' /tmp/json | xargs"
+done
+expect "two ways" 0 "ioctl timerfd" sh -c "
+	'$ctl' bench --only ioctl,timerfd -n 10 -r 1 | sed -n 2p | xargs"
+expect "more than a context takes" 1 "hwtctl: bench: a context of /dev/hwt has at most 5000 timeouts" \
+	"$ctl" bench --only ioctl -n 5001
 plan
