@@ -113,7 +113,7 @@ TEST_F_TIMEOUT(kill, at_random_points, 2500)
 
 	/* The observer's is seen. */
 	EXPECT_TRUE(!self->observer.pid ||
-		    until(user_wheels(NULL) == 1));
+		    until(shared_wheels(NULL) == 1));
 	for (i = 0; i < n && _metadata->passed; i++)
 		ran += kill_one(_metadata, &seed, i);
 	TH_LOG("%u rounds; %u clients were at it", i, ran);

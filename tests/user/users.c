@@ -167,7 +167,7 @@ TEST_F(users, see_nothing_of_each_other)
 
 static unsigned int wheels(pid_t *pid)
 {
-	return user_wheels(pid);
+	return shared_wheels(pid);
 }
 
 /* A user's contexts share a wheel, nobody else has it, and it goes with the last of them. */

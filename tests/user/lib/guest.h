@@ -212,7 +212,7 @@ static inline unsigned int threads_named(const char *directory, const char *name
 }
 
 /* Count the wheels that users' contexts share: by a thread, or by that of the first shard. */
-static inline unsigned int user_wheels(pid_t *pid)
+static inline unsigned int shared_wheels(pid_t *pid)
 {
 	return threads_named("/proc", "hwt_device\n", pid) +
 	       threads_named("/proc", "hwt_device:0", pid);
