@@ -25,7 +25,7 @@ COUNTS = Path(__file__).resolve().parent / "hot/counts"
 WHERE = {
     "uml": "the kernel in User Mode Linux: native speed, one CPU",
     "uml-time-travel": "the same; its time jumps to the next event when all is idle",
-    "qemu": "a guest in an emulator: what costs more than what, not how much",
+    "qemu": "a guest in an emulator: relative costs only",
     "qemu-6.12": "the same with kernel 6.12, which has commands of io_uring for devices",
     "kvm": "a guest in a virtual machine",
     "kvm-6.12": "the same with kernel 6.12, which has commands of io_uring for devices",
@@ -178,7 +178,7 @@ def targets(results):
     clock = [f"The fine clock's read is {median(row)} ns." for row in results.find(bench="ops", peer="clock")[:1]]
     return [*wrapped(" ".join([TARGETS, *clock])), "",
             *targets_operations(results, 1000000), *targets_growth(results), "",
-            "The same with so few that all is in the cache, which tells what the code costs:", "",
+            "The same with few timeouts, all in the cache: the cost of the code itself:", "",
             *targets_operations(results, 1000), "", *targets_others(results)]
 
 
@@ -282,34 +282,34 @@ program that does other things in between. burst: a tight loop, in which the pro
 cache misses. ±: the repetition farthest from the median. floor: the atomic operations that any
 design with a word and a list needs, on the same memory in the same order."""),
     "through": ("From schedule to callback", lambda rows: pivot(rows, ("peer",), "n", head=short), """\
-ns of all CPU time for each timeout: the call, the engine or the softirq, the callback, the
-wake-ups; by how many there are. hwt-jiffy has ticks of a jiffy, as timer_list has."""),
+ns of all CPU time for each timeout: the call, the engine or the softirq, the callback, the wake-
+ups; by number of timeouts. hwt-jiffy has ticks of a jiffy, as timer_list."""),
     "passes": ("The passes of a life", lambda rows: pivot(rows, ("op",), "n", head=short), """\
 The engine in user space, ns per timeout by how many there are: schedule, collect (what was
 submitted), cascade (from a higher level to a lower one), fire (and the callback)."""),
     "idle": ("With nothing due", by_unit(("n",)), """\
-By number pending: how often the engine wakes up, and how much of a CPU's time is not idle."""),
+By number pending: wake-ups of the engine, and the share of a CPU's time that is not idle."""),
     "slack": ("Slack", slack, """\
-Deadlines spread evenly, that may be moved by so much: how often the engine wakes up, and how much
-of a CPU's time is not idle."""),
+Deadlines spread evenly, by slack: wake-ups of the engine, and the share of a CPU's time that is
+not idle."""),
     "storm": ("A storm of connections", by_unit(("peer",)), """\
-All push their idle timeouts of 10 s back, one after the other, as fast as it goes: how many a
-second; elsewhere: the time that does not go into that, on one CPU the engine's or the softirq's;
-bytes for each. The faster it goes, the less each is pushed: mod_timer() returns at once if the
-bucket stays the same."""),
+All connections push their idle timeouts of 10 s back, one after the other, as fast as possible:
+number in a second; elsewhere: time for other work, on one CPU that of the engine or the softirq;
+bytes for each. At a higher rate each push is shorter: mod_timer() returns at once if the bucket
+stays the same."""),
     "trace": ("A real trace", by_unit(("peer", "n")), """\
-What a guest at work has done with so many timers, done again: ns per operation, and all CPU time by
-operation, with what expires and the sleeps in between (the floor's row: these alone). recorded: how
-many operations there were to do, and how many timers expired (fired) when it was recorded."""),
+The recorded operations of a guest at work on that many timers, repeated: ns per operation, and
+all CPU time by operation, with expiries and the sleeps in between (the floor's row: these alone).
+recorded: number of operations, and of timers that expired (fired) in the recording."""),
     "late": ("How late", lateness, """\
-From the deadline to the callback. Delays are from half of the span to all of it. busy: a thread on
-each CPU computes. early: how many have fired before their deadline."""),
+From the deadline to the callback. Delays are from half of the span to all of it. busy: a thread
+on each CPU computes. early: number of callbacks before their deadline."""),
     "neighbours": ("Neighbours", neighbours, """\
 How late the timeouts of one user are (fired: the event; woken: the read that returns it), one each tick, and
 how long its calls take (call), beside another user: tests/user/neighbours.c says what that one does."""),
     "contention": ("Contention on real cores", contention, """\
-The hot path in user space: ns of CPU time per operation, by threads at once. hwt-all: the engine's
-part included. locked: the same buckets under one lock."""),
+The hot path in user space: ns of CPU time per operation, by number of threads. hwt-all: the
+engine's part included. locked: the same buckets under one lock."""),
     "scale": ("Many CPUs", scale, """\
 Throughput with so many threads, each on a CPU of its own and with timeouts of its own. hwt: one
 engine. hwt-shards: one for each thread in user space, one for each CPU in the kernel. locked: one
@@ -318,15 +318,15 @@ which calls back itself. life: timeouts that are due are scheduled, and called b
 part is in all figures, except that by the wall clock arm and cancel in the kernel end with the
 last call."""),
     "smp": ("Several CPUs in the kernel", several_cpus, """\
-ns per operation. That it works; see where it ran for what the figures are worth."""),
+ns per operation. In an emulator the figures show only that it works."""),
     "count": ("What does not depend on the clock", counts, """\
-Each hot path: medians. collect and expire, which the engine does for all in one go: averages, that
-depend on how many there are. own_lines: of the cache lines, those of the timeout and its
-neighbours, which are cold when there are many. last: of the last release."""),
+Each hot path: medians. collect and expire, which the engine does for all timeouts together:
+averages, which depend on their number. own_lines: of the cache lines, those of the timeout and
+its neighbours, which are cold with many timeouts. last: of the last release."""),
     "user": ("From user space", user, """\
-ns or bytes for each timer. reap: all are due at once, from the first event that is known to the
-last one that is taken. due: the same from the deadline on, and so what fires them. memory: the kernel's
-objects (mem-slab) and the process's pages (mem-rss)."""),
+ns or bytes for each timer. reap: all are due at once, from the first known event to the last one
+that is read. due: the same from the deadline on, expiry included. memory: the kernel's objects
+(mem-slab) and the process's pages (mem-rss)."""),
 }
 
 
