@@ -282,8 +282,8 @@ program that does other things in between. burst: a tight loop, in which the pro
 cache misses. ±: the repetition farthest from the median. floor: the atomic operations that any
 design with a word and a list needs, on the same memory in the same order."""),
     "through": ("From schedule to callback", lambda rows: pivot(rows, ("peer",), "n", head=short), """\
-ns of all CPU time for each timeout: the call, the engine or the softirq, the callback, the wake-
-ups; by number of timeouts. hwt-jiffy has ticks of a jiffy, as timer_list."""),
+ns of all CPU time for each timeout: the call, the engine or the softirq, the callback, the
+wake-ups; by number of timeouts. hwt-jiffy has ticks of a jiffy, as timer_list."""),
     "passes": ("The passes of a life", lambda rows: pivot(rows, ("op",), "n", head=short), """\
 The engine in user space, ns per timeout by how many there are: schedule, collect (what was
 submitted), cascade (from a higher level to a lower one), fire (and the callback)."""),
