@@ -15,12 +15,9 @@
  *	mem-rss		the process's pages: what it has to know its timers by included
  *
  * All of them for one timer; README.md describes the lines of results. Delays are relative and
- * from a fixed mix (a third each: short, 30 s, hours) above a floor, so that no timer fires
- * while other things are measured. Each operation visits the timers in a random order of its
- * own, the same in every run.
- *
- * Each run is a process of its own. For each number of timers all peers run once, then
- * all once more, and so on.
+ * from a fixed mix above a floor, so that no timer fires while other things are measured. Each
+ * operation visits the timers in a random order of its own, the same in every run, which is a
+ * process of its own. For each number of timers all peers run once, then all once more, and so on.
  */
 #include "user_bench.h"
 #include <math.h>

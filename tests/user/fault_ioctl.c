@@ -2,14 +2,10 @@
 /*
  * Every ioctl of /dev/hwt, read() and mmap(), with each of the allocations and user copies made to
  * fail once; open() is in fault_load.c. In poll(), io_uring's reading and passing a descriptor on
- * all points are the kernel's. A thread that carries out operations by itself gets no memory in
- * cgroup.c.
+ * all points are the kernel's.
  *
- * A call that fails says ENOMEM or EFAULT, has changed nothing, and works right afterwards.
- * The exception is that of hwt_uapi.h: where only the answer could not be stored, it says
- * EFAULT and has been carried out, whole; a new timeout was taken back. Of operations in a ring
- * one for which there was no memory says so, alone. At the end the user can have as many timeouts
- * and wheels as ever.
+ * A call that fails says ENOMEM or EFAULT, has changed nothing but for what hwt_uapi.h says of
+ * EFAULT, and works right afterwards. At the end the user can have as much as ever.
  *
  * hwt-test: long
  * hwt-test: only debug debug612

@@ -4,8 +4,7 @@
  * of io_uring among them: in the task that submits, and in the worker that io_uring leaves it to.
  * To modify and to cancel allocates nothing; for the table of timeouts see fault_ioctl.c.
  *
- * Each command completes once. One that fails has changed nothing, and works right afterwards:
- * its name is free. At the end the user can have as many timeouts as ever.
+ * Each command completes once. One that fails has changed nothing, and works right afterwards.
  *
  * hwt-test: long
  * hwt-test: only debug612

@@ -456,20 +456,10 @@ TEST_F(keys, operations_come_before_events)
 		op = libhwt_queue_get(self->queue);
 		ASSERT_NE(NULL, op);
 		*op = op_cancel(1);
-		switch (way) {
-		case 0:
-			EXPECT_EQ(0, libhwt_next(self->hwt, &event, 1, 0));
-			break;
-		case 1:
-			EXPECT_EQ(0, libhwt_next(self->hwt, &event, 1, MSEC));
-			break;
-		case 2:
-			EXPECT_EQ(0, libhwt_queue_next(self->queue, &event, 1, 0));
-			break;
-		case 3:
-			EXPECT_EQ(0, libhwt_queue_peek(self->queue, &events));
-			break;
-		}
+		EXPECT_EQ(0, way == 0 ? libhwt_next(self->hwt, &event, 1, 0) :
+			     way == 1 ? libhwt_next(self->hwt, &event, 1, MSEC) :
+			     way == 2 ? libhwt_queue_next(self->queue, &event, 1, 0) :
+					libhwt_queue_peek(self->queue, &events));
 		EXPECT_EQ(HWT_STATE_EVENT, op->result);
 		EXPECT_EQ(1, libhwt_queue_results(self->queue, NULL, 1));
 	}

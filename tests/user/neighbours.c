@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * How late are a user's timeouts, while another user does to /dev/hwt what its limits allow? Each
- * row is one way to do that. The figures are printed, a line for each, and no check depends on
- * them. The checks are that no timeout is lost or early, that what is cancelled and still in
- * memory counts, and that a call that must not wait does not sleep.
+ * How late are a user's timeouts, while another user does to /dev/hwt what its limits allow? The
+ * figures are printed, a line for each row; the checks are that no timeout is lost or early, that
+ * what is cancelled and still in memory counts, and that a call that must not wait does not sleep.
  *
  * By default with few timeouts. With "-b" as many as the limits allow, for bench/bench.py.
  *

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Clients are killed at random points, again and again: programs of the fuzzer's (tests/fuzz), of
- * several threads and processes each, which do a bit of everything to the same contexts, on their
- * user's wheel and on private ones, with rings and mappings.
+ * several threads and processes each, which do a bit of everything to the same contexts.
  *
- * An observer's timeouts, on the wheel of the same user, all fire, none early, and its counts add
- * up. All that the dead had is given back: the same user can have as much as ever, no thread and no
- * reference to the module is left.
+ * An observer on the wheel of the same user notices nothing, and all that the dead had is given
+ * back: as much can be had as ever, no thread and no reference to the module is left.
  *
  * hwt-test: check stock debug
  * hwt-test: timeout 900

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Other processes use up all memory, of the machine or of the memory cgroup, until they are
- * killed for it, again and again.
- *
- * Meanwhile a new timeout may be refused with ENOMEM, which changes nothing. Pending timeouts
- * fire, none early, none lost, since firing takes no memory.
+ * killed for it, again and again. Pending timeouts fire, none early, none lost, since firing takes
+ * no memory; a new one may be refused.
  *
  * hwt-test: long
  * hwt-test: only stock

@@ -2,10 +2,8 @@
 /*
  * The machine stands still for a while, as when a guest is paused, or moved to another host:
  * whether its clock stands still, too, or jumps, what was pending fires once, none early, and
- * periods that have passed are counted.
- *
- * The host is asked for it through the kernel log (see tests/README.md), and the machine's own
- * clock, which goes on, tells that it was done. Skipped where there is none.
+ * periods that have passed are counted. The machine's own clock tells that the host has done what
+ * it was asked for (see tests/README.md). Skipped where there is none.
  *
  * hwt-test: long
  * hwt-test: only stock
@@ -73,9 +71,7 @@ TEST_F_TIMEOUT(pause, of_the_machine, 280)
 	/* Without the newline it would wait for the next message. */
 	snprintf(line, sizeof(line), "hwt-host: pause %u\n", pause);
 	ASSERT_TRUE(write_text("/dev/kmsg", line));
-	/* Until much of that has passed for the machine without a nap in it, whenever the host
-	 * comes to it. This clock may stand still or not.
-	 */
+	/* Until much of that has passed without a nap in it. This clock may stand still or not. */
 	gone = SEC;
 	do {
 		sleep_ns(NAP);

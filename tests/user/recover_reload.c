@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The module is loaded and unloaded again and again, while programs try to open and use the
- * device all the time. Modules that use it are in module-leaves.sh and module-reload.sh.
- *
- * In use, it is refused to go; else it goes, and whoever comes finds no device or one that
- * works. A program that has it open loses no timeout: each fires, none early, whatever is tried
- * meanwhile.
+ * device all the time. In use, it is refused to go; else it goes, and whoever comes finds no device
+ * or one that works. A program that has it open loses no timeout: each fires, none early.
  *
  * hwt-test: check stock debug
  * hwt-test: long

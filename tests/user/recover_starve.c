@@ -3,9 +3,8 @@
  * Real-time threads take all CPUs for seconds, and the threads of the wheels get none, or,
  * with the throttling of real-time threads, little.
  *
- * What was due meanwhile is not lost: it fires when there is a CPU again, each once, none early,
- * in the order of the deadlines; periods that have passed are counted, each once; what is
- * scheduled afterwards fires as ever.
+ * What was due meanwhile fires when there is a CPU again, each once, none early, in the order of
+ * the deadlines; periods that have passed are counted; what is scheduled afterwards fires as ever.
  *
  * hwt-test: check stock rt
  * hwt-test: long

@@ -1,18 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Fault injection: each allocation and each copy to or from user memory that a call makes
- * fails once.
+ * fails once, by /proc/PID/fail-nth (get_user(), put_user() and per-CPU memory do not).
  *
- * A number n in /proc/PID/fail-nth makes the n-th of these points that the thread comes to
- * fail, and only that one: a slab object, a page, a user copy (get_user() and put_user() are
- * none, nor are per-CPU allocations). So a call is repeated with n = 1, 2, ... until it ends
- * before the n-th point. After each the state is looked at: a call that has failed has
- * changed nothing, and works right afterwards. A call does not have the same points each time (a
- * cache wants a page now and then), so it has to end early several times in a row, and all of it
- * can be done more than once: HWT_ROUNDS on the kernel's command line.
- *
- * A program that includes this is skipped where the kernel cannot do that; but not on the
- * debug kernel, which is there for it.
+ * A call is repeated with n = 1, 2, ... until it ends before the n-th of its points. It does not
+ * have the same points each time (a cache wants a page now and then), so it has to end early
+ * several times in a row. Skipped where the kernel cannot do that; but not on the debug kernel.
  */
 #ifndef HWT_FAULT_H
 #define HWT_FAULT_H
