@@ -14,7 +14,6 @@
 #include <sys/prctl.h>
 
 #include "recover.h"
-#include "user_whole.h"
 
 /* What a client does again and again until it is killed, from open() to the end of all it has. */
 static const char * const programs[] = {

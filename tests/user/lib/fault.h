@@ -11,9 +11,7 @@
 #define HWT_FAULT_H
 
 #include "guest.h"
-#include "hwt_dev.h"
-#include "hwt_ring.h"
-#include "user_whole.h"
+#include "observer.h"
 
 /* More points than any call has: it does not come to its end. */
 #define FAULT_MOST	20000
