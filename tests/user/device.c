@@ -259,26 +259,19 @@ TEST_F(ctx, stats_are_exact)
 	ASSERT_TRUE(hwt_wait_expired(self->fd, 2));
 	EXPECT_TRUE(stats_are(self->fd, .timeouts = 4, .pending = 3, .events = 2, .scheduled = 5,
 			      .modified = 2, .cancelled = 1, .expired = 2));
+	EXPECT_EQ(1, fd_number(self->fd, "hwt-clockid"));
+	EXPECT_EQ(4, fd_number(self->fd, "hwt-timeouts"));
+	EXPECT_EQ(2, fd_number(self->fd, "hwt-events"));
+	EXPECT_EQ(0, fd_number(self->fd, "hwt-stopped"));
 
 	ASSERT_EQ(3, hwt_stop(self->fd));
+	EXPECT_EQ(1, fd_number(self->fd, "hwt-stopped"));
 	EXPECT_EQ(-ESHUTDOWN, hwt_add(self->fd, 0, 0, 0, NULL));
 	EXPECT_EQ(-ESHUTDOWN, hwt_move(self->fd, id[0], 0, 0));
 	ASSERT_EQ(2, hwt_read(self->fd, events, 2));
 	EXPECT_TRUE(stats_are(self->fd, .timeouts = 2, .events = 2, .scheduled = 5, .modified = 2,
 			      .cancelled = 1, .stopped = 3, .expired = 2, .read = 2,
 			      .rejected = 2));
-}
-
-TEST_F(ctx, fdinfo)
-{
-	ASSERT_EQ(0, hwt_add(self->fd, 0, HOUR, 0, NULL));
-	ASSERT_EQ(0, hwt_add(self->fd, 0, 0, 0, NULL));
-	ASSERT_EQ(POLLIN, hwt_wait(self->fd, PATIENCE_MS));
-	EXPECT_EQ(1, fd_number(self->fd, "hwt-clockid"));
-	EXPECT_EQ(0, fd_number(self->fd, "hwt-private"));
-	EXPECT_EQ(2, fd_number(self->fd, "hwt-timeouts"));
-	EXPECT_EQ(1, fd_number(self->fd, "hwt-events"));
-	EXPECT_EQ(0, fd_number(self->fd, "hwt-stopped"));
 }
 
 TEST_F(ctx, is_a_stream)

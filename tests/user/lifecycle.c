@@ -17,7 +17,8 @@ TEST_F(ctx, after_its_delay)
 	static const unsigned int delays_us[] = {
 		0, 777, 1000, 2331, 3000, 10000, 100000, 511000, 512000, 513000,
 	};
-	__u64 before, after, delay, start;
+	__u64 before, after, delay, start, id;
+	struct hwt_get_args get, due;
 	struct hwt_event event;
 	unsigned int i;
 
@@ -26,11 +27,24 @@ TEST_F(ctx, after_its_delay)
 		before = now_ns();
 		start = i % 2 ? before : 0;
 		ASSERT_EQ(0, hwt_add(self->fd, i % 2 ? HWT_ARM_ABSOLUTE : 0, start + delay, i,
-				     NULL));
+				     &id));
 		after = i % 2 ? before : now_ns();
-		ASSERT_EQ(1, hwt_next(self->fd, &event));
+		ASSERT_EQ(0, hwt_get(self->fd, id, &get));
+		EXPECT_TRUE(get.id == id && get.user_data == i && get.mode == HWT_MODE_ONE_SHOT &&
+			    !get.period_ns && !get.overruns);
+		EXPECT_GE(delay + self->tick, get.remaining_ns);
+		ASSERT_EQ(POLLIN, hwt_wait(self->fd, PATIENCE_MS));
+		ASSERT_EQ(0, hwt_get(self->fd, id, &due));
+		EXPECT_TRUE(due.state == HWT_STATE_EVENT && !due.remaining_ns &&
+			    due.deadline_ns == get.deadline_ns);
+		ASSERT_EQ(1, hwt_read(self->fd, &event, 1));
+		/* The id has ended. */
+		EXPECT_EQ(-ENOENT, hwt_get(self->fd, id, &due));
+		EXPECT_EQ(-ENOENT, hwt_move(self->fd, id, 0, 0));
+		EXPECT_EQ(-ENOENT, hwt_del(self->fd, id));
 		EXPECT_LE(event.fired_ns, now_ns());
 		EXPECT_EQ((__u64)i, event.user_data);
+		EXPECT_EQ(get.deadline_ns, event.deadline_ns);
 		EXPECT_EQ((__u32)HWT_EVENT_EXPIRED, event.kind);
 		EXPECT_EQ((__u32)HWT_EVENT_LAST, event.flags);
 		EXPECT_EQ(0ULL, event.overruns);
@@ -103,39 +117,6 @@ TEST_F_TIMEOUT(ctx, overfull_buckets, 200)
 		ASSERT_EQ(1, hwt_next(self->fd, &event));
 		ASSERT_EQ((__u64)i, event.user_data);
 	}
-}
-
-/* -- Get ----------------------------------------------------------------- */
-
-TEST_F(ctx, get_one_shot)
-{
-	struct hwt_get_args get;
-	struct hwt_event event;
-	__u64 id, deadline;
-
-	deadline = now_ns() + 200 * MSEC;
-	ASSERT_EQ(0, hwt_add(self->fd, HWT_ARM_ABSOLUTE, deadline, 77, &id));
-	ASSERT_EQ(0, hwt_get(self->fd, id, &get));
-	EXPECT_EQ(id, get.id);
-	EXPECT_EQ((__u32)HWT_MODE_ONE_SHOT, get.mode);
-	EXPECT_EQ(77ULL, get.user_data);
-	EXPECT_EQ((deadline + self->tick - 1) / self->tick * self->tick, get.deadline_ns);
-	EXPECT_GE(201 * MSEC, get.remaining_ns);
-	EXPECT_EQ(0ULL, get.period_ns);
-	EXPECT_EQ(0ULL, get.overruns);
-	deadline = get.deadline_ns;
-
-	ASSERT_EQ(POLLIN, hwt_wait(self->fd, PATIENCE_MS));
-	ASSERT_EQ(0, hwt_get(self->fd, id, &get));
-	EXPECT_EQ((__u32)HWT_STATE_EVENT, get.state);
-	EXPECT_EQ(deadline, get.deadline_ns);
-	EXPECT_EQ(0ULL, get.remaining_ns);
-	ASSERT_EQ(1, hwt_read(self->fd, &event, 1));
-	EXPECT_EQ(deadline, event.deadline_ns);
-	/* The id has ended. */
-	EXPECT_EQ(-ENOENT, hwt_get(self->fd, id, &get));
-	EXPECT_EQ(-ENOENT, hwt_move(self->fd, id, 0, 0));
-	EXPECT_EQ(-ENOENT, hwt_del(self->fd, id));
 }
 
 /* -- Stop ---------------------------------------------------------------- */
