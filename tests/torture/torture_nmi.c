@@ -151,13 +151,14 @@ static struct {
 	{ "hwt_schedule", true }, { "hwt_schedule_at", true }, { "hwt_schedule_flags", true },
 	{ "hwt_schedule_periodic_at", true },
 	{ "hwt_cancel", true }, { "hwt_try_cancel", true },
-	{ "hwt_submit" }, { "hwt_cancel_claim" }, { "hwt_wheel_kick" },
+	{ "hwt_submit" }, { "hwt_cancel_claim" }, { "hwt_wheel_kick" }, { "hwt_reclaim_soon" },
 	{ "hwt_sync" }, { "hwt_sync_cancel" }, { "hwt_collect" }, { "hwt_intake_pop" },
 	{ "hwt_collect_taken" }, { "hwt_finish" }, { "hwt_end_hold" },
-	{ "hwt_fire" }, { "hwt_periodic_begin" }, { "hwt_call_begin" }, { "hwt_call_end" },
-	{ "hwt_call_release" }, { "hwt_engine_pass" }, { "hwt_engine_sleep" },
-	{ "hwt_worker_serve" }, { "hwt_buckets_insert" }, { "hwt_buckets_remove" },
-	{ "hwt_buckets_advance" }, { "hwt_hand_back" }, { "hwt_drain" },
+	{ "hwt_fire" }, { "hwt_fire_claim" }, { "hwt_periodic_begin" }, { "hwt_call_begin" },
+	{ "hwt_call_end" }, { "hwt_call_release" }, { "hwt_call_cancelled" }, { "hwt_engine_pass" },
+	{ "hwt_engine_fire" }, { "hwt_engine_sleep" }, { "hwt_engine_wait" },
+	{ "hwt_engine_thread" }, { "hwt_worker_serve" }, { "hwt_buckets_insert" },
+	{ "hwt_buckets_remove" }, { "hwt_buckets_advance" }, { "hwt_hand_back" }, { "hwt_drain" },
 };
 
 static unsigned int tt_missing;

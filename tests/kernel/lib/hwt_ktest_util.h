@@ -413,12 +413,17 @@ static inline int kt_write(const char *path, const char *text)
 	return min_t(ssize_t, n, 0);
 }
 
-/* Is it the guest's quick mode? It is on the kernel's command line. */
-static inline bool kt_quick(void)
+/* Is this on the kernel's command line? There a guest is told what the tests have to know. */
+static inline bool kt_told(const char *words)
 {
 	static char line[2048];
 
-	return strstr(kt_read("/proc/cmdline", line, sizeof(line)), "HWT_QUICK=1");
+	return strstr(kt_read("/proc/cmdline", line, sizeof(line)), words);
+}
+
+static inline bool kt_quick(void)
+{
+	return kt_told("HWT_QUICK=1");
 }
 
 #endif /* _HWT_KTEST_UTIL_H */
