@@ -6,14 +6,12 @@ Each entry is made in a directory "ENTRY.tmp" beside it and moved to its place w
 A process that makes or uses an entry holds a shared lock on it for as long as the process lives;
 prune() leaves such entries alone.
 
-    cache.py size           print how large the cache is
     cache.py clean          remove what no table, configuration or package version names any more
 """
 
 import contextlib
 import fcntl
 import fnmatch
-import json
 import os
 import shutil
 import subprocess
@@ -131,50 +129,12 @@ def usage(*paths):
             for size, path in (line.split("\t") for line in said.splitlines())}
 
 
-def size():
-    """Return the size of the cache in bytes, and a dictionary of its parts' sizes.
-
-    An entry does not change after it was made, so the size of each is kept in the file ".sizes".
-    """
-    memory = host.CACHE / ".sizes"
-    try:
-        known = json.loads(memory.read_text())
-    except (OSError, ValueError):
-        known = {}
-    entries = {}
-    for path in [*host.CACHE.glob("*"), *(e for part in PARTS for e in host.CACHE.glob(f"{part}/*"))]:
-        with contextlib.suppress(FileNotFoundError):
-            if path.name not in PARTS and path != memory and not path.is_symlink():
-                state = path.stat()
-                entries[path] = f"{path.relative_to(host.CACHE)} {state.st_ino} {state.st_mtime_ns}"
-    # A part is measured as one, so that a hard link counts once.
-    parts = {path.parent for path, key in entries.items() if key not in known}
-    new = [path for path in entries if path.parent in parts]
-    sizes = {entries[path]: count for path, count in usage(*new).items()} if new else {}
-    known = {key: sizes.get(key, known.get(key, 0)) for key in entries.values()}
-    if new:
-        memory.write_text(json.dumps(known))
-    parts = {}
-    for key, count in known.items():
-        part = Path(key.split(" ")[0]).parts[0]
-        parts[part] = parts.get(part, 0) + count
-    return sum(parts.values()), parts
-
-
 def human(count):
     """Return a number of bytes for people: "12.3 GiB"."""
     for unit in ("KiB", "MiB", "GiB"):
         count /= 1024
         if count < 1024 or unit == "GiB":
             return f"{count:.1f} {unit}"
-
-
-def summary():
-    """Return a line with the size of the cache and of its parts, the largest first."""
-    total, parts = size()
-    largest = sorted(parts.items(), key=lambda part: -part[1])
-    text = ", ".join(f"{name} {human(count)}" for name, count in largest if count >= 1 << 20)
-    return f"the cache {host.CACHE} has {human(total)}" + (f": {text}" if text else "")
 
 
 def unnamed(named):
@@ -210,15 +170,12 @@ def prune(named):
 
 def main():
     """The command line."""
-    what = sys.argv[1:]
-    if what == ["clean"]:
-        import debian
-        import kernels
-        freed = prune(kernels.named() | debian.named())
-        host.say(f"freed {human(freed)}")
-    elif what != ["size"]:
-        raise host.Failed("usage: cache.py size|clean")
-    print(summary())
+    if sys.argv[1:] != ["clean"]:
+        raise host.Failed("usage: cache.py clean")
+    import debian
+    import kernels
+    freed = prune(kernels.named() | debian.named())
+    print(f"freed {human(freed)}; the cache {host.CACHE} has {human(sum(usage(host.CACHE).values()))}")
 
 
 if __name__ == "__main__":

@@ -1,14 +1,10 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
 """Debians as they are on a new machine, with some packages: as tar files, and as disks for guests.
 
 They are made with mmdebstrap from this system's sources and kept in the cache by their contents.
-
-    debian.py root|disk NAME        print the path of the tar file, or of the disk
 """
 
 import hashlib
-import sys
 
 import apt
 import cache
@@ -80,14 +76,3 @@ def _fill(directory, output, log):
     host.logged(log, f"making a disk of {size} MiB", host.root_words() + [
         "mke2fs", "-q", "-t", "ext4", "-d", directory, output, f"{size * 3 // 2 + 64}M"])
     host.as_root(["chmod", "a+r", output])
-
-
-def main():
-    """The command line."""
-    if len(sys.argv) != 3 or sys.argv[1] not in ("root", "disk"):
-        raise host.Failed("usage: debian.py root|disk NAME")
-    print((root if sys.argv[1] == "root" else disk)(sys.argv[2]))
-
-
-if __name__ == "__main__":
-    host.main(main)

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
 """A QEMU whose emulated processors notice code that another processor has changed.
 
@@ -76,7 +75,3 @@ def ensure():
             fetch()
         except host.Failed as error:
             host.say(f"{error}; going on with QEMU {'.'.join(map(str, version()))} of the system")
-
-
-if __name__ == "__main__":
-    host.main(ensure)

@@ -1,6 +1,5 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""herd7, which says what a memory model allows; as a program, print its path.
+"""herd7, which says what a memory model allows.
 
 If it is not installed, it is unpacked into the cache from a later suite of the distribution, with
 the C library that it needs. Nothing is installed, so this needs no root.
@@ -44,7 +43,3 @@ def ensure():
     """Return the path of herd7; Unavailable if its suite cannot be had."""
     installed = host.have("herd7")
     return Path(installed) if installed else cache.once(host.CACHE / "herd", "herd", fetch) / "herd7"
-
-
-if __name__ == "__main__":
-    host.main(lambda: print(ensure()))

@@ -31,8 +31,6 @@ JOBS = int(os.environ.get("HWT_JOBS") or os.cpu_count() or 1)
 # finds it ended.
 GRACE = float(os.environ.get("HWT_GRACE") or 8)
 os.environ["HWT_GRACE"] = str(GRACE / 2)
-# The exit code that says: this cannot be had here at all. All others are failures.
-UNAVAILABLE = 77
 
 
 class Failed(Exception):
@@ -124,9 +122,6 @@ def main(function):
     code = 1
     try:
         code = function()
-    except Unavailable as error:
-        say(f"error: {error}")
-        code = UNAVAILABLE
     except Failed as error:
         say(f"error: {error}")
     except Interrupted as error:

@@ -3,8 +3,6 @@
 """The kernels that guests run, of kernels/table: fetched or built once, and kept in the cache.
 
     kernels.py source PACKAGE       print the directory of a kernel source, unpacked
-    kernels.py dir|kdir NAME        print the directory of a kernel, or of what modules for it
-                                    are built against
 """
 
 import filecmp
@@ -573,10 +571,9 @@ def named():
 
 def main():
     """The command line."""
-    if len(sys.argv) != 3 or sys.argv[1] not in ("source", "dir", "kdir"):
-        raise host.Failed("usage: kernels.py source PACKAGE | dir NAME | kdir NAME")
-    what, name = sys.argv[1:]
-    print(source(name) if what == "source" else getattr(find(name).get(), what))
+    if len(sys.argv) != 3 or sys.argv[1] != "source":
+        raise host.Failed("usage: kernels.py source PACKAGE")
+    print(source(sys.argv[2]))
 
 
 if __name__ == "__main__":

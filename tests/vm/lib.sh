@@ -116,6 +116,3 @@ enter()
 	fi
 	PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin chroot $hwt_root "$@"
 }
-
-# inject_nmi COUNT [INTERVAL_MS]
-inject_nmi() { echo "hwt-host: inject-nmi $1 ${2:-10}" >/dev/kmsg; }

@@ -1,11 +1,6 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Which tests a guest runs: read from the directives in their sources, see tests/README.md.
+"""Which tests a guest runs: read from the directives in their sources, see tests/README.md."""
 
-listing.py KERNEL [--quick] [--named] [PATTERN]: print them as guests get them, see Test.line().
-"""
-
-import argparse
 import fnmatch
 import re
 from dataclasses import dataclass
@@ -133,19 +128,3 @@ def tests(kernel, quick=False, named=False, pattern="*"):
         if source.wanted(kernel, quick, named):
             found += [test for test in source.runs(kernel, quick) if matches(test.name, pattern)]
     return sorted(found, key=lambda test: not test.shared)
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("kernel")
-    parser.add_argument("pattern", nargs="?", default="*")
-    parser.add_argument("--quick", action="store_true", help="without those that take long")
-    parser.add_argument("--named", action="store_true", help="as make check-all: see the table of kernels")
-    args = parser.parse_args()
-    for test in tests(kernels.find(args.kernel), args.quick, args.named, args.pattern):
-        print(test.line())
-    return 0
-
-
-if __name__ == "__main__":
-    host.main(main)

@@ -11,7 +11,6 @@ import threading
 from pathlib import Path
 
 import apt
-import cache
 import debian
 import driver
 import emulator
@@ -168,7 +167,6 @@ def main():
     if len(sys.argv) != 2:
         raise host.Failed(f"usage: setup.py {'|'.join(WHAT)}")
     ensure(sys.argv[1])
-    host.say(cache.summary())
 
 
 if __name__ == "__main__":

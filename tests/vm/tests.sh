@@ -13,6 +13,7 @@
 
 export HWT_MODULES=$HWT_DIR/modules HWT_BIN=$HWT_DIR/bin
 tests_tmp=${HWT_TMP:-/tmp}
+. "$HWT_DIR/lib.sh"
 hwt_by=${HWT_BY:-hwt}
 
 # mark TEXT...: to both logs.
@@ -20,18 +21,6 @@ mark()
 {
 	echo "$*"
 	echo "$*" >/dev/kmsg
-}
-
-# Each load of hwt.ko has the guest's parameters, and those of a test behind them.
-insmod()
-{
-	local file=$1
-	shift
-	# shellcheck disable=SC2086 # parameters
-	case $file in
-	*/hwt.ko) set -- ${HWT_PARAMS:-} "$@" ;;
-	esac
-	command insmod "$file" "$@"
 }
 
 hwt_loaded() { grep -q '^hwt ' /proc/modules; }
