@@ -202,13 +202,15 @@ static unsigned int __init count_unordered(unsigned int n, unsigned int workers)
 	unsigned int i, odd = 0;
 
 	for (i = 0; i < n; i++)
-		odd += began[i] / PER_TICK > (i + workers - 1) / PER_TICK;
+		odd += began[i] / PER_TICK > (i + max(workers, 1U) - 1) / PER_TICK;
 	return odd;
 }
 
-static void __init test_order(unsigned int workers, unsigned int n)
+/* Whatever level of the wheel they come from. Within a tick there is no order. */
+static void __init test_order(unsigned int workers, u32 buckets, u32 levels, unsigned int n)
 {
-	struct hwt_wheel *wheel = workers_wheel("order", workers);
+	struct hwt_wheel *wheel = kt_wheel("order", .workers = workers, .levels = levels,
+					   .ticks_per_wheel = buckets);
 	struct item *item = kt_alloc(n, sizeof(*item));
 	unsigned int i;
 	u64 deadline;
@@ -224,7 +226,8 @@ static void __init test_order(unsigned int workers, unsigned int n)
 		hwt_schedule_at(&item[i].timeout, deadline + i / PER_TICK * KT_MS);
 	}
 	kt_stay_on(NULL);
-	KTEST(KT_WAIT(atomic_read_acquire(&ended_n) == n), "%u timeouts fire", n);
+	KTEST(KT_WAIT(atomic_read_acquire(&ended_n) == n), "%u levels of %u: %u timeouts fire",
+	      levels, buckets, n);
 	hwt_wheel_destroy(wheel);
 	i = count_unordered(n, workers);
 	KTEST(i == 0, "%u workers took them in the order of ticks: %u they did not", workers, i);
@@ -683,8 +686,11 @@ static void __init selftest(void)
 {
 	/* First: not everything that is behind is logged. */
 	test_all_blocked();
-	test_order(1, 10000);
-	test_order(WORKERS, 10000);
+	test_order(0, 16, 4, 10000);
+	test_order(0, 16, 1, 10000);
+	test_order(0, 2, 6, 10000);
+	test_order(1, 16, 4, 10000);
+	test_order(WORKERS, 16, 4, 10000);
 	test_order_blocked();
 	test_sync();
 	test_stop();
