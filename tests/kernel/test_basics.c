@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Each call by itself: what it returns, what it changes, what the queries say. Deadlines that
- * have passed, and those that never come. The limit max_pending: exact, and what exceeds it gets
- * -EAGAIN and is not changed.
+ * Each call by itself: what it returns, what it changes, what the queries say. All flags of a
+ * schedule, a reference for each hold. Deadlines that have passed, and those that never come. The
+ * limit max_pending: exact, and what exceeds it gets -EAGAIN and is not changed.
  *
  * hwt-test: shared
  * hwt-test: timeout 120
@@ -13,11 +13,10 @@
 
 static struct kt fixed = { .timeout = HWT_TIMEOUT_INIT(fixed.timeout, &kt_ops) };
 
-static void __init test_wheel_life(void)
+static void __init test_defaults(void)
 {
-	struct hwt_wheel_params params;
 	struct hwt_wheel *wheel = hwt_wheel_create(NULL);
-	struct kt kt;
+	struct hwt_wheel_params params;
 
 	hwt_wheel_get_params(wheel, &params);
 	KTEST(params.tick_ns == KT_MS && params.ticks_per_wheel == 8192 &&
@@ -26,20 +25,7 @@ static void __init test_wheel_life(void)
 	      "the defaults are 1 ms, 8192 buckets, 3 levels, monotonic, no limit");
 	KTEST(!strcmp(params.name, "hwt"), "its name is hwt");
 	KTEST(hwt_wheel_pending(wheel) == 0, "nothing is pending on a new wheel");
-
-	kt_init(&kt, wheel, &kt_ops);
-	KTEST(!hwt_cancel(&kt.timeout) && hwt_cancel_sync(&kt.timeout) == 0, "nothing to cancel");
-	KTEST(kt_schedule(&kt, KT_HOUR) == 0, "the first schedule");
-	KTEST(hwt_wheel_pending(wheel) == 1, "one is pending");
-	KTEST(hwt_cancel_sync(&kt.timeout) == 1 && hwt_wheel_pending(wheel) == 0,
-	      "none is pending after cancel_sync");
-
-	KTEST(hwt_wheel_stop(wheel, NULL, NULL) == 0, "stop of an empty wheel");
-	KTEST(kt_stopped(wheel), "it is stopped");
-	KTEST(hwt_wheel_destroy(wheel) == 0, "a stopped wheel can be destroyed");
-
-	wheel = hwt_wheel_create(NULL);
-	KTEST(hwt_wheel_destroy(wheel) == 0, "another one without being used");
+	KTEST(hwt_wheel_destroy(wheel) == 0, "it is destroyed without being used");
 }
 
 static void __init test_static_initialiser(struct hwt_wheel *wheel)
@@ -141,38 +127,136 @@ static void __init test_slack(struct hwt_wheel *wheel)
 	hwt_cancel_sync(&kt.timeout);
 }
 
-static void __init test_conditions(struct hwt_wheel *wheel)
+static void __init test_setup(struct hwt_wheel *wheel)
 {
-	u64 deadline;
-	struct kt kt;
+	struct kt kt, other;
 
-	kt_init(&kt, wheel, &kt_ops);
-	KTEST(hwt_schedule_pending(&kt.timeout, KT_HOUR) == -ENOENT &&
-	      hwt_schedule_pending_at(&kt.timeout, KT_HOUR) == -ENOENT &&
-	      !hwt_held(&kt.timeout), "schedule_pending leaves an idle one alone");
-	KTEST(hwt_schedule_earlier(&kt.timeout, KT_HOUR) == 0 &&
-	      hwt_pending(&kt.timeout), "schedule_earlier arms an idle one");
-	deadline = hwt_deadline(&kt.timeout);
-	KTEST(hwt_schedule_earlier(&kt.timeout, KT_HOUR * 2) == BOTH &&
-	      hwt_deadline(&kt.timeout) == deadline, "schedule_earlier does not push back");
-	KTEST(hwt_schedule_flags(&kt.timeout, deadline, 0, KT_EARLIER_AT) == BOTH &&
-	      hwt_deadline(&kt.timeout) == deadline, "nor move to the same tick");
-	KTEST(hwt_schedule_flags(&kt.timeout, deadline - KT_MS, 0, KT_EARLIER_AT) == BOTH &&
-	      hwt_deadline(&kt.timeout) == deadline - KT_MS, "it pulls forward");
-	KTEST(hwt_schedule_pending_at(&kt.timeout, deadline) == BOTH &&
-	      hwt_deadline(&kt.timeout) == deadline, "schedule_pending pushes a pending one back");
-	KTEST(hwt_schedule_pending(&kt.timeout, KT_HOUR / 2) == BOTH &&
-	      hwt_deadline(&kt.timeout) < deadline, "and pulls it forward");
+	hwt_timeout_setup(&kt_clear(&kt)->timeout, wheel, kt_expire);
+	hwt_timeout_setup(&kt_clear(&other)->timeout, wheel, kt_nothing);
+	KTEST(kt.timeout.ops != other.timeout.ops && kt.timeout.ops->expire == kt_expire &&
+	      !kt.timeout.ops->cancelled && !kt.timeout.ops->release, "setup: a function only");
+	KTEST(hwt_schedule(&kt.timeout, 0) == 0 && KT_WAIT(kt_expirations(&kt) == 1),
+	      "setup: it fires");
+	hwt_shutdown_sync(&kt.timeout);
+	hwt_shutdown_sync(&other.timeout);
+}
+
+/* -- Flags ------------------------------------------------------------------ */
+
+/* What one of the combinations does to a timeout that is idle, or pending for @deadline. */
+static int __init combine(struct kt *kt, bool pending, unsigned int flags, u64 *deadline)
+{
+	struct hwt_wheel *wheel = hwt_timeout_wheel(&kt->timeout);
+	u64 time_ns = KT_HOUR;
+	int ret;
+
+	hwt_cancel_sync(&kt->timeout);
+	*deadline = 0;
+	if (pending) {
+		hwt_schedule_at(&kt->timeout, hwt_wheel_now(wheel) + 2 * KT_HOUR);
+		*deadline = hwt_deadline(&kt->timeout);
+	}
+	if (flags & HWT_SCHEDULE_AT)
+		time_ns += hwt_wheel_now(wheel);
+	ret = hwt_schedule_flags(&kt->timeout, time_ns, 0, flags);
+	/* Now whether it has moved. */
+	*deadline = hwt_deadline(&kt->timeout) != *deadline;
+	return ret;
+}
+
+static void __init test_combinations(struct hwt_wheel *wheel)
+{
+	unsigned int flags, odd = 0;
+	bool moves;
+	struct kt kt;
+	u64 moved;
+	int ret;
+
+	kt_init(&kt, wheel, &kt_plain_ops);
+	for (flags = 0; flags < 0x10; flags++) {
+		ret = combine(&kt, false, flags, &moved);
+		moves = !(flags & HWT_SCHEDULE_PENDING);
+		odd += moved != moves || ret != (moves ? 0 : -ENOENT);
+
+		/* An hour earlier than it was. */
+		ret = combine(&kt, true, flags, &moved);
+		moves = !(flags & HWT_SCHEDULE_UNLESS_PENDING);
+		odd += moved != moves || ret != BOTH;
+	}
+	KTEST(odd == 0, "flags: all combinations, idle and pending: %u are wrong", odd);
+
+	hwt_cancel_sync(&kt.timeout);
+	hwt_schedule(&kt.timeout, KT_HOUR);
+	moved = hwt_deadline(&kt.timeout);
+	KTEST(hwt_schedule_flags(&kt.timeout, moved, 0, KT_EARLIER_AT) == BOTH &&
+	      hwt_deadline(&kt.timeout) == moved, "earlier: the same tick is left as it is");
+	KTEST(hwt_schedule_flags(&kt.timeout, 2 * KT_HOUR, 0, HWT_SCHEDULE_EARLIER |
+				 HWT_SCHEDULE_PENDING) == BOTH &&
+	      hwt_deadline(&kt.timeout) == moved, "earlier and pending: later is left as it is");
+	KTEST(hwt_schedule_unless_pending(&kt.timeout, 0) == BOTH &&
+	      hwt_deadline(&kt.timeout) == moved, "unless pending: it is left as it is");
+	KTEST(hwt_schedule_flags(&kt.timeout, 2 * KT_HOUR, KT_HOUR, HWT_SCHEDULE_PENDING) == BOTH &&
+	      hwt_remaining(&kt.timeout) > 2 * KT_HOUR - KT_SECOND * KT_PATIENCE &&
+	      hwt_remaining(&kt.timeout) <= 3 * KT_HOUR, "pending, with slack: moved, within it");
+	KTEST(hwt_schedule_flags(&kt.timeout, 0, 0, HWT_SCHEDULE_PERIODIC) == -EINVAL &&
+	      hwt_schedule_flags(&kt.timeout, 0, 0, 0x20) == -EINVAL, "other flags are refused");
 	hwt_cancel(&kt.timeout);
 	KTEST(hwt_schedule_pending(&kt.timeout, KT_HOUR) == -ENOENT &&
-	      hwt_cancelled(&kt.timeout), "it leaves a cancelled one alone");
-	KTEST((hwt_schedule_earlier(&kt.timeout, KT_HOUR * 2) & ~HWT_WAS_HELD) == 0 &&
-	      hwt_deadline(&kt.timeout) > deadline,
-	      "the deadline of a cancelled one holds nothing back");
+	      hwt_cancelled(&kt.timeout), "pending: a cancelled one is left alone");
+	KTEST((hwt_schedule_earlier(&kt.timeout, KT_HOUR * 4) & ~HWT_WAS_HELD) == 0 &&
+	      hwt_remaining(&kt.timeout) > 3 * KT_HOUR,
+	      "earlier: the deadline of a cancelled one holds nothing back");
 	KTEST(hwt_schedule_earlier(&kt.timeout, 0) == BOTH &&
-	      KT_WAIT(kt_expirations(&kt) == 1), "pulled forward to now it fires");
+	      KT_WAIT(kt_expirations(&kt) == 1), "earlier: pulled forward to now it fires");
 	hwt_cancel_sync(&kt.timeout);
+	KTEST(hwt_schedule_unless_pending(&kt.timeout, KT_MS) == 0 &&
+	      KT_WAIT(kt_expirations(&kt) == 2), "unless pending: another one fires");
+	hwt_shutdown_sync(&kt.timeout);
 }
+
+/* -- References ------------------------------------------------------------- */
+
+static atomic_t refs;
+
+static void ref_get(struct hwt_timeout *timeout)
+{
+	atomic_inc(&refs);
+}
+
+static void ref_put(struct hwt_timeout *timeout)
+{
+	atomic_dec(&refs);
+}
+
+static void __init test_references(struct hwt_wheel *wheel)
+{
+	static const struct hwt_timeout_ops ops = { .expire = kt_expire, .release = ref_put };
+	struct kt kt, beat;
+
+	kt_init(&kt, wheel, &ops);
+	KTEST(hwt_schedule_ref(&kt.timeout, KT_HOUR, 0, 0, ref_get, ref_put) == 0 &&
+	      atomic_read(&refs) == 1, "ref: a new hold has one");
+	KTEST(hwt_schedule_ref(&kt.timeout, KT_HOUR, 0, 0, ref_get, ref_put) == BOTH &&
+	      atomic_read(&refs) == 1, "ref: the same hold has no second one");
+	KTEST(hwt_schedule_ref(&kt.timeout, 0, 0, HWT_SCHEDULE_PERIODIC, ref_get, ref_put) ==
+	      -EINVAL && atomic_read(&refs) == 1, "ref: an error has none");
+	KTEST(hwt_cancel_sync(&kt.timeout) == 1 && atomic_read(&refs) == 0, "ref: put by a cancel");
+	KTEST(hwt_schedule_ref(&kt.timeout, 0, 0, 0, ref_get, ref_put) == 0 &&
+	      KT_WAIT(atomic_read(&refs) == 0) && kt_expirations(&kt) == 1,
+	      "ref: put after the callback");
+
+	kt_init_periodic(&beat, wheel, &ops);
+	KTEST(hwt_schedule_periodic_ref(&beat.periodic, 0, KT_MS, HWT_FIXED_RATE, ref_get,
+					ref_put) == 0 && KT_WAIT(kt_expirations(&beat) > 2) &&
+	      atomic_read(&refs) == 1, "ref: a periodic one keeps its own");
+	KTEST(hwt_schedule_periodic_ref(&beat.periodic, 0, 0, HWT_FIXED_RATE, ref_get, ref_put) ==
+	      -EINVAL && atomic_read(&refs) == 1, "ref: a periodic error has none");
+	hwt_shutdown_sync(&beat.timeout);
+	hwt_shutdown_sync(&kt.timeout);
+	KTEST(atomic_read(&refs) == 0, "ref: none is left");
+}
+
+/* -- Moved, and shut down ------------------------------------------------------ */
 
 /* Due, and its turn has not come. */
 static void __init test_pushed_back(void)
@@ -210,6 +294,13 @@ static void __init test_dead(struct hwt_wheel *wheel)
 	      hwt_shutdown_sync(&kt.timeout) == 0 &&
 	      hwt_cancel_sync(&kt.timeout) == 0 && !hwt_cancel(&kt.timeout),
 	      "it stays cancelled, and there is nothing to cancel");
+	hwt_reopen(&kt.timeout);
+	KTEST(hwt_cancelled(&kt.timeout) && !hwt_held(&kt.timeout), "reopen: nothing else changes");
+	KTEST(hwt_schedule(&kt.timeout, 0) == 0 && KT_WAIT(kt_expirations(&kt) == 1),
+	      "reopen: it fires again");
+	hwt_reopen(&kt.timeout);
+	KTEST(hwt_expired(&kt.timeout), "reopen: of an open one: nothing changes");
+	hwt_shutdown_sync(&kt.timeout);
 	kt_init(&kt, wheel, &kt_ops);
 	KTEST(hwt_schedule(&kt.timeout, 0) == 0 && KT_WAIT(kt_expirations(&kt) == 1),
 	      "initialised again it lives again");
@@ -279,40 +370,6 @@ static void __init test_callback(struct hwt_wheel *wheel)
 	      !hwt_cancelled(timeout), "fired once more: expired, not cancelled");
 	KTEST(!hwt_cancel(timeout) && hwt_expired(timeout), "a cancel after that changes nothing");
 	hwt_shutdown_sync(timeout);
-}
-
-/* The clock that delays of the wheel count from. The coarse one may be late by any time that
- * its CPU has stood still for; what is scheduled fires early by as much, and no more.
- */
-static u64 __init base_clock(enum hwt_clock clock, u32 flags)
-{
-	bool boottime = clock == HWT_CLOCK_BOOTTIME;
-
-	if (flags & HWT_COARSE_CLOCK)
-		return boottime ? ktime_to_ns(ktime_get_coarse_boottime()) :
-				  ktime_get_coarse_ns();
-	return boottime ? ktime_get_boottime_ns() : ktime_get_ns();
-}
-
-static void __init test_clock(const char *name, enum hwt_clock clock, u32 flags)
-{
-	struct hwt_wheel *wheel = kt_wheel(name, .clock = clock, .flags = flags);
-	u64 before, now, after, tick;
-	struct kt kt;
-
-	before = base_clock(clock, 0);
-	now = hwt_wheel_now(wheel);
-	after = base_clock(clock, 0);
-	KTEST(before <= now && now <= after, "%s: its time is the clock's", name);
-	tick = kt_wheel_tick(wheel);
-	KTEST(tick >= kt_ms(after) && tick <= kt_ms(hwt_wheel_now(wheel)),
-	      "%s: its tick is the clock's", name);
-	kt_init(&kt, wheel, &kt_ops);
-	kt.earliest = base_clock(clock, flags) + 200 * KT_MS;
-	hwt_schedule(&kt.timeout, 200 * KT_MS);
-	KTEST(KT_WAIT(kt_expirations(&kt) == 1) && !atomic_read(&kt.early),
-	      "%s: fires, and not early", name);
-	hwt_wheel_destroy(wheel);
 }
 
 /* -- Never, and at once --------------------------------------------------- */
@@ -498,63 +555,60 @@ static void __init test_limit_contention(void)
 	hwt_wheel_destroy(wheel);
 }
 
-/* A cancel at the tick of expiry: each one fires or is cancelled, and gives its place back once. */
-static void __init test_limit_at_expiry(void)
-{
-	enum { N = 64 };
-	struct hwt_wheel *wheel = kt_wheel("close", .max_pending = N);
-	int round, i, hits, fired, odd = 0, both = 0;
-	static struct kt kt[N];
-	u64 deadline;
+/* -- The system's wheel -------------------------------------------------------- */
 
-	for (i = 0; i < N; i++)
-		kt_init(&kt[i], wheel, &kt_plain_ops);
-	for (round = 0; round < 50; round++) {
-		deadline = hwt_wheel_now(wheel) + 4 * KT_MS;
-		for (i = 0; i < N; i++) {
-			atomic_set(&kt[i].expired, 0);
-			odd += hwt_schedule_at(&kt[i].timeout, deadline) != 0;
-		}
-		/* From the deadline to a bit after it: somewhere there it fires. */
-		while (hwt_wheel_now(wheel) < deadline + round * 60 * NSEC_PER_USEC)
-			cpu_relax();
-		for (i = 0, hits = 0; i < N; i++)
-			hits += hwt_cancel(&kt[i].timeout);
-		for (i = 0, fired = 0; i < N; i++) {
-			hwt_cancel_sync(&kt[i].timeout);
-			fired += kt_expirations(&kt[i]);
-		}
-		/* Not before: one that is about to fire has ended, and is not counted yet. */
-		odd += hwt_wheel_pending(wheel) != 0 || hits + fired != N;
-		both += hits && fired;
-	}
-	pr_info("# %d of 50 rounds had both cancels that hit and expiries\n", both);
-	KTEST(odd == 0, "the count is exact after cancels at the tick of expiry");
-	hwt_wheel_destroy(wheel);
+static void __init test_system_wheel(void)
+{
+	struct hwt_wheel *shared = hwt_wheel_get_shared(NULL);
+	struct kt kt;
+
+	KTEST(shared == hwt_system_wheel, "system: it is the shared wheel of the defaults");
+	hwt_wheel_put(shared);
+	kt_init(&kt, hwt_system_wheel, &kt_ops);
+	KTEST(hwt_schedule(&kt.timeout, 0) == 0 && KT_WAIT(kt_expirations(&kt) == 1),
+	      "system: it is there without users");
+	hwt_schedule(&kt.timeout, KT_HOUR);
+	hwt_cancel(&kt.timeout);
+	KTEST(hwt_wheel_barrier(hwt_system_wheel) == 0 && kt_releases(&kt) == 2,
+	      "system: a barrier is all that a client needs before it goes");
+	KTEST(hwt_wheel_stop(hwt_system_wheel, NULL, NULL) == -EBUSY &&
+	      hwt_wheel_destroy(hwt_system_wheel) == -EBUSY, "system: nobody can stop it");
+}
+
+/* -- Units ------------------------------------------------------------------- */
+
+static void __init test_units(void)
+{
+	u16 seconds = 65535;
+
+	KTEST(hwt_secs(seconds) == 65535000000000ULL && hwt_msecs(seconds) == 65535000000ULL &&
+	      hwt_usecs(seconds) == 65535000ULL, "units: 64 bits, also of 16");
+	KTEST(hwt_secs(U64_MAX / NSEC_PER_SEC) == U64_MAX / NSEC_PER_SEC * NSEC_PER_SEC &&
+	      hwt_secs(U64_MAX / NSEC_PER_SEC + 1) == U64_MAX && hwt_msecs(U64_MAX) == U64_MAX &&
+	      hwt_usecs(U64_MAX / 1000 + 1) == U64_MAX, "units: what does not fit never comes");
 }
 
 static void __init selftest(void)
 {
 	struct hwt_wheel *wheel = kt_wheel("basics");
 
-	test_wheel_life();
+	test_defaults();
 	test_limit();
 	test_limit_self();
 	test_limit_contention();
-	test_limit_at_expiry();
 	test_never(wheel);
 	test_at_once(wheel);
 	test_static_initialiser(wheel);
+	test_setup(wheel);
 	test_schedule(wheel);
 	test_slack(wheel);
-	test_conditions(wheel);
+	test_combinations(wheel);
+	test_references(wheel);
 	test_pushed_back();
 	test_dead(wheel);
 	test_callback(wheel);
-	test_clock("monotonic", HWT_CLOCK_MONOTONIC, 0);
-	test_clock("boottime", HWT_CLOCK_BOOTTIME, 0);
-	test_clock("coarse", HWT_CLOCK_MONOTONIC, HWT_COARSE_CLOCK);
-	test_clock("coarse-boot", HWT_CLOCK_BOOTTIME, HWT_COARSE_CLOCK);
+	test_system_wheel();
+	test_units();
 	KTEST(hwt_wheel_pending(wheel) == 0, "nothing is left pending");
 	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
 }
