@@ -571,49 +571,6 @@ static void __init test_behind(const struct kind *kind)
 	POINT(hwt_wheel_destroy(wheel) == 0, "it is destroyed");
 }
 
-static int set_often(void *arg)
-{
-	while (!kthread_should_stop()) {
-		travel(-KT_HOUR);
-		usleep_range(10, 200);
-		travel(0);
-		usleep_range(10, 200);
-	}
-	return 0;
-}
-
-static void hand_back(struct hwt_timeout *timeout, void *arg)
-{
-	atomic_inc(arg);
-}
-
-static void __init test_stop(const struct kind *kind)
-{
-	unsigned int i, n, odd = 0;
-	struct task_struct *thread;
-	struct hwt_wheel *wheel;
-	atomic_t handed;
-	long ret;
-
-	thread = kt_thread(set_often, NULL, 1);
-	for (n = 0; n < 30; n++) {
-		wheel = make_telling(kind, 0, n % 2 ? tell : NULL);
-		for (i = 0; i < MANY; i++)
-			arm(&item[i], wheel, &item_ops, ktime_get_ns() + home + i * KT_MS / 8);
-		usleep_range(1000, 30000);
-		atomic_set(&handed, 0);
-		ret = hwt_wheel_stop(wheel, hand_back, &handed);
-		odd += ret != atomic_read(&handed) || fired(MANY) + ret != MANY;
-		for (i = 0; i < MANY; i++)
-			odd += hwt_held(&item[i].kt.timeout) ||
-			       kt_releases(&item[i].kt) != 1;
-		hwt_wheel_destroy(wheel);
-	}
-	kt_thread_stop(thread);
-	travel(0);
-	POINT(odd == 0, "stopped while the clock does not stand still: all are accounted for");
-}
-
 static void __init test_others(enum hwt_clock clock, const char *name)
 {
 	struct hwt_wheel *wheel = kt_wheel("other", .clock = clock);
@@ -653,7 +610,6 @@ static void __init selftest(void)
 		test_told(&kinds[i]);
 		test_told_first(&kinds[i]);
 		test_behind(&kinds[i]);
-		test_stop(&kinds[i]);
 	}
 	test_others(HWT_CLOCK_MONOTONIC, "monotonic");
 	test_others(HWT_CLOCK_BOOTTIME, "boottime");

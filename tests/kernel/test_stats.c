@@ -332,32 +332,6 @@ static void __init test_past(void)
 	hwt_wheel_destroy(wheel);
 }
 
-static struct kt_stay blocker;
-
-static void __init test_workers(void)
-{
-	/* A revolution of 4 s: nobody waits for that long while there is a free worker. */
-	struct hwt_wheel *wheel = kt_wheel("slow", .workers = 2, .ticks_per_wheel = 4096);
-	struct hwt_wheel_stats stats;
-	u64 longest;
-	struct kt kt;
-
-	kt_init(&kt, wheel, &kt_plain_ops);
-	kt_stay_begin(&blocker, wheel);
-	run(&kt);
-	stats = kt_stats(wheel);
-	longest = stats.slowest_ns;
-	KTEST(kt_expirations(&kt) == 1 && !kt_expirations(&blocker.kt) && stats.behind == 0,
-	      "one of two workers is blocked: nothing is behind");
-	msleep(20);
-	complete_all(&blocker.out);
-	KT_WAIT(!hwt_held(&blocker.kt.timeout));
-	stats = kt_stats(wheel);
-	KTEST(stats.slowest_ns > longest && stats.slowest == kt_stay_expire,
-	      "a callback is measured when it has returned: %ps", stats.slowest);
-	hwt_wheel_destroy(wheel);
-}
-
 #define RELEASE_MS	300
 
 static void slow_release(struct hwt_timeout *timeout)
@@ -410,7 +384,6 @@ static void __init selftest(void)
 	test_slow_among_quick();
 	test_late();
 	test_past();
-	test_workers();
 	test_slow_release();
 }
 

@@ -240,71 +240,6 @@ static void __init test_neighbours(const struct hwt_timeout_ops *ops, const char
 	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
 }
 
-static struct kt stubborn;
-
-static atomic_t refusals[2];
-static atomic_t revived;
-
-static int rearm(void *arg)
-{
-	unsigned int n = 0, self = (unsigned long)arg;
-	int ret;
-
-	while (!kthread_should_stop()) {
-		ret = hwt_schedule(&stubborn.timeout, n++ % 2 ? 0 : KT_MS);
-		if (ret == -ESHUTDOWN)
-			atomic_inc(&refusals[self]);
-		else if (atomic_read(&refusals[self]))
-			atomic_inc(&revived);	/* refused once, it must stay so */
-		if (n % 256 == 0 || ret < 0)
-			usleep_range(100, 200);
-	}
-	return 0;
-}
-
-static void stubborn_expire(struct hwt_timeout *timeout)
-{
-	hwt_schedule(timeout, 0);
-	kt_expire(timeout);
-}
-
-static const struct hwt_timeout_ops stubborn_ops = {
-	.expire = stubborn_expire, .release = kt_release,
-};
-
-static void __init test_stubborn(const char *what, const struct hwt_timeout_ops *ops,
-				 unsigned int threads)
-{
-	struct hwt_wheel *wheel = kt_wheel("stubborn");
-	struct task_struct *thread[2];
-	int i, n, round, ended = 0, odd = 0;
-
-	for (round = 0; round < 10; round++) {
-		kt_init(&stubborn, wheel, ops);
-		atomic_set(&refusals[0], 0);
-		atomic_set(&refusals[1], 0);
-		atomic_set(&revived, 0);
-		hwt_schedule(&stubborn.timeout, 0);
-		for (i = 0; i < threads; i++)
-			thread[i] = kt_thread(rearm, (void *)(unsigned long)i, i);
-		KT_WAIT(kt_expirations(&stubborn) > 3);
-		hwt_shutdown_sync(&stubborn.timeout);
-		odd += hwt_held(&stubborn.timeout) || hwt_pending(&stubborn.timeout);
-		n = kt_expirations(&stubborn);
-		usleep_range(5000, 6000);
-		odd += kt_expirations(&stubborn) != n;
-		odd += hwt_schedule(&stubborn.timeout, 0) != -ESHUTDOWN;
-		for (i = 0; i < threads; i++)
-			odd += !KT_WAIT(atomic_read(&refusals[i]));
-		for (i = 0; i < threads; i++)
-			kt_thread_stop(thread[i]);
-		odd += atomic_read(&revived) + hwt_wheel_pending(wheel) != 0;
-		ended++;
-	}
-	KTEST(ended == 10 && odd == 0, "%s: shutdown_sync ends it, ten times", what);
-	hwt_wheel_destroy(wheel);
-}
-
 /* What a callback must not wait for: -EDEADLK. */
 struct tried {
 	int	times, odd;
@@ -838,9 +773,6 @@ static void __init selftest(void)
 	test_own();
 	test_neighbours(&kt_ops, "with release");
 	test_neighbours(&kt_plain_ops, "without");
-	test_stubborn("its callback re-arms it", &stubborn_ops, 0);
-	test_stubborn("two threads re-arm it", &kt_ops, 2);
-	test_stubborn("its callback and two threads re-arm it", &stubborn_ops, 2);
 	test_deadlock(0);
 	test_deadlock(4);
 	test_chain();

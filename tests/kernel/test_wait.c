@@ -781,39 +781,6 @@ static void __init test_flush_stats(unsigned int workers)
 	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
 }
 
-/* -- A stop while it waits -------------------------------------------------------------------- */
-
-static void __init test_flush_stop(unsigned int workers)
-{
-	unsigned int i, ok = 0, rounds = 20;
-	struct waiter flusher = { }, stopper = { };
-	struct hwt_wheel *wheel;
-	struct kt behind;
-	long ret;
-
-	for (i = 0; i < rounds; i++) {
-		wheel = kt_wheel("stop", .workers = workers);
-		ok += kt_stay_begin(&sleeper, wheel);
-		kt_init(&behind, wheel, &kt_ops);
-		hwt_schedule_at(&behind.timeout, 0);
-		waiter_flush(&flusher, wheel);
-		usleep_range(i % 5 * 500, i % 5 * 500 + 500);
-		stopper.stop = wheel;
-		waiter_begin(&stopper, NULL);
-		usleep_range(i % 7 * 500, i % 7 * 500 + 500);
-		complete_all(&sleeper.out);
-		ret = waiter_end(&flusher);
-		ok += ret == 0 || ret == -ESHUTDOWN;
-		/* What was due has run, or was handed back. */
-		ok += waiter_end(&stopper) == !kt_expirations(&behind) &&
-		      kt_releases(&behind) == 1;
-		ok += hwt_wheel_destroy(wheel) == 0;
-	}
-	KTEST(ok == 4 * rounds,
-	      "a stop while a flush waits, with %u workers: both end, %u of %u", workers, ok,
-	      4 * rounds);
-}
-
 static void __init selftest(void)
 {
 	unsigned int workers;
@@ -828,7 +795,6 @@ static void __init selftest(void)
 		test_flush_flood(workers, false);
 		test_flush_flood(workers, true);
 		test_flush_stats(workers);
-		test_flush_stop(workers);
 		test_recycled(workers);
 	}
 	test_herd();

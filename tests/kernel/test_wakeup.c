@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What wakes the engine, and what does not: an earlier deadline, a backlog, cancelled
- * timeouts that wait to be let go. A wake-up that is lost shows as a timeout that
- * does not fire before the one that is an hour away. And what it does in a pass: many
- * submissions, and buckets with a lot in them, do not keep what is due from firing. Counted in
- * passes, not in time.
+ * What wakes the engine, and what does not: a backlog, cancelled timeouts that wait to be let go.
+ * (An earlier deadline: test_contexts.c.) And what it does in a pass: many submissions, and buckets
+ * with a lot in them, do not keep what is due from firing. Counted in passes, not in time.
  *
  * hwt-test: timeout 180
  */
@@ -25,90 +23,6 @@ static u64 collected(struct hwt_wheel *wheel)
 static bool __init asleep(struct hwt_wheel *wheel)
 {
 	return kt_asleep(wheel, 50);
-}
-
-enum how { NEW, MOVED, REDUCED, JUST_CLAIMED, HOWS };
-
-static const char * const how_name[] = {
-	"a new one", "one moved forward", "one made earlier", "one just pushed",
-};
-
-static void __init test_earlier(enum how how, unsigned int rounds)
-{
-	struct hwt_wheel *wheel = kt_wheel("earlier");
-	struct kt far, near;
-	unsigned int i, cpu, fired = 0, early = 0, slept = 0;
-
-	kt_init(&far, wheel, &kt_ops);
-	hwt_schedule(&far.timeout, KT_HOUR);
-	for (i = 0; i < rounds && fired == i; i++) {
-		kt_init(&near, wheel, &kt_plain_ops);
-		if (how == MOVED || how == REDUCED)
-			hwt_schedule(&near.timeout, 2 * KT_HOUR);
-		if (i % 8 == 0)
-			slept += asleep(wheel);
-		else
-			usleep_range(100, 3000);
-		cpu = cpumask_next(raw_smp_processor_id(), cpu_online_mask);
-		kt_stay_on(cpumask_of(cpu < nr_cpu_ids ? cpu :
-				      cpumask_first(cpu_online_mask)));
-		near.earliest = hwt_wheel_now(wheel) + (i % 3) * 5 * KT_MS;
-		if (how == REDUCED) {
-			hwt_schedule_flags(&near.timeout, near.earliest, 0, KT_EARLIER_AT);
-		} else {
-			if (how == JUST_CLAIMED)
-				hwt_schedule(&near.timeout, 2 * KT_HOUR);
-			hwt_schedule_at(&near.timeout, near.earliest);
-		}
-		fired += KT_WAIT(kt_expirations(&near) == 1);
-		early += atomic_read(&near.early);
-		hwt_cancel_sync(&near.timeout);
-	}
-	kt_stay_on(NULL);
-	KTEST(fired == rounds, "%s, with the engine asleep for an hour: %u of %u fire",
-	      how_name[how], fired, rounds);
-	KTEST(slept == DIV_ROUND_UP(rounds, 8), "it was asleep");
-	KTEST(early == 0, "none early");
-	KTEST(!kt_expirations(&far), "the one an hour away does not");
-	hwt_wheel_destroy(wheel);
-}
-
-/* One thread pushes a timeout back and forth, the other one pulls it to now. */
-static struct kt tossed;
-
-static int toss(void *arg)
-{
-	while (!kthread_should_stop()) {
-		hwt_schedule_pending(&tossed.timeout, KT_HOUR);
-		cpu_relax();
-	}
-	return 0;
-}
-
-static void __init test_tossed(unsigned int rounds)
-{
-	struct hwt_wheel *wheel = kt_wheel("tossed");
-	struct task_struct *thread;
-	unsigned int i, fired = 0;
-
-	kt_stay_on(cpumask_of(0));
-	for (i = 0; i < rounds && fired == i; i++) {
-		kt_init(&tossed, wheel, &kt_plain_ops);
-		thread = kt_thread(toss, NULL, 1);
-		hwt_schedule(&tossed.timeout, KT_HOUR);
-		usleep_range(50, 500);
-		/* Whoever comes last wins, so end with this side. */
-		hwt_schedule_earlier(&tossed.timeout, KT_MS);
-		kt_thread_stop(thread);
-		if (!kt_expirations(&tossed))
-			hwt_schedule_earlier(&tossed.timeout, 0);
-		fired += KT_WAIT(kt_expirations(&tossed) >= 1);
-		hwt_cancel_sync(&tossed.timeout);
-	}
-	kt_stay_on(NULL);
-	KTEST(fired == rounds, "made earlier while another CPU pushes it back: %u of %u fire",
-	      fired, rounds);
-	hwt_wheel_destroy(wheel);
 }
 
 static void __init test_backlog(struct kt *kt)
@@ -342,12 +256,7 @@ static void __init test_workers(void)
 static void __init selftest(void)
 {
 	struct kt *kt = kt_alloc(MANY, sizeof(*kt));
-	unsigned int rounds = kt_quick() ? 50 : 200;
-	enum how how;
 
-	for (how = NEW; how < HOWS; how++)
-		test_earlier(how, rounds / 2);
-	test_tossed(rounds);
 	test_backlog(kt);
 	test_submissions();
 	test_buckets();
