@@ -204,34 +204,27 @@ static void __init test_sync(const char *what, u64 (*sync)(struct hwt_group *gro
 
 static struct kt_stay sleeper;
 
-struct sync_call {
-	struct hwt_group	*group;
-	u64			(*sync)(struct hwt_group *group);
-	atomic_t		returned;
-	int			expired, released;
-};
+static u64 (*sync_group)(struct hwt_group *group);
 
-static int sync_thread(void *arg)
+/* -EBADE: it has not waited for the sleeper. */
+static long do_sync(void *group)
 {
-	struct sync_call *call = arg;
-	int ret = call->sync(call->group);
+	long ret = sync_group(group);
 
-	call->expired = kt_expirations(&sleeper.kt);
-	call->released = kt_releases(&sleeper.kt);
-	atomic_set_release(&call->returned, 1);
-	return kt_thread_end(ret);
+	return kt_expirations(&sleeper.kt) == 1 && kt_releases(&sleeper.kt) == 1 ? ret : -EBADE;
 }
 
 static void __init test_running(const char *what, u64 (*sync)(struct hwt_group *group))
 {
-	struct sync_call calls[2] = { { .sync = sync }, { .sync = sync } };
-	struct task_struct *thread[2];
+	struct kt_call calls[2];
+	long ret[2];
 	enum { N = 600 };	/* more than are looked at in one go */
 	struct hwt_member member;
 	struct hwt_group group;
 	struct item *items;
-	int i, hits, expired;
+	int i, expired;
 
+	sync_group = sync;
 	hwt_group_init(&group, NULL, NULL);
 	kt_stay_init(&sleeper, wheels[0], &kt_stay_ops);
 	hwt_group_join(&group, &member, &sleeper.kt.timeout);
@@ -241,10 +234,8 @@ static void __init test_running(const char *what, u64 (*sync)(struct hwt_group *
 	for (i = 0; i < N; i++)
 		item_join(&items[i], &group, wheels[1], &item_ops);
 	items_schedule(items, N, 20 * KT_MS, KT_MS);
-	for (i = 0; i < 2; i++) {
-		calls[i].group = &group;
-		thread[i] = kt_thread(sync_thread, &calls[i], i);
-	}
+	for (i = 0; i < 2; i++)
+		kt_call_begin(&calls[i], do_sync, &group);
 	KTEST(KT_WAIT(hwt_group_pending(&group) == 0),
 	      "%s: the others are cancelled at once", what);
 	/* One of them may just have begun. */
@@ -254,16 +245,15 @@ static void __init test_running(const char *what, u64 (*sync)(struct hwt_group *
 	msleep(100);
 	items_sum(items, N);
 	KTEST(sum.expired == expired, "%s: and do not fire while it sleeps", what);
-	KTEST(kt_inside(&sleeper) && !atomic_read(&calls[0].returned) &&
-	      !atomic_read(&calls[1].returned), "%s: the call waits, and a second one", what);
+	KTEST(kt_inside(&sleeper) && !kt_call_done(&calls[0]) && !kt_call_done(&calls[1]),
+	      "%s: the call waits, and a second one", what);
 	complete_all(&sleeper.out);
-	hits = kt_thread_stop(thread[0]) + kt_thread_stop(thread[1]);
-	KTEST(calls[0].expired == 1 && calls[0].released == 1 &&
-	      calls[1].expired == 1 && calls[1].released == 1,
-	      "%s: until it has returned and is let go", what);
+	for (i = 0; i < 2; i++)
+		ret[i] = kt_call_end(&calls[i]);
+	KTEST(ret[0] >= 0 && ret[1] >= 0, "%s: until it has returned and is let go", what);
 	items_sum(items, N);
-	KTEST(hits + sum.expired == N && sum.held == 0 && sum.released == N,
-	      "%s: between them they have cancelled %d", what, hits);
+	KTEST(ret[0] + ret[1] + sum.expired == N && sum.held == 0 && sum.released == N,
+	      "%s: between them they have cancelled %ld", what, ret[0] + ret[1]);
 	vfree(items);
 }
 

@@ -312,7 +312,7 @@ static struct {
 	struct kt	waiter;
 	struct kt	far;
 	int		waited;
-	bool		began, ended, far_handed;
+	bool		began, far_handed;
 } stopped;
 
 static void stopped_wait(struct hwt_timeout *timeout)
@@ -328,19 +328,16 @@ static void stopped_hand_back(struct hwt_timeout *timeout, void *arg)
 		WRITE_ONCE(stopped.far_handed, true);
 }
 
-static int stopped_stop(void *arg)
+static long stopped_stop(void *wheel)
 {
-	long n = hwt_wheel_stop(arg, stopped_hand_back, NULL);
-
-	WRITE_ONCE(stopped.ended, true);
-	return kt_thread_end(n);
+	return hwt_wheel_stop(wheel, stopped_hand_back, NULL);
 }
 
 static void __init test_waiter_in_stop(void)
 {
 	static const struct hwt_timeout_ops waiter_ops = { .expire = stopped_wait };
 	struct hwt_wheel *wheel = kt_wheel("waiter", .workers = 2);
-	struct task_struct *task;
+	struct kt_call stop;
 
 	init_completion(&stopped.beat.out);
 	kt_init_periodic(&stopped.beat.kt, wheel, &kt_stay_ops);
@@ -351,14 +348,13 @@ static void __init test_waiter_in_stop(void)
 	KTEST(KT_WAIT(kt_inside(&stopped.beat)), "one is in its callback");
 	hwt_schedule(&stopped.waiter.timeout, 0);
 	KTEST(KT_WAIT(READ_ONCE(stopped.began)), "another callback waits for it");
-	task = kt_thread(stopped_stop, wheel, 0);
+	kt_call_begin(&stop, stopped_stop, wheel);
 	KTEST(KT_WAIT(READ_ONCE(stopped.far_handed)), "a stop hands back what is pending");
 	/* The first of its rounds is through. */
 	msleep(20);
 	complete_all(&stopped.beat.out);
-	KTEST(KT_WAIT(READ_ONCE(stopped.ended)), "the stop does not wait for the waiter for ever");
-	KTEST(kt_thread_stop(task) == 2 && stopped.waited == -ERESTARTSYS,
-	      "it has handed back both, and the waiter was told: %d", stopped.waited);
+	KTEST(kt_call_end(&stop) == 2, "the stop does not wait for the waiter, and hands back both");
+	KTEST(stopped.waited == -ERESTARTSYS, "the waiter was told: %d", stopped.waited);
 	hwt_wheel_destroy(wheel);
 }
 

@@ -343,34 +343,23 @@ static void __init arm_many(struct hwt_wheel *wheel)
 		arm(&item[i], wheel, &slow_ops, date);
 }
 
-static atomic_t flushed;
-
-static int flush(void *arg)
-{
-	int ret = hwt_wheel_flush(arg);
-
-	atomic_set_release(&flushed, 1);
-	return kt_thread_end(ret);
-}
-
 static void __init test_due(const struct kind *kind)
 {
 	struct hwt_wheel *wheel = make(kind, "many due");
-	struct task_struct *thread;
+	struct kt_call flush;
 	int before;
 
-	atomic_set(&flushed, 0);
 	shut_gate();
 	arm_many(wheel);
 	POINT(KT_WAIT(atomic_read(&inside) == runners(kind)),
 	      "the first callbacks do not come to an end");
-	thread = kt_thread(flush, wheel, 0);
+	kt_call_begin(&flush, kt_do_flush, wheel);
 	msleep(50);
 	travel(-KT_HOUR);
 	msleep(50);
-	POINT(!atomic_read(&flushed), "a flush waits for callbacks that had begun");
+	POINT(!kt_call_done(&flush), "a flush waits for callbacks that had begun");
 	complete_all(&gate);
-	POINT(kt_thread_stop(thread) == 0 && fired(MANY) == runners(kind),
+	POINT(kt_call_end(&flush) == 0 && fired(MANY) == runners(kind),
 	      "not for what the clock was set back before");
 	POINT(settled(wheel, MANY) && fired(MANY) == runners(kind) && early(MANY) == 0,
 	      "set back meanwhile: only those %d have fired", runners(kind));
@@ -521,19 +510,18 @@ static void held_up(struct hwt_wheel *wheel, s64 jump_ns, void *arg)
 static void __init test_told_first(const struct kind *kind)
 {
 	struct hwt_wheel *wheel = make_telling(kind, 0, held_up);
-	struct task_struct *thread;
+	struct kt_call flush;
 
-	atomic_set(&flushed, 0);
 	shut_gate();
 	arm(&item[0], wheel, &item_ops, hwt_wheel_now(wheel) + KT_HOUR);
 	travel(2 * KT_HOUR);
 	POINT(KT_WAIT(atomic_read(&inside) == 1), "being told takes long");
 	arm(&item[1], wheel, &item_ops, hwt_wheel_now(wheel) - KT_HOUR / 2);
-	thread = kt_thread(flush, wheel, 0);
+	kt_call_begin(&flush, kt_do_flush, wheel);
 	msleep(100);
 	POINT(fired(2) == 0, "nothing fires by the new time yet, flushed or not");
 	complete_all(&gate);
-	POINT(kt_thread_stop(thread) == 0 && kt_expirations(&item[0].kt) == 1, "but then");
+	POINT(kt_call_end(&flush) == 0 && kt_expirations(&item[0].kt) == 1, "but then");
 	POINT(KT_WAIT(fired(2) == 2) && item[0].told == 1 && item[1].told == 1, "having been told");
 	travel(0);
 	KT_WAIT(atomic_read(&told) == 2);

@@ -137,30 +137,22 @@ static void __init test_counters(void)
 /* How long the slow ones take at least. */
 static u64 slow_ns;
 
-static void take_time(void)
-{
-	u64 end = ktime_get_ns() + READ_ONCE(slow_ns);
-
-	while (ktime_get_ns() < end)
-		usleep_range(500, 1000);
-}
-
 /* Each does something of its own: a compiler may make one of two that are the same. */
 static void slow_expire(struct hwt_timeout *timeout)
 {
-	take_time();
+	kt_take_time(READ_ONCE(slow_ns));
 	kt_expire(timeout);
 }
 
 static void slow_cancelled(struct hwt_timeout *timeout)
 {
-	take_time();
+	kt_take_time(READ_ONCE(slow_ns));
 	kt_cancelled(timeout);
 }
 
 static void slow_hand_back(struct hwt_timeout *timeout, void *arg)
 {
-	take_time();
+	kt_take_time(READ_ONCE(slow_ns));
 	atomic_inc(arg);
 }
 

@@ -532,26 +532,18 @@ static const struct hwt_timeout_ops leaving_ops = {
 	.expire = kt_expire, .cancelled = kt_cancelled, .release = leaving_release,
 };
 
-static struct hwt_wheel *barrier_wheel;
-static atomic_t barrier_done;
-
-static int barrier_thread(void *unused)
+static long do_barrier(void *wheel)
 {
-	int ret = hwt_wheel_barrier(barrier_wheel);
-
-	atomic_set_release(&barrier_done, ret ?: 1);
-	return kt_thread_end(0);
+	return hwt_wheel_barrier(wheel);
 }
 
 static void __init test_barrier(unsigned int workers)
 {
 	struct hwt_wheel *wheel = kt_wheel("barrier", .workers = workers);
 	unsigned int i, released = 0, told = 0, pending = 0;
-	struct task_struct *thread;
+	struct kt_call barrier;
 	struct kt bystander;
 
-	barrier_wheel = wheel;
-	atomic_set(&barrier_done, 0);
 	atomic_set(&leaving_inside, 0);
 	init_completion(&leaving_go);
 	kt_init(&bystander, wheel, &kt_ops);
@@ -563,11 +555,11 @@ static void __init test_barrier(unsigned int workers)
 	KTEST(KT_WAIT(atomic_read(&leaving_inside) >= 1), "%u workers: a release blocks", workers);
 	for (i = 0; i < LEAVING; i++)
 		hwt_cancel(&leaving[i].timeout);
-	thread = kt_thread(barrier_thread, NULL, 0);
+	kt_call_begin(&barrier, do_barrier, wheel);
 	msleep(50);
-	KTEST(atomic_read(&barrier_done) == 0, "the barrier waits");
+	KTEST(!kt_call_done(&barrier), "the barrier waits");
 	complete_all(&leaving_go);
-	KTEST(KT_WAIT(atomic_read_acquire(&barrier_done) == 1), "then it returns");
+	KTEST(kt_call_end(&barrier) == 0, "then it returns");
 	for (i = 0; i < LEAVING; i++) {
 		released += kt_releases(&leaving[i]);
 		told += atomic_read(&leaving[i].cancelled);
@@ -576,7 +568,6 @@ static void __init test_barrier(unsigned int workers)
 	KTEST(released == LEAVING && pending == 0,
 	      "all are released: %u, %u of them cancelled, %u held", released, told, pending);
 	KTEST(hwt_pending(&bystander.timeout), "what is pending stays so");
-	kt_thread_stop(thread);
 
 	for (i = 0, released = 0; i < 100; i++) {
 		kt_schedule(&leaving[0], KT_HOUR);

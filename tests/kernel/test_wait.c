@@ -10,80 +10,17 @@
 
 static struct kt_stay sleeper;
 
-/* -- Waiters: threads ----------------------------------------------------------- */
-
-/* One that waits for a timeout, cancels it, flushes a wheel or stops it. */
-struct waiter {
-	struct hwt_timeout	*timeout, *sync;
-	struct hwt_wheel	*flush, *stop;
-	u64			max_ns;
-	struct task_struct	*thread;
-	bool			ready, done;
-	long			ret;
-	u64			took_ns;
-	unsigned long		switches, slept;	/* voluntary: before the call, by it */
-};
-
-static int waiter_main(void *arg)
-{
-	struct waiter *waiter = arg;
-	u64 began = ktime_get_ns();
-
-	allow_signal(SIGUSR1);
-	waiter->switches = current->nvcsw;
-	WRITE_ONCE(waiter->ready, true);
-	if (waiter->timeout)
-		waiter->ret = hwt_wait(waiter->timeout, waiter->max_ns);
-	else if (waiter->sync)
-		waiter->ret = hwt_cancel_sync(waiter->sync);
-	else if (waiter->flush)
-		waiter->ret = hwt_wheel_flush(waiter->flush);
-	else
-		waiter->ret = hwt_wheel_stop(waiter->stop, NULL, NULL);
-	waiter->took_ns = ktime_get_ns() - began;
-	waiter->slept = current->nvcsw - waiter->switches;
-	/* Pairs with waiter_done(). */
-	smp_store_release(&waiter->done, true);
-	return kt_thread_end(0);
-}
-
-static bool waiter_done(struct waiter *waiter)
-{
-	/* Pairs with waiter_main(). */
-	return smp_load_acquire(&waiter->done);
-}
-
-static void __init waiter_begin(struct waiter *waiter, struct hwt_timeout *timeout)
-{
-	static unsigned int n;
-
-	waiter->timeout = timeout;
-	waiter->max_ns = waiter->max_ns ?: U64_MAX;
-	waiter->ready = false;
-	waiter->done = false;
-	waiter->thread = kt_thread(waiter_main, waiter, n++);
-	/* Signals reach it from now on. */
-	KT_WAIT(READ_ONCE(waiter->ready));
-}
-
-static void __init waiter_flush(struct waiter *waiter, struct hwt_wheel *wheel)
-{
-	waiter->flush = wheel;
-	waiter_begin(waiter, NULL);
-}
-
-/* What it has returned; -1 if it does not return. */
-static long __init waiter_end(struct waiter *waiter)
-{
-	bool done = KT_WAIT(waiter_done(waiter));
-
-	if (!done)
-		send_sig(SIGUSR1, waiter->thread, 1);
-	kt_thread_stop(waiter->thread);
-	return done ? waiter->ret : -1;
-}
-
 /* -- hwt_wait() -------------------------------------------------------------------- */
+
+static long wait_for(void *timeout)
+{
+	return hwt_wait(timeout, U64_MAX);
+}
+
+static long wait_an_hour(void *timeout)
+{
+	return hwt_wait(timeout, KT_HOUR);
+}
 
 /* Fires four times, by itself. */
 static void again_expire(struct hwt_timeout *timeout)
@@ -100,7 +37,7 @@ static const struct hwt_timeout_ops again_ops = { .expire = again_expire };
 static void __init test_ends(unsigned int workers)
 {
 	struct hwt_wheel *wheel = kt_wheel("wait", .workers = workers);
-	static struct waiter waiter[3];
+	struct kt_call waiter[3];
 	struct kt kt, again;
 	unsigned int i, ok;
 
@@ -123,16 +60,15 @@ static void __init test_ends(unsigned int workers)
 	KTEST(hwt_wait(&again.timeout, U64_MAX) == 1 && kt_expirations(&again) == 4,
 	      "one that schedules itself: until it does not any more");
 
-	memset(waiter, 0, sizeof(waiter));
 	hwt_schedule(&kt.timeout, KT_HOUR);
 	for (i = 0; i < 3; i++)
-		waiter_begin(&waiter[i], &kt.timeout);
+		kt_call_begin(&waiter[i], wait_for, &kt.timeout);
 	msleep(50);
-	KTEST(!waiter_done(&waiter[0]) && !waiter_done(&waiter[1]) &&
-	      !waiter_done(&waiter[2]), "three wait for one");
+	KTEST(!kt_call_done(&waiter[0]) && !kt_call_done(&waiter[1]) &&
+	      !kt_call_done(&waiter[2]), "three wait for one");
 	hwt_schedule(&kt.timeout, 50 * KT_MS);
 	for (i = 0, ok = 0; i < 3; i++)
-		ok += waiter_end(&waiter[i]) == 1;
+		ok += kt_call_end(&waiter[i]) == 1;
 	KTEST(ok == 3 && kt_expirations(&kt) == 51, "all three hear that it has run: %u", ok);
 	hwt_cancel_sync(&kt.timeout);
 	hwt_cancel_sync(&again.timeout);
@@ -145,21 +81,20 @@ static void __init test_cancelled(unsigned int workers)
 	/* reclaim_ms is 100; that much on a machine that is not emulated. */
 	u64 margin = (KT_SLOW ? 20 : 10) * 100 * KT_MS;
 	struct hwt_periodic periodic;
-	struct waiter waiter[2];
+	struct kt_call waiter[2];
 	u64 best = U64_MAX, worst = 0, began, took;
 	unsigned int i, ok = 0;
 	struct kt kt;
 
-	memset(waiter, 0, sizeof(waiter));
 	kt_init(&kt, wheel, &kt_plain_ops);
 	for (i = 0; i < 5; i++) {
 		hwt_schedule(&kt.timeout, KT_HOUR);
-		waiter_begin(&waiter[0], &kt.timeout);
+		kt_call_begin(&waiter[0], wait_for, &kt.timeout);
 		msleep(20);
-		ok += !waiter_done(&waiter[0]);
+		ok += !kt_call_done(&waiter[0]);
 		began = ktime_get_ns();
 		hwt_cancel(&kt.timeout);
-		ok += waiter_end(&waiter[0]) == 0;
+		ok += kt_call_end(&waiter[0]) == 0;
 		took = ktime_get_ns() - began;
 		best = min(best, took);
 		worst = max(worst, took);
@@ -168,8 +103,8 @@ static void __init test_cancelled(unsigned int workers)
 	      "one that is cancelled: 0, after %llu to %llu ms", kt_ms(best), kt_ms(worst));
 	for (i = 0, ok = 0; i < 10; i++) {
 		hwt_schedule(&kt.timeout, KT_HOUR);
-		waiter_begin(&waiter[0], &kt.timeout);
-		waiter_begin(&waiter[1], &kt.timeout);
+		kt_call_begin(&waiter[0], wait_for, &kt.timeout);
+		kt_call_begin(&waiter[1], wait_for, &kt.timeout);
 		usleep_range(1000, 20000);
 		if (i % 2)
 			hwt_cancel_sync(&kt.timeout);
@@ -177,25 +112,25 @@ static void __init test_cancelled(unsigned int workers)
 			hwt_shutdown_sync(&kt.timeout);
 		/* There is nothing left that they could wait for. */
 		ok += !hwt_held(&kt.timeout);
-		ok += waiter_end(&waiter[0]) == 0;
-		ok += waiter_end(&waiter[1]) == 0;
+		ok += kt_call_end(&waiter[0]) == 0;
+		ok += kt_call_end(&waiter[1]) == 0;
 		kt_init(&kt, wheel, &kt_plain_ops);
 	}
 	KTEST(ok == 30, "by a _sync: 0");
 
 	hwt_periodic_init(&periodic, wheel, &kt_nothing_ops);
 	hwt_schedule_periodic(&periodic, 0, 5 * KT_MS, HWT_FIXED_RATE);
-	waiter_begin(&waiter[0], &periodic.timeout);
+	kt_call_begin(&waiter[0], wait_for, &periodic.timeout);
 	msleep(50);
-	KTEST(!waiter_done(&waiter[0]), "a periodic one is waited for");
+	KTEST(!kt_call_done(&waiter[0]), "a periodic one is waited for");
 	hwt_cancel(&periodic.timeout);
-	KTEST(waiter_end(&waiter[0]) == 0, "until it is cancelled: 0");
+	KTEST(kt_call_end(&waiter[0]) == 0, "until it is cancelled: 0");
 	hwt_cancel_sync(&periodic.timeout);
 
 	hwt_schedule(&kt.timeout, KT_HOUR);
-	waiter_begin(&waiter[0], &kt.timeout);
+	kt_call_begin(&waiter[0], wait_for, &kt.timeout);
 	msleep(20);
-	KTEST(hwt_wheel_stop(wheel, NULL, NULL) == 1 && waiter_end(&waiter[0]) == 0,
+	KTEST(hwt_wheel_stop(wheel, NULL, NULL) == 1 && kt_call_end(&waiter[0]) == 0,
 	      "one that a stop hands back: 0");
 	KTEST(hwt_wait(&kt.timeout, U64_MAX) == 0, "on a stopped wheel: the same");
 	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
@@ -206,7 +141,7 @@ static void __init test_limits(unsigned int workers)
 	static const u64 limit[] = { 0, 1, KT_MS, 20 * KT_MS, 150 * KT_MS };
 	struct hwt_wheel *wheel = kt_wheel("wait", .workers = workers);
 	unsigned int i, ok = 0, early = 0;
-	struct waiter waiter = { };
+	struct kt_call waiter;
 	struct kt kt;
 	u64 began;
 
@@ -220,34 +155,32 @@ static void __init test_limits(unsigned int workers)
 	KTEST(ok == i && early == 0, "too late: -ETIME, %u of %u, %u of them early", ok, i, early);
 	KTEST(hwt_pending(&kt.timeout) && kt_expirations(&kt) == 0, "which changes nothing");
 
-	waiter_begin(&waiter, &kt.timeout);
+	kt_call_begin(&waiter, wait_for, &kt.timeout);
 	msleep(50);
-	KTEST(!waiter_done(&waiter), "it is waited for");
+	KTEST(!kt_call_done(&waiter), "it is waited for");
 	send_sig(SIGUSR1, waiter.thread, 1);
-	KTEST(waiter_end(&waiter) == -ERESTARTSYS && hwt_pending(&kt.timeout),
+	KTEST(kt_call_end(&waiter) == -ERESTARTSYS && hwt_pending(&kt.timeout),
 	      "until a signal comes: -ERESTARTSYS");
-	waiter.max_ns = KT_HOUR;
-	waiter_begin(&waiter, &kt.timeout);
+	kt_call_begin(&waiter, wait_an_hour, &kt.timeout);
 	send_sig(SIGUSR1, waiter.thread, 1);
-	KTEST(waiter_end(&waiter) == -ERESTARTSYS && waiter.took_ns < KT_HOUR,
-	      "the same with a limit");
+	KTEST(kt_call_end(&waiter) == -ERESTARTSYS, "the same with a limit");
 
 	KTEST(kt_stay_begin(&sleeper, wheel), "a callback sleeps");
 	KTEST(hwt_wait(&sleeper.kt.timeout, 100 * KT_MS) == -ETIME,
 	      "while its callback runs it is waited for");
-	waiter_begin(&waiter, &sleeper.kt.timeout);
+	kt_call_begin(&waiter, wait_for, &sleeper.kt.timeout);
 	hwt_cancel(&kt.timeout);
 	complete_all(&sleeper.out);
-	KTEST(waiter_end(&waiter) == 1 && !kt_inside(&sleeper) &&
+	KTEST(kt_call_end(&waiter) == 1 && !kt_inside(&sleeper) &&
 	      kt_expirations(&sleeper.kt) == 1, "until it returns: 1");
 	KTEST(kt_stay_begin(&sleeper, wheel), "a callback sleeps");
 	hwt_schedule(&sleeper.kt.timeout, KT_HOUR);
-	waiter_begin(&waiter, &sleeper.kt.timeout);
+	kt_call_begin(&waiter, wait_for, &sleeper.kt.timeout);
 	hwt_cancel(&sleeper.kt.timeout);
 	msleep(50);
-	KTEST(!waiter_done(&waiter), "it is scheduled and cancelled, but runs");
+	KTEST(!kt_call_done(&waiter), "it is scheduled and cancelled, but runs");
 	complete_all(&sleeper.out);
-	KTEST(waiter_end(&waiter) == 0, "cancelled: 0");
+	KTEST(kt_call_end(&waiter) == 0, "cancelled: 0");
 	hwt_cancel_sync(&sleeper.kt.timeout);
 	hwt_cancel_sync(&kt.timeout);
 	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
@@ -261,22 +194,20 @@ static void __init test_herd(void)
 	/* On PREEMPT_RT a waiter may sleep for the wheel's lock, too. */
 	unsigned long most = IS_ENABLED(CONFIG_PREEMPT_RT) ? HERD / 5 : 1, worst = 0;
 	struct hwt_wheel *wheel = kt_wheel("herd", .workers = HERD);
-	struct waiter *waiter = kt_alloc(HERD, sizeof(*waiter));
+	struct kt_call *waiter = kt_alloc(HERD, sizeof(*waiter));
 	struct kt_stay *stay = kt_alloc(HERD, sizeof(*stay));
 	unsigned int i, begun = 0, ended = 0;
 
 	for (i = 0; i < HERD; i++)
 		begun += kt_stay_begin(&stay[i], wheel);
 	for (i = 0; i < HERD; i++) {
-		if (i % 2)
-			waiter[i].sync = &stay[i].kt.timeout;
-		waiter_begin(&waiter[i], i % 2 ? NULL : &stay[i].kt.timeout);
+		kt_call_begin(&waiter[i], i % 2 ? kt_do_cancel_sync : wait_for, &stay[i].kt.timeout);
 		begun += KT_WAIT(READ_ONCE(waiter[i].thread->nvcsw) > waiter[i].switches);
 	}
 	KTEST(begun == 2 * HERD, "%u callbacks sleep, and a waiter of each: %u", HERD, begun);
 	for (i = 0; i < HERD; i++) {
 		complete_all(&stay[i].out);
-		ended += waiter_end(&waiter[i]) == !(i % 2);
+		ended += kt_call_end(&waiter[i]) == !(i % 2);
 		worst = max(worst, waiter[i].slept);
 	}
 	KTEST(ended == HERD && worst <= most,
@@ -388,41 +319,34 @@ static void __init test_flush(unsigned int workers)
 static void __init test_flush_running(unsigned int workers)
 {
 	struct hwt_wheel *wheel = kt_wheel("wait", .workers = workers);
-	struct waiter waiter[3];
+	struct kt_call waiter[3];
 	struct kt behind;
 
-	memset(waiter, 0, sizeof(waiter));
 	KTEST(kt_stay_begin(&sleeper, wheel), "a callback sleeps");
-	waiter_flush(&waiter[2], wheel);
+	kt_call_begin(&waiter[2], kt_do_flush, wheel);
 	msleep(50);
-	KTEST(!waiter_done(&waiter[2]), "a flush waits for it, though no other began after it");
+	KTEST(!kt_call_done(&waiter[2]), "a flush waits for it, though no other began after it");
 	kt_init(&behind, wheel, &kt_ops);
 	hwt_schedule_at(&behind.timeout, 0);
-	waiter_flush(&waiter[0], wheel);
-	waiter_flush(&waiter[1], wheel);
+	kt_call_begin(&waiter[0], kt_do_flush, wheel);
+	kt_call_begin(&waiter[1], kt_do_flush, wheel);
 	msleep(100);
-	KTEST(!waiter_done(&waiter[0]) && !waiter_done(&waiter[1]) &&
+	KTEST(!kt_call_done(&waiter[0]) && !kt_call_done(&waiter[1]) &&
 	      kt_inside(&sleeper), "two flushes wait for it");
 	KTEST(workers ? KT_WAIT(kt_expirations(&behind) == 1) :
 			kt_expirations(&behind) == 0,
 	      "what is due behind it %s", workers ? "has run" : "has not run");
 	complete_all(&sleeper.out);
-	KTEST(waiter_end(&waiter[0]) == 0 && waiter_end(&waiter[1]) == 0 &&
-	      waiter_end(&waiter[2]) == 0 &&
+	KTEST(kt_call_end(&waiter[0]) == 0 && kt_call_end(&waiter[1]) == 0 &&
+	      kt_call_end(&waiter[2]) == 0 &&
 	      kt_expirations(&behind) == 1 && kt_expirations(&sleeper.kt) == 1,
 	      "until all that was due has run");
 	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
 }
 
-static void sleeper_release(struct hwt_timeout *timeout)
-{
-	kt_stay_here(timeout);
-	kt_release(timeout);
-}
-
 static const struct hwt_timeout_ops sleeper_release_ops = {
 	.expire		= kt_expire,
-	.release	= sleeper_release,
+	.release	= kt_stay_release,
 };
 
 /*
@@ -432,11 +356,11 @@ static const struct hwt_timeout_ops sleeper_release_ops = {
 static bool __init flush_not_for_release(struct hwt_wheel *wheel, unsigned int ms)
 {
 	static struct kt_stay due, gone;
-	struct waiter waiter = { };
+	struct kt_call waiter;
 	bool ok;
 
 	ok = kt_stay_begin(&sleeper, wheel);
-	waiter_flush(&waiter, wheel);
+	kt_call_begin(&waiter, kt_do_flush, wheel);
 	msleep(ms);
 	/* The flush waits for the sleeper. This one comes before its mark, and takes longer. */
 	kt_stay_init(&due, wheel, &kt_stay_ops);
@@ -450,9 +374,9 @@ static bool __init flush_not_for_release(struct hwt_wheel *wheel, unsigned int m
 	hwt_cancel(&gone.kt.timeout);
 	ok &= KT_WAIT(kt_inside(&gone));
 	complete(&due.out);
-	ok &= KT_WAIT(waiter_done(&waiter)) && kt_inside(&gone);
+	ok &= KT_WAIT(kt_call_done(&waiter)) && kt_inside(&gone);
 	complete(&gone.out);
-	ok &= waiter_end(&waiter) == 0 && KT_WAIT(kt_releases(&gone.kt) == 1) &&
+	ok &= kt_call_end(&waiter) == 0 && KT_WAIT(kt_releases(&gone.kt) == 1) &&
 	      KT_WAIT(kt_releases(&due.kt) == 1);
 	return ok;
 }
@@ -508,7 +432,7 @@ static void __init test_flush_flood(unsigned int workers, bool submitted)
 	struct task_struct *thread = NULL;
 	unsigned int i, ok = 0, done = 0;
 	static struct kt kt, later;
-	struct waiter waiter = { };
+	struct kt_call waiter;
 	u64 worst = 0;
 
 	kt_init(&kt, wheel, &kt_ops);
@@ -529,8 +453,8 @@ static void __init test_flush_flood(unsigned int workers, bool submitted)
 	KTEST(KT_WAIT(kt_expirations(&later) == 1), "a timeout of a later tick fires meanwhile");
 	for (i = 0; i < 5; i++) {
 		hwt_schedule_at(&kt.timeout, 0);
-		waiter_flush(&waiter, wheel);
-		done += KT_WAIT(waiter_done(&waiter));
+		kt_call_begin(&waiter, kt_do_flush, wheel);
+		done += KT_WAIT(kt_call_done(&waiter));
 		ok += kt_expirations(&kt) == i + 1;
 		if (done != i + 1)
 			break;
@@ -541,7 +465,7 @@ static void __init test_flush_flood(unsigned int workers, bool submitted)
 	if (submitted)
 		kt_thread_stop(thread);
 	if (done != 5)
-		waiter_end(&waiter);
+		kt_call_end(&waiter);
 	KTEST(done == 5 && ok == 5,
 	      "a flush under a flood of %s ends: %u of 5, after %llu ms at the most, and what was due has run: %u",
 	      submitted ? "submissions" : "timeouts that are due again at once", done,
@@ -594,7 +518,7 @@ static void __init test_wait_inside(unsigned int workers)
 static void __init test_wait_deferred(void)
 {
 	struct hwt_wheel *wheel = kt_wheel("wait", .workers = 1);
-	struct waiter waiter = { };
+	struct kt_call waiter;
 
 	kt_init(&awaited, wheel, &kt_ops);
 	KTEST(kt_stay_begin(&sleeper, wheel), "a callback sleeps");
@@ -602,11 +526,11 @@ static void __init test_wait_deferred(void)
 	hwt_cancel(&awaited.timeout);
 	KTEST(KT_WAIT(READ_ONCE(awaited.timeout.ended)), "a cancelled timeout is left to it");
 	hwt_schedule(&awaited.timeout, KT_HOUR);
-	waiter_begin(&waiter, &awaited.timeout);
+	kt_call_begin(&waiter, wait_for, &awaited.timeout);
 	msleep(50);
-	KTEST(!waiter_done(&waiter) && hwt_cancel(&awaited.timeout),
+	KTEST(!kt_call_done(&waiter) && hwt_cancel(&awaited.timeout),
 	      "scheduled again, waited for, and cancelled");
-	KTEST(waiter_end(&waiter) == 0 && kt_inside(&sleeper),
+	KTEST(kt_call_end(&waiter) == 0 && kt_inside(&sleeper),
 	      "who waits hears of it: %ld", waiter.ret);
 	complete_all(&sleeper.out);
 	hwt_shutdown_sync(&awaited.timeout);
@@ -622,7 +546,7 @@ static const struct hwt_timeout_ops recycled_ops = { };
 static void __init test_recycled(unsigned int workers)
 {
 	struct hwt_wheel *wheel = kt_wheel("wait", .workers = workers);
-	struct waiter waiter = { };
+	struct kt_call waiter;
 
 	kt_stay_init(&sleeper, wheel, &staying_ops);
 	hwt_schedule(&sleeper.kt.timeout, KT_HOUR);
@@ -630,9 +554,8 @@ static void __init test_recycled(unsigned int workers)
 	KTEST(KT_WAIT(kt_inside(&sleeper)), "a release takes its time");
 	hwt_timeout_init(&sleeper.kt.timeout, wheel, &recycled_ops);
 	hwt_schedule(&sleeper.kt.timeout, KT_HOUR);
-	waiter.sync = &sleeper.kt.timeout;
-	waiter_begin(&waiter, NULL);
-	KTEST(waiter_end(&waiter) == 1 && kt_inside(&sleeper),
+	kt_call_begin(&waiter, kt_do_cancel_sync, &sleeper.kt.timeout);
+	KTEST(kt_call_end(&waiter) == 1 && kt_inside(&sleeper),
 	      "the next timeout there is cancelled beside it: %ld", waiter.ret);
 	complete_all(&sleeper.out);
 	KTEST(KT_WAIT(!kt_inside(&sleeper)), "the release returns");
@@ -687,14 +610,14 @@ static void __init test_deferred(void)
 {
 	struct hwt_wheel *wheel = kt_wheel("wait");
 	struct hwt_timeout *many = defer_many(wheel);
-	struct waiter waiter = { };
+	struct kt_call waiter;
 	struct kt kt;
 
 	kt_init(&kt, wheel, &between_ops);
 	hwt_schedule_at(&kt.timeout, 0);
-	waiter_flush(&waiter, wheel);
+	kt_call_begin(&waiter, kt_do_flush, wheel);
 	complete_all(&sleeper.out);
-	KTEST(waiter_end(&waiter) == 0 && kt_expirations(&kt) == 1, "a flush beside it");
+	KTEST(kt_call_end(&waiter) == 0 && kt_expirations(&kt) == 1, "a flush beside it");
 	KTEST(let_go_before < DEFERRED,
 	      "what is due does not wait for all that are to be let go of: %d were", let_go_before);
 	KTEST(KT_WAIT(atomic_read(&let_go) == DEFERRED), "they are");
@@ -720,16 +643,15 @@ static void __init test_deferred_stop(void)
 	struct kprobe probe = { .symbol_name = "hwt_lock_break", .pre_handler = count_break };
 	struct hwt_wheel *wheel = kt_wheel("wait");
 	struct hwt_timeout *many = defer_many(wheel);
-	struct waiter waiter = { };
+	struct kt_call waiter;
 	bool probed;
 
 	probed = !register_kprobe(&probe);
 	atomic_set(&breaks, 0);
-	waiter.stop = wheel;
-	waiter_begin(&waiter, NULL);
+	kt_call_begin(&waiter, kt_do_stop, wheel);
 	WRITE_ONCE(stopper, waiter.thread);
 	complete_all(&sleeper.out);
-	KTEST(waiter_end(&waiter) == 0 && atomic_read(&let_go) == DEFERRED,
+	KTEST(kt_call_end(&waiter) == 0 && atomic_read(&let_go) == DEFERRED,
 	      "all are let go of, %d by the stop", atomic_read(&let_go_by_stop));
 	WRITE_ONCE(stopper, NULL);
 	if (probed)

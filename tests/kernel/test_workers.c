@@ -22,25 +22,12 @@ static struct hwt_wheel * __init workers_wheel(const char *name, unsigned int wo
 
 /* -- Sleepers: a callback stays inside until it is let out ------------------ */
 
-struct sleeper {
-	struct kt_stay		stay;
-	int			ret;	/* of its cancel_sync */
-	bool			left;	/* it was outside when that returned */
-	bool			synced;
-};
-
-static struct sleeper sleeper[16];
+static struct kt_stay sleeper[16];
 
 static void sleeper_cancelled(struct hwt_timeout *timeout)
 {
 	kt_stay_here(timeout);
 	kt_cancelled(timeout);
-}
-
-static void sleeper_release(struct hwt_timeout *timeout)
-{
-	kt_stay_here(timeout);
-	kt_release(timeout);
 }
 
 static const struct hwt_timeout_ops in_cancelled = {
@@ -50,27 +37,15 @@ static const struct hwt_timeout_ops in_cancelled = {
 };
 
 static const struct hwt_timeout_ops in_release = {
-	.expire = kt_expire, .release = sleeper_release,
+	.expire = kt_expire, .release = kt_stay_release,
 };
-
-static bool inside(struct sleeper *s)
-{
-	return kt_inside(&s->stay);
-}
-
-static void __init sleeper_init(struct sleeper *s, struct hwt_wheel *wheel,
-				const struct hwt_timeout_ops *ops)
-{
-	memset(s, 0, sizeof(*s));
-	kt_stay_init(&s->stay, wheel, ops);
-}
 
 static unsigned int __init count_inside(unsigned int n)
 {
 	unsigned int i, count = 0;
 
 	for (i = 0; i < n; i++)
-		count += inside(&sleeper[i]);
+		count += kt_inside(&sleeper[i]);
 	return count;
 }
 
@@ -80,8 +55,8 @@ static bool __init sleepers_begin(struct hwt_wheel *wheel, unsigned int n)
 	unsigned int i;
 
 	for (i = 0; i < n; i++) {
-		sleeper_init(&sleeper[i], wheel, &kt_stay_ops);
-		hwt_schedule(&sleeper[i].stay.kt.timeout, 0);
+		kt_stay_init(&sleeper[i], wheel, &kt_stay_ops);
+		hwt_schedule(&sleeper[i].kt.timeout, 0);
 	}
 	return KT_WAIT(count_inside(n) == n);
 }
@@ -91,26 +66,18 @@ static void __init sleepers_end(unsigned int n)
 	unsigned int i;
 
 	for (i = 0; i < n; i++)
-		complete_all(&sleeper[i].stay.out);
+		complete_all(&sleeper[i].out);
 	for (i = 0; i < n; i++)
-		hwt_shutdown_sync(&sleeper[i].stay.kt.timeout);
+		hwt_shutdown_sync(&sleeper[i].kt.timeout);
 }
 
-static int sync_sleeper(void *arg)
+/* -EBADE: it has returned while the callback was executing. */
+static long sync_sleeper(void *arg)
 {
-	struct sleeper *s = arg;
+	struct kt_stay *stay = arg;
+	int ret = hwt_cancel_sync(&stay->kt.timeout);
 
-	s->ret = hwt_cancel_sync(&s->stay.kt.timeout);
-	s->left = !inside(s);
-	/* Pairs with synced(). */
-	smp_store_release(&s->synced, true);
-	return kt_thread_end(0);
-}
-
-static bool synced(struct sleeper *s)
-{
-	/* Pairs with sync_sleeper(). */
-	return smp_load_acquire(&s->synced);
+	return kt_inside(stay) ? -EBADE : ret;
 }
 
 /* -- Others, which fire meanwhile or do not --------------------------------- */
@@ -150,9 +117,9 @@ static void __init test_all_blocked(void)
 		usleep_range(1000, 2000);
 	KTEST(kt_expirations(&fifth) == 0 && hwt_pending(&fifth.timeout) &&
 	      hwt_remaining(&fifth.timeout) == 0, "one more is due, and waits");
-	complete_all(&sleeper[2].stay.out);
+	complete_all(&sleeper[2].out);
 	KTEST(KT_WAIT(kt_expirations(&fifth) == 1), "with a worker free it runs");
-	KTEST(inside(&sleeper[0]) && inside(&sleeper[1]) && inside(&sleeper[3]),
+	KTEST(kt_inside(&sleeper[0]) && kt_inside(&sleeper[1]) && kt_inside(&sleeper[3]),
 	      "the others sleep on");
 	hwt_cancel_sync(&fifth.timeout);
 	pr_info("hwt-expect-end\n");
@@ -249,21 +216,21 @@ static void __init test_order_blocked(void)
 	u64 deadline;
 
 	for (i = 0; i < ARRAY_SIZE(sleeper); i++)
-		sleeper_init(&sleeper[i], wheel, &kt_stay_ops);
+		kt_stay_init(&sleeper[i], wheel, &kt_stay_ops);
 	deadline = hwt_wheel_now(wheel) + 50 * KT_MS;
 	kt_stay_on(cpumask_of(raw_smp_processor_id()));
 	for (i = 0; i < ARRAY_SIZE(sleeper); i++)
-		hwt_schedule_at(&sleeper[i].stay.kt.timeout, deadline + i * KT_MS);
+		hwt_schedule_at(&sleeper[i].kt.timeout, deadline + i * KT_MS);
 	kt_stay_on(NULL);
 	for (i = 0; i <= ARRAY_SIZE(out); i++) {
 		/* Those that have been taken by now, and no others. */
 		for (j = 0; j < WORKERS + i; j++)
-			odd += !KT_WAIT(inside(&sleeper[j]) ||
-					kt_expirations(&sleeper[j].stay.kt));
+			odd += !KT_WAIT(kt_inside(&sleeper[j]) ||
+					kt_expirations(&sleeper[j].kt));
 		for (; j < ARRAY_SIZE(sleeper); j++)
-			odd += inside(&sleeper[j]) || kt_expirations(&sleeper[j].stay.kt);
+			odd += kt_inside(&sleeper[j]) || kt_expirations(&sleeper[j].kt);
 		if (i < ARRAY_SIZE(out))
-			complete_all(&sleeper[out[i]].stay.out);
+			complete_all(&sleeper[out[i]].out);
 	}
 	KTEST(odd == 0, "those that wait for a worker are taken in the order of ticks");
 	sleepers_end(ARRAY_SIZE(sleeper));
@@ -281,8 +248,8 @@ static struct {
 static void self_expire(struct hwt_timeout *timeout)
 {
 	/* That one is with another worker. */
-	self.neighbour = hwt_cancel_sync(&sleeper[0].stay.kt.timeout);
-	self.left = !inside(&sleeper[0]);
+	self.neighbour = hwt_cancel_sync(&sleeper[0].kt.timeout);
+	self.left = !kt_inside(&sleeper[0]);
 	kt_expire(timeout);
 }
 
@@ -291,8 +258,8 @@ static const struct hwt_timeout_ops self_ops = { .expire = self_expire };
 static void __init test_sync(void)
 {
 	struct hwt_wheel *wheel = workers_wheel("sync", WORKERS);
-	struct task_struct *thread[2];
 	static struct kt far, due, gone;
+	struct kt_call sync[2];
 	unsigned int i;
 
 	kt_init(&far, wheel, &kt_ops);
@@ -314,30 +281,28 @@ static void __init test_sync(void)
 	KTEST(count_inside(WORKERS) == WORKERS, "none of them waited for the sleepers");
 
 	for (i = 0; i < 2; i++)
-		thread[i] = kt_thread(sync_sleeper, &sleeper[i], i);
+		kt_call_begin(&sync[i], sync_sleeper, &sleeper[i]);
 	msleep(100);
-	KTEST(!synced(&sleeper[0]) && !synced(&sleeper[1]),
+	KTEST(!kt_call_done(&sync[0]) && !kt_call_done(&sync[1]),
 	      "cancel_sync of two of the sleepers waits");
-	complete_all(&sleeper[2].stay.out);
-	complete_all(&sleeper[1].stay.out);
-	KTEST(KT_WAIT(synced(&sleeper[1])) && sleeper[1].left && sleeper[1].ret == 0 &&
-	      kt_releases(&sleeper[1].stay.kt) == 1, "one ends when its sleeper does");
+	complete_all(&sleeper[2].out);
+	complete_all(&sleeper[1].out);
+	KTEST(kt_call_end(&sync[1]) == 0 && kt_releases(&sleeper[1].kt) == 1,
+	      "one ends when its sleeper does");
 	msleep(100);
-	KTEST(KT_WAIT(!inside(&sleeper[2])) && !synced(&sleeper[0]) &&
-	      inside(&sleeper[0]), "and the other does not");
+	KTEST(KT_WAIT(!kt_inside(&sleeper[2])) && !kt_call_done(&sync[0]) &&
+	      kt_inside(&sleeper[0]), "and the other does not");
 
 	/* Two workers are free. */
 	kt_init(&self.kt, wheel, &self_ops);
 	hwt_schedule(&self.kt.timeout, 0);
 	msleep(100);
 	KTEST(kt_expirations(&self.kt) == 0, "a callback waits for another worker's");
-	complete_all(&sleeper[0].stay.out);
-	KTEST(KT_WAIT(synced(&sleeper[0])) && sleeper[0].left && sleeper[0].ret == 0,
+	complete_all(&sleeper[0].out);
+	KTEST(kt_call_end(&sync[0]) == 0,
 	      "until that has returned so does everybody's cancel_sync");
 	KTEST(KT_WAIT(kt_expirations(&self.kt) == 1) && self.neighbour == 0 && self.left,
 	      "until that has returned so does a callback's");
-	for (i = 0; i < 2; i++)
-		kt_thread_stop(thread[i]);
 	sleepers_end(WORKERS);
 	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
 }
@@ -348,8 +313,7 @@ static struct {
 	struct hwt_wheel	*wheel;
 	struct hwt_periodic	periodic;
 	struct completion	out;
-	bool			inside, done;
-	long			ret;
+	bool			inside;
 	int			again;
 	unsigned int		handed, odd;
 } stop;
@@ -374,17 +338,14 @@ static void stop_take(struct hwt_timeout *timeout, void *arg)
 		stop.odd++;
 }
 
-static int stop_it(void *arg)
+static long stop_it(void *wheel)
 {
-	stop.ret = hwt_wheel_stop(stop.wheel, stop_take, NULL);
-	/* Pairs with test_stop(). */
-	smp_store_release(&stop.done, true);
-	return kt_thread_end(0);
+	return hwt_wheel_stop(wheel, stop_take, NULL);
 }
 
 static void __init test_stop(void)
 {
-	struct task_struct *thread;
+	struct kt_call stopping;
 	unsigned int i, ok = 0;
 
 	memset(&stop, 0, sizeof(stop));
@@ -399,31 +360,29 @@ static void __init test_stop(void)
 		hwt_schedule(&other[i].timeout, i % 2 ? KT_HOUR : i * KT_MS / 4);
 	}
 	msleep(50);
-	thread = kt_thread(stop_it, NULL, 1);
+	kt_call_begin(&stopping, stop_it, stop.wheel);
 	msleep(100);
-	KTEST(!READ_ONCE(stop.done) && count_inside(2) == 2, "stop waits for them");
+	KTEST(!kt_call_done(&stopping) && count_inside(2) == 2, "stop waits for them");
 	complete_all(&stop.out);
-	complete_all(&sleeper[1].stay.out);
+	complete_all(&sleeper[1].out);
 	msleep(100);
-	KTEST(!READ_ONCE(stop.done) && inside(&sleeper[0]), "for each of them");
-	complete_all(&sleeper[0].stay.out);
-	/* Pairs with stop_it(). */
-	KTEST(KT_WAIT(smp_load_acquire(&stop.done)), "and then it ends");
-	kt_thread_stop(thread);
+	KTEST(!kt_call_done(&stopping) && kt_inside(&sleeper[0]), "for each of them");
+	complete_all(&sleeper[0].out);
+	KTEST(kt_call_end(&stopping) >= 0, "and then it ends");
 	for (i = 0; i < ARRAY_SIZE(other); i++)
 		ok += kt_expirations(&other[i]) == 0 && kt_releases(&other[i]) == 1 &&
 		      atomic_read(&other[i].early) == 1 &&
 		      atomic_read(&other[i].cancelled) == 0 &&
 		      hwt_cancelled(&other[i].timeout) && !hwt_held(&other[i].timeout);
-	KTEST(ok == ARRAY_SIZE(other) && stop.odd == 0 && stop.handed == stop.ret,
-	      "all %u that never ran are handed back: %ld", ok, stop.ret);
-	KTEST(stop.again == -ESHUTDOWN && stop.ret == ARRAY_SIZE(other) + 1 &&
+	KTEST(ok == ARRAY_SIZE(other) && stop.odd == 0 && stop.handed == stopping.ret,
+	      "all %u that never ran are handed back: %ld", ok, stopping.ret);
+	KTEST(stop.again == -ESHUTDOWN && stopping.ret == ARRAY_SIZE(other) + 1 &&
 	      hwt_cancelled(&stop.periodic.timeout),
 	      "so is the periodic one, which would have gone on");
 	for (i = 0, ok = 0; i < 2; i++)
-		ok += kt_expirations(&sleeper[i].stay.kt) == 1 &&
-		      kt_releases(&sleeper[i].stay.kt) == 1 &&
-		      !hwt_held(&sleeper[i].stay.kt.timeout);
+		ok += kt_expirations(&sleeper[i].kt) == 1 &&
+		      kt_releases(&sleeper[i].kt) == 1 &&
+		      !hwt_held(&sleeper[i].kt.timeout);
 	KTEST(ok == 2, "the ones that ran have run once, and are let go");
 	KTEST(hwt_wheel_destroy(stop.wheel) == 0, "the wheel is destroyed");
 }
@@ -434,8 +393,8 @@ static void stop_let_out(struct hwt_timeout *timeout, void *arg)
 	unsigned int *held = arg, i;
 
 	for (i = 0; i < *held; i++) {
-		complete_all(&sleeper[i].stay.out);
-		KT_WAIT(kt_releases(&sleeper[i].stay.kt) == 1);
+		complete_all(&sleeper[i].out);
+		KT_WAIT(kt_releases(&sleeper[i].kt) == 1);
 	}
 	/* If one did, then now. */
 	msleep(20);
@@ -450,8 +409,8 @@ static void __init test_stop_due(unsigned int workers)
 
 	kt_stay_on(cpumask_of(raw_smp_processor_id()));
 	for (i = 0; i < held; i++) {
-		sleeper_init(&sleeper[i], wheel, &kt_stay_ops);
-		hwt_schedule_at(&sleeper[i].stay.kt.timeout, deadline);
+		kt_stay_init(&sleeper[i], wheel, &kt_stay_ops);
+		hwt_schedule_at(&sleeper[i].kt.timeout, deadline);
 	}
 	for (i = 0; i < 3; i++) {
 		kt_init(&other[i], wheel, &kt_ops);
@@ -475,23 +434,23 @@ static void __init test_blocking(const char *what, const struct hwt_timeout_ops 
 {
 	static struct kt last, plain;
 	struct hwt_wheel *wheel = workers_wheel("blocking", WORKERS);
-	struct task_struct *thread;
+	struct kt_call sync;
 	unsigned int i;
 	u64 passes;
 
 	for (i = 0; i < WORKERS - 1; i++) {
-		sleeper_init(&sleeper[i], wheel, ops);
-		hwt_schedule(&sleeper[i].stay.kt.timeout, KT_HOUR);
-		hwt_cancel(&sleeper[i].stay.kt.timeout);
+		kt_stay_init(&sleeper[i], wheel, ops);
+		hwt_schedule(&sleeper[i].kt.timeout, KT_HOUR);
+		hwt_cancel(&sleeper[i].kt.timeout);
 	}
 	KTEST(KT_WAIT(count_inside(WORKERS - 1) == WORKERS - 1),
 	      "%u workers sleep in %s", WORKERS - 1, what);
 	KTEST(others_fire(wheel, &kt_ops) && count_inside(WORKERS - 1) == WORKERS - 1,
 	      "the last one serves all others");
-	thread = kt_thread(sync_sleeper, &sleeper[1], 1);
-	sleeper_init(&sleeper[i], wheel, ops);
-	hwt_schedule(&sleeper[i].stay.kt.timeout, KT_HOUR);
-	hwt_cancel(&sleeper[i].stay.kt.timeout);
+	kt_call_begin(&sync, sync_sleeper, &sleeper[1]);
+	kt_stay_init(&sleeper[i], wheel, ops);
+	hwt_schedule(&sleeper[i].kt.timeout, KT_HOUR);
+	hwt_cancel(&sleeper[i].kt.timeout);
 	KTEST(KT_WAIT(count_inside(WORKERS) == WORKERS), "all workers sleep in %s", what);
 
 	/* The engine serves those that call nothing. */
@@ -505,14 +464,13 @@ static void __init test_blocking(const char *what, const struct hwt_timeout_ops 
 	KTEST(KT_WAIT(kt_stats(wheel).passes >= passes + 2) &&
 	      KT_WAIT(hwt_remaining(&last.timeout) == 0),
 	      "the engine goes on, for one that comes due");
-	KTEST(kt_expirations(&last) == 0 && !synced(&sleeper[1]),
+	KTEST(kt_expirations(&last) == 0 && !kt_call_done(&sync),
 	      "which waits, and so does the _sync of a sleeper");
-	complete_all(&sleeper[1].stay.out);
+	complete_all(&sleeper[1].out);
 	KTEST(KT_WAIT(kt_expirations(&last) == 1) && !atomic_read(&last.early) &&
 	      count_inside(WORKERS) == WORKERS - 1, "until one of them ends");
-	KTEST(KT_WAIT(synced(&sleeper[1])) && sleeper[1].left && sleeper[1].ret == 0 &&
-	      kt_releases(&sleeper[1].stay.kt) == 1, "the same with the _sync");
-	kt_thread_stop(thread);
+	KTEST(kt_call_end(&sync) == 0 && kt_releases(&sleeper[1].kt) == 1,
+	      "the same with the _sync");
 	hwt_cancel_sync(&last.timeout);
 	sleepers_end(WORKERS);
 	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
@@ -543,7 +501,7 @@ static void __init test_pushed_back(bool longer)
 			while (hwt_remaining(&kt.timeout))
 				usleep_range(500, 1000);
 		slept += kt_stats(wheel).wakeups == wakeups;
-		complete_all(&sleeper[0].stay.out);
+		complete_all(&sleeper[0].out);
 		fired += KT_WAIT(kt_expirations(&kt) == 1);
 		early += atomic_read(&kt.early);
 		hwt_cancel_sync(&kt.timeout);

@@ -220,6 +220,12 @@ static void kt_stay_expire(struct hwt_timeout *timeout)
 	atomic_inc_return_release(&kt->expired);
 }
 
+static void __maybe_unused kt_stay_release(struct hwt_timeout *timeout)
+{
+	kt_stay_here(timeout);
+	kt_release(timeout);
+}
+
 static const struct hwt_timeout_ops kt_stay_ops __maybe_unused = {
 	.expire		= kt_stay_expire,
 	.release	= kt_release,
@@ -253,6 +259,15 @@ static inline void kt_stay_end(struct kt_stay *stay)
 /* A wheel of its own for a test: of the defaults, but for the parameters behind the name. */
 #define kt_wheel(_name, ...)						\
 	hwt_wheel_create((&(const struct hwt_wheel_params) { .name = (_name), ##__VA_ARGS__ }))
+
+/* For callbacks that take their time, asleep for most of it. */
+static inline void kt_take_time(u64 ns)
+{
+	u64 end = ktime_get_ns() + ns;
+
+	while (ktime_get_ns() < end)
+		usleep_range(500, 1000);
+}
 
 /* The wheel's current tick. */
 static inline u64 kt_wheel_tick(const struct hwt_wheel *wheel)
@@ -377,6 +392,86 @@ static inline int kt_thread_end(int ret)
 static inline int kt_thread_stop(struct task_struct *task)
 {
 	return IS_ERR_OR_NULL(task) ? -ENOMEM : kthread_stop(task);
+}
+
+/**
+ * struct kt_call - a thread that makes one call, and what came of it
+ * @fn:       what it calls
+ * @arg:      with this
+ * @thread:   the thread
+ * @ready:    it is about to call: signals reach it from now on
+ * @done:     it has returned
+ * @ret:      what it has returned
+ * @took_ns:  how long that took
+ * @switches: voluntary ones of the thread before the call
+ * @slept:    and by it
+ */
+struct kt_call {
+	long			(*fn)(void *arg);
+	void			*arg;
+	struct task_struct	*thread;
+	bool			ready, done;
+	long			ret;
+	u64			took_ns;
+	unsigned long		switches, slept;
+};
+
+static inline int kt_call_main(void *arg)
+{
+	struct kt_call *call = arg;
+	u64 began = ktime_get_ns();
+
+	allow_signal(SIGUSR1);
+	call->switches = current->nvcsw;
+	WRITE_ONCE(call->ready, true);
+	call->ret = call->fn(call->arg);
+	call->took_ns = ktime_get_ns() - began;
+	call->slept = current->nvcsw - call->switches;
+	/* Pairs with kt_call_done(). */
+	smp_store_release(&call->done, true);
+	return kt_thread_end(0);
+}
+
+static inline bool kt_call_done(struct kt_call *call)
+{
+	/* Pairs with kt_call_main(). */
+	return smp_load_acquire(&call->done);
+}
+
+static inline void kt_call_begin(struct kt_call *call, long (*fn)(void *arg), void *arg)
+{
+	static unsigned int n;
+
+	*call = (struct kt_call) { .fn = fn, .arg = arg };
+	call->thread = kt_thread(kt_call_main, call, n++);
+	KT_WAIT(READ_ONCE(call->ready));
+}
+
+/* What it has returned; -1 if it does not return. */
+static inline long kt_call_end(struct kt_call *call)
+{
+	bool done = KT_WAIT(kt_call_done(call));
+
+	if (!done)
+		send_sig(SIGUSR1, call->thread, 1);
+	kt_thread_stop(call->thread);
+	return done ? call->ret : -1;
+}
+
+/* What many tests have called. */
+static inline long kt_do_cancel_sync(void *timeout)
+{
+	return hwt_cancel_sync(timeout);
+}
+
+static inline long kt_do_flush(void *wheel)
+{
+	return hwt_wheel_flush(wheel);
+}
+
+static inline long kt_do_stop(void *wheel)
+{
+	return hwt_wheel_stop(wheel, NULL, NULL);
 }
 
 /* Zeroed memory; vfree() it. There always is some: a test could do nothing without. */

@@ -38,10 +38,7 @@ static void shown_other(struct hwt_timeout *timeout)
 
 static void shown_slow(struct hwt_timeout *timeout)
 {
-	u64 end = ktime_get_ns() + SLOW_MS * KT_MS;
-
-	while (ktime_get_ns() < end)
-		usleep_range(500, 1000);
+	kt_take_time(SLOW_MS * KT_MS);
 	kt_expire(timeout);
 }
 

@@ -19,33 +19,25 @@ module_param(ms, uint, 0444);	/* how long it takes */
 static unsigned int times = 1;
 module_param(times, uint, 0444);	/* how often it is called */
 
-static void take_time(void)
-{
-	u64 end = ktime_get_ns() + ms * KT_MS;
-
-	while (ktime_get_ns() < end)
-		usleep_range(500, 1000);
-}
-
 /* Each does something of its own: a compiler may make one of two that are the same. */
 static atomic_t others;
 
 static void slow_one(struct hwt_timeout *timeout)
 {
-	take_time();
+	kt_take_time(ms * KT_MS);
 	kt_expire(timeout);
 }
 
 static void slow_other(struct hwt_timeout *timeout)
 {
-	take_time();
+	kt_take_time(ms * KT_MS);
 	atomic_inc(&others);
 	kt_expire(timeout);
 }
 
 static void slow_cancelled(struct hwt_timeout *timeout)
 {
-	take_time();
+	kt_take_time(ms * KT_MS);
 	kt_cancelled(timeout);
 }
 
