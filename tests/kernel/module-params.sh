@@ -27,9 +27,6 @@ refuses()
 }
 refused() { check "$1=$2 is refused: $3" refuses "$@"; }
 
-# What is no number does not reach hwt.
-not_a_number() { check "$1=$2 is refused" sh -c "! insmod $HWT_MODULES/hwt.ko $1=$2"; }
-
 # makes WANTED PARAMS...: sysfs says so, and a wheel of the defaults is like that
 makes()
 {
@@ -70,10 +67,6 @@ refused reclaim_ms 0 '1 to 10000'
 refused reclaim_ms 10001 '1 to 10000'
 refused max_timeouts 0 '1 to 1073741824'
 refused max_timeouts 1073741825 '1 to 1073741824'
-not_a_number tick_us -1
-not_a_number tick_us 4294967296
-not_a_number levels many
-not_a_number max_user_wheels -1
 
 accepted 1000 8192 3 tick_us=1000 ticks_per_wheel=8192 levels=3 min_tick_us=1000 reclaim_ms=100
 accepted 5000 128 2 tick_us=5000 ticks_per_wheel=128 levels=2

@@ -42,25 +42,13 @@ static struct hwt_periodic periodic;
 /* By default allocations that may sleep never fail, nor do single pages. */
 static bool __init knobs(void)
 {
-	static const char * const commands[] = {
-		"echo N >/sys/kernel/debug/failslab/ignore-gfp-wait",
-		"echo 0 >/sys/kernel/debug/failslab/verbose",
-		"echo N >/sys/kernel/debug/fail_page_alloc/ignore-gfp-wait",
-		"echo N >/sys/kernel/debug/fail_page_alloc/ignore-gfp-highmem",
-		"echo 0 >/sys/kernel/debug/fail_page_alloc/min-order",
-		"echo 0 >/sys/kernel/debug/fail_page_alloc/verbose",
-	};
-	char *argv[4] = { }, *envp[1] = { };
-	unsigned int i;
+	static char commands[] __initdata = "set -e; cd /sys/kernel/debug;"
+		"echo N >failslab/ignore-gfp-wait; echo 0 >failslab/verbose;"
+		"echo N >fail_page_alloc/ignore-gfp-wait; echo N >fail_page_alloc/ignore-gfp-highmem;"
+		"echo 0 >fail_page_alloc/min-order; echo 0 >fail_page_alloc/verbose";
+	char *argv[] = { "/bin/sh", "-c", commands, NULL }, *envp[] = { NULL };
 
-	for (i = 0; i < ARRAY_SIZE(commands); i++) {
-		argv[0] = "/bin/sh";
-		argv[1] = "-c";
-		argv[2] = (char *)commands[i];
-		if (call_usermodehelper(argv[0], argv, envp, UMH_WAIT_PROC))
-			return false;
-	}
-	return true;
+	return !call_usermodehelper(argv[0], argv, envp, UMH_WAIT_PROC);
 }
 
 /**

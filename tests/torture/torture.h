@@ -6,9 +6,8 @@
  *   torture_ledger.c   the rules of the ledger; every call of hwt and every callback
  *   torture_item.c     timeouts: made, borrowed, freed, poisoned, used again
  *   torture_wheel.c    wheels: made, stopped and destroyed while they are used
- *   torture_act.c      what anybody may do to anybody's timeout, in any context
+ *   torture_act.c      what anybody may do to anybody's timeout, in any context; hard interrupts
  *   torture_thread.c   threads, and what the owner of a timeout knows about it
- *   torture_irq.c      from hard interrupts
  *   torture_nmi.c      from what is like an NMI, and from NMIs
  *   torture_shake.c    wheels that are asleep: is every wake-up delivered?
  *   torture_disturb.c  CPUs go and come, the wall clock is set
@@ -341,7 +340,7 @@ u64 tt_wall_was_ahead(void);
 
 extern unsigned int tt_seed, tt_threads, tt_timeouts, tt_wheels, tt_irqs, tt_probes, tt_inject,
 	tt_pairs, tt_hotplug_ms, tt_clock_ms, tt_wheel_ms, tt_patience;
-extern bool tt_nmi, tt_sleep, tt_history;
+extern bool tt_nmi;
 extern unsigned int tt_mix[];
 
 enum tt_mix_part {

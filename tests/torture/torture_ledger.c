@@ -70,20 +70,12 @@ static unsigned int tt_context(void)
 	return in_nmi() ? 2 : in_hardirq() ? 1 : 0;
 }
 
-/* When something that will be noted begins. */
-static u64 tt_begin(void)
-{
-	return tt_history ? ktime_get_mono_fast_ns() : 0;
-}
-
 static void tt_note(struct tt_item *item, enum tt_op op, u64 began, u64 arg, long result)
 {
 	struct tt_event *event;
 	unsigned int n;
 
 	tt_count(op);
-	if (!tt_history)
-		return;
 	n = atomic_fetch_inc_relaxed(&item->events);
 	event = &item->history[n % TT_HISTORY];
 	WRITE_ONCE(event->began, began);
@@ -164,7 +156,7 @@ static int tt_call(struct tt_item *item, enum tt_op op, u64 ns, u64 extra,
 int tt_arm(struct tt_item *item, enum tt_op op, u64 ns, u64 extra, enum hwt_repeat mode)
 {
 	bool bare = !item->ops->release;
-	u64 began = tt_begin();
+	u64 began = ktime_get_mono_fast_ns();
 	int ret;
 
 	if (!bare) {
@@ -247,7 +239,7 @@ static void tt_use_notice(struct tt_item *item)
 static int tt_end(struct tt_item *item, enum tt_op op)
 {
 	struct hwt_timeout *timeout = tt_timeout(item);
-	u64 began = tt_begin();
+	u64 began = ktime_get_mono_fast_ns();
 	int ret;
 
 	if (op == TT_CANCEL_SYNC || op == TT_SHUTDOWN)
@@ -332,7 +324,7 @@ int tt_shutdown_sync(struct tt_item *item)
 /* By the owner. */
 int tt_wait(struct tt_item *item, u64 max_ns)
 {
-	u64 began = tt_begin();
+	u64 began = ktime_get_mono_fast_ns();
 	int ret = hwt_wait(tt_timeout(item), max_ns);
 
 	tt_note(item, TT_WAIT, began, max_ns, ret);
@@ -474,7 +466,7 @@ static void tt_expire(struct hwt_timeout *timeout)
 {
 	struct tt_item *item = tt_item_of(timeout);
 	/* First, so that nothing that takes its time hides that it is early. */
-	u64 now = hwt_wheel_now(hwt_timeout_wheel(timeout)), began = tt_begin();
+	u64 now = hwt_wheel_now(hwt_timeout_wheel(timeout)), began = ktime_get_mono_fast_ns();
 
 	tt_enter(item, TT_EXPIRE);
 	tt_note(item, TT_EXPIRE, began, now, atomic_inc_return(&item->n[TT_N_FIRED]));
@@ -495,9 +487,9 @@ static void tt_cancelled(struct hwt_timeout *timeout)
 	struct tt_item *item = tt_item_of(timeout);
 
 	tt_enter(item, TT_CANCELLED);
-	tt_note(item, TT_CANCELLED, tt_begin(), 0, atomic_inc_return(&item->n[TT_N_TOLD]));
+	tt_note(item, TT_CANCELLED, ktime_get_mono_fast_ns(), 0, atomic_inc_return(&item->n[TT_N_TOLD]));
 	tt_use_notice(item);
-	if (tt_sleep && (item->id + atomic_read(&item->n[TT_N_TOLD])) % 64 == 0)
+	if ((item->id + atomic_read(&item->n[TT_N_TOLD])) % 64 == 0)
 		usleep_range(10, 500);
 	atomic_dec(&item->inside);
 }
@@ -508,7 +500,7 @@ void tt_handback(struct hwt_timeout *timeout, void *arg)
 	struct tt_item *item = tt_item_of(timeout);
 
 	tt_enter(item, TT_HANDED);
-	tt_note(item, TT_HANDED, tt_begin(), 0, atomic_inc_return(&item->n[TT_N_HANDED]));
+	tt_note(item, TT_HANDED, ktime_get_mono_fast_ns(), 0, atomic_inc_return(&item->n[TT_N_HANDED]));
 	tt_use_credit(item, "handed back");
 	if (!hwt_cancelled(timeout) && !hwt_pending(timeout) && tt_exact(item))
 		tt_fail(TT_ANSWER, item, "handed back, and it does not count as cancelled");
@@ -545,7 +537,7 @@ static void tt_release(struct hwt_timeout *timeout)
 		tt_fail(TT_POISON, NULL, "release of what is no timeout: %p", item);
 	atomic_inc(&item->releasing);
 	released = atomic_inc_return(&item->n[TT_N_RELEASED]);
-	tt_note(item, TT_RELEASE, tt_begin(), 0, released);
+	tt_note(item, TT_RELEASE, ktime_get_mono_fast_ns(), 0, released);
 	if (!in_task() || irqs_disabled())
 		tt_fail(TT_HOLD, item, "released, and not in process context");
 	/* Whatever has become of it: fired, told, or handed back. */
@@ -556,7 +548,7 @@ static void tt_release(struct hwt_timeout *timeout)
 	/* What ended the hold came before this. */
 	if (item->ops->cancelled && released > atomic_read(&item->ends))
 		tt_fail(TT_SILENT, item, "let go without a word");
-	if (tt_sleep && (item->id + released) % 64 == 0)
+	if ((item->id + released) % 64 == 0)
 		usleep_range(10, 500);
 	if (atomic_dec_return(&item->open) < 0) {
 		tt_fail(TT_HOLD, item, "released, and it was not held");

@@ -19,10 +19,7 @@ module_param_named(seed, tt_seed, uint, 0444);
 MODULE_PARM_DESC(seed, "What is random follows from it; 0: from the time");
 static unsigned int seconds = 20;
 module_param(seconds, uint, 0444);
-MODULE_PARM_DESC(seconds, "How long; 0: until there are enough operations (default 20)");
-static unsigned long operations;
-module_param(operations, ulong, 0444);
-MODULE_PARM_DESC(operations, "How many, in thousands; 0: until the time is up (default 0)");
+MODULE_PARM_DESC(seconds, "How long (default 20)");
 static unsigned int report = 10;
 module_param(report, uint, 0444);
 MODULE_PARM_DESC(report, "Seconds from one summary to the next (default 10)");
@@ -55,9 +52,6 @@ MODULE_PARM_DESC(probes, "Kprobes that wander over hwt's instructions, up to 64 
 unsigned int tt_inject;
 module_param_named(inject_ms, tt_inject, uint, 0444);
 MODULE_PARM_DESC(inject_ms, "Milliseconds between NMIs that the host is asked for, without wandering probes; 0: none (default 0)");
-bool tt_sleep = true;
-module_param_named(sleep, tt_sleep, bool, 0444);
-MODULE_PARM_DESC(sleep, "Callbacks sleep, and wait for each other (default Y)");
 unsigned int tt_hotplug_ms = 2000;
 module_param_named(hotplug_ms, tt_hotplug_ms, uint, 0444);
 MODULE_PARM_DESC(hotplug_ms, "Milliseconds until another CPU goes; 0: none does (default 2000)");
@@ -67,9 +61,6 @@ MODULE_PARM_DESC(clock_ms, "Milliseconds until the wall clock is set; 0: it is n
 unsigned int tt_wheel_ms = 300;
 module_param_named(wheel_ms, tt_wheel_ms, uint, 0444);
 MODULE_PARM_DESC(wheel_ms, "Milliseconds until another wheel goes; 0: none does (default 300)");
-bool tt_history = true;
-module_param_named(history, tt_history, bool, 0444);
-MODULE_PARM_DESC(history, "Remember what happened to each timeout (default Y)");
 unsigned int tt_patience = KT_SLOW ? 180 : 60;
 module_param_named(patience, tt_patience, uint, 0444);
 MODULE_PARM_DESC(patience, "Seconds that anything may take before it counts as not happening at all (default 60; 180 on a kernel that checks a lot)");
@@ -160,9 +151,7 @@ static bool tt_over(u64 began)
 {
 	if (tt_failed() && !keep_going)
 		return true;
-	if (seconds && ktime_get_ns() - began > seconds * KT_SECOND)
-		return true;
-	return operations && tt_operations() >= operations * 1000ULL;
+	return ktime_get_ns() - began > seconds * KT_SECOND;
 }
 
 static void tt_watch(u64 began)
@@ -220,7 +209,7 @@ static int __init tt_module_init(void)
 	if (!tt_threads)
 		tt_threads = 2 * num_online_cpus();
 	if (!tt_timeouts || !tt_wheels || !tt_patience || !tt_mix_sum() ||
-	    (!seconds && !operations) || tt_timeouts > 1000000 / tt_threads) {
+	    !seconds || tt_timeouts > 1000000 / tt_threads) {
 		pr_err("parameters out of range\n");
 		return -EINVAL;
 	}
