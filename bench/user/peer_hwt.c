@@ -20,7 +20,7 @@ __u64 hwt_engine_ns(void)
 int hwt_device_open(__u64 features, __u32 setup_flags)
 {
 	struct hwt_info_args info;
-	int fd = hwt_open(0);
+	int fd = hwt_open(0), ret;
 	pid_t engine = 0;
 
 	if (fd < 0)
@@ -30,7 +30,8 @@ int hwt_device_open(__u64 features, __u32 setup_flags)
 	if (features & ~info.features)
 		give_up("/dev/hwt cannot do this on this kernel (features %#llx)",
 			info.features);
-	if (hwt_with(fd, SETUP, setup, .flags = setup_flags))
+	ret = hwt_with(fd, SETUP, setup, .flags = setup_flags);
+	if (ret)
 		give_up_errno("HWT_IOC_SETUP");
 	threads_named("/proc", "hwt_device\n", &engine);
 	if (!engine || clock_getcpuclockid(engine, &engine_clock))

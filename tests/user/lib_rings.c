@@ -614,6 +614,7 @@ TEST(no_memory)
 	for (i = 0; i < 3; i++)
 		EXPECT_EQ(-ENOMEM, queue_make(&queue, hwt, 4096, 4096));
 	EXPECT_EQ(NULL, queue);
+	EXPECT_EQ(-EINVAL, hwt_with(libhwt_fd(hwt), ENTER, enter));
 	EXPECT_EQ(1, libhwt_next(hwt, &event, 1, PATIENCE_NS));
 	EXPECT_EQ(1, event.user_data);
 	EXPECT_EQ(0, libhwt_next(hwt, &event, 1, 0));

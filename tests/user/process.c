@@ -150,6 +150,7 @@ static void *worker_run(void *arg)
 	struct hwt_get_args get;
 	unsigned int i, r, mode;
 	__u64 *slot, id;
+	int ret;
 
 	for (i = 0; i < worker->rounds; i++) {
 		r = rand_r(&worker->seed);
@@ -160,9 +161,9 @@ static void *worker_run(void *arg)
 		case 1:
 		case 2:
 			mode = r % 8 == 2 ? 1 + r / 8 % 2 : HWT_MODE_ONE_SHOT;
-			if (!allow(worker, hwt_arm(worker->fd, &id, .mode = mode, .id = id,
-						   .time_ns = r % 5 * MSEC,
-						   .period_ns = mode ? MSEC : 0), 0))
+			ret = hwt_arm(worker->fd, &id, .mode = mode, .id = id,
+				      .time_ns = r % 5 * MSEC, .period_ns = mode ? MSEC : 0);
+			if (!allow(worker, ret, 0))
 				__atomic_store_n(slot, id, __ATOMIC_RELAXED);
 			break;
 		case 3:

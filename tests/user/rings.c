@@ -56,27 +56,6 @@ TEST_F(ctx, largest)
 	ring_unmap(&ring);
 }
 
-/* Rings that could not be mapped are none: events are read, and the same ones can be had again. */
-TEST_F(ctx, not_mapped_is_not_used)
-{
-	struct hwt_rings_args args, again;
-	struct hwt_event event;
-	struct ring ring;
-
-	ASSERT_EQ(0, hwt_rings(self->fd, 0, 8, 8, &args));
-	ASSERT_EQ(0, hwt_add(self->fd, 0, 0, 3, NULL));
-	ASSERT_EQ(1, hwt_next(self->fd, &event));
-	EXPECT_EQ(3ULL, event.user_data);
-	EXPECT_EQ(-EINVAL, hwt_with(self->fd, ENTER, enter));
-	EXPECT_EQ(-EBUSY, hwt_rings(self->fd, 0, 16, 8, &again));
-	ASSERT_EQ(0, hwt_rings(self->fd, 0, 8, 8, &again));
-	EXPECT_EQ(0, memcmp(&args, &again, sizeof(args)));
-	ASSERT_EQ(0, ring_map(&ring, self->fd, &again));
-	EXPECT_EQ(-EBUSY, hwt_read(self->fd, &event, 1));
-	EXPECT_EQ(-EBUSY, hwt_rings(self->fd, 0, 8, 8, &again));
-	ring_unmap(&ring);
-}
-
 /* Operations of a program that knows more than the kernel. */
 TEST_F(ctx, larger_operations)
 {

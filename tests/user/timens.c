@@ -148,7 +148,7 @@ TEST_F(elsewhere, own_time)
 TEST_F(elsewhere, own_phase)
 {
 	EXPECT_EQ(0, IN_CHILD((rate_inside(_metadata, self->fd, variant->clock),
-			      !_metadata->passed)));
+			       !_metadata->passed)));
 }
 
 /* -- Rings ----------------------------------------------------------------- */

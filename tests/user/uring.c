@@ -448,8 +448,8 @@ TEST_F_TIMEOUT(ring, each_of_many_completes_once, 120)
 	free(seen);
 }
 
-#define RACE_CANCEL	(1ULL << 40)
-#define RACE_MOVE	(1ULL << 41)
+#define RACE_CANCEL	0x10000000000ULL
+#define RACE_MOVE	0x20000000000ULL
 #define RACE_ROUNDS	40
 #define RACE_SIZE	100U
 

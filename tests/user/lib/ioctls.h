@@ -45,6 +45,7 @@ struct ioctl_case {
 	.size = sizeof(struct hwt_##_name##_args),				\
 	.first_size = HWT_##_NAME##_SIZE_VER1, ##__VA_ARGS__			\
 }
+
 #define RESERVED(_name)	.reserved = offsetof(struct hwt_##_name##_args, reserved)
 
 static const struct ioctl_case ioctls[] = {
