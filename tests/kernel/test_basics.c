@@ -256,25 +256,7 @@ static void __init test_references(struct hwt_wheel *wheel)
 	KTEST(atomic_read(&refs) == 0, "ref: none is left");
 }
 
-/* -- Moved, and shut down ------------------------------------------------------ */
-
-/* Due, and its turn has not come. */
-static void __init test_pushed_back(void)
-{
-	struct hwt_wheel *wheel = kt_wheel("pushed", .workers = 1, .shards = 1);
-	static struct kt_stay stay;
-	struct kt kt;
-
-	KTEST(kt_stay_begin(&stay, wheel), "the only worker is in a callback");
-	kt_init(&kt, wheel, &kt_ops);
-	hwt_schedule_at(&kt.timeout, 0);
-	KTEST(KT_WAIT(kt_stats(wheel).collected == 2), "another one is due");
-	KTEST(hwt_schedule(&kt.timeout, KT_HOUR) == BOTH, "and is pushed back");
-	kt_stay_end(&stay);
-	KTEST(hwt_wheel_flush(wheel) == 0 && kt_expirations(&kt) == 0 &&
-	      hwt_pending(&kt.timeout), "then it is not due any more");
-	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
-}
+/* -- Shut down ------------------------------------------------------------------ */
 
 static void __init test_dead(struct hwt_wheel *wheel)
 {
@@ -604,7 +586,6 @@ static void __init selftest(void)
 	test_slack(wheel);
 	test_combinations(wheel);
 	test_references(wheel);
-	test_pushed_back();
 	test_dead(wheel);
 	test_callback(wheel);
 	test_system_wheel();

@@ -7,15 +7,41 @@
  * hwt-test: timeout 120
  */
 #include <linux/interrupt.h>
+#include <linux/preempt.h>
 
 #include "hwt_ktest.h"
 #include "hwt_ktest_compat.h"
 
 static struct hwt_wheel *wheel;
 static struct kt fires, moved, cancelled, beat;
-static atomic_t odd;
+static atomic_t odd, handles_made, handles_fired;
 
 #define ODD(cond) atomic_add(!!(cond), &odd)
+
+static void handle_fn(struct hwt_handle *handle)
+{
+	atomic_add(handle->data != &wheel, &odd);
+	atomic_inc(&handles_fired);
+}
+
+/* Timeouts that are not embedded. Put at once, one fires all the same, and one is cancelled. */
+static void handles(void)
+{
+	struct hwt_handle *handle;
+	unsigned int i;
+
+	for (i = 0; i < 2; i++) {
+		handle = hwt_new_timeout(wheel, 2 * KT_MS + i * KT_HOUR, handle_fn, NULL, &wheel,
+					 GFP_ATOMIC);
+		if (IS_ERR(handle)) {
+			ODD(true);
+			return;
+		}
+		ODD(i && !hwt_cancel(&handle->timeout));
+		hwt_handle_put(handle);
+		atomic_add(!i, &handles_made);
+	}
+}
 
 /* Everything that may be called from anywhere, with what it must answer. */
 static void everything(void)
@@ -50,6 +76,10 @@ static void everything(void)
 	hwt_wheel_get_params(wheel, &params);
 	kt_stats(wheel);
 	ODD(params.tick_ns != KT_MS);
+	/* On PREEMPT_RT no other context may allocate, nor where lockdep is to think of that. */
+	if (!(IS_ENABLED(CONFIG_PREEMPT_RT) || IS_ENABLED(CONFIG_PROVE_RAW_LOCK_NESTING)) ||
+	    preemptible())
+		handles();
 }
 
 static struct hrtimer hard_timer;
@@ -153,6 +183,8 @@ static void __init test_context(const char *what, void (*call)(void),
 			      kt_releases(&moved) != 1 || kt_releases(&fires) != 1;
 	}
 	hwt_cancel_sync(&far.timeout);
+	KTEST(KT_WAIT(atomic_read(&handles_fired) == atomic_read(&handles_made)),
+	      "%s: so do %d that are not embedded", what, atomic_read(&handles_made));
 	KTEST(done == rounds, "%s: what is scheduled there fires, %d of %d times",
 	      what, done, rounds);
 	KTEST(early == 0, "%s: not early", what);

@@ -7,10 +7,8 @@
 #include <linux/cpumask.h>
 #include <linux/kprobes.h>
 #include <linux/slab.h>
-#include <linux/timekeeping.h>
 
 #include "hwt_ktest.h"
-#include "hwt_ktest_compat.h"
 
 static struct hwt_wheel *wheel;
 
@@ -68,10 +66,10 @@ static void shot_cancelled(struct hwt_handle *handle)
 	atomic_inc(&shot->cancelled);
 }
 
-static struct hwt_handle *shoot(struct shot *shot, u64 delay_ns, gfp_t gfp)
+static struct hwt_handle *shoot(struct shot *shot, u64 delay_ns)
 {
 	shot->earliest = hwt_wheel_now(wheel) + delay_ns;
-	return hwt_new_timeout(wheel, delay_ns, shot_fn, shot_cancelled, shot, gfp);
+	return hwt_new_timeout(wheel, delay_ns, shot_fn, shot_cancelled, shot, GFP_KERNEL);
 }
 
 static int shots_fired(const struct shot *shot)
@@ -91,7 +89,7 @@ static void __init test_life(void)
 	struct hwt_handle *handle;
 	int i, odd = 0;
 
-	handle = shoot(&shots[0], 20 * KT_MS, GFP_KERNEL);
+	handle = shoot(&shots[0], 20 * KT_MS);
 	KTEST(!IS_ERR(handle) && handle->data == &shots[0] && hwt_pending(&handle->timeout) &&
 	      hwt_timeout_wheel(&handle->timeout) == wheel, "a new timeout is pending");
 	KTEST(KT_WAIT(shots_fired(&shots[0]) == 1) && shots[0].handle == handle,
@@ -103,20 +101,20 @@ static void __init test_life(void)
 	KTEST(refcount_read(&handle->refs) == 1, "get and put");
 	hwt_handle_put(handle);
 
-	handle = shoot(&shots[1], 20 * KT_MS, GFP_KERNEL);
+	handle = shoot(&shots[1], 20 * KT_MS);
 	hwt_handle_put(handle);
 	KTEST(KT_WAIT(shots_fired(&shots[1]) == 1), "put before it fires: it fires");
 
-	handle = shoot(&shots[2], KT_HOUR, GFP_KERNEL);
+	handle = shoot(&shots[2], KT_HOUR);
 	KTEST(hwt_cancel(&handle->timeout), "cancelled, and put");
 	hwt_handle_put(handle);
-	handle = shoot(&shots[3], KT_HOUR, GFP_KERNEL);
+	handle = shoot(&shots[3], KT_HOUR);
 	KTEST(hwt_cancel_sync(&handle->timeout) == 1 && refcount_read(&handle->refs) == 1,
 	      "after cancel_sync the caller's is the last reference");
 	KTEST(atomic_read(&shots[3].cancelled) == 1 && !atomic_read(&shots[0].cancelled),
 	      "and it was told that it was cancelled, as none that has fired");
 	hwt_handle_put(handle);
-	handle = shoot(&shots[4], KT_HOUR, GFP_KERNEL);
+	handle = shoot(&shots[4], KT_HOUR);
 	KTEST(hwt_cancel(&handle->timeout) && alone(handle) && hwt_cancelled(&handle->timeout),
 	      "after a cancel it is soon");
 	shots[4].earliest = 0;
@@ -126,19 +124,19 @@ static void __init test_life(void)
 	KTEST(KT_WAIT(shots_fired(&shots[4]) == 1), "and it fires");
 
 	shots[5].keep = true;
-	handle = shoot(&shots[5], 0, GFP_KERNEL);
+	handle = shoot(&shots[5], 0);
 	hwt_handle_put(handle);
 	KTEST(KT_WAIT(shots_fired(&shots[5]) == 1) && shots[5].handle == handle &&
 	      alone(handle), "its function gets itself a reference");
 	hwt_handle_put(handle);
 
 	shots[6].again = 3;
-	handle = shoot(&shots[6], KT_MS, GFP_KERNEL);
+	handle = shoot(&shots[6], KT_MS);
 	hwt_handle_put(handle);
 	KTEST(KT_WAIT(shots_fired(&shots[6]) == 4), "its function schedules it again");
 
 	shots[7].again = 1;
-	handle = shoot(&shots[7], KT_MS, GFP_KERNEL);
+	handle = shoot(&shots[7], KT_MS);
 	KTEST(KT_WAIT(shots_fired(&shots[7]) == 2) && alone(handle),
 	      "and there is one hold, and one reference for it");
 	hwt_handle_put(handle);
@@ -169,56 +167,6 @@ static void __init test_refused(void)
 	KTEST(IS_ERR(handle) && PTR_ERR(handle) == -ESHUTDOWN, "refused: a stopped wheel");
 	hwt_wheel_destroy(full);
 	KTEST(shots_fired(&shot) == 0, "none of these fires");
-}
-
-enum { INTERRUPTS = 64 };
-
-static struct {
-	struct hrtimer		timer;
-	struct shot		shots[INTERRUPTS];
-	struct hwt_handle	*handles[INTERRUPTS];
-	atomic_t		done;
-} interrupt;
-
-/* A hard interrupt; a soft one on PREEMPT_RT, where no other may allocate. */
-static enum hrtimer_restart interrupt_fn(struct hrtimer *timer)
-{
-	int n = atomic_read(&interrupt.done), i = n;
-
-	interrupt.handles[i] = shoot(&interrupt.shots[i], 5 * KT_MS, GFP_ATOMIC);
-	/* Cancelled and put in the interrupt, too. */
-	if (i % 4 == 3 && !IS_ERR(interrupt.handles[i])) {
-		hwt_cancel(&interrupt.handles[i]->timeout);
-		hwt_handle_put(interrupt.handles[i]);
-		interrupt.handles[i] = NULL;
-	}
-	atomic_inc_return_release(&interrupt.done);
-	hrtimer_forward_now(timer, ns_to_ktime(KT_MS));
-	return n + 1 < INTERRUPTS ? HRTIMER_RESTART : HRTIMER_NORESTART;
-}
-
-static void __init test_interrupt(void)
-{
-	int i, odd = 0, fired = 0;
-
-	hrtimer_setup(&interrupt.timer, interrupt_fn, CLOCK_MONOTONIC, HRTIMER_MODE_REL);
-	hrtimer_start(&interrupt.timer, ns_to_ktime(KT_MS), HRTIMER_MODE_REL);
-	KT_WAIT(atomic_read_acquire(&interrupt.done) == INTERRUPTS);
-	hrtimer_cancel(&interrupt.timer);
-	for (i = 0; i < INTERRUPTS; i++) {
-		if (IS_ERR(interrupt.handles[i])) {
-			odd++;
-			continue;
-		}
-		if (i % 4 == 3)
-			continue;
-		fired += KT_WAIT(shots_fired(&interrupt.shots[i]) == 1);
-		hwt_handle_put(interrupt.handles[i]);
-	}
-	for (i = 0; i < INTERRUPTS; i++)
-		odd += atomic_read(&interrupt.shots[i].early) ||
-		       (i % 4 == 3 && shots_fired(&interrupt.shots[i]));
-	KTEST(odd == 0 && fired == INTERRUPTS * 3 / 4, "made by an interrupt: %d fire", fired);
 }
 
 /* -- Retry ------------------------------------------------------------------- */
@@ -503,7 +451,6 @@ static void __init selftest(void)
 	wheel = kt_wheel("recipes");
 	test_life();
 	test_refused();
-	test_interrupt();
 	test_backoff();
 	test_backoff_extremes();
 	test_debounce();
