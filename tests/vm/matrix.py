@@ -14,14 +14,16 @@ import re
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
+import build
 import host
 import kernels
 import setup
 
 OUT = host.BUILD / "matrix"
 RESULTS = OUT / "results"
-WARNING = re.compile(r"(^|/)hwt[a-z_]*\.[ch]:.*(warning|error):|^(WARNING|ERROR): modpost:")
+WARNING = re.compile(r"(^|/)(hwt\w*|(core|device)/\w+)\.[ch]:.*(warning|error):|^(WARNING|ERROR): modpost:")
 
 
 def first(pattern, text):
@@ -56,21 +58,16 @@ def show():
         print("|", " | ".join((cell, what, *results.get(cell, ("", "never run")))), "|")
 
 
-def warnings(kernel, directory):
+def warnings(kernel, cell):
     """Return the first warning of W=1 about the module itself, or why it does not build."""
-    tree = directory / "w1"
+    tree = host.BUILD / "modules" / f"matrix-{cell}"
     # Of what has been built before nothing would be told again.
     shutil.rmtree(tree, ignore_errors=True)
-    tree.mkdir(parents=True)
-    for source in [host.TOP / "Kbuild", *host.TOP.glob("hwt*.[ch]")]:
-        if not source.name.endswith(".mod.c"):
-            (tree / source.name).symlink_to(source)
-    log = directory / "w1.log"
-    with open(log, "wb") as file:
-        code = host.run(["make", "-C", kernel.kdir, f"M={tree}", *kernel.make_words, "W=1", f"-j{host.JOBS}",
-                         "modules"], stdin=subprocess.DEVNULL, stdout=file, stderr=file)
-    said = log.read_text(encoding="utf-8", errors="replace")
-    return "does not build: " + first(r"(?i)error", said) if code else first(WARNING, said)
+    try:
+        build.modules(kernel, tree.name, tests=False, words=("W=1", "KCFLAGS="))
+    except host.Failed as error:
+        return f"does not build: {error}"
+    return first(WARNING, Path(f"{tree}.log").read_text(encoding="utf-8", errors="replace"))
 
 
 def run(cell, kernel, quick):
@@ -84,7 +81,7 @@ def run(cell, kernel, quick):
     host.say(f"{cell}: {kernel.release} (log: {directory}/log)")
     results = directory / "tests"
     results.unlink(missing_ok=True)
-    warning = warnings(kernel, directory)
+    warning = warnings(kernel, cell)
     with open(directory / "log", "wb") as log:
         # The guest's exit code adds nothing to its results.
         host.run([sys.executable, host.TOP / "tests/run.py", "guest", kernel.name, "--name", f"matrix-{cell}",
