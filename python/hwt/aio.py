@@ -8,7 +8,8 @@
 
 The loop watches the descriptor. The operations of one turn of the loop are submitted together, by one
 system call; for a timer that changed several times, only the last change. Callbacks run in the order of
-their times, and never early, by loop.call_soon(): so their exceptions go to the loop's exception handler.
+their times, but for times that have passed when they are submitted, and never early. They run by
+loop.call_soon(), so their exceptions go to the loop's exception handler.
 
 If a limit is met, the loop's own timers take what the device refuses. As asyncio's, these classes are for
 the thread of the loop. Times are seconds; those of call_at() are on the clock of loop.time(), which is

@@ -104,9 +104,10 @@ class Contexts(unittest.TestCase):
         for fixed_delay in False, True:
             timeout = self.hwt.every(0.01, 7, fixed_delay=fixed_delay)
             self.assertEqual(10000000, self.hwt.get(timeout).period_ns)
-            time.sleep(0.05)
-            self.assertEqual((timeout, 7), self.one()[:2])
-            self.assertGreaterEqual(self.hwt.get(timeout).overruns, 1)
+            while not self.hwt.get(timeout).overruns:
+                time.sleep(0.01)
+            event = self.one()
+            self.assertEqual((timeout, 7, True), (event.id, event.user_data, event.overruns > 0))
             self.assertEqual(timeout, self.one().id)
             self.hwt.cancel(timeout)
 
@@ -157,11 +158,12 @@ class Contexts(unittest.TestCase):
         self.assertEqual(0, self.hwt.stats()["scheduled"])
 
     def test_closed(self):
-        got = []
+        got, begun = [], threading.Event()
         with self.hwt:
-            thread = threading.Thread(target=lambda: got.append(self.hwt.read(0.3)))
+            thread = threading.Thread(target=lambda: begun.set() or got.append(self.hwt.read(1)))
             thread.start()
-            time.sleep(0.1)
+            begun.wait()
+            time.sleep(0.3)
         self.hwt.close()
         thread.join()
         self.assertEqual([[]], got)
@@ -215,20 +217,21 @@ class Loop(unittest.IsolatedAsyncioTestCase):
         return self.called
 
     async def test_order_and_arguments(self):
+        begin = self.loop.time()
         for n in range(10):
-            self.timers.call_at(self.loop.time() + 0.2 - n * 0.002, self.called.append, n)
+            self.timers.call_at(begin + 1 - n * 0.002, self.called.append, n)
         self.timers.call_later(-1, self.called.append, "first")
         self.timers.call_later(math.inf, self.called.append, "never")
         self.assertEqual(["first", *range(9, -1, -1)], await self.until(11))
         self.assertRaises(ValueError, self.timers.call_later, math.nan, print)
 
     async def test_cancel(self):
-        pair = [self.later(0.02, n, lambda n=n: pair[1 - n].cancel()) for n in range(2)]
-        self.later(0.02, "never").cancel()
+        pair = [self.later(0.5, n, lambda n=n: pair[1 - n].cancel()) for n in range(2)]
+        self.later(0.5, "never").cancel()
         pending = self.later(3600, "never")
         self.timers._flush()
         pending.cancel()
-        self.later(0.1, "end")
+        self.later(1, "end")
         self.assertEqual([0, "end"], await self.until(2))
         self.assertEqual(0, self.timers._hwt.stats()["timeouts"])
 
@@ -236,8 +239,8 @@ class Loop(unittest.IsolatedAsyncioTestCase):
         timers = [self.later(3600 + n, n) for n in range(2)]
         await self.timers.sleep(0.01)
         for _ in range(2):              # pending, then called or cancelled
-            timers[0].reschedule(0.2)
-            timers[1].reschedule(0.05)
+            timers[1].reschedule(0.5)
+            timers[0].reschedule(1)
             self.assertEqual([1, 0], await self.until(2))
             self.called.clear()
             timers[1].cancel()
@@ -246,9 +249,9 @@ class Loop(unittest.IsolatedAsyncioTestCase):
         timer = self.later(0.01, "moved")
         self.timers._flush()
         time.sleep(0.05)
-        self.later(0.01, "other")
+        self.later(0.5, "other")
         self.timers._flush()            # lets the event into the ring
-        timer.reschedule(0.1)
+        timer.reschedule(1)
         self.assertEqual(["other", "moved"], await self.until(2))
 
     async def test_one_operation_for_a_timer_in_a_turn(self):
@@ -288,9 +291,9 @@ class Loop(unittest.IsolatedAsyncioTestCase):
     async def test_exceptions_and_context_variables(self):
         variable = contextvars.ContextVar("variable", default=0)
         variable.set(1)
-        self.later(0.01, "raises", lambda: 1 // 0)
+        self.later(0.5, "raises", lambda: 1 // 0)
         for context in None, contextvars.Context():
-            self.timers.call_later(0.02, lambda: self.called.append(variable.get()), context=context)
+            self.timers.call_later(1, lambda: self.called.append(variable.get()), context=context)
         variable.set(2)
         self.assertEqual((["raises", 1, 0], [ZeroDivisionError]), (await self.until(3), self.errors))
 
@@ -319,7 +322,7 @@ class Samples(unittest.TestCase):
     def test_first_and_asyncio(self):
         said = subprocess.check_output([sys.executable, f"{sys.path[0]}/hwt_first.py"], text=True)
         self.assertEqual((5, 1), (len(said.splitlines()), said.count("an event for 42")))
-        with subprocess.Popen([sys.executable, f"{sys.path[0]}/hwt_asyncio.py", "--port=0", "--idle=1"],
+        with subprocess.Popen([sys.executable, f"{sys.path[0]}/hwt_asyncio.py", "--port=0", "--idle=3"],
                               stdout=subprocess.PIPE, text=True) as server:
             port = int(server.stdout.readline().split()[1])
             clients = [socket.create_connection(("127.0.0.1", port), PATIENCE) for _ in range(3)]
@@ -327,7 +330,7 @@ class Samples(unittest.TestCase):
             begin = time.monotonic()
             clients[0].send(b"x")
             self.assertEqual([b"x", b"", b""], [clients[n].recv(1) for n in (0, 1, 0)])
-            self.assertGreaterEqual(time.monotonic(), begin + 1)
+            self.assertGreaterEqual(time.monotonic(), begin + 3)
             server.terminate()
             self.assertIn("2 connections were silent, 1 were closed", server.stdout.read())
 
