@@ -209,9 +209,8 @@ static void use_much(volatile struct told *told, enum way way)
 TEST_F_TIMEOUT(group, at_its_limit, 300)
 {
 	bool large = variant->way >= LARGE_RINGS;
-	__u64 end = now_ns() + 240 * SEC;
+	__u64 end = now_ns() + 120 * SEC;
 	volatile struct told *told = self->told;
-	int status = 0;
 	long used;
 	pid_t pid;
 
@@ -221,10 +220,9 @@ TEST_F_TIMEOUT(group, at_its_limit, 300)
 		(large ? use_much : use_up)(told, variant->way);
 		_exit(0);
 	}
-	while (!told->full && now_ns() < end && !waitpid(pid, &status, WNOHANG))
+	while (!told->full && now_ns() < end)
 		sleep_ns(10 * MSEC);
-	ASSERT_TRUE(told->full)
-		TH_LOG("status %#x", status);
+	EXPECT_TRUE(told->full);
 	used = read_number(GROUP "/memory.current");
 	told->go_on = true;
 	EXPECT_EQ(0, child_end(pid));
