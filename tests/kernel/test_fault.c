@@ -46,7 +46,8 @@ static bool __init knobs(void)
 		"echo N >failslab/ignore-gfp-wait; echo 0 >failslab/verbose;"
 		"echo N >fail_page_alloc/ignore-gfp-wait; echo N >fail_page_alloc/ignore-gfp-highmem;"
 		"echo 0 >fail_page_alloc/min-order; echo 0 >fail_page_alloc/verbose";
-	char *argv[] = { "/bin/sh", "-c", commands, NULL }, *envp[] = { NULL };
+	char *argv[4] = { "/bin/sh", "-c", commands, NULL };
+	char *envp[1] = { NULL };
 
 	return !call_usermodehelper(argv[0], argv, envp, UMH_WAIT_PROC);
 }

@@ -353,7 +353,8 @@ static void __init test_waiter_in_stop(void)
 	/* The first of its rounds is through. */
 	msleep(20);
 	complete_all(&stopped.beat.out);
-	KTEST(kt_call_end(&stop) == 2, "the stop does not wait for the waiter, and hands back both");
+	KTEST(kt_call_end(&stop) == 2,
+	      "the stop does not wait for the waiter, and hands back both");
 	KTEST(stopped.waited == -ERESTARTSYS, "the waiter was told: %d", stopped.waited);
 	hwt_wheel_destroy(wheel);
 }

@@ -201,7 +201,8 @@ static void __init test_herd(void)
 	for (i = 0; i < HERD; i++)
 		begun += kt_stay_begin(&stay[i], wheel);
 	for (i = 0; i < HERD; i++) {
-		kt_call_begin(&waiter[i], i % 2 ? kt_do_cancel_sync : wait_for, &stay[i].kt.timeout);
+		kt_call_begin(&waiter[i], i % 2 ? kt_do_cancel_sync : wait_for,
+			      &stay[i].kt.timeout);
 		begun += KT_WAIT(READ_ONCE(waiter[i].thread->nvcsw) > waiter[i].switches);
 	}
 	KTEST(begun == 2 * HERD, "%u callbacks sleep, and a waiter of each: %u", HERD, begun);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * What anybody may do to anybody's timeout: from other threads, callbacks, interrupts, NMIs. And
- * the hard interrupts that do it: an hrtimer on each CPU. When its CPU goes it moves to another one,
- * and is brought home when that is back.
+ * the hard interrupts that do it: an hrtimer on each CPU. When its CPU goes it moves to another
+ * one, and is brought home when that is back.
  */
 #include "torture.h"
 

@@ -487,7 +487,8 @@ static void tt_cancelled(struct hwt_timeout *timeout)
 	struct tt_item *item = tt_item_of(timeout);
 
 	tt_enter(item, TT_CANCELLED);
-	tt_note(item, TT_CANCELLED, ktime_get_mono_fast_ns(), 0, atomic_inc_return(&item->n[TT_N_TOLD]));
+	tt_note(item, TT_CANCELLED, ktime_get_mono_fast_ns(), 0,
+		atomic_inc_return(&item->n[TT_N_TOLD]));
 	tt_use_notice(item);
 	if ((item->id + atomic_read(&item->n[TT_N_TOLD])) % 64 == 0)
 		usleep_range(10, 500);
@@ -500,7 +501,8 @@ void tt_handback(struct hwt_timeout *timeout, void *arg)
 	struct tt_item *item = tt_item_of(timeout);
 
 	tt_enter(item, TT_HANDED);
-	tt_note(item, TT_HANDED, ktime_get_mono_fast_ns(), 0, atomic_inc_return(&item->n[TT_N_HANDED]));
+	tt_note(item, TT_HANDED, ktime_get_mono_fast_ns(), 0,
+		atomic_inc_return(&item->n[TT_N_HANDED]));
 	tt_use_credit(item, "handed back");
 	if (!hwt_cancelled(timeout) && !hwt_pending(timeout) && tt_exact(item))
 		tt_fail(TT_ANSWER, item, "handed back, and it does not count as cancelled");
