@@ -47,6 +47,14 @@ s/^#define LOCK_PREFIX ""/#define LOCK_PREFIX "lock; "/ arch/x86/include/asm/alt
 }
 
 
+# For a guest with a disk and a directory of the host's.
+SHELL = ("virtio_pci", "virtio_blk", "ext4", "9pnet_virtio", "9p")
+# What the paths of modules that guests need, and of all that these depend on, begin with; on each kernel there is one.
+PARTS = ("drivers/virtio/", "drivers/block/", "fs/", "lib/", "crypto/", "arch/x86/crypto/",
+         "drivers/net/veth", "drivers/net/wireguard/", "net/[9i]p")
+MEMBERS = ("./lib/modules/*/modules.*", *(f"./lib/modules/*/kernel/{part}*" for part in PARTS))
+
+
 class Kernel:
     """A row of the table. After get() it has a directory "dir", and all that depends on it."""
 
@@ -109,6 +117,20 @@ def newest(names, pattern):
                key=lambda name: [int(number) for number in re.findall(r"\d+", name)])
 
 
+def keep_modules(tmp, release, directory, names):
+    """Copy modules to a directory, each after those that it needs, but no driver that is built here."""
+    (tmp / directory).mkdir()
+    host.output(["depmod", "-b", tmp, release])
+    said = host.output(["modprobe", "-d", tmp, "-S", release, "--show-depends", "-a", *names])
+    files = [Path(line.split()[1]) for line in said.splitlines()
+             if line.startswith("insmod ") and "/wireguard/" not in line]
+    for number, file in enumerate(dict.fromkeys(files), 10):
+        if file.suffix == ".xz":
+            host.output(["xz", "-d", file])
+            file = file.with_suffix("")
+        shutil.copy(file, tmp / directory / f"{number}-{file.name}")
+
+
 def headers(names):
     """Return those of the packages that are headers."""
     return [name for name in names if name.startswith("linux-headers-")]
@@ -132,14 +154,11 @@ class Packaged(Kernel):
     """The distribution's kernel: the headers are installed, the image is unpacked.
 
     modules/ has the modules that a guest needs for a disk, in the order of loading; network/ those for
-    two networks and the drivers of driver.py.
+    two networks and the drivers of driver.py; shell/ those for "make shell".
     """
 
     DISK = ("virtio_pci", "virtio_blk", "ext4")
     NETWORK = ("veth", "wireguard")
-    # What the paths of those modules, and of all that they depend on, begin with.
-    PARTS = ("drivers/virtio/", "drivers/block/", "fs/", "lib/", "crypto/", "arch/x86/crypto/",
-             "drivers/net/veth", "drivers/net/wireguard/", "net/ipv4/", "net/ipv6/")
 
     def pattern(self):
         return rf"[0-9.]+-[0-9]+-{self.config}"
@@ -149,7 +168,7 @@ class Packaged(Kernel):
 
     def cached(self):
         return self.newest(lambda path: (path / "vmlinuz").exists() and
-                           (path / "modules").is_dir() and (path / "network").is_dir() and
+                           all((path / name).is_dir() for name in ("modules", "network", "shell")) and
                            Path(f"/lib/modules/{path.name}/build").is_dir())
 
     def packages(self):
@@ -170,32 +189,23 @@ class Packaged(Kernel):
         apt.install("kmod", package)
         with cache.making(KERNELS / release) as tmp:
             deb, = apt.download(tmp / "apt", [f"linux-image-{release}"])
-            apt.extract(deb, tmp, f"./boot/vmlinuz-{release}", "./lib/modules/*/modules.*",
-                        *(f"./lib/modules/*/kernel/{part}*" for part in self.PARTS))
+            apt.extract(deb, tmp, f"./boot/vmlinuz-{release}", *MEMBERS)
             (tmp / f"boot/vmlinuz-{release}").rename(tmp / "vmlinuz")
             (tmp / "release").write_text(release + "\n")
-            self.keep_modules(tmp, release, "modules", self.DISK)
-            self.keep_modules(tmp, release, "network", self.NETWORK)
+            keep_modules(tmp, release, "modules", self.DISK)
+            keep_modules(tmp, release, "network", self.NETWORK)
+            # That for clouds has no 9p.
+            there = (tmp / f"lib/modules/{release}/kernel/net/9p").is_dir()
+            keep_modules(tmp, release, "shell", SHELL if there else self.DISK)
             for name in ("apt", "boot", "lib"):
                 cache.remove(tmp / name)
             # One of before, which lacks something.
             cache.remove(KERNELS / release)
             tmp.rename(KERNELS / release)
 
-    def keep_modules(self, tmp, release, directory, names):
-        """Copy modules to a directory, each after those that it needs, but no driver that is built here."""
-        (tmp / directory).mkdir()
-        host.output(["depmod", "-b", tmp, release])
-        said = host.output(["modprobe", "-d", tmp, "-S", release, "--show-depends", "-a",
-                            *names])
-        files = [Path(line.split()[1]) for line in said.splitlines()
-                 if line.startswith("insmod ") and "/wireguard/" not in line]
-        for number, file in enumerate(dict.fromkeys(files), 10):
-            shutil.copy(file, tmp / directory / f"{number}-{file.name}")
-
 
 class Backport(Kernel):
-    """A newer kernel of the distribution's backports, unpacked. Nothing is installed."""
+    """A newer kernel of the distribution's backports, unpacked. Nothing is installed. shell/ is as above."""
 
     def pattern(self):
         return rf"{re.escape(self.source)}\.[0-9]+\+[a-z0-9]+-{self.config}"
@@ -204,7 +214,7 @@ class Backport(Kernel):
         return f"backport-{self.source}-{self.config}"
 
     def cached(self):
-        return self.newest()
+        return self.newest(lambda path: (path / "shell").is_dir())
 
     def fetch(self):
         with cache.making(KERNELS / f"{self.source}-{self.config}") as tmp:
@@ -221,7 +231,10 @@ class Backport(Kernel):
                 raise host.Failed(f"{prefix}{release} needs {needs}: expected two packages")
             for deb in suite.download(f"linux-image-{release}", prefix + release, *needs):
                 image = deb.name.startswith("linux-image-")
-                apt.extract(deb, tmp, *([f"./boot/vmlinuz-{release}"] if image else []))
+                apt.extract(deb, tmp, *([f"./boot/vmlinuz-{release}", *MEMBERS] if image else []))
+            keep_modules(tmp, release, "shell", SHELL)
+            # One of before, which lacks something.
+            cache.remove(KERNELS / release)
             keep_build(tmp, release)
 
 
