@@ -20,7 +20,8 @@ SOAK ?=
 # For install-man.
 PREFIX ?= /usr/local
 MANDIR ?= $(PREFIX)/share/man
-MAN9 = $(or $(HWT_BUILD),build)/man
+OUT = $(abspath $(or $(HWT_BUILD),build))
+MAN9 = $(OUT)/man
 
 all: modules
 
@@ -36,7 +37,7 @@ install: modules
 man: $(MAN9)/made
 
 $(MAN9)/made: man/generate.sh man/hwt.9 hwt.h $(wildcard hwt_*.c core/*.c) | kdir
-	man/generate.sh $(KDIR)/scripts/kernel-doc $(abspath $(MAN9))
+	man/generate.sh $(KDIR)/scripts/kernel-doc $(MAN9)
 	touch $@
 
 # Those of libhwt go by several names each: its own Makefile knows.
@@ -48,16 +49,16 @@ install-man: man
 	$(MAKE) -C lib DESTDIR= MANDIR=$(abspath $(DESTDIR)$(MANDIR)) install-man
 
 tools:
-	$(MAKE) -C tools OUT=$(CURDIR)/build/tools
+	$(MAKE) -C tools OUT=$(OUT)/tools
 
 install-tools:
-	$(MAKE) -C tools OUT=$(CURDIR)/build/tools install
+	$(MAKE) -C tools OUT=$(OUT)/tools install
 
 lib:
-	$(MAKE) -C lib O=$(CURDIR)/build/lib
+	$(MAKE) -C lib O=$(OUT)/lib
 
 install-lib:
-	$(MAKE) -C lib O=$(CURDIR)/build/lib install
+	$(MAKE) -C lib O=$(OUT)/lib install
 
 # Of what is here now, committed or not; in build/deb.
 deb:
@@ -87,6 +88,14 @@ clean-cache: python
 run: python
 	@tests/vm/demo.py
 
+# The commands and arguments are passed on without expansion by make.
+unexport RUN ARGS
+shell: export HWT_RUN := $(value RUN)
+shell: export HWT_ARGS := $(value ARGS)
+shell: export HWT_HERE := $(PWD)
+shell: python
+	@tests/vm/shell.py
+
 check: python
 	@tests/run.py check
 
@@ -97,7 +106,7 @@ check-here: python
 	@tests/vm/here.py $(if $(YES),--yes) "$(or $(TEST),*)"
 
 # One job of check-all: tests/run.py list names them.
-check-static check-wheel check-libhwt check-verify check-plants check-packages check-year check-harness: python
+check-static check-wheel check-libhwt check-verify check-plants check-packages check-year check-shell check-harness: python
 	@tests/run.py $(@:check-%=%)
 
 check-guest: python
@@ -141,11 +150,13 @@ help:
 	@echo 'make clean        remove what was built'
 	@echo
 	@echo 'make run          show the module at its job, in a virtual machine'
+	@echo 'make shell [KERNEL=stock|rt|stock612]  open a root shell in a virtual machine with hwt loaded'
+	@echo "  also: PROGRAM='./a.out ...' ARGS= MODULE='./x.ko ...' RUN='commands' PARAMS='debug=1' CPUS= MEMORY="
 	@echo 'make check        run the tests that every change needs; ends with "N passed, N failed"'
 	@echo 'make check-all    run all tests; make check-matrix: on all kernels'
 	@echo 'make check-here   run tests on the kernel of this machine (root; asks first; YES=1)'
 	@echo 'make check-guest KERNEL=stock|rt|debug|... [TEST="name|name"] [QUICK=1]'
-	@echo 'make check-static, -wheel, -libhwt, -verify, -plants, -packages, -year, -harness: a job of check-all'
+	@echo 'make check-static, -wheel, -libhwt, -verify, -plants, -packages, -year, -shell, -harness: a job of check-all'
 	@echo 'make check-matrix [CELLS="6.1 6.12-rt"] [QUICK=1]'
 	@echo 'make check-coverage  count the lines of hwt.ko that the tests reach, in the debug guests'
 	@echo 'make times        list the slowest tests of the last run'
@@ -159,6 +170,6 @@ help:
 	@echo
 	@echo 'See tests/README.md for more.'
 
-.PHONY: python all modules deb install tools install-tools man install-man lib install-lib clean clean-cache kdir setup run help fuzz soak \
+.PHONY: python all modules deb install tools install-tools man install-man lib install-lib clean clean-cache kdir setup run shell help fuzz soak \
 	bench bench-quick bench-scale times check check-all check-here check-static check-wheel check-libhwt check-verify check-plants \
-	check-packages check-year check-harness check-guest check-matrix check-coverage
+	check-packages check-year check-shell check-harness check-guest check-matrix check-coverage

@@ -52,11 +52,14 @@ def link(tree, tests):
                     there.with_suffix(suffix).unlink(missing_ok=True)
 
 
-def locked(path):
-    """An open file that holds a lock; other parts of this run build the same."""
+def locked(path, refuse=""):
+    """Return an open file that holds a lock. While another process has the lock, wait, or raise Failed with the text @refuse."""
     path.parent.mkdir(parents=True, exist_ok=True)
     file = open(path, "w", encoding="ascii")  # pylint: disable=consider-using-with
-    fcntl.flock(file, fcntl.LOCK_EX)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | (fcntl.LOCK_NB if refuse else 0))
+    except BlockingIOError:
+        raise host.Failed(refuse) from None
     return file
 
 

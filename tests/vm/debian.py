@@ -12,8 +12,8 @@ import host
 
 PACKAGES = ("mmdebstrap", "e2fsprogs")
 ROOTS = {
-    # Programs that look at tracepoints; linux-perf brings Python.
-    "trace": "bpftrace,trace-cmd,linux-perf",
+    # Programs that read tracepoints (linux-perf brings Python), and tools for "make shell".
+    "trace": "bpftrace,trace-cmd,linux-perf,kmod,less,man-db,procps",
     # The dependencies of hwt's packages, a compiler for a program that uses libhwt, and the
     # programs that an installation by hand takes.
     "packages": "dkms,linux-headers-amd64,udev,adduser,kmod,gcc,libc6-dev,make,pkgconf,sudo,"

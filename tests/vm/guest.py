@@ -47,6 +47,8 @@ class Options:
     cpus: int = 2
     nodes: int = 1              # of NUMA, with as many processors each
     disk: str = ""              # a file system, for tests with the directive
+    share: str = ""             # a directory of this machine, read-only, for a 9p mount of the tag "host"
+    serial: str = ""            # where the second serial line goes ("stdio"), default a log
     append: list = field(default_factory=list)  # more for the kernel's command line
     silence: int = 240          # seconds without output that are a hang
     boots: int = 3              # attempts, if the kernel fails before it runs anything of ours
@@ -75,8 +77,10 @@ def escaped(path):
 def numa(options):
     """The emulator's words for several nodes."""
     words = []
+    if options.nodes == 1:
+        return words
     size, each = int(options.memory.removesuffix("G")) * 1024 // options.nodes, options.cpus // options.nodes
-    for node in range(options.nodes if options.nodes > 1 else 0):
+    for node in range(options.nodes):
         words += ["-object", f"memory-backend-ram,id=memory{node},size={size}M",
                   "-numa", f"node,nodeid={node},memdev=memory{node},cpus={node * each}-{(node + 1) * each - 1}"]
     return words
@@ -184,16 +188,21 @@ class Qemu:
             "-accel", "kvm" if self.kvm else "tcg,thread=multi",
             "-cpu", "host" if self.kvm else processor,
             "-kernel", options.kernel.vmlinuz, "-initrd", options.initrd, "-append", " ".join(append),
-            "-serial", f"file:{self.logs['kernel']}", *second_line(arch, self.logs["tests"]),
+            "-serial", f"file:{self.logs['kernel']}",
+            *(["-serial", options.serial] if options.serial else second_line(arch, self.logs["tests"])),
             "-qmp", f"unix:{escaped(self.qmp)},server=on,wait=off",
         ]
         if options.disk:
             # What the guest writes there is for this time only.
             command += ["-drive", f"file={escaped(options.disk)},format=raw,if=virtio,snapshot=on"]
+        if options.share:
+            command += ["-virtfs", f"local,path={escaped(options.share)},mount_tag=host,security_model=none,readonly=on,"
+                                   "multidevs=remap"]
         with open(options.out / "qemu.log", "wb") as log:
             log.write((" ".join(map(str, command)) + "\n").encode())
             log.flush()
-            self.process = host.start(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+            self.process = host.start(command, stdin=None if options.serial == "mon:stdio" else subprocess.DEVNULL,
+                                      stdout=None if options.serial else log, stderr=log)
 
     def running(self):
         return self.process.poll() is None
