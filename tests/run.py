@@ -217,6 +217,7 @@ def all_jobs():
         tap("packages", *python("vm/packages.py"), weight=12, guest=True),
         Job("year", python("vm/year.py", "--results", RESULTS / "year"), weight=3, guest=True),
         tap("here", *python("vm/test_here.py"), weight=13, guest=True),
+        tap("shell", *python("vm/test_shell.py"), weight=5, guest=True),
         tap("self-tests", *python("static/test_static.py"), weight=4),
         tap("cache", *python("vm/test_cache.py"), weight=1),
         Job("harness", python("vm/test_harness.py", "--results", RESULTS / "harness"), weight=4, guest=True),

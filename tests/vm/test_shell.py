@@ -1,0 +1,146 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""Tests make shell; prints TAP. Four guests are booted."""
+
+import contextlib
+import os
+import re
+import select
+import shutil
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+import build
+import host
+import kernels
+import setup
+
+SHELL = host.TOP / "tests/vm/shell.py"
+# Seconds that a boot may take.
+LIMIT = 900
+points = failed = 0
+
+# docs/kernel.md has these lines, without the end of the second.
+DOCUMENTED = r"""
+make HWT=$hwt/build/modules/stock-plain KDIR=$($hwt/tests/vm/kernels.py kdir stock)
+make -C $hwt shell MODULE=./hwt_first.ko PROGRAM='./a.out ./script' ARGS='"one two" $HOME' PARAMS='debug=1 shards=2' RUN='
+grep -H . /sys/module/hwt/parameters/debug /sys/module/hwt/parameters/shards
+cat /host/here
+touch /host/here 2>&1
+until dmesg | grep "hwt_first: a second has passed"; do sleep 1; done
+libhwt_first
+man 1 hwtctl | grep -q SYNOPSIS && man hwt_schedule | grep -q SYNOPSIS && echo manual
+hwtctl run <(echo schedule a 9ms) >/dev/stderr
+bpftrace -e "tracepoint:hwt:hwt_schedule { @[comm] = count(); exit(); }" -c "hwtctl sleep 1ms"
+hwt-lateness.bt >lateness &
+until grep "^Tracing" lateness; do sleep 1; done
+kill $!
+(exit 7)'
+"""
+# Patterns of the output.
+PRINTED = {
+    "a module": "^# insmod hwt_first.ko$", "it is called back": "hwt_first: a second has passed",
+    "a program": "^a second has passed for 42$", "arguments": "^<one two></root>$",
+    "a script fails": "program script: exit status 3$",
+    "parameters": "debug:Y\n.*shards:2$", "the directory": "^a file of the host$", "... is read-only": "Read-only file system",
+    "libhwt": "^an event for 7$", "manual pages": "^manual$", "hwtctl": "^a expired", "bpftrace": r"^@\[hwtctl\]: 1",
+    "its scripts": "^Tracing hwt:"}
+# Options that are refused, and the messages.
+WRONG = (
+    ("PROGRAM=./none", "there is no file"), ("PROGRAM=./here", "neither an ELF program nor a script"),
+    ("PROGRAM=./hwt_first.ko", "neither an ELF program nor a script"), ("MODULE=./a.out", "is no kernel module"),
+    ("MODULE=./other.ko", "is built for Linux 5."), ("KERNEL=none", "does not match stock|rt|stock612"),
+    ("MEMORY=much", "does not match"), ("HWT_RUN=", "use RUN='COMMANDS'"))
+# Texts to wait for on a terminal, and the answers to type.
+TYPED = (("leave with 'exit'", ""), ("hwt ~ # ", "hwtctl inf\t"), ("hwtctl info ", "\n"), ("hwt ~ # ", "sleep 1000\n"),
+         ("sleep 1000\r", "\x03"), ("hwt ~ # ", "echo status $?\n"), ("status 130", "exit\n"), (" icanon ", ""))
+
+
+def check(name, good, said=""):
+    """Print a test point, and the output if it failed."""
+    global points, failed
+    points += 1
+    failed += not good
+    if not good:
+        print("".join(f"# {line}\n" for line in said.splitlines()[-60:]), end="")
+    print(f"{'ok' if good else 'not ok'} {points} - {name}", flush=True)
+
+
+def run(here, command, *words):
+    """Run a command with words for its environment. Return its exit code, its standard output and its errors."""
+    with tempfile.TemporaryFile("w+", errors="replace") as out, tempfile.TemporaryFile("w+", errors="replace") as err:
+        code = host.run(["env", f"PWD={here}", f"HWT_HERE={here}", *words, *command], cwd=here, stdin=subprocess.DEVNULL,
+                        stdout=out, stderr=err)
+        return code, *(file.seek(0) or file.read() for file in (out, err))
+
+
+def documented(here):
+    """Run the commands of docs/kernel.md, with a module, programs and commands."""
+    build.modules(kernels.find("stock"), "stock-plain", tests=False)
+    for name in ("hwt_first.c", "client/Makefile"):
+        shutil.copy(host.TOP / "samples" / name, here)
+    (here / "here").write_text("a file of the host\n", encoding="ascii")
+    (here / "script").write_text('#!/bin/sh\nprintf "<%s>" "$@"; echo\nexit 3\n', encoding="ascii")
+    check("a program is built", not host.run(["cc", "-I", host.TOP, "-o", here / "a.out", host.TOP / "samples/first.c"]))
+    script = DOCUMENTED.replace("$hwt/build", str(host.BUILD)).replace("$hwt", str(host.TOP))
+    code, out, err = run(here, ["sh", "-c", script])
+    for name, text in PRINTED.items():
+        check(name, re.search(text, out, re.M), out + err)
+    check("the exit status of the last command", code and "Error 7" in err, err)
+    check("lines end as they should", "\r" not in out, out)
+
+
+def typed(here):
+    """Use a shell on a terminal."""
+    child = host.start(["script", "-qec", f"{SHELL}; code=$?; stty -a; exit $code", "/dev/null"], cwd=here,
+                       stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    for text, answer in TYPED:
+        end, said, data = time.monotonic() + LIMIT, "", b"-"
+        while text not in said and data and time.monotonic() < end:
+            if select.select([child.stdout], [], [], 1)[0]:
+                data = os.read(child.stdout.fileno(), 1)
+                said += data.decode(errors="replace")
+        check(f"on a terminal: {text.strip()}", text in said, said)
+        time.sleep(1)
+        os.write(child.stdin.fileno(), answer.encode())
+    check("the exit code of a shell is 0", child.wait(60) == 0)
+    host.finished(child)
+
+
+def emulated():
+    """Return whether the emulator of a make shell of this tree is running."""
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            if f"{host.BUILD}/guest/shell/initramfs.gz\0" in path.read_bytes().decode(errors="replace"):
+                return True
+    return False
+
+
+def main():
+    setup.ensure("shell")
+    with tempfile.TemporaryDirectory() as name:
+        here = Path(name)
+        documented(here)
+        (here / "other.ko").write_bytes((here / "hwt_first.ko").read_bytes().replace(b"vermagic=6.", b"vermagic=5."))
+        for word, text in WRONG:
+            code, _, said = run(here, [SHELL], "HWT_RUN=true", word)
+            check(f"refused: {word}", code == 1 and "error: " in said and text in said and "booting" not in said, said)
+        code, _, said = run(here, [SHELL], "HWT_RUN=echo c >/proc/sysrq-trigger; sleep 60")
+        check("a panic is told", code == 1 and "the guest's kernel panicked" in said and "sysrq triggered crash" in said, said)
+        typed(here)
+        child = host.start([SHELL], cwd=here, stdin=subprocess.DEVNULL, env={**os.environ, "HWT_RUN": "sleep 1000"})
+        end = time.monotonic() + LIMIT
+        while not emulated() and time.monotonic() < end:
+            time.sleep(0.2)
+        child.terminate()
+        check("SIGTERM ends it", child.wait(60) == 128 + 15)
+        check("... and the emulator", not emulated())
+        host.finished(child)
+    print(f"1..{points}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    host.main(main)
