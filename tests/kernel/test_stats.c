@@ -6,7 +6,17 @@
  *
  * hwt-test: timeout 120
  */
+#include <linux/moduleparam.h>
+
 #include "hwt_ktest.h"
+
+static char *what;
+module_param(what, charp, 0444);
+MODULE_PARM_DESC(what, "For slow-callbacks.sh, only this: one or other: that function expires; cancelled: it is cancelled; behind: others wait for it");
+
+static unsigned int ms, times = 1;
+module_param(ms, uint, 0444);	/* how long it takes */
+module_param(times, uint, 0444);	/* how often it is called */
 
 static struct hwt_wheel *wheel;
 static struct hwt_wheel_stats was;
@@ -32,8 +42,7 @@ static void __init moved(const char *what, s64 pending, s64 scheduled, s64 rearm
 			what, is.pending - was.pending,
 			is.scheduled - was.scheduled, is.rearmed - was.rearmed,
 			is.expired - was.expired, is.cancelled - was.cancelled,
-			is.rejected - was.rejected,
-			is.handed_back - was.handed_back,
+			is.rejected - was.rejected, is.handed_back - was.handed_back,
 			is.overruns - was.overruns);
 	was = is;
 	KTEST(ok, "%s", what);
@@ -150,6 +159,15 @@ static void slow_cancelled(struct hwt_timeout *timeout)
 	kt_cancelled(timeout);
 }
 
+static atomic_t others;
+
+static void slow_other(struct hwt_timeout *timeout)
+{
+	kt_take_time(READ_ONCE(slow_ns));
+	atomic_inc(&others);
+	kt_expire(timeout);
+}
+
 static void slow_hand_back(struct hwt_timeout *timeout, void *arg)
 {
 	kt_take_time(READ_ONCE(slow_ns));
@@ -159,6 +177,8 @@ static void slow_hand_back(struct hwt_timeout *timeout, void *arg)
 static const struct hwt_timeout_ops slow_ops = {
 	.expire = slow_expire, .cancelled = slow_cancelled,
 };
+
+static const struct hwt_timeout_ops other_ops = { .expire = slow_other };
 
 /* Runs, and is let go. */
 static void __init run(struct kt *kt)
@@ -236,9 +256,9 @@ static void __init test_slow_among_quick(void)
 	hwt_wheel_destroy(wheel);
 }
 
-static struct kt slow, victims[3];
+static struct kt slow, victims[30];
 
-/* Three become due while a slow one runs, in that order, on the wheel's one thread. */
+/* Many become due while a slow one runs, in that order, on the wheel's one thread. */
 static void __init fall_behind(struct hwt_wheel *wheel, u64 ns)
 {
 	u64 now;
@@ -279,7 +299,7 @@ static void __init test_late(void)
 	stats = kt_stats(wheel);
 	KTEST(stats.late >= before.late + n && stats.behind >= before.behind + n &&
 	      stats.behind <= before.behind + n + 1,
-	      "three wait for a slow one, longer than a revolution: late, and behind: %llu",
+	      "all wait for a slow one, longer than a revolution: late, and behind: %llu",
 	      stats.behind - before.behind);
 	hwt_wheel_destroy(wheel);
 }
@@ -369,8 +389,32 @@ static void __init test_slow_release(void)
 	      "a callback behind a slow release: the slowest took %llu ns", slowest_ns);
 }
 
+/* What the log says of it is the script's to see. */
+static void __init test_logged(void)
+{
+	struct hwt_wheel *wheel = kt_wheel("slow");
+	struct kt kt;
+
+	slow_ns = ms * KT_MS;
+	kt_init(&kt, wheel, strcmp(what, "other") ? &slow_ops : &other_ops);
+	if (!strcmp(what, "behind")) {
+		fall_behind(wheel, slow_ns);
+	} else if (!strcmp(what, "cancelled")) {
+		hwt_schedule(&kt.timeout, KT_HOUR);
+		KTEST(hwt_cancel_sync(&kt.timeout) == 1, "it is cancelled");
+	} else {
+		while (times--)
+			run(&kt);
+	}
+	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
+}
+
 static void __init selftest(void)
 {
+	if (what) {
+		test_logged();
+		return;
+	}
 	test_counters();
 	test_slowest();
 	test_slow_among_quick();
