@@ -42,8 +42,12 @@ def manual():
     names, listed = set(made_names(pages)), set(listed_names())
     yield from (f"missing or different in man/hwt.9: {name}: {what}" for name, what in names - listed)
     yield from (f"in man/hwt.9 only: {name}: {what}" for name, what in listed - names)
+    # Declarations after such a comment, up to an empty line, are for functions of hwt.h.
+    private = "".join(re.findall(r"^/\* Private: .*?\n\n", read("hwt.h"), re.M | re.S))
     for file in files("hwt_*.c", "core/*.c", "device/*.c"):
         for symbol in re.findall(r"^EXPORT_SYMBOL_GPL\(_*(.*)\);", read(file), re.M):
+            if f"__{symbol}(" in private:
+                continue
             # A variable has no comment that makes a page.
             if symbol not in dict(listed) and f".I {symbol}\n" not in read("man/hwt.9"):
                 yield f"man/hwt.9: {symbol} is missing"
