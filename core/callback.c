@@ -5,7 +5,7 @@
  * As in call_timer_fn() and process_one_work(), a callback holds a lockdep map that the _sync calls
  * take too, so that lockdep reports a deadlock between a callback and its waiter before it happens.
  * A callback that leaves its context changed (a lock, the preemption count, an RCU section,
- * interrupts) is reported by name. The preemption count is restored, and the engine goes on.
+ * interrupts) is reported by name. The preemption count is restored, and the runner goes on.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -86,8 +86,8 @@ static void hwt_call_check(const struct hwt_call *before)
 
 #ifdef CONFIG_LOCKDEP
 /*
- * Held in every callback. A callback may wait for timeouts of its own lockdep class: those of a
- * group, for example, on other wheels too. So the timeouts' maps are not used inside a callback.
+ * Held in every callback. A callback may wait for other timeouts of its own lockdep class, as those
+ * of a group: lockdep would report a recursion. So no timeout's map is taken inside a callback.
  */
 static struct lockdep_map hwt_inside_map =
 	STATIC_LOCKDEP_MAP_INIT("hwt_callback", &hwt_inside_map);
@@ -101,7 +101,7 @@ void hwt_lockdep_sync(struct hwt_timeout *timeout)
 	lock_map_release(&timeout->lockdep_map);
 }
 
-/* Tell lockdep that the caller, which is in no callback of a wheel, will wait for all of them. */
+/* Tell lockdep that the caller, in no callback of this wheel, will wait for all of them. */
 void hwt_lockdep_wheel(struct hwt_wheel *wheel)
 {
 	lock_map_acquire(&wheel->lockdep_map);
@@ -109,9 +109,9 @@ void hwt_lockdep_wheel(struct hwt_wheel *wheel)
 }
 
 /*
- * A callback that is run by a _sync call holds its timeout's map only: the caller of the _sync does
- * not wait for other callbacks of the wheel. Since a release may free the timeout, a copy of the
- * map is held.
+ * Take the lockdep maps for a call. Only the wheel's threads take the wheel's map: the caller of a
+ * _sync does not wait for other callbacks of the wheel. The timeout's map is a copy, because a
+ * release may free the timeout.
  */
 static void hwt_lockdep_begin(struct hwt_wheel *wheel, struct hwt_runner *runner,
 			      struct hwt_call *call)
@@ -153,7 +153,7 @@ static void hwt_lockdep_end(struct hwt_wheel *wheel, struct hwt_runner *runner,
 /* Number of reported functions that are remembered. */
 #define HWT_SLOW_REPORTS	64
 
-/* The latest functions reported, and the number of all. Protected by hwt_slow_lock. */
+/* The latest functions reported, and the number of all reports. Protected by hwt_slow_lock. */
 static const void *hwt_slow_reports[HWT_SLOW_REPORTS];
 static unsigned int hwt_slow_count;
 static DEFINE_SPINLOCK(hwt_slow_lock);
@@ -171,14 +171,14 @@ static bool hwt_slow_reported(const void *fn)
 
 static u64 hwt_cpu_time(void)
 {
-	/* As of the scheduler's last tick or switch, one of which may come now. */
+	/* As of the scheduler's last tick or switch; another one may change it during the read. */
 	return data_race(current->se.sum_exec_runtime);
 }
 
-/* Report a slow callback, once for each function that is remembered. */
+/* Report a slow callback, unless its function is among the latest reported. */
 static void hwt_slow_report(struct hwt_wheel *wheel, const struct hwt_call *call, u64 took)
 {
-	/* call->cpu_ns is from before the call, so limit the result. */
+	/* call->cpu_ns was up to a scheduler tick old, so the difference may exceed @took. */
 	u64 cpu_ns = min(hwt_cpu_time() - call->cpu_ns, took);
 	const void *fn = call->fn;
 	bool known;
@@ -208,12 +208,12 @@ void hwt_slow_forget_reports(struct module *module)
 
 static void hwt_slow_set(struct hwt_slow *slow, const void *fn, u64 ns)
 {
-	/* These pair with the reads in hwt_wheel_get_stats(), which does not take the lock. */
+	/* These pair with the reads in hwt_shard_add_stats(), which does not take the lock. */
 	WRITE_ONCE(slow->fn, fn);
 	WRITE_ONCE(slow->ns, ns);
 }
 
-/* Note the duration of a call, if it is the slowest of its function. */
+/* Note the duration of a call, if this was the slowest call of its function. */
 static void hwt_slow_note(struct hwt_wheel *wheel, const void *fn, u64 took)
 	__must_hold(&wheel->lock)
 {
@@ -247,7 +247,7 @@ void hwt_slow_forget_calls(struct hwt_wheel *wheel, struct module *module)
 
 /* -- Timing ---------------------------------------------------------------- */
 
-/* To read the clock takes as long as all the rest of a quick call. */
+/* Calls up to HWT_QUICK_NS are quick: reading the clock may take as long as the call itself. */
 #define HWT_QUICK_NS	(2 * NSEC_PER_USEC)
 #define HWT_QUICK_CALLS	16
 
@@ -268,8 +268,8 @@ static bool hwt_timing_exact(void)
 
 /*
  * Time a call. After HWT_QUICK_CALLS quick calls in a row, only each HWT_QUICK_CALLS-th is timed,
- * and any in which a jiffy ended. So a long call is always found, and a call's beginning is known
- * to the length of some quick calls.
+ * and each during which jiffies changed. So a call longer than a jiffy is always timed, and the
+ * error of a call's beginning is at most the duration of some quick calls.
  *
  * Return: the call's duration, ns; 0 if it is not known.
  */
@@ -285,7 +285,7 @@ static u64 hwt_call_time(struct hwt_runner *runner, const struct hwt_call *call)
 	took = runner->stamp - call->began;
 	if (took > HWT_QUICK_NS * (sampled ? HWT_QUICK_CALLS : 1))
 		runner->quick = 0;
-	/* This includes quick calls before, and there a jiffy did not end. */
+	/* A sampled time includes earlier calls, less than a jiffy: return only a longer time. */
 	return !sampled || took > TICK_NSEC ? took : 0;
 }
 
@@ -295,7 +295,7 @@ static u64 hwt_call_time(struct hwt_runner *runner, const struct hwt_call *call)
  * hwt_call_begin() - prepare to call a client's function
  * @wheel:   the wheel; its lock is held, and is released
  * @runner:  the runner that calls
- * @timeout: the timeout, which is RUNNING, so its memory stays
+ * @timeout: the timeout, which is RUNNING, so its memory stays; or the wheel's @clock_timeout
  * @fn:      the function that will be called, for the reports
  * @call:    filled in for hwt_call_end()
  */
@@ -335,7 +335,9 @@ void hwt_call_end(struct hwt_wheel *wheel, struct hwt_runner *runner, struct hwt
 	if (cond_resched())
 		runner->stamp = 0;
 	spin_lock(&wheel->lock);
-	/* Pairs with hwt_wheel_kick(), through set_current_state() before the engine waits. */
+	/* hwt_wheel_kick() reads this without the lock. wait.state in hwt_engine_sleep_until()
+	 * orders this store before the engine's next sleep.
+	 */
 	WRITE_ONCE(runner->current_timeout, NULL);
 	if (took)
 		hwt_slow_note(wheel, call->fn, took);
@@ -345,8 +347,8 @@ void hwt_call_end(struct hwt_wheel *wheel, struct hwt_runner *runner, struct hwt
  * hwt_call_release() - call the ->release of a timeout whose hold has ended
  * @wheel:   the wheel; its lock is held, and is dropped around the call
  * @runner:  the runner that calls
- * @timeout: the timeout, which is not held any more, and must not be accessed
- * @call:    from hwt_call_prepare() before the hold ended, with a release
+ * @timeout: the timeout, which must not be accessed, since its hold is over
+ * @call:    prepared by hwt_call_prepare() before the hold ended; its @fn is not NULL
  */
 void hwt_call_release(struct hwt_wheel *wheel, struct hwt_runner *runner,
 		      struct hwt_timeout *timeout, struct hwt_call *call)

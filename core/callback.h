@@ -12,7 +12,8 @@
  * @fn:      the function
  * @began:   when the call began, on CLOCK_MONOTONIC, ns
  * @cpu_ns:  the task's CPU time then, as of the scheduler's last tick or switch
- * @preempt: preemption count before the call, as the members up to @irqs_off; see hwt_call_check()
+ * @preempt: preemption count. This and the members up to @irqs_off are from before the call, for
+ *           hwt_call_check()
  * @rcu:     nested RCU read-side sections
  * @locks:   locks held, counted by lockdep
  * @migrate: nested migrate_disable() sections
@@ -37,7 +38,7 @@ struct hwt_call {
 #endif
 };
 
-/* Copy the members that a call needs of a timeout, which may have been freed by its end. */
+/* Copy the members of a timeout that a call needs at its end: the timeout may be freed by then. */
 static inline void hwt_call_copy(struct hwt_call *call, const struct hwt_timeout *timeout)
 {
 #ifdef CONFIG_LOCKDEP
@@ -53,7 +54,7 @@ static inline void hwt_call_prepare(struct hwt_call *call, const struct hwt_time
 		hwt_call_copy(call, timeout);
 }
 
-/* hwt_call_begin() releases the lock, hwt_call_end() takes it, hwt_call_release() drops it. */
+/* hwt_call_begin() releases the lock, hwt_call_end() takes it, hwt_call_release() does both. */
 void hwt_call_begin(struct hwt_wheel *wheel, struct hwt_runner *runner,
 		    struct hwt_timeout *timeout, const void *fn,
 		    struct hwt_call *call);

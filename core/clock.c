@@ -14,7 +14,8 @@
  *
  * For a divisor d with 2^(l-1) < d <= 2^l, the multiplier m = ceil(2^(63+l) / d) has
  * 64 bits, and n * m >> (63 + l) is exactly n / d for every n below 2^63
- * (Granlund and Montgomery 1994, theorem 4.2). The division by d is done bit by bit.
+ * (Granlund and Montgomery 1994, theorem 4.2). The dividend 2^(63+l) does not fit in
+ * 64 bits, so the loop divides bit by bit.
  */
 void hwt_tick_setup(struct hwt_wheel *wheel, u64 tick_ns)
 {
@@ -49,7 +50,7 @@ u64 hwt_clock_now(const struct hwt_wheel *wheel)
 	}
 }
 
-/* Convert a time of CLOCK_MONOTONIC to the wheel's clock, as that is set now. Not in NMI. */
+/* Convert a time of CLOCK_MONOTONIC to the wheel's clock, by its present offset. Not in NMI. */
 u64 hwt_mono_to_wheel(const struct hwt_wheel *wheel, u64 ns)
 {
 	switch (wheel->clock) {

@@ -10,13 +10,13 @@
 
 #include "core/wheel.h"
 
-/* Round down. @ns below 2^63. */
+/* Return the tick that a time falls in: round down. @ns: below 2^63. */
 static inline u64 hwt_ns_to_tick(const struct hwt_wheel *wheel, u64 ns)
 {
 	return mul_u64_u64_shr(ns, wheel->tick_mult, 64) >> wheel->tick_shift;
 }
 
-/* Round up: the first tick that is not before the deadline. */
+/* Return the first tick that is not before a deadline: round up. */
 static inline u64 hwt_deadline_to_tick(const struct hwt_wheel *wheel, u64 ns)
 {
 	if (unlikely(ns > S64_MAX - wheel->tick_ns))
@@ -24,13 +24,13 @@ static inline u64 hwt_deadline_to_tick(const struct hwt_wheel *wheel, u64 ns)
 	return hwt_ns_to_tick(wheel, ns + wheel->tick_ns - 1);
 }
 
-/* When a tick begins, ns on the wheel's clock; U64_MAX: never. */
+/* Return when a tick begins, ns on the wheel's clock; U64_MAX: never. */
 static inline u64 hwt_tick_to_ns(const struct hwt_wheel *wheel, u64 tick)
 {
 	return tick == HWT_TICK_NEVER ? U64_MAX : tick * wheel->tick_ns;
 }
 
-/* Add times; too late is U64_MAX, which is never. */
+/* Return the sum of two times; U64_MAX, which means never, if the sum overflows. */
 static inline u64 hwt_add_ns(u64 a, u64 b)
 {
 	u64 sum;

@@ -37,9 +37,9 @@
 
 /*
  * Drop the lock for a moment, and reschedule if needed. Also report a quiescent state to RCU-tasks:
- * on kernels with preemption, a busy thread has no other. In an RCU reader, which must not give up
- * the CPU, only drop the lock: with debug=1, hwt_debug_freed() gets here from a kfree() that may be
- * in one.
+ * with kernel preemption, a busy thread reports no other. In an RCU reader, which must not give up
+ * the CPU, only drop the lock: with debug=1, a kfree() in a reader may get here by way of
+ * hwt_debug_freed().
  */
 void hwt_lock_break(struct hwt_wheel *wheel)
 	__must_hold(&wheel->lock)
@@ -67,12 +67,12 @@ static bool hwt_intake_take(struct hwt_wheel *wheel, unsigned int cpu)
 	if (!READ_ONCE(wheel->active[cpu]))
 		return false;
 	WRITE_ONCE(wheel->active[cpu], false);
-	/* Barrier intake.mb, pairs with push.add in hwt_push(): an entry that is not taken here was
-	 * added after the byte was cleared, and hwt_push() sets the byte again.
+	/* Barrier intake.mb, pairs with push.add in hwt_push(): this CPU finds the entry below, or
+	 * hwt_push() finds the byte cleared and sets it again.
 	 */
 	smp_mb();
-	/* Barrier intake.take (spare), pairs with push.add in hwt_push(): what was written before
-	 * the push is seen. The dependency on the entry's address would do.
+	/* Barrier intake.take (spare), pairs with push.add in hwt_push(): this CPU sees all that
+	 * was written before the push. The dependency on the entry's address would be enough.
 	 */
 	for (chain = 0; chain < HWT_CHAINS; chain++)
 		if (!llist_empty(&submit->list[chain]))
@@ -91,8 +91,8 @@ static struct hwt_submit *hwt_intake_next(struct hwt_wheel *wheel)
 
 	while (list_empty(&wheel->intake)) {
 		next = wheel->intake_cpu + 1;
-		/* Other CPUs only set bytes meanwhile. A byte that is missed is as good as one that
-		 * is set later.
+		/* Other CPUs may set bytes meanwhile, but not clear them. A byte that this search
+		 * misses might as well have been set after it.
 		 */
 		found = data_race(memchr_inv(active + next, 0, nr_cpu_ids - next) ?:
 				  memchr_inv(active, 0, nr_cpu_ids));
@@ -126,9 +126,9 @@ static struct hwt_timeout *hwt_intake_pop(struct hwt_wheel *wheel, struct hwt_su
 }
 
 /*
- * Insert a timeout into the buckets, and kick the engine if that sleeps beyond the timeout's tick.
- * The client's kick may have come before the timeout was in its bucket. Or the client did not kick,
- * because the timeout was RUNNING, or due and pushed back.
+ * Insert a timeout into the buckets, and kick the engine if it sleeps beyond the timeout's tick.
+ * A kick by the client is not enough: it may have come before the timeout was in its bucket. And
+ * the client did not kick if the timeout was RUNNING, or due and pushed back.
  */
 static void hwt_link(struct hwt_wheel *wheel, struct hwt_timeout *timeout, u64 state)
 	__must_hold(&wheel->lock)
@@ -140,7 +140,7 @@ static void hwt_link(struct hwt_wheel *wheel, struct hwt_timeout *timeout, u64 s
 		hwt_wheel_kick(wheel);
 }
 
-/* Append a timeout to wheel->ended: its hold is over, and a runner has yet to call its client. */
+/* Append a timeout to wheel->ended, where a runner will end its hold and call its client. */
 static void hwt_end_later(struct hwt_wheel *wheel, struct hwt_timeout *timeout)
 	__must_hold(&wheel->lock)
 {
@@ -150,7 +150,7 @@ static void hwt_end_later(struct hwt_wheel *wheel, struct hwt_timeout *timeout)
 		hwt_worker_wake(wheel);
 	else if (current != wheel->thread)
 		hwt_wheel_kick(wheel);
-	/* hwt_wait() does not wait for ->cancelled to begin. */
+	/* Wake hwt_wait() now: it does not wait for ->cancelled to begin. */
 	hwt_wake(wheel, timeout);
 }
 
@@ -163,8 +163,8 @@ static void hwt_collect_one(struct hwt_wheel *wheel, struct hwt_timeout *timeout
 
 	if (hwt_linked(timeout))
 		hwt_buckets_remove(&wheel->buckets, timeout);
-	/* Barrier state.settle, pairs with state.arm in hwt_arm(): the caller that begins the next
-	 * hold sees everything that was done in this one.
+	/* Barrier state.settle, pairs with state.arm in hwt_arm(): the caller of hwt_arm() that
+	 * begins the next hold sees everything that was done in this one.
 	 */
 	do {
 		change = hwt_state_collect(old, timeout->ops);
@@ -182,8 +182,8 @@ static void hwt_collect_one(struct hwt_wheel *wheel, struct hwt_timeout *timeout
 }
 
 /*
- * Collect entries taken from a CPU's list, up to @max with the @n that were collected before.
- * Return the new number.
+ * Collect entries taken from a CPU's lists, up to a total of @max, of which the caller has
+ * collected @n before. Return the new total.
  */
 static unsigned int hwt_collect_taken(struct hwt_wheel *wheel, struct hwt_submit *submit,
 				      unsigned int n, unsigned int max)
@@ -230,8 +230,8 @@ void hwt_collect_submitted(struct hwt_wheel *wheel)
 
 	for_each_possible_cpu(cpu) {
 		submit = per_cpu_ptr(wheel->submit, cpu);
-		/* Collect the entries taken earlier, and then the list as it is now. @taken shows
-		 * whether another context has taken the list meanwhile.
+		/* Collect the entries taken earlier, and then the lists as they are now. If @taken
+		 * shows that they were taken once more, the entries of that loop are all collected.
 		 */
 		end = submit->taken + 1;
 		while (time_before(submit->taken, end) &&
@@ -254,8 +254,8 @@ void hwt_collect_until(struct hwt_wheel *wheel, unsigned int cpu,
 	struct hwt_submit *submit = per_cpu_ptr(wheel->submit, cpu);
 	unsigned long end = submit->taken + 1;
 
-	/* The timeout is among the entries taken earlier, or on the lists now, or on another CPU's:
-	 * then the caller tries again.
+	/* The timeout is among the entries taken earlier, or on the lists now. Otherwise it is not
+	 * pushed yet, or on another CPU's list: the caller tries again.
 	 */
 	while (!timeout->ended && (hwt_timeout_state(timeout) & HWT_F_SUBMITTED) &&
 	       time_before_eq(submit->taken, end) && hwt_intake_take(wheel, cpu))
@@ -267,7 +267,7 @@ void hwt_collect_until(struct hwt_wheel *wheel, unsigned int cpu,
  * @wheel:   its lock is held, and is dropped around callbacks
  * @runner:  the runner that calls the client
  * @timeout: SUBMITTED, not RUNNING, on no submission list: it is on wheel->ended, or the caller has
- *           set the bit under the lock
+ *           set SUBMITTED under the lock. Or a mark on wheel->ended
  *
  * The timeout may have been freed on return.
  */
@@ -330,7 +330,7 @@ static void hwt_periodic_begin(struct hwt_wheel *wheel,
 	u64 now = hwt_clock_now(wheel), missed = 0, next, period_ns;
 
 	if (first) {
-		/* A concurrent hwt_schedule_periodic_at() may be writing @set for a later state. */
+		/* hwt_schedule_periodic_at() may be writing @set now, for a later schedule. */
 		period_ns = max_t(u64, atomic64_read(&periodic->set.period_ns), 1);
 		atomic64_set(&periodic->run.next_ns, atomic64_read(&periodic->set.first_ns));
 		atomic64_set(&periodic->run.period_ns, period_ns);
@@ -443,9 +443,9 @@ u64 hwt_engine_tick(const struct hwt_wheel *wheel)
 
 /**
  * struct hwt_lateness - how late a callback has begun
- * @ns:     delay after its deadline; with @late, after the wheel's @due_since if that was later
+ * @ns:     delay after the deadline; if @late, after the wheel's @due_since where that is later
  * @late:   the callback began two ticks or more after its deadline
- * @behind: @ns is more than HWT_BEHIND_TICKS, or a revolution of level 0 if that is shorter
+ * @behind: @ns is more than HWT_BEHIND_TICKS ticks, or than a revolution of level 0
  */
 struct hwt_lateness {
 	u64	ns;
@@ -455,7 +455,7 @@ struct hwt_lateness {
 
 /*
  * Return when a call began, ns on the wheel's clock.
- * @offset: the wall clock's offset when the timeout was taken.
+ * @offset: the wheel's @clock_offset when the timeout was taken off the due list.
  */
 static u64 hwt_call_began(const struct hwt_wheel *wheel, const struct hwt_call *call,
 			  s64 offset)
@@ -465,7 +465,7 @@ static u64 hwt_call_began(const struct hwt_wheel *wheel, const struct hwt_call *
 	return hwt_mono_to_wheel(wheel, call->began);
 }
 
-/* @since: the wheel's @due_since when the timeout was taken. @offset: as above. */
+/* Return how late a call began. @tick, @since and @offset are those of struct hwt_due. */
 static struct hwt_lateness hwt_lateness_measure(const struct hwt_wheel *wheel,
 						const struct hwt_call *call,
 						u64 tick, u64 since, s64 offset)
@@ -485,8 +485,8 @@ static struct hwt_lateness hwt_lateness_measure(const struct hwt_wheel *wheel,
 }
 
 /*
- * Warn that a wheel is behind. The lock keeps the functions' names valid: a module that is unloaded
- * waits for it in hwt_slow_forget_calls().
+ * Warn that a wheel is behind. The lock keeps the functions' names valid: the unloading of a module
+ * waits for the lock in hwt_slow_forget_calls().
  */
 static void hwt_lag_report(struct hwt_wheel *wheel, const void *fn, u64 late_ns)
 	__must_hold(&wheel->lock)
@@ -500,8 +500,8 @@ static void hwt_lag_report(struct hwt_wheel *wheel, const void *fn, u64 late_ns)
 /**
  * struct hwt_due - when a timeout that fires was due
  * @tick:   its tick
- * @since:  the wheel's @due_since when the timeout was taken
- * @offset: the wall clock's offset when the timeout was taken
+ * @since:  the wheel's @due_since when the timeout was taken off the due list
+ * @offset: the wheel's @clock_offset at the same time
  */
 struct hwt_due {
 	u64	tick;
@@ -520,7 +520,7 @@ static bool hwt_fire_claim(struct hwt_wheel *wheel, struct hwt_timeout *timeout,
 	due->since = wheel->due_since;
 	due->offset = wheel->clock_offset;
 	hwt_buckets_remove(&wheel->buckets, timeout);
-	/* Without workers, the pass does this when it is through. */
+	/* Without workers, hwt_engine_serve() does this at its end. */
 	if (wheel->workers && list_empty(&wheel->buckets.due))
 		wheel->due_since = HWT_TICK_NEVER;
 	if (unlikely(hwt_mark_reached(wheel, timeout)))
@@ -559,7 +559,7 @@ static void hwt_fire_call(struct hwt_wheel *wheel, struct hwt_runner *runner,
 
 	runner->call = ++wheel->calls;
 	hwt_call_begin(wheel, runner, timeout, expire, &call);
-	/* The cached timestamp may be older than the pass that has made the timeout due. */
+	/* The cached timestamp may be older than the deadline: do not trace a negative lateness. */
 	if (trace_hwt_expire_entry_enabled())
 		trace_hwt_expire_entry(wheel, timeout, expire, due->tick,
 				       max(hwt_call_began(wheel, &call, due->offset),
@@ -594,9 +594,9 @@ static bool hwt_engine_halted(struct hwt_wheel *wheel)
 }
 
 /*
- * Return the due timeout to fire next. Timeouts lie anywhere in memory, so those of one tick are
- * taken from both ends of the list in turn: while one callback executes, the timeouts that follow
- * at the other end are fetched.
+ * Return the due timeout to fire next: the last one on the list if @last is set and it has the tick
+ * of the first. Timeouts lie anywhere in memory, and the caller alternates between the ends: while
+ * one callback executes, the next timeout at the other end is fetched.
  */
 static struct hwt_timeout *hwt_engine_pick(struct hwt_wheel *wheel, bool last)
 	__must_hold(&wheel->lock)
@@ -607,10 +607,10 @@ static struct hwt_timeout *hwt_engine_pick(struct hwt_wheel *wheel, bool last)
 	u64 tick;
 
 	prefetchw(last ? due->next->next : due->prev->prev);
-	/* A flush relies on it that nothing before its mark is left when the mark is taken. */
+	/* A flush waits for the timeouts before its mark, so never take a mark from the end. */
 	if (!last || hwt_is_mark(last_due))
 		return first_due;
-	/* Keep the order of ticks. A timeout that was pushed back is only linked again. */
+	/* Keep the order of ticks, except for a timeout that was pushed back: it does not fire. */
 	tick = hwt_state_tick(hwt_timeout_state(last_due));
 	if (tick <= wheel->buckets.cursor &&
 	    tick != hwt_state_tick(hwt_timeout_state(first_due)))
@@ -650,8 +650,8 @@ static void hwt_engine_catch_up(struct hwt_wheel *wheel, u64 now)
 }
 
 /*
- * Plan a pass for reclaim_ms after the first cancel, and clear the flag in that pass. The pass then
- * collects all timeouts cancelled before.
+ * If wheel->reclaim is set, plan a pass for reclaim_ms from now. That pass clears the flag here,
+ * and then collects all timeouts cancelled before.
  */
 static void hwt_engine_reclaim(struct hwt_wheel *wheel)
 {
@@ -666,8 +666,8 @@ static void hwt_engine_reclaim(struct hwt_wheel *wheel)
 		wheel->reclaim_at = 0;
 		WRITE_ONCE(wheel->reclaim, false);
 		/* Barrier reclaim.mb, pairs with state.cancel in hwt_cancel_claim() and push.add in
-		 * hwt_push(): this pass collects the timeout of a caller that still finds the flag
-		 * set. sleep.mb would do, a pass later, but is harder to see; this path is rare.
+		 * hwt_push(): if a cancel still finds the flag set, this pass collects its timeout.
+		 * sleep.mb ensures the same a pass later, but that is harder to show.
 		 */
 		smp_mb();
 	}
@@ -728,8 +728,8 @@ static void hwt_engine_end_holds(struct hwt_wheel *wheel, unsigned int max)
 }
 
 /*
- * Return the tick since which timeouts have been due, or @now if none is. Called before a pass
- * collects: timeouts scheduled for the past have not waited longer than that.
+ * Return the tick since which timeouts have been due, or @now if none is due. A pass calls this
+ * before it collects, so that timeouts scheduled for the past do not count as due for longer.
  */
 static u64 hwt_engine_due_since(struct hwt_wheel *wheel, u64 now)
 	__must_hold(&wheel->lock)
@@ -767,8 +767,8 @@ bool hwt_engine_advance(struct hwt_wheel *wheel, u64 tick)
 }
 
 /*
- * Advance to @now tick by tick, and fire up to @max due timeouts, which are due since @since.
- * Return: the number of timeouts taken off the due list.
+ * Advance to @now tick by tick, and fire up to @max due timeouts. @since: the tick since which
+ * timeouts have been due. Return: the number of timeouts taken off the due list.
  */
 static unsigned int hwt_engine_serve(struct hwt_wheel *wheel, u64 now, u64 since, unsigned int max)
 	__must_hold(&wheel->lock)
@@ -785,7 +785,7 @@ static unsigned int hwt_engine_serve(struct hwt_wheel *wheel, u64 now, u64 since
 			hwt_lock_break(wheel);
 		done = hwt_buckets_advance(buckets, now, HWT_STEP, true);
 		wheel->due_since = since;
-		/* Drop the cached timestamp, so that this is not charged to a callback. */
+		/* Drop the cached timestamp: the advance is not charged to a callback. */
 		wheel->engine.stamp = 0;
 		served += hwt_engine_fire(wheel, max - served);
 		if (!list_empty(&buckets->due))
@@ -795,7 +795,7 @@ static unsigned int hwt_engine_serve(struct hwt_wheel *wheel, u64 now, u64 since
 			return served;
 		}
 	}
-	/* Not through, perhaps: the next pass goes on with it. */
+	/* If due timeouts are left for the next pass, they have been due since @since. */
 	wheel->due_since = list_empty(&buckets->due) && hwt_buckets_next_tick(buckets) > now ?
 			   HWT_TICK_NEVER : since;
 	return served;
@@ -812,8 +812,8 @@ void hwt_engine_pass(struct hwt_wheel *wheel)
 	atomic64_set(&wheel->wake_tick, 0);
 	WRITE_ONCE(wheel->kicked, false);
 	/* Barrier pass.mb, pairs with kick.before in hwt_wheel_kick() and state.pull in hwt_arm():
-	 * if a caller still finds @kicked set, or its kick is cleared above, this pass finds its
-	 * submission or its new tick.
+	 * if a caller finds @kicked still set, or this pass has cleared the caller's kick, then the
+	 * pass finds the caller's submission or new tick.
 	 */
 	smp_mb();
 
@@ -823,7 +823,7 @@ void hwt_engine_pass(struct hwt_wheel *wheel)
 	jumped = hwt_engine_check_clock(wheel);
 	now = hwt_engine_tick(wheel);
 	hwt_engine_reclaim(wheel);
-	/* Timeouts passed by a jump count as due since now, and are sorted from its beginning. */
+	/* Timeouts that the clock jumped over count as due since now. All are sorted by tick. */
 	since = jumped ? now : hwt_engine_due_since(wheel, now);
 	if (!jumped)
 		hwt_engine_catch_up(wheel, now);
@@ -831,7 +831,7 @@ void hwt_engine_pass(struct hwt_wheel *wheel)
 	/* Serve as many timeouts as were collected, so that submissions do not starve callbacks. */
 	max = max_t(unsigned int, collected, HWT_FIRE_MAX);
 	if (wheel->workers) {
-		/* The advance drops the lock, and workers begin with the first timeouts. */
+		/* Set this first: workers begin when the advance drops the lock. */
 		wheel->due_since = since;
 		hwt_engine_advance(wheel, now);
 	} else {
@@ -857,7 +857,7 @@ static u64 hwt_engine_target(struct hwt_wheel *wheel)
 	if (!list_empty(&wheel->ended) || !list_empty(&wheel->buckets.due)) {
 		if (!wheel->workers)
 			return 0;
-		/* The context that has added them may rely on the engine to wake a worker. */
+		/* A context that adds due timeouts may rely on the engine to wake a worker. */
 		hwt_worker_wake(wheel);
 	}
 	tick = hwt_buckets_next_tick(&wheel->buckets);
@@ -903,11 +903,11 @@ static void hwt_engine_sleep_until(struct hwt_wheel *wheel, u64 tick, ktime_t ex
 	__set_current_state(TASK_RUNNING);
 }
 
-/* Wait busily. A kick sets a flag, which ends this wait too. */
+/* Wait busily. A kick sets wheel->kicked, which ends this wait too. */
 static void hwt_engine_spin_until(struct hwt_wheel *wheel, u64 tick, ktime_t expires)
 {
-	/* Reschedule even if the loop ends at once, as it does off the wheel's affinity: a CPU that
-	 * comes or goes may need this one.
+	/* Reschedule even if the loop ends at once, as it does while this thread is still to be
+	 * pinned: CPU hotplug may need this CPU.
 	 */
 	cond_resched_tasks_rcu_qs();
 	while (!hwt_engine_wanted(wheel) && !hwt_frozen(wheel) && !hwt_thread_off_affinity(wheel) &&
@@ -918,7 +918,7 @@ static void hwt_engine_spin_until(struct hwt_wheel *wheel, u64 tick, ktime_t exp
 	}
 }
 
-/* Wait until @tick or @reclaim_at. If @reclaim_at is set, @tick is not HWT_TICK_NEVER. */
+/* Wait until @tick or wheel->reclaim_at, or a kick. HWT_TICK_NEVER: until a kick or a stop. */
 static void hwt_engine_wait(struct hwt_wheel *wheel, u64 tick)
 {
 	u64 reclaim_at = wheel->reclaim_at;	/* written by this thread only */
@@ -945,13 +945,14 @@ static void hwt_engine_publish(struct hwt_wheel *wheel, u64 tick)
 {
 	atomic64_set(&wheel->wake_tick, tick);
 	/* Barrier sleep.seq, pairs with state.arm and state.pull in hwt_arm() and state.cancel in
-	 * hwt_cancel_claim(): if the claim of a timeout came after this number was read, a caller
-	 * that then pulls the timeout forward finds the wake_tick published above.
+	 * hwt_cancel_claim(): if a caller reads this number and then claims a timeout, a caller
+	 * that next moves or cancels the timeout finds wake_tick, @kicked and @reclaim as the
+	 * engine has written them before.
 	 */
 	smp_store_release(&wheel->sleep_seq, wheel->sleep_seq + 1);
 	/* Barrier sleep.mb, pairs with push.add and push.active in hwt_push() and state.pull in
-	 * hwt_arm(): the collection that follows finds the entry, or the caller finds wake_tick and
-	 * sleep_seq as published.
+	 * hwt_arm(): the collection that follows finds the entry with its new tick, or the caller
+	 * finds wake_tick and sleep_seq as published.
 	 */
 	smp_mb();
 }

@@ -7,7 +7,7 @@
 
 #include "core/wheel.h"
 
-/* With the wheel's lock, which all but hwt_clock_moved() may drop. */
+/* With the wheel's lock, which all but hwt_engine_tick() and hwt_clock_moved() may drop. */
 void hwt_lock_break(struct hwt_wheel *wheel);
 unsigned int hwt_collect(struct hwt_wheel *wheel, unsigned int max);
 void hwt_collect_submitted(struct hwt_wheel *wheel);
@@ -22,7 +22,7 @@ bool hwt_clock_moved(struct hwt_wheel *wheel);
 void hwt_fire(struct hwt_wheel *wheel, struct hwt_runner *runner,
 	      struct hwt_timeout *timeout);
 
-/* Take a timeout off wheel->ended. With the lock, too. */
+/* Take a timeout off wheel->ended. The caller holds the wheel's lock. */
 static inline void hwt_ended_remove(struct hwt_timeout *timeout)
 {
 	list_del(&timeout->link);

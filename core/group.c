@@ -3,9 +3,9 @@
  * Groups: the timeouts of one owner, counted, cancelled and waited for together
  *
  * A thin layer over hwt.h. An object joins its owner's group when it is created and leaves when it
- * is destroyed, so scheduling costs nothing more. A walk of a group leaves a mark in the list and
- * drops the lock now and then. A second mark stands at the end of the list as the walk began:
- * members that join later go behind it, and do not prolong the walk.
+ * is destroyed, so scheduling costs nothing more. A walk of a group drops the lock now and then. A
+ * mark in the list keeps the walk's position. A second mark is put at the end of the list when the
+ * walk begins: members that join later are behind this mark, and do not prolong the walk.
  */
 #include <linux/export.h>
 #include <linux/kernel.h>
@@ -15,7 +15,7 @@
 
 #include "core/sync.h"
 
-/* Members looked at with interrupts off. */
+/* Members that a walk visits before it drops the lock and enables interrupts. */
 #define HWT_GROUP_STEP	16
 
 /**
@@ -24,7 +24,8 @@
  * @member:  in the caller's object
  * @timeout: initialised, on any wheel, held or not
  *
- * Any context but NMI. Calls of hwt_group_*() that have begun already do not see the member.
+ * Any context but NMI. A walk of the group that has begun already does not see the member. The
+ * hwt_group_*_sync() functions walk twice: one to cancel, one to wait.
  */
 void hwt_group_join(struct hwt_group *group, struct hwt_member *member,
 		    struct hwt_timeout *timeout)
@@ -159,7 +160,7 @@ static bool hwt_member_sync(struct hwt_group *group, struct hwt_timeout *timeout
 	if (group->put)
 		group->put(timeout);
 	raw_spin_lock_irq(&group->lock);
-	/* -EDEADLK means that the caller is the member's own callback: it was cancelled. */
+	/* In a callback of the member, the result is -EDEADLK: the first walk counts the cancel. */
 	return ret > 0;
 }
 
@@ -179,7 +180,7 @@ static u64 hwt_group_sync(struct hwt_group *group, u64 set)
  * Process context, may sleep. As hwt_cancel_sync() of each, but all are cancelled first.
  * In a callback of a member, this member is cancelled, and not waited for.
  *
- * Return: the number of members that were pending.
+ * Return: the number of members that were pending; a member scheduled meanwhile may count twice.
  */
 u64 hwt_group_cancel_sync(struct hwt_group *group)
 {
@@ -193,8 +194,9 @@ EXPORT_SYMBOL_GPL(hwt_group_cancel_sync);
  *
  * Process context, may sleep. As hwt_group_cancel_sync(), with hwt_shutdown_sync() of each: sure
  * to end, even if members are scheduled meanwhile. In a callback of a member, this member is shut
- * down, and not waited for. A member for which @get returns false is being freed, and is not waited
- * for: a module that is unloaded with its release functions must call hwt_wheel_barrier() then.
+ * down, and not waited for. A member for which the group's @get returns false is being freed, and
+ * is not waited for: a module that contains its ->release must then call hwt_wheel_barrier() before
+ * it is unloaded.
  *
  * Return: as hwt_group_cancel_sync().
  */

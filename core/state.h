@@ -9,13 +9,14 @@
  * timeout->state is one 64-bit word, the tick at which the timeout expires and these bits:
  *
  *   ARMED      It fires at the tick.
- *   SUBMITTED  The engine has yet to process it: it is on its way to a submission list, on one,
- *              just taken from one, or on wheel->ended.
+ *   SUBMITTED  It has yet to be collected, or a runner has yet to end its hold: it is about to be
+ *              pushed on a submission list, on one, taken from one, on wheel->ended, or claimed by
+ *              a _sync call.
  *   RUNNING    ->expire, ->cancelled or the function of a stop is executing, in one runner.
  *   PERIODIC   It was last scheduled as periodic.
- *   REARM      It is periodic and has fired: the end of its callback arms it again. Stays set,
- *              so that the next firing is known not to be the first, until it is scheduled,
- *              cancelled or handed back by a stop.
+ *   REARM      It is periodic and has fired: the end of its callback arms it again. A schedule, a
+ *              cancel or a hand-back clears REARM. Until then, REARM tells later firings from the
+ *              first.
  *   SHUTDOWN   Schedules fail.
  *   CANCELLED  A cancel or a stop has ended it since it was last scheduled.
  *   EXPIRED    It has fired since it was last scheduled or cancelled.
@@ -29,64 +30,64 @@
  * with every combination of bits, and "make check-verify" compares them with the model of
  * tests/verify.
  *
- * The first row that matches the old state applies. "The tick" means that the state gets it, and
- * PERIODIC or not, as scheduled.
+ * The first row that matches the old state applies. "The tick": the new state has the scheduled
+ * tick, and PERIODIC if the schedule is periodic. "To notify": the timeout has a ->cancelled, and
+ * its client was not told of this cancel yet.
  *
  *   operation  in the state           changes                      action
  *   ---------- ---------------------- ---------------------------- ------------------------
  *   schedule   SHUTDOWN               -                            refuse
- *              a condition of the
- *              caller does not hold   -                            refuse, or -
+ *              a flag forbids it      -                            refuse, or -
  *              SUBMITTED              the tick, + ARMED            hasten
  *              RUNNING                the tick, + ARMED            - (finish links it)
  *              ARMED, in a bucket:
  *                later, or equal      the tick                     - (the cascade moves it)
  *                earlier              the tick, + SUBMITTED        submit
  *              idle                   the tick, + ARMED SUBMITTED  submit
- *              ... and in all of these - REARM CANCELLED EXPIRED
+ *              ... and in the last five - REARM CANCELLED EXPIRED
  *   cancel     not pending (also a
  *              one-shot that runs)    -                            -
  *              SUBMITTED or RUNNING   - ARMED REARM                -
  *              ARMED, in a bucket     - ARMED REARM, + SUBMITTED   submit
  *              ... and in the last two + CANCELLED, - EXPIRED; a shutdown: + SHUTDOWN always
  *   reopen     any                    - SHUTDOWN                   -
- *   collect    RUNNING                - SUBMITTED                  - (finish goes on)
+ *   collect    RUNNING                - SUBMITTED                  - (left to finish)
  *              ARMED                  - SUBMITTED                  link
- *              a callback is due      -                            append to wheel->ended
+ *              hwt_state_calls()      -                            append to wheel->ended
  *              else                   - SUBMITTED                  the hold is over
  *   end        ARMED (again)          - SUBMITTED                  link
- *              CANCELLED, notified    - SUBMITTED, + RUNNING       call ->cancelled
+ *              CANCELLED, to notify   - SUBMITTED, + RUNNING       call ->cancelled
  *              else                   - SUBMITTED                  call ->release
- *   fire       not ARMED (cancelled)  -                            - (collect goes on)
+ *   fire       not ARMED (cancelled)  -                            - (left to collect)
  *              tick beyond the cursor -                            link (pushed back)
  *              else                   - ARMED, + RUNNING EXPIRED,  call ->expire
  *                                     periodic: + REARM
- *   hand back  not ARMED (cancelled)  -                            - (collect goes on)
+ *   hand back  not ARMED (cancelled)  -                            - (left to collect)
  *              else                   - ARMED REARM EXPIRED,       call the stop's function
  *                                     + RUNNING CANCELLED
- *   finish     CANCELLED, to be
- *              notified, not SUBMITTED -                           call ->cancelled, finish anew
+ *   finish     CANCELLED, to notify,
+ *              not SUBMITTED          -                            call ->cancelled, finish anew
  *              ARMED (again)          - RUNNING                    link
- *              REARM                  - RUNNING, + ARMED, the tick link
- *              SUBMITTED              - RUNNING                    - (collect goes on)
+ *              REARM                  - RUNNING, + ARMED, new tick link
+ *              SUBMITTED              - RUNNING                    - (left to collect)
  *              else                   - RUNNING                    call ->release
- *   withdraw   (the checks of "debug": a client has freed or left it)
+ *   withdraw   (with "debug": the client has freed it, or was unloaded and has left it)
  *              on a submission list   - ARMED REARM EXPIRED,       - (collect ends the hold)
  *                                     + SHUTDOWN CANCELLED
- *              else                   RUNNING stays, SHUTDOWN and  - (it is in no list)
- *                                     CANCELLED are all the rest
+ *              else                   + SHUTDOWN CANCELLED, all    - (the caller unlinks it)
+ *                                     others cleared but RUNNING
  *
- * State outside of the word, protected by the wheel's lock:
+ * Members of a timeout beside its state, protected by the wheel's lock, but for @submit:
  *
  *   link      Place in a bucket, on the due list or on wheel->ended.
- *   ended     It is on wheel->ended: when it was collected it was neither ARMED nor RUNNING, but
- *             ->cancelled or ->release has to be called, so it waits there for a runner.
+ *   ended     It is on wheel->ended, and waits for a runner to call ->cancelled or ->release: it
+ *             was neither ARMED nor RUNNING when it was collected.
  *   submit    Place on a submission list; protected by SUBMITTED.
  *
- * The swap that leaves neither ARMED, SUBMITTED nor RUNNING ends the hold. The timeout is in no
- * list before it, and hwt does not read or write it afterwards. With a ->release, that is called
- * then, and may free the memory; without, hwt_cancel_sync() tells when that may be freed. Another
- * CPU may begin the next hold between the swap and the ->release: each hold has its own.
+ * The swap that leaves neither ARMED, SUBMITTED nor RUNNING ends the hold. By then the timeout is
+ * in no list, and hwt does not read or write it afterwards. Then the runner calls ->release, which
+ * may free the memory. Without a ->release, the memory may be freed when hwt_cancel_sync() has
+ * returned. ->release is called once for each hold, even if another CPU begins the next one before.
  */
 #ifndef _HWT_CORE_STATE_H
 #define _HWT_CORE_STATE_H
@@ -101,15 +102,16 @@
  * enum hwt_action - what follows a change of a timeout's state
  * @HWT_NOTHING:	nothing
  * @HWT_SUBMIT:		push the timeout on this CPU's submission list
- * @HWT_HASTEN:		it is submitted already; wake the engine if that sleeps beyond its tick
- * @HWT_LINK:		insert it into the buckets, or move it there
+ * @HWT_HASTEN:		the timeout is submitted already; wake the engine if the new tick is earlier
+ *			than the one for which the engine sleeps
+ * @HWT_LINK:		insert the timeout, which is in no list, into the buckets
  * @HWT_CALL:		call ->expire, or the function of a stop, and then finish
  * @HWT_CALL_CANCELLED: call ->cancelled, and then finish
- * @HWT_END_LATER:		append it to wheel->ended; the state has not changed
+ * @HWT_END_LATER:	append the timeout to wheel->ended; the state has not changed
  * @HWT_RELEASE:	the hold is over: call ->release, if there is one
- * @HWT_UNCHANGED:	the state has not changed, as the caller has asked for
- * @HWT_REFUSED_NOT_PENDING:	it is not pending; the state has not changed
- * @HWT_REFUSED_SHUTDOWN: it was shut down; the state has not changed
+ * @HWT_UNCHANGED:	the flags of the schedule ask to leave the state as it is
+ * @HWT_REFUSED_NOT_PENDING: the timeout is not pending; the state has not changed
+ * @HWT_REFUSED_SHUTDOWN: the timeout was shut down; the state has not changed
  */
 enum hwt_action {
 	HWT_NOTHING,
@@ -136,7 +138,7 @@ static inline u64 hwt_state_tick(u64 state)
 	return state >> HWT_TICK_SHIFT;
 }
 
-/* The invariants of the word. */
+/* Is this combination of bits possible? */
 static inline bool hwt_state_valid(u64 state)
 {
 	if ((state & HWT_F_REARM) &&
@@ -151,7 +153,7 @@ static inline bool hwt_state_valid(u64 state)
  * hwt_state_schedule() - a client schedules
  * @old:   the state
  * @tick:  when it is to fire
- * @flags: HWT_SCHEDULE_
+ * @flags: HWT_SCHEDULE_EARLIER, _PENDING, _UNLESS_PENDING and _PERIODIC count here
  */
 static __always_inline struct hwt_change hwt_state_schedule(u64 old, u64 tick, unsigned int flags)
 {
@@ -175,7 +177,7 @@ static __always_inline struct hwt_change hwt_state_schedule(u64 old, u64 tick, u
 	change.state = tick << HWT_TICK_SHIFT | HWT_F_ARMED | kept |
 		       (flags & HWT_SCHEDULE_PERIODIC ? HWT_F_PERIODIC : 0);
 	if (kept) {
-		/* RUNNING only: finish links it at the new tick. */
+		/* If only RUNNING: hwt_state_finish() links the timeout at the new tick. */
 		change.action = kept & HWT_F_SUBMITTED ? HWT_HASTEN : HWT_NOTHING;
 	} else if ((old & HWT_F_ARMED) && tick >= hwt_state_tick(old)) {
 		/* A cascade, or the firing, reads the new tick. */
@@ -213,7 +215,7 @@ static inline u64 hwt_state_reopen(u64 old)
 	return old & ~HWT_F_SHUTDOWN;
 }
 
-/* Does the end of a hold call its client? */
+/* Does the end of a hold, in this state, call ->cancelled or ->release? */
 static inline bool hwt_state_calls(u64 state, const struct hwt_timeout_ops *ops)
 {
 	return ops->release || (ops->cancelled && (state & HWT_F_CANCELLED));
@@ -222,7 +224,7 @@ static inline bool hwt_state_calls(u64 state, const struct hwt_timeout_ops *ops)
 /**
  * hwt_state_collect() - a submission is collected
  * @old: the state, SUBMITTED
- * @ops: the timeout's callbacks, only looked at
+ * @ops: the timeout's callbacks; none is called here
  */
 static inline struct hwt_change hwt_state_collect(u64 old, const struct hwt_timeout_ops *ops)
 {
@@ -246,8 +248,8 @@ static inline struct hwt_change hwt_state_collect(u64 old, const struct hwt_time
  * @old: the state, SUBMITTED and not RUNNING
  * @ops: the timeout's callbacks
  *
- * The runner has taken it from wheel->ended, or it is a _sync call that has set SUBMITTED under the
- * wheel's lock, and so has pushed it on no list.
+ * The runner has taken the timeout from wheel->ended. Or the runner is a _sync call: it has set
+ * SUBMITTED under the wheel's lock, and has pushed the timeout on no list.
  */
 static inline struct hwt_change hwt_state_end(u64 old, const struct hwt_timeout_ops *ops)
 {
@@ -269,7 +271,7 @@ static inline struct hwt_change hwt_state_end(u64 old, const struct hwt_timeout_
  * @old: the state, not RUNNING
  * @now: the cursor
  *
- * One that is not ARMED was cancelled, and is SUBMITTED: it leaves the buckets, and is collected.
+ * A timeout that is not ARMED was cancelled, and is SUBMITTED: it is left to its collection.
  */
 static inline struct hwt_change hwt_state_fire(u64 old, u64 now)
 {
@@ -309,7 +311,7 @@ static inline struct hwt_change hwt_state_hand_back(u64 old)
  * hwt_state_finish() - a callback has returned
  * @old:    the state, RUNNING
  * @tick:   when a periodic timeout is to fire again
- * @notify: its client wants to be told of a cancel, and has not been
+ * @notify: the timeout has a ->cancelled, and its client was not told of a cancel yet
  */
 static inline struct hwt_change hwt_state_finish(u64 old, u64 tick, bool notify)
 {
@@ -334,8 +336,8 @@ static inline struct hwt_change hwt_state_finish(u64 old, u64 tick, bool notify)
 /**
  * hwt_state_withdraw() - the checks of "debug" end a timeout that its client has freed or left
  * @old:   the state
- * @stays: it is on a submission list, and its collection ends the hold; else the caller has removed
- *         it from its list
+ * @stays: the timeout is on a submission list, and its collection ends the hold; otherwise the
+ *         caller removes it from the list that it is in, if any
  */
 static inline u64 hwt_state_withdraw(u64 old, bool stays)
 {

@@ -68,8 +68,8 @@ void hwt_shard_add_stats(const struct hwt_wheel *shard, struct hwt_wheel_stats *
 		sum.cancelled += READ_ONCE(one->cancelled);
 		sum.rejected += READ_ONCE(one->rejected);
 	}
-	/* The counters wrap round, their difference does not. It is negative if the end of a
-	 * concurrent schedule is read, and its beginning was not.
+	/* The counters may wrap round; their difference is correct all the same. It is negative if
+	 * timeouts were scheduled after the first read, and cancelled or fired before the last.
 	 */
 	pending = sum.scheduled - sum.cancelled - READ_ONCE(shard->retired);
 	stats->pending += max(pending, 0L);
@@ -98,8 +98,8 @@ void hwt_shard_add_stats(const struct hwt_wheel *shard, struct hwt_wheel_stats *
  * @stats: filled in
  *
  * Any context. Counters have the machine's word length, and wrap round at it. @slowest_ns and
- * @slowest are read one after the other. If a slower call ends meanwhile, they may belong to two
- * functions; on 32 bits, @slowest_ns may mix the halves of two values.
+ * @slowest are read one after the other. If a slower call ends meanwhile, they may belong to
+ * different functions; on 32 bits, @slowest_ns may mix the halves of two values.
  */
 void hwt_wheel_get_stats(struct hwt_wheel *wheel, struct hwt_wheel_stats *stats)
 {

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Tracepoints, hwt:* of perf, trace-cmd and bpftrace
+ * Tracepoints: the events hwt:* for perf, trace-cmd and bpftrace
  *
- * A disabled tracepoint is one no-op instruction. Times are nanoseconds on the wheel's clock, which
- * ticks are converted to; U64_MAX (-1) is never. A wheel is identified by its name, which other
- * wheels may have too, and a timeout by its address, which may be reused later.
+ * A disabled tracepoint is one no-op instruction. Ticks are converted to nanoseconds on the wheel's
+ * clock; U64_MAX (-1) is never. A wheel is identified by its name, which other wheels may have too,
+ * and a timeout by its address, which may be reused later.
  *
  * The events come from any context, NMI included. A schedule or a cancel is reported after it has
- * happened, with its result. So the timeout may fire on another CPU a little before its schedule is
- * reported.
+ * happened. So the timeout may fire on another CPU a little before its schedule is reported.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM hwt
@@ -22,12 +21,13 @@
 #include "core/clock.h"
 
 /*
- * hwt_schedule - a timeout was scheduled, or the schedule failed
+ * hwt_schedule - a timeout was scheduled, or refused
  *
  * @expires: the requested deadline, rounded up to the tick, and moved within the slack;
  * hwt_schedule_earlier() may have kept an earlier one. @ret: the result of the call,
  * HWT_WAS_PENDING (1) and HWT_WAS_HELD (2), ored, or an error. A periodic timeout is scheduled
- * once; the event does not repeat when the timeout is armed again after a callback.
+ * once; the event does not repeat when the timeout is armed again after a callback. Calls that
+ * return -EINVAL, and most HWT_SCHEDULE_UNLESS_PENDING calls that change nothing, are no event.
  */
 TRACE_EVENT(hwt_schedule,
 	    TP_PROTO(const struct hwt_wheel *wheel, const struct hwt_timeout *timeout,
@@ -120,8 +120,8 @@ TRACE_EVENT(hwt_expire_exit,
 /*
  * hwt_wake - a wheel's thread goes on after a wait
  *
- * @expires: planned end of the wait. @kicked: hwt_wheel_kick() has ended the wait, for an earlier
- * timeout, a backlog, a cancel, a flush, or a set of the clock. A stop is no kick.
+ * @expires: planned end of the wait. @kicked: hwt_wheel_kick() was called since the last pass
+ * began, for an earlier timeout, a backlog, a cancel, a flush or a clock set. A stop is no kick.
  */
 TRACE_EVENT(hwt_wake,
 	    TP_PROTO(const struct hwt_wheel *wheel, u64 expires, bool kicked),
@@ -142,8 +142,8 @@ TRACE_EVENT(hwt_wake,
  * hwt_pass - a wheel's thread has finished a pass
  *
  * @cursor: the time up to which the wheel has advanced. @collected: submissions collected.
- * @served: timeouts taken off the due list; those that were cancelled or pushed back have not
- * fired; 0 with workers.
+ * @served: timeouts taken off the due list, including those that did not fire, because they were
+ * cancelled or pushed back; 0 with workers.
  */
 TRACE_EVENT(hwt_pass,
 	    TP_PROTO(const struct hwt_wheel *wheel, u64 cursor, unsigned int collected,
@@ -168,7 +168,7 @@ TRACE_EVENT(hwt_pass,
  * hwt_wheel_create - a wheel was created
  *
  * @ticks: ticks of a revolution of level 0. @clock: 0 MONOTONIC, 1 BOOTTIME, 2 REALTIME. @creator:
- * the function that created it.
+ * the function that created the wheel.
  */
 TRACE_EVENT(hwt_wheel_create,
 	    TP_PROTO(const struct hwt_wheel *wheel),
@@ -203,7 +203,7 @@ TRACE_EVENT(hwt_wheel_create,
 /*
  * hwt_wheel_stop - a wheel was stopped
  *
- * @handed_back: number of timeouts that were still pending
+ * @handed_back: number of timeouts that were still pending, in all shards
  */
 TRACE_EVENT(hwt_wheel_stop,
 	    TP_PROTO(const struct hwt_wheel *wheel, long handed_back),

@@ -23,41 +23,41 @@
 
 /* Timeouts handled before the lock is dropped for other contexts. */
 #define HWT_STEP		128
-/* Entries taken from submission lists in one pass, so that expiry is not starved. */
+/* Maximum number of entries that a pass collects, so that expiry is not starved. */
 #define HWT_COLLECT_MAX		100000
-/* Timeouts moved between buckets in one advance, so that neither collection nor expiry starve. */
+/* Maximum work of one advance, in timeouts moved, so that collection and expiry are not starved. */
 #define HWT_ADVANCE_MAX		100000
-/* Callbacks run in one pass; or the number of entries that the pass has collected, if greater. */
+/* Maximum of due timeouts, and of ended holds, in a pass; the number collected if greater. */
 #define HWT_FIRE_MAX		1024
-/* A CPU wakes the engine after this many schedules of timeouts not pending. A power of two. */
+/* A CPU kicks the engine once in so many schedules of timeouts not pending. A power of two. */
 #define HWT_BACKLOG		2048
-/* A callback that begins more ticks late, or a revolution of level 0, counts as behind. */
+/* A callback is behind if it is more than so many ticks late, or than a revolution of level 0. */
 #define HWT_BEHIND_TICKS	512
-/* Lists of a CPU's submissions, so that the engine fetches several entries at once. */
+/* Submission lists of a CPU. Collection takes from them in turn, and so has time to prefetch. */
 #define HWT_CHAINS		4
 /* Number of slowest callbacks that a wheel remembers. */
 #define HWT_SLOW_MAX		8
-/* Lateness is counted by powers of two: for less than 2^63 ns, fls64() is at most 63. */
+/* Counters of lateness, indexed by fls64(), which is at most 63 for less than 2^63 ns. */
 #define HWT_LATENESS_MAX	64
-/* Size of the name of the function that created a wheel, with the final 0. */
+/* Size of the name of the function that created a wheel, with the final NUL. */
 #define HWT_CREATOR_MAX		48
 
 /**
  * struct hwt_submit - the submissions of one CPU to one wheel
- * @list:      timeouts with SUBMITTED set, newest first, by a hash of their addresses. Pushed from
- *             any context, but on this CPU only, without preemption; see hwt_push(). Taken as a
- *             whole by the holder of the wheel's lock, on any CPU.
+ * @list:      timeouts with SUBMITTED set, newest first; a hash of the address selects the list.
+ *             Any context on this CPU pushes, with preemption disabled; see hwt_push(). The holder
+ *             of the wheel's lock, on any CPU, takes a list as a whole.
  * @scheduled: schedules of timeouts that were not pending
  * @rearmed:   schedules of timeouts that were pending
  * @cancelled: cancels of timeouts that were pending
- * @rejected:  schedules refused
+ * @rejected:  schedules refused because the wheel was closed or @max_pending was reached
  * @fresh:     entries taken from @list and not collected yet
- * @chain:     of these, the one that was collected from last: they take turns
+ * @chain:     the last @fresh list collected from, modulo HWT_CHAINS: the lists take turns
  * @taken:     number of times that @list was taken
  * @intake:    node in the wheel's @intake, while there may be entries in @fresh
  *
- * The counters are changed by this_cpu operations only, and summed by readers. @fresh and the
- * members after it are protected by the wheel's lock, so that any holder of it can go on.
+ * The counters are changed by this_cpu operations only, and summed by readers. The wheel's lock
+ * protects @fresh and the members after it, so any holder of the lock can continue a collection.
  */
 struct hwt_submit {
 	struct llist_head	list[HWT_CHAINS];
@@ -74,17 +74,17 @@ struct hwt_submit {
 
 /**
  * struct hwt_runner - a context that may run callbacks: the engine, a worker, a _sync, a stop
- * @entry:   node in the wheel's list of runners
- * @task:    its task
- * @call:    number of its present or last call; calls are numbered for each wheel. A ->cancelled or
+ * @entry:   node in the wheel's list of runners, where flushes and other waits have a node, too
+ * @task:    the runner's task
+ * @call:    number of the present or last call; each wheel numbers its calls. A ->cancelled or
  *           ->release after a callback has the number of that callback.
- * @fn:      the function that it is executing, if @current_timeout is set
- * @current_timeout: the timeout whose callback or release it is executing. Kicks read
- *           the engine's without the lock.
+ * @fn:      the function that the runner is executing, if @current_timeout is set
+ * @current_timeout: the timeout whose callback or release the runner is executing.
+ *           hwt_wheel_kick() reads the engine's without the lock.
  * @stamp:   cached CLOCK_MONOTONIC, ns; 0: the clock must be read
  * @jiffies: when @stamp was read
  * @quick:   quick calls in a row since @stamp was 0; see hwt_call_time()
- * @releasing: @fn is a ->release, and @current_timeout is not held any more
+ * @releasing: @fn is a ->release: the hold of @current_timeout for which it is called is over
  * @thread:  @task is one of the wheel's threads. Constant
  *
  * Protected by the wheel's lock, except @stamp, @jiffies and @quick, which only @task uses.
@@ -104,11 +104,11 @@ struct hwt_runner {
 
 /**
  * struct hwt_worker - a thread that runs callbacks
- * @runner: its place in the wheel's list of runners
+ * @runner: the worker as a runner
  * @wheel:  its wheel
  * @idle:   node in the wheel's list of idle workers; protected by the wheel's lock
- * @took_due: it took its last timeout from the due list, not from wheel->ended. Used by the worker
- *            only
+ * @took_due: the worker's last timeout came from the due list, not from wheel->ended. Used by the
+ *            worker only
  */
 struct hwt_worker {
 	struct hwt_runner	runner;
@@ -130,66 +130,66 @@ struct hwt_slow {
 struct hwt_wheel {
 	/* Constant once created. Read by all schedules. */
 	u64			tick_ns;
-	u64			tick_mult;	/* its reciprocal, see hwt_tick_setup() */
+	u64			tick_mult;	/* reciprocal of tick_ns, see hwt_tick_setup() */
 	unsigned int		tick_shift;
 	enum hwt_clock		clock;
 	u32			flags;		/* HWT_COARSE_CLOCK, HWT_FREEZABLE */
 	u64			max_pending;	/* 0: no limit */
 	struct hwt_submit __percpu *submit;
-	/* A byte for each CPU: its lists may have entries. Set by the CPU itself after a push,
-	 * cleared before the lists are taken. The pointer is constant.
+	/* A byte for each CPU: the CPU's submission lists may have entries. The CPU sets its byte
+	 * after a push; the holder of the lock clears the byte before it takes the lists.
 	 */
 	u8			*active;
 	/* Schedules fail. Written once, by the stop; read under RCU. */
 	bool			closed;
-	/* The engine. Referenced, since it may be woken even when it has ended. */
+	/* The engine. The wheel has a reference: kicks may wake the task after it has ended. */
 	struct task_struct	*thread;
 	/* The shards, see core/shard.c. Constant once created. */
 	struct hwt_wheel	*first_shard;	/* the wheel that clients know */
 	struct hwt_wheel	*next_shard;	/* NULL: this one is the last */
-	struct hwt_wheel	**shard_of_cpu;	/* first_shard's; NULL: there is one only */
+	struct hwt_wheel	**shard_of_cpu;	/* in the first shard; NULL: no other shard */
 	unsigned int		nr_shards;
-	unsigned int		shard;		/* the number of this one */
+	unsigned int		shard;		/* number of this shard */
 
 	/*
 	 * Shared by submitters and the engine, see hwt_engine_sleep(). Any context, no lock.
 	 */
 
-	/* The engine is to be woken for an earlier tick; 0: it is awake. Written by the engine. */
+	/* A schedule for an earlier tick wakes the engine; 0: awake. Written by the engine. */
 	atomic64_t		wake_tick ____cacheline_aligned_in_smp;
-	/* Number of times that the engine went to sleep. Written by the engine. */
+	/* Number of times that the engine prepared to sleep. Written by the engine. */
 	unsigned int		sleep_seq;
 	/* The engine was kicked since its last pass began. Cleared by the engine. */
 	bool			kicked;
 	/* There are cancelled timeouts to collect. Set by cancels, cleared by the engine. */
 	bool			reclaim;
-	/* Pending timeouts of all shards. The first shard's, counted only with a max_pending. */
+	/* Pending timeouts of all shards. In the first shard only, and only with a max_pending. */
 	atomic64_t		nr_pending;
-	/* Wakes the engine for contexts that may not. */
+	/* Wakes the engine for contexts that must not call the scheduler. */
 	struct irq_work		irq_work;
 
 	/*
 	 * Protects the members from here to the counters, the links of all timeouts of this wheel,
-	 * and entries taken from a submission list. Process context only, for bounded steps, never
-	 * while a callback runs; with the parameter debug, also tried from any context, and held
-	 * during a walk of all timeouts.
+	 * and entries taken from a submission list. Taken in process context only, for bounded
+	 * steps, and never held across a callback. The parameter "debug" adds a trylock from any
+	 * context, and walks of all timeouts under the lock.
 	 */
 	spinlock_t		lock ____cacheline_aligned_in_smp;
 	struct hwt_buckets	buckets;
 	/* Each hwt_submit with entries that were taken and not collected. */
 	struct list_head	intake;
-	unsigned int		intake_cpu;	/* the last one taken: CPUs take turns */
-	/* Timeouts whose hold ends once their clients were called; see core/state.h. */
+	unsigned int		intake_cpu;	/* its lists were taken last: CPUs take turns */
+	/* Timeouts that wait for a runner to call their clients; see core/state.h. */
 	struct list_head	ended;
 	struct list_head	idle;		/* idle workers */
 	u64			calls;		/* callbacks begun */
-	/* The tick since which a timeout has been due; HWT_TICK_NEVER: none is. */
+	/* The tick since which timeouts have been due; HWT_TICK_NEVER: none is due. */
 	u64			due_since;
-	struct ratelimit_state	behind_limit;	/* for that warning; has a lock of its own */
-	struct list_head	runners;	/* contexts that may run callbacks */
+	struct ratelimit_state	behind_limit;	/* for hwt_lag_report(); has its own lock */
+	struct list_head	runners;	/* see struct hwt_runner */
 	unsigned int		waiters;	/* see hwt_wait_until() */
-	bool			stopped;	/* a stop has ended; also read without the lock */
-	bool			stopping;	/* engine and workers serve no timeout any more */
+	bool			stopped;	/* a stop is complete; also read without the lock */
+	bool			stopping;	/* a stop has begun: the threads serve no timeout */
 	/* When the engine collects cancelled timeouts, on CLOCK_MONOTONIC, ns; 0: none are known.
 	 * Written by the engine only, which may read it without the lock.
 	 */
@@ -200,7 +200,7 @@ struct hwt_wheel {
 	s64			clock_offset;
 
 	/* Counters: written by the engine or under the lock, read without the lock. */
-	unsigned long		retired;	/* fired for good, or handed back */
+	unsigned long		retired;	/* one-shots fired, and timeouts handed back */
 	unsigned long		expired;
 	unsigned long		handed_back;
 	unsigned long		late;
@@ -210,7 +210,7 @@ struct hwt_wheel {
 	unsigned long		wakeups;
 	unsigned long		passes;
 	unsigned long		clock_sets;
-	/* Callbacks by how late they began: lateness[n] counts those below 2^n ns. */
+	/* Callbacks by lateness: [n] counts those from 2^(n - 1) to less than 2^n ns late. */
 	unsigned long		lateness[HWT_LATENESS_MAX];
 	/* The slowest callback first; free entries have no function, and are last. */
 	struct hwt_slow		slow[HWT_SLOW_MAX];
@@ -218,7 +218,7 @@ struct hwt_wheel {
 	/* The engine is in @runners for the life of the wheel, the workers until they end. */
 	struct hwt_runner	engine;
 	struct hwt_worker	*worker;
-	/* The runner's timeout while @clock_set is called. Never armed. */
+	/* The engine's current_timeout while it calls @clock_set. Never armed. */
 	struct hwt_timeout	clock_timeout;
 
 	/* Constant once created. For the threads. */
@@ -228,36 +228,36 @@ struct hwt_wheel {
 	cpumask_var_t		affinity;	/* if @pinned */
 	bool			pinned;
 	bool			own_cpus;	/* @affinity is the client's choice */
-	/* Some threads of a pinned wheel may not be pinned: set by such a thread, cleared by the
-	 * engine before it pins all. Without a lock, since a thread sets it after its affinity was
-	 * changed.
+	/* A thread of a pinned wheel could not pin itself. Set by such a thread, cleared by the
+	 * engine before it looks at the affinity of all threads. No lock is needed: a thread sets
+	 * this after it has lost its affinity, so the engine finds the loss, or the flag stays set.
 	 */
 	bool			repin_needed;
-	/* The threads of a freezable wheel are to end. Set by the stop before it wakes them. */
+	/* The threads of a freezable wheel are to end. Set by a stop before it wakes them. */
 	bool			ending;
 	hwt_clock_set_fn	clock_set;
 	void			*clock_set_arg;
-	/* Serializes stops. The outermost lock; callbacks of a stop may stop other wheels, so each
-	 * wheel's has a lockdep class of its own.
+	/* Serializes stops; the outermost lock. Callbacks of a stop may stop other wheels, so each
+	 * wheel's mutex has a lockdep class of its own.
 	 */
 	struct mutex		stop_lock;
 	struct lock_class_key	stop_key;
 #ifdef CONFIG_LOCKDEP
-	/* Held around callbacks, and taken by functions that wait for all callbacks. */
+	/* Held around callbacks on the wheel's threads; taken to wait for all callbacks. */
 	struct lockdep_map	lockdep_map;
 	struct lock_class_key	lockdep_key;
 #endif
 
-	/* The registry's, see core/registry.c: under its lock, or constant. */
+	/* Of core/registry.c: constant, or protected by hwt_wheels_lock. */
 	struct list_head	entry;
-	u64			number;		/* wheels are numbered as created */
+	u64			number;		/* in the order of creation */
 	struct dentry		*debugfs;
 	bool			is_shared;
 	unsigned int		users;		/* core/debugfs.c reads it without the lock */
 	struct work_struct	free_work;
 	char			name[HWT_NAME_MAX];
 	char			creator[HWT_CREATOR_MAX];
-	const struct module	*owner;		/* may be unloaded: compared only */
+	const struct module	*owner;		/* compared only: may be unloaded */
 	char			owner_name[MODULE_NAME_LEN];
 };
 
@@ -266,11 +266,11 @@ static inline struct hwt_wheel *hwt_shard_here(struct hwt_wheel *wheel)
 {
 	if (!wheel || !wheel->shard_of_cpu)
 		return wheel;
-	/* Any shard is right if the caller moves to another CPU now. */
+	/* If the caller moves to another CPU now, either CPU's shard is correct. */
 	return wheel->shard_of_cpu[raw_smp_processor_id()];
 }
 
-/* Return the ticks of a revolution of level 0. */
+/* Return the number of ticks of a revolution of level 0. */
 static inline u64 hwt_revolution(const struct hwt_wheel *wheel)
 {
 	return wheel->buckets.level[0].mask + 1ULL;
