@@ -10,9 +10,9 @@
  *     check freed memory (CONFIG_DEBUG_OBJECTS_FREE).
  *
  * The engine does not know the timeouts on submission lists, so with "debug" it is woken for each
- * submission. Debug objects count a timeout as active from its collection to the end of its hold:
- * they take locks that an NMI must not take, and require an order that only the wheel's lock
- * ensures.
+ * submission. For debug objects, a timeout is active from its collection, not its submission, to
+ * the end of its hold. A submission may be in NMI, which must not take the locks of debug objects,
+ * and only under the wheel's lock are the changes of a timeout reported to them in order.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -45,13 +45,13 @@ DEFINE_STATIC_KEY_FALSE(hwt_debug);
 
 /* -- Initialisation --------------------------------------------------------- */
 
-/* Return the @check of a timeout that was initialised at its address. */
+/* Return the value of @check in a timeout that was initialised at this address. */
 u32 hwt_debug_mark(const struct hwt_timeout *timeout)
 {
 	return (u32)(unsigned long)timeout ^ __HWT_CHECK_PLACE;
 }
 
-/* Was a timeout initialised and not overwritten since? Only then its other members are valid. */
+/* Was a timeout initialised and not overwritten since? Only then are its other members valid. */
 static bool hwt_debug_whole(const struct hwt_timeout *timeout)
 {
 	return timeout->check == hwt_debug_mark(timeout) ||
@@ -69,9 +69,8 @@ bool __hwt_debug_used(const struct hwt_timeout *timeout)
 }
 
 /*
- * Values of @tracked of a timeout while the engine knows that it is held; with the second, debug
- * objects know too. Otherwise 0. The state alone would not do, since it is undefined in memory that
- * was reused.
+ * Values of @tracked while the engine knows that the timeout is held; HWT_TRACKED_OBJECT: debug
+ * objects know too. Otherwise 0. The state alone would not do: reused memory may hold any state.
  */
 #define HWT_TRACKED		0x68
 #define HWT_TRACKED_OBJECT	0x69
@@ -185,7 +184,7 @@ static void *hwt_debug_hint(void *addr)
 	return hwt_debug_whole(timeout) && timeout->ops ? timeout->ops->expire : NULL;
 }
 
-/* Debug objects need not see the initialisation, which hwt_debug_used() checks. */
+/* Accept a timeout whose initialisation debug objects did not see: hwt_debug_used() checks it. */
 static bool hwt_debug_is_static(void *addr)
 {
 	return true;
@@ -193,7 +192,10 @@ static bool hwt_debug_is_static(void *addr)
 
 static const struct debug_obj_descr hwt_debug_descr;
 
-/* In atomic context, only try the lock. If it is taken, the timeout stays on the wheel. */
+/*
+ * In atomic context, only try the lock, and leave a timeout on its submission list. If the lock is
+ * taken, the timeout stays on the wheel.
+ */
 static void hwt_debug_withdraw_freed(struct hwt_timeout *timeout)
 {
 	struct hwt_wheel *wheel = timeout->wheel;
@@ -222,7 +224,7 @@ static bool hwt_debug_freed(void *addr, enum debug_obj_state state)
 		return false;
 	if (hwt_debug_whole(timeout))
 		hwt_debug_withdraw_freed(timeout);
-	/* Even if it is RUNNING or SUBMITTED: the kernel repeats this until it is not active. */
+	/* Even if RUNNING or SUBMITTED: the kernel repeats this while the object is active. */
 	debug_object_deactivate(timeout, &hwt_debug_descr);
 	return true;
 }

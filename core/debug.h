@@ -16,14 +16,14 @@ bool __hwt_debug_used(const struct hwt_timeout *timeout);
 bool __hwt_debug_init(const struct hwt_timeout *timeout);
 bool hwt_debug_unload(struct hwt_wheel *wheel, struct module *module, bool said);
 
-/* Note whether a timeout will be held, as its state becomes @state. Under the wheel's lock. */
+/* Note whether a timeout is held in @state, which it is about to get. Under the wheel's lock. */
 static inline void hwt_debug_track(struct hwt_timeout *timeout, u64 state)
 {
 	if (static_branch_unlikely(&hwt_debug))
 		__hwt_debug_track(timeout, state);
 }
 
-/* Return: false if the timeout was never initialised, which has been reported. */
+/* Return false, with a report, if a timeout was never initialised, or was copied. */
 static inline bool hwt_debug_used(const struct hwt_timeout *timeout)
 {
 	return !static_branch_unlikely(&hwt_debug) || __hwt_debug_used(timeout);

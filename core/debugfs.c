@@ -2,8 +2,8 @@
 /*
  * Wheels in debugfs: hwt/wheels/NUMBER-NAME/
  *
- * docs/statistics.md documents each file. The wheel's lock is taken to count the bits of a level,
- * and to print the name of a function. If a directory cannot be created, the wheel works without.
+ * docs/statistics.md documents each file. The wheel's lock is taken to count a level's occupied
+ * buckets, and to print a function's name. A wheel whose directory cannot be created works without.
  */
 #include <linux/cpumask.h>
 #include <linux/debugfs.h>
@@ -115,7 +115,7 @@ static int hwt_levels_show(struct seq_file *m, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(hwt_levels);
 
-/* Print up to the last line that is not 0, so that the last line is the worst lateness. */
+/* Print up to the last count that is not 0, so that the last line is the worst lateness. */
 static int hwt_lateness_show(struct seq_file *m, void *unused)
 {
 	struct hwt_wheel *wheel = m->private, *shard;
@@ -203,7 +203,7 @@ void hwt_debugfs_make(void (*make)(void *of), void *of)
 	if (IS_ERR(hwt_debugfs_root))
 		return;
 	INIT_WORK_ONSTACK(&made.work, hwt_debugfs_work_fn);
-	/* No barrier: the workqueue orders the work after this, and flush_work() its result. */
+	/* No barrier: queue_work() and flush_work() order this task's accesses and the work's. */
 	queue_work(hwt_wq, &made.work);
 	flush_work(&made.work);
 	destroy_work_on_stack(&made.work);
@@ -216,7 +216,7 @@ static void hwt_wheel_debugfs_make(void *of)
 	struct dentry *dir;
 
 	snprintf(name, sizeof(name), "%llu-%s", wheel->number, wheel->name);
-	/* The client chooses the name. */
+	/* The client has chosen the wheel's name, which may contain a slash. */
 	strreplace(name, '/', '!');
 	dir = debugfs_create_dir(name, hwt_debugfs_wheels);
 	debugfs_create_file("params", 0400, dir, wheel, &hwt_params_fops);
@@ -228,7 +228,7 @@ static void hwt_wheel_debugfs_make(void *of)
 	wheel->debugfs = dir;
 }
 
-/* Add a wheel, which is complete, to debugfs. Without hwt_wheels_lock. */
+/* Add a wheel, which is complete, to debugfs. To be called without hwt_wheels_lock. */
 void hwt_debugfs_add(struct hwt_wheel *wheel)
 {
 	hwt_debugfs_make(hwt_wheel_debugfs_make, wheel);

@@ -131,7 +131,7 @@ int hwt_debounce(struct hwt_timeout *timeout, struct hwt_debounce *debounce)
 						   hwt_sum(debounce->first_ns, debounce->most_ns)));
 	if (ret != -ENOENT)
 		return ret;
-	/* The timeout has fired or was cancelled: this event is the first of the next series. */
+	/* The timeout is not pending: this event is the first of a new series. */
 	debounce->first_ns = now;
 	return hwt_schedule_at(timeout, hwt_sum(now, min(debounce->quiet_ns,
 							 debounce->most_ns)));
@@ -146,7 +146,7 @@ EXPORT_SYMBOL_GPL(hwt_debounce);
  * Any context but NMI; on PREEMPT_RT, with preemption and interrupts on (as for
  * get_random_u32()).
  *
- * Return: as hwt_schedule(); -ETIME after @limit tries, with nothing scheduled.
+ * Return: as hwt_schedule(); -ETIME after backoff->limit tries, with nothing scheduled.
  */
 int hwt_retry(struct hwt_timeout *timeout, struct hwt_backoff *backoff)
 {

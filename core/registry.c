@@ -37,12 +37,12 @@
 #include "core/thread.h"
 #include "core/trace.h"
 
-/* Wheels are meant to be few and shared; Netty warns at the same number. */
+/* Wheels are meant to be few and shared. Netty's HashedWheelTimer warns at the same number. */
 #define HWT_WHEELS_MANY		64
 
 /* -- Parameters ---------------------------------------------------------- */
 
-/* Messages are rate-limited, since programs can get here. */
+/* Is a parameter out of range? If so, log it; rate-limited, since user programs can cause this. */
 static bool hwt_param_outside(const struct hwt_wheel_params *params, const char *what, u64 value,
 			      u64 min, u64 max)
 {
@@ -74,7 +74,7 @@ static int hwt_threads_params_check(const struct hwt_wheel_params *params)
 	return 0;
 }
 
-/* Copy a client's parameters, which may be NULL, fill in the defaults, and check. */
+/* Copy a client's parameters, which may be NULL, fill in the defaults, and check them. */
 static int hwt_wheel_params_get(struct hwt_wheel_params *params,
 				const struct hwt_wheel_params *from)
 {
@@ -119,7 +119,7 @@ static int hwt_wheel_params_get(struct hwt_wheel_params *params,
 
 /* -- Creation and destruction -------------------------------------------- */
 
-/* All live wheels. The lock also protects their @users. The list may also be read under RCU. */
+/* All shards of all live wheels; also read under RCU. The lock also protects the wheels' @users. */
 static LIST_HEAD(hwt_wheels);
 static unsigned int hwt_wheels_count;
 static u64 hwt_wheels_created;
@@ -165,8 +165,8 @@ static void hwt_wheel_dispose(struct hwt_wheel *wheel)
 
 	hwt_debugfs_remove(wheel);
 	mutex_lock(&hwt_wheels_lock);
-	/* Not earlier, since only listed wheels forget an unloaded module's functions. No barrier:
-	 * destroy.grace waits for readers.
+	/* Unlist after the stop: hwt_module_event() must find each wheel that may still report a
+	 * module's functions. No barrier: destroy.grace waits for readers.
 	 */
 	for (shard = wheel; shard; shard = shard->next_shard)
 		list_del_rcu(&shard->entry);
@@ -176,7 +176,7 @@ static void hwt_wheel_dispose(struct hwt_wheel *wheel)
 		hwt_wait_runners(shard);
 	/* Barrier destroy.grace, pairs with arm.rcu in hwt_arm_open(), cancel.rcu in
 	 * __hwt_cancel(), clock.rcu in hwt_clock_irq_work() and leave.rcu in
-	 * hwt_runner_leave(): a CPU that still kicks the engine or leaves the lock has finished
+	 * hwt_runner_leave(): a CPU that still kicks the engine or releases the lock has finished
 	 * before the wheel is freed.
 	 */
 	synchronize_rcu();
@@ -194,7 +194,7 @@ static void hwt_wheel_free_work(struct work_struct *work)
 	module_put(THIS_MODULE);
 }
 
-/* What a shard is made of. */
+/* The arguments of hwt_shard_create(). */
 struct hwt_shard_args {
 	const struct hwt_wheel_params	*params;
 	struct hwt_wheel		*first;	/* the first shard; NULL: this one is the first */
@@ -226,7 +226,7 @@ static struct hwt_wheel *hwt_shard_create(const struct hwt_shard_args *args)
 	wheel->shard = args->shard;
 	wheel->nr_shards = params->shards;
 	wheel->first_shard = first ?: wheel;
-	/* The first shard tells the client. */
+	/* Only the engine of the first shard calls the client. */
 	wheel->clock_set = first ? NULL : params->clock_set;
 	wheel->clock_set_arg = params->clock_set_arg;
 	wheel->clock_offset = ktime_to_ns(ktime_mono_to_real(0));
@@ -281,7 +281,7 @@ err_free:
 	return ERR_PTR(ret);
 }
 
-/* On a CPU of the shard, so that its memory is on the node of that CPU. */
+/* Create a shard. Runs on one of the shard's CPUs, so that its memory is on that CPU's node. */
 static long hwt_shard_create_there(void *arg)
 {
 	struct hwt_shard_args *args = arg;
@@ -318,7 +318,7 @@ static struct hwt_wheel *hwt_wheel_alloc(const struct hwt_wheel_params *params, 
 	kfree(map);
 	if (!IS_ERR(shard))
 		return args.first;
-	/* Both take NULL, too. */
+	/* Both accept NULL, which the first shard is if its creation has failed. */
 	hwt_stop_threads(args.first);
 	hwt_wheel_free(args.first);
 	return shard;
@@ -330,7 +330,7 @@ static void hwt_wheel_register(struct hwt_wheel *wheel, const void *creator,
 	struct hwt_wheel *shard;
 
 	lockdep_assert_held(&hwt_wheels_lock);
-	/* By name: an address in a module's init is invalid once the init has returned. */
+	/* Store a name: an address in a module's init is invalid once the init has returned. */
 	snprintf(wheel->creator, sizeof(wheel->creator), "%ps", creator);
 	wheel->owner = owner;
 	strscpy(wheel->owner_name, module_name(owner), sizeof(wheel->owner_name));
@@ -341,7 +341,7 @@ static void hwt_wheel_register(struct hwt_wheel *wheel, const void *creator,
 		list_add_tail_rcu(&shard->entry, &hwt_wheels);
 	wheel->number = ++hwt_wheels_created;
 	trace_hwt_wheel_create(wheel);
-	/* Those of the device are as many as its users. */
+	/* Do not count wheels of this module: the device creates them for its users. */
 	hwt_wheels_count += owner != THIS_MODULE;
 	if (hwt_wheels_count > HWT_WHEELS_MANY && owner != THIS_MODULE)
 		pr_warn_once("more than %u wheels are alive, the latest made by %s [%s]: each has a thread, wheels are meant to be shared\n",
@@ -360,11 +360,11 @@ struct hwt_wheel *__hwt_wheel_create(const struct hwt_wheel_params *user_params,
 	ret = hwt_wheel_params_get(&params, user_params);
 	if (ret)
 		return ERR_PTR(ret);
-	/* At the limit of a memory cgroup: an error, not the OOM killer, and no report. */
+	/* At the limit of a memory cgroup, fail, without the OOM killer and without a report. */
 	wheel = hwt_wheel_alloc(&params, GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN);
 	if (IS_ERR(wheel))
 		return wheel;
-	/* Each wheel keeps this module loaded, even if its creator is unloaded and leaves it. */
+	/* Each wheel keeps this module loaded, also one that its unloaded creator has left. */
 	__module_get(THIS_MODULE);
 	mutex_lock(&hwt_wheels_lock);
 	hwt_wheel_register(wheel, __builtin_return_address(0), owner);
@@ -413,7 +413,7 @@ struct hwt_wheel *__hwt_wheel_get_shared(const struct hwt_wheel_params *user_par
 	if (wheel) {
 		WRITE_ONCE(wheel->users, wheel->users + 1);
 	} else {
-		/* Not charged to the caller that happens to come first. */
+		/* Do not charge the memory to the caller that happens to come first. */
 		wheel = hwt_wheel_alloc(&params, GFP_KERNEL);
 		made = !IS_ERR(wheel);
 		if (made) {
@@ -449,7 +449,7 @@ void hwt_wheel_put(struct hwt_wheel *wheel)
 		module_put(THIS_MODULE);
 		return;
 	}
-	/* No caller finds the wheel any more. It stays listed while it may report callbacks. */
+	/* hwt_shared_find() skips the wheel now. It stays listed while it may report callbacks. */
 	mutex_unlock(&hwt_wheels_lock);
 
 	/* No barrier: the work is queued once in the life of a wheel. */
@@ -483,7 +483,7 @@ int hwt_wheel_destroy(struct hwt_wheel *wheel)
 }
 EXPORT_SYMBOL_GPL(hwt_wheel_destroy);
 
-/* -- The wheel that is always there ---------------------------------------- */
+/* -- The system wheel ------------------------------------------------------ */
 
 struct hwt_wheel *hwt_system_wheel;
 EXPORT_SYMBOL_GPL(hwt_system_wheel);
@@ -496,7 +496,7 @@ int __init hwt_system_wheel_create(void)
 
 	if (IS_ERR(wheel))
 		return PTR_ERR(wheel);
-	/* This wheel goes with the module, and does not keep it. */
+	/* The module's exit destroys this wheel, so it must not keep the module loaded. */
 	module_put(THIS_MODULE);
 	hwt_system_wheel = wheel;
 	return 0;
@@ -513,8 +513,8 @@ void hwt_system_wheel_destroy(void)
 
 /*
  * Forget the functions of an unloaded module, and with "debug" withdraw the timeouts it has left.
- * Return true if one of its functions is executing: the caller waits without hwt_wheels_lock, which
- * that function may need.
+ * Return true if one of its functions is executing, which is logged unless @said: the caller waits
+ * without hwt_wheels_lock, which that function may need.
  */
 static bool hwt_wheels_unload(struct module *module, bool said)
 {
@@ -525,7 +525,7 @@ static bool hwt_wheels_unload(struct module *module, bool said)
 	list_for_each_entry(wheel, &hwt_wheels, entry) {
 		if (static_branch_unlikely(&hwt_debug))
 			executing |= hwt_debug_unload(wheel, module, said);
-		/* After that check: a function that has ended by then was noted. */
+		/* Forget after that check: a function that has ended by then has noted its time. */
 		hwt_slow_forget_calls(wheel, module);
 	}
 	mutex_unlock(&hwt_wheels_lock);
@@ -556,16 +556,16 @@ static int hwt_module_event(struct notifier_block *block, unsigned long event, v
 static struct notifier_block hwt_module_notifier = { .notifier_call = hwt_module_event };
 
 /*
- * Kick the engines on the wall clock, since it was set. An engine that sleeps until a date notices
- * only when the date comes. If the clock went back, that is too late: until then, ->clock_set is
- * not called, and cancelled timeouts are not released.
+ * Kick the engines of all wheels on the wall clock, which was set. Without a kick, an engine that
+ * sleeps until a date notices only when the date comes. If the clock went back, that is too late:
+ * until then, ->clock_set is not called, and cancelled timeouts are not released.
  */
 static void hwt_clock_irq_work(struct irq_work *work)
 {
 	struct hwt_wheel *wheel;
 
-	/* hwt_clock_event() may have found this work pending (clock.irq): wait until the new time
-	 * can be read. Since 7.2, the notifier is called before that.
+	/* Wait until the new time can be read: since 7.2, the kernel calls hwt_clock_event() before
+	 * that, and this work may run at once if it was pending already (clock.irq).
 	 */
 	ktime_get_real_ns();
 	/* Barrier clock.rcu, pairs with destroy.grace in hwt_wheel_dispose(): a wheel that is found
@@ -583,11 +583,11 @@ static void hwt_clock_irq_work(struct irq_work *work)
 
 static struct irq_work hwt_clock_work = IRQ_WORK_INIT_HARD(hwt_clock_irq_work);
 
-/* Called in the timekeeper at each update; @was_set: the clock was set, not only advanced. */
+/* Called by the timekeeper at each update. @was_set: the clock was set, not only advanced. */
 static int hwt_clock_event(struct notifier_block *block, unsigned long was_set, void *data)
 {
-	/* Barrier clock.irq, pairs with kernel.irq_work in irq_work_run(): a work that is pending
-	 * already sees that this set of the clock has begun.
+	/* Barrier clock.irq, pairs with kernel.irq_work in irq_work_run(): if the work was pending
+	 * before, hwt_clock_irq_work() has yet to read the clock, and sees that this set has begun.
 	 */
 	if (was_set)
 		irq_work_queue(&hwt_clock_work);
@@ -619,7 +619,7 @@ int __init hwt_registry_init(void)
 {
 	int ret;
 
-	/* The name is also the rescuer's, and must not look like a wheel's thread: "hwt...". */
+	/* The rescuer thread has this name too, which must not look like a wheel's, "hwt...". */
 	hwt_wq = alloc_workqueue("wq_hwt", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	if (!hwt_wq)
 		return -ENOMEM;

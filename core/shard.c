@@ -21,20 +21,20 @@
 #include "core/registry.h"
 #include "core/shard.h"
 
-/* A machine with more CPUs than this has a shard for each last-level cache. */
+/* On a machine with more CPUs than this, a wheel has by default a shard per last-level cache. */
 #define HWT_CPUS_PER_SHARD	16
 
-/* Instead of the cache of a CPU that is offline. */
+/* Stands for the cache of an offline CPU, which is not known. */
 #define HWT_OFFLINE		U16_MAX
 
-/* Numbers of what a machine has. A cache counts if it has a CPU online. */
+/* The numbers of nodes, caches and CPUs of a machine. A cache counts if it has a CPU online. */
 struct hwt_units {
 	unsigned int	nodes;
 	unsigned int	caches;
 	unsigned int	cpus;		/* online */
 };
 
-/* A CPU and its place: node, cache, number, in this order. */
+/* Return the place of a CPU, for sorting: its node, its cache and its number, in this order. */
 static u64 hwt_cpu_place(unsigned int cpu)
 {
 	/* An offline CPU, whose cache is not known, belongs to the last cache of its node. */
@@ -44,10 +44,10 @@ static u64 hwt_cpu_place(unsigned int cpu)
 	return (u64)node << 48 | (u64)cache << 32 | cpu;
 }
 
-/* Count the CPU of a place, in the order of places. @before: the place before it, or NULL. */
+/* Count the CPU at @place. To be called in the order of places; @before: the previous, or NULL. */
 static void hwt_units_add(struct hwt_units *units, u64 place, const u64 *before)
 {
-	/* As of the sorting: a CPU may come and go meanwhile. */
+	/* Use the state stored in the place, since the CPU may have come or gone meanwhile. */
 	bool online = (u16)upper_32_bits(place) != HWT_OFFLINE;
 
 	units->nodes += !before || (place ^ *before) >> 48;
@@ -62,7 +62,7 @@ static int hwt_place_compare(const void *a, const void *b)
 	return left < right ? -1 : left > right;
 }
 
-/* Return the places of all CPUs, sorted, which the caller frees; or NULL. */
+/* Return the sorted places of all CPUs, which the caller frees, or NULL. Count them in @all. */
 static u64 *hwt_places_create(struct hwt_units *all, gfp_t gfp)
 {
 	u64 *places = kmalloc_array(num_possible_cpus(), sizeof(*places), gfp);
@@ -124,7 +124,7 @@ u8 *hwt_shard_map_create(unsigned int nr_shards, gfp_t gfp)
 	return map;
 }
 
-/* Return an online CPU of a shard; of none, any. */
+/* Return an online CPU of a shard; the present CPU if the shard has none online. */
 unsigned int hwt_shard_cpu(const u8 *map, unsigned int shard)
 {
 	unsigned int cpu;
@@ -153,14 +153,14 @@ void hwt_shard_place(struct hwt_wheel *shard, const u8 *map, const struct cpumas
 	shard->pinned = !cpumask_empty(shard->affinity);
 }
 
-/* Return the shard of a wheel for the present CPU, to be used as a wheel by itself. */
+/* Return the shard of a wheel for the present CPU, to be the wheel of a timeout. */
 struct hwt_wheel *__hwt_wheel_shard(struct hwt_wheel *wheel)
 {
 	return hwt_shard_here(wheel);
 }
 EXPORT_SYMBOL_GPL(__hwt_wheel_shard);
 
-/* Return the wheel of a shard, as clients know it. */
+/* Return the wheel that a shard belongs to, as clients know it. */
 struct hwt_wheel *__hwt_shard_wheel(struct hwt_wheel *shard)
 {
 	return shard->first_shard;

@@ -5,14 +5,14 @@
  * The functions here change the state of a timeout by compare-and-swap, as core/state.h decides.
  * If need be, they push the timeout on the submission list of the local CPU for the engine.
  *
- * The caller that sets SUBMITTED pushes, and does not touch the timeout after the push: the timeout
- * may have fired and been freed. An RCU read-side section, for which a stop waits, lasts from the
- * read of wheel->closed, or from the claim of a cancel, to the end of the push and the wake-up. It
- * disables preemption (rcu_read_lock_sched()), because other CPUs rely on a caller that has set a
- * flag (the engine is kicked, a list has entries) to go on at once.
+ * Setting SUBMITTED claims the timeout: only the caller that has set it pushes the timeout. After
+ * the push, the caller does not touch the timeout, which may have fired and been freed. The read of
+ * wheel->closed, the claim, the push and the wake-up are in one RCU read-side section, for which a
+ * stop waits. The section disables preemption (rcu_read_lock_sched()): other CPUs that find
+ * SUBMITTED, wheel->kicked or wheel->reclaim set rely on the CPU that has set it to go on at once.
  *
  * Cost of scheduling an idle timeout at an absolute deadline: one locked instruction on the state,
- * one on the local list's head, one more after the list was collected.
+ * one on the local list's head, and one more in the first push after the list was collected.
  */
 #include <linux/export.h>
 #include <linux/hardirq.h>
@@ -36,8 +36,8 @@ void hwt_wheel_irq_work(struct irq_work *work)
 {
 	struct hwt_wheel *wheel = container_of(work, struct hwt_wheel, irq_work);
 
-	/* As in hwt_wheel_kick(), do not wake an engine that is in a callback, which may have begun
-	 * since. The barrier kick.after, before the work was queued, orders this read too.
+	/* Test again, as in hwt_wheel_kick(): the engine may have begun a callback since, in which
+	 * it is not woken. The barrier kick.after, before the work was queued, orders this too.
 	 */
 	if (!READ_ONCE(wheel->engine.current_timeout))
 		wake_up_process(wheel->thread);
@@ -79,8 +79,8 @@ void hwt_wheel_kick(struct hwt_wheel *wheel)
 	smp_mb();
 	if (!READ_ONCE(wheel->engine.current_timeout)) {
 		/* With interrupts off, the caller may hold a lock of the scheduler. Barrier
-		 * kick.irq, pairs with kernel.irq_work in irq_work_run(): a work that is pending
-		 * already sees the engine as it is after @kicked was set.
+		 * kick.irq, pairs with kernel.irq_work in irq_work_run(): if the work was pending
+		 * before, hwt_wheel_irq_work() looks at the engine only after @kicked was set.
 		 */
 		if (in_nmi() || irqs_disabled())
 			irq_work_queue(&wheel->irq_work);
@@ -101,30 +101,31 @@ static __always_inline unsigned int hwt_chain(const struct hwt_timeout *timeout)
  * Push a timeout, for which the caller has set SUBMITTED, on a local list. The timeout may be
  * freed from then on.
  *
- * Every caller tests the CPU's byte in @active, not only the caller that found a list empty: an
- * interrupt may come between that caller's push and its store. Only this CPU sets its byte, and
- * the caller stays on this CPU. So a byte that is found set was set before llist_add(), or by an
- * interrupt since, which has passed the barrier after its store. In either case, a full barrier
- * came after the byte was set.
+ * Every push tests the CPU's byte in @active, not only a push on an empty list: an interrupt may
+ * push another entry before the first push has set the byte. Only this CPU sets its byte, and the
+ * caller stays on this CPU. So if the caller finds the byte set, it was set before the caller's
+ * llist_add(), or since then by an interrupt, which has executed push.active as well. In either
+ * case, a full barrier came after the byte was set.
  */
 static __always_inline void hwt_push(struct hwt_wheel *wheel,
 				     struct hwt_timeout *timeout)
 {
 	unsigned int cpu = smp_processor_id();
 
-	/* Pairs with hwt_sync_cancel(), for which an older value is as good. */
+	/* Pairs with the read in hwt_sync_cancel(). After an old value, hwt_sync() tries again. */
 	WRITE_ONCE(timeout->cpu, cpu);
 	/* Barrier push.add, pairs with intake.mb and intake.take in hwt_intake_take(), reclaim.mb
-	 * in hwt_engine_reclaim() and sleep.mb in hwt_engine_publish(): the engine has yet to clear
-	 * a byte that is found set below, and then takes the entry. If the engine's last collection
-	 * does not find the entry, the caller finds wake_tick and sleep_seq as published.
+	 * in hwt_engine_reclaim() and sleep.mb in hwt_engine_publish(): if this CPU finds the byte
+	 * set below, the engine has yet to clear the byte, and takes the entry then. If the last
+	 * collection before the engine sleeps misses the entry, this CPU finds wake_tick and
+	 * sleep_seq as published.
 	 */
 	llist_add(&timeout->submit, &per_cpu_ptr(wheel->submit, cpu)->list[hwt_chain(timeout)]);
 	if (!READ_ONCE(wheel->active[cpu])) {
 		WRITE_ONCE(wheel->active[cpu], true);
 		/* Barrier push.active, pairs with sleep.mb in hwt_engine_publish(): the engine's
-		 * last collection finds the byte, or the caller finds wake_tick and sleep_seq as
-		 * published before it.
+		 * last collection before a sleep finds the byte set, or this CPU finds wake_tick
+		 * and sleep_seq as published.
 		 */
 		smp_mb();
 	}
@@ -145,7 +146,7 @@ static bool hwt_pending_get(struct hwt_wheel *wheel)
 	return true;
 }
 
-/* Count a timeout that is not pending any more. */
+/* Remove a timeout that is no longer pending from the count for max_pending. */
 void hwt_pending_put(struct hwt_wheel *wheel)
 {
 	if (unlikely(wheel->max_pending))
@@ -174,7 +175,7 @@ static noinline int hwt_schedule_refused(enum hwt_action action, u64 old)
 	}
 }
 
-/* Count a schedule. Return: what it returns. */
+/* Count a schedule that found the state @old. Return: the result of the schedule. */
 static __always_inline int hwt_schedule_account(struct hwt_wheel *wheel, u64 old)
 {
 	struct hwt_submit __percpu *submit = wheel->submit;
@@ -185,7 +186,7 @@ static __always_inline int hwt_schedule_account(struct hwt_wheel *wheel, u64 old
 		return held | HWT_WAS_PENDING;
 	}
 	this_cpu_inc(submit->scheduled);
-	/* Kick now and then. Roughly, since an interrupt may count a schedule in between. */
+	/* Kick about once in HWT_BACKLOG schedules: an interrupt may count one before this read. */
 	if (unlikely(!(raw_cpu_read(submit->scheduled) & (HWT_BACKLOG - 1))))
 		hwt_wheel_kick(wheel);
 	return held;
@@ -193,8 +194,8 @@ static __always_inline int hwt_schedule_account(struct hwt_wheel *wheel, u64 old
 
 /*
  * Hand a SUBMITTED timeout to the engine: push it, if the caller has set the bit, and wake the
- * engine if need be. @seq is sleep_seq as read before the bit was set. Not inlined, since pushing a
- * deadline back does not need this.
+ * engine if need be. @seq is sleep_seq as read before the bit was set. Not inlined, since moving a
+ * timeout in a bucket to a later tick does not need this.
  */
 static noinline void hwt_submit(struct hwt_wheel *wheel, struct hwt_timeout *timeout,
 				u64 tick, enum hwt_action action, unsigned int seq)
@@ -206,7 +207,7 @@ static noinline void hwt_submit(struct hwt_wheel *wheel, struct hwt_timeout *tim
 	}
 	if (static_branch_unlikely(&hwt_debug))
 		hwt_wheel_kick(wheel);
-	/* The first kick is enough until the engine gets a CPU. */
+	/* One kick is enough until the engine begins its pass. */
 	if (tick < (u64)atomic64_read(&wheel->wake_tick) && !hwt_wheel_kicked(wheel))
 		hwt_wheel_kick(wheel);
 }
@@ -226,25 +227,26 @@ static __always_inline int hwt_arm(struct hwt_wheel *wheel, struct hwt_timeout *
 	if (flags & HWT_SCHEDULE_EARLIER) {
 		/* Barrier earlier.mb, pairs with state.fire in hwt_fire_claim(): the callback sees
 		 * what the caller wrote before, or the state read here says that the timeout has
-		 * fired. If the state stays, no compare-and-swap orders this.
+		 * fired. If the state is left as it is, no compare-and-swap orders this.
 		 */
 		smp_mb();
 	}
 	old = hwt_timeout_state(timeout);
 	/* Barrier state.arm, pairs with state.pull in hwt_arm(), state.cancel in
 	 * hwt_cancel_claim(), sleep.seq in hwt_engine_publish(), state.settle in hwt_collect_one()
-	 * and state.fire in hwt_fire_claim(): sleep_seq is read before the claim, and the callback
-	 * sees what the client has written. Barrier state.pull, pairs with state.arm in hwt_arm(),
-	 * sleep.seq and sleep.mb in hwt_engine_publish() and pass.mb in hwt_engine_pass(): the
-	 * engine finds the new tick of a SUBMITTED timeout, or this CPU finds wake_tick and kicked
-	 * as the engine has left them.
+	 * and state.fire in hwt_fire_claim(): this CPU reads sleep_seq before it sets SUBMITTED,
+	 * and the callback sees what the client wrote. Barrier state.pull, pairs with state.arm in
+	 * hwt_arm(), sleep.seq and sleep.mb in hwt_engine_publish() and pass.mb in
+	 * hwt_engine_pass(): the engine collects a SUBMITTED timeout at its new tick, or this CPU
+	 * finds wake_tick and @kicked as the engine has written them.
 	 */
 	do {
 		change = hwt_state_schedule(old, tick, flags);
 		if (unlikely(change.action >= HWT_UNCHANGED))
 			return hwt_schedule_refused(change.action, old);
-		/* Another CPU may pull the timeout forward, and wake the engine, before the push.
-		 * If the engine has gone to sleep since, hwt_submit() finds sleep_seq changed.
+		/* Another CPU may pull the timeout forward, and wake the engine, before this CPU
+		 * has pushed the timeout. If the engine goes back to sleep before the push,
+		 * hwt_submit() finds sleep_seq changed.
 		 */
 		if (change.action == HWT_SUBMIT)
 			seq = READ_ONCE(wheel->sleep_seq);
@@ -303,7 +305,7 @@ static __always_inline int hwt_arm_open(struct hwt_wheel *wheel, struct hwt_time
 	return ret;
 }
 
-/* Not inlined, so that a schedule without the tracepoint keeps nothing for it. */
+/* Not inlined, so that a schedule saves no registers for a disabled tracepoint. */
 static noinline int hwt_arm_traced(struct hwt_wheel *wheel, struct hwt_timeout *timeout,
 				   u64 tick, unsigned int flags)
 {
@@ -360,7 +362,7 @@ static __always_inline int __hwt_schedule(struct hwt_timeout *timeout, u64 ns, u
  * Any context. Reads the clock; hwt_schedule_at() does not. In NMI, the deadline
  * is a tick later.
  *
- * Return: the previous HWT_WAS_PENDING and HWT_WAS_HELD, ored; or, with nothing changed,
+ * Return: HWT_WAS_PENDING and HWT_WAS_HELD, ored, as before the call; or, with nothing changed,
  * -ESHUTDOWN (wheel stopped or timeout shut down), -EAGAIN (max_pending reached), -EINVAL (no
  * wheel).
  */
@@ -395,9 +397,8 @@ EXPORT_SYMBOL_GPL(hwt_schedule_at);
  *
  * Any context. HWT_SCHEDULE_EARLIER never moves an armed timeout back, as timer_reduce();
  * HWT_SCHEDULE_PENDING moves a pending timeout only, as mod_timer_pending();
- * HWT_SCHEDULE_UNLESS_PENDING leaves a pending one as it is, as queue_delayed_work(). A timeout
- * that is left as it is counts as scheduled: the callback that follows sees the caller's earlier
- * writes.
+ * HWT_SCHEDULE_UNLESS_PENDING leaves a pending one as it is, as queue_delayed_work(). If a pending
+ * timeout is left as it is, its next callback still sees what the caller wrote before the call.
  *
  * Return: as hwt_schedule(); also -ENOENT with HWT_SCHEDULE_PENDING, if the timeout was not
  * pending, and -EINVAL for other flags.
@@ -484,8 +485,8 @@ EXPORT_SYMBOL_GPL(hwt_schedule_periodic);
 
 /*
  * Change a timeout's state as a cancel does. @set: HWT_F_SHUTDOWN, or 0. @was: the previous state.
- * Return true if SUBMITTED was claimed: the caller pushes the timeout, or holds the wheel's lock
- * and ends the timeout's hold.
+ * Return true if this call has set SUBMITTED: the caller must push the timeout, or hold the wheel's
+ * lock and end the timeout's hold.
  */
 bool hwt_cancel_claim(struct hwt_timeout *timeout, u64 set, u64 *was)
 {
@@ -493,9 +494,9 @@ bool hwt_cancel_claim(struct hwt_timeout *timeout, u64 set, u64 *was)
 	u64 old = hwt_timeout_state(timeout);
 
 	/* Barrier state.cancel, pairs with state.arm in hwt_arm(), sleep.seq in
-	 * hwt_engine_publish() and reclaim.mb in hwt_engine_reclaim(): sleep_seq is read before a
-	 * claim, and wheel->reclaim after the change, so the pass that clears this flag finds the
-	 * change.
+	 * hwt_engine_publish() and reclaim.mb in hwt_engine_reclaim(): the caller reads sleep_seq
+	 * before the change. If the caller finds wheel->reclaim set after the change, the pass that
+	 * clears wheel->reclaim finds the change.
 	 */
 	do {
 		change = hwt_state_cancel(old, set);
@@ -506,7 +507,7 @@ bool hwt_cancel_claim(struct hwt_timeout *timeout, u64 set, u64 *was)
 	return change.action == HWT_SUBMIT;
 }
 
-/* Trace and count the cancel of a timeout, which was pending in the state @old. It may be freed. */
+/* Trace and count the cancel of a timeout, pending in the state @old, that may be freed by now. */
 void hwt_cancel_account(struct hwt_wheel *wheel, const struct hwt_timeout *timeout, u64 old)
 {
 	trace_hwt_cancel(wheel, timeout, hwt_state_tick(old));
@@ -522,7 +523,7 @@ static void hwt_reclaim_soon(struct hwt_wheel *wheel)
 	 */
 	if (likely(READ_ONCE(wheel->reclaim)))
 		return;
-	/* No preemption between the flag and the kick: once it is set, other CPUs do not kick. */
+	/* The caller has disabled preemption: once the flag is set, other CPUs do not kick. */
 	WRITE_ONCE(wheel->reclaim, true);
 	hwt_wheel_kick(wheel);
 }
@@ -603,8 +604,8 @@ EXPORT_SYMBOL_GPL(hwt_try_cancel);
  * hwt_reopen() - let a timeout that was shut down be scheduled again
  * @timeout: the timeout; hwt_shutdown_sync() has returned
  *
- * Any context. As enable_work(): the opposite of a shutdown, without a new hwt_timeout_init(), so
- * that schedules may come from other CPUs meanwhile; those before this fail.
+ * Any context. Undoes a shutdown, as enable_work() undoes disable_work(). Other CPUs may schedule
+ * the timeout meanwhile, as they must not during hwt_timeout_init(): their earlier schedules fail.
  */
 void hwt_reopen(struct hwt_timeout *timeout)
 {
@@ -618,7 +619,7 @@ EXPORT_SYMBOL_GPL(hwt_reopen);
 
 /* -- Initialisation and queries ------------------------------------------ */
 
-/* hwt_timeout_init() without the lockdep key; see there. */
+/* The function behind the macro hwt_timeout_init(), which adds the lockdep key. */
 void __hwt_timeout_init(struct hwt_timeout *timeout, struct hwt_wheel *wheel,
 			const struct hwt_timeout_ops *ops, const char *name,
 			struct lock_class_key *key)
@@ -661,10 +662,10 @@ static u64 hwt_periodic_upcoming(const struct hwt_timeout *timeout)
  * Any context.
  *
  * Return: its deadline on the wheel's clock, ns, rounded up to the tick (and moved
- * within its slack); U64_MAX if it never will; 0 if it is not pending. While the callback of a
+ * within its slack); U64_MAX if it never fires; 0 if it is not pending. While the callback of a
  * periodic timeout executes, the next deadline; with HWT_FIXED_DELAY, as if the callback returned
- * now. Only the callback may rely on this: while it is about to begin, other contexts may still get
- * an earlier deadline.
+ * now. Only the callback may rely on this: until the callback has begun, other contexts may still
+ * get an earlier deadline.
  */
 u64 hwt_deadline(const struct hwt_timeout *timeout)
 {

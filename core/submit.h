@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Schedule and cancel, and waking the engine
+ * Scheduling, cancelling, and waking the engine
  */
 #ifndef _HWT_CORE_SUBMIT_H
 #define _HWT_CORE_SUBMIT_H
@@ -9,13 +9,13 @@
 #include "core/wheel.h"
 
 /*
- * Change a timeout's state. On success this is a full barrier, on which all callers rely: it comes
- * after the writes of a client that schedules, after the reads of a runner that ends a hold, and
- * before each caller's later reads (of sleep_seq, wake_tick, the flags).
+ * Change a timeout's state. Success implies a full barrier, on which all callers rely. The barrier
+ * comes after the writes of a client that schedules, after all accesses of a runner that ends a
+ * hold, and before each caller's later reads (of sleep_seq, wake_tick, kicked and reclaim).
  */
 static inline bool hwt_state_change(struct hwt_timeout *timeout, u64 *old, u64 new)
 {
-	/* No barrier by a name of its own: each caller has one. */
+	/* No barrier is named here: each caller names its own. */
 	return atomic64_try_cmpxchg(&timeout->state, (s64 *)old, new);
 }
 

@@ -4,11 +4,10 @@
  * hwt_wheel_barrier(), hwt_wheel_stop()
  *
  * The _sync functions do not wait for the engine: they take the wheel's lock, end the timeout's
- * hold themselves, and wait only while a callback or release of that timeout is executing. For a
- * timeout that has just been submitted, they collect its CPU's submissions. A stop does the
- * same for all timeouts, and then waits for the wheel's threads to end. hwt_wait(),
- * hwt_wheel_flush() and hwt_wheel_barrier() wait for callbacks that the engine, or a worker, has
- * yet to begin.
+ * hold themselves, and wait only while a callback or release of that timeout is executing. If the
+ * timeout is on a submission list, they first collect that list. A stop does the same for all
+ * timeouts, and then waits for the wheel's threads to end. hwt_wait(), hwt_wheel_flush() and
+ * hwt_wheel_barrier() wait for callbacks that the engine, or a worker, has yet to begin.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -36,7 +35,7 @@
 
 /*
  * Is a runner executing a callback or release of this timeout? Once a release has begun, the memory
- * belongs to the client, and may hold another timeout.
+ * may hold another timeout, so an address that matches is not enough: the function must match too.
  */
 static bool hwt_runner_executes(const struct hwt_runner *runner, const struct hwt_timeout *timeout)
 {
@@ -50,7 +49,7 @@ static bool hwt_callback_executing(struct hwt_wheel *wheel, const struct hwt_tim
 {
 	struct hwt_runner *runner;
 
-	/* Only a release executes after RUNNING was cleared. */
+	/* Only a release executes after RUNNING was cleared: without one, the bit tells. */
 	if (!timeout->ops->release)
 		return hwt_running(timeout);
 	list_for_each_entry(runner, &wheel->runners, entry)
@@ -61,8 +60,8 @@ static bool hwt_callback_executing(struct hwt_wheel *wheel, const struct hwt_tim
 
 /*
  * Is the caller inside a callback or release of this timeout? With NULL: of any timeout?
- * Several runners may be at one timeout: a release executes after its hold, when another runner may
- * be executing a callback of the next hold.
+ * Several runners may be executing for one timeout: a release runs after its hold has ended, and
+ * another runner may then be in a callback of the next hold.
  */
 static bool hwt_in_callback_of(struct hwt_wheel *wheel, const struct hwt_timeout *timeout)
 	__must_hold(&wheel->lock)
@@ -155,7 +154,7 @@ static void hwt_wait_for(struct hwt_wheel *wheel, void *var)
 	hwt_wait_until(wheel, var, TASK_UNINTERRUPTIBLE, NULL);
 }
 
-/* Wait until no callback up to number @call is executing on a wheel, nor a release after it. */
+/* Wait until no runner is in a call with a number up to @call; see struct hwt_runner. */
 static void hwt_wait_callbacks(struct hwt_wheel *wheel, u64 call)
 	__must_hold(&wheel->lock)
 {
@@ -181,7 +180,10 @@ void hwt_wait_runners(struct hwt_wheel *wheel)
 
 /* -- One timeout --------------------------------------------------------- */
 
-/* Cancel a timeout, and end its hold unless a callback or a pending push prevents that. */
+/*
+ * Cancel a timeout, and end its hold, unless a callback is executing or another CPU has yet to push
+ * the timeout. Return: whether the timeout was pending.
+ */
 static bool hwt_sync_cancel(struct hwt_wheel *wheel, struct hwt_runner *runner,
 			    struct hwt_timeout *timeout, u64 set)
 	__must_hold(&wheel->lock)
@@ -199,7 +201,7 @@ static bool hwt_sync_cancel(struct hwt_wheel *wheel, struct hwt_runner *runner,
 	return was & HWT_F_PENDING;
 }
 
-/* Return true if the timeout is idle and its release is done; otherwise wait before returning. */
+/* Return true if the timeout is idle and its release has returned. If not, wait a little first. */
 static bool hwt_sync_done(struct hwt_wheel *wheel, struct hwt_timeout *timeout)
 	__must_hold(&wheel->lock)
 {
@@ -211,7 +213,7 @@ static bool hwt_sync_done(struct hwt_wheel *wheel, struct hwt_timeout *timeout)
 	}
 	if (!(state & HWT_F_HELD))
 		return true;
-	/* Another caller has claimed the timeout and not pushed it, or has scheduled it again. */
+	/* Another CPU has set SUBMITTED and not pushed yet, or has scheduled the timeout again. */
 	spin_unlock(&wheel->lock);
 	if ((state & HWT_F_HELD) == HWT_F_SUBMITTED)
 		usleep_range(10, 50);
@@ -256,7 +258,7 @@ int hwt_sync(struct hwt_timeout *timeout, u64 set)
 	return pending;
 }
 
-/* hwt_sync() with a warning: a caller that takes an error for true may free a held timeout. */
+/* hwt_sync() with a warning: a caller that takes -EDEADLK for true may free a held timeout. */
 static int hwt_sync_checked(struct hwt_timeout *timeout, u64 set)
 {
 	int ret = hwt_sync(timeout, set);
@@ -276,10 +278,10 @@ static int hwt_sync_checked(struct hwt_timeout *timeout, u64 set)
  * ->cancelled and ->release may run in the caller's context; on return, no callback or
  * release of the timeout is executing. If other contexts keep scheduling the timeout, this goes on
  * cancelling: only hwt_shutdown_sync() is sure to end. Works on a stopped wheel, and from a
- * callback of another timeout of the wheel. Two callbacks must not wait for each other: a callback
- * that runs in a _sync or stop call executes beside the engine's. If a ->release has freed its
- * timeout, and another timeout is at that address by now, a _sync of the new timeout does not wait
- * for that release, unless both have the same ->release function.
+ * callback of another timeout of the wheel. Two callbacks must not wait for each other: a _sync or
+ * stop call may run a callback while the engine runs another. If a ->release has freed its timeout,
+ * and another timeout is at that address by now, a _sync of the new timeout does not wait for that
+ * release, unless both have the same ->release function.
  *
  * Return: 1 if the timeout was pending, 0 if not. From one of its own callbacks: -EDEADLK, with one
  * warning; the timeout is cancelled then, but still held.
@@ -295,7 +297,7 @@ EXPORT_SYMBOL_GPL(hwt_cancel_sync);
  * @timeout: the timeout; as for hwt_cancel_sync()
  *
  * Process context, may sleep. As hwt_cancel_sync(), but each later schedule fails with
- * -ESHUTDOWN until the timeout is initialised again.
+ * -ESHUTDOWN until hwt_reopen(), or until the timeout is initialised again.
  *
  * Return: as hwt_cancel_sync().
  */
@@ -313,8 +315,8 @@ EXPORT_SYMBOL_GPL(hwt_shutdown_sync);
  * Process context, sleeps. Waits until the timeout is not pending and none of its callbacks is
  * executing. A timeout that is scheduled again meanwhile is waited for again, a periodic one until
  * it is cancelled. A plain cancel ends the wait only when the engine collects it, within
- * reclaim_ms. In a callback of a wheel without workers, only a cancel can end the wait: no other
- * thread runs callbacks meanwhile.
+ * reclaim_ms. In a callback of a wheel without workers, the timeout cannot fire during the wait: no
+ * other thread runs the wheel's callbacks.
  *
  * Return: 1 if the timeout last fired; 0 if it was cancelled or handed back (or never scheduled);
  * -ETIME if @max_ns have passed; -ERESTARTSYS if a signal came, or, in a callback, a stop of
@@ -342,7 +344,7 @@ int hwt_wait(struct hwt_timeout *timeout, u64 max_ns)
 		if (!(state & (HWT_F_PENDING | HWT_F_RUNNING)))
 			break;
 		now = ktime_get_ns();
-		/* Look now and then, since the engine may not come to collect a cancel. */
+		/* Look every reclaim_ms, since the engine may not come to collect a cancel. */
 		look_ns = inside || timeout->ended ? hwt_reclaim_ms * (u64)NSEC_PER_MSEC : U64_MAX;
 		until = ns_to_ktime(min_t(u64, min(end, hwt_add_ns(now, look_ns)), KTIME_MAX));
 		if (now >= end)
@@ -363,7 +365,7 @@ EXPORT_SYMBOL_GPL(hwt_wait);
  * struct hwt_mark - a mark behind the timeouts that a flush or a barrier waits for
  * @timeout: in the due list or on wheel->ended, like a timeout, but has no callbacks
  * @reached: a runner has taken the mark off its list
- * @call:    number of the last callback that had begun then
+ * @call:    number of the last call that had begun by then
  *
  * Protected by the wheel's lock.
  */
@@ -375,7 +377,7 @@ struct hwt_mark {
 
 const struct hwt_timeout_ops hwt_mark_ops = { };
 
-/* Is a timeout, just removed from its list, a mark? Then its waiter is woken. */
+/* If a timeout that was just removed from its list is a mark, wake its waiter, and return true. */
 bool hwt_mark_reached(struct hwt_wheel *wheel, struct hwt_timeout *timeout)
 	__must_hold(&wheel->lock)
 {
@@ -409,7 +411,7 @@ static void hwt_ended_wait(struct hwt_wheel *wheel)
 	struct hwt_mark mark = { .timeout.ops = &hwt_mark_ops, .timeout.wheel = wheel };
 
 	hwt_collect_submitted(wheel);
-	/* After a stop, no runner would reach the mark. A stop that is still going on does. */
+	/* Once a stop has ended, no runner would reach the mark. A stop in progress still does. */
 	if (wheel->stopped)
 		return;
 	list_add_tail(&mark.timeout.link, &wheel->ended);
@@ -424,8 +426,8 @@ static void hwt_ended_wait(struct hwt_wheel *wheel)
  * Process context, sleeps. As rcu_barrier(), for a client that is unloaded: when this returns, the
  * ->expire, ->cancelled and ->release of each timeout that had fired or been cancelled before the
  * call have returned. Does not wait for timeouts that are still pending or are scheduled again
- * meanwhile, nor for schedules and cancels that other CPUs have begun. Waits for callbacks of
- * other clients that have begun, or have to begin before; on a frozen wheel, until it is thawed.
+ * meanwhile, nor for schedules and cancels in progress on other CPUs. Also waits for callbacks of
+ * other clients that are executing or precede these; on a frozen wheel, until it is thawed.
  *
  * Return: 0; -EDEADLK from a callback of the wheel.
  */
@@ -458,12 +460,12 @@ static int hwt_shard_flush(struct hwt_wheel *wheel)
 
 	hwt_lockdep_wheel(wheel);
 	hwt_runner_enter(wheel, &runner);
-	/* Link all timeouts scheduled before, including RUNNING ones and those on wheel->ended. */
+	/* Wait until all timeouts scheduled before are linked, even RUNNING and ended ones. */
 	if (!wheel->stopping)
 		hwt_ended_wait(wheel);
 	while (!wheel->stopping) {
 		if (hwt_clock_moved(wheel)) {
-			/* The engine handles the clock first, and wakes this task. */
+			/* Let the engine handle the set of the clock first. It wakes this task. */
 			hwt_wheel_kick(wheel);
 			hwt_wait_for(wheel, wheel);
 		} else if (hwt_engine_advance(wheel, hwt_engine_tick(wheel))) {
@@ -546,7 +548,7 @@ static bool hwt_hand_back(struct hwt_wheel *wheel, struct hwt_runner *runner,
 	return true;
 }
 
-/* Collect, end and hand back all timeouts found. Return: the number handed back. */
+/* Collect all submissions, end holds, and hand back armed timeouts. Return: how many of these. */
 static long hwt_drain(struct hwt_wheel *wheel, struct hwt_runner *runner,
 		      hwt_handback_fn fn, void *arg)
 	__must_hold(&wheel->lock)
@@ -596,7 +598,7 @@ static long hwt_stop_drain(struct hwt_wheel *wheel, hwt_handback_fn fn, void *ar
 	return n;
 }
 
-/* From here on, schedules fail, and the threads of the shards serve no timeout. */
+/* Make schedules fail, and make the threads of all shards serve no more timeouts. */
 static void hwt_stop_begin(struct hwt_wheel *wheel)
 {
 	struct hwt_wheel *shard;
@@ -630,7 +632,7 @@ static void hwt_stop_end(struct hwt_wheel *wheel)
 	for (shard = wheel; shard; shard = shard->next_shard) {
 		spin_lock(&shard->lock);
 		hwt_wait_callbacks(shard, U64_MAX);
-		/* Reach the marks of barriers that came after the last drain. */
+		/* Only marks are left: wake the barriers that came after the last drain. */
 		while (!list_empty(&shard->ended))
 			hwt_end_hold(shard, &runner, list_first_entry(&shard->ended,
 								      struct hwt_timeout, link));
@@ -643,8 +645,8 @@ static void hwt_stop_end(struct hwt_wheel *wheel)
  * hwt_wheel_stop() for shared wheels too. The order matters. Each step is taken on all shards
  * before the next one:
  *
- *   1. Close the wheel, and wait for a grace period. From then on, timeouts are armed only
- *      by periodic ones whose callbacks return.
+ *   1. Close the wheel, and wait for a grace period. From then on, only the end of a periodic
+ *      timeout's callback still arms a timeout.
  *   2. Hand back all armed timeouts. A concurrent cancel may have claimed a timeout and not
  *      pushed it yet: this timeout is unlinked, and collected later.
  *   3. Wait for the threads and callbacks, and hand back the timeouts armed since. Now no
@@ -664,7 +666,7 @@ long hwt_stop(struct hwt_wheel *wheel, hwt_handback_fn fn, void *arg)
 	for (shard = wheel; shard; shard = shard->next_shard)
 		hwt_lockdep_wheel(shard);
 	mutex_lock(&wheel->stop_lock);
-	/* Only a stop sets it, under this mutex. */
+	/* Only a stop sets @stopped, under this mutex. */
 	if (READ_ONCE(wheel->stopped))
 		goto out;
 

@@ -20,7 +20,7 @@ static inline void hwt_wake(struct hwt_wheel *wheel, struct hwt_timeout *timeout
 		__hwt_wake(wheel, timeout);
 }
 
-/* The ops of the marks behind which a flush or a barrier waits. */
+/* The ops of a mark, for which a flush or a barrier waits; see struct hwt_mark. */
 extern const struct hwt_timeout_ops hwt_mark_ops;
 
 static inline bool hwt_is_mark(const struct hwt_timeout *timeout)

@@ -7,7 +7,7 @@
  * moved. No memory is allocated, and no timeout is queued a second time.
  *
  * Idle workers are in a list. A context that adds work for them removes one from this list and
- * wakes it. A worker that leaves work behind wakes another one: as many are woken as have work.
+ * wakes it. A worker that takes a timeout and leaves others wakes another worker before it goes on.
  */
 #include <linux/cgroup.h>
 #include <linux/cpu.h>
@@ -27,10 +27,10 @@
 /* -- Common to all threads ------------------------------------------------- */
 
 /*
- * Pin the calling thread: kthreads begin with an affinity of their own. Not during CPU hotplug: a
- * CPU that goes offline stays online for a while, the scheduler may choose it, and PREEMPT_RT warns
- * of the thread that gets there (affine_move_task()). Only try the lock: the task that takes the
- * CPU offline may be waiting for this wheel.
+ * Pin the calling thread to the wheel's CPUs. Not during CPU hotplug: the scheduler may choose a
+ * CPU that is going offline and is still in cpu_online_mask, and PREEMPT_RT then warns in
+ * affine_move_task(). Only try the lock, since the task that takes the CPU offline may be waiting
+ * for this wheel. If the lock is taken, leave the pinning to hwt_engine_pin().
  */
 static void hwt_thread_pin(struct hwt_wheel *wheel)
 {
@@ -43,9 +43,9 @@ static void hwt_thread_pin(struct hwt_wheel *wheel)
 }
 
 /*
- * Has the kernel reset a thread's affinity to all CPUs? It does so when the thread's last CPU is
- * about to go offline, even if the CPU then stays, and when cpusets change. An administrator who
- * moves a thread leaves out some online CPU: such an affinity is kept.
+ * Has the kernel reset a thread's affinity to all CPUs? The kernel does so when the thread's last
+ * CPU is about to go offline, even if the CPU then stays online, and when cpusets change. An
+ * affinity that leaves out an online CPU counts as an administrator's choice, and is kept.
  */
 static bool hwt_thread_affinity_lost(const struct hwt_wheel *wheel, const struct task_struct *task)
 {
@@ -55,8 +55,8 @@ static bool hwt_thread_affinity_lost(const struct hwt_wheel *wheel, const struct
 }
 
 /*
- * Is the calling thread to be pinned again? While none of the wheel's CPUs is online, its threads
- * may run anywhere.
+ * Must the calling thread be pinned again? While none of the wheel's CPUs is online, the wheel's
+ * threads may run anywhere.
  */
 bool hwt_thread_off_affinity(const struct hwt_wheel *wheel)
 {
@@ -92,8 +92,8 @@ static void hwt_thread_begin(struct hwt_wheel *wheel)
 
 /*
  * Sleep while the system is frozen, in a state that the freezer accepts. Not in try_to_freeze(),
- * which would not return for a stop. Since 6.7, the kernel thaws such a sleeper without waking it,
- * unless it was woken meanwhile, so each sleep is limited.
+ * which would not return for a stop. Since 6.7, the thaw wakes such a sleeper only if a wake-up
+ * came while it was frozen. The short timeout of each sleep provides one.
  */
 static void hwt_thread_freeze(const struct hwt_wheel *wheel)
 {
@@ -108,7 +108,7 @@ static void hwt_thread_freeze(const struct hwt_wheel *wheel)
 	}
 }
 
-/* Wake a thread that may be frozen, which wake_up_process() does not. */
+/* Wake a thread even if it is frozen. wake_up_process() does not wake a frozen thread. */
 static void hwt_thread_wake_frozen(struct task_struct *task)
 {
 	struct wait_queue_entry entry = { .private = task };
@@ -163,7 +163,7 @@ static bool hwt_worker_serve(struct hwt_wheel *wheel, struct hwt_worker *worker)
 	if (list_empty(due)) {
 		due = NULL;
 	} else if (hwt_clock_moved(wheel)) {
-		/* The engine sorts the due timeouts anew. */
+		/* The wall clock was set: leave the due list to the engine, which sorts it anew. */
 		hwt_wheel_kick(wheel);
 		due = NULL;
 	}
@@ -186,7 +186,7 @@ static bool hwt_worker_serve(struct hwt_wheel *wheel, struct hwt_worker *worker)
 static void hwt_worker_wait(struct hwt_wheel *wheel, struct hwt_worker *worker)
 	__must_hold(&wheel->lock)
 {
-	/* Work is found, and idle workers are woken, under the lock, so no wake-up is missed. */
+	/* Workers look for work, and are woken, under the lock, so no wake-up is missed. */
 	list_add(&worker->idle, &wheel->idle);
 	/* Barrier worker.state, pairs with kernel.wake in kthread_stop(), which does not take the
 	 * wheel's lock: this thread sees the request to end, or the other side sees it asleep.
@@ -213,7 +213,7 @@ static int hwt_worker_thread(void *arg)
 	spin_lock(&wheel->lock);
 	while (!hwt_thread_ends(wheel)) {
 		if (unlikely(hwt_frozen(wheel))) {
-			/* Not in the idle list: it is not woken again for its present work. */
+			/* Stay off the idle list: no context wakes a worker for older work. */
 			spin_unlock(&wheel->lock);
 			hwt_thread_freeze(wheel);
 			worker->runner.stamp = 0;
@@ -221,7 +221,7 @@ static int hwt_worker_thread(void *arg)
 		} else if (!hwt_worker_serve(wheel, worker)) {
 			hwt_worker_wait(wheel, worker);
 		} else if (++n % HWT_STEP == 0) {
-			/* Timeouts that were cancelled or pushed back do not drop the lock. */
+			/* A timeout that was cancelled or pushed back does not drop the lock. */
 			hwt_lock_break(wheel);
 			worker->runner.stamp = 0;
 		}
@@ -242,7 +242,7 @@ static int hwt_worker_create(struct hwt_wheel *wheel, const char *name, unsigned
 	thread = kthread_create(hwt_worker_thread, worker, "%s/%u", name, number);
 	if (IS_ERR(thread))
 		return PTR_ERR(thread);
-	/* The thread may be woken even when it has ended. */
+	/* Keep the task_struct, since the thread may be woken even after it has ended. */
 	worker->runner.task = get_task_struct(thread);
 	worker->runner.thread = true;
 	list_add_tail(&worker->runner.entry, &wheel->runners);
@@ -376,7 +376,7 @@ static void hwt_attach_work(struct work_struct *work)
 		attach->ret = cgroup_attach_task_all(attach->from, shard->thread);
 		if (attach->ret)
 			return;
-		/* A cpuset has set another affinity. */
+		/* The move to a cpuset has changed the thread's affinity. */
 		if (shard->pinned) {
 			cpus_read_lock();
 			set_cpus_allowed_ptr(shard->thread, shard->affinity);
@@ -395,7 +395,7 @@ int hwt_wheel_attach_cgroups(struct hwt_wheel *wheel)
 	struct hwt_attach attach = { .from = current, .wheel = wheel };
 
 	INIT_WORK_ONSTACK(&attach.work, hwt_attach_work);
-	/* No barrier: the workqueue orders the work after this, and flush_work() its result. */
+	/* No barrier: queue_work() and flush_work() order this task's accesses and the work's. */
 	queue_work(system_unbound_wq, &attach.work);
 	flush_work(&attach.work);
 	destroy_work_on_stack(&attach.work);
