@@ -211,7 +211,7 @@ static const struct hwt_ioctl {
 	HWT_IOCTL(enter, ENTER, FMODE_WRITE),
 };
 
-/* 32-bit programs use this, too: see the assertions on the layout at the end. */
+/* The ioctls of 32-bit programs, too: see the assertions on the layout at the end. */
 static long hwt_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
 	struct hwt_context *ctx = file->private_data;
@@ -284,7 +284,7 @@ static const struct file_operations hwt_fops = {
 #endif
 };
 
-/* Not a misc device: those are opened one after the other, and an open may create a thread. */
+/* Not a misc device: those are all opened under one mutex, and an open here may create a thread. */
 static dev_t hwt_devt;
 static struct cdev *hwt_cdev;
 static struct class *hwt_class;
@@ -332,7 +332,7 @@ static void hwt_device_destroy(void)
 	unregister_chrdev_region(hwt_devt, 1);
 }
 
-/* Create /dev/hwt. @debugfs: the module's directory, which outlives hwt_chardev_exit(). */
+/* Create /dev/hwt. @debugfs: the module's directory, which hwt_chardev_exit() does not remove. */
 int __init hwt_chardev_init(struct dentry *debugfs)
 {
 	int ret;

@@ -31,12 +31,12 @@
 #include "device/user.h"
 
 /*
- * Entries handled in one go under the lock. The wheel's thread waits for the lock at each timeout
- * of the context that fires.
+ * Entries handled before the lock is released. Few, because the wheel's thread takes the lock for
+ * each timeout of the context that fires.
  */
 #define HWT_ENTRY_STEP		16
 
-/* Number of contexts, including closed ones that a wheel still holds entries of. */
+/* Number of contexts, including closed ones of which a wheel still holds entries. */
 static atomic_t hwt_contexts = ATOMIC_INIT(0);
 
 /* -- References ---------------------------------------------------------- */
@@ -52,8 +52,9 @@ void hwt_context_put(struct hwt_context *ctx)
 	mutex_destroy(&ctx->walk_lock);
 	kfree(ctx);
 	/*
-	 * Barrier put.contexts, pairs with exit.contexts and exit.wait in hwt_contexts_exit(): the
-	 * task that waits there sees this context freed, and is woken below.
+	 * Barrier put.contexts, pairs with exit.contexts and exit.wait in hwt_contexts_exit(): a
+	 * task that sees the count at 0 there sees this context freed. If a task there sees it
+	 * above 0, wake_up_var() sees that task wait.
 	 */
 	if (atomic_dec_and_test(&hwt_contexts))
 		wake_up_var(&hwt_contexts);
@@ -87,8 +88,8 @@ s64 hwt_context_offset(const struct hwt_context *ctx)
  * struct hwt_setup - what HWT_IOC_SETUP gives a context
  * @wheel:     a private wheel, or NULL
  * @clock:     its clock, as a clockid_t
- * @clock_set: the entry of the event that the clock was set, or NULL
- * @keyed:     the table of keys is there
+ * @clock_set: the entry of HWT_EVENT_CLOCK_SET, or NULL
+ * @keyed:     ids are the program's keys
  */
 struct hwt_setup {
 	struct hwt_wheel	*wheel;
@@ -97,14 +98,14 @@ struct hwt_setup {
 	bool			keyed;
 };
 
-/* Return false if the context is fixed already. */
+/* Give a context its wheel and keys. Return false if it has timeouts or is fixed already. */
 static bool hwt_setup_apply(struct hwt_context *ctx, const struct hwt_setup *setup)
 {
 	struct hwt_wheel_params params;
 	bool set;
 
 	xa_lock(&ctx->entries);
-	/* An insertion that has dropped the lock is in the count. */
+	/* An insertion that has dropped the lock has not set @fixed yet, but is in the count. */
 	set = !ctx->fixed && !ctx->stats.timeouts;
 	if (set) {
 		if (setup->wheel) {
@@ -122,7 +123,7 @@ static bool hwt_setup_apply(struct hwt_context *ctx, const struct hwt_setup *set
 	return set;
 }
 
-/* Free the entry of the clock's event. No wheel has its callback any more. */
+/* Free the entry of HWT_EVENT_CLOCK_SET, or NULL. No wheel calls back with it any more. */
 static void hwt_clock_set_free(struct hwt_entry *entry)
 {
 	if (!entry)
@@ -133,7 +134,7 @@ static void hwt_clock_set_free(struct hwt_entry *entry)
 	hwt_entry_put(entry);
 }
 
-/* Choose the clock. Return: it, as a clockid_t, or a negative error. */
+/* Choose the wheel's clock. Return its clockid_t or a negative error. */
 static int hwt_setup_clock(const struct hwt_setup_args *args, struct hwt_wheel_params *params)
 {
 	bool boottime = args->flags & HWT_SETUP_BOOTTIME;
@@ -149,8 +150,8 @@ static int hwt_setup_clock(const struct hwt_setup_args *args, struct hwt_wheel_p
 }
 
 /*
- * Choose the CPU, the priority and the way of waiting of the wheel's thread. A thread with any of
- * these can keep other tasks from running, so they require CAP_SYS_NICE.
+ * Choose the CPU, the priority and the way of waiting of the wheel's thread. If @args ask for any
+ * of these, the thread can keep other tasks from running, so CAP_SYS_NICE is required.
  */
 static int hwt_setup_place(const struct hwt_setup_args *args, struct hwt_wheel_params *params)
 {
@@ -177,11 +178,11 @@ static int hwt_setup_place(const struct hwt_setup_args *args, struct hwt_wheel_p
 	return 0;
 }
 
-/* Create a private wheel, and the entry of the clock's event. */
+/* Create a private wheel, and the entry of HWT_EVENT_CLOCK_SET if it is asked for. */
 static int hwt_setup_wheel(struct hwt_context *ctx, const struct hwt_setup_args *args,
 			   struct hwt_wheel_params *params, struct hwt_setup *setup)
 {
-	/* A periodic entry: its event may come up again before it was read. */
+	/* A periodic entry counts overruns: further sets of the clock before the event is read. */
 	static const struct hwt_op op = { .mode = HWT_MODE_FIXED_DELAY };
 	struct hwt_wheel *wheel;
 
@@ -205,7 +206,7 @@ static int hwt_setup_wheel(struct hwt_context *ctx, const struct hwt_setup_args 
 	return PTR_ERR(wheel);
 }
 
-/* Does anything need a private wheel? */
+/* Return true if @args ask for anything that needs a private wheel. */
 static bool hwt_setup_private(const struct hwt_setup_args *args)
 {
 	return args->flags & ~HWT_SETUP_KEYS || args->tick_ns || args->ticks_per_wheel ||
@@ -221,7 +222,7 @@ int hwt_context_setup(struct hwt_context *ctx, const struct hwt_setup_args *args
 		.ticks_per_wheel = args->ticks_per_wheel,
 		.levels		 = args->levels,
 		.max_pending	 = args->max_pending,
-		/* A context is on one shard. */
+		/* All timeouts of a context are on one shard. */
 		.shards		 = 1,
 	};
 	struct hwt_setup setup = { .keyed = args->flags & HWT_SETUP_KEYS };
@@ -285,8 +286,8 @@ static void hwt_entry_describe(const struct hwt_entry *entry, struct hwt_list_en
 }
 
 /*
- * Describe up to @max entries, one step at most, from *@cursor on. Return the number of entries
- * described.
+ * Describe up to @max entries, from slot *@cursor on, and move *@cursor behind them. @max is at
+ * most HWT_ENTRY_STEP. Return the number of entries described.
  */
 static u32 hwt_context_describe(struct hwt_context *ctx, u64 *cursor,
 				struct hwt_list_entry *to, u32 max)
@@ -311,7 +312,7 @@ static u32 hwt_context_describe(struct hwt_context *ctx, u64 *cursor,
 	return n;
 }
 
-/* Store entries in a program's array, of a size that it knows. */
+/* Store entries in a program's array, whose elements have @size bytes. */
 static int hwt_entries_store(void __user *to, u32 size, const struct hwt_list_entry *from, u32 n)
 {
 	u8 entry[HWT_LIST_ENTRY_SIZE_MAX];
@@ -340,7 +341,7 @@ int hwt_context_list(struct hwt_context *ctx, struct hwt_list_args *list)
 	if (!step)
 		return -ENOMEM;
 	do {
-		/* The program's cursor moves only once the step is stored. */
+		/* list->cursor moves only once the step is stored. */
 		cursor = list->cursor;
 		max = min_t(u32, list->count - total, HWT_ENTRY_STEP);
 		n = hwt_context_describe(ctx, &cursor, step, max);
@@ -421,13 +422,14 @@ u64 hwt_context_stop(struct hwt_context *ctx)
 	stopped = hwt_context_walk(ctx, hwt_entry_stop);
 	/*
 	 * Another stop may still run, but this one has seen all entries. The lock orders this with
-	 * hwt_context_wake_end(): that sees the stop, or the wake-up below follows the last event.
+	 * hwt_context_wake_end(): either that function sees @stopped, or the last event was taken
+	 * before, and the wake-up below tells the waiters.
 	 */
 	xa_lock(&ctx->entries);
 	/*
 	 * Barrier stop.stopped (spare), pairs with poll.stopped in hwt_poll() and read.stopped in
 	 * hwt_read_iter() and hwt_rings_enough(): a task that sees this without the lock sees all
-	 * events. The lock would do, since each event was added under it.
+	 * events. The lock would order that as well: each event was added under it, before.
 	 */
 	smp_store_release(&ctx->stopped, true);
 	if (ctx->rings)
@@ -439,7 +441,7 @@ u64 hwt_context_stop(struct hwt_context *ctx)
 
 /* -- Creation and end ---------------------------------------------------- */
 
-/* Create a context, for the caller as its user. Return the context or ERR_PTR. */
+/* Create a context of the calling user. Return the context or ERR_PTR. */
 struct hwt_context *hwt_context_create(void)
 {
 	struct hwt_wheel_params params;
@@ -493,14 +495,14 @@ u64 hwt_context_cancel_all(struct hwt_context *ctx)
 }
 
 /*
- * End a context, whose last descriptor is closed, so no program is in a call. Cancels all timeouts.
- * The last context of a wheel destroys it.
+ * End a context whose last descriptor is closed, so that no program is in a call. Cancel all its
+ * timeouts. Destroy its wheel, unless other contexts use that.
  */
 void hwt_context_close(struct hwt_context *ctx)
 {
 	hwt_context_debugfs_remove(ctx);
 	hwt_context_walk(ctx, hwt_entry_cancel_one);
-	/* Not with the context, which a wheel's thread may free. */
+	/* Not in hwt_context_put(), which a wheel's thread may call: this waits for a work item. */
 	if (ctx->keyed)
 		rhashtable_destroy(&ctx->keys);
 	if (ctx->private)
@@ -516,15 +518,15 @@ void hwt_context_close(struct hwt_context *ctx)
 /* -- The module ---------------------------------------------------------- */
 
 /*
- * All files are closed, since an open file keeps the module loaded. A closed context stays until
- * the wheel that is being destroyed by the close has released its entries.
+ * Wait until all contexts are freed. All files are closed, since an open file keeps the module
+ * loaded, but a closed context stays until its wheel has released its entries.
  */
 void hwt_contexts_exit(void)
 {
 	/*
-	 * Barrier exit.contexts, pairs with put.contexts in hwt_context_put(): the last context is
-	 * freed. Barrier exit.wait, pairs with put.contexts in hwt_context_put(): this task sees
-	 * the count at 0, or hwt_context_put() sees it wait.
+	 * Barrier exit.contexts, pairs with put.contexts in hwt_context_put(): with the count at 0,
+	 * this task sees all contexts freed. Barrier exit.wait, pairs with put.contexts in
+	 * hwt_context_put(): this task sees the count at 0, or hwt_context_put() sees it wait.
 	 */
 	wait_var_event(&hwt_contexts, !atomic_read_acquire(&hwt_contexts));
 }

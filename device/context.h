@@ -21,7 +21,7 @@
 
 #include "hwt_uapi.h"
 
-/* For memory that grows at a program's will: at its cgroup's limit, fail and do not kill a task. */
+/* For memory that a program can ask for: at its cgroup's limit, fail without killing a task. */
 #define HWT_GFP_USER		(GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
 
 struct dentry;
@@ -38,41 +38,41 @@ struct hwt_wheel;
  * @command:     the name of that process. Constant.
  * @debugfs:     the context's directory in debugfs, if @shown. Set by open.
  * @number:      the name of that directory; 0: there is none. Set by open.
- * @shown:       the context has such a directory: their number is limited. Set by open.
+ * @shown:       the context counts against its user's limit of such directories. Set by open.
  * @unlimited:   the opener may have any number of wheels. Constant.
- * @entries:     the table: timeouts by slot, which is the lower half of the id. Its lock (xa_lock)
- *               protects the entries, and each member below unless its description says otherwise.
- * @keyed:       ids are the program's keys. Changes at most once, before @fixed does; may be read
- *               without the lock.
+ * @entries:     the table: timeouts by slot; without keys, the slot is the lower half of the id.
+ *               The table's lock (xa_lock; "the lock" below) protects the entries, and each member
+ *               below unless its description says otherwise.
+ * @keyed:       ids are the program's keys. Changes at most once, together with @fixed; may be
+ *               read without the lock.
  * @keys:        with @keyed: the timeouts by key
- * @generation:  upper half of the latest id; never 0
- * @fixed:       the clock and the tick can no longer change: a timeout or rings were created, or
- *               @private
- * @private:     @wheel belongs to this context alone. Never false again.
- * @wheel:       the wheel of its timeouts: that of @home, or a private one. Changes at most once,
- *               by HWT_IOC_SETUP, while there are no timeouts.
+ * @generation:  upper half of the latest id; 0 before the first id only
+ * @fixed:       the wheel and @keyed can no longer change: a timeout or rings were created, or
+ *               HWT_IOC_SETUP has succeeded
+ * @private:     @wheel belongs to this context alone. Changes at most once, from false to true.
+ * @wheel:       the wheel of its timeouts: a shard of that of @home, or a private one. Changes at
+ *               most once, by HWT_IOC_SETUP, while there are no timeouts.
  * @home:        the wheel that the user's contexts share, unless @private. Used by open,
  *               HWT_IOC_SETUP and close only.
- * @setup_lock:  held while HWT_IOC_SETUP creates what it gives the context. Outside the lock.
+ * @setup_lock:  serializes HWT_IOC_SETUP. Taken before the lock.
  * @walk_lock:   serializes walks of the table, which take the lock again and again, so that the
- *               wheel's thread contends with at most one walker. Outside the lock.
+ *               wheel's thread contends with at most one walker. Taken before the lock.
  * @clock:       the clock, as a clockid_t. May be read without the lock.
  * @tick_ns:     the tick
- * @closing:     a stop or the close has begun: no timeout can be scheduled any more
+ * @closing:     a stop has begun: no timeout can be scheduled any more
  * @stopped:     the stop is complete: no more events will come up. May be read without the lock,
- *               with acquire; pairs with the release in hwt_context_stop(). The lock orders this as
- *               well: each event was added under it before the stop took it.
+ *               with acquire; pairs with the release in hwt_context_stop(), so that a reader of
+ *               true sees all events.
  * @ready:       entries with an event, oldest first. May be tested for emptiness without the lock.
  * @made_rings:  the rings, or NULL. Changes at most once.
- * @rings:       the same, once they are mapped: then HWT_IOC_ENTER moves events there. Changes at
- *               most once. May be read without the lock, with acquire; pairs with the release in
- *               hwt_rings_mmap(). All readers only use the pointer, so the address dependency
- *               would order this as well.
- * @clock_set:   the entry of the event that the clock was set, not in the table; NULL: the program
+ * @rings:       @made_rings once they are mapped, NULL before: HWT_IOC_ENTER moves events there.
+ *               Changes at most once. May be read without the lock, with acquire; pairs with the
+ *               release in hwt_rings_mmap(), so that a reader sees complete rings.
+ * @clock_set:   the entry of HWT_EVENT_CLOCK_SET, which is not in the table; NULL: the program
  *               did not ask for that event. Changes at most once, with @wheel.
  * @stats:       the result of HWT_IOC_STATS
  * @refs:        the file and each entry have a reference
- * @wait:        readers and pollers
+ * @wait:        tasks in read(), poll() or HWT_IOC_ENTER
  */
 struct hwt_context {
 	struct hwt_user		*user;
@@ -90,8 +90,8 @@ struct hwt_context {
 	bool			private;
 	struct hwt_wheel	*wheel;
 	struct hwt_home		*home;
-	struct mutex		setup_lock;	/* outside the lock */
-	struct mutex		walk_lock;	/* outside the lock */
+	struct mutex		setup_lock;	/* taken before the lock */
+	struct mutex		walk_lock;	/* taken before the lock */
 	int			clock;
 	u64			tick_ns;
 	bool			closing;
@@ -105,7 +105,7 @@ struct hwt_context {
 	wait_queue_head_t	wait;
 };
 
-/* Note which limit refuses a timeout. Under the lock. Return: the error. */
+/* Record the limit that refuses a timeout or a wheel. Under the lock. Return the error. */
 static inline int hwt_context_limited(struct hwt_context *ctx, u32 limit)
 {
 	ctx->stats.limit = limit;

@@ -53,9 +53,9 @@ void hwt_entry_put(struct hwt_entry *entry)
 /* -- Time ---------------------------------------------------------------- */
 
 /*
- * Convert a deadline from the caller's time namespace, where time may have begun before the clock's
- * zero. With a fixed @rate (ns, else 0), a deadline before that zero becomes the first one after it
- * with the same phase.
+ * Convert a deadline from the caller's time namespace to the wheel's clock. A deadline that is
+ * before the zero of the wheel's clock has passed and becomes 0. With a fixed rate of period @rate
+ * (ns, else 0) it becomes the first deadline from 0 on with the same phase.
  */
 static u64 hwt_time_from_user(u64 ns, s64 offset, u64 rate)
 {
@@ -72,7 +72,7 @@ static u64 hwt_time_from_user(u64 ns, s64 offset, u64 rate)
 	return rate - 1 - missed;
 }
 
-/* Convert a time of a context's clock to the caller's time namespace. */
+/* Convert a time on a context's clock to the caller's time namespace. */
 u64 hwt_time_to_user(u64 ns, s64 offset)
 {
 	s64 user;
@@ -91,11 +91,11 @@ static u64 hwt_entry_tick_ns(const struct hwt_entry *entry)
 }
 
 /*
- * Return when an entry is due, or was when it was last armed, ns on the wheel's clock, or
+ * Return the deadline for which an entry is, or was last, armed: ns on the wheel's clock, or
  * HWT_NEVER. Under the lock.
  *
- * A periodic timeout is armed for its next deadline after its callback. Once the event of a firing
- * has come up, the next deadline is returned already; before that, the deadline of the firing is.
+ * A periodic timeout is armed again when its callback has returned. During the callback, return
+ * the deadline of this firing until its event has come up, and the next deadline from then on.
  */
 u64 hwt_entry_due(const struct hwt_entry *entry)
 {
@@ -144,8 +144,8 @@ struct hwt_entry *hwt_entry_find(struct hwt_context *ctx, u64 id)
 }
 
 /*
- * Allocate as many entries as were taken before, so that at most half of them go unused. If that
- * fails, the caller still may get a single one.
+ * Allocate as many entries as were taken so far, so that at most half of all go unused. If that
+ * fails, the caller can still allocate a single entry.
  */
 static void hwt_prealloc_fill(struct hwt_prealloc *prealloc)
 {
@@ -168,14 +168,14 @@ static void *hwt_prealloc_take(struct hwt_prealloc *prealloc)
 			  kmem_cache_alloc(hwt_one_shot_cache, HWT_GFP_USER);
 }
 
-/* Free the entries that were not taken. */
+/* Free the entries that were not handed out. */
 void hwt_prealloc_free(struct hwt_prealloc *prealloc)
 {
 	if (prealloc->n)
 		kmem_cache_free_bulk(hwt_one_shot_cache, prealloc->n, prealloc->entries);
 }
 
-/* Allocate an entry for an operation that schedules. @prealloc: memory for it, or NULL. */
+/* Allocate an entry for an operation that schedules. @prealloc: memory for entries, or NULL. */
 struct hwt_entry *hwt_entry_alloc(struct hwt_context *ctx, struct hwt_prealloc *prealloc,
 				  const struct hwt_op *op)
 {
@@ -231,7 +231,7 @@ static int hwt_entry_charge(struct hwt_context *ctx)
 	return 0;
 }
 
-/* Give an entry its id, or make its key known. */
+/* Give an entry its id, or add it to the table of keys. */
 static int hwt_entry_name(struct hwt_context *ctx, struct hwt_entry *entry, u32 slot)
 	__must_hold(&ctx->entries.xa_lock)
 {
@@ -240,7 +240,7 @@ static int hwt_entry_name(struct hwt_context *ctx, struct hwt_entry *entry, u32 
 	if (ctx->keyed) {
 		entry->slot = slot;
 		ret = rhashtable_lookup_insert_fast(&ctx->keys, &entry->node, hwt_key_params);
-		/* A table that cannot grow now is busy. */
+		/* -EBUSY and -E2BIG mean that the table cannot grow now. */
 		return ret && ret != -EEXIST ? -ENOMEM : ret;
 	}
 	if (!++ctx->generation)
@@ -250,8 +250,8 @@ static int hwt_entry_name(struct hwt_context *ctx, struct hwt_entry *entry, u32 
 }
 
 /*
- * Put an entry into the table, and give it an id and a wheel. The lock may be dropped meanwhile. A
- * call that fails leaves everything as it was. Return -EEXIST if the key is known.
+ * Put an entry into the table, and give it an id and a wheel. The lock may be dropped meanwhile. If
+ * the call fails, the caller puts the entry. Return -EEXIST if the table has an entry of the key.
  */
 int hwt_entry_insert(struct hwt_context *ctx, struct hwt_entry *entry)
 	__must_hold(&ctx->entries.xa_lock)
@@ -289,7 +289,7 @@ err:
  * @period_ns: the period, if the entry is periodic
  * @offset:    as hwt_context_offset() returns it
  *
- * Takes the hold's reference, unless the entry was held already.
+ * Get a reference for the hold, unless the timeout was held already.
  *
  * Return: 0 or a negative error.
  */
@@ -323,7 +323,7 @@ int hwt_entry_arm(struct hwt_entry *entry, const struct hwt_op *op, u64 period_n
 	return min(ret, 0);
 }
 
-/* End an entry's id. The table's reference is dropped, so the entry may be freed. */
+/* End an entry's id, and drop the table's reference. The entry may be freed. */
 void hwt_entry_remove(struct hwt_entry *entry)
 	__must_hold(&entry->ctx->entries.xa_lock)
 {
@@ -394,8 +394,8 @@ static void hwt_entry_expire(struct hwt_timeout *timeout)
 
 	xa_lock(&ctx->entries);
 	/*
-	 * A cancel or stop, or a modify, which has armed the timeout again, may have taken the lock
-	 * first. Such a firing is ignored.
+	 * Ignore the firing if a cancel, a stop or a modify has taken the lock first. A modify has
+	 * armed the timeout again.
 	 */
 	if (!entry->ended && !(hwt_timeout_state(timeout) & HWT_F_ARMED))
 		wake = hwt_entry_fire(entry);

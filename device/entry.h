@@ -5,12 +5,12 @@
  * A timeout of a program is a struct hwt_entry. An entry is in up to three places:
  *
  *   the context's table   from its schedule until its id ends
- *   the wheel             while it is held, as hwt.h calls it
+ *   the wheel             while its timeout is held (hwt.h defines a hold)
  *   the list of events    while its event is unread
  *
- * The table and the hold have a reference to the entry each. Everything that happens to an entry,
- * firing included, happens under the lock of its context's table, so that all sides agree on the
- * order. The lock is a plain spinlock: the callback runs in process context, as system calls do.
+ * The table and the hold have a reference to the entry each. All operations on an entry, firing
+ * included, run under the lock of its context's table, so that system calls and the wheel's thread
+ * agree on their order. The lock is a plain spinlock, since both run in process context.
  */
 #ifndef _HWT_DEVICE_ENTRY_H
 #define _HWT_DEVICE_ENTRY_H
@@ -26,14 +26,14 @@
 
 struct io_uring_cmd;
 
-/* Most timeouts of a context with keys: @slot of an entry has 25 bits. */
+/* Most timeouts of a context with keys: &hwt_entry.slot has 25 bits. */
 #define HWT_KEYED_MAX	33554432U
 
 /**
  * struct hwt_entry - a timeout of a program
  * @ctx:       the context
- * @ready:     in the context's list of events, if the entry has one
- * @id:        the program's id for the timeout; with keys, the key
+ * @ready:     node in the context's list of events, empty if the entry has no event
+ * @id:        the id of the timeout; with keys, the key
  * @user_data: the program's data, without keys
  * @node:      node in the context's table of keys, with keys
  * @due_ns:    of the event: when the timeout was due
@@ -44,19 +44,20 @@ struct io_uring_cmd;
  * @slot:      index in the table, with keys; otherwise it is the lower half of @id
  * @mode:      HWT_MODE_
  * @kind:      of the event: HWT_EVENT_
- * @ended:     no event will come up any more: the timeout fired for good, was stopped or cancelled
+ * @ended:     no event will come up any more: a one-shot has fired, or the timeout was stopped or
+ *             cancelled
  * @charged:   the entry counts against its user's limit, until it is freed. Constant once the entry
  *             is in the table.
  * @uring:     the timeout is a command of io_uring, and has no event. Constant once the entry is in
  *             the table and the lock was released.
- * @timeout:   the timeout of a one-shot, which is allocated up to here only
- * @periodic:  the timeout of a periodic one
+ * @timeout:   the timeout of a one-shot, whose memory ends here
+ * @periodic:  the timeout of a periodic entry
  * @period_ns: the period
  * @overruns:  of the event: periods without an event of their own
  * @missed:    overruns of events that were read or withdrawn
  *
- * All but @refs and the timeout is constant or protected by the table's lock. A one-shot
- * is two cache lines, the second of which is the timeout.
+ * All members but @refs, @timeout and @periodic are constant or protected by the table's lock. The
+ * entry of a one-shot has two cache lines, the second of which is the timeout.
  */
 struct hwt_entry {
 	struct hwt_context	*ctx;
@@ -90,14 +91,14 @@ struct hwt_entry {
 #define HWT_PREALLOC_MAX	16
 
 /**
- * struct hwt_prealloc - entries of one-shots, allocated together for operations in a row
+ * struct hwt_prealloc - memory for entries of one-shots, allocated in bulk for several operations
  * @ahead:   upper bound of the operations that still need an entry; set by the caller
  * @taken:   entries handed out since the last failed bulk allocation
- * @n:       number of entries in @entries
- * @entries: memory for them
+ * @n:       number of entries left in @entries
+ * @entries: the entries
  *
- * On the stack of the function that runs the operations, zeroed at first; hwt_prealloc_free() ends
- * it.
+ * The function that runs the operations has it on its stack, initially zero, and calls
+ * hwt_prealloc_free() at the end.
  */
 struct hwt_prealloc {
 	u32	ahead;

@@ -12,7 +12,7 @@
 #include "device/event.h"
 #include "device/ring.h"
 
-/* Give an entry, which has no event, one of the kind HWT_EVENT_. Times are of the wheel's clock. */
+/* Add an event of @kind (HWT_EVENT_) to an entry that has none. Times are on the wheel's clock. */
 void hwt_event_add(struct hwt_entry *entry, u8 kind, u64 due_ns, u64 now_ns)
 	__must_hold(&entry->ctx->entries.xa_lock)
 {
@@ -54,7 +54,7 @@ void hwt_event_fill(const struct hwt_entry *entry, struct hwt_event *event, s64 
 	};
 }
 
-/* The program has an entry's event. The id ends with the last one: the entry may be freed. */
+/* Remove an event that the program got. The last one ends the id: the entry may be freed. */
 void hwt_event_taken(struct hwt_entry *entry)
 	__must_hold(&entry->ctx->entries.xa_lock)
 {
@@ -66,19 +66,19 @@ void hwt_event_taken(struct hwt_entry *entry)
 		return;
 	}
 	hwt_event_drop(entry);
-	/* As hwt_entry_remove() does: the entry of the clock's event is never removed. */
+	/* For HWT_EVENT_CLOCK_SET. After a stop, hwt_entry_remove() does this for all others. */
 	hwt_context_wake_end(ctx);
 }
 
-/* Wake the waiters for a new event. Without the lock. */
+/* Wake the waiters for a new event. Called after the lock was released. */
 void hwt_context_wake(struct hwt_context *ctx)
 {
 	wake_up_interruptible_poll(&ctx->wait, EPOLLIN | EPOLLRDNORM);
 }
 
 /*
- * After a stop, wake the waiters once the last event was taken. A poller for the end of the file
- * may have been woken for events only before, and looks again only if it is woken again.
+ * After a stop, wake the waiters once the last event was taken. A poller that waits for the end of
+ * the file was woken for events before, and does not look again until another wake-up.
  */
 void hwt_context_wake_end(struct hwt_context *ctx)
 	__must_hold(&ctx->entries.xa_lock)
@@ -88,7 +88,7 @@ void hwt_context_wake_end(struct hwt_context *ctx)
 					   EPOLLIN | EPOLLRDNORM | EPOLLHUP);
 }
 
-/* Handle a set of the clock: the callback of a context's private wheel. */
+/* Handle a set of the clock. A context's private wheel calls this. @arg: the event's entry. */
 void hwt_context_clock_set(struct hwt_wheel *wheel, s64 jump_ns, void *arg)
 {
 	struct hwt_entry *entry = arg;
@@ -98,12 +98,12 @@ void hwt_context_clock_set(struct hwt_wheel *wheel, s64 jump_ns, void *arg)
 
 	xa_lock(&ctx->entries);
 	if (hwt_entry_has_event(entry)) {
-		/* The deadline moves by the time that has passed, without any of the jumps. */
+		/* Keep @due_ns at the time that the clock would show without any of the jumps. */
 		entry->due_ns += now - jump_ns - entry->fired_ns;
 		entry->fired_ns = now;
 		entry->overruns++;
 	} else if (!ctx->closing && ctx->clock_set == entry) {
-		/* The entry is in the context, so the set-up has succeeded. */
+		/* HWT_IOC_SETUP has succeeded, since the context has the entry. */
 		hwt_event_add(entry, HWT_EVENT_CLOCK_SET, now - jump_ns, now);
 		wake = true;
 	}
@@ -121,8 +121,8 @@ static bool hwt_context_readable(const struct hwt_context *ctx)
 }
 
 /*
- * Move the first event to the reader. The copy is made under the lock, with page faults off: an
- * event that was copied cannot be withdrawn, and an event that was not copied whole stays.
+ * Move the first event to the reader. The lock is held from the copy to the removal, so that no
+ * copied event is withdrawn. Page faults are off; an event that was not copied whole stays.
  *
  * Return: 1; 0 if there is no event; -EFAULT if the event could not be copied.
  */
@@ -174,13 +174,13 @@ static ssize_t hwt_events_read(struct hwt_context *ctx, struct iov_iter *to)
 			faults = 0;
 		} else if (++faults == 8 ||
 			   fault_in_iov_iter_writeable(to, sizeof(struct hwt_event))) {
-			/* A page that is present may still refuse a write (memory tags). */
+			/* Bounded: a page that is present may refuse a write (memory tags). */
 			return total ?: -EFAULT;
 		}
 		cond_resched();
 		/*
-		 * The buffer may have room for millions. Not checked at each event, since task work
-		 * of io_uring looks like a signal, too.
+		 * Look for a signal, since the buffer may have room for millions of events. Not at
+		 * each event, since task work of io_uring makes signal_pending() true as well.
 		 */
 		if (total && !(total % HWT_READ_STEP) && signal_pending(current))
 			break;
@@ -188,7 +188,7 @@ static ssize_t hwt_events_read(struct hwt_context *ctx, struct iov_iter *to)
 	return total;
 }
 
-/* read(): wait for events, unless some are there, and move them to the reader. */
+/* read(): wait until there are events, and move them to the reader. */
 ssize_t hwt_read_iter(struct kiocb *iocb, struct iov_iter *to)
 {
 	struct file *file = iocb->ki_filp;
@@ -199,13 +199,13 @@ ssize_t hwt_read_iter(struct kiocb *iocb, struct iov_iter *to)
 	if (iov_iter_count(to) < sizeof(struct hwt_event))
 		return -EINVAL;
 	for (;;) {
-		/* A plain read will do: the pointer is not followed. */
+		/* No acquire is needed: the pointer is not followed. */
 		if (READ_ONCE(ctx->rings))
 			return -EBUSY;
 		/*
 		 * Barrier read.stopped (spare), pairs with stop.stopped in hwt_context_stop(): a
 		 * task that sees the stop finds the last events below. The lock that
-		 * hwt_events_read() takes would do.
+		 * hwt_events_read() takes would order that as well.
 		 */
 		stopped = smp_load_acquire(&ctx->stopped);
 		ret = hwt_events_read(ctx, to);
@@ -225,8 +225,9 @@ __poll_t hwt_poll(struct file *file, poll_table *wait)
 	bool stopped;
 
 	/*
-	 * The lock of the queue orders this with hwt_context_wake(): an event is seen below, or its
-	 * wake-up finds this task. No further barrier is needed (tests/verify/litmus/poll-wake).
+	 * The lock of the wait queue orders this with hwt_context_wake(): an event is seen below,
+	 * or its wake-up finds this task. No further barrier is needed
+	 * (tests/verify/litmus/poll-wake).
 	 */
 	poll_wait(file, &ctx->wait, wait);
 	/*

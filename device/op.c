@@ -2,8 +2,8 @@
 /*
  * /dev/hwt: the operations of programs
  *
- * Each operation is a struct hwt_op, from an ioctl of its own or a ring. The functions here get a
- * copy that the program cannot change.
+ * Each operation is a struct hwt_op, from an ioctl, a ring or a command of io_uring. The functions
+ * here get a copy that the program cannot change; for rings hwt_op_run_sized() makes this copy.
  */
 #include <linux/compiler.h>
 #include <linux/errno.h>
@@ -45,7 +45,7 @@ static int hwt_entry_modify(struct hwt_entry *entry, const struct hwt_op *op, s6
 	u32 was;
 	int ret;
 
-	/* With keys, the data is the key, and @user_data is not there. */
+	/* With keys, an entry has no @user_data: its place is taken by @node. */
 	if ((op->flags & HWT_ARM_USER_DATA) && entry->ctx->keyed)
 		return -EINVAL;
 	if (periodic && !period_ns)
@@ -73,8 +73,8 @@ static int hwt_entry_modify(struct hwt_entry *entry, const struct hwt_op *op, s6
 }
 
 /*
- * Move the timeout of a key. One of another mode, whose memory is another, is cancelled instead.
- * Return: as hwt_op_modify(), or -ENOENT if a timeout has to be created.
+ * Move the timeout of a key. If its mode is not that of @op, cancel it instead. Return: as
+ * hwt_op_modify(); -ENOENT if a timeout has to be created; -EEXIST with @uring if there is one.
  */
 static int hwt_op_move(struct hwt_context *ctx, const struct hwt_op *op, s64 offset, bool uring)
 {
@@ -96,7 +96,7 @@ static int hwt_op_move(struct hwt_context *ctx, const struct hwt_op *op, s64 off
 	return ret;
 }
 
-/* @keyed: what the caller has found, and has checked the operation by. */
+/* Create and arm a timeout. @keyed: the ctx->keyed that the caller's checks of @op are based on. */
 static int hwt_op_create(struct hwt_context *ctx, struct hwt_op *op, bool keyed, s64 offset,
 			 struct hwt_prealloc *prealloc, struct io_uring_cmd *cmd)
 {
@@ -106,7 +106,7 @@ static int hwt_op_create(struct hwt_context *ctx, struct hwt_op *op, bool keyed,
 	if (!entry)
 		return -ENOMEM;
 	xa_lock(&ctx->entries);
-	/* A concurrent HWT_IOC_SETUP has come first: this one was too early for its keys. */
+	/* If a concurrent HWT_IOC_SETUP has introduced keys, @op was checked without them. */
 	if (ctx->keyed != keyed)
 		ret = -EINVAL;
 	else
@@ -115,7 +115,7 @@ static int hwt_op_create(struct hwt_context *ctx, struct hwt_op *op, bool keyed,
 		hwt_entry_put(entry);
 		goto out;
 	}
-	/* Check again, since the insertion may have dropped the lock. */
+	/* Check @closing again, since the insertion may have dropped the lock. */
 	ret = ctx->closing ? -ESHUTDOWN :
 	      hwt_entry_arm(entry, op, op->period_ns, offset);
 	if (ret) {
@@ -136,12 +136,12 @@ out:
  * hwt_op_schedule() - create and arm a timeout, or move the one of a key
  * @ctx:      the context
  * @op:       the operation; without keys, its @id is filled in
- * @offset:   the time namespace's, as hwt_context_offset() returns it
+ * @offset:   the time namespace's offset, as hwt_context_offset() returns it
  * @prealloc: memory allocated in advance, or NULL
  * @cmd:      a command of io_uring, which the timeout completes instead of having events; or NULL
  *
- * Return: 0 for a new timeout, or the HWT_STATE_ bits that the one of the key had; or a negative
- * error. After 0 @cmd belongs to the timeout.
+ * Return: 0 for a new timeout, to which @cmd belongs from then on; the previous HWT_STATE_ bits of
+ * the timeout that was moved; or a negative error.
  */
 int hwt_op_schedule(struct hwt_context *ctx, struct hwt_op *op, s64 offset,
 		    struct hwt_prealloc *prealloc, struct io_uring_cmd *cmd)
@@ -154,7 +154,7 @@ int hwt_op_schedule(struct hwt_context *ctx, struct hwt_op *op, s64 offset,
 		return -EINVAL;
 	if (!keyed)
 		return hwt_op_create(ctx, op, keyed, offset, prealloc, cmd);
-	/* Another thread may create or cancel the timeout meanwhile. */
+	/* Between the two calls, another thread may create a timeout of the key. */
 	do {
 		ret = hwt_op_move(ctx, op, offset, cmd);
 		if (ret == -ENOENT)
@@ -251,8 +251,8 @@ bool hwt_op_size_valid(u32 size)
 }
 
 /*
- * Run an operation that may be of another version, so of another @size, and store its result in
- * place. The program may change the operation at any time.
+ * Run the operation at @from, in memory that the program may change at any time, and store its
+ * result there. @size is the size of the program's version of struct hwt_op.
  */
 void hwt_op_run_sized(struct hwt_context *ctx, void *from, u32 size, s64 offset,
 		      struct hwt_prealloc *prealloc)
@@ -260,7 +260,7 @@ void hwt_op_run_sized(struct hwt_context *ctx, void *from, u32 size, s64 offset,
 	struct hwt_op op;
 	int ret = hwt_sized_load(&op, sizeof(op), from, size);
 
-	/* No barrier between CPUs: the compiler must not read the program's memory again. */
+	/* No barrier between CPUs: keep the compiler from reading the program's memory again. */
 	barrier();
 	if (ret)
 		op.result = ret;

@@ -2,9 +2,9 @@
 /*
  * /dev/hwt: rings in memory that is shared with the program
  *
- * The program may write anything there at any time. So the kernel reads an index once, and uses
- * only its distance from the kernel's own copy. It copies an operation before it looks at the
- * operation, and never reads back a value that it has written.
+ * The program may write anything there at any time. So the kernel reads each index once, and uses
+ * only the distance of an index from the kernel's own one. The kernel copies an operation before
+ * it looks at the operation, and never reads back a value that it has written.
  */
 #include <linux/hrtimer.h>
 #include <linux/log2.h>
@@ -27,15 +27,15 @@
  * @mem:        the shared memory, mapped for the kernel as long as this structure exists
  * @ops:        the ring of operations, in @mem, each of @op_size bytes
  * @events:     the ring of events, in @mem
- * @op_mask:    number of @ops, minus 1. Constant, as are all above and the next three.
+ * @op_mask:    number of @ops, minus 1. Constant, like the three members above and below.
  * @event_mask: number of @events, minus 1
  * @op_size:    the size that the program's operations have
- * @offset:     the time namespace's offset, as the creator of the rings has it
+ * @offset:     the offset of the time namespace of the task that created the rings
  * @submit:     held while operations are run
  * @op_head:    index of the next operation to run; protected by @submit
  * @event_tail: index of the next event to write; protected by the lock of the context's table.
  *              Pollers read it without the lock.
- * @state:      the flags last written to @mem; protected likewise, and also read without the lock
+ * @state:      the flags last written to @mem; protected and read like @event_tail
  * @pages_n:    number of @pages; constant
  * @pages:      the pages of @mem
  */
@@ -47,7 +47,7 @@ struct hwt_rings_ctx {
 	u32			event_mask;
 	u32			op_size;
 	s64			offset;
-	struct mutex		submit;		/* not inside the table's lock */
+	struct mutex		submit;		/* taken before the table's lock */
 	u32			op_head;
 	u32			event_tail;
 	u32			state;
@@ -58,25 +58,25 @@ struct hwt_rings_ctx {
 /* -- Events -------------------------------------------------------------- */
 
 /*
- * Events moved to the ring before the lock is released. The wheel's thread waits for the lock at
- * each timeout of the context that fires.
+ * Events moved to the ring before the lock is released. Few, because the wheel's thread takes the
+ * lock for each timeout of the context that fires.
  */
 #define HWT_RINGS_FILL_STEP	8
 
-/* Return the number of events not reaped; the size of the ring if the head makes no sense. */
+/* Return the number of events in the ring; its size if the program's head makes no sense. */
 static u32 hwt_rings_unread(const struct hwt_rings_ctx *rings)
 {
 	/*
 	 * Barrier unread.head, pairs with program.head in the program and fill.tail in
-	 * hwt_rings_fill(): the program is done with the events before its head, and the tail that
-	 * this function reads next is not behind the head.
+	 * hwt_rings_fill(): the program has read the events before this head, so hwt_rings_fill()
+	 * may overwrite them. The tail read below is not behind this head.
 	 */
 	u32 head = smp_load_acquire(&rings->mem->event_head);
 
 	return min(READ_ONCE(rings->event_tail) - head, rings->event_mask + 1);
 }
 
-/* Write the flags that tell the program whether events wait, or none will come. */
+/* Write the flags that tell the program whether events wait, or no more will come. */
 void hwt_rings_tell(struct hwt_context *ctx)
 	__must_hold(&ctx->entries.xa_lock)
 {
@@ -91,8 +91,8 @@ void hwt_rings_tell(struct hwt_context *ctx)
 		return;
 	WRITE_ONCE(rings->state, state);
 	/*
-	 * Barrier tell.flags, pairs with program.flags in the program: a program that sees the end
-	 * sees all events. fill.wmb does that as well, for events that the caller has moved.
+	 * Barrier tell.flags, pairs with program.flags in the program: a program that sees
+	 * HWT_RINGS_END sees the final tail. If the caller has moved events, fill.wmb would do.
 	 */
 	smp_store_release(&rings->mem->flags, state);
 }
@@ -120,7 +120,8 @@ static void hwt_rings_fill(struct hwt_context *ctx)
 		smp_store_release(&rings->mem->event_tail, rings->event_tail);
 		/*
 		 * Barrier fill.wmb, pairs with ready.rmb in hwt_rings_ready() and program.flags in
-		 * the program: a task that finds the list empty finds the event here.
+		 * the program: a task that no longer finds the event in the list, or sees no
+		 * HWT_RINGS_MORE for it, finds the event in the ring.
 		 */
 		smp_wmb();
 		hwt_event_taken(entry);
@@ -129,27 +130,27 @@ static void hwt_rings_fill(struct hwt_context *ctx)
 }
 
 /*
- * Is there an event in the ring? Without the lock, after the caller has found no event in the
- * context's list. False also if there are no rings.
+ * Return true if the context has rings with an event in them. Called without the lock, after the
+ * caller has found no event in the context's list.
  */
 bool hwt_rings_ready(const struct hwt_context *ctx)
 {
 	const struct hwt_rings_ctx *rings;
 
 	/*
-	 * Barrier ready.rmb, pairs with fill.wmb in hwt_rings_fill(): an event that has left the
-	 * list is found in the ring.
+	 * Barrier ready.rmb, pairs with fill.wmb in hwt_rings_fill(): an event that had left the
+	 * list when the caller looked is found in the ring below.
 	 */
 	smp_rmb();
 	/*
-	 * Barrier look.rings (spare), pairs with create.rings in hwt_rings_mmap(): the rings are
-	 * complete. At each look.rings, the address dependency would order that as well.
+	 * Barrier look.rings (spare), pairs with create.rings in hwt_rings_mmap(): a task that sees
+	 * the pointer sees complete rings. The address dependency would order that as well.
 	 */
 	rings = smp_load_acquire(&ctx->rings);
 	return rings && hwt_rings_unread(rings);
 }
 
-/* Do events wait, and is there room? Read without the lock. */
+/* Return true if events wait and the ring has room. Called without the lock. */
 static bool hwt_rings_can_fill(const struct hwt_rings_ctx *rings)
 {
 	return (READ_ONCE(rings->state) & HWT_RINGS_MORE) &&
@@ -157,8 +158,8 @@ static bool hwt_rings_can_fill(const struct hwt_rings_ctx *rings)
 }
 
 /*
- * Move the events that wait, as far as there is room. May be part of a wait's condition, since
- * nothing here sleeps. Return the number of events to reap.
+ * Move the events that wait, as far as the ring has room. May be part of a wait's condition, since
+ * nothing here sleeps. Return the number of events in the ring.
  */
 static u32 hwt_rings_refill(struct hwt_context *ctx)
 {
@@ -173,7 +174,7 @@ static u32 hwt_rings_refill(struct hwt_context *ctx)
 
 /* -- Operations ---------------------------------------------------------- */
 
-/* Run up to @max operations. Return their number, or -EINVAL. */
+/* Run up to @max operations. Return their number; -EINVAL if the program's tail makes no sense. */
 static int hwt_rings_submit(struct hwt_context *ctx, struct hwt_rings_ctx *rings, u32 max)
 	__must_hold(&rings->submit)
 {
@@ -181,7 +182,7 @@ static int hwt_rings_submit(struct hwt_context *ctx, struct hwt_rings_ctx *rings
 	u32 n, done, size = rings->op_size;
 	void *slot;
 
-	/* Barrier submit.tail, pairs with program.op in the program: the operations are there. */
+	/* Barrier submit.tail, pairs with program.op in the program: all n operations are seen. */
 	n = smp_load_acquire(&rings->mem->op_tail) - rings->op_head;
 	if (n > rings->op_mask + 1)
 		return -EINVAL;
@@ -201,9 +202,10 @@ static int hwt_rings_submit(struct hwt_context *ctx, struct hwt_rings_ctx *rings
 
 /* -- HWT_IOC_ENTER ------------------------------------------------------- */
 
+/* Return true if the ring has @want events, or after a stop: the refill then finds all events. */
 static bool hwt_rings_enough(struct hwt_context *ctx, u32 want)
 {
-	/* Barrier read.stopped (spare), pairs with stop.stopped in hwt_context_stop(): as there. */
+	/* Barrier read.stopped (spare), pairs with stop.stopped in hwt_context_stop(): as above. */
 	bool stopped = smp_load_acquire(&ctx->stopped);
 
 	return hwt_rings_refill(ctx) >= want || stopped;
@@ -222,7 +224,7 @@ static void hwt_sigmask_set(u64 mask, sigset_t *saved)
 	sigprocmask(SIG_SETMASK, &blocked, saved);
 }
 
-/* A signal that has ended the wait is delivered before the old mask is restored. */
+/* Restore the signal mask; after the delivery of a signal if that has interrupted the wait. */
 static void hwt_sigmask_restore(sigset_t *saved, bool interrupted)
 {
 	if (!interrupted) {
@@ -246,7 +248,7 @@ static ktime_t hwt_enter_timeout(const struct hwt_enter_args *enter)
 	return ns_to_ktime(max_t(s64, left, 0));
 }
 
-/* Wait for @enter->wait events, a stop or the timeout. Return: what ended it, a member's value. */
+/* Wait for @enter->wait events, a stop or the timeout. Return the value for @enter->result. */
 static int hwt_rings_wait(struct hwt_context *ctx, const struct hwt_enter_args *enter)
 {
 	u32 want = min(enter->wait, ctx->rings->event_mask + 1);
@@ -265,7 +267,7 @@ static int hwt_rings_wait(struct hwt_context *ctx, const struct hwt_enter_args *
 		return ret == -ETIME ? ret : -EINTR;
 	/* Barrier read.stopped (spare), pairs with stop.stopped in hwt_context_stop(): as above. */
 	stopped = smp_load_acquire(&ctx->stopped);
-	/* Without a stop, another task has taken the events. */
+	/* Fewer events without a stop: another task has reaped some of them. */
 	return stopped && hwt_rings_unread(ctx->rings) < want ? -ESHUTDOWN : 0;
 }
 
@@ -308,7 +310,7 @@ void hwt_rings_free(struct hwt_rings_ctx *rings)
 		return;
 	if (rings->mem)
 		vunmap(rings->mem);
-	/* A page that is still pinned stays until it is unpinned. */
+	/* Only a reference is dropped: a page that is still pinned stays until it is unpinned. */
 	for (i = 0; i < rings->pages_n && rings->pages[i]; i++)
 		__free_page(rings->pages[i]);
 	kvfree(rings);
@@ -362,8 +364,8 @@ static void hwt_rings_describe(const struct hwt_rings_ctx *rings, struct hwt_rin
 }
 
 /*
- * HWT_IOC_RINGS. The rings are used once they are mapped: a program that cannot map them goes on
- * without. Until then, the same call returns the same rings.
+ * HWT_IOC_RINGS. The rings become active when they are mapped, so that a program that cannot map
+ * them can go on without. Until then, the same call returns the same rings.
  */
 int hwt_rings_create(struct hwt_context *ctx, struct hwt_rings_args *args)
 {
@@ -386,7 +388,7 @@ int hwt_rings_create(struct hwt_context *ctx, struct hwt_rings_args *args)
 		     old->event_mask != rings->event_mask))) {
 		ret = -EBUSY;
 	} else if (!old) {
-		/* From now on, the times of operations are those of this clock. */
+		/* The clock must not change any more: @offset belongs to it. */
 		WRITE_ONCE(ctx->fixed, true);
 		rings->offset = hwt_context_offset(ctx);
 		ctx->made_rings = rings;
@@ -417,12 +419,12 @@ int hwt_rings_mmap(struct file *file, struct vm_area_struct *vma)
 	xa_lock(&ctx->entries);
 	/*
 	 * Barrier create.rings, pairs with look.rings in hwt_rings_ready() and hwt_rings_enter():
-	 * the rings are complete.
+	 * a task that sees the pointer sees complete rings.
 	 */
 	smp_store_release(&ctx->rings, rings);
 	hwt_rings_tell(ctx);
 	xa_unlock(&ctx->entries);
-	/* A task that waits in read() must fail now. */
+	/* Wake tasks that wait in read(): they must fail with EBUSY now. */
 	hwt_context_wake(ctx);
 	return 0;
 }

@@ -52,7 +52,7 @@ static int hwt_context_show(struct seq_file *m, void *unused)
 
 	xa_lock(&ctx->entries);
 	hwt_wheel_get_params(ctx->wheel, &params);
-	/* The wheel may be another one, and this one gone, when the lock is released. */
+	/* Copied, because HWT_IOC_SETUP may destroy this wheel once the lock is released. */
 	strscpy(wheel, params.name, sizeof(wheel));
 	clock = ctx->clock;
 	private = ctx->private;
@@ -95,7 +95,7 @@ static void hwt_context_debugfs_create(void *of)
 	struct hwt_context *ctx = of;
 	char name[24];
 
-	/* No barrier: only a number that no other context has. */
+	/* No barrier: the number must be unique, and orders nothing. */
 	ctx->number = atomic64_inc_return(&contexts);
 	snprintf(name, sizeof(name), "%llu", ctx->number);
 	ctx->debugfs = debugfs_create_dir(name, hwt_debugfs_contexts);
@@ -103,8 +103,8 @@ static void hwt_context_debugfs_create(void *of)
 }
 
 /*
- * Add a context of the calling process to debugfs. The context works without a directory, too: if
- * its user has too many of them, or creation fails.
+ * Add a context of the calling process to debugfs. If its user has too many directories there, or
+ * the creation fails, the context works without one.
  */
 void hwt_context_debugfs_add(struct hwt_context *ctx)
 {
@@ -124,7 +124,7 @@ void hwt_context_debugfs_remove(struct hwt_context *ctx)
 	hwt_user_drop_shown(ctx->user);
 }
 
-/* Create the directory of contexts in the module's, whose removal removes this one. */
+/* Create the directory of contexts in @dir, the module's. It is removed together with @dir. */
 void __init hwt_contexts_debugfs_init(struct dentry *dir)
 {
 	hwt_debugfs_contexts = debugfs_create_dir("contexts", dir);

@@ -2,8 +2,8 @@
 /*
  * Structures of which the program may know an older or a newer version than the kernel
  *
- * As copy_struct_from_user() does for a single one: what an older program does not have is zero,
- * and what a newer one has besides must be zero.
+ * The rules are those of copy_struct_from_user(), for memory that the kernel can access: members
+ * that an older program does not know are zero; members that the kernel does not know must be zero.
  */
 #ifndef _HWT_DEVICE_SIZED_H
 #define _HWT_DEVICE_SIZED_H
@@ -13,13 +13,13 @@
 #include <linux/types.h>
 
 /**
- * hwt_sized_load() - take over a program's structure
+ * hwt_sized_load() - copy a program's structure to the kernel's
  * @to:        the kernel's structure
  * @size:      its size
- * @from:      the program's, which is read once but for what the kernel does not know
- * @from_size: the size that the program knows
+ * @from:      the program's structure; the members that the kernel knows are read once
+ * @from_size: its size
  *
- * Return: 0, or -E2BIG if something is set that the kernel does not know.
+ * Return: 0, or -E2BIG if a member that the kernel does not know is not zero.
  */
 static inline int hwt_sized_load(void *to, size_t size, const void *from, size_t from_size)
 {
@@ -33,9 +33,9 @@ static inline int hwt_sized_load(void *to, size_t size, const void *from, size_t
 }
 
 /**
- * hwt_sized_store() - give a structure to a program
- * @to:      memory for the program's structure
- * @to_size: the size that the program knows
+ * hwt_sized_store() - copy a kernel's structure to a program's
+ * @to:      the program's structure
+ * @to_size: its size
  * @from:    the kernel's structure
  * @size:    its size
  */

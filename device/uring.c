@@ -4,17 +4,17 @@
  *
  * Such a timeout is an entry like any other, but has no event: it completes its command. The
  * context has keys, and the key is in the command: sqe->user_data belongs to the program's runtime.
- * A command is completed by its owner, and has exactly one at any time:
+ * A command has exactly one owner at any time, and its last owner completes it:
  *
  *   the issuing call	until the command is attached to its entry
  *   the entry		while entry->cmd is set
  *   the detaching call	from then on: the firing, a stop, a cancel; or a cancellation by io_uring,
  *			when the ring is closed or the task executes another program
  *
- * Commands are attached and detached under the lock of the context's table. A cancellation by
- * io_uring completes the command at once. All other owners hand it to the task that has submitted
- * the command, or to the worker that io_uring uses in its place: only there it is known which of
- * io_uring's locks are held. They run in any task and do not wait for that one.
+ * Commands are attached and detached under the lock of the context's table. The issuing call and a
+ * cancellation by io_uring complete a command at once: io_uring tells them which of its locks are
+ * held. A firing, a stop and a cancel may run in any task, so they hand the command to the task
+ * that has submitted it, or to io_uring's worker in its place, and do not wait for the completion.
  *
  * An outstanding command keeps the file open, so the context outlives the command.
  */
@@ -34,7 +34,7 @@
 /**
  * struct hwt_uring_pdu - the data of a command
  * @entry: the entry to which the command is attached, or NULL; protected by the table's lock
- * @res:   the result, once the command is detached; belongs to the owner
+ * @res:   the result, once the command is detached; set and read by the owner
  */
 struct hwt_uring_pdu {
 	struct hwt_entry	*entry;
@@ -83,13 +83,13 @@ void hwt_uring_end(struct hwt_entry *entry, int res)
 	cmd = entry->cmd;
 	hwt_uring_detach(entry);
 	hwt_uring_pdu(cmd)->res = res;
-	/* Lazy: a task that waits for several completions is woken by the last of them. */
+	/* Lazy: a task that waits for several completions is not woken before the last of them. */
 	io_uring_cmd_do_in_task_lazy(cmd, hwt_uring_work);
 }
 
 /*
- * Cancel a command for io_uring, which repeats the request until the command has ended. So nothing
- * needs to be done for a command that is not attached yet, or is detached already.
+ * Cancel a command because io_uring requests it. io_uring repeats the request until the command
+ * has ended, so do nothing for a command that is not attached yet, or is detached already.
  */
 static void hwt_uring_abort(struct hwt_context *ctx, struct io_uring_cmd *cmd,
 			    unsigned int issue_flags)
@@ -105,7 +105,7 @@ static void hwt_uring_abort(struct hwt_context *ctx, struct io_uring_cmd *cmd,
 	xa_unlock(&ctx->entries);
 	if (entry)
 		hwt_uring_done(cmd, -ECANCELED, issue_flags);
-	/* io_uring cancels one command after the other, possibly a million. */
+	/* io_uring may cancel a million commands in a row. */
 	cond_resched();
 }
 
@@ -115,7 +115,7 @@ static int hwt_uring_arm(struct hwt_context *ctx, struct io_uring_cmd *cmd,
 			 struct hwt_op *op, unsigned int issue_flags)
 {
 	hwt_uring_pdu(cmd)->entry = NULL;
-	/* Before the timeout is armed: from then on the command may be completed. */
+	/* Mark it before the timeout is armed, because the firing may complete the command. */
 	io_uring_cmd_mark_cancelable(cmd, issue_flags);
 	return hwt_op_schedule(ctx, op, hwt_context_offset(ctx), NULL, cmd);
 }
@@ -124,7 +124,7 @@ static int hwt_uring_arm(struct hwt_context *ctx, struct io_uring_cmd *cmd,
  * IORING_OP_URING_CMD. The program may change the submission entry at any time, so each member is
  * read once. In a request to cancel a command, the submission entry is no longer valid.
  *
- * Return -EIOCBQUEUED if the command is, or will be, completed by a call.
+ * Return -EIOCBQUEUED if hwt_uring_done() has completed the command, or will.
  */
 int hwt_uring_issue(struct io_uring_cmd *cmd, unsigned int issue_flags)
 {
@@ -167,8 +167,8 @@ int hwt_uring_issue(struct io_uring_cmd *cmd, unsigned int issue_flags)
 		return -ENOTTY;
 	}
 	/*
-	 * Completed here instead of by returning the result: a command that is marked as cancelable
-	 * must be, and io_uring would repeat one that returns -EAGAIN.
+	 * Complete the command by a call instead of returning the result. A command that is marked
+	 * as cancelable requires the call, and io_uring would repeat one that returns -EAGAIN.
 	 */
 	hwt_uring_done(cmd, min(ret, 0), issue_flags);
 	return -EIOCBQUEUED;

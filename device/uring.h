@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Timeouts that are commands of io_uring, where the kernel can cancel those
+ * Timeouts that are commands of io_uring, on kernels that can cancel such commands
  */
 #ifndef _HWT_DEVICE_URING_H
 #define _HWT_DEVICE_URING_H

@@ -6,12 +6,12 @@
  * hwt_user_key_get(). The processes that use the context later do not matter.
  *
  * Users share nothing but the CPUs: the contexts of a user are on a wheel of that user. With
- * cgroup_threads, its thread is in the cgroups of the process that opened the first of them, and
- * there is a wheel for each cgroup that a user opens contexts in: a cgroup cannot be removed while
- * a thread is in it, and this one ends with the last context opened there.
+ * cgroup_threads, a user has a wheel for each cgroup in which contexts are opened, and the wheel's
+ * thread is in the cgroups of the process that opened the first context there. A cgroup cannot be
+ * removed while a thread is in it; the wheel's thread ends with the last context opened there.
  *
  * Objects that have a limit are counted exactly. A timeout counts until its memory is freed, so a
- * program cannot create and cancel faster than the wheel's thread releases.
+ * program cannot create and cancel timeouts faster than the wheel's thread releases them.
  */
 #include <linux/atomic.h>
 #include <linux/capability.h>
@@ -37,7 +37,7 @@
 /* The default of max_user_timeouts, in multiples of max_timeouts. */
 #define HWT_USER_CONTEXTS	4
 
-/* Contexts of a user in debugfs: that memory is charged to no cgroup. */
+/* Most contexts of a user in debugfs. Their directories are charged to no memory cgroup. */
 #define HWT_SHOWN_MAX		1000
 
 unsigned int hwt_max_user_timeouts = UINT_MAX;
@@ -53,9 +53,9 @@ module_param_named(cgroup_threads, hwt_cgroup_threads, bool, 0444);
 MODULE_PARM_DESC(cgroup_threads, "Wheels' threads are in the cgroups of those who open /dev/hwt, which pay for them, and cannot be frozen then (default N)");
 
 /**
- * struct hwt_user_key - who a user is
- * @uid: the user id; INVALID_UID for all users of a namespace
- * @ns:  the user namespace, with a reference; NULL: the initial one
+ * struct hwt_user_key - the identity of a user
+ * @uid: the user id; INVALID_UID if all users of @ns count as one
+ * @ns:  the user namespace that root has created, with a reference; otherwise NULL
  */
 struct hwt_user_key {
 	kuid_t			uid;
@@ -65,14 +65,14 @@ struct hwt_user_key {
 /**
  * struct hwt_user - a user that has contexts
  * @node:     node in the table of users; protected by hwt_users_lock
- * @key:      who it is. Constant.
+ * @key:      its identity. Constant.
  * @contexts: number of contexts; protected by hwt_users_lock
- * @wheels:   number of wheels, except those of contexts that are unlimited
+ * @wheels:   number of wheels, except those that openers without a limit have created
  * @shown:    number of contexts that have a directory in debugfs
- * @timeouts: number of timeouts that have memory, if that is limited
- * @lock:     held while a wheel is created: only this user's processes that open wait
- * @homes:    the wheels that the user's contexts share; protected by hwt_users_lock. An addition
- *            also holds @lock.
+ * @timeouts: number of timeouts whose memory is not freed yet; 0 if there is no limit
+ * @lock:     held while a wheel for @homes is created, so that only opens of this user wait
+ * @homes:    the wheels that the user's contexts share; protected by hwt_users_lock. Additions
+ *            require @lock as well.
  */
 struct hwt_user {
 	struct hlist_node	node;
@@ -81,7 +81,7 @@ struct hwt_user {
 	atomic_t		wheels;
 	atomic_t		shown;
 	atomic_t		timeouts;
-	struct mutex		lock;		/* outside hwt_users_lock */
+	struct mutex		lock;		/* taken before hwt_users_lock */
 	struct list_head	homes;
 };
 
@@ -91,9 +91,10 @@ static DEFINE_SPINLOCK(hwt_users_lock);
 /* -- Users ----------------------------------------------------------------- */
 
 /*
- * Get the key of the user whose limits apply to the caller. A user namespace of an ordinary user
- * counts as its owner, and one that root has made for a container as one user, whatever ids it has:
- * otherwise each id that can be mapped would add the limits of a user.
+ * Get the key of the user whose limits apply to the caller. A user namespace that an ordinary user
+ * has created counts as that user. A namespace that root has created, for a container, counts as
+ * one user: otherwise each id that it maps would have limits of its own. Of nested namespaces the
+ * outermost counts.
  */
 static void hwt_user_key_get(struct hwt_user_key *key)
 {
@@ -161,7 +162,7 @@ struct hwt_user *hwt_user_get(void)
 	return user;
 }
 
-/* Remove a context from its user: no wheel holds a timeout of the context any more. */
+/* Remove a context, of which no wheel holds a timeout any more, from its user. */
 void hwt_user_put(struct hwt_user *user)
 {
 	spin_lock(&hwt_users_lock);
@@ -173,7 +174,7 @@ void hwt_user_put(struct hwt_user *user)
 	hwt_user_free(user);
 }
 
-/* Return the id of a user; the owner's, of all users of a namespace. */
+/* Return the id of a user; if a namespace counts as one user, that of the namespace's owner. */
 kuid_t hwt_user_uid(const struct hwt_user *user)
 {
 	return user->key.ns ? user->key.ns->owner : user->key.uid;
@@ -181,7 +182,7 @@ kuid_t hwt_user_uid(const struct hwt_user *user)
 
 /* -- Counts ---------------------------------------------------------------- */
 
-/* Increment a count that is less than @max. Return false if it is not. */
+/* Increment a count that is less than @max. Return false if the count has reached @max. */
 static bool hwt_user_count(atomic_t *count, unsigned int max)
 {
 	int old = atomic_read(count);
@@ -201,7 +202,7 @@ bool hwt_user_add_timeout(struct hwt_user *user)
 	       hwt_user_count(&user->timeouts, hwt_max_user_timeouts);
 }
 
-/* Count one timeout less. */
+/* Count one timeout of a user less. */
 void hwt_user_drop_timeout(struct hwt_user *user)
 {
 	if (hwt_max_user_timeouts)
@@ -214,16 +215,16 @@ bool hwt_user_add_shown(struct hwt_user *user)
 	return hwt_user_count(&user->shown, HWT_SHOWN_MAX);
 }
 
-/* Count one context less in debugfs. */
+/* Count one context of a user in debugfs less. */
 void hwt_user_drop_shown(struct hwt_user *user)
 {
 	atomic_dec(&user->shown);
 }
 
-/* May contexts that the caller opens have any number of wheels? */
+/* Return true if contexts that the caller opens may have any number of wheels. */
 bool hwt_user_unlimited(void)
 {
-	/* A task without the capability is the normal case, and not worth a report. */
+	/* No audit record: a task without the capability is the normal case. */
 	return !hwt_max_user_wheels ||
 	       ns_capable_noaudit(&init_user_ns, CAP_SYS_RESOURCE);
 }
@@ -231,8 +232,8 @@ bool hwt_user_unlimited(void)
 /* -- Wheels ---------------------------------------------------------------- */
 
 /*
- * Create a wheel, and count it against the user's limit unless @unlimited. With cgroup_threads, its
- * thread is in the cgroups of the caller. Return ERR_PTR(-ENOSPC) if the user is at its limit.
+ * Create a wheel, and count it against the user's limit unless @unlimited. With cgroup_threads, the
+ * wheel's thread is in the caller's cgroups. Return ERR_PTR(-ENOSPC) if the user is at its limit.
  */
 struct hwt_wheel *hwt_user_create_wheel(struct hwt_user *user, bool unlimited,
 					const struct hwt_wheel_params *params)
@@ -262,7 +263,7 @@ void hwt_user_destroy_wheel(struct hwt_user *user, bool unlimited, struct hwt_wh
 		atomic_dec(&user->wheels);
 }
 
-/* Return the number of the caller's cgroup, which is never given again; 0 if it does not matter. */
+/* Return the id of the caller's cgroup, which is never used again; 0 without cgroup_threads. */
 static u64 hwt_current_cgroup(void)
 {
 	u64 id = 0;
@@ -270,7 +271,7 @@ static u64 hwt_current_cgroup(void)
 	if (!hwt_cgroup_threads)
 		return 0;
 #ifdef CONFIG_CGROUPS
-	/* No barrier: RCU keeps the cgroup, which another task may replace meanwhile. */
+	/* No barrier: RCU keeps the cgroup, if another task moves this one out of it meanwhile. */
 	rcu_read_lock();
 	id = cgroup_id(task_dfl_cgroup(current));
 	rcu_read_unlock();
@@ -278,7 +279,7 @@ static u64 hwt_current_cgroup(void)
 	return id;
 }
 
-/* Return the home of a cgroup, with one context more; NULL if there is none yet. */
+/* Count another context of a cgroup's home. Return the home; NULL if there is none yet. */
 static struct hwt_home *hwt_home_find_get(struct hwt_user *user, u64 cgroup)
 {
 	struct hwt_home *home, *found = NULL;
@@ -319,7 +320,7 @@ static struct hwt_home *hwt_home_create(struct hwt_user *user, u64 cgroup)
 	return home;
 }
 
-/* Get the wheel for a context that the caller, whose user this is, opens; or ERR_PTR. */
+/* Get the home of a context that the caller opens as @user. Return the home or ERR_PTR. */
 struct hwt_home *hwt_home_get(struct hwt_user *user)
 {
 	u64 cgroup = hwt_current_cgroup();
@@ -335,8 +336,8 @@ struct hwt_home *hwt_home_get(struct hwt_user *user)
 }
 
 /*
- * End a context's use of its home; the last one destroys the wheel. The caller may be any task that
- * has the last descriptor, so it does not wait for a task that creates a wheel.
+ * End a context's use of its home; the last one destroys the wheel. Any task may close the last
+ * descriptor, so user->lock is not taken: the task would wait while another one creates a wheel.
  */
 void hwt_home_put(struct hwt_user *user, struct hwt_home *home)
 {

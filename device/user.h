@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Users: their limits, for all contexts together, and the wheels that these share
+ * Users: the limits for all contexts of a user together, and the wheels that these contexts share
  */
 #ifndef _HWT_DEVICE_USER_H
 #define _HWT_DEVICE_USER_H
@@ -14,9 +14,9 @@ struct hwt_wheel;
 struct hwt_wheel_params;
 
 /**
- * struct hwt_home - a wheel that the contexts of a user share, which were opened in one cgroup
+ * struct hwt_home - the wheel that a user's contexts share; with cgroup_threads, those of a cgroup
  * @node:      node in the user's list
- * @cgroup:    number of the cgroup, in the unified hierarchy; 0 without cgroup_threads. Constant.
+ * @cgroup:    id of the cgroup, in the unified hierarchy; 0 without cgroup_threads. Constant.
  * @contexts:  number of open contexts; protected by hwt_users_lock
  * @unlimited: the wheel does not count against the user's limit. Constant.
  * @wheel:     the wheel. Constant.
