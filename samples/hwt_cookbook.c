@@ -155,7 +155,7 @@ static void cook_requests_end(void)
 {
 	u64 n = hwt_group_shutdown_sync(&cook_requests);
 
-	/* One that ended by itself just now is skipped: let its release return. */
+	/* The group skips a member that is being freed: wait for its release. */
 	hwt_wheel_flush(cook_wheel);
 	pr_info("%llu of %u requests were pending\n", n, requests);
 }

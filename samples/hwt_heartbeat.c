@@ -132,7 +132,7 @@ static const struct hwt_timeout_ops beat_summary_ops = { .expire = beat_summary_
 static struct hwt_timeout beat_summary =
 	HWT_TIMEOUT_INIT(beat_summary, &beat_summary_ops);
 
-/* A throttle: the first event schedules it, those that follow find it so. */
+/* A throttle: the first event schedules it, later events leave it as it is. */
 static void beat_event(void)
 {
 	hwt_schedule_earlier(&beat_summary, NSEC_PER_SEC);
