@@ -95,22 +95,6 @@ __u64 clock_ns(clockid_t clock);
  */
 char *name_escape(char *buffer, size_t size, const char *name);
 
-enum json_type { JSON_STRING, JSON_NUMBER, JSON_BOOL, JSON_NULL };
-
-struct json_field {
-	const char	*key;
-	enum json_type	type;
-	const char	*string;
-	__u64		number;		/* of a bool: 0 or 1 */
-};
-
-/*
- * Take apart a line that holds one object of strings, whole numbers, booleans and nulls.
- * The fields point into the line, which is changed.
- *
- * Return: how many fields there are; -1: that is not what it is, or there are more.
- */
-int json_parse(char *line, struct json_field *fields, int max);
 void json_put_string(FILE *to, const char *string);
 /* A time, which may be HWT_NEVER: null */
 void json_put_time(FILE *to, const char *key, __u64 ns);

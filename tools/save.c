@@ -8,6 +8,7 @@
 #include "hwtctl.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <json-c/json.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,6 @@
 #include <unistd.h>
 
 #define SAVE_VERSION	1
-#define FIELDS_MAX	16
 
 /* -- list ---------------------------------------------------------------- */
 
@@ -286,70 +286,91 @@ static void __attribute__((noreturn)) bad_save(const struct save *save, const ch
 	fail(0, "%s: %s", save->path, why);
 }
 
+/* A line of a save */
 struct object {
 	const struct save	*save;
-	struct json_field	fields[FIELDS_MAX];
-	int			count;
+	struct json_object	*json;
 };
 
-static const struct json_field *object_field(const struct object *object, const char *key)
+static bool object_has(const struct object *object, const char *key)
 {
-	int i;
-
-	for (i = 0; i < object->count; i++)
-		if (!strcmp(object->fields[i].key, key))
-			return &object->fields[i];
-	return NULL;
+	return json_object_object_get_ex(object->json, key, NULL);
 }
 
-static const struct json_field *object_get(const struct object *object, const char *key,
-					   enum json_type type)
+static struct json_object *object_get(const struct object *object, const char *key,
+				      enum json_type type)
 {
-	const struct json_field *field = object_field(object, key);
+	struct json_object *value;
 	char why[64];
 
-	if (!field || field->type != type) {
+	if (!json_object_object_get_ex(object->json, key, &value) ||
+	    !json_object_is_type(value, type)) {
 		snprintf(why, sizeof(why), "\"%s\" is missing or has another type",
 			 key);
 		bad_save(object->save, why);
 	}
-	return field;
+	return value;
 }
 
 static __u64 object_number(const struct object *object, const char *key, __u64 max)
 {
-	const struct json_field *field = object_get(object, key, JSON_NUMBER);
+	struct json_object *value = object_get(object, key, json_type_int);
 	char why[64];
 
-	if (field->number > max) {
+	if (json_object_get_int64(value) < 0 || json_object_get_uint64(value) > max) {
 		snprintf(why, sizeof(why), "\"%s\" is out of range", key);
 		bad_save(object->save, why);
 	}
-	return field->number;
+	return json_object_get_uint64(value);
 }
 
 static bool object_bool(const struct object *object, const char *key)
 {
-	return object_get(object, key, JSON_BOOL)->number;
+	return json_object_get_boolean(object_get(object, key, json_type_boolean));
+}
+
+static const char *object_string(const struct object *object, const char *key)
+{
+	return json_object_get_string(object_get(object, key, json_type_string));
 }
 
 /* null: never */
 static __u64 object_time(const struct object *object, const char *key)
 {
-	const struct json_field *field = object_field(object, key);
+	struct json_object *value;
 
-	if (field && field->type == JSON_NULL)
+	if (json_object_object_get_ex(object->json, key, &value) && !value)
 		return HWT_NEVER;
 	return object_number(object, key, HWT_NEVER);
 }
 
-/* Return: there was a line. */
+/* Parse a line that holds one object. Return: NULL if it does not. */
+static struct json_object *object_parse(const char *line, size_t length)
+{
+	struct json_tokener *tokener = json_tokener_new();
+	struct json_object *json;
+
+	if (!tokener)
+		fail(ENOMEM, "JSON");
+	json_tokener_set_flags(tokener, JSON_TOKENER_STRICT | JSON_TOKENER_VALIDATE_UTF8);
+	json = json_tokener_parse_ex(tokener, line, length);
+	if (json && !json_object_is_type(json, json_type_object)) {
+		json_object_put(json);
+		json = NULL;
+	}
+	json_tokener_free(tokener);
+	return json;
+}
+
+/* Read the next line, in place of the previous one. Return: whether there was one. */
 static bool object_read(FILE *file, struct save *save, struct object *object)
 {
 	static char *line;
 	static size_t room;
 	ssize_t length = getline(&line, &room, file);
 
+	json_object_put(object->json);
+	object->json = NULL;
 	if (length < 0) {
 		if (ferror(file))
 			fail(errno, "%s", save->path);
@@ -357,36 +378,33 @@ static bool object_read(FILE *file, struct save *save, struct object *object)
 	}
 	save->line++;
 	object->save = save;
-	object->count = strlen(line) == (size_t)length ?
-			json_parse(line, object->fields, FIELDS_MAX) : -1;
-	if (object->count < 0)
+	if (strlen(line) == (size_t)length)
+		object->json = object_parse(line, length);
+	if (!object->json)
 		bad_save(save, "this is not a line of a save");
 	return true;
 }
 
-static void save_head(FILE *file, struct save *save)
+static void save_head(FILE *file, struct save *save, struct object *object)
 {
-	struct object object;
-
-	if (!object_read(file, save, &object) || !object_field(&object, "hwt_save"))
+	if (!object_read(file, save, object) || !object_has(object, "hwt_save"))
 		bad_save(save, "this is not a save");
-	if (object_number(&object, "hwt_save", HWT_NEVER) != SAVE_VERSION)
+	if (object_number(object, "hwt_save", HWT_NEVER) != SAVE_VERSION)
 		bad_save(save, "the save has another version");
-	if (!clock_parse(object_get(&object, "clock", JSON_STRING)->string, &save->clock))
+	if (!clock_parse(object_string(object, "clock"), &save->clock))
 		bad_save(save, "\"clock\" is unknown");
-	save->private = object_bool(&object, "private");
-	save->keys = object_field(&object, "keys") && object_bool(&object, "keys");
-	save->tick_ns = object_number(&object, "tick_ns", HWT_NEVER);
-	save->ticks_per_wheel = object_number(&object, "ticks_per_wheel", UINT_MAX);
-	save->levels = object_number(&object, "levels", UINT_MAX);
-	save->count = object_number(&object, "count", INT_MAX);
+	save->private = object_bool(object, "private");
+	save->keys = object_has(object, "keys") && object_bool(object, "keys");
+	save->tick_ns = object_number(object, "tick_ns", HWT_NEVER);
+	save->ticks_per_wheel = object_number(object, "ticks_per_wheel", UINT_MAX);
+	save->levels = object_number(object, "levels", UINT_MAX);
+	save->count = object_number(object, "count", INT_MAX);
 }
 
 static void save_entry(const struct object *object, struct saved *saved)
 {
 	struct hwt_list_entry *entry = &saved->entry;
-	const char *mode = object_get(object, "mode", JSON_STRING)->string;
-	const struct json_field *name = object_field(object, "name");
+	const char *mode = object_string(object, "mode");
 	bool one_shot;
 
 	memset(saved, 0, sizeof(*saved));
@@ -402,9 +420,9 @@ static void save_entry(const struct object *object, struct saved *saved)
 	one_shot = entry->mode == HWT_MODE_ONE_SHOT;
 	if (one_shot != !entry->period_ns)
 		bad_save(object->save, "\"period_ns\" does not fit \"mode\"");
-	if (!name)
+	if (!object_has(object, "name"))
 		return;
-	saved->name = strdup(object_get(object, "name", JSON_STRING)->string);
+	saved->name = strdup(object_string(object, "name"));
 	if (!saved->name)
 		fail(ENOMEM, "%s", object->save->path);
 }
@@ -412,7 +430,7 @@ static void save_entry(const struct object *object, struct saved *saved)
 static void save_read(const char *path, struct save *save)
 {
 	FILE *file = stdin;
-	struct object object;
+	struct object object = {};
 	size_t room = 0, i = 0;
 
 	save->path = "standard input";
@@ -422,7 +440,7 @@ static void save_read(const char *path, struct save *save)
 		if (!file)
 			fail(errno, "%s", path);
 	}
-	save_head(file, save);
+	save_head(file, save, &object);
 	while (object_read(file, save, &object)) {
 		if (i == save->count)
 			bad_save(save, "there are more timeouts than the first line says");

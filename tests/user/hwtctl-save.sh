@@ -231,10 +231,14 @@ no clock|/tmp/bad:1: "clock" is missing or has another type|{"hwt_save":1}
 an unknown clock|/tmp/bad:1: "clock" is unknown|{"hwt_save":1,"clock":"tai"}
 no end|/tmp/bad: there are fewer timeouts than the first line says|$head
 more|/tmp/bad:3: there are more timeouts than the first line says|$head;$good;$good
+two objects|/tmp/bad:2: this is not a line of a save|$head;$good$good
+a list|/tmp/bad:2: this is not a line of a save|$head;[1]
 cut off|/tmp/bad:2: this is not a line of a save|$head;{"data":1,"mode":"one-sh
 no mode|/tmp/bad:2: "mode" is missing or has another type|$head;{"data":1}
 an unknown mode|/tmp/bad:2: "mode" is unknown|$head;{"mode":"often"}
 a number that is a string|/tmp/bad:2: "data" is missing or has another type|$head;{"mode":"one-shot","data":"1"}
+a negative number|/tmp/bad:2: "data" is out of range|$head;{"mode":"one-shot","data":-1}
+a fraction|/tmp/bad:2: "data" is missing or has another type|$head;{"mode":"one-shot","data":1.5}
 no period|/tmp/bad:2: "period_ns" does not fit "mode"|$head;{"mode":"fixed-rate","data":1,$times,"period_ns":0}
 a period of none|/tmp/bad:2: "period_ns" does not fit "mode"|$head;{"mode":"one-shot","data":1,$times,"period_ns":1}
 no name|/tmp/bad:2: 'a b': a name consists of letters, digits, _ - . :|$head;{"name":"a b","mode":"one-shot","data":1,$times,"period_ns":0}

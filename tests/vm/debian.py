@@ -16,7 +16,7 @@ ROOTS = {
     "trace": "bpftrace,trace-cmd,linux-perf,kmod,less,man-db,procps",
     # The dependencies of hwt's packages, a compiler for a program that uses libhwt, and the
     # programs that an installation by hand takes.
-    "packages": "dkms,linux-headers-amd64,udev,adduser,kmod,gcc,libc6-dev,make,pkgconf,sudo,"
+    "packages": "dkms,linux-headers-amd64,udev,adduser,kmod,gcc,libc6-dev,libjson-c-dev,make,pkgconf,sudo,"
                 "openssl,systemd,python3,busybox-static",
 }
 

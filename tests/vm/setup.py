@@ -21,7 +21,7 @@ import kernels
 SOURCE = "linux-source-6.1"
 
 # A guest: an emulator, and programs that build the modules and the initramfs.
-GUEST = ("gcc", "libc6-dev", "make", "python3", "xz-utils", "kmod", "cpio", "busybox-static",
+GUEST = ("gcc", "libc6-dev", "make", "libjson-c-dev", "python3", "xz-utils", "kmod", "cpio", "busybox-static",
          *emulator.PACKAGES)
 # The test programs of the guest: 32-bit ones, io_uring, libev, libuv.
 PROGRAMS = (SOURCE, "gcc-multilib", "liburing-dev", "libev-dev", "libuv1-dev")
@@ -152,7 +152,7 @@ def here():
     """Modules and programs for the running kernel; no emulator."""
     release = os.uname().release
     headers = [] if Path(f"/lib/modules/{release}/build").exists() else [f"linux-headers-{release}"]
-    get(("gcc", "libc6-dev", "make", "kmod", *PROGRAMS, *headers))
+    get(("gcc", "libc6-dev", "make", "libjson-c-dev", "kmod", *PROGRAMS, *headers))
 
 
 WHAT = {function.__name__.replace("_", "-"): function

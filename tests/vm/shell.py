@@ -70,7 +70,7 @@ def fill(own, ask, kernel, programs, modules):
     """Fill /hwt/shell of the guest: hwt as installed, the samples, the user's files, and variables for shell.sh."""
     with build.locked(host.BUILD / "user.lock"):
         for what, directory, *words in (
-                ("hwtctl, libhwt and manual pages", ".", f"KDIR={kernel.kdir}", "install-tools", "install-lib", "install-man"),
+                ("hwtctl, libhwt and manual pages", ".", f"KDIR={kernel.kdir}", "STATIC=1", "install-tools", "install-lib", "install-man"),
                 ("samples", "tests/user", f"OUT={host.BUILD}/user", "install-samples")):
             host.logged(OUT / "install.log", f"building {what}",
                         ["make", "-C", host.TOP / directory, f"DESTDIR={own}/root", *words])
