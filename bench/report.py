@@ -319,7 +319,7 @@ part is in all figures, except that by the wall clock arm and cancel in the kern
 last call."""),
     "smp": ("Several CPUs in the kernel", several_cpus, """\
 ns per operation. In an emulator the figures show only that it works."""),
-    "count": ("What does not depend on the clock", counts, """\
+    "count": ("Instructions and cache lines", counts, """\
 Each hot path: medians. collect and expire, which the engine does for all timeouts together:
 averages, which depend on their number. own_lines: of the cache lines, those of the timeout and
 its neighbours, which are cold with many timeouts. last: of the last release."""),
