@@ -237,7 +237,7 @@ def count(kernel, name, tests, quick):
     # The modules were built in a tree of links, the sources are in none.
     # Of tracepoints all but the fields is the kernel's macros.
     host.logged(OUT / f"{name}.log", "reading the counts", [
-        "gcovr", "--root", tree, "--filter", host.TOP / "hwt", "--exclude", host.TOP / "hwt_trace",
+        "gcovr", "--root", tree, "--filter", f"{host.TOP}/(hwt|core/|device/)", "--exclude", host.TOP / "core/trace",
         "--json", OUT / f"{name}.json", tree])
     return good
 
