@@ -15,12 +15,12 @@ import hwt.aio
 class Server:
     """The server's timers, and how its connections have ended."""
 
-    def __init__(self, timers, idle):
+    def __init__(self, timers: hwt.aio.HwtTimers, idle: float) -> None:
         self.timers = timers
         self.idle = idle            # seconds
         self.silent = self.gone = 0
 
-    async def serve(self, reader, writer):
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Echo what a client sends, until it closes or is silent."""
         try:
             async with self.timers.timeout(self.idle) as timer:
@@ -37,7 +37,7 @@ class Server:
             writer.close()
 
 
-async def main():
+async def main() -> None:
     """Serve until SIGINT or SIGTERM."""
     parser = argparse.ArgumentParser(description="Echo, and close connections after a silence.")
     parser.add_argument("--port", type=int, default=7777, help="0: any (default 7777)")

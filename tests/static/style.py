@@ -131,6 +131,13 @@ def python():
     yield from problems("pyflakes3", *scripts)
 
 
+@check()
+def python_types():
+    """The type hints of the package for Python and of its samples are complete."""
+    yield from problems("mypy", "--strict", "--no-error-summary", "--cache-dir", checks.OUT / "mypy",
+                        "python/hwt", *files("samples/*.py"))
+
+
 @check(quick=True)
 def directives():
     """The tests' directives are understood."""

@@ -27,9 +27,9 @@ GUEST = ("gcc", "libc6-dev", "make", "libjson-c-dev", "python3", "xz-utils", "km
 PROGRAMS = (SOURCE, "gcc-multilib", "liburing-dev", "libev-dev", "libuv1-dev")
 # The quick static checks: the kernel's own tools, sparse, shell and Python.
 STATIC = (SOURCE, "perl", "sparse", "shellcheck", "pyflakes3")
-# All static checks: other readers of C, manual pages, figures, planted faults, instructions, shells.
+# All static checks: other readers of C, type hints, manual pages, figures, planted faults, instructions, shells.
 STATIC_ALL = ("cppcheck", "clang-14", "clang-tidy", "man-db", "graphviz", "fonts-dejavu-core",
-              "patch", "valgrind", "fish", "zsh")
+              "mypy", "patch", "valgrind", "fish", "zsh")
 # All unit tests: 32 bits, the fuzzer, C++, a program that uses pkg-config.
 UNIT_ALL = (SOURCE, "gcc", "libc6-dev", "make", "gcc-multilib", "clang-14", "libclang-rt-14-dev",
             "g++", "pkgconf")
