@@ -607,7 +607,7 @@ static int hwt_cpu_online(unsigned int cpu)
 	mutex_lock(&hwt_wheels_lock);
 	list_for_each_entry(wheel, &hwt_wheels, entry)
 		if (wheel->pinned && cpumask_test_cpu(cpu, wheel->affinity))
-			hwt_threads_pin(wheel);
+			hwt_threads_pin(wheel, false);
 	mutex_unlock(&hwt_wheels_lock);
 	return 0;
 }

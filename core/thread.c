@@ -68,13 +68,20 @@ bool hwt_thread_off_affinity(const struct hwt_wheel *wheel)
 	       cpumask_intersects(wheel->affinity, cpu_online_mask);
 }
 
-/* Pin all threads that were not pinned during CPU hotplug. Called by the engine. */
+/*
+ * Pin all threads of a wheel: those that were not pinned during CPU hotplug, whatever CPUs the
+ * kernel gave them, and those whose affinity was reset. Called by the engine.
+ */
 static void hwt_engine_pin(struct hwt_wheel *wheel)
 {
+	bool always = READ_ONCE(wheel->repin_needed);
+
 	if (!cpus_read_trylock())
 		return;
-	WRITE_ONCE(wheel->repin_needed, false);
-	hwt_threads_pin(wheel);
+	/* A flag that is set only now is left for the next call. */
+	if (always)
+		WRITE_ONCE(wheel->repin_needed, false);
+	hwt_threads_pin(wheel, always);
 	cpus_read_unlock();
 }
 
@@ -338,23 +345,23 @@ void hwt_threads_free(struct hwt_wheel *wheel)
 	hwt_workers_free(wheel, wheel->workers);
 }
 
-static void hwt_thread_repin(struct hwt_wheel *wheel, struct task_struct *task)
+static void hwt_thread_repin(struct hwt_wheel *wheel, struct task_struct *task, bool always)
 {
-	if (hwt_thread_affinity_lost(wheel, task))
+	if (always || hwt_thread_affinity_lost(wheel, task))
 		set_cpus_allowed_ptr(task, wheel->affinity);
 }
 
 /*
- * Pin the threads of a pinned wheel again, if the kernel has reset their affinity. Called when one
- * of the wheel's CPUs has come online, or with CPU hotplug locked out.
+ * Pin the threads of a pinned wheel again, if the kernel has reset their affinity, or @always.
+ * Called when one of the wheel's CPUs has come online, or with CPU hotplug locked out.
  */
-void hwt_threads_pin(struct hwt_wheel *wheel)
+void hwt_threads_pin(struct hwt_wheel *wheel, bool always)
 {
 	unsigned int n;
 
-	hwt_thread_repin(wheel, wheel->thread);
+	hwt_thread_repin(wheel, wheel->thread, always);
 	for (n = 0; n < wheel->workers; n++)
-		hwt_thread_repin(wheel, wheel->worker[n].runner.task);
+		hwt_thread_repin(wheel, wheel->worker[n].runner.task, always);
 }
 
 /* -- Cgroups --------------------------------------------------------------- */

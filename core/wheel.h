@@ -229,8 +229,8 @@ struct hwt_wheel {
 	bool			pinned;
 	bool			own_cpus;	/* @affinity is the client's choice */
 	/* A thread of a pinned wheel could not pin itself. Set by such a thread, cleared by the
-	 * engine before it looks at the affinity of all threads. No lock is needed: a thread sets
-	 * this after it has lost its affinity, so the engine finds the loss, or the flag stays set.
+	 * engine before it pins all threads. No lock is needed: if a thread sets this after the
+	 * engine has cleared it, the engine pins all threads once more.
 	 */
 	bool			repin_needed;
 	/* The threads of a freezable wheel are to end. Set by a stop before it wakes them. */

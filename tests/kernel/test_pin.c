@@ -477,10 +477,14 @@ static int victim_goes(unsigned int cpu)
 }
 
 static unsigned int fired_on;
+static bool confine;
 
 static void made_expire(struct hwt_timeout *timeout)
 {
 	WRITE_ONCE(fired_on, raw_smp_processor_id());
+	/* With nohz_full=, kernel threads begin like this: without some CPU that is online. */
+	if (READ_ONCE(confine))
+		set_cpus_allowed_ptr(current, cpumask_of(0));
 	/* As who has to wait with a spin lock held on PREEMPT_RT: the scheduler warns of a
 	 * thread that is where it may not be.
 	 */
@@ -516,8 +520,10 @@ static int make_then(void *arg)
 	maker->wheel = hwt_wheel_create(&maker->params);
 	if (!IS_ERR(maker->wheel)) {
 		kt_init(&maker->kt, maker->wheel, &made_ops);
+		WRITE_ONCE(confine, true);
 		for (i = 0, fired = true; i < 10; i++)
 			fired &= fires(&maker->kt);
+		WRITE_ONCE(confine, false);
 	}
 	complete(&made);
 	return kt_thread_end(fired);
