@@ -50,6 +50,14 @@ void hwt_lock_break(struct hwt_wheel *wheel)
 	spin_lock(&wheel->lock);
 }
 
+/* The same for a runner, whose next call is not charged for the time of this. */
+void hwt_runner_break(struct hwt_wheel *wheel, struct hwt_runner *runner)
+	__must_hold(&wheel->lock)
+{
+	hwt_lock_break(wheel);
+	runner->stamp = 0;
+}
+
 /* -- Collecting ---------------------------------------------------------- */
 
 /*
@@ -628,10 +636,8 @@ static unsigned int hwt_engine_fire(struct hwt_wheel *wheel, unsigned int max)
 	while (n < max && !list_empty(due) && !hwt_engine_halted(wheel)) {
 		hwt_fire(wheel, &wheel->engine, hwt_engine_pick(wheel, n & 1));
 		/* Timeouts that were cancelled or pushed back do not drop the lock. */
-		if (++n % HWT_STEP == 0) {
-			hwt_lock_break(wheel);
-			wheel->engine.stamp = 0;
-		}
+		if (++n % HWT_STEP == 0)
+			hwt_runner_break(wheel, &wheel->engine);
 	}
 	return n;
 }
@@ -723,7 +729,7 @@ static void hwt_engine_end_holds(struct hwt_wheel *wheel, unsigned int max)
 		hwt_end_hold(wheel, &wheel->engine,
 			     list_first_entry(&wheel->ended, struct hwt_timeout, link));
 		if (n % HWT_STEP == 0)
-			hwt_lock_break(wheel);
+			hwt_runner_break(wheel, &wheel->engine);
 	}
 }
 

@@ -9,6 +9,7 @@
 
 /* With the wheel's lock, which all but hwt_engine_tick() and hwt_clock_moved() may drop. */
 void hwt_lock_break(struct hwt_wheel *wheel);
+void hwt_runner_break(struct hwt_wheel *wheel, struct hwt_runner *runner);
 unsigned int hwt_collect(struct hwt_wheel *wheel, unsigned int max);
 void hwt_collect_submitted(struct hwt_wheel *wheel);
 void hwt_collect_until(struct hwt_wheel *wheel, unsigned int cpu,

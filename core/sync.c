@@ -565,10 +565,8 @@ static long hwt_drain(struct hwt_wheel *wheel, struct hwt_runner *runner,
 		while (!list_empty(&wheel->ended)) {
 			hwt_end_hold(wheel, runner,
 				     list_first_entry(&wheel->ended, struct hwt_timeout, link));
-			if (++step % HWT_STEP == 0) {
-				hwt_lock_break(wheel);
-				runner->stamp = 0;
-			}
+			if (++step % HWT_STEP == 0)
+				hwt_runner_break(wheel, runner);
 		}
 		flushed = hwt_buckets_flush(&wheel->buckets, HWT_STEP);
 		if (flushed && list_empty(due))
@@ -577,9 +575,9 @@ static long hwt_drain(struct hwt_wheel *wheel, struct hwt_runner *runner,
 			timeout = list_first_entry(due, struct hwt_timeout, link);
 			n += hwt_hand_back(wheel, runner, timeout, fn, arg);
 			if (++step % HWT_STEP == 0)
-				hwt_lock_break(wheel);
+				hwt_runner_break(wheel, runner);
 		}
-		hwt_lock_break(wheel);
+		hwt_runner_break(wheel, runner);
 	}
 }
 

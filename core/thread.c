@@ -229,8 +229,7 @@ static int hwt_worker_thread(void *arg)
 			hwt_worker_wait(wheel, worker);
 		} else if (++n % HWT_STEP == 0) {
 			/* A timeout that was cancelled or pushed back does not drop the lock. */
-			hwt_lock_break(wheel);
-			worker->runner.stamp = 0;
+			hwt_runner_break(wheel, &worker->runner);
 		}
 	}
 	spin_unlock(&wheel->lock);
