@@ -92,8 +92,8 @@ bool __hwt_debug_init(const struct hwt_timeout *timeout)
 /* -- Withdrawal of timeouts ------------------------------------------------- */
 
 /*
- * Remove a timeout from the lists and shut it down, without calling its client. A callback that is
- * executing goes on.
+ * Remove a timeout from the lists and shut it down, without calling its client. If a callback is
+ * executing, or the timeout stays on its submission list, the end of the hold does call the client.
  */
 static void hwt_debug_withdraw(struct hwt_wheel *wheel, struct hwt_timeout *timeout)
 	__must_hold(&wheel->lock)
