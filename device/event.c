@@ -209,8 +209,11 @@ ssize_t hwt_read_iter(struct kiocb *iocb, struct iov_iter *to)
 		 */
 		stopped = smp_load_acquire(&ctx->stopped);
 		ret = hwt_events_read(ctx, to);
-		if (ret || stopped)
+		if (ret)
 			return ret;
+		/* No events are left after a stop, or they belong to rings just mapped. */
+		if (stopped)
+			return READ_ONCE(ctx->rings) ? -EBUSY : 0;
 		if ((file->f_flags & O_NONBLOCK) || (iocb->ki_flags & IOCB_NOWAIT))
 			return -EAGAIN;
 		ret = wait_event_interruptible(ctx->wait, hwt_context_readable(ctx));

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Calls on one context that race: HWT_IOC_SETUP with a schedule and with debugfs, HWT_IOC_ENTER
+ * with another task that takes the events, read() with the mapping of rings.
+ *
+ * hwt-test: timeout 120
+ */
+#include "kselftest_harness.h"
+#include <dirent.h>
+#include <pthread.h>
+
+#include "fixtures.h"
+
+#define CONTEXTS	"/sys/kernel/debug/hwt/contexts"
+
+struct task {
+	pthread_t thread;
+	pthread_barrier_t start;
+	struct ring *ring;
+	int fd;
+	long ret;
+	bool end;
+};
+
+static bool task_start(struct task *task, void *(*run)(void *))
+{
+	return !pthread_barrier_init(&task->start, NULL, 2) &&
+	       !pthread_create(&task->thread, NULL, run, task);
+}
+
+static long task_end(struct task *task)
+{
+	__atomic_store_n(&task->end, true, __ATOMIC_RELAXED);
+	pthread_join(task->thread, NULL);
+	pthread_barrier_destroy(&task->start);
+	return task->ret;
+}
+
+/* Only the task writes it. */
+static void task_count(struct task *task, long more)
+{
+	__atomic_store_n(&task->ret, task->ret + more, __ATOMIC_RELAXED);
+}
+
+static long task_counted(const struct task *task)
+{
+	return __atomic_load_n(&task->ret, __ATOMIC_RELAXED);
+}
+
+static bool task_ends(const struct task *task)
+{
+	return __atomic_load_n(&task->end, __ATOMIC_RELAXED);
+}
+
+/* -- SETUP --------------------------------------------------------------- */
+
+static void *add_run(void *arg)
+{
+	struct task *task = arg;
+
+	pthread_barrier_wait(&task->start);
+	task->ret = hwt_add(task->fd, 0, 0, 77, NULL);
+	return NULL;
+}
+
+/* The timeout is on the wheel that the context has afterwards, and no wheel goes under it. */
+TEST(setup_races_with_schedule)
+{
+	int rounds = quick() ? 100 : 400, i, ret, private = 0;
+	struct hwt_event event;
+	struct task task = {};
+
+	for (i = 0; i < rounds; i++) {
+		task.fd = hwt_open(O_NONBLOCK);
+		ASSERT_LE(0, task.fd);
+		ASSERT_TRUE(task_start(&task, add_run));
+		pthread_barrier_wait(&task.start);
+		ret = hwt_setup(task.fd, CLOCK_MONOTONIC);
+		ASSERT_EQ(0, task_end(&task));
+		ASSERT_TRUE(!ret || ret == -EBUSY);
+		private += !ret;
+		ASSERT_EQ(1, hwt_next(task.fd, &event));
+		ASSERT_EQ(77ULL, event.user_data);
+		/* It is the context's only one: nothing is counted twice, or left. */
+		ASSERT_TRUE(stats_are(task.fd, .scheduled = 1, .expired = 1, .read = 1));
+		ASSERT_EQ(0, close(task.fd));
+	}
+	printf("# %d of %d became private\n", private, rounds);
+}
+
+/* Return the number of contexts with a wheel. */
+static long read_contexts(void)
+{
+	DIR *dir = opendir(CONTEXTS);
+	struct dirent *entry;
+	char path[300], line[200];
+	long lines = 0;
+	FILE *file;
+
+	while (dir && (entry = readdir(dir))) {
+		snprintf(path, sizeof(path), CONTEXTS "/%s/stats", entry->d_name);
+		file = fopen(path, "r");
+		while (file && fgets(line, sizeof(line), file))
+			lines += !strncmp(line, "wheel hwt_", strlen("wheel hwt_"));
+		if (file)
+			fclose(file);
+	}
+	if (dir)
+		closedir(dir);
+	return lines;
+}
+
+static void *debugfs_run(void *arg)
+{
+	struct task *task = arg;
+
+	while (!task_ends(task))
+		task_count(task, read_contexts());
+	return NULL;
+}
+
+/*
+ * The wheel that the contexts of a user share ends with SETUP, which takes the last of them off
+ * it. A reader of debugfs sees this wheel or the private one.
+ */
+TEST(setup_races_with_debugfs)
+{
+	int rounds = quick() ? 100 : 1000, i, fd;
+	struct task task = {};
+
+	if (access(CONTEXTS, R_OK))
+		SKIP(return, "no debugfs");
+	ASSERT_TRUE(task_start(&task, debugfs_run));
+	for (i = 0; i < rounds; i++) {
+		fd = hwt_open(O_NONBLOCK);
+		ASSERT_LE(0, fd);
+		ASSERT_EQ(0, hwt_setup(fd, CLOCK_MONOTONIC));
+		ASSERT_EQ(0, close(fd));
+	}
+	fd = hwt_open(O_NONBLOCK);
+	EXPECT_TRUE(until(task_counted(&task) > 0));
+	task_end(&task);
+	EXPECT_EQ(0, close(fd));
+}
+
+/* -- ENTER --------------------------------------------------------------- */
+
+static void *pop_run(void *arg)
+{
+	struct task *task = arg;
+	struct hwt_event event;
+
+	while (!task_ends(task))
+		task_count(task, ring_pop(task->ring, &event));
+	return NULL;
+}
+
+/* Another task may take the event before the waiter looks. The waiter is not told of a stop. */
+TEST_F(rings, enter_races_with_taker)
+{
+	int rounds = quick() ? 500 : 5000, i;
+	struct task task = { .ring = &self->ring };
+
+	ASSERT_TRUE(task_start(&task, pop_run));
+	for (i = 0; i < rounds; i++) {
+		struct hwt_enter_args args = {
+			.size = sizeof(args),
+			.wait = 1,
+			.timeout_ns = 20 * MSEC,
+		};
+
+		ASSERT_EQ(0, hwt_add(self->fd, 0, 0, i, NULL));
+		ASSERT_EQ(0, hwt_call(self->fd, HWT_IOC_ENTER, &args));
+		ASSERT_TRUE(!args.result || args.result == -ETIME);
+	}
+	EXPECT_TRUE(until(!ring_enter(&self->ring, 0, 0, 0) && task_counted(&task) == rounds));
+	EXPECT_EQ(rounds, task_end(&task));
+}
+
+static void *read_run(void *arg)
+{
+	struct task *task = arg;
+	struct hwt_event event;
+
+	pthread_barrier_wait(&task->start);
+	task->ret = hwt_read(task->fd, &event, 1);
+	return NULL;
+}
+
+/* After a stop, a reader gets the event, or EBUSY if the rings were first: no end of the file. */
+TEST(read_races_with_rings)
+{
+	int rounds = quick() ? 100 : 1000, i, ret, busy = 0;
+	struct hwt_rings_args args;
+	struct task task = {};
+	struct ring ring;
+
+	for (i = 0; i < rounds; i++) {
+		task.fd = hwt_open(O_NONBLOCK);
+		ASSERT_LE(0, task.fd);
+		ASSERT_EQ(0, hwt_rings(task.fd, 0, ENTRIES, ENTRIES, &args));
+		ASSERT_EQ(0, hwt_add(task.fd, 0, HOUR, i, NULL));
+		ASSERT_EQ(1, hwt_stop(task.fd));
+		ASSERT_TRUE(task_start(&task, read_run));
+		pthread_barrier_wait(&task.start);
+		ASSERT_EQ(0, ring_map(&ring, task.fd, &args));
+		ret = task_end(&task);
+		ASSERT_TRUE(ret == 1 || ret == -EBUSY);
+		busy += ret == -EBUSY;
+		ring_unmap(&ring);
+		ASSERT_EQ(0, close(task.fd));
+	}
+	printf("# %d of %d readers found rings\n", busy, rounds);
+}
+
+TEST_HARNESS_MAIN
