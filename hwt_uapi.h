@@ -442,7 +442,6 @@ struct hwt_list_entry {
  * a reboot: with the remaining time as a delay, or, on CLOCK_REALTIME, with the deadline.
  *
  *	EINVAL	count is 0, or entry_size is too small or too large
- *	EINTR	a signal came before anything was stored
  *	ENOMEM	no memory
  */
 struct hwt_list_args {

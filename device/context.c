@@ -351,9 +351,7 @@ int hwt_context_list(struct hwt_context *ctx, struct hwt_list_args *list)
 		list->cursor = cursor;
 		total += n;
 		cond_resched();
-		if (signal_pending(current))
-			ret = -EINTR;
-	} while (!ret && n == max && total < list->count);
+	} while (n == max && total < list->count && !signal_pending(current));
 	kfree(step);
 	if (ret && !total)
 		return ret;

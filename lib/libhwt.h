@@ -163,7 +163,7 @@ uint64_t libhwt_now(const struct libhwt *context);
 /**
  * libhwt_info() - what is the context on? (HWT_IOC_INFO)
  * @context: the context
- * @info:    filled in; its size must be set
+ * @info:    filled in; set its size, and the rest to 0
  *
  * Return: 0 or a negative errno.
  */
@@ -172,7 +172,7 @@ int libhwt_info(struct libhwt *context, struct hwt_info_args *info);
 /**
  * libhwt_stats() - what has the context done? (HWT_IOC_STATS)
  * @context: the context
- * @stats:   filled in; its size must be set
+ * @stats:   filled in; set its size, and the rest to 0
  *
  * Return: 0 or a negative errno.
  */
@@ -430,7 +430,6 @@ int libhwt_key_retry(struct libhwt *context, uint64_t key, struct libhwt_backoff
  *
  * Return: how many there are in @entries, 0 if there are no more, or
  *	-EINVAL		@max is 0
- *	-EINTR		a signal came before anything was stored
  *	-ENOMEM		no memory
  */
 int libhwt_list(struct libhwt *context, uint64_t *cursor, struct hwt_list_entry *entries,

@@ -186,9 +186,7 @@ int libhwt_save(struct libhwt *context, struct hwt_list_entry **entries, size_t 
 			}
 			all = more;
 		}
-		do {
-			ret = libhwt_list(context, &cursor, all + have, room - have);
-		} while (ret == -EINTR);
+		ret = libhwt_list(context, &cursor, all + have, room - have);
 		if (ret < 0) {
 			free(all);
 			return ret;
