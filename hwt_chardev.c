@@ -177,7 +177,7 @@ static int hwt_ioctl_stop(struct hwt_context *ctx, union hwt_args *args)
 
 static int hwt_ioctl_stats(struct hwt_context *ctx, union hwt_args *args)
 {
-	if (args->stats.flags)
+	if (args->stats.flags || args->stats.reserved)
 		return -EINVAL;
 	xa_lock(&ctx->entries);
 	args->stats = ctx->stats;

@@ -60,7 +60,7 @@ static const struct ioctl_case ioctls[] = {
 	      .has_id = true, .good.modify.time_ns = HWT_NEVER),
 	IOCTL(CANCEL, cancel, .has_id = true, .flags = HWT_CANCEL_ALL),
 	IOCTL(GET, get, .has_id = true),
-	IOCTL(STATS, stats),
+	IOCTL(STATS, stats, RESERVED(stats)),
 	IOCTL(LIST, list, .good.list = { .count = 2, .entry_size = sizeof(struct hwt_list_entry) }),
 	IOCTL(RINGS, rings, RESERVED(rings), .good.rings = {
 		.op_entries = 4, .event_entries = 4, .op_size = sizeof(struct hwt_op),
