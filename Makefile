@@ -7,13 +7,13 @@ newest = $(shell ls -d $(1) 2>/dev/null | grep -v -e -rt- -e -cloud- | sort -V |
 KDIR ?= $(firstword $(wildcard /lib/modules/$(shell uname -r)/build) \
 	$(call newest,/lib/modules/*/build) $(call newest,/usr/src/linux-headers-*64))
 
-# For check-guest, check-coverage and soak. HWT_TESTS=1 builds samples and test modules, too; those
-# that want kselftest only with HWT_KSELFTEST (Kbuild).
+# For check-guest, check-coverage and soak. HWT_TESTS=1 also builds samples and test modules;
+# tests/kernel is built only if HWT_KSELFTEST is set, too (see Kbuild).
 KERNEL ?= stock
 TEST ?=
 QUICK ?=
 
-# For soak: how long, and parameters of hwt_torture.ko.
+# For soak: its duration in hours, and parameters of hwt_torture.ko.
 HOURS ?= 2
 SOAK ?=
 
@@ -28,19 +28,19 @@ all: modules
 modules: kdir
 	$(MAKE) -C $(KDIR) M=$(CURDIR) modules
 
-# Debian's headers have another name in include/config/kernel.release.
+# depmod wants UTS_RELEASE: include/config/kernel.release of Debian's headers has another name.
 install: modules
 	$(MAKE) -C $(KDIR) M=$(CURDIR) modules_install
 	depmod -a $$(sed -n 's/.*UTS_RELEASE "\(.*\)".*/\1/p' $(KDIR)/include/generated/utsrelease.h)
 
-# hwt(9)'s pages for functions and types are made from the comments in the sources.
+# The pages of section 9 for functions and types are made from the comments in the sources.
 man: $(MAN9)/made
 
 $(MAN9)/made: man/generate.sh man/hwt.9 hwt.h $(wildcard hwt_*.c core/*.c) | kdir
 	man/generate.sh $(KDIR)/scripts/kernel-doc $(MAN9)
 	touch $@
 
-# Those of libhwt go by several names each: its own Makefile knows.
+# A page of libhwt has the names of several functions: lib/Makefile installs it under each.
 install-man: man
 	for page in man/*.[!3] $(MAN9)/*.9; do \
 		install -D -m 644 $$page \
@@ -60,7 +60,7 @@ lib:
 install-lib:
 	$(MAKE) -C lib O=$(OUT)/lib install
 
-# Of what is here now, committed or not; in build/deb.
+# Packages of the source tree as it is, committed or not, in build/deb.
 deb:
 	@tools/deb.sh
 
@@ -72,7 +72,7 @@ kdir:
 	$(if $(wildcard $(KDIR)/Makefile),, \
 		$(error no kernel headers in KDIR="$(KDIR)": "make setup" installs them))
 
-# All that the targets below run is in Python, which sets up the rest.
+# The targets below run scripts in Python, which install their other requirements.
 python:
 	@command -v python3 >/dev/null || { \
 		echo "[hwt] installing python3" >&2; \
@@ -105,7 +105,7 @@ check-all: python
 check-here: python
 	@tests/vm/here.py $(if $(YES),--yes) "$(or $(TEST),*)"
 
-# One job of check-all: tests/run.py list names them.
+# Each runs one job of check-all; "tests/run.py list" prints the names of the jobs.
 check-static check-wheel check-libhwt check-verify check-plants check-packages check-year check-shell check-harness: python
 	@tests/run.py $(@:check-%=%)
 
@@ -133,7 +133,8 @@ bench: python
 bench-quick: python
 	@bench/bench.py --quick --only ops,life,late,count
 
-# One engine, and one for each CPU: in user space, then in a guest with CPUS and NODES, or here.
+# Compare one engine with one for each CPU: first in user space, then in a guest with CPUS and
+# NODES, or on this kernel with HERE=1.
 bench-scale: python
 	@bench/bench.py --only scale $(if $(filter-out 0,$(QUICK)),--quick) $(if $(HERE),--here) $(if $(YES),--yes) \
 		$(if $(CPUS),--cpus $(CPUS)) $(if $(NODES),--nodes $(NODES))

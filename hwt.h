@@ -21,12 +21,12 @@
  *
  *   -  no restriction: each operation takes effect at one instant, and the last one
  *      wins.
- *   L  callers of hwt_schedule_periodic*() on one timeout exclude each other:
- *      period and phase are more than one word.
- *   S  a _sync call waits for the callback; from the callback itself it cancels,
- *      and answers -EDEADLK. From a neighbour's callback it works, but two callbacks must not
- *      wait for each other.
- *   X  allowed only before the timeout is first used, or while it is not held.
+ *   L  the callers need a lock: hwt_schedule_periodic*() stores period and first
+ *      deadline separately.
+ *   S  a _sync call waits for the callback. In the timeout's own callback it only cancels,
+ *      and returns -EDEADLK. It works in the callback of another timeout, but two callbacks
+ *      must not wait for each other.
+ *   X  not concurrently: only before the timeout is first used, or while it is not held.
  *
  * Contexts: everything may be called from any context, NMI included, except
  * where a function's comment says "process context" or "any context but NMI".
@@ -34,22 +34,22 @@
  * Duties of the caller:
  *
  *   - The wheel outlives every call that names one of its timeouts.
- *   - The timeout's memory stays while the timeout is *held*. A hold begins with
- *     the schedule that finds it not held, and ends some time after its callback
- *     returned or it was cancelled, up to reclaim_ms later. There are two ways to
- *     know the end:
+ *   - The timeout's memory stays valid while the timeout is *held*. A hold begins when a
+ *     timeout that is not held is scheduled. It ends after the callback has returned or the
+ *     timeout was cancelled, up to reclaim_ms (a module parameter) later. There are two
+ *     ways to know the end:
  *
  *       with reference counts:    schedule by hwt_schedule_ref(), which gets a
- *                                 reference for a new hold; put one in
- *                                 ->release().
+ *                                 reference for a new hold; ->release() puts
+ *                                 that reference.
  *       without reference counts: leave ->release NULL, and call
  *                                 hwt_cancel_sync() or hwt_shutdown_sync()
  *                                 before the memory is freed.
  *
- *     An object that is torn down in process context anyway needs no references
- *     of its timeouts: a _sync call there saves two atomic operations each time.
+ *     An object that is destroyed in process context needs no references for its
+ *     timeouts: a _sync call there saves two atomic operations for each schedule.
  *
- *     True from hwt_cancel() says "it will not fire", not "free it".
+ *     If hwt_cancel() returns true, the timeout will not fire, but may still be held.
  *
  * ->release is called exactly once for each hold, in process context, after hwt has
  * touched the timeout for the last time in that hold. Another CPU may already have
@@ -77,17 +77,17 @@ struct module;
  * struct hwt_timeout_ops - the callbacks of a timeout
  * @expire:    Called when the deadline has passed, on the wheel's thread or on one of
  *             its workers, in process context. It may sleep, but a slow callback delays
- *             all timeouts that are due behind it, unless another worker is free.
- *             (Wait for a condition, uninterruptibly: a submission, a freeze or a stop
- *             may wake the thread, and after a stop interruptible sleeps end at once.)
+ *             all timeouts that are due after it, unless another worker is free.
+ *             (Sleep uninterruptibly, and check the condition in a loop: a submission, a
+ *             freeze or a stop may wake the thread, and a stop ends interruptible sleeps.)
  *             It may schedule, cancel and _sync other timeouts, and schedule or cancel
  *             its own. It must not free the timeout; see @release. Required.
  * @cancelled: Optional. Called once in process context for a timeout that was
- *             cancelled, or handed back by a stop that was given no function, and
- *             has not been scheduled again before it is let go. (Scheduled and
- *             cancelled once more while it is executing: this call was for both.)
- *             Runs where @expire does, or in the context of the _sync or stop call
- *             that lets it go. hwt_running() is true meanwhile.
+ *             cancelled, or handed back by a stop that was given no function, unless
+ *             it is scheduled again before its hold ends. (There is no second call if
+ *             it is scheduled and cancelled again while @cancelled executes.) Runs
+ *             where @expire does, or in the _sync or stop call that ends the hold.
+ *             hwt_running() is true meanwhile.
  * @release:   Optional. Called when a hold has ended, exactly once per hold, in
  *             process context: where @expire runs, or in the _sync or stop call
  *             that ended it. May free the timeout.
@@ -117,7 +117,7 @@ struct hwt_timeout_ops {
 #define HWT_F_PENDING	(HWT_F_ARMED | HWT_F_REARM)
 
 #define HWT_TICK_SHIFT	8
-/* The tick that never comes: the deadline did not fit. */
+/* The tick of a deadline that does not fit. The wheel never reaches it. */
 #define HWT_TICK_NEVER	((1ULL << (64 - HWT_TICK_SHIFT)) - 1)
 
 /**
@@ -129,11 +129,12 @@ struct hwt_timeout_ops {
  *            holder of the wheel's lock that collects it.
  * @ops:      Its callbacks. Constant while held.
  * @wheel:    Its wheel. Constant while held.
- * @ended:    On wheel->ended. Protected by the wheel's lock.
- * @tracked:  The debug objects' state of it; see core/debug.c. Protected by the wheel's lock.
- * @cpu:      The CPU that has pushed it last. Written before the push by the caller that has set
- *            SUBMITTED; a hint for hwt_cancel_sync(), which reads it under the lock.
- * @check:    Derived from its address when it is initialised; see core/debug.c. Constant.
+ * @ended:    True while it is on wheel->ended, the list of timeouts whose ->cancelled or ->release
+ *            has yet to be called. Protected by the wheel's lock.
+ * @tracked:  Not 0 while "debug" knows it as held; see core/debug.c. Protected by the wheel's lock.
+ * @cpu:      The CPU on whose submission list it was last pushed. Written before the push by the
+ *            caller that has set SUBMITTED; a hint for hwt_cancel_sync(), read under the lock.
+ * @check:    Marks an initialised timeout: __HWT_CHECK_STATIC, or from its address. Constant.
  *
  * All members are private to hwt. At most 64 bytes, one cache line (more where
  * lockdep is on).
@@ -149,7 +150,7 @@ struct hwt_timeout {
 	u16			cpu;
 	u32			check;
 #ifdef CONFIG_LOCKDEP
-	/* private: held around callbacks, and taken by _sync */
+	/* private: acquired around callbacks, and by _sync calls */
 	struct lockdep_map	lockdep_map;
 #endif
 };
@@ -173,13 +174,13 @@ enum hwt_repeat {
 /**
  * struct hwt_periodic - a timeout that fires again and again
  * @timeout:  The timeout. Its @expire finds the hwt_periodic by container_of().
- * @set:      What the last hwt_schedule_periodic*() asked for. Written by its
- *            caller, read by the engine when it fires the first time.
+ * @set:      The arguments of the last hwt_schedule_periodic*(). Written by that
+ *            call, read by the engine at the first firing after it.
  * @run:      The engine's own copy and progress. Written only by the thread that
  *            has set RUNNING; @run.overruns and @run.total may be read any time.
  *
- * All members but @timeout are private to hwt. 64-bit ones are atomic, so that none is read by
- * halves on 32 bits.
+ * All members but @timeout are private to hwt. The 64-bit members are atomic, so that a 32-bit CPU
+ * does not read a half of the old and a half of the new value.
  */
 struct hwt_periodic {
 	struct hwt_timeout timeout;
@@ -250,8 +251,8 @@ void __hwt_timeout_init(struct hwt_timeout *timeout, struct hwt_wheel *wheel,
  * @_wheel:   as for hwt_timeout_init()
  * @_expire:  its ->expire, a function of the caller's module
  *
- * Any context. As timer_setup(): hwt_timeout_init() with constant callbacks of which the others
- * are NULL.
+ * Any context. As timer_setup(). Calls hwt_timeout_init() with constant callbacks, of which all
+ * but ->expire are NULL.
  */
 #define hwt_timeout_setup(_timeout, _wheel, _expire)			\
 	do {								\
@@ -268,14 +269,14 @@ void __hwt_timeout_init(struct hwt_timeout *timeout, struct hwt_wheel *wheel,
  * @_wheel:    as for hwt_timeout_init()
  * @_ops:      as for hwt_timeout_init()
  *
- * Any context. Not for one that is held.
+ * Any context. Must not be used on a periodic timeout that is held.
  */
 #define hwt_periodic_init(_periodic, _wheel, _ops)			\
 	do {								\
 		struct hwt_periodic *__periodic = (_periodic);		\
 									\
 		hwt_timeout_init(&__periodic->timeout, (_wheel), (_ops)); \
-		/* Queries may look at it before it has fired. Held: was refused. */ \
+		/* For queries before it fires. A held timeout is left unchanged. */ \
 		if (!hwt_held(&__periodic->timeout))			\
 			__periodic->run = (typeof(__periodic->run)) {};	\
 	} while (0)
@@ -287,7 +288,7 @@ void __hwt_timeout_init(struct hwt_timeout *timeout, struct hwt_wheel *wheel,
 #define __HWT_LOCKDEP_INIT(_name)
 #endif
 
-/* @check of a timeout that was initialised: "hwt" and a number. By hwt_timeout_init() its place. */
+/* @check is STATIC after HWT_TIMEOUT_INIT(), else the address XOR PLACE. 0x687774 is "hwt". */
 #define __HWT_CHECK_STATIC	0x68777401U
 #define __HWT_CHECK_PLACE	0x68777402U
 
@@ -301,7 +302,7 @@ void __hwt_timeout_init(struct hwt_timeout *timeout, struct hwt_wheel *wheel,
 #define HWT_TIMEOUT_INIT(_name, _ops)					\
 	{ .ops = (_ops), .check = __HWT_CHECK_STATIC, __HWT_LOCKDEP_INIT(_name) }
 
-/* Private: the shard of a wheel for the present CPU, and back. */
+/* Private: the shard of a wheel for the present CPU, and the wheel of a shard. */
 struct hwt_wheel *__hwt_wheel_shard(struct hwt_wheel *wheel);
 struct hwt_wheel *__hwt_shard_wheel(struct hwt_wheel *shard);
 
@@ -311,7 +312,7 @@ struct hwt_wheel *__hwt_shard_wheel(struct hwt_wheel *shard);
  * @wheel:   the wheel
  *
  * Any context; the timeout must not be used concurrently. The timeout goes to the shard of the
- * present CPU, also if it was on another shard of the wheel.
+ * present CPU, even if it was on another shard of the wheel.
  */
 static inline void hwt_timeout_set_wheel(struct hwt_timeout *timeout,
 					 struct hwt_wheel *wheel)
@@ -321,7 +322,7 @@ static inline void hwt_timeout_set_wheel(struct hwt_timeout *timeout,
 
 /* -- Scheduling ---------------------------------------------------------- */
 
-/* What the schedule functions return, beside a negative error. */
+/* Bits that the schedule functions return if they do not fail. */
 #define HWT_WAS_PENDING	0x1	/* it was going to fire already */
 #define HWT_WAS_HELD	0x2	/* its hold goes on: no new one has begun */
 
@@ -330,20 +331,20 @@ static inline void hwt_timeout_set_wheel(struct hwt_timeout *timeout,
  * deadline is rounded up to the wheel's tick. One that has passed fires at the
  * engine's next pass, never inside the call. A deadline that does not fit (2^63 ns and
  * more) is accepted, never fires, and can be cancelled. With a slack, the timeout
- * fires anywhere in [deadline, deadline + slack], wherever it costs least.
+ * fires at the tick in [deadline, deadline + slack] that costs least.
  *
  * A schedule moves a pending timeout. A one-shot schedule makes a periodic timeout a
  * one-shot. The callback that follows sees the caller's earlier writes.
  *
- * Errors, nothing changed: -ESHUTDOWN the wheel is stopped or the timeout was shut
- * down; -EAGAIN the wheel's max_pending is reached; -EINVAL it has no wheel.
+ * After an error nothing has changed: -ESHUTDOWN the wheel is stopped or the timeout was
+ * shut down; -EAGAIN the wheel's max_pending is reached; -EINVAL it has no wheel.
  */
 int hwt_schedule(struct hwt_timeout *timeout, u64 delay_ns);
 int hwt_schedule_at(struct hwt_timeout *timeout, u64 deadline_ns);
 
 /* Flags of hwt_schedule_flags(). They combine. */
 #define HWT_SCHEDULE_AT		0x1	/* the time is a deadline, not a delay */
-#define HWT_SCHEDULE_EARLIER	0x2	/* never move an armed timeout back */
+#define HWT_SCHEDULE_EARLIER	0x2	/* never move an armed timeout to a later tick */
 #define HWT_SCHEDULE_PENDING	0x4	/* -ENOENT if it is not pending */
 #define HWT_SCHEDULE_UNLESS_PENDING	0x8	/* leave a pending timeout as it is */
 #define HWT_SCHEDULE_PERIODIC	0x10	/* private */
@@ -373,7 +374,7 @@ static inline int hwt_schedule_slack(struct hwt_timeout *timeout, u64 delay_ns, 
  *
  * Any context. As timer_reduce(): arms a timeout that is not armed, and moves one only to an
  * earlier tick. A periodic timeout whose callback executes is not armed, and becomes a one-shot.
- * The callback that follows sees the caller's earlier writes, also if nothing was moved.
+ * The callback that follows sees the caller's earlier writes, even if nothing was moved.
  *
  * Return: as hwt_schedule(); with HWT_WAS_PENDING it may have been left as it was.
  */
@@ -417,7 +418,7 @@ static inline int hwt_schedule_pending_at(struct hwt_timeout *timeout, u64 deadl
  * @delay_ns: from now, ns
  *
  * Any context. As queue_delayed_work(). Reads no clock if the timeout is pending. The callback that
- * follows sees the caller's earlier writes, also if nothing was changed.
+ * follows sees the caller's earlier writes, even if nothing was changed.
  *
  * Return: as hwt_schedule(); with HWT_WAS_PENDING nothing changed.
  */
@@ -435,8 +436,8 @@ int hwt_schedule_periodic_at(struct hwt_periodic *periodic, u64 first_ns,
  * typedef hwt_ref_fn - gets, or puts, a reference to the object of a timeout
  * @timeout: the timeout
  *
- * In the context of the schedule. What puts is not called for the last reference: the caller of the
- * schedule has one.
+ * Called in the context of the schedule. The function that puts never drops the last reference,
+ * because the caller of the schedule has one.
  */
 typedef void (*hwt_ref_fn)(struct hwt_timeout *timeout);
 
@@ -447,10 +448,10 @@ typedef void (*hwt_ref_fn)(struct hwt_timeout *timeout);
  * @slack_ns: as for hwt_schedule_flags()
  * @flags:    as for hwt_schedule_flags()
  * @get:      gets a reference
- * @put:      puts it again, if no new hold has begun
+ * @put:      puts that reference, if no new hold has begun
  *
- * Any context. The reference is there before the schedule, because right after it the timeout may
- * have fired, and its ->release may have put the reference.
+ * Any context. The reference is taken before the schedule, because the timeout may fire right
+ * after it, and its ->release then puts the reference.
  *
  * Return: as hwt_schedule_flags().
  */
@@ -540,8 +541,8 @@ static inline bool hwt_running(const struct hwt_timeout *timeout)
  * hwt_held() - does hwt still need the memory of the timeout?
  * @timeout: the timeout
  *
- * Any context. False does not yet allow to free it: the release may be executing. See the
- * lifetime rules on top.
+ * Any context. False does not yet allow freeing it: its ->release may be executing. See the
+ * duties of the caller at the top of this file.
  *
  * Return: true if it does.
  */
@@ -569,7 +570,7 @@ static inline bool hwt_expired(const struct hwt_timeout *timeout)
  *
  * Any context.
  *
- * Return: true if it did, until it is scheduled.
+ * Return: true if it was, until it is scheduled.
  */
 static inline bool hwt_cancelled(const struct hwt_timeout *timeout)
 {
@@ -616,7 +617,7 @@ static inline u64 hwt_remaining(const struct hwt_timeout *timeout)
  *
  * Any context.
  *
- * Return: in its callback, how many periods passed unserved before this call.
+ * Return: in its callback, the number of periods missed before this call.
  * Always 0 with HWT_FIXED_DELAY.
  */
 static inline u64 hwt_overruns(const struct hwt_periodic *periodic)
@@ -634,7 +635,7 @@ static inline u64 hwt_overruns(const struct hwt_periodic *periodic)
  */
 static inline u64 hwt_overruns_total(const struct hwt_periodic *periodic)
 {
-	/* Armed, and not by the engine: it has not fired yet. */
+	/* ARMED without REARM: it has not fired since it was scheduled. */
 	if ((hwt_timeout_state(&periodic->timeout) & HWT_F_PENDING) == HWT_F_ARMED)
 		return 0;
 	return atomic64_read(&periodic->run.total);
@@ -644,12 +645,12 @@ static inline u64 hwt_overruns_total(const struct hwt_periodic *periodic)
 
 #define HWT_NAME_MAX	16	/* with the final 0: it also names the thread */
 
-/* Relative deadlines count from the coarse clock: cheaper, and early by as much as
- * the timekeeper is late, up to a jiffy, as timer_list's are.
+/* Delays count from the coarse clock, which is cheaper to read, but up to a jiffy behind:
+ * a timeout may fire that much early, as those of timer_list do.
  */
 #define HWT_COARSE_CLOCK	0x1
 /* No callbacks between freeze and thaw (suspend, hibernation): timeouts that come due
- * meanwhile fire after the thaw. A stop does not wait for that: it thaws the wheel's threads.
+ * meanwhile fire after the thaw. A stop does not wait for the thaw, but thaws the wheel's threads.
  */
 #define HWT_FREEZABLE		0x2
 
@@ -657,11 +658,11 @@ static inline u64 hwt_overruns_total(const struct hwt_periodic *periodic)
  * enum hwt_clock - the clock of a wheel
  * @HWT_CLOCK_MONOTONIC: CLOCK_MONOTONIC: time since boot, without suspend.
  * @HWT_CLOCK_BOOTTIME:  CLOCK_BOOTTIME: the same, time in suspend included.
- * @HWT_CLOCK_REALTIME:  CLOCK_REALTIME: the wall clock. When it is set forward, what
- *                       it passes over fires at once. When it is set back, nothing
- *                       fires before its date comes (again), nothing is lost, and
- *                       nothing that has fired fires again. Delays become dates when
- *                       they are scheduled.
+ * @HWT_CLOCK_REALTIME:  CLOCK_REALTIME: the wall clock. When it is set forward, timeouts
+ *                       whose dates it passes over fire at once. When it is set back,
+ *                       pending timeouts wait until their dates come (again), and those
+ *                       that have fired do not fire again. A delay becomes a date when
+ *                       it is scheduled.
  */
 enum hwt_clock {
 	HWT_CLOCK_MONOTONIC,
@@ -684,10 +685,10 @@ enum hwt_priority {
 /**
  * enum hwt_wait_strategy - how a wheel's thread waits
  * @HWT_WAIT_SLEEP: Sleeps until the tick, with a high-resolution timer.
- * @HWT_WAIT_BUSY:  Looks at the clock all the time. Costs a CPU, saves the time that
- *                  waking up takes. For a wheel that is pinned to a CPU set aside for
- *                  it, so @cpus must be given; not with a FIFO priority, which would
- *                  let nothing else run there.
+ * @HWT_WAIT_BUSY:  Polls the clock. Costs a CPU, saves the time that waking up takes.
+ *                  For a wheel that is pinned to a CPU set aside for it, so
+ *                  &hwt_wheel_params.cpus must be given; not with a FIFO priority,
+ *                  which would let nothing else run there.
  */
 enum hwt_wait_strategy {
 	HWT_WAIT_SLEEP,
@@ -697,11 +698,11 @@ enum hwt_wait_strategy {
 /**
  * typedef hwt_clock_set_fn - called after the clock of a wheel was set
  * @wheel:   the wheel, on CLOCK_REALTIME
- * @jump_ns: by how much since the last call; after a suspend, by the length of the suspend
+ * @jump_ns: how far it was set since the last call; after a suspend, the length of the suspend
  * @arg:     &hwt_wheel_params.clock_set_arg
  *
  * Runs on the thread of the first shard in process context, before any timeout of this shard fires
- * by the new time. Must not _sync the wheel's timeouts.
+ * according to the new time. Must not call a _sync function for a timeout of the wheel.
  */
 typedef void (*hwt_clock_set_fn)(struct hwt_wheel *wheel, s64 jump_ns, void *arg);
 
@@ -711,31 +712,31 @@ typedef void (*hwt_clock_set_fn)(struct hwt_wheel *wheel, s64 jump_ns, void *arg
 /**
  * struct hwt_wheel_params - the parameters of a wheel
  * @name:            Shown in logs, statistics and as the thread's name; NULL: "hwt".
- * @tick_ns:         Length of a tick, ns. 0: the module's default. One below
+ * @tick_ns:         Length of a tick, ns. 0: the module's default. A value below the module's
  *                   min_tick_us is raised to it, with one warning. A revolution of level 0
  *                   has at most 2^63 - 1 ns.
  * @ticks_per_wheel: Buckets of level 0, 2 to 65536, rounded up to a power of two. Each higher
  *                   level has as many, but 512 at most. 0: the module's default.
  * @levels:          1 to 6. More than 1 are hierarchical. 1 is a hashed wheel with
- *                   rounds: each tick looks at a whole bucket, pending timeouts /
- *                   @ticks_per_wheel of them, so it wants many buckets or few
- *                   timeouts. 0: the module's default.
- * @clock:           What its deadlines mean; see enum hwt_clock.
+ *                   rounds: each tick looks at all timeouts of a bucket, on average
+ *                   the pending ones divided by @ticks_per_wheel, so it needs many
+ *                   buckets or few timeouts. 0: the module's default.
+ * @clock:           The clock of its deadlines; see enum hwt_clock.
  * @flags:           HWT_COARSE_CLOCK, HWT_FREEZABLE.
- * @max_pending:     Most timeouts pending at once; 0: no limit (and no cost).
- * @workers:         Threads that run the callbacks, up to HWT_WORKERS_MAX. They take what is
- *                   due in its order, so one that blocks delays no other while another
- *                   worker is free; a timeout's callback never runs on two at once.
- *                   0: the wheel's own thread runs them.
+ * @max_pending:     Maximum number of timeouts pending at once; 0: no limit (and no cost).
+ * @workers:         Number of threads that run the callbacks, up to HWT_WORKERS_MAX. They take
+ *                   due timeouts in order, so a callback that blocks delays no other while
+ *                   another worker is free; a timeout's callback never runs on two at once.
+ *                   0: the wheel's own thread runs the callbacks.
  * @cpus:            CPUs for the wheel's threads, at least one of them online; copied.
  *                   When all of them go offline the threads run elsewhere until one
  *                   comes back. NULL: all.
- * @shards:          Engines of the wheel, up to HWT_SHARDS_MAX, each with buckets, a lock, a
- *                   thread and @workers of its own. A timeout belongs to the shard of the CPU
- *                   that initialises it; CPUs of one NUMA node and last-level cache have the
- *                   same shard. Its threads run on these CPUs, unless there are @cpus or all of
- *                   them are offline. The order of ticks holds within a shard, and callbacks of
- *                   different shards run at the same time. 0: the module's default.
+ * @shards:          Number of engines of the wheel, up to HWT_SHARDS_MAX, each with buckets, a
+ *                   lock, a thread and @workers of its own. A timeout belongs to the shard of the
+ *                   CPU that initialises it; CPUs of one NUMA node and last-level cache share a
+ *                   shard, whose threads run on these CPUs, unless @cpus are given or these are
+ *                   all offline. Callbacks run in the order of ticks within a shard only, and
+ *                   those of different shards at the same time. 0: the module's default.
  * @priority:        Of the wheel's threads.
  * @wait:            How the wheel's thread waits.
  * @clock_set:       Called when the clock was set; only with HWT_CLOCK_REALTIME. NULL: none.
@@ -764,8 +765,8 @@ struct hwt_wheel_params {
  * struct hwt_wheel_stats - the statistics of a wheel since its creation
  * @pending:     timeouts pending now
  * @scheduled:   schedules of timeouts that were not pending
- * @rearmed:     schedules of timeouts that were
- * @expired:     callbacks begun at a deadline, also those that have not returned yet
+ * @rearmed:     schedules of timeouts that were pending
+ * @expired:     callbacks begun because of a deadline, whether or not they have returned
  * @cancelled:   cancels that hit a pending timeout
  * @handed_back: pending timeouts that a stop took
  * @rejected:    schedules refused (-EAGAIN, -ESHUTDOWN of the wheel)
@@ -815,7 +816,7 @@ struct hwt_wheel *__hwt_wheel_get_shared(const struct hwt_wheel_params *params,
  *
  * Return: the wheel, or ERR_PTR: -EINVAL a parameter is out of range (the log names
  * it), -ENOMEM, -EAGAIN (no more threads), -EINTR (killed while a thread was being
- * made).
+ * created).
  */
 #define hwt_wheel_create(params)	__hwt_wheel_create((params), THIS_MODULE)
 
@@ -824,8 +825,8 @@ struct hwt_wheel *__hwt_wheel_get_shared(const struct hwt_wheel_params *params,
  * @params: as for hwt_wheel_create(); but @max_pending, @cpus, @wait and @clock_set
  *          must be 0. The first caller names the wheel.
  *
- * Process context. Wheels with the same tick, buckets, levels, clock, flags, workers, shards and
- * priority are one. hwt_wheel_put() gives it back. A shared wheel cannot be stopped by its users.
+ * Process context. Callers with the same tick, buckets, levels, clock, flags, workers, shards and
+ * priority get the same wheel. hwt_wheel_put() puts the reference. A user cannot stop the wheel.
  *
  * Return: the wheel, or ERR_PTR as for hwt_wheel_create().
  */
@@ -884,7 +885,7 @@ void hwt_handle_put(struct hwt_handle *handle);
 
 /**
  * hwt_handle_get() - get another reference
- * @handle: the caller has one already, or is its @fn
+ * @handle: the handle; the caller has a reference already, or is its @fn
  *
  * Any context.
  */
@@ -898,7 +899,7 @@ static inline void hwt_handle_get(struct hwt_handle *handle)
 /**
  * struct hwt_group - the timeouts of one owner: a device, a namespace, a module
  * @lock:    protects the list
- * @members: struct hwt_member, and the places of concurrent walks of the list
+ * @members: list of struct hwt_member: the members, and marks of walks in progress
  * @get:     see hwt_group_init()
  * @put:     see hwt_group_init()
  *
@@ -914,7 +915,7 @@ struct hwt_group {
 /**
  * struct hwt_member - the membership of a timeout in a group, beside it in the caller's object
  * @entry:   in the group's list
- * @timeout: the timeout; NULL: the place of a walk
+ * @timeout: the timeout; NULL: this is a mark of a walk
  *
  * Both members are private to hwt.
  */
@@ -926,12 +927,12 @@ struct hwt_member {
 /**
  * hwt_group_init() - initialise a group
  * @_group: the group
- * @_get:   gets a reference to a member's object, and is false if it is being freed;
- *          called with a raw spinlock held and interrupts off
+ * @_get:   gets a reference to a member's object, or returns false if the object is being
+ *          freed; called with a raw spinlock held and interrupts off
  * @_put:   puts that reference; process context
  *
- * Any context. Both functions NULL: while one of the hwt_group_*_sync() functions is at work,
- * members are not freed. Lockdep knows the locks of groups by where they were initialised.
+ * Any context. Both functions may be NULL if no member is freed while one of the
+ * hwt_group_*_sync() functions executes. Groups initialised at one place share a lockdep class.
  */
 #define hwt_group_init(_group, _get, _put)				\
 	do {								\
@@ -954,7 +955,7 @@ u64 hwt_group_shutdown_sync(struct hwt_group *group);
 /* -- Recipes ------------------------------------------------------------------ */
 
 /*
- * Some that need no help:
+ * Recipes that need no function of their own:
  *
  *   watchdog, "call me unless I am kicked for N": each kick is hwt_schedule(timeout, N).
  *   debounce, "call me when it has been quiet for N": each event is hwt_schedule(timeout, N).
@@ -980,11 +981,11 @@ int hwt_debounce(struct hwt_timeout *timeout, struct hwt_debounce *debounce);
 /**
  * struct hwt_backoff - delays between retries, each longer than the one before
  * @first_ns:   the first delay
- * @most_ns:    the longest; each is twice the one before it, up to this
- * @jitter_pct: each delay is shortened, at random, by up to so many percent, so that clients that
- *              failed together do not try again together; 0 to 100
- * @limit:      tries, 0: no limit
- * @tries:      how many there were; 0 to begin anew
+ * @most_ns:    the longest delay; each is twice the one before it, up to this
+ * @jitter_pct: each delay is shortened, at random, by up to this many percent, so that clients
+ *              that failed together do not try again together; 0 to 100
+ * @limit:      maximum number of tries, 0: no limit
+ * @tries:      number of tries so far; set to 0 to begin anew
  */
 struct hwt_backoff {
 	u64	first_ns;

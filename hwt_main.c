@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The module: its parameters, what is brought up, and the mirror of that
+ * The module: its parameters, initialisation and exit
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -97,7 +97,7 @@ err_debugfs:
 	return ret;
 }
 
-/* No other wheel and no open file of /dev/hwt is left by now: each keeps the module. */
+/* No other wheel and no open file of /dev/hwt is left: each holds a reference to the module. */
 static void __exit hwt_exit(void)
 {
 	hwt_chardev_exit();

@@ -2,16 +2,16 @@
 /*
  * The buckets of a wheel, after Varghese and Lauck (1987), schemes 6 and 7; see docs/design.md
  *
- * Level 0 has a bucket per tick, and a bucket of level n + 1 spans a whole revolution of level n. A
- * timeout's home is the lowest level whose current revolution its tick shares with the cursor: the
- * level of the highest bit in which tick and cursor differ. Revolutions are aligned, not sliding,
- * which gives three things:
+ * Level 0 has a bucket per tick, and a bucket of level n + 1 spans a whole revolution of level n.
+ * The cursor is the last tick that was reached. A timeout's home is the lowest level on which its
+ * tick is in the same revolution as the cursor: the level of the highest bit in which the two
+ * differ. Revolutions are aligned, not sliding, which gives three properties:
  *
  *   - Timeouts of one tick are in one bucket, in no order.
  *   - Everything on a level is due before anything on the next one, so the next tick
  *     with work is the first occupied bucket of the lowest level that has one.
- *   - When the cursor enters a bucket of level n, the buckets at the same tick below
- *     it are empty: at each tick there is one bucket to enter.
+ *   - When the cursor enters a bucket of level n, the buckets of lower levels that begin
+ *     at the same tick are empty: at each tick there is one bucket to enter.
  *
  * On the top level alone, ticks beyond the current revolution share the buckets (rounds).
  * The round is not stored: when the cursor enters the bucket, timeouts of later rounds go back
@@ -19,14 +19,14 @@
  *
  * Each bucket has a lower bound of its ticks, `first`. The engine sleeps until that tick, not until
  * the bucket has to cascade, and the cursor passes by buckets whose timeouts are all of later
- * rounds. To find the next bucket of the top level, which may be any of them, each word of that
- * level's bitmap has a lower bound too, `soonest`.
+ * rounds. On the top level any bucket may be the next one, so each word of that level's bitmap has
+ * a lower bound too, `soonest`.
  *
- * No call takes time for each bucket or each timeout, but those that say so. Whatever may be long
- * (a million timeouts in one bucket, or 65,536 buckets in use) is done in steps of a budget, by way
- * of a list, @moving: a bucket that cascades goes there as a whole, and a rebase gathers all
- * buckets there. Then each timeout moves to its home. Timeouts lie anywhere in memory, so both ends
- * of a list take turns: while the timeout of one end is handled, that of the other end is fetched.
+ * The time of a call does not grow with the number of buckets or timeouts, unless its comment says
+ * so. Long work (a million timeouts in one bucket, or 65,536 buckets in use) is divided by budgets,
+ * and goes through a list, @moving: a bucket that cascades goes there as a whole, and a rebase,
+ * which may set the cursor back, gathers all buckets there. Then each timeout moves home. The
+ * timeouts are taken from both ends of the list in turn, so that the next one can be prefetched.
  */
 #include <linux/bitmap.h>
 #include <linux/bitops.h>
@@ -40,16 +40,16 @@
 
 #include "hwt_wheel.h"
 
-/* How many words of the top level's bitmap one search brings up to date. */
+/* Maximum number of words of the top level's bitmap whose bounds one search updates. */
 #define HWT_SEARCH_MAX	8
 
 /**
  * struct hwt_place - a bucket, as the result of a search
  * @bucket: the bucket
  * @tick:   the tick at which the cursor enters it
- * @stale:  the search was given up: no bucket has to be entered before @tick, and a new search gets
- *          further
- * @cost:   what the search took, in timeouts looked at
+ * @stale:  the search was given up, and a new one gets further: @bucket is not valid, but no bucket
+ *          has to be entered before @tick
+ * @cost:   time that the search took, in units of one timeout looked at
  */
 struct hwt_place {
 	struct hwt_bucket	*bucket;
@@ -74,7 +74,7 @@ static unsigned long *hwt_level_map(const struct hwt_buckets *buckets,
 	return buckets->occupied + level->first / BITS_PER_LONG;
 }
 
-/* The bucket whose list this is; NULL if it is another list. */
+/* Return the bucket whose list this is; NULL if it is another list. */
 static struct hwt_bucket *hwt_list_bucket(const struct hwt_buckets *buckets,
 					  struct list_head *list)
 {
@@ -85,7 +85,7 @@ static struct hwt_bucket *hwt_list_bucket(const struct hwt_buckets *buckets,
 	return bucket;
 }
 
-/* A bucket's bound has been lowered to @tick: lower that of its word on the top level, too. */
+/* Lower the bound of a bucket's word to @tick, the bucket's bound, if it is on the top level. */
 static void hwt_top_lower(struct hwt_buckets *buckets, const struct hwt_bucket *bucket, u64 tick)
 {
 	unsigned int word;
@@ -97,7 +97,7 @@ static void hwt_top_lower(struct hwt_buckets *buckets, const struct hwt_bucket *
 		buckets->soonest[word] = tick;
 }
 
-/* A timeout is about to be put into a bucket. */
+/* Update the bound and the bit of a bucket that a timeout is about to be put into. */
 static void hwt_bucket_note(struct hwt_buckets *buckets, struct hwt_bucket *bucket, u64 tick)
 {
 	bool empty = list_empty(&bucket->list);
@@ -110,7 +110,7 @@ static void hwt_bucket_note(struct hwt_buckets *buckets, struct hwt_bucket *buck
 		__set_bit(bucket - buckets->bucket, buckets->occupied);
 }
 
-/* A list, which may be a bucket, has become empty. */
+/* Clear the bit of a bucket whose list has become empty. Ignore other lists. */
 static void hwt_list_emptied(struct hwt_buckets *buckets, struct list_head *list)
 {
 	struct hwt_bucket *bucket = hwt_list_bucket(buckets, list);
@@ -119,7 +119,7 @@ static void hwt_list_emptied(struct hwt_buckets *buckets, struct list_head *list
 		__clear_bit(bucket - buckets->bucket, buckets->occupied);
 }
 
-/* Put a timeout, by its link, at the end of the list where its tick belongs. */
+/* Append a timeout, by its link, to the list for its tick. */
 static void hwt_list_put(struct hwt_buckets *buckets, struct list_head *list,
 			 struct list_head *link, u64 tick)
 {
@@ -130,7 +130,7 @@ static void hwt_list_put(struct hwt_buckets *buckets, struct list_head *list,
 	list_add_tail(link, list);
 }
 
-/* The list where a tick belongs, seen from the cursor. */
+/* Return the list for timeouts of a tick, which depends on the cursor. */
 static inline struct list_head *hwt_tick_home(struct hwt_buckets *buckets, u64 tick)
 {
 	const struct hwt_level *level = buckets->level, *top = level + buckets->levels - 1;
@@ -146,11 +146,11 @@ static inline struct list_head *hwt_tick_home(struct hwt_buckets *buckets, u64 t
 }
 
 /**
- * hwt_buckets_insert() - put a timeout where its tick belongs
+ * hwt_buckets_insert() - put a timeout into the list for its tick
  * @buckets: the buckets
  * @timeout: not in any list; its state has the tick
  *
- * In the due list, behind all others, if the cursor has reached the tick.
+ * That is the end of the due list if the cursor has reached the tick.
  */
 void hwt_buckets_insert(struct hwt_buckets *buckets, struct hwt_timeout *timeout)
 {
@@ -160,9 +160,9 @@ void hwt_buckets_insert(struct hwt_buckets *buckets, struct hwt_timeout *timeout
 }
 
 /**
- * hwt_buckets_remove() - take a timeout out
+ * hwt_buckets_remove() - take a timeout out of its list
  * @buckets: the buckets
- * @timeout: anywhere in them, the due list included; hwt_linked() is false then
+ * @timeout: in any list, the due list included; hwt_linked() is false afterwards
  */
 void hwt_buckets_remove(struct hwt_buckets *buckets, struct hwt_timeout *timeout)
 {
@@ -170,14 +170,14 @@ void hwt_buckets_remove(struct hwt_buckets *buckets, struct hwt_timeout *timeout
 
 	list_del(&timeout->link);
 	timeout->link.next = NULL;
-	/* It was alone: then both its neighbours were the list's head. */
+	/* The list is empty now if both neighbours were its head. */
 	if (prev == next)
 		hwt_list_emptied(buckets, next);
 }
 
 /*
- * The word of the top level's bitmap with the lowest bound. Words are looked at in the order in
- * which the cursor comes to them, until none of the others can be lower.
+ * Find the word of the top level's bitmap with the lowest bound. Look at words in the order in
+ * which the cursor reaches them, until no other word can have a lower bound.
  *
  * Return: the bound, HWT_TICK_NEVER if the level is empty.
  */
@@ -189,7 +189,7 @@ static u64 hwt_top_soonest(struct hwt_buckets *buckets, unsigned int *word,
 	u64 at = (buckets->cursor >> top->shift) + 1, best = HWT_TICK_NEVER;
 	unsigned int i, n;
 
-	/* @at counts the level's buckets from tick 0 on. */
+	/* @at is the number of a bucket, counted from tick 0 over all revolutions. */
 	for (n = 0; n <= top->mask / BITS_PER_LONG && at << top->shift < best; n++) {
 		i = (at & top->mask) / BITS_PER_LONG;
 		if (map[i] && buckets->soonest[i] < best) {
@@ -202,7 +202,7 @@ static u64 hwt_top_soonest(struct hwt_buckets *buckets, unsigned int *word,
 	return best;
 }
 
-/* Bring the bound of a word up to date. Return: the bound; @slot: a bucket that has it. */
+/* Update the bound of a word. Return the bound, and in @slot the bucket that has it. */
 static u64 hwt_top_update(struct hwt_buckets *buckets, unsigned int word, unsigned long *slot)
 {
 	unsigned long bits = hwt_level_map(buckets, hwt_top_level(buckets))[word], i;
@@ -220,7 +220,7 @@ static u64 hwt_top_update(struct hwt_buckets *buckets, unsigned int word, unsign
 	return first;
 }
 
-/* The bucket of the top level that the cursor has to enter next. False if there is none. */
+/* Find the bucket of the top level that the cursor has to enter next. Return false if none. */
 static bool hwt_top_next(struct hwt_buckets *buckets, struct hwt_place *place)
 {
 	unsigned int shift = hwt_top_level(buckets)->shift, word = 0, n;
@@ -232,7 +232,7 @@ static bool hwt_top_next(struct hwt_buckets *buckets, struct hwt_place *place)
 		soonest = hwt_top_soonest(buckets, &word, place);
 		if (soonest == HWT_TICK_NEVER)
 			return false;
-		/* The bound may be of a bucket that was emptied, or entered, since. */
+		/* The bound is stale if its bucket was emptied or entered since. */
 		place->stale = hwt_top_update(buckets, word, &slot) != soonest;
 		place->cost += place->stale ? 4 : 0;
 	}
@@ -241,7 +241,7 @@ static bool hwt_top_next(struct hwt_buckets *buckets, struct hwt_place *place)
 	return true;
 }
 
-/* The bucket that the cursor has to enter next. False if there is none. */
+/* Find the bucket that the cursor has to enter next. Return false if there is none. */
 static bool hwt_buckets_next(struct hwt_buckets *buckets, struct hwt_place *place)
 {
 	const struct hwt_level *level, *top = hwt_top_level(buckets);
@@ -264,7 +264,7 @@ static bool hwt_buckets_next(struct hwt_buckets *buckets, struct hwt_place *plac
 	return hwt_top_next(buckets, place);
 }
 
-/* Have timeouts yet to move to their homes? */
+/* Return true if timeouts have yet to move to their homes. */
 static bool hwt_buckets_moving(const struct hwt_buckets *buckets)
 {
 	return buckets->gathering || !list_empty(&buckets->moving);
@@ -274,9 +274,9 @@ static bool hwt_buckets_moving(const struct hwt_buckets *buckets)
  * hwt_buckets_next_tick() - the tick of the next work
  * @buckets: the buckets
  *
- * Return: the cursor, if timeouts have yet to move; else a tick before which no timeout is due, the
- * due list aside. It is the tick of the first timeout, unless timeouts were removed or pushed back
- * since the cursor last came by. HWT_TICK_NEVER if there are no timeouts.
+ * Return: the cursor, if timeouts have yet to move; else a lower bound of the ticks of all timeouts
+ * that are not in the due list, HWT_TICK_NEVER if there are none. The bound is exact, unless
+ * timeouts were removed from a bucket or pushed back since that was last empty.
  */
 u64 hwt_buckets_next_tick(struct hwt_buckets *buckets)
 {
@@ -296,7 +296,7 @@ u64 hwt_buckets_next_tick(struct hwt_buckets *buckets)
  * @buckets: the buckets
  * @level:   the level, below @buckets->levels
  *
- * Return: how many of the level's buckets have a timeout.
+ * Return: the number of the level's buckets that have a timeout.
  */
 unsigned int hwt_buckets_occupied(const struct hwt_buckets *buckets, unsigned int level)
 {
@@ -309,7 +309,7 @@ unsigned int hwt_buckets_occupied(const struct hwt_buckets *buckets, unsigned in
 	return n;
 }
 
-/* Gather all buckets in a list. Return: true when all are empty, false if the budget ran out. */
+/* Append all buckets to a list. Return true when all are empty, false if the budget ran out. */
 static bool hwt_buckets_gather(struct hwt_buckets *buckets, struct list_head *list,
 			       unsigned int *budget)
 {
@@ -326,7 +326,7 @@ static bool hwt_buckets_gather(struct hwt_buckets *buckets, struct list_head *li
 	return true;
 }
 
-/* Move timeouts to their homes. Return: true when all are there, false if the budget ran out. */
+/* Move timeouts to their homes. Return true when all are there, false if the budget ran out. */
 static bool hwt_buckets_move(struct hwt_buckets *buckets, unsigned int *budget)
 {
 	struct list_head *moving = &buckets->moving, *pos;
@@ -335,7 +335,7 @@ static bool hwt_buckets_move(struct hwt_buckets *buckets, unsigned int *budget)
 	while (!list_empty(moving)) {
 		if (!*budget)
 			return false;
-		/* After a rebase, timeouts that are still due keep their order. */
+		/* After a rebase only from the front, so that those still due keep their order. */
 		if ((*budget)-- & 1 || buckets->rebased) {
 			pos = moving->next;
 			prefetchw(moving->prev->prev);
@@ -351,11 +351,11 @@ static bool hwt_buckets_move(struct hwt_buckets *buckets, unsigned int *budget)
 	return true;
 }
 
-/* The cursor enters a bucket. */
+/* Move the cursor into a bucket, whose timeouts become due or have to move. */
 static void hwt_buckets_enter(struct hwt_buckets *buckets, const struct hwt_place *place)
 {
 	size_t index = place->bucket - buckets->bucket;
-	/* On level 0, all have that tick, unless there are rounds. */
+	/* On level 0 all were inserted for this tick, unless there are rounds. */
 	bool due = index <= buckets->level->mask && buckets->levels > 1;
 
 	buckets->cursor = place->tick;
@@ -366,7 +366,7 @@ static void hwt_buckets_enter(struct hwt_buckets *buckets, const struct hwt_plac
 /**
  * hwt_buckets_skip() - move the cursor on, but into no occupied bucket
  * @buckets: the buckets
- * @now:     no further than to this tick, before HWT_TICK_NEVER; a tick behind the
+ * @now:     the furthest tick to go to, below HWT_TICK_NEVER; a tick behind the
  *           cursor changes nothing
  *
  * Nothing moves, and nothing becomes due. After a long time in which nothing was
@@ -386,18 +386,18 @@ void hwt_buckets_skip(struct hwt_buckets *buckets, u64 now)
 /**
  * hwt_buckets_advance() - move the cursor on, from occupied bucket to occupied bucket
  * @buckets: the buckets
- * @now:     tick to go to, before HWT_TICK_NEVER; a tick behind the cursor
+ * @now:     the tick to go to, below HWT_TICK_NEVER; a tick behind the cursor
  *           changes nothing
  * @budget:  timeouts that may be looked at in this call; searches for buckets are charged by the
  *           time they take
  * @stop:    do not leave a tick at which timeouts are due
  *
- * All timeouts with ticks up to @now go to the due list, in the order of their ticks, behind those
- * that were due when they were inserted. Timeouts that were pushed back beyond @now may be among
- * them: the caller checks each, and inserts those again.
+ * Append all timeouts with ticks up to @now to the due list, in the order of their ticks. Timeouts
+ * that were pushed back beyond @now may be among them: the caller checks each timeout, and inserts
+ * these again.
  *
  * Return: true when the cursor has reached @now, or stopped; false when the budget was used up
- * before. The next call goes on.
+ * before. The next call continues from there.
  */
 bool hwt_buckets_advance(struct hwt_buckets *buckets, u64 now, unsigned int budget, bool stop)
 {
@@ -427,8 +427,8 @@ bool hwt_buckets_advance(struct hwt_buckets *buckets, u64 now, unsigned int budg
  * @buckets: the buckets
  * @now:     where the cursor is from now on
  *
- * Timeouts are put in their new places by the next hwt_buckets_advance(), which must follow. Due
- * timeouts that were not taken yet may turn out not to be due any more.
+ * hwt_buckets_advance() must follow, and moves the timeouts to their new places. Timeouts in the
+ * due list move too, and may not be due any more.
  */
 void hwt_buckets_rebase(struct hwt_buckets *buckets, u64 now)
 {
@@ -484,8 +484,8 @@ void hwt_buckets_for_each(struct hwt_buckets *buckets,
 }
 
 /*
- * With __GFP_RETRY_MAYFAIL, which asks for failure instead of the OOM killer, kvmalloc() would try
- * hard for contiguous pages. That is not worth it.
+ * Large arrays do without kvmalloc(): with __GFP_RETRY_MAYFAIL, which asks for failure instead of
+ * the OOM killer, that would first try hard to get contiguous pages.
  */
 static void *hwt_buckets_alloc(size_t n, size_t size, gfp_t gfp)
 {
@@ -494,7 +494,7 @@ static void *hwt_buckets_alloc(size_t n, size_t size, gfp_t gfp)
 	return kvmalloc_array(n, size, gfp);
 }
 
-/* Lay out the levels. A level begins with a word of the bitmap. */
+/* Lay out the levels. Each level begins at a word boundary of the bitmap. */
 static void hwt_levels_init(struct hwt_buckets *buckets, unsigned int bits, unsigned int levels)
 {
 	unsigned int shift = 0, n;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The buckets of a wheel: a data structure without locks, clock or threads. Its
- * caller (core/engine.c, or a test in user space) owns it for the length of each
- * call: nothing here may run together with anything else on the same buckets.
+ * caller (core/engine.c, or a test in user space) serializes all calls on the same
+ * buckets.
  *
  * The tick of a timeout is read from its state whenever it matters, so the caller may raise it at
- * any time ("push back"): when the cursor enters its bucket, the timeout moves to where it then
- * belongs. A tick that is lowered must be followed by a remove and an insert.
+ * any time ("push back"): when the cursor enters the old bucket, the timeout moves to the bucket of
+ * its new tick. To lower the tick, the caller must also remove the timeout and insert it again.
  */
 #ifndef _HWT_WHEEL_H
 #define _HWT_WHEEL_H
@@ -33,7 +33,7 @@ struct hwt_bucket {
 };
 
 /**
- * struct hwt_level - the place of a level
+ * struct hwt_level - the layout of a level
  * @shift: log2 of the ticks that a bucket spans
  * @mask:  number of buckets, a power of two, less 1
  * @first: index of its first bucket, which is a multiple of BITS_PER_LONG
@@ -49,9 +49,9 @@ struct hwt_level {
  * @level:     the levels
  * @levels:    number of levels
  * @size:      number of entries in @bucket; the last ones of a small level are not used
- * @cursor:    the last tick that was reached: all timeouts up to it are due, or in @moving
+ * @cursor:    the last tick that was reached: all timeouts up to it are in @due or in @moving
  * @bucket:    the buckets, level 0 first
- * @top:       the first of the top level's
+ * @top:       the first bucket of the top level
  * @occupied:  a bit for each bucket: its list is not empty
  * @soonest:   for each word of the top level's part of @occupied, a lower bound of its buckets'
  *             @first; undefined if the word is 0
@@ -60,8 +60,8 @@ struct hwt_level {
  * @never:     timeouts at HWT_TICK_NEVER
  * @moving:    timeouts that have yet to move to their homes: of a bucket that the cursor has
  *             entered, or of all buckets
- * @gathering: a rebase moves the buckets to @moving
- * @rebased:   not all timeouts have moved since a rebase
+ * @gathering: hwt_buckets_rebase() was called, and not all buckets are in @moving yet
+ * @rebased:   hwt_buckets_rebase() was called, and not all timeouts have their new places yet
  */
 struct hwt_buckets {
 	struct hwt_level	level[HWT_LEVELS_MAX];
@@ -84,13 +84,13 @@ struct hwt_buckets {
  * @tick:  earliest tick
  * @slack: ticks that it may be late
  *
- * Timeouts that share a tick share a wake-up, and one whose tick is a multiple of
- * a level's bucket fires from that level. So this picks the tick in
- * [tick, tick + slack] that is a multiple of the highest power of two: of all
- * numbers in (tick - 1, last], the one that agrees with last down to the highest
- * bit in which the two ends differ, and is zero below.
+ * Timeouts that share a tick share a wake-up, and a timeout whose tick is a multiple
+ * of the span of a level's buckets fires from that level, without a cascade. So this
+ * picks the tick in [tick, tick + slack] that is a multiple of the highest power of
+ * two: it has the bits of the end of this interval down to the highest bit in which
+ * the end differs from tick - 1, and zeros below.
  *
- * Return: that tick; HWT_TICK_NEVER stays so, and is never the answer otherwise.
+ * Return: that tick; HWT_TICK_NEVER for HWT_TICK_NEVER only.
  */
 static inline u64 hwt_tick_relax(u64 tick, u64 slack)
 {
@@ -104,7 +104,7 @@ static inline u64 hwt_tick_relax(u64 tick, u64 slack)
 	return last >> bit << bit;
 }
 
-/* Is it in any list? A timeout that never was has zero there. */
+/* Return true if a timeout is in a list. A timeout that never was in one has a zero link. */
 static inline bool hwt_linked(const struct hwt_timeout *timeout)
 {
 	return timeout->link.next;

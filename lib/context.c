@@ -39,7 +39,7 @@ uint64_t hwtlib_clock_ns(clockid_t clock)
 {
 	struct timespec now;
 
-	/* It does not fail: the clocks of wheels are always there. */
+	/* This does not fail: every kernel has the clocks that wheels use. */
 	clock_gettime(clock, &now);
 	return now.tv_sec * NSEC_PER_SEC + now.tv_nsec;
 }
@@ -64,7 +64,7 @@ static int context_new(struct libhwt **context, int fd)
 	return 0;
 }
 
-/* Set a context up. What is all zero needs no call. */
+/* Set up a context. Options that are all zero are the default, and need no call. */
 static int setup(int fd, const struct libhwt_options *options)
 {
 	static const struct hwt_setup_args defaults = { .size = sizeof(defaults) };
@@ -123,7 +123,7 @@ int libhwt_adopt(struct libhwt **context, int fd)
 	flags = fcntl(fd, F_GETFL);
 	if (flags < 0)
 		return -errno;
-	/* Rings are mapped for reading and writing. */
+	/* A queue maps its rings for reading and writing, so the descriptor must allow both. */
 	if ((flags & O_ACCMODE) != O_RDWR)
 		return -EBADF;
 	ret = context_new(&new, fd);

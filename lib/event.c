@@ -12,7 +12,7 @@
 
 #include "internal.h"
 
-/* Waits of 292 years and more have no end. */
+/* Waits of 292 years and more, which do not fit into 63 bits, have no end. */
 #define FOREVER(ns)	((ns) > INT64_MAX)
 
 uint64_t hwtlib_wait_end(uint64_t timeout_ns)
@@ -29,7 +29,7 @@ static int file_take(struct libhwt *context, struct hwt_event *events, unsigned 
 {
 	ssize_t got;
 
-	/* What it returns is an int. */
+	/* The number of bytes must fit into an int, which this function returns. */
 	if (max > INT_MAX / sizeof(*events))
 		max = INT_MAX / sizeof(*events);
 	got = read(context->fd, events, max * sizeof(*events));
@@ -38,7 +38,7 @@ static int file_take(struct libhwt *context, struct hwt_event *events, unsigned 
 	return got ? (int)(got / sizeof(*events)) : -ESHUTDOWN;
 }
 
-/* Wait until the descriptor is readable. Return: as poll(), but a negative errno. */
+/* Wait until the descriptor is readable. Return as poll(), but a negative errno for an error. */
 static int file_wait(struct libhwt *context, uint64_t end_ns)
 {
 	struct pollfd pollfd = { .fd = context->fd, .events = POLLIN };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
 /*
- * What the files of libhwt share. Functions here begin with hwtlib_; the shared library does
- * not export them.
+ * Declarations that the files of libhwt share. Functions here begin with hwtlib_; the shared
+ * library does not export them.
  */
 #ifndef LIBHWT_INTERNAL_H
 #define LIBHWT_INTERNAL_H
@@ -33,9 +33,9 @@ struct libhwt {
 int hwtlib_call(const struct libhwt *context, unsigned long request, void *args);
 
 /*
- * Copy a structure that begins with its size, from a caller that may know a larger one, as
- * copy_struct_from_user() does. @from NULL: all zeroes. The structures are those of the first
- * version, so a smaller one is -EINVAL.
+ * Copy a structure that begins with its size, as copy_struct_from_user() does: the caller's may be
+ * larger. @from NULL: all zeroes. The structures have not grown since the first version, so a
+ * smaller one is -EINVAL.
  */
 int hwtlib_copy_options(void *to, size_t size, const void *from);
 

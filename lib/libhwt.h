@@ -16,7 +16,7 @@
  *	libhwt_close(hwt);
  *
  * Each call above is a system call. A queue (struct libhwt_queue) carries out many operations
- * by one, which also brings the events into shared memory.
+ * with one system call, which also brings the events into shared memory.
  *
  * Names
  *	All functions and types here begin with libhwt_, all macros with LIBHWT_. Structures
@@ -25,39 +25,40 @@
  *	of the kernel (hwt.h, section 9 of the manual): none of them is here.
  *
  * Returned values
- *	Those that return int return 0 or more, or a negative errno; errno itself means nothing.
- *	After an error nothing has changed, where nothing else is said. Besides those listed
- *	with a function there are the errors that hwt_uapi.h lists with the ioctl of that name.
- *	-EFAULT is not promised: who passes a bad pointer may get SIGSEGV.
+ *	Functions that return int return 0 or more, or a negative errno; the value of errno
+ *	itself is undefined. After an error nothing has changed, unless stated otherwise. Besides
+ *	the errors listed with a function, there are those that hwt_uapi.h lists with the ioctl
+ *	of that name. A bad pointer may cause SIGSEGV instead of -EFAULT.
  *
  * Structures with a size
- *	They may grow in later versions. Who passes one sets its size to sizeof, and all that
- *	is not used to 0: "struct hwt_get_args get = { .size = sizeof(get) };". It need not be
- *	done again before the next call.
+ *	Such structures may grow in later versions. The caller sets the size to sizeof, and the
+ *	members that are not used to 0: "struct hwt_get_args get = { .size = sizeof(get) };". The
+ *	structure can be used in further calls as it is.
  *
  * Times
  *	Nanoseconds. A delay counts from the call, a deadline is on the clock of the context's
- *	wheel, CLOCK_MONOTONIC if it has no wheel of its own. Nothing fires early, and what
- *	is on time fires within a tick (usually 1 ms).
+ *	wheel, CLOCK_MONOTONIC if it has no wheel of its own. Timeouts never fire early, and
+ *	normally at most a tick (usually 1 ms) late.
  *
  * Ids and keys
  *	The kernel gives each timeout an id. In a context with keys (HWT_SETUP_KEYS) the
  *	program names its timeouts itself, by 64-bit numbers such as the addresses of its
  *	objects: libhwt_key_after() and libhwt_key_at() schedule or move the timeout of a key,
- *	and functions that take an id take the key. There, libhwt_after(), libhwt_at(),
- *	libhwt_every(), libhwt_debounce() and libhwt_retry() are not for use; without keys, those
- *	with "key" in their name are not.
+ *	and functions that take an id take the key. Do not use libhwt_after(), libhwt_at(),
+ *	libhwt_every(), libhwt_debounce() and libhwt_retry() in a context with keys, and functions
+ *	with "key" in their name in a context without.
  *
  * Threads
  *	Any number of threads may use a context and its queue at the same time, without locks
- *	of their own. Exceptions: libhwt_close() and libhwt_queue_new() want the context
- *	for themselves. Each event, and each result of a queue, is given to one of those who
- *	ask. There are no globals; no function may be called from a signal handler.
+ *	of their own. Exceptions: no other thread may use the context during libhwt_close() and
+ *	libhwt_queue_new(), nor the queue while a thread uses its rings. Each event, and each
+ *	result of a queue, goes to one thread only. There are no globals; no function may be
+ *	called from a signal handler.
  *
  * Processes
- *	After fork() parent and child have the same context. The queue stays the parent's: in
- *	the child libhwt_next() and the functions of the queue return -ECHILD.
- *	libhwt_close() in one of them does not concern the other.
+ *	After fork() parent and child share the context. A queue belongs to the parent only: in
+ *	the child libhwt_next() and the functions of the queue return -ECHILD. libhwt_close() in
+ *	one of the two processes does not affect the other.
  */
 #ifndef LIBHWT_H
 #define LIBHWT_H
@@ -81,10 +82,10 @@ struct libhwt;
  * @device:          path of the device; NULL: /dev/hwt
  * @flags:           HWT_SETUP_ bits: the clock, HWT_SETUP_KEYS, and others
  * @priority:        HWT_PRIO_, of the thread of a private wheel
- * @tick_ns:         its tick
- * @max_pending:     most timeouts pending at once
+ * @tick_ns:         tick of the private wheel
+ * @max_pending:     maximum number of timeouts pending at once on it
  * @ticks_per_wheel: buckets of its level 0
- * @levels:          its levels
+ * @levels:          number of its levels
  * @cpu:             the CPU of its thread, with HWT_SETUP_CPU
  *
  * All but the first two are as in struct hwt_setup_args. If they are 0 the context is on the wheel
@@ -103,57 +104,57 @@ struct libhwt_options {
 };
 
 /**
- * libhwt_open() - make a context
+ * libhwt_open() - create a context
  * @context: where to store it
- * @options: how it is to be; NULL: as all 0
+ * @options: its set-up; NULL: as all 0
  *
- * The descriptor is closed by exec, and does not block (which nobody sees who calls
- * libhwt_next()).
+ * The descriptor is closed by exec, and is non-blocking, which makes no difference to
+ * libhwt_next().
  *
  * Return: 0 or
  *	-ENOENT, -EACCES, ...	the device could not be opened
- *	-ENOTTY		it is no /dev/hwt
+ *	-ENOTTY		it is not a device of hwt
  *	-E2BIG		@options has something that this version does not know
  *	-EINVAL		the size is too small
  *	-ENOMEM		no memory
- *	or as HWT_IOC_SETUP fails
+ *	or an error of HWT_IOC_SETUP
  */
 int libhwt_open(struct libhwt **context, const struct libhwt_options *options);
 
 /**
- * libhwt_adopt() - make a context of a descriptor that is there
+ * libhwt_adopt() - create a context from an open descriptor
  * @context: where to store it
- * @fd:      a descriptor of /dev/hwt, such as was inherited or received, for reading and
- *           writing. It belongs to the context from now on, and is closed by exec. It is made
- *           not to block; so are its duplicates.
+ * @fd:      a descriptor of /dev/hwt, inherited or received for example, open for reading and
+ *           writing. It belongs to the context from now on, and is closed by exec. It becomes
+ *           non-blocking, and so do its duplicates.
  *
- * Return: 0 or -EBADF (also: not for both), -ENOTTY (it is none of /dev/hwt), -ENOMEM. After an
- * error @fd is the caller's, as before.
+ * Return: 0 or -EBADF (also if it is not open for both), -ENOTTY (it is not a descriptor of
+ * /dev/hwt), -ENOMEM. After an error @fd still belongs to the caller.
  */
 int libhwt_adopt(struct libhwt **context, int fd);
 
 /**
- * libhwt_close() - end a context
+ * libhwt_close() - free a context
  * @context: the context, or NULL
  *
- * It and its queue are no more, and no other thread may be using them. When no process has
- * the descriptor any more all timeouts are cancelled.
+ * Frees the queue, too. No other thread may be using the two. All timeouts are cancelled once
+ * no process has the descriptor any more.
  */
 void libhwt_close(struct libhwt *context);
 
 /**
- * libhwt_fd() - the descriptor, for an event loop of one's own
+ * libhwt_fd() - return the descriptor, for an event loop of the program
  * @context: the context
  *
- * When it is readable, call libhwt_next() with timeout 0 until it returns less than it was
- * given room for. Do not read() it, close it or let it block.
+ * When the descriptor is readable, call libhwt_next() with timeout 0 until it returns fewer
+ * events than @max. Do not read() the descriptor, close it or make it blocking.
  *
  * Return: the descriptor.
  */
 int libhwt_fd(const struct libhwt *context);
 
 /**
- * libhwt_now() - what time is it on the clock of the context's wheel?
+ * libhwt_now() - return the time on the clock of the context's wheel
  * @context: the context
  *
  * Return: the time; usually without a system call.
@@ -161,7 +162,7 @@ int libhwt_fd(const struct libhwt *context);
 uint64_t libhwt_now(const struct libhwt *context);
 
 /**
- * libhwt_info() - what is the context on? (HWT_IOC_INFO)
+ * libhwt_info() - describe the wheel and the limits of a context (HWT_IOC_INFO)
  * @context: the context
  * @info:    filled in; set its size, and the rest to 0
  *
@@ -170,7 +171,7 @@ uint64_t libhwt_now(const struct libhwt *context);
 int libhwt_info(struct libhwt *context, struct hwt_info_args *info);
 
 /**
- * libhwt_stats() - what has the context done? (HWT_IOC_STATS)
+ * libhwt_stats() - return the statistics of a context (HWT_IOC_STATS)
  * @context: the context
  * @stats:   filled in; set its size, and the rest to 0
  *
@@ -181,21 +182,21 @@ int libhwt_stats(struct libhwt *context, struct hwt_stats_args *stats);
 /* -- Timeouts ------------------------------------------------------------ */
 
 /**
- * libhwt_after() - a timeout, some time from now
+ * libhwt_after() - schedule a timeout after a delay
  * @context:   the context
- * @delay_ns:  when
+ * @delay_ns:  the delay from now
  * @user_data: comes back with its event
  * @id:        where to store its id, or NULL
  *
  * Return: 0 or
- *	-ENOSPC		a limit is met; libhwt_stats() says which (HWT_LIMIT_)
+ *	-ENOSPC		a limit is reached; libhwt_stats() tells which (HWT_LIMIT_)
  *	-ENOMEM		no memory
  *	-ESHUTDOWN	the context was stopped
  */
 int libhwt_after(struct libhwt *context, uint64_t delay_ns, uint64_t user_data, uint64_t *id);
 
 /**
- * libhwt_at() - a timeout, at a given time
+ * libhwt_at() - schedule a timeout at a given time
  * @context:     the context
  * @deadline_ns: when, on the clock of libhwt_now()
  * @user_data:   comes back with its event
@@ -206,9 +207,9 @@ int libhwt_after(struct libhwt *context, uint64_t delay_ns, uint64_t user_data, 
 int libhwt_at(struct libhwt *context, uint64_t deadline_ns, uint64_t user_data, uint64_t *id);
 
 /**
- * libhwt_every() - a timeout that fires again and again
+ * libhwt_every() - schedule a periodic timeout, at a fixed rate
  * @context:   the context
- * @period_ns: the first time after one period, then at a fixed rate
+ * @period_ns: the period, and the delay before the first event
  * @user_data: comes back with its events
  * @id:        where to store its id, or NULL
  *
@@ -217,31 +218,30 @@ int libhwt_at(struct libhwt *context, uint64_t deadline_ns, uint64_t user_data, 
 int libhwt_every(struct libhwt *context, uint64_t period_ns, uint64_t user_data, uint64_t *id);
 
 /**
- * libhwt_schedule() - a timeout of any kind (HWT_IOC_SCHEDULE)
+ * libhwt_schedule() - schedule a timeout of any kind (HWT_IOC_SCHEDULE)
  * @context: the context
- * @args:    what is wanted; its size must be set. Its id is filled in; with keys, its id is the
- *           key, and the previous state is filled in.
+ * @args:    the timeout; the size must be set. The call fills in the id; with keys, the caller
+ *           sets the id to the key, and the call fills in the previous state.
  *
  * Return: as libhwt_after(), or -EINVAL.
  */
 int libhwt_schedule(struct libhwt *context, struct hwt_schedule_args *args);
 
 /**
- * libhwt_key_after() - schedule or move the timeout of a key, some time from now
+ * libhwt_key_after() - schedule the timeout of a key after a delay, or move it
  * @context:  the context, which has keys
  * @key:      the timeout; comes back as the id and user_data of its event
- * @delay_ns: when
+ * @delay_ns: the delay from now
  *
- * An event that was not read is withdrawn. One that is in the ring of a queue is not, see
- * libhwt_queue_forget().
+ * An unread event is withdrawn, unless it is in the ring of a queue; see libhwt_queue_forget().
  *
- * Return: 0 if the timeout is new, the HWT_STATE_ bits of before if it was moved; or a negative
+ * Return: 0 if the timeout is new; its previous HWT_STATE_ bits if it was moved; or a negative
  * errno as libhwt_after().
  */
 int libhwt_key_after(struct libhwt *context, uint64_t key, uint64_t delay_ns);
 
 /**
- * libhwt_key_at() - schedule or move the timeout of a key, to a given time
+ * libhwt_key_at() - schedule the timeout of a key at a given time, or move it
  * @context:     the context, which has keys
  * @key:         the timeout
  * @deadline_ns: when, on the clock of libhwt_now()
@@ -254,15 +254,15 @@ int libhwt_key_at(struct libhwt *context, uint64_t key, uint64_t deadline_ns);
  * libhwt_modify() - move a timeout
  * @context:  the context
  * @id:       the timeout, its id or key
- * @delay_ns: when it is to fire, from now
+ * @delay_ns: the new delay, from now
  *
- * All else about it stays, its period too; its slack is none. An event that was not read is
+ * The slack becomes 0; all else stays, also the period. An event that was not read is
  * withdrawn.
  *
- * Return: the HWT_STATE_ bits of before (HWT_STATE_EVENT: an event was withdrawn), or
+ * Return: its previous HWT_STATE_ bits (HWT_STATE_EVENT: an event was withdrawn), or
  *	-ENOENT		there is no such timeout (any more): its last event was read, or is
  *			in the ring of a queue
- *	-ENOSPC		it was not pending, and max_pending others are
+ *	-ENOSPC		it was not pending, and max_pending other timeouts are
  *	-ESHUTDOWN	the context was stopped
  */
 int libhwt_modify(struct libhwt *context, uint64_t id, uint64_t delay_ns);
@@ -278,9 +278,9 @@ int libhwt_modify(struct libhwt *context, uint64_t id, uint64_t delay_ns);
 int libhwt_modify_at(struct libhwt *context, uint64_t id, uint64_t deadline_ns);
 
 /**
- * libhwt_reschedule() - change more of a timeout (HWT_IOC_MODIFY)
+ * libhwt_reschedule() - move a timeout, and change more of it (HWT_IOC_MODIFY)
  * @context: the context
- * @args:    what is wanted; its size must be set
+ * @args:    the changes; the size must be set
  *
  * Return: as libhwt_modify(), or -EINVAL.
  */
@@ -291,9 +291,9 @@ int libhwt_reschedule(struct libhwt *context, struct hwt_modify_args *args);
  * @context: the context
  * @id:      the timeout, its id or key
  *
- * It will not fire, an event that was not read is withdrawn, the id is no more.
+ * The timeout will not fire, an event that was not read is withdrawn, and the id ends.
  *
- * Return: the HWT_STATE_ bits of before, or -ENOENT as of libhwt_modify().
+ * Return: its previous HWT_STATE_ bits, or -ENOENT as libhwt_modify().
  */
 int libhwt_cancel(struct libhwt *context, uint64_t id);
 
@@ -301,15 +301,15 @@ int libhwt_cancel(struct libhwt *context, uint64_t id);
  * libhwt_cancel_all() - end all timeouts of the context (HWT_CANCEL_ALL)
  * @context: the context
  *
- * As libhwt_cancel() of each timeout that was there before the call; the context goes on. Events
- * in the ring of a queue stay.
+ * As libhwt_cancel() of each timeout that existed before the call. The context can be used further.
+ * Events in the ring of a queue stay.
  *
  * Return: the number of timeouts ended, or a negative errno.
  */
 int libhwt_cancel_all(struct libhwt *context);
 
 /**
- * libhwt_get() - ask about a timeout (HWT_IOC_GET)
+ * libhwt_get() - query a timeout (HWT_IOC_GET)
  * @context: the context
  * @id:      the timeout, its id or key
  * @get:     filled in; its size must be set
@@ -321,9 +321,9 @@ int libhwt_get(struct libhwt *context, uint64_t id, struct hwt_get_args *get);
 /**
  * libhwt_stop() - end all timeouts of the context, for good (HWT_IOC_STOP)
  * @context: the context
- * @stopped: where to store how many were pending, or NULL
+ * @stopped: where to store the number of timeouts that were pending, or NULL
  *
- * There is an event for each of them; after these libhwt_next() returns -ESHUTDOWN.
+ * There is an event for each of these; after the last event libhwt_next() returns -ESHUTDOWN.
  *
  * Return: 0 or a negative errno.
  */
@@ -333,14 +333,14 @@ int libhwt_stop(struct libhwt *context, uint64_t *stopped);
 
 /*
  * Timeouts for events that come in series, and for requests that fail. Each call is carried out at
- * once, beside the queue if there is one. The program serializes calls with the same structure. An
+ * once, and does not go through a queue. The program serializes calls with the same structure. An
  * event that is in the ring of a queue counts as read.
  */
 
 /**
  * struct libhwt_debounce - fire after a quiet time, but within a maximum delay
  * @quiet_ns: quiet time before the timeout fires
- * @most_ns:  maximum delay from the first event of a series; HWT_NEVER: there is none
+ * @most_ns:  maximum delay from the first event of a series; HWT_NEVER: no maximum
  * @first_ns: time of that event, on the clock of libhwt_now(); filled in
  */
 struct libhwt_debounce {
@@ -357,10 +357,10 @@ struct libhwt_debounce {
  * @id:        the timeout: 0 before the first call, stored by each call that makes one
  *
  * A series ends when the program reads the event of the timeout or cancels the timeout. Until then
- * each call moves the timeout, which withdraws an event that was not read, but not beyond the
- * maximum delay: once that is over, a call leaves the timeout and its event alone.
+ * each call moves the timeout, at most to the end of the maximum delay, and withdraws an unread
+ * event of the timeout. After the maximum delay, a call leaves the timeout and its event alone.
  *
- * Return: 0: a series begins; the HWT_STATE_ bits of before: it goes on; or a negative errno as
+ * Return: 0 if a series begins; the previous HWT_STATE_ bits if it goes on; or a negative errno as
  * libhwt_after().
  */
 int libhwt_debounce(struct libhwt *context, struct libhwt_debounce *debounce, uint64_t user_data,
@@ -379,12 +379,12 @@ int libhwt_key_debounce(struct libhwt *context, uint64_t key, struct libhwt_debo
 /**
  * struct libhwt_backoff - delays between retries, each longer than the one before
  * @first_ns:   the first delay
- * @most_ns:    the longest; each is twice the one before it, up to this. The same as @first_ns:
- *              all are of one length
- * @jitter_pct: each delay is shortened, at random, by up to so many percent, so that programs that
- *              failed together do not try again together; 0 to 100
- * @limit:      tries, 0: no limit
- * @tries:      how many there were; 0 to begin anew
+ * @most_ns:    the longest delay; each is twice the one before it, up to this. If it is equal to
+ *              @first_ns, all delays are equal
+ * @jitter_pct: each delay is shortened, at random, by up to this many percent, so that programs
+ *              that failed together do not try again together; 0 to 100
+ * @limit:      maximum number of tries, 0: no limit
+ * @tries:      number of tries so far; set to 0 to begin anew
  */
 struct libhwt_backoff {
 	uint64_t	first_ns;
@@ -403,14 +403,14 @@ struct libhwt_backoff {
  *
  * A timeout that is pending, or has an event that was not read, is moved.
  *
- * Return: 0: a new timeout; the HWT_STATE_ bits of before if it was moved; -ETIME after
+ * Return: 0 for a new timeout; its previous HWT_STATE_ bits if it was moved; -ETIME after
  * &libhwt_backoff.limit tries, with nothing scheduled; or a negative errno as libhwt_after().
  */
 int libhwt_retry(struct libhwt *context, struct libhwt_backoff *backoff, uint64_t user_data,
 		 uint64_t *id);
 
 /**
- * libhwt_key_retry() - libhwt_retry() by the timeout of a key
+ * libhwt_key_retry() - libhwt_retry() with the timeout of a key
  * @context: the context, which has keys
  * @key:     the timeout
  * @backoff: the delays and the number of tries
@@ -422,13 +422,13 @@ int libhwt_key_retry(struct libhwt *context, uint64_t key, struct libhwt_backoff
 /* -- All timeouts of a context ------------------------------------------- */
 
 /**
- * libhwt_list() - tell of all timeouts, some at a time (HWT_IOC_LIST)
+ * libhwt_list() - list all timeouts, some at a time (HWT_IOC_LIST)
  * @context: the context
- * @cursor:  where to begin: 0, or what the call before has left here
+ * @cursor:  the position: 0 before the first call; each call updates it for the next one
  * @entries: filled in
- * @max:     how many fit in there, not 0
+ * @max:     size of @entries, not 0
  *
- * Return: how many there are in @entries, 0 if there are no more, or
+ * Return: the number of timeouts stored, 0 if there are no more, or
  *	-EINVAL		@max is 0
  *	-ENOMEM		no memory
  */
@@ -436,30 +436,30 @@ int libhwt_list(struct libhwt *context, uint64_t *cursor, struct hwt_list_entry 
 		unsigned int max);
 
 /**
- * libhwt_save() - a list of all timeouts
+ * libhwt_save() - return a list of all timeouts
  * @context: the context
  * @entries: where to store the list's address; free() it
- * @count:   where to store how many there are
+ * @count:   where to store the number of timeouts
  *
- * Signals do not stop it.
+ * Signals do not interrupt it.
  *
  * Return: 0 or -ENOMEM.
  */
 int libhwt_save(struct libhwt *context, struct hwt_list_entry **entries, size_t *count);
 
 /**
- * libhwt_restore() - make timeouts that were saved
+ * libhwt_restore() - create timeouts that were saved
  * @context: the context, the same or another one, on the same kind of clock
- * @entries: what libhwt_save() gave, perhaps before a restart of the program or the machine
- * @count:   how many there are
+ * @entries: the list of libhwt_save(), perhaps from before a restart of the program or the machine
+ * @count:   number of timeouts in the list
  * @ids:     where to store @count ids, in the order of @entries, or NULL
  *
- * On CLOCK_REALTIME they are due when they were before. On other clocks they have as much
- * time left as they had when they were saved. One-shots that had an event fire at once.
- * Slack is not saved, nor are unread events and overruns of periodic ones. In a context with keys
- * they have the keys that were their ids, and those that are there are moved.
+ * On CLOCK_REALTIME the timeouts keep their deadlines. On other clocks they have as much time left
+ * as when they were saved. One-shots that had an event fire at once. Slack is not saved, nor are
+ * unread events and overruns of periodic timeouts. In a context with keys their keys are the saved
+ * ids, and existing timeouts of these keys are moved.
  *
- * Return: 0 or as libhwt_after(); if one of them cannot be made, none is.
+ * Return: 0 or as libhwt_after(). After an error, timeouts created or moved by it are cancelled.
  */
 int libhwt_restore(struct libhwt *context, const struct hwt_list_entry *entries, size_t count,
 		   uint64_t *ids);
@@ -470,18 +470,18 @@ int libhwt_restore(struct libhwt *context, const struct hwt_list_entry *entries,
  * libhwt_next() - wait for the next events
  * @context:    the context
  * @events:     filled in, in the order in which they came up
- * @max:        how many fit in there, not 0
- * @timeout_ns: how long to wait for the first one; 0: do not wait, HWT_NEVER: for as long as
+ * @max:        size of @events, not 0
+ * @timeout_ns: how long to wait for the first event; 0: do not wait, HWT_NEVER: for as long as
  *              it takes
  *
- * If the context has a queue they are taken from its ring. A system call brings events there if
- * the ring has too few; it also carries out what was added to the queue.
+ * If the context has a queue, events are taken from its ring. If the ring has too few, a system
+ * call brings events that wait in the kernel, and carries out the operations that were added.
  *
- * Return: how many there are in @events; 0 if none came in time; or
- *	-EINTR		a signal was caught before one came
- *	-ESHUTDOWN	the context was stopped, and all have been read
+ * Return: the number of events stored; 0 if none came in time; or
+ *	-EINTR		a signal was caught before an event came
+ *	-ESHUTDOWN	the context was stopped, and all events have been read
  *	-EBUSY		another program has rings of the context
- *	-ECHILD		the queue is the parent's
+ *	-ECHILD		the queue belongs to the parent process
  *	-EINVAL		@max is 0
  */
 int libhwt_next(struct libhwt *context, struct hwt_event *events, unsigned int max,
@@ -490,20 +490,20 @@ int libhwt_next(struct libhwt *context, struct hwt_event *events, unsigned int m
 /* -- Queues -------------------------------------------------------------- */
 
 /*
- * A queue: operations are added to it, carried out together when it is submitted, and
- * have their results taken out, in the order in which they were added. Operations and events
- * are in two rings of memory shared with the kernel (HWT_IOC_RINGS): submitting is one system
- * call, which copies no operations and brings events into the ring. There can be one for a
- * context; it goes when the context is closed. Calls without a queue work beside it.
+ * Operations are added to a queue and carried out together when the queue is submitted. Their
+ * results are taken in the order in which the operations were added. Operations and events are in
+ * two rings in memory shared with the kernel (HWT_IOC_RINGS): a submission is one system call,
+ * which copies no operations and brings events into the ring. A context has at most one queue,
+ * which libhwt_close() frees. The functions for single timeouts can be used beside the queue.
  *
  * Events come into the ring only while a thread is in the system call of libhwt_queue_submit(),
- * libhwt_queue_next(), libhwt_queue_peek() or libhwt_next(), after the operations that were added.
- * Until then a modify or cancel withdraws them.
+ * libhwt_queue_next(), libhwt_queue_peek() or libhwt_next(), after the operations that were added
+ * have been carried out. Until an event is in the ring, a modify or cancel withdraws it.
  *
- * An event that has reached the ring is as good as read: the id of a one-shot has ended then,
- * and libhwt_modify() and libhwt_cancel() say -ENOENT though libhwt_next() is still to give that
- * event. So compare its id with that which you keep, before you believe its user_data, or let
- * user_data be something that does not go away, like an index. With keys, an event in the ring is
+ * An event in the ring counts as read: the id of a one-shot has ended, and libhwt_modify() and
+ * libhwt_cancel() return -ENOENT although libhwt_next() has yet to return the event. So if
+ * user_data is a pointer, compare the id of the event with the one that the program keeps before
+ * following it, or use an index instead, which stays valid. With keys, an event in the ring is
  * stale if the program has moved or ended its timeout since: libhwt_queue_forget() drops it.
  */
 struct libhwt_queue;
@@ -512,9 +512,9 @@ struct libhwt_queue;
  * struct libhwt_queue_options - the sizes of a queue
  * @size:   sizeof(struct libhwt_queue_options)
  * @flags:  0
- * @ops:    most operations that are added and have not had their result taken; rounded up to a
- *          power of two, at most HWT_RING_ENTRIES_MAX. 0: 256
- * @events: likewise, events that fit in the ring; more wait outside. 0: 1024
+ * @ops:    maximum number of operations whose results were not taken yet; rounded up to a power of
+ *          two, at most HWT_RING_ENTRIES_MAX. 0: 256
+ * @events: likewise, of events in the ring; further events wait in the kernel. 0: 1024
  */
 struct libhwt_queue_options {
 	size_t		size;
@@ -524,16 +524,16 @@ struct libhwt_queue_options {
 };
 
 /**
- * libhwt_queue_new() - make the queue of a context
+ * libhwt_queue_new() - create the queue of a context
  * @queue:   where to store it
- * @context: the context, which nobody else may be using meanwhile
- * @options: how it is to be; NULL: as all 0
+ * @context: the context, which no other thread may be using meanwhile
+ * @options: its sizes; NULL: as all 0
  *
  * After an error the context is as before, and a call with the same sizes may succeed.
  *
  * Return: 0 or
- *	-EBUSY		the context has a queue, or it was stopped; another program has rings of
- *			it, or a call that failed had other sizes
+ *	-EBUSY		the context has a queue, or was stopped; another program has rings of
+ *			it, or an earlier call that failed had other sizes
  *	-EINVAL		an option is out of range
  *	-E2BIG		@options has something that this version does not know
  *	-ENOMEM		no memory
@@ -545,17 +545,17 @@ int libhwt_queue_new(struct libhwt_queue **queue, struct libhwt *context,
  * libhwt_queue_add() - add operations
  * @queue: the queue
  * @ops:   the operations; they are copied
- * @count: how many
+ * @count: the number of operations
  *
- * Return: how many have been added, the first ones of @ops; -EAGAIN if none, for there is no
- * room: submit them, and take results; or -ECHILD.
+ * Return: the number added, from the beginning of @ops; -EAGAIN if there is no room for any: submit
+ * the queue, and take results; or -ECHILD.
  */
 int libhwt_queue_add(struct libhwt_queue *queue, const struct hwt_op *ops, unsigned int count);
 
 /**
  * libhwt_queue_after() - add a libhwt_after()
  * @queue:     the queue
- * @delay_ns:  when; counts from when it is carried out
+ * @delay_ns:  the delay, from the time when the operation is carried out
  * @user_data: comes back with the result, and with the event
  *
  * Return: 0 or -EAGAIN, -ECHILD as libhwt_queue_add(). The id is in the result.
@@ -576,7 +576,7 @@ int libhwt_queue_at(struct libhwt_queue *queue, uint64_t deadline_ns, uint64_t u
  * libhwt_queue_key_after() - add a libhwt_key_after()
  * @queue:    the queue, of a context with keys
  * @key:      the timeout
- * @delay_ns: when; counts from when it is carried out
+ * @delay_ns: the delay, from the time when the operation is carried out
  *
  * Return: as libhwt_queue_after().
  */
@@ -596,7 +596,7 @@ int libhwt_queue_key_at(struct libhwt_queue *queue, uint64_t key, uint64_t deadl
  * libhwt_queue_modify() - add a libhwt_modify()
  * @queue:    the queue
  * @id:       the timeout, its id or key
- * @delay_ns: when it is to fire; counts from when it is carried out
+ * @delay_ns: the new delay, from the time when the operation is carried out
  *
  * Return: as libhwt_queue_after().
  */
@@ -622,13 +622,13 @@ int libhwt_queue_modify_at(struct libhwt_queue *queue, uint64_t id, uint64_t dea
 int libhwt_queue_cancel(struct libhwt_queue *queue, uint64_t id);
 
 /**
- * libhwt_queue_submit() - carry out what was added
+ * libhwt_queue_submit() - carry out the operations that were added
  * @queue: the queue
  *
- * What was added before this call has been carried out after it, by this thread or another,
- * and its results can be taken. Signals do not stop it.
+ * On return, all operations that were added before this call have been carried out, by this thread
+ * or another, and their results can be taken. Signals do not interrupt it.
  *
- * Return: 0; or a negative errno (-ENOMEM, -ECHILD): what was not carried out is still there.
+ * Return: 0; or a negative errno (-ENOMEM, -ECHILD): operations not carried out stay in the queue.
  */
 int libhwt_queue_submit(struct libhwt_queue *queue);
 
@@ -636,15 +636,15 @@ int libhwt_queue_submit(struct libhwt_queue *queue);
  * libhwt_queue_results() - take results
  * @queue: the queue
  * @ops:   filled in with operations that have been carried out, in the order in which they
- *         were added; NULL: forget them
- * @max:   how many fit in there
+ *         were added; NULL: drop their results
+ * @max:   size of @ops, or number of results to drop
  *
- * Return: how many, or -ECHILD. There is no system call in it.
+ * Return: the number of results taken, or -ECHILD. Makes no system call.
  */
 int libhwt_queue_results(struct libhwt_queue *queue, struct hwt_op *ops, unsigned int max);
 
 /**
- * libhwt_queue_next() - libhwt_next() and libhwt_queue_submit(), by one system call if it can be
+ * libhwt_queue_next() - libhwt_next() and libhwt_queue_submit(), with one system call if possible
  * @queue:      the queue
  * @events:     as of libhwt_next()
  * @max:        likewise
@@ -656,20 +656,20 @@ int libhwt_queue_next(struct libhwt_queue *queue, struct hwt_event *events, unsi
 		      uint64_t timeout_ns);
 
 /*
- * The rings themselves, for a program that does not want operations and events to be copied. These
- * four are for one thread at a time: while a thread uses them no other one may use the queue, or
- * call libhwt_next().
+ * Direct use of the rings, in which operations and events are not copied. While a thread uses one
+ * of these four functions, or an operation or event that it has returned, no other thread may use
+ * the queue or call libhwt_next().
  */
 
 /**
  * libhwt_queue_get() - add an operation in its place in the ring
  * @queue: the queue
  *
- * The program fills the operation in, and may change it until the next libhwt_next() or function
- * of the queue that adds, submits, or takes events. That call makes it as good as added by
- * libhwt_queue_add(). The result is taken by libhwt_queue_results().
+ * The program fills the operation in, and may change it until the next call of libhwt_next(), or of
+ * a function of the queue that adds, submits, or takes events. From then on the operation is like
+ * one added by libhwt_queue_add(). Its result is taken by libhwt_queue_results().
  *
- * Return: the operation, all zeroes; or NULL: there is no room, or the queue is the parent's.
+ * Return: the operation, all zeroes; NULL if there is no room, or the queue is the parent's.
  */
 struct hwt_op *libhwt_queue_get(struct libhwt_queue *queue);
 
@@ -678,19 +678,19 @@ struct hwt_op *libhwt_queue_get(struct libhwt_queue *queue);
  * @queue:  the queue
  * @events: where to store their address
  *
- * The events stay in the ring until libhwt_queue_seen(). The first one was not forgotten; others
- * that were have the kind 0, and are to be skipped. If the ring is empty, and events wait
- * outside, a system call lets them in, and carries out what was added.
+ * The events stay in the ring until libhwt_queue_seen(). Skip events of kind 0, which
+ * libhwt_queue_forget() has dropped; the first event is none of these. If the ring is empty, a
+ * system call brings events that wait in the kernel, and carries out operations that were added.
  *
- * Return: the number of events that lie side by side there; 0 if there are none; or -ESHUTDOWN,
+ * Return: the number of contiguous events at that address; 0 if there are none; or -ESHUTDOWN,
  * -ECHILD as libhwt_next().
  */
 int libhwt_queue_peek(struct libhwt_queue *queue, const struct hwt_event **events);
 
 /**
- * libhwt_queue_seen() - give back events
+ * libhwt_queue_seen() - remove events from the ring
  * @queue: the queue
- * @count: how many, the first ones that libhwt_queue_peek() has told of
+ * @count: the number of events, from the first that libhwt_queue_peek() has returned
  */
 void libhwt_queue_seen(struct libhwt_queue *queue, unsigned int count);
 
@@ -699,9 +699,9 @@ void libhwt_queue_seen(struct libhwt_queue *queue, unsigned int count);
  * @queue: the queue, of a context with keys
  * @key:   the timeout, which the program has moved or ended, or will do so by an operation
  *
- * Dropped events have the kind 0; libhwt_next() and libhwt_queue_next() do not give them.
+ * Dropped events have the kind 0; libhwt_next() and libhwt_queue_next() do not return them.
  *
- * Return: how many there were, or -ECHILD.
+ * Return: the number of events dropped, or -ECHILD.
  */
 int libhwt_queue_forget(struct libhwt_queue *queue, uint64_t key);
 

@@ -3,13 +3,14 @@
  * libhwt: queues
  *
  * A queue is the two rings of a context, in memory shared with the kernel. The ring of operations
- * has four places:
+ * has four indices:
  *
  *	result_head   <=   rings->op_head   <=   rings->op_tail   <=   op_tail
  *	 next result        next to be            next to be           next to be
  *	 to be taken        carried out           published            added
  *
- * The kernel moves rings->op_head. libhwt_queue_get() moves op_tail only.
+ * The kernel moves rings->op_head. libhwt_queue_get() moves only the queue's op_tail, so that the
+ * kernel does not see the operation yet.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -24,17 +25,17 @@
 
 /**
  * struct libhwt_queue - the queue of a context
- * @context:     whose
- * @live:        it is not that of a parent: fork() gives a child zeroes here
+ * @context:     the context
+ * @live:        true; false in a child of fork(), which finds this structure zeroed
  * @op_lock:     protects @op_tail and @result_head, and is held while results are copied
  * @ops:         the ring of operations
- * @op_mask:     its entries - 1
- * @op_tail:     the next one to be added
- * @result_head: the next one whose result will be taken
+ * @op_mask:     its number of entries - 1
+ * @op_tail:     index of the next operation to be added
+ * @result_head: index of the next operation whose result will be taken
  * @event_lock:  held while events are taken
  * @events:      the ring of events
- * @event_mask:  its entries - 1
- * @event_head:  the next one to be taken
+ * @event_mask:  its number of entries - 1
+ * @event_head:  index of the next event to be taken
  * @rings:       the shared memory
  * @map_size:    its size
  */
@@ -82,7 +83,7 @@ static int rings_map(struct libhwt_queue *queue, const struct libhwt_queue_optio
 	map = mmap(NULL, args.map_size, PROT_READ | PROT_WRITE, MAP_SHARED, context->fd, 0);
 	if (map == MAP_FAILED)
 		return -errno;
-	/* A child's use of them would be noticed by the parent only. */
+	/* Not for a child: whatever it did to the rings would happen to those of the parent. */
 	madvise(map, args.map_size, MADV_DONTFORK);
 	queue->rings = (struct hwt_rings *)map;
 	queue->map_size = args.map_size;
@@ -126,7 +127,7 @@ int libhwt_queue_new(struct libhwt_queue **queue, struct libhwt *context,
 	if (!new)
 		return -ENOMEM;
 	new->context = context;
-	/* The last step that can fail: once they are mapped, read() gives no events. */
+	/* The last step that can fail: once the rings are mapped, read() returns no events. */
 	ret = rings_map(new, &known);
 	if (ret) {
 		munmap(new, sizeof(*new));
@@ -146,7 +147,7 @@ void hwtlib_queue_free(struct libhwt *context)
 
 	if (!queue)
 		return;
-	/* A child does not have the rings, and no locks. */
+	/* A child of fork() has neither the rings nor the locks. */
 	if (queue->live) {
 		munmap(queue->rings, queue->map_size);
 		pthread_mutex_destroy(&queue->op_lock);
@@ -157,17 +158,17 @@ void hwtlib_queue_free(struct libhwt *context)
 
 /* -- The kernel ---------------------------------------------------------- */
 
-/* Return the next operation to be carried out. The lock is not needed. */
+/* Return the index of the next operation to be carried out. Needs no lock. */
 static uint32_t queue_op_head(const struct libhwt_queue *queue)
 {
-	/* Pairs with the kernel's release (hwt_rings_submit()): the results are there. */
+	/* Pairs with the kernel's release in hwt_rings_submit(): the caller sees the results. */
 	return __atomic_load_n(&queue->rings->op_head, __ATOMIC_ACQUIRE);
 }
 
-/* Let the kernel see what was added. With op_lock held. Return the tail. */
+/* Let the kernel see the operations that were added. With op_lock held. Return the tail. */
 static uint32_t publish_locked(struct libhwt_queue *queue)
 {
-	/* Pairs with the kernel's acquire (hwt_rings_submit()): the operations are there. */
+	/* Pairs with the kernel's acquire in hwt_rings_submit(), which sees the operations. */
 	__atomic_store_n(&queue->rings->op_tail, queue->op_tail, __ATOMIC_RELEASE);
 	return queue->op_tail;
 }
@@ -183,14 +184,14 @@ static uint32_t publish(struct libhwt_queue *queue)
 }
 
 /*
- * Carry out what was added, let events into the ring, and wait for one if @args->wait says so.
- * Operations go first, so no event of a timeout that they move or cancel comes into the ring.
+ * Carry out the operations that were added, let events into the ring, and wait if @args->wait is
+ * not 0. Operations go first, so no event of a timeout that they move or cancel enters the ring.
  */
 static int enter(struct libhwt_queue *queue, struct hwt_enter_args *args)
 {
 	args->size = sizeof(*args);
 	args->flags = HWT_ENTER_ABSOLUTE;
-	/* More than there are, if another thread has carried some out meanwhile: no harm. */
+	/* Too many if another thread has carried out some: the kernel stops at the tail. */
 	args->submit = publish(queue) - queue_op_head(queue);
 	return hwtlib_call(queue->context, HWT_IOC_ENTER, args);
 }
@@ -308,7 +309,7 @@ int libhwt_queue_submit(struct libhwt_queue *queue)
 	if (!queue->live)
 		return -ECHILD;
 	target = publish(queue);
-	/* Other threads may carry some out, too, and move the head beyond the target. */
+	/* Other threads may carry out operations too, and move the head past the target. */
 	while ((int32_t)(target - queue_op_head(queue)) > 0) {
 		ret = enter(queue, &args);
 		if (ret && ret != -EINTR)
@@ -334,23 +335,23 @@ int libhwt_queue_results(struct libhwt_queue *queue, struct hwt_op *ops, unsigne
 
 /* -- Events -------------------------------------------------------------- */
 
-/* Give back the first events in the ring. */
+/* Free the entries of the first events in the ring. */
 static void events_seen(struct libhwt_queue *queue, uint32_t count)
 {
 	queue->event_head += count;
-	/* Pairs with the kernel's acquire (hwt_rings_unread()): they may be overwritten. */
+	/* Pairs with the kernel's acquire in hwt_rings_unread(): reads come before reuse. */
 	__atomic_store_n(&queue->rings->event_head, queue->event_head, __ATOMIC_RELEASE);
 }
 
 static uint32_t queue_event_tail(const struct libhwt_queue *queue)
 {
-	/* Pairs with the kernel's release (hwt_rings_fill()): the events are there. */
+	/* Pairs with the kernel's release in hwt_rings_fill(): events before the tail are seen. */
 	return __atomic_load_n(&queue->rings->event_tail, __ATOMIC_ACQUIRE);
 }
 
 /*
- * Find the next events that lie side by side in the ring. The first one was not forgotten. Events
- * that wait outside are let in if there are none.
+ * Find contiguous events in the ring, after any that were forgotten. If there are none, let in
+ * events that wait in the kernel. Return as libhwt_queue_peek().
  */
 static int events_find(struct libhwt_queue *queue, const struct hwt_event **events)
 {
@@ -359,7 +360,7 @@ static int events_find(struct libhwt_queue *queue, const struct hwt_event **even
 	int ret;
 
 	do {
-		/* Before the tail: a thread that sees the end, sees all that came before it. */
+		/* Pairs with hwt_rings_tell(): a thread that sees END sees the final tail next. */
 		flags = __atomic_load_n(&queue->rings->flags, __ATOMIC_ACQUIRE);
 		tail = queue_event_tail(queue);
 		while (queue->event_head != tail) {
@@ -377,7 +378,7 @@ static int events_find(struct libhwt_queue *queue, const struct hwt_event **even
 	return ret;
 }
 
-/* Return: as libhwt_next(), without waiting. */
+/* Take events from the ring. Return as libhwt_next(), but without waiting. */
 static int events_take(struct libhwt_queue *queue, struct hwt_event *events, unsigned int max)
 {
 	unsigned int total = 0;
@@ -428,7 +429,7 @@ int libhwt_queue_next(struct libhwt_queue *queue, struct hwt_event *events, unsi
 	if (!max)
 		return -EINVAL;
 	ret = hwtlib_queue_wait(queue, events, max, timeout_ns);
-	/* Nothing is left to submit if that has entered the kernel. */
+	/* If the wait has entered the kernel, nothing is left to submit. */
 	submitted = libhwt_queue_submit(queue);
 	return ret ? ret : submitted;
 }

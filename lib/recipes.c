@@ -21,8 +21,8 @@ static uint64_t sum_ns(uint64_t a, uint64_t b)
 /* -- Debounce ------------------------------------------------------------ */
 
 /*
- * Handle an event of a series that goes on. Return: as libhwt_modify(). -ENOENT: the series has
- * ended, since the event of the timeout was read or the timeout was cancelled.
+ * Handle an event of a series that has begun. Return as libhwt_modify(). -ENOENT: the series has
+ * ended, because the event of the timeout was read or the timeout was cancelled.
  */
 static int series_move(struct libhwt *context, uint64_t id, const struct libhwt_debounce *debounce,
 		       uint64_t now_ns)
@@ -34,7 +34,7 @@ static int series_move(struct libhwt *context, uint64_t id, const struct libhwt_
 	if (now_ns < latest_ns)
 		return libhwt_modify_at(context, id, min_u64(latest_ns,
 							     sum_ns(now_ns, debounce->quiet_ns)));
-	/* A program that never reads before the next call would withdraw the event each time. */
+	/* Do not move it: a program that reads too rarely would withdraw the event each time. */
 	ret = libhwt_get(context, id, &get);
 	return ret ? ret : (int)get.state;
 }
@@ -73,13 +73,13 @@ static uint32_t random_u32(void)
 {
 	uint32_t random;
 
-	/* Before the kernel has random numbers, the clock keeps programs apart. */
+	/* Early in a boot the kernel has no random numbers yet: the clock must do. */
 	if (getrandom(&random, sizeof(random), GRND_NONBLOCK) != sizeof(random))
 		random = hwtlib_clock_ns(CLOCK_MONOTONIC) * 2654435761U;
 	return random;
 }
 
-/* Return a random part of @most_ns, which is less than that. */
+/* Return a random number below @most_ns, or 0 if that is 0. */
 static uint64_t random_part(uint64_t most_ns)
 {
 	uint64_t random = random_u32();
@@ -87,7 +87,7 @@ static uint64_t random_part(uint64_t most_ns)
 	return (most_ns >> 32) * random + ((most_ns & UINT32_MAX) * random >> 32);
 }
 
-/* Return 0, or -ETIME after the last try. */
+/* Compute the delay before the next try. Return 0, or -ETIME after the last try. */
 static int next_delay(const struct libhwt_backoff *backoff, uint64_t *delay_ns)
 {
 	unsigned int doubled = min_u64(backoff->tries, 63);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * libhwt: timeouts, one by one, and all of a context
+ * libhwt: single timeouts, and all timeouts of a context
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -146,7 +146,7 @@ int libhwt_stop(struct libhwt *context, uint64_t *stopped)
 	return ret;
 }
 
-/* -- All of them --------------------------------------------------------- */
+/* -- All timeouts of a context ------------------------------------------- */
 
 int libhwt_list(struct libhwt *context, uint64_t *cursor, struct hwt_list_entry *entries,
 		unsigned int max)
@@ -166,7 +166,7 @@ int libhwt_list(struct libhwt *context, uint64_t *cursor, struct hwt_list_entry 
 	return args.count;
 }
 
-/* Room for more than there are when it is asked, since some may come meanwhile. */
+/* Least room for a call of libhwt_list(). Each returns those that fit, until none is left. */
 #define SAVE_STEP	256
 
 int libhwt_save(struct libhwt *context, struct hwt_list_entry **entries, size_t *count)
@@ -207,7 +207,7 @@ static int restore_one(struct libhwt *context, const struct hwt_list_entry *entr
 		.user_data = context->keyed ? 0 : entry->user_data,
 	};
 
-	/* One that is not pending is due now, by a delay of 0. */
+	/* A timeout that is not pending has fired already, so it fires at once: its delay is 0. */
 	if ((entry->state & HWT_STATE_PENDING) && context->clock == CLOCK_REALTIME) {
 		args.flags = HWT_ARM_ABSOLUTE;
 		args.time_ns = entry->deadline_ns;

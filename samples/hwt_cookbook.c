@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The recipes of docs/recipes.md that the other samples have no use for: changes that are
- * saved when there have been none for a while (debounce), a device that cancels all of its
- * requests when it goes (group), and a note to oneself (a timeout that is not embedded).
+ * The recipes of docs/recipes.md that the other samples do not use: changes are saved after
+ * a quiet time (debounce), a device cancels all of its requests when it is removed (group),
+ * and a message is logged after a delay (a timeout that is not embedded).
  *
- * There is no device here. What happens is in the log.
+ * There is no real device. The log shows what happens.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -30,7 +30,7 @@ static struct hwt_wheel *cook_wheel;
 
 /* -- Debounce ------------------------------------------------------------- */
 
-/* Saved when nothing has changed for 100 ms, and in any case a second after a change. */
+/* Save when nothing has changed for 100 ms, but at most a second after the first change. */
 static struct hwt_debounce cook_quiet = {
 	.quiet_ns	= 100 * NSEC_PER_MSEC,
 	.most_ns	= NSEC_PER_SEC,
@@ -64,7 +64,7 @@ static void cook_change(void)
 
 /* -- A group --------------------------------------------------------------- */
 
-/* A request has a reference for being wanted, and one for its timeout's hold. */
+/* A request has a reference until it ends, and one for the hold of its timeout. */
 struct cook_request {
 	struct kref		ref;
 	struct hwt_timeout	timeout;
@@ -88,7 +88,7 @@ static void cook_request_free(struct kref *ref)
 	kfree(request);
 }
 
-/* False: it is being freed, and waits to leave the group. */
+/* Return false if the request is being freed, and has yet to leave the group. */
 static bool cook_request_get(struct hwt_timeout *timeout)
 {
 	return kref_get_unless_zero(&cook_request_of(timeout)->ref);
@@ -99,7 +99,7 @@ static void cook_request_put(struct hwt_timeout *timeout)
 	kref_put(&cook_request_of(timeout)->ref, cook_request_free);
 }
 
-/* It took too long, or it was cancelled: nobody wants it any more. */
+/* End a request, because it took too long or was cancelled: put its first reference. */
 static void cook_request_end(struct hwt_timeout *timeout)
 {
 	cook_request_put(timeout);
@@ -142,14 +142,14 @@ static int cook_note_write(void)
 	return PTR_ERR_OR_ZERO(cook_note);
 }
 
-/* It may have been called or not; it is not executing any more. */
+/* Drop the note. Afterwards cook_note_fn() is not executing, whether or not it was called. */
 static void cook_note_drop(void)
 {
 	hwt_cancel_sync(&cook_note->timeout);
 	hwt_handle_put(cook_note);
 }
 
-/* -- The device comes and goes ---------------------------------------------- */
+/* -- Initialisation and exit ------------------------------------------------- */
 
 static void cook_requests_end(void)
 {

@@ -5,11 +5,11 @@
  *
  * What it shows: a periodic timeout; a watchdog, which every sign of life pushes back,
  * from hard interrupt context; a throttle, so that many events make few lines in the
- * log; objects with reference counts, freed by the last release; a wheel of one's own,
- * stopped before the module goes.
+ * log; objects with reference counts, freed by the last release; a private wheel,
+ * stopped before the module is unloaded.
  *
- * There is no network here. A peer answers a ping by an interrupt, as a network's
- * would (an irq_work), and falls silent as its kind says. By number, in turn:
+ * There is no real network. A peer answers a ping by an interrupt (an irq_work), as a
+ * network card would, and falls silent as its kind says. The kinds, by number in turn:
  *
  *   steady   always answers
  *   flaky    falls silent after `answers` pings, and comes back when reconnected
@@ -18,7 +18,7 @@
  * State in debugfs, hwt_heartbeat/:
  *
  *   peers    a line per open peer
- *   totals   what happened to all of them, and what the wheel did for it
+ *   totals   sums over all peers, and statistics of the wheel
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -78,9 +78,9 @@ static const char * const beat_kind_names[] = {
  * @link:       in beat_peers while it is open; protected by beat_lock
  * @id:         its number
  * @ping:       sends the next ping
- * @idle:       the watchdog: it has been silent for too long
- * @answer:     the simulated network: a packet of the peer's has come
- * @heard_ns:   when, last
+ * @idle:       the watchdog: fires when the peer has been silent for too long
+ * @answer:     the simulated interrupt: a packet from the peer has come
+ * @heard_ns:   time of the last answer
  * @kind:       how it behaves, for the simulation
  * @left:       pings it will still answer, for the simulation
  * @pings:      pings sent
@@ -88,9 +88,9 @@ static const char * const beat_kind_names[] = {
  * @attempts:   reconnects since the last answer
  * @reconnects: reconnects, ever
  *
- * The timeouts' callbacks all run on the wheel's one thread, so that what they alone
- * write needs no lock. @heard_ns, @answers and @attempts are also written by the
- * interrupt.
+ * If both timeouts are on one shard of the wheel, its thread runs their callbacks, and
+ * members that only these write need no lock. @heard_ns, @answers and @attempts are also
+ * written by the interrupt.
  */
 struct beat_peer {
 	struct kref		ref;
@@ -149,7 +149,7 @@ static void beat_peer_free(struct kref *ref)
 	kfree(peer);
 }
 
-/* Process context: the last one waits for the interrupt. */
+/* Process context: the last put waits for the interrupt. */
 static void beat_peer_put(struct beat_peer *peer)
 {
 	kref_put(&peer->ref, beat_peer_free);
@@ -193,7 +193,7 @@ static int beat_peer_ping(struct beat_peer *peer)
 	return ret < 0 ? ret : 0;
 }
 
-/* No more pings, no more watching; freed when the last hold ends. */
+/* Cancel the timeouts of a peer, which is freed when the last hold ends. */
 static void beat_peer_close(struct beat_peer *peer)
 {
 	mutex_lock(&beat_lock);
@@ -204,9 +204,9 @@ static void beat_peer_close(struct beat_peer *peer)
 	beat_peer_put(peer);
 }
 
-/* -- What happens to it -------------------------------------------------- */
+/* -- Events of a peer ---------------------------------------------------- */
 
-/* Hard interrupt: a sign of life. */
+/* Hard interrupt: an answer of the peer has come. */
 static void beat_answer(struct irq_work *work)
 {
 	struct beat_peer *peer = container_of(work, struct beat_peer, answer);
@@ -216,8 +216,8 @@ static void beat_answer(struct irq_work *work)
 	WRITE_ONCE(peer->answers, peer->answers + 1);
 	atomic64_inc(&beat_answers);
 	/*
-	 * The watchdog is kicked, but only if it is pending. So this never begins a
-	 * hold, which would need a reference: a peer that has been closed meanwhile
+	 * Push the watchdog back, but only if it is pending. So this never begins a
+	 * hold, which would need a reference, and a peer that was closed meanwhile
 	 * stays closed.
 	 */
 	if (hwt_schedule_pending(&peer->idle, hwt_msecs(idle_ms)) > 0)
@@ -246,7 +246,7 @@ static void beat_idle_expire(struct hwt_timeout *timeout)
 	u64 silence_ns = hwt_wheel_now(beat_wheel) - READ_ONCE(peer->heard_ns);
 
 	if (silence_ns < idle_ns) {
-		/* Heard from just now, when this could not be pushed back. */
+		/* An answer has come just now, when this timeout was not pending. */
 		beat_peer_watch(peer, idle_ns - silence_ns);
 		return;
 	}
@@ -277,7 +277,7 @@ static const struct hwt_timeout_ops beat_idle_ops = {
 	.release	= beat_idle_put,
 };
 
-/* Connect to a peer. From now on beat_peer_close() ends it. */
+/* Open a peer. beat_peer_close() or beat_teardown() closes it. */
 static int beat_peer_open(unsigned int id)
 {
 	struct beat_peer *peer;
@@ -371,21 +371,21 @@ static int __init beat_check(void)
 	return 0;
 }
 
-/* Stop the wheel and let go of all peers: also when only some have been opened. */
+/* Stop the wheel and put all peers that are open. */
 static void beat_teardown(void)
 {
 	struct beat_peer *peer, *next;
 
 	/*
-	 * Now no callback runs, or ever will, and all holds have ended. What is left
-	 * of each peer is the reference for being open.
+	 * After the stop no callback runs or will run, and all holds have ended. So
+	 * each open peer has one reference left, the one for being open.
 	 */
 	hwt_wheel_stop(beat_wheel, NULL, NULL);
 	list_for_each_entry_safe(peer, next, &beat_peers, link) {
 		list_del(&peer->link);
 		beat_peer_put(peer);
 	}
-	/* Waited for the last interrupt that could have named the wheel. */
+	/* beat_peer_free() has waited for the last interrupt that could use the wheel. */
 	hwt_wheel_destroy(beat_wheel);
 }
 
@@ -412,7 +412,7 @@ static int __init beat_init(void)
 		}
 	}
 
-	/* A module does without debugfs if it has to. */
+	/* Ignore errors: the module works without debugfs. */
 	beat_dir = debugfs_create_dir(KBUILD_MODNAME, NULL);
 	debugfs_create_file("peers", 0444, beat_dir, NULL, &beat_peers_fops);
 	debugfs_create_file("totals", 0444, beat_dir, NULL, &beat_totals_fops);

@@ -3,16 +3,16 @@
  * Requests that are sent again, with exponential back-off, until they succeed or
  * have been tried often enough.
  *
- * What it shows: hwt_retry(), from a timeout's own callback; timeouts that belong to
- * the module and not to themselves (no reference counts, no release): before the
- * memory goes, hwt_shutdown_sync() ends each for good; a shared wheel.
+ * What it shows: hwt_retry(), from a timeout's own callback; timeouts without reference
+ * counts and ->release, which hwt_shutdown_sync() ends for good before their memory is
+ * freed; a shared wheel.
  *
- * There is no network here: an attempt fails or succeeds as the parameters say.
+ * There is no real network: an attempt fails or succeeds as the parameters say.
  * State in debugfs, hwt_retry/:
  *
- *   requests   a line per request: what became of it, and how long it waited before
- *              each retry, in microseconds
- *   cancel     write the number of a request: it is not tried any more
+ *   requests   a line per request: its outcome, and how long it waited before each
+ *              retry, in microseconds
+ *   cancel     write the number of a request to cancel it
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -75,13 +75,13 @@ static const char * const retry_outcome_names[] = {
  * struct retry_request - a request and its retries
  * @timeout:   waits for the next attempt
  * @fails:     attempts that will fail, for the simulation
- * @cancelled: nobody wants it any more; may be set at any time
+ * @cancelled: the request was cancelled; may be set at any time
  * @lock:      protects what follows
- * @backoff:   how long the next wait is
- * @outcome:   what became of it
- * @attempts:  how often it was sent
+ * @backoff:   delays between attempts
+ * @outcome:   RETRY_WAITING, or how it ended
+ * @attempts:  number of times that it was sent
  * @began_ns:  when the latest wait began
- * @waited_ns: before each retry
+ * @waited_ns: length of the wait before each retry
  */
 struct retry_request {
 	struct hwt_timeout	timeout;
@@ -140,8 +140,8 @@ static void retry_expire(struct hwt_timeout *timeout)
 	request->waited_ns[request->attempts - 1] = hwt_wheel_now(retry_wheel) -
 						    request->began_ns;
 	/*
-	 * A cancel that comes while this runs finds nothing to cancel; so look,
-	 * each time, whether the request is still wanted.
+	 * A cancel that comes while this callback runs finds nothing to cancel. So
+	 * check each time whether the request was cancelled.
 	 */
 	if (READ_ONCE(retry_stopped) || READ_ONCE(request->cancelled))
 		retry_finish(request, RETRY_CANCELLED);
@@ -214,7 +214,7 @@ static ssize_t retry_cancel_write(struct file *file, const char __user *buffer,
 		return -ENOENT;
 	request = &retry_table[id];
 	WRITE_ONCE(request->cancelled, true);
-	hwt_cancel(&request->timeout);	/* retry_dropped() follows if it hits */
+	hwt_cancel(&request->timeout);	/* retry_dropped() follows if it was pending */
 	return size;
 }
 
@@ -270,7 +270,7 @@ static int __init retry_init(void)
 	for (i = 0; i < requests; i++)
 		retry_start(&retry_table[i]);
 
-	/* A module does without debugfs if it has to. */
+	/* Ignore errors: the module works without debugfs. */
 	retry_dir = debugfs_create_dir(KBUILD_MODNAME, NULL);
 	debugfs_create_file("requests", 0444, retry_dir, NULL, &retry_requests_fops);
 	debugfs_create_file("cancel", 0200, retry_dir, NULL, &retry_cancel_fops);
@@ -282,12 +282,12 @@ static void __exit retry_exit(void)
 {
 	unsigned int i;
 
-	/* From here on nobody cancels or looks. */
+	/* Waits for accesses in progress. No request is shown or cancelled from here on. */
 	debugfs_remove_recursive(retry_dir);
 	WRITE_ONCE(retry_stopped, true);
 	/*
-	 * hwt_cancel_sync() would do only if nothing could schedule again behind
-	 * it, and the callback does.
+	 * hwt_cancel_sync() would be enough only if nothing scheduled the timeout
+	 * again, as its callback does.
 	 */
 	for (i = 0; i < requests; i++)
 		hwt_shutdown_sync(&retry_table[i].timeout);

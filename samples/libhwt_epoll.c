@@ -2,9 +2,9 @@
 /*
  * An echo server on epoll that closes connections after a silence.
  *
- * The key of a timeout is the descriptor of its connection. The handlers of a turn add their
- * changes to a queue. Before the loop waits again, one system call carries out the changes and then
- * brings events, which are taken at once: none is of a connection closed or heard of since.
+ * The key of a timeout is the descriptor of its connection. In a turn of the loop the handlers add
+ * their changes to a queue. Before the loop waits again, one system call carries out the changes
+ * and then brings events. These are handled at once, before a connection can be closed or heard of.
  *
  * hwt-test: libs hwt
  */
@@ -21,7 +21,7 @@
 #include <unistd.h>
 #include <libhwt.h>
 
-/* A handler adds one operation: a turn fits into the queue, which has room for 256. */
+/* Events in a turn. The handler of each adds one operation; the queue has room for 256. */
 #define EVENTS	64
 
 static int epoll, listener;
@@ -73,7 +73,7 @@ static void connection_ready(int fd)
 
 	if (got > 0) {
 		check(libhwt_queue_key_after(queue, fd, idle_ns));
-		/* What the peer does not take at once is dropped. */
+		/* Data that cannot be sent at once is dropped. */
 		send(fd, buffer, got, MSG_NOSIGNAL | MSG_DONTWAIT);
 	} else if (got == 0 || errno != EAGAIN) {
 		check(libhwt_queue_cancel(queue, fd));
@@ -91,7 +91,7 @@ static void turn_end(void)
 	check(libhwt_queue_submit(queue));
 	n = check(libhwt_queue_results(queue, ops, EVENTS));
 	for (i = 0; i < n; i++) {
-		/* A limit is met: no timeout for a new connection. */
+		/* A limit is reached, and a new connection has no timeout: close it. */
 		if (ops[i].opcode == HWT_OP_SCHEDULE && ops[i].result < 0)
 			connection_close(ops[i].id);
 	}

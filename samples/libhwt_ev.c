@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * A libev program with 100,000 timeouts, whose timers are replaced by libhwt: the same program
- * twice, and what each way has cost.
+ * A libev program with 100,000 timeouts. It runs once with the timers of libev and once with those
+ * of libhwt, and prints the costs of both.
  *
  * The first half is the adapter, which other programs can use: timer_start() and timer_stop()
- * instead of ev_timer_again() and ev_timer_stop(), all timeouts on one descriptor which libev
- * watches. The kernel knows a timer by its address. Before libev goes to sleep, the adapter carries
- * out by one system call what has changed since: a timer that was pushed back ten times meanwhile
- * is pushed back once.
+ * instead of ev_timer_again() and ev_timer_stop(). All timeouts are on one descriptor, which libev
+ * watches. The key of a timer is its address. Before libev goes to sleep, the adapter carries out
+ * all changes of the turn (since the last sleep) with one system call: a timer that was pushed back
+ * ten times is pushed back once.
  *
- * libev's own timers are a heap in the program's memory: for a single operation that is hard to
- * beat. What is to be seen here is how near it comes, for timeouts that also outlive a change
- * of the loop, can be listed and saved, or be shared with other threads and processes.
+ * libev keeps its own timers in a heap in the program's memory, which is hard to beat for a single
+ * operation. The program shows how close libhwt comes to that, with timeouts that also outlive a
+ * change of the loop, can be listed and saved, or be shared with other threads and processes.
  *
  * hwt-test: libs hwt ev
  */
@@ -31,12 +31,12 @@
 
 /* -- The adapter --------------------------------------------------------- */
 
-/* All zero but for @expire: not running */
+/* A timer. All members but @expire are 0 before its first start. */
 struct timer {
 	void		(*expire)(struct timer *timer);
 	uint64_t	due_ns;		/* 0: not running */
-	struct hwt_op	*op;		/* not submitted yet, if ... */
-	uint64_t	turn;		/* ... this is the present turn */
+	struct hwt_op	*op;		/* in the queue, if @turn is the present turn */
+	uint64_t	turn;		/* the last turn in which it was changed */
 };
 
 #define QUEUE	4096
@@ -48,8 +48,8 @@ struct timers {
 	ev_io			readable;
 	ev_prepare		before_sleep;
 	ev_check		after_sleep;
-	uint64_t		turn;		/* operations submitted so often */
-	uint64_t		now_ns;		/* as ev_now(), and after the last system call */
+	uint64_t		turn;		/* the number of submissions, plus 1 */
+	uint64_t		now_ns;		/* as ev_now(), also updated after submissions */
 };
 
 static void check(int ret)
@@ -72,17 +72,17 @@ static void timers_submit(struct timers *timers)
 	timers->turn++;
 	timers_now_update(timers);
 	while ((n = libhwt_queue_results(timers->queue, ops, 64)) > 0) {
-		/* A timer that has fired cannot be cancelled, which does not matter. */
+		/* Ignore failed cancels: these timers have fired. */
 		for (i = 0; i < n; i++)
 			if (ops[i].opcode == HWT_OP_SCHEDULE)
 				check(ops[i].result);
 	}
 }
 
-/* One operation for each timer in a turn: the last one counts. */
+/* Queue an operation for a timer, or replace the one that it has in this turn. */
 static void timer_change(struct timers *timers, struct timer *timer, struct hwt_op op)
 {
-	/* The event may be in the ring already, but no event of a deadline to come is. */
+	/* Once its deadline has passed, the timer may have an event in the ring. */
 	if (timer->due_ns && timer->due_ns <= timers->now_ns)
 		check(libhwt_queue_forget(timers->queue, (uintptr_t)timer));
 	if (timer->turn != timers->turn) {
@@ -97,7 +97,7 @@ static void timer_change(struct timers *timers, struct timer *timer, struct hwt_
 	*timer->op = op;
 }
 
-/* Also if it is running already: then it is pushed back. */
+/* Start a timer, or move it if it is running already. */
 static void timer_start(struct timers *timers, struct timer *timer, uint64_t delay_ns)
 {
 	uint64_t due_ns = timers->now_ns + delay_ns;
@@ -110,7 +110,7 @@ static void timer_start(struct timers *timers, struct timer *timer, uint64_t del
 	timer->due_ns = due_ns;
 }
 
-/* The timer may be freed afterwards. */
+/* Stop a timer, which may be freed afterwards. */
 static void timer_stop(struct timers *timers, struct timer *timer)
 {
 	if (timer->due_ns)
@@ -122,7 +122,7 @@ static void timer_event(const struct hwt_event *event)
 {
 	struct timer *timer = (struct timer *)(uintptr_t)event->id;
 
-	/* A timer before it has stopped this one. */
+	/* The timer of an earlier event has stopped this one. */
 	if (!event->kind)
 		return;
 	timer->due_ns = 0;
@@ -183,7 +183,7 @@ static void timers_init(struct timers *timers, struct ev_loop *loop)
 	ev_prepare_init(&timers->before_sleep, on_prepare);
 	timers->before_sleep.data = timers;
 	ev_prepare_start(loop, &timers->before_sleep);
-	/* Before all that may start a timer */
+	/* Update the time before any other watcher starts a timer. */
 	ev_check_init(&timers->after_sleep, on_check);
 	ev_set_priority(&timers->after_sleep, EV_MAXPRI);
 	timers->after_sleep.data = timers;
@@ -203,7 +203,7 @@ static void timers_end(struct timers *timers)
 #define SEC	1000000000ULL
 #define HOUR_NS	(3600 * SEC)
 
-/* One of the timers only is in use. */
+/* Only one of the two timers is in use. */
 struct connection {
 	struct timer		timer;
 	ev_timer		ev;
@@ -272,7 +272,7 @@ static void on_ev_timer(struct ev_loop *ev_loop, ev_timer *watcher, int revents)
 	connection_expired(watcher->data);
 }
 
-/* Delays count from here. */
+/* Set the time from which delays count to now. */
 static void now_update(void)
 {
 	ev_now_update(loop);
@@ -284,7 +284,7 @@ static void now_update(void)
 
 enum { ARM, PUSH_BACK, CANCEL, FIRE, FIGURES };
 
-/* Of a fire: processor time, that of the kernel's thread included */
+/* The figure of "fire" is processor time, including that of the kernel's threads. */
 static const char *const names[FIGURES] = {
 	"arm (ns)", "push back (ns)", "cancel (ns)", "fire (ns)"
 };
@@ -316,7 +316,7 @@ static void shuffle(uint32_t *order)
 	}
 }
 
-/* A line "NAME: 1234 kB" of a file of /proc, in bytes; 0 if there is none. */
+/* Return the value of a line "NAME: 1234 kB" of a file of /proc, in bytes; 0 if there is none. */
 static double kilobytes(const char *path, const char *name)
 {
 	unsigned long value = 0;
@@ -332,7 +332,7 @@ static double kilobytes(const char *path, const char *name)
 	return value * 1024.0;
 }
 
-/* The first line of /proc/PID/NAME */
+/* Read the first line of /proc/PID/NAME. */
 static bool proc_read(const char *pid, const char *name, char *text, int size)
 {
 	char path[300];
@@ -348,7 +348,7 @@ static bool proc_read(const char *pid, const char *name, char *text, int size)
 	return ok;
 }
 
-/* Processor time of this program and of the kernel's threads for timeouts (named hwt...). */
+/* Return the processor time of this program and of the kernel's threads named hwt... */
 static uint64_t cpu_ns(void)
 {
 	uint64_t sum = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
@@ -367,7 +367,7 @@ static uint64_t cpu_ns(void)
 	return sum;
 }
 
-/* For each of the first @n in a random order, and have it carried out. */
+/* Measure calls of @what for @n random connections, with the loop's turn that carries them out. */
 static void each(struct result *result, int figure, uint32_t *order, unsigned int n,
 		 void (*what)(struct connection *connection))
 {
@@ -399,7 +399,7 @@ static void cancel(struct connection *connection)
 	connection->cancelled = true;
 }
 
-/* Those that are left, within half a second, when all of them have been told so. */
+/* Let all timeouts that were not cancelled fire within half a second, after the last was moved. */
 static void fire(struct result *result)
 {
 	uint64_t begin = clock_ns(CLOCK_MONOTONIC), delay_ns, lead_ns;
@@ -421,11 +421,11 @@ static void fire(struct result *result)
 	if (fired < expected)
 		ev_run(loop, 0);
 	result->ns[FIRE] = (double)(cpu_ns() - begin) / expected;
-	/* Nothing comes that is not expected. */
+	/* Handle any further events: the caller finds that too many have fired. */
 	ev_run(loop, EVRUN_NOWAIT);
 }
 
-/* Pairs that are due at once: the first one to fire stops the other, whose event may be there. */
+/* Let pairs of timeouts fire at once: the first stops the second, which may have an event, too. */
 static void race(void)
 {
 	struct connection *pair;

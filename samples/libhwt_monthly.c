@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * A line on the first of each month, at midnight. libhwt knows no calendar: the program computes
- * the next date, and does so again when the date has come or the clock was set.
+ * Print a line on the first of each month, at midnight. libhwt knows no calendar: the program
+ * computes the next date, and does so again when the date has come or the clock was set.
  *
  * hwt-test: libs hwt
  */
@@ -21,7 +21,7 @@ static void check(int ret)
 		errx(1, "libhwt: %s", strerror(-ret));
 }
 
-/* The next first of a month, in the time zone of the program. */
+/* Return the beginning of the next month, in the time zone of the program. */
 static uint64_t next_month(uint64_t now_ns)
 {
 	struct tm first = { .tm_mday = 1, .tm_isdst = -1 }, now;
@@ -29,7 +29,7 @@ static uint64_t next_month(uint64_t now_ns)
 
 	localtime_r(&now_s, &now);
 	first.tm_year = now.tm_year;
-	/* mktime() takes the month after December as January. */
+	/* mktime() takes month 12, after December, as January of the next year. */
 	first.tm_mon = now.tm_mon + 1;
 	return mktime(&first) * SEC;
 }

@@ -2,9 +2,9 @@
 /*
  * An echo server on libuv that closes connections after a silence.
  *
- * The key of a timeout is the address of its connection. The callbacks of a turn add their changes
- * to a queue. Before the loop waits again, one system call carries out the changes and then brings
- * events, which are taken at once: none is of a connection closed or heard of since.
+ * The key of a timeout is the address of its connection. In a turn of the loop the callbacks add
+ * their changes to a queue. Before the loop waits again, one system call carries out the changes
+ * and then brings events. These are handled at once, before a connection can be closed or heard of.
  *
  * hwt-test: libs hwt uv_a
  */
@@ -52,7 +52,7 @@ static void turn_end(void)
 
 	check(libhwt_queue_submit(queue));
 	while ((n = check(libhwt_queue_results(queue, ops, EVENTS))) > 0) {
-		/* A limit is met: no timeout for a new connection. */
+		/* A limit is reached, and a new connection has no timeout: close it. */
 		for (i = 0; i < n; i++)
 			if (ops[i].opcode == HWT_OP_SCHEDULE && ops[i].result < 0)
 				connection_close(ops[i].id);
@@ -63,7 +63,7 @@ static void turn_end(void)
 	}
 }
 
-/* While the queue is full, a turn ends early. That may close the connection. */
+/* Push the timeout back. If the queue is full, end the turn first, which may close the stream. */
 static void connection_alive(uv_stream_t *stream)
 {
 	while (!uv_is_closing((uv_handle_t *)stream) &&
@@ -76,7 +76,7 @@ static void on_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *buffer)
 	uv_buf_t answer = uv_buf_init(buffer->base, got > 0 ? got : 0);
 
 	if (got > 0) {
-		/* What the peer does not take at once is dropped. */
+		/* Data that cannot be sent at once is dropped. */
 		uv_try_write(stream, &answer, 1);
 		connection_alive(stream);
 	} else if (got < 0) {
@@ -115,7 +115,7 @@ static void on_prepare(uv_prepare_t *prepare)
 	turn_end();
 }
 
-/* It wakes the loop: on_prepare() takes the events. */
+/* Do no more than wake the loop: on_prepare() takes the events. */
 static void on_readable(uv_poll_t *poll, int status, int events)
 {
 	(void)poll;

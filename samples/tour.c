@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A tour of /dev/hwt: each of its abilities once, with what came of it. Exits 0 only
- * if everything was as promised. "tour delays", "tour cancel", ... show one part.
+ * A tour of /dev/hwt: use each of its functions once, and print the results. Exits 0
+ * only if all results are as promised. "tour delays", "tour cancel", ... show one part.
  */
 #define _GNU_SOURCE
 #include <err.h>
@@ -69,7 +69,7 @@ static uint64_t schedule(int fd, uint64_t delay_ns, uint64_t period_ns,
 	return args.id;
 }
 
-/* Wait for the next event. False: the end of the file, after a stop. */
+/* Wait for the next event. Return false at the end of the file, after a stop. */
 static bool next_event(int fd, struct hwt_event *event)
 {
 	ssize_t got = read(fd, event, sizeof(*event));
@@ -95,7 +95,7 @@ static void tour_info(void)
 	close(fd);
 }
 
-/* All at once on one descriptor, longest first. */
+/* Schedule timeouts of all delays on one descriptor, longest first. */
 static void tour_delays(void)
 {
 	static const unsigned int delays_ms[] = {
@@ -148,7 +148,7 @@ static void tour_cancel(void)
 	close(fd);
 }
 
-/* What idle timeouts do all day. */
+/* Push a timeout back several times, as programs do with idle timeouts. */
 static void tour_push_back(void)
 {
 	uint64_t delay_ns = 300 * NS_PER_MS, begin, heard = 0;
@@ -229,7 +229,7 @@ static void tour_stop(void)
 	close(fd);
 }
 
-/* Many of them: the time it takes, and that none is lost. */
+/* Schedule many timeouts, and check that none is lost. */
 static void tour_many(void)
 {
 	struct hwt_stats_args stats = { .size = sizeof(stats) };

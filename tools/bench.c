@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * hwtctl bench: what a timeout costs a program, each way there is, against timerfd
+ * hwtctl bench: the cost of a timeout for a program, by ioctl, rings and timerfd
  *
- *	schedule	make a timeout (timerfd: create one and set it)
+ *	schedule	create a timeout (timerfd: create one and set it)
  *	modify		push it back
  *	cancel		end it (timerfd: close)
  *	expire		all are due at once: from then until the program has the last event
  *
- * Nanoseconds for one of them, the median of several runs. Each operation visits the
- * timeouts in a random order, each in another one. "make bench" of the sources measures
+ * The figures are nanoseconds per timeout, the median of several runs. Each operation
+ * visits the timeouts in another random order. "make bench" of the sources measures
  * more, and more carefully.
  */
 #include "hwtctl.h"
@@ -38,7 +38,7 @@ static const char *const operation_names[OPERATIONS] = {
 	"schedule", "modify", "cancel", "expire",
 };
 
-/* What all ways work on: timeouts, and in which order they are visited */
+/* The timeouts that all ways work on, and the order in which these are visited */
 static __u64 count = 10000;
 static __u32 *order;
 static __u64 *ids;
@@ -52,15 +52,15 @@ static struct {
 	struct hwt_event	*events;
 } ring;
 
-/* A way to have timeouts. What goes wrong ends the program. */
+/* A way to have timeouts. Its functions end the program if they fail. */
 struct way {
 	const char	*name;
 	__u64		feature;
 	void		(*open)(void);
 	void		(*close)(void);
-	/* Of all timeouts, in order; @flags: HWT_ARM_ABSOLUTE or 0 */
+	/* Carry out @operation for all timeouts, in order; @flags: HWT_ARM_ABSOLUTE or 0 */
 	void		(*apply)(enum operation operation, __u64 time_ns, __u32 flags);
-	/* Wait for events, and take some. Return: how many. */
+	/* Wait for events, and take some. Return their number. */
 	unsigned int	(*reap)(void);
 };
 
@@ -159,7 +159,7 @@ static void op_fill(struct hwt_op *op, enum operation operation, __u32 i, __u64 
 		op->user_data = i;
 }
 
-/* Its result */
+/* Check the result of an operation, and keep the id of a new timeout. */
 static void op_done(const struct hwt_op *op, enum operation operation, __u32 i)
 {
 	must(op->result < 0 ? op->result : 0, operation_names[operation]);
@@ -331,7 +331,7 @@ static void shuffle(void)
 	}
 }
 
-/* Return: nanoseconds for one. */
+/* Measure one operation. Return nanoseconds per timeout. */
 static double measure(const struct way *way, enum operation operation, __u64 time_ns)
 {
 	__u64 begin;
@@ -373,7 +373,7 @@ static void sleep_until(__u64 ns)
 		;
 }
 
-/* All that were made must be there before they are due. */
+/* Measure "expire". Try again with more time if the timeouts are due before all are scheduled. */
 static double measure_expire(const struct way *way, double schedule_ns)
 {
 	__u64 lead = 100 * NSEC_PER_MSEC + 3 * schedule_ns * count, due, got = 0;
@@ -428,7 +428,7 @@ static double median(double *values, unsigned int number)
 
 /* -- Options and results ------------------------------------------------- */
 
-/* A descriptor for each timer. Return: how many there can be. */
+/* Raise the limit of descriptors to one for each timer. Return the number of possible timers. */
 static __u64 timers_limit(__u64 wanted)
 {
 	struct rlimit limit;
@@ -439,7 +439,7 @@ static __u64 timers_limit(__u64 wanted)
 		limit.rlim_cur = wanted + SPARE_FDS;
 		if (limit.rlim_max < limit.rlim_cur)
 			limit.rlim_max = limit.rlim_cur;
-		/* More than the hard limit only for who may. */
+		/* Only privileged users may exceed the hard limit. */
 		if (setrlimit(RLIMIT_NOFILE, &limit) && !getrlimit(RLIMIT_NOFILE, &limit)) {
 			limit.rlim_cur = limit.rlim_max;
 			setrlimit(RLIMIT_NOFILE, &limit);
@@ -501,7 +501,7 @@ static void report_json(const bool *chosen, unsigned int repetitions)
 			put_json(&ways[i], operation, repetitions);
 }
 
-/* What the kernel does not have is left out, and said. */
+/* Leave out the ways that the kernel does not have, with a message. */
 static void check_ways(bool *chosen)
 {
 	struct hwt_info_args info;

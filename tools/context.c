@@ -22,7 +22,7 @@ int hwt_call(int fd, unsigned long request, void *args)
 	return ioctl(fd, request, args) < 0 ? -errno : 0;
 }
 
-/* -- What they are called ------------------------------------------------ */
+/* -- Names --------------------------------------------------------------- */
 
 static const char *const clocks[] = {
 	[CLOCK_REALTIME] = "realtime",
@@ -105,9 +105,9 @@ bool wheel_option(int option, struct wheel_options *wheel)
 	return true;
 }
 
-/* -- Our own ------------------------------------------------------------- */
+/* -- Contexts of this program -------------------------------------------- */
 
-/* End the program, because the device cannot be opened: errno says why. */
+/* End the program, because the device cannot be opened; errno has the reason. */
 static void __attribute__((noreturn)) device_fail(void)
 {
 	int error = errno;
@@ -182,7 +182,7 @@ void context_stats(int fd, struct hwt_stats_args *stats)
 		fail(ret, "%s: reading the statistics", device_path);
 }
 
-/* Those that never fire last */
+/* Compare two timeouts: the earlier deadline comes first, "never" last. */
 static int by_deadline(const void *a, const void *b)
 {
 	const struct hwt_list_entry *x = a, *y = b;
@@ -221,7 +221,7 @@ struct hwt_list_entry *context_list(int fd, size_t *count)
 	return entries;
 }
 
-/* -- Others' ------------------------------------------------------------- */
+/* -- Contexts of other processes ----------------------------------------- */
 
 dev_t device_number(void)
 {
@@ -322,7 +322,7 @@ void process_fail(int error, pid_t pid, const char *what)
 	fail(error, "%sprocess %d", what, (int)pid);
 }
 
-/* The only one that the process has */
+/* Return the only descriptor of the device that a process has. */
 static int target_find(pid_t pid)
 {
 	int *fds, fd, count = descriptors_find(pid, device_number(), &fds);

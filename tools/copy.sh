@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# copy.sh DIRECTORY: makes that a copy of this source tree as it is, without what was built of it.
+# copy.sh DIRECTORY: replace DIRECTORY by a copy of this source tree, without the results of builds.
 set -euo pipefail
 rm -rf "$1"
 mkdir -p "$1"

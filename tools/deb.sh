@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# deb.sh [DIRECTORY]: Debian packages of this source tree, as it is, to DIRECTORY (build/deb). They are
-# built in a copy, so nothing is left here.
+# deb.sh [DIRECTORY]: build Debian packages of this source tree, committed or not, into DIRECTORY
+# (build/deb). They are built in a copy of the tree, so nothing else is left behind.
 set -eu
 cd "$(dirname "$0")/.."
 out=${1:-build/deb}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * hwtctl - the command line of /dev/hwt: which command it is, options, messages
+ * hwtctl - the command line of /dev/hwt: table of commands, options, messages
  */
 #include "hwtctl.h"
 #include <errno.h>
@@ -12,7 +12,7 @@
 
 const char *device_path = "/dev/hwt";
 
-/* -- What it can do ------------------------------------------------------ */
+/* -- Commands ------------------------------------------------------------ */
 
 static const struct command {
 	const char	*name;
@@ -123,7 +123,7 @@ static void put_command_help(void)
 
 /* -- Messages ------------------------------------------------------------ */
 
-/* Errors of /dev/hwt, which are negative, and what to do about them */
+/* What to do about errors of /dev/hwt, which message() gets as negative numbers */
 static const struct {
 	int		error;
 	const char	*text;
@@ -138,7 +138,7 @@ static void message(int error, const char *format, va_list args)
 	char text[PATH_MAX + 256], shown[4 * sizeof(text)];
 	unsigned int i;
 
-	/* In order, if both go to one place. */
+	/* Keep the order of the two streams, which may go to the same file. */
 	fflush(stdout);
 	vsnprintf(text, sizeof(text), format, args);
 	fprintf(stderr, "hwtctl: %s", name_escape(shown, sizeof(shown), text));
@@ -186,7 +186,7 @@ void usage_error(const char *format, ...)
 	try_help();
 }
 
-/* As https://no-color.org says, an empty NO_COLOR does not count. */
+/* Return true if headings are bold. An empty NO_COLOR does not count (https://no-color.org). */
 static bool in_bold(void)
 {
 	const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
@@ -217,7 +217,7 @@ void *must_alloc(void *memory, size_t size)
 
 /* -- Options ------------------------------------------------------------- */
 
-/* What was printed must have got there. */
+/* Return the exit code: @code, or FAILED if the output could not be written. */
 static int finish(int code)
 {
 	if (fflush(stdout) || ferror(stdout)) {
@@ -280,7 +280,7 @@ int main(int argc, char **argv)
 	unsigned int i;
 	int option;
 
-	/* getopt's messages begin with it. */
+	/* Messages of getopt_long() begin with argv[0]. */
 	argv[0] = name;
 	while ((option = getopt_long(argc, argv, "+d:hV", global_options, NULL)) != -1) {
 		switch (option) {
@@ -307,7 +307,7 @@ int main(int argc, char **argv)
 	argc -= optind;
 	argv += optind;
 	argv[0] = name;
-	/* Begin anew. */
+	/* Reset getopt_long() for the arguments of the command. */
 	optind = 0;
 	return finish(command->run(argc, argv));
 }

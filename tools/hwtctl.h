@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the files of hwtctl share
+ * Declarations that the files of hwtctl share
  */
 #ifndef HWTCTL_H
 #define HWTCTL_H
@@ -17,7 +17,7 @@
 
 #include "hwt_uapi.h"
 
-/* As libhwt's, VERSION in lib/Makefile. What the device knows has a number of its own. */
+/* The version as in hwt_main.c and lib/Makefile. HWT_IOC_INFO tells what the device supports. */
 #define HWTCTL_VERSION	"1.0.0"
 
 #ifndef ARRAY_SIZE
@@ -37,22 +37,22 @@
 
 extern const char *device_path;
 
-/* "hwtctl: ...", with ": strerror" if @error (an errno, of either sign) is not 0. */
+/* Print "hwtctl: ...", followed by ": strerror" if @error (an errno of either sign) is not 0. */
 void complain(int error, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* The same, and the end of the program. */
+/* Do the same, and end the program. */
 void fail(int error, const char *format, ...)
 	__attribute__((format(printf, 2, 3), noreturn));
 void usage_error(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
 
-/* As getopt_long(), but takes care of --help and of what is wrong. Return: -1 at the end. */
+/* As getopt_long(), but handles --help and invalid options itself, and ends the program then. */
 int next_option(int argc, char **argv, const char *letters, const struct option *options);
-/* For options --NAME whose argument is a number, or a duration. */
+/* Return the argument of an option --NAME that takes a number, or a duration. */
 __u64 option_number(const char *name, __u64 min, __u64 max);
 __u64 option_duration(const char *name);
-/* The operand that may follow the options, or NULL. More than one is wrong. */
+/* Return the operand after the options, or NULL. A second one is a usage error. */
 const char *last_operand(int argc, char **argv);
 
-/* A heading: bold on a terminal, unless NO_COLOR is set. */
+/* Print a heading: bold on a terminal, unless NO_COLOR is set. */
 void put_heading(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 void *must_alloc(void *memory, size_t size);
@@ -72,16 +72,16 @@ int cmd_bench(int argc, char **argv);
 #define TIME_TEXT	32
 
 /*
- * NUMBER[UNIT], or several NUMBERUNIT in a row; no unit: seconds; "infinity" and
- * "never": HWT_NEVER. A fraction of a nanosecond counts as a whole one.
+ * Parse NUMBER[UNIT], or several NUMBERUNIT in a row. Without a unit it is seconds; "infinity",
+ * "inf" and "never" are HWT_NEVER. A fraction of a nanosecond counts as a whole one.
  */
 bool duration_parse(const char *text, __u64 *ns);
-/* @SECONDS[.FRACTION], or YYYY-MM-DDTHH:MM[:SS[.FRACTION]][Z] (no Z: local time). */
+/* Parse @SECONDS[.FRACTION], or YYYY-MM-DDTHH:MM[:SS[.FRACTION]][Z] (no Z: local time). */
 bool date_parse(const char *text, __u64 *ns);
 bool date_like(const char *text);
 bool number_parse(const char *text, __u64 max, __u64 *number);
 
-/* In the unit that fits best. Both return @buffer, of TIME_TEXT bytes. */
+/* Format a duration, in the unit that fits best, or a date. Return @buffer, of TIME_TEXT bytes. */
 char *duration_format(char *buffer, __u64 ns);
 char *date_format(char *buffer, __u64 ns);
 
@@ -90,37 +90,37 @@ __u64 clock_ns(clockid_t clock);
 /* -- json.c -------------------------------------------------------------- */
 
 /*
- * Escape what is not printable ASCII, as hwtctl(1) says. A name that does not fit is cut off
- * before a character, never within an escape. Return: @buffer.
+ * Escape all characters but printable ASCII, as hwtctl(1) says. A name that does not fit is cut
+ * off before a character, never within an escape. Return @buffer.
  */
 char *name_escape(char *buffer, size_t size, const char *name);
 
 void json_put_string(FILE *to, const char *string);
-/* A time, which may be HWT_NEVER: null */
+/* Write a field that is a time; HWT_NEVER is written as null. */
 void json_put_time(FILE *to, const char *key, __u64 ns);
 
 /* -- context.c: descriptors of /dev/hwt ---------------------------------- */
 
-/* Of which process, and which descriptor; from the options --pid and --fd */
+/* The process and the descriptor that the options --pid and --fd choose */
 struct target {
 	pid_t	pid;		/* 0: none was asked for */
-	int	fd;		/* -1: the only one it has */
+	int	fd;		/* -1: the only descriptor that it has */
 };
 
-/* The options that make a private wheel. */
+/* Options for a new context. */
 struct wheel_options {
-	bool			wanted;
+	bool			wanted;	/* a private wheel, by @clock and @args */
 	bool			keys;	/* its ids are keys */
 	int			clock;
 	struct hwt_setup_args	args;
 };
 
-/* What is known of a context beyond HWT_IOC_INFO, from /proc/PID/fdinfo or debugfs. */
+/* Facts about a context from /proc/PID/fdinfo or debugfs. */
 struct context_fdinfo {
-	bool	hwt;		/* it is one */
+	bool	hwt;		/* it is a context */
 	bool	private;
 	int	clock;
-	__u64	number;		/* of its directory in debugfs; 0: it has none */
+	__u64	number;		/* the name of its directory in debugfs; 0: it has none */
 	__u64	tick_ns;
 	__u64	timeouts;
 	__u64	events;
@@ -129,79 +129,79 @@ struct context_fdinfo {
 /* Return: 0 or a negative errno. */
 int hwt_call(int fd, unsigned long request, void *args);
 
-/* These end the program if it cannot be. */
+/* These end the program if they fail. */
 int context_open(int flags, const struct wheel_options *wheel);
 int target_open(const struct target *target);
 void context_info(int fd, struct hwt_info_args *info);
 void context_stats(int fd, struct hwt_stats_args *stats);
 
-/* A copy of another process's descriptor. Return: it, or a negative errno. */
+/* Return a copy of another process's descriptor, or a negative errno. */
 int descriptor_get(pid_t pid, int fd);
 /*
- * The descriptors of /dev/hwt that a process has, in @fds, which the caller frees in any case.
- * Return: how many, or a negative errno.
+ * Store the descriptors of /dev/hwt that a process has in @fds, which the caller frees in any case.
+ * Return their number, or a negative errno.
  */
 int descriptors_find(pid_t pid, dev_t device, int **fds);
 bool fdinfo_read(pid_t pid, int fd, struct context_fdinfo *info);
-/* Note a value of fdinfo, without "hwt-", or of debugfs. */
+/* Store a value of fdinfo, whose key begins with "hwt-" there, or of debugfs. */
 void fdinfo_note(struct context_fdinfo *info, const char *key, long long value);
-/* End the program: @what of the process cannot be looked at. */
+/* End the program because of an error with a process. The message begins with @what. */
 void process_fail(int error, pid_t pid, const char *what) __attribute__((noreturn));
-/* The device's number; ends the program if there is no device. */
+/* Return the device's number; end the program if there is no device. */
 dev_t device_number(void);
 
-/* All timeouts, by deadline, those that never fire last. The caller frees them. */
+/* Return all timeouts, by deadline, those that never fire last. The caller frees the array. */
 struct hwt_list_entry *context_list(int fd, size_t *count);
 
 const char *clock_name(int clock);
 bool clock_parse(const char *name, int *clock);
 const char *mode_name(unsigned int mode);
 
-/* Options that several commands have; true if @option was one of them. */
+/* Options that several commands have. The functions return true if @option is one of theirs. */
 #define OPTION_PID	{ "pid", required_argument, NULL, 'p' }
 #define OPTION_FD	{ "fd", required_argument, NULL, 'f' }
 #define OPTION_CLOCK	{ "clock", required_argument, NULL, 'C' }
 #define OPTION_TICK	{ "tick", required_argument, NULL, 'T' }
 bool target_option(int option, struct target *target);
 bool wheel_option(int option, struct wheel_options *wheel);
-/* To be asked after the options. Return: another process's it is. */
+/* Call this after all options. Return true if the context of another process was chosen. */
 bool target_given(const struct target *target);
 
 /* -- run.c --------------------------------------------------------------- */
 
-/* A context of this program's, with names for its timeouts */
+/* A context of this program, with names for its timeouts */
 struct run {
 	int	fd;
 	int	clock;
 	bool	json;
 	bool	verbose;
 	bool	keep_going;
-	bool	ended;		/* the end of the file was read */
-	__u64	awaited;	/* id of which an event is waited for; 0: it came, or none is */
+	bool	ended;		/* read() has returned the end of the file, after a stop */
+	__u64	awaited;	/* id of the timeout whose event is awaited; 0: none, or it came */
 	void	*by_name;
 	void	*by_id;
 };
 
 void run_begin(struct run *run, const struct wheel_options *wheel);
-/* Carry out the lines of a file ("-": standard input). Return: none has failed. */
+/* Carry out the lines of a file ("-": standard input). Return true if none has failed. */
 bool run_script(struct run *run, const char *path);
 /* Print events until there are no timeouts any more. */
 void run_rest(struct run *run);
-/* Return: NULL, or why the timeout cannot be called so. */
+/* Name a timeout. Return NULL, or the reason why it cannot have this name. */
 const char *run_set_name(struct run *run, const char *name, __u64 id);
-/* Return: NULL if it has none. */
+/* Return the name of a timeout, or NULL if it has none. */
 const char *run_name_of(const struct run *run, __u64 id);
 
 /* -- save.c -------------------------------------------------------------- */
 
 void list_print(int fd, const struct run *run, bool json);
-/* @path NULL: standard output. Return: 0 or a negative errno. */
+/* Save a context to @path (NULL: standard output). Return 0 or a negative errno. */
 int save_write(int fd, const struct run *run, const char *path);
 
 /* -- stats.c ------------------------------------------------------------- */
 
 void stats_print_one(int fd, bool json);
-/* A parameter of the module. Return: it could be read. */
+/* Read a parameter of the module. Return true if that was possible. */
 bool parameter_read(const char *name, char *value, int room);
 
 /* -- wheels.c ------------------------------------------------------------ */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * hwtctl info: what the device is and can do
+ * hwtctl info: clock, limits and features of the device
  */
 #include "hwtctl.h"
 #include <string.h>

@@ -2,9 +2,9 @@
 /*
  * hwtctl run: a script of timeouts; hwtctl sleep
  *
- * Lines that are there are carried out first; events are read while the program waits for
- * more of them, in a "wait", and at the end. The context, and so all that was made, goes
- * with the program, whatever ends it: no signal needs to be handled.
+ * Lines take precedence over events: the program reads events only while it waits for the
+ * next line, in a "wait", and at the end. When the program ends in any way, its context and
+ * all timeouts are freed, so it need not handle signals.
  */
 #include "hwtctl.h"
 #include <ctype.h>
@@ -81,7 +81,7 @@ static const char *name_check(const struct run *run, const char *name)
 			return "a name consists of letters, digits, _ - . :";
 	if (p - name > NAME_MAX_LENGTH)
 		return "the name is too long";
-	/* "wait" takes those for something else. */
+	/* "wait" gives these words another meaning. */
 	if (!strcmp(name, "all") || !strcmp(name, "next") || duration_parse(name, &ns))
 		return "this word is reserved";
 	if (find_name(run, name))
@@ -118,7 +118,7 @@ static void forget(struct run *run, __u64 id)
 
 /* -- Events -------------------------------------------------------------- */
 
-/* Its name, or #id */
+/* Print the name of a timeout, or #id if it has none. */
 static void put_who(const struct run *run, __u64 id)
 {
 	const char *name = run_name_of(run, id);
@@ -129,7 +129,7 @@ static void put_who(const struct run *run, __u64 id)
 		printf("#%llu", id);
 }
 
-/* ..."name":"...","id":N */
+/* Print "name":"...","id":N, or only the id of a timeout without a name. */
 static void put_who_json(const struct run *run, __u64 id)
 {
 	const char *name = run_name_of(run, id);
@@ -168,7 +168,7 @@ static void put_event(const struct run *run, const struct hwt_event *event)
 	}
 	put_who(run, event->id);
 	printf(" %s", kind_name(event->kind));
-	/* That it is early is what hwt promises not to be. */
+	/* hwt promises that this does not happen. */
 	if (event->kind == HWT_EVENT_EXPIRED && event->fired_ns < event->deadline_ns)
 		printf(", EARLY by %s",
 		       duration_format(text, event->deadline_ns - event->fired_ns));
@@ -180,7 +180,7 @@ static void put_event(const struct run *run, const struct hwt_event *event)
 	printf("\n");
 }
 
-/* Return: how many there were. */
+/* Read and print events. Return their number. */
 static int run_events(struct run *run)
 {
 	struct hwt_event events[64];
@@ -205,7 +205,7 @@ static int run_events(struct run *run)
 	return got;
 }
 
-/* Wait for events, for @input (-1: none), until then. Return: there is input. */
+/* Wait for events or for @input (-1: none), until @until_ns. Return true if there is input. */
 static bool run_poll(const struct run *run, int input, __u64 until_ns)
 {
 	struct pollfd fds[] = {
@@ -234,7 +234,7 @@ static void wait_until(struct run *run, __u64 until_ns)
 	}
 }
 
-/* Is there anything that can have an event? */
+/* Return true if the context has timeouts, of which events may come. */
 static bool anything_left(const struct run *run)
 {
 	struct hwt_stats_args stats;
@@ -269,7 +269,7 @@ void run_rest(struct run *run)
 
 /* -- Lines --------------------------------------------------------------- */
 
-/* A line that is being carried out */
+/* A line of the script that is being carried out */
 struct line {
 	struct run	*run;
 	const char	*path;
@@ -278,7 +278,7 @@ struct line {
 	char		*words[WORDS_MAX];
 };
 
-/* Return: false, for the caller to return. */
+/* Report an error of a line. Return false, which the caller returns. */
 static bool __attribute__((format(printf, 3, 4)))
 bad_line(const struct line *line, int error, const char *format, ...)
 {
@@ -292,7 +292,7 @@ bad_line(const struct line *line, int error, const char *format, ...)
 	return false;
 }
 
-/* The result of an ioctl */
+/* Report the error of an ioctl, if there is one. Return true if there is none. */
 static bool line_done(const struct line *line, int ret)
 {
 	return ret ? bad_line(line, ret, "%s %s", line->words[0], line->words[1]) : true;
@@ -311,7 +311,7 @@ static bool line_name(const struct line *line, __u64 *id)
 	return true;
 }
 
-/* What schedule and modify have in common */
+/* The arguments that schedule and modify have in common */
 struct plan {
 	__u64	time_ns;
 	__u64	period_ns;
@@ -337,7 +337,7 @@ static bool plan_time(const struct line *line, const char *word, struct plan *pl
 	return true;
 }
 
-/* "every=1s" */
+/* Parse an option such as "every=1s". */
 static bool plan_option(const struct line *line, const char *word, bool new,
 			struct plan *plan)
 {
@@ -383,7 +383,7 @@ static bool plan_parse(const struct line *line, bool new, struct plan *plan)
 	return true;
 }
 
-/* With --verbose: what was done, and what it was before */
+/* With --verbose, print what was done, and the previous state of the timeout. */
 static void put_done(const struct run *run, const char *done, __u64 id, __u32 was)
 {
 	const char *before = was & HWT_STATE_EVENT ?
@@ -462,7 +462,7 @@ static bool do_cancel(const struct line *line)
 	ret = hwt_call(line->run->fd, HWT_IOC_CANCEL, &args);
 	if (!ret)
 		put_done(line->run, "cancelled", args.id, args.was);
-	/* Both ways it is no more. */
+	/* The timeout does not exist any more, even if the cancel has failed. */
 	forget(line->run, args.id);
 	return line_done(line, ret);
 }
@@ -531,7 +531,7 @@ static bool do_wait(const struct line *line)
 	return true;
 }
 
-/* Nobody reads, as when a program is busy with something else */
+/* Read no events for a while, like a program that is busy with something else. */
 static bool do_idle(const struct line *line)
 {
 	struct timespec left;
@@ -600,7 +600,7 @@ static bool do_echo(const struct line *line)
 static const struct {
 	const char *name;
 	bool (*carry_out)(const struct line *line);
-	int min, max;		/* words, this one included */
+	int min, max;		/* number of words, the command included */
 } line_commands[] = {
 	{ "schedule", do_schedule, 3, WORDS_MAX },
 	{ "modify", do_modify, 3, WORDS_MAX },
@@ -647,11 +647,11 @@ struct input {
 	const char	*path;
 	int		fd;
 	bool		end;
-	size_t		length;		/* of what is in @text */
+	size_t		length;		/* bytes in @text */
 	char		text[LINE_MAX_LENGTH + 1];
 };
 
-/* One read; events are printed until there is something. */
+/* Read once from the input, and print events until there is input. */
 static void input_fill(struct run *run, struct input *input)
 {
 	ssize_t got;
@@ -668,7 +668,7 @@ static void input_fill(struct run *run, struct input *input)
 	input->end = !got;
 }
 
-/* Copy the next line to @line. Return: there is one. */
+/* Copy the next line to @line. Return false at the end of the input. */
 static bool input_line(struct run *run, struct input *input, char *line)
 {
 	char *end;
@@ -682,7 +682,7 @@ static bool input_line(struct run *run, struct input *input, char *line)
 			     LINE_MAX_LENGTH);
 		input_fill(run, input);
 	}
-	/* A last line without its newline */
+	/* The last line may lack its newline. */
 	if (!end) {
 		if (!input->length)
 			return false;
@@ -710,7 +710,7 @@ bool run_script(struct run *run, const char *path)
 		if (input.fd < 0)
 			fail(errno, "%s", path);
 	}
-	/* Who types it in may try again. */
+	/* A user at a terminal may try again. */
 	run->keep_going |= isatty(input.fd);
 	while (input_line(run, &input, line)) {
 		if (!run_line(run, input.path, ++number, line)) {

@@ -2,8 +2,8 @@
 /*
  * hwtctl list, save and restore
  *
- * A save is lines of JSON: first {"hwt_save":1, ...} with the clock, the wheel and how many
- * timeouts follow, then one for each. hwtctl(1) describes it.
+ * A save consists of lines of JSON: first {"hwt_save":1, ...} with the clock, the wheel and the
+ * number of timeouts, then a line for each timeout. hwtctl(1) describes the format.
  */
 #include "hwtctl.h"
 #include <errno.h>
@@ -19,7 +19,7 @@
 
 /* -- list ---------------------------------------------------------------- */
 
-/* Without the braces around it */
+/* Print the fields of a timeout, without the braces around them. */
 static void put_entry_json(FILE *to, const struct hwt_list_entry *entry, const char *name)
 {
 	fprintf(to, "\"id\":%llu", entry->id);
@@ -120,8 +120,8 @@ static int links_follow(char path[PATH_MAX])
 }
 
 /*
- * Replace a regular file at once, when all has been written to another file beside it. Write
- * directly to anything else, such as a device or a FIFO.
+ * Replace a regular file atomically, by renaming a new file beside it that is complete. Write
+ * directly to any other type of file, such as a device or a FIFO.
  */
 int save_write(int fd, const struct run *run, const char *path)
 {
@@ -157,7 +157,7 @@ int save_write(int fd, const struct run *run, const char *path)
 		fail(errno, "%s", path);
 	save_put(file, fd, run);
 	ret = fflush(file) || ferror(file) ? -(errno ?: EIO) : 0;
-	/* Only root may give a file away. */
+	/* The new file gets the old one's owner, which only root may set, and mode. */
 	if (!ret && replace && found &&
 	    ((fchown(to, old.st_uid, old.st_gid) && errno != EPERM) ||
 	     fchmod(to, old.st_mode & 0777)))
@@ -175,7 +175,7 @@ int save_write(int fd, const struct run *run, const char *path)
 	return ret;
 }
 
-/* -- What list and save have in common ----------------------------------- */
+/* -- Common parts of list and save --------------------------------------- */
 
 struct source {
 	struct target		target;
@@ -189,7 +189,7 @@ static bool source_option(int option, struct source *source)
 	       wheel_option(option, &source->wheel);
 }
 
-/* After the options. Return: the descriptor. */
+/* Open the context that the options and operands choose. Return its descriptor. */
 static int source_open(int argc, char **argv, struct source *source)
 {
 	const char *script = last_operand(argc, argv);
@@ -334,7 +334,7 @@ static const char *object_string(const struct object *object, const char *key)
 	return json_object_get_string(object_get(object, key, json_type_string));
 }
 
-/* null: never */
+/* Return a time; null is HWT_NEVER. */
 static __u64 object_time(const struct object *object, const char *key)
 {
 	struct json_object *value;
@@ -444,7 +444,7 @@ static void save_read(const char *path, struct save *save)
 	while (object_read(file, save, &object)) {
 		if (i == save->count)
 			bad_save(save, "there are more timeouts than the first line says");
-		/* As they come: the file may say anything. */
+		/* Grow step by step: the number in the file need not be true. */
 		if (i == room) {
 			room = room ? 2 * room : 64;
 			save->saved = must_alloc(save->saved, room * sizeof(*save->saved));
@@ -477,7 +477,7 @@ static int restore_one(int fd, const struct save *save, const struct hwt_list_en
 	return ret;
 }
 
-/* All of them or none; with names, if they are our own. */
+/* Restore all timeouts, or none. With @run, a context of this program, they get their names. */
 static void restore_all(int fd, const struct save *save, struct run *run)
 {
 	__u64 *ids = must_alloc(NULL, (save->count + 1) * sizeof(*ids));
@@ -524,7 +524,7 @@ static void restore_into(const struct target *target, const struct save *save)
 	struct hwt_info_args info;
 
 	context_info(fd, &info);
-	/* Dates are of one clock only, what is left of a delay is of all the others. */
+	/* Deadlines are restored on CLOCK_REALTIME, and remaining times on all other clocks. */
 	if (save->clock != info.clock &&
 	    (save->clock == CLOCK_REALTIME || info.clock == CLOCK_REALTIME))
 		fail(0, "%s: saved on the %s clock; the context of process %d uses the %s clock",
@@ -573,7 +573,7 @@ int cmd_restore(int argc, char **argv)
 	wheel.args.ticks_per_wheel = save.ticks_per_wheel;
 	wheel.args.levels = save.levels;
 	run_begin(&run, &wheel);
-	/* The shared wheel has one clock. */
+	/* Without a private wheel the clock is that of the shared wheel. */
 	if (run.clock != save.clock)
 		fail(0, "%s: saved on the %s clock; %s uses the %s clock", save.path,
 		     clock_name(save.clock), device_path, clock_name(run.clock));

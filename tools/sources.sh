@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# sources.sh: the files of this source tree, a line each: what git knows or would take; without git,
-# what is no result of a build.
+# sources.sh: list the files of this source tree, one per line: those that git tracks or would add;
+# without git, those that are not the result of a build.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * hwtctl stats: the module's parameters and threads, and what contexts do
+ * hwtctl stats: the module's parameters and threads, and the statistics of contexts
  *
- * The contexts are those of the processes that the caller may look at: /proc/PID/fd tells
- * of them, fdinfo how many timeouts they have. What else they count is asked of a copy
- * of the descriptor, where the caller may have one. Contexts without a descriptor are in debugfs,
- * for root; for others, /proc/PID/maps has their mappings.
+ * The contexts shown are those of processes that the caller may inspect. /proc/PID/fd has their
+ * descriptors, and fdinfo the numbers of their timeouts. For the other statistics a copy of the
+ * descriptor is needed, which the caller may or may not get. Root finds contexts without a
+ * descriptor in debugfs; other users find only their mappings, in /proc/PID/maps.
  */
 #include "hwtctl.h"
 #include <ctype.h>
@@ -28,7 +28,7 @@
 static const struct {
 	const char *name;
 	size_t at;
-	bool rate;		/* grows: there is a rate of it */
+	bool rate;		/* a sum that grows: its rate is shown */
 } counters[] = {
 #define COUNTER(name, rate) { #name, offsetof(struct hwt_stats_args, name), rate }
 	COUNTER(timeouts, false),
@@ -46,12 +46,12 @@ static const struct {
 
 struct context {
 	pid_t			pid;
-	int			fd;		/* -1: none was found */
+	int			fd;		/* -1: no descriptor was found */
 	char			name[16];
 	struct context_fdinfo	info;		/* not @hwt: only a mapping is known */
-	bool			known;		/* @stats are */
+	bool			known;		/* @stats are valid */
 	struct hwt_stats_args	stats;
-	__u64			taken_ns;	/* when */
+	__u64			taken_ns;	/* time at which @stats were taken */
 };
 
 /* A kernel thread of the module */
@@ -62,7 +62,7 @@ struct thread {
 	__u64	taken_ns;
 };
 
-/* What is there at one moment */
+/* All contexts and threads at one moment */
 struct sample {
 	struct context	*contexts;
 	struct thread	*threads;
@@ -82,9 +82,9 @@ static __u64 counter(const struct hwt_stats_args *stats, unsigned int i)
 	return *(const __u64 *)((const char *)stats + counters[i].at);
 }
 
-/* -- Looking ------------------------------------------------------------- */
+/* -- Collecting ---------------------------------------------------------- */
 
-/* /proc/PID/stat. Return: it is there. */
+/* Read /proc/PID/stat. Return false if there is no such process. */
 static bool process_read(pid_t pid, char *name, size_t room, int *parent, __u64 *cpu_ns)
 {
 	unsigned long long user, system;
@@ -96,7 +96,7 @@ static bool process_read(pid_t pid, char *name, size_t room, int *parent, __u64 
 	file = fopen(line, "r");
 	if (!file)
 		return false;
-	/* The name may contain newlines. */
+	/* Read it as a whole: the name of the process may contain newlines. */
 	line[fread(line, 1, sizeof(line) - 1, file)] = 0;
 	fclose(file);
 	begin = strchr(line, '(');
@@ -133,13 +133,13 @@ static void descriptor_add(struct sample *sample, pid_t pid, int fd, const char 
 		context.stats.size = sizeof(context.stats);
 		ret = hwt_call(copy, HWT_IOC_STATS, &context.stats);
 		context.known = !ret;
-		/* The context stays for as long as this is open: no longer than needed. */
+		/* Close it soon, since the context lives for as long as the copy is open. */
 		close(copy);
 	}
 	context_add(sample, &context);
 }
 
-/* Has the process mapped the device? A mapping keeps a context without a descriptor. */
+/* Return true if the process has mapped the device, which keeps a context without a descriptor. */
 static bool process_mapped(pid_t pid)
 {
 	unsigned int major, minor;
@@ -160,7 +160,7 @@ static bool process_mapped(pid_t pid)
 	return found;
 }
 
-/* The kernel writes newlines and backslashes of the name in octal. */
+/* Copy a name, in which the kernel has escaped newlines and backslashes as octal numbers. */
 static void name_unescape(char *to, const char *end, const char *from)
 {
 	unsigned int c;
@@ -176,7 +176,7 @@ static void name_unescape(char *to, const char *end, const char *from)
 	*to = 0;
 }
 
-/* Add a context of debugfs that no descriptor has led to. */
+/* Add a context of debugfs, unless it was found by its descriptor. */
 static void shown_add(struct sample *sample, const char *number)
 {
 	struct context context = { .fd = -1, .known = true }, *other;
@@ -208,7 +208,7 @@ static void shown_add(struct sample *sample, const char *number)
 				*(__u64 *)((char *)&context.stats + counters[i].at) = value;
 	}
 	fclose(file);
-	/* The process that opened it still has a mapping. */
+	/* Complete the context of a mapping, if the process that opened it still has one. */
 	for (i = 0; i < sample->contexts_count; i++) {
 		other = &sample->contexts[i];
 		if (other->pid == context.pid && !other->info.hwt) {
@@ -293,7 +293,7 @@ static void sample_take(struct view *view, struct sample *sample)
 		target_look(view, sample);
 		return;
 	}
-	/* First, so that what is opened meanwhile is not taken to have no descriptor. */
+	/* Before /proc, so that a context opened meanwhile does not seem to lack a descriptor. */
 	shown_count = scandir(CONTEXTS, &shown, is_pid, versionsort);
 	count = scandir("/proc", &entries, is_pid, by_pid);
 	if (count < 0)
@@ -317,7 +317,7 @@ static void sample_free(struct sample *sample)
 	free(sample->threads);
 }
 
-/* What it was in the sample before, or NULL */
+/* Return the same context in the previous sample, or NULL. */
 static const struct context *context_before(const struct sample *old,
 					    const struct context *context)
 {
@@ -345,17 +345,17 @@ static const struct thread *thread_before(const struct sample *old,
 	return NULL;
 }
 
-/* -- Showing ------------------------------------------------------------- */
+/* -- Output -------------------------------------------------------------- */
 
 static double per_second(__u64 now, __u64 before, __u64 ns)
 {
-	/* It may be another context of the same number. */
+	/* A counter that went back is that of another context with the same number. */
 	if (now < before || !ns)
 		return 0;
 	return (double)(now - before) * NSEC_PER_SEC / ns;
 }
 
-/* At most five characters, to the right of eight columns */
+/* Print a number with at most five characters, right-aligned in eight columns. */
 static void put_short(double value)
 {
 	static const char units[] = " kMGT";
@@ -430,7 +430,7 @@ static void put_parameters(bool json)
 	printf(json ? "}}\n" : "\n\n");
 }
 
-/* Return the number of lines. */
+/* Print the threads in @room lines. Return the number of lines printed. */
 static unsigned int put_threads(const struct sample *sample, const struct sample *old,
 				unsigned int room)
 {
@@ -465,7 +465,7 @@ static unsigned int put_threads(const struct sample *sample, const struct sample
 
 static void put_row(const struct context *context, const struct context *before)
 {
-	/* Scheduled, modified, cancelled, expired, read: as put_contexts() has them on top. */
+	/* Scheduled, modified, cancelled, expired, read: as in the heading of put_contexts(). */
 	static const unsigned int shown[] = { 2, 3, 4, 6, 8 };
 	char fd[12] = "-", name[13];
 	unsigned int i;
@@ -577,11 +577,11 @@ static void put_json(const struct view *view, const struct sample *sample,
 				 context_before(old, &sample->contexts[i]));
 }
 
-/* @old: what it was before, or NULL; @rows: of the screen, or 0 */
+/* Print a sample. @old: the previous one, or NULL; @rows: rows of the screen, or 0 */
 static void put_sample(const struct view *view, const struct sample *sample,
 		       const struct sample *old, unsigned int rows)
 {
-	unsigned int used = 2;		/* a heading, and where the cursor is */
+	unsigned int used = 2;		/* rows of a heading and of the cursor */
 
 	if (!view->target.pid && !old)
 		put_parameters(view->json);
@@ -590,7 +590,7 @@ static void put_sample(const struct view *view, const struct sample *sample,
 		return;
 	}
 	if (!view->target.pid) {
-		/* With many shards, there is room for contexts, too. */
+		/* Leave room for contexts, even if there are many threads. */
 		used += put_threads(sample, old, rows ? rows / 3 + 1 : UINT_MAX);
 	}
 	put_contexts(sample, old, rows > used ? rows - used : rows ? 1 : UINT_MAX);
@@ -608,7 +608,7 @@ void stats_print_one(int fd, bool json)
 		printf("}}\n");
 }
 
-/* One context of another process: all that it counts, one below the other */
+/* Print all counters of one context of another process, each on a line. */
 static void put_target(const struct view *view)
 {
 	int fd = target_open(&view->target);
@@ -617,7 +617,7 @@ static void put_target(const struct view *view)
 	close(fd);
 }
 
-/* -- Again and again ----------------------------------------------------- */
+/* -- Repetition ---------------------------------------------------------- */
 
 static struct view view = { .target.fd = -1 };
 
@@ -636,7 +636,7 @@ static void watch_wait(__u64 ns, const sigset_t *mask)
 	ppoll(NULL, 0, &timeout, mask);
 }
 
-/* Those with the most timeouts first */
+/* Compare two contexts: the one with more timeouts comes first. */
 static int by_timeouts(const void *a, const void *b)
 {
 	const struct context *x = a, *y = b;
@@ -646,7 +646,7 @@ static int by_timeouts(const void *a, const void *b)
 	return x->pid != y->pid ? x->pid - y->pid : x->fd - y->fd;
 }
 
-/* A terminal's; 0: it is none. */
+/* Return the number of rows of the terminal; 0 if the output is not one. */
 static unsigned int screen_rows(void)
 {
 	struct winsize size = { };
@@ -657,7 +657,7 @@ static unsigned int screen_rows(void)
 	return size.ws_row ?: 24;
 }
 
-/* From the first interval on: rates want two samples. */
+/* Print a sample after each interval. The first one is not printed, since rates need two. */
 static void watch(__u64 interval_ns, __u64 count)
 {
 	struct sigaction action = { .sa_handler = on_signal };
@@ -666,7 +666,7 @@ static void watch(__u64 interval_ns, __u64 count)
 	unsigned int rows;
 	__u64 i;
 
-	/* They come while it waits, and at no other time. */
+	/* Signals are handled only in watch_wait(). */
 	sigemptyset(&blocked);
 	sigaddset(&blocked, SIGINT);
 	sigaddset(&blocked, SIGTERM);

@@ -2,11 +2,11 @@
 /*
  * hwtctl stress: threads that schedule, modify, cancel and read, all on the same contexts
  *
- * The promise: every timeout that was made either fires once, never before its deadline, or
- * is cancelled. Each has a slot, which one thread at a time may use. What an event says
- * is compared with the slot, which tells of events that are early, come twice, or of
- * timeouts that are cancelled or never were; and at the end all that is left is made to
- * fire, or cancelled, which tells what was lost.
+ * The promise to check: every timeout either fires once, never before its deadline, or is
+ * cancelled. Each timeout has a slot, which one thread at a time may use. Each event is
+ * compared with the slot of its timeout: this finds events that are early, that come
+ * twice, and those of timeouts that were cancelled or never existed. At the end all
+ * remaining timeouts are made to fire or cancelled: this finds those that were lost.
  */
 #include "hwtctl.h"
 #include <errno.h>
@@ -20,7 +20,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* How long nothing may happen at the end before what is left is called lost */
+/* How long to wait for the next event at the end, before the remaining timeouts count as lost */
 #define PATIENCE_MS	20000
 #define EVENTS		64
 #define BAR		30
@@ -34,16 +34,16 @@ static const char *const operation_names[OPERATIONS] = {
 	"schedule", "modify", "cancel", "read",
 };
 
-/* What is counted, apart from the operations */
+/* Counters, apart from those of the operations */
 enum count {
-	FIRED,		/* events that were as they should be */
-	REFUSED,	/* for want of room or memory */
-	TOO_LATE,	/* modify, cancel: its event had been read */
+	FIRED,		/* events of live timeouts */
+	REFUSED,	/* schedules: a limit was reached, or memory was lacking */
+	TOO_LATE,	/* modify, cancel: the event of the timeout had been read */
 	EARLY,
-	STRANGE,	/* events of no timeout that there is: a second one, a stranger's */
+	STRANGE,	/* events that match no live timeout */
 	LOST,
-	ERRORS,		/* calls that failed as they may not */
-	MISCOUNTED,	/* contexts whose statistics are not what was done */
+	ERRORS,		/* calls that failed in an unexpected way */
+	MISCOUNTED,	/* contexts with wrong statistics */
 	COUNTS,
 };
 
@@ -51,7 +51,7 @@ static const char *const count_names[COUNTS] = {
 	"fired", "refused", "too_late", "early", "strange", "lost", "errors", "miscounted",
 };
 
-/* A timeout. @busy is the lock of all the rest. */
+/* A timeout. @busy is the lock of the other members. */
 struct slot {
 	bool	busy;
 	bool	live;
@@ -70,7 +70,7 @@ struct context {
 
 #define LATE_BUCKETS	64	/* powers of two of nanoseconds */
 
-/* Each thread's own, but read by the main thread meanwhile */
+/* A thread and its counters, which the main thread reads meanwhile */
 struct worker {
 	pthread_t	thread;
 	__u64		random;
@@ -131,7 +131,7 @@ static __u64 random_delay(struct worker *worker)
 	return random_below(worker, longest * NSEC_PER_MSEC);
 }
 
-/* Say the first ones, count them all. */
+/* Count a failure, and report the first ten. */
 static void went_wrong(struct worker *worker, enum count what, int ret, const char *which)
 {
 	static int said;
@@ -153,7 +153,7 @@ static void slot_release(struct slot *slot)
 	__atomic_store_n(&slot->busy, false, __ATOMIC_RELEASE);
 }
 
-/* A random slot that is live, or free; locked. NULL: none was found at once. */
+/* Lock a random slot, of a live timeout or free. Return NULL if a few tries found none. */
 static struct slot *slot_find(struct worker *worker, struct context *ctx, bool live)
 {
 	struct slot *slot;
@@ -194,7 +194,7 @@ static void do_schedule(struct worker *worker, struct context *ctx, struct slot 
 	}
 }
 
-/* ENOENT: its event was read, and whoever did so is about to look at the slot. */
+/* ENOENT: another thread has read its event, and is about to take the slot in check_event(). */
 static void do_modify(struct worker *worker, struct context *ctx, struct slot *slot,
 		      __u64 delay)
 {
@@ -248,7 +248,7 @@ static void check_event(struct worker *worker, struct context *ctx,
 		went_wrong(worker, STRANGE, 0, "an event of an unknown timeout");
 		return;
 	}
-	/* Who has it is in a system call, perhaps the one that made this timeout. */
+	/* The thread that has the slot is in a system call, perhaps the one that created it. */
 	while (!slot_try(slot))
 		sched_yield();
 	if (!slot->live || generation != slot->generation || event->id != slot->id ||
@@ -267,7 +267,7 @@ static void check_event(struct worker *worker, struct context *ctx,
 	slot_release(slot);
 }
 
-/* Return: how many events. */
+/* Read and check events. Return their number. */
 static int do_read(struct worker *worker, struct context *ctx)
 {
 	struct hwt_event events[EVENTS];
@@ -333,7 +333,7 @@ static __u64 live_count(const struct context *ctx)
 	return count;
 }
 
-/* All others have ended. Whatever is left fires now, or is cancelled. */
+/* After the threads have ended, let all remaining timeouts fire or cancel them, and check. */
 static void settle(struct worker *worker, struct context *ctx)
 {
 	struct pollfd pollfd = { .fd = ctx->fd, .events = POLLIN };
@@ -352,7 +352,7 @@ static void settle(struct worker *worker, struct context *ctx)
 	while (live_count(ctx) && poll(&pollfd, 1, PATIENCE_MS) > 0)
 		while (do_read(worker, ctx))
 			;
-	/* Perhaps there are more than there should be. */
+	/* Read events that should not be there, too. */
 	while (do_read(worker, ctx))
 		;
 	live = live_count(ctx);
@@ -366,7 +366,7 @@ static void settle(struct worker *worker, struct context *ctx)
 		went_wrong(worker, MISCOUNTED, 0, "wrong statistics of a context");
 }
 
-/* -- What is said -------------------------------------------------------- */
+/* -- Output -------------------------------------------------------------- */
 
 static __u64 operations_sum(enum operation operation)
 {
@@ -421,7 +421,7 @@ static void put_progress(bool bar, __u64 since, __u64 step_ns)
 	before = sum;
 }
 
-/* So long, or until a signal comes */
+/* Wait for the duration of the run, or until a signal comes, and show the progress. */
 static void watch_progress(__u64 since)
 {
 	bool bar = isatty(STDERR_FILENO);
@@ -443,7 +443,7 @@ static void watch_progress(__u64 since)
 		fputc('\n', stderr);
 }
 
-/* Of all events, so many hundredths were less late than this. */
+/* Return an upper bound of the lateness of @percent percent of the events, in ns. */
 static __u64 late_below(unsigned int percent)
 {
 	__u64 all = 0, sum = 0;
@@ -568,7 +568,7 @@ static void workers_start(void)
 		fail(ENOMEM, "allocating %u threads", stress.threads);
 	memset(workers, 0, stress.threads * sizeof(*workers));
 	for (i = 0; i < stress.threads; i++) {
-		/* Not 0, which stays 0. */
+		/* Must not be 0: the generator would return nothing else. */
 		workers[i].random = (stress.seed + i + 1) * 0x9e3779b97f4a7c15ULL | 1;
 		ret = pthread_create(&workers[i].thread, NULL, work, &workers[i]);
 		if (ret)
@@ -592,7 +592,7 @@ static void parse_mix(void)
 	}
 	if (rest)
 		usage_error("--mix: give four numbers up to 1000, such as 40:30:20:10");
-	/* Without these nothing would ever happen. */
+	/* All other operations need timeouts that were scheduled. */
 	if (!stress.mix[SCHEDULE])
 		usage_error("--mix: the first number must not be 0");
 }
@@ -657,7 +657,7 @@ int cmd_stress(int argc, char **argv)
 
 	parse_options(argc, argv);
 	contexts_open();
-	/* The verdict comes in any case. */
+	/* A signal ends the run, and the results are printed all the same. */
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
 	since = clock_ns(CLOCK_MONOTONIC);

@@ -12,7 +12,7 @@ static const struct {
 	const char *name;
 	__u64 ns;
 } units[] = {
-	/* Longer names first where they begin alike. */
+	/* Of names that begin alike, the longer one comes first. */
 	{ "ns", 1 },
 	{ "us", NSEC_PER_USEC },
 	{ "ms", NSEC_PER_MSEC },
@@ -27,11 +27,11 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* Digits, and a fraction if there is one, times @unit; the unit comes behind them. */
+/* A number with a fraction, as parsed: "1.50" is whole 1, and a fraction of two digits. */
 struct decimal {
 	__u64		whole;
 	const char	*fraction;
-	int		digits;		/* of it */
+	int		digits;		/* of the fraction */
 };
 
 static bool decimal_parse(const char **text, struct decimal *decimal)
@@ -49,20 +49,20 @@ static bool decimal_parse(const char **text, struct decimal *decimal)
 	if (*p == '.')
 		for (p++; is_digit(*p); p++)
 			decimal->digits++;
-	/* "." alone is no number. */
+	/* A "." without digits is not a number. */
 	if (p - *text < 1 + (decimal->fraction[-1] == '.'))
 		return false;
 	*text = p;
 	return true;
 }
 
-/* Never early: what is left of a nanosecond counts as a whole one. */
+/* Convert to nanoseconds. Round up, so that nothing is early. */
 static bool decimal_times(const struct decimal *decimal, __u64 unit, __u64 *ns)
 {
 	__u64 part = 0;
 	int i;
 
-	/* From the last digit on, so that rounding each time comes to the same. */
+	/* From the last digit on, rounding up at each digit is the same as rounding up once. */
 	for (i = decimal->digits - 1; i >= 0; i--)
 		part = (part + (decimal->fraction[i] - '0') * unit + 9) / 10;
 	return !__builtin_mul_overflow(decimal->whole, unit, ns) &&
@@ -131,7 +131,7 @@ bool date_like(const char *text)
 	return *text == '@' || (dash && dash == text + 4);
 }
 
-/* Exactly so many digits, and, if it is not 0, what comes before them. */
+/* Parse the character @before, unless that is 0, and a number of exactly @count digits. */
 static bool digits(const char **text, char before, int count, int *value)
 {
 	const char *p = *text;
@@ -180,7 +180,7 @@ bool date_parse(const char *text, __u64 *ns)
 		seconds = mktime(&tm);
 	else
 		return false;
-	/* What it was not asked for, it has put right: such a day there is not. */
+	/* timegm() and mktime() change a date or time that does not exist to one that does. */
 	if (tm.tm_mon != asked.tm_mon || tm.tm_mday != asked.tm_mday ||
 	    tm.tm_hour != asked.tm_hour || tm.tm_min != asked.tm_min ||
 	    tm.tm_sec != asked.tm_sec || seconds < 0)
@@ -189,7 +189,7 @@ bool date_parse(const char *text, __u64 *ns)
 	       !__builtin_add_overflow(*ns, part, ns) && *ns != HWT_NEVER;
 }
 
-/* -- And back ------------------------------------------------------------ */
+/* -- Formatting ---------------------------------------------------------- */
 
 char *duration_format(char *buffer, __u64 ns)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * hwtctl stats --wheels: what the wheels tell in debugfs, in units
+ * hwtctl stats --wheels: the files of the wheels in debugfs, with units
  *
- * Lines that are not known are printed as they are, so that it works with a newer module.
+ * Unknown values are printed as they are, so that this works with a newer module.
  */
 #include "hwtctl.h"
 #include <ctype.h>
@@ -15,10 +15,10 @@
 
 #define WHEELS	"/sys/kernel/debug/hwt/wheels"
 
-/* What is done with each line; its end is cut off. */
+/* A function that prints a line, which has no newline any more. */
 typedef void (*line_fn)(char *line, bool json, bool first);
 
-/* None if the wheel has gone. */
+/* Print the lines of a file with @put. Print nothing if the wheel is gone. */
 static void put_lines(const char *wheel, const char *name, line_fn put, bool json)
 {
 	char path[sizeof(WHEELS) + 2 * NAME_MAX], line[512];
@@ -119,7 +119,7 @@ static void put_callback(char *line, bool json, bool first)
 	}
 }
 
-/* @key: in JSON */
+/* Print the lines of a file; in JSON, as an array that is called @key. */
 static void put_list(const char *wheel, const char *name, const char *key, line_fn put,
 		     bool json)
 {
@@ -143,7 +143,7 @@ static void put_wheel(const char *wheel, bool json)
 	}
 	put_lines(wheel, "params", put_value, json);
 	put_lines(wheel, "stats", put_value, json);
-	/* "levels" is a parameter, too. */
+	/* In JSON "levels" is taken: it is one of the parameters. */
 	put_list(wheel, "levels", "occupancy", put_level, json);
 	put_list(wheel, "lateness", "lateness", put_lateness, json);
 	put_list(wheel, "callbacks", "callbacks", put_callback, json);
