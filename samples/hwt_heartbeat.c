@@ -243,7 +243,9 @@ static void beat_idle_expire(struct hwt_timeout *timeout)
 {
 	struct beat_peer *peer = container_of(timeout, struct beat_peer, idle);
 	u64 idle_ns = hwt_msecs(idle_ms);
-	u64 silence_ns = hwt_wheel_now(beat_wheel) - READ_ONCE(peer->heard_ns);
+	/* Read this before the clock: an answer may come now. */
+	u64 heard_ns = READ_ONCE(peer->heard_ns);
+	u64 silence_ns = hwt_wheel_now(beat_wheel) - heard_ns;
 
 	if (silence_ns < idle_ns) {
 		/* An answer has come just now, when this timeout was not pending. */
@@ -391,7 +393,8 @@ static void beat_teardown(void)
 
 static int __init beat_init(void)
 {
-	const struct hwt_wheel_params params = { .name = KBUILD_MODNAME };
+	/* One shard: the two callbacks of a peer do not run at the same time. */
+	const struct hwt_wheel_params params = { .name = KBUILD_MODNAME, .shards = 1 };
 	unsigned int id;
 	int err;
 

@@ -109,13 +109,14 @@ static void on_connection(uv_stream_t *server, int status)
 	}
 }
 
-static void on_prepare(uv_prepare_t *prepare)
+/* After the poll, and before libuv frees what was closed: the results may name such handles. */
+static void on_check(uv_check_t *end)
 {
-	(void)prepare;
+	(void)end;
 	turn_end();
 }
 
-/* Do no more than wake the loop: on_prepare() takes the events. */
+/* Do no more than wake the loop: on_check() takes the events. */
 static void on_readable(uv_poll_t *poll, int status, int events)
 {
 	(void)poll;
@@ -130,7 +131,7 @@ int main(int argc, char **argv)
 	uv_loop_t *loop = uv_default_loop();
 	struct sockaddr_in address;
 	int length = sizeof(address);
-	uv_prepare_t prepare;
+	uv_check_t end;
 	uv_tcp_t server;
 	uv_poll_t poll;
 
@@ -140,8 +141,8 @@ int main(int argc, char **argv)
 	check(libhwt_queue_new(&queue, hwt, NULL));
 	check(uv_poll_init(loop, &poll, libhwt_fd(hwt)));
 	check(uv_poll_start(&poll, UV_READABLE, on_readable));
-	uv_prepare_init(loop, &prepare);
-	uv_prepare_start(&prepare, on_prepare);
+	uv_check_init(loop, &end);
+	uv_check_start(&end, on_check);
 	uv_tcp_init(loop, &server);
 	check(uv_ip4_addr("127.0.0.1", argc > 2 ? atoi(argv[2]) : 7007, &address));
 	check(uv_tcp_bind(&server, (struct sockaddr *)&address, 0));
