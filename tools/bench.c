@@ -131,13 +131,14 @@ static unsigned int hwt_reap(void)
 {
 	struct hwt_event events[EVENTS];
 	struct pollfd pollfd = { .fd = fd, .events = POLLIN };
+	int ready = poll(&pollfd, 1, PATIENCE_MS);
 	ssize_t got;
 
-	if (poll(&pollfd, 1, PATIENCE_MS) <= 0)
-		fail(errno, "bench: no event has come for 20 s");
+	if (ready <= 0)
+		fail(ready ? errno : 0, "bench: no event has come for 20 s");
 	got = read(fd, events, sizeof(events));
 	if (got <= 0)
-		fail(errno, "bench: events");
+		fail(got ? errno : 0, "bench: events");
 	return got / sizeof(events[0]);
 }
 

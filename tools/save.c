@@ -74,13 +74,18 @@ void list_print(int fd, const struct run *run, bool json)
 
 /* -- save ---------------------------------------------------------------- */
 
-static void save_put(FILE *to, int fd, const struct run *run)
+/* Return the text of a save, which the caller frees, and its size. Does not return if it fails. */
+static char *save_text(int fd, const struct run *run, size_t *size)
 {
 	struct context_fdinfo fdinfo;
 	struct hwt_list_entry *entries;
 	struct hwt_info_args info;
 	size_t count, i;
+	char *text;
+	FILE *to = open_memstream(&text, size);
 
+	if (!to)
+		fail(errno, "saving");
 	context_info(fd, &info);
 	if (!fdinfo_read(getpid(), fd, &fdinfo))
 		fail(0, "/proc/self/fdinfo does not describe %s", device_path);
@@ -97,6 +102,9 @@ static void save_put(FILE *to, int fd, const struct run *run)
 		fprintf(to, "}\n");
 	}
 	free(entries);
+	if (fclose(to))
+		fail(errno, "saving");
+	return text;
 }
 
 /*
@@ -128,11 +136,16 @@ int save_write(int fd, const struct run *run, const char *path)
 	char target[PATH_MAX], other[PATH_MAX + sizeof(".XXXXXX")];
 	bool found, replace;
 	struct stat old;
+	char *text;
 	FILE *file;
+	size_t size;
 	int to, ret;
 
+	/* First, since this may end the program, and would leave the new file. */
+	text = save_text(fd, run, &size);
 	if (!path) {
-		save_put(stdout, fd, run);
+		fwrite(text, 1, size, stdout);
+		free(text);
 		return fflush(stdout) ? -errno : 0;
 	}
 	found = !stat(path, &old);
@@ -155,7 +168,8 @@ int save_write(int fd, const struct run *run, const char *path)
 	file = fdopen(to, "w");
 	if (!file)
 		fail(errno, "%s", path);
-	save_put(file, fd, run);
+	fwrite(text, 1, size, file);
+	free(text);
 	ret = fflush(file) || ferror(file) ? -(errno ?: EIO) : 0;
 	/* The new file gets the old one's owner, which only root may set, and mode. */
 	if (!ret && replace && found &&
