@@ -66,11 +66,9 @@ def run_guest(args):
     disk = debian.disk(disks.pop()) if disks else ""
     built = time.monotonic()
 
-    # A test prints something while it runs or when it ends, those that share a load have twice the time.
-    longest = max(test.limit * (2 if test.shared else 1) for test in tests)
     machine = guest.Guest(guest.Options(
         kernel=kernel, initrd=initrd, out=out, planned=len(tests), results=results, label=name, quick=int(args.quick),
-        disk=disk, append=args.append.split(), silence=longest + 90, cpus=args.cpus, nodes=args.nodes))
+        disk=disk, append=args.append.split(), limits=listing.silences(tests), cpus=args.cpus, nodes=args.nodes))
     if checked:
         machine.results.passed("static/gcc-W1: no warning in any module")
         machine.results.passed("static/sparse: no warning in any module")

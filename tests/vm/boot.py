@@ -7,6 +7,7 @@ import build
 import debian
 import guest
 import host
+import listing
 import pack
 
 
@@ -41,8 +42,6 @@ def boot(kernel, name, tests, files=None, tree=None, words=(), ktests=False, pro
     # A guest has one disk at most.
     for name in {test.disk for test in tests if test.disk} if not disk else ():
         disk = debian.disk(name)
-    # A test prints something when it ends, those that share a load have twice the time.
-    silence = max(test.limit * (2 if test.shared else 1) for test in tests) + 90
-    options = {"silence": silence, **options}
+    options = {"limits": listing.silences(tests), **options}
     return guest.Guest(guest.Options(kernel=kernel, initrd=initrd, out=out, planned=len(tests), disk=disk,
                                      **options)).run()

@@ -51,6 +51,7 @@ class Options:
     serial: str = ""            # where the second serial line goes ("stdio"), default a log
     append: list = field(default_factory=list)  # more for the kernel's command line
     silence: int = 240          # seconds without output that are a hang
+    limits: dict = field(default_factory=dict)  # the same, while the test of that name runs
     boots: int = 3              # attempts, if the kernel fails before it runs anything of ours
     limit: int = 3600           # seconds for all of it
     # Called with each line, and whether the kernel says it.
@@ -323,7 +324,7 @@ class Guest:
             if not alive and not self.over():
                 self.poll(last=True)
                 return None if self.over() else "the guest ended by itself: panic, or the emulator failed"
-            silence = self.options.silence if self.judge.booted else min(self.options.silence, BOOT_SILENCE)
+            silence = self.silence()
             if now - self.heard > silence:
                 self.ask_why()
                 return f"hang: nothing from the guest for {silence} s"
@@ -331,6 +332,13 @@ class Guest:
                 return f"not finished after {self.options.limit} s"
             time.sleep(0.1)
         return None
+
+    def silence(self):
+        """Return the seconds without output that are a hang now."""
+        if not self.judge.booted:
+            return min(self.options.silence, BOOT_SILENCE)
+        running = {test.name for tests in self.judge.running.values() for test in tests}
+        return max((limit for name, limit in self.options.limits.items() if name in running), default=self.options.silence)
 
     def ask_why(self):
         """Of a guest that hangs: where it does, into its log."""

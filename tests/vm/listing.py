@@ -128,3 +128,9 @@ def tests(kernel, quick=False, named=False, pattern="*"):
         if source.wanted(kernel, quick, named):
             found += [test for test in source.runs(kernel, quick) if matches(test.name, pattern)]
     return sorted(found, key=lambda test: not test.shared)
+
+
+def silences(found):
+    """Return for each test how long a guest that runs it may say nothing; tests without a limit are left out."""
+    # A test prints something when it ends; those that share a load have twice the time.
+    return {test.name: test.limit * (2 if test.shared else 1) + 90 for test in found if test.limit}

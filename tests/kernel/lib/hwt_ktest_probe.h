@@ -15,16 +15,20 @@ static inline void kt_after_probe(struct kprobe *probe, struct pt_regs *regs, un
 {
 }
 
-/* Probe one instruction. False: there is none, or the handler would be called by ftrace: no NMI. */
+/*
+ * Probe one instruction. False: there is none, or ftrace would call the handler: no NMI. The probe
+ * is armed after that is known, because a handler that takes itself for an NMI may deadlock there.
+ */
 static inline bool kt_probe(struct kprobe *probe, u8 *at, kprobe_pre_handler_t handler)
 {
 	memset(probe, 0, sizeof(*probe));
 	probe->addr = (kprobe_opcode_t *)at;
+	probe->flags = KPROBE_FLAG_DISABLED;
 	probe->pre_handler = handler;
 	probe->post_handler = kt_after_probe;
 	if (register_kprobe(probe))
 		return false;
-	if (!(probe->flags & KPROBE_FLAG_FTRACE))
+	if (!(probe->flags & KPROBE_FLAG_FTRACE) && !enable_kprobe(probe))
 		return true;
 	unregister_kprobe(probe);
 	return false;
