@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The kernels that guests run, of kernels/table: fetched or built once, and kept in the cache.
 
+    kernels.py kdir KERNEL          print the directory of a kernel's headers, for KDIR=
     kernels.py source PACKAGE       print the directory of a kernel source, unpacked
 """
 
@@ -584,9 +585,14 @@ def named():
 
 def main():
     """The command line."""
-    if len(sys.argv) != 3 or sys.argv[1] != "source":
-        raise host.Failed("usage: kernels.py source PACKAGE")
-    print(source(sys.argv[2]))
+    if len(sys.argv) != 3 or sys.argv[1] not in ("kdir", "source"):
+        raise host.Failed("usage: kernels.py kdir KERNEL | source PACKAGE")
+    if sys.argv[1] == "source":
+        print(source(sys.argv[2]))
+        return
+    kernel = find(sys.argv[2])
+    kernel.get()
+    print(kernel.kdir)
 
 
 if __name__ == "__main__":
