@@ -52,6 +52,12 @@ static bool task_ends(const struct task *task)
 	return __atomic_load_n(&task->end, __ATOMIC_RELAXED);
 }
 
+/* The end of a wheel takes some grace periods, so rounds are few: go by the time. */
+static __u64 rounds_end(void)
+{
+	return now_ns() + (quick() ? 2 : 8) * SEC;
+}
+
 /* -- SETUP --------------------------------------------------------------- */
 
 static void *add_run(void *arg)
@@ -66,11 +72,12 @@ static void *add_run(void *arg)
 /* The timeout is on the wheel that the context has afterwards, and no wheel goes under it. */
 TEST(setup_races_with_schedule)
 {
-	int rounds = quick() ? 100 : 400, i, ret, private = 0;
+	int rounds, ret, private = 0;
+	__u64 end = rounds_end();
 	struct hwt_event event;
 	struct task task = {};
 
-	for (i = 0; i < rounds; i++) {
+	for (rounds = 0; now_ns() < end; rounds++) {
 		task.fd = hwt_open(O_NONBLOCK);
 		ASSERT_LE(0, task.fd);
 		ASSERT_TRUE(task_start(&task, add_run));
@@ -125,13 +132,14 @@ static void *debugfs_run(void *arg)
  */
 TEST(setup_races_with_debugfs)
 {
-	int rounds = quick() ? 100 : 1000, i, fd;
+	__u64 end = rounds_end();
 	struct task task = {};
+	int fd;
 
 	if (access(CONTEXTS, R_OK))
 		SKIP(return, "no debugfs");
 	ASSERT_TRUE(task_start(&task, debugfs_run));
-	for (i = 0; i < rounds; i++) {
+	while (now_ns() < end) {
 		fd = hwt_open(O_NONBLOCK);
 		ASSERT_LE(0, fd);
 		ASSERT_EQ(0, hwt_setup(fd, CLOCK_MONOTONIC));
@@ -188,18 +196,20 @@ static void *read_run(void *arg)
 }
 
 /* After a stop, a reader gets the event, or EBUSY if the rings were first: no end of the file. */
-TEST(read_races_with_rings)
+TEST_F(ctx, read_races_with_rings)
 {
-	int rounds = quick() ? 100 : 1000, i, ret, busy = 0;
+	int rounds, ret, busy = 0;
+	__u64 end = rounds_end();
 	struct hwt_rings_args args;
 	struct task task = {};
 	struct ring ring;
 
-	for (i = 0; i < rounds; i++) {
+	/* The fixture's context keeps the wheel. */
+	for (rounds = 0; now_ns() < end; rounds++) {
 		task.fd = hwt_open(O_NONBLOCK);
 		ASSERT_LE(0, task.fd);
 		ASSERT_EQ(0, hwt_rings(task.fd, 0, ENTRIES, ENTRIES, &args));
-		ASSERT_EQ(0, hwt_add(task.fd, 0, HOUR, i, NULL));
+		ASSERT_EQ(0, hwt_add(task.fd, 0, HOUR, rounds, NULL));
 		ASSERT_EQ(1, hwt_stop(task.fd));
 		ASSERT_TRUE(task_start(&task, read_run));
 		pthread_barrier_wait(&task.start);
