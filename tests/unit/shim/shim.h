@@ -52,7 +52,6 @@
 #define prefetchw(address)	__builtin_prefetch(address, 1)
 #define ____cacheline_aligned_in_smp	__aligned(SMP_CACHE_BYTES)
 #define __percpu
-#define __exit			__maybe_unused
 #define __must_hold(x)
 #define __acquires(x)
 #define __releases(x)
@@ -84,17 +83,8 @@ struct notifier_block {
 #define CPUHP_AP_ONLINE_DYN	0
 #define cpuhp_setup_state_nocalls(state, name, online, offline)	((void)(online), 0)
 #define cpuhp_remove_state_nocalls(state)	((void)(state))
-#define DEFINE_STATIC_KEY_FALSE(name)	bool name
 #define DECLARE_STATIC_KEY_FALSE(name)	extern bool name
 #define static_branch_unlikely(key)	((void)(key), shim_branch_off())
-#define static_branch_enable(key)	((void)(key))
-#define module_param(name, type, mode)
-#define module_param_named(name, variable, type, mode)
-#define MODULE_PARM_DESC(name, text)
-#define MODULE_DESCRIPTION(text)
-#define MODULE_VERSION(text)
-#define MODULE_LICENSE(text)
-#define module_exit(function)
 
 /*
  * As the kernel's, with CONFIG_JUMP_LABEL: an instruction that does nothing, where a jump can be
@@ -157,7 +147,6 @@ struct ratelimit_state {
 		shim_printk("WARNING: %s\n", #condition);	\
 	__warn; })
 #define WARN_ON_ONCE(condition)	WARN_ON(condition)
-#define WARN_ONCE(condition, ...)	WARN_ON(condition)
 /* Nobody looks for races here. */
 #define data_race(expression)	(expression)
 #define lockdep_assert_held(lock)	((void)(lock))
@@ -217,8 +206,7 @@ typedef struct {
 	__atomic_compare_exchange_n(pointer, old, new, false,		\
 				    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)
 #define xchg(pointer, new)	__atomic_exchange_n(pointer, new, __ATOMIC_SEQ_CST)
-/* A locked instruction is one already. */
-#define smp_mb__after_atomic()	barrier()
+/* A locked instruction comes before it. */
 #define smp_acquire__after_ctrl_dep()	barrier()
 
 static __always_inline s64 atomic64_read(const atomic64_t *atomic)
@@ -240,20 +228,6 @@ static __always_inline bool atomic64_try_cmpxchg(atomic64_t *atomic, s64 *old,
 static __always_inline void atomic64_dec(atomic64_t *atomic)
 {
 	__atomic_sub_fetch(&atomic->counter, 1, __ATOMIC_SEQ_CST);
-}
-
-/* Those of the kernel's tools are not atomic. */
-#define set_bit			shim_set_bit
-#define clear_bit		shim_clear_bit
-
-static __always_inline void shim_set_bit(unsigned int bit, unsigned long *map)
-{
-	__atomic_or_fetch(&map[BIT_WORD(bit)], BIT_MASK(bit), __ATOMIC_SEQ_CST);
-}
-
-static __always_inline void shim_clear_bit(unsigned int bit, unsigned long *map)
-{
-	__atomic_and_fetch(&map[BIT_WORD(bit)], ~BIT_MASK(bit), __ATOMIC_SEQ_CST);
 }
 
 /* -- The machine --------------------------------------------------------- */
@@ -444,7 +418,6 @@ static inline int cond_resched(void) { return 0; }
 #define cpu_relax()		__builtin_ia32_pause()
 #define signal_pending(task)	((void)(task), false)
 #define freezing(task)		((void)(task), false)
-#define try_to_freeze()		((void)0)
 #define set_freezable()		((void)0)
 #define sched_set_fifo(task)	((void)(task))
 #define sched_set_fifo_low(task)	((void)(task))
@@ -457,16 +430,12 @@ static inline int cond_resched(void) { return 0; }
 void usleep_range(unsigned long min, unsigned long max);
 
 #define NMI_MASK		0xf00000
-#define SOFTIRQ_MASK		0xff00
 #define preempt_count()		READ_ONCE(shim_cpu.preempt_count)
 #define preempt_count_set(count)	WRITE_ONCE(shim_cpu.preempt_count, count)
 #define preempt_disable()	do { shim_cpu.preempt_count++; barrier(); } while (0)
 #define preempt_enable()	do { barrier(); shim_cpu.preempt_count--; } while (0)
-#define softirq_count()		(preempt_count() & SOFTIRQ_MASK)
 #define in_nmi()		(preempt_count() & NMI_MASK)
 #define irqs_disabled()		false
-#define local_irq_enable()	((void)0)
-#define local_bh_enable()	((void)0)
 
 /* -- Per CPU ------------------------------------------------------------- */
 
@@ -617,7 +586,6 @@ typedef s64 ktime_t;
 #define time_before(a, b)	((long)((a) - (b)) < 0)
 #define time_before_eq(a, b)	((long)((a) - (b)) <= 0)
 
-#define USEC_PER_SEC		1000000L
 #define NSEC_PER_USEC		1000L
 #define NSEC_PER_MSEC		1000000L
 #define NSEC_PER_SEC		1000000000L
@@ -630,11 +598,11 @@ static inline u64 shim_clock_ns(clockid_t clock)
 	return now.tv_sec * (u64)NSEC_PER_SEC + now.tv_nsec;
 }
 
-/* Weak: a program may have a clock of its own. */
 /* They stand still. */
 extern unsigned long jiffies;
 
 #define TICK_NSEC		(4 * NSEC_PER_MSEC)
+/* Weak: a program may have a clock of its own. */
 u64 ktime_get_ns(void);
 #define ktime_get_boottime_ns()	shim_clock_ns(CLOCK_BOOTTIME)
 #define ktime_get_mono_fast_ns()	ktime_get_ns()
@@ -688,7 +656,5 @@ void shim_free(const void *block);
 #define get_mem_cgroup_from_mm(mm)	((struct mem_cgroup *)NULL)
 #define mem_cgroup_put(memcg)	((void)(memcg))
 #define set_active_memcg(memcg)	((void)(memcg), (struct mem_cgroup *)NULL)
-#define bitmap_zalloc(bits, gfp)	\
-	((unsigned long *)shim_alloc(BITS_TO_LONGS(bits) * sizeof(long)))
 
 #endif /* _SHIM_H */
