@@ -26,6 +26,7 @@ import host
 import kernels
 import listing
 import pack
+import tap
 
 HERE = Path(__file__).resolve().parent
 OUT = host.BUILD / "plants"
@@ -425,14 +426,11 @@ def main():
         for fault in faults:
             print(f"{fault.settings['tier']:8}{' '.join(fault.test):40}{fault}")
         return 0
-    failed = number = 0
+    points = tap.Points()
     print("TAP version 13", flush=True)
     for passed, text in check_apply(faults) if args.apply else try_all(faults, args.jobs):
-        number += 1
-        failed += not passed
-        print(f"{'ok' if passed else 'not ok'} {number} - {text}", flush=True)
-    print(f"1..{number}")
-    return 1 if failed else 0
+        points.point(text, passed)
+    return points.end()
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from pathlib import Path
 sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parents[1] / "vm")]
 import checks
 import host
+import tap
 
 importlib.import_module("static")     # It registers the checks.
 
@@ -118,16 +119,11 @@ def main():
     plants = [plant for plant in PLANTS if (plant[0] in args.check if args.check else
                                             checks.CHECKS[plant[0]].quick or not args.quick)]
     wrong = [f"{name} has no plant" for name in checks.CHECKS if name not in {plant[0] for plant in PLANTS}]
-    points = [("each check has a plant", "\n".join(wrong))]
-    failed = 0
+    points = tap.Points()
+    points.point("each check has a plant", not wrong, wrong)
     for plant, found in zip(plants, ThreadPoolExecutor(host.JOBS).map(noticed, enumerate(plants))):
-        points.append((f"{plant[0]}: a plant in {plant[1]} is noticed", found))
-    print(f"1..{len(points)}")
-    for number, (text, found) in enumerate(points, 1):
-        failed += bool(found)
-        print(f"{'not ok' if found else 'ok'} {number} - {text}", flush=True)
-        print("".join(f"# {line}\n" for line in (found or "").splitlines()[:20]), end="", flush=True)
-    return 1 if failed else 0
+        points.point(f"{plant[0]}: a plant in {plant[1]} is noticed", not found, (found or "").splitlines()[:20])
+    return points.end()
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "vm"))
 import host
+import tap
 
 OUT = host.BUILD / "libhwt"
 ROOT = OUT / "root"
@@ -273,17 +274,12 @@ def main():
     args = parser.parse_args()
     shutil.rmtree(OUT, ignore_errors=True)
     OUT.mkdir(parents=True)
-    pool, number, failed = ThreadPoolExecutor(host.JOBS), 0, 0
+    pool, printed = ThreadPoolExecutor(host.JOBS), tap.Points()
     for group in points(args.quick, args.rounds):
         group = [point for point in group if point[1] in (build, sanitizer) or re.search(args.only, point[0])]
         for point, wrong in zip(group, pool.map(found_by, group)):
-            number += 1
-            failed += wrong is not None
-            print(f"{'not ok' if wrong else 'ok'} {number} - {point[0]}", flush=True)
-            if wrong:
-                print("".join(f"# {line}\n" for line in wrong.splitlines()[:20]), end="", flush=True)
-    print(f"1..{number}")
-    return 1 if failed else 0
+            printed.point(point[0], not wrong, (wrong or "").splitlines()[:20])
+    return printed.end()
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "vm"))
 import host
+import tap
 
 
 def points(command):
@@ -40,18 +41,15 @@ def points(command):
 
 def main():
     """Number the points in the order of the commands."""
-    number = failed = 0
+    printed = tap.Points()
     print("TAP version 13")
     for found in ThreadPoolExecutor(host.JOBS).map(points, sys.argv[1:]):
         for passed, text in found:
             if passed is None:
                 print(f"# {text}", flush=True)
-                continue
-            number += 1
-            failed += not passed
-            print(f"{'ok' if passed else 'not ok'} {number} - {text}", flush=True)
-    print(f"1..{number}")
-    return 1 if failed else 0
+            else:
+                printed.point(text, passed)
+    return printed.end()
 
 
 if __name__ == "__main__":

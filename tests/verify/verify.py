@@ -20,6 +20,7 @@ sys.path.insert(0, str(HERE.parent / "vm"))
 import barriers
 import host
 import litmus
+import tap
 
 BUILD = host.BUILD / "verify"
 MODELS = ["life", "weak", "shards"]
@@ -228,7 +229,7 @@ def check(level, parts):
     if set(parts) - {"litmus"} and not host.have("spin"):
         raise host.Failed("spin is not installed")
     jobs = max(1, min(host.JOBS, megabytes_free() // TAKES[level]))
-    count = failed = 0
+    printed = tap.Points()
     print("TAP version 13", flush=True)
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
         tasks = [task for part in parts for task in
@@ -237,16 +238,12 @@ def check(level, parts):
         try:
             for task in tasks:
                 for passed, text, notes in task.result():
-                    count += 1
-                    failed += not passed
-                    print(f"{'ok' if passed else 'not ok'} {count} - {text}")
-                    print("".join(f"# {note}\n" for note in notes), end="", flush=True)
+                    printed.point(text, passed, notes)
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             host.end_children()
             raise
-    print(f"1..{count}")
-    return 1 if failed else 0
+    return printed.end()
 
 
 def one(name):

@@ -226,19 +226,6 @@ def benchmark(root, tree):
     return code
 
 
-def print_tap(results):
-    print(f"TAP version 13\n1..{len(results.lines)}")
-    for number, line in enumerate(results.lines, 1):
-        verdict, _, rest = line.partition(" ")
-        if verdict == "not":
-            print(f"not ok {number} {rest.removeprefix('ok ')}")
-        elif verdict == "skip":
-            name, _, why = rest.partition(" # ")
-            print(f"ok {number} {name} # SKIP {why}")
-        else:
-            print(f"ok {number} {rest}")
-
-
 def chosen(pattern, targets):
     """Tests that are safe on a real machine."""
     found = []
@@ -295,7 +282,7 @@ def main():
     sys.stdout.flush()
     if args.tap:
         os.dup2(tap_output, 1)
-        print_tap(results)
+        results.print_tap()
     count = {verdict: sum(line.startswith(verdict + " ") for line in results.lines) for verdict in ("ok", "not ok", "skip")}
     if not args.tap:
         for line in results.failures():

@@ -21,6 +21,7 @@ import boot
 import debian
 import host
 import kernels
+import tap
 from listing import Test
 
 HERE = Path(__file__).resolve().parent / "packages"
@@ -32,15 +33,8 @@ PACKAGES = ("hwt-dkms", "hwt-tools", "libhwt1", "libhwt-dev", "python3-hwt")
 BUILDING = ("usr/src", "usr/include", "usr/lib/gcc", "usr/share/doc", "usr/share/locale", "var/cache", "var/lib/apt", "tmp")
 
 
-class Points:
+class Points(tap.Points):
     """TAP on standard output."""
-
-    def __init__(self):
-        self.count = 0
-
-    def point(self, good, name):
-        self.count += 1
-        print(f"{'ok' if good else 'not ok'} {self.count} - {name}", flush=True)
 
     def check(self, name, function, *arguments):
         """It does not fail; what its commands have said is shown if it does. Then its seconds."""
@@ -51,9 +45,7 @@ class Points:
             function(*arguments)
         except host.Failed as failed:
             error = failed
-        self.point(not error, name)
-        for line in [*host.tail(LOG, 40), str(error)] if error else ():
-            print(f"# {line}")
+        self.point(name, not error, [*host.tail(LOG, 40), str(error)] if error else ())
         print(f"# {time.monotonic() - begin:.1f} s", flush=True)
 
 
@@ -201,12 +193,11 @@ def use(points, what, *arguments):
     image.unlink()
     lines = results.read_text(encoding="utf-8").splitlines() if results.exists() else []
     if not any(line.startswith("ok ") for line in lines):
-        print("".join(f"# {line}\n" for line in host.tail(OUT / "use.log", 40)), end="")
-        points.point(False, f"in a guest, {what}")
+        points.point(f"in a guest, {what}", False, host.tail(OUT / "use.log", 40))
     for line in lines:
         match = re.match(r"(not )?ok .*?: (.*)", line)
         if match:
-            points.point(not match.group(1), f"in a guest, {what}: {match.group(2)}")
+            points.point(f"in a guest, {what}: {match.group(2)}", not match.group(1))
     print(f"# {time.monotonic() - begin:.1f} s", flush=True)
 
 
@@ -346,8 +337,7 @@ def main():
         # The root is root's, and nobody else could remove it.
         host.as_root(["rm", "-rf", ROOT, OUT / "slim"])
     shutil.rmtree(OUT / "newcomer", ignore_errors=True)
-    print(f"1..{points.count}")
-    return 0
+    return points.end()
 
 
 if __name__ == "__main__":

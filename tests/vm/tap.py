@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Reads TAP, strictly: every test numbered, the plan kept.
+"""Reads TAP, strictly: every test numbered, the plan kept. Prints it, for other programs.
 
 As a program: tap.py --name NAME --results FILE [--timeout S] -- command...
 runs the command, shows its output, and writes what it reports to FILE.
@@ -48,6 +48,39 @@ class Results:
         with open(path + ".tmp", "w", encoding="utf-8") as out:
             out.write("".join(line + "\n" for line in self.lines) + "done\n")
         os.rename(path + ".tmp", path)
+
+    def print_tap(self):
+        """Print all as TAP; return the exit code of a program that does so."""
+        print(f"TAP version 13\n1..{len(self.lines)}")
+        for number, line in enumerate(self.lines, 1):
+            verdict, _, rest = line.partition(" ")
+            if verdict == "not":
+                print(f"not ok {number} {rest.removeprefix('ok ')}")
+            elif verdict == "skip":
+                name, _, why = rest.partition(" # ")
+                print(f"ok {number} {name} # SKIP {why}")
+            else:
+                print(f"ok {number} {rest}")
+        return 1 if self.failures() else 0
+
+
+class Points:
+    """Test points that a program prints as TAP, one after the other."""
+
+    def __init__(self):
+        self.count = self.failed = 0
+
+    def point(self, text, good, said=()):
+        """Print a test point, and lines about it."""
+        self.count += 1
+        self.failed += not good
+        print(f"{'ok' if good else 'not ok'} {self.count} - {text}")
+        print("".join(f"# {line}\n" for line in said), end="", flush=True)
+
+    def end(self):
+        """Print the plan; return the program's exit code."""
+        print(f"1..{self.count}", flush=True)
+        return 1 if self.failed else 0
 
 
 class Tap:

@@ -12,6 +12,7 @@ TEMPORARY = tempfile.TemporaryDirectory()
 os.environ["XDG_CACHE_HOME"] = TEMPORARY.name + "/cache"
 import cache
 import host
+import tap
 
 NAMED = {"kernels/6.1.0-2-amd64", "kernels/linux-source-6.12-*-debug612-*", "source/linux-6.1",
          "roots/trace-1.tar"}
@@ -21,16 +22,8 @@ KEPT = ("kernels/6.1.0-2-amd64/vmlinuz", "kernels/6.1.0-2-amd64.log", "source/li
 GONE = ("kernels/6.1.0-1-amd64/vmlinuz", "kernels/linux-source-6.12-9-debug612-1.tmp/vmlinuz",
         "kernels/6.12-amd64.tmp.log", "source/linux-6.0/Makefile", "roots/trace-0.tar",
         "qemu.tmp/usr/file", "cross/gcc-11/bin/gcc")
-points = 0
-failed = 0
-
-
-def check(name, good):
-    """Print a test point."""
-    global points, failed
-    points += 1
-    failed += not good
-    print(f"{'ok' if good else 'not ok'} {points} - {name}", flush=True)
+points = tap.Points()
+check = points.point
 
 
 def write(path):
@@ -112,8 +105,7 @@ def main():
     cache.release(path)
     cache.prune(set())
     check("no more", not path.exists())
-    print(f"1..{points}")
-    return 1 if failed else 0
+    return points.end()
 
 
 if __name__ == "__main__":

@@ -148,12 +148,7 @@ def main():
                                         disk=disk, silence=1900, limit=2000))
     machine.run()
     disk.unlink()
-    lines = [line for line in machine.results.lines]
-    for number, line in enumerate(lines, 1):
-        verdict, name = ("not ok", line[7:]) if line.startswith("not ok ") else line.split(" ", 1)
-        print(f"{'ok' if verdict == 'skip' else verdict} {number} - {name}{' # SKIP' if verdict == 'skip' else ''}")
-    print(f"1..{len(lines)}")
-    return 1 if machine.results.failures() else 0
+    return machine.results.print_tap()
 
 
 if __name__ == "__main__":

@@ -16,11 +16,12 @@ import build
 import host
 import kernels
 import setup
+import tap
 
 SHELL = host.TOP / "tests/vm/shell.py"
 # Seconds that a boot may take.
 LIMIT = 900
-points = failed = 0
+points = tap.Points()
 
 # docs/kernel.md has these lines, without the end of the second.
 DOCUMENTED = r"""
@@ -60,12 +61,7 @@ TYPED = (("leave with 'exit'", ""), ("hwt ~ # ", "hwtctl inf\t"), ("hwtctl info 
 
 def check(name, good, said=""):
     """Print a test point, and the output if it failed."""
-    global points, failed
-    points += 1
-    failed += not good
-    if not good:
-        print("".join(f"# {line}\n" for line in said.splitlines()[-60:]), end="")
-    print(f"{'ok' if good else 'not ok'} {points} - {name}", flush=True)
+    points.point(name, good, [] if good else said.splitlines()[-60:])
 
 
 def run(here, command, *words):
@@ -138,8 +134,7 @@ def main():
         check("SIGTERM ends it", child.wait(60) == 128 + 15)
         check("... and the emulator", not emulated())
         host.finished(child)
-    print(f"1..{points}")
-    return 1 if failed else 0
+    return points.end()
 
 
 if __name__ == "__main__":
