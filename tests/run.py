@@ -22,13 +22,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent / "vm"))
+import boot
 import build
-import debian
-import guest
 import host
 import kernels
 import listing
-import pack
 import setup
 
 RESULTS = host.BUILD / "results"
@@ -43,10 +41,8 @@ def run_guest(args):
     """Build for a kernel, pack, boot, judge."""
     kernel = kernels.find(args.kernel)
     name = args.name or guest_name(args.kernel, args.shard)
-    out = host.BUILD / "guest" / name
     results = Path(args.results or RESULTS / f"guest-{name}")
     results.unlink(missing_ok=True)
-    out.mkdir(parents=True, exist_ok=True)
     tests = listing.tests(kernel, args.quick, args.named, args.pattern)
     if args.shard:
         part, parts = map(int, args.shard.split("/"))
@@ -55,28 +51,18 @@ def run_guest(args):
         raise host.Failed(f"no test matches '{args.pattern}'")
 
     begin = time.monotonic()
-    kernel.get()
     checked = build.checked(kernel)
-    tree = build.modules(kernel, words=checked)
-    programs = build.programs(kernel)
-    initrd = out / "initramfs.gz"
-    pack.initramfs(kernel, tests, initrd, tree, programs)
-    # A guest has one disk at most.
-    disks = {test.disk for test in tests if test.disk}
-    disk = debian.disk(disks.pop()) if disks else ""
-    built = time.monotonic()
-
-    machine = guest.Guest(guest.Options(
-        kernel=kernel, initrd=initrd, out=out, planned=len(tests), results=results, label=name, quick=int(args.quick),
-        disk=disk, append=args.append.split(), limits=listing.silences(tests), cpus=args.cpus, nodes=args.nodes))
+    machine = boot.start(kernel, name, tests, tree=kernel.name, words=checked, ktests=True, results=results, label=name,
+                         quick=int(args.quick), append=args.append.split(), cpus=args.cpus, nodes=args.nodes)
     if checked:
         machine.results.passed("static/gcc-W1: no warning in any module")
         machine.results.passed("static/sparse: no warning in any module")
     good = machine.run()
-    times = {"building": built - begin, "booting": (machine.booted or built) - machine.start,
-             "tests": time.monotonic() - (machine.booted or built), "idle": machine.judge.idle,
+    booted = machine.booted or machine.start
+    times = {"building": machine.start - begin, "booting": booted - machine.start,
+             "tests": time.monotonic() - booted, "idle": machine.judge.idle,
              "each": {test.name: test.seconds for test in machine.judge.tests.values()}}
-    (out / "times.json").write_text(json.dumps(times), encoding="utf-8")
+    (machine.options.out / "times.json").write_text(json.dumps(times), encoding="utf-8")
     return 0 if good else 1
 
 

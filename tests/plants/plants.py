@@ -20,12 +20,11 @@ from dataclasses import replace
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "vm"))
+import boot
 import build
-import guest
 import host
 import kernels
 import listing
-import pack
 import tap
 
 HERE = Path(__file__).resolve().parent
@@ -295,18 +294,12 @@ def build_planted(fault, kernel, tests, room):
     return test
 
 
-def boot(kernel, tests, overlay):
+def run_guest(kernel, tests, overlay):
     """Run tests in a guest; return {name of the test: Seen}."""
-    out = OUT / f"guest-{kernel.name}"
-    out.mkdir(parents=True, exist_ok=True)
     # As the kernel's tests have built them, so that little is to be done; without sparse.
     words = [word for word in build.checked(kernel) if word.startswith("W")]
-    tree = build.modules(kernel, words=words)
-    pack.initramfs(kernel, tests, out / "initramfs.gz", tree, build.programs(kernel), overlay)
-    machine = guest.Guest(guest.Options(
-        kernel=kernel, initrd=out / "initramfs.gz", out=out, planned=len(tests), quick=1,
-        silence=max(test.limit for test in tests) + 90))
-    with open(out / "log", "w", encoding="utf-8") as log, contextlib.redirect_stdout(log):
+    machine = boot.start(kernel, f"plants-{kernel.name}", tests, overlay, kernel.name, words, ktests=True, quick=1)
+    with open(machine.options.out / "log", "w", encoding="utf-8") as log, contextlib.redirect_stdout(log):
         machine.run()
     return {test.name: Seen(test.name, machine) for test in tests}
 
@@ -344,7 +337,7 @@ def in_guest(name, faults):
         except host.Failed as error:
             yield False, str(error)
     while left:
-        seen = boot(kernel, list(left.values()), overlay)
+        seen = run_guest(kernel, list(left.values()), overlay)
         for first, (fault, test) in enumerate(list(left.items())):
             mine = seen[test.name]
             if not mine.ran and first:
@@ -352,7 +345,7 @@ def in_guest(name, faults):
             del left[fault]
             fault.log.write_text("\n".join(mine.lines) + "\n", encoding="utf-8")
             if not mine.ran:
-                yield False, f"{fault}: its test has not run (logs: {OUT}/guest-{name})"
+                yield False, f"{fault}: its test has not run (logs: {host.BUILD}/guest/plants-{name})"
             elif mine.crash and not mine.points:
                 yield False, f"{fault}: noticed by no failed point, but {mine.crash}"
             else:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Builds, packs and boots a guest: one call for all programs that need a guest of their own."""
+"""Builds, packs and boots a guest: one call for all programs that need a guest."""
 
 import shutil
+from pathlib import Path
 
 import build
 import debian
@@ -25,10 +26,10 @@ def overlay(directory, files):
     return directory
 
 
-def boot(kernel, name, tests, files=None, tree=None, words=(), ktests=False, programs=True, disk="", **options):
-    """Run tests of listing.Test in a guest whose logs are in build/guest/NAME; return whether all passed.
+def start(kernel, name, tests, files=None, tree=None, words=(), ktests=False, programs=True, disk="", **options):
+    """Start a guest for tests of listing.Test, whose logs are in build/guest/NAME; return the guest.Guest.
 
-    @files: of overlay(). @tree: the name of a build of the modules, if it is not the one without
+    @files: of overlay(), or a directory like it. @tree: the name of a build of the modules, if it is not the one without
     test modules; False: without modules. @words: for make. @ktests, @programs: also build the test modules,
     the programs. @options: of guest.Options.
     """
@@ -38,10 +39,16 @@ def boot(kernel, name, tests, files=None, tree=None, words=(), ktests=False, pro
     modules = None if tree is False else build.modules(kernel, tree or f"{kernel.name}-plain", ktests, words)
     binaries = build.programs(kernel, ktests) if programs else None
     initrd = out / "initramfs.gz"
-    pack.initramfs(kernel, tests, initrd, modules, binaries, overlay(out / "overlay", files or {}))
+    files = files if isinstance(files, Path) else overlay(out / "overlay", files or {})
+    pack.initramfs(kernel, tests, initrd, modules, binaries, files)
     # A guest has one disk at most.
     for name in {test.disk for test in tests if test.disk} if not disk else ():
         disk = debian.disk(name)
     options = {"limits": listing.silences(tests), **options}
     return guest.Guest(guest.Options(kernel=kernel, initrd=initrd, out=out, planned=len(tests), disk=disk,
-                                     **options)).run()
+                                     **options))
+
+
+def boot(*arguments, **options):
+    """Run tests in a guest, by the arguments of start(); return whether all passed."""
+    return start(*arguments, **options).run()

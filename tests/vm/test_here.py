@@ -6,15 +6,13 @@ The guest has a disk with a Debian, a compiler and kernel headers; on it, at the
 source tree with what was built of it, so that little has to be compiled by an emulated processor.
 """
 
-
 import apt
+import boot
 import build
 import debian
-import guest
 import host
 import kernels
 import listing
-import pack
 
 OUT = host.BUILD / "guest/here"
 ROOT = OUT / "root"
@@ -128,7 +126,7 @@ def main():
     kernel = kernels.find("stock").get()
     OUT.mkdir(parents=True, exist_ok=True)
     # As the guest will build it.
-    tree = build.modules(kernel, tree="here")
+    build.modules(kernel, tree="here")
     build.programs(kernel)
     disk = OUT / "disk.ext4"
     try:
@@ -136,16 +134,12 @@ def main():
         debian.disk(ROOT, disk)
     finally:
         host.as_root(["rm", "-rf", ROOT])
-    overlay = OUT / "overlay/hwt/scripts"
-    overlay.mkdir(parents=True, exist_ok=True)
     text = SCRIPT
     for name, value in (("TOP", host.TOP), ("BUILD", host.BUILD), ("CACHE", host.CACHE.parent)):
         text = text.replace(f"@{name}@", str(value))
-    (overlay / "here.sh").write_text(text, encoding="ascii")
     tests = [listing.Test("here", "script", 1800, "here.sh", noload=True, disk="packages")]
-    pack.initramfs(kernel, tests, OUT / "initramfs.gz", tree, overlay=OUT / "overlay")
-    machine = guest.Guest(guest.Options(kernel=kernel, initrd=OUT / "initramfs.gz", out=OUT, planned=1, label="here",
-                                        disk=disk, silence=1900, limit=2000))
+    machine = boot.start(kernel, "here", tests, {"hwt/scripts/here.sh": text}, tree="here", ktests=True,
+                         programs=False, disk=disk, label="here", limit=2000)
     machine.run()
     disk.unlink()
     return machine.results.print_tap()
