@@ -7,8 +7,6 @@ import os
 import shutil
 import subprocess
 import sys
-import threading
-import time
 import traceback
 from pathlib import Path
 
@@ -20,7 +18,6 @@ OUT = host.BUILD / "static"
 # Files that were found all right, in this or another checkout.
 PASSED = host.CACHE / "static"
 CHECKS = {}
-_spent = threading.local()
 
 
 class Check:
@@ -34,25 +31,23 @@ class Check:
         self.name = function.__name__.replace("_", "-")
         self.quick = quick
         self.function = function
-        self.problems, self.parts, self.seconds = [], [], 0.0
+        self.problems, self.parts = [], []
 
     def begin(self, pool):
         """Run the check's function, and leave the functions that it yields to the pool."""
         def collect():
             for found in self.function():
                 if callable(found):
-                    self.parts.append(pool.submit(measured, found))
+                    self.parts.append(pool.submit(found_by, found))
                 else:
                     yield found
 
-        self.problems, self.seconds = measured(collect)
+        self.problems = found_by(collect)
 
     def end(self):
         """Wait for the functions that were left to the pool."""
         for part in self.parts:
-            problems, seconds = part.result()
-            self.problems += problems
-            self.seconds += seconds
+            self.problems += part.result()
         self.problems = [line for line in self.problems if line]
 
 
@@ -65,33 +60,25 @@ def check(function=None, quick=False):
     return function
 
 
-def measured(function):
-    """Return what a function finds, and the processor time that it takes.
-
-    A check that breaks has found something, and the others go on.
-    """
-    _spent.children, begin = 0.0, time.thread_time()
+def found_by(function):
+    """Return what a function finds. A check that breaks has found something, and the others go on."""
     try:
-        found = list(function())
+        return list(function())
     except (host.Failed, OSError) as error:
-        found = [str(error)]
+        return [str(error)]
     except Exception:                           # pylint: disable=broad-except
-        found = traceback.format_exc().splitlines()
-    return found, time.thread_time() - begin + _spent.children
+        return traceback.format_exc().splitlines()
 
 
 # --- Commands --------------------------------------------------------------------------------
 
-def run(*command, stderr=subprocess.STDOUT, **options):
+def run(*command, **options):
     """Run a command in the top directory, and return its exit code and what it says."""
     options = {"cwd": host.TOP, "stdin": subprocess.DEVNULL, **options}
-    child = host.start(command, stdout=subprocess.PIPE, stderr=stderr, text=True,
+    child = host.start(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                        errors="replace", **options)
     try:
-        text = child.stdout.read()
-        _, status, usage = os.wait4(child.pid, 0)
-        child.returncode = os.WEXITSTATUS(status) if os.WIFEXITED(status) else -os.WTERMSIG(status)
-        _spent.children += usage.ru_utime + usage.ru_stime
+        text, _ = child.communicate()
     finally:
         host.finished(child)
     return child.returncode, text

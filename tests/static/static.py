@@ -2,8 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The static checks, side by side. Each is a test point; what it finds is shown.
 
-The seconds are of processor time. The compiler's and sparse's warnings about modules are no checks
-of their own: they fail the build.
+The compiler's and sparse's warnings about modules are no checks of their own: they fail the build.
 """
 import argparse
 import importlib
@@ -26,7 +25,7 @@ def show(check, results):
     log = checks.OUT / f"{check.name}.log"
     log.write_text("".join(line + "\n" for line in check.problems), encoding="utf-8")
     word = "FAIL" if check.problems else "ok"
-    print(f"{word:>6}  {check.name}  ({check.seconds:.1f} s)", flush=True)
+    print(f"{word:>6}  {check.name}", flush=True)
     if not check.problems:
         results.passed(f"static/{check.name}")
         return

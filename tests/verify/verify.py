@@ -30,29 +30,6 @@ DEPTH = 200000
 MEGABYTES = {"quick": 2000, "full": 4000, "deep": 6000}
 TAKES = {"quick": 300, "full": 800, "deep": 6000}
 
-# What the assertions of the models mean.
-MEANINGS = [
-    ("invalid end state", "a deadlock, or a _sync that would poll for ever"),
-    ("lost_wake_up", "the engine sleeps past a deadline"),
-    ("never_let_go", "the engine sleeps, and a cancelled timeout stays held"),
-    ("forgotten", "the engine sleeps, and later cancels rely on it"),
-    ("left_ended", "the engine sleeps, and its release waits for it"),
-    ("freed", "used after it was freed, or never freed"),
-    ("!(ending", "a barrier has returned too early"),
-    ("releasing", "_sync has returned too early"),
-    ("fresh", "fired with the period of before"),
-    ("!(live", "scheduled, and let go without having fired"),
-    ("live", "fired or handed back after a cancel, or twice"),
-    ("busy", "two callbacks of one timeout at once"),
-    ("drained", "a callback has begun after the stop"),
-    ("running", "a callback was executing when stop had returned"),
-    ("armed", "armed when stop had returned"),
-    ("ops", "the callbacks of another life"),
-    ("owed", "a hold was not released, or twice"),
-    ("state[1]&7", "held when stop had returned"),
-    ("current", "a callback was executing when stop had returned"),
-]
-
 
 def table(name, columns):
     """Yield the lines of a table, as lists of fields."""
@@ -161,8 +138,7 @@ class Model:
             text = f"{verdict}: without {words}" if self.name == "weak" else f"{verdict}: {words}"
             text += f" ({mutation}, {rule})"
             if error and passed:
-                notes.append(f"spin: {error}: "
-                             f"{next((m for e, m in MEANINGS if e in error), '?')}")
+                notes.append(f"spin: {error}")
         if not passed:
             notes += found["text"].splitlines()[-12:]
         return passed, f"{self.name} {config} {text}", notes
