@@ -7,7 +7,7 @@
  *   bench_ops.c	the cost of single operations
  *   bench_life.c	from schedule to callback, idle, slack, the re-arm storm
  *   bench_late.c	lateness
- *   bench_smp.c	several CPUs; one engine, and one for each CPU
+ *   bench_smp.c	several CPUs: one engine, and one for each CPU
  *   bench_trace.c	replay of what a guest at work has done
  */
 #ifndef _BENCH_H
@@ -138,7 +138,6 @@ int bench_idle(void);
 int bench_slack(void);
 int bench_storm(void);
 int bench_late(void);
-int bench_smp(void);
 int bench_scale(void);
 int bench_trace(void);
 

@@ -169,9 +169,8 @@ class Bench:
                  "run=late spans_ms=60000,3600000,36000000 quick=1", ("time-travel=inf-cpu",),
                  where="uml-time-travel")
 
-    def part_smp(self):
-        """Several CPUs: in the kernel, emulated; the hot path on real cores."""
-        self.qemu("two CPUs, emulated", Test("bench", "script", 0, "bench.sh", args="run=smp quick=1 runs=3"), 1200)
+    def part_contention(self):
+        """The hot path on real cores."""
         self.here("contention on real cores", [BUILT / "hot/contention", *(["-q"] if self.args.quick else [])], 1200)
 
     def part_scale(self):
@@ -276,7 +275,7 @@ def source_version():
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--only", default="ops,many,life,late,smp,scale,trace,count,user,neighbours",
+    parser.add_argument("--only", default="ops,many,life,late,contention,scale,trace,count,user,neighbours",
                         help="parts, with commas between")
     parser.add_argument("--cpus", type=int, default=os.cpu_count(), help="scale: of the guest")
     parser.add_argument("--nodes", type=int, default=1, help="scale: NUMA nodes of the guest")

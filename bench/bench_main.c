@@ -18,7 +18,7 @@
 
 #include "bench.h"
 
-static char *run = "ops,through,idle,slack,storm,late,smp";
+static char *run = "ops,through,idle,slack,storm,late,scale";
 module_param(run, charp, 0444);
 MODULE_PARM_DESC(run, "What to run, with commas between");
 
@@ -129,7 +129,6 @@ static const struct {
 	{ "slack",	bench_slack },
 	{ "storm",	bench_storm },
 	{ "late",	bench_late },
-	{ "smp",	bench_smp },
 	{ "scale",	bench_scale },
 	{ "trace",	bench_trace },
 };

@@ -1,10 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Several CPUs: all arm what is their own; one arms and the next one cancels. And throughput with
- * one engine, and with an engine for each CPU.
- */
-#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
-
+/* Several CPUs: throughput with one engine, and with an engine for each CPU. */
 #include <linux/completion.h>
 #include <linux/cpumask.h>
 #include <linux/kthread.h>
@@ -20,7 +15,6 @@ struct smp_part {
 	struct bench_span	span;
 	struct completion	*go;
 	struct completion	done;
-	u64			ns;
 };
 
 /* A timeout belongs to the shard of the CPU that initialises it. */
@@ -41,7 +35,7 @@ static int smp_thread(void *arg)
 	if (part->loop == BENCH_LOOPS)
 		smp_make(part);
 	else
-		part->ns = bench_run(part->peer, part->loop, &part->span);
+		bench_run(part->peer, part->loop, &part->span);
 	/* Not by returning: the module may be gone by then. */
 	kthread_complete_and_exit(&part->done, 0);
 }
@@ -72,80 +66,6 @@ static bool smp_start(struct smp_part *parts, unsigned int n)
 		wait_for_completion(&parts[i].done);
 	return started == n;
 }
-
-/* Print the sum of the parts' times. */
-static void smp_run(struct smp_part *parts, unsigned int n, const char *op, u32 count)
-{
-	bool ran = smp_start(parts, n);
-	unsigned int i;
-	u64 sum = 0;
-
-	for (i = 0; i < n; i++)
-		sum += parts[i].ns;
-	if (ran)
-		bench_print(sum, count, "bench=smp peer=%s op=%s cpus=%u n=%u unit=ns",
-			    parts->peer->name, op, n, count);
-	bench_settle(parts->peer, NULL, 0, true);
-}
-
-static const struct bench_peer * const smp_peers[] = {
-	&bench_hwt, &bench_timer, &bench_hrtimer, &bench_work,
-};
-
-static int smp_once(const struct bench_peer *peer, struct smp_part *parts, unsigned int n,
-		    u32 each)
-{
-	struct bench_load load;
-	unsigned int i;
-	int err = bench_begin(&load, peer, each * n);
-
-	if (err)
-		return err;
-	bench_times(&load, 600ULL * NSEC_PER_SEC, 3600ULL * NSEC_PER_SEC);
-	for (i = 0; i < n; i++) {
-		parts[i].peer = peer;
-		parts[i].loop = LOOP_SCHEDULE;
-		parts[i].span = load.span;
-		parts[i].span.first = i * each;
-		parts[i].span.end = (i + 1) * each;
-	}
-	smp_run(parts, 1, "arm", each);
-	bench_run(peer, LOOP_CANCEL, &parts[0].span);
-	bench_settle(peer, NULL, 0, true);
-	smp_run(parts, n, "arm", each * n);
-
-	/* Each what its neighbour has armed. */
-	for (i = 0; i < n; i++) {
-		parts[i].loop = LOOP_CANCEL;
-		parts[i].span.first = (i + 1) % n * each;
-		parts[i].span.end = parts[i].span.first + each;
-	}
-	smp_run(parts, n, "cancel-anothers", each * n);
-	bench_end(&load);
-	return 0;
-}
-
-int bench_smp(void)
-{
-	unsigned int n = num_online_cpus(), run, p;
-	struct smp_part *parts;
-	int err = 0;
-
-	if (n < 2) {
-		pr_info("smp: there is one CPU only, left out\n");
-		return 0;
-	}
-	parts = kcalloc(n, sizeof(*parts), GFP_KERNEL);
-	if (!parts)
-		return -ENOMEM;
-	for (run = 0; run < bench_runs && !err && !bench_stopped(); run++)
-		for (p = 0; p < ARRAY_SIZE(smp_peers) && !err; p++)
-			err = smp_once(smp_peers[p], parts, n, bench_quick ? 20000 : 200000);
-	kfree(parts);
-	return err;
-}
-
-/* -- One engine, and an engine for each CPU -------------------------------- */
 
 /*
  * Run parts until @fires callbacks more have run. Print operations in a second, by the wall clock,

@@ -240,11 +240,6 @@ def scale(rows):
             *(["", "millions a second: hwt-shards / hwt", *pivot(ratios, ("op",), "threads", median, head)] if ratios else [])]
 
 
-def several_cpus(rows):
-    """Operations by several CPUs."""
-    return pivot([{**row, "op": f"{row['op']}, {row['cpus']} CPU"} for row in rows], ("peer",), "op")
-
-
 def counts(rows):
     """The counts, and those of the last release."""
     units = ("instructions", "locked", "lines", "own_lines")
@@ -317,8 +312,6 @@ lock around the same buckets, one thread calls back. percpu: buckets and a lock 
 which calls back itself. life: timeouts that are due are scheduled, and called back. The engines'
 part is in all figures, except that by the wall clock arm and cancel in the kernel end with the
 last call."""),
-    "smp": ("Several CPUs in the kernel", several_cpus, """\
-ns per operation. In an emulator the figures show only that it works."""),
     "count": ("Instructions and cache lines", counts, """\
 Each hot path: medians. collect and expire, which the engine does for all timeouts together:
 averages, which depend on their number. own_lines: of the cache lines, those of the timeout and
