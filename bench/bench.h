@@ -5,7 +5,7 @@
  *   bench_main.c	parameters, what is run, output
  *   bench_peer.c	hwt and its rivals, each with the same loops
  *   bench_ops.c	the cost of single operations
- *   bench_life.c	from schedule to callback, idle, slack, the re-arm storm
+ *   bench_life.c	from schedule to callback, slack, the re-arm storm
  *   bench_late.c	lateness
  *   bench_smp.c	several CPUs: one engine, and one for each CPU
  *   bench_trace.c	replay of what a guest at work has done
@@ -134,7 +134,6 @@ u64 bench_fired_sum(void);
 
 int bench_ops(void);
 int bench_through(void);
-int bench_idle(void);
 int bench_slack(void);
 int bench_storm(void);
 int bench_late(void);

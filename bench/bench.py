@@ -109,11 +109,11 @@ class Bench:
 
         self.measure(what, where, run)
 
-    def uml(self, what, bench, append=(), where="uml", limit=3600, files=None):
+    def uml(self, what, bench, limit=3600, files=None):
         """The kernel module in User Mode Linux."""
         memory = "2G" if self.args.quick and self.part != "many" else "6G"
-        self.boot(what, "uml", Test("bench", "script", 0, "bench.sh", args=bench), limit, where, files,
-                  memory=memory, append=list(append))
+        self.boot(what, "uml", Test("bench", "script", 0, "bench.sh", args=bench), limit, "uml", files,
+                  memory=memory)
 
     def qemu(self, what, test, limit, name="stock", **options):
         """The kernel module or the program in an emulated machine."""
@@ -158,16 +158,13 @@ class Bench:
         self.uml("operations, ten million pending", "run=ops pending=10000000" + self.quick(" runs=1"))
 
     def part_life(self):
-        """From schedule to callback; idle; slack; the storm."""
-        self.uml("whole lives", "run=through,idle,slack,storm" + self.quick(" quick=1"))
+        """From schedule to callback; slack; the storm."""
+        self.uml("whole lives", "run=through,slack,storm" + self.quick(" quick=1"))
         self.here("the passes of a life", [BUILT / "hot/life", *(["-q"] if self.args.quick else [])], 600)
 
     def part_late(self):
-        """How late, natively and over hours."""
+        """How late."""
         self.uml("lateness", "run=late" + self.quick(" quick=1"))
-        self.uml("lateness of long spans, in jumping time",
-                 "run=late spans_ms=60000,3600000,36000000 quick=1", ("time-travel=inf-cpu",),
-                 where="uml-time-travel")
 
     def part_contention(self):
         """The hot path on real cores."""

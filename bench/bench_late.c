@@ -10,7 +10,6 @@
 #include <linux/jiffies.h>
 #include <linux/kthread.h>
 #include <linux/ktime.h>
-#include <linux/moduleparam.h>
 #include <linux/slab.h>
 #include <linux/sort.h>
 #include <linux/timer.h>
@@ -19,12 +18,8 @@
 #include "bench.h"
 #include "../tests/kernel/lib/hwt_ktest_compat.h"
 
-#define LATE_SPANS	16
-
-static unsigned long late_spans_ms[LATE_SPANS] = { 1, 10, 100, 1000, 10000 };
-static int late_spans = 5;
-module_param_array_named(spans_ms, late_spans_ms, ulong, &late_spans, 0444);
-MODULE_PARM_DESC(spans_ms, "Longest delays of the lateness benchmark, ms; each from half of it");
+/* Longest delays; each is from half of that to all of it. The year's test has longer ones. */
+static const u64 late_spans_ms[] = { 1, 10, 100, 1000, 10000 };
 
 enum late_kind { LATE_HWT, LATE_TIMER, LATE_HRTIMER, LATE_KINDS };
 
@@ -185,13 +180,13 @@ static int late_burn(void *arg)
 	return 0;
 }
 
-/* All spans. Time that jumps when all is idle does not pass while a thread computes. */
-static int late_all(const char *load, bool travels)
+static int late_all(const char *load)
 {
-	int i, err = 0;
+	unsigned int i;
+	int err = 0;
 
-	for (i = 0; i < late_spans && !err; i++)
-		if (!bench_quick || late_spans_ms[i] <= 1000 || travels)
+	for (i = 0; i < ARRAY_SIZE(late_spans_ms) && !err; i++)
+		if (!bench_quick || late_spans_ms[i] <= 1000)
 			err = late_span(load, late_spans_ms[i] * NSEC_PER_MSEC);
 	return err;
 }
@@ -199,7 +194,6 @@ static int late_all(const char *load, bool travels)
 int bench_late(void)
 {
 	struct hwt_wheel_params params = { .name = "hwt-late" };
-	bool travels = late_spans_ms[late_spans - 1] > 60000;
 	struct task_struct **burners = kcalloc(nr_cpu_ids, sizeof(*burners), GFP_KERNEL);
 	int cpu, err;
 
@@ -209,8 +203,8 @@ int bench_late(void)
 	err = PTR_ERR_OR_ZERO(bench_wheel);
 	if (err)
 		goto out;
-	err = late_all("idle", travels);
-	if (!err && !travels) {
+	err = late_all("idle");
+	if (!err) {
 		for_each_online_cpu(cpu) {
 			burners[cpu] = kthread_create(late_burn, NULL, "hwt-burn/%d", cpu);
 			if (IS_ERR(burners[cpu])) {
@@ -220,7 +214,7 @@ int bench_late(void)
 			kthread_bind(burners[cpu], cpu);
 			wake_up_process(burners[cpu]);
 		}
-		err = late_all("busy", false);
+		err = late_all("busy");
 		for (cpu = 0; cpu < nr_cpu_ids; cpu++)
 			if (burners[cpu])
 				kthread_stop(burners[cpu]);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Whole lives: all CPU time from schedule to callback; the cost of idleness; slack; and
- * a storm of connections that push their idle timeouts back.
+ * Whole lives: all CPU time from schedule to callback; slack; and a storm of connections that push
+ * their idle timeouts back.
  */
 #include <linux/ktime.h>
 #include <linux/sched.h>
@@ -85,56 +85,6 @@ int bench_through(void)
 	return 0;
 }
 
-/* -- Waiting ------------------------------------------------------------------ */
-
-/*
- * Print how often the engine wakes up within @ns, and the share of one CPU's time that all
- * CPUs together are busy: the engine, and what it takes to wake it.
- */
-static void life_watch(u64 ns, const char *what)
-{
-	struct hwt_wheel_stats before, after;
-	struct bench_busy busy;
-	u64 began, wall, ns_busy;
-
-	hwt_wheel_get_stats(bench_wheel, &before);
-	bench_busy_begin(&busy);
-	began = ktime_get_ns();
-	bench_sleep(ns);
-	wall = ktime_get_ns() - began;
-	ns_busy = bench_busy_end(&busy);
-	hwt_wheel_get_stats(bench_wheel, &after);
-	bench_print((after.wakeups - before.wakeups) * NSEC_PER_SEC, wall,
-		    "%s op=wakeups unit=per_s", what);
-	bench_print(ns_busy * 100, wall, "%s op=cpu unit=percent", what);
-}
-
-/* Wake-ups and CPU time with nothing to do. */
-int bench_idle(void)
-{
-	static const u32 counts[] = { 0, 1, 1000000 };
-	u64 seconds = bench_quick ? 1 : 10;
-	struct bench_load life;
-	unsigned int i;
-	char what[80];
-	int err;
-
-	for (i = 0; i < ARRAY_SIZE(counts) && !bench_stopped(); i++) {
-		u32 count = min(counts[i], life_count());
-
-		err = bench_begin(&life, &bench_hwt, count);
-		if (err)
-			return err;
-		bench_times(&life, 3600ULL * NSEC_PER_SEC, 36000ULL * NSEC_PER_SEC);
-		bench_run(life.peer, LOOP_SCHEDULE, &life.span);
-		bench_settle(life.peer, NULL, 0, false);
-		snprintf(what, sizeof(what), "bench=idle peer=hwt n=%u", count);
-		life_watch(seconds * NSEC_PER_SEC, what);
-		bench_end(&life);
-	}
-	return 0;
-}
-
 /* -- Slack ------------------------------------------------------------------- */
 
 static void slack_schedule(struct bench_load *life, u64 slack)
@@ -150,6 +100,29 @@ static void slack_schedule(struct bench_load *life, u64 slack)
 	}
 }
 
+/*
+ * Print how often the engine wakes up within @ns, and the share of one CPU's time that all
+ * CPUs together are busy: the engine, and what it takes to wake it.
+ */
+static void slack_watch(u64 ns, u32 count, u64 slack)
+{
+	struct hwt_wheel_stats before, after;
+	struct bench_busy busy;
+	u64 began, wall, ns_busy;
+
+	hwt_wheel_get_stats(bench_wheel, &before);
+	bench_busy_begin(&busy);
+	began = ktime_get_ns();
+	bench_sleep(ns);
+	wall = ktime_get_ns() - began;
+	ns_busy = bench_busy_end(&busy);
+	hwt_wheel_get_stats(bench_wheel, &after);
+	bench_print((after.wakeups - before.wakeups) * NSEC_PER_SEC, wall,
+		    "bench=slack peer=hwt n=%u slack_ns=%llu op=wakeups unit=per_s", count, slack);
+	bench_print(ns_busy * 100, wall,
+		    "bench=slack peer=hwt n=%u slack_ns=%llu op=cpu unit=percent", count, slack);
+}
+
 /* A million deadlines, spread over a minute, that may be moved a little. */
 int bench_slack(void)
 {
@@ -158,7 +131,6 @@ int bench_slack(void)
 	u32 count = life_count();
 	struct bench_load life;
 	unsigned int i;
-	char what[80];
 	int err;
 
 	for (i = 0; i < ARRAY_SIZE(slacks) && !bench_stopped(); i++) {
@@ -168,9 +140,7 @@ int bench_slack(void)
 		bench_times(&life, NSEC_PER_SEC, spread);
 		slack_schedule(&life, slacks[i]);
 		bench_settle(life.peer, NULL, 0, false);
-		snprintf(what, sizeof(what), "bench=slack peer=hwt n=%u slack_ns=%llu", count,
-			 slacks[i]);
-		life_watch(spread, what);
+		slack_watch(spread, count, slacks[i]);
 		life_wait(&life);
 		bench_end(&life);
 	}

@@ -18,7 +18,7 @@
 
 #include "bench.h"
 
-static char *run = "ops,through,idle,slack,storm,late,scale";
+static char *run = "ops,through,slack,storm,late,scale";
 module_param(run, charp, 0444);
 MODULE_PARM_DESC(run, "What to run, with commas between");
 
@@ -125,7 +125,6 @@ static const struct {
 } benches[] = {
 	{ "ops",	bench_ops },
 	{ "through",	bench_through },
-	{ "idle",	bench_idle },
 	{ "slack",	bench_slack },
 	{ "storm",	bench_storm },
 	{ "late",	bench_late },

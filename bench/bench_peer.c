@@ -359,14 +359,13 @@ void bench_close(const struct bench_peer *peer, void *objects)
 /* Open a peer with @count objects in random order. Return 0 or an error. */
 int bench_begin(struct bench_load *load, const struct bench_peer *peer, u32 count)
 {
-	u32 some = max(count, 1U);
 	void *objects = ERR_PTR(-ENOMEM);
 
 	load->peer = peer;
-	load->order = vmalloc(array_size(some, sizeof(u32)));
-	load->when = vmalloc(array_size(some, sizeof(u64)));
+	load->order = vmalloc(array_size(count, sizeof(u32)));
+	load->when = vmalloc(array_size(count, sizeof(u64)));
 	if (load->order && load->when)
-		objects = bench_open(peer, some);
+		objects = bench_open(peer, count);
 	if (IS_ERR(objects)) {
 		vfree(load->order);
 		vfree(load->when);

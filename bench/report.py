@@ -24,7 +24,6 @@ COUNTS = Path(__file__).resolve().parent / "hot/counts"
 
 WHERE = {
     "uml": "the kernel in User Mode Linux: native speed, one CPU",
-    "uml-time-travel": "the same; its time jumps to the next event when all is idle",
     "qemu": "a guest in an emulator: relative costs only",
     "qemu-6.12": "the same with kernel 6.12, which has commands of io_uring for devices",
     "kvm": "a guest in a virtual machine",
@@ -96,7 +95,6 @@ OTHERS = (
      (("timer_list", 1.0), ("delayed_work", 0.5))),
     ("  a tick of a jiffy", "through", "hwt-jiffy", "schedule-to-callback",
      (("timer_list", 1.0), ("delayed_work", 0.5))),
-    ("wake-ups/s, none due", "idle", "hwt", "wakeups", 0),
     ("bytes, embedded", "storm", "hwt", "memory", 64),
     ("/dev/hwt, by rings", "user", "hwt-rings", "create", (("timerfd", 0.1),)),
     ("/dev/hwt, one by one", "user", "hwt", "create", (("timerfd", None),)),
@@ -282,8 +280,6 @@ wake-ups; by number of timeouts. hwt-jiffy has ticks of a jiffy, as timer_list."
     "passes": ("The passes of a life", lambda rows: pivot(rows, ("op",), "n", head=short), """\
 The engine in user space, ns per timeout by how many there are: schedule, collect (what was
 submitted), cascade (from a higher level to a lower one), fire (and the callback)."""),
-    "idle": ("With nothing due", by_unit(("n",)), """\
-By number pending: wake-ups of the engine, and the share of a CPU's time that is not idle."""),
     "slack": ("Slack", slack, """\
 Deadlines spread evenly, by slack: wake-ups of the engine, and the share of a CPU's time that is
 not idle."""),

@@ -11,8 +11,8 @@ set -eu
 . "$HWT_DIR/lib.sh"
 
 log_mark
-load hwt_bench quick=1 runs=1 seconds=1 pending=1000,2000 spans_ms=10,100
-for part in ops through idle slack storm late scale; do
+load hwt_bench quick=1 runs=1 seconds=1 pending=1000,2000
+for part in ops through slack storm late scale; do
 	log_since | grep -q "@bench bench=$part " || fail "no results of $part"
 done
 ! log_since | grep '@bench bench=late peer=h[rw]' | grep -v ' early=0 ' ||
