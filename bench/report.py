@@ -89,13 +89,12 @@ OPERATIONS = (
 )
 GROWING = ("schedule", "schedule-relative", "push-back", "pull-forward", "cancel", "schedule+cancel")
 GROWTH = 1.3
-# The same of other benchmarks; without peers: the largest figure.
+# The same of other benchmarks.
 OTHERS = (
     ("schedule to callback", "through", "hwt", "schedule-to-callback",
      (("timer_list", 1.0), ("delayed_work", 0.5))),
     ("  a tick of a jiffy", "through", "hwt-jiffy", "schedule-to-callback",
      (("timer_list", 1.0), ("delayed_work", 0.5))),
-    ("bytes, embedded", "storm", "hwt", "memory", 64),
     ("/dev/hwt, by rings", "user", "hwt-rings", "create", (("timerfd", 0.1),)),
     ("/dev/hwt, one by one", "user", "hwt", "create", (("timerfd", None),)),
     ("/dev/hwt, io_uring", "user", "hwt-uring-batch", "create",
@@ -156,13 +155,6 @@ def targets_others(results):
     lines = [target("", "n", "against", "goal", COLUMNS, "where")]
     for label, bench, peer, operation, others in OTHERS:
         ours = {"bench": bench, "peer": peer, "op": operation}
-        if isinstance(others, int):
-            row = max(results.find(**ours), key=lambda row: row["n"], default=None)
-            said = judge(None, None) if row is None else \
-                f"{median(row):>6} {'':13} {'yes' if row['median'] <= others else 'no'}"
-            lines.append(target(label, short(row["n"]) if row else "", "", others, f"{said:25}",
-                                row["where"] if row else ""))
-            continue
         for other, goal in others:
             found = results.pair(ours, {**ours, "peer": other})
             lines.append(target(label, short(found[0]["n"]) if found else "", other, goal, judge(found, goal),
