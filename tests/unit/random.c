@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Random runs of drive.c over wheels of all shapes: random [options]
+ * Random runs over wheels of all shapes, each beside a model of the wheel: an array of timeouts
+ * that is scanned at every step. random [options]
  *
  *   -o N  operations in all (default 1000000)
  *   -r N  runs of each shape (default 4); there are 96 of them
@@ -9,6 +10,18 @@
  *   -l N  only wheels with so many levels
  *
  * With -b, -l and -r 1, the seed is that of the one run: what a failure prints.
+ *
+ * The model knows of each timeout only what its client knows: the tick it was told,
+ * and when it was inserted. "Clean" is one whose tick was not changed behind the
+ * wheel's back since it was inserted: for these the promises are exact. Ticks are
+ * raised for good, and lowered some time before the timeout is inserted again.
+ *
+ *   - Not in the due list before the cursor has reached its tick (clean).
+ *   - In the due list when the cursor has passed it (all but the lowered).
+ *   - While time only goes forward, no timeout overtakes a clean one of an earlier tick.
+ *   - What the next tick is: not after the first one's, and not before the cursor enters
+ *     its bucket; exactly the least that any bucket knows, unless a level is large.
+ *   - The bitmaps are true, and each clean timeout is in its one right list.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,28 +30,642 @@
 #include <unistd.h>
 
 #include <linux/kernel.h>
+#include <linux/slab.h>
 
-#include "drive.h"
 #include "hwt_wheel.h"
 #include "tap.h"
 
-static struct drive_shape shape;
-static u64 seed;
+#define ITEMS_MAX	200
+#define TICK_LAST	(HWT_TICK_NEVER - 1)
+#define NO_LIMIT	(~0U)
 
-void drive_failed(const char *file, int line, const char *what, u64 op)
+enum where { OUT, WAITING, DUE };
+
+/* A timeout and what the model knows of it. */
+struct item {
+	struct hwt_timeout	timeout;
+	enum where		where;
+	bool			pushed;		/* not clean */
+	bool			lowered;	/* its tick was lowered: it may be late */
+	u64			tick;		/* what its word says */
+	u64			due_seq;	/* when it was first seen in the due list */
+};
+
+/* A run. */
+struct drive {
+	u64			random;		/* state of the generator */
+	struct hwt_buckets	wheel;
+	unsigned int		n;
+	u64			op;
+	u64			seq;
+	bool			rebased;	/* not all timeouts have moved since a rebase */
+	struct item		item[ITEMS_MAX];
+};
+
+/* Of the run: its wheel, the operations to do, the seed. */
+static struct {
+	unsigned int	bits, levels;
+	u64		ops, seed;
+} shape;
+
+/* Wheel and model disagree. */
+static void failed(int line, const char *what, u64 op)
 {
-	printf("# %s:%d: not true: %s\n", file, line, what);
+	printf("# random.c:%d: not true: %s\n", line, what);
 	printf("# at operation %" PRIu64 "; to see it again: random -b %u -l %u -r 1 -s %"
-	       PRIu64 " -o %" PRIu64 "\n", op, shape.bits, shape.levels, seed, op + 1);
+	       PRIu64 " -o %" PRIu64 "\n", op, shape.bits, shape.levels, shape.seed, op + 1);
 	tap_point(false, "random operations on all shapes");
 	exit(1);
 }
 
-static u64 mix(u64 base, unsigned int bits, unsigned int levels, unsigned int run)
-{
-	struct source source = { .state = base + bits + (levels << 8) + (run << 16) };
+#define for_each_item(pos, run)						\
+	for (pos = (run)->item; pos < (run)->item + (run)->n; pos++)
 
-	return source_pick(&source, 1ULL << 48);
+#define REQUIRE(condition)						\
+	do {								\
+		if (!(condition))					\
+			failed(__LINE__, #condition, drive->op);	\
+	} while (0)
+
+/* A number below n, by splitmix64. */
+static u64 random_pick(u64 *state, u64 n)
+{
+	u64 z;
+
+	if (n <= 1)
+		return 0;
+	z = *state += 0x9e3779b97f4a7c15;
+	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+	z = (z ^ z >> 27) * 0x94d049bb133111eb;
+	return (z ^ z >> 31) % n;
+}
+
+static u64 pick(struct drive *drive, u64 n)
+{
+	return random_pick(&drive->random, n);
+}
+
+/* A number up to max, all orders of magnitude alike. */
+static u64 pick_log(struct drive *drive, u64 max)
+{
+	return pick(drive, min((1ULL << pick(drive, fls64(max) + 1)) - 1, max) + 1);
+}
+
+static u64 add(u64 tick, u64 more)
+{
+	return tick > TICK_LAST || more > TICK_LAST - tick ? TICK_LAST : tick + more;
+}
+
+/* log2 of the ticks of a revolution of a level. */
+static unsigned int turn_shift(const struct drive *drive, unsigned int level)
+{
+	return drive->wheel.level[level].shift + fls64(drive->wheel.level[level].mask);
+}
+
+/* Ticks that the levels span, less one. */
+static u64 turn(const struct drive *drive)
+{
+	unsigned int bits = turn_shift(drive, drive->wheel.levels - 1);
+
+	return bits >= 56 ? TICK_LAST : (1ULL << bits) - 1;
+}
+
+/* Have timeouts yet to move? */
+static bool moving(const struct drive *drive)
+{
+	return drive->wheel.gathering || !list_empty(&drive->wheel.moving);
+}
+
+static u64 pick_tick(struct drive *drive)
+{
+	u64 cursor = drive->wheel.cursor, step;
+
+	switch (pick(drive, 16)) {
+	case 0:
+		return HWT_TICK_NEVER;
+	case 1:
+		return cursor - pick_log(drive, cursor);
+	case 2:
+		return add(cursor, pick_log(drive, TICK_LAST));
+	case 3 ... 4:
+		return add(cursor, pick(drive, 4));
+	case 5 ... 6:	/* at the seam of two buckets */
+		step = 1ULL << drive->wheel.level[pick(drive, drive->wheel.levels)].shift;
+		return add(cursor | (step - 1), pick(drive, 3));
+	case 7 ... 11:	/* in company */
+		step = drive->item[pick(drive, drive->n)].tick;
+		return step > TICK_LAST ? add(cursor, 1) : step;
+	default:
+		return add(cursor, pick_log(drive, min(turn(drive), TICK_LAST / 8) * 8));
+	}
+}
+
+/* How many of a level's digits, and those above, tick and cursor agree in. */
+static bool same_turn(const struct drive *drive, u64 tick, unsigned int level)
+{
+	unsigned int shift = turn_shift(drive, level);
+
+	return shift >= 64 || tick >> shift == drive->wheel.cursor >> shift;
+}
+
+static unsigned int home_level(const struct drive *drive, u64 tick)
+{
+	unsigned int level = 0;
+
+	while (level < drive->wheel.levels - 1 && !same_turn(drive, tick, level))
+		level++;
+	return level;
+}
+
+/* When the cursor next enters a bucket. */
+static u64 entry_tick(const struct drive *drive, unsigned int level, u64 slot)
+{
+	unsigned int shift = drive->wheel.level[level].shift;
+	u64 size = drive->wheel.level[level].mask + 1ULL, now, ahead;
+
+	now = drive->wheel.cursor >> shift;
+	ahead = (slot - now) & (size - 1);
+	return (now + (ahead ? ahead : size)) << shift;
+}
+
+static void check_next_tick(struct drive *drive)
+{
+	u64 next = hwt_buckets_next_tick(&drive->wheel), soonest = HWT_TICK_NEVER;
+	const struct item *item;
+	bool exact = true;
+	unsigned int level;
+
+	if (moving(drive)) {
+		REQUIRE(next == drive->wheel.cursor);
+		return;
+	}
+	for_each_item(item, drive) {
+		if (item->where != WAITING)
+			continue;
+		REQUIRE(next <= item->tick || item->lowered);
+		exact &= !item->pushed;
+		if (item->tick == HWT_TICK_NEVER)
+			continue;
+		level = home_level(drive, item->tick);
+		soonest = min(soonest, entry_tick(drive, level, item->tick >>
+						  drive->wheel.level[level].shift));
+	}
+	REQUIRE(next > drive->wheel.cursor);
+	REQUIRE(!exact || next >= soonest);
+}
+
+static struct item *item_of(struct list_head *link)
+{
+	return list_entry(link, struct item, timeout.link);
+}
+
+/* One more in the due list: is it its turn? */
+static void item_due(struct drive *drive, struct item *item, bool in_order)
+{
+	const struct item *other;
+
+	REQUIRE(item->where == WAITING);
+	item->where = DUE;
+	item->due_seq = ++drive->seq;
+	/* Those that never come have no order among them. */
+	if (item->pushed || item->tick == HWT_TICK_NEVER)
+		return;
+	for_each_item(other, drive) {
+		if (other->where != WAITING || other->pushed)
+			continue;
+		REQUIRE(!in_order || other->tick >= item->tick);
+	}
+}
+
+/* Compare the due list with the array. */
+static void check_due(struct drive *drive, bool in_order, u64 cursor)
+{
+	struct list_head *link;
+	struct item *item;
+	u64 seq = 0;
+
+	list_for_each(link, &drive->wheel.due) {
+		item = item_of(link);
+		if (item->where != DUE) {
+			REQUIRE(item->pushed || item->tick <= cursor);
+			item_due(drive, item, in_order);
+		}
+		REQUIRE(item->due_seq > seq);
+		seq = item->due_seq;
+	}
+}
+
+/* What is in a bucket belongs there. */
+static void check_list(struct drive *drive, struct hwt_bucket *bucket,
+		       unsigned int level, u64 slot)
+{
+	const struct hwt_level *place = &drive->wheel.level[level];
+	struct list_head *link;
+	struct item *item;
+
+	list_for_each(link, &bucket->list) {
+		REQUIRE(link->next->prev == link);
+		item = item_of(link);
+		REQUIRE(item->where == WAITING);
+		REQUIRE(entry_tick(drive, level, slot) <= item->tick || item->lowered);
+		REQUIRE(bucket->first <= item->tick || item->lowered);
+		if (!item->pushed)
+			REQUIRE(home_level(drive, item->tick) == level &&
+				((item->tick >> place->shift ^ slot) & place->mask) == 0);
+	}
+}
+
+static size_t count(const struct list_head *list)
+{
+	const struct list_head *link;
+	size_t n = 0;
+
+	list_for_each(link, list)
+		n++;
+	return n;
+}
+
+/* All of the structure. Takes time for each bucket. */
+static void check_structure(struct drive *drive)
+{
+	struct hwt_buckets *wheel = &drive->wheel;
+	size_t linked = 0, held = 0, n;
+	struct hwt_bucket *bucket;
+	u64 first = HWT_TICK_NEVER;
+	struct item *item;
+	unsigned int level;
+	u64 slot, index;
+
+	for (level = 0; level < wheel->levels; level++) {
+		for (slot = 0; slot <= wheel->level[level].mask; slot++) {
+			index = wheel->level[level].first + slot;
+			bucket = &wheel->bucket[index];
+			n = count(&bucket->list);
+			REQUIRE(test_bit(index, wheel->occupied) == !!n);
+			linked += n;
+			/* With its old place. */
+			if (!n || wheel->gathering)
+				continue;
+			check_list(drive, bucket, level, slot);
+			first = min(first, bucket->first);
+			REQUIRE(level < wheel->levels - 1 ||
+				wheel->soonest[slot / BITS_PER_LONG] <= bucket->first);
+		}
+	}
+	if (!moving(drive)) {
+		REQUIRE(hwt_buckets_next_tick(wheel) <= first);
+		/* A search of a large level may be given up. */
+		REQUIRE(hwt_buckets_next_tick(wheel) == first ||
+			wheel->level[wheel->levels - 1].mask >= 8 * BITS_PER_LONG);
+	}
+	linked += count(&wheel->moving) + count(&wheel->never) + count(&wheel->due);
+	for_each_item(item, drive) {
+		held += item->where != OUT;
+		REQUIRE((item->where == OUT) == !hwt_linked(&item->timeout));
+	}
+	REQUIRE(linked == held);
+}
+
+/* -- Operations ----------------------------------------------------------- */
+
+static void set_tick(struct item *item, u64 tick)
+{
+	item->tick = tick;
+	atomic64_set(&item->timeout.state, tick << HWT_TICK_SHIFT | HWT_F_ARMED);
+}
+
+static void insert(struct drive *drive, struct item *item, u64 tick)
+{
+	set_tick(item, tick);
+	item->pushed = false;
+	item->lowered = false;
+	item->where = WAITING;
+	hwt_buckets_insert(&drive->wheel, &item->timeout);
+	if (drive->wheel.due.prev == &item->timeout.link) {
+		REQUIRE(tick <= drive->wheel.cursor);
+		item_due(drive, item, false);
+	} else {
+		REQUIRE(tick > drive->wheel.cursor);
+	}
+}
+
+static void take_out(struct drive *drive, struct item *item)
+{
+	if (item->where == OUT)
+		return;
+	hwt_buckets_remove(&drive->wheel, &item->timeout);
+	item->where = OUT;
+}
+
+/* [tick, tick + slack] must have the answer, and nothing that is more aligned. */
+static void insert_slack(struct drive *drive, struct item *item, u64 tick)
+{
+	u64 slack, last, step = 1ULL << 56, best, relaxed;
+
+	slack = pick(drive, 8) ? pick_log(drive, turn(drive)) : ~0ULL - pick(drive, 3);
+	relaxed = hwt_tick_relax(tick, slack);
+	last = tick > TICK_LAST ? tick : add(tick, slack);
+	do {
+		step >>= 1;
+		best = (tick + step - 1) / step * step;
+	} while (best > last);
+	REQUIRE(relaxed == best);
+	insert(drive, item, relaxed);
+}
+
+/* An advance, and all that must hold after it. */
+static void advance(struct drive *drive, u64 now, unsigned int budget, bool stop)
+{
+	bool done, due = !list_empty(&drive->wheel.due);
+	u64 before = drive->wheel.cursor, cursor;
+	const struct item *item;
+
+	done = hwt_buckets_advance(&drive->wheel, now, budget, stop);
+	cursor = drive->wheel.cursor;
+	check_due(drive, !drive->rebased, cursor);
+	if (done) {
+		REQUIRE(!moving(drive));
+		REQUIRE(cursor == max(before, now) || (stop && !list_empty(&drive->wheel.due)));
+	} else {
+		REQUIRE(cursor >= before && cursor <= max(before, now));
+		REQUIRE(budget < NO_LIMIT);
+	}
+	REQUIRE(!stop || !due || cursor == before);
+	drive->rebased &= moving(drive);
+	if (drive->rebased)
+		return;
+	for_each_item(item, drive)
+		REQUIRE(item->where != WAITING || item->tick > cursor ||
+			(moving(drive) && item->tick == cursor) || item->lowered);
+}
+
+/* How often a bucket may have to be visited until it is tick. */
+static u64 visits(const struct drive *drive, u64 tick)
+{
+	unsigned int shift = turn_shift(drive, drive->wheel.levels - 1);
+
+	return shift >= 56 ? 0 : (tick - drive->wheel.cursor) >> shift;
+}
+
+/* To some tick, in one go if that is not too far for this wheel. */
+static void leap(struct drive *drive, u64 now)
+{
+	bool near = now < drive->wheel.cursor || visits(drive, now) < 64;
+
+	advance(drive, now, near && pick(drive, 3) ? NO_LIMIT :
+			    pick(drive, 2) ? pick(drive, 6) : pick_log(drive, 2048),
+		!pick(drive, 3));
+}
+
+/* As far as no bucket is entered: nothing may happen but that the cursor moves. */
+static void skip(struct drive *drive, u64 now)
+{
+	u64 before = drive->wheel.cursor, cursor;
+	const struct item *item;
+
+	hwt_buckets_skip(&drive->wheel, now);
+	cursor = drive->wheel.cursor;
+	check_due(drive, true, before);
+	REQUIRE(cursor == before || !(moving(drive) || !list_empty(&drive->wheel.due)));
+	REQUIRE(cursor >= before && cursor <= max(before, now));
+	for_each_item(item, drive)
+		REQUIRE(moving(drive) || item->where != WAITING || item->tick > cursor ||
+			item->lowered);
+}
+
+/* The first or last of the due list: fire it, or put it back if it was pushed back. */
+static void take(struct drive *drive)
+{
+	struct item *item;
+
+	if (list_empty(&drive->wheel.due))
+		return;
+	item = item_of(pick(drive, 2) ? drive->wheel.due.next : drive->wheel.due.prev);
+	take_out(drive, item);
+	if (item->tick > drive->wheel.cursor)
+		insert(drive, item, item->tick);
+}
+
+/* What the engine does with its submission lists. */
+static void collect(struct drive *drive)
+{
+	struct item *item;
+
+	for_each_item(item, drive) {
+		if (item->where == OUT || !item->lowered)
+			continue;
+		take_out(drive, item);
+		insert(drive, item, item->tick);
+	}
+}
+
+/* From next tick to next tick until nothing is left: that must have an end. */
+static void drain(struct drive *drive)
+{
+	u64 bound = 1, steps = 0, next;
+	const struct item *item;
+
+	collect(drive);
+	for_each_item(item, drive)
+		if (item->where != OUT && item->tick > drive->wheel.cursor &&
+		    (item->pushed || item->tick < HWT_TICK_NEVER))
+			bound += (drive->wheel.levels + visits(drive, item->tick)) *
+				 (1 + item->pushed);
+	if (bound > 4096)
+		return;
+	advance(drive, drive->wheel.cursor, NO_LIMIT, false);
+	for (;;) {
+		while (!list_empty(&drive->wheel.due))
+			take(drive);
+		check_next_tick(drive);
+		next = hwt_buckets_next_tick(&drive->wheel);
+		if (next == HWT_TICK_NEVER)
+			break;
+		advance(drive, next, NO_LIMIT, false);
+		REQUIRE(++steps <= bound);
+	}
+	for_each_item(item, drive)
+		REQUIRE(item->where == OUT || item->tick == HWT_TICK_NEVER);
+}
+
+static void rebase(struct drive *drive)
+{
+	u64 cursor = drive->wheel.cursor;
+	struct item *item;
+
+	switch (pick(drive, 4)) {
+	case 0:
+		cursor = pick_log(drive, TICK_LAST);
+		break;
+	case 1:
+		cursor = add(cursor, pick_log(drive, turn(drive)));
+		break;
+	default:
+		cursor -= pick_log(drive, min(cursor, turn(drive)));
+	}
+	hwt_buckets_rebase(&drive->wheel, cursor);
+	REQUIRE(drive->wheel.cursor == cursor);
+	REQUIRE(list_empty(&drive->wheel.due));
+	for_each_item(item, drive)
+		if (item->where == DUE)
+			item->where = WAITING;
+	drive->rebased = true;
+}
+
+/* In steps; meanwhile a callback may put its timeout back. */
+static void flush(struct drive *drive)
+{
+	u64 cursor = drive->wheel.cursor;
+	struct item *item;
+
+	while (!hwt_buckets_flush(&drive->wheel, 1 + pick(drive, 8))) {
+		check_due(drive, false, HWT_TICK_NEVER);
+		item = &drive->item[pick(drive, drive->n)];
+		if (item->where == OUT)
+			insert(drive, item, max(pick_tick(drive), add(cursor, 1)));
+		/* What is made due has no order. */
+		item->pushed = true;
+	}
+	REQUIRE(drive->wheel.cursor == cursor);
+	drive->rebased = false;
+	check_due(drive, false, HWT_TICK_NEVER);
+	/* Taken, or the next check would find them due too early. */
+	for_each_item(item, drive) {
+		REQUIRE(item->where != WAITING);
+		take_out(drive, item);
+	}
+	REQUIRE(hwt_buckets_next_tick(&drive->wheel) == HWT_TICK_NEVER);
+}
+
+enum op {
+	INSERT, INSERT_SLACK, REMOVE, MOVE, PUSH_BACK, PULL, LOWER, COLLECT, TAKE, STEP,
+	TURN, LEAP, GO_ON, NEXT, SKIP, DRAIN, REBASE, FLUSH, OPS
+};
+
+/* How often each is done, about; varied from run to run. */
+static const u8 usual[OPS] = {
+	[INSERT] = 60, [INSERT_SLACK] = 20, [REMOVE] = 15, [MOVE] = 15,
+	[PUSH_BACK] = 12, [PULL] = 8, [LOWER] = 3, [COLLECT] = 6, [TAKE] = 40,
+	[STEP] = 15, [TURN] = 4, [LEAP] = 6, [GO_ON] = 6, [NEXT] = 15, [SKIP] = 4,
+	[DRAIN] = 1, [REBASE] = 2, [FLUSH] = 1,
+};
+
+/* What needs an item that is in the wheel, or one that is not, does nothing with others. */
+static void operate(struct drive *drive, enum op op)
+{
+	struct item *item = &drive->item[pick(drive, drive->n)];
+	u64 cursor = drive->wheel.cursor, step;
+	bool out = item->where == OUT;
+
+	if (op == INSERT && out) {
+		insert(drive, item, pick_tick(drive));
+	} else if (op == INSERT_SLACK && out) {
+		insert_slack(drive, item, pick_tick(drive));
+	} else if (op == REMOVE) {
+		take_out(drive, item);
+	} else if (op == MOVE) {
+		take_out(drive, item);
+		insert(drive, item, pick_tick(drive));
+	} else if (op == PUSH_BACK && !out && item->tick != HWT_TICK_NEVER) {
+		item->pushed = true;
+		set_tick(item, max(pick_tick(drive), item->tick));
+	} else if (op == PULL) {
+		take_out(drive, item);
+		insert(drive, item, item->tick - pick_log(drive, item->tick));
+	} else if (op == LOWER && !out) {
+		item->pushed = true;
+		item->lowered = true;
+		set_tick(item, item->tick - pick_log(drive, item->tick));
+	} else if (op == COLLECT) {
+		collect(drive);
+	} else if (op == TAKE) {
+		take(drive);
+	} else if (op == STEP) {
+		leap(drive, add(cursor, 1));
+	} else if (op == TURN) {
+		step = 1ULL << turn_shift(drive, pick(drive, drive->wheel.levels)) % 56;
+		leap(drive, add(cursor, step));
+	} else if (op == LEAP) {
+		leap(drive, add(cursor, pick_log(drive, TICK_LAST)));
+	} else if (op == GO_ON) {
+		leap(drive, cursor - pick_log(drive, min(cursor, 3ULL)));
+	} else if (op == NEXT) {
+		leap(drive, min(hwt_buckets_next_tick(&drive->wheel), TICK_LAST));
+	} else if (op == SKIP) {
+		skip(drive, add(cursor, pick_log(drive, TICK_LAST)));
+	} else if (op == DRAIN) {
+		drain(drive);
+	} else if (op == REBASE) {
+		rebase(drive);
+	} else if (op == FLUSH) {
+		flush(drive);
+	}
+}
+
+static enum op pick_op(struct drive *drive, const unsigned int *weight)
+{
+	unsigned int sum = 0, op;
+	u64 n;
+
+	for (op = 0; op < OPS; op++)
+		sum += weight[op];
+	n = pick(drive, sum);
+	for (op = 0; n >= weight[op]; op++)
+		n -= weight[op];
+	return op;
+}
+
+static u64 pick_start(struct drive *drive)
+{
+	switch (pick(drive, 5)) {
+	case 0:
+		return 0;
+	case 1:
+		return (1ULL << 32) - pick_log(drive, 1 << 20);
+	case 2:
+		return TICK_LAST - pick_log(drive, TICK_LAST);
+	default:
+		return pick_log(drive, TICK_LAST);
+	}
+}
+
+/* One run: ends in failed(), or comes back. */
+static void drive(void)
+{
+	static struct drive run;
+	struct drive *drive = &run;
+	unsigned int weight[OPS], i, err;
+	u64 rarely;
+
+	memset(drive, 0, sizeof(*drive));
+	drive->random = shape.seed;
+	drive->n = 1 + pick_log(drive, ITEMS_MAX - 1);
+	for (i = 0; i < OPS; i++)
+		weight[i] = usual[i] * (1 + pick(drive, 4));
+	err = hwt_buckets_init(&drive->wheel, shape.bits, shape.levels, pick_start(drive),
+			       GFP_KERNEL);
+	REQUIRE(!err);
+
+	/* Each costs as much as some thousand operations on the larger wheels. */
+	rarely = 50 + drive->wheel.size;
+	for (; drive->op < shape.ops; drive->op++) {
+		operate(drive, pick_op(drive, weight));
+		check_next_tick(drive);
+		if (drive->op % rarely == rarely - 1)
+			check_structure(drive);
+	}
+	check_structure(drive);
+	flush(drive);
+	check_structure(drive);
+	hwt_buckets_destroy(&drive->wheel);
+	REQUIRE(!shim_allocated);
+}
+
+static u64 mix(u64 base, unsigned int run)
+{
+	u64 state = base + shape.bits + (shape.levels << 8) + (run << 16);
+
+	return random_pick(&state, 1ULL << 48);
 }
 
 int main(int argc, char **argv)
@@ -66,13 +693,10 @@ int main(int argc, char **argv)
 			continue;
 		for (l = 1; l <= HWT_LEVELS_MAX; l++) {
 			for (r = 0; r < runs && (!levels || l == levels); r++) {
-				struct source source = { 0 };
-
 				shape.bits = b;
 				shape.levels = l;
-				seed = shapes == 1 ? base : mix(base, b, l, r);
-				source.state = seed;
-				drive(&source, &shape);
+				shape.seed = shapes == 1 ? base : mix(base, r);
+				drive();
 				all++;
 			}
 		}

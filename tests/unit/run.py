@@ -3,8 +3,7 @@
 """Runs programs side by side, and makes one TAP stream of what they report.
 
 run.py COMMAND...: shell commands that print "ok - text" and "not ok - text" lines; other lines become
-diagnostics. A command that fails, or reports nothing, is a test that failed. "TEXT = COMMAND" is a
-command that reports nothing and is a test itself; what it says is shown if it fails.
+diagnostics. A command that fails, or reports nothing, is a test that failed.
 """
 import re
 import subprocess
@@ -19,16 +18,11 @@ import tap
 
 def points(command):
     """Run a command; return its test points and diagnostics, as (passed or None, text)."""
-    name, alone, words = command.partition(" = ")
-    child = host.start(["bash", "-o", "pipefail", "-c", words if alone else command],
-                       stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
+    child = host.start(["sh", "-c", command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
     said, _ = child.communicate()
     host.finished(child)
-    lines = said.splitlines()
-    if alone:
-        return [(None, line) for line in lines if child.returncode] + [(not child.returncode, name)]
     found = []
-    for line in lines:
+    for line in said.splitlines():
         point = re.match(r"(not )?ok - (.*)", line)
         found.append((not point[1], point[2]) if point else (None, re.sub("^# ?", "", line)))
     verdicts = [passed for passed, _ in found if passed is not None]
