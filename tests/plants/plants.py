@@ -375,12 +375,12 @@ def check_apply(faults):
             yield False, f"faults apply: {error}"
 
 
-def try_all(faults, jobs):
+def try_all(faults):
     """Yield (passed, text) of each fault's trial."""
     rooms = queue.Queue()
-    for number in range(jobs):
+    for number in range(host.JOBS):
         rooms.put(number)
-    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+    with concurrent.futures.ThreadPoolExecutor(host.JOBS) as pool:
         kinds = [fault for fault in faults if fault.test[0] in ROOMS]
         # What is not broken has to pass, or nothing that follows says anything.
         whole = [Fault(kind, "as it is", {"test": kind})
@@ -404,7 +404,6 @@ def main():
     parser.add_argument("--tier", choices=TIERS, help="default: all; with --only: manual")
     parser.add_argument("--only", metavar="PATTERN", nargs="+",
                         help="a subject, or the name of a fault")
-    parser.add_argument("--jobs", type=int, default=host.JOBS)
     parser.add_argument("--apply", action="store_true", help="only see that each can be planted")
     parser.add_argument("--list", action="store_true", help="only list them")
     args = parser.parse_args()
@@ -421,7 +420,7 @@ def main():
         return 0
     points = tap.Points()
     print("TAP version 13", flush=True)
-    for passed, text in check_apply(faults) if args.apply else try_all(faults, args.jobs):
+    for passed, text in check_apply(faults) if args.apply else try_all(faults):
         points.point(text, passed)
     return points.end()
 

@@ -217,7 +217,7 @@ def python():
 
 # --- Points --------------------------------------------------------------------------------------
 
-def points(quick, rounds):
+def points(quick):
     """Yield groups of points, each (text, function, arguments), which run side by side."""
     werror = "CFLAGS=-O2 -Werror"
     yield [("it builds", build, "build", werror),
@@ -226,8 +226,8 @@ def points(quick, rounds):
            ("it builds with other sanitizers", sanitizer, "memory"),
            *([] if quick else [("it builds with clang", build, "clang", "CC=clang-14", werror, "static")])]
     yield [("it installs", build, "build", f"DESTDIR={ROOT}", "PREFIX=/opt/hwt", "install")]
-    yield [("threads", threads, "threads", rounds),
-           ("memory", threads, "memory", rounds),
+    yield [("threads", threads, "threads"),
+           ("memory", threads, "memory"),
            *((f"the header is fit for {std}", header, "gcc", "c", std) for std in ("c11", "gnu11", "c2x")),
            ("it exports what the version script lists, with a version", version_script),
            ("... which is what the header declares",
@@ -248,10 +248,9 @@ def points(quick, rounds):
                ("prototypes in the manual are those of the header", synopses)]
 
 
-def threads(name, rounds):
+def threads(name):
     """Run the test of threads."""
-    for _ in range(rounds):
-        run(OUT / name / "threads", env={"TSAN_OPTIONS": "halt_on_error=1"})
+    run(OUT / name / "threads", env={"TSAN_OPTIONS": "halt_on_error=1"})
 
 
 def found_by(point):
@@ -269,14 +268,11 @@ def main():
     """Run the points of each group side by side."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--only", default="", metavar="REGEX", help="points that match, after the builds")
-    parser.add_argument("--rounds", type=int, default=1, help="of the threads' tests: races are by chance")
     args = parser.parse_args()
     shutil.rmtree(OUT, ignore_errors=True)
     OUT.mkdir(parents=True)
     pool, printed = ThreadPoolExecutor(host.JOBS), tap.Points()
-    for group in points(args.quick, args.rounds):
-        group = [point for point in group if point[1] in (build, sanitizer) or re.search(args.only, point[0])]
+    for group in points(args.quick):
         for point, wrong in zip(group, pool.map(found_by, group)):
             printed.point(point[0], not wrong, (wrong or "").splitlines()[:20])
     return printed.end()

@@ -15,6 +15,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import emulator
 import host
 from judge import STAMP, Judge
 from tap import Results
@@ -63,11 +64,6 @@ def kvm_works():
     with open("/proc/cpuinfo", encoding="ascii", errors="replace") as info:
         flags = re.search(r"^flags\s*:.*\b(vmx|svm)\b", info.read(), re.M)
     return bool(flags) and os.access("/dev/kvm", os.W_OK)
-
-
-def emulator_version(emulator):
-    said = host.output([emulator, "--version"])
-    return tuple(int(part) for part in re.search(r"version (\d+)\.(\d+)", said).groups())
 
 
 def escaped(path):
@@ -169,7 +165,7 @@ class Qemu:
         if os.path.exists(self.qmp):
             os.unlink(self.qmp)
         fresh(self.logs.values())
-        emulator, machine, processor, console, tests = MACHINES[arch]
+        program, machine, processor, console, tests = MACHINES[arch]
         append = [
             f"console={console},115200", f"HWT_TTY={tests}", "ignore_loglevel", "printk.time=1", "printk.devkmsg=on",
             # Any oops ends the guest (with -no-reboot) at once.
@@ -181,10 +177,10 @@ class Qemu:
             # Caches keep their names, so that what hwt leaves behind is seen.
             "slab_nomerge", "mitigations=off", "net.ifnames=0", f"HWT_TCG={int(not self.kvm)}",
             # May code change while another processor runs it? See emulator.py.
-            *arguments(options, self.kvm or emulator_version(emulator) >= (8, 1)), *options.append,
+            *arguments(options, self.kvm or emulator.version(program) >= (8, 1)), *options.append,
         ]
         command = [
-            emulator, "-machine", machine, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
+            program, "-machine", machine, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
             "-smp", f"{options.cpus},sockets={options.nodes}", "-m", options.memory, *numa(options),
             "-accel", "kvm" if self.kvm else "tcg,thread=multi",
             "-cpu", "host" if self.kvm else processor,

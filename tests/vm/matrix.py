@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """make check-matrix: all tests on each kernel that has a cell in kernels/table, or in the named cells.
 
-matrix.py [--quick] [--show] [CELL...]: prints one line per cell with the date, and "N passed, N
+matrix.py [--quick] [CELL...]: prints one line per cell with the date, and "N passed, N
 failed" at the end. Before the tests hwt.ko is built with W=1, and no warning may be left over. The
 lines are kept in build/matrix/results from run to run, so that a cell which was not run now
 has its latest result.
@@ -102,7 +102,6 @@ def run(cell, kernel, quick):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="without the tests that take long")
-    parser.add_argument("--show", action="store_true", help="only print what is kept, as a table")
     parser.add_argument("cells", nargs="*")
     args = parser.parse_args()
     OUT.mkdir(parents=True, exist_ok=True)
@@ -110,18 +109,15 @@ def main():
     for cell in args.cells:
         if cell not in there:
             raise host.Failed(f"no cell '{cell}' in tests/vm/kernels/table; there are: {', '.join(there)}")
-    failed = []
-    if not args.show:
-        setup.ensure("guest")
-        wanted = args.cells or list(there)
-        for cell in wanted:
-            text, good = run(cell, kernels.find(there[cell][0]), args.quick)
-            keep(cell, text)
-            failed += [] if good else [cell]
-        print()
+    setup.ensure("guest")
+    wanted, failed = args.cells or list(there), []
+    for cell in wanted:
+        text, good = run(cell, kernels.find(there[cell][0]), args.quick)
+        keep(cell, text)
+        failed += [] if good else [cell]
+    print()
     show()
-    if not args.show:
-        print(f"\n{len(wanted) - len(failed)} passed, {len(failed)} failed")
+    print(f"\n{len(wanted) - len(failed)} passed, {len(failed)} failed")
     return 1 if failed else 0
 
 
