@@ -1,21 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * scale [-q]: throughput of 1 to all cores, with one engine, and with one for each thread
- *
- * Peers
- *	hwt		one shard, whose engine runs on any core
- *	hwt-shards	a shard for each thread, whose engine is pinned to the thread's core
- *	locked		the same buckets under one spinlock; one thread calls back
- *	percpu		buckets and a lock for each thread, which calls back itself, as timer_list
- *
- * Phases, each by all threads at once and in a random order of its own
- *	arm		each thread arms its own timeouts, at deadlines spread over a second
- *	cancel		each thread cancels half of its own
- *	expire		the other halves come due, and are called back
+ * scale [-q]: throughput of 1 to all cores, with one engine, and with one for each thread. The
+ * README.md of the benchmarks describes the peers and the phases.
  *
  * A phase ends when no work is left, the engines' included. Measured are the wall clock, and the
- * CPU time of all threads but the main one, which only waits. The wheels' clock stands still until
- * it passes all deadlines at once, so that the work is the same on a fast and on a slow machine.
+ * CPU time of all threads but the main one, which only waits.
  */
 #include <unistd.h>
 

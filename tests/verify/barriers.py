@@ -1,13 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The names of the barriers in the module's sources, and what they say of each other.
+"""The names of the barriers in the module's sources, and what they say of each other. See README.md.
 
-Each operation that orders something has a comment directly above it (for the condition at the end
-of a loop or in a chain of else: above the whole statement) with one of these forms:
-
-    Barrier NAME, pairs with NAME in FUNCTION(), NAME and NAME in FUNCTION(): what each side sees
-    Barrier NAME (spare), pairs with ...: a barrier that no litmus test needs, and why it is there
-    Barrier NAME, unpaired: ...
-    No barrier: an operation that orders nothing here, and why
+The comment of a condition at the end of a loop, or in a chain of else, is above the whole statement.
 """
 
 import re

@@ -4,24 +4,6 @@
 
 coverage.py [--quick] [--kernels "NAME..."] [--pattern NAMES]
 coverage.py --report: only the report, of what was counted last
-
-A kernel must have CONFIG_GCOV_KERNEL; of hwt.ko a build of its own is made. build/coverage has
-report.txt and html/index.html.
-
-coverage/not-reached says of lines why no test reaches them:
-
-    hwt_main.c:hwt_wheel_make: the reason
-    	the line, as it is in the source
-
-Of equal lines of a function as many are explained as are listed. If the reason begins with "elsewhere: ",
-nothing that was run can reach the line, or take a branch of it that is not taken: these do not
-count. And of a file why none of it was measured:
-
-    device/uring.c: the reason
-
-Fails if a file has less lines or branches reached than wanted, if a line that is not reached, or a file
-that was not measured, is not explained, or if an explained line or file is not in the source. Explained lines
-that were reached are shown: some of them only chance reaches.
 """
 
 import argparse
