@@ -123,27 +123,16 @@ class Bench:
     def native(self, what, *params):
         """The kernel module in the running kernel of this machine."""
         tree = build.modules(here.Running(), "here-plain", tests=False)
-        log, mark = self.out / "kernel.log", f"hwt: make bench-scale {os.getpid()}"
-
-        def said():
-            # If the log has lost the mark, all that it has came after it.
-            return log.read_text(encoding="utf-8", errors="replace").rpartition(mark)[2]
+        log = self.out / "kernel.log"
 
         def run(show):
-            with open("/dev/kmsg", "w", encoding="ascii") as kernel:
-                kernel.write(mark + "\n")
-            # As it comes: the kernel's log may be too small for all of it.
-            with open(log, "wb") as file:
-                reader = host.start(["dmesg", "--follow"], stdout=file)
             try:
-                code = host.run(["insmod", tree / "hwt.ko"]) or host.run(["insmod", tree / "bench/hwt_bench.ko", *params])
-                while not code and "hwt_bench: done" not in said():
-                    time.sleep(0.1)
+                code, lines = here.measure(tree, *params)
             finally:
-                host.finished(reader)
                 if not here.unload(tree):
                     self.failed.append("hwt.ko does not unload")
-            for line in said().splitlines():
+            log.write_text("\n".join(lines), encoding="utf-8")
+            for line in lines:
                 show(line)
             return f"insmod: exit code {code}, see {log}"
 

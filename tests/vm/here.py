@@ -117,15 +117,15 @@ def install(root, tests, tree, programs):
 
 
 class KernelLog(threading.Thread):
-    """Feeds a judge with what comes to the kernel log."""
+    """Calls a function with each line that comes to the kernel log."""
 
-    def __init__(self, judge):
+    def __init__(self, take):
         super().__init__(daemon=True)
-        self.judge = judge
+        self.take = take
         self.file = os.open("/dev/kmsg", os.O_RDONLY | os.O_NONBLOCK)
         os.lseek(self.file, 0, os.SEEK_END)
         self.stop = False
-        self.lines = []
+        self.start()
 
     def run(self):
         while not self.stop:
@@ -140,9 +140,7 @@ class KernelLog(threading.Thread):
                 return
             except BrokenPipeError:     # overrun: the judge misses what it wants to see
                 continue
-            line = record.split("\n", 1)[0].partition(";")[2]
-            self.lines.append(line)
-            self.judge.feed_kernel(line)
+            self.take(record.split("\n", 1)[0].partition(";")[2])
 
     def end(self):
         self.stop = True
@@ -151,26 +149,19 @@ class KernelLog(threading.Thread):
         os.close(self.file)
 
 
-class Show:
-    """Tells of each test as it ends."""
-
-    def __init__(self, judge, tap):
-        self.judge, self.tap = judge, tap
-
-    def ended(self):
-        for test in self.judge.finished_tests():
-            if not self.tap:
-                print(f"{'FAIL' if test.failed else 'ok':>6}  {test.name}  ({test.seconds:.1f} s)", flush=True)
-            if test.failed:
-                for line in test.output[-40:] + test.log[-20:]:
-                    print("# " + line, flush=True)
+def show_ended(judge, tap):
+    """Tell of the tests that have ended."""
+    for test in judge.finished_tests():
+        if not tap:
+            print(f"{'FAIL' if test.failed else 'ok':>6}  {test.name}  ({test.seconds:.1f} s)", flush=True)
+        if test.failed:
+            for line in test.output[-40:] + test.log[-20:]:
+                print("# " + line, flush=True)
 
 
 def perform(root, tests, judge, tap):
     """Run tests.sh there; why it was cut short, or None."""
-    log = KernelLog(judge)
-    log.start()
-    show = Show(judge, tap)
+    log = KernelLog(judge.feed_kernel)
     with tempfile.TemporaryDirectory(prefix="hwt-") as scratch:
         env = {"PATH": f"{root}/applets:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": scratch, "TMPDIR": scratch, "HWT_TMP": scratch,
                "HWT_DIR": str(root), "HWT_KERNEL": "here", "HWT_QUICK": "1", "HWT_SLOW": "0", "HWT_TCG": "0", "HWT_PATCHING": "1",
@@ -184,14 +175,14 @@ def perform(root, tests, judge, tap):
         try:
             for line in child.stdout:
                 judge.feed_output(line)
-                show.ended()
+                show_ended(judge, tap)
             child.wait()
         finally:
             late.cancel()
             host.finished(child)
             time.sleep(0.3)
             log.end()
-    show.ended()
+    show_ended(judge, tap)
     return f"tests.sh: exit code {child.returncode}" if child.returncode else None
 
 
@@ -208,22 +199,24 @@ def unload(tree):
     return False
 
 
+def measure(tree, *params):
+    """Load hwt.ko and hwt_bench.ko, which measures; return the exit code, and the lines of the kernel log."""
+    lines = []
+    log = KernelLog(lines.append)
+    try:
+        code = host.run(["insmod", tree / "hwt.ko"]) or host.run(["insmod", tree / "bench/hwt_bench.ko", *params])
+    finally:
+        log.end()
+    if not code:
+        host.run(["rmmod", "hwt_bench"])
+    return code, lines
+
+
 def benchmark(root, tree):
     """What the quick benchmark says; not judged by its figures."""
-    mark = f"hwt-here: benchmark {os.getpid()}"
-    with open("/dev/kmsg", "w", encoding="ascii") as log:
-        log.write(mark + "\n")
-    code = host.run(["insmod", tree / "hwt.ko"])
-    if not code:
-        code = host.run(["insmod", tree / "bench/hwt_bench.ko", "quick=1"])
-        if not code:
-            host.run(["rmmod", "hwt_bench"])
-        if host.run([root / "bin/hwtctl", "bench", "--timeouts", "10000", "--repetitions", "3"]):
-            code = 1
-    # If the log has lost the mark, all that it has came after it.
-    lines = [line for line in host.output(["dmesg"]).rpartition(mark)[2].splitlines() if "hwt_bench" in line]
-    print("\n".join(lines), flush=True)
-    return code
+    code, lines = measure(tree, "quick=1")
+    print("\n".join(line for line in lines if "hwt_bench" in line), flush=True)
+    return host.run([root / "bin/hwtctl", "bench", "--timeouts", "10000", "--repetitions", "3"]) or code
 
 
 def chosen(pattern, targets):
