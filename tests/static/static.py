@@ -26,10 +26,7 @@ def show(check, results):
     log.write_text("".join(line + "\n" for line in check.problems), encoding="utf-8")
     word = "FAIL" if check.problems else "ok"
     print(f"{word:>6}  {check.name}", flush=True)
-    if not check.problems:
-        results.passed(f"static/{check.name}")
-        return
-    results.failed(f"static/{check.name}", f"{len(check.problems)} lines in {log}")
+    results.check(f"static/{check.name}", not check.problems, f"{len(check.problems)} lines in {log}")
     for line in check.problems[:40]:
         print(f"        | {line}", flush=True)
 

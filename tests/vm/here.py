@@ -261,10 +261,7 @@ def main():
             why = perform(root, tests, judge, args.tap)
             judge.finish(len(tests), why)
             if not args.no_bench:
-                if benchmark(root, tree):
-                    results.failed("here: the quick benchmark", "it failed")
-                else:
-                    results.passed("here: the quick benchmark")
+                results.check("here: the quick benchmark", not benchmark(root, tree), "it failed")
         finally:
             if not unload(tree):
                 results.failed("here", "hwt.ko does not unload")

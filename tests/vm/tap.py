@@ -38,6 +38,10 @@ class Results:
     def failed(self, name, why):
         self.add("not ok", name, why)
 
+    def check(self, name, good, why):
+        """Add that something is so, or why not."""
+        self.add("ok" if good else "not ok", name, "" if good else why)
+
     def failures(self):
         return [line for line in self.lines if line.startswith("not ok ")]
 

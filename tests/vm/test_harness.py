@@ -136,31 +136,22 @@ def check_judge(report):
         name, counts, text = case[0], case[5], case[6]
         results = judged(case)
         got = numbers(results)
-        if got != counts:
-            report.failed(f"judge: {name}", f"(ok, failed, skipped) is {got}, not {counts}: {results.lines}")
-        elif text and not any(text in line for line in results.failures()):
-            report.failed(f"judge: {name}", f"no failure says '{text}': {results.lines}")
-        else:
-            report.passed(f"judge: {name}")
+        said = not text or any(text in line for line in results.failures())
+        report.check(f"judge: {name}", got == counts and said,
+                     f"(ok, failed, skipped) is {got}, to be {counts}; a failure is to say '{text}': {results.lines}")
 
     for name, feed in (("no end of the guest", lambda lines: lines[:-1]),
                        ("no end of the test", lambda lines: lines[:-2]),
                        ("no test at all", lambda lines: lines[:1]),
                        ("silence", lambda lines: [])):
-        if judged(CASES[0], feed).failures():
-            report.passed(f"judge: {name} is a failure")
-        else:
-            report.failed(f"judge: {name} is a failure", "passed")
+        report.check(f"judge: {name} is a failure", judged(CASES[0], feed).failures(), "passed")
 
     tap = Tap()
     for line in ("TAP version 13", "1..1", "Bail out! no"):
         tap.feed(line)
     results = Results()
     tap.report("x", results)
-    if len(results.failures()) == 2:
-        report.passed("tap: a bail-out is a failure")
-    else:
-        report.failed("tap: a bail-out is a failure", str(results.lines))
+    report.check("tap: a bail-out is a failure", len(results.failures()) == 2, str(results.lines))
 
 
 def check_boot(report):
@@ -173,20 +164,15 @@ def check_boot(report):
                                   ("a hang in init", b"Loading\n" + init, "hang: nothing", False),
                                   ("a panic", b"Kernel panic - not syncing\n", "the guest ended", False),
                                   ("a panic in init", init + b"Kernel panic\n", "the guest ended", False)):
-        if guest.boot_failed(log, why) == again:
-            report.passed(f"boot: {name}")
-        else:
-            report.failed(f"boot: {name}", f"booted again: {not again}")
+        report.check(f"boot: {name}", guest.boot_failed(log, why) == again, f"booted again: {not again}")
 
 
 def check_excerpt(report):
     """Of a failure, what failed is shown, however much was printed after it."""
     lines = ["ok 1 - a", "x: not ok 2 - b", "# FAILED: c"] + [f"ok {n}" for n in range(3, 100)]
     shown = guest.excerpt(lines)
-    if shown[:2] == lines[1:3] and shown[2:] == lines[-40:] and guest.excerpt(lines[:3]) == lines[:3]:
-        report.passed("excerpt: what failed is shown")
-    else:
-        report.failed("excerpt: what failed is shown", str(shown))
+    good = shown[:2] == lines[1:3] and shown[2:] == lines[-40:] and guest.excerpt(lines[:3]) == lines[:3]
+    report.check("excerpt: what failed is shown", good, str(shown))
 
 
 def check_together(report):
@@ -205,10 +191,8 @@ def check_together(report):
     judge.finish(2, None)
     want = ["not ok k/test_x # test_x.ko does not unload", "not ok k/test_x # kernel log: WARNING: CPU: 1 PID: 7 at x.c:1 f+0x1/0x2 "
             "[hwt] (beside test_y)", "not ok k/test_y # kernel log: BUG: later"]
-    if numbers(results) == (2, 3, 0) and sorted(results.failures()) == sorted(want):
-        report.passed("judge: two tests at once")
-    else:
-        report.failed("judge: two tests at once", str(results.lines))
+    good = numbers(results) == (2, 3, 0) and sorted(results.failures()) == sorted(want)
+    report.check("judge: two tests at once", good, str(results.lines))
 
 
 def check_tap_runner(report):
@@ -220,10 +204,7 @@ def check_tap_runner(report):
         with tempfile.TemporaryDirectory() as scratch:
             code = host.run([sys.executable, host.TOP / "tests/vm/tap.py", "--name", "x", "--timeout", limit,
                              "--results", os.path.join(scratch, "r"), "--", "sh", "-c", command], stdout=subprocess.DEVNULL)
-        if code:
-            report.passed(f"tap: {name} is a failure")
-        else:
-            report.failed(f"tap: {name} is a failure", "passed")
+        report.check(f"tap: {name} is a failure", code, "passed")
 
 
 # --- the runner: jobs of our own in the place of a tier's ---
@@ -277,11 +258,9 @@ def check_runner(report):
 
         done = subprocess.run([sys.executable, "-c", tier(1)], capture_output=True, text=True, check=False)
         lines = done.stdout.splitlines()
-        if (done.returncode == 1 and lines[-1] == "1 passed, 2 failed, 1 skipped" and lines[-2] == "Left out: that."
-                and "  dies # died without reporting (exit code 3)" in lines):
-            report.passed("runner: counts, and says what it leaves out")
-        else:
-            report.failed("runner: counts, and says what it leaves out", f"{done.returncode}: {lines[-8:]}")
+        good = done.returncode == 1 and lines[-2:] == ["Left out: that.", "1 passed, 2 failed, 1 skipped"] \
+            and "  dies # died without reporting (exit code 3)" in lines
+        report.check("runner: counts, and says what it leaves out", good, f"{done.returncode}: {lines[-8:]}")
 
         makefile = os.path.join(scratch, "Makefile")
         script = os.path.join(scratch, "tier.py")
@@ -312,11 +291,9 @@ def check_interrupted(report, name, command, number, text, verdict=True):
         lines = output.read().splitlines() or [""]
     # Make has the last word.
     told = not verdict or any(re.match(r"\d+ passed, [1-9]\d* failed", line) for line in lines[-2:])
-    if begun and gone and told and child.returncode:
-        report.passed(f"{name} ends all that it began")
-    else:
-        report.failed(f"{name} ends all that it began", f"begun: {begun}, gone: {gone} after {seconds:.1f} s, left: {left}, "
-                      f"exit code {child.returncode}, said: {lines[-3:]}")
+    report.check(f"{name} ends all that it began", begun and gone and told and child.returncode,
+                 f"begun: {begun}, gone: {gone} after {seconds:.1f} s, left: {left}, "
+                 f"exit code {child.returncode}, said: {lines[-3:]}")
 
 
 # --- guests ---
@@ -374,14 +351,11 @@ class Broken:
         self.lines = machine.results.lines
 
     def verdict(self, report):
-        full = f"guest {self.name}: called failed, for the right reasons"
         failures = [line for line in self.lines if line.startswith("not ok ")]
         missing = [text for text in self.texts if not any(text in line for line in failures)]
         missing += [test for test in self.passes if f"ok {self.name}/{test}" not in self.lines]
-        if self.good or missing:
-            report.failed(full, f"called good: {self.good}, missing: {missing}, there: {failures}")
-        else:
-            report.passed(full)
+        report.check(f"guest {self.name}: called failed, for the right reasons", not self.good and not missing,
+                     f"called good: {self.good}, missing: {missing}, there: {failures}")
 
 
 def check_guests(report):
