@@ -40,13 +40,6 @@ static const char * const op_names[OPS] = {
 	"arm", "push_back", "push_back_same", "cancel", "arm_other", "cancel_other",
 };
 
-struct peer {
-	const char *name;
-	void (*init)(struct hwt_timeout *timeout);
-	void (*arm)(struct hwt_timeout *timeout, u64 deadline_ns);
-	void (*cancel)(struct hwt_timeout *timeout);
-};
-
 struct worker {
 	pthread_t		thread;
 	unsigned int		number;
@@ -59,13 +52,12 @@ struct worker {
 static unsigned int items_each;
 static unsigned int workers_count;
 static struct worker *workers;
-static const struct peer *peer;
+static struct hwt_wheel *wheel;
+static bool locked;	/* the peer: buckets and a lock */
 static pthread_barrier_t phase_barrier, chunk_barrier;
 static u64 base_ns, base_tsc;
 
 /* -- The peers ----------------------------------------------------------- */
-
-static struct hwt_wheel *wheel;
 
 static void never_fires(struct hwt_timeout *timeout)
 {
@@ -74,55 +66,27 @@ static void never_fires(struct hwt_timeout *timeout)
 
 static const struct hwt_timeout_ops ops = { .expire = never_fires };
 
-static void hwt_peer_init(struct hwt_timeout *timeout)
+static void arm(struct hwt_timeout *timeout, u64 deadline_ns)
 {
-	hwt_timeout_init(timeout, wheel, &ops);
+	if (locked)
+		base_arm(wheel, timeout, deadline_ns);
+	else
+		hwt_schedule_at(timeout, deadline_ns);
 }
 
-static void hwt_peer_arm(struct hwt_timeout *timeout, u64 deadline_ns)
+static void cancel(struct hwt_timeout *timeout)
 {
-	hwt_schedule_at(timeout, deadline_ns);
+	if (locked)
+		base_cancel(wheel, timeout);
+	else
+		hwt_cancel(timeout);
 }
-
-static void hwt_peer_cancel(struct hwt_timeout *timeout)
-{
-	hwt_cancel(timeout);
-}
-
-static const struct peer hwt_peer = {
-	.name = "hwt", .init = hwt_peer_init, .arm = hwt_peer_arm, .cancel = hwt_peer_cancel,
-};
-
-static struct hwt_wheel *base;
-
-static void locked_init(struct hwt_timeout *timeout)
-{
-	hwt_timeout_init(timeout, base, &ops);
-}
-
-static void locked_arm(struct hwt_timeout *timeout, u64 deadline_ns)
-{
-	base_arm(base, timeout, deadline_ns);
-}
-
-static void locked_cancel(struct hwt_timeout *timeout)
-{
-	base_cancel(base, timeout);
-}
-
-static const struct peer locked_peer = {
-	.name = "locked", .init = locked_init, .arm = locked_arm, .cancel = locked_cancel,
-};
 
 static void wheel_make(void)
 {
-	if (peer == &hwt_peer) {
-		wheel = hwt_wheel_create(NULL);
-		if (IS_ERR(wheel))
-			exit(1);
-		return;
-	}
-	base = base_create(ktime_get_ns());
+	wheel = locked ? base_create(ktime_get_ns()) : hwt_wheel_create(NULL);
+	if (IS_ERR(wheel))
+		exit(1);
 }
 
 /* All was armed twice, and cancelled twice. */
@@ -131,8 +95,8 @@ static void wheel_unmake(void)
 	struct hwt_wheel_stats stats;
 	u64 expected = 2ULL * workers_count * items_each;
 
-	if (peer != &hwt_peer) {
-		base_destroy(base);
+	if (locked) {
+		base_destroy(wheel);
 		return;
 	}
 	hwt_wheel_get_stats(wheel, &stats);
@@ -149,7 +113,7 @@ static void wheel_settle(void)
 {
 	unsigned int i, j;
 
-	if (peer != &hwt_peer)
+	if (locked)
 		return;
 	hwt_wheel_kick(wheel);
 	for (i = 0; i < workers_count; i++)
@@ -163,7 +127,7 @@ static u64 engine_ns(void)
 {
 	clockid_t clock;
 
-	if (peer != &hwt_peer)
+	if (locked)
 		return 0;
 	pthread_getcpuclockid(wheel->thread->thread, &clock);
 	return shim_clock_ns(clock);
@@ -181,13 +145,13 @@ static void chunks(struct worker *worker)
 		end = min(chunk + CHUNK, items_each);
 		begin = shim_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 		for (i = chunk; i < end; i++)
-			peer->arm(&worker->items[worker->order[ARM_OTHER][i]].timeout,
-				  base_ns + bench_delay(&random));
+			arm(&worker->items[worker->order[ARM_OTHER][i]].timeout,
+			    base_ns + bench_delay(&random));
 		worker->ns[ARM_OTHER] += shim_clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin;
 		pthread_barrier_wait(&chunk_barrier);
 		begin = shim_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 		for (i = chunk; i < end; i++)
-			peer->cancel(&other->items[other->order[ARM_OTHER][i]].timeout);
+			cancel(&other->items[other->order[ARM_OTHER][i]].timeout);
 		worker->ns[CANCEL_OTHER] +=
 			shim_clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin;
 		pthread_barrier_wait(&chunk_barrier);
@@ -204,26 +168,24 @@ static void operate(struct worker *worker, enum op op)
 	switch (op) {
 	case ARM:
 		for (i = 0; i < items_each; i++)
-			peer->arm(&items[order[i]].timeout,
-				  base_ns + bench_delay(&random));
+			arm(&items[order[i]].timeout, base_ns + bench_delay(&random));
 		break;
 	case PUSH_BACK:
 		for (i = 0; i < items_each; i++)
-			peer->arm(&items[order[i]].timeout,
-				  base_ns + bench_later(&random));
+			arm(&items[order[i]].timeout, base_ns + bench_later(&random));
 		break;
 	case PUSH_BACK_SAME:
 		/* A clock that all cores share, made 1000 times faster: each is later
 		 * by some ticks than the one before.
 		 */
 		for (i = 0; i < items_each; i++)
-			peer->arm(&workers[0].items[i % SAME].timeout,
-				  base_ns + 4 * 3600ULL * NSEC_PER_SEC +
-				  (__builtin_ia32_rdtsc() - base_tsc) * 1000);
+			arm(&workers[0].items[i % SAME].timeout,
+			    base_ns + 4 * 3600ULL * NSEC_PER_SEC +
+			    (__builtin_ia32_rdtsc() - base_tsc) * 1000);
 		break;
 	case CANCEL:
 		for (i = 0; i < items_each; i++)
-			peer->cancel(&items[order[i]].timeout);
+			cancel(&items[order[i]].timeout);
 		break;
 	default:
 		break;
@@ -240,7 +202,7 @@ static void *work(void *arg)
 	bench_pin(pthread_self(), worker->number);
 	shim_thread_start(worker->number);
 	for (i = 0; i < items_each; i++)
-		peer->init(&worker->items[i].timeout);
+		hwt_timeout_init(&worker->items[i].timeout, wheel, &ops);
 	for (op = ARM; op < OPS; op++)
 		worker->ns[op] = 0;
 	for (op = ARM; op <= ARM_OTHER; op++) {
@@ -295,9 +257,9 @@ static void run(unsigned int threads)
 		sum = 0;
 		for (i = 0; i < threads; i++)
 			sum += workers[i].ns[op];
-		print(op, peer->name, sum);
+		print(op, locked ? "locked" : "hwt", sum);
 		/* The engine's part of the two that are done in turns is not known. */
-		if (peer == &hwt_peer && op < ARM_OTHER)
+		if (!locked && op < ARM_OTHER)
 			print(op, "hwt-all", sum + engine[op]);
 	}
 	pthread_barrier_destroy(&phase_barrier);
@@ -345,9 +307,9 @@ int main(int argc, char **argv)
 	for (i = 0; i < runs; i++)
 		/* 1, 2, 4, ... and all. */
 		for (threads = 1; threads; threads = threads == all ? 0 : min(threads * 2, all)) {
-			peer = &hwt_peer;
+			locked = false;
 			run(threads);
-			peer = &locked_peer;
+			locked = true;
 			run(threads);
 		}
 	return 0;

@@ -37,10 +37,7 @@ u64 ktime_get_ns(void)
 
 static u64 cpu_time(void)
 {
-	struct timespec time;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-	return time.tv_sec * NSEC_PER_SEC + time.tv_nsec;
+	return shim_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
 void shim_locked(void)
