@@ -7,10 +7,9 @@
  * pages of 4 KiB. The engine has its turn whenever its backlog would have woken it, and at each
  * tick. The clock is set here; to read it takes as long as to read a real one.
  *
- *   life [-q] [-b BUCKETS]	quickly; with so many buckets on level 0
+ *   life [-q]	quickly
  */
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "core/clock.h"
 #include "core/engine.h"
@@ -138,24 +137,17 @@ static void measure(unsigned int count)
 int main(int argc, char **argv)
 {
 	static const unsigned int counts[] = { 1000, 10000, MILLION };
-	struct hwt_wheel_params params = { };
-	unsigned int runs = 7, i;
-	int option;
+	bool quick = argc == 2 && !strcmp(argv[1], "-q");
+	unsigned int runs = quick ? 3 : 7, i;
 
-	while ((option = getopt(argc, argv, "qb:")) != -1) {
-		if (option == 'q') {
-			runs = 3;
-		} else if (option == 'b') {
-			params.ticks_per_wheel = strtoul(optarg, NULL, 10);
-		} else {
-			fprintf(stderr, "usage: life [-q] [-b BUCKETS]\n");
-			return 2;
-		}
+	if (argc > 1 && !quick) {
+		fprintf(stderr, "usage: life [-q]\n");
+		return 2;
 	}
 	shim_start();
 	shim_on_demand = true;
 	now = 1000 * NSEC_PER_SEC;
-	wheel = hwt_wheel_create(&params);
+	wheel = hwt_wheel_create(NULL);
 	if (IS_ERR(wheel)) {
 		fprintf(stderr, "life: hwt_wheel_create: %ld\n", PTR_ERR(wheel));
 		return 1;
