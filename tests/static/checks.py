@@ -74,14 +74,7 @@ def found_by(function):
 
 def run(*command, **options):
     """Run a command in the top directory, and return its exit code and what it says."""
-    options = {"cwd": host.TOP, "stdin": subprocess.DEVNULL, **options}
-    child = host.start(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                       errors="replace", **options)
-    try:
-        text, _ = child.communicate()
-    finally:
-        host.finished(child)
-    return child.returncode, text
+    return host.said(command, **{"cwd": host.TOP, "stdin": subprocess.DEVNULL, **options})
 
 
 def problems(*command, **options):

@@ -96,15 +96,12 @@ def noticed(numbered):
     (top / file).unlink()
     (top / file).write_text(text.replace(old, new, 1) if old else text + new, encoding="utf-8")
     shutil.copymode(host.TOP / file, top / file)
-    child = host.start([sys.executable, top / "tests/static/static.py", check], stdin=subprocess.DEVNULL,
-                       stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                       env={**os.environ, "HWT_BUILD": str(top / "build"), "HWT_JOBS": "1",
-                            "HWT_RESULTS": str(top / "build/results")})
-    said, _ = child.communicate()
-    host.finished(child)
+    code, said = host.said([sys.executable, top / "tests/static/static.py", check], stdin=subprocess.DEVNULL,
+                           env={**os.environ, "HWT_BUILD": str(top / "build"), "HWT_JOBS": "1",
+                                "HWT_RESULTS": str(top / "build/results")})
     log = top / "build/static" / f"{check}.log"
-    if child.returncode != 1 or not log.exists() or not re.search(words, log.read_text(encoding="utf-8")):
-        return f"exit code {child.returncode}\n{said}"
+    if code != 1 or not log.exists() or not re.search(words, log.read_text(encoding="utf-8")):
+        return f"exit code {code}\n{said}"
     shutil.rmtree(top)
     return None
 

@@ -6,7 +6,6 @@ run.py COMMAND...: shell commands that print "ok - text" and "not ok - text" lin
 diagnostics. A command that fails, or reports nothing, is a test that failed.
 """
 import re
-import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -18,16 +17,14 @@ import tap
 
 def points(command):
     """Run a command; return its test points and diagnostics, as (passed or None, text)."""
-    child = host.start(["sh", "-c", command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
-    said, _ = child.communicate()
-    host.finished(child)
+    code, said = host.said(["sh", "-c", command])
     found = []
     for line in said.splitlines():
         point = re.match(r"(not )?ok - (.*)", line)
         found.append((not point[1], point[2]) if point else (None, re.sub("^# ?", "", line)))
     verdicts = [passed for passed, _ in found if passed is not None]
-    if child.returncode and False not in verdicts:
-        found.append((False, f"{command}: exit code {child.returncode}"))
+    if code and False not in verdicts:
+        found.append((False, f"{command}: exit code {code}"))
     elif not verdicts:
         found.append((False, f"{command}: no test reported"))
     return found

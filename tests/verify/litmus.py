@@ -2,7 +2,6 @@
 """Litmus tests of the module's barriers, by herd7 and the kernel's memory model."""
 
 import re
-import subprocess
 from pathlib import Path
 
 import herd
@@ -100,12 +99,7 @@ def model():
 
 def ask(paths):
     """Return what herd7 prints about these files, and a dictionary: test -> observation."""
-    child = host.start([herd.ensure(), "-conf", "linux-kernel.cfg", *paths], cwd=model(), text=True,
-                       stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    try:
-        text, _ = child.communicate()
-    finally:
-        host.finished(child)
+    _, text = host.said([herd.ensure(), "-conf", "linux-kernel.cfg", *paths], cwd=model())
     return text, dict(re.findall(r"^Observation (\S+) (\w+)", text, re.M))
 
 

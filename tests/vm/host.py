@@ -143,15 +143,21 @@ def run(command, **options):
         finished(child)
 
 
-def output(command, **options):
-    """Return what a command prints, without the last newline; Failed if it fails."""
-    child = start(command, stdout=subprocess.PIPE, text=True, errors="replace", **options)
+def said(command, stderr=subprocess.STDOUT, **options):
+    """Run a command to its end, and return its exit code and what it prints."""
+    child = start(command, stdout=subprocess.PIPE, stderr=stderr, text=True, errors="replace", **options)
     try:
         text, _ = child.communicate()
     finally:
         finished(child)
-    if child.returncode:
-        raise Failed(f"{' '.join(map(str, command))}: exit code {child.returncode}")
+    return child.returncode, text
+
+
+def output(command, **options):
+    """Return what a command prints, without the last newline; Failed if it fails."""
+    code, text = said(command, stderr=None, **options)
+    if code:
+        raise Failed(f"{' '.join(map(str, command))}: exit code {code}")
     return text.rstrip("\n")
 
 

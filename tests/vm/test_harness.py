@@ -13,7 +13,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 
 import build
@@ -21,6 +20,7 @@ import guest
 import host
 import kernels
 import pack
+import setup
 from judge import Judge
 from listing import Test
 from tap import Results, Tap
@@ -363,11 +363,7 @@ def check_guests(report):
     kernel = kernels.find("stock").get()
     tree = build.modules(kernel, words=build.CHECKED)
     guests = [Broken(row, kernel, tree) for row in GUESTS]
-    threads = [threading.Thread(target=broken.run) for broken in guests]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    setup.together(*(broken.run for broken in guests))
     for broken in guests:
         broken.verdict(report)
 
