@@ -263,9 +263,14 @@ class Guest:
         self.options = options
         options.out.mkdir(parents=True, exist_ok=True)
         self.label = options.label or options.kernel.name
+        self.results = Results()
+        self.begin()
+
+    def begin(self):
+        """Start the machine."""
+        options = self.options
         self.machine = (Uml if options.kernel.kind == "uml" else Qemu)(options)
         self.tails = {name: Tail(path) for name, path in self.machine.logs.items()}
-        self.results = Results()
         self.judge = Judge(self.label, self.results)
         self.start = self.heard = time.monotonic()
         self.booted = None
@@ -355,7 +360,8 @@ class Guest:
         if why and self.boot_failed(why) and self.options.boots > 1:
             print(f"[hwt] the emulated machine did not come up ({why}): booting again", flush=True)
             self.options.boots -= 1
-            return Guest(self.options).run()
+            self.begin()
+            return self.run()
         self.judge.finish(self.options.planned, why)
         if why:
             for path in self.machine.logs.values():
