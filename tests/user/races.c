@@ -17,6 +17,7 @@ struct task {
 	pthread_t thread;
 	pthread_barrier_t start;
 	struct ring *ring;
+	__u64 delay_ns;
 	int fd;
 	long ret;
 	bool end;
@@ -65,6 +66,7 @@ static void *add_run(void *arg)
 	struct task *task = arg;
 
 	pthread_barrier_wait(&task->start);
+	sleep_ns(task->delay_ns);
 	task->ret = hwt_add(task->fd, 0, 0, 77, NULL);
 	return NULL;
 }
@@ -73,16 +75,20 @@ static void *add_run(void *arg)
 TEST(setup_races_with_schedule)
 {
 	int rounds, ret, private = 0;
-	__u64 end = rounds_end();
+	__u64 end = rounds_end(), begin, took = 0;
 	struct hwt_event event;
 	struct task task = {};
 
 	for (rounds = 0; now_ns() < end; rounds++) {
 		task.fd = hwt_open(O_NONBLOCK);
 		ASSERT_LE(0, task.fd);
+		/* Near the end of SETUP, where it takes effect. */
+		task.delay_ns = took * (rounds % 8) / 5;
 		ASSERT_TRUE(task_start(&task, add_run));
 		pthread_barrier_wait(&task.start);
+		begin = now_ns();
 		ret = hwt_setup(task.fd, CLOCK_MONOTONIC);
+		took = now_ns() - begin;
 		ASSERT_EQ(0, task_end(&task));
 		ASSERT_TRUE(!ret || ret == -EBUSY);
 		private += !ret;
@@ -166,18 +172,19 @@ static void *pop_run(void *arg)
 /* Another task may take the event before the waiter looks. The waiter is not told of a stop. */
 TEST_F(rings, enter_races_with_taker)
 {
-	int rounds = quick() ? 500 : 5000, i;
 	struct task task = { .ring = &self->ring };
+	__u64 end = rounds_end();
+	int rounds;
 
 	ASSERT_TRUE(task_start(&task, pop_run));
-	for (i = 0; i < rounds; i++) {
+	for (rounds = 0; now_ns() < end; rounds++) {
 		struct hwt_enter_args args = {
 			.size = sizeof(args),
 			.wait = 1,
-			.timeout_ns = 20 * MSEC,
+			.timeout_ns = 2 * MSEC,
 		};
 
-		ASSERT_EQ(0, hwt_add(self->fd, 0, 0, i, NULL));
+		ASSERT_EQ(0, hwt_add(self->fd, 0, 0, rounds, NULL));
 		ASSERT_EQ(0, hwt_call(self->fd, HWT_IOC_ENTER, &args));
 		ASSERT_TRUE(!args.result || args.result == -ETIME);
 	}
