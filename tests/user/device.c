@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The device and its contexts: what HWT_IOC_INFO, HWT_IOC_SETUP and HWT_IOC_STATS say,
- * and that contexts are apart from each other.
+ * The device and its contexts: HWT_IOC_INFO, HWT_IOC_SETUP, HWT_IOC_STATS.
  *
  * hwt-test: shared
  */
@@ -206,41 +205,6 @@ TEST_F(ctx, has_one_winner)
 		self->fd = hwt_open(O_NONBLOCK);
 		ASSERT_LE(0, self->fd);
 	}
-}
-
-TEST_F(ctx, contexts_are_apart)
-{
-	struct hwt_get_args get;
-	struct hwt_event event;
-	__u64 mine, theirs, gone;
-	int other;
-
-	other = hwt_open(O_NONBLOCK);
-	ASSERT_LE(0, other);
-	ASSERT_EQ(0, hwt_add(self->fd, 0, HOUR, 0, &gone));
-	ASSERT_EQ(0, hwt_add(self->fd, 0, 0, 1, NULL));
-	ASSERT_EQ(0, hwt_add(self->fd, 0, HOUR, 2, &mine));
-	/* Ids mean nothing in another context, even if they are the same number. */
-	EXPECT_EQ(-ENOENT, hwt_get(other, mine, &get));
-	EXPECT_EQ(-ENOENT, hwt_del(other, mine));
-	EXPECT_EQ(-ENOENT, hwt_move(other, mine, 0, 0));
-	ASSERT_EQ(0, hwt_add(other, 0, HOUR, 3, &theirs));
-	EXPECT_EQ(HWT_STATE_PENDING, hwt_del(self->fd, gone));
-
-	ASSERT_EQ(1, hwt_next(self->fd, &event));
-	EXPECT_EQ(1ULL, event.user_data);
-	EXPECT_EQ(-EAGAIN, hwt_read(other, &event, 1));
-	EXPECT_TRUE(stats_are(other, .timeouts = 1, .pending = 1, .scheduled = 1));
-
-	EXPECT_EQ(1, hwt_stop(self->fd));
-	ASSERT_EQ(0, hwt_get(other, theirs, &get));
-	EXPECT_EQ((__u32)HWT_STATE_PENDING, get.state);
-	EXPECT_EQ(3ULL, get.user_data);
-	EXPECT_EQ(0, hwt_add(other, 0, 0, 4, NULL));
-	ASSERT_EQ(1, hwt_next(other, &event));
-	EXPECT_EQ(4ULL, event.user_data);
-	EXPECT_EQ((__u32)HWT_EVENT_EXPIRED, event.kind);
-	close(other);
 }
 
 /* Pending is what will fire: not an event that waits, nor what was cancelled or stopped. */

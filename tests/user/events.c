@@ -71,29 +71,6 @@ TEST_F(ctx, as_many_as_fit)
 	EXPECT_EQ(-EAGAIN, hwt_read(self->fd, events, 8));
 }
 
-TEST_F(ctx, epoll_level)
-{
-	struct epoll_event ev = { .events = EPOLLIN, .data.u32 = 7 };
-	struct hwt_event event;
-	int ep = epoll_create1(0);
-
-	ASSERT_EQ(0, epoll_ctl(ep, EPOLL_CTL_ADD, self->fd, &ev));
-	EXPECT_EQ(0, epoll_wait(ep, &ev, 1, 0));
-	ASSERT_EQ(0, hwt_add(self->fd, 0, 50 * MSEC, 0, NULL));
-	ASSERT_EQ(0, hwt_add(self->fd, 0, 50 * MSEC, 0, NULL));
-	ASSERT_EQ(1, epoll_wait(ep, &ev, 1, PATIENCE_MS));
-	EXPECT_EQ(7U, ev.data.u32);
-	EXPECT_EQ((__u32)EPOLLIN, ev.events);
-	EXPECT_EQ(1, epoll_wait(ep, &ev, 1, 0));
-	ASSERT_EQ(1, hwt_next(self->fd, &event));
-	ASSERT_EQ(1, hwt_next(self->fd, &event));
-	EXPECT_EQ(0, epoll_wait(ep, &ev, 1, 0));
-	EXPECT_EQ(0, hwt_stop(self->fd));
-	ASSERT_EQ(1, epoll_wait(ep, &ev, 1, PATIENCE_MS));
-	EXPECT_EQ((__u32)(EPOLLIN | EPOLLHUP), ev.events);
-	close(ep);
-}
-
 /* Each new event is an edge, also when others are waiting already. */
 TEST_F(ctx, epoll_edge)
 {

@@ -196,7 +196,6 @@ TEST_F_TIMEOUT(ctx, never_twice, 100)
 
 FIXTURE(keys) {
 	int fd;
-	struct ring ring;	/* with make_ring() */
 };
 
 FIXTURE_SETUP(keys)
@@ -207,13 +206,7 @@ FIXTURE_SETUP(keys)
 
 FIXTURE_TEARDOWN(keys)
 {
-	ring_unmap(&self->ring);
 	close(self->fd);
-}
-
-static struct hwt_op op_key(__u64 time_ns, __u64 key)
-{
-	return (struct hwt_op) { .opcode = HWT_OP_SCHEDULE, .time_ns = time_ns, .id = key };
 }
 
 TEST_F(keys, schedule_moves)
@@ -309,41 +302,6 @@ TEST_F_TIMEOUT(keys, many, 120)
 	for (n = 0; n < MANY; n++)
 		ASSERT_EQ(HWT_STATE_PENDING, hwt_del(self->fd, n * 64ULL));
 	EXPECT_EQ(0ULL, hwt_timeouts(self->fd));
-}
-
-/*
- * An event is in the ring only after a call that has come after it: what one turn of a loop
- * cancels or moves does not come up in the next.
- */
-TEST_F(keys, no_stale_event_in_the_ring)
-{
-	struct ring *ring = &self->ring;
-	struct hwt_event event;
-	__u64 key;
-
-	ASSERT_EQ(0, ring_make(ring, self->fd, 0, 64, 64));
-	/* By ioctls: a call that is slow could find that they have fired. */
-	for (key = 1; key <= 3; key++)
-		ASSERT_EQ(0, hwt_key(self->fd, 0, 0, key));
-	ASSERT_TRUE(hwt_wait_expired(self->fd, 3));
-	EXPECT_EQ(POLLIN, hwt_wait(self->fd, 0));
-	EXPECT_EQ(0U, ring_unread(ring));
-	EXPECT_EQ((__u32)HWT_RINGS_MORE, ring_flags(ring));
-	/* Start and stop, in one turn, with nothing known of what has fired. */
-	ring_push(ring, op_cancel(1));
-	ring_push(ring, op_key(HOUR, 2));
-	ring_push(ring, op_key(HOUR, 4));
-	ring_push(ring, op_cancel(4));
-	ASSERT_EQ(4, ring_enter(ring, 4, 0, 0));
-	ASSERT_TRUE(ring_pop(ring, &event));
-	EXPECT_EQ(3ULL, event.id);
-	EXPECT_FALSE(ring_pop(ring, &event));
-	EXPECT_EQ(1ULL, hwt_timeouts(self->fd));
-	/* A call that waits moves them as well. */
-	ring_push(ring, op_key(20 * MSEC, 2));
-	ASSERT_EQ(1, ring_enter(ring, 1, 1, HWT_NEVER));
-	ASSERT_TRUE(ring_pop(ring, &event));
-	EXPECT_EQ(2ULL, event.id);
 }
 
 /*

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The life of a timeout: it fires in time, or there is a cancel, a modify or a stop. For the ids
- * see ids.c. What is said to be Netty's is a subject of the own tests of Netty's timer.
+ * The life of a timeout: it fires in time, or there is a stop. For ids see ids.c, for races of a
+ * cancel or a modify process.c. Netty's timer has the same tests where a comment names it.
  *
  * hwt-test: timeout 300
  */
@@ -200,73 +200,6 @@ TEST_F_TIMEOUT(ctx, stop_while_others_fire, 100)
 	EXPECT_EQ(far + near, n);
 	EXPECT_EQ((__u64)n * (n - 1) / 2, sum);
 	TH_LOG("%u stopped, %u fired, %u turns", stopped, n - stopped, turns);
-}
-
-/* -- Races: whoever comes first, each timeout ends in exactly one way ---- */
-
-/*
- * One that is cancelled in the tick in which it is due has either been cancelled, and
- * there is no event, or there is one that can be read, and then the id is gone.
- */
-TEST_F_TIMEOUT(ctx, cancel_in_the_tick_that_is_due, 60)
-{
-	int total = quick() ? 200 : 1000, pending = 0, withdrawn = 0, read = 0, i, was;
-	struct hwt_event event;
-	__u64 id, deadline;
-
-	for (i = 0; i < total; i++) {
-		deadline = (now_ns() / self->tick + 2) * self->tick;
-		ASSERT_EQ(0, hwt_add(self->fd, HWT_ARM_ABSOLUTE, deadline, i, &id));
-		/* From a bit before to a bit after. */
-		while (now_ns() + 100 * USEC < deadline + i % 40 * 10 * USEC)
-			;
-		if (i % 3 == 0 && hwt_read(self->fd, &event, 1) == 1) {
-			ASSERT_EQ(id, event.id);
-			ASSERT_EQ(-ENOENT, hwt_del(self->fd, id));
-			read++;
-			continue;
-		}
-		was = hwt_del(self->fd, id);
-		ASSERT_TRUE(was == HWT_STATE_PENDING || was == HWT_STATE_EVENT);
-		pending += was == HWT_STATE_PENDING;
-		withdrawn += was == HWT_STATE_EVENT;
-		ASSERT_EQ(-EAGAIN, hwt_read(self->fd, &event, 1));
-	}
-	EXPECT_EQ(0, hwt_wait(self->fd, 50));
-	TH_LOG("%d cancelled while pending, %d withdrawn, %d read", pending, withdrawn, read);
-	EXPECT_EQ(total, pending + withdrawn + read);
-}
-
-/* The same with modify: only the deadline set last counts, and it fires once. */
-TEST_F_TIMEOUT(ctx, modify_in_the_tick_that_is_due, 60)
-{
-	int total = quick() ? 200 : 1000, i, was;
-	struct hwt_event event;
-	__u64 id, deadline;
-
-	ASSERT_EQ(0, hwt_add(self->fd, 0, HOUR, 0, &id));
-	for (i = 0; i < total; i++) {
-		deadline = (now_ns() / self->tick + 2) * self->tick;
-		was = hwt_move(self->fd, id, HWT_ARM_ABSOLUTE, deadline);
-		ASSERT_EQ(HWT_STATE_PENDING, was);
-		while (now_ns() + 100 * USEC < deadline + i % 40 * 10 * USEC)
-			;
-		/* To far away, and sometimes to at once. */
-		was = hwt_move(self->fd, id, 0, i % 2 ? HOUR : 0);
-		ASSERT_TRUE(was == HWT_STATE_PENDING || was == HWT_STATE_EVENT);
-		if (i % 2) {
-			ASSERT_EQ(-EAGAIN, hwt_read(self->fd, &event, 1));
-		} else {
-			ASSERT_EQ(1, hwt_next(self->fd, &event));
-			ASSERT_EQ(id, event.id);
-			ASSERT_LE(deadline - 2 * self->tick, event.deadline_ns);
-			ASSERT_LE(event.deadline_ns, event.fired_ns);
-			ASSERT_EQ(-ENOENT, hwt_move(self->fd, id, 0, HOUR));
-			ASSERT_EQ(0, hwt_add(self->fd, 0, HOUR, 0, &id));
-		}
-	}
-	EXPECT_EQ(HWT_STATE_PENDING, hwt_del(self->fd, id));
-	EXPECT_EQ(0, hwt_wait(self->fd, 50));
 }
 
 TEST_HARNESS_MAIN

@@ -87,29 +87,6 @@ TEST_F(ctx, close_under_a_reader)
 	EXPECT_EQ(97ULL, event.user_data);
 }
 
-/* Closing at once, with timeouts in every state, a few hundred times. */
-TEST_F(ctx, open_and_close)
-{
-	int rounds = quick() ? 100 : 500, fd, i, was;
-	long stopped;
-	__u64 id;
-
-	for (i = 0; i < rounds; i++) {
-		fd = hwt_open(O_NONBLOCK);
-		ASSERT_EQ(0, hwt_add(fd, 0, 0, 0, NULL));
-		ASSERT_EQ(0, hwt_add(fd, 0, MSEC, 0, NULL));
-		ASSERT_EQ(0, hwt_add(fd, 0, HOUR, 0, &id));
-		ASSERT_EQ(0, hwt_add_periodic(fd, HWT_MODE_FIXED_RATE, 0, 1000, 0, NULL));
-		was = i % 3 ? HWT_STATE_PENDING : hwt_del(fd, id);
-		ASSERT_EQ(HWT_STATE_PENDING, was);
-		stopped = i % 5 ? 1 : hwt_stop(fd);
-		ASSERT_LT(0, stopped);
-		if (i % 7 == 0)
-			sleep_ns(2 * MSEC);
-		ASSERT_EQ(0, close(fd));
-	}
-}
-
 /* -- Threads on one descriptor ------------------------------------------- */
 
 #define THREADS	4

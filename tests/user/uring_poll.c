@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * io_uring on the descriptor without commands of ours, as any kernel has it: polling and
- * reading, also beside the device's own rings, and what is left of them.
+ * io_uring on the descriptor without commands of ours, as any kernel has it: polling, reading, and
+ * what is left of them. Polling beside the device's own rings is as epoll_edge in rings_wait.c.
  *
  * hwt-test: only stock rt debug stock612 cloud rt612 kcsan debug612 rtdebug newest clang
  * hwt-test: libs uring
@@ -37,7 +37,6 @@ FIXTURE_TEARDOWN(ring)
 struct completion {
 	__u64 user_data;
 	int res;
-	unsigned int flags;
 };
 
 /* Waits for a completion. Its result is -ETIME if none comes. */
@@ -48,7 +47,7 @@ static struct completion reap(struct io_uring *ring)
 	struct io_uring_cqe *cqe;
 
 	if (!io_uring_wait_cqe_timeout(ring, &cqe, &patience)) {
-		result = (struct completion) { cqe->user_data, cqe->res, cqe->flags };
+		result = (struct completion) { cqe->user_data, cqe->res };
 		io_uring_cqe_seen(ring, cqe);
 	}
 	return result;
@@ -219,36 +218,6 @@ TEST_F(ring, read_waits_for_an_event)
 		EXPECT_EQ(id, events[0].id);
 		EXPECT_EQ(9, events[0].user_data);
 	}
-}
-
-/* -- With the rings of the device ---------------------------------------- */
-
-/* One poll tells of all events. */
-TEST_F(ring, poll_beside_rings)
-{
-	struct io_uring_sqe *sqe = io_uring_get_sqe(&self->ring);
-	struct hwt_event event;
-	struct completion cqe;
-	struct ring ring;
-	__u64 seen = 0;
-	int i;
-
-	ASSERT_EQ(0, ring_make(&ring, self->fd, 0, 64, 64));
-	io_uring_prep_poll_multishot(sqe, self->fd, POLLIN);
-	ASSERT_EQ(1, io_uring_submit(&self->ring));
-	for (i = 0; i < 32; i++)
-		ASSERT_TRUE(ring_push(&ring, op_schedule(i % 8 * 10 * MSEC, i)));
-	ASSERT_EQ(32, ring_enter(&ring, 32, 0, 0));
-	while (seen != 0xffffffff) {
-		cqe = reap(&self->ring);
-		ASSERT_LT(0, cqe.res);
-		EXPECT_TRUE(cqe.res & POLLIN);
-		EXPECT_TRUE(cqe.flags & IORING_CQE_F_MORE);
-		ASSERT_EQ(0, ring_enter(&ring, 0, 0, 0));
-		while (ring_pop(&ring, &event))
-			seen |= 1ULL << event.user_data;
-	}
-	ring_unmap(&ring);
 }
 
 TEST_F(ring, read_beside_rings_is_refused)
