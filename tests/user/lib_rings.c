@@ -167,23 +167,6 @@ TEST_F(queue, events_in_order)
 		EXPECT_EQ(i, events[i].user_data);
 }
 
-TEST_F(queue, the_descriptor_is_readable)
-{
-	struct hwt_event events[3];
-	int i, n = 0;
-
-	EXPECT_EQ(0, hwt_wait(libhwt_fd(self->hwt), 0));
-	for (i = 0; i < 10; i++)
-		ASSERT_EQ(0, libhwt_after(self->hwt, 0, 0, NULL));
-	while (n < 10) {
-		ASSERT_EQ(POLLIN, hwt_wait(libhwt_fd(self->hwt), PATIENCE_MS));
-		i = libhwt_next(self->hwt, events, 3, 0);
-		ASSERT_LE(0, i);
-		n += i;
-	}
-	EXPECT_EQ(0, hwt_wait(libhwt_fd(self->hwt), 0));
-}
-
 TEST_F(queue, stop)
 {
 	uint64_t stopped = 99, id;
@@ -330,7 +313,6 @@ TEST_F(queue, is_the_parents)
 TEST_F(queue, get)
 {
 	static const struct hwt_op zeroes;
-	struct hwt_event event;
 	struct hwt_op *op, ops[OPS];
 	int i;
 
@@ -359,11 +341,6 @@ TEST_F(queue, get)
 	ASSERT_EQ(OPS, libhwt_queue_results(self->queue, ops, OPS));
 	for (i = 0; i < OPS; i++)
 		EXPECT_EQ(i, ops[i].user_data);
-	/* Waiting submits as well. */
-	*libhwt_queue_get(self->queue) = op_schedule(10 * MSEC, 21);
-	ASSERT_EQ(1, libhwt_queue_next(self->queue, &event, 1, PATIENCE_NS));
-	EXPECT_EQ(21, event.user_data);
-	EXPECT_EQ(1, libhwt_queue_results(self->queue, ops, OPS));
 }
 
 TEST_F(queue, peek_and_seen)
@@ -583,6 +560,7 @@ TEST(options)
 		ASSERT_EQ(1, libhwt_queue_results(queue, NULL, 1));
 	}
 	libhwt_close(hwt);
+	EXPECT_FALSE(file_has("/proc/self/maps", HWT_DEV));
 }
 
 /* Limit the address space to what it is and so much more; 0: no limit. */
@@ -625,23 +603,6 @@ TEST(no_memory)
 	ASSERT_EQ(1, libhwt_queue_next(queue, &event, 1, PATIENCE_NS));
 	EXPECT_EQ(2, event.user_data);
 	libhwt_close(hwt);
-}
-
-/* Nothing of a context is left when it is closed. */
-TEST(close_gives_back)
-{
-	struct libhwt_queue *queue;
-	struct libhwt *hwt;
-	int i;
-
-	for (i = 0; i < 60; i++) {
-		ASSERT_EQ(0, libhwt_open(&hwt, NULL));
-		ASSERT_EQ(0, queue_make(&queue, hwt, 4096, 4096));
-		ASSERT_EQ(0, libhwt_queue_after(queue, 0, 0));
-		ASSERT_EQ(0, libhwt_queue_submit(queue));
-		libhwt_close(hwt);
-	}
-	EXPECT_FALSE(file_has("/proc/self/maps", HWT_DEV));
 }
 
 TEST_HARNESS_MAIN
