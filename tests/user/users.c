@@ -165,30 +165,25 @@ TEST_F(users, see_nothing_of_each_other)
 
 /* -- The wheels of users ------------------------------------------------------ */
 
-static unsigned int wheels(pid_t *pid)
-{
-	return shared_wheels(pid);
-}
-
 /* A user's contexts share a wheel, nobody else has it, and it goes with the last of them. */
 TEST_F(users, have_wheels_of_their_own)
 {
 	int a, b, other;
 
 	ASSERT_EQ(0, chmod(HWT_DEV, 0666));
-	ASSERT_TRUE(until(!wheels(NULL)));
+	ASSERT_TRUE(until(!shared_wheels(NULL)));
 	a = open_as(MEMBER);
 	b = open_as(MEMBER);
-	EXPECT_EQ(1U, wheels(NULL));
+	EXPECT_EQ(1U, shared_wheels(NULL));
 	other = open_as(THIRD);
-	EXPECT_EQ(2U, wheels(NULL));
+	EXPECT_EQ(2U, shared_wheels(NULL));
 	close(a);
-	EXPECT_EQ(2U, wheels(NULL));
+	EXPECT_EQ(2U, shared_wheels(NULL));
 	EXPECT_EQ(0, hwt_add(b, 0, HOUR, 0, NULL));
 	close(b);
-	EXPECT_TRUE(until(wheels(NULL) == 1));
+	EXPECT_TRUE(until(shared_wheels(NULL) == 1));
 	close(other);
-	EXPECT_TRUE(until(!wheels(NULL)));
+	EXPECT_TRUE(until(!shared_wheels(NULL)));
 }
 
 #define OTHER_CGROUP	CGROUP "/hwt-users"
@@ -212,26 +207,26 @@ TEST_F(users, wheels_are_in_cgroups)
 
 	if (!make_group(OTHER_CGROUP, "max"))
 		SKIP(return, "no cgroups");
-	ASSERT_TRUE(until(!wheels(NULL)));
+	ASSERT_TRUE(until(!shared_wheels(NULL)));
 	a = hwt_open(0);
-	EXPECT_EQ(1U, wheels(&first));
+	EXPECT_EQ(1U, shared_wheels(&first));
 	EXPECT_TRUE(in_cgroup(first, "0::/\n"));
 	close(a);
-	ASSERT_TRUE(until(!wheels(NULL)));
+	ASSERT_TRUE(until(!shared_wheels(NULL)));
 	ASSERT_TRUE(write_text(OTHER_CGROUP "/cgroup.procs", "0"));
 	a = hwt_open(0);
-	EXPECT_EQ(1U, wheels(&second));
+	EXPECT_EQ(1U, shared_wheels(&second));
 	EXPECT_TRUE(in_cgroup(second, "0::/hwt-users\n"));
 	c = hwt_open_private(CLOCK_MONOTONIC);
 	ASSERT_EQ(1U, private_threads(&second));
 	EXPECT_TRUE(in_cgroup(second, "0::/hwt-users\n"));
 	ASSERT_TRUE(write_text(CGROUP "/cgroup.procs", "0"));
 	b = hwt_open(0);
-	EXPECT_EQ(2U, wheels(NULL));
+	EXPECT_EQ(2U, shared_wheels(NULL));
 	EXPECT_EQ(0, hwt_add(a, 0, HOUR, 0, NULL));
 	close(a);
 	close(c);
-	EXPECT_TRUE(until(wheels(NULL) == 1));
+	EXPECT_TRUE(until(shared_wheels(NULL) == 1));
 	EXPECT_TRUE(until(!rmdir(OTHER_CGROUP)));
 	close(b);
 }
