@@ -81,7 +81,6 @@ struct fault_count {
 /**
  * struct fault_call - what is called again and again
  * @pid:     whose points count, see fault_open()
- * @passes:  how often all of it is done; 0: once
  * @others:  so many points at the beginning are another's matter: of these only some
  * @prepare: before each call; may be NULL
  * @call:    returns 0 or a negative errno
@@ -90,7 +89,6 @@ struct fault_count {
  */
 struct fault_call {
 	pid_t	pid;
-	unsigned int passes;
 	unsigned int others;
 	void	(*prepare)(struct __test_metadata *_metadata, void *arg);
 	int	(*call)(void *arg);
@@ -98,14 +96,15 @@ struct fault_call {
 			 unsigned int hit);
 };
 
-static inline void fault_pass(struct __test_metadata *_metadata, int nth,
-			      const struct fault_call *call, void *arg,
-			      struct fault_count *count)
+static inline struct fault_count each_fault(struct __test_metadata *_metadata,
+					    const struct fault_call *call, void *arg)
 {
+	int nth = fault_open(call->pid), ret;
+	struct fault_count count = {};
 	unsigned int n, misses = 0;
 	bool hit;
-	int ret;
 
+	ASSERT_LE(0, nth);
 	for (n = 1; misses < FAULT_MISSES && n < FAULT_MOST;
 	     n += n + FAULT_STRIDE <= call->others ? FAULT_STRIDE : 1) {
 		if (call->prepare)
@@ -114,31 +113,18 @@ static inline void fault_pass(struct __test_metadata *_metadata, int nth,
 		ret = call->call(arg);
 		hit = fault_disarm(nth);
 		misses = hit ? 0 : misses + 1;
-		count->hit += hit;
-		count->failed += hit && ret < 0;
+		count.hit += hit;
+		count.failed += hit && ret < 0;
 		if (!hit)
 			EXPECT_EQ(0, ret);
 		call->check(_metadata, arg, ret, hit);
 		if (!_metadata->passed) {
 			TH_LOG("with point %u made to fail (%d), %d was returned", n, hit, ret);
-			return;
+			break;
 		}
 	}
 	/* Else it has no end. */
 	EXPECT_EQ(FAULT_MISSES, misses);
-}
-
-static inline struct fault_count each_fault(struct __test_metadata *_metadata,
-					    const struct fault_call *call, void *arg)
-{
-	struct fault_count count = {};
-	unsigned int pass = 0;
-	int nth = fault_open(call->pid);
-
-	ASSERT_LE(0, nth);
-	do {
-		fault_pass(_metadata, nth, call, arg, &count);
-	} while (++pass < call->passes && _metadata->passed);
 	TH_LOG("%u points, %u calls failed", count.hit, count.failed);
 	close(nth);
 	return count;

@@ -236,7 +236,6 @@ static inline void scene_run(struct __test_metadata *_metadata, const struct sce
 {
 	const struct fault_call call = {
 		.pid = pid,
-		.passes = given("HWT_ROUNDS", 1),
 		.prepare = scene_prepare,
 		.call = scene_call,
 		.check = scene_check,
@@ -249,8 +248,8 @@ static inline void scene_run(struct __test_metadata *_metadata, const struct sce
 	count = each_fault(_metadata, &call, &env);
 	if (pid || scene->any)
 		fault_expect_end();
-	EXPECT_LE(call.passes * hit, count.hit);
-	EXPECT_LE(call.passes * failed, count.failed);
+	EXPECT_LE(hit, count.hit);
+	EXPECT_LE(failed, count.failed);
 }
 
 #endif /* HWT_FAULT_SCENE_H */
