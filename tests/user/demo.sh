@@ -185,19 +185,6 @@ explain "The four rows: operations, and how many a second. late: half and 99 % o
 	"were late by less than that; most wait for a CPU, as the threads here take all." \
 	"too late: cancels that came after the event. early, strange (an event of no live" \
 	"timeout), lost, errors, miscounted: must all be 0."
-echo
-say "The cost of 2,000 timers for a program: an ioctl for each, rings in shared memory,"
-say "and a timerfd for each. Emulated, so only the ratios count."
-try "$ctl" bench --timeouts 2000 --repetitions 3
-explain "Nanoseconds for each timer." \
-	"schedule: a timerfd is a file of its own; hwt adds an entry to a table." \
-	"modify:   pushes it back: an ioctl and timerfd_settime() are one system call each, and cost" \
-	"          about the same; the rings submit up to 4,096 operations with one." \
-	"cancel:   a timerfd is closed." \
-	"expire:   all are due at once; from then to the last event that was read. hwt may be dearer" \
-	"          than timerfd here: each event passes through the wheel's thread, which shares" \
-	"          the CPUs with the program, while a timerfd fires in the timer interrupt." \
-	"          hwt is made for timeouts that are pushed back or cancelled before they expire."
 
 step "6. Clean unload"
 try rmmod hwt
