@@ -37,13 +37,18 @@ while IFS='|' read -r name message words; do
 	refused "$name" "$message" "$ctl" $words
 done <<'END'
 no command|a command is missing|
+unknown option|unrecognized option '--nonsense'|--nonsense
+unknown option of a command|unrecognized option '--nonsense'|info --nonsense
+unknown letter|invalid option -- 'x'|stats -x
+no argument|option '--pid' requires an argument|list --pid
+an argument too much|option '--json' doesn't allow an argument|info --json=1
 unknown command|unknown command 'nonsense'|nonsense
 info: operand|unexpected operand 'x'|info x
 info: clock|--clock: 'tai' is not monotonic, boottime or realtime|info --clock tai
+info: pid and wheel|--pid excludes --clock and --tick|info --pid 1 --tick 10ms
 info: tick|--tick: '1y' is not a duration|info --tick 1y
 info: tick 0|--tick: '0' is not a valid tick|info --tick 0
 pid 0|--pid: '0' is not a number from 1 to 2147483647|list --pid 0
-pid negative|--pid: '-1' is not a number from 1 to 2147483647|list --pid -1
 pid no number|--pid: 'init' is not a number from 1 to 2147483647|list --pid init
 fd out of range|--fd: '2147483648' is not a number from 0 to 2147483647|list --fd 2147483648
 stats: operand|operand '5' requires --watch|stats 5
@@ -57,6 +62,7 @@ run: two files|unexpected operand 'b'|run a b
 sleep: no duration|a duration is missing|sleep
 sleep: negative|'-1' is not a duration|sleep -- -1
 list: of what|a context is missing: give --pid or a script|list
+list: of both|--pid excludes a script, --clock and --tick|list --pid 1 script
 save: of what|a context is missing: give --pid or a script|save
 restore: two files|unexpected operand 'b'|restore a b
 stress: seconds|--seconds: '0' is not a number from 1 to 31536000|stress --seconds 0
@@ -68,21 +74,9 @@ bench: timeouts|--timeouts: '0' is not a number from 1 to 100000000|bench --time
 bench: repetitions|--repetitions: '1001' is not a number from 1 to 1000|bench --repetitions 1001
 bench: way|--only: 'poll' is not ioctl, rings or timerfd|bench --only ioctl,poll
 END
-expect "unknown option" 2 "hwtctl: unrecognized option '--nonsense'
-Try 'hwtctl --help'." "$ctl" --nonsense
-expect "unknown option of a command" 2 "hwtctl: unrecognized option '--nonsense'
-Try 'hwtctl info --help'." "$ctl" info --nonsense
-expect "unknown letter" 2 "hwtctl: invalid option -- 'x'
-Try 'hwtctl stats --help'." "$ctl" stats -x
-expect "no argument" 2 "hwtctl: option '--pid' requires an argument
-Try 'hwtctl list --help'." "$ctl" list --pid
-expect "an argument too much" 2 "hwtctl: option '--json' doesn't allow an argument
-Try 'hwtctl info --help'." "$ctl" info --json=1
-refused "info: pid and wheel" "--pid excludes --clock and --tick" "$ctl" info --pid $$ --tick 10ms
 for command in info stats list save restore; do
 	refused "$command: fd without pid" "--fd requires --pid" "$ctl" $command --fd 3
 done
-refused "list: of both" "--pid excludes a script, --clock and --tick" "$ctl" list --pid $$ script
 refused "stress: timeouts" "--timeouts: '' is not a number from 1 to 16777216" \
 	"$ctl" stress --timeouts ''
 for mix in 1 1:2:3 1:2:3:4:5 1:2:3:x 1:2:3:1001 1:2::4; do
