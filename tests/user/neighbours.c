@@ -59,7 +59,6 @@ static const struct row {
 	unsigned int contexts[2];
 	unsigned int each[2];		/* timeouts of a context, all due at the same time */
 	__u64 period;			/* of each of them, 0: one-shots */
-	unsigned int epolls;		/* epoll instances that watch the first context */
 	unsigned int listers;		/* threads that list its timeouts */
 	bool reads;			/* the attacker takes its events, or does nothing */
 	void (*measure)(void);
@@ -191,7 +190,6 @@ static void *list_for_ever(void *arg)
 /* Contexts with as many timeouts as they may have, all due at once. */
 static void hold(void)
 {
-	struct epoll_event watched = { .events = EPOLLIN | EPOLLET };
 	unsigned int contexts = row->contexts[full], i;
 	long each = row->each[full];
 	int fd[CONTEXTS];
@@ -211,8 +209,6 @@ static void hold(void)
 		fd[i] = hwt_open(0);
 		arm(fd[i], each, HWT_ARM_ABSOLUTE, told->deadline);
 	}
-	for (i = 0; i < row->epolls; i++)
-		told->strange += !!epoll_ctl(epoll_create1(0), EPOLL_CTL_ADD, fd[0], &watched);
 	for (i = 0; i < row->listers; i++)
 		told->strange += !!pthread_create(&thread, NULL, list_for_ever,
 						  (void *)(intptr_t)fd[0]);
@@ -362,9 +358,6 @@ FIXTURE_VARIANT_ADD(neighbours, flood) { { "flood", flood, .measure = probe } };
 /* One context, whose user does take the events. */
 FIXTURE_VARIANT_ADD(neighbours, one_context) { {
 	"one_context", hold, { 1, 1 }, { 100000, 1000000 }, .reads = true, .measure = probe
-} };
-FIXTURE_VARIANT_ADD(neighbours, epolls) { {
-	"epolls", hold, { 1, 1 }, { 20000, 20000 }, .epolls = 500, .reads = true, .measure = probe
 } };
 FIXTURE_VARIANT_ADD(neighbours, listed) { {
 	"listed", hold, { 1, 1 }, { 20000, 20000 }, .listers = 8, .reads = true, .measure = probe
