@@ -130,16 +130,12 @@ static const struct bad_op {
 } bad_ops[] = {
 	{ EINVAL, { .opcode = 0 } },
 	{ EINVAL, { .opcode = 5 } },
-	{ EINVAL, { .opcode = -1U } },
-	{ EINVAL, { .opcode = HWT_OP_SCHEDULE, .flags = 2 } },
 	{ EINVAL, { .opcode = HWT_OP_SCHEDULE, .flags = 1U << 31 } },
 	{ EINVAL, { .opcode = HWT_OP_SCHEDULE, .mode = 3 } },
-	{ EINVAL, { .opcode = HWT_OP_SCHEDULE, .mode = ~0U } },
 	{ EINVAL, { .opcode = HWT_OP_SCHEDULE, .mode = 3, .period_ns = 1 } },
 	{ EINVAL, { .opcode = HWT_OP_SCHEDULE, .mode = HWT_ARM_ABSOLUTE, .period_ns = 1 } },
 	/* One-shots with a period; without one, with slack. */
 	{ EINVAL, { .opcode = HWT_OP_SCHEDULE, .period_ns = 1 } },
-	{ EINVAL, { .opcode = HWT_OP_SCHEDULE, .period_ns = HWT_NEVER } },
 	{ EINVAL, { .opcode = HWT_OP_SCHEDULE, .mode = HWT_MODE_FIXED_RATE } },
 	{ EINVAL, { .opcode = HWT_OP_SCHEDULE, .mode = HWT_MODE_FIXED_DELAY } },
 	{ EINVAL, { .opcode = HWT_OP_SCHEDULE, .mode = HWT_MODE_FIXED_RATE, .period_ns = SEC,
