@@ -2,7 +2,7 @@
 /*
  * Bad input to /dev/hwt: each gets its error, and nothing changes by it.
  *
- * hwt-test: m32
+ * hwt-test: m32 quick
  */
 #include "kselftest_harness.h"
 

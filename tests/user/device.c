@@ -148,6 +148,10 @@ TEST_F(ctx, cancel_all)
 	EXPECT_EQ(-EAGAIN, hwt_read(self->fd, &event, 1));
 	args.id = 1;
 	EXPECT_EQ(-EINVAL, hwt_call(self->fd, HWT_IOC_CANCEL, &args));
+	args.flags = 0;
+	ASSERT_EQ(0, hwt_add(self->fd, 0, HOUR, 0, &args.id));
+	ASSERT_EQ(0, hwt_call(self->fd, HWT_IOC_CANCEL, &args));
+	EXPECT_EQ(1U, args.count);
 	ASSERT_EQ(0, hwt_add(self->fd, 0, 0, 7, NULL));
 	ASSERT_EQ(1, hwt_next(self->fd, &event));
 	EXPECT_EQ(7ULL, event.user_data);

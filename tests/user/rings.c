@@ -3,7 +3,7 @@
  * Rings in shared memory: how they are made, operations, events, a full ring, the end.
  *
  * hwt-test: timeout 150
- * hwt-test: m32
+ * hwt-test: m32 quick
  * hwt-test: shared
  */
 #include "kselftest_harness.h"
