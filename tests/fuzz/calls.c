@@ -139,7 +139,6 @@ static void check_rings(const struct hwt_rings_args *args)
 
 /* -- ioctls -------------------------------------------------------------- */
 
-/* Large enough for any structure. */
 union args {
 	char			bytes[256];
 	struct hwt_schedule_args schedule;
@@ -415,7 +414,6 @@ static void call_mmap(const uint8_t *args)
 	state.map[slot].start = start;
 }
 
-/* All, or a page of it. */
 static void call_munmap(const uint8_t *args)
 {
 	unsigned int slot = args[0] % MAPS;
@@ -426,7 +424,6 @@ static void call_munmap(const uint8_t *args)
 		munmap(state.map[slot].start + (args[1] - 1) * PAGE % state.map[slot].size, PAGE);
 }
 
-/* What else can be done to a mapping. */
 static void call_remap(const uint8_t *args)
 {
 	unsigned int slot = args[0] % MAPS;
@@ -458,7 +455,6 @@ static void call_remap(const uint8_t *args)
 	}
 }
 
-/* A mapping, and where its parts are. */
 struct ring {
 	const uint8_t		*args;
 	size_t			size;
@@ -468,7 +464,6 @@ struct ring {
 	struct hwt_event	*events;
 };
 
-/* What is staged goes into a ring. */
 static void ring_push(void *arg)
 {
 	const struct ring *ring = arg;

@@ -28,7 +28,6 @@ static struct cover covers[THREADS];
 static __thread struct cover *own;
 static uint64_t module_start, module_size;
 
-/* Where hwt.ko is. */
 static bool find_module(void)
 {
 	FILE *file = fopen("/proc/modules", "re");

@@ -19,7 +19,6 @@ static uint64_t value_time(uint8_t byte)
 	return values[byte >> 5];
 }
 
-/* Periods and slacks. */
 static uint64_t value_span(uint8_t byte)
 {
 	const uint64_t n = byte & 31;

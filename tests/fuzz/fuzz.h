@@ -25,7 +25,6 @@
 
 #define CALLS_MAX	30
 #define ARGS_MAX	14
-/* Characters of a program as text. */
 #define TEXT_MAX	(CALLS_MAX * (16 + 2 * ARGS_MAX))
 
 struct call {
@@ -68,7 +67,6 @@ const char *calls_broken(void);
 /* -- fields.c ------------------------------------------------------------ */
 
 #define IDS		16
-/* Entries of a list that there is room for. */
 #define LIST_ROOM	256
 #define PAGE		4096UL
 
@@ -108,7 +106,6 @@ struct ioctl {
 };
 
 extern const struct ioctl ioctls[IOCTLS];
-/* Of an operation in a ring. */
 extern const struct field op_fields[];
 
 uint64_t value_count(uint8_t byte);

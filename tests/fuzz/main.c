@@ -145,7 +145,6 @@ static bool reaches(const uint32_t *wanted, unsigned int n)
 	return true;
 }
 
-/* Leaves out what is not needed to reach these. */
 static void shorten(struct program *program, const uint32_t *wanted, unsigned int n)
 {
 	struct program shorter;

@@ -18,7 +18,6 @@ uint32_t random_below(struct random *random, uint32_t n)
 	return (uint64_t)random_next(random) * n >> 32;
 }
 
-/* One in @n times. */
 static bool random_once(struct random *random, uint32_t n)
 {
 	return !random_below(random, n);
@@ -167,7 +166,6 @@ static void insert(struct program *program, struct random *random)
 		random_call(&program->calls[at], random);
 }
 
-/* Some calls of @other. */
 static void insert_part(struct program *program, const struct program *other,
 			struct random *random)
 {

@@ -218,7 +218,6 @@ static const struct hwt_setup_args bad_setups[] = {
 	{ .tick_ns = 1ULL << 62, .ticks_per_wheel = 2 },
 	{ .tick_ns = HWT_NEVER },
 	{ .max_pending = 1ULL << 63 },
-	/* Where its thread is to run. */
 	{ .priority = HWT_PRIO_FIFO + 1 },
 	{ .priority = ~0U },
 	{ .priority = HWT_SETUP_CPU },

@@ -200,7 +200,6 @@ static void use_much(volatile struct told *told, enum way way)
 	/* What has failed has left nothing: the same again and again. */
 	for (round = 0; round < ROUNDS; round++)
 		told->worked += ask_for_much(fd[n - 1], way) == -ENOMEM;
-	/* The first gives back what it has. */
 	close(fd[0]);
 	told->error_again = ask_for_much(fd[n - 1], way);
 	told->full = true;

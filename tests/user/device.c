@@ -97,7 +97,6 @@ TEST_F(ctx, setup_makes_what_fits)
 	EXPECT_EQ(-EBUSY, hwt_setup(self->fd, CLOCK_MONOTONIC));
 }
 
-/* A descriptor for reading only: asks, reads, polls, and changes nothing. */
 TEST_F(ctx, read_only)
 {
 	const unsigned long refused[] = {
@@ -124,14 +123,12 @@ TEST_F(ctx, read_only)
 	EXPECT_EQ(0, hwt_wait(fd, 0));
 	EXPECT_EQ(-EAGAIN, hwt_read(fd, &event, 1));
 	close(fd);
-	/* And one for writing only: it can schedule, but not read. */
 	fd = open(HWT_DEV, O_WRONLY | O_CLOEXEC);
 	EXPECT_EQ(0, hwt_add(fd, 0, 0, 0, NULL));
 	EXPECT_EQ(-EBADF, hwt_read(fd, &event, 1));
 	close(fd);
 }
 
-/* All at once, and the context goes on. */
 TEST_F(ctx, cancel_all)
 {
 	struct hwt_cancel_args args = { .size = sizeof(args), .flags = HWT_CANCEL_ALL };
@@ -254,7 +251,6 @@ TEST_F(ctx, is_a_stream)
 	EXPECT_EQ(EINVAL, errno);
 }
 
-/* Two hundred contexts at once, with a private wheel here and there. */
 TEST(many_contexts)
 {
 	struct hwt_event event;

@@ -59,7 +59,6 @@ TEST_F(ctx, as_many_as_fit)
 
 	ASSERT_TRUE(hwt_fire(self->fd, 6));
 	memset(events, 0xff, sizeof(events));
-	/* Three and a half. */
 	EXPECT_EQ(3 * EVENT, read(self->fd, events, 3 * EVENT + EVENT / 2));
 	EXPECT_EQ(HWT_NEVER, events[3].id);
 	ASSERT_EQ(2 * EVENT, readv(self->fd, iov, 3));
@@ -146,8 +145,6 @@ TEST_F(ctx, signals)
 	sigprocmask(SIG_SETMASK, &old, NULL);
 }
 
-/* -- Buffers ------------------------------------------------------------- */
-
 /* A large read ends at a signal, with what it has; the rest is there for the next one. */
 TEST_F_TIMEOUT(ctx, signal_half_way, 120)
 {
@@ -194,8 +191,6 @@ TEST_F(ctx, absent_pages_are_brought_in)
 	EXPECT_EQ(0ULL, events[0].user_data);
 	munmap(events, 8 * page);
 }
-
-/* -- Several readers ----------------------------------------------------- */
 
 #define READERS	4
 

@@ -58,7 +58,6 @@ TEST_F_TIMEOUT(scene, each_point, 400)
 	scene_run(_metadata, &variant->scene, variant->scene.pid, variant->hit, variant->failed);
 }
 
-/* The arguments of the last call. */
 static struct hwt_schedule_args schedule;
 static struct hwt_setup_args setup;
 static struct hwt_rings_args rings;
@@ -232,8 +231,6 @@ static bool done_stop(const struct env *env)
 	       env->after.stats.stopped == 2 && env->after.stats.events == env->before.n;
 }
 
-/* -- read() ------------------------------------------------------------------ */
-
 static struct hwt_event event;
 
 static bool done_read(const struct env *env)
@@ -251,8 +248,6 @@ static int call_read(struct env *env)
 	return ret < 0 ? ret : ret == 1 ? 0 : -EPROTO;
 }
 
-/* -- Rings ------------------------------------------------------------------- */
-
 /* The event of the one that has fired goes to the ring. */
 static void mapped_rings(struct __test_metadata *_metadata, struct env *env)
 {
@@ -268,14 +263,10 @@ static void some_and_rings(struct __test_metadata *_metadata, struct env *env)
 	ring_unmap(&env->ring);
 }
 
-/* -- HWT_IOC_RINGS ---------------------------------------------------------- */
-
 static int call_rings(struct env *env)
 {
 	return hwt_rings(env->fd, 0, ENTRIES, ENTRIES, &rings);
 }
-
-/* -- Mappings ---------------------------------------------------------------- */
 
 /* That may fail, too, but not again and again; what is mapped keeps the context. */
 static int unmap(void *p)
@@ -287,7 +278,6 @@ static int unmap(void *p)
 	return ret;
 }
 
-/* The same memory each time, with the event in it. */
 static int call_mmap(struct env *env)
 {
 	struct ring ring;
@@ -299,8 +289,6 @@ static int call_mmap(struct env *env)
 		ret = -EPROTO;
 	return unmap(ring.shared) ?: ret;
 }
-
-/* -- HWT_IOC_ENTER ------------------------------------------------------------ */
 
 static __u32 first;
 
@@ -398,16 +386,12 @@ FIXTURE_VARIANT_ADD(scene, mmap) { 2, 2, { some_and_rings, call_mmap, unchanged,
  */
 FIXTURE_VARIANT_ADD(scene, enter) { 5, 1, { mapped_rings, call_enter, done_ops, .any = false } };
 
-/* -- The thread that makes threads ------------------------------------------- */
-
 #define KTHREADD	2
 
 /* A stack may be one that was kept for the next thread: then fewer fail. */
 FIXTURE_VARIANT_ADD(scene, thread_setup) {
 	5, 3, { empty, call_setup, done_setup, .again = -EBUSY, .any = true, .pid = KTHREADD },
 };
-
-/* -- What a failed call leaves possible ----------------------------------------- */
 
 /* HWT_IOC_SETUP is only for a context that nothing has been asked of. */
 static void check_first(struct __test_metadata *_metadata, void *arg, int ret, unsigned int hit)
@@ -436,8 +420,6 @@ TEST_F_TIMEOUT(limited, call_that_fails_is_none, 300)
 	count = each_fault(_metadata, &call, &env);
 	EXPECT_LE(2, count.failed);
 }
-
-/* -- Pages ---------------------------------------------------------------------------- */
 
 #define GROUP		CGROUP "/hwt-fault"
 #define MOST		1024

@@ -29,7 +29,6 @@ static int load(void *arg)
 	return load_module(module_file, "");
 }
 
-/* Is there an entry that begins so? */
 static bool in_directory(const char *path, const char *begin)
 {
 	struct dirent *entry;
@@ -91,8 +90,6 @@ static void unload_soon(struct __test_metadata *_metadata)
 	ASSERT_TRUE(until(!unload_module("hwt")));
 }
 
-/* -- What is lost ----------------------------------------------------------- */
-
 /*
  * The guest looks for lost memory in the end, too; but here some is the kernel's own.
  *
@@ -130,8 +127,6 @@ static void no_leaks(struct __test_metadata *_metadata)
 			TH_LOG("%s", object);
 	}
 }
-
-/* -- Loading ----------------------------------------------------------------- */
 
 static void check_load(struct __test_metadata *_metadata, void *arg, int ret, unsigned int hit)
 {
@@ -211,8 +206,6 @@ TEST_F_TIMEOUT(module, load, 3000)
 	works(_metadata);
 	unload_soon(_metadata);
 }
-
-/* -- The first open() ----------------------------------------------------------- */
 
 static int opened;
 

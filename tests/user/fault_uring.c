@@ -24,8 +24,6 @@ static struct io_uring uring;
 static unsigned int outstanding;	/* submitted, and not completed */
 static int context = -1;		/* env->fd once more: scene_prepare() closes that first */
 
-/* -- Commands -------------------------------------------------------------- */
-
 /* Submits it. What could not be submitted is still there the next time, and is not made again. */
 static int uring_arm(struct env *env, __u64 name, __u32 flags, __u64 time_ns,
 		     unsigned int sqe_flags)
@@ -55,7 +53,6 @@ submit:
 	return ret == 1 ? 0 : -EPROTO;
 }
 
-/* Takes a completion, if there is one. */
 static bool uring_take(__u64 *name, int *res)
 {
 	struct io_uring_cqe *cqe;
@@ -103,8 +100,6 @@ static int uring_armed(struct env *env)
 	return -EPROTO;
 }
 
-/* -- Before ------------------------------------------------------------------ */
-
 /* Those of the context before complete, each once. */
 static void end_commands(struct __test_metadata *_metadata)
 {
@@ -132,8 +127,6 @@ static void commands(struct __test_metadata *_metadata, struct env *env)
 	ASSERT_EQ(0, uring_arm(env, OLD_NAME, 0, HOUR, 0));
 	ASSERT_EQ(1, outstanding);
 }
-
-/* -- The calls --------------------------------------------------------------- */
 
 static int call_arm_with(struct env *env, unsigned int sqe_flags)
 {
@@ -179,8 +172,6 @@ static bool done_due(const struct env *env)
 
 	return outstanding == 1 && changed(env, by);
 }
-
-/* -- All of them --------------------------------------------------------------- */
 
 FIXTURE(uring) { };
 

@@ -17,7 +17,6 @@
 #define INTERRUPT	"\x03"
 #define BOLD		"\033[1m"
 
-/* A program with a terminal of its own */
 struct terminal {
 	int	fd;
 	pid_t	pid;
@@ -102,7 +101,6 @@ TEST_F_TIMEOUT(tty, progress_bar, 60)
 TEST_F_TIMEOUT(tty, live_view, 60)
 {
 	begin(&self->terminal, "stats --watch=0.1");
-	/* The screen is cleared each time. */
 	EXPECT_TRUE(says(&self->terminal, "\033[H\033[J" BOLD "    PID  THREAD"));
 	EXPECT_TRUE(says(&self->terminal, "SCHED/s"));
 	self->terminal.length = 0;

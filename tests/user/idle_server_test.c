@@ -63,7 +63,6 @@ FIXTURE_TEARDOWN(server)
 		child_kill(server);
 }
 
-/* Start it, and connect all clients. */
 static void server_start(struct __test_metadata *_metadata, const char *name, int idle_ms,
 			 rlim_t files)
 {
@@ -120,7 +119,6 @@ static void client_send(struct client *client)
 	client->waiting = send(client->fd, "x", 1, MSG_NOSIGNAL) == 1;
 }
 
-/* Take an answer, or the end, if it has come. */
 static void client_receive(struct __test_metadata *_metadata, struct client *client)
 {
 	char buffer[16];
@@ -164,7 +162,6 @@ TEST_F_TIMEOUT(server, the_silent_are_closed_and_none_early, 290)
 	EXPECT_TRUE(until(armed() == 0));
 }
 
-/* Clients that leave: their timeouts go with them. */
 TEST_F_TIMEOUT(server, those_who_leave_are_forgotten, 290)
 {
 	long least = variant->files < CLIENTS ? 200 : CLIENTS;

@@ -12,8 +12,6 @@
 
 #include "fixtures.h"
 
-/* -- Other ids than those that were given --------------------------------- */
-
 /* Only the whole 64 bits are an id. */
 TEST_F(ctx, near_misses)
 {
@@ -28,8 +26,6 @@ TEST_F(ctx, near_misses)
 	}
 	EXPECT_EQ(HWT_STATE_PENDING, hwt_del(self->fd, id));
 }
-
-/* -- A read that faults half-way ----------------------------------------- */
 
 /* What was stored was read and its id has ended, all others are as they were. */
 TEST_F(ctx, fault_half_way_ends_only_what_was_read)
@@ -48,7 +44,6 @@ TEST_F(ctx, fault_half_way_ends_only_what_was_read)
 		ASSERT_EQ(0, hwt_add(self->fd, HWT_ARM_ABSOLUTE, 0, i, &id[i]));
 		ASSERT_TRUE(hwt_wait_expired(self->fd, i + 1));
 	}
-	/* Room for two and a half. */
 	ASSERT_EQ(2, hwt_read(self->fd, (void *)(p + page - 160), 6));
 	for (i = 0; i < 2; i++)
 		EXPECT_EQ(-ENOENT, hwt_get(self->fd, id[i], &get));
@@ -61,7 +56,6 @@ TEST_F(ctx, fault_half_way_ends_only_what_was_read)
 	EXPECT_EQ(0, hwt_get(self->fd, id[2], &get));
 	/* The one that was half stored can be withdrawn like any other. */
 	EXPECT_EQ(HWT_STATE_EVENT, hwt_del(self->fd, id[2]));
-	/* Exactly up to the edge. */
 	EXPECT_EQ(1, hwt_read(self->fd, (void *)(p + page - 64), 3));
 	memcpy(&event, p + page - 64, sizeof(event));
 	EXPECT_EQ(id[3], event.id);
@@ -72,8 +66,6 @@ TEST_F(ctx, fault_half_way_ends_only_what_was_read)
 	EXPECT_EQ(-EAGAIN, hwt_read(self->fd, &event, 1));
 	munmap(p, 2 * page);
 }
-
-/* -- Rings --------------------------------------------------------------- */
 
 /*
  * An event that is in the ring is as good as read. One outside of it can be withdrawn, and then
@@ -150,8 +142,6 @@ TEST_F(ctx, periodic_in_the_ring)
 	EXPECT_EQ(-ENOENT, hwt_del(self->fd, id));
 }
 
-/* -- Not given again ----------------------------------------------------- */
-
 static int by_value(const void *a, const void *b)
 {
 	const __u64 *x = a, *y = b;
@@ -159,7 +149,6 @@ static int by_value(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
-/* However they were made, and however they ended. */
 TEST_F_TIMEOUT(ctx, never_twice, 100)
 {
 	unsigned int rounds = quick() ? 50 : 1000, n = 0, i, k;
@@ -240,7 +229,6 @@ TEST_F(keys, schedule_moves)
 	EXPECT_EQ(0ULL, hwt_timeouts(self->fd));
 }
 
-/* An event that was not read is withdrawn. */
 TEST_F(keys, schedule_withdraws_the_event)
 {
 	struct hwt_event event;

@@ -157,7 +157,6 @@ TEST_F(lib, adopt)
 	EXPECT_EQ(fd, libhwt_fd(hwt));
 	EXPECT_EQ(O_NONBLOCK, fcntl(fd, F_GETFL) & O_NONBLOCK);
 	EXPECT_EQ(FD_CLOEXEC, fcntl(fd, F_GETFD));
-	/* What was there before is there. */
 	ASSERT_EQ(1, libhwt_next(hwt, &event, 1, PATIENCE_NS));
 	EXPECT_EQ(7, event.user_data);
 	libhwt_close(hwt);
@@ -184,7 +183,6 @@ TEST_F(lib, after_at_and_every)
 		EXPECT_EQ(id, event.id);
 		EXPECT_EQ(data, event.user_data);
 		EXPECT_LE(due, event.deadline_ns);
-		/* A delay counts from the call on, whenever that is. */
 		EXPECT_TRUE(how != AT || event.deadline_ns < due + SEC);
 		EXPECT_LE(event.deadline_ns, event.fired_ns);
 	}
@@ -303,7 +301,6 @@ TEST(keys)
 	ASSERT_EQ(1, libhwt_next(hwt, &event, 1, PATIENCE_NS));
 	EXPECT_EQ(key, event.id);
 	EXPECT_EQ(key, event.user_data);
-	/* Read, it is new. */
 	EXPECT_EQ(0, libhwt_key_at(hwt, key, deadline));
 
 	/* Restored: one is new, one is moved. */
@@ -319,8 +316,6 @@ TEST(keys)
 	free(entries);
 	libhwt_close(hwt);
 }
-
-/* -- Events -------------------------------------------------------------- */
 
 TEST_F(lib, next_waits_as_long_as_it_is_told)
 {
@@ -357,7 +352,6 @@ static int fill(struct libhwt *hwt)
 	return ret;
 }
 
-/* Saving goes on though signals come in all the time. */
 TEST_F(lib, save_is_not_interrupted)
 {
 	struct hwt_list_entry *entries;

@@ -60,7 +60,6 @@ TEST_F(queue, operations_and_their_results)
 
 	ASSERT_EQ(0, libhwt_queue_after(self->queue, HOUR, 11));
 	ASSERT_EQ(0, libhwt_queue_at(self->queue, deadline, 12));
-	/* Nothing happens before. */
 	EXPECT_EQ(0, libhwt_queue_results(self->queue, ops, OPS));
 	ASSERT_EQ(0, libhwt_queue_submit(self->queue));
 	ASSERT_EQ(2, libhwt_queue_results(self->queue, ops, OPS));
@@ -79,7 +78,6 @@ TEST_F(queue, operations_and_their_results)
 	ASSERT_EQ(2, libhwt_queue_add(self->queue, &ops[2], 2));
 	ASSERT_EQ(0, libhwt_queue_cancel(self->queue, id));
 	ASSERT_EQ(0, libhwt_queue_submit(self->queue));
-	/* Some at a time */
 	ASSERT_EQ(2, libhwt_queue_results(self->queue, ops, 2));
 	EXPECT_EQ(HWT_STATE_PENDING, ops[0].result);
 	EXPECT_EQ(HWT_STATE_PENDING, ops[1].result);
@@ -125,8 +123,6 @@ TEST_F(queue, full)
 	EXPECT_EQ(1, ops[0].user_data);
 }
 
-/* -- Events -------------------------------------------------------------- */
-
 /* Arm so many, two ticks apart, and wait until all have fired. */
 static bool fire(struct libhwt *hwt, unsigned int count)
 {
@@ -160,7 +156,6 @@ TEST_F(queue, events_in_order)
 	EXPECT_EQ(0, libhwt_next(self->hwt, events, 5, 0));
 	EXPECT_EQ(0, libhwt_next(self->hwt, events, 5, 20 * MSEC));
 	EXPECT_EQ(-EINVAL, libhwt_next(self->hwt, events, 0, 0));
-	/* One call gives all that there are, if there is room for them. */
 	ASSERT_TRUE(fire(self->hwt, 30));
 	EXPECT_EQ(30, libhwt_next(self->hwt, events, 40, 0));
 	for (i = 0; i < 30; i++)
@@ -209,8 +204,6 @@ TEST_F(queue, stopped_and_withdrawn)
 	EXPECT_EQ(HWT_STATE_EVENT, libhwt_cancel(self->hwt, id));
 	EXPECT_EQ(-ESHUTDOWN, libhwt_next(self->hwt, &event, 1, 0));
 }
-
-/* -- Submit and wait ----------------------------------------------------- */
 
 TEST_F(queue, next_submits)
 {
@@ -265,8 +258,6 @@ TEST_F(queue, waits_are_interrupted)
 	EXPECT_EQ(0, op.result);
 }
 
-/* -- Processes ----------------------------------------------------------- */
-
 /* In a child. Return: 0 if all is as it is to be. */
 static int child(struct libhwt *hwt, struct libhwt_queue *queue)
 {
@@ -286,7 +277,6 @@ static int child(struct libhwt *hwt, struct libhwt_queue *queue)
 	libhwt_queue_seen(queue, 1);
 	if (libhwt_next(hwt, &event, 1, 0) != -ECHILD)
 		return 2;
-	/* The context is its, too. */
 	if (libhwt_after(hwt, 0, 3, NULL))
 		return 3;
 	libhwt_close(hwt);
@@ -308,8 +298,6 @@ TEST_F(queue, is_the_parents)
 	EXPECT_EQ(3, event.user_data);
 }
 
-/* -- In the rings -------------------------------------------------------- */
-
 TEST_F(queue, get)
 {
 	static const struct hwt_op zeroes;
@@ -322,7 +310,6 @@ TEST_F(queue, get)
 		ASSERT_NE(NULL, op);
 		ASSERT_EQ(0, memcmp(op, &zeroes, sizeof(*op)));
 		*op = op_schedule(HOUR, 99);
-		/* Changed in its place before it is submitted */
 		op->user_data = i;
 		ASSERT_EQ(0, libhwt_queue_results(self->queue, ops, OPS));
 		ASSERT_EQ(0, libhwt_queue_submit(self->queue));
@@ -447,7 +434,6 @@ TEST_F(keys, forget)
 	const struct hwt_event *events;
 	struct hwt_event event[8];
 
-	/* Not yet in the ring */
 	ASSERT_TRUE(fire_keys(self->hwt, EVENTS));
 	EXPECT_EQ(0, libhwt_queue_forget(self->queue, 1));
 	ASSERT_EQ(EVENTS, libhwt_queue_peek(self->queue, &events));

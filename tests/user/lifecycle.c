@@ -9,8 +9,6 @@
 
 #include "fixtures.h"
 
-/* -- In time -------------------------------------------------------------- */
-
 /* Netty: a timeout should expire after its delay. Likewise at an absolute time. */
 TEST_F(ctx, after_its_delay)
 {
@@ -38,7 +36,6 @@ TEST_F(ctx, after_its_delay)
 		EXPECT_TRUE(due.state == HWT_STATE_EVENT && !due.remaining_ns &&
 			    due.deadline_ns == get.deadline_ns);
 		ASSERT_EQ(1, hwt_read(self->fd, &event, 1));
-		/* The id has ended. */
 		EXPECT_EQ(-ENOENT, hwt_get(self->fd, id, &due));
 		EXPECT_EQ(-ENOENT, hwt_move(self->fd, id, 0, 0));
 		EXPECT_EQ(-ENOENT, hwt_del(self->fd, id));
@@ -118,8 +115,6 @@ TEST_F_TIMEOUT(ctx, overfull_buckets, 200)
 		ASSERT_EQ((__u64)i, event.user_data);
 	}
 }
-
-/* -- Stop ---------------------------------------------------------------- */
 
 /* Whatever state a timeout was in, there is one last event for it, or it is withdrawn. */
 TEST_F(ctx, stop_in_all_states)

@@ -69,8 +69,6 @@ static unsigned int fill(int fd, unsigned int count, int *error)
 /* What is cancelled counts until its memory is free, so there is room soon. */
 #define ADDED_SOON(_fd)		until(!hwt_add(_fd, 0, HOUR, 0, NULL))
 
-/* -- Timeouts of a user --------------------------------------------------- */
-
 TEST_F(user, timeouts_of_all_contexts)
 {
 	int a = OPEN_AS(ALICE), b = OPEN_AS(ALICE), c = OPEN_AS(ALICE), other = OPEN_AS(BOB);
@@ -217,8 +215,6 @@ TEST_F_TIMEOUT(user, exact_in_a_race, 120)
 	EXPECT_EQ(-ENOSPC, hwt_add(racer[0].fd, 0, HOUR, 0, NULL));
 }
 
-/* -- Pending timeouts of a private wheel --------------------------------- */
-
 /* What a wheel does at its limit is in test_basics.c: here what becomes of events. */
 TEST_F(user, max_pending)
 {
@@ -238,7 +234,6 @@ TEST_F(user, max_pending)
 	EXPECT_EQ(2ULL, hwt_now(fd).timeouts);
 	EXPECT_EQ(2ULL, hwt_now(fd).rejected);
 	EXPECT_EQ((__u32)HWT_LIMIT_PENDING, hwt_now(fd).limit);
-	/* The pending ones can be moved. */
 	EXPECT_EQ(HWT_STATE_PENDING, hwt_move(fd, id[0], 0, 2 * HOUR));
 
 	/* After an expiry, read or not, there is a place: it is not pending any more. */
@@ -255,8 +250,6 @@ TEST_F(user, max_pending)
 	ASSERT_EQ(1, hwt_next(fd, &event));
 	EXPECT_EQ(id[1], event.id);
 }
-
-/* -- Private wheels of a user --------------------------------------------- */
 
 TEST_F(user, wheels)
 {
@@ -278,14 +271,12 @@ TEST_F(user, wheels)
 	EXPECT_EQ((__u32)HWT_LIMIT_USER_WHEELS, hwt_now(fd).limit);
 	EXPECT_EQ(0, fd_number(fd, "hwt-private"));
 	EXPECT_EQ(0, hwt_setup(OPEN_AS(BOB), CLOCK_MONOTONIC));
-	/* One goes, and there is room for one. */
 	close(self->fd[0]);
 	self->fd[0] = OPEN_AS(ALICE);
 	self->n--;
 	EXPECT_EQ(0, hwt_setup(fd, CLOCK_MONOTONIC));
 	EXPECT_EQ(1, fd_number(fd, "hwt-private"));
 	EXPECT_EQ(-ENOSPC, hwt_setup(self->fd[0], CLOCK_MONOTONIC));
-	/* Refused, it is as it was. */
 	EXPECT_EQ(0, hwt_add(self->fd[0], 0, HOUR, 0, NULL));
 }
 
@@ -356,7 +347,6 @@ static int take_all(void)
 	       private_threads(NULL) == PRIVATE ? 0 : -EPROTO;
 }
 
-/* How many contexts have a directory in debugfs. */
 static unsigned int directories(void)
 {
 	DIR *dir = opendir(CONTEXTS);

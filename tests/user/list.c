@@ -186,11 +186,8 @@ TEST_F(ctx, says_the_same_as_get)
 	}
 }
 
-/* -- While others are at it ---------------------------------------------- */
-
 static volatile bool over;
 
-/* Schedules and cancels, more or less at random. */
 static void *bustle(void *arg)
 {
 	int fd = *(int *)arg;
@@ -284,8 +281,6 @@ TEST_F_TIMEOUT(ctx, signals_lose_nothing, 120)
 	ASSERT_EQ(0, alarm_every(0, 0));
 }
 
-/* -- Bad arguments ------------------------------------------------------- */
-
 /* For the other members see badinput.c. */
 TEST_F(ctx, bad_counts_and_sizes)
 {
@@ -299,7 +294,6 @@ TEST_F(ctx, bad_counts_and_sizes)
 		{ 10, size - 8, -EINVAL },
 		{ 10, HWT_LIST_ENTRY_SIZE_MAX + 1, -EINVAL },
 		{ 10, ~0U, -EINVAL },
-		/* And then it is all there. */
 		{ 10, size, 0 },
 	};
 	unsigned int i;

@@ -311,7 +311,6 @@ static void probe(void)
 	}
 }
 
-/* How often the calling thread has given up its CPU by itself. */
 static unsigned int sleeps(void)
 {
 	struct rusage usage;

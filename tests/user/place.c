@@ -37,7 +37,6 @@ static bool placed(unsigned int cpu, int policy)
 			    sched_getscheduler(pid) == policy);
 }
 
-/* One that is due in a moment fires. */
 static bool fires(int fd)
 {
 	struct hwt_event event;
@@ -61,7 +60,6 @@ TEST_F(ctx, priorities)
 	}
 	EXPECT_LT(0, param[0].sched_priority);
 	EXPECT_LT(param[0].sched_priority, param[1].sched_priority);
-	/* On any CPU. */
 	ASSERT_EQ(0, place(self->fd, 0, 0, HWT_PRIO_FIFO_LOW));
 	EXPECT_TRUE(fires(self->fd));
 }

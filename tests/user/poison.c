@@ -61,8 +61,6 @@ FIXTURE_TEARDOWN(poison)
 	close(self->fd);
 }
 
-/* -- ioctls -------------------------------------------------------------- */
-
 /* In a context of its own, with @size for the structure. */
 static void check_ioctl(struct __test_metadata *_metadata, const struct ioctl_case *c,
 			__u32 size)
@@ -105,8 +103,6 @@ TEST_F(poison, structures)
 	}
 }
 
-/* -- Events -------------------------------------------------------------- */
-
 /* Returns how many overruns they tell of. */
 static __u64 check_events(struct __test_metadata *_metadata, int fd, unsigned int count)
 {
@@ -138,7 +134,6 @@ TEST_F(poison, events)
 	ASSERT_EQ(0, hwt_add(self->fd, 0, 0, 3, NULL));
 	ASSERT_EQ(0, hwt_add(self->fd, HWT_ARM_ABSOLUTE, 0, 4, NULL));
 	check_events(_metadata, self->fd, 2);
-	/* With overruns. */
 	ASSERT_EQ(0, hwt_add_periodic(self->fd, HWT_MODE_FIXED_RATE, 0, MSEC, 5, &id));
 	sleep_ns(30 * MSEC);
 	EXPECT_LT(0, check_events(_metadata, self->fd, 1));
@@ -167,8 +162,6 @@ TEST_F(poison, clock_set)
 	ASSERT_TRUE(clock_shift(-10));
 	close(fd);
 }
-
-/* -- Arrays -------------------------------------------------------------- */
 
 #define MANY	150	/* more than a page of them */
 

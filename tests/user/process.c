@@ -11,7 +11,6 @@
 
 #include "fixtures.h"
 
-/* Uses the descriptor, and sends another one back. */
 static int use_passed(int sock, __u64 id)
 {
 	int number, fd = receive_fd(sock, &number), own = hwt_open(O_NONBLOCK);
@@ -82,12 +81,9 @@ TEST_F(ctx, close_under_a_reader)
 		ASSERT_EQ(0, pthread_join(thread, &data));
 		EXPECT_EQ((uintptr_t)99, (uintptr_t)data);
 	}
-	/* That of the copy goes on. */
 	ASSERT_EQ(1, hwt_next(self->fd, &event));
 	EXPECT_EQ(97ULL, event.user_data);
 }
-
-/* -- Threads on one descriptor ------------------------------------------- */
 
 #define THREADS	4
 #define IDS	64
@@ -192,7 +188,6 @@ static void each_ends_once(struct __test_metadata *_metadata, bool keys, bool st
 		sum += workers[i].last;
 	}
 	EXPECT_GE(keys ? KEYS : 2 * KEYS, hwt_entries(rest.fd, entries, 2 * KEYS));
-	/* What is left after a stop. */
 	EXPECT_LE(0, hwt_stop(rest.fd));
 	do {
 		last = rest.last;

@@ -40,7 +40,6 @@ static int travel(__s64 ahead)
 	return clock_settime(CLOCK_REALTIME, &to) ? -errno : 0;
 }
 
-/* Wait until so many events are there to be read. */
 static bool events(int fd, __u64 count)
 {
 	return until(hwt_waiting(fd) >= count) && hwt_waiting(fd) == count;
@@ -105,12 +104,9 @@ static bool remains(int fd, __u64 id, __u64 date)
 	       get.remaining_ns >= get.deadline_ns - after;
 }
 
-/* -- Being told ---------------------------------------------------------- */
-
 /* Each context that has asked is told, one that has not is not; a date stays what it is. */
 TEST_F(real, told_of_each_jump)
 {
-	/* One after the other. */
 	static const __s64 places[] = {
 		100 * SEC, 0, -BACK, -YEARS, 0, -YEARS, -YEARS + 3 * HOUR, 0,
 	};
@@ -157,13 +153,10 @@ TEST_F(real, told_of_several_at_once)
 	ASSERT_EQ(1, hwt_read(self->fd, &event, 1));
 	EXPECT_EQ(2ULL, event.overruns);
 	EXPECT_TRUE(is_jump(&event, -50 * (__s64)SEC, 3));
-	/* It begins anew. */
 	ASSERT_EQ(0, travel(0));
 	ASSERT_EQ(1, hwt_next(self->fd, &event));
 	EXPECT_TRUE(is_jump(&event, 50 * SEC, 1));
 }
-
-/* -- Dates --------------------------------------------------------------- */
 
 /* Return: 0, or the line at which it went wrong. */
 static int forward(int fd, __s64 from, __s64 jump)
@@ -281,8 +274,6 @@ TEST_F(real, there_and_back_again)
 	EXPECT_EQ(0U, early);
 	EXPECT_EQ(0ULL, hwt_timeouts(self->fd));
 }
-
-/* -- The end ------------------------------------------------------------- */
 
 /* The last event is that of the jump, or another one: behind it is the end of the file. */
 TEST_F(real, stop_with_an_unread_event)

@@ -29,8 +29,6 @@ static const char * const programs[] = {
 	"open rings:000000000303 mmap op:c00000000002 push thread enter:00000000000105 reap fork reap",
 };
 
-/* -- The killing --------------------------------------------------------------- */
-
 FIXTURE(kill) {
 	struct observer observer;
 	__u64 seed;
@@ -72,7 +70,6 @@ static bool has_run(int output)
 	return bytes > 200;
 }
 
-/* Returns whether it has done something. */
 static bool kill_one(struct __test_metadata *_metadata, __u64 *seed, unsigned int when)
 {
 	const char *program = programs[next_random(seed) % ARRAY_SIZE(programs)];
@@ -117,7 +114,6 @@ TEST_F_TIMEOUT(kill, at_random_points, 2500)
 	EXPECT_EQ(n, i);
 	EXPECT_LE(n / 2, ran);
 	observer_end(_metadata, &self->observer);
-	/* They may take a moment to go. */
 	EXPECT_TRUE(until(!private_threads(NULL) && !hwt_users()));
 	user_whole(_metadata);
 }

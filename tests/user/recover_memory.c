@@ -46,7 +46,6 @@ FIXTURE_TEARDOWN(memory)
 	}
 }
 
-/* Takes what there is. */
 static void hog(void)
 {
 	unsigned long i;
@@ -76,7 +75,6 @@ TEST_F_TIMEOUT(memory, exhausted, 300)
 		ASSERT_LE(0, pid);
 		if (!pid)
 			hog();
-		/* There was no more. */
 		EXPECT_EQ(-SIGKILL, child_end(pid));
 		/* The log says so later: the child may have gone by then. */
 		EXPECT_TRUE(until(log_has(kmsg, "Killed process")));

@@ -82,7 +82,6 @@ TEST_F_TIMEOUT(pause, of_the_machine, 280)
 	       (unsigned long long)passed / SEC, (unsigned long long)gone / SEC,
 	       (unsigned long long)(now_ns() - begun) / MSEC);
 	EXPECT_LE(gone + pause * SEC * 3 / 4, passed);
-	/* Then everything goes on for a while. */
 	sleep_ns(SEC);
 	observer_end(_metadata, &self->observer);
 	for (i = 0; i < CLOCKS; i++) {

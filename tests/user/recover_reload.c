@@ -31,8 +31,6 @@ static void count(__u64 *counter, __u64 n)
 	__atomic_fetch_add(counter, n, __ATOMIC_RELAXED);
 }
 
-/* -- Programs ------------------------------------------------------------------ */
-
 /* Each must come: by events, or, of those in a ring, by the ring. */
 static void use_timeouts(__u64 *seed, int fd, struct ring *ring)
 {
@@ -108,8 +106,6 @@ static void *user_main(void *arg)
 	return NULL;
 }
 
-/* -- Loading and unloading ---------------------------------------------------------- */
-
 FIXTURE(reload) {
 	pthread_t thread[USERS];
 	__u64 seeds[USERS];
@@ -134,7 +130,6 @@ FIXTURE_TEARDOWN(reload)
 {
 }
 
-/* As soon as nobody has it. */
 static void go(struct __test_metadata *_metadata)
 {
 	__u64 end = now_ns() + 2 * PATIENCE_MS * MSEC;

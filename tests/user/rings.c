@@ -31,7 +31,6 @@ TEST_F(ctx, arguments)
 	for (i = 0; i < ARRAY_SIZE(sizes); i++)
 		EXPECT_EQ(-EINVAL, hwt_with(fd, RINGS, rings, .op_entries = 8, .event_entries = 8,
 					    .op_size = sizes[i]));
-	/* All that has changed nothing. */
 	EXPECT_EQ(0, hwt_rings(fd, 0, 3, 1000, &args));
 	EXPECT_EQ(4U, args.op_entries);
 	EXPECT_EQ(1024U, args.event_entries);
@@ -116,7 +115,6 @@ TEST_F(rings, in_order_and_in_place)
 	EXPECT_EQ(1ULL, op[1]->user_data);
 	EXPECT_LT(SEC, op[1]->remaining_ns);
 	EXPECT_EQ(HWT_STATE_PENDING, hwt_del(self->fd, op[0]->id));
-	/* Nothing is left to do. */
 	EXPECT_EQ(0, ring_enter(ring, -1U, 0, 0));
 }
 
@@ -306,8 +304,6 @@ TEST_F_TIMEOUT(ctx, wraps, 120)
 	}
 }
 
-/* -- A full ring of events ----------------------------------------------- */
-
 /* Also of events that were there before the rings, and more than are moved in one go. */
 TEST(full_ring)
 {
@@ -374,8 +370,6 @@ TEST(head_beyond_the_tail)
 	ring_close(&ring);
 }
 
-/* -- The end ------------------------------------------------------------- */
-
 TEST(stop_with_a_full_ring)
 {
 	struct hwt_event event;
@@ -399,7 +393,6 @@ TEST(stop_with_a_full_ring)
 	}
 	EXPECT_FALSE(ring_pop(&ring, &event));
 	EXPECT_EQ(POLLIN | POLLHUP, hwt_wait(ring.fd, 0));
-	/* Nothing to wait for. */
 	EXPECT_EQ(0, ring_enter(&ring, 0, 1, HWT_NEVER));
 	EXPECT_EQ(-ESHUTDOWN, ring_do(&ring, op_schedule(0, 0), NULL));
 	EXPECT_EQ(-EBUSY, hwt_read(ring.fd, &event, 1));

@@ -73,7 +73,6 @@ static void submit_some(struct ring *ring, __u64 *state)
 	hwt_wait(ring->fd, 0);
 }
 
-/* One life of a hostile context. */
 static bool be_hostile(int fd, __u64 end, __u64 *state)
 {
 	pid_t scribblers[3];

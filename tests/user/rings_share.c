@@ -15,8 +15,6 @@
 #include "fixtures.h"
 #include "guest.h"
 
-/* -- Mappings ------------------------------------------------------------ */
-
 #define RW	(PROT_READ | PROT_WRITE)
 
 TEST_F(rings, map_what_is_not_there)
@@ -63,7 +61,6 @@ TEST_F(rings, map_again)
 	again->event_head = 1;
 	EXPECT_EQ(0U, ring_unread(&self->ring));
 	munmap(again, page);
-	/* From the middle of them. */
 	tail = mmap(NULL, page, RW, MAP_SHARED, self->fd, self->ring.size - page);
 	EXPECT_NE(MAP_FAILED, (void *)tail);
 	EXPECT_EQ(0, memcmp(tail, (char *)constant + self->ring.size - page, page));
@@ -179,8 +176,6 @@ TEST_F(rings, core_dump)
 	EXPECT_EQ(0, system(command));
 	EXPECT_EQ(0, ring_do(&self->ring, op_schedule(0, 0), NULL));
 }
-
-/* -- Threads; for processes see timens.c ------------------------------------ */
 
 #define SUBMITTERS	3
 

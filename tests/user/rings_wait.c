@@ -13,8 +13,6 @@
 
 #include "fixtures.h"
 
-/* -- ENTER that waits ---------------------------------------------------- */
-
 static struct hwt_enter_args enter(int fd, __u32 flags, __u32 wait, __u64 timeout_ns,
 				   __u64 sigmask)
 {
@@ -44,7 +42,6 @@ TEST_F(rings, enter_says_what_happened)
 		ring_push(&self->ring, op_schedule(i * 20 * MSEC, i));
 	EXPECT_EQ(3, ring_enter(&self->ring, 3, 3, HWT_NEVER));
 	EXPECT_LE(end, now_ns());
-	/* They are there. */
 	EXPECT_EQ(0, enter(self->fd, 0, 3, HWT_NEVER, 0).result);
 	while (ring_pop(&self->ring, &event))
 		i--;
@@ -170,8 +167,6 @@ TEST_F(rings, several_wait)
 	}
 }
 
-/* -- Waiting for the operations of another thread -------------------------- */
-
 static struct ring ring;
 static volatile bool over;
 
@@ -210,8 +205,6 @@ TEST_F_TIMEOUT(ctx, signal_while_another_one_submits, 60)
 	EXPECT_EQ(0ULL, hwt_timeouts(self->fd));
 	ring_unmap(&ring);
 }
-
-/* -- poll, epoll, read --------------------------------------------------- */
 
 /* Each new event is an edge, also when others are in the ring already, or it is full. */
 TEST(epoll_edge)

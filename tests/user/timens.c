@@ -58,7 +58,6 @@ static void inside(struct __test_metadata *_metadata, int fd, clockid_t clock, _
 	struct hwt_get_args get;
 	__u64 now, deadline;
 
-	/* Is this really another time? */
 	now = clock_ns(clock);
 	EXPECT_GT(100 * SEC, now - expected);
 	EXPECT_EQ(0, hwt_info(fd, &info));
@@ -150,8 +149,6 @@ TEST_F(elsewhere, own_phase)
 	EXPECT_EQ(0, IN_CHILD((rate_inside(_metadata, self->fd, variant->clock),
 			       !_metadata->passed)));
 }
-
-/* -- Rings ----------------------------------------------------------------- */
 
 /* Rings are in the time of who made them, whoever uses them; the ioctls in the caller's. */
 static int ring_inside(struct ring *ring, clockid_t clock, __s64 ahead, __u64 tick)

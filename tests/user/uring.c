@@ -194,7 +194,6 @@ FIXTURE_VARIANT_ADD(ring, big_entries) {
 /* Issued by a worker, which holds none of io_uring's locks. */
 FIXTURE_VARIANT_ADD(ring, worker) { .sqe_flags = IOSQE_ASYNC, .many = 2000 };
 
-/* A context whose timeouts have keys. */
 static int open_keyed(void)
 {
 	int fd = hwt_open(O_NONBLOCK), ret;
@@ -327,7 +326,6 @@ TEST_F(ring, errors)
 	EXPECT_EQ(-EBADF, uring_do(uring, 2));
 	close(plain);
 	close(reader);
-	/* None of it did anything. */
 	EXPECT_TRUE(stats_are(self->fd, .timeouts = 1, .pending = 1, .scheduled = 1));
 	EXPECT_TRUE(uring_empty(uring));
 }
@@ -718,8 +716,6 @@ TEST_F(ring, child_arms_and_dies)
 	EXPECT_EQ(-ESHUTDOWN, uring_reap(&self->uring, PATIENCE_MS, &name));
 	EXPECT_EQ(-ESHUTDOWN, uring_reap(&self->uring, PATIENCE_MS, &name));
 }
-
-/* -- Time namespaces ----------------------------------------------------- */
 
 static int arm_inside(unsigned int flags, unsigned int sqe_flags)
 {

@@ -71,7 +71,6 @@ static int submit_read(struct io_uring *ring, int fd, void *buffer, size_t size,
 	return io_uring_submit(ring);
 }
 
-/* Reads, and waits for what has become of it. */
 static int read_now(struct io_uring *ring, int fd, void *buffer, size_t size)
 {
 	return submit_read(ring, fd, buffer, size, 0) == 1 ? reap(ring).res : -EIO;
@@ -106,7 +105,6 @@ TEST_F(ring, end_of_the_file)
 	ASSERT_EQ(1, submit_poll(&self->ring, self->fd, 3));
 	ASSERT_EQ(1, submit_read(&self->ring, self->fd, &event, sizeof(event), 4));
 	ASSERT_EQ(0, hwt_stop(self->fd));
-	/* In any order. */
 	for (i = 0; i < 2; i++) {
 		cqe = reap(&self->ring);
 		EXPECT_EQ(cqe.user_data == 3 ? POLLIN | POLLHUP : 0,
@@ -187,7 +185,6 @@ TEST_F(ring, read_waits_for_an_event)
 		{ 0, 0, false },
 		/* O_NONBLOCK says nothing to io_uring, which blocks nobody. */
 		{ O_NONBLOCK, 0, false },
-		/* By a worker. */
 		{ 0, IOSQE_ASYNC, false },
 		{ 0, 0, true },
 	};
@@ -234,8 +231,6 @@ TEST_F(ring, read_beside_rings_is_refused)
 	EXPECT_EQ(-EBUSY, read_now(&self->ring, self->fd, &event, sizeof(event)));
 	ring_unmap(&ring);
 }
-
-/* -- Commands ------------------------------------------------------------ */
 
 /* From 6.7 on, where they can be cancelled. */
 static bool kernel_has_commands(void)

@@ -96,8 +96,6 @@ TEST_F(users, of_no_group)
 	EXPECT_EQ(0, RUN_AS(OTHER, false, open_fails(_metadata)));
 }
 
-/* -- What one sees of another ---------------------------------------------- */
-
 /* The other one's fdinfo is the path; that one has seven timeouts. */
 static void look_around(struct __test_metadata *_metadata, const char *path)
 {
@@ -126,7 +124,6 @@ static void look_around(struct __test_metadata *_metadata, const char *path)
 	EXPECT_EQ(5ULL, entries[0].user_data);
 	EXPECT_EQ(1, fd_number(fd, "hwt-timeouts"));
 
-	/* The other's descriptor is the other's. */
 	EXPECT_EQ(-1, open(path, O_RDONLY));
 	EXPECT_EQ(EACCES, errno);
 }
@@ -146,7 +143,6 @@ TEST_F(users, see_nothing_of_each_other)
 		for (i = 0; i < 7; i++)
 			EXPECT_EQ(0, hwt_add(fd, 0, HOUR, 0xa11ce, NULL));
 		EXPECT_EQ(0, send_fd(sock[1], fd));
-		/* Until it has been looked at. */
 		EXPECT_EQ(1, read(sock[1], &byte, 1));
 		_exit(!_metadata->passed);
 	}
@@ -162,8 +158,6 @@ TEST_F(users, see_nothing_of_each_other)
 	close(sock[0]);
 	close(sock[1]);
 }
-
-/* -- The wheels of users ------------------------------------------------------ */
 
 /* A user's contexts share a wheel, nobody else has it, and it goes with the last of them. */
 TEST_F(users, have_wheels_of_their_own)

@@ -33,8 +33,6 @@ static __attribute__((constructor)) void fault_begin(void)
 	exit(4);
 }
 
-/* -- One fault ------------------------------------------------------------ */
-
 /* Whose points count: 0, the calling thread's; else those of a thread of the kernel. */
 static inline int fault_open(pid_t pid)
 {
@@ -130,8 +128,6 @@ static inline struct fault_count each_fault(struct __test_metadata *_metadata,
 	return count;
 }
 
-/* -- What the kernel says ------------------------------------------------------ */
-
 /*
  * There is a report if a thread's stack could not be had, or what is not made at a program's will.
  * It need not come: stacks are kept for the next thread.
@@ -190,7 +186,6 @@ static inline bool state_same(const struct state *a, const struct state *b)
 	return !memcmp(a, b, sizeof(*a));
 }
 
-/* Says where two states differ. */
 static inline void state_differ(const struct state *a, const struct state *b)
 {
 	const __u64 *x = (const __u64 *)a, *y = (const __u64 *)b;
@@ -203,7 +198,6 @@ static inline void state_differ(const struct state *a, const struct state *b)
 				(unsigned long long)x[i], (unsigned long long)y[i]);
 }
 
-/* The one of that id, or NULL. */
 static inline const struct hwt_list_entry *state_find(const struct state *state, __u64 id)
 {
 	unsigned int i;

@@ -128,7 +128,6 @@ static inline void scene_check(struct __test_metadata *_metadata, void *arg, int
 		}
 		return;
 	}
-	/* The same once more. */
 	env->hit = 0;
 	env->before = env->after;
 	EXPECT_EQ(0, scene->call(env));
@@ -206,8 +205,6 @@ static inline bool kept(const struct env *env)
 {
 	return kept_but(env, 0);
 }
-
-/* -- The test ------------------------------------------------------------- */
 
 static int scene_call(void *arg)
 {

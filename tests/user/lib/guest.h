@@ -98,8 +98,6 @@ static inline bool make_group(const char *path, const char *bytes)
 	return write_text(file, bytes);
 }
 
-/* -- Capabilities of the calling thread --------------------------------------- */
-
 /* Have it in effect, or not; what is permitted stays. Returns 0 or a negative errno. */
 static inline int set_capability(int cap, bool set)
 {
@@ -114,8 +112,6 @@ static inline int set_capability(int cap, bool set)
 		data[cap / 32].effective &= ~(1U << cap % 32);
 	return syscall(SYS_capset, &header, data) ? -errno : 0;
 }
-
-/* -- Injected faults ------------------------------------------------------ */
 
 #define DEBUGFS		"/sys/kernel/debug/"
 
@@ -132,9 +128,6 @@ static inline bool fault_knobs(void)
 	       write_text(DEBUGFS "fail_usercopy/verbose", "0");
 }
 
-/* -- The kernel log ------------------------------------------------------- */
-
-/* What comes from now on. */
 static inline int log_open(void)
 {
 	int kmsg = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
@@ -162,7 +155,6 @@ static inline bool log_has(int kmsg, const char *text)
 
 /* -- Modules, for tests that are not given one ("hwt-test: noload") ----------- */
 
-/* One of those that were built. */
 static inline int open_module(const char *name)
 {
 	const char *dir = getenv("HWT_MODULES");
@@ -182,8 +174,6 @@ static inline int unload_module(const char *name)
 {
 	return syscall(SYS_delete_module, name, O_NONBLOCK) ? hwt_errno() : 0;
 }
-
-/* -- Threads -------------------------------------------------------------- */
 
 /* How many in this directory of /proc have a name that begins so; one is @pid, if not NULL. */
 static inline unsigned int threads_named(const char *directory, const char *name, pid_t *pid)

@@ -182,7 +182,6 @@ static inline __u32 hwt_clock_flag(clockid_t clock)
 	       clock == CLOCK_BOOTTIME ? HWT_SETUP_BOOTTIME : HWT_SETUP_PRIVATE;
 }
 
-/* Ask for a wheel of its own, on that clock. */
 static inline int hwt_setup(int fd, clockid_t clock)
 {
 	return hwt_with(fd, SETUP, setup, .flags = hwt_clock_flag(clock));

@@ -30,7 +30,6 @@ static inline __u64 next_random(__u64 *state)
 
 /* -- Contexts ------------------------------------------------------------ */
 
-/* Give the context a wheel of its own. */
 static inline int hwt_private(int fd, clockid_t clock, __u32 flags)
 {
 	return hwt_with(fd, SETUP, setup, .flags = flags | hwt_clock_flag(clock));
@@ -79,7 +78,6 @@ static inline bool stats_same(struct hwt_stats_args got, struct hwt_stats_args w
 	bool same = true;
 	unsigned int i;
 
-	/* From timeouts to rejected. */
 	for (i = 1; i <= 11; i++) {
 		if (x[i] == y[i])
 			continue;
@@ -216,7 +214,6 @@ static inline __u32 ring_unread(const struct ring *ring)
 	return ring_event_tail(ring) - ring->shared->event_head;
 }
 
-/* Takes an event, if there is one. */
 static inline bool ring_pop(struct ring *ring, struct hwt_event *event)
 {
 	__u32 head = ring->shared->event_head;

@@ -55,8 +55,6 @@ static inline void observer_end(struct __test_metadata *_metadata, struct observ
 	close(observer->report);
 }
 
-/* -- Whether a user can have as much as ever ---------------------------------- */
-
 /*
  * Nothing tells how many timeouts and wheels a user has, so make as many as there can be:
  * neither less, because something was not given back, nor more. The module is loaded with
