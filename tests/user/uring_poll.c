@@ -53,11 +53,14 @@ static struct completion reap(struct io_uring *ring)
 	return result;
 }
 
-static int submit_poll(struct io_uring *ring, int fd, __u64 data)
+static int submit_poll(struct io_uring *ring, int fd, __u64 data, bool once)
 {
 	struct io_uring_sqe *sqe = io_uring_get_sqe(ring);
 
-	io_uring_prep_poll_add(sqe, fd, POLLIN);
+	if (once)
+		io_uring_prep_poll_add(sqe, fd, POLLIN);
+	else
+		io_uring_prep_poll_multishot(sqe, fd, POLLIN);
 	io_uring_sqe_set_data64(sqe, data);
 	return io_uring_submit(ring);
 }
@@ -81,19 +84,27 @@ TEST_F(ring, poll_completes_when_an_event_comes)
 	__u64 due = now_ns() + 50 * MSEC, id;
 	struct completion cqe;
 	struct hwt_event event;
+	int i;
 
-	ASSERT_EQ(1, submit_poll(&self->ring, self->fd, 1));
+	ASSERT_EQ(1, submit_poll(&self->ring, self->fd, 1, true));
 	ASSERT_EQ(0, hwt_add(self->fd, HWT_ARM_ABSOLUTE, due, 7, &id));
 	cqe = reap(&self->ring);
 	EXPECT_LE(due, now_ns());
 	EXPECT_EQ(1, cqe.user_data);
 	EXPECT_EQ(POLLIN, cqe.res & (POLLIN | POLLHUP));
 	/* At once with an event that is there. */
-	ASSERT_EQ(1, submit_poll(&self->ring, self->fd, 2));
+	ASSERT_EQ(1, submit_poll(&self->ring, self->fd, 2, true));
 	EXPECT_EQ(POLLIN, reap(&self->ring).res & (POLLIN | POLLHUP));
 	ASSERT_EQ(1, hwt_read(self->fd, &event, 1));
 	EXPECT_EQ(id, event.id);
 	EXPECT_EQ(7, event.user_data);
+	/* One that goes on tells of each. */
+	ASSERT_EQ(1, submit_poll(&self->ring, self->fd, 3, false));
+	for (i = 0; i < 2; i++) {
+		ASSERT_EQ(0, hwt_add(self->fd, 0, 0, i, NULL));
+		EXPECT_EQ(3, reap(&self->ring).user_data);
+		ASSERT_EQ(1, hwt_next(self->fd, &event));
+	}
 }
 
 TEST_F(ring, end_of_the_file)
@@ -102,7 +113,7 @@ TEST_F(ring, end_of_the_file)
 	struct hwt_event event;
 	int i;
 
-	ASSERT_EQ(1, submit_poll(&self->ring, self->fd, 3));
+	ASSERT_EQ(1, submit_poll(&self->ring, self->fd, 3, true));
 	ASSERT_EQ(1, submit_read(&self->ring, self->fd, &event, sizeof(event), 4));
 	ASSERT_EQ(0, hwt_stop(self->fd));
 	for (i = 0; i < 2; i++) {
@@ -170,7 +181,7 @@ TEST_F(ring, many_reads_wait)
 	EXPECT_EQ(~0ULL, seen);
 	for (i = 0; i < ENTRIES / 2; i++) {
 		ASSERT_EQ(0, hwt_add(self->fd, 0, HOUR, i, NULL));
-		ASSERT_EQ(1, submit_poll(&self->ring, self->fd, i));
+		ASSERT_EQ(1, submit_poll(&self->ring, self->fd, i, true));
 		ASSERT_EQ(1, submit_read(&self->ring, self->fd, &events[i], sizeof(events[i]), i));
 	}
 }
