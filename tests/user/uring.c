@@ -32,11 +32,6 @@ static int uring_init(struct uring *uring, unsigned int flags, unsigned int sqe_
 	return io_uring_queue_init(QUEUE, &uring->ring, flags);
 }
 
-static void uring_exit(struct uring *uring)
-{
-	io_uring_queue_exit(&uring->ring);
-}
-
 static int uring_submit(struct uring *uring)
 {
 	return io_uring_submit(&uring->ring);
@@ -211,7 +206,7 @@ FIXTURE_SETUP(ring)
 
 FIXTURE_TEARDOWN(ring)
 {
-	uring_exit(&self->uring);
+	io_uring_queue_exit(&self->uring.ring);
 	close(self->fd);
 }
 
@@ -542,7 +537,7 @@ TEST_F_TIMEOUT(ring, closed_while_others_cancel_and_stop, 120)
 		for (i = 0; i < 500; i++)
 			uring_arm(&self->uring, self->fd, i, 0, i < 2 ? HOUR : i % 8 * MSEC);
 		uring_submit(&self->uring);
-		uring_exit(&self->uring);
+		io_uring_queue_exit(&self->uring.ring);
 		ASSERT_EQ(0, uring_init(&self->uring, variant->flags, variant->sqe_flags));
 		ASSERT_TRUE(until(hwt_timeouts(self->fd) == 0));
 		/* Tells the thread to end. */
@@ -555,7 +550,7 @@ TEST_F_TIMEOUT(ring, closed_while_others_cancel_and_stop, 120)
 		uring_arm(&self->uring, self->fd, i, 0, i % 8 * MSEC);
 	uring_submit(&self->uring);
 	EXPECT_LE(0, hwt_stop(self->fd));
-	uring_exit(&self->uring);
+	io_uring_queue_exit(&self->uring.ring);
 	EXPECT_TRUE(until(hwt_timeouts(self->fd) == 0));
 	ASSERT_EQ(0, uring_init(&self->uring, variant->flags, variant->sqe_flags));
 }
@@ -580,31 +575,6 @@ TEST_F(ring, descriptor_closed_while_armed)
 	self->fd = open_keyed();
 	ASSERT_LE(0, self->fd);
 	EXPECT_TRUE(uring_empty(&self->uring));
-}
-
-/* A context's names are those of all rings. */
-TEST_F(ring, two_rings)
-{
-	struct uring other;
-
-	ASSERT_EQ(0, uring_init(&other, variant->flags, variant->sqe_flags));
-	ASSERT_TRUE(uring_hold(&self->uring, self->fd, 1));
-	uring_arm(&other, self->fd, 1, 0, 0);
-	EXPECT_EQ(-EEXIST, uring_do(&other, 1));
-	uring_move(&other, self->fd, 2, 1, 0, 2 * HOUR);
-	EXPECT_EQ(0, uring_do(&other, 2));
-	uring_cancel(&other, self->fd, 2, 1);
-	EXPECT_EQ(0, uring_do(&other, 2));
-	EXPECT_EQ(-ECANCELED, uring_do(&self->uring, 1));
-	EXPECT_TRUE(uring_empty(&other));
-
-	/* Names of different contexts have nothing to do with each other. */
-	ASSERT_TRUE(uring_hold(&other, self->fd, 1));
-	close(self->fd);
-	self->fd = open_keyed();
-	uring_cancel(&self->uring, self->fd, 2, 1);
-	EXPECT_EQ(-ENOENT, uring_do(&self->uring, 2));
-	uring_exit(&other);
 }
 
 /* -- A process that goes ------------------------------------------------- */
@@ -768,7 +738,7 @@ TEST_F(ctx, iopoll)
 	} while ((ret == -ETIME || ret == -EAGAIN) && now_ns() < end);
 	EXPECT_TRUE(ret == -EOPNOTSUPP || ret == 0)
 		TH_LOG("%d", ret);
-	uring_exit(&uring);
+	io_uring_queue_exit(&uring.ring);
 	EXPECT_EQ(0, hwt_timeouts(fd));
 }
 
@@ -805,7 +775,7 @@ TEST_F_TIMEOUT(ctx, submission_entries_are_scribbled_over, 60)
 	}
 	TH_LOG("%u completions", n);
 	EXPECT_LT(0, n);
-	uring_exit(&uring);
+	io_uring_queue_exit(&uring.ring);
 	EXPECT_TRUE(until(hwt_timeouts(self->fd) == 0));
 }
 
