@@ -103,14 +103,9 @@ static int by_ops(volatile struct told *told, struct ring *ring, __u64 *id)
 
 static int add_soon(int fd)
 {
-	int ret, i;
+	int ret;
 
-	for (i = 0; i < PATIENCE_MS / 10; i++) {
-		ret = hwt_add(fd, 0, HOUR, 0, NULL);
-		if (ret != -ENOMEM)
-			break;
-		sleep_ns(10 * MSEC);
-	}
+	(void)until((ret = hwt_add(fd, 0, HOUR, 0, NULL)) != -ENOMEM);
 	return ret;
 }
 

@@ -255,14 +255,10 @@ static void each_open(struct __test_metadata *_metadata, pid_t pid, unsigned int
 	EXPECT_LE(failed, count.failed);
 }
 
-TEST_F_TIMEOUT(module, first_open, 1000)
+TEST_F_TIMEOUT(module, first_open, 2000)
 {
 	each_open(_metadata, 0, 12, 8);
-}
-
-/* The wheel's thread is made by kthreadd. */
-TEST_F_TIMEOUT(module, first_open_kthreadd, 1000)
-{
+	/* The wheel's thread is made by kthreadd. */
 	each_open(_metadata, 2, 5, 5);
 }
 

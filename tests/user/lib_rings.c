@@ -123,14 +123,15 @@ TEST_F(queue, full)
 	EXPECT_EQ(1, ops[0].user_data);
 }
 
-/* Arm so many, two ticks apart, and wait until all have fired. */
-static bool fire(struct libhwt *hwt, unsigned int count)
+/* Arm so many, or the keys from 1 on, two ticks apart, and wait until all have fired. */
+static bool fire(struct libhwt *hwt, unsigned int count, bool keys)
 {
 	__u64 before = hwt_now(libhwt_fd(hwt)).expired;
 	unsigned int i;
 
 	for (i = 0; i < count; i++)
-		if (libhwt_after(hwt, i * 2 * MSEC, i, NULL))
+		if (keys ? libhwt_key_after(hwt, i + 1, i * 2 * MSEC) :
+			   libhwt_after(hwt, i * 2 * MSEC, i, NULL))
 			return false;
 	return hwt_wait_expired(libhwt_fd(hwt), before + count);
 }
@@ -156,7 +157,7 @@ TEST_F(queue, events_in_order)
 	EXPECT_EQ(0, libhwt_next(self->hwt, events, 5, 0));
 	EXPECT_EQ(0, libhwt_next(self->hwt, events, 5, 20 * MSEC));
 	EXPECT_EQ(-EINVAL, libhwt_next(self->hwt, events, 0, 0));
-	ASSERT_TRUE(fire(self->hwt, 30));
+	ASSERT_TRUE(fire(self->hwt, 30, false));
 	EXPECT_EQ(30, libhwt_next(self->hwt, events, 40, 0));
 	for (i = 0; i < 30; i++)
 		EXPECT_EQ(i, events[i].user_data);
@@ -336,7 +337,7 @@ TEST_F(queue, peek_and_seen)
 	int i, ret, n = 0;
 
 	EXPECT_EQ(0, libhwt_queue_peek(self->queue, &events));
-	ASSERT_TRUE(fire(self->hwt, 11));
+	ASSERT_TRUE(fire(self->hwt, 11, false));
 	while ((ret = libhwt_queue_peek(self->queue, &events)) > 0) {
 		ASSERT_GE(EVENTS, ret);
 		for (i = 0; i < ret; i++)
@@ -370,17 +371,6 @@ FIXTURE_SETUP(keys)
 FIXTURE_TEARDOWN(keys)
 {
 	libhwt_close(self->hwt);
-}
-
-/* Arm the keys from 1 to @count, two ticks apart, and wait until they have fired. */
-static bool fire_keys(struct libhwt *hwt, unsigned int count)
-{
-	unsigned int key;
-
-	for (key = 1; key <= count; key++)
-		if (libhwt_key_after(hwt, key, key * 2 * MSEC) < 0)
-			return false;
-	return hwt_wait_expired(libhwt_fd(hwt), count);
 }
 
 TEST_F(keys, schedule_or_move)
@@ -434,7 +424,7 @@ TEST_F(keys, forget)
 	const struct hwt_event *events;
 	struct hwt_event event[8];
 
-	ASSERT_TRUE(fire_keys(self->hwt, EVENTS));
+	ASSERT_TRUE(fire(self->hwt, EVENTS, true));
 	EXPECT_EQ(0, libhwt_queue_forget(self->queue, 1));
 	ASSERT_EQ(EVENTS, libhwt_queue_peek(self->queue, &events));
 	EXPECT_EQ(0, libhwt_queue_forget(self->queue, 9));
@@ -472,7 +462,7 @@ TEST(reaping_is_no_system_call)
 
 	ASSERT_EQ(0, libhwt_open(&hwt, NULL));
 	ASSERT_EQ(0, libhwt_queue_new(&queue, hwt, NULL));
-	ASSERT_TRUE(fire(hwt, 10));
+	ASSERT_TRUE(fire(hwt, 10, false));
 	/* This one brings all of them. */
 	ASSERT_EQ(10, libhwt_queue_peek(queue, &first));
 	null = open("/dev/null", O_RDWR);
