@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Getting at events: read, readv, poll, epoll, O_NONBLOCK, signals, bad buffers,
- * several readers.
+ * Reading events: read, readv, epoll, O_NONBLOCK, signals, bad buffers, several readers.
  *
  * hwt-test: shared
  * hwt-test: timeout 150

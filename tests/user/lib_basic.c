@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * libhwt, all but its queue: each function, each error. What the device makes of a call is the
- * subject of the other tests.
+ * libhwt, all but its queue: each function, each error.
  *
  * hwt-test: shared
  * hwt-test: timeout 180

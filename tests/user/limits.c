@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Limits: timeouts of a context, pending ones of a private wheel, all of a user, and its wheels.
- * For memory see cgroup.c.
+ * Limits of timeouts and of wheels, of a context and of a user. For memory see cgroup.c.
  *
  * hwt-test: load max_timeouts=500 max_user_timeouts=1000 max_user_wheels=4
  * hwt-test: timeout 150

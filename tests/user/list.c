@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * HWT_IOC_LIST: all timeouts of a context, exactly once, as they are. For saving and
- * restoring by it see lib_basic.c, for overruns periodic.c.
+ * HWT_IOC_LIST. For saving and restoring by it see lib_basic.c, for overruns periodic.c.
  *
  * hwt-test: shared
  * hwt-test: timeout 180

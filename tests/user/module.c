@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The device and its module: parameters (their ranges are in module-params.sh), and loading and
- * unloading around users.
+ * The module's limits, and unloading around users. Ranges of parameters: module-params.sh.
  *
  * hwt-test: noload
  * hwt-test: timeout 120

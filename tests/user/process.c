@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Processes and threads: descriptors passed on, close under who waits, threads that race for the
- * same ids and keys. Clients that are killed are in recover_kill.c, many at once in
- * hwtctl-stress.sh.
+ * Descriptors that are passed on, or closed under a reader; threads that race for the same ids and
+ * keys. For clients that are killed see recover_kill.c, for many at once hwtctl-stress.sh.
  *
  * hwt-test: timeout 300
  */
@@ -197,8 +196,6 @@ static void each_ends_once(struct __test_metadata *_metadata, bool keys, bool st
 	EXPECT_EQ(stats.scheduled, stats.cancelled + sum + rest.last);
 	EXPECT_EQ(0ULL, stats.timeouts + stats.pending + stats.events);
 	EXPECT_EQ(POLLIN | POLLHUP, hwt_wait(rest.fd, 0));
-	TH_LOG("%llu made, %llu cancelled, %llu firings, %llu stopped", stats.scheduled,
-	       stats.cancelled, stats.expired, stats.stopped);
 	close(rest.fd);
 }
 

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Contexts on CLOCK_REALTIME: dates, setting the clock by seconds and by years, both ways,
- * and being told of it.
- *
- * Everything stays before 2038, also for 32-bit programs: years go back and forth again.
+ * Contexts on CLOCK_REALTIME: dates, and the event that tells of a clock that was set. All of it
+ * stays before 2038, for 32-bit programs.
  *
  * hwt-test: timeout 180
  * hwt-test: m32

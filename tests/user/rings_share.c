@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Rings in shared memory: what is done to the mapping, and who has it: processes, threads. For
- * time namespaces see timens.c.
+ * Rings in shared memory: mappings, threads that submit. For time namespaces see timens.c.
  *
  * hwt-test: timeout 150
  * hwt-test: m32

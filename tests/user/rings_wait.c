@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Rings in shared memory: waiting for events, by HWT_IOC_ENTER, poll() and epoll; read() is
- * refused.
+ * Rings in shared memory: waiting for events by HWT_IOC_ENTER and epoll; read() is refused.
  *
  * hwt-test: timeout 150
  * hwt-test: m32

@@ -449,8 +449,7 @@ TEST_F_TIMEOUT(ring, each_of_many_completes_once, 120)
 /* Keys and names from @base on. */
 static void race(struct __test_metadata *_metadata, struct uring *uring, int fd, __u64 base)
 {
-	int fired = 0, cancelled = 0, round, ret;
-	int arm[RACE_SIZE], move[RACE_SIZE], cancel[RACE_SIZE], *to;
+	int arm[RACE_SIZE], move[RACE_SIZE], cancel[RACE_SIZE], *to, round, ret;
 	unsigned int i;
 	__u64 name;
 
@@ -481,11 +480,8 @@ static void race(struct __test_metadata *_metadata, struct uring *uring, int fd,
 			ASSERT_EQ(cancel[i] ? -ENOENT : 0, cancel[i]);
 			ASSERT_EQ(cancel[i] ? 0 : -ECANCELED, arm[i]);
 			ASSERT_TRUE(!move[i] || move[i] == -ENOENT);
-			fired += !arm[i];
-			cancelled += !cancel[i];
 		}
 	}
-	TH_LOG("%d fired, %d were cancelled", fired, cancelled);
 	EXPECT_TRUE(uring_empty(uring));
 }
 
@@ -619,7 +615,7 @@ static void arm_and_go(unsigned int flags, unsigned int sqe_flags, int fd, unsig
 TEST_F_TIMEOUT(ring, killed_with_many_outstanding, 200)
 {
 	unsigned int many = (quick() ? 1 : 5) * variant->many;
-	__u64 begin, end;
+	__u64 begin;
 	pid_t pid;
 
 	pid = fork();
@@ -629,9 +625,7 @@ TEST_F_TIMEOUT(ring, killed_with_many_outstanding, 200)
 	EXPECT_TRUE(until(hwt_timeouts(self->fd) == many));
 	begin = now_ns();
 	EXPECT_EQ(-SIGKILL, child_kill(pid));
-	end = now_ns();
-	TH_LOG("%u outstanding, gone after %llu ms", many, (end - begin) / MSEC);
-	EXPECT_GT(PATIENCE_MS * MSEC, end - begin);
+	EXPECT_GT(PATIENCE_MS * MSEC, now_ns() - begin);
 	EXPECT_TRUE(until(hwt_timeouts(self->fd) == 0));
 }
 
@@ -639,7 +633,6 @@ TEST_F_TIMEOUT(ring, executes_with_many_outstanding, 200)
 {
 	unsigned int many = (quick() ? 1 : 5) * variant->many;
 	int told[2];
-	__u64 begin;
 	char byte;
 	pid_t pid;
 
@@ -649,10 +642,8 @@ TEST_F_TIMEOUT(ring, executes_with_many_outstanding, 200)
 	if (!pid)
 		arm_and_go(variant->flags, variant->sqe_flags, self->fd, many, told[1]);
 	close(told[1]);
-	begin = now_ns();
 	/* The other program runs, and has nothing of them. */
 	ASSERT_EQ(1, read(told[0], &byte, 1));
-	TH_LOG("%u outstanding, all of it took %llu ms", many, (now_ns() - begin) / MSEC);
 	EXPECT_EQ(0, hwt_timeouts(self->fd));
 	EXPECT_EQ(-SIGKILL, child_kill(pid));
 	close(told[0]);
