@@ -31,7 +31,6 @@ FIXTURE_SETUP(limited)
 FIXTURE_TEARDOWN(limited)
 {
 	scene_end(_metadata);
-	EXPECT_TRUE(until(!hwt_users()));
 }
 
 FIXTURE(scene) { };
@@ -50,7 +49,6 @@ FIXTURE_SETUP(scene)
 FIXTURE_TEARDOWN(scene)
 {
 	scene_end(_metadata);
-	EXPECT_TRUE(until(!hwt_users()));
 }
 
 TEST_F_TIMEOUT(scene, each_point, 400)

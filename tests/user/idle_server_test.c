@@ -156,7 +156,6 @@ TEST_F_TIMEOUT(server, the_silent_are_closed_and_none_early, 290)
 		for (i = 0; i < CLIENTS; i++)
 			client_receive(_metadata, &clients[i]);
 	}
-	TH_LOG("%d answers", answers);
 	EXPECT_EQ(0, nr_open);
 	EXPECT_LT(0, answers);
 	EXPECT_TRUE(until(armed() == 0));

@@ -142,13 +142,6 @@ TEST_F(ctx, periodic_in_the_ring)
 	EXPECT_EQ(-ENOENT, hwt_del(self->fd, id));
 }
 
-static int by_value(const void *a, const void *b)
-{
-	const __u64 *x = a, *y = b;
-
-	return *x < *y ? -1 : *x > *y;
-}
-
 TEST_F_TIMEOUT(ctx, never_twice, 100)
 {
 	unsigned int rounds = quick() ? 50 : 1000, n = 0, i, k;

@@ -105,13 +105,6 @@ static pid_t start_as(uid_t uid, bool privileged, void (*run)(void))
 	_exit(0);
 }
 
-static int by_value(const void *a, const void *b)
-{
-	const __u64 *x = a, *y = b;
-
-	return *x < *y ? -1 : *x > *y;
-}
-
 /* In the format of bench/results.py. */
 static void print_figures(const char *op, __u64 *ns)
 {

@@ -225,6 +225,7 @@ static inline void scene_end(struct __test_metadata *_metadata)
 {
 	scene_close(&env);
 	user_whole(_metadata);
+	EXPECT_TRUE(until(!hwt_users()));
 }
 
 /* At least so many points are met, and so many of them noticed; @pid as of fault_open(). */

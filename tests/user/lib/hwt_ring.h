@@ -28,6 +28,14 @@ static inline __u64 next_random(__u64 *state)
 	return *state;
 }
 
+/* For qsort(), of __u64 */
+static inline int by_value(const void *a, const void *b)
+{
+	const __u64 *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
 /* -- Contexts ------------------------------------------------------------ */
 
 static inline int hwt_private(int fd, clockid_t clock, __u32 flags)
