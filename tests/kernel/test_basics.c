@@ -291,9 +291,9 @@ static void __init test_dead(struct hwt_wheel *wheel)
 
 /* -- Seen from the callback ---------------------------------------------- */
 
+static struct kt_stay stay;
+
 static struct {
-	struct kt	kt;
-	atomic_t	stay;
 	bool		running, pending, expired, held, cancelled;
 	u64		deadline;
 	int		self_schedule;
@@ -302,7 +302,7 @@ static struct {
 
 static void inside_expire(struct hwt_timeout *timeout)
 {
-	if (kt_expirations(&inside.kt) == 0) {
+	if (kt_expirations(&stay.kt) == 0) {
 		inside.running = hwt_running(timeout);
 		inside.pending = hwt_pending(timeout);
 		inside.expired = hwt_expired(timeout);
@@ -313,27 +313,25 @@ static void inside_expire(struct hwt_timeout *timeout)
 		inside.self_schedule = hwt_schedule(timeout, KT_HOUR);
 	}
 	kt_expire(timeout);
-	while (atomic_read(&inside.stay))
-		usleep_range(500, 1000);
+	kt_stay_here(timeout);
 }
 
 static const struct hwt_timeout_ops inside_ops = { .expire = inside_expire, .release = kt_release };
 
 static void __init test_callback(struct hwt_wheel *wheel)
 {
-	struct hwt_timeout *timeout = &inside.kt.timeout;
+	struct hwt_timeout *timeout = &stay.kt.timeout;
 
-	kt_init(&inside.kt, wheel, &inside_ops);
-	atomic_set(&inside.stay, 1);
+	kt_stay_init(&stay, wheel, &inside_ops);
 	KTEST(hwt_try_cancel(timeout) == 0, "try_cancel of an idle one: nothing");
 	hwt_schedule(timeout, KT_HOUR);
 	KTEST(hwt_try_cancel(timeout) == HWT_WAS_PENDING && hwt_cancelled(timeout),
 	      "try_cancel of a pending one: pending");
 	/* Whether or not that was let go already: what follows is another hold. */
 	hwt_cancel_sync(timeout);
-	atomic_set(&inside.kt.released, 0);
+	atomic_set(&stay.kt.released, 0);
 	hwt_schedule(timeout, 0);
-	KTEST(KT_WAIT(kt_expirations(&inside.kt) == 1), "its callback runs");
+	KTEST(KT_WAIT(kt_expirations(&stay.kt) == 1), "its callback runs");
 	KTEST(inside.running && inside.held && inside.expired && !inside.pending &&
 	      !inside.cancelled && inside.deadline == 0,
 	      "in its callback: running, held, expired, not pending");
@@ -342,13 +340,13 @@ static void __init test_callback(struct hwt_wheel *wheel)
 	KTEST(hwt_running(timeout) && hwt_pending(timeout), "from outside: running and pending");
 	KTEST(hwt_try_cancel(timeout) == (HWT_WAS_PENDING | HWT_IS_RUNNING), "try_cancel: both");
 	KTEST(hwt_try_cancel(timeout) == HWT_IS_RUNNING, "once more: running, not pending");
-	KTEST(kt_releases(&inside.kt) == 0, "all that is one hold");
-	atomic_set(&inside.stay, 0);
-	KTEST(KT_WAIT(kt_releases(&inside.kt) == 1) && !hwt_running(timeout) &&
+	KTEST(kt_releases(&stay.kt) == 0, "all that is one hold");
+	complete_all(&stay.out);
+	KTEST(KT_WAIT(kt_releases(&stay.kt) == 1) && !hwt_running(timeout) &&
 	      !hwt_held(timeout), "let go when the callback has returned");
-	KTEST(kt_expirations(&inside.kt) == 1, "cancelled in time, it ran once");
+	KTEST(kt_expirations(&stay.kt) == 1, "cancelled in time, it ran once");
 	hwt_schedule(timeout, 0);
-	KTEST(KT_WAIT(kt_releases(&inside.kt) == 2) && hwt_expired(timeout) &&
+	KTEST(KT_WAIT(kt_releases(&stay.kt) == 2) && hwt_expired(timeout) &&
 	      !hwt_cancelled(timeout), "fired once more: expired, not cancelled");
 	KTEST(!hwt_cancel(timeout) && hwt_expired(timeout), "a cancel after that changes nothing");
 	hwt_shutdown_sync(timeout);
@@ -465,14 +463,12 @@ static void self_expire(struct hwt_timeout *timeout)
 	kt_expire(timeout);
 }
 
-static const struct hwt_timeout_ops self_ops = { .expire = self_expire };
-
 static void __init test_limit_self(void)
 {
 	struct hwt_wheel *wheel = limited(1);
 	struct hwt_periodic periodic;
 
-	kt_init(&many[0], wheel, &self_ops);
+	kt_setup(&many[0], wheel, self_expire);
 	hwt_schedule(&many[0].timeout, 0);
 	KTEST(KT_WAIT(kt_expirations(&many[0]) == 1) && self_ret == HWT_WAS_HELD &&
 	      other_ret == -EAGAIN, "a callback can take its own place again");

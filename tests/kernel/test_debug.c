@@ -194,15 +194,13 @@ static void freed_expire(struct hwt_timeout *timeout)
 	atomic_inc(&freed_fired);
 }
 
-static const struct hwt_timeout_ops freed_ops = { .expire = freed_expire };
-
 static struct hwt_timeout * __init pending_one(u64 delay_ns)
 {
 	struct hwt_timeout *timeout = kmalloc(sizeof(*timeout), GFP_KERNEL);
 
 	if (!timeout)
 		return NULL;
-	hwt_timeout_init(timeout, wheel, &freed_ops);
+	hwt_timeout_setup(timeout, wheel, freed_expire);
 	hwt_schedule(timeout, delay_ns);
 	collected(timeout);
 	return timeout;
@@ -264,7 +262,7 @@ static void __init test_zeroed(void)
 	timeout = kmem_cache_alloc(cache, GFP_KERNEL);
 	if (!timeout)
 		goto out;
-	hwt_timeout_init(timeout, wheel, &freed_ops);
+	hwt_timeout_setup(timeout, wheel, freed_expire);
 	hwt_schedule(timeout, KT_HOUR);
 	collected(timeout);
 	wanted("ODEBUG: free active .*type: hwt_timeout hint: |WARNING: .*debug_print_object");

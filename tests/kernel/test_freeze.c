@@ -80,22 +80,6 @@ static bool good(const struct item *item)
 	       kt_releases(&item->kt) == 1;
 }
 
-struct beat {
-	struct hwt_periodic	periodic;
-	atomic_t		fired, frozen;
-};
-
-static void beat_expire(struct hwt_timeout *timeout)
-{
-	struct beat *beat = container_of(timeout, struct beat, periodic.timeout);
-
-	atomic_inc(&beat->fired);
-	if (READ_ONCE(frozen_now))
-		atomic_inc(&beat->frozen);
-}
-
-static const struct hwt_timeout_ops beat_ops = { .expire = beat_expire };
-
 /* -- The freezer --------------------------------------------------------- */
 
 #define ITEMS	50
@@ -106,7 +90,7 @@ static struct actor {
 	unsigned int		workers;
 	struct hwt_wheel	*wheel;
 	struct item		item[ITEMS];
-	struct beat		beat;
+	struct item		beat;
 	/* What is done to it by others while it is frozen: armed, cancelled, and waited for. */
 	struct item		poked, dropped, taken;
 	int			took;
@@ -155,8 +139,8 @@ static void __init actor_begin(struct actor *actor, const struct cpumask *cpus)
 	actor->doomed = kt_wheel("doomed", .flags = actor->flags, .workers = actor->workers,
 				 .cpus = cpus);
 	arm(&actor->left, actor->doomed, KT_HOUR);
-	hwt_periodic_init(&actor->beat.periodic, actor->wheel, &beat_ops);
-	hwt_schedule_periodic(&actor->beat.periodic, 0, 10 * KT_MS, HWT_FIXED_RATE);
+	kt_init_periodic(&actor->beat.kt, actor->wheel, &item_ops);
+	hwt_schedule_periodic(&actor->beat.kt.periodic, 0, 10 * KT_MS, HWT_FIXED_RATE);
 }
 
 static bool actor_done(struct actor *actor)
@@ -176,7 +160,7 @@ static void __init actor_end(struct actor *actor, bool slept)
 
 	KTEST(KT_WAIT(actor_done(actor)), "%s: in the end all have fired once, none early",
 	      actor->name);
-	hwt_cancel_sync(&actor->beat.periodic.timeout);
+	hwt_cancel_sync(&actor->beat.kt.timeout);
 	for (i = 0; i < ITEMS; i++) {
 		frozen += atomic_read(&actor->item[i].frozen);
 		odd += i && actor->item[i - 1].place >= actor->item[i].place;
@@ -190,9 +174,9 @@ static void __init actor_end(struct actor *actor, bool slept)
 		KTEST(frozen == 0, "%s: nothing fired while tasks were frozen: %u did",
 		      actor->name, frozen);
 		/* How long a second of pm_test lasts is the emulator's affair, too. */
-		KTEST(hwt_overruns_total(&actor->beat.periodic) > 10,
+		KTEST(hwt_overruns_total(&actor->beat.kt.periodic) > 10,
 		      "%s: a fixed rate has missed %llu periods", actor->name,
-		      hwt_overruns_total(&actor->beat.periodic));
+		      hwt_overruns_total(&actor->beat.kt.periodic));
 	} else if (slept) {
 		KTEST(frozen > 10, "%s: it went on while tasks were frozen: %u fired",
 		      actor->name, frozen);

@@ -335,13 +335,12 @@ static long stopped_stop(void *wheel)
 
 static void __init test_waiter_in_stop(void)
 {
-	static const struct hwt_timeout_ops waiter_ops = { .expire = stopped_wait };
 	struct hwt_wheel *wheel = kt_wheel("waiter", .workers = 2);
 	struct kt_call stop;
 
 	init_completion(&stopped.beat.out);
 	kt_init_periodic(&stopped.beat.kt, wheel, &kt_stay_ops);
-	kt_init(&stopped.waiter, wheel, &waiter_ops);
+	kt_setup(&stopped.waiter, wheel, stopped_wait);
 	kt_init(&stopped.far, wheel, &kt_nothing_ops);
 	hwt_schedule(&stopped.far.timeout, KT_HOUR);
 	hwt_schedule_periodic(&stopped.beat.kt.periodic, 0, KT_MS, HWT_FIXED_RATE);

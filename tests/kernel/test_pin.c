@@ -203,26 +203,12 @@ static void __init test_priority(const char *what, enum hwt_priority priority,
 	}
 }
 
-static struct {
-	struct hwt_periodic	periodic;
-	struct completion	out;
-	bool			inside;
-} stayer;
-
-static void see_periodic(struct hwt_timeout *timeout)
-{
-	see();
-}
-
-static const struct hwt_timeout_ops periodic_ops = { .expire = see_periodic };
-
 /* Begins before the CPU goes, and is still inside when it has come back. */
+static struct kt_stay stayer;
+
 static void stayer_expire(struct hwt_timeout *timeout)
 {
-	if (!READ_ONCE(stayer.inside)) {
-		WRITE_ONCE(stayer.inside, true);
-		wait_for_completion_timeout(&stayer.out, KT_PATIENCE * HZ);
-	}
+	kt_stay_here(timeout);
 	see();
 }
 
@@ -246,20 +232,19 @@ static void __init test_offline(unsigned int workers, bool busy)
 		.wait = busy ? HWT_WAIT_BUSY : HWT_WAIT_SLEEP, .shards = 1,
 	};
 	struct hwt_wheel *wheel = hwt_wheel_create(&params), *late;
-	struct hwt_periodic periodic;
+	static struct kt beat;
 	int round;
 
 	KTEST(!IS_ERR(wheel), "a wheel on CPU %u with %u workers%s", victim, workers,
 	      busy ? ", busy waiting" : "");
 	seen_init(victim);
-	memset(&stayer, 0, sizeof(stayer));
 	init_completion(&stayer.out);
-	hwt_periodic_init(&periodic, wheel, &periodic_ops);
-	hwt_periodic_init(&stayer.periodic, wheel, &stayer_ops);
-	hwt_schedule_periodic(&periodic, 0, 5 * KT_MS, HWT_FIXED_DELAY);
+	kt_init_periodic(&beat, wheel, &see_ops);
+	kt_init_periodic(&stayer.kt, wheel, &stayer_ops);
+	hwt_schedule_periodic(&beat.periodic, 0, 5 * KT_MS, HWT_FIXED_DELAY);
 	if (workers) {
-		hwt_schedule_periodic(&stayer.periodic, 0, 5 * KT_MS, HWT_FIXED_DELAY);
-		KT_WAIT(READ_ONCE(stayer.inside));
+		hwt_schedule_periodic(&stayer.kt.periodic, 0, 5 * KT_MS, HWT_FIXED_DELAY);
+		KT_WAIT(kt_inside(&stayer));
 	}
 	KTEST(goes_on() && atomic_read(&seen.elsewhere) == 0, "callbacks run there");
 	for (round = 0; round < 2; round++) {
@@ -280,8 +265,8 @@ static void __init test_offline(unsigned int workers, bool busy)
 	}
 	WRITE_ONCE(seen.cpu, -1);
 	KTEST(remove_cpu(victim) == 0 && goes_on(), "CPU %u goes once more", victim);
-	hwt_cancel_sync(&periodic.timeout);
-	hwt_cancel_sync(&stayer.periodic.timeout);
+	hwt_cancel_sync(&beat.timeout);
+	hwt_cancel_sync(&stayer.kt.timeout);
 	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed meanwhile");
 	KTEST(add_cpu(victim) == 0, "CPU %u is online again", victim);
 }
@@ -494,8 +479,6 @@ static void made_expire(struct hwt_timeout *timeout)
 	kt_expire(timeout);
 }
 
-static const struct hwt_timeout_ops made_ops = { .expire = made_expire };
-
 static bool fires(struct kt *kt)
 {
 	int before = kt_expirations(kt);
@@ -519,7 +502,7 @@ static int make_then(void *arg)
 	wait_for_completion(&going);
 	maker->wheel = hwt_wheel_create(&maker->params);
 	if (!IS_ERR(maker->wheel)) {
-		kt_init(&maker->kt, maker->wheel, &made_ops);
+		kt_setup(&maker->kt, maker->wheel, made_expire);
 		WRITE_ONCE(confine, true);
 		for (i = 0, fired = true; i < 10; i++)
 			fired &= fires(&maker->kt);

@@ -382,27 +382,13 @@ static void __init test_due(const struct kind *kind)
 	unmake(wheel, kind);
 }
 
-static struct beat {
-	struct hwt_periodic	periodic;
-	atomic_t		fired;
-	u64			overruns;
-} beat[2];
-
-static void beat_expire(struct hwt_timeout *timeout)
-{
-	struct beat *it = container_of(timeout, struct beat, periodic.timeout);
-
-	it->overruns = hwt_overruns(&it->periodic);
-	atomic_inc_return_release(&it->fired);
-}
-
-static const struct hwt_timeout_ops beat_ops = { .expire = beat_expire };
+static struct kt beat[2];
 
 /* Both have fired so often. */
 static bool __init beats(struct hwt_wheel *wheel, int n)
 {
-	return hwt_wheel_flush(wheel) == 0 && atomic_read(&beat[0].fired) == n &&
-	       atomic_read(&beat[1].fired) == n;
+	return hwt_wheel_flush(wheel) == 0 && kt_expirations(&beat[0]) == n &&
+	       kt_expirations(&beat[1]) == n;
 }
 
 static void __init test_periodic(const struct kind *kind, u64 jump, const char *what)
@@ -412,28 +398,27 @@ static void __init test_periodic(const struct kind *kind, u64 jump, const char *
 	u64 first = base + period / 2, next;
 	unsigned int i;
 
-	memset(beat, 0, sizeof(beat));
 	for (i = 0; i < 2; i++) {
-		hwt_periodic_init(&beat[i].periodic, wheel, &beat_ops);
+		kt_init_periodic(&beat[i], wheel, &kt_plain_ops);
 		hwt_schedule_periodic_at(&beat[i].periodic, first, period,
 					 i ? HWT_FIXED_DELAY : HWT_FIXED_RATE);
 	}
 	travel(jump);
 	POINT(beats(wheel, 1), "%s forward: periodic ones fire once", what);
-	next = hwt_deadline(&beat[1].periodic.timeout);
-	POINT(beat[0].overruns == 9 && kt_stats(wheel).overruns == 9 &&
-	      hwt_deadline(&beat[0].periodic.timeout) == kt_tick(first + jump),
+	next = hwt_deadline(&beat[1].timeout);
+	POINT(hwt_overruns(&beat[0].periodic) == 9 && kt_stats(wheel).overruns == 9 &&
+	      hwt_deadline(&beat[0].timeout) == kt_tick(first + jump),
 	      "a fixed rate has missed 9, and keeps its phase");
-	POINT(beat[1].overruns == 0 && next >= base + jump + period &&
+	POINT(hwt_overruns(&beat[1].periodic) == 0 && next >= base + jump + period &&
 	      next < base + jump + period + period / 4, "a fixed delay counts from now");
 	travel(0);
 	POINT(beats(wheel, 1), "set back, none is repeated");
 	travel(jump / 2);
-	POINT(beats(wheel, 1) && hwt_deadline(&beat[1].periodic.timeout) == next, "nor on the way");
+	POINT(beats(wheel, 1) && hwt_deadline(&beat[1].timeout) == next, "nor on the way");
 	travel(jump + period + period / 4);
-	POINT(beats(wheel, 2) && beat[0].overruns == 0, "then they go on");
-	POINT(hwt_cancel_sync(&beat[0].periodic.timeout) == 1 &&
-	      hwt_cancel_sync(&beat[1].periodic.timeout) == 1, "and can be cancelled");
+	POINT(beats(wheel, 2) && hwt_overruns(&beat[0].periodic) == 0, "then they go on");
+	POINT(hwt_cancel_sync(&beat[0].timeout) == 1 && hwt_cancel_sync(&beat[1].timeout) == 1,
+	      "and can be cancelled");
 	unmake(wheel, kind);
 }
 

@@ -364,35 +364,20 @@ static void __init test_debounce(void)
 }
 
 /* An event while it is being called for: that one has to be called for as well. */
-static struct {
-	struct kt		kt;
-	struct hwt_debounce	debounce;
-	atomic_t		stay;
-} calling;
-
-static void calling_expire(struct hwt_timeout *timeout)
-{
-	kt_expire(timeout);
-	while (atomic_read(&calling.stay))
-		usleep_range(500, 1000);
-}
-
-static const struct hwt_timeout_ops calling_ops = { .expire = calling_expire };
-
 static void __init test_debounce_calling(void)
 {
+	struct hwt_debounce debounce = { .quiet_ns = KT_MS, .most_ns = KT_HOUR };
+	static struct kt_stay calling;
 	u64 before;
 
-	kt_init(&calling.kt, wheel, &calling_ops);
-	atomic_set(&calling.stay, 1);
-	calling.debounce = (struct hwt_debounce) { .quiet_ns = KT_MS, .most_ns = KT_HOUR };
-	hwt_debounce(&calling.kt.timeout, &calling.debounce);
-	KT_WAIT(kt_expirations(&calling.kt) == 1);
+	kt_stay_init(&calling, wheel, &kt_stay_ops);
+	hwt_debounce(&calling.kt.timeout, &debounce);
+	KT_WAIT(kt_inside(&calling));
 	before = hwt_wheel_now(wheel);
-	KTEST(hwt_debounce(&calling.kt.timeout, &calling.debounce) == HWT_WAS_HELD &&
-	      calling.debounce.first_ns >= before && hwt_pending(&calling.kt.timeout),
+	KTEST(hwt_debounce(&calling.kt.timeout, &debounce) == HWT_WAS_HELD &&
+	      debounce.first_ns >= before && hwt_pending(&calling.kt.timeout),
 	      "debounce: an event while its callback runs is a first one");
-	atomic_set(&calling.stay, 0);
+	complete_all(&calling.out);
 	KTEST(KT_WAIT(kt_expirations(&calling.kt) == 2), "debounce: and is called for");
 	hwt_shutdown_sync(&calling.kt.timeout);
 }

@@ -8,7 +8,6 @@
 #include <linux/cpu.h>
 #include <linux/cpumask.h>
 #include <linux/sched/task.h>
-#include <linux/timekeeping.h>
 #include <linux/topology.h>
 
 #include "hwt_ktest.h"
@@ -249,32 +248,18 @@ static void inside_expire(struct hwt_timeout *timeout)
 	smp_store_release(&inside.done, true);
 }
 
-static const struct hwt_timeout_ops inside_ops = { .expire = inside_expire };
-
-static void slow_release(struct hwt_timeout *timeout)
-{
-	usleep_range(5000, 6000);
-	kt_release(timeout);
-}
-
-static const struct hwt_timeout_ops slow_ops = {
-	.expire		= kt_expire,
-	.cancelled	= kt_cancelled,
-	.release	= slow_release,
-};
-
 static void __init test_flush(void)
 {
 	struct hwt_wheel *wheel = sharded();
 	unsigned int cpu;
 
-	init_everywhere(wheel, &slow_ops);
+	init_everywhere(wheel, &kt_slow_ops);
 	for (cpu = 0; cpu < cpus; cpu++)
 		hwt_schedule_at(&there[cpu].timeout, 1);
 	KTEST(hwt_wheel_flush(wheel) == 0 && count_fired() == cpus, "a flush waits for all shards");
 	KTEST(hwt_wheel_barrier(wheel) == 0 && count_released() == cpus,
 	      "a barrier waits for all shards: %u of %u released", count_released(), cpus);
-	init_everywhere(wheel, &slow_ops);
+	init_everywhere(wheel, &kt_slow_ops);
 	schedule_everywhere(KT_HOUR);
 	for (cpu = 0; cpu < cpus; cpu++)
 		hwt_cancel(&there[cpu].timeout);
@@ -301,7 +286,7 @@ static void __init test_stop(void)
 	inside.wheel = wheel;
 	/* On the last shard, which is not the wheel that the client knows. */
 	kt_stay_on(cpumask_of(cpus - 1));
-	kt_init(&kt, wheel, &inside_ops);
+	kt_setup(&kt, wheel, inside_expire);
 	kt_stay_on(NULL);
 	kt_schedule(&kt, 0);
 	/* Pairs with the store in inside_expire(). */
@@ -442,15 +427,6 @@ static void clock_was_set(struct hwt_wheel *wheel, s64 jump_ns, void *arg)
 	atomic_inc(&clock.calls);
 }
 
-static void __init set_clock(s64 by)
-{
-	struct timespec64 now;
-
-	ktime_get_real_ts64(&now);
-	now.tv_sec += by;
-	do_settimeofday64(&now);
-}
-
 static void __init test_clock_set(void)
 {
 	struct hwt_wheel *wheel = kt_wheel("clock", .shards = cpus, .clock = HWT_CLOCK_REALTIME,
@@ -460,12 +436,12 @@ static void __init test_clock_set(void)
 	clock.jump_ns = 0;
 	init_everywhere(wheel, &kt_ops);
 	schedule_everywhere(KT_HOUR);
-	set_clock(7200);
+	kt_set_clock(7200);
 	KTEST(KT_WAIT(count_fired() == cpus), "the clock is set forward: all shards fire");
 	KTEST(KT_WAIT(atomic_read(&clock.calls) == 1), "the client is told once: %d",
 	      atomic_read(&clock.calls));
 	KTEST(kt_stats(wheel).clock_sets == 1, "and the statistics count one");
-	set_clock(-7200);
+	kt_set_clock(-7200);
 	KTEST(KT_WAIT(atomic_read(&clock.calls) == 2) && div_s64(clock.jump_ns, NSEC_PER_SEC) == 0,
 	      "back again: once more");
 	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");

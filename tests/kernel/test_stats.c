@@ -344,18 +344,6 @@ static void __init test_past(void)
 	hwt_wheel_destroy(wheel);
 }
 
-#define RELEASE_MS	300
-
-static void slow_release(struct hwt_timeout *timeout)
-{
-	msleep(RELEASE_MS);
-	kt_release(timeout);
-}
-
-static const struct hwt_timeout_ops slow_release_ops = {
-	.expire = kt_expire, .release = slow_release,
-};
-
 /* Two are due at once: how long the slowest callback took, beside the first one's release. */
 static u64 __init slowest_beside_release(void)
 {
@@ -363,7 +351,7 @@ static u64 __init slowest_beside_release(void)
 	u64 deadline = hwt_wheel_now(wheel) + 20 * KT_MS, slowest_ns = U64_MAX;
 	struct kt first, next;
 
-	kt_init(&first, wheel, &slow_release_ops);
+	kt_init(&first, wheel, &kt_slow_ops);
 	kt_init(&next, wheel, &kt_ops);
 	hwt_schedule_at(&first.timeout, deadline);
 	hwt_schedule_at(&next.timeout, deadline);
@@ -382,10 +370,10 @@ static void __init test_slow_release(void)
 	/* The machine itself may stand still for that long, but not each time. */
 	for (n = 0; n < 5; n++) {
 		slowest_ns = slowest_beside_release();
-		if (slowest_ns < RELEASE_MS * KT_MS)
+		if (slowest_ns < KT_RELEASE_MS * KT_MS)
 			break;
 	}
-	KTEST(slowest_ns < RELEASE_MS * KT_MS,
+	KTEST(slowest_ns < KT_RELEASE_MS * KT_MS,
 	      "a callback behind a slow release: the slowest took %llu ns", slowest_ns);
 }
 

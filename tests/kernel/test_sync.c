@@ -13,19 +13,6 @@
 
 static struct kt_stay sleeper;
 
-/* A release that takes its time. */
-static void slow_release(struct hwt_timeout *timeout)
-{
-	msleep(50);
-	kt_release(timeout);
-}
-
-static const struct hwt_timeout_ops slow_release_ops = {
-	.expire		= kt_expire,
-	.cancelled	= kt_cancelled,
-	.release	= slow_release,
-};
-
 static void __init sleeper_start(struct hwt_wheel *wheel)
 {
 	KTEST(kt_stay_begin(&sleeper, wheel), "a callback sleeps");
@@ -47,7 +34,7 @@ static void __init test_others(void)
 	kt_init(&fresh, wheel, &kt_ops);
 	kt_init(&gone, wheel, &kt_ops);
 	kt_init(&deferred, wheel, &kt_ops);
-	kt_init(&slow, wheel, &slow_release_ops);
+	kt_init(&slow, wheel, &kt_slow_ops);
 
 	hwt_schedule(&far.timeout, KT_HOUR);
 	hwt_schedule(&gone.timeout, KT_HOUR);
@@ -157,43 +144,25 @@ static void __init test_strangers(void)
 	vfree(stranger);
 }
 
-/* A cancel_sync has returned while the sleeper's callback or release was still to come. */
-static bool too_soon;
-
-static int cancel_it(void *arg)
-{
-	int ret = hwt_cancel_sync(arg);
-
-	if (!kt_expirations(&sleeper.kt) || kt_releases(&sleeper.kt) != 1)
-		too_soon = true;
-	return kt_thread_end(ret);
-}
-
-static void __init test_own(void)
+/* @pending: it is scheduled again while it runs. */
+static void __init test_own(bool pending)
 {
 	struct hwt_wheel *wheel = kt_wheel("own");
-	struct task_struct *thread[2];
-	int ret;
+	struct kt_call sync[2];
+	long ret;
 
 	sleeper_start(wheel);
-	thread[0] = kt_thread(cancel_it, &sleeper.kt.timeout, 0);
-	thread[1] = kt_thread(cancel_it, &sleeper.kt.timeout, 1);
+	if (pending)
+		hwt_schedule(&sleeper.kt.timeout, KT_HOUR);
+	kt_call_begin(&sync[0], kt_do_sync_stay, &sleeper);
+	kt_call_begin(&sync[1], kt_do_sync_stay, &sleeper);
 	msleep(100);
-	KTEST(!too_soon && asleep(), "cancel_sync of a running one waits");
+	KTEST(!kt_call_done(&sync[0]) && !kt_call_done(&sync[1]) && asleep() &&
+	      !hwt_pending(&sleeper.kt.timeout),
+	      "two cancel_sync of a running one cancel and wait");
 	complete_all(&sleeper.out);
-	ret = kt_thread_stop(thread[0]) + kt_thread_stop(thread[1]);
-	KTEST(!too_soon && ret == 0, "until its callback has returned and its release is done");
-
-	sleeper_start(wheel);
-	hwt_schedule(&sleeper.kt.timeout, KT_HOUR);
-	thread[0] = kt_thread(cancel_it, &sleeper.kt.timeout, 0);
-	thread[1] = kt_thread(cancel_it, &sleeper.kt.timeout, 1);
-	msleep(100);
-	KTEST(asleep() && !hwt_pending(&sleeper.kt.timeout),
-	      "two of them, of one that runs and is pending: it is cancelled");
-	complete_all(&sleeper.out);
-	ret = kt_thread_stop(thread[0]) + kt_thread_stop(thread[1]);
-	KTEST(!too_soon && ret == 1, "and one of them says so: %d", ret);
+	ret = kt_call_end(&sync[0]) + kt_call_end(&sync[1]);
+	KTEST(ret == pending, "until callback and release are done: %ld found it pending", ret);
 	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
 }
 
@@ -212,8 +181,6 @@ static void caller_expire(struct hwt_timeout *timeout)
 	kt_expire(timeout);
 }
 
-static const struct hwt_timeout_ops caller_ops = { .expire = caller_expire };
-
 static void __init test_neighbours(const struct hwt_timeout_ops *ops, const char *what)
 {
 	struct hwt_wheel *wheel = kt_wheel("neighbours");
@@ -221,7 +188,7 @@ static void __init test_neighbours(const struct hwt_timeout_ops *ops, const char
 	struct kt caller;
 	int i, odd = 0;
 
-	kt_init(&caller, wheel, &caller_ops);
+	kt_setup(&caller, wheel, caller_expire);
 	for (i = 0; i < 4; i++)
 		kt_init(&neighbour[i], wheel, ops);
 	hwt_schedule_at(&caller.timeout, deadline);
@@ -496,14 +463,12 @@ static void self_expire(struct hwt_timeout *timeout)
 	kt_expire(timeout);
 }
 
-static const struct hwt_timeout_ops self_ops = { .expire = self_expire };
-
 static void __init test_self(void)
 {
 	struct hwt_wheel *wheel = kt_wheel("self");
 	struct kt kt;
 
-	kt_init(&kt, wheel, &self_ops);
+	kt_setup(&kt, wheel, self_expire);
 	kt_schedule(&kt, 0);
 	KTEST(KT_WAIT(kt_expirations(&kt) == 1) && self.cancel == -EDEADLK && !self.pending,
 	      "cancel_sync of the own timeout cancels it: %d", self.cancel);
@@ -591,8 +556,6 @@ static void inner_expire(struct hwt_timeout *timeout)
 	kt_expire(timeout);
 }
 
-static const struct hwt_timeout_ops inner_ops = { .expire = inner_expire };
-
 static void stop_inner(struct hwt_timeout *timeout, void *arg)
 {
 	inner_ret = hwt_wheel_destroy(inner);
@@ -604,7 +567,7 @@ static void __init test_stops(void)
 	static struct kt kt, in, out;
 
 	inner = kt_wheel("inner");
-	kt_init(&kt, outer, &inner_ops);
+	kt_setup(&kt, outer, inner_expire);
 	hwt_schedule(&kt.timeout, 0);
 	KTEST(KT_WAIT(kt_expirations(&kt) == 1) && inner_ret == 0,
 	      "a callback stops and destroys another wheel");
@@ -678,8 +641,6 @@ static void one_sleeps(struct hwt_timeout *timeout)
 	kt_expire(timeout);
 }
 
-static const struct hwt_timeout_ops one_ops = { .expire = one_sleeps };
-
 /* Who submits while a callback sleeps does not wake it. */
 static void __init test_sleep(void)
 {
@@ -687,7 +648,7 @@ static void __init test_sleep(void)
 	struct kt one, other;
 	int n;
 
-	kt_init(&one, wheel, &one_ops);
+	kt_setup(&one, wheel, one_sleeps);
 	kt_init(&other, wheel, &kt_plain_ops);
 	slept_short = -1;
 	/* This very schedule may wake it, if an emulated CPU stands still there: not each time. */
@@ -739,7 +700,7 @@ static void __init test_late_kick(void)
 		return;
 	}
 	wheel = hwt_wheel_create(&params);
-	kt_init(&one, wheel, &one_ops);
+	kt_setup(&one, wheel, one_sleeps);
 	kt_init(&other, wheel, &kt_plain_ops);
 	slept_short = -1;
 	sleeps = false;
@@ -761,7 +722,8 @@ static void __init selftest(void)
 {
 	test_others();
 	test_strangers();
-	test_own();
+	test_own(false);
+	test_own(true);
 	test_neighbours(&kt_ops, "with release");
 	test_neighbours(&kt_plain_ops, "without");
 	test_deadlock(0);

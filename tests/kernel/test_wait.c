@@ -32,8 +32,6 @@ static void again_expire(struct hwt_timeout *timeout)
 	atomic_inc_return_release(&kt->expired);
 }
 
-static const struct hwt_timeout_ops again_ops = { .expire = again_expire };
-
 static void __init test_ends(unsigned int workers)
 {
 	struct hwt_wheel *wheel = kt_wheel("wait", .workers = workers);
@@ -55,7 +53,7 @@ static void __init test_ends(unsigned int workers)
 	hwt_cancel_sync(&kt.timeout);
 	KTEST(hwt_wait(&kt.timeout, 0) == 0, "one that was cancelled since: 0");
 
-	kt_init(&again, wheel, &again_ops);
+	kt_setup(&again, wheel, again_expire);
 	hwt_schedule(&again.timeout, 0);
 	KTEST(hwt_wait(&again.timeout, U64_MAX) == 1 && kt_expirations(&again) == 4,
 	      "one that schedules itself: until it does not any more");
@@ -345,11 +343,6 @@ static void __init test_flush_running(unsigned int workers)
 	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
 }
 
-static const struct hwt_timeout_ops sleeper_release_ops = {
-	.expire		= kt_expire,
-	.release	= kt_stay_release,
-};
-
 /*
  * A release that begins when all that was due has been taken, while the flush still waits for
  * one of that. Return: it did not wait for the release, too.
@@ -370,7 +363,7 @@ static bool __init flush_not_for_release(struct hwt_wheel *wheel, unsigned int m
 	complete(&sleeper.out);
 	/* For the mark, of which nothing is to be seen. */
 	msleep(ms);
-	kt_stay_init(&gone, wheel, &sleeper_release_ops);
+	kt_stay_init(&gone, wheel, &kt_stay_release_ops);
 	hwt_schedule(&gone.kt.timeout, KT_HOUR);
 	hwt_cancel(&gone.kt.timeout);
 	ok &= KT_WAIT(kt_inside(&gone));
@@ -410,8 +403,6 @@ static void flood_expire(struct hwt_timeout *timeout)
 		hwt_schedule_at(timeout, 0);
 }
 
-static const struct hwt_timeout_ops flood_ops = { .expire = flood_expire };
-
 /* From outside: always something on the submission lists. */
 static int submit_flood(void *arg)
 {
@@ -446,7 +437,7 @@ static void __init test_flush_flood(unsigned int workers, bool submitted)
 		thread = kt_thread(submit_flood, NULL, 1);
 	} else {
 		for (i = 0; i < ARRAY_SIZE(flood); i++) {
-			kt_init(&flood[i], wheel, &flood_ops);
+			kt_setup(&flood[i], wheel, flood_expire);
 			hwt_schedule_at(&flood[i].timeout, 0);
 		}
 	}
@@ -492,15 +483,13 @@ static void awaiting_expire(struct hwt_timeout *timeout)
 	kt_expire(timeout);
 }
 
-static const struct hwt_timeout_ops awaiting_ops = { .expire = awaiting_expire };
-
 /* The engine, or a worker, is in the callback that waits; another worker fires the other one. */
 static void __init test_wait_inside(unsigned int workers)
 {
 	struct hwt_wheel *wheel = kt_wheel("wait", .workers = workers);
 
 	memset(&awaiting, 0, sizeof(awaiting));
-	kt_init(&awaiting.kt, wheel, &awaiting_ops);
+	kt_setup(&awaiting.kt, wheel, awaiting_expire);
 	kt_init(&awaited, wheel, &kt_ops);
 	hwt_schedule(&awaited.timeout, KT_HOUR);
 	hwt_schedule(&awaiting.kt.timeout, 0);
@@ -587,8 +576,6 @@ static void between_expire(struct hwt_timeout *timeout)
 	kt_expire(timeout);
 }
 
-static const struct hwt_timeout_ops between_ops = { .expire = between_expire };
-
 /* While the engine is in a callback somebody else collects, but may not call back. */
 static struct hwt_timeout * __init defer_many(struct hwt_wheel *wheel)
 {
@@ -614,7 +601,7 @@ static void __init test_deferred(void)
 	struct kt_call waiter;
 	struct kt kt;
 
-	kt_init(&kt, wheel, &between_ops);
+	kt_setup(&kt, wheel, between_expire);
 	hwt_schedule_at(&kt.timeout, 0);
 	kt_call_begin(&waiter, kt_do_flush, wheel);
 	complete_all(&sleeper.out);

@@ -114,8 +114,6 @@ static void flood_expire(struct hwt_timeout *timeout)
 	atomic_inc_return_release(&fired);
 }
 
-static const struct hwt_timeout_ops flood_ops = { .expire = flood_expire };
-
 static void __init test_submissions(void)
 {
 	struct hwt_timeout *due = kt_alloc(DUE, sizeof(*due));
@@ -129,7 +127,7 @@ static void __init test_submissions(void)
 	/* Long enough to have them all in the buckets by then. */
 	at = hwt_wheel_now(wheel) + 2 * KT_SECOND;
 	for (i = 0; i < DUE; i++) {
-		hwt_timeout_init(&due[i], wheel, &flood_ops);
+		hwt_timeout_setup(&due[i], wheel, flood_expire);
 		hwt_schedule_at(&due[i], at);
 	}
 	KTEST(KT_WAIT(atomic_read_acquire(&fired) == DUE), "%u fire, each submits %u", DUE, EACH);
@@ -161,8 +159,6 @@ static void near_expire(struct hwt_timeout *timeout)
 	atomic_inc_return_release(&near->fired);
 }
 
-static const struct hwt_timeout_ops near_ops = { .expire = near_expire };
-
 static u64 wait_until;
 
 /* Keeps the engine until all the near ones are due. */
@@ -171,8 +167,6 @@ static void wait_expire(struct hwt_timeout *timeout)
 	while (hwt_wheel_now(hwt_timeout_wheel(timeout)) < wait_until)
 		msleep(20);
 }
-
-static const struct hwt_timeout_ops wait_ops = { .expire = wait_expire };
 
 /*
  * Two buckets, no levels: whatever is due, half of all are looked at for it: half a million
@@ -194,12 +188,12 @@ static void __init test_buckets(void)
 	}
 	now = hwt_wheel_now(wheel);
 	for (i = 0; i < NEAR; i++) {
-		hwt_timeout_init(&near[i].timeout, wheel, &near_ops);
+		hwt_timeout_setup(&near[i].timeout, wheel, near_expire);
 		hwt_schedule_at(&near[i].timeout,
 				now + KT_SECOND + (i + 1) * APART * KT_MS);
 	}
 	wait_until = now + KT_SECOND + (NEAR + 1) * APART * KT_MS;
-	hwt_timeout_init(&wait, wheel, &wait_ops);
+	hwt_timeout_setup(&wait, wheel, wait_expire);
 	hwt_schedule_at(&wait, now + KT_SECOND);
 	for (i = 0; i < NEAR; i++)
 		done += KT_WAIT(atomic_read_acquire(&near[i].fired));
@@ -215,15 +209,6 @@ static void __init test_buckets(void)
 
 static struct kt_stay stay[WORKERS];
 
-static unsigned int __init inside(void)
-{
-	unsigned int i, n = 0;
-
-	for (i = 0; i < WORKERS; i++)
-		n += kt_inside(&stay[i]);
-	return n;
-}
-
 /* They come due in one tick, and none returns until all have begun. */
 static void __init test_workers(void)
 {
@@ -237,8 +222,8 @@ static void __init test_workers(void)
 		kt_stay_init(&stay[i], wheel, &kt_stay_ops);
 		hwt_schedule_at(&stay[i].kt.timeout, deadline);
 	}
-	KTEST(KT_WAIT(inside() == WORKERS), "as many wake up as have something to do: %u",
-	      inside());
+	KTEST(KT_WAIT(kt_count_inside(stay, WORKERS) == WORKERS),
+	      "as many wake up as have something to do: %u", kt_count_inside(stay, WORKERS));
 	for (i = 0; i < WORKERS; i++)
 		complete_all(&stay[i].out);
 	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");

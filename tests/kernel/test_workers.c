@@ -36,19 +36,6 @@ static const struct hwt_timeout_ops in_cancelled = {
 	.release	= kt_release,
 };
 
-static const struct hwt_timeout_ops in_release = {
-	.expire = kt_expire, .release = kt_stay_release,
-};
-
-static unsigned int __init count_inside(unsigned int n)
-{
-	unsigned int i, count = 0;
-
-	for (i = 0; i < n; i++)
-		count += kt_inside(&sleeper[i]);
-	return count;
-}
-
 /* So many workers sleep in a callback, of the first sleepers. */
 static bool __init sleepers_begin(struct hwt_wheel *wheel, unsigned int n)
 {
@@ -58,7 +45,7 @@ static bool __init sleepers_begin(struct hwt_wheel *wheel, unsigned int n)
 		kt_stay_init(&sleeper[i], wheel, &kt_stay_ops);
 		hwt_schedule(&sleeper[i].kt.timeout, 0);
 	}
-	return KT_WAIT(count_inside(n) == n);
+	return KT_WAIT(kt_count_inside(sleeper, n) == n);
 }
 
 static void __init sleepers_end(unsigned int n)
@@ -69,15 +56,6 @@ static void __init sleepers_end(unsigned int n)
 		complete_all(&sleeper[i].out);
 	for (i = 0; i < n; i++)
 		hwt_shutdown_sync(&sleeper[i].kt.timeout);
-}
-
-/* -EBADE: it has returned while the callback was executing. */
-static long sync_sleeper(void *arg)
-{
-	struct kt_stay *stay = arg;
-	int ret = hwt_cancel_sync(&stay->kt.timeout);
-
-	return kt_inside(stay) ? -EBADE : ret;
 }
 
 /* -- Others, which fire meanwhile or do not --------------------------------- */
@@ -158,8 +136,6 @@ static void item_expire(struct hwt_timeout *timeout)
 	atomic_inc_return_release(&ended_n);
 }
 
-static const struct hwt_timeout_ops item_ops = { .expire = item_expire };
-
 /*
  * Taken in the order of ticks: when one begins, only as many others have been taken as have begun
  * and as the other workers may have taken. Return: the number of those that began too early.
@@ -189,7 +165,7 @@ static void __init test_order(unsigned int workers, u32 buckets, u32 levels, uns
 	kt_stay_on(cpumask_of(raw_smp_processor_id()));
 	for (i = 0; i < n; i++) {
 		item[i].number = i;
-		hwt_timeout_init(&item[i].timeout, wheel, &item_ops);
+		hwt_timeout_setup(&item[i].timeout, wheel, item_expire);
 		hwt_schedule_at(&item[i].timeout, deadline + i / PER_TICK * KT_MS);
 	}
 	kt_stay_on(NULL);
@@ -253,8 +229,6 @@ static void self_expire(struct hwt_timeout *timeout)
 	kt_expire(timeout);
 }
 
-static const struct hwt_timeout_ops self_ops = { .expire = self_expire };
-
 static void __init test_sync(void)
 {
 	struct hwt_wheel *wheel = workers_wheel("sync", WORKERS);
@@ -278,10 +252,11 @@ static void __init test_sync(void)
 	      kt_expirations(&due) == 0, "cancel_sync of one that waits for a worker");
 	KTEST(hwt_cancel_sync(&gone.timeout) == 0 && kt_releases(&gone) == 1 &&
 	      atomic_read(&gone.cancelled) == 1, "cancel_sync of one to be let go");
-	KTEST(count_inside(WORKERS) == WORKERS, "none of them waited for the sleepers");
+	KTEST(kt_count_inside(sleeper, WORKERS) == WORKERS,
+	      "none of them waited for the sleepers");
 
 	for (i = 0; i < 2; i++)
-		kt_call_begin(&sync[i], sync_sleeper, &sleeper[i]);
+		kt_call_begin(&sync[i], kt_do_sync_stay, &sleeper[i]);
 	msleep(100);
 	KTEST(!kt_call_done(&sync[0]) && !kt_call_done(&sync[1]),
 	      "cancel_sync of two of the sleepers waits");
@@ -294,7 +269,7 @@ static void __init test_sync(void)
 	      kt_inside(&sleeper[0]), "and the other does not");
 
 	/* Two workers are free. */
-	kt_init(&self.kt, wheel, &self_ops);
+	kt_setup(&self.kt, wheel, self_expire);
 	hwt_schedule(&self.kt.timeout, 0);
 	msleep(100);
 	KTEST(kt_expirations(&self.kt) == 0, "a callback waits for another worker's");
@@ -362,7 +337,7 @@ static void __init test_stop(void)
 	msleep(50);
 	kt_call_begin(&stopping, stop_it, stop.wheel);
 	msleep(100);
-	KTEST(!kt_call_done(&stopping) && count_inside(2) == 2, "stop waits for them");
+	KTEST(!kt_call_done(&stopping) && kt_count_inside(sleeper, 2) == 2, "stop waits for them");
 	complete_all(&stop.out);
 	complete_all(&sleeper[1].out);
 	msleep(100);
@@ -417,7 +392,8 @@ static void __init test_stop_due(unsigned int workers)
 		hwt_schedule_at(&other[i].timeout, deadline + KT_MS);
 	}
 	kt_stay_on(NULL);
-	KTEST(KT_WAIT(count_inside(held) == held && hwt_remaining(&other[2].timeout) == 0),
+	KTEST(KT_WAIT(kt_count_inside(sleeper, held) == held &&
+		      hwt_remaining(&other[2].timeout) == 0),
 	      "%u in callbacks, three are due behind them", held);
 	ret = hwt_wheel_stop(wheel, stop_let_out, &held);
 	for (i = 0; i < 3; i++)
@@ -443,15 +419,16 @@ static void __init test_blocking(const char *what, const struct hwt_timeout_ops 
 		hwt_schedule(&sleeper[i].kt.timeout, KT_HOUR);
 		hwt_cancel(&sleeper[i].kt.timeout);
 	}
-	KTEST(KT_WAIT(count_inside(WORKERS - 1) == WORKERS - 1),
+	KTEST(KT_WAIT(kt_count_inside(sleeper, WORKERS - 1) == WORKERS - 1),
 	      "%u workers sleep in %s", WORKERS - 1, what);
-	KTEST(others_fire(wheel, &kt_ops) && count_inside(WORKERS - 1) == WORKERS - 1,
+	KTEST(others_fire(wheel, &kt_ops) && kt_count_inside(sleeper, WORKERS - 1) == WORKERS - 1,
 	      "the last one serves all others");
-	kt_call_begin(&sync, sync_sleeper, &sleeper[1]);
+	kt_call_begin(&sync, kt_do_sync_stay, &sleeper[1]);
 	kt_stay_init(&sleeper[i], wheel, ops);
 	hwt_schedule(&sleeper[i].kt.timeout, KT_HOUR);
 	hwt_cancel(&sleeper[i].kt.timeout);
-	KTEST(KT_WAIT(count_inside(WORKERS) == WORKERS), "all workers sleep in %s", what);
+	KTEST(KT_WAIT(kt_count_inside(sleeper, WORKERS) == WORKERS),
+	      "all workers sleep in %s", what);
 
 	/* The engine serves those that call nothing. */
 	kt_init(&plain, wheel, &kt_plain_ops);
@@ -468,7 +445,7 @@ static void __init test_blocking(const char *what, const struct hwt_timeout_ops 
 	      "which waits, and so does the _sync of a sleeper");
 	complete_all(&sleeper[1].out);
 	KTEST(KT_WAIT(kt_expirations(&last) == 1) && !atomic_read(&last.early) &&
-	      count_inside(WORKERS) == WORKERS - 1, "until one of them ends");
+	      kt_count_inside(sleeper, WORKERS) == WORKERS - 1, "until one of them ends");
 	KTEST(kt_call_end(&sync) == 0 && kt_releases(&sleeper[1].kt) == 1,
 	      "the same with the _sync");
 	hwt_cancel_sync(&last.timeout);
@@ -531,8 +508,6 @@ static void ping_expire(struct hwt_timeout *timeout)
 	atomic_inc_return_release(&kt->expired);
 }
 
-static const struct hwt_timeout_ops ping_ops = { .expire = ping_expire };
-
 /* Takes the engine's work away. */
 static int collect(void *arg)
 {
@@ -554,8 +529,8 @@ static void __init test_ping(unsigned int workers, bool collected)
 	struct task_struct *thread = NULL;
 	int before, after;
 
-	kt_init(&ping[0], wheel, &ping_ops);
-	kt_init(&ping[1], wheel, &ping_ops);
+	kt_setup(&ping[0], wheel, ping_expire);
+	kt_setup(&ping[1], wheel, ping_expire);
 	WRITE_ONCE(pings_left, n);
 	if (collected)
 		thread = kt_thread(collect, wheel, 1);
@@ -583,8 +558,6 @@ static void cause_expire(struct hwt_timeout *timeout)
 	hwt_schedule_at(&effect.timeout, 0);
 	kt_expire(timeout);
 }
-
-static const struct hwt_timeout_ops cause_ops = { .expire = cause_expire };
 
 /* A thread of a wheel, by name, is to run on one CPU. */
 static bool __init pin_thread(const char *name, unsigned int cpu)
@@ -621,7 +594,7 @@ static void __init test_long_bucket(void)
 	for (round = 0; round < 3; round++) {
 		wheel = kt_wheel("long", .workers = 1, .ticks_per_wheel = 16, .levels = 1,
 				 .shards = 1);
-		kt_init(&cause, wheel, &cause_ops);
+		kt_setup(&cause, wheel, cause_expire);
 		kt_init(&effect, wheel, &kt_ops);
 		ok += pin_thread("long", 0) && pin_thread("long/0", kt_other_cpu(0));
 		tick = kt_wheel_tick(wheel) + 1000 * SLOW;
@@ -655,7 +628,7 @@ static void __init selftest(void)
 	test_stop_due(0);
 	test_stop_due(2);
 	test_blocking("->cancelled", &in_cancelled);
-	test_blocking("->release", &in_release);
+	test_blocking("->release", &kt_stay_release_ops);
 	test_pushed_back(false);
 	test_pushed_back(true);
 	test_ping(1, false);

@@ -18,6 +18,7 @@
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
 #include <linux/string.h>
+#include <linux/timekeeping.h>
 #include <linux/vmalloc.h>
 
 #include "hwt.h"
@@ -52,10 +53,10 @@ static inline u64 kt_tick(u64 ns)
 /* Seconds that anything may take before it counts as not happening at all. */
 #define KT_PATIENCE	(KT_SLOW ? 60 : 20)
 
-/* Wait until the condition holds; false if it does not. Process context. */
-#define KT_WAIT(cond)							\
+/* Wait until the condition holds; false if it does not in so many seconds. Process context. */
+#define KT_WAIT_FOR(cond, seconds)					\
 ({									\
-	unsigned long __end = jiffies + KT_PATIENCE * HZ;		\
+	unsigned long __end = jiffies + (seconds) * HZ;			\
 	bool __late, __done;						\
 									\
 	for (;;) {							\
@@ -63,35 +64,26 @@ static inline u64 kt_tick(u64 ns)
 		__done = (cond);					\
 		if (__done || __late)					\
 			break;						\
-		usleep_range(500, 1000);				\
+		usleep_range(50, 500);					\
 	}								\
 	__done;								\
 })
 
-/**
- * struct kt - a timeout that remembers what happened to it
- * @timeout:   the timeout
- * @periodic:  instead, a periodic one
- * @earliest:  it must not fire before this, on the wheel's clock, ns
- * @expired:   calls of ->expire
- * @cancelled: calls of ->cancelled
- * @released:  calls of ->release
- * @early:     calls of ->expire before @earliest
- * @at:        when the latest ->expire began, on the wheel's clock, ns
- * @task:      on which thread that was
- */
+#define KT_WAIT(cond)	KT_WAIT_FOR(cond, KT_PATIENCE)
+
+/* A timeout that remembers what happened to it. Times are on the wheel's clock, ns. */
 struct kt {
 	union {
 		struct hwt_timeout	timeout;
 		struct hwt_periodic	periodic;
 	};
-	u64			earliest;
-	atomic_t		expired;
-	atomic_t		cancelled;
-	atomic_t		released;
-	atomic_t		early;
-	u64			at;
-	struct task_struct	*task;
+	u64			earliest;	/* it must not fire before this */
+	atomic_t		expired;	/* calls of ->expire */
+	atomic_t		cancelled;	/* calls of ->cancelled */
+	atomic_t		released;	/* calls of ->release */
+	atomic_t		early;		/* calls of ->expire before @earliest */
+	u64			at;		/* when the latest ->expire began */
+	struct task_struct	*task;		/* on which thread that was */
 };
 
 static inline struct kt *kt_of(struct hwt_timeout *timeout)
@@ -166,9 +158,13 @@ static inline struct kt *kt_clear(struct kt *kt)
 	return kt;
 }
 
-/* A macro: a lockdep class for each place. */
+/* Macros: a lockdep class for each place. */
 #define kt_init(_kt, _wheel, _ops)					\
 	hwt_timeout_init(&kt_clear(_kt)->timeout, (_wheel), (_ops))
+
+/* With an ->expire only. */
+#define kt_setup(_kt, _wheel, _expire)					\
+	hwt_timeout_setup(&kt_clear(_kt)->timeout, (_wheel), (_expire))
 
 #define kt_init_periodic(_kt, _wheel, _ops)				\
 	hwt_periodic_init(&kt_clear(_kt)->periodic, (_wheel), (_ops))
@@ -182,16 +178,11 @@ static inline int kt_schedule(struct kt *kt, u64 delay_ns)
 	return hwt_schedule(&kt->timeout, delay_ns);
 }
 
-/**
- * struct kt_stay - a timeout whose callback stays inside until the test lets it out
- * @kt:     the timeout
- * @out:    lets it out
- * @inside: the callback has begun and has not returned
- */
+/* A timeout whose callback stays inside until the test lets it out. */
 struct kt_stay {
 	struct kt		kt;
-	struct completion	out;
-	bool			inside;
+	struct completion	out;		/* lets it out */
+	bool			inside;		/* the callback has begun and has not returned */
 };
 
 static inline bool kt_inside(const struct kt_stay *stay)
@@ -220,7 +211,16 @@ static void kt_stay_expire(struct hwt_timeout *timeout)
 	atomic_inc_return_release(&kt->expired);
 }
 
-static void __maybe_unused kt_stay_release(struct hwt_timeout *timeout)
+static inline unsigned int kt_count_inside(const struct kt_stay *stay, unsigned int n)
+{
+	unsigned int count = 0;
+
+	while (n--)
+		count += kt_inside(&stay[n]);
+	return count;
+}
+
+static void kt_stay_release(struct hwt_timeout *timeout)
 {
 	kt_stay_here(timeout);
 	kt_release(timeout);
@@ -229,6 +229,11 @@ static void __maybe_unused kt_stay_release(struct hwt_timeout *timeout)
 static const struct hwt_timeout_ops kt_stay_ops __maybe_unused = {
 	.expire		= kt_stay_expire,
 	.release	= kt_release,
+};
+
+static const struct hwt_timeout_ops kt_stay_release_ops __maybe_unused = {
+	.expire		= kt_expire,
+	.release	= kt_stay_release,
 };
 
 /* Macros: a lockdep class for each place. */
@@ -255,6 +260,30 @@ static inline void kt_stay_end(struct kt_stay *stay)
 	complete_all(&stay->out);
 	hwt_shutdown_sync(&stay->kt.timeout);
 }
+
+/* hwt_cancel_sync(); -EBADE: it has returned before the callback or the release. */
+static inline long kt_do_sync_stay(void *arg)
+{
+	struct kt_stay *stay = arg;
+	int ret = hwt_cancel_sync(&stay->kt.timeout);
+
+	return kt_inside(stay) || kt_releases(&stay->kt) != 1 ? -EBADE : ret;
+}
+
+/* How long a slow release takes: mostly longer than the machine itself stands still. */
+#define KT_RELEASE_MS	300
+
+static void kt_slow_release(struct hwt_timeout *timeout)
+{
+	msleep(KT_RELEASE_MS);
+	kt_release(timeout);
+}
+
+static const struct hwt_timeout_ops kt_slow_ops __maybe_unused = {
+	.expire		= kt_expire,
+	.cancelled	= kt_cancelled,
+	.release	= kt_slow_release,
+};
 
 /* A wheel of its own for a test: of the defaults, but for the parameters behind the name. */
 #define kt_wheel(_name, ...)						\
@@ -394,26 +423,17 @@ static inline int kt_thread_stop(struct task_struct *task)
 	return IS_ERR_OR_NULL(task) ? -ENOMEM : kthread_stop(task);
 }
 
-/**
- * struct kt_call - a thread that makes one call, and what came of it
- * @fn:       what it calls
- * @arg:      with this
- * @thread:   the thread
- * @ready:    it is about to call: signals reach it from now on
- * @done:     it has returned
- * @ret:      what it has returned
- * @took_ns:  how long that took
- * @switches: voluntary ones of the thread before the call
- * @slept:    and by it
- */
+/* A thread that makes one call, and what came of it. */
 struct kt_call {
 	long			(*fn)(void *arg);
 	void			*arg;
 	struct task_struct	*thread;
-	bool			ready, done;
+	bool			ready;		/* about to call: signals reach it from now on */
+	bool			done;		/* it has returned */
 	long			ret;
 	u64			took_ns;
-	unsigned long		switches, slept;
+	unsigned long		switches;	/* voluntary ones of the thread before the call */
+	unsigned long		slept;		/* and by it */
 };
 
 static inline int kt_call_main(void *arg)
@@ -472,6 +492,16 @@ static inline long kt_do_flush(void *wheel)
 static inline long kt_do_stop(void *wheel)
 {
 	return hwt_wheel_stop(wheel, NULL, NULL);
+}
+
+/* Set the wall clock by so many seconds. */
+static inline int kt_set_clock(s64 seconds)
+{
+	struct timespec64 now;
+
+	ktime_get_real_ts64(&now);
+	now.tv_sec += seconds;
+	return do_settimeofday64(&now);
 }
 
 /* Zeroed memory; vfree() it. There always is some: a test could do nothing without. */

@@ -61,8 +61,6 @@ static void client_expire(struct hwt_timeout *timeout)
 	hwt_schedule(timeout, NSEC_PER_MSEC);
 }
 
-static const struct hwt_timeout_ops client_ops = { .expire = client_expire };
-
 static int client_thread(void *arg)
 {
 	struct client_wheel *client = arg;
@@ -103,7 +101,7 @@ static int client_start(struct client_wheel *client, unsigned int number)
 	if (!client->timeouts)
 		return -ENOMEM;
 	for (i = 0; i < busy + armed; i++) {
-		hwt_timeout_init(&client->timeouts[i], client->wheel, &client_ops);
+		hwt_timeout_setup(&client->timeouts[i], client->wheel, client_expire);
 		hwt_schedule(&client->timeouts[i],
 			     i < busy ? i * NSEC_PER_USEC : 3600ULL * NSEC_PER_SEC);
 	}

@@ -16,8 +16,6 @@ static void leaver_expire(struct hwt_timeout *timeout)
 {
 }
 
-static const struct hwt_timeout_ops leaver_ops = { .expire = leaver_expire };
-
 static int __init leaver_init(void)
 {
 	struct hwt_wheel_params params = { .name = "left" };
@@ -31,7 +29,7 @@ static int __init leaver_init(void)
 	wheel = hwt_wheel_create(&params);
 	if (IS_ERR(wheel))
 		return PTR_ERR(wheel);
-	hwt_timeout_init(&timeout, wheel, &leaver_ops);
+	hwt_timeout_setup(&timeout, wheel, leaver_expire);
 	test_kept = wheel;
 	return 0;
 }

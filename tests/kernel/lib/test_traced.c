@@ -28,7 +28,6 @@ static void traced_again(struct hwt_timeout *timeout)
 	atomic_inc(&again_expired);
 }
 
-static const struct hwt_timeout_ops once_ops = { .expire = traced_once };
 static const struct hwt_timeout_ops again_ops = { .expire = traced_again };
 
 static struct kt once, left;
@@ -49,8 +48,8 @@ static int __init test_traced_init(void)
 
 	if (IS_ERR(wheel))
 		return PTR_ERR(wheel);
-	kt_init(&once, wheel, &once_ops);
-	kt_init(&left, wheel, &once_ops);
+	kt_setup(&once, wheel, traced_once);
+	kt_setup(&left, wheel, traced_once);
 	hwt_periodic_init(&again, wheel, &again_ops);
 
 	hwt_schedule_at(&once.timeout, FAR);

@@ -165,8 +165,6 @@ static enum hrtimer_restart shot_hrtimer(struct hrtimer *timer)
 	return HRTIMER_NORESTART;
 }
 
-static const struct hwt_timeout_ops shot_ops = { .expire = shot_expire };
-
 static void daily_expire(struct hwt_timeout *timeout)
 {
 	struct hwt_periodic *daily = container_of(timeout, struct hwt_periodic, timeout);
@@ -189,7 +187,7 @@ static int __init shot_arm(struct shot *shot, struct year_wheel *year, u64 deadl
 {
 	shot->owner = year;
 	shot->deadline = deadline;
-	hwt_timeout_init(&shot->timeout, year->wheel, &shot_ops);
+	hwt_timeout_setup(&shot->timeout, year->wheel, shot_expire);
 	return hwt_schedule_at(&shot->timeout, deadline);
 }
 
@@ -359,15 +357,6 @@ static void __init test_push_back(u64 now)
 	}
 }
 
-static void __init set_wall_clock(s64 seconds)
-{
-	struct timespec64 now;
-
-	ktime_get_real_ts64(&now);
-	now.tv_sec += seconds;
-	KTEST(do_settimeofday64(&now) == 0, "%s: set by %lld s", wall.name, seconds);
-}
-
 static unsigned int __init shots_left(const struct shot *shots, unsigned int n)
 {
 	unsigned int i, left = 0;
@@ -397,9 +386,9 @@ static void __init year_pass(u64 begin)
 		sleep_until(begin + day * YEAR_DAY);
 		/* Summer time, by hand, and wrong. */
 		if (day == 100)
-			set_wall_clock(3600);
+			KTEST(kt_set_clock(3600) == 0, "%s: set forward", wall.name);
 		else if (day == 200)
-			set_wall_clock(-7200);
+			KTEST(kt_set_clock(-7200) == 0, "%s: set back", wall.name);
 		left = year_left();
 		if (day % 30 == 0 || !left)
 			pr_info("day %u: %u left\n", day, left);
