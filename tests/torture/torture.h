@@ -4,7 +4,7 @@
  *
  *   torture_main.c     parameters, the run, the summary and the verdict
  *   torture_ledger.c   the rules of the ledger; every call of hwt and every callback
- *   torture_item.c     timeouts: made, borrowed, freed, poisoned, used again
+ *   torture_item.c     timeouts: made, borrowed, poisoned, freed
  *   torture_wheel.c    wheels: made, stopped and destroyed while they are used
  *   torture_act.c      what anybody may do to anybody's timeout, in any context; hard interrupts
  *   torture_thread.c   threads, and what the owner of a timeout knows about it
@@ -108,17 +108,6 @@ void tt_verdict(void);
 /* Is it time to end? */
 bool tt_ending(void);
 u64 tt_lasted_ms(void);
-
-/* Wait for a condition; false if it does not come true in so many seconds. */
-#define TT_WAIT_FOR(cond, seconds)					\
-({									\
-	u64 __end = ktime_get_ns() + (seconds) * KT_SECOND;		\
-	bool __done;							\
-									\
-	while (!(__done = (cond)) && ktime_get_ns() <= __end)		\
-		usleep_range(50, 500);					\
-	__done;								\
-})
 
 /* -- Wheels ------------------------------------------------------------------ */
 
@@ -338,10 +327,17 @@ u64 tt_wall_was_ahead(void);
 
 /* -- Parameters -------------------------------------------------------------------- */
 
-extern unsigned int tt_seed, tt_threads, tt_timeouts, tt_wheels, tt_irqs, tt_probes, tt_inject,
-	tt_pairs, tt_hotplug_ms, tt_clock_ms, tt_wheel_ms, tt_patience;
+extern unsigned int tt_seed, tt_threads, tt_timeouts, tt_wheels, tt_inject, tt_pairs,
+	tt_hotplug_ms, tt_clock_ms, tt_patience;
 extern bool tt_nmi;
 extern unsigned int tt_mix[];
+
+/* Between the interrupts of a CPU. */
+#define TT_IRQ_US	(KT_SLOW ? 4000 : 400)
+/* That wander over hwt's instructions. */
+#define TT_PROBES	(KT_SLOW ? 2 : 6)
+/* Until another wheel goes. */
+#define TT_WHEEL_MS	300
 
 enum tt_mix_part {
 	TT_MIX_ARM, TT_MIX_CANCEL, TT_MIX_SYNC, TT_MIX_STRANGE, TT_MIX_LIFE, TT_MIX_ONCE,

@@ -109,19 +109,6 @@ void tt_act_any(struct rnd_state *rnd, bool may_sleep)
 	tt_item_return(item);
 }
 
-/* A callback does not wait for itself. (A _sync would, but cancels: see test_sync.) */
-static void tt_act_self(struct tt_item *item)
-{
-	struct hwt_wheel *wheel = item->wheel->wheel;
-	int wait = hwt_wait(tt_timeout(item), 0), flush = hwt_wheel_flush(wheel);
-	int barrier = hwt_wheel_barrier(wheel);
-	long stop = hwt_wheel_stop(wheel, NULL, NULL);
-
-	if (wait != -EDEADLK || stop != -EDEADLK || flush != -EDEADLK || barrier != -EDEADLK)
-		tt_fail(TT_ANSWER, item, "for itself: wait %d, stop %ld, flush %d, barrier %d",
-			wait, stop, flush, barrier);
-}
-
 /* An ->expire sleeps, arms itself again, looks for others and does something to them. */
 void tt_in_callback(struct tt_item *item)
 {
@@ -133,8 +120,6 @@ void tt_in_callback(struct tt_item *item)
 	random = tt_random(&rnd);
 	if (random % 64 == 0)
 		usleep_range(10, 2000);
-	if (random % 256 == 1)
-		tt_act_self(item);
 	if (tt_ending())
 		return;
 	/* Its timeout belongs to it, whatever has become of its users. */
@@ -166,7 +151,7 @@ static unsigned int tt_irq_n;
 
 static ktime_t tt_irq_delay(struct tt_irq *irq)
 {
-	return ns_to_ktime((u64)NSEC_PER_USEC * (tt_irqs / 2 + tt_pick(&irq->rnd, tt_irqs)));
+	return ns_to_ktime((u64)NSEC_PER_USEC * (TT_IRQ_US / 2 + tt_pick(&irq->rnd, TT_IRQ_US)));
 }
 
 static enum hrtimer_restart tt_irq_fn(struct hrtimer *timer)
@@ -207,8 +192,6 @@ void tt_irqs_home(void)
 
 int tt_irqs_start(void)
 {
-	if (!tt_irqs)
-		return 0;
 	tt_irq = kcalloc(nr_cpu_ids, sizeof(*tt_irq), GFP_KERNEL);
 	if (!tt_irq)
 		return -ENOMEM;

@@ -8,7 +8,7 @@
  *
  * The last reference may be put in any context. hwt has no business in the timeout any more, so
  * it is poisoned there and then. The reaper looks a grace period later whether the poison
- * is as it was, closes the ledger, and frees it, or gives it out again.
+ * is as it was, closes the ledger, and frees it.
  */
 #include "torture.h"
 
@@ -21,12 +21,8 @@ static struct tt_item __rcu **tt_table;
 static unsigned int tt_slots;
 static atomic64_t tt_ids;
 
-/* All there are; what they are made from and go back to. */
 static atomic_t tt_allocated;
 static LLIST_HEAD(tt_dead);
-static LLIST_HEAD(tt_spare);
-/* llist_del_first() wants its callers to exclude each other. */
-static DEFINE_SPINLOCK(tt_spare_lock);
 static struct task_struct *tt_reaper;
 
 /* More are only made for those who look after them: those that are not would be ever later. */
@@ -35,27 +31,15 @@ bool tt_items_plenty(void)
 	return atomic_read(&tt_allocated) > TT_PLENTY;
 }
 
-/* Every other one is of memory that was a timeout a moment ago. */
-static struct tt_item *tt_item_alloc(struct rnd_state *rnd)
+/* Mostly of memory that was a timeout a moment ago. The timeout itself may hold anything. */
+static struct tt_item *tt_item_alloc(void)
 {
-	struct llist_node *node = NULL;
-	struct tt_item *item;
+	struct tt_item *item = kmalloc(sizeof(*item), GFP_KERNEL);
 
-	if (tt_one_in(rnd, 2)) {
-		spin_lock(&tt_spare_lock);
-		node = llist_del_first(&tt_spare);
-		spin_unlock(&tt_spare_lock);
-	}
-	if (node) {
-		item = llist_entry(node, struct tt_item, dead);
-		/* Not the timeout itself: it may hold anything. */
-		memset((void *)item + sizeof(item->periodic), 0,
-		       sizeof(*item) - sizeof(item->periodic));
-		return item;
-	}
-	item = kzalloc(sizeof(*item), GFP_KERNEL);
-	if (item)
-		atomic_inc(&tt_allocated);
+	if (!item)
+		return NULL;
+	memset((void *)item + sizeof(item->periodic), 0, sizeof(*item) - sizeof(item->periodic));
+	atomic_inc(&tt_allocated);
 	return item;
 }
 
@@ -67,7 +51,7 @@ struct tt_item *tt_item_new(struct tt_wheel *wheel, enum tt_kind kind, bool bare
 			    struct rnd_state *rnd)
 {
 	static const u64 least[] = { 0, 0, 0, KT_MS, 3 * KT_MS, 50 * KT_MS, KT_HOUR };
-	struct tt_item *item = tt_item_alloc(rnd);
+	struct tt_item *item = tt_item_alloc();
 
 	if (!item)
 		return NULL;
@@ -185,12 +169,8 @@ static void tt_bury(struct tt_item *item)
 	tt_audit(item);
 	tt_add_up(item);
 	item->magic = 0;
-	if (item->id % 2) {
-		llist_add(&item->dead, &tt_spare);
-	} else {
-		kfree(item);
-		atomic_dec(&tt_allocated);
-	}
+	kfree(item);
+	atomic_dec(&tt_allocated);
 	/* Last: then the wheel may go. */
 	atomic_dec_return_release(&wheel->items);
 }
@@ -238,21 +218,12 @@ int tt_items_start(unsigned int slots)
 	return PTR_ERR_OR_ZERO(tt_reaper);
 }
 
-/* All wheels are gone, so all timeouts are, but for those to be given out again. */
+/* All wheels are gone, so all timeouts are. */
 void tt_items_stop(void)
 {
-	struct llist_node *list;
-	struct tt_item *item, *next;
-
 	tt_stop(tt_reaper);
-	list = llist_del_all(&tt_dead);
-	if (list)
+	if (!llist_empty(&tt_dead))
 		tt_fail(TT_LEAK, NULL, "there are dead ones that nobody buried");
-	list = llist_del_all(&tt_spare);
-	llist_for_each_entry_safe(item, next, list, dead) {
-		kfree(item);
-		atomic_dec(&tt_allocated);
-	}
 	if (atomic_read(&tt_allocated))
 		tt_fail(TT_LEAK, NULL, "%d timeouts are left", atomic_read(&tt_allocated));
 	kvfree(tt_table);

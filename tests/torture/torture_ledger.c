@@ -600,18 +600,6 @@ void tt_audit(struct tt_item *item)
 		tt_fail(TT_LOST, item, "%d of its armings have had no end", credit);
 }
 
-static void tt_dump_word(u64 word)
-{
-	u64 tick = word >> HWT_TICK_SHIFT;
-
-	pr_err("  word %016llx: tick %lld%s%s%s%s%s%s%s%s\n", word,
-	       tick == HWT_TICK_NEVER ? -1LL : (s64)tick,
-	       word & HWT_F_ARMED ? " ARMED" : "", word & HWT_F_SUBMITTED ? " QUEUED" : "",
-	       word & HWT_F_RUNNING ? " RUNNING" : "", word & HWT_F_REARM ? " REPEAT" : "",
-	       word & HWT_F_SHUTDOWN ? " DEAD" : "", word & HWT_F_CANCELLED ? " CANCELLED" : "",
-	       word & HWT_F_EXPIRED ? " EXPIRED" : "", word & HWT_F_PERIODIC ? " PERIODIC" : "");
-}
-
 static void tt_dump_history(struct tt_item *item)
 {
 	unsigned int end = atomic_read(&item->events), n;
@@ -653,7 +641,8 @@ static void tt_dump(struct tt_item *item)
 	       READ_ONCE(item->floor), READ_ONCE(item->shut) ? ", shut" : "",
 	       READ_ONCE(item->clean) ? ", clean" : "", refcount_read(&item->users),
 	       refcount_read(&item->refs));
-	tt_dump_word(hwt_timeout_state(tt_timeout(item)));
+	pr_err("  word %016llx: HWT_F_* of hwt.h, tick from bit %u on\n",
+	       hwt_timeout_state(tt_timeout(item)), HWT_TICK_SHIFT);
 	tt_dump_history(item);
 }
 
@@ -715,13 +704,13 @@ static bool tt_expected(enum tt_mix_part part, unsigned int one_in)
 /* Has each kind of thing happened that should have, by the mix and by what is switched on? */
 static bool tt_enough(void)
 {
-	const bool stops = tt_wheel_ms && tt_lasted_ms() > 4ULL * tt_wheel_ms;
+	const bool stops = tt_lasted_ms() > 4ULL * TT_WHEEL_MS;
 	const struct {
 		enum tt_op	op;
 		bool		needed;
 	} all[] = {
 		{ TT_AFTER, true }, { TT_CANCEL, true }, { TT_EXPIRE, true }, { TT_RELEASE, true },
-		{ TT_DESTROY, true },
+		{ TT_DESTROY, true }, { TT_IRQ, true },
 		{ TT_PERIODIC, tt_expected(TT_MIX_ARM, 8) },
 		{ TT_CANCELLED, tt_expected(TT_MIX_CANCEL, 8) },
 		{ TT_CANCEL_SYNC, tt_expected(TT_MIX_SYNC, 2) },
@@ -732,7 +721,6 @@ static bool tt_enough(void)
 		{ TT_ROUND, tt_pairs },
 		{ TT_SET, tt_clock_ms && tt_lasted_ms() > 4ULL * tt_clock_ms },
 		{ TT_GONE, tt_can_plug() && tt_lasted_ms() > 8ULL * tt_hotplug_ms },
-		{ TT_IRQ, tt_irqs },
 		{ TT_INJECTED, tt_inject && TT_NMIS_POSSIBLE },
 		{ TT_NMI, tt_nmi && TT_NMIS_POSSIBLE && tt_expected(TT_MIX_STRANGE, 8) },
 	};
@@ -745,8 +733,6 @@ static bool tt_enough(void)
 		pr_info("nothing to look at: %s\n", tt_op_name[all[n].op]);
 		enough = false;
 	}
-	if (tt_nmis_missing())
-		pr_info("nothing to look at: a function that hwt exports, for probes\n");
 	return enough;
 }
 

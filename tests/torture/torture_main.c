@@ -40,15 +40,9 @@ unsigned int tt_mix[TT_MIX_PARTS] = { 40, 12, 4, 24, 4, 6, 1, 9 };
 module_param_array_named(mix, tt_mix, uint, NULL, 0444);
 MODULE_PARM_DESC(mix, "How often a thread does what: arm, cancel, cancel_sync, somebody else's timeout, give one up, arm and forget, wait, ask");
 
-unsigned int tt_irqs = KT_SLOW ? 4000 : 400;
-module_param_named(irq_us, tt_irqs, uint, 0444);
-MODULE_PARM_DESC(irq_us, "Microseconds between the interrupts of a CPU; 0: none (default 400; 4000 on a kernel that checks a lot)");
 bool tt_nmi = true;
 module_param_named(nmi, tt_nmi, bool, 0444);
 MODULE_PARM_DESC(nmi, "From what is like an NMI: handlers of kprobes (default Y)");
-unsigned int tt_probes = KT_SLOW ? 2 : 6;
-module_param_named(probes, tt_probes, uint, 0444);
-MODULE_PARM_DESC(probes, "Kprobes that wander over hwt's instructions, up to 64 (default 6; 2 on a kernel that checks a lot)");
 unsigned int tt_inject;
 module_param_named(inject_ms, tt_inject, uint, 0444);
 MODULE_PARM_DESC(inject_ms, "Milliseconds between NMIs that the host is asked for, without wandering probes; 0: none (default 0)");
@@ -58,15 +52,9 @@ MODULE_PARM_DESC(hotplug_ms, "Milliseconds until another CPU goes; 0: none does 
 unsigned int tt_clock_ms = 300;
 module_param_named(clock_ms, tt_clock_ms, uint, 0444);
 MODULE_PARM_DESC(clock_ms, "Milliseconds until the wall clock is set; 0: it is not (default 300)");
-unsigned int tt_wheel_ms = 300;
-module_param_named(wheel_ms, tt_wheel_ms, uint, 0444);
-MODULE_PARM_DESC(wheel_ms, "Milliseconds until another wheel goes; 0: none does (default 300)");
 unsigned int tt_patience = KT_SLOW ? 180 : 60;
 module_param_named(patience, tt_patience, uint, 0444);
 MODULE_PARM_DESC(patience, "Seconds that anything may take before it counts as not happening at all (default 60; 180 on a kernel that checks a lot)");
-static bool keep_going;
-module_param(keep_going, bool, 0444);
-MODULE_PARM_DESC(keep_going, "Do not end at the first thing that is wrong (default N)");
 
 const char * const tt_op_name[] = {
 	"schedule", "schedule_at", "schedule_slack", "schedule_at_slack", "schedule_earlier",
@@ -147,18 +135,12 @@ static void tt_summary(const char *when, u64 began)
 		tt_failed() ? "FAILED" : "all is well");
 }
 
-static bool tt_over(u64 began)
-{
-	if (tt_failed() && !keep_going)
-		return true;
-	return ktime_get_ns() - began > seconds * KT_SECOND;
-}
-
 static void tt_watch(u64 began)
 {
 	u64 said = began;
 
-	while (!tt_over(began) && !signal_pending(current)) {
+	while (!tt_failed() && !signal_pending(current) &&
+	       ktime_get_ns() - began <= seconds * KT_SECOND) {
 		msleep_interruptible(200);
 		tt_threads_look();
 		if (report && ktime_get_ns() - said >= report * KT_SECOND) {

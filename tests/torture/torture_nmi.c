@@ -15,7 +15,6 @@
 
 #include <linux/hardirq.h>
 #include <linux/module.h>
-#include <linux/slab.h>
 #include <linux/timekeeping.h>
 
 DEFINE_PER_CPU(unsigned int, tt_busy_with);
@@ -105,9 +104,7 @@ static void tt_nmi_come(const struct pt_regs *regs, unsigned int one_in)
 		tt_nmi_act(rnd, regs);
 }
 
-#define TT_PROBES_MOST	64
-
-static struct kprobe *tt_probe, *tt_registered[TT_PROBES_MOST];
+static struct kprobe tt_probe[TT_PROBES], *tt_registered[TT_PROBES];
 static unsigned int tt_probe_n;
 static struct kprobe tt_point;
 static struct task_struct *tt_wanderer;
@@ -174,7 +171,7 @@ static void tt_place_probes(struct rnd_state *rnd)
 {
 	unsigned int tries, n;
 
-	for (tries = 0; tt_probe_n < tt_probes && tries < 2 * tt_probes; tries++) {
+	for (tries = 0; tt_probe_n < TT_PROBES && tries < 2 * TT_PROBES; tries++) {
 		n = tt_pick(rnd, ARRAY_SIZE(tt_function));
 		if (!tt_function[n].at ||
 		    !tt_probe_from(&tt_probe[tt_probe_n], tt_function[n].at,
@@ -266,11 +263,9 @@ static int tt_probes_start(void)
 		memset(&tt_point, 0, sizeof(tt_point));
 		return 0;
 	}
-	if (!tt_probes)
+	/* Kprobes do not stand an NMI in the handler of one that comes to another. */
+	if (tt_inject)
 		return 0;
-	tt_probe = kcalloc(TT_PROBES_MOST, sizeof(*tt_probe), GFP_KERNEL);
-	if (!tt_probe)
-		return -ENOMEM;
 	tt_wanderer = tt_run(tt_wanderer_main, NULL, "wanderer", 0);
 	return PTR_ERR_OR_ZERO(tt_wanderer);
 }
@@ -279,9 +274,7 @@ void tt_nmis_find(void)
 {
 	unsigned int n, found = 0;
 
-	/* Kprobes do not stand an NMI in the handler of one that comes to another. */
-	tt_probes = tt_inject ? 0 : min_t(unsigned int, tt_probes, TT_PROBES_MOST);
-	if (!tt_nmi || !tt_probes)
+	if (!tt_nmi || tt_inject)
 		return;
 	for (n = 0; n < ARRAY_SIZE(tt_function); n++) {
 		tt_function[n].at = kt_function(tt_function[n].name, &tt_function[n].length);
@@ -289,7 +282,7 @@ void tt_nmis_find(void)
 		if (tt_function[n].at || !tt_function[n].exported)
 			continue;
 		tt_missing++;
-		pr_info("no function %s\n", tt_function[n].name);
+		pr_info("nothing to look at: %s, for probes\n", tt_function[n].name);
 	}
 	pr_info("begins: probes for %u functions of %zu\n", found, ARRAY_SIZE(tt_function));
 }
@@ -312,8 +305,6 @@ void tt_nmis_stop(void)
 	if (tt_point.addr)
 		unregister_kprobe(&tt_point);
 	tt_inject_stop();
-	kfree(tt_probe);
-	tt_probe = NULL;
 }
 
 #endif

@@ -144,7 +144,7 @@ static void tt_quick_dump(struct tt_quick *quick, const char *which)
 static bool tt_check_effect(struct tt_pair *pair)
 {
 	/* Pairs with tt_second_main(): both have done their part, and nobody does any more. */
-	if (!TT_WAIT_FOR(tt_effect(pair) && smp_load_acquire(&pair->done) == pair->round,
+	if (!KT_WAIT_FOR(tt_effect(pair) && smp_load_acquire(&pair->done) == pair->round,
 			 tt_patience)) {
 		tt_fail(TT_LOST, NULL, "asleep: %s, soon is %llu ns, round %u, done %u",
 			pair->scene->name, pair->near, pair->round, READ_ONCE(pair->done));

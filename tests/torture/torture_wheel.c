@@ -18,6 +18,7 @@
  *       rejected       those that were told -EAGAIN, and some of those told -ESHUTDOWN
  *                      (the others had been shut down themselves).
  *       pending        0, and so is scheduled - cancelled - handed_back - fired one-shots.
+ *       clock_sets     0, but on the wall clock.
  *       holds          0 as soon as the stop has returned and nobody is at it.
  *       jumps          on the wall clock: it was told of each, to the nanosecond (looked at when
  *                      the clock is not set any more).
@@ -149,7 +150,7 @@ void tt_wheel_put(struct tt_wheel *wheel)
 
 static bool tt_wait_for_zero(atomic_t *count, const char *what)
 {
-	if (TT_WAIT_FOR(!atomic_read_acquire(count), 2 * tt_patience))
+	if (KT_WAIT_FOR(!atomic_read_acquire(count), 2 * tt_patience))
 		return true;
 	tt_fail(TT_LEAK, NULL, "%d %s of a wheel do not go", atomic_read(count), what);
 	return false;
@@ -187,6 +188,8 @@ static void tt_check_sums(struct tt_wheel *wheel, long taken, int handed)
 	tt_check_sum(wheel, "rejected", stats.rejected, n[TT_N_AGAIN],
 		     n[TT_N_AGAIN] + n[TT_N_CLOSED]);
 	tt_check_sum(wheel, "pending", stats.pending, 0, 0);
+	tt_check_sum(wheel, "sets of the clock", stats.clock_sets, 0,
+		     tt_realtime(wheel) ? U64_MAX : 0);
 	/* Some that were armed periodic and as one-shots have fired as these. */
 	tt_check_sum(wheel, "armed one-shots that have not ended",
 		     n[TT_N_ARMED] - stats.cancelled - stats.handed_back - shots, 0,
@@ -200,7 +203,7 @@ static void tt_check_jumps(struct tt_wheel *wheel)
 
 	if (!wheel->params.clock_set || !wheel->offset_known)
 		return;
-	if (!TT_WAIT_FOR(atomic64_read(&wheel->jumps_ns) == jumps, tt_patience))
+	if (!KT_WAIT_FOR(atomic64_read(&wheel->jumps_ns) == jumps, tt_patience))
 		tt_fail(TT_SUMS, NULL, "wheel %u: clock jumped %lld, it was told %lld",
 			wheel->id, jumps, atomic64_read(&wheel->jumps_ns));
 }
@@ -294,8 +297,8 @@ static int tt_keeper_main(void *arg)
 
 	tt_seed_for(&rnd, 1);
 	while (!kthread_should_stop()) {
-		msleep(tt_wheel_ms && !tt_ending() ? tt_pick(&rnd, 2 * tt_wheel_ms) : 20);
-		if (!tt_wheel_ms || tt_ending())
+		msleep(tt_ending() ? 20 : tt_pick(&rnd, 2 * TT_WHEEL_MS));
+		if (tt_ending())
 			continue;
 		wheel = tt_wheel_make(&rnd);
 		if (wheel)
