@@ -82,45 +82,39 @@ static void everything(void)
 		handles();
 }
 
+static DECLARE_COMPLETION(interrupt_over);
 static struct hrtimer hard_timer;
-static atomic_t hard_done;
 
 static enum hrtimer_restart hard_timer_fn(struct hrtimer *timer)
 {
 	ODD(!in_hardirq());
 	everything();
-	atomic_inc_return_release(&hard_done);
+	complete(&interrupt_over);
 	return HRTIMER_NORESTART;
 }
 
 static void __init in_hard_interrupt(void)
 {
-	int n = atomic_read(&hard_done);
-
 	hrtimer_setup(&hard_timer, hard_timer_fn, CLOCK_MONOTONIC,
 		      HRTIMER_MODE_REL_HARD);
 	hrtimer_start(&hard_timer, ns_to_ktime(KT_MS), HRTIMER_MODE_REL_HARD);
-	KT_WAIT(atomic_read_acquire(&hard_done) == n + 1);
+	wait_for_completion_timeout(&interrupt_over, KT_PATIENCE * HZ);
 	hrtimer_cancel(&hard_timer);
 }
-
-static atomic_t soft_done;
 
 static void soft_fn(struct tasklet_struct *tasklet)
 {
 	ODD(!in_serving_softirq());
 	everything();
-	atomic_inc_return_release(&soft_done);
+	complete(&interrupt_over);
 }
 
 static DECLARE_TASKLET(soft, soft_fn);
 
 static void __init in_soft_interrupt(void)
 {
-	int n = atomic_read(&soft_done);
-
 	tasklet_schedule(&soft);
-	KT_WAIT(atomic_read_acquire(&soft_done) == n + 1);
+	wait_for_completion_timeout(&interrupt_over, KT_PATIENCE * HZ);
 	tasklet_kill(&soft);
 }
 

@@ -24,9 +24,9 @@ static bool asleep(void)
 	return kt_inside(&sleeper);
 }
 
-static void __init test_others(void)
+static void __init test_others(unsigned int workers)
 {
-	struct hwt_wheel *wheel = kt_wheel("others");
+	struct hwt_wheel *wheel = kt_wheel("others", .workers = workers);
 	static struct kt far, due, fresh, gone, deferred, slow;
 
 	kt_init(&far, wheel, &kt_ops);
@@ -431,20 +431,6 @@ static void __init test_handed_back(void)
 	KTEST(hwt_cancel_sync(&kt[4].timeout) == 0 && hwt_shutdown_sync(&kt[4].timeout) == 0,
 	      "_sync on a stopped wheel");
 	hwt_wheel_destroy(wheel);
-
-	wheel = kt_wheel("stop");
-	for (i = 0; i < 8; i++) {
-		kt_init(&kt[i], wheel, &kt_ops);
-		kt_schedule(&kt[i], KT_HOUR);
-	}
-	hwt_cancel(&kt[0].timeout);
-	KTEST(hwt_wheel_stop(wheel, NULL, NULL) == 7,
-	      "stop with one cancelled and seven pending gives seven");
-	for (i = 0, ok = 0; i < 8; i++)
-		ok += kt_releases(&kt[i]) == 1 && kt_expirations(&kt[i]) == 0 &&
-		      atomic_read(&kt[i].cancelled) == 1;
-	KTEST(ok == 8, "without a function, each one's ->cancelled is called once");
-	hwt_wheel_destroy(wheel);
 }
 
 /* A _sync of the own timeout cancels it, all the same. */
@@ -595,21 +581,17 @@ static const struct hwt_timeout_ops forever_ops = {
 	.expire = forever_expire, .release = kt_release,
 };
 
-static long stopped[2];
-
-static int stop_it(void *arg)
+/* -EBADE: it has not waited for the other stop. */
+static long stop_it(void *wheel)
 {
-	struct hwt_wheel *wheel = arg;
 	long ret = hwt_wheel_stop(wheel, NULL, NULL);
 
-	if (!kt_stopped(wheel) || hwt_wheel_pending(wheel))
-		ret = -EBADE;
-	return kt_thread_end(ret);
+	return !kt_stopped(wheel) || hwt_wheel_pending(wheel) ? -EBADE : ret;
 }
 
 static void __init test_two_stops(void)
 {
-	struct task_struct *thread[2];
+	struct kt_call stop[2];
 	struct hwt_wheel *wheel;
 	int i, round, odd = 0;
 	struct kt kt;
@@ -620,11 +602,10 @@ static void __init test_two_stops(void)
 		hwt_schedule(&kt.timeout, 0);
 		KT_WAIT(kt_expirations(&kt) > round);
 		for (i = 0; i < 2; i++)
-			thread[i] = kt_thread(stop_it, wheel, i);
+			kt_call_begin(&stop[i], stop_it, wheel);
 		for (i = 0; i < 2; i++)
-			stopped[i] = kt_thread_stop(thread[i]);
-		odd += stopped[0] < 0 || stopped[1] < 0 ||
-		       (stopped[0] && stopped[1]) || stopped[0] + stopped[1] > 1;
+			odd += kt_call_end(&stop[i]) < 0;
+		odd += stop[0].ret + stop[1].ret > 1;
 		odd += kt_releases(&kt) != 1 || hwt_held(&kt.timeout);
 		hwt_wheel_destroy(wheel);
 	}
@@ -720,7 +701,8 @@ static void __init test_late_kick(void)
 
 static void __init selftest(void)
 {
-	test_others();
+	test_others(0);
+	test_others(1);
 	test_strangers();
 	test_own(false);
 	test_own(true);

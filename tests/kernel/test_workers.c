@@ -4,7 +4,6 @@
  *
  * hwt-test: timeout 180
  */
-#include <linux/bitmap.h>
 #include <linux/sched/task.h>
 
 #include "hwt_ktest.h"
@@ -15,7 +14,6 @@
 static struct hwt_wheel * __init workers_wheel(const char *name, unsigned int workers)
 {
 	pr_info("# %s, %u workers\n", name, workers);
-	/* Level 0 turns in 16 ms: who waits longer than that is behind. */
 	return kt_wheel(name, .workers = workers, .ticks_per_wheel = 16, .levels = 4,
 			.shards = 1);
 }
@@ -63,12 +61,12 @@ static void __init sleepers_end(unsigned int n)
 static struct kt other[100];
 
 /* All fire, and none early. */
-static bool __init others_fire(struct hwt_wheel *wheel, const struct hwt_timeout_ops *ops)
+static bool __init others_fire(struct hwt_wheel *wheel)
 {
 	unsigned int i, ok = 0;
 
 	for (i = 0; i < ARRAY_SIZE(other); i++) {
-		kt_init(&other[i], wheel, ops);
+		kt_init(&other[i], wheel, &kt_ops);
 		kt_schedule(&other[i], i * KT_MS / 2);
 	}
 	for (i = 0; i < ARRAY_SIZE(other); i++)
@@ -78,41 +76,6 @@ static bool __init others_fire(struct hwt_wheel *wheel, const struct hwt_timeout
 	for (i = 0; i < ARRAY_SIZE(other); i++)
 		hwt_cancel_sync(&other[i].timeout);
 	return ok == ARRAY_SIZE(other);
-}
-
-static void __init test_all_blocked(void)
-{
-	struct hwt_wheel *wheel = workers_wheel("blocked", WORKERS);
-	struct hwt_wheel_stats before, after;
-	struct kt fifth;
-
-	pr_info("hwt-expect-begin: blocked is behind: kt_(stay_)?expire .* had to wait for [1-9][0-9]+ ms\n");
-	KTEST(sleepers_begin(wheel, WORKERS), "all %u workers sleep in a callback", WORKERS);
-	kt_init(&fifth, wheel, &kt_ops);
-	before = kt_stats(wheel);
-	kt_schedule(&fifth, 20 * KT_MS);
-	while (hwt_wheel_now(wheel) < fifth.earliest + 300 * KT_MS)
-		usleep_range(1000, 2000);
-	KTEST(kt_expirations(&fifth) == 0 && hwt_pending(&fifth.timeout) &&
-	      hwt_remaining(&fifth.timeout) == 0, "one more is due, and waits");
-	complete_all(&sleeper[2].out);
-	KTEST(KT_WAIT(kt_expirations(&fifth) == 1), "with a worker free it runs");
-	KTEST(kt_inside(&sleeper[0]) && kt_inside(&sleeper[1]) && kt_inside(&sleeper[3]),
-	      "the others sleep on");
-	hwt_cancel_sync(&fifth.timeout);
-	pr_info("hwt-expect-end\n");
-	after = kt_stats(wheel);
-	/* The sleeper that has ended may be one, too: that is counted at the end. */
-	KTEST(after.late - before.late >= 1 && after.late - before.late <= 2 &&
-	      after.behind - before.behind >= 1 && after.behind - before.behind <= 2,
-	      "it counts as late and behind: %llu, %llu", after.late - before.late,
-	      after.behind - before.behind);
-	msleep(100);
-	sleepers_end(WORKERS);
-	after = kt_stats(wheel);
-	KTEST(after.slowest == kt_stay_expire && after.slowest_ns >= 400 * KT_MS,
-	      "the slowest callback: %ps, %llu ns", after.slowest, after.slowest_ns);
-	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
 }
 
 /* -- Order --------------------------------------------------------------------- */
@@ -229,137 +192,54 @@ static void self_expire(struct hwt_timeout *timeout)
 	kt_expire(timeout);
 }
 
+/* The _sync of other tasks: test_blocking(), and test_sync.c. */
 static void __init test_sync(void)
 {
-	struct hwt_wheel *wheel = workers_wheel("sync", WORKERS);
-	static struct kt far, due, gone;
-	struct kt_call sync[2];
-	unsigned int i;
+	struct hwt_wheel *wheel = workers_wheel("sync", 2);
 
-	kt_init(&far, wheel, &kt_ops);
-	kt_init(&due, wheel, &kt_ops);
-	kt_init(&gone, wheel, &kt_ops);
-	hwt_schedule(&far.timeout, KT_HOUR);
-	hwt_schedule(&gone.timeout, KT_HOUR);
-	KTEST(sleepers_begin(wheel, WORKERS), "all workers sleep in a callback");
-	kt_schedule(&due, 0);
-	while (hwt_remaining(&due.timeout))
-		usleep_range(500, 1000);
-	hwt_cancel(&gone.timeout);
-	KTEST(hwt_cancel_sync(&far.timeout) == 1 && kt_releases(&far) == 1 &&
-	      atomic_read(&far.cancelled) == 1, "cancel_sync of one in a bucket");
-	KTEST(hwt_cancel_sync(&due.timeout) == 1 && kt_releases(&due) == 1 &&
-	      kt_expirations(&due) == 0, "cancel_sync of one that waits for a worker");
-	KTEST(hwt_cancel_sync(&gone.timeout) == 0 && kt_releases(&gone) == 1 &&
-	      atomic_read(&gone.cancelled) == 1, "cancel_sync of one to be let go");
-	KTEST(kt_count_inside(sleeper, WORKERS) == WORKERS,
-	      "none of them waited for the sleepers");
-
-	for (i = 0; i < 2; i++)
-		kt_call_begin(&sync[i], kt_do_sync_stay, &sleeper[i]);
-	msleep(100);
-	KTEST(!kt_call_done(&sync[0]) && !kt_call_done(&sync[1]),
-	      "cancel_sync of two of the sleepers waits");
-	complete_all(&sleeper[2].out);
-	complete_all(&sleeper[1].out);
-	KTEST(kt_call_end(&sync[1]) == 0 && kt_releases(&sleeper[1].kt) == 1,
-	      "one ends when its sleeper does");
-	msleep(100);
-	KTEST(KT_WAIT(!kt_inside(&sleeper[2])) && !kt_call_done(&sync[0]) &&
-	      kt_inside(&sleeper[0]), "and the other does not");
-
-	/* Two workers are free. */
+	KTEST(sleepers_begin(wheel, 1), "a worker sleeps in a callback");
 	kt_setup(&self.kt, wheel, self_expire);
 	hwt_schedule(&self.kt.timeout, 0);
 	msleep(100);
-	KTEST(kt_expirations(&self.kt) == 0, "a callback waits for another worker's");
+	KTEST(kt_expirations(&self.kt) == 0, "a callback of the other worker waits for it");
 	complete_all(&sleeper[0].out);
-	KTEST(kt_call_end(&sync[0]) == 0,
-	      "until that has returned so does everybody's cancel_sync");
 	KTEST(KT_WAIT(kt_expirations(&self.kt) == 1) && self.neighbour == 0 && self.left,
-	      "until that has returned so does a callback's");
-	sleepers_end(WORKERS);
+	      "until it has returned");
+	sleepers_end(1);
 	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
 }
 
 /* -- Stop ------------------------------------------------------------------------ */
 
-static struct {
-	struct hwt_wheel	*wheel;
-	struct hwt_periodic	periodic;
-	struct completion	out;
-	bool			inside;
-	int			again;
-	unsigned int		handed, odd;
-} stop;
-
-static void stop_expire(struct hwt_timeout *timeout)
-{
-	WRITE_ONCE(stop.inside, true);
-	wait_for_completion_timeout(&stop.out, KT_PATIENCE * HZ);
-	stop.again = hwt_schedule(timeout, 0);
-}
-
-static const struct hwt_timeout_ops stop_ops = { .expire = stop_expire };
-
-static void stop_take(struct hwt_timeout *timeout, void *arg)
-{
-	stop.handed++;
-	if (timeout == &stop.periodic.timeout)
-		return;
-	/* The sleepers were running, and are not handed back. */
-	if (kt_of(timeout) < &other[0] || kt_of(timeout) > &other[ARRAY_SIZE(other) - 1] ||
-	    atomic_inc_return(&kt_of(timeout)->early) != 1)
-		stop.odd++;
-}
-
-static long stop_it(void *wheel)
-{
-	return hwt_wheel_stop(wheel, stop_take, NULL);
-}
-
 static void __init test_stop(void)
 {
+	struct hwt_wheel *wheel = workers_wheel("stop", 2);
 	struct kt_call stopping;
 	unsigned int i, ok = 0;
 
-	memset(&stop, 0, sizeof(stop));
-	stop.wheel = workers_wheel("stop", 3);
-	init_completion(&stop.out);
-	hwt_periodic_init(&stop.periodic, stop.wheel, &stop_ops);
-	hwt_schedule_periodic(&stop.periodic, 0, KT_MS, HWT_FIXED_RATE);
-	KTEST(KT_WAIT(READ_ONCE(stop.inside)) && sleepers_begin(stop.wheel, 2),
-	      "all 3 workers are in callbacks, one of them periodic");
+	KTEST(sleepers_begin(wheel, 2), "both workers sleep in a callback");
 	for (i = 0; i < ARRAY_SIZE(other); i++) {
-		kt_init(&other[i], stop.wheel, &kt_ops);
+		kt_init(&other[i], wheel, &kt_ops);
 		hwt_schedule(&other[i].timeout, i % 2 ? KT_HOUR : i * KT_MS / 4);
 	}
 	msleep(50);
-	kt_call_begin(&stopping, stop_it, stop.wheel);
+	kt_call_begin(&stopping, kt_do_stop, wheel);
 	msleep(100);
 	KTEST(!kt_call_done(&stopping) && kt_count_inside(sleeper, 2) == 2, "stop waits for them");
-	complete_all(&stop.out);
 	complete_all(&sleeper[1].out);
 	msleep(100);
 	KTEST(!kt_call_done(&stopping) && kt_inside(&sleeper[0]), "for each of them");
 	complete_all(&sleeper[0].out);
-	KTEST(kt_call_end(&stopping) >= 0, "and then it ends");
+	KTEST(kt_call_end(&stopping) == ARRAY_SIZE(other),
+	      "all that never ran are handed back: %ld", stopping.ret);
 	for (i = 0; i < ARRAY_SIZE(other); i++)
 		ok += kt_expirations(&other[i]) == 0 && kt_releases(&other[i]) == 1 &&
-		      atomic_read(&other[i].early) == 1 &&
-		      atomic_read(&other[i].cancelled) == 0 &&
+		      atomic_read(&other[i].cancelled) == 1 &&
 		      hwt_cancelled(&other[i].timeout) && !hwt_held(&other[i].timeout);
-	KTEST(ok == ARRAY_SIZE(other) && stop.odd == 0 && stop.handed == stopping.ret,
-	      "all %u that never ran are handed back: %ld", ok, stopping.ret);
-	KTEST(stop.again == -ESHUTDOWN && stopping.ret == ARRAY_SIZE(other) + 1 &&
-	      hwt_cancelled(&stop.periodic.timeout),
-	      "so is the periodic one, which would have gone on");
-	for (i = 0, ok = 0; i < 2; i++)
-		ok += kt_expirations(&sleeper[i].kt) == 1 &&
-		      kt_releases(&sleeper[i].kt) == 1 &&
-		      !hwt_held(&sleeper[i].kt.timeout);
-	KTEST(ok == 2, "the ones that ran have run once, and are let go");
-	KTEST(hwt_wheel_destroy(stop.wheel) == 0, "the wheel is destroyed");
+	KTEST(ok == ARRAY_SIZE(other), "each of them was told once: %u", ok);
+	KTEST(kt_releases(&sleeper[0].kt) == 1 && kt_releases(&sleeper[1].kt) == 1,
+	      "the ones that ran are let go");
+	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
 }
 
 /* The stop has what is due in its hands, and the sleepers end: their threads begin nothing. */
@@ -421,7 +301,7 @@ static void __init test_blocking(const char *what, const struct hwt_timeout_ops 
 	}
 	KTEST(KT_WAIT(kt_count_inside(sleeper, WORKERS - 1) == WORKERS - 1),
 	      "%u workers sleep in %s", WORKERS - 1, what);
-	KTEST(others_fire(wheel, &kt_ops) && kt_count_inside(sleeper, WORKERS - 1) == WORKERS - 1,
+	KTEST(others_fire(wheel) && kt_count_inside(sleeper, WORKERS - 1) == WORKERS - 1,
 	      "the last one serves all others");
 	kt_call_begin(&sync, kt_do_sync_stay, &sleeper[1]);
 	kt_stay_init(&sleeper[i], wheel, ops);
@@ -615,8 +495,6 @@ static void __init test_long_bucket(void)
 
 static void __init selftest(void)
 {
-	/* First: not everything that is behind is logged. */
-	test_all_blocked();
 	test_order(0, 16, 4, 10000);
 	test_order(0, 16, 1, 10000);
 	test_order(0, 2, 6, 10000);
