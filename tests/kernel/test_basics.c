@@ -13,21 +13,6 @@
 
 static struct kt fixed = { .timeout = HWT_TIMEOUT_INIT(fixed.timeout, &kt_ops) };
 
-static void __init test_defaults(void)
-{
-	struct hwt_wheel *wheel = hwt_wheel_create(NULL);
-	struct hwt_wheel_params params;
-
-	hwt_wheel_get_params(wheel, &params);
-	KTEST(params.tick_ns == KT_MS && params.ticks_per_wheel == 8192 &&
-	      params.levels == 3 && params.clock == HWT_CLOCK_MONOTONIC &&
-	      params.flags == 0 && params.max_pending == 0,
-	      "the defaults are 1 ms, 8192 buckets, 3 levels, monotonic, no limit");
-	KTEST(!strcmp(params.name, "hwt"), "its name is hwt");
-	KTEST(hwt_wheel_pending(wheel) == 0, "nothing is pending on a new wheel");
-	KTEST(hwt_wheel_destroy(wheel) == 0, "it is destroyed without being used");
-}
-
 static void __init test_static_initialiser(struct hwt_wheel *wheel)
 {
 	KTEST(!hwt_pending(&fixed.timeout) && !hwt_running(&fixed.timeout) &&
@@ -99,6 +84,9 @@ static void __init test_schedule(struct hwt_wheel *wheel)
 	      "cancel_sync says that it was pending, and lets it go");
 	KTEST(hwt_cancel_sync(&kt.timeout) == 0, "a second one finds nothing");
 	KTEST(kt_expirations(&kt) == 0, "nothing has fired");
+	KTEST(hwt_schedule_at(&kt.timeout, 1) == 0 && KT_WAIT(kt_expirations(&kt) == 1) &&
+	      kt.task != current, "a deadline that has passed fires, not inside the call");
+	hwt_shutdown_sync(&kt.timeout);
 }
 
 static void __init test_slack(struct hwt_wheel *wheel)
@@ -125,20 +113,6 @@ static void __init test_slack(struct hwt_wheel *wheel)
 	KTEST(hwt_schedule_slack(&kt.timeout, 5 * KT_MS, KT_MS * 10) == BOTH &&
 	      KT_WAIT(kt_expirations(&kt) == 1), "with slack it fires as well");
 	hwt_cancel_sync(&kt.timeout);
-}
-
-static void __init test_setup(struct hwt_wheel *wheel)
-{
-	struct kt kt, other;
-
-	hwt_timeout_setup(&kt_clear(&kt)->timeout, wheel, kt_expire);
-	hwt_timeout_setup(&kt_clear(&other)->timeout, wheel, kt_nothing);
-	KTEST(kt.timeout.ops != other.timeout.ops && kt.timeout.ops->expire == kt_expire &&
-	      !kt.timeout.ops->cancelled && !kt.timeout.ops->release, "setup: a function only");
-	KTEST(hwt_schedule(&kt.timeout, 0) == 0 && KT_WAIT(kt_expirations(&kt) == 1),
-	      "setup: it fires");
-	hwt_shutdown_sync(&kt.timeout);
-	hwt_shutdown_sync(&other.timeout);
 }
 
 /* -- Flags ------------------------------------------------------------------ */
@@ -193,8 +167,6 @@ static void __init test_combinations(struct hwt_wheel *wheel)
 	KTEST(hwt_schedule_flags(&kt.timeout, 2 * KT_HOUR, 0, HWT_SCHEDULE_EARLIER |
 				 HWT_SCHEDULE_PENDING) == BOTH &&
 	      hwt_deadline(&kt.timeout) == moved, "earlier and pending: later is left as it is");
-	KTEST(hwt_schedule_unless_pending(&kt.timeout, 0) == BOTH &&
-	      hwt_deadline(&kt.timeout) == moved, "unless pending: it is left as it is");
 	KTEST(hwt_schedule_flags(&kt.timeout, 2 * KT_HOUR, KT_HOUR, HWT_SCHEDULE_PENDING) == BOTH &&
 	      hwt_remaining(&kt.timeout) > 2 * KT_HOUR - KT_SECOND * KT_PATIENCE &&
 	      hwt_remaining(&kt.timeout) <= 3 * KT_HOUR, "pending, with slack: moved, within it");
@@ -352,7 +324,7 @@ static void __init test_callback(struct hwt_wheel *wheel)
 	hwt_shutdown_sync(timeout);
 }
 
-/* -- Never, and at once --------------------------------------------------- */
+/* -- Never ------------------------------------------------------------------ */
 
 static void __init test_never(struct hwt_wheel *wheel)
 {
@@ -385,24 +357,6 @@ static void __init test_never(struct hwt_wheel *wheel)
 	hwt_shutdown_sync(&soon.timeout);
 }
 
-static void __init test_at_once(struct hwt_wheel *wheel)
-{
-	u64 past[] = { 0, 1, hwt_wheel_now(wheel) - KT_MS, hwt_wheel_now(wheel) };
-	struct kt kt;
-	int i;
-
-	kt_init(&kt, wheel, &kt_ops);
-	for (i = 0; i < ARRAY_SIZE(past); i++) {
-		hwt_schedule_at(&kt.timeout, past[i]);
-		KTEST(KT_WAIT(kt_expirations(&kt) == i + 1) && kt.task != current,
-		      "a deadline of %llu, passed: fires, not inside the call", past[i]);
-	}
-	hwt_schedule(&kt.timeout, 0);
-	KTEST(KT_WAIT(kt_expirations(&kt) == i + 1) && kt.task != current,
-	      "a delay of 0 fires, not inside the call");
-	hwt_shutdown_sync(&kt.timeout);
-}
-
 /* -- max_pending ---------------------------------------------------------- */
 
 #define OBJECTS	16
@@ -432,7 +386,6 @@ static void __init test_limit(void)
 	KTEST(!hwt_held(&many[2].timeout) && !hwt_pending(&many[2].timeout) &&
 	      !hwt_cancel(&many[2].timeout) && hwt_wheel_pending(wheel) == 2,
 	      "and has not changed");
-	KTEST(kt_stats(wheel).rejected == 3, "three refusals are counted");
 	KTEST(hwt_schedule(&many[1].timeout, 2 * KT_HOUR) == BOTH, "a pending one can be moved");
 	KTEST(hwt_schedule_pending(&many[2].timeout, KT_HOUR) == -ENOENT,
 	      "what wants no place is not refused for lack of one");
@@ -533,26 +486,6 @@ static void __init test_limit_contention(void)
 	hwt_wheel_destroy(wheel);
 }
 
-/* -- The system's wheel -------------------------------------------------------- */
-
-static void __init test_system_wheel(void)
-{
-	struct hwt_wheel *shared = hwt_wheel_get_shared(NULL);
-	struct kt kt;
-
-	KTEST(shared == hwt_system_wheel, "system: it is the shared wheel of the defaults");
-	hwt_wheel_put(shared);
-	kt_init(&kt, hwt_system_wheel, &kt_ops);
-	KTEST(hwt_schedule(&kt.timeout, 0) == 0 && KT_WAIT(kt_expirations(&kt) == 1),
-	      "system: it is there without users");
-	hwt_schedule(&kt.timeout, KT_HOUR);
-	hwt_cancel(&kt.timeout);
-	KTEST(hwt_wheel_barrier(hwt_system_wheel) == 0 && kt_releases(&kt) == 2,
-	      "system: a barrier is all that a client needs before it goes");
-	KTEST(hwt_wheel_stop(hwt_system_wheel, NULL, NULL) == -EBUSY &&
-	      hwt_wheel_destroy(hwt_system_wheel) == -EBUSY, "system: nobody can stop it");
-}
-
 /* -- Units ------------------------------------------------------------------- */
 
 static void __init test_units(void)
@@ -570,21 +503,17 @@ static void __init selftest(void)
 {
 	struct hwt_wheel *wheel = kt_wheel("basics");
 
-	test_defaults();
 	test_limit();
 	test_limit_self();
 	test_limit_contention();
 	test_never(wheel);
-	test_at_once(wheel);
 	test_static_initialiser(wheel);
-	test_setup(wheel);
 	test_schedule(wheel);
 	test_slack(wheel);
 	test_combinations(wheel);
 	test_references(wheel);
 	test_dead(wheel);
 	test_callback(wheel);
-	test_system_wheel();
 	test_units();
 	KTEST(hwt_wheel_pending(wheel) == 0, "nothing is left pending");
 	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");

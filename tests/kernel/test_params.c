@@ -42,6 +42,7 @@ static const struct wanted bad[] __initconst = {
 	{ "257 workers", { .workers = HWT_WORKERS_MAX + 1 } },
 	{ "2^31 workers", { .workers = 1U << 31 } },
 	{ "2^32 - 1 workers", { .workers = U32_MAX } },
+	{ "257 shards", { .shards = HWT_SHARDS_MAX + 1 } },
 	{ "no CPU", { .cpus = &none } },
 	{ "CPUs that are not online", { .cpus = &offline } },
 	{ "priority 3", { .priority = 3 } },
@@ -201,6 +202,8 @@ static const struct hwt_wheel_params different[] __initconst = {
 	{ .name = "one", .flags = HWT_COARSE_CLOCK },
 	{ .name = "one", .workers = 1 },
 	{ .name = "one", .workers = 2 },
+	{ .name = "one", .shards = 2 },
+	{ .name = "one", .shards = 3 },
 	{ .name = "one", .priority = HWT_PRIORITY_FIFO_LOW },
 	{ .name = "one", .priority = HWT_PRIORITY_FIFO },
 };
@@ -248,17 +251,21 @@ static void __init test_same(void)
 	KTEST(!strcmp(params.name, "first"), "it has its first user's name");
 	private = hwt_wheel_create(NULL);
 	KTEST(private && private != a, "a private wheel is another one");
+	hwt_wheel_get_params(private, &params);
+	KTEST(as_asked(&params, &(struct hwt_wheel_params) { }) && !strcmp(params.name, "hwt"),
+	      "it has the defaults, and the name hwt");
 
 	KTEST(hwt_wheel_stop(a, NULL, NULL) == -EBUSY &&
-	      hwt_wheel_destroy(a) == -EBUSY && !kt_stopped(a),
-	      "stop and destroy of a shared wheel are refused");
+	      hwt_wheel_destroy(a) == -EBUSY && !kt_stopped(a) &&
+	      hwt_wheel_stop(hwt_system_wheel, NULL, NULL) == -EBUSY &&
+	      hwt_wheel_destroy(hwt_system_wheel) == -EBUSY,
+	      "stop and destroy of a shared wheel, and of the system's, are refused");
 	hwt_wheel_put(d);
 	hwt_wheel_put(c);
 	hwt_wheel_put(b);
 	kt_init(&kt, a, &kt_ops);
 	KTEST(hwt_schedule(&kt.timeout, 0) == 0 && KT_WAIT(kt_releases(&kt) == 1),
 	      "it works for as long as one user is left");
-	KTEST(!kt_stopped(a), "and is not stopped");
 	hwt_wheel_put(a);
 
 	a = GET(.name = "third", .levels = 2);

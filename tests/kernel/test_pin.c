@@ -134,7 +134,6 @@ static void __init test_pinned(unsigned int workers)
 	struct hwt_wheel_params params = {
 		.name = "pinned", .workers = workers, .cpus = &mask, .shards = 1,
 	};
-	struct hwt_wheel_params made;
 	struct hwt_wheel *wheel;
 	int cpu, other;
 
@@ -168,9 +167,6 @@ static void __init test_pinned(unsigned int workers)
 			      "they stay where an administrator has put them");
 			place_on("pinned", cpumask_of(cpu));
 		}
-		hwt_wheel_get_params(wheel, &made);
-		KTEST(made.cpus && cpumask_equal(made.cpus, cpumask_of(cpu)),
-		      "its parameters say so");
 		KTEST(all_idle("pinned", workers), "its threads wait in TASK_IDLE again");
 		KTEST(hwt_wheel_destroy(wheel) == 0 &&
 		      KT_WAIT(kt_count_threads("pinned", true) == 0),
@@ -181,7 +177,6 @@ static void __init test_pinned(unsigned int workers)
 static void __init test_priority(const char *what, enum hwt_priority priority,
 				 unsigned int policy, unsigned int rt_priority)
 {
-	struct hwt_wheel_params made;
 	struct hwt_wheel *wheel;
 	unsigned int workers;
 
@@ -196,9 +191,6 @@ static void __init test_priority(const char *what, enum hwt_priority priority,
 		KTEST(atomic_read(&seen.otherwise) == 0,
 		      "with policy %u, priority %u: %d of %d callbacks do not", policy,
 		      rt_priority, atomic_read(&seen.otherwise), atomic_read(&seen.runs));
-		hwt_wheel_get_params(wheel, &made);
-		KTEST(made.priority == priority && made.workers == workers,
-		      "its parameters say so");
 		KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
 	}
 }
@@ -320,13 +312,10 @@ static void __init test_offline_one(void)
 static void __init test_busy(void)
 {
 	struct hwt_wheel *wheel = busy_wheel(0);
-	struct hwt_wheel_params made;
 	unsigned int i, ok = 0, early = 0;
 	static struct kt far, near;
 	unsigned long flags;
 
-	hwt_wheel_get_params(wheel, &made);
-	KTEST(made.wait == HWT_WAIT_BUSY, "its parameters say so");
 	seen_init(victim);
 	KTEST(all_run(wheel) && atomic_read(&seen.elsewhere) == 0, "all run, there");
 
@@ -362,12 +351,9 @@ static void __init test_busy(void)
 	wheel = busy_wheel(2);
 	seen_init(victim);
 	KTEST(all_run(wheel) && atomic_read(&seen.elsewhere) == 0, "all run, there");
-	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
-
 	/* With nothing to wait for. */
-	wheel = busy_wheel(0);
 	msleep(50);
-	KTEST(hwt_wheel_destroy(wheel) == 0, "a wheel is destroyed while it spins");
+	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed while it spins");
 }
 
 /*
