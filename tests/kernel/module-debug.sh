@@ -46,7 +46,7 @@ leave leaver_expire kmalloc 0
 leave leaver_expire kmalloc 1
 leave leaver_expire static 0
 leave leaver_expire never 0
-leave leaver_beat periodic 0
+leave kt_nothing periodic 0
 # Not let go yet, or just then.
 leave '(leaver_expire|leaver_release)' released 0
 leave '(leaver_expire|leaver_release)' released 1

@@ -249,7 +249,6 @@ static void __init test_freed_by(void (*free)(void *timeout), const char *what)
 	hwt_shutdown_sync(&kt.timeout);
 }
 
-/* The kernel prints 5 of them, and no more until it is booted again. */
 /* As kfree_sensitive() does. The memory stays readable until RCU's readers are through. */
 static void __init test_zeroed(void)
 {
@@ -280,6 +279,7 @@ out:
 	kmem_cache_destroy(cache);
 }
 
+/* The kernel prints 5 such reports, and no more until it is booted again. */
 static void __init test_freed(void)
 {
 	test_freed_by(free_plainly, "");

@@ -52,14 +52,9 @@ static bool __init knobs(void)
 	return !call_usermodehelper(argv[0], argv, envp, UMH_WAIT_PROC);
 }
 
-/**
- * struct count - what the driver has met
- * @hit:    allocations that were made to fail
- * @failed: calls that have failed for it
- */
 struct count {
-	unsigned int hit;
-	unsigned int failed;
+	unsigned int hit;	/* allocations that were made to fail */
+	unsigned int failed;	/* calls that have failed for it */
 };
 
 /*

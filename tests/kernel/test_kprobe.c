@@ -126,7 +126,7 @@ static void __init stir(void)
 
 static bool __init visit(const char *name, unsigned int places)
 {
-	unsigned int length, i, offset, hit = 0, found = 0;
+	unsigned int length, i, offset, hit = 0;
 	u8 *function = kt_function(name, &length);
 	struct kprobe probe;
 	int visited;
@@ -139,12 +139,10 @@ static bool __init visit(const char *name, unsigned int places)
 				break;
 		if (offset >= length)
 			continue;
-		found++;
 		stir();
 		unregister_kprobe(&probe);
 		hit += atomic_read(&visits) != visited;
 	}
-	pr_info("# %s: probed at %u places, %u of them were come by\n", name, found, hit);
 	return hit;
 }
 

@@ -28,11 +28,6 @@
 #define KT_HOUR		(3600 * KT_SECOND)
 
 /* Of so many ns, for 32-bit kernels, too. */
-static inline u64 kt_us(u64 ns)
-{
-	return div_u64(ns, NSEC_PER_USEC);
-}
-
 static inline u64 kt_ms(u64 ns)
 {
 	return div_u64(ns, NSEC_PER_MSEC);

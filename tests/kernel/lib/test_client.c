@@ -5,14 +5,9 @@
  *
  * hwt-test: manual
  */
-#include <linux/err.h>
-#include <linux/kthread.h>
-#include <linux/delay.h>
-#include <linux/math64.h>
 #include <linux/module.h>
-#include <linux/slab.h>
 
-#include "hwt.h"
+#include "hwt_ktest_util.h"
 
 static unsigned int wheels = 1;
 module_param(wheels, uint, 0444);	/* how many wheels */
@@ -45,7 +40,6 @@ module_param(workers, uint, 0444);	/* threads of each wheel that run callbacks *
 struct client_wheel {
 	struct hwt_wheel	*wheel;
 	struct hwt_timeout	*timeouts;
-	unsigned int		n;
 	struct task_struct	*thread;
 };
 
@@ -97,18 +91,13 @@ static int client_start(struct client_wheel *client, unsigned int number)
 		pr_info("a wheel has ticks of %llu us, %u buckets, %u levels\n",
 			div_u64(params.tick_ns, NSEC_PER_USEC), params.ticks_per_wheel,
 			params.levels);
-	client->timeouts = kvcalloc(busy + armed, sizeof(*client->timeouts), GFP_KERNEL);
-	if (!client->timeouts)
-		return -ENOMEM;
+	client->timeouts = kt_alloc(max(busy + armed, 1U), sizeof(*client->timeouts));
 	for (i = 0; i < busy + armed; i++) {
 		hwt_timeout_setup(&client->timeouts[i], client->wheel, client_expire);
-		hwt_schedule(&client->timeouts[i],
-			     i < busy ? i * NSEC_PER_USEC : 3600ULL * NSEC_PER_SEC);
+		hwt_schedule(&client->timeouts[i], i < busy ? i * NSEC_PER_USEC : KT_HOUR);
 	}
-	client->n = busy + armed;
-	if (!busy)
-		return 0;
-	client->thread = kthread_run(client_thread, client, "client/%u", number);
+	if (busy)
+		client->thread = kt_thread(client_thread, client, number);
 	return PTR_ERR_OR_ZERO(client->thread);
 }
 
@@ -118,16 +107,15 @@ static void client_end(struct client_wheel *client)
 
 	if (IS_ERR_OR_NULL(client->wheel))
 		return;
-	if (!IS_ERR_OR_NULL(client->thread))
-		kthread_stop(client->thread);
+	kt_thread_stop(client->thread);
 	/* A shared wheel goes on; one's own takes them with it. */
-	for (i = 0; i < client->n && shared; i++)
+	for (i = 0; i < busy + armed && shared; i++)
 		hwt_shutdown_sync(&client->timeouts[i]);
 	if (shared)
 		hwt_wheel_put(client->wheel);
 	else
 		hwt_wheel_destroy(client->wheel);
-	kvfree(client->timeouts);
+	vfree(client->timeouts);
 }
 
 static void test_client_exit(void)
@@ -136,7 +124,7 @@ static void test_client_exit(void)
 
 	for (i = 0; i < wheels; i++)
 		client_end(&clients[i]);
-	kvfree(clients);
+	vfree(clients);
 	pr_info("fired %d times\n", atomic_read(&fired));
 }
 
@@ -145,9 +133,7 @@ static int __init test_client_init(void)
 	unsigned int i;
 	int ret;
 
-	clients = kvcalloc(wheels, sizeof(*clients), GFP_KERNEL);
-	if (!clients)
-		return -ENOMEM;
+	clients = kt_alloc(wheels, sizeof(*clients));
 	for (i = 0; i < wheels; i++) {
 		ret = client_start(&clients[i], i);
 		if (ret) {

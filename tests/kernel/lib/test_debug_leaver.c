@@ -5,13 +5,10 @@
  *
  * hwt-test: manual
  */
-#include <linux/completion.h>
-#include <linux/delay.h>
-#include <linux/err.h>
 #include <linux/module.h>
 #include <linux/slab.h>
 
-#include "hwt.h"
+#include "hwt_ktest_util.h"
 #include "test_debug_host.h"
 
 static char *how = "none";
@@ -48,10 +45,6 @@ static void leaver_put(struct hwt_timeout *timeout)
 	hwt_wheel_put(leaver_wheel);
 }
 
-static void leaver_beat(struct hwt_timeout *timeout)
-{
-}
-
 /* Not over before the module has gone through its exit. */
 static void leaver_release(struct hwt_timeout *timeout)
 {
@@ -61,7 +54,6 @@ static void leaver_release(struct hwt_timeout *timeout)
 static const struct hwt_timeout_ops leaver_ops = { .expire = leaver_expire };
 static const struct hwt_timeout_ops sleep_ops = { .expire = leaver_sleep };
 static const struct hwt_timeout_ops put_ops = { .expire = leaver_put };
-static const struct hwt_timeout_ops beat_ops = { .expire = leaver_beat };
 static const struct hwt_timeout_ops released_ops = {
 	.expire = leaver_expire, .release = leaver_release,
 };
@@ -70,35 +62,27 @@ static struct hwt_timeout leaver_static = HWT_TIMEOUT_INIT(leaver_static, &leave
 static struct hwt_periodic leaver_periodic;
 static struct hwt_timeout leaver_borrowed;
 
-static struct hwt_timeout *leaver_alloc(const struct hwt_timeout_ops *ops, unsigned int n)
-{
-	struct hwt_wheel *wheel = own ? test_debug_own : test_debug_shared;
-	struct hwt_timeout *timeouts = kcalloc(n, sizeof(*timeouts), GFP_KERNEL);
-	unsigned int i;
-
-	for (i = 0; timeouts && i < n; i++)
-		hwt_timeout_init(&timeouts[i], wheel, ops);
-	/* The host frees it: that is not what is wrong here. */
-	test_debug_memory = timeouts;
-	return timeouts;
-}
-
 static int __init leaver_init(void)
 {
+	const struct hwt_timeout_ops *first = &leaver_ops;
 	const struct hwt_wheel_params params = { .tick_ns = 7 * NSEC_PER_MSEC };
 	struct hwt_wheel *wheel = own ? test_debug_own : test_debug_shared;
 	struct hwt_timeout *timeouts;
 	struct hwt_timeout_ops *ops;
 	unsigned int i;
 
+	if (!strcmp(how, "running"))
+		first = &sleep_ops;
+	else if (!strcmp(how, "putting"))
+		first = &put_ops;
+	else if (!strcmp(how, "released") || !strcmp(how, "deferred"))
+		first = &released_ops;
+	/* The host frees it: that is not what is wrong here. */
 	kfree(test_debug_memory);
-	timeouts = leaver_alloc(!strcmp(how, "running") ? &sleep_ops :
-				!strcmp(how, "putting") ? &put_ops :
-				!strcmp(how, "released") || !strcmp(how, "deferred") ?
-				&released_ops : &leaver_ops,
-				LEAVER_MANY);
-	if (!timeouts)
-		return -ENOMEM;
+	timeouts = kcalloc(LEAVER_MANY, sizeof(*timeouts), GFP_KERNEL | __GFP_NOFAIL);
+	test_debug_memory = timeouts;
+	for (i = 0; i < LEAVER_MANY; i++)
+		hwt_timeout_init(&timeouts[i], wheel, i ? &leaver_ops : first);
 	hwt_timeout_set_wheel(&leaver_static, wheel);
 	if (!strcmp(how, "kmalloc") || !strcmp(how, "released")) {
 		hwt_schedule(&timeouts[0], LEAVER_NS);
@@ -107,7 +91,7 @@ static int __init leaver_init(void)
 	} else if (!strcmp(how, "never")) {
 		hwt_schedule(&leaver_static, U64_MAX);
 	} else if (!strcmp(how, "periodic")) {
-		hwt_periodic_init(&leaver_periodic, wheel, &beat_ops);
+		hwt_periodic_init(&leaver_periodic, wheel, &kt_nothing_ops);
 		hwt_schedule_periodic(&leaver_periodic, 0, NSEC_PER_MSEC, HWT_FIXED_RATE);
 	} else if (!strcmp(how, "deferred")) {
 		/* The worker is at something else: who collects it leaves it to that. */

@@ -74,33 +74,13 @@ static void shown_unmake(void)
 
 static int __init shown_make_others(void)
 {
-	struct hwt_wheel_params params[] = {
-		{
-			.name = "two",
-			.tick_ns = KT_HOUR,
-			.ticks_per_wheel = 65536,
-			.levels = 6,
-			.clock = HWT_CLOCK_REALTIME,
-			.flags = HWT_COARSE_CLOCK | HWT_FREEZABLE,
-			.workers = 2,
-			.priority = HWT_PRIORITY_FIFO_LOW,
-		}, {
-			.name = "three",
-			.cpus = cpumask_of(0),
-			.wait = HWT_WAIT_BUSY,
-		}, {
-			.name = "four",
-			.priority = HWT_PRIORITY_FIFO,
-		},
-	};
-	int i;
-
-	for (i = 0; i < ARRAY_SIZE(more); i++) {
-		more[i] = hwt_wheel_create(&params[i]);
-		if (IS_ERR(more[i]))
-			return PTR_ERR(more[i]);
-	}
-	return hwt_wheel_stop(more[2], NULL, NULL);
+	more[0] = kt_wheel("two", .tick_ns = KT_HOUR, .ticks_per_wheel = 65536, .levels = 6,
+			   .clock = HWT_CLOCK_REALTIME,
+			   .flags = HWT_COARSE_CLOCK | HWT_FREEZABLE, .workers = 2,
+			   .priority = HWT_PRIORITY_FIFO_LOW);
+	more[1] = kt_wheel("three", .cpus = cpumask_of(0), .wait = HWT_WAIT_BUSY);
+	more[2] = kt_wheel("four", .priority = HWT_PRIORITY_FIFO);
+	return PTR_ERR_OR_ZERO(more[2]) ?: hwt_wheel_stop(more[2], NULL, NULL);
 }
 
 static bool __init shown_fire(void)
