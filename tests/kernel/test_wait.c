@@ -62,7 +62,7 @@ static void __init test_cancelled(unsigned int workers)
 	/* reclaim_ms is 100; that much on a machine that is not emulated. */
 	u64 margin = (KT_SLOW ? 20 : 10) * 100 * KT_MS;
 	struct hwt_periodic periodic;
-	struct kt_call waiter[2];
+	static struct kt_call waiter[2];	/* too large for a stack */
 	u64 best = U64_MAX, worst = 0, began, took;
 	unsigned int i, ok = 0;
 	struct kt kt;
