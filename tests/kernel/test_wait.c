@@ -56,13 +56,16 @@ static void __init test_ends(unsigned int workers)
 	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
 }
 
+/* Too large for the stack of a debug kernel. */
+static struct kt_call waiters[3];
+static struct hwt_periodic periodic;
+
 static void __init test_cancelled(unsigned int workers)
 {
 	struct hwt_wheel *wheel = kt_wheel("wait", .workers = workers);
 	/* reclaim_ms is 100; that much on a machine that is not emulated. */
 	u64 margin = (KT_SLOW ? 20 : 10) * 100 * KT_MS;
-	struct hwt_periodic periodic;
-	static struct kt_call waiter[2];	/* too large for a stack */
+	struct kt_call *waiter = waiters;
 	u64 best = U64_MAX, worst = 0, began, took;
 	unsigned int i, ok = 0;
 	struct kt kt;
@@ -298,7 +301,7 @@ static void __init test_flush(unsigned int workers)
 static void __init test_flush_running(unsigned int workers)
 {
 	struct hwt_wheel *wheel = kt_wheel("wait", .workers = workers);
-	struct kt_call waiter[3];
+	struct kt_call *waiter = waiters;
 	struct kt behind;
 
 	KTEST(kt_stay_begin(&sleeper, wheel), "a callback sleeps");
