@@ -22,7 +22,7 @@
  * OPS1, N1	the same of thread 1
  * TIMERS	how often the engine may wake up by itself
  * CALLS	callbacks of other timeouts
- * AFTER	thread 1 does something only to one that is QUEUED
+ * AFTER	thread 1 does something only to one that is SUBMITTED
  * LINKED	the timeout is in a bucket at first: its tick
  */
 
@@ -160,7 +160,7 @@ end:	do
 
 /* The word: tick << 4 | flags. It is only changed by full compare-and-swaps. */
 #define ARMED		1
-#define QUEUED		2
+#define SUBMITTED		2
 #define CANCELLED	4
 #define TICK(w)		((w) >> 4)
 
@@ -242,28 +242,28 @@ inline arm(t, tick)
 	atomic {
 		MUT(WORD_PULL) || !BUFFERED(t);
 		if
-		:: AFTER && t == 1 && !(word & QUEUED)
+		:: AFTER && t == 1 && !(word & SUBMITTED)
 		:: else ->
 			old = word;
-			new = tick << 4 | ARMED | (old & QUEUED);
+			new = tick << 4 | ARMED | (old & SUBMITTED);
 			if
-			:: !(old & QUEUED) && (!(old & ARMED) || tick < TICK(old)) ->
-				new = new | QUEUED
+			:: !(old & SUBMITTED) && (!(old & ARMED) || tick < TICK(old)) ->
+				new = new | SUBMITTED
 			:: else
 			fi;
 			word = new
 		fi;
 		if
-		:: MUT(WORD_PULL) && (old & QUEUED)
+		:: MUT(WORD_PULL) && (old & SUBMITTED)
 		:: else -> forget(t)
 		fi
 	}
 	if
-	:: (new & ~old) & QUEUED -> push(t)
+	:: (new & ~old) & SUBMITTED -> push(t)
 	:: else
 	fi;
 	if
-	:: new & QUEUED ->
+	:: new & SUBMITTED ->
 		load(t, WAKE, x);
 		if
 		:: tick < x ->
@@ -287,9 +287,9 @@ inline cancel(t)
 		!BUFFERED(t);
 		old = word;
 		if
-		:: AFTER && t == 1 && !(old & QUEUED) -> old = 0
-		:: !(AFTER && t == 1 && !(old & QUEUED)) && (old & ARMED) ->
-			word = (old & ~ARMED) | QUEUED | CANCELLED
+		:: AFTER && t == 1 && !(old & SUBMITTED) -> old = 0
+		:: !(AFTER && t == 1 && !(old & SUBMITTED)) && (old & ARMED) ->
+			word = (old & ~ARMED) | SUBMITTED | CANCELLED
 		:: else
 		fi;
 		forget(t)
@@ -297,7 +297,7 @@ inline cancel(t)
 	if
 	:: old & ARMED ->
 		if
-		:: old & QUEUED
+		:: old & SUBMITTED
 		:: else -> push(t)
 		fi;
 		atomic {
@@ -324,7 +324,7 @@ proctype Client(byte t)
 
 #if AFTER
 	/* Else it is as if one of them came after the other. */
-end:	t == 0 || (word & QUEUED);
+end:	t == 0 || (word & SUBMITTED);
 #endif
 	do
 	:: n > 0 && (OPS(t) & SOON) -> n--; arm(t, 1)
@@ -366,8 +366,8 @@ inline collect_cpu(c)
 			/* hwt_collect_one() */
 			atomic {
 				!BUFFERED(ENGINE);
-				assert(word & QUEUED);
-				word = word & ~QUEUED;
+				assert(word & SUBMITTED);
+				word = word & ~SUBMITTED;
 				linked = (word & ARMED -> TICK(word) : 0);
 				forget(ENGINE)
 			}
@@ -518,7 +518,7 @@ end:	atomic {
 		lost_wake_up = (word & ARMED) && TICK(word) < target;
 		assert(!lost_wake_up);
 		/* A cancelled timeout is held, and it has set no time to let it go. */
-		never_let_go = (word & QUEUED) && !(word & ARMED) && !reclaim_at;
+		never_let_go = (word & SUBMITTED) && !(word & ARMED) && !reclaim_at;
 		assert(!never_let_go);
 		/* Likewise for those that will be cancelled: they find that flag. */
 		forgotten = mem[RECLAIM] && !reclaim_at;
