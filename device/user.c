@@ -50,7 +50,7 @@ MODULE_PARM_DESC(max_user_wheels, "Most wheels of one user: one for each cgroup,
 
 static bool hwt_cgroup_threads;
 module_param_named(cgroup_threads, hwt_cgroup_threads, bool, 0444);
-MODULE_PARM_DESC(cgroup_threads, "Wheels' threads are in the cgroups of those who open /dev/hwt, which pay for them, and cannot be frozen then (default N)");
+MODULE_PARM_DESC(cgroup_threads, "Run the threads of wheels in the cgroups of the processes that open /dev/hwt; such a cgroup cannot be frozen (default N)");
 
 /**
  * struct hwt_user_key - the identity of a user
