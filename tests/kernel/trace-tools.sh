@@ -99,6 +99,12 @@ script()
 script_end()
 {
 	killall -INT bpftrace
+	gone() { ! pidof bpftrace >/dev/null; }
+	if ! wait_for 120 gone; then
+		cat /proc/"$(pidof bpftrace)"/stack "/tmp/$script_name.txt" | sed 's/^/# /'
+		killall -KILL bpftrace
+		fail "$script_name does not end"
+	fi
 	wait "$script" || note "bpftrace: exit status $?"
 	sed 's/^/# /' "/tmp/$script_name.txt"
 }

@@ -73,9 +73,9 @@ static void a_full_node(struct __test_metadata *_metadata, struct env *env)
 
 static int call_ask(struct env *env)
 {
+	struct hwt_get_args get = {};
 	struct hwt_stats_args stats;
 	struct hwt_info_args info;
-	struct hwt_get_args get;
 	int ret;
 
 	ret = hwt_info(env->fd, &info) ?: hwt_stats(env->fd, &stats) ?:

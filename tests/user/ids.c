@@ -117,7 +117,7 @@ TEST_F(ctx, outside_of_the_ring_can_be_withdrawn)
 /* A periodic one counts overruns while it waits. Its id ends by the stop, not by the ring. */
 TEST_F(ctx, periodic_in_the_ring)
 {
-	struct hwt_event event;
+	struct hwt_event event = {};
 	struct ring ring;
 	__u64 id;
 	int i;

@@ -108,15 +108,17 @@ static pid_t start_as(uid_t uid, bool privileged, void (*run)(void))
 /* In the format of bench/results.py. */
 static void print_figures(const char *op, __u64 *ns)
 {
-	unsigned int n = told->n;
+	unsigned int n = told->n, median, p99;
 
 	qsort(ns, n, sizeof(*ns), by_value);
 	/* Not measured in this row. */
 	if (!n || !ns[n - 1])
 		return;
 	printf("@bench bench=neighbours peer=hwt row=%s op=%s n=%u unit=us ", row->name, op, n);
-	printf("median=%.1f p99=%.1f worst=%.1f\n", ns[(n - 1) / 2] / 1e3,
-	       ns[(n - 1) * 99 / 100] / 1e3, ns[n - 1] / 1e3);
+	median = (n - 1) / 2;
+	p99 = (n - 1) * 99 / 100;
+	printf("median=%.1f p99=%.1f worst=%.1f\n", ns[median] / 1e3, ns[p99] / 1e3,
+	       ns[n - 1] / 1e3);
 	fflush(stdout);
 }
 
@@ -240,7 +242,10 @@ static void flood_and(bool and_close)
 		me++;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	for (;;) {
-		ring_open(&ring, AT_ONCE, 1);
+		if (ring_open(&ring, AT_ONCE, 1) < 0) {
+			told->strange++;
+			return;
+		}
 		for (n = 0; n < 8192 || !and_close; n += AT_ONCE) {
 			for (i = 0; i < AT_ONCE; i++)
 				ring_push(&ring, op_schedule(HOUR, 0));

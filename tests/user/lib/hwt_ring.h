@@ -157,7 +157,7 @@ static inline int ring_map(struct ring *ring, int fd, const struct hwt_rings_arg
 {
 	char *p = mmap(NULL, args->map_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
-	if ((void *)p == MAP_FAILED)
+	if (!p || (void *)p == MAP_FAILED)
 		return -ENOMEM;
 	*ring = (struct ring) {
 		.fd = fd,
