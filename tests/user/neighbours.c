@@ -141,7 +141,10 @@ static void arm(int fd, unsigned int count, __u32 flags, __u64 time_ns)
 	op.flags = flags;
 	op.mode = row->period ? HWT_MODE_FIXED_RATE : HWT_MODE_ONE_SHOT;
 	op.period_ns = row->period;
-	told->strange += !!ring_make(&ring, fd, 0, AT_ONCE, 1);
+	if (ring_make(&ring, fd, 0, AT_ONCE, 1)) {
+		told->strange++;
+		return;
+	}
 	for (n = 0; n < count; n += AT_ONCE) {
 		for (i = 0; i < AT_ONCE; i++)
 			ring_push(&ring, op);

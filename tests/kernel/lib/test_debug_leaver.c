@@ -79,8 +79,10 @@ static int __init leaver_init(void)
 		first = &released_ops;
 	/* The host frees it: that is not what is wrong here. */
 	kfree(test_debug_memory);
-	timeouts = kcalloc(LEAVER_MANY, sizeof(*timeouts), GFP_KERNEL | __GFP_NOFAIL);
+	timeouts = kcalloc(LEAVER_MANY, sizeof(*timeouts), GFP_KERNEL);
 	test_debug_memory = timeouts;
+	if (!timeouts)
+		return -ENOMEM;
 	for (i = 0; i < LEAVER_MANY; i++)
 		hwt_timeout_init(&timeouts[i], wheel, i ? &leaver_ops : first);
 	hwt_timeout_set_wheel(&leaver_static, wheel);
