@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What every test module includes: hwt.h, hwt_ktest_util.h, and sub-tests that are counted one
- * by one.
+ * The header of every test module: hwt.h, hwt_ktest_util.h, and sub-tests.
  *
- * On top of kselftest_module.h, whose summary only says how many assertions
- * there were: prints "ok N - text" and "not ok N - text" for the harness (see
- * tests/README.md). Only for __init functions.
+ * The summary of kselftest_module.h only counts the assertions. KTEST() also prints a line
+ * "ok N - text" or "not ok N - text" for the harness (see tests/README.md). For __init functions
+ * only.
  */
 #ifndef _HWT_KTEST_H
 #define _HWT_KTEST_H
@@ -29,7 +28,7 @@ MODULE_LICENSE("GPL");
 		total_tests + skipped_tests, ##__VA_ARGS__);		\
 } while (0)
 
-/* One sub-test that cannot run here. */
+/* One skipped sub-test, with the reason. */
 #define KTEST_SKIP(fmt, ...) do {					\
 	skipped_tests++;						\
 	pr_info("ok %u - # SKIP " fmt "\n",				\

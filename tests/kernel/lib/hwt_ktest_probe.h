@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Kprobes whose handlers are like NMIs, for test_kprobe.c and the torture.
+ * Kprobes whose handlers run in NMI context, for test_kprobe.c and the torture.
  */
 #ifndef _HWT_KTEST_PROBE_H
 #define _HWT_KTEST_PROBE_H
@@ -10,14 +10,14 @@
 #include <linux/kprobes.h>
 #include <linux/string.h>
 
-/* A probe that has one is not replaced by a jump, from which a handler is no NMI. */
+/* Keeps the kernel from replacing the probe by a jump, whose handler is not in NMI context. */
 static inline void kt_after_probe(struct kprobe *probe, struct pt_regs *regs, unsigned long flags)
 {
 }
 
 /*
- * Probe one instruction. False: there is none, or ftrace would call the handler: no NMI. The probe
- * is armed after that is known, because a handler that takes itself for an NMI may deadlock there.
+ * Probe one instruction. Return false if that fails or if ftrace would call the handler, outside
+ * of NMI context. Arm the probe only after this check: the handler might deadlock otherwise.
  */
 static inline bool kt_probe(struct kprobe *probe, u8 *at, kprobe_pre_handler_t handler)
 {
@@ -34,10 +34,10 @@ static inline bool kt_probe(struct kprobe *probe, u8 *at, kprobe_pre_handler_t h
 	return false;
 }
 
-/* The start of the function that this is in, and its length: they are in the address's name. */
+/* Return the start of the function that contains @at, and its length, from its symbol. */
 static inline u8 *kt_function_at(const void *at, unsigned int *length)
 {
-	static char text[KSYM_SYMBOL_LEN];	/* too long for a stack */
+	static char text[KSYM_SYMBOL_LEN];	/* too large for the stack */
 	unsigned int offset;
 	char *plus;
 
@@ -48,7 +48,7 @@ static inline u8 *kt_function_at(const void *at, unsigned int *length)
 	return (u8 *)at - offset;
 }
 
-/* The same by name; NULL: there is none of that name, or it cannot be probed. */
+/* Return the start of the function @name, and its length; NULL if it cannot be probed. */
 static inline u8 *kt_function(const char *name, unsigned int *length)
 {
 	struct kprobe probe = { .symbol_name = name };
@@ -57,7 +57,7 @@ static inline u8 *kt_function(const char *name, unsigned int *length)
 	*length = 0;
 	if (register_kprobe(&probe))
 		return NULL;
-	/* It may have been put a little behind the entry. */
+	/* The kernel may have moved the probe behind the entry. */
 	function = kt_function_at(probe.addr, length);
 	unregister_kprobe(&probe);
 	return function;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the test modules share: a timeout that remembers what happened to it, and
- * waiting with patience (a guest may be emulated, and full of checks).
+ * Helpers of the test modules: a timeout that records its callbacks, threads, and waits with
+ * long time-outs (a guest may be emulated, with a debug kernel).
  */
 #ifndef _HWT_KTEST_UTIL_H
 #define _HWT_KTEST_UTIL_H
@@ -27,13 +27,13 @@
 #define KT_SECOND	((u64)NSEC_PER_SEC)
 #define KT_HOUR		(3600 * KT_SECOND)
 
-/* Of so many ns, for 32-bit kernels, too. */
+/* Convert ns to ms, on 32-bit kernels, too. */
 static inline u64 kt_ms(u64 ns)
 {
 	return div_u64(ns, NSEC_PER_MSEC);
 }
 
-/* The tick of so many ns, on a wheel with one of a ms. */
+/* Round up to a tick of a wheel with ticks of 1 ms. */
 static inline u64 kt_tick(u64 ns)
 {
 	return DIV64_U64_ROUND_UP(ns, KT_MS) * KT_MS;
@@ -41,14 +41,14 @@ static inline u64 kt_tick(u64 ns)
 
 #define KT_EARLIER_AT	(HWT_SCHEDULE_AT | HWT_SCHEDULE_EARLIER)
 
-/* A kernel that checks each access or lock: all takes several times as long. */
+/* A kernel that checks each access or lock is several times slower. */
 #define KT_SLOW		(IS_ENABLED(CONFIG_KASAN) || IS_ENABLED(CONFIG_KCSAN) ||	\
 			 IS_ENABLED(CONFIG_PROVE_LOCKING))
 
-/* Seconds that anything may take before it counts as not happening at all. */
+/* A condition that does not become true within so many seconds never will. */
 #define KT_PATIENCE	(KT_SLOW ? 60 : 20)
 
-/* Wait until the condition holds; false if it does not in so many seconds. Process context. */
+/* Wait until the condition holds. Return false after @seconds. Process context. */
 #define KT_WAIT_FOR(cond, seconds)					\
 ({									\
 	unsigned long __end = jiffies + (seconds) * HZ;			\
@@ -66,7 +66,7 @@ static inline u64 kt_tick(u64 ns)
 
 #define KT_WAIT(cond)	KT_WAIT_FOR(cond, KT_PATIENCE)
 
-/* A timeout that remembers what happened to it. Times are on the wheel's clock, ns. */
+/* A timeout that records its callbacks. Times are on the wheel's clock, ns. */
 struct kt {
 	union {
 		struct hwt_timeout	timeout;
@@ -78,7 +78,7 @@ struct kt {
 	atomic_t		released;	/* calls of ->release */
 	atomic_t		early;		/* calls of ->expire before @earliest */
 	u64			at;		/* when the latest ->expire began */
-	struct task_struct	*task;		/* on which thread that was */
+	struct task_struct	*task;		/* the thread of the latest ->expire */
 };
 
 static inline struct kt *kt_of(struct hwt_timeout *timeout)
@@ -86,7 +86,7 @@ static inline struct kt *kt_of(struct hwt_timeout *timeout)
 	return container_of(timeout, struct kt, timeout);
 }
 
-/* What every ->expire of a struct kt does first. */
+/* The first part of every ->expire of a struct kt. */
 static inline struct kt *kt_note_expired(struct hwt_timeout *timeout)
 {
 	struct kt *kt = kt_of(timeout);
@@ -102,7 +102,7 @@ static void kt_expire(struct hwt_timeout *timeout)
 {
 	struct kt *kt = kt_note_expired(timeout);
 
-	/* Last: who waits for it looks at the rest then. */
+	/* Last, with release: kt_expirations() returns this count and then sees @at and @task. */
 	atomic_inc_return_release(&kt->expired);
 }
 
@@ -116,14 +116,13 @@ static void __maybe_unused kt_release(struct hwt_timeout *timeout)
 	atomic_inc(&kt_of(timeout)->released);
 }
 
-/* Everything is counted. */
 static const struct hwt_timeout_ops kt_ops __maybe_unused = {
 	.expire		= kt_expire,
 	.cancelled	= kt_cancelled,
 	.release	= kt_release,
 };
 
-/* Without ->cancelled and ->release, which makes shorter ways through the engine. */
+/* Without ->cancelled and ->release, so that the engine takes shorter paths. */
 static const struct hwt_timeout_ops kt_plain_ops __maybe_unused = {
 	.expire		= kt_expire,
 };
@@ -132,7 +131,7 @@ static void kt_nothing(struct hwt_timeout *timeout)
 {
 }
 
-/* For timeouts of which only the wheel's counters, or nothing, is looked at. */
+/* For timeouts whose callbacks need not be counted. */
 static const struct hwt_timeout_ops kt_nothing_ops __maybe_unused = {
 	.expire		= kt_nothing,
 };
@@ -153,18 +152,17 @@ static inline struct kt *kt_clear(struct kt *kt)
 	return kt;
 }
 
-/* Macros: a lockdep class for each place. */
+/* Macros, so that each use has a lockdep class of its own. */
 #define kt_init(_kt, _wheel, _ops)					\
 	hwt_timeout_init(&kt_clear(_kt)->timeout, (_wheel), (_ops))
 
-/* With an ->expire only. */
 #define kt_setup(_kt, _wheel, _expire)					\
 	hwt_timeout_setup(&kt_clear(_kt)->timeout, (_wheel), (_expire))
 
 #define kt_init_periodic(_kt, _wheel, _ops)				\
 	hwt_periodic_init(&kt_clear(_kt)->periodic, (_wheel), (_ops))
 
-/* Schedule after a delay, and remember when it may fire. */
+/* Schedule after a delay, and record the earliest time at which it may fire. */
 static inline int kt_schedule(struct kt *kt, u64 delay_ns)
 {
 	u64 now = hwt_wheel_now(hwt_timeout_wheel(&kt->timeout));
@@ -173,28 +171,28 @@ static inline int kt_schedule(struct kt *kt, u64 delay_ns)
 	return hwt_schedule(&kt->timeout, delay_ns);
 }
 
-/* A timeout whose callback stays inside until the test lets it out. */
+/* A timeout whose callback does not return until the test completes @out. */
 struct kt_stay {
 	struct kt		kt;
-	struct completion	out;		/* lets it out */
-	bool			inside;		/* the callback has begun and has not returned */
+	struct completion	out;		/* lets the callback return */
+	bool			inside;		/* the callback is executing */
 };
 
 static inline bool kt_inside(const struct kt_stay *stay)
 {
-	/* Pairs with kt_stay_here(): what the callback has done there is seen. */
+	/* Pairs with kt_stay_here(): the caller sees the writes of the callback before it. */
 	return smp_load_acquire(&stay->inside);
 }
 
-/* For any callback of a struct kt_stay. */
+/* Wait inside a callback of a struct kt_stay, until the test completes @out. */
 static inline void kt_stay_here(struct hwt_timeout *timeout)
 {
 	struct kt_stay *stay = container_of(timeout, struct kt_stay, kt.timeout);
 
-	/* Both pair with kt_inside(). */
+	/* Pairs with kt_inside(), which sees the writes before this. */
 	smp_store_release(&stay->inside, true);
 	wait_for_completion_timeout(&stay->out, KT_PATIENCE * HZ);
-	/* See above. */
+	/* Pairs with kt_inside(), as above. */
 	smp_store_release(&stay->inside, false);
 }
 
@@ -231,7 +229,6 @@ static const struct hwt_timeout_ops kt_stay_release_ops __maybe_unused = {
 	.release	= kt_stay_release,
 };
 
-/* Macros: a lockdep class for each place. */
 #define kt_stay_init(_stay, _wheel, _ops) do {				\
 	struct kt_stay *__stay = (_stay);				\
 									\
@@ -240,7 +237,7 @@ static const struct hwt_timeout_ops kt_stay_release_ops __maybe_unused = {
 	kt_init(&__stay->kt, (_wheel), (_ops));				\
 } while (0)
 
-/* True when the callback of a new one is inside. */
+/* Initialise and schedule a timeout. Return true when its callback is executing. */
 #define kt_stay_begin(_stay, _wheel)					\
 ({									\
 	struct kt_stay *__begun = (_stay);				\
@@ -256,7 +253,7 @@ static inline void kt_stay_end(struct kt_stay *stay)
 	hwt_shutdown_sync(&stay->kt.timeout);
 }
 
-/* hwt_cancel_sync(); -EBADE: it has returned before the callback or the release. */
+/* hwt_cancel_sync(), or -EBADE if it returned before the callback or the release did. */
 static inline long kt_do_sync_stay(void *arg)
 {
 	struct kt_stay *stay = arg;
@@ -265,7 +262,7 @@ static inline long kt_do_sync_stay(void *arg)
 	return kt_inside(stay) || kt_releases(&stay->kt) != 1 ? -EBADE : ret;
 }
 
-/* How long a slow release takes: mostly longer than the machine itself stands still. */
+/* Duration of a slow release, longer than most stalls of the machine. */
 #define KT_RELEASE_MS	300
 
 static void kt_slow_release(struct hwt_timeout *timeout)
@@ -280,11 +277,11 @@ static const struct hwt_timeout_ops kt_slow_ops __maybe_unused = {
 	.release	= kt_slow_release,
 };
 
-/* A wheel of its own for a test: of the defaults, but for the parameters behind the name. */
+/* Create a wheel with the default parameters, except those given after the name. */
 #define kt_wheel(_name, ...)						\
 	hwt_wheel_create((&(const struct hwt_wheel_params) { .name = (_name), ##__VA_ARGS__ }))
 
-/* For callbacks that take their time, asleep for most of it. */
+/* Spend @ns in a callback, mostly asleep. */
 static inline void kt_take_time(u64 ns)
 {
 	u64 end = ktime_get_ns() + ns;
@@ -293,7 +290,6 @@ static inline void kt_take_time(u64 ns)
 		usleep_range(500, 1000);
 }
 
-/* The wheel's current tick. */
 static inline u64 kt_wheel_tick(const struct hwt_wheel *wheel)
 {
 	struct hwt_wheel_params params;
@@ -302,7 +298,7 @@ static inline u64 kt_wheel_tick(const struct hwt_wheel *wheel)
 	return div64_u64(hwt_wheel_now(wheel), params.tick_ns);
 }
 
-/* Process context, but not from its callbacks. */
+/* Return true if the wheel is stopped. Process context, but not from its callbacks. */
 static inline bool kt_stopped(struct hwt_wheel *wheel)
 {
 	return hwt_wheel_flush(wheel) == -ESHUTDOWN;
@@ -316,7 +312,7 @@ static inline struct hwt_wheel_stats kt_stats(struct hwt_wheel *wheel)
 	return stats;
 }
 
-/* Wait until the engine has done nothing for so long; false if it goes on and on. */
+/* Wait until the engine has been idle for @ms; false if it never is. */
 static inline bool kt_asleep(struct hwt_wheel *wheel, unsigned int ms)
 {
 	struct hwt_wheel_stats before, after = kt_stats(wheel);
@@ -332,7 +328,7 @@ static inline bool kt_asleep(struct hwt_wheel *wheel, unsigned int ms)
 	return false;
 }
 
-/* Count the threads whose names begin so and for which the condition on "task" holds. */
+/* Count the threads whose names begin with _name, and for which _cond on "task" is true. */
 #define kt_count_threads(_name, _cond)					\
 ({									\
 	const char *__name = (_name);					\
@@ -346,13 +342,13 @@ static inline bool kt_asleep(struct hwt_wheel *wheel, unsigned int ms)
 	__n;								\
 })
 
-/* Stay where the caller says, or anywhere again (NULL). */
+/* Restrict the calling thread to the CPUs of @mask; NULL: allow all CPUs again. */
 static inline void kt_stay_on(const struct cpumask *mask)
 {
 	set_cpus_allowed_ptr(current, mask ?: cpu_possible_mask);
 }
 
-/* Some CPU that is online and not @cpu; @cpu itself if there is no other. */
+/* Return another online CPU than @cpu, or @cpu if there is none. */
 static inline unsigned int kt_other_cpu(unsigned int cpu)
 {
 	return cpumask_any_but(cpu_online_mask, cpu) < nr_cpu_ids ?
@@ -360,8 +356,8 @@ static inline unsigned int kt_other_cpu(unsigned int cpu)
 }
 
 /*
- * Threads. One ends with kt_thread_end(), which waits for the kt_thread_stop() of
- * whoever made it. They are spread over the CPUs: thread n on the n-th, over and over.
+ * Threads. A thread function ends with kt_thread_end(), which waits for kt_thread_stop().
+ * Thread n runs on CPU n modulo the number of online CPUs.
  */
 struct kt_start {
 	int			(*fn)(void *arg);
@@ -372,7 +368,7 @@ struct kt_start {
 static inline int kt_thread_main(void *arg)
 {
 	struct kt_start *start = arg;
-	/* Not all of it: who has made the thread is about to wait in the completion. */
+	/* A copy: @start is on the stack of kt_thread(), which returns after complete(). */
 	int (*fn)(void *arg) = start->fn;
 	void *data = start->arg;
 
@@ -380,7 +376,7 @@ static inline int kt_thread_main(void *arg)
 	return fn(data);
 }
 
-/* Returns when it runs: a thread that is stopped before that never does. */
+/* Return when the thread executes: kthread_stop() before that would keep @fn from running. */
 static inline struct task_struct *kt_thread_begin(struct task_struct *task,
 						  struct kt_start *start)
 {
@@ -412,23 +408,23 @@ static inline int kt_thread_end(int ret)
 	return ret;
 }
 
-/* What the thread has returned. */
+/* Return the return value of the thread. */
 static inline int kt_thread_stop(struct task_struct *task)
 {
 	return IS_ERR_OR_NULL(task) ? -ENOMEM : kthread_stop(task);
 }
 
-/* A thread that makes one call, and what came of it. */
+/* A thread that makes one call, and the result of the call. */
 struct kt_call {
 	long			(*fn)(void *arg);
 	void			*arg;
 	struct task_struct	*thread;
-	bool			ready;		/* about to call: signals reach it from now on */
-	bool			done;		/* it has returned */
+	bool			ready;		/* about to call: SIGUSR1 is allowed from now on */
+	bool			done;		/* the call has returned */
 	long			ret;
 	u64			took_ns;
-	unsigned long		switches;	/* voluntary ones of the thread before the call */
-	unsigned long		slept;		/* and by it */
+	unsigned long		switches;	/* voluntary context switches before the call */
+	unsigned long		slept;		/* voluntary context switches during the call */
 };
 
 static inline int kt_call_main(void *arg)
@@ -442,14 +438,14 @@ static inline int kt_call_main(void *arg)
 	call->ret = call->fn(call->arg);
 	call->took_ns = ktime_get_ns() - began;
 	call->slept = current->nvcsw - call->switches;
-	/* Pairs with kt_call_done(). */
+	/* Pairs with kt_call_done(), which then sees the result. */
 	smp_store_release(&call->done, true);
 	return kt_thread_end(0);
 }
 
 static inline bool kt_call_done(struct kt_call *call)
 {
-	/* Pairs with kt_call_main(). */
+	/* Pairs with kt_call_main(): the caller sees the result. */
 	return smp_load_acquire(&call->done);
 }
 
@@ -462,7 +458,7 @@ static inline void kt_call_begin(struct kt_call *call, long (*fn)(void *arg), vo
 	KT_WAIT(READ_ONCE(call->ready));
 }
 
-/* What it has returned; -1 if it does not return. */
+/* Return the result of the call, or -1 if the call does not return. */
 static inline long kt_call_end(struct kt_call *call)
 {
 	bool done = KT_WAIT(kt_call_done(call));
@@ -473,7 +469,7 @@ static inline long kt_call_end(struct kt_call *call)
 	return done ? call->ret : -1;
 }
 
-/* What many tests have called. */
+/* Functions for kt_call_begin(). */
 static inline long kt_do_cancel_sync(void *timeout)
 {
 	return hwt_cancel_sync(timeout);
@@ -489,7 +485,7 @@ static inline long kt_do_stop(void *wheel)
 	return hwt_wheel_stop(wheel, NULL, NULL);
 }
 
-/* Set the wall clock by so many seconds. */
+/* Move the wall clock by @seconds. */
 static inline int kt_set_clock(s64 seconds)
 {
 	struct timespec64 now;
@@ -499,13 +495,13 @@ static inline int kt_set_clock(s64 seconds)
 	return do_settimeofday64(&now);
 }
 
-/* Zeroed memory; vfree() it. There always is some: a test could do nothing without. */
+/* Allocate zeroed memory, to be freed by vfree(). Never fails. */
 static inline void *kt_alloc(size_t n, size_t size)
 {
 	return __vmalloc(array_size(n, size), GFP_KERNEL | __GFP_ZERO | __GFP_NOFAIL);
 }
 
-/* Read a file; empty if that fails. */
+/* Read a file into @text, which is empty after an error. */
 static inline char *kt_read(const char *path, char *text, size_t size)
 {
 	struct file *file = filp_open(path, O_RDONLY, 0);
@@ -533,7 +529,7 @@ static inline int kt_write(const char *path, const char *text)
 	return min_t(ssize_t, n, 0);
 }
 
-/* Is this on the kernel's command line? There a guest is told what the tests have to know. */
+/* Return true if the kernel's command line, which informs the tests, contains @words. */
 static inline bool kt_told(const char *words)
 {
 	static char line[2048];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A client for the scripts in tests/user: makes wheels and keeps timeouts on
- * them for as long as it is loaded.
+ * A client for scripts: creates wheels, and keeps timeouts on them while it is loaded. See
+ * the parameters.
  *
  * hwt-test: manual
  */
@@ -10,10 +10,10 @@
 #include "hwt_ktest_util.h"
 
 static unsigned int wheels = 1;
-module_param(wheels, uint, 0444);	/* how many wheels */
+module_param(wheels, uint, 0444);	/* number of wheels */
 
 static bool shared;
-module_param(shared, bool, 0444);	/* get shared ones */
+module_param(shared, bool, 0444);	/* get the shared wheel instead of creating one */
 
 static unsigned int tick_us;
 module_param(tick_us, uint, 0444);	/* their tick, 0: hwt's default */
@@ -25,14 +25,14 @@ static unsigned int levels;
 module_param(levels, uint, 0444);	/* their levels, 0: hwt's default */
 
 static unsigned int armed;
-module_param(armed, uint, 0444);	/* how many timeouts are pending on each, for an hour */
+module_param(armed, uint, 0444);	/* timeouts on each wheel that are due in an hour */
 
 static unsigned int busy;
 module_param(busy, uint, 0444);
-MODULE_PARM_DESC(busy, "How many timeouts on each re-arm themselves, and are moved by a thread");
+MODULE_PARM_DESC(busy, "Timeouts on each wheel that arm themselves again, and that a thread moves");
 
 static unsigned int slow_ms;
-module_param(slow_ms, uint, 0444);	/* how long their callbacks take */
+module_param(slow_ms, uint, 0444);	/* duration of each callback */
 
 static unsigned int workers;
 module_param(workers, uint, 0444);	/* threads of each wheel that run callbacks */
@@ -108,7 +108,7 @@ static void client_end(struct client_wheel *client)
 	if (IS_ERR_OR_NULL(client->wheel))
 		return;
 	kt_thread_stop(client->thread);
-	/* A shared wheel goes on; one's own takes them with it. */
+	/* A shared wheel keeps running; destroying a private wheel cancels its timeouts. */
 	for (i = 0; i < busy + armed && shared; i++)
 		hwt_shutdown_sync(&client->timeouts[i]);
 	if (shared)
@@ -146,5 +146,5 @@ static int __init test_client_init(void)
 
 module_init(test_client_init);
 module_exit(test_client_exit);
-MODULE_DESCRIPTION("hwt: a client for the tests' scripts");
+MODULE_DESCRIPTION("hwt: a client for the scripts of the tests");
 MODULE_LICENSE("GPL");

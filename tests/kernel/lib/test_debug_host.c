@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Has the wheels on which test_debug_leaver.ko leaves its timeouts, and some of its own there.
- * Says when it goes whether there are others. Run by scripts/module-debug.sh.
+ * Creates the wheels on which test_debug_leaver.ko leaves its timeouts, and keeps some timeouts of
+ * its own there. When unloaded, logs how many other timeouts remain. Run by module-debug.sh.
  *
  * hwt-test: manual
  */
@@ -32,7 +32,7 @@ static void host_sleep(struct hwt_timeout *timeout)
 
 static atomic_t host_beats;
 
-/* Is executing for most of the time. */
+/* Executes for most of the time: its period is 1 ms. */
 static void host_beat(struct hwt_timeout *timeout)
 {
 	atomic_inc(&host_beats);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A client that goes and leaves timeouts behind. Run by scripts/module-debug.sh, with
- * debug=1: without, they would call where there is no code any more.
+ * A client that is unloaded and leaves timeouts behind. Run by module-debug.sh, with debug=1:
+ * otherwise the timeouts would call functions that are unloaded.
  *
  * hwt-test: manual
  */
@@ -13,13 +13,13 @@
 
 static char *how = "none";
 module_param(how, charp, 0444);
-MODULE_PARM_DESC(how, "What it leaves: none, kmalloc, static, never, periodic, released, deferred, copied, borrowed, running, putting, many");
+MODULE_PARM_DESC(how, "What stays behind: none, kmalloc, static, never, periodic, released, deferred, copied, borrowed, running, putting, many");
 
 static bool own;
 module_param(own, bool, 0444);
-MODULE_PARM_DESC(own, "On the host's own wheel, not on the shared one");
+MODULE_PARM_DESC(own, "Use the host's private wheel instead of the shared wheel");
 
-/* Its deadline is soon after it has gone. */
+/* The timeouts are due soon after the module is unloaded. */
 #define LEAVER_NS	(1000 * NSEC_PER_MSEC)
 #define LEAVER_MANY	100
 
@@ -38,14 +38,14 @@ static void leaver_sleep(struct hwt_timeout *timeout)
 
 static struct hwt_wheel *leaver_wheel;
 
-/* Wants the lock that whoever looks for what the module leaves behind holds. */
+/* Takes hwt_wheels_lock, as hwt does while it looks for the module's leftover timeouts. */
 static void leaver_put(struct hwt_timeout *timeout)
 {
 	leaver_sleep(timeout);
 	hwt_wheel_put(leaver_wheel);
 }
 
-/* Not over before the module has gone through its exit. */
+/* Keeps executing until the module has left its exit function. */
 static void leaver_release(struct hwt_timeout *timeout)
 {
 	msleep(500);
@@ -77,7 +77,7 @@ static int __init leaver_init(void)
 		first = &put_ops;
 	else if (!strcmp(how, "released") || !strcmp(how, "deferred"))
 		first = &released_ops;
-	/* The host frees it: that is not what is wrong here. */
+	/* The host frees the memory, because a leak of memory is not tested here. */
 	kfree(test_debug_memory);
 	timeouts = kcalloc(LEAVER_MANY, sizeof(*timeouts), GFP_KERNEL);
 	test_debug_memory = timeouts;
@@ -96,7 +96,7 @@ static int __init leaver_init(void)
 		hwt_periodic_init(&leaver_periodic, wheel, &kt_nothing_ops);
 		hwt_schedule_periodic(&leaver_periodic, 0, NSEC_PER_MSEC, HWT_FIXED_RATE);
 	} else if (!strcmp(how, "deferred")) {
-		/* The worker is at something else: who collects it leaves it to that. */
+		/* While the worker is busy, the end of the hold waits on wheel->ended. */
 		hwt_schedule(&test_debug_busy, 0);
 		while (!hwt_running(&test_debug_busy))
 			usleep_range(100, 200);
@@ -104,13 +104,13 @@ static int __init leaver_init(void)
 		hwt_cancel(&timeouts[0]);
 		msleep(150);
 	} else if (!strcmp(how, "copied")) {
-		/* Its operations are not in the module, only what they call is. */
+		/* The operations are not in the module, but their functions are. */
 		ops = (struct hwt_timeout_ops *)&timeouts[LEAVER_MANY - 1];
 		*ops = leaver_ops;
 		hwt_timeout_init(&timeouts[0], wheel, ops);
 		hwt_schedule(&timeouts[0], LEAVER_NS);
 	} else if (!strcmp(how, "borrowed")) {
-		/* Nothing but its memory is in the module. */
+		/* Only the memory of the timeout is in the module. */
 		hwt_timeout_init(&leaver_borrowed, wheel, &test_debug_ops);
 		hwt_schedule(&leaver_borrowed, LEAVER_NS);
 	} else if (!strcmp(how, "putting")) {
@@ -141,7 +141,7 @@ static void __exit leaver_exit(void)
 		hwt_shutdown_sync(&timeouts[0]);
 		hwt_shutdown_sync(&leaver_static);
 	} else if (!strcmp(how, "released")) {
-		/* It does not fire; but its release is still to come. */
+		/* The timeout does not fire, but its release is yet to be called. */
 		hwt_cancel(&timeouts[0]);
 	}
 }

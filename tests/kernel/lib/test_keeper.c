@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Keeps a pointer for test_leaver while that is away. It uses nothing of hwt's, so it does
- * not keep hwt.ko.
+ * Keeps a pointer for test_leaver while that is unloaded. This module does not depend on hwt.ko,
+ * and so does not keep it loaded.
  *
  * hwt-test: manual
  */

@@ -1,3 +1,3 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What test_keeper.ko keeps for test_leaver.ko. */
+/* A wheel that test_keeper.ko keeps for test_leaver.ko. */
 extern void *test_kept;

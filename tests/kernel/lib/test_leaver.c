@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A client that forgets its wheel when it goes; loaded again, it finds it and destroys it.
- * Run by scripts/module-leaves.sh.
+ * A client that is unloaded without destroying its wheel. The second load destroys it. Run by
+ * module-leaves.sh.
  *
  * hwt-test: manual
  */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Does what a healthy kernel does not, for the tests of the harness
- * (tests/vm): they see to it that each of these is noticed.
+ * Provokes kernel reports, for the tests of the harness (tests/vm/test_harness.py), which check
+ * that the harness notices each of them.
  *
  * hwt-test: manual
  */
@@ -11,7 +11,7 @@ static char *what = "warn";
 module_param(what, charp, 0444);
 MODULE_PARM_DESC(what, "warn, expected, unexpected, or oops");
 
-/* A report whose head has the name of this function's caller in it. */
+/* Provoke a warning whose head contains @who, which the harness looks for. */
 static void test_provoke_warn(const char *who)
 {
 	WARN(1, "provoked by %s\n", who);
@@ -40,5 +40,5 @@ static void __exit test_provoke_exit(void)
 
 module_init(test_provoke_init);
 module_exit(test_provoke_exit);
-MODULE_DESCRIPTION("Provokes kernel reports, to test the test harness");
+MODULE_DESCRIPTION("Provokes kernel reports, to test the harness");
 MODULE_LICENSE("GPL");

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Has a wheel to look at while it is loaded, for scripts/debugfs.sh and others: "shown/one",
- * on which some timeouts wait and three functions were called, one of them slow. With others=1
- * three more, made in other ways.
+ * A wheel for debugfs.sh and other scripts to look at: "shown/one", on which some timeouts are
+ * pending, and three functions have been called, one of them slow. With others=1, three more
+ * wheels with other parameters.
  *
  * hwt-test: manual
  */
@@ -13,12 +13,12 @@
 #include "hwt_ktest_util.h"
 
 #define SLOW_MS		50
-/* With a tick of 10 ms and 8 buckets: levels of 80 ms, 640 ms and 5.12 s. */
+/* A tick of 10 ms and 8 buckets per level: revolutions of 80 ms, 640 ms and 5.12 s. */
 #define TICK_NS		(10 * KT_MS)
 
 static bool others;
 module_param(others, bool, 0444);
-MODULE_PARM_DESC(others, "Three more wheels");
+MODULE_PARM_DESC(others, "Create three more wheels");
 
 static struct hwt_wheel *wheel, *more[3];
 static struct kt fired[5], waiting[3];
@@ -46,7 +46,7 @@ static const struct hwt_timeout_ops quick_ops = { .expire = shown_quick };
 static const struct hwt_timeout_ops other_ops = { .expire = shown_other };
 static const struct hwt_timeout_ops slow_ops = { .expire = shown_slow };
 
-/* The wheel's creator. */
+/* Shown as the wheel's creator. */
 static noinline struct hwt_wheel *shown_make(void)
 {
 	struct hwt_wheel_params params = {
@@ -110,7 +110,7 @@ static int __init test_shown_init(void)
 		shown_unmake();
 		return -EIO;
 	}
-	/* All on the upmost level, and two of them in one bucket; moved and cancelled once. */
+	/* All on the highest level, two in one bucket; then one move and one cancel. */
 	for (i = 0; i < ARRAY_SIZE(waiting); i++) {
 		kt_init(&waiting[i], wheel, &quick_ops);
 		hwt_schedule_at(&waiting[i].timeout,

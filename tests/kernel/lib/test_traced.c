@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Does one thing after the other on a wheel named "traced" while it is loaded, for
- * scripts/trace-events.sh.
+ * Performs a known sequence of operations on a wheel named "traced" when it is loaded, for
+ * trace-events.sh.
  *
  * hwt-test: manual
  */
@@ -10,10 +10,10 @@
 #include "hwt.h"
 #include "hwt_ktest_util.h"
 
-/* Dates that are far away, and whole ticks. */
+/* Deadlines far in the future, multiples of the tick. */
 #define FAR		1000000000000000ULL
 #define FARTHER		2000000000000000ULL
-/* And one that is over. */
+/* A deadline in the past. */
 #define OVER		1
 
 static void traced_once(struct hwt_timeout *timeout)
@@ -33,7 +33,7 @@ static const struct hwt_timeout_ops again_ops = { .expire = traced_again };
 static struct kt once, left;
 static struct hwt_periodic again;
 
-/* The wheel's creator. */
+/* Traced as the wheel's creator. */
 static noinline struct hwt_wheel *traced_make(void)
 {
 	struct hwt_wheel_params params = { .name = "traced", .shards = 1 };
@@ -84,5 +84,5 @@ static void __exit test_traced_exit(void)
 }
 module_exit(test_traced_exit);
 
-MODULE_DESCRIPTION("hwt: something to trace");
+MODULE_DESCRIPTION("hwt: a known sequence of operations to trace");
 MODULE_LICENSE("GPL");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A client of the shared wheel whose objects have reference counts: it cancels their timeouts, and
- * unloads behind hwt_wheel_barrier(). Run by scripts/module-barrier.sh.
+ * A client of the shared wheel whose objects have reference counts. Its exit cancels the timeouts
+ * and relies on hwt_wheel_barrier(). Run by module-barrier.sh.
  *
  * hwt-test: manual
  */
@@ -11,7 +11,7 @@
 #include "hwt_ktest_util.h"
 
 static unsigned int workers;
-module_param(workers, uint, 0444);	/* as the other clients of the wheel say */
+module_param(workers, uint, 0444);	/* as test_client's, to get the same shared wheel */
 
 struct object {
 	struct hwt_timeout	timeout;
@@ -35,7 +35,7 @@ static void unloader_expire(struct hwt_timeout *timeout)
 	usleep_range(500, 1000);
 }
 
-/* Of this module's code until it returns, though the object is gone. */
+/* Executes code of this module after the object is freed. */
 static void unloader_release(struct hwt_timeout *timeout)
 {
 	object_put(container_of(timeout, struct object, timeout));
@@ -56,8 +56,8 @@ static void __exit unloader_exit(void)
 	}
 	hwt_wheel_barrier(wheel);
 	if (atomic_read(&live))
-		pr_err("%d are left behind the barrier\n", atomic_read(&live));
-	/* So that the guest is not lost by that. */
+		pr_err("%d objects are left behind the barrier\n", atomic_read(&live));
+	/* Keep the guest alive after a failure: the releases need the code of this module. */
 	while (atomic_read(&live))
 		msleep(100);
 	hwt_wheel_put(wheel);
@@ -74,7 +74,7 @@ static int __init unloader_init(void)
 	for (i = 0; i < ARRAY_SIZE(objects); i++) {
 		objects[i] = kzalloc(sizeof(*objects[i]), GFP_KERNEL | __GFP_NOFAIL);
 		atomic_inc(&live);
-		/* One reference is this module's, the other the hold's. */
+		/* One reference for objects[], one for the hold. */
 		refcount_set(&objects[i]->refs, 2);
 		hwt_timeout_init(&objects[i]->timeout, wheel, &unloader_ops);
 		hwt_schedule(&objects[i]->timeout, i % 3 ? KT_HOUR : 0);
@@ -84,5 +84,5 @@ static int __init unloader_init(void)
 module_init(unloader_init);
 module_exit(unloader_exit);
 
-MODULE_DESCRIPTION("hwt: a client that unloads behind a barrier");
+MODULE_DESCRIPTION("hwt: a client that unloads after a barrier");
 MODULE_LICENSE("GPL");

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Long spans: a minute to a year, among many random ones, on wheels of 1 ms ticks, with
- * levels and without; a timeout a day and one that is pushed back; a date on the wall clock.
- * Beside them timer_list and hrtimer, to see how late those are.
+ * Long spans, from a minute to a year, among many random ones, on wheels with ticks of 1 ms, one of
+ * them with a single level; a daily timeout, one that is pushed back, and a date on the wall clock.
+ * The lateness of timer_list and hrtimer is printed for comparison.
  *
- * For a kernel whose time jumps when all is idle (tests/vm/year.py). There a year is over soon, and
- * no time passes while anybody computes; but each reading of the clock takes 256 ns. So
- * a timeout is in its exact tick if its callback finds that kt_wheel_tick() is its deadline,
- * rounded up: in the first millisecond in which it may fire.
+ * Runs on a kernel whose time jumps to the next event when all is idle (tests/vm/year.py). There,
+ * computing takes no time, but each reading of the clock takes 256 ns. A timeout is in its exact
+ * tick if kt_wheel_tick(), read in its callback, is its deadline, rounded up.
  */
 #include <linux/hrtimer.h>
 #include <linux/jiffies.h>
@@ -42,12 +41,12 @@ static const struct {
 };
 
 #define SPANS	ARRAY_SIZE(spans)
-/* Of each span: the first is exactly that long, the others up to an eighth shorter. */
+/* Per span. The first sample is exactly as long as the span, the others up to an eighth shorter. */
 #define SAMPLES	100
 
 struct year_wheel;
 
-/* Something that fires once, and when that was. */
+/* A one-shot, and the time at which it fired. */
 struct shot {
 	union {
 		struct hwt_timeout	timeout;
@@ -55,13 +54,13 @@ struct shot {
 		struct hrtimer		hrtimer;
 	};
 	struct year_wheel	*owner;		/* of a hwt_timeout */
-	u64			deadline;	/* on its clock, ns */
-	u64			at;		/* when its callback began, ns */
-	u64			tick;		/* the wheel's tick then */
-	unsigned int		times;		/* calls of its callback */
+	u64			deadline;	/* on the clock of the timer, ns */
+	u64			at;		/* the time when the callback began, ns */
+	u64			tick;		/* the wheel's tick when the callback began */
+	unsigned int		times;		/* calls of the callback */
 };
 
-/* A wheel, and all that is on it. */
+/* A wheel with its timeouts and counters. */
 struct year_wheel {
 	const char		*name;
 	struct hwt_wheel	*wheel;
@@ -76,11 +75,11 @@ struct year_wheel {
 	unsigned int		exact;		/* of these, in the deadline's tick */
 	unsigned int		early;		/* before the deadline */
 	unsigned int		late;		/* after the deadline's tick */
-	unsigned int		disorder;	/* after one with a later tick */
+	unsigned int		disorder;	/* after a timeout with a later tick */
 	u64			overruns;	/* of @daily */
-	unsigned int		ticks;		/* in which any has fired */
-	u64			last_tick;	/* the latest of them */
-	u64			latest_ns;	/* how far into its tick one has fired, at most */
+	unsigned int		ticks;		/* ticks in which any timeout was due */
+	u64			last_tick;	/* the latest of these ticks */
+	u64			latest_ns;	/* maximum time from the tick to the callback */
 };
 
 static u64 year_tick(u64 deadline)
@@ -88,12 +87,12 @@ static u64 year_tick(u64 deadline)
 	return div_u64(deadline + YEAR_TICK - 1, YEAR_TICK);
 }
 
-/* A callback begins that should not before @deadline. */
+/* Count a callback that is due at @deadline, and return the time and the tick. */
 static void year_note(struct year_wheel *year, u64 deadline, u64 *at, u64 *tick)
 {
 	u64 asked = year_tick(deadline);
 
-	/* The first thing: what is early is early by this. */
+	/* First: each reading of the clock takes time, which could hide that it is early. */
 	*at = hwt_wheel_now(year->wheel);
 	*tick = kt_wheel_tick(year->wheel);
 	year->fired++;
@@ -154,7 +153,7 @@ static const struct hwt_timeout_ops daily_ops = { .expire = daily_expire };
 
 /* -- Arming ---------------------------------------------------------------- */
 
-/* All of it at absolute times: that reads no clock, so that no time passes meanwhile. */
+/* Arm at an absolute time: that reads no clock, so no time passes while all are armed. */
 static int __init shot_arm(struct shot *shot, struct year_wheel *year, u64 deadline)
 {
 	shot->owner = year;
@@ -163,7 +162,7 @@ static int __init shot_arm(struct shot *shot, struct year_wheel *year, u64 deadl
 	return hwt_schedule_at(&shot->timeout, deadline);
 }
 
-/* As everybody does: a delay in jiffies, rounded up. */
+/* As drivers do: a delay in jiffies, rounded up. */
 static void __init shot_arm_timer(struct shot *shot, u64 deadline, u64 now)
 {
 	shot->deadline = deadline;
@@ -187,7 +186,6 @@ static u64 __init random_below(u64 limit)
 	return mul_u64_u64_shr(value, limit, 64);
 }
 
-/* The delay of a sample. */
 static u64 __init sample_delay(unsigned int i)
 {
 	u64 ns = spans[i / SAMPLES].ns;
@@ -195,7 +193,7 @@ static u64 __init sample_delay(unsigned int i)
 	return i % SAMPLES ? ns - random_below(ns / 8) : ns;
 }
 
-/* Half of them anywhere in the year, half within one of the spans. */
+/* Half of the delays are anywhere in the year, half within one of the spans. */
 static u64 __init random_delay(unsigned int i)
 {
 	u64 limit = spans[i % 2 ? i / 2 % SPANS : SPANS - 1].ns;
@@ -274,7 +272,7 @@ static bool __init year_begin(u64 now)
 	return !failed;
 }
 
-/* -- Letting time pass ----------------------------------------------------- */
+/* -- Passage of time ------------------------------------------------------- */
 
 static void __init sleep_until(u64 ns)
 {
@@ -286,7 +284,7 @@ static void __init sleep_until(u64 ns)
 	}
 }
 
-/* Push an hour's timeout back each 59 minutes, for a day; then leave it alone. */
+/* Push a timeout of an hour back each 59 minutes, for a day, and then let it fire. */
 static void __init test_push_back(u64 now)
 {
 	int ret[WHEELS] = { HWT_WAS_PENDING | HWT_WAS_HELD, HWT_WAS_PENDING | HWT_WAS_HELD };
@@ -309,10 +307,10 @@ static void __init test_push_back(u64 now)
 	for (w = 0; w < WHEELS; w++) {
 		idler = &years[w].idler;
 		KTEST(ret[w] == (HWT_WAS_PENDING | HWT_WAS_HELD) && !fired[w],
-		      "%s: an hour's timeout, pushed back each 59 minutes, does not fire for a day",
+		      "%s: a timeout of an hour, pushed back each 59 minutes, does not fire",
 		      years[w].name);
 		KTEST(idler->times == 1 && idler->tick == year_tick(idler->deadline),
-		      "%s: left alone it fires after an hour, in its tick", years[w].name);
+		      "%s: an hour after the last push-back it fires, in its tick", years[w].name);
 	}
 }
 
@@ -343,20 +341,20 @@ static void __init year_pass(u64 begin)
 
 	for (day = 2; day <= YEAR_DAYS + 10; day++) {
 		sleep_until(begin + day * YEAR_DAY);
-		/* Summer time, by hand, and wrong. */
+		/* As for summer time and back, but by different amounts. */
 		if (day == 100)
-			KTEST(kt_set_clock(3600) == 0, "%s: set forward", wall.name);
+			KTEST(kt_set_clock(3600) == 0, "%s: clock set forward", wall.name);
 		else if (day == 200)
-			KTEST(kt_set_clock(-7200) == 0, "%s: set back", wall.name);
+			KTEST(kt_set_clock(-7200) == 0, "%s: clock set back", wall.name);
 		left = year_left();
 		if (day % 30 == 0 || !left)
-			pr_info("day %u: %u left\n", day, left);
+			pr_info("day %u: %u pending\n", day, left);
 		if (!left)
 			break;
 	}
 }
 
-/* -- Looking at it --------------------------------------------------------- */
+/* -- Results --------------------------------------------------------------- */
 
 static void __init test_spans(struct year_wheel *year)
 {
@@ -378,31 +376,31 @@ static void __init test_year(struct year_wheel *year)
 
 	test_spans(year);
 	hwt_wheel_get_stats(year->wheel, &stats);
-	pr_info("%s: %u of %u fired: %u in their tick, at most %llu ns into it; %u early, %u late; %llu wake-ups for %u ticks in which any was due\n",
+	pr_info("%s: %u of %u fired: %u in their tick, at most %llu ns into it; %u early, %u late; %llu wake-ups for %u ticks with due timeouts\n",
 		year->name, year->fired, all, year->exact, year->latest_ns, year->early,
 		year->late, stats.wakeups, year->ticks);
 	KTEST(!shots_not_once(year->random, count) &&
 	      !shots_not_once(year->sample, SPANS * SAMPLES) && year->fired == all,
-	      "%s: all fire, each once", year->name);
+	      "%s: each timeout fires once", year->name);
 	KTEST(!year->early, "%s: none fires early", year->name);
 	KTEST(year->exact == all, "%s: all fire in their tick", year->name);
-	KTEST(!year->disorder, "%s: in the order of their ticks", year->name);
+	KTEST(!year->disorder, "%s: they fire in the order of their ticks", year->name);
 	KTEST(year->days == YEAR_DAYS && !year->overruns && !hwt_held(&year->daily.timeout),
-	      "%s: the daily one fires 365 times, until it is cancelled", year->name);
+	      "%s: the daily timeout fires 365 times, and is then cancelled", year->name);
 	KTEST(stats.expired == all && !stats.late && !stats.behind && !stats.pending,
-	      "%s: the wheel's own counts agree", year->name);
-	/* And a few: when it was pushed back, when something was armed. */
+	      "%s: the wheel's counters agree", year->name);
+	/* Some more wake-ups are due to arming and push-backs. */
 	KTEST(stats.wakeups >= year->ticks && stats.wakeups <= year->ticks + 100,
-	      "%s: one wake-up for each tick in which any is due", year->name);
+	      "%s: one wake-up for each tick with due timeouts", year->name);
 }
 
 static void __init test_wall(void)
 {
 	u64 sets = kt_stats(wall.wheel).clock_sets;
 
-	KTEST(wall.idler.times == 1 && wall.exact == 1, "%s: a date in a year comes in its tick",
+	KTEST(wall.idler.times == 1 && wall.exact == 1, "%s: a date in a year fires in its tick",
 	      wall.name);
-	KTEST(sets == 2, "%s: it was set %llu times", wall.name, sets);
+	KTEST(sets == 2, "%s: the wheel has noticed %llu sets of the clock", wall.name, sets);
 }
 
 /* One calendar year from now, at noon. */
@@ -421,10 +419,10 @@ static int __init compare_s64(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* How late, for each span. No judgement: this is what others do, beside hwt. */
+/* Print the lateness for each span. There is no limit: this compares hwt with other facilities. */
 static void __init report_late(const char *name, const struct shot *shots)
 {
-	static s64 late[SAMPLES];	/* us; too much for the stack */
+	static s64 late[SAMPLES];	/* us; too large for the stack */
 	unsigned int span, i;
 	s64 exact;
 
@@ -445,10 +443,10 @@ static void __init test_all(void)
 	unsigned int w;
 
 	prandom_seed_state(&rnd, 1);
-	KTEST(year_begin(begin), "%u random timeouts and %zu of the spans, on each wheel",
+	KTEST(year_begin(begin), "%u random timeouts and %zu samples are armed on each wheel",
 	      count, SPANS * SAMPLES);
 	KTEST(shot_arm(&wall.idler, &wall, wall_date()) == 0, "%s: a date is armed", wall.name);
-	KTEST(ktime_get_ns() - begin < KT_MS, "meanwhile the time stood still");
+	KTEST(ktime_get_ns() - begin < KT_MS, "no time passed while they were armed");
 	test_push_back(begin);
 	year_pass(begin);
 	for (w = 0; w < WHEELS; w++)
