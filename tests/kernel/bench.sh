@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The benchmark module does what it says, each part of it, and leaves nothing. What it
-# measures in here is of no interest.
+# The benchmark module runs each of its parts and leaves nothing behind. Its figures do not matter
+# here.
 #
 # hwt-test: long
 # hwt-test: only stock

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# debugfs: what a wheel and a context tell of themselves, that they are there as long as those are,
-# and reading all of it while wheels and contexts come and go.
+# debugfs: the files of a wheel and of a context, which exist as long as the wheel or context does,
+# and reads of all files while wheels and contexts are created and destroyed.
 #
 # hwt-test: timeout 120
 set -eu
@@ -39,7 +39,7 @@ wait sleep
 cpus all
 shards 1" cat "$dir/params"
 
-# The engine's own counters are what they are.
+# The counters of the engine vary.
 counters() { grep -v '^\(late\|behind\|collected\|wakeups\|passes\) ' "$dir/stats"; }
 expect "counters" 0 "pending 3
 scheduled 9
@@ -51,14 +51,14 @@ rejected 0
 overruns 0
 clock_sets 0" counters
 engine() { grep -c '^\(late\|behind\|collected\|wakeups\|passes\) [0-9]*$' "$dir/stats"; }
-expect "and the engine's" 0 5 engine
+expect "counters of the engine" 0 5 engine
 
 expect "levels" 0 "# level bucket_ns occupied buckets
 0 10000000 0 8
 1 80000000 0 8
 2 640000000 2 8" cat "$dir/levels"
 
-# Each callback is in it, by a power of two of nanoseconds.
+# Each callback is counted, by a power of two of nanoseconds.
 lateness()
 {
 	awk 'NR == 1 { below = 1; next }
@@ -66,9 +66,9 @@ lateness()
 		END { print n, bad + 0 }' "$dir/lateness"
 }
 expect "lateness" 0 "5 0" lateness
-expect "the last line of it is not empty" 0 "" sh -c "tail -n 1 '$dir/lateness' | grep ' 0\$' || true"
+expect "the last line is not empty" 0 "" sh -c "tail -n 1 '$dir/lateness' | grep ' 0\$' || true"
 
-# Of a wheel of one shard, it has the wheel's counters.
+# With one shard, its counters are those of the wheel.
 shards() { awk 'NR == 1 || ($1 == 0 && $2 == 3 && $3 == 9 && $4 == 5 && $5 == 1 && $10 == "all") { print NF }' "$dir/shards"; }
 expect "shards" 0 "11
 10" shards
@@ -81,7 +81,7 @@ expect "callbacks" 0 "shown_other
 shown_quick
 shown_slow" functions
 first() { sed -n '2s/^[0-9]* //p' "$dir/callbacks"; }
-expect "the slowest first" 0 "shown_slow [test_shown]" first
+expect "the slowest callback first" 0 "shown_slow [test_shown]" first
 ordered()
 {
 	awk 'NR == 1 { next }
@@ -90,19 +90,19 @@ ordered()
 		{ last = $1 }
 		END { print slow, bad + 0 }' "$dir/callbacks"
 }
-expect "with what it took" 0 "1 0" ordered
+expect "its duration, and the order of durations" 0 "1 0" ordered
 
-# A descriptor that is open does not keep the wheel.
+# An open file does not keep the wheel.
 exec 5<"$dir/stats"
-unload test_shown || fail "it does not unload while somebody reads"
-! cat <&5 >/dev/null 2>&1 || fail "a wheel that is gone has counters"
+unload test_shown || fail "the module does not unload while a file is open"
+! cat <&5 >/dev/null 2>&1 || fail "a file of a destroyed wheel can be read"
 exec 5<&-
-[ ! -d "$dir" ] || fail "its directory is left"
-ok "gone with the wheel"
+[ ! -d "$dir" ] || fail "the directory of the wheel is left"
+ok "the directory goes with the wheel"
 
-# Other wheels, made in other ways.
+# Wheels with other parameters.
 load test_shown others=1
-# some NAME LINE...: these lines of its parameters
+# some NAME LINE...: print these lines of a wheel's parameters
 some()
 {
 	params=$(cat $top/wheels/*-"$1"/params)
@@ -118,17 +118,17 @@ freezable 1
 workers 2
 priority fifo_low
 cpus all" some two state clock coarse_clock freezable workers priority cpus
-expect "an hour for a tick" 0 "# level bucket_ns occupied buckets
+expect "a tick of an hour" 0 "# level bucket_ns occupied buckets
 0 3600000000000 0 65536
 1 235929600000000000 0 512
 2 18446744073709551615 0 512
 3 18446744073709551615 0 512
 4 18446744073709551615 0 512
 5 18446744073709551615 0 512" cat $top/wheels/*-two/levels
-expect "busy waiting, on a CPU" 0 "state running
+expect "busy waiting on a CPU" 0 "state running
 wait busy
 cpus 0" some three state wait cpus
-expect "stopped" 0 "state stopped
+expect "a stopped wheel" 0 "state stopped
 priority fifo" some four state priority
 unload test_shown
 
@@ -167,9 +167,9 @@ read 1
 rejected 0
 limit 0" cat "$dir/stats"
 writer_end
-expect "gone with the context" 0 "" context_dir "$writer_pid"
+expect "the directory goes with the context" 0 "" context_dir "$writer_pid"
 
-# A line stays a line, whatever a process calls itself.
+# A newline in a command's name must not begin another line.
 twolines=$(printf '/tmp/two\nlines')
 cp "$ctl" "$twolines"
 "$twolines" run --tick 5ms - <<-end >/dev/null 2>&1 &
@@ -182,13 +182,13 @@ wait_for 20 there || fail "no directory for a private context"
 named() { sed -n '/^command/p;/^wheel/p;/^private/p' "$(context_dir $pid)/stats"; }
 private() { grep -q '^private 1$' "$(context_dir $pid)/stats"; }
 wait_for 20 private
-expect "a name of two lines, and a private wheel" 0 'command two\012lines
+expect "a command's name with a newline, and a private wheel" 0 'command two\012lines
 wheel hwt_private
 private 1' named
 kill $pid
 wait $pid 2>/dev/null || true
 
-# -- Coming and going --
+# -- Concurrent reads --
 
 read_all()
 {
@@ -209,10 +209,10 @@ done
 touch /tmp/enough
 wait $reader
 wheels() { ls $top/wheels | sed 's/^[0-9]*-//'; }
-expect "read while they came and went: all are gone" 0 "hwt_system" wheels
-expect "contexts, too" 0 "" ls $top/contexts
+expect "after reads during all this, no wheel is left" 0 "hwt_system" wheels
+expect "no context is left" 0 "" ls $top/contexts
 rmmod hwt
 [ ! -d $top ] || fail "$top is left"
 load hwt
-ok "all of it goes with hwt.ko"
+ok "the directory goes with hwt.ko"
 plan

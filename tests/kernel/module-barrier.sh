@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# A client with reference counts cancels its timeouts on the shared wheel, and unloads behind
-# hwt_wheel_barrier(), again and again, while slow callbacks of another client keep the wheel busy.
+# A client with reference counts cancels its timeouts on the shared wheel, and is unloaded after
+# hwt_wheel_barrier(), repeatedly, while slow callbacks of another client keep the wheel busy.
 #
 # hwt-test: timeout 120
 set -eu
@@ -13,14 +13,14 @@ rounds=20
 nothing_left() { ! log_since | grep 'left behind the barrier'; }
 
 for workers in 0 2; do
-	load test_client shared=1 busy=4 slow_ms=20 workers=$workers || fail "no other client"
+	load test_client shared=1 busy=4 slow_ms=20 workers=$workers || fail "test_client fails"
 	log_mark
 	for round in $(seq $rounds); do
 		load test_unloader workers=$workers || fail "the client does not load"
 		[ $((round % 2)) -eq 0 ] || sleep 0.02
 		unload test_unloader || fail "the client does not unload"
 	done
-	check "$workers workers: $rounds times, nothing is left behind the barrier" nothing_left
+	check "$workers workers: no object is left after the barrier, $rounds times" nothing_left
 	unload test_client
 done
 plan

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# With debug=1, what does nothing wrong is not reported: any report fails this. (And it
-# works as without.)
+# With debug=1, correct clients are not reported, since any report fails this test, and work as
+# without.
 #
 # hwt-test: long
 # hwt-test: load debug=1

@@ -1,21 +1,21 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# hwt.ko cannot be unloaded under its clients. Nor under the wheel of one that goes and leaves it:
-# the log says whose it was.
+# hwt.ko cannot be unloaded while it has clients, nor while it has a wheel that an unloaded client
+# has left, which the log names.
 set -eu
 . "$HWT_DIR/lib.sh"
 
-# stays TEXT: rmmod refuses, and changes nothing
+# stays TEXT: rmmod fails, and changes nothing
 stays()
 {
-	! rmmod hwt 2>/dev/null || fail "hwt.ko is unloaded under $1"
-	grep -q '^hwt .* Live' /proc/modules || fail "hwt.ko is not as before, under $1"
+	! rmmod hwt 2>/dev/null || fail "hwt.ko was unloaded despite $1"
+	grep -q '^hwt .* Live' /proc/modules || fail "hwt.ko is not live any more, with $1"
 }
 
 load test_client armed=1000 busy=100
-stays "a client with a wheel of its own"
-load test_basics || fail "it does not work as before"
+stays "a client with a private wheel"
+load test_basics || fail "test_basics fails after that"
 unload test_basics
 unload test_client
 load test_client shared=1 armed=1000
@@ -26,12 +26,12 @@ load test_keeper
 load test_leaver
 log_mark
 unload test_leaver
-# (That function has two names; with clang the other one is found.)
+# init_module is an alias of leaver_init, and is found on kernels built with clang.
 log_since | grep -q 'module test_leaver goes and leaves its wheel left, made by \(leaver_init\|init_module\) ' ||
-	fail "not a word about the wheel that is left"
+	fail "the log does not name the wheel that is left"
 stays "a wheel that is left"
 load test_leaver
 log_mark
 unload test_leaver
-! log_since | grep -q 'goes and leaves' || fail "it is named though it left nothing"
+! log_since | grep -q 'goes and leaves' || fail "the log names a module that left no wheel"
 unload test_keeper

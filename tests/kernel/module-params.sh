@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# hwt.ko's parameters: what is out of range is refused, and the log says what and
-# why; what is accepted is in sysfs and is what a wheel of the defaults is made of.
+# hwt.ko's parameters: a value out of range is refused, and the log names parameter, value and
+# range; an accepted value is in sysfs, and in the parameters of a wheel with the defaults.
 #
 # hwt-test: long
 # hwt-test: noload
@@ -12,7 +12,7 @@ set -eu
 
 params=/sys/module/hwt/parameters
 
-# refuses NAME VALUE RANGE: the log says so, and nothing is left loaded
+# refuses NAME VALUE RANGE: insmod fails, the log has the reason, and no module is left
 refuses()
 {
 	log_mark
@@ -27,7 +27,7 @@ refuses()
 }
 refused() { check "$1=$2 is refused: $3" refuses "$@"; }
 
-# makes WANTED PARAMS...: sysfs says so, and a wheel of the defaults is like that
+# makes WANTED PARAMS...: sysfs has the parameters, and the log of test_client has WANTED
 makes()
 {
 	wanted=$1
@@ -81,7 +81,7 @@ accepted 1000 8192 3 reclaim_ms=10000
 accepted 1000 8192 3 max_timeouts=1 max_user_timeouts=0 max_user_wheels=0
 accepted 1000 8192 3 max_timeouts=1073741824 max_user_timeouts=1
 
-# user_default TIMEOUTS WANTED: what a user may have if that is not said
+# user_default TIMEOUTS WANTED: the default of max_user_timeouts follows from max_timeouts
 user_default()
 {
 	load hwt max_timeouts="$1"

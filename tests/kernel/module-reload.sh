@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Load and unload, fifty times, each time with timeouts pending, firing, re-armed and
-# cancelled up to the last moment.
+# Load and unload fifty times, each time with timeouts that are pending, fire, and are scheduled and
+# cancelled until the end.
 #
 # hwt-test: long
 # hwt-test: noload
@@ -10,21 +10,21 @@
 set -eu
 . "$HWT_DIR/lib.sh"
 
-# The other CPU has its own work.
+# Keep a CPU busy.
 (while :; do :; done) &
 spinner=$!
 
 for round in 1 2 3 4 5 6 7 8 9 10; do
 	for shape in "" "shared=1" "wheels=3" "levels=1 buckets=32" "wheels=5 shared=1"; do
 		load hwt || fail "round $round: hwt does not load"
-		# One word each.
+		# $shape holds several words.
 		# shellcheck disable=SC2086
 		load test_client armed=1000 busy=100 $shape || fail "round $round: the client does not load"
 		[ $((round % 3)) -eq 0 ] || sleep 0.05
 		unload test_client || fail "round $round: the client does not unload"
 		unload hwt || fail "round $round: hwt does not unload"
 	done
-	ok "round $round: five times"
+	ok "round $round: five loads and unloads"
 done
 kill $spinner
 fired=$(dmesg | sed -n 's/.*test_client: fired \([0-9]*\) times.*/\1/p' | sort -n | tail -n 1)

@@ -1,16 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The samples. The first programs of README.md, kernel and user, do what it says there.
+# The samples. The first programs of README.md, kernel and user, do as documented there.
 #
-# samples/hwt_cookbook.c: changes are saved together, the note is called, and all requests are cancelled
-# and freed when it goes, whenever that is.
+# samples/hwt_cookbook.c: changes are saved together, the note is called, and unloading at any time
+# cancels and frees all requests.
 #
-# samples/hwt_heartbeat.c: who stays, who is reconnected and who is closed; that signs of life are pushed
-# back the cheap way; that no peer is leaked.
+# samples/hwt_heartbeat.c: peers stay, are reconnected or are closed as they should. Answers are
+# push-backs without a submission. No peer is leaked.
 #
-# samples/hwt_retry.c: what becomes of requests that fail a number of times, that the delays are kept,
-# that a cancel hits, and that it unloads at any moment.
+# samples/hwt_retry.c: the results of requests that fail several times, the delays between tries,
+# cancels, and unloading at any time.
 #
 # hwt-test: timeout 300
 set -eu
@@ -21,7 +21,7 @@ rounds=10
 
 logged() { log_since | grep -q "$1"; }
 
-# refused MODULE PARAM...: each of them, by its name
+# refused MODULE PARAM...: loading fails for each, and the log names the parameter
 refuses()
 {
 	log_mark
@@ -54,15 +54,15 @@ load hwt_first || fail "does not load again"
 unload hwt_first || fail "does not unload before the second has passed"
 sleep 2
 silent() { ! passed; }
-check "unloaded in time, it says nothing" silent
+check "unloaded before the second has passed, it logs nothing" silent
 user_said() { "$HWT_BIN/first" | grep 'a second has passed'; }
-check "the user program says so, too" user_said
+check "the user program prints that a second has passed" user_said
 
 # -- The cookbook --
 
 said() { logged "hwt_cookbook: $1"; }
 
-# saved: how many changes, in all that was logged
+# saved: print the number of changes in all logged savings
 saved() { log_since | awk '/hwt_cookbook: saved/ { n += $(NF - 1) } END { print n + 0 }'; }
 all_saved() { [ "$(saved)" = "$1" ]; }
 steps() { log_since | grep -c "hwt_cookbook: saved"; }
@@ -70,11 +70,11 @@ steps() { log_since | grep -c "hwt_cookbook: saved"; }
 log_mark
 load hwt_cookbook changes=20 requests=300 || fail "does not load"
 check "the changes are saved" wait_for 30 all_saved 20
-check "not each by itself: in $(steps) steps" [ "$(steps)" -le 10 ]
+check "several changes are saved at once: $(steps) steps" [ "$(steps)" -le 10 ]
 check "the note is called" wait_for 30 said '200 ms have passed'
 unload hwt_cookbook || fail "does not unload"
-check "what was pending is cancelled" said '300 of 300 requests were pending'
-check "and freed" said '300 requests freed'
+check "pending requests are cancelled" said '300 of 300 requests were pending'
+check "all requests are freed" said '300 requests freed'
 
 for round in $(seq $rounds); do
 	log_mark
@@ -83,7 +83,7 @@ for round in $(seq $rounds); do
 	unload hwt_cookbook || fail "unload in round $round"
 	said '10 requests freed' || fail "requests lost in round $round"
 done
-ok "unloads $rounds times while something is pending"
+ok "unloads $rounds times with pending timeouts"
 
 # -- Heartbeat --
 
@@ -92,14 +92,14 @@ dir=/sys/kernel/debug/hwt_heartbeat
 total() { awk -v key="$1" '$1 == key { print $2 }' $dir/totals; }
 is() { [ "$(total "$1")" -eq "$2" ]; }
 at_least() { [ "$(total "$1")" -ge "$2" ]; }
-# each KIND COLUMN LEAST: all peers of the kind have at least that
+# each KIND COLUMN LEAST: the column of all peers of the kind is LEAST or more
 each()
 {
 	awk -v kind="$1" -v n="$2" -v least="$3" '
 	$2 == kind { found = 1; if ($n + 0 < least + 0) low = 1 }
 	END { exit !found || low }' $dir/peers
 }
-# Two for each open peer; and the summary, if something has happened just now.
+# Two timeouts for each open peer, and one for a summary after recent events.
 pending_is() { is wheel_pending "$1" || is wheel_pending $(($1 + 1)); }
 summaries() { log_since | grep -c 'hwt_heartbeat: [0-9]* reconnects so far, '; }
 
@@ -108,7 +108,7 @@ began=$(cut -d . -f 1 /proc/uptime)
 load hwt_heartbeat peers=9 ping_ms=50 idle_ms=400 answers=4 reconnects=2 ||
 	fail "does not load"
 check "the dead are closed" wait_for 60 is closed 3
-check "and freed by their last release" wait_for 30 is freed 3
+check "the last release frees them" wait_for 30 is freed 3
 check "the flaky are reconnected more than once" wait_for 60 each flaky 6 2
 sed 's/^/# /' $dir/peers $dir/totals
 check "the others stay open" is open 6
@@ -118,19 +118,19 @@ check "each of the dead was reconnected twice before" \
 	[ "$(log_since | grep -c 'hwt_heartbeat: peer [258]: .* closed after 2 reconnects')" = 3 ]
 check "answers push the idle timeout back" wait_for 30 at_least pushed_back 30
 check "two timeouts pending for each open peer" wait_for 30 pending_is 12
-# One entry for each first schedule, one for each ping that a closing cancelled, and one for
-# each summary, of which one may be pending.
+# Submissions: the first schedules, each ping that a closing has cancelled, and each summary, of
+# which one may be pending.
 check "pushing back submits nothing" \
 	[ "$(total wheel_collected)" -le $((22 + $(total summaries))) ]
 check "the log has a summary" wait_for 30 at_least summaries 1
 unload hwt_heartbeat || fail "does not unload"
 took=$(($(cut -d . -f 1 /proc/uptime) - began + 1))
-check "but no more than one in a second: $(summaries) in $took s" [ "$(summaries)" -le $took ]
+check "at most one summary in a second: $(summaries) in $took s" [ "$(summaries)" -le $took ]
 check "all peers are freed" logged "hwt_heartbeat: 9 peers freed of 9"
 
 refused hwt_heartbeat peers=0 ping_ms=0 idle_ms=1
 
-# Unloaded while pings, answers and closings are under way.
+# Unload during pings, answers and closings.
 for round in $(seq $rounds); do
 	log_mark
 	load hwt_heartbeat peers=500 ping_ms=20 idle_ms=60 answers="$round" reconnects=0 ||
@@ -140,7 +140,7 @@ for round in $(seq $rounds); do
 	log_since | grep -q "hwt_heartbeat: 500 peers freed of 500" ||
 		fail "peers lost in round $round"
 done
-ok "no peer lost in $rounds unloads under way"
+ok "$rounds unloads lose no peer"
 
 # -- Retry --
 
@@ -152,7 +152,7 @@ column() { awk -v id="$1" -v n="$2" '$1 == id { print $n }' $dir/requests; }
 became() { [ "$(column "$1" 3) ${3:+$(column "$1" 2)}" = "$2 ${3:-}" ]; }
 settled() { ! grep -q waiting $dir/requests; }
 
-# waited REQUEST MS...: so often, and each time that long at least
+# waited REQUEST MS...: the number of delays, and the minimum of each
 waited()
 {
 	awk -v want="$*" '
@@ -176,30 +176,30 @@ check "three failures: succeeds at the fourth" became 2 succeeded 4
 check "too many failures: given up after the limit" became 3 given-up 5
 check "the pattern of failures is repeated" became 7 given-up 5
 check "the delays double up to the longest, and are kept" waited 3 20 40 80 100
-check "no delay where there was no retry" waited 0
+check "a request without retries has no delay" waited 0
 unload hwt_retry || fail "does not unload"
 
 load hwt_retry requests=1 base_ms=40 max_ms=100 jitter_pct=50 fails=99 || fail "does not load"
 wait_for 60 settled || true
 sed 's/^/# /' $dir/requests
-check "with a jitter of half of it they are half as long at least" waited 0 20 40 50 50
+check "with a jitter of 50 %, delays are at least half as long" waited 0 20 40 50 50
 unload hwt_retry || fail "does not unload"
 
 log_mark
 load hwt_retry requests=4 base_ms=3600000 max_ms=3600000 || fail "does not load"
-check "an hour is waited for" became 1 waiting 1
+check "a delay of an hour: the request waits" became 1 waiting 1
 echo 1 >$dir/cancel
-check "a cancelled request is let go within seconds" wait_for 30 became 1 cancelled 1
+check "a cancelled request ends within seconds" wait_for 30 became 1 cancelled 1
 echo 0 >$dir/cancel
 check "a cancel that comes too late changes nothing" became 0 succeeded 1
 check "cancel of an unknown request is refused" sh -c "! echo 4 >$dir/cancel"
 unload hwt_retry || fail "does not unload with requests waiting"
 count=$(log_since | grep -c 'hwt_retry: request [23]: cancelled after 1 attempts') || true
-check "unload cancels each of those that wait, once" [ "$count" = 2 ]
+check "unloading cancels each waiting request once" [ "$count" = 2 ]
 
 refused hwt_retry requests=0 limit=0 limit=17 jitter_pct=101 base_ms=0 max_ms=1
 
-# At any moment: while attempts are made at full speed.
+# Unload while attempts are made at full speed.
 for round in $(seq $rounds); do
 	load hwt_retry requests=200 base_ms=1 max_ms=8 limit=16 || fail "load in round $round"
 	[ $((round % 2)) -eq 0 ] || sleep 0.1

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Each call by itself: what it returns, what it changes, what the queries say. All flags of a
- * schedule, a reference for each hold. Deadlines that have passed, and those that never come. The
- * limit max_pending: exact, and what exceeds it gets -EAGAIN and is not changed.
+ * Each call by itself: its result, its effect, and the queries after it. All flags of a schedule.
+ * A reference for each hold. Deadlines that have passed, or never come. The limit max_pending is
+ * exact, and a schedule beyond it returns -EAGAIN and changes nothing.
  *
  * hwt-test: shared
  * hwt-test: timeout 120
@@ -18,16 +18,16 @@ static void __init test_static_initialiser(struct hwt_wheel *wheel)
 	KTEST(!hwt_pending(&fixed.timeout) && !hwt_running(&fixed.timeout) &&
 	      !hwt_held(&fixed.timeout) && !hwt_expired(&fixed.timeout) &&
 	      !hwt_cancelled(&fixed.timeout) && !hwt_timeout_wheel(&fixed.timeout),
-	      "a static timeout is nothing yet and has no wheel");
+	      "a static timeout is idle and has no wheel");
 	KTEST(hwt_schedule(&fixed.timeout, 0) == -EINVAL &&
 	      hwt_schedule_at(&fixed.timeout, 0) == -EINVAL &&
 	      hwt_schedule_slack(&fixed.timeout, 0, 1) == -EINVAL &&
 	      hwt_schedule_earlier(&fixed.timeout, 0) == -EINVAL &&
 	      hwt_schedule_pending(&fixed.timeout, 0) == -EINVAL &&
 	      hwt_schedule_pending_at(&fixed.timeout, 0) == -EINVAL,
-	      "without a wheel every schedule is refused");
+	      "without a wheel each schedule returns -EINVAL");
 	KTEST(!hwt_cancel(&fixed.timeout) && hwt_try_cancel(&fixed.timeout) == 0 &&
-	      hwt_cancel_sync(&fixed.timeout) == 0, "without a wheel a cancel finds nothing");
+	      hwt_cancel_sync(&fixed.timeout) == 0, "without a wheel each cancel returns 0");
 	KTEST(hwt_deadline(&fixed.timeout) == 0 && hwt_remaining(&fixed.timeout) == 0,
 	      "without a wheel there is no deadline");
 	hwt_timeout_set_wheel(&fixed.timeout, wheel);
@@ -45,47 +45,47 @@ static void __init test_schedule(struct hwt_wheel *wheel)
 	KTEST(!hwt_held(&kt.timeout) && !hwt_pending(&kt.timeout),
 	      "an initialised timeout is idle");
 	before = hwt_wheel_now(wheel);
-	KTEST(hwt_schedule(&kt.timeout, KT_HOUR) == 0, "schedule says it was idle");
+	KTEST(hwt_schedule(&kt.timeout, KT_HOUR) == 0, "schedule of an idle timeout returns 0");
 	after = hwt_wheel_now(wheel);
 	KTEST(hwt_pending(&kt.timeout) && hwt_held(&kt.timeout) &&
 	      !hwt_running(&kt.timeout) && !hwt_expired(&kt.timeout) &&
-	      !hwt_cancelled(&kt.timeout), "it is pending and held, nothing else");
+	      !hwt_cancelled(&kt.timeout), "it is pending and held only");
 	deadline = hwt_deadline(&kt.timeout);
 	KTEST(deadline >= before + KT_HOUR && deadline < after + KT_HOUR + KT_MS &&
 	      deadline == kt_ms(deadline) * KT_MS, "its deadline is rounded up to a tick");
 	remaining = hwt_remaining(&kt.timeout);
 	after = hwt_wheel_now(wheel);
 	KTEST(remaining <= deadline - before && remaining >= deadline - after,
-	      "what remains fits the deadline");
+	      "the remaining time fits the deadline");
 
 	deadline += 7 * KT_MS;
 	KTEST(hwt_schedule_at(&kt.timeout, deadline) == BOTH &&
 	      hwt_deadline(&kt.timeout) == deadline,
-	      "schedule_at of a pending one moves it, to the ns on a tick");
+	      "schedule_at moves a pending timeout, to the exact tick");
 	KTEST(hwt_schedule_at(&kt.timeout, deadline - 9 * KT_MS - 1) == BOTH &&
-	      hwt_deadline(&kt.timeout) == deadline - 9 * KT_MS, "and back again, rounded up");
-	KTEST(hwt_wheel_pending(wheel) == 1, "moved ones count once");
-	KTEST(hwt_cancel(&kt.timeout), "cancel hits");
+	      hwt_deadline(&kt.timeout) == deadline - 9 * KT_MS, "moved back, rounded up");
+	KTEST(hwt_wheel_pending(wheel) == 1, "after two moves it counts once");
+	KTEST(hwt_cancel(&kt.timeout), "cancel returns true");
 	KTEST(!hwt_pending(&kt.timeout) && hwt_cancelled(&kt.timeout) &&
 	      !hwt_expired(&kt.timeout) && hwt_deadline(&kt.timeout) == 0 &&
-	      hwt_remaining(&kt.timeout) == 0, "it is cancelled, not pending");
+	      hwt_remaining(&kt.timeout) == 0, "it is cancelled, not pending, without a deadline");
 	KTEST(!hwt_cancel(&kt.timeout) && hwt_cancelled(&kt.timeout),
-	      "a second cancel finds nothing and changes nothing");
+	      "a second cancel returns false and changes nothing");
 	KTEST(KT_WAIT(kt_releases(&kt) == 1) && !hwt_held(&kt.timeout),
-	      "after a while it is let go");
+	      "the engine ends the hold");
 	KTEST(atomic_read(&kt.cancelled) == 1 && kt_expirations(&kt) == 0,
-	      "its cancelled callback has run once, expire has not");
+	      "->cancelled was called once, ->expire was not");
 	KTEST(hwt_schedule(&kt.timeout, KT_HOUR) == 0 &&
-	      !hwt_cancelled(&kt.timeout), "scheduled again it is new");
+	      !hwt_cancelled(&kt.timeout), "scheduled again, it is not cancelled");
 	hwt_cancel(&kt.timeout);
 	KTEST(!(hwt_schedule(&kt.timeout, KT_HOUR) & HWT_WAS_PENDING),
-	      "scheduled after a cancel it was not pending");
+	      "a schedule after a cancel: it was not pending");
 	KTEST(hwt_cancel_sync(&kt.timeout) == 1 && !hwt_held(&kt.timeout),
-	      "cancel_sync says that it was pending, and lets it go");
-	KTEST(hwt_cancel_sync(&kt.timeout) == 0, "a second one finds nothing");
-	KTEST(kt_expirations(&kt) == 0, "nothing has fired");
+	      "cancel_sync of a pending timeout returns 1, and ends its hold");
+	KTEST(hwt_cancel_sync(&kt.timeout) == 0, "a second one returns 0");
+	KTEST(kt_expirations(&kt) == 0, "it has not fired");
 	KTEST(hwt_schedule_at(&kt.timeout, 1) == 0 && KT_WAIT(kt_expirations(&kt) == 1) &&
-	      kt.task != current, "a deadline that has passed fires, not inside the call");
+	      kt.task != current, "with a deadline in the past it fires, not in the call");
 	hwt_shutdown_sync(&kt.timeout);
 }
 
@@ -98,26 +98,26 @@ static void __init test_slack(struct hwt_wheel *wheel)
 	base = kt_ms(base) * KT_MS;
 	kt_init(&kt, wheel, &kt_ops);
 	KTEST(hwt_schedule_flags(&kt.timeout, base + 1, 0, HWT_SCHEDULE_AT) == 0 &&
-	      hwt_deadline(&kt.timeout) == base + KT_MS, "a slack of 0 is none");
+	      hwt_deadline(&kt.timeout) == base + KT_MS, "a slack of 0: the exact tick");
 	hwt_schedule_flags(&kt.timeout, base, 999 * KT_MS, HWT_SCHEDULE_AT);
 	deadline = hwt_deadline(&kt.timeout);
 	KTEST(deadline >= base && deadline <= base + 999 * KT_MS,
-	      "with a slack the deadline is inside of it");
+	      "the deadline is within the slack");
 	KTEST((kt_ms(deadline) & 511) == 0, "999 ticks of slack reach a multiple of 512 ticks");
 	hwt_schedule_flags(&kt.timeout, deadline - 3 * KT_MS, 3 * KT_MS, HWT_SCHEDULE_AT);
-	KTEST(hwt_deadline(&kt.timeout) == deadline, "slack up to a round tick: that tick");
+	KTEST(hwt_deadline(&kt.timeout) == deadline, "a slack up to a round tick: that tick");
 	hwt_schedule_flags(&kt.timeout, deadline - 3 * KT_MS, 2 * KT_MS + 999999, HWT_SCHEDULE_AT);
 	KTEST(hwt_deadline(&kt.timeout) < deadline, "the end of the slack is rounded down");
 	hwt_schedule_flags(&kt.timeout, base, U64_MAX, HWT_SCHEDULE_AT);
-	KTEST(hwt_deadline(&kt.timeout) >= base, "an endless slack");
+	KTEST(hwt_deadline(&kt.timeout) >= base, "a slack of U64_MAX: not early");
 	KTEST(hwt_schedule_slack(&kt.timeout, 5 * KT_MS, KT_MS * 10) == BOTH &&
-	      KT_WAIT(kt_expirations(&kt) == 1), "with slack it fires as well");
+	      KT_WAIT(kt_expirations(&kt) == 1), "with a slack it fires");
 	hwt_cancel_sync(&kt.timeout);
 }
 
 /* -- Flags ------------------------------------------------------------------ */
 
-/* What one of the combinations does to a timeout that is idle, or pending for @deadline. */
+/* Schedule an idle or a pending timeout. @deadline returns 1 if its deadline has changed. */
 static int __init combine(struct kt *kt, bool pending, unsigned int flags, u64 *deadline)
 {
 	struct hwt_wheel *wheel = hwt_timeout_wheel(&kt->timeout);
@@ -133,7 +133,6 @@ static int __init combine(struct kt *kt, bool pending, unsigned int flags, u64 *
 	if (flags & HWT_SCHEDULE_AT)
 		time_ns += hwt_wheel_now(wheel);
 	ret = hwt_schedule_flags(&kt->timeout, time_ns, 0, flags);
-	/* Now whether it has moved. */
 	*deadline = hwt_deadline(&kt->timeout) != *deadline;
 	return ret;
 }
@@ -152,37 +151,37 @@ static void __init test_combinations(struct hwt_wheel *wheel)
 		moves = !(flags & HWT_SCHEDULE_PENDING);
 		odd += moved != moves || ret != (moves ? 0 : -ENOENT);
 
-		/* An hour earlier than it was. */
+		/* The new deadline is an hour earlier. */
 		ret = combine(&kt, true, flags, &moved);
 		moves = !(flags & HWT_SCHEDULE_UNLESS_PENDING);
 		odd += moved != moves || ret != BOTH;
 	}
-	KTEST(odd == 0, "flags: all combinations, idle and pending: %u are wrong", odd);
+	KTEST(odd == 0, "flags: all combinations, idle and pending: %u wrong", odd);
 
 	hwt_cancel_sync(&kt.timeout);
 	hwt_schedule(&kt.timeout, KT_HOUR);
 	moved = hwt_deadline(&kt.timeout);
 	KTEST(hwt_schedule_flags(&kt.timeout, moved, 0, KT_EARLIER_AT) == BOTH &&
-	      hwt_deadline(&kt.timeout) == moved, "earlier: the same tick is left as it is");
+	      hwt_deadline(&kt.timeout) == moved, "earlier: the same tick changes nothing");
 	KTEST(hwt_schedule_flags(&kt.timeout, 2 * KT_HOUR, 0, HWT_SCHEDULE_EARLIER |
 				 HWT_SCHEDULE_PENDING) == BOTH &&
-	      hwt_deadline(&kt.timeout) == moved, "earlier and pending: later is left as it is");
+	      hwt_deadline(&kt.timeout) == moved, "earlier, pending: a later tick changes nothing");
 	KTEST(hwt_schedule_flags(&kt.timeout, 2 * KT_HOUR, KT_HOUR, HWT_SCHEDULE_PENDING) == BOTH &&
 	      hwt_remaining(&kt.timeout) > 2 * KT_HOUR - KT_SECOND * KT_PATIENCE &&
-	      hwt_remaining(&kt.timeout) <= 3 * KT_HOUR, "pending, with slack: moved, within it");
+	      hwt_remaining(&kt.timeout) <= 3 * KT_HOUR, "pending, with slack: moved within it");
 	KTEST(hwt_schedule_flags(&kt.timeout, 0, 0, HWT_SCHEDULE_PERIODIC) == -EINVAL &&
 	      hwt_schedule_flags(&kt.timeout, 0, 0, 0x20) == -EINVAL, "other flags are refused");
 	hwt_cancel(&kt.timeout);
 	KTEST(hwt_schedule_pending(&kt.timeout, KT_HOUR) == -ENOENT &&
-	      hwt_cancelled(&kt.timeout), "pending: a cancelled one is left alone");
+	      hwt_cancelled(&kt.timeout), "pending: a cancelled timeout is not changed");
 	KTEST((hwt_schedule_earlier(&kt.timeout, KT_HOUR * 4) & ~HWT_WAS_HELD) == 0 &&
 	      hwt_remaining(&kt.timeout) > 3 * KT_HOUR,
-	      "earlier: the deadline of a cancelled one holds nothing back");
+	      "earlier: the old deadline of a cancelled timeout does not count");
 	KTEST(hwt_schedule_earlier(&kt.timeout, 0) == BOTH &&
-	      KT_WAIT(kt_expirations(&kt) == 1), "earlier: pulled forward to now it fires");
+	      KT_WAIT(kt_expirations(&kt) == 1), "earlier: moved to now, it fires");
 	hwt_cancel_sync(&kt.timeout);
 	KTEST(hwt_schedule_unless_pending(&kt.timeout, KT_MS) == 0 &&
-	      KT_WAIT(kt_expirations(&kt) == 2), "unless pending: another one fires");
+	      KT_WAIT(kt_expirations(&kt) == 2), "unless pending: an idle timeout fires");
 	hwt_shutdown_sync(&kt.timeout);
 }
 
@@ -207,22 +206,22 @@ static void __init test_references(struct hwt_wheel *wheel)
 
 	kt_init(&kt, wheel, &ops);
 	KTEST(hwt_schedule_ref(&kt.timeout, KT_HOUR, 0, 0, ref_get, ref_put) == 0 &&
-	      atomic_read(&refs) == 1, "ref: a new hold has one");
+	      atomic_read(&refs) == 1, "ref: a new hold has a reference");
 	KTEST(hwt_schedule_ref(&kt.timeout, KT_HOUR, 0, 0, ref_get, ref_put) == BOTH &&
-	      atomic_read(&refs) == 1, "ref: the same hold has no second one");
+	      atomic_read(&refs) == 1, "ref: the same hold has no second reference");
 	KTEST(hwt_schedule_ref(&kt.timeout, 0, 0, HWT_SCHEDULE_PERIODIC, ref_get, ref_put) ==
-	      -EINVAL && atomic_read(&refs) == 1, "ref: an error has none");
-	KTEST(hwt_cancel_sync(&kt.timeout) == 1 && atomic_read(&refs) == 0, "ref: put by a cancel");
+	      -EINVAL && atomic_read(&refs) == 1, "ref: none after an error");
+	KTEST(hwt_cancel_sync(&kt.timeout) == 1 && atomic_read(&refs) == 0, "ref: put by cancel");
 	KTEST(hwt_schedule_ref(&kt.timeout, 0, 0, 0, ref_get, ref_put) == 0 &&
 	      KT_WAIT(atomic_read(&refs) == 0) && kt_expirations(&kt) == 1,
-	      "ref: put after the callback");
+	      "ref: it is put after the callback");
 
 	kt_init_periodic(&beat, wheel, &ops);
 	KTEST(hwt_schedule_periodic_ref(&beat.periodic, 0, KT_MS, HWT_FIXED_RATE, ref_get,
 					ref_put) == 0 && KT_WAIT(kt_expirations(&beat) > 2) &&
-	      atomic_read(&refs) == 1, "ref: a periodic one keeps its own");
+	      atomic_read(&refs) == 1, "ref: a periodic timeout keeps one");
 	KTEST(hwt_schedule_periodic_ref(&beat.periodic, 0, 0, HWT_FIXED_RATE, ref_get, ref_put) ==
-	      -EINVAL && atomic_read(&refs) == 1, "ref: a periodic error has none");
+	      -EINVAL && atomic_read(&refs) == 1, "ref: none after a periodic error");
 	hwt_shutdown_sync(&beat.timeout);
 	hwt_shutdown_sync(&kt.timeout);
 	KTEST(atomic_read(&refs) == 0, "ref: none is left");
@@ -237,31 +236,31 @@ static void __init test_dead(struct hwt_wheel *wheel)
 	kt_init(&kt, wheel, &kt_ops);
 	hwt_schedule(&kt.timeout, KT_HOUR);
 	KTEST(hwt_shutdown_sync(&kt.timeout) == 1 && kt_releases(&kt) == 1,
-	      "shutdown_sync says that it was pending, and lets it go");
+	      "shutdown_sync of a pending timeout returns 1, and ends its hold");
 	KTEST(hwt_schedule(&kt.timeout, 0) == -ESHUTDOWN &&
 	      hwt_schedule_at(&kt.timeout, 0) == -ESHUTDOWN &&
 	      hwt_schedule_slack(&kt.timeout, 0, 1) == -ESHUTDOWN &&
 	      hwt_schedule_earlier(&kt.timeout, 0) == -ESHUTDOWN &&
 	      hwt_schedule_pending(&kt.timeout, 0) == -ESHUTDOWN,
-	      "a dead timeout cannot be scheduled");
+	      "then each schedule returns -ESHUTDOWN");
 	KTEST(!hwt_held(&kt.timeout) && hwt_cancelled(&kt.timeout) &&
 	      hwt_shutdown_sync(&kt.timeout) == 0 &&
 	      hwt_cancel_sync(&kt.timeout) == 0 && !hwt_cancel(&kt.timeout),
-	      "it stays cancelled, and there is nothing to cancel");
+	      "it stays cancelled, and each cancel returns 0");
 	hwt_reopen(&kt.timeout);
-	KTEST(hwt_cancelled(&kt.timeout) && !hwt_held(&kt.timeout), "reopen: nothing else changes");
+	KTEST(hwt_cancelled(&kt.timeout) && !hwt_held(&kt.timeout), "reopen: it stays cancelled");
 	KTEST(hwt_schedule(&kt.timeout, 0) == 0 && KT_WAIT(kt_expirations(&kt) == 1),
 	      "reopen: it fires again");
 	hwt_reopen(&kt.timeout);
-	KTEST(hwt_expired(&kt.timeout), "reopen: of an open one: nothing changes");
+	KTEST(hwt_expired(&kt.timeout), "reopen without a shutdown: no change");
 	hwt_shutdown_sync(&kt.timeout);
 	kt_init(&kt, wheel, &kt_ops);
 	KTEST(hwt_schedule(&kt.timeout, 0) == 0 && KT_WAIT(kt_expirations(&kt) == 1),
-	      "initialised again it lives again");
+	      "initialised again, it fires again");
 	hwt_shutdown_sync(&kt.timeout);
 }
 
-/* -- Seen from the callback ---------------------------------------------- */
+/* -- Queries in the callback --------------------------------------------- */
 
 static struct kt_stay stay;
 
@@ -295,11 +294,11 @@ static void __init test_callback(struct hwt_wheel *wheel)
 	struct hwt_timeout *timeout = &stay.kt.timeout;
 
 	kt_stay_init(&stay, wheel, &inside_ops);
-	KTEST(hwt_try_cancel(timeout) == 0, "try_cancel of an idle one: nothing");
+	KTEST(hwt_try_cancel(timeout) == 0, "try_cancel of an idle timeout returns 0");
 	hwt_schedule(timeout, KT_HOUR);
 	KTEST(hwt_try_cancel(timeout) == HWT_WAS_PENDING && hwt_cancelled(timeout),
-	      "try_cancel of a pending one: pending");
-	/* Whether or not that was let go already: what follows is another hold. */
+	      "try_cancel of a pending timeout: pending");
+	/* End this hold, so that the releases of the next hold can be counted. */
 	hwt_cancel_sync(timeout);
 	atomic_set(&stay.kt.released, 0);
 	hwt_schedule(timeout, 0);
@@ -307,20 +306,20 @@ static void __init test_callback(struct hwt_wheel *wheel)
 	KTEST(inside.running && inside.held && inside.expired && !inside.pending &&
 	      !inside.cancelled && inside.deadline == 0,
 	      "in its callback: running, held, expired, not pending");
-	KTEST(!inside.self_cancel, "a one-shot cannot be cancelled in its callback");
-	KTEST(inside.self_schedule == HWT_WAS_HELD, "but scheduled: it was held, and not pending");
-	KTEST(hwt_running(timeout) && hwt_pending(timeout), "from outside: running and pending");
+	KTEST(!inside.self_cancel, "in its callback: cancel of a one-shot fails");
+	KTEST(inside.self_schedule == HWT_WAS_HELD, "in its callback: schedule finds it held");
+	KTEST(hwt_running(timeout) && hwt_pending(timeout), "then it is running and pending");
 	KTEST(hwt_try_cancel(timeout) == (HWT_WAS_PENDING | HWT_IS_RUNNING), "try_cancel: both");
-	KTEST(hwt_try_cancel(timeout) == HWT_IS_RUNNING, "once more: running, not pending");
-	KTEST(kt_releases(&stay.kt) == 0, "all that is one hold");
+	KTEST(hwt_try_cancel(timeout) == HWT_IS_RUNNING, "try_cancel again: running only");
+	KTEST(kt_releases(&stay.kt) == 0, "its release is not called yet");
 	complete_all(&stay.out);
 	KTEST(KT_WAIT(kt_releases(&stay.kt) == 1) && !hwt_running(timeout) &&
-	      !hwt_held(timeout), "let go when the callback has returned");
-	KTEST(kt_expirations(&stay.kt) == 1, "cancelled in time, it ran once");
+	      !hwt_held(timeout), "its release is called when the callback has returned");
+	KTEST(kt_expirations(&stay.kt) == 1, "the cancelled schedule has not fired");
 	hwt_schedule(timeout, 0);
 	KTEST(KT_WAIT(kt_releases(&stay.kt) == 2) && hwt_expired(timeout) &&
-	      !hwt_cancelled(timeout), "fired once more: expired, not cancelled");
-	KTEST(!hwt_cancel(timeout) && hwt_expired(timeout), "a cancel after that changes nothing");
+	      !hwt_cancelled(timeout), "it fires once more: expired, not cancelled");
+	KTEST(!hwt_cancel(timeout) && hwt_expired(timeout), "a cancel does not change that");
 	hwt_shutdown_sync(timeout);
 }
 
@@ -338,21 +337,21 @@ static void __init test_never(struct hwt_wheel *wheel)
 		hwt_schedule_at(&kt.timeout, far[i]);
 		KTEST(hwt_pending(&kt.timeout) && hwt_deadline(&kt.timeout) == U64_MAX &&
 		      hwt_remaining(&kt.timeout) == U64_MAX,
-		      "a deadline of %llx: pending, never", far[i]);
+		      "a deadline of %llx: pending, but never due", far[i]);
 		hwt_schedule(&soon.timeout, 5 * KT_MS);
 		KTEST(KT_WAIT(kt_expirations(&soon) == i + 1) && !kt_expirations(&kt) &&
-		      hwt_cancel(&kt.timeout), "does not fire when others do, and is cancelled");
+		      hwt_cancel(&kt.timeout), "another one fires, and it is cancelled");
 		hwt_schedule(&kt.timeout, far[i]);
-		KTEST(hwt_deadline(&kt.timeout) == U64_MAX, "a delay of %llx", far[i]);
+		KTEST(hwt_deadline(&kt.timeout) == U64_MAX, "a delay of %llx: never due", far[i]);
 		hwt_schedule_slack(&kt.timeout, KT_HOUR, far[i]);
 		KTEST(hwt_deadline(&kt.timeout) > hwt_wheel_now(wheel) + KT_HOUR / 2 &&
-		      hwt_deadline(&kt.timeout) <= S64_MAX, "a slack of %llx", far[i]);
+		      hwt_deadline(&kt.timeout) <= S64_MAX, "a slack of %llx: not early", far[i]);
 	}
 	hwt_schedule(&kt.timeout, U64_MAX);
-	KTEST(hwt_cancel_sync(&kt.timeout) == 1, "cancel_sync of never");
+	KTEST(hwt_cancel_sync(&kt.timeout) == 1, "cancel_sync of a timeout that is never due");
 	hwt_schedule(&kt.timeout, U64_MAX);
 	KTEST(hwt_schedule(&kt.timeout, 0) == BOTH && KT_WAIT(kt_expirations(&kt) == 1),
-	      "pulled forward from never, it fires");
+	      "moved from never to now, it fires");
 	hwt_shutdown_sync(&kt.timeout);
 	hwt_shutdown_sync(&soon.timeout);
 }
@@ -382,31 +381,31 @@ static void __init test_limit(void)
 	      hwt_schedule(&many[1].timeout, KT_HOUR) == 0, "two are accepted");
 	KTEST(hwt_schedule(&many[2].timeout, KT_HOUR) == -EAGAIN &&
 	      hwt_schedule_at(&many[2].timeout, 0) == -EAGAIN &&
-	      hwt_schedule_earlier(&many[2].timeout, 0) == -EAGAIN, "the third is refused");
+	      hwt_schedule_earlier(&many[2].timeout, 0) == -EAGAIN, "the third gets -EAGAIN");
 	KTEST(!hwt_held(&many[2].timeout) && !hwt_pending(&many[2].timeout) &&
 	      !hwt_cancel(&many[2].timeout) && hwt_wheel_pending(wheel) == 2,
-	      "and has not changed");
-	KTEST(hwt_schedule(&many[1].timeout, 2 * KT_HOUR) == BOTH, "a pending one can be moved");
+	      "the third is not changed");
+	KTEST(hwt_schedule(&many[1].timeout, 2 * KT_HOUR) == BOTH, "but a pending one can move");
 	KTEST(hwt_schedule_pending(&many[2].timeout, KT_HOUR) == -ENOENT,
-	      "what wants no place is not refused for lack of one");
+	      "a schedule_pending of an idle timeout gets -ENOENT, not -EAGAIN");
 
 	KTEST(hwt_cancel(&many[0].timeout) && hwt_schedule(&many[2].timeout, KT_HOUR) == 0,
-	      "after a cancel there is a place, at once");
+	      "after a cancel one more is accepted, at once");
 	KTEST(hwt_schedule(&many[0].timeout, KT_HOUR) == -EAGAIN &&
-	      hwt_cancelled(&many[0].timeout), "one, not two");
+	      hwt_cancelled(&many[0].timeout), "after a cancel a second one is refused");
 	KTEST(hwt_cancel_sync(&many[2].timeout) == 1 &&
 	      !(hwt_schedule(&many[0].timeout, KT_HOUR) & HWT_WAS_PENDING),
-	      "after a cancel_sync too");
+	      "after a cancel_sync one more is accepted");
 
 	hwt_schedule(&many[1].timeout, 0);
 	KTEST(KT_WAIT(kt_expirations(&many[1]) == 1) &&
-	      hwt_schedule(&many[3].timeout, KT_HOUR) == 0, "after an expiry there is a place");
-	KTEST(hwt_schedule(&many[1].timeout, KT_HOUR) == -EAGAIN, "one, not two");
+	      hwt_schedule(&many[3].timeout, KT_HOUR) == 0, "after an expiry one more is accepted");
+	KTEST(hwt_schedule(&many[1].timeout, KT_HOUR) == -EAGAIN, "but not a second one");
 	KTEST(hwt_wheel_stop(wheel, NULL, NULL) == 2, "stop hands back two");
 	hwt_wheel_destroy(wheel);
 }
 
-/* A callback's own place is free while it runs. */
+/* The place of a one-shot is free while its callback executes. */
 static int self_ret, other_ret;
 
 static void self_expire(struct hwt_timeout *timeout)
@@ -424,16 +423,16 @@ static void __init test_limit_self(void)
 	kt_setup(&many[0], wheel, self_expire);
 	hwt_schedule(&many[0].timeout, 0);
 	KTEST(KT_WAIT(kt_expirations(&many[0]) == 1) && self_ret == HWT_WAS_HELD &&
-	      other_ret == -EAGAIN, "a callback can take its own place again");
-	KTEST(hwt_cancel_sync(&many[0].timeout) == 1, "it was pending");
+	      other_ret == -EAGAIN, "a callback can take the place of its own timeout");
+	KTEST(hwt_cancel_sync(&many[0].timeout) == 1, "its timeout was pending");
 
 	hwt_periodic_init(&periodic, wheel, &kt_nothing_ops);
 	KTEST(hwt_schedule_periodic(&periodic, KT_HOUR, KT_HOUR, HWT_FIXED_RATE) == 0 &&
-	      hwt_schedule(&many[1].timeout, KT_HOUR) == -EAGAIN, "a periodic one takes a place");
+	      hwt_schedule(&many[1].timeout, KT_HOUR) == -EAGAIN, "a periodic timeout counts");
 	KTEST(hwt_cancel_sync(&periodic.timeout) == 1 &&
-	      hwt_schedule(&many[1].timeout, KT_HOUR) == 0, "and gives it back once");
+	      hwt_schedule(&many[1].timeout, KT_HOUR) == 0, "a cancelled one does not");
 	KTEST(hwt_schedule_periodic(&periodic, KT_HOUR, KT_HOUR, HWT_FIXED_RATE) == -EAGAIN,
-	      "a periodic one is refused");
+	      "beyond the limit a periodic schedule gets -EAGAIN");
 	hwt_wheel_destroy(wheel);
 }
 
@@ -477,12 +476,12 @@ static void __init test_limit_contention(void)
 	for (n = 0; n < OBJECTS; n++)
 		hwt_cancel_sync(&many[n].timeout);
 	KTEST(atomic_read(&accepted) && atomic_read(&refused),
-	      "threads at the limit: some accepted, some refused");
-	KTEST(hwt_wheel_pending(wheel) == 0, "none pending in the end");
+	      "threads at the limit: some schedules are accepted, some refused");
+	KTEST(hwt_wheel_pending(wheel) == 0, "none is pending in the end");
 	for (i = 0, n = 0; i < OBJECTS; i++)
 		n += hwt_schedule(&many[i].timeout, KT_HOUR) == 0;
-	KTEST(n == LIMIT, "then exactly %d are accepted again: %d", LIMIT, n);
-	KTEST(hwt_wheel_stop(wheel, NULL, NULL) == LIMIT, "and handed back");
+	KTEST(n == LIMIT, "then exactly %d schedules are accepted: %d", LIMIT, n);
+	KTEST(hwt_wheel_stop(wheel, NULL, NULL) == LIMIT, "a stop hands them back");
 	hwt_wheel_destroy(wheel);
 }
 
@@ -493,10 +492,10 @@ static void __init test_units(void)
 	u16 seconds = 65535;
 
 	KTEST(hwt_secs(seconds) == 65535000000000ULL && hwt_msecs(seconds) == 65535000000ULL &&
-	      hwt_usecs(seconds) == 65535000ULL, "units: 64 bits, also of 16");
+	      hwt_usecs(seconds) == 65535000ULL, "units: 64 bits, also from a u16");
 	KTEST(hwt_secs(U64_MAX / NSEC_PER_SEC) == U64_MAX / NSEC_PER_SEC * NSEC_PER_SEC &&
 	      hwt_secs(U64_MAX / NSEC_PER_SEC + 1) == U64_MAX && hwt_msecs(U64_MAX) == U64_MAX &&
-	      hwt_usecs(U64_MAX / 1000 + 1) == U64_MAX, "units: what does not fit never comes");
+	      hwt_usecs(U64_MAX / 1000 + 1) == U64_MAX, "units: U64_MAX if it does not fit");
 }
 
 static void __init selftest(void)
@@ -515,7 +514,7 @@ static void __init selftest(void)
 	test_dead(wheel);
 	test_callback(wheel);
 	test_units();
-	KTEST(hwt_wheel_pending(wheel) == 0, "nothing is left pending");
+	KTEST(hwt_wheel_pending(wheel) == 0, "no timeout is left pending");
 	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Schedule, re-arm, cancel and the queries from contexts that may not sleep: a hard
- * interrupt, a soft interrupt, interrupts off, a raw spinlock held.
+ * Schedules, cancels and queries from contexts that must not sleep: hard interrupt, soft interrupt,
+ * interrupts off, raw spinlock held.
  *
  * hwt-test: shared
  * hwt-test: timeout 120
@@ -24,7 +24,7 @@ static void handle_fn(struct hwt_handle *handle)
 	atomic_inc(&handles_fired);
 }
 
-/* Timeouts that are not embedded. Put at once, one fires all the same, and one is cancelled. */
+/* Create two handles and drop the references at once: one handle fires, the other is cancelled. */
 static void handles(void)
 {
 	struct hwt_handle *handle;
@@ -43,7 +43,7 @@ static void handles(void)
 	}
 }
 
-/* Everything that may be called from anywhere, with what it must answer. */
+/* Make each call that is allowed in any context, and check its result. */
 static void everything(void)
 {
 	struct hwt_wheel_params params;
@@ -76,7 +76,7 @@ static void everything(void)
 	hwt_wheel_get_params(wheel, &params);
 	kt_stats(wheel);
 	ODD(params.tick_ns != KT_MS);
-	/* On PREEMPT_RT no other context may allocate, nor where lockdep is to think of that. */
+	/* Atomic context on PREEMPT_RT, and where lockdep checks for it, must not allocate. */
 	if (!(IS_ENABLED(CONFIG_PREEMPT_RT) || IS_ENABLED(CONFIG_PROVE_RAW_LOCK_NESTING)) ||
 	    preemptible())
 		handles();
@@ -153,7 +153,7 @@ static void __init test_context(const char *what, void (*call)(void),
 
 	atomic_set(&odd, 0);
 	kt_init(&far, wheel, &kt_ops);
-	/* Something that the engine may sleep for. */
+	/* A far deadline, for which the engine sleeps. */
 	hwt_schedule(&far.timeout, KT_HOUR);
 	for (round = 0; round < rounds; round++) {
 		kt_init(&fires, wheel, &kt_ops);
@@ -163,7 +163,7 @@ static void __init test_context(const char *what, void (*call)(void),
 		if (asleep)
 			msleep(20);
 		call();
-		/* What fires although the engine slept has woken it. */
+		/* They fire although the engine slept, so the schedules have woken the engine. */
 		done += KT_WAIT(kt_expirations(&fires) == 1) &&
 			KT_WAIT(kt_expirations(&moved) == 1) &&
 			KT_WAIT(kt_expirations(&beat) >= 2);
@@ -178,12 +178,12 @@ static void __init test_context(const char *what, void (*call)(void),
 	}
 	hwt_cancel_sync(&far.timeout);
 	KTEST(KT_WAIT(atomic_read(&handles_fired) == atomic_read(&handles_made)),
-	      "%s: so do %d that are not embedded", what, atomic_read(&handles_made));
-	KTEST(done == rounds, "%s: what is scheduled there fires, %d of %d times",
+	      "%s: %d handles fire", what, atomic_read(&handles_made));
+	KTEST(done == rounds, "%s: what is scheduled there fires, in %d of %d rounds",
 	      what, done, rounds);
-	KTEST(early == 0, "%s: not early", what);
-	KTEST(bystanders == 0, "%s: what is cancelled there does not", what);
-	KTEST(atomic_read(&odd) == 0, "%s: all calls answer as they must: %d do not",
+	KTEST(early == 0, "%s: none fires early", what);
+	KTEST(bystanders == 0, "%s: cancelled ones do not fire, and each hold ends", what);
+	KTEST(atomic_read(&odd) == 0, "%s: calls with a wrong result: %d",
 	      what, atomic_read(&odd));
 }
 
@@ -198,7 +198,7 @@ static void __init selftest(void)
 	test_context("interrupts off, engine awake", with_interrupts_off, false);
 	test_context("raw spinlock", under_raw_spinlock, true);
 	test_context("spinlock, soft interrupts off", under_spinlock_bh, true);
-	KTEST(hwt_wheel_pending(wheel) == 0, "nothing is left pending");
+	KTEST(hwt_wheel_pending(wheel) == 0, "no timeout is left pending");
 	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * hwt.ko with debug=1: timeouts that were never initialised, or copied, or are initialised
- * or freed while they are held, are reported, and nothing worse comes of them. Modules that
- * go and leave some: scripts/module-debug.sh.
+ * hwt.ko with debug=1 reports timeouts that were never initialised or were copied, and timeouts
+ * that are initialised or freed while they are held, and does no harm. For modules that are
+ * unloaded and leave timeouts behind, see module-debug.sh.
  *
  * hwt-test: load debug=1
  */
@@ -16,8 +16,8 @@
 static struct hwt_wheel *wheel;
 
 /*
- * Reports are limited, to 10 in 5 s of each kind. What must be seen comes before what only
- * must not do harm.
+ * Reports are limited to 10 in 5 s of each kind. So reports that the harness must see come before
+ * calls that only must do no harm.
  */
 static void __init wanted(const char *regex)
 {
@@ -32,19 +32,19 @@ static void __init wanted_end(void)
 #define UNUSABLE "hwt: BUG: timeout .* is used and was never initialised, or was copied"
 #define HELD "hwt: BUG: timeout .* is initialised while it is held: kt_expire"
 
-/* On a submission list it is known to nobody but its CPU. */
+/* Wait for the collection: debug=1 tracks a timeout only after it was collected. */
 static bool __init collected(const struct hwt_timeout *timeout)
 {
 	return KT_WAIT(!(hwt_timeout_state(timeout) & HWT_F_SUBMITTED));
 }
 
-/* What else does nothing wrong: module-debug-clean.sh. */
+/* Correct uses of memory with old contents. For all other correct clients: module-debug-clean.sh */
 static void __init test_proper(void)
 {
 	struct kt *kt, used;
 	int i, odd = 0;
 
-	/* Memory may hold anything: also a timeout that was used, there or elsewhere. */
+	/* Memory with arbitrary contents, a copy of a used timeout included. */
 	kt_init(&used, wheel, &kt_ops);
 	hwt_schedule(&used.timeout, KT_HOUR);
 	hwt_cancel_sync(&used.timeout);
@@ -58,10 +58,10 @@ static void __init test_proper(void)
 		odd += hwt_schedule(&kt->timeout, KT_HOUR) != 0;
 		odd += hwt_shutdown_sync(&kt->timeout) != 1;
 	}
-	KTEST(kt && odd == 0, "initialised in memory that holds anything");
+	KTEST(kt && odd == 0, "initialised in memory with arbitrary contents");
 	kfree(kt);
 
-	/* The same, but what it was is overwritten in part, and looks as if it were held. */
+	/* A used timeout, partly overwritten so that its state says that it is held. */
 	kt = kmalloc(sizeof(*kt), GFP_KERNEL);
 	for (i = 0, odd = 0; kt && i < 2; i++) {
 		hwt_timeout_init(&kt->timeout, wheel, &kt_plain_ops);
@@ -69,7 +69,7 @@ static void __init test_proper(void)
 		odd += !collected(&kt->timeout) || hwt_shutdown_sync(&kt->timeout) != 1;
 		memset(&kt->timeout, 0x6b, offsetof(struct hwt_timeout, ended));
 	}
-	KTEST(kt && odd == 0, "initialised where one has been");
+	KTEST(kt && odd == 0, "initialised over a used timeout");
 	kfree(kt);
 }
 
@@ -118,28 +118,28 @@ static void __init test_never_initialised(void)
 	copy.timeout = original.timeout;
 	test_refused(&copy.timeout, "a copy");
 	hwt_schedule(&original.timeout, KT_HOUR);
-	/* In a bucket, so that the copy seems to be there, too. */
+	/* The original is in a bucket, so the copy's links point there, too. */
 	collected(&original.timeout);
 	copy.timeout = original.timeout;
-	test_refused(&copy.timeout, "a copy of a pending one");
+	test_refused(&copy.timeout, "a copy of a pending timeout");
 
-	/* Reports may have become too many. */
+	/* The limit of 10 reports in 5 s may be reached. */
 	msleep(5500);
 	wanted(UNUSABLE);
-	KTEST(refused_all(&copy), "whatever is done with a copy is refused");
+	KTEST(refused_all(&copy), "all calls refuse a copy");
 	KTEST(hwt_schedule(&original.timeout, 0) > 0 && KT_WAIT(kt_releases(&original) == 1) &&
-	      hwt_shutdown_sync(&original.timeout) == 0, "the original is as it was, and fires");
+	      hwt_shutdown_sync(&original.timeout) == 0, "the original is unchanged, and fires");
 	KTEST(refused_all(&zeroed) && refused_all(&garbage),
-	      "whatever is done with zeroed memory or garbage");
+	      "all calls refuse zeroed memory and garbage");
 	KTEST(hwt_debounce(&zeroed.timeout, &debounce) == -EINVAL &&
 	      hwt_retry(&zeroed.timeout, &backoff) == -EINVAL &&
-	      hwt_retry(&garbage.timeout, &backoff) == -EINVAL, "recipes refuse it as well");
+	      hwt_retry(&garbage.timeout, &backoff) == -EINVAL, "recipes refuse them, too");
 	wanted_end();
 }
 
 static void __init test_initialised_twice(void)
 {
-	/* Keeps the wheel's thread from letting others go. */
+	/* Keeps the wheel's thread from ending the holds of other timeouts. */
 	static struct kt_stay blocker;
 	struct kt kt, beat;
 	u64 deadline;
@@ -153,10 +153,10 @@ static void __init test_initialised_twice(void)
 	hwt_timeout_init(&kt.timeout, wheel, &kt_plain_ops);
 	wanted_end();
 	KTEST(hwt_pending(&kt.timeout) && hwt_deadline(&kt.timeout) == deadline,
-	      "initialised while it is pending: reported, and left pending");
+	      "initialised while it is pending: reported, and still pending");
 	KTEST(hwt_schedule(&kt.timeout, 0) == (HWT_WAS_PENDING | HWT_WAS_HELD) &&
 	      KT_WAIT(kt_releases(&kt) == 1) && kt_expirations(&kt) == 1,
-	      "it fires, with the callbacks it had");
+	      "it fires, with its first callbacks");
 
 	hwt_schedule(&kt.timeout, KT_HOUR);
 	collected(&kt.timeout);
@@ -167,10 +167,10 @@ static void __init test_initialised_twice(void)
 	wanted_end();
 	complete_all(&blocker.out);
 	KTEST(KT_WAIT(kt_releases(&kt) == 2) && hwt_cancelled(&kt.timeout),
-	      "initialised while it waits to be let go: reported, and let go");
+	      "initialised while it is cancelled and held: reported, and released");
 	hwt_timeout_init(&kt.timeout, wheel, &kt_ops);
 	KTEST(!hwt_cancelled(&kt.timeout) && hwt_schedule(&kt.timeout, 0) == 0 &&
-	      KT_WAIT(kt_releases(&kt) == 3), "initialised when it is let go: new");
+	      KT_WAIT(kt_releases(&kt) == 3), "initialised after its hold: idle");
 	hwt_shutdown_sync(&kt.timeout);
 	hwt_shutdown_sync(&blocker.kt.timeout);
 
@@ -182,11 +182,11 @@ static void __init test_initialised_twice(void)
 	wanted_end();
 	n = kt_expirations(&beat);
 	KTEST(hwt_pending(&beat.timeout) && KT_WAIT(kt_expirations(&beat) > n + 3),
-	      "a periodic one: reported, and goes on");
+	      "a periodic timeout: reported, and still fires");
 	KTEST(hwt_shutdown_sync(&beat.timeout) == 1, "until it is cancelled");
 }
 
-/* Must not be called. */
+/* A callback of freed timeouts, which must not be called. */
 static atomic_t freed_fired;
 
 static void freed_expire(struct hwt_timeout *timeout)
@@ -206,7 +206,7 @@ static struct hwt_timeout * __init pending_one(u64 delay_ns)
 	return timeout;
 }
 
-/* Two reports to the judge: what is printed first, and the WARN() that prints it. */
+/* The harness sees two reports: the message itself, and the WARN() that prints it. */
 #define FREED "ODEBUG: free active .*object type: hwt_timeout hint: freed_expire|WARNING: .*debug_print_object"
 
 static void __init free_plainly(void *timeout)
@@ -235,7 +235,7 @@ static void __init test_freed_by(void (*free)(void *timeout), const char *what)
 	struct hwt_timeout *timeout;
 	struct kt kt;
 
-	/* It will be beside them. */
+	/* A neighbour, due at about the same time. */
 	kt_init(&kt, wheel, &kt_ops);
 	timeout = pending_one(200 * KT_MS);
 	kt_schedule(&kt, 200 * KT_MS);
@@ -245,11 +245,11 @@ static void __init test_freed_by(void (*free)(void *timeout), const char *what)
 	KTEST(KT_WAIT(kt_releases(&kt) == 1) && hwt_wheel_pending(wheel) == 0,
 	      "freed while it is pending%s: reported, and withdrawn", what);
 	KTEST(kt_expirations(&kt) == 1 && !atomic_read(&kt.early) && !atomic_read(&freed_fired),
-	      "its neighbour fires, and it does not");
+	      "its neighbour fires, the freed timeout does not");
 	hwt_shutdown_sync(&kt.timeout);
 }
 
-/* As kfree_sensitive() does. The memory stays readable until RCU's readers are through. */
+/* Zeroed before it is freed, as by kfree_sensitive(). The memory stays valid for RCU readers. */
 static void __init test_zeroed(void)
 {
 	struct kmem_cache *cache = kmem_cache_create("hwt_test_zeroed", sizeof(struct hwt_timeout),
@@ -269,21 +269,21 @@ static void __init test_zeroed(void)
 	memcpy(&copy, timeout, sizeof(copy));
 	memset(timeout, 0, sizeof(*timeout));
 	kmem_cache_free(cache, timeout);
-	/* So that the wheel's lists are whole again. Debug objects have been told. */
+	/* Repair the wheel's lists. Debug objects know already that the object is gone. */
 	copy.tracked = 0;
 	memcpy(timeout, &copy, sizeof(copy));
 	rcu_read_unlock();
 	wanted_end();
-	KTEST(hwt_cancel_sync(timeout) == 1, "zeroed, and freed while it is pending: reported");
+	KTEST(hwt_cancel_sync(timeout) == 1, "zeroed and freed while it is pending: reported");
 out:
 	kmem_cache_destroy(cache);
 }
 
-/* The kernel prints 5 such reports, and no more until it is booted again. */
+/* The kernel prints at most 5 of these reports until it is booted again. */
 static void __init test_freed(void)
 {
 	test_freed_by(free_plainly, "");
-	test_freed_by(free_spinlocked, ", where nobody may sleep");
+	test_freed_by(free_spinlocked, ", in atomic context");
 	if (!IS_ENABLED(CONFIG_PREEMPT_RT))
 		test_freed_by(free_interrupts_off, ", with interrupts off");
 	test_zeroed();
@@ -298,9 +298,9 @@ static void __init selftest(void)
 	if (IS_ENABLED(CONFIG_DEBUG_OBJECTS_FREE))
 		test_freed();
 	else
-		KTEST_SKIP("this kernel does not look at what is freed");
+		KTEST_SKIP("this kernel does not check freed objects");
 	KTEST(hwt_wheel_pending(wheel) == 0 && hwt_wheel_destroy(wheel) == 0,
-	      "the wheel is as it was, and destroyed");
+	      "no timeout is left pending, and the wheel is destroyed");
 }
 
 KSTM_MODULE_LOADERS(test_debug);

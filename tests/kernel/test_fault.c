@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The interface for kernel code with each allocation made to fail once.
+ * The interface for kernel code, with each allocation made to fail once.
  *
- * Making a wheel or a timeout fails with -ENOMEM, leaves nothing behind, and works right
- * afterwards. All else allocates nothing at all: there is nothing in it to fail. As in
- * tests/user/fault.h, a call is repeated with its n-th allocation failing, n = 1, 2, ...,
- * until it ends before that.
+ * Creating a wheel or a timeout fails with -ENOMEM, leaks nothing, and succeeds afterwards. All
+ * other calls allocate nothing. As in tests/user/fault.h, a call is repeated with its n-th
+ * allocation failing, for n = 1, 2, ..., until it makes fewer than n allocations.
  *
  * hwt-test: only debug debug612
  * hwt-test: timeout 200
@@ -22,9 +21,9 @@
 
 #ifdef CONFIG_FAULT_INJECTION
 
-/* More than any call has. */
+/* More allocations than any call makes. */
 #define MOST		20000
-/* Calls in a row that do not come to their n-th one. */
+/* So many calls in a row without an n-th allocation end the test. */
 #define MISSES		4
 #define NAME		"fault"
 #define WORKERS		3
@@ -39,7 +38,7 @@ static struct hwt_periodic periodic;
 
 /* -- The driver ------------------------------------------------------------ */
 
-/* By default allocations that may sleep never fail, nor do single pages. */
+/* Let allocations that may sleep, and single pages, fail, too: by default they do not. */
 static bool __init knobs(void)
 {
 	static char commands[] __initdata = "set -e; cd /sys/kernel/debug;"
@@ -54,12 +53,12 @@ static bool __init knobs(void)
 
 struct count {
 	unsigned int hit;	/* allocations that were made to fail */
-	unsigned int failed;	/* calls that have failed for it */
+	unsigned int failed;	/* calls that failed because of that */
 };
 
 /*
- * @task: whose allocations fail. @call returns 0 or a negative error; @check, which comes after
- * it, is false if something is wrong. Return: true if nothing was.
+ * Make each allocation of @task in @call fail once. @call returns 0 or a negative error; @check,
+ * called after it, returns false if something is wrong. Return true if all checks succeeded.
  */
 static bool __init each_fault(struct task_struct *task, int (*call)(void),
 			      bool (*check)(int ret), struct count *count)
@@ -69,7 +68,7 @@ static bool __init each_fault(struct task_struct *task, int (*call)(void),
 	int ret;
 
 	*count = (struct count) { };
-	/* It does not have the same each time: a cache wants a page now and then. */
+	/* The number of allocations varies: a slab cache needs a new page now and then. */
 	for (n = 1; misses < MISSES && n < MOST; n++) {
 		WRITE_ONCE(task->fail_nth, n);
 		ret = call();
@@ -78,7 +77,7 @@ static bool __init each_fault(struct task_struct *task, int (*call)(void),
 		count->hit += hit;
 		count->failed += hit && ret;
 		if (!check(ret) || (ret && !hit)) {
-			pr_info("allocation %u made to fail (%d): %d\n", n, hit, ret);
+			pr_info("allocation %u made to fail (%d): result %d\n", n, hit, ret);
 			return false;
 		}
 		misses = hit ? 0 : misses + 1;
@@ -86,15 +85,15 @@ static bool __init each_fault(struct task_struct *task, int (*call)(void),
 	return misses == MISSES;
 }
 
-/* -- What is left ----------------------------------------------------------- */
+/* -- Leaks ------------------------------------------------------------------ */
 
-/* Threads of wheels of ours. */
+/* Count the threads of the test's wheels. */
 static unsigned int threads(void)
 {
 	return kt_count_threads(NAME, (task->flags & PF_KTHREAD) && !task->exit_state);
 }
 
-/* How many hold hwt: a wheel each, and this module. */
+/* Return the use count of hwt: one for each wheel, and one for this module. */
 static int users(void)
 {
 	char text[16];
@@ -111,7 +110,7 @@ static bool nothing_left(void)
 	return KT_WAIT(!threads()) && users() == users_before;
 }
 
-/* -- Making wheels ----------------------------------------------------------- */
+/* -- Creating wheels --------------------------------------------------------- */
 
 static struct hwt_wheel_params params;
 static bool shared;
@@ -129,7 +128,7 @@ static bool works(void)
 
 	kt_init(kt, wheel, &kt_ops);
 	ok = !kt_schedule(kt, 0) && KT_WAIT(kt_expirations(kt) == 1);
-	/* Its own wheel's stop would wait for it, too. */
+	/* For a private wheel, the stop waits for the release, too. */
 	hwt_shutdown_sync(&kt->timeout);
 	return ok && kt_releases(kt) == 1 && !atomic_read(&kt->early);
 }
@@ -142,12 +141,12 @@ static void unmake(void)
 		hwt_wheel_destroy(wheel);
 }
 
-/* After a failure, it must succeed; then there is one, which works, and goes. */
+/* After a failure, create the wheel. Check that it works, destroy it, and look for leaks. */
 static bool check_make(int ret)
 {
 	bool ok = true;
 
-	/* Of a thread that cannot be made it is what the kernel says. */
+		/* -EAGAIN: no thread could be created. */
 	if (ret)
 		ok = (ret == -ENOMEM || ret == -EAGAIN) && nothing_left() && !make();
 	if (!ok)
@@ -164,12 +163,12 @@ static void __init test_make(const char *what, unsigned int least)
 	params.name = NAME;
 	users_before = users();
 	KTEST(each_fault(current, make, check_make, &count),
-	      "%s: each allocation fails once, %u of them, %u calls failed", what, count.hit,
+	      "%s: %u allocations fail, each once, and %u calls", what, count.hit,
 	      count.failed);
-	KTEST(count.failed >= least, "%s: at least %u calls failed", what, least);
+	KTEST(count.failed >= least, "%s: at least %u calls fail", what, least);
 }
 
-/* kthreadd is the second process there ever was. */
+/* Return kthreadd, which creates the threads: it has PID 2. */
 static struct task_struct * __init thread_maker(void)
 {
 	struct task_struct *task;
@@ -190,15 +189,15 @@ static void __init test_threads(void)
 	params = (struct hwt_wheel_params) { .name = NAME, .workers = WORKERS };
 	users_before = users();
 	ok = task && !strcmp(task->comm, "kthreadd");
-	/* Of a stack, unless one was kept. */
+	/* The kernel reports a stack that cannot be allocated, unless it has a spare one. */
 	pr_info("hwt-expect-begin: vmalloc error: size|a stack, perhaps\n");
 	pr_info("a stack, perhaps\n");
 	ok = ok && each_fault(task, make, check_make, &count);
 	pr_info("hwt-expect-end\n");
-	KTEST(ok, "each allocation of the making of %u threads fails once", WORKERS + 1);
-	/* Some are for the checkers, and fail nothing. */
+	KTEST(ok, "creating %u threads: each allocation fails once", WORKERS + 1);
+	/* Allocations of memory checkers may fail, and the call succeeds. */
 	KTEST(ok && count.failed > WORKERS && count.failed <= count.hit,
-	      "of %u allocations %u are needed", count.hit, count.failed);
+	      "%u allocations fail, and %u calls", count.hit, count.failed);
 }
 
 static void __init test_wheels(void)
@@ -218,21 +217,21 @@ static void __init test_wheels(void)
 	test_make("a large wheel with workers", 9);
 	shared = true;
 	params = (struct hwt_wheel_params) { .workers = WORKERS, .tick_ns = 7 * KT_MS };
-	/* It is not made at a program's will: the kernel may report that there is no memory. */
+	/* A shared wheel is not created on behalf of a program, so a failure is logged. */
 	pr_info("hwt-expect-begin: vmalloc error: size\n");
 	test_make("a shared wheel", 5);
 	pr_info("hwt-expect-end\n");
 }
 
-/* -- Memory of each CPU's --------------------------------------------------------- */
+/* -- Per-CPU memory --------------------------------------------------------------- */
 
 #if defined(CONFIG_KPROBES) && defined(CONFIG_X86_64)
 
-/* Who gets none, and of how many times that is the last. */
+/* The thread whose per-CPU allocation fails, and the number of calls up to the one that fails. */
 static struct task_struct *poor;
 static unsigned int poor_after;
 
-/* The kernel's fault injection leaves that out, so: it returns as soon as it is called. */
+/* Return NULL from the probed function: fault injection does not cover per-CPU memory. */
 static int percpu_probe(struct kprobe *probe, struct pt_regs *regs)
 {
 	if (READ_ONCE(poor) != current || --poor_after)
@@ -244,12 +243,12 @@ static int percpu_probe(struct kprobe *probe, struct pt_regs *regs)
 	return 1;
 }
 
-/* A jump in the place of the probe would go on behind it. */
+/* A post_handler keeps the probe from becoming a jump, which would ignore the new address. */
 static struct kprobe percpu = { .pre_handler = percpu_probe, .post_handler = kt_after_probe };
 
 static int __init percpu_begin(void)
 {
-	/* Since 6.10, and before. */
+	/* The names since 6.10, and before. */
 	static const char * const names[] = { "pcpu_alloc_noprof", "__alloc_percpu_gfp" };
 	unsigned int i;
 	int ret = -ENOENT;
@@ -263,7 +262,7 @@ static int __init percpu_begin(void)
 	return ret;
 }
 
-/* Makes the user, if there is none. */
+/* Creates the user's wheel if this is the user's first open file. */
 static int open_device(void)
 {
 	struct file *file = filp_open("/dev/hwt", O_RDWR, 0);
@@ -274,7 +273,7 @@ static int open_device(void)
 	return 0;
 }
 
-/* Each of them, one at a time: -ENOMEM, and nothing is left. In the end it succeeds. */
+/* Let each per-CPU allocation of @call fail in turn, with -ENOMEM and no leak, until none does. */
 static bool __init percpu_fails(int (*call)(void), bool (*check)(int ret))
 {
 	unsigned int n;
@@ -284,7 +283,7 @@ static bool __init percpu_fails(int (*call)(void), bool (*check)(int ret))
 		poor_after = n;
 		WRITE_ONCE(poor, current);
 		ret = call();
-		/* There are no more? */
+		/* The call makes fewer than n of these allocations. */
 		if (cmpxchg(&poor, current, NULL) == current)
 			return !ret && n > 1 && check(ret);
 		if (ret != -ENOMEM || !check(ret))
@@ -292,10 +291,10 @@ static bool __init percpu_fails(int (*call)(void), bool (*check)(int ret))
 	}
 }
 
-/* (What is open is closed only when this thread is back in its program.) */
+/* An opened file is closed only when this thread returns to its program. */
 static bool check_open(int ret)
 {
-	/* The open file uses the module, and so does its user's wheel. */
+	/* On success, the open file and the wheel of its user both count. */
 	return ret ? users() == users_before : users() > users_before + 1;
 }
 
@@ -303,15 +302,15 @@ static void __init test_percpu(void)
 {
 	int ret = percpu_begin();
 
-	KTEST(!ret, "allocations of each CPU's memory can be probed: %d", ret);
+	KTEST(!ret, "per-CPU allocations can be probed: %d", ret);
 	if (ret)
 		return;
 	shared = false;
 	params = (struct hwt_wheel_params) { .name = NAME };
 	users_before = users();
-	KTEST(percpu_fails(make, check_make), "a wheel without its CPUs' memory is none");
+	KTEST(percpu_fails(make, check_make), "a wheel without per-CPU memory is not created");
 	KTEST(percpu_fails(open_device, check_open),
-	      "a user without a wheel's CPUs' memory is none");
+	      "/dev/hwt does not open without per-CPU memory");
 	unregister_kprobe(&percpu);
 }
 
@@ -323,7 +322,7 @@ static void __init test_percpu(void)
 
 #endif
 
-/* -- A timeout that is not embedded -------------------------------------------- */
+/* -- Handles ------------------------------------------------------------------- */
 
 static struct hwt_handle *handle;
 static gfp_t handle_gfp;
@@ -360,11 +359,11 @@ static void __init test_new(gfp_t gfp, const char *what)
 
 	handle_gfp = gfp;
 	KTEST(each_fault(current, new_timeout, check_new, &count) && count.failed,
-	      "hwt_new_timeout(%s): each allocation fails once, %u of them, %u calls failed",
+	      "hwt_new_timeout(%s): %u allocations fail, each once, and %u calls",
 	      what, count.hit, count.failed);
 }
 
-/* -- What allocates nothing ------------------------------------------------------ */
+/* -- Calls that allocate nothing ------------------------------------------------- */
 
 static bool get_member(struct hwt_timeout *timeout)
 {
@@ -375,7 +374,7 @@ static void put_member(struct hwt_timeout *timeout)
 {
 }
 
-/* Everything that is done to timeouts, but the firing. */
+/* All operations on timeouts, except for firing. */
 static int everything(void)
 {
 	struct hwt_debounce debounce = { .quiet_ns = KT_HOUR, .most_ns = KT_HOUR };
@@ -436,7 +435,7 @@ static int fire(void)
 	return ok ? 0 : -EIO;
 }
 
-/* One more user of the shared wheel that is there. */
+/* Get another reference to the existing shared wheel. */
 static int get_again(void)
 {
 	struct hwt_wheel *same = hwt_wheel_get_shared(&params);
@@ -465,20 +464,20 @@ static void __init test_users(void)
 
 	shared = true;
 	params = (struct hwt_wheel_params) { .name = NAME, .tick_ns = 7 * KT_MS };
-	KTEST(!make(), "there is a wheel");
+	KTEST(!make(), "a shared wheel is created");
 	test_new(GFP_KERNEL, "GFP_KERNEL");
 	test_new(GFP_ATOMIC, "GFP_ATOMIC");
-	KTEST(!allocates(current, everything), "what is done to timeouts allocates nothing");
-	KTEST(!allocates(current, get_again), "a shared wheel that is there is no allocation");
-	/* Who has fired it? */
+	KTEST(!allocates(current, everything), "operations on timeouts allocate nothing");
+	KTEST(!allocates(current, get_again), "getting the same shared wheel allocates nothing");
+	/* The first callback records the wheel's thread. */
 	fired = !fire();
-	KTEST(fired, "they fire");
+	KTEST(fired, "the timeouts fire");
 	KTEST(fired && !allocates(items[0].kt.task, fire), "the wheel's thread allocates nothing");
 	unmake();
 
 	shared = false;
 	params = (struct hwt_wheel_params) { .name = NAME, .workers = 1 };
-	KTEST(!make(), "there is a wheel with a worker");
+	KTEST(!make(), "a wheel with a worker is created");
 	KTEST(!fire() && !allocates(items[0].kt.task, fire), "a worker allocates nothing");
 	KTEST(!allocates(current, stop), "a stop allocates nothing");
 	unmake();
@@ -498,7 +497,7 @@ static void __init selftest(void)
 
 static void __init selftest(void)
 {
-	KTEST(false, "this kernel injects faults");
+	KTEST(false, "this kernel has fault injection");
 }
 
 #endif

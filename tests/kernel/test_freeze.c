@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Suspend and hibernation: a freezable wheel stands still while tasks do, others do not, and
- * each clock counts what it should.
+ * Suspend and hibernation: a freezable wheel stands still while tasks are frozen, other wheels do
+ * not, and each clock counts the time that it should.
  *
- * It takes the kernel's own test modes (/sys/power/pm_test). "freezer": all tasks are frozen,
- * and thawed some time later. "core": devices, CPUs and clocks are suspended too, all but the
- * call of the firmware is done, and some time later it goes back. The caller waits with its
- * CPU busy, so what has to go on meanwhile is kept away from it.
+ * The test uses the test modes of the kernel (/sys/power/pm_test). "freezer" freezes all tasks, and
+ * thaws them after a delay. "core" also suspends devices, CPUs and clocks, and returns after a
+ * delay instead of calling the firmware. Meanwhile the CPU of the caller is busy waiting, so the
+ * wheels are pinned to other CPUs.
  *
  * hwt-test: timeout 120
  */
@@ -16,9 +16,9 @@
 
 #include "hwt_ktest.h"
 
-/* -- The machine --------------------------------------------------------- */
+/* -- Suspend and hibernation --------------------------------------------- */
 
-/* In test mode @mode. The seconds are not for hibernation, which takes 5. */
+/* Suspend in test mode @mode for @seconds; hibernation always takes 5 s. */
 static int __init fall_asleep(const char *mode, const char *state, const char *seconds)
 {
 	int ret;
@@ -30,7 +30,7 @@ static int __init fall_asleep(const char *mode, const char *state, const char *s
 	return ret;
 }
 
-/* From when all that can be frozen is, until it is about to be thawed. */
+/* True from the end of freezing until the start of thawing. */
 static bool frozen_now;
 
 static void note_suspend(void *data, const char *action, int val, bool start)
@@ -41,9 +41,9 @@ static void note_suspend(void *data, const char *action, int val, bool start)
 		WRITE_ONCE(frozen_now, false);
 }
 
-/* -- What happens -------------------------------------------------------- */
+/* -- Timeouts ------------------------------------------------------------ */
 
-/* @frozen: how often it fired while tasks were; @place: which it was of all; @cpu: where */
+/* @frozen: firings while tasks were frozen; @place: order among all firings; @cpu: its CPU */
 struct item {
 	struct kt	kt;
 	atomic_t	frozen;
@@ -73,7 +73,7 @@ static void __init arm(struct item *item, struct hwt_wheel *wheel, u64 delay_ns)
 	kt_schedule(&item->kt, delay_ns);
 }
 
-/* Fired once, in time, and was let go. */
+/* Did the timeout fire once, not early, and was it released? */
 static bool good(const struct item *item)
 {
 	return kt_expirations(&item->kt) == 1 && !atomic_read(&item->kt.early) &&
@@ -91,10 +91,10 @@ static struct actor {
 	struct hwt_wheel	*wheel;
 	struct item		item[ITEMS];
 	struct item		beat;
-	/* What is done to it by others while it is frozen: armed, cancelled, and waited for. */
+	/* Used by a callback while tasks are frozen: scheduled, cancelled, cancelled by _sync. */
 	struct item		poked, dropped, taken;
 	int			took;
-	/* Another wheel of its kind, which is destroyed meanwhile. */
+	/* A wheel with the same parameters, which is destroyed while tasks are frozen. */
 	struct hwt_wheel	*doomed;
 	struct item		left;
 	int			ended;
@@ -105,7 +105,7 @@ static struct actor {
 	{ "not freezable, workers", 0, 2 },
 };
 
-/* On a wheel that goes on: does something to those that do not. */
+/* A callback on a wheel that is not frozen uses the timeouts of the wheels in actors[]. */
 static atomic_t meddled;
 
 static void meddle(struct hwt_timeout *timeout)
@@ -158,7 +158,7 @@ static void __init actor_end(struct actor *actor, bool slept)
 	bool freezable = actor->flags & HWT_FREEZABLE;
 	unsigned int i, frozen = 0, odd = 0;
 
-	KTEST(KT_WAIT(actor_done(actor)), "%s: in the end all have fired once, none early",
+	KTEST(KT_WAIT(actor_done(actor)), "%s: in the end each has fired once, none early",
 	      actor->name);
 	hwt_cancel_sync(&actor->beat.kt.timeout);
 	for (i = 0; i < ITEMS; i++) {
@@ -166,36 +166,36 @@ static void __init actor_end(struct actor *actor, bool slept)
 		odd += i && actor->item[i - 1].place >= actor->item[i].place;
 	}
 	if (!actor->workers)
-		KTEST(odd == 0, "%s: in the order of their deadlines: %u are not",
+		KTEST(odd == 0, "%s: firings out of the order of deadlines: %u",
 		      actor->name, odd);
 	frozen += atomic_read(&actor->beat.frozen);
 	frozen += atomic_read(&actor->poked.frozen);
 	if (slept && freezable) {
-		KTEST(frozen == 0, "%s: nothing fired while tasks were frozen: %u did",
+		KTEST(frozen == 0, "%s: firings while tasks were frozen: %u",
 		      actor->name, frozen);
-		/* How long a second of pm_test lasts is the emulator's affair, too. */
+		/* The number depends on the emulator: a second of pm_test may be shorter. */
 		KTEST(hwt_overruns_total(&actor->beat.kt.periodic) > 10,
-		      "%s: a fixed rate has missed %llu periods", actor->name,
+		      "%s: a periodic timeout has missed %llu periods", actor->name,
 		      hwt_overruns_total(&actor->beat.kt.periodic));
 	} else if (slept) {
-		KTEST(frozen > 10, "%s: it went on while tasks were frozen: %u fired",
+		KTEST(frozen > 10, "%s: timeouts fired while tasks were frozen: %u",
 		      actor->name, frozen);
 	}
 	if (slept) {
 		KTEST(atomic_read(&meddled) && KT_WAIT(good(&actor->poked)),
-		      "%s: what was scheduled meanwhile fires", actor->name);
+		      "%s: a timeout scheduled meanwhile fires", actor->name);
 		KTEST(KT_WAIT(kt_releases(&actor->dropped.kt) == 1) &&
 		      kt_expirations(&actor->dropped.kt) == 0,
-		      "%s: what was cancelled meanwhile is let go", actor->name);
+		      "%s: a timeout cancelled meanwhile is released", actor->name);
 		KTEST(actor->took == 1 && kt_expirations(&actor->taken.kt) == 0 &&
 		      kt_releases(&actor->taken.kt) == 1,
-		      "%s: a cancel_sync meanwhile did not have to wait", actor->name);
+		      "%s: a cancel_sync meanwhile did not wait", actor->name);
 		KTEST(actor->ended && kt_releases(&actor->left.kt) == 1,
-		      "%s: another one was stopped and destroyed meanwhile", actor->name);
+		      "%s: another wheel was destroyed meanwhile", actor->name);
 	} else {
 		hwt_wheel_destroy(actor->doomed);
 	}
-	KTEST(hwt_wheel_destroy(actor->wheel) == 0, "%s: it is destroyed", actor->name);
+	KTEST(hwt_wheel_destroy(actor->wheel) == 0, "%s: the wheel is destroyed", actor->name);
 }
 
 static void __init test_freezer(void)
@@ -214,15 +214,15 @@ static void __init test_freezer(void)
 	ret = fall_asleep("freezer", "freeze", "1");
 	kt_stay_on(NULL);
 	if (ret)
-		KTEST_SKIP("this kernel does not freeze: %d", ret);
+		KTEST_SKIP("this kernel does not freeze tasks: %d", ret);
 	for (i = 0; i < ARRAY_SIZE(actors); i++)
 		actor_end(&actors[i], !ret);
 	hwt_wheel_destroy(wheel);
 }
 
-/* -- Time that passes in suspend ----------------------------------------- */
+/* -- Time in suspend ----------------------------------------------------- */
 
-/* What a clock is ahead of CLOCK_MONOTONIC by. */
+/* Return the offset of a clock from CLOCK_MONOTONIC. */
 static s64 offset(enum tk_offsets which)
 {
 	return ktime_to_ns(ktime_mono_to_any(0, which));
@@ -235,7 +235,7 @@ static void tell(struct hwt_wheel *wheel, s64 jump_ns, void *arg)
 	atomic64_add(jump_ns, &told_ns);
 }
 
-/* @counts: does its clock count the time in suspend? */
+/* @counts: the clock counts the time in suspend */
 static struct sleeper {
 	const char		*name;
 	enum hwt_clock		clock;
@@ -256,8 +256,8 @@ static struct sleeper {
 };
 
 /*
- * Beyond what is done before time stands still, and until tasks run again: hibernation allocates
- * its image first, which took 2.5 s on a busy machine.
+ * Longer than suspend and resume take on CLOCK_MONOTONIC, so that none fires before: hibernation
+ * allocates its image before the clocks stop, which took 2.5 s on a busy machine.
  */
 #define NEAR	(KT_SLOW ? 20 * KT_SECOND : 8 * KT_SECOND)
 
@@ -268,7 +268,7 @@ static void __init sleeper_begin(struct sleeper *sleeper, unsigned int cpu)
 	sleeper->wheel = kt_wheel("suspend", .clock = sleeper->clock, .flags = sleeper->flags,
 				  .workers = sleeper->workers, .cpus = cpumask_of(cpu),
 				  .clock_set = sleeper->clock == HWT_CLOCK_REALTIME ? tell : NULL);
-	/* For now: not so soon that they fire before they are moved. */
+	/* Arm far away first, so that they cannot fire before they are moved. */
 	arm(&sleeper->near, sleeper->wheel, KT_HOUR);
 	arm(&sleeper->far, sleeper->wheel, KT_HOUR);
 	now = hwt_wheel_now(sleeper->wheel);
@@ -277,7 +277,7 @@ static void __init sleeper_begin(struct sleeper *sleeper, unsigned int cpu)
 	hwt_schedule_at(&sleeper->far.kt.timeout, now + KT_HOUR);
 }
 
-/* What remains of an hour: the time that has passed, and that in suspend if it counts. */
+/* Is the remaining time right? In suspend, only clocks with @counts make it shorter. */
 static bool __init remains(struct sleeper *sleeper, u64 begun, u64 begun_end, u64 slept)
 {
 	u64 before, after, remaining;
@@ -287,7 +287,7 @@ static bool __init remains(struct sleeper *sleeper, u64 begun, u64 begun_end, u6
 	after = ktime_get_ns();
 	if (sleeper->counts)
 		remaining += slept;
-	/* It is rounded up to a tick. */
+	/* The deadline is rounded up to a tick. */
 	return remaining <= KT_HOUR - (before - begun_end) + KT_MS &&
 	       remaining >= KT_HOUR - (after - begun);
 }
@@ -311,33 +311,33 @@ static void __init test_suspend(const char *state)
 	if (ret)
 		KTEST_SKIP("%s: this machine does not suspend: %d", state, ret);
 	else
-		KTEST(slept > 0 && real > 0, "%s: %lld ms were spent there", state,
+		KTEST(slept > 0 && real > 0, "%s: suspended for %lld ms", state,
 		      div_s64(slept, NSEC_PER_MSEC));
 	for (i = 0; i < ARRAY_SIZE(sleepers); i++) {
 		sleeper = &sleepers[i];
 		KTEST(remains(sleeper, begun, begun_end, slept),
-		      "%s, %s: they are %scounted", state, sleeper->name,
+		      "%s, %s: the time in suspend is %scounted", state, sleeper->name,
 		      sleeper->counts ? "" : "not ");
 		if (sleeper->clock == HWT_CLOCK_REALTIME)
 			last++;
 	}
 	KTEST(KT_WAIT(atomic64_read(&told_ns) == last * real),
-	      "%s: wheels on the wall clock are told of all that it went forward", state);
+	      "%s: wheels on the wall clock learn the whole change of the clock", state);
 	for (i = 0; i < ARRAY_SIZE(sleepers); i++) {
 		sleeper = &sleepers[i];
-		KTEST(KT_WAIT(good(&sleeper->near)), "%s, %s: it fires, and not early",
+		KTEST(KT_WAIT(good(&sleeper->near)), "%s, %s: a timeout fires, and not early",
 		      state, sleeper->name);
-		/* Its CPU was away, and it may have fired on another one. */
+		/* While its CPU was offline, the thread may have run on another CPU. */
 		arm(&sleeper->after, sleeper->wheel, 0);
 		KTEST(KT_WAIT(good(&sleeper->after)) && sleeper->after.cpu == cpu,
-		      "%s, %s: its thread is back on its CPU", state, sleeper->name);
+		      "%s, %s: the thread is back on its CPU", state, sleeper->name);
 		if (!ret && sleeper->counts)
 			KTEST(sleeper->near.place < sleepers[0].near.place,
-			      "%s, %s: before one whose clock stood still", state, sleeper->name);
+			      "%s, %s: before the monotonic timeout", state, sleeper->name);
 	}
 	for (i = 0; i < ARRAY_SIZE(sleepers); i++) {
 		KTEST(hwt_cancel_sync(&sleepers[i].far.kt.timeout) == 1,
-		      "%s, %s: the other one is still there", state, sleepers[i].name);
+		      "%s, %s: the timeout of an hour is still pending", state, sleepers[i].name);
 		hwt_wheel_destroy(sleepers[i].wheel);
 	}
 }
@@ -347,7 +347,7 @@ static void __init selftest(void)
 	int ret = register_trace_suspend_resume(note_suspend, NULL);
 
 	if (ret) {
-		KTEST_SKIP("this kernel does not say when it is frozen: %d", ret);
+		KTEST_SKIP("no tracepoint of suspend on this kernel: %d", ret);
 		return;
 	}
 	test_freezer();

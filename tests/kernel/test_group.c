@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Groups: what counts, what a cancel of all of them reaches, what the waiting ones wait
- * for, and that memory may be freed after them, or meanwhile if there are references.
+ * Groups: counting, cancelling and shutting down all members, waiting for their callbacks, and
+ * freeing them afterwards, or meanwhile if they have reference counts.
  *
  * hwt-test: shared
  * hwt-test: timeout 120
@@ -12,14 +12,14 @@
 #include "hwt_ktest.h"
 #include "hwt_ktest_compat.h"
 
-/* One calls back on its own thread, the other one on workers. */
+/* The first wheel runs callbacks on its own thread, the second on workers. */
 static struct hwt_wheel *wheels[2];
 
-/* Nothing of the group may call back from now on, and how often it did. */
+/* True while no callback of the group may begin, and the number of callbacks that did. */
 static bool over;
 static atomic_t after;
 
-/* -- Members that remember what happened to them -------------------------- */
+/* -- Members that record their callbacks ---------------------------------- */
 
 struct item {
 	struct kt		kt;
@@ -47,7 +47,7 @@ static void __init item_join(struct item *item, struct hwt_group *group,
 	hwt_group_join(group, &item->member, &item->kt.timeout);
 }
 
-/* A group of so many, on both wheels in turn. */
+/* Create a group of @n members, on the two wheels in turn. */
 static struct item * __init items_make(struct hwt_group *group, unsigned int n,
 				       const struct hwt_timeout_ops *ops)
 {
@@ -96,54 +96,54 @@ static unsigned int __init items_released(const struct item *items, unsigned int
 
 static void __init test_counts(void)
 {
-	enum { N = 600 };	/* more than are looked at in one go */
+	enum { N = 600 };	/* more than one step of a walk */
 	struct hwt_periodic beat;
 	struct hwt_member member;
 	struct hwt_group group;
 	struct item *items = items_make(&group, N, &item_ops);
 	int i, odd;
 
-	KTEST(hwt_group_pending(&group) == 0, "of %d idle ones none is pending", N);
+	KTEST(hwt_group_pending(&group) == 0, "of %d idle timeouts none is pending", N);
 	KTEST(hwt_group_cancel(&group) == 0 && hwt_group_cancel_sync(&group) == 0,
-	      "there is nothing to cancel");
+	      "none is cancelled");
 	for (i = 0; i < N; i++)
 		if (i % 3)
 			hwt_schedule(&items[i].kt.timeout, i % 2 ? KT_HOUR : U64_MAX);
 	KTEST(hwt_group_pending(&group) == 400, "400 are scheduled, on two wheels");
 	KTEST(hwt_wheel_pending(wheels[0]) + hwt_wheel_pending(wheels[1]) == 400,
-	      "the wheels count the same");
+	      "the counts of the wheels agree");
 	for (i = 0; i < 30; i++)
 		hwt_cancel(&items[i].kt.timeout);
-	KTEST(hwt_group_pending(&group) == 380, "20 of them are cancelled");
+	KTEST(hwt_group_pending(&group) == 380, "20 of them are cancelled: 380");
 	for (i = 30; i < 60; i++)
 		hwt_group_leave(&group, &items[i].member);
-	KTEST(hwt_group_pending(&group) == 360, "20 leave, pending");
+	KTEST(hwt_group_pending(&group) == 360, "20 pending members leave: 360");
 	for (i = 60; i < 90; i++)
 		hwt_schedule(&items[i].kt.timeout, 0);
 	for (i = 60, odd = 0; i < 90; i++)
 		odd += !KT_WAIT(kt_releases(&items[i].kt) == 1);
-	KTEST(odd == 0 && hwt_group_pending(&group) == 340, "20 fire, and 10 others");
+	KTEST(odd == 0 && hwt_group_pending(&group) == 340, "20 pending, 10 idle ones fire: 340");
 	for (i = 30; i < 60; i++)
 		hwt_group_join(&group, &items[i].member, &items[i].kt.timeout);
-	KTEST(hwt_group_pending(&group) == 360, "those who left join again");
+	KTEST(hwt_group_pending(&group) == 360, "members that left join again: 360");
 
 	hwt_periodic_init(&beat, wheels[1], &kt_nothing_ops);
 	hwt_schedule_periodic(&beat, 0, KT_MS, HWT_FIXED_RATE);
 	hwt_group_join(&group, &member, &beat.timeout);
 	KTEST(KT_WAIT(hwt_expired(&beat.timeout)) && hwt_group_pending(&group) == 361,
-	      "a periodic one counts, once");
+	      "a periodic timeout counts once: 361");
 
-	KTEST(hwt_group_cancel(&group) == 361, "all are cancelled");
+	KTEST(hwt_group_cancel(&group) == 361, "all 361 are cancelled");
 	KTEST(hwt_group_pending(&group) == 0 && hwt_group_cancel(&group) == 0,
 	      "none is pending any more");
-	KTEST(KT_WAIT(items_released(items, N) == 410), "all are let go");
+	KTEST(KT_WAIT(items_released(items, N) == 410), "all holds have ended");
 	items_sum(items, N);
-	KTEST(sum.expired == 30 && sum.cancelled == 380, "and no more have fired");
+	KTEST(sum.expired == 30 && sum.cancelled == 380, "no more members have fired");
 	for (i = 0, odd = 0; i < N; i += 3)
 		odd += hwt_cancelled(&items[i].kt.timeout);
-	KTEST(odd == 0, "the idle ones are as they were");
+	KTEST(odd == 0, "the idle members are not cancelled");
 	KTEST(hwt_group_cancel_sync(&group) == 0 && !hwt_held(&beat.timeout),
-	      "the periodic one has ended");
+	      "the hold of the periodic timeout has ended");
 	hwt_group_leave(&group, &member);
 
 	for (i = 0; i < N; i++)
@@ -151,10 +151,10 @@ static void __init test_counts(void)
 	items_schedule(items, N, KT_HOUR, 0);
 	KTEST(hwt_group_pending(&group) == 0 && hwt_group_cancel(&group) == 0 &&
 	      hwt_group_shutdown_sync(&group) == 0,
-	      "an empty group has none, whatever became of those who left");
+	      "an empty group has no pending member, and cancels none");
 	for (i = 0, odd = 0; i < N; i++)
 		odd += hwt_shutdown_sync(&items[i].kt.timeout) != 1;
-	KTEST(odd == 0, "who leaves stays scheduled");
+	KTEST(odd == 0, "timeouts that have left stay scheduled");
 	vfree(items);
 }
 
@@ -187,13 +187,13 @@ static void __init test_sync(const char *what, u64 (*sync)(struct hwt_group *gro
 			items_schedule(items, N, KT_HOUR, 0);
 			odd += sync(&group) != N;
 		}
-		/* Now there must be nobody left who knows of it. */
+		/* Free the memory: no timeout may be used after the sync. */
 		vfree(items);
 	}
 	msleep(50);
 	KTEST(held == 0, "%s: none is held on return", what);
-	KTEST(unbalanced == 0, "%s: each has fired or was cancelled", what);
-	KTEST(odd == 0, "%s: what it answers, and what can be scheduled then", what);
+	KTEST(unbalanced == 0, "%s: each timeout has fired or was cancelled", what);
+	KTEST(odd == 0, "%s: the results of repeated calls and of later schedules", what);
 	KTEST(atomic_read(&after) == 0, "%s: none fires after it", what);
 }
 
@@ -201,7 +201,7 @@ static struct kt_stay sleeper;
 
 static u64 (*sync_group)(struct hwt_group *group);
 
-/* -EBADE: it has not waited for the sleeper. */
+/* Return -EBADE if the call did not wait for the sleeper. */
 static long do_sync(void *group)
 {
 	long ret = sync_group(group);
@@ -213,7 +213,7 @@ static void __init test_running(const char *what, u64 (*sync)(struct hwt_group *
 {
 	struct kt_call calls[2];
 	long ret[2];
-	enum { N = 600 };	/* more than are looked at in one go */
+	enum { N = 600 };	/* more than one step of a walk */
 	struct hwt_member member;
 	struct hwt_group group;
 	struct item *items;
@@ -232,27 +232,27 @@ static void __init test_running(const char *what, u64 (*sync)(struct hwt_group *
 	for (i = 0; i < 2; i++)
 		kt_call_begin(&calls[i], do_sync, &group);
 	KTEST(KT_WAIT(hwt_group_pending(&group) == 0),
-	      "%s: the others are cancelled at once", what);
-	/* One of them may just have begun. */
+	      "%s: the other members are cancelled at once", what);
+	/* A callback may have begun before the cancel. */
 	msleep(20);
 	items_sum(items, N);
 	expired = sum.expired;
 	msleep(100);
 	items_sum(items, N);
-	KTEST(sum.expired == expired, "%s: and do not fire while it sleeps", what);
+	KTEST(sum.expired == expired, "%s: they do not fire while it sleeps", what);
 	KTEST(kt_inside(&sleeper) && !kt_call_done(&calls[0]) && !kt_call_done(&calls[1]),
-	      "%s: the call waits, and a second one", what);
+	      "%s: two calls wait for it", what);
 	complete_all(&sleeper.out);
 	for (i = 0; i < 2; i++)
 		ret[i] = kt_call_end(&calls[i]);
-	KTEST(ret[0] >= 0 && ret[1] >= 0, "%s: until it has returned and is let go", what);
+	KTEST(ret[0] >= 0 && ret[1] >= 0, "%s: they return after its release", what);
 	items_sum(items, N);
 	KTEST(ret[0] + ret[1] + sum.expired == N && sum.held == 0 && sum.released == N,
-	      "%s: between them they have cancelled %ld", what, ret[0] + ret[1]);
+	      "%s: together they have cancelled %ld", what, ret[0] + ret[1]);
 	vfree(items);
 }
 
-/* -- Who keeps scheduling --------------------------------------------------- */
+/* -- Threads and callbacks that keep scheduling ----------------------------- */
 
 enum { STUBBORN = 64 };
 
@@ -300,7 +300,7 @@ static void __init test_stubborn(void)
 		thread[0] = kt_thread(stubborn_thread, NULL, 0);
 		thread[1] = kt_thread(stubborn_thread, NULL, 1);
 		odd += !KT_WAIT(kt_expirations(&stubborn[STUBBORN - 1].kt) > 3);
-		/* It ends by itself only with luck; it must not fail or lose one. */
+		/* Timeouts may be scheduled again after this cancel, but must not be lost. */
 		hwt_group_cancel(&group);
 		hwt_group_shutdown_sync(&group);
 		WRITE_ONCE(over, true);
@@ -322,9 +322,9 @@ static void __init test_stubborn(void)
 
 /* -- Objects with references ------------------------------------------------ */
 
-/* One that is open until its timeout fires or is cancelled. */
+/* An object that is open until its timeout fires or is cancelled. */
 struct object {
-	struct kref		ref;		/* one for being open, one for the hold */
+	struct kref		ref;		/* one reference while open, one for the hold */
 	struct hwt_timeout	timeout;
 	struct hwt_member	member;
 };
@@ -381,7 +381,7 @@ static void object_make(unsigned int n)
 	kref_get(&object->ref);
 	ret = hwt_schedule(&object->timeout, n % 8 ? n % 8 * KT_MS : KT_HOUR);
 	if (ret < 0) {
-		/* Shut down already. */
+		/* The group is shut down already. */
 		object_put(&object->timeout);
 		object_close(&object->timeout);
 	}
@@ -432,20 +432,20 @@ static void __init test_references(void)
 		kt_thread_stop(thread[i]);
 	hits += hwt_group_shutdown_sync(&objects);
 	WRITE_ONCE(over, true);
-	KTEST(hwt_group_pending(&objects) == 0, "objects: the last one ends them");
-	/* Those whose last reference was gone already are freed by somebody else. */
+	KTEST(hwt_group_pending(&objects) == 0, "objects: the last call leaves none pending");
+	/* An object whose last reference is gone may yet have to be freed by another thread. */
 	KTEST(KT_WAIT(atomic_read(&freed) == atomic_read(&made)),
-	      "objects: %d made, %d freed", atomic_read(&made), atomic_read(&freed));
+	      "objects: %d created, %d freed", atomic_read(&made), atomic_read(&freed));
 	KTEST(atomic_read(&closed) == atomic_read(&made) && atomic_read(&after) == 0,
-	      "objects: each was closed once, none after the last call");
+	      "objects: each is closed once, none after the last call");
 	KTEST(hits > 0 && hits < atomic_read(&made) && round > 3,
-	      "objects: %llu cancelled in %d calls, the others have fired", hits, round);
+	      "objects: %llu cancelled in %d calls, all others have fired", hits, round);
 	WRITE_ONCE(over, false);
 }
 
 /*
- * At first no reference can be had, as if all members were being freed. Later, each put makes the
- * member leave and join anew.
+ * At first ->get fails, as if all members were being freed. Later, each ->put makes the member
+ * leave and join again.
  */
 static struct hwt_group puts_group;
 static bool puts_gone;
@@ -469,7 +469,7 @@ static void puts_put(struct hwt_timeout *timeout)
 
 static void __init test_puts(void)
 {
-	enum { N = 600 };	/* more than are looked at in one go */
+	enum { N = 600 };	/* more than one step of a walk */
 	struct item *items = items_make(&puts_group, N, &item_plain_ops);
 
 	puts_group.get = puts_get;
@@ -477,18 +477,18 @@ static void __init test_puts(void)
 	puts_gone = true;
 	items_schedule(items, N, KT_HOUR, 0);
 	KTEST(hwt_group_cancel_sync(&puts_group) == N && puts == 0,
-	      "a reference that could not be had is not put: %u puts", puts);
+	      "a reference that was not got is not put: %u puts", puts);
 	puts_gone = false;
 	puts = 0;
 	items_schedule(items, N, KT_HOUR, 0);
 	KTEST(hwt_group_cancel_sync(&puts_group) == N && puts == N,
-	      "members that join meanwhile do not keep a call from ending: %u puts", puts);
+	      "a call ends although members join meanwhile: %u puts", puts);
 	puts = 1000;
 	hwt_group_shutdown_sync(&puts_group);
 	vfree(items);
 }
 
-/* -- Who comes and goes meanwhile ------------------------------------------- */
+/* -- Members that join and leave meanwhile ---------------------------------- */
 
 enum { STAY = 500, MOVE = 50 };
 
@@ -498,7 +498,7 @@ static bool joined[MOVE];
 static struct hrtimer mover_timer;
 static bool moving_ends;
 
-/* One step of the life of a member, which nobody else makes join or leave. */
+/* One step in the life of a member. Only this function makes it join and leave. */
 static void move(unsigned int n)
 {
 	struct item *item = &mover[n % MOVE];
@@ -563,7 +563,7 @@ static void __init test_moving(void)
 			n = hwt_group_cancel_sync(&moving);
 			break;
 		}
-		/* One may be scheduled again behind a call, and be met once more. */
+		/* There is no upper bound: a call may cancel a moving member twice. */
 		odd += n < STAY;
 		hits += n - STAY;
 		for (i = 0; i < STAY; i++)
@@ -571,15 +571,15 @@ static void __init test_moving(void)
 	}
 	WRITE_ONCE(moving_ends, true);
 	hrtimer_cancel(&mover_timer);
-	KTEST(odd == 0 && round > 3, "members come and go: %d calls reach those who stay", round);
+	KTEST(odd == 0 && round > 3, "members join and leave: %d calls cancel the others", round);
 	for (i = 0; i < MOVE; i++) {
 		if (joined[i])
 			hwt_group_leave(&moving, &mover[i].member);
 		hwt_shutdown_sync(&mover[i].kt.timeout);
 	}
-	KTEST(hits, "%d times one of those who come and go was the group's", hits);
+	KTEST(hits, "moving members were cancelled %d times", hits);
 	KTEST(hwt_group_shutdown_sync(&moving) == 0 && hwt_group_pending(&moving) == 0,
-	      "none is left");
+	      "no member is left pending");
 	vfree(items);
 }
 
@@ -595,7 +595,7 @@ static struct {
 
 static void inside_expire(struct hwt_timeout *timeout)
 {
-	/* It may come and go itself, too. */
+		/* A callback may make its own timeout leave and join. */
 	hwt_group_leave(&inside.group, &inside.item.member);
 	hwt_group_join(&inside.group, &inside.item.member, timeout);
 	inside.pending = hwt_group_pending(&inside.group);
@@ -621,20 +621,20 @@ static void __init test_inside(const char *what, u64 (*sync)(struct hwt_group *g
 	items_sum(items, N);
 	KTEST(inside.ret == N && inside.pending && inside.running && sum.held == 0 &&
 	      sum.released == N && sum.cancelled == N,
-	      "%s: it reaches the others, and does not wait for itself", what);
+	      "%s: it cancels all other members, and does not wait for itself", what);
 	ret = hwt_schedule(&inside.item.kt.timeout, 0);
 	if (sync == hwt_group_shutdown_sync)
-		KTEST(ret == -ESHUTDOWN, "%s: which is shut down, too", what);
+		KTEST(ret == -ESHUTDOWN, "%s: its own timeout is shut down, too", what);
 	else
 		KTEST(ret == 0 && KT_WAIT(kt_releases(&inside.item.kt) == 2),
-		      "%s: which can be scheduled again", what);
+		      "%s: its own timeout can be scheduled again", what);
 	hwt_group_shutdown_sync(&inside.group);
 	KTEST(hwt_schedule(&inside.item.kt.timeout, 0) == -ESHUTDOWN,
-	      "%s: from outside it is reached as well", what);
+	      "%s: a shutdown of the group from outside includes it", what);
 	vfree(items);
 }
 
-/* -- Odd ones --------------------------------------------------------------- */
+/* -- No wheel, stopped wheel ------------------------------------------------ */
 
 static struct kt nowhere = { .timeout = HWT_TIMEOUT_INIT(nowhere.timeout, &kt_ops) };
 
@@ -649,10 +649,10 @@ static void __init test_odd(void)
 	hwt_group_join(&group, &member, &nowhere.timeout);
 	item_join(&item, &group, wheel, &item_ops);
 	hwt_schedule(&item.kt.timeout, KT_HOUR);
-	KTEST(hwt_group_pending(&group) == 1, "one without a wheel is not pending");
+	KTEST(hwt_group_pending(&group) == 1, "a timeout without a wheel is not pending");
 	KTEST(hwt_wheel_stop(wheel, NULL, NULL) == 1 && hwt_group_pending(&group) == 0 &&
 	      hwt_group_cancel(&group) == 0 && hwt_group_cancel_sync(&group) == 0 &&
-	      hwt_group_shutdown_sync(&group) == 0, "of a stopped wheel nothing is left to cancel");
+	      hwt_group_shutdown_sync(&group) == 0, "after a stop of the wheel, none is cancelled");
 	hwt_wheel_destroy(wheel);
 }
 
@@ -676,7 +676,7 @@ static void __init selftest(void)
 	test_inside("cancel_sync, on a worker", hwt_group_cancel_sync, wheels[1]);
 	test_odd();
 	KTEST(hwt_wheel_pending(wheels[0]) + hwt_wheel_pending(wheels[1]) == 0,
-	      "nothing is left pending");
+	      "no timeout is left pending");
 	KTEST(hwt_wheel_destroy(wheels[0]) == 0 && hwt_wheel_destroy(wheels[1]) == 0,
 	      "the wheels are destroyed");
 }

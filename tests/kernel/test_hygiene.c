@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Callbacks that leave their context changed: each is reported by name, the preemption count is
- * restored, and the engine goes on. What is not restored, a second callback mends.
+ * restored, and the engine goes on. A second callback, mend_*, undoes all other changes.
  */
 #include <linux/bottom_half.h>
 #include <linux/cpumask.h>
@@ -16,7 +16,7 @@ static DEFINE_SPINLOCK(leaked_spinlock);
 static DEFINE_RAW_SPINLOCK(leaked_raw);
 static DEFINE_MUTEX(leaked_mutex);
 
-/* The context as a callback finds it. */
+/* The context in which a callback is called. */
 static struct {
 	int	preempt, rcu;
 	bool	irqs_off, softirqs_off;
@@ -28,12 +28,12 @@ static void look(struct hwt_timeout *timeout)
 	seen.rcu = rcu_preempt_depth();
 	seen.irqs_off = irqs_disabled();
 	seen.softirqs_off = in_softirq();
-	/* Would complain if it were not so, on a kernel that checks. */
+	/* A kernel with checks reports a sleep in atomic context. */
 	usleep_range(1000, 2000);
 	kt_expire(timeout);
 }
 
-/* A callback that is named after what it leaves behind, or mends. */
+/* Define a callback that changes its context, or undoes such a change. */
 #define CALLBACK(name, leave)						\
 static void name(struct hwt_timeout *timeout)				\
 {									\
@@ -43,19 +43,19 @@ static void name(struct hwt_timeout *timeout)				\
 
 CALLBACK(leak_preemption, preempt_disable())
 CALLBACK(leak_preemption_thrice, preempt_disable(); preempt_disable(); preempt_disable())
-/* sparse is told of none. */
+/* __release() and __acquire() hide the imbalance from sparse. */
 CALLBACK(leak_rcu, rcu_read_lock(); rcu_read_lock(); __release(RCU); __release(RCU))
 CALLBACK(leak_interrupts, local_irq_disable())
 CALLBACK(leak_softirqs, local_bh_disable())
 CALLBACK(mend_rcu, __acquire(RCU); __acquire(RCU); rcu_read_unlock(); rcu_read_unlock())
-/* The engine may have slept, and that enables them. */
+/* Not a restore: a sleep of the engine may have enabled interrupts already. */
 CALLBACK(mend_interrupts, local_irq_enable())
 CALLBACK(mend_softirqs, local_bh_enable())
 CALLBACK(leak_spinlock, spin_lock(&leaked_spinlock); __release(&leaked_spinlock))
 CALLBACK(leak_raw_spinlock, raw_spin_lock(&leaked_raw); __release(&leaked_raw))
 CALLBACK(leak_mutex, mutex_lock(&leaked_mutex))
 
-/* The preemption count, which the engine has restored, is raised again first. */
+/* Raise the preemption count again, because the engine has restored it. */
 static void spinlock_again(void)
 	__acquires(&leaked_spinlock)
 {
@@ -82,7 +82,7 @@ static void leak_in_release(struct hwt_timeout *timeout)
 
 static struct hwt_wheel *wheel;
 
-/* Whoever leaks, who comes after it finds nothing of that. */
+/* Run @fn once as a callback. Return true if it was called, and nothing is left to cancel. */
 static bool __init runs(void (*fn)(struct hwt_timeout *timeout), struct kt *kt,
 			struct hwt_timeout_ops *ops)
 {
@@ -111,8 +111,8 @@ static bool __init clean(void)
 }
 
 /*
- * The callbacks of both run in one pass: the engine does not sleep in between. The first one of a
- * level 0's bucket fires first, so they are linked one after the other, and not on level 1.
+ * Run both callbacks in one pass, so that the engine does not sleep between them. The engine fires
+ * the first of a level 0 bucket first, so link them in order, and not on level 1.
  */
 static bool __init leaks(struct kt *leaking, struct kt *mending)
 {
@@ -132,13 +132,13 @@ static bool __init leaks(struct kt *leaking, struct kt *mending)
 	       (!mending || hwt_shutdown_sync(&mending->timeout) == 0);
 }
 
-/* The kernel complains, too, while the engine goes on with what stays. */
+/* The kernel may complain, too, while the engine runs in the changed context. */
 #define ALSO	(IS_ENABLED(CONFIG_DEBUG_ATOMIC_SLEEP) ?		\
 		 "|sleeping function called from invalid context" : "")
 
 /*
- * A macro: each leak has a lockdep class of timeouts of its own, because the lock that
- * was leaked in one's callback is held in the next one's.
+ * A macro, so that the timeouts of each leak have a lockdep class of their own: a lock that one
+ * callback leaks is held during the next callback.
  */
 #define TEST_LEAK(what, leak, mend, name) do {				\
 	static const struct hwt_timeout_ops leak_ops = { .expire = leak };	\
@@ -152,7 +152,7 @@ static bool __init leaks(struct kt *leaking, struct kt *mending)
 	kt_init(&mending, wheel, &mend_ops);					\
 	ok = leaks(&leaking, mend_ops.expire ? &mending : NULL) && clean();	\
 	pr_info("hwt-expect-end\n");						\
-	KTEST(ok, "%s: named, survived", what);			\
+	KTEST(ok, "%s: reported, survived", what);			\
 } while (0)
 
 static void __init test_cancelled_and_release(void)
@@ -171,66 +171,66 @@ static void __init test_cancelled_and_release(void)
 	hwt_schedule(&kt.timeout, KT_HOUR);
 	hwt_cancel(&kt.timeout);
 	KTEST(KT_WAIT(atomic_read(&kt.cancelled) == 1) && clean(),
-	      "in ->cancelled: named, survived, put right");
+	      "in ->cancelled: reported, restored");
 	hwt_schedule(&kt.timeout, KT_HOUR);
 	before = preempt_count();
 	hwt_cancel_sync(&kt.timeout);
 	KTEST(atomic_read(&kt.cancelled) == 2 && preempt_count() == before,
-	      "in ->cancelled in the caller of cancel_sync: put right");
+	      "in ->cancelled in the caller of cancel_sync: restored");
 	pr_info("hwt-expect-end\n");
 
 	pr_info("hwt-expect-begin: callback leak_in_release .*left its context changed\n");
 	kt_init(&kt2, wheel, &release_ops);
 	hwt_schedule(&kt2.timeout, 0);
 	KTEST(KT_WAIT(kt_releases(&kt2) == 1) && clean(),
-	      "in ->release: named, survived, put right");
+	      "in ->release: reported, restored");
 	hwt_schedule(&kt2.timeout, KT_HOUR);
 	hwt_cancel_sync(&kt2.timeout);
 	KTEST(kt_releases(&kt2) == 2 && preempt_count() == before,
-	      "in ->release in the caller of cancel_sync: put right");
+	      "in ->release in the caller of cancel_sync: restored");
 	pr_info("hwt-expect-end\n");
 }
 
 static void __init selftest(void)
 {
-	/* A spin lock that is kept has to be let go on the same CPU (DEBUG_SPINLOCK). */
+	/* One CPU: DEBUG_SPINLOCK checks that the CPU that took a spinlock releases it. */
 	wheel = kt_wheel("hygiene", .cpus = cpumask_of(0));
-	KTEST(clean(), "a callback runs with everything on");
+	KTEST(clean(), "callbacks run with preemption and interrupts on");
 
 	if (IS_ENABLED(CONFIG_PREEMPT_COUNT)) {
 		TEST_LEAK("preemption", leak_preemption, NULL, "preemption");
 		TEST_LEAK("preemption, three times", leak_preemption_thrice, NULL,
 			  "preemption_thrice");
-		/* There lockdep sees the wheel's lock taken inside, says so, and gives up. */
+		/* Lockdep would report the wheel's lock inside the raw spinlock, and switch off. */
 		if (IS_ENABLED(CONFIG_PREEMPT_RT) && IS_ENABLED(CONFIG_PROVE_LOCKING))
-			KTEST_SKIP("lockdep has the raw spinlock");
+			KTEST_SKIP("lockdep reports the raw spinlock");
 		else
 			TEST_LEAK("raw spinlock", leak_raw_spinlock, mend_raw_spinlock,
 				  "raw_spinlock");
 	} else {
-		KTEST_SKIP("this kernel does not count preemption");
+		KTEST_SKIP("this kernel does not count preemption: locks and counts");
 	}
 	if (IS_ENABLED(CONFIG_PREEMPT_RCU))
 		TEST_LEAK("RCU section", leak_rcu, mend_rcu, "rcu");
 	else
 		KTEST_SKIP("this kernel does not count RCU sections");
 	TEST_LEAK("interrupts off", leak_interrupts, mend_interrupts, "interrupts");
-	/* On PREEMPT_RT they are a lock. */
+	/* On PREEMPT_RT, disabling soft interrupts takes a lock. */
 	TEST_LEAK("soft interrupts off", leak_softirqs,
 		  IS_ENABLED(CONFIG_PREEMPT_RT) ? mend_softirqs : NULL, "softirqs");
 	if (IS_ENABLED(CONFIG_PREEMPT_COUNT) || IS_ENABLED(CONFIG_PREEMPT_RT))
 		TEST_LEAK("spinlock", leak_spinlock, mend_spinlock, "spinlock");
 	else
-		KTEST_SKIP("this kernel does not notice a spinlock");
+		KTEST_SKIP("this kernel does not notice a leaked spinlock");
 	if (IS_ENABLED(CONFIG_LOCKDEP))
 		TEST_LEAK("mutex", leak_mutex, mend_mutex, "mutex");
 	else
-		KTEST_SKIP("this kernel does not notice a mutex");
+		KTEST_SKIP("this kernel does not notice a leaked mutex");
 	if (IS_ENABLED(CONFIG_PREEMPT_COUNT))
 		test_cancelled_and_release();
 	else
-		KTEST_SKIP("this kernel does not count preemption");
-	KTEST(clean() && hwt_wheel_pending(wheel) == 0, "the engine is as before");
+		KTEST_SKIP("this kernel does not count preemption: ->cancelled, ->release");
+	KTEST(clean() && hwt_wheel_pending(wheel) == 0, "callbacks run as before");
 	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
 }
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Interrupted at an instruction. A kprobe's handler runs in the place of the instruction that it
- * sits on, in an NMI-like context (x86): so one that schedules or cancels plays the part of another
- * CPU, or of an NMI, at exactly that instruction, each time. Here it is the instructions of
- * hwt_schedule_periodic_at(), and of the kernel's timekeeper and scheduler, whose locks are held
- * then. Those of all other functions of hwt are the torture's (torture_nmi.c).
+ * Interruptions at chosen instructions. A kprobe's handler runs before its instruction, in an
+ * NMI-like context (x86), so a handler that schedules acts as an NMI, or as another CPU, there. The
+ * probes are in hwt_schedule_periodic_at(), and in functions of the kernel's timekeeper and
+ * scheduler, which hold locks. torture_nmi.c probes all other functions of hwt.
  *
  * hwt-test: long
  * hwt-test: timeout 240
@@ -15,22 +14,22 @@
 static struct hwt_wheel *wheel;
 static struct task_struct *target_task;
 
-/* -- A periodic one that is scheduled anew ------------------------------- */
+/* -- A periodic timeout that is scheduled again -------------------------- */
 
 static struct hwt_periodic periodic;
 static u64 periodic_first;
 static unsigned int periodic_seen, periodic_open;
 
 /*
- * Once its period is written the new schedule has to take effect at once: by the old one the
- * engine may fire meanwhile, and would go on with the new period.
+ * Preemption must be off from the write of the new request to the change of the state. Otherwise
+ * the engine could fire at the old deadline, and go on with the new period.
  */
 static int on_periodic(struct kprobe *probe, struct pt_regs *regs)
 {
 	if (current != target_task || (u64)atomic64_read(&periodic.set.first_ns) != periodic_first)
 		return 0;
 	periodic_seen++;
-	/* The breakpoint's own context counts as an NMI, not here. */
+	/* On x86 the breakpoint counts as an NMI, which PREEMPT_MASK does not include. */
 	periodic_open += !(preempt_count() & PREEMPT_MASK) &&
 			 hwt_deadline(&periodic.timeout) < periodic_first;
 	return 0;
@@ -58,24 +57,25 @@ static void __init test_periodic(void)
 	}
 	target_task = NULL;
 	KTEST(n > 5 && periodic_seen,
-	      "a periodic one is scheduled anew: seen at %u of %u instructions", periodic_seen, n);
+	      "a periodic schedule: new request at %u of %u instructions", periodic_seen, n);
 	if (IS_ENABLED(CONFIG_PREEMPT_COUNT))
-		KTEST(!periodic_open, "nobody comes between: at %u", periodic_open);
+		KTEST(!periodic_open, "preemption is off at these, except for %u", periodic_open);
 	hwt_wheel_destroy(wheel);
 }
 
 /* -- The kernel's own functions ------------------------------------------ */
 
 /*
- * A probe on a kernel function, which may hold what a careless callee would spin on. The
- * handler schedules, re-arms and cancels on whatever CPU comes by.
+ * A probe on a kernel function, which may hold a lock that a call of hwt must not take. The
+ * handler schedules on any CPU that executes the function.
  */
 static struct kt own[16];
-/* Two CPUs may come by at once: only one gets a timeout, until it is through. */
+/* Two CPUs may be in the handler at once: only one of them may use a timeout. */
 static atomic_t own_busy[ARRAY_SIZE(own)];
 static atomic_t visits, own_odd, own_armed, own_holds;
-/* Visits of one probe, after which it does nothing any more. Those of the scheduler feed
- * themselves: what the handler schedules wakes the engine, which comes by the probe.
+/*
+ * Maximum number of visits of a probe, after which the handler does nothing. In the scheduler,
+ * visits cause visits: a schedule of the handler wakes the engine.
  */
 #define VISITS_MOST	30
 static unsigned int visits_end;
@@ -83,7 +83,7 @@ static unsigned int visits_end;
 static void own_schedule(int ret)
 {
 	atomic_add(ret < 0, &own_odd);
-	/* The engine, on another CPU, may be quicker than the handler: then it is another one. */
+	/* The engine, on another CPU, may have fired it already: then this arms it anew. */
 	atomic_add(ret >= 0 && !(ret & HWT_WAS_PENDING), &own_armed);
 	atomic_add(ret >= 0 && !(ret & HWT_WAS_HELD), &own_holds);
 }
@@ -114,7 +114,7 @@ static int on_visit(struct kprobe *probe, struct pt_regs *regs)
 	return 0;
 }
 
-/* Something for the functions to do. */
+/* Wait for other tasks to execute the probed function. */
 static void __init stir(void)
 {
 	unsigned long end = jiffies + (KT_SLOW ? 1000 : 300) * HZ / 1000;
@@ -164,7 +164,7 @@ static void __init test_kernel(const char *what, const char * const *names,
 	for (i = 0; i < n_names; i++)
 		functions += visit(names[i], places);
 	if (!functions) {
-		KTEST_SKIP("%s: none of its functions can be probed", what);
+		KTEST_SKIP("%s: no function can be probed", what);
 		goto out;
 	}
 	for (i = 0; i < ARRAY_SIZE(own); i++) {
@@ -174,18 +174,18 @@ static void __init test_kernel(const char *what, const char * const *names,
 		released += kt_releases(&own[i]);
 		early += atomic_read(&own[i].early);
 	}
-	KTEST(atomic_read(&own_armed) > 0, "%s: %d handlers, %d schedules", what,
+	KTEST(atomic_read(&own_armed) > 0, "%s: %d visits, %d new schedules", what,
 	      atomic_read(&visits), atomic_read(&own_armed));
-	KTEST(fired == atomic_read(&own_armed) && !held, "%s: %u have fired", what, fired);
-	KTEST(released == atomic_read(&own_holds), "%s: %u are released", what, released);
-	KTEST(early == 0, "%s: none early", what);
-	KTEST(atomic_read(&own_odd) == 0, "%s: all as by an NMI, and as it must be", what);
+	KTEST(fired == atomic_read(&own_armed) && !held, "%s: all of these fire: %u", what, fired);
+	KTEST(released == atomic_read(&own_holds), "%s: each hold is released: %u", what, released);
+	KTEST(early == 0, "%s: none fires early", what);
+	KTEST(atomic_read(&own_odd) == 0, "%s: all in NMI context, no error", what);
 out:
-	KTEST(!kt_expirations(&far), "%s: what is an hour away has not fired", what);
+	KTEST(!kt_expirations(&far), "%s: a timeout of an hour has not fired", what);
 	KTEST(hwt_wheel_destroy(wheel) == 0, "%s: the wheel is destroyed", what);
 }
 
-/* What has these locks or counts in its hand changes from version to version. */
+/* Functions that hold these locks. Their names differ from version to version. */
 static const char * const time_names[] __initconst = {
 	"timekeeping_update", "timekeeping_update_from_shadow", "update_vsyscall",
 	"timekeeping_advance",
@@ -200,7 +200,7 @@ static void __init selftest(void)
 	unsigned int length;
 
 	if (kt_told("HWT_PATCHING=0")) {
-		KTEST_SKIP("this emulator may go on with code as it was before it was changed");
+		KTEST_SKIP("this emulator may execute stale code after a change");
 		return;
 	}
 	kt_function("hwt_schedule", &length);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Lockdep knows of each function that waits: if its caller holds a mutex that a callback takes,
- * that is reported before anything is stuck. Here the callback only says that it might take it.
+ * Lockdep checks each function that waits: if its caller holds a mutex that a callback may take,
+ * lockdep reports it, before a deadlock. The callback only calls might_lock().
  *
- * A report switches lockdep off, for good. So it is provoked without a word in the log, while no
- * other CPU and no interrupt does anything with locks, and lockdep is switched on again.
+ * A report switches lockdep off for good. So the test provokes the report silently, while no
+ * other CPU and no interrupt takes a lock, and switches lockdep on again.
  *
  * hwt-test: only debug debug612 rtdebug
  */
@@ -17,7 +17,7 @@
 static atomic_t parked;
 static bool unparked;
 
-/* Interrupts something that does not hold lockdep's own lock: that is held with interrupts off. */
+/* Park a CPU. lockdep holds its own lock with interrupts off only, so not on a parked CPU. */
 static void park(void *unused)
 {
 	atomic_inc(&parked);
@@ -25,7 +25,7 @@ static void park(void *unused)
 		cpu_relax();
 }
 
-/* Would lockdep report that the mutex is taken here? */
+/* Return true if lockdep would report that the mutex is taken here. */
 static bool reported(struct mutex *mutex)
 {
 	unsigned long flags;
@@ -79,8 +79,8 @@ static const struct way {
 static struct {
 	struct hwt_timeout	timeout;
 	const struct way	*way;
-	struct mutex		mutex;		/* held while it waits */
-	struct task_struct	*waiter;	/* about to call */
+	struct mutex		mutex;		/* held by the waiter */
+	struct task_struct	*waiter;	/* the task that is about to wait */
 	bool			inside, left, ended, reported;
 } scene;
 
@@ -94,7 +94,7 @@ static int waiter_main(void *unused)
 	return kt_thread_end(0);
 }
 
-/* What lockdep is to be told of a wait it has been told before the caller sleeps. */
+/* Is the waiter asleep, or back? Before it sleeps, hwt has told lockdep that it will wait. */
 static bool waits(void)
 {
 	struct task_struct *waiter = READ_ONCE(scene.waiter);
@@ -108,7 +108,7 @@ static void callback(struct hwt_timeout *timeout)
 	WRITE_ONCE(scene.inside, true);
 	if (KT_WAIT(waits()))
 		scene.reported = reported(&scene.mutex);
-	/* Pairs with test_way(). */
+	/* Pairs with test_way(), which then sees @reported. */
 	smp_store_release(&scene.left, true);
 }
 
@@ -121,7 +121,7 @@ static const struct {
 	{ "->release", { .expire = kt_nothing, .release = callback } },
 };
 
-/* Dependencies that were found once remain: each has a mutex of its own class. */
+/* lockdep remembers dependencies, so each test has a mutex of a class of its own. */
 static struct lock_class_key keys[ARRAY_SIZE(ways) * ARRAY_SIZE(callbacks)];
 
 static void __init test_way(const struct way *way, unsigned int n)
@@ -141,11 +141,11 @@ static void __init test_way(const struct way *way, unsigned int n)
 		hwt_cancel(&scene.timeout);
 	ok = KT_WAIT(READ_ONCE(scene.inside));
 	thread = kt_thread(waiter_main, NULL, 0);
-	/* Pairs with callback(). */
+	/* Pairs with callback(): the test sees @reported. */
 	ok &= KT_WAIT(smp_load_acquire(&scene.left));
 	kt_thread_stop(thread);
 	KTEST(ok && scene.reported == (way->wait != kt_nothing) && debug_locks,
-	      "%s with a mutex, which %s takes, is %sreported", way->name, callbacks[n].name,
+	      "%s with a mutex that %s takes: %sreported", way->name, callbacks[n].name,
 	      scene.reported ? "" : "not ");
 	if (way->wait != wait_destroy)
 		hwt_wheel_destroy(wheel);
@@ -157,7 +157,7 @@ static void __init selftest(void)
 
 	for (i = 0; i < ARRAY_SIZE(ways); i++)
 		for (n = 0; n < ARRAY_SIZE(callbacks); n++)
-			/* That does not wait for releases. */
+			/* hwt_wait() does not wait for releases. */
 			if (ways[i].wait != wait_wait || !callbacks[n].ops.release)
 				test_way(&ways[i], n);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a wheel can be made of, and what not. Shared wheels: one for each set of parameters,
- * for as long as somebody uses it.
+ * Valid and invalid parameters of a wheel. Shared wheels: one for each set of parameters, which
+ * exists while it has users.
  *
  * hwt-test: timeout 120
  */
@@ -63,7 +63,7 @@ static void __init shared_refused(const char *what, const struct hwt_wheel_param
 {
 	struct hwt_wheel *wheel = hwt_wheel_get_shared(params);
 
-	KTEST(PTR_ERR_OR_ZERO(wheel) == -EINVAL, "%s: get_shared refuses", what);
+	KTEST(PTR_ERR_OR_ZERO(wheel) == -EINVAL, "%s: get_shared returns -EINVAL", what);
 	if (!IS_ERR(wheel))
 		hwt_wheel_put(wheel);
 }
@@ -77,7 +77,7 @@ static void __init test_bad(void)
 	cpumask_set_cpu(0, &first);
 	for (i = 0; i < ARRAY_SIZE(bad); i++) {
 		wheel = hwt_wheel_create(&bad[i].params);
-		KTEST(PTR_ERR_OR_ZERO(wheel) == -EINVAL, "%s: create refuses", bad[i].what);
+		KTEST(PTR_ERR_OR_ZERO(wheel) == -EINVAL, "%s: create returns -EINVAL", bad[i].what);
 		if (!IS_ERR(wheel))
 			hwt_wheel_destroy(wheel);
 		shared_refused(bad[i].what, &bad[i].params);
@@ -104,13 +104,13 @@ static const struct wanted good[] __initconst = {
 	{ "freezable", { .flags = HWT_FREEZABLE, .workers = 1 } },
 	{ "256 workers", { .workers = HWT_WORKERS_MAX } },
 	{ "workers with FIFO", { .workers = 2, .priority = HWT_PRIORITY_FIFO } },
-	{ "any CPU, by name", { .cpus = cpu_possible_mask } },
+	{ "an explicit mask of all CPUs", { .cpus = cpu_possible_mask } },
 	{ "busy waiting on CPU 0", { .wait = HWT_WAIT_BUSY, .cpus = &first } },
 	{ "realtime, clock_set",
 	  { .clock = HWT_CLOCK_REALTIME, .clock_set = test_clock_set, .clock_set_arg = &first } },
 };
 
-/* As asked for, with the defaults for 0, buckets rounded up and the tick raised to 1 ms. */
+/* As requested, with defaults for 0, buckets rounded up, and the tick raised to 1 ms. */
 static bool __init as_asked(const struct hwt_wheel_params *made,
 			    const struct hwt_wheel_params *asked)
 {
@@ -124,8 +124,8 @@ static bool __init as_asked(const struct hwt_wheel_params *made,
 }
 
 /*
- * The clock of a wheel, or the one that its delays count from. The coarse one may be late by any
- * time that its CPU has stood still for; what is scheduled fires early by as much, and no more.
+ * Read the clock of a wheel, or with @delays the clock from which its delays count. The coarse
+ * clock lags behind if its CPU stood still, and delays that count from it end early by as much.
  */
 static u64 __init clock_ns(const struct hwt_wheel_params *params, bool delays)
 {
@@ -148,17 +148,17 @@ static void __init test_good(const char *what, const struct hwt_wheel_params *as
 	made = *asked;
 	made.name = "a name longer than is kept";
 	wheel = hwt_wheel_create(&made);
-	KTEST(!IS_ERR(wheel), "%s: a wheel is made", what);
+	KTEST(!IS_ERR(wheel), "%s: a wheel is created", what);
 	if (IS_ERR(wheel))
 		return;
 	hwt_wheel_get_params(wheel, &made);
-	KTEST(as_asked(&made, asked), "%s: as asked for, rounded: tick %llu, %u buckets, %u levels",
+	KTEST(as_asked(&made, asked), "%s: as requested, rounded: tick %llu, %u buckets, %u levels",
 	      what, made.tick_ns, made.ticks_per_wheel, made.levels);
-	KTEST(!strcmp(made.name, "a name longer t"), "%s: its name is cut", what);
+	KTEST(!strcmp(made.name, "a name longer t"), "%s: its name is truncated", what);
 	before = clock_ns(&made, false);
 	between = hwt_wheel_now(wheel);
 	after = clock_ns(&made, false);
-	KTEST(before <= between && between <= after, "%s: its time is the clock's", what);
+	KTEST(before <= between && between <= after, "%s: its time is that of its clock", what);
 	kt_init(&now, wheel, &kt_ops);
 	kt_init(&soon, wheel, &kt_ops);
 	kt_init(&far, wheel, &kt_ops);
@@ -166,16 +166,16 @@ static void __init test_good(const char *what, const struct hwt_wheel_params *as
 	soon.earliest = clock_ns(&made, true) + 20 * KT_MS;
 	hwt_schedule(&soon.timeout, 20 * KT_MS);
 	hwt_schedule(&far.timeout, 100 * 365 * 24 * KT_HOUR);
-	KTEST(KT_WAIT(kt_expirations(&now) == 1), "%s: what has passed fires", what);
+	KTEST(KT_WAIT(kt_expirations(&now) == 1), "%s: a deadline in the past fires", what);
 	KTEST(made.tick_ns > KT_SECOND ||
-	      KT_WAIT(kt_expirations(&soon) == 1), "%s: what is soon fires", what);
-	KTEST(!atomic_read(&soon.early), "%s: not early", what);
+	      KT_WAIT(kt_expirations(&soon) == 1), "%s: 20 ms fire", what);
+	KTEST(!atomic_read(&soon.early), "%s: 20 ms are not early", what);
 	KTEST(hwt_pending(&far.timeout) && hwt_remaining(&far.timeout) > KT_HOUR,
-	      "%s: a century does not", what);
-	KTEST(hwt_wheel_destroy(wheel) == 0, "%s: destroyed", what);
+	      "%s: a century stays pending", what);
+	KTEST(hwt_wheel_destroy(wheel) == 0, "%s: the wheel is destroyed", what);
 }
 
-/* -- Shared ones ---------------------------------------------------------- */
+/* -- Shared wheels -------------------------------------------------------- */
 
 static const struct wanted unshared[] __initconst = {
 	{ "max_pending", { .max_pending = 1 } },
@@ -221,14 +221,14 @@ static void __init test_different(void)
 		for (j = 0; j < i; j++)
 			odd += wheel[j] == wheel[i];
 	}
-	KTEST(odd == 0, "each parameter makes a difference");
+	KTEST(odd == 0, "each set of parameters has its own wheel");
 	for (i = 0; i < ARRAY_SIZE(wheel); i++) {
 		same = get(different[i]);
 		others += same != wheel[i];
 		if (same)
 			hwt_wheel_put(same);
 	}
-	KTEST(others == 0, "the same ones give the same wheel");
+	KTEST(others == 0, "the same parameters get the same wheel");
 	for (i = 0; i < ARRAY_SIZE(wheel); i++)
 		if (wheel[i])
 			hwt_wheel_put(wheel[i]);
@@ -244,39 +244,39 @@ static void __init test_same(void)
 	b = GET(.name = "second", .levels = 2);
 	c = hwt_wheel_get_shared(NULL);
 	d = GET(.tick_ns = KT_MS, .ticks_per_wheel = 8000, .levels = 2);
-	KTEST(a && a == b, "the same parameters give the same wheel, whatever its name");
-	KTEST(c == hwt_system_wheel, "no parameters are the defaults, and the system's wheel");
-	KTEST(a == d, "and so are the defaults by name, after rounding");
+	KTEST(a && a == b, "the same parameters with another name get the same wheel");
+	KTEST(c == hwt_system_wheel, "no parameters get hwt_system_wheel");
+	KTEST(a == d, "explicit defaults, after rounding, get the same wheel");
 	hwt_wheel_get_params(a, &params);
-	KTEST(!strcmp(params.name, "first"), "it has its first user's name");
+	KTEST(!strcmp(params.name, "first"), "the first user names the wheel");
 	private = hwt_wheel_create(NULL);
-	KTEST(private && private != a, "a private wheel is another one");
+	KTEST(private && private != a, "a private wheel is another wheel");
 	hwt_wheel_get_params(private, &params);
 	KTEST(as_asked(&params, &(struct hwt_wheel_params) { }) && !strcmp(params.name, "hwt"),
-	      "it has the defaults, and the name hwt");
+	      "it has the default parameters, and the name hwt");
 
 	KTEST(hwt_wheel_stop(a, NULL, NULL) == -EBUSY &&
 	      hwt_wheel_destroy(a) == -EBUSY && !kt_stopped(a) &&
 	      hwt_wheel_stop(hwt_system_wheel, NULL, NULL) == -EBUSY &&
 	      hwt_wheel_destroy(hwt_system_wheel) == -EBUSY,
-	      "stop and destroy of a shared wheel, and of the system's, are refused");
+	      "stop and destroy of a shared wheel and of hwt_system_wheel return -EBUSY");
 	hwt_wheel_put(d);
 	hwt_wheel_put(c);
 	hwt_wheel_put(b);
 	kt_init(&kt, a, &kt_ops);
 	KTEST(hwt_schedule(&kt.timeout, 0) == 0 && KT_WAIT(kt_releases(&kt) == 1),
-	      "it works for as long as one user is left");
+	      "the wheel works until its last user puts it");
 	hwt_wheel_put(a);
 
 	a = GET(.name = "third", .levels = 2);
 	hwt_wheel_get_params(a, &params);
 	KTEST(!strcmp(params.name, "third") && !kt_stats(a).scheduled,
-	      "after the last user left, it is a new one");
+	      "after the last put, the next user gets a new wheel");
 	hwt_wheel_put(a);
 	hwt_wheel_destroy(private);
 }
 
-/* -- The last user leaves in a callback ---------------------------------- */
+/* -- The last put, in a callback ----------------------------------------- */
 
 static struct {
 	struct kt	kt;
@@ -297,7 +297,7 @@ static void last_expire(struct hwt_timeout *timeout)
 
 static void last_release(struct hwt_timeout *timeout)
 {
-	/* By now nothing of it is held. */
+	/* The hold is over. */
 	if (last.in_release)
 		hwt_wheel_put(hwt_timeout_wheel(timeout));
 	atomic_inc_return_release(&last.kt.released);
@@ -322,11 +322,11 @@ static void __init test_last(bool in_release)
 		      (last.stop == -EBUSY || last.stop == -EDEADLK) &&
 		      (last.destroy == -EBUSY || last.destroy == -EDEADLK);
 	}
-	KTEST(ok == 20, "the last user leaves in ->%s, %d times",
+	KTEST(ok == 20, "the last put is in ->%s, %d times",
 	      in_release ? "release" : "expire", ok);
 }
 
-/* -- Coming and going ---------------------------------------------------- */
+/* -- Concurrent gets and puts -------------------------------------------- */
 
 static int comes_and_goes(void *arg)
 {
@@ -365,10 +365,10 @@ static void __init test_coming_and_going(void)
 		ret = kt_thread_stop(thread[i]);
 		least = min(least, ret);
 	}
-	KTEST(least > 0, "three users come and go: %d times", least);
+	KTEST(least > 0, "three threads get and put shared wheels, each at least %d times", least);
 }
 
-/* -- What is not shared cannot be given back ----------------------------- */
+/* -- A put of a private wheel -------------------------------------------- */
 
 static void __init test_private(void)
 {
@@ -377,8 +377,8 @@ static void __init test_private(void)
 	pr_info("hwt-expect-begin: WARNING: .* hwt_wheel_put\n");
 	hwt_wheel_put(wheel);
 	pr_info("hwt-expect-end\n");
-	KTEST(!kt_stopped(wheel), "put of a private wheel: a warning, nothing else");
-	KTEST(hwt_wheel_destroy(wheel) == 0, "it can be destroyed");
+	KTEST(!kt_stopped(wheel), "put of a private wheel only warns");
+	KTEST(hwt_wheel_destroy(wheel) == 0, "the private wheel can be destroyed");
 }
 
 static bool __init rounded(struct kt *kt, u64 at, u64 tick_ns)
@@ -389,7 +389,7 @@ static bool __init rounded(struct kt *kt, u64 at, u64 tick_ns)
 	return hwt_deadline(&kt->timeout) == want;
 }
 
-/* Deadlines are rounded up to ticks, exactly, far away too. */
+/* Deadlines are rounded up to a tick exactly, even centuries ahead. */
 static void __init test_rounding(u64 tick_ns)
 {
 	struct hwt_wheel *wheel = kt_wheel("rounding", .tick_ns = tick_ns);
@@ -402,7 +402,7 @@ static void __init test_rounding(u64 tick_ns)
 	for (bit = 42; bit < 63; bit++) {
 		far = base + (1ULL << bit);
 		for (delta = -2; delta <= 2; delta++) {
-			/* Around a multiple of the tick, and around a power of two. */
+			/* Close to a multiple of the tick, and close to a power of two. */
 			odd += !rounded(&kt, div64_u64(far, tick_ns) * tick_ns + delta, tick_ns);
 			odd += !rounded(&kt, far + delta, tick_ns);
 		}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Periodic timeouts: fixed rate with overruns, fixed delay, and how they end.
+ * Periodic timeouts: fixed rate with overruns, fixed delay, changes, and the ways to end them.
  *
  * hwt-test: shared
  */
@@ -11,8 +11,8 @@
 static struct {
 	struct kt		kt;
 	unsigned int		sleep_ms;	/* in the callback */
-	unsigned int		last;		/* firing that cancels itself; 0: none */
-	unsigned int		change;		/* firing that calls @change_fn */
+	unsigned int		last;		/* the firing that cancels the timeout; 0: none */
+	unsigned int		change;		/* the firing that calls @change_fn; 0: none */
 	int			(*change_fn)(void);
 	int			change_ret;
 	bool			cancel_ret, pending, pending_after, expired;
@@ -85,12 +85,12 @@ static void __init test_fixed_rate(struct hwt_wheel *wheel)
 		odd += p.at[i].total != p.at[i].overruns +
 					(i ? p.at[i - 1].total : 0);
 	}
-	KTEST(early == 0, "fixed rate: none before its period: %u", early);
+	KTEST(early == 0, "fixed rate: firings before their deadlines: %u", early);
 	KTEST(odd == 0, "fixed rate: the overruns add up");
-	KTEST(p.pending && p.expired, "in the callback it is expired, and pending again");
-	KTEST(p.cancel_ret && !p.pending_after, "cancelled in its own callback");
+	KTEST(p.pending && p.expired, "in the callback: expired, and pending again");
+	KTEST(p.cancel_ret && !p.pending_after, "in the callback: cancel returns true");
 	KTEST(atomic_read(&p.kt.cancelled) == 1 && hwt_cancelled(&p.kt.timeout) &&
-	      !hwt_held(&p.kt.timeout), "all that was one hold, cancelled once");
+	      !hwt_held(&p.kt.timeout), "all firings were one hold, with one ->cancelled");
 	msleep(50);
 	KTEST(fired() == 30, "after that it does not fire");
 }
@@ -105,15 +105,15 @@ static void __init test_slow_callback(struct hwt_wheel *wheel)
 	p.sleep_ms = 58;
 	first = hwt_wheel_now(wheel);
 	hwt_schedule_periodic_at(&p.kt.periodic, first, 10 * KT_MS, HWT_FIXED_RATE);
-	KTEST(p_released(1) && fired() == 5, "slow callback: fires");
+	KTEST(p_released(1) && fired() == 5, "slow callback: fires 5 times");
 	for (i = 1; i < 5; i++) {
-		/* Whole periods from the deadline that was served late to this firing. */
+		/* The periods missed since the previous firing. */
 		missed = p.at[i].total - p.at[i - 1].total;
 		odd += missed < 2 || missed != p.at[i].overruns;
 		odd += p.at[i].began < first + (i + p.at[i].total) * 10 * KT_MS;
 		odd += p.at[i].began < p.at[i - 1].ended;
 	}
-	KTEST(odd == 0, "slow callback: a firing each time, the rest are overruns");
+	KTEST(odd == 0, "slow callback: the periods that it takes are overruns");
 }
 
 static void __init test_late_start(struct hwt_wheel *wheel)
@@ -125,11 +125,11 @@ static void __init test_late_start(struct hwt_wheel *wheel)
 	hwt_schedule_periodic_at(&p.kt.periodic, now - 95 * KT_MS, 10 * KT_MS,
 				 HWT_FIXED_RATE);
 	KTEST(p_released(1) && p.at[0].overruns >= 9,
-	      "a first deadline in the past: the periods since are overruns");
+	      "a first deadline in the past: the periods since then are overruns");
 	p_init(wheel);
 	p.last = 3;
 	hwt_schedule_periodic(&p.kt.periodic, 0, 1, HWT_FIXED_RATE);
-	KTEST(p_released(1) && p.at[2].overruns > 0, "a period of 1 ns: overruns, not a burst");
+	KTEST(p_released(1) && p.at[2].overruns > 0, "a period of 1 ns: overruns, no burst");
 }
 
 static void __init test_fixed_delay(struct hwt_wheel *wheel)
@@ -145,7 +145,7 @@ static void __init test_fixed_delay(struct hwt_wheel *wheel)
 		early += p.at[i].began < p.at[i - 1].ended + 20 * KT_MS;
 		odd += p.at[i].overruns || p.at[i].total;
 	}
-	KTEST(early == 0, "fixed delay: counted from the end of the callback");
+	KTEST(early == 0, "fixed delay: the period counts from the end of the callback");
 	KTEST(odd == 0, "fixed delay: no overruns");
 }
 
@@ -171,7 +171,7 @@ static int cancel_and_again(void)
 
 static int earlier(void)
 {
-	/* Nothing is armed, so that any deadline is earlier. */
+	/* The timeout is not armed, so any deadline is earlier. */
 	return hwt_schedule_earlier(&p.kt.timeout, KT_HOUR);
 }
 
@@ -195,15 +195,15 @@ static void __init test_changes(struct hwt_wheel *wheel)
 	      p_released(1) && fired() == 1 && !hwt_pending(&p.kt.timeout),
 	      "a one-shot schedule makes it a one-shot");
 	KTEST(hwt_schedule_periodic(&p.kt.periodic, 0, KT_MS, HWT_FIXED_RATE) == 0 &&
-	      KT_WAIT(fired() >= 3), "and it can be periodic again");
-	KTEST(hwt_shutdown_sync(&p.kt.timeout) == 1, "until it is shut down");
+	      KT_WAIT(fired() >= 3), "a periodic schedule makes it periodic again");
+	KTEST(hwt_shutdown_sync(&p.kt.timeout) == 1, "shutdown_sync ends it");
 
 	p_init(wheel);
 	p.change = 2;
 	p.change_fn = to_one_shot;
 	hwt_schedule_periodic(&p.kt.periodic, 0, 5 * KT_MS, HWT_FIXED_RATE);
 	KTEST(p_released(1) && fired() == 3 && p.change_ret == both &&
-	      !p.pending, "one-shot in its callback: fires once more");
+	      !p.pending, "in its callback, a one-shot schedule: fires once more");
 
 	p_init(wheel);
 	p.change = 2;
@@ -213,7 +213,7 @@ static void __init test_changes(struct hwt_wheel *wheel)
 	KTEST(p_released(1) && fired() == 4 && p.change_ret == both &&
 	      p.at[2].began >= p.at[1].began + 40 * KT_MS &&
 	      p.at[3].began >= p.at[2].ended + 30 * KT_MS &&
-	      p.at[3].total == 0, "another period and mode in its callback");
+	      p.at[3].total == 0, "in its callback, another period and mode: both take effect");
 
 	p_init(wheel);
 	p.change = 1;
@@ -221,7 +221,7 @@ static void __init test_changes(struct hwt_wheel *wheel)
 	p.last = 3;
 	hwt_schedule_periodic(&p.kt.periodic, 0, KT_HOUR, HWT_FIXED_RATE);
 	KTEST(p_released(1) && fired() == 3 && p.change_ret == HWT_WAS_HELD,
-	      "cancelled and scheduled again in its callback");
+	      "in its callback, a cancel and a schedule: fires on");
 
 	p_init(wheel);
 	p.change = 1;
@@ -229,8 +229,8 @@ static void __init test_changes(struct hwt_wheel *wheel)
 	hwt_schedule_periodic(&p.kt.periodic, 0, KT_MS, HWT_FIXED_RATE);
 	KTEST(KT_WAIT(fired() == 1) && KT_WAIT(!hwt_running(&p.kt.timeout)) &&
 	      p.change_ret == both && hwt_remaining(&p.kt.timeout) > KT_HOUR / 2,
-	      "schedule_earlier in its callback: what is not armed yet is armed");
-	KTEST(hwt_cancel_sync(&p.kt.timeout) == 1, "and cancelled");
+	      "in its callback, schedule_earlier: arms it, as it is not armed");
+	KTEST(hwt_cancel_sync(&p.kt.timeout) == 1, "cancel_sync returns 1");
 }
 
 /* -- Ends ---------------------------------------------------------------- */
@@ -250,27 +250,27 @@ static void __init test_ends(void)
 	p_init(wheel);
 	KTEST(hwt_schedule_periodic(&p.kt.periodic, 0, 0, HWT_FIXED_RATE) == -EINVAL &&
 	      hwt_schedule_periodic_at(&p.kt.periodic, 0, 0, HWT_FIXED_RATE) == -EINVAL,
-	      "a period of 0 is refused");
+	      "a period of 0 returns -EINVAL");
 	KTEST(hwt_schedule_periodic(&p.kt.periodic, 0, 1, 7) == -EINVAL,
-	      "an unknown mode is refused");
-	KTEST(!hwt_held(&p.kt.timeout), "nothing has changed");
+	      "an unknown mode returns -EINVAL");
+	KTEST(!hwt_held(&p.kt.timeout), "the timeout is still idle");
 
 	hwt_schedule_periodic(&p.kt.periodic, U64_MAX, KT_MS, HWT_FIXED_RATE);
 	KTEST(hwt_deadline(&p.kt.timeout) == U64_MAX &&
-	      hwt_cancel_sync(&p.kt.timeout) == 1, "a first deadline that never comes");
+	      hwt_cancel_sync(&p.kt.timeout) == 1, "a first deadline of U64_MAX never comes");
 	hwt_schedule_periodic(&p.kt.periodic, 0, U64_MAX, HWT_FIXED_RATE);
 	KTEST(KT_WAIT(fired() == 1) && KT_WAIT(!hwt_running(&p.kt.timeout)) &&
 	      hwt_deadline(&p.kt.timeout) == U64_MAX &&
-	      hwt_cancel_sync(&p.kt.timeout) == 1, "fixed rate: a period that never ends");
+	      hwt_cancel_sync(&p.kt.timeout) == 1, "fixed rate: a period of U64_MAX never ends");
 	hwt_schedule_periodic(&p.kt.periodic, 0, U64_MAX, HWT_FIXED_DELAY);
 	KTEST(KT_WAIT(fired() == 2) && KT_WAIT(!hwt_running(&p.kt.timeout)) &&
 	      hwt_deadline(&p.kt.timeout) == U64_MAX &&
-	      hwt_cancel_sync(&p.kt.timeout) == 1, "fixed delay: a period that never ends");
+	      hwt_cancel_sync(&p.kt.timeout) == 1, "fixed delay: a period of U64_MAX never ends");
 
 	p_init(wheel);
 	hwt_schedule_periodic(&p.kt.periodic, 0, KT_MS, HWT_FIXED_RATE);
 	KTEST(KT_WAIT(fired() >= 3) && hwt_cancel(&p.kt.timeout),
-	      "cancel from outside hits, also between two firings");
+	      "cancel returns true, even between two firings");
 	p_released(1);
 	n = fired();
 	msleep(20);
@@ -282,7 +282,7 @@ static void __init test_ends(void)
 	KTEST(KT_WAIT(hwt_running(&p.kt.timeout)) &&
 	      hwt_cancel_sync(&p.kt.timeout) == 1 && !hwt_running(&p.kt.timeout) &&
 	      kt_releases(&p.kt) == 1 && atomic_read(&p.kt.cancelled) == 1,
-	      "cancel_sync while it runs waits, cancels and releases once");
+	      "cancel_sync during its callback waits, cancels and releases once");
 	n = fired();
 	msleep(20);
 	KTEST(fired() == n, "after that it does not fire");
@@ -291,11 +291,11 @@ static void __init test_ends(void)
 	KTEST(KT_WAIT(hwt_running(&p.kt.timeout)) &&
 	      hwt_wheel_stop(wheel, take, NULL) == 1 && handed == 1 &&
 	      kt_releases(&p.kt) == 2 && atomic_read(&p.kt.cancelled) == 1,
-	      "stop while it runs hands it back once");
+	      "stop during its callback hands it back once");
 	hwt_wheel_destroy(wheel);
 }
 
-/* A callback waits for a periodic timeout, which a stop keeps from firing again. */
+/* A callback waits for a periodic timeout, which does not fire again because of a stop. */
 static struct {
 	struct kt_stay	beat;
 	struct kt	waiter;
@@ -333,17 +333,17 @@ static void __init test_waiter_in_stop(void)
 	kt_init(&stopped.far, wheel, &kt_nothing_ops);
 	hwt_schedule(&stopped.far.timeout, KT_HOUR);
 	hwt_schedule_periodic(&stopped.beat.kt.periodic, 0, KT_MS, HWT_FIXED_RATE);
-	KTEST(KT_WAIT(kt_inside(&stopped.beat)), "one is in its callback");
+	KTEST(KT_WAIT(kt_inside(&stopped.beat)), "the callback of a periodic timeout is executing");
 	hwt_schedule(&stopped.waiter.timeout, 0);
 	KTEST(KT_WAIT(READ_ONCE(stopped.began)), "another callback waits for it");
 	kt_call_begin(&stop, stopped_stop, wheel);
-	KTEST(KT_WAIT(READ_ONCE(stopped.far_handed)), "a stop hands back what is pending");
-	/* The first of its rounds is through. */
+	KTEST(KT_WAIT(READ_ONCE(stopped.far_handed)), "a stop hands back a pending timeout");
+	/* The first round of the stop has ended by now. */
 	msleep(20);
 	complete_all(&stopped.beat.out);
 	KTEST(kt_call_end(&stop) == 2,
-	      "the stop does not wait for the waiter, and hands back both");
-	KTEST(stopped.waited == -ERESTARTSYS, "the waiter was told: %d", stopped.waited);
+	      "the stop ends the wait, and has handed back two");
+	KTEST(stopped.waited == -ERESTARTSYS, "the wait returns -ERESTARTSYS: %d", stopped.waited);
 	hwt_wheel_destroy(wheel);
 }
 
@@ -361,7 +361,7 @@ static void __init selftest(void)
 		test_late_start(wheel);
 		test_fixed_delay(wheel);
 		test_changes(wheel);
-		KTEST(hwt_wheel_pending(wheel) == 0, "nothing is left pending");
+		KTEST(hwt_wheel_pending(wheel) == 0, "no timeout is left pending");
 		KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
 	}
 	test_ends();

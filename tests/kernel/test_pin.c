@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Where the threads of a wheel run, how they are scheduled, and how they wait: pinned to a
- * CPU, which goes offline and comes back, with what was submitted there; the priorities; busy
- * waiting, and what a thread that waits so polls.
+ * Affinity, priority and wait strategy of the threads of a wheel: pinned to a CPU that goes offline
+ * with submissions on its list and comes back, the scheduling priorities, and busy waiting.
  *
  * hwt-test: timeout 240
  */
@@ -15,17 +14,17 @@
 
 #include "hwt_ktest.h"
 
-static unsigned int victim;	/* the CPU that they are pinned to */
+static unsigned int victim;	/* the CPU to which the wheels are pinned */
 
 static struct {
-	int		cpu;		/* where it is to be; -1: anywhere */
+	int		cpu;		/* the expected CPU; -1: any */
 	unsigned int	policy, rt_priority;
-	const char	*name;		/* of the wheel; NULL: do not look at the thread's */
+	const char	*name;		/* of the wheel; NULL: do not check the thread's name */
 	bool		workers;
 	atomic_t	runs, elsewhere, otherwise, others;
 } seen;
 
-/* A wheel without workers calls back on the thread of its name, others on "name/0" and so on. */
+/* The engine has the name of the wheel; workers are "name/0" and so on. */
 static bool right_thread(void)
 {
 	size_t n = strlen(seen.name);
@@ -80,7 +79,7 @@ static void __init seen_init(int cpu)
 
 static struct kt kt[100];
 
-/* Half of them fire, half are cancelled; all by the wheel's threads. */
+/* Half of the timeouts fire, half are cancelled, all on the wheel's threads. */
 static bool __init all_run(struct hwt_wheel *wheel)
 {
 	unsigned int i, ok = 0;
@@ -99,7 +98,6 @@ static bool __init all_run(struct hwt_wheel *wheel)
 	return ok == ARRAY_SIZE(kt);
 }
 
-/* Move all threads of a wheel. */
 static void __init place_on(const char *name, const struct cpumask *cpus)
 {
 	struct task_struct *task, *found[8];
@@ -116,13 +114,13 @@ static void __init place_on(const char *name, const struct cpumask *cpus)
 	}
 }
 
-/* Those that may run there and nowhere else. */
+/* Count the threads that may run on @cpu only. */
 static unsigned int __init threads_on(const char *name, unsigned int cpu)
 {
 	return kt_count_threads(name, cpumask_equal(task->cpus_ptr, cpumask_of(cpu)));
 }
 
-/* All of its threads wait as ps says "I". */
+/* Are all threads of the wheel in TASK_IDLE, which ps shows as "I"? */
 static bool __init all_idle(const char *name, unsigned int workers)
 {
 	return KT_WAIT(kt_count_threads(name, task_state_to_char(task) == 'I') == workers + 1);
@@ -141,36 +139,36 @@ static void __init test_pinned(unsigned int workers)
 		cpumask_copy(&mask, cpumask_of(cpu));
 		wheel = hwt_wheel_create(&params);
 		KTEST(!IS_ERR(wheel), "a wheel on CPU %d with %u workers", cpu, workers);
-		/* It has made a copy. */
+		/* The wheel has a copy of the mask. */
 		cpumask_clear(&mask);
-		KTEST(all_idle("pinned", workers), "its threads wait in TASK_IDLE");
+		KTEST(all_idle("pinned", workers), "all threads sleep in TASK_IDLE");
 		seen_init(cpu);
 		seen.name = "pinned";
 		seen.workers = workers;
 		KTEST(all_run(wheel), "all run");
-		KTEST(atomic_read(&seen.others) == 0, "on its %s: %d of %d callbacks do not",
-		      workers ? "workers" : "thread", atomic_read(&seen.others),
+		KTEST(atomic_read(&seen.others) == 0, "callbacks not on the %s: %d of %d",
+		      workers ? "workers" : "engine", atomic_read(&seen.others),
 		      atomic_read(&seen.runs));
-		KTEST(atomic_read(&seen.elsewhere) == 0, "on that CPU: %d of %d callbacks do not",
+		KTEST(atomic_read(&seen.elsewhere) == 0, "callbacks on another CPU: %d of %d",
 		      atomic_read(&seen.elsewhere), atomic_read(&seen.runs));
 		KTEST(threads_on("pinned", cpu) == workers + 1 &&
 		      kt_count_threads("pinned", true) == workers + 1,
-		      "it is the only one for all its threads");
-		/* What the kernel does when a CPU is about to go, even if that then stays. */
+		      "all threads may run on that CPU only");
+		/* The kernel does this when a CPU is about to go offline, even if that fails. */
 		place_on("pinned", cpu_possible_mask);
 		KTEST(all_run(wheel) && KT_WAIT(threads_on("pinned", cpu) == workers + 1),
-		      "they come back when the kernel has let them go anywhere");
+		      "threads are pinned again after the kernel has reset their affinity");
 		other = kt_other_cpu(cpu);
 		if (other != cpu) {
 			place_on("pinned", cpumask_of(other));
 			KTEST(all_run(wheel) && threads_on("pinned", other) == workers + 1,
-			      "they stay where an administrator has put them");
+			      "threads stay where an administrator has put them");
 			place_on("pinned", cpumask_of(cpu));
 		}
-		KTEST(all_idle("pinned", workers), "its threads wait in TASK_IDLE again");
+		KTEST(all_idle("pinned", workers), "all threads sleep in TASK_IDLE again");
 		KTEST(hwt_wheel_destroy(wheel) == 0 &&
 		      KT_WAIT(kt_count_threads("pinned", true) == 0),
-		      "the wheel is destroyed, and its threads are gone");
+		      "the wheel is destroyed, and no thread is left");
 	}
 }
 
@@ -189,13 +187,13 @@ static void __init test_priority(const char *what, enum hwt_priority priority,
 		seen.rt_priority = rt_priority;
 		KTEST(all_run(wheel), "all run");
 		KTEST(atomic_read(&seen.otherwise) == 0,
-		      "with policy %u, priority %u: %d of %d callbacks do not", policy,
+		      "callbacks without policy %u and priority %u: %d of %d", policy,
 		      rt_priority, atomic_read(&seen.otherwise), atomic_read(&seen.runs));
 		KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
 	}
 }
 
-/* Begins before the CPU goes, and is still inside when it has come back. */
+/* Its callback begins before the CPU goes offline, and ends after the CPU is back. */
 static struct kt_stay stayer;
 
 static void stayer_expire(struct hwt_timeout *timeout)
@@ -214,8 +212,8 @@ static bool __init goes_on(void)
 }
 
 /*
- * @busy: it spins there meanwhile.
- * @workers: one of them sleeps in a callback from before to after.
+ * @busy: the engine is busy waiting on the CPU.
+ * @workers: if not 0, one of them sleeps in a callback while the CPU goes offline.
  */
 static void __init test_offline(unsigned int workers, bool busy)
 {
@@ -238,13 +236,13 @@ static void __init test_offline(unsigned int workers, bool busy)
 		hwt_schedule_periodic(&stayer.kt.periodic, 0, 5 * KT_MS, HWT_FIXED_DELAY);
 		KT_WAIT(kt_inside(&stayer));
 	}
-	KTEST(goes_on() && atomic_read(&seen.elsewhere) == 0, "callbacks run there");
+	KTEST(goes_on() && atomic_read(&seen.elsewhere) == 0, "callbacks run on that CPU");
 	for (round = 0; round < 2; round++) {
 		WRITE_ONCE(seen.cpu, -1);
 		KTEST(remove_cpu(victim) == 0 && goes_on(),
 		      "CPU %u goes offline: callbacks run", victim);
 		late = hwt_wheel_create(&params);
-		KTEST(PTR_ERR_OR_ZERO(late) == -EINVAL, "no other wheel is pinned to it now");
+		KTEST(PTR_ERR_OR_ZERO(late) == -EINVAL, "no wheel can be pinned to it now");
 		if (!IS_ERR(late))
 			hwt_wheel_destroy(late);
 		KTEST(goes_on() && add_cpu(victim) == 0, "CPU %u is online again", victim);
@@ -253,13 +251,13 @@ static void __init test_offline(unsigned int workers, bool busy)
 		KTEST(goes_on() && goes_on() && atomic_read(&seen.elsewhere) == 0,
 		      "callbacks run there again: %d elsewhere", atomic_read(&seen.elsewhere));
 		KTEST(threads_on("offline", victim) == workers + 1,
-		      "it is the only one for all its threads");
+		      "all threads may run on that CPU only");
 	}
 	WRITE_ONCE(seen.cpu, -1);
-	KTEST(remove_cpu(victim) == 0 && goes_on(), "CPU %u goes once more", victim);
+	KTEST(remove_cpu(victim) == 0 && goes_on(), "CPU %u goes offline again", victim);
 	hwt_cancel_sync(&beat.timeout);
 	hwt_cancel_sync(&stayer.kt.timeout);
-	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed meanwhile");
+	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed while the CPU is offline");
 	KTEST(add_cpu(victim) == 0, "CPU %u is online again", victim);
 }
 
@@ -272,7 +270,7 @@ static struct hwt_wheel * __init busy_wheel(unsigned int workers)
 	return wheel;
 }
 
-/* It has nothing to do but to wait busily, and must not keep the CPU from going. */
+/* A busy waiting engine without timeouts must not keep its CPU from going offline. */
 static void __init test_offline_idle(void)
 {
 	struct hwt_wheel *wheel = busy_wheel(0);
@@ -286,7 +284,7 @@ static void __init test_offline_idle(void)
 	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
 }
 
-/* One of its two CPUs goes: then all run on the other one, and on both afterwards. */
+/* One of the two CPUs of a wheel goes offline: callbacks run on the other one. */
 static void __init test_offline_one(void)
 {
 	static struct cpumask mask;
@@ -303,9 +301,9 @@ static void __init test_offline_one(void)
 	KTEST(remove_cpu(victim) == 0 && all_run(wheel) &&
 	      atomic_read(&seen.elsewhere) == 0, "CPU %u goes offline: all run on CPU 0", victim);
 	seen_init(-1);
-	KTEST(add_cpu(victim) == 0 && all_run(wheel), "it is online again: all run");
+	KTEST(add_cpu(victim) == 0 && all_run(wheel), "the CPU is online again: all run");
 	hwt_wheel_get_params(wheel, &made);
-	KTEST(made.cpus && cpumask_equal(made.cpus, &mask), "its CPUs are the two");
+	KTEST(made.cpus && cpumask_equal(made.cpus, &mask), "the wheel's mask still has both CPUs");
 	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
 }
 
@@ -335,36 +333,36 @@ static void __init test_busy(void)
 		hwt_cancel_sync(&near.timeout);
 	}
 	KTEST(ok == 100 && early == 0,
-	      "earlier ones from CPU %d, while it waits for an hour: %u of 100 fire, %u early",
+	      "the engine waits for an hour, CPU %d schedules: %u of 100 fire, %u early",
 	      raw_smp_processor_id(), ok, early);
-	KTEST(kt_expirations(&far) == 0 && hwt_pending(&far.timeout), "that one does not");
+	KTEST(kt_expirations(&far) == 0 && hwt_pending(&far.timeout), "the hour is still pending");
 	kt_init(&near, wheel, &kt_ops);
 	hwt_schedule(&near.timeout, KT_HOUR);
 	hwt_cancel(&near.timeout);
-	KTEST(KT_WAIT(kt_releases(&near) == 1), "what is cancelled is let go");
-	KTEST(kt_stats(wheel).wakeups == 0, "it has never slept: %llu", kt_stats(wheel).wakeups);
+	KTEST(KT_WAIT(kt_releases(&near) == 1), "a cancel is released");
+	KTEST(kt_stats(wheel).wakeups == 0, "it never slept: %llu times", kt_stats(wheel).wakeups);
 	KTEST(hwt_wheel_stop(wheel, NULL, NULL) == 1 && kt_releases(&far) == 1,
-	      "it is stopped while it spins");
+	      "a stop ends the busy waiting");
 	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
 
-	/* Its workers are on the same CPU. */
+	/* Workers on the same CPU. */
 	wheel = busy_wheel(2);
 	seen_init(victim);
 	KTEST(all_run(wheel) && atomic_read(&seen.elsewhere) == 0, "all run, there");
-	/* With nothing to wait for. */
+	/* The engine waits without a deadline. */
 	msleep(50);
-	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed while it spins");
+	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed while busy waiting");
 }
 
 /*
- * A CPU goes offline with timeouts on its submission list that nobody has collected yet. They
- * fire, and count.
+ * A CPU goes offline with timeouts on its submission list that the engine has not collected. They
+ * must fire, and be counted.
  */
 #define SUBMITTED	100
 
 static struct kt first, there[SUBMITTED];
 
-/* On the victim: submits, and cancels some of it. */
+/* Submit all on the victim, for later than @first. */
 static int submit(void *arg)
 {
 	struct hwt_wheel *wheel = arg;
@@ -384,13 +382,13 @@ static void __init submit_there(struct hwt_wheel *wheel, u64 delay)
 
 	kt_init(&first, wheel, &kt_ops);
 	kt_schedule(&first, delay);
-	/* The engine collects that, and sleeps for it. What is later wakes nobody. */
+	/* The engine collects @first and sleeps until it is due; later ones do not wake it. */
 	KT_WAIT(kt_stats(wheel).collected == 1);
 	msleep(50);
 	thread = kt_thread(submit, wheel, victim);
 	msleep(20);
 	KTEST(kt_thread_stop(thread) == victim, "submitted on CPU %u", victim);
-	KTEST(kt_stats(wheel).collected == 1, "and not collected");
+	KTEST(kt_stats(wheel).collected == 1, "the engine has not collected them");
 }
 
 static void __init test_offline_submitted(void)
@@ -403,9 +401,9 @@ static void __init test_offline_submitted(void)
 	KTEST(remove_cpu(victim) == 0, "CPU %u is offline", victim);
 	now = hwt_wheel_now(wheel);
 	if (now < first.earliest)
-		KTEST(kt_stats(wheel).collected == 1, "before anybody has collected");
+		KTEST(kt_stats(wheel).collected == 1, "the engine has still not collected them");
 	else
-		KTEST_SKIP("it took so long that the engine has collected");
+		KTEST_SKIP("the CPU went offline too late, after the engine has collected");
 	KTEST(hwt_wheel_pending(wheel) >= SUBMITTED, "all are pending");
 	for (i = 0; i < SUBMITTED; i++) {
 		fired += KT_WAIT(kt_releases(&there[i]) == 1) &&
@@ -428,7 +426,7 @@ static void __init test_offline_stop(void)
 	for (i = 0; i < SUBMITTED / 2; i++)
 		ok += hwt_cancel_sync(&there[i].timeout) == 1 &&
 		      kt_releases(&there[i]) == 1;
-	KTEST(ok == SUBMITTED / 2, "cancel_sync of what was submitted there");
+	KTEST(ok == SUBMITTED / 2, "cancel_sync of half of them returns 1");
 	KTEST(hwt_wheel_stop(wheel, NULL, NULL) == SUBMITTED / 2 + 1, "stop hands back the others");
 	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
 	KTEST(add_cpu(victim) == 0, "CPU %u is online again", victim);
@@ -437,7 +435,7 @@ static void __init test_offline_stop(void)
 static DECLARE_COMPLETION(going);
 static DECLARE_COMPLETION(made);
 
-/* The CPU is online, and the scheduler does not give it new work any more. */
+/* The CPU is still online, but the scheduler gives it no new tasks. */
 static int victim_goes(unsigned int cpu)
 {
 	if (cpu == victim) {
@@ -453,11 +451,11 @@ static bool confine;
 static void made_expire(struct hwt_timeout *timeout)
 {
 	WRITE_ONCE(fired_on, raw_smp_processor_id());
-	/* With nohz_full=, kernel threads begin like this: without some CPU that is online. */
+	/* With nohz_full=, kernel threads begin with an affinity that leaves out online CPUs. */
 	if (READ_ONCE(confine))
 		set_cpus_allowed_ptr(current, cpumask_of(0));
-	/* As who has to wait with a spin lock held on PREEMPT_RT: the scheduler warns of a
-	 * thread that is where it may not be.
+	/* As a wait for a spinlock on PREEMPT_RT: the scheduler warns of a thread on a CPU that
+	 * its affinity forbids.
 	 */
 	migrate_disable();
 	usleep_range(100, 200);
@@ -511,20 +509,20 @@ static void __init test_made_then(unsigned int workers)
 	reinit_completion(&going);
 	reinit_completion(&made);
 	state = cpuhp_setup_state_nocalls(CPUHP_AP_ONLINE_DYN, "hwt_test:goes", NULL, victim_goes);
-	KTEST(state > 0, "told when a CPU goes");
+	KTEST(state > 0, "a hotplug callback is registered");
 	if (state < 0)
 		return;
 	thread = kt_thread(make_then, &maker, 0);
 	KTEST(remove_cpu(victim) == 0, "CPU %u is offline", victim);
 	KTEST(kt_thread_stop(thread) == 1,
-	      "a wheel for it, %u workers, that was made while it went, fires", workers);
+	      "a wheel for that CPU, %u workers, created meanwhile, fires", workers);
 	KTEST(add_cpu(victim) == 0, "CPU %u is online again", victim);
 	cpuhp_remove_state_nocalls(state);
 	if (IS_ERR_OR_NULL(maker.wheel))
 		return;
-	/* The engine goes there before its next pass, and takes the workers along. */
+	/* The engine pins itself and the workers before its next pass. */
 	fires(&maker.kt);
-	KTEST(fires(&maker.kt) && fired_on == victim, "and then there: on %u", fired_on);
+	KTEST(fires(&maker.kt) && fired_on == victim, "then callbacks run there: %u", fired_on);
 	KTEST(hwt_wheel_destroy(maker.wheel) == 0, "the wheel is destroyed");
 }
 
@@ -539,7 +537,7 @@ static void __init selftest(void)
 	kt_stay_on(cpumask_of(0));
 	victim = kt_other_cpu(0);
 	if (victim == 0) {
-		KTEST_SKIP("no other CPU that could be set aside");
+		KTEST_SKIP("there is no second CPU");
 		return;
 	}
 	test_busy();
@@ -556,7 +554,7 @@ static void __init selftest(void)
 			test_offline_idle();
 		}
 	} else {
-		KTEST_SKIP("no CPU can go offline");
+		KTEST_SKIP("this kernel has no CPU hotplug");
 	}
 	kt_stay_on(NULL);
 }

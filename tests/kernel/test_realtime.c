@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Wheels on CLOCK_REALTIME: dates, and what setting the clock does to them.
+ * Wheels on CLOCK_REALTIME: dates, and the effects of setting the clock.
  *
- * The clock is set with do_settimeofday64(), by seconds and by years, both ways, so that
- * no date has to be waited for. One thing cannot be told apart from firing early: each
- * thread of the wheel may have decided to call back just before the clock was set back.
- * So where something is due in that instant, so many calls are let pass.
+ * The clock is set by do_settimeofday64(), by seconds and by years, both ways, so that the test
+ * need not wait for a date. Each thread of the wheel may decide to call back just before the clock
+ * is set back, which looks like firing early. So as many early calls as there are threads are
+ * allowed where a timeout is due at that instant.
  *
  * hwt-test: timeout 180
  */
@@ -17,7 +17,7 @@
 #define DAY	(24 * KT_HOUR)
 #define YEAR	(365 * DAY)
 
-/* By how much the wall clock was ahead of CLOCK_MONOTONIC before it was set. */
+/* The offset of the wall clock from CLOCK_MONOTONIC before the test. */
 static s64 home;
 static unsigned int refused;
 
@@ -26,7 +26,7 @@ static s64 wall_offset(void)
 	return ktime_to_ns(ktime_mono_to_real(0));
 }
 
-/* Set it to so much ahead of what it would be if it had never been set. */
+/* Set the wall clock @ahead of the time that it would have without the test. */
 static void travel(s64 ahead)
 {
 	struct timespec64 ts = ns_to_timespec64(ktime_get_ns() + home + ahead);
@@ -46,10 +46,10 @@ static const struct kind {
 	{ "one level", .levels = 1 },
 };
 
-/* A sub-test on the wheel of a kind. */
+/* A sub-test, with the name of the kind of wheel. */
 #define POINT(cond, fmt, ...) KTEST(cond, "%s: " fmt, kind->name, ##__VA_ARGS__)
 
-/* How many may be about to call back. */
+/* The number of threads that may be about to call back. */
 static int __init runners(const struct kind *kind)
 {
 	return max(kind->workers, 1U);
@@ -61,7 +61,7 @@ static s64 told_since;
 
 static void tell(struct hwt_wheel *wheel, s64 jump_ns, void *arg)
 {
-	/* Those who should have waited for this would be seen. */
+	/* Give a timeout that does not wait for this call time to fire. */
 	usleep_range(2000, 3000);
 	atomic_inc_return_release(&told);
 	atomic64_add(jump_ns, &told_ns);
@@ -84,7 +84,7 @@ static struct hwt_wheel *__init make(const struct kind *kind, const char *what)
 	return make_telling(kind, 0, tell);
 }
 
-/* Nothing is missing in the jumps, to the nanosecond. */
+/* Is the sum of the reported jumps exact to the nanosecond? */
 static bool __init told_all(void)
 {
 	return atomic64_read(&told_ns) == wall_offset() - told_since;
@@ -95,13 +95,13 @@ static void __init unmake(struct hwt_wheel *wheel, const struct kind *kind)
 	u64 sets;
 
 	travel(0);
-	POINT(KT_WAIT(told_all()), "it was told of each jump, and how far it went");
+	POINT(KT_WAIT(told_all()), "clock_set was called for each jump, with its length");
 	sets = kt_stats(wheel).clock_sets;
-	POINT(sets == atomic_read(&told) && sets, "and has counted %llu", sets);
-	POINT(hwt_wheel_destroy(wheel) == 0, "it is destroyed");
+	POINT(sets == atomic_read(&told) && sets, "the wheel has counted %llu jumps, too", sets);
+	POINT(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
 }
 
-/* @place: which it was of all that fired; @told: of how many jumps had been told then */
+/* @place: order among all firings; @told: calls of clock_set before the firing */
 struct item {
 	struct kt	kt;
 	int		place;
@@ -111,7 +111,7 @@ struct item {
 static struct item item[500];
 static atomic_t places;
 
-/* Callbacks that take their time: until the gate opens. */
+/* Slow callbacks wait until the gate opens. */
 static struct completion gate;
 static atomic_t inside;
 
@@ -174,7 +174,7 @@ static int __init early(unsigned int n)
 	return sum;
 }
 
-/* Cancel what is left. Return: how many it were. */
+/* Cancel all that are pending, and return their number. */
 static int __init cancel(unsigned int n)
 {
 	int sum = 0;
@@ -184,7 +184,7 @@ static int __init cancel(unsigned int n)
 	return sum;
 }
 
-/* After a flush, all whose date has come have fired, and none has twice. */
+/* After a flush, check that each due timeout has fired once, and no timeout twice. */
 static bool __init settled(struct hwt_wheel *wheel, unsigned int n)
 {
 	u64 now = hwt_wheel_now(wheel);
@@ -196,7 +196,7 @@ static bool __init settled(struct hwt_wheel *wheel, unsigned int n)
 	for (i = 0; i < n; i++) {
 		times = kt_expirations(&item[i].kt);
 		if (times > 1 || (!times && item[i].kt.earliest + KT_MS <= now)) {
-			pr_info("# number %u fired %d times, its date was %lld ms ago\n",
+			pr_info("# timeout %u fired %d times, its date was %lld ms ago\n",
 				i, times, div_s64(now - item[i].kt.earliest, NSEC_PER_MSEC));
 			odd++;
 		}
@@ -204,7 +204,7 @@ static bool __init settled(struct hwt_wheel *wheel, unsigned int n)
 	return !odd;
 }
 
-/* test_back() and test_params.c have dates that come by themselves. */
+/* For dates that come without a set of the clock, see test_back() and test_params.c. */
 static void __init test_delays(const struct kind *kind)
 {
 	struct hwt_wheel *wheel = make(kind, "delays");
@@ -215,7 +215,7 @@ static void __init test_delays(const struct kind *kind)
 	hwt_schedule(&item[0].kt.timeout, KT_HOUR);
 	travel(2 * KT_HOUR);
 	POINT(KT_WAIT(fired(1) == 1) && early(1) == 0,
-	      "a delay is a date: it comes when the clock is set, not when the time has passed");
+	      "a delay becomes a date: it fires when the clock is set forward");
 	unmake(wheel, kind);
 }
 
@@ -228,7 +228,7 @@ static void __init test_forward(const struct kind *kind, u64 jump, const char *w
 	u64 base = hwt_wheel_now(wheel);
 	unsigned int i, n, odd = 0, untold = 0;
 
-	/* Nowhere near the time that this takes, and not in their order. */
+	/* Dates from 70 % of the jump on, which do not come by themselves. Not armed in order. */
 	for (i = 0; i < PASSED; i++) {
 		n = i * 17 % PASSED;
 		arm(&item[n], wheel, &item_ops, base + div_s64(jump, 140) * (98 + n));
@@ -236,31 +236,31 @@ static void __init test_forward(const struct kind *kind, u64 jump, const char *w
 	for (i = 0; i < AHEAD; i++)
 		arm(&item[PASSED + i], wheel, &item_ops, base + jump + KT_HOUR + i * jump);
 	travel(jump);
-	POINT(KT_WAIT(fired(PASSED) == PASSED), "%s forward: all that it passes over fire", what);
+	POINT(KT_WAIT(fired(PASSED) == PASSED), "%s forward: all dates passed over fire", what);
 	POINT(settled(wheel, PASSED + AHEAD) && fired(PASSED + AHEAD) == PASSED &&
-	      early(PASSED + AHEAD) == 0, "nothing else does, nor twice");
+	      early(PASSED + AHEAD) == 0, "no other timeout fires, and none twice");
 	for (i = 0; i < PASSED; i++) {
 		odd += i && item[i - 1].place >= item[i].place;
 		untold += item[i].told == 0;
 	}
 	if (!kind->workers)
-		POINT(odd == 0, "in the order of their dates: %u are not", odd);
-	POINT(untold == 0, "after the wheel was told: %u before", untold);
+		POINT(odd == 0, "firings out of the order of their dates: %u", odd);
+	POINT(untold == 0, "firings before clock_set was called: %u", untold);
 	travel(0);
 	POINT(settled(wheel, PASSED + AHEAD) && fired(PASSED + AHEAD) == PASSED,
-	      "nothing fires again when it is set back");
+	      "no timeout fires again when the clock is set back");
 	POINT(cancel(PASSED + AHEAD) == AHEAD && hwt_wheel_pending(wheel) == 0,
-	      "the others are there");
+	      "all others are still pending");
 	unmake(wheel, kind);
 }
 
-/* On each level, and in rounds. */
+/* Timeouts on each level, and in later rounds. */
 static const u64 spans[] = {
 	120 * KT_MS, 200 * KT_MS, 2 * KT_SECOND, 30 * KT_SECOND, 3 * MINUTE, KT_HOUR,
 	DAY, 40 * DAY, YEAR, 20 * YEAR,
 };
 
-/* Between them. */
+/* Dates between the spans. */
 static const u64 stops[] = {
 	MINUTE, 20 * MINUTE, 5 * KT_HOUR, 3 * DAY, 60 * DAY, 2 * YEAR, 21 * YEAR,
 };
@@ -273,38 +273,38 @@ static void __init test_back(const struct kind *kind, u64 jump, const char *what
 	unsigned int i, odd = 0;
 	u64 base;
 
-	/* Those for after the set-back are behind these. */
+	/* A timeout that fires before the set-back. */
 	arm(&item[HELD + 2], wheel, &item_ops, hwt_wheel_now(wheel) - KT_MS);
-	POINT(KT_WAIT(kt_expirations(&item[HELD + 2].kt) == 1), "one has fired");
+	POINT(KT_WAIT(kt_expirations(&item[HELD + 2].kt) == 1), "a timeout fires before");
 	base = hwt_wheel_now(wheel);
 	for (i = 0; i < HELD; i++)
 		arm(&item[HELD - 1 - i], wheel, &item_ops,
 		    base + spans[(HELD - 1 - i) / 3] + i % 3 * 5 * KT_MS);
 	travel(-jump);
-	/* If it went by the old time some would fire now. */
+	/* Timeouts that followed the old time would fire now. */
 	msleep(300);
-	POINT(settled(wheel, HELD), "%s back: a flush", what);
+	POINT(settled(wheel, HELD), "%s back: no timeout fires early or twice", what);
 
-	/* Between the new now and the old one. */
+	/* Dates between the new time and the old time. */
 	arm(&item[HELD], wheel, &item_ops, hwt_wheel_now(wheel) + 50 * KT_MS);
 	arm(&item[HELD + 1], wheel, &item_ops, base - jump / 4 * 3);
-	POINT(KT_WAIT(kt_expirations(&item[HELD].kt) == 1), "one that is new fires at its date");
+	POINT(KT_WAIT(kt_expirations(&item[HELD].kt) == 1), "a new timeout fires at its date");
 	travel(-(jump / 2));
 	POINT(settled(wheel, HELD + 3) && kt_expirations(&item[HELD + 1].kt) == 1,
-	      "half way, another one");
+	      "half way forward, the next one fires");
 	travel(0);
 	POINT(settled(wheel, HELD + 3) && kt_expirations(&item[0].kt) == 1,
-	      "back again, those that have become due");
+	      "back at the first time, the due timeouts fire");
 	for (i = 0; i < ARRAY_SIZE(stops); i++) {
 		travel(stops[i]);
 		odd += !settled(wheel, HELD + 3);
 		travel(-jump);
 		odd += !settled(wheel, HELD + 3);
 	}
-	POINT(odd == 0, "forward and back, each at its date");
+	POINT(odd == 0, "forward and back: each fires at its date");
 	POINT(fired(HELD + 3) == HELD + 3 && hwt_wheel_pending(wheel) == 0,
 	      "none is lost, none fires twice");
-	POINT(early(HELD + 3) <= runners(kind), "none was early: %d", early(HELD + 3));
+	POINT(early(HELD + 3) <= runners(kind), "at most one early a thread: %d", early(HELD + 3));
 	unmake(wheel, kind);
 }
 
@@ -321,27 +321,27 @@ static void __init test_due(const struct kind *kind)
 	for (i = 0; i < MANY; i++)
 		arm(&item[i], wheel, &slow_ops, date);
 	POINT(KT_WAIT(atomic_read(&inside) == runners(kind)),
-	      "the first callbacks do not come to an end");
+	      "the first callbacks are executing");
 	kt_call_begin(&flush, kt_do_flush, wheel);
 	msleep(50);
 	travel(-KT_HOUR);
 	msleep(50);
-	POINT(!kt_call_done(&flush), "a flush waits for callbacks that had begun");
+	POINT(!kt_call_done(&flush), "a flush waits for callbacks that have begun");
 	complete_all(&gate);
 	POINT(kt_call_end(&flush) == 0 && fired(MANY) == runners(kind),
-	      "not for what the clock was set back before");
+	      "it does not wait for dates that are in the future again");
 	POINT(settled(wheel, MANY) && fired(MANY) == runners(kind) && early(MANY) == 0,
-	      "set back meanwhile: only those %d have fired", runners(kind));
-	POINT(hwt_wheel_pending(wheel) == MANY - runners(kind), "the others wait");
+	      "set back meanwhile: only these %d have fired", runners(kind));
+	POINT(hwt_wheel_pending(wheel) == MANY - runners(kind), "all others are pending");
 	travel(0);
 	POINT(settled(wheel, MANY) && fired(MANY) == MANY && early(MANY) == 0,
-	      "until their date comes again");
+	      "they fire when their date comes again");
 	unmake(wheel, kind);
 }
 
 static struct kt beat[2];
 
-/* Both have fired so often. */
+/* After a flush, has each periodic timeout fired @n times? */
 static bool __init beats(struct hwt_wheel *wheel, int n)
 {
 	return hwt_wheel_flush(wheel) == 0 && kt_expirations(&beat[0]) == n &&
@@ -361,21 +361,21 @@ static void __init test_periodic(const struct kind *kind, u64 jump, const char *
 					 i ? HWT_FIXED_DELAY : HWT_FIXED_RATE);
 	}
 	travel(jump);
-	POINT(beats(wheel, 1), "%s forward: periodic ones fire once", what);
+	POINT(beats(wheel, 1), "%s forward: periodic timeouts fire once", what);
 	next = hwt_deadline(&beat[1].timeout);
 	POINT(hwt_overruns(&beat[0].periodic) == 9 && kt_stats(wheel).overruns == 9 &&
 	      hwt_deadline(&beat[0].timeout) == kt_tick(first + jump),
-	      "a fixed rate has missed 9, and keeps its phase");
+	      "a fixed rate has missed 9 periods, and keeps its phase");
 	POINT(hwt_overruns(&beat[1].periodic) == 0 && next >= base + jump + period &&
 	      next < base + jump + period + period / 4, "a fixed delay counts from now");
 	travel(0);
-	POINT(beats(wheel, 1), "set back, none is repeated");
+	POINT(beats(wheel, 1), "set back: none fires again");
 	travel(jump / 2);
-	POINT(beats(wheel, 1) && hwt_deadline(&beat[1].timeout) == next, "nor on the way");
+	POINT(beats(wheel, 1) && hwt_deadline(&beat[1].timeout) == next, "half way: none fires");
 	travel(jump + period + period / 4);
-	POINT(beats(wheel, 2) && hwt_overruns(&beat[0].periodic) == 0, "then they go on");
+	POINT(beats(wheel, 2) && hwt_overruns(&beat[0].periodic) == 0, "a period later both fire");
 	POINT(hwt_cancel_sync(&beat[0].timeout) == 1 && hwt_cancel_sync(&beat[1].timeout) == 1,
-	      "and can be cancelled");
+	      "cancel_sync returns 1");
 	unmake(wheel, kind);
 }
 
@@ -385,7 +385,7 @@ static void __init test_reclaim(const struct kind *kind)
 	struct hwt_wheel *wheel = make(kind, "cancelled");
 	unsigned int i, kept = 0;
 
-	/* What the engine sleeps for, if it forgets them. */
+	/* The engine sleeps for this deadline if it forgets the cancelled timeouts. */
 	arm(&item[1], wheel, &item_ops, hwt_wheel_now(wheel) + YEAR);
 	for (i = 0; i < ARRAY_SIZE(wait_ms); i++) {
 		arm(&item[0], wheel, &item_ops, hwt_wheel_now(wheel) + KT_HOUR);
@@ -396,8 +396,8 @@ static void __init test_reclaim(const struct kind *kind)
 		kept += !KT_WAIT(kt_releases(&item[0].kt) == 1);
 		travel(0);
 	}
-	POINT(kept == 0 && fired(2) == 0, "cancelled, and the clock set back: let go soon");
-	POINT(hwt_cancel_sync(&item[1].kt.timeout) == 1, "the one behind is there");
+	POINT(kept == 0 && fired(2) == 0, "cancelled, and the clock set back: released soon");
+	POINT(hwt_cancel_sync(&item[1].kt.timeout) == 1, "the timeout of a year is still pending");
 	unmake(wheel, kind);
 }
 
@@ -416,7 +416,7 @@ static void curious(struct hwt_wheel *wheel, s64 jump_ns, void *arg)
 	atomic_inc_return_release(&told);
 }
 
-/* A timeout that is passed over does not fire before clock_set has returned, flushed or not. */
+/* Timeouts that are passed over do not fire before clock_set returns, not even by a flush. */
 static void __init test_told(const struct kind *kind)
 {
 	struct hwt_wheel *wheel = make_telling(kind, 0, curious);
@@ -427,37 +427,37 @@ static void __init test_told(const struct kind *kind)
 	complete_all(&gate);
 	travel(10 * YEAR);
 	POINT(KT_WAIT(atomic_read_acquire(&told) == 1) && told_jump == wall_offset() - before,
-	      "a wheel that was never used is told");
+	      "clock_set is called on an unused wheel");
 	POINT(told_stop == -EDEADLK && told_destroy == -EDEADLK && told_flush == -EDEADLK,
-	      "to stop, destroy or flush it there is refused: %ld, %ld, %ld",
+	      "stop, destroy and flush in clock_set return -EDEADLK: %ld, %ld, %ld",
 	      told_stop, told_destroy, told_flush);
 	POINT(told_schedule == 0 && KT_WAIT(kt_releases(&item[2].kt) == 1),
-	      "what is scheduled there fires");
+	      "a timeout scheduled in clock_set fires");
 	before = wall_offset();
 	travel(-KT_SECOND);
 	POINT(KT_WAIT(atomic_read_acquire(&told) == 2) &&
-	      told_jump == wall_offset() - before && told_jump < 0, "and of a step back");
+	      told_jump == wall_offset() - before && told_jump < 0, "it is called for a step back");
 	KT_WAIT(kt_releases(&item[2].kt) == 2);
-	/* Nobody has scheduled anything by the old time. */
-	POINT(kt_stats(wheel).clock_sets == 2, "it has counted both");
+	/* No timeout was pending when the clock was set. */
+	POINT(kt_stats(wheel).clock_sets == 2, "the wheel has counted both");
 
 	shut_gate();
 	arm(&item[0], wheel, &item_ops, hwt_wheel_now(wheel) + KT_HOUR);
 	travel(2 * KT_HOUR);
-	POINT(KT_WAIT(atomic_read(&inside) == 1), "being told takes long");
+	POINT(KT_WAIT(atomic_read(&inside) == 1), "a slow clock_set is executing");
 	arm(&item[1], wheel, &item_ops, hwt_wheel_now(wheel) - KT_HOUR / 2);
 	kt_call_begin(&flush, kt_do_flush, wheel);
 	msleep(100);
-	POINT(fired(2) == 0, "nothing fires by the new time yet, flushed or not");
+	POINT(fired(2) == 0, "meanwhile no timeout fires, despite a flush");
 	complete_all(&gate);
-	POINT(kt_call_end(&flush) == 0 && kt_expirations(&item[0].kt) == 1, "but then");
-	POINT(KT_WAIT(fired(2) == 2) && item[0].told == 3 && item[1].told == 3, "having been told");
+	POINT(kt_call_end(&flush) == 0 && kt_expirations(&item[0].kt) == 1, "the first fires");
+	POINT(KT_WAIT(fired(2) == 2) && item[0].told == 3 && item[1].told == 3, "both after that");
 	travel(0);
 	KT_WAIT(atomic_read(&told) == 4);
-	POINT(hwt_wheel_destroy(wheel) == 0, "it is destroyed");
+	POINT(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
 }
 
-/* Setting the clock is nobody's slowness. */
+/* Timeouts that are late because of a set of the clock do not count as behind. */
 static void __init test_behind(const struct kind *kind)
 {
 	struct hwt_wheel *wheel = make_telling(kind, 65536, NULL);
@@ -473,7 +473,7 @@ static void __init test_behind(const struct kind *kind)
 	}
 	stats = kt_stats(wheel);
 	POINT(fired(10) == 10 && stats.clock_sets == 10 && stats.behind == 0,
-	      "set forward, the engine is not behind: %llu times", stats.behind);
+	      "set forward while the engine sleeps: %llu count as behind", stats.behind);
 	travel(0);
 	shut_gate();
 	arm(&item[10], wheel, &slow_ops, hwt_wheel_now(wheel));
@@ -483,9 +483,9 @@ static void __init test_behind(const struct kind *kind)
 	KT_WAIT(kt_releases(&item[10].kt) == 1);
 	stats = kt_stats(wheel);
 	POINT(stats.expired == 11 && stats.behind == 0,
-	      "nor while a callback is executing: %llu times", stats.behind);
+	      "set forward during a callback: %llu count as behind", stats.behind);
 	travel(0);
-	POINT(hwt_wheel_destroy(wheel) == 0, "it is destroyed");
+	POINT(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
 }
 
 static void __init selftest(void)
@@ -496,7 +496,7 @@ static void __init selftest(void)
 	init_completion(&gate);
 	for (i = 0; i < ARRAY_SIZE(kinds); i++) {
 		test_delays(&kinds[i]);
-		/* All of it lies beyond anybody's patience. */
+		/* The jumps are longer than any wait in these tests. */
 		test_forward(&kinds[i], 100 * KT_SECOND, "100 seconds");
 		test_forward(&kinds[i], 10 * YEAR, "10 years");
 		test_back(&kinds[i], 10 * KT_SECOND, "10 seconds");
@@ -511,7 +511,7 @@ static void __init selftest(void)
 		test_behind(&kinds[i]);
 	}
 	travel(0);
-	KTEST(refused == 0, "the clock could always be set");
+	KTEST(refused == 0, "each set of the clock has succeeded");
 }
 
 KSTM_MODULE_LOADERS(test_realtime);

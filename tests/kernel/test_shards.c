@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A wheel of several shards: the shard of a timeout, the shards' threads, and that all that works
- * on a wheel works on all of its shards.
+ * Wheels of several shards: the shard of each timeout, the threads of each shard, and the calls on
+ * a wheel, which work on all of its shards.
  *
  * hwt-test: timeout 240
  */
@@ -14,7 +14,7 @@
 
 #define CPUS_MAX	16
 
-static unsigned int cpus;	/* online, 0 to cpus - 1; most wheels here have as many shards */
+static unsigned int cpus;	/* online, 0 to cpus - 1; most wheels here have a shard for each */
 static struct kt there[CPUS_MAX];
 
 static struct hwt_wheel * __init sharded(void)
@@ -25,7 +25,7 @@ static struct hwt_wheel * __init sharded(void)
 	return wheel;
 }
 
-/* The shard, for comparisons only. */
+/* Return the shard of a timeout, for comparisons only. */
 static const struct hwt_wheel *shard_of(const struct kt *kt)
 {
 	return kt->timeout.wheel;
@@ -41,7 +41,7 @@ struct work {
 	bool				schedule;
 };
 
-/* On each CPU: initialise and schedule its timeout. Return the schedule's result. */
+/* Runs on each CPU. Initialise and schedule the CPU's timeout; return the schedule's result. */
 static int work_there(void *arg)
 {
 	struct work *work = arg;
@@ -91,7 +91,7 @@ static unsigned int __init count_released(void)
 	return n;
 }
 
-/* -- Which shard ------------------------------------------------------------- */
+/* -- The shard of a timeout -------------------------------------------------- */
 
 static int fired_on[CPUS_MAX];
 
@@ -113,38 +113,38 @@ static void __init test_place(void)
 	struct hwt_wheel_params params;
 
 	hwt_wheel_get_params(wheel, &params);
-	KTEST(params.shards == cpus && !params.cpus, "its parameters say so");
-	KTEST(KT_WAIT(kt_count_threads("sharded:", true) == cpus), "each has a thread");
+	KTEST(params.shards == cpus && !params.cpus, "its parameters have this number");
+	KTEST(KT_WAIT(kt_count_threads("sharded:", true) == cpus), "each shard has a thread");
 	init_everywhere(wheel, &place_ops);
 	for (cpu = 0; cpu < cpus; cpu++) {
 		theirs += hwt_timeout_wheel(&there[cpu].timeout) == wheel;
 		for (other = 0; other < cpu; other++)
 			same += shard_of(&there[other]) == shard_of(&there[cpu]);
 	}
-	KTEST(same == 0, "each CPU has a shard of its own: %u pairs have not", same);
-	KTEST(theirs == cpus, "the wheel of a timeout is the one that the client knows");
-	/* From one CPU: a timeout stays on its shard. */
+	KTEST(same == 0, "each CPU has a shard of its own: %u pairs do not", same);
+	KTEST(theirs == cpus, "hwt_timeout_wheel() returns the wheel of the client");
+	/* Schedule all from one CPU: a timeout stays on its shard. */
 	for (cpu = 0; cpu < cpus; cpu++)
 		kt_schedule(&there[cpu], cpu * KT_MS);
 	KTEST(KT_WAIT(count_released() == cpus) && count_fired() == cpus, "all fire");
 	for (cpu = 0; cpu < cpus; cpu++)
 		elsewhere += fired_on[cpu] != cpu;
-	KTEST(elsewhere == 0, "where they were initialised: %u elsewhere", elsewhere);
+	KTEST(elsewhere == 0, "callbacks not on the CPU of the initialisation: %u", elsewhere);
 
-	/* A timeout that is not held can be moved to the CPU that asks. */
+	/* Move a timeout that is not held to the shard of the present CPU. */
 	kt_stay_on(cpumask_of(0));
 	hwt_timeout_set_wheel(&there[cpus - 1].timeout, wheel);
-	KTEST(shard_of(&there[cpus - 1]) == shard_of(&there[0]), "one is moved to CPU 0");
+	KTEST(shard_of(&there[cpus - 1]) == shard_of(&there[0]), "a timeout is moved to CPU 0");
 	kt_stay_on(NULL);
 	kt_schedule(&there[cpus - 1], 0);
 	KTEST(KT_WAIT(kt_expirations(&there[cpus - 1]) == 2) && fired_on[cpus - 1] == 0,
-	      "and fires there");
+	      "it fires on CPU 0");
 	hwt_cancel_sync(&there[cpus - 1].timeout);
 	KTEST(hwt_wheel_destroy(wheel) == 0 && KT_WAIT(!kt_count_threads("sharded:", true)),
-	      "the wheel is destroyed, and its threads are gone");
+	      "the wheel is destroyed, and no thread is left");
 }
 
-/* CPUs of a node are not divided before those of different nodes are. */
+/* Shards divide the CPUs by nodes first. */
 static void __init test_nodes(void)
 {
 	struct hwt_wheel *wheel = kt_wheel("sharded", .shards = 2);
@@ -160,7 +160,7 @@ static void __init test_nodes(void)
 		for (other = 0; other < cpu; other++)
 			wrong += (shard_of(&there[other]) == shard_of(&there[cpu])) !=
 				 (cpu_to_node(other) == cpu_to_node(cpu));
-	KTEST(wrong == 0, "two nodes, two shards: %u pairs of CPUs are divided otherwise", wrong);
+	KTEST(wrong == 0, "two nodes, two shards: %u pairs of CPUs are divided wrong", wrong);
 	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
 }
 
@@ -169,7 +169,7 @@ static void __init test_params(void)
 	struct hwt_wheel_params params;
 	struct hwt_wheel *wheel;
 
-	/* More than there are CPUs: the last ones have none, and no timeouts. */
+	/* More shards than CPUs: some shards have no CPU, and no timeouts. */
 	wheel = kt_wheel("many", .shards = 2 * cpus, .workers = 1);
 	KTEST(!IS_ERR(wheel) && KT_WAIT(kt_count_threads("many:", true) == 4 * cpus),
 	      "%u shards, each with a worker", 2 * cpus);
@@ -178,7 +178,7 @@ static void __init test_params(void)
 	KTEST(KT_WAIT(count_released() == cpus) && count_fired() == cpus, "all fire");
 	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
 
-	/* On CPUs of the client's choice. */
+	/* On CPUs chosen by the client. */
 	wheel = kt_wheel("chosen", .shards = 2, .cpus = cpumask_of(0));
 	hwt_wheel_get_params(wheel, &params);
 	KTEST(!IS_ERR(wheel) && cpumask_equal(params.cpus, cpumask_of(0)) &&
@@ -196,7 +196,7 @@ static void __init test_params(void)
 	hwt_wheel_put(wheel);
 }
 
-/* -- A shard that is stuck ---------------------------------------------------- */
+/* -- A blocked shard ---------------------------------------------------------- */
 
 static struct kt_stay stuck;
 
@@ -207,7 +207,7 @@ static void __init test_stuck(void)
 
 	init_everywhere(wheel, &kt_ops);
 	kt_stay_on(cpumask_of(0));
-	KTEST(kt_stay_begin(&stuck, wheel), "a callback of CPU 0's shard does not return");
+	KTEST(kt_stay_begin(&stuck, wheel), "a callback blocks the shard of CPU 0");
 	kt_stay_on(NULL);
 	schedule_everywhere(0);
 	KTEST(KT_WAIT(count_fired() == cpus - 1) && !kt_expirations(&there[0]),
@@ -217,7 +217,7 @@ static void __init test_stuck(void)
 	      "the statistics are sums: %llu pending, %llu expired, %llu scheduled",
 	      stats.pending, stats.expired, stats.scheduled);
 	kt_stay_end(&stuck);
-	KTEST(KT_WAIT(count_fired() == cpus), "its own fires when the callback has returned");
+	KTEST(KT_WAIT(count_fired() == cpus), "that of CPU 0 fires when the callback has returned");
 	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
 }
 
@@ -236,7 +236,7 @@ static void inside_expire(struct hwt_timeout *timeout)
 	inside.barrier = hwt_wheel_barrier(inside.wheel);
 	inside.stop = hwt_wheel_stop(inside.wheel, NULL, NULL);
 	inside.destroy = hwt_wheel_destroy(inside.wheel);
-	/* Pairs with the load in test_stop(). */
+	/* Pairs with test_stop(), which then sees the results. */
 	smp_store_release(&inside.done, true);
 }
 
@@ -256,7 +256,7 @@ static void __init test_flush(void)
 	for (cpu = 0; cpu < cpus; cpu++)
 		hwt_cancel(&there[cpu].timeout);
 	KTEST(hwt_wheel_barrier(wheel) == 0 && count_released() == cpus,
-	      "for cancelled timeouts, too: %u of %u released", count_released(), cpus);
+	      "a barrier waits for cancelled timeouts: %u of %u released", count_released(), cpus);
 	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
 }
 
@@ -276,31 +276,31 @@ static void __init test_stop(void)
 	memset(&inside, 0, sizeof(inside));
 	memset(handed_back, 0, sizeof(handed_back));
 	inside.wheel = wheel;
-	/* On the last shard, which is not the wheel that the client knows. */
+	/* The last shard is not the wheel that the client knows. */
 	kt_stay_on(cpumask_of(cpus - 1));
 	kt_setup(&kt, wheel, inside_expire);
 	kt_stay_on(NULL);
 	kt_schedule(&kt, 0);
-	/* Pairs with the store in inside_expire(). */
-	KTEST(KT_WAIT(smp_load_acquire(&inside.done)), "a callback on CPU %u", cpus - 1);
+	/* Pairs with inside_expire(): the test sees the results. */
+	KTEST(KT_WAIT(smp_load_acquire(&inside.done)), "a callback runs on CPU %u", cpus - 1);
 	KTEST(inside.flush == -EDEADLK && inside.barrier == -EDEADLK && inside.stop == -EDEADLK &&
-	      inside.destroy == -EDEADLK, "cannot flush, stop or destroy the wheel: %d %d %ld %d",
+	      inside.destroy == -EDEADLK, "in it, flush, barrier, stop and destroy: %d %d %ld %d",
 	      inside.flush, inside.barrier, inside.stop, inside.destroy);
 	hwt_cancel_sync(&kt.timeout);
 
 	init_everywhere(wheel, &kt_ops);
 	schedule_everywhere(KT_HOUR);
-	KTEST(hwt_wheel_stop(wheel, take_back, NULL) == cpus, "one stop hands back all");
+	KTEST(hwt_wheel_stop(wheel, take_back, NULL) == cpus, "a stop hands back all timeouts");
 	for (cpu = 0; cpu < cpus; cpu++)
 		once += atomic_read(&handed_back[cpu]) == 1 && kt_releases(&there[cpu]) == 1;
-	KTEST(once == cpus, "each once: %u of %u", once, cpus);
+	KTEST(once == cpus, "each is handed back once: %u of %u", once, cpus);
 	for (cpu = 0, once = 0; cpu < cpus; cpu++)
 		once += hwt_schedule(&there[cpu].timeout, 0) == -ESHUTDOWN;
 	KTEST(once == cpus, "all shards are closed: %u of %u", once, cpus);
 	KTEST(kt_stats(wheel).handed_back == cpus && kt_stats(wheel).rejected == cpus,
-	      "the statistics say so");
-	KTEST(hwt_wheel_stop(wheel, take_back, NULL) == 0, "a second stop finds nothing");
-	KTEST(kt_stopped(wheel), "a flush says that it is stopped");
+	      "the statistics count both");
+	KTEST(hwt_wheel_stop(wheel, take_back, NULL) == 0, "a second stop hands back none");
+	KTEST(kt_stopped(wheel), "a flush returns -ESHUTDOWN");
 	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
 }
 
@@ -345,7 +345,7 @@ static void __init test_stop_busy(void)
 		left += sum_fired() - fired;
 		hwt_wheel_destroy(wheel);
 	}
-	KTEST(left == 0, "callbacks arm timeouts of other shards during a stop: %u left over",
+	KTEST(left == 0, "callbacks arm timeouts of other shards during a stop: %u left",
 	      left);
 }
 
@@ -384,7 +384,7 @@ static void __init test_limit(void)
 	      "max_pending is exact over all shards: %llu pending", hwt_wheel_pending(wheel));
 	for (cpu = 0; cpu < cpus; cpu++)
 		n += kt_thread_stop(thread[cpu]);
-	KTEST(n == LIMIT, "%d schedules succeed", n);
+	KTEST(n == LIMIT, "%d schedules have succeeded", n);
 	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
 }
 
@@ -410,18 +410,18 @@ static void __init test_clock_set(void)
 	schedule_everywhere(KT_HOUR);
 	kt_set_clock(7200);
 	KTEST(KT_WAIT(count_fired() == cpus), "the clock is set forward: all shards fire");
-	KTEST(KT_WAIT(atomic_read(&clock.calls) == 1), "the client is told once: %d",
+	KTEST(KT_WAIT(atomic_read(&clock.calls) == 1), "clock_set is called once: %d",
 	      atomic_read(&clock.calls));
-	KTEST(kt_stats(wheel).clock_sets == 1, "and the statistics count one");
+	KTEST(kt_stats(wheel).clock_sets == 1, "the statistics count one set");
 	kt_set_clock(-7200);
 	KTEST(KT_WAIT(atomic_read(&clock.calls) == 2) && div_s64(clock.jump_ns, NSEC_PER_SEC) == 0,
-	      "back again: once more");
+	      "set back: clock_set is called again");
 	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
 }
 
 /* -- Hotplug ------------------------------------------------------------------- */
 
-/* All CPUs of the second half go offline, and come back. */
+/* All CPUs of the second shard go offline and come back. */
 static void __init test_offline(void)
 {
 	struct hwt_wheel *wheel = kt_wheel("offline", .shards = 2);
@@ -435,18 +435,18 @@ static void __init test_offline(void)
 			break;
 	gone = last - cpu;
 	KTEST(shard_of(&there[cpu]) != shard_of(&there[last]),
-	      "%u CPUs, all of a shard, go offline", gone);
+	      "all %u CPUs of a shard go offline", gone);
 	KTEST(KT_WAIT(count_fired() == cpus), "its timeouts fire: %u of %u", count_fired(), cpus);
 	kt_init(&there[last], wheel, &kt_ops);
 	kt_schedule(&there[last], 0);
-	KTEST(KT_WAIT(count_fired() == cpus), "and new ones");
+	KTEST(KT_WAIT(count_fired() == cpus), "a new one fires, too");
 	while (cpu < last)
 		add_cpu(++cpu);
 	KTEST(num_online_cpus() >= cpus, "the CPUs are online again");
 	KTEST(KT_WAIT(kt_count_threads("offline:1",
 				       cpumask_test_cpu(last, task->cpus_ptr) &&
 				       !cpumask_test_cpu(0, task->cpus_ptr)) == 1),
-	      "and the shard's thread runs on them");
+	      "the thread of the shard runs on them");
 	kt_stay_on(NULL);
 	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
 }
@@ -455,7 +455,7 @@ static void __init selftest(void)
 {
 	cpus = min_t(unsigned int, num_online_cpus(), CPUS_MAX);
 	if (cpus < 2) {
-		KTEST_SKIP("one CPU");
+		KTEST_SKIP("there is only one CPU");
 		return;
 	}
 	test_place();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The wheel's counters: each moves when it should, by what it should, and no other. Slow
- * callbacks in them: who is the slowest, what is late, and what had to wait for others. The
- * script slow-callbacks.sh sees what the log says of them.
+ * The counters of a wheel: each changes when it should, by as much as it should. Slow callbacks:
+ * the slowest, callbacks that are late, and timeouts that wait behind slow ones. The script
+ * slow-callbacks.sh checks the log messages.
  *
  * hwt-test: timeout 120
  */
@@ -12,16 +12,16 @@
 
 static char *what;
 module_param(what, charp, 0444);
-MODULE_PARM_DESC(what, "For slow-callbacks.sh, only this: one or other: that function expires; cancelled: it is cancelled; behind: others wait for it");
+MODULE_PARM_DESC(what, "For slow-callbacks.sh. one, other: a function that expires; cancelled: a cancel; behind: timeouts that wait for a callback");
 
 static unsigned int ms, times = 1;
-module_param(ms, uint, 0444);	/* how long it takes */
-module_param(times, uint, 0444);	/* how often it is called */
+module_param(ms, uint, 0444);	/* duration of the callback */
+module_param(times, uint, 0444);	/* number of its calls */
 
 static struct hwt_wheel *wheel;
 static struct hwt_wheel_stats was;
 
-/* How the counters that a call decides have changed since the last look. */
+/* Check the changes of the counters since the last check; handed_back and overruns must stay. */
 static void __init moved(const char *what, s64 pending, s64 scheduled, s64 rearmed,
 			 s64 expired, s64 cancelled, s64 rejected)
 {
@@ -61,7 +61,7 @@ static void __init test_counters(void)
 	kt_init(&fourth, wheel, &kt_ops);
 	hwt_periodic_init(&periodic, wheel, &kt_nothing_ops);
 
-	/* The thread may have looked around once. */
+	/* The engine may have made a pass already. */
 	was = kt_stats(wheel);
 	was.passes = 0;
 	was.wakeups = 0;
@@ -70,19 +70,19 @@ static void __init test_counters(void)
 	hwt_schedule(&kt.timeout, KT_HOUR);
 	moved("a schedule", 1, 1, 0, 0, 0, 0);
 	hwt_schedule(&kt.timeout, KT_HOUR * 2);
-	moved("pushed back: re-armed", 0, 0, 1, 0, 0, 0);
+	moved("pushed back: rearmed", 0, 0, 1, 0, 0, 0);
 	hwt_schedule(&kt.timeout, KT_HOUR);
-	moved("pulled forward: re-armed", 0, 0, 1, 0, 0, 0);
+	moved("moved to an earlier tick: rearmed", 0, 0, 1, 0, 0, 0);
 	hwt_schedule_earlier(&kt.timeout, KT_HOUR * 3);
-	moved("left where it was: nothing", 0, 0, 0, 0, 0, 0);
+	moved("schedule_earlier to a later tick: no change", 0, 0, 0, 0, 0, 0);
 	hwt_schedule_pending(&other.timeout, KT_HOUR);
-	moved("not pending: nothing", 0, 0, 0, 0, 0, 0);
+	moved("schedule_pending of an idle timeout: no change", 0, 0, 0, 0, 0, 0);
 	hwt_cancel(&kt.timeout);
 	moved("a cancel", -1, 0, 0, 0, 1, 0);
 	hwt_cancel(&kt.timeout);
 	hwt_cancel_sync(&kt.timeout);
 	hwt_cancel_sync(&other.timeout);
-	moved("cancels that miss: nothing", 0, 0, 0, 0, 0, 0);
+	moved("cancels of idle timeouts: no change", 0, 0, 0, 0, 0, 0);
 	hwt_schedule(&kt.timeout, KT_HOUR);
 	hwt_cancel_sync(&kt.timeout);
 	moved("a schedule and a cancel_sync", 0, 1, 0, 0, 1, 0);
@@ -91,11 +91,11 @@ static void __init test_counters(void)
 	moved("a schedule and an expiry", 0, 1, 0, 1, 0, 0);
 	hwt_shutdown_sync(&other.timeout);
 	hwt_schedule(&other.timeout, 0);
-	moved("a dead timeout is not the wheel's refusal", 0, 0, 0, 0, 0, 0);
+	moved("a schedule after a shutdown is not counted as rejected", 0, 0, 0, 0, 0, 0);
 
 	is = kt_stats(wheel);
-	KTEST(is.collected >= 3, "submissions are counted when collected: %llu", is.collected);
-	/* Asleep by then, it is woken. */
+	KTEST(is.collected >= 3, "collected submissions are counted: %llu", is.collected);
+	/* Let the engine fall asleep, so that the next schedule wakes it. */
 	msleep(50);
 	before = is;
 	hwt_schedule(&kt.timeout, 0);
@@ -108,24 +108,24 @@ static void __init test_counters(void)
 
 	was = is;
 	hwt_schedule_periodic(&periodic, KT_HOUR, KT_MS, HWT_FIXED_RATE);
-	moved("a periodic one", 1, 1, 0, 0, 0, 0);
+	moved("a periodic schedule", 1, 1, 0, 0, 0, 0);
 	hwt_schedule(&kt.timeout, KT_HOUR);
 	hwt_schedule(&third.timeout, KT_HOUR);
-	moved("two more", 2, 2, 0, 0, 0, 0);
+	moved("two more schedules", 2, 2, 0, 0, 0, 0);
 	hwt_schedule(&fourth.timeout, 0);
 	hwt_schedule(&fourth.timeout, 0);
 	moved("two refusals at the limit", 0, 0, 0, 0, 0, 2);
-	KTEST(hwt_wheel_stop(wheel, NULL, NULL) == 3, "stop");
+	KTEST(hwt_wheel_stop(wheel, NULL, NULL) == 3, "a stop hands back three");
 	is = kt_stats(wheel);
 	KTEST(is.handed_back == 3 && is.pending == 0 &&
 	      is.scheduled == is.expired + is.cancelled + is.handed_back,
-	      "three are handed back, and all is accounted for");
+	      "all schedules are expired, cancelled or handed back");
 	hwt_schedule(&fourth.timeout, 0);
 	was = kt_stats(wheel);
-	KTEST(was.rejected == is.rejected + 1, "a schedule after it is refused");
+	KTEST(was.rejected == is.rejected + 1, "a schedule after the stop counts as rejected");
 	hwt_wheel_destroy(wheel);
 
-	/* Each firing of a periodic one is an expiry; its overruns are the wheel's. */
+	/* Each firing of a periodic timeout counts as expired, and its overruns count. */
 	wheel = kt_wheel("stats");
 	hwt_periodic_init(&periodic, wheel, &kt_nothing_ops);
 	hwt_schedule_periodic_at(&periodic, hwt_wheel_now(wheel) - KT_SECOND, KT_MS,
@@ -135,14 +135,14 @@ static void __init test_counters(void)
 	is = kt_stats(wheel);
 	KTEST(is.scheduled == 1 && is.cancelled == 1 && is.pending == 0 &&
 	      is.expired >= 3 && is.overruns >= 999 && is.overruns == hwt_overruns_total(&periodic),
-	      "a periodic one: %llu expiries, %llu overruns", is.expired, is.overruns);
+	      "a periodic timeout: %llu expired, %llu overruns", is.expired, is.overruns);
 	hwt_wheel_destroy(wheel);
 }
 
-/* How long the slow ones take at least. */
+/* The minimum duration of a slow callback. */
 static u64 slow_ns;
 
-/* Each does something of its own: a compiler may make one of two that are the same. */
+/* Slow functions with different bodies: a compiler may merge identical ones. */
 static void slow_expire(struct hwt_timeout *timeout)
 {
 	kt_take_time(READ_ONCE(slow_ns));
@@ -176,7 +176,7 @@ static const struct hwt_timeout_ops slow_ops = {
 
 static const struct hwt_timeout_ops other_ops = { .expire = slow_other };
 
-/* Runs, and is let go. */
+/* Fire a timeout, and wait for the end of its hold. */
 static void __init run(struct kt *kt)
 {
 	int n = kt_expirations(kt);
@@ -196,34 +196,34 @@ static void __init test_slowest(void)
 	kt_init(&quick, wheel, &kt_plain_ops);
 	kt_init(&slow, wheel, &slow_ops);
 	stats = kt_stats(wheel);
-	KTEST(!stats.slowest && !stats.slowest_ns, "of none there is no slowest");
+	KTEST(!stats.slowest && !stats.slowest_ns, "without callbacks there is no slowest one");
 	run(&quick);
 	stats = kt_stats(wheel);
-	KTEST(stats.slowest == kt_expire && stats.slowest_ns, "the only one is the slowest");
+	KTEST(stats.slowest == kt_expire && stats.slowest_ns, "the only callback is the slowest");
 	slow_ns = stats.slowest_ns + 20 * KT_MS;
 	run(&slow);
 	stats = kt_stats(wheel);
 	KTEST(stats.slowest == slow_expire && stats.slowest_ns >= slow_ns,
-	      "a slower one takes its place: %ps, %llu ns", stats.slowest, stats.slowest_ns);
+	      "then a slower callback is: %ps, %llu ns", stats.slowest, stats.slowest_ns);
 	before = stats;
 	hwt_schedule(&slow.timeout, KT_HOUR);
 	slow_ns = stats.slowest_ns + 20 * KT_MS;
 	hwt_cancel_sync(&slow.timeout);
 	stats = kt_stats(wheel);
 	KTEST(stats.slowest == slow_cancelled && stats.slowest_ns >= slow_ns,
-	      "so does ->cancelled, in the caller of cancel_sync: %ps, %llu ns",
+	      "then ->cancelled in the caller of cancel_sync: %ps, %llu ns",
 	      stats.slowest, stats.slowest_ns);
-	KTEST(stats.slowest_ns > before.slowest_ns, "it never becomes shorter");
+	KTEST(stats.slowest_ns > before.slowest_ns, "its duration has increased");
 	hwt_schedule(&slow.timeout, KT_HOUR);
 	slow_ns = stats.slowest_ns + 20 * KT_MS;
 	hwt_wheel_stop(wheel, slow_hand_back, &handed);
 	stats = kt_stats(wheel);
 	KTEST(stats.slowest == slow_hand_back && stats.slowest_ns >= slow_ns &&
-	      atomic_read(&handed) == 1, "and what a stop calls: %ps", stats.slowest);
+	      atomic_read(&handed) == 1, "then the function of a stop: %ps", stats.slowest);
 	hwt_wheel_destroy(wheel);
 }
 
-/* Of many quick callbacks in a row, only some are timed. */
+/* hwt times only some of many quick callbacks in a row. */
 static void __init test_slow_among_quick(void)
 {
 	struct hwt_wheel *wheel = kt_wheel("quick");
@@ -247,14 +247,14 @@ static void __init test_slow_among_quick(void)
 		KT_WAIT(kt_expirations(&quick[i]) && !hwt_held(&quick[i].timeout));
 	stats = kt_stats(wheel);
 	KTEST(stats.slowest == slow_expire && stats.slowest_ns >= slow_ns,
-	      "a slow one among quick ones is found: %ps, %llu ns", stats.slowest,
+	      "a slow callback among quick ones is found: %ps, %llu ns", stats.slowest,
 	      stats.slowest_ns);
 	hwt_wheel_destroy(wheel);
 }
 
 static struct kt slow, victims[30];
 
-/* Many become due while a slow one runs, in that order, on the wheel's one thread. */
+/* Many timeouts become due, in order, while a slow callback occupies the only thread. */
 static void __init fall_behind(struct hwt_wheel *wheel, u64 ns)
 {
 	u64 now;
@@ -275,7 +275,7 @@ static void __init fall_behind(struct hwt_wheel *wheel, u64 ns)
 
 static void __init test_late(unsigned int workers)
 {
-	/* Level 0 goes round in 64 ms: what waits for longer is behind. */
+	/* A revolution of level 0 is 64 ms: timeouts that wait for longer are behind. */
 	struct hwt_wheel *wheel = kt_wheel("late", .ticks_per_wheel = 64, .workers = workers);
 	int n = ARRAY_SIZE(victims);
 	struct hwt_wheel_stats stats;
@@ -283,14 +283,14 @@ static void __init test_late(unsigned int workers)
 	fall_behind(wheel, 300 * KT_MS);
 	stats = kt_stats(wheel);
 	KTEST(stats.late >= n && stats.behind >= n && stats.behind <= n + 1,
-	      "%u workers: all wait for a slow one, longer than a revolution: late, behind: %llu",
+	      "%u workers: all wait for a slow callback, for more than a revolution: %llu behind",
 	      workers, stats.behind);
 	KTEST(stats.slowest == slow_expire && stats.slowest_ns >= 300 * KT_MS,
-	      "that one is the slowest: %ps, %llu ns", stats.slowest, stats.slowest_ns);
+	      "the slow callback is the slowest: %ps, %llu ns", stats.slowest, stats.slowest_ns);
 	hwt_wheel_destroy(wheel);
 }
 
-/* Scheduled for long ago, one has not waited since then; nor since the last one was due. */
+/* A timeout scheduled for the past has not waited since then, nor since an earlier due one. */
 static void __init test_past(void)
 {
 	struct hwt_wheel *wheel = kt_wheel("past");
@@ -307,7 +307,7 @@ static void __init test_past(void)
 	}
 	stats = kt_stats(wheel);
 	KTEST(odd == 0 && stats.late == 2 && stats.behind == 0,
-	      "scheduled for long ago: late, and not behind");
+	      "deadlines in the past: late, not behind");
 
 	for (i = 0; i < 6; i++) {
 		run(&other);
@@ -323,11 +323,11 @@ static void __init test_past(void)
 	}
 	stats = kt_stats(wheel);
 	KTEST(odd == 0 && stats.behind == 0,
-	      "nor is it when a flush makes it due, or another one's cancel_sync collects it");
+	      "not behind after a flush, nor after a collection by cancel_sync");
 	hwt_wheel_destroy(wheel);
 }
 
-/* Two are due at once: how long the slowest callback took, beside the first one's release. */
+/* Fire two timeouts at once, the first with a slow release. Return the slowest duration. */
 static u64 __init slowest_beside_release(void)
 {
 	struct hwt_wheel *wheel = kt_wheel("slow");
@@ -344,23 +344,23 @@ static u64 __init slowest_beside_release(void)
 	return slowest_ns;
 }
 
-/* The time of a release is not that of the callback that comes next. */
+/* The duration of a release must not count for the next callback. */
 static void __init test_slow_release(void)
 {
 	u64 slowest_ns;
 	int n;
 
-	/* The machine itself may stand still for that long, but not each time. */
+	/* The machine may stall for that long, but not each time. */
 	for (n = 0; n < 5; n++) {
 		slowest_ns = slowest_beside_release();
 		if (slowest_ns < KT_RELEASE_MS * KT_MS)
 			break;
 	}
 	KTEST(slowest_ns < KT_RELEASE_MS * KT_MS,
-	      "a callback behind a slow release: the slowest took %llu ns", slowest_ns);
+	      "after a slow release, the slowest callback took %llu ns", slowest_ns);
 }
 
-/* What the log says of it is the script's to see. */
+/* The script checks the log messages. */
 static void __init test_logged(void)
 {
 	struct hwt_wheel *wheel = kt_wheel("slow");
@@ -372,7 +372,7 @@ static void __init test_logged(void)
 		fall_behind(wheel, slow_ns);
 	} else if (!strcmp(what, "cancelled")) {
 		hwt_schedule(&kt.timeout, KT_HOUR);
-		KTEST(hwt_cancel_sync(&kt.timeout) == 1, "it is cancelled");
+		KTEST(hwt_cancel_sync(&kt.timeout) == 1, "cancel_sync returns 1");
 	} else {
 		while (times--)
 			run(&kt);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Calls that wait, _sync and stop: which callbacks they wait for and which not, what they
- * refuse inside a callback, and callbacks within callbacks, since a _sync or a stop that is
- * called from one may itself call back, beside the engine. What a stop hands back.
+ * Calls that wait, _sync and stop: the callbacks for which they wait, the calls that are refused
+ * inside a callback, and nested callbacks, because a _sync or a stop in a callback may run other
+ * callbacks. The timeouts that a stop hands back.
  *
  * hwt-test: shared
  * hwt-test: timeout 120
@@ -18,7 +18,7 @@ static void __init sleeper_start(struct hwt_wheel *wheel)
 	KTEST(kt_stay_begin(&sleeper, wheel), "a callback sleeps");
 }
 
-/* Whatever is to return at once: the sleeper is still inside then. */
+/* A call that must return at once does so while the sleeper is still executing. */
 static bool asleep(void)
 {
 	return kt_inside(&sleeper);
@@ -40,51 +40,51 @@ static void __init test_others(unsigned int workers)
 	hwt_schedule(&gone.timeout, KT_HOUR);
 	hwt_schedule(&deferred.timeout, KT_HOUR);
 	hwt_schedule(&slow.timeout, KT_HOUR);
-	/* Collected before the sleeper runs, due while it sleeps. */
+	/* Collected before the sleeper begins, and due while it sleeps. */
 	hwt_schedule(&due.timeout, 20 * KT_MS);
 	sleeper_start(wheel);
 
 	KTEST(hwt_cancel_sync(&far.timeout) == 1 && asleep(),
-	      "cancel_sync of one in a bucket returns meanwhile");
+	      "cancel_sync of a timeout in a bucket returns meanwhile");
 	KTEST(kt_releases(&far) == 1 && atomic_read(&far.cancelled) == 1,
-	      "its callbacks have run, here");
+	      "it has called ->cancelled and ->release");
 	KTEST(hwt_schedule(&far.timeout, KT_HOUR) == 0 &&
 	      hwt_cancel_sync(&far.timeout) == 1 && asleep() &&
-	      kt_releases(&far) == 2, "and so it is once more");
+	      kt_releases(&far) == 2, "it does so again");
 	KTEST(hwt_schedule(&fresh.timeout, 0) == 0 &&
 	      hwt_shutdown_sync(&fresh.timeout) == 1 && asleep() &&
 	      kt_releases(&fresh) == 1 && kt_expirations(&fresh) == 0,
-	      "shutdown_sync of one that nobody has collected");
+	      "shutdown_sync of a timeout that was not collected");
 	hwt_cancel(&gone.timeout);
 	KTEST(hwt_cancel_sync(&gone.timeout) == 0 && asleep() && kt_releases(&gone) == 1,
-	      "cancel_sync of one that was cancelled and not let go");
-	/* The one that collects may not run strangers' callbacks. */
+	      "cancel_sync of a cancelled timeout that is held");
+	/* A cancel_sync that collects must not run callbacks of other timeouts. */
 	hwt_cancel(&deferred.timeout);
 	hwt_schedule(&far.timeout, KT_HOUR);
 	hwt_cancel(&far.timeout);
 	KTEST(hwt_cancel_sync(&far.timeout) == 0 && asleep() &&
 	      kt_releases(&far) == 3 && kt_releases(&deferred) == 0,
-	      "cancel_sync does not run a stranger's release");
+	      "cancel_sync does not call the release of another timeout");
 	KTEST(hwt_cancel_sync(&deferred.timeout) == 0 && asleep() &&
 	      kt_releases(&deferred) == 1 && atomic_read(&deferred.cancelled) == 1,
-	      "cancel_sync of one that was collected by another");
+	      "cancel_sync of a timeout that another cancel_sync has collected");
 	KTEST(hwt_cancel_sync(&slow.timeout) == 1 && asleep() &&
-	      kt_releases(&slow) == 1, "a slow release is done on return");
+	      kt_releases(&slow) == 1, "cancel_sync returns after a slow release");
 	while (asleep() && hwt_remaining(&due.timeout))
 		usleep_range(500, 1000);
 	KTEST(hwt_cancel_sync(&due.timeout) == 1 && asleep() &&
 	      kt_releases(&due) == 1 && kt_expirations(&due) == 0,
-	      "cancel_sync of one that is due, behind the sleeper");
-	KTEST(hwt_wheel_pending(wheel) == 0, "nothing is pending");
+	      "cancel_sync of a due timeout that waits for the sleeper");
+	KTEST(hwt_wheel_pending(wheel) == 0, "no timeout is pending");
 
-	/* The same as on the deferred list, but scheduled again from there. */
+	/* Schedule a timeout again while it is on wheel->ended. */
 	hwt_schedule(&deferred.timeout, KT_HOUR);
 	hwt_cancel(&deferred.timeout);
 	hwt_schedule(&far.timeout, KT_HOUR);
 	hwt_cancel_sync(&far.timeout);
 	hwt_cancel(&far.timeout);
 	KTEST(hwt_schedule(&deferred.timeout, 0) == HWT_WAS_HELD &&
-	      hwt_pending(&deferred.timeout), "one waits to be let go, and is scheduled");
+	      hwt_pending(&deferred.timeout), "a cancelled, held timeout is scheduled again");
 	kt_stay_end(&sleeper);
 	KTEST(KT_WAIT(kt_expirations(&deferred) == 1) && KT_WAIT(kt_releases(&deferred) == 2) &&
 	      atomic_read(&deferred.cancelled) == 1, "it fires");
@@ -106,7 +106,7 @@ static int submit_strangers(void *wheel)
 	return kt_thread_end(0);
 }
 
-/* Another CPU has submitted very many. The engine is in a callback, and has collected none. */
+/* Another CPU has submitted many timeouts, which the engine, in a callback, has not collected. */
 static void __init test_strangers(void)
 {
 	struct hwt_wheel *wheel;
@@ -114,7 +114,7 @@ static void __init test_strangers(void)
 	u64 before;
 
 	if (num_online_cpus() == 1) {
-		KTEST_SKIP("there is one CPU only");
+		KTEST_SKIP("there is only one CPU");
 		return;
 	}
 	wheel = kt_wheel("strangers");
@@ -124,19 +124,19 @@ static void __init test_strangers(void)
 	kt_init(&fresh, wheel, &kt_ops);
 	kt_stay_on(cpumask_of(0));
 	hwt_schedule(&linked.timeout, KT_HOUR);
-	/* On the same list: then that one has been collected, too. */
+	/* The sleeper was submitted on the same list, so @linked has been collected, too. */
 	sleeper_start(wheel);
 	kt_thread_stop(kt_thread(submit_strangers, wheel, 1));
 	before = kt_stats(wheel).collected;
 	KTEST(hwt_cancel_sync(&idle.timeout) == 0 && hwt_cancel_sync(&linked.timeout) == 1 &&
 	      kt_stats(wheel).collected == before,
-	      "_sync of one that is idle, and of one in a bucket, collects none of %u", STRANGERS);
+	      "_sync of an idle timeout, and of one in a bucket, collects none of %u", STRANGERS);
 	hwt_schedule(&fresh.timeout, KT_HOUR);
 	KTEST(hwt_shutdown_sync(&fresh.timeout) == 1 && kt_stats(wheel).collected == before + 1,
-	      "of one that this CPU has submitted: only that");
+	      "_sync of a timeout submitted on this CPU collects only that one");
 	KTEST(hwt_cancel_sync(&stranger[STRANGERS - 1]) == 1 && asleep() &&
 	      kt_stats(wheel).collected - before < STRANGERS / 10,
-	      "of the last of the others: only a step, %llu",
+	      "_sync of the last one submitted on another CPU collects one step: %llu",
 	      kt_stats(wheel).collected - before);
 	kt_stay_on(NULL);
 	kt_stay_end(&sleeper);
@@ -144,7 +144,7 @@ static void __init test_strangers(void)
 	vfree(stranger);
 }
 
-/* @pending: it is scheduled again while it runs. */
+/* @pending: the timeout is scheduled again during its callback. */
 static void __init test_own(bool pending)
 {
 	struct hwt_wheel *wheel = kt_wheel("own");
@@ -159,10 +159,10 @@ static void __init test_own(bool pending)
 	msleep(100);
 	KTEST(!kt_call_done(&sync[0]) && !kt_call_done(&sync[1]) && asleep() &&
 	      !hwt_pending(&sleeper.kt.timeout),
-	      "two cancel_sync of a running one cancel and wait");
+	      "two cancel_sync of a running timeout cancel and wait");
 	complete_all(&sleeper.out);
 	ret = kt_call_end(&sync[0]) + kt_call_end(&sync[1]);
-	KTEST(ret == pending, "until callback and release are done: %ld found it pending", ret);
+	KTEST(ret == pending, "they return after callback and release: %ld found it pending", ret);
 	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
 }
 
@@ -173,7 +173,7 @@ static void caller_expire(struct hwt_timeout *timeout)
 {
 	int i;
 
-	/* One that nobody has collected yet. */
+	/* A timeout that is not collected yet. */
 	hwt_schedule(&neighbour[2].timeout, 0);
 	for (i = 0; i < 4; i++)
 		neighbour_ret[i] = i % 2 ? hwt_shutdown_sync(&neighbour[i].timeout) :
@@ -194,20 +194,20 @@ static void __init test_neighbours(const struct hwt_timeout_ops *ops, const char
 	hwt_schedule_at(&caller.timeout, deadline);
 	hwt_schedule_at(&neighbour[0].timeout, deadline);
 	hwt_schedule(&neighbour[1].timeout, KT_HOUR);
-	KTEST(KT_WAIT(kt_expirations(&caller) == 1), "%s: a callback _syncs four", what);
+	KTEST(KT_WAIT(kt_expirations(&caller) == 1), "%s: a callback calls _sync for four", what);
 	KTEST(neighbour_ret[2] == 1 && neighbour_ret[1] == 1 && neighbour_ret[3] == 0,
-	      "%s: one uncollected, one far away, one idle", what);
-	/* Armed second for the same tick by this CPU, unless it was moved meanwhile. */
+	      "%s: one not collected, one far away, one idle", what);
+	/* Due on the same tick as the caller: it has been cancelled, or has fired before. */
 	KTEST(neighbour_ret[0] == 1 || kt_expirations(&neighbour[0]) == 1,
-	      "%s: and one that is due with it", what);
+	      "%s: and one due on the same tick", what);
 	for (i = 0; i < 4; i++)
 		odd += hwt_held(&neighbour[i].timeout) ||
 		       (ops->release && i < 3 && kt_releases(&neighbour[i]) != 1);
-	KTEST(odd == 0, "%s: all are let go", what);
+	KTEST(odd == 0, "%s: all holds have ended", what);
 	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
 }
 
-/* What a callback must not wait for: -EDEADLK. */
+/* Calls that a callback must not make, because they would wait for it: -EDEADLK. */
 struct tried {
 	int	times, odd;
 };
@@ -228,7 +228,7 @@ static void try_all(struct hwt_timeout *timeout, struct tried *tried)
 		if (ret[i] == -EDEADLK)
 			continue;
 		tried->odd++;
-		pr_info("# call %u says %ld\n", i, ret[i]);
+		pr_info("# call %u returns %ld\n", i, ret[i]);
 	}
 	tried->times++;
 }
@@ -275,7 +275,7 @@ static void __init test_deadlock(unsigned int workers)
 	struct hwt_wheel *wheel = kt_wheel("deadlock", .workers = workers);
 	struct kt kt, bystander;
 
-	/* The stop of the run before has released, too. */
+	/* Releases of the previous run do not count. */
 	memset(&in_release, 0, sizeof(in_release));
 	kt_init(&kt, wheel, &dead_ops);
 	kt_init(&bystander, wheel, &kt_ops);
@@ -283,22 +283,22 @@ static void __init test_deadlock(unsigned int workers)
 
 	kt_schedule(&kt, 0);
 	KTEST(KT_WAIT(kt_releases(&kt) == 1) && refused(&in_expire, 1),
-	      "%u workers: _sync of oneself, wait, flush, stop and destroy from ->expire", workers);
-	KTEST(refused(&in_release, 1), "from ->release");
+	      "%u workers: -EDEADLK in ->expire for all calls that wait for it", workers);
+	KTEST(refused(&in_release, 1), "-EDEADLK in ->release");
 	KTEST(hwt_expired(&kt.timeout) && !hwt_cancelled(&kt.timeout) &&
-	      !kt_stopped(wheel) && hwt_pending(&bystander.timeout), "nothing has changed");
+	      !kt_stopped(wheel) && hwt_pending(&bystander.timeout), "they have changed nothing");
 
 	kt_schedule(&kt, KT_HOUR);
 	hwt_cancel(&kt.timeout);
 	KTEST(KT_WAIT(kt_releases(&kt) == 2) && refused(&in_cancelled, 1) &&
-	      refused(&in_release, 1), "from ->cancelled and ->release on the wheel's thread");
+	      refused(&in_release, 1), "-EDEADLK in ->cancelled and ->release on the thread");
 	kt_schedule(&kt, KT_HOUR);
 	KTEST(hwt_cancel_sync(&kt.timeout) == 1 && kt_releases(&kt) == 3 &&
 	      refused(&in_cancelled, 1) && refused(&in_release, 1),
-	      "from ->cancelled and ->release in cancel_sync");
-	KTEST(hwt_schedule(&kt.timeout, KT_HOUR) == 0, "it is not shut down");
-	KTEST(hwt_wheel_stop(wheel, dead_handback, NULL) == 2, "the wheel stops, with two pending");
-	KTEST(refused(&in_handback, 2), "from a stop's own function");
+	      "-EDEADLK in ->cancelled and ->release in cancel_sync");
+	KTEST(hwt_schedule(&kt.timeout, KT_HOUR) == 0, "the timeout can be scheduled");
+	KTEST(hwt_wheel_stop(wheel, dead_handback, NULL) == 2, "a stop hands back two");
+	KTEST(refused(&in_handback, 2), "-EDEADLK in the function of a stop");
 	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
 }
 
@@ -306,7 +306,7 @@ static void __init test_deadlock(unsigned int workers)
 
 static struct kt chain[CHAIN];
 
-/* Lets go of the next one, whose ->cancelled runs within this. */
+/* Cancel the next timeout, whose ->cancelled then runs inside this callback. */
 static void chain_expire(struct hwt_timeout *timeout)
 {
 	struct kt *next = kt_of(timeout) + 1;
@@ -336,17 +336,17 @@ static void __init test_chain(void)
 	struct hwt_wheel *wheel = kt_wheel("chain");
 	int i, odd = 0;
 
-	/* Of one place, so of one lockdep class. */
+	/* All have the same lockdep class. */
 	for (i = 0; i < CHAIN; i++)
 		kt_init(&chain[i], wheel, &chain_ops);
 	for (i = 1; i < CHAIN; i++)
 		kt_schedule(&chain[i], KT_HOUR);
 	kt_schedule(&chain[0], KT_MS);
-	KTEST(KT_WAIT(kt_releases(&chain[0]) == 1), "a chain of neighbours");
+	KTEST(KT_WAIT(kt_releases(&chain[0]) == 1), "a chain of timeouts ends");
 	for (i = 1; i < CHAIN; i++)
 		odd += hwt_held(&chain[i].timeout) || kt_releases(&chain[i]) != 1 ||
 		       atomic_read(&chain[i].cancelled) != 1;
-	KTEST(odd == 0, "each cancels and lets go of the next");
+	KTEST(odd == 0, "each has cancelled the next one and ended its hold");
 	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
 }
 
@@ -354,7 +354,7 @@ static struct kt twice;
 static atomic_t twice_done;
 static int twice_ret;
 
-/* The second life: stays until the release of the first one has asked. */
+/* The callback of the second hold. It waits for the cancel_sync in the release of the first. */
 static void twice_expire(struct hwt_timeout *timeout)
 {
 	kt_expire(timeout);
@@ -383,9 +383,9 @@ static void __init test_twice(void)
 	kt_init(&twice, wheel, &twice_ops);
 	kt_schedule(&twice, KT_HOUR);
 	KTEST(hwt_cancel_sync(&twice.timeout) == 1 && kt_expirations(&twice) == 1,
-	      "a release schedules it anew, and sees it fire");
-	KTEST(twice_ret == -EDEADLK, "_sync of oneself from there: %d", twice_ret);
-	KTEST(KT_WAIT(kt_releases(&twice) == 2), "both lives are released");
+	      "a release schedules its timeout, which fires meanwhile");
+	KTEST(twice_ret == -EDEADLK, "cancel_sync of its timeout in a release: %d", twice_ret);
+	KTEST(KT_WAIT(kt_releases(&twice) == 2), "both holds are released");
 	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
 }
 
@@ -416,24 +416,24 @@ static void __init test_handed_back(void)
 	hwt_schedule(&kt[7].timeout, U64_MAX);
 	for (i = 0, ok = 0; i < 3; i++)
 		ok += KT_WAIT(kt_releases(&kt[i]) == 1);
-	KTEST(ok == 3, "three of eight have run");
+	KTEST(ok == 3, "three of eight have fired");
 	KTEST(hwt_wheel_stop(wheel, take, NULL) == 5 && handed == 5 && handed_odd == 0,
-	      "stop with five pending gives exactly these, cancelled");
+	      "a stop hands back the other five, cancelled");
 	for (i = 0, ok = 0; i < 8; i++)
 		ok += kt_releases(&kt[i]) == 1 && !hwt_held(&kt[i].timeout) &&
 		      kt_expirations(&kt[i]) == (i < 3) && !atomic_read(&kt[i].cancelled) &&
 		      hwt_cancelled(&kt[i].timeout) == (i >= 3);
 	KTEST(ok == 8 && hwt_wheel_pending(wheel) == 0,
-	      "each is let go once, and ->cancelled is not called");
+	      "each is released once, and ->cancelled is not called");
 	KTEST(kt_schedule(&kt[0], 0) == -ESHUTDOWN && !hwt_held(&kt[0].timeout) &&
-	      hwt_expired(&kt[0].timeout), "schedule after stop is refused, nothing changed");
-	KTEST(hwt_wheel_stop(wheel, take, NULL) == 0 && handed == 5, "a second stop gives none");
+	      hwt_expired(&kt[0].timeout), "a schedule after it fails, and changes nothing");
+	KTEST(hwt_wheel_stop(wheel, take, NULL) == 0 && handed == 5, "a second stop: none");
 	KTEST(hwt_cancel_sync(&kt[4].timeout) == 0 && hwt_shutdown_sync(&kt[4].timeout) == 0,
-	      "_sync on a stopped wheel");
+	      "_sync on a stopped wheel returns 0");
 	hwt_wheel_destroy(wheel);
 }
 
-/* A _sync of the own timeout cancels it, all the same. */
+/* In its own callback, a _sync cancels the timeout, although it returns -EDEADLK. */
 static struct {
 	int	cancel, shutdown, schedule;
 	bool	pending;
@@ -457,11 +457,11 @@ static void __init test_self(void)
 	kt_setup(&kt, wheel, self_expire);
 	kt_schedule(&kt, 0);
 	KTEST(KT_WAIT(kt_expirations(&kt) == 1) && self.cancel == -EDEADLK && !self.pending,
-	      "cancel_sync of the own timeout cancels it: %d", self.cancel);
+	      "cancel_sync in the own callback cancels the timeout: %d", self.cancel);
 	KTEST(self.shutdown == -EDEADLK && self.schedule == -ESHUTDOWN,
-	      "shutdown_sync of it shuts it down: %d, then %d", self.shutdown, self.schedule);
+	      "shutdown_sync there shuts it down: %d, then %d", self.shutdown, self.schedule);
 	KTEST(hwt_cancel_sync(&kt.timeout) == 0 && !hwt_held(&kt.timeout),
-	      "it is let go when its callback has returned");
+	      "its hold ends when the callback has returned");
 	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
 }
 
@@ -471,7 +471,7 @@ static struct kt leaving[LEAVING];
 static struct completion leaving_go;
 static atomic_t leaving_inside;
 
-/* The first one blocks, so that the others have to wait behind it. */
+/* The first release blocks, so that all other releases wait behind it. */
 static void leaving_release(struct hwt_timeout *timeout)
 {
 	if (atomic_inc_return(&leaving_inside) == 1)
@@ -510,7 +510,7 @@ static void __init test_barrier(unsigned int workers)
 	msleep(50);
 	KTEST(!kt_call_done(&barrier), "the barrier waits");
 	complete_all(&leaving_go);
-	KTEST(kt_call_end(&barrier) == 0, "then it returns");
+	KTEST(kt_call_end(&barrier) == 0, "the barrier returns after the release");
 	for (i = 0; i < LEAVING; i++) {
 		released += kt_releases(&leaving[i]);
 		told += atomic_read(&leaving[i].cancelled);
@@ -518,7 +518,7 @@ static void __init test_barrier(unsigned int workers)
 	}
 	KTEST(released == LEAVING && pending == 0,
 	      "all are released: %u, %u of them cancelled, %u held", released, told, pending);
-	KTEST(hwt_pending(&bystander.timeout), "what is pending stays so");
+	KTEST(hwt_pending(&bystander.timeout), "a pending timeout stays pending");
 
 	for (i = 0, released = 0; i < 100; i++) {
 		kt_schedule(&leaving[0], KT_HOUR);
@@ -528,7 +528,7 @@ static void __init test_barrier(unsigned int workers)
 	}
 	KTEST(released == 100, "schedule, cancel, barrier, a hundred times: %u", released);
 	hwt_wheel_stop(wheel, NULL, NULL);
-	KTEST(hwt_wheel_barrier(wheel) == 0, "of a stopped wheel it returns at once");
+	KTEST(hwt_wheel_barrier(wheel) == 0, "a barrier of a stopped wheel returns at once");
 	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
 }
 
@@ -566,11 +566,11 @@ static void __init test_stops(void)
 	KTEST(hwt_wheel_stop(outer, stop_inner, NULL) == 1 && inner_ret == 0,
 	      "the function of a stop destroys another wheel");
 	KTEST(atomic_read(&in.cancelled) == 1 && kt_releases(&in) == 1 &&
-	      kt_releases(&out) == 1, "both let go of what they had");
+	      kt_releases(&out) == 1, "all holds of both wheels have ended");
 	KTEST(hwt_wheel_destroy(outer) == 0, "the wheel is destroyed");
 }
 
-/* It re-arms itself for ever: stop must end that. */
+/* It arms itself again until a stop. */
 static void forever_expire(struct hwt_timeout *timeout)
 {
 	hwt_schedule(timeout, 0);
@@ -581,7 +581,7 @@ static const struct hwt_timeout_ops forever_ops = {
 	.expire = forever_expire, .release = kt_release,
 };
 
-/* -EBADE: it has not waited for the other stop. */
+/* Return -EBADE if it returned before the end of the other stop. */
 static long stop_it(void *wheel)
 {
 	long ret = hwt_wheel_stop(wheel, NULL, NULL);
@@ -609,7 +609,7 @@ static void __init test_two_stops(void)
 		odd += kt_releases(&kt) != 1 || hwt_held(&kt.timeout);
 		hwt_wheel_destroy(wheel);
 	}
-	KTEST(odd == 0, "two stops at once: both wait, one hands back");
+	KTEST(odd == 0, "two stops at once: both wait, only one hands back");
 }
 
 static long slept_short;
@@ -622,7 +622,7 @@ static void one_sleeps(struct hwt_timeout *timeout)
 	kt_expire(timeout);
 }
 
-/* Who submits while a callback sleeps does not wake it. */
+/* A submission must not wake a sleeping callback. */
 static void __init test_sleep(void)
 {
 	struct hwt_wheel *wheel = kt_wheel("sleep");
@@ -632,11 +632,11 @@ static void __init test_sleep(void)
 	kt_setup(&one, wheel, one_sleeps);
 	kt_init(&other, wheel, &kt_plain_ops);
 	slept_short = -1;
-	/* This very schedule may wake it, if an emulated CPU stands still there: not each time. */
+	/* This very schedule may wake it if the emulated CPU stalls there, but not each time. */
 	for (n = 0; n < 5 && slept_short; n++) {
 		sleeps = false;
 		kt_schedule(&one, 0);
-		/* Not only RUNNING: who submits just before the callback may yet wake it. */
+		/* RUNNING is not enough: a submission before the callback may still wake it. */
 		while (!READ_ONCE(sleeps))
 			usleep_range(500, 1000);
 		while (kt_expirations(&one) == n) {
@@ -645,14 +645,14 @@ static void __init test_sleep(void)
 			usleep_range(5000, 10000);
 		}
 	}
-	KTEST(slept_short == 0, "a callback sleeps as long as it wants: %ld jiffies short",
+	KTEST(slept_short == 0, "a callback sleeps undisturbed: %ld jiffies short",
 	      slept_short);
 	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
 }
 
 /*
- * In an interrupt, so that the kick is left to another one. That comes when this is over,
- * and finds the callback of another timeout, which sleeps.
+ * A submission in an interrupt leaves its kick to an irq_work, which runs when the interrupt
+ * returns. By then another timeout's callback is asleep.
  */
 static bool submitted;
 
@@ -665,7 +665,7 @@ static void kick_late(void *arg)
 	WRITE_ONCE(submitted, true);
 	while (!READ_ONCE(sleeps) && ktime_before(ktime_get(), end))
 		cpu_relax();
-	/* Asleep in truth. */
+	/* Let the callback fall asleep after setting the flag. */
 	mdelay(20);
 }
 
@@ -677,7 +677,7 @@ static void __init test_late_kick(void)
 	struct hwt_wheel *wheel;
 
 	if (here == there) {
-		KTEST_SKIP("there is one CPU only");
+		KTEST_SKIP("there is only one CPU");
 		return;
 	}
 	wheel = hwt_wheel_create(&params);
@@ -685,7 +685,7 @@ static void __init test_late_kick(void)
 	kt_init(&other, wheel, &kt_plain_ops);
 	slept_short = -1;
 	sleeps = false;
-	/* The engine sleeps without an end. */
+	/* Let the engine fall asleep, without a deadline. */
 	msleep(100);
 	kt_stay_on(cpumask_of(here));
 	smp_call_function_single(there, kick_late, &other, false);
@@ -693,9 +693,9 @@ static void __init test_late_kick(void)
 		cpu_relax();
 	kt_schedule(&one, 0);
 	KTEST(KT_WAIT(kt_expirations(&one) == 1) && slept_short == 0,
-	      "a kick that comes late does not wake a callback: %ld jiffies short", slept_short);
+	      "a late kick does not wake a callback: %ld jiffies short", slept_short);
 	kt_stay_on(NULL);
-	KTEST(hwt_cancel_sync(&other.timeout) == 1, "what it was for is there");
+	KTEST(hwt_cancel_sync(&other.timeout) == 1, "the submitted timeout is pending");
 	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
 }
 

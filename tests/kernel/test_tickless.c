@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The engine wakes up when something is due, and at no other time: with a million timeouts
- * pending and none due for an hour, never; with one due each second, once a second.
+ * The engine wakes up only when a timeout is due: never with a million timeouts pending and none
+ * due for an hour, and once a second with one due each second.
  *
  * hwt-test: long
  * hwt-test: timeout 180
@@ -14,16 +14,16 @@
 
 #include "hwt_ktest.h"
 
-/* Kernels that take longer for everything. */
+/* Slower kernels. */
 #define SLOW	(KT_SLOW || IS_ENABLED(CONFIG_PREEMPT_RT))
 
 static unsigned int seconds = SLOW ? 5 : 10;
-module_param(seconds, uint, 0444);	/* how long to look on, each time */
+module_param(seconds, uint, 0444);	/* duration of each measurement */
 
 static unsigned int pending = SLOW ? 200000 : 1000000;
-module_param(pending, uint, 0444);	/* timeouts that are not due for an hour */
+module_param(pending, uint, 0444);	/* number of timeouts due after more than an hour */
 
-/* Of the wheel. */
+/* Parameters of the wheel. */
 static unsigned int levels = 3, workers;
 module_param(levels, uint, 0444);
 module_param(workers, uint, 0444);
@@ -31,15 +31,15 @@ module_param(workers, uint, 0444);
 static struct hwt_wheel *wheel;
 
 /*
- * The while is to be longer than a pass, or than it may have to wait for a processor. (It need
- * not have collected all: who comes behind those that it sleeps for does not wake it.)
+ * Wait for an idle time longer than a pass, and than any wait of the engine for a CPU. (Submissions
+ * may be left on the lists: those due after the planned wake-up do not wake the engine.)
  */
 static bool __init asleep(void)
 {
 	return kt_asleep(wheel, KT_SLOW ? 3000 : 1000);
 }
 
-/* Anywhere from 1 to 30 hours ahead. */
+/* Arm the timeouts for 1 to 30 hours from now. */
 static void __init arm_far(struct hwt_timeout *timeout)
 {
 	u64 base = hwt_wheel_now(wheel) + KT_HOUR, ahead;
@@ -65,9 +65,9 @@ static void __init test_none_due(void)
 	msleep(seconds * MSEC_PER_SEC);
 	after = kt_stats(wheel);
 	KTEST(after.wakeups == before.wakeups && after.passes == before.passes,
-	      "the engine has not woken in %u s: %llu times", seconds,
+	      "in %u s the engine does not wake: %llu times", seconds,
 	      after.wakeups - before.wakeups);
-	KTEST(after.pending == pending && after.expired == 0, "and nothing has fired");
+	KTEST(after.pending == pending && after.expired == 0, "no timeout has fired");
 }
 
 static void __init test_each_second(struct kt *each)
@@ -81,12 +81,12 @@ static void __init test_each_second(struct kt *each)
 	for (i = 0; i < seconds; i++) {
 		kt_init(&each[i], wheel, &kt_ops);
 		hwt_schedule_at(&each[i].timeout, first + i * KT_SECOND);
-		/* The tick that it is rounded up to. */
+		/* The deadline rounded up to a tick. */
 		each[i].earliest = hwt_deadline(&each[i].timeout);
 	}
 	KTEST(asleep(), "%u more, one due each second: the engine sleeps", seconds);
 	before = kt_stats(wheel);
-	/* A guest that gets little of a processor may come too late to see that. */
+	/* A guest that gets too little CPU time may be too late for this check. */
 	slow = hwt_wheel_now(wheel) >= first;
 	KTEST(slow || (before.expired == 0 && before.pending == pending + seconds),
 	      "all are pending");
@@ -100,12 +100,12 @@ static void __init test_each_second(struct kt *each)
 	      seconds, early);
 	KTEST(asleep(), "the engine sleeps again");
 	after = kt_stats(wheel);
-	/* One that is late by a second is served together with the next. */
+	/* A timeout that is late by a second shares the wake-up of the next one. */
 	slow |= worst >= KT_SECOND;
 	KTEST((slow || after.wakeups - before.wakeups >= seconds) &&
 	      after.wakeups - before.wakeups <= seconds + 1,
 	      "the engine woke once for each: %llu times", after.wakeups - before.wakeups);
-	KTEST(after.expired == seconds && after.pending == pending, "nothing else has fired");
+	KTEST(after.expired == seconds && after.pending == pending, "no other timeout has fired");
 }
 
 static void __init selftest(void)
@@ -118,7 +118,7 @@ static void __init selftest(void)
 	test_none_due();
 	test_each_second(each);
 	KTEST(hwt_wheel_stop(wheel, NULL, NULL) == pending && hwt_wheel_destroy(wheel) == 0,
-	      "stop hands back all others");
+	      "a stop hands back all others");
 	vfree(each);
 	vfree(timeout);
 }

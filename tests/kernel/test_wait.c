@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * hwt_wait(): for one timeout. hwt_wheel_flush(): for all that is due.
+ * hwt_wait() waits for one timeout, hwt_wheel_flush() for all that are due.
  *
  * hwt-test: timeout 180
  */
@@ -17,7 +17,7 @@ static long wait_for(void *timeout)
 	return hwt_wait(timeout, U64_MAX);
 }
 
-/* Fires four times, by itself. */
+/* Schedules itself again until it has fired four times. */
 static void again_expire(struct hwt_timeout *timeout)
 {
 	struct kt *kt = kt_note_expired(timeout);
@@ -34,23 +34,23 @@ static void __init test_ends(unsigned int workers)
 	unsigned int i, ok;
 
 	kt_init(&kt, NULL, &kt_ops);
-	KTEST(hwt_wait(&kt.timeout, U64_MAX) == 0, "one without a wheel: 0");
+	KTEST(hwt_wait(&kt.timeout, U64_MAX) == 0, "wait for one without a wheel: 0");
 	kt_init(&kt, wheel, &kt_ops);
-	KTEST(hwt_wait(&kt.timeout, U64_MAX) == 0, "one never scheduled: 0");
+	KTEST(hwt_wait(&kt.timeout, U64_MAX) == 0, "wait for one never scheduled: 0");
 	for (i = 0, ok = 0; i < 50; i++) {
 		hwt_schedule(&kt.timeout, i % 5 * KT_MS);
 		ok += hwt_wait(&kt.timeout, U64_MAX) == 1 && kt_expirations(&kt) == i + 1;
 	}
-	KTEST(ok == 50, "one that expires: 1, after its callback, %u of 50", ok);
-	KTEST(hwt_wait(&kt.timeout, 0) == 1, "one that has expired: 1");
+	KTEST(ok == 50, "wait for one that expires: 1, after its callback, %u of 50", ok);
+	KTEST(hwt_wait(&kt.timeout, 0) == 1, "wait for an expired timeout: 1");
 	hwt_schedule(&kt.timeout, KT_HOUR);
 	hwt_cancel_sync(&kt.timeout);
-	KTEST(hwt_wait(&kt.timeout, 0) == 0, "one that was cancelled since: 0");
+	KTEST(hwt_wait(&kt.timeout, 0) == 0, "wait for a cancelled timeout: 0");
 
 	kt_setup(&again, wheel, again_expire);
 	hwt_schedule(&again.timeout, 0);
 	KTEST(hwt_wait(&again.timeout, U64_MAX) == 1 && kt_expirations(&again) == 4,
-	      "one that schedules itself: until it does not any more");
+	      "wait for a timeout that schedules itself: until its last callback");
 	hwt_cancel_sync(&kt.timeout);
 	hwt_cancel_sync(&again.timeout);
 	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
@@ -63,7 +63,7 @@ static struct hwt_periodic periodic;
 static void __init test_cancelled(unsigned int workers)
 {
 	struct hwt_wheel *wheel = kt_wheel("wait", .workers = workers);
-	/* reclaim_ms is 100; that much on a machine that is not emulated. */
+	/* reclaim_ms is 100; the rest is for slow machines. */
 	u64 margin = (KT_SLOW ? 20 : 10) * 100 * KT_MS;
 	struct kt_call *waiter = waiters;
 	u64 best = U64_MAX, worst = 0, began, took;
@@ -84,7 +84,7 @@ static void __init test_cancelled(unsigned int workers)
 		worst = max(worst, took);
 	}
 	KTEST(ok == 10 && best < margin,
-	      "one that is cancelled: 0, after %llu to %llu ms", kt_ms(best), kt_ms(worst));
+	      "a cancel ends a wait: 0, after %llu to %llu ms", kt_ms(best), kt_ms(worst));
 	for (i = 0, ok = 0; i < 15; i++) {
 		hwt_schedule(&kt.timeout, KT_HOUR);
 		kt_call_begin(&waiter[0], wait_for, &kt.timeout);
@@ -96,30 +96,30 @@ static void __init test_cancelled(unsigned int workers)
 			hwt_shutdown_sync(&kt.timeout);
 		else
 			hwt_schedule(&kt.timeout, 10 * KT_MS);
-		/* After a _sync there is nothing left that they could wait for. */
+		/* After a _sync the timeout is idle, so both waits must end. */
 		ok += i % 3 == 2 || !hwt_held(&kt.timeout);
 		ok += kt_call_end(&waiter[0]) == (i % 3 == 2);
 		ok += kt_call_end(&waiter[1]) == (i % 3 == 2);
 		hwt_cancel_sync(&kt.timeout);
 		kt_init(&kt, wheel, &kt_plain_ops);
 	}
-	KTEST(ok == 45, "two wait for one: 0 after a _sync, 1 when it was moved and has fired");
+	KTEST(ok == 45, "two waits for one timeout: 0 after a _sync, 1 after a move and a firing");
 
 	hwt_periodic_init(&periodic, wheel, &kt_nothing_ops);
 	hwt_schedule_periodic(&periodic, 0, 5 * KT_MS, HWT_FIXED_RATE);
 	kt_call_begin(&waiter[0], wait_for, &periodic.timeout);
 	msleep(50);
-	KTEST(!kt_call_done(&waiter[0]), "a periodic one is waited for");
+	KTEST(!kt_call_done(&waiter[0]), "the wait for a periodic timeout lasts");
 	hwt_cancel(&periodic.timeout);
-	KTEST(kt_call_end(&waiter[0]) == 0, "until it is cancelled: 0");
+	KTEST(kt_call_end(&waiter[0]) == 0, "a cancel ends it: 0");
 	hwt_cancel_sync(&periodic.timeout);
 
 	hwt_schedule(&kt.timeout, KT_HOUR);
 	kt_call_begin(&waiter[0], wait_for, &kt.timeout);
 	msleep(20);
 	KTEST(hwt_wheel_stop(wheel, NULL, NULL) == 1 && kt_call_end(&waiter[0]) == 0,
-	      "one that a stop hands back: 0");
-	KTEST(hwt_wait(&kt.timeout, U64_MAX) == 0, "on a stopped wheel: the same");
+	      "wait for a timeout that a stop hands back: 0");
+	KTEST(hwt_wait(&kt.timeout, U64_MAX) == 0, "wait on a stopped wheel: 0");
 	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
 }
 
@@ -139,32 +139,32 @@ static void __init test_limits(unsigned int workers)
 		ok += hwt_wait(&kt.timeout, limit[i / 4]) == -ETIME;
 		early += ktime_get_ns() - began < limit[i / 4];
 	}
-	KTEST(ok == i && early == 0, "too late: -ETIME, %u of %u, %u of them early", ok, i, early);
-	KTEST(hwt_pending(&kt.timeout) && kt_expirations(&kt) == 0, "which changes nothing");
+	KTEST(ok == i && early == 0, "limited wait: -ETIME, %u of %u, %u too early", ok, i, early);
+	KTEST(hwt_pending(&kt.timeout) && kt_expirations(&kt) == 0, "the timeout is still pending");
 
 	kt_call_begin(&waiter, wait_for, &kt.timeout);
 	msleep(50);
-	KTEST(!kt_call_done(&waiter), "it is waited for");
+	KTEST(!kt_call_done(&waiter), "the wait lasts");
 	send_sig(SIGUSR1, waiter.thread, 1);
 	KTEST(kt_call_end(&waiter) == -ERESTARTSYS && hwt_pending(&kt.timeout),
-	      "until a signal comes: -ERESTARTSYS");
+	      "a signal ends it: -ERESTARTSYS");
 
 	KTEST(kt_stay_begin(&sleeper, wheel), "a callback sleeps");
 	KTEST(hwt_wait(&sleeper.kt.timeout, 100 * KT_MS) == -ETIME,
-	      "while its callback runs it is waited for");
+	      "the wait lasts while the callback executes");
 	kt_call_begin(&waiter, wait_for, &sleeper.kt.timeout);
 	hwt_cancel(&kt.timeout);
 	complete_all(&sleeper.out);
 	KTEST(kt_call_end(&waiter) == 1 && !kt_inside(&sleeper) &&
-	      kt_expirations(&sleeper.kt) == 1, "until it returns: 1");
+	      kt_expirations(&sleeper.kt) == 1, "the end of the callback ends it: 1");
 	KTEST(kt_stay_begin(&sleeper, wheel), "a callback sleeps");
 	hwt_schedule(&sleeper.kt.timeout, KT_HOUR);
 	kt_call_begin(&waiter, wait_for, &sleeper.kt.timeout);
 	hwt_cancel(&sleeper.kt.timeout);
 	msleep(50);
-	KTEST(!kt_call_done(&waiter), "it is scheduled and cancelled, but runs");
+	KTEST(!kt_call_done(&waiter), "scheduled and cancelled in its callback: the wait lasts");
 	complete_all(&sleeper.out);
-	KTEST(kt_call_end(&waiter) == 0, "cancelled: 0");
+	KTEST(kt_call_end(&waiter) == 0, "the end of the callback ends it: 0");
 	hwt_cancel_sync(&sleeper.kt.timeout);
 	hwt_cancel_sync(&kt.timeout);
 	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
@@ -172,10 +172,10 @@ static void __init test_limits(unsigned int workers)
 
 #define HERD	50
 
-/* A waiter sleeps once: it is woken by the end of its own hold only. */
+/* A waiter sleeps once, because only the end of its own hold wakes it. */
 static void __init test_herd(void)
 {
-	/* On PREEMPT_RT a waiter may sleep for the wheel's lock, too. */
+	/* On PREEMPT_RT a waiter may also sleep for the wheel's lock. */
 	unsigned long most = IS_ENABLED(CONFIG_PREEMPT_RT) ? HERD / 5 : 1, worst = 0;
 	struct hwt_wheel *wheel = kt_wheel("herd", .workers = HERD);
 	struct kt_call *waiter = kt_alloc(HERD, sizeof(*waiter));
@@ -189,21 +189,21 @@ static void __init test_herd(void)
 			      &stay[i].kt.timeout);
 		begun += KT_WAIT(READ_ONCE(waiter[i].thread->nvcsw) > waiter[i].switches);
 	}
-	KTEST(begun == 2 * HERD, "%u callbacks sleep, and a waiter of each: %u", HERD, begun);
+	KTEST(begun == 2 * HERD, "%u callbacks sleep, each with a waiter: %u", HERD, begun);
 	for (i = 0; i < HERD; i++) {
 		complete_all(&stay[i].out);
 		ended += kt_call_end(&waiter[i]) == !(i % 2);
 		worst = max(worst, waiter[i].slept);
 	}
 	KTEST(ended == HERD && worst <= most,
-	      "callbacks end one by one: %u waiters do, none has slept more than %lu times", ended,
+	      "%u waiters return, one by one, and each slept at most %lu times", ended,
 	      worst);
 	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
 	vfree(waiter);
 	vfree(stay);
 }
 
-/* -- hwt_wheel_flush(): what was due has run ------------------------------------------- */
+/* -- hwt_wheel_flush() ----------------------------------------------------------------- */
 
 #define FLUSHED	10000
 
@@ -220,7 +220,7 @@ static void item_expire(struct hwt_timeout *timeout)
 	unsigned int n = one - item;
 
 	WRITE_ONCE(one->begun, one->begun + 1);
-	/* Some take their time, and are the last ones to begin. */
+	/* Some callbacks are slow, so that they are still executing when all have begun. */
 	if (n % 1000 == 999)
 		usleep_range(2000, 4000);
 	WRITE_ONCE(one->ended, one->ended + 1);
@@ -228,7 +228,7 @@ static void item_expire(struct hwt_timeout *timeout)
 
 static const struct hwt_timeout_ops item_ops = { .expire = item_expire, .release = kt_nothing };
 
-/* Each of two threads has its half. */
+/* Each of two threads arms one half. */
 static int arm_half(void *arg)
 {
 	unsigned int half = (unsigned long)arg, i;
@@ -241,14 +241,14 @@ static int arm_half(void *arg)
 			hwt_schedule_at(&item[i].timeout, 0);
 			break;
 		case 1:
-			/* The tick that began last. */
+			/* The present tick. */
 			hwt_schedule_at(&item[i].timeout, kt_ms(now) * KT_MS);
 			break;
 		case 2:
 			hwt_schedule_at(&item[i].timeout, now - i % 1000 * KT_MS - KT_MS);
 			break;
 		case 3:
-			/* Pulled forward, from any level. */
+			/* Moved to now from a bucket of any level. */
 			hwt_schedule(&item[i].timeout, KT_MS << i % 24);
 			hwt_schedule_at(&item[i].timeout, 1);
 			break;
@@ -266,7 +266,7 @@ static void __init test_flush(unsigned int workers)
 	struct kt far;
 
 	item = kt_alloc(FLUSHED, sizeof(*item));
-	KTEST(hwt_wheel_flush(wheel) == 0, "a flush of a wheel that was never used");
+	KTEST(hwt_wheel_flush(wheel) == 0, "a flush of an unused wheel returns 0");
 	kt_init(&far, wheel, &kt_ops);
 	hwt_schedule(&far.timeout, KT_HOUR);
 	for (i = 0; i < FLUSHED; i++)
@@ -288,16 +288,16 @@ static void __init test_flush(unsigned int workers)
 		}
 	}
 	KTEST(ret == 0 && unbegun == 0 && running == 0,
-	      "%u timeouts of two CPUs, three times, flushed: %u have not begun, %u are running",
+	      "three flushes of %u timeouts from two CPUs: %u have not begun, %u are running",
 	      FLUSHED, unbegun, running);
 	KTEST(kt_expirations(&far) == 0 && hwt_pending(&far.timeout),
-	      "what is due later is not waited for");
+	      "a flush does not wait for a later timeout");
 	hwt_cancel_sync(&far.timeout);
 	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
 	vfree(item);
 }
 
-/* One that was due runs for long: then the flush takes as long. */
+/* The flush waits for a due timeout whose callback is slow. */
 static void __init test_flush_running(unsigned int workers)
 {
 	struct hwt_wheel *wheel = kt_wheel("wait", .workers = workers);
@@ -307,28 +307,28 @@ static void __init test_flush_running(unsigned int workers)
 	KTEST(kt_stay_begin(&sleeper, wheel), "a callback sleeps");
 	kt_call_begin(&waiter[2], kt_do_flush, wheel);
 	msleep(50);
-	KTEST(!kt_call_done(&waiter[2]), "a flush waits for it, though no other began after it");
+	KTEST(!kt_call_done(&waiter[2]), "a flush waits for the callback");
 	kt_init(&behind, wheel, &kt_ops);
 	hwt_schedule_at(&behind.timeout, 0);
 	kt_call_begin(&waiter[0], kt_do_flush, wheel);
 	kt_call_begin(&waiter[1], kt_do_flush, wheel);
 	msleep(100);
 	KTEST(!kt_call_done(&waiter[0]) && !kt_call_done(&waiter[1]) &&
-	      kt_inside(&sleeper), "two flushes wait for it");
+	      kt_inside(&sleeper), "two more flushes wait for it");
 	KTEST(workers ? KT_WAIT(kt_expirations(&behind) == 1) :
 			kt_expirations(&behind) == 0,
-	      "what is due behind it %s", workers ? "has run" : "has not run");
+	      "a timeout due after it has %s", workers ? "fired" : "not fired");
 	complete_all(&sleeper.out);
 	KTEST(kt_call_end(&waiter[0]) == 0 && kt_call_end(&waiter[1]) == 0 &&
 	      kt_call_end(&waiter[2]) == 0 &&
 	      kt_expirations(&behind) == 1 && kt_expirations(&sleeper.kt) == 1,
-	      "until all that was due has run");
+	      "all flushes return when all due timeouts have fired");
 	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
 }
 
 /*
- * A release that begins when all that was due has been taken, while the flush still waits for
- * one of that. Return: it did not wait for the release, too.
+ * A release begins when all due timeouts have been taken, while the flush still waits for one of
+ * them. Return true if the flush did not wait for the release.
  */
 static bool __init flush_not_for_release(struct hwt_wheel *wheel, unsigned int ms)
 {
@@ -339,12 +339,12 @@ static bool __init flush_not_for_release(struct hwt_wheel *wheel, unsigned int m
 	ok = kt_stay_begin(&sleeper, wheel);
 	kt_call_begin(&waiter, kt_do_flush, wheel);
 	msleep(ms);
-	/* The flush waits for the sleeper. This one comes before its mark, and takes longer. */
+	/* The flush waits for the sleeper. @due is linked before its mark, and takes longer. */
 	kt_stay_init(&due, wheel, &kt_stay_ops);
 	hwt_schedule_at(&due.kt.timeout, 0);
 	ok &= KT_WAIT(kt_inside(&due));
 	complete(&sleeper.out);
-	/* For the mark, of which nothing is to be seen. */
+	/* Wait for the mark, whose removal cannot be seen. */
 	msleep(ms);
 	kt_stay_init(&gone, wheel, &kt_stay_release_ops);
 	hwt_schedule(&gone.kt.timeout, KT_HOUR);
@@ -364,7 +364,7 @@ static void __init test_flush_release(void)
 	unsigned int ms = 20;
 	bool ok;
 
-	/* On a machine that is busy the mark may be late. */
+	/* On a busy machine a runner may reach the mark later. */
 	do {
 		ok = flush_not_for_release(wheel, ms);
 		ms *= 3;
@@ -386,7 +386,7 @@ static void flood_expire(struct hwt_timeout *timeout)
 		hwt_schedule_at(timeout, 0);
 }
 
-/* From outside: always something on the submission lists. */
+/* Keep the submission lists filled, from another thread. */
 static int submit_flood(void *arg)
 {
 	unsigned int i;
@@ -442,14 +442,14 @@ static void __init test_flush_flood(unsigned int workers, bool submitted)
 	if (done != 5)
 		kt_call_end(&waiter);
 	KTEST(done == 5 && ok == 5,
-	      "a flush under a flood of %s ends: %u of 5, after %llu ms at the most, and what was due has run: %u",
-	      submitted ? "submissions" : "timeouts that are due again at once", done,
+	      "flushes in a flood of %s: %u of 5 end, within %llu ms; the due timeout fired: %u",
+	      submitted ? "submissions" : "timeouts that schedule themselves", done,
 	      kt_ms(worst), ok);
 	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
 	vfree(item);
 }
 
-/* -- From a callback ----------------------------------------------------------------------- */
+/* -- hwt_wait() in a callback -------------------------------------------------------------- */
 
 static struct kt awaited;
 
@@ -466,7 +466,7 @@ static void awaiting_expire(struct hwt_timeout *timeout)
 	kt_expire(timeout);
 }
 
-/* The engine, or a worker, is in the callback that waits; another worker fires the other one. */
+/* The engine, or a worker, executes the waiting callback; another worker fires @awaited. */
 static void __init test_wait_inside(unsigned int workers)
 {
 	struct hwt_wheel *wheel = kt_wheel("wait", .workers = workers);
@@ -479,15 +479,15 @@ static void __init test_wait_inside(unsigned int workers)
 	KTEST(KT_WAIT(READ_ONCE(awaiting.inside)), "a callback waits for another timeout");
 	msleep(20);
 	if (workers > 1)
-		KTEST(hwt_schedule(&awaited.timeout, 0) > 0, "which fires");
+		KTEST(hwt_schedule(&awaited.timeout, 0) > 0, "that timeout is fired");
 	else
-		KTEST(hwt_cancel(&awaited.timeout), "which is cancelled");
+		KTEST(hwt_cancel(&awaited.timeout), "that timeout is cancelled");
 	KTEST(KT_WAIT(kt_expirations(&awaiting.kt) == 1) && awaiting.ret == (workers > 1),
-	      "it hears of it: %d", awaiting.ret);
+	      "the wait returns: %d", awaiting.ret);
 	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
 }
 
-/* The only worker is in a callback, and the timeout has been left to it before. */
+/* The only worker is in a callback when a cancelled timeout is left to it. */
 static void __init test_wait_deferred(void)
 {
 	struct hwt_wheel *wheel = kt_wheel("wait", .workers = 1);
@@ -497,25 +497,25 @@ static void __init test_wait_deferred(void)
 	KTEST(kt_stay_begin(&sleeper, wheel), "a callback sleeps");
 	hwt_schedule(&awaited.timeout, KT_HOUR);
 	hwt_cancel(&awaited.timeout);
-	KTEST(KT_WAIT(READ_ONCE(awaited.timeout.ended)), "a cancelled timeout is left to it");
+	KTEST(KT_WAIT(READ_ONCE(awaited.timeout.ended)), "a cancelled timeout is on wheel->ended");
 	hwt_schedule(&awaited.timeout, KT_HOUR);
 	kt_call_begin(&waiter, wait_for, &awaited.timeout);
 	msleep(50);
 	KTEST(!kt_call_done(&waiter) && hwt_cancel(&awaited.timeout),
-	      "scheduled again, waited for, and cancelled");
+	      "scheduled again, it is waited for, and cancelled");
 	KTEST(kt_call_end(&waiter) == 0 && kt_inside(&sleeper),
-	      "who waits hears of it: %ld", waiter.ret);
+	      "the wait returns without the worker: %ld", waiter.ret);
 	complete_all(&sleeper.out);
 	hwt_shutdown_sync(&awaited.timeout);
 	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
 }
 
-/* -- Memory that is used again ------------------------------------------------------------- */
+/* -- Reused memory ------------------------------------------------------------------------- */
 
 static const struct hwt_timeout_ops staying_ops = { .release = kt_stay_here };
 static const struct hwt_timeout_ops recycled_ops = { };
 
-/* Once ->release has begun the memory may be another timeout, which it has nothing to do with. */
+/* When ->release has begun, the memory may hold another timeout, which is independent of it. */
 static void __init test_recycled(unsigned int workers)
 {
 	struct hwt_wheel *wheel = kt_wheel("wait", .workers = workers);
@@ -524,20 +524,20 @@ static void __init test_recycled(unsigned int workers)
 	kt_stay_init(&sleeper, wheel, &staying_ops);
 	hwt_schedule(&sleeper.kt.timeout, KT_HOUR);
 	hwt_cancel(&sleeper.kt.timeout);
-	KTEST(KT_WAIT(kt_inside(&sleeper)), "a release takes its time");
+	KTEST(KT_WAIT(kt_inside(&sleeper)), "a release sleeps");
 	hwt_timeout_init(&sleeper.kt.timeout, wheel, &recycled_ops);
 	hwt_schedule(&sleeper.kt.timeout, KT_HOUR);
 	kt_call_begin(&waiter, kt_do_cancel_sync, &sleeper.kt.timeout);
 	KTEST(kt_call_end(&waiter) == 1 && kt_inside(&sleeper),
-	      "the next timeout there is cancelled beside it: %ld", waiter.ret);
+	      "cancel_sync of the next timeout in this memory does not wait: %ld", waiter.ret);
 	complete_all(&sleeper.out);
 	KTEST(KT_WAIT(!kt_inside(&sleeper)), "the release returns");
 	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
 }
 
-/* -- Many that are left to the engine ------------------------------------------------------ */
+/* -- Many releases ------------------------------------------------------------------------- */
 
-/* More than it lets go of in one pass. */
+/* More holds than the engine ends in one pass. */
 #define DEFERRED	150000
 
 static atomic_t let_go, let_go_by_stop;
@@ -559,7 +559,7 @@ static void between_expire(struct hwt_timeout *timeout)
 	kt_expire(timeout);
 }
 
-/* While the engine is in a callback somebody else collects, but may not call back. */
+/* Cancel many timeouts while the engine is in a callback: their releases are left to it. */
 static struct hwt_timeout * __init defer_many(struct hwt_wheel *wheel)
 {
 	struct hwt_timeout *many = kt_alloc(DEFERRED, sizeof(*many));
@@ -572,7 +572,7 @@ static struct hwt_timeout * __init defer_many(struct hwt_wheel *wheel)
 		hwt_schedule(&many[i], KT_HOUR);
 		hwt_cancel(&many[i]);
 	}
-	/* The last: all are collected before it. */
+	/* Collects a step of them, the latest first, and must not call their releases. */
 	hwt_cancel_sync(&many[DEFERRED - 1]);
 	return many;
 }
@@ -588,10 +588,10 @@ static void __init test_deferred(void)
 	hwt_schedule_at(&kt.timeout, 0);
 	kt_call_begin(&waiter, kt_do_flush, wheel);
 	complete_all(&sleeper.out);
-	KTEST(kt_call_end(&waiter) == 0 && kt_expirations(&kt) == 1, "a flush beside it");
+	KTEST(kt_call_end(&waiter) == 0 && kt_expirations(&kt) == 1, "a flush returns meanwhile");
 	KTEST(let_go_before < DEFERRED,
-	      "what is due does not wait for all that are to be let go of: %d were", let_go_before);
-	KTEST(KT_WAIT(atomic_read(&let_go) == DEFERRED), "they are");
+	      "a due timeout does not wait for all releases: %d were called before", let_go_before);
+	KTEST(KT_WAIT(atomic_read(&let_go) == DEFERRED), "all releases are called");
 	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
 	vfree(many);
 }
@@ -606,8 +606,8 @@ static int count_break(struct kprobe *probe, struct pt_regs *regs)
 }
 
 /*
- * A stop lets go of those that the engine has not, that may be all; not without letting others have
- * the lock and the CPU.
+ * A stop calls the releases that the engine has not called, perhaps all of them, and drops the lock
+ * and gives up the CPU now and then.
  */
 static void __init test_deferred_stop(void)
 {
@@ -623,20 +623,20 @@ static void __init test_deferred_stop(void)
 	WRITE_ONCE(stopper, waiter.thread);
 	complete_all(&sleeper.out);
 	KTEST(kt_call_end(&waiter) == 0 && atomic_read(&let_go) == DEFERRED,
-	      "all are let go of, %d by the stop", atomic_read(&let_go_by_stop));
+	      "all are released, %d by the stop", atomic_read(&let_go_by_stop));
 	WRITE_ONCE(stopper, NULL);
 	if (probed)
 		unregister_kprobe(&probe);
 	if (probed)
 		KTEST(atomic_read(&breaks) >= atomic_read(&let_go_by_stop) / 1000,
-		      "with %d breaks", atomic_read(&breaks));
+		      "the stop has dropped the lock %d times", atomic_read(&breaks));
 	else
 		KTEST_SKIP("no kprobes on this kernel");
 	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
 	vfree(many);
 }
 
-/* -- What a flush leaves alone ------------------------------------------------------------- */
+/* -- A flush counts nothing ---------------------------------------------------------------- */
 
 static void __init test_flush_stats(unsigned int workers)
 {
@@ -650,27 +650,27 @@ static void __init test_flush_stats(unsigned int workers)
 	kt_init(&more, wheel, &kt_ops);
 	hwt_schedule(&far.timeout, KT_HOUR);
 	hwt_schedule_at(&due.timeout, 0);
-	KTEST(hwt_wheel_flush(wheel) == 0 && kt_expirations(&due) == 1, "a flush when it is full");
+	KTEST(hwt_wheel_flush(wheel) == 0 && kt_expirations(&due) == 1, "a flush at the limit");
 	hwt_schedule(&due.timeout, 2 * KT_HOUR);
 	before = kt_stats(wheel);
 	for (i = 0; i < 20; i++)
 		ret |= hwt_wheel_flush(wheel);
 	KTEST(ret == 0 && hwt_schedule(&more.timeout, 0) == -EAGAIN,
-	      "twenty more: it is still full");
+	      "after twenty more, a schedule is refused");
 	after = kt_stats(wheel);
-	/* The refusal above. */
+	/* The refused schedule. */
 	before.rejected++;
-	/* These say what the engine did, and it did. */
+	/* Counters of the engine's own work. */
 	before.collected = after.collected;
 	before.passes = after.passes;
 	before.wakeups = after.wakeups;
 	KTEST(!memcmp(&before, &after, sizeof(before)) && after.pending == 2 &&
-	      hwt_wheel_pending(wheel) == 2, "no counter tells of them");
+	      hwt_wheel_pending(wheel) == 2, "no other counter has changed");
 	hwt_cancel_sync(&due.timeout);
 	KTEST(hwt_schedule(&more.timeout, KT_HOUR) == 0 &&
-	      hwt_schedule(&due.timeout, KT_HOUR) == -EAGAIN, "there is room for one more");
-	KTEST(hwt_wheel_stop(wheel, NULL, NULL) == 2, "stop hands back these two");
-	KTEST(hwt_wheel_flush(wheel) == -ESHUTDOWN, "a flush after it: -ESHUTDOWN");
+	      hwt_schedule(&due.timeout, KT_HOUR) == -EAGAIN, "one more after a cancel");
+	KTEST(hwt_wheel_stop(wheel, NULL, NULL) == 2, "a stop hands back two");
+	KTEST(hwt_wheel_flush(wheel) == -ESHUTDOWN, "a flush after the stop: -ESHUTDOWN");
 	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
 }
 

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What wakes the engine, and what does not: a backlog, a cancelled timeout that is let go. (An
- * earlier deadline: test_contexts.c. How soon a cancelled one is let go: test_wait.c.) And what it
- * does in a pass: many submissions, and buckets with a lot in them, do not keep what is due from
- * firing. Counted in passes, not in time.
+ * Submissions that wake the engine (a backlog, a cancel) and those that do not. (For an earlier
+ * deadline see test_contexts.c, for the delay of a release test_wait.c.) A pass is bounded, so that
+ * many submissions or overfull buckets do not keep due timeouts from firing. The test counts
+ * passes, not time.
  *
  * hwt-test: timeout 180
  */
 #include "hwt_ktest.h"
 
-#define MANY	60000	/* enough for a backlog on each of two CPUs, and more */
+#define MANY	60000	/* more than a backlog on each of two CPUs */
 
 static u64 passes(struct hwt_wheel *wheel)
 {
@@ -33,36 +33,36 @@ static void __init test_backlog(void)
 	hwt_schedule(&kt[0].timeout, KT_HOUR);
 	hwt_schedule(&kt[1].timeout, KT_HOUR);
 	hwt_cancel(&kt[1].timeout);
-	/* For longer than reclaim_ms. */
+	/* Longer than reclaim_ms. */
 	KTEST(KT_WAIT(!hwt_held(&kt[1].timeout)) && kt_asleep(wheel, 300),
-	      "one is cancelled and let go, and the engine sleeps for an hour");
+	      "a cancelled timeout is released, and the engine sleeps for an hour");
 	before = passes(wheel);
 	taken = collected(wheel);
 	for (i = 1; i < 1000; i++)
 		hwt_schedule(&kt[i].timeout, 2 * KT_HOUR);
-	/* Level 0 goes round meanwhile. */
+	/* Let some time pass before the push-backs. */
 	msleep(600);
 	for (i = 0; i < 1000; i++)
 		hwt_schedule(&kt[i].timeout, 2 * KT_HOUR);
 	msleep(200);
 	KTEST(passes(wheel) == before && collected(wheel) == taken,
-	      "a thousand with a later deadline do not wake it, nor when they are pushed back");
+	      "a thousand with later deadlines do not wake it, neither when pushed back");
 	for (; i < MANY; i++)
 		hwt_schedule(&kt[i].timeout, 2 * KT_HOUR);
-	KTEST(KT_WAIT(collected(wheel) > MANY / 4), "a backlog of %u does", MANY);
-	KTEST(hwt_wheel_stop(wheel, NULL, NULL) == MANY, "all are handed back");
+	KTEST(KT_WAIT(collected(wheel) > MANY / 4), "a backlog of %u wakes it", MANY);
+	KTEST(hwt_wheel_stop(wheel, NULL, NULL) == MANY, "a stop hands back all");
 	hwt_wheel_destroy(wheel);
 	vfree(kt);
 }
 
 #define DUE	50000
-#define EACH	4	/* new ones for each that fires */
+#define EACH	4	/* timeouts that each callback submits */
 
 static struct hwt_timeout *more;
 static atomic_t fired;
 static u64 first_pass, last_pass;
 
-/* As if others submitted meanwhile, but independent of how fast they are. */
+/* Submit in callbacks, so that the test does not depend on the speed of other CPUs. */
 static void flood_expire(struct hwt_timeout *timeout)
 {
 	struct hwt_wheel *wheel = hwt_timeout_wheel(timeout);
@@ -87,7 +87,7 @@ static void __init test_submissions(void)
 	more = kt_alloc(DUE * EACH, sizeof(*more));
 	for (i = 0; i < DUE * EACH; i++)
 		hwt_timeout_init(&more[i], wheel, &kt_nothing_ops);
-	/* Long enough to have them all in the buckets by then. */
+	/* Time enough to collect all before that. */
 	at = hwt_wheel_now(wheel) + 2 * KT_SECOND;
 	for (i = 0; i < DUE; i++) {
 		hwt_timeout_setup(&due[i], wheel, flood_expire);
@@ -95,10 +95,10 @@ static void __init test_submissions(void)
 	}
 	KTEST(KT_WAIT(atomic_read_acquire(&fired) == DUE), "%u fire, each submits %u", DUE, EACH);
 	/*
-	 * Each pass fires as many as it has collected: four times as many as the one
-	 * before. A fixed number, 1024, would make it 49 passes.
+	 * Each pass fires as many timeouts as it has collected, four times as many as the previous
+	 * pass. With a fixed number of 1024 there would be 49 passes.
 	 */
-	KTEST(last_pass - first_pass < 12, "in %llu passes", last_pass - first_pass + 1);
+	KTEST(last_pass - first_pass < 12, "they fire in %llu passes", last_pass - first_pass + 1);
 	hwt_wheel_destroy(wheel);
 	vfree(more);
 	vfree(due);
@@ -124,7 +124,7 @@ static void near_expire(struct hwt_timeout *timeout)
 
 static u64 wait_until;
 
-/* Keeps the engine until all the near ones are due. */
+/* Occupies the engine until all timeouts in near[] are due. */
 static void wait_expire(struct hwt_timeout *timeout)
 {
 	while (hwt_wheel_now(hwt_timeout_wheel(timeout)) < wait_until)
@@ -132,9 +132,9 @@ static void wait_expire(struct hwt_timeout *timeout)
 }
 
 /*
- * Two buckets, no levels: whatever is due, half of all are looked at for it: half a million
- * for all the near ones, and in a pass 100,000. What it has found on the way fires, and not
- * only when all is found.
+ * One level of two buckets: each advance visits half of all timeouts, which makes half a million
+ * visits for near[], and a pass visits at most 100,000. The timeouts that a pass finds must fire at
+ * its end, not only when all are found.
  */
 static void __init test_buckets(void)
 {
@@ -160,9 +160,9 @@ static void __init test_buckets(void)
 	hwt_schedule_at(&wait, now + KT_SECOND);
 	for (i = 0; i < NEAR; i++)
 		done += KT_WAIT(atomic_read_acquire(&near[i].fired));
-	KTEST(done == NEAR, "%u of %u fire among %u that are far away", done, NEAR, FAR);
+	KTEST(done == NEAR, "%u of %u fire, with %u far away in the same buckets", done, NEAR, FAR);
 	KTEST(near[NEAR - 1].pass - near[0].pass >= 3,
-	      "%llu passes between the first and the last of them",
+	      "%llu passes between the first and the last firing",
 	      near[NEAR - 1].pass - near[0].pass);
 	hwt_wheel_destroy(wheel);
 	vfree(far);
@@ -172,7 +172,7 @@ static void __init test_buckets(void)
 
 static struct kt_stay stay[WORKERS];
 
-/* They come due in one tick, and none returns until all have begun. */
+/* All are due on one tick, and no callback returns until all have begun. */
 static void __init test_workers(void)
 {
 	struct hwt_wheel *wheel = kt_wheel("all", .workers = WORKERS);
@@ -186,7 +186,7 @@ static void __init test_workers(void)
 		hwt_schedule_at(&stay[i].kt.timeout, deadline);
 	}
 	KTEST(KT_WAIT(kt_count_inside(stay, WORKERS) == WORKERS),
-	      "as many wake up as have something to do: %u", kt_count_inside(stay, WORKERS));
+	      "a worker wakes up for each callback: %u", kt_count_inside(stay, WORKERS));
 	for (i = 0; i < WORKERS; i++)
 		complete_all(&stay[i].out);
 	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Wheels with workers: who runs what, in which order, and who waits for whom.
+ * Wheels with workers: the distribution of callbacks, their order, and waits for them.
  *
  * hwt-test: timeout 180
  */
@@ -18,7 +18,7 @@ static struct hwt_wheel * __init workers_wheel(const char *name, unsigned int wo
 			.shards = 1);
 }
 
-/* -- Sleepers: a callback stays inside until it is let out ------------------ */
+/* -- Sleepers: callbacks that do not return until the test lets them -------- */
 
 static struct kt_stay sleeper[16];
 
@@ -34,7 +34,7 @@ static const struct hwt_timeout_ops in_cancelled = {
 	.release	= kt_release,
 };
 
-/* So many workers sleep in a callback, of the first sleepers. */
+/* Let @n workers sleep in the callbacks of the first sleepers. */
 static bool __init sleepers_begin(struct hwt_wheel *wheel, unsigned int n)
 {
 	unsigned int i;
@@ -56,11 +56,11 @@ static void __init sleepers_end(unsigned int n)
 		hwt_shutdown_sync(&sleeper[i].kt.timeout);
 }
 
-/* -- Others, which fire meanwhile or do not --------------------------------- */
+/* -- Other timeouts of the wheel -------------------------------------------- */
 
 static struct kt other[100];
 
-/* All fire, and none early. */
+/* Check that all fire, and none early. */
 static bool __init others_fire(struct hwt_wheel *wheel)
 {
 	unsigned int i, ok = 0;
@@ -72,7 +72,7 @@ static bool __init others_fire(struct hwt_wheel *wheel)
 	for (i = 0; i < ARRAY_SIZE(other); i++)
 		ok += KT_WAIT(kt_expirations(&other[i]) == 1) &&
 		      !atomic_read(&other[i].early);
-	/* They are used again. */
+	/* End the holds, because the next call initialises them again. */
 	for (i = 0; i < ARRAY_SIZE(other); i++)
 		hwt_cancel_sync(&other[i].timeout);
 	return ok == ARRAY_SIZE(other);
@@ -92,7 +92,7 @@ static atomic_t began_n, ended_n;
 
 static void item_expire(struct hwt_timeout *timeout)
 {
-	/* First of all: then no worker is further behind than by this one. */
+	/* Count first, so that a delay after this misplaces only this timeout. */
 	unsigned int at = atomic_inc_return(&began_n) - 1;
 
 	began[at] = container_of(timeout, struct item, timeout)->number;
@@ -100,8 +100,8 @@ static void item_expire(struct hwt_timeout *timeout)
 }
 
 /*
- * Taken in the order of ticks: when one begins, only as many others have been taken as have begun
- * and as the other workers may have taken. Return: the number of those that began too early.
+ * Count the timeouts that were taken out of the order of ticks. When a callback begins, the workers
+ * have taken those that have begun before, and at most one for each other worker.
  */
 static unsigned int __init count_unordered(unsigned int n, unsigned int workers)
 {
@@ -112,7 +112,7 @@ static unsigned int __init count_unordered(unsigned int n, unsigned int workers)
 	return odd;
 }
 
-/* Whatever level of the wheel they come from. Within a tick there is no order. */
+/* Timeouts fire in the order of ticks, from all levels. Within a tick there is no order. */
 static void __init test_order(unsigned int workers, u32 buckets, u32 levels, unsigned int n)
 {
 	struct hwt_wheel *wheel = kt_wheel("order", .workers = workers, .levels = levels,
@@ -136,17 +136,17 @@ static void __init test_order(unsigned int workers, u32 buckets, u32 levels, uns
 	      levels, buckets, n);
 	hwt_wheel_destroy(wheel);
 	i = count_unordered(n, workers);
-	KTEST(i == 0, "%u workers took them in the order of ticks: %u they did not", workers, i);
+	KTEST(i == 0, "%u workers take them in the order of ticks, but for %u", workers, i);
 	for (i = 0; i < n; i++)
 		item[began[i]].number = n;
 	for (i = 0; i < n && item[i].number == n; i++)
 		;
-	KTEST(i == n && atomic_read(&ended_n) == n, "each of them once");
+	KTEST(i == n && atomic_read(&ended_n) == n, "each fires once");
 	vfree(began);
 	vfree(item);
 }
 
-/* One comes out, and of those that wait the first one goes in. */
+/* Each time a callback returns, the first waiting timeout begins. */
 static void __init test_order_blocked(void)
 {
 	static const u8 out[] = { 2, 0, 4, 5, 1, 3, 8, 6, 10, 9, 11, 12 };
@@ -162,7 +162,7 @@ static void __init test_order_blocked(void)
 		hwt_schedule_at(&sleeper[i].kt.timeout, deadline + i * KT_MS);
 	kt_stay_on(NULL);
 	for (i = 0; i <= ARRAY_SIZE(out); i++) {
-		/* Those that have been taken by now, and no others. */
+		/* These, and only these, have been taken by now. */
 		for (j = 0; j < WORKERS + i; j++)
 			odd += !KT_WAIT(kt_inside(&sleeper[j]) ||
 					kt_expirations(&sleeper[j].kt));
@@ -171,7 +171,7 @@ static void __init test_order_blocked(void)
 		if (i < ARRAY_SIZE(out))
 			complete_all(&sleeper[out[i]].out);
 	}
-	KTEST(odd == 0, "those that wait for a worker are taken in the order of ticks");
+	KTEST(odd == 0, "timeouts that wait for a worker are taken in the order of ticks");
 	sleepers_end(ARRAY_SIZE(sleeper));
 	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
 }
@@ -181,18 +181,18 @@ static void __init test_order_blocked(void)
 static struct {
 	struct kt	kt;
 	int		neighbour;
-	bool		left;	/* the neighbour was outside */
+	bool		left;		/* the neighbour's callback was not executing */
 } self;
 
 static void self_expire(struct hwt_timeout *timeout)
 {
-	/* That one is with another worker. */
+	/* Another worker executes the callback of this one. */
 	self.neighbour = hwt_cancel_sync(&sleeper[0].kt.timeout);
 	self.left = !kt_inside(&sleeper[0]);
 	kt_expire(timeout);
 }
 
-/* The _sync of other tasks: test_blocking(), and test_sync.c. */
+/* For _sync calls of other tasks see test_blocking() and test_sync.c. */
 static void __init test_sync(void)
 {
 	struct hwt_wheel *wheel = workers_wheel("sync", 2);
@@ -201,10 +201,10 @@ static void __init test_sync(void)
 	kt_setup(&self.kt, wheel, self_expire);
 	hwt_schedule(&self.kt.timeout, 0);
 	msleep(100);
-	KTEST(kt_expirations(&self.kt) == 0, "a callback of the other worker waits for it");
+	KTEST(kt_expirations(&self.kt) == 0, "a callback on the other worker waits for it");
 	complete_all(&sleeper[0].out);
 	KTEST(KT_WAIT(kt_expirations(&self.kt) == 1) && self.neighbour == 0 && self.left,
-	      "until it has returned");
+	      "cancel_sync returns after it");
 	sleepers_end(1);
 	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
 }
@@ -225,24 +225,24 @@ static void __init test_stop(void)
 	msleep(50);
 	kt_call_begin(&stopping, kt_do_stop, wheel);
 	msleep(100);
-	KTEST(!kt_call_done(&stopping) && kt_count_inside(sleeper, 2) == 2, "stop waits for them");
+	KTEST(!kt_call_done(&stopping) && kt_count_inside(sleeper, 2) == 2, "stop waits for both");
 	complete_all(&sleeper[1].out);
 	msleep(100);
-	KTEST(!kt_call_done(&stopping) && kt_inside(&sleeper[0]), "for each of them");
+	KTEST(!kt_call_done(&stopping) && kt_inside(&sleeper[0]), "it still waits for the other");
 	complete_all(&sleeper[0].out);
 	KTEST(kt_call_end(&stopping) == ARRAY_SIZE(other),
-	      "all that never ran are handed back: %ld", stopping.ret);
+	      "all others are handed back: %ld", stopping.ret);
 	for (i = 0; i < ARRAY_SIZE(other); i++)
 		ok += kt_expirations(&other[i]) == 0 && kt_releases(&other[i]) == 1 &&
 		      atomic_read(&other[i].cancelled) == 1 &&
 		      hwt_cancelled(&other[i].timeout) && !hwt_held(&other[i].timeout);
-	KTEST(ok == ARRAY_SIZE(other), "each of them was told once: %u", ok);
+	KTEST(ok == ARRAY_SIZE(other), "->cancelled was called once for each: %u", ok);
 	KTEST(kt_releases(&sleeper[0].kt) == 1 && kt_releases(&sleeper[1].kt) == 1,
-	      "the ones that ran are let go");
+	      "both sleepers are released");
 	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
 }
 
-/* The stop has what is due in its hands, and the sleepers end: their threads begin nothing. */
+/* While the stop hands back due timeouts, the sleepers end. Their threads must fire none. */
 static void stop_let_out(struct hwt_timeout *timeout, void *arg)
 {
 	unsigned int *held = arg, i;
@@ -251,7 +251,7 @@ static void stop_let_out(struct hwt_timeout *timeout, void *arg)
 		complete_all(&sleeper[i].out);
 		KT_WAIT(kt_releases(&sleeper[i].kt) == 1);
 	}
-	/* If one did, then now. */
+	/* Time for a thread to fire one. */
 	msleep(20);
 }
 
@@ -274,17 +274,17 @@ static void __init test_stop_due(unsigned int workers)
 	kt_stay_on(NULL);
 	KTEST(KT_WAIT(kt_count_inside(sleeper, held) == held &&
 		      hwt_remaining(&other[2].timeout) == 0),
-	      "%u in callbacks, three are due behind them", held);
+	      "%u callbacks sleep, and three timeouts are due after them", held);
 	ret = hwt_wheel_stop(wheel, stop_let_out, &held);
 	for (i = 0; i < 3; i++)
 		ok += kt_expirations(&other[i]) == 0 && kt_releases(&other[i]) == 1 &&
 		      hwt_cancelled(&other[i].timeout);
 	KTEST(ret == 3 && ok == 3,
-	      "stop hands back exactly these, and none of them runs: %ld", ret);
+	      "a stop hands back these three, and none fires: %ld", ret);
 	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
 }
 
-/* -- Others of its callbacks sleep ------------------------------------------------ */
+/* -- Blocking in ->cancelled and ->release ---------------------------------------- */
 
 static void __init test_blocking(const char *what, const struct hwt_timeout_ops *ops)
 {
@@ -302,7 +302,7 @@ static void __init test_blocking(const char *what, const struct hwt_timeout_ops 
 	KTEST(KT_WAIT(kt_count_inside(sleeper, WORKERS - 1) == WORKERS - 1),
 	      "%u workers sleep in %s", WORKERS - 1, what);
 	KTEST(others_fire(wheel) && kt_count_inside(sleeper, WORKERS - 1) == WORKERS - 1,
-	      "the last one serves all others");
+	      "the last worker serves all other timeouts");
 	kt_call_begin(&sync, kt_do_sync_stay, &sleeper[1]);
 	kt_stay_init(&sleeper[i], wheel, ops);
 	hwt_schedule(&sleeper[i].kt.timeout, KT_HOUR);
@@ -310,32 +310,32 @@ static void __init test_blocking(const char *what, const struct hwt_timeout_ops 
 	KTEST(KT_WAIT(kt_count_inside(sleeper, WORKERS) == WORKERS),
 	      "all workers sleep in %s", what);
 
-	/* The engine serves those that call nothing. */
+	/* The engine ends holds that need no call. */
 	kt_init(&plain, wheel, &kt_plain_ops);
 	hwt_schedule(&plain.timeout, KT_HOUR);
 	hwt_cancel(&plain.timeout);
-	KTEST(KT_WAIT(!hwt_held(&plain.timeout)), "the engine lets go of a cancelled one");
+	KTEST(KT_WAIT(!hwt_held(&plain.timeout)), "the engine ends the hold of another");
 	kt_init(&last, wheel, &kt_ops);
 	passes = kt_stats(wheel).passes;
 	kt_schedule(&last, 20 * KT_MS);
 	KTEST(KT_WAIT(kt_stats(wheel).passes >= passes + 2) &&
 	      KT_WAIT(hwt_remaining(&last.timeout) == 0),
-	      "the engine goes on, for one that comes due");
+	      "the engine goes on when a timeout comes due");
 	KTEST(kt_expirations(&last) == 0 && !kt_call_done(&sync),
-	      "which waits, and so does the _sync of a sleeper");
+	      "it waits for a worker, and a _sync for its sleeper");
 	complete_all(&sleeper[1].out);
 	KTEST(KT_WAIT(kt_expirations(&last) == 1) && !atomic_read(&last.early) &&
-	      kt_count_inside(sleeper, WORKERS) == WORKERS - 1, "until one of them ends");
+	      kt_count_inside(sleeper, WORKERS) == WORKERS - 1, "it fires when a sleeper ends");
 	KTEST(kt_call_end(&sync) == 0 && kt_releases(&sleeper[1].kt) == 1,
-	      "the same with the _sync");
+	      "the _sync returns");
 	hwt_cancel_sync(&last.timeout);
 	sleepers_end(WORKERS);
 	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
 }
 
-/* -- Pushed back while it waits for a worker ---------------------------------------- */
+/* -- Push-back of a due timeout ----------------------------------------------------- */
 
-/* @longer: the new deadline has passed, too, when the worker comes. */
+/* @longer: the new deadline has passed as well when the worker is free. */
 static void __init test_pushed_back(bool longer)
 {
 	struct hwt_wheel *wheel = workers_wheel("pushed", 1);
@@ -350,7 +350,7 @@ static void __init test_pushed_back(bool longer)
 		kt_schedule(&kt, 5 * KT_MS);
 		while (hwt_remaining(&kt.timeout))
 			usleep_range(500, 1000);
-		/* Due, and the engine sleeps: it has nothing to do with it any more. */
+		/* The timeout is on the due list, and the engine sleeps. */
 		msleep(50);
 		wakeups = kt_stats(wheel).wakeups;
 		kt_schedule(&kt, 100 * KT_MS);
@@ -365,9 +365,9 @@ static void __init test_pushed_back(bool longer)
 		sleepers_end(1);
 	}
 	KTEST(fired == 5 && early == 0,
-	      "pushed back while they wait for a worker%s: %u of 5 fire, %u early",
-	      longer ? ", for long" : "", fired, early);
-	KTEST(slept == 5, "the engine slept: %u", slept);
+	      "pushed back while due%s: %u of 5 fire, %u early",
+	      longer ? ", and due again" : "", fired, early);
+	KTEST(slept == 5, "the engine slept meanwhile: %u of 5", slept);
 	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
 }
 
@@ -376,7 +376,7 @@ static void __init test_pushed_back(bool longer)
 static struct kt ping[2];
 static unsigned int pings_left;
 
-/* The engine has just made this one due, and has not gone to sleep yet. */
+/* Makes the other timeout due while the engine is about to sleep. */
 static void ping_expire(struct hwt_timeout *timeout)
 {
 	struct kt *kt = kt_of(timeout);
@@ -388,7 +388,7 @@ static void ping_expire(struct hwt_timeout *timeout)
 	atomic_inc_return_release(&kt->expired);
 }
 
-/* Takes the engine's work away. */
+/* Collects submissions in place of the engine. */
 static int collect(void *arg)
 {
 	struct kt kt;
@@ -415,15 +415,15 @@ static void __init test_ping(unsigned int workers, bool collected)
 	if (collected)
 		thread = kt_thread(collect, wheel, 1);
 	hwt_schedule_at(&ping[0].timeout, 0);
-	/* It may take its time, but it goes on. */
+	/* Wait as long as the number of callbacks increases. */
 	after = 0;
 	do {
 		before = after;
 		KT_WAIT((after = kt_expirations(&ping[0]) + kt_expirations(&ping[1])) !=
 			before);
 	} while (after != before && after <= n);
-	KTEST(after == n + 1, "%u callbacks, each due by the one before it%s: %d run",
-	      n + 1, collected ? ", collected by somebody else" : "", after);
+	KTEST(after == n + 1, "%u callbacks, each scheduled by the previous one%s: %d run",
+	      n + 1, collected ? ", collected by another thread" : "", after);
 	if (collected)
 		kt_thread_stop(thread);
 	hwt_wheel_destroy(wheel);
@@ -439,7 +439,7 @@ static void cause_expire(struct hwt_timeout *timeout)
 	kt_expire(timeout);
 }
 
-/* A thread of a wheel, by name, is to run on one CPU. */
+/* Pin the thread of that name to a CPU. */
 static bool __init pin_thread(const char *name, unsigned int cpu)
 {
 	struct task_struct *task, *found = NULL;
@@ -460,8 +460,8 @@ static bool __init pin_thread(const char *name, unsigned int cpu)
 }
 
 /*
- * The engine has a long bucket to go through. The first one there is due, the others belong to
- * other rounds. Meanwhile a worker runs the first one, which makes another one due.
+ * The engine moves a long bucket, whose first timeout is due and whose others belong to later
+ * rounds. Meanwhile, a worker fires the first one, which makes another timeout due.
  */
 static void __init test_long_bucket(void)
 {
@@ -489,7 +489,7 @@ static void __init test_long_bucket(void)
 		      KT_WAIT(kt_expirations(&effect) == 1);
 		hwt_wheel_destroy(wheel);
 	}
-	KTEST(ok == 6, "due while the engine goes through a long bucket: %u of 6", ok);
+	KTEST(ok == 6, "a timeout comes due while the engine moves a long bucket: %u of 6", ok);
 	vfree(far);
 }
 

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The tracepoints with the tools that people have: perf, trace-cmd, bpftrace, and the two scripts for
-# that in tools/, as docs/tracing.md says.
+# The tracepoints with perf, trace-cmd and bpftrace, and the two bpftrace scripts in tools/, as in
+# docs/tracing.md.
 #
 # hwt-test: only stock
 # hwt-test: long
@@ -13,7 +13,7 @@ set -eu
 # shellcheck source=hwtctl.inc
 . "$HWT_DIR/scripts/hwtctl.inc"
 
-# Load while something is traced: a hundred timeouts in two seconds, and test_shown's.
+# Load for the traces: a hundred timeouts in two seconds, and those of test_shown.
 work()
 {
 	load test_shown
@@ -21,7 +21,7 @@ work()
 		"$ctl" run - >/dev/null
 }
 
-# documented: carries out lines of docs/tracing.md, in the Debian, and goes on meanwhile.
+# documented: run lines of docs/tracing.md in the Debian, in the background
 documented()
 {
 	documented_lines=$(cat)
@@ -30,7 +30,7 @@ documented()
 }
 has() { grep -q "$2" "$1"; }
 
-# Work until what is documented has ended: nobody knows when it begins to record. test_shown stays.
+# Work until the documented lines end: their start cannot be seen. test_shown stays loaded.
 work_on()
 {
 	work
@@ -60,12 +60,12 @@ trace-cmd record -e hwt -o /tmp/trace.dat sleep 10
 trace-cmd report -i /tmp/trace.dat
 end
 work_on
-# It has noted what functions are called: before they go.
+# trace-cmd has noted the names of functions while the module was loaded.
 unload test_shown
 check "trace-cmd: a schedule" has /tmp/documented.txt 'hwt_schedule: *wheel=hwt_device timeout=0x[0-9a-f]* function=hwt_entry_expire.* expires=[0-9]* ret=0'
 check "trace-cmd: an expiry" has /tmp/documented.txt 'hwt_expire_entry: *wheel=shown/one .* function=shown_slow'
 
-# one_line CONDITION...: the same for a line of bpftrace, which is to say that
+# one_line CHECK...: run a documented line of bpftrace during the work, then CHECK its output
 attached() { has /tmp/documented.txt '^Attaching '; }
 one_line()
 {
@@ -80,14 +80,14 @@ one_line()
 	check "$@"
 	sed 's/^/# /' /tmp/documented.txt
 }
-one_line "bpftrace: who schedules" has /tmp/documented.txt '^ *hwt_ioctl' <<'end'
+one_line "bpftrace: callers of a schedule" has /tmp/documented.txt '^ *hwt_ioctl' <<'end'
 bpftrace -e 'tracepoint:hwt:hwt_schedule { @[kstack(5)] = count(); }'
 end
-one_line "bpftrace: who wakes" has /tmp/documented.txt '^@\[hwt_device, 0\]: [0-9]' <<'end'
+one_line "bpftrace: wake-ups by wheel" has /tmp/documented.txt '^@\[hwt_device, 0\]: [0-9]' <<'end'
 bpftrace -e 'tracepoint:hwt:hwt_wake { @[args->wheel, args->kicked] = count(); }'
 end
 
-# script NAME: in the background, until script_end
+# script NAME: run it in the background until script_end
 script()
 {
 	enter bpftrace "/hwt/tools/$1" >"/tmp/$1.txt" 2>&1 &
@@ -113,19 +113,19 @@ script hwt-lateness.bt
 work
 unload test_shown
 script_end
-check "hwt-lateness.bt: the device's wheel" has /tmp/hwt-lateness.bt.txt '^@late_us\[hwt_device\]:'
-check "hwt-lateness.bt: a module's" has /tmp/hwt-lateness.bt.txt '^@late_us\[shown/one\]:'
+check "hwt-lateness.bt: device wheel" has /tmp/hwt-lateness.bt.txt '^@late_us\[hwt_device\]:'
+check "hwt-lateness.bt: module wheel" has /tmp/hwt-lateness.bt.txt '^@late_us\[shown/one\]:'
 counted()
 {
 	awk '/^@late_us/ { on = ($0 ~ /\[hwt_device\]/) } on && /^[[(]/ { sub(/^.*\) */, ""); n += $1 } END { print n }' \
 		/tmp/hwt-lateness.bt.txt
 }
-expect "hwt-lateness.bt: each timeout once" 0 100 counted
+expect "hwt-lateness.bt: each timeout counts once" 0 100 counted
 
 script hwt-callbacks.bt
 work
 script_end
 unload test_shown
-check "hwt-callbacks.bt: the slowest" has /tmp/hwt-callbacks.bt.txt '^@longest_us\[shown_slow\]: [0-9]\{5,\}$'
-check "hwt-callbacks.bt: how often" has /tmp/hwt-callbacks.bt.txt '^@calls\[hwt_entry_expire\]: 100$'
+check "hwt-callbacks.bt: slowest" has /tmp/hwt-callbacks.bt.txt '^@longest_us\[shown_slow\]: [0-9]\{5,\}$'
+check "hwt-callbacks.bt: calls" has /tmp/hwt-callbacks.bt.txt '^@calls\[hwt_entry_expire\]: 100$'
 plan

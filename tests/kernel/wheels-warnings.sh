@@ -1,15 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# What the log says, and how often: more than 64 wheels, a tick that is raised, a
-# parameter of a wheel that is out of range.
+# The text and the number of warnings: more than 64 wheels, a tick that is raised, a parameter of a
+# wheel that is out of range.
 #
 # hwt-test: check stock debug
 # hwt-test: timeout 120
 set -eu
 . "$HWT_DIR/lib.sh"
 
-# said TIMES REGEX TEXT
+# said TIMES REGEX TEXT: the log has had REGEX so many times since the mark
 counts()
 {
 	log_since | grep "$2"
@@ -21,17 +21,17 @@ many='hwt: more than 64 wheels are alive'
 
 log_mark
 load test_client wheels=63
-said 0 "$many" "64 wheels, with the system's, are accepted without a word"
+said 0 "$many" "64 wheels, hwt_system_wheel included: no warning"
 unload test_client
 load test_client wheels=63
 unload test_client
-said 0 "$many" "and as many others after them"
+said 0 "$many" "64 other wheels after these: no warning"
 load test_client wheels=70
-said 1 "$many.*test_client" "with 70 it says so once, and names who made the last one"
+said 1 "$many.*test_client" "more than 64 wheels: one warning, with the creator of the latest"
 unload test_client
 load test_client wheels=70
 unload test_client
-said 1 "$many" "and not again"
+said 1 "$many" "more than 64 wheels once more: no second warning"
 
 log_mark
 load test_client wheels=3 tick_us=10
@@ -39,17 +39,17 @@ unload test_client
 said 1 'tick of 10000 ns raised to min_tick_us, 1000 us' "a short tick is raised, with one warning"
 load test_client wheels=3 tick_us=20
 unload test_client
-said 0 'tick of 20000 ns' "for the next one there is none"
+said 0 'tick of 20000 ns' "another short tick: no second warning"
 
 logged() { log_since | grep "$1"; }
 
-# refused PARAM REGEX: the log says which wheel and why
+# refused PARAM REGEX: the log has the wheel and the reason
 refused()
 {
 	log_mark
 	! load test_client "$1" || fail "$1 is accepted"
-	# More than once: busybox tries with both system calls.
-	check "$1 is refused, and the log says which wheel and why" logged "$2"
+	# Possibly more than once: busybox tries both system calls.
+	check "$1 is refused, and the log has the wheel and the reason" logged "$2"
 }
 
 refused buckets=1 'hwt: client0: ticks_per_wheel=1 is out of range: 2 to 65536'

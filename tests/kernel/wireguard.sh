@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# A client that was not written for hwt: the kernel's own WireGuard, with its timers moved to hwt
-# by wireguard.patch. A veth joins two network namespaces, a and b, and carries a tunnel.
+# A client that was not written for hwt: the kernel's own WireGuard, whose timers wireguard.patch
+# moves to hwt. A veth pair joins two network namespaces, a and b, and carries a tunnel.
 #
 # hwt-test: only stock debug
 # hwt-test: long
@@ -10,26 +10,26 @@
 # hwt-test: timeout 400
 set -eu
 . "$HWT_DIR/lib.sh"
-# Where the package of wg has it.
+# The package of wg has it there.
 PATH=$PATH:/usr/bin
 
 loaded=$(sed 's/ .*//' /proc/modules)
 unshare -n sleep 100000 & net_a=$!
 unshare -n sleep 100000 & net_b=$!
-# a COMMAND..., b COMMAND...: in that namespace
+# a COMMAND..., b COMMAND...: run the command in that namespace
 a() { nsenter -t $net_a -n "$@"; }
 b() { nsenter -t $net_b -n "$@"; }
 seconds() { cut -d . -f 1 /proc/uptime; }
 
-# of SIDE KEY TABLE [COLUMN]: a value that "wg show" has for a peer; the key is column 1
+# of SIDE KEY TABLE [COLUMN]: print a value of a peer from "wg show"; the key is column 1
 of() { "$1" wg show wg0 "$3" | awk -v key="$2" -v column="${4:-2}" '$1 == key { print $column }'; }
 sent() { of a "$key_b" transfer 3; }
 received() { of b "$key_a" transfer 2; }
-# shaken TIME: the last handshake is later than that, on both sides
+# shaken TIME: both sides had their last handshake after TIME
 shaken() { [ "$(of a "$key_b" latest-handshakes)" -gt "$1" ] && [ "$(of b "$key_a" latest-handshakes)" -gt "$1" ]; }
 
 wheel=$(echo /sys/kernel/debug/hwt/wheels/*-hwt_system)
-# counter LINE: of the wheel that the driver uses
+# counter LINE: print a counter of the driver's wheel
 counter() { awk -v line="$1" '$1 == line { print $2 }' "$wheel/stats"; }
 pending_at_least() { [ "$(counter pending)" -ge "$1" ]; }
 # A peer has five timeouts.
@@ -55,7 +55,7 @@ tunnel()
 ping_b() { a ping -q -c 1 -W 2 10.1.0.2; }
 ping_a() { b ping -q -c 1 -W 2 10.1.0.1; }
 
-# absent COUNT WORDS...: give a, in one command, so many peers that never answer; or "remove" them
+# absent COUNT WORDS...: give a COUNT peers that never answer, or with "remove" remove them
 absent()
 {
 	number=0
@@ -70,7 +70,7 @@ absent()
 }
 
 for module in "$HWT_DIR"/network/*; do
-	# The debug kernel has them in its image.
+	# The debug kernel has these built in.
 	[ ! -e "$module" ] || insmod "$module"
 done
 check "the module loads" insmod "$HWT_MODULES/wireguard.ko"
@@ -81,7 +81,7 @@ wg genkey >/tmp/a.key
 wg genkey >/tmp/b.key
 key_a=$(wg pubkey </tmp/a.key)
 key_b=$(wg pubkey </tmp/b.key)
-# Any 32 bytes do as a public key.
+# Any 32 bytes serve as a public key.
 for number in $(seq 100); do
 	wg genkey
 done >/tmp/absent
@@ -101,7 +101,7 @@ check "both sides have completed the handshake" shaken 0
 check "a packet arrives from b, too" wait_for 30 ping_a
 head -c 500000 /dev/urandom >/tmp/data
 mkfifo /tmp/silence
-# carried FROM TO ADDRESS: data arrives as it was sent. (nc ends when the other end does.)
+# carried FROM TO ADDRESS: data arrives unchanged. (nc ends when the other end does.)
 carried()
 {
 	"$2" nc -l -p 5000 <>/tmp/silence >/tmp/arrived &
@@ -114,7 +114,7 @@ check "data arrive from a to b" carried a b 10.1.0.2
 check "data arrive from b to a" carried b a 10.1.0.1
 check "timeouts are pending on the wheel" pending_at_least 2
 
-# -- Retries: an initiation has 148 bytes, and a retry that is dropped is the last one --
+# -- Retries: an initiation has 148 bytes, and a dropped retry ends the series --
 
 expired=$(counter expired)
 absent 100 persistent-keepalive 3600
@@ -132,8 +132,8 @@ ping_b >/dev/null || true
 retried() { [ "$(sent)" -ge $((before + 3 * 148)) ]; }
 check "b does not answer: a begins handshakes" wait_for 90 retried
 b ip link set wg0 up
-check "b is back: a handshake completes without traffic" wait_for 60 shaken "$last"
-check "and packets arrive" wait_for 30 ping_b
+check "b is up: a handshake completes without traffic" wait_for 60 shaken "$last"
+check "packets arrive after that" wait_for 30 ping_b
 
 # -- Keepalives: 32 bytes each --
 
@@ -151,9 +151,9 @@ check "a sends keepalives" [ $a_sent -ge 6 ]
 check "they are not early" [ $a_sent -le $((took / 2 + 2)) ]
 check "b receives them" [ $b_received -ge 5 ]
 
-# -- Peers come and go under load --
+# -- Peers are added and removed under load --
 
-# traffic PID ADDRESS SIZE: from the namespace of that process. (ping ends while there is no peer.)
+# traffic PID ADDRESS SIZE: ping from the namespace of that process. (ping ends without a peer.)
 traffic()
 {
 	while [ ! -e /tmp/quiet ]; do
@@ -196,14 +196,14 @@ while [ $rounds -lt 3 ] || [ "$(seconds)" -lt $end ]; do
 done
 load_end
 note "$rounds rounds, $(($(packets) - before)) packets; schedules: $(counter scheduled), cancels: $(counter cancelled)"
-check "after peers came and went, packets arrive" wait_for 60 ping_b
-check "peers that went leave nothing on the wheel" pending_of_one_peer_each
+check "after additions and removals of peers, packets arrive" wait_for 60 ping_b
+check "removed peers leave no timeout on the wheel" pending_of_one_peer_each
 
 # -- The end of the module, and of a namespace --
 
 load_begin
 absent 20 persistent-keepalive 1
-check "20 peers more, and traffic: timeouts are pending" wait_for 20 pending_at_least 20
+check "20 more peers, and traffic: timeouts are pending" wait_for 20 pending_at_least 20
 check "the module is unloaded" rmmod wireguard
 nothing() { [ "$(counter pending)" = 0 ]; }
 check "it leaves nothing on the wheel" nothing
@@ -211,18 +211,18 @@ load_end
 
 check "the module loads again" insmod "$HWT_MODULES/wireguard.ko"
 tunnel
-check "and makes a handshake" wait_for 30 ping_b
+check "a handshake completes" wait_for 30 ping_b
 absent 20 persistent-keepalive 1
 check "timeouts are pending again" wait_for 20 pending_at_least 20
 kill $net_a
 wait $net_a || true
 check "a namespace that ends leaves nothing on the wheel" wait_for 20 pending_of_one_peer_each
 check "the module is unloaded again" rmmod wireguard
-check "and leaves nothing on the wheel" nothing
+check "no timeout is left on the wheel" nothing
 
 kill $net_b
 wait $net_b || true
-# The driver's modules.
+# Unload the modules of the driver.
 sed 's/ .*//' /proc/modules | while read -r module; do
 	echo "$loaded" | grep -qx "$module" || unload "$module"
 done
