@@ -3,8 +3,8 @@
 """make check-here: the tests and the quick benchmark on the running kernel of this machine.
 
 here.py [--yes] [--tap] [--targets "kernel user"] [PATTERN]: builds hwt.ko and its tests for the
-running kernel, loads hwt.ko, runs those tests that do no harm to a machine in use (directives
-"shared" and "here"), unloads it. The last line is "N passed, N failed"; --tap: TAP instead.
+running kernel, loads hwt.ko, runs those tests that do no harm to a machine in use (directive
+"shared"), unloads it. The last line is "N passed, N failed"; --tap: TAP instead.
 """
 
 import argparse
@@ -224,7 +224,7 @@ def chosen(pattern, targets):
     found = []
     for source in listing.sources():
         folder = source.path.parent.name
-        if folder in targets and (source.has("shared") or source.has("here")) and source.wanted(Running, True, False):
+        if folder in targets and source.has("shared") and source.wanted(Running, True, False):
             found += [test for test in source.runs(Running, True) if listing.matches(test.name, pattern) and not test.disk]
     return sorted(found, key=lambda test: not test.shared)
 

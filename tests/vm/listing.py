@@ -9,8 +9,7 @@ import host
 import kernels
 
 DIRECTIVE = re.compile(r"^[\s*#/]*hwt-test:\s*(\S+)\s*(.*?)[\s*/]*$")
-WORDS = {"long", "timeout", "args", "load", "noload", "only", "check", "m32", "libs", "manual", "disk",
-         "shared", "here", "driver"}
+WORDS = {"long", "timeout", "args", "load", "noload", "only", "check", "m32", "libs", "disk", "shared", "driver"}
 SOURCES = ("tests/kernel/test_*.c", "tests/user/*.c", "tests/kernel/*.sh", "tests/user/*.sh",
            "tests/torture/torture*.sh")
 LIMIT = 60
@@ -69,8 +68,6 @@ class Source:
                 raise host.Failed(f"{where}: 'hwt-test: only' or 'check': no kernel {name}")
 
     def wanted(self, kernel, quick, named):
-        if self.has("manual"):
-            return False
         # Of another architecture there are the modules, the torture, and the programs that need no library.
         if kernel.arch != "x86_64" and (self.has("libs") or
                                         self.kind == "script" and self.path.parent.name != "torture"):

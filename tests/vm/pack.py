@@ -57,10 +57,7 @@ def wanted(files, tests, pattern):
     # A script may call a test.
     texts = [path.read_text(encoding="utf-8") for test in tests if test.kind == "script"
              for path in host.TOP.glob(f"tests/*/{test.file}")]
-    others = set()
-    for path in host.TOP.glob(pattern):
-        if "hwt-test: manual" not in path.read_text(encoding="utf-8"):
-            others |= {path.stem, path.stem + "-32"}
+    others = {path.stem + end for path in host.TOP.glob(pattern) for end in ("", "-32")}
     return [file for file in files if file.stem in run or file.stem not in others
             or any(file.stem in text for text in texts)]
 
