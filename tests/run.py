@@ -197,7 +197,7 @@ def all_jobs():
         tap("wheel", "make", "-s", "--no-print-directory", "-C", TESTS / "unit", f"OUT={host.BUILD}/unit", "check",
             weight=15),
         tap("libhwt", *python("unit/libhwt.py"), weight=4),
-        tap("plants", *python("plants/plants.py", "--tier", "all"), weight=14),
+        tap("plants", *python("plants/plants.py"), weight=14),
         tap("packages", *python("vm/packages.py"), weight=12, guest=True),
         Job("year", python("vm/year.py", "--results", RESULTS / "year"), weight=3, guest=True),
         tap("here", *python("vm/test_here.py"), weight=13, guest=True),

@@ -30,8 +30,6 @@ import tap
 HERE = Path(__file__).resolve().parent
 OUT = host.BUILD / "plants"
 TREE = OUT / "tree"
-# Each includes those before it.
-TIERS = ("check", "all", "manual")
 # In an edit every(N) stands for an expression that is true each Nth time.
 EVERY = re.compile(r"every\((\d+)\)")
 EVERY_C = r"({ static atomic_t planted; atomic_inc_return(\\&planted) % \1 == 0; })"
@@ -401,23 +399,17 @@ def try_all(faults):
 def main():
     """Plants faults, one at a time, and sees whether the test that is named for each notices it."""
     parser = argparse.ArgumentParser(description=main.__doc__)
-    parser.add_argument("--tier", choices=TIERS, help="default: all; with --only: manual")
     parser.add_argument("--only", metavar="PATTERN", nargs="+",
-                        help="a subject, or the name of a fault")
+                        help="a subject, or the name of a fault; also of the tier manual")
     parser.add_argument("--apply", action="store_true", help="only see that each can be planted")
-    parser.add_argument("--list", action="store_true", help="only list them")
     args = parser.parse_args()
     faults = [fault for path in sorted(HERE.glob("*.faults")) for fault in read(path)]
-    tier = args.tier or ("manual" if args.only or args.apply or args.list else "all")
-    faults = [fault for fault in faults
-              if TIERS.index(fault.settings["tier"]) <= TIERS.index(tier)
-              and any(map(fault.matches, args.only or ["*"]))]
+    if args.only:
+        faults = [fault for fault in faults if any(map(fault.matches, args.only))]
+    elif not args.apply:
+        faults = [fault for fault in faults if fault.settings["tier"] == "all"]
     if not faults:
         raise host.Failed("there is no such fault")
-    if args.list:
-        for fault in faults:
-            print(f"{fault.settings['tier']:8}{' '.join(fault.test):40}{fault}")
-        return 0
     points = tap.Points()
     print("TAP version 13", flush=True)
     for passed, text in check_apply(faults) if args.apply else try_all(faults):
