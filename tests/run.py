@@ -167,7 +167,7 @@ def check_jobs():
     return [
         *guest_jobs("stock", quick=True, named=True, weight=9),
         *guest_jobs("rt", quick=True, named=True, weight=8),
-        Job("static", python("static/static.py", "--quick", "--results", RESULTS / "static"), weight=7),
+        Job("static", python("static/static.py", "--quick"), weight=7),
         tap("verify", *python("verify/verify.py", "--quick"), weight=6),
         tap("wheel", "make", "-s", "--no-print-directory", "-C", TESTS / "unit", f"OUT={host.BUILD}/unit", "check-quick",
             weight=5),
@@ -192,19 +192,19 @@ def all_jobs():
                            weight=60 if kernel.slow else 30 if kernel.tests == "all" else 5)
     return jobs + [
         shards_job(),
-        Job("static", python("static/static.py", "--results", RESULTS / "static"), weight=20),
+        Job("static", python("static/static.py"), weight=20),
         tap("verify", *python("verify/verify.py"), weight=25),
         tap("wheel", "make", "-s", "--no-print-directory", "-C", TESTS / "unit", f"OUT={host.BUILD}/unit", "check",
             weight=15),
         tap("libhwt", *python("unit/libhwt.py"), weight=4),
         tap("plants", *python("plants/plants.py"), weight=14),
         tap("packages", *python("vm/packages.py"), weight=12, guest=True),
-        Job("year", python("vm/year.py", "--results", RESULTS / "year"), weight=3, guest=True),
+        Job("year", python("vm/year.py"), weight=3, guest=True),
         tap("here", *python("vm/test_here.py"), weight=13, guest=True),
         tap("shell", *python("vm/test_shell.py"), weight=5, guest=True),
         tap("self-tests", *python("static/test_static.py"), weight=4),
         tap("cache", *python("vm/test_cache.py"), weight=1),
-        Job("harness", python("vm/test_harness.py", "--results", RESULTS / "harness"), weight=4, guest=True),
+        tap("harness", *python("vm/test_harness.py"), weight=4, guest=True),
     ]
 
 

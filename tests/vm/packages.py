@@ -6,7 +6,7 @@ The packages are built, looked at by lintian, installed with dkms building the m
 guest, by another module of dkms's and by a program, upgraded, purged. Then the module of the sources is
 installed, by dkms and by hand; and the commands of CONTRIBUTING.md are carried out in a copy.
 
-packages.py [packages|newcomer]: only these. All of it happens in build/packages, where root/ is that Debian.
+All of it happens in build/packages, where root/ is that Debian.
 """
 
 import os
@@ -323,16 +323,12 @@ def newcomer(points):
 
 
 def main():
-    parts = {"packages": packages, "newcomer": newcomer}
-    wanted = sys.argv[1:] or list(parts)
-    if not set(wanted) <= set(parts):
-        raise host.Failed("usage: packages.py [packages|newcomer]")
     host.as_root(["rm", "-rf", OUT])
     OUT.mkdir(parents=True)
     points = Points()
     try:
-        for name in wanted:
-            parts[name](points)
+        packages(points)
+        newcomer(points)
     finally:
         # The root is root's, and nobody else could remove it.
         host.as_root(["rm", "-rf", ROOT, OUT / "slim"])

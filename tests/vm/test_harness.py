@@ -2,11 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Tests of the harness: a failure is called one, and an interrupted run leaves nothing behind.
 
-test_harness.py --results FILE. First the judge alone, on written logs; then the runner; then guests
-with something wrong.
+First the judge alone, on written logs; then the runner; then guests with something wrong. Prints TAP.
 """
 
-import argparse
 import os
 import re
 import signal
@@ -376,17 +374,11 @@ def check_interrupted_guest(report):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--results", required=True)
     report = Results()
-    args = parser.parse_args()
     for check in (check_judge, check_together, check_boot, check_excerpt, check_tap_runner, check_runner, check_guests,
                   check_interrupted_guest):
         check(report)
-    for line in report.lines:
-        print(line)
-    report.write(args.results)
-    return 1 if report.failures() else 0
+    return report.print_tap()
 
 
 if __name__ == "__main__":
