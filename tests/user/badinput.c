@@ -187,22 +187,6 @@ TEST_F(ctx, unknown_ioctls)
 		EXPECT_EQ(-ENOTTY, hwt_call(self->fd, others[nr], &args));
 }
 
-TEST_F(ctx, unknown_ids)
-{
-	static const __u64 bad[] = { 0, 1, 0xffffffff, 1ULL << 32, HWT_NEVER, HWT_NEVER >> 1 };
-	struct hwt_get_args get;
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(bad); i++) {
-		const struct hwt_get_args same = { .size = sizeof(get), .id = bad[i] };
-
-		EXPECT_EQ(-ENOENT, hwt_get(self->fd, bad[i], &get));
-		EXPECT_EQ(0, memcmp(&get, &same, sizeof(get)));
-		EXPECT_EQ(-ENOENT, hwt_del(self->fd, bad[i]));
-		EXPECT_EQ(-ENOENT, hwt_move(self->fd, bad[i], 0, 0));
-	}
-}
-
 #define BUSY_ON_CPU	(HWT_SETUP_BUSY_WAIT | HWT_SETUP_CPU)
 
 static const struct hwt_setup_args bad_setups[] = {

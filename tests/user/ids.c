@@ -12,17 +12,21 @@
 
 #include "fixtures.h"
 
-/* Only the whole 64 bits are an id. */
+/* Only the whole 64 bits are an id. What is asked of others stays as it was. */
 TEST_F(ctx, near_misses)
 {
-	struct hwt_get_args get;
+	static const __u64 far[] = { 0, 1, 0xffffffff, 2ULL << 32, HWT_NEVER, HWT_NEVER >> 1 };
+	struct hwt_get_args get, same = { .size = sizeof(same) };
+	unsigned int i;
 	__u64 id;
-	int bit;
 
 	ASSERT_EQ(0, hwt_add(self->fd, 0, HOUR, 0, &id));
-	for (bit = 0; bit < 64; bit++) {
-		EXPECT_EQ(-ENOENT, hwt_get(self->fd, id ^ 1ULL << bit, &get));
-		EXPECT_EQ(-ENOENT, hwt_del(self->fd, id ^ 1ULL << bit));
+	for (i = 0; i < 64 + ARRAY_SIZE(far); i++) {
+		same.id = i < 64 ? id ^ 1ULL << i : far[i - 64];
+		EXPECT_EQ(-ENOENT, hwt_get(self->fd, same.id, &get));
+		EXPECT_EQ(0, memcmp(&get, &same, sizeof(get)));
+		EXPECT_EQ(-ENOENT, hwt_del(self->fd, same.id));
+		EXPECT_EQ(-ENOENT, hwt_move(self->fd, same.id, 0, 0));
 	}
 	EXPECT_EQ(HWT_STATE_PENDING, hwt_del(self->fd, id));
 }

@@ -351,21 +351,6 @@ static int fill(struct libhwt *hwt)
 	return ret;
 }
 
-TEST_F(lib, save_is_not_interrupted)
-{
-	struct hwt_list_entry *entries;
-	size_t count;
-
-	ASSERT_EQ(0, fill(self->hwt));
-	ASSERT_EQ(0, alarm_every(5000, 0));
-	while (alarms < 20) {
-		ASSERT_EQ(0, libhwt_save(self->hwt, &entries, &count));
-		EXPECT_EQ(COUNT, count);
-		free(entries);
-	}
-	ASSERT_EQ(0, alarm_every(0, 0));
-}
-
 /* What @got of @count says of the timeout with that data. */
 static const struct hwt_list_entry *find(const struct hwt_list_entry *got, size_t count,
 					 __u64 user_data)

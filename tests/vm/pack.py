@@ -21,7 +21,7 @@ def copy(files, directory):
 
 def contents(hwt, tests, tree, programs):
     """Copy what tests.sh wants below @hwt."""
-    copy([VM / "tests.sh", VM / "lib.sh", host.TOP / "tools/60-hwt.rules"], hwt)
+    copy([VM / "tests.sh", VM / "lib.sh"], hwt)
     (hwt / "list").write_text("".join(test.line() + "\n" for test in tests), encoding="ascii")
     copy((host.TOP / "tools").glob("*.bt"), hwt / "tools")
     for folder in ("tests/kernel", "tests/user", "tests/user/lib", "tests/torture"):
