@@ -13,7 +13,6 @@
  * hwt-test: timeout 1200
  */
 #include "kselftest_harness.h"
-#include <dirent.h>
 
 #include "fault.h"
 
@@ -27,19 +26,6 @@ static int load(void *arg)
 {
 	(void)arg;
 	return load_module(module_file, "");
-}
-
-static bool in_directory(const char *path, const char *begin)
-{
-	struct dirent *entry;
-	DIR *dir = opendir(path);
-	bool found = false;
-
-	while (dir && (entry = readdir(dir)))
-		found |= !strncmp(entry->d_name, begin, strlen(begin));
-	if (dir)
-		closedir(dir);
-	return found;
 }
 
 /* NULL, or what there is of a module that was not loaded. */
@@ -60,7 +46,7 @@ static const char *left(void)
 	for (i = 0; i < ARRAY_SIZE(files); i++)
 		if (file_has(files[i][0], files[i][1]))
 			return files[i][0];
-	return in_directory("/sys/kernel/slab", "hwt") ? "a slab cache" : NULL;
+	return names_in("/sys/kernel/slab", "hwt") ? "a slab cache" : NULL;
 }
 
 /* Some of it goes by RCU, and a moment later. */

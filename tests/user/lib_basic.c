@@ -8,24 +8,14 @@
  * hwt-test: libs hwt
  */
 #include "kselftest_harness.h"
-#include <dirent.h>
 #include <limits.h>
 
+#include "guest.h"
 #include "hwt_ring.h"
 #include "libhwt.h"
 
 #define PATIENCE_NS	(PATIENCE_MS * MSEC)
-
-static int fds_open(void)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	int n = 0;
-
-	while (readdir(dir))
-		n++;
-	closedir(dir);
-	return n;
-}
+#define FDS_OPEN	names_in("/proc/self/fd", "")
 
 static int open_flags(struct libhwt **hwt, unsigned int flags, __u64 max_pending)
 {
@@ -74,8 +64,7 @@ TEST(open_refuses)
 		unsigned char		more[16];
 	} newer = { .options.size = sizeof(newer) };
 	struct libhwt *hwt = NULL;
-	int fds = fds_open();
-	unsigned int i;
+	unsigned int fds = FDS_OPEN, i;
 
 	for (i = 0; i < ARRAY_SIZE(bad); i++) {
 		bad[i].options.size = sizeof(bad[i].options);
@@ -86,14 +75,14 @@ TEST(open_refuses)
 	newer.more[15] = 1;
 	EXPECT_EQ(-E2BIG, libhwt_open(&hwt, &newer.options));
 	/* Each of them has closed what it had opened, and stored nothing. */
-	EXPECT_EQ(fds, fds_open());
+	EXPECT_EQ(fds, FDS_OPEN);
 	EXPECT_EQ(NULL, hwt);
 
 	/* What is unknown but 0 is not asked for. */
 	newer.more[15] = 0;
 	ASSERT_EQ(0, libhwt_open(&hwt, &newer.options));
 	libhwt_close(hwt);
-	EXPECT_EQ(fds, fds_open());
+	EXPECT_EQ(fds, FDS_OPEN);
 	libhwt_close(NULL);
 }
 
@@ -132,9 +121,10 @@ TEST(a_wheel_of_its_own)
 /* The descriptor is one for event loops, whoever has opened it. */
 TEST_F(lib, adopt)
 {
-	int own = libhwt_fd(self->hwt), fd, null, fds;
+	int own = libhwt_fd(self->hwt), fd, null;
 	struct libhwt *hwt = NULL;
 	struct hwt_event event;
+	unsigned int fds;
 
 	EXPECT_EQ(O_NONBLOCK, fcntl(own, F_GETFL) & O_NONBLOCK);
 	EXPECT_EQ(FD_CLOEXEC, fcntl(own, F_GETFD));
@@ -148,7 +138,7 @@ TEST_F(lib, adopt)
 	EXPECT_EQ(NULL, hwt);
 	EXPECT_EQ(0, close(null));
 
-	fds = fds_open();
+	fds = FDS_OPEN;
 	fd = hwt_open(0);
 	ASSERT_EQ(0, hwt_add(fd, 0, 0, 7, NULL));
 	ASSERT_EQ(0, fcntl(fd, F_SETFD, 0));
@@ -159,7 +149,7 @@ TEST_F(lib, adopt)
 	ASSERT_EQ(1, libhwt_next(hwt, &event, 1, PATIENCE_NS));
 	EXPECT_EQ(7, event.user_data);
 	libhwt_close(hwt);
-	EXPECT_EQ(fds, fds_open());
+	EXPECT_EQ(fds, FDS_OPEN);
 }
 
 /* -- Timeouts ------------------------------------------------------------ */

@@ -6,7 +6,6 @@
  * hwt-test: timeout 150
  */
 #include "kselftest_harness.h"
-#include <dirent.h>
 #include <pthread.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -346,19 +345,6 @@ static int take_all(void)
 	       private_threads(NULL) == PRIVATE ? 0 : -EPROTO;
 }
 
-static unsigned int directories(void)
-{
-	DIR *dir = opendir(CONTEXTS);
-	struct dirent *entry;
-	unsigned int n = 0;
-
-	while (dir && (entry = readdir(dir)))
-		n += entry->d_name[0] != '.';
-	if (dir)
-		closedir(dir);
-	return n;
-}
-
 /* Nobody is charged for them: a user has so many. Further contexts do without. */
 TEST_F(user, directories_in_debugfs)
 {
@@ -369,25 +355,25 @@ TEST_F(user, directories_in_debugfs)
 
 	ASSERT_EQ(0, access(CONTEXTS, X_OK));
 	ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &limit));
-	ASSERT_EQ(0, directories());
+	ASSERT_EQ(0, names_in(CONTEXTS, ""));
 	for (i = 0; i < SHOWN + 10; i++) {
 		fd[i] = open_as(ALICE);
 		ASSERT_LE(0, fd[i]);
 	}
-	EXPECT_EQ(SHOWN, directories());
+	EXPECT_EQ(SHOWN, names_in(CONTEXTS, ""));
 	EXPECT_EQ(0, hwt_add(fd[SHOWN + 9], 0, HOUR, 1, &id));
 	self->fd[self->n++] = open_as(BOB);
-	EXPECT_EQ(SHOWN + 1, directories());
+	EXPECT_EQ(SHOWN + 1, names_in(CONTEXTS, ""));
 	/* One that goes without having had one makes no room; one that had does. */
 	close(fd[--i]);
-	EXPECT_EQ(SHOWN + 1, directories());
+	EXPECT_EQ(SHOWN + 1, names_in(CONTEXTS, ""));
 	close(fd[0]);
-	EXPECT_EQ(SHOWN, directories());
+	EXPECT_EQ(SHOWN, names_in(CONTEXTS, ""));
 	fd[0] = open_as(ALICE);
-	EXPECT_EQ(SHOWN + 1, directories());
+	EXPECT_EQ(SHOWN + 1, names_in(CONTEXTS, ""));
 	while (i)
 		close(fd[--i]);
-	EXPECT_EQ(1, directories());
+	EXPECT_EQ(1, names_in(CONTEXTS, ""));
 }
 
 /* As many as may be mapped: they do not multiply what their user may have. */

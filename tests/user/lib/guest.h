@@ -74,6 +74,20 @@ static inline bool file_has(const char *path, const char *text)
 	return found;
 }
 
+/* How many names in a directory begin so, and not with a dot. */
+static inline unsigned int names_in(const char *path, const char *begin)
+{
+	DIR *dir = opendir(path);
+	struct dirent *entry;
+	unsigned int n = 0;
+
+	while (dir && (entry = readdir(dir)))
+		n += entry->d_name[0] != '.' && !strncmp(entry->d_name, begin, strlen(begin));
+	if (dir)
+		closedir(dir);
+	return n;
+}
+
 /* Open files and mappings hold the module, each once. */
 static inline __u64 hwt_users(void)
 {
