@@ -16,16 +16,6 @@ struct cpumask shim_online;
 
 static u8 *map;
 static unsigned int shards;
-static bool passed;
-
-#define CHECK(condition)						\
-	do {								\
-		if (!(condition)) {					\
-			printf("# %s:%d: %u CPUs, %u shards: not true: %s\n", __FILE__, \
-			       __LINE__, nr_cpu_ids, shards, #condition); \
-			passed = false;					\
-		}							\
-	} while (0)
 
 /* -- Machines --------------------------------------------------------------- */
 
@@ -113,19 +103,21 @@ static const unsigned int machines[][3] = {
 	{ 1, 1, 1 }, { 1, 1, 2 }, { 1, 1, 6 }, { 1, 4, 8 }, { 2, 1, 8 }, { 2, 4, 16 }, { 8, 2, 16 },
 };
 
-/* Call a function for each number of shards from @first to @last, on each machine. */
-static void everywhere(void (*check)(void), bool interleaved)
+/* Call a function for each number of shards, on each machine, with CPUs in order and interleaved. */
+static void everywhere(void (*check)(void))
 {
 	unsigned int i, n;
 
-	for (i = 0; i < ARRAY_SIZE(machines) && passed; i++) {
-		machine(machines[i][0], machines[i][1], machines[i][2]);
-		if (interleaved && nr_cpu_ids % 2 == 0)
+	for (i = 0; i < 2 * ARRAY_SIZE(machines); i++) {
+		machine(machines[i / 2][0], machines[i / 2][1], machines[i / 2][2]);
+		if (i % 2 && nr_cpu_ids % 2 == 0)
 			interleave();
-		for (n = 1; n <= HWT_SHARDS_MAX && passed; n++) {
+		for (n = 1; n <= HWT_SHARDS_MAX && tap_passed; n++) {
 			divide(n);
 			check();
 			end();
+			if (!tap_passed)
+				printf("# with %u CPUs, %u shards\n", nr_cpu_ids, shards);
 		}
 	}
 }
@@ -152,8 +144,7 @@ static void check_caches(void)
 
 static void caches_stay_together(void)
 {
-	everywhere(check_caches, false);
-	everywhere(check_caches, true);
+	everywhere(check_caches);
 	/* Six CPUs of one cache, and two of another one. */
 	machine(1, 2, 4);
 	shim_place[4].cache = shim_place[0].cache;
@@ -172,8 +163,7 @@ static void check_used(void)
 
 static void each_has_cpus(void)
 {
-	everywhere(check_used, false);
-	everywhere(check_used, true);
+	everywhere(check_used);
 }
 
 static void check_near(void)
@@ -189,8 +179,7 @@ static void check_near(void)
 
 static void shards_of_a_cache(void)
 {
-	everywhere(check_near, false);
-	everywhere(check_near, true);
+	everywhere(check_near);
 }
 
 static void nodes_are_not_mixed(void)
@@ -347,33 +336,22 @@ static void no_memory(void)
 	CHECK(!shim_fail_at && !shim_allocated);
 }
 
-static const struct {
-	const char *name;
-	void (*run)(void);
-} tests[] = {
-	{ "CPUs of one cache stay together", caches_stay_together },
-	{ "each shard has CPUs, at most twice as many as another one", each_has_cpus },
-	{ "a cache with several shards does not share them", shards_of_a_cache },
-	{ "as many shards as nodes: nodes are not mixed", nodes_are_not_mixed },
-	{ "offline CPUs join their node", offline_cpus },
-	{ "few CPUs are online", few_are_online },
-	{ "nodes with unequal numbers of caches are not mixed", uneven_nodes },
-	{ "more shards than CPUs", more_shards_than_cpus },
-	{ "shards take their CPUs from the table", places },
-	{ "the default number", number_by_default },
-	{ "-ENOMEM, nothing leaked", no_memory },
+static const struct tap_test tests[] = {
+	{ "shards: CPUs of one cache stay together", .once = caches_stay_together },
+	{ "shards: each shard has CPUs, at most twice as many as another one", .once = each_has_cpus },
+	{ "shards: a cache with several shards does not share them", .once = shards_of_a_cache },
+	{ "shards: as many shards as nodes: nodes are not mixed", .once = nodes_are_not_mixed },
+	{ "shards: offline CPUs join their node", .once = offline_cpus },
+	{ "shards: few CPUs are online", .once = few_are_online },
+	{ "shards: nodes with unequal numbers of caches are not mixed", .once = uneven_nodes },
+	{ "shards: more shards than CPUs", .once = more_shards_than_cpus },
+	{ "shards: shards take their CPUs from the table", .once = places },
+	{ "shards: the default number", .once = number_by_default },
+	{ "shards: -ENOMEM, nothing leaked", .once = no_memory },
+	{}
 };
 
 int main(void)
 {
-	unsigned int failed = 0;
-	size_t i;
-
-	for (i = 0; i < ARRAY_SIZE(tests); i++) {
-		passed = true;
-		tests[i].run();
-		tap_point(passed, "shards: %s", tests[i].name);
-		failed += !passed;
-	}
-	return !!failed;
+	return tap_run(tests, 0);
 }

@@ -22,16 +22,6 @@
 
 static struct hwt_buckets wheel;
 static struct hwt_timeout timeouts[MANY];
-static bool passed;
-
-#define CHECK(condition)						\
-	do {								\
-		if (!(condition)) {					\
-			printf("# %s:%d: not true: %s\n", __FILE__,	\
-			       __LINE__, #condition);			\
-			passed = false;					\
-		}							\
-	} while (0)
 
 /* -- Helpers -------------------------------------------------------------- */
 
@@ -48,15 +38,10 @@ static void end(void)
 	CHECK(!shim_allocated);
 }
 
-static void link(struct hwt_timeout *timeout, u64 tick)
-{
-	atomic64_set(&timeout->state, tick << HWT_TICK_SHIFT | HWT_F_ARMED);
-	hwt_buckets_insert(&wheel, timeout);
-}
-
 static void insert(int i, u64 tick)
 {
-	link(&timeouts[i], tick);
+	atomic64_set(&timeouts[i].state, tick << HWT_TICK_SHIFT | HWT_F_ARMED);
+	hwt_buckets_insert(&wheel, &timeouts[i]);
 }
 
 static void take_out(int i)
@@ -427,11 +412,7 @@ static void sizes(void)
 	CHECK(grown.a == 1 && grown.b == 2 && !grown.c);
 }
 
-static const struct {
-	const char *name;
-	void (*once)(void);
-	void (*for_levels)(unsigned int levels);
-} tests[] = {
+static const struct tap_test tests[] = {
 	{ "slack: extremes", .once = relax_extremes },
 	{ "shape: levels of all sizes", .once = shapes },
 	{ "shape: -ENOMEM, nothing leaked", .once = no_memory },
@@ -441,30 +422,14 @@ static const struct {
 	{ "flush and rebase in steps", .once = gathers_in_steps },
 	{ "a search has an end", .once = search_has_an_end },
 	{ "structures of an older and of a newer program", .once = sizes },
-	{ "rounds without anything due are passed by", .for_levels = rounds_are_passed_by },
-	{ "a rebase keeps the order of what is due", .for_levels = rebase_keeps_order },
-	{ "an advance stops where timeouts are due", .for_levels = stops_at_due },
-	{ "budget", .for_levels = budget },
+	{ "rounds without anything due are passed by", .for_each = rounds_are_passed_by },
+	{ "a rebase keeps the order of what is due", .for_each = rebase_keeps_order },
+	{ "an advance stops where timeouts are due", .for_each = stops_at_due },
+	{ "budget", .for_each = budget },
+	{}
 };
 
 int main(void)
 {
-	unsigned int levels, failed = 0;
-	size_t i;
-
-	for (i = 0; i < ARRAY_SIZE(tests); i++) {
-		passed = true;
-		if (tests[i].once)
-			tests[i].once();
-		for (levels = 1; tests[i].for_levels && levels <= HWT_LEVELS_MAX; levels++) {
-			tests[i].for_levels(levels);
-			if (!passed) {
-				printf("# with %u levels\n", levels);
-				break;
-			}
-		}
-		tap_point(passed, "%s", tests[i].name);
-		failed += !passed;
-	}
-	return !!failed;
+	return tap_run(tests, HWT_LEVELS_MAX);
 }
