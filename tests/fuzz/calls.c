@@ -539,12 +539,6 @@ static void ring_scribble(void *arg)
 			word[i * words] = values[turns & 1];
 }
 
-static void harvest(const struct hwt_op *op)
-{
-	if (op->opcode == HWT_OP_SCHEDULE && !op->result)
-		remember(op->id);
-}
-
 /* Takes an event, and the ids that are in the operations. */
 static void ring_reap(void *arg)
 {
@@ -553,7 +547,8 @@ static void ring_reap(void *arg)
 	uint32_t i;
 
 	for (i = 0; i < ring->op_entries && i < IDS; i++)
-		harvest(&ring->ops[i]);
+		if (ring->ops[i].opcode == HWT_OP_SCHEDULE && !ring->ops[i].result)
+			remember(ring->ops[i].id);
 	if (ring->event_entries)
 		remember(ring->events[shared->event_head & (ring->event_entries - 1)].id);
 	__atomic_store_n(&shared->event_head, shared->event_head + 1, __ATOMIC_RELEASE);
@@ -725,16 +720,12 @@ const struct kind *kind_get(unsigned int kind)
 
 void call_run(const struct call *call)
 {
-	bool failing = run_failing();
-
 	if (kinds[call->kind].run)
 		kinds[call->kind].run(call->args);
 	else if (kinds[call->kind].ring)
 		run_ring(kinds[call->kind].ring, call->args);
 	else
 		run_ioctl(kinds[call->kind].ioctl, call->args);
-	if (failing)
-		run_fail(0);
 }
 
 static char *map_pages(unsigned int n)

@@ -123,7 +123,6 @@ void run_alarm(unsigned int us);
  * kernel can do that; 0: none. Not in calls that have a signal end them.
  */
 void run_fail(unsigned int nth);
-bool run_failing(void);
 /* Calls @fn; returns false if that has touched memory that is not there. */
 bool run_guarded(void (*fn)(void *arg), void *arg);
 /* Nobody else is at work on the same program. */

@@ -18,11 +18,6 @@ uint32_t random_below(struct random *random, uint32_t n)
 	return (uint64_t)random_next(random) * n >> 32;
 }
 
-static bool random_once(struct random *random, uint32_t n)
-{
-	return !random_below(random, n);
-}
-
 size_t program_print(const struct program *program, char *text)
 {
 	const struct call *call;
@@ -109,7 +104,7 @@ unsigned int random_kind(struct random *random)
 static uint8_t random_byte(struct random *random)
 {
 	/* Small ones say most. */
-	return random_once(random, 2) ? random_below(random, 8) : random_below(random, 256);
+	return !random_below(random, 2) ? random_below(random, 8) : random_below(random, 256);
 }
 
 static void random_call(struct call *call, struct random *random)
@@ -123,7 +118,7 @@ static void random_call(struct call *call, struct random *random)
 	for (i = 0; i < kind->args; i++) {
 		bool rare = kind->rare & 1U << i;
 
-		if (random_once(random, rare ? 24 : 2))
+		if (!random_below(random, rare ? 24 : 2))
 			call->args[i] = random_byte(random);
 	}
 }

@@ -89,11 +89,6 @@ void run_fail(unsigned int nth)
 	set_fail(nth);
 }
 
-bool run_failing(void)
-{
-	return failing;
-}
-
 void run_alarm(unsigned int us)
 {
 	struct itimerspec spec = {
@@ -236,6 +231,7 @@ static unsigned int run_beside(const struct program *program, unsigned int at)
 static void run_calls(const struct program *program)
 {
 	unsigned int i;
+	bool fails;
 
 	for (i = 0; i < program->n; i++) {
 		const struct call *call = &program->calls[i];
@@ -247,8 +243,11 @@ static void run_calls(const struct program *program)
 		/* The second thread may end within the call, but does not begin there. */
 		if (on_main)
 			alone = !in_child && !children_n && !second_busy();
+		fails = failing;
 		cover_call_begin();
 		call_run(call);
+		if (fails)
+			run_fail(0);
 		cover_call_end();
 	}
 	if (failing)
