@@ -32,6 +32,7 @@ PLANTS = (
     ("python", "tests/vm/tap.py", "import os\n", "import os\nimport shutil\n", "'shutil' imported but unused"),
     ("python", "tests/vm/tap.py", "import os\n", "import os\nmatch os:\n    case 1:\n        pass\n",
      "tap.py:.*3.10"),
+    ("python-types", "samples/hwt_asyncio.py", "idle: float) -> None", "idle) -> None", "missing a type annotation"),
     ("directives", "tests/user/ids.c", "hwt-test: ", "hwt-test: planted\n * hwt-test: ", "planted"),
     ("versions", "lib/Makefile", "VERSION := ", "VERSION := 9", "lib/Makefile has another version"),
     ("versions", "hwt_main.c", 'MODULE_VERSION("', 'MODULE_VERSION("9', "hwt_main.c has another version"),
