@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""make soak: the torture in a guest, for hours. Shows its summaries as they come, then a verdict.
+"""make soak: run the torture in a guest for hours, print its summaries as they come, and a verdict.
 
 soak.py [--kernel NAME] HOURS [PARAMETER=VALUE...]: HOURS may be a fraction. The parameters are
-those of hwt_torture.ko; a seed that failed is given again by seed=N.
+those of hwt_torture.ko; seed=N repeats the run of that seed.
 """
 
 import argparse
@@ -23,7 +23,7 @@ TOLD = re.compile(r"hwt_torture: ((begins|after|ends|FAILED|not ok|  ).*)")
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--kernel", default="stock", help="a kernel of tests/vm/kernels/table, uml among them")
+    parser.add_argument("--kernel", default="stock", help="a kernel of tests/vm/kernels/table, including uml")
     parser.add_argument("hours", type=float)
     parser.add_argument("parameters", nargs="*")
     args = parser.parse_args()
@@ -40,7 +40,7 @@ def main():
                 last[0] = told.group(1).rstrip()
             print("    " + told.group(1).rstrip(), flush=True)
 
-    # The guest begins late, and what does not end takes minutes to tell.
+    # The guest needs time to boot, and a run that hangs takes minutes to report it.
     limit = seconds + 1800
     test = Test("torture", "script", limit, "torture.sh",
                 args=" ".join([f"seconds={seconds}", "report=30", *args.parameters]))

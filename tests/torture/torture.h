@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The torture module: what its files share.
+ * The torture module: declarations shared by its files
  *
  *   torture_main.c     parameters, the run, the summary and the verdict
  *   torture_ledger.c   the rules of the ledger; every call of hwt and every callback
- *   torture_item.c     timeouts: made, borrowed, poisoned, freed
- *   torture_wheel.c    wheels: made, stopped and destroyed while they are used
- *   torture_act.c      what anybody may do to anybody's timeout, in any context; hard interrupts
- *   torture_thread.c   threads, and what the owner of a timeout knows about it
- *   torture_nmi.c      from what is like an NMI, and from NMIs
- *   torture_shake.c    wheels that are asleep: is every wake-up delivered?
- *   torture_disturb.c  CPUs go and come, the wall clock is set
+ *   torture_item.c     the life of a timeout: created, borrowed, poisoned, freed
+ *   torture_wheel.c    the life of a wheel: created, and stopped or destroyed in use
+ *   torture_act.c      calls that any context may make for any timeout; hard interrupts
+ *   torture_thread.c   threads, and the timeouts that they own
+ *   torture_nmi.c      calls from kprobe handlers, which count as NMIs, and from NMIs
+ *   torture_shake.c    wheels whose engine sleeps: is every wake-up delivered?
+ *   torture_disturb.c  CPUs go offline and online, the wall clock is set
  */
 #ifndef _HWT_TORTURE_H
 #define _HWT_TORTURE_H
@@ -34,18 +34,18 @@ struct tt_wheel;
 /* -- Counts -------------------------------------------------------------------- */
 
 enum tt_op {
-	/* calls that arm; each is also one of hwt.h's */
+	/* calls that arm */
 	TT_AFTER, TT_AT, TT_AFTER_SLACK, TT_AT_SLACK, TT_EARLIER, TT_EARLIER_AT,
 	TT_MOVE, TT_MOVE_AT, TT_PERIODIC, TT_PERIODIC_AT,
 	TT_ARMS,
-	/* calls that end */
+	/* calls that cancel */
 	TT_CANCEL = TT_ARMS, TT_TRY_CANCEL, TT_CANCEL_SYNC, TT_SHUTDOWN,
-	/* others */
+	/* other calls */
 	TT_WAIT, TT_FLUSH, TT_QUERY, TT_INIT, TT_STOP, TT_DESTROY,
 	TT_CALLS,
 	/* callbacks */
 	TT_EXPIRE = TT_CALLS, TT_CANCELLED, TT_HANDED, TT_RELEASE,
-	/* what goes on around them */
+	/* events of the torture itself */
 	TT_STEP, TT_MADE, TT_ROUND, TT_GONE, TT_SET, TT_IRQ, TT_NMI, TT_AIMED, TT_INJECTED,
 	TT_OPS
 };
@@ -62,40 +62,40 @@ static inline void tt_count(enum tt_op op)
 
 u64 tt_sum(enum tt_op op);
 
-/* Of one timeout, and of all of a wheel's that have been freed. */
+/* Counts of one timeout, and their sums over all freed timeouts of a wheel. */
 enum tt_tally {
-	TT_N_ARMED,	/* schedules that found it not pending */
-	TT_N_REARMED,	/* schedules that found it pending */
-	TT_N_KEPT,	/* the same, with those that move it forward only: they may have left it */
+	TT_N_ARMED,	/* schedules of a timeout that was not pending */
+	TT_N_REARMED,	/* schedules of a pending timeout */
+	TT_N_KEPT,	/* hwt_schedule_earlier() of a pending timeout, with or without effect */
 	TT_N_AGAIN,	/* schedules refused, -EAGAIN */
 	TT_N_CLOSED,	/* schedules refused, -ESHUTDOWN */
-	TT_N_HITS,	/* cancels that hit */
+	TT_N_HITS,	/* cancels of a pending timeout */
 	TT_N_FIRED,	/* calls of ->expire */
-	TT_N_HANDED,	/* hand-backs, as far as they are known one by one */
+	TT_N_HANDED,	/* hand-backs that were reported one by one */
 	TT_N_TOLD,	/* calls of ->cancelled */
 	TT_N_RELEASED,	/* calls of ->release */
 	TT_N_SYNCS,	/* calls of a _sync */
 	TT_TALLIES,
-	/* a wheel's only: those fired that may, or may not, have been one-shots; that were not */
+	/* wheels only: firings of TT_MIXED (one-shot or periodic), of TT_BEAT (periodic) */
 	TT_N_FIRED_ANY = TT_TALLIES, TT_N_FIRED_BEAT,
 	TT_WHEEL_TALLIES
 };
 
-/* -- What can be wrong ------------------------------------------------------ */
+/* -- Faults ------------------------------------------------------------------- */
 
 enum tt_fault {
-	TT_EARLY,	/* fired before its time */
+	TT_EARLY,	/* fired before its deadline */
 	TT_TWICE,	/* more ends than armings */
-	TT_DEAD,	/* fired after a cancel that hit, and before it was armed again */
-	TT_OVERLAP,	/* two callbacks at a time, or not running while it is called */
+	TT_DEAD,	/* fired after a cancel, before it was armed again */
+	TT_OVERLAP,	/* two callbacks at a time, or a callback in the wrong context or state */
 	TT_HOLD,	/* released more or less often than held */
-	TT_SILENT,	/* ->cancelled not called as promised, or called without a reason */
-	TT_SYNC,	/* something goes on after a _sync, flush, stop or wait */
-	TT_ANSWER,	/* a call's answer is none that it may give */
-	TT_LOST,	/* due, and does not fire; or woken, and does not wake */
-	TT_SUMS,	/* the wheel has counted something else */
-	TT_POISON,	/* written to when it was not hwt's any more */
-	TT_LEAK,	/* something is left */
+	TT_SILENT,	/* ->cancelled not called as promised, or called without a cancel */
+	TT_SYNC,	/* still pending, held or executing after a _sync, flush, stop or wait */
+	TT_ANSWER,	/* a return value that the call must not have */
+	TT_LOST,	/* a timeout that does not fire, a wake-up without effect, a stuck thread */
+	TT_SUMS,	/* the wheel's counters differ from the ledgers */
+	TT_POISON,	/* hwt wrote to a timeout after its last release */
+	TT_LEAK,	/* timeouts, or users of a wheel, are left */
 	TT_FAULTS
 };
 
@@ -105,7 +105,6 @@ bool tt_failed(void);
 bool tt_leaked(void);
 void tt_verdict(void);
 
-/* Is it time to end? */
 bool tt_ending(void);
 u64 tt_lasted_ms(void);
 
@@ -115,19 +114,16 @@ struct tt_wheel {
 	struct hwt_wheel	*wheel;
 	struct hwt_wheel_params	params;
 	unsigned int		id;
-	atomic_t		users;		/* timeouts that can be called with, and others */
+	atomic_t		users;		/* timeouts with users, and tt_wheel_get() */
 	atomic_t		items;		/* timeouts that are not freed yet */
-	atomic_t		holds;		/* begun (or about to), not released yet */
-	bool			leaving;	/* no more timeouts; let go of those there are */
-	bool			muted;		/* stopped without a function: ->cancelled tells */
-	/*
-	 * Early callbacks that the latest setting of the clock may explain; in the upper half,
-	 * which setting that was.
-	 */
+	atomic_t		holds;		/* begun (or about to begin), not released yet */
+	bool			leaving;	/* about to be stopped: threads drop its timeouts */
+	bool			muted;		/* stopped without a hand-back function */
+	/* Lower half: early callbacks excused by a setting of the clock; upper: its number. */
 	atomic64_t		excused;
-	atomic64_t		jumps_ns;	/* what clock_set was told in all */
-	s64			offset;		/* of the wall clock, when the wheel was made */
-	bool			offset_known;	/* it was not set in that moment */
+	atomic64_t		jumps_ns;	/* sum of the jumps passed to clock_set */
+	s64			offset;		/* of the wall clock, when the wheel was created */
+	bool			offset_known;	/* the clock was not set meanwhile */
 	atomic64_t		n[TT_WHEEL_TALLIES];
 };
 
@@ -142,19 +138,20 @@ static inline bool tt_realtime(const struct tt_wheel *wheel)
 	return wheel->params.clock == HWT_CLOCK_REALTIME;
 }
 
-/* A delay counted from this, before a call that schedules after it, does not end later than
- * the timeout may fire. Any context.
+/*
+ * A time that is not later than the one from which hwt counts the delay of a schedule that follows.
+ * Any context.
  */
 u64 tt_wheel_now(const struct tt_wheel *wheel);
 
 /* -- Timeouts ----------------------------------------------------------------- */
 
 enum tt_kind {
-	TT_SHOT,	/* one-shot, armed by its owner only, cancelled by anybody */
+	TT_SHOT,	/* one-shot, armed by its owner only, cancelled by all actors */
 	TT_BEAT,	/* the same, periodic */
-	TT_CROWD,	/* one-shot, armed by everybody and its own callback */
-	TT_MIXED,	/* armed periodic by its owner, and as a one-shot by everybody */
-	TT_ONCE,	/* armed once, by its maker, who does not look at it again */
+	TT_CROWD,	/* one-shot, armed by all actors and its own callback */
+	TT_MIXED,	/* armed as periodic by its owner, and as a one-shot by all actors */
+	TT_ONCE,	/* armed once, by its creator, which does not use it afterwards */
 	TT_KINDS
 };
 
@@ -162,15 +159,15 @@ enum tt_kind {
 #define TT_PLENTY	100000
 #define TT_MAGIC	0x746f7274
 #define TT_POISONED	0x6b
-/* Not a mode of a period: the ledger does not know it. */
+/* The mode of a periodic timeout whose period the ledger does not know. */
 #define TT_NO_RHYTHM	((enum hwt_repeat)-1)
 
-/* Something that happened. Several may be written at once: it is for reading only. */
+/* An entry of a timeout's history, for tt_dump() only. CPUs may write to an entry concurrently. */
 struct tt_event {
 	u64		began;		/* CLOCK_MONOTONIC, ns */
 	u64		ended;
 	u64		arg;
-	u64		word;		/* the timeout's, then */
+	u64		word;		/* the timeout's state when the event ended */
 	long		result;
 	int		pid;
 	u16		cpu;
@@ -180,15 +177,15 @@ struct tt_event {
 
 /* A timeout and its ledger; torture_ledger.c has the rules. */
 struct tt_item {
-	struct hwt_periodic	periodic;	/* poisoned when hwt is done with it */
+	struct hwt_periodic	periodic;	/* poisoned after the last release */
 	u32			magic;
 	enum tt_kind		kind;
-	bool			private;	/* nobody but the owner knows it */
+	bool			private;	/* not in the table: only the owner knows it */
 	unsigned int		slot;		/* in the table, if it is there */
-	u64			id;		/* callbacks wait for higher ones only */
+	u64			id;		/* callbacks wait for timeouts of higher ids only */
 	struct tt_wheel		*wheel;
 	const struct hwt_timeout_ops	*ops;
-	u64			least;		/* kinds that all arm: the shortest delay */
+	u64			least;		/* TT_CROWD, TT_MIXED: the shortest delay */
 	u64			due;		/* TT_ONCE: on CLOCK_MONOTONIC, if known */
 	refcount_t		users;		/* the table (or the owner), and borrowers */
 	refcount_t		refs;		/* one for all users, and one for each hold */
@@ -202,15 +199,15 @@ struct tt_item {
 	atomic_t		releasing;	/* releases that are executing */
 	atomic_t		n[TT_TALLIES];
 
-	/* The owner's, read by callbacks. */
-	u64			floor;		/* it does not fire before */
+	/* Written by the owner, read by callbacks. */
+	u64			floor;		/* it does not fire before this time */
 	bool			shut;		/* it does not fire until it is armed again */
 	bool			clean;		/* no callback of an earlier arming executes */
-	unsigned int		turn;		/* armings of a periodic one; odd meanwhile */
+	unsigned int		turn;		/* TT_BEAT: twice the schedules; odd during one */
 	u64			first, period;	/* the first deadline, or somewhat before */
 	enum hwt_repeat		mode;
 
-	/* The periodic callback's: the turn it has seen last, how often, and when it ended. */
+	/* Written by ->expire: the last turn seen, its calls in that turn, the end of the last. */
 	unsigned int		seen_turn, seen;
 	u64			seen_end;
 
@@ -228,7 +225,7 @@ static inline struct hwt_timeout *tt_timeout(struct tt_item *item)
 	return &item->periodic.timeout;
 }
 
-/* Is it armed by one alone, so that the ledger adds up to the last digit? */
+/* Only the owner arms the timeout, so each count of its ledger is exact. */
 static inline bool tt_exact(const struct tt_item *item)
 {
 	return item->kind == TT_SHOT || item->kind == TT_BEAT || item->kind == TT_ONCE;
@@ -263,7 +260,7 @@ void tt_handback(struct hwt_timeout *timeout, void *arg);
 void tt_audit(struct tt_item *item);
 void tt_init(struct tt_item *item);
 
-/* Does it take a deadline, instead of a delay? */
+/* Does the call take a deadline, instead of a delay? */
 static inline bool tt_op_is_at(enum tt_op op)
 {
 	return op == TT_AT || op == TT_AT_SLACK || op == TT_EARLIER_AT || op == TT_MOVE_AT ||
@@ -275,13 +272,13 @@ static inline bool tt_op_is_earlier(enum tt_op op)
 	return op == TT_EARLIER || op == TT_EARLIER_AT;
 }
 
-/* What a call that comes now counts a delay from, or is sure not to be later than. */
+/* For deadlines: the wheel's time. For delays: a time not later than the one hwt counts from. */
 static inline u64 tt_op_now(enum tt_op op, const struct tt_wheel *wheel)
 {
 	return tt_op_is_at(op) ? hwt_wheel_now(wheel->wheel) : tt_wheel_now(wheel);
 }
 
-/* -- Who does it ----------------------------------------------------------------- */
+/* -- Actors ------------------------------------------------------------------- */
 
 void tt_act(struct tt_item *item, struct rnd_state *rnd, bool may_sleep, u64 above);
 void tt_act_any(struct rnd_state *rnd, bool may_sleep);
@@ -310,7 +307,7 @@ static inline void tt_nmis_stop(void) { }
 static inline void tt_nmi_point(void) { }
 static inline unsigned int tt_nmis_missing(void) { return 0; }
 #endif
-/* Which timeout this CPU is at, as the number of its slot; a hint. */
+/* The slot of the timeout that this CPU's thread uses; a hint. */
 DECLARE_PER_CPU(unsigned int, tt_busy_with);
 
 int tt_shakes_start(void);
@@ -332,12 +329,9 @@ extern unsigned int tt_seed, tt_threads, tt_timeouts, tt_wheels, tt_inject, tt_p
 extern bool tt_nmi;
 extern unsigned int tt_mix[];
 
-/* Between the interrupts of a CPU. */
-#define TT_IRQ_US	(KT_SLOW ? 4000 : 400)
-/* That wander over hwt's instructions. */
-#define TT_PROBES	(KT_SLOW ? 2 : 6)
-/* Until another wheel goes. */
-#define TT_WHEEL_MS	300
+#define TT_IRQ_US	(KT_SLOW ? 4000 : 400)	/* mean time between the interrupts of a CPU */
+#define TT_PROBES	(KT_SLOW ? 2 : 6)	/* moving probes at a time */
+#define TT_WHEEL_MS	300			/* mean time until a wheel is replaced */
 
 enum tt_mix_part {
 	TT_MIX_ARM, TT_MIX_CANCEL, TT_MIX_SYNC, TT_MIX_STRANGE, TT_MIX_LIFE, TT_MIX_ONCE,
@@ -351,7 +345,7 @@ static inline u32 tt_random(struct rnd_state *rnd)
 	return prandom_u32_state(rnd);
 }
 
-/* One of so many. */
+/* A random number below @n. */
 static inline u32 tt_pick(struct rnd_state *rnd, u32 n)
 {
 	return (u32)(((u64)prandom_u32_state(rnd) * n) >> 32);
@@ -367,7 +361,7 @@ static inline u64 tt_add(u64 a, u64 b)
 	return a + b < a ? U64_MAX : a + b;
 }
 
-/* A seed for each, from the one. */
+/* Derive the seed of the actor with this number. */
 void tt_seed_for(struct rnd_state *rnd, unsigned int who);
 
 /* Start a thread of the module, to be ended by tt_stop(). */

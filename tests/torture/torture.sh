@@ -11,14 +11,14 @@
 set -eu
 . "$HWT_DIR/lib.sh"
 
-# What it says is looked for in the log afterwards, and that keeps its end only.
+# The verdict is read from the log, which keeps only its end.
 dmesg -c >/dev/null
 rc=0
-# Probes that come and go change code that other CPUs run.
+# Setting a probe patches code that other CPUs execute.
 [ "${HWT_PATCHING:-1}" = 1 ] || set -- nmi=0 "$@"
 [ "${HWT_QUICK:-0}" != 1 ] || set -- seconds=5 "$@"
-# Callbacks wait for each other, and for CPUs that come and go: where all is checked, for longer
-# than what counts as hanging elsewhere. What is too long for the torture it says itself.
+# On a slow kernel, callbacks may wait for each other and for CPU hotplug for longer than the
+# hung-task limit. The torture has a limit of its own, "patience".
 fuse=/proc/sys/kernel/hung_task_timeout_secs
 short=
 if [ "${HWT_SLOW:-0}" = 1 ] && [ -w $fuse ]; then
@@ -28,12 +28,12 @@ fi
 load hwt_torture report=5 "$@" || rc=$?
 [ -z "$short" ] || echo "$short" >$fuse
 
-# The module has numbered them from 1, and said first how many there are.
+# The module's test points are numbered from 1, after a plan.
 dmesg | sed -n 's/^.*hwt_torture: \(begins.*\|ends.*\|nothing to look at.*\)/# \1/p'
 dmesg | sed -n 's/^.*hwt_torture: \(1\.\.[0-9]*\|\(not \)\{0,1\}ok [0-9].*\)$/\1/p' >/tmp/torture.tap
 cat /tmp/torture.tap
 grep -q '^1\.\.' /tmp/torture.tap || fail "no verdict"
 ! grep -q '^not ok ' /tmp/torture.tap || rc=1
-# After the verdict: with something left it does not go.
+# After the verdict: a module that has leaked cannot be unloaded.
 [ ! -d /sys/module/hwt_torture ] || unload hwt_torture || fail "hwt_torture does not unload"
 exit $rc

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What anybody may do to anybody's timeout: from other threads, callbacks, interrupts, NMIs. And
- * the hard interrupts that do it: an hrtimer on each CPU. When its CPU goes it moves to another
- * one, and is brought home when that is back.
+ * Calls that all actors make for all timeouts: threads, callbacks, interrupts, NMIs. The hard
+ * interrupts are here, too: an hrtimer on each CPU. It moves when its CPU goes offline, and back
+ * when its CPU is online again.
  */
 #include "torture.h"
 
@@ -14,7 +14,7 @@
 
 #include "../kernel/lib/hwt_ktest_compat.h"
 
-/* Some are due at once, some soon, some never; none before @least. */
+/* A delay of at least @least: often due at once or soon, sometimes never. */
 u64 tt_random_delay(struct rnd_state *rnd, u64 least)
 {
 	u32 random = tt_random(rnd);
@@ -37,7 +37,7 @@ u64 tt_random_delay(struct rnd_state *rnd, u64 least)
 	}
 }
 
-/* Everybody's floor only sinks. */
+/* Lower the floor of a timeout that all actors arm; it never rises. */
 static void tt_floor_sink(struct tt_item *item, u64 floor)
 {
 	u64 old = READ_ONCE(item->floor);
@@ -46,7 +46,7 @@ static void tt_floor_sink(struct tt_item *item, u64 floor)
 		;
 }
 
-/* One-shot, of a kind that everybody arms. Any context. */
+/* Schedule a TT_CROWD or TT_MIXED as a one-shot. Any context. */
 static void tt_act_arm(struct tt_item *item, struct rnd_state *rnd)
 {
 	static const enum tt_op ops[] = {
@@ -63,15 +63,15 @@ static void tt_act_arm(struct tt_item *item, struct rnd_state *rnd)
 }
 
 /*
- * Do something to a timeout of which the caller is a user. @above: wait only for timeouts that were
- * made later than this one, so that no two callbacks wait for each other; 0: for all.
+ * Make a random call for a timeout of which the caller is a user. @above: call a _sync only for a
+ * timeout with a higher id, so that no two callbacks wait for each other; 0: for each timeout.
  */
 void tt_act(struct tt_item *item, struct rnd_state *rnd, bool may_sleep, u64 above)
 {
 	u32 what = tt_pick(rnd, 32);
 
 	if (tt_exact(item)) {
-		/* What everybody may do, but not so often that none fires. */
+		/* Cancel rarely, or none of them would fire. */
 		if (what < 4)
 			tt_cancel(item);
 		else if (what < 6)
@@ -109,7 +109,7 @@ void tt_act_any(struct rnd_state *rnd, bool may_sleep)
 	tt_item_return(item);
 }
 
-/* An ->expire sleeps, arms itself again, looks for others and does something to them. */
+/* The random part of an ->expire: sleep, arm the timeout again, call hwt for other timeouts. */
 void tt_in_callback(struct tt_item *item)
 {
 	struct tt_item *other;
@@ -122,7 +122,7 @@ void tt_in_callback(struct tt_item *item)
 		usleep_range(10, 2000);
 	if (tt_ending())
 		return;
-	/* Its timeout belongs to it, whatever has become of its users. */
+	/* The hold keeps the callback's own timeout, even if it has no users any more. */
 	if (item->kind == TT_CROWD && (random >> 8) % 4 == 0)
 		tt_act_arm(item, &rnd);
 	else if (!tt_exact(item) && (random >> 8) % 16 == 1)
@@ -175,7 +175,7 @@ static void tt_irq_start_here(void *arg)
 	hrtimer_start(&irq->timer, tt_irq_delay(irq), HRTIMER_MODE_REL_PINNED_HARD);
 }
 
-/* Each on its own CPU, as far as that is there. Process context. */
+/* Start each hrtimer on its own CPU, if that is online. Process context. */
 void tt_irqs_home(void)
 {
 	unsigned int cpu;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What disturbs: CPUs go and come, the wall clock is set
+ * Disturbances: CPUs go offline and online, the wall clock is set
  */
 #include "torture.h"
 
@@ -12,8 +12,9 @@
 static struct task_struct *tt_plug;
 
 /*
- * The caller stays on this CPU, if it is there; counted round. Not while one goes: who asks for
- * that stays where he is, against his mask, which migrate_enable() of PREEMPT_RT warns of.
+ * Pin the calling thread to CPU @n, modulo their number, if that is online. Not while a CPU goes
+ * offline: a thread pinned to that CPU would run elsewhere, against its mask, and migrate_enable()
+ * of PREEMPT_RT warns of that.
  */
 void tt_stay_on(unsigned int n)
 {
@@ -33,10 +34,10 @@ static void tt_all_back(void)
 
 	for_each_present_cpu(cpu)
 		if (!cpu_online(cpu) && add_cpu(cpu))
-			pr_info("CPU %u does not come back\n", cpu);
+			pr_info("CPU %u does not come online again\n", cpu);
 }
 
-/* Of those that can, one: not all can go, and one has to stay. */
+/* Take a random CPU offline. Some CPUs cannot go, and the last one has to stay. */
 static bool tt_one_goes(struct rnd_state *rnd)
 {
 	unsigned int first = tt_pick(rnd, nr_cpu_ids), n, cpu;
@@ -83,16 +84,17 @@ bool tt_can_plug(void)
 	return IS_ENABLED(CONFIG_HOTPLUG_CPU) && tt_hotplug_ms && num_present_cpus() > 1;
 }
 
-#define TT_AGO	8	/* so many times that it was set are remembered */
+#define TT_AGO	8	/* settings of the wall clock that are remembered */
 
 static struct task_struct *tt_setter;
-/* By how much the wall clock was ahead of CLOCK_MONOTONIC before anybody set it. */
+/* The offset of the wall clock to CLOCK_MONOTONIC at the start of the run. */
 static s64 tt_home;
-/* Odd while it is being set. */
+/* Twice the number of settings; odd during one. */
 static unsigned int tt_wall_seq;
+/* The offset before each of the last settings. */
 static s64 tt_wall_before[TT_AGO];
 
-/* Which time it was that it was set last. */
+/* Return the number of settings of the wall clock. */
 unsigned int tt_wall_set(void)
 {
 	return READ_ONCE(tt_wall_seq) / 2;
@@ -100,21 +102,21 @@ unsigned int tt_wall_set(void)
 
 unsigned int tt_wall_begin(void)
 {
-	/* Pairs with tt_set_wall(): what is read of the clock is read after this. */
+	/* Pairs with tt_set_wall(): a caller that reads an even number reads the new time. */
 	return smp_load_acquire(&tt_wall_seq);
 }
 
-/* Was it set since, or may it have been? */
+/* Was the wall clock set since tt_wall_begin(), or may it have been? */
 bool tt_wall_changed(unsigned int begun)
 {
-	/* Pairs with tt_set_wall(): what was read of the clock was read before this. */
+	/* Pairs with tt_set_wall(): a caller that has read the new time reads a new number. */
 	smp_rmb();
 	return begun % 2 || READ_ONCE(tt_wall_seq) != begun;
 }
 
 /*
- * By how much it may have been ahead of what it was a moment ago: the last few times that it was
- * set, how far apart that was.
+ * Return an upper bound of how far ahead the wall clock may have been a moment ago: the difference
+ * between its greatest and least offset around the last few settings.
  */
 u64 tt_wall_was_ahead(void)
 {
@@ -136,13 +138,13 @@ static bool tt_set_wall(s64 ahead)
 
 	WRITE_ONCE(tt_wall_before[tt_wall_set() % TT_AGO], ktime_to_ns(ktime_mono_to_real(0)));
 	WRITE_ONCE(tt_wall_seq, tt_wall_seq + 1);
-	/* Pairs with tt_wall_changed(): odd before it is set. */
+	/* Pairs with tt_wall_changed(): a reader of the new time sees the odd number. */
 	smp_mb();
 	ts = ns_to_timespec64(ktime_get_ns() + tt_home + ahead);
 	ret = do_settimeofday64(&ts);
 	if (ret)
 		pr_info_once("the clock cannot be set: %d\n", ret);
-	/* Pairs with tt_wall_begin(): even after it is set. */
+	/* Pairs with tt_wall_begin(): a reader of the even number sees the new time. */
 	smp_store_release(&tt_wall_seq, tt_wall_seq + 1);
 	return !ret;
 }

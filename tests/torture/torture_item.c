@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Timeouts: made, found by others, and let go
+ * Timeouts: created, borrowed, dropped and freed
  *
- * Two counts. @refs keeps the memory: one for all who may call hwt with it, and one for each
- * hold, put by ->release. @users counts those who may call. A timeout without users may go on
- * being held, until it fires or its wheel is stopped.
+ * Two counts: @users counts the contexts that may call hwt for the timeout. @refs keeps the memory:
+ * one reference for all users, and one for each hold, put by ->release. A timeout without users may
+ * still be held, until it fires or its wheel is stopped.
  *
- * The last reference may be put in any context. hwt has no business in the timeout any more, so
- * it is poisoned there and then. The reaper looks a grace period later whether the poison
- * is as it was, closes the ledger, and frees it.
+ * The last reference may be put in any context. From then on hwt must not touch the timeout, so it
+ * is poisoned at once. A grace period later the reaper checks the poison, closes the ledger, and
+ * frees the timeout.
  */
 #include "torture.h"
 
@@ -25,13 +25,16 @@ static atomic_t tt_allocated;
 static LLIST_HEAD(tt_dead);
 static struct task_struct *tt_reaper;
 
-/* More are only made for those who look after them: those that are not would be ever later. */
+/* So many timeouts that no more TT_ONCE are created: hwt would fall ever further behind. */
 bool tt_items_plenty(void)
 {
 	return atomic_read(&tt_allocated) > TT_PLENTY;
 }
 
-/* Mostly of memory that was a timeout a moment ago. The timeout itself may hold anything. */
+/*
+ * Allocate a timeout, mostly from memory that was one a moment ago. The struct hwt_periodic is left
+ * uninitialised.
+ */
 static struct tt_item *tt_item_alloc(void)
 {
 	struct tt_item *item = kmalloc(sizeof(*item), GFP_KERNEL);
@@ -44,7 +47,7 @@ static struct tt_item *tt_item_alloc(void)
 }
 
 /*
- * Make a timeout of which the caller is the owner and only user. The caller has the wheel from
+ * Create a timeout of which the caller is the owner and only user. The caller has the wheel from
  * tt_wheel_get(). @bare: without ->release. Process context; NULL if there is no memory.
  */
 struct tt_item *tt_item_new(struct tt_wheel *wheel, enum tt_kind kind, bool bare,
@@ -62,7 +65,7 @@ struct tt_item *tt_item_new(struct tt_wheel *wheel, enum tt_kind kind, bool bare
 	item->ops = bare ? &tt_ops_bare : tt_one_in(rnd, 3) ? &tt_ops_quiet : &tt_ops_full;
 	item->least = least[tt_pick(rnd, ARRAY_SIZE(least))];
 	item->due = U64_MAX;
-	/* The wall clock may be set while a delay becomes a date: then nothing is known. */
+	/* While hwt converts a delay to a date, the wall clock may be set: no floor is known. */
 	item->floor = tt_realtime(wheel) && !tt_exact(item) ? 0 : U64_MAX;
 	item->clean = true;
 	refcount_set(&item->users, 1);
@@ -73,7 +76,7 @@ struct tt_item *tt_item_new(struct tt_wheel *wheel, enum tt_kind kind, bool bare
 	return item;
 }
 
-/* Its users are in the table from now on; NULL: nobody is. The caller goes on as its owner. */
+/* Put a timeout into the table, where all actors find it; NULL: empty the slot. */
 void tt_item_publish(unsigned int slot, struct tt_item *item)
 {
 	if (item)
@@ -98,13 +101,13 @@ struct tt_item *tt_item_borrow_any(struct rnd_state *rnd)
 {
 	unsigned int slot = tt_pick(rnd, tt_slots);
 
-	/* What was interrupted goes on with its own. */
+	/* An interrupt does not change the slot of the task that it has interrupted. */
 	if (in_task())
 		this_cpu_write(tt_busy_with, slot);
 	return tt_item_borrow(slot);
 }
 
-/* Become a user of the timeout at that address, which may be anything. Any context. */
+/* Become a user of the timeout at @address, if there is one there. Any context. */
 struct tt_item *tt_item_borrow_at(unsigned long address)
 {
 	struct tt_item *there = tt_item_of((struct hwt_timeout *)address), *item;
@@ -129,13 +132,13 @@ void tt_item_put(struct tt_item *item)
 	llist_add(&item->dead, &tt_dead);
 }
 
-/* Be a user no more; of one's own, once nobody can borrow it any more. Any context. */
+/* Put a user. An owner removes the timeout from the table before. Any context. */
 void tt_item_return(struct tt_item *item)
 {
 	if (!refcount_dec_and_test(&item->users))
 		return;
 	if (!item->ops->release) {
-		/* Who has no reference counts has to wait for it: the reaper does. */
+		/* No hold has a reference: the reaper calls hwt_shutdown_sync(). */
 		llist_add(&item->dead, &tt_dead);
 		return;
 	}
@@ -171,7 +174,7 @@ static void tt_bury(struct tt_item *item)
 	item->magic = 0;
 	kfree(item);
 	atomic_dec(&tt_allocated);
-	/* Last: then the wheel may go. */
+	/* Last: afterwards the keeper may destroy the wheel. */
 	atomic_dec_return_release(&wheel->items);
 }
 
@@ -179,16 +182,15 @@ static void tt_reap(struct llist_node *list)
 {
 	struct tt_item *item, *next;
 
-	/* Those who may have found them are through after this. */
+	/* Wait for tt_item_borrow() of CPUs that have read these from the table. */
 	synchronize_rcu();
 	llist_for_each_entry_safe(item, next, list, dead)
 		if (!item->ops->release) {
-			/* Its memory must stay until now. */
 			tt_shutdown_sync(item);
 			memset(&item->periodic, TT_POISONED, sizeof(item->periodic));
 			atomic_dec(&item->wheel->users);
 		}
-	/* Time in which somebody may touch what is not his. */
+	/* Time for a faulty write to hit the poison. */
 	usleep_range(500, 1500);
 	llist_for_each_entry_safe(item, next, list, dead)
 		tt_bury(item);
@@ -218,12 +220,12 @@ int tt_items_start(unsigned int slots)
 	return PTR_ERR_OR_ZERO(tt_reaper);
 }
 
-/* All wheels are gone, so all timeouts are. */
+/* Called after all wheels were destroyed, so that no timeouts are left. */
 void tt_items_stop(void)
 {
 	tt_stop(tt_reaper);
 	if (!llist_empty(&tt_dead))
-		tt_fail(TT_LEAK, NULL, "there are dead ones that nobody buried");
+		tt_fail(TT_LEAK, NULL, "the reaper has left timeouts that are to be freed");
 	if (atomic_read(&tt_allocated))
 		tt_fail(TT_LEAK, NULL, "%d timeouts are left", atomic_read(&tt_allocated));
 	kvfree(tt_table);

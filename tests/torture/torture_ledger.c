@@ -2,60 +2,59 @@
 /*
  * The ledger of a timeout
  *
- * Every call of hwt and every callback goes through this file. No lock is taken around a call: a
- * call is booked with all that it may bring before it is made, and what it has not brought is
- * taken back after it. So each rule holds at any instant, and a count below zero is never a matter
- * of order. The rules are from hwt.h.
+ * Every call of hwt and every callback goes through this file. No lock is taken around a call.
+ * Instead, the ledger books all possible effects of a call before it, and takes back afterwards
+ * those that did not occur. So each rule holds at any instant, and a count below zero is always a
+ * fault. The rules are from hwt.h. A cancel hits if it finds the timeout pending.
  *
  * Booked before a schedule:
  *
- *   credit    Ends to come. Taken back if the schedule failed or HWT_WAS_PENDING. Each ->expire of
- *             a one-shot, cancel that hit, and hand-back uses one up.
- *   open      Holds, each with a reference to the item, as hwt.h tells clients to do. Taken back if
- *             the schedule failed or HWT_WAS_HELD. Each ->release uses one up.
+ *   credit    Ends to come. Taken back if the schedule fails or returns HWT_WAS_PENDING. Each
+ *             ->expire of a one-shot, cancel that hits, and hand-back uses one up.
+ *   open      Holds, each with a reference to the item, as hwt.h demands. Taken back if the
+ *             schedule fails or returns HWT_WAS_HELD. Each ->release uses one up.
  *
- * Booked before a cancel, taken back if it did not hit:
+ * Booked before a cancel, taken back if it does not hit:
  *
- *   notice    Calls of ->cancelled to come. Each of those uses one up.
+ *   notice    Calls of ->cancelled to come. Each call uses one up.
  *
  * At any time:
  *
- *   credit >= 0    It fires at most once for each arming, and not after a cancel that hit.
+ *   credit >= 0    The timeout fires at most once for each arming, and not after a cancel that hit.
  *   open >= 0      It is released at most once for each hold.
- *   notice >= 0    ->cancelled is called for a cancel only (TT_SHOT, TT_BEAT, TT_ONCE: of others a
- *                  _sync may cancel several times, and says so once). A stop without a function
- *                  calls it too: then what notice does not pay for uses up credit.
- *   inside <= 1    Of ->expire, ->cancelled and the function of a stop only one is executing, in
+ *   notice >= 0    ->cancelled is called for a cancel only (TT_SHOT, TT_BEAT, TT_ONCE: a _sync of
+ *                  another kind may cancel several times, and returns once). A stop without a
+ *                  function calls ->cancelled, too: a call without a notice uses up credit.
+ *   inside <= 1    One of ->expire, ->cancelled and the function of a stop is executing, in
  *                  process context, with interrupts on, and hwt_running() is true.
- *   ends >= released   Each hold ends by firing, by being handed back, or by ->cancelled, if there
- *                  is one. A hold that ended twice would hide one that did not: where a _sync says
- *                  that nothing is under way, both begin anew.
- *   open >= 2      In a release, while a callback is executing: that is of a later hold.
- *   due            TT_ONCE, on a clock that nobody sets: released before the patience is over.
+ *   ends >= released   Each hold ends by firing, by a hand-back, or by ->cancelled, if there is
+ *                  one. A hold with two ends would hide a hold with none: the owner makes the two
+ *                  counts equal after a _sync.
+ *   open >= 2      In a release while a callback is executing: the callback is of a later hold.
+ *   due            TT_ONCE, on a clock that is not set: released at most tt_patience s later.
  *
- * When it may fire (on the wheel's clock, as that is set when it fires):
+ * When the timeout may fire (by the wheel's clock at the beginning of ->expire):
  *
- *   floor     It does not fire before. The owner, who alone arms TT_SHOT and TT_BEAT, lowers it
- *             before a schedule, and raises it after one when no callback of an earlier arming can
- *             be executing (@clean). Kinds that everybody arms: the least of all. When the wall
- *             clock is set back, as many callbacks as the wheel has threads may still be early.
- *   shut      The owner has cancelled it, and no callback was executing then: none begins until it
- *             is armed again.
- *   In ->expire, if the word says EXPIRED and is not armed again, its tick has come. At a fixed
- *   rate, it has not fired and overrun more often than periods have begun; at a fixed delay, a
- *   period has passed since its last callback returned.
+ *   floor     Not before this time. The owner of a TT_SHOT or TT_BEAT lowers it before a schedule,
+ *             and raises it afterwards if no callback of an earlier arming can be executing
+ *             (@clean). TT_CROWD, TT_MIXED: the least of all deadlines. When the wall clock is set
+ *             back, as many callbacks as the wheel has threads may still be early.
+ *   shut      Not before it is armed again: the owner has cancelled it while no callback executed.
+ *   In ->expire, if the state has EXPIRED and not ARMED, its tick has begun. At a fixed rate,
+ *   firings and overruns are not more than the periods that have begun; at a fixed delay, a period
+ *   has passed since the last callback returned.
  *
- * After a call (of the owner; nobody else arms it):
+ * After a call of the owner, if only the owner arms the timeout:
  *
  *   _sync     Nothing is executing, nothing is held, open is 0.
- *   shutdown  For all kinds: nothing is executing; the next schedule is refused.
- *   wait      Not pending, if it does not say -ETIME.
- *   flush     What was scheduled for a tick that had begun is not pending.
+ *   shutdown  For all kinds: nothing is executing or held; the next schedule is refused.
+ *   wait      Not pending, unless it returns -ETIME.
+ *   flush     A timeout that was scheduled for a tick that had begun is not pending.
  *
- * In the end: open 0, nothing inside, credit 0 (1, if a stop without a function may have taken it;
- * more, if a _sync of what others arm may have cancelled it several times, or if it fired as a
- * periodic one or not). The memory stays poisoned from the last reference until all RCU readers are
- * through. For each wheel: see torture_wheel.c.
+ * At the end: open 0, inside 0, credit 0. Credit may be 1 if a stop without a function may have
+ * taken the timeout, and more for a TT_MIXED, whose periodic firings use up none, and for a
+ * TT_CROWD that a _sync may have cancelled several times. The memory stays poisoned from the last
+ * reference until an RCU grace period has passed. torture_wheel.c has the rules for wheels.
  */
 #include "torture.h"
 
@@ -89,10 +88,10 @@ static void tt_note(struct tt_item *item, enum tt_op op, u64 began, u64 arg, lon
 	WRITE_ONCE(event->context, tt_context());
 }
 
-/* Of one that was just found to be stopped. */
+/* Is the wheel being stopped? For a caller to which hwt has returned -ESHUTDOWN. */
 static bool tt_is_leaving(const struct tt_wheel *wheel)
 {
-	/* Pairs with the barrier before a wheel is stopped. */
+	/* Pairs with tt_wheel_stop(): a caller that finds the wheel stopped sees @leaving. */
 	smp_rmb();
 	return READ_ONCE(wheel->leaving);
 }
@@ -104,14 +103,14 @@ static void tt_answer_arm(struct tt_item *item, enum tt_op op, int ret)
 	if (ret >= 0) {
 		if (ret & ~(HWT_WAS_PENDING | HWT_WAS_HELD) || ret == HWT_WAS_PENDING ||
 		    (move && !(ret & HWT_WAS_PENDING)))
-			tt_fail(TT_ANSWER, item, "%s says %d", tt_op_name[op], ret);
+			tt_fail(TT_ANSWER, item, "%s returned %d", tt_op_name[op], ret);
 		atomic_inc(&item->n[!(ret & HWT_WAS_PENDING) ? TT_N_ARMED :
 				    tt_op_is_earlier(op) ? TT_N_KEPT : TT_N_REARMED]);
 	} else if (ret == -ESHUTDOWN) {
 		atomic_inc(&item->n[TT_N_CLOSED]);
 		if (!tt_is_leaving(item->wheel) &&
 		    !(hwt_timeout_state(tt_timeout(item)) & HWT_F_SHUTDOWN))
-			tt_fail(TT_ANSWER, item, "%s says that the wheel is stopped",
+			tt_fail(TT_ANSWER, item, "%s returned -ESHUTDOWN, and nothing is stopped",
 				tt_op_name[op]);
 	} else if (ret == -EAGAIN && item->wheel->params.max_pending) {
 		atomic_inc(&item->n[TT_N_AGAIN]);
@@ -151,7 +150,7 @@ static int tt_call(struct tt_item *item, enum tt_op op, u64 ns, u64 extra,
 
 /*
  * Schedule a timeout of which the caller is a user; @ns: delay or deadline, @extra: slack or
- * period. Any context. Return as the function that was called.
+ * period. Any context. Return the result of the hwt function.
  */
 int tt_arm(struct tt_item *item, enum tt_op op, u64 ns, u64 extra, enum hwt_repeat mode)
 {
@@ -181,15 +180,15 @@ int tt_arm(struct tt_item *item, enum tt_op op, u64 ns, u64 extra, enum hwt_repe
 }
 
 /*
- * Schedule a TT_ONCE that nobody else knows, and do not look at it again: it may be gone before
- * the call returns. The caller has its wheel from tt_wheel_get(). Any context.
+ * Schedule a TT_ONCE, which only the caller knows. It may be freed before the hwt function returns.
+ * The caller has its wheel from tt_wheel_get(). Any context.
  */
 int tt_arm_once(struct tt_item *item, enum tt_op op, u64 ns, u64 extra)
 {
 	struct tt_wheel *wheel = item->wheel;
 	int ret;
 
-	/* The reference of the user becomes that of the hold. */
+	/* The reference of the users becomes that of the hold. */
 	refcount_set(&item->users, 0);
 	atomic_dec(&wheel->users);
 	atomic_set(&item->open, 1);
@@ -212,16 +211,16 @@ int tt_arm_once(struct tt_item *item, enum tt_op op, u64 ns, u64 extra)
 	return ret;
 }
 
-/* One of the armings has ended. */
+/* Book the end of an arming. */
 static void tt_use_credit(struct tt_item *item, const char *how)
 {
 	if (atomic_dec_return(&item->credit) < 0)
-		tt_fail(TT_TWICE, item, "%s, and it was not armed for that", how);
+		tt_fail(TT_TWICE, item, "%s more often than armed", how);
 }
 
 /*
- * A stop that was given no function hands back by ->cancelled: what no cancel has asked for
- * is that.
+ * Book a call of ->cancelled, or take a notice back. A call without a notice is a hand-back of a
+ * stop that was given no function.
  */
 static void tt_use_notice(struct tt_item *item)
 {
@@ -229,7 +228,7 @@ static void tt_use_notice(struct tt_item *item)
 		return;
 	atomic_inc(&item->notice);
 	if (!READ_ONCE(item->wheel->muted)) {
-		tt_fail(TT_SILENT, item, "->cancelled, and nobody has cancelled it");
+		tt_fail(TT_SILENT, item, "->cancelled without a cancel");
 		return;
 	}
 	atomic_inc(&item->n[TT_N_HANDED]);
@@ -250,7 +249,7 @@ static int tt_end(struct tt_item *item, enum tt_op op)
 	      op == TT_CANCEL_SYNC ? hwt_cancel_sync(timeout) : hwt_shutdown_sync(timeout);
 	if (ret > 0 && ret & HWT_WAS_PENDING) {
 		atomic_inc(&item->n[TT_N_HITS]);
-		tt_use_credit(item, "a cancel hit");
+		tt_use_credit(item, "cancelled");
 	} else {
 		tt_use_notice(item);
 	}
@@ -271,7 +270,7 @@ int tt_try_cancel(struct tt_item *item)
 	return tt_end(item, TT_TRY_CANCEL);
 }
 
-/* Of what nobody arms any more. */
+/* Check that a timeout that is not armed again is not in use. */
 static void tt_check_still(struct tt_item *item, const char *after)
 {
 	const char *what = atomic_read(&item->inside) ? "a callback is executing" :
@@ -283,9 +282,9 @@ static void tt_check_still(struct tt_item *item, const char *after)
 }
 
 /*
- * Nothing is executing, nothing is held, and nobody but the caller could change that: so neither of
- * these two changes. Those who cancel at this moment have notices under way, though, unless
- * nobody knows it.
+ * Correct two counts after a _sync of the owner. Nothing is executing or held, and only the owner
+ * could change that, so @ends does not change. Other actors may be about to take back notices,
+ * unless the timeout is private.
  */
 static void tt_level(struct tt_item *item)
 {
@@ -294,7 +293,7 @@ static void tt_level(struct tt_item *item)
 		atomic_set(&item->notice, 0);
 }
 
-/* By a user of the item; of kinds that only the owner arms, by the owner. Process context. */
+/* By a user of the item; by the owner if only the owner arms it. Process context. */
 int tt_cancel_sync(struct tt_item *item)
 {
 	int ret = tt_end(item, TT_CANCEL_SYNC);
@@ -309,7 +308,7 @@ int tt_cancel_sync(struct tt_item *item)
 	return ret;
 }
 
-/* hwt_shutdown_sync(); process context, one of the item's users, none of its callbacks. */
+/* By a user of the item, but not in its callbacks. Process context. */
 int tt_shutdown_sync(struct tt_item *item)
 {
 	int ret = tt_end(item, TT_SHUTDOWN);
@@ -329,13 +328,13 @@ int tt_wait(struct tt_item *item, u64 max_ns)
 
 	tt_note(item, TT_WAIT, began, max_ns, ret);
 	if (ret != 0 && ret != 1 && ret != -ETIME)
-		tt_fail(TT_ANSWER, item, "wait says %d", ret);
+		tt_fail(TT_ANSWER, item, "wait returned %d", ret);
 	if (ret >= 0 && tt_exact(item) && hwt_pending(tt_timeout(item)))
-		tt_fail(TT_SYNC, item, "wait says %d, and it is pending", ret);
+		tt_fail(TT_SYNC, item, "wait returned %d, and it is pending", ret);
 	return ret;
 }
 
-/* By somebody who needs the wheel. */
+/* The caller has the wheel from tt_wheel_get(), or is a user of one of its timeouts. */
 int tt_flush(struct tt_wheel *wheel)
 {
 	int ret;
@@ -343,11 +342,11 @@ int tt_flush(struct tt_wheel *wheel)
 	tt_count(TT_FLUSH);
 	ret = hwt_wheel_flush(wheel->wheel);
 	if (ret && (ret != -ESHUTDOWN || !tt_is_leaving(wheel)))
-		tt_fail(TT_ANSWER, NULL, "flush says %d", ret);
+		tt_fail(TT_ANSWER, NULL, "flush returned %d", ret);
 	return ret;
 }
 
-/* Any context. Snapshots: there is little to hold against them. */
+/* Call the functions that query a timeout, and check the invariants of each snapshot. Any context. */
 void tt_query(struct tt_item *item)
 {
 	struct hwt_timeout *timeout = tt_timeout(item);
@@ -358,7 +357,7 @@ void tt_query(struct tt_item *item)
 	word = hwt_timeout_state(timeout);
 	if ((word & HWT_F_REARM && !(word & (HWT_F_RUNNING | HWT_F_ARMED))) ||
 	    (word & HWT_F_CANCELLED && word & HWT_F_ARMED))
-		tt_fail(TT_ANSWER, item, "its word is %llx", word);
+		tt_fail(TT_ANSWER, item, "its state is %llx, which is not valid", word);
 	deadline = hwt_deadline(timeout);
 	remaining = hwt_remaining(timeout);
 	div64_u64_rem(deadline, item->wheel->params.tick_ns, &rest);
@@ -373,7 +372,7 @@ void tt_query(struct tt_item *item)
 	hwt_wheel_get_stats(item->wheel->wheel, &stats);
 }
 
-/* By somebody who knows that it is not held, and that nobody is at it. */
+/* The timeout is not held, and no other context uses it. */
 void tt_init(struct tt_item *item)
 {
 	tt_count(TT_INIT);
@@ -383,7 +382,7 @@ void tt_init(struct tt_item *item)
 static void tt_enter(struct tt_item *item, enum tt_op op)
 {
 	if (READ_ONCE(item->magic) != TT_MAGIC)
-		tt_fail(TT_POISON, NULL, "%s of what is no timeout: %p", tt_op_name[op], item);
+		tt_fail(TT_POISON, NULL, "%s of a freed timeout: %p", tt_op_name[op], item);
 	if (atomic_inc_return(&item->inside) != 1)
 		tt_fail(TT_OVERLAP, item, "%s while another callback executes", tt_op_name[op]);
 	if (!in_task() || irqs_disabled())
@@ -394,8 +393,8 @@ static void tt_enter(struct tt_item *item, enum tt_op op)
 }
 
 /*
- * So many callbacks may have begun by the old time, each time that it was set: one on each
- * thread. What a set excuses may be counted for the one before it, while that is under way.
+ * At each setting of the clock, one callback on each thread may have begun by the old time. Twice
+ * as many are allowed: callbacks during a setting are counted for the setting before.
  */
 static bool tt_excused(struct tt_wheel *wheel, u64 now, u64 floor)
 {
@@ -416,20 +415,19 @@ static void tt_check_time(struct tt_item *item, u64 now)
 	u64 floor = READ_ONCE(item->floor), word, tick;
 
 	if (now < floor && !tt_excused(item->wheel, now, floor))
-		tt_fail(TT_EARLY, item, "%llu ns early: at %llu, not before %llu", floor - now,
+		tt_fail(TT_EARLY, item, "fired %llu ns early: at %llu, floor %llu", floor - now,
 			now, floor);
 	word = hwt_timeout_state(tt_timeout(item));
 	tick = word >> HWT_TICK_SHIFT;
 	if ((word & HWT_F_EXPIRED) && !(word & HWT_F_ARMED) && !tt_realtime(item->wheel) &&
 	    tick * item->wheel->params.tick_ns > now)
-		tt_fail(TT_EARLY, item, "at %llu, and its tick begins at %llu", now,
+		tt_fail(TT_EARLY, item, "fired at %llu, before its tick at %llu", now,
 			tick * item->wheel->params.tick_ns);
 }
 
 /*
- * How often a periodic one fires. The owner counts @turn up before and after it arms; an odd
- * one is not looked at. The first callback that sees a turn may still be one of the turn before:
- * of those that follow, it is known.
+ * Check how often a TT_BEAT fires. The owner increments @turn before and after a schedule; an odd
+ * @turn is skipped. So is the first callback that sees a turn, which may belong to the turn before.
  */
 static void tt_check_beat(struct tt_item *item, u64 now)
 {
@@ -442,13 +440,13 @@ static void tt_check_beat(struct tt_item *item, u64 now)
 		item->seen = 0;
 		return;
 	}
-	/* Both pair with those of the owner: all is of this turn, or it is not looked at. */
+	/* Pairs with tt_own_arm_exact(): a reader of an even @turn sees the values of that turn. */
 	smp_rmb();
 	first = READ_ONCE(item->first);
 	period = READ_ONCE(item->period);
 	mode = READ_ONCE(item->mode);
 	overruns = hwt_overruns_total(&item->periodic);
-	/* See above. */
+	/* Pairs with tt_own_arm_exact(): a reader of values of the next turn sees @turn change. */
 	smp_rmb();
 	if (READ_ONCE(item->turn) != turn)
 		return;
@@ -458,14 +456,14 @@ static void tt_check_beat(struct tt_item *item, u64 now)
 		tt_fail(TT_EARLY, item, "fired %u times, %llu overruns, in %llu periods",
 			item->seen, overruns, most);
 	if (mode == HWT_FIXED_DELAY && item->seen > 1 && now < tt_add(item->seen_end, period))
-		tt_fail(TT_EARLY, item, "%lld ns after the last, with a delay of %llu",
+		tt_fail(TT_EARLY, item, "fired %lld ns after the last callback, fixed delay %llu",
 			(s64)(now - item->seen_end), period);
 }
 
 static void tt_expire(struct hwt_timeout *timeout)
 {
 	struct tt_item *item = tt_item_of(timeout);
-	/* First, so that nothing that takes its time hides that it is early. */
+	/* Read the clock first: a delay before would hide an early call. */
 	u64 now = hwt_wheel_now(hwt_timeout_wheel(timeout)), began = ktime_get_mono_fast_ns();
 
 	tt_enter(item, TT_EXPIRE);
@@ -511,18 +509,18 @@ void tt_handback(struct hwt_timeout *timeout, void *arg)
 }
 
 /*
- * Does the hold that is released have a callback that is executing? With another hold it may: that
- * one is open too, until its own release, which counts that first.
+ * Fail if a callback of the hold that is released is executing. A callback of a later hold may be:
+ * then that hold is still open, or its release has incremented TT_N_RELEASED.
  */
 static void tt_check_outside(struct tt_item *item, int released)
 {
 	int inside, open;
 
 	inside = atomic_read(&item->inside);
-	/* Pairs with the full barrier of tt_enter(): its hold was booked before. */
+	/* Pairs with tt_enter(): a reader that sees a callback inside sees its hold booked. */
 	smp_rmb();
 	open = atomic_read(&item->open);
-	/* Pairs with that of tt_release(): its hold was counted before it was closed. */
+	/* Pairs with tt_release(): a reader that sees a hold closed sees its release counted. */
 	smp_rmb();
 	if (inside && open == 1 && atomic_read(&item->n[TT_N_RELEASED]) == released)
 		tt_fail(TT_HOLD, item, "released, and its callback is executing");
@@ -536,25 +534,23 @@ static void tt_release(struct hwt_timeout *timeout)
 	int released;
 
 	if (READ_ONCE(item->magic) != TT_MAGIC)
-		tt_fail(TT_POISON, NULL, "release of what is no timeout: %p", item);
+		tt_fail(TT_POISON, NULL, "release of a freed timeout: %p", item);
 	atomic_inc(&item->releasing);
 	released = atomic_inc_return(&item->n[TT_N_RELEASED]);
 	tt_note(item, TT_RELEASE, ktime_get_mono_fast_ns(), 0, released);
 	if (!in_task() || irqs_disabled())
 		tt_fail(TT_HOLD, item, "released, and not in process context");
-	/* Whatever has become of it: fired, told, or handed back. */
 	if (now > item->due && now - item->due > tt_patience * KT_SECOND)
-		tt_fail(TT_LOST, item, "it has come to an end %llu ms late",
+		tt_fail(TT_LOST, item, "released %llu ms late",
 			div_u64(now - item->due, NSEC_PER_MSEC));
 	tt_check_outside(item, released);
-	/* What ended the hold came before this. */
 	if (item->ops->cancelled && released > atomic_read(&item->ends))
-		tt_fail(TT_SILENT, item, "let go without a word");
+		tt_fail(TT_SILENT, item, "released without ->expire, ->cancelled or a hand-back");
 	if ((item->id + released) % 64 == 0)
 		usleep_range(10, 500);
 	if (atomic_dec_return(&item->open) < 0) {
 		tt_fail(TT_HOLD, item, "released, and it was not held");
-		return;		/* and leave the memory alone */
+		return;		/* there is no reference to put */
 	}
 	atomic_dec(&wheel->holds);
 	atomic_dec(&item->releasing);
@@ -567,7 +563,7 @@ const struct hwt_timeout_ops tt_ops_full = {
 	.release	= tt_release,
 };
 
-/* Nobody is told of a cancel: a shorter way through the engine. */
+/* Without ->cancelled: the engine ends the hold of a cancelled timeout in fewer steps. */
 const struct hwt_timeout_ops tt_ops_quiet = {
 	.expire		= tt_expire,
 	.release	= tt_release,
@@ -578,7 +574,7 @@ const struct hwt_timeout_ops tt_ops_bare = {
 	.expire		= tt_expire,
 };
 
-/* Close the ledger of a timeout that nobody has a reference to any more. */
+/* Close the ledger of a timeout without references. */
 void tt_audit(struct tt_item *item)
 {
 	int credit = atomic_read(&item->credit);
@@ -587,17 +583,17 @@ void tt_audit(struct tt_item *item)
 	if (atomic_read(&item->open) || atomic_read(&item->inside) ||
 	    atomic_read(&item->releasing))
 		tt_fail(TT_HOLD, item, "all references are gone, and it is in use");
-	/* Periodic ones by others: firings and armings do not go together. */
+	/* Periodic firings use up no credit, and a _sync that cancels several times only one. */
 	open = item->kind == TT_MIXED ||
 	       (item->kind == TT_CROWD && atomic_read(&item->n[TT_N_SYNCS]));
 	/*
-	 * A stop took it, and had no means to say so; or what it said was taken for the end of a
-	 * cancel that was overtaken by a schedule. The wheel's sums are exact all the same.
+	 * A hand-back by a stop without a function uses up no credit if there is no ->cancelled, or
+	 * if a notice is left of a cancel that was followed by a schedule.
 	 */
 	if (READ_ONCE(item->wheel->muted) && (credit == 1 || !tt_exact(item)))
 		open = true;
 	if (credit < 0 || (credit > 0 && !open))
-		tt_fail(TT_LOST, item, "%d of its armings have had no end", credit);
+		tt_fail(TT_LOST, item, "%d of its armings have not ended", credit);
 }
 
 static void tt_dump_history(struct tt_item *item)
@@ -607,7 +603,7 @@ static void tt_dump_history(struct tt_item *item)
 
 	for (n = end > TT_HISTORY ? end - TT_HISTORY : 0; n < end; n++) {
 		event = &item->history[n % TT_HISTORY];
-		pr_err("  %5u %llu..%llu cpu %u pid %d %s: %s(%llu) = %ld, word %016llx\n", n,
+		pr_err("  %5u %llu..%llu cpu %u pid %d %s: %s(%llu) = %ld, state %016llx\n", n,
 		       READ_ONCE(event->began), READ_ONCE(event->ended),
 		       READ_ONCE(event->cpu), READ_ONCE(event->pid),
 		       context_name[READ_ONCE(event->context) % 3],
@@ -616,13 +612,14 @@ static void tt_dump_history(struct tt_item *item)
 	}
 }
 
-/* How the timeout is, by the ledger and by the engine. */
+/* Print the ledger, the state and the history of a timeout. */
 static void tt_dump(struct tt_item *item)
 {
 	static const char * const kind[] = { "shot", "beat", "crowd", "mixed", "once" };
 	static const char * const tally[] = {
-		"armed", "rearmed", "kept", "refused", "refused by a stop", "hits", "fired",
-		"handed back", "told", "released", "syncs",
+		"armed", "rearmed", "armed earlier, or left", "refused -EAGAIN",
+		"refused -ESHUTDOWN", "hits", "fired", "handed back", "->cancelled", "released",
+		"syncs",
 	};
 	const struct hwt_wheel_params *params = &item->wheel->params;
 	unsigned int n;
@@ -641,7 +638,7 @@ static void tt_dump(struct tt_item *item)
 	       READ_ONCE(item->floor), READ_ONCE(item->shut) ? ", shut" : "",
 	       READ_ONCE(item->clean) ? ", clean" : "", refcount_read(&item->users),
 	       refcount_read(&item->refs));
-	pr_err("  word %016llx: HWT_F_* of hwt.h, tick from bit %u on\n",
+	pr_err("  state %016llx: HWT_F_* of hwt.h, tick from bit %u on\n",
 	       hwt_timeout_state(tt_timeout(item)), HWT_TICK_SHIFT);
 	tt_dump_history(item);
 }
@@ -649,21 +646,21 @@ static void tt_dump(struct tt_item *item)
 static atomic_t tt_faults[TT_FAULTS];
 
 static const char * const tt_fault_name[] = {
-	"none fires early",
+	"no timeout fires early",
 	"each arming has one end",
-	"none fires after a cancel that hit",
-	"callbacks of one do not overlap",
+	"no timeout fires after a cancel",
+	"callbacks of a timeout do not overlap",
 	"each hold is released once",
-	"a cancel is told, and nothing else is",
-	"nothing goes on after a _sync, flush, wait or stop",
-	"calls answer as they must",
-	"none is lost, and no wake-up",
-	"the wheels have counted the same",
-	"what was let go is not touched",
-	"nothing is left",
+	"->cancelled is called when it must be",
+	"a _sync, flush, wait or stop does not return too early",
+	"return values are valid",
+	"no timeout and no wake-up is lost",
+	"the counters of the wheels match the ledgers",
+	"released timeouts are not written to",
+	"no timeouts or users are left",
 };
 
-/* Something is wrong: tell the first few of each kind, with all that is known. Any context. */
+/* Report a fault, the first three of each kind with all details. Any context. */
 void tt_fail(enum tt_fault fault, struct tt_item *item, const char *fmt, ...)
 {
 	struct va_format text = { .fmt = fmt };
@@ -679,7 +676,6 @@ void tt_fail(enum tt_fault fault, struct tt_item *item, const char *fmt, ...)
 		tt_dump(item);
 }
 
-/* Is something left? */
 bool tt_leaked(void)
 {
 	return atomic_read(&tt_faults[TT_LEAK]);
@@ -695,13 +691,13 @@ bool tt_failed(void)
 	return false;
 }
 
-/* Have the threads come to this part so often that one in so many of these is 20? */
+/* Are at least 20 * @one_in of the threads' steps so far expected to be of this part? */
 static bool tt_expected(enum tt_mix_part part, unsigned int one_in)
 {
 	return tt_sum(TT_STEP) * tt_mix[part] >= 20ULL * one_in * tt_mix_sum();
 }
 
-/* Has each kind of thing happened that should have, by the mix and by what is switched on? */
+/* Has each kind of call and event occurred that the mix and the parameters make likely? */
 static bool tt_enough(void)
 {
 	const bool stops = tt_lasted_ms() > 4ULL * TT_WHEEL_MS;
@@ -736,7 +732,7 @@ static bool tt_enough(void)
 	return enough;
 }
 
-/* A line for each kind of fault, and one that says whether there was enough to say so. */
+/* Print a test point for each kind of fault, and one for tt_enough(). */
 void tt_verdict(void)
 {
 	unsigned int n, faults;
@@ -750,6 +746,6 @@ void tt_verdict(void)
 		else
 			pr_info("ok %u - %s\n", n + 1, tt_fault_name[n]);
 	}
-	pr_info("%sok %u - and there was something to look at\n", tt_enough() ? "" : "not ",
-		TT_FAULTS + 1);
+	pr_info("%sok %u - all requested calls and events have occurred\n",
+		tt_enough() ? "" : "not ", TT_FAULTS + 1);
 }

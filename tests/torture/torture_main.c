@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Torture, in the manner of rcutorture: what may be done to timeouts and wheels, at random, from
- * everywhere at once, and a ledger for each timeout (torture_ledger.c says what it holds against
- * hwt).
+ * Torture, in the manner of rcutorture: random calls for timeouts and wheels, from all contexts at
+ * once, and a ledger for each timeout (torture_ledger.c).
  *
- * The run takes place inside insmod. The verdict is in the log: a module that refuses to be loaded
- * is tried again by some insmods. A signal ends the run early, in order. Another run with the same
- * seed does the same things, but not at the same time.
+ * The run takes place inside insmod, which succeeds even after a fault, because some insmods retry
+ * a module that fails. The verdict is in the log. A signal ends the run early, with a verdict. The
+ * same seed makes the same calls, but not at the same times.
  */
 #include "torture.h"
 
@@ -16,13 +15,13 @@
 
 unsigned int tt_seed;
 module_param_named(seed, tt_seed, uint, 0444);
-MODULE_PARM_DESC(seed, "What is random follows from it; 0: from the time");
+MODULE_PARM_DESC(seed, "Seed of all random numbers; 0: the time (default 0)");
 static unsigned int seconds = 20;
 module_param(seconds, uint, 0444);
-MODULE_PARM_DESC(seconds, "How long (default 20)");
+MODULE_PARM_DESC(seconds, "Length of the run (default 20)");
 static unsigned int report = 10;
 module_param(report, uint, 0444);
-MODULE_PARM_DESC(report, "Seconds from one summary to the next (default 10)");
+MODULE_PARM_DESC(report, "Seconds from one summary to the next; 0: none (default 10)");
 unsigned int tt_threads;
 module_param_named(threads, tt_threads, uint, 0444);
 MODULE_PARM_DESC(threads, "Threads; 0: two for each CPU (default 0)");
@@ -34,35 +33,35 @@ module_param_named(wheels, tt_wheels, uint, 0444);
 MODULE_PARM_DESC(wheels, "Wheels at a time (default 6)");
 unsigned int tt_pairs = 2;
 module_param_named(pairs, tt_pairs, uint, 0444);
-MODULE_PARM_DESC(pairs, "Pairs of threads that have a sleeping wheel to themselves (default 2)");
+MODULE_PARM_DESC(pairs, "Pairs of threads with a sleeping wheel of their own (default 2)");
 
 unsigned int tt_mix[TT_MIX_PARTS] = { 40, 12, 4, 24, 4, 6, 1, 9 };
 module_param_array_named(mix, tt_mix, uint, NULL, 0444);
-MODULE_PARM_DESC(mix, "How often a thread does what: arm, cancel, cancel_sync, somebody else's timeout, give one up, arm and forget, wait, ask");
+MODULE_PARM_DESC(mix, "Relative frequency of a thread's steps: arm, cancel, cancel_sync, use a timeout of another thread, drop a timeout, arm one and forget it, wait, query (default 40,12,4,24,4,6,1,9)");
 
 bool tt_nmi = true;
 module_param_named(nmi, tt_nmi, bool, 0444);
-MODULE_PARM_DESC(nmi, "From what is like an NMI: handlers of kprobes (default Y)");
+MODULE_PARM_DESC(nmi, "Calls from kprobe handlers, which count as NMIs (default Y)");
 unsigned int tt_inject;
 module_param_named(inject_ms, tt_inject, uint, 0444);
-MODULE_PARM_DESC(inject_ms, "Milliseconds between NMIs that the host is asked for, without wandering probes; 0: none (default 0)");
+MODULE_PARM_DESC(inject_ms, "Milliseconds between the NMIs requested from the guest's host, without moving probes; 0: none (default 0)");
 unsigned int tt_hotplug_ms = 2000;
 module_param_named(hotplug_ms, tt_hotplug_ms, uint, 0444);
-MODULE_PARM_DESC(hotplug_ms, "Milliseconds until another CPU goes; 0: none does (default 2000)");
+MODULE_PARM_DESC(hotplug_ms, "Mean milliseconds until a CPU is taken offline; 0: never (default 2000)");
 unsigned int tt_clock_ms = 300;
 module_param_named(clock_ms, tt_clock_ms, uint, 0444);
-MODULE_PARM_DESC(clock_ms, "Milliseconds until the wall clock is set; 0: it is not (default 300)");
+MODULE_PARM_DESC(clock_ms, "Mean milliseconds until the wall clock is set; 0: never (default 300)");
 unsigned int tt_patience = KT_SLOW ? 180 : 60;
 module_param_named(patience, tt_patience, uint, 0444);
-MODULE_PARM_DESC(patience, "Seconds that anything may take before it counts as not happening at all (default 60; 180 on a kernel that checks a lot)");
+MODULE_PARM_DESC(patience, "Seconds after which an event that has not occurred counts as lost (default 60; 180 with KASAN, KCSAN or PROVE_LOCKING)");
 
 const char * const tt_op_name[] = {
 	"schedule", "schedule_at", "schedule_slack", "schedule_at_slack", "schedule_earlier",
 	"schedule_earlier_at", "schedule_pending", "schedule_pending_at", "schedule_periodic",
 	"schedule_periodic_at", "cancel", "try_cancel", "cancel_sync", "shutdown_sync", "wait",
 	"flush", "query", "init", "stop", "destroy", "expire", "cancelled", "handed back",
-	"release", "steps", "wheels", "rounds asleep", "a CPU that goes", "the clock set",
-	"interrupts", "what is like an NMI", "an NMI with a timeout in hand", "NMIs",
+	"release", "steps", "wheels", "rounds asleep", "CPUs offline", "sets of the clock",
+	"interrupts", "kprobe handlers", "kprobe handlers aimed at a timeout", "NMIs",
 };
 
 DEFINE_PER_CPU(unsigned long [TT_OPS], tt_ops);
@@ -77,7 +76,7 @@ u64 tt_sum(enum tt_op op)
 	return sum;
 }
 
-/* Calls, and those that the pairs make, at least two a round. */
+/* All calls of hwt. The pairs make at least two calls in each round. */
 static u64 tt_operations(void)
 {
 	u64 sum = 2 * tt_sum(TT_ROUND);
@@ -96,7 +95,7 @@ bool tt_ending(void)
 	return READ_ONCE(ending);
 }
 
-/* How long it took, once that is known. */
+/* Return the length of the run, after its end. */
 u64 tt_lasted_ms(void)
 {
 	return div_u64(lasted_ns, NSEC_PER_MSEC);
@@ -123,7 +122,7 @@ static void tt_summary(const char *when, u64 began)
 
 	for (op = 0; op < TT_ARMS; op++)
 		arms += tt_sum(op);
-	pr_info("%s %llu s: %llu operations (%llu/s): %llu scheduled, %llu cancelled, %llu _sync, %llu flush and wait, %llu asked, %llu init; %llu fired, %llu told, %llu handed back, %llu released; %llu interrupts, %llu as NMI (%llu aimed), %llu NMIs, %llu rounds asleep; %llu wheels, %llu stopped; %llu CPUs gone, clock set %llu times; %s\n",
+	pr_info("%s %llu s: %llu operations (%llu/s): %llu schedules, %llu cancels, %llu _sync, %llu flush and wait, %llu queries, %llu init; %llu fired, %llu cancelled, %llu handed back, %llu released; %llu interrupts, %llu NMI-like (%llu aimed), %llu NMIs, %llu rounds asleep; %llu wheels, %llu stopped; %llu CPUs offline, clock set %llu times; %s\n",
 		when, div_u64(ns, NSEC_PER_SEC), all,
 		div64_u64(all * 1000, max_t(u64, 1, div_u64(ns, NSEC_PER_MSEC))), arms,
 		tt_sum(TT_CANCEL) + tt_sum(TT_TRY_CANCEL),
@@ -132,7 +131,7 @@ static void tt_summary(const char *when, u64 began)
 		tt_sum(TT_HANDED), tt_sum(TT_RELEASE), tt_sum(TT_IRQ), tt_sum(TT_NMI),
 		tt_sum(TT_AIMED), tt_sum(TT_INJECTED), tt_sum(TT_ROUND), tt_sum(TT_MADE),
 		tt_sum(TT_STOP) + tt_sum(TT_DESTROY), tt_sum(TT_GONE), tt_sum(TT_SET),
-		tt_failed() ? "FAILED" : "all is well");
+		tt_failed() ? "FAILED" : "no faults");
 }
 
 static void tt_watch(u64 began)
@@ -152,15 +151,15 @@ static void tt_watch(u64 began)
 
 static int tt_start_all(void)
 {
-	/* To find names takes long: before anything else goes on. */
+	/* First, because the lookup of symbols takes long. */
 	tt_nmis_find();
-	/* Before CPUs go: the interrupts. */
+	/* The interrupts start before CPUs go offline. */
 	return tt_items_start(tt_threads * tt_timeouts) ?: tt_wheels_start() ?:
 	       tt_irqs_start() ?: tt_disturb_start() ?: tt_shakes_start() ?:
 	       tt_threads_start() ?: tt_nmis_start();
 }
 
-/* In an order in which nothing is waited for that is not there any more. */
+/* Stop the parts in an order in which none waits for a part that has ended. */
 static void tt_stop_all(void)
 {
 	WRITE_ONCE(ending, true);
@@ -168,7 +167,7 @@ static void tt_stop_all(void)
 	tt_shakes_stop();
 	tt_disturb_stop();
 	tt_irqs_stop();
-	/* The wheel that is just leaving waits for the threads. */
+	/* Before the wheels: the keeper may be waiting for threads to drop timeouts. */
 	tt_threads_stop();
 	tt_wheels_stop();
 	tt_items_stop();
@@ -208,12 +207,12 @@ static int __init tt_module_init(void)
 	tt_stop_all();
 	tt_summary("ends after", began);
 	if (ret)
-		pr_err("could not be started: %d\n", ret);
+		pr_err("cannot start: %d\n", ret);
 	else
 		tt_verdict();
 	if (tt_leaked()) {
-		/* Something may still call back: the code has to stay, so it may not fail. */
-		pr_err("stays loaded, because of what is left\n");
+		/* Callbacks may still come: the code has to stay, so insmod must succeed. */
+		pr_err("stays loaded, because timeouts or users are left\n");
 		__module_get(THIS_MODULE);
 		return 0;
 	}

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * From what is like an NMI, and from NMIs
+ * Calls from kprobe handlers, and from NMIs
  *
- * On x86 a kprobe's handler runs by way of int3, in a context that counts as an NMI, in the place
- * of one instruction. One probe sits in a function that threads come by. Others wander over the
- * instructions of hwt itself. Their handlers take, more often than not, the very timeout that
- * is just being worked on: its address is in one of the registers. Or they do nothing, but for so
- * long that others get far ahead.
+ * On x86 a kprobe's handler is called by an int3 in the place of one instruction, in a context that
+ * counts as an NMI. One probe is in a function that the threads call. The others move over the
+ * instructions of hwt. Their handlers mostly use the timeout on which the interrupted code is
+ * working: its address is in one of the registers. Or they only spin, for so long that other CPUs
+ * get far ahead.
  *
- * Real NMIs are injected by the host of a guest, if it reads the log (see tests/README.md); all of
- * them go to CPU 0.
+ * Real NMIs are injected by the host of a guest, which reads requests from the log; all of them go
+ * to CPU 0.
  */
 #include "torture.h"
 
@@ -25,7 +25,7 @@ DEFINE_PER_CPU(unsigned int, tt_busy_with);
 
 #include "../kernel/lib/hwt_ktest_probe.h"
 
-/* What it does is of no matter, as long as it has instructions. */
+/* A function for a probe. Its instructions have no purpose. */
 noinline void tt_nmi_point(void)
 {
 	this_cpu_inc(tt_busy_with);
@@ -33,10 +33,10 @@ noinline void tt_nmi_point(void)
 	this_cpu_dec(tt_busy_with);
 }
 
-/* Handlers interrupt each other's CPUs only; one that is interrupted itself may draw twice. */
+/* A handler that interrupts another one on its CPU may draw the same number, which is harmless. */
 static DEFINE_PER_CPU(struct rnd_state, tt_nmi_rnd);
 
-/* The timeout that the interrupted code has in hand. */
+/* Borrow the timeout whose address is in a register of the interrupted code. */
 static struct tt_item *tt_in_hand(const struct pt_regs *regs)
 {
 	const unsigned long in[] = {
@@ -95,7 +95,7 @@ static void tt_nmi_come(const struct pt_regs *regs, unsigned int one_in)
 		tt_count(TT_NMI);
 	if (tt_ending())
 		return;
-	/* There are few of these, and all that they do depends on who comes first. */
+	/* The threads of torture_shake.c are few, and a delay changes the order of their calls. */
 	if (strstr(current->comm, "shake") && tt_one_in(rnd, 2))
 		tt_nmi_wait(rnd, 3000);
 	else if (tt_one_in(rnd, 128))
@@ -116,9 +116,9 @@ static int tt_on_probe(struct kprobe *probe, struct pt_regs *regs)
 }
 
 /*
- * The call of ftrace, switched off: a probe there is no NMI. And it would be patched in more than
- * one step, while other CPUs run it: emulated ones (QEMU before 8.1) may go on seeing a
- * breakpoint that is there no more, and a probe without a copy of its instruction.
+ * Is this ftrace's call, which is a nop while it is off? A probe there uses ftrace, and its handler
+ * is not in NMI context. Besides, ftrace patches the nop in several steps while other CPUs execute
+ * it: an emulated CPU (QEMU before 8.1) may see a breakpoint that has been removed.
  */
 static bool tt_is_patched(const u8 *at)
 {
@@ -127,7 +127,7 @@ static bool tt_is_patched(const u8 *at)
 	return !memcmp(at, nop, sizeof(nop));
 }
 
-/* At the first instruction from there on. */
+/* Set the probe at the first possible instruction from @offset on. */
 static bool tt_probe_from(struct kprobe *probe, u8 *function, unsigned int offset,
 			  unsigned int length)
 {
@@ -138,7 +138,7 @@ static bool tt_probe_from(struct kprobe *probe, u8 *function, unsigned int offse
 	return false;
 }
 
-/* Where they wander. Some may be inlined: those are left out, but for what is exported. */
+/* Where the probes move. Functions that were inlined are skipped; exported ones must be there. */
 static struct {
 	const char	*name;
 	bool		exported;
@@ -196,7 +196,7 @@ static int tt_wanderer_main(void *arg)
 	return 0;
 }
 
-/* Some that are exported, and were not found. */
+/* Return the number of exported functions that were not found. */
 unsigned int tt_nmis_missing(void)
 {
 	return tt_missing;
@@ -213,7 +213,10 @@ static int tt_on_nmi(unsigned int type, struct pt_regs *regs)
 
 static struct task_struct *tt_injector;
 
-/* One that comes late must find the handler: at least as long as all that were asked for take. */
+/*
+ * Request NMIs. Return only after no NMI has come for two seconds: a late one must find the handler
+ * registered.
+ */
 static int tt_injector_main(void *arg)
 {
 	u64 n;
@@ -259,11 +262,11 @@ static int tt_probes_start(void)
 		return 0;
 	point = kt_function_at(tt_nmi_point, &length);
 	if (!point || !tt_probe_from(&tt_point, point, 0, length)) {
-		pr_info("no kprobes here: nothing like an NMI\n");
+		pr_info("no kprobes: no calls from their handlers\n");
 		memset(&tt_point, 0, sizeof(tt_point));
 		return 0;
 	}
-	/* Kprobes do not stand an NMI in the handler of one that comes to another. */
+	/* Kprobes do not support an NMI in a handler that hits another probe. */
 	if (tt_inject)
 		return 0;
 	tt_wanderer = tt_run(tt_wanderer_main, NULL, "wanderer", 0);

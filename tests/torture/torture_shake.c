@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Wheels that are asleep: is every wake-up delivered?
+ * Wheels whose engine sleeps: is every wake-up delivered?
  *
- * Where much goes on, the next submission hides that the one before has woken nobody. Here pairs
- * of threads have a wheel to themselves. In each round the engine has gone to sleep, or is just
- * about to, and both do one thing at the same moment, which together has to have an
- * effect in whatever order it takes place. If that does not come, a wake-up was lost. In half
- * of the rounds another timeout is pending, between far and near: so what is far
- * wakes nobody.
+ * On a busy wheel, the next submission hides a lost wake-up. Here each pair of threads has its own
+ * wheel. In each round the engine sleeps, or is about to, and both threads make one call at the
+ * same moment. In any order, the two calls have an effect; if it does not come, a wake-up was lost.
+ * In half of the rounds another timeout, the anchor, is pending between the far and the near
+ * deadline, so that the far deadline does not wake the engine.
  */
 #include "torture.h"
 
@@ -15,13 +14,13 @@
 #include <linux/slab.h>
 #include <linux/timekeeping.h>
 
-/* What the threads do to a timeout. */
 enum tt_how { TT_DO_SCHEDULE, TT_DO_EARLIER, TT_DO_CANCEL, TT_DO_TRY_CANCEL };
 
 /*
- * Scenes: the timeout is armed for much later, or not. The first thread does @first to it, with
- * @first_ns or soon; the second thread does @second to it or to another one, soon. If the first
- * one cancels, the timeout is let go, else it fires; so does the other one, if there is one.
+ * Scenes. At the beginning, timeout "one" is armed for an hour later if @armed. The first thread
+ * calls @first for it, with a delay of @first_ns, or soon if that is 0. The second thread calls
+ * @second with a delay that is soon, for timeout "two" if @two, else for "one". Afterwards "one" was
+ * released without firing if @first is a cancel, else it fires; "two" fires.
  */
 static const struct tt_scene {
 	const char	*name;
@@ -33,8 +32,8 @@ static const struct tt_scene {
 	{ "far and near", false, false, TT_DO_EARLIER, KT_HOUR, TT_DO_EARLIER },
 	{ "a little and much", true, false, TT_DO_EARLIER, KT_HOUR / 2, TT_DO_EARLIER },
 	{ "two", false, true, TT_DO_SCHEDULE, 0, TT_DO_SCHEDULE },
-	{ "one dropped, one armed", true, true, TT_DO_CANCEL, 0, TT_DO_SCHEDULE },
-	{ "dropped", true, false, TT_DO_CANCEL, 0, TT_DO_TRY_CANCEL },
+	{ "one cancelled, two armed", true, true, TT_DO_CANCEL, 0, TT_DO_SCHEDULE },
+	{ "cancelled twice", true, false, TT_DO_CANCEL, 0, TT_DO_TRY_CANCEL },
 };
 
 struct tt_quick {
@@ -49,9 +48,9 @@ struct tt_pair {
 	struct tt_quick		one, two;
 	struct tt_quick		anchor;		/* pending or not, and never fires */
 	const struct tt_scene	*scene;		/* of this round */
-	u64			near;		/* how soon is soon, ns */
+	u64			near;		/* the delay that is soon, ns */
 	unsigned int		round, done;	/* begun; done by the second thread */
-	struct rnd_state	rnd;		/* the first one's */
+	struct rnd_state	rnd;		/* of the first thread */
 };
 
 static struct tt_pair *tt_pair;
@@ -78,7 +77,7 @@ static void tt_quick_reset(struct tt_quick *quick)
 	atomic_set(&quick->released, 0);
 }
 
-/* What the scene finds. */
+/* Choose and prepare a scene. */
 static void tt_stage(struct tt_pair *pair)
 {
 	struct rnd_state *rnd = &pair->rnd;
@@ -93,7 +92,7 @@ static void tt_stage(struct tt_pair *pair)
 		hwt_schedule(&pair->anchor.timeout, KT_HOUR / 4);
 	else
 		hwt_cancel(&pair->anchor.timeout);
-	/* The engine has slept for long, is about to, or is not. */
+	/* The engine has not gone to sleep yet, is about to, or has slept for long. */
 	switch (tt_pick(rnd, 4)) {
 	case 0:
 		break;
@@ -140,10 +139,10 @@ static void tt_quick_dump(struct tt_quick *quick, const char *which)
 	       hwt_timeout_state(&quick->timeout), hwt_remaining(&quick->timeout));
 }
 
-/* False: both have not done their part, or nothing has come of it. */
+/* Wait for the second thread's call and for the effect; false, and a fault, if they do not come. */
 static bool tt_check_effect(struct tt_pair *pair)
 {
-	/* Pairs with tt_second_main(): both have done their part, and nobody does any more. */
+	/* Pairs with tt_second_main(): the call of the second thread has returned. */
 	if (!KT_WAIT_FOR(tt_effect(pair) && smp_load_acquire(&pair->done) == pair->round,
 			 tt_patience)) {
 		tt_fail(TT_LOST, NULL, "asleep: %s, soon is %llu ns, round %u, done %u",
@@ -157,7 +156,6 @@ static bool tt_check_effect(struct tt_pair *pair)
 	return true;
 }
 
-/* Up to some hundred instructions. */
 static void tt_spin(struct rnd_state *rnd)
 {
 	unsigned int n = tt_pick(rnd, 1U << tt_pick(rnd, 10));
@@ -174,11 +172,11 @@ static int tt_first_main(void *arg)
 		if (pair->round % 1024 == 0)
 			tt_stay_on(pair - tt_pair);
 		tt_stage(pair);
-		/* Pairs with tt_second_main(). */
+		/* Pairs with tt_second_main(), which sees the scene when it sees the round. */
 		smp_store_release(&pair->round, pair->round + 1);
 		tt_spin(&pair->rnd);
 		tt_part(&pair->one, pair->scene->first, pair->scene->first_ns ?: pair->near);
-		/* The second one may still be in this scene: there is no other. */
+		/* After a fault, the second thread may still use this scene: begin no other. */
 		if (!tt_check_effect(pair))
 			break;
 		tt_count(TT_ROUND);
@@ -199,13 +197,13 @@ static int tt_second_main(void *arg)
 	tt_seed_for(&rnd, 3000 + (pair - tt_pair));
 	tt_stay_on(pair - tt_pair + 1);
 	while (!kthread_should_stop()) {
-		/* Pairs with tt_first_main(): the scene is set. */
+		/* Pairs with tt_first_main(): the scene is ready. */
 		if (smp_load_acquire(&pair->round) != seen) {
 			seen++;
 			tt_spin(&rnd);
 			tt_part(pair->scene->two ? &pair->two : &pair->one, pair->scene->second,
 				pair->near);
-			/* Pairs with the first one, which sets the next scene then. */
+			/* Pairs with tt_check_effect(): afterwards the scene may be changed. */
 			smp_store_release(&pair->done, seen);
 			n = 0;
 			if (seen % 1024 == 0)
@@ -230,7 +228,7 @@ static int tt_pair_start(struct tt_pair *pair, unsigned int n)
 	hwt_timeout_init(&pair->one.timeout, pair->wheel, &tt_quick_ops);
 	hwt_timeout_init(&pair->two.timeout, pair->wheel, &tt_quick_ops);
 	hwt_timeout_init(&pair->anchor.timeout, pair->wheel, &tt_quick_ops);
-	/* Known by their names to torture_nmi.c, as the wheel's threads are. */
+	/* torture_nmi.c knows these threads and the wheel's by "shake" in their names. */
 	pair->task[0] = tt_run(tt_first_main, pair, "shake", 2 * n);
 	pair->task[1] = tt_run(tt_second_main, pair, "shake", 2 * n + 1);
 	return PTR_ERR_OR_ZERO(pair->task[0]) ?: PTR_ERR_OR_ZERO(pair->task[1]);

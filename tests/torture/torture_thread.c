@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Threads, each with timeouts of its own: what only the owner can do, and what only the owner can
- * know. See torture_ledger.c for the rules.
+ * Threads, each with timeouts of its own: calls that only the owner may make, and the entries of
+ * the ledger that only the owner can know. torture_ledger.c has the rules.
  */
 #include "torture.h"
 
@@ -12,11 +12,11 @@
 struct tt_thread {
 	struct task_struct	*task;
 	unsigned int		number;
-	unsigned int		generation;	/* of wheels, that it has seen */
+	unsigned int		generation;	/* tt_wheels_generation() at the last sweep */
 	struct rnd_state	rnd;
 	struct tt_item		**own;		/* its timeouts */
 	unsigned long		steps;
-	/* The main thread's: the steps when it last looked, and when it first found that many. */
+	/* For tt_threads_look(): the last number of steps, and when it was seen first. */
 	unsigned long		seen;
 	u64			since;
 };
@@ -24,9 +24,10 @@ struct tt_thread {
 static struct tt_thread *tt_thread;
 
 /*
- * Can no callback of an earlier arming be executing? @word: as it was before the schedule. Nobody
- * else arms it: what was not running then and is still pending, or was not pending at all,
- * has not begun since. A periodic one may have, and be pending.
+ * Return true if no callback of an earlier arming can be executing. @word is the state before the
+ * schedule, @ret the result of the schedule. Only the caller arms the timeout: a one-shot that did
+ * not run then, and was still pending at the schedule, has not begun in between. A periodic timeout
+ * may have.
  */
 static bool tt_is_clean(const struct tt_item *item, u64 word, int ret)
 {
@@ -37,7 +38,7 @@ static bool tt_is_clean(const struct tt_item *item, u64 word, int ret)
 	return READ_ONCE(item->clean) || !(word & HWT_F_RUNNING);
 }
 
-/* TT_SHOT, TT_BEAT: schedule, and keep the floor. */
+/* Schedule a TT_SHOT or TT_BEAT, and update its floor. */
 static int tt_own_arm_exact(struct tt_item *item, enum tt_op op, u64 delay, u64 extra,
 			    enum hwt_repeat mode)
 {
@@ -47,7 +48,7 @@ static int tt_own_arm_exact(struct tt_item *item, enum tt_op op, u64 delay, u64 
 	int ret;
 
 	deadline = tt_add(tt_op_now(op, item->wheel), delay);
-	/* A delay may become a date by another clock, and so may each but the first of a period. */
+	/* A set of the wall clock moves the deadline of a delay, and those after a period. */
 	unknown = tt_realtime(item->wheel) && (!at || item->kind == TT_BEAT);
 	word = hwt_timeout_state(tt_timeout(item));
 	floor = word & HWT_F_HELD ? min(was, deadline) : deadline;
@@ -55,7 +56,7 @@ static int tt_own_arm_exact(struct tt_item *item, enum tt_op op, u64 delay, u64 
 	WRITE_ONCE(item->floor, unknown ? 0 : floor);
 	if (item->kind == TT_BEAT) {
 		WRITE_ONCE(item->turn, item->turn + 1);
-		/* Pairs with tt_check_beat(): the turn is odd while these change. */
+		/* Pairs with tt_check_beat(): a reader of the new values sees the odd turn. */
 		smp_wmb();
 		WRITE_ONCE(item->first, deadline);
 		WRITE_ONCE(item->period, extra);
@@ -65,10 +66,10 @@ static int tt_own_arm_exact(struct tt_item *item, enum tt_op op, u64 delay, u64 
 	ret = tt_arm(item, op, at ? deadline : delay, extra, mode);
 
 	if (item->kind == TT_BEAT) {
-		/* Refused: one that is pending goes on by another rhythm than this. */
+		/* Refused: a pending timeout continues with the period of an earlier schedule. */
 		if (ret < 0)
 			WRITE_ONCE(item->mode, TT_NO_RHYTHM);
-		/* See above. */
+		/* Pairs with tt_check_beat(): a reader of the even turn sees the new values. */
 		smp_wmb();
 		WRITE_ONCE(item->turn, item->turn + 1);
 	}
@@ -88,7 +89,7 @@ static int tt_own_arm_exact(struct tt_item *item, enum tt_op op, u64 delay, u64 
 	return ret;
 }
 
-/* It was pending or not; it is not now, and none of its callbacks is executing. */
+/* The owner has found that the timeout is not pending, and that no callback is executing. */
 static void tt_own_shut(struct tt_item *item)
 {
 	WRITE_ONCE(item->shut, true);
@@ -120,7 +121,7 @@ static void tt_own_new(struct tt_thread *thread, unsigned int n)
 		tt_item_publish(tt_slot(thread, n), item);
 }
 
-/* Give it up, one way or the other. */
+/* Drop a timeout: shut it down, cancel it, or leave it pending. */
 static void tt_own_drop(struct tt_thread *thread, unsigned int n)
 {
 	struct tt_item *item = thread->own[n];
@@ -128,25 +129,24 @@ static void tt_own_drop(struct tt_thread *thread, unsigned int n)
 
 	thread->own[n] = NULL;
 	tt_item_publish(tt_slot(thread, n), NULL);
-	/* It will end by itself, or with its wheel. */
+	/* A timeout that ends soon, by itself or with its wheel, may be left pending. */
 	leave = READ_ONCE(item->wheel->leaving) || hwt_remaining(tt_timeout(item)) < KT_SECOND;
 	switch (tt_pick(&thread->rnd, leave ? 4 : 2)) {
 	case 0:
-		/* The reaper does so to bare ones, too. */
 		tt_shutdown_sync(item);
 		break;
 	case 1:
 		tt_cancel(item);
 		break;
 	default:
-		/* A periodic one must not go on for ever. */
+		/* A periodic timeout would not end. */
 		if (item->kind == TT_BEAT || item->kind == TT_MIXED)
 			tt_cancel(item);
 	}
 	tt_item_return(item);
 }
 
-/* Those whose wheels leave. */
+/* Drop the timeouts of wheels that are leaving. */
 static void tt_sweep(struct tt_thread *thread)
 {
 	unsigned int generation = tt_wheels_generation(), n;
@@ -178,7 +178,7 @@ static void tt_own_arm(struct tt_thread *thread, struct tt_item *item)
 		break;
 	case TT_MIXED:
 		if (tt_one_in(rnd, 3)) {
-			/* No floor: everybody's, and periods. */
+			/* Give up the floor: all actors arm the timeout, and it is periodic. */
 			delay = item->least + tt_random(rnd) / 64;
 			WRITE_ONCE(item->floor, 0);
 			tt_arm(item, TT_PERIODIC, delay, period, mode);
@@ -198,7 +198,7 @@ static void tt_own_cancel(struct tt_thread *thread, struct tt_item *item)
 {
 	if (tt_one_in(&thread->rnd, 2))
 		tt_cancel(item);
-	/* Pending, and not running. */
+	/* It was pending, and no callback was executing. */
 	else if (tt_try_cancel(item) == HWT_WAS_PENDING && tt_exact(item))
 		tt_own_shut(item);
 }
@@ -207,13 +207,13 @@ static void tt_own_sync(struct tt_thread *thread, struct tt_item *item)
 {
 	int ret;
 
-	/* Its memory is used again at once, for another life. */
+	/* Use the memory again at once. */
 	if (item->private && tt_exact(item) && tt_one_in(&thread->rnd, 4)) {
 		tt_shutdown_sync(item);
 		ret = hwt_schedule(tt_timeout(item), 0);
 		if (ret != -ESHUTDOWN)
-			tt_fail(TT_ANSWER, item, "shut down, and a schedule says %d", ret);
-		/* The wheel counts it, if it is stopped. */
+			tt_fail(TT_ANSWER, item, "shut down, and a schedule returned %d", ret);
+		/* A stopped wheel counts this schedule as rejected. */
 		atomic_inc(&item->n[TT_N_CLOSED]);
 		tt_own_shut(item);
 		tt_init(item);
@@ -224,7 +224,7 @@ static void tt_own_sync(struct tt_thread *thread, struct tt_item *item)
 		tt_own_shut(item);
 }
 
-/* Wait for it, or for all that is due. */
+/* Wait for the timeout, or flush its wheel. */
 static void tt_own_wait(struct tt_thread *thread, struct tt_item *item)
 {
 	struct tt_wheel *wheel = item->wheel;
@@ -237,10 +237,10 @@ static void tt_own_wait(struct tt_thread *thread, struct tt_item *item)
 		tt_wait(item, tt_random(&thread->rnd) >> 8);
 		return;
 	}
-	/* What is due goes by the wall clock, and that may be set. */
+	/* The wall clock may be set back, and then the timeout is not due. */
 	if (tt_realtime(wheel))
 		return;
-	/* An earlier arming's callback may be executing, and looks at these. */
+	/* A callback of an earlier arming may be executing, and checks these. */
 	WRITE_ONCE(item->floor, 0);
 	WRITE_ONCE(item->shut, false);
 	WRITE_ONCE(item->clean, false);
@@ -248,7 +248,7 @@ static void tt_own_wait(struct tt_thread *thread, struct tt_item *item)
 		return;
 	ret = tt_flush(wheel);
 	if (!ret && hwt_pending(tt_timeout(item)))
-		tt_fail(TT_SYNC, item, "flush has returned, and what was due is pending");
+		tt_fail(TT_SYNC, item, "flush has returned, and a due timeout is pending");
 }
 
 static void tt_strange(struct tt_thread *thread)
@@ -258,7 +258,7 @@ static void tt_strange(struct tt_thread *thread)
 	tt_act_any(&thread->rnd, true);
 }
 
-/* Whoever is not touched again cannot be forgotten for another reason than hwt's. */
+/* Schedule a TT_ONCE. No other call is made for it, so only hwt can cause a late release. */
 static void tt_once(struct tt_thread *thread)
 {
 	static const enum tt_op ops[] = { TT_AFTER, TT_AT, TT_AFTER_SLACK, TT_AT_SLACK };
@@ -271,10 +271,9 @@ static void tt_once(struct tt_thread *thread)
 
 	if (!wheel)
 		return;
-	/* What is behind already does not get more and more. */
 	item = tt_items_plenty() ? NULL : tt_item_new(wheel, TT_ONCE, false, rnd);
 	if (item) {
-		/* Nobody is there to cancel it. */
+		/* Due soon, because it is never cancelled. */
 		delay = tt_one_in(rnd, 4) ? 0 : tt_random(rnd) >> 6;
 		deadline = tt_add(tt_op_now(op, wheel), delay);
 		item->floor = tt_realtime(wheel) && !at ? 0 : deadline;
@@ -342,12 +341,12 @@ static int tt_thread_main(void *arg)
 	unsigned int n = 0, random;
 
 	while (!kthread_should_stop()) {
-		/* Each on a CPU of its own, as long as that is there. */
+		/* The CPU may have been offline in between. */
 		if (n++ % 4096 == 0)
 			tt_stay_on(thread->number);
 		tt_sweep(thread);
 		if (tt_ending()) {
-			/* Wheels that leave still want their timeouts back. */
+			/* Only tt_sweep() goes on: wheels that are leaving need it. */
 			usleep_range(500, 1000);
 			continue;
 		}
@@ -366,7 +365,7 @@ static int tt_thread_main(void *arg)
 	return 0;
 }
 
-/* Does each get on? A _sync or a flush may wait, but not for ever. By the main thread. */
+/* Report threads that are stuck, in a _sync or a flush. Called by the main thread. */
 void tt_threads_look(void)
 {
 	struct tt_thread *thread;

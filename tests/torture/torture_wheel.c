@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Wheels: made, stopped and destroyed while they are used
+ * Wheels: created, and stopped or destroyed while they are in use
  *
- * The keeper puts a new wheel into a place and takes out the one that was there. Then
+ * The keeper puts a new wheel into a place of the table, and takes out the old wheel. Then
  *
- *   - it stops it at once, while its timeouts are scheduled and cancelled, with or without a
- *     function that takes them back; or it waits until nobody can call hwt with one
- *     of them any more, and stops or destroys it with all that are pending;
- *   - all that had it see that it is leaving, and let go of their timeouts;
- *   - when the last one is freed, what the timeouts' ledgers add up to is held against what the
- *     wheel has counted:
+ *   - the keeper stops the old wheel at once, while its timeouts are scheduled and cancelled, with
+ *     or without a hand-back function; or it waits until the wheel has no users, and stops or
+ *     destroys it with all pending timeouts;
+ *   - the threads see that the wheel is leaving, and drop their timeouts;
+ *   - after the last timeout was freed, the sums of the ledgers are compared with the wheel's
+ *     counters:
  *
- *       scheduled, expired   the same.
- *       rearmed        the same, but for hwt_schedule_earlier(), which may leave it as it was.
- *       cancelled      at least as many: a _sync may cancel more than once.
- *       handed_back    what the stop has said, and what its function was called for.
- *       rejected       those that were told -EAGAIN, and some of those told -ESHUTDOWN
- *                      (the others had been shut down themselves).
+ *       scheduled, expired   equal.
+ *       rearmed        equal, except that hwt_schedule_earlier() may leave a timeout as it was.
+ *       cancelled      at least as many as in the ledgers: a _sync may cancel more than once.
+ *       handed_back    equal to the result of the stop, and to the calls of its function.
+ *       rejected       the schedules refused with -EAGAIN, and at most those with -ESHUTDOWN (a
+ *                      schedule of a timeout that was shut down is not counted).
  *       pending        0, and so is scheduled - cancelled - handed_back - fired one-shots.
- *       clock_sets     0, but on the wall clock.
- *       holds          0 as soon as the stop has returned and nobody is at it.
- *       jumps          on the wall clock: it was told of each, to the nanosecond (looked at when
- *                      the clock is not set any more).
+ *       clock_sets     0 on other clocks than the wall clock.
+ *       holds          0 after the stop, once the wheel has no users.
+ *       jumps          on the wall clock, clock_set was told of each, to the nanosecond (checked
+ *                      at the end of the run, after the last setting).
  */
 #include "torture.h"
 
@@ -35,7 +35,7 @@ static struct tt_wheel __rcu **tt_place;
 static struct task_struct *tt_keeper;
 static unsigned int tt_generation;
 
-/* Wheels are leaving: look through what you have. */
+/* Return a number that changes when a wheel begins to leave: the threads then drop its timeouts. */
 unsigned int tt_wheels_generation(void)
 {
 	return READ_ONCE(tt_generation);
@@ -84,15 +84,15 @@ static void tt_wheel_shape(struct tt_wheel *wheel, struct rnd_state *rnd)
 		params->clock_set = tt_clock_set;
 		params->clock_set_arg = wheel;
 	}
-	/* It may be offline when the wheel is made: then that fails. */
+	/* The CPU may be offline when the wheel is created: then tt_wheel_make() tries without. */
 	cpu = tt_pick(rnd, nr_cpu_ids);
 	if (tt_one_in(rnd, 4) && cpu_possible(cpu))
 		params->cpus = cpumask_of(cpu);
 	if (tt_sum(TT_MADE))
 		return;
 	/*
-	 * The first one stays until the end, to see what is late: by a clock that nobody sets, and
-	 * of the usual shape, in which what is on the wrong level is late by minutes.
+	 * The first wheel stays until the end, to find late timeouts: its clock is never set, and a
+	 * timeout on the wrong level of its default shape is late by minutes.
 	 */
 	params->tick_ns = 0;
 	params->levels = 0;
@@ -118,19 +118,19 @@ static struct tt_wheel *tt_wheel_make(struct rnd_state *rnd)
 		wheel->wheel = hwt_wheel_create(&wheel->params);
 	}
 	if (IS_ERR(wheel->wheel)) {
-		tt_fail(TT_ANSWER, NULL, "no wheel: %ld", PTR_ERR(wheel->wheel));
+		tt_fail(TT_ANSWER, NULL, "create returned %ld", PTR_ERR(wheel->wheel));
 		kfree(wheel);
 		return NULL;
 	}
 	wheel->offset_known = !tt_wall_changed(begun);
-	/* As they are after rounding. */
+	/* Get the parameters as they were rounded. */
 	hwt_wheel_get_params(wheel->wheel, &wheel->params);
 	wheel->id = tt_sum(TT_MADE);
 	tt_count(TT_MADE);
 	return wheel;
 }
 
-/* Need one of the wheels, so that it is not destroyed; NULL if it is just leaving. */
+/* Get a wheel, which is not destroyed until tt_wheel_put(); NULL if its place is empty. */
 struct tt_wheel *tt_wheel_get(struct rnd_state *rnd)
 {
 	struct tt_wheel *wheel;
@@ -152,7 +152,7 @@ static bool tt_wait_for_zero(atomic_t *count, const char *what)
 {
 	if (KT_WAIT_FOR(!atomic_read_acquire(count), 2 * tt_patience))
 		return true;
-	tt_fail(TT_LEAK, NULL, "%d %s of a wheel do not go", atomic_read(count), what);
+	tt_fail(TT_LEAK, NULL, "%d %s of a wheel are left", atomic_read(count), what);
 	return false;
 }
 
@@ -160,11 +160,11 @@ static void tt_check_sum(struct tt_wheel *wheel, const char *what, u64 counted, 
 			 u64 most)
 {
 	if (counted < least || counted > most)
-		tt_fail(TT_SUMS, NULL, "wheel %u has counted %s %llu, and it were %llu to %llu",
+		tt_fail(TT_SUMS, NULL, "wheel %u: counter of %s: %llu, ledgers: %llu to %llu",
 			wheel->id, what, counted, least, most);
 }
 
-/* Stopped, and nothing is left of its timeouts. */
+/* Compare a stopped wheel's counters with the ledgers, after its timeouts were freed. */
 static void tt_check_sums(struct tt_wheel *wheel, long taken, int handed)
 {
 	u64 n[TT_WHEEL_TALLIES], shots;
@@ -190,13 +190,13 @@ static void tt_check_sums(struct tt_wheel *wheel, long taken, int handed)
 	tt_check_sum(wheel, "pending", stats.pending, 0, 0);
 	tt_check_sum(wheel, "sets of the clock", stats.clock_sets, 0,
 		     tt_realtime(wheel) ? U64_MAX : 0);
-	/* Some that were armed periodic and as one-shots have fired as these. */
+	/* It is not known how many firings of a TT_MIXED were those of a one-shot. */
 	tt_check_sum(wheel, "armed one-shots that have not ended",
 		     n[TT_N_ARMED] - stats.cancelled - stats.handed_back - shots, 0,
 		     n[TT_N_FIRED_ANY]);
 }
 
-/* What the wheel should have been told, now that nobody sets the clock. */
+/* Compare the jumps that clock_set was told with the clock, after the last setting. */
 static void tt_check_jumps(struct tt_wheel *wheel)
 {
 	s64 jumps = ktime_to_ns(ktime_mono_to_real(0)) - wheel->offset;
@@ -204,11 +204,11 @@ static void tt_check_jumps(struct tt_wheel *wheel)
 	if (!wheel->params.clock_set || !wheel->offset_known)
 		return;
 	if (!KT_WAIT_FOR(atomic64_read(&wheel->jumps_ns) == jumps, tt_patience))
-		tt_fail(TT_SUMS, NULL, "wheel %u: clock jumped %lld, it was told %lld",
+		tt_fail(TT_SUMS, NULL, "wheel %u: clock jumped %lld, clock_set was told %lld",
 			wheel->id, jumps, atomic64_read(&wheel->jumps_ns));
 }
 
-/* Nobody can schedule, and the stop has returned. */
+/* Called after the stop of a wheel without users. */
 static void tt_check_holds(struct tt_wheel *wheel)
 {
 	int holds = atomic_read(&wheel->holds);
@@ -223,26 +223,26 @@ static long tt_wheel_stop(struct tt_wheel *wheel, atomic_t *handed, bool mute)
 	long taken;
 
 	WRITE_ONCE(wheel->muted, mute);
-	/* Whoever is refused finds that it is leaving, and whoever is handed back that it is so. */
+	/* Pairs with tt_is_leaving(): a caller that is refused sees @leaving. */
 	smp_mb();
 	tt_count(TT_STOP);
 	taken = mute ? hwt_wheel_stop(wheel->wheel, NULL, NULL) :
 		       hwt_wheel_stop(wheel->wheel, tt_handback, handed);
 	if (taken < 0)
-		tt_fail(TT_ANSWER, NULL, "stop says %ld", taken);
+		tt_fail(TT_ANSWER, NULL, "stop returned %ld", taken);
 	if (hwt_wheel_flush(wheel->wheel) != -ESHUTDOWN)
-		tt_fail(TT_ANSWER, NULL, "wheel %u is not stopped", wheel->id);
+		tt_fail(TT_ANSWER, NULL, "wheel %u is stopped, and can be flushed", wheel->id);
 	if (hwt_wheel_pending(wheel->wheel))
-		tt_fail(TT_SYNC, NULL, "wheel %u is stopped, and has something pending", wheel->id);
+		tt_fail(TT_SYNC, NULL, "wheel %u is stopped, and has pending timeouts", wheel->id);
 	if (hwt_wheel_stop(wheel->wheel, NULL, NULL) != 0)
-		tt_fail(TT_ANSWER, NULL, "a second stop takes something");
+		tt_fail(TT_ANSWER, NULL, "a second stop did not return 0");
 	return taken;
 }
 
-/* Out of its place already. */
+/* Stop and destroy a wheel that is not in the table any more. */
 static void tt_wheel_end(struct tt_wheel *wheel, struct rnd_state *rnd)
 {
-	/* Even a short run has handed something back. */
+	/* Even a short run needs a call of tt_handback(). */
 	bool must = !tt_ending() && !tt_sum(TT_HANDED);
 	bool at_once = tt_one_in(rnd, 2) || must, direct = !at_once && tt_one_in(rnd, 3);
 	bool mute = (direct || tt_one_in(rnd, 2)) && !must;
@@ -251,7 +251,7 @@ static void tt_wheel_end(struct tt_wheel *wheel, struct rnd_state *rnd)
 	int ret;
 
 	WRITE_ONCE(wheel->leaving, true);
-	/* Nobody comes to it any more. */
+	/* Wait for tt_wheel_get() of CPUs that have read the wheel from the table. */
 	synchronize_rcu();
 	WRITE_ONCE(tt_generation, tt_generation + 1);
 	if (at_once)
@@ -271,7 +271,7 @@ static void tt_wheel_end(struct tt_wheel *wheel, struct rnd_state *rnd)
 	tt_count(TT_DESTROY);
 	ret = hwt_wheel_destroy(wheel->wheel);
 	if (ret)
-		tt_fail(TT_ANSWER, NULL, "destroy says %d", ret);
+		tt_fail(TT_ANSWER, NULL, "destroy returned %d", ret);
 	if (direct) {
 		tt_check_holds(wheel);
 		if (!tt_wait_for_zero(&wheel->items, "timeouts"))
@@ -280,7 +280,7 @@ static void tt_wheel_end(struct tt_wheel *wheel, struct rnd_state *rnd)
 	kfree(wheel);
 }
 
-/* Another one into a place. */
+/* Put a wheel, or NULL, into a place, and end the old one. */
 static void tt_wheel_replace(unsigned int place, struct tt_wheel *wheel, struct rnd_state *rnd)
 {
 	struct tt_wheel *old = rcu_dereference_protected(tt_place[place], true);
@@ -328,7 +328,7 @@ int tt_wheels_start(void)
 	return PTR_ERR_OR_ZERO(tt_keeper);
 }
 
-/* Nobody has a timeout any more. */
+/* Called after the threads have dropped all timeouts. */
 void tt_wheels_stop(void)
 {
 	struct rnd_state rnd;
