@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""libhwt as a library that is built, installed, compiled and linked against. Prints TAP.
+"""Build libhwt, install it, and compile and link programs with it. Print TAP.
 
-The library's work is tested in guests, tests/user/lib_*.c. --quick leaves out what needs clang, C++,
-pkg-config or man.
+tests/user/lib_*.c test the functions of the library, in guests. --quick leaves out the points that
+need clang, C++, pkg-config or man.
 """
 import argparse
 import os
@@ -28,7 +28,7 @@ INCLUDE = ("-Ilib", "-I.")
 
 
 class Wrong(Exception):
-    """What a point expected is not so."""
+    """A point has failed."""
 
 
 def expect(true, *what):
@@ -38,7 +38,7 @@ def expect(true, *what):
 
 
 def run(*command, code=0, env=(), timeout=240, **options):
-    """Run a command in the top directory, which ends with that code; return what it says."""
+    """Run a command in the top directory, expect an exit code, and return the output."""
     child = host.start(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, errors="replace",
                        stderr=subprocess.STDOUT, text=True, env={**os.environ, **dict(env)},
                        **{"cwd": host.TOP, **options})
@@ -58,23 +58,23 @@ def read(path):
 
 
 def same(one, other):
-    """Two lists of names are the same, and there are any."""
+    """Expect two lists of names to be equal, and not empty."""
     one, other = set(one), set(other)
     expect(one and one == other, "only here:", sorted(one - other), "only there:", sorted(other - one))
 
 
 def build(directory, *words):
-    """Make the library."""
+    """Run make for the library."""
     run("make", "-s", "-C", "lib", f"O={OUT / directory}", *words)
 
 
 def sanitizer(name, *words):
-    """Build the test of threads, and the library with it; by default with the address sanitizer."""
+    """Build libhwt_threads.c and the library, by default with the address sanitizer."""
     run("make", "-s", "-C", "tests/unit", f"OUT={OUT / name}", "OPTIMIZE=-O1", *words, "threads")
 
 
 def header(compiler, language, standard):
-    """The header is enough by itself, twice does no harm, and nothing is pedantic about it."""
+    """The header compiles by itself and included twice, without a pedantic warning."""
     source = OUT / f"header-{standard}.{language}"
     source.write_text('#include "libhwt.h"\n#include "libhwt.h"\nstruct libhwt_options options;\n')
     run(compiler, "-x", {"cc": "c++"}.get(language, language), f"-std={standard}", *WARN, "-Wpedantic",
@@ -82,7 +82,7 @@ def header(compiler, language, standard):
 
 
 def cxx(standard):
-    """A program in C, which is one in C++ as well, and one that has each function, link."""
+    """The C sample links as a C++ program, together with a file that names each function."""
     every = OUT / f"every-{standard}.cc"
     every.write_text('#include "libhwt.h"\ntypedef void (*any)();\nextern any all[];\nany all[] = {' +
                      "".join(f"(any){name}, " for name in sorted(declared())) + "0 };\n")
@@ -115,20 +115,20 @@ def described():
 
 
 def version_script():
-    """The shared library exports what the version script lists, with its version."""
+    """The shared library exports the functions of the version script, with their version."""
     listed = re.findall(r"^\t(libhwt_[a-z_]*);$", read("lib/libhwt.map"), re.M)
     same((f"{name}@@LIBHWT_1.0" for name in listed), exported())
 
 
 def soname():
-    """The shared library needs the C library only."""
+    """The shared library has its soname, and needs the C library only."""
     dynamic = run("readelf", "-d", SHARED)
     expect(re.search(r"SONAME.*\[libhwt\.so\.1\]", dynamic) and "TEXTREL" not in dynamic, dynamic)
     expect(re.findall(r"NEEDED.*\[(.*)\]", dynamic) == ["libc.so.6"], dynamic)
 
 
 def static_names():
-    """A program that links it statically gets no names but the library's own, and no variables."""
+    """The static library defines only names of its own prefixes, and no variables."""
     found = names("--defined-only", OUT / "build/libhwt.a")
     functions = [name for kind, name in found if kind.isupper() and
                  kind == "T" and re.fullmatch(r"(libhwt|hwtlib)_[a-z_]+", name)]
@@ -138,13 +138,13 @@ def static_names():
 
 
 def config(*words):
-    """Return the words that pkg-config says."""
+    """Return the words that pkg-config prints."""
     return run("pkg-config", *words, "hwt", env={"PKG_CONFIG_SYSROOT_DIR": str(ROOT),
                                                  "PKG_CONFIG_PATH": f"{LIB}/pkgconfig"}).split()
 
 
 def pkg_config():
-    """pkg-config knows version, directories and libraries."""
+    """pkg-config returns version, directories and libraries."""
     for words, said in ((["--modversion"], ["1.0.0"]), (["--libs-only-L"], [f"-L{LIB}"]),
                         (["--libs-only-l"], ["-lhwt"])):
         expect(config(*words) == said, words, config(*words))
@@ -153,14 +153,14 @@ def pkg_config():
 
 
 def ends(program, path=""):
-    """Without a device the program says so, and ends."""
+    """Without a device, the program prints an error and ends."""
     if not Path("/dev/hwt").exists():
         said = run(program, code=1, env={"LD_LIBRARY_PATH": str(path)})
         expect(said == "/dev/hwt: No such file or directory\n", said)
 
 
 def program(name, path, *words):
-    """A program in a directory of its own knows of the library what pkg-config says."""
+    """Build a program in a directory of its own, with the flags of pkg-config."""
     directory = OUT / f"program-{name}"
     directory.mkdir()
     shutil.copy(host.TOP / "samples/libhwt_first.c", directory / "first.c")
@@ -177,7 +177,7 @@ def program_shared():
 
 
 def man(*words):
-    """Return a page as it is read."""
+    """Return a page as text."""
     return re.sub(".\b", "", run("man", *words, env={"LC_ALL": "C.UTF-8", "MANWIDTH": "80",
                                                      "MAN_KEEP_FORMATTING": "", "PAGER": "cat"}))
 
@@ -189,7 +189,7 @@ def pages():
 
 
 def prototypes(text):
-    """Return the prototypes in a text, whatever its line breaks are."""
+    """Return the prototypes in a text, regardless of line breaks."""
     return re.findall(r"(?:int |void |uint64_t |struct hwt_op \*)libhwt_[a-z_]+\([^;]*\);", re.sub(r"\s+", " ", text))
 
 
@@ -202,7 +202,7 @@ def synopses():
 
 
 def example():
-    """libhwt(3) shows a program that is there."""
+    """libhwt(3) shows samples/libhwt_first.c."""
     shown = re.search(r"^\.SH EXAMPLES(.*?)^\.EE", read("man/libhwt.3"), re.M | re.S)[1]
     shown = "".join(line + "\n" for line in shown.split("\n")[1:-1] if not line.startswith("."))
     source = read("samples/libhwt_first.c")
@@ -210,7 +210,7 @@ def example():
 
 
 def python():
-    """The package for Python loads the library, and does what needs no device."""
+    """The Python package loads the library, and passes the tests that need no device."""
     run(sys.executable, "tests/user/python_test.py", "Bare",
         env={"LD_LIBRARY_PATH": str(LIB), "PYTHONPATH": "python", "PYTHONDONTWRITEBYTECODE": "1"})
 
@@ -228,17 +228,17 @@ def points(quick):
     yield [("it installs", build, "build", f"DESTDIR={ROOT}", "PREFIX=/opt/hwt", "install")]
     yield [("threads", threads, "threads"),
            ("memory", threads, "memory"),
-           *((f"the header is fit for {std}", header, "gcc", "c", std) for std in ("c11", "gnu11", "c2x")),
-           ("it exports what the version script lists, with a version", version_script),
-           ("... which is what the header declares",
+           *((f"the header compiles as {std}", header, "gcc", "c", std) for std in ("c11", "gnu11", "c2x")),
+           ("it exports the functions of the version script, with a version", version_script),
+           ("... which are those that the header declares",
             lambda: same(declared(), (name.split("@")[0] for name in exported()))),
-           ("... which is what the manual describes", lambda: same(declared(), described())),
-           ("its soname, and what it needs", soname),
+           ("... which are those that the manual describes", lambda: same(declared(), described())),
+           ("its soname, and the libraries that it needs", soname),
            ("names in the static library", static_names),
            ("the package for Python", python),
            ("the example in the manual is samples/libhwt_first.c", example)]
     if not quick:
-        yield [*((f"the header is fit for {std}", header, "g++", "cc", std)
+        yield [*((f"the header compiles as {std}", header, "g++", "cc", std)
                  for std in ("c++98", "c++11", "c++20")),
                *((f"programs in {std}", cxx, std) for std in ("c++98", "c++11", "c++20")),
                ("pkg-config", pkg_config),
@@ -249,12 +249,12 @@ def points(quick):
 
 
 def threads(name):
-    """Run the test of threads."""
+    """Run libhwt_threads."""
     run(OUT / name / "threads", env={"TSAN_OPTIONS": "halt_on_error=1"})
 
 
 def found_by(point):
-    """Run a point; return what is wrong."""
+    """Run a point; return the failure, or None."""
     try:
         point[1](*point[2:])
     except (Wrong, OSError, host.Failed) as error:

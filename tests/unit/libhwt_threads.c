@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * libhwt's queue under the thread sanitizer, which knows no /dev/hwt: a small one is here, with
- * the acquires and releases of device/ring.c. So a pair of which the library misses its half is a
- * data race, and reported. Threads do all that they may at the same time.
+ * libhwt's queue, used by several threads under the thread sanitizer. The sanitizer does not see
+ * the kernel's memory accesses, so this file has a small device with the acquires and releases of
+ * device/ring.c. If the library lacks its half of a pair, the sanitizer reports a data race.
  *
  * The Makefile compiles the library so that it calls fake_ioctl() and fake_mmap().
  */
@@ -19,11 +19,11 @@
 
 #include "libhwt.h"
 
-/* A timeout fires at once: all that there is of it is its event. */
+/* A timeout fires at once, so the device keeps only its event. */
 static struct {
 	int			fd;
 	pthread_mutex_t		submit, lock;
-	struct hwt_event	events[100000];		/* that wait outside of the ring */
+	struct hwt_event	events[100000];		/* not in the ring yet */
 	unsigned int		first, last;
 	uint64_t		id;
 	struct hwt_rings	*rings;
@@ -109,7 +109,7 @@ static int enter(struct hwt_enter_args *enter)
 	wait = enter->wait && !enter->events;
 	enter->result = !wait ? 0 : device.stopped ? -ESHUTDOWN : -ETIME;
 	pthread_mutex_unlock(&device.lock);
-	/* For a while, however long it was told. */
+	/* A short wait, whatever the requested time. */
 	if (enter->result == -ETIME)
 		usleep(1000);
 	return 0;
@@ -232,7 +232,7 @@ static void *produce(void *arg)
 	return NULL;
 }
 
-/* Until the end. */
+/* Read events until -ESHUTDOWN. */
 static void *consume(void *arg)
 {
 	bool submits = (uintptr_t)arg % 2;
@@ -270,7 +270,7 @@ int main(void)
 	}
 	for (i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);
-	/* All have been carried out: what comes before the end is all there is. */
+	/* All operations have results, so all events come before the end of the stop. */
 	libhwt_stop(hwt, NULL);
 	for (; i < 2 * THREADS; i++)
 		pthread_join(threads[i], NULL);

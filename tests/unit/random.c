@@ -1,27 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Random runs over wheels of all shapes, each beside a model of the wheel: an array of timeouts
- * that is scanned at every step. random [options]
+ * Random operations on wheels of all shapes, compared with a model: an array of timeouts that is
+ * scanned at every step. random [options]
  *
- *   -o N  operations in all (default 1000000)
- *   -r N  runs of each shape (default 4); there are 96 of them
+ *   -o N  total number of operations (default 1000000)
+ *   -r N  runs of each of the 96 shapes (default 4)
  *   -s N  seed
- *   -b N  only wheels with so many bits
- *   -l N  only wheels with so many levels
+ *   -b N  only wheels with 2^N buckets on level 0
+ *   -l N  only wheels with N levels
  *
- * With -b, -l and -r 1, the seed is that of the one run: what a failure prints.
+ * With -b, -l and -r 1, the seed is that of the run; a failure prints these options.
  *
- * The model knows of each timeout only what its client knows: the tick it was told,
- * and when it was inserted. "Clean" is one whose tick was not changed behind the
- * wheel's back since it was inserted: for these the promises are exact. Ticks are
- * raised for good, and lowered some time before the timeout is inserted again.
+ * The model knows the tick of each timeout, and whether it is in the wheel. A timeout is clean if
+ * its tick was not changed since it was inserted. An operation may raise the tick of an inserted
+ * timeout, or lower it; a lowered timeout is inserted again some time later, by collect().
  *
- *   - Not in the due list before the cursor has reached its tick (clean).
- *   - In the due list when the cursor has passed it (all but the lowered).
- *   - While time only goes forward, no timeout overtakes a clean one of an earlier tick.
- *   - What the next tick is: not after the first one's, and not before the cursor enters
- *     its bucket; exactly the least that any bucket knows, unless a level is large.
- *   - The bitmaps are true, and each clean timeout is in its one right list.
+ *   - A clean timeout is not in the due list before the cursor has reached its tick.
+ *   - A timeout that was not lowered is in the due list when the cursor has passed its tick.
+ *   - Clean timeouts become due in the order of their ticks, except after a rebase or by a flush.
+ *   - The next tick is not after the first timeout's tick, and not before the cursor enters the
+ *     bucket of that; it is the least @first of all buckets, unless the top level is large.
+ *   - The bitmaps are correct, and each clean timeout is in the list for its tick.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -41,13 +40,13 @@
 
 enum where { OUT, WAITING, DUE };
 
-/* A timeout and what the model knows of it. */
+/* A timeout, and its data in the model. */
 struct item {
 	struct hwt_timeout	timeout;
 	enum where		where;
 	bool			pushed;		/* not clean */
 	bool			lowered;	/* its tick was lowered: it may be late */
-	u64			tick;		/* what its word says */
+	u64			tick;		/* as in its state */
 	u64			due_seq;	/* when it was first seen in the due list */
 };
 
@@ -58,11 +57,11 @@ struct drive {
 	unsigned int		n;
 	u64			op;
 	u64			seq;
-	bool			rebased;	/* not all timeouts have moved since a rebase */
+	bool			rebased;	/* timeouts have yet to move after a rebase */
 	struct item		item[ITEMS_MAX];
 };
 
-/* Of the run: its wheel, the operations to do, the seed. */
+/* The parameters of the run. */
 static struct {
 	unsigned int	bits, levels;
 	u64		ops, seed;
@@ -72,7 +71,7 @@ static struct {
 static void failed(int line, const char *what, u64 op)
 {
 	printf("# random.c:%d: not true: %s\n", line, what);
-	printf("# at operation %" PRIu64 "; to see it again: random -b %u -l %u -r 1 -s %"
+	printf("# at operation %" PRIu64 "; repeat with: random -b %u -l %u -r 1 -s %"
 	       PRIu64 " -o %" PRIu64 "\n", op, shape.bits, shape.levels, shape.seed, op + 1);
 	tap_point(false, "random operations on all shapes");
 	exit(1);
@@ -105,7 +104,7 @@ static u64 pick(struct drive *drive, u64 n)
 	return random_pick(&drive->random, n);
 }
 
-/* A number up to max, all orders of magnitude alike. */
+/* A number up to max; each order of magnitude is equally likely. */
 static u64 pick_log(struct drive *drive, u64 max)
 {
 	return pick(drive, min((1ULL << pick(drive, fls64(max) + 1)) - 1, max) + 1);
@@ -130,7 +129,7 @@ static u64 turn(const struct drive *drive)
 	return bits >= 56 ? TICK_LAST : (1ULL << bits) - 1;
 }
 
-/* Have timeouts yet to move? */
+/* Do timeouts have yet to move to their lists? */
 static bool moving(const struct drive *drive)
 {
 	return drive->wheel.gathering || !list_empty(&drive->wheel.moving);
@@ -149,10 +148,10 @@ static u64 pick_tick(struct drive *drive)
 		return add(cursor, pick_log(drive, TICK_LAST));
 	case 3 ... 4:
 		return add(cursor, pick(drive, 4));
-	case 5 ... 6:	/* at the seam of two buckets */
+	case 5 ... 6:	/* at the boundary of two buckets */
 		step = 1ULL << drive->wheel.level[pick(drive, drive->wheel.levels)].shift;
 		return add(cursor | (step - 1), pick(drive, 3));
-	case 7 ... 11:	/* in company */
+	case 7 ... 11:	/* the tick of another timeout */
 		step = drive->item[pick(drive, drive->n)].tick;
 		return step > TICK_LAST ? add(cursor, 1) : step;
 	default:
@@ -160,7 +159,7 @@ static u64 pick_tick(struct drive *drive)
 	}
 }
 
-/* How many of a level's digits, and those above, tick and cursor agree in. */
+/* Is a tick in the cursor's revolution of a level? */
 static bool same_turn(const struct drive *drive, u64 tick, unsigned int level)
 {
 	unsigned int shift = turn_shift(drive, level);
@@ -177,7 +176,7 @@ static unsigned int home_level(const struct drive *drive, u64 tick)
 	return level;
 }
 
-/* When the cursor next enters a bucket. */
+/* The tick at which the cursor next enters a bucket. */
 static u64 entry_tick(const struct drive *drive, unsigned int level, u64 slot)
 {
 	unsigned int shift = drive->wheel.level[level].shift;
@@ -219,7 +218,7 @@ static struct item *item_of(struct list_head *link)
 	return list_entry(link, struct item, timeout.link);
 }
 
-/* One more in the due list: is it its turn? */
+/* Note that a timeout is in the due list, and check that no earlier clean one is waiting. */
 static void item_due(struct drive *drive, struct item *item, bool in_order)
 {
 	const struct item *other;
@@ -227,7 +226,7 @@ static void item_due(struct drive *drive, struct item *item, bool in_order)
 	REQUIRE(item->where == WAITING);
 	item->where = DUE;
 	item->due_seq = ++drive->seq;
-	/* Those that never come have no order among them. */
+	/* A flush makes the timeouts of HWT_TICK_NEVER due, in no order. */
 	if (item->pushed || item->tick == HWT_TICK_NEVER)
 		return;
 	for_each_item(other, drive) {
@@ -255,7 +254,7 @@ static void check_due(struct drive *drive, bool in_order, u64 cursor)
 	}
 }
 
-/* What is in a bucket belongs there. */
+/* Check that the timeouts of a bucket belong there. */
 static void check_list(struct drive *drive, struct hwt_bucket *bucket,
 		       unsigned int level, u64 slot)
 {
@@ -285,7 +284,7 @@ static size_t count(const struct list_head *list)
 	return n;
 }
 
-/* All of the structure. Takes time for each bucket. */
+/* Check the whole structure, which takes time for each bucket. */
 static void check_structure(struct drive *drive)
 {
 	struct hwt_buckets *wheel = &drive->wheel;
@@ -303,7 +302,7 @@ static void check_structure(struct drive *drive)
 			n = count(&bucket->list);
 			REQUIRE(test_bit(index, wheel->occupied) == !!n);
 			linked += n;
-			/* With its old place. */
+			/* While buckets are gathered, their places are those before the rebase. */
 			if (!n || wheel->gathering)
 				continue;
 			check_list(drive, bucket, level, slot);
@@ -314,7 +313,7 @@ static void check_structure(struct drive *drive)
 	}
 	if (!moving(drive)) {
 		REQUIRE(hwt_buckets_next_tick(wheel) <= first);
-		/* A search of a large level may be given up. */
+		/* A search of a large top level may be given up, with an earlier tick. */
 		REQUIRE(hwt_buckets_next_tick(wheel) == first ||
 			wheel->level[wheel->levels - 1].mask >= 8 * BITS_PER_LONG);
 	}
@@ -357,7 +356,7 @@ static void take_out(struct drive *drive, struct item *item)
 	item->where = OUT;
 }
 
-/* [tick, tick + slack] must have the answer, and nothing that is more aligned. */
+/* Relax the tick: of [tick, tick + slack] to the multiple of the highest power of two. */
 static void insert_slack(struct drive *drive, struct item *item, u64 tick)
 {
 	u64 slack, last, step = 1ULL << 56, best, relaxed;
@@ -373,7 +372,7 @@ static void insert_slack(struct drive *drive, struct item *item, u64 tick)
 	insert(drive, item, relaxed);
 }
 
-/* An advance, and all that must hold after it. */
+/* Advance, and check the result. */
 static void advance(struct drive *drive, u64 now, unsigned int budget, bool stop)
 {
 	bool done, due = !list_empty(&drive->wheel.due);
@@ -399,7 +398,7 @@ static void advance(struct drive *drive, u64 now, unsigned int budget, bool stop
 			(moving(drive) && item->tick == cursor) || item->lowered);
 }
 
-/* How often a bucket may have to be visited until it is tick. */
+/* The number of rounds until a tick: a bucket of the top level may be entered in each. */
 static u64 visits(const struct drive *drive, u64 tick)
 {
 	unsigned int shift = turn_shift(drive, drive->wheel.levels - 1);
@@ -407,7 +406,7 @@ static u64 visits(const struct drive *drive, u64 tick)
 	return shift >= 56 ? 0 : (tick - drive->wheel.cursor) >> shift;
 }
 
-/* To some tick, in one go if that is not too far for this wheel. */
+/* Advance to a tick; without a limit only if it is not many rounds away. */
 static void leap(struct drive *drive, u64 now)
 {
 	bool near = now < drive->wheel.cursor || visits(drive, now) < 64;
@@ -417,7 +416,7 @@ static void leap(struct drive *drive, u64 now)
 		!pick(drive, 3));
 }
 
-/* As far as no bucket is entered: nothing may happen but that the cursor moves. */
+/* Skip, and check that only the cursor has changed, and has passed no timeout. */
 static void skip(struct drive *drive, u64 now)
 {
 	u64 before = drive->wheel.cursor, cursor;
@@ -433,7 +432,7 @@ static void skip(struct drive *drive, u64 now)
 			item->lowered);
 }
 
-/* The first or last of the due list: fire it, or put it back if it was pushed back. */
+/* Take the first or last of the due list, and insert it again if it was pushed back. */
 static void take(struct drive *drive)
 {
 	struct item *item;
@@ -446,7 +445,7 @@ static void take(struct drive *drive)
 		insert(drive, item, item->tick);
 }
 
-/* What the engine does with its submission lists. */
+/* Insert lowered timeouts at their new ticks, as the engine does when it collects. */
 static void collect(struct drive *drive)
 {
 	struct item *item;
@@ -459,7 +458,7 @@ static void collect(struct drive *drive)
 	}
 }
 
-/* From next tick to next tick until nothing is left: that must have an end. */
+/* Advance from next tick to next tick until the wheel is empty; the number of steps is bounded. */
 static void drain(struct drive *drive)
 {
 	u64 bound = 1, steps = 0, next;
@@ -512,7 +511,7 @@ static void rebase(struct drive *drive)
 	drive->rebased = true;
 }
 
-/* In steps; meanwhile a callback may put its timeout back. */
+/* Flush in steps, and insert timeouts in between, as callbacks may. */
 static void flush(struct drive *drive)
 {
 	u64 cursor = drive->wheel.cursor;
@@ -523,13 +522,13 @@ static void flush(struct drive *drive)
 		item = &drive->item[pick(drive, drive->n)];
 		if (item->where == OUT)
 			insert(drive, item, max(pick_tick(drive), add(cursor, 1)));
-		/* What is made due has no order. */
+		/* A flush makes timeouts due in no order. */
 		item->pushed = true;
 	}
 	REQUIRE(drive->wheel.cursor == cursor);
 	drive->rebased = false;
 	check_due(drive, false, HWT_TICK_NEVER);
-	/* Taken, or the next check would find them due too early. */
+	/* Take them out, as the next check would find them due too early. */
 	for_each_item(item, drive) {
 		REQUIRE(item->where != WAITING);
 		take_out(drive, item);
@@ -542,7 +541,7 @@ enum op {
 	TURN, LEAP, GO_ON, NEXT, SKIP, DRAIN, REBASE, FLUSH, OPS
 };
 
-/* How often each is done, about; varied from run to run. */
+/* The relative frequency of each operation, which varies from run to run. */
 static const u8 usual[OPS] = {
 	[INSERT] = 60, [INSERT_SLACK] = 20, [REMOVE] = 15, [MOVE] = 15,
 	[PUSH_BACK] = 12, [PULL] = 8, [LOWER] = 3, [COLLECT] = 6, [TAKE] = 40,
@@ -550,7 +549,7 @@ static const u8 usual[OPS] = {
 	[DRAIN] = 1, [REBASE] = 2, [FLUSH] = 1,
 };
 
-/* What needs an item that is in the wheel, or one that is not, does nothing with others. */
+/* Carry out an operation on a random timeout, if it is where the operation needs it. */
 static void operate(struct drive *drive, enum op op)
 {
 	struct item *item = &drive->item[pick(drive, drive->n)];
@@ -629,7 +628,7 @@ static u64 pick_start(struct drive *drive)
 	}
 }
 
-/* One run: ends in failed(), or comes back. */
+/* Carry out a run. Return only if wheel and model agree. */
 static void drive(void)
 {
 	static struct drive run;
@@ -646,7 +645,7 @@ static void drive(void)
 			       GFP_KERNEL);
 	REQUIRE(!err);
 
-	/* Each costs as much as some thousand operations on the larger wheels. */
+	/* A check of a large wheel costs as much as thousands of operations. */
 	rarely = 50 + drive->wheel.size;
 	for (; drive->op < shape.ops; drive->op++) {
 		operate(drive, pick_op(drive, weight));

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Runs programs side by side, and makes one TAP stream of what they report.
+"""Run programs side by side, and print their test points as one TAP stream.
 
 run.py COMMAND...: shell commands that print "ok - text" and "not ok - text" lines; other lines become
 diagnostics. A command that fails, or reports nothing, is a test that failed.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The table from CPUs to shards (core/shard.c), on machines that the shim makes up
+ * The table from CPUs to shards (core/shard.c), on simulated machines
  */
 #include "shim.h"
 #include "core/registry.h"
@@ -52,7 +52,7 @@ static bool same_cache(unsigned int a, unsigned int b)
 
 /* -- The table --------------------------------------------------------------- */
 
-/* Make the table for so many shards. No CPU is in a shard that does not exist. */
+/* Create the table for a number of shards, and check that each CPU has one of them. */
 static void divide(unsigned int nr_shards)
 {
 	unsigned int cpu;
@@ -83,7 +83,7 @@ static unsigned int used(void)
 	return n;
 }
 
-/* Return how many CPUs of the largest shard there are for each CPU of the smallest one. */
+/* Return the number of CPUs of the largest shard, divided by that of the smallest, rounded up. */
 static unsigned int unevenness(void)
 {
 	unsigned int count[HWT_SHARDS_MAX] = { }, cpu, shard, least = CPUS_MAX, most = 0;
@@ -255,7 +255,7 @@ static void uneven_nodes(void)
 	end();
 }
 
-/* The CPU of a shard that has none is the caller's. */
+/* For a shard without CPUs, hwt_shard_cpu() returns the caller's CPU. */
 static void more_shards_than_cpus(void)
 {
 	unsigned int cpu;
@@ -271,7 +271,6 @@ static void more_shards_than_cpus(void)
 	shim_cpu.number = 0;
 }
 
-/* The shards take their CPUs from the table. */
 static void places(void)
 {
 	struct hwt_wheel wheels[3] = { }, *of_cpu[CPUS_MAX];
@@ -292,7 +291,7 @@ static void places(void)
 	}
 	for_each_possible_cpu(cpu)
 		CHECK(of_cpu[cpu] == &wheels[map[cpu]]);
-	/* The client's choice goes before the table, also for a shard without CPUs. */
+	/* The client's affinity overrides the table, also for a shard without CPUs. */
 	cpumask_set_cpu(1, &one);
 	for (i = 0; i < 3; i++) {
 		hwt_shard_place(&wheels[i], map, &one);
@@ -339,11 +338,11 @@ static void no_memory(void)
 static const struct tap_test tests[] = {
 	{ "shards: CPUs of one cache stay together", .once = caches_stay_together },
 	{ "shards: each shard has CPUs, at most twice as many as another one", .once = each_has_cpus },
-	{ "shards: a cache with several shards does not share them", .once = shards_of_a_cache },
-	{ "shards: as many shards as nodes: nodes are not mixed", .once = nodes_are_not_mixed },
+	{ "shards: several shards for each cache: none spans caches", .once = shards_of_a_cache },
+	{ "shards: as many shards as nodes: none spans nodes", .once = nodes_are_not_mixed },
 	{ "shards: offline CPUs join their node", .once = offline_cpus },
 	{ "shards: few CPUs are online", .once = few_are_online },
-	{ "shards: nodes with unequal numbers of caches are not mixed", .once = uneven_nodes },
+	{ "shards: nodes with unequal numbers of caches: no shard spans nodes", .once = uneven_nodes },
 	{ "shards: more shards than CPUs", .once = more_shards_than_cpus },
 	{ "shards: shards take their CPUs from the table", .once = places },
 	{ "shards: the default number", .once = number_by_default },

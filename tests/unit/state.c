@@ -2,7 +2,7 @@
 /*
  * The life of a timeout (core/state.h): every combination of bits, every relation of ticks
  *
- * state		checks each change against what it must keep true
+ * state		checks the invariants of each change
  * state table	prints all changes in the form of tests/verify/model/transitions.pml
  */
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "shim.h"
 #include "core/state.h"
 
-#define MIDDLE	5		/* the tick that a state has; others are before and behind it */
+#define MIDDLE	5		/* the tick of each state; schedules also use other ticks */
 
 static const u64 ticks[] = { 0, MIDDLE - 1, MIDDLE, MIDDLE + 1, HWT_TICK_NEVER };
 static const u64 sets[] = { 0, HWT_F_SHUTDOWN };
@@ -28,7 +28,7 @@ static const struct hwt_timeout_ops ops[] = {
 
 static unsigned int cases, faults;
 
-/* One property of one change; a fault is described, the first few only. */
+/* Check a property of a change. Print the first ten faults. */
 #define HOLDS(what)							\
 do {									\
 	if (!(what) && faults++ < 10)					\
@@ -45,10 +45,10 @@ static void every(u64 old, struct hwt_change change)
 {
 	cases++;
 	HOLDS(hwt_state_valid(change.state));
-	/* Whoever has set SUBMITTED has to push it or holds the lock, once. */
+	/* A change that sets SUBMITTED is followed by a push, and no other change is. */
 	HOLDS((change.action == HWT_SUBMIT) ==
 	      (!(old & HWT_F_SUBMITTED) && (change.state & HWT_F_SUBMITTED)));
-	/* A hold ends by a release, and a release is the end of a hold. */
+	/* A change that ends a hold is followed by a release, and no other change is. */
 	HOLDS((change.action == HWT_RELEASE) ==
 	      ((old & HWT_F_HELD) && !(change.state & HWT_F_HELD)));
 	HOLDS((change.action == HWT_CALL || change.action == HWT_CALL_CANCELLED) ==
@@ -82,7 +82,7 @@ static void try_schedule(u64 old, u64 tick, unsigned int flags)
 	HOLDS(SAME(HWT_F_RUNNING) && (SAME(HWT_F_SUBMITTED) || GAINS(HWT_F_SUBMITTED)));
 	HOLDS(!(flags & HWT_SCHEDULE_EARLIER) || !(old & HWT_F_ARMED) ||
 	      tick < hwt_state_tick(old));
-	/* The engine hears of it, or comes by in time anyway. */
+	/* Without an action, a runner reads the state in time: at its end, or at the old tick. */
 	HOLDS(change.action != HWT_NOTHING || (old & HWT_F_RUNNING) ||
 	      ((old & HWT_F_ARMED) && tick >= hwt_state_tick(old)));
 }
@@ -97,7 +97,7 @@ static void try_cancel(u64 old, u64 set)
 	HOLDS(SAME(HWT_F_RUNNING) && (SAME(HWT_F_SUBMITTED) || GAINS(HWT_F_SUBMITTED)));
 	HOLDS(!(old & HWT_F_PENDING) || (change.state & HWT_F_CANCELLED));
 	HOLDS((old & HWT_F_PENDING) || (change.state | set) == (old | set));
-	/* A hold is not ended by a cancel. */
+	/* A cancel does not end a hold. */
 	HOLDS(!(old & HWT_F_HELD) == !(change.state & HWT_F_HELD));
 }
 
@@ -111,7 +111,7 @@ static void try_collect(u64 old, const struct hwt_timeout_ops *client)
 	HOLDS(SAME(~HWT_F_SUBMITTED) && TICK_SAME);
 	HOLDS((change.action == HWT_LINK) ==
 	      ((old & (HWT_F_ARMED | HWT_F_RUNNING)) == HWT_F_ARMED));
-	/* No client is called by this. */
+	/* A collect calls no client. */
 	HOLDS(change.action != HWT_RELEASE || !hwt_state_calls(old, client));
 	HOLDS(change.action == HWT_END_LATER || !(change.state & HWT_F_SUBMITTED));
 }
@@ -170,7 +170,7 @@ static void try_finish(u64 old, u64 tick, bool notify)
 	HOLDS(SAME(HWT_F_SUBMITTED));
 	HOLDS((change.action == HWT_LINK) ==
 	      (change.action != HWT_CALL_CANCELLED && (old & HWT_F_PENDING)));
-	/* A deadline that was set meanwhile stays. */
+	/* A tick that was scheduled during the callback stays. */
 	HOLDS(!(old & HWT_F_ARMED) || TICK_SAME);
 	HOLDS(!GAINS(HWT_F_ARMED) || hwt_state_tick(change.state) == tick);
 	HOLDS(change.action != HWT_CALL_CANCELLED || (notify && !(old & HWT_F_PENDING)));
@@ -214,7 +214,7 @@ static void check_from(u64 old)
 
 /* -- The table -------------------------------------------------------------- */
 
-/* The model has no EXPIRED, and PERIODIC in its place. */
+/* The model has no EXPIRED; its PERIODIC has that bit. */
 static unsigned int model(u64 state)
 {
 	return hwt_state_tick(state) << 8 | (state & 0x3f) | (state & HWT_F_PERIODIC ? 0x40 : 0);
@@ -262,10 +262,10 @@ int main(int argc, char **argv)
 		if (hwt_state_valid(bits))
 			check_from((u64)MIDDLE << HWT_TICK_SHIFT | bits);
 	whole = !faults && cases > 10000;
-	printf("%s - life: %u changes of a state keep what they must\n", whole ? "ok" : "not ok",
+	printf("%s - life: %u changes of a state keep the invariants\n", whole ? "ok" : "not ok",
 	       cases);
-	/* A check that checks: REARM alone is no state. */
+	/* The checks above rely on this function. */
 	known = !hwt_state_valid(HWT_F_REARM) && !hwt_state_valid(HWT_F_PENDING | HWT_F_SHUTDOWN);
-	printf("%s - life: what is no state is known\n", known ? "ok" : "not ok");
+	printf("%s - life: invalid states are recognized\n", known ? "ok" : "not ok");
 	return !whole || !known;
 }

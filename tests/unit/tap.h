@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Test points without numbers: run.py, which knows them all, numbers them. */
+/* Test points without numbers, which run.py adds. */
 #ifndef _TAP_H
 #define _TAP_H
 
@@ -33,7 +33,7 @@ static inline __printf(2, 3) void tap_point(bool passed, const char *format, ...
 
 static bool tap_passed __maybe_unused;
 
-/* A test: a function that is called once, or with 1, 2, ... up to a number that tap_run() is given. */
+/* A test: a function that is called once, or with 1, 2, ... up to the @last of tap_run(). */
 struct tap_test {
 	const char *name;
 	void (*once)(void);

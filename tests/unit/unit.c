@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What random.c does not look at: the ends of numbers, memory, and how much work an
- * operation is. Each function is a test; those that take an argument are run for 1 to 6 levels.
+ * Tests of the wheel that random.c does not have: extreme ticks, failed allocations, and the cost
+ * of operations. A test function with an argument is run for 1 to 6 levels.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@
 #include "tap.h"
 
 #define TICK_LAST	(HWT_TICK_NEVER - 1)
-#define ENOUGH		100000	/* of budget: more is a hang */
+#define ENOUGH		100000	/* a budget that no call uses up */
 #define MANY		60
 
 static struct hwt_buckets wheel;
@@ -64,7 +64,7 @@ static int index_of(const struct list_head *link)
 	return list_entry(link, struct hwt_timeout, link) - timeouts;
 }
 
-/* Takes all that is due. Is it the given ones, in this order? The last one is -1. */
+/* Take all due timeouts. Are they those of the arguments, in this order, up to -1? */
 static bool due_is(int first, ...)
 {
 	bool same = true;
@@ -103,7 +103,7 @@ static bool no_bits(void)
 	return true;
 }
 
-/* Ticks that all levels span, at most max. */
+/* Return the number of ticks that the levels span, at most max. */
 static u64 span(u64 max)
 {
 	const struct hwt_level *top = &wheel.level[wheel.levels - 1];
@@ -171,7 +171,7 @@ static void no_memory(void)
 	CHECK(!shim_allocated);
 }
 
-/* A year's ticks and more cost one look a level. */
+/* A cascade from the top level costs one step for each level. */
 static void far_in_few_looks(void)
 {
 	u64 tick = (1ULL << 53) + (1ULL << 44) + (1ULL << 35) + (1ULL << 26) +
@@ -179,7 +179,7 @@ static void far_in_few_looks(void)
 
 	begin(9, 6, 3);
 	insert(0, tick);
-	/* On five levels one bucket and one timeout, on level 0 a bucket. */
+	/* The cost is a bucket and a timeout on each of five levels, and a bucket on level 0. */
 	CHECK(!hwt_buckets_advance(&wheel, tick, 10, false));
 	CHECK(hwt_buckets_advance(&wheel, tick, 1, false));
 	CHECK(DUE(0));
@@ -191,7 +191,7 @@ static void far_in_few_looks(void)
 	end();
 }
 
-/* Skipping goes up to the bucket that is next, and makes nothing due. */
+/* A skip ends before the next occupied bucket, and makes nothing due. */
 static void skips(void)
 {
 	begin(3, 2, 0);
@@ -204,14 +204,14 @@ static void skips(void)
 	hwt_buckets_skip(&wheel, 0);
 	CHECK(wheel.cursor == 01227);
 	CHECK(advance(01234));
-	/* Not over what is due. */
+	/* No skip while timeouts are due. */
 	hwt_buckets_skip(&wheel, 05000);
 	CHECK(wheel.cursor == 01234);
 	CHECK(DUE(0));
 	end();
 }
 
-/* Of rounds, only those are entered that have something due: no matter how many there are. */
+/* The cursor passes by rounds without due timeouts, at no cost. */
 static void rounds_are_passed_by(unsigned int levels)
 {
 	u64 round;
@@ -223,14 +223,14 @@ static void rounds_are_passed_by(unsigned int levels)
 		insert(i, round * (1000000 - i) + (round >> 3) * i);
 	for (i = 7; i >= 0; i--) {
 		CHECK(next_tick() == round * (1000000 - i) + (round >> 3) * i);
-		/* A bucket and a timeout on each level, of level 0 the bucket, and a search. */
+		/* The cost: a bucket and a timeout on each level, and searches. */
 		CHECK(hwt_buckets_advance(&wheel, next_tick(), 2 * levels + 4, false));
 		CHECK(DUE(i));
 	}
 	end();
 }
 
-/* What is still due after a rebase keeps its order, behind whatever came from the buckets. */
+/* Timeouts that are still due after a rebase keep their order. */
 static void rebase_keeps_order(unsigned int levels)
 {
 	int i;
@@ -243,18 +243,18 @@ static void rebase_keeps_order(unsigned int levels)
 	CHECK(advance(10));
 	hwt_buckets_rebase(&wheel, 7);
 	insert(8, 4);
-	/* When some have moved, another one. */
+	/* Rebase again when some timeouts have moved. */
 	CHECK(!hwt_buckets_advance(&wheel, 7, 5, false));
 	hwt_buckets_rebase(&wheel, 7);
 	CHECK(advance(7));
-	/* Inserted when it was due already. */
+	/* 8 was put into the due list at once, before the others had moved. */
 	CHECK(DUE(8, 0, 1, 2, 3, 4, 5));
 	CHECK(advance(20));
 	CHECK(DUE(6, 7));
 	end();
 }
 
-/* If asked to, an advance goes no further than to the first tick at which timeouts are due. */
+/* With @stop, an advance stops at the first tick with due timeouts. */
 static void stops_at_due(unsigned int levels)
 {
 	begin(3, levels, 3);
@@ -289,7 +289,7 @@ static void budget(unsigned int levels)
 	CHECK(wheel.cursor == tick);
 	CHECK(NONE_DUE());
 	CHECK(next_tick() == tick);
-	/* From both ends. */
+	/* Timeouts are taken from both ends in turn. */
 	CHECK(!hwt_buckets_advance(&wheel, 20, 4, false));
 	CHECK(DUE(9, 0, 8, 1));
 	CHECK(!hwt_buckets_advance(&wheel, 20, 4, false));
@@ -304,7 +304,7 @@ static void budget(unsigned int levels)
 
 static void occupied(void)
 {
-	/* More than a word of bits, and less. */
+	/* Levels of more than a word of bits, and of less. */
 	static const unsigned int bits[] = { 8, 3 };
 	unsigned int i, n;
 
@@ -324,7 +324,7 @@ static void occupied(void)
 		CHECK(hwt_buckets_occupied(&wheel, 0) == 2);
 		take_out(1);
 		CHECK(hwt_buckets_occupied(&wheel, 0) == 1);
-		/* The first bucket of the upper level comes down: one is due, one is not. */
+		/* A bucket of level 1 cascades: one timeout is due, one is not. */
 		CHECK(advance(n));
 		CHECK(hwt_buckets_occupied(&wheel, 0) == 1);
 		CHECK(hwt_buckets_occupied(&wheel, 1) == 1);
@@ -332,7 +332,7 @@ static void occupied(void)
 	}
 }
 
-/* A flush, and a rebase, take as many buckets as they may. */
+/* A flush and a rebase empty no more buckets at a time than the budget allows. */
 static void gathers_in_steps(void)
 {
 	int i;
@@ -358,7 +358,7 @@ static void gathers_in_steps(void)
 	end();
 }
 
-/* A search for the next bucket has an end, where many words of the bitmap know too early a tick. */
+/* A search is given up when the bounds of many words of the bitmap are stale. */
 static void search_has_an_end(void)
 {
 	int i;
@@ -381,7 +381,7 @@ static void search_has_an_end(void)
 
 /* -- Structures that grow --------------------------------------------------- */
 
-/* The first version, and one that has grown. */
+/* The first version of a structure, and a later version. */
 struct first {
 	u64 a, b;
 };
@@ -416,14 +416,14 @@ static const struct tap_test tests[] = {
 	{ "slack: extremes", .once = relax_extremes },
 	{ "shape: levels of all sizes", .once = shapes },
 	{ "shape: -ENOMEM, nothing leaked", .once = no_memory },
-	{ "how full a level is", .once = occupied },
-	{ "skipping", .once = skips },
-	{ "far in few looks", .once = far_in_few_looks },
+	{ "the number of occupied buckets", .once = occupied },
+	{ "skip", .once = skips },
+	{ "a far timeout costs one step for each level", .once = far_in_few_looks },
 	{ "flush and rebase in steps", .once = gathers_in_steps },
-	{ "a search has an end", .once = search_has_an_end },
+	{ "a search is bounded", .once = search_has_an_end },
 	{ "structures of an older and of a newer program", .once = sizes },
-	{ "rounds without anything due are passed by", .for_each = rounds_are_passed_by },
-	{ "a rebase keeps the order of what is due", .for_each = rebase_keeps_order },
+	{ "rounds without due timeouts are passed by", .for_each = rounds_are_passed_by },
+	{ "a rebase keeps the order of due timeouts", .for_each = rebase_keeps_order },
 	{ "an advance stops where timeouts are due", .for_each = stops_at_due },
 	{ "budget", .for_each = budget },
 	{}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Memory that is counted, filled, and refused on demand. */
+/* Memory allocations that are counted, filled, and fail on demand. */
 #include <string.h>
 
 #include "shim.h"
@@ -13,7 +13,7 @@ void *shim_alloc_filled(size_t size, int byte)
 
 	if (shim_fail_at && !--shim_fail_at)
 		return NULL;
-	/* Not rounded up: the address sanitizer sees where it ends. */
+	/* The size is not rounded up, so that the address sanitizer knows the end. */
 	if (posix_memalign(&block, 64, size))
 		abort();
 	__atomic_add_fetch(&shim_allocated, 1, __ATOMIC_RELAXED);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What shim.h only declares, but for memory: that is in alloc.c. */
+/* The functions of shim.h, except those for memory, which are in alloc.c. */
 #define _GNU_SOURCE
 #include <asm/prctl.h>
 #include <linux/futex.h>
@@ -148,14 +148,14 @@ int kthread_stop(struct task_struct *task)
 	return 0;
 }
 
-/* A full barrier before it looks, as in the kernel. */
+/* Wake a thread. A full barrier comes before the state is read, as in the kernel. */
 int wake_up_process(struct task_struct *task)
 {
 	u32 state;
 
 	__atomic_add_fetch(&shim_wakeups, 1, __ATOMIC_SEQ_CST);
 	if (unlikely(!task->started)) {
-		/* By whoever made it: nobody else knows it yet. */
+		/* The first wake-up is the creator's: no other thread knows the task yet. */
 		task->started = true;
 		if (task->function && !task->on_demand &&
 		    pthread_create(&task->thread, NULL, shim_kthread, task))
@@ -170,7 +170,7 @@ int wake_up_process(struct task_struct *task)
 	return 1;
 }
 
-/* Until woken, or until a time on CLOCK_MONOTONIC. */
+/* Sleep until a wake-up, or until a time on CLOCK_MONOTONIC. */
 static void shim_sleep(const struct timespec *until)
 {
 	struct task_struct *task = current;
@@ -223,7 +223,7 @@ void usleep_range(unsigned long min, unsigned long max)
 	usleep(min);
 }
 
-/* A holder that has lost its CPU is let in again. */
+/* Spin, and yield from time to time, so that a preempted holder gets a CPU. */
 void shim_spin_wait(spinlock_t *lock)
 {
 	unsigned int n = 0;
@@ -244,8 +244,9 @@ u64 __weak ktime_get_ns(void)
 	return shim_clock_ns(CLOCK_MONOTONIC);
 }
 
-/* Nothing is checked, and nothing is traced: these are never called, but where they would be
- * there is an instruction for them.
+/*
+ * With debug checks and tracepoints off, these functions are never called. The callers have the nop
+ * of a static branch.
  */
 u32 hwt_debug_mark(const struct hwt_timeout *timeout)
 {
@@ -278,7 +279,7 @@ void shim_trace(const char *name)
 	abort();
 }
 
-/* There is nothing to look into. */
+/* There is no debugfs. */
 struct dentry *hwt_debugfs_init(void)
 {
 	return NULL;

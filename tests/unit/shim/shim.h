@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * As much of the kernel as hwt needs to run in a program: the wheel alone (tests/unit), or
- * all of hwt.h's half, on several threads that stand for CPUs (bench/hot). What concerns
- * more than the wheel is for x86-64 only.
+ * The part of the kernel's interface that hwt needs in a program: the wheel alone (tests/unit), or
+ * all that implements hwt.h, on several threads that stand for CPUs (bench/hot, x86-64 only).
  *
- * What the lock-free half of hwt uses is the same instructions as in the kernel:
+ * The lock-free half of hwt executes the same instructions as in the kernel:
  *
  *   atomic64_t, xchg()    lock cmpxchg, xchg, ...; lib/llist.c is the kernel's
  *   this_cpu_inc()        incq %gs:..., each thread has its own base there
- *   current, in_nmi(),    one load from the thread's own line (%fs: for %gs:), as
- *   processor id          from 6.2 on
+ *   current, in_nmi(),    one load from the thread's own line (%fs: for %gs:), as in Linux 6.2
+ *   processor id          and later
  *   rcu_read_lock_sched() the preemption count
  *
- * Left out are what the kernel's build adds to calls and returns against speculation
- * and for tracing. ktime_get_ns() is clock_gettime(), without a system call.
+ * The instructions that the kernel's build adds to calls and returns, against speculation and for
+ * tracing, are left out. ktime_get_ns() is clock_gettime(), without a system call.
  *
- * What the engine uses works, but costs something else: it sleeps and is woken by
- * futex, and a spinlock is one byte. A grace period is nothing: a program stops its
- * wheels when no other thread uses them.
+ * The engine's functions work, but have other costs: the engine sleeps and is woken by futex, and
+ * a spinlock is one byte. synchronize_rcu() does nothing: a program stops its wheels when no other
+ * thread uses them.
  */
 #ifndef _SHIM_H
 #define _SHIM_H
@@ -41,7 +40,7 @@
 #include <linux/overflow.h>
 #include <asm/barrier.h>
 
-/* assert.h has one that wants a text. */
+/* The static_assert() of assert.h needs a text. */
 #undef static_assert
 #define static_assert(expression)	_Static_assert(expression, #expression)
 
@@ -66,7 +65,6 @@
 #define __module_get(module)	((void)(module))
 #define module_put(module)	((void)(module))
 #define MODULE_STATE_GOING	2
-/* Not for programs. */
 #define ERESTARTSYS		512
 #define NOTIFY_DONE		0
 #define NOTIFY_OK		1
@@ -87,13 +85,12 @@ struct notifier_block {
 #define static_branch_unlikely(key)	((void)(key), shim_branch_off())
 
 /*
- * As the kernel's, with CONFIG_JUMP_LABEL: an instruction that does nothing, where a jump can be
- * put. Nobody puts one there.
+ * A static branch that is off, as with CONFIG_JUMP_LABEL: a nop in the place of a jump. With
+ * SHIM_BARE, there is no nop, to measure its cost.
  */
 static __always_inline bool shim_branch_off(void)
 {
 #ifdef SHIM_BARE
-	/* To see what it costs. */
 	return false;
 #endif
 	asm goto(".byte 0x0f, 0x1f, 0x44, 0, 0\n"
@@ -123,7 +120,7 @@ void shim_trace(const char *name);
 struct module;
 struct lock_class_key;
 
-/* Without a check of the format: u64 is another type here. */
+/* Without a check of the format, because u64 is another type here. */
 void shim_printk(const char *format, ...);
 
 #define pr_err(format, ...)	shim_printk(pr_fmt(format), ##__VA_ARGS__)
@@ -139,7 +136,7 @@ struct ratelimit_state {
 #define RATELIMIT_MSG_ON_RELEASE	0
 #define ratelimit_state_init(state, interval, burst)	((void)(state))
 #define ratelimit_set_flags(state, flags)	((void)(state))
-/* Nothing is said: a benchmark may well be behind. */
+/* No messages: a benchmark may be behind. */
 #define __ratelimit(state)	((void)(state), false)
 #define WARN_ON(condition) ({					\
 	bool __warn = (condition);				\
@@ -147,7 +144,6 @@ struct ratelimit_state {
 		shim_printk("WARNING: %s\n", #condition);	\
 	__warn; })
 #define WARN_ON_ONCE(condition)	WARN_ON(condition)
-/* Nobody looks for races here. */
 #define data_race(expression)	(expression)
 #define lockdep_assert_held(lock)	((void)(lock))
 #define debug_show_held_locks(task)	((void)(task))
@@ -162,8 +158,8 @@ struct ratelimit_state {
 #define upper_32_bits(x)	((u32)((x) >> 32))
 
 /*
- * Without the check that both sides are of one type: u64 is "unsigned long" here, and
- * "unsigned long long" in the kernel, whose own build does check.
+ * Without the check that both sides have one type: u64 is "unsigned long" here, and "unsigned long
+ * long" in the kernel. The build of the module has the check.
  */
 #undef min
 #undef max
@@ -178,7 +174,7 @@ struct ratelimit_state {
 
 #define mul_u64_u64_shr(a, b, shift)	((u64)((__uint128_t)(a) * (b) >> (shift)))
 
-/* An instruction, on x86; that of the kernel's tools is for any processor. */
+/* One instruction on x86; the version of the kernel's tools is portable. */
 #define fls64(x)		shim_fls64(x)
 
 static __always_inline int shim_fls64(u64 x)
@@ -206,7 +202,7 @@ typedef struct {
 	__atomic_compare_exchange_n(pointer, old, new, false,		\
 				    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)
 #define xchg(pointer, new)	__atomic_exchange_n(pointer, new, __ATOMIC_SEQ_CST)
-/* A locked instruction comes before it. */
+/* On x86, loads are not reordered. */
 #define smp_acquire__after_ctrl_dep()	barrier()
 
 static __always_inline s64 atomic64_read(const atomic64_t *atomic)
@@ -234,7 +230,7 @@ static __always_inline void atomic64_dec(atomic64_t *atomic)
 
 #define SHIM_CPUS		1024
 
-/* As many as the machine has, and one more for kthreads. */
+/* The machine's CPUs, and one more for kthreads. */
 extern unsigned int nr_cpu_ids;
 
 struct cpumask {
@@ -256,7 +252,7 @@ extern struct cpumask shim_online;
 #define cpu_online_mask		((const struct cpumask *)&shim_online)
 #define cpu_online(cpu)		cpumask_test_cpu(cpu, cpu_online_mask)
 #define cpu_to_node(cpu)	((int)shim_place[cpu].node)
-/* hwt_cpu_cache() is this: CONFIG_X86 is not set here. */
+/* Called by hwt_cpu_cache(), because CONFIG_X86 is not set here. */
 #define topology_physical_package_id(cpu)	((int)shim_place[cpu].cache)
 #define num_possible_cpus()	nr_cpu_ids
 #define num_online_cpus()	cpumask_weight(cpu_online_mask)
@@ -266,7 +262,7 @@ extern struct cpumask shim_online;
 #define zalloc_cpumask_var(mask, gfp)	(memset(mask, 0, sizeof(struct cpumask)), true)
 #define free_cpumask_var(mask)	((void)(mask))
 #define cpumask_copy(to, from)	((void)(*(to) = *(from)))
-/* Never printed: no program here chooses CPUs. */
+/* Never printed, because no program sets an affinity. */
 #define cpumask_pr_args(mask)	(mask)
 
 static inline bool cpumask_test_cpu(unsigned int cpu, const struct cpumask *mask)
@@ -332,11 +328,11 @@ static inline bool cpumask_subset(const struct cpumask *a, const struct cpumask 
  * struct task_struct - a thread
  * @rcu_read_lock_nesting:   as in the kernel
  * @rcu_read_unlock_special: as in the kernel; always 0
- * @state:      a futex: TASK_RUNNING, or wants to sleep
+ * @state:      a futex: TASK_RUNNING, or the state of a task that is about to sleep
  * @on_demand:  a kthread without a thread: see shim_kthread_run()
  * @started:    it has been woken once
- * @stop:       what kthread_should_stop() says
- * @cpus_mask:  what set_cpus_allowed_ptr() has set; does not pin the thread
+ * @stop:       the result of kthread_should_stop()
+ * @cpus_mask:  set by set_cpus_allowed_ptr(); does not pin the thread
  * @function:   of a kthread
  * @arg:        its argument
  * @thread:     of a kthread
@@ -357,7 +353,7 @@ struct task_struct {
 	pthread_t	thread;
 } __aligned(64);
 
-/* What the kernel keeps in one line for each CPU. */
+/* The values that the kernel keeps in one cache line for each CPU. */
 struct shim_cpu {
 	struct task_struct	*task;
 	int			preempt_count;
@@ -372,17 +368,17 @@ extern __thread struct shim_cpu shim_cpu;
 struct lock_class_key {
 };
 
-/* First thing in main(): it becomes CPU 0. Second, hwt's module_init(). */
+/* Make the caller CPU 0, and initialise hwt. main() calls this first. */
 void shim_start(void);
-/* First thing in any other thread: which CPU it is. Does not pin it. */
+/* Make the caller this CPU, without pinning it. Each other thread calls this first. */
 void shim_thread_start(unsigned int cpu);
 
-/* From now on kthreads get no thread of their own: shim_kthread_run() runs them. */
+/* Set: new kthreads get no thread of their own; shim_kthread_run() runs them. */
 extern bool shim_on_demand;
-/* Calls wake_up_process() has had. */
+/* The number of calls of wake_up_process(). */
 extern unsigned long shim_wakeups;
 
-/* The caller runs a kthread's function until that goes to sleep. */
+/* Run a kthread's function in the caller, until the function would sleep. */
 void shim_kthread_run(struct task_struct *task);
 
 struct task_struct *shim_kthread_create(int (*function)(void *arg), void *arg);
@@ -390,7 +386,7 @@ struct task_struct *shim_kthread_create(int (*function)(void *arg), void *arg);
 int kthread_stop(struct task_struct *task);
 #define kthread_should_stop()	READ_ONCE(current->stop)
 #define get_task_struct(task)	(task)
-/* Only kthreads are counted, and there is one reference left then. */
+/* Called for kthreads only, with their last reference. */
 #define put_task_struct(task)	free(task)
 
 int wake_up_process(struct task_struct *task);
@@ -425,7 +421,7 @@ static inline int cond_resched(void) { return 0; }
 #define set_cpus_allowed_ptr(task, mask)	cpumask_copy(&(task)->cpus_mask, mask)
 #define cpus_read_trylock()	true
 #define cpus_read_unlock()	((void)0)
-/* The function is called on the CPU of the caller. */
+/* Calls the function on the caller's CPU. */
 #define work_on_cpu(cpu, function, arg)	((void)(cpu), (function)(arg))
 void usleep_range(unsigned long min, unsigned long max);
 
@@ -439,7 +435,7 @@ void usleep_range(unsigned long min, unsigned long max);
 
 /* -- Per CPU ------------------------------------------------------------- */
 
-/* Distance of the CPUs' copies of an allocation. */
+/* The distance between two CPUs' copies of an allocation. */
 #define SHIM_UNIT		4096
 
 extern unsigned long __per_cpu_offset[SHIM_CPUS];
@@ -498,7 +494,7 @@ typedef struct {
 void shim_spin_wait(spinlock_t *lock);
 
 #ifdef SHIM_HOLDS
-/* A program measures how long locks are held, and sets the wall clock. */
+/* For a program that measures how long locks are held, and sets the wall clock. */
 void shim_locked(void);
 void shim_unlocking(void);
 extern s64 shim_wall_offset;
@@ -519,7 +515,7 @@ static __always_inline void spin_lock(spinlock_t *lock)
 static __always_inline void spin_unlock(spinlock_t *lock)
 {
 	shim_unlocking();
-	/* Pairs with the xchg() of the next holder. */
+	/* Pairs with the xchg() of the next holder, which sees all writes of this one. */
 	smp_store_release(&lock->locked, false);
 	preempt_enable();
 }
@@ -537,7 +533,7 @@ struct mutex {
 #define mutex_lock(lock)	pthread_mutex_lock(&(lock)->mutex)
 #define mutex_unlock(lock)	pthread_mutex_unlock(&(lock)->mutex)
 
-/* One waiter at a time: the thread that stops the wheel. */
+/* There is at most one waiter: the thread that stops the wheel. */
 typedef struct {
 	struct task_struct *waiter;
 } wait_queue_head_t;
@@ -598,11 +594,11 @@ static inline u64 shim_clock_ns(clockid_t clock)
 	return now.tv_sec * (u64)NSEC_PER_SEC + now.tv_nsec;
 }
 
-/* They stand still. */
+/* Constant. */
 extern unsigned long jiffies;
 
 #define TICK_NSEC		(4 * NSEC_PER_MSEC)
-/* Weak: a program may have a clock of its own. */
+/* Weak, so that a program may have its own clock. */
 u64 ktime_get_ns(void);
 #define ktime_get_boottime_ns()	shim_clock_ns(CLOCK_BOOTTIME)
 #define ktime_get_mono_fast_ns()	ktime_get_ns()
@@ -626,7 +622,7 @@ int schedule_hrtimeout_range_clock(ktime_t *expires, u64 delta, int mode,
 
 /* -- Memory -------------------------------------------------------------- */
 
-/* Flags of the kernel's that the kernel's tools do not have. */
+/* Flags that the kernel's tools/include does not have. */
 #define GFP_KERNEL_ACCOUNT	GFP_KERNEL
 #define __GFP_RETRY_MAYFAIL	0
 #define __GFP_NOWARN		0
@@ -634,12 +630,12 @@ int schedule_hrtimeout_range_clock(ktime_t *expires, u64 delta, int mode,
 #define PAGE_SIZE		4096UL
 #define PAGE_ALLOC_COSTLY_ORDER	3
 
-/* Blocks in use. */
+/* The number of blocks in use. */
 extern unsigned int shim_allocated;
-/* The so-many-th allocation from now fails; 0: none does. */
+/* The number of the allocation that fails, counted from now; 0: none fails. */
 extern unsigned int shim_fail_at;
 
-/* On a line of its own, each byte as given. Fails only if that was asked for. */
+/* Allocate a block on its own cache line, and fill it. Fails by shim_fail_at only. */
 void *shim_alloc_filled(size_t size, int byte);
 void shim_free(const void *block);
 

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# For Makefiles of programs that have parts of hwt in them: the kernel's headers in user space.
-# Needs KSRC and OUT, and in "sources" the files of hwt. A target that includes them depends on
-# $(shims), in that order only, and is compiled with $(shim-include).
+# The kernel's headers in user space, for Makefiles of programs that contain parts of hwt. Needs
+# KSRC and OUT, and the files of hwt in "sources". Targets with these files need $(shims) as an
+# order-only prerequisite, and $(shim-include) as an option.
 
 shim-dir := $(patsubst %/,%,$(dir $(abspath $(lastword $(MAKEFILE_LIST)))))
 
-# Each kernel header that hwt includes is shim.h, but for those that tools/include or
-# the system have as they are needed.
+# Each kernel header that hwt includes becomes shim.h, except those for which tools/include or
+# the system has a suitable one.
 have := $(patsubst %,linux/%.h,bitmap bitops bits build_bug err errno hash kernel list log2 \
 	overflow string types version)
 wanted := $(shell sed -n 's,^\#include <\(\(linux\|trace\)/.*\.h\)>.*,\1,p' $(sources))
@@ -23,7 +23,7 @@ $(OUT)/include/linux/llist.h: $(MAKEFILE_LIST)
 	@mkdir -p $(@D)
 	@echo '#include "$(KSRC)/include/linux/llist.h"' >$@
 
-# For what only reads the sources.
+# For tools that only parse the sources.
 headers: $(shims)
 
 .PHONY: headers
