@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The names of the barriers in the module's sources, and what they say of each other. See README.md.
+"""Check the names and pairs of the barriers in the module's sources. See README.md.
 
-The comment of a condition at the end of a loop, or in a chain of else, is above the whole statement.
+A comment above a loop or a chain of else also belongs to the conditions in and after it.
 """
 
 import re
@@ -9,7 +9,7 @@ from collections import namedtuple
 
 import host
 
-# What orders. Locks and reference counts do, too; those are the kernel's.
+# Operations that order memory accesses, except locks and reference counts.
 ORDERS = re.compile(
     r"(?<![\w>.])(smp_(?!processor_id)\w+|(?:dma_|virt_)?[rw]?mb|"
     r"(?:atomic(?:64)?|test_bit|set_bit|clear_bit|x?chg|cmpxchg)\w*_(?:acquire|release)|"
@@ -23,10 +23,10 @@ NAME = r"[a-z]+\.[a-z0-9_]+"
 TAG = re.compile(rf"\bBarrier ({NAME})( \(spare\))?, (?:pairs with ([^:]+)|unpaired): ")
 BEGUN = re.compile(rf"\bBarrier {NAME}")
 NONE = re.compile(r"\bNo barrier\b")
-# Of the other side that is not the module's: the kernel, or a program that uses the rings.
+# Prefixes of barriers outside of the module: in the kernel, or in a program that uses the rings.
 OUTSIDE = ("kernel.", "program.")
 
-# One name at one place; peers: name -> the functions where that is.
+# A name at a place; peers: the names with which it pairs -> their functions.
 Place = namedtuple("Place", "name file function line spare peers")
 
 
@@ -38,7 +38,7 @@ def sources():
 
 
 def peers(text):
-    """Return what a tag pairs with, as a dictionary: name -> list of functions."""
+    """Return the names with which a tag pairs, as a dictionary: name -> list of functions."""
     found, group, named = {}, [], False
     for name, function in re.findall(rf"\b({NAME})\b|\b(\w+)\(\)", text or ""):
         if name:
@@ -52,7 +52,7 @@ def peers(text):
 
 
 class File:
-    """One source: its lines without comments and strings, and its comments by their last line."""
+    """A source file: its lines without comments and strings, and its comments by their last line."""
 
     def __init__(self, text):
         self.comments = {}
@@ -64,7 +64,7 @@ class File:
         self.code = re.sub(r'"(\\.|[^"\\\n])*"', '""', text).split("\n")
 
     def function(self, number):
-        """Return the function that a line is in, or "-"."""
+        """Return the function of a line, or "-"."""
         for line in reversed(self.code[:number]):
             begins = re.match(r"[A-Za-z_][\w \t*]*?\b(\w+)\(", line)
             if begins and not line.rstrip().endswith(";"):
@@ -74,11 +74,11 @@ class File:
         return "-"
 
     def above(self, number):
-        """Return where the comment ends that is above the statement of a line, or None."""
+        """Return the last line of the comment above a line's statement, or None."""
         while number not in self.comments:
             line = self.code[number]
             if line.lstrip().startswith("}"):
-                # To the head of that block, with the same indentation.
+                # Go to the head of that block, which has the same indentation.
                 indent = re.match(r"\s*", line).group(0)
                 number -= 1
                 while not re.match(rf"{indent}\S", self.code[number]):
@@ -97,7 +97,7 @@ class File:
 
 
 def look(texts):
-    """Return (places, number of operations, faults) of the sources."""
+    """Return (places, number of operations, faults) in the sources."""
     places, operations, faults = [], 0, []
     for name, text in texts.items():
         file, used = File(text), set()
@@ -123,7 +123,7 @@ def look(texts):
 
 
 def check_pairs(places):
-    """Return what is wrong with the pairs."""
+    """Return the faults of the pairs."""
     faults = []
     for place in places:
         where = f"{place.file}:{place.line}: {place.name}"
@@ -144,10 +144,10 @@ def check_pairs(places):
 
 
 def check(texts, tests):
-    """Yield (what holds, list of faults)."""
+    """Yield (text of a test point, list of faults)."""
     places, operations, faults = look(texts)
     names = {place.name for place in places}
-    yield (f"each of the {operations} operations that order something names its barrier",
+    yield (f"each of the {operations} ordering operations names its barrier",
            faults or ([] if operations > 50 else ["hardly any operation was found"]))
     yield "both sides of each pair exist and name each other", check_pairs(places)
 
@@ -161,12 +161,12 @@ def check(texts, tests):
            [name for name in sorted(marked - names) if not name.startswith(OUTSIDE)])
     needed = {name for test in tests for name in test.needed()}
     spare = {place.name for place in places if place.spare}
-    yield ("the barriers that no test needs are called spare, and no others",
+    yield ("the barriers marked as spare are those that no test needs",
            [f"{name} is needed" for name in sorted(spare & needed)] +
            [f"{name} is not needed" for name in sorted(names & marked - spare - needed)])
 
 
-# What check() must find: in words, file, text, what that becomes, and how the fault is reported.
+# Faults that check() must find: description, file, old text, new text, and the expected report.
 PLANTS = [
     ("a barrier loses its name", "core/engine.c", "Barrier sleep.mb, pairs", "This pairs",
      r"core/engine.c:\d+: smp_mb\(\) without a name"),
@@ -197,18 +197,18 @@ PLANTS = [
 
 
 def check_plants(texts, tests):
-    """Yield (what must be found, list of faults) of check() itself."""
+    """Yield (text of a test point, list of faults) for faults planted in a copy of the sources."""
     for words, file, old, new, wanted in PLANTS:
         text = texts[file].replace(old, new, 1)
         found = [fault for _, faults in check({**texts, file: text}, tests) for fault in faults]
         before = [fault for _, faults in check(texts, tests) for fault in faults]
         passed = old in texts[file] and any(re.search(wanted, fault) for fault in found) \
             and not any(re.search(wanted, fault) for fault in before)
-        yield f"a fault that is planted is found: {words}", [] if passed else found or ["not found"]
+        yield f"a planted fault is found: {words}", [] if passed else found or ["not found"]
 
 
 def table(tests):
-    """Print each barrier: where it is, what it pairs with, which tests have it."""
+    """Print each barrier: its place, its pairs, the tests that have it."""
     for place in sorted(look(sources())[0], key=lambda one: one[:2]):
         needs = [test.name for test in tests if place.name in test.needed()]
         has = [test.name for test in tests if place.name in test.names() - test.needed()]

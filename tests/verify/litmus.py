@@ -11,7 +11,7 @@ import kernels
 HERE = Path(__file__).resolve().parent / "litmus"
 BUILD = host.BUILD / "verify/litmus"
 
-# What a barrier is weakened to. Fences are left out.
+# Patterns of barriers, and their weaker forms. Fences are left out.
 WEAKER = [
     (r"\b(smp_(?:r|w)?mb|smp_mb__\w+|rcu_read_(?:un)?lock|synchronize_rcu)\(\);", ""),
     (r"\bsmp_store_release\((\w+), ", r"WRITE_ONCE(*\1, "),
@@ -20,13 +20,13 @@ WEAKER = [
     (r"\brcu_assign_pointer\(", "WRITE_ONCE("),
     (r"\brcu_dereference\(", "READ_ONCE("),
 ]
-# Locks stay, except where a test shows that the lock is what matters.
+# Locks stay, except in tests that need no single barrier.
 LOCK = r"\bspin_(?:un)?lock\(\w+\);"
 MARK = re.compile(r"//\s*([\w.]+(?: [\w.]+)*): (needed|spare)$")
 
 
 class Litmus:
-    """A litmus test, and what its comments say of its barriers."""
+    """A litmus test, with the marks of its barriers."""
 
     def __init__(self, path):
         self.text = path.read_text(encoding="utf-8")
@@ -41,7 +41,7 @@ class Litmus:
             if mark:
                 verdict = self.marks.setdefault(mark.group(1), mark.group(2))
                 assert verdict == mark.group(2), f"{path}: {line}"
-            # Each barrier has a mark, and each mark is at what can be weakened.
+            # Each barrier has a mark, and each mark is at a barrier.
             assert bool(mark) == any(re.search(p, line.split("//")[0])
                                      for p, _ in WEAKER), f"{path}: {line}"
 
@@ -50,7 +50,7 @@ class Litmus:
         return {name for mark in self.marks for name in mark.split()}
 
     def needed(self):
-        """Return the names of those without which it fails, alone or together with others."""
+        """Return the names of the barriers that the test needs, alone or together with others."""
         return {name for mark, verdict in self.marks.items() if verdict == "needed"
                 for name in mark.split()} | {name for names in self.together for name in names}
 
@@ -73,8 +73,8 @@ class Litmus:
         return "+".join([self.name, *marks]).replace(" ", "-")
 
     def points(self):
-        """Yield (what is left out, what must come of it, in words)."""
-        yield [], self.expect, "as it is"
+        """Yield (the barriers that are left out, the expected outcome, a description)."""
+        yield [], self.expect, "with all barriers"
         for mark, verdict in self.marks.items():
             if verdict == "needed":
                 yield [mark], "Sometimes", f"needs {mark}"
@@ -82,7 +82,7 @@ class Litmus:
                 yield [mark], self.expect, f"does not need {mark} alone"
         for names in self.together:
             yield names, "Sometimes", "needs one of " + ", ".join(names)
-        # It would not be a test if nothing could come of it at all.
+        # A test without any failing form would show nothing.
         if self.expect == "Never" and not self.together and "needed" not in self.marks.values():
             yield [*self.marks, "lock"], "Sometimes", "needs the lock, or one of its barriers"
 
@@ -98,13 +98,13 @@ def model():
 
 
 def ask(paths):
-    """Return what herd7 prints about these files, and a dictionary: test -> observation."""
+    """Return the output of herd7 for these files, and a dictionary: test -> observation."""
     _, text = host.said([herd.ensure(), "-conf", "linux-kernel.cfg", *paths], cwd=model())
     return text, dict(re.findall(r"^Observation (\S+) (\w+)", text, re.M))
 
 
 def check_kernel():
-    """Yield whether this is the model that it is thought to be."""
+    """Yield a test point: the kernel's own litmus tests have their documented outcomes."""
     want = {}
     for path in sorted((model() / "litmus-tests").glob("*.litmus")):
         result = re.search(r"^ \* Result: (\w+)", path.read_text(encoding="utf-8"), re.M)
@@ -113,12 +113,12 @@ def check_kernel():
     _, said = ask(want)
     wrong = [f"{path}: {said.get(path.stem)}, not {result}"
              for path, result in want.items() if said.get(path.stem) != result]
-    yield (f"the kernel's own {len(want)} tests come to what they say",
+    yield (f"the kernel's own {len(want)} tests have their documented outcomes",
            wrong or ([] if len(want) > 20 else ["too few"]))
 
 
 def check(some):
-    """Yield (what holds, faults) of these tests and of each of their weakened forms."""
+    """Yield (text of a test point, faults) for these tests and their weakened forms."""
     BUILD.mkdir(parents=True, exist_ok=True)
     points = [(test, *point) for test in some for point in test.points()]
     paths = []
@@ -129,13 +129,13 @@ def check(some):
     for test, marks, expected, words in points:
         got = said.get(test.title(marks), "no answer")
         yield f"{test.name}: {words}", [] if got == expected else [f"{got}, not {expected}"]
-    # A warning, say of an access without a mark, makes the rest of its output worthless.
-    yield ("herd7 warns of nothing",
+    # A warning, for example about a plain access, makes the rest of the output useless.
+    yield ("herd7 prints no warnings",
            [line for line in text.splitlines() if re.search(r"^(Flag|Warning)|error", line)])
 
 
 def show(name):
-    """Print all that a test, and each of its weakened forms, can come to."""
+    """Print all outcomes of a test and of its weakened forms."""
     test = Litmus(HERE / f"{name}.litmus")
     list(check([test]))
     print(ask([BUILD / f"{test.title(marks)}.litmus" for marks, _, _ in test.points()])[0])

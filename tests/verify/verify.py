@@ -3,9 +3,9 @@
 """Verify the life of a timeout and the barriers of the module; print TAP. See README.md.
 
 verify.py [--quick|--deep] [model] [weak] [shards] [litmus]   all if none is named
-verify.py one NAME         one configuration of a model, or one litmus test with all it can come to
+verify.py one NAME         one configuration of a model, or one litmus test with all its outcomes
 verify.py trail MUTATION   how a model fails without a rule, step by step
-verify.py table            each barrier: where it is, what it pairs with, which tests have it
+verify.py table            each barrier: its place, its pairs, the tests that have it
 """
 
 import concurrent.futures
@@ -26,7 +26,7 @@ BUILD = host.BUILD / "verify"
 MODELS = ["life", "weak", "shards"]
 LEVELS = ["quick", "full", "deep"]
 DEPTH = 200000
-# How much memory an explorer may take, and what it takes at most. (Deep: not known.)
+# The memory limit of an explorer, and the most that one has taken. (Not known for "deep".)
 MEGABYTES = {"quick": 2000, "full": 4000, "deep": 6000}
 TAKES = {"quick": 300, "full": 800, "deep": 6000}
 
@@ -36,7 +36,7 @@ def table(name, columns):
     for line in (HERE / "model" / name).read_text(encoding="utf-8").splitlines():
         if line.strip() and not line.startswith("#"):
             fields = [field.strip() for field in line.split("|")]
-            # Macros may have "|" in them: they are all but the outer fields.
+            # The macros, in the third field, may contain "|".
             if columns == 4:
                 fields = fields[:2] + ["|".join(fields[2:-1])] + fields[-1:]
             assert len(fields) == columns, line
@@ -44,7 +44,7 @@ def table(name, columns):
 
 
 def step(directory, *command, output=None):
-    """Run a tool; Failed, with its output, if it fails."""
+    """Run a tool; raise Failed, with the end of its output, if the tool fails."""
     log = directory / "log"
     with open(log, "wb") as file:
         code = host.run(command, cwd=directory, stdout=file, stderr=file)
@@ -56,7 +56,7 @@ class Model:
     """A model in Promela, its configurations, and its mutations: a rule or a barrier left out.
 
     life.pml is explored without partial order reduction, and has all mutations compiled in: the
-    environment says which. The others have one compiled in at a time.
+    environment selects one. The other models are compiled with one mutation at a time.
     """
 
     def __init__(self, name):
@@ -68,11 +68,11 @@ class Model:
         self.numbers = {m: str(i + 1) for i, m in enumerate(self.mutations)}
 
     def variant(self, mutation):
-        """Return which build explores a mutation; "" is the model as it is."""
+        """Return the build that explores a mutation; "" is the model without mutations."""
         return mutation and ("mutated" if self.compiled_in else mutation)
 
     def build(self, config, variant, level):
-        """Make an explorer: return its directory."""
+        """Build an explorer, and return its directory."""
         directory = BUILD / "-".join(filter(None, [self.name, config, variant]))
         directory.mkdir(parents=True, exist_ok=True)
         for old in directory.iterdir():
@@ -88,7 +88,7 @@ class Model:
         step(directory, "gcc", "-E", "-x", "c", "-I.", *macros, "-o", "model.pml",
              HERE / "model" / f"{self.name}.pml")
         step(directory, "spin", "-a", "model.pml", output="pan.c")
-        # Collapse compression is exact. What explores for long is worth optimising.
+        # Collapse compression loses no states. Only long explorations are worth optimising.
         large = self.compiled_in and not variant and level != "quick"
         step(directory, "gcc", "-O1" if large else "-O0", "-w", "-DSAFETY", "-DCOLLAPSE",
              *(["-DNOREDUCE"] if self.compiled_in else []), f"-DMEMLIM={MEGABYTES[level]}",
@@ -96,7 +96,7 @@ class Model:
         return directory
 
     def explore(self, directory, mutation, *options):
-        """Visit all states; return what was found, as a dictionary."""
+        """Visit all states; return the result as a dictionary."""
         began = time.monotonic()
         out = directory / f"out-{mutation}"
         with open(out, "wb") as file:
@@ -115,24 +115,24 @@ class Model:
                        f"{time.monotonic() - began:.1f} s, "
                        f"{number(r'([0-9.]+)[ 	]+total actual memory usage')} MB",
             "error": error.group(1) if error else None,
-            # Nothing was cut off, neither by depth nor by memory.
+            # The search was not cut off by depth or memory.
             "whole": "errors: 0" in text and "Search not completed" not in text
                      and "max search depth too small" not in text,
             "text": text,
         }
 
     def judge(self, config, mutation, found):
-        """Return (passed, text, notes): no error as it is, the right one with a mutation."""
+        """Return (passed, text, notes): no error without a mutation, the expected one with it."""
         error, notes = found["error"], [found["figures"]]
         if not mutation:
             passed = found["whole"]
-            verdict = "holds" if passed else f"fails: {error or 'not explored whole'}"
+            verdict = "holds" if passed else f"fails: {error or 'not explored completely'}"
             text = f"{verdict}: {self.configs[config][3]}"
         else:
             _, rule, _, wanted, words = self.mutations[mutation]
             passed = found["whole"] if wanted == "-" else \
                 bool(error and re.search(wanted, error))
-            verdict = "holds even so" if wanted == "-" else "fails as it must"
+            verdict = "holds nevertheless" if wanted == "-" else "fails as expected"
             if not passed:
                 verdict = f"gives '{error}', not '{wanted}'"
             text = f"{verdict}: without {words}" if self.name == "weak" else f"{verdict}: {words}"
@@ -144,14 +144,14 @@ class Model:
         return passed, f"{self.name} {config} {text}", notes
 
     def tasks(self, level, pool):
-        """Start all explorers of a level; yield what gives each result, in order."""
+        """Start all explorers of a level; return the futures of their results, in order."""
         configs = [c for c in self.configs
                    if LEVELS.index(self.configs[c][1]) <= LEVELS.index(level)]
-        # Finding that a rule is not needed takes as long as a whole configuration.
+        # If a rule is not needed, the search takes as long as that of the configuration.
         wanted = [(c, "") for c in configs] + [
             (m[2], m[0]) for m in self.mutations.values()
             if m[2] in configs and (m[3] != "-" or level != "quick")]
-        # Of one pool, in this order: who waits for a build waits for what has begun.
+        # One pool runs all tasks in this order, so a task waits only for a build that has begun.
         builds = {}
         for config, mutation in wanted:
             key = config, self.variant(mutation)
@@ -170,7 +170,7 @@ def points(function, *args):
     try:
         return [(not faults, text, faults) for text, faults in function(*args)]
     except host.Unavailable:
-        return [(True, "what the memory model says # SKIP herd7 cannot be had here", [])]
+        return [(True, "the litmus tests # SKIP herd7 cannot be installed here", [])]
 
 
 def check_transitions():
@@ -187,7 +187,7 @@ def check_transitions():
 
 
 def litmus_tasks(pool):
-    """Start herd7 on all litmus tests, and look through the sources."""
+    """Start herd7 on all litmus tests, and the checks of the sources."""
     texts, tests = barriers.sources(), litmus.tests()
     return [pool.submit(points, *task) for task in (
         (litmus.check_kernel,), (litmus.check, tests), (barriers.check, texts, tests),
@@ -195,7 +195,7 @@ def litmus_tasks(pool):
 
 
 def megabytes_free():
-    """Return how much memory there is, caches included."""
+    """Return the available memory, including caches."""
     info = Path("/proc/meminfo").read_text(encoding="ascii")
     return int(re.search(r"^MemAvailable:\s*(\d+) kB", info, re.M).group(1)) // 1024
 
@@ -237,14 +237,14 @@ def one(name):
 
 
 def trail(mutation):
-    """Print what leads to a mutation's failure, one line a step."""
+    """Print the steps that lead to a mutation's failure, one on each line."""
     model = next((m for m in map(Model, MODELS) if mutation in m.mutations), None)
     if not model:
         raise host.Failed(f"no mutation {mutation}")
     directory = model.build(model.mutations[mutation][2], model.variant(mutation), "full")
     print(model.explore(directory, mutation)["error"])
     if model.compiled_in:
-        # spin's own simulator knows no c_expr: the explorer replays it.
+        # spin's simulator does not support c_expr, so the explorer replays the trail.
         print(model.explore(directory, mutation, "-r", "-g")["text"])
     else:
         host.run(["spin", "-t", "-p", "model.pml"], cwd=directory)

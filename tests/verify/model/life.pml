@@ -1,46 +1,46 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The life of a timeout, for spin. See README.md for what stands for what.
+ * The life of a timeout, for spin. README.md maps the names of the model to those of the code.
  *
- * One atomic block is one step that others can observe: one compare-and-swap, one
- * push, one read or write of a shared variable. What is only reached with the wheel's
- * lock, or is private, goes along with the step beside it. Taking the lock goes along
- * with the first step behind it, releasing it with the last one before.
+ * An atomic block is one step that other threads can observe: one compare-and-swap, one push, one
+ * read or write of a shared variable. Accesses to private variables, and to variables under the
+ * wheel's lock, join the step beside them. Taking the lock joins the first step after it, releasing
+ * the lock the last step before it.
  *
- * A configuration is a set of -D; a mutation is -DMUTATION=n.
+ * A configuration is a set of -D options; the environment has the number of the mutation.
  */
 
 /* -- Configuration ------------------------------------------------------- */
 
 /*
- * The table of configurations has a value for each, and the defaults:
+ * life.configs sets these macros for each configuration, and their defaults:
  *
- * NT		timeouts, numbered from 1
- * CPUS		thread t submits on CPU t, or all on one
+ * NT		number of timeouts, which are numbered from 1
+ * CPUS		2: thread t submits on CPU t; 1: both threads on CPU 0
  * MAXNOW	the clock goes from 0 to this
- * OPS0, N0, ON0	what thread 0 may do, how often, to which timeouts (bit x-1: timeout x)
- * OPS1, N1, ON1	the same of thread 1
- * REL		bit x-1: timeout x has ->release, and is counted
+ * OPS0, N0, ON0	operations of thread 0, their number, their timeouts (bit x-1: timeout x)
+ * OPS1, N1, ON1	the same for thread 1
+ * REL		bit x-1: timeout x has ->release, and a reference count
  * CAN		bit x-1: timeout x has ->cancelled
  * CBSYNC	the callback of timeout 1 syncs timeout 2
- * SOON_LET_GO	the cancelled are let go at once
- * WORKER	a second process fires
+ * SOON_LET_GO	the engine does not wait for reclaim_ms
+ * WORKER	a worker fires, instead of the engine
  * STOP		1: stop with a function, 2: without
  * MUTEX	a client's lock, held around _sync of timeout 1 by thread 0, and taken by release of
  *		timeout 2
  * BREAK	hwt_lock_break() between entries
  */
 
-/* What a thread may do. */
+/* Operations of a thread. */
 #define S_NOW	1		/* schedule: due at once */
-#define S_SOON	2		/* when the clock has moved */
-#define S_LATE	4		/* never, as far as this goes */
+#define S_SOON	2		/* due when the clock has moved */
+#define S_LATE	4		/* never due */
 #define P_NOW	8		/* the same, periodic */
 #define P_SOON	16
 #define CANCEL	32
 #define SYNC	64		/* hwt_cancel_sync() */
 #define SHUT	128		/* hwt_shutdown_sync() */
-#define GIVE	256		/* schedule with the thread's own reference, and leave */
+#define GIVE	256		/* schedule with the thread's own reference, and end */
 #define INIT	512		/* hwt_timeout_init(), if it is not held */
 #define BARRIER	1024		/* hwt_wheel_barrier(), and end */
 
@@ -75,7 +75,7 @@ static __attribute__((constructor)) void mutation_get(void)
 
 short state[NT + 1];
 
-/* Under the wheel's lock: where it is linked. */
+/* The list that a timeout is in; protected by the wheel's lock. */
 #define NOWHERE		0
 #define DUE		1
 #define ENDED		2		/* wheel->ended */
@@ -98,13 +98,13 @@ byte now;			/* the clock */
 #define POOL		4
 #define RUNNERS		5
 byte current[RUNNERS];
-bool waiting[RUNNERS];		/* asleep on sync_wait */
+bool waiting[RUNNERS];		/* sleeps in hwt_wait_for() */
 
 byte wake_tick;
 bool kicked, reclaim, closed, stopping, should_stop;
 byte reclaim_at;
 bool asleep;			/* the engine: state is TASK_IDLE */
-byte target;			/* what it waits for; 0: it does not */
+byte target;			/* the tick for which it sleeps; 0: it does not sleep */
 bool engine_done, worker_done, stop_done, thread_done[2];
 #if WORKER
 bool wsleeps;			/* the worker sleeps */
@@ -115,15 +115,15 @@ bool wsleeps;			/* the worker sleeps */
 #define SERVED(x)	false
 #endif
 
-/* sleep_seq as a reader sees it: has it changed since it was read? */
+/* Has sleep_seq changed since the thread read it? 0: it has not read it. */
 #define CHANGED		2
 #define SAME		1
 byte seq[2];
 
-/* RCU: who reads; whom the grace period still waits for. */
+/* RCU: threads in a read-side section, and threads for which the grace period still waits. */
 bool rcu[2], grace[2];
 
-bool mutex;			/* a client's */
+bool mutex;			/* of a client: see MUTEX */
 
 #if BARRIERS
 /* The mark of thread t's barrier: struct hwt_mark. */
@@ -134,21 +134,21 @@ byte before[2];			/* bit x-1: timeout x is on wheel->ended, in front of the mark
 byte called[2];			/* bit r: the call of runner r began before the mark was reached */
 #endif
 
-/* What is checked, not part of the code. */
+/* Variables for the checks only. */
 bool freed[NT + 1];
 byte refs[NT + 1];		/* the client's reference count */
 byte owed[NT + 1];		/* holds begun and not yet released */
 bool live[NT + 1];		/* scheduled, and neither fired nor cancelled since */
-bool untold[NT + 1];		/* cancelled, and ->cancelled not called for it */
-bool fresh[NT + 1];		/* a new period was set, and not read by the engine */
+bool untold[NT + 1];		/* cancelled, and ->cancelled has yet to be called */
+bool fresh[NT + 1];		/* a new period was set, and has not been read by the engine */
 bool busy[NT + 1];		/* a callback is executing */
-byte releasing[NT + 1];		/* so many releases are */
+byte releasing[NT + 1];		/* number of executing releases */
 bool ops[NT + 1];		/* which callbacks it has: INIT changes them */
-byte op_on[2];			/* the timeout a thread is working at */
+byte op_on[2];			/* the timeout of the thread's operation */
 #if BARRIERS
 byte pushing[2];		/* the timeout that a thread has claimed and not pushed yet */
-byte ending[2];			/* bit x-1: thread t's barrier waits for the end of x's hold */
-byte calling[2];		/* bit r: and for what runner r executes */
+byte ending[2];			/* bit x-1: thread t's barrier must wait for the end of x's hold */
+byte calling[2];		/* bit r: ... and for the function that runner r executes */
 #endif
 
 #define HAS(mask, x)	(((mask) >> ((x) - 1)) & 1)
@@ -175,7 +175,7 @@ byte calling[2];		/* bit r: and for what runner r executes */
 #if BARRIERS
 /* wheel->ended is not empty. */
 #define SOME_ENDED	(ANY(IS_ENDED) || mark[0] == LISTED || mark[1] == LISTED)
-/* A mark can be the first entry. Otherwise, wheel->ended has no order here. */
+/* Is the mark of thread t the first entry? Only marks have an order on wheel->ended here. */
 #define FIRST(t)	(mark[t] == LISTED && !before[t])
 #define SOME_MARK	(FIRST(0) || FIRST(1))
 #define RUNNER_BIT(r)	((current[r] != 0) << (r))
@@ -201,9 +201,9 @@ inline touch(x)
 /* -- Ghosts -------------------------------------------------------------- */
 
 /*
- * What a barrier has to wait for, from the moment it has the lock: the end of each hold that
- * is not pending, unless another thread has still to push the timeout, or schedules it again;
- * and all that is executing.
+ * From the moment it has the lock, a barrier must wait for the end of the hold of each timeout that
+ * is not pending, unless another thread has yet to push the timeout, or schedules it again; and for
+ * all executing functions.
  */
 #if BARRIERS
 #define GHOST_WAITS(t, x) \
@@ -246,7 +246,7 @@ inline ghost_fire(x, old)
 {
 	assert(live[x]);			/* fired after a cancel, or twice */
 	assert(TICK(old) <= now);		/* fired early */
-	assert(!fresh[x] || !(old & REARM));	/* the old period */
+	assert(!fresh[x] || !(old & REARM));	/* fired with the old period */
 	fresh[x] = false;
 	live[x] = ((old & PERIODIC) != 0)
 }
@@ -300,7 +300,7 @@ inline advance(to)
 #define WAKE_ALL	waiting[T0] = false; waiting[T1] = false; \
 			waiting[STOPPER] = false; waiting[POOL] = false
 
-/* The second half of hwt_wheel_kick(); the first one is kicked = true. */
+/* The second half of hwt_wheel_kick(); the first half is kicked = true. */
 #define WAKE		asleep = false
 
 /*
@@ -318,7 +318,7 @@ inline kick()
 
 /* -- Under the lock ------------------------------------------------------ */
 
-/* What work() does next with timeout x. */
+/* The next step of work() with timeout x. */
 #define NOTHING		0
 #define COLLECTED	1	/* hwt_collect_one() */
 #define COLLECTED_BLIND	2
@@ -326,16 +326,16 @@ inline kick()
 #define TAKEN		16	/* hwt_end_hold() */
 #define RAN		4	/* hwt_finish() */
 #define RAN_BLIND	5
-#define TELLS		6	/* hwt_call_cancelled(), under way */
-#define LINKS		7	/* hwt_buckets_insert() */
-#define KICKS		8	/* a worker of a pool has armed what comes early */
+#define TELLS		6	/* hwt_call_cancelled(), ->cancelled is executing */
+#define LINKS		7	/* hwt_link() */
+#define KICKS		8	/* hwt_link(): a worker has linked an early timeout */
 #define WAKES		9
 #define READS_OPS	10
 #define ENDS		11	/* hwt_call_release() */
 #define RELEASES	12
 #define RELEASED	13
 #define READS_NEXT	14
-#define RETURNED	15	/* a callback: takes the lock, then as RAN */
+#define RETURNED	15	/* a callback has returned: take the lock, then as RAN */
 
 #define DONE		how = NOTHING; if :: !more -> break :: else fi
 
@@ -369,16 +369,15 @@ inline after_running(x)
 }
 
 /*
- * All that is done under the lock with one timeout after the other: process x as @how
- * says, and, if @more, collect. Begins and ends with the lock held, and drops it
- * around callbacks.
+ * All work under the lock, for one timeout after the other: take the step @how of timeout x, and
+ * collect if @more. Begins and ends with the lock held, and drops it around callbacks.
  *
  * @r: the runner
  */
 inline work(r)
 {
 	do
-	/* hwt_collect_one(): unlink, look, then hwt_end_later() or compare-and-swap */
+	/* hwt_collect_one(): unlink, read the state, hwt_end_later() or compare-and-swap */
 	:: atomic { how == COLLECTED ->
 		touch(x);
 		assert(at[x] != ENDED);
@@ -427,7 +426,7 @@ inline work(r)
 		asleep = asleep && MUT(DEFER_NO_KICK);
 		DONE }
 
-	/* hwt_finish(): look, notify or compare-and-swap */
+	/* hwt_finish(): read the state, call ->cancelled or compare-and-swap */
 	:: atomic { how == RAN || ((how == RETURNED || how == TELLS) && !lock) ->
 		touch(x);
 		if
@@ -440,19 +439,19 @@ inline work(r)
 		fi;
 		if
 		:: how == TELLS ->
-			untold[x] = false;	/* cancelled again: counts as told */
+			untold[x] = false;	/* one call, if it was cancelled again */
 			told = true
 		:: else
 		fi;
 		old = state[x];
-		/* hwt_periodic_next(): the next one, or it is behind */
+		/* hwt_periodic_next(): the next tick, or the present one if it is behind */
 		if
 		:: state_finish(old, now, !told && NOTIFY(x))
 		:: (old & PENDING) == REARM -> state_finish(old, now + 1, !told && NOTIFY(x))
 		fi;
 		if
 		:: act == CALL_CANCELLED ->
-			assert(untold[x]);	/* told twice */
+			assert(untold[x]);	/* ->cancelled called twice */
 			assert(!busy[x]);
 			untold[x] = false;
 			busy[x] = true;
@@ -523,7 +522,7 @@ inline work(r)
 		x = intake;
 		intake = (MUT(NEXT_LATE) -> 0 : next[x]);
 		how = COLLECTED }
-	/* hwt_intake_take(): clear the bit, then take the list */
+	/* hwt_intake_take(): clear the byte, then take the list */
 	:: atomic { how == NOTHING && more && !intake && submitted[0] && !refill ->
 		refill = 1;
 		if
@@ -614,11 +613,11 @@ inline arm_begin(x, t)
 	fi
 }
 
-/* What the client does when schedule has returned. */
+/* The client's part after the return of the schedule. */
 inline arm_end(x)
 {
 	if
-	/* The reference is not the hold's: put it again. */
+	/* No hold has begun: put its reference. */
 	:: (error || (old & HELD)) && RELEASE(x) -> put(x)
 	:: else
 	fi;
@@ -626,8 +625,8 @@ inline arm_end(x)
 }
 
 /*
- * hwt_arm(). The read of the state is not a step of its own: the compare-and-swap
- * succeeds only on the state that was read, and between them nothing is done.
+ * hwt_arm(). The read of the state is not a step of its own: the compare-and-swap succeeds only on
+ * the state that was read.
  */
 inline arm(x, t, c, tick)
 {
@@ -695,9 +694,8 @@ inline cancel(x, t, c)
 /* -- _sync --------------------------------------------------------------- */
 
 /*
- * hwt_sync(). @y: the timeout; @x is for what is collected. Where the code polls,
- * this blocks until a round could have another outcome: so a _sync that would poll for
- * ever is a deadlock.
+ * hwt_sync(). @y: the timeout; @x: collected timeouts. Where the code polls, the model blocks until
+ * a round may have another outcome, so that endless polling is a deadlock.
  */
 inline sync(y, r, set)
 {
@@ -728,7 +726,7 @@ inline sync(y, r, set)
 			!waiting[r]
 		:: atomic { (!RUNNER_OF(y) || MUT(SYNC_NO_WAIT)) && !(state[y] & HELD) ->
 			touch(y);
-			assert(!busy[y] && !releasing[y]);	/* done too early */
+			assert(!busy[y] && !releasing[y]);	/* returned too early */
 			lock = false;
 			x = 0; again = false;
 			break }
@@ -775,8 +773,8 @@ inline reach_marks()
 #endif
 
 /*
- * hwt_wheel_barrier(): hwt_ended_wait(), hwt_mark_wait() and hwt_wait_callbacks(). Collecting has
- * no bound here.
+ * hwt_wheel_barrier(): hwt_ended_wait(), hwt_mark_wait() and hwt_wait_callbacks(), without a bound
+ * on the collection.
  */
 inline barrier(t)
 {
@@ -812,7 +810,7 @@ inline barrier(t)
 			lock = false }
 		atomic { !lock && !waiting[t] -> lock = true }
 	:: atomic { else ->
-		assert(!ending[t] && !calling[t]);	/* done too early */
+		assert(!ending[t] && !calling[t]);	/* returned too early */
 		mark[t] = 0; called[t] = 0;
 		lock = false;
 		break }
@@ -897,7 +895,7 @@ inline fire(x, r)
 
 /* -- The engine ---------------------------------------------------------- */
 
-/* hwt_engine_target(). Due timeouts and wheel->ended are the worker's, if there is one. */
+/* hwt_engine_target(). If there is a worker, it serves the due timeouts and wheel->ended. */
 inline engine_target(t)
 {
 	t = LATE;
@@ -1064,7 +1062,7 @@ end_idle:		atomic { !asleep || now >= target ->
 out:	skip
 }
 
-/* hwt_worker_thread(): takes a due timeout, or one of wheel->ended, under the lock. */
+/* hwt_worker_thread(): take a due timeout, or one of wheel->ended, under the lock. */
 #if WORKER
 proctype Worker()
 {
@@ -1191,7 +1189,7 @@ op:		if
 			:: !last && kind != GIVE -> kind = 0
 			:: else
 			fi }
-	/* The thread's own references, but the one that was given away. */
+	/* End, and put the thread's own references, except one that GIVE has given to a hold. */
 	:: atomic { !(t == 0 && !RELEASE(1)) ->
 		if
 		:: kind != GIVE && (on & 1) && RELEASE(1) -> put(1)
@@ -1206,7 +1204,7 @@ op:		if
 		kind = 0;
 		thread_done[t] = true;
 		break }
-	/* Without reference counts: when all who use it are done, _sync and free. */
+	/* Without reference counts: _sync and free, when the other thread has ended. */
 	:: atomic { t == 0 && !RELEASE(1) && thread_done[1] ->
 		last = true;
 		n = 0;
@@ -1351,7 +1349,7 @@ grace_2:	if
 	:: MUT(NO_WAIT_3)
 	:: else -> wait_callbacks()
 	fi;
-	/* What hwt_wheel_stop() promises. */
+	/* The guarantees of hwt_wheel_stop(). */
 	atomic {
 #if BARRIERS
 		!lock ->
@@ -1370,21 +1368,21 @@ grace_2:	if
 
 #endif
 
-/* -- What must never be -------------------------------------------------- */
+/* -- Invariants ----------------------------------------------------------- */
 
 #define OPEN(x)		(op_on[0] != x && op_on[1] != x)
 
 #define IDLE		(op_on[0] == 0 && op_on[1] == 0)
-/* Asleep, and nobody has woken it or is about to. */
+/* The engine sleeps, and no thread has woken it or is about to. */
 #define SLEEPS		(asleep && target && (!kicked || IDLE) && !lock && !closed)
-/* It would come too late for a timeout that nobody is working at. */
+/* It sleeps past the tick of a timeout for which no operation is under way. */
 #define LATE_FOR(x)	((state[x] & ARMED) && !(state[x] & RUNNING) && \
 			 TICK(state[x]) < target && OPEN(x) && !SERVED(x))
-/* It would never let go of one that was cancelled. */
+/* It has no time at which it releases a cancelled timeout. */
 #define PINNED(x)	((state[x] & HELD) == SUBMITTED && !reclaim_at && IDLE && !SERVED(x))
 #define LEFT(x)		(IS_ENDED(x) && !SERVED(x))
 
-/* For the names in spin's reports. */
+/* spin's reports have the names of these. */
 hidden byte lost_wake_up;
 hidden byte never_let_go;
 hidden byte left_ended;
@@ -1396,7 +1394,7 @@ end_watch:
 	:: atomic { SLEEPS && ANY(LATE_FOR) -> assert(lost_wake_up) }
 	:: atomic { SLEEPS && ANY(PINNED) -> assert(never_let_go) }
 	:: atomic { SLEEPS && ANY(LEFT) -> assert(left_ended) }
-	/* The end: all is let go. */
+	/* At the end, all holds are over, and all timeouts with a reference count are freed. */
 	:: atomic { STOP && stop_done && thread_done[0] && thread_done[1] && ALL_QUIET ->
 		assert(owed[1] == 0 && owed[NT] == 0);
 		assert(!RELEASE(1) || freed[1]);

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The stop of a wheel of two shards. For spin; see README.md. life.pml has the life of a timeout
- * within a shard, in detail; here a schedule, a firing and a hand-back are one step each.
+ * The stop of a wheel of two shards, for spin; see README.md. life.pml models the life of a timeout
+ * in a shard; here a schedule, a firing and a hand-back are few steps.
  *
- * Each shard has a timeout and an engine. A callback arms the timeout of the other shard, and may be
- * periodic: then its own timeout is armed again when it returns, whether the wheel is closed or not.
- * A client schedules and cancels. A mutation is -DMUTATION=NAME.
+ * Each shard has a timeout and an engine. A callback arms the timeout of the other shard. The
+ * return of a periodic timeout's callback arms the timeout again, even if the wheel is closed. A
+ * client schedules and cancels. A mutation is -DMUTATION=NAME.
  */
 
 /*
- * The table of configurations has a value for each, and the defaults:
+ * shards.configs sets these macros for each configuration, and their defaults:
  *
- * PERIODIC	shards whose timeout is periodic: 1, 2 or 3
- * OPS		how often the client does something
- * FIRES	how often an engine may fire
+ * PERIODIC	shards whose timeout is periodic, as bits
+ * OPS		number of the client's operations
+ * FIRES	how often each engine may fire
  */
 
 #include "mutations.h"
 #ifndef MUTATION
-#define MUTATION 0		/* nothing is left out */
+#define MUTATION 0		/* no mutation */
 #endif
 #define MUT(n) ((n) == MUTATION)
 
@@ -26,9 +26,9 @@ bool armed[2], closed[2], stopping[2], should_stop[2], ended[2], running[2];
 byte readers;			/* RCU read-side sections under way */
 bool drained;			/* the stop has begun to hand back */
 bool done;			/* hwt_wheel_stop() has returned */
-byte handed_back, pending;	/* pending: scheduled, and neither fired, cancelled nor handed back */
+byte handed_back, pending;	/* numbers of timeouts */
 
-/* hwt_arm_open(): in an RCU section from the look at @closed to the change of the state. */
+/* hwt_arm_open(): an RCU read-side section from the read of @closed to the change of the state. */
 inline schedule(x)
 {
 	atomic { readers++ };
@@ -53,7 +53,7 @@ proctype Engine(byte s)
 	:: atomic { should_stop[s] -> ended[s] = true; break }
 	:: atomic { armed[s] && !stopping[s] && !should_stop[s] && fires < FIRES ->
 		armed[s] = false; pending--; fires++; running[s] = true;
-		/* Once the first timeout is handed back, no callback begins, on any shard. */
+		/* After the first hand-back, no callback begins on any shard. */
 		assert(!drained)
 	   }
 	   schedule(1 - s);
@@ -99,7 +99,7 @@ inline drain(s)
 	}
 }
 
-/* Step by step, each on both shards, as hwt_stop(). */
+/* hwt_stop(): each step on both shards. */
 proctype Stop()
 {
 	atomic { closed[0] = true };
@@ -144,7 +144,7 @@ proctype Stop()
 	}
 }
 
-/* After the stop, nothing is armed any more. */
+/* After the stop, no timeout is armed. */
 proctype Watch()
 {
 end:

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The changes of a timeout's state, as core/state.h makes them: each sets "new", and "act" to what
- * follows. transitions.pml prints them all, to be compared with what the C functions do.
+ * The changes of a timeout's state, as in core/state.h: each sets "new", the new state, and "act",
+ * the action. transitions.pml prints them all, for a comparison with those of the C functions.
  */
 #define ARMED		1
 #define SUBMITTED	2

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Prints all changes of a state that the model knows. "tests/unit/state table" prints those of the
- * module's own functions, and verify.py compares the two.
+ * Print all changes of a state in the model. "tests/unit/state table" prints those of the module's
+ * functions, and verify.py compares the two.
  */
 #define MUT(n)	(false)
 #include "state.pml"

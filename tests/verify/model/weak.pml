@@ -1,40 +1,41 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * How submitters and the engine find each other, on a machine that reorders. For spin; see
- * README.md, and ../litmus for the same by the kernel's memory model, pair by pair.
+ * The handshake of submitters and engine on a machine that reorders, for spin; see README.md. The
+ * tests in ../litmus check each pair of barriers by the kernel's memory model.
  *
- * A store goes to the thread's store buffer, and from there to memory at any time later, in any
- * order but that of its own variable (release: not before those that were there before). A load
- * takes the thread's own store, or what memory has, or what it had when the thread last looked or
- * passed a barrier: so it may have been done that early. What a full barrier does is to wait for the
- * buffer to be empty, and to forget what was seen.
+ * A store goes to the thread's store buffer, and later to memory, in any order of the variables. A
+ * release store leaves the buffer after the stores before it. A load returns the thread's store in
+ * the buffer, or the value in memory, or the value that memory had when the thread last loaded the
+ * variable or passed a barrier. A full barrier waits until the buffer is empty, and drops those
+ * older values.
  *
- * Steps are put together where that hides nothing: a store with what comes before it (nobody sees it
- * until it leaves the buffer, which it may do at once); a load with the barrier before it.
+ * Steps are joined where that hides no interleaving: a store with the step before it, since other
+ * threads see the store only when it leaves the buffer; a load with the barrier before it.
  *
- * One timeout, two client threads on a CPU each, the engine. A mutation is -DMUTATION=NAME.
+ * There are one timeout, two client threads on a CPU each, and the engine. A mutation is
+ * -DMUTATION=NAME.
  */
 
 /*
- * The table of configurations has a value for each, and the defaults:
+ * weak.configs sets these macros for each configuration, and their defaults:
  *
- * OPS0, N0	what thread 0 may do, how often
- * OPS1, N1	the same of thread 1
- * TIMERS	how often the engine may wake up by itself
- * CALLS	callbacks of other timeouts
- * AFTER	thread 1 does something only to one that is SUBMITTED
- * LINKED	the timeout is in a bucket at first: its tick
+ * OPS0, N0	operations of thread 0, and their number
+ * OPS1, N1	the same for thread 1
+ * TIMERS	how often the engine may wake up by its timer
+ * CALLS	number of callbacks of other timeouts
+ * AFTER	thread 1 begins, and acts, only while the timeout is SUBMITTED
+ * LINKED	the tick of the timeout, which is in a bucket at first; 0: it is not
  */
 
 #define SOON	1		/* schedule for tick 1 */
 #define LATER	2		/* for tick 2 */
 #define CANCEL	4
-#define FAR	8		/* schedule for the tick that never comes */
-#define NEVER	3		/* that tick */
+#define FAR	8		/* schedule for NEVER */
+#define NEVER	3		/* a tick that is not reached */
 
 #include "mutations.h"
 #ifndef MUTATION
-#define MUTATION 0		/* nothing is left out */
+#define MUTATION 0		/* no mutation */
 #endif
 #define MUT(n) ((n) == MUTATION)
 
@@ -58,8 +59,8 @@
 
 byte mem[VARS];
 byte buffer[THREADS * VARS];	/* 0: nothing; else the value + 1 */
-byte seen[THREADS * VARS];	/* when it last looked, or passed a barrier */
-short after;			/* of the engine's release: what must be out before */
+byte seen[THREADS * VARS];	/* the value at the thread's last load or barrier */
+short after;			/* variables in the buffer before the engine's release store */
 
 #define BUFFERED(t) ( \
 	buffer[AT(t, WAKE)] || buffer[AT(t, SEQ)] || buffer[AT(t, KICKED)] || \
@@ -67,7 +68,7 @@ short after;			/* of the engine's release: what must be out before */
 	buffer[AT(t, ACTIVE)] || buffer[AT(t, ACTIVE + 1)] || \
 	buffer[AT(t, LIST)] || buffer[AT(t, LIST + 1)])
 
-/* Of what the thread ever loads. */
+/* Drop older values, of the variables that the thread loads. */
 inline forget(t)
 {
 	seen[AT(t, KICKED)] = mem[KICKED];
@@ -86,20 +87,20 @@ inline forget(t)
 	fi
 }
 
-/* smp_mb(), and what has it in it. */
+/* smp_mb(), alone or as part of an operation. */
 inline mb(t)
 {
 	atomic { !BUFFERED(t) -> forget(t) }
 }
 
-/* No inline: it would not see the name of the mutation, but what that stands for. */
+/* A macro, because an inline would get the mutation's value instead of its name. */
 #define mb_unless(t, mutation) \
 	if \
 	:: MUT(mutation) \
 	:: else -> mb(t) \
 	fi
 
-/* WRITE_ONCE() and the like. One store of a variable at a time in the buffer. */
+/* WRITE_ONCE() and the like. The buffer has at most one store of each variable. */
 inline store(t, v, value)
 {
 	atomic { !buffer[AT(t, v)] -> buffer[AT(t, v)] = (value) + 1 }
@@ -124,14 +125,14 @@ inline load(t, v, to)
 	buffer[AT(t, v)] -> \
 		mem[v] = buffer[AT(t, v)] - 1; seen[AT(t, v)] = mem[v]; buffer[AT(t, v)] = 0
 
-/* What its thread never loads. */
+/* The same for a variable that the thread never loads. */
 #define OUT_ONLY(t, v) \
 	buffer[AT(t, v)] -> \
 		mem[v] = buffer[AT(t, v)] - 1; buffer[AT(t, v)] = 0
 
 #define BEFORE(v) after = after & ~(1 << (v))
 
-/* What is in the buffers gets to memory. */
+/* The stores leave the buffers. */
 active proctype Memory()
 {
 end:	do
@@ -158,7 +159,7 @@ end:	do
 
 /* -- The timeout --------------------------------------------------------- */
 
-/* The word: tick << 4 | flags. It is only changed by full compare-and-swaps. */
+/* The state: tick << 4 | flags. It is changed by fully ordered compare-and-swaps only. */
 #define ARMED		1
 #define SUBMITTED		2
 #define CANCELLED	4
@@ -167,10 +168,10 @@ end:	do
 byte word = (LINKED -> LINKED << 4 | ARMED : 0);
 byte linked = LINKED;		/* the bucket's tick; 0: in none */
 
-bool woken;			/* the engine's thread, since it went to sleep */
+bool woken;			/* the engine was woken since it went to sleep */
 bool asleep;
-byte target;			/* what it sleeps for */
-bool reclaim_at;		/* it has set a time to let go of the cancelled */
+byte target;			/* the tick for which it sleeps */
+bool reclaim_at;		/* it has set a time for the release of cancelled timeouts */
 byte running = 2;		/* clients that have not ended */
 
 inline kick(t)
@@ -279,7 +280,7 @@ inline arm(t, tick)
 	atomic { seq = 0; old = 0; new = 0; x = 0 }
 }
 
-/* hwt_cancel_word(), hwt_reclaim_soon() */
+/* hwt_cancel_claim(), hwt_reclaim_soon() */
 inline cancel(t)
 {
 	load(t, SEQ, seq);
@@ -323,7 +324,7 @@ proctype Client(byte t)
 	byte n = (t == 0 -> N0 : N1), seq, old, new, x;
 
 #if AFTER
-	/* Else it is as if one of them came after the other. */
+	/* Otherwise the operations of the two threads would not overlap. */
 end:	t == 0 || (word & SUBMITTED);
 #endif
 	do
@@ -335,7 +336,7 @@ end:	t == 0 || (word & SUBMITTED);
 	od;
 	atomic {
 		running--;
-		/* Of what will not be looked at any more, nothing need be told apart. */
+		/* Fewer states: the thread does not load these any more. */
 		seen[AT(t, WAKE)] = 0; seen[AT(t, SEQ)] = 0; seen[AT(t, KICKED)] = 0;
 		seen[AT(t, RECLAIM)] = 0; seen[AT(t, CURRENT)] = 0; seen[AT(t, ACTIVE + t)] = 0
 	}
@@ -343,7 +344,7 @@ end:	t == 0 || (word & SUBMITTED);
 
 /* -- The engine ---------------------------------------------------------- */
 
-/* One CPU's list, if its byte is found. What is found is settled, under the lock. */
+/* If @x, the CPU's byte: take its list, and collect the entry. The lock is held. */
 inline collect_cpu(c)
 {
 	if
@@ -378,7 +379,7 @@ inline collect_cpu(c)
 	x = 0
 }
 
-/* Is its byte set? Cleared, then. */
+/* Read the CPU's byte, and clear it if it is set. */
 inline look_cpu(c)
 {
 	load(ENGINE, ACTIVE + c, x);
@@ -391,7 +392,7 @@ inline look_cpu(c)
 inline find_target(to)
 {
 	to = (linked -> linked : NEVER);
-	/* That is before all of these ticks, or not: it will come. */
+	/* The time of the release is before NEVER; its order to other ticks does not matter. */
 	to = (reclaim_at && to == NEVER -> 2 : to)
 }
 
@@ -492,7 +493,7 @@ end:		if
 		:: !x && woken
 		:: !x && timers > 0 && target != NEVER -> timers--
 		fi;
-		/* Switching tasks is a barrier. */
+		/* A context switch is a full barrier. */
 		atomic {
 			asleep = false;
 			!BUFFERED(ENGINE);
@@ -505,22 +506,22 @@ end:		if
 	od
 }
 
-/* -- What must not be ---------------------------------------------------- */
+/* -- Invariants ----------------------------------------------------------- */
 
 bool lost_wake_up, never_let_go, forgotten;
 
-/* The engine sleeps, nobody has woken it, and nobody is about to. */
+/* The engine sleeps, no thread has woken it, and no thread is about to. */
 active proctype Watch()
 {
 end:	atomic {
 		asleep && !woken && running == 0 && !BUFFERED(0) && !BUFFERED(1) && !BUFFERED(2) ->
-		/* It sleeps past a deadline. */
+		/* The engine sleeps past a deadline. */
 		lost_wake_up = (word & ARMED) && TICK(word) < target;
 		assert(!lost_wake_up);
-		/* A cancelled timeout is held, and it has set no time to let it go. */
+		/* A cancelled timeout is held, and no time of release is set. */
 		never_let_go = (word & SUBMITTED) && !(word & ARMED) && !reclaim_at;
 		assert(!never_let_go);
-		/* Likewise for those that will be cancelled: they find that flag. */
+		/* A later cancel would find the flag set, and not kick. */
 		forgotten = mem[RECLAIM] && !reclaim_at;
 		assert(!forgotten)
 	}
