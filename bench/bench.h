@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * hwt_bench.ko: what the files share.
+ * hwt_bench.ko: declarations shared by its files
  *
- *   bench_main.c	parameters, what is run, output
- *   bench_peer.c	hwt and its rivals, each with the same loops
+ *   bench_main.c	parameters, the choice of benchmarks, output
+ *   bench_peer.c	hwt and its alternatives, each with the same loops
  *   bench_ops.c	the cost of single operations
  *   bench_life.c	from schedule to callback, slack, the re-arm storm
  *   bench_late.c	lateness
  *   bench_smp.c	several CPUs: one engine, and one for each CPU
- *   bench_trace.c	replay of what a guest at work has done
+ *   bench_trace.c	replay of recorded timer operations
  */
 #ifndef _BENCH_H
 #define _BENCH_H
@@ -21,7 +21,7 @@
 
 /* -- bench_main.c -------------------------------------------------------- */
 
-/* Parameters: a quick run; repetitions; seconds for what has no end of its own. */
+/* Parameters: a quick run; repetitions; seconds of the storm. */
 extern bool bench_quick;
 extern unsigned int bench_runs;
 extern unsigned int bench_seconds;
@@ -46,9 +46,9 @@ u64 bench_busy_end(struct bench_busy *busy);
 /* -- bench_peer.c -------------------------------------------------------- */
 
 /*
- * Operations on object order[i] with the time when[i], for i from first to end. Apart: each
- * begins when the one before has ended, as when a program does other things in between. Else
- * the processor overlaps what it can, as in a loop over many.
+ * Operations on object order[i] with the time when[i], for i from first to end - 1. If @apart, each
+ * operation begins after the end of the one before, as in a program that does other things in
+ * between. Otherwise the processor overlaps operations, as in a tight loop.
  */
 struct bench_span {
 	void		*objects;
@@ -60,10 +60,10 @@ struct bench_span {
 
 enum bench_loop {
 	LOOP_SCHEDULE,	/* at an absolute time */
-	LOOP_LATER,	/* the same, of what is pending: push back */
-	LOOP_EARLIER,	/* likewise: pull forward */
+	LOOP_LATER,	/* the same for a pending object: push back */
+	LOOP_EARLIER,	/* the same for a pending object: pull forward */
 	LOOP_CANCEL,
-	LOOP_PAIR,	/* schedule and cancel at once */
+	LOOP_PAIR,	/* schedule, and cancel immediately */
 	LOOP_RELATIVE,	/* schedule after a delay */
 	BENCH_LOOPS,
 };
@@ -71,15 +71,15 @@ enum bench_loop {
 typedef void (*bench_loop_fn)(const struct bench_span *span);
 
 /**
- * struct bench_peer - hwt, or a rival
+ * struct bench_peer - hwt, or an alternative to it
  * @name:    in the results
  * @size:    of an object, a multiple of a cache line
  * @jiffies: its times are in jiffies, not ns
- * @open:    make what all objects share; returns 0 or an error
- * @close:   the opposite; all objects are idle
- * @init:    make an object
+ * @open:    create the state that all objects share; returns 0 or an error
+ * @close:   destroy that state; all objects are idle
+ * @init:    initialise an object
  * @loop:    the operations
- * @settle:  wait until nothing is left to do in the background, after a cancel or not
+ * @settle:  wait until no work is left in the background, after cancels or not
  */
 struct bench_peer {
 	const char	*name;
@@ -95,10 +95,10 @@ struct bench_peer {
 extern const struct bench_peer bench_floor, bench_hwt, bench_hwt_coarse,
 	bench_hwt_jiffy, bench_hwt_shards, bench_timer, bench_hrtimer, bench_work;
 
-/* Callbacks that were run, of any peer. */
+/* The number of callbacks, of any peer. */
 DECLARE_PER_CPU(unsigned long, bench_fired);
 
-/* The wheel of the hwt peer that is open. */
+/* The wheel of the open hwt peer. */
 extern struct hwt_wheel *bench_wheel;
 
 /**

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Sets up what the benchmarks need, builds, measures, and makes tables and plots of it. See README.md."""
+"""Install requirements of the benchmarks, build, measure, make tables and plots. See README.md."""
 
 import argparse
 import datetime
@@ -27,10 +27,10 @@ import setup
 from listing import Test
 from results import parsed
 
-# What is worth showing while it runs.
+# Lines that are shown during a run.
 SHOWN = re.compile(r"hwt_bench: (?!@bench)|^(?!@bench)\S.*(pending|running|n=|\.\.\.)")
 BUILT = host.BUILD / "bench"
-# In a guest: the arguments are parameters of hwt_bench.ko.
+# The script in a guest; its arguments are parameters of hwt_bench.ko.
 SCRIPT = """#!/bin/sh
 set -eu
 . "$HWT_DIR/lib.sh"
@@ -40,11 +40,11 @@ unload hwt_bench
 
 
 class Bench:
-    """All parts, and what they have found."""
+    """All parts, and their results."""
 
     def __init__(self, args):
         self.args = args
-        # Alone it needs no kernels, and leaves the results of all others as they are.
+        # "scale" alone needs no kernels, and keeps the results of other parts.
         self.alone = args.only == "scale"
         self.out = BUILT / ("scale" if self.alone else "") / ("quick" if args.quick else "")
         self.kernels = {name: kernels.find(name) for name in ("uml", "stock", "stock612")}
@@ -54,7 +54,7 @@ class Bench:
         self.out.mkdir(parents=True, exist_ok=True)
 
     def measure(self, what, where, run):
-        """Take the results from the lines that @run(show) gives to show()."""
+        """Collect the results from the lines that @run(show) passes to show()."""
         host.say(what)
         begin = told = time.monotonic()
         lines = []
@@ -76,7 +76,7 @@ class Bench:
             self.failed.append(f"{what}: no results ({said})")
 
     def here(self, what, command, limit):
-        """A program on this machine."""
+        """Measure by a program on this machine."""
         log = self.out / (what.replace(" ", "-").replace("/", "-") + ".log")
 
         def run(show):
@@ -96,13 +96,13 @@ class Bench:
         self.measure(what, "host", run)
 
     def boot(self, what, name, test, limit, where, files=None, **options):
-        """A test in a guest."""
+        """Measure by a test in a guest."""
         kernel = self.kernels[name]
         files = {"hwt/scripts/bench.sh": SCRIPT, **({} if self.alone else {"hwt/bin/user_bench": BUILT / "user/user_bench"}),
                  **(files or {})}
 
         def run(show):
-            # A part prints nothing for long, and a kernel that complains about that is no failure here.
+            # A part may print nothing for long; a complaint of the kernel about it is no failure.
             boot.boot(kernel, "bench", [test], files, programs=False, silence=limit,
                       limit=limit + 600, watch=show, **options)
             return f"its logs are in {host.BUILD}/guest/bench"
@@ -110,18 +110,18 @@ class Bench:
         self.measure(what, where, run)
 
     def uml(self, what, bench, limit=3600, files=None):
-        """The kernel module in User Mode Linux."""
+        """Measure by the kernel module in User Mode Linux."""
         memory = "2G" if self.args.quick and self.part != "many" else "6G"
         self.boot(what, "uml", Test("bench", "script", 0, "bench.sh", args=bench), limit, "uml", files,
                   memory=memory)
 
     def qemu(self, what, test, limit, name="stock", **options):
-        """The kernel module or the program in an emulated machine."""
+        """Measure by the kernel module, or by a program, in an emulated machine."""
         where = ("kvm" if guest.kvm_works() else "qemu") + ("" if name == "stock" else "-6.12")
         self.boot(what, name, test, limit, where, memory="4G", **options)
 
     def native(self, what, *params):
-        """The kernel module in the running kernel of this machine."""
+        """Measure by the kernel module in the running kernel of this machine."""
         tree = build.modules(here.Running(), "here-plain", tests=False)
         log = self.out / "kernel.log"
 
@@ -139,11 +139,11 @@ class Bench:
         self.measure(what, "here", run)
 
     def part_ops(self):
-        """Single operations, but for those with very many pending."""
+        """Single operations, except those with ten million timeouts pending."""
         self.uml("operations", "run=ops" + (self.quick(" quick=1") or " pending=1000,10000,100000,1000000"))
 
     def part_many(self):
-        """Likewise, with very many."""
+        """Single operations with ten million timeouts pending."""
         self.uml("operations, ten million pending", "run=ops pending=10000000" + self.quick(" runs=1"))
 
     def part_life(self):
@@ -152,7 +152,7 @@ class Bench:
         self.here("the passes of a life", [BUILT / "hot/life", *(["-q"] if self.args.quick else [])], 600)
 
     def part_late(self):
-        """How late."""
+        """Lateness."""
         self.uml("lateness", "run=late" + self.quick(" quick=1"))
 
     def part_contention(self):
@@ -160,7 +160,7 @@ class Bench:
         self.here("contention on real cores", [BUILT / "hot/contention", *(["-q"] if self.args.quick else [])], 1200)
 
     def part_scale(self):
-        """One engine, and one for each CPU: in user space; in the kernel of this machine, or of a guest."""
+        """One engine, and one for each CPU: in user space, and in a kernel, here or in a guest."""
         self.here("many threads on real cores", [BUILT / "hot/scale", *(["-q"] if self.args.quick else [])], 7200)
         quick = self.quick(" quick=1")
         if self.args.here:
@@ -171,12 +171,12 @@ class Bench:
                       cpus=self.args.cpus, nodes=self.args.nodes)
 
     def part_count(self):
-        """What does not depend on the clock."""
+        """Instructions, locked operations and cache lines, which do not depend on the clock."""
         self.here("instructions, locked operations, cache lines",
                   ["make", "-s", "-C", HERE / "hot", "count", "QUICK=" + self.quick("1")], 1200)
 
     def part_trace(self):
-        """What a guest at work has done with timers, again. A quick run takes an old recording."""
+        """The recorded timer operations of a guest at work. A quick run uses an old recording."""
         out = self.out / "trace"
         if not self.args.quick or not (out / "trace.bin").exists():
             try:
@@ -188,11 +188,11 @@ class Bench:
                  files={"hwt/trace.bin": out / "trace.bin"})
 
     def part_user(self):
-        """From user space."""
+        """Timers from user space."""
         numbers = "1000,10000" + ("" if self.args.quick else ",100000")
         test = Test("user", "program", 0, "user_bench", args=f"-n {numbers} -r 3 -t 2")
         self.qemu("from user space, emulated", test, 3000, cpus=1)
-        # This one has io_uring's commands for devices. It cannot be had everywhere.
+        # Kernel 6.12 has commands of io_uring for devices, but is not available everywhere.
         try:
             self.kernels["stock612"].get()
         except host.Failed as error:
@@ -203,17 +203,17 @@ class Bench:
                   [BUILT / "user/user_bench", *(["-q"] if self.args.quick else ["-r", "3", "-t", "2"])], 3000)
 
     def part_neighbours(self):
-        """One user's timeouts beside another user, who does what the limits allow."""
+        """One user's timeouts beside another user at the limits."""
         test = Test("neighbours", "program", 0, "neighbours", noload=True, args="" if self.args.quick else "-b")
         self.boot("neighbours", "uml", test, 1200, "uml", memory="6G",
                   files={"hwt/bin/neighbours": BUILT / "user/neighbours"})
 
     def quick(self, text):
-        """@text in a quick run, else nothing."""
+        """Return @text in a quick run, else nothing."""
         return text if self.args.quick else ""
 
     def run(self):
-        """All parts that are wanted; writes results.json after each."""
+        """Run all requested parts, and write results.json after each."""
         model = re.search(r"^model name\s*:\s*(.*)$", Path("/proc/cpuinfo").read_text(errors="replace"), re.M)
         facts = {
             "hwt": source_version(),

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Lateness: the time of the callback minus the deadline, for hwt, timer_list and hrtimer, per
- * span, idle and with a busy thread on each CPU. The deadline is the time of the call plus the
- * delay, in ns.
+ * Lateness: the time of the callback minus the deadline, for hwt, timer_list and hrtimer, by the
+ * span of the delays, on idle CPUs and with a busy thread on each CPU. The deadline is the time of
+ * the call plus the delay.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -18,14 +18,14 @@
 #include "bench.h"
 #include "../tests/kernel/lib/hwt_ktest_compat.h"
 
-/* Longest delays; each is from half of that to all of it. The year's test has longer ones. */
+/* Spans: a delay is from half of its span to the span. tests/vm/year.py has longer delays. */
 static const u64 late_spans_ms[] = { 1, 10, 100, 1000, 10000 };
 
 enum late_kind { LATE_HWT, LATE_TIMER, LATE_HRTIMER, LATE_KINDS };
 
 static const char * const late_name[] = { "hwt", "timer_list", "hrtimer" };
 
-/* A timeout that fires once; its callback writes the lateness. */
+/* A timer that fires once; its callback writes the lateness. */
 struct late {
 	enum late_kind kind;
 	union {
@@ -42,7 +42,7 @@ static atomic_t late_left;
 static void late_fired(struct late *late)
 {
 	late->late = ktime_get_ns() - late->deadline;
-	/* Pairs with the wait of late_span(). */
+	/* Pairs with late_span(), which sees the lateness when it sees the count. */
 	atomic_dec_return_release(&late_left);
 }
 
@@ -74,7 +74,7 @@ static void late_arm(struct late *late, u64 delay)
 		break;
 	case LATE_TIMER:
 		timer_setup(&late->timer, late_timer, 0);
-		/* Rounded up to jiffies, as users do. */
+		/* Round up to jiffies, as callers of mod_timer() do. */
 		mod_timer(&late->timer, jiffies + nsecs_to_jiffies(delay + TICK_NSEC - 1));
 		break;
 	default:
@@ -107,7 +107,7 @@ static int late_compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Logarithmic: bucket b holds values below 2^b us. */
+/* Bucket b counts values below 2^b us. */
 #define LATE_BUCKETS	36
 
 static void late_report(enum late_kind kind, const char *load, u64 span, s64 *values,
@@ -132,7 +132,7 @@ static void late_report(enum late_kind kind, const char *load, u64 span, s64 *va
 				late_name[kind], load, span, 1ULL << i, histogram[i]);
 }
 
-/* All three kinds at once, so that the machine disturbs all alike. */
+/* Measure all kinds at the same time, so that disturbances hit all of them. */
 static int late_span(const char *load, u64 span)
 {
 	u32 each = bench_quick ? 300 : 2000, n = each * LATE_KINDS, i, kind, m;
@@ -148,7 +148,7 @@ static int late_span(const char *load, u64 span)
 	for (i = 0; i < n; i++) {
 		lates[i].kind = i % LATE_KINDS;
 		late_arm(&lates[i], span / 2 + bench_random_below(span / 2));
-		/* Not all in one burst: at the speed at which they fire. */
+		/* Spread the calls over about the time in which the timers fire. */
 		if (i % 64 == 63)
 			bench_sleep(min_t(u64, div_u64(span * 64, n), NSEC_PER_SEC));
 	}
@@ -167,7 +167,7 @@ out:
 	return err;
 }
 
-/* Computes, a millisecond at a time. */
+/* Compute without a pause, and reschedule each millisecond. */
 static int late_burn(void *arg)
 {
 	u64 end;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Whole lives: all CPU time from schedule to callback; slack; and a storm of connections that push
- * their idle timeouts back.
+ * The CPU time from schedule to callback; slack; and a storm of connections that push their idle
+ * timeouts back.
  */
 #include <linux/ktime.h>
 #include <linux/sched.h>
@@ -25,7 +25,7 @@ static const struct bench_peer * const life_peers[] = {
 	&bench_hwt, &bench_hwt_jiffy, &bench_timer, &bench_hrtimer, &bench_work,
 };
 
-/* Arm all. Between two calls of cond_resched() is what fits into the caches. */
+/* Arm all objects. The objects between two calls of cond_resched() fit into the caches. */
 static void life_arm(const struct bench_load *life)
 {
 	struct bench_span span = life->span;
@@ -38,9 +38,9 @@ static void life_arm(const struct bench_load *life)
 }
 
 /*
- * All are armed, then all fire, 500 in each millisecond. Measured is the time that the CPUs are not
- * idle meanwhile, by the number of timeouts: the schedule, the engine's or the softirq's part, the
- * callback and the wake-ups. Of few timeouts, 100,000 live one after the other.
+ * Arm all objects, and let all fire, 500 in each millisecond. Print the time in which the CPUs are
+ * not idle meanwhile, for each timeout: the schedule, the work of the engine or the softirq, the
+ * callback and the wake-ups. Few timeouts are armed repeatedly, 100,000 times in all.
  */
 static int life_measure(const struct bench_peer *peer, u32 count)
 {
@@ -101,8 +101,8 @@ static void slack_schedule(struct bench_load *life, u64 slack)
 }
 
 /*
- * Print how often the engine wakes up within @ns, and the share of one CPU's time that all
- * CPUs together are busy: the engine, and what it takes to wake it.
+ * Print the wake-ups of the engine within @ns, and the busy time of all CPUs, which is that of the
+ * engine and its wake-ups, as a share of one CPU's time.
  */
 static void slack_watch(u64 ns, u32 count, u64 slack)
 {
@@ -123,7 +123,7 @@ static void slack_watch(u64 ns, u32 count, u64 slack)
 		    "bench=slack peer=hwt n=%u slack_ns=%llu op=cpu unit=percent", count, slack);
 }
 
-/* A million deadlines, spread over a minute, that may be moved a little. */
+/* A million deadlines, spread over a minute, with a slack. */
 int bench_slack(void)
 {
 	static const u64 slacks[] = { 0, 10 * NSEC_PER_MSEC, NSEC_PER_SEC };
@@ -156,9 +156,9 @@ static const struct bench_peer * const storm_peers[] = {
 #define STORM_IDLE	(10ULL * NSEC_PER_SEC)
 
 /*
- * A million connections; all the time one of them sees traffic, and its idle timeout of
- * ten seconds begins anew. Longer than that, so that the places left behind come due. On one
- * CPU the engine has the time that is not spent in the loop; with more it has its own.
+ * A million connections: with each packet a connection pushes back its idle timeout of ten seconds.
+ * The storm takes longer than that, so that the old buckets of the timeouts come due. On one CPU,
+ * the time outside of the loop is that of the engine; with more CPUs the engine has its own.
  */
 int bench_storm(void)
 {
@@ -188,7 +188,7 @@ int bench_storm(void)
 		inside = 0;
 		do {
 			span.end = min(span.first + 4096, count);
-			/* Its loop makes a delay of an absolute time. */
+			/* The loop of delayed_work converts absolute times to delays. */
 			for (i = span.first; work && i < span.end; i++)
 				life.when[i] = bench_time(peer, STORM_IDLE);
 			before = ktime_get_ns();

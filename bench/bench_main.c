@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * hwt_bench.ko: the cost of timeouts, hwt's and its rivals', side by side in one run.
+ * hwt_bench.ko: the cost of timeouts of hwt and of its alternatives, side by side in one run
  *
- * insmod runs the benchmarks and returns when they are done. Each repetition is a line with
- * "@bench" in the kernel log; README.md describes it.
+ * insmod runs the benchmarks, and returns at their end. Each repetition prints a line with "@bench"
+ * to the kernel log; README.md describes it.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -20,7 +20,7 @@
 
 static char *run = "ops,through,slack,storm,late,scale";
 module_param(run, charp, 0444);
-MODULE_PARM_DESC(run, "What to run, with commas between");
+MODULE_PARM_DESC(run, "Benchmarks to run, separated by commas");
 
 bool bench_quick;
 module_param_named(quick, bench_quick, bool, 0444);
@@ -32,15 +32,15 @@ MODULE_PARM_DESC(runs, "Repetitions; 0: 7, or 3 if quick");
 
 unsigned int bench_seconds;
 module_param_named(seconds, bench_seconds, uint, 0444);
-MODULE_PARM_DESC(seconds, "For what takes as long as one likes; 0: 30, or 2 if quick");
+MODULE_PARM_DESC(seconds, "Duration of the storm; 0: 30, or 2 if quick");
 
 static unsigned int seed = 1;
 module_param(seed, uint, 0444);
-MODULE_PARM_DESC(seed, "Of the random numbers");
+MODULE_PARM_DESC(seed, "Seed of the random numbers");
 
 /* -- Tools ----------------------------------------------------------------- */
 
-/* Print a repetition: @total of @count operations; not 0 of them. */
+/* Print a repetition: @total divided by @count, the number of operations, which is not 0. */
 void bench_print(u64 total, u64 count, const char *fmt, ...)
 {
 	struct va_format text = { .fmt = fmt };
@@ -55,7 +55,7 @@ void bench_print(u64 total, u64 count, const char *fmt, ...)
 	va_end(args);
 }
 
-/* insmod is to end. */
+/* Was insmod killed? */
 bool bench_stopped(void)
 {
 	return fatal_signal_pending(current);
@@ -97,7 +97,7 @@ static u64 bench_idle_ns(void)
 
 	for_each_online_cpu(cpu) {
 		us = get_cpu_idle_time_us(cpu, NULL);
-		/* Without a tick that stops, it is counted in ticks. */
+		/* If the tick does not stop, idle time is counted by ticks. */
 		sum += us == -1ULL ? kcpustat_cpu(cpu).cpustat[CPUTIME_IDLE] : us * 1000;
 	}
 	return sum;
@@ -117,7 +117,7 @@ u64 bench_busy_end(struct bench_busy *busy)
 	return wall > idle ? wall - idle : 0;
 }
 
-/* -- What is run ------------------------------------------------------------- */
+/* -- The run ------------------------------------------------------------------ */
 
 static const struct {
 	const char	*name;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The cost of single operations, with a thousand to ten million timeouts pending. Each
- * operation visits the objects in a random order of its own, so that none finds its
- * memory or a list's neighbours warm by accident. Repetitions are interleaved: each
- * peer once, then all again.
+ * The cost of single operations, with a thousand to ten million timeouts pending. Each operation
+ * visits the objects in its own random order, so that neither an object nor its neighbours on a
+ * list are in the cache by accident. In each repetition, every peer runs once.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -15,20 +14,20 @@
 
 #include "bench.h"
 
-/* Objects that are operated on; more than that are only pending. */
+/* The number of objects of the operations; all further objects are only pending. */
 #define OPS_SAMPLE	1000000
 
 static const struct {
 	const char	*name;
 	enum bench_loop	loop;
 } phases[] = {
-	{ "schedule",		LOOP_SCHEDULE },	/* what is idle */
+	{ "schedule",		LOOP_SCHEDULE },	/* idle objects */
 	{ "push-back",		LOOP_LATER },		/* to another bucket */
 	{ "push-back-a-little",	LOOP_LATER },		/* by a jiffy, mostly in the same bucket */
 	{ "pull-forward",	LOOP_EARLIER },
-	{ "cancel",		LOOP_CANCEL },		/* what has been pending for a while */
-	{ "schedule+cancel",	LOOP_PAIR },		/* what is idle */
-	{ "schedule-relative",	LOOP_RELATIVE },	/* likewise */
+	{ "cancel",		LOOP_CANCEL },		/* pending objects */
+	{ "schedule+cancel",	LOOP_PAIR },		/* idle objects */
+	{ "schedule-relative",	LOOP_RELATIVE },	/* idle objects */
 };
 
 #define OPS_PHASES	ARRAY_SIZE(phases)
@@ -39,16 +38,13 @@ static const struct bench_peer * const ops_peers[] = {
 };
 
 struct ops {
-	u32	*order;		/* of all phases, one after the other */
+	u32	*order;		/* of each phase, one phase after the other */
 	u64	*when;
 	u64	*delay;		/* ns */
 	u32	sample, pending;
 };
 
-/*
- * A third each: about half a minute, two minutes, hours. None is so short that it fires
- * during the operations.
- */
+/* A third each: about half a minute, two minutes, hours. None fires during the operations. */
 static u64 ops_delay(void)
 {
 	switch (bench_random_below(3)) {
@@ -81,7 +77,7 @@ static int ops_make(struct ops *ops, u32 pending)
 	return 0;
 }
 
-/* Set the times of a loop in the order of @span, as the peer counts. */
+/* Set the times of a loop in the order of @span, in the peer's unit. */
 static void ops_times(struct ops *ops, const struct bench_peer *peer,
 		      const struct bench_span *span, enum bench_loop loop)
 {
@@ -89,7 +85,7 @@ static void ops_times(struct ops *ops, const struct bench_peer *peer,
 	u32 i;
 
 	for (i = 0; i < ops->sample; i++) {
-		/* The same object as in the phases before. */
+		/* An object has the same delay in all phases. */
 		delay = ops->delay[span->order[i]];
 		/* A bucket of timer_list spans up to an eighth of the delay. */
 		if (loop == LOOP_LATER)
@@ -101,7 +97,7 @@ static void ops_times(struct ops *ops, const struct bench_peer *peer,
 	}
 }
 
-/* Objects that are only pending. */
+/* Schedule or cancel the objects that are only pending. */
 static void ops_background(struct ops *ops, const struct bench_peer *peer,
 			   struct bench_span span, enum bench_loop loop)
 {
@@ -152,7 +148,7 @@ static int ops_once(struct ops *ops, bool apart, const struct bench_peer *peer)
 static int ops_pending(u32 pending)
 {
 	bool many = pending > OPS_SAMPLE;
-	/* Of ten million, one run takes minutes. */
+	/* With ten million pending, a run takes minutes. */
 	unsigned int run, p, burst, runs = many ? min(bench_runs, 2U) : bench_runs;
 	struct ops ops;
 	int err = ops_make(&ops, pending);
@@ -160,7 +156,7 @@ static int ops_pending(u32 pending)
 	for (run = 0; run < runs && !err && !bench_stopped(); run++)
 		for (burst = 0; burst < 2; burst++)
 			for (p = 0; p < ARRAY_SIZE(ops_peers) && !err; p++) {
-				/* Half of these minutes are hrtimer's tree. */
+				/* The tree of hrtimers takes half of that time. */
 				if (many && run && ops_peers[p] == &bench_hrtimer)
 					continue;
 				if (many || !(p || burst))
@@ -192,7 +188,7 @@ static void ops_clock(void)
 static unsigned int ops_counts[8];
 static int ops_counts_n;
 module_param_array_named(pending, ops_counts, uint, &ops_counts_n, 0444);
-MODULE_PARM_DESC(pending, "How many are pending during the operations (default 1000 to 10000000)");
+MODULE_PARM_DESC(pending, "Numbers of pending timeouts during the operations (default 1000 to 10000000)");
 
 int bench_ops(void)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * hwt and its rivals, each with the same loops. An object is in a cache line of its own
+ * hwt and its alternatives, each with the same loops. Each object has its own cache line
  * (delayed_work: two), as if it were embedded.
  */
 #include <linux/cache.h>
@@ -39,9 +39,9 @@ u64 bench_fired_sum(void)
 #define BENCH_NEVER	0x5a5a5a5a5a5a5a5aULL
 
 /*
- * A loop over a span that does @code with each object, o, and its time, when. If the span is
- * "apart", where the next object lies depends on what the last one holds, so that the
- * processor cannot begin with it earlier.
+ * A loop over a span that executes @code with each object, o, and its time, when. If the span is
+ * "apart", the address of the next object depends on a value in the present one, so that the
+ * processor cannot begin with the next object earlier.
  */
 #define BENCH_LOOP(peer, name, code)					\
 static void peer##_loop_##name(const struct bench_span *span)		\
@@ -59,7 +59,7 @@ static void peer##_loop_##name(const struct bench_span *span)		\
 	}								\
 }
 
-/* The objects of a peer, a @type "it" each, how @code1 makes one, and all loops. */
+/* The objects of a peer, each with a @type "it"; @code1 initialises one; the rest are loops. */
 #define BENCH_CODE(peer, type, code1, code2, code3, code4, code5, code6, code7) \
 struct peer##_object {							\
 	type it;							\
@@ -79,7 +79,7 @@ BENCH_LOOP(peer, cancel, code5)						\
 BENCH_LOOP(peer, pair, code6)						\
 BENCH_LOOP(peer, relative, code7)
 
-/* These in a struct bench_peer. */
+/* The members of a struct bench_peer for these. */
 #define BENCH_CODE_OF(peer)						\
 	.size	= sizeof(struct peer##_object),				\
 	.init	= peer##_object_init,					\
@@ -92,7 +92,7 @@ BENCH_LOOP(peer, relative, code7)
 		[LOOP_RELATIVE]	= peer##_loop_relative,			\
 	}
 
-/* -- The floor: what any design with a state and a list has to do ---------- */
+/* -- The floor: operations that any design with a state and a list needs --- */
 
 static DEFINE_PER_CPU(struct llist_head, floor_list);
 
@@ -173,7 +173,7 @@ static int hwt_open_coarse(void)
 	return hwt_open_params(HWT_COARSE_CLOCK, NSEC_PER_MSEC, 1);
 }
 
-/* As exact as timer_list. */
+/* With the resolution of timer_list. */
 static int hwt_open_jiffy(void)
 {
 	return hwt_open_params(0, TICK_NSEC, 1);
@@ -201,8 +201,8 @@ static void hwt_marker_fired(struct hwt_timeout *timeout)
 static const struct hwt_timeout_ops hwt_marker_ops = { .expire = hwt_marker_fired };
 
 /*
- * Wait until the engine has nothing to collect any more. Cancelled timeouts wait for
- * reclaim_ms; the marker fires after all that this CPU has submitted before it.
+ * Wait until the engine has collected all submissions. Cancelled timeouts are collected within
+ * reclaim_ms; the marker fires after all earlier submissions of this CPU.
  */
 static void hwt_settle(bool cancelled)
 {
@@ -217,7 +217,7 @@ static void hwt_settle(bool cancelled)
 	hwt_schedule(&marker, 0);
 	wait_for_completion_killable(&hwt_marker_done);
 	hwt_cancel_sync(&marker);
-	/* The submissions of other CPUs. */
+	/* Wait for submissions of other CPUs. */
 	hwt_wheel_get_stats(bench_wheel, &stats);
 	do {
 		before = stats.collected;
@@ -307,7 +307,7 @@ static void work_close(void)
 	destroy_workqueue(work_queue);
 }
 
-/* It takes delays only, so absolute times are converted. */
+/* The interface has delays only, so absolute times are converted. */
 BENCH_CODE(work, struct delayed_work,
 	   INIT_DELAYED_WORK(&o->it, work_fired),
 	   queue_delayed_work(work_queue, &o->it, when - jiffies),
@@ -326,9 +326,9 @@ const struct bench_peer bench_work = {
 	BENCH_CODE_OF(work),
 };
 
-/* -- For all of them ---------------------------------------------------------- */
+/* -- All peers ------------------------------------------------------------------ */
 
-/* Open a peer. Return that many objects, made ready, or an ERR_PTR(). */
+/* Open a peer. Return @count initialised objects, or an ERR_PTR(). */
 void *bench_open(const struct bench_peer *peer, u32 count)
 {
 	void *objects;
@@ -348,7 +348,7 @@ void *bench_open(const struct bench_peer *peer, u32 count)
 	return objects ?: ERR_PTR(-ENOMEM);
 }
 
-/* The opposite; all objects are idle. */
+/* Close a peer, and free its objects, which are idle. */
 void bench_close(const struct bench_peer *peer, void *objects)
 {
 	if (peer->close)
@@ -379,7 +379,7 @@ int bench_begin(struct bench_load *load, const struct bench_peer *peer, u32 coun
 	return 0;
 }
 
-/* Cancel all, and close the peer. */
+/* Cancel all objects, and close the peer. */
 void bench_end(struct bench_load *load)
 {
 	bench_run(load->peer, LOOP_CANCEL, &load->span);
@@ -389,7 +389,7 @@ void bench_end(struct bench_load *load)
 	vfree(load->when);
 }
 
-/* Set deadlines from @first ns from now, spread over @spread ns. */
+/* Set deadlines that begin @first ns from now, spread over @spread ns. */
 void bench_times(struct bench_load *load, u64 first, u64 spread)
 {
 	u32 i;
@@ -399,14 +399,14 @@ void bench_times(struct bench_load *load, u64 first, u64 spread)
 }
 
 /**
- * bench_settle() - wait for the peer's engine, then give all the same caches
+ * bench_settle() - wait for the peer's engine, then bring the caches to a common state
  * @peer:      the peer
  * @objects:   all its objects; NULL: leave the caches alone
- * @count:     how many
- * @cancelled: the last operation has cancelled
+ * @count:     number of objects
+ * @cancelled: the last operation was a cancel
  *
- * A peer that sleeps finds its objects gone from the caches. So all sleep, and then read
- * all objects in order: a few stay warm, of a million what fits.
+ * During a sleep, objects leave the caches. So each peer sleeps, and then reads all its objects in
+ * order: few objects are in the cache then, of a million as many as fit.
  */
 void bench_settle(const struct bench_peer *peer, void *objects, u32 count,
 		  bool cancelled)
@@ -422,13 +422,13 @@ void bench_settle(const struct bench_peer *peer, void *objects, u32 count,
 	cond_resched();
 }
 
-/* A delay as the peer counts it. */
+/* Convert a delay to the peer's unit. */
 u64 bench_delay(const struct bench_peer *peer, u64 delay_ns)
 {
 	return peer->jiffies ? nsecs_to_jiffies(delay_ns) : delay_ns;
 }
 
-/* The absolute time after a delay, likewise. */
+/* Return the absolute time after a delay, in the peer's unit. */
 u64 bench_time(const struct bench_peer *peer, u64 delay_ns)
 {
 	return bench_delay(peer, delay_ns) + (peer->jiffies ? jiffies : ktime_get_ns());

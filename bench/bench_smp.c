@@ -8,10 +8,10 @@
 
 #include "bench.h"
 
-/* What a CPU does: the loop on its part of the objects. */
+/* The work of a CPU: a loop over its part of the objects. */
 struct smp_part {
 	const struct bench_peer	*peer;
-	enum bench_loop		loop;	/* BENCH_LOOPS: make the objects */
+	enum bench_loop		loop;	/* BENCH_LOOPS: initialise the objects */
 	struct bench_span	span;
 	struct completion	*go;
 	struct completion	done;
@@ -36,7 +36,7 @@ static int smp_thread(void *arg)
 		smp_make(part);
 	else
 		bench_run(part->peer, part->loop, &part->span);
-	/* Not by returning: the module may be gone by then. */
+	/* A return after complete() might come after the unload of the module. */
 	kthread_complete_and_exit(&part->done, 0);
 }
 
@@ -68,8 +68,8 @@ static bool smp_start(struct smp_part *parts, unsigned int n)
 }
 
 /*
- * Run parts until @fires callbacks more have run. Print operations in a second, by the wall clock,
- * and the time that the CPUs are not idle, also while the engines collect what is left.
+ * Run parts until @fires more callbacks have run. Print the operations in a second, by the wall
+ * clock, and the time in which the CPUs are not idle, until the engines have collected all.
  */
 static void scale_run(struct smp_part *parts, unsigned int n, enum bench_loop loop, u64 fires,
 		      const char *op)
@@ -120,7 +120,7 @@ static int scale_once(const struct bench_peer *peer, struct smp_part *parts, uns
 	bench_times(&load, 600ULL * NSEC_PER_SEC, NSEC_PER_SEC);
 	scale_run(parts, n, LOOP_SCHEDULE, 0, "arm");
 	scale_run(parts, n, LOOP_CANCEL, 0, "cancel");
-	/* All are due. */
+	/* All timeouts are due. */
 	bench_times(&load, 0, 1);
 	scale_run(parts, n, LOOP_SCHEDULE, (u64)n * each, "life");
 	bench_end(&load);
@@ -142,7 +142,7 @@ int bench_scale(void)
 	if (!parts)
 		return -ENOMEM;
 	for (run = 0; run < bench_runs; run++)
-		/* 1, 2, 4, ... and all. */
+		/* 1, 2, 4, ... and all CPUs. */
 		for (n = 1; n; n = n == all ? 0 : min(n * 2, all))
 			for (p = 0; p < ARRAY_SIZE(scale_peers) && !err && !bench_stopped(); p++)
 				err = scale_once(scale_peers[p], parts, n, each);

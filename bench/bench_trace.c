@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A real trace: the timer operations of a guest at work (trace/record.py), done again with hwt
- * and its rivals. The operations, their order, times and deadlines are the same, so the same
- * timers expire, and the engines work in between as usual.
+ * A real trace: the recorded timer operations of a guest at work (trace/record.py), repeated with
+ * hwt and its alternatives. Operations, order, times and deadlines are the same, so the same timers
+ * expire, and the engines work in between as usual.
  *
- * Time is kept in windows of a tick of the recording. The operations of a window are done at
- * once, some time after its end, when the timers that expired in it have expired here, too. A
- * timer that was cancelled or re-armed in the last tick before its deadline therefore expires.
+ * Time is divided into windows of a tick of the recording. All operations of a window are executed
+ * some time after its end, when the timers that expired in the window have expired here, too. So a
+ * timer that was cancelled or re-armed in the last tick before its deadline expires here.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -22,9 +22,9 @@
 
 static char *trace = "/hwt/trace.bin";
 module_param(trace, charp, 0444);
-MODULE_PARM_DESC(trace, "The file to replay, of trace/convert.py");
+MODULE_PARM_DESC(trace, "The file to replay, from trace/convert.py");
 
-/* The format of the file, as convert.py describes it. */
+/* The format of the file; convert.py describes it. */
 struct trace_record {
 	u32	what;
 	u32	value;
@@ -36,7 +36,7 @@ struct trace_file {
 	u32			timers;
 	u32			records;
 	u32			expired;	/* while it was recorded */
-	u32			phase;		/* its jiffies at the beginning, mod TRACE_ROUND */
+	u32			phase;		/* jiffies at its beginning, mod TRACE_ROUND */
 	struct trace_record	record[];
 };
 
@@ -70,22 +70,22 @@ static const struct bench_peer * const trace_peers[] = {
 	&bench_floor, &bench_hwt, &bench_hwt_jiffy, &bench_timer, &bench_hrtimer, &bench_work,
 };
 
-/* A replay, and what it has measured. */
+/* A replay and its measurements. */
 struct trace_replay {
 	const struct bench_peer	*peer;
 	const struct trace_file	*file;
 	struct bench_span	span;
 	u64			*when;		/* of the span */
-	u64			base;		/* the beginning, as the peer counts time */
-	u64			clock;		/* what reading it costs, ns */
-	/* Time and number of operations: in whole windows; by kind in the others. */
+	u64			base;		/* the beginning, in the peer's unit */
+	u64			clock;		/* cost of a read of the clock, ns */
+	/* Time and number of operations: of whole windows; by kind in the other windows. */
 	u64			whole, whole_ops;
 	u64			op[TRACE_OPS], ops[TRACE_OPS];
 };
 
 /*
- * Do the operations of a window. Time all together (@whole), or each row of one kind, less the
- * cost of reading the clock.
+ * Execute the operations of a window. Measure the time of all together (@whole), or of each
+ * sequence of one kind, less the cost of reading the clock.
  */
 static void trace_window(struct trace_replay *r, u32 first, u32 end, bool whole)
 {
@@ -133,7 +133,7 @@ static u64 trace_clock_cost(void)
 
 /*
  * Wait for the beginning of a tick. timer_list rounds by the low bits of jiffies: begin with those
- * that the recording has begun with.
+ * at the beginning of the recording.
  */
 static void trace_align(const struct trace_replay *r)
 {
@@ -149,7 +149,7 @@ static void trace_align(const struct trace_replay *r)
 	} while (time_after(jiffies, begin) && !bench_stopped());
 }
 
-/* All windows. Returns how many operations there were. */
+/* Replay all windows. Return the number of operations. */
 static u64 trace_windows(struct trace_replay *r)
 {
 	const struct trace_record *record = r->file->record;
@@ -243,9 +243,9 @@ static bool trace_valid(const struct trace_file *file, size_t size)
 }
 
 /*
- * Every other window is timed as a whole, for the cost of all operations; in those between, each
- * row of one kind. The CPU time by operation is that of the whole replay, with what expires; the
- * floor's is the cost of the replay itself.
+ * Every other window is measured as a whole, for the cost of all operations; in the others, each
+ * sequence of one kind. The CPU time for each operation is that of the whole replay, with the
+ * expiries; the floor's is the cost of the replay itself.
  */
 static int trace_all(const struct trace_file *file, u32 *order, u64 *when)
 {
@@ -255,7 +255,7 @@ static int trace_all(const struct trace_file *file, u32 *order, u64 *when)
 	u32 i;
 	int err;
 
-	/* By record; then 0, 1, 2, ... for all timers. */
+	/* The timer of each record; then 0, 1, 2, ... for all timers. */
 	for (i = 0; i < file->records + file->timers; i++) {
 		order[i] = i < file->records ? trace_timer(&file->record[i]) : i - file->records;
 		when[i] = 0;

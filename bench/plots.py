@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Draws results, with gnuplot."""
+"""Draw results with gnuplot."""
 import math
 import re
 import subprocess
 
 from results import duration, short, unique
 
-# A peer's colour, the same in all plots, and the shape of its points. For the colour-blind, too.
+# Each peer's colour and shape of points in all plots. Also distinct for colour-blind readers.
 STYLES = {
     "hwt": ("#d55e00", 7), "hwt-coarse": ("#e69f00", 6),
     "hwt-rings": ("#882255", 13), "hwt-uring": ("#117733", 9), "hwt-uring-batch": ("#44aa99", 5),
@@ -21,7 +21,7 @@ LICENCE = "<!-- SPDX-License-Identifier: GPL-2.0-only -->"
 
 
 class Plot:
-    """A picture of some panels that have the same axes, and one key."""
+    """A picture of panels with the same axes, and one key."""
 
     columns = 2
 
@@ -32,15 +32,15 @@ class Plot:
         self.panels = {}
 
     def add(self, panel, peer, *points):
-        """Points of a peer's line in a panel."""
+        """Add points to a peer's line in a panel."""
         self.panels.setdefault(panel, {}).setdefault(peer, []).extend(points)
 
     def values(self, which):
-        """All x (0) or y (1)."""
+        """Return all x (0) or y (1) values."""
         return [point[which] for lines in self.panels.values() for line in lines.values() for point in line]
 
     def axes(self):
-        """The commands for the axes: x for numbers of objects, y for a cost."""
+        """Return the commands for the axes: x for numbers of objects, y for a cost."""
         costs = self.values(1)
         low, high = min(costs) / 1.2, max(costs) * 1.2
         steps = (1, 2, 5) if high / low < 1000 else (1,)
@@ -50,7 +50,7 @@ class Plot:
                 ticks("y", {mark: f"{mark:,.9g}" for mark in marks if low < mark < high})]
 
     def script(self):
-        """Return everything for gnuplot."""
+        """Return the commands for gnuplot."""
         peers = unique(peer for lines in self.panels.values() for peer in lines)
         places = self.values(0)
         rows = math.ceil(len(self.panels) / self.columns)
@@ -59,7 +59,7 @@ class Plot:
                  f"set output '{self.name}'", "set encoding utf8", "set grid lc rgb '#dddddd' lt 1", "set border 3",
                  "set tics nomirror", "unset key", *(f"set {axis}label '{text}'" for axis, text in self.labels.items()),
                  f"set xrange [{min(places) / 1.2}:{max(places) * 1.2}]", *self.axes()]
-        # The key: names in their lines' colours, in rows at the top.
+        # The key has the names in the colours of the lines, in rows at the top.
         for i, peer in enumerate(peers):
             colour, shape = STYLES.get(peer, OTHERS)
             across, down = 0.13 + 0.21 * (i % 4), 1 - (18 + 20 * (i // 4)) / height
@@ -78,7 +78,7 @@ class Plot:
         return "\n".join([*lines, "unset multiplot", ""])
 
     def draw(self, directory):
-        """Make the file."""
+        """Write the file."""
         subprocess.run(["gnuplot"], input=self.script(), text=True, check=True, cwd=directory)
         path = directory / self.name
         declaration, picture = path.read_text(encoding="utf-8").split("\n", 1)
@@ -86,7 +86,7 @@ class Plot:
 
 
 class Distribution(Plot):
-    """How many have fired at most so late: us, percent."""
+    """A cumulative distribution: percent of timers fired against lateness in us."""
 
     def axes(self):
         labels = {}
@@ -97,12 +97,12 @@ class Distribution(Plot):
 
 
 def ticks(axis, labels):
-    """Where an axis has its labels."""
+    """Return the command for the labels of an axis."""
     return f"set {axis}tics (" + ", ".join(f"'{text}' {at}" for at, text in labels.items()) + ")"
 
 
 def plot_ops(results, where):
-    """Cost against number pending, each operation by itself."""
+    """Yield a plot for each operation: cost against the number of pending timeouts."""
     rows = [row for row in results.find(bench="ops", where=where) if "mode" in row]
     for operation in unique(row["op"] for row in rows):
         plot = Plot(f"ops-{where}-{operation}", f"{operation}: cost against number pending",
@@ -114,7 +114,7 @@ def plot_ops(results, where):
 
 
 def plot_user(results, where):
-    """Likewise, from user space."""
+    """Yield a plot of the cost from user space against the number of timers."""
     plot = Plot(f"user-{where}", f"from user space ({where}): cost against number of timers", "timers", "ns per timer")
     for operation in ("create", "rearm"):
         for row in results.find(bench="user", where=where, op=operation):
@@ -123,7 +123,7 @@ def plot_user(results, where):
 
 
 def plot_late(results, where):
-    """Lateness by load: how many have fired by then."""
+    """Yield a plot for each load: the distribution of the lateness."""
     buckets = results.find(bench="late-histogram", where=where)
     for load in unique(row["load"] for row in buckets):
         plot = Distribution(f"late-{where}-{load}", f"how late, {load} ({where})", "late by at most", "% of them")
@@ -141,7 +141,7 @@ def plot_late(results, where):
 
 
 def draw_all(results, directory):
-    """Draw all that there is into a directory. Return {bench: [plot, ...]}."""
+    """Draw all available plots into a directory. Return {bench: [plot, ...]}."""
     directory.mkdir(exist_ok=True)
     drawn = {}
     for bench, plots in (("ops", plot_ops), ("user", plot_user), ("late", plot_late)):

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Makes a readable report and plots of the benchmarks' results.
+"""Make a report and plots from the benchmarks' results.
 
 report.py [--markdown FILE] DIR|LOG
 
-DIR has results.json, which bench.py writes. Prints the report and writes it to DIR/report.txt, the plots to
-DIR/plots. LOG is a kernel log, or another text with "@bench" lines; report.txt and plots go beside it. With
---markdown the report also replaces the text between "<!-- figures: begin -->" and "<!-- figures: end -->" in FILE,
-and the plots are copied to plots/ beside FILE.
+DIR has results.json, which bench.py writes. The report is printed and written to DIR/report.txt,
+the plots are written to DIR/plots. LOG is a kernel log, or another text with "@bench" lines;
+report.txt and plots are written beside it. With --markdown the report also replaces the text
+between "<!-- figures: begin -->" and "<!-- figures: end -->" in FILE, and the plots are copied to
+plots/ beside FILE.
 """
 import argparse
 import shutil
@@ -37,7 +38,7 @@ WHERE = {
 
 
 def spread(row):
-    """A median, and how far from it the farthest repetition is."""
+    """Return a median, and the distance of the farthest repetition from it."""
     middle = row["median"]
     if row.get("runs", 1) == 1 or not middle:
         return figure(middle)
@@ -46,7 +47,7 @@ def spread(row):
 
 
 def median(row):
-    """Without the spread, where there are many columns."""
+    """Return a median without the spread, for tables with many columns."""
     return figure(row["median"])
 
 
@@ -56,7 +57,7 @@ def wrapped(text):
 
 
 def table(head, rows, left=1):
-    """Lines in columns: the first ones are text."""
+    """Return the lines of a table; the first @left columns are text."""
     rows = [[str(text) for text in row] for row in [head, *rows]]
     widths = [max(map(len, column)) for column in zip(*rows)]
     return ["  ".join(text.ljust(width) if i < left else text.rjust(width)
@@ -64,7 +65,7 @@ def table(head, rows, left=1):
 
 
 def pivot(rows, left, across, cell=spread, head=str):
-    """A table: a line for each value of the keys @left, a column for each of the key @across."""
+    """Return a table: a line for each value of the keys @left, a column for each of @across."""
     columns = unique(row[across] for row in rows)
     cells = {(tuple(row[key] for key in left), row[across]): cell(row) for row in rows}
     return table(["" for _ in left] + list(map(head, columns)),
@@ -72,9 +73,9 @@ def pivot(rows, left, across, cell=spread, head=str):
                   for line in unique(line for line, _ in cells)], len(left))
 
 
-# -- Targets: what the design asks for ---------------------------------------
+# -- Targets of the design -----------------------------------------------------
 
-# What; hwt's peer and operation; against what: peer, operation, largest ratio (None: no goal).
+# Label; peer and operation of hwt; name, operation, largest ratio (None: no goal) of other peers.
 OPERATIONS = (
     ("schedule, absolute", "hwt", "schedule", (("floor", "schedule", 1.4), ("timer_list", "schedule", 0.8))),
     ("schedule, coarse clock", "hwt-coarse", "schedule-relative",
@@ -89,7 +90,7 @@ OPERATIONS = (
 )
 GROWING = ("schedule", "schedule-relative", "push-back", "pull-forward", "cancel", "schedule+cancel")
 GROWTH = 1.3
-# The same of other benchmarks.
+# The same for other benchmarks.
 OTHERS = (
     ("schedule to callback", "through", "hwt", "schedule-to-callback",
      (("timer_list", 1.0), ("delayed_work", 0.5))),
@@ -116,7 +117,7 @@ def target(label, count, against, goal, *rest):
 
 
 def judge(found, goal):
-    """Return hwt's figure, the peer's, the ratio, and whether the goal is reached."""
+    """Return the figures of hwt and the peer, their ratio, and the verdict on the goal."""
     if not found or not all(found):
         return f"{'not measured':>25}"
     ours, theirs = found
@@ -128,7 +129,7 @@ def judge(found, goal):
 
 
 def targets_operations(results, pending):
-    """Return the lines on single operations in ns, for each mode, with so many pending."""
+    """Return the lines on single operations in ns, for each mode, with @pending timeouts."""
     lines = [target("", "", "", "", *(f"{f'------- {mode} -------':^25}" for mode in MODES)),
              target("ns, " + ", ".join(results.places("ops")), "n", "against", "goal", COLUMNS, COLUMNS)]
     for label, peer, operation, others in OPERATIONS:
@@ -143,7 +144,7 @@ def targets_operations(results, pending):
 
 
 def targets_growth(results):
-    """Return the lines on the growth of single operations with the number pending."""
+    """Return the lines on the growth of the cost with the number of pending timeouts."""
     found = {(row["mode"], row["op"], row["n"]): row for row in results.find(bench="ops", peer="hwt")}
     return [target(operation, "10M", "at 1M", GROWTH,
                    *(judge([found.get((mode, operation, count)) for count in (10000000, 1000000)], GROWTH)
@@ -151,7 +152,7 @@ def targets_growth(results):
 
 
 def targets_others(results):
-    """Return the lines on all the rest."""
+    """Return the lines on the other benchmarks."""
     lines = [target("", "n", "against", "goal", COLUMNS, "where")]
     for label, bench, peer, operation, others in OTHERS:
         ours = {"bench": bench, "peer": peer, "op": operation}
@@ -164,7 +165,7 @@ def targets_others(results):
 
 
 def targets(results):
-    """Return all, and what they mean."""
+    """Return the lines on all targets, with an explanation."""
     clock = [f"The fine clock's read is {median(row)} ns." for row in results.find(bench="ops", peer="clock")[:1]]
     return [*wrapped(" ".join([TARGETS, *clock])), "",
             *targets_operations(results, 1000000), *targets_growth(results), "",
@@ -176,7 +177,7 @@ def targets(results):
 
 
 def by_count(rows):
-    """Cost against n, a table for each operation and mode."""
+    """Return the cost against n, in a table for each operation and mode."""
     lines = []
     for operation, mode in unique((row["op"], row["mode"]) for row in rows):
         some = [row for row in rows if (row["op"], row["mode"]) == (operation, mode)]
@@ -185,38 +186,38 @@ def by_count(rows):
 
 
 def by_unit(left):
-    """Different units, a column for each."""
+    """Return a function that makes a table with a column for each operation and unit."""
     return lambda rows: pivot([{**row, "op": f"{row['op']} {row['unit']}"} for row in rows], left, "op")
 
 
 def slack(rows):
-    """As by_unit(), for each slack."""
+    """Return a table as by_unit(), with a line for each slack."""
     return by_unit(("slack",))([{**row, "slack": duration(row["slack_ns"])} for row in rows])
 
 
 def lateness(rows):
-    """Lateness by load and delay."""
+    """Return the lateness by load and delay."""
     return table(["load", "delays to", "", "fired", "median", "90%", "99%", "latest", "early"],
                  [[row["load"], duration(row["span_ns"]), row["peer"], row["n"],
                    *(duration(row[key]) for key in ("median", "p90", "p99", "high")), row["early"]] for row in rows], 3)
 
 
 def neighbours(rows):
-    """Lateness, and the time of a call, by what the other user does."""
+    """Return the lateness, and the time of a call, by the load of the other user."""
     return table(["other user", "", "n", "median", "99%", "worst"],
                  [[row["row"], row["op"], row["n"], *(duration(1000 * row[key]) for key in ("median", "p99", "worst"))]
                   for row in rows], 2)
 
 
 def contention(rows):
-    """By operation, then peer, and the number of threads."""
+    """Return the cost by operation and peer, with a column for each number of threads."""
     order = unique(row["op"] for row in rows)
     return pivot(sorted(rows, key=lambda row: (order.index(row["op"]), row["peer"])), ("op", "peer"), "threads",
                  head="threads: {}".format)
 
 
 def scale(rows):
-    """By threads: throughput, CPU time, and how many times one engine's throughput several have."""
+    """Return, by threads: throughput, CPU time, and the throughput relative to one engine."""
     order = unique(row["op"] for row in rows)
     rows = sorted(rows, key=lambda row: (order.index(row["op"]), row["threads"]))
     rate = [{**row, **{key: row[key] / 1e6 for key in ("median", "low", "high")}} for row in rows if row["unit"] == "per_s"]
@@ -231,7 +232,7 @@ def scale(rows):
 
 
 def counts(rows):
-    """The counts, and those of the last release."""
+    """Return the counts, beside those of the last release."""
     units = ("instructions", "locked", "lines", "own_lines")
     last = dict(line.split(maxsplit=1) for line in COUNTS.read_text(encoding="utf-8").splitlines()
                 if line.strip() and line[0] != "#")
@@ -244,7 +245,7 @@ def counts(rows):
 
 
 def user(rows):
-    """A table for each number of timers."""
+    """Return a table for each number of timers."""
     lines = []
     columns = ("create", "rearm", "cancel", "reap", "due", "mem-slab", "mem-rss", "memory")
     for count in unique(row["n"] for row in rows):
@@ -312,7 +313,7 @@ that is read. due: the same from the deadline on, expiry included. memory: the k
 
 
 def about(results):
-    """Where, when and with what."""
+    """Return the lines on date, machine, kernels and places."""
     facts = {"date": "date", "hwt": "hwt of commit", "machine": "machine", "kernel": "its kernel",
              "uml": "User Mode Linux", "stock": "emulated kernel"}
     lines = [f"{name + ':':18}{results.facts[key]}" for key, name in facts.items() if key in results.facts]
@@ -324,7 +325,7 @@ def about(results):
 
 
 def report(results):
-    """List of (key, title, lines)."""
+    """Return a list of (key, title, lines)."""
     parts = [("about", "hwt: benchmarks", about(results))]
     if unique(row["bench"] for row in results.rows) not in (["contention"], ["passes"], ["scale"]):
         parts.append(("targets", "Targets", targets(results)))
@@ -343,12 +344,12 @@ def report(results):
 
 
 def as_text(parts):
-    """For the terminal."""
+    """Return the report for the terminal."""
     return "\n".join("\n".join([title, "=" * len(title), "", *lines, ""]) for _, title, lines in parts)
 
 
 def as_markdown(parts, drawn):
-    """For the documentation: the same, with the plots."""
+    """Return the report for the documentation, with the plots."""
     text = []
     for bench, title, lines in parts:
         text += [f"### {title}", "", "```text", *lines, "```", ""]
@@ -358,7 +359,7 @@ def as_markdown(parts, drawn):
 
 
 def replace_figures(path, text, plots):
-    """Put the text between the marks of a file, and the plots beside it."""
+    """Replace the text between the marks of a file, and copy the plots beside the file."""
     page = path.read_text(encoding="utf-8")
     begin, end = (page.find(mark) for mark in MARKS)
     if begin < 0 or end < begin:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Results of measuring programs, and how figures are written; for bench.py, report.py and plots.py."""
+"""Results of the measuring programs, and the format of figures."""
 import json
 import re
 import statistics
 
-# What every measuring program prints.
+# A line of a measuring program.
 BENCH = re.compile(r"@bench (.*)$", re.M)
 
 
@@ -19,7 +19,7 @@ def number(text):
 
 
 def parsed(text):
-    """Return the rows of "@bench" lines. Those that differ only in their value are repetitions of one row."""
+    """Return the rows of "@bench" lines. Lines that differ in the value only are repetitions."""
     found = {}
     for match in BENCH.finditer(text):
         row = {name: number(value) for name, value in (item.split("=", 1) for item in match[1].split())}
@@ -69,7 +69,7 @@ class Results:
         else:
             text = path.read_text(encoding="utf-8", errors="replace")
             self.facts, self.rows = {}, [{"where": "machine", **row} for row in parsed(text)]
-        # The two parts of a timer's memory, seen from user space.
+        # Add the two parts of a timer's memory, seen from user space.
         for slab in self.find(bench="user", op="mem-slab"):
             for rss in self.find(bench="user", op="mem-rss", **{key: slab[key] for key in ("where", "peer", "n")}):
                 both = {key: slab[key] + rss[key] for key in ("median", "low", "high")}
@@ -80,11 +80,11 @@ class Results:
         return [row for row in self.rows if all(row.get(key) == value for key, value in keys.items())]
 
     def places(self, bench):
-        """Return where a benchmark was run."""
+        """Return the places where a benchmark was run."""
         return unique(row["where"] for row in self.rows if row["bench"] == bench)
 
     def pair(self, ours, theirs, wanted=1000000):
-        """Return two rows that match these keys, of one place, at so many or else the most; or None."""
+        """Return two rows of one place that match the keys, with @wanted objects or the most."""
         for where in self.places(ours["bench"]):
             rows = [{row["n"]: row for row in self.find(where=where, **keys)} for keys in (ours, theirs)]
             both = rows[0].keys() & rows[1].keys()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The buckets of a wheel under one spinlock: each operation is done by its caller. */
+/* The buckets of a wheel under one spinlock: each caller executes its operation itself. */
 #include "core/clock.h"
 #include "core/registry.h"
 #include "core/wheel.h"
@@ -44,7 +44,7 @@ void base_cancel(struct hwt_wheel *base, struct hwt_timeout *timeout)
 	spin_unlock(&base->lock);
 }
 
-/* As hwt's engine calls back: tick by tick, from both ends of the due list, without the lock. */
+/* Call back as hwt's engine: tick by tick, from both ends of the due list, without the lock. */
 void base_expire(struct hwt_wheel *base, u64 now_ns)
 {
 	struct list_head *due = &base->buckets.due;

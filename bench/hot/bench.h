@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the programs here share: objects, random numbers, delays. */
+/* Objects, random numbers and delays, for all programs here. */
 #ifndef _BENCH_H
 #define _BENCH_H
 
 #include "shim.h"
 #include "hwt.h"
 
-/* The smallest object of a user: a timeout with a cache line of its own. */
+/* The smallest object of a client: a timeout in its own cache line. */
 struct bench_item {
 	struct hwt_timeout timeout;
 } __aligned(64);
@@ -37,8 +37,8 @@ static inline void bench_shuffle(u32 *order, u32 n, u64 seed)
 }
 
 /*
- * A delay: half of them from 30 s to 64 s, half from 30 s to 73 min. None comes due
- * while a benchmark runs.
+ * A random delay: half of them from 30 s to 64 s, half from 30 s to 73 min. No timeout fires while
+ * a benchmark runs.
  */
 static inline u64 bench_delay(u64 *state)
 {
@@ -61,7 +61,7 @@ void base_arm(struct hwt_wheel *base, struct hwt_timeout *timeout, u64 deadline_
 void base_cancel(struct hwt_wheel *base, struct hwt_timeout *timeout);
 void base_expire(struct hwt_wheel *base, u64 now_ns);
 
-/* cores.c: cores are numbered from 0, real ones first. */
+/* cores.c: CPUs are numbered from 0, one of each core first. */
 unsigned int bench_find_cores(void);
 void bench_pin(pthread_t thread, unsigned int core);
 

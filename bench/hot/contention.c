@@ -4,20 +4,20 @@
  *
  * Peers
  *	hwt		the caller's CPU time
- *	hwt-all		that, and the engine's until everything is settled
+ *	hwt-all		that, and the engine's until it has collected all submissions
  *	locked		the same buckets, each operation by its caller under one spinlock
  *
  * Operations, each by 1 to all cores at once
  *	arm		each thread arms its own timeouts, at absolute deadlines
- *	push_back	each pushes back its own, each in a bucket by then
- *	push_back_same	each pushes back the same 64
- *	cancel		each cancels its own, each in a bucket
- *	arm_other	each arms a few thousand of its own ...
- *	cancel_other	... and then cancels those that its neighbour has armed
+ *	push_back	each thread pushes back its own timeouts, which are in buckets
+ *	push_back_same	all threads push back the same 64 timeouts
+ *	cancel		each thread cancels its own timeouts, which are in buckets
+ *	arm_other	each thread arms a few thousand of its own timeouts ...
+ *	cancel_other	... and then cancels those of the next thread
  *
- * Each operation visits the objects in a random order of its own. Times are the threads' own
- * CPU time, so that other load counts little; waiting for a spinlock is CPU time. The engine's
- * thread is not pinned; with as many threads as cores it shares one of them.
+ * Each operation visits the objects in its own random order. Times are the threads' CPU time, so
+ * that other load counts little; waiting for a spinlock is CPU time. The engine's thread is not
+ * pinned; with as many threads as cores it shares a core.
  */
 #include <unistd.h>
 
@@ -89,7 +89,7 @@ static void wheel_make(void)
 		exit(1);
 }
 
-/* All was armed twice, and cancelled twice. */
+/* Destroy the wheel. Each timeout must have been armed twice and cancelled twice. */
 static void wheel_unmake(void)
 {
 	struct hwt_wheel_stats stats;
@@ -108,7 +108,7 @@ static void wheel_unmake(void)
 	hwt_wheel_destroy(wheel);
 }
 
-/* Wait until the engine has settled all that was submitted. */
+/* Wait until the engine has collected all submissions. */
 static void wheel_settle(void)
 {
 	unsigned int i, j;
@@ -175,8 +175,8 @@ static void operate(struct worker *worker, enum op op)
 			arm(&items[order[i]].timeout, base_ns + bench_later(&random));
 		break;
 	case PUSH_BACK_SAME:
-		/* A clock that all cores share, made 1000 times faster: each is later
-		 * by some ticks than the one before.
+		/* The TSC is common to all cores. Multiplied by 1000, each deadline is
+		 * some ticks later than the one before.
 		 */
 		for (i = 0; i < items_each; i++)
 			arm(&workers[0].items[i % SAME].timeout,
@@ -258,7 +258,7 @@ static void run(unsigned int threads)
 		for (i = 0; i < threads; i++)
 			sum += workers[i].ns[op];
 		print(op, locked ? "locked" : "hwt", sum);
-		/* The engine's part of the two that are done in turns is not known. */
+		/* The engine's part of the two alternating operations is not known. */
 		if (!locked && op < ARM_OTHER)
 			print(op, "hwt-all", sum + engine[op]);
 	}
@@ -305,7 +305,7 @@ int main(int argc, char **argv)
 	       items_each, runs);
 	fflush(stdout);
 	for (i = 0; i < runs; i++)
-		/* 1, 2, 4, ... and all. */
+		/* 1, 2, 4, ... and all cores. */
 		for (threads = 1; threads; threads = threads == all ? 0 : min(threads * 2, all)) {
 			locked = false;
 			run(threads);

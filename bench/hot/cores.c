@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The cores of this machine, and threads on them. */
+/* Find the cores of this machine, and pin threads to them. */
 #define _GNU_SOURCE
 #include <sched.h>
 
@@ -7,7 +7,7 @@
 
 static unsigned int *cores;	/* CPUs of the machine, by number */
 
-/* Number the cores: real ones first, then their other halves. Return how many there are. */
+/* Number the CPUs: one of each core first, then their siblings. Return the number of CPUs. */
 unsigned int bench_find_cores(void)
 {
 	unsigned int cpu, first, pass, n = 0;

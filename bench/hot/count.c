@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * count N: each hot path N times, for count.py to count under valgrind
+ * count N: execute each hot path N times; count.py counts under valgrind
  *
- * Time stands still, but for where it is set here. The engine has no thread: its real
- * code runs when it is told to, until it would sleep, so that the state it leaves is that
- * of a sleeping engine and all runs are the same.
+ * Time changes only where the program sets it. The engine has no thread: the program calls the
+ * engine's code, which runs until it would sleep. So all runs are the same.
  *
- * What is to be counted is between mark_begin() and mark_end(). For each operation a line
- * says what is between the marks of which it comes next:
+ * The operations to count are between mark_begin() and mark_end(). For each operation, the program
+ * prints a line about the marks that follow:
  *
- *	stack ADDRESS		where the stack is
- *	op NAME INTERVALS OPS	so many pairs of marks follow, each around OPS operations
+ *	stack ADDRESS		the address of the stack
+ *	op NAME INTERVALS OPS	INTERVALS pairs of marks follow, each around OPS operations
  */
 #include "core/clock.h"
 #include "core/engine.h"
@@ -20,7 +19,7 @@
 #include "core/thread.h"
 #include "bench.h"
 
-/* From one deadline to the next, as with a million pending over an hour. */
+/* The mean distance of two deadlines, as with a million timeouts in an hour. */
 #define SPREAD		(4 * NSEC_PER_MSEC)
 
 static u64 now, spread = SPREAD;
@@ -30,7 +29,7 @@ static struct bench_item *items;
 static u32 *order;
 static u64 *times;
 
-/* In the place of the shim's: reading the clock costs one load. */
+/* Replaces the shim's clock. A read costs one load. */
 u64 ktime_get_ns(void)
 {
 	return now;
@@ -79,7 +78,7 @@ static void pair(struct hwt_timeout *timeout, u64 time)
 	hwt_cancel(timeout);
 }
 
-/* Each of the timeouts once, in an order that is new each time. */
+/* Execute an operation on each timeout, in a new random order. */
 static __always_inline void each(const char *name, u64 seed,
 				 void (*operation)(struct hwt_timeout *timeout, u64 time),
 				 u64 earliest)
@@ -101,7 +100,7 @@ static __always_inline void each(const char *name, u64 seed,
 	}
 }
 
-/* All that the engine has to do, until it sleeps. */
+/* Run the engine until it would sleep. */
 static void engine(const char *name)
 {
 	printf("op %s 1 %u\n", name ?: "-", count);
@@ -110,7 +109,7 @@ static void engine(const char *name)
 	mark_end();
 }
 
-/* Cancelled timeouts are let go after some time: at once, here. */
+/* Have the engine release cancelled timeouts now, instead of after reclaim_ms. */
 static void engine_reclaim(void)
 {
 	engine(NULL);
@@ -139,7 +138,7 @@ int main(int argc, char **argv)
 	times = shim_alloc(count * sizeof(*times));
 	for (i = 0; i < count; i++)
 		hwt_timeout_init(&items[i].timeout, wheel, &ops);
-	/* One that is due before all others, so that these do not wake the engine. */
+	/* A timeout that is due before all others, so that these do not wake the engine. */
 	hwt_timeout_init(&first, wheel, &ops);
 	hwt_schedule_at(&first, now + 60 * NSEC_PER_SEC);
 
@@ -160,7 +159,7 @@ int main(int argc, char **argv)
 	engine(NULL);
 	now += 6000 * NSEC_PER_SEC;
 	engine("expire");
-	/* 500 in each tick. */
+	/* 500 timeouts in each tick. */
 	spread = 2 * NSEC_PER_USEC;
 	each("-", 8, schedule_at, 4000 * NSEC_PER_SEC);
 	engine(NULL);

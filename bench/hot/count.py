@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Counts what each hot path does, independent of the clock and the machine.
+"""Count the instructions and memory accesses of each hot path, independent of clock and machine.
 
-Runs PROGRAM (count.c) under valgrind's lackey, which tells every instruction and every memory access, and counts
-between the program's marks:
+PROGRAM (count.c) runs under valgrind's lackey, which prints each instruction and memory access.
+Between the program's marks, the following are counted:
 
   instructions  executed, the call and its arguments included
   locked        of these, with a lock prefix, or xchg with memory
-  lines         distinct lines of 64 bytes that data was read from or written to, without the stack
-  own           of these, lines that fewer than one operation in a hundred touches: the timeout and its neighbours,
-                which caches do not hold when there are many; the others stay in the cache
+  lines         distinct lines of 64 bytes that were read or written, without the stack
+  own           of these, lines that fewer than one operation in a hundred touches: the timeout and
+                its neighbours, which are cold when there are many; the others stay in the cache
 
-The median of the operations; of what the engine does for all timeouts in one go (collect, expire), the average.
-Prints it beside the figures of the last release in FILE, or with --record writes FILE.
+The figures are medians; for work of the engine for all timeouts at once (collect, expire), they are
+averages. They are printed beside those of the last release in FILE; --record writes FILE.
 """
 import argparse
 import bisect
@@ -50,14 +50,14 @@ def functions(program):
 
 
 def locked_instructions(program):
-    """Return the addresses of the instructions that lock the bus."""
+    """Return the addresses of the locked instructions."""
     pattern = re.compile(r"^\s*([0-9a-f]+):\s+(?:lock\b|xchg\s.*\()")
     matches = map(pattern.match, said("objdump", "-d", "--no-show-raw-insn", program))
     return {int(match[1], 16) for match in matches if match}
 
 
 class Counter:
-    """Counts between the marks of a trace."""
+    """Counts the events between the marks of a trace."""
 
     def __init__(self, program):
         self.functions = functions(program)
@@ -68,7 +68,7 @@ class Counter:
         self.known = {}
 
     def intervals(self, stream):
-        """Yields the trace between each pair of marks."""
+        """Yield the trace between each pair of marks."""
         text = b""
         wanted, other = self.begin, self.end
         while True:
@@ -82,13 +82,13 @@ class Counter:
             chunk = stream.read(1 << 20)
             if not chunk:
                 return
-            # A mark may be half here; what comes before the first one is nobody's.
+            # Keep the beginning of a mark; the events before it belong to no interval.
             if wanted == self.begin:
                 text = text[-len(wanted):]
             text += chunk
 
     def classify(self, event):
-        """(function, locked, lines) of one event of a trace."""
+        """Return (function, locked, lines) of an event of a trace."""
         address, size = event[3:].split(b",")
         address = int(address, 16)
         if event.startswith(b"I"):
@@ -97,7 +97,7 @@ class Counter:
         return None, 0, range(address >> 6, (address + int(size) + 63) >> 6)
 
     def count(self, trace):
-        """(instructions by function, locked, set of lines) of an interval."""
+        """Return (instructions by function, locked, set of lines) of an interval."""
         instructions = collections.Counter()
         locked = 0
         lines = set()
@@ -136,7 +136,7 @@ def run(program, operations):
         if name != "-":
             result.append((name, int(ops), [(i, locked, {n for n in touched if abs((n << 6) - stack) > STACK})
                                             for i, locked, touched in taken]))
-    # Between the marks there is one call that is not the operation's.
+    # An interval has one call that does not belong to the operation.
     extra = statistics.median(i.total() for i, _, _ in result.pop(0)[2])
     return extra, result
 
@@ -170,12 +170,12 @@ def read_record(path):
 
 
 def show(value):
-    """Write a figure as short as possible."""
+    """Return a figure with as few digits as possible."""
     return "-" if value is None else f"{value:.2f}".rstrip("0").rstrip(".")
 
 
 def print_all(table, record, operations, beside):
-    """Print the lines for programs, and the table for people."""
+    """Print the "@bench" lines, and a table."""
     lines = [f"\n{'':16s}" + "".join(f"{column:>24s}" for column in COLUMNS),
              f"{'operation':16s}" + f"{'now':>8s}{beside:>8s}{'':8s}" * len(COLUMNS)]
     for name, values in table.items():
@@ -196,7 +196,7 @@ def print_all(table, record, operations, beside):
 
 
 def print_functions(operations):
-    """Print where the instructions are, on average."""
+    """Print the average number of instructions in each function."""
     for name, ops, taken in operations:
         total = sum((i for i, _, _ in taken), collections.Counter())
         print(f"\n{name}: instructions by function")
@@ -235,7 +235,7 @@ def main():
     table = evaluate(extra, counted)
     record = read_record(args.file)
     if args.quick and args.beside == "last":
-        # The work of the engine for all at once depends on how many there are.
+        # The engine's work for all timeouts at once depends on their number.
         record = {name: row for name, row in record.items() if "lines" in row}
     print_all(table, record, operations, args.beside)
     if args.functions:

@@ -2,11 +2,11 @@
 /*
  * The longest hold of the wheel's lock, with preemption off, in the situations that take longest
  *
- * The module's real code, in a program with one thread, which nothing else contends with. Each
- * situation is repeated, and is the same each time: so the n-th hold of one run is that of another.
- * Interrupts only add to it, so it counts with its least time, and the longest of all is reported.
- * Time is the thread's CPU time, whose reading is in each figure (about 0.2 us). hwt's clocks stand
- * still, and are set here.
+ * This program executes the module's code in one thread, without contention. Each situation is
+ * repeated without a difference, so the n-th hold of each run does the same work. Interrupts only
+ * lengthen a hold, so the shortest time of each hold counts, and the longest of these is reported.
+ * Time is the thread's CPU time, whose reading is in each figure (about 0.2 us). hwt's clocks
+ * change only where the program sets them.
  */
 #include "core/clock.h"
 #include "core/engine.h"
@@ -101,7 +101,7 @@ static void clock_back(void)
 	engine();
 }
 
-/* 4.7 hours, in which nothing is due: timeouts of later revolutions, the first ones last. */
+/* 4.7 hours in which no timeout is due: all are of later rounds, in reverse order of buckets. */
 static void pause_rounds(void)
 {
 	u64 size = wheel->buckets.size, slot;
@@ -114,7 +114,7 @@ static void pause_rounds(void)
 	engine();
 }
 
-/* As before; then all are pushed back, so that each bucket has a bound that is too low. */
+/* The same, but all timeouts were pushed back, so that the bounds of all buckets are too low. */
 static void pause_pushed(void)
 {
 	u64 size = wheel->buckets.size, slot;

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A timeout's whole life, from schedule to callback, by passes: the time of each, per timeout
+ * life [-q]: the time of each pass of a timeout's life, from schedule to callback, per timeout
  *
- * The module's real code, in a program with one thread. Timeouts are armed in random order, and all
- * fire, 500 in each millisecond, as in bench_life.c. Each object has a cache line of its own, in
- * pages of 4 KiB. The engine has its turn whenever its backlog would have woken it, and at each
- * tick. The clock is set here; to read it takes as long as to read a real one.
- *
- *   life [-q]	quickly
+ * This program executes the module's code in one thread. Timeouts are armed in random order, and
+ * all fire, 500 in each millisecond, as in bench_life.c. Each object has its own cache line, in
+ * pages of 4 KiB. The engine runs whenever its backlog would have woken it, and at each tick. The
+ * program sets the clock; a read takes as long as that of a real clock.
  */
 #include <sys/mman.h>
 
@@ -47,7 +45,7 @@ static void fired(struct hwt_timeout *timeout)
 
 static const struct hwt_timeout_ops ops = { .expire = fired };
 
-/* In the place of hwt_buckets_advance() (by the linker): measure it. */
+/* The linker replaces hwt_buckets_advance() by this function, which measures it. */
 static u64 advancing;
 
 bool __real_hwt_buckets_advance(struct hwt_buckets *buckets, u64 tick, unsigned int budget,
@@ -64,7 +62,7 @@ bool __wrap_hwt_buckets_advance(struct hwt_buckets *buckets, u64 tick, unsigned 
 	return done;
 }
 
-/* Let the engine do all it has to do now. Return: the time that it takes, ns. */
+/* Run the engine until it would sleep. Return: the time of that, ns. */
 static u64 engine(void)
 {
 	u64 began = read_clock();
@@ -73,16 +71,16 @@ static u64 engine(void)
 	return read_clock() - began;
 }
 
-/* Let @count timeouts live. Add to @took what each pass takes, ns. */
+/* Arm @count timeouts, and let all fire. Add the time of each pass to @took, ns. */
 static void live(unsigned int count, u64 seed, u64 *took)
 {
-	/* As many in each tick, however many there are. */
+	/* The number of timeouts in each tick does not depend on @count. */
 	u64 spread = count * (SPREAD / MILLION);
 	u64 random = seed, began, end;
 	unsigned int i;
 
 	bench_shuffle(order, count, seed);
-	/* Revolutions of level 0 begin anywhere. */
+	/* Begin anywhere in a revolution of level 0. */
 	now += bench_random(&random) % (16 * NSEC_PER_SEC);
 	for (i = 0; i < count; i++) {
 		times[i] = now + spread / 4 + bench_random(&random) % spread;
@@ -116,7 +114,7 @@ static void print(const char *pass, unsigned int count, double ns)
 	printf("@bench bench=passes peer=hwt op=%s n=%u unit=ns value=%.1f\n", pass, count, ns);
 }
 
-/* Of few timeouts, so many live one after the other that a million have lived. */
+/* Repeat the life of few timeouts until a million have fired. */
 static void measure(unsigned int count)
 {
 	unsigned int repeat = MILLION / count, i, pass;

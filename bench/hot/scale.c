@@ -3,8 +3,8 @@
  * scale [-q]: throughput of 1 to all cores, with one engine, and with one for each thread. The
  * README.md of the benchmarks describes the peers and the phases.
  *
- * A phase ends when no work is left, the engines' included. Measured are the wall clock, and the
- * CPU time of all threads but the main one, which only waits.
+ * A phase ends when no work is left, that of the engines included. The figures are the time by the
+ * wall clock, and the CPU time of all threads except the main thread, which only waits.
  */
 #include <unistd.h>
 
@@ -24,7 +24,7 @@ static const char * const phase_names[PHASES] = { "arm", "cancel", "expire" };
 
 static const struct peer {
 	const char	*name;
-	bool		hwt;	/* not: buckets and a lock */
+	bool		hwt;	/* else: buckets and a lock */
 	bool		each;	/* a shard, or buckets, for each thread */
 } peers[] = { { "hwt", true, false }, { "hwt-shards", true, true },
 	      { "locked", false, false }, { "percpu", false, true } };
@@ -43,7 +43,7 @@ static struct hwt_wheel *wheel;
 static pthread_barrier_t barrier;
 static u64 now;
 
-/* Replaces the shim's clock. Reading it takes as long as reading a real one. */
+/* Replaces the shim's clock. A read takes as long as that of a real clock. */
 u64 ktime_get_ns(void)
 {
 	return shim_clock_ns(CLOCK_MONOTONIC) ? READ_ONCE(now) : 0;
@@ -65,7 +65,7 @@ static void wheel_create(void)
 
 	if (peer->each)
 		params.shards = min(workers_count, HWT_SHARDS_MAX);
-	/* Each thread has a cache of its own, and so a shard. */
+	/* Give each thread its own cache, and so its own shard. */
 	for_each_possible_cpu(cpu)
 		shim_place[cpu].cache = min(cpu, workers_count - 1);
 	wheel = hwt_wheel_create(&params);
@@ -75,7 +75,7 @@ static void wheel_create(void)
 		bench_pin(shard->thread->thread, shard->shard);
 }
 
-/* Wait until the engines have collected and called back so many timeouts. */
+/* Wait until the engines have collected and called back @count timeouts. */
 static void wheel_settle(u64 count)
 {
 	struct hwt_wheel *shard;
@@ -145,7 +145,7 @@ static void *work(void *arg)
 
 /* -- Repetitions -------------------------------------------------------------- */
 
-/* CPU time of all threads but the caller, the main one. */
+/* Return the CPU time of all threads except the caller, which is the main thread. */
 static u64 cpu_ns(void)
 {
 	return shim_clock_ns(CLOCK_PROCESS_CPUTIME_ID) - shim_clock_ns(CLOCK_THREAD_CPUTIME_ID);
@@ -231,7 +231,7 @@ int main(int argc, char **argv)
 	printf("scale: 1 to %u threads, %u timeouts each, %u repetitions\n", all, items_each, runs);
 	fflush(stdout);
 	for (i = 0; i < runs; i++)
-		/* 1, 2, 4, ... and all. */
+		/* 1, 2, 4, ... and all CPUs. */
 		for (threads = 1; threads; threads = threads == all ? 0 : min(threads * 2, all))
 			for (peer = peers; peer < peers + ARRAY_SIZE(peers); peer++)
 				run(threads);

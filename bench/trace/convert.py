@@ -1,31 +1,31 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Converts a recorded trace to the file that bench_trace.c replays.
+"""Convert a recorded trace to the file that bench_trace.c replays.
 
 convert.py HZ ARCHIVE OUTPUT
 
-ARCHIVE has "raw", the pages of the kernel's ring buffer for its one CPU, and the formats of the
-events in it. OUTPUT is in this machine's byte order:
+ARCHIVE has "raw", the pages of the kernel's ring buffer of the only CPU, and the formats of its
+events. OUTPUT is in this machine's byte order:
 
     char magic[8]       "hwttrace"
-    u32 tick_ns         of the deadlines
-    u32 timers          that there are
-    u32 records
-    u32 expired         so many of them expired while it was recorded
+    u32 tick_ns         unit of the deadlines
+    u32 timers          number of timers
+    u32 records         number of records
+    u32 expired         number of expiries in the recording
     u32 phase           jiffies at the beginning, mod 512
     { u32 what, u32 value } records[]
 
     what >> 30          value
-    0  wait             until so many us have passed since the beginning; what follows was done in
-                        the tick that ended LAG_US before
+    0  wait             until so many us since the beginning; the operations that follow were
+                        recorded in the tick that ended LAG_US before
     1  start            deadline in ticks since the beginning; what & 0x3fffffff is the timer
-    2  re-arm           the same, of one that is pending
-    3  cancel           nothing
+    2  re-arm           the same, of a pending timer
+    3  cancel           not used
 
-What is started, re-armed and cancelled follows from the order of the events. mod_timer() of a
-pending timer is timer_cancel and then timer_start, and nothing if the timer stays in its bucket:
-the probe on mod_timer() tells that. An expiry is timer_cancel and then timer_expire_entry, and is no
-operation: in a replay timers expire by themselves, exact ones up to LAG_US after the tick.
+The order of the events tells starts, re-arms and cancels apart. mod_timer() of a pending timer is
+timer_cancel and then timer_start. If the timer stays in its bucket, only the probe on mod_timer()
+shows the call. An expiry is timer_cancel and then timer_expire_entry, and is no operation: in a
+replay timers expire by themselves, exact ones up to LAG_US after the tick.
 """
 
 import array
@@ -45,14 +45,14 @@ Event = collections.namedtuple("Event", "time name timer expires now")
 
 
 def read_format(text):
-    """An event's number, and where its fields are."""
+    """Return an event's number and the offsets of its fields."""
     fields = {name: int(offset) for name, offset in
               re.findall(r"field:[^;]*?(\w+);\s*offset:(\d+);", text)}
     return int(re.search(r"^ID: (\d+)", text, re.M).group(1)), fields
 
 
 def raw_events(data):
-    """(time, where its data begins) of all in the pages of a ring buffer."""
+    """Yield (time, offset of the data) of all events in the pages of a ring buffer."""
     for page in range(0, len(data) - PAGE + 1, PAGE):
         time, commit = struct.unpack_from("=QQ", data, page)
         at = page + 16
@@ -65,10 +65,10 @@ def raw_events(data):
                     break
                 at += 4 + more
                 time += delta
-            elif kind == 30:        # the time since the last is long
+            elif kind == 30:        # a long time since the last event
                 time += delta + (more << 27)
                 at += 8
-            elif kind == 31:        # the time itself
+            elif kind == 31:        # an absolute time
                 time = (time & ~((1 << 59) - 1)) | delta | more << 27
                 at += 8
             else:
@@ -78,7 +78,7 @@ def raw_events(data):
 
 
 def read_events(archive):
-    """The events of the archive."""
+    """Return the events of the archive."""
     with tarfile.open(archive, "r:") as tar:
         data = tar.extractfile("./raw").read()
         formats = {}
@@ -95,7 +95,7 @@ def read_events(archive):
 
 
 def operations(events):
-    """(time, operation, timer, expires), and a count of what is none."""
+    """Return a list of (time, operation, timer, expires), and counts of all kinds of events."""
     following, last = [None] * len(events), {}
     for i, event in enumerate(events):
         if event.timer in last:
@@ -103,7 +103,7 @@ def operations(events):
         last[event.timer] = i
 
     def replaced(i):
-        """Event i takes a timer out, and the next one puts it in again."""
+        """Return true if event i removes a timer, and the next event adds it again."""
         return events[i].name == "timer_cancel" and following[i] == i + 1 and \
             events[i + 1].name == "timer_start"
 
@@ -135,9 +135,9 @@ def operations(events):
 
 
 def beginning(events, tick):
-    """When the tick of the first event began, and its jiffies.
+    """Return the time at which the tick of the first event began, and its jiffies.
 
-    A tick is never early, so of all that tell their jiffies the promptest tells best.
+    A tick is never early, so the most prompt of the events that have jiffies gives the best time.
     """
     told = [event for event in events if event.now is not None]
     first = told[0].now

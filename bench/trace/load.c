@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * load SECONDS: network load inside one machine. A server, and a client that keeps connections
- * open over the loopback device. Of its steps, half are requests that are answered, a quarter
- * data that is not (so that acknowledgments wait), and a quarter close a connection and open
- * another. The kernel adds retransmission, delayed acknowledgment, keep-alive, handshakes.
+ * load SECONDS: network load over the loopback device, by a server, and a client that keeps
+ * connections open. Half of the client's steps are requests with an answer, a quarter is data
+ * without an answer (so that acknowledgments are delayed), and a quarter closes a connection and
+ * opens another. The kernel adds retransmission, delayed acknowledgment, keep-alive, handshakes.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -39,7 +39,7 @@ static void watch(int epoll, int fd)
 		err(1, "epoll_ctl");
 }
 
-/* Data that begins with 'e' is to be echoed. */
+/* Echo data that begins with 'e'. */
 static void serve(int listener)
 {
 	struct epoll_event events[EVENTS];

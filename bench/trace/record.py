@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Records what a guest that works does with timers, for bench_trace.c.
+"""Record the timer operations of a guest at work, for bench_trace.c.
 
-load.c and init say at what the guest works; it has one CPU.
+load.c and init are the guest's work; it has one CPU.
 """
 
 import re
@@ -31,7 +31,7 @@ def initramfs(kernel, root, output):
 
 
 def record(seconds, out):
-    """Make out/trace.bin: so many seconds of the guest."""
+    """Write out/trace.bin: the given number of seconds of the guest."""
     kernel = kernels.find("stock").get()
     out.mkdir(parents=True, exist_ok=True)
     initramfs(kernel, out / "root", out / "guest.gz")

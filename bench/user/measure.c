@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * One run of one peer. It has a process of its own, so that memory, descriptors and
- * timers of one run are not there in the next.
+ * A run of a peer, in its own process, so that memory, descriptors and timers do not last until the
+ * next run.
  */
 #include "user_bench.h"
 #include <stdarg.h>
 #include <sys/mman.h>
 
-/* Time for a thread of the kernel to end a peer's work. */
+/* Time for a thread of the kernel to finish a peer's work. */
 #define ENGINE_LAG_NS	(300 * MSEC)
-/* From here on a run only waits for the common deadline. */
+/* Time before the common deadline in which a run only waits. */
 #define BEFORE_DUE_NS	(20 * MSEC)
 
 struct outcome *outcome;
@@ -18,7 +18,7 @@ __u64 deadline_ns;
 
 static __u64 first_ns;
 
-/* Ends the process. */
+/* End the process, with a reason. */
 void give_up(const char *format, ...)
 {
 	va_list args;
@@ -35,8 +35,8 @@ void give_up_errno(const char *call)
 }
 
 /*
- * Nothing that is measured waits for its first page fault, and nothing comes from pages that
- * are there already, as it may with malloc().
+ * Allocate memory without later page faults in a measurement, and always from new pages, unlike
+ * malloc().
  */
 void *alloc_touched(size_t count, size_t size)
 {
@@ -48,7 +48,7 @@ void *alloc_touched(size_t count, size_t size)
 	return memset(memory, 0xff, count * size);
 }
 
-/* The same for what was inherited, which on some kernels (UML) faults once more. */
+/* Read inherited memory, which on some kernels (UML) faults once more. */
 static void touch(const struct todo *todo, unsigned int count)
 {
 	static volatile __u32 sink;
@@ -69,7 +69,7 @@ static void do_all(const struct peer *peer, enum operation op, const struct todo
 	unsigned int done = 0, step;
 
 	while (done < count && now_ns() - start < limit_ns) {
-		/* Too seldom to be seen in the time. */
+		/* Checked so rarely that the time is not affected. */
 		if (op == CREATE && !(done & 0xffff) && memory_is_short())
 			give_up("memory is short");
 		step = count - done < batch_size ? count - done : batch_size;
@@ -78,7 +78,7 @@ static void do_all(const struct peer *peer, enum operation op, const struct todo
 		outcome->done[op] = done;
 	}
 	if (op == CREATE && done < count)
-		give_up("not made in %llu s", limit_ns / SEC);
+		give_up("not created in %llu s", limit_ns / SEC);
 }
 
 static void measure_operation(const struct peer *peer, enum operation op,
@@ -123,12 +123,12 @@ void measure_operations(const struct peer *peer, struct todo *const todo[OPERATI
 	measure_operation(peer, REARM, todo[REARM], count);
 	measure_operation(peer, CANCEL, todo[CANCEL], count);
 	if (now_ns() - start >= delay_floor_ns())
-		give_up("so slow that timers have fired in between");
+		give_up("too slow: timers have fired in between");
 }
 
 /* -- reap ---------------------------------------------------------------- */
 
-/* The peer has seen that the first timer has fired. */
+/* A peer calls this when it knows that the first timer has fired. */
 void reap_first(void)
 {
 	first_ns = now_ns();

@@ -16,7 +16,7 @@ __u64 hwt_engine_ns(void)
 	return clock_ns(engine_clock);
 }
 
-/* Returns a descriptor of a device that has all of these HWT_FEATURE_ bits, set up so. */
+/* Open and set up the device. Give up if it does not have all @features (HWT_FEATURE_ bits). */
 int hwt_device_open(__u64 features, __u32 setup_flags)
 {
 	struct hwt_info_args info;
@@ -39,7 +39,7 @@ int hwt_device_open(__u64 features, __u32 setup_flags)
 	return fd;
 }
 
-static bool keyed;	/* a timer's number is its key */
+static bool keyed;	/* the number of a timer is its key */
 
 static void ids_open(unsigned int count)
 {
@@ -116,10 +116,9 @@ const struct peer peer_hwt = {
 
 /* -- Rings --------------------------------------------------------------- */
 
-/* Of events, as many as a program may let come up before it looks. */
 #define RING_EVENTS	4096
 
-/* Operations and then their results, batch_size of them; where the next is. */
+/* The rings; and the index of the next operation. Results replace operations. */
 static struct ring ring;
 static __u32 ops_first;
 
@@ -174,10 +173,7 @@ static void rings_reap(unsigned int count)
 
 	while (head < count) {
 		tail = ring_event_tail(&ring);
-		/*
-		 * No event: have those that wait moved, or sleep until there is one, as an event
-		 * loop does.
-		 */
+		/* The ring is empty: have it filled, or sleep until an event, as an event loop. */
 		if (head == tail) {
 			if (ring_enter(&ring, 0, 1, HWT_NEVER))
 				give_up_errno("HWT_IOC_ENTER");
@@ -198,7 +194,7 @@ static void keys_open(unsigned int count)
 }
 
 const struct peer peer_hwt_rings = {
-	"hwt-rings", "/dev/hwt, many operations by rings, events too",
+	"hwt-rings", "/dev/hwt, operations and events by rings",
 	rings_open, rings_operate, rings_reap, hwt_engine_ns,
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * libev: a heap with four children to a node, in the program
+ * libev: a heap in the program, with four children in each node
  */
 #include "user_bench.h"
 #include <ev.h>
@@ -37,7 +37,7 @@ static void libev_operate(enum operation op, const struct todo *todo, unsigned i
 			ev_timer_init(timer, on_timer, seconds, 0.);
 			ev_timer_start(loop, timer);
 		} else if (op == REARM) {
-			/* As its manual advises for timeouts that are pushed back. */
+			/* libev's manual recommends this for timeouts that are pushed back. */
 			timer->repeat = seconds;
 			ev_timer_again(loop, timer);
 		} else {

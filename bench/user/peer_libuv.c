@@ -39,7 +39,7 @@ static void libuv_operate(enum operation op, const struct todo *todo, unsigned i
 					todo->delay_ns / MSEC, 0))
 			give_up("uv_timer_start");
 	}
-	/* The loop ends the life of closed handles, so it goes round for each call. */
+	/* An iteration of the loop destroys the closed handles. */
 	if (op == CANCEL)
 		uv_run(&loop, UV_RUN_NOWAIT);
 	if (fired)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * POSIX timers: a queued real-time signal for each (SIGEV_SIGNAL), taken by sigwaitinfo().
- * Every timer counts against RLIMIT_SIGPENDING as soon as it exists.
+ * POSIX timers: each has a queued real-time signal (SIGEV_SIGNAL), taken by sigwaitinfo(). Each
+ * existing timer counts against RLIMIT_SIGPENDING.
  */
 #include "user_bench.h"
 #include <signal.h>
@@ -62,7 +62,7 @@ static void posix_reap(unsigned int count)
 		if (!seen)
 			reap_first();
 		if (info.si_code != SI_TIMER || info.si_overrun)
-			give_up("a signal that is not a timer's first");
+			give_up("a signal of no timer, or an overrun");
 	}
 }
 

@@ -46,7 +46,7 @@ static void timerfd_operate(enum operation op, const struct todo *todo, unsigned
 			make(fd, todo);
 		else if (op == REARM)
 			set(*fd, todo);
-		else if (close(*fd))	/* takes it out of the epoll set, too */
+		else if (close(*fd))	/* also removes it from the epoll set */
 			give_up_errno("close");
 	}
 }

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * io_uring timeouts, each request submitted by itself or batch_size of them at once. The kernel
- * finds the one to move or cancel by going through a list of all, so with many of them the
- * time limit ends that.
+ * io_uring timeouts, submitted one by one or batch_size at once. To find a timeout to move or
+ * cancel, the kernel searches a list of all timeouts; with many timeouts the time limit ends these
+ * operations.
  *
- * And the same with the commands of /dev/hwt instead of io_uring's own requests.
+ * The hwt peers use the commands of /dev/hwt instead of io_uring's own requests.
  */
 #include "user_bench.h"
 #include <liburing.h>
 
-/* What marks the completion of a request about a timeout, not of the timeout. */
+/* Marks the completion of a request to move or cancel, not of a timeout. */
 #define REQUEST		0x100000000ULL
 
 static struct io_uring ring;
-/* Of the hwt peers, else 0. */
+/* /dev/hwt; 0 for io_uring's own requests. */
 static int device;
 
 /*
- * With room for a completion of each timeout, as far as the kernel has it (65536); the rest
- * goes to a list that the kernel keeps meanwhile.
+ * Set up a ring with room for a completion of each timeout, at most 65536. The kernel keeps further
+ * completions in a list.
  */
 static int ring_init(unsigned int timers, unsigned int flags, struct io_uring_params *params)
 {
@@ -34,7 +34,7 @@ static void uring_open(unsigned int count)
 	struct io_uring_params params;
 	int ret = ring_init(count, IORING_SETUP_COOP_TASKRUN, &params);
 
-	/* Before 5.19. */
+	/* Kernels before 5.19 do not know the flag. */
 	if (ret == -EINVAL)
 		ret = ring_init(count, 0, &params);
 	if (ret)
@@ -49,7 +49,7 @@ static void hwt_uring_open(unsigned int count)
 	uring_open(count);
 }
 
-/* Take what has completed so far, without a system call. */
+/* Take the completions so far, without a system call. */
 static void take_completions(void)
 {
 	struct io_uring_cqe *cqe;
@@ -58,7 +58,7 @@ static void take_completions(void)
 	io_uring_for_each_cqe(&ring, head, cqe) {
 		bool request = cqe->user_data & REQUEST;
 
-		/* A timeout that was cancelled says so. All else must have succeeded. */
+		/* A cancelled timeout completes with -ECANCELED. All requests must succeed. */
 		if (cqe->res != (request ? 0 : -ECANCELED))
 			give_up("io_uring: %s: %s", request ? "request" : "timeout",
 				strerror(-cqe->res));
@@ -67,7 +67,7 @@ static void take_completions(void)
 	io_uring_cq_advance(&ring, got);
 }
 
-/* io_uring's own request. */
+/* Prepare a request of io_uring. */
 static void prepare_request(struct io_uring_sqe *sqe, enum operation op,
 			    const struct todo *todo, struct __kernel_timespec *time)
 {
@@ -83,7 +83,7 @@ static void prepare_request(struct io_uring_sqe *sqe, enum operation op,
 		io_uring_prep_timeout_remove(sqe, todo->timer, 0);
 }
 
-/* A command of /dev/hwt. A new timeout is known by its timer's number, as io_uring's are. */
+/* Prepare a command of /dev/hwt. The key is the timer's number, as the user_data of io_uring. */
 static void prepare_command(struct io_uring_sqe *sqe, enum operation op,
 			    const struct todo *todo)
 {

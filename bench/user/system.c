@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Memory, and limits that stand in the way of many timers
+ * Memory, and limits that prevent many timers
  */
 #include "user_bench.h"
 #include <sys/resource.h>
@@ -15,7 +15,7 @@ void sleep_until(__u64 when_ns)
 
 /* -- Memory -------------------------------------------------------------- */
 
-/* Return "name: 123 kB" of a file in bytes; -1 if it is not there. */
+/* Return the value of a line "name: 123 kB" of a file, in bytes; -1 if there is none. */
 static double read_field(const char *path, const char *name)
 {
 	size_t length = strlen(name);
@@ -37,7 +37,7 @@ void memory_read(struct memory *memory)
 {
 	FILE *refresh = fopen("/proc/sys/vm/stat_refresh", "r");
 
-	/* Counts that CPUs keep for themselves are added up by this, for root only. */
+	/* A read by root makes the kernel add up its per-CPU counts. */
 	if (refresh) {
 		(void)fgetc(refresh);
 		fclose(refresh);
@@ -45,12 +45,12 @@ void memory_read(struct memory *memory)
 	memory->slab = read_field("/proc/meminfo", "Slab:");
 	memory->free = read_field("/proc/meminfo", "MemFree:");
 	memory->rss = read_field("/proc/self/smaps_rollup", "Rss:");
-	/* This may be off by some pages for each CPU. */
+	/* VmRSS may be wrong by some pages for each CPU. */
 	if (memory->rss < 0)
 		memory->rss = read_field("/proc/self/status", "VmRSS:");
 }
 
-/* Wait, within reason, until earlier processes have freed their memory. */
+/* Wait until earlier processes have freed their memory, for 3 s at most. */
 void memory_settle(void)
 {
 	struct memory before, after;
@@ -107,13 +107,13 @@ static void raise_limit(int resource, unsigned int timers)
 		limit.rlim_max = want;
 	if (!setrlimit(resource, &limit))
 		return;
-	/* Not root: as far as it goes. */
+	/* Without privileges, use the hard limit. */
 	getrlimit(resource, &limit);
 	limit.rlim_cur = limit.rlim_max;
 	setrlimit(resource, &limit);
 }
 
-/* As far as allowed. A limit that stays too low shows when the timers are made. */
+/* Raise limits as far as allowed. If one stays too low, the creation of timers fails. */
 void limits_raise(unsigned int timers)
 {
 	long long want = (long long)timers + SPARE;

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The cost of N timers to a program, for each way to have them
+ * The cost of N timers to a program, for hwt and its alternatives
  *
- *	create		make a timer and arm it
+ *	create		create a timer and arm it
  *	rearm		push its deadline back
- *	cancel		disarm and unmake it
- *	reap		all are due at once: from when the program knows of the first one
- *			until it has the last one's event
- *	due		the same, from the deadline on, so with the firing and its lateness
- *	...-engine	time of the kernel's thread on a CPU, which works beside the process
- *			(hwt only; hrtimers fire in interrupts, whose time is in "due")
- *	mem-slab	the kernel's objects, by what "Slab" of /proc/meminfo grows: it needs a
- *			machine that does nothing else
- *	mem-rss		the process's pages: what it has to know its timers by included
+ *	cancel		disarm and destroy it
+ *	reap		all timers are due at once: the time from the first known expiry to the
+ *			last event
+ *	due		the same from the deadline on, so with the firing and its lateness
+ *	...-engine	CPU time of the kernel's thread, which works beside the process (hwt only;
+ *			hrtimers fire in interrupts, whose time is in "due")
+ *	mem-slab	the kernel's objects, by the growth of "Slab" in /proc/meminfo: it needs an
+ *			idle machine
+ *	mem-rss		the process's pages, with its own data about the timers
  *
- * All of them for one timer; README.md describes the lines of results. Delays are relative and
- * from a fixed mix above a floor, so that no timer fires while other things are measured. Each
- * operation visits the timers in a random order of its own, the same in every run, which is a
- * process of its own. For each number of timers all peers run once, then all once more, and so on.
+ * All figures are for one timer; README.md describes the lines of results. Delays are relative, and
+ * from a fixed mix above a minimum, so that no timer fires during a measurement. Each operation
+ * visits the timers in its own random order, the same in every run. Each run is a process. In each
+ * repetition, all peers run once.
  */
 #include "user_bench.h"
 #include <math.h>
@@ -47,7 +47,7 @@ static struct todo *todos[OPERATIONS];
 
 static volatile sig_atomic_t interrupted;
 
-/* -- What is to be done, in which order ---------------------------------- */
+/* -- The operations and their order --------------------------------------- */
 
 /* xorshift64* */
 static __u64 random_next(__u64 *state)
@@ -90,7 +90,7 @@ static void shuffle(struct todo *todo, unsigned int count, __u64 *state)
 	}
 }
 
-/* Once and for all: a run that finds freed memory does not grow by what it allocates. */
+/* Allocate for all runs: freed memory would hide how much a later run grows. */
 static void todos_alloc(unsigned int count)
 {
 	unsigned int op;
@@ -104,7 +104,7 @@ static void todos_alloc(unsigned int count)
 	}
 }
 
-/* Done before the fork: the runs only read it. */
+/* Called before the fork: the runs only read the lists. */
 static void todos_make(unsigned int count)
 {
 	__u64 state = 0x9e3779b97f4a7c15ULL;
@@ -135,11 +135,11 @@ static void run_prepare(unsigned int seconds)
 	signal(SIGINT, SIG_DFL);
 	signal(SIGTERM, SIG_DFL);
 	alarm(seconds);
-	/* Should memory run out, it is this one that has taken it. */
+	/* If memory runs out, kill this process. */
 	write_number("/proc/self/oom_score_adj", 1000);
 }
 
-/* Return whether it came to its end. @lead_ns: 0 for the operations, else for reap. */
+/* Run a peer in a process. Return true if it finished. @lead_ns: 0: the operations; else: reap. */
 static bool run_once(const struct peer *peer, unsigned int timers, __u64 lead_ns)
 {
 	unsigned int patience = 2 * delay_floor_ns() / SEC +
@@ -170,7 +170,7 @@ static bool run_once(const struct peer *peer, unsigned int timers, __u64 lead_ns
 			kill(pid, SIGKILL);
 	}
 	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
-		snprintf(outcome->why, sizeof(outcome->why), "not done in %u s", patience);
+		snprintf(outcome->why, sizeof(outcome->why), "not finished in %u s", patience);
 	else if (WIFSIGNALED(status))
 		snprintf(outcome->why, sizeof(outcome->why), "killed by signal %d",
 			 WTERMSIG(status));
@@ -189,7 +189,7 @@ static bool run_reap(const struct peer *peer, unsigned int timers)
 			return true;
 		lead_ns *= 2;
 	}
-	snprintf(outcome->why, sizeof(outcome->why), "not made before they are due");
+	snprintf(outcome->why, sizeof(outcome->why), "not created before they are due");
 	return false;
 }
 
@@ -209,7 +209,7 @@ static const struct {
 	[REAP_WALL]	= { "reap", "ns" },
 	[REAP_DUE]	= { "due", "ns" },
 	[REAP_ENGINE]	= { "reap-engine", "ns" },
-	/* With fewer timers, the machine's other work is as large as their memory. */
+	/* The memory of fewer timers is less than the changes by other processes. */
 	[MEMORY_SLAB]	= { "mem-slab", "bytes", 10000 },
 	[MEMORY_RSS]	= { "mem-rss", "bytes", 10000 },
 };
@@ -232,7 +232,7 @@ static void print_results(const struct peer *peer, unsigned int timers)
 	}
 }
 
-/* Everything about one peer, once. */
+/* Run the operations and the reap of a peer once. */
 static void run_peer(unsigned int index, unsigned int timers)
 {
 	const struct peer *peer = all_peers[index];
@@ -244,7 +244,7 @@ static void run_peer(unsigned int index, unsigned int timers)
 	if (!run_once(peer, timers, 0)) {
 		if (interrupted)
 			return;
-		printf("skip: %s from %u timers on: after at least %u were made: %s\n",
+		printf("skip: %s from %u timers on: after at least %u were created: %s\n",
 		       peer->name, timers, outcome->done[CREATE], outcome->why);
 		gone[index] = true;
 		return;
@@ -282,17 +282,17 @@ static void usage(void)
 	unsigned int i;
 
 	printf("Usage: user_bench [OPTION]...\n"
-	       "What create, rearm, cancel and reap cost a program with many timers.\n\n"
+	       "Measure the cost of create, rearm, cancel and reap for many timers.\n\n"
 	       "  -q          1000 and 10000 timers, 3 repetitions, -t 1\n"
 	       "  -n LIST     numbers of timers (1000,10000,100000,1000000)\n"
-	       "  -b N        operations at once, where a peer can, a power of two (32)\n"
+	       "  -b N        operations at once, if a peer has batches, a power of two (32)\n"
 	       "  -r N        repetitions (5)\n"
-	       "  -t SECONDS  longest time for an operation on all timers (3); then its cost is\n"
-	       "              that for those that are done. Making all may take %d times that.\n"
-	       "  -h          this\n\nPeers:\n", CREATE_PATIENCE);
+	       "  -t SECONDS  time limit for an operation on all timers (3); then the cost is that\n"
+	       "              of the timers done so far. The limit of create is %d times that.\n"
+	       "  -h          show this help\n\nPeers:\n", CREATE_PATIENCE);
 	for (i = 0; i < PEERS; i++)
 		printf("  %-16s %s\n", all_peers[i]->name, all_peers[i]->what);
-	printf("\nRaises limits where it may. Those of the system are set back at the end.\n");
+	printf("\nRaises limits as far as allowed, and restores those of the system at the end.\n");
 }
 
 static void __attribute__((noreturn)) bad_option(const char *what, const char *value)
@@ -309,7 +309,7 @@ static unsigned int parse_number(const char *text, unsigned int max)
 	errno = 0;
 	value = strtoul(text, &end, 10);
 	if (errno || end == text || *end || *text == '-' || !value || value > max)
-		bad_option("not a number that it can be", text);
+		bad_option("not a number, or out of range", text);
 	return value;
 }
 
@@ -341,7 +341,7 @@ static void parse_options(int argc, char **argv)
 		case 'b':
 			batch_size = parse_number(optarg, BATCH_MAX);
 			if (batch_size & (batch_size - 1))
-				bad_option("no power of two", optarg);
+				bad_option("not a power of two", optarg);
 			break;
 		case 'r':
 			repetitions = parse_number(optarg, 1000);
@@ -374,7 +374,7 @@ int main(int argc, char **argv)
 	}
 	for (i = 0; i < numbers_count; i++)
 		most = numbers[i] > most ? numbers[i] : most;
-	/* So that the limits of the system are set back. */
+	/* End in order after a signal, to restore the limits of the system. */
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
 	todos_alloc(most);

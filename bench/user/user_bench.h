@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * user_bench: what its parts share
+ * user_bench: declarations shared by its files
  *
- *	user_bench.c	options, which peer runs when, results
- *	measure.c	one run of one peer, in a process of its own
+ *	user_bench.c	options, the order of the runs, results
+ *	measure.c	a run of a peer, in its own process
  *	system.c	memory, limits
- *	peer_*.c	the peers: each one way for a program to have many timers
+ *	peer_*.c	the peers: interfaces by which a program can have many timers
  */
 #ifndef USER_BENCH_H
 #define USER_BENCH_H
 
-/* Of tests/user/lib, and first, for _GNU_SOURCE. */
+/* From tests/user/lib; first, because it defines _GNU_SOURCE. */
 #include "guest.h"
 
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 
-/* Timers that a peer is handed in one call (-b), and most events it takes in one. */
+/* Maximum number of timers in one call of a peer (-b), and of events that a peer takes at once. */
 extern unsigned int batch_size;
 #define BATCH_MAX	4096
 #define EVENTS		256
 
 enum operation { CREATE, REARM, CANCEL, OPERATIONS };
 
-/* One operation of many: the timer's number, from 0, and its new delay. */
+/* An operation on a timer: the timer's number, from 0, and its new delay. */
 struct todo {
 	__u32	timer;
 	__u64	delay_ns;
@@ -37,19 +37,18 @@ static inline __u64 time_of(const struct todo *todo)
 }
 
 /**
- * struct peer - a way to have many timers
- * @name:      in the output
- * @what:      for people
- * @open:      get ready for that many timers, the memory to know them by touched; NULL: no need
- * @operate:   make and arm up to batch_size timers, push them back, or disarm and destroy them
- * @reap:      wait until that many timers have fired, and take each one's event. Calls
- *             reap_first() when it knows of the first one. NULL: there is nothing to reap.
- * @engine_ns: CPU time that a thread of the kernel has spent for this peer; NULL: none
- *             does
+ * struct peer - an interface for many timers
+ * @name:      in the results
+ * @what:      description for the help
+ * @open:      prepare for @count timers, and touch the memory for them; may be NULL
+ * @operate:   create and arm up to batch_size timers, push them back, or disarm and destroy them
+ * @reap:      wait until @count timers have fired, and take their events. Calls reap_first() when
+ *             the first expiry is known. NULL: the peer has no timers.
+ * @engine_ns: return the CPU time that a thread of the kernel has spent for this peer; NULL: there
+ *             is no such thread
  *
- * Each run is in a new process, so peers keep their state in static variables and free
- * nothing; what fails calls give_up(). A peer without a way to submit many operations at
- * once goes through them one by one.
+ * Each run is a new process, so peers keep their state in static variables and free nothing. They
+ * call give_up() after errors. A peer without batches executes the operations one by one.
  */
 struct peer {
 	const char *name;
@@ -74,7 +73,7 @@ static inline struct timespec to_timespec(__u64 ns)
 
 /* -- measure.c ----------------------------------------------------------- */
 
-/* What is measured; user_bench.c has the names. The first are in the operations' order. */
+/* The figures; user_bench.c has their names. The first three are in the operations' order. */
 enum figure {
 	CREATE_WALL, REARM_WALL, CANCEL_WALL,
 	CREATE_ENGINE, REARM_ENGINE, CANCEL_ENGINE,
@@ -84,14 +83,13 @@ enum figure {
 };
 
 /**
- * struct outcome - what a run's process tells: memory shared with the one that started it
+ * struct outcome - the result of a run, in memory shared with the parent process
  * @value:    per timer; NAN if not measured
- * @done:     timers that the operation was carried out on: fewer than asked for if the
- *            time was over
- * @took_ns:  time the operation took
- * @late:     the common deadline came before all timers were made
- * @finished: the run came to its end
- * @why:      else, why not
+ * @done:     number of timers of each operation, fewer than requested after the time limit
+ * @took_ns:  duration of each operation
+ * @late:     the common deadline came before all timers were created
+ * @finished: the run has finished
+ * @why:      else, the reason
  */
 struct outcome {
 	double		value[FIGURES];
@@ -104,11 +102,11 @@ struct outcome {
 
 extern struct outcome *outcome;
 
-/* Seconds for an operation on all timers; creating them may take so much longer. */
+/* Seconds for an operation on all timers; the limit of create is CREATE_PATIENCE times that. */
 extern unsigned int time_limit;
 #define CREATE_PATIENCE	10
 
-/* The least delay, so that nothing fires while create, rearm and cancel are measured. */
+/* The minimum delay, so that no timer fires while create, rearm and cancel are measured. */
 static inline __u64 delay_floor_ns(void)
 {
 	return (CREATE_PATIENCE + 4) * time_limit * SEC;
@@ -132,7 +130,7 @@ __u64 hwt_engine_ns(void);
 
 /* -- system.c ------------------------------------------------------------ */
 
-/* Bytes: the kernel's objects, the machine's free memory, this process's pages. */
+/* The kernel's objects, the machine's free memory, this process's pages; in bytes. */
 struct memory {
 	double	slab;
 	double	free;

@@ -19,8 +19,8 @@ enum tt_how { TT_DO_SCHEDULE, TT_DO_EARLIER, TT_DO_CANCEL, TT_DO_TRY_CANCEL };
 /*
  * Scenes. At the beginning, timeout "one" is armed for an hour later if @armed. The first thread
  * calls @first for it, with a delay of @first_ns, or soon if that is 0. The second thread calls
- * @second with a delay that is soon, for timeout "two" if @two, else for "one". Afterwards "one" was
- * released without firing if @first is a cancel, else it fires; "two" fires.
+ * @second with a delay that is soon, for timeout "two" if @two, else for "one". If @first is a
+ * cancel, "one" is released without firing, else it fires; "two" fires.
  */
 static const struct tt_scene {
 	const char	*name;

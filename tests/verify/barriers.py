@@ -52,7 +52,7 @@ def peers(text):
 
 
 class File:
-    """A source file: its lines without comments and strings, and its comments by their last line."""
+    """A source: its lines without comments and strings, and its comments by their last line."""
 
     def __init__(self, text):
         self.comments = {}

@@ -147,7 +147,7 @@ bool ops[NT + 1];		/* which callbacks it has: INIT changes them */
 byte op_on[2];			/* the timeout of the thread's operation */
 #if BARRIERS
 byte pushing[2];		/* the timeout that a thread has claimed and not pushed yet */
-byte ending[2];			/* bit x-1: thread t's barrier must wait for the end of x's hold */
+byte ending[2];			/* bit x-1: thread t's barrier must wait for x's hold */
 byte calling[2];		/* bit r: ... and for the function that runner r executes */
 #endif
 
