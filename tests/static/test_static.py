@@ -22,7 +22,7 @@ PLANTS = (
     ("spdx", "core/group.c", "SPDX-License-Identifier", "Licence", "core/group.c: no SPDX line"),
     ("places", "README.md", "", "\nSee /ro" "ot/somewhere.\n", "README.md:"),
     ("layers", "core/group.c", "#include <linux/list.h>\n", "#include \"device/context.h\"\n", "core/group.c: includes"),
-    ("layers", "device/op.c", "core/client.h", "core/submit.h", "device/op.c: includes"),
+    ("layers", "device/show.c", "core/client.h", "core/submit.h", "device/show.c: includes"),
     ("checkpatch", "core/group.c", "", "\nint hwt_planted( int a );\n", "core/group.c:.*SPACING"),
     ("checkpatch", "tools/hwtctl.h", "", "\nint planted (int a);\n", "tools/hwtctl.h:.*SPACING"),
     ("kernel-doc", "core/group.c", "", "\n/**\n * hwt_planted() - x\n * @b: y\n */\nvoid hwt_planted(int a)\n{\n}\n",
