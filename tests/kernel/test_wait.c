@@ -572,8 +572,8 @@ static struct hwt_timeout * __init defer_many(struct hwt_wheel *wheel)
 		hwt_schedule(&many[i], KT_HOUR);
 		hwt_cancel(&many[i]);
 	}
-	/* Collects a step of them, the latest first, and must not call their releases. */
-	hwt_cancel_sync(&many[DEFERRED - 1]);
+	/* Collects nearly all, the latest first, and must not call their releases. */
+	hwt_cancel_sync(&many[0]);
 	return many;
 }
 
@@ -611,7 +611,7 @@ static int count_break(struct kprobe *probe, struct pt_regs *regs)
  */
 static void __init test_deferred_stop(void)
 {
-	struct kprobe probe = { .symbol_name = "hwt_lock_break", .pre_handler = count_break };
+	struct kprobe probe = { .symbol_name = "hwt_runner_break", .pre_handler = count_break };
 	struct hwt_wheel *wheel = kt_wheel("wait");
 	struct hwt_timeout *many = defer_many(wheel);
 	struct kt_call waiter;
