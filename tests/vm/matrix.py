@@ -26,11 +26,6 @@ RESULTS = OUT / "results"
 WARNING = re.compile(r"(^|/)(hwt\w*|(core|device)/\w+)\.[ch]:.*(warning|error):|^(WARNING|ERROR): modpost:")
 
 
-def first(pattern, text):
-    """Return the first line that matches, or nothing."""
-    return next((line for line in text.splitlines() if re.search(pattern, line)), "")
-
-
 def cells():
     """Return {cell: (kernel, what it is)}, of the table's last columns."""
     rows = (line.split(None, 7) for line in (kernels.HERE / "table").read_text(encoding="utf-8").splitlines()
@@ -67,7 +62,8 @@ def warnings(kernel, cell):
         build.modules(kernel, tree.name, tests=False, words=("W=1", "KCFLAGS="))
     except host.Failed as error:
         return f"does not build: {error}"
-    return first(WARNING, Path(f"{tree}.log").read_text(encoding="utf-8", errors="replace"))
+    lines = Path(f"{tree}.log").read_text(encoding="utf-8", errors="replace").splitlines()
+    return next(filter(WARNING.search, lines), "")
 
 
 def run(cell, kernel, quick):

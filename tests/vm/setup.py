@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Installs and fetches what is missing for a tier of tests, and says what it does.
 
-    setup.py WHAT           WHAT is one of the functions' names below; quick if nothing is missing
+    setup.py WHAT           WHAT is a key of the table below; quick if nothing is missing
 """
 
 import os
@@ -86,77 +86,38 @@ def get(packages, names=(), *functions):
         host.say("kernels: " + ", ".join(f"{kernel.name} {kernel.release}" for kernel in wanted))
 
 
-def run():
-    get(GUEST, ["stock"])
-
-
-def shell():
-    """The kernel is fetched by the program that runs it. kernel-doc is in Perl, a sample uses libev."""
-    get((*GUEST, "perl", "libev-dev", *debian.PACKAGES), [], lambda: debian.disk("trace"))
-
-
-def static():
-    get((*GUEST, *PROGRAMS, *STATIC, *STATIC_ALL), ["stock"])
-
-
-def unit():
-    get(UNIT_ALL)
-
-
-def verify():
-    get(VERIFY, [], get_herd)
-
-
-def guest():
-    """The kernel itself is fetched by the program that runs it."""
-    get((*GUEST, *PROGRAMS))
-
-
-def check():
-    get((*GUEST, *PROGRAMS, *STATIC, *VERIFY), ["stock", "rt"], get_herd)
-
-
-def ci():
-    get((*GUEST, *PROGRAMS, *STATIC, *VERIFY), ["stock", "rt", "debug"], get_herd)
-
-
-def all():
-    names = [kernel.name for kernel in kernels.table() if kernel.tests != "-"]
-    get((*GUEST, *PROGRAMS, *STATIC, *STATIC_ALL, *UNIT_ALL, *VERIFY, *DEB, *debian.PACKAGES, *driver.PACKAGES),
-        [*names, "uml"], get_herd, lambda: debian.disk("trace"), lambda: debian.root("packages"))
-
-
-def coverage():
-    get((*GUEST, *PROGRAMS, "gcovr"))
-
-
-def packages():
-    get((*GUEST, *DEB, *debian.PACKAGES), ["stock"], lambda: debian.root("packages"))
-
-
-def year():
-    get((*GUEST, SOURCE), ["uml"])
-
-
-def bench():
-    get((*GUEST, SOURCE, *BENCH), ["stock", "uml"])
-
-
-def scale():
-    """The kernel itself is fetched by the program that runs it, if there is a guest."""
-    get((*GUEST, SOURCE))
-
-
-def here():
+def for_here():
     """Modules and programs for the running kernel; no emulator."""
     release = os.uname().release
     headers = [] if Path(f"/lib/modules/{release}/build").exists() else [f"linux-headers-{release}"]
     get(("gcc", "libc6-dev", "make", "libjson-c-dev", "kmod", *PROGRAMS, *headers))
 
 
-WHAT = {function.__name__.replace("_", "-"): function
-        for function in (run, shell, check, ci, all, guest, static, unit, verify, coverage, packages,
-                         year, bench, scale, here)}
+def for_all():
+    names = [kernel.name for kernel in kernels.table() if kernel.tests != "-"]
+    get((*GUEST, *PROGRAMS, *STATIC, *STATIC_ALL, *UNIT_ALL, *VERIFY, *DEB, *debian.PACKAGES, *driver.PACKAGES),
+        [*names, "uml"], get_herd, lambda: debian.disk("trace"), lambda: debian.root("packages"))
+
+
+# Where no kernel is named, it is fetched by the program that runs it.
+WHAT = {
+    "run": lambda: get(GUEST, ["stock"]),
+    # kernel-doc is in Perl, a sample uses libev.
+    "shell": lambda: get((*GUEST, "perl", "libev-dev", *debian.PACKAGES), [], lambda: debian.disk("trace")),
+    "check": lambda: get((*GUEST, *PROGRAMS, *STATIC, *VERIFY), ["stock", "rt"], get_herd),
+    "ci": lambda: get((*GUEST, *PROGRAMS, *STATIC, *VERIFY), ["stock", "rt", "debug"], get_herd),
+    "all": for_all,
+    "guest": lambda: get((*GUEST, *PROGRAMS)),
+    "static": lambda: get((*GUEST, *PROGRAMS, *STATIC, *STATIC_ALL), ["stock"]),
+    "unit": lambda: get(UNIT_ALL),
+    "verify": lambda: get(VERIFY, [], get_herd),
+    "coverage": lambda: get((*GUEST, *PROGRAMS, "gcovr")),
+    "packages": lambda: get((*GUEST, *DEB, *debian.PACKAGES), ["stock"], lambda: debian.root("packages")),
+    "year": lambda: get((*GUEST, SOURCE), ["uml"]),
+    "bench": lambda: get((*GUEST, SOURCE, *BENCH), ["stock", "uml"]),
+    "scale": lambda: get((*GUEST, SOURCE)),
+    "here": for_here,
+}
 
 
 def ensure(what):
