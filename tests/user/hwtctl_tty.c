@@ -58,13 +58,13 @@ static bool says(struct terminal *terminal, const char *text)
 	return true;
 }
 
-/* Return: its status, as wait() tells it. */
+/* Return: as child_end(). */
 static int end(struct terminal *terminal)
 {
-	int status = -1;
+	int status;
 
 	says(terminal, "\x01that it never says");
-	waitpid(terminal->pid, &status, 0);
+	status = child_end(terminal->pid);
 	close(terminal->fd);
 	return status;
 }
@@ -186,15 +186,13 @@ TEST_F_TIMEOUT(tty, only_mapped, 60)
 TEST_F_TIMEOUT(tty, typed_in, 60)
 {
 	static const char lines[] = "nonsense\nschedule a 10ms\n";
-	int status;
 
 	begin(&self->terminal, "run");
 	EXPECT_EQ((ssize_t)strlen(lines), write(self->terminal.fd, lines, strlen(lines)));
 	EXPECT_TRUE(says(&self->terminal, "hwtctl: standard input:1: unknown command 'nonsense'"));
 	EXPECT_TRUE(says(&self->terminal, "a expired"));
 	EXPECT_EQ(1, write(self->terminal.fd, "\x04", 1));
-	status = end(&self->terminal);
-	EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 1);
+	EXPECT_EQ(1, end(&self->terminal));
 }
 
 TEST_HARNESS_MAIN

@@ -49,6 +49,7 @@ static struct told {
 /* 1: full numbers, the second ones of each pair. */
 static unsigned int full;
 static unsigned int flooders = FLOODERS;
+static bool and_close;		/* what those who flood do, instead of cancelling */
 static const unsigned int probes[2] = { 500, PROBES };
 
 /* What the attacker does, and what is measured meanwhile. */
@@ -236,7 +237,7 @@ static void wait_often(void)
  * Processes that schedule and cancel, or close their context with many, faster than the wheel's
  * thread lets go of timeouts.
  */
-static void flood_and(bool and_close)
+static void flood(void)
 {
 	unsigned int me = 0, n, i;
 	struct ring ring;
@@ -261,16 +262,6 @@ static void flood_and(bool and_close)
 		}
 		ring_close(&ring);
 	}
-}
-
-static void flood(void)
-{
-	flood_and(false);
-}
-
-static void flood_and_close(void)
-{
-	flood_and(true);
 }
 
 /* -- Lateness --------------------------------------------------------------- */
@@ -429,17 +420,18 @@ FIXTURE(flood) {
 };
 
 FIXTURE_VARIANT(flood) {
-	void (*attack)(void);
+	bool and_close;
 };
 
-FIXTURE_VARIANT_ADD(flood, cancel) { flood };
-FIXTURE_VARIANT_ADD(flood, close) { flood_and_close };
+FIXTURE_VARIANT_ADD(flood, cancel) { false };
+FIXTURE_VARIANT_ADD(flood, close) { true };
 
 FIXTURE_SETUP(flood)
 {
 	load(_metadata, "max_user_timeouts=100000");
 	flooders = 2 * FLOODERS;
-	self->attacker = start_as(ATTACKER, false, variant->attack);
+	and_close = variant->and_close;
+	self->attacker = start_as(ATTACKER, false, flood);
 	ASSERT_LT(0, self->attacker);
 }
 

@@ -46,36 +46,31 @@ FIXTURE_TEARDOWN(memory)
 	}
 }
 
-static void hog(void)
+static int hog(void)
 {
 	unsigned long i;
 	char *p;
 
 	if (!write_text("/proc/self/oom_score_adj", "1000"))
-		_exit(1);
+		return 1;
 	p = mmap(NULL, MUCH, PROT_READ | PROT_WRITE,
 		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (p == MAP_FAILED)
-		_exit(2);
+		return 2;
 	for (i = 0; i < MUCH; i += 4096)
 		p[i] = 1;
-	_exit(3);
+	return 3;
 }
 
 TEST_F_TIMEOUT(memory, exhausted, 300)
 {
 	unsigned int n = given("HWT_ROUNDS", 3), i;
 	int kmsg = log_open();
-	pid_t pid;
 
 	ASSERT_LE(0, kmsg);
 	write_text("/dev/kmsg", "hwt-expect-begin: oom-killer|[Oo]ut of memory|oom_reaper");
 	for (i = 0; i < n; i++) {
-		pid = fork();
-		ASSERT_LE(0, pid);
-		if (!pid)
-			hog();
-		EXPECT_EQ(-SIGKILL, child_end(pid));
+		EXPECT_EQ(-SIGKILL, IN_CHILD(hog()));
 		/* The log says so later: the child may have gone by then. */
 		EXPECT_TRUE(until(log_has(kmsg, "Killed process")));
 	}

@@ -25,13 +25,7 @@ static __attribute__((constructor)) void need_rtc(void)
 	exit(4);
 }
 
-static const struct {
-	const char *name;
-	clockid_t id;
-} clocks[] = {
-	{ "monotonic", CLOCK_MONOTONIC }, { "boottime", CLOCK_BOOTTIME },
-	{ "realtime", CLOCK_REALTIME },
-};
+static const clockid_t clocks[] = { CLOCK_MONOTONIC, CLOCK_BOOTTIME, CLOCK_REALTIME };
 
 #define CLOCKS	ARRAY_SIZE(clocks)
 
@@ -49,9 +43,9 @@ FIXTURE_SETUP(pause)
 	observer_start(_metadata, &self->observer, "250");
 	for (i = 0; i < CLOCKS; i++) {
 		self->fd[i] = hwt_open(O_NONBLOCK);
-		ASSERT_EQ(0, hwt_private(self->fd[i], clocks[i].id, 0));
+		ASSERT_EQ(0, hwt_private(self->fd[i], clocks[i], 0));
 		/* On a tick, so that its deadlines are told as they are. */
-		now = clock_ns(clocks[i].id) / PERIOD * PERIOD;
+		now = clock_ns(clocks[i]) / PERIOD * PERIOD;
 		ASSERT_EQ(0, periods_begin(&self->periods[i], self->fd[i], now + 2 * PERIOD, 0));
 	}
 }
@@ -90,7 +84,7 @@ TEST_F_TIMEOUT(pause, of_the_machine, 280)
 			EXPECT_LE(event.deadline_ns, event.fired_ns);
 			periods_add(&self->periods[i], &event);
 		}
-		TH_LOG("%s:", clocks[i].name);
+		TH_LOG("clock %d:", clocks[i]);
 		periods_check(_metadata, &self->periods[i]);
 		close(self->fd[i]);
 	}

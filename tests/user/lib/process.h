@@ -34,7 +34,7 @@ static inline int child_end(pid_t pid)
 {
 	int status;
 
-	if (waitpid(pid, &status, 0) != pid)
+	if (pid < 0 || waitpid(pid, &status, 0) != pid)
 		return -1000;
 	return WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
 }
