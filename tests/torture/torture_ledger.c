@@ -346,7 +346,7 @@ int tt_flush(struct tt_wheel *wheel)
 	return ret;
 }
 
-/* Call the functions that query a timeout, and check the invariants of each snapshot. Any context. */
+/* Query a timeout, and check the invariants of each snapshot. Any context. */
 void tt_query(struct tt_item *item)
 {
 	struct hwt_timeout *timeout = tt_timeout(item);

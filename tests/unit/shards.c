@@ -103,7 +103,7 @@ static const unsigned int machines[][3] = {
 	{ 1, 1, 1 }, { 1, 1, 2 }, { 1, 1, 6 }, { 1, 4, 8 }, { 2, 1, 8 }, { 2, 4, 16 }, { 8, 2, 16 },
 };
 
-/* Call a function for each number of shards, on each machine, with CPUs in order and interleaved. */
+/* Call a function for each number of shards and machine, with CPUs in order and interleaved. */
 static void everywhere(void (*check)(void))
 {
 	unsigned int i, n;
@@ -337,12 +337,12 @@ static void no_memory(void)
 
 static const struct tap_test tests[] = {
 	{ "shards: CPUs of one cache stay together", .once = caches_stay_together },
-	{ "shards: each shard has CPUs, at most twice as many as another one", .once = each_has_cpus },
+	{ "shards: each has CPUs, at most twice as many as another one", .once = each_has_cpus },
 	{ "shards: several shards for each cache: none spans caches", .once = shards_of_a_cache },
 	{ "shards: as many shards as nodes: none spans nodes", .once = nodes_are_not_mixed },
 	{ "shards: offline CPUs join their node", .once = offline_cpus },
 	{ "shards: few CPUs are online", .once = few_are_online },
-	{ "shards: nodes with unequal numbers of caches: no shard spans nodes", .once = uneven_nodes },
+	{ "shards: unequal numbers of caches: no shard spans nodes", .once = uneven_nodes },
 	{ "shards: more shards than CPUs", .once = more_shards_than_cpus },
 	{ "shards: shards take their CPUs from the table", .once = places },
 	{ "shards: the default number", .once = number_by_default },

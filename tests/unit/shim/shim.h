@@ -144,6 +144,7 @@ struct ratelimit_state {
 		shim_printk("WARNING: %s\n", #condition);	\
 	__warn; })
 #define WARN_ON_ONCE(condition)	WARN_ON(condition)
+/* No tool looks for races here. */
 #define data_race(expression)	(expression)
 #define lockdep_assert_held(lock)	((void)(lock))
 #define debug_show_held_locks(task)	((void)(task))
