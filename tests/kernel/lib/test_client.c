@@ -2,8 +2,6 @@
 /*
  * A client for scripts: creates wheels, and keeps timeouts on them while it is loaded. See
  * the parameters.
- *
- * hwt-test: manual
  */
 #include <linux/module.h>
 

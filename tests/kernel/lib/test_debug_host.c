@@ -2,8 +2,6 @@
 /*
  * Creates the wheels on which test_debug_leaver.ko leaves its timeouts, and keeps some timeouts of
  * its own there. When unloaded, logs how many other timeouts remain. Run by module-debug.sh.
- *
- * hwt-test: manual
  */
 #include <linux/delay.h>
 #include <linux/err.h>

@@ -2,8 +2,6 @@
 /*
  * A client that is unloaded and leaves timeouts behind. Run by module-debug.sh, with debug=1:
  * otherwise the timeouts would call functions that are unloaded.
- *
- * hwt-test: manual
  */
 #include <linux/module.h>
 #include <linux/slab.h>

@@ -2,8 +2,6 @@
 /*
  * Keeps a pointer for test_leaver while that is unloaded. This module does not depend on hwt.ko,
  * and so does not keep it loaded.
- *
- * hwt-test: manual
  */
 #include <linux/module.h>
 

@@ -2,8 +2,6 @@
 /*
  * A client that is unloaded without destroying its wheel. The second load destroys it. Run by
  * module-leaves.sh.
- *
- * hwt-test: manual
  */
 #include <linux/module.h>
 

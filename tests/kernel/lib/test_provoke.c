@@ -2,8 +2,6 @@
 /*
  * Provokes kernel reports, for the tests of the harness (tests/vm/test_harness.py), which check
  * that the harness notices each of them.
- *
- * hwt-test: manual
  */
 #include <linux/module.h>
 

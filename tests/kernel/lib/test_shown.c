@@ -3,8 +3,6 @@
  * A wheel for debugfs.sh and other scripts to look at: "shown/one", on which some timeouts are
  * pending, and three functions have been called, one of them slow. With others=1, three more
  * wheels with other parameters.
- *
- * hwt-test: manual
  */
 #include <linux/cpumask.h>
 #include <linux/module.h>

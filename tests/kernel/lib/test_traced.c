@@ -2,8 +2,6 @@
 /*
  * Performs a known sequence of operations on a wheel named "traced" when it is loaded, for
  * trace-events.sh.
- *
- * hwt-test: manual
  */
 #include <linux/module.h>
 

@@ -2,8 +2,6 @@
 /*
  * A client of the shared wheel whose objects have reference counts. Its exit cancels the timeouts
  * and relies on hwt_wheel_barrier(). Run by module-barrier.sh.
- *
- * hwt-test: manual
  */
 #include <linux/module.h>
 #include <linux/slab.h>
