@@ -34,18 +34,18 @@ static const struct command {
 	  "  -f, --fd N           choose its descriptor N, if it has several contexts\n"
 	  "  -w, --watch          repeat every SECONDS (1), with rates\n"
 	  "  -n, --count N        stop after N repetitions\n"
-	  "      --wheels         show the wheels (root, debugfs)\n" },
-	{ "run", cmd_run, "carry out a script of timeouts, print their events",
+	  "      --wheels         show only the wheels (needs root and debugfs)\n" },
+	{ "run", cmd_run, "carry out a script of timeouts, and print their events",
 	  "[FILE]",
 	  "  -j, --json           print JSON objects, one on each line\n"
-	  "  -v, --verbose        print what schedule, modify and cancel have done\n"
+	  "  -v, --verbose        print the results of schedule, modify, cancel and stop\n"
 	  "  -k, --keep-going     continue after a line that fails\n"
-	  "      --no-wait        end with the script, do not wait for its timeouts\n"
-	  "      --clock CLOCK    use monotonic (default), boottime or realtime\n"
+	  "      --no-wait        exit after the last line, do not wait for timeouts\n"
+	  "      --clock CLOCK    use a private wheel: monotonic, boottime or realtime\n"
 	  "      --tick DURATION  use a private wheel with this tick\n"
 	  "\nFILE is a script; '-' or no FILE is standard input. Its lines:\n"
-	  "  schedule NAME TIME [every=PERIOD|pause=PERIOD] [slack=TIME] [data=N]\n"
-	  "  modify NAME TIME [period=PERIOD] [slack=TIME] [data=N]\n"
+	  "  schedule NAME TIME [every=PERIOD|pause=PERIOD] [slack=DURATION] [data=N]\n"
+	  "  modify NAME TIME [period=PERIOD] [slack=DURATION] [data=N]\n"
 	  "  cancel NAME          get NAME\n"
 	  "  wait DURATION        wait NAME (for its next event)\n"
 	  "  wait next            wait all\n"
@@ -54,40 +54,41 @@ static const struct command {
 	  "  save [FILE]          stop\n"
 	  "  echo WORDS\n"
 	  "  # begins a comment\n"
-	  "TIME is a duration (1.5s, 300ms, 1h30m; ns us ms s m h d), '@SECONDS' of the\n"
-	  "clock, 'never', or, with --clock realtime, 2030-12-31T23:59:59[Z].\n" },
+	  "DURATION and PERIOD: 1.5s, 300ms, 1h30m (units: ns us ms s m h d), or 'never'.\n"
+	  "TIME: a DURATION from now, '@SECONDS' of the clock, or, with --clock realtime,\n"
+	  "2030-12-31T23:59:59[Z].\n" },
 	{ "sleep", cmd_sleep, "sleep for a duration", "DURATION...",
-	  "\nDurations are added up; without a unit they are seconds.\n" },
+	  "\nDurations are added up; a number without a unit is in seconds.\n" },
 	{ "list", cmd_list, "list the timeouts of a context", "[SCRIPT]",
 	  "  -j, --json           print JSON objects, one on each line\n"
 	  "  -p, --pid PID        list the context of this process\n"
 	  "  -f, --fd N           choose its descriptor N, if it has several contexts\n"
 	  "      --clock CLOCK    clock for SCRIPT, as for run\n"
 	  "      --tick DURATION  tick for SCRIPT, as for run\n"
-	  "\nWith SCRIPT ('-' is standard input), list a new context after the script.\n" },
+	  "\nSCRIPT ('-': standard input) is run in a new context, which is then listed.\n" },
 	{ "save", cmd_save, "write the timeouts of a context to a file", "[SCRIPT]",
-	  "  -o, --output FILE    write to FILE, not to standard output\n"
+	  "  -o, --output FILE    write to FILE instead of standard output\n"
 	  "  -p, --pid PID        save the context of this process\n"
 	  "  -f, --fd N           choose its descriptor N, if it has several contexts\n"
 	  "      --clock CLOCK    clock for SCRIPT, as for run\n"
 	  "      --tick DURATION  tick for SCRIPT, as for run\n"
-	  "\nWith SCRIPT ('-' is standard input), save a new context after the script.\n" },
+	  "\nSCRIPT ('-': standard input) is run in a new context, which is then saved.\n" },
 	{ "restore", cmd_restore, "create saved timeouts again", "[FILE]",
 	  "  -j, --json           print JSON objects, one on each line\n"
 	  "  -p, --pid PID        restore into the context of this process\n"
 	  "  -f, --fd N           choose its descriptor N, if it has several contexts\n"
 	  "\nFILE was written by save; '-' or no FILE is standard input. Without --pid, use a\n"
 	  "new context, and print its events as run does.\n" },
-	{ "stress", cmd_stress, "schedule from many threads, and check every event", "",
+	{ "stress", cmd_stress, "schedule from many threads, and check each event", "",
 	  "  -s, --seconds N      run for N seconds (10)\n"
 	  "  -t, --threads N      use N threads (one for each CPU)\n"
 	  "  -c, --contexts N     use N open files, shared by all threads (4)\n"
 	  "  -n, --timeouts N     have up to N timeouts in each of them (10000)\n"
 	  "  -m, --mix S:M:C:R    ratio of schedule, modify, cancel, read (40:30:20:10)\n"
-	  "      --seed N         repeat the random numbers of another run\n"
+	  "      --seed N         use the random numbers of the run with this seed\n"
 	  "  -j, --json           print the result as one JSON object\n"
 	  "  -q, --quiet          show no progress\n" },
-	{ "bench", cmd_bench, "measure the cost of timeouts, against timerfd", "",
+	{ "bench", cmd_bench, "measure the cost of timeouts, and that of timerfd", "",
 	  "  -n, --timeouts N     use N timeouts (10000)\n"
 	  "  -r, --repetitions N  print the median of N repetitions (5)\n"
 	  "      --only LIST      measure only these: ioctl,rings,timerfd\n"
@@ -106,7 +107,7 @@ static void put_help(void)
 		printf("  %-8s  %s\n", commands[i].name, commands[i].what);
 	printf("\nOptions:\n"
 	       "  -d, --device PATH  the device (/dev/hwt)\n"
-	       "  -h, --help         print this help; after COMMAND, the help of COMMAND\n"
+	       "  -h, --help         print this help; after COMMAND, help on COMMAND\n"
 	       "  -V, --version      print the version\n\n"
 	       "Exit status: 0 success, 1 failure, 2 usage error.\n"
 	       "See hwtctl(1) for more.\n");
