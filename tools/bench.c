@@ -138,7 +138,7 @@ static unsigned int hwt_reap(void)
 		fail(ready ? errno : 0, "bench: no event has come for 20 s");
 	got = read(fd, events, sizeof(events));
 	if (got <= 0)
-		fail(got ? errno : 0, "bench: events");
+		fail(got ? errno : 0, "bench: reading events");
 	return got / sizeof(events[0]);
 }
 
@@ -179,7 +179,7 @@ static void ring_open(void)
 		.event_entries = RING_EVENTS,
 		.op_size = sizeof(struct hwt_op),
 	};
-	must(hwt_call(fd, HWT_IOC_RINGS, &ring.args), "rings");
+	must(hwt_call(fd, HWT_IOC_RINGS, &ring.args), "HWT_IOC_RINGS");
 	map = mmap(NULL, ring.args.map_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (map == MAP_FAILED)
 		fail(errno, "bench: mapping the rings");
@@ -203,7 +203,7 @@ static void ring_enter(__u32 submit, __u32 wait)
 		.timeout_ns = PATIENCE_MS * NSEC_PER_MSEC,
 	};
 
-	must(hwt_call(fd, HWT_IOC_ENTER, &args), "enter");
+	must(hwt_call(fd, HWT_IOC_ENTER, &args), "HWT_IOC_ENTER");
 }
 
 static void ring_apply(enum operation operation, __u64 time_ns, __u32 flags)
@@ -249,7 +249,7 @@ static void timerfd_open(void)
 {
 	fd = epoll_create1(EPOLL_CLOEXEC);
 	if (fd < 0)
-		fail(errno, "bench: epoll");
+		fail(errno, "bench: epoll_create1");
 }
 
 static void timerfd_set(__u32 i, __u64 time_ns, __u32 flags)
@@ -533,7 +533,7 @@ static void prepare(bool *chosen)
 			continue;
 		limit = timers_limit(count);
 		if (limit < count) {
-			complain(0, "bench: %llu timeouts only: limit of descriptors, for timerfd",
+			complain(0, "bench: using %llu timeouts: 'ulimit -n' limits timerfd",
 				 limit);
 			count = limit;
 		}

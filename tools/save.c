@@ -365,7 +365,7 @@ static struct json_object *object_parse(const char *line, size_t length)
 	struct json_object *json;
 
 	if (!tokener)
-		fail(ENOMEM, "JSON");
+		fail(ENOMEM, "parsing JSON");
 	json_tokener_set_flags(tokener, JSON_TOKENER_STRICT | JSON_TOKENER_VALIDATE_UTF8);
 	json = json_tokener_parse_ex(tokener, line, length);
 	if (json && !json_object_is_type(json, json_type_object)) {
