@@ -115,7 +115,7 @@
  *               chosen tick. For a periodic timeout, the deadline of its latest firing: with
  *               a fixed rate, missed periods lie after it. HWT_NEVER if the deadline did not
  *               fit
- * @fired_ns:    time at which the event came up; after overruns, of the latest of them
+ * @fired_ns:    time of the latest firing, or of the stop
  * @overruns:    periods without an event of their own since the previous event; so
  *               overruns + 1 periods are over
  * @kind:        HWT_EVENT_EXPIRED, HWT_EVENT_STOPPED or HWT_EVENT_CLOCK_SET
@@ -459,7 +459,7 @@ struct hwt_list_args {
  * @flags:   0
  * @stopped: out: number of pending timeouts that this call has stopped
  *
- * From now on scheduling fails with ESHUTDOWN, for good. Each timeout that was pending
+ * From now on schedules and modifies fail with ESHUTDOWN, for good. Each timeout that was pending
  * gets an event of kind HWT_EVENT_STOPPED, with the deadline it was waiting for and the
  * time of the stop; but a periodic one whose event was not read keeps that one, of kind
  * HWT_EVENT_EXPIRED. These events, and those of one-shots that have fired, can still be

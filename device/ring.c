@@ -267,8 +267,9 @@ static int hwt_rings_wait(struct hwt_context *ctx, const struct hwt_enter_args *
 		return ret == -ETIME ? ret : -EINTR;
 	/* Barrier read.stopped (spare), pairs with stop.stopped in hwt_context_stop(): as above. */
 	stopped = smp_load_acquire(&ctx->stopped);
-	/* Fewer events without a stop: another task has reaped some of them. With a stop, more
-	 * events than the last refill has seen may wait.
+	/*
+	 * Without a stop, another task has reaped some events. With a stop, more events than the
+	 * last refill has seen may wait.
 	 */
 	return stopped && hwt_rings_refill(ctx) < want ? -ESHUTDOWN : 0;
 }

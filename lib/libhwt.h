@@ -234,6 +234,7 @@ int libhwt_schedule(struct libhwt *context, struct hwt_schedule_args *args);
  * @delay_ns: the delay from now
  *
  * An unread event is withdrawn, unless it is in the ring of a queue; see libhwt_queue_forget().
+ * A periodic timeout is replaced by a new one-shot.
  *
  * Return: 0 if the timeout is new; its previous HWT_STATE_ bits if it was moved; or a negative
  * errno as libhwt_after().
@@ -455,9 +456,9 @@ int libhwt_save(struct libhwt *context, struct hwt_list_entry **entries, size_t 
  * @ids:     where to store @count ids, in the order of @entries, or NULL
  *
  * On CLOCK_REALTIME the timeouts keep their deadlines. On other clocks they have as much time left
- * as when they were saved. One-shots that had an event fire at once. Slack is not saved, nor are
- * unread events and overruns of periodic timeouts. In a context with keys their keys are the saved
- * ids, and existing timeouts of these keys are moved.
+ * as when they were saved. One-shots that had an event fire at once. Slack is not saved; unread
+ * events and overruns of periodic timeouts are not restored. In a context with keys the keys are
+ * the saved ids, and existing timeouts of these keys are moved.
  *
  * Return: 0 or as libhwt_after(). After an error, timeouts created or moved by it are cancelled.
  */
