@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# generate.sh KERNEL-DOC DIR: a page of section 9 in DIR for each function, structure and
-# enumeration of hwt.h, from the comments in the sources. KERNEL-DOC is the script of that
-# name of a kernel's source or headers.
+# generate.sh KERNEL-DOC DIR: create a page of section 9 in DIR for each function and type of
+# hwt.h, from the comments in the sources. KERNEL-DOC is scripts/kernel-doc of a kernel's source
+# or headers.
 set -eu
 kernel_doc=$1
 dir=$2
@@ -12,7 +12,7 @@ date=$(sed -n 's/^\.TH HWT 9 \([^ ]*\) .*/\1/p' man/hwt.9)
 
 exporting() { grep -l '^EXPORT_SYMBOL_GPL' hwt_*.c core/*.c; }
 
-# It takes types and inline functions from the header, the others from where they are.
+# Types, macros and inline functions have their comments in hwt.h, all others in the sources.
 pages()
 {
 	"$kernel_doc" -man hwt.h
@@ -39,14 +39,14 @@ pages | awk -v dir="$dir" -v date="$date" '
 		printf ".TH %s 9 %s hwt \"hwt manual\"\n.ad l\n", name, date >file
 		next
 	}
-	# What there is of a synopsis that is no line of it.
+	# Drop empty requests and preprocessor lines from a synopsis.
 	/^\.BI "$/ || /^\.BI " *#/ { skip = 1; next }
 	skip && /^\.br$/ { skip = 0; next }
 	{ skip = 0 }
-	# Of one word, as its file is called: whatis knows no other.
+	# The name must be one word for whatis: the name of the file.
 	heading ~ /NAME/ && /^(struct|enum) / { sub(" ", "_") }
 	/^\.SH/ { $0 = toupper($0); heading = $0 }
 	{ print >file }
 	END { see_also() }'
-# Functions are written with (), and no blanks stand before a comma.
+# Write functions with (), and drop the blank before a comma.
 sed -i -e 's/\\fB\(hwt_[a-z_]*\)\\fP/&()/g' -e 's/^\(\.BI .*[^ ]\) "  "/\1" "/' "$dir"/*.9
