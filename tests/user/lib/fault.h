@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Fault injection: each allocation and each copy to or from user memory that a call makes
- * fails once, by /proc/PID/fail-nth (get_user(), put_user() and per-CPU memory do not).
+ * Fault injection by /proc/PID/fail-nth: each allocation and each user copy of a call fails once
+ * (except get_user(), put_user() and per-CPU memory). Each of these is a "point".
  *
- * A call is repeated with n = 1, 2, ... until it ends before the n-th of its points. It does not
- * have the same points each time (a cache wants a page now and then), so it has to end early
- * several times in a row. Skipped where the kernel cannot do that; but not on the debug kernel.
+ * A call is repeated with n = 1, 2, ... until it ends before its n-th point. Its points vary (a
+ * slab cache needs a page now and then), so it has to end early several times in a row. The test
+ * is skipped on a kernel without fault injection, but fails if that is the debug kernel.
  */
 #ifndef HWT_FAULT_H
 #define HWT_FAULT_H
@@ -13,14 +13,13 @@
 #include "guest.h"
 #include "observer.h"
 
-/* More points than any call has: it does not come to its end. */
+/* More points than any call has: a loop that gets here has no end. */
 #define FAULT_MOST	20000
-/* Calls in a row that do not come to their point. */
+/* Calls in a row that end before their point. */
 #define FAULT_MISSES	4
-/* Of points that are another's matter, one of so many. */
+/* Of the first points, which are not the module's, one in FAULT_STRIDE is made to fail. */
 #define FAULT_STRIDE	16
 
-/* Before main(). */
 static __attribute__((constructor)) void fault_begin(void)
 {
 	if (fault_knobs() && !access("/proc/self/fail-nth", W_OK))
@@ -33,7 +32,7 @@ static __attribute__((constructor)) void fault_begin(void)
 	exit(4);
 }
 
-/* Whose points count: 0, the calling thread's; else those of a thread of the kernel. */
+/* Open fail-nth of a kernel thread; with @pid 0, of the calling thread. */
 static inline int fault_open(pid_t pid)
 {
 	char path[64];
@@ -52,7 +51,7 @@ static inline bool fault_arm(int nth, unsigned int n)
 	return pwrite(nth, text, len, 0) == len;
 }
 
-/* Of a call that was armed for point @n, which it did not come to: how many it has come to. */
+/* Return the number of points that were passed, if point @n was armed and not reached. */
 static inline unsigned int fault_points(int nth, unsigned int n)
 {
 	char text[16] = "";
@@ -60,7 +59,7 @@ static inline unsigned int fault_points(int nth, unsigned int n)
 	return pread(nth, text, sizeof(text) - 1, 0) > 0 ? n - atoi(text) : 0;
 }
 
-/* Returns whether the point was come to. Reading and writing these are points, too. */
+/* Disarm, and return whether the point was reached. The accesses here are points, too. */
 static inline bool fault_disarm(int nth)
 {
 	char text[16] = "";
@@ -72,15 +71,15 @@ static inline bool fault_disarm(int nth)
 }
 
 /**
- * struct fault_call - what is called again and again
- * @pid:     whose points count, see fault_open()
- * @others:  so many points at the beginning are another's matter: of these only some
- * @hit:     at least so many points are made to fail
- * @failed:  at least so many calls have failed for it
- * @prepare: before each call; may be NULL
+ * struct fault_call - a call to repeat with faults
+ * @pid:     thread whose points count, see fault_open()
+ * @others:  number of first points that are not the module's; only some of them fail
+ * @hit:     minimum number of points that must be made to fail
+ * @failed:  minimum number of calls that must fail because of that
+ * @prepare: runs before each call; may be NULL
  * @call:    returns 0 or a negative errno
- * @check:   after each; @hit: how many points of it were made to fail. @ret is 0 if none was, or
- *           something is wrong with the call itself.
+ * @check:   runs after each call; @hit: number of faults in the call, 0 or 1. Without a fault,
+ *           @ret must be 0.
  */
 struct fault_call {
 	pid_t	pid;
@@ -117,7 +116,7 @@ static inline void each_fault(struct __test_metadata *_metadata, const struct fa
 			break;
 		}
 	}
-	/* Else it has no end. */
+	/* Otherwise the loop ended at FAULT_MOST. */
 	EXPECT_EQ(FAULT_MISSES, misses);
 	EXPECT_LE(call->hit, hits);
 	EXPECT_LE(call->failed, failed);
@@ -126,8 +125,8 @@ static inline void each_fault(struct __test_metadata *_metadata, const struct fa
 }
 
 /*
- * There is a report if a thread's stack could not be had, or what is not made at a program's will.
- * It need not come: stacks are kept for the next thread.
+ * Expect the kernel's report of a thread's stack that could not be allocated. It may not come,
+ * because stacks of ended threads are used again; the second line matches in any case.
  */
 static inline void fault_expect_begin(void)
 {
@@ -152,7 +151,7 @@ struct state {
 	struct hwt_list_entry	list[STATE_ENTRIES];
 };
 
-/* All but the time that passes, zeroed where there is nothing. */
+/* Store the state without times that pass; all else is zeroed, for state_same(). */
 static inline void state_take(struct __test_metadata *_metadata, int fd, struct state *state)
 {
 	unsigned int i;
@@ -172,7 +171,7 @@ static inline void state_take(struct __test_metadata *_metadata, int fd, struct 
 	state->timeouts = fd_number(fd, "hwt-timeouts");
 	state->events = fd_number(fd, "hwt-events");
 	state->stopped = fd_number(fd, "hwt-stopped");
-	/* What is told here and there is the same. */
+	/* LIST, STATS and fdinfo must agree. */
 	EXPECT_EQ(state->n, state->stats.timeouts);
 	EXPECT_EQ((__u64)state->timeouts, state->stats.timeouts);
 	EXPECT_EQ((__u64)state->events, state->stats.events);

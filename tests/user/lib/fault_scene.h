@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Calls that concern a context, for each_fault(): what there is before, the call, and what
- * must have become of it.
+ * Scenes for each_fault(): a context in some state, a call on it, and the expected state.
  */
 #ifndef HWT_FAULT_SCENE_H
 #define HWT_FAULT_SCENE_H
@@ -13,25 +12,25 @@ struct env {
 	const struct scene *scene;
 	int fd;
 	struct ring ring;	/* with mapped_rings() */
-	__u64 pending;		/* a one-shot, in an hour */
-	__u64 periodic;		/* likewise */
-	__u64 fired;		/* a one-shot that has an event */
+	__u64 pending;		/* id of a one-shot, in an hour */
+	__u64 periodic;		/* id of a periodic timeout, in an hour */
+	__u64 fired;		/* id of a one-shot with an event */
 	struct state before, after;
-	unsigned int hit;	/* faults that the call before has had */
+	unsigned int hit;	/* faults in the last call */
 };
 
 /**
- * struct scene - a call, and what it must have done
- * @populate: what there is before, in a new context
- * @call:     the call, with all of its arguments anew; returns 0 or a negative errno
- * @done:     in env->before and env->after it has been carried out, and did what it should
- * @undone:   it was carried out and taken back, or refused: only counters tell; NULL: never
- * @again:    what it says if it was carried out, only the answer was not stored, and it
- *            is called again
- * @any:      it is not the device's own call, and fails as the kernel will; but not with
- *            -EPROTO: the call has succeeded, and what came of it is wrong
- * @pid:      whose points count, see fault_open()
- * @check:    looks at it instead of scene_check()
+ * struct scene - a call and its expected effect
+ * @populate: fills a new context
+ * @call:     the call, with new arguments each time; returns 0 or a negative errno
+ * @done:     returns whether env->after differs from env->before exactly by the call's effect
+ * @undone:   returns whether the call was refused, or carried out and undone, so that only
+ *            counters differ; NULL: this never happens
+ * @again:    result of a repeated call, if the first failed only to store the answer
+ * @any:      other parts of the kernel fail as well: any error is allowed but -EPROTO, which
+ *            means a successful call with a wrong effect
+ * @pid:      thread whose points count, see fault_open()
+ * @check:    used instead of scene_check(), if not NULL
  */
 struct scene {
 	void	(*populate)(struct __test_metadata *_metadata, struct env *env);
@@ -46,7 +45,7 @@ struct scene {
 
 static struct env env;
 
-/* What a result holds that was not stored. */
+/* A result that was not stored yet. */
 #define UNTOUCHED	12345
 
 /* -- Before --------------------------------------------------------------- */
@@ -59,7 +58,7 @@ static inline void empty(struct __test_metadata *_metadata, struct env *env)
 
 static inline void some(struct __test_metadata *_metadata, struct env *env)
 {
-	/* With keys, that is the data. */
+	/* With keys, the key is the data. */
 	const __u64 data = !env->keys, key = env->keys;
 
 	ASSERT_EQ(0, hwt_arm(env->fd, &env->pending, .time_ns = HOUR, .user_data = data,
@@ -138,19 +137,19 @@ static inline void scene_check(struct __test_metadata *_metadata, void *arg, int
 }
 
 /**
- * struct change - what a call changes in the state of a context, beside the list
- * @timeouts: so many more
- * @private:  there is a wheel of the context's own from now on
- * @list:     entries are other ones, though as many
- * @wheel:    its clock, tick and size are other ones
- * The others are counters of HWT_IOC_STATS.
+ * struct change - differences between two states of a context
+ * @timeouts: increase of the number of timeouts
+ * @private:  the context has a private wheel now
+ * @list:     entries of the list may differ; their number is the same
+ * @wheel:    clock, tick and size of the wheel may differ
+ * The others are increases of counters of HWT_IOC_STATS.
  */
 struct change {
 	int	timeouts, events, scheduled, modified, cancelled, expired, read, rejected;
 	bool	private, list, wheel;
 };
 
-/* Is the state as before but for that? */
+/* Return whether env->after is env->before with this change. */
 static inline bool changed(const struct env *env, struct change by)
 {
 	const struct state *new = &env->after;
@@ -177,7 +176,7 @@ static inline bool changed(const struct env *env, struct change by)
 		old.info.ticks_per_wheel = new->info.ticks_per_wheel;
 		old.info.levels = new->info.levels;
 	}
-	/* A new one is in some slot; who looks for it finds it. */
+	/* A new entry may be anywhere in the list; the callers of changed() look it up by id. */
 	if (by.list || by.timeouts)
 		memcpy(old.list, new->list, sizeof(old.list));
 	return state_same(&old, new);
@@ -188,7 +187,7 @@ static inline bool unchanged(const struct env *env)
 	return changed(env, (struct change) {});
 }
 
-/* All those of before but this one are there, as they were. */
+/* Return whether all previous timeouts but @id are there, unchanged. */
 static inline bool kept_but(const struct env *env, __u64 id)
 {
 	const struct hwt_list_entry *old, *now;
@@ -215,7 +214,7 @@ static int scene_call(void *arg)
 	return env->scene->call(env);
 }
 
-/* Around it: what the user may have is limited, and is all there afterwards. */
+/* Submit to the user's limits; scene_end() checks that all resources were given back. */
 static inline void scene_begin(struct __test_metadata *_metadata)
 {
 	ASSERT_EQ(0, set_capability(CAP_SYS_RESOURCE, false));
@@ -230,7 +229,7 @@ static inline void scene_end(struct __test_metadata *_metadata)
 	EXPECT_TRUE(until(!hwt_users()));
 }
 
-/* At least so many points are met, and so many of them noticed; @pid as of fault_open(). */
+/* Run a scene at each point; @pid, @hit and @failed: see struct fault_call. */
 static inline void scene_run(struct __test_metadata *_metadata, const struct scene *scene,
 			     pid_t pid, unsigned int hit, unsigned int failed)
 {

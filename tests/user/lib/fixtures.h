@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The fixtures that most programs want: a context, and one with rings. Include it after
- * kselftest_harness.h.
+ * Common fixtures: a context, and a context with rings. Include after kselftest_harness.h.
  */
 #ifndef HWT_FIXTURES_H
 #define HWT_FIXTURES_H

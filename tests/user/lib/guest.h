@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What tests ask of the guest that they run in.
+ * Files, modules, threads and settings of the guest.
  */
 #ifndef HWT_GUEST_H
 #define HWT_GUEST_H
@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-/* A number that NAME on the kernel's command line gives, or what the test takes by itself. */
+/* Return the number NAME=... of the kernel's command line, or @normal. */
 static inline unsigned int given(const char *name, unsigned int normal)
 {
 	const char *env = getenv(name);
@@ -30,7 +30,7 @@ static inline bool write_text(const char *path, const char *text)
 	return ok;
 }
 
-/* The value behind a word in a file of such lines; -1 if it is not there. */
+/* Return the number after @word in a file of lines "WORD NUMBER"; -1 if there is none. */
 static inline long read_word(const char *path, const char *word)
 {
 	FILE *file = fopen(path, "re");
@@ -45,7 +45,7 @@ static inline long read_word(const char *path, const char *word)
 	return value;
 }
 
-/* What /proc tells of a descriptor: the number behind that name; -1 if it is not there. */
+/* Return the number after @name in the descriptor's fdinfo; -1 if there is none. */
 static inline long fd_number_of(const char *process, int fd, const char *name)
 {
 	char path[64], word[64];
@@ -60,7 +60,7 @@ static inline long fd_number(int fd, const char *name)
 	return fd_number_of("self", fd, name);
 }
 
-/* Is there a line with this text, if need be with its end? */
+/* Return whether a line contains @text, which may end with the newline. */
 static inline bool file_has(const char *path, const char *text)
 {
 	FILE *file = fopen(path, "re");
@@ -74,7 +74,7 @@ static inline bool file_has(const char *path, const char *text)
 	return found;
 }
 
-/* How many names in a directory begin so, and not with a dot. */
+/* Return the number of names in a directory that begin with @begin, and not with a dot. */
 static inline unsigned int names_in(const char *path, const char *begin)
 {
 	DIR *dir = opendir(path);
@@ -88,13 +88,13 @@ static inline unsigned int names_in(const char *path, const char *begin)
 	return n;
 }
 
-/* Open files and mappings hold the module, each once. */
+/* Return the module's use count: each open file and each mapping holds it once. */
 static inline __u64 hwt_users(void)
 {
 	return read_number("/sys/module/hwt/refcnt");
 }
 
-/* Make a memory cgroup, for so many bytes; a process is in it that writes 0 to cgroup.procs. */
+/* Create a memory cgroup with a limit. A process enters it by writing 0 to its cgroup.procs. */
 #define CGROUP	"/sys/fs/cgroup"
 static inline bool make_group(const char *path, const char *bytes)
 {
@@ -105,14 +105,14 @@ static inline bool make_group(const char *path, const char *bytes)
 	rmdir(path);
 	if (mkdir(path, 0755))
 		return false;
-	/* Not there without swap in the kernel. */
+	/* May fail: a kernel without swap does not have this file. */
 	snprintf(file, sizeof(file), "%s/memory.swap.max", path);
 	write_text(file, "0");
 	snprintf(file, sizeof(file), "%s/memory.max", path);
 	return write_text(file, bytes);
 }
 
-/* Have it in effect, or not; what is permitted stays. Returns 0 or a negative errno. */
+/* Set or clear an effective capability; the permitted set stays. Return 0 or -errno. */
 static inline int set_capability(int cap, bool set)
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
@@ -129,10 +129,9 @@ static inline int set_capability(int cap, bool set)
 
 #define DEBUGFS		"/sys/kernel/debug/"
 
-/* By default allocations that may sleep never fail, nor do single pages. */
+/* Let allocations that may sleep, and of single pages, fail too. Do not log each fault. */
 static inline bool fault_knobs(void)
 {
-	/* Quiet: thousands of faults, each wanted. */
 	return write_text(DEBUGFS "failslab/ignore-gfp-wait", "N") &&
 	       write_text(DEBUGFS "failslab/verbose", "0") &&
 	       write_text(DEBUGFS "fail_page_alloc/ignore-gfp-wait", "N") &&
@@ -151,7 +150,7 @@ static inline int log_open(void)
 	return kmsg;
 }
 
-/* Is there a line with this text from the descriptor's place on? It is behind that line then. */
+/* Search @text from the descriptor's position on; if found, move behind that line. */
 static inline bool log_has(int kmsg, const char *text)
 {
 	char line[8192];
@@ -167,7 +166,7 @@ static inline bool log_has(int kmsg, const char *text)
 	return false;
 }
 
-/* -- Modules, for tests that are not given one ("hwt-test: noload") ----------- */
+/* -- Modules, for tests with "hwt-test: noload" ----------------------------- */
 
 static inline int open_module(const char *name)
 {
@@ -183,13 +182,13 @@ static inline int load_module(int file, const char *params)
 	return syscall(SYS_finit_module, file, params, 0) ? hwt_errno() : 0;
 }
 
-/* Refused at once while it is in use. */
+/* Fail at once while the module is in use. */
 static inline int unload_module(const char *name)
 {
 	return syscall(SYS_delete_module, name, O_NONBLOCK) ? hwt_errno() : 0;
 }
 
-/* How many in this directory of /proc have a name that begins so; one is @pid, if not NULL. */
+/* Count the tasks in a directory of /proc whose names begin with @name; @pid: one of them. */
 static inline unsigned int threads_named(const char *directory, const char *name, pid_t *pid)
 {
 	DIR *dir = opendir(directory);
@@ -215,14 +214,14 @@ static inline unsigned int threads_named(const char *directory, const char *name
 	return n;
 }
 
-/* Count the wheels that users' contexts share: by a thread, or by that of the first shard. */
+/* Count the wheels shared by contexts, by their threads (of the first shard, if sharded). */
 static inline unsigned int shared_wheels(pid_t *pid)
 {
 	return threads_named("/proc", "hwt_device\n", pid) +
 	       threads_named("/proc", "hwt_device:0", pid);
 }
 
-/* Of wheels that only one context has. */
+/* Count the threads of private wheels. */
 static inline unsigned int private_threads(pid_t *pid)
 {
 	return threads_named("/proc", "hwt_private\n", pid);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the programs that test /dev/hwt share. The calls return 0 or more, or a negative
- * errno, so that one comparison says which error it was.
+ * Calls of /dev/hwt for the test programs. They return 0 or more, or a negative errno, so that
+ * one comparison checks the error.
  */
 #ifndef HWT_DEV_H
 #define HWT_DEV_H
@@ -27,7 +27,7 @@
 #define SEC		1000000000ULL
 #define HOUR		(3600 * SEC)
 
-/* How long a test waits for what should come at once: the guest may be very slow. */
+/* Maximum wait for an immediate effect: the guest may be very slow. */
 #define PATIENCE_MS	20000
 
 static inline int hwt_open(int flags)
@@ -35,7 +35,7 @@ static inline int hwt_open(int flags)
 	return open(HWT_DEV, O_RDWR | O_CLOEXEC | flags);
 }
 
-/* What went wrong; below 0 for those who reason about programs and know nothing of errno. */
+/* Return -errno. Static analysers do not know that errno is positive, so make sure of it. */
 static inline int hwt_errno(void)
 {
 	int error = errno;
@@ -48,7 +48,7 @@ static inline int hwt_call(int fd, unsigned long request, void *args)
 	return ioctl(fd, request, args) < 0 ? hwt_errno() : 0;
 }
 
-/* An ioctl with these members, all others are 0: hwt_with(fd, SETUP, setup, .levels = 2). */
+/* Call an ioctl with the given members, all others 0: hwt_with(fd, SETUP, setup, .levels = 2). */
 #define hwt_with(_fd, _NAME, _name, ...)				\
 ({									\
 	struct hwt_##_name##_args _args = {				\
@@ -79,9 +79,9 @@ static inline void sleep_ns(__u64 ns)
 		;
 }
 
-/* -- The ioctls, for who wants nothing special --------------------------- */
+/* -- The ioctls with common arguments ------------------------------------ */
 
-/* Schedule with these members; the id is stored if @_id is not NULL. */
+/* Schedule with the given members, and store the id if @_id is not NULL. */
 #define hwt_arm(_fd, _id, ...)						\
 ({									\
 	struct hwt_schedule_args _args = {				\
@@ -100,7 +100,7 @@ static inline int hwt_add(int fd, __u32 flags, __u64 time_ns, __u64 data, __u64 
 	return hwt_arm(fd, id, .flags = flags, .time_ns = time_ns, .user_data = data);
 }
 
-/* In a context with keys: returns what the timeout was, HWT_STATE_ bits; 0: it is new. */
+/* Schedule a key. Return its previous HWT_STATE_ bits; 0: the timeout is new. */
 static inline int hwt_key(int fd, __u32 flags, __u64 time_ns, __u64 key)
 {
 	struct hwt_schedule_args args = {
@@ -121,7 +121,7 @@ static inline int hwt_add_periodic(int fd, __u32 mode, __u64 delay_ns, __u64 per
 		       .user_data = data);
 }
 
-/* Returns what it was: HWT_STATE_ bits. */
+/* Return the previous HWT_STATE_ bits. */
 static inline int hwt_move(int fd, __u64 id, __u32 flags, __u64 time_ns)
 {
 	struct hwt_modify_args args = {
@@ -135,7 +135,7 @@ static inline int hwt_move(int fd, __u64 id, __u32 flags, __u64 time_ns)
 	return ret ? ret : (int)args.was;
 }
 
-/* Returns what it was: HWT_STATE_ bits. */
+/* Return the previous HWT_STATE_ bits. */
 static inline int hwt_del(int fd, __u64 id)
 {
 	struct hwt_cancel_args args = { .size = sizeof(args), .id = id };
@@ -152,7 +152,7 @@ static inline int hwt_get(int fd, __u64 id, struct hwt_get_args *args)
 	return hwt_call(fd, HWT_IOC_GET, args);
 }
 
-/* Returns how many were stopped. */
+/* Return the number of timeouts stopped. */
 static inline long hwt_stop(int fd)
 {
 	struct hwt_stop_args args = { .size = sizeof(args) };
@@ -175,7 +175,7 @@ static inline int hwt_stats(int fd, struct hwt_stats_args *args)
 	return hwt_call(fd, HWT_IOC_STATS, args);
 }
 
-/* The flag of HWT_IOC_SETUP for a private wheel on that clock */
+/* Return the flag of HWT_IOC_SETUP for a private wheel on @clock. */
 static inline __u32 hwt_clock_flag(clockid_t clock)
 {
 	return clock == CLOCK_REALTIME ? HWT_SETUP_REALTIME :
@@ -198,7 +198,7 @@ static inline int hwt_open_private(clockid_t clock)
 	return fd;
 }
 
-/* @count is the room in @entries, and then the number that was stored. */
+/* @count: in: the room in @entries; out: the number of entries stored. */
 static inline int hwt_list(int fd, __u64 *cursor, void *entries, __u32 *count)
 {
 	struct hwt_list_args args = {
@@ -217,7 +217,7 @@ static inline int hwt_list(int fd, __u64 *cursor, void *entries, __u32 *count)
 
 /* -- Events -------------------------------------------------------------- */
 
-/* Returns how many events were read. */
+/* Return the number of events read. */
 static inline int hwt_read(int fd, struct hwt_event *events, unsigned int max)
 {
 	ssize_t ret = read(fd, events, max * sizeof(*events));
@@ -225,7 +225,7 @@ static inline int hwt_read(int fd, struct hwt_event *events, unsigned int max)
 	return ret < 0 ? -errno : (int)(ret / (ssize_t)sizeof(*events));
 }
 
-/* Returns revents; 0 if nothing came for so long. */
+/* Return revents, or 0 if the time is over. */
 static inline int hwt_wait(int fd, int timeout_ms)
 {
 	struct pollfd pollfd = { .fd = fd, .events = POLLIN };
@@ -237,7 +237,7 @@ static inline int hwt_wait(int fd, int timeout_ms)
 	return ret < 0 ? -errno : ret ? pollfd.revents : 0;
 }
 
-/* Waits for the next event; returns 1, or what read() or the waiting gave. */
+/* Wait for the next event and read it. Return 1, or the result of read() or of the wait. */
 static inline int hwt_next(int fd, struct hwt_event *event)
 {
 	int ret = hwt_wait(fd, PATIENCE_MS);
@@ -247,7 +247,7 @@ static inline int hwt_next(int fd, struct hwt_event *event)
 	return hwt_read(fd, event, 1);
 }
 
-/* An unsigned number from a file; ~0 if there is none. */
+/* Read an unsigned number from a file; ~0 if there is none. */
 static inline __u64 read_number(const char *path)
 {
 	unsigned long long value = ~0ULL;
@@ -270,13 +270,13 @@ static inline bool env_is(const char *name, const char *value)
 	return env && !strcmp(env, value);
 }
 
-/* Where all takes several times as long: on a kernel that checks each access or lock. */
+/* A kernel that checks each access or lock, and is several times slower. */
 static inline bool slow_kernel(void)
 {
 	return env_is("HWT_SLOW", "1");
 }
 
-/* With KASAN and all else: debug, debug612. */
+/* A kernel with all debugging options: debug or debug612. */
 static inline bool debug_kernel(void)
 {
 	const char *kernel = getenv("HWT_KERNEL");
@@ -284,7 +284,7 @@ static inline bool debug_kernel(void)
 	return kernel && !strncmp(kernel, "debug", strlen("debug"));
 }
 
-/* Fewer rounds: in a quick run, and where each of them takes five times as long. */
+/* Run fewer rounds: in a quick run, and on a slow kernel. */
 static inline bool quick(void)
 {
 	return env_is("HWT_QUICK", "1") || slow_kernel();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the programs that test /dev/hwt and its rings share.
+ * Contexts, statistics and rings, for the programs that test /dev/hwt.
  */
 #ifndef HWT_RING_H
 #define HWT_RING_H
@@ -9,7 +9,7 @@
 
 #include <sys/mman.h>
 
-/* Look once a millisecond until it is so. The value is false if it never was. */
+/* Test the condition each millisecond until it holds; false if it never does. */
 #define until(_condition)						\
 ({									\
 	unsigned int _tries = PATIENCE_MS;				\
@@ -19,7 +19,7 @@
 	_tries > 0;							\
 })
 
-/* xorshift, whose state must not be 0 */
+/* xorshift; the state must not be 0. */
 static inline __u64 next_random(__u64 *state)
 {
 	*state ^= *state << 13;
@@ -28,7 +28,7 @@ static inline __u64 next_random(__u64 *state)
 	return *state;
 }
 
-/* For qsort(), of __u64 */
+/* Compare two __u64, for qsort(). */
 static inline int by_value(const void *a, const void *b)
 {
 	const __u64 *x = a, *y = b;
@@ -57,7 +57,7 @@ static inline bool stay_on_cpu(unsigned int cpu)
 	return !sched_setaffinity(0, sizeof(set), &set);
 }
 
-/* Returns how many entries were listed. */
+/* Return the number of entries listed. */
 static inline int hwt_entries(int fd, struct hwt_list_entry *entries, __u32 count)
 {
 	__u64 cursor = 0;
@@ -66,7 +66,7 @@ static inline int hwt_entries(int fd, struct hwt_list_entry *entries, __u32 coun
 	return ret ? ret : (int)count;
 }
 
-/* Statistics, of which each call gives the present value; all bits set: the call failed. */
+/* Return the present statistics; all bits are set if the call failed. */
 static inline struct hwt_stats_args hwt_now(int fd)
 {
 	struct hwt_stats_args stats;
@@ -76,7 +76,7 @@ static inline struct hwt_stats_args hwt_now(int fd)
 	return stats;
 }
 
-/* Are the counters these? stats_are(fd, .timeouts = 3, .pending = 2): all others are 0. */
+/* Compare the counters: stats_are(fd, .timeouts = 3, .pending = 2); all others must be 0. */
 #define stats_are(_fd, ...)							\
 	stats_same(hwt_now(_fd), (struct hwt_stats_args) { __VA_ARGS__ })
 
@@ -152,7 +152,7 @@ static inline int hwt_rings(int fd, __u32 flags, __u32 ops, __u32 events,
 	return hwt_call(fd, HWT_IOC_RINGS, args);
 }
 
-/* Returns -ENOMEM, why ever it cannot be mapped. */
+/* Return -ENOMEM whatever the error of mmap(). */
 static inline int ring_map(struct ring *ring, int fd, const struct hwt_rings_args *args)
 {
 	char *p = mmap(NULL, args->map_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -187,7 +187,7 @@ static inline void ring_unmap(struct ring *ring)
 	ring->shared = NULL;
 }
 
-/* The fields of the other side are read with acquire, our own is written with release. */
+/* Fields of the kernel are loaded with acquire semantics, our own are stored with release. */
 
 static inline __u32 ring_op_head(const struct ring *ring)
 {
@@ -204,7 +204,7 @@ static inline __u32 ring_flags(const struct ring *ring)
 	return __atomic_load_n(&ring->shared->flags, __ATOMIC_ACQUIRE);
 }
 
-/* Returns where the operation is, and its result will be; NULL: the ring is full. */
+/* Queue an operation. Return its slot, which will hold the result; NULL: the ring is full. */
 static inline struct hwt_op *ring_push(struct ring *ring, struct hwt_op op)
 {
 	__u32 tail = ring->shared->op_tail;
@@ -233,7 +233,7 @@ static inline bool ring_pop(struct ring *ring, struct hwt_event *event)
 	return true;
 }
 
-/* Returns how many operations were carried out; -EINTR if a signal came and none was. */
+/* Return the number of operations carried out; -EINTR if a signal came before the first. */
 static inline long ring_enter(const struct ring *ring, __u32 submit, __u32 wait,
 			      __u64 timeout_ns)
 {
@@ -250,13 +250,13 @@ static inline long ring_enter(const struct ring *ring, __u32 submit, __u32 wait,
 	return ret ? ret : (long)args.submit;
 }
 
-/* Brings events into the ring, and waits until so many are there. */
+/* Move events to the ring, and wait until it has @count. */
 static inline bool ring_wait(const struct ring *ring, __u32 count)
 {
 	return !ring_enter(ring, 0, count, PATIENCE_MS * MSEC) && ring_unread(ring) >= count;
 }
 
-/* Waits for the next event, and takes it. Returns 1, or a negative error. */
+/* Wait for the next event and take it. Return 1, or a negative error. */
 static inline long ring_next(struct ring *ring, struct hwt_event *event)
 {
 	long ret;
@@ -269,7 +269,7 @@ static inline long ring_next(struct ring *ring, struct hwt_event *event)
 	return ring_pop(ring, event) ? 1 : -ETIMEDOUT;
 }
 
-/* Carries out one operation. Returns its result; if @id is given, its id. */
+/* Carry out one operation. Return its result, and store its id if @id is not NULL. */
 static inline long ring_do(struct ring *ring, struct hwt_op op, __u64 *id)
 {
 	struct hwt_op *slot = ring_push(ring, op);
@@ -285,19 +285,19 @@ static inline long ring_do(struct ring *ring, struct hwt_op op, __u64 *id)
 	return slot->result;
 }
 
-/* Events that came up and wait in the kernel. */
+/* Return the number of events that wait in the kernel. */
 static inline __u64 hwt_waiting(int fd)
 {
 	return hwt_now(fd).events;
 }
 
-/* Waits until so many have fired since the context was opened. */
+/* Wait until timeouts have fired @count times since the context was opened. */
 static inline bool hwt_wait_expired(int fd, __u64 count)
 {
 	return until(hwt_now(fd).expired >= count);
 }
 
-/* Makes count timeouts, a tick apart, and waits until they have fired. Data is 0, 1, ... */
+/* Let @count timeouts fire, a millisecond apart. Data goes on from the number scheduled. */
 static inline bool hwt_fire(int fd, unsigned int count)
 {
 	struct hwt_stats_args stats = hwt_now(fd);
@@ -309,7 +309,7 @@ static inline bool hwt_fire(int fd, unsigned int count)
 	return hwt_wait_expired(fd, stats.expired + count);
 }
 
-/* A context with a ring of few events. */
+/* Open a context with rings of these sizes. Return the descriptor or an error. */
 static inline int ring_open(struct ring *ring, __u32 ops, __u32 events)
 {
 	int fd = hwt_open(O_NONBLOCK), ret;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Each ioctl of the device, with arguments that are good.
+ * A table of all ioctls, with valid arguments.
  */
 #ifndef HWT_IOCTLS_H
 #define HWT_IOCTLS_H
@@ -31,10 +31,10 @@ struct ioctl_case {
 	const char	*name;
 	unsigned long	request;
 	__u32		size;
-	__u32		first_size;	/* of the first version */
-	__u32		flags;		/* that are known */
+	__u32		first_size;	/* in the first version */
+	__u32		flags;		/* all known flags */
 	bool		has_id;
-	size_t		reserved;	/* where the reserved field is, 0: none */
+	size_t		reserved;	/* offset of the reserved field, 0: none */
 	union ioctl_args good;
 };
 
@@ -53,7 +53,7 @@ static const struct ioctl_case ioctls[] = {
 	IOCTL(SETUP, setup, .good.setup.flags = HWT_SETUP_REALTIME, .flags = HWT_SETUP_BOOTTIME |
 	      HWT_SETUP_REALTIME | HWT_SETUP_TELL_CLOCK_SET | HWT_SETUP_BUSY_WAIT |
 	      HWT_SETUP_CPU | HWT_SETUP_PRIVATE | HWT_SETUP_KEYS),
-	/* What the id holds before does not matter. */
+	/* The id is an output: its previous value does not matter. */
 	IOCTL(SCHEDULE, schedule, .flags = HWT_ARM_ABSOLUTE,
 	      .good.schedule = { .time_ns = HWT_NEVER, .id = 0x11 }),
 	IOCTL(MODIFY, modify, RESERVED(modify), .flags = HWT_ARM_ABSOLUTE | HWT_ARM_USER_DATA,
@@ -69,7 +69,7 @@ static const struct ioctl_case ioctls[] = {
 	IOCTL(STOP, stop),
 };
 
-/* Fill in the arguments, for a new context; @ring is made if the ioctl wants one. */
+/* Fill in the arguments, for a new context; create @ring if the ioctl needs one. */
 static inline void ioctl_prepare(struct __test_metadata *_metadata, const struct ioctl_case *ioctl,
 				 int fd, struct ring *ring, void *to)
 {
@@ -80,7 +80,7 @@ static inline void ioctl_prepare(struct __test_metadata *_metadata, const struct
 	args.size = ioctl->size;
 	if (ioctl->request != HWT_IOC_SETUP)
 		ASSERT_EQ(0, hwt_add(fd, 0, HOUR, 1, &id));
-	/* All that have an id have it in the same place. */
+	/* The id has the same offset in all structures. */
 	if (ioctl->has_id)
 		args.cancel.id = id;
 	if (ioctl->request == HWT_IOC_LIST)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * An observer beside a test: hwtctl stress in one context. It schedules, modifies, cancels and
- * reads until it is interrupted, and then says whether a timeout was lost, early, or fired twice,
- * whether events of others came, and whether the statistics are what was done.
+ * An observer beside a test: `hwtctl stress` in one context. It schedules, modifies, cancels and
+ * reads until it is interrupted. Then it reports whether a timeout was lost, fired early or fired
+ * twice, whether it got foreign events, and whether the statistics match its calls.
  */
 #ifndef HWT_OBSERVER_H
 #define HWT_OBSERVER_H
@@ -56,9 +56,9 @@ static inline void observer_end(struct __test_metadata *_metadata, struct observ
 }
 
 /*
- * Nothing tells how many timeouts and wheels a user has, so make as many as there can be:
- * neither less, because something was not given back, nor more. The module is loaded with
- * small limits, and the test does without CAP_SYS_RESOURCE. No context may be open.
+ * Check that the user has all of its timeouts and wheels free. No counter shows this, so create
+ * as many as the limits allow: fewer means a leak. The module must be loaded with small limits,
+ * the caller must not have CAP_SYS_RESOURCE, and no context may be open.
  */
 static inline void user_whole(struct __test_metadata *_metadata)
 {
@@ -67,7 +67,7 @@ static inline void user_whole(struct __test_metadata *_metadata)
 	int fd[16], ret;
 
 	ASSERT_GT(16, wheels);
-	/* One of the wheels is that which the contexts share. */
+	/* One of them is the wheel that the contexts share. */
 	wheels--;
 	for (i = 0; i <= wheels; i++) {
 		fd[i] = hwt_open(0);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Contexts of other users, work that a child does, descriptors on their way to another process,
- * time namespaces, signals.
+ * Contexts of other users, child processes, passing of descriptors, time namespaces, signals.
  */
 #ifndef HWT_PROCESS_H
 #define HWT_PROCESS_H
@@ -14,7 +13,7 @@
 #include <sys/time.h>
 #include <sys/wait.h>
 
-/* Open the device as another user, who counts for it; this process goes on as root. */
+/* Open a context that is charged to user @uid; this process stays root. */
 static inline int open_as(uid_t uid)
 {
 	int fd;
@@ -29,7 +28,7 @@ static inline int open_as(uid_t uid)
 	return fd;
 }
 
-/* Wait for the child. Returns its exit status, or the negative signal that ended it. */
+/* Wait for the child. Return its exit status, or the negative signal that ended it. */
 static inline int child_end(pid_t pid)
 {
 	int status;
@@ -44,7 +43,7 @@ static inline int child_kill(pid_t pid)
 	return kill(pid, SIGKILL) ? -1000 : child_end(pid);
 }
 
-/* Evaluate an expression in a child. Return its value, 0 to 127, or as child_end(). */
+/* Evaluate an expression in a child. Return its value, 0 to 127, or see child_end(). */
 #define IN_CHILD(_expression)				\
 ({							\
 	pid_t _pid = fork();				\
@@ -54,7 +53,7 @@ static inline int child_kill(pid_t pid)
 	child_end(_pid);				\
 })
 
-/* Send a descriptor, and its number here. */
+/* Send a descriptor, and its number in this process. */
 static inline int send_fd(int sock, int fd)
 {
 	char control[CMSG_SPACE(sizeof(int))] = {};
@@ -72,7 +71,7 @@ static inline int send_fd(int sock, int fd)
 	return sendmsg(sock, &msg, 0) == sizeof(fd) ? 0 : -1;
 }
 
-/* Return a descriptor, or -1. Its number at the sender is stored. */
+/* Receive a descriptor, or -1. Store its number in the sender. */
 static inline int receive_fd(int sock, int *number)
 {
 	char control[CMSG_SPACE(sizeof(int))];
@@ -93,7 +92,7 @@ static inline int receive_fd(int sock, int *number)
 #define CLONE_NEWTIME	0x00000080
 #endif
 
-/* Children made from now on have this clock so many seconds ahead. Returns 0 or an error. */
+/* Set a clock of future children @ahead seconds ahead. Return 0 or an error. */
 static inline int timens_for_children(clockid_t clock, long ahead)
 {
 	char text[64];
@@ -108,7 +107,7 @@ static inline int timens_for_children(clockid_t clock, long ahead)
 	return done ? 0 : -EIO;
 }
 
-/* A signal again and again, for calls that it must interrupt, or must not. */
+/* The number of signals of alarm_every(). */
 static volatile sig_atomic_t alarms;
 
 static inline void count_alarm(int sig)
@@ -117,7 +116,7 @@ static inline void count_alarm(int sig)
 	alarms++;
 }
 
-/* SIGALRM every @usec from now on, 0: no more. @flags: SA_RESTART or 0. */
+/* Send SIGALRM every @usec microseconds; 0: no more. @flags: SA_RESTART or 0. */
 static inline int alarm_every(unsigned int usec, int flags)
 {
 	struct itimerval timer = {

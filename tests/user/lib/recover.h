@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Tests that pull things away from under the device: rounds, and periods that are accounted for.
+ * For tests of recovery: rounds, and a periodic timeout whose periods are all accounted for.
  */
 #ifndef HWT_RECOVER_H
 #define HWT_RECOVER_H
@@ -11,13 +11,13 @@
 #include "hwt_ring.h"
 #include "observer.h"
 
-/* How often: fewer rounds in a quick run and on a slow kernel. */
+/* Return the number of rounds: fewer in a quick run and on a slow kernel. */
 static inline unsigned int rounds(unsigned int normal, unsigned int few)
 {
 	return given("HWT_ROUNDS", quick() ? few : normal);
 }
 
-/* HWT_SEED on the kernel's command line, or a new one; it is printed. */
+/* Return HWT_SEED of the kernel's command line, or a new seed, and print it. */
 static inline __u64 first_seed(struct __test_metadata *_metadata)
 {
 	const char *env = getenv("HWT_SEED");
@@ -31,10 +31,10 @@ static inline __u64 first_seed(struct __test_metadata *_metadata)
 
 #define PERIOD	(10 * MSEC)
 
-/* A timeout at a fixed rate, of which each period is accounted for. */
+/* A timeout at a fixed rate */
 struct periods {
 	__u64	first;
-	__u64	n;		/* periods that events have told of */
+	__u64	n;		/* periods counted by events */
 	__u64	deadline, fired;
 };
 
@@ -60,7 +60,7 @@ static inline void periods_add(struct periods *periods, const struct hwt_event *
 	periods->fired = event->fired_ns;
 }
 
-/* Each that had passed when the timeout last fired was told of, and no other. */
+/* Check that events counted each period that was over at the last firing, and no other. */
 static inline void periods_check(struct __test_metadata *_metadata,
 				 const struct periods *periods)
 {
