@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Bad input to /dev/hwt: each gets its error, and nothing changes by it.
+ * Bad input to /dev/hwt: each call returns its error and changes nothing.
  *
  * hwt-test: m32 quick
  */
@@ -14,7 +14,7 @@ FIXTURE(each) {
 	int fd;
 	unsigned int page;
 	struct ring ring;
-	union ioctl_args *args;	/* two pages; what follows the third is not there */
+	union ioctl_args *args;	/* three pages, before an inaccessible one */
 	char *end;
 };
 
@@ -44,7 +44,7 @@ FIXTURE_SETUP(each)
 	p = mmap(NULL, 4 * self->page, PROT_READ | PROT_WRITE,
 		 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	ASSERT_NE(MAP_FAILED, (void *)p);
-	/* It stays taken, or the rings would go there. */
+	/* Keep the page mapped, or the rings would be mapped there. */
 	ASSERT_EQ(0, mprotect(p + 3 * self->page, self->page, PROT_NONE));
 	self->args = (void *)p;
 	self->end = p + 3 * self->page;
@@ -64,7 +64,7 @@ TEST_F(each, bad_pointer)
 	struct hwt_stats_args before = hwt_now(self->fd);
 	unsigned int i;
 
-	/* Of the last one the size can be read, the rest cannot. */
+	/* At the last address, only the size can be read. */
 	memcpy(self->end - 8, &variant->ioctl->size, 4);
 	memset(self->end - 4, 0, 4);
 	for (i = 0; i < ARRAY_SIZE(bad); i++)
@@ -72,7 +72,7 @@ TEST_F(each, bad_pointer)
 	EXPECT_TRUE(stats_same(hwt_now(self->fd), before));
 }
 
-/* Good arguments, up to the last byte of a mapping. */
+/* Good arguments, at the end of a mapping: the kernel must not access more. */
 TEST_F(each, good_arguments)
 {
 	__u32 size = variant->ioctl->size;
@@ -102,7 +102,7 @@ TEST_F(each, size)
 	EXPECT_TRUE(stats_same(hwt_now(self->fd), before));
 }
 
-/* From a header of the future: what is not known must be zero. */
+/* Structures of a newer header: unknown members must be zero. */
 TEST_F(each, larger)
 {
 	__u32 known = variant->ioctl->size, size;
@@ -120,7 +120,7 @@ TEST_F(each, larger)
 	}
 	EXPECT_TRUE(stats_same(hwt_now(self->fd), before));
 	self->args->size = self->page;
-	/* What is behind it is not looked at, nor written. */
+	/* Bytes after the structure are neither read nor written. */
 	memset(bytes + self->page, 0x55, 64);
 	EXPECT_EQ(0, hwt_call(self->fd, variant->ioctl->request, bytes));
 	EXPECT_EQ(self->page, self->args->size);
@@ -128,7 +128,7 @@ TEST_F(each, larger)
 	EXPECT_EQ(0x55, bytes[self->page]);
 }
 
-/* What is refused stays as it was. */
+/* A refused structure stays unchanged. */
 TEST_F(each, unknown_flags_and_padding)
 {
 	const struct ioctl_case *ioctl = variant->ioctl;
@@ -153,7 +153,7 @@ TEST_F(each, unknown_flags_and_padding)
 	EXPECT_TRUE(stats_same(hwt_now(self->fd), stats));
 }
 
-/* The answer cannot be stored. A timeout nobody knows of must not stay. */
+/* The answer cannot be stored: a new timeout, whose id is unknown, must not stay. */
 TEST_F(each, read_only_arguments)
 {
 	const unsigned long request = variant->ioctl->request;
@@ -162,7 +162,7 @@ TEST_F(each, read_only_arguments)
 	ASSERT_EQ(0, mprotect(self->args, self->page, PROT_READ));
 	EXPECT_EQ(-EFAULT, hwt_call(self->fd, request, self->args));
 	ASSERT_EQ(0, mprotect(self->args, self->page, PROT_READ | PROT_WRITE));
-	/* What is not a new timeout has been carried out. */
+	/* All other operations have been carried out. */
 	EXPECT_EQ(before - (request == HWT_IOC_CANCEL), hwt_timeouts(self->fd));
 }
 
@@ -176,13 +176,13 @@ TEST_F(ctx, unknown_ioctls)
 		EXPECT_EQ(-ENOTTY, hwt_call(self->fd, _IO(HWT_IOC_MAGIC, nr), &args));
 	for (nr = 0; nr < 256; nr++)
 		EXPECT_EQ(-ENOTTY, hwt_call(self->fd, _IO(HWT_IOC_MAGIC + 1, nr), &args));
-	/* Known ones with a direction and a size are not known. */
+	/* Known numbers with a direction or a size are unknown ioctls. */
 	for (nr = _IOC_NR(HWT_IOC_SETUP); nr <= _IOC_NR(HWT_IOC_ENTER); nr++) {
 		EXPECT_EQ(-ENOTTY, hwt_call(self->fd, _IOWR(HWT_IOC_MAGIC, nr, args.stats), &args));
 		EXPECT_EQ(-ENOTTY, hwt_call(self->fd, _IOC(_IOC_WRITE, HWT_IOC_MAGIC, nr, 0),
 					    &args));
 	}
-	/* Terminal and file ioctls that anybody may try. */
+	/* TCGETS, which isatty() tries, and nonsense */
 	for (nr = 0; nr < ARRAY_SIZE(others); nr++)
 		EXPECT_EQ(-ENOTTY, hwt_call(self->fd, others[nr], &args));
 }
@@ -236,7 +236,7 @@ TEST_F(ctx, setup_values)
 	after.now_ns = 0;
 	EXPECT_EQ(0, memcmp(&before, &after, sizeof(before)));
 	EXPECT_TRUE(until(!private_threads(NULL)));
-	/* The largest that is good. */
+	/* The largest valid values */
 	EXPECT_EQ(0, hwt_with(self->fd, SETUP, setup,
 			      .tick_ns = 1ULL << 61, .ticks_per_wheel = 2, .levels = 6,
 			      .max_pending = HWT_NEVER >> 1));
@@ -244,7 +244,7 @@ TEST_F(ctx, setup_values)
 	EXPECT_EQ(1, hwt_stop(self->fd));
 }
 
-/* A program that does not learn does not fill the log. */
+/* Messages about bad set-ups are rate-limited. */
 TEST_F(ctx, bad_setups_are_not_all_logged)
 {
 	int kmsg = log_open(), logged = 0, i;

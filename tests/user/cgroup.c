@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Memory is charged to the memory cgroup of the caller, by each way to ask for it: at the limit
- * there is ENOMEM, no process is killed, and no other process notices.
+ * All memory is charged to the memory cgroup of the caller: at the group's limit calls fail with
+ * ENOMEM, no process is killed, and no other process is affected.
  *
  * hwt-test: check stock
  * hwt-test: timeout 400
@@ -20,14 +20,14 @@
 enum way { IOCTL, PERIODIC, RINGS, LARGE_RINGS, LARGE_WHEELS };
 
 /*
- * What the child in the group tells, in memory that both have touched. It has all it needs
- * before it comes to the limit: a page fault there would have it killed, and rightly so.
+ * Results of the child in the group, in shared memory that is present already: a page fault at
+ * the group's limit would kill the child.
  */
 struct told {
-	int error;		/* what ended it */
+	int error;		/* of the call that failed */
 	unsigned int made;
 	unsigned int listed;
-	unsigned int worked;	/* of what needs no memory */
+	unsigned int worked;	/* operations that succeeded without new memory */
 	int error_again;
 	bool full;
 	bool go_on;
@@ -53,7 +53,7 @@ FIXTURE_SETUP(group)
 	char text[32];
 
 	snprintf(text, sizeof(text), "%ld", GROUP_MAX);
-	/* No SKIP() here: the harness of 6.1 goes on with the test after it. */
+	/* No SKIP(): after it, the harness of 6.1 runs the test all the same. */
 	ASSERT_TRUE(make_group(GROUP, text));
 	self->told = mmap(NULL, sizeof(*self->told), PROT_READ | PROT_WRITE,
 			  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -67,7 +67,7 @@ FIXTURE_TEARDOWN(group)
 	rmdir(GROUP);
 }
 
-/* What the child cannot do without; which line it was is its exit status, more or less. */
+/* End the child if a condition fails. The line determines the exit status. */
 #define NEED(_true)					\
 do {							\
 	if (!(_true))					\
@@ -84,7 +84,7 @@ static bool join(void)
 	return write_text(GROUP "/cgroup.procs", "0") && !mlockall(MCL_CURRENT);
 }
 
-/* Carry out so many operations. Return: the first error of one. */
+/* Carry out OPS operations. Return the first error. */
 static int by_ops(volatile struct told *told, struct ring *ring, __u64 *id)
 {
 	unsigned int i;
@@ -109,7 +109,7 @@ static int add_soon(int fd)
 	return ret;
 }
 
-/* Make as many as there is memory for, then go on with what is there. */
+/* Create timeouts until memory is used up, then use the timeouts. */
 static void use_up(volatile struct told *told, enum way way)
 {
 	int fd = hwt_open(O_NONBLOCK), other = hwt_open(O_NONBLOCK), ret, i;
@@ -135,12 +135,12 @@ static void use_up(volatile struct told *told, enum way way)
 	told->error = ret;
 	told->listed = hwt_timeouts(fd);
 
-	/* Until the parent has looked at the group. */
+	/* Wait until the parent has read the group's counters. */
 	told->full = true;
 	while (!told->go_on)
 		sleep_ns(10 * MSEC);
 
-	/* At the limit what is there works, */
+	/* At the limit, existing timeouts work. */
 	told->worked += hwt_move(fd, id[0], 0, 0) == HWT_STATE_PENDING;
 	told->worked += hwt_wait(fd, PATIENCE_MS) == POLLIN;
 	told->worked += (way == RINGS ? ring_wait(&ring, 1) && ring_pop(&ring, &event) :
@@ -148,7 +148,7 @@ static void use_up(volatile struct told *told, enum way way)
 	told->worked += !hwt_get(fd, id[1], &get);
 	for (i = 1; i < IDS; i++)
 		told->worked += hwt_del(fd, id[i]) == HWT_STATE_PENDING;
-	/* and what is given back can be had again, soon; so can what a closed context had. */
+	/* Freed memory can be used again soon, also that of a closed context. */
 	told->error_again = add_soon(other);
 	close(fd);
 	for (i = 0; way == IOCTL && !told->error_again && i < 5000; i++)
@@ -172,10 +172,10 @@ static int ask_for_much(int fd, enum way way)
 
 #define ROUNDS	20
 
-/* Each of these is megabytes: some fit, the next one does not, and none is left behind. */
+/* Ask for megabytes at a time, until a call fails. Failed calls must not leave memory behind. */
 static void use_much(volatile struct told *told, enum way way)
 {
-	/* With this, half of a wheel is what does not fit: not a matter of a few pages. */
+	/* Use memory, so that the last wheel lacks about half of its size, not a few pages. */
 	static char ballast[3 << 18];
 	int fd[32], ret = 0, round;
 	unsigned int i, n;
@@ -192,7 +192,7 @@ static void use_much(volatile struct told *told, enum way way)
 	told->error = ret;
 	told->made = n - !!ret;
 	NEED(ret && told->made);
-	/* What has failed has left nothing: the same again and again. */
+	/* Repeat the failed call: a leak would change the result. */
 	for (round = 0; round < ROUNDS; round++)
 		told->worked += ask_for_much(fd[n - 1], way) == -ENOMEM;
 	close(fd[0]);
@@ -229,7 +229,7 @@ TEST_F_TIMEOUT(group, at_its_limit, 300)
 	TH_LOG("%u in %ld of %ld bytes", told->made, used, GROUP_MAX);
 	if (large)
 		return;
-	/* Of many operations at once, those behind the one that failed may fit. */
+	/* In a ring, operations after the failed one may succeed. */
 	EXPECT_LE(told->made, told->listed);
 	EXPECT_GE(told->made + (variant->way < RINGS ? 0 : OPS), told->listed);
 	EXPECT_LT(5000U, told->made);

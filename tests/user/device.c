@@ -48,8 +48,8 @@ TEST_F(ctx, info)
 }
 
 /*
- * Parameters of the module take the place of zeroes; nothing but zeroes is the wheel that the
- * user's contexts share. A set-up comes first, and once.
+ * Zeroes stand for parameters of the module; with zeroes only, the context stays on the user's
+ * shared wheel. SETUP works once, and before the first timeout.
  */
 TEST_F(ctx, setup_makes_what_fits)
 {
@@ -159,7 +159,7 @@ TEST_F(ctx, cancel_all)
 struct rival {
 	pthread_t thread;
 	pthread_barrier_t *start;
-	unsigned int rings;	/* so many entries; 0: a wheel */
+	unsigned int rings;	/* entries of rings; 0: ask for a wheel */
 	int fd;
 	int ret;
 };
@@ -175,7 +175,7 @@ static void *rival_run(void *arg)
 	return NULL;
 }
 
-/* Of several who ask for a wheel or for other rings at once one wins; what others made is gone. */
+/* One of several concurrent calls of SETUP or RINGS succeeds. The others leave nothing behind. */
 TEST_F(ctx, has_one_winner)
 {
 	struct rival rivals[RIVALS];
@@ -208,7 +208,7 @@ TEST_F(ctx, has_one_winner)
 	}
 }
 
-/* Pending is what will fire: not an event that waits, nor what was cancelled or stopped. */
+/* Only timeouts that will fire count as pending: not a one-shot with an event, nor after a stop. */
 TEST_F(ctx, stats_are_exact)
 {
 	struct hwt_event events[2];
@@ -246,7 +246,7 @@ TEST_F(ctx, is_a_stream)
 	EXPECT_TRUE(lseek(self->fd, 0, SEEK_SET) < 0 && errno == ESPIPE);
 	EXPECT_TRUE(pread(self->fd, buf, sizeof(buf), 0) < 0 && errno == ESPIPE);
 	EXPECT_TRUE(write(self->fd, buf, sizeof(buf)) < 0 && errno == EINVAL);
-	/* There are no rings to map. */
+	/* mmap() fails without rings. */
 	EXPECT_EQ(MAP_FAILED, mmap(NULL, 4096, PROT_READ, MAP_SHARED, self->fd, 0));
 	EXPECT_EQ(EINVAL, errno);
 }

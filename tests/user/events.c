@@ -44,7 +44,7 @@ TEST_F(ctx, buffer_below_one_event)
 	EXPECT_EQ(EVENT, read(self->fd, buf, EVENT));
 }
 
-/* As many as fit, in the order in which they came up; readv() splits an event. */
+/* A read returns as many events as fit, in their order. readv() can split an event. */
 TEST_F(ctx, as_many_as_fit)
 {
 	struct hwt_event events[8];
@@ -69,7 +69,7 @@ TEST_F(ctx, as_many_as_fit)
 	EXPECT_EQ(-EAGAIN, hwt_read(self->fd, events, 8));
 }
 
-/* Each new event is an edge, also when others are waiting already. */
+/* Each new event is an edge, even if events wait already. */
 TEST_F(ctx, epoll_edge)
 {
 	struct epoll_event ev = { .events = EPOLLIN | EPOLLET };
@@ -84,7 +84,7 @@ TEST_F(ctx, epoll_edge)
 	close(ep);
 }
 
-/* The end of the file is an edge too, by a read of the last event as by a cancel. */
+/* The end of the file is an edge, whether a read or a cancel takes the last event. */
 TEST(epoll_edge_at_the_end)
 {
 	struct epoll_event ev = { .events = EPOLLIN | EPOLLET };
@@ -98,7 +98,7 @@ TEST(epoll_edge_at_the_end)
 		ASSERT_EQ(0, epoll_ctl(ep, EPOLL_CTL_ADD, fd, &ev));
 		for (i = 0; i < 5; i++)
 			ASSERT_EQ(0, hwt_add(fd, 0, HOUR, i, &id[i]));
-		/* It has told of these once, and now waits for edges. */
+		/* Consume the edge of these events. */
 		ASSERT_EQ(5, hwt_stop(fd));
 		ASSERT_EQ(1, epoll_wait(ep, &ev, 1, PATIENCE_MS));
 		EXPECT_EQ((__u32)EPOLLIN, ev.events);
@@ -115,7 +115,7 @@ TEST(epoll_edge_at_the_end)
 	}
 }
 
-/* A signal ends a read that waits, or it is restarted; with an event at hand it is not heeded. */
+/* A signal ends or restarts a waiting read. If an event is there, the read ignores the signal. */
 TEST_F(ctx, signals)
 {
 	__u64 due = now_ns() + 200 * MSEC;
@@ -144,7 +144,7 @@ TEST_F(ctx, signals)
 	sigprocmask(SIG_SETMASK, &old, NULL);
 }
 
-/* A large read ends at a signal, with what it has; the rest is there for the next one. */
+/* A signal ends a large read early; the next read returns the rest. */
 TEST_F_TIMEOUT(ctx, signal_half_way, 120)
 {
 	const unsigned int count = 20000;
@@ -170,7 +170,7 @@ TEST_F_TIMEOUT(ctx, signal_half_way, 120)
 	free(events);
 }
 
-/* Good memory that is not there yet is no fault: fresh, and shared with a parent. */
+/* A read faults absent pages in: new ones, and ones shared with a parent. */
 TEST_F(ctx, absent_pages_are_brought_in)
 {
 	long page = sysconf(_SC_PAGESIZE);
@@ -186,7 +186,7 @@ TEST_F(ctx, absent_pages_are_brought_in)
 		ASSERT_EQ((__u64)i, events[i].user_data);
 	EXPECT_EQ(0, IN_CHILD(hwt_read(self->fd, events, 4 * page / EVENT) !=
 			      (int)(4 * page / EVENT)));
-	/* What the child read went to its own copy. */
+	/* The child's read wrote to the child's copy. */
 	EXPECT_EQ(0ULL, events[0].user_data);
 	munmap(events, 8 * page);
 }
@@ -216,7 +216,7 @@ static void *reader_run(void *arg)
 	return NULL;
 }
 
-/* Each event goes to exactly one of them, and none sleeps through. */
+/* Each event goes to exactly one reader, and each reader wakes up. */
 TEST_F_TIMEOUT(ctx, several_readers, 60)
 {
 	unsigned int total = quick() ? 2000 : 10000, read = 0, i;
@@ -232,7 +232,7 @@ TEST_F_TIMEOUT(ctx, several_readers, 60)
 	for (i = 0; i < total; i++)
 		ASSERT_EQ(0, hwt_add(self->fd, 0, i % 64 * MSEC, i, NULL));
 	EXPECT_TRUE(until(hwt_now(self->fd).read == total));
-	/* The end of the file wakes them all. */
+	/* The end of the file wakes all readers. */
 	EXPECT_EQ(0, hwt_stop(self->fd));
 	for (i = 0; i < READERS; i++) {
 		pthread_join(readers[i].thread, NULL);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Every ioctl of /dev/hwt, read() and mmap(), with each of the allocations and user copies made to
- * fail once; open() is in fault_load.c. In poll(), io_uring's reading and passing a descriptor on
- * all points are the kernel's.
+ * Every ioctl of /dev/hwt, read() and mmap(), with each allocation and user copy made to fail once;
+ * open() is in fault_load.c. All points of poll(), of io_uring's reads and of passing a descriptor
+ * belong to other parts of the kernel.
  *
- * A call that fails says ENOMEM or EFAULT, has changed nothing but for what hwt_uapi.h says of
- * EFAULT, and works right afterwards. At the end the user can have as much as ever.
+ * A call that fails returns ENOMEM or EFAULT, changes nothing except as hwt_uapi.h says of EFAULT,
+ * and succeeds when repeated. At the end the user can create as much as before.
  *
  * hwt-test: long
  * hwt-test: only debug debug612
@@ -16,11 +16,10 @@
 
 #include "fault_scene.h"
 
-#define MANY		64	/* as many as one node of the table has room for */
+#define MANY		64	/* entries of a node of the table */
 #define ENTRIES		64	/* of rings */
 #define RING_OPS	20
 
-/* A user with limits, who has as much as ever afterwards; and a scene. */
 FIXTURE(limited) { };
 
 FIXTURE_SETUP(limited)
@@ -35,7 +34,7 @@ FIXTURE_TEARDOWN(limited)
 
 FIXTURE(scene) { };
 
-/* At least so many points of the call fail, and so many of them are noticed. */
+/* Minimum number of faults, and of calls that they make fail */
 FIXTURE_VARIANT(scene) {
 	unsigned int hit, failed;
 	struct scene scene;
@@ -60,7 +59,7 @@ static struct hwt_schedule_args schedule;
 static struct hwt_setup_args setup;
 static struct hwt_rings_args rings;
 
-/* The next one needs a new node of the table. */
+/* Fill a node of the table: the next timeout needs a new one. */
 static void a_full_node(struct __test_metadata *_metadata, struct env *env)
 {
 	unsigned int i;
@@ -87,7 +86,7 @@ static int call_ask(struct env *env)
 	       get.state == HWT_STATE_PENDING && get.user_data == 2 ? 0 : -EPROTO;
 }
 
-/* One that is cut short goes on with the next call. */
+/* If a fault cuts a call short, the next call continues the list. */
 static int call_list(struct env *env)
 {
 	static struct hwt_list_entry list[MANY + 8];
@@ -176,7 +175,7 @@ static bool done_schedule(const struct env *env)
 	       changed(env, (struct change) { .timeouts = 1, .scheduled = 1 });
 }
 
-/* Nobody knows its id. */
+/* The id could not be stored, so the module has cancelled the new timeout. */
 static bool undone_schedule(const struct env *env)
 {
 	return changed(env, (struct change) { .scheduled = 1, .cancelled = 1 });
@@ -195,7 +194,7 @@ static int call_modify(struct env *env)
 	return hwt_call(env->fd, HWT_IOC_MODIFY, &modify);
 }
 
-/* All of the others as they were, and nothing of it is half-done. */
+/* The timeout has all of its new values, and the others are unchanged. */
 static bool done_modify(const struct env *env)
 {
 	const struct hwt_list_entry *now = state_find(&env->after, env->pending);
@@ -246,7 +245,7 @@ static int call_read(struct env *env)
 	return ret < 0 ? ret : ret == 1 ? 0 : -EPROTO;
 }
 
-/* The event of the one that has fired goes to the ring. */
+/* Map rings, and move the event to them. */
 static void mapped_rings(struct __test_metadata *_metadata, struct env *env)
 {
 	some(_metadata, env);
@@ -266,7 +265,7 @@ static int call_rings(struct env *env)
 	return hwt_rings(env->fd, 0, ENTRIES, ENTRIES, &rings);
 }
 
-/* That may fail, too, but not again and again; what is mapped keeps the context. */
+/* munmap() may hit a fault as well, but not repeatedly. A mapping that stays keeps the context. */
 static int unmap(void *p)
 {
 	int ret = 0, tries;
@@ -290,7 +289,7 @@ static int call_mmap(struct env *env)
 
 static __u32 first;
 
-/* What a call before has left in the ring is carried out now. */
+/* Queue operations, unless a failed call has left its operations in the ring. */
 static void push_ops(struct env *env)
 {
 	struct ring *ring = &env->ring;
@@ -316,7 +315,7 @@ static int call_enter(struct env *env)
 	return ret < 0 ? ret : ret == RING_OPS ? 0 : -EPROTO;
 }
 
-/* All were carried out, and are there, but for those that had a fault. */
+/* All operations were carried out and have timeouts, except those with a fault. */
 static bool done_ops(const struct env *env)
 {
 	const struct hwt_list_entry *now;
@@ -341,11 +340,11 @@ static bool done_ops(const struct env *env)
 	       env->after.stats.cancelled == env->before.stats.cancelled;
 }
 
-/* -- All of them ------------------------------------------------------------ */
+/* -- The scenes ------------------------------------------------------------- */
 
-/* A copy in, a copy out, three times. */
+/* Three ioctls, each with a copy in and a copy out */
 FIXTURE_VARIANT_ADD(scene, ask) { 6, 6, { some, call_ask, unchanged, .any = false } };
-/* Two pages of entries: a fault with the second is no error, the call ends early. */
+/* Two pages of entries: after a fault at the second, the call ends early without an error. */
 FIXTURE_VARIANT_ADD(scene, list) { 5, 3, { a_full_node, call_list, unchanged, .any = false } };
 FIXTURE_VARIANT_ADD(scene, setup) { 10, 6, { empty, call_setup, done_setup, .again = -EBUSY } };
 FIXTURE_VARIANT_ADD(scene, setup_tell) {
@@ -364,7 +363,7 @@ FIXTURE_VARIANT_ADD(scene, schedule_first) {
 	3, 3, { empty, call_schedule, done_schedule, .undone = undone_schedule },
 };
 
-/* A node of the table. */
+/* Also allocates a node of the table */
 FIXTURE_VARIANT_ADD(scene, schedule_node) {
 	4, 3, { a_full_node, call_schedule, done_schedule, .undone = undone_schedule },
 };
@@ -372,26 +371,26 @@ FIXTURE_VARIANT_ADD(scene, schedule_node) {
 FIXTURE_VARIANT_ADD(scene, modify) { 2, 2, { some, call_modify, done_modify, .any = false } };
 FIXTURE_VARIANT_ADD(scene, cancel) { 2, 2, { some, call_cancel, done_cancel, .again = -ENOENT } };
 FIXTURE_VARIANT_ADD(scene, stop) { 2, 2, { some, call_stop, done_stop, .any = false } };
-/* read() tries again: no fault is seen in it. What readv() has besides is the kernel's. */
+/* read() retries, so the caller sees no fault. Further points of readv() are the kernel's. */
 FIXTURE_VARIANT_ADD(scene, read) { 1, 0, { some, call_read, done_read, .any = false } };
 
-/* The array, each page, the kernel's mapping, two copies. */
+/* Points: the array, each page, the kernel's mapping, two copies */
 FIXTURE_VARIANT_ADD(scene, create) { 8, 8, { some, call_rings, unchanged, .any = false } };
 FIXTURE_VARIANT_ADD(scene, mmap) { 2, 2, { some_and_rings, call_mmap, unchanged, .any = true } };
 /*
- * The operations' memory is their own matter, and they do not want it as often each time: the
- * copy of the answer, behind them, is not always met.
+ * A failed allocation fails its operation, not the call. The number of allocations varies, so the
+ * copy of the answer, which is the last point, is not always reached.
  */
 FIXTURE_VARIANT_ADD(scene, enter) { 5, 1, { mapped_rings, call_enter, done_ops, .any = false } };
 
 #define KTHREADD	2
 
-/* A stack may be one that was kept for the next thread: then fewer fail. */
+/* The stack may be that of an ended thread, without an allocation: then fewer calls fail. */
 FIXTURE_VARIANT_ADD(scene, thread_setup) {
 	5, 3, { empty, call_setup, done_setup, .again = -EBUSY, .any = true, .pid = KTHREADD },
 };
 
-/* HWT_IOC_SETUP is only for a context that nothing has been asked of. */
+/* HWT_IOC_SETUP requires a new context: a call that has failed must not count as a use. */
 static void check_first(struct __test_metadata *_metadata, void *arg, int ret, unsigned int hit)
 {
 	struct env *env = arg;
@@ -411,18 +410,18 @@ FIXTURE_VARIANT_ADD(scene, call_that_fails_is_none) {
 #define GROUP		CGROUP "/hwt-fault"
 #define MOST		1024
 #define MOST_PAGES	(2 * MOST * sizeof(struct hwt_event) / 4096 + 1)
-/* Charged in advance; each of the calls that fail has more pages than that, on average. */
+/* Bytes charged in advance. On average, the pages of a failed call are more than that. */
 #define SLOP		65536
 
 static long stat_of(const char *name)
 {
 	long value = read_word(GROUP "/memory.stat", name);
 
-	/* Not every kernel tells of each. */
+	/* Some kernels lack some of the counters. */
 	return value < 0 ? 0 : value;
 }
 
-/* Bytes of the kernel that are charged to the group and are no more than pages. */
+/* Return the kernel memory that is charged to the group as plain pages, in bytes. */
 static long plain_pages(void)
 {
 	return stat_of("kernel") - stat_of("slab") - stat_of("kernel_stack") -
@@ -440,14 +439,14 @@ static void check_many(struct __test_metadata *_metadata, void *arg, int ret, un
 	struct env *env = arg;
 
 	EXPECT_TRUE(!ret || hit);
-	/* A call that has failed is none: this one is only for a new context. */
+	/* The context still counts as new, which HWT_IOC_SETUP requires. */
 	if (ret == -ENOMEM)
 		EXPECT_EQ(0, hwt_private(env->fd, CLOCK_MONOTONIC, 0));
 }
 
 /*
- * Nobody looks for pages that are lost. But they are charged to the group of who asked for them,
- * and when nobody is in there any more next to nothing else is.
+ * No debugging option finds leaked pages. They stay charged to the memory cgroup of the caller,
+ * though, and almost nothing else is charged to a cgroup without processes.
  */
 TEST_F_TIMEOUT(limited, pages_are_given_back, 300)
 {
@@ -464,7 +463,7 @@ TEST_F_TIMEOUT(limited, pages_are_given_back, 300)
 		ASSERT_TRUE(write_text(GROUP "/cgroup.procs", "0"));
 		scene_run(_metadata, &scene, 0, 0, MOST_PAGES);
 		scene_close(&env);
-		/* That they are seen: rings of some hundred kilobytes. */
+		/* Check that the counters show rings, of some hundred kilobytes. */
 		before = plain_pages();
 		fd = hwt_open(0);
 		EXPECT_EQ(0, hwt_rings(fd, 0, MOST, MOST, &rings));

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Loading the module, and the first open() after it, which makes the wheel that all share, with
+ * Loading the module, and the first open() after it, which creates the user's shared wheel, with
  * each allocation and user copy made to fail once.
  *
- * A load that fails leaves no module, no device, no slab cache, no state of CPU hotplug, and the
- * next one succeeds; an open() that fails says ENOMEM, keeps nothing, and the next one has its
- * wheel. Most points of a load are the kernel's own: some of these will do.
+ * A failed load leaves no module, device, slab cache or state of CPU hotplug, and the next load
+ * succeeds. A failed open() returns ENOMEM, EFAULT or EAGAIN and keeps nothing, and the next one
+ * has its wheel. Most points of a load are the kernel's own: only some of these are made to fail.
  *
  * hwt-test: long
  * hwt-test: only debug debug612
@@ -28,7 +28,7 @@ static int load(void *arg)
 	return load_module(module_file, "");
 }
 
-/* NULL, or what there is of a module that was not loaded. */
+/* Return a remainder of a module that was not loaded, or NULL. */
 static const char *left(void)
 {
 	static const char * const paths[] = {
@@ -49,7 +49,7 @@ static const char *left(void)
 	return names_in("/sys/kernel/slab", "hwt") ? "a slab cache" : NULL;
 }
 
-/* Some of it goes by RCU, and a moment later. */
+/* Some objects are freed later, by RCU. */
 static void nothing_left(struct __test_metadata *_metadata)
 {
 	EXPECT_TRUE(until(!left()))
@@ -70,18 +70,16 @@ static void works(struct __test_metadata *_metadata)
 	EXPECT_EQ(0, hwt_users());
 }
 
-/* A moment after its last user the module may still be held. */
+/* The module may be held for a moment after its last user. */
 static void unload_soon(struct __test_metadata *_metadata)
 {
 	ASSERT_TRUE(until(!unload_module("hwt")));
 }
 
 /*
- * The guest looks for lost memory in the end, too; but here some is the kernel's own.
- *
- * Is it one of hwt's? It may be unloaded: then its functions are addresses without a name, as
- * only those of modules that have gone are. The kernel itself loses the name of a cache or a class
- * for which sysfs has no memory.
+ * Return whether a report of kmemleak is about hwt. After an unload its functions are addresses
+ * without a name. The kernel itself leaks the name of a slab cache or a class for which sysfs has
+ * no memory; therefore the test evaluates the reports and clears them, before the guest does.
  */
 static bool leak_of_hwt(const char *object)
 {
@@ -89,7 +87,7 @@ static bool leak_of_hwt(const char *object)
 	       !strstr(object, "sysfs_slab_add") && !strstr(object, "__class_register");
 }
 
-/* Twice, as a register or a stack may hide or show one for a moment. */
+/* Scan twice: stale pointers in registers and stacks affect a single scan. */
 static void no_leaks(struct __test_metadata *_metadata)
 {
 	static char text[1 << 20];
@@ -97,7 +95,7 @@ static void no_leaks(struct __test_metadata *_metadata)
 	FILE *file;
 
 	ASSERT_EQ(0, access(DEBUGFS "kmemleak", W_OK));
-	/* What is younger than five seconds is not looked at. */
+	/* kmemleak ignores objects younger than five seconds. */
 	sleep_ns(6 * SEC);
 	ASSERT_TRUE(write_text(DEBUGFS "kmemleak", "scan"));
 	ASSERT_TRUE(write_text(DEBUGFS "kmemleak", "scan"));
@@ -121,10 +119,10 @@ static void check_load(struct __test_metadata *_metadata, void *arg, int ret, un
 
 	EXPECT_TRUE(!ret || hit);
 	if (ret) {
-		/* What the kernel's own part of it says is its own matter. */
+		/* The kernel's part of a load may return any other error. */
 		EXPECT_NE(-EINVAL, ret);
 		nothing_left(_metadata);
-		/* All of it takes its time: not each time. */
+		/* The full check is slow. */
 		if (!thorough)
 			return;
 		ASSERT_EQ(0, load(NULL));
@@ -136,7 +134,7 @@ static void check_load(struct __test_metadata *_metadata, void *arg, int ret, un
 		nothing_left(_metadata);
 }
 
-/* Points of a load that come before those of the module: of one that it refuses at once. */
+/* Count the points before the module's own: those of a load with a parameter that it refuses. */
 static unsigned int points_of_others(struct __test_metadata *_metadata)
 {
 	int nth = fault_open(0);
@@ -172,13 +170,13 @@ TEST_F_TIMEOUT(module, load, 3000)
 	struct fault_call call = { .call = load, .check = check_load, .hit = 100, .failed = 50 };
 	unsigned int points = points_of_others(_metadata), n = 0;
 
-	/* There are not as many each time. */
+	/* The number varies from load to load. */
 	EXPECT_LT(MARGIN, points);
 	call.others = points - MARGIN;
 
 	/*
-	 * The kernel says so, and where, of caches, memory and fields of tracepoints that could not
-	 * be had; and it loses the name of a cache that sysfs has no memory for.
+	 * The kernel reports failed allocations of slab caches, of memory and of tracepoint fields,
+	 * and it leaks the name of a cache for which sysfs has no memory.
 	 */
 	write_text("/dev/kmsg", "hwt-expect-begin: " LOAD_REPORTS);
 	each_fault(_metadata, &call, &n);
@@ -208,7 +206,7 @@ static int first_open(void *arg)
 static void check_open(struct __test_metadata *_metadata, void *arg, int ret, unsigned int hit)
 {
 	(void)arg;
-	/* The name is copied, too; no thread is EAGAIN. */
+	/* -EFAULT: the path could not be copied; -EAGAIN: no thread could be created. */
 	EXPECT_TRUE(!ret || (hit && (ret == -ENOMEM || ret == -EFAULT || ret == -EAGAIN)))
 		TH_LOG("%d", ret);
 	if (!ret) {
@@ -240,7 +238,7 @@ static void each_open(struct __test_metadata *_metadata, pid_t pid, unsigned int
 TEST_F_TIMEOUT(module, first_open, 2000)
 {
 	each_open(_metadata, 0, 12, 8);
-	/* The wheel's thread is made by kthreadd. */
+	/* kthreadd creates the wheel's thread. */
 	each_open(_metadata, 2, 5, 5);
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The command of io_uring that arms a timeout, with each allocation of it made to fail once, those
- * of io_uring among them: in the task that submits, and in the worker that io_uring leaves it to.
- * To modify and to cancel allocates nothing; for the table of timeouts see fault_ioctl.c.
+ * The command of io_uring that arms a timeout, with each of its allocations and those of io_uring
+ * made to fail once: in the submitting task, and in io_uring's worker. The commands that modify and
+ * cancel allocate nothing; for the table of timeouts see fault_ioctl.c.
  *
- * Each command completes once. One that fails has changed nothing, and works right afterwards.
+ * Each command completes once. A failed one changes nothing, and succeeds when repeated.
  *
  * hwt-test: long
  * hwt-test: only debug612
@@ -17,14 +17,14 @@
 
 #include "fault_scene.h"
 
-#define OLD_NAME	5	/* of the command that is outstanding before */
+#define OLD_NAME	5	/* a command that is armed before the call */
 #define NEW_NAME	7
 
 static struct io_uring uring;
 static unsigned int outstanding;	/* submitted, and not completed */
-static int context = -1;		/* env->fd once more: scene_prepare() closes that first */
+static int context = -1;		/* duplicate of env->fd, which scene_prepare() closes */
 
-/* Submits it. What could not be submitted is still there the next time, and is not made again. */
+/* Submit a command. If an earlier submit failed, submit its entry instead of a new one. */
 static int uring_arm(struct env *env, __u64 name, __u32 flags, __u64 time_ns,
 		     unsigned int sqe_flags)
 {
@@ -57,7 +57,7 @@ static bool uring_take(__u64 *name, int *res)
 {
 	struct io_uring_cqe *cqe;
 
-	/* Whatever has become of it, the next look finds what there is. */
+	/* A peek that failed by a fault is repeated by the caller. */
 	if (io_uring_peek_cqe(&uring, &cqe) || !cqe)
 		return false;
 	*name = cqe->user_data;
@@ -72,7 +72,7 @@ static bool uring_reap(__u64 *name, int *res)
 	return until(uring_take(name, res));
 }
 
-/* Waits for the completion of that name, the next one. Returns its result. */
+/* Wait for the next completion, which must be that of @want. Return its result. */
 static int uring_result(__u64 want)
 {
 	__u64 name;
@@ -81,7 +81,7 @@ static int uring_result(__u64 want)
 	return uring_reap(&name, &res) && name == want ? res : -EPROTO;
 }
 
-/* Waits until there is one armed more than before, or the command has completed. */
+/* Wait until the command is armed or has completed. */
 static int uring_armed(struct env *env)
 {
 	__u64 end = now_ns() + PATIENCE_MS * MSEC, name;
@@ -91,7 +91,7 @@ static int uring_armed(struct env *env)
 	do {
 		if (uring_take(&name, &res))
 			return name == NEW_NAME && res < 0 ? res : -EPROTO;
-		/* It may be this that fails. */
+		/* The fault may hit this call. */
 		if (!hwt_stats(env->fd, &stats) &&
 		    stats.scheduled == env->before.stats.scheduled + 1)
 			return 0;
@@ -100,7 +100,7 @@ static int uring_armed(struct env *env)
 	return -EPROTO;
 }
 
-/* Those of the context before complete, each once. */
+/* End the commands of the previous context: each completes once. */
 static void end_commands(struct __test_metadata *_metadata)
 {
 	__u64 name;
@@ -157,7 +157,7 @@ static bool done_arm(const struct env *env)
 	return made(env) && changed(env, (struct change) { .timeouts = 1, .scheduled = 1 });
 }
 
-/* One that is due: it completes. */
+/* Arm a timeout that is due, and wait for its completion. */
 static int call_due(struct env *env)
 {
 	int ret = uring_arm(env, NEW_NAME, HWT_ARM_ABSOLUTE, 0, 0);
@@ -165,7 +165,6 @@ static int call_due(struct env *env)
 	return ret ? ret : uring_result(NEW_NAME);
 }
 
-/* Nothing is left of it, but until it is let go of it counts. */
 static bool done_due(const struct env *env)
 {
 	const struct change by = { .scheduled = 1, .expired = 1 };
@@ -175,10 +174,10 @@ static bool done_due(const struct env *env)
 
 FIXTURE(uring) { };
 
-/* At least so many points of the call fail, and so many of them are noticed. */
+/* Minimum number of faults, and of calls that they make fail */
 FIXTURE_VARIANT(uring) {
 	unsigned int hit, failed;
-	bool worker;		/* its points count */
+	bool worker;		/* the worker's points fail, not the task's */
 	int (*call)(struct env *env);
 	bool (*done)(const struct env *env);
 };
@@ -215,13 +214,13 @@ TEST_F_TIMEOUT(uring, each_point, 400)
 	};
 	if (variant->worker) {
 		env.scene = &scene;
-		/* One that has been there before is had again. */
+		/* io_uring uses an idle worker again, so this one will run the commands. */
 		scene_prepare(_metadata, &env);
 		ASSERT_EQ(0, call_arm_async(&env));
 		ASSERT_LT(0, threads_named("/proc/self/task", "iou-wrk", &worker));
 	}
 	scene_run(_metadata, &scene, worker, variant->hit, variant->failed);
-	/* Once more: what io_uring had to make it has kept, and the points are the module's own. */
+	/* Now io_uring has its objects cached, and the points are the module's own. */
 	scene_run(_metadata, &scene, worker, variant->hit, variant->failed);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Durations and dates that hwtctl takes and writes, names, strings of JSON.
+ * hwtctl: parsing and formatting of durations and dates, names, strings of JSON.
  *
  * hwt-test: m32
  * hwt-test: shared
@@ -21,7 +21,7 @@ struct good {
 
 typedef bool (*parser)(const char *text, __u64 *ns);
 
-/* Each of the good ones is understood, up to one without a text, and none of the bad ones. */
+/* Check that all good texts are parsed, up to an entry without text, and no bad one. */
 static void expect_all(struct __test_metadata *_metadata, parser parse, const struct good *good,
 		       const char * const *bad)
 {
@@ -31,7 +31,7 @@ static void expect_all(struct __test_metadata *_metadata, parser parse, const st
 	setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3", 1);
 	tzset();
 	for (; good->text; good++) {
-		/* The time of a 32-bit program ends before some dates. */
+		/* A 32-bit time_t does not reach some dates. */
 		if (sizeof(time_t) < 8 && strchr(good->text, 'T') &&
 		    good->ns > 0x7fffffff * NSEC_PER_SEC)
 			continue;
@@ -55,7 +55,7 @@ TEST(durations)
 		{ "1h", HOUR }, { "1d", DAY }, { "0.5h", 30 * MINUTE },
 		{ "1h30m", HOUR + 30 * MINUTE }, { "1m1ms1m", 2 * MINUTE + NSEC_PER_MSEC },
 		{ "1.000000001s", NSEC_PER_SEC + 1 },
-		/* Never early: up. */
+		/* Rounded up, so never early */
 		{ "0.1ns", 1 }, { "0.0000000001", 1 }, { "1.0000000000", NSEC_PER_SEC },
 		{ "0.00000000000000000000000000001d", 1 },
 		{ "0.000000000000000000000000000000", 0 },
@@ -69,7 +69,7 @@ TEST(durations)
 		"", " ", ".", "s", "ms", "-1", "+1", " 1", "1 ", "1 s", "1x", "1S", "1sec",
 		"1s2", "1 1s", "1e3", "0x10", "1,5", "1..5", "1.5.5", "1hm", "ns1",
 		"infinity1", "1infinity", "Never",
-		/* Too long: the last one is HWT_NEVER, which has a name. */
+		/* Too long; the last one is HWT_NEVER, which must be written as a word. */
 		"18446744073709551616ns", "18446744073.709551616", "1000000d",
 		"213504d", "99999999999999999999", "18446744073709551616", "213503d1d",
 		"18446744073709551615ns",
@@ -103,7 +103,7 @@ TEST(dates)
 		"2026-01-01T12:00z", "2026-01-01T12:00ZZ", "2026-01-01T12:00+01:00",
 		"1969-12-31T23:59:59Z", " 2026-01-01T12:00", "2026-01-01T12:00 ",
 		"2999-01-01T00:00Z",
-		/* An hour that is left out when summer begins */
+		/* Skipped at the beginning of summer time */
 		"2026-03-29T02:30",
 		NULL
 	};

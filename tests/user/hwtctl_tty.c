@@ -39,7 +39,7 @@ static void begin(struct terminal *terminal, const char *arguments)
 	}
 }
 
-/* Read until it has said that, or has ended. Return: it has said it. */
+/* Read until the output has @text, or ends. Return whether it has @text. */
 static bool says(struct terminal *terminal, const char *text)
 {
 	size_t room = sizeof(terminal->said) - 1;
@@ -50,7 +50,7 @@ static bool says(struct terminal *terminal, const char *text)
 			return false;
 		got = read(terminal->fd, terminal->said + terminal->length,
 			   room - terminal->length);
-		/* EIO: nobody is on the other side any more. */
+		/* EIO: the other side is closed. */
 		if (got <= 0)
 			return false;
 		terminal->length += got;
@@ -58,7 +58,7 @@ static bool says(struct terminal *terminal, const char *text)
 	return true;
 }
 
-/* Return: as child_end(). */
+/* Wait for the end of the program. Return the result of child_end(). */
 static int end(struct terminal *terminal)
 {
 	int status;
@@ -76,7 +76,7 @@ FIXTURE(tty) {
 FIXTURE_SETUP(tty)
 {
 	memset(&self->terminal, 0, sizeof(self->terminal));
-	/* A guest does not have them. */
+	/* A guest does not mount devpts. */
 	mkdir("/dev/pts", 0755);
 	if (access("/dev/pts/ptmx", F_OK))
 		ASSERT_EQ(0, mount("devpts", "/dev/pts", "devpts", 0, NULL));
@@ -93,7 +93,7 @@ TEST_F_TIMEOUT(tty, progress_bar, 60)
 	EXPECT_TRUE(says(&self->terminal, "] 2 of 2 s, "));
 	EXPECT_TRUE(says(&self->terminal, "every promise kept"));
 	EXPECT_EQ(0, end(&self->terminal));
-	/* Half-way there, and not a line for each. */
+	/* The bar was also half full, and stayed on its line. */
 	EXPECT_NE(NULL, strstr(self->terminal.said, "#..."));
 	EXPECT_EQ(NULL, strstr(self->terminal.said, "wrong\r\n1"));
 }
@@ -110,7 +110,7 @@ TEST_F_TIMEOUT(tty, live_view, 60)
 	EXPECT_EQ(0, end(&self->terminal));
 }
 
-/* Headings are bold, unless the user or the terminal does not want that. */
+/* Headings are bold, except with NO_COLOR or on a dumb terminal. */
 TEST_F_TIMEOUT(tty, bold_headings, 60)
 {
 	static const struct {
@@ -134,14 +134,14 @@ TEST_F_TIMEOUT(tty, bold_headings, 60)
 	}
 }
 
-/* What does not fit on the screen is counted. Of this process's contexts, most first. */
+/* Rows that do not fit on the screen are counted. Contexts with most timeouts come first. */
 TEST_F_TIMEOUT(tty, live_view_of_many, 60)
 {
 	const char *first;
 	int fds[20], i, j;
 
 	for (i = 0; i < 20; i++) {
-		/* It is closed by an exec, or its copy would have them too. */
+		/* These are closed on exec, so hwtctl has no duplicates. */
 		fds[i] = hwt_open(0);
 		ASSERT_LE(0, fds[i]);
 		for (j = 0; j < i; j++)
@@ -159,7 +159,7 @@ TEST_F_TIMEOUT(tty, live_view_of_many, 60)
 		close(fds[i]);
 }
 
-/* A mapping keeps a context: root sees it in debugfs, another user sees only that it is there. */
+/* A mapping keeps a context. Root has its figures from debugfs, another user has none. */
 TEST_F_TIMEOUT(tty, only_mapped, 60)
 {
 	struct ring ring;
@@ -173,7 +173,7 @@ TEST_F_TIMEOUT(tty, only_mapped, 60)
 	begin(&self->terminal, "stats");
 	EXPECT_TRUE(says(&self->terminal, row));
 	EXPECT_EQ(0, end(&self->terminal));
-	/* For good; its files in /proc are its own. */
+	/* Become another user, and stay the owner of the process's files in /proc. */
 	ASSERT_EQ(0, setresuid(1000, 1000, 1000));
 	ASSERT_EQ(0, prctl(PR_SET_DUMPABLE, 1));
 	snprintf(row, sizeof(row), "%7d    - hwtctl_tty   ?          ? ", getpid());
@@ -182,7 +182,7 @@ TEST_F_TIMEOUT(tty, only_mapped, 60)
 	EXPECT_EQ(0, end(&self->terminal));
 }
 
-/* A script that is typed in: a bad line is said, and the next one is taken. */
+/* A script from a terminal: after the message about a bad line, the next line is read. */
 TEST_F_TIMEOUT(tty, typed_in, 60)
 {
 	static const char lines[] = "nonsense\nschedule a 10ms\n";

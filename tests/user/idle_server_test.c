@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * samples/libhwt_epoll.c and libhwt_uv.c with a thousand connections: the silent ones are closed,
- * none of them early; traffic keeps a connection open; each connection has one timeout.
+ * samples/libhwt_epoll.c and libhwt_uv.c with a thousand connections: silent connections are
+ * closed, none early; traffic keeps a connection open; each connection has one timeout.
  *
- * Nothing here fails because the machine is slow: a server that is starved may close
- * a connection whose last byte it has not read yet. What it has answered, it has read.
+ * The test does not depend on the machine's speed. A starved server may close a connection before
+ * reading its last byte, so only answered bytes count as heard.
  *
  * hwt-test: check stock
  * hwt-test: timeout 300
@@ -20,9 +20,9 @@
 #define HOUR_MS		3600000
 #define CLIENTS		1000
 #define FILES		4096
-#define GIVE_UP_NS	(100 * SEC)	/* for what must happen at all */
+#define GIVE_UP_NS	(100 * SEC)	/* maximum duration, after the clients fall silent */
 
-/* Long enough for a thousand connections to be made, and to be answered, in time. */
+/* Long enough to establish and answer a thousand connections */
 static int silence_ms(void)
 {
 	return slow_kernel() ? 15000 : 3000;
@@ -35,7 +35,7 @@ struct client {
 	uint64_t heard_ns;	/* not after the server has heard from it */
 };
 
-/* Each test is a process of its own. */
+/* Static: each test runs in a process of its own. */
 static struct client clients[CLIENTS];
 static int nr_open = CLIENTS, answers;
 static pid_t server;
@@ -43,10 +43,10 @@ static pid_t server;
 FIXTURE(server) { };
 FIXTURE_VARIANT(server) {
 	const char *name;
-	rlim_t files;		/* most descriptors, in one of the tests */
+	rlim_t files;		/* limit of descriptors, in one of the tests */
 };
 
-/* Connections that do not fit wait. libuv would close them. */
+/* Few descriptors: further connections wait. libuv would close them, so it gets enough. */
 FIXTURE_VARIANT_ADD(server, epoll) { .name = "libhwt_epoll", .files = 300 };
 FIXTURE_VARIANT_ADD(server, uv) { .name = "libhwt_uv", .files = FILES };
 
@@ -84,7 +84,7 @@ static void server_start(struct __test_metadata *_metadata, const char *name, in
 		_exit(127);
 	}
 	close(pipes[1]);
-	/* It says where it listens. */
+	/* The server prints its port. */
 	ASSERT_LT(0, read(pipes[0], line, sizeof(line) - 1));
 	ASSERT_TRUE(sscanf(line, "listening on 127.0.0.1:%u", &port) == 1);
 	to.sin_port = htons(port);
@@ -96,7 +96,7 @@ static void server_start(struct __test_metadata *_metadata, const char *name, in
 	}
 }
 
-/* The number of timeouts that the server has; -1 if it has no context. */
+/* Return the number of the server's timeouts; -1: it has no context. */
 static long armed(void)
 {
 	char process[16];
@@ -109,7 +109,7 @@ static long armed(void)
 	return count;
 }
 
-/* One byte now and then, if the one before was answered. */
+/* Send a byte at intervals, if the previous one was answered. */
 static void client_send(struct client *client)
 {
 	if (client->fd < 0 || client->waiting ||
@@ -169,7 +169,7 @@ TEST_F_TIMEOUT(server, those_who_leave_are_forgotten, 290)
 	server_start(_metadata, variant->name, HOUR_MS, variant->files);
 	ASSERT_TRUE(until(armed() >= least));
 	EXPECT_GE(CLIENTS, armed());
-	/* The last ones stay: they have to be accepted first. */
+	/* Keep the last connections: the server must accept the others to get there. */
 	for (i = 0; i < CLIENTS - 100; i++)
 		close(clients[i].fd);
 	EXPECT_TRUE(until(armed() == 100));

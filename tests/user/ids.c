@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What an id means when, as hwt(4) says under "Ids", above all by rings; and keys, the program's
- * own numbers.
+ * When an id is valid, as hwt(4) describes under "Ids", with and without rings; and keys.
  *
  * hwt-test: shared
  * hwt-test: timeout 180
@@ -12,7 +11,7 @@
 
 #include "fixtures.h"
 
-/* Only the whole 64 bits are an id. What is asked of others stays as it was. */
+/* An id with any wrong bit is unknown, and the call does not change its arguments. */
 TEST_F(ctx, near_misses)
 {
 	static const __u64 far[] = { 0, 1, 0xffffffff, 2ULL << 32, HWT_NEVER, HWT_NEVER >> 1 };
@@ -31,7 +30,7 @@ TEST_F(ctx, near_misses)
 	EXPECT_EQ(HWT_STATE_PENDING, hwt_del(self->fd, id));
 }
 
-/* What was stored was read and its id has ended, all others are as they were. */
+/* Only events that were stored are read and end their ids; all others stay. */
 TEST_F(ctx, fault_half_way_ends_only_what_was_read)
 {
 	long page = sysconf(_SC_PAGESIZE);
@@ -55,10 +54,10 @@ TEST_F(ctx, fault_half_way_ends_only_what_was_read)
 		ASSERT_EQ(0, hwt_get(self->fd, id[i], &get));
 		EXPECT_EQ((__u32)HWT_STATE_EVENT, get.state);
 	}
-	/* For none, nothing has ended. */
+	/* Without room for one event, no id ends. */
 	EXPECT_EQ(-EFAULT, hwt_read(self->fd, (void *)(p + page - 32), 4));
 	EXPECT_EQ(0, hwt_get(self->fd, id[2], &get));
-	/* The one that was half stored can be withdrawn like any other. */
+	/* An event that was half stored can still be withdrawn. */
 	EXPECT_EQ(HWT_STATE_EVENT, hwt_del(self->fd, id[2]));
 	EXPECT_EQ(1, hwt_read(self->fd, (void *)(p + page - 64), 3));
 	memcpy(&event, p + page - 64, sizeof(event));
@@ -71,10 +70,7 @@ TEST_F(ctx, fault_half_way_ends_only_what_was_read)
 	munmap(p, 2 * page);
 }
 
-/*
- * An event that is in the ring is as good as read. One outside of it can be withdrawn, and then
- * never comes.
- */
+/* An event in the ring counts as read. An event outside can be withdrawn, and then never comes. */
 TEST_F(ctx, outside_of_the_ring_can_be_withdrawn)
 {
 	static const int left[] = { 0, 2, 7 };
@@ -89,12 +85,12 @@ TEST_F(ctx, outside_of_the_ring_can_be_withdrawn)
 		ASSERT_EQ(0, hwt_add(self->fd, HWT_ARM_ABSOLUTE, 0, i, &id[i]));
 		ASSERT_TRUE(hwt_wait_expired(self->fd, i + 1));
 	}
-	/* There is room, but none has entered. The operations of a call come before its events. */
+	/* Events enter the ring only in a call, after the call's operations. */
 	EXPECT_EQ(0U, ring_unread(&ring));
 	EXPECT_EQ((__u32)HWT_RINGS_MORE, ring_flags(&ring));
 	EXPECT_EQ(HWT_STATE_EVENT, hwt_del(self->fd, id[1]));
 	EXPECT_EQ(HWT_STATE_EVENT, ring_do(&ring, op_cancel(id[3]), NULL));
-	/* Two are in the ring now, and are no more; the others wait for room. */
+	/* Two events are in the ring, so their ids have ended; the others wait for room. */
 	EXPECT_EQ(2U, ring_unread(&ring));
 	EXPECT_EQ((__u32)HWT_RINGS_MORE, ring_flags(&ring));
 	EXPECT_EQ(-ENOENT, hwt_del(self->fd, id[0]));
@@ -110,7 +106,7 @@ TEST_F(ctx, outside_of_the_ring_can_be_withdrawn)
 	}
 	EXPECT_EQ(0U, ring_unread(&ring));
 	EXPECT_EQ(0U, ring_flags(&ring));
-	/* The last one that waited is withdrawn: there is no more. */
+	/* Withdrawing the last event that waits clears HWT_RINGS_MORE. */
 	EXPECT_EQ(HWT_STATE_PENDING, hwt_move(self->fd, id[6], 0, 0));
 	ASSERT_TRUE(until(ring_flags(&ring) == HWT_RINGS_MORE));
 	EXPECT_EQ(HWT_STATE_EVENT, hwt_del(self->fd, id[6]));
@@ -118,7 +114,7 @@ TEST_F(ctx, outside_of_the_ring_can_be_withdrawn)
 	EXPECT_EQ(0U, ring_flags(&ring) | ring_unread(&ring));
 }
 
-/* A periodic one counts overruns while it waits. Its id ends by the stop, not by the ring. */
+/* A periodic timeout counts overruns while its event waits. A stop ends its id, not the ring. */
 TEST_F(ctx, periodic_in_the_ring)
 {
 	struct hwt_event event = {};
@@ -157,7 +153,7 @@ TEST_F_TIMEOUT(ctx, never_twice, 100)
 	id = calloc(rounds * 10, sizeof(*id));
 	ASSERT_NE(NULL, id);
 	for (i = 0; i < rounds; i++) {
-		/* Half of them come to the ring. */
+		/* Half of these fire, and enter the ring. */
 		for (k = 0; k < 8; k++)
 			ASSERT_EQ(0, hwt_add(self->fd, 0, k % 2 ? HOUR : 0, 0, &id[n++]));
 		ASSERT_EQ(0, hwt_add(self->fd, 0, HOUR, 0, &id[n++]));
@@ -178,7 +174,7 @@ TEST_F_TIMEOUT(ctx, never_twice, 100)
 	free(id);
 }
 
-/* -- Keys; for threads that race for them see process.c ----------------------- */
+/* -- Keys; for threads that race for them, see process.c ---------------------- */
 
 FIXTURE(keys) {
 	int fd;
@@ -218,7 +214,7 @@ TEST_F(keys, schedule_moves)
 		ASSERT_EQ(1, hwt_next(self->fd, &event));
 		EXPECT_EQ(keys[i], event.id);
 		EXPECT_EQ(keys[i], event.user_data);
-		/* It is over: the next one is new. */
+		/* The timeout has ended, so the next one of this key is new. */
 		EXPECT_EQ(-ENOENT, hwt_del(self->fd, keys[i]));
 		EXPECT_EQ(0, hwt_key(self->fd, 0, HOUR, keys[i]));
 		EXPECT_EQ(HWT_STATE_PENDING, hwt_del(self->fd, keys[i]));
@@ -254,12 +250,12 @@ TEST_F(keys, of_another_mode)
 TEST_F(keys, bad_arguments)
 {
 	ASSERT_EQ(0, hwt_key(self->fd, 0, HOUR, 5));
-	/* The key is the data. */
+	/* The key is the data, so there is no other. */
 	EXPECT_EQ(-EINVAL, hwt_arm(self->fd, NULL, .id = 6, .user_data = 1));
 	EXPECT_EQ(-EINVAL, hwt_move(self->fd, 5, HWT_ARM_USER_DATA, 0));
 	EXPECT_EQ(-EINVAL, hwt_key(self->fd, HWT_ARM_USER_DATA, 0, 5));
 	EXPECT_EQ(-ENOENT, hwt_move(self->fd, 6, 0, 0));
-	/* It comes first. */
+	/* HWT_IOC_SETUP must come first. */
 	EXPECT_EQ(-EBUSY, hwt_with(self->fd, SETUP, setup));
 	EXPECT_EQ(1ULL, hwt_timeouts(self->fd));
 	EXPECT_EQ(1, hwt_stop(self->fd));
@@ -269,7 +265,7 @@ TEST_F(keys, bad_arguments)
 
 #define MANY	20000
 
-/* The table grows and shrinks; each is told of once, and found. */
+/* The table grows and shrinks; each timeout is listed once, and found. */
 TEST_F_TIMEOUT(keys, many, 120)
 {
 	static struct hwt_list_entry entries[MANY];
@@ -290,8 +286,8 @@ TEST_F_TIMEOUT(keys, many, 120)
 }
 
 /*
- * New data for an id, while the context gets keys: an entry has no room for both. What goes wrong
- * is in the table of keys.
+ * A thread that sets the data of an id, while the context gets keys. An entry has room for data or
+ * a key, so a modify at the wrong moment would damage the table of keys.
  */
 struct intruder {
 	pthread_t thread;

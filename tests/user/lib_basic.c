@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * libhwt, all but its queue: each function, each error.
+ * Each function and each error of libhwt, except those of its queue.
  *
  * hwt-test: shared
  * hwt-test: timeout 180
@@ -56,7 +56,7 @@ TEST(open_refuses)
 		{ -EINVAL, { .levels = 7 } },
 		{ -EINVAL, { .flags = HWT_SETUP_REALTIME | HWT_SETUP_BOOTTIME } },
 		{ -EINVAL, { .priority = 3 } },
-		/* No CPU without HWT_SETUP_CPU. */
+		/* A CPU requires HWT_SETUP_CPU. */
 		{ -EINVAL, { .cpu = 1 } },
 	};
 	struct {
@@ -74,11 +74,11 @@ TEST(open_refuses)
 	EXPECT_EQ(-EINVAL, libhwt_open(&hwt, &bad[0].options));
 	newer.more[15] = 1;
 	EXPECT_EQ(-E2BIG, libhwt_open(&hwt, &newer.options));
-	/* Each of them has closed what it had opened, and stored nothing. */
+	/* The failed calls have closed their files and stored nothing. */
 	EXPECT_EQ(fds, FDS_OPEN);
 	EXPECT_EQ(NULL, hwt);
 
-	/* What is unknown but 0 is not asked for. */
+	/* Unknown options are accepted if they are 0. */
 	newer.more[15] = 0;
 	ASSERT_EQ(0, libhwt_open(&hwt, &newer.options));
 	libhwt_close(hwt);
@@ -107,18 +107,18 @@ TEST(a_wheel_of_its_own)
 	EXPECT_EQ(2, info.levels);
 	EXPECT_EQ(CLOCK_BOOTTIME, info.clock);
 	EXPECT_EQ(3, info.max_pending);
-	/* Its size need not be set again. */
+	/* The call keeps the size, for the next call. */
 	ASSERT_EQ(0, libhwt_info(hwt, &info));
 	info.size = 0;
 	EXPECT_EQ(-EINVAL, libhwt_info(hwt, &info));
 	libhwt_close(hwt);
-	/* Options that ask for nothing set nothing up: it can still be done. */
+	/* Default options do not call HWT_IOC_SETUP, so the program still can. */
 	ASSERT_EQ(0, open_flags(&hwt, 0, 0));
 	EXPECT_EQ(0, hwt_setup(libhwt_fd(hwt), CLOCK_BOOTTIME));
 	libhwt_close(hwt);
 }
 
-/* The descriptor is one for event loops, whoever has opened it. */
+/* The library sets O_NONBLOCK and FD_CLOEXEC on an adopted descriptor, too. */
 TEST_F(lib, adopt)
 {
 	int own = libhwt_fd(self->hwt), fd, null;
@@ -240,7 +240,7 @@ TEST_F(lib, get_modify_cancel)
 	get.size = 0;
 	EXPECT_EQ(-EINVAL, libhwt_get(self->hwt, id, &get));
 
-	/* One that has fired, and was not read, lives again. */
+	/* A timeout that has fired and was not read becomes pending again. */
 	ASSERT_LE(0, libhwt_modify(self->hwt, id, 0));
 	ASSERT_EQ(POLLIN, hwt_wait(libhwt_fd(self->hwt), PATIENCE_MS));
 	EXPECT_EQ(HWT_STATE_EVENT, libhwt_modify(self->hwt, id, HOUR));
@@ -292,7 +292,7 @@ TEST(keys)
 	EXPECT_EQ(key, event.user_data);
 	EXPECT_EQ(0, libhwt_key_at(hwt, key, deadline));
 
-	/* Restored: one is new, one is moved. */
+	/* The restore creates one timeout and moves the other. */
 	ASSERT_EQ(0, libhwt_save(hwt, &entries, &count));
 	ASSERT_EQ(2, count);
 	ASSERT_LE(0, libhwt_cancel(hwt, key));
@@ -308,7 +308,7 @@ TEST(keys)
 
 TEST_F(lib, next_waits_as_long_as_it_is_told)
 {
-	/* The largest that has an end, and the smallest that has none */
+	/* The longest finite wait, and the shortest endless one */
 	static const __u64 waits[] = { INT64_MAX, 1ULL << 63, HWT_NEVER };
 	__u64 begin = now_ns();
 	struct hwt_event event;
@@ -324,7 +324,7 @@ TEST_F(lib, next_waits_as_long_as_it_is_told)
 	}
 }
 
-/* -- All of them --------------------------------------------------------- */
+/* -- Save and restore ---------------------------------------------------- */
 
 #define COUNT	1000
 
@@ -341,7 +341,7 @@ static int fill(struct libhwt *hwt)
 	return ret;
 }
 
-/* What @got of @count says of the timeout with that data. */
+/* Return the entry with @user_data, or NULL. */
 static const struct hwt_list_entry *find(const struct hwt_list_entry *got, size_t count,
 					 __u64 user_data)
 {
@@ -369,7 +369,7 @@ TEST_F(lib, save_and_restore)
 	ASSERT_EQ(0, fill(self->hwt));
 	ASSERT_EQ(0, libhwt_save(self->hwt, &before, &count));
 	ASSERT_EQ(COUNT, count);
-	/* That is by libhwt_list(), which gives as many as there is room for. */
+	/* libhwt_list() stores as many entries as fit. */
 	EXPECT_EQ(-EINVAL, libhwt_list(self->hwt, &cursor, before, 0));
 	EXPECT_EQ(70, libhwt_list(self->hwt, &cursor, before, 70));
 	EXPECT_EQ(COUNT - 70, libhwt_list(self->hwt, &cursor, before + 70, COUNT));
@@ -390,7 +390,7 @@ TEST_F(lib, save_and_restore)
 			EXPECT_EQ(HWT_NEVER, entry->remaining_ns);
 			continue;
 		}
-		/* Rounded up to a tick, and some time has passed since. */
+		/* The time was rounded up to a tick, and some of it has passed. */
 		EXPECT_GE(before[i].remaining_ns + 10 * MSEC, entry->remaining_ns);
 		EXPECT_LE(before[i].remaining_ns, entry->remaining_ns + PATIENCE_NS);
 	}
@@ -400,7 +400,7 @@ TEST_F(lib, save_and_restore)
 	libhwt_close(other);
 }
 
-/* A date is kept, and what has fired fires again. */
+/* Dates stay, and a timeout that has fired fires again. */
 TEST(restore_on_the_wall_clock)
 {
 	struct hwt_get_args get = { .size = sizeof(get) };
@@ -451,7 +451,7 @@ TEST(restore_is_all_or_nothing)
 	ASSERT_EQ(0, open_flags(&hwt, 0, 150));
 	EXPECT_EQ(-ENOSPC, libhwt_restore(hwt, entries, 200, NULL));
 	EXPECT_EQ(-ENOSPC, libhwt_restore(hwt, entries, 200, ids));
-	/* One in the middle of those that would fit. */
+	/* A bad entry in the middle of entries that would fit */
 	entries[3].mode = 99;
 	EXPECT_EQ(-EINVAL, libhwt_restore(hwt, entries, 100, NULL));
 	ASSERT_EQ(0, libhwt_stats(hwt, &stats));

@@ -13,7 +13,7 @@
 
 #define KEY	77
 
-/* Each test is a process of its own. */
+/* Static: each test runs in a process of its own. */
 static struct libhwt *hwt;
 static uint64_t id;
 static bool keys;
@@ -48,7 +48,7 @@ static int debounce(struct libhwt_debounce *series)
 		      libhwt_debounce(hwt, series, KEY, &id);
 }
 
-/* The deadline of the timeout; 0: there is none. */
+/* Return the deadline of the timeout; 0: there is no timeout. */
 static __u64 deadline(void)
 {
 	struct hwt_get_args get = { .size = sizeof(get) };
@@ -56,7 +56,7 @@ static __u64 deadline(void)
 	return libhwt_get(hwt, id, &get) ? 0 : get.deadline_ns;
 }
 
-/* The next delay is from @low_ns to @high_ns. */
+/* Retry, and return whether the delay is from @low_ns to @high_ns. */
 static bool delayed(struct libhwt_backoff *backoff, __u64 low_ns, __u64 high_ns)
 {
 	__u64 before = now_ns();
@@ -72,7 +72,7 @@ TEST_F(recipes, delays_double_up_to_the_longest)
 
 	EXPECT_TRUE(delayed(&backoff, HOUR, HOUR));
 	EXPECT_TRUE(delayed(&backoff, 2 * HOUR, 2 * HOUR));
-	/* One that has ended is made anew. */
+	/* A timeout that has ended is created again. */
 	EXPECT_EQ(HWT_STATE_PENDING, libhwt_cancel(hwt, id));
 	EXPECT_TRUE(delayed(&backoff, 4 * HOUR, 4 * HOUR));
 	EXPECT_TRUE(delayed(&backoff, 5 * HOUR, 5 * HOUR));
@@ -84,7 +84,7 @@ TEST_F(recipes, delays_double_up_to_the_longest)
 	EXPECT_TRUE(delayed(&backoff, 5 * HOUR, 5 * HOUR));
 	backoff.tries = 0;
 	EXPECT_EQ(HWT_STATE_PENDING, retry(&backoff));
-	/* An error is no try. */
+	/* An error does not count as a try. */
 	ASSERT_EQ(0, libhwt_stop(hwt, NULL));
 	EXPECT_EQ(-ESHUTDOWN, retry(&backoff));
 	EXPECT_EQ(1, backoff.tries);
@@ -102,7 +102,7 @@ TEST_F(recipes, delays_are_shortened_at_random)
 	EXPECT_TRUE(early > 0 && early < 100);
 	backoff.jitter_pct = 1000;
 	EXPECT_TRUE(delayed(&backoff, 0, 10 * HOUR));
-	/* One percent of never still is longer than any time. */
+	/* One percent of HWT_NEVER is still beyond any deadline. */
 	backoff = (struct libhwt_backoff) { HWT_NEVER, HWT_NEVER, .jitter_pct = 1 };
 	EXPECT_LE(0, retry(&backoff));
 	EXPECT_EQ(HWT_NEVER, deadline());
@@ -124,7 +124,7 @@ TEST_F(recipes, each_event_puts_off_but_not_for_ever)
 	}
 	EXPECT_EQ(first, series.first_ns);
 	EXPECT_TRUE(deadline() >= latest && deadline() < latest + 10 * MSEC);
-	/* After a cancel, and without a maximum */
+	/* A new series after a cancel, without a maximum */
 	EXPECT_EQ(HWT_STATE_PENDING, libhwt_cancel(hwt, id));
 	series.most_ns = HWT_NEVER;
 	EXPECT_EQ(0, debounce(&series));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * libhwt's queue. For several threads see tests/unit/libhwt_threads.c.
+ * libhwt's queue. For several threads, see tests/unit/libhwt_threads.c.
  *
  * hwt-test: shared
  * hwt-test: timeout 180
@@ -39,7 +39,7 @@ FIXTURE(queue) {
 FIXTURE_SETUP(queue)
 {
 	ASSERT_EQ(0, libhwt_open(&self->hwt, NULL));
-	/* One less: rounded up */
+	/* Sizes are rounded up to a power of two. */
 	ASSERT_EQ(0, queue_make(&self->queue, self->hwt, OPS - 1, EVENTS - 1));
 }
 
@@ -110,7 +110,7 @@ TEST_F(queue, full)
 	EXPECT_EQ(-EAGAIN, libhwt_queue_key_after(self->queue, 0, 0));
 	EXPECT_EQ(-EAGAIN, libhwt_queue_key_at(self->queue, 0, 0));
 	EXPECT_EQ(NULL, libhwt_queue_get(self->queue));
-	/* Results take room, too, until they are taken or forgotten. */
+	/* Results take room until they are taken or dropped. */
 	ASSERT_EQ(0, libhwt_queue_submit(self->queue));
 	EXPECT_EQ(-EAGAIN, libhwt_queue_after(self->queue, 0, 0));
 	ASSERT_EQ(1, libhwt_queue_results(self->queue, ops, 1));
@@ -123,7 +123,7 @@ TEST_F(queue, full)
 	EXPECT_EQ(1, ops[0].user_data);
 }
 
-/* Arm so many, or the keys from 1 on, two ticks apart, and wait until all have fired. */
+/* Arm @count timeouts 2 ms apart, with @keys from key 1 on. Wait until all have fired. */
 static bool fire(struct libhwt *hwt, unsigned int count, bool keys)
 {
 	__u64 before = hwt_now(libhwt_fd(hwt)).expired;
@@ -136,7 +136,7 @@ static bool fire(struct libhwt *hwt, unsigned int count, bool keys)
 	return hwt_wait_expired(libhwt_fd(hwt), before + count);
 }
 
-/* More than fit in the ring: none is lost, and all come in order. */
+/* More events than fit in the ring: none is lost, and all come in order. */
 TEST_F(queue, events_in_order)
 {
 	struct hwt_event events[40];
@@ -147,7 +147,7 @@ TEST_F(queue, events_in_order)
 		ASSERT_EQ(0, libhwt_after(self->hwt, (i + 1) * 2 * MSEC, i, NULL));
 	sleep_ns(100 * MSEC);
 	while (want < 100) {
-		/* Less, as much and more than the ring */
+		/* Fewer events than the ring has, as many, and more */
 		ret = libhwt_next(self->hwt, events, 1 + want % 5, PATIENCE_NS);
 		ASSERT_LT(0, ret);
 		ASSERT_GE(1 + want % 5, (__u64)ret);
@@ -176,7 +176,7 @@ TEST_F(queue, stop)
 	EXPECT_EQ(10, stopped);
 	ASSERT_EQ(0, libhwt_stop(self->hwt, NULL));
 	EXPECT_EQ(-ESHUTDOWN, libhwt_after(self->hwt, 0, 0, NULL));
-	/* Its event is not in the ring yet. */
+	/* Still known: its event is not in the ring yet. */
 	EXPECT_EQ(-ESHUTDOWN, libhwt_modify(self->hwt, id, 0));
 	while ((ret = libhwt_next(self->hwt, events, 3, PATIENCE_NS)) > 0) {
 		for (i = 0; i < ret; i++)
@@ -187,14 +187,14 @@ TEST_F(queue, stop)
 	EXPECT_EQ(-ESHUTDOWN, ret);
 	EXPECT_EQ(-ESHUTDOWN, libhwt_next(self->hwt, events, 3, 0));
 	EXPECT_EQ(-ESHUTDOWN, libhwt_next(self->hwt, events, 3, HWT_NEVER));
-	/* Operations say so for themselves. */
+	/* The queue accepts operations, and they fail one by one. */
 	ASSERT_EQ(0, libhwt_queue_after(self->queue, 0, 0));
 	EXPECT_EQ(-ESHUTDOWN, libhwt_queue_next(self->queue, events, 3, HWT_NEVER));
 	ASSERT_EQ(1, libhwt_queue_results(self->queue, &op, 1));
 	EXPECT_EQ(-ESHUTDOWN, op.result);
 }
 
-/* The last event is withdrawn after a stop: that is the end. */
+/* After a stop, withdrawing the last event ends the events. */
 TEST_F(queue, stopped_and_withdrawn)
 {
 	struct hwt_event event;
@@ -222,7 +222,7 @@ TEST_F(queue, next_submits)
 	ASSERT_EQ(1, libhwt_queue_results(self->queue, &op, 1));
 	EXPECT_EQ(event.id, op.id);
 
-	/* Also without waiting, and also if it is in vain. */
+	/* Also without a wait, and with a wait that times out */
 	for (wait = 0; wait < 2; wait++) {
 		begin = now_ns();
 		ASSERT_EQ(0, libhwt_queue_after(self->queue, HOUR, 22 + wait));
@@ -232,7 +232,7 @@ TEST_F(queue, next_submits)
 		EXPECT_EQ(22 + wait, (int)op.user_data);
 	}
 
-	/* ... and with an event that is there already. */
+	/* Also if an event is there already */
 	ASSERT_EQ(0, libhwt_after(self->hwt, 0, 24, NULL));
 	ASSERT_EQ(POLLIN, hwt_wait(libhwt_fd(self->hwt), PATIENCE_MS));
 	ASSERT_EQ(0, libhwt_queue_after(self->queue, HOUR, 25));
@@ -254,12 +254,12 @@ TEST_F(queue, waits_are_interrupted)
 	ASSERT_EQ(0, libhwt_queue_after(self->queue, HOUR, 0));
 	EXPECT_EQ(-EINTR, libhwt_queue_next(self->queue, &event, 1, HWT_NEVER));
 	ASSERT_EQ(0, alarm_every(0, 0));
-	/* What was to be carried out has been. */
+	/* The operation has been carried out. */
 	ASSERT_EQ(1, libhwt_queue_results(self->queue, &op, 1));
 	EXPECT_EQ(0, op.result);
 }
 
-/* In a child. Return: 0 if all is as it is to be. */
+/* Check that a child cannot use the queue. Return 0 if all checks pass. */
 static int child(struct libhwt *hwt, struct libhwt_queue *queue)
 {
 	const struct hwt_event *events;
@@ -305,7 +305,7 @@ TEST_F(queue, get)
 	struct hwt_op *op, ops[OPS];
 	int i;
 
-	/* Round the ring: places that were used are zeroed, too. */
+	/* Go round the ring: used entries are zeroed as well. */
 	for (i = 0; i < 3 * OPS; i++) {
 		op = libhwt_queue_get(self->queue);
 		ASSERT_NE(NULL, op);
@@ -318,7 +318,7 @@ TEST_F(queue, get)
 		ASSERT_EQ(0, ops[0].result);
 		ASSERT_EQ(i, ops[0].user_data);
 	}
-	/* Until there is no room; in the order in which they were added, those by copy too. */
+	/* Fill the ring, in place and by copy: the order is kept. */
 	for (i = 0; i < OPS; i += 2) {
 		*libhwt_queue_get(self->queue) = op_schedule(HOUR, i);
 		ASSERT_EQ(0, libhwt_queue_after(self->queue, HOUR, i + 1));
@@ -342,7 +342,7 @@ TEST_F(queue, peek_and_seen)
 		ASSERT_GE(EVENTS, ret);
 		for (i = 0; i < ret; i++)
 			ASSERT_EQ(n + i, (int)events[i].user_data);
-		/* Some of them; then, those that are left come again. */
+		/* Take some events; the next peek begins with the rest. */
 		i = ret > 3 ? 3 : ret;
 		libhwt_queue_seen(self->queue, i);
 		n += i;
@@ -396,7 +396,7 @@ TEST_F(keys, schedule_or_move)
 	EXPECT_GT(deadline + SEC, get.deadline_ns);
 }
 
-/* An operation that was added keeps the event out of the ring, whichever call lets events in. */
+/* A queued cancel keeps the event out of the ring, whichever call moves events to the ring. */
 TEST_F(keys, operations_come_before_events)
 {
 	const struct hwt_event *events;
@@ -432,14 +432,14 @@ TEST_F(keys, forget)
 	EXPECT_EQ(0, libhwt_queue_forget(self->queue, 3));
 	EXPECT_EQ(HWT_EVENT_EXPIRED, events[1].kind);
 	EXPECT_EQ(0, events[2].kind);
-	/* Looked at again, it does not begin with one that was forgotten. */
+	/* The next peek does not begin with a forgotten event. */
 	EXPECT_EQ(1, libhwt_queue_forget(self->queue, 1));
 	ASSERT_EQ(EVENTS - 1, libhwt_queue_peek(self->queue, &events));
 	EXPECT_EQ(2, events[0].id);
 	ASSERT_EQ(EVENTS - 2, libhwt_next(self->hwt, event, 8, 0));
 	EXPECT_EQ(2, event[0].id);
 	EXPECT_EQ(4, event[1].id);
-	/* All of them: waiting is for others. */
+	/* With all events forgotten, a wait is for new events. */
 	ASSERT_EQ(0, libhwt_key_after(self->hwt, 1, 0));
 	ASSERT_TRUE(hwt_wait_expired(libhwt_fd(self->hwt), EVENTS + 1));
 	ASSERT_EQ(1, libhwt_queue_peek(self->queue, &events));
@@ -451,7 +451,7 @@ TEST_F(keys, forget)
 
 /* -- Rings --------------------------------------------------------------- */
 
-/* With something else as the descriptor, any system call on it would fail. */
+/* The descriptor is replaced by another file, on which any system call would fail. */
 TEST(reaping_is_no_system_call)
 {
 	const struct hwt_event *first;
@@ -463,7 +463,7 @@ TEST(reaping_is_no_system_call)
 	ASSERT_EQ(0, libhwt_open(&hwt, NULL));
 	ASSERT_EQ(0, libhwt_queue_new(&queue, hwt, NULL));
 	ASSERT_TRUE(fire(hwt, 10, false));
-	/* This one brings all of them. */
+	/* This call moves all events to the ring. */
 	ASSERT_EQ(10, libhwt_queue_peek(queue, &first));
 	null = open("/dev/null", O_RDWR);
 	fd = dup(libhwt_fd(hwt));
@@ -483,7 +483,7 @@ TEST(reaping_is_no_system_call)
 	close(null);
 }
 
-/* A context has one queue, whoever asks for another one; after a stop it gets none. */
+/* A context has at most one queue; after a stop, none can be created. */
 TEST_F(queue, busy)
 {
 	struct libhwt_queue *queue = NULL;
@@ -491,7 +491,7 @@ TEST_F(queue, busy)
 	struct libhwt *other;
 
 	EXPECT_EQ(-EBUSY, libhwt_queue_new(&queue, self->hwt, NULL));
-	/* The rings are those of another context structure. */
+	/* A second struct libhwt on the same context cannot have the rings. */
 	ASSERT_EQ(0, libhwt_adopt(&other, dup(libhwt_fd(self->hwt))));
 	EXPECT_EQ(-EBUSY, libhwt_queue_new(&queue, other, NULL));
 	EXPECT_EQ(-EBUSY, libhwt_next(other, &event, 1, 0));
@@ -527,7 +527,7 @@ TEST(options)
 	for (i = 0; i < 5; i++)
 		EXPECT_EQ(errors[i], libhwt_queue_new(&queue, hwt, &bad[i].options));
 	EXPECT_EQ(NULL, queue);
-	/* After all that one can still be made, the smallest. */
+	/* The smallest queue can still be created. */
 	ASSERT_EQ(0, libhwt_queue_new(&queue, hwt, &good.options));
 	for (i = 0; i < 10; i++) {
 		ASSERT_EQ(1, libhwt_queue_add(queue, &op, 1));
@@ -539,7 +539,7 @@ TEST(options)
 	EXPECT_FALSE(file_has("/proc/self/maps", HWT_DEV));
 }
 
-/* Limit the address space to what it is and so much more; 0: no limit. */
+/* Limit the address space to its size plus @more bytes; 0: no limit. */
 static bool limit_memory(size_t more)
 {
 	struct rlimit limit = { RLIM_INFINITY, RLIM_INFINITY };
@@ -554,7 +554,7 @@ static bool limit_memory(size_t more)
 	return ok && !setrlimit(RLIMIT_AS, &limit);
 }
 
-/* A context whose rings cannot be mapped goes on without, and can be tried again. */
+/* If the rings cannot be mapped, the context works without them, and mapping can be retried. */
 TEST(no_memory)
 {
 	struct libhwt_queue *queue = NULL;

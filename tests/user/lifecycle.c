@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The life of a timeout: it fires in time, or there is a stop. For ids see ids.c, for races of a
- * cancel or a modify process.c. Netty's timer has the same tests where a comment names it.
+ * The life of a timeout, to its expiry or a stop. For ids, see ids.c; for races of cancel and
+ * modify, see process.c. "Netty" marks tests that Netty's timer has as well.
  *
  * hwt-test: timeout 300
  */
@@ -46,7 +46,7 @@ TEST_F(ctx, after_its_delay)
 		EXPECT_EQ((__u32)HWT_EVENT_LAST, event.flags);
 		EXPECT_EQ(0ULL, event.overruns);
 		EXPECT_EQ(0ULL, event.reserved[0] | event.reserved[1]);
-		/* Due at the first tick at or after the deadline, and not early. */
+		/* Due at the first tick at or after the requested time, and never early */
 		EXPECT_EQ(0ULL, event.deadline_ns % self->tick);
 		EXPECT_LE(before + delay, event.deadline_ns);
 		EXPECT_GT(after + delay + self->tick, event.deadline_ns);
@@ -75,7 +75,7 @@ TEST_F(ctx, never)
 		EXPECT_EQ(HWT_STATE_PENDING, hwt_del(self->fd, id[i]));
 }
 
-/* With slack: somewhere in the window. */
+/* With slack, a timeout fires in its window. */
 TEST_F(ctx, slack)
 {
 	static const unsigned int slack_ms[] = { 1, 10, 100, 1000 };
@@ -96,9 +96,8 @@ TEST_F(ctx, slack)
 }
 
 /*
- * So many in two buckets that a look at them takes longer than a tick: the wheel falls
- * behind. But it goes on to take in what is new: what is past fires at once, and not when
- * the wheel has caught up, which takes longer each time.
+ * Two buckets have so many timeouts that a walk over them takes longer than a tick, so the wheel
+ * falls behind. It must still collect new timeouts and fire those that are due at once.
  */
 TEST_F_TIMEOUT(ctx, overfull_buckets, 200)
 {
@@ -116,7 +115,7 @@ TEST_F_TIMEOUT(ctx, overfull_buckets, 200)
 	}
 }
 
-/* Whatever state a timeout was in, there is one last event for it, or it is withdrawn. */
+/* In any state, a stopped timeout has one last event, which can be withdrawn. */
 TEST_F(ctx, stop_in_all_states)
 {
 	__u64 fired, pending, withdrawn, ticking, waiting, never, before;
@@ -147,7 +146,7 @@ TEST_F(ctx, stop_in_all_states)
 		event = &events[i];
 		seen |= 1 << event->user_data;
 		EXPECT_EQ((__u32)HWT_EVENT_LAST, event->flags);
-		/* One that has an event keeps it. */
+		/* A stop does not replace an unread event. */
 		EXPECT_EQ((__u32)(event->id == fired || event->id == ticking ?
 				  HWT_EVENT_EXPIRED : HWT_EVENT_STOPPED), event->kind);
 		EXPECT_EQ(event->kind == HWT_EVENT_STOPPED,
@@ -162,7 +161,7 @@ TEST_F(ctx, stop_in_all_states)
 	EXPECT_EQ(-ENOENT, hwt_del(self->fd, ticking));
 }
 
-/* One each, in the order in which they came up, also while some fire during the stop. */
+/* One event each, in their order, although some timeouts fire during the stop. */
 TEST_F_TIMEOUT(ctx, stop_while_others_fire, 100)
 {
 	unsigned int far = quick() ? 20000 : 100000, near = 500, n = 0, i;
@@ -170,13 +169,13 @@ TEST_F_TIMEOUT(ctx, stop_while_others_fire, 100)
 	__u64 start, last = 0, sum = 0;
 	int ret;
 
-	/* The stop goes by id: those that fire come last. */
+	/* A stop proceeds by id, so the timeouts that fire come last. */
 	for (i = 0; i < far; i++)
 		ASSERT_EQ(0, hwt_add(self->fd, 0, HOUR, i, NULL));
 	start = now_ns();
 	for (i = 0; i < near; i++)
 		ASSERT_EQ(0, hwt_add(self->fd, HWT_ARM_ABSOLUTE, start + i * MSEC, far + i, NULL));
-	/* The wheel has taken them all in. */
+	/* Wait for the first event: the wheel has collected all timeouts. */
 	ASSERT_EQ(POLLIN, hwt_wait(self->fd, PATIENCE_MS));
 	ASSERT_LE(far, hwt_stop(self->fd));
 	while ((ret = hwt_read(self->fd, events, 512)) > 0) {

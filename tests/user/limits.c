@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Limits of timeouts and of wheels, of a context and of a user. For memory see cgroup.c.
+ * Limits on the timeouts and wheels of a context and of a user. For memory, see cgroup.c.
  *
  * hwt-test: load max_timeouts=500 max_user_timeouts=1000 max_user_wheels=4
  * hwt-test: timeout 150
@@ -15,12 +15,12 @@
 
 #define TIMEOUTS	500
 #define USER_TIMEOUTS	1000
-#define USER_WHEELS	4	/* one that its contexts share, */
-#define PRIVATE		3	/* and these */
+#define USER_WHEELS	4	/* the shared wheel, */
+#define PRIVATE		3	/* and private ones */
 #define SHOWN		1000	/* HWT_SHOWN_MAX */
 #define CONTEXTS	"/sys/kernel/debug/hwt/contexts"
 
-/* Two users who have nothing else. */
+/* Two users without other contexts */
 #define ALICE		4001
 #define BOB		4002
 
@@ -50,7 +50,7 @@ FIXTURE_TEARDOWN(user)
 	self->fd[self->n++];					\
 })
 
-/* How many of so many could be made; the first error is stored. */
+/* Create up to @count timeouts. Return their number, and store the first error. */
 static unsigned int fill(int fd, unsigned int count, int *error)
 {
 	unsigned int n;
@@ -64,7 +64,7 @@ static unsigned int fill(int fd, unsigned int count, int *error)
 	return n;
 }
 
-/* What is cancelled counts until its memory is free, so there is room soon. */
+/* A cancelled timeout counts until its memory is free, so room appears after a while. */
 #define ADDED_SOON(_fd)		until(!hwt_add(_fd, 0, HOUR, 0, NULL))
 
 TEST_F(user, timeouts_of_all_contexts)
@@ -74,12 +74,12 @@ TEST_F(user, timeouts_of_all_contexts)
 	int ret, i;
 	__u64 id;
 
-	/* The limit of the context first; */
+	/* The limit of the context */
 	EXPECT_EQ((unsigned int)TIMEOUTS, fill(a, TIMEOUTS + 1, &ret));
 	EXPECT_EQ(-ENOSPC, ret);
 	EXPECT_EQ(400U, fill(b, 400, &ret));
 	ASSERT_EQ(0, hwt_add(c, 0, HOUR, 0, &id));
-	/* then that of the user. */
+	/* The limit of the user */
 	EXPECT_EQ(99U, fill(c, TIMEOUTS, &ret));
 	EXPECT_EQ(-ENOSPC, ret);
 	EXPECT_EQ(-ENOSPC, hwt_add(b, 0, HOUR, 0, NULL));
@@ -89,22 +89,22 @@ TEST_F(user, timeouts_of_all_contexts)
 	EXPECT_EQ((__u32)HWT_LIMIT_TIMEOUTS, hwt_now(a).limit);
 	EXPECT_EQ((__u32)HWT_LIMIT_USER_TIMEOUTS, hwt_now(b).limit);
 	EXPECT_EQ(0U, hwt_now(other).limit);
-	/* Nobody else is concerned. */
+	/* Other users are not affected. */
 	EXPECT_EQ((unsigned int)TIMEOUTS, fill(other, TIMEOUTS, &ret));
 
-	/* What is there can be moved. A cancel makes room for one, in any context. */
+	/* A timeout can still be moved. A cancel makes room in any context of the user. */
 	EXPECT_EQ(HWT_STATE_PENDING, hwt_move(c, id, 0, 2 * HOUR));
 	EXPECT_EQ(HWT_STATE_PENDING, hwt_del(c, id));
 	ASSERT_TRUE(until(!hwt_add(b, 0, 0, 0, NULL)));
 	EXPECT_EQ(-ENOSPC, hwt_add(c, 0, HOUR, 0, NULL));
-	/* An event does when it has been read. */
+	/* An expiry makes room when the event has been read. */
 	ASSERT_EQ(POLLIN, hwt_wait(b, PATIENCE_MS));
 	EXPECT_EQ(-ENOSPC, hwt_add(c, 0, HOUR, 0, NULL));
 	ASSERT_EQ(1, hwt_read(b, &event, 1));
 	EXPECT_TRUE(ADDED_SOON(c));
 	EXPECT_EQ(-ENOSPC, hwt_add(c, 0, HOUR, 0, NULL));
 
-	/* A stop makes no room, as long as its events are there; a close does. */
+	/* A stop makes no room while its events are unread; a close does. */
 	EXPECT_EQ(400, hwt_stop(b));
 	EXPECT_EQ(-ENOSPC, hwt_add(c, 0, HOUR, 0, NULL));
 	close(b);
@@ -114,7 +114,7 @@ TEST_F(user, timeouts_of_all_contexts)
 	EXPECT_EQ(-ENOSPC, hwt_add(c, 0, HOUR, 0, NULL));
 }
 
-/* Root is a user like any other. */
+/* The limit on timeouts holds for root as well. */
 TEST_F(user, timeouts_of_root)
 {
 	struct hwt_info_args info;
@@ -123,7 +123,7 @@ TEST_F(user, timeouts_of_root)
 	ASSERT_EQ(0, hwt_info(OPEN_AS(ALICE), &info));
 	EXPECT_EQ((__u64)USER_TIMEOUTS, info.max_user_timeouts);
 	EXPECT_EQ((__u32)USER_WHEELS, info.max_user_wheels);
-	/* Who may have any number of wheels is told so. */
+	/* With CAP_SYS_RESOURCE, INFO returns no limit of wheels. */
 	ASSERT_EQ(0, hwt_info(fd, &info));
 	EXPECT_EQ((__u64)TIMEOUTS, info.max_timeouts);
 	EXPECT_EQ((__u64)USER_TIMEOUTS, info.max_user_timeouts);
@@ -134,7 +134,7 @@ TEST_F(user, timeouts_of_root)
 	EXPECT_EQ(-ENOSPC, ret);
 }
 
-/* Who has opened it, and not who uses it. */
+/* Timeouts count for the user that opened the context, not for its present user. */
 TEST_F(user, of_the_opener)
 {
 	int a = OPEN_AS(ALICE), b = OPEN_AS(ALICE), c = OPEN_AS(ALICE), own = OPEN_AS(BOB);
@@ -148,7 +148,6 @@ TEST_F(user, of_the_opener)
 	ASSERT_EQ(0, setresuid(0, 0, 0));
 }
 
-/* Exact, also while all of a user's contexts are at it. */
 struct racer {
 	pthread_t thread;
 	int fd;
@@ -203,7 +202,7 @@ TEST_F_TIMEOUT(user, exact_in_a_race, 120)
 		sum += racer[i].made;
 	}
 	EXPECT_GE((unsigned int)USER_TIMEOUTS, sum);
-	/* There are as many as there may be: what one has given back is there for another. */
+	/* No count was lost: the user can still reach exactly its limit. */
 	for (i = 0; i < ARRAY_SIZE(racer); i++)
 		while (racer[i].made < TIMEOUTS && sum < USER_TIMEOUTS) {
 			ASSERT_TRUE(until(race_add(&racer[i])));
@@ -213,7 +212,7 @@ TEST_F_TIMEOUT(user, exact_in_a_race, 120)
 	EXPECT_EQ(-ENOSPC, hwt_add(racer[0].fd, 0, HOUR, 0, NULL));
 }
 
-/* What a wheel does at its limit is in test_basics.c: here what becomes of events. */
+/* Events at the limit of pending timeouts. For the wheel itself, see test_basics.c. */
 TEST_F(user, max_pending)
 {
 	struct hwt_info_args info;
@@ -234,12 +233,12 @@ TEST_F(user, max_pending)
 	EXPECT_EQ((__u32)HWT_LIMIT_PENDING, hwt_now(fd).limit);
 	EXPECT_EQ(HWT_STATE_PENDING, hwt_move(fd, id[0], 0, 2 * HOUR));
 
-	/* After an expiry, read or not, there is a place: it is not pending any more. */
+	/* An expired timeout is not pending, read or not, so there is room. */
 	EXPECT_EQ(HWT_STATE_PENDING, hwt_move(fd, id[1], 0, 0));
 	ASSERT_EQ(POLLIN, hwt_wait(fd, PATIENCE_MS));
 	ASSERT_EQ(0, hwt_add(fd, 0, HOUR, 3, &third));
 	EXPECT_EQ(-ENOSPC, hwt_add(fd, 0, HOUR, 4, NULL));
-	/* To be pending again it needs one; refused, it keeps its event. */
+	/* Becoming pending again needs room; if refused, the timeout keeps its event. */
 	EXPECT_EQ(-ENOSPC, hwt_move(fd, id[1], 0, HOUR));
 	ASSERT_EQ(0, hwt_get(fd, id[1], &get));
 	EXPECT_EQ((__u32)HWT_STATE_EVENT, get.state);
@@ -254,8 +253,8 @@ TEST_F(user, wheels)
 	int i, fd;
 
 	/*
-	 * What fails takes none; the log is told of what is wrong. One context stays open: with the
-	 * last one a user is forgotten.
+	 * A failed SETUP must not use up a wheel. One context stays open, because the module frees
+	 * a user's counters with its last context.
 	 */
 	fd = OPEN_AS(ALICE);
 	for (i = 0; i < 2 * USER_WHEELS; i++)
@@ -279,8 +278,8 @@ TEST_F(user, wheels)
 }
 
 /*
- * @maker makes a user namespace, with that map of ids; @run is called in there.
- * Return: what came of it, or -EOPNOTSUPP: there are no user namespaces.
+ * Let @maker create a user namespace with a map of ids, and call @run in it. Return the result,
+ * or -EOPNOTSUPP without user namespaces.
  */
 static int in_namespace(uid_t maker, const char *map, int (*run)(void))
 {
@@ -310,7 +309,7 @@ static int in_namespace(uid_t maker, const char *map, int (*run)(void))
 	return status < 0 ? -EPROTO : -status;
 }
 
-/* As user 1 of the namespace. */
+/* Create a private wheel as user 1 of the namespace. */
 static int want_a_wheel(void)
 {
 	int fd;
@@ -321,7 +320,7 @@ static int want_a_wheel(void)
 	return fd < 0 ? fd : hwt_setup(fd, CLOCK_MONOTONIC);
 }
 
-/* Its root takes what each id may have: together, what one user has. */
+/* As root of the namespace, use up the limits as each id: together they have those of one user. */
 static int take_all(void)
 {
 	unsigned int wheels = 0, timeouts = 0;
@@ -345,7 +344,7 @@ static int take_all(void)
 	       private_threads(NULL) == PRIVATE ? 0 : -EPROTO;
 }
 
-/* Nobody is charged for them: a user has so many. Further contexts do without. */
+/* A user has at most SHOWN directories, as no cgroup is charged for them. Other contexts work. */
 TEST_F(user, directories_in_debugfs)
 {
 	struct rlimit limit = { SHOWN + 100, SHOWN + 100 };
@@ -364,7 +363,7 @@ TEST_F(user, directories_in_debugfs)
 	EXPECT_EQ(0, hwt_add(fd[SHOWN + 9], 0, HOUR, 1, &id));
 	self->fd[self->n++] = open_as(BOB);
 	EXPECT_EQ(SHOWN + 1, names_in(CONTEXTS, ""));
-	/* One that goes without having had one makes no room; one that had does. */
+	/* Closing a context makes room only if the context had a directory. */
 	close(fd[--i]);
 	EXPECT_EQ(SHOWN + 1, names_in(CONTEXTS, ""));
 	close(fd[0]);
@@ -376,7 +375,7 @@ TEST_F(user, directories_in_debugfs)
 	EXPECT_EQ(1, names_in(CONTEXTS, ""));
 }
 
-/* As many as may be mapped: they do not multiply what their user may have. */
+/* Subordinate ids of a user do not multiply the user's limits. */
 TEST_F(user, subordinate_ids)
 {
 	int i, ret;
@@ -387,9 +386,9 @@ TEST_F(user, subordinate_ids)
 	if (ret == -EOPNOTSUPP)
 		SKIP(return, "no user namespaces");
 	EXPECT_EQ(-ENOSPC, ret);
-	/* Another's have what that one has left. */
+	/* Those of another user have that user's limits. */
 	EXPECT_EQ(0, in_namespace(BOB, "1 100001 1\n", want_a_wheel));
-	/* A container that root has made is a user of its own, with any ids. */
+	/* A namespace created by root counts as a user of its own, whatever its ids. */
 	EXPECT_EQ(0, in_namespace(0, "1 100001 1\n", want_a_wheel));
 	EXPECT_EQ(0, in_namespace(0, "1 4001 1\n", want_a_wheel));
 	while (self->n)
@@ -408,7 +407,7 @@ TEST_F(user, wheels_without_limit)
 		ASSERT_LE(0, fd[i]);
 		EXPECT_EQ(0, hwt_setup(fd[i], CLOCK_MONOTONIC));
 	}
-	/* Those of before are not counted. */
+	/* Wheels created with the capability are not counted. */
 	ASSERT_EQ(0, set_capability(CAP_SYS_RESOURCE, false));
 	for (i = 0; i < PRIVATE; i++)
 		EXPECT_EQ(0, hwt_setup(OPEN_AS(0), CLOCK_MONOTONIC));

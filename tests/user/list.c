@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * HWT_IOC_LIST. For saving and restoring by it see lib_basic.c, for overruns periodic.c.
+ * HWT_IOC_LIST. For saving and restoring, see lib_basic.c; for overruns, see periodic.c.
  *
  * hwt-test: shared
  * hwt-test: timeout 180
@@ -13,7 +13,7 @@
 
 #define COUNT	4000
 
-/* What is asked for, in turn. */
+/* Kinds of timeouts, created in turn */
 static const struct kind {
 	__u32 mode, state;
 	__u64 time_ns, period_ns, slack_ns;
@@ -23,7 +23,7 @@ static const struct kind {
 	{ HWT_MODE_FIXED_RATE, HWT_STATE_PENDING, HOUR, SEC, 0 },
 	{ HWT_MODE_FIXED_DELAY, HWT_STATE_PENDING, HOUR, SEC, 0 },
 	{ .time_ns = HWT_NEVER, .state = HWT_STATE_PENDING },
-	/* With an event that nobody reads. */
+	/* These have an unread event. */
 	{ .time_ns = 0, .state = HWT_STATE_EVENT },
 	{ HWT_MODE_FIXED_RATE, HWT_STATE_EVENT | HWT_STATE_PENDING, 0, 24 * HOUR, 0 },
 };
@@ -31,7 +31,7 @@ static const struct kind {
 #define KIND(_i)	(&kinds[(_i) % ARRAY_SIZE(kinds)])
 #define PERIOD(_i)	(KIND(_i)->period_ns ? KIND(_i)->period_ns + (_i) : 0)
 
-/* By user_data. */
+/* Indexed by user_data */
 static __u64 ids[COUNT];
 static struct hwt_list_entry entries[2 * COUNT];
 
@@ -47,7 +47,7 @@ static int list_at(int fd, __u64 *cursor, void *to, __u32 *count)
 	return ret;
 }
 
-/* All of it, and not up to @max, so many at a time. Return: how many, or a negative errno. */
+/* List all timeouts, fewer than @max, @chunk at a time. Return their number or an error. */
 static int list_all(int fd, struct hwt_list_entry *to, __u32 max, __u32 chunk)
 {
 	__u32 total = 0, count, room;
@@ -77,7 +77,7 @@ static int add(int fd, unsigned int i)
 		       .slack_ns = kind->slack_ns, .user_data = i);
 }
 
-/* Make so many, and wait until nothing changes any more. */
+/* Create @count timeouts, and wait until all due ones have fired. */
 static bool fill(int fd, unsigned int count)
 {
 	unsigned int i, due = 0;
@@ -90,7 +90,7 @@ static bool fill(int fd, unsigned int count)
 	return hwt_wait_expired(fd, due);
 }
 
-/* Each of them is among those, once, and is what was asked for. Return: how many are not. */
+/* Check that the @n entries are the @count timeouts, each once. Return the number of errors. */
 static unsigned int compare(unsigned int n, unsigned int count)
 {
 	const struct hwt_list_entry *got = entries;
@@ -121,14 +121,14 @@ TEST_F_TIMEOUT(ctx, all_in_chunks_of_any_size, 120)
 		n = list_all(self->fd, entries, 2 * COUNT, chunks[i]);
 		EXPECT_EQ(0U, compare(n, total));
 	}
-	/* In one call, which says that there is even more room than there is. */
+	/* In one call, with a count that is larger than the array */
 	memset(entries, 0xff, sizeof(entries));
 	ASSERT_EQ(0, list_at(self->fd, &cursor, entries, &count));
 	EXPECT_EQ(0U, compare(count, total));
 	EXPECT_EQ(HWT_NEVER, entries[total].id);
 }
 
-/* Of an empty context, also one that was not always empty; and the end stays the end. */
+/* An empty context, an emptied one, and cursors beyond the end */
 TEST_F(ctx, beyond_the_end)
 {
 	static const __u64 beyond[] = {
@@ -145,7 +145,7 @@ TEST_F(ctx, beyond_the_end)
 	ASSERT_TRUE(fill(self->fd, 16));
 	for (i = 0; i < ARRAY_SIZE(beyond); i++) {
 		cursor = beyond[i];
-		/* Nor does it come round to the beginning. */
+		/* The cursor must not wrap to the beginning. */
 		for (again = 0; again < 2; again++) {
 			count = 10;
 			EXPECT_EQ(0, list_at(self->fd, &cursor, entries, &count));
@@ -221,7 +221,7 @@ TEST_F_TIMEOUT(ctx, while_others_come_and_go, 120)
 
 	ASSERT_TRUE(fill(self->fd, total / 2));
 	ASSERT_EQ(0, pthread_create(&thread, NULL, bustle, &self->fd));
-	/* Between the others in the table. */
+	/* Mix the slots of lasting timeouts with those of the other thread. */
 	for (i = total / 2; i < (int)total; i++) {
 		ASSERT_EQ(0, add(self->fd, i));
 		sleep_ns(50 * USEC);
@@ -230,7 +230,7 @@ TEST_F_TIMEOUT(ctx, while_others_come_and_go, 120)
 		n = list_all(self->fd, entries, 2 * COUNT,
 			     chunks[round % ARRAY_SIZE(chunks)]);
 		ASSERT_LE((int)total, n);
-		/* The others, at most once each. */
+		/* Each lasting timeout comes once, each of the thread's at most once. */
 		qsort(entries, n, sizeof(entries[0]), by_id);
 		for (i = 0, kept = 0; i < n; i++) {
 			const struct hwt_list_entry *e = &entries[i];
@@ -254,10 +254,10 @@ TEST_F_TIMEOUT(ctx, while_others_come_and_go, 120)
 	EXPECT_LT(0, strangers);
 }
 
-/* A signal ends a call before its time, not without a result: the next one goes on. */
+/* A signal shortens a call, but the call returns some entries, and the next one continues. */
 TEST_F_TIMEOUT(ctx, signals_lose_nothing, 120)
 {
-	/* Where a signal takes longer than the time to the next, not much else gets done. */
+	/* Limited in time: a slow kernel may do little but handle signals. */
 	__u64 end = now_ns() + 2 * SEC;
 	int ret, round, rounds = quick() ? 5 : 20;
 	__u32 total, count;
@@ -280,7 +280,7 @@ TEST_F_TIMEOUT(ctx, signals_lose_nothing, 120)
 	ASSERT_EQ(0, alarm_every(0, 0));
 }
 
-/* For the other members see badinput.c. */
+/* For the other members, see badinput.c. */
 TEST_F(ctx, bad_counts_and_sizes)
 {
 	const __u32 size = sizeof(entries[0]);
@@ -306,7 +306,7 @@ TEST_F(ctx, bad_counts_and_sizes)
 	EXPECT_EQ(0U, compare(10, 10));
 }
 
-/* Entries of a program that knows more than the kernel: what they have besides is zero. */
+/* Entries of a program with a newer header: the kernel zeroes members that it does not know. */
 TEST_F(ctx, larger_entries)
 {
 	struct {
@@ -327,8 +327,8 @@ TEST_F(ctx, larger_entries)
 }
 
 /*
- * A buffer that ends before its time: what it took is told of, the rest the next time. A bad one
- * in between loses nothing.
+ * If only a part of the buffer can be written, the call returns fewer entries and the next call
+ * continues. A bad buffer in between loses nothing.
  */
 TEST_F(ctx, half_a_buffer)
 {
@@ -354,7 +354,7 @@ TEST_F(ctx, half_a_buffer)
 		count = total;
 		ret = list_at(self->fd, &cursor, p + 32, &count);
 		ASSERT_EQ(0, ret);
-		/* It is not told how many were stored but not counted. */
+		/* More entries may have been stored than counted. */
 		ASSERT_LT(0U, count);
 		ASSERT_GE(room / sizeof(entries[0]), count);
 		memcpy(&entries[got], p + 32, count * sizeof(entries[0]));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The module's limits, and unloading around users. Ranges of parameters: module-params.sh.
+ * Limits of the module, and unloading it. For ranges of parameters, see module-params.sh.
  *
  * hwt-test: noload
  * hwt-test: timeout 120
@@ -22,7 +22,7 @@ static int load(const char *params)
 	return ret;
 }
 
-/* More users than the module's table of users has places. */
+/* More users than the module's hash table has buckets */
 TEST(each_user_has_its_own_count)
 {
 	static int fd[100], again[ARRAY_SIZE(fd)];
@@ -38,7 +38,7 @@ TEST(each_user_has_its_own_count)
 		EXPECT_EQ(0, hwt_add(fd[i], 0, HOUR, i, NULL));
 		EXPECT_EQ(-ENOSPC, hwt_add(again[i], 0, HOUR, i, NULL));
 	}
-	/* What one gives back, only that one may have. */
+	/* A user that closes its context has room again; the others do not. */
 	for (i = 0; i < ARRAY_SIZE(fd); i += 2)
 		close(fd[i]);
 	for (i = 0; i < ARRAY_SIZE(fd); i++) {
@@ -59,7 +59,7 @@ TEST(any_number_of_wheels)
 	size_t i;
 
 	ASSERT_EQ(0, load("max_user_timeouts=0 max_user_wheels=0"));
-	/* Else there is no limit anyway. */
+	/* With the capability there is no limit in any case. */
 	ASSERT_EQ(0, set_capability(CAP_SYS_RESOURCE, false));
 	for (i = 0; i < ARRAY_SIZE(fd); i++) {
 		fd[i] = hwt_open_private(CLOCK_MONOTONIC);
@@ -70,7 +70,7 @@ TEST(any_number_of_wheels)
 	EXPECT_EQ(0, unload_module("hwt"));
 }
 
-/* Refused while in use; right after the close, what is not let go yet must not be run over. */
+/* Unloading fails while the device is open. After the close, it waits for unreleased timeouts. */
 TEST(unload_at_once_after_close)
 {
 	int rounds = quick() ? 6 : 12, i, j, fd, count;
@@ -90,10 +90,10 @@ TEST(unload_at_once_after_close)
 	}
 }
 
-/* What was cancelled is let go after a while, not with the next tick. */
+/* Cancelled timeouts are released without waiting for the next tick. */
 TEST(unload_does_not_wait_for_a_tick)
 {
-	/* Ticks count from the clock's zero, and are at most an hour. */
+	/* Ticks are multiples since the clock's zero, and at most an hour long. */
 	__u64 next = now_ns() + 45 * SEC, tick = next / (1 + next / HOUR), id, before;
 	char params[64];
 	int fd;

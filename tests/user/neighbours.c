@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * How late are a user's timeouts, while another user does to /dev/hwt what its limits allow? The
- * figures are printed, a line for each row; the checks are that no timeout is lost or early, that
- * what is cancelled and still in memory counts, and that a call that must not wait does not sleep.
+ * The lateness of a user's timeouts, while another user loads /dev/hwt as far as its limits allow.
+ * The test prints figures, a line for each row. It checks that no timeout is lost or early, that
+ * cancelled timeouts count as long as they are in memory, and that scheduling does not sleep.
  *
- * By default with few timeouts. With "-b" as many as the limits allow, for bench/bench.py.
+ * The attacker has few timeouts by default; with "-b", for bench/bench.py, as many as allowed.
  *
  * hwt-test: check stock
  * hwt-test: only stock rt
@@ -30,39 +30,39 @@
 #define CONTEXTS	255
 #define FLOODERS	8
 #define PROBES		4000
-#define MOST		100000	/* timeouts of a user, for those who flood */
+#define MOST		100000	/* timeouts of the flooding user */
 #define SECONDS		30
 
-/* In memory that all processes share. */
+/* In memory that all processes share */
 static struct told {
-	volatile bool armed;		/* the attacker has done all but wait for the deadline */
-	__u64 deadline;			/* when the attack begins, at the latest */
-	unsigned int n;			/* timeouts, or calls, that were measured */
-	unsigned int strange;		/* calls and events that are not as they must be */
-	unsigned int slept;		/* how often calls to schedule have slept */
-	volatile unsigned long made[2 * FLOODERS];	/* rounds of each */
+	volatile bool armed;		/* the attacker has armed its timeouts */
+	__u64 deadline;			/* when the attack begins */
+	unsigned int n;			/* timeouts or calls measured */
+	unsigned int strange;		/* wrong results and events */
+	unsigned int slept;		/* sleeps in calls that schedule */
+	volatile unsigned long made[2 * FLOODERS];	/* rounds of each flooder */
 	__u64 fired[PROBES];		/* lateness of the event, ns */
 	__u64 woken[PROBES];		/* lateness of the read() that returns it */
-	__u64 call[PROBES];		/* how long a call to schedule took */
+	__u64 call[PROBES];		/* duration of a call that schedules, ns */
 } *told;
 
-/* 1: full numbers, the second ones of each pair. */
+/* Index of pairs: 0 for the small numbers, 1 for the full ones ("-b") */
 static unsigned int full;
 static unsigned int flooders = FLOODERS;
-static bool and_close;		/* what those who flood do, instead of cancelling */
+static bool and_close;		/* flooders close their context instead of cancelling */
 static const unsigned int probes[2] = { 500, PROBES };
 
-/* What the attacker does, and what is measured meanwhile. */
+/* An attack and a measurement */
 static const struct row {
 	const char *name;
 	void (*attack)(void);
 	unsigned int contexts[2];
-	unsigned int each[2];		/* timeouts of a context, all due at the same time */
-	__u64 period;			/* of each of them, 0: one-shots */
+	unsigned int each[2];		/* timeouts of a context, all due at once */
+	__u64 period;			/* of each timeout; 0: one-shots */
 	unsigned int listers;		/* threads that list its timeouts */
-	bool reads;			/* the attacker takes its events, or does nothing */
+	bool reads;			/* the attacker reads its events, else it sleeps */
 	void (*measure)(void);
-	uid_t user;			/* whose calls are measured, with CAP_SYS_RESOURCE */
+	uid_t user;			/* user whose calls are measured, with CAP_SYS_RESOURCE */
 } *row;
 
 /* -- Processes and figures -------------------------------------------------- */
@@ -84,11 +84,11 @@ static void unload(struct __test_metadata *_metadata, pid_t attacker)
 		kill(-attacker, SIGKILL);
 		waitpid(attacker, NULL, 0);
 	}
-	/* Killed processes may still be closing what they had. */
+	/* Killed processes may still be closing their files. */
 	EXPECT_TRUE(until(!unload_module("hwt")));
 }
 
-/* Run a function in a child with the ids of that user; with CAP_SYS_RESOURCE if @privileged. */
+/* Run a function in a child as user @uid; if @privileged, with CAP_SYS_RESOURCE. */
 static pid_t start_as(uid_t uid, bool privileged, void (*run)(void))
 {
 	const struct rlimit files = { 1 << 20, 1 << 20 };
@@ -106,13 +106,13 @@ static pid_t start_as(uid_t uid, bool privileged, void (*run)(void))
 	_exit(0);
 }
 
-/* In the format of bench/results.py. */
+/* Print median, p99 and worst in the format of bench/results.py. */
 static void print_figures(const char *op, __u64 *ns)
 {
 	unsigned int n = told->n, median, p99;
 
 	qsort(ns, n, sizeof(*ns), by_value);
-	/* Not measured in this row. */
+	/* This row does not measure @op. */
 	if (!n || !ns[n - 1])
 		return;
 	printf("@bench bench=neighbours peer=hwt row=%s op=%s n=%u unit=us ", row->name, op, n);
@@ -126,8 +126,8 @@ static void print_figures(const char *op, __u64 *ns)
 /* -- Attacks ---------------------------------------------------------------- */
 
 /*
- * By a ring, which is the fastest way, and then a multiple of AT_ONCE; but a context with rings has
- * no read().
+ * Arm timeouts by a ring, which is fastest; @count is rounded up to a multiple of AT_ONCE. If the
+ * attacker reads its events, use the ioctl, because a context with rings has no read().
  */
 static void arm(int fd, unsigned int count, __u32 flags, __u64 time_ns)
 {
@@ -155,7 +155,7 @@ static void arm(int fd, unsigned int count, __u32 flags, __u64 time_ns)
 	ring_unmap(&ring);
 }
 
-/* Read all events of a context: each once, none early. */
+/* Read all events of a context. Each must come once, and none early. */
 static void read_all(int fd, unsigned int count)
 {
 	static struct hwt_event events[EVENTS];
@@ -185,7 +185,7 @@ static void *list_for_ever(void *arg)
 	return NULL;
 }
 
-/* Contexts with as many timeouts as they may have, all due at once. */
+/* Open contexts with many timeouts, all due at once. */
 static void hold(void)
 {
 	unsigned int contexts = row->contexts[full], i;
@@ -194,7 +194,7 @@ static void hold(void)
 	pthread_t thread;
 	__u64 begun;
 
-	/* How long will it take to arm them? They are to be there before they are due. */
+	/* Measure how long arming takes, to set a deadline after it. */
 	for (i = 0; i < 2; i++) {
 		begun = now_ns();
 		fd[i] = hwt_open(0);
@@ -217,7 +217,7 @@ static void hold(void)
 		pause();
 }
 
-/* One timeout a millisecond, for whose event very many entries of one epoll instance wait. */
+/* Let a timeout fire each millisecond, with thousands of epoll entries to wake. */
 static void wait_often(void)
 {
 	struct epoll_event watched = { .events = EPOLLIN | EPOLLET };
@@ -234,8 +234,8 @@ static void wait_often(void)
 }
 
 /*
- * Processes that schedule and cancel, or close their context with many, faster than the wheel's
- * thread lets go of timeouts.
+ * In several processes, schedule and cancel, or close contexts with many timeouts, faster than
+ * the wheel's thread releases timeouts.
  */
 static void flood(void)
 {
@@ -267,8 +267,8 @@ static void flood(void)
 /* -- Lateness --------------------------------------------------------------- */
 
 /*
- * A timeout in each tick, an eighth of them before the attack begins. One that is armed after its
- * deadline, as the attacker leaves little time for that, is late from then on.
+ * Measure a timeout in each tick, an eighth of them before the attack begins. The lateness counts
+ * from the deadline, or from arming if that came later because the attacker left too little time.
  */
 static void probe(void)
 {
@@ -343,14 +343,14 @@ FIXTURE_VARIANT_ADD(neighbours, dup) { {
 	"dup", wait_often, { 1, 1 }, { 5000, 500000 }, .measure = probe
 } };
 FIXTURE_VARIANT_ADD(neighbours, flood) { { "flood", flood, .measure = probe } };
-/* One context, whose user does take the events. */
+/* One context, whose events the attacker reads */
 FIXTURE_VARIANT_ADD(neighbours, one_context) { {
 	"one_context", hold, { 1, 1 }, { 100000, 1000000 }, .reads = true, .measure = probe
 } };
 FIXTURE_VARIANT_ADD(neighbours, listed) { {
 	"listed", hold, { 1, 1 }, { 20000, 20000 }, .listers = 8, .reads = true, .measure = probe
 } };
-/* A privileged process, of another user and of the same. */
+/* Calls of a privileged process, of another user and of the attacker */
 FIXTURE_VARIANT_ADD(neighbours, call_alone) { { "call_alone", NULL, .measure = schedule } };
 FIXTURE_VARIANT_ADD(neighbours, call_of_root) { { "call_of_root", flood, .measure = schedule } };
 FIXTURE_VARIANT_ADD(neighbours, call_of_same_user) { {
@@ -379,7 +379,7 @@ TEST_F_TIMEOUT(neighbours, lateness, 250)
 			sleep_ns(10 * MSEC);
 		ASSERT_TRUE(told->armed);
 	}
-	/* Without a deadline, the attack is under way. */
+	/* An attack without a deadline has begun already. */
 	if (!told->deadline)
 		told->deadline = now_ns() + 2 * SEC;
 	pid = start_as(row->measure == probe ? VICTIM : row->user, row->measure == schedule,
@@ -390,7 +390,7 @@ TEST_F_TIMEOUT(neighbours, lateness, 250)
 		self->attacker = 0;
 	}
 	EXPECT_EQ(0U, told->strange);
-	/* On PREEMPT_RT a lock sleeps, too. */
+	/* On PREEMPT_RT, spin locks sleep. */
 	EXPECT_TRUE(!told->slept || !access("/sys/kernel/realtime", F_OK));
 	TH_LOG("%u measured, calls have slept %u times", told->n, told->slept);
 	print_figures("fired", told->fired);
@@ -398,9 +398,9 @@ TEST_F_TIMEOUT(neighbours, lateness, 250)
 	print_figures("call", told->call);
 }
 
-/* -- Memory of those who flood ---------------------------------------------- */
+/* -- Memory of the flooding user --------------------------------------------- */
 
-/* One-shots in memory, whoever they belong to; -1: that is not told. */
+/* Return the number of one-shots of all users in memory; -1 without slabinfo. */
 static long objects(void)
 {
 	FILE *file = fopen("/proc/slabinfo", "re");
@@ -440,7 +440,7 @@ FIXTURE_TEARDOWN(flood)
 	unload(_metadata, self->attacker);
 }
 
-/* Never more than their user may have; each goes on, and a neighbour's timeouts fire. */
+/* The user's limit holds, each flooder makes progress, and a neighbour's timeouts fire. */
 TEST_F_TIMEOUT(flood, memory_and_neighbour, 110)
 {
 	__u64 end = now_ns() + SECONDS * SEC, rounds = 0;
@@ -464,9 +464,9 @@ TEST_F_TIMEOUT(flood, memory_and_neighbour, 110)
 		most = n > most ? n : most;
 	}
 	TH_LOG("at most %ld timeouts in memory", most);
-	/* And what the allocator keeps at hand. */
+	/* The allocator keeps some free objects. */
 	EXPECT_GE(MOST + MOST / 10, most);
-	/* Without a bound it is what the machine can make in that time. */
+	/* The flood must have come close to the limit. */
 	EXPECT_LT(MOST / 2, most);
 	for (i = 0; i < flooders; i++) {
 		before = told->made[i];

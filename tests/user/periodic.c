@@ -21,8 +21,8 @@ static int add_at(int fd, __u32 mode, __u64 first, __u64 period, __u64 *id)
 }
 
 /*
- * Each event stands for overruns + 1 periods, so after any number of events it is known
- * how many periods are over: the phase does not drift, however slow the guest is.
+ * Each event stands for overruns + 1 periods, so the events tell how many periods are over. The
+ * phase does not drift, however slow the guest is.
  */
 TEST_F(ctx, fixed_rate_keeps_its_phase)
 {
@@ -37,20 +37,20 @@ TEST_F(ctx, fixed_rate_keeps_its_phase)
 		EXPECT_EQ(42ULL, event.user_data);
 		EXPECT_EQ((__u32)HWT_EVENT_EXPIRED, event.kind);
 		EXPECT_EQ(0U, event.flags);
-		/* Its deadline is that of one of the periods that it stands for, */
+		/* The deadline is that of one of the event's periods. */
 		EXPECT_LE(round_up(first + over * period, self->tick), event.deadline_ns);
 		over += event.overruns + 1;
 		EXPECT_GE(round_up(first + (over - 1) * period, self->tick),
 			  event.deadline_ns);
-		/* all of which have come to their end, and not the next one. */
+		/* All of these periods are over. */
 		EXPECT_LE(first + (over - 1) * period, event.fired_ns);
 	}
 	EXPECT_EQ(HWT_STATE_PENDING, hwt_del(self->fd, id) & HWT_STATE_PENDING);
 }
 
 /*
- * An unread event counts: it is one event, and nothing is lost. With a fixed delay these are
- * firings, never more than the time that has passed allows.
+ * While its event is unread, a timeout counts overruns, and has no second event. With a fixed delay
+ * each overrun is a firing, so there are at most as many as periods have passed.
  */
 TEST_F(ctx, unread_periods_are_overruns)
 {
@@ -74,13 +74,13 @@ TEST_F(ctx, unread_periods_are_overruns)
 		ASSERT_EQ(1, hwt_read(self->fd, event, 1));
 		EXPECT_EQ(id, event[0].id);
 		EXPECT_LE(entry.overruns, event[0].overruns);
-		/* The last period that it counts was over when it was counted. */
+		/* The last counted period was over at the firing. */
 		EXPECT_LE(first + event[0].overruns * period, event[0].fired_ns);
 		if (mode == HWT_MODE_FIXED_RATE)
 			EXPECT_LE(event[0].deadline_ns,
 				  round_up(first + event[0].overruns * period, self->tick));
 
-		/* The next one counts from here, the total goes on. */
+		/* The next event counts from 0, the total in GET goes on. */
 		ASSERT_EQ(1, hwt_next(self->fd, &event[1]));
 		EXPECT_LT(event[0].deadline_ns, event[1].deadline_ns);
 		ASSERT_EQ(0, hwt_get(self->fd, id, &get));
@@ -107,7 +107,7 @@ TEST_F(ctx, extreme_periods)
 	EXPECT_LE(0, hwt_del(self->fd, id));
 	EXPECT_EQ(0, hwt_wait(self->fd, 50));
 
-	/* Fires once; the next time does not fit. */
+	/* Fires once; the next deadline does not fit. */
 	for (mode = HWT_MODE_FIXED_RATE; mode <= HWT_MODE_FIXED_DELAY; mode++) {
 		ASSERT_EQ(0, add_at(self->fd, mode, 0, HWT_NEVER, &id));
 		ASSERT_EQ(1, hwt_next(self->fd, &event));
@@ -153,7 +153,7 @@ TEST_F(ctx, modify_starts_anew)
 		.user_data = 2,
 	};
 	ASSERT_EQ(0, hwt_call(self->fd, HWT_IOC_MODIFY, &modify));
-	/* The event that was not read is withdrawn, overruns and all. */
+	/* The unread event is withdrawn with its overruns. */
 	EXPECT_EQ((__u32)(HWT_STATE_PENDING | HWT_STATE_EVENT), modify.was);
 	ASSERT_EQ(1, hwt_next(self->fd, &event));
 	EXPECT_EQ(2ULL, event.user_data);
@@ -173,7 +173,7 @@ TEST_F(ctx, modify_starts_anew)
 	EXPECT_EQ(HWT_STATE_PENDING, hwt_del(self->fd, id));
 }
 
-/* A cancel is the end, whether or not there is an event, however often it fires. */
+/* A cancel also withdraws the event, even if the timeout fires at the same time. */
 TEST_F(ctx, no_event_after_cancel)
 {
 	struct hwt_event event;
@@ -195,7 +195,7 @@ TEST_F(ctx, no_event_after_cancel)
 
 /* -- Between a firing and the next deadline ------------------------------ */
 
-/* So many are told of each event that the wheel is busy with it while it is read. */
+/* Epoll entries to wake at each event: the wheel is busy with this while the event is read. */
 #define TOLD	800
 
 static void tell_many(int fd, int *ep, int *copies)
@@ -211,8 +211,8 @@ static void tell_many(int fd, int *ep, int *copies)
 }
 
 /*
- * Reads an event the moment that it is there, from one CPU and then another: on the
- * wheel's own that is too late.
+ * Read an event as soon as it is there, on CPU @turn: a reader on the CPU of the wheel's thread
+ * would be too late.
  */
 static int read_at_once(int fd, struct hwt_event *event, unsigned int turn)
 {
@@ -240,7 +240,7 @@ TEST_F_TIMEOUT(ctx, next_deadline_after_a_read, 60)
 		ASSERT_EQ(0, hwt_add_periodic(fd, HWT_MODE_FIXED_RATE, 0, 20 * MSEC, 0, &id));
 		for (j = 0; j < 5; j++) {
 			ASSERT_EQ(1, read_at_once(fd, &event, i));
-			/* The stop right after the last one. */
+			/* After the last read, stop at once. */
 			if (j == 4)
 				break;
 			ASSERT_EQ(0, hwt_get(fd, id, &get));
@@ -249,7 +249,7 @@ TEST_F_TIMEOUT(ctx, next_deadline_after_a_read, 60)
 		}
 		ASSERT_LE(0, hwt_stop(fd));
 		ASSERT_EQ(1, hwt_read(fd, &stopped, 1));
-		/* If the guest is slow it is that of another firing. */
+		/* In a slow guest, this may be the event of a later firing. */
 		EXPECT_LT(event.deadline_ns, stopped.deadline_ns);
 		EXPECT_EQ((__u32)HWT_EVENT_LAST, stopped.flags);
 		close(ep);
@@ -259,7 +259,7 @@ TEST_F_TIMEOUT(ctx, next_deadline_after_a_read, 60)
 	}
 }
 
-/* One that fires during a stop has an event of one kind or the other, for that firing. */
+/* A timeout that fires during a stop has an event of either kind, with that deadline. */
 TEST_F_TIMEOUT(ctx, stop_while_they_fire, 60)
 {
 	struct hwt_event events[512];
@@ -281,7 +281,7 @@ TEST_F_TIMEOUT(ctx, stop_while_they_fire, 60)
 	}
 }
 
-/* Asked again and again while it fires: the next deadline from the event on, not before. */
+/* GET during a firing returns the next deadline once there is an event, and not before. */
 TEST_F(ctx, get_while_it_fires)
 {
 	__u64 first, period = HOUR, id;

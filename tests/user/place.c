@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Where and how the thread of a private wheel runs: CPU, priority, busy waiting, and who may
- * ask for that. What is out of range is in badinput.c.
+ * CPU, priority and busy waiting of the thread of a private wheel, and the capability that they
+ * require. For values out of range, see badinput.c.
  *
  * hwt-test: timeout 150
  */
@@ -14,7 +14,7 @@
 	hwt_with(_fd, SETUP, setup, .flags = (_flags) | HWT_SETUP_PRIVATE,	\
 		 .cpu = (_cpu), .priority = (_priority))
 
-/* The thread of a private wheel, if there is one such wheel; else 0. */
+/* Return the thread of the private wheel; 0: there is none. */
 static pid_t find_thread(void)
 {
 	pid_t pid = 0;
@@ -23,7 +23,7 @@ static pid_t find_thread(void)
 	return pid;
 }
 
-/* The thread places itself: give it time. */
+/* Wait until the thread has the CPU and the policy, which it sets itself. */
 static bool placed(unsigned int cpu, int policy)
 {
 	pid_t pid = find_thread();
@@ -86,7 +86,7 @@ TEST_F(ctx, cpu_that_is_offline)
 	EXPECT_EQ(0, place(self->fd, HWT_SETUP_CPU, 1, 0));
 }
 
-/* The caller must have the capability, whoever has opened the context. */
+/* The caller of SETUP needs the capability, not the opener of the context. */
 TEST_F(ctx, without_the_capability)
 {
 	int fds[2] = { self->fd }, i;
@@ -99,7 +99,7 @@ TEST_F(ctx, without_the_capability)
 		EXPECT_EQ(-EPERM, place(fds[i], 0, 0, HWT_PRIO_FIFO_LOW));
 		EXPECT_EQ(-EPERM, place(fds[i], 0, 0, HWT_PRIO_FIFO));
 		EXPECT_EQ(-EPERM, place(fds[i], HWT_SETUP_CPU, 0, HWT_PRIO_FIFO));
-		/* What is there it need not be told. */
+		/* -EPERM, so that the error does not tell which CPUs exist. */
 		EXPECT_EQ(-EPERM, place(fds[i], HWT_SETUP_CPU, ~0U, 0));
 	}
 	EXPECT_EQ(0, find_thread());
@@ -109,7 +109,7 @@ TEST_F(ctx, without_the_capability)
 	close(fds[1]);
 }
 
-/* The capability is a licence for all CPUs, as it is to sched_setaffinity(). */
+/* With the capability, the caller may choose CPUs outside of its own affinity. */
 TEST_F(ctx, beyond_ones_own_cpus)
 {
 	cpu_set_t before;

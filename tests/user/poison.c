@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Nothing that the kernel has not written for it reaches a program. The debug kernel fills
- * what was freed, slab objects and pages (slub_debug=P, page_poison=1), and local variables
- * (CONFIG_INIT_STACK_ALL_PATTERN). So memory that is handed out without having been written shows
- * one of these patterns: in a structure of arguments, an event, an array, a ring. And bytes behind
- * a structure or an array stay as they were; for those after an error see badinput.c.
+ * No uninitialized kernel memory reaches a program. The debug kernel fills freed slab objects and
+ * pages (slub_debug=P, page_poison=1) and local variables (CONFIG_INIT_STACK_ALL_PATTERN) with
+ * patterns, for which the test searches structures of arguments, events, arrays and rings. Bytes
+ * after a structure or an array stay unchanged; for calls that fail, see badinput.c.
  *
  * hwt-test: only debug debug612
  */
@@ -13,13 +12,13 @@
 #include "guest.h"
 #include "ioctls.h"
 
-/* What a program has where the kernel is to write. */
+/* The program's content of output buffers */
 #define OURS	0x11
 
-/* Slab objects, pages, local variables; what surrounds slab objects. */
+/* Freed slab objects, pages, local variables; surroundings of slab objects */
 static const unsigned char patterns[] = { 0x6b, 0xaa, 0xfe, 0x5a, 0xbb, 0xcc };
 
-/* No member is smaller than 32 bits. Returns where in there a pattern is, or -1. */
+/* Return the offset of a pattern, or -1. No member is smaller than 32 bits. */
 static long poison_at(const void *start, size_t size)
 {
 	const __u32 *words = start;
@@ -61,7 +60,7 @@ FIXTURE_TEARDOWN(poison)
 	close(self->fd);
 }
 
-/* In a context of its own, with @size for the structure. */
+/* Call an ioctl in a new context, with a structure of @size bytes. */
 static void check_ioctl(struct __test_metadata *_metadata, const struct ioctl_case *c,
 			__u32 size)
 {
@@ -103,7 +102,7 @@ TEST_F(poison, structures)
 	}
 }
 
-/* Returns how many overruns they tell of. */
+/* Read and check @count events. Return the sum of their overruns. */
 static __u64 check_events(struct __test_metadata *_metadata, int fd, unsigned int count)
 {
 	struct hwt_event events[16];
@@ -158,12 +157,12 @@ TEST_F(poison, clock_set)
 	ASSERT_EQ(0, hwt_private(fd, CLOCK_REALTIME, HWT_SETUP_TELL_CLOCK_SET));
 	ASSERT_TRUE(clock_shift(10));
 	check_events(_metadata, fd, 1);
-	/* As it was, for those who come later. */
+	/* Restore the clock for later tests. */
 	ASSERT_TRUE(clock_shift(-10));
 	close(fd);
 }
 
-#define MANY	150	/* more than a page of them */
+#define MANY	150	/* entries of more than a page */
 
 TEST_F(poison, list)
 {
@@ -188,7 +187,7 @@ TEST_F(poison, rings)
 	size_t used;
 	int fd;
 
-	/* Of different sizes, so that the last page is not always full. */
+	/* Vary the sizes, so that the last page is not always full. */
 	for (round = 0; round < 64; round++) {
 		fd = hwt_open(O_NONBLOCK);
 		ASSERT_LE(0, fd);
@@ -196,7 +195,7 @@ TEST_F(poison, rings)
 		EXPECT_TRUE(all(ring.shared, ring.size, 0));
 		used = (char *)(ring.events + ring.event_mask + 1) - (char *)ring.shared;
 		ASSERT_LE(used, ring.size);
-		/* Of each opcode, and one that there is not. */
+		/* Each opcode, and an unknown one */
 		for (i = 0; i <= ring.op_mask && i < 8; i++) {
 			op.opcode = 1 + i % 5;
 			ASSERT_TRUE(ring_push(&ring, op));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Descriptors that are passed on, or closed under a reader; threads that race for the same ids and
- * keys. For clients that are killed see recover_kill.c, for many at once hwtctl-stress.sh.
+ * keys. For killed clients, see recover_kill.c; for many contexts, see hwtctl-stress.sh.
  *
  * hwt-test: timeout 300
  */
@@ -28,7 +28,7 @@ TEST_F(ctx, passed_on)
 	struct hwt_event event;
 	__u64 id;
 
-	/* Both have the context from then on, unread events and ids as well. */
+	/* Both processes share the context, with unread events and ids. */
 	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, sock));
 	ASSERT_EQ(0, hwt_add(self->fd, 0, 0, 1, NULL));
 	ASSERT_EQ(POLLIN, hwt_wait(self->fd, PATIENCE_MS));
@@ -38,12 +38,12 @@ TEST_F(ctx, passed_on)
 	EXPECT_EQ(-ENOENT, hwt_del(self->fd, id));
 	ASSERT_EQ(1, hwt_next(self->fd, &event));
 	EXPECT_EQ(3ULL, event.user_data);
-	/* The child has sent one of its own, and is gone. */
+	/* The child has sent a context of its own, and has exited. */
 	fd = receive_fd(sock[0], &number);
 	ASSERT_LE(0, fd);
 	ASSERT_EQ(1, hwt_next(fd, &event));
 	EXPECT_EQ(77ULL, event.user_data);
-	/* And one that no process ever receives. */
+	/* A descriptor that no process receives */
 	ASSERT_EQ(0, hwt_add(fd, 0, HOUR, 0, NULL));
 	ASSERT_EQ(0, send_fd(sock[1], fd));
 	close(fd);
@@ -60,7 +60,7 @@ static void *blocked_reader(void *arg)
 	return (void *)(uintptr_t)event.user_data;
 }
 
-/* A reader keeps the context when its descriptor is closed: the only one, or a copy. */
+/* A waiting reader keeps the context when its descriptor is closed: the only one or a duplicate. */
 TEST_F(ctx, close_under_a_reader)
 {
 	int fds[2] = { hwt_open(O_NONBLOCK), dup(self->fd) }, fd, i;
@@ -88,14 +88,14 @@ TEST_F(ctx, close_under_a_reader)
 #define IDS	64
 #define KEYS	8
 
-/* Whoever gets them first. With keys, these are the keys. */
+/* Ids that all threads use; with keys, the keys */
 static __u64 shared_ids[IDS];
 
 struct worker {
 	pthread_t thread;
 	__u64 last;
 	int fd;
-	int error;			/* the first that is not allowed */
+	int error;			/* the first unexpected one */
 	unsigned int seed;
 	unsigned int rounds;
 };
@@ -156,7 +156,7 @@ static void *worker_run(void *arg)
 	return NULL;
 }
 
-/* Every timeout that was made ends in one way: cancelled, or by a last event. */
+/* Check that each timeout ends once, by a cancel or by its last event. */
 static void each_ends_once(struct __test_metadata *_metadata, bool keys, bool stop)
 {
 	struct worker workers[THREADS], rest = { .fd = hwt_open(O_NONBLOCK) };
@@ -176,7 +176,7 @@ static void each_ends_once(struct __test_metadata *_metadata, bool keys, bool st
 		};
 		ASSERT_EQ(0, pthread_create(&workers[i].thread, NULL, worker_run, &workers[i]));
 	}
-	/* In the middle of it: from one instant on, nothing more gets in. */
+	/* Stop in the middle: from then on, schedules fail. */
 	if (stop) {
 		sleep_ns(50 * MSEC);
 		EXPECT_LE(0, hwt_stop(rest.fd));

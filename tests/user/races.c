@@ -37,7 +37,7 @@ static long task_end(struct task *task)
 	return task->ret;
 }
 
-/* Only the task writes it. */
+/* Add to the task's counter, which only the task writes. */
 static void task_count(struct task *task, long more)
 {
 	__atomic_store_n(&task->ret, task->ret + more, __ATOMIC_RELAXED);
@@ -53,7 +53,7 @@ static bool task_ends(const struct task *task)
 	return __atomic_load_n(&task->end, __ATOMIC_RELAXED);
 }
 
-/* The end of a wheel takes some grace periods, so rounds are few: go by the time. */
+/* Rounds are limited by time, since destroying a wheel takes some grace periods. */
 static __u64 rounds_end(void)
 {
 	return now_ns() + (quick() ? 2 : 8) * SEC;
@@ -71,7 +71,7 @@ static void *add_run(void *arg)
 	return NULL;
 }
 
-/* The timeout is on the wheel that the context has afterwards, and no wheel goes under it. */
+/* The timeout is on the context's final wheel, and no wheel with a timeout is destroyed. */
 TEST(setup_races_with_schedule)
 {
 	int rounds, ret, private = 0;
@@ -82,7 +82,7 @@ TEST(setup_races_with_schedule)
 	for (rounds = 0; now_ns() < end; rounds++) {
 		task.fd = hwt_open(O_NONBLOCK);
 		ASSERT_LE(0, task.fd);
-		/* Near the end of SETUP, where it takes effect. */
+		/* Vary the delay, to meet the end of SETUP, where it takes effect. */
 		task.delay_ns = took * (rounds % 8) / 5;
 		ASSERT_TRUE(task_start(&task, add_run));
 		pthread_barrier_wait(&task.start);
@@ -94,7 +94,7 @@ TEST(setup_races_with_schedule)
 		private += !ret;
 		ASSERT_EQ(1, hwt_next(task.fd, &event));
 		ASSERT_EQ(77ULL, event.user_data);
-		/* It is the context's only one: nothing is counted twice, or left. */
+		/* One timeout: not counted twice, and none left. */
 		ASSERT_TRUE(stats_are(task.fd, .scheduled = 1, .expired = 1, .read = 1));
 		ASSERT_EQ(0, close(task.fd));
 	}
@@ -169,7 +169,7 @@ static void *pop_run(void *arg)
 	return NULL;
 }
 
-/* Another task may take the event before the waiter looks. The waiter is not told of a stop. */
+/* Another task may take the event before the waiter looks. This must not look like a stop. */
 TEST_F(rings, enter_races_with_taker)
 {
 	struct task task = { .ring = &self->ring };
@@ -202,7 +202,7 @@ static void *read_run(void *arg)
 	return NULL;
 }
 
-/* After a stop, a reader gets the event, or EBUSY if the rings were first: no end of the file. */
+/* After a stop, read() returns the event, or EBUSY if the rings came first, but never 0. */
 TEST_F(ctx, read_races_with_rings)
 {
 	int rounds, ret, busy = 0;
@@ -211,7 +211,7 @@ TEST_F(ctx, read_races_with_rings)
 	struct task task = {};
 	struct ring ring;
 
-	/* The fixture's context keeps the wheel. */
+	/* The fixture's context keeps the shared wheel. */
 	for (rounds = 0; now_ns() < end; rounds++) {
 		task.fd = hwt_open(O_NONBLOCK);
 		ASSERT_LE(0, task.fd);

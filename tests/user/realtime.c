@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Contexts on CLOCK_REALTIME: dates, and the event that tells of a clock that was set. All of it
- * stays before 2038, for 32-bit programs.
+ * Contexts on CLOCK_REALTIME: dates, and the event when the clock is set. All dates are before
+ * 2038, for 32-bit programs.
  *
  * hwt-test: timeout 180
  * hwt-test: m32
@@ -13,12 +13,12 @@
 
 #include "hwt_ring.h"
 
-/* Signed: what is halved may be negative. */
+/* Signed, because the test also computes with negative jumps */
 #define YEARS	((__s64)(10 * 365 * 24 * HOUR))
 
 #define BACK	((__s64)(10 * SEC))
 
-/* Within this, nothing is told apart from what it should be. */
+/* Tolerance of comparisons of times */
 #define MARGIN	SEC
 
 static __u64 real_ns(void)
@@ -26,10 +26,10 @@ static __u64 real_ns(void)
 	return clock_ns(CLOCK_REALTIME);
 }
 
-/* By how much the wall clock was ahead of CLOCK_MONOTONIC before it was set. */
+/* CLOCK_REALTIME minus CLOCK_MONOTONIC before the test sets the clock */
 static __s64 home;
 
-/* Set it to so much ahead of what it would be if it had never been set. */
+/* Set the clock @ahead of the true time. */
 static int travel(__s64 ahead)
 {
 	__u64 ns = now_ns() + home + ahead;
@@ -43,7 +43,7 @@ static bool events(int fd, __u64 count)
 	return until(hwt_waiting(fd) >= count) && hwt_waiting(fd) == count;
 }
 
-/* After this, the wheel has seen how the clock is set now. Its event is taken away. */
+/* Wait until the wheel has seen the present clock: until a timeout that is due has fired. */
 static bool passed_by(int fd)
 {
 	struct hwt_get_args get;
@@ -60,7 +60,7 @@ static bool about(__s64 value, __s64 wanted)
 	return value > wanted - (__s64)MARGIN && value < wanted + (__s64)MARGIN;
 }
 
-/* An event that says that the clock was set, by so much, and so often. */
+/* Return whether the event reports @times sets of the clock, by @jump in all. */
 static bool is_jump(const struct hwt_event *event, __s64 jump, __u64 times)
 {
 	return event->kind == HWT_EVENT_CLOCK_SET && !event->id && !event->user_data &&
@@ -87,7 +87,7 @@ FIXTURE_TEARDOWN(real)
 	close(self->fd);
 }
 
-/* What GET says fits the date, and the clock as it is set. */
+/* Return whether HWT_IOC_GET agrees with the date and with the present clock. */
 static bool remains(int fd, __u64 id, __u64 date)
 {
 	__u64 before = real_ns(), after;
@@ -102,7 +102,7 @@ static bool remains(int fd, __u64 id, __u64 date)
 	       get.remaining_ns >= get.deadline_ns - after;
 }
 
-/* Each context that has asked is told, one that has not is not; a date stays what it is. */
+/* Contexts with HWT_SETUP_TELL_CLOCK_SET get an event, others do not; dates do not change. */
 TEST_F(real, told_of_each_jump)
 {
 	static const __s64 places[] = {
@@ -135,7 +135,7 @@ TEST_F(real, told_of_each_jump)
 	close(fds[2]);
 }
 
-/* Several jumps are one event, and its times say how far they went, not how long they took. */
+/* Several jumps make one event. Its times differ by the sum of the jumps, without elapsed time. */
 TEST_F(real, told_of_several_at_once)
 {
 	struct hwt_event event;
@@ -156,7 +156,7 @@ TEST_F(real, told_of_several_at_once)
 	EXPECT_TRUE(is_jump(&event, 50 * SEC, 1));
 }
 
-/* Return: 0, or the line at which it went wrong. */
+/* Jump over three of five dates: only these fire. Return 0, or the line of a failure. */
 static int forward(int fd, __s64 from, __s64 jump)
 {
 	__u64 base = now_ns() + home + from, id[5];
@@ -167,7 +167,7 @@ static int forward(int fd, __s64 from, __s64 jump)
 	struct hwt_event event;
 	unsigned int i;
 
-	/* Out of their order: which it is in @dates, it says in its data. */
+	/* Arm in reverse order; the data is the index in @dates. */
 	for (i = 5; i--; )
 		if (hwt_add(fd, HWT_ARM_ABSOLUTE, dates[i], i, &id[i]))
 			return __LINE__;
@@ -189,7 +189,7 @@ static int forward(int fd, __s64 from, __s64 jump)
 	return 0;
 }
 
-/* By seconds and by years; back, see told_of_each_jump and kernel/test_realtime.c. */
+/* By seconds and by years. For jumps back, see told_of_each_jump and kernel/test_realtime.c. */
 TEST_F(real, set_forward)
 {
 	struct hwt_event event;
@@ -201,8 +201,8 @@ TEST_F(real, set_forward)
 }
 
 /*
- * What has fired is not fired again, and its event stays. That of the jump is not a timeout: it has
- * no id, and is in no list.
+ * After a set back, an expired timeout does not fire again, and its event stays. The event of the
+ * jump is not a timeout: it has no id and is not listed.
  */
 TEST_F(real, event_outlives_set_back)
 {
@@ -247,8 +247,8 @@ static bool shift(__s64 ns)
 }
 
 /*
- * Forward and back by exactly the same, while the wheel is busy: if it looks at the clock only
- * in between, it must not go on as if what it has seen were still so.
+ * Set the clock forward and back by the same amount while the wheel is busy. If the wheel reads
+ * the clock only in between, it must not fire by that time afterwards.
  */
 TEST_F(real, there_and_back_again)
 {
@@ -259,7 +259,7 @@ TEST_F(real, there_and_back_again)
 	ASSERT_EQ(0, travel(-YEARS));
 	ASSERT_EQ(1, hwt_next(self->fd, &event));
 	for (i = 0; i < rounds; i++) {
-		/* Passed over, and by mere chance seen to be. */
+		/* Make the wheel read the clock, by chance between the two sets. */
 		ASSERT_EQ(0, hwt_add(self->fd, 0, 0, 0, NULL));
 		ASSERT_TRUE(shift(HOUR));
 		ASSERT_TRUE(shift(-(__s64)HOUR));
@@ -273,7 +273,7 @@ TEST_F(real, there_and_back_again)
 	EXPECT_EQ(0ULL, hwt_timeouts(self->fd));
 }
 
-/* The last event is that of the jump, or another one: behind it is the end of the file. */
+/* The end of the file follows the last event, which is that of the jump or of a timeout. */
 TEST_F(real, stop_with_an_unread_event)
 {
 	struct epoll_event ev = { .events = EPOLLIN | EPOLLET };
@@ -297,11 +297,11 @@ TEST_F(real, stop_with_an_unread_event)
 		EXPECT_TRUE(is_jump(&got[0], -BACK, 1));
 		EXPECT_TRUE(!pending ||
 			    (got[1].kind == HWT_EVENT_STOPPED && got[1].user_data == 5));
-		/* Who waits for it is told. */
+		/* The end of the file is an edge for epoll. */
 		EXPECT_EQ(1, epoll_wait(ep, &ev, 1, PATIENCE_MS));
 		EXPECT_EQ((__u32)(EPOLLIN | EPOLLHUP), ev.events);
 		EXPECT_EQ(0, hwt_read(fd, got, 4));
-		/* There is nothing to be told any more. */
+		/* After the stop, a set of the clock has no event. */
 		ASSERT_EQ(0, travel(0));
 		sleep_ns(100 * MSEC);
 		EXPECT_EQ(0, hwt_read(fd, got, 4));
@@ -324,7 +324,7 @@ static void *set_often(void *arg)
 	return NULL;
 }
 
-/* Made, used, stopped and closed, the event read or not, while the clock does not stand still. */
+/* Create, use, stop and close contexts while another thread sets the clock. */
 TEST_F(real, come_and_go_while_it_is_set)
 {
 	__u64 end = now_ns() + SEC;

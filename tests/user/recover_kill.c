@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Clients are killed at random points, again and again: programs of the fuzzer's (tests/fuzz), of
- * several threads and processes each, which do a bit of everything to the same contexts.
+ * Clients are killed at random points. They run programs of the fuzzer (tests/fuzz), most with
+ * several threads or processes that use the same contexts.
  *
- * An observer on the wheel of the same user notices nothing, and all that the dead had is given
- * back: as much can be had as ever, no thread and no reference to the module is left.
+ * An observer on the same user's wheel must not be affected. All resources of killed clients are
+ * given back: the user's limits can be used in full, and no thread or module reference is left.
  *
  * hwt-test: check stock debug
  * hwt-test: timeout 900
@@ -15,16 +15,16 @@
 
 #include "recover.h"
 
-/* What a client does again and again until it is killed, from open() to the end of all it has. */
+/* A client runs one of these repeatedly until it is killed. */
 static const char * const programs[] = {
-	/* Many timeouts; then by two threads. */
+	/* Many timeouts, some with two threads */
 	"open rings:0000000008 mmap op:f700000000a5 push op:f7 push enter:00000000ff list stop",
 	"open rings:0000000008 mmap op:f700000000a5 push enter:00000000ff reap thread modify stop",
 	"open schedule:00000000010504 epoll thread:03 epoll poll read modify epoll poll modify read",
-	/* Wheels of its own, of two contexts and a copy, which a child has, too */
+	/* Private wheels; two contexts and a duplicate, shared with a child */
 	"open setup:0000000000000001 dup:0001 schedule thread:03 read:01 cancel schedule modify read",
 	"open open:01 setup:0100000200000002 schedule:01000000010504 fork:04 read:01 list:01 cancel",
-	/* Rings, which another thread maps once more */
+	/* Rings that another thread or a child uses, too */
 	"open rings:000000000606 mmap op:a000000000a5 push enter thread:03 mmap:0001 remap:0104 poll",
 	"open rings:000000000303 mmap op:c00000000002 push thread enter:00000000000105 reap fork reap",
 };
@@ -38,9 +38,9 @@ FIXTURE_SETUP(kill)
 {
 	self->seed = first_seed(_metadata);
 	observer_start(_metadata, &self->observer, "1000");
-	/* The user's limits are for the clients. */
+	/* Let the user's limits apply to the clients. */
 	ASSERT_EQ(0, set_capability(CAP_SYS_RESOURCE, false));
-	/* Those whose parent was killed. */
+	/* Adopt the children of killed clients. */
 	ASSERT_EQ(0, prctl(PR_SET_CHILD_SUBREAPER, 1));
 }
 
@@ -48,13 +48,13 @@ FIXTURE_TEARDOWN(kill)
 {
 }
 
-/* What the fuzzer prints goes to the pipe, a line for each time that it runs the program. */
+/* Run the fuzzer, which prints a line to the pipe for each run of the program. */
 static void client_run(const char *program, int output)
 {
 	char path[256];
 
 	setpgid(0, 0);
-	/* The limits are for root, too. */
+	/* Without this, execl() would give root the capability again. */
 	prctl(PR_CAPBSET_DROP, CAP_SYS_RESOURCE);
 	snprintf(path, sizeof(path), "%s/fuzz", getenv("HWT_BIN"));
 	dup2(output, STDOUT_FILENO);
@@ -83,15 +83,15 @@ static bool kill_one(struct __test_metadata *_metadata, __u64 *seed, unsigned in
 	ASSERT_LE(0, pid);
 	if (!pid)
 		client_run(program, output[1]);
-	/* So that both kill(-pid) and the child find the group. */
+	/* Also here, so that the group exists before kill(-pid). */
 	setpgid(pid, pid);
-	/* At once, or when it is at it; and some time. */
+	/* Three of four clients are killed after some runs, the others earlier. */
 	if (when % 4)
 		EXPECT_TRUE(until(has_run(output[0])));
 	sleep_ns(wait);
 	ASSERT_EQ(0, kill(-pid, SIGKILL));
 	EXPECT_EQ(-SIGKILL, child_end(pid));
-	/* Its own children, if it had any, which are now this process's. */
+	/* Reap the children of the client, which this process has adopted. */
 	while (waitpid(-pid, NULL, 0) > 0)
 		;
 	ran = has_run(output[0]);
@@ -105,12 +105,12 @@ TEST_F_TIMEOUT(kill, at_random_points, 2500)
 	unsigned int n = rounds(100, 20), ran = 0, i;
 	__u64 seed = self->seed;
 
-	/* The observer's is seen. */
+	/* The observer's wheel is there. */
 	EXPECT_TRUE(!self->observer.pid ||
 		    until(shared_wheels(NULL) == 1));
 	for (i = 0; i < n && _metadata->passed; i++)
 		ran += kill_one(_metadata, &seed, i);
-	TH_LOG("%u rounds; %u clients were at it", i, ran);
+	TH_LOG("%u rounds; %u clients were running", i, ran);
 	EXPECT_EQ(n, i);
 	EXPECT_LE(n / 2, ran);
 	observer_end(_metadata, &self->observer);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Other processes use up all memory, of the machine or of the memory cgroup, until they are
- * killed for it, again and again. Pending timeouts fire, none early, none lost, since firing takes
- * no memory; a new one may be refused.
+ * Processes repeatedly use up the memory of the machine or of the memory cgroup, until they are
+ * killed. Pending timeouts fire, none early and none lost, since firing allocates no memory; new
+ * timeouts may be refused.
  *
  * hwt-test: long
  * hwt-test: only stock
@@ -33,7 +33,7 @@ FIXTURE_SETUP(memory)
 		ASSERT_TRUE(make_group(GROUP, GROUP_MAX));
 		ASSERT_TRUE(write_text(GROUP "/cgroup.procs", "0"));
 	}
-	/* The others, not this one. */
+	/* Protect the test and the observer from the OOM killer. */
 	ASSERT_TRUE(write_text("/proc/self/oom_score_adj", "-1000"));
 	observer_start(_metadata, &self->observer, "250");
 }
@@ -71,7 +71,7 @@ TEST_F_TIMEOUT(memory, exhausted, 300)
 	write_text("/dev/kmsg", "hwt-expect-begin: oom-killer|[Oo]ut of memory|oom_reaper");
 	for (i = 0; i < n; i++) {
 		EXPECT_EQ(-SIGKILL, IN_CHILD(hog()));
-		/* The log says so later: the child may have gone by then. */
+		/* The message may come after the child's end. */
 		EXPECT_TRUE(until(log_has(kmsg, "Killed process")));
 	}
 	write_text("/dev/kmsg", "hwt-expect-end");

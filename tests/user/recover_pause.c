@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The machine stands still for a while, as when a guest is paused, or moved to another host:
- * whether its clock stands still, too, or jumps, what was pending fires once, none early, and
- * periods that have passed are counted. The machine's own clock tells that the host has done what
- * it was asked for (see tests/README.md). Skipped where there is none.
+ * The machine stands still for a while, like a guest that is paused or moved to another host.
+ * Whether its clocks stop or jump, pending timeouts fire once, none early, and periods that have
+ * passed are counted. The RTC shows that the host did pause the guest (see tests/README.md); the
+ * test is skipped without an RTC.
  *
  * hwt-test: long
  * hwt-test: only stock
@@ -13,7 +13,7 @@
 
 #include "recover.h"
 
-#define PAUSE		10	/* seconds, normally */
+#define PAUSE		10	/* seconds, by default */
 #define NAP		(200 * MSEC)
 #define RTC		"/sys/class/rtc/rtc0/since_epoch"
 
@@ -44,7 +44,7 @@ FIXTURE_SETUP(pause)
 	for (i = 0; i < CLOCKS; i++) {
 		self->fd[i] = hwt_open(O_NONBLOCK);
 		ASSERT_EQ(0, hwt_private(self->fd[i], clocks[i], 0));
-		/* On a tick, so that its deadlines are told as they are. */
+		/* On a tick, so that deadlines are not rounded up. */
 		now = clock_ns(clocks[i]) / PERIOD * PERIOD;
 		ASSERT_EQ(0, periods_begin(&self->periods[i], self->fd[i], now + 2 * PERIOD, 0));
 	}
@@ -62,10 +62,10 @@ TEST_F_TIMEOUT(pause, of_the_machine, 280)
 	char line[64];
 
 	sleep_ns(SEC);
-	/* Without the newline it would wait for the next message. */
+	/* Without the newline, the line would wait for the next message. */
 	snprintf(line, sizeof(line), "hwt-host: pause %u\n", pause);
 	ASSERT_TRUE(write_text("/dev/kmsg", line));
-	/* Until much of that has passed without a nap in it. This clock may stand still or not. */
+	/* Wait until the RTC is ahead of the naps by most of the pause: other clocks may stop. */
 	gone = SEC;
 	do {
 		sleep_ns(NAP);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The module is loaded and unloaded again and again, while programs try to open and use the
- * device all the time. In use, it is refused to go; else it goes, and whoever comes finds no device
- * or one that works. A program that has it open loses no timeout: each fires, none early.
+ * The module is loaded and unloaded repeatedly, while threads open and use the device. Unloading
+ * fails while the device is in use. open() finds no device, or one that works. While the device is
+ * open, no timeout is lost or early.
  *
  * hwt-test: check stock debug
  * hwt-test: long
@@ -17,12 +17,12 @@
 
 static bool stop;
 
-/* Of all threads. */
+/* Of all threads */
 static struct {
 	__u64	opened;
-	__u64	none;		/* open() found no device, or one that goes */
+	__u64	none;		/* open() found no device, or one that was removed */
 	__u64	made, read, early;
-	__u64	in_use;		/* hwt was refused to go */
+	__u64	in_use;		/* unloading failed */
 	__u64	wrong;
 } counts;
 
@@ -31,7 +31,7 @@ static void count(__u64 *counter, __u64 n)
 	__atomic_fetch_add(counter, n, __ATOMIC_RELAXED);
 }
 
-/* Each must come: by events, or, of those in a ring, by the ring. */
+/* Arm some timeouts. The event of each must come, by read() or by the ring. */
 static void use_timeouts(__u64 *seed, int fd, struct ring *ring)
 {
 	unsigned int i, n = next_random(seed) % 8 + 1;
@@ -62,7 +62,7 @@ static void use(__u64 *seed, int fd, struct ring *ring)
 		count(&counts.wrong, ring_make(ring, fd, 0, 16, 16) != 0);
 		break;
 	case 2:
-		/* These go with the descriptor. */
+		/* Closing the descriptor ends these. */
 		for (i = 0; i < 50; i++)
 			count(&counts.wrong, hwt_add(fd, 0, i % 2 ? HOUR : i * USEC, i, NULL) != 0);
 		return;
@@ -70,7 +70,7 @@ static void use(__u64 *seed, int fd, struct ring *ring)
 	use_timeouts(seed, fd, ring);
 }
 
-/* On average twice as long as it was used: there are moments when nobody does. */
+/* Pause twice as long as the use took, on average, so that the device is unused at times. */
 static void use_nothing(__u64 *seed, __u64 since)
 {
 	sleep_ns(next_random(seed) % (4 * (now_ns() - since) + MSEC));
@@ -96,7 +96,7 @@ static void *user_main(void *arg)
 			use_nothing(seed, begin);
 		} else if (errno == ENOENT || errno == ENODEV || errno == ENXIO) {
 			count(&counts.none, 1);
-			/* Sometimes at once, to meet the moment when it comes. */
+			/* Retry at once at times, to meet the moment of a load. */
 			if (next_random(seed) % 4)
 				sleep_ns(next_random(seed) % (8 * MSEC));
 		} else {
@@ -152,7 +152,7 @@ TEST_F_TIMEOUT(reload, under_attempted_use, 2500)
 		sleep_ns(next_random(&self->seed) % (10 * MSEC));
 		go(_metadata);
 	}
-	/* A program that uses it when the end comes has a device still. */
+	/* Load once more, for threads that are still in use(). */
 	ASSERT_EQ(0, load_module(self->file, ""));
 	__atomic_store_n(&stop, true, __ATOMIC_RELAXED);
 	for (i = 0; i < USERS; i++)

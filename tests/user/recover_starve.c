@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Real-time threads take all CPUs for seconds, and the threads of the wheels get none, or,
- * with the throttling of real-time threads, little.
+ * Real-time threads take all CPUs for seconds, so that the threads of the wheels get no CPU time,
+ * or little if real-time threads are throttled.
  *
- * What was due meanwhile fires when there is a CPU again, each once, none early, in the order of
- * the deadlines; periods that have passed are counted; what is scheduled afterwards fires as ever.
+ * Timeouts that were due meanwhile fire afterwards, each once, none early, in the order of their
+ * deadlines. Periods that have passed are counted, and new timeouts fire as usual.
  *
  * hwt-test: check stock rt
  * hwt-test: long
@@ -17,8 +17,8 @@
 #define RUNTIME		"/proc/sys/kernel/sched_rt_runtime_us"
 #define STARVED		(3500 * MSEC)
 #define ONE_SHOTS	200
-#define NEW		240		/* one that is scheduled afterwards */
-#define STEP		(15 * MSEC)	/* 200 of them are less than that */
+#define NEW		240		/* a timeout scheduled afterwards */
+#define STEP		(15 * MSEC)	/* ONE_SHOTS steps are less than STARVED */
 #define PERIODIC	1000
 #define CONTEXTS	3
 #define HOGS		64
@@ -32,13 +32,13 @@ static bool be_fifo(int priority)
 
 struct context {
 	int	fd;
-	__u64	one_shots;	/* came */
+	__u64	one_shots;	/* one-shots that have come */
 	struct periods periods;
 };
 
 FIXTURE(starve) {
 	struct context ctx[CONTEXTS];
-	bool *stop;		/* the hogs look at it */
+	bool *stop;		/* tells the hogs to end */
 	pid_t hog[HOGS];
 	int hogs;
 	__u64 runtime;
@@ -52,7 +52,7 @@ FIXTURE_VARIANT(starve) {
 FIXTURE_VARIANT_ADD(starve, throttled) { "950000", false };
 FIXTURE_VARIANT_ADD(starve, unthrottled) { "-1", true };
 
-/* On the wheel of the user, and on private ones: an ordinary and a real-time one. */
+/* Open a context on the shared wheel, or on a private one with an ordinary or real-time thread. */
 static void open_context(struct __test_metadata *_metadata, struct context *ctx, int kind)
 {
 	*ctx = (struct context) { .fd = hwt_open(O_NONBLOCK) };
@@ -70,10 +70,10 @@ FIXTURE_SETUP(starve)
 	ASSERT_NE(MAP_FAILED, (void *)self->stop);
 	self->hogs = sysconf(_SC_NPROCESSORS_ONLN);
 	ASSERT_GE(HOGS, self->hogs);
-	/* Above the hogs, and asleep. */
+	/* Run above the hogs. */
 	ASSERT_EQ(0, mlockall(MCL_CURRENT));
 	ASSERT_TRUE(be_fifo(90));
-	/* Last: a set-up that fails is not torn down. */
+	/* Last, because a failed set-up is not torn down. */
 	self->runtime = read_number(RUNTIME);
 	ASSERT_TRUE(write_text(RUNTIME, variant->runtime));
 }
@@ -83,7 +83,7 @@ FIXTURE_TEARDOWN(starve)
 	char text[32];
 	int i;
 
-	/* Whatever has failed, and wherever. */
+	/* Also after a failure: end the hogs. */
 	__atomic_store_n(self->stop, true, __ATOMIC_RELAXED);
 	snprintf(text, sizeof(text), "%lld", (long long)self->runtime);
 	EXPECT_TRUE(write_text(RUNTIME, text));
@@ -96,12 +96,12 @@ static void schedule_all(struct __test_metadata *_metadata, struct context *ctx,
 	int i;
 
 	ASSERT_EQ(0, periods_begin(&ctx->periods, ctx->fd, begin, PERIODIC));
-	/* The latest first: it is not the order of arming that counts. */
+	/* Latest deadline first: the order of arming must not matter. */
 	for (i = ONE_SHOTS - 1; i >= 0; i--)
 		ASSERT_EQ(0, hwt_add(ctx->fd, HWT_ARM_ABSOLUTE, begin + i * STEP, i, NULL));
 }
 
-/* It ends by itself, too: who is to end it may have died, and there is nobody else who could. */
+/* Keep a CPU busy. The time limit frees the machine if the test has died. */
 static void hog(const bool *stop, int cpu)
 {
 	__u64 end = now_ns() + 3 * STARVED;
@@ -125,13 +125,13 @@ static void reap_until(struct __test_metadata *_metadata, struct context *ctx, _
 			periods_add(&ctx->periods, &event);
 			continue;
 		}
-		/* One after the other: their deadlines are in that order. */
+		/* One-shots come in the order of their deadlines. */
 		EXPECT_EQ(ctx->one_shots++, event.user_data);
 		EXPECT_EQ(ctx->periods.first + event.user_data * STEP, event.deadline_ns);
 	}
 }
 
-/* All of them come now, and a new one as ever. */
+/* Check that all timeouts come, and a new one as usual. */
 static void finish(struct __test_metadata *_metadata, struct context *ctx)
 {
 	reap_until(_metadata, ctx, ONE_SHOTS);
@@ -148,13 +148,13 @@ TEST_F_TIMEOUT(starve, by_real_time_threads, 150)
 	__u64 begin, before, after;
 	int i;
 
-	/* What is due when it is armed comes in the order of arming: be through before that. */
+	/* Arm before the first deadline, since overdue timeouts come in the order of arming. */
 	begin = now_ns() / MSEC * MSEC + 4 * SEC;
 	for (i = 0; i < CONTEXTS; i++)
 		schedule_all(_metadata, &self->ctx[i], begin);
 	ASSERT_GT(begin - SEC / 2, now_ns());
 	sleep_ns(begin - SEC / 2 - now_ns());
-	/* Should one fail, the teardown ends the others. */
+	/* If a fork fails, the teardown ends the other hogs. */
 	for (i = 0; i < self->hogs; i++) {
 		self->hog[i] = fork();
 		if (!self->hog[i])
@@ -168,7 +168,7 @@ TEST_F_TIMEOUT(starve, by_real_time_threads, 150)
 	__atomic_store_n(self->stop, true, __ATOMIC_RELAXED);
 	for (i = 0; i < self->hogs; i++)
 		EXPECT_EQ(0, child_end(self->hog[i]));
-	/* That there was no CPU is seen from the real-time wheel: ordinary threads may get some. */
+	/* Judge by the wheel with a real-time thread: ordinary threads may get some CPU time. */
 	TH_LOG("%llu fired, then %llu", (unsigned long long)before, (unsigned long long)after);
 	if (variant->none)
 		EXPECT_EQ(before, after);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Rings in shared memory: how they are made, operations, events, a full ring, the end.
+ * Rings in shared memory: creation, operations, events, a full ring, the end.
  *
  * hwt-test: timeout 150
  * hwt-test: m32 quick
@@ -10,7 +10,7 @@
 
 #include "fixtures.h"
 
-/* -- Making -------------------------------------------------------------- */
+/* -- Creation ------------------------------------------------------------ */
 
 TEST_F(ctx, arguments)
 {
@@ -35,11 +35,11 @@ TEST_F(ctx, arguments)
 	EXPECT_EQ(4U, args.op_entries);
 	EXPECT_EQ(1024U, args.event_entries);
 	EXPECT_EQ(-EBUSY, hwt_rings(fd, 0, 8, 8, &args));
-	/* A private wheel has to come first. */
+	/* HWT_IOC_SETUP must come before rings. */
 	EXPECT_EQ(-EBUSY, hwt_private(fd, CLOCK_MONOTONIC, 0));
 }
 
-/* The largest are all zero, and all there. For what is where in them see tests/fuzz/calls.c. */
+/* The largest rings: all zero, and all mapped. For their layout, see tests/fuzz/calls.c. */
 TEST_F(ctx, largest)
 {
 	struct ring ring;
@@ -55,7 +55,7 @@ TEST_F(ctx, largest)
 	ring_unmap(&ring);
 }
 
-/* Operations of a program that knows more than the kernel. */
+/* Operations of a program with a newer header than the kernel's */
 TEST_F(ctx, larger_operations)
 {
 	struct hwt_rings_args args = {
@@ -73,7 +73,7 @@ TEST_F(ctx, larger_operations)
 	ops = (char *)ring.ops;
 	for (i = 0; i < 3; i++)
 		*(struct hwt_op *)(ops + i * args.op_size) = op_schedule(HOUR, i);
-	/* Something that the kernel does not know. */
+	/* A member that the kernel does not know */
 	ops[1 * args.op_size + sizeof(struct hwt_op) + 3] = 1;
 	__atomic_store_n(&ring.shared->op_tail, 3, __ATOMIC_RELEASE);
 	ASSERT_EQ(3, ring_enter(&ring, 3, 0, 0));
@@ -105,7 +105,7 @@ TEST_F(rings, in_order_and_in_place)
 	op[5] = ring_push(ring, op_get(id));
 	EXPECT_EQ(0, ring_enter(ring, 0, 0, 0));
 	EXPECT_EQ(0U, ring_op_head(ring));
-	/* As many as asked for; then as many as there are. */
+	/* Carry out two operations, then all that are queued. */
 	EXPECT_EQ(2, ring_enter(ring, 2, 0, 0));
 	EXPECT_EQ(2U, ring_op_head(ring));
 	EXPECT_EQ(4, ring_enter(ring, ENTRIES, 0, 0));
@@ -118,7 +118,7 @@ TEST_F(rings, in_order_and_in_place)
 	EXPECT_EQ(0, ring_enter(ring, -1U, 0, 0));
 }
 
-/* Stand for the ids of two timeouts that are there: none has these. */
+/* Placeholders for the ids of two timeouts; no timeout has these ids */
 #define ONE		1ULL
 #define PERIODIC	3ULL
 
@@ -132,7 +132,7 @@ static const struct bad_op {
 	{ EINVAL, { .opcode = HWT_OP_SCHEDULE, .mode = 3 } },
 	{ EINVAL, { .opcode = HWT_OP_SCHEDULE, .mode = 3, .period_ns = 1 } },
 	{ EINVAL, { .opcode = HWT_OP_SCHEDULE, .mode = HWT_ARM_ABSOLUTE, .period_ns = 1 } },
-	/* One-shots with a period; without one, with slack. */
+	/* A one-shot with a period; periodic without a period, or with slack */
 	{ EINVAL, { .opcode = HWT_OP_SCHEDULE, .period_ns = 1 } },
 	{ EINVAL, { .opcode = HWT_OP_SCHEDULE, .mode = HWT_MODE_FIXED_RATE } },
 	{ EINVAL, { .opcode = HWT_OP_SCHEDULE, .mode = HWT_MODE_FIXED_DELAY } },
@@ -182,7 +182,7 @@ TEST_F(rings, one_that_fails_does_so_alone)
 		EXPECT_EQ(-bad_ops[i].error, ring_do(&self->ring, op, NULL))
 			TH_LOG("number %u", i);
 	}
-	/* Those that they were about are as they were. */
+	/* The two timeouts are unchanged. */
 	for (i = 0; i < 2; i++) {
 		ASSERT_EQ(0, hwt_get(self->fd, id[i], &is));
 		is.remaining_ns = was[i].remaining_ns;
@@ -201,7 +201,7 @@ TEST_F(rings, tail_too_far_ahead)
 	for (i = 0; i < ARRAY_SIZE(bad); i++) {
 		ring->shared->op_tail = bad[i];
 		EXPECT_EQ(-EINVAL, ring_enter(ring, 1, 0, 0));
-		/* Nothing to submit: no matter. */
+		/* Without operations to submit, the tail does not matter. */
 		EXPECT_EQ(0, ring_enter(ring, 0, 0, 0));
 	}
 	EXPECT_EQ(0U, ring_op_head(ring));
@@ -210,7 +210,7 @@ TEST_F(rings, tail_too_far_ahead)
 	EXPECT_EQ(1, ring_enter(ring, 1, 0, 0));
 }
 
-/* The kernel's fields are written, never read. */
+/* The kernel never reads the fields that it writes. */
 TEST_F(rings, kernels_fields_are_its_own)
 {
 	struct ring *ring = &self->ring;
@@ -231,7 +231,7 @@ TEST_F(rings, kernels_fields_are_its_own)
 
 /* -- Events -------------------------------------------------------------- */
 
-/* In at one end, out at the other: an event that has come up enters the ring in the next call. */
+/* Events enter the ring in the next call, in the order in which they came up. */
 TEST_F(rings, reap)
 {
 	struct ring *ring = &self->ring;
@@ -254,7 +254,7 @@ TEST_F(rings, reap)
 	EXPECT_EQ(3U, ring_unread(ring));
 	EXPECT_EQ(0U, ring_flags(ring));
 	EXPECT_EQ(POLLIN, hwt_wait(self->fd, 0));
-	/* As good as read once they are there: see ids.c. */
+	/* Events in the ring count as read: see ids.c. */
 	EXPECT_EQ(0ULL, hwt_waiting(self->fd));
 	EXPECT_EQ(3ULL, hwt_now(self->fd).read);
 	EXPECT_EQ(0ULL, hwt_timeouts(self->fd));
@@ -271,7 +271,7 @@ TEST_F(rings, reap)
 	EXPECT_EQ(0, hwt_wait(self->fd, 0));
 }
 
-/* Round and round: each timeout gives exactly its event. */
+/* Indices wrap many times, and each timeout has exactly one event. */
 TEST_F_TIMEOUT(ctx, wraps, 120)
 {
 	static const struct {
@@ -304,7 +304,7 @@ TEST_F_TIMEOUT(ctx, wraps, 120)
 	}
 }
 
-/* Also of events that were there before the rings, and more than are moved in one go. */
+/* Also with events from before the rings, and more events than one call moves */
 TEST(full_ring)
 {
 	int fd = hwt_open(O_NONBLOCK);
@@ -324,14 +324,14 @@ TEST(full_ring)
 	EXPECT_EQ(512U, ring_unread(&ring));
 	EXPECT_EQ((__u32)HWT_RINGS_MORE, ring_flags(&ring));
 	EXPECT_EQ(587ULL, hwt_waiting(fd));
-	/* Room alone changes nothing, the system call does. */
+	/* Room alone moves no event; the system call does. */
 	ASSERT_TRUE(ring_pop(&ring, &event));
 	EXPECT_EQ(1ULL, event.user_data);
 	EXPECT_EQ(512U, ring_event_tail(&ring));
 	EXPECT_EQ(0, ring_enter(&ring, 0, 0, 0));
 	EXPECT_EQ(513U, ring_event_tail(&ring));
 	EXPECT_EQ(586ULL, hwt_waiting(fd));
-	/* A new event changes nothing either: it comes after those that have waited. */
+	/* A new event moves none either, and comes after those that wait. */
 	ASSERT_TRUE(hwt_fire(fd, 1));
 	EXPECT_EQ(513U, ring_event_tail(&ring));
 	for (i = 2; i < 1101; i++) {
@@ -348,7 +348,7 @@ TEST(full_ring)
 	ring_close(&ring);
 }
 
-/* Nonsense about what was read: no event is lost by it, and the ring counts as full. */
+/* With an invalid event_head the ring counts as full, and no event is lost. */
 TEST(head_beyond_the_tail)
 {
 	struct hwt_event event;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A program that scribbles over its rings harms itself: three children write random
- * values to all of the mapping while operations are submitted. A neighbour on the same wheel
- * gets exactly its own events, never early. A minute in all on the debug kernel.
+ * A program that scribbles over its rings harms only itself. Three children write random values
+ * all over the mapping while operations are submitted. A neighbour on the same wheel gets exactly
+ * its own events, never early. Takes longest on the debug kernel.
  *
  * hwt-test: timeout 150
  */
@@ -12,7 +12,7 @@
 #include "fixtures.h"
 #include "observer.h"
 
-/* Not as quick() has it: the kernel that notices what goes wrong gets the most of it. */
+/* Not by quick(): the debug kernel notices most errors, so the test is longest there. */
 static unsigned int duration_s(void)
 {
 	if (env_is("HWT_QUICK", "1"))
@@ -20,7 +20,7 @@ static unsigned int duration_s(void)
 	return debug_kernel() ? 30 : 4;
 }
 
-/* Numbers that may mean something, beside those that hardly do. */
+/* Return a number of random magnitude and sign. */
 static __u32 any_word(__u64 *state)
 {
 	__u32 small = next_random(state) >> (32 + next_random(state) % 32);
@@ -28,7 +28,7 @@ static __u32 any_word(__u64 *state)
 	return next_random(state) & 1 ? small : -small;
 }
 
-/* An index now and then, so that the rings are not full or empty most of the time. */
+/* Write random words, and plausible indices, so that the rings are not always full or empty. */
 static void scribble(struct ring *ring, __u64 *state)
 {
 	volatile __u32 *words = (void *)ring->shared;
@@ -52,10 +52,7 @@ static pid_t scribbler(struct ring *ring, __u64 state)
 		scribble(ring, &state);
 }
 
-/*
- * Which ring's operation is an accident; so some of the calls are as they should be, on
- * whatever is there.
- */
+/* Submit operations that are partly valid, so that some succeed in spite of the scribblers. */
 static void submit_some(struct ring *ring, __u64 *state)
 {
 	unsigned int i;
@@ -86,7 +83,7 @@ static bool be_hostile(int fd, __u64 end, __u64 *state)
 		scribblers[i] = scribbler(&ring, next_random(state));
 	while (now_ns() < end)
 		submit_some(&ring, state);
-	/* Once in a while the context ends while the children have it still. */
+	/* Sometimes stop the context while the children still have it. */
 	if (next_random(state) & 1)
 		hwt_stop(fd);
 	ring_close(&ring);

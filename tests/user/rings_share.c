@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Rings in shared memory: mappings, threads that submit. For time namespaces see timens.c.
+ * Rings in shared memory: mappings, threads that submit. For time namespaces, see timens.c.
  *
  * hwt-test: timeout 150
  * hwt-test: m32
@@ -42,7 +42,7 @@ TEST_F(rings, map_what_is_not_there)
 	EXPECT_EQ(0, ring_do(&self->ring, op_schedule(SEC, 0), NULL));
 }
 
-/* A part, the whole, once more: all is the same memory. */
+/* Mappings of a part or the whole show the same memory. */
 TEST_F(rings, map_again)
 {
 	long page = sysconf(_SC_PAGESIZE);
@@ -67,7 +67,7 @@ TEST_F(rings, map_again)
 	munmap(constant, self->ring.size);
 }
 
-/* Not what the rings are about: a reserved field, if it is the first page. */
+/* Write to a mapped page. In the first page, this is a reserved member. */
 static int touch(void *p)
 {
 	const struct rlimit none = { 0, 0 };
@@ -77,7 +77,7 @@ static int touch(void *p)
 	return 0;
 }
 
-/* Whatever is done to the mapping, only the program notices. */
+/* Changes of a mapping affect only the program. */
 TEST_F(rings, mapping_is_changed)
 {
 	long page = sysconf(_SC_PAGESIZE);
@@ -86,7 +86,7 @@ TEST_F(rings, mapping_is_changed)
 	char *p = (char *)ring->shared, *q;
 
 	ASSERT_LT(page, (long)size);
-	/* Grown: there is nothing beyond. */
+	/* A grown mapping has no pages beyond the rings. */
 	q = mremap(p, size, 2 * size, MREMAP_MAYMOVE);
 	if (q != MAP_FAILED) {
 		EXPECT_EQ(0, IN_CHILD(touch(q)));
@@ -98,7 +98,7 @@ TEST_F(rings, mapping_is_changed)
 		munmap(p + size, size);
 	}
 	ASSERT_EQ(0, ring_do(ring, op_schedule(0, 0), NULL));
-	/* Thrown away, which is for good. */
+	/* A page that was dropped does not come back. */
 	if (!madvise(p + size - page, page, MADV_DONTNEED))
 		EXPECT_EQ(-SIGBUS, IN_CHILD(touch(p + size - page)));
 	madvise(p, page, MADV_REMOVE);
@@ -108,7 +108,7 @@ TEST_F(rings, mapping_is_changed)
 	EXPECT_EQ(0, mprotect(p, page, PROT_READ));
 	EXPECT_EQ(-SIGSEGV, IN_CHILD(touch(p)));
 	EXPECT_EQ(0, mprotect(p, page, RW));
-	/* A part is gone; the kernel has its own mapping. */
+	/* The kernel does not need the program's mapping. */
 	EXPECT_EQ(0, munmap(p + page, size - page));
 	EXPECT_EQ(0, ring_do(ring, op_schedule(0, 0), NULL));
 	EXPECT_EQ(0, munmap(p, page));
@@ -117,21 +117,21 @@ TEST_F(rings, mapping_is_changed)
 	ring->shared = NULL;
 }
 
-/* The mapping keeps the context, as any descriptor does. */
+/* A mapping keeps the context, as a descriptor does. */
 TEST_F(rings, mapping_outlives_the_descriptor)
 {
 	__u64 before = now_ns();
 
 	ASSERT_EQ(0, hwt_add(self->fd, 0, 50 * MSEC, 3, NULL));
 	close(self->fd);
-	/* Without a descriptor no call brings the event into the ring, but it comes up. */
+	/* The event comes up, although no call can move it to the ring without a descriptor. */
 	ASSERT_TRUE(until(ring_flags(&self->ring) == HWT_RINGS_MORE));
 	EXPECT_LE(before + 50 * MSEC, now_ns());
 	ring_unmap(&self->ring);
 	self->fd = -1;
 }
 
-/* Pages that somebody else still has outlive both. */
+/* Pages in a pipe outlive the mapping and the descriptor. */
 TEST_F(rings, pages_in_a_pipe)
 {
 	struct iovec iov;
@@ -180,7 +180,7 @@ TEST_F(rings, core_dump)
 
 static volatile bool stop;
 
-/* Returns how many operations it has carried out; -1: a call has failed. */
+/* Return the number of operations carried out; -1: a call has failed. */
 static void *submit(void *ring)
 {
 	long done = 0, ret;
@@ -194,7 +194,7 @@ static void *submit(void *ring)
 	return (void *)done;
 }
 
-/* Several call, each operation is carried out once. */
+/* Several threads submit; each operation is carried out once. */
 TEST_F_TIMEOUT(rings, several_submit, 60)
 {
 	unsigned int total = quick() ? 1000 : 5000, made = 0, i;

@@ -29,7 +29,7 @@ static struct hwt_enter_args enter(int fd, __u32 flags, __u32 wait, __u64 timeou
 	return args;
 }
 
-/* What has ended the call, and how many events there are. */
+/* The reason for which a call ended, and the number of events */
 TEST_F(rings, enter_says_what_happened)
 {
 	struct hwt_enter_args args;
@@ -53,7 +53,7 @@ TEST_F(rings, enter_says_what_happened)
 	EXPECT_EQ(-ETIME, args.result);
 	EXPECT_LE(end, now_ns());
 	EXPECT_EQ(-ETIME, enter(self->fd, HWT_ENTER_ABSOLUTE, 1, 1, 0).result);
-	/* For so long at least, also if some are there. */
+	/* Too few events do not shorten the wait. */
 	ASSERT_TRUE(hwt_fire(self->fd, 3));
 	end = now_ns() + 50 * MSEC;
 	EXPECT_EQ(-ETIME, enter(self->fd, 0, 4, 50 * MSEC, 0).result);
@@ -62,7 +62,7 @@ TEST_F(rings, enter_says_what_happened)
 	args = enter(self->fd, HWT_ENTER_ABSOLUTE, 2, now_ns() + HOUR, 0);
 	EXPECT_EQ(0, args.result);
 	EXPECT_EQ(3U, args.events);
-	/* A mask that is none. */
+	/* A mask without HWT_ENTER_SIGMASK */
 	EXPECT_EQ(-EPROTO, enter(self->fd, 0, 0, 0, 1).result);
 	EXPECT_EQ(0, hwt_stop(self->fd));
 	args = enter(self->fd, 0, 4, HWT_NEVER, 0);
@@ -77,7 +77,7 @@ static void on_signal(int number)
 	caught = number;
 }
 
-/* As ppoll(): a signal that is blocked elsewhere is let through while it waits, and only there. */
+/* As with ppoll(), the mask is in force during the wait only, and may unblock a signal. */
 TEST_F(rings, enter_with_a_signal_mask)
 {
 	const struct sigaction action = { .sa_handler = on_signal };
@@ -89,7 +89,7 @@ TEST_F(rings, enter_with_a_signal_mask)
 	ASSERT_EQ(0, sigaction(SIGUSR1, &action, NULL));
 	ASSERT_EQ(0, sigprocmask(SIG_BLOCK, &blocked, NULL));
 	ASSERT_EQ(0, raise(SIGUSR1));
-	/* It stays blocked in a call without a mask, and with one that blocks it. */
+	/* The signal stays blocked without a mask, and with a mask that blocks it. */
 	EXPECT_EQ(-ETIME, enter(self->fd, 0, 1, MSEC, 0).result);
 	EXPECT_EQ(-ETIME, enter(self->fd, HWT_ENTER_SIGMASK, 1, MSEC, bit).result);
 	EXPECT_EQ(0, caught);
@@ -97,13 +97,13 @@ TEST_F(rings, enter_with_a_signal_mask)
 	EXPECT_EQ(SIGUSR1, caught);
 	ASSERT_EQ(0, sigprocmask(SIG_BLOCK, NULL, &now));
 	EXPECT_EQ(1, sigismember(&now, SIGUSR1));
-	/* Nothing to let through: it ends as ever, and the mask is as before. */
+	/* Without a pending signal, the time runs out and the old mask is restored. */
 	EXPECT_EQ(-ETIME, enter(self->fd, HWT_ENTER_SIGMASK, 1, MSEC, none).result);
 	ASSERT_EQ(0, sigprocmask(SIG_BLOCK, NULL, &now));
 	EXPECT_EQ(1, sigismember(&now, SIGUSR1));
 }
 
-/* More cannot be there. */
+/* A full ring ends any wait. */
 TEST(enter_waits_for_a_full_ring)
 {
 	struct ring ring;
@@ -112,7 +112,7 @@ TEST(enter_waits_for_a_full_ring)
 	ASSERT_TRUE(hwt_fire(ring.fd, 10));
 	EXPECT_EQ(0, ring_enter(&ring, 0, 5, HWT_NEVER));
 	EXPECT_EQ(0, ring_enter(&ring, 0, -1U, HWT_NEVER));
-	/* What waits for room counts as soon as there is some. */
+	/* Events outside the ring enter when there is room, and end the wait. */
 	ring.shared->event_head = 4;
 	EXPECT_EQ(0, ring_enter(&ring, 0, 4, HWT_NEVER));
 	EXPECT_EQ(4U, ring_unread(&ring));
@@ -123,7 +123,7 @@ TEST_F(rings, signal_ends_the_wait)
 {
 	ASSERT_EQ(0, alarm_every(10000, SA_RESTART));
 	EXPECT_EQ(-EINTR, ring_enter(&self->ring, 0, 1, HWT_NEVER));
-	/* What was submitted is told. */
+	/* A call that has carried out operations returns their number. */
 	ring_push(&self->ring, op_schedule(HOUR, 0));
 	ring_push(&self->ring, op_schedule(HOUR, 0));
 	EXPECT_EQ(2, ring_enter(&self->ring, 2, 1, HWT_NEVER));
@@ -145,7 +145,7 @@ static void *waiter_run(void *arg)
 	return NULL;
 }
 
-/* Each waits for its number; operations of others go on meanwhile. A stop ends the wait. */
+/* Threads wait for different numbers of events, while another submits. A stop ends the wait. */
 TEST_F(rings, several_wait)
 {
 	struct waiter waiters[4];
@@ -169,7 +169,7 @@ TEST_F(rings, several_wait)
 static struct ring ring;
 static volatile bool over;
 
-/* All of the ring, again and again: operations that are refused. */
+/* Submit full rings of invalid operations in a loop. */
 static void *submit_all(void *arg)
 {
 	sigset_t set;
@@ -205,7 +205,7 @@ TEST_F_TIMEOUT(ctx, signal_while_another_one_submits, 60)
 	ring_unmap(&ring);
 }
 
-/* Each new event is an edge, also when others are in the ring already, or it is full. */
+/* Each new event is an edge, even if events are in the ring already or the ring is full. */
 TEST(epoll_edge)
 {
 	struct epoll_event ev = { .events = EPOLLIN | EPOLLET };
@@ -233,7 +233,7 @@ static void *reader_run(void *arg)
 	return (void *)(long)hwt_read(fd, &event, 1);
 }
 
-/* Who waits in read() when the rings come finds out. */
+/* A read() that waits fails when rings are mapped. */
 TEST(reader_is_sent_away)
 {
 	int fd = hwt_open(0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Time namespaces: a program in one gives and gets the times of its own clock, whoever made the
- * context. The entries of rings are in the time of who made these.
+ * Time namespaces: a caller's times are on the clock of its own namespace, wherever the context was
+ * opened. Times in rings are in the namespace of the caller of HWT_IOC_RINGS.
  *
  * hwt-test: shared
  * hwt-test: m32
@@ -25,7 +25,7 @@ FIXTURE_VARIANT_ADD(elsewhere, monotonic_behind) { CLOCK_MONOTONIC, -1 };
 FIXTURE_VARIANT_ADD(elsewhere, boottime_ahead) { CLOCK_BOOTTIME, 2000000 };
 FIXTURE_VARIANT_ADD(elsewhere, boottime_behind) { CLOCK_BOOTTIME, -1 };
 
-/* The context is made here, outside; children are in the namespace. */
+/* Open the context outside of the namespace; children are inside. */
 FIXTURE_SETUP(elsewhere)
 {
 	struct hwt_info_args info;
@@ -33,7 +33,7 @@ FIXTURE_SETUP(elsewhere)
 	self->fd = hwt_open_private(variant->clock);
 	ASSERT_EQ(0, hwt_info(self->fd, &info));
 	self->tick = info.tick_ns;
-	/* No SKIP() here: the harness of 6.1 goes on with the test after it. */
+	/* No SKIP(): after it, the harness of 6.1 runs the test all the same. */
 	ASSERT_EQ(0, timens_for_children(variant->clock, variant->offset));
 }
 
@@ -42,13 +42,13 @@ FIXTURE_TEARDOWN(elsewhere)
 	close(self->fd);
 }
 
-/* Is a rounded up to a tick, somewhere, b? */
+/* Return whether @b may be @a rounded up to a tick. */
 static bool is_rounded(__u64 a, __u64 b, __u64 tick)
 {
 	return b >= a && b < a + tick;
 }
 
-/* @id was scheduled outside. */
+/* Checks inside the namespace. The timeout @id was scheduled outside. */
 static void inside(struct __test_metadata *_metadata, int fd, clockid_t clock, __u64 expected,
 		   __u64 id, __u64 outside)
 {
@@ -64,7 +64,7 @@ static void inside(struct __test_metadata *_metadata, int fd, clockid_t clock, _
 	EXPECT_LE(now, info.now_ns);
 	EXPECT_GE(clock_ns(clock), info.now_ns);
 
-	/* The same instant, by its own clock. */
+	/* The same instant, on the clock inside. */
 	EXPECT_EQ(0, hwt_get(fd, id, &get));
 	EXPECT_EQ(outside, get.deadline_ns);
 	EXPECT_EQ(1, hwt_entries(fd, &entry, 1));
@@ -84,27 +84,27 @@ static void inside(struct __test_metadata *_metadata, int fd, clockid_t clock, _
 	EXPECT_LE(deadline, event.fired_ns);
 	EXPECT_GE(clock_ns(clock), event.fired_ns);
 
-	/* A delay does not depend on it. */
+	/* A delay does not depend on the namespace. */
 	now = clock_ns(clock);
 	EXPECT_EQ(0, hwt_add(fd, 0, 50 * MSEC, 0, NULL));
 	EXPECT_EQ(1, hwt_next(fd, &event));
 	EXPECT_LE(now + 50 * MSEC, event.fired_ns);
 
-	/* Zero is past, also where the clock has been put back; never is never. */
+	/* Zero is past even if the clock inside is behind, and HWT_NEVER stays HWT_NEVER. */
 	EXPECT_EQ(0, hwt_add(fd, HWT_ARM_ABSOLUTE, 0, 0, NULL));
 	EXPECT_EQ(1, hwt_next(fd, &event));
 	EXPECT_EQ(0, hwt_add(fd, HWT_ARM_ABSOLUTE, HWT_NEVER, 0, &id));
 	EXPECT_EQ(0, hwt_get(fd, id, &get));
 	EXPECT_EQ(HWT_NEVER, get.deadline_ns);
 	EXPECT_EQ(HWT_NEVER, get.remaining_ns);
-	/* The last time that fits here may not fit outside; it is far away. */
+	/* The last deadline that fits inside may not fit outside, but must be far away. */
 	EXPECT_EQ(0, hwt_add(fd, HWT_ARM_ABSOLUTE, HWT_NEVER >> 1, 0, &id));
 	EXPECT_EQ(0, hwt_get(fd, id, &get));
 	EXPECT_LE(HWT_NEVER >> 2, get.remaining_ns);
 	EXPECT_EQ(2, hwt_stop(fd));
 }
 
-/* A rate that began at zero: its deadlines are multiples of the period here, not outside. */
+/* A fixed rate from time 0: its deadlines are multiples of the period inside, not outside. */
 static void rate_inside(struct __test_metadata *_metadata, int fd, clockid_t clock)
 {
 	struct hwt_schedule_args args = {
@@ -150,7 +150,7 @@ TEST_F(elsewhere, own_phase)
 			       !_metadata->passed)));
 }
 
-/* Rings are in the time of who made them, whoever uses them; the ioctls in the caller's. */
+/* Times in rings are @ahead behind the times that the ioctls return inside. */
 static int ring_inside(struct ring *ring, clockid_t clock, __s64 ahead, __u64 tick)
 {
 	__u64 deadline = clock_ns(clock) - ahead + HOUR, id;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Timeouts that are commands of io_uring: they complete once, whatever happens.
+ * Timeouts that are commands of io_uring: each completes exactly once.
  *
  * hwt-test: only stock612 rt612 debug612 rtdebug newest clang
  * hwt-test: libs uring
@@ -82,7 +82,7 @@ static void uring_cancel(struct uring *uring, int fd, __u64 name, __u64 target)
 	uring_command(uring, fd, HWT_URING_CANCEL, name, target, 0, 0);
 }
 
-/* Waits for the next completion; gives its result, and its user_data. */
+/* Wait for the next completion. Return its result, and store its user_data. */
 static int uring_reap(struct uring *uring, int timeout_ms, __u64 *name)
 {
 	struct __kernel_timespec patience = {
@@ -104,7 +104,7 @@ static int uring_reap(struct uring *uring, int timeout_ms, __u64 *name)
 	return ret;
 }
 
-/* Submits, and waits for that one. NO_RESULT: another one came. */
+/* Submit, and wait for the completion of @name. NO_RESULT: another one came. */
 static int uring_do(struct uring *uring, __u64 name)
 {
 	__u64 got = 0;
@@ -115,7 +115,7 @@ static int uring_do(struct uring *uring, __u64 name)
 	return got == name ? ret : NO_RESULT;
 }
 
-/* A last no-op: nothing else may be there. */
+/* Return whether there are no completions: that of a no-op must be the next. */
 static int uring_empty(struct uring *uring)
 {
 	struct io_uring_sqe *sqe = uring_sqe(uring);
@@ -126,7 +126,7 @@ static int uring_empty(struct uring *uring)
 	return uring_do(uring, ~0ULL) == 0;
 }
 
-/* Arms a timeout that does not fire, and waits until it is armed: a worker may do that. */
+/* Arm a timeout that does not fire. Wait until it is armed, since a worker may do this. */
 static bool uring_hold(struct uring *uring, int fd, __u64 name)
 {
 	__u64 scheduled = hwt_now(fd).scheduled;
@@ -137,12 +137,12 @@ static bool uring_hold(struct uring *uring, int fd, __u64 name)
 }
 
 /*
- * A ring that is closed with commands outstanding while the task that submits lives: lockdep's
- * assertion in io_uring does not know of that (6.12: io_lockdep_assert_cq_locked()).
+ * If a ring is closed with outstanding commands while the submitting task lives, an assertion in
+ * io_uring is wrong (6.12: io_lockdep_assert_cq_locked()). Expect its report, in this process.
  */
 static pid_t expecting;
 
-/* Before main(), and not in the program that a test executes. */
+/* Not in the program that a test executes */
 static __attribute__((constructor)) void expect_begin(void)
 {
 	if (access("/proc/lockdep", F_OK) || getenv("HWT_URING_EXECUTED"))
@@ -156,7 +156,7 @@ static __attribute__((destructor)) void expect_end(void)
 {
 	if (expecting != getpid())
 		return;
-	/* The kernel closes them when it comes to that. */
+	/* The kernel closes rings asynchronously. */
 	sleep(2);
 	write_text("/dev/kmsg", "hwt-expect-end\n");
 }
@@ -186,7 +186,7 @@ FIXTURE_VARIANT_ADD(ring, big_entries) {
 	.flags = IORING_SETUP_SQE128 | IORING_SETUP_CQE32, .many = 1000,
 };
 
-/* Issued by a worker, which holds none of io_uring's locks. */
+/* A worker issues the commands, without io_uring's locks. */
 FIXTURE_VARIANT_ADD(ring, worker) { .sqe_flags = IOSQE_ASYNC, .many = 2000 };
 
 static int open_keyed(void)
@@ -227,11 +227,11 @@ TEST_F(ring, completes_when_it_is_due)
 	EXPECT_EQ(0, uring_do(&self->uring, 2));
 	EXPECT_LE(due, now_ns());
 
-	/* One that is past, and the name of one that has completed. */
+	/* A past deadline, and the key of a command that has completed. */
 	uring_arm(&self->uring, self->fd, 1, HWT_ARM_ABSOLUTE, 0);
 	EXPECT_EQ(0, uring_do(&self->uring, 1));
 
-	/* No event, and nothing is left of it. */
+	/* There is no event, and no timeout is left. */
 	EXPECT_EQ(-EAGAIN, hwt_read(self->fd, &event, 1));
 	EXPECT_TRUE(stats_are(self->fd, .scheduled = 3, .expired = 3));
 	EXPECT_TRUE(uring_empty(&self->uring));
@@ -265,7 +265,7 @@ TEST_F(ring, cancel_ends_it)
 	int i, ret;
 
 	ASSERT_TRUE(uring_hold(&self->uring, self->fd, 1));
-	/* The data of the submission is the program's: another one may have the same there. */
+	/* sqe->user_data belongs to the program: two commands may have the same. */
 	uring_command(&self->uring, self->fd, HWT_URING_ARM, 1, 100, 0, HOUR);
 	uring_cancel(&self->uring, self->fd, 2, 1);
 	uring_submit(&self->uring);
@@ -314,7 +314,7 @@ TEST_F(ring, errors)
 		EXPECT_EQ(-bad[i].error, uring_do(uring, bad[i].name))
 			TH_LOG("number %u", i);
 	}
-	/* Without keys, and by a descriptor for reading. */
+	/* A context without keys, and a read-only descriptor */
 	uring_arm(uring, plain, 2, 0, 0);
 	EXPECT_EQ(-EINVAL, uring_do(uring, 2));
 	uring_arm(uring, reader, 2, 0, 0);
@@ -334,7 +334,7 @@ TEST_F(ring, limit_of_pending)
 	ASSERT_TRUE(uring_hold(&self->uring, self->fd, 2));
 	uring_arm(&self->uring, self->fd, 3, 0, 0);
 	EXPECT_EQ(-ENOSPC, uring_do(&self->uring, 3));
-	/* Tried once, not twice. */
+	/* io_uring must not repeat the attempt. */
 	EXPECT_EQ(1, hwt_now(self->fd).rejected);
 	EXPECT_EQ(2, hwt_timeouts(self->fd));
 }
@@ -359,7 +359,7 @@ TEST_F(ring, is_a_timeout_like_any_other)
 	EXPECT_EQ(77, get.user_data);
 	EXPECT_EQ(entry.deadline_ns, get.deadline_ns);
 
-	/* Its key is for good. */
+	/* A key cannot be changed. */
 	modify.id = entry.id;
 	EXPECT_EQ(-EINVAL, hwt_call(self->fd, HWT_IOC_MODIFY, &modify));
 	EXPECT_EQ(HWT_STATE_PENDING, hwt_move(self->fd, entry.id, 0, 20 * MSEC));
@@ -382,7 +382,7 @@ TEST_F(ring, beside_timeouts_with_events)
 	ASSERT_EQ(1, hwt_next(self->fd, &event));
 	EXPECT_EQ(5, event.id);
 	EXPECT_EQ(-EAGAIN, hwt_read(self->fd, &event, 1));
-	/* Keys are those of both kinds. */
+	/* Commands and timeouts with events share the keys. */
 	ASSERT_EQ(0, hwt_key(self->fd, 0, HOUR, 6));
 	uring_arm(&self->uring, self->fd, 6, 0, 0);
 	EXPECT_EQ(-EEXIST, uring_do(&self->uring, 6));
@@ -446,7 +446,7 @@ TEST_F_TIMEOUT(ring, each_of_many_completes_once, 120)
 #define RACE_ROUNDS	40
 #define RACE_SIZE	100U
 
-/* Keys and names from @base on. */
+/* Arm, move and cancel commands with keys and names from @base on. */
 static void race(struct __test_metadata *_metadata, struct uring *uring, int fd, __u64 base)
 {
 	int arm[RACE_SIZE], move[RACE_SIZE], cancel[RACE_SIZE], *to, round, ret;
@@ -486,8 +486,8 @@ static void race(struct __test_metadata *_metadata, struct uring *uring, int fd,
 }
 
 /*
- * Moved, and cancelled at about the time when they fire: each completes once, and either fired or
- * was cancelled, as its cancel says too. By two processes, each with a ring, on one context.
+ * Two processes with a ring each move and cancel timeouts of one context at about the time when
+ * these fire. Each command completes once, and its result agrees with that of its cancel.
  */
 TEST_F_TIMEOUT(ring, fires_or_is_cancelled, 120)
 {
@@ -506,7 +506,7 @@ TEST_F_TIMEOUT(ring, fires_or_is_cancelled, 120)
 	EXPECT_EQ(0, hwt_timeouts(self->fd));
 }
 
-/* By its id, from another thread, and by io_uring, which closes the ring. */
+/* Cancel timeouts by id, while io_uring cancels the commands of a closed ring. */
 static void *cancel_all(void *arg)
 {
 	struct hwt_list_entry entries[16];
@@ -536,7 +536,7 @@ TEST_F_TIMEOUT(ring, closed_while_others_cancel_and_stop, 120)
 		io_uring_queue_exit(&self->uring.ring);
 		ASSERT_EQ(0, uring_init(&self->uring, variant->flags, variant->sqe_flags));
 		ASSERT_TRUE(until(hwt_timeouts(self->fd) == 0));
-		/* Tells the thread to end. */
+		/* Tell the thread to end. */
 		ASSERT_EQ(0, hwt_key(self->fd, 0, HOUR, ~0ULL));
 		ASSERT_EQ(0, pthread_join(thread, &failed));
 		ASSERT_EQ(NULL, failed);
@@ -564,7 +564,7 @@ TEST_F(ring, descriptor_closed_while_armed)
 	snprintf(seen, sizeof(seen), "%s/hwtctl stats --json | grep '\"pid\":%d,\"fd\":null'",
 		 getenv("HWT_BIN"), getpid());
 	EXPECT_EQ(0, system(seen));
-	/* A command keeps its file. What has not completed goes with the ring. */
+	/* Commands keep the context. Those that have not completed end with the ring. */
 	EXPECT_EQ(0, uring_reap(&self->uring, PATIENCE_MS, &name));
 	EXPECT_EQ(1, name);
 	EXPECT_LE(due, now_ns());
@@ -573,9 +573,9 @@ TEST_F(ring, descriptor_closed_while_armed)
 	EXPECT_TRUE(uring_empty(&self->uring));
 }
 
-/* -- A process that goes ------------------------------------------------- */
+/* -- A process that exits or calls execve() ------------------------------ */
 
-/* What a program that is executed by the test below does instead of the tests. */
+/* In the program that a test executes: report, and wait to be killed. */
 __attribute__((constructor)) static void executed(void)
 {
 	const char *fd = getenv("HWT_URING_EXECUTED");
@@ -642,17 +642,14 @@ TEST_F_TIMEOUT(ring, executes_with_many_outstanding, 200)
 	if (!pid)
 		arm_and_go(variant->flags, variant->sqe_flags, self->fd, many, told[1]);
 	close(told[1]);
-	/* The other program runs, and has nothing of them. */
+	/* The new program runs, and the commands have ended. */
 	ASSERT_EQ(1, read(told[0], &byte, 1));
 	EXPECT_EQ(0, hwt_timeouts(self->fd));
 	EXPECT_EQ(-SIGKILL, child_kill(pid));
 	close(told[0]);
 }
 
-/*
- * The ring lives on in the parent, and so do commands that the child has issued: now they
- * complete without it.
- */
+/* The ring lives on in the parent, so commands of the child still complete after its death. */
 TEST_F(ring, child_arms_and_dies)
 {
 	__u64 due = now_ns() + 500 * MSEC, name;
@@ -695,7 +692,7 @@ static int arm_inside(unsigned int flags, unsigned int sqe_flags)
 	due = now_ns() + 50 * MSEC;
 	uring_move(&uring, fd, 2, 1, HWT_ARM_ABSOLUTE, due);
 	uring_submit(&uring);
-	/* Of the move, and of what was moved. */
+	/* The completions of the move and of the moved command */
 	for (i = 0; i < 2; i++)
 		if (uring_reap(&uring, PATIENCE_MS, NULL))
 			return 4;
@@ -712,7 +709,7 @@ TEST_F(ring, deadlines_are_those_of_the_submitter)
 
 /* -- Other kinds of rings, and programs ------------------------------------ */
 
-/* A file that is not polled for completions: refused, or served as on any ring (7.2). */
+/* The file cannot be polled for completions: refused (6.12), or served as on any ring (7.2). */
 TEST_F(ctx, iopoll)
 {
 	__u64 end = now_ns() + PATIENCE_MS * MSEC;
@@ -723,7 +720,7 @@ TEST_F(ctx, iopoll)
 	ASSERT_EQ(0, uring_init(&uring, IORING_SETUP_IOPOLL, 0));
 	uring_arm(&uring, fd, 1, 0, 0);
 	uring_submit(&uring);
-	/* What is not polled for is not waited for either. */
+	/* A wait on such a ring does not see completions that are not polled, so repeat it. */
 	do {
 		ret = uring_reap(&uring, 10, NULL);
 	} while ((ret == -ETIME || ret == -EAGAIN) && now_ns() < end);
@@ -733,10 +730,7 @@ TEST_F(ctx, iopoll)
 	EXPECT_EQ(0, hwt_timeouts(fd));
 }
 
-/*
- * Writes nonsense over the submission entries while a thread of the kernel reads them. It
- * gets nonsense, and leaves nothing behind.
- */
+/* Overwrite submission entries while the kernel's thread reads them: no timeout may be left. */
 TEST_F_TIMEOUT(ctx, submission_entries_are_scribbled_over, 60)
 {
 	__u64 end = now_ns() + (quick() ? 1 : 3) * SEC;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * io_uring on the descriptor without commands of ours, as any kernel has it: polling, reading, and
- * what is left of them. Polling beside the device's own rings is as epoll_edge in rings_wait.c.
+ * io_uring without hwt's commands, on any kernel: polls, reads, and their end with the ring. For
+ * polling beside the device's own rings, see epoll_edge in rings_wait.c.
  *
  * hwt-test: only stock rt debug stock612 cloud rt612 kcsan debug612 rtdebug newest clang
  * hwt-test: libs uring
@@ -39,7 +39,7 @@ struct completion {
 	int res;
 };
 
-/* Waits for a completion. Its result is -ETIME if none comes. */
+/* Wait for a completion. Its result is -ETIME if none comes. */
 static struct completion reap(struct io_uring *ring)
 {
 	struct __kernel_timespec patience = { .tv_sec = PATIENCE_MS / 1000 };
@@ -92,13 +92,13 @@ TEST_F(ring, poll_completes_when_an_event_comes)
 	EXPECT_LE(due, now_ns());
 	EXPECT_EQ(1, cqe.user_data);
 	EXPECT_EQ(POLLIN, cqe.res & (POLLIN | POLLHUP));
-	/* At once with an event that is there. */
+	/* A poll completes at once if an event is there. */
 	ASSERT_EQ(1, submit_poll(&self->ring, self->fd, 2, true));
 	EXPECT_EQ(POLLIN, reap(&self->ring).res & (POLLIN | POLLHUP));
 	ASSERT_EQ(1, hwt_read(self->fd, &event, 1));
 	EXPECT_EQ(id, event.id);
 	EXPECT_EQ(7, event.user_data);
-	/* One that goes on tells of each. */
+	/* A multishot poll completes for each event. */
 	ASSERT_EQ(1, submit_poll(&self->ring, self->fd, 3, false));
 	for (i = 0; i < 2; i++) {
 		ASSERT_EQ(0, hwt_add(self->fd, 0, 0, i, NULL));
@@ -124,7 +124,7 @@ TEST_F(ring, end_of_the_file)
 	EXPECT_EQ(0, read_now(&self->ring, self->fd, &event, sizeof(event)));
 }
 
-/* A read that is not carried out takes no event with it; for sizes and RWF_NOWAIT see events.c. */
+/* A failed or cancelled read takes no event. For sizes and RWF_NOWAIT, see events.c. */
 TEST_F(ring, read_that_fails)
 {
 	struct hwt_event event = {}, other;
@@ -150,8 +150,8 @@ TEST_F(ring, read_that_fails)
 }
 
 /*
- * Each event completes one of the reads that wait. Those that are left when the ring goes, with
- * the process, leave nothing behind, as is seen when the module is unloaded after this test.
+ * Each event completes one of the waiting reads. Requests that are left end with the ring and the
+ * process; otherwise the module could not be unloaded after this test.
  */
 TEST_F(ring, many_reads_wait)
 {
@@ -184,10 +184,10 @@ TEST_F(ring, read_waits_for_an_event)
 	static const struct {
 		int		file_flags;
 		unsigned int	sqe_flags;
-		bool		registered;	/* the buffer is */
+		bool		registered;	/* the buffer is registered */
 	} kinds[] = {
 		{ 0, 0, false },
-		/* O_NONBLOCK says nothing to io_uring, which blocks nobody. */
+		/* io_uring waits in spite of O_NONBLOCK. */
 		{ O_NONBLOCK, 0, false },
 		{ 0, IOSQE_ASYNC, false },
 		{ 0, 0, true },
@@ -228,7 +228,7 @@ TEST_F(ring, read_beside_rings_is_refused)
 
 	ASSERT_EQ(1, submit_read(&self->ring, self->fd, &event, sizeof(event), 1));
 	ASSERT_EQ(0, ring_make(&ring, self->fd, 0, 64, 64));
-	/* One that was waiting finds out, at the latest when an event comes. */
+	/* A waiting read fails at the latest when an event comes. */
 	ASSERT_EQ(0, hwt_add(self->fd, 0, 0, 0, NULL));
 	EXPECT_EQ(-EBUSY, reap(&self->ring).res);
 	EXPECT_TRUE(ring_wait(&ring, 1));
@@ -236,7 +236,7 @@ TEST_F(ring, read_beside_rings_is_refused)
 	ring_unmap(&ring);
 }
 
-/* From 6.7 on, where they can be cancelled. */
+/* Commands require Linux 6.7, where io_uring can cancel them. */
 static bool kernel_has_commands(void)
 {
 	struct utsname name;
@@ -247,7 +247,7 @@ static bool kernel_has_commands(void)
 	return major > 6 || (major == 6 && minor >= 7);
 }
 
-/* They are there, or the information says that they are not; see uring.c for what they do. */
+/* HWT_IOC_INFO agrees with the kernel's version. For the commands themselves, see uring.c. */
 TEST_F(ring, commands_are_there_or_refused)
 {
 	struct io_uring_sqe *sqe = io_uring_get_sqe(&self->ring);
@@ -262,7 +262,7 @@ TEST_F(ring, commands_are_there_or_refused)
 	sqe->fd = self->fd;
 	sqe->cmd_op = HWT_URING_ARM;
 	ASSERT_EQ(1, io_uring_submit(&self->ring));
-	/* Not without keys. */
+	/* -EINVAL: the context has no keys. */
 	EXPECT_EQ(there ? -EINVAL : -EOPNOTSUPP, reap(&self->ring).res);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Users without privileges: those of the device's group may do everything with it, and none learns
- * anything of another. That others may do nothing is in hwtctl-options.sh.
+ * Users without privileges: members of the device's group may use all of it, and no user learns
+ * anything about another. For users outside the group, see hwtctl-options.sh.
  *
  * hwt-test: load cgroup_threads=1
  * hwt-test: timeout 120
@@ -16,8 +16,8 @@
 #include "ioctls.h"
 
 #define GROUP	5000
-#define MEMBER	5001	/* of that group */
-#define THIRD	5003	/* of it, too */
+#define MEMBER	5001	/* in that group */
+#define THIRD	5003	/* in that group, too */
 
 #define PARAMETERS	"/sys/module/hwt/parameters"
 
@@ -25,7 +25,7 @@ FIXTURE(users) { };
 
 FIXTURE_SETUP(users)
 {
-	/* As a udev rule does it. */
+	/* As by a udev rule */
 	ASSERT_EQ(0, chown(HWT_DEV, 0, GROUP));
 	ASSERT_EQ(0, chmod(HWT_DEV, 0660));
 }
@@ -36,21 +36,21 @@ FIXTURE_TEARDOWN(users)
 	chown(HWT_DEV, 0, 0);
 }
 
-/* A member of the group, for good, with nothing left of root. */
+/* Become a member of the group for good, without privileges. */
 static bool become(uid_t uid)
 {
 	const gid_t group = GROUP;
 
-	/* As if it had been started so: its files in /proc are its own. */
+	/* Dumpable, so that the process owns its files in /proc, as one started by that user. */
 	return !setgroups(1, &group) && !setresgid(uid, uid, uid) &&
 	       !setresuid(uid, uid, uid) && !prctl(PR_SET_DUMPABLE, 1);
 }
 
-/* Run checks as that user, in a child. Return 0 if all is as they expect. */
+/* Run checks as a user, in a child. Return 0 if they pass. */
 #define RUN_AS(_uid, _checks)						\
 	IN_CHILD(become(_uid) ? ((_checks), !_metadata->passed) : 2)
 
-/* Some of everything; nothing but open() asks who it is. */
+/* Call each ioctl, and use a private wheel. */
 static void use_all(struct __test_metadata *_metadata)
 {
 	struct hwt_event event;
@@ -79,7 +79,7 @@ TEST_F(users, of_the_group)
 	EXPECT_EQ(0, RUN_AS(MEMBER, use_all(_metadata)));
 }
 
-/* The other one's fdinfo is the path; that one has seven timeouts. */
+/* Look for another user's context, with seven timeouts and its fdinfo at @path. */
 static void look_around(struct __test_metadata *_metadata, const char *path)
 {
 	const struct hwt_stats_args none = { .size = sizeof(none) };
@@ -89,11 +89,11 @@ static void look_around(struct __test_metadata *_metadata, const char *path)
 	struct hwt_get_args get;
 	__u64 id, slot;
 
-	/* Nothing there, and no counter but its own. */
+	/* No timeouts, and all counters are 0. */
 	EXPECT_EQ(0, hwt_stats(fd, &stats));
 	EXPECT_EQ(0, memcmp(&stats, &none, sizeof(none)));
 	EXPECT_EQ(0, hwt_entries(fd, entries, 8));
-	/* Ids are the context's: those of others are none here. */
+	/* Ids of the other context are unknown here. */
 	for (slot = 0; slot < 8; slot++) {
 		EXPECT_EQ(-ENOENT, hwt_get(fd, (slot + 1) << 32 | slot, &get));
 		EXPECT_EQ(-ENOENT, hwt_del(fd, (slot + 1) << 32 | slot));
@@ -131,7 +131,7 @@ TEST_F(users, see_nothing_of_each_other)
 	}
 	fd = receive_fd(sock[0], &number);
 	ASSERT_LE(0, fd);
-	/* A descriptor that was given is another matter: it is the same context. */
+	/* A descriptor that was passed on refers to the same context. */
 	EXPECT_EQ(7ULL, hwt_timeouts(fd));
 	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", pid, number);
 	EXPECT_EQ(0, RUN_AS(THIRD, look_around(_metadata, path)));
@@ -142,7 +142,7 @@ TEST_F(users, see_nothing_of_each_other)
 	close(sock[1]);
 }
 
-/* A user's contexts share a wheel, nobody else has it, and it goes with the last of them. */
+/* The contexts of a user share a wheel, which no other user has. It ends with the last context. */
 TEST_F(users, have_wheels_of_their_own)
 {
 	int a, b, other;
@@ -174,8 +174,8 @@ static bool in_cgroup(pid_t pid, const char *line)
 }
 
 /*
- * The thread is in the cgroup of the one who has opened the first context there, so its time is
- * that cgroup's. When the contexts are closed, nothing keeps the cgroup.
+ * The wheel's thread is in the cgroup of the process that opened the first context, so its CPU time
+ * is charged there. After the contexts are closed, the cgroup can be removed.
  */
 TEST_F(users, wheels_are_in_cgroups)
 {
