@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# What "make run" shows, and what each figure means. Exits 0 only if everything did what it should.
+# The demo of "make run", with an explanation of each figure. Exit with 0 only if all checks pass.
 #
 # hwt-test: check stock
 # hwt-test: noload
@@ -17,7 +17,7 @@ cd /tmp/demo
 
 step() { printf '\n== %s\n' "$*"; }
 say() { printf '   %s\n' "$*"; }
-# Runs a command and shows it, as one would type it.
+# Show a command as typed by a user, run it, and show its output.
 try()
 {
 	printf '\n   # %s\n' "$(echo "$*" | sed -e "s|$HWT_MODULES/||g" -e "s|$HWT_BIN/||g")"
@@ -27,7 +27,7 @@ try()
 	}
 	show </tmp/out
 }
-# Explains what was shown.
+# Print an explanation of the output.
 explain()
 {
 	echo
@@ -35,21 +35,21 @@ explain()
 		say "$line"
 	done
 }
-# Writes a script for hwtctl and shows it.
+# Write a script for hwtctl, and show it.
 write()
 {
 	cat >"$1"
 	printf '\n   # cat %s\n' "$1"
 	show <"$1"
 }
-# expired COUNT: so many have, in what was tried last, and none too early.
+# expired COUNT: check that COUNT timeouts expired in the last output, none early.
 expired()
 {
 	[ "$(grep -c '^[^ ]* expired, .* late' /tmp/out)" = "$1" ] ||
-		fail "there should be $1 that expired, and not early"
+		fail "$1 timeouts should have expired, none early"
 }
 show() { sed 's/^/   | /'; }
-# What a module has said since log_mark.
+# said MODULE: show the module's log lines since log_mark.
 said() { log_since | sed -n "s/^\(\[ *[0-9.]*\] \)\{0,1\}$1: /$1: /p" | show; }
 
 step "1. The module"
@@ -106,7 +106,7 @@ stop
 END
 try "$ctl" run --verbose script
 expired 5
-grep -q '^beat expired, .* overruns$' /tmp/out || fail "no overruns though nobody read"
+grep -q '^beat expired, .* overruns$' /tmp/out || fail "no overruns, although no event was read"
 [ "$(grep -c '^\(hour\|day\) stopped$' /tmp/out)" = 2 ] || fail "the stop handed nothing back"
 explain "id: names a timeout in its context, and is not used again. overruns: periods of 20 ms" \
 	"that passed without an event of their own, while the script was idle for 150 ms." \
@@ -147,7 +147,7 @@ wait_for 30 settled || fail "requests are still waiting"
 try cat $debug/hwt_retry/requests
 got=$(awk 'NR > 1 { print $3 }' $debug/hwt_retry/requests | xargs)
 [ "$got" = "succeeded succeeded succeeded succeeded given-up cancelled" ] ||
-	fail "not what should have become of them"
+	fail "the requests should have ended otherwise"
 explain "waits: time between two attempts. The delays double: 300, 600 and 1200 ms. Each is" \
 	"rounded up to the tick, and late by the wake-up of the thread; none is short."
 try rmmod hwt_retry

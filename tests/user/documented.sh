@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The commands that the documentation shows, as they stand there.
+# The commands that the documentation shows
 set -eu
 . "$HWT_DIR/lib.sh"
 PATH=$HWT_BIN:$PATH

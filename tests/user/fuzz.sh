@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The fuzzer's corpus, which has what once went wrong, and twenty seconds of fuzzing where the
-# kernel tells what was reached. "make fuzz" gives other arguments. Small limits are reached.
+# The fuzzer's corpus, with programs that once found bugs, and twenty seconds of fuzzing if the
+# kernel has KCOV. "make fuzz" gives other arguments. Limits are small, so that they are reached.
 #
 # hwt-test: timeout 120
 # hwt-test: load max_timeouts=300 max_user_timeouts=500 max_user_wheels=3
@@ -14,9 +14,9 @@ if [ -e /sys/kernel/debug/kcov ] && [ "$HWT_QUICK" = 0 ]; then
 	seconds=20
 fi
 set -- --seconds $seconds
-# Of make fuzz, a line each
+# The arguments of make fuzz, one on each line
 if [ -e "$HWT_DIR/fuzz.arguments" ]; then
-	# Else each wheel that ends takes two grace periods, and there are many.
+	# Destroying a wheel takes two grace periods: make them short.
 	[ ! -w /sys/kernel/rcu_expedited ] || echo 1 >/sys/kernel/rcu_expedited
 	set --
 	while IFS= read -r argument; do

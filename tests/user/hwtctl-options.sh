@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# hwtctl: how it is called, and by whom. Help, version, what is refused, and how it says so.
+# hwtctl: help, version, errors of usage, and permissions.
 #
 # hwt-test: check stock
 # hwt-test: only stock rt
@@ -11,7 +11,7 @@ set -eu
 # shellcheck source=lib/hwtctl.inc
 . "$HWT_DIR/scripts/hwtctl.inc"
 
-# First line of a help: exit status 0, on standard output, and nothing elsewhere.
+# first COMMAND...: print the first line of a help, which must be all on standard output.
 first() { "$@" >/tmp/help 2>/tmp/errors && [ ! -s /tmp/errors ] && head -n 1 /tmp/help; }
 expect "help" 0 "Usage: hwtctl [--device PATH] COMMAND [OPTION]... [OPERAND]" first "$ctl" --help
 for command in "info" "stats [SECONDS]" "run [FILE]" "sleep DURATION..." "list [SCRIPT]" \
@@ -27,7 +27,7 @@ version() { "$ctl" "$1" | grep -qx 'hwtctl [0-9.]*'; }
 check "version" version --version
 check "version, short" version -V
 
-# NAME|MESSAGE|WORDS. What else is not a duration is in hwtctl_parse.c.
+# NAME|MESSAGE|WORDS. For more bad durations, see hwtctl_parse.c.
 while IFS='|' read -r name message words; do
 	# shellcheck disable=SC2086 # words
 	refused "$name" "$message" "$ctl" $words
@@ -37,7 +37,7 @@ unknown option|unrecognized option '--nonsense'|--nonsense
 unknown option of a command|unrecognized option '--nonsense'|info --nonsense
 unknown letter|invalid option -- 'x'|stats -x
 no argument|option '--pid' requires an argument|list --pid
-an argument too much|option '--json' doesn't allow an argument|info --json=1
+an extra argument|option '--json' doesn't allow an argument|info --json=1
 unknown command|unknown command 'nonsense'|nonsense
 info: operand|unexpected operand 'x'|info x
 info: clock|--clock: 'tai' is not monotonic, boottime or realtime|info --clock tai
@@ -57,9 +57,9 @@ stats: count 0|--count: '0' is not a number from 1 to 18446744073709551615|stats
 run: two files|unexpected operand 'b'|run a b
 sleep: no duration|a duration is missing|sleep
 sleep: negative|'-1' is not a duration|sleep -- -1
-list: of what|a context is missing: give --pid or a script|list
-list: of both|--pid excludes a script, --clock and --tick|list --pid 1 script
-save: of what|a context is missing: give --pid or a script|save
+list: no context|a context is missing: give --pid or a script|list
+list: pid and script|--pid excludes a script, --clock and --tick|list --pid 1 script
+save: no context|a context is missing: give --pid or a script|save
 restore: two files|unexpected operand 'b'|restore a b
 stress: seconds|--seconds: '0' is not a number from 1 to 31536000|stress --seconds 0
 stress: threads|--threads: '1025' is not a number from 1 to 1024|stress --threads 1025
@@ -89,12 +89,12 @@ done
 expect "another device" 1 \
 	"hwtctl: /dev/null: this is not a device of hwt" \
 	"$ctl" -d /dev/null info
-expect "nowhere to print to" 1 "hwtctl: standard output: No space left on device" \
+expect "output to a full device" 1 "hwtctl: standard output: No space left on device" \
 	sh -c "'$ctl' info >/dev/full"
-expect "nowhere to print the help to" 1 "hwtctl: standard output: No space left on device" \
+expect "help to a full device" 1 "hwtctl: standard output: No space left on device" \
 	sh -c "'$ctl' run --help >/dev/full"
 
-# -- As a udev rule leaves the device (for that see vm/packages/use.sh): its group may use it --
+# -- A device that a udev rule has given to a group (for the rule, see vm/packages/use.sh) --
 
 mkdir -p /etc
 printf '%s\n' root:x:0:0::/:/bin/sh member:x:1001:1001::/:/bin/sh \
@@ -102,21 +102,21 @@ printf '%s\n' root:x:0:0::/:/bin/sh member:x:1001:1001::/:/bin/sh \
 printf '%s\n' root:x:0: member:x:1001: stranger:x:1002: hwt:x:900:member >/etc/group
 
 as() { user=$1; shift; su -s /bin/sh "$user" -c "$*"; }
-expect "before it, members are refused" 1 "hwtctl: /dev/hwt: Permission denied: only root may use it" \
+expect "without the rule, members are refused" 1 "hwtctl: /dev/hwt: Permission denied: only root may use it" \
 	as member "$ctl" sleep 0
 chgrp hwt /dev/hwt
 chmod 660 /dev/hwt
-expect "members may" 0 "" as member "$ctl" sleep 10ms
+expect "members are accepted" 0 "" as member "$ctl" sleep 10ms
 expect "strangers are refused" 1 "hwtctl: /dev/hwt: Permission denied: only group hwt may use it" \
 	as stranger "$ctl" sleep 0
 
-# Of another user's process a member sees nothing.
+# Members see nothing of another user's process.
 writer_begin
 echo "schedule a 1h" >&7
 writer_sync 1
 expect "no list of root's" 1 "hwtctl: process $writer_pid: Permission denied: access requires root or the right to trace the process" \
 	as member "$ctl" list --pid $writer_pid
-expect "no list by a number" 1 "hwtctl: descriptor 3 of process $writer_pid: Operation not permitted: access requires root or the right to trace the process" \
+expect "no list by --fd" 1 "hwtctl: descriptor 3 of process $writer_pid: Operation not permitted: access requires root or the right to trace the process" \
 	as member "$ctl" list --pid $writer_pid --fd 3
 expect "not in the statistics" 0 "" \
 	as member "$ctl stats --json | grep '\"pid\":$writer_pid,\"fd\"' || true"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# hwtctl run and sleep: scripts, what they print, what is wrong with them.
+# hwtctl run and sleep: scripts, their output, and errors in scripts.
 #
 # hwt-test: check stock
 # hwt-test: only stock rt
@@ -11,7 +11,7 @@ set -eu
 # shellcheck source=lib/hwtctl.inc
 . "$HWT_DIR/scripts/hwtctl.inc"
 
-# run OPTIONS...: the script /tmp/script; what differs from run to run is left out.
+# run OPTIONS...: run /tmp/script, without values in its output that vary.
 run()
 {
 	rc=0
@@ -30,7 +30,7 @@ script()
 	expect "$script_name" "$script_status" "$script_want" run "$@"
 }
 
-# -- What it does --
+# -- Commands --
 
 script "verbose" 0 "scheduled a, id
 modified a, was pending
@@ -55,7 +55,7 @@ b stopped" "schedule a never
 schedule b 1h every=1h
 get b
 stop"
-script "wait for one, for the next, for all" 0 "b expired
+script "wait for a timeout, for the next event, for all" 0 "b expired
 b has come
 a expired
 a has come
@@ -74,7 +74,7 @@ wait next
 wait 0
 wait 10ms
 echo done"
-script "a name is free again" 0 "a expired
+script "a name can be used again" 0 "a expired
 a expired" "schedule a 0
 wait a
 schedule a 0"
@@ -86,7 +86,7 @@ echo   a	b # c
  echo last
 #"
 printf 'echo a\r\necho b' >/tmp/script
-expect "lines of other systems, and one that is cut off" 0 "a
+expect "lines with CR, and a last line without LF" 0 "a
 b" run
 script "periods" 0 "p expired
 p expired
@@ -107,7 +107,7 @@ modify a 1h period=1m30s data=7
 get a
 cancel a
 schedule s 10ms slack=100ms"
-script "times of the clock" 0 "a expired
+script "absolute times" 0 "a expired
 b: one-shot, pending, left" "schedule a @1.5
 wait a
 schedule b @4000000000
@@ -127,11 +127,11 @@ script "another clock and tick" 0 "a expired" "schedule a 30ms" --clock boottime
 script "never" 0 "a: one-shot, pending, left: never" "schedule a never
 get a" --no-wait
 
-# As the events come, not before and not after: while there is nothing to read.
-expect "standard input, and events meanwhile" 0 "a expired
+# Events are printed when they come, while the script waits for input.
+expect "standard input, and events before its next line" 0 "a expired
 later" sh -c "{ echo 'schedule a 100ms'; sleep 1; echo 'echo later'; } | '$ctl' run |
 	sed 's/,.*//'"
-expect "standard input by its name" 0 "x" sh -c "echo echo x | '$ctl' run -"
+expect "standard input as -" 0 "x" sh -c "echo echo x | '$ctl' run -"
 
 # -- JSON --
 
@@ -148,7 +148,7 @@ schedule n never
 stop
 END
 "$ctl" run --json --verbose /tmp/script >/tmp/json
-# json KEY LINE: what it says.
+# json KEY LINE: print the value of KEY.
 json() { sed -n "$2s/.*\"$1\":\([^,}]*\).*/\1/p" /tmp/json; }
 line() { grep -n "$1" /tmp/json | head -n 1 | cut -d : -f 1; }
 note "$(cat /tmp/json)"
@@ -171,9 +171,9 @@ check "cancel" grep -qx '{"done":"cancelled","name":"p","id":[0-9]*,"was":"pendi
 	/tmp/json
 check "one object a line" sh -c "! grep -qv '^{.*}\$' /tmp/json"
 
-# -- What is wrong --
+# -- Errors --
 
-# wrong NAME MESSAGE LINE [OPTION...]: of the second line of a script.
+# wrong NAME MESSAGE LINE [OPTION...]: expect an error in LINE, the second of a script.
 wrong()
 {
 	wrong_name=$1 wrong_message=$2
@@ -183,7 +183,7 @@ wrong()
 hwtctl: /tmp/script:2: $wrong_message" run "$@"
 }
 long=aaaaaaaaaabbbbbbbbbbccccccccccddddddddddeeeeeeeeeeffffffffffgggg
-# NAME|MESSAGE|LINE|OPTIONS. What else is not a duration or a date is in hwtctl_parse.c.
+# NAME|MESSAGE|LINE|OPTIONS. For more bad durations and dates, see hwtctl_parse.c.
 while IFS='|' read -r name message line options; do
 	# shellcheck disable=SC2086 # words
 	wrong "$name" "$message" "$line" $options
@@ -191,17 +191,17 @@ done <<END
 an unknown word|unknown command 'nonsense'|nonsense a
 too few words|too few words for 'schedule'|schedule a
 too many words|too many words for 'cancel'|cancel a b
-too many words at all|more than 64 words|echo $(seq -s ' ' 100)
+too many words for any command|more than 64 words|echo $(seq -s ' ' 100)
 no time|'soon' is not a time|schedule a soon
 a date on the wrong clock|'2100-01-01T00:00' is a date, which requires --clock realtime|schedule a 2100-01-01T00:00
-no date|'2100-02-30T00:00' is not a date|schedule a 2100-02-30T00:00|--clock realtime
-an option of another|'period=1s' is not an option of schedule|schedule a 1s period=1s
-a word without a value|'soon' is not an option of schedule|schedule a 1s soon
+an invalid date|'2100-02-30T00:00' is not a date|schedule a 2100-02-30T00:00|--clock realtime
+an option of another command|'period=1s' is not an option of schedule|schedule a 1s period=1s
+an option without a value|'soon' is not an option of schedule|schedule a 1s soon
 a bad value|'slack=x' does not have a valid value|schedule a 1s slack=x
 bad data|'data=-1' does not have a valid value|schedule a 1s data=-1
-what the kernel refuses|schedule a: Invalid argument|schedule a 1s every=1s slack=1s
-a name that is none|'1a': a name begins with a letter or _|schedule 1a 1s
-a name that is none, within|'a/b': a name consists of letters, digits, _ - . :|schedule a/b 1s
+arguments that the kernel refuses|schedule a: Invalid argument|schedule a 1s every=1s slack=1s
+an invalid name|'1a': a name begins with a letter or _|schedule 1a 1s
+an invalid character in a name|'a/b': a name consists of letters, digits, _ - . :|schedule a/b 1s
 a name that is reserved|'all': this word is reserved|schedule all 1s
 a name that is a duration|'inf': this word is reserved|schedule inf 1s
 a long name|'$long': the name is too long|schedule $long 1s
@@ -209,7 +209,7 @@ an unknown name|cancel a: no timeout has this name|cancel a
 an unknown name to get|get $long: no timeout has this name|get $long
 an unknown name to wait for|wait a: no timeout has this name|wait a
 no time to be idle|'never' is not a duration to wait|idle never
-nowhere to save|/nowhere/file: No such file or directory|save /nowhere/file
+a save to a missing directory|/nowhere/file: No such file or directory|save /nowhere/file
 END
 script "a name twice" 1 "hwtctl: /tmp/script:2: 'a': a timeout with this name exists" \
 	"schedule a 1s
@@ -217,7 +217,7 @@ schedule a 1s"
 script "after a stop" 1 "hwtctl: /tmp/script:2: schedule a: Cannot send after transport endpoint shutdown: the context was stopped; open a new one" \
 	"stop
 schedule a 1s"
-script "going on" 1 "hwtctl: /tmp/script:1: unknown command 'nonsense'
+script "errors with --keep-going" 1 "hwtctl: /tmp/script:1: unknown command 'nonsense'
 hwtctl: /tmp/script:2: cancel a: no timeout has this name
 a expired" "nonsense
 cancel a
@@ -225,27 +225,27 @@ schedule a 0" --keep-going
 head -c 5000 /dev/zero | tr '\0' x >/tmp/script
 expect "a long line" 1 "hwtctl: /tmp/script: a line has more than 4096 bytes" run
 printf 'echo a\0b\n' >/tmp/script
-expect "no text" 1 "hwtctl: /tmp/script: this is not a text file" run
-expect "no file" 1 'hwtctl: /tmp/no\n\x1b[m: No such file or directory' "$ctl" run "$(printf '/tmp/no\n\033[m')"
+expect "a binary file" 1 "hwtctl: /tmp/script: this is not a text file" run
+expect "a missing file" 1 'hwtctl: /tmp/no\n\x1b[m: No such file or directory' "$ctl" run "$(printf '/tmp/no\n\033[m')"
 expect "a directory" 1 "hwtctl: /tmp: Is a directory" "$ctl" run /tmp
 
-# -- How it ends --
+# -- The end of a script --
 
-script "at once, if told not to wait" 0 "" "schedule a 1h" --no-wait
+script "--no-wait ends a script at once" 0 "" "schedule a 1h" --no-wait
 echo "schedule a never" >/tmp/script
-expect "by an interrupt, as by any" 130 "" timeout -s INT 1 "$ctl" run /tmp/script
+expect "ended by an interrupt" 130 "" timeout -s INT 1 "$ctl" run /tmp/script
 
 # -- sleep --
 
-# uptime, in hundredths of a second
+# The uptime, in hundredths of a second
 now() { cut -d ' ' -f 1 /proc/uptime | tr -d .; }
-# slept LEAST COMMAND...: it succeeds, and takes at least so many hundredths.
+# slept LEAST COMMAND...: run a command, which must take at least LEAST hundredths of a second.
 slept()
 {
 	least=$1 begin=$(now)
 	shift
 	"$@" || return 1
-	# The uptime's last digit is cut off.
+	# The uptime is rounded down.
 	[ $(($(now) - begin + 1)) -ge "$least" ]
 }
 check "sleep, seconds" slept 100 "$ctl" sleep 1

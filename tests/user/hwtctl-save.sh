@@ -1,8 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# hwtctl list, save and restore: of its own context and of another process's, and of
-# files that are no saves.
+# hwtctl list, save and restore: its own context, that of another process, and invalid saves.
 #
 # hwt-test: long
 # hwt-test: check stock
@@ -13,10 +12,10 @@ set -eu
 # shellcheck source=lib/hwtctl.inc
 . "$HWT_DIR/scripts/hwtctl.inc"
 
-# Numbers that differ from run to run are left out.
+# Replace numbers that vary.
 still() { sed -e 's/"\(id\|[a-z]*_ns\)":[0-9][0-9]*/"\1":N/g'; }
 
-# -- Its own --
+# -- A context of its own --
 
 cat >/tmp/script <<'END'
 schedule late 2h data=7
@@ -50,7 +49,7 @@ one-shot pending never - 0 9 ID no" sh -c "printf '%s\n' 'schedule late 2h data=
 expect "list as JSON" 0 '{"id":N,"name":"a","data":5,"mode":"one-shot","pending":true,"event":false,"deadline_ns":N,"remaining_ns":N,"period_ns":N,"overruns":0}' \
 	sh -c "echo schedule a 1h data=5 | '$ctl' list --json - |
 	sed -E 's/\"(id|[a-z]+_ns)\":[0-9]+/\"\1\":N/g'"
-expect "list of a script that is wrong" 1 "hwtctl: standard input:1: unknown command 'x'" \
+expect "list of a script with an error" 1 "hwtctl: standard input:1: unknown command 'x'" \
 	sh -c "echo x | '$ctl' list -"
 
 cat >/tmp/script <<'END'
@@ -59,26 +58,26 @@ schedule first 200ms data=3
 schedule third 600ms
 END
 "$ctl" save --output /tmp/save /tmp/script
-expect "restore, and what comes of it" 0 "first expired
+expect "restore: events" 0 "first expired
 second expired
 third expired" sh -c "'$ctl' restore /tmp/save | sed 's/,.*//'"
-expect "from standard input, as JSON" 0 '"first","data":3
+expect "restore from standard input, as JSON" 0 '"first","data":3
 "second","data":0
 "third","data":0' sh -c "'$ctl' restore --json <'/tmp/save' |
 	sed 's/.*\"name\":\(\"[a-z]*\"\),\"id\":[0-9]*\(,\"data\":[0-9]*\).*/\1\2/'"
-check "nothing but the save is left" [ "$(echo /tmp/save*)" = /tmp/save ]
+check "no temporary file is left" [ "$(echo /tmp/save*)" = /tmp/save ]
 
-# What is written to: a file that links lead to, whose readers keep the old one; a FIFO; a device.
+# Kinds of output: a file by way of links, whose readers keep the old file; a FIFO; a device.
 chmod 640 /tmp/save
 chown 7:8 /tmp/save
 ln /tmp/save /tmp/before
 ln -s /tmp/relative /tmp/link
 ln -s save /tmp/relative
 echo "schedule other 1h" | "$ctl" save -o /tmp/link -
-expect "links stay, mode and owner too" 0 "lrwxrwxrwx lrwxrwxrwx -rw-r----- 7:8" sh -c \
+expect "links, mode and owner stay" 0 "lrwxrwxrwx lrwxrwxrwx -rw-r----- 7:8" sh -c \
 	"echo \$(stat -c %A /tmp/link /tmp/relative /tmp/save) \$(stat -c %u:%g /tmp/save)"
-check "the file they lead to is written" grep -q '"other"' /tmp/save
-check "the old file is whole" sh -c "grep -q third /tmp/before && ! grep -q other /tmp/before"
+check "the target of the links is written" grep -q '"other"' /tmp/save
+check "the old file is unchanged" sh -c "grep -q third /tmp/before && ! grep -q other /tmp/before"
 ln -s new /tmp/dangling
 mkfifo /tmp/fifo
 mknod /tmp/null c 1 3
@@ -87,11 +86,11 @@ for path in dangling fifo null; do
 	"$ctl" save -o /tmp/$path /tmp/script
 done
 wait $! || true
-expect "none is replaced" 0 "lrwxrwxrwx prw-r--r-- crw-r--r--" \
+expect "a dangling link, a FIFO and a device stay" 0 "lrwxrwxrwx prw-r--r-- crw-r--r--" \
 	sh -c "echo \$(stat -c %A /tmp/dangling /tmp/fifo /tmp/null)"
-check "all is written" sh -c "grep -q third /tmp/new && grep -q third /tmp/read"
+check "a link and a FIFO are written" sh -c "grep -q third /tmp/new && grep -q third /tmp/read"
 
-# remade COUNT: the save is restored, and what comes of it saved again; so many timeouts.
+# remade COUNT: restore a save of COUNT timeouts, and save it again to /tmp/again.
 remade()
 {
 	"$ctl" restore /tmp/save >/tmp/printed &
@@ -102,10 +101,10 @@ remade()
 	wait $restored || true
 }
 has() { [ "$("$ctl" list --json --pid $restored | grep -c .)" = "$1" ]; }
-# values FILE KEY: of all timeouts
+# values FILE KEY: print the values of KEY, of all timeouts.
 values() { sed -n "s/.*\"$2\":\([a-z0-9]*\).*/\1/p" "$1"; }
 
-# What is left of a delay does not go on while it is saved, as if that had been long ago.
+# The remaining time of a delay does not run while it is saved. Pretend that this was long ago.
 echo "schedule a 60s" >/tmp/script
 "$ctl" save -o /tmp/save /tmp/script
 sed -i 's/"deadline_ns":[0-9][0-9]*/"deadline_ns":1/' /tmp/save
@@ -113,10 +112,10 @@ remade 1
 left=$(values /tmp/again remaining_ns)
 asked=$(values /tmp/save remaining_ns)
 note "saved with $asked ns left, restored with $left"
-check "what is left is kept" [ "$left" -gt $((asked - 20000000000)) ]
-check "and is not more" [ "$left" -le $((asked + 1000000)) ]
+check "the remaining time is kept" [ "$left" -gt $((asked - 20000000000)) ]
+check "the remaining time does not grow" [ "$left" -le $((asked + 1000000)) ]
 
-# A date stays what it is.
+# A date does not change.
 printf 'schedule %s\n' "a 2100-01-01T00:00:00Z" "b 1h" "c 1h every=1d" "d never" >/tmp/script
 "$ctl" save --clock realtime --tick 10ms -o /tmp/save /tmp/script
 check "dates are saved" grep -q '"clock":"realtime","private":true,"tick_ns":10000000,' /tmp/save
@@ -124,9 +123,9 @@ check "the date" grep -q '"name":"a",.*"deadline_ns":4102444800000000000,' /tmp/
 sed -i '2,$s/"remaining_ns":[0-9][0-9]*/"remaining_ns":1/' /tmp/save
 remade 4
 expect "dates are kept" 0 "$(values /tmp/save deadline_ns)" values /tmp/again deadline_ns
-expect "the wheel is made again" 0 "$(head -n 1 /tmp/save)" head -n 1 /tmp/again
+expect "the private wheel is created again" 0 "$(head -n 1 /tmp/save)" head -n 1 /tmp/again
 
-# -- Another process's --
+# -- The context of another process --
 
 writer_begin
 echo "schedule a 1h data=11
@@ -145,20 +144,20 @@ expect "save of a process" 0 '{"hwt_save":1,"clock":"monotonic","private":false,
 {"id":N,"data":13,"mode":"one-shot","pending":true,"event":false,"deadline_ns":null,"remaining_ns":null,"period_ns":N,"overruns":0}' \
 	still </tmp/save
 "$ctl" save --pid $writer_pid >/tmp/again
-check "to standard output, the same" [ "$(still </tmp/again)" = "$(still </tmp/save)" ]
+check "save to standard output" [ "$(still </tmp/again)" = "$(still </tmp/save)" ]
 expect "restore into a process" 0 "" "$ctl" restore --pid $writer_pid /tmp/save
-expect "it has them twice now" 0 "11 11 12 12 13 13 " sh -c "'$ctl' list --json \
+expect "the process has the timeouts twice" 0 "11 11 12 12 13 13 " sh -c "'$ctl' list --json \
 	--pid $writer_pid | sed 's/.*\"data\":\([0-9]*\).*/\1/' | sort | tr '\n' ' '"
 echo '{"hwt_save":1,"clock":"monotonic","private":false,"tick_ns":1000000,"ticks_per_wheel":8192,"levels":3,"count":1}
 {"data":99,"mode":"one-shot","deadline_ns":0,"remaining_ns":0,"period_ns":0}' >/tmp/now
-expect "no more than what is needed" 0 "" "$ctl" restore --pid $writer_pid /tmp/now
+expect "restore of the required members only" 0 "" "$ctl" restore --pid $writer_pid /tmp/now
 wait_for 20 writer_said '#[0-9]* expired' || true
-check "it gets the event" writer_said '#[0-9]* expired'
+check "the process gets the event" writer_said '#[0-9]* expired'
 echo "cancel a" >&7
 writer_sync 2
-check "its own names it still has" sh -c "! grep hwtctl: $writer_output"
+check "the process keeps its names" sh -c "! grep hwtctl: $writer_output"
 
-# Keys stay what they are, and are only for contexts that have some.
+# Keys do not change, and are only for contexts with keys.
 echo '{"hwt_save":1,"clock":"monotonic","private":false,"keys":true,"tick_ns":1000000,"ticks_per_wheel":8192,"levels":3,"count":1}
 {"id":77,"data":77,"mode":"one-shot","pending":true,"event":false,"deadline_ns":null,"remaining_ns":null,"period_ns":0,"overruns":0}' >/tmp/keys
 "$ctl" restore /tmp/keys &
@@ -166,31 +165,31 @@ keyed=$!
 restored() { "$ctl" list --pid $keyed 2>/dev/null | grep -q ' 77$'; }
 wait_for 20 restored || fail "nothing with keys is restored"
 expect "a save with keys" 0 "$(cat /tmp/keys)" "$ctl" save --pid $keyed
-expect "not into a context without keys" 1 \
+expect "no restore of keys into a context without keys" 1 \
 	"hwtctl: /tmp/keys: saved with keys; the context of process $writer_pid is without" \
 	"$ctl" restore --pid $writer_pid /tmp/keys
 kill $keyed
 wait $keyed 2>/dev/null || true
 
-# All or none.
+# A restore is all or nothing.
 awk 'BEGIN { for (i = 0; i < 4998; i++) print "schedule n" i " 1h" }' >/tmp/script
 "$ctl" save -o /tmp/many /tmp/script
 expect "many" 0 4999 grep -c . /tmp/many
-expect "no room for all" 1 "hwtctl: /tmp/many: restoring: No space left on device: a limit is reached; 'hwtctl info' shows the limits" \
+expect "a restore beyond a limit" 1 "hwtctl: /tmp/many: restoring: No space left on device: a limit is reached; 'hwtctl info' shows the limits" \
 	"$ctl" restore --pid $writer_pid /tmp/many
-expect "then there is none" 0 5 sh -c "'$ctl' list --json --pid $writer_pid | grep -c ."
+expect "none of them is restored" 0 5 sh -c "'$ctl' list --json --pid $writer_pid | grep -c ."
 expect "no dates on another clock" 1 "hwtctl: /tmp/dates: saved on the realtime clock; the context of process $writer_pid uses the monotonic clock" \
 	sh -c "sed 's/monotonic/realtime/' /tmp/save >/tmp/dates
 	'$ctl' restore --pid $writer_pid /tmp/dates"
-expect "no descriptor" 1 \
+expect "a bad descriptor" 1 \
 	"hwtctl: descriptor 99 of process $writer_pid: Bad file descriptor" \
 	"$ctl" save --pid $writer_pid --fd 99
 echo "stop" >&7
 writer_sync 3
-expect "nothing can be made after a stop" 1 \
+expect "no restore after a stop" 1 \
 	"hwtctl: /tmp/save: restoring: Cannot send after transport endpoint shutdown: the context was stopped; open a new one" \
 	"$ctl" restore --pid $writer_pid /tmp/save
-check "the process ends well" writer_end
+check "the process succeeds" writer_end
 
 expect "no such process, with a descriptor" 1 \
 	"hwtctl: descriptor 3 of process 999999: No such process" \
@@ -198,16 +197,16 @@ expect "no such process, with a descriptor" 1 \
 
 # This shell has two contexts.
 exec 5<>/dev/hwt 6<>/dev/hwt
-expect "which one?" 1 "hwtctl: process $$ has /dev/hwt open 2 times, first as descriptor 5; choose with --fd" \
+expect "two contexts, without --fd" 1 "hwtctl: process $$ has /dev/hwt open 2 times, first as descriptor 5; choose with --fd" \
 	"$ctl" list --pid $$
-expect "this one" 0 "" "$ctl" restore --pid $$ --fd 6 /tmp/save
-expect "it has them" 0 3 sh -c "'$ctl' list --json --pid $$ --fd 6 | grep -c ."
-expect "the other one does not" 0 0 sh -c "'$ctl' list --json --pid $$ --fd 5 | grep -c . || true"
+expect "restore by --fd" 0 "" "$ctl" restore --pid $$ --fd 6 /tmp/save
+expect "the context has the timeouts" 0 3 sh -c "'$ctl' list --json --pid $$ --fd 6 | grep -c ."
+expect "not the other context" 0 0 sh -c "'$ctl' list --json --pid $$ --fd 5 | grep -c . || true"
 exec 5>&- 6>&-
 
-# -- What is no save --
+# -- Invalid saves --
 
-# header PRIVATE CLOCK LEVELS COUNT: the first line of a save
+# header PRIVATE CLOCK LEVELS COUNT: print the first line of a save.
 header()
 {
 	echo "{\"hwt_save\":1,\"clock\":\"$2\",\"private\":$1,\"tick_ns\":1000000," \
@@ -217,8 +216,8 @@ head=$(header false monotonic 3 1)
 times='"deadline_ns":5,"remaining_ns":5'
 good="{\"data\":1,\"mode\":\"one-shot\",$times,\"period_ns\":0}"
 printf '%s\n' "$head" "$good" >/tmp/bad
-expect "a good one" 0 "" sh -c "'$ctl' restore /tmp/bad >/dev/null"
-expect "an empty one" 1 "hwtctl: /dev/null: this is not a save" "$ctl" restore /dev/null
+expect "a valid save" 0 "" sh -c "'$ctl' restore /tmp/bad >/dev/null"
+expect "an empty file" 1 "hwtctl: /dev/null: this is not a save" "$ctl" restore /dev/null
 # NAME|MESSAGE|LINES, with a semicolon between them
 while IFS='|' read -r name message lines; do
 	echo "$lines" | tr ';' '\n' >/tmp/bad
@@ -229,8 +228,8 @@ another object|/tmp/bad:1: this is not a save|$good
 a later version|/tmp/bad:1: the save has another version|{"hwt_save":2}
 no clock|/tmp/bad:1: "clock" is missing or has another type|{"hwt_save":1}
 an unknown clock|/tmp/bad:1: "clock" is unknown|{"hwt_save":1,"clock":"tai"}
-no end|/tmp/bad: there are fewer timeouts than the first line says|$head
-more|/tmp/bad:3: there are more timeouts than the first line says|$head;$good;$good
+too few timeouts|/tmp/bad: there are fewer timeouts than the first line says|$head
+too many timeouts|/tmp/bad:3: there are more timeouts than the first line says|$head;$good;$good
 two objects|/tmp/bad:2: this is not a line of a save|$head;$good$good
 a list|/tmp/bad:2: this is not a line of a save|$head;[1]
 cut off|/tmp/bad:2: this is not a line of a save|$head;{"data":1,"mode":"one-sh
@@ -240,14 +239,14 @@ a number that is a string|/tmp/bad:2: "data" is missing or has another type|$hea
 a negative number|/tmp/bad:2: "data" is out of range|$head;{"mode":"one-shot","data":-1}
 a fraction|/tmp/bad:2: "data" is missing or has another type|$head;{"mode":"one-shot","data":1.5}
 no period|/tmp/bad:2: "period_ns" does not fit "mode"|$head;{"mode":"fixed-rate","data":1,$times,"period_ns":0}
-a period of none|/tmp/bad:2: "period_ns" does not fit "mode"|$head;{"mode":"one-shot","data":1,$times,"period_ns":1}
-no name|/tmp/bad:2: 'a b': a name consists of letters, digits, _ - . :|$head;{"name":"a b","mode":"one-shot","data":1,$times,"period_ns":0}
+a period of a one-shot|/tmp/bad:2: "period_ns" does not fit "mode"|$head;{"mode":"one-shot","data":1,$times,"period_ns":1}
+an invalid name|/tmp/bad:2: 'a b': a name consists of letters, digits, _ - . :|$head;{"name":"a b","mode":"one-shot","data":1,$times,"period_ns":0}
 a count out of range|/tmp/bad:1: "count" is out of range|$(header false monotonic 3 4000000000)
-a wheel that cannot be|/dev/hwt: creating a private wheel (see HWT_IOC_SETUP in hwt(4)): Invalid argument|$(header true monotonic 7 1);$good
+an invalid wheel|/dev/hwt: creating a private wheel (see HWT_IOC_SETUP in hwt(4)): Invalid argument|$(header true monotonic 7 1);$good
 another clock|/tmp/bad: saved on the boottime clock; /dev/hwt uses the monotonic clock|$(header false boottime 3 1);$good
 END
-expect "a save that cannot be written" 1 "hwtctl: /dev/full/x: Not a directory" \
+expect "an output that cannot be opened" 1 "hwtctl: /dev/full/x: Not a directory" \
 	"$ctl" save -o /dev/full/x /dev/null
-expect "a save that does not fit" 1 "hwtctl: standard output: No space left on device" \
+expect "an output that is full" 1 "hwtctl: standard output: No space left on device" \
 	sh -c "'$ctl' save /dev/null >/dev/full"
 plan

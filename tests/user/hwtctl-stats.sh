@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# hwtctl info, stats and bench: what they tell is so; watching. Of what is in debugfs (debugfs.sh),
-# in units and as JSON.
+# hwtctl info, stats and bench: their figures, --watch, and JSON. For debugfs itself, see
+# debugfs.sh.
 #
 # hwt-test: check stock
 # hwt-test: only stock rt
@@ -20,7 +20,7 @@ names() { "$ctl" stats --wheels | grep '^[0-9]'; }
 expect "the system's wheel" 0 "1-hwt_system" names
 load test_shown
 
-# What is known beforehand of a wheel that others are at, without what it took.
+# Print the predictable lines of a wheel, without durations.
 shown()
 {
 	"$ctl" stats --wheels | sed -n '/shown!one/,/^$/p' |
@@ -38,7 +38,7 @@ expect "in units" 0 "2-shown!one
   level 2          2 of 8 buckets of 640.000 ms
   took shown_slow [test_shown]" shown
 late() { "$ctl" stats --wheels | sed -n '/shown!one/,/^$/p' | awk '/^  late by < / { n += $NF } END { print n }'; }
-expect "how late" 0 5 late
+expect "lateness" 0 5 late
 
 check "JSON: parameters and counters" sh -c "'$ctl' stats --wheels --json |
 	grep -q '^{\"wheel\":\"2-shown!one\",\"name\":\"shown/one\",\"creator\":\"shown_make \[test_shown\]\",.*\"tick_ns\":10000000,.*\"cpus\":\"all\",\"shards\":1,\"pending\":3,.*}\$'"
@@ -53,14 +53,14 @@ expect "the device's wheel, too" 0 "1-hwt_system
 3-hwt_device" names
 exec 5<&-
 unload test_shown
-expect "both have gone" 0 "1-hwt_system" names
+expect "both wheels have ended" 0 "1-hwt_system" names
 
 umount /sys/kernel/debug
-expect "no debugfs" 1 "hwtctl: /sys/kernel/debug/hwt/wheels: No such file or directory: debugfs is not mounted; run 'mount -t debugfs none /sys/kernel/debug'" \
+expect "debugfs is not mounted" 1 "hwtctl: /sys/kernel/debug/hwt/wheels: No such file or directory: debugfs is not mounted; run 'mount -t debugfs none /sys/kernel/debug'" \
 	"$ctl" stats --wheels
 mount -t debugfs debugfs /sys/kernel/debug
-refused "not of a process" "--wheels can be combined with --json only" "$ctl" stats --wheels --pid 1
-refused "not again and again" "--wheels can be combined with --json only" "$ctl" stats --wheels --watch
+refused "--wheels excludes --pid" "--wheels can be combined with --json only" "$ctl" stats --wheels --pid 1
+refused "--wheels excludes --watch" "--wheels can be combined with --json only" "$ctl" stats --wheels --watch
 
 # -- info --
 
@@ -81,7 +81,7 @@ what="features"
 check "features" sh -c "'$ctl' info | grep -q '^features  *setup .*list'"
 check "info as JSON" sh -c "'$ctl' info --json |
 	grep -q '^{\"clock\":\"monotonic\",\"now_ns\":[0-9]*,\"tick_ns\":2000000,.*\"max_timeouts\":5000,.*\"features\":\\[\"setup\",.*\\]}\$'"
-expect "no such wheel" 1 "hwtctl: /dev/hwt: creating a private wheel (see HWT_IOC_SETUP in hwt(4)): Invalid argument" \
+expect "an invalid wheel" 1 "hwtctl: /dev/hwt: creating a private wheel (see HWT_IOC_SETUP in hwt(4)): Invalid argument" \
 	"$ctl" info --tick 100000d
 
 # -- One context --
@@ -97,7 +97,7 @@ wait p
 schedule d 0
 idle 300ms" >&7
 writer_sync 1
-# What it is now of; "events" is read meanwhile, or not.
+# Without "events" and "read": the last event may be read meanwhile.
 options="--pid $writer_pid"
 # shellcheck disable=SC2086 # words
 steady() { "$ctl" stats $options | sed -e 's/^\(events\|read\) .*//' | grep .; }
@@ -114,11 +114,11 @@ expect "info of a process" 0 "2.000 ms" said --pid $writer_pid
 fd=$("$ctl" stats --json --pid $writer_pid | sed 's/.*"fd":\([0-9]*\).*/\1/')
 want=$(steady)
 options="--pid $writer_pid --fd $fd"
-expect "the same, by its descriptor" 0 "$want" steady
+expect "the same by --fd" 0 "$want" steady
 check "as JSON" sh -c "'$ctl' stats --json --pid $writer_pid |
 	grep -q '^{\"pid\":$writer_pid,\"fd\":$fd,\"command\":\"hwtctl\",\"clock\":\"monotonic\",\"tick_ns\":2000000,\"private\":false,\"timeouts\":3,\"events\":[01],\"scheduled\":5,\"modified\":1,\"cancelled\":1,\"stopped\":0,\"expired\":2,\"overruns\":0,\"read\":[12],\"rejected\":0}\$'"
 printf 'schedule a 1h\nschedule b 0\nwait b\nstats\n' >/tmp/script
-expect "statistics of a script's own" 0 "timeouts    1
+expect "stats as a command of a script" 0 "timeouts    1
 events      0
 scheduled   2
 modified    0
@@ -134,11 +134,11 @@ expect "no such process" 1 "hwtctl: process 999999: No such process" \
 	"$ctl" stats --pid 999999
 expect "a process without a context" 1 "hwtctl: process 1 does not have /dev/hwt open" \
 	"$ctl" stats --pid 1
-expect "a descriptor that is none" 1 \
+expect "a descriptor of another file" 1 \
 	"hwtctl: descriptor 0 of process $writer_pid is not /dev/hwt" \
 	"$ctl" stats --json --pid $writer_pid --fd 0
 
-# -- All --
+# -- All contexts --
 
 "$ctl" stats >/tmp/stats
 note "$(cat /tmp/stats)"
@@ -153,36 +153,36 @@ expect "all of this process" 0 "5 6" sh -c "'$ctl' stats --json |
 	sed -n 's/^{\"pid\":$$,\"fd\":\([0-9]*\).*/\1/p' | xargs"
 expect "one of this process" 0 1 sh -c "'$ctl' stats --json --pid $$ --fd 6 | grep -c ."
 expect "both of this process" 0 2 sh -c "'$ctl' stats --json --pid $$ | grep -c ."
-# A name may have any bytes in it: "x", an e with an accent, half a character.
+# A process may have any bytes in its name: here "x", an e with an accent, half a character.
 printf "x\303\251\342\202" >/proc/$$/comm
-expect "a name that is not all UTF-8" 0 "$(printf 'x\303\251??')" sh -c "'$ctl' stats --json --pid $$ --fd 6 |
+expect "a name with invalid UTF-8" 0 "$(printf 'x\303\251??')" sh -c "'$ctl' stats --json --pid $$ --fd 6 |
 	sed -n 's/.*\"command\":\"\([^\"]*\)\".*/\1/p'"
 printf 'x\n\033[2J\\' >/proc/$$/comm
-expect "a name that would clear the screen" 0 'x\n\x1b[2J\\' sh -c "'$ctl' stats | sed -n 's/^ *$$ *6 \(.*\) mono .*/\1/p'"
+expect "a name with control characters" 0 'x\n\x1b[2J\\' sh -c "'$ctl' stats | sed -n 's/^ *$$ *6 \(.*\) mono .*/\1/p'"
 exec 5>&- 6>&-
 "$ctl" stats --json >/tmp/stats
 check "parameters as JSON" grep -q '^{"parameters":{.*"tick_us":"2000".*}}$' /tmp/stats
 check "threads as JSON" grep -qE '^\{"thread":"hwt_device(:0)?","pid":[0-9]*,"cpu_ns":[0-9]*\}$' /tmp/stats
 check "one object a line" sh -c "! grep -qv '^{.*}\$' /tmp/stats"
 
-# -- Again and again --
+# -- --watch --
 
 "$ctl" stats --watch=0.3 --count 3 >/tmp/stats
 expect "three times" 0 3 grep -c "^    PID  THREAD " /tmp/stats
 expect "the process, three times" 0 3 grep -c "^ *$writer_pid  *$fd hwtctl " /tmp/stats
-check "rates, of none" grep -qE "^ *$writer_pid +$fd hwtctl +mono +3 +[01] +0 +0 +0 +0 +0$" \
+check "rates of 0" grep -qE "^ *$writer_pid +$fd hwtctl +mono +3 +[01] +0 +0 +0 +0 +0$" \
 	/tmp/stats
-expect "seconds behind it" 0 1 sh -c "'$ctl' stats --watch --count 1 0.1 | grep -c THREAD"
-expect "a letter" 0 1 sh -c "'$ctl' stats -w -n 1 100ms | grep -c THREAD"
+expect "an interval as the operand" 0 1 sh -c "'$ctl' stats --watch --count 1 0.1 | grep -c THREAD"
+expect "short options" 0 1 sh -c "'$ctl' stats -w -n 1 100ms | grep -c THREAD"
 "$ctl" stats --watch=0.3 --count 3 --pid $writer_pid --json >/tmp/stats
 expect "JSON, three times" 0 3 grep -c "^{\"pid\":$writer_pid,.*,\"scheduled_per_s\":0.0,.*}$" /tmp/stats
 expect "ended by an interrupt" 0 "" sh -c "timeout -s INT 1 '$ctl' stats --watch=0.2 >/dev/null"
 expect "ended by a signal" 0 "" sh -c "timeout 1 '$ctl' stats --watch=60 >/dev/null"
-check "the process ends well" writer_end
-expect "it has gone" 1 "hwtctl: process $writer_pid: No such process" \
+check "the process succeeds" writer_end
+expect "the process has ended" 1 "hwtctl: process $writer_pid: No such process" \
 	"$ctl" stats --watch=0.1 --pid $writer_pid
 
-# One that is busy.
+# A busy process
 "$ctl" stress --quiet --seconds 4 --contexts 2 --timeouts 1000 >/tmp/stress &
 stress=$!
 two() { [ "$("$ctl" stats --json --pid $stress 2>/dev/null | grep -c .)" = 2 ]; }
@@ -193,18 +193,18 @@ expect "rates of a busy process" 0 4 grep -cE '"scheduled_per_s":[1-9].*"modifie
 	/tmp/stats
 wait $stress
 
-# -- bench: it measures what it was asked for, each way. How long it takes is no matter here --
+# -- bench: the requested measurements. Their values do not matter here --
 
 ways="ioctl rings timerfd"
 "$ctl" bench --timeouts 1000 --repetitions 3 >/tmp/table 2>/tmp/messages
 note "$(cat /tmp/table)"
-expect "its heading" 0 "1000 timeouts, ns for each, median of 3" head -n 1 /tmp/table
-expect "its ways" 0 "$ways" sh -c "sed -n 2p /tmp/table | xargs"
+expect "bench: heading" 0 "1000 timeouts, ns for each, median of 3" head -n 1 /tmp/table
+expect "bench: ways" 0 "$ways" sh -c "sed -n 2p /tmp/table | xargs"
 for operation in schedule modify cancel expire; do
 	expect "$operation, all ways" 0 "$(echo "$ways" | wc -w)" sh -c "
 		sed -n 's/^$operation //p' /tmp/table | tr -s ' ' '\n' | grep -c '^[1-9][0-9]*\$'"
 done
-expect "and no more" 0 6 grep -c . /tmp/table
+expect "bench: no further lines" 0 6 grep -c . /tmp/table
 
 # More timeouts than rings have entries.
 for way in $ways; do
@@ -212,8 +212,8 @@ for way in $ways; do
 	expect "$way as JSON" 0 "schedule modify cancel expire" sh -c "
 		sed -n 's/^{\"way\":\"$way\",\"operation\":\"\([a-z]*\)\",\"ns\":[0-9]*[1-9.][0-9.]*,\"timeouts\":4999,\"repetitions\":1}\$/\1/p' /tmp/json | xargs"
 done
-expect "two ways" 0 "ioctl timerfd" sh -c "
+expect "bench: two ways" 0 "ioctl timerfd" sh -c "
 	'$ctl' bench --only ioctl,timerfd -n 10 -r 1 | sed -n 2p | xargs"
-expect "more than a context takes" 1 "hwtctl: bench: a context of /dev/hwt has at most 5000 timeouts" \
+expect "bench: more timeouts than a context may have" 1 "hwtctl: bench: a context of /dev/hwt has at most 5000 timeouts" \
 	"$ctl" bench --only ioctl -n 5001
 plan

@@ -31,8 +31,8 @@ static int silence_ms(void)
 struct client {
 	int fd;			/* -1: the server has closed it */
 	bool waiting;		/* for the answer to its last byte */
-	uint64_t sent_ns;	/* before that byte was sent */
-	uint64_t heard_ns;	/* not after the server has heard from it */
+	uint64_t sent_ns;	/* when its last byte was sent, or before */
+	uint64_t heard_ns;	/* when the server last heard from it, or before */
 };
 
 /* Static: each test runs in a process of its own. */

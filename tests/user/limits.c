@@ -397,7 +397,7 @@ TEST_F(user, subordinate_ids)
 	EXPECT_EQ(0, in_namespace(0, "0 100000 8\n", take_all));
 }
 
-/* The capability counts when the context is opened. */
+/* CAP_SYS_RESOURCE counts when the context is opened. */
 TEST_F(user, wheels_without_limit)
 {
 	int fd[USER_WHEELS + 3], late, i;

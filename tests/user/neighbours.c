@@ -451,7 +451,7 @@ TEST_F_TIMEOUT(flood, memory_and_neighbour, 110)
 	int fd;
 
 	if (full || objects() < 0)
-		SKIP(return, "no figures, or no slabinfo");
+		SKIP(return, "needs slabinfo, and no \"-b\"");
 	fd = open_as(VICTIM);
 	while (now_ns() < end) {
 		ASSERT_EQ(0, hwt_add(fd, 0, 10 * MSEC, rounds, NULL));

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The package for Python and its samples, in a Debian: python_test.py says what.
+# The package for Python and its samples, in a Debian; see python_test.py.
 #
 # hwt-test: only stock
 # hwt-test: long

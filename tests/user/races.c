@@ -133,8 +133,8 @@ static void *debugfs_run(void *arg)
 }
 
 /*
- * The wheel that the contexts of a user share ends with SETUP, which takes the last of them off
- * it. A reader of debugfs sees this wheel or the private one.
+ * SETUP moves the only context off the user's shared wheel, which ends. A reader of debugfs must
+ * see this wheel or the private one.
  */
 TEST(setup_races_with_debugfs)
 {

@@ -21,7 +21,7 @@ static __attribute__((constructor)) void need_rtc(void)
 {
 	if (read_number(RTC) != ~0ULL)
 		return;
-	printf("# no clock here that goes on while the machine stands still\n");
+	printf("# no RTC, which is needed to measure the pause\n");
 	exit(4);
 }
 

@@ -157,7 +157,7 @@ TEST_F_TIMEOUT(reload, under_attempted_use, 2500)
 	__atomic_store_n(&stop, true, __ATOMIC_RELAXED);
 	for (i = 0; i < USERS; i++)
 		ASSERT_EQ(0, pthread_join(self->thread[i], NULL));
-	TH_LOG("%u rounds: opened %llu times, %llu times not there; refused to go %llu times", n,
+	TH_LOG("%u rounds: opened %llu times, no device %llu times; unload refused %llu times", n,
 	       counts.opened, counts.none, counts.in_use);
 	EXPECT_LT(0, counts.opened);
 	EXPECT_LT(0, counts.none);

@@ -1,9 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The samples that are programs: each finds out by itself whether /dev/hwt and libhwt keep what
-# they promise. Figures are of an emulated machine here: shown, not judged. The servers among them are
-# tested by idle_server_test.c.
+# The sample programs: each checks /dev/hwt and libhwt itself. Figures are shown, not judged, since
+# the machine is emulated. The servers among them are tested by idle_server_test.c.
 #
 # hwt-test: check stock
 # hwt-test: timeout 300
@@ -14,7 +13,7 @@ for part in info delays cancel push-back periodic stop many; do
 	check "tour $part" "$HWT_BIN/tour" $part
 done
 
-# compared: a libev program's timers, each measured and checked, by libev and libhwt.
+# compared: measure and check the timers of a libev program, with libev and with libhwt.
 compared()
 {
 	"$HWT_BIN/libhwt_ev" -n 10000 >/tmp/libev && grep -q "^10000 timeouts\$" /tmp/libev &&
@@ -24,7 +23,7 @@ check "libev and libhwt" compared
 sed 's/^/# /' /tmp/libev
 check "the first program" sh -c "'$HWT_BIN/libhwt_first' | grep -q 'an event for 42'"
 
-# refused COMMAND...: says what is wrong with its arguments, in /tmp/messages.
+# refused COMMAND...: the command fails with 2, and a message in /tmp/messages.
 refused()
 {
 	program=$1 rc=0
@@ -37,7 +36,7 @@ check "libhwt_ev: a count that makes no sense" refused libhwt_ev --count=1
 
 lines() { [ "$(wc -l </tmp/monthly)" = "$1" ]; }
 
-# monthly: a month begins, the clock is set beyond the next one, and back to before a month.
+# monthly: let a month begin, set the clock beyond the next one, and back to the end of a month.
 monthly()
 {
 	date -s "2030-12-31 23:59:58"

@@ -388,7 +388,7 @@ TEST_F(ring, beside_timeouts_with_events)
 	EXPECT_EQ(-EEXIST, uring_do(&self->uring, 6));
 	uring_cancel(&self->uring, self->fd, 7, 6);
 	EXPECT_EQ(0, uring_do(&self->uring, 7));
-	/* A schedule moves a command. */
+	/* HWT_IOC_SCHEDULE of a command's key moves the command. */
 	ASSERT_TRUE(uring_hold(&self->uring, self->fd, 8));
 	EXPECT_EQ(HWT_STATE_PENDING, hwt_key(self->fd, 0, 0, 8));
 	EXPECT_EQ(0, uring_do(&self->uring, 8));
@@ -656,7 +656,7 @@ TEST_F(ring, child_arms_and_dies)
 	pid_t pid;
 
 	if (variant->flags & IORING_SETUP_SINGLE_ISSUER)
-		SKIP(return, "such a ring is its maker's only");
+		SKIP(return, "only the creator may use such a ring");
 	pid = fork();
 	ASSERT_LE(0, pid);
 	if (!pid) {

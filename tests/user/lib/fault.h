@@ -112,7 +112,7 @@ static inline void each_fault(struct __test_metadata *_metadata, const struct fa
 			EXPECT_EQ(0, ret);
 		call->check(_metadata, arg, ret, hit);
 		if (!_metadata->passed) {
-			TH_LOG("with point %u made to fail (%d), %d was returned", n, hit, ret);
+			TH_LOG("fault at point %u (reached: %d): result %d", n, hit, ret);
 			break;
 		}
 	}

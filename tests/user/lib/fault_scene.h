@@ -96,7 +96,7 @@ static inline void scene_prepare(struct __test_metadata *_metadata, void *arg)
 static inline void scene_done(struct __test_metadata *_metadata, struct env *env)
 {
 	EXPECT_TRUE(env->scene->done(env)) {
-		TH_LOG("it was not carried out as it should");
+		TH_LOG("the call did not have its full effect");
 		state_differ(&env->before, &env->after);
 	}
 }
@@ -124,7 +124,7 @@ static inline void scene_check(struct __test_metadata *_metadata, void *arg, int
 	}
 	if (!same && !((ret == -EFAULT || scene->any) && scene->undone && scene->undone(env))) {
 		EXPECT_TRUE(same) {
-			TH_LOG("it has failed, and changed something");
+			TH_LOG("the call failed, but changed the state");
 			state_differ(&env->before, &env->after);
 		}
 		return;
