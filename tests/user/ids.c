@@ -114,7 +114,7 @@ TEST_F(ctx, outside_of_the_ring_can_be_withdrawn)
 	EXPECT_EQ(0U, ring_flags(&ring) | ring_unread(&ring));
 }
 
-/* A periodic timeout counts overruns while its event waits. A stop ends its id, not the ring. */
+/* Overruns count while the event waits outside the ring. Entering the ring does not end the id. */
 TEST_F(ctx, periodic_in_the_ring)
 {
 	struct hwt_event event = {};

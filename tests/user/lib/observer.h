@@ -67,7 +67,7 @@ static inline void user_whole(struct __test_metadata *_metadata)
 	int fd[16], ret;
 
 	ASSERT_GT(16, wheels);
-	/* One of them is the wheel that the contexts share. */
+	/* The contexts share one of the wheels. */
 	wheels--;
 	for (i = 0; i <= wheels; i++) {
 		fd[i] = hwt_open(0);
