@@ -40,7 +40,7 @@ $(MAN9)/made: man/generate.sh man/hwt.9 hwt.h $(wildcard hwt_*.c core/*.c) | kdi
 	man/generate.sh $(KDIR)/scripts/kernel-doc $(MAN9)
 	touch $@
 
-# A page of libhwt has the names of several functions: lib/Makefile installs it under each.
+# lib/Makefile installs each page of libhwt under the names of all its functions.
 install-man: man
 	for page in man/*.[!3] $(MAN9)/*.9; do \
 		install -D -m 644 $$page \

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# dkms-symvers.sh DIRECTORY: run by dkms when the module has been built, where that was. Keeps what
-# modules that use its symbols are built with.
+# dkms-symvers.sh DIRECTORY: copy Module.symvers there, for the build of modules that use hwt's
+# symbols. dkms runs this after the build, in the directory of the build.
 set -eu
 cp Module.symvers "$1/Module.symvers"
