@@ -15,6 +15,7 @@ import subprocess
 import sys
 import threading
 import time
+import types
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[2]
@@ -55,6 +56,8 @@ def have(program):
 
 _children = set()
 _children_lock = threading.Lock()
+# @starting: the main thread is in Popen(); @signal: the signal that has arrived meanwhile.
+_main = types.SimpleNamespace(starting=False, signal=0)
 
 
 def start(command, **options):
@@ -64,10 +67,18 @@ def start(command, **options):
     group may live on or has ended, or use run().
     """
     command = [str(word) for word in command]
-    # The lock: a signal between the start and the registration must not lose the child.
+    # The lock keeps end_children() from running between the start and the registration. A signal's
+    # exception waits until then: raised in Popen(), it would lose the child.
+    main_thread = threading.current_thread() is threading.main_thread()
     with _children_lock:
-        child = subprocess.Popen(command, process_group=0, **options)
-        _children.add(child)
+        _main.starting = main_thread
+        try:
+            child = subprocess.Popen(command, process_group=0, **options)
+            _children.add(child)
+        finally:
+            _main.starting = False
+    if main_thread and _main.signal:
+        raise Interrupted(_main.signal)
     return child
 
 
@@ -110,7 +121,9 @@ def _interrupt(number, _frame):
     # Once: a second signal must not cut the clean-up short.
     for other in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(other, signal.SIG_IGN)
-    raise Interrupted(number)
+    if not _main.starting:
+        raise Interrupted(number)
+    _main.signal = number
 
 
 def main(function):

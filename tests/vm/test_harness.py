@@ -220,6 +220,17 @@ jobs = [run.Job("nested", [sys.executable, "-c", nest]),
 run.TIERS["check"] = (lambda: jobs[{first}:], "this", "that")
 host.main(lambda: run.run_jobs("check", run.TIERS["check"][0], []))
 """
+AT_ONCE = """
+import os, signal, subprocess, sys
+sys.path.insert(0, {vm!r})
+import host
+class Popen(subprocess.Popen):
+    def __init__(self, *words, **options):
+        super().__init__(*words, **options)
+        os.kill(os.getpid(), signal.SIGTERM)
+subprocess.Popen = Popen
+host.main(lambda: host.run({deep!r}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
+"""
 MARK = "1001.77"
 
 
@@ -270,6 +281,15 @@ def check_runner(report):
                                       ("SIGTERM to the script", [sys.executable, script], signal.SIGTERM),
                                       ("SIGINT to the script", [sys.executable, script], signal.SIGINT)):
             check_interrupted(report, f"runner: {name}", command, number, MARK)
+
+        # The signal arrives when the child exists, and Popen() has not returned.
+        code = AT_ONCE.format(vm=str(host.TOP / "tests/vm"), deep=["sleep", MARK])
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+        gone = wait_for(2, lambda: not processes(MARK))
+        for pid in processes(MARK):
+            os.kill(pid, signal.SIGKILL)
+        report.check("runner: SIGTERM during the start of a child does not lose it", gone and done.returncode == 143,
+                     f"gone: {gone}, exit code {done.returncode}, said: {done.stderr.splitlines()[-3:]}")
 
 
 def check_interrupted(report, name, command, number, text, verdict=True):
