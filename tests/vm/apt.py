@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Debian's packages: installed here, or fetched from this or another suite and unpacked."""
+"""Installs Debian packages, or fetches them from this or another suite and unpacks them."""
 
 import re
 import subprocess
@@ -9,9 +9,9 @@ from pathlib import Path
 
 import host
 
-# Other apt commands wait for a run that installs, but not for one that updates.
+# Longest wait for another apt. apt-get waits for dpkg's lock, but not for that of the lists.
 LOCK_SECONDS = 300
-# Lists that are younger than this are not fetched again on suspicion.
+# refresh() keeps package lists that are younger than this.
 FRESH_SECONDS = 3600
 
 # --- Packages of this system -----------------------------------------------------------------
@@ -36,17 +36,17 @@ def install(*packages):
         words = missing(packages)
         if not words:
             return
-        # On a new machine the lists are empty.
+        # The package lists of a new machine are empty.
         known = subprocess.run(["apt-get", "-s", "-qq", "--no-install-recommends", "install", *words],
                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
         if known.returncode:
             update()
-        # Old lists name versions that are gone: a second attempt has new lists.
+        # Old lists name versions that the server no longer has.
         twice(lambda: _install(words), f"installing {' '.join(words)}")
 
 
 def _install(packages):
-    # dpkg need not wait for the disk after each file: the packages can be installed again.
+    # No sync after each file: the packages can be installed again.
     host.logged(host.CACHE / "apt-install.log", "installing: " + " ".join(packages),
                 host.root_words() + ["env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-y",
                                      "-o", f"DPkg::Lock::Timeout={LOCK_SECONDS}",
@@ -55,7 +55,7 @@ def _install(packages):
 
 
 def twice(function, what):
-    """Call a function; if it fails, once more after the package lists were fetched anew."""
+    """Call a function. If it fails, fetch the package lists and call the function again."""
     try:
         return function()
     except host.Failed:
@@ -65,7 +65,7 @@ def twice(function, what):
     except host.Failed as error:
         if fetched:
             raise
-        raise host.Failed(f"{what}: the packages' server does not answer; is there a network?") \
+        raise host.Failed(f"{what}: the package server does not answer: check the network") \
             from error
 
 
@@ -73,7 +73,7 @@ _updating = threading.Lock()
 
 
 def update():
-    """Fetch the package lists; return whether all came."""
+    """Fetch the package lists; return whether all were fetched."""
     log = host.CACHE / "apt-update.log"
     command = host.root_words() + ["apt-get", "-o", "APT::Update::Error-Mode=any", "update"]
     end = time.monotonic() + LOCK_SECONDS
@@ -86,13 +86,13 @@ def update():
             except host.Failed:
                 if "Could not get lock" not in log.read_text(errors="replace") \
                         or time.monotonic() > end:
-                    host.say("not all package lists could be had; going on with those there are")
+                    host.say("some package lists cannot be fetched; continuing with the others")
                     return False
             time.sleep(5)
 
 
 def refresh():
-    """Fetch the package lists unless that was done a short while ago."""
+    """Fetch the package lists unless they are recent."""
     try:
         age = time.time() - (host.CACHE / ".apt-updated").stat().st_mtime
     except FileNotFoundError:
@@ -152,10 +152,10 @@ def codename():
 
 
 def sources(directory, suite):
-    """Write the system's sources, with another suite in the place of its own, to a directory.
+    """Write the system's package sources, changed to another suite, to a directory.
 
-    suite: "-SUFFIX" is the system's own with that suffix; "" is the system's own, with its updates.
-    Return the suite's name and the files.
+    @suite: its name, "-SUFFIX" for the system's suite with a suffix, or "" for the system's suite
+    with its updates. Return the suite's name and the files.
     """
     own = codename()
     old, new = (re.escape(own), own + suite) if suite.startswith("-") else (re.escape(own), suite)
@@ -185,12 +185,12 @@ def sources(directory, suite):
 class Suite:
     """The packages of another suite or architecture: fetched and unpacked, not installed.
 
-    The system's own lists, pins and preferences stay as they are and do not matter. That needs
-    no root.
+    The system's own lists, pins and preferences are neither used nor changed, so root is not
+    needed.
     """
 
     def __init__(self, directory, suite, arch=None):
-        """Fetch the lists to a directory; sources() says what a suite is."""
+        """Fetch the package lists to a directory. @suite is as for sources()."""
         self.directory = directory
         for name in ("lists/partial", "cache/archives/partial"):
             (directory / name).mkdir(parents=True)
@@ -207,17 +207,17 @@ class Suite:
             host.logged(directory / "update.log", f"fetching the list of {self.name}",
                         ["apt-get", *self.options, "update"])
         except host.Failed:
-            # The sources of others may not have that suite.
-            host.say(f"not all of {self.name} could be had; going on with what could")
+            # Third-party sources may not have this suite.
+            host.say(f"some package lists of {self.name} cannot be fetched; continuing with the others")
         if not any((directory / "lists").glob("*_Packages*")):
-            raise host.Unavailable(f"{self.name} cannot be had here; is there a network?")
+            raise host.Unavailable(f"{self.name} cannot be fetched: check the network")
 
     def depends(self, package):
         """Return the names of the packages that a package depends on."""
         return depends(package, self.options)
 
     def names(self, prefix):
-        """Return the names of all packages that begin so."""
+        """Return the names of all packages that begin with a prefix."""
         return host.output(["apt-cache", *self.options, "pkgnames", prefix]).split()
 
     def download(self, *packages):

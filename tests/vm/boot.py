@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Builds, packs and boots a guest: one call for all programs that need a guest."""
+"""Builds, packs and boots a guest, in one call."""
 
 import shutil
 from pathlib import Path
@@ -13,7 +13,7 @@ import pack
 
 
 def overlay(directory, files):
-    """Make a directory of files, {path in the guest: a Path to copy, or a text}; return it."""
+    """Create a directory of files, {path in the guest: a Path to copy, or a text}; return it."""
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir()
     for name, content in files.items():
@@ -27,11 +27,11 @@ def overlay(directory, files):
 
 
 def start(kernel, name, tests, files=None, tree=None, words=(), ktests=False, programs=True, disk="", **options):
-    """Start a guest for tests of listing.Test, whose logs are in build/guest/NAME; return the guest.Guest.
+    """Start a guest for tests (listing.Test), with logs in build/guest/NAME; return its Guest.
 
-    @files: of overlay(), or a directory like it. @tree: the name of a build of the modules, if it is not the one without
-    test modules; False: without modules. @words: for make. @ktests, @programs: also build the test modules,
-    the programs. @options: of guest.Options.
+    @files: for overlay(), or a directory like its result. @tree: the name of a build of the
+    modules, by default one without test modules; False: no modules. @words: for make.
+    @ktests, @programs: also build the test modules, the programs. @options: for guest.Options.
     """
     out = host.BUILD / "guest" / name
     out.mkdir(parents=True, exist_ok=True)
@@ -50,5 +50,5 @@ def start(kernel, name, tests, files=None, tree=None, words=(), ktests=False, pr
 
 
 def boot(*arguments, **options):
-    """Run tests in a guest, by the arguments of start(); return whether all passed."""
+    """Run tests in a guest, with the arguments of start(); return whether all passed."""
     return start(*arguments, **options).run()

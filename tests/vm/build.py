@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Builds the modules for a kernel of the table, and the programs of its guest.
 
-build.py KERNEL [MAKE-WORD...]. Each kernel has a tree of links of its own, build/modules/KERNEL,
-as external modules are built where their sources are.
+build.py KERNEL [MAKE-WORD...]. Kbuild builds an external module where its sources are, so each
+kernel has its own tree of links to the sources, build/modules/KERNEL.
 """
 
 import fcntl
@@ -15,28 +15,28 @@ import host
 import kernels
 
 FOLDERS = (".", "core", "device", "samples", "tests/kernel", "tests/kernel/lib", "bench", "tests/torture")
-# Any warning of gcc or sparse fails a build with these.
+# With these words for make, any warning of gcc or sparse fails the build.
 CHECKED = ("W=1", "C=2", "CF=-D__CHECK_ENDIAN__ -Wsparse-error")
 
 
 def checked(kernel):
-    """The words for make with which the tests of a kernel build its modules."""
+    """Return the words for make with which the tests of a kernel build its modules."""
     return CHECKED if kernel.name == "stock" else ()
 
 
 def kselftest():
-    """The kernel's own harness for tests."""
+    """Return the directory of the kernel's test harness."""
     return kernels.source("linux-source-6.1") / "tools/testing/selftests"
 
 
 def link(tree, tests):
-    """Make the tree, or bring it up to date."""
+    """Create a tree of links, or bring it up to date."""
     for folder in FOLDERS:
         directory = tree / folder
         directory.mkdir(parents=True, exist_ok=True)
         wanted = set()
         for source in [host.TOP / folder / "Kbuild", *(host.TOP / folder).glob("*.[ch]")]:
-            # Test modules need the kernel's source. A module that was built in the checkout leaves *.mod.c.
+            # Test modules need the kernel's source. Building in the checkout leaves *.mod.c.
             if (source.exists() and not source.name.endswith(".mod.c")
                     and (tests or not (folder.startswith("tests/kernel") and source.suffix == ".c"))):
                 wanted.add(source.name)
@@ -44,7 +44,7 @@ def link(tree, tests):
                 if not there.is_symlink() or os.readlink(there) != str(source):
                     there.unlink(missing_ok=True)
                     there.symlink_to(source)
-        # Links whose source is gone, with what was built of them.
+        # Remove links whose source is gone, and the objects built from them.
         for there in list(directory.iterdir()):
             if there.is_symlink() and there.name not in wanted:
                 there.unlink()
@@ -53,7 +53,7 @@ def link(tree, tests):
 
 
 def locked(path, refuse=""):
-    """Return an open file that holds a lock. While another process has the lock, wait, or raise Failed with the text @refuse."""
+    """Return an open file that holds a lock. If it is taken, wait, or raise Failed(@refuse)."""
     path.parent.mkdir(parents=True, exist_ok=True)
     file = open(path, "w", encoding="ascii")  # pylint: disable=consider-using-with
     try:
@@ -64,7 +64,7 @@ def locked(path, refuse=""):
 
 
 def modules(kernel, tree=None, tests=True, words=()):
-    """Build hwt.ko, samples, and, with @tests, all test modules; return the tree."""
+    """Build hwt.ko, the samples and, with @tests, all test modules; return the tree."""
     kernel.get()
     name = tree or kernel.name
     directory = host.BUILD / "modules" / name
@@ -78,7 +78,7 @@ def modules(kernel, tree=None, tests=True, words=()):
 
 
 def foreign(kernel, directory):
-    """Build those programs for another architecture that need no library."""
+    """Build the programs that need no library for another architecture."""
     cc = "gcc -m32" if kernel.arch == "i386" else kernels.cross() + "gcc"
     names = [directory / path.stem for path in sorted((host.TOP / "tests/user").glob("*.c"))
              if not re.search(r"hwt-test:\s*libs", path.read_text(encoding="utf-8"))]

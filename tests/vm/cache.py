@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The cache: kernels, sources and programs that are fetched or built once for all checkouts.
 
-Each entry is made in a directory "ENTRY.tmp" beside it and moved to its place when it is complete.
-A process that makes or uses an entry holds a shared lock on it for as long as the process lives;
-prune() leaves such entries alone.
+Each entry is created in a directory "ENTRY.tmp" beside it, and renamed when it is complete. A
+process that creates or uses an entry holds a shared lock on it until the process ends, and prune()
+keeps such entries.
 
-    cache.py clean          remove what no table, configuration or package version names any more
+    cache.py clean          remove entries that no table, configuration or package version names
 """
 
 import contextlib
@@ -20,10 +20,10 @@ from pathlib import Path
 
 import host
 
-# The directories of which every entry must be named. The other directories have one version only.
+# prune() removes unnamed entries of these directories. The others have one version only.
 PARTS = ("kernels", "source", "roots", "cross")
 
-# --- Making and using entries ----------------------------------------------------------------
+# --- Creating and using entries --------------------------------------------------------------
 
 _held = {}
 
@@ -36,7 +36,7 @@ def hold(path):
         except FileNotFoundError:
             return False
         fcntl.flock(file, fcntl.LOCK_SH)
-        # prune() may have removed it while this process waited.
+        # prune() may have removed the entry while this process waited.
         with contextlib.suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(file), os.stat(path)):
                 _held[path] = file
@@ -53,9 +53,9 @@ def release(path):
 
 @contextlib.contextmanager
 def making(path):
-    """Give a fresh directory PATH.tmp, to be renamed to its place; what is left of it is removed.
+    """Provide a new directory PATH.tmp for the caller to rename; remove what the caller leaves.
 
-    After a failure it stays, for the logs in it, until the next attempt.
+    After a failure the directory stays until the next attempt, because it has the logs.
     """
     tmp = Path(f"{path}.tmp")
     remove(tmp)
@@ -69,7 +69,7 @@ def making(path):
 
 
 def once(path, lock, make):
-    """Return an entry and hold it; make(tmp) makes it, if it is not there.
+    """Return an entry and hold it. If it does not exist, make(tmp) creates it.
 
     make() returns the part of the directory tmp to keep, or None for all of it.
     """
@@ -83,7 +83,7 @@ def once(path, lock, make):
 
 
 def remove(path):
-    """Remove an entry and all below it. Refuses anything outside of the cache."""
+    """Remove an entry and all below it; refuse a path outside the cache."""
     root = host.CACHE.resolve()
     parent = Path(path).parent.resolve()
     if root != parent and root not in parent.parents:
@@ -95,7 +95,7 @@ def remove(path):
     try:
         shutil.rmtree(path)
     except PermissionError:
-        # A Debian of root's.
+        # A Debian, whose files belong to root.
         host.as_root(["rm", "-rf", "--", path])
 
 
@@ -122,7 +122,7 @@ def discard(path):
 
 
 def usage(*paths):
-    """Return the bytes that each path takes on the disk; hard links count once."""
+    """Return the disk usage of each path in bytes; hard links count once."""
     said = subprocess.run(["du", "-s", "-B1", "--", *paths], stdout=subprocess.PIPE, text=True,
                           stderr=subprocess.DEVNULL, check=False).stdout
     return {Path(path): int(size)
@@ -130,7 +130,7 @@ def usage(*paths):
 
 
 def human(count):
-    """Return a number of bytes for people: "12.3 GiB"."""
+    """Return a number of bytes as text: "12.3 GiB"."""
     for unit in ("KiB", "MiB", "GiB"):
         count /= 1024
         if count < 1024 or unit == "GiB":
@@ -138,14 +138,14 @@ def human(count):
 
 
 def unnamed(named):
-    """Yield the entries that none of the patterns "PART/ENTRY" names."""
+    """Yield the entries that match none of the patterns "PART/ENTRY"."""
     for part in PARTS:
         directory = host.CACHE / part
-        # A part that somebody linked to another disk is not removed from there.
+        # Keep the entries of a part that is a link to another disk.
         if directory.is_symlink() or not directory.is_dir():
             continue
         for path in sorted(directory.iterdir()):
-            # A log goes with what it is of.
+            # A log is removed with its entry.
             name = path.name.removesuffix(".log")
             if name.endswith(".tmp") or not path.with_name(name).exists() or not any(
                     fnmatch.fnmatchcase(f"{part}/{name}", pattern) for pattern in named):
@@ -155,7 +155,7 @@ def unnamed(named):
 
 
 def prune(named):
-    """Remove the entries that none of the patterns names; return how many bytes that freed."""
+    """Remove the entries that match no pattern; return the number of bytes freed."""
     freed = 0
     for path in list(unnamed(named)):
         count = sum(usage(path).values())
@@ -169,7 +169,7 @@ def prune(named):
 
 
 def main():
-    """The command line."""
+    """Carry out the command line."""
     if sys.argv[1:] != ["clean"]:
         raise host.Failed("usage: cache.py clean")
     import debian

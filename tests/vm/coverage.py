@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""make check-coverage: what the tests reach of hwt.ko, counted by gcov in guests. See coverage/README.md.
+"""make check-coverage: measure the coverage of hwt.ko with gcov, in guests. See coverage/README.md.
 
 coverage.py [--quick] [--kernels "NAME..."] [--pattern NAMES]
-coverage.py --report: only the report, of what was counted last
+coverage.py --report: only print the report of the last counts
 """
 
 import argparse
@@ -27,11 +27,11 @@ import setup
 
 OUT = host.BUILD / "coverage"
 HERE = Path(__file__).resolve().parent / "coverage"
-# Of each kernel: which tests, in how many guests. The counts come at the end of a guest: in
-# parts, so that not all is lost with one. On debug612 only what debug does not have.
+# Each kernel's tests, and the number of guests that share them. A guest that dies loses its counts.
+# debug612 runs only tests that reach what debug does not.
 PARTS = {"debug": ("*", 3), "debug612": ("uring*|module-debug", 1)}
 LINES, BRANCHES = 95.0, 85.0
-# Macros of the kernel that have branches inside: on such a line one cannot tell whose they are.
+# Kernel macros with branches of their own. On such a line they cannot be told from those of hwt.
 MACROS = re.compile(r"\b(" + "|".join((
     r"pr_[a-z]+_(once|ratelimited)", r"WARN_ON(_ONCE)?", r"lockdep_assert_held", r"lockdep_depth", r"list_for_each_entry_rcu",
     r"wait_(var_)?event(_[a-z]+)*", r"set_current_state", r"preempt_enable", r"cond_resched(_[a-z_]+)?",
@@ -40,7 +40,7 @@ FUNCTION = re.compile(r"^(?!struct \w+ \{|static const|#|\s|/\*|\})[a-z].*?\b(\w
 
 
 class Source:
-    """A file: its lines, and the function that each is in."""
+    """A source file: its lines, and the function of each line."""
 
     def __init__(self, path):
         with open(path, encoding="utf-8") as file:
@@ -56,16 +56,16 @@ class Source:
                 function = ""
 
     def key(self, number):
-        """The function of a line, and its text."""
+        """Return the function and the text of a line."""
         return self.functions[number - 1], self.lines[number - 1].strip()
 
     def keys(self):
-        """How many there are of each."""
+        """Count the lines of each (function, text)."""
         return collections.Counter(self.key(number + 1) for number in range(len(self.lines)))
 
 
 class Reasons:
-    """Of a file: how many lines of each (function, text) are explained, and of those that are reached elsewhere."""
+    """A file's explained lines, by (function, text); those reached elsewhere are apart."""
 
     def __init__(self):
         self.here, self.elsewhere = collections.Counter(), collections.Counter()
@@ -75,7 +75,7 @@ class Reasons:
 
     @staticmethod
     def take(counter, key):
-        """Is one left of these? Then there is one less."""
+        """Use up an explanation; return false if none is left."""
         if not counter[key]:
             return False
         counter[key] -= 1
@@ -83,13 +83,13 @@ class Reasons:
 
 
 def read_reasons(path):
-    """{file: Reasons}, and {file: reason}"""
+    """Return {file: Reasons}, and {file: reason} for whole files."""
     reasons, files, where = {}, {}, None
     with open(path, encoding="utf-8") as file:
         for number, line in enumerate(file, 1):
             if line.startswith("\t"):
                 if where is None:
-                    sys.exit(f"{path}:{number}: of which function?")
+                    sys.exit(f"{path}:{number}: a line of code before any FILE:FUNCTION: REASON")
                 name, function, reason = where
                 reasons.setdefault(name, Reasons()).add((function, line.strip()), reason)
             elif line.strip() and not line.startswith("#"):
@@ -108,7 +108,7 @@ def percent(part, whole):
 
 
 class Report:
-    """The files, one after the other; then the sum."""
+    """A table of the files and their sum, and the problems found."""
 
     def __init__(self, top, reasons, files):
         self.top, self.reasons, self.files = top, reasons, files
@@ -152,7 +152,7 @@ class Report:
                 self.problems.append(f"{name}: {share:.1f} % of the {what}, not {wanted:.0f} %")
         for number in unexplained:
             function, text = source.key(number)
-            self.problems.append(f"{name}:{number}: {function}: not reached, and nobody says why: {text}")
+            self.problems.append(f"{name}:{number}: {function}: not reached, and not explained: {text}")
         for key, count in (explained - source.keys()).items():
             self.problems.append(f"{name}: {key[0]}: explained, but not there"
                                  f"{' as often' if explained[key] > count else ''}: {key[1]}")
@@ -174,13 +174,13 @@ class Report:
             if name in self.files:
                 print(f"{name:<20} " + ("measured, though not expected" if name in self.seen else self.files[name]))
             elif name not in self.seen:
-                self.problems.append(f"{name}: not measured, and nobody says why")
+                self.problems.append(f"{name}: not measured, and not explained")
         for name in self.reasons:
             self.problems.append(f"{name}: explained, but not measured")
         for name in self.files:
             if not os.path.exists(os.path.join(self.top, name)):
                 self.problems.append(f"{name}: explained, but not there")
-        for title, items in (("Branches that are not all taken, of lines that are reached", self.open_branches),
+        for title, items in (("Lines that are reached, but not all of their branches", self.open_branches),
                              ("Explained, but reached this time", self.lucky),
                              ("Wrong", self.problems)):
             if items:
@@ -192,8 +192,8 @@ class Report:
 
 
 def count(kernel, name, tests, quick):
-    """Run tests, and read what was counted of hwt.ko; return whether they passed."""
-    host.say(f"{len(tests)} tests on {kernel.name}, with hwt.ko built to count")
+    """Run tests, and read the counts of hwt.ko; return whether the tests passed."""
+    host.say(f"{len(tests)} tests on {kernel.name}, with hwt.ko built for gcov")
     counts, inside = [], False
 
     def take(line, of_kernel):
@@ -209,15 +209,15 @@ def count(kernel, name, tests, quick):
     good = boot.boot(kernel, f"coverage-{name}", tests, tree=tree.name, words=[f"HWT_COVERAGE={HERE}"], ktests=True,
                      quick=int(quick), watch=take, results=OUT / f"{name}.results")
     if not good:
-        host.say("tests failed: what they reach is not what they should")
+        host.say("tests failed: the coverage is not that of a passing run")
     if not counts:
-        raise host.Failed(f"nothing was counted: see {host.BUILD}/guest/coverage-{name}")
+        raise host.Failed(f"the guest reported no counts: see {host.BUILD}/guest/coverage-{name}")
     for old in tree.rglob("*.gcda"):
         old.unlink()
     with tarfile.open(fileobj=io.BytesIO(base64.b64decode("".join(counts)))) as archive:
         archive.extractall(tree)
-    # The modules were built in a tree of links, the sources are in none.
-    # Of tracepoints all but the fields is the kernel's macros.
+    # The tree has links to the sources, so filter by the sources' own paths. Exclude tracepoints,
+    # which are the kernel's macros except for their fields.
     host.logged(OUT / f"{name}.log", "reading the counts", [
         "gcovr", "--root", tree, "--filter", f"{host.TOP}/(hwt|core/|device/)", "--exclude", host.TOP / "core/trace",
         "--json", OUT / f"{name}.json", tree])
@@ -225,7 +225,7 @@ def count(kernel, name, tests, quick):
 
 
 def report():
-    """Add up what was counted, and hold it against what is wanted; return whether that is enough."""
+    """Add up the counts and print the report; return whether the coverage is sufficient."""
     (OUT / "html").mkdir(exist_ok=True)
     tracefiles = [word for path in sorted(OUT.glob("*-[0-9].json")) for word in ("--add-tracefile", path)]
     host.logged(OUT / "gcovr.log", "adding up", [
@@ -249,7 +249,7 @@ def main():
     parser.add_argument("--quick", action="store_true", help="without the tests that take long")
     parser.add_argument("--kernels", default="", help="kernels with CONFIG_GCOV_KERNEL, whose counts are added up")
     parser.add_argument("--pattern", default="", help="only tests with these names")
-    parser.add_argument("--report", action="store_true", help="only the report, of what was counted last")
+    parser.add_argument("--report", action="store_true", help="only print the report of the last counts")
     args = parser.parse_args()
     setup.ensure("coverage")
     OUT.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Debians as they are on a new machine, with some packages: as tar files, and as disks for guests.
+"""Newly installed Debians with some packages: as tar files, and as disks for guests.
 
-They are made with mmdebstrap from this system's sources and kept in the cache by their contents.
+mmdebstrap makes them from this system's package sources; the cache keys them by their packages.
 """
 
 import hashlib
@@ -15,7 +15,7 @@ ROOTS = {
     # Programs that read tracepoints (linux-perf brings Python), and tools for "make shell".
     "trace": "bpftrace,trace-cmd,linux-perf,kmod,less,man-db,procps",
     # The dependencies of hwt's packages, a compiler for a program that uses libhwt, and the
-    # programs that an installation by hand takes.
+    # programs that an installation by hand needs.
     "packages": "dkms,linux-headers-amd64,udev,adduser,kmod,gcc,libc6-dev,libjson-c-dev,make,pkgconf,sudo,"
                 "openssl,systemd,python3,busybox-static",
 }
@@ -52,7 +52,7 @@ def root(name):
 
 
 def disk(name, output=None):
-    """Return the path of a disk with a Debian; or, with an output, make a disk of a directory."""
+    """Return the path of a disk with a Debian; with @output, make a disk of the directory @name."""
     if output:
         _fill(name, output, f"{output}.log")
         return output
@@ -70,7 +70,7 @@ def disk(name, output=None):
 
 
 def _fill(directory, output, log):
-    """Make an ext4 of a directory, with half as much room again."""
+    """Make an ext4 of a directory, with half of its size and 64 MiB left free."""
     size = int(host.output(host.root_words() + ["du", "-sm", directory]).split()[0])
     host.as_root(["rm", "-f", output])
     host.logged(log, f"making a disk of {size} MiB", host.root_words() + [

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""make run: a guest in which tests/user/demo.sh shows the module at its job.
+"""make run: boot a guest in which tests/user/demo.sh demonstrates the module.
 
-The exit code is 0 only if the demo did what it should.
+The exit code is 0 only if the demo passed.
 """
 
 import boot
@@ -19,7 +19,7 @@ def main():
         if not kernel and not line.startswith("hwt-"):
             print(line.rstrip("\r"), flush=True)
 
-    # The test modules stay away: they need the kernel's source.
+    # No test modules: they need the kernel's source.
     good = boot.boot(kernels.find("stock"), "demo", [Test("demo", "script", 600, "demo.sh", noload=True)],
                      watch=show, silence=120)
     return 0 if good else 1

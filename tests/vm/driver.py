@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Drivers of the kernel's own, moved to hwt by a patch: built for a guest, and packed with their programs.
+"""Kernel drivers that a patch converts to hwt: built for a guest, packed with their programs.
 
-Of each the repository has the patch only, tests/kernel/NAME.patch.
+The repository has only the patch of each, tests/kernel/NAME.patch.
 """
 
 import re
@@ -14,12 +14,12 @@ import kernels
 
 SOURCE = "linux-source-6.1"
 PACKAGES = ("patch", "wireguard-tools")
-# Folder in the source, option, and program.
+# The folder in the kernel's source, the kernel option, and the program.
 DRIVERS = {"wireguard": ("drivers/net/wireguard", "CONFIG_WIREGUARD", "/usr/bin/wg")}
 
 
 def patched(name, folder, directory):
-    """Copy a driver's source and patch the copy, unless that was done."""
+    """Copy a driver's source and patch the copy, unless an up-to-date copy exists."""
     patch = host.TOP / f"tests/kernel/{name}.patch"
     source = kernels.source(SOURCE) / folder
     applied = directory / "applied"
@@ -39,7 +39,7 @@ def patched(name, folder, directory):
 
 
 def module(kernel, name, tree):
-    """Build a driver against the modules of @tree, as a client of hwt that is built elsewhere; return the module."""
+    """Build a driver outside @tree, against its modules, as any client of hwt; return its path."""
     folder, option, _ = DRIVERS[name]
     apt.install(*PACKAGES)
     directory = tree.with_name(f"{tree.name}-{name}")
@@ -53,16 +53,16 @@ def module(kernel, name, tree):
 
 
 def files(kernel, tests, tree):
-    """Return what the tests' drivers need in a guest: {path in the guest: file}."""
+    """Return the files that the tests' drivers need: {path in the guest: file}."""
     found = {}
     for name in sorted({test.driver for test in tests if test.driver}):
         if name not in DRIVERS:
             raise host.Failed(f"'hwt-test: driver': there is no {name}; there are: {', '.join(DRIVERS)}")
         ko = module(kernel, name, tree)
         found[f"hwt/modules/{ko.name}"] = ko
-        # Kernels that are built here have the rest in their image.
+        # Kernels that are built here have these modules in their image.
         found |= {f"hwt/network/{path.name}": path for path in (kernel.dir / "network").glob("*.ko")}
         program = DRIVERS[name][2]
-        # With its libraries, where it looks for them.
+        # The program needs its libraries at their paths on this machine.
         found |= {path[1:]: path for path in [program, *re.findall(r"(/\S+) \(0x", host.output(["ldd", program]))]}
     return found

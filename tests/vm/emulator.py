@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""A QEMU whose emulated processors notice code that another processor has changed.
+"""Provides a QEMU whose emulated processors notice code that another processor has changed.
 
-Before 8.1 ("accel/tcg: Always lock pages before translation") an emulated processor may go on with
-an instruction as it was: a breakpoint that is gone, a static branch. The kernel changes its own
-code, and tests that use kprobes have it do so all the time.
+Before 8.1 ("accel/tcg: Always lock pages before translation") an emulated processor may execute the
+old instruction: a removed breakpoint, an old static branch. The kernel changes its own code, and
+tests that use kprobes make it do so continually.
 
-An older QEMU is helped by that of the distribution's backports, unpacked into the cache; host.py
-puts it before the system's. Nothing is installed, so this needs no root. Where the backports cannot
-be had, the system's QEMU has to do.
+If the system's QEMU is older, the QEMU of the distribution's backports is unpacked into the cache,
+and host.py puts it first in the PATH. Nothing is installed, so root is not needed. If the backports
+cannot be fetched, the system's QEMU is used.
 """
 
 import re
@@ -17,7 +17,7 @@ import apt
 import cache
 import host
 
-# The libraries that the newer QEMU needs, too.
+# The system's QEMU, whose libraries the newer one needs, too.
 PACKAGES = ("qemu-system-x86",)
 PROGRAMS = ("qemu-system-x86_64", "qemu-system-i386", "qemu-system-aarch64")
 FETCHED = ("qemu-system-x86", "qemu-system-arm", "qemu-system-common", "qemu-system-data", "seabios")
@@ -36,7 +36,7 @@ def version(program="qemu-system-x86_64"):
 
 
 def runs():
-    """Return whether what is in the cache runs here."""
+    """Return whether the programs in the cache run on this machine."""
     return all(version(DIRECTORY / "bin" / program) > (0, 0) for program in PROGRAMS)
 
 
@@ -61,12 +61,12 @@ def fetch():
 
 
 def ensure():
-    """Make sure that there is an emulator, and a newer one if it can be had."""
+    """Install QEMU, and fetch a newer one if it is needed and available."""
     apt.install(*PACKAGES)
     if runs() if DIRECTORY.exists() else version() >= (8, 1):
         return
     with host.lock("qemu"):
-        # One of another machine would be in the way for good.
+        # Remove a QEMU that another machine has fetched and that does not run here.
         if not runs():
             cache.remove(DIRECTORY)
         if version() >= (8, 1):
@@ -74,4 +74,4 @@ def ensure():
         try:
             fetch()
         except host.Failed as error:
-            host.say(f"{error}; going on with QEMU {'.'.join(map(str, version()))} of the system")
+            host.say(f"{error}; continuing with QEMU {'.'.join(map(str, version()))} of the system")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Boots a guest, follows it, ends it, and has its logs judged.
+"""Boots a guest, follows its logs, ends it, and has the logs judged.
 
-Each test is shown as it ends, and a file of results is written.
+Prints each test as it ends, and writes a file of results.
 """
 
 import json
@@ -22,8 +22,8 @@ from tap import Results
 
 NMI = re.compile(r"hwt-host: inject-nmi (\d+) (\d+)")
 PAUSE = re.compile(r"hwt-host: pause (\d+)")
-# Of each architecture: the emulator, its machine and processor, the console, the other serial line.
-# Emulating pointer authentication as it is specified takes half of the time.
+# The emulator of each architecture, its machine and processor, the console, the other serial line.
+# pauth-impdef: pointer authentication as specified would take half of the emulation's time.
 MACHINES = {
     "x86_64": ("qemu-system-x86_64", "pc", "max", "ttyS0", "ttyS1"),
     # An i386 kernel does not trust an AMD processor with SMP.
@@ -36,43 +36,43 @@ BOOT_SILENCE = 120
 
 @dataclass
 class Options:
-    """What is booted, and how."""
+    """The kernel to boot, and how to boot it."""
     kernel: object              # of kernels.py, or a stand-in with its attributes
     initrd: Path
     out: Path                   # directory of the logs
     planned: int = 0            # number of tests in the list
     results: Path = None        # file to write verdicts to
-    label: str = ""             # what verdicts begin with; default the kernel's name
+    label: str = ""             # prefix of verdicts; default the kernel's name
     quick: int = 0
     memory: str = "1G"
     cpus: int = 2
-    nodes: int = 1              # of NUMA, with as many processors each
-    disk: str = ""              # a file system, for tests with the directive
-    share: str = ""             # a directory of this machine, read-only, for a 9p mount of the tag "host"
-    serial: str = ""            # where the second serial line goes ("stdio"), default a log
+    nodes: int = 1              # NUMA nodes, which share the processors evenly
+    disk: str = ""              # an image of a file system
+    share: str = ""             # a directory of this machine, for a read-only 9p mount, tag "host"
+    serial: str = ""            # target of the second serial line ("stdio"); default a log
     append: list = field(default_factory=list)  # more for the kernel's command line
-    silence: int = 240          # seconds without output that are a hang
-    limits: dict = field(default_factory=dict)  # the same, while the test of that name runs
-    boots: int = 3              # attempts, if the kernel fails before it runs anything of ours
-    limit: int = 3600           # seconds for all of it
-    # Called with each line, and whether the kernel says it.
+    silence: int = 240          # seconds without output that count as a hang
+    limits: dict = field(default_factory=dict)  # {test: the same, while the test runs}
+    boots: int = 3              # attempts, if the kernel fails before it runs init
+    limit: int = 3600           # seconds for the whole run
+    # Called with each line, and whether the line is from the kernel log.
     watch: object = lambda line, kernel: None
 
 
 def kvm_works():
-    """/dev/kvm may be there without hardware for it, and then a guest hangs."""
+    """Return whether KVM works. With /dev/kvm, but no hardware for it, a guest would hang."""
     with open("/proc/cpuinfo", encoding="ascii", errors="replace") as info:
         flags = re.search(r"^flags\s*:.*\b(vmx|svm)\b", info.read(), re.M)
     return bool(flags) and os.access("/dev/kvm", os.W_OK)
 
 
 def escaped(path):
-    """As the value of an option that others may follow."""
+    """Return a path as a value inside an option of the emulator, where a comma ends the value."""
     return str(path).replace(",", ",,")
 
 
 def numa(options):
-    """The emulator's words for several nodes."""
+    """Return the emulator's words for several NUMA nodes."""
     words = []
     if options.nodes == 1:
         return words
@@ -84,18 +84,18 @@ def numa(options):
 
 
 def second_line(arch, path):
-    """The arm64 machine's own second line is not the kernel's to use."""
+    """Return the words for the second serial line. An arm64 kernel cannot use the machine's own."""
     if arch == "arm64":
         return ["-chardev", "file,id=tests,path=" + escaped(path), "-device", "pci-serial,chardev=tests"]
     return ["-serial", "file:" + str(path)]
 
 
 def boot_failed(log, why):
-    """Did the kernel fail before it ran anything of ours? From its log, a bytes.
+    """Return whether the emulator made the kernel fail before init. @log: the kernel log, as bytes.
 
-    The kernel waits ten ticks for the timer interrupt, which an emulator that does not get the
-    processor for so long cannot deliver. Seldom an emulated machine stands still, or runs
-    an instruction as it was while the kernel patched it (QEMU 7.2 does, with 6.12).
+    The kernel waits ten ticks for a timer interrupt, which is late if the emulator does not get a
+    processor. Rarely, an emulated machine stands still, or executes the old instruction while the
+    kernel patches it (QEMU 7.2 does, with 6.12).
     """
     if b"Run /init as init process" in log:
         return False
@@ -104,20 +104,20 @@ def boot_failed(log, why):
 
 
 def excerpt(lines, most=40):
-    """The last lines that a failed test has printed, and of those before what says that something failed."""
+    """Return the last lines of a failed test's output, after earlier lines that name a failure."""
     told = [line for line in lines[:-most] if "not ok " in line or "FAILED" in line]
     return told[-most:] + lines[-most:]
 
 
 def fresh(paths):
-    """Make these files, empty."""
+    """Create these files, empty."""
     for path in paths:
         path.unlink(missing_ok=True)
         path.touch()
 
 
 class Uml:
-    """User Mode Linux: a kernel as a program. It prints its log and what tests print on one stream."""
+    """User Mode Linux: a kernel as a program. Its log and the tests' output are one stream."""
 
     kvm = False
 
@@ -126,11 +126,11 @@ class Uml:
         fresh(self.logs.values())
         command = [options.kernel.dir / "linux", f"mem={options.memory}", f"initrd={options.initrd}", "con=null",
                    "con0=fd:0,fd:1", "ignore_loglevel", "printk.time=1", "printk.devkmsg=on", "oops=panic",
-                   # Caches keep their names, so that what hwt leaves behind is seen.
+                   # Slab caches keep their names, so that those which hwt leaves behind are found.
                    "slab_nomerge",
                    "HWT_TTY=-", *arguments(options, False), *options.append]
         with open(self.logs["guest"], "wb") as log:
-            # Its memory is a file in TMPDIR.
+            # The guest's memory is a file in TMPDIR.
             self.process = host.start(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                                       env={**os.environ, "TMPDIR": "/dev/shm"})
 
@@ -141,20 +141,20 @@ class Uml:
         host.finished(self.process)
 
     def inject_nmis(self, count, interval_ms):
-        """There are none."""
+        """Do nothing: User Mode Linux has no NMIs."""
 
     def pause(self, seconds):
-        """Not asked for there."""
+        """Do nothing: no test asks for this under User Mode Linux."""
 
 
 def arguments(options, patching):
-    """What init and the tests are told, on the kernel's command line."""
+    """Return the words for init and the tests on the kernel's command line."""
     return [f"HWT_KERNEL={options.label or options.kernel.name}", f"HWT_QUICK={options.quick}",
             f"HWT_SLOW={int(options.kernel.slow)}", f"HWT_PATCHING={int(patching)}"]
 
 
 class Qemu:
-    """The virtual machine."""
+    """A machine of QEMU."""
 
     def __init__(self, options):
         arch = options.kernel.arch
@@ -168,15 +168,15 @@ class Qemu:
         program, machine, processor, console, tests = MACHINES[arch]
         append = [
             f"console={console},115200", f"HWT_TTY={tests}", "ignore_loglevel", "printk.time=1", "printk.devkmsg=on",
-            # Any oops ends the guest (with -no-reboot) at once.
+            # With -no-reboot, any oops ends the guest at once.
             "oops=panic", "panic=-1",
-            # So does an NMI that no test has asked for, which shows what all processors do.
+            # So does the NMI of ask_why(), which prints what all processors do.
             "unknown_nmi_panic", "panic_print=64",
-            # Emulated, a guest takes the HPET: each read is an exit.
+            # Otherwise an emulated guest uses the HPET, each read of which is an exit.
             "tsc=reliable", "clocksource=tsc",
-            # Caches keep their names, so that what hwt leaves behind is seen.
+            # As under User Mode Linux.
             "slab_nomerge", "mitigations=off", "net.ifnames=0", f"HWT_TCG={int(not self.kvm)}",
-            # May code change while another processor runs it? See emulator.py.
+            # HWT_PATCHING=1: code may change while another processor runs it. See emulator.py.
             *arguments(options, self.kvm or emulator.version(program) >= (8, 1)), *options.append,
         ]
         command = [
@@ -190,7 +190,7 @@ class Qemu:
             "-qmp", f"unix:{escaped(self.qmp)},server=on,wait=off",
         ]
         if options.disk:
-            # What the guest writes there is for this time only.
+            # The guest's writes are discarded.
             command += ["-drive", f"file={escaped(options.disk)},format=raw,if=virtio,snapshot=on"]
         if options.share:
             command += ["-virtfs", f"local,path={escaped(options.share)},mount_tag=host,security_model=none,readonly=on,"
@@ -210,7 +210,7 @@ class Qemu:
             os.unlink(self.qmp)
 
     def command(self, steps):
-        """Commands for the monitor, and seconds to wait after each; in the background."""
+        """Send commands to the monitor, in a thread. @steps: (command, seconds to wait after)."""
         threading.Thread(target=self._command, args=(steps,), daemon=True).start()
 
     def _command(self, steps):
@@ -229,19 +229,19 @@ class Qemu:
                     time.sleep(seconds)
         except (OSError, ValueError) as error:
             if self.running():
-                print(f"[hwt] {steps[0][0]} was not done: {error}", flush=True)
+                print(f"[hwt] the emulator did not carry out {steps[0][0]}: {error}", flush=True)
 
     def inject_nmis(self, count, interval_ms):
-        """The guest notices if they do not come."""
+        """Inject NMIs. If they fail, the test notices."""
         self.command([("inject-nmi", interval_ms / 1000)] * count)
 
     def pause(self, seconds):
-        """All of the guest stands still."""
+        """Stop the whole guest for some seconds."""
         self.command([("stop", seconds), ("cont", 0)])
 
 
 class Tail:
-    """Whole lines of a growing file."""
+    """Reads whole lines of a growing file."""
 
     def __init__(self, path):
         self.file = open(path, "rb")
@@ -257,7 +257,7 @@ class Tail:
 
 
 class Guest:
-    """A run: the machine, its logs, the watchdogs."""
+    """A run: the machine, its logs, the time limits."""
 
     def __init__(self, options):
         self.options = options
@@ -276,12 +276,12 @@ class Guest:
         self.booted = None
 
     def poll(self, last=False):
-        """Takes what has come since; true if anything has."""
+        """Read the new lines of the logs; return whether there were any."""
         heard = False
         for name, tail in self.tails.items():
             for line in tail.lines(last):
                 heard = True
-                # On one stream the kernel's lines are known by their stamps.
+                # In a single stream the kernel's lines are those with a time stamp.
                 if name == "kernel" or (name == "guest" and STAMP.match(line)):
                     self.kernel_line(line)
                 else:
@@ -316,7 +316,7 @@ class Guest:
         return self.judge.ended.keys() >= {"kernel", "output"}
 
     def follow(self):
-        """Until its end; returns what cut it short, or None."""
+        """Follow the guest to its end; return why it ended early, or None."""
         while not self.over():
             alive = self.machine.running()
             now = time.monotonic()
@@ -342,14 +342,14 @@ class Guest:
         return max((limit for name, limit in self.options.limits.items() if name in running), default=self.options.silence)
 
     def ask_why(self):
-        """Of a guest that hangs: where it does, into its log."""
+        """Have a guest that hangs print to its log what it executes."""
         self.machine.inject_nmis(1, 0)
         end = time.monotonic() + 20
         while self.machine.running() and time.monotonic() < end:
             time.sleep(0.1)
 
     def run(self):
-        """Return whether all is well."""
+        """Run the guest to its end; return whether all tests passed."""
         print(f"[hwt] guest {self.label}: booting ({'KVM' if self.machine.kvm else 'emulated'}), "
               f"{self.options.planned} tests", flush=True)
         try:

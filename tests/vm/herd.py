@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""herd7, which says what a memory model allows.
+"""Provides herd7, which tells which outcomes a memory model allows.
 
-If it is not installed, it is unpacked into the cache from a later suite of the distribution, with
-the C library that it needs. Nothing is installed, so this needs no root.
+If herd7 is not installed, it is unpacked into the cache from a later suite of the distribution,
+with the C library that it needs. Nothing is installed, so root is not needed.
 """
 
 from pathlib import Path
@@ -13,7 +13,7 @@ import host
 
 SUITE = "sid"
 
-# It works wherever its directory is.
+# Finds its files beside itself, so that the directory can be renamed.
 SCRIPT = """#!/bin/sh
 dir=${{0%/*}}
 exec "$dir/{loader}" --library-path "$dir/{libraries}" "$dir/usr/bin/herd7" \\
@@ -40,6 +40,6 @@ def fetch(tmp):
 
 
 def ensure():
-    """Return the path of herd7; Unavailable if its suite cannot be had."""
+    """Return the path of herd7; raise Unavailable if its suite cannot be fetched."""
     installed = host.have("herd7")
     return Path(installed) if installed else cache.once(host.CACHE / "herd", "herd", fetch) / "herd7"

@@ -3,8 +3,8 @@
 """make check-here: the tests and the quick benchmark on the running kernel of this machine.
 
 here.py [--yes] [--tap] [--targets "kernel user"] [PATTERN]: builds hwt.ko and its tests for the
-running kernel, loads hwt.ko, runs those tests that do no harm to a machine in use (directive
-"shared"), unloads it. The last line is "N passed, N failed"; --tap: TAP instead.
+running kernel, loads hwt.ko, runs the tests that do no harm to a machine in use (directive
+"shared"), and unloads hwt.ko. The last line is "N passed, N failed"; --tap: TAP instead.
 """
 
 import argparse
@@ -28,12 +28,12 @@ from judge import Judge
 from tap import Results
 
 TARGETS = ("kernel", "user")
-# What markers begin with: test_here.py runs this in a guest, whose own begin with "hwt".
+# Prefix of the markers. test_here.py runs this in a guest, whose own markers begin with "hwt".
 BY = "here"
 
 
 class Running:
-    """The running kernel, as one of kernels.py."""
+    """The running kernel, with the interface of kernels.Kernel."""
     name = kind = "here"
     tests = "all"
     slow = False
@@ -47,7 +47,7 @@ class Running:
 
 
 def content(path):
-    """The first line of a file, or nothing."""
+    """Return the text of a file, or "" if it cannot be read."""
     try:
         return Path(path).read_text(encoding="ascii", errors="replace").strip()
     except OSError:
@@ -55,7 +55,7 @@ def content(path):
 
 
 def hwt_users():
-    """None if hwt is not loaded, else what /proc/modules says of its users."""
+    """Return the use count and the users of hwt in /proc/modules, or None if hwt is not loaded."""
     for line in content("/proc/modules").splitlines():
         words = line.split()
         if words[0] == "hwt":
@@ -64,7 +64,7 @@ def hwt_users():
 
 
 def refuse():
-    """Failed, with what to do about it, if this machine cannot run the tests."""
+    """Raise Failed, with a remedy, if this machine cannot run the tests."""
     kernel = Running()
     if os.geteuid() != 0:
         raise host.Failed("loading modules needs root: sudo make check-here")
@@ -88,27 +88,27 @@ def refuse():
 
 
 def agreed(tests, yes):
-    """Say what is going to happen, and ask."""
+    """Tell what the run is going to do, and ask."""
     ask(f"""This is going to
 - build hwt.ko, samples, tests and a benchmark for the running kernel, {Running.release}, in {host.BUILD};
-- load hwt.ko several times, run {len(tests)} tests that are meant to leave a machine in use alone, and
-  the quick benchmark, for some minutes in all. A fault in hwt would crash this machine: save your work;
+- load hwt.ko several times, run {len(tests)} tests that are meant to do no harm to a machine in use,
+  and the quick benchmark, for some minutes in all. A fault in hwt would crash this machine: save your work;
 - unload everything again.""", yes)
 
 
 def ask(what, yes):
-    """Say what is going to happen; Failed if the user does not want it."""
+    """Print what is going to happen; raise Failed if the user does not agree."""
     print(what, flush=True)
     if yes:
         return
     if not sys.stdin.isatty():
-        raise host.Failed("nobody to ask: YES=1 says yes")
+        raise host.Failed("nobody to ask: set YES=1 to agree")
     if input("Go on? [y/N] ").strip().lower() not in ("y", "yes"):
         raise host.Failed("nothing was done")
 
 
 def install(root, tests, tree, programs):
-    """Put everything that tests.sh wants below @root, busybox's commands in applets/."""
+    """Copy everything that tests.sh needs below @root, with busybox's commands in applets/."""
     shutil.rmtree(root, ignore_errors=True)
     for name in ("bin", "scripts", "modules", "applets"):
         (root / name).mkdir(parents=True)
@@ -117,7 +117,7 @@ def install(root, tests, tree, programs):
 
 
 class KernelLog(threading.Thread):
-    """Calls a function with each line that comes to the kernel log."""
+    """Calls a function with each new line of the kernel log."""
 
     def __init__(self, take):
         super().__init__(daemon=True)
@@ -138,7 +138,7 @@ class KernelLog(threading.Thread):
                 record = os.read(self.file, 8192).decode(errors="replace")
             except BlockingIOError:
                 return
-            except BrokenPipeError:     # overrun: the judge misses what it wants to see
+            except BrokenPipeError:     # overrun: lost lines fail the run, if the judge needs them
                 continue
             self.take(record.split("\n", 1)[0].partition(";")[2])
 
@@ -150,7 +150,7 @@ class KernelLog(threading.Thread):
 
 
 def show_ended(judge, tap):
-    """Tell of the tests that have ended."""
+    """Print the tests that have ended."""
     for test in judge.finished_tests():
         if not tap:
             print(f"{'FAIL' if test.failed else 'ok':>6}  {test.name}  ({test.seconds:.1f} s)", flush=True)
@@ -160,7 +160,7 @@ def show_ended(judge, tap):
 
 
 def perform(root, tests, judge, tap):
-    """Run tests.sh there; why it was cut short, or None."""
+    """Run tests.sh in @root; return why it ended early, or None."""
     log = KernelLog(judge.feed_kernel)
     with tempfile.TemporaryDirectory(prefix="hwt-") as scratch:
         env = {"PATH": f"{root}/applets:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": scratch, "TMPDIR": scratch, "HWT_TMP": scratch,
@@ -187,7 +187,7 @@ def perform(root, tests, judge, tap):
 
 
 def unload(tree):
-    """Whatever happened, remove the modules that were built here. Return whether hwt is gone."""
+    """Unload the modules that were built here. Return whether hwt is unloaded."""
     for _ in range(20):
         for line in content("/proc/modules").splitlines():
             name = line.split()[0]
@@ -200,7 +200,7 @@ def unload(tree):
 
 
 def measure(tree, *params):
-    """Load hwt.ko and hwt_bench.ko, which measures; return the exit code, and the lines of the kernel log."""
+    """Load hwt.ko and hwt_bench.ko, which measures; return the exit code and the kernel log."""
     lines = []
     log = KernelLog(lines.append)
     try:
@@ -213,14 +213,14 @@ def measure(tree, *params):
 
 
 def benchmark(root, tree):
-    """What the quick benchmark says; not judged by its figures."""
+    """Run and print the quick benchmark; return its exit code. Its figures are not judged."""
     code, lines = measure(tree, "quick=1")
     print("\n".join(line for line in lines if "hwt_bench" in line), flush=True)
     return host.run([root / "bin/hwtctl", "bench", "--timeouts", "10000", "--repetitions", "3"]) or code
 
 
 def chosen(pattern, targets):
-    """Tests that are safe on a real machine."""
+    """Return the tests that are safe on a real machine."""
     found = []
     for source in listing.sources():
         folder = source.path.parent.name
@@ -277,8 +277,8 @@ def main():
     if not args.tap:
         for line in results.failures():
             print("  " + line)
-        print(f"make check-here: tests that leave a machine in use alone, on {Running.release}; {time.monotonic() - begin:.0f} s.\n"
-              "Left out: all that needs a machine of its own (make check).")
+        print(f"make check-here: tests that do no harm to a machine in use, on {Running.release}; {time.monotonic() - begin:.0f} s.\n"
+              "Left out: all tests that need a machine of their own (make check).")
         print(f"{count['ok']} passed, {count['not ok']} failed" + (f", {count['skip']} skipped" if count["skip"] else ""))
     return 0 if count["ok"] and not count["not ok"] else 1
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What every script on the host needs: places, messages, child processes that end with us.
+"""Shared by all scripts on the host: paths, messages, child processes that end with the script.
 
 Each child process is started in a process group of its own and is registered here. On SIGINT,
-SIGTERM, SIGHUP, an exception or a normal exit all registered groups are killed, so that nothing
-outlives the script that started it.
+SIGTERM, SIGHUP, an exception or a normal exit all registered groups are killed, so that no child
+outlives its script.
 """
 
 import contextlib
@@ -19,17 +19,17 @@ import types
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[2]
-# Survives the checkout; shared by all checkouts of this user.
+# Shared by all checkouts of this user, and kept when a checkout is removed.
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hwt"
-# Everything that is built from this checkout for the tests.
+# Everything that the tests build from this checkout.
 BUILD = Path(os.environ.get("HWT_BUILD") or TOP / "build").absolute()
-# A newer emulator than the system's, if emulator.py fetched one, comes first; modprobe and depmod
-# are not in the PATH of a Debian user.
+# First the emulator that emulator.py may have fetched. modprobe and depmod are not in the PATH of a
+# Debian user.
 os.environ["PATH"] = f"{CACHE}/qemu/bin:{os.environ.get('PATH', '/usr/bin:/bin')}:/usr/sbin:/sbin"
 
 JOBS = int(os.environ.get("HWT_JOBS") or os.cpu_count() or 1)
-# How long children have to end: each script has half of the time of the one that started it, which then
-# finds it ended.
+# Seconds for children to end. A script has half of the time of its parent script, so that it ends
+# before the parent kills it.
 GRACE = float(os.environ.get("HWT_GRACE") or 8)
 os.environ["HWT_GRACE"] = str(GRACE / 2)
 
@@ -39,7 +39,7 @@ class Failed(Exception):
 
 
 class Unavailable(Failed):
-    """Something cannot be had on this machine at all."""
+    """Something is not available on this machine."""
 
 
 def say(text):
@@ -63,8 +63,8 @@ _main = types.SimpleNamespace(starting=False, signal=0)
 def start(command, **options):
     """Start a command in a process group of its own, which end_children() kills.
 
-    The returned object's wait() does not forget the group: call finished(child) when the whole
-    group may live on or has ended, or use run().
+    The returned object's wait() does not unregister the group: call finished() after it, or use
+    run().
     """
     command = [str(word) for word in command]
     # The lock keeps end_children() from running between the start and the registration. A signal's
@@ -83,7 +83,7 @@ def start(command, **options):
 
 
 def finished(child):
-    """Kill what is left of a child's process group, and forget it."""
+    """Kill the rest of a child's process group, and unregister it."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(child.pid, signal.SIGKILL)
     child.wait()
@@ -118,7 +118,7 @@ class Interrupted(BaseException):
 
 
 def _interrupt(number, _frame):
-    # Once: a second signal must not cut the clean-up short.
+    # Ignore further signals, so that they do not interrupt the clean-up.
     for other in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(other, signal.SIG_IGN)
     if not _main.starting:
@@ -127,9 +127,9 @@ def _interrupt(number, _frame):
 
 
 def main(function):
-    """Run a script's main function; exit with its result, and leave no child behind."""
+    """Run a script's main function, end all children, and exit with its result."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        # A background job of a shell has SIGINT ignored, and stays so.
+        # A shell ignores SIGINT for its background jobs: keep that.
         if signal.getsignal(number) is not signal.SIG_IGN or number == signal.SIGTERM:
             signal.signal(number, _interrupt)
     code = 1
@@ -143,12 +143,12 @@ def main(function):
     finally:
         end_children()
     sys.stdout.flush()
-    # Threads that still wait for a killed child must not keep the script.
+    # Do not wait for threads that still wait for a killed child.
     os._exit(code or 0)
 
 
 def run(command, **options):
-    """Run a command to its end, and return its exit code. The options are Popen's."""
+    """Run a command to its end, and return its exit code. @options: for Popen."""
     child = start(command, **options)
     try:
         return child.wait()
@@ -157,7 +157,7 @@ def run(command, **options):
 
 
 def said(command, stderr=subprocess.STDOUT, **options):
-    """Run a command to its end, and return its exit code and what it prints."""
+    """Run a command to its end, and return its exit code and its output."""
     child = start(command, stdout=subprocess.PIPE, stderr=stderr, text=True, errors="replace", **options)
     try:
         text, _ = child.communicate()
@@ -167,7 +167,7 @@ def said(command, stderr=subprocess.STDOUT, **options):
 
 
 def output(command, **options):
-    """Return what a command prints, without the last newline; Failed if it fails."""
+    """Return a command's output without the last newline; raise Failed if the command fails."""
     code, text = said(command, stderr=None, **options)
     if code:
         raise Failed(f"{' '.join(map(str, command))}: exit code {code}")
@@ -175,9 +175,9 @@ def output(command, **options):
 
 
 def logged(log, what, command, **options):
-    """Run a command with its output in a file, and report progress now and then.
+    """Run a command with its output in a file, and report progress every 15 seconds.
 
-    Failed, with the end of the log shown, if the command fails.
+    If the command fails, print the end of the log and raise Failed.
     """
     log = Path(log)
     log.parent.mkdir(parents=True, exist_ok=True)
@@ -206,7 +206,7 @@ def tail(path, count):
 
 
 def last_line(path):
-    """Return the last line of a text file that says anything."""
+    """Return the last line of a text file that is not blank."""
     with open(path, "rb") as file:
         file.seek(max(0, os.path.getsize(path) - 4096))
         lines = file.read().decode(errors="replace").split("\n")
@@ -214,25 +214,25 @@ def last_line(path):
 
 
 def root_words():
-    """Return the words that a command of root's begins with: none, or sudo."""
+    """Return the words before a command that needs root: none, or sudo."""
     if os.geteuid() == 0:
         return []
     if not have("sudo"):
         raise Failed("this needs root, or sudo")
     if subprocess.run(["sudo", "-n", "true"], check=False, stderr=subprocess.DEVNULL).returncode:
-        raise Failed("sudo failed: be root, or allow sudo without a password")
+        raise Failed("sudo failed: run as root, or allow sudo without a password")
     return ["sudo", "-n"]
 
 
 def as_root(command, **options):
-    """Run a command as root; Failed if it fails."""
+    """Run a command as root; raise Failed if it fails."""
     if run(root_words() + list(command), **options):
         raise Failed("as root: " + " ".join(map(str, command)))
 
 
 @contextlib.contextmanager
 def lock(name):
-    """Hold a lock over all checkouts of this user."""
+    """Hold a lock that all checkouts of this user share."""
     CACHE.mkdir(parents=True, exist_ok=True)
     with open(CACHE / f".lock-{name}", "w", encoding="ascii") as file:
         try:

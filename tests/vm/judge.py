@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Says what a guest's two logs are worth.
+"""Judges a run by a guest's two logs.
 
-The guest writes its kernel log to one serial line and what the tests print to
-another, so that neither cuts the other's lines in two. Marker lines go to both:
+The guest writes its kernel log to one serial line and the tests' output to another, so that
+neither splits lines of the other. Marker lines go to both:
 
     hwt-guest: boot RELEASE         init has begun
     hwt-test: begin NAME KIND       (KIND: program, script, module)
-    hwt-test: problem TEXT          found by init: does not load, does not unload...
+    hwt-test: problem TEXT          found by tests.sh, such as a module that does not load
     hwt-test: end NAME RC SECONDS
     hwt-guest: problem TEXT         the same, outside any test
-    hwt-guest: idle CPU-SECONDS OF  how long the processors had nothing to do, of how many seconds
+    hwt-guest: idle IDLE UPTIME     idle seconds of all processors, and seconds since the boot
     hwt-guest: end COUNT            COUNT tests were run
 
-Several tests may be open in the kernel log at once; what one of them prints comes in one piece.
-Anything that is missing is a failure.
+Several tests may run at once in the kernel log; the output of each comes in one piece. A missing
+marker is a failure.
 """
 
 import re
@@ -25,7 +25,7 @@ MARK = r"^{}-(test|guest): (boot|begin|problem|idle|end) ?(.*)$"
 EXPECT = re.compile(r"hwt-expect-(begin|end)(?::\s*(.*))?")
 SUMMARY = re.compile(r"^(all|remaining) \d+ tests passed|^failed \d+ out of \d+ tests")
 
-# The first line of a report, whatever checker it is from.
+# The first line of a report of any of the kernel's checkers.
 HEAD = re.compile("|".join((
     r"\bWARNING: ", r"\bBUG: ", r"\bBUG at ", r"\bBUG \S+ \(", r"\bOops\b", r"\bINFO: possible ",
     r"INFO: task .* blocked for more than", r"INFO: trying to register non-static key",
@@ -47,28 +47,28 @@ HEAD = re.compile("|".join((
     r"trap invalid opcode", r"invalid opcode: ", r"divide error", r"bad: scheduling",
 )))
 CUT = "[ cut here ]"
-# What some reports are between; KCSAN's have no "Call Trace:" either.
+# The line before and after some reports. KCSAN's have no "Call Trace:" to end at.
 RULE = re.compile(r"^={60,}$")
 TRACE = re.compile(r"Call Trace:")
 END_TRACE = "---[ end trace"
 
-# Lines that look like one and are none.
+# Lines that match HEAD and are no reports.
 HARMLESS = re.compile(r"^((hwt|here)-(test|guest): |Command line: |Kernel command line: |Unknown kernel command line "
                       r"|.*FAULT_INJECTION: forcing a failure|gcov: could not add |kmemleak: Cannot allocate a scan area"
                       r"|Booting paravirtualized |.*WARNING: CPU: unsupported microcode)")
 
-# The scheduler looks through its masks of CPUs with real-time tasks without a lock, on purpose
-# (kernel/sched/rt.c, cpupri.c). KCSAN, strict, reports that, whoever it is that sleeps or wakes.
+# The scheduler reads its masks of CPUs with real-time tasks without a lock, on purpose
+# (kernel/sched/rt.c, cpupri.c). Strict KCSAN reports that, whichever task sleeps or wakes.
 ACCESS = re.compile(r"\b(read|write) (\(.*\) )?to 0x")
 SCHEDULER = re.compile(r"^ (pull_rt_task|cpupri_find_fitness)\+")
 SEARCH = re.compile(r"^ _find_\w+\+")
 
 
 class Report:
-    """Lines from a report's first to the end of its head."""
+    """A report of the kernel: the lines of its head."""
 
     def __init__(self, tests, head):
-        self.tests = tests      # those that were running
+        self.tests = tests      # the tests that were running
         self.title = None
         self.head = list(head)
 
@@ -76,7 +76,7 @@ class Report:
         return (self.title or self.head[-1] if self.head else "?").strip()
 
     def of_the_scheduler(self):
-        """A race that the scheduler has with itself: nobody else touched what it is about."""
+        """Return whether this is a race of the scheduler with itself: all accesses are its own."""
         if not self.title or "KCSAN: data-race" not in self.title:
             return False
         accesses = [i for i, line in enumerate(self.head) if ACCESS.search(line)]
@@ -88,12 +88,12 @@ class Report:
 
 
 class Test:
-    """One test's piece of both logs."""
+    """A test's lines of both logs."""
 
     def __init__(self, name, kind):
         self.name, self.kind = name, kind
-        self.output = []        # what it printed
-        self.log = []           # the kernel log meanwhile
+        self.output = []        # the test's output
+        self.log = []           # the kernel log during the test
         self.ends = {}          # stream -> exit code
         self.seconds = 0.0
         self.failed = False
@@ -104,7 +104,7 @@ class Test:
 
 
 class Judge:
-    """Takes both logs line by line; verdicts as tests end, the rest in finish()."""
+    """Takes both logs line by line. Judges each test as it ends, and the rest in finish()."""
 
     def __init__(self, kernel, results, by="hwt"):
         self.kernel, self.results = kernel, results
@@ -117,10 +117,10 @@ class Judge:
         self.ended = {}         # stream -> number of tests run
         self.judged = set()
         self.reports = []
-        self.scheduler = 0      # those that are its own
-        self.report = None      # the one whose head is being read
-        self.recent = []        # lines before, for a bare stack dump
-        self.expect = None      # (regex, matched, first report's index, test)
+        self.scheduler = 0      # races of the scheduler with itself
+        self.report = None      # the report whose head is being read
+        self.recent = []        # the last lines, for a stack dump without a report
+        self.expect = None      # {regex, matched, index of the first report, tests}
 
     # --- reading ---
 
@@ -189,14 +189,14 @@ class Judge:
     # --- reports in the kernel log ---
 
     def scan(self, line):
-        """Finds the first lines of reports and gathers their heads."""
+        """Find the first lines of reports, and gather their heads."""
         self.recent = (self.recent + [line])[-6:]
         if HARMLESS.match(line):
             return
         if CUT in line:
             self.begin_report([line])
         elif HEAD.search(line):
-            # "cut here" and what follows it are one report
+            # "cut here" and the next line are one report.
             if self.report and self.report.title is None and CUT in self.report.head[0]:
                 self.report.head.append(line)
                 self.report.title = line
@@ -218,7 +218,7 @@ class Judge:
         self.reports.append(self.report)
 
     def count_reports(self, test, full):
-        """Each is a failure: of the test that was running, or of the first of several."""
+        """Count each report as a failure of the test that was running, the first of several."""
         for report in self.reports:
             if report.tests[:1] != ([test] if test else []):
                 continue
@@ -228,7 +228,7 @@ class Judge:
                 beside = f" (beside {', '.join(other.name for other in report.tests[1:])})" if report.tests[1:] else ""
                 self.results.failed(full, f"kernel log: {report.name()}{beside}")
 
-    # --- reports that are wanted ---
+    # --- expected reports ---
 
     def bracket(self, edge, regex):
         tests = list(self.running["kernel"])
@@ -272,7 +272,7 @@ class Judge:
     # --- verdicts ---
 
     def finished_tests(self):
-        """Judges and yields the tests that both logs have seen the end of."""
+        """Judge and yield the tests that have ended in both logs."""
         for name in self.order:
             test = self.tests[name]
             if name not in self.judged and test.complete():
@@ -335,13 +335,15 @@ class Judge:
             self.results.passed(full)
 
     def finish(self, planned, why):
-        """The end of both logs. @planned: how many tests there should be.
-        @why: what cut the guest short, if something did."""
+        """Judge the rest at the end of both logs.
+
+        @planned: the number of tests. @why: why the guest ended early, or None.
+        """
         self.close_expect()
         for name in self.order:
             if name not in self.judged:
                 test = self.tests[name]
-                missing = "the guest ended during it" if not test.ends else "one log misses its end"
+                missing = "the guest ended during it" if not test.ends else "its end is missing in one log"
                 test.problems.append(missing)
                 self.judge(test) if test.ends else self.abort(test)
         self.count_reports(None, self.kernel)
@@ -354,7 +356,7 @@ class Judge:
         if len(self.order) != planned or any(n != planned for n in self.ended.values()):
             self.results.failed(self.kernel, f"{planned} tests planned, {len(self.order)} begun")
         if not self.results.failures():
-            but = f" but {self.scheduler} races that the scheduler has with itself" if self.scheduler else ""
+            but = f" but {self.scheduler} races of the scheduler with itself" if self.scheduler else ""
             self.results.passed(f"{self.kernel}: booted, ended, nothing in the kernel log{but}")
 
     def abort(self, test):

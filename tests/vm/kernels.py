@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""The kernels that guests run, of kernels/table: fetched or built once, and kept in the cache.
+"""Fetches or builds the kernels of kernels/table once, and keeps them in the cache.
 
     kernels.py kdir KERNEL          print the directory of a kernel's headers, for KDIR=
-    kernels.py source PACKAGE       print the directory of a kernel source, unpacked
+    kernels.py source PACKAGE       print the directory of an unpacked kernel source
 """
 
 import filecmp
@@ -26,50 +26,50 @@ LLVM = "-14"
 BUILD_PACKAGES = ("gcc", "libc6-dev", "make", "perl", "flex", "bison", "bc", "libelf-dev")
 CLANG_PACKAGES = (f"clang{LLVM}", f"lld{LLVM}", f"llvm{LLVM}")
 
-# What is edited in a copy (of links) of the source. Modules are built against the copy, too.
+# sed edits of a copy (hard links) of the source. Modules are built against the copy, too.
 EDITS = {
-    # User Mode Linux is to measure what other kernels do, so four things that are done
-    # differently there change: it runs on one CPU, so it leaves out the lock prefix; it has 100
-    # ticks a second; it disables interrupts for each this_cpu operation, where x86 has an
-    # instruction; and it multiplies 64-bit numbers in pieces, where x86-64 has an instruction.
+    # Measurements under User Mode Linux shall hold for other kernels, so four differences are
+    # removed: on its one CPU it omits the lock prefix; it has 100 ticks a second; it disables
+    # interrupts for each this_cpu operation, where x86 has an instruction; and it multiplies
+    # 64-bit numbers in pieces, where x86-64 has an instruction.
     "uml.config": r'''
 s/^#define LOCK_PREFIX ""/#define LOCK_PREFIX "lock; "/ arch/x86/include/asm/alternative.h
 /^config HZ$/,/default/s/default 100/default 250/ arch/um/Kconfig
 /^#define this_cpu_generic_to_op/,/^}/s/raw_local_irq_\(save\|restore\)(__flags)/(void)__flags/ include/asm-generic/percpu.h
 /^config UML_X86$/,/def_bool/s/def_bool y/&\n\tselect ARCH_SUPPORTS_INT128 if CC_HAS_INT128/ arch/x86/um/Kconfig
 ''',
-    # By the strictest rules the kernel has many races of its own, and each access of the kernel's
-    # that is watched is one less of hwt's. So the kernel does for all what its scheduler does for
-    # itself: of its own code only the barriers are told to KCSAN. Instrumented are modules, and
-    # the parts of lib/ that work on the modules' memory.
+    # By the strictest rules the kernel has many races of its own, and watching them leaves less
+    # time to watch hwt. So only modules are instrumented, and the parts of lib/ that work on the
+    # modules' memory. Of all other code KCSAN sees the barriers only, as of the scheduler.
     "kcsan.config": r'''
 /^\t\$(CFLAGS_KCSAN))$/s/\$(CFLAGS_KCSAN)/$(if $(KBUILD_EXTMOD)$(filter lib_llist lib_find_bit lib_bitmap lib_rbtree lib_xarray,$(obj)_$(basetarget)),&,-D__KCSAN_INSTRUMENT_BARRIERS__)/ scripts/Makefile.lib
 ''',
 }
 
 
-# For a guest with a disk and a directory of the host's.
+# Modules for a guest with a disk and a directory of the host.
 SHELL = ("virtio_pci", "virtio_blk", "ext4", "9pnet_virtio", "9p")
-# What the paths of modules that guests need, and of all that these depend on, begin with; on each kernel there is one.
+# Path prefixes of the modules that guests need, and of their dependencies. tar requires that each
+# matches a module of every kernel.
 PARTS = ("drivers/virtio/", "drivers/block/", "fs/", "lib/", "crypto/", "arch/x86/crypto/",
          "drivers/net/veth", "drivers/net/wireguard/", "net/[9i]p")
 MEMBERS = ("./lib/modules/*/modules.*", *(f"./lib/modules/*/kernel/{part}*" for part in PARTS))
 
 
 class Kernel:
-    """A row of the table. After get() it has a directory "dir", and all that depends on it."""
+    """A row of the table. After get() it has its directory "dir", and so a release and an image."""
 
     def __init__(self, name, kind, source, config, tests, speed=""):
         self.name, self.kind, self.source, self.config, self.tests = \
             name, kind, source, config, tests
         self.slow = speed == "slow"
         self.arch = "x86_64"
-        # The words that make needs to build modules, beside kdir.
+        # Words for make to build modules, besides kdir.
         self.make_words = []
         self.dir = None
 
     def get(self):
-        """Fetch the kernel if it is not in the cache; hold it there."""
+        """Fetch the kernel if it is not in the cache, and hold it there."""
         while not self.dir:
             path = self.cached()
             if not path:
@@ -81,7 +81,7 @@ class Kernel:
         return self
 
     def packages(self):
-        """Return the packages that get() installs, so that they can be installed before it."""
+        """Return the packages that get() installs, so that a caller can install them earlier."""
         return []
 
     def named(self):
@@ -90,19 +90,19 @@ class Kernel:
         return path.name if path else ""
 
     def newest(self, complete=lambda path: True):
-        """Return the newest release in the cache, or None; so a warm run asks nobody."""
+        """Return the newest release in the cache, or None. With one, no server is asked."""
         names = [path.name for path in KERNELS.glob("*") if complete(path)]
         name = newest(names, self.pattern())
         return KERNELS / name if name else None
 
     @property
     def release(self):
-        """Its version, as uname -r prints it."""
+        """The release, as uname -r prints it."""
         return (self.dir / "release").read_text().strip()
 
     @property
     def vmlinuz(self):
-        """Its image; under User Mode Linux, the program."""
+        """The image; for User Mode Linux the program."""
         return self.dir / ("linux" if self.kind == "uml" else "vmlinuz")
 
     @property
@@ -113,13 +113,13 @@ class Kernel:
 
 
 def newest(names, pattern):
-    """Return the newest of the names that match as a whole, or None."""
+    """Return the newest of the names that match the whole pattern, or None."""
     return max((name for name in names if re.fullmatch(pattern, name)), default=None,
                key=lambda name: [int(number) for number in re.findall(r"\d+", name)])
 
 
 def keep_modules(tmp, release, directory, names):
-    """Copy modules to a directory, each after those that it needs, but no driver that is built here."""
+    """Copy modules and their dependencies in load order, except a driver that is built here."""
     (tmp / directory).mkdir()
     host.output(["depmod", "-b", tmp, release])
     said = host.output(["modprobe", "-d", tmp, "-S", release, "--show-depends", "-a", *names])
@@ -133,19 +133,19 @@ def keep_modules(tmp, release, directory, names):
 
 
 def headers(names):
-    """Return those of the packages that are headers."""
+    """Return the packages that are kernel headers."""
     return [name for name in names if name.startswith("linux-headers-")]
 
 
 def keep_build(tmp, release):
-    """Keep the image and the build directory of unpacked packages; move them to their place."""
+    """Keep the image and the build directory of unpacked packages, and move them into the cache."""
     (tmp / f"boot/vmlinuz-{release}").rename(tmp / "vmlinuz")
-    # The one absolute path that is used: of the headers that all flavours share.
+    # The only absolute path in use: that of the headers that all flavours share.
     makefile = tmp / f"usr/src/linux-headers-{release}/Makefile"
     makefile.write_text(makefile.read_text().replace("/usr/src/", f"{KERNELS}/{release}/usr/src/"))
     (tmp / "build").symlink_to(f"usr/src/linux-headers-{release}")
     (tmp / "release").write_text(release + "\n")
-    # Without vmlinux modules are built without BTF, which takes pahole and is not used.
+    # Without vmlinux, modules are built without BTF, which needs pahole and is not used.
     for name in ("apt", "bin", "boot", "lib", "build/vmlinux"):
         cache.remove(tmp / name)
     tmp.rename(KERNELS / release)
@@ -154,8 +154,8 @@ def keep_build(tmp, release):
 class Packaged(Kernel):
     """The distribution's kernel: the headers are installed, the image is unpacked.
 
-    modules/ has the modules that a guest needs for a disk, in the order of loading; network/ those for
-    two networks and the drivers of driver.py; shell/ those for "make shell".
+    modules/ has the modules that a guest needs for a disk, in load order; network/ those for two
+    networks and for the drivers of driver.py; shell/ those for "make shell".
     """
 
     DISK = ("virtio_pci", "virtio_blk", "ext4")
@@ -177,7 +177,7 @@ class Packaged(Kernel):
 
     def headers(self):
         """Return the name of the newest headers."""
-        # Lists that are old name a release that is gone.
+        # Old package lists may name a release that the server no longer has.
         apt.refresh()
         found = headers(apt.depends(self.source))
         if not found:
@@ -195,18 +195,18 @@ class Packaged(Kernel):
             (tmp / "release").write_text(release + "\n")
             keep_modules(tmp, release, "modules", self.DISK)
             keep_modules(tmp, release, "network", self.NETWORK)
-            # That for clouds has no 9p.
+            # The kernel for clouds has no 9p.
             there = (tmp / f"lib/modules/{release}/kernel/net/9p").is_dir()
             keep_modules(tmp, release, "shell", SHELL if there else self.DISK)
             for name in ("apt", "boot", "lib"):
                 cache.remove(tmp / name)
-            # One of before, which lacks something.
+            # An earlier entry that is not complete.
             cache.remove(KERNELS / release)
             tmp.rename(KERNELS / release)
 
 
 class Backport(Kernel):
-    """A newer kernel of the distribution's backports, unpacked. Nothing is installed. shell/ is as above."""
+    """A newer kernel of the distribution's backports, unpacked only. shell/ is as above."""
 
     def pattern(self):
         return rf"{re.escape(self.source)}\.[0-9]+\+[a-z0-9]+-{self.config}"
@@ -225,7 +225,7 @@ class Backport(Kernel):
             if not release:
                 raise host.Failed(
                     f"{suite.name} has no kernel {self.source} of flavour {self.config}")
-            # Beside the flavour's headers: the common headers, and the programs of the build.
+            # Besides the flavour's headers: the common headers, and the programs of the build.
             needs = [name for name in suite.depends(prefix + release)
                      if re.match("linux-(headers|kbuild)-", name)]
             if len(needs) != 2:
@@ -234,15 +234,15 @@ class Backport(Kernel):
                 image = deb.name.startswith("linux-image-")
                 apt.extract(deb, tmp, *([f"./boot/vmlinuz-{release}", *MEMBERS] if image else []))
             keep_modules(tmp, release, "shell", SHELL)
-            # One of before, which lacks something.
+            # An earlier entry that is not complete.
             cache.remove(KERNELS / release)
             keep_build(tmp, release)
 
 
 class Foreign(Kernel):
-    """The distribution's kernel of another architecture and of this machine's series, unpacked.
+    """The distribution's kernel for another architecture, of this machine's series, unpacked.
 
-    Modules for it are cross-built. Beside the image and the headers there is a busybox.
+    Modules for it are cross-built. It has a busybox besides the image and the headers.
     """
 
     def __init__(self, *row):
@@ -260,7 +260,7 @@ class Foreign(Kernel):
 
     @staticmethod
     def kbuild(release):
-        """Return the package of the programs of the build, which are this machine's."""
+        """Return the package of the build's programs, which run on this machine."""
         return "linux-kbuild-" + ".".join(release.split(".")[:2])
 
     def packages(self):
@@ -297,10 +297,10 @@ class Foreign(Kernel):
 
 
 class Built(Kernel):
-    """A kernel built from a linux-source package, or from the newest source there is.
+    """A kernel built from a linux-source package, or from the newest packaged source.
 
     Its configuration is tinyconfig and a fragment. A fragment may name another as its "# base:",
-    and options of the base that it does "# without:".
+    and after "# without:" the options of the base to leave out.
     """
 
     def __init__(self, *row):
@@ -316,7 +316,7 @@ class Built(Kernel):
                 *([] if self.source == "newest" else [self.source])]
 
     def asked(self):
-        """Return all lines that are asked for: of the base, then of the fragment itself."""
+        """Return the requested lines: those of the base, then those of the fragment."""
         text = self.fragment.read_text()
         base = re.search(r"^# base: (.*)", text, re.M)
         if not base:
@@ -328,7 +328,7 @@ class Built(Kernel):
         return "".join(line for line in lines if not left_out.fullmatch(line)) + text
 
     def entry(self, origin):
-        """Return the name in the cache, which has a key of all that the result depends on."""
+        """Return the name in the cache, with a hash of everything that the build depends on."""
         key = [origin.name, host.output(["gcc", "-dumpfullversion"]), host.output(["ld", "-v"]),
                self.asked() + (host.output([f"clang{LLVM}", "-dumpversion"]) if self.clang else "")]
         text = "\n".join(key) + ("\n" if self.clang else "")
@@ -336,7 +336,7 @@ class Built(Kernel):
         return f"{origin.name}-{self.fragment.stem}{'-clang' if self.clang else ''}-{digest}"
 
     def edited(self, origin):
-        """Return the path of the source with the edits, if there are any."""
+        """Return the path of the edited source, or the source itself if there are no edits."""
         name = f"{origin.name}-{self.fragment.stem}-{short_hash(self.edits + chr(10))}"
         return origin.with_name(name) if self.edits else origin
 
@@ -345,7 +345,7 @@ class Built(Kernel):
         tools = ["gcc", "ld", *([f"clang{LLVM}"] if self.clang else [])]
         if origin and all(map(host.have, tools)):
             return self.entry(origin)
-        # Its key cannot be told here. Without its link, the newest source is fetched again.
+        # The hash is not known yet. Without the link "newest", the newest source is fetched again.
         return "" if self.source == "newest" else f"{self.source}-*-{self.fragment.stem}-*"
 
     def get(self):
@@ -359,7 +359,7 @@ class Built(Kernel):
         return self
 
     def build(self, origin, path, tmp):
-        """Configure and build the kernel in a directory. That takes minutes."""
+        """Configure and build the kernel in a directory, which takes minutes."""
         apt.install(*self.packages())
         origin = self.edit(origin)
         uml = self.kind == "uml"
@@ -379,20 +379,20 @@ class Built(Kernel):
         else:
             shutil.copy(build / "arch/x86/boot/bzImage", tmp / "vmlinuz")
         shutil.copy(build / "include/config/kernel.release", tmp / "release")
-        # Newer kernels (6.13) look for the place where they were built.
+        # Newer kernels (6.13) use the path where they were built.
         makefile = build / "Makefile"
         makefile.write_text(makefile.read_text().replace(str(build), f"{path}/build"))
         trim(build)
 
     def edit(self, origin):
-        """Return the source as it is built, edited if need be; it stays for the modules' builds."""
+        """Return the source to build, edited if necessary. Builds of modules need it later."""
         def make(tmp):
             tmp.rmdir()
             host.output(["cp", "-al", origin, tmp])
             for line in self.edits.split("\n"):
                 if line:
                     command, file = line.rsplit(" ", 1)
-                    # -i makes a new file: the source's own stays as it is.
+                    # -i creates a new file, so the original, a hard link, does not change.
                     host.output(["sed", "-i.orig", command, tmp / file])
                     if filecmp.cmp(tmp / file, tmp / f"{file}.orig", shallow=False):
                         raise host.Failed(f"'{line}' changes nothing")
@@ -401,10 +401,10 @@ class Built(Kernel):
         return cache.once(path, f"source-{self.fragment.stem}", make) if self.edits else origin
 
     def verify(self, asked, config, origin):
-        """Raise Failed unless the configuration has every option that was asked for.
+        """Raise Failed unless the configuration has every requested option.
 
-        olddefconfig drops without a word what cannot be had. An option that is to be off must
-        exist, or nobody would notice a wrong name.
+        olddefconfig silently drops options that are not possible. An option that is to be off must
+        exist, because a wrong name would not be noticed.
         """
         config = set(config.splitlines())
         set_options = {line.split("=")[0] for line in config if line.startswith("CONFIG_")}
@@ -416,19 +416,19 @@ class Built(Kernel):
                 if line not in config:
                     bad.append(f"not in .config: {line}")
             elif off and off[2] not in known:
-                # The newest source of today may have lost it tomorrow.
+                # A later version of the newest source may lack the option.
                 host.say(f"no such option: {off[1]}")
                 if self.source != "newest":
                     bad.append(f"no such option: {off[1]}")
             elif off:
-                # An option that is out of sight is off, too.
+                # An option that .config does not mention is off, too.
                 if off[1] in set_options:
                     bad.append(f"not in .config: {line}")
             elif line and not re.match(r"#(?!\s*CONFIG_)", line):
                 bad.append(f"neither an option nor a comment: {line}")
         if bad:
             raise host.Failed("\n  ".join(
-                [f"the kernel would not be what {self.config} asks for:", *bad]))
+                [f"the kernel would not have the configuration {self.config}:", *bad]))
 
 
 CONFIGURE = """
@@ -439,19 +439,19 @@ CONFIGURE = """
 
 
 def short_hash(text):
-    """Return a key of a text for the names of entries."""
+    """Return a hash of a text for the names of entries."""
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 def symbols(origin):
-    """Return the names of all options that a source has."""
+    """Return the names of all options of a kernel source."""
     said = host.output(["grep", "-rhoE", "--include=Kconfig*",
                         r"^[[:space:]]*(menu)?config[[:space:]]+[A-Za-z0-9_]+", f"{origin}/"])
     return {line.split()[-1] for line in said.splitlines()}
 
 
 def trim(build):
-    """Remove objects: modules need the headers, scripts, objtool and Module.symvers only."""
+    """Remove objects: modules need only the headers, scripts, objtool and Module.symvers."""
     unwanted = re.compile(r".*\.(o|a)|\..*\.cmd|\.tmp_.*|vmlinux\.bin.*|bzImage")
     for directory, directories, names in os.walk(build):
         if Path(directory) == build:
@@ -484,7 +484,7 @@ def find(name):
 
 
 def source_path(package):
-    """Return where a source is, or will be; None if its version is not known yet."""
+    """Return the path of a source, unpacked or not; None if its version is not known yet."""
     if package == "newest":
         link = SOURCES / "newest"
         return link.resolve() if link.exists() else None
@@ -493,10 +493,10 @@ def source_path(package):
 
 
 def source(package):
-    """Return the directory of a linux-source package, unpacked; install it if it is not there.
+    """Return the directory of a linux-source package, which is installed and unpacked if needed.
 
-    "newest" is the newest there is, in the distribution's unstable suite, and is not installed. The
-    link "newest" in the cache names it; without the link the suite is asked again.
+    "newest" is the newest version in the distribution's unstable suite, fetched, not installed. The
+    link "newest" in the cache names it. Without the link, the version is looked up again.
     """
     path = source_path(package)
     if not path and package == "newest":
@@ -534,14 +534,15 @@ TRIPLET = "aarch64-linux-gnu"
 
 
 def cross_path():
-    """Return where the compiler is, or will be."""
+    """Return the path of the compiler, unpacked or not."""
     return host.CACHE / "cross" / f"{TRIPLET}-{host.output(['gcc', '-dumpversion'])}"
 
 
 def cross():
-    """Return what the names of the programs of a compiler for arm64 begin with.
+    """Return the prefix of the programs of a compiler for arm64.
 
-    It is unpacked, not installed: it and gcc-multilib, for the 32-bit programs, exclude each other.
+    The compiler is unpacked, not installed: its package conflicts with gcc-multilib, which builds
+    the 32-bit programs.
     """
     path = cross_path()
     version = path.name[len(TRIPLET) + 1:]
@@ -553,7 +554,7 @@ def cross():
                 "linux-libc-dev-arm64-cross"]):
             apt.extract(deb, tmp)
         (tmp / "bin").mkdir()
-        # They look for their libraries where these would be installed.
+        # The programs search for their libraries in the paths of an installation.
         for file in (tmp / "usr/bin").glob(f"{TRIPLET}-*"):
             script = tmp / "bin" / file.name
             script.write_text(f"#!/bin/sh\nLD_LIBRARY_PATH={path}/usr/lib/{os.uname().machine}"
@@ -570,7 +571,7 @@ def cross():
 
 
 def named():
-    """Return patterns of the cache's entries that the table names today."""
+    """Return patterns of the cache's entries that the table names."""
     kernels = table()
     patterns = {f"kernels/{kernel.named()}" for kernel in kernels}
     patterns |= {"source/newest", f"cross/{cross_path().name}" if host.have("gcc") else "cross/*"}
@@ -584,7 +585,7 @@ def named():
 
 
 def main():
-    """The command line."""
+    """Carry out the command line."""
     if len(sys.argv) != 3 or sys.argv[1] not in ("kdir", "source"):
         raise host.Failed("usage: kernels.py kdir KERNEL | source PACKAGE")
     if sys.argv[1] == "source":

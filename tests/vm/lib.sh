@@ -21,7 +21,7 @@ not_ok()
 	echo "not ok $hwt_points - $*"
 }
 
-# check NAME COMMAND...: it succeeds. What it says is shown if not.
+# check NAME COMMAND...: a point that the command succeeds. If it fails, print its output.
 check()
 {
 	hwt_name=$1
@@ -36,7 +36,7 @@ check()
 
 plan() { echo "1..$hwt_points"; }
 
-# Each load of hwt.ko has the guest's parameters, and those of a test behind them.
+# hwt.ko gets the guest's parameters, then those of the test.
 insmod()
 {
 	hwt_file=$1
@@ -82,7 +82,7 @@ wait_for()
 	done
 }
 
-# The kernel log since the mark. The mark is a line in it.
+# log_mark writes a line to the kernel log; log_since prints the log after that line.
 log_mark()
 {
 	hwt_mark="hwt-log-mark $$ $(cut -d ' ' -f 1 /proc/uptime)"
@@ -94,15 +94,15 @@ log_since() { dmesg | sed "1,/$hwt_mark/d"; }
 expect_begin() { echo "hwt-expect-begin: $*" >/dev/kmsg; }
 expect_end() { echo "hwt-expect-end" >/dev/kmsg; }
 
-# With the directive "disk": enter COMMAND... carries it out in the Debian that is there, which has
-# this guest's /proc, /sys and /dev, and /hwt.
+# enter COMMAND...: run a command in the Debian on the disk (directive "disk"), with this guest's
+# /proc, /sys, /dev and /hwt.
 enter()
 {
 	hwt_root=/run/disk
 	if [ ! -d $hwt_root ]; then
 		mkdir $hwt_root
 		for hwt_file in /hwt/disk/*; do
-			# (Of some there are several, for one processor and another.)
+			# Some modules exist for several kinds of processor, and not all of those load.
 			insmod "$hwt_file" 2>/dev/null || true
 		done
 		wait_for 20 test -b /dev/vda || fail "there is no disk"
@@ -111,7 +111,7 @@ enter()
 			mkdir -p $hwt_root/$hwt_file
 			mount --rbind /$hwt_file $hwt_root/$hwt_file || fail "mount $hwt_file"
 		done
-		# Not over a source tree that is there.
+		# Keep a /tmp that has files, such as a source tree.
 		[ -n "$(ls -A $hwt_root/tmp)" ] || mount -t tmpfs tmpfs $hwt_root/tmp
 	fi
 	PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin chroot $hwt_root "$@"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Which tests a guest runs: read from the directives in their sources, see tests/README.md."""
+"""Selects the tests of a guest, by the directives in their sources: see tests/README.md."""
 
 import fnmatch
 import re
@@ -20,17 +20,17 @@ class Test:
     """One run of a test."""
     name: str
     kind: str               # program, script, module
-    limit: int              # seconds; 0: none but the guest's own
+    limit: int              # seconds; 0: only the guest's own limit
     file: str
     noload: bool = False
     load: str = ""          # parameters of hwt.ko
     disk: str = ""          # a Debian of debian.py
     args: str = ""
-    shared: bool = False    # beside others, on one load of hwt.ko
+    shared: bool = False    # runs beside other tests, on one load of hwt.ko
     driver: str = ""        # one of driver.py
 
     def line(self):
-        """As tests/vm/tests.sh reads it."""
+        """Return the test as a line of the list that tests/vm/tests.sh reads."""
         return "|".join((self.name, self.kind, str(self.limit), str(int(self.noload)), self.load, self.disk,
                          self.file, str(int(self.shared)), self.args))
 
@@ -58,7 +58,7 @@ class Source:
         return self.found.get(word, [""])[0]
 
     def check(self, names):
-        """Failed if a directive, or a kernel that one names, is unknown."""
+        """Raise Failed if a directive, or a kernel in a directive, is unknown."""
         where = self.path.relative_to(host.TOP)
         for word in self.found:
             if word not in WORDS:
@@ -68,13 +68,13 @@ class Source:
                 raise host.Failed(f"{where}: 'hwt-test: only' or 'check': no kernel {name}")
 
     def wanted(self, kernel, quick, named):
-        # Of another architecture there are the modules, the torture, and the programs that need no library.
+        # Other architectures run only modules, the torture, and programs without libraries.
         if kernel.arch != "x86_64" and (self.has("libs") or
                                         self.kind == "script" and self.path.parent.name != "torture"):
             return False
         if quick and self.has("long"):
             return False
-        # Named: only where there is something to learn.
+        # With @named, run the test only on the kernels of its directive "check".
         if named and self.has("check") and kernel.name not in self.words("check"):
             return False
         if self.has("only"):
@@ -82,34 +82,34 @@ class Source:
         return not (named and kernel.tests == "named")
 
     def runs(self, kernel, quick=False):
-        """A Test for each "args" directive, or one."""
+        """Yield a Test for each "args" directive, or one, and one for the 32-bit program."""
         limit = int(self.value("timeout") or LIMIT) * (3 if kernel.slow else 1)
-        # The quick tiers take the first of several.
+        # The quick tiers run only the first of several.
         args = self.found.get("args", [""])[:1 if quick else None]
         file = self.name + {"module": ".ko", "script": ".sh", "program": ""}[self.kind]
         for number, words in enumerate(args, 1):
             yield Test(self.name if number == 1 else f"{self.name}#{number}", self.kind, limit, file,
                        self.has("noload"), self.value("load"), self.value("disk"), words,
-                       # A module is loaded once at a time.
+                       # A module cannot be loaded twice at the same time.
                        self.has("shared") and not (self.kind == "module" and len(args) > 1),
                        self.value("driver"))
-        # The same kernel code serves 32-bit programs on each kernel: one is enough.
+        # One kernel is enough: all have the same code for 32-bit programs.
         if self.has("m32") and kernel.name == "stock" and (not quick or "quick" in self.words("m32")):
             yield Test(self.name + "-32", self.kind, limit, file + "-32", self.has("noload"), self.value("load"),
                        self.value("disk"), args[0], self.has("shared"))
 
 
 def sources():
-    """All tests' sources."""
+    """Yield the sources of all tests."""
     for pattern in SOURCES:
         for path in sorted(host.TOP.glob(pattern)):
-            # A module that was built in the checkout leaves these.
+            # Building modules in the checkout leaves *.mod.c.
             if not path.name.endswith(".mod.c"):
                 yield Source(path)
 
 
 def matches(name, pattern):
-    """A pattern of names, several divided by "|", all others after "!"; a name matches without its number, too."""
+    """Return whether a name, or the name without its number, matches "A|B"; "!A|B" inverts that."""
     if pattern.startswith("!"):
         return not matches(name, pattern[1:])
     pattern = pattern.removeprefix("@").removeprefix("(").removesuffix(")")
@@ -117,7 +117,7 @@ def matches(name, pattern):
 
 
 def tests(kernel, quick=False, named=False, pattern="*"):
-    """Return what a kernel of the table runs; those that share a load come first."""
+    """Return the tests of a kernel of the table; those that share a load come first."""
     names = {k.name for k in kernels.table()}
     found = []
     for source in sources():
@@ -128,6 +128,6 @@ def tests(kernel, quick=False, named=False, pattern="*"):
 
 
 def silences(found):
-    """Return for each test how long a guest that runs it may say nothing; tests without a limit are left out."""
-    # A test prints something when it ends; those that share a load have twice the time.
+    """Return {test: seconds that a guest may be silent while it runs}, for tests with a limit."""
+    # Each test prints when it ends. Tests that share a load have twice the time.
     return {test.name: test.limit * (2 if test.shared else 1) + 90 for test in found if test.limit}

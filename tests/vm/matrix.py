@@ -2,10 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """make check-matrix: all tests on each kernel that has a cell in kernels/table, or in the named cells.
 
-matrix.py [--quick] [CELL...]: prints one line per cell with the date, and "N passed, N
-failed" at the end. Before the tests hwt.ko is built with W=1, and no warning may be left over. The
-lines are kept in build/matrix/results from run to run, so that a cell which was not run now
-has its latest result.
+matrix.py [--quick] [CELL...]: builds hwt.ko with W=1, which may print no warning, runs the tests,
+and prints a line per cell with the date, and "N passed, N failed" at the end. The lines are kept in
+build/matrix/results, so that a cell that was not run now has its latest result.
 """
 
 import argparse
@@ -27,20 +26,20 @@ WARNING = re.compile(r"(^|/)(hwt\w*|(core|device)/\w+)\.[ch]:.*(warning|error):|
 
 
 def cells():
-    """Return {cell: (kernel, what it is)}, of the table's last columns."""
+    """Return {cell: (kernel, description)}, from the last columns of the table."""
     rows = (line.split(None, 7) for line in (kernels.HERE / "table").read_text(encoding="utf-8").splitlines()
             if not line.startswith("#"))
     return {row[6]: (row[0], row[7]) for row in rows if len(row) == 8}
 
 
 def kept():
-    """Return {cell: (date, text)} of all runs."""
+    """Return the latest results: {cell: (date, text)}."""
     lines = RESULTS.read_text(encoding="utf-8").splitlines() if RESULTS.exists() else []
     return {cell: (date, text) for cell, date, text in (line.split("|", 2) for line in lines)}
 
 
 def keep(cell, text):
-    """Take the place of what was kept of a cell."""
+    """Replace the result of a cell, and print it."""
     results = kept() | {cell: (datetime.date.today().isoformat(), text)}
     RESULTS.write_text("".join(f"{c}|{date}|{t}\n" for c, (date, t) in results.items()), encoding="utf-8")
     print(f"{cell}: {text}", flush=True)
@@ -54,9 +53,9 @@ def show():
 
 
 def warnings(kernel, cell):
-    """Return the first warning of W=1 about the module itself, or why it does not build."""
+    """Return the first warning of W=1 about hwt.ko itself, or why it does not build."""
     tree = host.BUILD / "modules" / f"matrix-{cell}"
-    # Of what has been built before nothing would be told again.
+    # Build everything: make does not repeat the warnings of earlier builds.
     shutil.rmtree(tree, ignore_errors=True)
     try:
         build.modules(kernel, tree.name, tests=False, words=("W=1", "KCFLAGS="))
@@ -67,7 +66,7 @@ def warnings(kernel, cell):
 
 
 def run(cell, kernel, quick):
-    """Return what became of a cell, and whether it passed."""
+    """Run a cell; return its result, and whether it passed."""
     directory = OUT / cell
     directory.mkdir(parents=True, exist_ok=True)
     try:
@@ -79,7 +78,7 @@ def run(cell, kernel, quick):
     results.unlink(missing_ok=True)
     warning = warnings(kernel, cell)
     with open(directory / "log", "wb") as log:
-        # The guest's exit code adds nothing to its results.
+        # The results tell more than the exit code.
         host.run([sys.executable, host.TOP / "tests/run.py", "guest", kernel.name, "--name", f"matrix-{cell}",
                   "--results", results, *(["--quick"] if quick else [])],
                  stdin=subprocess.DEVNULL, stdout=log, stderr=log)

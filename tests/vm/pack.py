@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The initramfs of a guest: busybox, init, the list of tests, and what these need."""
+"""Makes the initramfs of a guest: busybox, init, the list of tests, and the files they need."""
 
 import os
 import shutil
@@ -12,7 +12,7 @@ VM = host.TOP / "tests/vm"
 
 
 def copy(files, directory):
-    """Copy those files that exist; return nothing."""
+    """Copy files to a directory, except those that do not exist and dependency files of make."""
     directory.mkdir(parents=True, exist_ok=True)
     for file in files:
         if file.is_file() and file.suffix != ".d":
@@ -20,7 +20,7 @@ def copy(files, directory):
 
 
 def contents(hwt, tests, tree, programs):
-    """Copy what tests.sh wants below @hwt."""
+    """Copy the files that tests.sh needs below @hwt."""
     copy([VM / "tests.sh", VM / "lib.sh"], hwt)
     (hwt / "list").write_text("".join(test.line() + "\n" for test in tests), encoding="ascii")
     copy((host.TOP / "tools").glob("*.bt"), hwt / "tools")
@@ -34,7 +34,7 @@ def contents(hwt, tests, tree, programs):
 
 
 def fill(root, kernel, tests, tree, programs):
-    """Copy everything below @root."""
+    """Copy all files of the initramfs below @root."""
     for name in ("bin", "dev"):
         (root / name).mkdir(parents=True)
     busybox = shutil.which("busybox") if kernel.arch == "x86_64" else kernel.dir / "busybox"
@@ -43,7 +43,7 @@ def fill(root, kernel, tests, tree, programs):
     shutil.copy(VM / "init", root / "init")
     (root / "init").chmod(0o755)
     contents(root / "hwt", tests, tree, programs)
-    # What a guest needs for a disk, if one of its tests does.
+    # Modules for a disk, if a test needs one.
     if any(test.disk for test in tests):
         copy((kernel.dir / "modules").iterdir(), root / "hwt/disk")
     for name, file in driver.files(kernel, tests, tree).items():
@@ -52,9 +52,9 @@ def fill(root, kernel, tests, tree, programs):
 
 
 def wanted(files, tests, pattern):
-    """Leave out tests that are not run: all would take a second of each boot. Fixtures stay."""
+    """Return the files without the tests that are not run: all would add a second to each boot."""
     run = {test.file.removesuffix(".ko") for test in tests}
-    # A script may call a test.
+    # A script may call another test.
     texts = [path.read_text(encoding="utf-8") for test in tests if test.kind == "script"
              for path in host.TOP.glob(f"tests/*/{test.file}")]
     others = {path.stem + end for path in host.TOP.glob(pattern) for end in ("", "-32")}
@@ -63,7 +63,7 @@ def wanted(files, tests, pattern):
 
 
 def archive(root, output):
-    """Make an initramfs of a directory, and remove that."""
+    """Make an initramfs of a directory, and remove the directory."""
     names = sorted(os.path.relpath(os.path.join(at, name), root)
                    for at, directories, files in os.walk(root) for name in directories + files)
     data = subprocess.run(["cpio", "--null", "-o", "-H", "newc", "--owner=0:0", "--quiet"], cwd=root, check=True,
@@ -77,7 +77,7 @@ def initramfs(kernel, tests, output, tree=None, programs=None, overlay=None):
     """Write an initramfs.
 
     @tests: of listing.Test. @tree, @programs: directories of modules and programs, of build.py.
-    @overlay: a directory that is copied over the root at last.
+    @overlay: a directory that is copied over the root in the end.
     """
     root = output.with_suffix(".root")
     shutil.rmtree(root, ignore_errors=True)

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Debian's packages, in a Debian 12 that has never seen them; and a newcomer's commands. Prints TAP.
+"""Tests the Debian packages in a new Debian 12, and a newcomer's commands. Prints TAP.
 
-The packages are built, looked at by lintian, installed with dkms building the module, used in a
-guest, by another module of dkms's and by a program, upgraded, purged. Then the module of the sources is
-installed, by dkms and by hand; and the commands of CONTRIBUTING.md are carried out in a copy.
+The packages are built, checked by lintian, installed (dkms builds the module), used by another dkms
+module, by a program and in a guest, upgraded, and purged. Then the module is installed from the
+sources, by dkms and by hand. Last, the commands of CONTRIBUTING.md run in a copy of the sources.
 
-All of it happens in build/packages, where root/ is that Debian.
+All files are in build/packages, where root/ is the Debian.
 """
 
 import os
@@ -29,7 +29,7 @@ OUT = host.BUILD / "packages"
 ROOT = OUT / "root"
 LOG = OUT / "log"
 PACKAGES = ("hwt-dkms", "hwt-tools", "libhwt1", "libhwt-dev", "python3-hwt")
-# A guest does without these, and a disk is made quicker without them.
+# A guest does not need these directories, and a disk without them is made faster.
 BUILDING = ("usr/src", "usr/include", "usr/lib/gcc", "usr/share/doc", "usr/share/locale", "var/cache", "var/lib/apt", "tmp")
 
 
@@ -37,7 +37,7 @@ class Points(tap.Points):
     """TAP on standard output."""
 
     def check(self, name, function, *arguments):
-        """It does not fail; what its commands have said is shown if it does. Then its seconds."""
+        """Print a point that @function raises no Failed, the log if it does, and the seconds."""
         LOG.write_bytes(b"")
         begin = time.monotonic()
         error = None
@@ -50,7 +50,7 @@ class Points(tap.Points):
 
 
 def run(*command, **options):
-    """Run a command with its output in the log; Failed if it fails."""
+    """Run a command with its output in the log; raise Failed if it fails."""
     with open(LOG, "ab") as log:
         if host.run(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, **options):
             raise host.Failed(" ".join(map(str, command)))
@@ -61,7 +61,7 @@ def as_root(*command):
 
 
 def rooted(*command):
-    """Return the words that carry out a command in that Debian, with a /proc of its own."""
+    """Return the words that run a command in the Debian, with a /proc of its own."""
     return [*host.root_words(), "unshare", "--mount", "--pid", "--fork", "sh", "-ec", """
 mount -t proc proc "$0/proc"
 mount -t devpts devpts "$0/dev/pts"
@@ -79,7 +79,7 @@ def expect(good, text):
 
 
 def same_headers(release):
-    """Give that Debian the headers of the guest's kernel, which was fetched at another time than that was made."""
+    """Give the Debian the headers of the guest's kernel, which may be of another version."""
     modules = ROOT / "usr/lib/modules"
     if (modules / release / "build").exists():
         return
@@ -92,7 +92,7 @@ def same_headers(release):
 
 
 def all_files():
-    """What there is, but for what keeps a log of what there was, and what depmod makes."""
+    """Return the Debian's files, without logs, caches, the state of dpkg, and depmod's files."""
     left_out = [f"./{name}" for name in ("proc", "dev", "run", "tmp", "var/log", "var/cache", "var/lib/dpkg", "var/lib/apt",
                                          "usr/lib/modules/*/modules.*", "var/lib/dkms/mok.*")]
     words = [word for path in left_out for word in ("-o", "-path", path)][1:]
@@ -101,7 +101,7 @@ def all_files():
 
 
 def build(version):
-    """Packages of that version, in OUT/VERSION."""
+    """Build packages of a version, in OUT/VERSION."""
     tree = OUT / "tree"
     run(host.TOP / "tools/copy.sh", tree)
     changelog = tree / "debian/changelog"
@@ -114,7 +114,7 @@ def lint(version):
     run("lintian", "--allow-root", "--fail-on", "error", *(OUT / version).glob("*.changes"))
 
 
-# As docs/packages.md says, after "make deb".
+# The commands of docs/packages.md after "make deb".
 INSTALL = """
 cd /tmp
 sudo() { "$@" --yes --no-install-recommends; }
@@ -136,14 +136,14 @@ def dkms_has(version, release):
 
 
 def built(version, release):
-    """dkms has that version, and no other."""
+    """Raise Failed unless dkms has installed that version, and no other."""
     dkms_has(version, release)
     expect((ROOT / f"lib/modules/{release}/updates/dkms/hwt.ko").exists(), "there is no hwt.ko")
     link = os.readlink(ROOT / "usr/src/hwt")
     expect(link == f"hwt-{version}", f"/usr/src/hwt is {link}")
 
 
-# As docs/packages.md says.
+# The commands of docs/packages.md for a client.
 CLIENT = """
 cp -r /usr/share/doc/hwt-dkms/examples/dkms /usr/src/hwt-first-1.0
 dkms install hwt-first/1.0 -k "$0"
@@ -166,7 +166,7 @@ def program():
 
 
 def disk():
-    """A disk with what that Debian runs, for a guest."""
+    """Make a disk with the Debian, for a guest; return its path."""
     slim = OUT / "slim"
     as_root("cp", "-al", ROOT, slim)
     as_root("rm", "-rf", *(slim / name for name in BUILDING))
@@ -177,7 +177,7 @@ def disk():
 
 
 def use(points, what, *arguments):
-    """packages/use.sh in a guest that has that Debian's disk; its points are points here."""
+    """Run packages/use.sh in a guest with the Debian's disk, and print its points."""
     begin = time.monotonic()
     results = OUT / "results"
     results.unlink(missing_ok=True)
@@ -208,7 +208,7 @@ def purge():
 
 
 def by_dkms(version, release):
-    """Of the sources, without packages."""
+    """Install the module from the sources by dkms, and remove it."""
     run(host.TOP / "tools/copy.sh", OUT / "hwt")
     as_root("cp", "-r", OUT / "hwt", ROOT / "tmp/hwt")
     in_root("dkms", "install", "/tmp/hwt", "-k", release)
@@ -218,9 +218,9 @@ def by_dkms(version, release):
 
 
 def nothing_left(before):
-    """But for the group: a package does not take that away."""
+    """Raise Failed if files, dkms or dpkg differ from before. Users and groups are not compared."""
     differs = before ^ all_files()
-    expect(not differs, f"more or less than before: {sorted(differs)[:20]}")
+    expect(not differs, f"new or missing files: {sorted(differs)[:20]}")
     in_root("sh", "-c", "! { dkms status | grep hwt; dpkg -l | grep hwt; }")
 
 
@@ -236,7 +236,7 @@ exec setpriv --reuid=somebody --regid=somebody --init-groups env USER=somebody H
 
 
 def by_hand(release):
-    """As docs/packages.md says, by a user who has sudo. That Debian's kernel does not run here."""
+    """Install by hand, as a user with sudo; scripts replace commands for the running kernel."""
     as_root("rm", "-rf", ROOT / "tmp/hwt")
     as_root("cp", "-r", OUT / "hwt", ROOT / "tmp/hwt")
     scripts = {"bin/uname": f'case $* in -r) echo "{release}" ;; *) exec /bin/uname "$@" ;; esac',
@@ -278,7 +278,7 @@ def packages(points):
 
 # --- A newcomer's first ten minutes ----------------------------------------------------------
 
-# What CONTRIBUTING.md says.
+# The commands of CONTRIBUTING.md.
 SHOW = """
 make run
 """
@@ -292,7 +292,7 @@ make check-guest KERNEL=stock TEST='module-params'
 
 
 def typed(commands):
-    """Commands as a newcomer types them: nothing of this run is in the environment."""
+    """Run commands as a newcomer types them, without this run's variables in the environment."""
     unset = {"HWT_BUILD", "HWT_RESULTS", "MAKEFLAGS", "MAKELEVEL"}
     run("bash", "-ec", commands, cwd=OUT / "newcomer",
         env={name: value for name, value in os.environ.items() if name not in unset})
@@ -304,15 +304,15 @@ def builds():
 
 
 def breaks():
-    """As it has to be: the promise that does not hold any more is named."""
+    """Raise Failed unless the commands fail, and name the test and its point."""
     try:
         typed(BREAK)
     except host.Failed:
         said = LOG.read_text(encoding="utf-8", errors="replace")
         for text in ("FAIL .*stock/module-params", "ticks of 1000 us", r"\b[1-9]\d* failed\b"):
-            expect(re.search(text, said), f"nothing says '{text}'")
+            expect(re.search(text, said), f"the output has no '{text}'")
     else:
-        raise host.Failed("no test has noticed")
+        raise host.Failed("no test failed")
 
 
 def newcomer(points):
@@ -330,7 +330,7 @@ def main():
         packages(points)
         newcomer(points)
     finally:
-        # The root is root's, and nobody else could remove it.
+        # The directory belongs to root, so no user could remove it.
         host.as_root(["rm", "-rf", ROOT, OUT / "slim"])
     shutil.rmtree(OUT / "newcomer", ignore_errors=True)
     return points.end()

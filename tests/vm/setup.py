@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Installs and fetches what is missing for a tier of tests, and says what it does.
+"""Installs and fetches what is missing for a tier of tests, and reports progress.
 
-    setup.py WHAT           WHAT is a key of the table below; quick if nothing is missing
+    setup.py WHAT           WHAT is a key of the table below; fast if nothing is missing
 """
 
 import os
@@ -20,7 +20,7 @@ import kernels
 
 SOURCE = "linux-source-6.1"
 
-# A guest: an emulator, and programs that build the modules and the initramfs.
+# A guest: an emulator, and the programs that build the modules and the initramfs.
 GUEST = ("gcc", "libc6-dev", "make", "libjson-c-dev", "python3", "xz-utils", "kmod", "cpio", "busybox-static",
          *emulator.PACKAGES)
 # The test programs of the guest: 32-bit ones, io_uring, libev, libuv.
@@ -40,7 +40,7 @@ BENCH = ("valgrind", "gnuplot-nox", "liburing-dev", "libuv1-dev", "libev-dev")
 
 
 def together(*functions):
-    """Call functions side by side; raise what the first one raised that failed."""
+    """Call functions in parallel; raise the first exception that one of them raised."""
     errors = []
 
     def call(function):
@@ -49,7 +49,7 @@ def together(*functions):
         except Exception as error:
             errors.append(error)
 
-    # A signal is for the main thread, which must not wait for these to end.
+    # Daemon threads: after a signal, the main thread must not wait for them to end.
     threads = [threading.Thread(target=call, args=(function,), daemon=True)
                for function in functions]
     for thread in threads:
@@ -61,15 +61,15 @@ def together(*functions):
 
 
 def get_herd():
-    """Fetch herd7; tests that need it are skipped where it cannot be had."""
+    """Fetch herd7. If it is not available, the tests that need it are skipped."""
     try:
         herd.ensure()
     except host.Unavailable as error:
-        host.say(f"going on without herd7: {error}")
+        host.say(f"continuing without herd7: {error}")
 
 
 def get(packages, names=(), *functions):
-    """Install packages in one run of apt; then get kernels, and call functions, side by side."""
+    """Install packages in one run of apt; then get kernels and call functions in parallel."""
     wanted = [kernels.find(name) for name in names]
     built = [kernel for kernel in wanted if isinstance(kernel, kernels.Built)]
     fetched = [kernel for kernel in wanted if kernel not in built]
@@ -79,7 +79,7 @@ def get(packages, names=(), *functions):
         jobs.append(lambda: kernels.source(SOURCE))
     if set(emulator.PACKAGES) & set(packages):
         jobs.append(emulator.ensure)
-    # Each build takes all processors.
+    # One after the other, because each build uses all processors.
     jobs.append(lambda: [kernel.get() for kernel in built])
     together(*jobs)
     if wanted:
@@ -87,7 +87,7 @@ def get(packages, names=(), *functions):
 
 
 def for_here():
-    """Modules and programs for the running kernel; no emulator."""
+    """Set up builds of modules and programs for the running kernel; no emulator."""
     release = os.uname().release
     headers = [] if Path(f"/lib/modules/{release}/build").exists() else [f"linux-headers-{release}"]
     get(("gcc", "libc6-dev", "make", "libjson-c-dev", "kmod", *PROGRAMS, *headers))
@@ -99,10 +99,10 @@ def for_all():
         [*names, "uml"], get_herd, lambda: debian.disk("trace"), lambda: debian.root("packages"))
 
 
-# Where no kernel is named, it is fetched by the program that runs it.
+# Entries without kernels: the program that runs a kernel fetches it.
 WHAT = {
     "run": lambda: get(GUEST, ["stock"]),
-    # kernel-doc is in Perl, a sample uses libev.
+    # kernel-doc needs Perl, a sample needs libev.
     "shell": lambda: get((*GUEST, "perl", "libev-dev", *debian.PACKAGES), [], lambda: debian.disk("trace")),
     "check": lambda: get((*GUEST, *PROGRAMS, *STATIC, *VERIFY), ["stock", "rt"], get_herd),
     "ci": lambda: get((*GUEST, *PROGRAMS, *STATIC, *VERIFY), ["stock", "rt", "debug"], get_herd),
@@ -121,14 +121,14 @@ WHAT = {
 
 
 def ensure(what):
-    """Install and fetch what is missing."""
+    """Install and fetch what is missing for a key of the table."""
     if what not in WHAT:
         raise host.Failed(f"there is no set-up for '{what}'; there are: {', '.join(WHAT)}")
     WHAT[what]()
 
 
 def main():
-    """The command line."""
+    """Carry out the command line."""
     if len(sys.argv) != 2:
         raise host.Failed(f"usage: setup.py {'|'.join(WHAT)}")
     ensure(sys.argv[1])

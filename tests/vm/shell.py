@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """make shell: a guest with hwt loaded, and a shell in it. tests/README.md documents it.
 
-The options are variables of the environment: KERNEL, CPUS, MEMORY, PARAMS, PROGRAM and MODULE as for make; HWT_ARGS and
-HWT_RUN are ARGS and RUN; HWT_HERE is the directory that the guest mounts.
+The options are environment variables: KERNEL, CPUS, MEMORY, PARAMS, PROGRAM and MODULE as for make;
+HWT_ARGS and HWT_RUN are ARGS and RUN; HWT_HERE is the directory that the guest mounts.
 
-The exit code is that of the commands or, if these succeed, of the first module or program that failed. It is 0 after
-a shell, and 1 if the kernel panicked or the guest did not come up.
+The exit code is that of the commands or, if these succeed, of the first module or program that
+failed. It is 0 after a shell, and 1 if the kernel panicked or the guest did not boot.
 """
 
 import contextlib
@@ -29,7 +29,8 @@ import setup
 from listing import Test
 
 OUT = host.BUILD / "guest/shell"
-# The pattern and the default of each option. The last ones are make's: the builds below must not inherit its variables.
+# The pattern and the default of each option. MAKEFLAGS and MFLAGS are here so that the builds below
+# do not inherit them.
 OPTIONS = {"KERNEL": ("stock|rt|stock612", "stock"), "CPUS": (r"[1-9]\d?", "2"), "MEMORY": (r"[1-9]\d*[MG]", "1G"),
          **dict.fromkeys(("PARAMS", "PROGRAM", "MODULE", "HWT_ARGS", "HWT_RUN", "MAKEFLAGS", "MFLAGS"), (r"(?s:.*)", "")),
          "HWT_HERE": (".*", os.getcwd())}
@@ -45,7 +46,7 @@ def take_options():
 
 
 def taken_along(ask, kind):
-    """Return the paths of the option PROGRAM or MODULE. Raise Failed if a file is missing or of another kind."""
+    """Return the paths of PROGRAM or MODULE; raise Failed if one is missing or of a wrong kind."""
     paths = [Path(ask["HWT_HERE"], name) for name in ask[kind].split()]
     for path in paths:
         if not path.is_file():
@@ -67,7 +68,7 @@ def release(module):
 
 
 def fill(own, ask, kernel, programs, modules):
-    """Fill /hwt/shell of the guest: hwt as installed, the samples, the user's files, and variables for shell.sh."""
+    """Fill /hwt/shell: hwt as installed, samples, the user's files, and variables for shell.sh."""
     with build.locked(host.BUILD / "user.lock"):
         for what, directory, *words in (
                 ("hwtctl, libhwt and manual pages", ".", f"KDIR={kernel.kdir}", "STATIC=1", "install-tools", "install-lib", "install-man"),
@@ -102,7 +103,7 @@ class Shell(guest.Guest):
 
 @contextlib.contextmanager
 def terminal(group):
-    """Restore the terminal and its foreground process group, since the emulator changes both. Without a group, do nothing."""
+    """With @group, restore the terminal and its foreground group, which the emulator changes."""
     if group:
         # Allow changes of the terminal from the background.
         signal.signal(signal.SIGTTOU, signal.SIG_IGN)
@@ -118,7 +119,7 @@ def terminal(group):
 
 
 def boot(options, group):
-    """Boot, up to three times if the kernel does not come up. Return the guest, and why it ended early, or None."""
+    """Boot, up to options.boots times. Return the guest, and why it ended early, or None."""
     for _ in range(options.boots):
         shell = Shell(options)
         try:

@@ -12,7 +12,7 @@ outside()
 	# The last close of the line waits until the output has been sent.
 	trap 'code=$?; exec </dev/null >/dev/null 2>&1; echo "hwt-shell: exit $code" >/dev/kmsg; sleep 60' EXIT
 	exec </dev/ttyS1 >/dev/ttyS1 2>&1
-	# udev would make these.
+	# udev would create these.
 	ln -s /proc/self/fd /dev/fd
 	ln -s fd/0 /dev/stdin
 	ln -s fd/1 /dev/stdout

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Reads TAP, strictly: every test numbered, the plan kept. Prints it, for other programs.
+"""Reads TAP strictly (numbers and plan must be right), and prints TAP for other programs.
 
-As a program: tap.py --name NAME --results FILE [--timeout S] -- command...
-runs the command, shows its output, and writes what it reports to FILE.
+As a program, tap.py --name NAME --results FILE [--timeout S] -- command...
+runs the command, shows its output, and writes the results to FILE.
 """
 
 import argparse
@@ -21,7 +21,7 @@ POINT = re.compile(r"^(not )?ok\b\s*(\d+)?\s*-?\s*(.*?)\s*(?:#\s*(SKIP|TODO|XFAI
 
 
 class Results:
-    """What was found: lines "ok NAME", "skip NAME", "not ok NAME # WHY"."""
+    """Results: lines "ok NAME", "skip NAME # WHY", "not ok NAME # WHY"."""
 
     def __init__(self):
         self.lines = []
@@ -39,14 +39,14 @@ class Results:
         self.add("not ok", name, why)
 
     def check(self, name, good, why):
-        """Add that something is so, or why not."""
+        """Add "ok" if @good, else "not ok" and the reason."""
         self.add("ok" if good else "not ok", name, "" if good else why)
 
     def failures(self):
         return [line for line in self.lines if line.startswith("not ok ")]
 
     def write(self, path):
-        """The last line tells a report that is whole from one cut short."""
+        """Write the results to a file. Its last line, "done", tells that it is complete."""
         path = os.path.abspath(path)
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path + ".tmp", "w", encoding="utf-8") as out:
@@ -54,7 +54,7 @@ class Results:
         os.rename(path + ".tmp", path)
 
     def print_tap(self):
-        """Print all as TAP; return the exit code of a program that does so."""
+        """Print the results as TAP; return the program's exit code."""
         print(f"TAP version 13\n1..{len(self.lines)}")
         for number, line in enumerate(self.lines, 1):
             verdict, _, rest = line.partition(" ")
@@ -69,13 +69,13 @@ class Results:
 
 
 class Points:
-    """Test points that a program prints as TAP, one after the other."""
+    """Test points of a program, printed as TAP."""
 
     def __init__(self):
         self.count = self.failed = 0
 
     def point(self, text, good, said=()):
-        """Print a test point, and lines about it."""
+        """Print a test point, and @said as comments."""
         self.count += 1
         self.failed += not good
         print(f"{'ok' if good else 'not ok'} {self.count} - {text}")
@@ -88,7 +88,7 @@ class Points:
 
 
 class Tap:
-    """One TAP stream. Nested lines (indented) are left to their parent."""
+    """A TAP stream. Indented lines, which are nested TAP, do not count."""
 
     def __init__(self):
         self.plan = None
@@ -96,7 +96,7 @@ class Tap:
         self.bail = None
 
     def feed(self, line):
-        """Takes a line; true if it was a test point."""
+        """Read a line; return whether it is a test point."""
         if line.startswith("Bail out!"):
             self.bail = line
         plan = PLAN.match(line)
@@ -115,7 +115,7 @@ class Tap:
         return self.plan is not None or bool(self.points)
 
     def report(self, name, results, need_plan=True):
-        """Adds every point, and a failure for all that does not fit."""
+        """Add every point to the results, and a failure for each violation of TAP."""
         for number, passed, skipped, text in self.points:
             full = f"{name}: {text}" if text != "?" else f"{name}: {number}"
             if not passed:
@@ -136,7 +136,7 @@ class Tap:
 
 
 def run(args):
-    """Run the command, show what it prints, and write what it reports."""
+    """Run the command, print its output, and write its results."""
     tap, results = Tap(), Results()
     child = host.start(args.command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, errors="replace")
     late = threading.Event()

@@ -42,7 +42,7 @@ def refused(path):
 
 
 def once_elsewhere(*paths):
-    """Start a process that holds entries until its standard input ends."""
+    """Start a process that holds entries until its standard input ends; return it."""
     child = subprocess.Popen(
         [sys.executable, "-c", "import sys, cache; from pathlib import Path\n"
          "for path in sys.argv[1:]: cache.hold(Path(path))\n"
@@ -53,7 +53,7 @@ def once_elsewhere(*paths):
 
 
 def main():
-    """All test points."""
+    """Run all test points; return the exit code."""
     outside = Path(TEMPORARY.name) / "outside"
     write(outside / "file")
     for name in KEPT + GONE:
@@ -65,7 +65,7 @@ def main():
     held = ("kernels/6.1.0-1-amd64", "kernels/linux-source-6.12-9-debug612-1.tmp")
     child = once_elsewhere(*(host.CACHE / name for name in held))
     freed = cache.prune(NAMED)
-    check("what a process holds stays", all((host.CACHE / name / "vmlinuz").exists()
+    check("an entry that a process holds is kept", all((host.CACHE / name / "vmlinuz").exists()
                                             for name in held))
     child.communicate()
     freed += cache.prune(NAMED)
@@ -73,17 +73,17 @@ def main():
         check(f"removed: {name}", not (host.CACHE / name).exists())
     for name in KEPT:
         check(f"kept: {name}", (host.CACHE / name).exists())
-    check("a link is removed, not what it leads to",
+    check("a link is removed, but not its target",
           not os.path.lexists(host.CACHE / "source/link") and (outside / "file").exists())
     after = sum(cache.usage(host.CACHE).values())
-    check("it says how much that freed", 0 < freed <= total - after)
-    check("nothing more is to be removed", cache.prune(NAMED) == 0)
+    check("prune() returns the bytes freed", 0 < freed <= total - after)
+    check("a second prune() removes nothing", cache.prune(NAMED) == 0)
 
     os.rename(host.CACHE / "source", Path(TEMPORARY.name) / "source")
     (host.CACHE / "source").symlink_to(Path(TEMPORARY.name) / "source")
     cache.prune(set())
-    check("a part that is elsewhere is left alone", (host.CACHE / KEPT[2]).exists())
-    check("with nothing named nothing is left", not any((host.CACHE / "kernels").iterdir()))
+    check("the entries of a part that is a link are kept", (host.CACHE / KEPT[2]).exists())
+    check("without names, prune() removes all entries", not any((host.CACHE / "kernels").iterdir()))
     check("remove() refuses a path outside", refused(outside) and refused(host.CACHE / "../outside")
           and refused(host.CACHE / "source/linux-6.1") and (outside / "file").exists())
     check("remove() refuses the cache itself", refused(host.CACHE) and host.CACHE.exists())
@@ -98,13 +98,13 @@ def main():
     write(Path(f"{path}.tmp") / "left")
     cache.once(path, "new", make)
     cache.once(path, "new", make)
-    check("an entry is made once, and anew after an attempt that was interrupted",
+    check("an entry is made once, and the rest of an interrupted attempt is removed",
           made == [[]] and [file.name for file in path.iterdir()] == ["file"])
     cache.prune(set())
-    check("this process holds it", path.exists())
+    check("an entry that this process holds is kept", path.exists())
     cache.release(path)
     cache.prune(set())
-    check("no more", not path.exists())
+    check("after release(), prune() removes it", not path.exists())
     return points.end()
 
 

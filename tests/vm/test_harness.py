@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Tests of the harness: a failure is called one, and an interrupted run leaves nothing behind.
+"""Tests of the harness: it reports failures, and an interrupted run leaves no process. Prints TAP.
 
-First the judge alone, on written logs; then the runner; then guests with something wrong. Prints TAP.
+First the judge on made-up logs, then the runner, then guests with faults.
 """
 
 import os
@@ -26,8 +26,8 @@ from tap import Results, Tap
 OUT = host.BUILD / "guest" / "harness"
 RUN = host.TOP / "tests/run.py"
 
-# --- the judge on written logs: (name, kind, exit code, output, kernel log, verdicts) ---
-# Verdicts: how many ok, failed, skipped; and a text that a failure has.
+# --- the judge on made-up logs: (name, kind, exit code, output, kernel log, counts, text) ---
+# Counts: the numbers of ok, failed, skipped. Text: part of a failure.
 
 WARN = ["------------[ cut here ]------------", "leak by cb_one", "WARNING: CPU: 1 PID: 7 at x.c:1 f+0x1/0x2 [hwt]",
         "Modules linked in: hwt", "Call Trace:", " cb_two+0x1/0x2", "---[ end trace 0000000000000000 ]---"]
@@ -38,7 +38,7 @@ KCSAN = ["=" * 66, "BUG: KCSAN: data-race in hwt_a [hwt] / hwt_b [hwt]", "", "wr
 
 
 def race(*functions):
-    """KCSAN's report of a race between these."""
+    """Return KCSAN's report of a race between functions."""
     lines = ["=" * 66, "BUG: KCSAN: data-race in _find_next_bit+0x3d/0xb0", ""]
     for function in functions:
         lines += ["race at unknown origin, with read to 0xffff of 8 bytes by task 7 on cpu 0:",
@@ -105,7 +105,7 @@ CASES = (
 
 
 def judged(case, feed=None):
-    """Results of a guest with one test that goes as in the case."""
+    """Return the results of a guest with one test, whose logs are those of a case."""
     _, kind, code, output, log, _, _ = case
     results = Results()
     judge = Judge("k", results)
@@ -136,7 +136,7 @@ def check_judge(report):
         got = numbers(results)
         said = not text or any(text in line for line in results.failures())
         report.check(f"judge: {name}", got == counts and said,
-                     f"(ok, failed, skipped) is {got}, to be {counts}; a failure is to say '{text}': {results.lines}")
+                     f"(ok, failed, skipped) is {got}, expected {counts}, and a failure with '{text}': {results.lines}")
 
     for name, feed in (("no end of the guest", lambda lines: lines[:-1]),
                        ("no end of the test", lambda lines: lines[:-2]),
@@ -153,7 +153,7 @@ def check_judge(report):
 
 
 def check_boot(report):
-    """Booted again is only what stopped before it ran anything of ours."""
+    """Only a machine that fails before it runs init is booted again."""
     init = b"Run /init as init process\n"
     for name, log, why, again in (("a hang before init", b"Loading\n", "hang: nothing", True),
                                   ("the timer check", b"IO-APIC + timer doesn't work\n", "the guest ended", True),
@@ -166,15 +166,15 @@ def check_boot(report):
 
 
 def check_excerpt(report):
-    """Of a failure, what failed is shown, however much was printed after it."""
+    """The lines that tell of a failure are shown, even if much was printed after them."""
     lines = ["ok 1 - a", "x: not ok 2 - b", "# FAILED: c"] + [f"ok {n}" for n in range(3, 100)]
     shown = guest.excerpt(lines)
     good = shown[:2] == lines[1:3] and shown[2:] == lines[-40:] and guest.excerpt(lines[:3]) == lines[:3]
-    report.check("excerpt: what failed is shown", good, str(shown))
+    report.check("excerpt: the failure is shown", good, str(shown))
 
 
 def check_together(report):
-    """Tests that share a load: their pieces of the kernel log overlap."""
+    """Tests that share a load have overlapping parts of the kernel log."""
     results = Results()
     judge = Judge("k", results)
     for line in ("hwt-guest: boot 6.1", "hwt-test: begin test_x module", "hwt-test: begin test_y module",
@@ -194,7 +194,7 @@ def check_together(report):
 
 
 def check_tap_runner(report):
-    """tap.py around commands that go wrong."""
+    """tap.py reports commands that fail."""
     for name, command, limit in (("exit code", "echo ok 1; echo 1..1; exit 3", 10),
                                  ("nothing reported", "true", 10),
                                  ("killed", "echo 1..1; echo ok 1; kill -9 $$", 10),
@@ -205,9 +205,9 @@ def check_tap_runner(report):
         report.check(f"tap: {name} is a failure", code, "passed")
 
 
-# --- the runner: jobs of our own in the place of a tier's ---
+# --- the runner, with jobs that replace those of a tier ---
 
-# A job has a child in a process group of its own, as the emulator is, and so has its child.
+# A job has a child in a process group of its own, as the emulator is, and so has that child.
 TIER = """
 import sys
 sys.path[:0] = [{tests!r}, {vm!r}]
@@ -235,7 +235,7 @@ MARK = "1001.77"
 
 
 def processes(text):
-    """The processes whose command line has that text."""
+    """Return the processes whose command line contains a text."""
     found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
@@ -257,11 +257,11 @@ def wait_for(seconds, condition):
 
 
 def check_runner(report):
-    """What a tier prints at its end, and what is left of it when it is interrupted."""
+    """Check the summary of a tier, and that no process is left after an interruption."""
     with tempfile.TemporaryDirectory() as scratch:
         def tier(first):
             words = {"tests": str(host.TOP / "tests"), "vm": str(host.TOP / "tests/vm"), "scratch": scratch,
-                     # It does not end by itself.
+                     # Ignores SIGTERM and SIGINT.
                      "deep": ["sh", "-c", f"trap : TERM INT; while :; do sleep {MARK}; done"], "first": first}
             return TIER.format(**words)
 
@@ -269,7 +269,7 @@ def check_runner(report):
         lines = done.stdout.splitlines()
         good = done.returncode == 1 and lines[-2:] == ["Left out: that.", "1 passed, 2 failed, 1 skipped"] \
             and "  dies # died without reporting (exit code 3)" in lines
-        report.check("runner: counts, and says what it leaves out", good, f"{done.returncode}: {lines[-8:]}")
+        report.check("runner: prints the counts, and what it leaves out", good, f"{done.returncode}: {lines[-8:]}")
 
         makefile = os.path.join(scratch, "Makefile")
         script = os.path.join(scratch, "tier.py")
@@ -293,7 +293,7 @@ def check_runner(report):
 
 
 def check_interrupted(report, name, command, number, text, verdict=True):
-    """The processes with that text end soon after a signal to the command, which prints a verdict."""
+    """Check that a signal to @command ends the processes with @text, and prints a verdict."""
     with tempfile.TemporaryFile("w+") as output:
         child = host.start(command, stdout=output, stderr=output)
         begun = wait_for(600, lambda: processes(text) or child.poll() is not None) and child.poll() is None
@@ -307,9 +307,9 @@ def check_interrupted(report, name, command, number, text, verdict=True):
             os.kill(pid, signal.SIGKILL)
         output.seek(0)
         lines = output.read().splitlines() or [""]
-    # Make has the last word.
+    # make may print a line after the verdict.
     told = not verdict or any(re.match(r"\d+ passed, [1-9]\d* failed", line) for line in lines[-2:])
-    report.check(f"{name} ends all that it began", begun and gone and told and child.returncode,
+    report.check(f"{name} ends all processes", begun and gone and told and child.returncode,
                  f"begun: {begun}, gone: {gone} after {seconds:.1f} s, left: {left}, "
                  f"exit code {child.returncode}, said: {lines[-3:]}")
 
@@ -329,7 +329,7 @@ SCRIPTS = {
     "oops": PROVOKE.format("oops"),
 }
 
-# name, tests in it, another init, texts that failures must have, tests that must pass
+# Name, tests, a replacement of init, texts that failures must have, tests that must pass.
 GUESTS = (
     ("mixed", ("good", "broken", "stuck", "warn", "expected", "unexpected", "leftover"), None,
      ("/broken # exit code 1", "/stuck # killed after its time limit", "/warn # kernel log: WARNING",
@@ -344,7 +344,7 @@ GUESTS = (
 
 
 class Broken:
-    """One of GUESTS."""
+    """A guest of GUESTS."""
 
     def __init__(self, row, kernel, tree):
         self.name, self.tests, init, self.texts, self.passes = row
@@ -372,12 +372,12 @@ class Broken:
         failures = [line for line in self.lines if line.startswith("not ok ")]
         missing = [text for text in self.texts if not any(text in line for line in failures)]
         missing += [test for test in self.passes if f"ok {self.name}/{test}" not in self.lines]
-        report.check(f"guest {self.name}: called failed, for the right reasons", not self.good and not missing,
-                     f"called good: {self.good}, missing: {missing}, there: {failures}")
+        report.check(f"guest {self.name}: reported as failed, for the right reasons", not self.good and not missing,
+                     f"reported as passed: {self.good}, missing: {missing}, failures: {failures}")
 
 
 def check_guests(report):
-    """All at once: they mostly wait."""
+    """Run the guests in parallel, because they mostly wait."""
     kernel = kernels.find("stock").get()
     tree = build.modules(kernel, words=build.CHECKED)
     guests = [Broken(row, kernel, tree) for row in GUESTS]

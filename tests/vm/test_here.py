@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Tests make check-here in a guest that plays the real machine. Prints TAP.
+"""Tests make check-here in a guest, as on a real machine. Prints TAP.
 
-The guest has a disk with a Debian, a compiler and kernel headers; on it, at the same place, this
-source tree with what was built of it, so that little has to be compiled by an emulated processor.
+The guest has a disk with a Debian, a compiler, kernel headers, and a copy of this source tree and
+its builds at the same paths, so that the emulated processor compiles little.
 """
 
 import apt
@@ -18,7 +18,7 @@ OUT = host.BUILD / "guest/here"
 ROOT = OUT / "root"
 SOURCE = "linux-source-6.1"
 
-# That Debian has no network: what make check-here would install is there, it is told.
+# The Debian has no network, so this tells make check-here that all packages are installed.
 DPKG_QUERY = """#!/bin/sh
 format=
 while [ $# -gt 0 ]; do
@@ -38,13 +38,13 @@ SCRIPT = """#!/bin/sh
 set -eu
 . "$HWT_DIR/lib.sh"
 top='@TOP@'
-# in_tree COMMAND: in the source tree, as root of that machine.
+# in_tree COMMAND: run a command in the source tree, as root of the Debian.
 in_tree()
 {
 	enter /usr/bin/env -i PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root HWT_BUILD='@BUILD@' \\
 		XDG_CACHE_HOME='@CACHE@' HWT_JOBS=2 /bin/sh -c "cd '$top' && $1" </dev/null
 }
-# says TEXT COMMAND: it fails, for that reason, with a verdict.
+# says TEXT COMMAND: check that the command fails with a text and a verdict, and builds nothing.
 says()
 {
 	! in_tree "$2" >/tmp/said 2>&1 && grep -qF "$1" /tmp/said && [ "$(tail -n 1 /tmp/said)" = "0 passed, 1 failed" ] &&
@@ -74,14 +74,14 @@ check "no such test" says "no test matches" "$run --yes nonsense"
 
 in_tree 'touch core/group.c'
 check "make check-here builds and passes" passes "make check-here YES=1 TEST='test_basics|events|test_periodic'"
-check "... having asked" grep -q "This is going to" /tmp/said
+check "... after telling what it does" grep -q "This is going to" /tmp/said
 check "... with the benchmark" grep -q "@bench" /tmp/said
 check "... and leaves nothing" no_rest
 in_tree "make -s -C tests run_tests TARGETS=kernel TEST=test_basics 2>/dev/null" >/tmp/said && rc=0 || rc=$?
 check "run_tests passes" test $rc = 0
 check "... prints TAP" sh -c "head -n 1 /tmp/said | grep -qx 'TAP version 13' && sed -n 2p /tmp/said | grep -qx '1\\.\\.[0-9]*'"
 check "... and nothing else" sh -c "! grep -vE '^(TAP version 13|1\\.\\.[0-9]+|ok [0-9]+ .*)$' /tmp/said"
-# The test of events is another program now, which fails.
+# Replace the test of events by a program that fails.
 in_tree "cp /bin/false '@BUILD@/user/events'"
 fails() { ! in_tree "$run --yes events" >/tmp/said 2>&1 && tail -n 1 /tmp/said | grep -qE ', [1-9][0-9]* failed'; }
 check "a test that fails is counted" fails
@@ -95,7 +95,7 @@ plan
 
 
 def fill(kernel):
-    """Make the root of that machine: a Debian, the tree, what was built, what the cache has of the kernel's source."""
+    """Make the guest's root: a Debian, the tree, its builds, and parts of the kernel's source."""
     host.as_root(["rm", "-rf", ROOT])
     ROOT.mkdir(parents=True)
     host.as_root(["tar", "-C", ROOT, "-xf", debian.root("packages")])
@@ -105,13 +105,13 @@ def fill(kernel):
     host.run([host.TOP / "tools/copy.sh", OUT / "tree"])
     commands = [f"mkdir -p '{ROOT}{host.TOP.parent}' '{ROOT}{host.BUILD}/modules' '{ROOT}{source}/{selftests}'",
                 f"cp -a '{OUT}/tree' '{ROOT}{host.TOP}'",
-                # The sources are older than what was built of them.
+                # Copy with times, so that the sources stay older than their builds.
                 f"cd '{host.TOP}' && tools/sources.sh | cpio -pdmu --quiet '{ROOT}{host.TOP}'",
                 f"cp -a '{source}/{selftests}'/*.[ch] '{source}/{selftests}/lib.mk' '{ROOT}{source}/{selftests}/'"]
     commands += [f"cp -a '{here_}' '{ROOT}{host.BUILD}/{there}'" for here_, there in copies]
     (OUT / "dpkg-query").write_text(DPKG_QUERY.replace("@VERSION@", apt.version(SOURCE)), encoding="ascii")
     commands += [f"install -m 755 '{OUT}/dpkg-query' '{ROOT}/usr/local/bin/dpkg-query'"]
-    # The headers are those of the guest's kernel.
+    # The headers of the guest's kernel.
     release = kernel.release
     commands += [f"rm -rf '{ROOT}/usr/lib/modules' && mkdir -p '{ROOT}/usr/lib/modules/{release}'",
                  f"cp -P /lib/modules/{release}/build /lib/modules/{release}/source '{ROOT}/usr/lib/modules/{release}/'",
@@ -122,10 +122,10 @@ def fill(kernel):
 
 
 def main():
-    """Print TAP."""
+    """Run the guest, and print TAP."""
     kernel = kernels.find("stock").get()
     OUT.mkdir(parents=True, exist_ok=True)
-    # As the guest will build it.
+    # The same builds as in the guest.
     build.modules(kernel, tree="here")
     build.programs(kernel)
     disk = OUT / "disk.ext4"

@@ -124,7 +124,7 @@ def main():
             code, _, said = run(here, [SHELL], "HWT_RUN=true", word)
             check(f"refused: {word}", code == 1 and "error: " in said and text in said and "booting" not in said, said)
         code, _, said = run(here, [SHELL], "HWT_RUN=echo c >/proc/sysrq-trigger; sleep 60")
-        check("a panic is told", code == 1 and "the guest's kernel panicked" in said and "sysrq triggered crash" in said, said)
+        check("a panic is reported", code == 1 and "the guest's kernel panicked" in said and "sysrq triggered crash" in said, said)
         typed(here)
         child = host.start([SHELL], cwd=here, stdin=subprocess.DEVNULL, env={**os.environ, "HWT_RUN": "sleep 1000"})
         end = time.monotonic() + LIMIT

@@ -1,22 +1,22 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=sh
 #
-# Runs the tests of a list, reports on standard output. Markers go to the kernel log, too: see
-# judge.py. Sourced by init in a guest, and by here.py on a real machine, under busybox sh.
+# Runs the tests of a list and reports on standard output. Markers also go to the kernel log: see
+# judge.py. Sourced under busybox sh, by init in a guest and by here.py on a real machine.
 #
 # HWT_DIR: the directory of this file, the list, scripts, programs (bin) and modules.
 # HWT_KERNEL, HWT_QUICK, HWT_SLOW, HWT_TCG, HWT_PATCHING: for the tests, see tests/README.md.
-# HWT_LANES: tests that share a load run so many at a time; default 4, on slow kernels 1.
+# HWT_LANES: the number of tests that share a load and run at a time; default 4, on slow kernels 1.
 # HWT_PARAMS: parameters for hwt.ko.
-# HWT_GUEST=1: all of this machine is ours.
-# HWT_BY: what the markers begin with, default "hwt". Tests that run in a test have their own.
+# HWT_GUEST=1: the machine runs nothing but the tests.
+# HWT_BY: prefix of the markers, default "hwt". Tests that run inside a test have another.
 
 export HWT_MODULES=$HWT_DIR/modules HWT_BIN=$HWT_DIR/bin
 tests_tmp=${HWT_TMP:-/tmp}
 . "$HWT_DIR/lib.sh"
 hwt_by=${HWT_BY:-hwt}
 
-# mark TEXT...: to both logs.
+# mark TEXT...: print a line to both logs.
 mark()
 {
 	echo "$*"
@@ -25,10 +25,10 @@ mark()
 
 hwt_loaded() { grep -q '^hwt ' /proc/modules; }
 uptime_seconds() { cut -d ' ' -f 1 /proc/uptime; }
-# since SECONDS: from then to now.
+# since UPTIME: print the seconds since then.
 since() { echo "$1 $(uptime_seconds)" | awk '{ printf "%.1f\n", $2 - $1 }'; }
 
-# Names of slab caches that hwt left behind; those already reported.
+# The slab caches that hwt left behind and that are already reported.
 known_left=
 hwt_caches()
 {
@@ -36,8 +36,8 @@ hwt_caches()
 		sed -n 's/^\(hwt[^ ]*\).*/\1/p' | sort -u | tr '\n' ' '
 }
 
-# Unload whatever was built here, users before what they use. Descriptors of killed processes
-# may still be closing.
+# Unload all modules that were built here, clients before hwt.ko. Retry, because descriptors of
+# killed processes may still be closing.
 unload_all()
 {
 	local try module
@@ -51,12 +51,12 @@ unload_all()
 	return 1
 }
 
-# Of the names of modules, those that are not for the disk (lib.sh, enter), which stay, and on a
-# real machine those that were built here only.
+# Filter names of modules: omit those for the disk (enter() in lib.sh), which stay loaded, and on a
+# real machine those that were not built here.
 not_of_disk()
 {
 	local module
-	# (Without any pattern grep matches everything: so there is one that nothing matches.)
+	# grep -v needs a pattern: "/" matches no module.
 	{ echo /; ls "$HWT_DIR/disk" 2>/dev/null; } |
 		sed -e 's/^[0-9]*-//' -e 's/\.ko$//' -e 's/-/_/g' >"$tests_tmp/of_disk"
 	grep -vxF -f "$tests_tmp/of_disk" | while read -r module; do
@@ -64,12 +64,12 @@ not_of_disk()
 	done
 }
 
-# after_tests WHAT: nothing may be left: no process, no module, no slab cache.
+# after_tests MARKER: kill a guest's processes, and report modules and slab caches that are left.
 after_tests()
 {
 	local left try
 	if [ "${HWT_GUEST:-0}" = 1 ]; then
-		# From process 1: everyone but the kernel and this shell.
+		# Process 1 kills all other processes.
 		kill -9 -1
 		wait
 	fi
@@ -87,21 +87,21 @@ after_tests()
 	known_left=$left
 }
 
-# perform KIND LIMIT FILE ARGS: run one test; its exit code in $rc. LIMIT 0: the host ends a test
-# that hangs. (busybox's timeout wakes up each second, which is much in a year that jumps.)
+# perform KIND LIMIT FILE ARGS: run a test; $rc is its exit code. LIMIT 0: the host ends a test that
+# hangs, because busybox's timeout wakes up each second, too often in a year that jumps.
 perform()
 {
 	local kind=$1 limit=$2 file=$3 args=$4 watch limited="timeout -k 5 $2"
 	rc=0
 	[ "$limit" != 0 ] || { limited=''; limit=100000000; }
-	# A test stuck in the kernel survives its killing: show where it is stuck.
+	# A test that hangs in the kernel cannot be killed: print where it hangs.
 	{
 		sleep $((limit + 10))
 		echo w >/proc/sysrq-trigger
 		echo l >/proc/sysrq-trigger
 	} </dev/null >/dev/null 2>&1 &
 	watch=$!
-	# Options and parameters are words: no quotes around them on purpose.
+	# No quotes: options and parameters are several words.
 	# shellcheck disable=SC2086
 	case $kind in
 	program) $limited "$HWT_BIN/$file" $args || rc=$? ;;
@@ -116,7 +116,7 @@ perform()
 	wait $watch 2>/dev/null
 }
 
-# run NAME KIND LIMIT NOLOAD LOAD FILE ARGS: one test on a load of its own. LOAD may begin with
+# run NAME KIND LIMIT NOLOAD LOAD FILE ARGS: run a test on a load of its own. LOAD may begin with
 # the path of another hwt.ko (plants.py).
 run()
 {
@@ -134,8 +134,8 @@ run()
 	mark "$hwt_by-test: end $name $rc $(since "$begin")"
 }
 
-# run_beside NAME KIND LIMIT FILE ARGS: one of several at a time. What it prints is reported in
-# one piece when it ends.
+# run_beside NAME KIND LIMIT FILE ARGS: run a test beside others, with twice the time, and print its
+# output in one piece when it ends.
 run_beside()
 {
 	local name=$1 out=$tests_tmp/beside.$1 begin rc=0 line
@@ -150,14 +150,14 @@ run_beside()
 	done
 	echo "$hwt_by-test: begin $name $2"
 	cat "$out"
-	# The output may end in the middle of a line.
+	# The output may end without a newline.
 	[ -z "$(tail -c 1 "$out")" ] || echo
 	echo "$line"
 	rmdir "$tests_tmp/beside.lock"
 	rm -f "$out"
 }
 
-# Run each test that no other lane has taken.
+# Run the tests that no other lane has taken.
 lane()
 {
 	local name kind limit file args
@@ -167,7 +167,7 @@ lane()
 	done 3<"$tests_tmp/shared"
 }
 
-# Those tests of the list that share a load.
+# Run the tests of the list that share a load.
 run_shared()
 {
 	local lane=0
@@ -181,8 +181,8 @@ run_shared()
 	after_tests "$hwt_by-guest"
 }
 
-# Unreferenced memory, with everything unloaded. Only objects older than five seconds are
-# reported, and a second scan drops what was a moment's luck.
+# Report unreferenced memory, with all modules unloaded. kmemleak reports only objects older than
+# five seconds; a second scan drops those that were unreferenced for a moment.
 check_kmemleak()
 {
 	local leaks=/sys/kernel/debug/kmemleak
@@ -197,7 +197,7 @@ check_kmemleak()
 	fi
 }
 
-# A KCSAN that has watched nothing has found nothing.
+# Print KCSAN's counters, and report a problem if KCSAN has watched no access.
 check_kcsan()
 {
 	local counts=/sys/kernel/debug/kcsan
@@ -212,13 +212,13 @@ check_kcsan()
 	fi
 }
 
-# Print what gcov has counted of hwt.ko over all its loads, for coverage.py. There is nothing
-# unless hwt.ko was built to count.
+# Print gcov's counts of all loads of hwt.ko, for coverage.py. There are none unless hwt.ko was
+# built for gcov.
 show_coverage()
 {
 	local file
 	mkdir "$tests_tmp/gcov"
-	# To tar these files look empty: they are copied first.
+	# Copy the files, because they have a size of 0 for tar.
 	find /sys/kernel/debug/gcov -name '*.gcda' 2>/dev/null | while read -r file; do
 		cp "$file" "$tests_tmp/gcov"
 	done

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""A year in seconds: test_year.ko under User Mode Linux, whose time jumps when all is idle.
+"""Runs test_year.ko, a year in seconds: under User Mode Linux, whose time jumps while it is idle.
 
-year.py [PARAMETER=VALUE...]: the parameters are those of test_year.ko.
+year.py [PARAMETER=VALUE...]: parameters of test_year.ko.
 """
 
 import os
@@ -13,7 +13,7 @@ import host
 import kernels
 from listing import Test
 
-# Noon on the last day of 2027: the following year has a 29th of February.
+# Noon on the last day of 2027, because 2028 is a leap year.
 START_NS = 1830254400 * 10**9
 
 
@@ -26,7 +26,7 @@ def main():
     good = boot.boot(kernels.find("uml"), "year", [test], tree="uml-plain", ktests=True,
                      words=["HWT_KTESTS=lib/test_year.o"], programs=False, label="year",
                      results=os.environ.get("HWT_RESULTS"), watch=show, silence=300, limit=1800, memory="512M",
-                     # Time stands still while anybody computes.
+                     # Time stands still while a process computes.
                      append=["time-travel=inf-cpu", f"time-travel-start={START_NS}"])
     return 0 if good else 1
 

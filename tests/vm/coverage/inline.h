@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Included before core/submit.c when it is built to be counted. Its functions that are inlined
- * into each entry point would be counted in each, where half of their branches have gone. Only
- * in what is defined from here on: what the kernel's headers define must be inlined.
+ * Included before core/submit.c in builds for gcov. Functions that are inlined into each entry
+ * point would be counted in each, where half of their branches are gone. The headers below come
+ * first, because their functions must be inlined.
  */
 #include <linux/hardirq.h>
 #include <linux/irq_work.h>

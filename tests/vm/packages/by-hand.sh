@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# by-hand.sh: in the sources, in a Debian that packages.py enters: installs hwt without packages, by
-# the commands of docs/packages.md, as they stand there.
-# shellcheck disable=SC2046 # so people write them
+# Installs hwt without packages, by the commands of docs/packages.md, word for word. packages.py
+# runs this in the sources, in a Debian.
+# shellcheck disable=SC2046 # as the pages write them
 set -eux
 
-# (modprobe only finds the module here; in the guest it loads it.)
+# Here, modprobe only finds the module. use.sh loads it in a guest.
 make all tools lib man
 sudo make install
 sudo groupadd --system hwt
@@ -15,12 +15,12 @@ sudo ldconfig
 sudo usermod --append --groups hwt "$USER"
 sudo modprobe hwt
 
-# What docs/programs.md says of libhwt.
+# The commands of docs/programs.md for libhwt.
 cp samples/libhwt_first.c program.c
 cc -o program program.c $(pkg-config --cflags --libs hwt)
 sudo install program /usr/local/bin/program
 
-# What docs/kernel.md says of a client.
+# The commands of docs/kernel.md for a client.
 cp -r samples/client client
 cp samples/hwt_first.c client
 make -C client HWT="$PWD"
@@ -33,7 +33,7 @@ openssl req -new -x509 -newkey rsa:2048 -nodes -subj '/CN=somebody/' -outform DE
 sudo /lib/modules/$(uname -r)/build/scripts/sign-file sha256 key.pem key.der $(sudo modinfo -n hwt)
 [ "$(sudo modinfo -F signer hwt)" = somebody ]
 
-# For a new kernel, once more; what was built is the user's own.
+# Again, as for a new kernel. Files that were built belong to the user.
 make
 sudo make install
 [ -z "$(find . -user root)" ]

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# use.sh packages VERSION: in a guest, in the Debian where packages.py has installed hwt's packages:
-# what comes of it. use.sh by-hand: the same where by-hand.sh has installed it.
+# Tests an installed hwt in a guest, in the Debian of packages.py. use.sh packages VERSION:
+# installed from packages. use.sh by-hand: installed by by-hand.sh.
 set -eu
 . "$HWT_DIR/lib.sh"
 
@@ -16,7 +16,7 @@ as()
 	enter /usr/bin/setpriv $use_as "$@"
 }
 refused() { ! "$@" >/tmp/refused 2>&1 && grep -q "Permission denied" /tmp/refused; }
-# What docs/programs.md does in the shell, as a member of the group.
+# The shell example of docs/programs.md, as a member of the group.
 shell()
 {
 	as somebody --init-groups sh -c "printf 'schedule half 30ms\nschedule tea 60ms\n' | hwtctl run" |
