@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The runner of all tests. See tests/README.md.
 
-run.py check | ci | all        a tier: sets up, runs its jobs side by side, counts what they report
-run.py JOB...                  only those jobs of "all": run.py list names them
+run.py check | ci | all        a tier: set up, run its jobs in parallel, count their results
+run.py JOB...                  only these jobs of "all"
+run.py list                    list the jobs of "all"
 run.py guest KERNEL            all tests (--quick: the quick ones) in one guest
-run.py times                   where the time of the last run went
+run.py times                   the times of the last run's guests and tests
 
 The last line of a tier is "N passed, N failed" (", N skipped"), and the exit code is 0 only if
-nothing failed. A job is a program that writes a file of results (vm/tap.py); one that dies before
+nothing failed. A job is a program that writes a file of results (vm/tap.py). A job that dies before
 that has failed.
 """
 
@@ -71,7 +72,7 @@ def guest_name(kernel, shard):
 
 
 def print_times(count):
-    """Where the time went, by the guests' own clocks."""
+    """Print the times of the guests, and of the @count slowest tests by the guests' clocks."""
     slowest = []
     for path in sorted(host.BUILD.glob("guest/*/times.json")):
         times = json.loads(path.read_text(encoding="utf-8"))
@@ -94,8 +95,8 @@ class Job:
     """A program that writes a file of results."""
     name: str
     command: list
-    weight: int = 1         # roughly how long it takes: the longest begin first
-    guest: bool = False     # needs a place for a guest; all others run at low priority
+    weight: int = 1         # rough duration: the longest jobs begin first
+    guest: bool = False     # needs a slot for guests; other jobs run at low priority
     env: dict = field(default_factory=dict)
     begin: float = 0
     child: object = None
@@ -109,7 +110,7 @@ class Job:
         return RESULTS / f"{self.name}.log"
 
     def start(self):
-        """Start it, with what it prints in a log."""
+        """Start the job, with its output in a log."""
         self.results.unlink(missing_ok=True)
         self.begin = time.monotonic()
         low = ["nice", "-n", "19"] if not self.guest else []
@@ -118,7 +119,7 @@ class Job:
                                     env={**os.environ, "HWT_RESULTS": str(self.results), **self.env})
 
     def lines(self):
-        """The lines of the file of results; a job that died before "done" has failed."""
+        """Return the job's results. A job that died before "done" has failed."""
         code = self.child.poll() if self.child else None
         try:
             lines = self.results.read_text(encoding="utf-8").splitlines()
@@ -133,7 +134,7 @@ class Job:
 
 
 def tap(name, *command, timeout=4800, **options):
-    """A job whose program prints TAP."""
+    """Return a job whose program prints TAP."""
     return Job(name, [sys.executable, TESTS / "vm/tap.py", "--name", name, "--results", RESULTS / name,
                       "--timeout", timeout, "--", *command], **options)
 
@@ -143,7 +144,7 @@ def python(path, *words):
 
 
 def guest_jobs(name, quick, named=False, shards=1, weight=1):
-    """Jobs that run a kernel's tests, divided over so many guests."""
+    """Return the jobs that run a kernel's tests, divided among @shards guests."""
     jobs = []
     for part in range(shards):
         shard = f"{part + 1}/{shards}" if shards > 1 else ""
@@ -156,14 +157,14 @@ def guest_jobs(name, quick, named=False, shards=1, weight=1):
 
 
 def shards_job():
-    """The quick tests on many processors of two nodes, with wheels of several shards."""
+    """Return a job with the quick tests on eight CPUs of two nodes, with wheels of four shards."""
     results = RESULTS / "guest-shards"
     return Job("guest-shards", python("run.py", "guest", "stock", "--quick", "--name", "shards", "--cpus", "8", "--nodes", "2",
                                       "--append", "HWT_PARAMS=shards=4", "--results", results), weight=17, guest=True)
 
 
 def check_jobs():
-    """What every change needs."""
+    """Return the jobs of "make check", for every change."""
     return [
         *guest_jobs("stock", quick=True, named=True, weight=9),
         *guest_jobs("rt", quick=True, named=True, weight=8),
@@ -176,12 +177,12 @@ def check_jobs():
 
 
 def ci_jobs():
-    """What every submission gets: the debug kernel sees it, too."""
+    """Return the jobs for every submission: those of "make check", and the debug kernel."""
     return [*guest_jobs("debug", quick=True, named=True, weight=20), *check_jobs()]
 
 
 def all_jobs():
-    """Everything that is no matter of hours."""
+    """Return all jobs that do not take hours."""
     jobs = []
     rows = [kernel for kernel in kernels.table() if kernel.tests in ("all", "named") and kernel.kind != "uml"]
     whole = [kernel for kernel in rows if kernel.tests == "all"]
@@ -210,31 +211,31 @@ def all_jobs():
 
 TIERS = {
     "check": (check_jobs, "quick tests, on the distribution's 6.1 and its PREEMPT_RT kernel",
-              "the debug kernels, all that takes long, packages and the tests of the tests are in make check-all; "
+              "the debug kernels, long tests, packages and the tests of the tests are in make check-all; "
               "other kernels in make check-matrix"),
     "ci": (ci_jobs, "quick tests, on the distribution's 6.1, its PREEMPT_RT kernel and the debug kernel",
-           "all that takes long, packages and the tests of the tests are in make check-all; "
+           "long tests, packages and the tests of the tests are in make check-all; "
            "other kernels in make check-matrix"),
-    "all": (all_jobs, "all tests, on the kernels of tests/vm/kernels/table that say so",
-            "all other kernels are in make check-matrix; make fuzz, soak and bench run for as long as one likes"),
+    "all": (all_jobs, "all tests, on the kernels that tests/vm/kernels/table selects",
+            "all other kernels are in make check-matrix; make fuzz, soak and bench run for any length of time"),
 }
 
 
-# What a job alone has set up.
+# The set-up of a job that is run alone, if it is not that of the job's name.
 NEEDS = {"wheel": "unit", "libhwt": "unit", "harness": "guest", "here": "packages", "plants": "all", "self-tests": "static", "cache": "run"}
 
 
 # --- The scheduler -----------------------------------------------------------------------------
 
 def guest_slots():
-    """How many guests run side by side: a guest has two processors, and waits half of its time."""
+    """Return the number of guests to run in parallel, by the processors and the free memory."""
     with open("/proc/meminfo", encoding="ascii") as info:
         available = next(int(line.split()[1]) for line in info if line.startswith("MemAvailable:")) // 1024
     return max(1, min(max(2, host.JOBS // 2), available // GUEST_MEMORY))
 
 
 class Runner:
-    """Runs jobs side by side, tells how they get on, and counts."""
+    """Runs jobs in parallel, reports their progress, and counts their results."""
 
     def __init__(self, jobs):
         self.jobs = jobs
@@ -249,7 +250,7 @@ class Runner:
         print(f"{seconds // 60:3d}:{seconds % 60:02d}  {text}", flush=True)
 
     def begin(self):
-        """Start what there is room for."""
+        """Start the jobs for which there is a slot."""
         for job in list(self.waiting):
             if sum(other.guest == job.guest for other in self.running) < self.slots[job.guest]:
                 self.waiting.remove(job)
@@ -258,7 +259,7 @@ class Runner:
                 self.tell(f"{job.name} begins (log: {job.log})")
 
     def end(self, job):
-        """Count a job that has ended."""
+        """Report the results of a job that has ended."""
         host.finished(job.child)
         self.running.remove(job)
         self.ended.append(job)
@@ -286,7 +287,7 @@ class Runner:
             time.sleep(0.2)
 
     def verdict(self, tier, interrupted=False):
-        """Print what came of it; the exit code."""
+        """Print the results of all jobs; return the exit code."""
         lines = [line for job in self.jobs for line in job.lines()]
         if interrupted:
             lines.append(f"not ok {tier or 'jobs'} # interrupted")
@@ -311,7 +312,7 @@ class Runner:
 
 
 def run_jobs(tier, jobs, needs):
-    """Set up, run, count. The last line is a verdict, whatever happens."""
+    """Set up, run the jobs, count. The last line is a verdict, even after an error."""
     begin = time.monotonic()
     RESULTS.mkdir(parents=True, exist_ok=True)
     runner = None
@@ -338,11 +339,11 @@ def run_jobs(tier, jobs, needs):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", nargs="+")
-    parser.add_argument("--quick", action="store_true", help="guest: not what takes long")
-    parser.add_argument("--named", action="store_true", help="guest: of a kernel whose tests are \"named\" only those")
+    parser.add_argument("--quick", action="store_true", help="guest: without the tests that take long")
+    parser.add_argument("--named", action="store_true", help="guest: on a kernel whose tests are \"named\", only the tests that name it")
     parser.add_argument("--shard", default="", help="guest: I/N, the I-th of N parts")
     parser.add_argument("--name", default="", help="guest: name of its directory, and in verdicts")
-    parser.add_argument("--pattern", default="*", help="guest: names of tests, divided by |, all others after !")
+    parser.add_argument("--pattern", default="*", help="guest: names of tests, divided by |; after !, all other tests")
     parser.add_argument("--append", default="", help="guest: words for the kernel's command line")
     parser.add_argument("--cpus", type=int, default=2, help="guest: number of processors")
     parser.add_argument("--nodes", type=int, default=1, help="guest: number of NUMA nodes")
@@ -359,7 +360,7 @@ def main():
     if what == "list":
         print("\n".join(job.name for job in all_jobs()))
         return 0
-    # Text in the order in which it comes, also when it goes to a file.
+    # Send errors to standard output, so that a file has all lines in order.
     os.dup2(1, 2)
     if what in TIERS:
         return run_jobs(what, TIERS[what][0], [what])

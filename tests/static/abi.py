@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Static checks of the ABI: nothing in hwt_uapi.h may be forgotten."""
+"""Static checks of the ABI: its tables have everything that hwt_uapi.h declares."""
 import ctypes
 import importlib.util
 import re
@@ -9,14 +9,14 @@ from pathlib import Path
 import checks
 from checks import check, output, read
 
-# Members that are given the size of a structure.
+# Members that hold the size of a structure.
 SIZES_OF = {"entry_size": "hwt_list_entry", "op_size": "hwt_op"}
 
 
 def header():
-    """Return the structures with their members, and the numbers.
+    """Return the structures of hwt_uapi.h with their members, and the numbers.
 
-    All of the header is understood, or this fails.
+    Raise Failed for a line that does not match any pattern.
     """
     structs, numbers, struct, depth = {}, [], None, 0
     text = re.sub(r"/\*.*?\*/", " ", read("hwt_uapi.h"), flags=re.S).replace("\\\n", " ")
@@ -42,7 +42,7 @@ def header():
 
 
 def compiled(structs, numbers, include="hwt_uapi.h"):
-    """Return what the compiler says: sizes, (offset, size) of members, values."""
+    """Return the compiler's sizes of structures, (offset, size) of members, values of numbers."""
     lines = ["#include <stddef.h>", "#include <stdio.h>", f'#include "{include}"',
              "int main(void)", "{"]
     for struct, members in structs.items():
@@ -63,14 +63,14 @@ def compiled(structs, numbers, include="hwt_uapi.h"):
 
 
 def compare(where, structs, numbers, found):
-    """Yield the names that are in one of both only."""
+    """Yield the names that are only in the header, or only in @found."""
     wanted = [*structs, *(f"{s}.{m}" for s in structs for m in structs[s]), *numbers]
     yield from (f"{where}: {name} is missing" for name in wanted if name not in found)
     yield from (f"{where}: {name} is not in the header" for name in found if name not in wanted)
 
 
 def wrong_values(truth, found):
-    """Yield what the tables of man/hwt.4 say and the compiler does not; put names in found."""
+    """Yield the values of man/hwt.4 that differ from the compiler's; add the names to @found."""
     struct = None
     for line in read("man/hwt.4").splitlines():
         head = re.match(r'\.IR "struct (\w+)" ", (\d+) bytes"$', line)
@@ -103,7 +103,7 @@ def wrong_values(truth, found):
 def abi():
     """The tables of man/hwt.4 have all of hwt_uapi.h, with the compiler's sizes, offsets and values.
 
-    Members are of types that lie alike in 32-bit and 64-bit programs: header() takes no other.
+    header() accepts only members of types with the same layout in 32-bit and 64-bit programs.
     """
     structs, numbers = header()
     found = []
@@ -112,7 +112,7 @@ def abi():
 
 
 def prototypes():
-    """Return the types of each function of libhwt.h, in the words of python/hwt/_abi.py."""
+    """Return the types of libhwt.h's functions, in the words of python/hwt/_abi.py."""
     def word(declared):
         return "pointer" if "*" in declared else declared.split()[0].replace("uint64_t", "u64")
 
@@ -123,12 +123,12 @@ def prototypes():
 
 @check(quick=True)
 def python_abi():
-    """What python/hwt/_abi.py declares is as in hwt_uapi.h and libhwt.h."""
+    """The declarations of python/hwt/_abi.py agree with hwt_uapi.h and libhwt.h."""
     spec = importlib.util.spec_from_file_location("_abi", checks.host.TOP / "python/hwt/_abi.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     structs = {name: value for name, value in vars(module).items() if isinstance(value, type(ctypes.Structure))}
-    # The C names of reserved members do not matter: the size tells whether all are there.
+    # The names of reserved members do not matter: the size shows whether all are there.
     members = {name: [member for member, _ in struct._fields_ if not member.startswith("reserved")]
                for name, struct in structs.items()}
     found = {name: (value,) for name, value in vars(module).items() if name.startswith("HWT_")}

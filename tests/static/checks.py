@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What the static checks share: their list, the files of the tree, commands, verdicts that stay."""
+"""Shared by the static checks: their list, the files of the tree, commands, cached verdicts."""
 import fnmatch
 import functools
 import hashlib
@@ -15,7 +15,7 @@ import host
 import kernels
 
 OUT = host.BUILD / "static"
-# Files that were found all right, in this or another checkout.
+# Files that passed a check, in this or another checkout.
 PASSED = host.CACHE / "static"
 CHECKS = {}
 
@@ -23,8 +23,8 @@ CHECKS = {}
 class Check:
     """A check: its name, whether it is a quick one, and its function.
 
-    The function yields what is wrong, line by line. It may also yield functions that do so: these
-    run side by side.
+    The function yields the problems, line by line. It may also yield functions that return or yield
+    problems; these run in parallel.
     """
 
     def __init__(self, function, quick):
@@ -34,7 +34,7 @@ class Check:
         self.problems, self.parts = [], []
 
     def begin(self, pool):
-        """Run the check's function, and leave the functions that it yields to the pool."""
+        """Run the check's function, and submit the functions that it yields to the pool."""
         def collect():
             for found in self.function():
                 if callable(found):
@@ -45,14 +45,14 @@ class Check:
         self.problems = found_by(collect)
 
     def end(self):
-        """Wait for the functions that were left to the pool."""
+        """Wait for the functions in the pool."""
         for part in self.parts:
             self.problems += part.result()
         self.problems = [line for line in self.problems if line]
 
 
 def check(function=None, quick=False):
-    """Register a check. Those with quick are part of "make check"."""
+    """Register a check. Checks with @quick are part of "make check"."""
     if function is None:
         return functools.partial(check, quick=quick)
     made = Check(function, quick)
@@ -61,7 +61,7 @@ def check(function=None, quick=False):
 
 
 def found_by(function):
-    """Return what a function finds. A check that breaks has found something, and the others go on."""
+    """Return the problems that a function finds. An exception is a problem, too."""
     try:
         return list(function())
     except (host.Failed, OSError) as error:
@@ -73,19 +73,19 @@ def found_by(function):
 # --- Commands --------------------------------------------------------------------------------
 
 def run(*command, **options):
-    """Run a command in the top directory, and return its exit code and what it says."""
+    """Run a command in the top directory, and return its exit code and its output."""
     return host.said(command, **{"cwd": host.TOP, "stdin": subprocess.DEVNULL, **options})
 
 
 def problems(*command, **options):
-    """Return what is wrong by a command that says nothing and succeeds if all is well."""
+    """Return the output of a command that prints only problems; its failure is a problem, too."""
     code, text = run(*command, **options)
     lines = text.splitlines()
     return lines + [f"{command[0]}: exit code {code}"] if code and not lines else lines
 
 
 def output(*command, **options):
-    """Return what a command prints; Failed if it fails."""
+    """Return a command's output; raise Failed if the command fails."""
     code, text = run(*command, **options)
     if code:
         raise host.Failed(f"{' '.join(map(str, command))}: exit code {code}\n{text}")
@@ -102,16 +102,16 @@ def sources():
 
 
 def files(*patterns):
-    """Return the files that match one of the patterns, whose "*" includes "/"."""
+    """Return the files that match one of the patterns, in which "*" matches "/", too."""
     found = [file for file in sources()
              if any(fnmatch.fnmatchcase(file, pattern) for pattern in patterns)]
     if not found:
-        raise host.Failed(f"no file is called {' or '.join(patterns)}")
+        raise host.Failed(f"no file matches {' or '.join(patterns)}")
     return found
 
 
 def scripts(language, *suffixes):
-    """Return the files with a suffix, and those without one that say what their interpreter is."""
+    """Return the files with a suffix, and those without one whose first line names the language."""
     return [file for file in sources() if file.endswith(suffixes) or
             ("." not in Path(file).name and first_line(file).startswith("#!") and
              language in first_line(file))]
@@ -133,7 +133,7 @@ def kernel_source():
     return kernels.source("linux-source-6.1")
 
 
-# --- Verdicts that stay ----------------------------------------------------------------------
+# --- Cached verdicts -------------------------------------------------------------------------
 
 @functools.lru_cache(maxsize=None)
 def digest(*paths):
@@ -146,18 +146,18 @@ def digest(*paths):
 
 @functools.lru_cache(maxsize=None)
 def program(name):
-    """Return which build of a program this is."""
+    """Return a text that identifies the build of a program."""
     path = os.path.realpath(shutil.which(name) or "")
     if not os.path.isfile(path):
-        raise host.Failed(f"{name} is not there: make setup")
+        raise host.Failed(f"{name} is not installed: run make setup")
     return f"{path} {os.path.getsize(path)} {os.stat(path).st_mtime_ns}"
 
 
 def once(function, group, *facts, size=1):
-    """Yield functions that find what is wrong with files, but for those known to be all right.
+    """Yield functions that check files, except the files that are known to pass.
 
-    Each is given that many files, which are all right if it finds nothing. The verdict depends on the
-    check's own source, a file and its name, and the facts.
+    Each function checks @size files, which pass if it finds nothing. A verdict is cached by the
+    source of the check, a file and its name, and the facts.
     """
     def verdict(file):
         words = [function.__qualname__, digest(function.__code__.co_filename), file, digest(file), *facts]

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Static checks of the documentation: its code, links, parameters and log messages are real.
+"""Static checks of the documentation: its code, links, parameters and log messages.
 
-Each block of README.md, CONTRIBUTING.md and docs/ names its language and the file it is taken from
-("```c samples/first.c"), and stands there word for word; that file is compiled and run by other
-tests. Of a block in sh ("```sh tests/vm/...") each command begins a line of that test. A block that
-is no code ("```text") is from nowhere. README.md has a kernel client and a program. Each link of a
-page leads to a file and, with "#", to a heading of it.
+Each block of README.md, CONTRIBUTING.md and docs/ names its language and its source file
+("```c samples/first.c"), which has the block word for word, and which other tests compile and run.
+Each command of a block in sh ("```sh tests/vm/...") begins a line of that test. A block that is no
+code ("```text") has no source. README.md shows a kernel client and a program. Each link of a page
+leads to a file and, with "#", to a heading in it.
 """
 import re
 
@@ -14,7 +14,7 @@ from checks import check, files, read
 
 
 def blocks(page):
-    """Return line, words and text of each block; what is indented outside a list is one, too."""
+    """Return line, words and text of each block. Indented text outside a list is a block, too."""
     found, inside, in_list = [], None, False
     for number, line in enumerate(read(page).splitlines(), 1):
         if line.startswith("```"):
@@ -30,11 +30,11 @@ def blocks(page):
 
 
 def wrong(words, text):
-    """Yield what is wrong with a block."""
+    """Yield the problems of a block."""
     if words == ["text"]:
         return
     if len(words) != 2:
-        yield "a block of no file, or of no language"
+        yield "a block without a language or a file"
         return
     language, source = words
     if language == "sh":
@@ -43,7 +43,7 @@ def wrong(words, text):
             if not any(line.startswith(command) for line in lines):
                 yield f"not in {source}: {command}"
     elif not text or "\n".join(text) not in read(source):
-        yield f"this is not what {source} says"
+        yield f"not in {source}"
 
 
 def anchors(page):
@@ -72,7 +72,7 @@ def dead_links(page):
 
 @check(quick=True)
 def documentation():
-    """Blocks say what their files say, and links lead to files and headings."""
+    """Blocks are in their source files, and links lead to files and headings."""
     for page in files("*.md"):
         yield from dead_links(page)
         if not re.fullmatch(r"(docs/)?[^/]*", page):
@@ -97,7 +97,7 @@ def parameter_rows():
 
 @check(quick=True)
 def parameters():
-    """docs/parameters.md and hwt(4) say the same of each parameter of the module."""
+    """docs/parameters.md and hwt(4) describe each parameter of the module in the same words."""
     page, manual = parameter_rows()
     for file in files("hwt_*.c", "core/*.c", "device/*.c"):
         for name in re.findall(r"^module_param(?:_named)?\((\w+),", read(file), re.M):
@@ -116,7 +116,7 @@ def messages():
         for call, text in re.findall(r'(pr_(?!fmt|cont)\w+|hwt_debug_report)\(\s*"((?:[^"\\]|\\.)*)"', read(file)):
             text = "BUG: " + text if call == "hwt_debug_report" else text
             logged.add(re.sub(r"%(?:ps|\*pbl|#?\d*(?:ll)?[duxps])", "<>", text.replace("\\n", "")))
-    logged.discard("BUG: ")     # The macro's own.
+    logged.discard("BUG: ")     # From the definition of the macro.
     written = {re.sub(r"<[^>]*>", "<>", text) for text in re.findall(r"`hwt: ([^`]+)`", read("docs/statistics.md"))}
     yield from (f"docs/statistics.md does not have: {text}" for text in logged - written)
     yield from (f"docs/statistics.md only: {text}" for text in written - logged)

@@ -7,20 +7,20 @@ from pathlib import Path
 
 from checks import OUT, check, host, output, read
 
-# What bash would offer: $0 is the file of completions, the arguments are the words so far.
+# Print the completions of bash: $0 is the file of completions, the arguments are the words so far.
 COMPLETE = """. "$0"; COMP_WORDS=(hwtctl "$@"); COMP_CWORD=$#; _hwtctl; printf '%s\\n' "${COMPREPLY[@]}" """
 
-# The same of fish: the arguments are the file of completions and the line.
+# The same for fish: the arguments are the file of completions and the line.
 FISH = 'source "$argv[1]"; complete --do-complete "$argv[2]"'
 
-# The words that zsh would describe, of a command if one is given: its own functions are replaced.
+# Replace zsh's functions, and print the words that it would describe, for a command if given.
 ZSH = """_arguments() { print -rl -- "$@"; state=command; }
 _describe() { print -rl -- ${(P)2}; }
 words=(hwtctl $2 '') CURRENT=$#words
 . $1
 """
 
-# Words after hwtctl, and what the last one may become, in a directory with two scripts.
+# Words after hwtctl, and the completions of the last one, in a directory with two scripts.
 COMPLETED = (
     (("s",), "save sleep stats stress"),
     (("stats", "--c"), "--count"),
@@ -80,7 +80,7 @@ def hwtctl():
         return re.findall(r"--[a-z-]+", "\n".join(
             line for line in output(ctl, *command, "--help").splitlines() if line.startswith(" ")))
 
-    # Commands and options: in the help, in the completion, and in the manual page.
+    # Commands and options of the help, the completion, and the manual page.
     text = output(ctl, "--help")
     commands = re.findall(r"^  ([a-z]+) ", re.search(r"^Commands:\n(.*?)(^$|\Z)", text, re.M | re.S)[1],
                           re.M)
@@ -104,7 +104,7 @@ def hwtctl():
             if not re.search(rf"{option}\b", section[0]):
                 yield f"hwtctl.1: {command} {option} is missing"
 
-    # Words of scripts: those of the program are in its help and in the page.
+    # The words of scripts that the program knows are in its help and in the page.
     known = re.search(r"^} line_commands\[\].*?^};", read("tools/run.c"), re.M | re.S)[0]
     script_help = output(ctl, "run", "--help")
     scripts = re.search(r"^\.SH SCRIPTS.*?^\.SH JSON", manual, re.M | re.S)[0]
@@ -119,13 +119,13 @@ def hwtctl():
             Path(scratch, name).touch()
         for line, want in COMPLETED:
             yield from differ(f"completion of {line}", want.split(), complete(*line, cwd=scratch))
-            # fish also offers options where nothing was typed.
+            # fish also offers options for an empty word.
             yield from differ(f"fish: completion of {line}", want.split(),
                               [word for word in fish(*line, cwd=scratch) if line[-1] or not word.startswith("-")])
 
     root = out / "root"
     output("rm", "-rf", root)
     output(*make, f"DESTDIR={root}", "PREFIX=/usr", "install")
-    yield from differ("what is installed", INSTALLED,
+    yield from differ("installed files", INSTALLED,
                       (str(path.relative_to(root)) for path in root.rglob("*") if path.is_file()))
     output(root / "usr/bin/hwtctl", "--version")

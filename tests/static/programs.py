@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Static checks of what is compiled for user space."""
+"""Static checks of the C files for user space."""
 import functools
 import threading
 
@@ -9,7 +9,7 @@ from checks import check, files, once, problems, run
 
 
 def user_files():
-    """Return what is compiled for user space. The wheel is checked as kernel code."""
+    """Return the C files for user space. The wheel is checked as kernel code."""
     return [file for file in files(*(f"{place}/*.c" for place in (
         "tests/user", "tests/unit", "tests/fuzz", "bench/user", "bench/hot", "samples", "lib",
         "tools"))) if not file.startswith("samples/hwt_")]
@@ -23,7 +23,7 @@ def headers():
 
 @check
 def cppcheck():
-    """uninitvar is left to clang, which sees through the macros of the tests' harness."""
+    """cppcheck finds nothing. clang checks uninitvar, since it understands the harness's macros."""
     harness = checks.kernel_source() / "tools/testing/selftests"
     facts = checks.program("cppcheck"), headers(), str(harness)
 
@@ -38,7 +38,7 @@ def cppcheck():
 
 @check
 def clang_tidy():
-    """The configuration is in .clang-tidy."""
+    """clang-tidy finds nothing, with the configuration .clang-tidy."""
     kernel = checks.kernel_source()
     facts = checks.program("clang-tidy"), headers(), str(kernel)
     made = host.BUILD / "unit"
@@ -49,13 +49,13 @@ def clang_tidy():
 
     def look(file):
         place = "/".join(file.split("/")[:2])
-        # The unit tests run under ASan and UBSan, and the analyzer loses itself in the lists.
+        # The analyzer does not understand the lists. Unit tests run under ASan and UBSan instead.
         words = ["--checks=-clang-analyzer-*"] if place == "tests/unit" else []
         code, text = run("clang-tidy", "--quiet", *words, file, "--", "-std=gnu11", "-I.", "-Ilib",
                          *include.get(place, []))
         return text.splitlines() if code else []
 
-    # The headers of the benchmarks are made by "make bench" only.
+    # Only "make bench" makes the headers of the benchmarks.
     yield from once(look, [file for file in user_files() if not file.startswith(("bench/", "tests/unit/shim/"))], *facts)
 
 
@@ -65,7 +65,7 @@ _hot = threading.Lock()
 
 
 def hot(target):
-    """Make a target of bench/hot; of two at a time each would build the same files."""
+    """Make a target of bench/hot, one at a time, because the targets share files."""
     with _hot:
         return run("make", "-s", "--no-print-directory", "-C", "bench/hot",
                    f"KSRC={checks.kernel_source()}", target)
@@ -73,7 +73,7 @@ def hot(target):
 
 @check
 def bench_builds():
-    """The benchmarks in user space build. Few run them."""
+    """The benchmarks in user space build."""
     code, text = hot("programs")
     return text.splitlines() if code or text else []
 

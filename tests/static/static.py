@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""The static checks, side by side. Each is a test point; what it finds is shown.
+"""Runs the static checks in parallel. Each is a test point; its problems are printed.
 
-The compiler's and sparse's warnings about modules are no checks of their own: they fail the build.
+Warnings of the compiler and sparse about modules are not checked here: they fail the build.
 """
 import argparse
 import importlib
@@ -15,13 +15,13 @@ sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve
 import checks
 import host
 from tap import Results
-# Each of these registers its checks, and the output has this order.
+# Each module registers its checks. The output has this order.
 for module in ("style", "abi", "documentation", "manual", "hwtctl", "programs"):
     importlib.import_module(module)
 
 
 def show(check, results):
-    """Print a check's verdict and keep it; all that it found is in its log."""
+    """Print and record a check's verdict, and write all problems to its log."""
     log = checks.OUT / f"{check.name}.log"
     log.write_text("".join(line + "\n" for line in check.problems), encoding="utf-8")
     word = "FAIL" if check.problems else "ok"
@@ -32,9 +32,9 @@ def show(check, results):
 
 
 def main():
-    """Run the checks that are asked for."""
+    """Run the requested checks."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help='only those of "make check"')
+    parser.add_argument("--quick", action="store_true", help='only the checks of "make check"')
     parser.add_argument("check", nargs="*", help=", ".join(checks.CHECKS))
     args = parser.parse_args()
     for name in args.check:

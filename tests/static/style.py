@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Static checks of the sources' form: licences, the kernel's style, scripts, directives, versions."""
+"""Static checks of the form of sources: licences, style, scripts, directives, versions."""
 import ast
 import re
 
@@ -11,24 +11,24 @@ from checks import check, files, first_line, once, problems, read, run
 KERNEL_CODE = ("hwt*.[ch]", "core/*.[ch]", "device/*.[ch]", "samples/hwt_*.c", "tests/kernel/*.[ch]", "bench/bench*.[ch]",
                "tests/torture/*.[ch]")
 
-# Types of checkpatch's that are ignored, and why. Nothing may be suppressed in the sources.
+# Message types of checkpatch that are ignored, with reasons. Sources have no suppressions.
 IGNORED = (
-    # The one place where differences between kernels live; upper case on the left of a comparison
-    # makes checkpatch take it for a constant.
+    # The only files that depend on the kernel's version. checkpatch takes a name in upper case on
+    # the left of a comparison for a constant.
     (r"(.*/)?\w*compat\.h", "LINUX_VERSION_CODE,CONSTANT_COMPARISON"),
-    # User space has no kernel helpers or attributes to prefer, but stand-ins for kernel headers, and
+    # User space has no kernel helpers or attributes, but has stand-ins for kernel headers, and uses
     # the macros of kselftest_harness.h.
     (r"(tests/(user|unit|fuzz)|bench/(user|hot)|samples|lib|tools)/.*",
      "PREFER_KERNEL_TYPES,PREFER_DEFINED_ATTRIBUTE_MACRO,NEW_TYPEDEFS,CAMELCASE,AVOID_EXTERNS,"
      "VOLATILE,MACRO_ARG_REUSE"),
-    # The benchmarks' one macro takes code as an argument.
+    # The macro of the benchmarks takes code as an argument.
     (r"bench/.*", "MACRO_ARG_REUSE,MACRO_ARG_PRECEDENCE"),
 )
 
 
 @check(quick=True)
 def spdx():
-    """Each file has a licence, but for Markdown, licence texts, and what is empty or data."""
+    """Each file has an SPDX line, except Markdown, licences, debian/, and empty or binary files."""
     for file in files("*"):
         if re.match(r".*\.md$|LICENSES/|COPYING$|debian/", file):
             continue
@@ -40,7 +40,7 @@ def spdx():
 
 @check(quick=True)
 def layers():
-    """Includes point down: the device uses hwt.h and core/client.h, the core does not name the device."""
+    """Includes point down: the device uses hwt.h and core/client.h; the core does not name it."""
     allowed = {
         "hwt.h": (), "hwt_uapi.h": (), "hwt_compat.h": (),
         "hwt_wheel.*": ("hwt.h", "hwt_wheel.h"),
@@ -60,7 +60,7 @@ def layers():
 
 @check(quick=True)
 def places():
-    """No file knows where it was written, or where packages are."""
+    """No file names a directory of an author's machine, or a server of packages."""
     place = re.compile(r"(deb|security|ftp[.a-z]*|snapshot)\.debian" r"\.org|"
                        r"(^|[^a-zA-Z0-9_.])/(root|work|home)/[a-z]", re.M)
     for file in files("*"):
@@ -72,7 +72,7 @@ def places():
 
 @check(quick=True)
 def checkpatch():
-    """The kernel's style."""
+    """The sources have the kernel's style."""
     script = checks.kernel_source() / "scripts/checkpatch.pl"
 
     def ignored(file):
@@ -87,7 +87,7 @@ def checkpatch():
             cache.unlink(missing_ok=True)
         return found
 
-    # The script takes a tenth of a second to begin: several files at a time.
+    # Check several files at a time, because the script takes a tenth of a second to start.
     sources = files("*.[ch]")
     for types in {ignored(file) for file in sources}:
         yield from once(style, [file for file in sources if ignored(file) == types],
@@ -96,23 +96,23 @@ def checkpatch():
 
 @check(quick=True)
 def kernel_doc():
-    """Comments with two asterisks are what kernel-doc understands."""
+    """kernel-doc understands all comments with two asterisks."""
     script = checks.kernel_source() / "scripts/kernel-doc"
     documented = [file for file in files(*KERNEL_CODE) if "/**" in read(file).splitlines()]
     if not documented:
-        yield "nothing is documented"
+        yield "no file has a kernel-doc comment"
     yield from problems(script, "-none", "-Werror", *documented)
 
 
 @check(quick=True)
 def shellcheck():
-    """All but bash scripts are for the guest's busybox, which like dash has "local"."""
+    """Shell scripts pass shellcheck, as bash or dash, which has "local" as the guest's busybox."""
     scripts = checks.scripts("sh", ".sh")
     facts = checks.program("shellcheck"), checks.digest(*scripts)
 
     def look(script):
         bash = "bash" in first_line(script) or "shell=bash" in read(script)
-        # /hwt/lib.sh is in guests only.
+        # SC1091: /hwt/lib.sh exists only in guests.
         return problems("shellcheck", "-x", "-P", "SCRIPTDIR:tests/user/lib", "-S", "warning",
                         "-e", "SC1091", "-s", "bash" if bash else "dash", script)
 
@@ -121,7 +121,7 @@ def shellcheck():
 
 @check(quick=True)
 def python():
-    """Scripts are Python 3.9, and use every name that they import or set."""
+    """Scripts are Python 3.9, and pyflakes finds nothing."""
     scripts = checks.scripts("python", ".py")
     for script in scripts:
         try:
@@ -140,14 +140,14 @@ def python_types():
 
 @check(quick=True)
 def directives():
-    """The tests' directives are understood."""
+    """All directives of tests are known."""
     listing.tests(kernels.find("stock"))
     return []
 
 
 @check(quick=True)
 def versions():
-    """All have one version."""
+    """All files name the same version."""
     version = re.match(r"hwt \((.*)\) ", read("debian/changelog"))[1]
     for file, line in (("dkms.conf", f'PACKAGE_VERSION="{version}"\n'),
                        ("hwt_main.c", f'\nMODULE_VERSION("{version}");\n'),
@@ -160,12 +160,12 @@ def versions():
 
 @check
 def plants():
-    """The faults that are planted now and then can be."""
+    """The faults of tests/plants can be planted."""
     code, said = run("tests/plants/plants.py", "--apply")
     return [line for line in said.splitlines() if line.startswith("not ok")] or (said.splitlines() if code else [])
 
 
 @check
 def figures():
-    """The drawings are what their sources say."""
+    """The drawings are up to date with their sources."""
     return problems("make", "-s", "-C", "docs/figures", "check", f"OUT={checks.OUT / 'figures'}")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Each static check can fail: plants one violation per check in a copy of the tree. Prints TAP."""
+"""Tests that each static check can fail, by violations in copies of the tree. Prints TAP."""
 import importlib
 import os
 import re
@@ -15,9 +15,9 @@ import checks
 import host
 import tap
 
-importlib.import_module("static")     # It registers the checks.
+importlib.import_module("static")     # Registers the checks.
 
-# Check, file, text and what it becomes (or nothing and what is appended), words of the complaint.
+# Check, file, a text and its replacement (or "" and text to append), pattern of the problem.
 PLANTS = (
     ("spdx", "core/group.c", "SPDX-License-Identifier", "Licence", "core/group.c: no SPDX line"),
     ("places", "README.md", "", "\nSee /ro" "ot/somewhere.\n", "README.md:"),
@@ -42,8 +42,8 @@ PLANTS = (
     ("python-abi", "python/hwt/_abi.py", "u64 timeouts pending", "u64 pending timeouts", "hwt_stats_args.pending: .*but in C"),
     ("python-abi", "lib/libhwt.h", "libhwt_modify(struct libhwt *context, uint64_t", "libhwt_modify(struct libhwt *context, int",
      "libhwt_modify: .*but in C"),
-    ("documentation", "samples/first.c", "int main", "int\tmain", "README.md:.*samples/first.c says"),
-    ("documentation", "README.md", "", "\n    code\n", "a block of no file"),
+    ("documentation", "samples/first.c", "int main", "int\tmain", "README.md:.*not in samples/first.c"),
+    ("documentation", "README.md", "", "\n    code\n", "a block without a language or a file"),
     ("documentation", "docs/design.md", "", "\n[planted](nowhere.md)\n", "a link to 'nowhere.md'"),
     ("documentation", "docs/limits.md", "", "\n[planted](security.md#nowhere)\n", "a link to 'security.md#nowhere'"),
     ("messages", "core/engine.c", "is behind: %ps", "lags: %ps", "does not have: <> lags: <>"),
@@ -74,7 +74,7 @@ PLANTS = (
 
 
 def copy(number):
-    """Return a copy of the tree in links, of which a plant replaces its file."""
+    """Return a copy of the tree in hard links, in which a plant replaces a file."""
     top = checks.OUT / "test" / str(number)
     shutil.rmtree(top, ignore_errors=True)
     for file in checks.sources():
@@ -84,12 +84,12 @@ def copy(number):
 
 
 def noticed(numbered):
-    """Plant a violation; return what is wrong if the check does not complain about it."""
+    """Plant a violation; return None if the check finds it, else what happened."""
     number, (check, file, old, new, words) = numbered
     top = copy(number)
     text = (top / file).read_text(encoding="utf-8")
     if old not in text:
-        return f"{file} has no '{old}' any more"
+        return f"{file} no longer has '{old}'"
     (top / file).unlink()
     (top / file).write_text(text.replace(old, new, 1) if old else text + new, encoding="utf-8")
     shutil.copymode(host.TOP / file, top / file)
@@ -104,7 +104,7 @@ def noticed(numbered):
 
 
 def main():
-    """Try all plants side by side; that no check is without one is a point, too."""
+    """Try all plants in parallel, and check that each check has a plant."""
     checks.PASSED.mkdir(parents=True, exist_ok=True)
     wrong = [f"{name} has no plant" for name in checks.CHECKS if name not in {plant[0] for plant in PLANTS}]
     points = tap.Points()
