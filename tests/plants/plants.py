@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Plants faults, one at a time, and sees whether the test that is named for each notices it.
+"""Plants faults, one at a time, and checks that the test named for each notices it. Prints TAP.
 
-The faults are in *.faults beside this file; README.md describes the format. Prints TAP. All that
-is built and every log is in BUILD/plants.
+The faults are in *.faults beside this file; README.md describes the format. Builds and logs are in
+BUILD/plants.
 """
 import argparse
 import concurrent.futures
@@ -30,17 +30,17 @@ import tap
 HERE = Path(__file__).resolve().parent
 OUT = host.BUILD / "plants"
 TREE = OUT / "tree"
-# In an edit every(N) stands for an expression that is true each Nth time.
+# every(N) in an edit is replaced by an expression that is true each Nth time.
 EVERY = re.compile(r"every\((\d+)\)")
 EVERY_C = r"({ static atomic_t planted; atomic_inc_return(\\&planted) % \1 == 0; })"
-# In a guest: a point that failed; or a script that did, memory that was left. Not a crash.
+# In a guest: a failed point; otherwise a failed script, or memory left behind. Not a crash.
 NOTICED = re.compile(r"(\w+: )?not ok\b")
 OTHERWISE = re.compile(r" # (exit code 1|slab caches left behind.*)$")
 EDIT = re.compile(r"(?:(?P<file>[\w/-]+\.\w+): )?(?:(?P<times>\d+)x )?(?P<script>\S.*)")
 
 
 class Fault:
-    """What is broken, by which edits, and which test has to notice it."""
+    """A fault: what is broken, the edits, and the test that must notice it."""
 
     def __init__(self, subject, name, settings):
         self.subject, self.name = subject, name
@@ -59,12 +59,12 @@ class Fault:
         return OUT / "logs" / re.sub(r"\W+", "-", str(self))
 
     def matches(self, pattern):
-        """True if the pattern is that of the subject, or of the fault's name."""
+        """Return whether a pattern matches the subject or the name."""
         return any(fnmatch.fnmatchcase(text, pattern)
                    for text in (self.subject, self.name, str(self)))
 
     def apply(self):
-        """Return {file: its text with the fault}; Failed unless each edit changes what it says."""
+        """Return {file: text with the fault}; raise Failed if an edit changes too many or too few lines."""
         texts = {}
         for edit in self.edits:
             found = EDIT.fullmatch(edit)
@@ -83,7 +83,7 @@ class Fault:
 
 
 def lines_changed(old, new):
-    """Return in how many lines two texts differ."""
+    """Return the number of lines in which two texts differ."""
     old, new = old.splitlines(), new.splitlines()
     if len(old) == len(new):
         return sum(a != b for a, b in zip(old, new))
@@ -110,7 +110,7 @@ def read(path):
 
 
 def write(path, text):
-    """Write a file unless it says that already, so that make builds no more than it has to."""
+    """Write a file unless it has that text already, so that make builds only what changed."""
     path.parent.mkdir(parents=True, exist_ok=True)
     data = text if isinstance(text, bytes) else text.encode()
     if not path.exists() or path.read_bytes() != data:
@@ -124,7 +124,7 @@ def logged(fault, command, mode="w", **options):
         return host.run(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, **options)
 
 
-# --- The tests. Each returns what has noticed the fault, or nothing ---------------------------
+# --- The tests: each returns what noticed the fault, or a false value -------------------------
 
 
 def make_unit(fault, room, target, *words):
@@ -134,7 +134,7 @@ def make_unit(fault, room, target, *words):
 
 
 def test_wheel(fault, texts, room):
-    """The unit tests and the random ones, in ten times the processor time that they need."""
+    """Run the unit and random tests, limited to ten times the processor time that they need."""
     for name in ("hwt_wheel.c", "hwt_wheel.h"):
         write(room / name, texts.get(name) or (host.TOP / name).read_bytes())
     make_unit(fault, room, "programs", f"WHEEL={room}", "WARN=-w", "SANITIZE=", "OPTIMIZE=-O1")
@@ -144,7 +144,7 @@ def test_wheel(fault, texts, room):
 
 
 def test_libhwt(fault, texts, room):
-    """The thread sanitizer: a data race is reported, sooner or later."""
+    """Run libhwt under the thread sanitizer until it reports a data race, 20 times at most."""
     for file in (host.TOP / "lib").glob("*.[ch]"):
         write(room / file.name, texts.get(f"lib/{file.name}") or file.read_bytes())
     make_unit(fault, room, "threads", f"LIB={room}", "SANITIZE=-fsanitize=thread", "OPTIMIZE=-O1")
@@ -158,13 +158,13 @@ def test_libhwt(fault, texts, room):
 
 
 def make_tree(fault, *words):
-    """Run a target of the top Makefile in the copy."""
+    """Run a target of the top Makefile in the copy; return the exit code."""
     return logged(fault, ["make", "-s", "-C", TREE, *words],
                   env={**os.environ, "HWT_BUILD": str(TREE / "build")})
 
 
 def test_torture(fault, seconds, *parameters):
-    """The torture, for some seconds."""
+    """Run the torture for some seconds."""
     kernel, logs = "uml", TREE / "build/guest/soak-uml"
     for log in logs.glob("*.log"):
         log.unlink()
@@ -173,25 +173,25 @@ def test_torture(fault, seconds, *parameters):
               f"SOAK={words}")
     text = "".join(log.read_text(errors="replace") for log in logs.glob("*.log"))
     if "hwt_torture: begins" not in text:
-        raise host.Failed(f"{fault}: no torture has begun (log: {fault.log})")
+        raise host.Failed(f"{fault}: the torture did not begin (log: {fault.log})")
     kinds = sorted(set(re.findall(r"hwt_torture: FAILED \(([^)]*)\)", text)))
     reports = re.findall(r"(?:BUG|KASAN): .*|general protection fault.*", text)
     return ", ".join(kinds[:3] + reports[:1])
 
 
 def test_fuzz(fault, minutes):
-    """The fuzzer, from nothing but the corpus."""
+    """Run the fuzzer, beginning with the corpus only."""
     (TREE / "build/fuzz.kept").unlink(missing_ok=True)
     logs = TREE / "build/guest/fuzz"
     passed = not make_tree(fault, "fuzz", f"MINUTES={minutes}", f"SEED={os.environ.get('SEED', 1)}")
     text = fault.log.read_text(errors="replace")
     if not re.search("^fuzz: seed", text, re.M):
-        raise host.Failed(f"{fault}: no fuzzer has begun (log: {fault.log})")
+        raise host.Failed(f"{fault}: the fuzzer did not begin (log: {fault.log})")
     why = re.search(r"kernel log: .*|fuzz: it must not.*|FAILED: .*", text)
     if passed or not why:
         return None
-    # The host sends an NMI to a guest that hangs. That it does is the machine's fault, unless
-    # hwt.ko was executing.
+    # The host sends an NMI to a guest that hangs. A hang counts only if hwt.ko was executing;
+    # otherwise the emulated machine is to blame.
     why = why[0]
     if "NMI received for unknown reason" in why:
         where = re.search(r"NMI received for unknown reason[\s\S]*?(hwt_\S+) \[hwt\]",
@@ -201,7 +201,7 @@ def test_fuzz(fault, minutes):
     return why and f"{why}, after {programs} programs"
 
 
-# On the host, each in a room of its own; and in the copy, one at a time.
+# ROOMS: tests on the host, each in a directory of its own. TREES: tests in the copy, one at a time.
 ROOMS = {"wheel": test_wheel, "libhwt": test_libhwt}
 TREES = {"torture": test_torture, "fuzz": test_fuzz}
 KINDS = {*ROOMS, *TREES, "guest"}
@@ -226,7 +226,7 @@ def copy_tree():
 
 
 def in_room(fault, rooms):
-    """Plant a fault in a room, run its test; return what has noticed it, or nothing."""
+    """Plant a fault in a room, and run its test; return what noticed it, or a false value."""
     kind, *words = fault.test
     room = rooms.get()
     try:
@@ -237,7 +237,7 @@ def in_room(fault, rooms):
 
 @contextlib.contextmanager
 def planted(fault):
-    """Have a fault in the copy."""
+    """Plant a fault in the copy, and restore the copy at the end."""
     texts = fault.apply()
     for file, text in texts.items():
         write(TREE / file, text)
@@ -249,14 +249,14 @@ def planted(fault):
 
 
 def in_tree(fault):
-    """Plant a fault in the copy, run its test; return what has noticed it, or nothing."""
+    """Plant a fault in the copy, and run its test; return what noticed it, or a false value."""
     kind, *words = fault.test
     with planted(fault):
         return TREES[kind](fault, *words)
 
 
 def verdict(fault, trial):
-    """Return (passed, text) for a fault, by a function that returns what has noticed it."""
+    """Return (passed, text) for a fault. @trial returns what noticed it."""
     try:
         by = trial()
     except host.Failed as error:
@@ -266,13 +266,13 @@ def verdict(fault, trial):
     return bool(by), f"{fault}: {f'noticed by {by}' if by else f'not noticed (log: {fault.log})'}"
 
 
-# --- Guests: all faults of a kernel in one, each with a hwt.ko, or a program, of its own --------
+# --- Guests: one for all faults of a kernel, each with its own hwt.ko or program --------------
 
 
 def build_planted(fault, kernel, tests, room):
-    """Build what a fault changes into the room; return its test, which uses that."""
+    """Build hwt.ko or the program with a fault into the room; return a test that uses it."""
     number, test = room.name, tests[fault.test[2]]
-    # A module that fails is loaded once more by busybox.
+    # busybox loads a module a second time if the first load fails.
     test = replace(test, name=f"{test.name}#{number}", shared=False, limit=2 * test.limit)
     with planted(fault) as texts:
         if any(file.startswith(("lib/", "tools/", "tests/")) for file in texts):
@@ -287,14 +287,14 @@ def build_planted(fault, kernel, tests, room):
         if logged(fault, ["make", "-s", f"-j{host.JOBS}", *words]):
             raise host.Failed(f"{fault}: does not build (log: {fault.log})")
     room.mkdir(parents=True)
-    # What is for debuggers takes a second of the boot each.
+    # Debug information of each file would add a second to the boot.
     host.output(["strip", "--strip-debug", "-o", room / built.name, built])
     return test
 
 
 def run_guest(kernel, tests, overlay):
     """Run tests in a guest; return {name of the test: Seen}."""
-    # As the kernel's tests have built them, so that little is to be done; without sparse.
+    # The words of the kernel's tests, so that their builds are reused, but without sparse.
     words = [word for word in build.checked(kernel) if word.startswith("W")]
     machine = boot.start(kernel, f"plants-{kernel.name}", tests, overlay, kernel.name, words, ktests=True, quick=1)
     with open(machine.options.out / "log", "w", encoding="utf-8") as log, contextlib.redirect_stdout(log):
@@ -303,17 +303,17 @@ def run_guest(kernel, tests, overlay):
 
 
 class Seen:
-    """What a guest has seen of a test."""
+    """The results of a test in a guest."""
 
     def __init__(self, name, machine):
         test = machine.judge.tests.get(name)
         self.lines = lines = test.output + test.log if test else []
         verdicts = [line for line in machine.results.failures()
                     if re.search(rf"/{re.escape(name)}(:| )", line)]
-        # By a hwt.ko that is still there it has seen nothing.
+        # The test has not run if an earlier hwt.ko was still loaded.
         self.ran = test and not any("hwt.ko does not load" in line for line in verdicts)
         self.crash = verdicts[0] if verdicts else None
-        # The guest may have ended after them, by the same fault.
+        # Failed points count even if the fault crashed the guest after them.
         self.points = [line for line in lines if NOTICED.match(line)] or [
             line for line in verdicts if OTHERWISE.search(line)]
 
@@ -321,8 +321,8 @@ class Seen:
 def in_guest(name, faults):
     """Yield (passed, text) for the faults of a kernel's guests.
 
-    A test that fails may take the guest with it, or leave a hwt.ko loaded. Then those that follow
-    are tried in another guest.
+    A fault may crash the guest, or keep hwt.ko from unloading. Then the remaining faults are tried
+    in another guest.
     """
     kernel = kernels.find(name).get()
     tests = {test.name: test for test in listing.tests(kernel, quick=True)}
@@ -343,7 +343,7 @@ def in_guest(name, faults):
             del left[fault]
             fault.log.write_text("\n".join(mine.lines) + "\n", encoding="utf-8")
             if not mine.ran:
-                yield False, f"{fault}: its test has not run (logs: {host.BUILD}/guest/plants-{name})"
+                yield False, f"{fault}: its test did not run (logs: {host.BUILD}/guest/plants-{name})"
             elif mine.crash and not mine.points:
                 yield False, f"{fault}: noticed by no failed point, but {mine.crash}"
             else:
@@ -351,9 +351,9 @@ def in_guest(name, faults):
 
 
 def check_names(fault):
-    """Failed if a fault names a guest's test that is not there."""
+    """Raise Failed if a fault names an unknown kind of test or an unknown test of a guest."""
     kind, *words = fault.test
-    # One that loads hwt.ko by itself would load the whole one.
+    # A test with "noload" would itself load hwt.ko without the fault.
     if kind not in KINDS or kind == "guest" and words[1] not in (
             test.name for test in listing.tests(kernels.find(words[0]), quick=True)
             if not test.noload):
@@ -361,7 +361,7 @@ def check_names(fault):
 
 
 def check_apply(faults):
-    """Yield (passed, text): does each fault change what it says, and is its test there?"""
+    """Yield (passed, text) for each subject: whether its faults apply, and their tests exist."""
     for subject in dict.fromkeys(fault.subject for fault in faults):
         try:
             for fault in faults:
@@ -380,7 +380,7 @@ def try_all(faults):
         rooms.put(number)
     with concurrent.futures.ThreadPoolExecutor(host.JOBS) as pool:
         kinds = [fault for fault in faults if fault.test[0] in ROOMS]
-        # What is not broken has to pass, or nothing that follows says anything.
+        # The code without faults must pass, or the results for the faults mean nothing.
         whole = [Fault(kind, "as it is", {"test": kind})
                  for kind in dict.fromkeys(fault.test[0] for fault in kinds)]
         yield from pool.map(lambda fault: verdict(fault, lambda: in_room(fault, rooms)),
@@ -397,11 +397,11 @@ def try_all(faults):
 
 
 def main():
-    """Plants faults, one at a time, and sees whether the test that is named for each notices it."""
+    """Plants faults, one at a time, and checks that the test named for each notices it."""
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("--only", metavar="PATTERN", nargs="+",
                         help="a subject, or the name of a fault; also of the tier manual")
-    parser.add_argument("--apply", action="store_true", help="only see that each can be planted")
+    parser.add_argument("--apply", action="store_true", help="only check that each fault can be planted")
     args = parser.parse_args()
     faults = [fault for path in sorted(HERE.glob("*.faults")) for fault in read(path)]
     if args.only:
@@ -409,7 +409,7 @@ def main():
     elif not args.apply:
         faults = [fault for fault in faults if fault.settings["tier"] == "all"]
     if not faults:
-        raise host.Failed("there is no such fault")
+        raise host.Failed("no fault matches")
     points = tap.Points()
     print("TAP version 13", flush=True)
     for passed, text in check_apply(faults) if args.apply else try_all(faults):
