@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The calls that programs are made of.
+ * The system calls of programs, and checks of their results.
  */
 #include "fuzz.h"
 
@@ -17,7 +17,7 @@
 #define MAPS		2
 #define STAGE_MAX	128
 
-/* What the calls of a program have made. Threads share it, and may spoil it for each other. */
+/* Objects that a program's calls have created. Threads share them without synchronization. */
 static struct {
 	int			file[FILES];
 	int			epoll[EPOLLS];
@@ -33,18 +33,15 @@ static struct {
 	bool			clock_set;
 } state;
 
-/* What the kernel was found to do that it must not; the first only. */
+/* The first forbidden result that the kernel returned. */
 static char broken[200];
 
-/*
- * Memory for arguments: what can be written, what can only be read, nothing; and a page that
- * calls change.
- */
+/* Memory for arguments: writable, read-only, and a page whose protection calls change. */
 #define GOOD_PAGES	8
 static char *good, *readonly, *changing;
 #define GOOD_END	(good + GOOD_PAGES * PAGE)
 
-/* Where an argument lies: in memory that is there, or half of it, or not at all. */
+/* Return the place of an argument: in mapped memory, partly in it, or outside. */
 static char *buffer(uint8_t byte, size_t size)
 {
 	const size_t half = size / 2 & ~7UL;
@@ -73,7 +70,7 @@ static void do_copy(void *arg)
 		*copy->to++ = *copy->from++;
 }
 
-/* From or to where there may be nothing. Part of it may have been copied. */
+/* Copy, possibly from or to unmapped memory. Return false after a fault, with a part copied. */
 static bool copy(void *to, const void *from, size_t size)
 {
 	struct copy copy = { .to = to, .from = from, .size = size };
@@ -97,7 +94,7 @@ static void remember(uint64_t id)
 	known.ids[known.ids_n++ % IDS] = id;
 }
 
-/* As the kernel has given it: nobody else can have changed it. */
+/* Check an event of the kernel, which no other thread can have changed. */
 static void check_event(const struct hwt_event *event)
 {
 	if (event->kind < HWT_EVENT_EXPIRED || event->kind > HWT_EVENT_CLOCK_SET ||
@@ -152,7 +149,7 @@ static int file_of(uint8_t byte)
 	return state.file[byte % FILES];
 }
 
-/* Where arrays are: not where the structures of arguments are. */
+/* The place of arrays in @good, behind the structures. */
 #define ARRAY	(2 * PAGE)
 #define ARRAY_MAX	(4 * PAGE)
 
@@ -163,7 +160,7 @@ static char *array(uint8_t byte, size_t size)
 	return byte ? buffer(byte, size) : good + ARRAY;
 }
 
-/* The array of a list. @byte: where it is to be. */
+/* Set the array of a list. @byte: its place. */
 static void list_to(struct hwt_list_args *args, uint8_t byte)
 {
 	args->entries = (uintptr_t)array(byte, PAGE);
@@ -171,7 +168,7 @@ static void list_to(struct hwt_list_args *args, uint8_t byte)
 		args->count = LIST_ROOM;
 }
 
-/* @where: where its structure was; @array_byte: and its array. */
+/* Use and check an ioctl's result. @where, @array_byte: places of its structure and array. */
 static void ioctl_done(unsigned int nr, unsigned int slot, const union args *args,
 		       uint8_t where, uint8_t array_byte)
 {
@@ -192,7 +189,7 @@ static void ioctl_done(unsigned int nr, unsigned int slot, const union args *arg
 	}
 }
 
-/* @bytes: the context, where the structure is, and one for each field. */
+/* @bytes: the context, the place of the structure, and one for each field. */
 static void run_ioctl(unsigned int nr, const uint8_t *bytes)
 {
 	const struct ioctl *ioctl_nr = &ioctls[nr];
@@ -207,7 +204,7 @@ static void run_ioctl(unsigned int nr, const uint8_t *bytes)
 			array_byte = bytes[2 + i];
 	if (nr == IOCTL_LIST)
 		list_to(&args.list, array_byte);
-	/* What follows the structure is zero. */
+	/* The structure is followed by zeros. */
 	to = buffer(where, ioctl_nr->fields[0].value);
 	if (to == good)
 		memset(to, 0, PAGE + 8);
@@ -264,7 +261,7 @@ static void call_nonblock(const uint8_t *args)
 	fcntl(file_of(args[0]), F_SETFL, args[1] & 1 ? 0 : O_NONBLOCK);
 }
 
-/* Any number, also such as there is none of. */
+/* An ioctl of any number, valid or not. */
 static void call_ioctl(const uint8_t *args)
 {
 	unsigned long request = _IO(HWT_IOC_MAGIC, args[1]);
@@ -275,7 +272,7 @@ static void call_ioctl(const uint8_t *args)
 	ioctl(file_of(args[0]), request, buffer(args[4], 128));
 }
 
-/* Stages one operation, or some that differ in their times. */
+/* Stage an operation, or several copies with different times. */
 static void call_op(const uint8_t *args)
 {
 	unsigned int copies = args[0] < 0x80 ? 1 : args[0] - 0x80, i;
@@ -292,7 +289,7 @@ static struct iovec read_to(uint8_t count, uint8_t where)
 {
 	size_t size = (value_count(count) & 1023) * sizeof(struct hwt_event);
 
-	/* Not a whole number of them. */
+	/* A size that is no multiple of an event's. */
 	if (count >= 0xfe)
 		size = count == 0xff ? 100 : 63;
 	if (size > ARRAY_MAX)
@@ -320,7 +317,7 @@ static void call_read(const uint8_t *args)
 		read_done(ret, &to);
 }
 
-/* In pieces, some of which are bad. */
+/* Read into several pieces, some of which may be invalid. */
 static void call_readv(const uint8_t *args)
 {
 	struct iovec to[4] = {
@@ -341,7 +338,7 @@ static void call_readv(const uint8_t *args)
 static void call_write(const uint8_t *args)
 {
 	if (write(file_of(args[0]), good, 64) >= 0)
-		must_not("it can be written to");
+		must_not("a write succeeded");
 }
 
 static void call_poll(const uint8_t *args)
@@ -366,7 +363,7 @@ static void call_epoll(const uint8_t *args)
 	unsigned int what = args[1] % 6;
 	int *fd = &state.epoll[args[0] % EPOLLS], file = file_of(args[2]);
 
-	/* It may watch the other, too. */
+	/* An epoll may watch the other one, too. */
 	if (args[2] & 0x80)
 		file = state.epoll[(args[0] + 1) % EPOLLS];
 	if (*fd < 0)
@@ -477,7 +474,7 @@ static void ring_push(void *arg)
 	known.staged = 0;
 }
 
-/* What a byte makes of a word in the rings: the smallest ones say most. */
+/* Return the value of a byte for a word in the rings. The smallest bytes are the usual values. */
 static uint32_t value_word(uint8_t byte)
 {
 	static const uint32_t values[] = { 0, 1, 8, 64, 4096, 65536, 1U << 31, ~0U };
@@ -485,7 +482,7 @@ static uint32_t value_word(uint8_t byte)
 	return byte < COUNT(values) ? values[byte] : byte < 0xc0 ? byte : value_count(byte);
 }
 
-/* The program's part of the indices, the kernel's, or any word. */
+/* Write the program's indices, the kernel's, or any word. */
 static void ring_poke(void *arg)
 {
 	const struct ring *ring = arg;
@@ -525,7 +522,7 @@ static void ring_poke(void *arg)
 
 #define SCRIBBLE_NS	(3 * MSEC)
 
-/* One word of the first operations, to and fro for a while: for a thread beside HWT_IOC_ENTER. */
+/* Alternate a word of the first operations, while another thread may be in HWT_IOC_ENTER. */
 static void ring_scribble(void *arg)
 {
 	const struct ring *ring = arg;
@@ -539,7 +536,7 @@ static void ring_scribble(void *arg)
 			word[i * words] = values[turns & 1];
 }
 
-/* Takes an event, and the ids that are in the operations. */
+/* Take an event, and remember its id and those in the operations. */
 static void ring_reap(void *arg)
 {
 	const struct ring *ring = arg;
@@ -573,9 +570,9 @@ static void run_ring(void (*fn)(void *ring), const uint8_t *args)
 		run_guarded(fn, &ring);
 }
 
-/* -- The world around ---------------------------------------------------- */
+/* -- Descriptors, time, capabilities, memory ----------------------------- */
 
-/* A descriptor is sent and received, or sent to nobody. */
+/* Send a descriptor, and receive it or not. */
 static void call_pass(const uint8_t *args)
 {
 	int pair[2], fd = file_of(args[0]), number;
@@ -610,12 +607,12 @@ static void call_clock(const uint8_t *args)
 	state.clock_set = true;
 	clock_gettime(CLOCK_REALTIME, &now);
 	now.tv_sec += (int8_t)args[0];
-	/* Not out of what time can be. */
+	/* Keep the clock in a valid range. */
 	if (now.tv_sec > 1000)
 		clock_settime(CLOCK_REALTIME, &now);
 }
 
-/* Without those that let a context have and do more than those of others. */
+/* Drop or regain the capabilities that lift a context's limits. */
 static void set_caps(bool have)
 {
 	set_capability(CAP_SYS_NICE, have);
@@ -628,7 +625,7 @@ static void call_caps(const uint8_t *args)
 	set_caps(args[0] & 1);
 }
 
-/* What is done to the page that arguments may be in. */
+/* Change the page @changing, in which arguments may be. */
 static void call_page(const uint8_t *args)
 {
 	static const int protections[] = { PROT_NONE, PROT_READ, PROT_READ | PROT_WRITE };
@@ -649,7 +646,7 @@ static void call_fail(const uint8_t *args)
 	run_fail(1 + args[0] % 64);
 }
 
-/* -- All of them --------------------------------------------------------- */
+/* -- The table of calls -------------------------------------------------- */
 
 #define KIND(_name, _weight, _args, _rare)	.kind = { #_name, _weight, _args, _rare }
 #define CALL(_name, _weight, _args, _rare)					\
@@ -659,7 +656,7 @@ static void call_fail(const uint8_t *args)
 #define IOCTL(_name, _weight, _args, _rare, _NAME)				\
 	{ KIND(_name, _weight, _args, _rare), .ioctl = IOCTL_##_NAME }
 
-/* Those without a function are for run.c, or ioctls. */
+/* Calls without a function are ioctls, or are for run.c. */
 static const struct {
 	struct kind	kind;
 	void		(*run)(const uint8_t *args);
@@ -694,7 +691,7 @@ static const struct {
 	CALL(page, 1, 1, 0),
 	CALL(fdinfo, 1, 1, 0),
 	CALL(fail, 4, 1, 0),
-	/* The first two bytes are the context and where the structure is; the third its size. */
+	/* The first three bytes are the context, and the structure's place and size. */
 	IOCTL(info, 1, 6, 0x36, INFO),
 	IOCTL(setup, 5, 12, 0x106, SETUP),
 	IOCTL(schedule, 14, 10, 0x206, SCHEDULE),
@@ -730,7 +727,7 @@ void call_run(const struct call *call)
 
 static char *map_pages(unsigned int n)
 {
-	/* And a page that is not there on both sides. */
+	/* With an inaccessible page on both sides. */
 	char *start = mmap(NULL, (n + 2) * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (start == MAP_FAILED ||

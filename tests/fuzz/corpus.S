@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The corpus, as text, in the program that uses it. */
+/* The corpus, as text in the fuzzer. */
 	.section .rodata
 	.globl corpus_text
 corpus_text:

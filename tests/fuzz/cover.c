@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Coverage, by KCOV: the kernel notes each basic block that a thread's system call enters.
- * An edge is two of them, of hwt.ko, one after the other; a feature is an edge and how often it
- * was taken, roughly.
+ * Coverage, by KCOV: the kernel records each basic block that a thread's system call enters. An
+ * edge is two successive blocks of hwt.ko; a feature is an edge with a class of how often it was
+ * taken.
  */
 #include "fuzz.h"
 
@@ -13,7 +13,7 @@
 #define KCOV_TRACE_PC	0
 
 #define KCOV		"/sys/kernel/debug/kcov"
-/* In words; a call that enters more blocks than that has the rest not counted. */
+/* In words. Further blocks of a call are not counted. */
 #define AREA_SIZE	131072UL
 
 struct cover {
@@ -50,7 +50,7 @@ bool cover_init(void)
 	unsigned int i;
 
 	if (!find_module())
-		die("hwt.ko is not loaded, or its address is not told");
+		die("hwt.ko is not loaded, or its address is hidden");
 	for (i = 0; i < THREADS; i++) {
 		struct cover *cover = &covers[i];
 
@@ -78,7 +78,7 @@ void cover_thread(unsigned int thread)
 	own = cover;
 }
 
-/* A child has its parent's area, but writes nothing there. */
+/* For a child: it shares its parent's area, but must not use it. */
 void cover_none(void)
 {
 	own = NULL;
@@ -116,7 +116,7 @@ void cover_call_end(void)
 	}
 }
 
-/* 1, 2 or 3, up to 15, more. */
+/* Return the class of a count: 1; 2 or 3; 4 to 15; more. */
 static unsigned int count_class(uint8_t count)
 {
 	return count > 15 ? 3 : count > 3 ? 2 : count > 1;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The structures of hwt_uapi.h are filled in from a table of their fields: what a byte of the
- * program makes of a field depends on what kind of field it is.
+ * Fills in the structures of hwt_uapi.h, by a table of their fields. A field's kind determines the
+ * value that a byte of the program has for it.
  */
 #include "fuzz.h"
 
 struct known known;
 
-/* Delays and deadlines: at once, soon, later, never, and where numbers end. */
+/* Delays and deadlines: at once, soon, later, never, and limits of the type. */
 static uint64_t value_time(uint8_t byte)
 {
 	const uint64_t n = byte & 31, soon = n * 200 * USEC - MSEC, now = now_ns();
@@ -38,7 +38,7 @@ static uint64_t value_id(uint8_t byte)
 
 	if (byte >> 7)
 		return values[byte >> 5 & 3];
-	/* 0 is the latest. */
+	/* 0: the latest id. */
 	return known.ids_n ? known.ids[(known.ids_n - 1 - n) % IDS] : id;
 }
 
@@ -63,7 +63,7 @@ uint64_t value_count(uint8_t byte)
 	return values[byte >> 6];
 }
 
-/* The bits of the byte become, in their order, the flags that are known. */
+/* The bits of the byte select from the known flags, in order; from 0xf0 on, any one bit. */
 static uint64_t value_flags(uint8_t byte, uint32_t known_flags)
 {
 	uint32_t flag, flags = 0;
@@ -116,7 +116,7 @@ static uint64_t field_value(const struct field *field, uint8_t byte)
 	}
 #define FIELD(_type, _member, _kind)	FIELD_VALUE(_type, _member, _kind, 0)
 
-/* Size and flags come first in each. */
+/* Each structure begins with the size and flags. */
 #define FIELDS(_type, _flags, ...)						\
 	.fields = (const struct field[]) {					\
 		FIELD_VALUE(_type, size, SIZE, sizeof(struct _type)),		\
@@ -189,7 +189,7 @@ void fields_fill(char *to, const struct field *fields, const uint8_t *bytes)
 
 	for (; fields->bytes; fields++, bytes++) {
 		value = field_value(fields, *bytes);
-		/* Little-endian: the lower half of it comes first. */
+		/* Little-endian: the lower half of the value comes first. */
 		if (fields->kind != FIELD_BUFFER)
 			memcpy(to + fields->offset, &value, fields->bytes == 4 ? 4 : 8);
 	}

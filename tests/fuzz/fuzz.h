@@ -2,15 +2,15 @@
 /*
  * A coverage-guided fuzzer for /dev/hwt. It runs in the guest, as root.
  *
- *   calls.c    what a program is made of: system calls
+ *   calls.c    the system calls of programs
  *   fields.c   values for the fields of structures
- *   run.c      carries a program out, on two threads and in children
- *   program.c  programs as text; making and changing them
- *   cover.c    which edges of hwt.ko a program has reached (KCOV)
+ *   run.c      executes a program, on two threads and in children
+ *   program.c  programs as text; random programs, mutations
+ *   cover.c    the edges of hwt.ko that a program reaches (KCOV)
  *   main.c     the corpus, and the loop
  *
- * A program is a sequence of calls, each with some bytes as arguments. What a byte means is
- * up to the call, but 0 is always what a well-behaved program would do.
+ * A program is a sequence of calls with bytes as arguments. Each call interprets its bytes, but
+ * with 0 it always does what a well-behaved program would do.
  */
 #ifndef FUZZ_H
 #define FUZZ_H
@@ -44,7 +44,7 @@ struct program {
  * @name:   its name in the text of a program
  * @weight: how often it is chosen, against the others
  * @args:   how many bytes of arguments it has
- * @rare:   bitmap: of these, those that are seldom not 0
+ * @rare:   bitmap of the bytes that are 0 most of the time
  */
 struct kind {
 	const char	*name;
@@ -53,7 +53,7 @@ struct kind {
 	unsigned int	rare;
 };
 
-/* The numbers of these two are known to run.c. */
+/* run.c uses the numbers of these two. */
 enum { KIND_FORK, KIND_THREAD };
 
 unsigned int kinds_count(void);
@@ -70,7 +70,7 @@ const char *calls_broken(void);
 #define LIST_ROOM	256
 #define PAGE		4096UL
 
-/* What earlier calls of the program have given. */
+/* Results of earlier calls of the program. */
 struct known {
 	uint64_t	ids[IDS];
 	unsigned int	ids_n;
@@ -91,7 +91,7 @@ struct field {
 	uint8_t			offset;
 	uint8_t			bytes;
 	enum field_kind		kind;
-	uint32_t		value;		/* flags that there are, the constant */
+	uint32_t		value;		/* the valid flags; the constant */
 };
 
 enum {
@@ -99,33 +99,33 @@ enum {
 	IOCTL_LIST, IOCTL_STOP, IOCTL_STATS, IOCTL_RINGS, IOCTL_ENTER, IOCTLS,
 };
 
-/* The first field is the size; its value is what is right. */
+/* The first field is the size; its value is the correct size. */
 struct ioctl {
 	unsigned long		request;
-	const struct field	*fields;	/* up to one of 0 bytes */
+	const struct field	*fields;	/* ends with a field of 0 bytes */
 };
 
 extern const struct ioctl ioctls[IOCTLS];
 extern const struct field op_fields[];
 
 uint64_t value_count(uint8_t byte);
-/* Fills a structure in, but for addresses: a byte for each field. */
+/* Fill in a structure, except addresses, by a byte for each field. */
 void fields_fill(char *to, const struct field *fields, const uint8_t *bytes);
 
 /* -- run.c --------------------------------------------------------------- */
 
 void run_init(void);
 void run_program(const struct program *program);
-/* A signal comes soon, and again and again, until it is set to 0. For the calling thread. */
+/* Send the calling thread a signal every @us microseconds; 0: no more. */
 void run_alarm(unsigned int us);
 /*
- * The @nth allocation or user copy that the calling thread's next call comes to fails, if the
- * kernel can do that; 0: none. Not in calls that have a signal end them.
+ * Make the @nth allocation or user copy of the calling thread's next call fail, if the kernel can
+ * inject faults; 0: none. Calls that a signal ends do not fail.
  */
 void run_fail(unsigned int nth);
-/* Calls @fn; returns false if that has touched memory that is not there. */
+/* Call @fn. Return false if @fn accessed memory that is not mapped. */
 bool run_guarded(void (*fn)(void *arg), void *arg);
-/* Nobody else is at work on the same program. */
+/* Return whether no other thread or child executes the same program. */
 bool run_alone(void);
 void die(const char *what) __attribute__((__noreturn__));
 
@@ -136,14 +136,14 @@ struct random {
 };
 
 uint32_t random_below(struct random *random, uint32_t n);
-/* A kind of call, by the weights. */
+/* Return a random kind of call, by the weights. */
 unsigned int random_kind(struct random *random);
-/* Returns the length; @text has room for TEXT_MAX. */
+/* Print a program to @text, which has room for TEXT_MAX. Return the length. */
 size_t program_print(const struct program *program, char *text);
-/* Up to the end of the line. Returns false if it is none. */
+/* Parse a line of text. Return false if it is no program. */
 bool program_parse(struct program *program, const char *text);
 void program_random(struct program *program, struct random *random);
-/* @other: a part of it may be taken. */
+/* Change a program at random; it may get a part of @other. */
 void program_mutate(struct program *program, const struct program *other,
 		    struct random *random);
 void program_remove(struct program *program, unsigned int at, unsigned int n);
@@ -154,14 +154,14 @@ void program_remove(struct program *program, unsigned int at, unsigned int n);
 #define EDGES		65536
 #define FEATURES_MAX	EDGES
 
-/* Returns false if there is no KCOV: all goes on, but blindly. */
+/* Return false if there is no KCOV; then no edges are reported. */
 bool cover_init(void);
-/* Each thread for itself: @thread is 0 or 1. */
+/* Enable KCOV for the calling thread; @thread is 0 or 1. */
 void cover_thread(unsigned int thread);
 void cover_none(void);
 void cover_call_begin(void);
 void cover_call_end(void);
-/* What was reached since the last time, in a list of features, without a thread at work. */
+/* List the features reached since the last call. No thread may be executing a program. */
 unsigned int cover_take(uint32_t *features);
 
 #endif /* FUZZ_H */

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""make fuzz: boots a guest in which the fuzzer runs, and shows how it gets on.
+"""make fuzz: boot a guest in which the fuzzer runs, and print its progress.
 
-The fuzzer begins with the programs that earlier runs have found worth keeping. From the
-environment: KERNEL, MINUTES and SEED; PROGRAM and AGAIN: only that program, so many times.
+The fuzzer begins with the programs that earlier runs have kept. The environment may set KERNEL,
+MINUTES and SEED, or PROGRAM, to run only that program, AGAIN times.
 """
 
 import os
@@ -19,12 +19,12 @@ from listing import Test
 
 HERE = Path(__file__).resolve().parent
 KEPT = host.BUILD / "fuzz.kept"
-# As tests/user/fuzz.sh has it.
+# The same as in tests/user/fuzz.sh.
 LOAD = "max_timeouts=300 max_user_timeouts=500 max_user_wheels=3"
 
 
 def arguments(seconds):
-    """Return the fuzzer's."""
+    """Return the fuzzer's arguments."""
     if os.environ.get("PROGRAM"):
         return ["--again", os.environ.get("AGAIN") or "100", os.environ["PROGRAM"]]
     words = ["--seconds", str(seconds)]
@@ -34,12 +34,12 @@ def arguments(seconds):
 
 
 def keep(programs):
-    """Keep the programs that reach all that was reached, for the next run."""
+    """Keep a set of programs that reaches every edge reached, for the next run."""
     if programs["corpus"]:
         KEPT.write_text("".join(programs["corpus"]), encoding="utf-8")
-        host.say(f"programs that reach all that was reached: {len(programs['corpus'])}, in {KEPT}")
+        host.say(f"{len(programs['corpus'])} programs, which reach every edge reached, are in {KEPT}")
     else:
-        # The run did not come to its end: keep those that have been new so far.
+        # The run did not reach its end: keep the programs that were new so far.
         with open(KEPT, "a", encoding="utf-8") as file:
             file.writelines(programs["new"])
 
@@ -60,18 +60,18 @@ def main():
         word, _, program = line.rstrip("\r").partition(" ")
         if not kernel and word in programs:
             programs[word].append(program + "\n")
-            # Of these only the last one tells something, if it is the last.
+            # Keep only the last one that was begun.
             del programs["run"][:-1]
         if not kernel and word not in ("run", "corpus") and not word.startswith("hwt-"):
             print(line.rstrip("\r"), flush=True)
 
-    # The search for lost memory, in the end, prints nothing for a while.
+    # Leave time for the search for lost memory at the end, which prints nothing.
     good = boot.boot(kernel, "fuzz", [Test("fuzz", "script", seconds + 1800, "fuzz.sh", load=LOAD)],
                      files, watch=show, silence=300, limit=seconds + 1900)
     if not os.environ.get("PROGRAM"):
         keep(programs)
     if not good:
-        host.say("the last program, to be given to make fuzz as PROGRAM='...':")
+        host.say("the last program; to repeat it, make fuzz PROGRAM='...':")
         print("".join(programs["run"]), end="", file=sys.stderr)
     return 0 if good else 1
 

@@ -2,18 +2,17 @@
 /*
  * fuzz [--seconds N] [--seed N] [--corpus FILE] [--again N] [PROGRAM...]: the loop.
  *
- * First the corpus in the program itself (corpus/) and that of the file, then programs made
- * from them for so many seconds. With programs as arguments: only those, each so many times.
+ * Runs the built-in corpus (corpus/) and that of the file, then for --seconds programs made from
+ * them. With programs as arguments, runs only these, each --again times.
  *
- * Each program is printed before it is carried out, so that after a crash it is what the log ends
- * with ("run " and the program, which can be given to make fuzz). What reaches something new is
- * kept, made as short as it can be, and printed ("new "). In the end all that were kept, which
- * together reach everything that was reached, are printed ("corpus "): for corpus/.
+ * Each program is printed before it is executed ("run "), so that it ends the log after a crash. A
+ * program that reaches something new is shortened, kept and printed ("new "). In the end all kept
+ * programs, which together reach every edge reached, are printed ("corpus "), for corpus/.
  */
 #include "fuzz.h"
 
 #define CORPUS_MAX	4096
-/* Programs before the last one that are told of when something is wrong. */
+/* The number of programs that a failure prints. */
 #define RECENT		16
 
 struct entry {
@@ -24,7 +23,7 @@ struct entry {
 static struct entry corpus[CORPUS_MAX];
 static unsigned int corpus_n;
 
-/* How often each edge was taken, as bits. */
+/* The features seen of each edge, as bits. */
 static uint8_t seen[EDGES];
 static unsigned int edges;
 
@@ -46,7 +45,7 @@ static void print_program(const char *what, const struct program *program)
 	length += program_print(program, line + length);
 	line[length++] = '\n';
 	if (write(STDOUT_FILENO, line, length) < 0)
-		die("nowhere to write to");
+		die("standard output cannot be written");
 }
 
 static bool is_report(const char *text)
@@ -62,7 +61,7 @@ static bool is_report(const char *text)
 	return i < COUNT(heads);
 }
 
-/* Does the kernel report something? What it is, is in its log. */
+/* Read the kernel log. Return whether it has a report. */
 static bool kernel_reports(void)
 {
 	bool found = false;
@@ -80,7 +79,7 @@ static bool kernel_reports(void)
 		record[length] = '\0';
 		if (found || !is_report(record))
 			continue;
-		printf("fuzz: the kernel says: %s\n", record);
+		printf("fuzz: the kernel reports: %s\n", record);
 		found = true;
 	}
 }
@@ -91,7 +90,7 @@ static void stop_if_wrong(void)
 	unsigned int i;
 
 	if (broken)
-		printf("fuzz: it must not be: %s\n", broken);
+		printf("fuzz: not allowed: %s\n", broken);
 	if (!kernel_reports() && !broken)
 		return;
 	printf("fuzz: after %llu ms and %llu executions. The last programs:\n",
@@ -99,7 +98,7 @@ static void stop_if_wrong(void)
 	for (i = 1; i <= RECENT; i++)
 		if (recent[(executions + i) % RECENT].n)
 			print_program("was ", &recent[(executions + i) % RECENT]);
-	/* Threads, wheels and children go as a killed program's do. */
+	/* Threads, wheels and children end as those of a killed program. */
 	_exit(1);
 }
 
@@ -117,7 +116,7 @@ static unsigned int bit(uint32_t feature)
 	return 1U << (feature & 3);
 }
 
-/* What the last execution has reached. */
+/* Record the features of the last execution. */
 static void mark(void)
 {
 	unsigned int i;
@@ -130,7 +129,7 @@ static void mark(void)
 	}
 }
 
-/* Did the last execution reach all of these? */
+/* Return whether the last execution reached all of the features @wanted. */
 static bool reaches(const uint32_t *wanted, unsigned int n)
 {
 	static uint8_t reached[EDGES];
@@ -159,7 +158,7 @@ static void shorten(struct program *program, const uint32_t *wanted, unsigned in
 	}
 }
 
-/* Keeps it if it reaches something new; @known: it is of a corpus, and short already. */
+/* Run a program, and keep it if it reaches something new. @known: do not shorten it. */
 static void try_program(const struct program *program, bool known)
 {
 	static uint32_t wanted[FEATURES_MAX];
@@ -179,14 +178,14 @@ static void try_program(const struct program *program, bool known)
 	mark();
 	if (known)
 		return;
-	/* If it was luck, a matter of time: it may be again, and stays as it is. */
+	/* If a second run misses them, they depend on timing: keep the program as it is. */
 	execute(program);
 	if (reaches(wanted, n))
 		shorten(&entry->program, wanted, n);
 	print_program("new ", &entry->program);
 }
 
-/* A line each; those that begin with # say what it is about. */
+/* Run a corpus: a program in each line; lines that begin with # are comments. */
 static unsigned int replay(const char *line)
 {
 	struct program program;
@@ -212,14 +211,14 @@ static unsigned int replay_file(const char *path)
 	char *text = NULL;
 	size_t size = 0;
 
-	/* To its end: there is no 0 in it. */
+	/* Read the whole file, which has no 0. */
 	if (!file || getdelim(&text, &size, 0, file) < 0)
 		die(path);
 	fclose(file);
 	return replay(text);
 }
 
-/* One that has a call of that kind, if it is found soon. */
+/* Return a program that has a call of a kind, or any program after 32 attempts. */
 static const struct entry *find(struct random *random, unsigned int kind)
 {
 	const struct entry *entry;
@@ -234,12 +233,12 @@ static const struct entry *find(struct random *random, unsigned int kind)
 	return entry;
 }
 
-/* So that those with the seldom kinds have their turn, however many there are of the others. */
+/* Choose a program by a kind of call, so that programs with rare kinds are used, too. */
 static const struct program *choose(struct random *random, unsigned int kind)
 {
 	const struct entry *a = find(random, kind), *b = find(random, kind);
 
-	/* The faster of two, most of the time. */
+	/* Mostly the faster one of two. */
 	if (b->ns < a->ns && random_below(random, 4))
 		a = b;
 	return &a->program;
@@ -254,7 +253,7 @@ static void make_program(struct program *program, struct random *random)
 		return;
 	}
 	*program = *choose(random, random_kind(random));
-	/* What it is mixed with has to do with it. */
+	/* Mix it with a program that has a call of the same kind. */
 	kind = program->n ? program->calls[random_below(random, program->n)].kind : 0;
 	program_mutate(program, choose(random, kind), random);
 }
@@ -291,7 +290,7 @@ static void run_given(char **texts, unsigned int times)
 		unsigned int i;
 
 		if (!program_parse(&program, *texts))
-			die("that is not a program");
+			die("an argument is not a program");
 		for (i = 0; i < times; i++)
 			execute(&program);
 	}
@@ -319,12 +318,12 @@ int main(int __attribute__((unused)) argc, char **argv)
 			if (!strcmp(*argv, options[i].name))
 				*options[i].value = strtoull(argv[1], NULL, 0);
 	}
-	/* A generator that stays 0 otherwise. */
+	/* With 0, the generator would only return 0. */
 	random.state = seed | 1ULL << 63;
 
 	kcov = cover_init();
 	printf("fuzz: seed %#llx, %s\n", (__u64)random.state,
-	       kcov ? "guided by KCOV" : "blindly, without KCOV");
+	       kcov ? "guided by KCOV" : "without KCOV");
 	kmsg = log_open();
 	calls_init();
 	run_init();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Programs as text ("open schedule:0001 close"; bytes of 0 at the end are left out), and
- * how they are made and changed.
+ * Programs as text ("open schedule:0001 close"; trailing bytes of 0 are omitted), random programs,
+ * and mutations.
  */
 #include "fuzz.h"
 
@@ -103,7 +103,7 @@ unsigned int random_kind(struct random *random)
 
 static uint8_t random_byte(struct random *random)
 {
-	/* Small ones say most. */
+	/* Small bytes are the usual values. */
 	return !random_below(random, 2) ? random_below(random, 8) : random_below(random, 256);
 }
 
@@ -130,12 +130,12 @@ void program_random(struct program *program, struct random *random)
 	program->n = 2 + random_below(random, CALLS_MAX / 2);
 	for (i = 0; i < program->n; i++)
 		random_call(&program->calls[i], random);
-	/* Most calls want a context. */
+	/* Most calls need a context. */
 	memset(&program->calls[0], 0, sizeof(program->calls[0]));
 	parse_kind(&program->calls[0], "open", 4);
 }
 
-/* Make room for up to @n calls at @at. Returns for how many there is. */
+/* Make room for up to @n calls at @at. Return the number of calls. */
 static unsigned int make_room(struct program *program, unsigned int at, unsigned int n)
 {
 	if (n > CALLS_MAX - program->n)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Carries out a program: its calls one after the other, but for those that a second thread or a
- * child carries out at the same time. Nothing waits for ever: a thread that may have to wait
- * gets signals, a child is killed at the end.
+ * Executes a program: its calls in order, except those that a second thread or a child executes at
+ * the same time. No call waits for ever: a thread that may wait gets signals, and a child is killed
+ * at the end.
  */
 #include "fuzz.h"
 
@@ -28,7 +28,7 @@ static bool in_child;
 static pid_t children[CHILDREN_MAX];
 static unsigned int children_n;
 
-/* What the second thread is to do; @busy until it has. */
+/* The second thread's program. @busy: its execution has not ended. */
 static struct {
 	pthread_mutex_t		lock;
 	pthread_cond_t		cond;
@@ -76,7 +76,7 @@ static void set_fail(unsigned int nth)
 	char text[12];
 
 	snprintf(text, sizeof(text), "%u", nth);
-	/* That is one of the copies that may fail. */
+	/* This write itself may hit an injected fault. */
 	while (!write_text("/proc/thread-self/fail-nth", text) && errno == EFAULT)
 		;
 	failing = nth;
@@ -84,7 +84,7 @@ static void set_fail(unsigned int nth)
 
 void run_fail(unsigned int nth)
 {
-	/* The return from a signal fails, too, and not only the call. */
+	/* No signals: an injected fault in the return from a signal could kill the fuzzer. */
 	run_alarm(0);
 	set_fail(nth);
 }
@@ -98,7 +98,7 @@ void run_alarm(unsigned int us)
 
 	if (us && failing)
 		set_fail(0);
-	/* A child has none, and is killed. */
+	/* A child has no timer, and is killed in the end. */
 	if (!in_child)
 		timer_settime(timer, 0, &spec, NULL);
 }
@@ -158,7 +158,7 @@ static void end_children(void)
 	children_n = 0;
 }
 
-/* Nothing else was at work when the main thread's present call began. */
+/* No other thread or child was executing calls when the main thread's current call began. */
 static bool alone;
 
 static bool second_busy(void)
@@ -182,7 +182,7 @@ static void second_wait(bool busy)
 	pthread_mutex_unlock(&second.lock);
 }
 
-/* Returns false if it is at work already. Only the main thread calls this. */
+/* Start the second thread. Return false if it is busy, or the caller is not the main thread. */
 static bool second_start(const struct program *program)
 {
 	if (!on_main || in_child || second_busy())
@@ -211,8 +211,8 @@ bool run_alone(void)
 }
 
 /*
- * The next few calls are for a child or the second thread. Returns how many of them are not for
- * the caller.
+ * Have a child or the second thread execute the next calls. Return the number of calls that the
+ * caller then skips.
  */
 static unsigned int run_beside(const struct program *program, unsigned int at)
 {
@@ -224,7 +224,7 @@ static unsigned int run_beside(const struct program *program, unsigned int at)
 		return second_start(&beside) ? beside.n : 0;
 	if (!in_child)
 		run_child(&beside);
-	/* Both, or only the child. */
+	/* The caller executes them, too, or only the child. */
 	return call->args[1] & 1 ? beside.n : 0;
 }
 
@@ -240,7 +240,7 @@ static void run_calls(const struct program *program)
 			i += run_beside(program, i);
 			continue;
 		}
-		/* The second thread may end within the call, but does not begin there. */
+		/* The second thread may end during the call, but does not begin during it. */
 		if (on_main)
 			alone = !in_child && !children_n && !second_busy();
 		fails = failing;
@@ -272,9 +272,9 @@ void run_init(void)
 	struct sigaction faulted = { .sa_handler = on_fault, .sa_flags = SA_NODEFER };
 	pthread_t thread;
 
-	/* By this alone nothing fails. */
+	/* This alone makes nothing fail. */
 	fault_knobs();
-	/* No restart: who waits is to stop waiting. */
+	/* No SA_RESTART: a signal ends a wait. */
 	sigaction(SIGALRM, &alarmed, NULL);
 	sigaction(SIGSEGV, &faulted, NULL);
 	sigaction(SIGBUS, &faulted, NULL);
