@@ -26,12 +26,12 @@ COUNTS = Path(__file__).resolve().parent / "hot/counts"
 WHERE = {
     "uml": "the kernel in User Mode Linux: native speed, one CPU",
     "qemu": "a guest in an emulator: relative costs only",
-    "qemu-6.12": "the same with kernel 6.12, which has commands of io_uring for devices",
+    "qemu-6.12": "the same with kernel 6.12, which has io_uring commands for devices",
     "kvm": "a guest in a virtual machine",
-    "kvm-6.12": "the same with kernel 6.12, which has commands of io_uring for devices",
+    "kvm-6.12": "the same with kernel 6.12, which has io_uring commands for devices",
     "host": "a program on this machine",
     "here": "the kernel of this machine",
-    "machine": "a kernel on a machine, as its log says",
+    "machine": "a kernel on the machine of the log",
 }
 
 # -- Tables ------------------------------------------------------------------
@@ -75,7 +75,7 @@ def pivot(rows, left, across, cell=spread, head=str):
 
 # -- Targets of the design -----------------------------------------------------
 
-# Label; peer and operation of hwt; name, operation, largest ratio (None: no goal) of other peers.
+# Label; hwt's peer and operation; name, operation and largest ratio (None: no goal) of other peers.
 OPERATIONS = (
     ("schedule, absolute", "hwt", "schedule", (("floor", "schedule", 1.4), ("timer_list", "schedule", 0.8))),
     ("schedule, coarse clock", "hwt-coarse", "schedule-relative",
@@ -106,13 +106,13 @@ OTHERS = (
 MODES = ("apart", "burst")
 COLUMNS = f"{'hwt':>6} {'other':>6} {'ratio':>6} {'ok?':4}"
 TARGETS = """\
-Ratios of medians of one run, at a million pending or at the most that was measured. goal: the
-largest ratio. yes~, no~: the fastest repetition of one and the slowest of the other tell
-otherwise. Creating a timerfd includes epoll_ctl()."""
+Ratios of the medians of one run, with a million timeouts pending or the largest number measured.
+goal: the largest acceptable ratio. yes~, no~: the extreme repetitions give the other verdict.
+Creating a timerfd includes epoll_ctl()."""
 
 
 def target(label, count, against, goal, *rest):
-    """Return a line."""
+    """Return a line of the table of targets."""
     return (f"{label:23}{count:>4} {against:14} {'' if goal is None else goal:>5} " + "  ".join(rest)).rstrip()
 
 
@@ -169,7 +169,7 @@ def targets(results):
     clock = [f"The fine clock's read is {median(row)} ns." for row in results.find(bench="ops", peer="clock")[:1]]
     return [*wrapped(" ".join([TARGETS, *clock])), "",
             *targets_operations(results, 1000000), *targets_growth(results), "",
-            "The same with few timeouts, all in the cache: the cost of the code itself:", "",
+            "The same with few timeouts, all in the cache: the cost of the code itself.", "",
             *targets_operations(results, 1000), "", *targets_others(results)]
 
 
@@ -177,7 +177,7 @@ def targets(results):
 
 
 def by_count(rows):
-    """Return the cost against n, in a table for each operation and mode."""
+    """Return the cost by n, in a table for each operation and mode."""
     lines = []
     for operation, mode in unique((row["op"], row["mode"]) for row in rows):
         some = [row for row in rows if (row["op"], row["mode"]) == (operation, mode)]
@@ -191,7 +191,7 @@ def by_unit(left):
 
 
 def slack(rows):
-    """Return a table as by_unit(), with a line for each slack."""
+    """Return a table like that of by_unit(), with a line for each slack."""
     return by_unit(("slack",))([{**row, "slack": duration(row["slack_ns"])} for row in rows])
 
 
@@ -263,52 +263,53 @@ def user(rows):
 
 SECTIONS = {
     "ops": ("Single operations", by_count, """\
-ns per operation against n, the number pending. apart: each waits for the one before, as in a
-program that does other things in between. burst: a tight loop, in which the processor overlaps
-cache misses. ±: the repetition farthest from the median. floor: the atomic operations that any
-design with a word and a list needs, on the same memory in the same order."""),
+ns per operation, by the number of pending timeouts. apart: each operation waits for the previous
+one, as in a program that does other things in between. burst: a tight loop, in which the processor
+overlaps cache misses. ±: distance of the repetition farthest from the median. floor: the atomic
+operations that any design with a word and a list needs, on the same memory in the same order."""),
     "through": ("From schedule to callback", lambda rows: pivot(rows, ("peer",), "n", head=short), """\
-ns of all CPU time for each timeout: the call, the engine or the softirq, the callback, the
-wake-ups; by number of timeouts. hwt-jiffy has ticks of a jiffy, as timer_list."""),
-    "passes": ("The passes of a life", lambda rows: pivot(rows, ("op",), "n", head=short), """\
-The engine in user space, ns per timeout by how many there are: schedule, collect (what was
-submitted), cascade (from a higher level to a lower one), fire (and the callback)."""),
+ns of all CPU time for each timeout, by the number of timeouts: the call, the engine or the softirq,
+the callback, and the wake-ups. hwt-jiffy has ticks of a jiffy, like timer_list."""),
+    "passes": ("Passes of a life", lambda rows: pivot(rows, ("op",), "n", head=short), """\
+The engine in user space: ns per timeout, by the number of timeouts. schedule; collect: link the
+submitted timeouts; cascade: move them to a lower level; fire, with the callback."""),
     "slack": ("Slack", slack, """\
-Deadlines spread evenly, by slack: wake-ups of the engine, and the share of a CPU's time that is
-not idle."""),
+Evenly spread deadlines, by slack: wake-ups of the engine, and the share of CPU time that is not
+idle."""),
     "storm": ("A storm of connections", by_unit(("peer",)), """\
-All connections push their idle timeouts of 10 s back, one after the other, as fast as possible:
-number in a second; elsewhere: time for other work, on one CPU that of the engine or the softirq;
-bytes for each. At a higher rate each push is shorter: mod_timer() returns at once if the bucket
-stays the same."""),
+Connections push back their idle timeouts of 10 s in turn, as fast as possible. push-back: calls per
+second. elsewhere: share of time outside of the calls, on one CPU that of the engine or the softirq.
+memory: bytes per timeout. At a higher rate each push is shorter: mod_timer() returns at once if the
+bucket stays the same."""),
     "trace": ("A real trace", by_unit(("peer", "n")), """\
-The recorded operations of a guest at work on that many timers, repeated: ns per operation, and
-all CPU time by operation, with expiries and the sleeps in between (the floor's row: these alone).
-recorded: number of operations, and of timers that expired (fired) in the recording."""),
-    "late": ("How late", lateness, """\
-From the deadline to the callback. Delays are from half of the span to all of it. busy: a thread
-on each CPU computes. early: number of callbacks before their deadline."""),
+The recorded operations of a guest, repeated on the given number of timers: ns per operation.
+all-cpu-time: all CPU time of the replay, divided by the operations, with expiries and the sleeps in
+between (floor: the replay itself). recorded: the recording's operations, and expired timers (fired)."""),
+    "late": ("Lateness", lateness, """\
+Time from the deadline to the callback. Delays are between half of the span and the whole span.
+busy: a thread on each CPU computes. early: number of callbacks before the deadline."""),
     "neighbours": ("Neighbours", neighbours, """\
-How late the timeouts of one user are (fired: the event; woken: the read that returns it), one each tick, and
-how long its calls take (call), beside another user: tests/user/neighbours.c says what that one does."""),
+Lateness of one user's timeouts, one in each tick (fired: until the event; woken: until the read
+returns it), and the time of its calls (call), beside another user, whose load
+tests/user/neighbours.c describes."""),
     "contention": ("Contention on real cores", contention, """\
-The hot path in user space: ns of CPU time per operation, by number of threads. hwt-all: the
-engine's part included. locked: the same buckets under one lock."""),
+The hot path in user space: ns of CPU time per operation, by the number of threads. hwt-all: with
+the engine's part. locked: the same buckets under one lock."""),
     "scale": ("Many CPUs", scale, """\
-Throughput with so many threads, each on a CPU of its own and with timeouts of its own. hwt: one
-engine. hwt-shards: one for each thread in user space, one for each CPU in the kernel. locked: one
-lock around the same buckets, one thread calls back. percpu: buckets and a lock for each thread,
-which calls back itself. life: timeouts that are due are scheduled, and called back. The engines'
-part is in all figures, except that by the wall clock arm and cancel in the kernel end with the
-last call."""),
+Throughput by the number of threads, each on a CPU of its own and with timeouts of its own. hwt: one
+engine. hwt-shards: an engine for each thread in user space, for each CPU in the kernel. locked: the
+same buckets under one lock, with one thread for callbacks. percpu: buckets and a lock for each
+thread, which calls back itself. life: timeouts are scheduled for the present, and called back. All
+figures include the engines' part, except arm and cancel in the kernel by the wall clock, which end
+with the last call."""),
     "count": ("Instructions and cache lines", counts, """\
-Each hot path: medians. collect and expire, which the engine does for all timeouts together:
-averages, which depend on their number. own_lines: of the cache lines, those of the timeout and
-its neighbours, which are cold with many timeouts. last: of the last release."""),
+Medians of each hot path. collect and expire, which the engine does for all timeouts together, are
+averages and depend on the number of timeouts. locked: locked operations. own_lines: the cache lines
+of the timeout and its neighbours, which are cold with many timeouts. last: the last release."""),
     "user": ("From user space", user, """\
-ns or bytes for each timer. reap: all are due at once, from the first known event to the last one
-that is read. due: the same from the deadline on, expiry included. memory: the kernel's objects
-(mem-slab) and the process's pages (mem-rss)."""),
+ns or bytes for each timer. reap: all timers are due at once; from the first known expiry to the
+last event. due: the same from the deadline on, with the expiry and its lateness. memory: the
+kernel's objects (mem-slab) and the process's pages (mem-rss)."""),
 }
 
 
