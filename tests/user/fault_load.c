@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Loading the module, and the first open() after it, which creates the user's shared wheel, with
- * each allocation and user copy made to fail once.
+ * Loading the module, and a user's first open(), which creates his shared wheel, with each
+ * allocation and user copy made to fail once.
  *
  * A failed load leaves no module, device, slab cache or state of CPU hotplug, and the next load
  * succeeds. A failed open() returns ENOMEM, EFAULT or EAGAIN and keeps nothing, and the next one
@@ -190,12 +190,6 @@ TEST_F_TIMEOUT(module, load, 3000)
 
 static int opened;
 
-static void prepare_open(struct __test_metadata *_metadata, void *arg)
-{
-	(void)arg;
-	ASSERT_EQ(0, load(NULL));
-}
-
 static int first_open(void *arg)
 {
 	(void)arg;
@@ -215,7 +209,6 @@ static void check_open(struct __test_metadata *_metadata, void *arg, int ret, un
 	}
 	EXPECT_EQ(0, hwt_users());
 	works(_metadata);
-	unload_soon(_metadata);
 }
 
 static void each_open(struct __test_metadata *_metadata, pid_t pid, unsigned int hit,
@@ -225,7 +218,6 @@ static void each_open(struct __test_metadata *_metadata, pid_t pid, unsigned int
 		.pid = pid,
 		.hit = hit,
 		.failed = failed,
-		.prepare = prepare_open,
 		.call = first_open,
 		.check = check_open,
 	};
@@ -237,9 +229,11 @@ static void each_open(struct __test_metadata *_metadata, pid_t pid, unsigned int
 
 TEST_F_TIMEOUT(module, first_open, 2000)
 {
+	ASSERT_EQ(0, load(NULL));
 	each_open(_metadata, 0, 12, 8);
 	/* kthreadd creates the wheel's thread. */
 	each_open(_metadata, 2, 5, 5);
+	unload_soon(_metadata);
 }
 
 TEST_HARNESS_MAIN

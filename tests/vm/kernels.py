@@ -316,16 +316,17 @@ class Built(Kernel):
                 *([] if self.source == "newest" else [self.source])]
 
     def asked(self):
-        """Return the requested lines: those of the base, then those of the fragment."""
+        """Return the requested options: those of the base, then those of the fragment."""
+        def options(path):
+            return re.findall(r"^(?:# )?CONFIG_.*\n", path.read_text(), re.M)
+
         text = self.fragment.read_text()
         base = re.search(r"^# base: (.*)", text, re.M)
-        if not base:
-            return text
         without = re.search(r"^# without: (.*)", text, re.M)
-        options = without[1].replace(" ", "|") if without else ""
-        left_out = re.compile(rf"(# )?CONFIG_({options})( is not set|=.*)\n")
-        lines = (HERE / base[1]).read_text().splitlines(keepends=True)
-        return "".join(line for line in lines if not left_out.fullmatch(line)) + text
+        names = without[1].replace(" ", "|") if without else ""
+        left_out = re.compile(rf"(# )?CONFIG_({names})( is not set|=.*)\n")
+        inherited = options(HERE / base[1]) if base else []
+        return "".join([line for line in inherited if not left_out.fullmatch(line)] + options(self.fragment))
 
     def entry(self, origin):
         """Return the name in the cache, with a hash of everything that the build depends on."""
