@@ -273,7 +273,7 @@ def build_planted(fault, kernel, tests, room):
     """Build hwt.ko or the program with a fault into the room; return a test that uses it."""
     number, test = room.name, tests[fault.test[2]]
     # busybox loads a module a second time if the first load fails.
-    test = replace(test, name=f"{test.name}#{number}", shared=False, limit=2 * test.limit)
+    test = replace(test, name=f"{test.name}#{number}", shared=False)
     with planted(fault) as texts:
         if any(file.startswith(("lib/", "tools/", "tests/")) for file in texts):
             built = TREE / "build/user" / test.file
