@@ -152,8 +152,9 @@ int context_open(int flags, const struct wheel_options *wheel)
 							       HWT_SETUP_PRIVATE;
 		ret = hwt_call(fd, HWT_IOC_SETUP, &args);
 		if (ret)
-			fail(ret, "%s: creating a private wheel%s", device_path, ret == -EINVAL ?
-			     " (see HWT_IOC_SETUP in hwt(4))" : "");
+			fail(ret, "%s: creating a %s%s", device_path,
+			     wheel->wanted ? "private wheel" : "context with keys",
+			     ret == -EINVAL ? " (see HWT_IOC_SETUP in hwt(4))" : "");
 	}
 	return fd;
 }
