@@ -204,11 +204,6 @@ struct hwt_periodic {
  * Nanoseconds as u64, without the overflow of n * NSEC_PER_SEC in 32 bits; U64_MAX, which never
  * comes, if they do not fit.
  */
-static inline u64 hwt_usecs(u64 n)
-{
-	return n > U64_MAX / 1000 ? U64_MAX : n * 1000;
-}
-
 static inline u64 hwt_msecs(u64 n)
 {
 	return n > U64_MAX / 1000000 ? U64_MAX : n * 1000000;
@@ -687,8 +682,8 @@ enum hwt_priority {
  * @HWT_WAIT_SLEEP: Sleeps until the tick, with a high-resolution timer.
  * @HWT_WAIT_BUSY:  Polls the clock. Costs a CPU, saves the time that waking up takes.
  *                  For a wheel that is pinned to a CPU set aside for it, so
- *                  &hwt_wheel_params.cpus must be given; not with a FIFO priority,
- *                  which would let nothing else run there.
+ *                  &hwt_wheel_params.cpus must be given; not with several shards, nor with
+ *                  a FIFO priority, which would let nothing else run there.
  */
 enum hwt_wait_strategy {
 	HWT_WAIT_SLEEP,
@@ -736,7 +731,8 @@ typedef void (*hwt_clock_set_fn)(struct hwt_wheel *wheel, s64 jump_ns, void *arg
  *                   CPU that initialises it; CPUs of one NUMA node and last-level cache share a
  *                   shard, whose threads run on these CPUs, unless @cpus are given or these are
  *                   all offline. Callbacks run in the order of ticks within a shard only, and
- *                   those of different shards at the same time. 0: the module's default.
+ *                   those of different shards at the same time. 0: the module's default,
+ *                   or 1 if @cpus are given.
  * @priority:        Of the wheel's threads.
  * @wait:            How the wheel's thread waits.
  * @clock_set:       Called when the clock was set; only with HWT_CLOCK_REALTIME. NULL: none.

@@ -127,7 +127,7 @@ static void hwt_debug_left(struct hwt_timeout *timeout, void *arg)
 	    !within_module((unsigned long)timeout->ops->expire, going->module) &&
 	    !within_module((unsigned long)timeout, going->module))
 		return;
-	hwt_debug_report("module %s goes and leaves timeout %p on wheel %s: %ps\n",
+	hwt_debug_report("module %s is unloaded and leaves timeout %p on wheel %s: %ps\n",
 			 going->module->name, timeout, going->wheel->name,
 			 timeout->ops->expire);
 	hwt_debug_withdraw(going->wheel, timeout);

@@ -171,20 +171,20 @@ static void hwt_collect_one(struct hwt_wheel *wheel, struct hwt_timeout *timeout
 
 	if (hwt_linked(timeout))
 		hwt_buckets_remove(&wheel->buckets, timeout);
-	/* Barrier state.settle, pairs with state.arm in hwt_arm(): the caller of hwt_arm() that
+	/* Barrier state.finish, pairs with state.arm in hwt_arm(): the caller of hwt_arm() that
 	 * begins the next hold sees everything that was done in this one.
 	 */
 	do {
 		change = hwt_state_collect(old, timeout->ops);
-		if (change.action == HWT_END_LATER) {
-			hwt_end_later(wheel, timeout);
-			return;
-		}
+		if (change.action == HWT_END_LATER)
+			break;
 		hwt_debug_track(timeout, change.state);
 	} while (!hwt_state_change(timeout, &old, change.state));
 
 	if (change.action == HWT_LINK)
 		hwt_link(wheel, timeout, change.state);
+	else if (change.action == HWT_END_LATER)
+		hwt_end_later(wheel, timeout);
 	else if (change.action == HWT_RELEASE)
 		hwt_wake(wheel, timeout);
 }
@@ -249,7 +249,7 @@ void hwt_collect_submitted(struct hwt_wheel *wheel)
 		while (time_before_eq(submit->taken, end) &&
 		       hwt_collect_taken(wheel, submit, 0, HWT_STEP))
 			;
-		if (submit->taken != end - 1)
+		if (submit->taken != end - 1 || cpu % 64 == 63)
 			hwt_lock_break(wheel);
 	}
 }
@@ -294,7 +294,7 @@ void hwt_end_hold(struct hwt_wheel *wheel, struct hwt_runner *runner, struct hwt
 		return;
 	hwt_call_prepare(&release, timeout);
 	old = hwt_timeout_state(timeout);
-	/* Barrier state.settle, pairs with state.arm in hwt_arm(): as in hwt_collect_one(). */
+	/* Barrier state.finish, pairs with state.arm in hwt_arm(): as in hwt_collect_one(). */
 	do {
 		change = hwt_state_end(old, timeout->ops);
 		hwt_debug_track(timeout, change.state);
@@ -313,6 +313,7 @@ void hwt_end_hold(struct hwt_wheel *wheel, struct hwt_runner *runner, struct hwt
 		if (release.fn)
 			hwt_call_release(wheel, runner, timeout, &release);
 		hwt_wake(wheel, timeout);
+		hwt_wake(wheel, runner);
 	}
 }
 
@@ -381,7 +382,7 @@ static struct hwt_change hwt_finish_change(struct hwt_wheel *wheel, struct hwt_t
 
 	if ((old & HWT_F_PENDING) == HWT_F_REARM)
 		tick = hwt_periodic_next(wheel, timeout);
-	/* Barrier state.settle, pairs with state.arm in hwt_arm() and try.acquire in
+	/* Barrier state.finish, pairs with state.arm in hwt_arm() and try.acquire in
 	 * hwt_try_cancel() and hwt_sync(): a caller that finds RUNNING cleared sees everything that
 	 * the callback did.
 	 */
@@ -422,6 +423,7 @@ void hwt_finish(struct hwt_wheel *wheel, struct hwt_runner *runner,
 	if (change.action == HWT_RELEASE && release.fn)
 		hwt_call_release(wheel, runner, timeout, &release);
 	hwt_wake(wheel, timeout);
+	hwt_wake(wheel, runner);
 }
 
 /* -- Firing -------------------------------------------------------------- */
@@ -492,17 +494,21 @@ static struct hwt_lateness hwt_lateness_measure(const struct hwt_wheel *wheel,
 	return late;
 }
 
-/*
- * Warn that a wheel is behind. The lock keeps the functions' names valid: the unloading of a module
- * waits for the lock in hwt_slow_forget_calls().
- */
-static void hwt_lag_report(struct hwt_wheel *wheel, const void *fn, u64 late_ns)
+/* Warn that a wheel is behind. Drops the lock, because a console may be slow. */
+static void hwt_lag_report(struct hwt_wheel *wheel, struct hwt_runner *runner, const void *fn,
+			   u64 late_ns)
 	__must_hold(&wheel->lock)
 {
-	if (__ratelimit(&wheel->behind_limit))
-		pr_warn_ratelimited("%s is behind: %ps had to wait for %llu ms; its slowest callback, %ps, took %llu ms\n",
-				    wheel->name, fn, div_u64(late_ns, NSEC_PER_MSEC),
-				    wheel->slow->fn, div_u64(wheel->slow->ns, NSEC_PER_MSEC));
+	struct hwt_slow slow = wheel->slow[0];
+
+	if (!__ratelimit(&wheel->behind_limit))
+		return;
+	spin_unlock(&wheel->lock);
+	pr_warn_ratelimited("%s is behind: %ps had to wait for %llu ms; its slowest callback, %ps, took %llu ms\n",
+			    wheel->name, fn, div_u64(late_ns, NSEC_PER_MSEC),
+			    slow.fn, div_u64(slow.ns, NSEC_PER_MSEC));
+	runner->stamp = 0;
+	spin_lock(&wheel->lock);
 }
 
 /**
@@ -557,11 +563,12 @@ static bool hwt_fire_claim(struct hwt_wheel *wheel, struct hwt_timeout *timeout,
 	return true;
 }
 
-static void hwt_fire_call(struct hwt_wheel *wheel, struct hwt_runner *runner,
-			  struct hwt_timeout *timeout, const struct hwt_due *due)
+/* Call a timeout's function. Return: how late that was, ns, if the wheel is behind, else 0. */
+static u64 hwt_fire_call(struct hwt_wheel *wheel, struct hwt_runner *runner,
+			 struct hwt_timeout *timeout,
+			 void (*expire)(struct hwt_timeout *timeout), const struct hwt_due *due)
 	__must_hold(&wheel->lock)
 {
-	void (*expire)(struct hwt_timeout *timeout) = timeout->ops->expire;
 	struct hwt_lateness late;
 	struct hwt_call call;
 
@@ -579,8 +586,7 @@ static void hwt_fire_call(struct hwt_wheel *wheel, struct hwt_runner *runner,
 	hwt_count(&wheel->lateness[fls64(late.ns)], 1);
 	hwt_count(&wheel->late, late.late);
 	hwt_count(&wheel->behind, late.behind);
-	if (unlikely(late.behind))
-		hwt_lag_report(wheel, expire, late.ns);
+	return late.behind ? late.ns : 0;
 }
 
 /* Fire a timeout of the due list, unless it was cancelled or pushed back. Drops the lock. */
@@ -588,12 +594,17 @@ void hwt_fire(struct hwt_wheel *wheel, struct hwt_runner *runner,
 	      struct hwt_timeout *timeout)
 	__must_hold(&wheel->lock)
 {
+	void (*expire)(struct hwt_timeout *timeout);
 	struct hwt_due due;
+	u64 behind_ns;
 
 	if (!hwt_fire_claim(wheel, timeout, &due))
 		return;
-	hwt_fire_call(wheel, runner, timeout, &due);
+	expire = timeout->ops->expire;
+	behind_ns = hwt_fire_call(wheel, runner, timeout, expire, &due);
 	hwt_finish(wheel, runner, timeout, true);
+	if (unlikely(behind_ns))
+		hwt_lag_report(wheel, runner, expire, behind_ns);
 }
 
 static bool hwt_engine_halted(struct hwt_wheel *wheel)
@@ -705,6 +716,7 @@ static bool hwt_engine_check_clock(struct hwt_wheel *wheel)
 				       wheel->clock_set, &call);
 			wheel->clock_set(wheel, jump, wheel->clock_set_arg);
 			hwt_call_end(wheel, &wheel->engine, &call);
+			hwt_wake(wheel, &wheel->engine);
 		}
 		wheel->clock_offset = offset;
 		wheel->due_since = HWT_TICK_NEVER;
@@ -713,7 +725,7 @@ static bool hwt_engine_check_clock(struct hwt_wheel *wheel)
 			hwt_buckets_rebase(&wheel->buckets, now);
 	}
 	/* hwt_wheel_flush() may wait for this check, even if the set was undone since. */
-	hwt_wake(wheel, NULL);
+	hwt_wake(wheel, wheel);
 	return jump;
 }
 
@@ -916,7 +928,7 @@ static void hwt_engine_spin_until(struct hwt_wheel *wheel, u64 tick, ktime_t exp
 	 * pinned: CPU hotplug may need this CPU.
 	 */
 	cond_resched_tasks_rcu_qs();
-	while (!hwt_engine_wanted(wheel) && !hwt_frozen(wheel) && !hwt_thread_off_affinity(wheel) &&
+	while (!hwt_engine_wanted(wheel) && !hwt_frozen(wheel) && !hwt_engine_off_affinity(wheel) &&
 	       (tick == HWT_TICK_NEVER || hwt_clock_now(wheel) < ktime_to_ns(expires))) {
 		cpu_relax();
 		/* RCU waits for this thread, even if its CPU was set aside for it. */

@@ -65,9 +65,9 @@ static int hwt_threads_params_check(const struct hwt_wheel_params *params)
 				   cpumask_pr_args(params->cpus));
 		return -EINVAL;
 	}
-	if (params->wait == HWT_WAIT_BUSY &&
-	    (!params->cpus || params->priority != HWT_PRIORITY_NORMAL)) {
-		pr_err_ratelimited("%s: busy waiting wants CPUs of its own, and normal priority\n",
+	if (params->wait == HWT_WAIT_BUSY && (!params->cpus || params->shards > 1 ||
+					      params->priority != HWT_PRIORITY_NORMAL)) {
+		pr_err_ratelimited("%s: busy waiting requires cpus, one shard and normal priority\n",
 				   params->name);
 		return -EINVAL;
 	}
@@ -85,7 +85,8 @@ static int hwt_wheel_params_get(struct hwt_wheel_params *params,
 	params->tick_ns = params->tick_ns ?: hwt_tick_us * (u64)NSEC_PER_USEC;
 	params->ticks_per_wheel = params->ticks_per_wheel ?: hwt_ticks_per_wheel;
 	params->levels = params->levels ?: hwt_levels;
-	params->shards = params->shards ?: hwt_shards_default();
+	/* A client that chooses CPUs gets several engines on them only by request. */
+	params->shards = params->shards ?: params->cpus ? 1 : hwt_shards_default;
 
 	if (hwt_param_outside(params, "ticks_per_wheel", params->ticks_per_wheel, 2,
 			      HWT_TICKS_MAX) ||
@@ -173,7 +174,7 @@ static void hwt_wheel_dispose(struct hwt_wheel *wheel)
 	hwt_wheels_count -= wheel->owner != THIS_MODULE;
 	mutex_unlock(&hwt_wheels_lock);
 	for (shard = wheel; shard; shard = shard->next_shard)
-		hwt_wait_runners(shard);
+		hwt_wait_callers(shard);
 	/* Barrier destroy.grace, pairs with arm.rcu in hwt_arm_open(), cancel.rcu in
 	 * __hwt_cancel(), clock.rcu in hwt_clock_irq_work() and leave.rcu in
 	 * hwt_runner_leave(): a CPU that still kicks the engine or releases the lock has finished
@@ -341,10 +342,10 @@ static void hwt_wheel_register(struct hwt_wheel *wheel, const void *creator,
 		list_add_tail_rcu(&shard->entry, &hwt_wheels);
 	wheel->number = ++hwt_wheels_created;
 	trace_hwt_wheel_create(wheel);
-	/* Do not count wheels of this module: the device creates them for its users. */
+	/* Do not count wheels of this module, which are not of a kernel client. */
 	hwt_wheels_count += owner != THIS_MODULE;
 	if (hwt_wheels_count > HWT_WHEELS_MANY && owner != THIS_MODULE)
-		pr_warn_once("more than %u wheels are alive, the latest made by %s [%s]: each has a thread, wheels are meant to be shared\n",
+		pr_warn_once("more than %u wheels are alive, the latest created by %s [%s]: each has a thread, wheels are meant to be shared\n",
 			     HWT_WHEELS_MANY, wheel->creator, wheel->owner_name);
 }
 
@@ -398,7 +399,7 @@ struct hwt_wheel *__hwt_wheel_get_shared(const struct hwt_wheel_params *user_par
 {
 	struct hwt_wheel_params params;
 	struct hwt_wheel *wheel;
-	bool made = false;
+	bool created = false;
 	int ret;
 
 	might_sleep();
@@ -415,8 +416,8 @@ struct hwt_wheel *__hwt_wheel_get_shared(const struct hwt_wheel_params *user_par
 	} else {
 		/* Do not charge the memory to the caller that happens to come first. */
 		wheel = hwt_wheel_alloc(&params, GFP_KERNEL);
-		made = !IS_ERR(wheel);
-		if (made) {
+		created = !IS_ERR(wheel);
+		if (created) {
 			wheel->is_shared = true;
 			hwt_wheel_register(wheel, __builtin_return_address(0), owner);
 		}
@@ -424,7 +425,7 @@ struct hwt_wheel *__hwt_wheel_get_shared(const struct hwt_wheel_params *user_par
 	mutex_unlock(&hwt_wheels_lock);
 	if (!IS_ERR(wheel))
 		__module_get(THIS_MODULE);
-	if (made)
+	if (created)
 		hwt_debugfs_add(wheel);
 	return wheel;
 }
@@ -543,7 +544,7 @@ static int hwt_module_event(struct notifier_block *block, unsigned long event, v
 	mutex_lock(&hwt_wheels_lock);
 	list_for_each_entry(wheel, &hwt_wheels, entry)
 		if (wheel->owner == data && !wheel->is_shared)
-			pr_warn("module %s goes and leaves its wheel %s, made by %s, with %llu timeouts pending\n",
+			pr_warn("module %s is unloaded and leaves its wheel %s, created by %s, with %llu timeouts pending\n",
 				wheel->owner_name, wheel->name, wheel->creator,
 				hwt_wheel_pending(wheel));
 	mutex_unlock(&hwt_wheels_lock);
@@ -607,7 +608,7 @@ static int hwt_cpu_online(unsigned int cpu)
 	mutex_lock(&hwt_wheels_lock);
 	list_for_each_entry(wheel, &hwt_wheels, entry)
 		if (wheel->pinned && cpumask_test_cpu(cpu, wheel->affinity))
-			hwt_threads_pin(wheel, false);
+			hwt_threads_pin(wheel);
 	mutex_unlock(&hwt_wheels_lock);
 	return 0;
 }
@@ -619,6 +620,7 @@ int __init hwt_registry_init(void)
 {
 	int ret;
 
+	hwt_shards_default = hwt_shards_choose();
 	/* The rescuer thread has this name too, which must not look like a wheel's, "hwt...". */
 	hwt_wq = alloc_workqueue("wq_hwt", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	if (!hwt_wq)

@@ -12,6 +12,7 @@
  */
 #include <linux/cpumask.h>
 #include <linux/export.h>
+#include <linux/init.h>
 #include <linux/slab.h>
 #include <linux/sort.h>
 #include <linux/topology.h>
@@ -78,11 +79,14 @@ static u64 *hwt_places_create(struct hwt_units *all, gfp_t gfp)
 	return places;
 }
 
+/* The number of shards of a wheel by default: the same for all wheels. Constant after the init. */
+unsigned int hwt_shards_default;
+
 /*
  * Return the module's parameter; if that is 0, a shard for each last-level cache of a machine with
  * more than 16 CPUs online, else 1.
  */
-unsigned int hwt_shards_default(void)
+unsigned int __init hwt_shards_choose(void)
 {
 	struct hwt_units all = { };
 	u64 *places;

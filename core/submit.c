@@ -233,7 +233,7 @@ static __always_inline int hwt_arm(struct hwt_wheel *wheel, struct hwt_timeout *
 	}
 	old = hwt_timeout_state(timeout);
 	/* Barrier state.arm, pairs with state.pull in hwt_arm(), state.cancel in
-	 * hwt_cancel_claim(), sleep.seq in hwt_engine_publish(), state.settle in hwt_collect_one()
+	 * hwt_cancel_claim(), sleep.seq in hwt_engine_publish(), state.finish in hwt_collect_one()
 	 * and state.fire in hwt_fire_claim(): this CPU reads sleep_seq before it sets SUBMITTED,
 	 * and the callback sees what the client wrote. Barrier state.pull, pairs with state.arm in
 	 * hwt_arm(), sleep.seq and sleep.mb in hwt_engine_publish() and pass.mb in
@@ -262,17 +262,16 @@ static __always_inline int hwt_arm(struct hwt_wheel *wheel, struct hwt_timeout *
 static noinline int hwt_arm_limited(struct hwt_wheel *wheel, struct hwt_timeout *timeout,
 				    u64 tick, unsigned int flags)
 {
-	bool placed;
 	int ret;
 
-	do {
-		ret = hwt_arm(wheel, timeout, tick, flags | HWT_SCHEDULE_PENDING);
-		if (ret != -ENOENT || (flags & HWT_SCHEDULE_PENDING))
-			return ret;
-		placed = hwt_pending_get(wheel);
+	ret = hwt_arm(wheel, timeout, tick, flags | HWT_SCHEDULE_PENDING);
+	if (ret != -ENOENT || (flags & HWT_SCHEDULE_PENDING))
+		return ret;
+	if (!hwt_pending_get(wheel)) {
 		/* Another CPU may have scheduled the timeout, and so taken the last place. */
-	} while (!placed && hwt_pending(timeout));
-	if (!placed) {
+		ret = hwt_arm(wheel, timeout, tick, flags | HWT_SCHEDULE_PENDING);
+		if (ret != -ENOENT)
+			return ret;
 		this_cpu_inc(wheel->submit->rejected);
 		return -EAGAIN;
 	}
@@ -592,7 +591,7 @@ int hwt_try_cancel(struct hwt_timeout *timeout)
 
 	if (old & HWT_F_RUNNING)
 		return ret | HWT_IS_RUNNING;
-	/* Barrier try.acquire, pairs with state.settle in hwt_finish_change(): the caller sees what
+	/* Barrier try.acquire, pairs with state.finish in hwt_finish_change(): the caller sees what
 	 * the callback has written, even if the state was only read.
 	 */
 	smp_acquire__after_ctrl_dep();

@@ -97,35 +97,53 @@ static void hwt_runner_enter(struct hwt_wheel *wheel, struct hwt_runner *runner)
 	list_add_tail(&runner->entry, &wheel->runners);
 }
 
-/* The wheel may be freed as soon as its last runner has left. */
-static void hwt_runner_leave(struct hwt_wheel *wheel, struct hwt_runner *runner)
+/* Release the lock at the end of a call. From then on, the wheel may be freed. */
+static void hwt_unlock_last(struct hwt_wheel *wheel)
 	__releases(&wheel->lock)
 {
 	/* Barrier leave.rcu, pairs with destroy.grace in hwt_wheel_dispose(): the lock's memory
 	 * stays until the unlock has returned.
 	 */
 	rcu_read_lock();
-	list_del(&runner->entry);
-	hwt_wake(wheel, NULL);
+	hwt_wake(wheel, wheel);
 	spin_unlock(&wheel->lock);
 	rcu_read_unlock();
+}
+
+static void hwt_runner_leave(struct hwt_wheel *wheel, struct hwt_runner *runner)
+	__releases(&wheel->lock)
+{
+	list_del(&runner->entry);
+	hwt_unlock_last(wheel);
+}
+
+/* Keep a wheel, with all of its shards, from being freed during a call that runs no callback. */
+static void hwt_wheel_enter(struct hwt_wheel *wheel)
+	__acquires(&wheel->lock)
+{
+	spin_lock(&wheel->lock);
+	wheel->callers++;
+}
+
+static void hwt_wheel_leave(struct hwt_wheel *wheel)
+	__releases(&wheel->lock)
+{
+	wheel->callers--;
+	hwt_unlock_last(wheel);
 }
 
 /* -- Waiting and waking -------------------------------------------------- */
 
 /* hwt_wake() when there are waiters; see there. */
-void __hwt_wake(struct hwt_wheel *wheel, struct hwt_timeout *timeout)
+void __hwt_wake(struct hwt_wheel *wheel, void *var)
 	__must_hold(&wheel->lock)
 {
 	/* No barrier: waiters test their condition, and queue up, under the lock. */
-	wake_up_var(wheel);
-	/* No barrier: likewise. */
-	if (timeout)
-		wake_up_var(timeout);
+	wake_up_var(var);
 }
 
 /*
- * Wait for a hwt_wake() of @var, a timeout or the wheel, at most until @until (NULL: for ever). If
+ * Wait for a hwt_wake() of @var, at most until @until (NULL: for ever). If
  * @state is TASK_INTERRUPTIBLE, a signal ends the wait too. Drops the lock, so the caller tests its
  * condition again.
  */
@@ -163,17 +181,18 @@ static void hwt_wait_callbacks(struct hwt_wheel *wheel, u64 call)
 again:
 	list_for_each_entry(runner, &wheel->runners, entry) {
 		if (runner->current_timeout && runner->call <= call) {
-			hwt_wait_for(wheel, wheel);
+			hwt_wait_for(wheel, runner);
 			goto again;
 		}
 	}
 }
 
-/* Wait until the engine is the only runner left on a wheel that is stopped and no longer used. */
-void hwt_wait_runners(struct hwt_wheel *wheel)
+/* Wait until the calls on a wheel that is stopped and no longer used have returned. */
+void hwt_wait_callers(struct hwt_wheel *wheel)
 {
 	spin_lock(&wheel->lock);
-	while (!list_is_singular(&wheel->runners))
+	/* The engine stays in the list. */
+	while (wheel->callers || !list_is_singular(&wheel->runners))
 		hwt_wait_for(wheel, wheel);
 	spin_unlock(&wheel->lock);
 }
@@ -238,7 +257,7 @@ int hwt_sync(struct hwt_timeout *timeout, u64 set)
 	}
 	hwt_lockdep_sync(timeout);
 	if (!(was & HWT_F_HELD) && !(set & ~was) && !timeout->ops->release) {
-		/* Barrier try.acquire, pairs with state.settle in hwt_finish_change(): the caller
+		/* Barrier try.acquire, pairs with state.finish in hwt_finish_change(): the caller
 		 * sees what the callback has written.
 		 */
 		smp_acquire__after_ctrl_dep();
@@ -325,20 +344,19 @@ EXPORT_SYMBOL_GPL(hwt_shutdown_sync);
 int hwt_wait(struct hwt_timeout *timeout, u64 max_ns)
 {
 	u64 now = ktime_get_ns(), end = hwt_add_ns(now, max_ns), look_ns, state = 0;
-	struct hwt_runner runner = { .task = current };
 	struct hwt_wheel *wheel = timeout->wheel;
+	bool inside, stopping;
 	ktime_t until;
-	bool inside;
 	int ret = 0;
 
 	might_sleep();
 	if (!wheel || !hwt_debug_used(timeout))
 		return 0;
 	hwt_lockdep_sync(timeout);
-	hwt_runner_enter(wheel, &runner);
+	inside = hwt_in_callback(wheel->first_shard);
+	hwt_wheel_enter(wheel);
 	if (hwt_in_callback_of(wheel, timeout))
 		ret = -EDEADLK;
-	inside = hwt_in_callback_of(wheel, NULL);
 	while (!ret) {
 		state = hwt_timeout_state(timeout);
 		if (!(state & (HWT_F_PENDING | HWT_F_RUNNING)))
@@ -347,14 +365,16 @@ int hwt_wait(struct hwt_timeout *timeout, u64 max_ns)
 		/* Look every reclaim_ms, since the engine may not come to collect a cancel. */
 		look_ns = inside || timeout->ended ? hwt_reclaim_ms * (u64)NSEC_PER_MSEC : U64_MAX;
 		until = ns_to_ktime(min_t(u64, min(end, hwt_add_ns(now, look_ns)), KTIME_MAX));
+		/* A stop ends threads one by one: a callback on another shard may wait for this. */
+		stopping = inside && wheel->stopping;
 		if (now >= end)
 			ret = -ETIME;
-		else if (signal_pending(current))
+		else if (stopping || signal_pending(current))
 			ret = -ERESTARTSYS;
 		else
 			hwt_wait_until(wheel, timeout, TASK_INTERRUPTIBLE, &until);
 	}
-	hwt_runner_leave(wheel, &runner);
+	hwt_wheel_leave(wheel);
 	return ret ?: !!(state & HWT_F_EXPIRED);
 }
 EXPORT_SYMBOL_GPL(hwt_wait);
@@ -387,7 +407,7 @@ bool hwt_mark_reached(struct hwt_wheel *wheel, struct hwt_timeout *timeout)
 		return false;
 	mark->reached = true;
 	mark->call = wheel->calls;
-	hwt_wake(wheel, NULL);
+	hwt_wake(wheel, timeout);
 	return true;
 }
 
@@ -400,7 +420,7 @@ static void hwt_mark_wait(struct hwt_wheel *wheel, struct hwt_mark *mark)
 	else
 		hwt_wheel_kick(wheel);
 	while (!mark->reached)
-		hwt_wait_for(wheel, wheel);
+		hwt_wait_for(wheel, &mark->timeout);
 	hwt_wait_callbacks(wheel, mark->call);
 }
 
@@ -433,20 +453,23 @@ static void hwt_ended_wait(struct hwt_wheel *wheel)
  */
 int hwt_wheel_barrier(struct hwt_wheel *wheel)
 {
-	struct hwt_runner runner = { .task = current };
 	struct hwt_wheel *shard;
 
 	might_sleep();
 	if (hwt_in_callback(wheel))
 		return -EDEADLK;
+	hwt_wheel_enter(wheel);
+	spin_unlock(&wheel->lock);
 	for (shard = wheel; shard; shard = shard->next_shard) {
 		hwt_lockdep_wheel(shard);
-		hwt_runner_enter(shard, &runner);
+		spin_lock(&shard->lock);
 		/* A stopped wheel has no holds left. */
 		if (!shard->stopped)
 			hwt_ended_wait(shard);
-		hwt_runner_leave(shard, &runner);
+		spin_unlock(&shard->lock);
 	}
+	spin_lock(&wheel->lock);
+	hwt_wheel_leave(wheel);
 	return 0;
 }
 EXPORT_SYMBOL_GPL(hwt_wheel_barrier);
@@ -455,11 +478,10 @@ EXPORT_SYMBOL_GPL(hwt_wheel_barrier);
 static int hwt_shard_flush(struct hwt_wheel *wheel)
 {
 	struct hwt_mark mark = { .timeout.ops = &hwt_mark_ops, .timeout.wheel = wheel };
-	struct hwt_runner runner = { .task = current };
 	int ret = 0;
 
 	hwt_lockdep_wheel(wheel);
-	hwt_runner_enter(wheel, &runner);
+	spin_lock(&wheel->lock);
 	/* Wait until all timeouts scheduled before are linked, even RUNNING and ended ones. */
 	if (!wheel->stopping)
 		hwt_ended_wait(wheel);
@@ -480,7 +502,7 @@ static int hwt_shard_flush(struct hwt_wheel *wheel)
 	/* A stop may have handed back due timeouts. */
 	if (wheel->stopping)
 		ret = -ESHUTDOWN;
-	hwt_runner_leave(wheel, &runner);
+	spin_unlock(&wheel->lock);
 	return ret;
 }
 
@@ -505,8 +527,12 @@ int hwt_wheel_flush(struct hwt_wheel *wheel)
 	might_sleep();
 	if (hwt_in_callback(wheel))
 		return -EDEADLK;
+	hwt_wheel_enter(wheel);
+	spin_unlock(&wheel->lock);
 	for (shard = wheel; shard; shard = shard->next_shard)
 		ret = hwt_shard_flush(shard) ?: ret;
+	spin_lock(&wheel->lock);
+	hwt_wheel_leave(wheel);
 	return ret;
 }
 EXPORT_SYMBOL_GPL(hwt_wheel_flush);
@@ -661,6 +687,8 @@ long hwt_stop(struct hwt_wheel *wheel, hwt_handback_fn fn, void *arg)
 	might_sleep();
 	if (hwt_in_callback(wheel))
 		return -EDEADLK;
+	hwt_wheel_enter(wheel);
+	spin_unlock(&wheel->lock);
 	for (shard = wheel; shard; shard = shard->next_shard)
 		hwt_lockdep_wheel(shard);
 	mutex_lock(&wheel->stop_lock);
@@ -685,6 +713,8 @@ long hwt_stop(struct hwt_wheel *wheel, hwt_handback_fn fn, void *arg)
 	trace_hwt_wheel_stop(wheel, n);
 out:
 	mutex_unlock(&wheel->stop_lock);
+	spin_lock(&wheel->lock);
+	hwt_wheel_leave(wheel);
 	return n;
 }
 

@@ -7,17 +7,18 @@
 
 #include "core/wheel.h"
 
-void __hwt_wake(struct hwt_wheel *wheel, struct hwt_timeout *timeout);
+void __hwt_wake(struct hwt_wheel *wheel, void *var);
 
 /**
- * hwt_wake() - wake tasks that wait for a timeout or for the wheel
- * @wheel:   its lock is held
- * @timeout: the timeout whose state has changed, which may have been freed; NULL: none
+ * hwt_wake() - wake the tasks that wait for a timeout, a runner or the wheel
+ * @wheel: its lock is held
+ * @var:   the timeout whose state has changed, which may have been freed; the runner whose call is
+ *         over; or the wheel
  */
-static inline void hwt_wake(struct hwt_wheel *wheel, struct hwt_timeout *timeout)
+static inline void hwt_wake(struct hwt_wheel *wheel, void *var)
 {
 	if (unlikely(wheel->waiters))
-		__hwt_wake(wheel, timeout);
+		__hwt_wake(wheel, var);
 }
 
 /* The ops of a mark, for which a flush or a barrier waits; see struct hwt_mark. */
@@ -31,7 +32,7 @@ static inline bool hwt_is_mark(const struct hwt_timeout *timeout)
 bool hwt_mark_reached(struct hwt_wheel *wheel, struct hwt_timeout *timeout);
 int hwt_sync(struct hwt_timeout *timeout, u64 set);
 bool hwt_in_callback(struct hwt_wheel *wheel);
-void hwt_wait_runners(struct hwt_wheel *wheel);
+void hwt_wait_callers(struct hwt_wheel *wheel);
 void hwt_stop_threads(struct hwt_wheel *wheel);
 long hwt_stop(struct hwt_wheel *wheel, hwt_handback_fn fn, void *arg);
 

@@ -11,6 +11,7 @@
  */
 #include <linux/cgroup.h>
 #include <linux/cpu.h>
+#include <linux/delay.h>
 #include <linux/freezer.h>
 #include <linux/kthread.h>
 #include <linux/sched.h>
@@ -32,10 +33,13 @@
  * affine_move_task(). Only try the lock, since the task that takes the CPU offline may be waiting
  * for this wheel. If the lock is taken, leave the pinning to hwt_engine_pin().
  */
-static void hwt_thread_pin(struct hwt_wheel *wheel)
+static void hwt_thread_pin(struct hwt_wheel *wheel, struct hwt_runner *runner)
 {
 	if (!cpus_read_trylock()) {
+		spin_lock(&wheel->lock);
+		runner->unpinned = true;
 		WRITE_ONCE(wheel->repin_needed, true);
+		spin_unlock(&wheel->lock);
 		return;
 	}
 	set_cpus_allowed_ptr(current, wheel->affinity);
@@ -58,43 +62,37 @@ static bool hwt_thread_affinity_lost(const struct hwt_wheel *wheel, const struct
  * Must the calling thread be pinned again? While none of the wheel's CPUs is online, the wheel's
  * threads may run anywhere.
  */
-bool hwt_thread_off_affinity(const struct hwt_wheel *wheel)
+static bool hwt_thread_off_affinity(const struct hwt_wheel *wheel)
 {
-	if (!wheel->pinned)
-		return false;
-	if (READ_ONCE(wheel->repin_needed))
-		return true;
-	return hwt_thread_affinity_lost(wheel, current) &&
+	return wheel->pinned && hwt_thread_affinity_lost(wheel, current) &&
 	       cpumask_intersects(wheel->affinity, cpu_online_mask);
 }
 
-/*
- * Pin all threads of a wheel: those that were not pinned during CPU hotplug, whatever CPUs the
- * kernel gave them, and those whose affinity was reset. Called by the engine.
- */
+/* Must the engine's thread pin itself or others? */
+bool hwt_engine_off_affinity(const struct hwt_wheel *wheel)
+{
+	return READ_ONCE(wheel->repin_needed) || hwt_thread_off_affinity(wheel);
+}
+
 static void hwt_engine_pin(struct hwt_wheel *wheel)
 {
-	bool always = READ_ONCE(wheel->repin_needed);
-
 	if (!cpus_read_trylock())
 		return;
-	/* A flag that is set only now is left for the next call. */
-	if (always)
-		WRITE_ONCE(wheel->repin_needed, false);
-	hwt_threads_pin(wheel, always);
+	hwt_threads_pin(wheel);
 	cpus_read_unlock();
 }
 
-static void hwt_thread_begin(struct hwt_wheel *wheel)
+static void hwt_thread_begin(struct hwt_wheel *wheel, struct hwt_runner *runner)
 {
 	if (wheel->pinned)
-		hwt_thread_pin(wheel);
+		hwt_thread_pin(wheel, runner);
 	if (wheel->priority == HWT_PRIORITY_FIFO_LOW)
 		sched_set_fifo_low(current);
 	else if (wheel->priority == HWT_PRIORITY_FIFO)
 		sched_set_fifo(current);
+	/* Not set_freezable(): in a frozen system, it would not return for a stop. */
 	if (wheel->flags & HWT_FREEZABLE)
-		set_freezable();
+		current->flags &= ~PF_NOFREEZE;
 }
 
 /*
@@ -127,11 +125,11 @@ static int hwt_engine_thread(void *arg)
 {
 	struct hwt_wheel *wheel = arg;
 
-	hwt_thread_begin(wheel);
+	hwt_thread_begin(wheel, &wheel->engine);
 	while (!hwt_thread_ends(wheel)) {
 		if (unlikely(hwt_frozen(wheel)))
 			hwt_thread_freeze(wheel);
-		if (unlikely(hwt_thread_off_affinity(wheel)))
+		if (unlikely(hwt_engine_off_affinity(wheel)))
 			hwt_engine_pin(wheel);
 		hwt_engine_pass(wheel);
 		hwt_engine_sleep(wheel);
@@ -204,7 +202,7 @@ static void hwt_worker_wait(struct hwt_wheel *wheel, struct hwt_worker *worker)
 		schedule();
 	__set_current_state(TASK_RUNNING);
 	if (unlikely(hwt_thread_off_affinity(wheel)))
-		hwt_thread_pin(wheel);
+		hwt_thread_pin(wheel, &worker->runner);
 	worker->runner.stamp = 0;
 	spin_lock(&wheel->lock);
 	list_del_init(&worker->idle);
@@ -216,7 +214,7 @@ static int hwt_worker_thread(void *arg)
 	struct hwt_wheel *wheel = worker->wheel;
 	unsigned int n = 0;
 
-	hwt_thread_begin(wheel);
+	hwt_thread_begin(wheel, &worker->runner);
 	spin_lock(&wheel->lock);
 	while (!hwt_thread_ends(wheel)) {
 		if (unlikely(hwt_frozen(wheel))) {
@@ -344,23 +342,34 @@ void hwt_threads_free(struct hwt_wheel *wheel)
 	hwt_workers_free(wheel, wheel->workers);
 }
 
-static void hwt_thread_repin(struct hwt_wheel *wheel, struct task_struct *task, bool always)
+static void hwt_thread_repin(struct hwt_wheel *wheel, struct hwt_runner *runner)
 {
-	if (always || hwt_thread_affinity_lost(wheel, task))
-		set_cpus_allowed_ptr(task, wheel->affinity);
+	bool unpinned;
+
+	spin_lock(&wheel->lock);
+	unpinned = runner->unpinned;
+	runner->unpinned = false;
+	spin_unlock(&wheel->lock);
+	if (unpinned || hwt_thread_affinity_lost(wheel, runner->task))
+		set_cpus_allowed_ptr(runner->task, wheel->affinity);
 }
 
 /*
- * Pin the threads of a pinned wheel again, if the kernel has reset their affinity, or @always.
- * Called when one of the wheel's CPUs has come online, or with CPU hotplug locked out.
+ * Pin the threads of a pinned wheel that could not pin themselves during CPU hotplug, or whose
+ * affinity the kernel has reset. Called when one of the wheel's CPUs has come online, or with CPU
+ * hotplug locked out.
  */
-void hwt_threads_pin(struct hwt_wheel *wheel, bool always)
+void hwt_threads_pin(struct hwt_wheel *wheel)
 {
 	unsigned int n;
 
-	hwt_thread_repin(wheel, wheel->thread, always);
+	/* A thread that becomes @unpinned from here on sets this again. */
+	spin_lock(&wheel->lock);
+	WRITE_ONCE(wheel->repin_needed, false);
+	spin_unlock(&wheel->lock);
+	hwt_thread_repin(wheel, &wheel->engine);
 	for (n = 0; n < wheel->workers; n++)
-		hwt_thread_repin(wheel, wheel->worker[n].runner.task, always);
+		hwt_thread_repin(wheel, &wheel->worker[n].runner);
 }
 
 /* -- Cgroups --------------------------------------------------------------- */
@@ -379,11 +388,16 @@ static void hwt_attach_work(struct work_struct *work)
 	struct hwt_wheel *shard;
 
 	for (shard = attach->wheel; shard; shard = shard->next_shard) {
+		/* Once it has made a pass, a thread does not pin itself to its shard's CPUs. */
+		while (shard->pinned && !READ_ONCE(shard->passes))
+			usleep_range(50, 100);
 		attach->ret = cgroup_attach_task_all(attach->from, shard->thread);
 		if (attach->ret)
 			return;
-		/* The move to a cpuset has changed the thread's affinity. */
-		if (shard->pinned) {
+		/* The move to a cpuset has changed the thread's affinity. The client's CPUs come
+		 * first; a shard's CPUs are only a preference.
+		 */
+		if (shard->own_cpus) {
 			cpus_read_lock();
 			set_cpus_allowed_ptr(shard->thread, shard->affinity);
 			cpus_read_unlock();

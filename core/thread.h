@@ -31,8 +31,8 @@ static inline unsigned int hwt_idle_state(const struct hwt_wheel *wheel)
 int hwt_threads_start(struct hwt_wheel *wheel, gfp_t gfp);
 void hwt_threads_stop(struct hwt_wheel *wheel);
 void hwt_threads_free(struct hwt_wheel *wheel);
-void hwt_threads_pin(struct hwt_wheel *wheel, bool always);
-bool hwt_thread_off_affinity(const struct hwt_wheel *wheel);
+void hwt_threads_pin(struct hwt_wheel *wheel);
+bool hwt_engine_off_affinity(const struct hwt_wheel *wheel);
 void hwt_worker_wake(struct hwt_wheel *wheel);
 
 #endif /* _HWT_CORE_THREAD_H */

@@ -74,7 +74,7 @@ struct hwt_submit {
 
 /**
  * struct hwt_runner - a context that may run callbacks: the engine, a worker, a _sync, a stop
- * @entry:   node in the wheel's list of runners, where flushes and other waits have a node, too
+ * @entry:   node in the wheel's list of runners
  * @task:    the runner's task
  * @call:    number of the present or last call; each wheel numbers its calls. A ->cancelled or
  *           ->release after a callback has the number of that callback.
@@ -85,6 +85,7 @@ struct hwt_submit {
  * @jiffies: when @stamp was read
  * @quick:   quick calls in a row since @stamp was 0; see hwt_call_time()
  * @releasing: @fn is a ->release: the hold of @current_timeout for which it is called is over
+ * @unpinned: a thread of a pinned wheel could not pin itself; the engine will
  * @thread:  @task is one of the wheel's threads. Constant
  *
  * Protected by the wheel's lock, except @stamp, @jiffies and @quick, which only @task uses.
@@ -99,6 +100,7 @@ struct hwt_runner {
 	u64			call;
 	const void		*fn;
 	bool			releasing;
+	bool			unpinned;
 	bool			thread;
 };
 
@@ -188,6 +190,7 @@ struct hwt_wheel {
 	struct ratelimit_state	behind_limit;	/* for hwt_lag_report(); has its own lock */
 	struct list_head	runners;	/* see struct hwt_runner */
 	unsigned int		waiters;	/* see hwt_wait_until() */
+	unsigned int		callers;	/* see hwt_wheel_enter() */
 	bool			stopped;	/* a stop is complete; also read without the lock */
 	bool			stopping;	/* a stop has begun: the threads serve no timeout */
 	/* When the engine collects cancelled timeouts, on CLOCK_MONOTONIC, ns; 0: none are known.
@@ -228,10 +231,7 @@ struct hwt_wheel {
 	cpumask_var_t		affinity;	/* if @pinned */
 	bool			pinned;
 	bool			own_cpus;	/* @affinity is the client's choice */
-	/* A thread of a pinned wheel could not pin itself. Set by such a thread, cleared by the
-	 * engine before it pins all threads. No lock is needed: if a thread sets this after the
-	 * engine has cleared it, the engine pins all threads once more.
-	 */
+	/* A runner is @unpinned. Written under the lock; the engine's thread reads it without. */
 	bool			repin_needed;
 	/* The threads of a freezable wheel are to end. Set by a stop before it wakes them. */
 	bool			ending;

@@ -27,11 +27,11 @@ load test_leaver
 log_mark
 unload test_leaver
 # init_module is an alias of leaver_init, and is found on kernels built with clang.
-log_since | grep -q 'module test_leaver goes and leaves its wheel left, made by \(leaver_init\|init_module\) ' ||
+log_since | grep -q 'module test_leaver is unloaded and leaves its wheel left, created by \(leaver_init\|init_module\) ' ||
 	fail "the log does not name the wheel that is left"
 stays "a wheel that is left"
 load test_leaver
 log_mark
 unload test_leaver
-! log_since | grep -q 'goes and leaves' || fail "the log names a module that left no wheel"
+! log_since | grep -q 'is unloaded and leaves' || fail "the log names a module that left no wheel"
 unload test_keeper

@@ -107,13 +107,18 @@ static struct actor {
 
 /* A callback on a wheel that is not frozen uses the timeouts of the wheels in actors[]. */
 static atomic_t meddled;
+/* It has created and destroyed a freezable wheel while tasks were frozen. */
+static bool created_frozen;
 
 static void meddle(struct hwt_timeout *timeout)
 {
+	struct hwt_wheel *wheel;
 	unsigned int i;
 
 	if (!READ_ONCE(frozen_now) || atomic_xchg(&meddled, 1))
 		return;
+	wheel = kt_wheel("late", .flags = HWT_FREEZABLE, .workers = 1);
+	created_frozen = !IS_ERR(wheel) && hwt_wheel_destroy(wheel) == 0 && READ_ONCE(frozen_now);
 	for (i = 0; i < ARRAY_SIZE(actors); i++) {
 		kt_schedule(&actors[i].poked.kt, 0);
 		hwt_cancel(&actors[i].dropped.kt.timeout);
@@ -218,6 +223,8 @@ static void __init test_freezer(void)
 		KTEST_SKIP("this kernel does not freeze tasks: %d", ret);
 	for (i = 0; i < ARRAY_SIZE(actors); i++)
 		actor_end(&actors[i], !ret);
+	if (!ret)
+		KTEST(created_frozen, "a freezable wheel is created and destroyed meanwhile");
 	hwt_wheel_destroy(wheel);
 }
 

@@ -43,6 +43,8 @@ static const struct wanted bad[] __initconst = {
 	{ "2^31 workers", { .workers = 1U << 31 } },
 	{ "2^32 - 1 workers", { .workers = U32_MAX } },
 	{ "257 shards", { .shards = HWT_SHARDS_MAX + 1 } },
+	{ "busy waiting of two shards",
+	  { .wait = HWT_WAIT_BUSY, .cpus = &first, .shards = 2 } },
 	{ "no CPU", { .cpus = &none } },
 	{ "CPUs that are not online", { .cpus = &offline } },
 	{ "priority 3", { .priority = 3 } },
@@ -119,6 +121,7 @@ static bool __init as_asked(const struct hwt_wheel_params *made,
 	       made->levels == (asked->levels ?: 3) && made->clock == asked->clock &&
 	       made->flags == asked->flags && made->max_pending == asked->max_pending &&
 	       made->workers == asked->workers && !made->cpus == !asked->cpus &&
+	       (!made->cpus || made->shards == 1) &&
 	       made->priority == asked->priority && made->wait == asked->wait &&
 	       made->clock_set == asked->clock_set && made->clock_set_arg == asked->clock_set_arg;
 }

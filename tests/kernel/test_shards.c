@@ -349,6 +349,100 @@ static void __init test_stop_busy(void)
 	      left);
 }
 
+/* -- Waits of callbacks of several shards ------------------------------------------ */
+
+#define WAIT_NS	(20 * KT_SECOND)
+
+static struct kt crossed[2];
+static int crossed_ret[2];
+static atomic_t waiting;
+
+/* Wait for the timeout of the other shard. */
+static void crossed_expire(struct hwt_timeout *timeout)
+{
+	int i = kt_of(timeout) - crossed;
+
+	atomic_inc(&waiting);
+	crossed_ret[i] = hwt_wait(&there[!i].timeout, WAIT_NS);
+	kt_expire(timeout);
+}
+
+/* Callbacks keep both engines from collecting the cancels that end their waits. */
+static void __init test_wait(void)
+{
+	struct hwt_wheel *wheel = kt_wheel("crossed", .shards = cpus);
+	int i;
+
+	atomic_set(&waiting, 0);
+	init_everywhere(wheel, &kt_ops);
+	schedule_everywhere(KT_HOUR);
+	for (i = 0; i < 2; i++) {
+		kt_stay_on(cpumask_of(i));
+		kt_setup(&crossed[i], wheel, crossed_expire);
+		kt_schedule(&crossed[i], 0);
+	}
+	kt_stay_on(NULL);
+	KTEST(KT_WAIT(atomic_read(&waiting) == 2), "callbacks of two shards wait crosswise");
+	for (i = 0; i < 2; i++)
+		hwt_cancel(&there[i].timeout);
+	KTEST(KT_WAIT(kt_expirations(&crossed[0]) && kt_expirations(&crossed[1])) &&
+	      !crossed_ret[0] && !crossed_ret[1], "cancels end both waits: %d, %d",
+	      crossed_ret[0], crossed_ret[1]);
+	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
+}
+
+static struct hwt_periodic beat;
+static int waiter_ret;
+
+/* Periodic. Return some time after a stop has begun, so that the stop has drained its shard. */
+static void beat_expire(struct hwt_timeout *timeout)
+{
+	if (atomic_inc_return(&waiting) > 1)
+		return;
+	while (hwt_schedule(&there[0].timeout, KT_HOUR) != -ESHUTDOWN)
+		msleep(1);
+	msleep(300);
+}
+
+static const struct hwt_timeout_ops beat_ops = { .expire = beat_expire };
+
+static void waiter_expire(struct hwt_timeout *timeout)
+{
+	atomic_inc(&waiting);
+	waiter_ret = hwt_wait(&beat.timeout, WAIT_NS);
+}
+
+static void sync_expire(struct hwt_timeout *timeout)
+{
+	atomic_inc(&waiting);
+	hwt_cancel_sync(&crossed[1].timeout);
+}
+
+/* A stop ends the threads of the first shard first, which wait for a callback of the second. */
+static void __init test_stop_wait(void)
+{
+	struct hwt_wheel *wheel = kt_wheel("waits", .shards = cpus, .workers = 2);
+
+	atomic_set(&waiting, 0);
+	kt_stay_on(cpumask_of(0));
+	kt_setup(&there[0], wheel, kt_expire);
+	kt_setup(&crossed[0], wheel, sync_expire);
+	kt_stay_on(cpumask_of(1));
+	hwt_periodic_init(&beat, wheel, &beat_ops);
+	kt_setup(&crossed[1], wheel, waiter_expire);
+	kt_stay_on(NULL);
+	hwt_schedule_periodic(&beat, 0, KT_HOUR, HWT_FIXED_RATE);
+	KT_WAIT(atomic_read(&waiting) == 1);
+	kt_schedule(&crossed[1], 0);
+	KT_WAIT(atomic_read(&waiting) == 2);
+	kt_schedule(&crossed[0], 0);
+	KTEST(KT_WAIT(atomic_read(&waiting) == 3), "a _sync waits for a hwt_wait()");
+	hwt_wheel_stop(wheel, NULL, NULL);
+	KTEST(waiter_ret == -ERESTARTSYS || waiter_ret == 0, "a stop ends the wait: %d",
+	      waiter_ret);
+	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
+}
+
 /* -- Limits, clocks ---------------------------------------------------------- */
 
 #define LIMIT	10
@@ -465,6 +559,8 @@ static void __init selftest(void)
 	test_flush();
 	test_stop();
 	test_stop_busy();
+	test_wait();
+	test_stop_wait();
 	test_limit();
 	test_clock_set();
 	if (IS_ENABLED(CONFIG_HOTPLUG_CPU) && cpus == num_online_cpus())

@@ -203,6 +203,35 @@ static void __init test_herd(void)
 	vfree(stay);
 }
 
+static long do_barrier(void *wheel)
+{
+	return hwt_wheel_barrier(wheel);
+}
+
+/* A barrier that waits for one callback is not woken by the ends of others. */
+static void __init test_barrier_sleeps(void)
+{
+	unsigned long most = IS_ENABLED(CONFIG_PREEMPT_RT) ? HERD / 2 : 3;
+	struct hwt_wheel *wheel = kt_wheel("herd", .workers = 2);
+	struct kt_call barrier;
+	unsigned int i;
+	struct kt kt;
+
+	KTEST(kt_stay_begin(&sleeper, wheel), "a callback sleeps");
+	kt_call_begin(&barrier, do_barrier, wheel);
+	KTEST(KT_WAIT(READ_ONCE(barrier.thread->nvcsw) > barrier.switches) &&
+	      !kt_call_done(&barrier), "a barrier waits for it");
+	kt_init(&kt, wheel, &kt_ops);
+	for (i = 0; i < HERD; i++) {
+		kt_schedule(&kt, 0);
+		KT_WAIT(kt_releases(&kt) == i + 1);
+	}
+	complete_all(&sleeper.out);
+	KTEST(kt_call_end(&barrier) == 0 && barrier.slept <= most,
+	      "after %u other callbacks it has slept %lu times", HERD, barrier.slept);
+	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
+}
+
 /* -- hwt_wheel_flush() ----------------------------------------------------------------- */
 
 #define FLUSHED	10000
@@ -691,6 +720,7 @@ static void __init selftest(void)
 		test_recycled(workers);
 	}
 	test_herd();
+	test_barrier_sleeps();
 	test_wait_inside(0);
 	test_wait_inside(1);
 	test_wait_inside(2);

@@ -50,6 +50,7 @@
 #define SMP_CACHE_BYTES		64
 #define prefetchw(address)	__builtin_prefetch(address, 1)
 #define ____cacheline_aligned_in_smp	__aligned(SMP_CACHE_BYTES)
+#define __init
 #define __percpu
 #define __must_hold(x)
 #define __acquires(x)

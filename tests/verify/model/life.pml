@@ -340,7 +340,7 @@ inline kick()
 #define DONE		how = NOTHING; if :: !more -> break :: else fi
 
 /* The compare-and-swap that drops SUBMITTED or RUNNING. */
-inline settle_state(x)
+inline finish_state(x)
 {
 	state[x] = new;
 	if
@@ -401,8 +401,8 @@ inline work(r)
 			fi
 #endif
 		:: act != END_LATER && MUT(COLLECT_BLIND) -> how = COLLECTED_BLIND
-		:: act != END_LATER && MUT(NEXT_LATE) -> settle_state(x); how = READS_NEXT
-		:: else -> settle_state(x); after_collected(x)
+		:: act != END_LATER && MUT(NEXT_LATE) -> finish_state(x); how = READS_NEXT
+		:: else -> finish_state(x); after_collected(x)
 		fi }
 	/* hwt_end_hold() */
 	:: atomic { how == TAKEN ->
@@ -412,14 +412,14 @@ inline work(r)
 		old = state[x];
 		assert(old & SUBMITTED);
 		state_end(old, NOTIFY(x));
-		settle_state(x);
+		finish_state(x);
 		if
 		:: act == LINK -> how = LINKS
 		:: act == CALL_CANCELLED -> NUMBER(r) how = RAN; told = false
 		:: else -> NUMBER(r) how = (MUT(OPS_AFTER) -> READS_OPS : ENDS)
 		fi }
 #ifdef MUTATED
-	:: atomic { how == COLLECTED_BLIND -> settle_state(x); after_collected(x) }
+	:: atomic { how == COLLECTED_BLIND -> finish_state(x); after_collected(x) }
 	:: atomic { how == READS_NEXT -> intake = next[x]; after_collected(x) }
 #endif
 	:: atomic { how == KICKED ->
@@ -462,11 +462,11 @@ inline work(r)
 		:: else ->
 			if
 			:: MUT(END_BLIND) -> how = RAN_BLIND
-			:: else -> settle_state(x); after_running(x)
+			:: else -> finish_state(x); after_running(x)
 			fi
 		fi }
 #ifdef MUTATED
-	:: atomic { how == RAN_BLIND -> settle_state(x); after_running(x) }
+	:: atomic { how == RAN_BLIND -> finish_state(x); after_running(x) }
 #endif
 	:: atomic { how == LINKS ->
 		insert(x);
