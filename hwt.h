@@ -4,9 +4,10 @@
  *
  * A wheel (struct hwt_wheel) keeps any number of timeouts and runs each one's
  * callback on the wheel's thread, in process context, within one tick after
- * its deadline and never before it. A timeout (struct hwt_timeout) is embedded
- * in the caller's object and may be scheduled, moved and cancelled from any
- * context, hard interrupt and NMI included.
+ * its deadline and never before it. (With HWT_COARSE_CLOCK, a delay may be up to
+ * a jiffy short.) A timeout (struct hwt_timeout) is embedded in the caller's object
+ * and may be scheduled, moved and cancelled from any context, hard interrupt and
+ * NMI included.
  *
  * Operations on one timeout that may run concurrently, without a lock of the caller:
  *
@@ -393,7 +394,7 @@ static inline int hwt_schedule_pending(struct hwt_timeout *timeout, u64 delay_ns
 }
 
 /**
- * hwt_schedule_pending_at() - move a pending timeout, leave any other alone
+ * hwt_schedule_pending_at() - move a pending timeout to a deadline, leave any other alone
  * @timeout:     the timeout
  * @deadline_ns: on the wheel's clock, ns
  *
@@ -463,7 +464,8 @@ static __always_inline int hwt_schedule_ref(struct hwt_timeout *timeout, u64 tim
 }
 
 /**
- * hwt_schedule_periodic_ref() - the same for a periodic timeout
+ * hwt_schedule_periodic_ref() - schedule a periodic timeout whose hold has a reference to its
+ * object
  * @periodic:  as for hwt_schedule_periodic()
  * @delay_ns:  as for hwt_schedule_periodic()
  * @period_ns: as for hwt_schedule_periodic()
@@ -507,7 +509,7 @@ static inline u64 hwt_timeout_state(const struct hwt_timeout *timeout)
 }
 
 /**
- * hwt_pending() - will the timeout fire?
+ * hwt_pending() - return whether the timeout will fire
  * @timeout: the timeout
  *
  * Any context.
@@ -520,12 +522,12 @@ static inline bool hwt_pending(const struct hwt_timeout *timeout)
 }
 
 /**
- * hwt_running() - is a callback of the timeout executing?
+ * hwt_running() - return whether a callback of the timeout executes
  * @timeout: the timeout
  *
  * Any context.
  *
- * Return: true if one is.
+ * Return: true while one executes.
  */
 static inline bool hwt_running(const struct hwt_timeout *timeout)
 {
@@ -533,13 +535,13 @@ static inline bool hwt_running(const struct hwt_timeout *timeout)
 }
 
 /**
- * hwt_held() - does hwt still need the memory of the timeout?
+ * hwt_held() - return whether hwt needs the memory of the timeout
  * @timeout: the timeout
  *
  * Any context. False does not yet allow freeing it: its ->release may be executing. See the
  * duties of the caller at the top of this file.
  *
- * Return: true if it does.
+ * Return: true from the beginning of a hold to its end.
  */
 static inline bool hwt_held(const struct hwt_timeout *timeout)
 {
@@ -547,7 +549,7 @@ static inline bool hwt_held(const struct hwt_timeout *timeout)
 }
 
 /**
- * hwt_expired() - did the timeout last end by firing?
+ * hwt_expired() - return whether the timeout last fired
  * @timeout: the timeout
  *
  * Any context.
@@ -560,12 +562,12 @@ static inline bool hwt_expired(const struct hwt_timeout *timeout)
 }
 
 /**
- * hwt_cancelled() - was the timeout last cancelled or handed back?
+ * hwt_cancelled() - return whether the timeout was last cancelled or handed back
  * @timeout: the timeout
  *
  * Any context.
  *
- * Return: true if it was, until it is scheduled.
+ * Return: true from the cancel or stop until it is scheduled.
  */
 static inline bool hwt_cancelled(const struct hwt_timeout *timeout)
 {
@@ -640,8 +642,8 @@ static inline u64 hwt_overruns_total(const struct hwt_periodic *periodic)
 
 #define HWT_NAME_MAX	16	/* with the final 0: it also names the thread */
 
-/* Delays count from the coarse clock, which is cheaper to read, but up to a jiffy behind:
- * a timeout may fire that much early, as those of timer_list do.
+/* Delays count from the coarse clock, which is cheaper to read, but up to a jiffy behind: a
+ * delay may be that much short, as those of timer_list are.
  */
 #define HWT_COARSE_CLOCK	0x1
 /* No callbacks between freeze and thaw (suspend, hibernation): timeouts that come due
