@@ -156,7 +156,7 @@ static void cook_requests_end(void)
 	u64 n = hwt_group_shutdown_sync(&cook_requests);
 
 	/* The group skips a member that is being freed: wait for its release. */
-	hwt_wheel_flush(cook_wheel);
+	hwt_wheel_barrier(cook_wheel);
 	pr_info("%llu of %u requests were pending\n", n, requests);
 }
 

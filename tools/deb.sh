@@ -9,7 +9,7 @@ out=${1:-build/deb}
 version=$(sed -n '1s/^hwt (\(.*\)) .*/\1/p' debian/changelog)
 
 command -v dpkg-buildpackage dh >/dev/null || {
-	echo "deb.sh: install dpkg-dev, debhelper, dh-dkms and linux-kbuild-6.1" >&2
+	echo "deb.sh: \"sudo apt-get build-dep ./\" installs what debian/control asks for" >&2
 	exit 1
 }
 rm -rf "$out"

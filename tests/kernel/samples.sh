@@ -9,6 +9,8 @@
 # samples/hwt_heartbeat.c: peers stay, are reconnected or are closed as they should. Answers are
 # push-backs without a submission. No peer is leaked.
 #
+# samples/hwt_idle.c: silent connections are closed, and unloading at any time frees all.
+#
 # samples/hwt_retry.c: the results of requests that fail several times, the delays between tries,
 # cancels, and unloading at any time.
 #
@@ -141,6 +143,26 @@ for round in $(seq $rounds); do
 		fail "peers lost in round $round"
 done
 ok "$rounds unloads lose no peer"
+
+# -- Idle connections --
+
+log_mark
+load hwt_idle connections=8000 idle_ms=4000 alive_pct=60 || fail "does not load"
+check "silent connections are closed" wait_for 60 \
+	logged 'hwt_idle: 3120 of 8000 connections closed after a silence, 80 by their peers; [1-9]'
+unload hwt_idle || fail "does not unload"
+check "the others stay open, and all are freed" logged ': 4800 open .*, 8000 freed in all'
+refused hwt_idle connections=0 idle_ms=7
+
+# Unload during packets and closings.
+for round in $(seq $rounds); do
+	log_mark
+	load hwt_idle connections=20000 idle_ms=$((8 << round % 6)) || fail "load in round $round"
+	[ $((round % 2)) -eq 0 ] || sleep "1.$round"
+	unload hwt_idle || fail "unload in round $round"
+	logged 'hwt_idle: .*, 20000 freed in all' || fail "connections lost in round $round"
+done
+ok "$rounds unloads lose no connection"
 
 # -- Retry --
 

@@ -3,9 +3,9 @@
 
 Each block of README.md, CONTRIBUTING.md and docs/ names its language and its source file
 ("```c samples/first.c"), which has the block word for word, and which other tests compile and run.
-Each command of a block in sh ("```sh tests/vm/...") begins a line of that test. A block that is no
-code ("```text") has no source. README.md shows a kernel client and a program. Each link of a page
-leads to a file and, with "#", to a heading in it.
+Each command of a block in sh ("```sh tests/vm/...") is a line of that test, which may redirect its
+output. A block that is no code ("```text") has no source. README.md shows a kernel client and a
+program. Each link of a page leads to a file and, with "#", to a heading in it.
 """
 import re
 
@@ -40,7 +40,7 @@ def wrong(words, text):
     if language == "sh":
         lines = [line.lstrip() for line in read(source).splitlines()]
         for command in (re.sub(r" +# .*", "", line) for line in text):
-            if not any(line.startswith(command) for line in lines):
+            if not any(re.fullmatch(re.escape(command) + r"( >\S+)?( &)?", line) for line in lines):
                 yield f"not in {source}: {command}"
     elif not text or "\n".join(text) not in read(source):
         yield f"not in {source}"

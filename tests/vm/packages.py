@@ -17,8 +17,10 @@ import sys
 import time
 from pathlib import Path
 
+sys.path.append(str(Path(__file__).resolve().parents[1] / "static"))
 import boot
 import debian
+import documentation
 import host
 import kernels
 import tap
@@ -143,11 +145,27 @@ def built(version, release):
     expect(link == f"hwt-{version}", f"/usr/src/hwt is {link}")
 
 
-# The commands of docs/packages.md for a client.
+def linked():
+    """Raise Failed if a guide is missing, or a link of an installed page leads nowhere."""
+    for package in ("hwt-dkms", "libhwt-dev", "python3-hwt"):
+        pages = sorted((ROOT / "usr/share/doc" / package).glob("**/*.md"))
+        expect(pages, f"{package} has no guide")
+        dead = [link for page in pages for link in documentation.dead_links(page)]
+        expect(not dead, f"dead links: {dead[:20]}")
+
+
+# The commands of docs/packages.md for a client, here not for the running kernel.
 CLIENT = """
+dkms() { command dkms "$@" -k "$0"; }
+uname() { [ "$1" = -m ] && command uname -m || echo "$0"; }
+export KDIR="/lib/modules/$0/build"
 cp -r /usr/share/doc/hwt-dkms/examples/dkms /usr/src/hwt-first-1.0
-dkms install hwt-first/1.0 -k "$0"
+dkms install hwt-first/1.0
 modprobe -S "$0" --show-depends hwt_first | grep -q /hwt.ko
+cp -r /usr/share/doc/hwt-dkms/examples/client .
+cp /usr/share/doc/hwt-dkms/examples/hwt_first.c client
+make -C client HWT=/usr/src/hwt SYMVERS=/var/lib/dkms/hwt/kernel-$(uname -r)-$(uname -m)/Module.symvers
+[ -s client/hwt_first.ko ]
 """
 
 PROGRAM = """
@@ -157,7 +175,7 @@ ldd /usr/local/bin/program | grep -q libhwt.so.1
 
 
 def client(release):
-    in_root("sh", "-ec", CLIENT, release)
+    in_root("sh", "-ec", f"cd /tmp{CLIENT}", release)
 
 
 def program():
@@ -225,18 +243,17 @@ def nothing_left(before):
 
 
 HAND = """
-groupdel hwt
-useradd --create-home somebody
+id somebody || { groupdel hwt; useradd --create-home somebody; }
 echo "somebody ALL=(ALL) NOPASSWD: ALL" >/etc/sudoers.d/somebody
 chown -R somebody /tmp/hwt
 cd /tmp/hwt
 exec setpriv --reuid=somebody --regid=somebody --init-groups env USER=somebody HOME=$PWD \\
-	PATH=/usr/local/bin:/usr/bin:/bin tests/vm/packages/by-hand.sh
+	PATH=/usr/local/bin:/usr/bin:/bin "tests/vm/packages/$0"
 """
 
 
-def by_hand(release):
-    """Install by hand, as a user with sudo; scripts replace commands for the running kernel."""
+def by_hand(release, script):
+    """Install or remove by hand, as a user with sudo; scripts replace commands for the running kernel."""
     as_root("rm", "-rf", ROOT / "tmp/hwt")
     as_root("cp", "-r", OUT / "hwt", ROOT / "tmp/hwt")
     scripts = {"bin/uname": f'case $* in -r) echo "{release}" ;; *) exec /bin/uname "$@" ;; esac',
@@ -245,7 +262,7 @@ def by_hand(release):
     for name, text in scripts.items():
         (OUT / "script").write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
         as_root("install", "-m", "755", OUT / "script", ROOT / "usr/local" / name)
-    in_root("sh", "-ec", HAND)
+    in_root("sh", "-ec", HAND, script)
     as_root("rm", *(ROOT / "usr/local" / name for name in scripts))
 
 
@@ -262,6 +279,7 @@ def packages(points):
     points.check("lintian finds no error", lint, version)
     points.check("they are installed", install, version)
     points.check(f"dkms has built the module for {release}", built, version, release)
+    points.check("links of the installed guides lead to files", linked)
     points.check("another module is built on it", client, release)
     points.check("a program is linked with libhwt", program)
     use(points, "packages", version)
@@ -272,8 +290,9 @@ def packages(points):
     points.check("they are purged", purge)
     points.check("dkms builds the module of the sources, too", by_dkms, version, release)
     points.check("and nothing is left of it all", nothing_left, before)
-    points.check("it is installed by hand, as the documentation says", by_hand, release)
+    points.check("it is installed by hand, as the documentation says", by_hand, release, "by-hand.sh")
     use(points, "by-hand")
+    points.check("it is removed by hand, as the documentation says", by_hand, release, "removal.sh")
 
 
 # --- A newcomer's first ten minutes ----------------------------------------------------------

@@ -23,11 +23,10 @@ SHELL = host.TOP / "tests/vm/shell.py"
 LIMIT = 900
 points = tap.Points()
 
-# docs/kernel.md has these lines, without the end of the second.
+# docs/kernel.md has the first and the last of these lines.
 DOCUMENTED = r"""
 make HWT=$hwt/build/modules/stock-plain KDIR=$($hwt/tests/vm/kernels.py kdir stock)
-make -C $hwt shell MODULE=./hwt_first.ko PROGRAM='./a.out ./script' ARGS='"one two" $HOME' PARAMS='debug=1 shards=2' RUN='
-grep -H . /sys/module/hwt/parameters/debug /sys/module/hwt/parameters/shards
+export PROGRAM='./a.out ./script' ARGS='"one two" $HOME' PARAMS='debug=1 shards=2' RUN='grep -H . /sys/module/hwt/parameters/debug /sys/module/hwt/parameters/shards
 cat /host/here
 touch /host/here 2>&1
 until dmesg | grep "hwt_first: a second has passed"; do sleep 1; done
@@ -39,6 +38,7 @@ hwt-lateness.bt >lateness &
 until grep "^Tracing" lateness; do sleep 1; done
 kill $!
 (exit 7)'
+make -C $hwt shell MODULE=./hwt_first.ko
 """
 # Patterns of the output.
 PRINTED = {

@@ -20,6 +20,8 @@ cp samples/libhwt_first.c program.c
 cc -o program program.c $(pkg-config --cflags --libs hwt)
 sudo install program /usr/local/bin/program
 
+PYTHONPATH=$PWD/python python3 -c 'import hwt'
+
 # The commands of docs/kernel.md for a client.
 cp -r samples/client client
 cp samples/hwt_first.c client
