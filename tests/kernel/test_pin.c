@@ -386,7 +386,7 @@ static void __init submit_there(struct hwt_wheel *wheel, u64 delay)
 	KT_WAIT(kt_stats(wheel).collected == 1);
 	msleep(50);
 	thread = kt_thread(submit, wheel, victim);
-	msleep(20);
+	KT_WAIT(hwt_wheel_pending(wheel) == SUBMITTED + 1);
 	KTEST(kt_thread_stop(thread) == victim, "submitted on CPU %u", victim);
 	KTEST(kt_stats(wheel).collected == 1, "the engine has not collected them");
 }

@@ -51,10 +51,13 @@ TEST_F(ctx, passed_on)
 	close(sock[1]);
 }
 
+static bool reading;
+
 static void *blocked_reader(void *arg)
 {
 	struct hwt_event event = { 0 };
 
+	__atomic_store_n(&reading, true, __ATOMIC_SEQ_CST);
 	if (hwt_read(*(int *)arg, &event, 1) != 1)
 		return NULL;
 	return (void *)(uintptr_t)event.user_data;
@@ -72,9 +75,11 @@ TEST_F(ctx, close_under_a_reader)
 		fd = fds[i];
 		ASSERT_LE(0, fd);
 		fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
-		ASSERT_EQ(0, hwt_add(fd, 0, 150 * MSEC, 99, NULL));
-		ASSERT_EQ(0, hwt_add(fd, 0, 200 * MSEC, 97, NULL));
+		ASSERT_EQ(0, hwt_add(fd, 0, 300 * MSEC, 99, NULL));
+		ASSERT_EQ(0, hwt_add(fd, 0, 350 * MSEC, 97, NULL));
 		ASSERT_EQ(0, pthread_create(&thread, NULL, blocked_reader, &fd));
+		while (!__atomic_exchange_n(&reading, false, __ATOMIC_SEQ_CST))
+			sleep_ns(MSEC);
 		sleep_ns(50 * MSEC);
 		EXPECT_EQ(0, close(fd));
 		ASSERT_EQ(0, pthread_join(thread, &data));
