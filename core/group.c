@@ -2,10 +2,11 @@
 /*
  * Groups: the timeouts of one owner, counted, cancelled and waited for together
  *
- * A thin layer over hwt.h and core/sync.h. An object joins its owner's group when it is created and leaves when it
- * is destroyed, so scheduling costs nothing more. A walk of a group drops the lock now and then. A
- * mark in the list keeps the walk's position. A second mark is put at the end of the list when the
- * walk begins: members that join later are behind this mark, and do not prolong the walk.
+ * A thin layer over hwt.h and core/sync.h. An object joins its owner's group when it is created and
+ * leaves when it is destroyed, so scheduling costs nothing more. A walk of a group drops the lock
+ * now and then. A mark in the list keeps the walk's position. A second mark is put at the end of
+ * the list when the walk begins: members that join later are behind this mark, and do not prolong
+ * the walk.
  */
 #include <linux/export.h>
 #include <linux/kernel.h>

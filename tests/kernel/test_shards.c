@@ -400,7 +400,7 @@ static void beat_expire(struct hwt_timeout *timeout)
 	if (atomic_inc_return(&waiting) > 1)
 		return;
 	while (hwt_schedule(&there[0].timeout, KT_HOUR) != -ESHUTDOWN)
-		msleep(1);
+		usleep_range(1000, 2000);
 	msleep(300);
 }
 
