@@ -9,6 +9,7 @@ coverage.py --report: only print the report of the last counts
 import argparse
 import base64
 import collections
+import concurrent.futures
 import contextlib
 import glob
 import io
@@ -17,6 +18,7 @@ import os
 import re
 import sys
 import tarfile
+import threading
 from pathlib import Path
 
 import boot
@@ -31,6 +33,8 @@ HERE = Path(__file__).resolve().parent / "coverage"
 # debug612 runs only tests that reach what debug does not.
 PARTS = {"debug": ("*", 3), "debug612": ("uring*|module-debug", 1)}
 LINES, BRANCHES = 95.0, 85.0
+# Guests of one kernel share the tree into which their counts are unpacked.
+TREE = threading.Lock()
 # Kernel macros with branches of their own. On such a line they cannot be told from those of hwt.
 MACROS = re.compile(r"\b(" + "|".join((
     r"pr_[a-z]+_(once|ratelimited)", r"WARN_ON(_ONCE)?", r"lockdep_assert_held", r"lockdep_depth", r"list_for_each_entry_rcu",
@@ -212,15 +216,16 @@ def count(kernel, name, tests, quick):
         host.say("tests failed: the coverage is not that of a passing run")
     if not counts:
         raise host.Failed(f"the guest reported no counts: see {host.BUILD}/guest/coverage-{name}")
-    for old in tree.rglob("*.gcda"):
-        old.unlink()
-    with tarfile.open(fileobj=io.BytesIO(base64.b64decode("".join(counts)))) as archive:
-        archive.extractall(tree)
-    # The tree has links to the sources, so filter by the sources' own paths. Exclude tracepoints,
-    # which are the kernel's macros except for their fields.
-    host.logged(OUT / f"{name}.log", "reading the counts", [
-        "gcovr", "--root", tree, "--filter", f"{host.TOP}/(hwt|core/|device/)", "--exclude", host.TOP / "core/trace",
-        "--json", OUT / f"{name}.json", tree])
+    with TREE:
+        for old in tree.rglob("*.gcda"):
+            old.unlink()
+        with tarfile.open(fileobj=io.BytesIO(base64.b64decode("".join(counts)))) as archive:
+            archive.extractall(tree)
+        # The tree has links to the sources, so filter by the sources' own paths. Exclude
+        # tracepoints, which are the kernel's macros except for their fields.
+        host.logged(OUT / f"{name}.log", "reading the counts", [
+            "gcovr", "--root", tree, "--filter", f"{host.TOP}/(hwt|core/|device/)", "--exclude", host.TOP / "core/trace",
+            "--json", OUT / f"{name}.json", tree])
     return good
 
 
@@ -257,14 +262,16 @@ def main():
     if not args.report:
         for old in OUT.glob("*-[0-9].json"):
             old.unlink()
+        guests = []
         for name in args.kernels.split() or PARTS:
             kernel = kernels.find(name)
             pattern, parts = (args.pattern, 1) if args.pattern else PARTS.get(name, PARTS["debug"])
             tests = listing.tests(kernel, args.quick, pattern=pattern)
             if not tests:
                 raise host.Failed(f"no test matches '{pattern}'")
-            for part in range(parts):
-                good &= count(kernel, f"{name}-{part}", tests[part::parts], args.quick)
+            guests += [(kernel, f"{name}-{part}", tests[part::parts], args.quick) for part in range(parts)]
+        with concurrent.futures.ThreadPoolExecutor(max(2, host.JOBS // 2)) as pool:
+            good = all(list(pool.map(lambda words: count(*words), guests)))
     return 0 if report() and good else 1
 
 
