@@ -343,6 +343,7 @@ struct task_struct {
 	int		rcu_read_lock_nesting;
 	u32		rcu_read_unlock_special;
 	u32		state;
+	u32		flags;
 	struct {
 		u64	sum_exec_runtime;
 	} se;
@@ -416,7 +417,7 @@ static inline int cond_resched(void) { return 0; }
 #define cpu_relax()		__builtin_ia32_pause()
 #define signal_pending(task)	((void)(task), false)
 #define freezing(task)		((void)(task), false)
-#define set_freezable()		((void)0)
+#define PF_NOFREEZE		1
 #define sched_set_fifo(task)	((void)(task))
 #define sched_set_fifo_low(task)	((void)(task))
 
