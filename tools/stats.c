@@ -25,6 +25,9 @@
 #define PARAMETERS	"/sys/module/hwt/parameters"
 #define CONTEXTS	"/sys/kernel/debug/hwt/contexts"
 
+/* A kernel thread: a bit of the flags in /proc/PID/stat, from linux/sched.h */
+#define PF_KTHREAD	0x00200000
+
 static const struct {
 	const char *name;
 	size_t at;
@@ -84,8 +87,8 @@ static __u64 counter(const struct hwt_stats_args *stats, unsigned int i)
 
 /* -- Collecting ---------------------------------------------------------- */
 
-/* Read /proc/PID/stat. Return false if there is no such process. */
-static bool process_read(pid_t pid, char *name, size_t room, int *parent, __u64 *cpu_ns)
+/* Read /proc/PID/stat. @flags: PF_ of the kernel. Return false if there is no such process. */
+static bool process_read(pid_t pid, char *name, size_t room, unsigned int *flags, __u64 *cpu_ns)
 {
 	unsigned long long user, system;
 	char line[512], *begin, *end;
@@ -96,7 +99,7 @@ static bool process_read(pid_t pid, char *name, size_t room, int *parent, __u64 
 	file = fopen(line, "r");
 	if (!file)
 		return false;
-	/* Read it as a whole: the name of the process may contain newlines. */
+	/* Read it as a whole: the name of the process may contain newlines and parentheses. */
 	line[fread(line, 1, sizeof(line) - 1, file)] = 0;
 	fclose(file);
 	begin = strchr(line, '(');
@@ -105,7 +108,7 @@ static bool process_read(pid_t pid, char *name, size_t room, int *parent, __u64 
 		return false;
 	*end = 0;
 	snprintf(name, room, "%s", begin + 1);
-	if (sscanf(end + 1, " %*c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu", parent,
+	if (sscanf(end + 1, " %*c %*d %*d %*d %*d %*d %u %*u %*u %*u %*u %llu %llu", flags,
 		   &user, &system) != 3)
 		return false;
 	*cpu_ns = (user + system) * NSEC_PER_SEC / hertz;
@@ -224,12 +227,12 @@ static void shown_add(struct sample *sample, const char *number)
 static void process_look(struct view *view, struct sample *sample, pid_t pid)
 {
 	struct thread thread = { .pid = pid };
-	int *fds, parent, count, i;
+	int *fds, count, i;
+	unsigned int flags;
 
-	if (!process_read(pid, thread.name, sizeof(thread.name), &parent, &thread.cpu_ns))
+	if (!process_read(pid, thread.name, sizeof(thread.name), &flags, &thread.cpu_ns))
 		return;
-	/* Kernel threads are the second process's children. */
-	if (parent == 2) {
+	if (flags & PF_KTHREAD) {
 		if (strncmp(thread.name, "hwt", 3))
 			return;
 		thread.taken_ns = clock_ns(CLOCK_MONOTONIC);
@@ -252,12 +255,13 @@ static void process_look(struct view *view, struct sample *sample, pid_t pid)
 
 static void target_look(struct view *view, struct sample *sample)
 {
-	int *fds, parent, count, i;
+	int *fds, count, i;
 	pid_t pid = view->target.pid;
+	unsigned int flags;
 	char name[16];
 	__u64 cpu;
 
-	if (!process_read(pid, name, sizeof(name), &parent, &cpu))
+	if (!process_read(pid, name, sizeof(name), &flags, &cpu))
 		fail(ESRCH, "process %d", (int)pid);
 	count = descriptors_find(pid, view->device, &fds);
 	if (count < 0)

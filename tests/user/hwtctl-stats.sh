@@ -159,6 +159,9 @@ expect "a name with invalid UTF-8" 0 "$(printf 'x\303\251??')" sh -c "'$ctl' sta
 	sed -n 's/.*\"command\":\"\([^\"]*\)\".*/\1/p'"
 printf 'x\n\033[2J\\' >/proc/$$/comm
 expect "a name with control characters" 0 'x\n\x1b[2J\\' sh -c "'$ctl' stats | sed -n 's/^ *$$ *6 \(.*\) mono .*/\1/p'"
+# In a pid namespace, process 2 is an ordinary one: here a shell, and hwtctl is its child.
+expect "a child of process 2" 0 1 sh -c "unshare -m -p -f --mount-proc sh -c \"sh -c '$ctl stats --json; :'; :\" |
+	grep -c '^{.pid.:3,.fd.:5,.command.:.hwtctl.'"
 exec 5>&- 6>&-
 "$ctl" stats --json >/tmp/stats
 check "parameters as JSON" grep -q '^{"parameters":{.*"tick_us":"2000".*}}$' /tmp/stats
