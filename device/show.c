@@ -32,7 +32,7 @@ void hwt_show_fdinfo(struct seq_file *m, struct file *file)
 	seq_printf(m, "hwt-keys:\t%d\n", ctx->keyed);
 	seq_printf(m, "hwt-timeouts:\t%llu\nhwt-events:\t%llu\nhwt-stopped:\t%d\n",
 		   ctx->stats.timeouts, ctx->stats.events, ctx->closing);
-	seq_printf(m, "hwt-context:\t%llu\n", ctx->number);
+	seq_printf(m, "hwt-context:\t%llu\nhwt-rings:\t%d\n", ctx->number, !!ctx->rings);
 	xa_unlock(&ctx->entries);
 }
 #endif
