@@ -119,6 +119,7 @@ struct wheel_options {
 struct context_fdinfo {
 	bool	hwt;		/* it is a context */
 	bool	private;
+	bool	rings;		/* its rings have been mapped */
 	int	clock;
 	__u64	number;		/* the name of its directory in debugfs; 0: it has none */
 	__u64	tick_ns;

@@ -142,25 +142,64 @@ static void descriptor_add(struct sample *sample, pid_t pid, int fd, const char 
 	context_add(sample, &context);
 }
 
-/* Return true if the process has mapped the device, which keeps a context without a descriptor. */
-static bool process_mapped(pid_t pid)
+/* Return the number of mappings of the device, each of which keeps a context. */
+static int mappings_count(pid_t pid)
 {
+	unsigned long long offset, inode;
 	unsigned int major, minor;
-	unsigned long long inode;
-	bool found = false;
 	char line[512];
 	struct stat st;
+	int count = 0;
 	FILE *file;
 
 	snprintf(line, sizeof(line), "/proc/%d/maps", (int)pid);
 	file = stat(device_path, &st) ? NULL : fopen(line, "r");
 	if (!file)
-		return false;
-	while (!found && fgets(line, sizeof(line), file))
-		found = sscanf(line, "%*s %*s %*s %x:%x %llu", &major, &minor, &inode) == 3 &&
-			makedev(major, minor) == st.st_dev && inode == st.st_ino;
+		return 0;
+	/* A mapping begins at offset 0. Its further parts, after an madvise(), do not. */
+	while (fgets(line, sizeof(line), file))
+		if (sscanf(line, "%*s %*s %llx %x:%x %llu", &offset, &major, &minor, &inode) == 4 &&
+		    !offset && makedev(major, minor) == st.st_dev && inode == st.st_ino)
+			count++;
 	fclose(file);
-	return found;
+	return count;
+}
+
+/* Return true if the rings of context @i are mapped, unless an earlier row has that context. */
+static bool rings_first(const struct sample *sample, unsigned int begin, unsigned int i)
+{
+	const struct context_fdinfo *info = &sample->contexts[i].info;
+
+	for (; info->number && begin < i; begin++)
+		if (sample->contexts[begin].info.number == info->number)
+			return false;
+	return info->rings;
+}
+
+/*
+ * Add the contexts of a process: those of its descriptors, and the mappings beyond those that these
+ * may have. Return the number of descriptors or a negative errno.
+ */
+static int process_add(struct view *view, struct sample *sample, pid_t pid, const char *name)
+{
+	unsigned int begin = sample->contexts_count, end, at;
+	int *fds, count, mappings, i;
+
+	count = descriptors_find(pid, view->device, &fds);
+	for (i = 0; i < count; i++)
+		descriptor_add(sample, pid, fds[i], name);
+	free(fds);
+	mappings = mappings_count(pid);
+	end = sample->contexts_count;
+	for (at = begin; at < end; at++)
+		mappings -= rings_first(sample, begin, at);
+	for (; mappings > 0; mappings--) {
+		struct context context = { .pid = pid, .fd = -1 };
+
+		snprintf(context.name, sizeof(context.name), "%s", name);
+		context_add(sample, &context);
+	}
+	return count;
 }
 
 /* Copy a name, in which the kernel has escaped newlines and backslashes as octal numbers. */
@@ -227,54 +266,59 @@ static void shown_add(struct sample *sample, const char *number)
 static void process_look(struct view *view, struct sample *sample, pid_t pid)
 {
 	struct thread thread = { .pid = pid };
-	int *fds, count, i;
 	unsigned int flags;
 
 	if (!process_read(pid, thread.name, sizeof(thread.name), &flags, &thread.cpu_ns))
 		return;
-	if (flags & PF_KTHREAD) {
-		if (strncmp(thread.name, "hwt", 3))
-			return;
-		thread.taken_ns = clock_ns(CLOCK_MONOTONIC);
-		sample->threads = must_alloc(sample->threads, (sample->threads_count + 1) *
-					     sizeof(thread));
-		sample->threads[sample->threads_count++] = thread;
+	if (!(flags & PF_KTHREAD)) {
+		process_add(view, sample, pid, thread.name);
 		return;
 	}
-	count = descriptors_find(pid, view->device, &fds);
-	for (i = 0; i < count; i++)
-		descriptor_add(sample, pid, fds[i], thread.name);
-	free(fds);
-	if (!count && process_mapped(pid)) {
-		struct context context = { .pid = pid, .fd = -1 };
-
-		memcpy(context.name, thread.name, sizeof(context.name));
-		context_add(sample, &context);
-	}
+	if (strncmp(thread.name, "hwt", 3))
+		return;
+	thread.taken_ns = clock_ns(CLOCK_MONOTONIC);
+	sample->threads = must_alloc(sample->threads, (sample->threads_count + 1) *
+				     sizeof(thread));
+	sample->threads[sample->threads_count++] = thread;
 }
 
-static void target_look(struct view *view, struct sample *sample)
+/* Add the contexts of the process of --pid. Return true if debugfs may know more about them. */
+static bool target_look(struct view *view, struct sample *sample)
 {
-	int *fds, count, i;
 	pid_t pid = view->target.pid;
-	unsigned int flags;
+	unsigned int flags, i;
 	char name[16];
 	__u64 cpu;
+	int count;
 
 	if (!process_read(pid, name, sizeof(name), &flags, &cpu))
 		fail(ESRCH, "process %d", (int)pid);
-	count = descriptors_find(pid, view->device, &fds);
+	count = process_add(view, sample, pid, name);
 	if (count < 0)
 		process_fail(count, pid, "");
-	for (i = 0; i < count; i++)
-		if (view->target.fd < 0 || view->target.fd == fds[i])
-			descriptor_add(sample, pid, fds[i], name);
-	free(fds);
-	if (sample->contexts_count)
+	for (i = 0; i < sample->contexts_count; i++)
+		if (!sample->contexts[i].info.hwt)
+			return true;
+	return !count;
+}
+
+/* Keep only the contexts that --pid and --fd choose. */
+static void target_keep(struct view *view, struct sample *sample)
+{
+	const struct target *target = &view->target;
+	unsigned int i, kept = 0;
+
+	for (i = 0; i < sample->contexts_count; i++)
+		if (sample->contexts[i].pid == target->pid &&
+		    (target->fd < 0 || sample->contexts[i].fd == target->fd))
+			sample->contexts[kept++] = sample->contexts[i];
+	sample->contexts_count = kept;
+	if (kept)
 		return;
-	if (view->target.fd < 0)
-		fail(0, "process %d does not have %s open", (int)pid, device_path);
-	fail(0, "descriptor %d of process %d is not %s", view->target.fd, (int)pid, device_path);
+	if (target->fd < 0)
+		fail(0, "process %d does not have %s open", (int)target->pid, device_path);
+	fail(0, "descriptor %d of process %d is not %s", target->fd, (int)target->pid,
+	     device_path);
 }
 
 static int by_pid(const struct dirent **a, const struct dirent **b)
@@ -287,32 +331,48 @@ static int is_pid(const struct dirent *entry)
 	return isdigit((unsigned char)entry->d_name[0]);
 }
 
-static void sample_take(struct view *view, struct sample *sample)
+/* Look at all processes, except the one of --pid, which target_look() has added. */
+static void processes_look(struct view *view, struct sample *sample)
 {
-	struct dirent **entries, **shown;
-	int count, shown_count, i;
+	struct dirent **entries;
+	int count, i;
+	pid_t pid;
 
-	memset(sample, 0, sizeof(*sample));
-	if (view->target.pid) {
-		target_look(view, sample);
-		return;
-	}
-	/* Before /proc, so that a context opened meanwhile does not seem to lack a descriptor. */
-	shown_count = scandir(CONTEXTS, &shown, is_pid, versionsort);
 	count = scandir("/proc", &entries, is_pid, by_pid);
 	if (count < 0)
 		fail(errno, "/proc");
 	for (i = 0; i < count; i++) {
-		process_look(view, sample, strtol(entries[i]->d_name, NULL, 10));
+		pid = strtol(entries[i]->d_name, NULL, 10);
+		if (pid != view->target.pid)
+			process_look(view, sample, pid);
 		free(entries[i]);
 	}
 	free(entries);
+}
+
+static void sample_take(struct view *view, struct sample *sample)
+{
+	struct dirent **shown;
+	int shown_count, i;
+	bool all = true;
+
+	memset(sample, 0, sizeof(*sample));
+	/* Before /proc, so that a context opened meanwhile does not seem to lack a descriptor. */
+	shown_count = scandir(CONTEXTS, &shown, is_pid, versionsort);
+	if (view->target.pid)
+		all = target_look(view, sample) && shown_count > 0;
+	/* A context of debugfs may have its descriptor in any process. */
+	if (all)
+		processes_look(view, sample);
 	for (i = 0; i < shown_count; i++) {
-		shown_add(sample, shown[i]->d_name);
+		if (all)
+			shown_add(sample, shown[i]->d_name);
 		free(shown[i]);
 	}
 	if (shown_count >= 0)
 		free(shown);
+	if (view->target.pid)
+		target_keep(view, sample);
 }
 
 static void sample_free(struct sample *sample)
@@ -613,12 +673,25 @@ void stats_print_one(int fd, bool json)
 }
 
 /* Print all counters of one context of another process, each on a line. */
-static void put_target(const struct view *view)
+static void put_target(struct view *view)
 {
-	int fd = target_open(&view->target);
+	struct sample sample;
+	int *fds, fd, count = descriptors_find(view->target.pid, view->device, &fds);
 
-	stats_print_one(fd, false);
-	close(fd);
+	free(fds);
+	if (count || view->target.fd >= 0) {
+		fd = target_open(&view->target);
+		stats_print_one(fd, false);
+		close(fd);
+		return;
+	}
+	/* Contexts without a descriptor: the table, if there are several, or no figures. */
+	sample_take(view, &sample);
+	if (sample.contexts_count == 1 && sample.contexts[0].known)
+		put_counters(&sample.contexts[0].stats, false, true);
+	else
+		put_contexts(&sample, NULL, UINT_MAX);
+	sample_free(&sample);
 }
 
 /* -- Repetition ---------------------------------------------------------- */
