@@ -19,6 +19,7 @@
 #define PRIVATE		3	/* and private ones */
 #define SHOWN		1000	/* HWT_SHOWN_MAX */
 #define CONTEXTS	"/sys/kernel/debug/hwt/contexts"
+#define UNLISTED	"/sys/kernel/debug/hwt/unlisted_contexts"
 
 /* Two users without other contexts */
 #define ALICE		4001
@@ -360,6 +361,7 @@ TEST_F(user, directories_in_debugfs)
 		ASSERT_LE(0, fd[i]);
 	}
 	EXPECT_EQ(SHOWN, names_in(CONTEXTS, ""));
+	EXPECT_EQ(10, read_number(UNLISTED));
 	EXPECT_EQ(0, hwt_add(fd[SHOWN + 9], 0, HOUR, 1, &id));
 	self->fd[self->n++] = open_as(BOB);
 	EXPECT_EQ(SHOWN + 1, names_in(CONTEXTS, ""));
@@ -373,6 +375,7 @@ TEST_F(user, directories_in_debugfs)
 	while (i)
 		close(fd[--i]);
 	EXPECT_EQ(1, names_in(CONTEXTS, ""));
+	EXPECT_EQ(0, read_number(UNLISTED));
 }
 
 /* Subordinate ids of a user do not multiply the user's limits. */
