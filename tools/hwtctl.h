@@ -121,7 +121,7 @@ struct context_fdinfo {
 	bool	private;
 	bool	rings;		/* its rings have been mapped */
 	int	clock;
-	__u64	number;		/* the name of its directory in debugfs; 0: it has none */
+	__u64	number;		/* unique; the name of its directory in debugfs, if it has one */
 	__u64	tick_ns;
 	__u64	timeouts;
 	__u64	events;

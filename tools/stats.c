@@ -24,6 +24,7 @@
 
 #define PARAMETERS	"/sys/module/hwt/parameters"
 #define CONTEXTS	"/sys/kernel/debug/hwt/contexts"
+#define UNLISTED	"/sys/kernel/debug/hwt/unlisted_contexts"
 
 /* A kernel thread: a bit of the flags in /proc/PID/stat, from linux/sched.h */
 #define PF_KTHREAD	0x00200000
@@ -71,6 +72,7 @@ struct sample {
 	struct thread	*threads;
 	unsigned int	contexts_count;
 	unsigned int	threads_count;
+	unsigned int	unlisted;	/* contexts without a directory or a descriptor */
 };
 
 struct view {
@@ -165,15 +167,15 @@ static int mappings_count(pid_t pid)
 	return count;
 }
 
-/* Return true if the rings of context @i are mapped, unless an earlier row has that context. */
-static bool rings_first(const struct sample *sample, unsigned int begin, unsigned int i)
+/* Return true if no row from @begin on, before row @i, has the same context. */
+static bool context_first(const struct sample *sample, unsigned int begin, unsigned int i)
 {
-	const struct context_fdinfo *info = &sample->contexts[i].info;
+	__u64 number = sample->contexts[i].info.number;
 
-	for (; info->number && begin < i; begin++)
-		if (sample->contexts[begin].info.number == info->number)
+	for (; begin < i; begin++)
+		if (sample->contexts[begin].info.number == number)
 			return false;
-	return info->rings;
+	return true;
 }
 
 /*
@@ -192,7 +194,7 @@ static int process_add(struct view *view, struct sample *sample, pid_t pid, cons
 	mappings = mappings_count(pid);
 	end = sample->contexts_count;
 	for (at = begin; at < end; at++)
-		mappings -= rings_first(sample, begin, at);
+		mappings -= sample->contexts[at].info.rings && context_first(sample, begin, at);
 	for (; mappings > 0; mappings--) {
 		struct context context = { .pid = pid, .fd = -1 };
 
@@ -350,6 +352,29 @@ static void processes_look(struct view *view, struct sample *sample)
 	free(entries);
 }
 
+/*
+ * Count the contexts without a directory in debugfs and without a descriptor. Their mappings, if
+ * any, are rows without figures.
+ */
+static unsigned int unlisted_count(const struct sample *sample)
+{
+	char path[sizeof(CONTEXTS) + 24];
+	FILE *file = fopen(UNLISTED, "r");
+	unsigned int count = 0, i;
+
+	if (!file)
+		return 0;
+	if (fscanf(file, "%u", &count) != 1)
+		count = 0;
+	fclose(file);
+	for (i = 0; i < sample->contexts_count && count; i++) {
+		snprintf(path, sizeof(path), CONTEXTS "/%llu", sample->contexts[i].info.number);
+		if (sample->contexts[i].info.hwt && access(path, F_OK))
+			count -= context_first(sample, 0, i);
+	}
+	return count;
+}
+
 static void sample_take(struct view *view, struct sample *sample)
 {
 	struct dirent **shown;
@@ -373,6 +398,8 @@ static void sample_take(struct view *view, struct sample *sample)
 		free(shown);
 	if (view->target.pid)
 		target_keep(view, sample);
+	else
+		sample->unlisted = unlisted_count(sample);
 }
 
 static void sample_free(struct sample *sample)
@@ -579,6 +606,9 @@ static void put_contexts(const struct sample *sample, const struct sample *old,
 	}
 	if (!sample->contexts_count)
 		printf("      -    - no process has %s open\n", device_path);
+	if (sample->unlisted)
+		printf("        not in debugfs, beyond 1,000 of a user: %u without a descriptor\n",
+		       sample->unlisted);
 }
 
 static void put_counters(const struct hwt_stats_args *stats, bool json, bool first)
@@ -639,6 +669,8 @@ static void put_json(const struct view *view, const struct sample *sample,
 	for (i = 0; i < sample->contexts_count; i++)
 		put_context_json(&sample->contexts[i],
 				 context_before(old, &sample->contexts[i]));
+	if (sample->unlisted)
+		printf("{\"unlisted\":%u}\n", sample->unlisted);
 }
 
 /* Print a sample. @old: the previous one, or NULL; @rows: rows of the screen, or 0 */
@@ -653,6 +685,7 @@ static void put_sample(const struct view *view, const struct sample *sample,
 		put_json(view, sample, old);
 		return;
 	}
+	used += !!sample->unlisted;
 	if (!view->target.pid) {
 		/* Leave room for contexts, even if there are many threads. */
 		used += put_threads(sample, old, rows ? rows / 3 + 1 : UINT_MAX);

@@ -159,10 +159,7 @@ TEST_F_TIMEOUT(tty, live_view_of_many, 60)
 		close(fds[i]);
 }
 
-/*
- * A mapping keeps a context. Root has its figures from debugfs, another user has none. The
- * descriptor of another context does not hide the mapping, unless that context has rings, too.
- */
+/* A mapping keeps a context. Root has its figures from debugfs, another user has none. */
 TEST_F_TIMEOUT(tty, only_mapped, 60)
 {
 	int fd = hwt_open(0), other;
