@@ -36,6 +36,7 @@ static const struct {
 } counters[] = {
 #define COUNTER(name, rate) { #name, offsetof(struct hwt_stats_args, name), rate }
 	COUNTER(timeouts, false),
+	COUNTER(pending, false),
 	COUNTER(events, false),
 	COUNTER(scheduled, true),
 	COUNTER(modified, true),
@@ -81,6 +82,21 @@ struct view {
 	dev_t			device;
 	volatile sig_atomic_t	over;
 };
+
+/* Return the parameter that set the limit which was met last, or NULL. */
+static const char *limit_name(const struct hwt_stats_args *stats)
+{
+	static const char *const names[] = {
+		[HWT_LIMIT_TIMEOUTS] = "max_timeouts",
+		[HWT_LIMIT_USER_TIMEOUTS] = "max_user_timeouts",
+		[HWT_LIMIT_PENDING] = "max_pending",
+		[HWT_LIMIT_USER_WHEELS] = "max_user_wheels",
+	};
+
+	if (!stats->limit)
+		return NULL;
+	return stats->limit < ARRAY_SIZE(names) ? names[stats->limit] : "unknown";
+}
 
 static __u64 counter(const struct hwt_stats_args *stats, unsigned int i)
 {
@@ -250,6 +266,8 @@ static void shown_add(struct sample *sample, const char *number)
 		for (i = 0; i < ARRAY_SIZE(counters); i++)
 			if (!strcmp(key, counters[i].name))
 				*(__u64 *)((char *)&context.stats + counters[i].at) = value;
+		if (!strcmp(key, "limit"))
+			context.stats.limit = value;
 	}
 	fclose(file);
 	/* Complete the context of a mapping, if the process that opened it still has one. */
@@ -557,7 +575,7 @@ static unsigned int put_threads(const struct sample *sample, const struct sample
 static void put_row(const struct context *context, const struct context *before)
 {
 	/* Scheduled, modified, cancelled, expired, read: as in the heading of put_contexts(). */
-	static const unsigned int shown[] = { 2, 3, 4, 6, 8 };
+	static const unsigned int shown[] = { 3, 4, 5, 7, 9 };
 	char fd[12] = "-", name[13];
 	unsigned int i;
 	__u64 value;
@@ -613,6 +631,7 @@ static void put_contexts(const struct sample *sample, const struct sample *old,
 
 static void put_counters(const struct hwt_stats_args *stats, bool json, bool first)
 {
+	const char *limit = limit_name(stats);
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(counters); i++) {
@@ -622,6 +641,12 @@ static void put_counters(const struct hwt_stats_args *stats, bool json, bool fir
 		else
 			printf("%-10s  %llu\n", counters[i].name, counter(stats, i));
 	}
+	if (!json)
+		printf("limit       %s\n", limit ?: "-");
+	else if (limit)
+		printf(",\"limit\":\"%s\"", limit);
+	else
+		printf(",\"limit\":null");
 }
 
 static void put_context_json(const struct context *context, const struct context *before)
