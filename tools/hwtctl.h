@@ -177,6 +177,7 @@ struct run {
 	bool	json;
 	bool	verbose;
 	bool	keep_going;
+	bool	keys;		/* the ids are keys */
 	bool	ended;		/* read() has returned the end of the file, after a stop */
 	__u64	awaited;	/* id of the timeout whose event is awaited; 0: none, or it came */
 	void	*by_name;
