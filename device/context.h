@@ -37,7 +37,7 @@ struct hwt_wheel;
  * @opener:      the process that has opened it. Constant.
  * @command:     the name of that process. Constant.
  * @debugfs:     the context's directory in debugfs, if @shown. Set by open.
- * @number:      the name of that directory; 0: there is none. Set by open.
+ * @number:      the name of that directory; unique also without one. Set by open.
  * @shown:       the context counts against its user's limit of such directories. Set by open.
  * @unlimited:   the opener may have any number of wheels. Constant.
  * @entries:     the table: timeouts by slot; without keys, the slot is the lower half of the id.

@@ -32,7 +32,7 @@ void hwt_show_fdinfo(struct seq_file *m, struct file *file)
 	seq_printf(m, "hwt-keys:\t%d\n", ctx->keyed);
 	seq_printf(m, "hwt-timeouts:\t%llu\nhwt-events:\t%llu\nhwt-stopped:\t%d\n",
 		   ctx->stats.timeouts, ctx->stats.events, ctx->closing);
-	seq_printf(m, "hwt-context:\t%llu\n", ctx->number);
+	seq_printf(m, "hwt-context:\t%llu\nhwt-rings:\t%d\n", ctx->number, !!ctx->rings);
 	xa_unlock(&ctx->entries);
 }
 #endif
@@ -40,6 +40,9 @@ void hwt_show_fdinfo(struct seq_file *m, struct file *file)
 /* -- debugfs ---------------------------------------------------------------- */
 
 static struct dentry *hwt_debugfs_contexts;
+
+/* Number of contexts without a directory, because their user has too many. */
+static atomic_t hwt_contexts_unlisted = ATOMIC_INIT(0);
 
 static int hwt_context_show(struct seq_file *m, void *unused)
 {
@@ -91,12 +94,9 @@ DEFINE_SHOW_ATTRIBUTE(hwt_context);
 
 static void hwt_context_debugfs_create(void *of)
 {
-	static atomic64_t contexts;
 	struct hwt_context *ctx = of;
 	char name[24];
 
-	/* No barrier: the number must be unique, and orders nothing. */
-	ctx->number = atomic64_inc_return(&contexts);
 	snprintf(name, sizeof(name), "%llu", ctx->number);
 	ctx->debugfs = debugfs_create_dir(name, hwt_debugfs_contexts);
 	debugfs_create_file("stats", 0400, ctx->debugfs, ctx, &hwt_context_fops);
@@ -108,24 +108,33 @@ static void hwt_context_debugfs_create(void *of)
  */
 void hwt_context_debugfs_add(struct hwt_context *ctx)
 {
+	static atomic64_t contexts;
+
+	/* No barrier: the number must be unique, and orders nothing. */
+	ctx->number = atomic64_inc_return(&contexts);
 	ctx->opener = task_tgid_nr(current);
 	get_task_comm(ctx->command, current->group_leader);
 	ctx->shown = hwt_user_add_shown(ctx->user);
 	if (ctx->shown)
 		hwt_debugfs_make(hwt_context_debugfs_create, ctx);
+	else
+		atomic_inc(&hwt_contexts_unlisted);
 }
 
 /* Remove a context from debugfs. When this returns, no reader of its files is left. */
 void hwt_context_debugfs_remove(struct hwt_context *ctx)
 {
-	if (!ctx->shown)
+	if (!ctx->shown) {
+		atomic_dec(&hwt_contexts_unlisted);
 		return;
+	}
 	debugfs_remove(ctx->debugfs);
 	hwt_user_drop_shown(ctx->user);
 }
 
-/* Create the directory of contexts in @dir, the module's. It is removed together with @dir. */
+/* Create the files of all contexts in @dir, the module's. They are removed together with @dir. */
 void __init hwt_contexts_debugfs_init(struct dentry *dir)
 {
 	hwt_debugfs_contexts = debugfs_create_dir("contexts", dir);
+	debugfs_create_atomic_t("unlisted_contexts", 0400, dir, &hwt_contexts_unlisted);
 }

@@ -700,7 +700,9 @@ void libhwt_queue_seen(struct libhwt_queue *queue, unsigned int count);
  * @queue: the queue, of a context with keys
  * @key:   the timeout, which the program has moved or ended, or will do so by an operation
  *
- * Dropped events have the kind 0; libhwt_next() and libhwt_queue_next() do not return them.
+ * Dropped events have the kind 0; libhwt_next() and libhwt_queue_next() do not return them. To
+ * free the memory behind a key, add the operation that ends its timeout before this call: if the
+ * ring has no room for the operation, submitting the queue may bring another event of the key.
  *
  * Return: the number of events dropped, or -ECHILD.
  */

@@ -26,6 +26,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "libhwt.h"
 
@@ -82,9 +83,6 @@ static void timers_submit(struct timers *timers)
 /* Queue an operation for a timer, or replace the one that it has in this turn. */
 static void timer_change(struct timers *timers, struct timer *timer, struct hwt_op op)
 {
-	/* Once its deadline has passed, the timer may have an event in the ring. */
-	if (timer->due_ns && timer->due_ns <= timers->now_ns)
-		check(libhwt_queue_forget(timers->queue, (uintptr_t)timer));
 	if (timer->turn != timers->turn) {
 		timer->op = libhwt_queue_get(timers->queue);
 		if (!timer->op) {
@@ -93,6 +91,12 @@ static void timer_change(struct timers *timers, struct timer *timer, struct hwt_
 		}
 		timer->turn = timers->turn;
 	}
+	/*
+	 * Once its deadline has passed, the timer may have an event in the ring. Look for it after
+	 * any submission above, which updates the time and lets events into the ring.
+	 */
+	if (timer->due_ns && timer->due_ns <= timers->now_ns)
+		check(libhwt_queue_forget(timers->queue, (uintptr_t)timer));
 	op.id = (uintptr_t)timer;
 	*timer->op = op;
 }
@@ -446,6 +450,26 @@ static void race(void)
 		wrong++;
 }
 
+/* Stop a timeout that is due, with an operation that the full queue has no room for. */
+static void stop_when_full(void)
+{
+	unsigned int i;
+
+	if (with_libev || count <= QUEUE)
+		return;
+	now_update();
+	connection_wait(&connections[0], SEC / 100);
+	ev_run(loop, EVRUN_NOWAIT);
+	for (i = 1; i <= QUEUE; i++)
+		connection_wait(&connections[i], HOUR_NS);
+	usleep(100000);
+	for (i = 0; i <= QUEUE; i++)
+		connection_stop(&connections[i]);
+	/* If the first one fires nevertheless, connection_expired() counts that as wrong. */
+	ev_run(loop, EVRUN_NOWAIT);
+	ev_run(loop, EVRUN_NOWAIT);
+}
+
 static double program_bytes(void)
 {
 	struct mallinfo2 info = mallinfo2();
@@ -482,6 +506,7 @@ static void measure(struct result *result)
 	if (fired != expected)
 		wrong++;
 	race();
+	stop_when_full();
 	free(connections);
 	free(order);
 }

@@ -292,6 +292,8 @@ void fdinfo_note(struct context_fdinfo *info, const char *key, long long value)
 		info->timeouts = value;
 	} else if (!strcmp(key, "events")) {
 		info->events = value;
+	} else if (!strcmp(key, "rings")) {
+		info->rings = value;
 	} else if (!strcmp(key, "context")) {
 		info->number = value;
 	}

@@ -119,8 +119,9 @@ struct wheel_options {
 struct context_fdinfo {
 	bool	hwt;		/* it is a context */
 	bool	private;
+	bool	rings;		/* its rings have been mapped */
 	int	clock;
-	__u64	number;		/* the name of its directory in debugfs; 0: it has none */
+	__u64	number;		/* unique; the name of its directory in debugfs, if it has one */
 	__u64	tick_ns;
 	__u64	timeouts;
 	__u64	events;
@@ -176,6 +177,7 @@ struct run {
 	bool	json;
 	bool	verbose;
 	bool	keep_going;
+	bool	keys;		/* the ids are keys */
 	bool	ended;		/* read() has returned the end of the file, after a stop */
 	__u64	awaited;	/* id of the timeout whose event is awaited; 0: none, or it came */
 	void	*by_name;

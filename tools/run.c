@@ -116,6 +116,13 @@ static void forget(struct run *run, __u64 id)
 	free(named);
 }
 
+static void forget_all(struct run *run)
+{
+	/* The first member of a node of tsearch() is the address of its element. */
+	while (run->by_id)
+		forget(run, (*(struct named **)run->by_id)->id);
+}
+
 /* -- Events -------------------------------------------------------------- */
 
 /* Print the name of a timeout, or #id if it has none. */
@@ -317,6 +324,8 @@ struct plan {
 	__u64	period_ns;
 	__u64	slack_ns;
 	__u64	data;
+	__u64	key;
+	bool	keyed;		/* @key is valid */
 	__u32	flags;
 	__u32	mode;
 };
@@ -353,6 +362,9 @@ static bool plan_option(const struct line *line, const char *word, bool new,
 	} else if (IS("data")) {
 		plan->flags |= new ? 0 : HWT_ARM_USER_DATA;
 		good = number_parse(value + 1, ~0ULL, &plan->data);
+	} else if (new && line->run->keys && IS("key")) {
+		plan->keyed = true;
+		good = number_parse(value + 1, ~0ULL, &plan->key) && plan->key;
 	} else if (new && IS("every")) {
 		plan->mode = HWT_MODE_FIXED_RATE;
 		good = duration_parse(value + 1, &plan->period_ns);
@@ -411,14 +423,24 @@ static void put_done(const struct run *run, const char *done, __u64 id, __u32 wa
 static bool do_schedule(const struct line *line)
 {
 	struct hwt_schedule_args args = { .size = sizeof(args) };
-	const char *bad = name_check(line->run, line->words[1]);
+	const bool keys = line->run->keys;
+	const char *name = line->words[1];
+	/* With keys, a timeout that exists is moved. */
+	const struct named *old = keys ? find_name(line->run, name) : NULL;
+	const char *bad = old ? NULL : name_check(line->run, name);
 	struct plan plan;
 	int ret;
 
 	if (bad)
-		return bad_line(line, 0, "'%s': %s", line->words[1], bad);
+		return bad_line(line, 0, "'%s': %s", name, bad);
 	if (!plan_parse(line, true, &plan))
 		return false;
+	if (keys && !old && !plan.keyed)
+		return bad_line(line, 0, "'%s': a new timeout requires key=N", name);
+	if (keys && plan.keyed && find_id(line->run, plan.key) != old)
+		return bad_line(line, 0, "'%s': the name and the key belong to different timeouts",
+				name);
+	args.id = old ? old->id : plan.key;
 	args.flags = plan.flags;
 	args.mode = plan.mode;
 	args.time_ns = plan.time_ns;
@@ -428,8 +450,9 @@ static bool do_schedule(const struct line *line)
 	ret = hwt_call(line->run->fd, HWT_IOC_SCHEDULE, &args);
 	if (ret)
 		return line_done(line, ret);
-	run_set_name(line->run, line->words[1], args.id);
-	put_done(line->run, "scheduled", args.id, 0);
+	if (!old)
+		run_set_name(line->run, name, args.id);
+	put_done(line->run, "scheduled", args.id, args.was);
 	return true;
 }
 
@@ -452,11 +475,28 @@ static bool do_modify(const struct line *line)
 	return line_done(line, ret);
 }
 
+static bool do_cancel_all(const struct line *line)
+{
+	struct hwt_cancel_args args = { .size = sizeof(args), .flags = HWT_CANCEL_ALL };
+	int ret = hwt_call(line->run->fd, HWT_IOC_CANCEL, &args);
+
+	if (ret)
+		return line_done(line, ret);
+	forget_all(line->run);
+	if (line->run->verbose && line->run->json)
+		printf("{\"done\":\"cancelled\",\"count\":%u}\n", args.count);
+	else if (line->run->verbose)
+		printf("cancelled %u\n", args.count);
+	return true;
+}
+
 static bool do_cancel(const struct line *line)
 {
 	struct hwt_cancel_args args = { .size = sizeof(args) };
 	int ret;
 
+	if (!strcmp(line->words[1], "all"))
+		return do_cancel_all(line);
 	if (!line_name(line, (void *)&args.id))
 		return false;
 	ret = hwt_call(line->run->fd, HWT_IOC_CANCEL, &args);
@@ -732,16 +772,18 @@ void run_begin(struct run *run, const struct wheel_options *wheel)
 	run->fd = context_open(O_NONBLOCK, wheel);
 	context_info(run->fd, &info);
 	run->clock = info.clock;
+	run->keys = info.keys;
 }
 
 int cmd_run(int argc, char **argv)
 {
-	enum { NO_WAIT = 256 };
+	enum { NO_WAIT = 256, KEYS };
 	static const struct option options[] = {
 		{ "json", no_argument, NULL, 'j' },
 		{ "verbose", no_argument, NULL, 'v' },
 		{ "keep-going", no_argument, NULL, 'k' },
 		{ "no-wait", no_argument, NULL, NO_WAIT },
+		{ "keys", no_argument, NULL, KEYS },
 		{ "help", no_argument, NULL, 'h' },
 		OPTION_CLOCK, OPTION_TICK, { }
 	};
@@ -764,6 +806,9 @@ int cmd_run(int argc, char **argv)
 			break;
 		case NO_WAIT:
 			wait = false;
+			break;
+		case KEYS:
+			wheel.keys = true;
 			break;
 		default:
 			wheel_option(option, &wheel);

@@ -24,6 +24,10 @@
 
 #define PARAMETERS	"/sys/module/hwt/parameters"
 #define CONTEXTS	"/sys/kernel/debug/hwt/contexts"
+#define UNLISTED	"/sys/kernel/debug/hwt/unlisted_contexts"
+
+/* A kernel thread: a bit of the flags in /proc/PID/stat, from linux/sched.h */
+#define PF_KTHREAD	0x00200000
 
 static const struct {
 	const char *name;
@@ -32,6 +36,7 @@ static const struct {
 } counters[] = {
 #define COUNTER(name, rate) { #name, offsetof(struct hwt_stats_args, name), rate }
 	COUNTER(timeouts, false),
+	COUNTER(pending, false),
 	COUNTER(events, false),
 	COUNTER(scheduled, true),
 	COUNTER(modified, true),
@@ -68,6 +73,7 @@ struct sample {
 	struct thread	*threads;
 	unsigned int	contexts_count;
 	unsigned int	threads_count;
+	unsigned int	unlisted;	/* contexts without a directory or a descriptor */
 };
 
 struct view {
@@ -77,6 +83,21 @@ struct view {
 	volatile sig_atomic_t	over;
 };
 
+/* Return the parameter that set the limit which was met last, or NULL. */
+static const char *limit_name(const struct hwt_stats_args *stats)
+{
+	static const char *const names[] = {
+		[HWT_LIMIT_TIMEOUTS] = "max_timeouts",
+		[HWT_LIMIT_USER_TIMEOUTS] = "max_user_timeouts",
+		[HWT_LIMIT_PENDING] = "max_pending",
+		[HWT_LIMIT_USER_WHEELS] = "max_user_wheels",
+	};
+
+	if (!stats->limit)
+		return NULL;
+	return stats->limit < ARRAY_SIZE(names) ? names[stats->limit] : "unknown";
+}
+
 static __u64 counter(const struct hwt_stats_args *stats, unsigned int i)
 {
 	return *(const __u64 *)((const char *)stats + counters[i].at);
@@ -84,8 +105,8 @@ static __u64 counter(const struct hwt_stats_args *stats, unsigned int i)
 
 /* -- Collecting ---------------------------------------------------------- */
 
-/* Read /proc/PID/stat. Return false if there is no such process. */
-static bool process_read(pid_t pid, char *name, size_t room, int *parent, __u64 *cpu_ns)
+/* Read /proc/PID/stat. @flags: PF_ of the kernel. Return false if there is no such process. */
+static bool process_read(pid_t pid, char *name, size_t room, unsigned int *flags, __u64 *cpu_ns)
 {
 	unsigned long long user, system;
 	char line[512], *begin, *end;
@@ -96,7 +117,7 @@ static bool process_read(pid_t pid, char *name, size_t room, int *parent, __u64 
 	file = fopen(line, "r");
 	if (!file)
 		return false;
-	/* Read it as a whole: the name of the process may contain newlines. */
+	/* Read it as a whole: the name of the process may contain newlines and parentheses. */
 	line[fread(line, 1, sizeof(line) - 1, file)] = 0;
 	fclose(file);
 	begin = strchr(line, '(');
@@ -105,7 +126,7 @@ static bool process_read(pid_t pid, char *name, size_t room, int *parent, __u64 
 		return false;
 	*end = 0;
 	snprintf(name, room, "%s", begin + 1);
-	if (sscanf(end + 1, " %*c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu", parent,
+	if (sscanf(end + 1, " %*c %*d %*d %*d %*d %*d %u %*u %*u %*u %*u %llu %llu", flags,
 		   &user, &system) != 3)
 		return false;
 	*cpu_ns = (user + system) * NSEC_PER_SEC / hertz;
@@ -139,25 +160,64 @@ static void descriptor_add(struct sample *sample, pid_t pid, int fd, const char 
 	context_add(sample, &context);
 }
 
-/* Return true if the process has mapped the device, which keeps a context without a descriptor. */
-static bool process_mapped(pid_t pid)
+/* Return the number of mappings of the device, each of which keeps a context. */
+static int mappings_count(pid_t pid)
 {
+	unsigned long long offset, inode;
 	unsigned int major, minor;
-	unsigned long long inode;
-	bool found = false;
 	char line[512];
 	struct stat st;
+	int count = 0;
 	FILE *file;
 
 	snprintf(line, sizeof(line), "/proc/%d/maps", (int)pid);
 	file = stat(device_path, &st) ? NULL : fopen(line, "r");
 	if (!file)
-		return false;
-	while (!found && fgets(line, sizeof(line), file))
-		found = sscanf(line, "%*s %*s %*s %x:%x %llu", &major, &minor, &inode) == 3 &&
-			makedev(major, minor) == st.st_dev && inode == st.st_ino;
+		return 0;
+	/* A mapping begins at offset 0. Its further parts, after an madvise(), do not. */
+	while (fgets(line, sizeof(line), file))
+		if (sscanf(line, "%*s %*s %llx %x:%x %llu", &offset, &major, &minor, &inode) == 4 &&
+		    !offset && makedev(major, minor) == st.st_dev && inode == st.st_ino)
+			count++;
 	fclose(file);
-	return found;
+	return count;
+}
+
+/* Return true if no row from @begin on, before row @i, has the same context. */
+static bool context_first(const struct sample *sample, unsigned int begin, unsigned int i)
+{
+	__u64 number = sample->contexts[i].info.number;
+
+	for (; begin < i; begin++)
+		if (sample->contexts[begin].info.number == number)
+			return false;
+	return true;
+}
+
+/*
+ * Add the contexts of a process: those of its descriptors, and the mappings beyond those that these
+ * may have. Return the number of descriptors or a negative errno.
+ */
+static int process_add(struct view *view, struct sample *sample, pid_t pid, const char *name)
+{
+	unsigned int begin = sample->contexts_count, end, at;
+	int *fds, count, mappings, i;
+
+	count = descriptors_find(pid, view->device, &fds);
+	for (i = 0; i < count; i++)
+		descriptor_add(sample, pid, fds[i], name);
+	free(fds);
+	mappings = mappings_count(pid);
+	end = sample->contexts_count;
+	for (at = begin; at < end; at++)
+		mappings -= sample->contexts[at].info.rings && context_first(sample, begin, at);
+	for (; mappings > 0; mappings--) {
+		struct context context = { .pid = pid, .fd = -1 };
+
+		snprintf(context.name, sizeof(context.name), "%s", name);
+		context_add(sample, &context);
+	}
+	return count;
 }
 
 /* Copy a name, in which the kernel has escaped newlines and backslashes as octal numbers. */
@@ -206,6 +266,8 @@ static void shown_add(struct sample *sample, const char *number)
 		for (i = 0; i < ARRAY_SIZE(counters); i++)
 			if (!strcmp(key, counters[i].name))
 				*(__u64 *)((char *)&context.stats + counters[i].at) = value;
+		if (!strcmp(key, "limit"))
+			context.stats.limit = value;
 	}
 	fclose(file);
 	/* Complete the context of a mapping, if the process that opened it still has one. */
@@ -224,53 +286,59 @@ static void shown_add(struct sample *sample, const char *number)
 static void process_look(struct view *view, struct sample *sample, pid_t pid)
 {
 	struct thread thread = { .pid = pid };
-	int *fds, parent, count, i;
+	unsigned int flags;
 
-	if (!process_read(pid, thread.name, sizeof(thread.name), &parent, &thread.cpu_ns))
+	if (!process_read(pid, thread.name, sizeof(thread.name), &flags, &thread.cpu_ns))
 		return;
-	/* Kernel threads are the second process's children. */
-	if (parent == 2) {
-		if (strncmp(thread.name, "hwt", 3))
-			return;
-		thread.taken_ns = clock_ns(CLOCK_MONOTONIC);
-		sample->threads = must_alloc(sample->threads, (sample->threads_count + 1) *
-					     sizeof(thread));
-		sample->threads[sample->threads_count++] = thread;
+	if (!(flags & PF_KTHREAD)) {
+		process_add(view, sample, pid, thread.name);
 		return;
 	}
-	count = descriptors_find(pid, view->device, &fds);
-	for (i = 0; i < count; i++)
-		descriptor_add(sample, pid, fds[i], thread.name);
-	free(fds);
-	if (!count && process_mapped(pid)) {
-		struct context context = { .pid = pid, .fd = -1 };
-
-		memcpy(context.name, thread.name, sizeof(context.name));
-		context_add(sample, &context);
-	}
+	if (strncmp(thread.name, "hwt", 3))
+		return;
+	thread.taken_ns = clock_ns(CLOCK_MONOTONIC);
+	sample->threads = must_alloc(sample->threads, (sample->threads_count + 1) *
+				     sizeof(thread));
+	sample->threads[sample->threads_count++] = thread;
 }
 
-static void target_look(struct view *view, struct sample *sample)
+/* Add the contexts of the process of --pid. Return true if debugfs may know more about them. */
+static bool target_look(struct view *view, struct sample *sample)
 {
-	int *fds, parent, count, i;
 	pid_t pid = view->target.pid;
+	unsigned int flags, i;
 	char name[16];
 	__u64 cpu;
+	int count;
 
-	if (!process_read(pid, name, sizeof(name), &parent, &cpu))
+	if (!process_read(pid, name, sizeof(name), &flags, &cpu))
 		fail(ESRCH, "process %d", (int)pid);
-	count = descriptors_find(pid, view->device, &fds);
+	count = process_add(view, sample, pid, name);
 	if (count < 0)
 		process_fail(count, pid, "");
-	for (i = 0; i < count; i++)
-		if (view->target.fd < 0 || view->target.fd == fds[i])
-			descriptor_add(sample, pid, fds[i], name);
-	free(fds);
-	if (sample->contexts_count)
+	for (i = 0; i < sample->contexts_count; i++)
+		if (!sample->contexts[i].info.hwt)
+			return true;
+	return !count;
+}
+
+/* Keep only the contexts that --pid and --fd choose. */
+static void target_keep(struct view *view, struct sample *sample)
+{
+	const struct target *target = &view->target;
+	unsigned int i, kept = 0;
+
+	for (i = 0; i < sample->contexts_count; i++)
+		if (sample->contexts[i].pid == target->pid &&
+		    (target->fd < 0 || sample->contexts[i].fd == target->fd))
+			sample->contexts[kept++] = sample->contexts[i];
+	sample->contexts_count = kept;
+	if (kept)
 		return;
-	if (view->target.fd < 0)
-		fail(0, "process %d does not have %s open", (int)pid, device_path);
-	fail(0, "descriptor %d of process %d is not %s", view->target.fd, (int)pid, device_path);
+	if (target->fd < 0)
+		fail(0, "process %d does not have %s open", (int)target->pid, device_path);
+	fail(0, "descriptor %d of process %d is not %s", target->fd, (int)target->pid,
+	     device_path);
 }
 
 static int by_pid(const struct dirent **a, const struct dirent **b)
@@ -283,32 +351,73 @@ static int is_pid(const struct dirent *entry)
 	return isdigit((unsigned char)entry->d_name[0]);
 }
 
-static void sample_take(struct view *view, struct sample *sample)
+/* Look at all processes, except the one of --pid, which target_look() has added. */
+static void processes_look(struct view *view, struct sample *sample)
 {
-	struct dirent **entries, **shown;
-	int count, shown_count, i;
+	struct dirent **entries;
+	int count, i;
+	pid_t pid;
 
-	memset(sample, 0, sizeof(*sample));
-	if (view->target.pid) {
-		target_look(view, sample);
-		return;
-	}
-	/* Before /proc, so that a context opened meanwhile does not seem to lack a descriptor. */
-	shown_count = scandir(CONTEXTS, &shown, is_pid, versionsort);
 	count = scandir("/proc", &entries, is_pid, by_pid);
 	if (count < 0)
 		fail(errno, "/proc");
 	for (i = 0; i < count; i++) {
-		process_look(view, sample, strtol(entries[i]->d_name, NULL, 10));
+		pid = strtol(entries[i]->d_name, NULL, 10);
+		if (pid != view->target.pid)
+			process_look(view, sample, pid);
 		free(entries[i]);
 	}
 	free(entries);
+}
+
+/*
+ * Count the contexts without a directory in debugfs and without a descriptor. Their mappings, if
+ * any, are rows without figures.
+ */
+static unsigned int unlisted_count(const struct sample *sample)
+{
+	char path[sizeof(CONTEXTS) + 24];
+	FILE *file = fopen(UNLISTED, "r");
+	unsigned int count = 0, i;
+
+	if (!file)
+		return 0;
+	if (fscanf(file, "%u", &count) != 1)
+		count = 0;
+	fclose(file);
+	for (i = 0; i < sample->contexts_count && count; i++) {
+		snprintf(path, sizeof(path), CONTEXTS "/%llu", sample->contexts[i].info.number);
+		if (sample->contexts[i].info.hwt && access(path, F_OK))
+			count -= context_first(sample, 0, i);
+	}
+	return count;
+}
+
+static void sample_take(struct view *view, struct sample *sample)
+{
+	struct dirent **shown;
+	int shown_count, i;
+	bool all = true;
+
+	memset(sample, 0, sizeof(*sample));
+	/* Before /proc, so that a context opened meanwhile does not seem to lack a descriptor. */
+	shown_count = scandir(CONTEXTS, &shown, is_pid, versionsort);
+	if (view->target.pid)
+		all = target_look(view, sample) && shown_count > 0;
+	/* A context of debugfs may have its descriptor in any process. */
+	if (all)
+		processes_look(view, sample);
 	for (i = 0; i < shown_count; i++) {
-		shown_add(sample, shown[i]->d_name);
+		if (all)
+			shown_add(sample, shown[i]->d_name);
 		free(shown[i]);
 	}
 	if (shown_count >= 0)
 		free(shown);
+	if (view->target.pid)
+		target_keep(view, sample);
+	else
+		sample->unlisted = unlisted_count(sample);
 }
 
 static void sample_free(struct sample *sample)
@@ -466,7 +575,7 @@ static unsigned int put_threads(const struct sample *sample, const struct sample
 static void put_row(const struct context *context, const struct context *before)
 {
 	/* Scheduled, modified, cancelled, expired, read: as in the heading of put_contexts(). */
-	static const unsigned int shown[] = { 2, 3, 4, 6, 8 };
+	static const unsigned int shown[] = { 3, 4, 5, 7, 9 };
 	char fd[12] = "-", name[13];
 	unsigned int i;
 	__u64 value;
@@ -515,10 +624,14 @@ static void put_contexts(const struct sample *sample, const struct sample *old,
 	}
 	if (!sample->contexts_count)
 		printf("      -    - no process has %s open\n", device_path);
+	if (sample->unlisted)
+		printf("        not in debugfs, beyond 1,000 of a user: %u without a descriptor\n",
+		       sample->unlisted);
 }
 
 static void put_counters(const struct hwt_stats_args *stats, bool json, bool first)
 {
+	const char *limit = limit_name(stats);
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(counters); i++) {
@@ -528,6 +641,12 @@ static void put_counters(const struct hwt_stats_args *stats, bool json, bool fir
 		else
 			printf("%-10s  %llu\n", counters[i].name, counter(stats, i));
 	}
+	if (!json)
+		printf("limit       %s\n", limit ?: "-");
+	else if (limit)
+		printf(",\"limit\":\"%s\"", limit);
+	else
+		printf(",\"limit\":null");
 }
 
 static void put_context_json(const struct context *context, const struct context *before)
@@ -575,6 +694,8 @@ static void put_json(const struct view *view, const struct sample *sample,
 	for (i = 0; i < sample->contexts_count; i++)
 		put_context_json(&sample->contexts[i],
 				 context_before(old, &sample->contexts[i]));
+	if (sample->unlisted)
+		printf("{\"unlisted\":%u}\n", sample->unlisted);
 }
 
 /* Print a sample. @old: the previous one, or NULL; @rows: rows of the screen, or 0 */
@@ -589,6 +710,7 @@ static void put_sample(const struct view *view, const struct sample *sample,
 		put_json(view, sample, old);
 		return;
 	}
+	used += !!sample->unlisted;
 	if (!view->target.pid) {
 		/* Leave room for contexts, even if there are many threads. */
 		used += put_threads(sample, old, rows ? rows / 3 + 1 : UINT_MAX);
@@ -609,12 +731,25 @@ void stats_print_one(int fd, bool json)
 }
 
 /* Print all counters of one context of another process, each on a line. */
-static void put_target(const struct view *view)
+static void put_target(struct view *view)
 {
-	int fd = target_open(&view->target);
+	struct sample sample;
+	int *fds, fd, count = descriptors_find(view->target.pid, view->device, &fds);
 
-	stats_print_one(fd, false);
-	close(fd);
+	free(fds);
+	if (count || view->target.fd >= 0) {
+		fd = target_open(&view->target);
+		stats_print_one(fd, false);
+		close(fd);
+		return;
+	}
+	/* Contexts without a descriptor: the table, if there are several, or no figures. */
+	sample_take(view, &sample);
+	if (sample.contexts_count == 1 && sample.contexts[0].known)
+		put_counters(&sample.contexts[0].stats, false, true);
+	else
+		put_contexts(&sample, NULL, UINT_MAX);
+	sample_free(&sample);
 }
 
 /* -- Repetition ---------------------------------------------------------- */

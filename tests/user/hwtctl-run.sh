@@ -55,6 +55,19 @@ b stopped" "schedule a never
 schedule b 1h every=1h
 get b
 stop"
+script "keys, a move by a schedule, cancel all" 0 "scheduled a, id
+scheduled a, was pending
+scheduled b, id
+b expired
+cancelled 1
+scheduled a, id
+a expired" "schedule a 1h key=18446744073709551615
+schedule a 2h
+schedule b 0 key=7
+wait b
+cancel all
+schedule a 0 every=1h key=7
+wait a" --verbose --keys --no-wait
 script "wait for a timeout, for the next event, for all" 0 "b expired
 b has come
 a expired
@@ -199,6 +212,9 @@ an option of another command|'period=1s' is not an option of schedule|schedule a
 an option without a value|'soon' is not an option of schedule|schedule a 1s soon
 a bad value|'slack=x' does not have a valid value|schedule a 1s slack=x
 bad data|'data=-1' does not have a valid value|schedule a 1s data=-1
+a key without --keys|'key=1' is not an option of schedule|schedule a 1s key=1
+no key|'a': a new timeout requires key=N|schedule a 1s|--keys
+key 0|'key=0' does not have a valid value|schedule a 1s key=0|--keys
 arguments that the kernel refuses|schedule a: Invalid argument|schedule a 1s every=1s slack=1s
 an invalid name|'1a': a name begins with a letter or _|schedule 1a 1s
 an invalid character in a name|'a/b': a name consists of letters, digits, _ - . :|schedule a/b 1s
@@ -217,6 +233,9 @@ schedule a 1s"
 script "after a stop" 1 "hwtctl: /tmp/script:2: schedule a: Cannot send after transport endpoint shutdown: the context was stopped; open a new one" \
 	"stop
 schedule a 1s"
+script "the key of another name" 1 "hwtctl: /tmp/script:2: 'b': the name and the key belong to different timeouts" \
+	"schedule a 1h key=1
+schedule b 1h key=1" --keys
 script "errors with --keep-going" 1 "hwtctl: /tmp/script:1: unknown command 'nonsense'
 hwtctl: /tmp/script:2: cancel a: no timeout has this name
 a expired" "nonsense

@@ -102,13 +102,15 @@ options="--pid $writer_pid"
 # shellcheck disable=SC2086 # words
 steady() { "$ctl" stats $options | sed -e 's/^\(events\|read\) .*//' | grep .; }
 expect "statistics of a process" 0 "timeouts    3
+pending     3
 scheduled   5
 modified    1
 cancelled   1
 stopped     0
 expired     2
 overruns    0
-rejected    0" steady
+rejected    0
+limit       -" steady
 what=tick
 expect "info of a process" 0 "2.000 ms" said --pid $writer_pid
 fd=$("$ctl" stats --json --pid $writer_pid | sed 's/.*"fd":\([0-9]*\).*/\1/')
@@ -116,20 +118,14 @@ want=$(steady)
 options="--pid $writer_pid --fd $fd"
 expect "the same by --fd" 0 "$want" steady
 check "as JSON" sh -c "'$ctl' stats --json --pid $writer_pid |
-	grep -q '^{\"pid\":$writer_pid,\"fd\":$fd,\"command\":\"hwtctl\",\"clock\":\"monotonic\",\"tick_ns\":2000000,\"private\":false,\"timeouts\":3,\"events\":[01],\"scheduled\":5,\"modified\":1,\"cancelled\":1,\"stopped\":0,\"expired\":2,\"overruns\":0,\"read\":[12],\"rejected\":0}\$'"
+	grep -q '^{\"pid\":$writer_pid,\"fd\":$fd,\"command\":\"hwtctl\",\"clock\":\"monotonic\",\"tick_ns\":2000000,\"private\":false,\"timeouts\":3,\"pending\":3,\"events\":[01],\"scheduled\":5,\"modified\":1,\"cancelled\":1,\"stopped\":0,\"expired\":2,\"overruns\":0,\"read\":[12],\"rejected\":0,\"limit\":null}\$'"
 printf 'schedule a 1h\nschedule b 0\nwait b\nstats\n' >/tmp/script
-expect "stats as a command of a script" 0 "timeouts    1
-events      0
-scheduled   2
-modified    0
-cancelled   0
-stopped     0
-expired     1
-overruns    0
-read        1
-rejected    0" sh -c "'$ctl' run --no-wait /tmp/script | grep -v '^b '"
+expect "stats as a command of a script" 0 "read        1" sh -c "'$ctl' run --no-wait /tmp/script | grep '^read '"
 check "the same as JSON" sh -c "'$ctl' run --json --no-wait /tmp/script | tail -n 1 |
-	grep -qx '{\"stats\":{\"timeouts\":1,\"events\":0,\"scheduled\":2,.*,\"rejected\":0}}'"
+	grep -qx '{\"stats\":{\"timeouts\":1,\"pending\":1,\"events\":0,\"scheduled\":2,.*,\"rejected\":0,\"limit\":null}}'"
+{ seq 5001 | sed 's/.*/schedule t& 1h/'; echo stats; } >/tmp/script
+expect "the limit that was met" 0 "limit       max_timeouts" sh -c "
+	'$ctl' run --keep-going --no-wait /tmp/script 2>/dev/null | tail -n 1"
 expect "no such process" 1 "hwtctl: process 999999: No such process" \
 	"$ctl" stats --pid 999999
 expect "a process without a context" 1 "hwtctl: process 1 does not have /dev/hwt open" \
@@ -159,6 +155,9 @@ expect "a name with invalid UTF-8" 0 "$(printf 'x\303\251??')" sh -c "'$ctl' sta
 	sed -n 's/.*\"command\":\"\([^\"]*\)\".*/\1/p'"
 printf 'x\n\033[2J\\' >/proc/$$/comm
 expect "a name with control characters" 0 'x\n\x1b[2J\\' sh -c "'$ctl' stats | sed -n 's/^ *$$ *6 \(.*\) mono .*/\1/p'"
+# In a pid namespace, process 2 is an ordinary one: here a shell, and hwtctl is its child.
+expect "a child of process 2" 0 1 sh -c "unshare -m -p -f --mount-proc sh -c \"sh -c '$ctl stats --json; :'; :\" |
+	grep -c '^{.pid.:3,.fd.:5,.command.:.hwtctl.'"
 exec 5>&- 6>&-
 "$ctl" stats --json >/tmp/stats
 check "parameters as JSON" grep -q '^{"parameters":{.*"tick_us":"2000".*}}$' /tmp/stats

@@ -162,9 +162,9 @@ TEST_F_TIMEOUT(tty, live_view_of_many, 60)
 /* A mapping keeps a context. Root has its figures from debugfs, another user has none. */
 TEST_F_TIMEOUT(tty, only_mapped, 60)
 {
-	struct ring ring;
+	int fd = hwt_open(0), other;
+	struct ring ring, second;
 	char row[64];
-	int fd = hwt_open(0);
 
 	ASSERT_EQ(0, hwt_add(fd, 0, HWT_NEVER, 0, NULL));
 	ASSERT_EQ(0, ring_make(&ring, fd, 0, 16, 16));
@@ -173,12 +173,22 @@ TEST_F_TIMEOUT(tty, only_mapped, 60)
 	begin(&self->terminal, "stats");
 	EXPECT_TRUE(says(&self->terminal, row));
 	EXPECT_EQ(0, end(&self->terminal));
+	snprintf(row, sizeof(row), "stats --pid %d", getpid());
+	begin(&self->terminal, row);
+	EXPECT_TRUE(says(&self->terminal, "timeouts    1\r\n"));
+	EXPECT_EQ(0, end(&self->terminal));
+	other = hwt_open(0);
 	/* Become another user, and stay the owner of the process's files in /proc. */
 	ASSERT_EQ(0, setresuid(1000, 1000, 1000));
 	ASSERT_EQ(0, prctl(PR_SET_DUMPABLE, 1));
 	snprintf(row, sizeof(row), "%7d    - hwtctl_tty   ?          ? ", getpid());
 	begin(&self->terminal, "stats");
 	EXPECT_TRUE(says(&self->terminal, row));
+	EXPECT_EQ(0, end(&self->terminal));
+	ring_unmap(&ring);
+	ASSERT_EQ(0, ring_make(&second, other, 0, 16, 16));
+	begin(&self->terminal, "stats");
+	EXPECT_FALSE(says(&self->terminal, row));
 	EXPECT_EQ(0, end(&self->terminal));
 }
 

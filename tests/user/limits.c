@@ -19,6 +19,7 @@
 #define PRIVATE		3	/* and private ones */
 #define SHOWN		1000	/* HWT_SHOWN_MAX */
 #define CONTEXTS	"/sys/kernel/debug/hwt/contexts"
+#define UNLISTED	"/sys/kernel/debug/hwt/unlisted_contexts"
 
 /* Two users without other contexts */
 #define ALICE		4001
@@ -349,9 +350,13 @@ TEST_F(user, directories_in_debugfs)
 {
 	struct rlimit limit = { SHOWN + 100, SHOWN + 100 };
 	static int fd[SHOWN + 10];
+	struct ring ring;
+	char noted[128];
 	unsigned int i;
 	__u64 id;
 
+	snprintf(noted, sizeof(noted), "%s/hwtctl stats | grep -q 'beyond 1,000 .*: 1 without'",
+		 getenv("HWT_BIN"));
 	ASSERT_EQ(0, access(CONTEXTS, X_OK));
 	ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &limit));
 	ASSERT_EQ(0, names_in(CONTEXTS, ""));
@@ -360,11 +365,17 @@ TEST_F(user, directories_in_debugfs)
 		ASSERT_LE(0, fd[i]);
 	}
 	EXPECT_EQ(SHOWN, names_in(CONTEXTS, ""));
+	EXPECT_EQ(10, read_number(UNLISTED));
 	EXPECT_EQ(0, hwt_add(fd[SHOWN + 9], 0, HOUR, 1, &id));
 	self->fd[self->n++] = open_as(BOB);
 	EXPECT_EQ(SHOWN + 1, names_in(CONTEXTS, ""));
-	/* Closing a context makes room only if the context had a directory. */
+	/* hwtctl finds contexts by their descriptors, and notes the one that has none. */
+	EXPECT_NE(0, system(noted));
+	ASSERT_EQ(0, ring_make(&ring, fd[SHOWN + 9], 0, 16, 16));
 	close(fd[--i]);
+	EXPECT_EQ(0, system(noted));
+	ring_unmap(&ring);
+	/* Closing a context makes room only if the context had a directory. */
 	EXPECT_EQ(SHOWN + 1, names_in(CONTEXTS, ""));
 	close(fd[0]);
 	EXPECT_EQ(SHOWN, names_in(CONTEXTS, ""));
@@ -373,6 +384,7 @@ TEST_F(user, directories_in_debugfs)
 	while (i)
 		close(fd[--i]);
 	EXPECT_EQ(1, names_in(CONTEXTS, ""));
+	EXPECT_EQ(0, read_number(UNLISTED));
 }
 
 /* Subordinate ids of a user do not multiply the user's limits. */
