@@ -214,13 +214,11 @@ def all_jobs():
     ]
 
 
+IN_ALL = ("long tests, whole models, io_uring's commands (6.12), eight CPUs, Python with a device, packages, a simulated year, "
+          "planted faults and the tests of the harness are in make check-all; other kernels in make check-matrix")
 TIERS = {
-    "check": (check_jobs, "quick tests, on the distribution's 6.1 and its PREEMPT_RT kernel",
-              "the debug kernels, long tests, packages and the tests of the tests are in make check-all; "
-              "other kernels in make check-matrix"),
-    "ci": (ci_jobs, "quick tests, on the distribution's 6.1, its PREEMPT_RT kernel and the debug kernel",
-           "long tests, packages and the tests of the tests are in make check-all; "
-           "other kernels in make check-matrix"),
+    "check": (check_jobs, "quick tests, on the distribution's 6.1 and its PREEMPT_RT kernel", f"the debug kernel, {IN_ALL}"),
+    "ci": (ci_jobs, "quick tests, on the distribution's 6.1, its PREEMPT_RT kernel and the debug kernel", IN_ALL),
     "all": (all_jobs, "all tests, on the kernels that tests/vm/kernels/table selects",
             "all other kernels are in make check-matrix; make fuzz, soak and bench run for any length of time"),
 }

@@ -57,6 +57,14 @@ class Bare(unittest.TestCase):
             self.assertRaises(ValueError, hwt.open, **bad)
         self.assertEqual(before, descriptors())
 
+    def test_samples_without_the_device(self):
+        if os.path.exists("/dev/hwt"):
+            self.skipTest("there is a device")
+        samples = os.path.join(os.path.dirname(os.path.dirname(hwt.__path__[0])), "samples")
+        for name in "hwt_first", "hwt_asyncio":
+            ran = subprocess.run([sys.executable, f"{samples}/{name}.py"], stderr=subprocess.PIPE, text=True, check=False)
+            self.assertIn("FileNotFoundError: [Errno 2] No such file or directory: '/dev/hwt'", ran.stderr)
+
     def test_times(self):
         for good, ns in (((0.5,), 500000000), ((3,), 3000000000), ((None, 7), 7), ((math.inf,), KEY), ((1e30,), KEY)):
             self.assertEqual(ns, hwt._time(*good))
