@@ -95,26 +95,6 @@ TEST_F(ctx, slack)
 	}
 }
 
-/*
- * Two buckets have so many timeouts that a walk over them takes longer than a tick, so the wheel
- * falls behind. It must still collect new timeouts and fire those that are due at once.
- */
-TEST_F_TIMEOUT(ctx, overfull_buckets, 200)
-{
-	unsigned int many = quick() ? 50000 : 200000, i;
-	struct hwt_event event;
-
-	ASSERT_EQ(0, hwt_with(self->fd, SETUP, setup,
-			      .tick_ns = MSEC, .ticks_per_wheel = 2, .levels = 1));
-	for (i = 0; i < many; i++)
-		ASSERT_EQ(0, hwt_add(self->fd, 0, HOUR, 0, NULL));
-	for (i = 0; i < 20; i++) {
-		ASSERT_EQ(0, hwt_add(self->fd, HWT_ARM_ABSOLUTE, 0, i, NULL));
-		ASSERT_EQ(1, hwt_next(self->fd, &event));
-		ASSERT_EQ((__u64)i, event.user_data);
-	}
-}
-
 /* In any state, a stopped timeout has one last event, which can be withdrawn. */
 TEST_F(ctx, stop_in_all_states)
 {
