@@ -483,11 +483,6 @@ static const struct hwt_timeout_ops leaving_ops = {
 	.expire = kt_expire, .cancelled = kt_cancelled, .release = leaving_release,
 };
 
-static long do_barrier(void *wheel)
-{
-	return hwt_wheel_barrier(wheel);
-}
-
 static void __init test_barrier(unsigned int workers)
 {
 	struct hwt_wheel *wheel = kt_wheel("barrier", .workers = workers);
@@ -506,7 +501,7 @@ static void __init test_barrier(unsigned int workers)
 	KTEST(KT_WAIT(atomic_read(&leaving_inside) >= 1), "%u workers: a release blocks", workers);
 	for (i = 0; i < LEAVING; i++)
 		hwt_cancel(&leaving[i].timeout);
-	kt_call_begin(&barrier, do_barrier, wheel);
+	kt_call_begin(&barrier, kt_do_barrier, wheel);
 	msleep(50);
 	KTEST(!kt_call_done(&barrier), "the barrier waits");
 	complete_all(&leaving_go);

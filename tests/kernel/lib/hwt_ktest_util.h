@@ -480,6 +480,11 @@ static inline long kt_do_flush(void *wheel)
 	return hwt_wheel_flush(wheel);
 }
 
+static inline long kt_do_barrier(void *wheel)
+{
+	return hwt_wheel_barrier(wheel);
+}
+
 static inline long kt_do_stop(void *wheel)
 {
 	return hwt_wheel_stop(wheel, NULL, NULL);
