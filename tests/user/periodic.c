@@ -126,7 +126,6 @@ TEST_F(ctx, fixed_delay_counts_from_the_firing)
 
 TEST_F(ctx, modify_starts_anew)
 {
-	struct hwt_modify_args modify;
 	struct hwt_get_args get;
 	struct hwt_event event;
 	__u64 id, first;
@@ -134,17 +133,10 @@ TEST_F(ctx, modify_starts_anew)
 	ASSERT_EQ(0, hwt_add_periodic(self->fd, HWT_MODE_FIXED_RATE, 0, 10 * MSEC, 1, &id));
 	ASSERT_TRUE(until(!hwt_get(self->fd, id, &get) && get.overruns));
 	first = now_ns() + 30 * MSEC;
-	modify = (struct hwt_modify_args) {
-		.size = sizeof(modify),
-		.flags = HWT_ARM_ABSOLUTE | HWT_ARM_USER_DATA,
-		.id = id,
-		.time_ns = first,
-		.period_ns = HOUR,
-		.user_data = 2,
-	};
-	ASSERT_EQ(0, hwt_call(self->fd, HWT_IOC_MODIFY, &modify));
 	/* The unread event is withdrawn with its overruns. */
-	EXPECT_EQ((__u32)(HWT_STATE_PENDING | HWT_STATE_EVENT), modify.was);
+	ASSERT_EQ(HWT_STATE_PENDING | HWT_STATE_EVENT,
+		  hwt_was(self->fd, MODIFY, modify, .flags = HWT_ARM_ABSOLUTE | HWT_ARM_USER_DATA,
+			  .id = id, .time_ns = first, .period_ns = HOUR, .user_data = 2));
 	ASSERT_EQ(1, hwt_next(self->fd, &event));
 	EXPECT_EQ(2ULL, event.user_data);
 	EXPECT_EQ(0ULL, event.overruns);

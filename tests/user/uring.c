@@ -342,11 +342,6 @@ TEST_F(ring, limit_of_pending)
 TEST_F(ring, is_a_timeout_like_any_other)
 {
 	struct hwt_list_entry entry;
-	struct hwt_modify_args modify = {
-		.size = sizeof(modify),
-		.flags = HWT_ARM_USER_DATA,
-		.time_ns = HOUR,
-	};
 	struct hwt_get_args get;
 
 	ASSERT_TRUE(uring_hold(&self->uring, self->fd, 77));
@@ -360,8 +355,8 @@ TEST_F(ring, is_a_timeout_like_any_other)
 	EXPECT_EQ(entry.deadline_ns, get.deadline_ns);
 
 	/* A key cannot be changed. */
-	modify.id = entry.id;
-	EXPECT_EQ(-EINVAL, hwt_call(self->fd, HWT_IOC_MODIFY, &modify));
+	EXPECT_EQ(-EINVAL, hwt_with(self->fd, MODIFY, modify, .flags = HWT_ARM_USER_DATA,
+				    .id = entry.id, .time_ns = HOUR));
 	EXPECT_EQ(HWT_STATE_PENDING, hwt_move(self->fd, entry.id, 0, 20 * MSEC));
 	EXPECT_EQ(0, uring_do(&self->uring, 77));
 	EXPECT_EQ(-ENOENT, hwt_get(self->fd, entry.id, &get));
