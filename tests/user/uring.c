@@ -360,11 +360,6 @@ TEST_F(ring, is_a_timeout_like_any_other)
 	EXPECT_EQ(HWT_STATE_PENDING, hwt_move(self->fd, entry.id, 0, 20 * MSEC));
 	EXPECT_EQ(0, uring_do(&self->uring, 77));
 	EXPECT_EQ(-ENOENT, hwt_get(self->fd, entry.id, &get));
-
-	ASSERT_TRUE(uring_hold(&self->uring, self->fd, 78));
-	ASSERT_EQ(1, hwt_entries(self->fd, &entry, 1));
-	EXPECT_EQ(HWT_STATE_PENDING, hwt_del(self->fd, entry.id));
-	EXPECT_EQ(-ECANCELED, uring_do(&self->uring, 78));
 }
 
 TEST_F(ring, beside_timeouts_with_events)
