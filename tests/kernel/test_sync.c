@@ -265,9 +265,7 @@ static void dead_handback(struct hwt_timeout *timeout, void *arg)
 }
 
 static const struct hwt_timeout_ops dead_ops = {
-	.expire		= dead_expire,
-	.cancelled	= dead_cancelled,
-	.release	= dead_release,
+	.expire = dead_expire, .cancelled = dead_cancelled, .release = dead_release,
 };
 
 static void __init test_deadlock(unsigned int workers)
@@ -326,9 +324,7 @@ static void chain_cancelled(struct hwt_timeout *timeout)
 }
 
 static const struct hwt_timeout_ops chain_ops = {
-	.expire		= chain_expire,
-	.cancelled	= chain_cancelled,
-	.release	= kt_release,
+	.expire = chain_expire, .cancelled = chain_cancelled, .release = kt_release,
 };
 
 static void __init test_chain(void)
