@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The life of a timeout, to its expiry or a stop. For ids, see ids.c; for races of cancel and
- * modify, see process.c. "Netty" marks tests that Netty's timer has as well.
+ * modify, see process.c; for deadlines that never come, kernel/test_basics.c and timens.c. "Netty"
+ * marks a test that Netty's timer has as well.
  *
  * hwt-test: timeout 300
  */
@@ -52,27 +53,6 @@ TEST_F(ctx, after_its_delay)
 		EXPECT_GT(after + delay + self->tick, event.deadline_ns);
 		EXPECT_LE(event.deadline_ns, event.fired_ns);
 	}
-}
-
-/* Netty: overflow of the deadline. It never fires and can be cancelled. */
-TEST_F(ctx, never)
-{
-	static const __u64 never[] = { HWT_NEVER, HWT_NEVER - 1, 1ULL << 63 };
-	struct hwt_get_args get;
-	__u64 id[2 * ARRAY_SIZE(never)];
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(id); i++) {
-		ASSERT_EQ(0, hwt_add(self->fd, i % 2 ? HWT_ARM_ABSOLUTE : 0, never[i / 2], i,
-				     &id[i]));
-		ASSERT_EQ(0, hwt_get(self->fd, id[i], &get));
-		EXPECT_EQ((__u32)HWT_STATE_PENDING, get.state);
-		EXPECT_EQ(HWT_NEVER, get.deadline_ns);
-		EXPECT_EQ(HWT_NEVER, get.remaining_ns);
-	}
-	EXPECT_EQ(0, hwt_wait(self->fd, 50));
-	for (i = 0; i < ARRAY_SIZE(id); i++)
-		EXPECT_EQ(HWT_STATE_PENDING, hwt_del(self->fd, id[i]));
 }
 
 /* With slack, a timeout fires in its window. */
