@@ -21,7 +21,6 @@ from results import Results, duration, figure, short, unique
 
 WIDTH = 100
 MARKS = ("<!-- figures: begin -->", "<!-- figures: end -->")
-COUNTS = Path(__file__).resolve().parent / "hot/counts"
 
 WHERE = {
     "uml": "the kernel in User Mode Linux: native speed, one CPU",
@@ -231,19 +230,6 @@ def scale(rows):
             *(["", "millions a second: hwt-shards / hwt", *pivot(ratios, ("op",), "threads", median, head)] if ratios else [])]
 
 
-def counts(rows):
-    """Return the counts, beside those of the last release."""
-    units = ("instructions", "locked", "lines", "own_lines")
-    last = dict(line.split(maxsplit=1) for line in COUNTS.read_text(encoding="utf-8").splitlines()
-                if line.strip() and line[0] != "#")
-    both = []
-    for name in unique(row["op"] for row in rows):
-        both += [{**row, "of": "now"} for row in rows if row["op"] == name]
-        both += [{"op": name, "of": "last", "unit": unit, "median": float(value)}
-                 for unit, value in zip(units, last.get(name, "").split()) if value != "-"]
-    return pivot(both, ("op", "of"), "unit", median)
-
-
 def user(rows):
     """Return a table for each number of timers."""
     lines = []
@@ -302,10 +288,10 @@ same buckets under one lock, with one thread for callbacks. percpu: buckets and 
 thread, which calls back itself. life: timeouts are scheduled for the present, and called back. All
 figures include the engines' part, except arm and cancel in the kernel by the wall clock, which end
 with the last call."""),
-    "count": ("Instructions and cache lines", counts, """\
+    "count": ("Instructions and cache lines", lambda rows: pivot(rows, ("op",), "unit", median), """\
 Medians of each hot path. collect and expire, which the engine does for all timeouts together, are
 averages and depend on the number of timeouts. locked: locked operations. own_lines: the cache lines
-of the timeout and its neighbours, which are cold with many timeouts. last: the last release."""),
+of the timeout and its neighbours, which are cold with many timeouts."""),
     "user": ("From user space", user, """\
 ns or bytes for each timer. reap: all timers are due at once; from the first known expiry to the
 last event. due: the same from the deadline on, with the expiry and its lateness. memory: the

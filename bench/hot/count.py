@@ -12,7 +12,7 @@ Between the program's marks, the following are counted:
                 its neighbours, which are cold when there are many; the others stay in the cache
 
 The figures are medians; for work of the engine for all timeouts at once (collect, expire), they are
-averages. They are printed beside those of the last release in FILE; --record writes FILE.
+averages. With --beside PROGRAM, that program is counted as well, and the figures of both are shown.
 """
 import argparse
 import bisect
@@ -27,15 +27,6 @@ OPERATIONS = 10000
 RARE = 100
 STACK = 1 << 16
 COLUMNS = ("instructions", "locked", "lines", "own")
-
-HEADER = """\
-# SPDX-License-Identifier: GPL-2.0-only
-#
-# Instructions, locked operations and cache lines of each hot path at the last release,
-# written by "make record"; count.py says what they mean. Compiled by
-# {compiler}
-#
-"""
 
 
 def said(*command):
@@ -159,40 +150,31 @@ def evaluate(extra, operations):
     return table
 
 
-def read_record(path):
-    """Return {name: {column: value}} of the last release."""
-    try:
-        with open(path, encoding="utf-8") as record:
-            rows = [line.split() for line in record if not line.startswith("#")]
-    except FileNotFoundError:
-        return {}
-    return {row[0]: {c: float(v) for c, v in zip(COLUMNS, row[1:]) if v != "-"} for row in rows if row}
-
-
 def show(value):
     """Return a figure with as few digits as possible."""
     return "-" if value is None else f"{value:.2f}".rstrip("0").rstrip(".")
 
 
-def print_all(table, record, operations, beside):
-    """Print the "@bench" lines, and a table."""
-    lines = [f"\n{'':16s}" + "".join(f"{column:>24s}" for column in COLUMNS),
-             f"{'operation':16s}" + f"{'now':>8s}{beside:>8s}{'':8s}" * len(COLUMNS)]
+def print_all(table, other, operations):
+    """Print the "@bench" lines, and a table; with the figures of @other, if there is another program."""
+    widths = "24s" if other else "14s"
+    lines = [f"\n{'operation':16s}" + "".join(f"{column:>{widths}}" for column in COLUMNS)]
     for name, values in table.items():
         row = f"{name:16s}"
         for column in COLUMNS:
-            now, last = None, record.get(name, {}).get(column)
+            now = None
             if column in values:
                 v = values[column]
                 now = statistics.median(v)
                 print(f"@bench bench=count peer=hwt op={name} n={operations} "
                       f"unit={'own_lines' if column == 'own' else column} "
                       f"median={show(now)} low={show(min(v))} high={show(max(v))} runs={len(v)}")
-            changed = None not in (now, last) and show(now) != show(last)
-            row += f"{show(now):>8s}{show(last):>8s}{f'({now - last:+.4g})' if changed else '':8s}"
-        lines.append(row.rstrip())
-    print("\n".join(lines + ["\nlast: of the last release."] * (beside == "last") +
-                    ["own: lines that stay cold when there are many."]))
+            text = show(now)
+            if other and now is not None:
+                text += f" ({now - statistics.median(other[name][column]):+.4g})"
+            row += f"{text:>{widths}}"
+        lines.append(row)
+    print("\n".join(lines + ["own: lines that stay cold when there are many."]))
 
 
 def print_functions(operations):
@@ -204,50 +186,35 @@ def print_functions(operations):
             print(f"{n / len(taken) / ops:10.1f}  {function}")
 
 
-def write_record(path, table, compiler):
-    """Write the figures of a release."""
-    with open(path, "w", encoding="utf-8") as record:
-        record.write(HEADER.format(compiler=said(*compiler.split(), "--version")[0]))
-        record.write(f"# {'operation':14s}" + "".join(f"{c:>14s}" for c in COLUMNS) + "\n")
-        for name, values in table.items():
-            cells = (show(statistics.median(values[c])) if c in values else "-" for c in COLUMNS)
-            record.write(f"{name:16s}" + "".join(f"{cell:>14s}" for cell in cells) + "\n")
+def measure(program, operations):
+    """Return what run() has counted, and the table of it."""
+    try:
+        extra, counted = run(program, operations)
+    except FileNotFoundError as missing:
+        sys.exit(f"{missing.filename}: not found; it is needed to count")
+    return counted, evaluate(extra, counted)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("-q", "--quick", action="store_true")
-    parser.add_argument("--record", action="store_true", help="write FILE")
     parser.add_argument("--functions", action="store_true", help="say where the instructions are")
-    parser.add_argument("--compiler", default="cc", help="for the head of FILE")
-    parser.add_argument("--beside", default="last", help="what FILE is of, if not the last release")
-    parser.add_argument("--most", type=float, help="fail if an operation takes over so many more than FILE says")
+    parser.add_argument("--beside", metavar="PROGRAM", help="show the difference to this program")
+    parser.add_argument("--most", type=float, help="fail if an operation takes over so many instructions more than it")
     parser.add_argument("program")
-    parser.add_argument("file")
     args = parser.parse_args()
 
     operations = OPERATIONS // 10 if args.quick else OPERATIONS
     print(f"counting {operations} of each operation under valgrind ({6 if args.quick else 60} s or so)", flush=True)
-    try:
-        extra, counted = run(args.program, operations)
-    except FileNotFoundError as missing:
-        sys.exit(f"{missing.filename}: not found; it is needed to count")
-    table = evaluate(extra, counted)
-    record = read_record(args.file)
-    if args.quick and args.beside == "last":
-        # The engine's work for all timeouts at once depends on their number.
-        record = {name: row for name, row in record.items() if "lines" in row}
-    print_all(table, record, operations, args.beside)
+    counted, table = measure(args.program, operations)
+    other = measure(args.beside, operations)[1] if args.beside else {}
+    print_all(table, other, operations)
     if args.functions:
         print_functions(counted)
-    if args.record:
-        write_record(args.file, table, args.compiler)
-    if args.most is not None:
-        over = [name for name, values in table.items() if name in record and
-                statistics.median(values["instructions"]) > record[name]["instructions"] + args.most]
-        if over or not record:
-            sys.exit(f"too many instructions more than {args.beside}: " +
-                     (" ".join(over) or "there is nothing to compare with"))
+    over = [name for name in table if args.most is not None and
+            statistics.median(table[name]["instructions"]) > statistics.median(other[name]["instructions"]) + args.most]
+    if over:
+        sys.exit(f"too many instructions more than {args.beside}: " + " ".join(over))
 
 
 if __name__ == "__main__":

@@ -118,32 +118,21 @@ static void __init in_soft_interrupt(void)
 	tasklet_kill(&soft);
 }
 
-static void __init with_interrupts_off(void)
-{
-	unsigned long flags;
-
-	local_irq_save(flags);
-	everything();
-	local_irq_restore(flags);
-}
-
 static DEFINE_RAW_SPINLOCK(raw);
-
-static void __init under_raw_spinlock(void)
-{
-	raw_spin_lock(&raw);
-	everything();
-	raw_spin_unlock(&raw);
-}
-
 static DEFINE_SPINLOCK(spin);
 
-static void __init under_spinlock_bh(void)
-{
-	spin_lock_bh(&spin);
-	everything();
-	spin_unlock_bh(&spin);
+/* Make the calls between two others. */
+#define BETWEEN(name, begin, end)					\
+static void __init name(void)						\
+{									\
+	begin;								\
+	everything();							\
+	end;								\
 }
+
+BETWEEN(with_interrupts_off, local_irq_disable(), local_irq_enable())
+BETWEEN(under_raw_spinlock, raw_spin_lock(&raw), raw_spin_unlock(&raw))
+BETWEEN(under_spinlock_bh, spin_lock_bh(&spin), spin_unlock_bh(&spin))
 
 static void __init test_context(const char *what, void (*call)(void),
 				bool asleep)

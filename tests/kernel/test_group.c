@@ -33,9 +33,7 @@ static void item_expire(struct hwt_timeout *timeout)
 }
 
 static const struct hwt_timeout_ops item_ops = {
-	.expire		= item_expire,
-	.cancelled	= kt_cancelled,
-	.release	= kt_release,
+	.expire = item_expire, .cancelled = kt_cancelled, .release = kt_release,
 };
 
 static const struct hwt_timeout_ops item_plain_ops = { .expire = item_expire };
@@ -283,9 +281,7 @@ static void stubborn_expire(struct hwt_timeout *timeout)
 }
 
 static const struct hwt_timeout_ops stubborn_ops = {
-	.expire		= stubborn_expire,
-	.cancelled	= kt_cancelled,
-	.release	= kt_release,
+	.expire = stubborn_expire, .cancelled = kt_cancelled, .release = kt_release,
 };
 
 static void __init test_stubborn(void)
@@ -364,9 +360,7 @@ static void object_close(struct hwt_timeout *timeout)
 }
 
 static const struct hwt_timeout_ops object_ops = {
-	.expire		= object_close,
-	.cancelled	= object_close,
-	.release	= object_put,
+	.expire = object_close, .cancelled = object_close, .release = object_put,
 };
 
 static void object_make(unsigned int n)

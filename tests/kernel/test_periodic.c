@@ -47,9 +47,7 @@ static void p_expire(struct hwt_timeout *timeout)
 }
 
 static const struct hwt_timeout_ops p_ops = {
-	.expire		= p_expire,
-	.cancelled	= kt_cancelled,
-	.release	= kt_release,
+	.expire = p_expire, .cancelled = kt_cancelled, .release = kt_release,
 };
 
 static void __init p_init(struct hwt_wheel *wheel)
@@ -175,6 +173,17 @@ static int earlier(void)
 	return hwt_schedule_earlier(&p.kt.timeout, KT_HOUR);
 }
 
+/* Begin with a fixed rate, which @fn changes in the callback number @change. */
+static void __init p_change(struct hwt_wheel *wheel, unsigned int change, int (*fn)(void),
+			    unsigned int last, u64 period)
+{
+	p_init(wheel);
+	p.change = change;
+	p.change_fn = fn;
+	p.last = last;
+	hwt_schedule_periodic(&p.kt.periodic, 0, period, HWT_FIXED_RATE);
+}
+
 static void __init test_changes(struct hwt_wheel *wheel)
 {
 	const int both = HWT_WAS_PENDING | HWT_WAS_HELD;
@@ -198,35 +207,21 @@ static void __init test_changes(struct hwt_wheel *wheel)
 	      KT_WAIT(fired() >= 3), "a periodic schedule makes it periodic again");
 	KTEST(hwt_shutdown_sync(&p.kt.timeout) == 1, "shutdown_sync ends it");
 
-	p_init(wheel);
-	p.change = 2;
-	p.change_fn = to_one_shot;
-	hwt_schedule_periodic(&p.kt.periodic, 0, 5 * KT_MS, HWT_FIXED_RATE);
+	p_change(wheel, 2, to_one_shot, 0, 5 * KT_MS);
 	KTEST(p_released(1) && fired() == 3 && p.change_ret == both &&
 	      !p.pending, "in its callback, a one-shot schedule: fires once more");
 
-	p_init(wheel);
-	p.change = 2;
-	p.change_fn = to_delay;
-	p.last = 4;
-	hwt_schedule_periodic(&p.kt.periodic, 0, 5 * KT_MS, HWT_FIXED_RATE);
+	p_change(wheel, 2, to_delay, 4, 5 * KT_MS);
 	KTEST(p_released(1) && fired() == 4 && p.change_ret == both &&
 	      p.at[2].began >= p.at[1].began + 40 * KT_MS &&
 	      p.at[3].began >= p.at[2].ended + 30 * KT_MS &&
 	      p.at[3].total == 0, "in its callback, another period and mode: both take effect");
 
-	p_init(wheel);
-	p.change = 1;
-	p.change_fn = cancel_and_again;
-	p.last = 3;
-	hwt_schedule_periodic(&p.kt.periodic, 0, KT_HOUR, HWT_FIXED_RATE);
+	p_change(wheel, 1, cancel_and_again, 3, KT_HOUR);
 	KTEST(p_released(1) && fired() == 3 && p.change_ret == HWT_WAS_HELD,
 	      "in its callback, a cancel and a schedule: fires on");
 
-	p_init(wheel);
-	p.change = 1;
-	p.change_fn = earlier;
-	hwt_schedule_periodic(&p.kt.periodic, 0, KT_MS, HWT_FIXED_RATE);
+	p_change(wheel, 1, earlier, 0, KT_MS);
 	KTEST(KT_WAIT(fired() == 1) && KT_WAIT(!hwt_running(&p.kt.timeout)) &&
 	      p.change_ret == both && hwt_remaining(&p.kt.timeout) > KT_HOUR / 2,
 	      "in its callback, schedule_earlier: arms it, as it is not armed");

@@ -66,9 +66,7 @@ static void see_release(struct hwt_timeout *timeout)
 }
 
 static const struct hwt_timeout_ops see_ops = {
-	.expire		= see_expire,
-	.cancelled	= see_cancelled,
-	.release	= see_release,
+	.expire = see_expire, .cancelled = see_cancelled, .release = see_release,
 };
 
 static void __init seen_init(int cpu)

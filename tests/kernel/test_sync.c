@@ -265,9 +265,7 @@ static void dead_handback(struct hwt_timeout *timeout, void *arg)
 }
 
 static const struct hwt_timeout_ops dead_ops = {
-	.expire		= dead_expire,
-	.cancelled	= dead_cancelled,
-	.release	= dead_release,
+	.expire = dead_expire, .cancelled = dead_cancelled, .release = dead_release,
 };
 
 static void __init test_deadlock(unsigned int workers)
@@ -326,9 +324,7 @@ static void chain_cancelled(struct hwt_timeout *timeout)
 }
 
 static const struct hwt_timeout_ops chain_ops = {
-	.expire		= chain_expire,
-	.cancelled	= chain_cancelled,
-	.release	= kt_release,
+	.expire = chain_expire, .cancelled = chain_cancelled, .release = kt_release,
 };
 
 static void __init test_chain(void)
@@ -483,11 +479,6 @@ static const struct hwt_timeout_ops leaving_ops = {
 	.expire = kt_expire, .cancelled = kt_cancelled, .release = leaving_release,
 };
 
-static long do_barrier(void *wheel)
-{
-	return hwt_wheel_barrier(wheel);
-}
-
 static void __init test_barrier(unsigned int workers)
 {
 	struct hwt_wheel *wheel = kt_wheel("barrier", .workers = workers);
@@ -506,7 +497,7 @@ static void __init test_barrier(unsigned int workers)
 	KTEST(KT_WAIT(atomic_read(&leaving_inside) >= 1), "%u workers: a release blocks", workers);
 	for (i = 0; i < LEAVING; i++)
 		hwt_cancel(&leaving[i].timeout);
-	kt_call_begin(&barrier, do_barrier, wheel);
+	kt_call_begin(&barrier, kt_do_barrier, wheel);
 	msleep(50);
 	KTEST(!kt_call_done(&barrier), "the barrier waits");
 	complete_all(&leaving_go);

@@ -203,11 +203,6 @@ static void __init test_herd(void)
 	vfree(stay);
 }
 
-static long do_barrier(void *wheel)
-{
-	return hwt_wheel_barrier(wheel);
-}
-
 /* A barrier that waits for one callback is not woken by the ends of others. */
 static void __init test_barrier_sleeps(void)
 {
@@ -218,7 +213,7 @@ static void __init test_barrier_sleeps(void)
 	struct kt kt;
 
 	KTEST(kt_stay_begin(&sleeper, wheel), "a callback sleeps");
-	kt_call_begin(&barrier, do_barrier, wheel);
+	kt_call_begin(&barrier, kt_do_barrier, wheel);
 	KTEST(KT_WAIT(READ_ONCE(barrier.thread->nvcsw) > barrier.switches) &&
 	      !kt_call_done(&barrier), "a barrier waits for it");
 	kt_init(&kt, wheel, &kt_ops);

@@ -29,9 +29,7 @@ static void sleeper_cancelled(struct hwt_timeout *timeout)
 }
 
 static const struct hwt_timeout_ops in_cancelled = {
-	.expire		= kt_expire,
-	.cancelled	= sleeper_cancelled,
-	.release	= kt_release,
+	.expire = kt_expire, .cancelled = sleeper_cancelled, .release = kt_release,
 };
 
 /* Let @n workers sleep in the callbacks of the first sleepers. */

@@ -558,21 +558,14 @@ static void tt_release(struct hwt_timeout *timeout)
 }
 
 const struct hwt_timeout_ops tt_ops_full = {
-	.expire		= tt_expire,
-	.cancelled	= tt_cancelled,
-	.release	= tt_release,
+	.expire = tt_expire, .cancelled = tt_cancelled, .release = tt_release,
 };
 
 /* Without ->cancelled: the engine ends the hold of a cancelled timeout in fewer steps. */
-const struct hwt_timeout_ops tt_ops_quiet = {
-	.expire		= tt_expire,
-	.release	= tt_release,
-};
+const struct hwt_timeout_ops tt_ops_quiet = { .expire = tt_expire, .release = tt_release };
 
 /* Without reference counts. */
-const struct hwt_timeout_ops tt_ops_bare = {
-	.expire		= tt_expire,
-};
+const struct hwt_timeout_ops tt_ops_bare = { .expire = tt_expire };
 
 /* Close the ledger of a timeout without references. */
 void tt_audit(struct tt_item *item)

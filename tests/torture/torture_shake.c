@@ -66,8 +66,7 @@ static void tt_quick_release(struct hwt_timeout *timeout)
 }
 
 static const struct hwt_timeout_ops tt_quick_ops = {
-	.expire		= tt_quick_expire,
-	.release	= tt_quick_release,
+	.expire = tt_quick_expire, .release = tt_quick_release,
 };
 
 static void tt_quick_reset(struct tt_quick *quick)

@@ -159,14 +159,10 @@ static void use_up(volatile struct told *told, enum way way)
 
 static int ask_for_much(int fd, enum way way)
 {
-	struct hwt_setup_args setup = {
-		.size = sizeof(setup),
-		.ticks_per_wheel = 65536,
-		.levels = 2,
-	};
 	struct hwt_rings_args rings;
 
-	return way == LARGE_WHEELS ? hwt_call(fd, HWT_IOC_SETUP, &setup) :
+	return way == LARGE_WHEELS ?
+	       hwt_with(fd, SETUP, setup, .ticks_per_wheel = 65536, .levels = 2) :
 	       hwt_rings(fd, 0, HWT_RING_ENTRIES_MAX / 2, HWT_RING_ENTRIES_MAX / 2, &rings);
 }
 

@@ -251,22 +251,4 @@ TEST_F(ctx, is_a_stream)
 	EXPECT_EQ(EINVAL, errno);
 }
 
-TEST(many_contexts)
-{
-	struct hwt_event event;
-	int fd[200], i;
-
-	for (i = 0; i < 200; i++) {
-		fd[i] = i % 50 ? hwt_open(O_NONBLOCK) : hwt_open_private(CLOCK_MONOTONIC);
-		ASSERT_LE(0, fd[i]);
-		ASSERT_EQ(0, hwt_add(fd[i], 0, (i % 10) * MSEC, i, NULL));
-		ASSERT_EQ(0, hwt_add(fd[i], 0, HOUR, 0, NULL));
-	}
-	for (i = 0; i < 200; i++) {
-		ASSERT_EQ(1, hwt_next(fd[i], &event));
-		EXPECT_EQ((__u64)i, event.user_data);
-		close(fd[i]);
-	}
-}
-
 TEST_HARNESS_MAIN

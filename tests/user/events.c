@@ -69,21 +69,6 @@ TEST_F(ctx, as_many_as_fit)
 	EXPECT_EQ(-EAGAIN, hwt_read(self->fd, events, 8));
 }
 
-/* Each new event is an edge, even if events wait already. */
-TEST_F(ctx, epoll_edge)
-{
-	struct epoll_event ev = { .events = EPOLLIN | EPOLLET };
-	int ep = epoll_create1(0), i;
-
-	ASSERT_EQ(0, epoll_ctl(ep, EPOLL_CTL_ADD, self->fd, &ev));
-	for (i = 0; i < 5; i++) {
-		ASSERT_EQ(0, hwt_add(self->fd, 0, 0, 0, NULL));
-		ASSERT_EQ(1, epoll_wait(ep, &ev, 1, PATIENCE_MS));
-		ASSERT_EQ(0, epoll_wait(ep, &ev, 1, 20));
-	}
-	close(ep);
-}
-
 /* The end of the file is an edge, whether a read or a cancel takes the last event. */
 TEST(epoll_edge_at_the_end)
 {

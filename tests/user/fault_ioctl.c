@@ -183,15 +183,8 @@ static bool undone_schedule(const struct env *env)
 
 static int call_modify(struct env *env)
 {
-	struct hwt_modify_args modify = {
-		.size = sizeof(modify),
-		.flags = HWT_ARM_USER_DATA,
-		.id = env->pending,
-		.time_ns = 2 * HOUR,
-		.user_data = 77,
-	};
-
-	return hwt_call(env->fd, HWT_IOC_MODIFY, &modify);
+	return hwt_with(env->fd, MODIFY, modify, .flags = HWT_ARM_USER_DATA, .id = env->pending,
+			.time_ns = 2 * HOUR, .user_data = 77);
 }
 
 /* The timeout has all of its new values, and the others are unchanged. */
@@ -206,9 +199,7 @@ static bool done_modify(const struct env *env)
 
 static int call_cancel(struct env *env)
 {
-	struct hwt_cancel_args cancel = { .size = sizeof(cancel), .id = env->pending };
-
-	return hwt_call(env->fd, HWT_IOC_CANCEL, &cancel);
+	return hwt_with(env->fd, CANCEL, cancel, .id = env->pending);
 }
 
 static bool done_cancel(const struct env *env)

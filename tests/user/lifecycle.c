@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The life of a timeout, to its expiry or a stop. For ids, see ids.c; for races of cancel and
- * modify, see process.c. "Netty" marks tests that Netty's timer has as well.
+ * modify, see process.c; for deadlines that never come, kernel/test_basics.c and timens.c. "Netty"
+ * marks a test that Netty's timer has as well.
  *
  * hwt-test: timeout 300
  */
@@ -54,27 +55,6 @@ TEST_F(ctx, after_its_delay)
 	}
 }
 
-/* Netty: overflow of the deadline. It never fires and can be cancelled. */
-TEST_F(ctx, never)
-{
-	static const __u64 never[] = { HWT_NEVER, HWT_NEVER - 1, 1ULL << 63 };
-	struct hwt_get_args get;
-	__u64 id[2 * ARRAY_SIZE(never)];
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(id); i++) {
-		ASSERT_EQ(0, hwt_add(self->fd, i % 2 ? HWT_ARM_ABSOLUTE : 0, never[i / 2], i,
-				     &id[i]));
-		ASSERT_EQ(0, hwt_get(self->fd, id[i], &get));
-		EXPECT_EQ((__u32)HWT_STATE_PENDING, get.state);
-		EXPECT_EQ(HWT_NEVER, get.deadline_ns);
-		EXPECT_EQ(HWT_NEVER, get.remaining_ns);
-	}
-	EXPECT_EQ(0, hwt_wait(self->fd, 50));
-	for (i = 0; i < ARRAY_SIZE(id); i++)
-		EXPECT_EQ(HWT_STATE_PENDING, hwt_del(self->fd, id[i]));
-}
-
 /* With slack, a timeout fires in its window. */
 TEST_F(ctx, slack)
 {
@@ -92,26 +72,6 @@ TEST_F(ctx, slack)
 		EXPECT_LE(due, event.deadline_ns);
 		EXPECT_GT(due + slack_ns + self->tick, event.deadline_ns);
 		EXPECT_LE(event.deadline_ns, event.fired_ns);
-	}
-}
-
-/*
- * Two buckets have so many timeouts that a walk over them takes longer than a tick, so the wheel
- * falls behind. It must still collect new timeouts and fire those that are due at once.
- */
-TEST_F_TIMEOUT(ctx, overfull_buckets, 200)
-{
-	unsigned int many = quick() ? 50000 : 200000, i;
-	struct hwt_event event;
-
-	ASSERT_EQ(0, hwt_with(self->fd, SETUP, setup,
-			      .tick_ns = MSEC, .ticks_per_wheel = 2, .levels = 1));
-	for (i = 0; i < many; i++)
-		ASSERT_EQ(0, hwt_add(self->fd, 0, HOUR, 0, NULL));
-	for (i = 0; i < 20; i++) {
-		ASSERT_EQ(0, hwt_add(self->fd, HWT_ARM_ABSOLUTE, 0, i, NULL));
-		ASSERT_EQ(1, hwt_next(self->fd, &event));
-		ASSERT_EQ((__u64)i, event.user_data);
 	}
 }
 

@@ -205,24 +205,29 @@ TEST_F_TIMEOUT(ctx, signal_while_another_one_submits, 60)
 	ring_unmap(&ring);
 }
 
-/* Each new event is an edge, even if events are in the ring already or the ring is full. */
+/* Each new event is an edge, even if events wait already; with rings, also if the ring is full. */
 TEST(epoll_edge)
 {
-	struct epoll_event ev = { .events = EPOLLIN | EPOLLET };
-	int ep = epoll_create1(0), i;
-	struct ring ring;
+	struct epoll_event ev;
+	struct ring ring = {};
+	int rings, fd, ep, i;
 
-	ASSERT_LE(0, ep);
-	ASSERT_LE(0, ring_open(&ring, 4, 4));
-	ASSERT_EQ(0, epoll_ctl(ep, EPOLL_CTL_ADD, ring.fd, &ev));
-	for (i = 0; i < 8; i++) {
-		ASSERT_EQ(0, ring_do(&ring, op_schedule(0, i), NULL));
-		ASSERT_EQ(1, epoll_wait(ep, &ev, 1, PATIENCE_MS));
-		EXPECT_EQ((__u32)EPOLLIN, ev.events);
-		ASSERT_EQ(0, epoll_wait(ep, &ev, 1, 20));
+	for (rings = 0; rings < 2; rings++) {
+		fd = rings ? ring_open(&ring, 4, 4) : hwt_open(O_NONBLOCK);
+		ep = epoll_create1(0);
+		ev.events = EPOLLIN | EPOLLET;
+		ASSERT_EQ(0, epoll_ctl(ep, EPOLL_CTL_ADD, fd, &ev));
+		for (i = 0; i < 8; i++) {
+			ASSERT_EQ(0, rings ? ring_do(&ring, op_schedule(0, i), NULL) :
+					     hwt_add(fd, 0, 0, i, NULL));
+			ASSERT_EQ(1, epoll_wait(ep, &ev, 1, PATIENCE_MS));
+			EXPECT_EQ((__u32)EPOLLIN, ev.events);
+			ASSERT_EQ(0, epoll_wait(ep, &ev, 1, 20));
+		}
+		ring_unmap(&ring);
+		close(ep);
+		close(fd);
 	}
-	close(ep);
-	ring_close(&ring);
 }
 
 static void *reader_run(void *arg)

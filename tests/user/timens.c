@@ -107,25 +107,21 @@ static void inside(struct __test_metadata *_metadata, int fd, clockid_t clock, _
 /* A fixed rate from time 0: its deadlines are multiples of the period inside, not outside. */
 static void rate_inside(struct __test_metadata *_metadata, int fd, clockid_t clock)
 {
-	struct hwt_schedule_args args = {
-		.size = sizeof(args),
-		.flags = HWT_ARM_ABSOLUTE,
-		.mode = HWT_MODE_FIXED_RATE,
-		.period_ns = 70 * MSEC,	/* does not divide the offsets */
-	};
+	const __u64 period = 70 * MSEC;	/* does not divide the offsets */
 	struct hwt_info_args info;
 	struct hwt_event event;
-	__u64 deadline;
+	__u64 deadline, id = 0;
 	int i;
 
 	EXPECT_EQ(0, hwt_info(fd, &info));
-	EXPECT_EQ(0, hwt_call(fd, HWT_IOC_SCHEDULE, &args));
+	EXPECT_EQ(0, hwt_arm(fd, &id, .flags = HWT_ARM_ABSOLUTE, .mode = HWT_MODE_FIXED_RATE,
+			     .period_ns = period));
 	for (i = 0; i < 5; i++) {
 		EXPECT_EQ(1, hwt_next(fd, &event));
-		EXPECT_GT(info.tick_ns, event.deadline_ns % args.period_ns);
+		EXPECT_GT(info.tick_ns, event.deadline_ns % period);
 	}
 	deadline = clock_ns(clock) + 20 * MSEC;
-	EXPECT_LE(0, hwt_move(fd, args.id, HWT_ARM_ABSOLUTE, deadline));
+	EXPECT_LE(0, hwt_move(fd, id, HWT_ARM_ABSOLUTE, deadline));
 	EXPECT_EQ(1, hwt_next(fd, &event));
 	EXPECT_LE(deadline, event.deadline_ns);
 	EXPECT_GT(deadline + info.tick_ns, event.deadline_ns);

@@ -117,24 +117,18 @@ static void __maybe_unused kt_release(struct hwt_timeout *timeout)
 }
 
 static const struct hwt_timeout_ops kt_ops __maybe_unused = {
-	.expire		= kt_expire,
-	.cancelled	= kt_cancelled,
-	.release	= kt_release,
+	.expire = kt_expire, .cancelled = kt_cancelled, .release = kt_release,
 };
 
 /* Without ->cancelled and ->release, so that the engine takes shorter paths. */
-static const struct hwt_timeout_ops kt_plain_ops __maybe_unused = {
-	.expire		= kt_expire,
-};
+static const struct hwt_timeout_ops kt_plain_ops __maybe_unused = { .expire = kt_expire };
 
 static void kt_nothing(struct hwt_timeout *timeout)
 {
 }
 
 /* For timeouts whose callbacks need not be counted. */
-static const struct hwt_timeout_ops kt_nothing_ops __maybe_unused = {
-	.expire		= kt_nothing,
-};
+static const struct hwt_timeout_ops kt_nothing_ops __maybe_unused = { .expire = kt_nothing };
 
 static inline int kt_expirations(const struct kt *kt)
 {
@@ -220,13 +214,11 @@ static void kt_stay_release(struct hwt_timeout *timeout)
 }
 
 static const struct hwt_timeout_ops kt_stay_ops __maybe_unused = {
-	.expire		= kt_stay_expire,
-	.release	= kt_release,
+	.expire = kt_stay_expire, .release = kt_release,
 };
 
 static const struct hwt_timeout_ops kt_stay_release_ops __maybe_unused = {
-	.expire		= kt_expire,
-	.release	= kt_stay_release,
+	.expire = kt_expire, .release = kt_stay_release,
 };
 
 #define kt_stay_init(_stay, _wheel, _ops) do {				\
@@ -272,9 +264,7 @@ static void kt_slow_release(struct hwt_timeout *timeout)
 }
 
 static const struct hwt_timeout_ops kt_slow_ops __maybe_unused = {
-	.expire		= kt_expire,
-	.cancelled	= kt_cancelled,
-	.release	= kt_slow_release,
+	.expire = kt_expire, .cancelled = kt_cancelled, .release = kt_slow_release,
 };
 
 /* Create a wheel with the default parameters, except those given after the name. */
@@ -478,6 +468,11 @@ static inline long kt_do_cancel_sync(void *timeout)
 static inline long kt_do_flush(void *wheel)
 {
 	return hwt_wheel_flush(wheel);
+}
+
+static inline long kt_do_barrier(void *wheel)
+{
+	return hwt_wheel_barrier(wheel);
 }
 
 static inline long kt_do_stop(void *wheel)

@@ -43,11 +43,8 @@ struct client_wheel {
 
 static struct client_wheel *clients;
 
-static atomic_t fired;
-
 static void client_expire(struct hwt_timeout *timeout)
 {
-	atomic_inc(&fired);
 	if (slow_ms)
 		msleep(slow_ms);
 	hwt_schedule(timeout, NSEC_PER_MSEC);
@@ -123,7 +120,6 @@ static void test_client_exit(void)
 	for (i = 0; i < wheels; i++)
 		client_end(&clients[i]);
 	vfree(clients);
-	pr_info("fired %d times\n", atomic_read(&fired));
 }
 
 static int __init test_client_init(void)

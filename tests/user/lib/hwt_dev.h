@@ -100,18 +100,20 @@ static inline int hwt_add(int fd, __u32 flags, __u64 time_ns, __u64 data, __u64 
 	return hwt_arm(fd, id, .flags = flags, .time_ns = time_ns, .user_data = data);
 }
 
+/* As hwt_with(). Return the previous HWT_STATE_ bits. */
+#define hwt_was(_fd, _NAME, _name, ...)					\
+({									\
+	struct hwt_##_name##_args _args = {				\
+		.size = sizeof(_args), __VA_ARGS__			\
+	};								\
+									\
+	hwt_call(_fd, HWT_IOC_##_NAME, &_args) ?: (int)_args.was;	\
+})
+
 /* Schedule a key. Return its previous HWT_STATE_ bits; 0: the timeout is new. */
 static inline int hwt_key(int fd, __u32 flags, __u64 time_ns, __u64 key)
 {
-	struct hwt_schedule_args args = {
-		.size = sizeof(args),
-		.flags = flags,
-		.time_ns = time_ns,
-		.id = key,
-	};
-	int ret = hwt_call(fd, HWT_IOC_SCHEDULE, &args);
-
-	return ret ? ret : (int)args.was;
+	return hwt_was(fd, SCHEDULE, schedule, .flags = flags, .time_ns = time_ns, .id = key);
 }
 
 static inline int hwt_add_periodic(int fd, __u32 mode, __u64 delay_ns, __u64 period_ns,
@@ -124,24 +126,13 @@ static inline int hwt_add_periodic(int fd, __u32 mode, __u64 delay_ns, __u64 per
 /* Return the previous HWT_STATE_ bits. */
 static inline int hwt_move(int fd, __u64 id, __u32 flags, __u64 time_ns)
 {
-	struct hwt_modify_args args = {
-		.size = sizeof(args),
-		.flags = flags,
-		.id = id,
-		.time_ns = time_ns,
-	};
-	int ret = hwt_call(fd, HWT_IOC_MODIFY, &args);
-
-	return ret ? ret : (int)args.was;
+	return hwt_was(fd, MODIFY, modify, .flags = flags, .id = id, .time_ns = time_ns);
 }
 
 /* Return the previous HWT_STATE_ bits. */
 static inline int hwt_del(int fd, __u64 id)
 {
-	struct hwt_cancel_args args = { .size = sizeof(args), .id = id };
-	int ret = hwt_call(fd, HWT_IOC_CANCEL, &args);
-
-	return ret ? ret : (int)args.was;
+	return hwt_was(fd, CANCEL, cancel, .id = id);
 }
 
 static inline int hwt_get(int fd, __u64 id, struct hwt_get_args *args)

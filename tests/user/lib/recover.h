@@ -40,17 +40,9 @@ struct periods {
 
 static inline int periods_begin(struct periods *periods, int fd, __u64 first, __u64 data)
 {
-	struct hwt_schedule_args args = {
-		.size = sizeof(args),
-		.flags = HWT_ARM_ABSOLUTE,
-		.mode = HWT_MODE_FIXED_RATE,
-		.time_ns = first,
-		.period_ns = PERIOD,
-		.user_data = data,
-	};
-
 	*periods = (struct periods) { .first = first };
-	return hwt_call(fd, HWT_IOC_SCHEDULE, &args);
+	return hwt_arm(fd, NULL, .flags = HWT_ARM_ABSOLUTE, .mode = HWT_MODE_FIXED_RATE,
+		       .time_ns = first, .period_ns = PERIOD, .user_data = data);
 }
 
 static inline void periods_add(struct periods *periods, const struct hwt_event *event)
