@@ -281,8 +281,8 @@ struct hwt_setup_args {
  * @id:        out: the timeout's id; with keys: the key, from the program
  *
  * Timeouts of one tick come up in any order. With keys, the timeout of a key that exists is moved,
- * as HWT_IOC_MODIFY does. If the mode differs, that timeout is cancelled and a new one is created:
- * @was is 0 then, and if the new timeout cannot be created, the old one is gone.
+ * as HWT_IOC_MODIFY does. If the mode differs, a new timeout takes the place of that one, which is
+ * cancelled, and @was is 0; if the new timeout cannot be created, the old one stays as it is.
  *
  *	EINVAL		mode, period_ns, slack_ns or user_data is not as described above
  *	ENOMEM		no memory, in the kernel or within the caller's memory cgroup,
