@@ -320,15 +320,15 @@ struct hwt_schedule_args {
  * @time_ns:   its new delay or deadline
  * @period_ns: its new period, 0 to keep it; of a one-shot: 0
  * @slack_ns:  its new slack; 0 if periodic
- * @user_data: its new data, with HWT_ARM_USER_DATA
+ * @user_data: its new data, with HWT_ARM_USER_DATA; else 0
  * @was:       out: HWT_STATE_ bits, its previous state
  * @reserved:  0
  *
  * The timeout is scheduled again, under the same id. An unread event is withdrawn with its
  * overruns: @was has HWT_STATE_EVENT then. A one-shot that had fired becomes pending again.
  *
- *	EINVAL		period_ns or slack_ns is not as described above, or HWT_ARM_USER_DATA
- *			with keys
+ *	EINVAL		period_ns, slack_ns or user_data is not as described above, or
+ *			HWT_ARM_USER_DATA with keys
  *	ENOENT		there is no such timeout (any more)
  *	ENOSPC		max_pending others are pending, and the timeout was not, or its firing had
  *			begun

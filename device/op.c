@@ -164,7 +164,8 @@ int hwt_op_modify(struct hwt_context *ctx, const struct hwt_op *op, s64 offset)
 	struct hwt_entry *entry;
 	int ret;
 
-	if (op->flags & ~(HWT_ARM_ABSOLUTE | HWT_ARM_USER_DATA) || op->mode || op->reserved)
+	if (op->flags & ~(HWT_ARM_ABSOLUTE | HWT_ARM_USER_DATA) || op->mode || op->reserved ||
+	    (op->user_data && !(op->flags & HWT_ARM_USER_DATA)))
 		return -EINVAL;
 	xa_lock(&ctx->entries);
 	entry = hwt_entry_find(ctx, op->id);
