@@ -237,8 +237,7 @@ struct hwt_info_args {
  *	EPERM	HWT_SETUP_BUSY_WAIT, HWT_SETUP_CPU and priorities but the normal one require
  *		CAP_SYS_NICE
  *	ENOSPC	the user has max_user_wheels wheels already
- *	EAGAIN	the system allows no further thread
- *	ENOMEM	no memory
+ *	ENOMEM	no memory, or the system allows no further thread
  *	EINTR	the task was killed meanwhile
  */
 struct hwt_setup_args {

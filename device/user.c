@@ -253,6 +253,9 @@ struct hwt_wheel *hwt_user_create_wheel(struct hwt_user *user, bool unlimited,
 	}
 	if (IS_ERR(wheel) && !unlimited)
 		atomic_dec(&user->wheels);
+	/* No further thread is allowed. To a program, EAGAIN means that the call would wait. */
+	if (wheel == ERR_PTR(-EAGAIN))
+		return ERR_PTR(-ENOMEM);
 	return wheel;
 }
 

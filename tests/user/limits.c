@@ -18,6 +18,7 @@
 #define USER_WHEELS	4	/* the shared wheel, */
 #define PRIVATE		3	/* and private ones */
 #define SHOWN		1000	/* HWT_SHOWN_MAX */
+#define THREADS_MAX	"/proc/sys/kernel/threads-max"
 #define CONTEXTS	"/sys/kernel/debug/hwt/contexts"
 
 /* Two users without other contexts */
@@ -275,6 +276,7 @@ TEST_F(user, max_pending)
 
 TEST_F(user, wheels)
 {
+	char threads[32];
 	int i, fd;
 
 	/*
@@ -300,6 +302,13 @@ TEST_F(user, wheels)
 	EXPECT_EQ(1, fd_number(fd, "hwt-private"));
 	EXPECT_EQ(-ENOSPC, hwt_setup(self->fd[0], CLOCK_MONOTONIC));
 	EXPECT_EQ(0, hwt_add(self->fd[0], 0, HOUR, 0, NULL));
+
+	/* At the system's limit of threads, no wheel can be created. */
+	snprintf(threads, sizeof(threads), "%llu", read_number(THREADS_MAX));
+	ASSERT_TRUE(write_text(THREADS_MAX, "1"));
+	i = open_as(BOB);
+	ASSERT_TRUE(write_text(THREADS_MAX, threads));
+	EXPECT_EQ(-ENOMEM, i);
 }
 
 /*
