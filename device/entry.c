@@ -122,6 +122,8 @@ static const struct rhashtable_params hwt_key_params = {
 	.key_len		= sizeof_field(struct hwt_entry, id),
 	.key_offset		= offsetof(struct hwt_entry, id),
 	.head_offset		= offsetof(struct hwt_entry, node),
+	/* The smallest table that there is, since no cgroup is charged for it. */
+	.nelem_hint		= 3,
 	.automatic_shrinking	= true,
 };
 
