@@ -660,7 +660,8 @@ struct hwt_rings_args {
  *              n - 1. As for ppoll(), no signal comes between setting the mask and waiting. Else 0
  * @events:     out: events in the ring
  * @result:     out: 0: the requested events are there, or @wait is 0; -ETIME: the time is over;
- *              -EINTR: a signal; -ESHUTDOWN: the context was stopped, and no more will come
+ *              -EINTR: a signal or, as for epoll_wait(), task work of io_uring or the freezer;
+ *              -ESHUTDOWN: the context was stopped, and no more will come
  *
  * The call carries out operations, then moves events to the ring, then waits and moves events that
  * come up meanwhile. So an event that one of the operations withdraws does not enter the ring.
