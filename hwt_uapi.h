@@ -698,6 +698,9 @@ struct hwt_enter_args {
  * HWT_URING_CANCEL	ends the timeout of the key. An armed command of this key completes with
  *			-ECANCELED. -ENOENT: there is none. The struct hwt_uring_cmd must be zero.
  *
+ * A command completes once, so none is periodic: schedule a periodic timeout, and get its events
+ * with IORING_OP_READ, or with IORING_OP_POLL_ADD (IORING_POLL_ADD_MULTI) and read().
+ *
  * All other members of the submission entry must be zero. MODIFY and CANCEL complete at once, with
  * 0 or a negative error. An unknown command is -ENOTTY; a ring with IORING_SETUP_IOPOLL gets
  * -EOPNOTSUPP where the kernel refuses all files that are not polled for completions (6.12 does,
