@@ -237,8 +237,7 @@ struct hwt_info_args {
  *	EPERM	HWT_SETUP_BUSY_WAIT, HWT_SETUP_CPU and priorities but the normal one require
  *		CAP_SYS_NICE
  *	ENOSPC	the user has max_user_wheels wheels already
- *	EAGAIN	the system allows no further thread
- *	ENOMEM	no memory
+ *	ENOMEM	no memory, or the system allows no further thread
  *	EINTR	the task was killed meanwhile
  */
 struct hwt_setup_args {
@@ -281,8 +280,8 @@ struct hwt_setup_args {
  * @id:        out: the timeout's id; with keys: the key, from the program
  *
  * Timeouts of one tick come up in any order. With keys, the timeout of a key that exists is moved,
- * as HWT_IOC_MODIFY does. If the mode differs, that timeout is cancelled and a new one is created:
- * @was is 0 then, and if the new timeout cannot be created, the old one is gone.
+ * as HWT_IOC_MODIFY does. If the mode differs, a new timeout takes the place of that one, which is
+ * cancelled, and @was is 0; if the new timeout cannot be created, the old one stays as it is.
  *
  *	EINVAL		mode, period_ns, slack_ns or user_data is not as described above
  *	ENOMEM		no memory, in the kernel or within the caller's memory cgroup,
@@ -320,15 +319,15 @@ struct hwt_schedule_args {
  * @time_ns:   its new delay or deadline
  * @period_ns: its new period, 0 to keep it; of a one-shot: 0
  * @slack_ns:  its new slack; 0 if periodic
- * @user_data: its new data, with HWT_ARM_USER_DATA
+ * @user_data: its new data, with HWT_ARM_USER_DATA; else 0
  * @was:       out: HWT_STATE_ bits, its previous state
  * @reserved:  0
  *
  * The timeout is scheduled again, under the same id. An unread event is withdrawn with its
  * overruns: @was has HWT_STATE_EVENT then. A one-shot that had fired becomes pending again.
  *
- *	EINVAL		period_ns or slack_ns is not as described above, or HWT_ARM_USER_DATA
- *			with keys
+ *	EINVAL		period_ns, slack_ns or user_data is not as described above, or
+ *			HWT_ARM_USER_DATA with keys
  *	ENOENT		there is no such timeout (any more)
  *	ENOSPC		max_pending others are pending, and the timeout was not, or its firing had
  *			begun
@@ -661,7 +660,8 @@ struct hwt_rings_args {
  *              n - 1. As for ppoll(), no signal comes between setting the mask and waiting. Else 0
  * @events:     out: events in the ring
  * @result:     out: 0: the requested events are there, or @wait is 0; -ETIME: the time is over;
- *              -EINTR: a signal; -ESHUTDOWN: the context was stopped, and no more will come
+ *              -EINTR: a signal or, as for epoll_wait(), task work of io_uring or the freezer;
+ *              -ESHUTDOWN: the context was stopped, and no more will come
  *
  * The call carries out operations, then moves events to the ring, then waits and moves events that
  * come up meanwhile. So an event that one of the operations withdraws does not enter the ring.
@@ -697,6 +697,9 @@ struct hwt_enter_args {
  * HWT_URING_MODIFY	moves the timeout of the key. -ENOENT: there is none.
  * HWT_URING_CANCEL	ends the timeout of the key. An armed command of this key completes with
  *			-ECANCELED. -ENOENT: there is none. The struct hwt_uring_cmd must be zero.
+ *
+ * A command completes once, so none is periodic: schedule a periodic timeout, and get its events
+ * with IORING_OP_READ, or with IORING_OP_POLL_ADD (IORING_POLL_ADD_MULTI) and read().
  *
  * All other members of the submission entry must be zero. MODIFY and CANCEL complete at once, with
  * 0 or a negative error. An unknown command is -ENOTTY; a ring with IORING_SETUP_IOPOLL gets

@@ -122,6 +122,8 @@ static const struct rhashtable_params hwt_key_params = {
 	.key_len		= sizeof_field(struct hwt_entry, id),
 	.key_offset		= offsetof(struct hwt_entry, id),
 	.head_offset		= offsetof(struct hwt_entry, node),
+	/* The smallest table that there is, since no cgroup is charged for it. */
+	.nelem_hint		= 3,
 	.automatic_shrinking	= true,
 };
 
@@ -323,8 +325,8 @@ int hwt_entry_arm(struct hwt_entry *entry, const struct hwt_op *op, u64 period_n
 	return min(ret, 0);
 }
 
-/* End an entry's id, and drop the table's reference. The entry may be freed. */
-void hwt_entry_remove(struct hwt_entry *entry)
+/* Drop the reference of the table, where an entry is no more. The entry may be freed. */
+static void hwt_entry_end(struct hwt_entry *entry)
 	__must_hold(&entry->ctx->entries.xa_lock)
 {
 	struct hwt_context *ctx = entry->ctx;
@@ -332,12 +334,21 @@ void hwt_entry_remove(struct hwt_entry *entry)
 	hwt_event_drop(entry);
 	hwt_uring_end(entry, -ECANCELED);
 	hwt_entry_set_ended(entry);
-	if (ctx->keyed)
-		rhashtable_remove_fast(&ctx->keys, &entry->node, hwt_key_params);
-	__xa_erase(&ctx->entries, ctx->keyed ? entry->slot : lower_32_bits(entry->id));
 	ctx->stats.timeouts--;
 	hwt_context_wake_end(ctx);
 	hwt_entry_put(entry);
+}
+
+/* End an entry's id, and drop the table's reference. The entry may be freed. */
+void hwt_entry_remove(struct hwt_entry *entry)
+	__must_hold(&entry->ctx->entries.xa_lock)
+{
+	struct hwt_context *ctx = entry->ctx;
+
+	if (ctx->keyed)
+		rhashtable_remove_fast(&ctx->keys, &entry->node, hwt_key_params);
+	__xa_erase(&ctx->entries, ctx->keyed ? entry->slot : lower_32_bits(entry->id));
+	hwt_entry_end(entry);
 }
 
 /* Cancel an entry's timeout and end its id. The entry may be freed. */
@@ -349,6 +360,39 @@ void hwt_entry_cancel(struct hwt_entry *entry)
 	hwt_cancel(&entry->timeout);
 	hwt_entry_remove(entry);
 	ctx->stats.cancelled++;
+}
+
+/*
+ * Arm @entry in the place of @old, which has the same key, and cancel @old. If the call fails,
+ * nothing has changed, and the caller puts @entry. Return 0 or a negative error.
+ */
+int hwt_entry_replace(struct hwt_entry *old, struct hwt_entry *entry, const struct hwt_op *op,
+		      s64 offset)
+	__must_hold(&entry->ctx->entries.xa_lock)
+{
+	struct hwt_context *ctx = entry->ctx;
+	int ret;
+
+	if (ctx->closing)
+		return -ESHUTDOWN;
+	if (!entry->charged && !hwt_user_add_timeout(ctx->user))
+		return hwt_context_limited(ctx, HWT_LIMIT_USER_TIMEOUTS);
+	entry->charged = true;
+	hwt_timeout_set_shard(&entry->timeout, ctx->wheel);
+	/* If this changes @old, it makes room within max_pending, so that @entry can be armed. */
+	hwt_cancel(&old->timeout);
+	ret = hwt_entry_arm(entry, op, op->period_ns, offset);
+	if (ret)
+		return ret;
+	/* No memory is needed: the slot and the key are in use. */
+	entry->slot = old->slot;
+	__xa_store(&ctx->entries, entry->slot, entry, 0);
+	rhashtable_replace_fast(&ctx->keys, &old->node, &entry->node, hwt_key_params);
+	ctx->stats.timeouts++;
+	ctx->stats.pending++;
+	ctx->stats.cancelled++;
+	hwt_entry_end(old);
+	return 0;
 }
 
 /* -- Callbacks ----------------------------------------------------------- */

@@ -164,6 +164,8 @@ u32 hwt_context_max_timeouts(const struct hwt_context *ctx);
 int hwt_entry_insert(struct hwt_context *ctx, struct hwt_entry *entry);
 int hwt_entry_arm(struct hwt_entry *entry, const struct hwt_op *op, u64 period_ns,
 		  s64 offset);
+int hwt_entry_replace(struct hwt_entry *old, struct hwt_entry *entry, const struct hwt_op *op,
+		      s64 offset);
 void hwt_entry_remove(struct hwt_entry *entry);
 void hwt_entry_cancel(struct hwt_entry *entry);
 void hwt_entry_put(struct hwt_entry *entry);

@@ -7,6 +7,7 @@
  */
 #include <linux/compiler.h>
 #include <linux/errno.h>
+#include <linux/refcount.h>
 
 #include "hwt.h"
 #include "device/context.h"
@@ -73,60 +74,56 @@ static int hwt_entry_modify(struct hwt_entry *entry, const struct hwt_op *op, s6
 }
 
 /*
- * Move the timeout of a key. If its mode is not that of @op, cancel it instead. Return: as
- * hwt_op_modify(); -ENOENT if a timeout has to be created; -EEXIST with @uring if there is one.
+ * Insert and arm @entry; if the key has a timeout, move that, or replace it by @entry if the modes
+ * differ. Return: as hwt_op_schedule(); -ENOENT if @entry is NULL, but needed.
  */
-static int hwt_op_move(struct hwt_context *ctx, const struct hwt_op *op, s64 offset, bool uring)
+static int hwt_entry_schedule(struct hwt_context *ctx, struct hwt_entry *entry,
+			      const struct hwt_op *op, s64 offset, struct io_uring_cmd *cmd)
+	__must_hold(&ctx->entries.xa_lock)
 {
-	struct hwt_entry *entry;
-	int ret = -ENOENT;
+	struct hwt_entry *old;
+	int ret = -EEXIST;
 
-	xa_lock(&ctx->entries);
-	entry = hwt_entry_find(ctx, op->id);
-	if (ctx->closing)
-		ret = -ESHUTDOWN;
-	else if (entry && uring)
-		ret = -EEXIST;
-	else if (entry && entry->mode == op->mode)
-		ret = hwt_entry_modify(entry, op, offset);
-	else if (entry)
-		hwt_entry_cancel(entry);
-	hwt_op_count_rejected(ctx, ret);
-	xa_unlock(&ctx->entries);
+	if (!ctx->keyed || !hwt_entry_find(ctx, op->id))
+		ret = entry ? hwt_entry_insert(ctx, entry) : -ENOENT;
+	/* Look again for the key, and for a stop: the insertion may have dropped the lock. */
+	if (ret == -EEXIST && !cmd) {
+		old = hwt_entry_find(ctx, op->id);
+		if (old->mode == op->mode)
+			return hwt_entry_modify(old, op, offset);
+		return entry ? hwt_entry_replace(old, entry, op, offset) : -ENOENT;
+	}
+	if (ret)
+		return ret;
+	ret = ctx->closing ? -ESHUTDOWN : hwt_entry_arm(entry, op, op->period_ns, offset);
+	if (ret) {
+		/* The caller puts the entry. */
+		refcount_inc(&entry->refs);
+		hwt_entry_remove(entry);
+	} else if (cmd) {
+		hwt_uring_attach(entry, cmd);
+	}
 	return ret;
 }
 
-/* Create and arm a timeout. @keyed: the ctx->keyed that the caller's checks of @op are based on. */
-static int hwt_op_create(struct hwt_context *ctx, struct hwt_op *op, bool keyed, s64 offset,
-			 struct hwt_prealloc *prealloc, struct io_uring_cmd *cmd)
+/* Schedule @op, with @entry or NULL. @keyed: the ctx->keyed with which @op was checked. */
+static int hwt_op_arm(struct hwt_context *ctx, struct hwt_op *op, bool keyed, s64 offset,
+		      struct hwt_entry *entry, struct io_uring_cmd *cmd)
 {
-	struct hwt_entry *entry = hwt_entry_alloc(ctx, prealloc, op);
 	int ret;
 
-	if (!entry)
-		return -ENOMEM;
 	xa_lock(&ctx->entries);
 	/* If a concurrent HWT_IOC_SETUP has introduced keys, @op was checked without them. */
 	if (ctx->keyed != keyed)
 		ret = -EINVAL;
 	else
-		ret = ctx->closing ? -ESHUTDOWN : hwt_entry_insert(ctx, entry);
-	if (ret) {
+		ret = ctx->closing ? -ESHUTDOWN : hwt_entry_schedule(ctx, entry, op, offset, cmd);
+	if (!ret) {
+		op->id = entry->id;
+		ctx->stats.scheduled++;
+	} else if (entry) {
 		hwt_entry_put(entry);
-		goto out;
 	}
-	/* Check @closing again, since the insertion may have dropped the lock. */
-	ret = ctx->closing ? -ESHUTDOWN :
-	      hwt_entry_arm(entry, op, op->period_ns, offset);
-	if (ret) {
-		hwt_entry_remove(entry);
-		goto out;
-	}
-	if (cmd)
-		hwt_uring_attach(entry, cmd);
-	op->id = entry->id;
-	ctx->stats.scheduled++;
-out:
 	hwt_op_count_rejected(ctx, ret);
 	xa_unlock(&ctx->entries);
 	return ret;
@@ -147,20 +144,18 @@ int hwt_op_schedule(struct hwt_context *ctx, struct hwt_op *op, s64 offset,
 		    struct hwt_prealloc *prealloc, struct io_uring_cmd *cmd)
 {
 	bool keyed = READ_ONCE(ctx->keyed);
+	struct hwt_entry *entry;
 	int ret;
 
 	if (op->flags & ~HWT_ARM_ABSOLUTE || op->reserved || (keyed && op->user_data) ||
 	    (cmd && !keyed) || !hwt_op_times_valid(op->mode, op->period_ns, op->slack_ns))
 		return -EINVAL;
-	if (!keyed)
-		return hwt_op_create(ctx, op, keyed, offset, prealloc, cmd);
-	/* Between the two calls, another thread may create a timeout of the key. */
-	do {
-		ret = hwt_op_move(ctx, op, offset, cmd);
-		if (ret == -ENOENT)
-			ret = hwt_op_create(ctx, op, keyed, offset, prealloc, cmd);
-	} while (ret == -EEXIST && !cmd);
-	return ret;
+	/* First without an entry, since a timeout that exists can be moved when memory is short. */
+	ret = keyed ? hwt_op_arm(ctx, op, keyed, offset, NULL, cmd) : -ENOENT;
+	if (ret != -ENOENT)
+		return ret;
+	entry = hwt_entry_alloc(ctx, prealloc, op);
+	return entry ? hwt_op_arm(ctx, op, keyed, offset, entry, cmd) : -ENOMEM;
 }
 
 /* Arm a timeout for another time. Return the previous HWT_STATE_ bits, or a negative error. */
@@ -169,7 +164,8 @@ int hwt_op_modify(struct hwt_context *ctx, const struct hwt_op *op, s64 offset)
 	struct hwt_entry *entry;
 	int ret;
 
-	if (op->flags & ~(HWT_ARM_ABSOLUTE | HWT_ARM_USER_DATA) || op->mode || op->reserved)
+	if (op->flags & ~(HWT_ARM_ABSOLUTE | HWT_ARM_USER_DATA) || op->mode || op->reserved ||
+	    (op->user_data && !(op->flags & HWT_ARM_USER_DATA)))
 		return -EINVAL;
 	xa_lock(&ctx->entries);
 	entry = hwt_entry_find(ctx, op->id);

@@ -253,6 +253,9 @@ struct hwt_wheel *hwt_user_create_wheel(struct hwt_user *user, bool unlimited,
 	}
 	if (IS_ERR(wheel) && !unlimited)
 		atomic_dec(&user->wheels);
+	/* No further thread is allowed. To a program, EAGAIN means that the call would wait. */
+	if (wheel == ERR_PTR(-EAGAIN))
+		return ERR_PTR(-ENOMEM);
 	return wheel;
 }
 
@@ -296,6 +299,7 @@ static struct hwt_home *hwt_home_find_get(struct hwt_user *user, u64 cgroup)
 	return found;
 }
 
+/* Return the home; ERR_PTR(-EAGAIN) if the caller has left @cgroup meanwhile. */
 static struct hwt_home *hwt_home_create(struct hwt_user *user, u64 cgroup)
 	__must_hold(&user->lock)
 {
@@ -309,6 +313,10 @@ static struct hwt_home *hwt_home_create(struct hwt_user *user, u64 cgroup)
 	home->contexts = 1;
 	home->unlimited = hwt_user_unlimited();
 	wheel = hwt_user_create_wheel(user, home->unlimited, &params);
+	if (!IS_ERR(wheel) && hwt_current_cgroup() != cgroup) {
+		hwt_user_destroy_wheel(user, home->unlimited, wheel);
+		wheel = ERR_PTR(-EAGAIN);
+	}
 	if (IS_ERR(wheel)) {
 		kfree(home);
 		return ERR_CAST(wheel);
@@ -323,15 +331,19 @@ static struct hwt_home *hwt_home_create(struct hwt_user *user, u64 cgroup)
 /* Get the home of a context that the caller opens as @user. Return the home or ERR_PTR. */
 struct hwt_home *hwt_home_get(struct hwt_user *user)
 {
-	u64 cgroup = hwt_current_cgroup();
-	struct hwt_home *home = hwt_home_find_get(user, cgroup);
+	struct hwt_home *home;
+	u64 cgroup;
 
-	if (home)
-		return home;
-	if (mutex_lock_killable(&user->lock))
-		return ERR_PTR(-EINTR);
-	home = hwt_home_find_get(user, cgroup) ?: hwt_home_create(user, cgroup);
-	mutex_unlock(&user->lock);
+	do {
+		cgroup = hwt_current_cgroup();
+		home = hwt_home_find_get(user, cgroup);
+		if (home)
+			return home;
+		if (mutex_lock_killable(&user->lock))
+			return ERR_PTR(-EINTR);
+		home = hwt_home_find_get(user, cgroup) ?: hwt_home_create(user, cgroup);
+		mutex_unlock(&user->lock);
+	} while (home == ERR_PTR(-EAGAIN));
 	return home;
 }
 

@@ -234,4 +234,26 @@ TEST_F_TIMEOUT(group, at_its_limit, 300)
 	EXPECT_LT(0, read_word(GROUP "/memory.events", "max"));
 }
 
+#define KEYED	900
+
+static long slab_pages(void)
+{
+	write_text("/proc/sys/vm/stat_refresh", "1");
+	return read_word("/proc/vmstat", "nr_slab_unreclaimable");
+}
+
+/* No cgroup is charged for a table of keys, so an empty one must be small. */
+TEST(empty_tables_of_keys)
+{
+	int fd[KEYED], i;
+	long before;
+
+	for (i = 0; i < KEYED; i++)
+		fd[i] = hwt_open(0);
+	before = slab_pages();
+	for (i = 0; i < KEYED; i++)
+		ASSERT_EQ(0, hwt_with(fd[i], SETUP, setup, .flags = HWT_SETUP_KEYS));
+	EXPECT_GT(KEYED * 600L, (slab_pages() - before) * sysconf(_SC_PAGESIZE));
+}
+
 TEST_HARNESS_MAIN

@@ -233,20 +233,6 @@ TEST_F(keys, schedule_withdraws_the_event)
 	EXPECT_EQ(1ULL, hwt_now(self->fd).pending);
 }
 
-TEST_F(keys, of_another_mode)
-{
-	struct hwt_list_entry entry;
-
-	ASSERT_EQ(0, hwt_key(self->fd, 0, HOUR, 5));
-	ASSERT_EQ(0, hwt_arm(self->fd, NULL, .mode = HWT_MODE_FIXED_RATE, .time_ns = HOUR,
-			     .period_ns = HOUR, .id = 5));
-	ASSERT_EQ(1, hwt_entries(self->fd, &entry, 1));
-	EXPECT_EQ((__u32)HWT_MODE_FIXED_RATE, entry.mode);
-	EXPECT_EQ(5ULL, entry.id);
-	EXPECT_EQ(1ULL, hwt_now(self->fd).cancelled);
-	EXPECT_EQ(1ULL, hwt_timeouts(self->fd));
-}
-
 TEST_F(keys, bad_arguments)
 {
 	ASSERT_EQ(0, hwt_key(self->fd, 0, HOUR, 5));

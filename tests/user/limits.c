@@ -18,6 +18,7 @@
 #define USER_WHEELS	4	/* the shared wheel, */
 #define PRIVATE		3	/* and private ones */
 #define SHOWN		1000	/* HWT_SHOWN_MAX */
+#define THREADS_MAX	"/proc/sys/kernel/threads-max"
 #define CONTEXTS	"/sys/kernel/debug/hwt/contexts"
 #define UNLISTED	"/sys/kernel/debug/hwt/unlisted_contexts"
 
@@ -115,11 +116,17 @@ TEST_F(user, timeouts_of_all_contexts)
 	EXPECT_EQ(-ENOSPC, hwt_add(c, 0, HOUR, 0, NULL));
 }
 
-/* The limit on timeouts holds for root as well. */
+/* Give a key another mode. */
+#define REPEAT_KEY(_fd, _key)							\
+	hwt_arm(_fd, NULL, .mode = HWT_MODE_FIXED_RATE, .time_ns = HOUR,	\
+		.period_ns = HOUR, .id = _key)
+
+/* The limit on timeouts holds for root as well. A key whose new mode is refused stays. */
 TEST_F(user, timeouts_of_root)
 {
 	struct hwt_info_args info;
-	int fd = OPEN_AS(0), ret;
+	int fd = OPEN_AS(0), keyed = OPEN_AS(0), ret, i;
+	struct hwt_get_args get;
 
 	ASSERT_EQ(0, hwt_info(OPEN_AS(ALICE), &info));
 	EXPECT_EQ((__u64)USER_TIMEOUTS, info.max_user_timeouts);
@@ -129,8 +136,17 @@ TEST_F(user, timeouts_of_root)
 	EXPECT_EQ((__u64)TIMEOUTS, info.max_timeouts);
 	EXPECT_EQ((__u64)USER_TIMEOUTS, info.max_user_timeouts);
 	EXPECT_EQ(0U, info.max_user_wheels);
-	EXPECT_EQ((unsigned int)TIMEOUTS, fill(fd, TIMEOUTS, &ret));
-	EXPECT_EQ((unsigned int)TIMEOUTS, fill(OPEN_AS(0), TIMEOUTS, &ret));
+	ASSERT_EQ(0, hwt_with(keyed, SETUP, setup, .flags = HWT_SETUP_KEYS));
+	for (i = 0; i < TIMEOUTS; i++)
+		ASSERT_EQ(0, hwt_key(keyed, 0, HOUR, i));
+	EXPECT_EQ(0, REPEAT_KEY(keyed, 1));
+	EXPECT_EQ(1ULL, hwt_now(keyed).cancelled);
+	EXPECT_EQ((__u64)TIMEOUTS, hwt_timeouts(keyed));
+	for (i = 0; i < TIMEOUTS; i++)
+		ASSERT_TRUE(ADDED_SOON(fd));
+	EXPECT_EQ(-ENOSPC, REPEAT_KEY(keyed, 2));
+	ASSERT_EQ(0, hwt_get(keyed, 2, &get));
+	EXPECT_EQ((__u32)HWT_MODE_ONE_SHOT, get.mode);
 	EXPECT_EQ(0U, fill(OPEN_AS(0), TIMEOUTS, &ret));
 	EXPECT_EQ(-ENOSPC, ret);
 }
@@ -247,10 +263,21 @@ TEST_F(user, max_pending)
 	EXPECT_EQ(HWT_STATE_EVENT, hwt_move(fd, id[1], 0, 0));
 	ASSERT_EQ(1, hwt_next(fd, &event));
 	EXPECT_EQ(id[1], event.id);
+
+	/* A key gets another mode if it is pending, else it keeps its event. */
+	fd = OPEN_AS(0);
+	ASSERT_EQ(0, hwt_with(fd, SETUP, setup, .flags = HWT_SETUP_KEYS, .max_pending = 1));
+	ASSERT_EQ(0, hwt_key(fd, 0, 0, 1));
+	ASSERT_EQ(POLLIN, hwt_wait(fd, PATIENCE_MS));
+	ASSERT_EQ(0, hwt_key(fd, 0, HOUR, 2));
+	EXPECT_EQ(0, REPEAT_KEY(fd, 2));
+	EXPECT_EQ(-ENOSPC, REPEAT_KEY(fd, 1));
+	EXPECT_EQ(HWT_STATE_EVENT, hwt_del(fd, 1));
 }
 
 TEST_F(user, wheels)
 {
+	char threads[32];
 	int i, fd;
 
 	/*
@@ -276,6 +303,13 @@ TEST_F(user, wheels)
 	EXPECT_EQ(1, fd_number(fd, "hwt-private"));
 	EXPECT_EQ(-ENOSPC, hwt_setup(self->fd[0], CLOCK_MONOTONIC));
 	EXPECT_EQ(0, hwt_add(self->fd[0], 0, HOUR, 0, NULL));
+
+	/* At the system's limit of threads, no wheel can be created. */
+	snprintf(threads, sizeof(threads), "%llu", read_number(THREADS_MAX));
+	ASSERT_TRUE(write_text(THREADS_MAX, "1"));
+	i = open_as(BOB);
+	ASSERT_TRUE(write_text(THREADS_MAX, threads));
+	EXPECT_EQ(-ENOMEM, i);
 }
 
 /*

@@ -150,6 +150,7 @@ static const struct bad_op {
 	{ EINVAL, { .opcode = HWT_OP_MODIFY, .id = PERIODIC, .flags = HWT_ARM_USER_DATA,
 		    .slack_ns = 1 } },
 	{ EINVAL, { .opcode = HWT_OP_MODIFY, .id = ONE, .overruns = 1 } },
+	{ EINVAL, { .opcode = HWT_OP_MODIFY, .id = ONE, .user_data = 1 } },
 	{ ENOENT, { .opcode = HWT_OP_CANCEL } },
 	{ ENOENT, { .opcode = HWT_OP_CANCEL, .id = 2 } },
 	{ EINVAL, { .opcode = HWT_OP_CANCEL, .id = ONE, .flags = 1 } },

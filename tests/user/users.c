@@ -177,10 +177,11 @@ static bool in_cgroup(pid_t pid, const char *line)
  * The wheel's thread is in the cgroup of the process that opened the first context, so its CPU time
  * is charged there. After the contexts are closed, the cgroup can be removed.
  */
-TEST_F(users, wheels_are_in_cgroups)
+TEST_F_TIMEOUT(users, wheels_are_in_cgroups, 60)
 {
-	pid_t first = 0, second = 0;
-	int a, b, c;
+	pid_t first = 0, second = 0, mover;
+	int a, b, c, i;
+	char me[16];
 
 	if (!make_group(OTHER_CGROUP, "max"))
 		SKIP(return, "no cgroups");
@@ -204,8 +205,28 @@ TEST_F(users, wheels_are_in_cgroups)
 	close(a);
 	close(c);
 	EXPECT_TRUE(until(shared_wheels(NULL) == 1));
-	EXPECT_TRUE(until(!rmdir(OTHER_CGROUP)));
 	close(b);
+
+	/* Open a context while this process leaves the cgroup, and one when it is back there. */
+	snprintf(me, sizeof(me), "%d", getpid());
+	for (i = 0; i < 60; i++) {
+		ASSERT_TRUE(until(!shared_wheels(NULL)));
+		ASSERT_TRUE(write_text(OTHER_CGROUP "/cgroup.procs", me));
+		mover = fork();
+		if (!mover)
+			_exit(!write_text(CGROUP "/cgroup.procs", me));
+		sleep_ns(i % 20 * 100 * USEC);
+		a = hwt_open(0);
+		ASSERT_EQ(0, child_end(mover));
+		ASSERT_TRUE(write_text(OTHER_CGROUP "/cgroup.procs", me));
+		b = hwt_open(0);
+		/* If both share a wheel, that must be in the cgroup of the second one. */
+		ASSERT_TRUE(shared_wheels(&second) == 2 || in_cgroup(second, "0::/hwt-users\n"));
+		close(a);
+		close(b);
+	}
+	ASSERT_TRUE(write_text(CGROUP "/cgroup.procs", me));
+	EXPECT_TRUE(until(!rmdir(OTHER_CGROUP)));
 }
 
 TEST_F(users, change_no_parameter)
