@@ -25,6 +25,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent / "vm"))
 import boot
 import build
+import coverage
 import host
 import kernels
 import listing
@@ -53,8 +54,10 @@ def run_guest(args):
 
     begin = time.monotonic()
     checked = build.checked(kernel)
-    machine = boot.start(kernel, name, tests, tree=kernel.name, words=checked, ktests=True, results=results, label=name,
-                         quick=int(args.quick), append=args.append.split(), cpus=args.cpus, nodes=args.nodes)
+    counts = coverage.Counts(kernel, f"{kernel.name}-{args.shard.partition('/')[0] or 1}") if args.coverage else None
+    words = counts.options if counts else {"tree": kernel.name, "words": checked, "ktests": True}
+    machine = boot.start(kernel, name, tests, results=results, label=name, quick=int(args.quick), append=args.append.split(),
+                         cpus=args.cpus, nodes=args.nodes, **words)
     if checked:
         machine.results.passed("static/gcc-W1: no warning in any module")
         machine.results.passed("static/sparse: no warning in any module")
@@ -64,6 +67,9 @@ def run_guest(args):
              "tests": time.monotonic() - booted, "idle": machine.judge.idle,
              "each": {test.name: test.seconds for test in machine.judge.tests.values()}}
     (machine.options.out / "times.json").write_text(json.dumps(times), encoding="utf-8")
+    if counts:
+        counts.read()
+        coverage.report()
     return 0 if good else 1
 
 
@@ -148,8 +154,9 @@ def guest_jobs(name, quick, named=False, shards=1, weight=1):
     jobs = []
     for part in range(shards):
         shard = f"{part + 1}/{shards}" if shards > 1 else ""
-        words = [*(["--quick"] if quick else []), *(["--named"] if named else []),
-                 *(["--shard", shard] if shard else [])]
+        # The debug kernel of check-all counts the coverage besides.
+        words = [*(["--quick"] if quick else []), *(["--named"] if named else []), *(["--shard", shard] if shard else []),
+                 *(["--coverage"] if name == "debug" and not quick else [])]
         job = f"guest-{guest_name(name, shard)}"
         jobs.append(Job(job, python("run.py", "guest", name, "--results", RESULTS / job, *words),
                         weight=weight, guest=True))
@@ -345,6 +352,7 @@ def main():
     parser.add_argument("--quick", action="store_true", help="guest: without the tests that take long")
     parser.add_argument("--named", action="store_true", help="guest: on a kernel whose tests are \"named\", only the tests that name it")
     parser.add_argument("--shard", default="", help="guest: I/N, the I-th of N parts")
+    parser.add_argument("--coverage", action="store_true", help="guest: count the lines of hwt.ko that the tests reach")
     parser.add_argument("--name", default="", help="guest: name of its directory, and in verdicts")
     parser.add_argument("--pattern", default="*", help="guest: names of tests, divided by |; after !, all other tests")
     parser.add_argument("--append", default="", help="guest: words for the kernel's command line")

@@ -195,37 +195,51 @@ class Report:
         return passed
 
 
-def count(kernel, name, tests, quick):
-    """Run tests, and read the counts of hwt.ko; return whether the tests passed."""
-    host.say(f"{len(tests)} tests on {kernel.name}, with hwt.ko built for gcov")
-    counts, inside = [], False
+class Counts:
+    """The counts of hwt.ko, built for gcov, in a guest."""
 
-    def take(line, of_kernel):
-        nonlocal inside
+    def __init__(self, kernel, name):
+        self.name = name
+        self.tree = host.BUILD / "modules" / f"coverage-{kernel.name}"
+        self.lines, self.inside = [], False
+        OUT.mkdir(parents=True, exist_ok=True)
+        (OUT / f"{name}.json").unlink(missing_ok=True)
+        # For boot.start().
+        self.options = {"tree": self.tree.name, "words": [f"HWT_COVERAGE={HERE}"], "ktests": True, "watch": self.take}
+
+    def take(self, line, of_kernel):
+        """Keep a line of the guest that has counts."""
         if of_kernel:
             return
         if line.startswith("hwt-coverage: "):
-            inside = line.startswith("hwt-coverage: begin")
-        elif inside:
-            counts.append(line)
+            self.inside = line.startswith("hwt-coverage: begin")
+        elif self.inside:
+            self.lines.append(line)
 
-    tree = host.BUILD / "modules" / f"coverage-{kernel.name}"
-    good = boot.boot(kernel, f"coverage-{name}", tests, tree=tree.name, words=[f"HWT_COVERAGE={HERE}"], ktests=True,
-                     quick=int(quick), watch=take, results=OUT / f"{name}.results")
+    def read(self):
+        """Convert the counts for report(), when the guest has ended."""
+        if not self.lines:
+            raise host.Failed(f"the guest reported no counts: {self.name}")
+        with TREE:
+            for old in self.tree.rglob("*.gcda"):
+                old.unlink()
+            with tarfile.open(fileobj=io.BytesIO(base64.b64decode("".join(self.lines)))) as archive:
+                archive.extractall(self.tree)
+            # The tree has links to the sources, so filter by the sources' own paths. Exclude
+            # tracepoints, which are the kernel's macros except for their fields.
+            host.logged(OUT / f"{self.name}.log", "reading the counts", [
+                "gcovr", "--root", self.tree, "--filter", f"{host.TOP}/(hwt|core/|device/)", "--exclude", host.TOP / "core/trace",
+                "--json", OUT / f"{self.name}.json", self.tree])
+
+
+def count(kernel, name, tests, quick):
+    """Run tests, and read the counts of hwt.ko; return whether the tests passed."""
+    host.say(f"{len(tests)} tests on {kernel.name}, with hwt.ko built for gcov")
+    counts = Counts(kernel, name)
+    good = boot.boot(kernel, f"coverage-{name}", tests, quick=int(quick), results=OUT / f"{name}.results", **counts.options)
     if not good:
         host.say("tests failed: the coverage is not that of a passing run")
-    if not counts:
-        raise host.Failed(f"the guest reported no counts: see {host.BUILD}/guest/coverage-{name}")
-    with TREE:
-        for old in tree.rglob("*.gcda"):
-            old.unlink()
-        with tarfile.open(fileobj=io.BytesIO(base64.b64decode("".join(counts)))) as archive:
-            archive.extractall(tree)
-        # The tree has links to the sources, so filter by the sources' own paths. Exclude
-        # tracepoints, which are the kernel's macros except for their fields.
-        host.logged(OUT / f"{name}.log", "reading the counts", [
-            "gcovr", "--root", tree, "--filter", f"{host.TOP}/(hwt|core/|device/)", "--exclude", host.TOP / "core/trace",
-            "--json", OUT / f"{name}.json", tree])
+    counts.read()
     return good
 
 
@@ -260,10 +274,10 @@ def main():
     OUT.mkdir(parents=True, exist_ok=True)
     good = True
     if not args.report:
-        for old in OUT.glob("*-[0-9].json"):
-            old.unlink()
         guests = []
         for name in args.kernels.split() or PARTS:
+            for old in OUT.glob(f"{name}-[0-9].json"):
+                old.unlink()
             kernel = kernels.find(name)
             pattern, parts = (args.pattern, 1) if args.pattern else PARTS.get(name, PARTS["debug"])
             tests = listing.tests(kernel, args.quick, pattern=pattern)

@@ -95,7 +95,7 @@ def for_here():
 
 def for_all():
     names = [kernel.name for kernel in kernels.table() if kernel.tests != "-"]
-    get((*GUEST, *PROGRAMS, *STATIC, *STATIC_ALL, *UNIT_ALL, *VERIFY, *DEB, *debian.PACKAGES, *driver.PACKAGES),
+    get((*GUEST, *PROGRAMS, *STATIC, *STATIC_ALL, *UNIT_ALL, *VERIFY, *DEB, *debian.PACKAGES, *driver.PACKAGES, "gcovr"),
         [*names, "uml"], get_herd, lambda: debian.disk("trace"), lambda: debian.root("packages"))
 
 
