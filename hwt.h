@@ -898,8 +898,8 @@ static inline void hwt_handle_get(struct hwt_handle *handle)
  * struct hwt_group - the timeouts of one owner: a device, a namespace, a module
  * @lock:    protects the list
  * @members: list of struct hwt_member: the members, and marks of walks in progress
- * @get:     see hwt_group_init()
- * @put:     see hwt_group_init()
+ * @get:     see hwt_group_init(). Constant
+ * @put:     see hwt_group_init(). Constant
  *
  * All members are private to hwt.
  */
@@ -912,8 +912,8 @@ struct hwt_group {
 
 /**
  * struct hwt_member - the membership of a timeout in a group, beside it in the caller's object
- * @entry:   in the group's list
- * @timeout: the timeout; NULL: this is a mark of a walk
+ * @entry:   in the group's list; the group's lock protects it
+ * @timeout: the timeout; NULL: this is a mark of a walk. Constant
  *
  * Both members are private to hwt.
  */

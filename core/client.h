@@ -14,6 +14,6 @@ static inline void hwt_timeout_set_shard(struct hwt_timeout *timeout, struct hwt
 }
 
 int hwt_wheel_attach_cgroups(struct hwt_wheel *wheel);
-void hwt_debugfs_make(void (*make)(void *of), void *of);
+void hwt_debugfs_run(void (*create)(void *of), void *of);
 
 #endif /* _HWT_CORE_CLIENT_H */

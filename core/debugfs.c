@@ -180,36 +180,36 @@ DEFINE_SHOW_ATTRIBUTE(hwt_shards);
 
 struct hwt_debugfs_work {
 	struct work_struct	work;
-	void			(*make)(void *of);
+	void			(*create)(void *of);
 	void			*of;
 };
 
 static void hwt_debugfs_work_fn(struct work_struct *work)
 {
-	struct hwt_debugfs_work *made = container_of(work, struct hwt_debugfs_work, work);
+	struct hwt_debugfs_work *args = container_of(work, struct hwt_debugfs_work, work);
 
-	made->make(made->of);
+	args->create(args->of);
 }
 
 /*
- * Have a kernel worker call @make, which creates a directory, and wait for it. The caller itself
+ * Have a kernel worker call @create, which creates a directory, and wait for it. The caller itself
  * would be charged for the memory. At the limit of its memory cgroup it would wait, or be killed,
  * while it holds the lock of the parent directory, which all other callers need.
  */
-void hwt_debugfs_make(void (*make)(void *of), void *of)
+void hwt_debugfs_run(void (*create)(void *of), void *of)
 {
-	struct hwt_debugfs_work made = { .make = make, .of = of };
+	struct hwt_debugfs_work args = { .create = create, .of = of };
 
 	if (IS_ERR(hwt_debugfs_root))
 		return;
-	INIT_WORK_ONSTACK(&made.work, hwt_debugfs_work_fn);
+	INIT_WORK_ONSTACK(&args.work, hwt_debugfs_work_fn);
 	/* No barrier: queue_work() and flush_work() order this task's accesses and the work's. */
-	queue_work(hwt_wq, &made.work);
-	flush_work(&made.work);
-	destroy_work_on_stack(&made.work);
+	queue_work(hwt_wq, &args.work);
+	flush_work(&args.work);
+	destroy_work_on_stack(&args.work);
 }
 
-static void hwt_wheel_debugfs_make(void *of)
+static void hwt_wheel_debugfs_create(void *of)
 {
 	struct hwt_wheel *wheel = of;
 	char name[HWT_NAME_MAX + 24];
@@ -231,7 +231,7 @@ static void hwt_wheel_debugfs_make(void *of)
 /* Add a wheel, which is complete, to debugfs. To be called without hwt_wheels_lock. */
 void hwt_debugfs_add(struct hwt_wheel *wheel)
 {
-	hwt_debugfs_make(hwt_wheel_debugfs_make, wheel);
+	hwt_debugfs_run(hwt_wheel_debugfs_create, wheel);
 }
 
 /* Remove a wheel from debugfs. When this returns, no reader of the wheel's files is left. */

@@ -107,7 +107,7 @@ struct hwt_runner {
 /**
  * struct hwt_worker - a thread that runs callbacks
  * @runner: the worker as a runner
- * @wheel:  its wheel
+ * @wheel:  its wheel. Constant
  * @idle:   node in the wheel's list of idle workers; protected by the wheel's lock
  * @took_due: the worker's last timeout came from the due list, not from wheel->ended. Used by the
  *            worker only
@@ -251,7 +251,7 @@ struct hwt_wheel {
 	/* Of core/registry.c: constant, or protected by hwt_wheels_lock. */
 	struct list_head	entry;
 	u64			number;		/* in the order of creation */
-	struct dentry		*debugfs;
+	struct dentry		*debugfs;	/* written before the creator's call returns */
 	bool			is_shared;
 	unsigned int		users;		/* core/debugfs.c reads it without the lock */
 	struct work_struct	free_work;

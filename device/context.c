@@ -509,7 +509,7 @@ void hwt_context_close(struct hwt_context *ctx)
 		hwt_home_put(ctx->user, ctx->home);
 	hwt_clock_set_free(ctx->clock_set);
 	/* All entries have ended, so nothing more is written to the rings. */
-	hwt_rings_free(ctx->made_rings);
+	hwt_rings_free(ctx->created_rings);
 	hwt_context_put(ctx);
 }
 

@@ -64,8 +64,8 @@ struct hwt_wheel;
  *               with acquire; pairs with the release in hwt_context_stop(), so that a reader of
  *               true sees all events.
  * @ready:       entries with an event, oldest first. May be tested for emptiness without the lock.
- * @made_rings:  the rings, or NULL. Changes at most once.
- * @rings:       @made_rings once they are mapped, NULL before: HWT_IOC_ENTER moves events there.
+ * @created_rings: the rings, or NULL. Changes at most once.
+ * @rings:       @created_rings once they are mapped, NULL before: HWT_IOC_ENTER moves events there.
  *               Changes at most once. May be read without the lock, with acquire; pairs with the
  *               release in hwt_rings_mmap(), so that a reader sees complete rings.
  * @clock_set:   the entry of HWT_EVENT_CLOCK_SET, which is not in the table; NULL: the program
@@ -97,7 +97,7 @@ struct hwt_context {
 	bool			closing;
 	bool			stopped;
 	struct list_head	ready;
-	struct hwt_rings_ctx	*made_rings;
+	struct hwt_rings_ctx	*created_rings;
 	struct hwt_rings_ctx	*rings;
 	struct hwt_entry	*clock_set;
 	struct hwt_stats_args	stats;

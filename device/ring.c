@@ -385,7 +385,7 @@ int hwt_rings_create(struct hwt_context *ctx, struct hwt_rings_args *args)
 		return -ENOMEM;
 
 	xa_lock(&ctx->entries);
-	old = ctx->made_rings;
+	old = ctx->created_rings;
 	if (ctx->rings || ctx->closing ||
 	    (old && (old->op_mask != rings->op_mask || old->op_size != rings->op_size ||
 		     old->event_mask != rings->event_mask))) {
@@ -394,7 +394,7 @@ int hwt_rings_create(struct hwt_context *ctx, struct hwt_rings_args *args)
 		/* The clock must not change any more: @offset belongs to it. */
 		WRITE_ONCE(ctx->fixed, true);
 		rings->offset = hwt_context_offset(ctx);
-		ctx->made_rings = rings;
+		ctx->created_rings = rings;
 	}
 	xa_unlock(&ctx->entries);
 	if (!ret)
@@ -412,7 +412,7 @@ int hwt_rings_mmap(struct file *file, struct vm_area_struct *vma)
 	int ret;
 
 	xa_lock(&ctx->entries);
-	rings = ctx->made_rings;
+	rings = ctx->created_rings;
 	xa_unlock(&ctx->entries);
 	if (!rings || !(vma->vm_flags & VM_SHARED))
 		return -EINVAL;

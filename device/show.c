@@ -116,7 +116,7 @@ void hwt_context_debugfs_add(struct hwt_context *ctx)
 	get_task_comm(ctx->command, current->group_leader);
 	ctx->shown = hwt_user_add_shown(ctx->user);
 	if (ctx->shown)
-		hwt_debugfs_make(hwt_context_debugfs_create, ctx);
+		hwt_debugfs_run(hwt_context_debugfs_create, ctx);
 	else
 		atomic_inc(&hwt_contexts_unlisted);
 }

@@ -15,7 +15,7 @@ struct hwt_wheel_params;
 
 /**
  * struct hwt_home - the wheel that a user's contexts share; with cgroup_threads, those of a cgroup
- * @node:      node in the user's list
+ * @node:      node in the user's list; protected by hwt_users_lock
  * @cgroup:    id of the cgroup, in the unified hierarchy; 0 without cgroup_threads. Constant.
  * @contexts:  number of open contexts; protected by hwt_users_lock
  * @unlimited: the wheel does not count against the user's limit. Constant.

@@ -55,7 +55,7 @@ def layers():
                         if not name.startswith(below))
             if file.startswith("core/"):
                 yield from (f"{file}: names the device: {name}" for name in
-                            re.findall(r"\bhwt_(?:chardev|context|entry|entries|event|op|rings?|uring)_\w+|dev/hwt\b", text))
+                            re.findall(r"\bhwt_(?:chardev|context|entry|entries|event|op|rings?|uring|user|home|keys|read_iter)_\w+|dev/hwt\b", text))
 
 
 @check(quick=True)
