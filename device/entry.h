@@ -130,7 +130,7 @@ static inline void hwt_entry_set_ended(struct hwt_entry *entry)
 	entry->ended = true;
 }
 
-/* Return the HWT_STATE_ bits. Under the lock. */
+/* Return the HWT_STATE_ bits: not 0 for an entry in the table. Under the lock. */
 static inline u32 hwt_entry_state(const struct hwt_entry *entry)
 {
 	return (entry->ended ? 0 : HWT_STATE_PENDING) |
