@@ -177,7 +177,7 @@ static void hwt_wheel_dispose(struct hwt_wheel *wheel)
 		hwt_wait_callers(shard);
 	/* Barrier destroy.grace, pairs with arm.rcu in hwt_arm_open(), cancel.rcu in
 	 * __hwt_cancel(), clock.rcu in hwt_clock_irq_work() and leave.rcu in
-	 * hwt_runner_leave(): a CPU that still kicks the engine or releases the lock has finished
+	 * hwt_unlock_last(): a CPU that still kicks the engine or releases the lock has finished
 	 * before the wheel is freed.
 	 */
 	synchronize_rcu();

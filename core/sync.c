@@ -335,7 +335,8 @@ EXPORT_SYMBOL_GPL(hwt_shutdown_sync);
  * executing. A timeout that is scheduled again meanwhile is waited for again, a periodic one until
  * it is cancelled. A plain cancel ends the wait only when the engine collects it: within
  * reclaim_ms, unless the engine is in a long callback, or frozen. In a callback of a wheel without
- * workers, the timeout cannot fire during the wait: no other thread runs the wheel's callbacks.
+ * workers, a timeout of the same shard cannot fire during the wait: no other thread runs the
+ * shard's callbacks.
  *
  * Return: 1 if the timeout last fired; 0 if it was cancelled or handed back (or never scheduled);
  * -ETIME if @max_ns have passed; -ERESTARTSYS if a signal came, or, in a callback, a stop of

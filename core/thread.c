@@ -35,15 +35,18 @@
  */
 static void hwt_thread_pin(struct hwt_wheel *wheel, struct hwt_runner *runner)
 {
-	if (!cpus_read_trylock()) {
-		spin_lock(&wheel->lock);
-		runner->unpinned = true;
-		WRITE_ONCE(wheel->repin_needed, true);
-		spin_unlock(&wheel->lock);
-		return;
+	int ret = -EBUSY;
+
+	if (cpus_read_trylock()) {
+		ret = set_cpus_allowed_ptr(current, wheel->affinity);
+		cpus_read_unlock();
 	}
-	set_cpus_allowed_ptr(current, wheel->affinity);
-	cpus_read_unlock();
+	spin_lock(&wheel->lock);
+	/* If all of the wheel's CPUs are offline, hwt_cpu_online() pins the thread later. */
+	WRITE_ONCE(runner->unpinned, ret);
+	if (ret == -EBUSY)
+		WRITE_ONCE(wheel->repin_needed, true);
+	spin_unlock(&wheel->lock);
 }
 
 /*
@@ -201,7 +204,7 @@ static void hwt_worker_wait(struct hwt_wheel *wheel, struct hwt_worker *worker)
 	if (!hwt_thread_ends(wheel))
 		schedule();
 	__set_current_state(TASK_RUNNING);
-	if (unlikely(hwt_thread_off_affinity(wheel)))
+	if (unlikely(READ_ONCE(worker->runner.unpinned) || hwt_thread_off_affinity(wheel)))
 		hwt_thread_pin(wheel, &worker->runner);
 	worker->runner.stamp = 0;
 	spin_lock(&wheel->lock);
@@ -344,14 +347,14 @@ void hwt_threads_free(struct hwt_wheel *wheel)
 
 static void hwt_thread_repin(struct hwt_wheel *wheel, struct hwt_runner *runner)
 {
-	bool unpinned;
+	bool unpinned = READ_ONCE(runner->unpinned);
 
+	if (!unpinned && !hwt_thread_affinity_lost(wheel, runner->task))
+		return;
+	unpinned = set_cpus_allowed_ptr(runner->task, wheel->affinity);
 	spin_lock(&wheel->lock);
-	unpinned = runner->unpinned;
-	runner->unpinned = false;
+	WRITE_ONCE(runner->unpinned, unpinned);
 	spin_unlock(&wheel->lock);
-	if (unpinned || hwt_thread_affinity_lost(wheel, runner->task))
-		set_cpus_allowed_ptr(runner->task, wheel->affinity);
 }
 
 /*
@@ -388,9 +391,13 @@ static void hwt_attach_work(struct work_struct *work)
 	struct hwt_wheel *shard;
 
 	for (shard = attach->wheel; shard; shard = shard->next_shard) {
-		/* Once it has made a pass, a thread does not pin itself to its shard's CPUs. */
+		/* Once it has made a pass, a thread has pinned itself to its shard's CPUs, or has
+		 * left that to be done.
+		 */
 		while (shard->pinned && !READ_ONCE(shard->passes))
 			usleep_range(50, 100);
+		if (!shard->own_cpus)
+			WRITE_ONCE(shard->engine.unpinned, false);
 		attach->ret = cgroup_attach_task_all(attach->from, shard->thread);
 		if (attach->ret)
 			return;

@@ -85,7 +85,8 @@ struct hwt_submit {
  * @jiffies: when @stamp was read
  * @quick:   quick calls in a row since @stamp was 0; see hwt_call_time()
  * @releasing: @fn is a ->release: the hold of @current_timeout for which it is called is over
- * @unpinned: a thread of a pinned wheel could not pin itself; the engine will
+ * @unpinned: a thread of a pinned wheel could not pin itself, and is to be pinned. May be read, and
+ *           cleared, without the lock
  * @thread:  @task is one of the wheel's threads. Constant
  *
  * Protected by the wheel's lock, except @stamp, @jiffies and @quick, which only @task uses.
