@@ -317,7 +317,7 @@ int hwt_entry_arm(struct hwt_entry *entry, const struct hwt_op *op, u64 period_n
 						 repeat) :
 			hwt_schedule_periodic(&entry->periodic, time_ns, period_ns,
 					      repeat);
-	/* Not the last reference: the table has one. */
+	/* Not the last reference: the table or the caller has one. */
 	if (ret < 0 || (ret & HWT_WAS_HELD))
 		refcount_dec(&entry->refs);
 	if (ret == -EAGAIN)

@@ -116,7 +116,7 @@ struct libhwt_options {
  *	-ENOTTY		it is not a device of hwt
  *	-E2BIG		@options has something that this version does not know
  *	-EINVAL		the size is too small
- *	-ENOMEM		no memory
+ *	-ENOMEM		no memory, or no thread for a wheel
  *	or an error of HWT_IOC_SETUP
  */
 int libhwt_open(struct libhwt **context, const struct libhwt_options *options);
@@ -479,7 +479,7 @@ int libhwt_restore(struct libhwt *context, const struct hwt_list_entry *entries,
  * call brings events that wait in the kernel, and carries out the operations that were added.
  *
  * Return: the number of events stored; 0 if none came in time; or
- *	-EINTR		a signal was caught before an event came
+ *	-EINTR		interrupted, mostly by a signal, before an event came
  *	-ESHUTDOWN	the context was stopped, and all events have been read
  *	-EBUSY		another program has rings of the context
  *	-ECHILD		the queue belongs to the parent process

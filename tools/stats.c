@@ -165,20 +165,22 @@ static int mappings_count(pid_t pid)
 {
 	unsigned long long offset, inode;
 	unsigned int major, minor;
-	char line[512];
+	char path[32], *line = NULL;
 	struct stat st;
+	size_t size = 0;
 	int count = 0;
 	FILE *file;
 
-	snprintf(line, sizeof(line), "/proc/%d/maps", (int)pid);
-	file = stat(device_path, &st) ? NULL : fopen(line, "r");
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+	file = stat(device_path, &st) ? NULL : fopen(path, "r");
 	if (!file)
 		return 0;
 	/* A mapping begins at offset 0. Its further parts, after an madvise(), do not. */
-	while (fgets(line, sizeof(line), file))
+	while (getline(&line, &size, file) > 0)
 		if (sscanf(line, "%*s %*s %llx %x:%x %llu", &offset, &major, &minor, &inode) == 4 &&
 		    !offset && makedev(major, minor) == st.st_dev && inode == st.st_ino)
 			count++;
+	free(line);
 	fclose(file);
 	return count;
 }

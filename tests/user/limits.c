@@ -126,6 +126,7 @@ TEST_F(user, timeouts_of_root)
 {
 	struct hwt_info_args info;
 	int fd = OPEN_AS(0), keyed = OPEN_AS(0), ret, i;
+	struct hwt_event event;
 	struct hwt_get_args get;
 
 	ASSERT_EQ(0, hwt_info(OPEN_AS(ALICE), &info));
@@ -144,11 +145,14 @@ TEST_F(user, timeouts_of_root)
 	EXPECT_EQ((__u64)TIMEOUTS, hwt_timeouts(keyed));
 	for (i = 0; i < TIMEOUTS; i++)
 		ASSERT_TRUE(ADDED_SOON(fd));
+	ASSERT_LT(0, hwt_key(keyed, 0, SEC, 2));
 	EXPECT_EQ(-ENOSPC, REPEAT_KEY(keyed, 2));
 	ASSERT_EQ(0, hwt_get(keyed, 2, &get));
 	EXPECT_EQ((__u32)HWT_MODE_ONE_SHOT, get.mode);
 	EXPECT_EQ(0U, fill(OPEN_AS(0), TIMEOUTS, &ret));
 	EXPECT_EQ(-ENOSPC, ret);
+	ASSERT_EQ(1, hwt_next(keyed, &event));
+	EXPECT_EQ(2ULL, event.user_data);
 }
 
 /* Timeouts count for the user that opened the context, not for its present user. */
