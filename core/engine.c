@@ -495,8 +495,8 @@ static struct hwt_lateness hwt_lateness_measure(const struct hwt_wheel *wheel,
 }
 
 /*
- * Warn that a wheel is behind. Drops the lock, because a console may be slow. If a module with one of
- * the functions is unloaded meanwhile, the message has an address.
+ * Warn that a wheel is behind. Drops the lock, because a console may be slow. If a module with one
+ * of the functions is unloaded meanwhile, the message has an address.
  */
 static void hwt_lag_report(struct hwt_wheel *wheel, struct hwt_runner *runner, const void *fn,
 			   u64 late_ns)
