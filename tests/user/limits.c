@@ -384,7 +384,7 @@ static int take_all(void)
 }
 
 /* A user has at most SHOWN directories, as no cgroup is charged for them. Other contexts work. */
-TEST_F(user, directories_in_debugfs)
+TEST_F_TIMEOUT(user, directories_in_debugfs, 120)
 {
 	struct rlimit limit = { SHOWN + 100, SHOWN + 100 };
 	static int fd[SHOWN + 10];

@@ -25,7 +25,7 @@ static int load(const char *params)
 /* More users than the module's hash table has buckets */
 TEST(each_user_has_its_own_count)
 {
-	static int fd[100], again[ARRAY_SIZE(fd)];
+	static int fd[30], again[ARRAY_SIZE(fd)];
 	unsigned int i;
 	bool made;
 

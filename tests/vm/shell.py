@@ -75,6 +75,10 @@ def fill(own, ask, kernel, programs, modules):
                 ("samples", "tests/user", f"OUT={host.BUILD}/user", "install-samples")):
             host.logged(OUT / "install.log", f"building {what}",
                         ["make", "-C", host.TOP / directory, f"DESTDIR={own}/root", *words])
+    shutil.copytree(host.TOP / "python/hwt", own / "root/usr/lib/python3/dist-packages/hwt",
+                    ignore=shutil.ignore_patterns("__pycache__"))
+    for path in (host.TOP / "samples").glob("*.py"):
+        shutil.copy(path, own / "root/usr/local/bin")
     (own / "files").mkdir()
     for path in programs + modules:
         shutil.copy(path, own / "files")

@@ -55,7 +55,7 @@ interactive()
 Linux $(uname -r), hwt is$(grep -q "^hwt " /proc/modules || echo " not") loaded${SHELL_PARAMS:+ with $SHELL_PARAMS}.
 
   hwtctl info, stats, run, bench ...     Tab completes; man hwtctl, man 4 hwt, man 9 hwt, man libhwt
-  first, tour, libhwt_first ...          samples: programs
+  first, tour, hwt_first.py ...          samples: programs in C and Python
   modprobe hwt_retry, hwt_heartbeat ...  samples: modules; dmesg shows their messages
   hwt-lateness.bt, hwt-callbacks.bt      by bpftrace; perf and trace-cmd are there, too
   /host                                  $SHELL_HERE, read-only

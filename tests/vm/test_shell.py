@@ -31,6 +31,7 @@ cat /host/here
 touch /host/here 2>&1
 until dmesg | grep "hwt_first: a second has passed"; do sleep 1; done
 libhwt_first
+hwt_first.py | sed "s/^/python: /"
 man 1 hwtctl | grep -q SYNOPSIS && man hwt_schedule | grep -q SYNOPSIS && echo manual
 hwtctl run <(echo schedule a 9ms) >/dev/stderr
 bpftrace -e "tracepoint:hwt:hwt_schedule { @[comm] = count(); exit(); }" -c "hwtctl sleep 1ms"
@@ -46,7 +47,7 @@ PRINTED = {
     "a program": "^a second has passed for 42$", "arguments": "^<one two></root>$",
     "a script fails": "program script: exit status 3$",
     "parameters": "debug:Y\n.*shards:2$", "the directory": "^a file of the host$", "... is read-only": "Read-only file system",
-    "libhwt": "^an event for 7$", "manual pages": "^manual$", "hwtctl": "^a expired", "bpftrace": r"^@\[hwtctl\]: 1",
+    "libhwt": "^an event for 7$", "Python": "^python: an event for 42$", "manual pages": "^manual$", "hwtctl": "^a expired", "bpftrace": r"^@\[hwtctl\]: 1",
     "its scripts": "^Tracing hwt:"}
 # Options that are refused, and the messages.
 WRONG = (
