@@ -51,7 +51,7 @@ static const struct hwt_timeout_ops hwt_handle_ops = {
  * @gfp:      for the allocation
  *
  * Any context that @gfp allows; not NMI, and with the restriction of hwt_handle_put(). For timeouts
- * that are armed once, and at most cancelled (hwt_cancel() of its &hwt_handle.timeout) or waited for
+ * that are armed once, and at most cancelled (hwt_cancel() of &hwt_handle.timeout) or waited for
  * (hwt_wait()). To schedule one again, call hwt_handle_get() first, and hwt_handle_put() if the
  * schedule returned an error or HWT_WAS_HELD.
  *
