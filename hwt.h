@@ -841,8 +841,8 @@ extern struct hwt_wheel *hwt_system_wheel;
  * @timeout: the timeout; it was pending, and now counts as cancelled
  * @arg:     the argument of hwt_wheel_stop()
  *
- * Process context, from hwt_wheel_stop(). hwt_running() is true meanwhile; its
- * ->release follows.
+ * Process context, from hwt_wheel_stop(); may sleep, and do what a callback may. hwt_running() is
+ * true meanwhile; its ->release follows.
  */
 typedef void (*hwt_handback_fn)(struct hwt_timeout *timeout, void *arg);
 
