@@ -117,7 +117,7 @@ static void meddle(struct hwt_timeout *timeout)
 
 	if (!READ_ONCE(frozen_now) || atomic_xchg(&meddled, 1))
 		return;
-	wheel = kt_wheel("late", .flags = HWT_FREEZABLE, .workers = 1);
+	wheel = kt_wheel("late", .flags = HWT_FREEZABLE, .workers = 1, .shards = 1);
 	created_frozen = !IS_ERR(wheel) && hwt_wheel_destroy(wheel) == 0 && READ_ONCE(frozen_now);
 	for (i = 0; i < ARRAY_SIZE(actors); i++) {
 		kt_schedule(&actors[i].poked.kt, 0);

@@ -207,7 +207,7 @@ static void __init test_herd(void)
 static void __init test_barrier_sleeps(void)
 {
 	unsigned long most = IS_ENABLED(CONFIG_PREEMPT_RT) ? HERD / 2 : 3;
-	struct hwt_wheel *wheel = kt_wheel("herd", .workers = 2);
+	struct hwt_wheel *wheel = kt_wheel("herd", .workers = 2, .shards = 1);
 	struct kt_call barrier;
 	unsigned int i;
 	struct kt kt;
