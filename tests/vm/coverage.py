@@ -225,6 +225,11 @@ class Counts:
                 old.unlink()
             with tarfile.open(fileobj=io.BytesIO(base64.b64decode("".join(self.lines)))) as archive:
                 archive.extractall(self.tree)
+            # The guest has sent them without their folders.
+            for notes in self.tree.glob("*/*.gcno"):
+                counts = self.tree / notes.with_suffix(".gcda").name
+                if counts.exists():
+                    counts.rename(notes.with_suffix(".gcda"))
             # The tree has links to the sources, so filter by the sources' own paths. Exclude
             # tracepoints, which are the kernel's macros except for their fields.
             host.logged(OUT / f"{self.name}.log", "reading the counts", [
