@@ -145,13 +145,14 @@ static void unmake(void)
 static bool check_make(int ret)
 {
 	bool ok = true;
+	unsigned int wanted = (1 + params.workers) * max(params.shards, 1U);
 
-		/* -EAGAIN: no thread could be created. */
+	/* -EAGAIN: no thread could be created. */
 	if (ret)
 		ok = (ret == -ENOMEM || ret == -EAGAIN) && nothing_left() && !make();
 	if (!ok)
 		return false;
-	ok = threads() == 1 + params.workers && users() == users_before + 1 && works();
+	ok = threads() == wanted && users() == users_before + 1 && works();
 	unmake();
 	return ok && nothing_left();
 }
@@ -186,7 +187,7 @@ static void __init test_threads(void)
 	bool ok;
 
 	shared = false;
-	params = (struct hwt_wheel_params) { .name = NAME, .workers = WORKERS };
+	params = (struct hwt_wheel_params) { .name = NAME, .workers = WORKERS, .shards = 2 };
 	users_before = users();
 	ok = task && !strcmp(task->comm, "kthreadd");
 	/* The kernel reports a stack that cannot be allocated, unless it has a spare one. */
@@ -194,7 +195,7 @@ static void __init test_threads(void)
 	pr_info("a stack, perhaps\n");
 	ok = ok && each_fault(task, make, check_make, &count);
 	pr_info("hwt-expect-end\n");
-	KTEST(ok, "creating %u threads: each allocation fails once", WORKERS + 1);
+	KTEST(ok, "creating %u threads: each allocation fails once", 2 * (WORKERS + 1));
 	/* Allocations of memory checkers may fail, and the call succeeds. */
 	KTEST(ok && count.failed > WORKERS && count.failed <= count.hit,
 	      "%u allocations fail, and %u calls", count.hit, count.failed);
@@ -205,6 +206,9 @@ static void __init test_wheels(void)
 	shared = false;
 	params = (struct hwt_wheel_params) { };
 	test_make("a wheel", 5);
+	/* The shards themselves are created by other tasks. */
+	params = (struct hwt_wheel_params) { .shards = 2 };
+	test_make("a wheel of two shards", 2);
 	params = (struct hwt_wheel_params) {
 		.ticks_per_wheel	= 4096,
 		.levels			= 6,

@@ -195,7 +195,8 @@ TEST_F_TIMEOUT(users, wheels_are_in_cgroups, 120)
 	a = hwt_open(0);
 	EXPECT_EQ(1U, shared_wheels(&second));
 	EXPECT_TRUE(in_cgroup(second, "0::/hwt-users\n"));
-	c = hwt_open_private(CLOCK_MONOTONIC);
+	c = hwt_open(0);
+	ASSERT_EQ(0, hwt_with(c, SETUP, setup, .flags = HWT_SETUP_CPU, .cpu = 0));
 	ASSERT_EQ(1U, private_threads(&second));
 	EXPECT_TRUE(in_cgroup(second, "0::/hwt-users\n"));
 	ASSERT_TRUE(write_text(CGROUP "/cgroup.procs", "0"));
