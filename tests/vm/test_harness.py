@@ -277,6 +277,9 @@ def check_runner(report):
             file.write(tier(0))
         with open(makefile, "w", encoding="utf-8") as file:
             file.write(f"check:\n\t@{sys.executable} {script}\n")
+        if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+            # A shell starts background jobs like this, and so would the scripts be.
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         for name, command, number in (("SIGTERM to make", ["make", "-f", makefile], signal.SIGTERM),
                                       ("SIGTERM to the script", [sys.executable, script], signal.SIGTERM),
                                       ("SIGINT to the script", [sys.executable, script], signal.SIGINT)):
