@@ -118,7 +118,7 @@ static int call_setup_with(struct env *env, __u32 flags, __u32 priority)
 
 static int call_setup(struct env *env)
 {
-	return call_setup_with(env, HWT_SETUP_BOOTTIME | HWT_SETUP_KEYS, HWT_PRIO_FIFO_LOW);
+	return call_setup_with(env, HWT_SETUP_BOOTTIME, HWT_PRIO_FIFO_LOW);
 }
 
 static int call_setup_tell(struct env *env)
