@@ -421,7 +421,7 @@ static inline int cond_resched(void) { return 0; }
 #define sched_set_fifo(task)	((void)(task))
 #define sched_set_fifo_low(task)	((void)(task))
 
-#define set_cpus_allowed_ptr(task, mask)	cpumask_copy(&(task)->cpus_mask, mask)
+#define set_cpus_allowed_ptr(task, mask)	(cpumask_copy(&(task)->cpus_mask, mask), 0)
 #define cpus_read_trylock()	true
 #define cpus_read_unlock()	((void)0)
 /* Calls the function on the caller's CPU. */
