@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The text and the number of warnings: more than 64 wheels, a tick that is raised, a parameter of a
-# wheel that is out of range.
+# The text and the number of warnings: more than 64 wheels, a tick that is raised, a callback that
+# waits for itself, a parameter of a wheel that is out of range.
 #
 # hwt-test: check stock debug
 # hwt-test: timeout 120
@@ -40,6 +40,13 @@ said 1 'tick of 10000 ns raised to min_tick_us, 1000 us' "a short tick is raised
 load test_client wheels=3 tick_us=20
 unload test_client
 said 0 'tick of 20000 ns' "another short tick: no second warning"
+
+itself='hwt: callback client_expire \[test_client\] waits for its own timeout in a _sync call'
+log_mark
+load test_client busy=1 self=1
+sleep 1
+unload test_client
+said 1 "$itself" "a callback calls _sync for its own timeout again and again: one warning"
 
 logged() { log_since | grep "$1"; }
 

@@ -32,6 +32,9 @@ MODULE_PARM_DESC(busy, "Timeouts on each wheel that arm themselves again, and th
 static unsigned int slow_ms;
 module_param(slow_ms, uint, 0444);	/* duration of each callback */
 
+static bool self;
+module_param(self, bool, 0444);		/* each callback calls hwt_cancel_sync() for its timeout */
+
 static unsigned int workers;
 module_param(workers, uint, 0444);	/* threads of each wheel that run callbacks */
 
@@ -47,6 +50,8 @@ static void client_expire(struct hwt_timeout *timeout)
 {
 	if (slow_ms)
 		msleep(slow_ms);
+	if (self)
+		hwt_cancel_sync(timeout);
 	hwt_schedule(timeout, NSEC_PER_MSEC);
 }
 
