@@ -6,6 +6,8 @@
  * hwt-test: shared
  * hwt-test: timeout 120
  */
+#include <linux/irq_work.h>
+#include <linux/kprobes.h>
 #include <linux/kref.h>
 #include <linux/slab.h>
 
@@ -650,11 +652,55 @@ static void __init test_odd(void)
 	hwt_wheel_destroy(wheel);
 }
 
+/* -- Steps ------------------------------------------------------------------- */
+
+#ifdef CONFIG_KPROBES
+static struct task_struct *walker;
+static struct irq_work unlocked;	/* runs as soon as interrupts are on again */
+static unsigned int calls, most;	/* calls since then, and the most */
+
+static void calls_end(struct irq_work *work)
+{
+	calls = 0;
+}
+
+static int calls_probe(struct kprobe *probe, struct pt_regs *regs)
+{
+	if (current == walker) {
+		irq_work_queue(&unlocked);
+		most = max(most, ++calls);
+	}
+	return 0;
+}
+
+static void __init test_steps(void)
+{
+	struct kprobe probe = { .symbol_name = "hwt_cancel", .pre_handler = calls_probe };
+	struct hwt_group group;
+	struct item *items = items_make(&group, 1000, &item_plain_ops);
+
+	unlocked = IRQ_WORK_INIT_HARD(calls_end);
+	items_schedule(items, 1000, KT_HOUR, 0);
+	walker = current;
+	if (!register_kprobe(&probe)) {
+		hwt_group_cancel(&group);
+		unregister_kprobe(&probe);
+		KTEST(most > 1 && most <= 32, "at most %u are cancelled with interrupts off", most);
+	}
+	irq_work_sync(&unlocked);
+	hwt_group_shutdown_sync(&group);
+	vfree(items);
+}
+#else
+static void __init test_steps(void) { }
+#endif
+
 static void __init selftest(void)
 {
 	wheels[0] = kt_wheel("group");
 	wheels[1] = kt_wheel("group", .tick_ns = 2 * KT_MS, .levels = 2, .workers = 2);
 	test_counts();
+	test_steps();
 	test_sync("cancel_sync", hwt_group_cancel_sync, &item_ops);
 	test_sync("cancel_sync, no release", hwt_group_cancel_sync, &item_plain_ops);
 	test_sync("shutdown_sync", hwt_group_shutdown_sync, &item_ops);

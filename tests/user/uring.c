@@ -592,8 +592,9 @@ static void arm_and_go(unsigned int flags, unsigned int sqe_flags, int fd, unsig
 	for (i = 0; i < many; i++)
 		uring_arm(&uring, fd, i, 0, HOUR);
 	uring_submit(&uring);
-	while (told < 0)
-		pause();
+	if (told < 0)
+		for (;;)
+			pause();
 	if (!until(hwt_timeouts(fd) == many))
 		_exit(2);
 	snprintf(number, sizeof(number), "%d", told);
