@@ -174,8 +174,8 @@ class Qemu:
             "unknown_nmi_panic", "panic_print=64",
             # Otherwise an emulated guest uses the HPET, each read of which is an exit.
             "tsc=reliable", "clocksource=tsc",
-            # As under User Mode Linux.
-            "slab_nomerge", "mitigations=off", "net.ifnames=0", f"HWT_TCG={int(not self.kvm)}",
+            # As under User Mode Linux; with five levels of page tables, KASAN may report a good address at boot.
+            "slab_nomerge", "no5lvl", "mitigations=off", "net.ifnames=0", f"HWT_TCG={int(not self.kvm)}",
             # HWT_PATCHING=1: code may change while another processor runs it. See emulator.py.
             *arguments(options, self.kvm or emulator.version(program) >= (8, 1)), *options.append,
         ]
