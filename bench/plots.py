@@ -11,7 +11,7 @@ STYLES = {
     "hwt": ("#d55e00", 7), "hwt-coarse": ("#e69f00", 6),
     "hwt-rings": ("#882255", 13), "hwt-uring": ("#117733", 9), "hwt-uring-batch": ("#44aa99", 5),
     "timer_list": ("#0072b2", 5), "timerfd": ("#0072b2", 5),
-    "hrtimer": ("#cc79a7", 9), "posix": ("#cc79a7", 9),
+    "hrtimer": ("#cc79a7", 9),
     "delayed_work": ("#009e73", 11), "io_uring": ("#009e73", 11), "io_uring-batch": ("#56b4e9", 10),
     "libuv": ("#000000", 4), "libev": ("#999933", 12),
     "floor": ("#8c8c8c", 8), "syscall": ("#8c8c8c", 8),

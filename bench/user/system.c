@@ -127,7 +127,6 @@ void limits_raise(unsigned int timers)
 			sysctls[i].before = -1;
 	}
 	raise_limit(RLIMIT_NOFILE, timers);
-	raise_limit(RLIMIT_SIGPENDING, timers);
 }
 
 void limits_restore(void)

@@ -32,7 +32,7 @@
 
 static const struct peer *const all_peers[] = {
 	&peer_syscall, &peer_hwt, &peer_hwt_rings, &peer_hwt_keys, &peer_hwt_uring,
-	&peer_hwt_uring_batch, &peer_timerfd, &peer_posix, &peer_uring, &peer_uring_batch,
+	&peer_hwt_uring_batch, &peer_timerfd, &peer_uring, &peer_uring_batch,
 	&peer_libuv, &peer_libev,
 };
 
