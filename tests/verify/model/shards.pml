@@ -5,7 +5,8 @@
  *
  * Each shard has a timeout and an engine. A callback arms the timeout of the other shard. The
  * return of a periodic timeout's callback arms the timeout again, even if the wheel is closed. A
- * client schedules and cancels. A mutation is -DMUTATION=NAME.
+ * client schedules, and cancels in two steps: it claims the timeout, and pushes it. A mutation is
+ * -DMUTATION=NAME.
  */
 
 /*
@@ -23,6 +24,7 @@
 #define MUT(n) ((n) == MUTATION)
 
 bool armed[2], closed[2], stopping[2], should_stop[2], ended[2], running[2];
+bool claimed[2], pushed[2];	/* SUBMITTED: by a cancel, which has yet to push it; pushed */
 byte readers;			/* RCU read-side sections under way */
 bool drained;			/* the stop has begun to hand back */
 bool done;			/* hwt_wheel_stop() has returned */
@@ -51,7 +53,9 @@ proctype Engine(byte s)
 
 	do
 	:: atomic { should_stop[s] -> ended[s] = true; break }
-	:: atomic { armed[s] && !stopping[s] && !should_stop[s] && fires < FIRES ->
+	:: atomic { pushed[s] && !should_stop[s] -> pushed[s] = false }
+	:: atomic { armed[s] && !claimed[s] && !pushed[s] && !stopping[s] && !should_stop[s] &&
+		    fires < FIRES ->
 		armed[s] = false; pending--; fires++; running[s] = true;
 		/* After the first hand-back, no callback begins on any shard. */
 		assert(!drained)
@@ -68,9 +72,27 @@ proctype Engine(byte s)
 	od
 }
 
+/* __hwt_cancel(): an RCU read-side section from the claim to the push. */
+inline cancel(x)
+{
+	atomic { armed[x] ->
+		armed[x] = false; pending--; readers++;
+		mine = !claimed[x] && !pushed[x];
+		claimed[x] = claimed[x] || mine
+	};
+	atomic {
+		if
+		:: mine -> claimed[x] = false; pushed[x] = true
+		:: else
+		fi;
+		readers--
+	}
+}
+
 proctype Client()
 {
 	byte n = 0, x;
+	bool mine;
 
 	do
 	:: n < OPS ->
@@ -81,7 +103,7 @@ proctype Client()
 		fi;
 		if
 		:: schedule(x)
-		:: atomic { armed[x] -> armed[x] = false; pending-- }
+		:: cancel(x)
 		:: skip
 		fi
 	:: n == OPS -> break
@@ -92,6 +114,7 @@ inline drain(s)
 {
 	atomic {
 		drained = true;
+		pushed[s] = false;
 		if
 		:: armed[s] -> armed[s] = false; pending--; handed_back++
 		:: else
@@ -136,8 +159,15 @@ proctype Stop()
 	:: MUT(NO_SECOND_DRAIN)
 	:: else -> drain(0); drain(1)
 	fi;
+	if
+	:: MUT(NO_SECOND_GRACE)
+	:: else -> readers == 0
+	fi;
+	drain(0);
+	drain(1);
 	atomic {
 		done = true;
+		assert(!claimed[0] && !claimed[1] && !pushed[0] && !pushed[1]);
 		assert(!armed[0] && !armed[1]);
 		assert(pending == 0);
 		assert(!running[0] && !running[1])
