@@ -26,7 +26,7 @@ static bool asleep(void)
 
 static void __init test_others(unsigned int workers)
 {
-	struct hwt_wheel *wheel = kt_wheel("others", .workers = workers);
+	struct hwt_wheel *wheel = kt_wheel("others", .workers = workers, .shards = 1);
 	static struct kt far, due, fresh, gone, deferred, slow;
 
 	kt_init(&far, wheel, &kt_ops);
@@ -117,7 +117,7 @@ static void __init test_strangers(void)
 		KTEST_SKIP("there is only one CPU");
 		return;
 	}
-	wheel = kt_wheel("strangers");
+	wheel = kt_wheel("strangers", .shards = 1);
 	stranger = kt_alloc(STRANGERS, sizeof(*stranger));
 	kt_init(&idle, wheel, &kt_ops);
 	kt_init(&linked, wheel, &kt_ops);

@@ -126,7 +126,7 @@ static void __init test_cancelled(unsigned int workers)
 static void __init test_limits(unsigned int workers)
 {
 	static const u64 limit[] = { 0, 1, KT_MS, 20 * KT_MS, 150 * KT_MS };
-	struct hwt_wheel *wheel = kt_wheel("wait", .workers = workers);
+	struct hwt_wheel *wheel = kt_wheel("wait", .workers = workers, .shards = 1);
 	unsigned int i, ok = 0, early = 0;
 	struct kt_call waiter;
 	struct kt kt;
@@ -324,7 +324,7 @@ static void __init test_flush(unsigned int workers)
 /* The flush waits for a due timeout whose callback is slow. */
 static void __init test_flush_running(unsigned int workers)
 {
-	struct hwt_wheel *wheel = kt_wheel("wait", .workers = workers);
+	struct hwt_wheel *wheel = kt_wheel("wait", .workers = workers, .shards = 1);
 	struct kt_call *waiter = waiters;
 	struct kt behind;
 
@@ -514,7 +514,7 @@ static void __init test_wait_inside(unsigned int workers)
 /* The only worker is in a callback when a cancelled timeout is left to it. */
 static void __init test_wait_deferred(void)
 {
-	struct hwt_wheel *wheel = kt_wheel("wait", .workers = 1);
+	struct hwt_wheel *wheel = kt_wheel("wait", .workers = 1, .shards = 1);
 	struct kt_call waiter;
 
 	kt_init(&awaited, wheel, &kt_ops);
