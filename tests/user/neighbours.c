@@ -94,9 +94,10 @@ static pid_t start_as(uid_t uid, bool privileged, void (*run)(void))
 	const struct rlimit files = { 1 << 20, 1 << 20 };
 	pid_t pid = fork();
 
+	/* By both: the parent may kill the group before the child runs. */
+	setpgid(pid > 0 ? pid : 0, 0);
 	if (pid)
 		return pid;
-	setpgid(0, 0);
 	if (setrlimit(RLIMIT_NOFILE, &files) || setgroups(0, NULL) || setresgid(uid, uid, uid) ||
 	    setresuid(uid, uid, privileged ? 0 : uid) ||
 	    (privileged && set_capability(CAP_SYS_RESOURCE, true)))
