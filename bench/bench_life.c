@@ -22,7 +22,7 @@ static void life_wait(struct bench_load *life)
 /* -- From schedule to callback ---------------------------------------------- */
 
 static const struct bench_peer * const life_peers[] = {
-	&bench_hwt, &bench_hwt_jiffy, &bench_timer, &bench_hrtimer, &bench_work,
+	&bench_hwt, &bench_hwt_jiffy, &bench_hwt_jiffies, &bench_timer, &bench_hrtimer, &bench_work,
 };
 
 /* Arm all objects. The objects between two calls of cond_resched() fit into the caches. */

@@ -179,6 +179,12 @@ static int hwt_open_jiffy(void)
 	return hwt_open_params(0, TICK_NSEC, 1);
 }
 
+/* With the resolution and the clock of timer_list. */
+static int hwt_open_jiffies(void)
+{
+	return hwt_open_params(HWT_COARSE_CLOCK, TICK_NSEC, 1);
+}
+
 /* An engine for each CPU. */
 static int hwt_open_shards(void)
 {
@@ -236,6 +242,7 @@ static void hwt_settle(bool cancelled)
 const struct bench_peer bench_hwt = { HWT_PEER("hwt", hwt_open) };
 const struct bench_peer bench_hwt_coarse = { HWT_PEER("hwt-coarse", hwt_open_coarse) };
 const struct bench_peer bench_hwt_jiffy = { HWT_PEER("hwt-jiffy", hwt_open_jiffy) };
+const struct bench_peer bench_hwt_jiffies = { HWT_PEER("hwt-jiffies", hwt_open_jiffies) };
 const struct bench_peer bench_hwt_shards = { HWT_PEER("hwt-shards", hwt_open_shards) };
 
 /* -- timer_list ------------------------------------------------------------ */

@@ -255,7 +255,8 @@ overlaps cache misses. ±: distance of the repetition farthest from the median. 
 operations that any design with a word and a list needs, on the same memory in the same order."""),
     "through": ("From schedule to callback", lambda rows: pivot(rows, ("peer",), "n", head=short), """\
 ns of all CPU time for each timeout, by the number of timeouts: the call, the engine or the softirq,
-the callback, and the wake-ups. hwt-jiffy has ticks of a jiffy, like timer_list."""),
+the callback, and the wake-ups. hwt-jiffy has ticks of a jiffy, like timer_list;
+hwt-jiffies reads jiffies as its clock, too."""),
     "passes": ("Passes of a life", lambda rows: pivot(rows, ("op",), "n", head=short), """\
 The engine in user space: ns per timeout, by the number of timeouts. schedule; collect: link the
 submitted timeouts; cascade: move them to a lower level; fire, with the callback."""),
