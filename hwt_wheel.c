@@ -34,6 +34,8 @@
 #include <linux/list.h>
 #include <linux/minmax.h>
 #include <linux/mm.h>
+#include <linux/numa.h>
+#include <linux/overflow.h>
 #include <linux/prefetch.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
@@ -484,14 +486,15 @@ void hwt_buckets_for_each(struct hwt_buckets *buckets,
 }
 
 /*
- * Large arrays do without kvmalloc(): with __GFP_RETRY_MAYFAIL, which asks for failure instead of
- * the OOM killer, that would first try hard to get contiguous pages.
+ * Large arrays do without kvmalloc_node(): with __GFP_RETRY_MAYFAIL, which asks for failure instead
+ * of the OOM killer, that would first try hard to get contiguous pages. There is no other function
+ * for a given node.
  */
-static void *hwt_buckets_alloc(size_t n, size_t size, gfp_t gfp)
+static void *hwt_buckets_alloc(size_t n, size_t size, gfp_t gfp, int node)
 {
-	if (n * size > PAGE_SIZE << PAGE_ALLOC_COSTLY_ORDER)
+	if (node == NUMA_NO_NODE && n * size > PAGE_SIZE << PAGE_ALLOC_COSTLY_ORDER)
 		return __vmalloc_array(n, size, gfp);
-	return kvmalloc_array(n, size, gfp);
+	return kvmalloc_node(array_size(n, size), gfp, node);
 }
 
 /* Lay out the levels. Each level begins at a word boundary of the bitmap. */
@@ -519,11 +522,12 @@ static void hwt_levels_init(struct hwt_buckets *buckets, unsigned int bits, unsi
  * @levels:  1 to HWT_LEVELS_MAX
  * @now:     the cursor
  * @gfp:     how to allocate
+ * @node:    where: a NUMA node or NUMA_NO_NODE
  *
  * Return: 0 or -ENOMEM.
  */
 int hwt_buckets_init(struct hwt_buckets *buckets, unsigned int bits,
-		     unsigned int levels, u64 now, gfp_t gfp)
+		     unsigned int levels, u64 now, gfp_t gfp, int node)
 {
 	size_t i;
 
@@ -535,12 +539,12 @@ int hwt_buckets_init(struct hwt_buckets *buckets, unsigned int bits,
 	INIT_LIST_HEAD(&buckets->never);
 	INIT_LIST_HEAD(&buckets->moving);
 
-	buckets->bucket = hwt_buckets_alloc(buckets->size, sizeof(*buckets->bucket), gfp);
+	buckets->bucket = hwt_buckets_alloc(buckets->size, sizeof(*buckets->bucket), gfp, node);
 	buckets->top = buckets->bucket + hwt_top_level(buckets)->first;
-	buckets->occupied = kvcalloc(buckets->size / BITS_PER_LONG, sizeof(*buckets->occupied),
-				     gfp);
-	buckets->soonest = kvcalloc(hwt_top_level(buckets)->mask / BITS_PER_LONG + 1,
-				    sizeof(*buckets->soonest), gfp);
+	buckets->occupied = kcalloc_node(buckets->size / BITS_PER_LONG,
+					 sizeof(*buckets->occupied), gfp, node);
+	buckets->soonest = kcalloc_node(hwt_top_level(buckets)->mask / BITS_PER_LONG + 1,
+					sizeof(*buckets->soonest), gfp, node);
 	if (!buckets->bucket || !buckets->occupied || !buckets->soonest) {
 		hwt_buckets_destroy(buckets);
 		return -ENOMEM;
@@ -557,8 +561,8 @@ int hwt_buckets_init(struct hwt_buckets *buckets, unsigned int bits,
 void hwt_buckets_destroy(struct hwt_buckets *buckets)
 {
 	kvfree(buckets->bucket);
-	kvfree(buckets->occupied);
-	kvfree(buckets->soonest);
+	kfree(buckets->occupied);
+	kfree(buckets->soonest);
 	buckets->bucket = NULL;
 	buckets->occupied = NULL;
 	buckets->soonest = NULL;

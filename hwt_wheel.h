@@ -111,7 +111,7 @@ static inline bool hwt_linked(const struct hwt_timeout *timeout)
 }
 
 int hwt_buckets_init(struct hwt_buckets *buckets, unsigned int bits,
-		     unsigned int levels, u64 now, gfp_t gfp);
+		     unsigned int levels, u64 now, gfp_t gfp, int node);
 void hwt_buckets_destroy(struct hwt_buckets *buckets);
 
 void hwt_buckets_insert(struct hwt_buckets *buckets, struct hwt_timeout *timeout);

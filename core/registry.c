@@ -13,14 +13,12 @@
 #include <linux/init.h>
 #include <linux/log2.h>
 #include <linux/math64.h>
-#include <linux/memcontrol.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/notifier.h>
 #include <linux/percpu.h>
 #include <linux/pvclock_gtod.h>
 #include <linux/rculist.h>
-#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/workqueue.h>
@@ -201,7 +199,7 @@ struct hwt_shard_args {
 	struct hwt_wheel		*first;	/* the first shard; NULL: this one is the first */
 	const u8			*map;	/* of CPUs to shards; NULL: there is one shard */
 	unsigned int			shard;	/* its number */
-	struct mem_cgroup		*memcg;	/* the client's */
+	int				node;	/* of its memory; NUMA_NO_NODE: any */
 	gfp_t				gfp;
 };
 
@@ -213,7 +211,7 @@ static struct hwt_wheel *hwt_shard_create(const struct hwt_shard_args *args)
 	unsigned int cpu;
 	int ret = -ENOMEM;
 
-	wheel = kzalloc(sizeof(*wheel), gfp);
+	wheel = kzalloc_node(sizeof(*wheel), gfp, args->node);
 	if (!wheel)
 		return ERR_PTR(-ENOMEM);
 
@@ -226,6 +224,7 @@ static struct hwt_wheel *hwt_shard_create(const struct hwt_shard_args *args)
 	wheel->wait = params->wait;
 	wheel->shard = args->shard;
 	wheel->nr_shards = params->shards;
+	wheel->node = args->node;
 	wheel->first_shard = first ?: wheel;
 	/* Only the engine of the first shard calls the client. */
 	wheel->clock_set = first ? NULL : params->clock_set;
@@ -257,7 +256,7 @@ static struct hwt_wheel *hwt_shard_create(const struct hwt_shard_args *args)
 
 	wheel->submit = alloc_percpu_gfp(struct hwt_submit, gfp | __GFP_ZERO);
 	/* In cache lines of its own. */
-	wheel->active = kzalloc(round_up(nr_cpu_ids, SMP_CACHE_BYTES), gfp);
+	wheel->active = kzalloc_node(round_up(nr_cpu_ids, SMP_CACHE_BYTES), gfp, args->node);
 	if (args->map && !first)
 		wheel->shard_of_cpu = kcalloc(nr_cpu_ids, sizeof(wheel), gfp);
 	if (!wheel->submit || !wheel->active ||
@@ -269,7 +268,7 @@ static struct hwt_wheel *hwt_shard_create(const struct hwt_shard_args *args)
 	hwt_shard_place(wheel, args->map, params->cpus);
 	ret = hwt_buckets_init(&wheel->buckets, ilog2(params->ticks_per_wheel),
 			       params->levels,
-			       hwt_ns_to_tick(wheel, hwt_clock_now(wheel)), gfp);
+			       hwt_ns_to_tick(wheel, hwt_clock_now(wheel)), gfp, args->node);
 	if (ret)
 		goto err_free;
 	ret = hwt_threads_start(wheel, gfp);
@@ -282,22 +281,21 @@ err_free:
 	return ERR_PTR(ret);
 }
 
-/* Create a shard. Runs on one of the shard's CPUs, so that its memory is on that CPU's node. */
-static long hwt_shard_create_there(void *arg)
+/* End the threads of a wheel that no client knows yet, and free it. @wheel: may be NULL. */
+static void hwt_wheel_abandon(struct hwt_wheel *wheel)
 {
-	struct hwt_shard_args *args = arg;
-	struct mem_cgroup *old = set_active_memcg(args->memcg);
-	struct hwt_wheel *wheel = hwt_shard_create(args);
-
-	set_active_memcg(old);
-	return (long)wheel;
+	hwt_stop_threads(wheel);
+	hwt_wheel_free(wheel);
 }
 
+/*
+ * Create a wheel. The memory of each shard is on the node of its CPUs, but nothing runs on these
+ * CPUs for it: a task with a higher priority may never leave them.
+ */
 static struct hwt_wheel *hwt_wheel_alloc(const struct hwt_wheel_params *params, gfp_t gfp)
 {
-	struct hwt_shard_args args = { .params = params, .gfp = gfp };
+	struct hwt_shard_args args = { .params = params, .node = NUMA_NO_NODE, .gfp = gfp };
 	struct hwt_wheel *shard, **link = &args.first;
-	int cpu;
 	u8 *map;
 
 	if (params->shards == 1)
@@ -306,22 +304,18 @@ static struct hwt_wheel *hwt_wheel_alloc(const struct hwt_wheel_params *params, 
 	if (!map)
 		return ERR_PTR(-ENOMEM);
 	args.map = map;
-	args.memcg = get_mem_cgroup_from_mm(current->mm);
 	for (; args.shard < params->shards; args.shard++) {
-		cpu = hwt_shard_cpu(map, args.shard);
-		shard = (struct hwt_wheel *)work_on_cpu(cpu, hwt_shard_create_there, &args);
+		args.node = hwt_shard_node(map, args.shard);
+		shard = hwt_shard_create(&args);
 		if (IS_ERR(shard))
 			break;
 		*link = shard;
 		link = &shard->next_shard;
 	}
-	mem_cgroup_put(args.memcg);
 	kfree(map);
 	if (!IS_ERR(shard))
 		return args.first;
-	/* Both accept NULL, which the first shard is if its creation has failed. */
-	hwt_stop_threads(args.first);
-	hwt_wheel_free(args.first);
+	hwt_wheel_abandon(args.first);
 	return shard;
 }
 
@@ -375,7 +369,8 @@ struct hwt_wheel *__hwt_wheel_create(const struct hwt_wheel_params *user_params,
 }
 EXPORT_SYMBOL_GPL(__hwt_wheel_create);
 
-static struct hwt_wheel *hwt_shared_find(const struct hwt_wheel_params *params)
+/* Return a shared wheel with these parameters and a further reference to it, or NULL. */
+static struct hwt_wheel *hwt_shared_get(const struct hwt_wheel_params *params)
 {
 	struct hwt_wheel *wheel;
 
@@ -388,9 +383,38 @@ static struct hwt_wheel *hwt_shared_find(const struct hwt_wheel_params *params)
 		    wheel->flags == params->flags &&
 		    wheel->workers == params->workers &&
 		    wheel->nr_shards == params->shards &&
-		    wheel->priority == params->priority)
+		    wheel->priority == params->priority) {
+			WRITE_ONCE(wheel->users, wheel->users + 1);
 			return wheel;
+		}
 	return NULL;
+}
+
+/*
+ * Create a shared wheel, without hwt_wheels_lock, for which CPU hotplug and every unload of a
+ * module wait. If another task creates the same wheel meanwhile, return that one.
+ */
+static struct hwt_wheel *hwt_shared_create(const struct hwt_wheel_params *params,
+					   const void *creator, struct module *owner)
+{
+	/* Do not charge the memory to the caller that happens to come first. */
+	struct hwt_wheel *wheel, *created = hwt_wheel_alloc(params, GFP_KERNEL);
+
+	if (IS_ERR(created))
+		return created;
+	mutex_lock(&hwt_wheels_lock);
+	wheel = hwt_shared_get(params);
+	if (!wheel) {
+		created->is_shared = true;
+		hwt_wheel_register(created, creator, owner);
+	}
+	mutex_unlock(&hwt_wheels_lock);
+	if (!wheel) {
+		hwt_debugfs_add(created);
+		return created;
+	}
+	hwt_wheel_abandon(created);
+	return wheel;
 }
 
 /* hwt_wheel_get_shared() for a given module; see there. */
@@ -399,7 +423,6 @@ struct hwt_wheel *__hwt_wheel_get_shared(const struct hwt_wheel_params *user_par
 {
 	struct hwt_wheel_params params;
 	struct hwt_wheel *wheel;
-	bool created = false;
 	int ret;
 
 	might_sleep();
@@ -410,23 +433,12 @@ struct hwt_wheel *__hwt_wheel_get_shared(const struct hwt_wheel_params *user_par
 		return ERR_PTR(ret);
 
 	mutex_lock(&hwt_wheels_lock);
-	wheel = hwt_shared_find(&params);
-	if (wheel) {
-		WRITE_ONCE(wheel->users, wheel->users + 1);
-	} else {
-		/* Do not charge the memory to the caller that happens to come first. */
-		wheel = hwt_wheel_alloc(&params, GFP_KERNEL);
-		created = !IS_ERR(wheel);
-		if (created) {
-			wheel->is_shared = true;
-			hwt_wheel_register(wheel, __builtin_return_address(0), owner);
-		}
-	}
+	wheel = hwt_shared_get(&params);
 	mutex_unlock(&hwt_wheels_lock);
+	if (!wheel)
+		wheel = hwt_shared_create(&params, __builtin_return_address(0), owner);
 	if (!IS_ERR(wheel))
 		__module_get(THIS_MODULE);
-	if (created)
-		hwt_debugfs_add(wheel);
 	return wheel;
 }
 EXPORT_SYMBOL_GPL(__hwt_wheel_get_shared);
@@ -450,7 +462,7 @@ void hwt_wheel_put(struct hwt_wheel *wheel)
 		module_put(THIS_MODULE);
 		return;
 	}
-	/* hwt_shared_find() skips the wheel now. It stays listed while it may report callbacks. */
+	/* hwt_shared_get() skips the wheel now. It stays listed while it may report callbacks. */
 	mutex_unlock(&hwt_wheels_lock);
 
 	/* No barrier: the work is queued once in the life of a wheel. */

@@ -13,6 +13,7 @@
 #include <linux/cpumask.h>
 #include <linux/export.h>
 #include <linux/init.h>
+#include <linux/numa.h>
 #include <linux/slab.h>
 #include <linux/sort.h>
 #include <linux/topology.h>
@@ -128,15 +129,15 @@ u8 *hwt_shard_map_create(unsigned int nr_shards, gfp_t gfp)
 	return map;
 }
 
-/* Return an online CPU of a shard; the present CPU if the shard has none online. */
-unsigned int hwt_shard_cpu(const u8 *map, unsigned int shard)
+/* Return the node of the first online CPU of a shard; NUMA_NO_NODE if the shard has none online. */
+int hwt_shard_node(const u8 *map, unsigned int shard)
 {
 	unsigned int cpu;
 
 	for_each_online_cpu(cpu)
 		if (map[cpu] == shard)
-			return cpu;
-	return raw_smp_processor_id();
+			return cpu_to_node(cpu);
+	return NUMA_NO_NODE;
 }
 
 /* Give a shard its CPUs, before its threads are created. @map: NULL if there is one shard only. */

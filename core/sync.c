@@ -636,16 +636,16 @@ static void hwt_stop_begin(struct hwt_wheel *wheel)
 	}
 }
 
-/* End the threads of all shards, and wait for callbacks. */
+/* Wait for callbacks, and end the threads of all shards. */
 void hwt_stop_threads(struct hwt_wheel *wheel)
 {
 	struct hwt_wheel *shard;
 
 	for (shard = wheel; shard; shard = shard->next_shard) {
-		hwt_threads_stop(shard);
 		spin_lock(&shard->lock);
 		hwt_wait_callbacks(shard, U64_MAX);
 		spin_unlock(&shard->lock);
+		hwt_threads_stop(shard);
 	}
 }
 

@@ -87,12 +87,13 @@ static void hwt_engine_pin(struct hwt_wheel *wheel)
 
 static void hwt_thread_begin(struct hwt_wheel *wheel, struct hwt_runner *runner)
 {
-	if (wheel->pinned)
-		hwt_thread_pin(wheel, runner);
 	if (wheel->priority == HWT_PRIORITY_FIFO_LOW)
 		sched_set_fifo_low(current);
 	else if (wheel->priority == HWT_PRIORITY_FIFO)
 		sched_set_fifo(current);
+	/* Last: if another task never leaves the wheel's CPUs, this thread may not run any more. */
+	if (wheel->pinned)
+		hwt_thread_pin(wheel, runner);
 	/* Not set_freezable(): in a frozen system, it would not return for a stop. */
 	if (wheel->flags & HWT_FREEZABLE)
 		current->flags &= ~PF_NOFREEZE;
@@ -246,7 +247,8 @@ static int hwt_worker_create(struct hwt_wheel *wheel, const char *name, unsigned
 
 	worker->wheel = wheel;
 	INIT_LIST_HEAD(&worker->idle);
-	thread = kthread_create(hwt_worker_thread, worker, "%s/%u", name, number);
+	thread = kthread_create_on_node(hwt_worker_thread, worker, wheel->node, "%s/%u", name,
+					number);
 	if (IS_ERR(thread))
 		return PTR_ERR(thread);
 	/* Keep the task_struct, since the thread may be woken even after it has ended. */
@@ -294,7 +296,8 @@ int hwt_threads_start(struct hwt_wheel *wheel, gfp_t gfp)
 		strscpy(name, wheel->name, sizeof(name));
 
 	if (wheel->workers) {
-		wheel->worker = kcalloc(wheel->workers, sizeof(*wheel->worker), gfp);
+		wheel->worker = kcalloc_node(wheel->workers, sizeof(*wheel->worker), gfp,
+					     wheel->node);
 		if (!wheel->worker)
 			return -ENOMEM;
 	}
@@ -303,7 +306,7 @@ int hwt_threads_start(struct hwt_wheel *wheel, gfp_t gfp)
 		if (ret)
 			goto err;
 	}
-	thread = kthread_create(hwt_engine_thread, wheel, "%s", name);
+	thread = kthread_create_on_node(hwt_engine_thread, wheel, wheel->node, "%s", name);
 	ret = PTR_ERR_OR_ZERO(thread);
 	if (ret)
 		goto err;
@@ -322,11 +325,31 @@ err:
 	return ret;
 }
 
-/* End the threads of a stopping wheel, which serve no timeout any more, and wait for them. */
+/*
+ * Let the pinned threads of a stopping wheel end on the present CPU: another task may run on the
+ * wheel's CPUs and never leave them.
+ */
+static void hwt_threads_unpin(struct hwt_wheel *wheel)
+{
+	const struct cpumask *here = cpumask_of(raw_smp_processor_id());
+	unsigned int n;
+
+	/* If this CPU goes offline meanwhile, the threads stay on their own CPUs. */
+	set_cpus_allowed_ptr(wheel->thread, here);
+	for (n = 0; n < wheel->workers; n++)
+		set_cpus_allowed_ptr(wheel->worker[n].runner.task, here);
+}
+
+/*
+ * End the threads of a stopping wheel, and wait for them. They are in no callback and serve no
+ * timeout any more.
+ */
 void hwt_threads_stop(struct hwt_wheel *wheel)
 {
 	unsigned int n;
 
+	if (wheel->pinned)
+		hwt_threads_unpin(wheel);
 	if (wheel->flags & HWT_FREEZABLE) {
 		/* Thaw the threads first: kthread_stop() does not, and waits for them. */
 		WRITE_ONCE(wheel->ending, true);
@@ -364,12 +387,17 @@ static void hwt_thread_repin(struct hwt_wheel *wheel, struct hwt_runner *runner)
  */
 void hwt_threads_pin(struct hwt_wheel *wheel)
 {
+	bool stopping;
 	unsigned int n;
 
 	/* A thread that becomes @unpinned from here on sets this again. */
 	spin_lock(&wheel->lock);
 	WRITE_ONCE(wheel->repin_needed, false);
+	stopping = wheel->stopping;
 	spin_unlock(&wheel->lock);
+	/* A stop lets the threads end elsewhere. */
+	if (stopping)
+		return;
 	hwt_thread_repin(wheel, &wheel->engine);
 	for (n = 0; n < wheel->workers; n++)
 		hwt_thread_repin(wheel, &wheel->worker[n].runner);
@@ -389,12 +417,13 @@ static void hwt_attach_work(struct work_struct *work)
 {
 	struct hwt_attach *attach = container_of(work, struct hwt_attach, work);
 	struct hwt_wheel *shard;
+	unsigned int n;
 
 	for (shard = attach->wheel; shard; shard = shard->next_shard) {
 		/* Once it has made a pass, a thread has pinned itself to its shard's CPUs, or has
-		 * left that to be done.
+		 * left that to be done. Do not wait for long: these CPUs may have no time for it.
 		 */
-		while (shard->pinned && !READ_ONCE(shard->passes))
+		for (n = 0; shard->pinned && !READ_ONCE(shard->passes) && n < 1000; n++)
 			usleep_range(50, 100);
 		if (!shard->own_cpus)
 			WRITE_ONCE(shard->engine.unpinned, false);

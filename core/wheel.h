@@ -153,6 +153,7 @@ struct hwt_wheel {
 	struct hwt_wheel	**shard_of_cpu;	/* in the first shard; NULL: no other shard */
 	unsigned int		nr_shards;
 	unsigned int		shard;		/* number of this shard */
+	int			node;		/* of its memory; NUMA_NO_NODE: any */
 
 	/*
 	 * Shared by submitters and the engine, see hwt_engine_sleep(). Any context, no lock.

@@ -12,7 +12,7 @@ struct hwt_wheel *base_create(u64 now_ns)
 
 	hwt_tick_setup(base, NSEC_PER_MSEC);
 	if (hwt_buckets_init(&base->buckets, ilog2(hwt_ticks_per_wheel), hwt_levels,
-			     hwt_ns_to_tick(base, now_ns), GFP_KERNEL))
+			     hwt_ns_to_tick(base, now_ns), GFP_KERNEL, NUMA_NO_NODE))
 		exit(1);
 	return base;
 }

@@ -642,7 +642,7 @@ static void drive(void)
 	for (i = 0; i < OPS; i++)
 		weight[i] = usual[i] * (1 + pick(drive, 4));
 	err = hwt_buckets_init(&drive->wheel, shape.bits, shape.levels, pick_start(drive),
-			       GFP_KERNEL);
+			       GFP_KERNEL, NUMA_NO_NODE);
 	REQUIRE(!err);
 
 	/* A check of a large wheel costs as much as thousands of operations. */

@@ -209,7 +209,7 @@ static void offline_cpus(void)
 	divide(2);
 	for (i = 0; i < nr_cpu_ids; i++)
 		CHECK(map[i] == shim_place[i].node);
-	CHECK(hwt_shard_cpu(map, 1) == 8);
+	CHECK(hwt_shard_node(map, 0) == 0 && hwt_shard_node(map, 1) == 1);
 	end();
 	divide(4);
 	for (i = 0; i < ARRAY_SIZE(offline); i++)
@@ -255,49 +255,56 @@ static void uneven_nodes(void)
 	end();
 }
 
-/* For a shard without CPUs, hwt_shard_cpu() returns the caller's CPU. */
+/* A shard without CPUs is on no particular node. */
 static void more_shards_than_cpus(void)
 {
 	unsigned int cpu;
 
-	machine(1, 1, 2);
-	shim_cpu.number = 1;
+	machine(2, 1, 1);
 	divide(8);
 	CHECK(used() == 2 && map[0] != map[1]);
 	for_each_possible_cpu(cpu)
-		CHECK(hwt_shard_cpu(map, map[cpu]) == cpu);
-	CHECK(hwt_shard_cpu(map, 7) == 1);
+		CHECK(hwt_shard_node(map, map[cpu]) == (int)cpu);
+	CHECK(hwt_shard_node(map, 7) == NUMA_NO_NODE);
 	end();
-	shim_cpu.number = 0;
+}
+
+static struct hwt_wheel wheels[3], *of_cpu[CPUS_MAX];
+
+/* Give three shards their CPUs by the table, or @cpus. */
+static void place(const struct cpumask *cpus)
+{
+	unsigned int i;
+
+	memset(wheels, 0, sizeof(wheels));
+	wheels[0].shard_of_cpu = of_cpu;
+	for (i = 0; i < 3; i++) {
+		wheels[i].shard = i;
+		wheels[i].first_shard = &wheels[0];
+		hwt_shard_place(&wheels[i], map, cpus);
+		CHECK(wheels[i].own_cpus == !!cpus);
+		CHECK(wheels[i].pinned == !cpumask_empty(wheels[i].affinity));
+	}
+	for_each_possible_cpu(i)
+		CHECK(of_cpu[i] == &wheels[map[i]]);
 }
 
 static void places(void)
 {
-	struct hwt_wheel wheels[3] = { }, *of_cpu[CPUS_MAX];
 	struct cpumask one = { };
 	unsigned int i, cpu;
 
 	machine(1, 1, 2);
 	divide(3);
-	wheels[0].shard_of_cpu = of_cpu;
-	for (i = 0; i < 3; i++) {
-		wheels[i].shard = i;
-		wheels[i].first_shard = &wheels[0];
-		hwt_shard_place(&wheels[i], map, NULL);
-		CHECK(!wheels[i].own_cpus);
+	place(NULL);
+	for (i = 0; i < 3; i++)
 		for_each_possible_cpu(cpu)
 			CHECK(cpumask_test_cpu(cpu, wheels[i].affinity) == (map[cpu] == i));
-		CHECK(wheels[i].pinned == !cpumask_empty(wheels[i].affinity));
-	}
-	for_each_possible_cpu(cpu)
-		CHECK(of_cpu[cpu] == &wheels[map[cpu]]);
 	/* The client's affinity overrides the table, also for a shard without CPUs. */
 	cpumask_set_cpu(1, &one);
-	for (i = 0; i < 3; i++) {
-		hwt_shard_place(&wheels[i], map, &one);
-		CHECK(wheels[i].own_cpus && wheels[i].pinned);
-		CHECK(cpumask_subset(wheels[i].affinity, &one));
-	}
+	place(&one);
+	for (i = 0; i < 3; i++)
+		CHECK(wheels[i].pinned && cpumask_subset(wheels[i].affinity, &one));
 	end();
 }
 

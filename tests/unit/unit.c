@@ -28,7 +28,7 @@ static struct hwt_timeout timeouts[MANY];
 static void begin(unsigned int bits, unsigned int levels, u64 now)
 {
 	memset(timeouts, 0, sizeof(timeouts));
-	CHECK(!hwt_buckets_init(&wheel, bits, levels, now, GFP_KERNEL));
+	CHECK(!hwt_buckets_init(&wheel, bits, levels, now, GFP_KERNEL, NUMA_NO_NODE));
 }
 
 static void end(void)
@@ -157,7 +157,7 @@ static void no_memory(void)
 
 	for (fail = 1; ; fail++) {
 		shim_fail_at = fail;
-		err = hwt_buckets_init(&wheel, 4, 3, 0, GFP_KERNEL);
+		err = hwt_buckets_init(&wheel, 4, 3, 0, GFP_KERNEL, NUMA_NO_NODE);
 		if (shim_fail_at)
 			break;
 		tried++;

@@ -254,6 +254,7 @@ extern struct cpumask shim_online;
 #define cpu_online_mask		((const struct cpumask *)&shim_online)
 #define cpu_online(cpu)		cpumask_test_cpu(cpu, cpu_online_mask)
 #define cpu_to_node(cpu)	((int)shim_place[cpu].node)
+#define NUMA_NO_NODE		(-1)
 /* Called by hwt_cpu_cache(), because CONFIG_X86 is not set here. */
 #define topology_physical_package_id(cpu)	((int)shim_place[cpu].cache)
 #define num_possible_cpus()	nr_cpu_ids
@@ -644,16 +645,14 @@ void shim_free(const void *block);
 
 #define shim_alloc(size)	shim_alloc_filled(size, 0)
 #define kzalloc(size, gfp)	shim_alloc(size)
+#define kzalloc_node(size, gfp, node)	((void)(node), kzalloc(size, gfp))
 #define kcalloc(n, size, gfp)	((void)(gfp), shim_alloc(array_size(n, size)))
-#define kmalloc_array(n, size, gfp)	kvmalloc_array(n, size, gfp)
+#define kcalloc_node(n, size, gfp, node)	((void)(node), kcalloc(n, size, gfp))
+#define kmalloc_array(n, size, gfp)	((void)(gfp), shim_alloc_filled(array_size(n, size), 0x6b))
+#define kmalloc_array_node(n, size, gfp, node)	((void)(node), kmalloc_array(n, size, gfp))
 #define kfree(block)		shim_free(block)
-#define kvmalloc_array(n, size, gfp)	((void)(gfp), shim_alloc_filled(array_size(n, size), 0x6b))
-#define __vmalloc_array(n, size, gfp)	kvmalloc_array(n, size, gfp)
-#define kvcalloc(n, size, gfp)	kcalloc(n, size, gfp)
+#define kvmalloc_node(size, gfp, node)	((void)(gfp), (void)(node), shim_alloc_filled(size, 0x6b))
+#define __vmalloc_array(n, size, gfp)	kmalloc_array(n, size, gfp)
 #define kvfree(block)		shim_free(block)
-/* There are no memory cgroups. */
-#define get_mem_cgroup_from_mm(mm)	((struct mem_cgroup *)NULL)
-#define mem_cgroup_put(memcg)	((void)(memcg))
-#define set_active_memcg(memcg)	((void)(memcg), (struct mem_cgroup *)NULL)
 
 #endif /* _SHIM_H */
