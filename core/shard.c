@@ -14,6 +14,7 @@
 #include <linux/export.h>
 #include <linux/init.h>
 #include <linux/numa.h>
+#include <linux/sched/isolation.h>
 #include <linux/slab.h>
 #include <linux/sort.h>
 #include <linux/topology.h>
@@ -140,7 +141,17 @@ int hwt_shard_node(const u8 *map, unsigned int shard)
 	return NUMA_NO_NODE;
 }
 
-/* Give a shard its CPUs, before its threads are created. @map: NULL if there is one shard only. */
+/* May kernel threads run on a CPU for which the client did not ask? */
+static bool hwt_cpu_housekeeping(unsigned int cpu)
+{
+	return housekeeping_test_cpu(cpu, HK_TYPE_KTHREAD) &&
+	       housekeeping_test_cpu(cpu, HK_TYPE_DOMAIN);
+}
+
+/*
+ * Give a shard its CPUs, before its threads are created. @map: NULL if there is one shard only. The
+ * shard serves timeouts of isolated CPUs, but its threads do not run there unless @cpus says so.
+ */
 void hwt_shard_place(struct hwt_wheel *shard, const u8 *map, const struct cpumask *cpus)
 {
 	unsigned int cpu;
@@ -149,12 +160,13 @@ void hwt_shard_place(struct hwt_wheel *shard, const u8 *map, const struct cpumas
 		if (!map || map[cpu] != shard->shard)
 			continue;
 		shard->first_shard->shard_of_cpu[cpu] = shard;
-		cpumask_set_cpu(cpu, shard->affinity);
+		if (hwt_cpu_housekeeping(cpu))
+			cpumask_set_cpu(cpu, shard->affinity);
 	}
 	if (cpus)
 		cpumask_copy(shard->affinity, cpus);
 	shard->own_cpus = cpus;
-	/* With more shards than CPUs, a shard may have none. */
+	/* A shard may have isolated CPUs only, or none if there are more shards than CPUs. */
 	shard->pinned = !cpumask_empty(shard->affinity);
 }
 

@@ -12,7 +12,7 @@
 __thread struct shim_cpu shim_cpu;
 unsigned int nr_cpu_ids, hwt_shards;
 struct shim_place shim_place[SHIM_CPUS];
-struct cpumask shim_online;
+struct cpumask shim_online, shim_isolated;
 
 static u8 *map;
 static unsigned int shards;
@@ -308,6 +308,26 @@ static void places(void)
 	end();
 }
 
+/* Threads do not run on isolated CPUs, unless the client has chosen these. */
+static void isolated_cpus(void)
+{
+	unsigned int i, cpu;
+
+	machine(1, 3, 2);
+	divide(3);
+	for (cpu = 3; cpu < 6; cpu++)
+		cpumask_set_cpu(cpu, &shim_isolated);
+	place(NULL);
+	for (i = 0; i < 3; i++)
+		for_each_possible_cpu(cpu)
+			CHECK(cpumask_test_cpu(cpu, wheels[i].affinity) ==
+			      (cpu < 3 && map[cpu] == i));
+	place(&shim_isolated);
+	CHECK(wheels[0].pinned && cpumask_test_cpu(4, wheels[0].affinity));
+	memset(&shim_isolated, 0, sizeof(shim_isolated));
+	end();
+}
+
 static void number_by_default(void)
 {
 	machine(1, 2, 8);
@@ -352,6 +372,7 @@ static const struct tap_test tests[] = {
 	{ "shards: unequal numbers of caches: no shard spans nodes", .once = uneven_nodes },
 	{ "shards: more shards than CPUs", .once = more_shards_than_cpus },
 	{ "shards: shards take their CPUs from the table", .once = places },
+	{ "shards: no thread is pinned to an isolated CPU", .once = isolated_cpus },
 	{ "shards: the default number", .once = number_by_default },
 	{ "shards: -ENOMEM, nothing leaked", .once = no_memory },
 	{}

@@ -21,7 +21,7 @@ __thread struct shim_cpu shim_cpu;
 wait_queue_head_t shim_var_queue;
 unsigned int nr_cpu_ids;
 struct shim_place shim_place[SHIM_CPUS];
-struct cpumask shim_online;
+struct cpumask shim_online, shim_isolated;
 unsigned long __per_cpu_offset[SHIM_CPUS] __aligned(64);
 bool shim_on_demand;
 unsigned long shim_wakeups;

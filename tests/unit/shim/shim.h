@@ -255,6 +255,9 @@ extern struct cpumask shim_online;
 #define cpu_online(cpu)		cpumask_test_cpu(cpu, cpu_online_mask)
 #define cpu_to_node(cpu)	((int)shim_place[cpu].node)
 #define NUMA_NO_NODE		(-1)
+/* CPUs set aside by isolcpus= and nohz_full=: no CPU, unless a program says otherwise. */
+extern struct cpumask shim_isolated;
+#define housekeeping_test_cpu(cpu, type)	(!cpumask_test_cpu(cpu, &shim_isolated))
 /* Called by hwt_cpu_cache(), because CONFIG_X86 is not set here. */
 #define topology_physical_package_id(cpu)	((int)shim_place[cpu].cache)
 #define num_possible_cpus()	nr_cpu_ids
