@@ -623,15 +623,23 @@ static long hwt_stop_drain(struct hwt_wheel *wheel, hwt_handback_fn fn, void *ar
 	return n;
 }
 
-/* Make schedules fail, and make the threads of all shards serve no more timeouts. */
+/*
+ * Make the threads of all shards serve no more timeouts, and then make schedules fail. A schedule
+ * that succeeds in between is handed back. So once a schedule has failed, no ->expire begins.
+ */
 static void hwt_stop_begin(struct hwt_wheel *wheel)
 {
 	struct hwt_wheel *shard;
 
 	for (shard = wheel; shard; shard = shard->next_shard) {
-		WRITE_ONCE(shard->closed, true);
 		spin_lock(&shard->lock);
 		shard->stopping = true;
+		spin_unlock(&shard->lock);
+	}
+	for (shard = wheel; shard; shard = shard->next_shard) {
+		/* The lock orders this after the writes above. */
+		spin_lock(&shard->lock);
+		WRITE_ONCE(shard->closed, true);
 		spin_unlock(&shard->lock);
 	}
 }
@@ -674,7 +682,7 @@ static void hwt_stop_end(struct hwt_wheel *wheel)
  *      timeout's callback still arms a timeout.
  *   2. Hand back all armed timeouts. A concurrent cancel may have claimed a timeout and not
  *      pushed it yet: this timeout is unlinked, and collected later.
- *   3. Wait for the threads and callbacks, and hand back the timeouts armed since. Now no
+ *   3. Wait for callbacks and threads, and hand back the timeouts armed since. Now no
  *      timeout is armed, so no cancel can claim one any more.
  *   4. Wait for a second grace period, after which all claimed timeouts are pushed. Collect
  *      them.
@@ -727,9 +735,9 @@ out:
  * @arg:   for @fn
  *
  * Process context, may sleep: waits for callbacks that are executing and for two RCU
- * grace periods. From the beginning of the call, schedules fail with -ESHUTDOWN. On return, no
- * callback is executing or will be, and no timeout is held. A second stop waits for the first, and
- * hands back none.
+ * grace periods. From one instant of the call on, schedules fail with -ESHUTDOWN, and no ->expire
+ * begins. On return, no callback is executing or will be, and no timeout is held. A second stop
+ * waits for the first, and hands back none.
  *
  * Return: the number of timeouts handed back; -EDEADLK from a callback of the wheel, -EBUSY for
  * a shared wheel: nothing changed.

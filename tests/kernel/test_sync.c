@@ -7,8 +7,10 @@
  * hwt-test: shared
  * hwt-test: timeout 120
  */
+#include <linux/delay.h>
 #include <linux/smp.h>
 
+#include "core/wheel.h"
 #include "hwt_ktest.h"
 
 static struct kt_stay sleeper;
@@ -603,6 +605,37 @@ static void __init test_two_stops(void)
 	KTEST(odd == 0, "two stops at once: both wait, only one hands back");
 }
 
+/*
+ * A stop needs the wheel's lock to keep callbacks from beginning. Hold the lock, and let a stop go
+ * on that waits for an earlier one: until it gets the lock, schedules must not fail.
+ */
+static void __init test_instant(void)
+{
+	struct hwt_wheel *wheel = kt_wheel("instant", .shards = 1);
+	struct kt_call stop = { .fn = kt_do_stop, .arg = wheel };
+	unsigned int n, refused = 0;
+	static struct kt kt;
+
+	kt_init(&kt, wheel, &kt_ops);
+	kt_schedule(&kt, KT_HOUR);
+	kt_stay_on(cpumask_of(0));
+	mutex_lock(&wheel->stop_lock);
+	stop.thread = kt_thread(kt_call_main, &stop, 1);
+	KT_WAIT(READ_ONCE(stop.ready) && !task_is_running(stop.thread));
+	spin_lock(&wheel->lock);
+	mutex_unlock(&wheel->stop_lock);
+	for (n = 0; n < 100; n++) {
+		mdelay(1);
+		refused += kt_schedule(&kt, KT_HOUR) < 0;
+	}
+	spin_unlock(&wheel->lock);
+	kt_stay_on(NULL);
+	KTEST(!refused, "callbacks may begin, so schedules do not fail: %u of %u", refused, n);
+	KTEST(kt_call_end(&stop) == 1 && kt_schedule(&kt, 0) == -ESHUTDOWN,
+	      "the stop hands back the timeout");
+	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
+}
+
 static long slept_short;
 static bool sleeps;
 
@@ -709,6 +742,7 @@ static void __init selftest(void)
 	test_handed_back();
 	test_stops();
 	test_two_stops();
+	test_instant();
 	test_sleep();
 	test_late_kick();
 }

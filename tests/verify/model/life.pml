@@ -1284,8 +1284,8 @@ proctype Stop()
 	byte x, how, refill, phase = 1;
 	bool told, more, flushed, mine;
 
-	closed = true;
 	atomic { !lock -> stopping = true }
+	closed = true;
 	if
 	:: MUT(NO_GRACE_1)
 	:: else -> synchronize_rcu()
@@ -1374,7 +1374,7 @@ grace_2:	if
 
 #define IDLE		(op_on[0] == 0 && op_on[1] == 0)
 /* The engine sleeps, and no thread has woken it or is about to. */
-#define SLEEPS		(asleep && target && (!kicked || IDLE) && !lock && !closed)
+#define SLEEPS		(asleep && target && (!kicked || IDLE) && !lock && !stopping)
 /* It sleeps past the tick of a timeout for which no operation is under way. */
 #define LATE_FOR(x)	((state[x] & ARMED) && !(state[x] & RUNNING) && \
 			 TICK(state[x]) < target && OPEN(x) && !SERVED(x))

@@ -27,6 +27,7 @@ bool armed[2], closed[2], stopping[2], should_stop[2], ended[2], running[2];
 bool claimed[2], pushed[2];	/* SUBMITTED: by a cancel, which has yet to push it; pushed */
 byte readers;			/* RCU read-side sections under way */
 bool drained;			/* the stop has begun to hand back */
+bool refused;			/* a schedule has failed */
 bool done;			/* hwt_wheel_stop() has returned */
 byte handed_back, pending;	/* numbers of timeouts */
 
@@ -35,7 +36,7 @@ inline schedule(x)
 {
 	atomic { readers++ };
 	if
-	:: atomic { closed[x] -> readers-- }
+	:: atomic { closed[x] -> readers--; refused = true }
 	:: atomic { !closed[x] -> skip };
 	   atomic {
 		if
@@ -57,8 +58,9 @@ proctype Engine(byte s)
 	:: atomic { armed[s] && !claimed[s] && !pushed[s] && !stopping[s] && !should_stop[s] &&
 		    fires < FIRES ->
 		armed[s] = false; pending--; fires++; running[s] = true;
-		/* After the first hand-back, no callback begins on any shard. */
-		assert(!drained)
+		/* After the first hand-back or failure, no callback begins on any shard. */
+		assert(!drained);
+		assert(!refused || MUT(ONE_BY_ONE))
 	   }
 	   schedule(1 - s);
 	   atomic {
@@ -125,11 +127,15 @@ inline drain(s)
 /* hwt_stop(): each step on both shards. */
 proctype Stop()
 {
-	atomic { closed[0] = true };
+	if
+	:: MUT(CLOSED_EARLY) -> atomic { closed[0] = true }
+	:: else
+	fi;
 	atomic { stopping[0] = true };
 	if
 	:: MUT(ONE_BY_ONE) ->
 		/* All steps on the first shard before any on the second. */
+		atomic { closed[0] = true };
 		readers == 0;
 		drain(0);
 		atomic { should_stop[0] = true };
@@ -137,11 +143,12 @@ proctype Stop()
 		drain(0)
 	:: else
 	fi;
+	atomic { stopping[1] = true };
+	atomic { closed[0] = true };
 	if
 	:: MUT(CLOSE_FIRST_ONLY)
 	:: else -> atomic { closed[1] = true }
 	fi;
-	atomic { stopping[1] = true };
 	if
 	:: MUT(NO_GRACE)
 	:: else -> readers == 0
