@@ -803,6 +803,7 @@ struct hwt_wheel_stats {
 
 struct hwt_wheel *__hwt_wheel_create(const struct hwt_wheel_params *params,
 				     struct module *owner);
+void __hwt_wheel_put(struct hwt_wheel *wheel, struct module *owner);
 struct hwt_wheel *__hwt_wheel_get_shared(const struct hwt_wheel_params *params,
 					 struct module *owner);
 
@@ -824,11 +825,23 @@ struct hwt_wheel *__hwt_wheel_get_shared(const struct hwt_wheel_params *params,
  *          must be 0. The first caller names the wheel.
  *
  * Process context. Callers with the same tick, buckets, levels, clock, flags, workers, shards and
- * priority get the same wheel. hwt_wheel_put() puts the reference. A user cannot stop the wheel.
+ * priority get the same wheel. The caller's module puts the reference: hwt_wheel_put(). A user
+ * cannot stop the wheel.
  *
  * Return: the wheel, or ERR_PTR as for hwt_wheel_create().
  */
 #define hwt_wheel_get_shared(params)	__hwt_wheel_get_shared((params), THIS_MODULE)
+
+/**
+ * hwt_wheel_put() - put a reference to a shared wheel
+ * @wheel: from hwt_wheel_get_shared()
+ *
+ * Process context, including a ->release on the wheel. The caller's timeouts on the wheel must
+ * not be held any more. The last reference's put stops the wheel and frees it, and may sleep. If
+ * the caller's module has no reference to @wheel, as to hwt_system_wheel, the put has no effect but
+ * a warning.
+ */
+#define hwt_wheel_put(wheel)	__hwt_wheel_put((wheel), THIS_MODULE)
 
 /*
  * The shared wheel of the module's defaults, as system_wq: it is there as long as hwt is loaded, so
@@ -848,7 +861,6 @@ typedef void (*hwt_handback_fn)(struct hwt_timeout *timeout, void *arg);
 
 long hwt_wheel_stop(struct hwt_wheel *wheel, hwt_handback_fn fn, void *arg);
 int hwt_wheel_destroy(struct hwt_wheel *wheel);
-void hwt_wheel_put(struct hwt_wheel *wheel);
 int hwt_wheel_flush(struct hwt_wheel *wheel);
 int hwt_wheel_barrier(struct hwt_wheel *wheel);
 

@@ -130,8 +130,26 @@ static DEFINE_MUTEX(hwt_wheels_lock);
  */
 struct workqueue_struct *hwt_wq;
 
+/**
+ * struct hwt_share - the references of a module to a shared wheel
+ * @entry:  node in the wheel's list
+ * @module: the module, which may be unloaded: compared only. NULL: built-in code
+ * @refs:   how many references, not 0
+ *
+ * Protected by hwt_wheels_lock.
+ */
+struct hwt_share {
+	struct list_head	entry;
+	const struct module	*module;
+	unsigned int		refs;
+};
+
 static void hwt_shard_free(struct hwt_wheel *wheel)
 {
+	struct hwt_share *share, *next;
+
+	list_for_each_entry_safe(share, next, &wheel->shares, entry)
+		kfree(share);
 	kfree(wheel->shard_of_cpu);
 	free_percpu(wheel->submit);
 	kfree(wheel->active);
@@ -251,8 +269,8 @@ static struct hwt_wheel *hwt_shard_create(const struct hwt_shard_args *args)
 	INIT_LIST_HEAD(&wheel->ended);
 	INIT_LIST_HEAD(&wheel->idle);
 	INIT_LIST_HEAD(&wheel->runners);
+	INIT_LIST_HEAD(&wheel->shares);
 	INIT_WORK(&wheel->free_work, hwt_wheel_free_work);
-	wheel->users = 1;
 
 	wheel->submit = alloc_percpu_gfp(struct hwt_submit, gfp | __GFP_ZERO);
 	/* In cache lines of its own. */
@@ -361,6 +379,7 @@ struct hwt_wheel *__hwt_wheel_create(const struct hwt_wheel_params *user_params,
 		return wheel;
 	/* Each wheel keeps this module loaded, also one that its unloaded creator has left. */
 	__module_get(THIS_MODULE);
+	wheel->users = 1;
 	mutex_lock(&hwt_wheels_lock);
 	hwt_wheel_register(wheel, __builtin_return_address(0), owner);
 	mutex_unlock(&hwt_wheels_lock);
@@ -369,8 +388,64 @@ struct hwt_wheel *__hwt_wheel_create(const struct hwt_wheel_params *user_params,
 }
 EXPORT_SYMBOL_GPL(__hwt_wheel_create);
 
-/* Return a shared wheel with these parameters and a further reference to it, or NULL. */
-static struct hwt_wheel *hwt_shared_get(const struct hwt_wheel_params *params)
+/* -- Shared wheels --------------------------------------------------------- */
+
+static struct hwt_share *hwt_share_find(struct hwt_wheel *wheel, const struct module *module)
+{
+	struct hwt_share *share;
+
+	lockdep_assert_held(&hwt_wheels_lock);
+	list_for_each_entry(share, &wheel->shares, entry)
+		if (share->module == module)
+			return share;
+	return NULL;
+}
+
+/*
+ * Count another reference of a module. @new: memory for its first one, or NULL; NULL once it is
+ * used. Return false if that memory is needed.
+ */
+static bool hwt_share_get(struct hwt_wheel *wheel, const struct module *module,
+			  struct hwt_share **new)
+{
+	struct hwt_share *share = hwt_share_find(wheel, module);
+
+	if (!share) {
+		if (!*new)
+			return false;
+		share = *new;
+		*new = NULL;
+		share->module = module;
+		list_add(&share->entry, &wheel->shares);
+	}
+	share->refs++;
+	WRITE_ONCE(wheel->users, wheel->users + 1);
+	return true;
+}
+
+/* Count a reference of a module less. Return false if it has none, or the wheel does not exist. */
+static bool hwt_share_put(struct hwt_wheel *wheel, const struct module *module)
+{
+	struct hwt_wheel *listed;
+	struct hwt_share *share = NULL;
+
+	lockdep_assert_held(&hwt_wheels_lock);
+	list_for_each_entry(listed, &hwt_wheels, entry)
+		if (listed == wheel)
+			share = hwt_share_find(wheel, module);
+	/* The last reference to hwt_system_wheel is this module's, which may be built in, too. */
+	if (!share || (wheel == hwt_system_wheel && wheel->users == 1))
+		return false;
+	if (!--share->refs) {
+		list_del(&share->entry);
+		kfree(share);
+	}
+	WRITE_ONCE(wheel->users, wheel->users - 1);
+	return true;
+}
+
+/* Return a shared wheel with these parameters, or NULL. */
+static struct hwt_wheel *hwt_shared_find(const struct hwt_wheel_params *params)
 {
 	struct hwt_wheel *wheel;
 
@@ -383,11 +458,26 @@ static struct hwt_wheel *hwt_shared_get(const struct hwt_wheel_params *params)
 		    wheel->flags == params->flags &&
 		    wheel->workers == params->workers &&
 		    wheel->nr_shards == params->shards &&
-		    wheel->priority == params->priority) {
-			WRITE_ONCE(wheel->users, wheel->users + 1);
+		    wheel->priority == params->priority)
 			return wheel;
-		}
 	return NULL;
+}
+
+/*
+ * Get a reference to the shared wheel of these parameters. @share: as for hwt_share_get(). Return
+ * NULL if there is none, or if memory is needed.
+ */
+static struct hwt_wheel *hwt_shared_get(const struct hwt_wheel_params *params,
+					const struct module *owner, struct hwt_share **share)
+{
+	struct hwt_wheel *wheel;
+
+	mutex_lock(&hwt_wheels_lock);
+	wheel = hwt_shared_find(params);
+	if (wheel && !hwt_share_get(wheel, owner, share))
+		wheel = NULL;
+	mutex_unlock(&hwt_wheels_lock);
+	return wheel;
 }
 
 /*
@@ -395,7 +485,8 @@ static struct hwt_wheel *hwt_shared_get(const struct hwt_wheel_params *params)
  * module wait. If another task creates the same wheel meanwhile, return that one.
  */
 static struct hwt_wheel *hwt_shared_create(const struct hwt_wheel_params *params,
-					   const void *creator, struct module *owner)
+					   const void *creator, struct module *owner,
+					   struct hwt_share **share)
 {
 	/* Do not charge the memory to the caller that happens to come first. */
 	struct hwt_wheel *wheel, *created = hwt_wheel_alloc(params, GFP_KERNEL);
@@ -403,11 +494,12 @@ static struct hwt_wheel *hwt_shared_create(const struct hwt_wheel_params *params
 	if (IS_ERR(created))
 		return created;
 	mutex_lock(&hwt_wheels_lock);
-	wheel = hwt_shared_get(params);
+	wheel = hwt_shared_find(params);
 	if (!wheel) {
 		created->is_shared = true;
 		hwt_wheel_register(created, creator, owner);
 	}
+	hwt_share_get(wheel ?: created, owner, share);
 	mutex_unlock(&hwt_wheels_lock);
 	if (!wheel) {
 		hwt_debugfs_add(created);
@@ -422,6 +514,7 @@ struct hwt_wheel *__hwt_wheel_get_shared(const struct hwt_wheel_params *user_par
 					 struct module *owner)
 {
 	struct hwt_wheel_params params;
+	struct hwt_share *share = NULL;
 	struct hwt_wheel *wheel;
 	int ret;
 
@@ -432,46 +525,46 @@ struct hwt_wheel *__hwt_wheel_get_shared(const struct hwt_wheel_params *user_par
 	if (ret)
 		return ERR_PTR(ret);
 
-	mutex_lock(&hwt_wheels_lock);
-	wheel = hwt_shared_get(&params);
-	mutex_unlock(&hwt_wheels_lock);
+	wheel = hwt_shared_get(&params, owner, &share);
+	if (!wheel) {
+		share = kzalloc(sizeof(*share), GFP_KERNEL);
+		if (!share)
+			return ERR_PTR(-ENOMEM);
+		wheel = hwt_shared_get(&params, owner, &share);
+	}
 	if (!wheel)
-		wheel = hwt_shared_create(&params, __builtin_return_address(0), owner);
+		wheel = hwt_shared_create(&params, __builtin_return_address(0), owner, &share);
+	kfree(share);
 	if (!IS_ERR(wheel))
 		__module_get(THIS_MODULE);
 	return wheel;
 }
 EXPORT_SYMBOL_GPL(__hwt_wheel_get_shared);
 
-/**
- * hwt_wheel_put() - drop a reference to a shared wheel
- * @wheel: from hwt_wheel_get_shared()
- *
- * Process context, including a ->release on the wheel. The caller's timeouts on the wheel must
- * not be held any more. The last user's put stops the wheel and frees it, and may sleep.
- */
-void hwt_wheel_put(struct hwt_wheel *wheel)
+/* hwt_wheel_put() for a given module; see there. */
+void __hwt_wheel_put(struct hwt_wheel *wheel, struct module *owner)
 {
-	might_sleep();
-	if (WARN_ON_ONCE(!wheel->is_shared))
-		return;
-	mutex_lock(&hwt_wheels_lock);
-	WRITE_ONCE(wheel->users, wheel->users - 1);
-	if (wheel->users) {
-		mutex_unlock(&hwt_wheels_lock);
-		module_put(THIS_MODULE);
-		return;
-	}
-	/* hwt_shared_get() skips the wheel now. It stays listed while it may report callbacks. */
-	mutex_unlock(&hwt_wheels_lock);
+	bool had, last;
 
-	/* No barrier: the work is queued once in the life of a wheel. */
-	if (hwt_in_callback(wheel))
+	might_sleep();
+	mutex_lock(&hwt_wheels_lock);
+	had = hwt_share_put(wheel, owner);
+	/* hwt_shared_find() skips the wheel then. It stays listed while it may report callbacks. */
+	last = had && !wheel->users;
+	mutex_unlock(&hwt_wheels_lock);
+	if (WARN(!had, "module %s puts a wheel to which it has no reference\n",
+		 module_name(owner)))
+		return;
+	if (!last) {
+		module_put(THIS_MODULE);
+	} else if (hwt_in_callback(wheel)) {
+		/* No barrier: the work is queued once in the life of a wheel. */
 		queue_work(hwt_wq, &wheel->free_work);
-	else
+	} else {
 		hwt_wheel_free_work(&wheel->free_work);
+	}
 }
-EXPORT_SYMBOL_GPL(hwt_wheel_put);
+EXPORT_SYMBOL_GPL(__hwt_wheel_put);
 
 /**
  * hwt_wheel_destroy() - stop a wheel, unless it is stopped already, and free it
@@ -545,7 +638,29 @@ static bool hwt_wheels_unload(struct module *module, bool said)
 	return executing;
 }
 
-/* Handle the unloading of a module, whose exit should have destroyed its wheels. */
+/* Report a private wheel that an unloaded module has left. */
+static void hwt_wheel_left(struct hwt_wheel *wheel, const struct module *module)
+{
+	if (wheel->owner == module && !wheel->is_shared)
+		pr_warn("module %s is unloaded and leaves its wheel %s, created by %s, with %llu timeouts pending\n",
+			wheel->owner_name, wheel->name, wheel->creator,
+			hwt_wheel_pending(wheel));
+}
+
+/* Report references that an unloaded module has left, and that no code can put any more. */
+static void hwt_share_left(struct hwt_wheel *wheel, struct module *module)
+{
+	struct hwt_share *share = hwt_share_find(wheel, module);
+
+	if (!share)
+		return;
+	pr_warn("module %s is unloaded and leaves %u references to the shared wheel %s\n",
+		module_name(module), share->refs, wheel->name);
+	/* Another module may get this address. */
+	share->module = ERR_PTR(-ENOENT);
+}
+
+/* Handle the unloading of a module, whose exit should have given up its wheels. */
 static int hwt_module_event(struct notifier_block *block, unsigned long event, void *data)
 {
 	struct hwt_wheel *wheel;
@@ -555,14 +670,16 @@ static int hwt_module_event(struct notifier_block *block, unsigned long event, v
 		return NOTIFY_DONE;
 	mutex_lock(&hwt_wheels_lock);
 	list_for_each_entry(wheel, &hwt_wheels, entry)
-		if (wheel->owner == data && !wheel->is_shared)
-			pr_warn("module %s is unloaded and leaves its wheel %s, created by %s, with %llu timeouts pending\n",
-				wheel->owner_name, wheel->name, wheel->creator,
-				hwt_wheel_pending(wheel));
+		hwt_wheel_left(wheel, data);
 	mutex_unlock(&hwt_wheels_lock);
 	for (said = false; hwt_wheels_unload(data, said); said = true)
 		usleep_range(1000, 2000);
 	hwt_slow_forget_reports(data);
+	/* Last: a function of the module that was still executing may have put a reference. */
+	mutex_lock(&hwt_wheels_lock);
+	list_for_each_entry(wheel, &hwt_wheels, entry)
+		hwt_share_left(wheel, data);
+	mutex_unlock(&hwt_wheels_lock);
 	return NOTIFY_OK;
 }
 

@@ -256,6 +256,7 @@ struct hwt_wheel {
 	struct dentry		*debugfs;	/* written before the creator's call returns */
 	bool			is_shared;
 	unsigned int		users;		/* core/debugfs.c reads it without the lock */
+	struct list_head	shares;		/* whose references @users counts */
 	struct work_struct	free_work;
 	char			name[HWT_NAME_MAX];
 	char			creator[HWT_CREATOR_MAX];

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# hwt.ko cannot be unloaded while it has clients, nor while it has a wheel that an unloaded client
-# has left, which the log names.
+# hwt.ko cannot be unloaded while it has clients, nor while it has a wheel, or a reference to one,
+# that an unloaded client has left, which the log names.
 set -eu
 . "$HWT_DIR/lib.sh"
 
@@ -34,4 +34,12 @@ load test_leaver
 log_mark
 unload test_leaver
 ! log_since | grep -q 'is unloaded and leaves' || fail "the log names a module that left no wheel"
+load test_leaver shared=1
+log_mark
+unload test_leaver
+log_since | grep -q 'module test_leaver is unloaded and leaves 1 references to the shared wheel left' ||
+	fail "the log does not name the reference that is left"
+stays "a reference that is left"
+load test_leaver shared=1
+unload test_leaver
 unload test_keeper

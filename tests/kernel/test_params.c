@@ -371,17 +371,40 @@ static void __init test_coming_and_going(void)
 	KTEST(least > 0, "three threads get and put shared wheels, each at least %d times", least);
 }
 
-/* -- A put of a private wheel -------------------------------------------- */
+/* -- Puts without a reference ---------------------------------------------- */
 
-static void __init test_private(void)
+static void __init put_warns(struct hwt_wheel *wheel)
 {
-	struct hwt_wheel *wheel = kt_wheel("private");
-
-	pr_info("hwt-expect-begin: WARNING: .* hwt_wheel_put\n");
+	pr_info("hwt-expect-begin: module test_params puts a wheel to which it has no reference\n");
 	hwt_wheel_put(wheel);
 	pr_info("hwt-expect-end\n");
+}
+
+static void __init test_puts(void)
+{
+	struct hwt_wheel *wheel = kt_wheel("private");
+	struct hwt_wheel_params params = { .name = "put", .levels = 2 };
+	struct kt kt;
+
+	put_warns(wheel);
 	KTEST(!kt_stopped(wheel), "put of a private wheel only warns");
 	KTEST(hwt_wheel_destroy(wheel) == 0, "the private wheel can be destroyed");
+
+	put_warns(hwt_system_wheel);
+	kt_init(&kt, hwt_system_wheel, &kt_ops);
+	KTEST(hwt_schedule(&kt.timeout, 0) == 0 && KT_WAIT(kt_releases(&kt) == 1),
+	      "put of hwt_system_wheel only warns");
+
+	/* As if another module had a reference, too. */
+	wheel = __hwt_wheel_get_shared(&params, NULL);
+	KTEST(hwt_wheel_get_shared(&params) == wheel, "two modules get a wheel");
+	hwt_wheel_put(wheel);
+	put_warns(wheel);
+	KTEST(!kt_stopped(wheel), "a second put does not take the other module's reference");
+	__hwt_wheel_put(wheel, NULL);
+	put_warns(wheel);
+	KTEST(hwt_wheel_get_shared(NULL) == hwt_system_wheel, "put of a freed wheel only warns");
+	hwt_wheel_put(hwt_system_wheel);
 }
 
 static bool __init rounded(struct kt *kt, u64 at, u64 tick_ns)
@@ -426,7 +449,7 @@ static void __init selftest(void)
 	test_last(false);
 	test_last(true);
 	test_coming_and_going();
-	test_private();
+	test_puts();
 	test_rounding(KT_MS);
 	test_rounding(KT_MS + 1);
 	test_rounding(1 << 20);

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A client that is unloaded without destroying its wheel. The second load destroys it. Run by
+ * A client that is unloaded without giving up its wheel. The second load does that. Run by
  * module-leaves.sh.
  */
 #include <linux/module.h>
 
 #include "hwt.h"
 #include "test_keeper.h"
+
+static bool shared;
+module_param(shared, bool, 0444);	/* leave a reference to a shared wheel */
 
 static struct hwt_timeout timeout;
 
@@ -16,15 +19,18 @@ static void leaver_expire(struct hwt_timeout *timeout)
 
 static int __init leaver_init(void)
 {
-	struct hwt_wheel_params params = { .name = "left" };
+	struct hwt_wheel_params params = { .name = "left", .levels = 1 };
 	struct hwt_wheel *wheel;
 
 	if (test_kept) {
-		hwt_wheel_destroy(test_kept);
+		if (shared)	/* -ENOENT: the module that had it is no more */
+			__hwt_wheel_put(test_kept, ERR_PTR(-ENOENT));
+		else
+			hwt_wheel_destroy(test_kept);
 		test_kept = NULL;
 		return 0;
 	}
-	wheel = hwt_wheel_create(&params);
+	wheel = shared ? hwt_wheel_get_shared(&params) : hwt_wheel_create(&params);
 	if (IS_ERR(wheel))
 		return PTR_ERR(wheel);
 	hwt_timeout_setup(&timeout, wheel, leaver_expire);
