@@ -21,6 +21,13 @@
 
 static struct dentry *hwt_debugfs_root, *hwt_debugfs_wheels;
 
+/*
+ * Creates directories. Not hwt_wq, whose works wait for callbacks: a client may hold a lock that a
+ * callback takes while it creates a wheel, and waits for a work here. It has a rescuer, since works
+ * of queues with a rescuer may create wheels.
+ */
+static struct workqueue_struct *hwt_debugfs_wq;
+
 /* -- Files ----------------------------------------------------------------- */
 
 static const char * const hwt_clock_names[] = {
@@ -200,11 +207,11 @@ void hwt_debugfs_run(void (*create)(void *of), void *of)
 {
 	struct hwt_debugfs_work args = { .create = create, .of = of };
 
-	if (IS_ERR(hwt_debugfs_root))
+	if (!hwt_debugfs_wq)
 		return;
 	INIT_WORK_ONSTACK(&args.work, hwt_debugfs_work_fn);
 	/* No barrier: queue_work() and flush_work() order this task's accesses and the work's. */
-	queue_work(hwt_wq, &args.work);
+	queue_work(hwt_debugfs_wq, &args.work);
 	flush_work(&args.work);
 	destroy_work_on_stack(&args.work);
 }
@@ -245,10 +252,15 @@ struct dentry * __init hwt_debugfs_init(void)
 {
 	hwt_debugfs_root = debugfs_create_dir("hwt", NULL);
 	hwt_debugfs_wheels = debugfs_create_dir("wheels", hwt_debugfs_root);
+	if (!IS_ERR(hwt_debugfs_root))
+		hwt_debugfs_wq = alloc_workqueue("wq_hwt_debugfs", WQ_UNBOUND | WQ_MEM_RECLAIM,
+						 0);
 	return hwt_debugfs_root;
 }
 
 void hwt_debugfs_exit(void)
 {
 	debugfs_remove(hwt_debugfs_root);
+	if (hwt_debugfs_wq)
+		destroy_workqueue(hwt_debugfs_wq);
 }

@@ -125,10 +125,10 @@ static u64 hwt_wheels_created;
 static DEFINE_MUTEX(hwt_wheels_lock);
 
 /*
- * Frees shared wheels whose last user left in one of their own callbacks, and creates directories
- * in debugfs. It has a rescuer, since a task that frees memory may wait for it.
+ * Frees shared wheels whose last user left in one of their own callbacks. It has a rescuer, since a
+ * task that frees memory may wait for it.
  */
-struct workqueue_struct *hwt_wq;
+static struct workqueue_struct *hwt_wq;
 
 /**
  * struct hwt_share - the references of a module to a shared wheel

@@ -10,8 +10,6 @@
 
 #include "hwt_wheel.h"
 
-struct workqueue_struct;
-
 #define HWT_TICKS_MAX		((u32)BIT(HWT_BITS_MAX))
 
 /* Parameters, see hwt_main.c. Constant, but for hwt_slow_callback_us. */
@@ -22,8 +20,6 @@ extern unsigned int hwt_min_tick_us;
 extern unsigned int hwt_shards;
 extern unsigned int hwt_reclaim_ms;
 extern unsigned int hwt_slow_callback_us;
-
-extern struct workqueue_struct *hwt_wq;
 
 int hwt_registry_init(void);
 void hwt_registry_exit(void);

@@ -151,6 +151,43 @@ static void __init test_way(const struct way *way, unsigned int n)
 		hwt_wheel_destroy(wheel);
 }
 
+/* -- Wheels that are created and put under locks of callbacks --------------------- */
+
+static DEFINE_MUTEX(creator_mutex);
+
+static void lock_expire(struct hwt_timeout *timeout)
+{
+	mutex_lock(&creator_mutex);
+	mutex_unlock(&creator_mutex);
+}
+
+static void put_release(struct hwt_timeout *timeout)
+{
+	hwt_wheel_put(hwt_timeout_wheel(timeout));
+}
+
+static const struct hwt_timeout_ops put_ops = { .expire = lock_expire, .release = put_release };
+
+/*
+ * A callback takes a mutex, under which another wheel is created, and the ->release puts the last
+ * reference to its wheel: nothing waits in a circle.
+ */
+static void __init test_create(void)
+{
+	struct hwt_wheel_params params = { .name = "circle", .levels = 1 };
+	struct hwt_wheel *shared = hwt_wheel_get_shared(&params), *created;
+	static struct hwt_timeout timeout;
+
+	mutex_lock(&creator_mutex);
+	created = hwt_wheel_create(NULL);
+	mutex_unlock(&creator_mutex);
+	hwt_timeout_init(&timeout, shared, &put_ops);
+	hwt_schedule(&timeout, 0);
+	KTEST(KT_WAIT(!kt_count_threads("circle", true)) && debug_locks,
+	      "a wheel is created under the mutex of a callback, whose ->release puts its wheel");
+	KTEST(hwt_wheel_destroy(created) == 0, "the wheel is destroyed");
+}
+
 static void __init selftest(void)
 {
 	unsigned int i, n;
@@ -160,6 +197,7 @@ static void __init selftest(void)
 			/* hwt_wait() does not wait for releases. */
 			if (ways[i].wait != wait_wait || !callbacks[n].ops.release)
 				test_way(&ways[i], n);
+	test_create();
 }
 
 KSTM_MODULE_LOADERS(test_lockdep);
