@@ -356,6 +356,8 @@ void hwt_call_release(struct hwt_wheel *wheel, struct hwt_runner *runner,
 {
 	void (*release)(struct hwt_timeout *timeout) = call->fn;
 
+	/* Wake hwt_wait(), which does not wait for a ->release. */
+	hwt_wake(wheel, &timeout->link);
 	runner->fn = release;
 	runner->releasing = true;
 	WRITE_ONCE(runner->current_timeout, timeout);

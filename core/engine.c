@@ -158,8 +158,8 @@ static void hwt_end_later(struct hwt_wheel *wheel, struct hwt_timeout *timeout)
 		hwt_worker_wake(wheel);
 	else if (current != wheel->thread)
 		hwt_wheel_kick(wheel);
-	/* Wake hwt_wait() now: it does not wait for ->cancelled to begin. */
-	hwt_wake(wheel, timeout);
+	/* Wake hwt_wait(), which does not wait for a ->release. */
+	hwt_wake_timeout(wheel, timeout);
 }
 
 /* Collect one submission. The timeout may have been freed on return. */
@@ -186,7 +186,7 @@ static void hwt_collect_one(struct hwt_wheel *wheel, struct hwt_timeout *timeout
 	else if (change.action == HWT_END_LATER)
 		hwt_end_later(wheel, timeout);
 	else if (change.action == HWT_RELEASE)
-		hwt_wake(wheel, timeout);
+		hwt_wake_timeout(wheel, timeout);
 }
 
 /*
@@ -312,7 +312,7 @@ void hwt_end_hold(struct hwt_wheel *wheel, struct hwt_runner *runner, struct hwt
 	default:
 		if (release.fn)
 			hwt_call_release(wheel, runner, timeout, &release);
-		hwt_wake(wheel, timeout);
+		hwt_wake_timeout(wheel, timeout);
 		hwt_wake(wheel, runner);
 	}
 }
@@ -422,7 +422,7 @@ void hwt_finish(struct hwt_wheel *wheel, struct hwt_runner *runner,
 		hwt_link(wheel, timeout, change.state);
 	if (change.action == HWT_RELEASE && release.fn)
 		hwt_call_release(wheel, runner, timeout, &release);
-	hwt_wake(wheel, timeout);
+	hwt_wake_timeout(wheel, timeout);
 	hwt_wake(wheel, runner);
 }
 

@@ -326,21 +326,39 @@ int hwt_shutdown_sync(struct hwt_timeout *timeout)
 }
 EXPORT_SYMBOL_GPL(hwt_shutdown_sync);
 
+/* Has a timeout run or been cancelled, and have ->expire and ->cancelled returned? */
+static bool hwt_wait_over(const struct hwt_timeout *timeout, u64 state)
+{
+	if (state & (HWT_F_PENDING | HWT_F_RUNNING))
+		return false;
+	/* A cancelled timeout that is SUBMITTED has its ->cancelled still to come. */
+	return !(state & HWT_F_SUBMITTED) || !(state & HWT_F_CANCELLED) ||
+	       !timeout->ops->cancelled;
+}
+
+/* Is the caller in a callback that must return before any other timeout of the shard can fire? */
+static bool hwt_wait_deadlocks(const struct hwt_wheel *wheel)
+{
+	return current == wheel->thread ||
+	       (wheel->workers == 1 && current == wheel->worker->runner.task);
+}
+
 /**
  * hwt_wait() - wait until a timeout has run or been cancelled
  * @timeout: the timeout; its memory must stay until this returns
  * @max_ns:  maximum time to wait, ns; U64_MAX: no limit
  *
- * Process context, sleeps. Waits until the timeout is not pending and none of its callbacks is
- * executing. A timeout that is scheduled again meanwhile is waited for again, a periodic one until
- * it is cancelled. A plain cancel ends the wait only when the engine collects it: within
- * reclaim_ms, unless the engine is in a long callback, or frozen. In a callback of a wheel without
- * workers, a timeout of the same shard cannot fire during the wait: no other thread runs the
- * shard's callbacks.
+ * Process context, sleeps. Waits until the timeout is not pending, and its ->expire or ->cancelled
+ * has returned. A timeout that is scheduled again meanwhile is waited for again, a periodic one
+ * until it is cancelled. A plain cancel ends the wait only when the engine collects it: within
+ * reclaim_ms, unless the engine is in a long callback, or frozen. On a wheel without workers, the
+ * wait lasts as long as other callbacks of the shard delay this one, so the caller holds no lock
+ * that any of them takes.
  *
  * Return: 1 if the timeout last fired; 0 if it was cancelled or handed back (or never scheduled);
  * -ETIME if @max_ns have passed; -ERESTARTSYS if a signal came, or, in a callback, a stop of
- * the wheel; -EDEADLK from one of its own callbacks.
+ * the wheel; -EDEADLK from one of its own callbacks, and from any callback on the only thread that
+ * could run it.
  */
 int hwt_wait(struct hwt_timeout *timeout, u64 max_ns)
 {
@@ -355,12 +373,15 @@ int hwt_wait(struct hwt_timeout *timeout, u64 max_ns)
 		return 0;
 	hwt_lockdep_sync(timeout);
 	inside = hwt_in_callback(wheel->first_shard);
+	/* Several workers run other callbacks while this one's is delayed. */
+	if (!inside && wheel->workers <= 1)
+		hwt_lockdep_wheel(wheel);
 	hwt_wheel_enter(wheel);
 	if (hwt_in_callback_of(wheel, timeout))
 		ret = -EDEADLK;
 	while (!ret) {
 		state = hwt_timeout_state(timeout);
-		if (!(state & (HWT_F_PENDING | HWT_F_RUNNING)))
+		if (hwt_wait_over(timeout, state))
 			break;
 		now = ktime_get_ns();
 		/* Look every reclaim_ms, since the engine may not come to collect a cancel. */
@@ -368,12 +389,15 @@ int hwt_wait(struct hwt_timeout *timeout, u64 max_ns)
 		until = ns_to_ktime(min_t(u64, min(end, hwt_add_ns(now, look_ns)), KTIME_MAX));
 		/* A stop ends threads one by one: a callback on another shard may wait for this. */
 		stopping = inside && wheel->stopping;
-		if (now >= end)
+		if (hwt_wait_deadlocks(wheel))
+			ret = -EDEADLK;
+		else if (now >= end)
 			ret = -ETIME;
 		else if (stopping || signal_pending(current))
 			ret = -ERESTARTSYS;
 		else
-			hwt_wait_until(wheel, timeout, TASK_INTERRUPTIBLE, &until);
+			hwt_wait_until(wheel, &timeout->link, TASK_INTERRUPTIBLE,
+				       &until);
 	}
 	hwt_wheel_leave(wheel);
 	return ret ?: !!(state & HWT_F_EXPIRED);

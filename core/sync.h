@@ -10,15 +10,26 @@
 void __hwt_wake(struct hwt_wheel *wheel, void *var);
 
 /**
- * hwt_wake() - wake the tasks that wait for a timeout, a runner or the wheel
+ * hwt_wake() - wake the tasks that wait for a mark, a runner or the wheel
  * @wheel: its lock is held
- * @var:   the timeout whose state has changed, which may have been freed; the runner whose call is
- *         over; or the wheel
+ * @var:   the mark that was reached, the runner whose call is over, or the wheel
  */
 static inline void hwt_wake(struct hwt_wheel *wheel, void *var)
 {
 	if (unlikely(wheel->waiters))
 		__hwt_wake(wheel, var);
+}
+
+/*
+ * Wake the tasks that wait for a timeout: _sync calls by its address, hwt_wait() by that of its
+ * @link. The timeout may have been freed.
+ */
+static inline void hwt_wake_timeout(struct hwt_wheel *wheel, struct hwt_timeout *timeout)
+{
+	if (likely(!wheel->waiters))
+		return;
+	__hwt_wake(wheel, timeout);
+	__hwt_wake(wheel, &timeout->link);
 }
 
 /* The ops of a mark, for which a flush or a barrier waits; see struct hwt_mark. */

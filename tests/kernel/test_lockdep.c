@@ -50,6 +50,9 @@ static bool reported(struct mutex *mutex)
 	return found;
 }
 
+/* On the wheel of the timeout whose callback takes the mutex. */
+static struct hwt_timeout other;
+
 #define WAIT(name, call)						\
 static void name(struct hwt_timeout *timeout)				\
 {									\
@@ -57,6 +60,8 @@ static void name(struct hwt_timeout *timeout)				\
 }
 
 WAIT(wait_wait, hwt_wait(timeout, U64_MAX))
+/* Without workers, each callback of the shard delays that of @other. */
+WAIT(wait_other, hwt_wait(&other, U64_MAX))
 WAIT(wait_cancel, hwt_cancel_sync(timeout))
 WAIT(wait_flush, hwt_wheel_flush(timeout->wheel))
 WAIT(wait_barrier, hwt_wheel_barrier(timeout->wheel))
@@ -69,6 +74,7 @@ static const struct way {
 } ways[] = {
 	{ "a function that does not wait", kt_nothing },
 	{ "hwt_wait()", wait_wait },
+	{ "hwt_wait() for another timeout", wait_other },
 	{ "hwt_cancel_sync()", wait_cancel },
 	{ "hwt_wheel_flush()", wait_flush },
 	{ "hwt_wheel_barrier()", wait_barrier },
@@ -136,6 +142,7 @@ static void __init test_way(const struct way *way, unsigned int n)
 	mutex_init(&scene.mutex);
 	lockdep_set_class(&scene.mutex, &keys[(way - ways) * ARRAY_SIZE(callbacks) + n]);
 	hwt_timeout_init(&scene.timeout, wheel, ops);
+	hwt_timeout_init(&other, wheel, &kt_nothing_ops);
 	hwt_schedule(&scene.timeout, ops->cancelled ? KT_HOUR : 0);
 	if (ops->cancelled)
 		hwt_cancel(&scene.timeout);

@@ -374,7 +374,8 @@ static void __init test_wait(void)
 	int i;
 
 	atomic_set(&waiting, 0);
-	init_everywhere(wheel, &kt_ops);
+	/* Without a ->cancelled, for which a wait lasts. */
+	init_everywhere(wheel, &place_ops);
 	schedule_everywhere(KT_HOUR);
 	for (i = 0; i < 2; i++) {
 		kt_stay_on(cpumask_of(i));

@@ -493,7 +493,8 @@ static void awaiting_expire(struct hwt_timeout *timeout)
 /* The engine, or a worker, executes the waiting callback; another worker fires @awaited. */
 static void __init test_wait_inside(unsigned int workers)
 {
-	struct hwt_wheel *wheel = kt_wheel("wait", .workers = workers);
+	struct hwt_wheel *wheel = kt_wheel("wait", .workers = workers, .shards = 1);
+	int wanted = workers > 1 ? 1 : -EDEADLK;
 
 	memset(&awaiting, 0, sizeof(awaiting));
 	kt_setup(&awaiting.kt, wheel, awaiting_expire);
@@ -504,12 +505,44 @@ static void __init test_wait_inside(unsigned int workers)
 	msleep(20);
 	if (workers > 1)
 		KTEST(hwt_schedule(&awaited.timeout, 0) > 0, "that timeout is fired");
-	else
-		KTEST(hwt_cancel(&awaited.timeout), "that timeout is cancelled");
-	KTEST(KT_WAIT(kt_expirations(&awaiting.kt) == 1) && awaiting.ret == (workers > 1),
-	      "the wait returns: %d", awaiting.ret);
+	KTEST(KT_WAIT(kt_expirations(&awaiting.kt) == 1) && awaiting.ret == wanted,
+	      "%u workers: the wait returns %d", workers, awaiting.ret);
 	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
 }
+
+static const struct hwt_timeout_ops told_ops = { .expire = kt_nothing, .cancelled = kt_stay_here };
+
+/* After a cancel, the wait lasts until ->cancelled has returned. */
+static void __init test_wait_told(void)
+{
+	struct hwt_wheel *wheel = kt_wheel("wait", .shards = 1);
+	static struct kt_stay stay, told;
+	struct kt_call waiter;
+
+	KTEST(kt_stay_begin(&stay, wheel), "a callback keeps the engine busy");
+	kt_stay_init(&told, wheel, &told_ops);
+	hwt_schedule(&told.kt.timeout, KT_HOUR);
+	hwt_cancel(&told.kt.timeout);
+	KTEST(hwt_wait(&told.kt.timeout, 0) == -ETIME, "a wait after a cancel: not over");
+	kt_call_begin(&waiter, wait_for, &told.kt.timeout);
+	complete_all(&stay.out);
+	KTEST(KT_WAIT(kt_inside(&told)) && !kt_call_done(&waiter),
+	      "it lasts while ->cancelled executes");
+	complete_all(&told.out);
+	KTEST(kt_call_end(&waiter) == 0 && !kt_inside(&told), "it ends after that: %ld",
+	      waiter.ret);
+
+	kt_stay_init(&told, wheel, &kt_stay_release_ops);
+	hwt_schedule(&told.kt.timeout, 20 * KT_MS);
+	kt_call_begin(&waiter, wait_for, &told.kt.timeout);
+	KTEST(KT_WAIT(kt_inside(&told)) && kt_call_end(&waiter) == 1 && kt_inside(&told),
+	      "it does not wait for a ->release: %ld", waiter.ret);
+	complete_all(&told.out);
+	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
+}
+
+/* Without a ->cancelled, for which a wait lasts. */
+static const struct hwt_timeout_ops released_ops = { .expire = kt_expire, .release = kt_release };
 
 /* The only worker is in a callback when a cancelled timeout is left to it. */
 static void __init test_wait_deferred(void)
@@ -517,7 +550,7 @@ static void __init test_wait_deferred(void)
 	struct hwt_wheel *wheel = kt_wheel("wait", .workers = 1, .shards = 1);
 	struct kt_call waiter;
 
-	kt_init(&awaited, wheel, &kt_ops);
+	kt_init(&awaited, wheel, &released_ops);
 	KTEST(kt_stay_begin(&sleeper, wheel), "a callback sleeps");
 	hwt_schedule(&awaited.timeout, KT_HOUR);
 	hwt_cancel(&awaited.timeout);
@@ -719,6 +752,7 @@ static void __init selftest(void)
 	test_wait_inside(0);
 	test_wait_inside(1);
 	test_wait_inside(2);
+	test_wait_told();
 	test_wait_deferred();
 	test_flush_release();
 	test_deferred();
