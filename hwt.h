@@ -298,23 +298,10 @@ void __hwt_timeout_init(struct hwt_timeout *timeout, struct hwt_wheel *wheel,
 #define HWT_TIMEOUT_INIT(_name, _ops)					\
 	{ .ops = (_ops), .check = __HWT_CHECK_STATIC, __HWT_LOCKDEP_INIT(_name) }
 
-/* Private: the shard of a wheel for the present CPU, and the wheel of a shard. */
-struct hwt_wheel *__hwt_wheel_shard(struct hwt_wheel *wheel);
+/* Private: the wheel of a shard. */
 struct hwt_wheel *__hwt_shard_wheel(struct hwt_wheel *shard);
 
-/**
- * hwt_timeout_set_wheel() - set the wheel of a timeout
- * @timeout: the timeout, not held
- * @wheel:   the wheel
- *
- * Any context; the timeout must not be used concurrently. The timeout goes to the shard of the
- * present CPU, even if it was on another shard of the wheel.
- */
-static inline void hwt_timeout_set_wheel(struct hwt_timeout *timeout,
-					 struct hwt_wheel *wheel)
-{
-	timeout->wheel = __hwt_wheel_shard(wheel);
-}
+void hwt_timeout_set_wheel(struct hwt_timeout *timeout, struct hwt_wheel *wheel);
 
 /* -- Scheduling ---------------------------------------------------------- */
 

@@ -46,7 +46,7 @@ MODULE_PARM_DESC(slow_callback_us, "Callbacks that take longer are logged, each 
 
 static bool debug;
 module_param(debug, bool, 0444);
-MODULE_PARM_DESC(debug, "Report timeouts that are not initialised, initialised while held, left by an unloaded module, or, with CONFIG_DEBUG_OBJECTS_FREE, freed while held (default N)");
+MODULE_PARM_DESC(debug, "Report timeouts that are not initialised, initialised or moved while held, left by an unloaded module, or, with CONFIG_DEBUG_OBJECTS_FREE, freed while held (default N)");
 
 static int __init hwt_param_check(const char *name, unsigned int value,
 				  unsigned int min, unsigned int max)

@@ -13,6 +13,7 @@ static inline void hwt_timeout_set_shard(struct hwt_timeout *timeout, struct hwt
 	timeout->wheel = shard;
 }
 
+struct hwt_wheel *hwt_wheel_shard(struct hwt_wheel *wheel);
 int hwt_wheel_attach_cgroups(struct hwt_wheel *wheel);
 void hwt_debugfs_run(void (*create)(void *of), void *of);
 

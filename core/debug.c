@@ -4,6 +4,7 @@
  *
  *   - uses a timeout that was never initialised, or was copied: the call is refused;
  *   - initialises a timeout that is held: the timeout is left as it is;
+ *   - moves a timeout to another wheel while it is held or its ->release is executing;
  *   - is a module that is unloaded, and leaves a timeout that would call into it: the timeout is
  *     withdrawn;
  *   - frees a timeout that is held: the timeout is withdrawn. Only where the kernel's debug objects
@@ -27,6 +28,7 @@
 
 #include "core/debug.h"
 #include "core/engine.h"
+#include "core/registry.h"
 #include "core/submit.h"
 #include "core/sync.h"
 
@@ -87,6 +89,41 @@ bool __hwt_debug_init(const struct hwt_timeout *timeout)
 	hwt_debug_report("timeout %p is initialised while it is held: %ps\n", timeout,
 			 timeout->ops->expire);
 	return false;
+}
+
+/* -- Moves to another wheel ------------------------------------------------- */
+
+static bool hwt_debug_releasing(struct hwt_wheel *wheel, const struct hwt_timeout *timeout)
+{
+	struct hwt_runner *runner;
+	bool found = false;
+
+	/* Barrier clock.rcu, pairs with destroy.grace in hwt_wheel_dispose(): a wheel that is found
+	 * stays until its lock was released. The timeout's wheel may have been destroyed.
+	 */
+	rcu_read_lock();
+	if (hwt_shard_exists(wheel)) {
+		spin_lock(&wheel->lock);
+		list_for_each_entry(runner, &wheel->runners, entry)
+			found |= runner->releasing && runner->current_timeout == timeout &&
+				 runner->fn == timeout->ops->release;
+		spin_unlock(&wheel->lock);
+	}
+	rcu_read_unlock();
+	return found;
+}
+
+/* Report a timeout that is moved too early. Any context; releases are seen in task context only. */
+void hwt_debug_move(const struct hwt_timeout *timeout)
+{
+	if (!hwt_debug_used(timeout) || !timeout->wheel)
+		return;
+	if (hwt_held(timeout))
+		hwt_debug_report("timeout %p is moved to another wheel while it is held: %ps\n",
+				 timeout, timeout->ops->expire);
+	else if (preemptible() && hwt_debug_releasing(timeout->wheel, timeout))
+		hwt_debug_report("timeout %p is moved to another wheel while its %ps executes\n",
+				 timeout, timeout->ops->release);
 }
 
 /* -- Withdrawal of timeouts ------------------------------------------------- */

@@ -192,9 +192,9 @@ static void hwt_wheel_dispose(struct hwt_wheel *wheel)
 	for (shard = wheel; shard; shard = shard->next_shard)
 		hwt_wait_callers(shard);
 	/* Barrier destroy.grace, pairs with arm.rcu in hwt_arm_open(), cancel.rcu in
-	 * __hwt_cancel(), clock.rcu in hwt_clock_irq_work() and leave.rcu in
-	 * hwt_unlock_last(): a CPU that still kicks the engine or releases the lock has finished
-	 * before the wheel is freed.
+	 * __hwt_cancel(), clock.rcu in hwt_clock_irq_work() and hwt_debug_releasing(), and
+	 * leave.rcu in hwt_unlock_last(): a CPU that still kicks the engine or releases the lock
+	 * has finished before the wheel is freed.
 	 */
 	synchronize_rcu();
 	for (shard = wheel; shard; shard = shard->next_shard)
@@ -684,6 +684,18 @@ static int hwt_module_event(struct notifier_block *block, unsigned long event, v
 }
 
 static struct notifier_block hwt_module_notifier = { .notifier_call = hwt_module_event };
+
+/* Is this a shard of a live wheel? In an RCU reader, for which its memory then stays. */
+bool hwt_shard_exists(const struct hwt_wheel *shard)
+{
+	struct hwt_wheel *wheel;
+
+	/* No barrier: only addresses are compared. */
+	list_for_each_entry_rcu(wheel, &hwt_wheels, entry)
+		if (wheel == shard)
+			return true;
+	return false;
+}
 
 /*
  * Kick the engines of all wheels on the wall clock, which was set. Without a kick, an engine that

@@ -21,6 +21,7 @@ extern unsigned int hwt_shards;
 extern unsigned int hwt_reclaim_ms;
 extern unsigned int hwt_slow_callback_us;
 
+bool hwt_shard_exists(const struct hwt_wheel *shard);
 int hwt_registry_init(void);
 void hwt_registry_exit(void);
 int hwt_system_wheel_create(void);

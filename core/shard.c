@@ -170,12 +170,11 @@ void hwt_shard_place(struct hwt_wheel *shard, const u8 *map, const struct cpumas
 	shard->pinned = !cpumask_empty(shard->affinity);
 }
 
-/* Return the shard of a wheel for the present CPU, to be the wheel of a timeout. */
-struct hwt_wheel *__hwt_wheel_shard(struct hwt_wheel *wheel)
+/* Return the shard of a wheel for the present CPU, for a client in hwt.ko. */
+struct hwt_wheel *hwt_wheel_shard(struct hwt_wheel *wheel)
 {
 	return hwt_shard_here(wheel);
 }
-EXPORT_SYMBOL_GPL(__hwt_wheel_shard);
 
 /* Return the wheel that a shard belongs to, as clients know it. */
 struct hwt_wheel *__hwt_shard_wheel(struct hwt_wheel *shard)

@@ -640,6 +640,27 @@ void __hwt_timeout_init(struct hwt_timeout *timeout, struct hwt_wheel *wheel,
 }
 EXPORT_SYMBOL_GPL(__hwt_timeout_init);
 
+/**
+ * hwt_timeout_set_wheel() - set the wheel of a timeout
+ * @timeout: the timeout: not held, and no ->release of it is executing
+ * @wheel:   the wheel
+ *
+ * Any context; the timeout must not be used concurrently. The timeout goes to the shard of the
+ * present CPU, even if it was on another shard of the wheel.
+ *
+ * When !hwt_held(), the ->release of the last hold may not have begun. So the caller of a timeout
+ * that has a ->release first calls hwt_cancel_sync() or hwt_shutdown_sync(): after the move, these
+ * do not wait for a ->release on the old wheel any more. The parameter "debug" reports a move that
+ * comes too early.
+ */
+void hwt_timeout_set_wheel(struct hwt_timeout *timeout, struct hwt_wheel *wheel)
+{
+	if (static_branch_unlikely(&hwt_debug))
+		hwt_debug_move(timeout);
+	timeout->wheel = hwt_shard_here(wheel);
+}
+EXPORT_SYMBOL_GPL(hwt_timeout_set_wheel);
+
 /* Return the tick for which a periodic timeout will be armed once its callback returns. */
 static u64 hwt_periodic_upcoming(const struct hwt_timeout *timeout)
 {

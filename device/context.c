@@ -457,7 +457,7 @@ struct hwt_context *hwt_context_create(void)
 		err = ERR_CAST(ctx->home);
 		goto err_user;
 	}
-	ctx->wheel = __hwt_wheel_shard(ctx->home->wheel);
+	ctx->wheel = hwt_wheel_shard(ctx->home->wheel);
 	ctx->unlimited = hwt_user_unlimited();
 	xa_init_flags(&ctx->entries, XA_FLAGS_ALLOC | XA_FLAGS_ACCOUNT);
 	INIT_LIST_HEAD(&ctx->ready);

@@ -186,6 +186,33 @@ static void __init test_initialised_twice(void)
 	KTEST(hwt_shutdown_sync(&beat.timeout) == 1, "until it is cancelled");
 }
 
+static void __init test_moved(void)
+{
+	static struct kt_stay stay;
+	struct kt kt;
+
+	kt_init(&kt, wheel, &kt_ops);
+	hwt_schedule(&kt.timeout, KT_HOUR);
+	wanted("hwt: BUG: timeout .* is moved to another wheel while it is held: kt_expire");
+	hwt_timeout_set_wheel(&kt.timeout, wheel);
+	wanted_end();
+	KTEST(hwt_cancel_sync(&kt.timeout) == 1, "moved while it is held: reported");
+
+	kt_stay_init(&stay, wheel, &kt_stay_release_ops);
+	hwt_schedule(&stay.kt.timeout, KT_HOUR);
+	hwt_cancel(&stay.kt.timeout);
+	KTEST(KT_WAIT(kt_inside(&stay)) && !hwt_held(&stay.kt.timeout),
+	      "a release executes, and the timeout is not held any more");
+	wanted("hwt: BUG: timeout .* is moved to another wheel while its kt_stay_release .*exec");
+	hwt_timeout_set_wheel(&stay.kt.timeout, wheel);
+	wanted_end();
+	complete_all(&stay.out);
+	KTEST(hwt_cancel_sync(&stay.kt.timeout) == 0 && !kt_inside(&stay),
+	      "moved meanwhile: reported");
+	/* As the contract says: no report. */
+	hwt_timeout_set_wheel(&stay.kt.timeout, wheel);
+}
+
 /* A callback of freed timeouts, which must not be called. */
 static atomic_t freed_fired;
 
@@ -295,6 +322,7 @@ static void __init selftest(void)
 	test_proper();
 	test_never_initialised();
 	test_initialised_twice();
+	test_moved();
 	if (IS_ENABLED(CONFIG_DEBUG_OBJECTS_FREE))
 		test_freed();
 	else
