@@ -30,6 +30,48 @@
 #include "core/sync.h"
 #include "core/trace.h"
 
+/* -- The client's function -------------------------------------------------- */
+
+void hwt_handle_expire(struct hwt_timeout *timeout)
+{
+	struct hwt_handle *handle = container_of(timeout, struct hwt_handle, timeout);
+
+	handle->fn(handle);
+}
+
+void hwt_handle_cancelled(struct hwt_timeout *timeout)
+{
+	struct hwt_handle *handle = container_of(timeout, struct hwt_handle, timeout);
+
+	if (handle->cancelled)
+		handle->cancelled(handle);
+}
+
+/**
+ * hwt_client_fn() - return the client's function that a function of a timeout calls
+ * @timeout: the timeout
+ * @fn:      its ->expire, ->cancelled or ->release, or any other function that is called for it
+ *
+ * For reports, and for the checks of a module that is unloaded. The function of a handle is in the
+ * handle, whose memory is valid before the first schedule, while the timeout is held, and for a
+ * caller that has a reference. After a callback, the timeout is held until hwt_finish(). For a
+ * ->release, which is called after the hold, this does not read the timeout.
+ *
+ * Return: the function of the handle, if @fn calls one; else @fn.
+ */
+const void *hwt_client_fn(const struct hwt_timeout *timeout, const void *fn)
+{
+	const struct hwt_handle *handle = container_of(timeout, struct hwt_handle, timeout);
+
+	if (fn == hwt_handle_expire)
+		return handle->fn;
+	if (fn == hwt_handle_cancelled && handle->cancelled)
+		return handle->cancelled;
+	return fn;
+}
+
+/* -- The context of a callback ----------------------------------------------- */
+
 static int hwt_migrate_depth(void)
 {
 #if defined(CONFIG_SMP) && defined(CONFIG_PREEMPT_RT)
@@ -57,7 +99,7 @@ static void hwt_call_save(struct hwt_call *call)
 	call->irqs_off = irqs_disabled();
 }
 
-static void hwt_call_check(const struct hwt_call *before)
+static void hwt_call_check(const struct hwt_runner *runner, const struct hwt_call *before)
 {
 	struct hwt_call now;
 
@@ -72,8 +114,8 @@ static void hwt_call_check(const struct hwt_call *before)
 		   now.irqs_off == before->irqs_off))
 		return;
 	pr_err("BUG: callback %ps left its context changed: preempt count %08x, was %08x; RCU depth %d, was %d; locks held %d, was %d; migration disabled %d, was %d; interrupts %s, were %s\n",
-	       before->fn, now.preempt, before->preempt, now.rcu, before->rcu,
-	       now.locks, before->locks, now.migrate, before->migrate,
+	       hwt_client_fn(runner->current_timeout, before->fn), now.preempt, before->preempt,
+	       now.rcu, before->rcu, now.locks, before->locks, now.migrate, before->migrate,
 	       now.irqs_off ? "off" : "on", before->irqs_off ? "off" : "on");
 	if (now.locks != before->locks)
 		debug_show_held_locks(current);
@@ -176,11 +218,12 @@ static u64 hwt_cpu_time(void)
 }
 
 /* Report a slow callback, unless its function is among the latest reported. */
-static void hwt_slow_report(struct hwt_wheel *wheel, const struct hwt_call *call, u64 took)
+static void hwt_slow_report(struct hwt_wheel *wheel, const struct hwt_runner *runner,
+			    const struct hwt_call *call, u64 took)
 {
 	/* call->cpu_ns was up to a scheduler tick old, so the difference may exceed @took. */
 	u64 cpu_ns = min(hwt_cpu_time() - call->cpu_ns, took);
-	const void *fn = call->fn;
+	const void *fn = hwt_client_fn(runner->current_timeout, call->fn);
 	bool known;
 
 	spin_lock(&hwt_slow_lock);
@@ -327,20 +370,20 @@ void hwt_call_end(struct hwt_wheel *wheel, struct hwt_runner *runner, struct hwt
 	unsigned int slow_us = READ_ONCE(hwt_slow_callback_us);
 	u64 took;
 
-	hwt_call_check(call);
+	hwt_call_check(runner, call);
 	hwt_lockdep_end(wheel, runner, call);
 	took = hwt_call_time(runner, call);
 	if (unlikely(slow_us && took > slow_us * (u64)NSEC_PER_USEC))
-		hwt_slow_report(wheel, call, took);
+		hwt_slow_report(wheel, runner, call, took);
 	if (cond_resched())
 		runner->stamp = 0;
 	spin_lock(&wheel->lock);
+	if (unlikely(took))
+		hwt_slow_note(wheel, hwt_client_fn(runner->current_timeout, call->fn), took);
 	/* hwt_wheel_kick() reads this without the lock. wait.state in hwt_engine_sleep_until()
 	 * orders this store before the engine's next sleep.
 	 */
 	WRITE_ONCE(runner->current_timeout, NULL);
-	if (took)
-		hwt_slow_note(wheel, call->fn, took);
 }
 
 /**
@@ -365,7 +408,7 @@ void hwt_call_release(struct hwt_wheel *wheel, struct hwt_runner *runner,
 	hwt_lockdep_begin(wheel, runner, call);
 	hwt_call_save(call);
 	release(timeout);
-	hwt_call_check(call);
+	hwt_call_check(runner, call);
 	hwt_lockdep_end(wheel, runner, call);
 	/* Drop the cached timestamp, since the release may have taken long. */
 	runner->stamp = 0;

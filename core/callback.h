@@ -9,7 +9,7 @@
 
 /**
  * struct hwt_call - a call of a client's function
- * @fn:      the function
+ * @fn:      the function; hwt_client_fn() names the client's
  * @began:   when the call began, on CLOCK_MONOTONIC, ns
  * @cpu_ns:  the task's CPU time then, as of the scheduler's last tick or switch
  * @preempt: preemption count. This and the members up to @irqs_off are from before the call, for
@@ -53,6 +53,12 @@ static inline void hwt_call_prepare(struct hwt_call *call, const struct hwt_time
 	if (call->fn)
 		hwt_call_copy(call, timeout);
 }
+
+/* The callbacks of a struct hwt_handle: these two call the client's. */
+extern const struct hwt_timeout_ops hwt_handle_ops;
+void hwt_handle_expire(struct hwt_timeout *timeout);
+void hwt_handle_cancelled(struct hwt_timeout *timeout);
+const void *hwt_client_fn(const struct hwt_timeout *timeout, const void *fn);
 
 /* hwt_call_begin() releases the lock, hwt_call_end() takes it, hwt_call_release() does both. */
 void hwt_call_begin(struct hwt_wheel *wheel, struct hwt_runner *runner,

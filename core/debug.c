@@ -5,8 +5,8 @@
  *   - uses a timeout that was never initialised, or was copied: the call is refused;
  *   - initialises a timeout that is held: the timeout is left as it is;
  *   - moves a timeout to another wheel while it is held or its ->release is executing;
- *   - is a module that is unloaded, and leaves a timeout that would call into it: the timeout is
- *     withdrawn;
+ *   - is a module that is unloaded, and leaves a timeout that would call into it, a handle
+ *     (core/recipes.c) included: the timeout is withdrawn;
  *   - frees a timeout that is held: the timeout is withdrawn. Only where the kernel's debug objects
  *     check freed memory (CONFIG_DEBUG_OBJECTS_FREE).
  *
@@ -26,6 +26,7 @@
 #include <linux/ratelimit.h>
 #include <linux/sched/task_stack.h>
 
+#include "core/callback.h"
 #include "core/debug.h"
 #include "core/engine.h"
 #include "core/registry.h"
@@ -87,7 +88,7 @@ bool __hwt_debug_init(const struct hwt_timeout *timeout)
 	    (tracked != HWT_TRACKED && tracked != HWT_TRACKED_OBJECT) || !hwt_held(timeout))
 		return true;
 	hwt_debug_report("timeout %p is initialised while it is held: %ps\n", timeout,
-			 timeout->ops->expire);
+			 hwt_client_fn(timeout, timeout->ops->expire));
 	return false;
 }
 
@@ -156,18 +157,38 @@ struct hwt_debug_going {
 	struct module		*module;
 };
 
+/* Is a function of a timeout that is held in the module, or the client's function behind it? */
+static bool hwt_debug_calls(const struct hwt_timeout *timeout, const void *fn,
+			    const struct module *module)
+{
+	return within_module((unsigned long)hwt_client_fn(timeout, fn), module);
+}
+
+/* Does a timeout that is held need the memory or a function of the module? */
+static bool hwt_debug_needs(const struct hwt_timeout *timeout, const struct module *module)
+{
+	const struct hwt_timeout_ops *ops = timeout->ops;
+
+	return within_module((unsigned long)timeout, module) ||
+	       within_module((unsigned long)ops, module) ||
+	       hwt_debug_calls(timeout, ops->expire, module) ||
+	       hwt_debug_calls(timeout, ops->cancelled, module) ||
+	       hwt_debug_calls(timeout, ops->release, module);
+}
+
 static void hwt_debug_left(struct hwt_timeout *timeout, void *arg)
 {
 	struct hwt_debug_going *going = arg;
 
-	if (!within_module((unsigned long)timeout->ops, going->module) &&
-	    !within_module((unsigned long)timeout->ops->expire, going->module) &&
-	    !within_module((unsigned long)timeout, going->module))
+	if (!hwt_debug_needs(timeout, going->module))
 		return;
 	hwt_debug_report("module %s is unloaded and leaves timeout %p on wheel %s: %ps\n",
 			 going->module->name, timeout, going->wheel->name,
-			 timeout->ops->expire);
+			 hwt_client_fn(timeout, timeout->ops->expire));
 	hwt_debug_withdraw(going->wheel, timeout);
+	/* The memory of a handle is hwt's own: put the reference of the hold that has ended. */
+	if (timeout->ops == &hwt_handle_ops && !hwt_held(timeout))
+		timeout->ops->release(timeout);
 }
 
 /* Is a function of the module executing on the wheel? Report it unless @said. */
@@ -178,11 +199,13 @@ static bool hwt_debug_executing(const struct hwt_debug_going *going, bool said)
 
 	list_for_each_entry(runner, &going->wheel->runners, entry) {
 		if (!runner->current_timeout ||
-		    !within_module((unsigned long)runner->fn, going->module))
+		    !hwt_debug_calls(runner->current_timeout, runner->fn, going->module))
 			continue;
 		if (!said)
 			hwt_debug_report("module %s goes while its %ps is executing on wheel %s\n",
-					 going->module->name, runner->fn, going->wheel->name);
+					 going->module->name,
+					 hwt_client_fn(runner->current_timeout, runner->fn),
+					 going->wheel->name);
 		return true;
 	}
 	return false;
@@ -218,7 +241,9 @@ static void *hwt_debug_hint(void *addr)
 {
 	struct hwt_timeout *timeout = addr;
 
-	return hwt_debug_whole(timeout) && timeout->ops ? timeout->ops->expire : NULL;
+	if (!hwt_debug_whole(timeout) || !timeout->ops)
+		return NULL;
+	return (void *)hwt_client_fn(timeout, timeout->ops->expire);
 }
 
 /* Accept a timeout whose initialisation debug objects did not see: hwt_debug_used() checks it. */

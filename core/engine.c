@@ -579,11 +579,12 @@ static u64 hwt_fire_call(struct hwt_wheel *wheel, struct hwt_runner *runner,
 	hwt_call_begin(wheel, runner, timeout, expire, &call);
 	/* The cached timestamp may be older than the deadline: do not trace a negative lateness. */
 	if (trace_hwt_expire_entry_enabled())
-		trace_hwt_expire_entry(wheel, timeout, expire, due->tick,
+		trace_hwt_expire_entry(wheel, timeout, hwt_client_fn(timeout, expire), due->tick,
 				       max(hwt_call_began(wheel, &call, due->offset),
 					   hwt_tick_to_ns(wheel, due->tick)));
 	expire(timeout);
-	trace_hwt_expire_exit(wheel, timeout, expire);
+	if (trace_hwt_expire_exit_enabled())
+		trace_hwt_expire_exit(wheel, timeout, hwt_client_fn(timeout, expire));
 	late = hwt_lateness_measure(wheel, &call, due->tick, due->since, due->offset);
 	hwt_call_end(wheel, runner, &call);
 	hwt_count(&wheel->lateness[fls64(late.ns)], 1);

@@ -11,31 +11,16 @@
 #include <linux/random.h>
 #include <linux/slab.h>
 
-#include "hwt.h"
+#include "core/callback.h"
 
 /* -- Timeouts that are not embedded ------------------------------------------ */
-
-static void hwt_handle_expire(struct hwt_timeout *timeout)
-{
-	struct hwt_handle *handle = container_of(timeout, struct hwt_handle, timeout);
-
-	handle->fn(handle);
-}
-
-static void hwt_handle_cancelled(struct hwt_timeout *timeout)
-{
-	struct hwt_handle *handle = container_of(timeout, struct hwt_handle, timeout);
-
-	if (handle->cancelled)
-		handle->cancelled(handle);
-}
 
 static void hwt_handle_release(struct hwt_timeout *timeout)
 {
 	hwt_handle_put(container_of(timeout, struct hwt_handle, timeout));
 }
 
-static const struct hwt_timeout_ops hwt_handle_ops = {
+const struct hwt_timeout_ops hwt_handle_ops = {
 	.expire		= hwt_handle_expire,
 	.cancelled	= hwt_handle_cancelled,
 	.release	= hwt_handle_release,

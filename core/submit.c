@@ -24,6 +24,7 @@
 #include <linux/preempt.h>
 #include <linux/rcupdate.h>
 
+#include "core/callback.h"
 #include "core/clock.h"
 #include "core/debug.h"
 #include "core/submit.h"
@@ -309,7 +310,7 @@ static noinline int hwt_arm_traced(struct hwt_wheel *wheel, struct hwt_timeout *
 				   u64 tick, unsigned int flags)
 {
 	/* Read this now: once the timeout is armed, it may fire and be freed. */
-	const void *expire = timeout->ops->expire;
+	const void *fn = hwt_client_fn(timeout, timeout->ops->expire);
 	int ret;
 
 	/* Barrier arm.rcu, pairs with destroy.grace in hwt_wheel_dispose(): as in hwt_arm_open(),
@@ -317,7 +318,7 @@ static noinline int hwt_arm_traced(struct hwt_wheel *wheel, struct hwt_timeout *
 	 */
 	rcu_read_lock_sched();
 	ret = hwt_arm_open(wheel, timeout, tick, flags);
-	trace_hwt_schedule(wheel, timeout, expire, tick, ret);
+	trace_hwt_schedule(wheel, timeout, fn, tick, ret);
 	rcu_read_unlock_sched();
 	return ret;
 }

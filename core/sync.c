@@ -284,7 +284,7 @@ static int hwt_sync_checked(struct hwt_timeout *timeout, u64 set)
 
 	if (unlikely(ret == -EDEADLK))
 		pr_warn_once("callback %ps waits for its own timeout in a _sync call: the timeout is cancelled, and stays held until the callback returns\n",
-			     timeout->ops->expire);
+			     hwt_client_fn(timeout, timeout->ops->expire));
 	return ret;
 }
 

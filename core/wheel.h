@@ -78,7 +78,8 @@ struct hwt_submit {
  * @task:    the runner's task
  * @call:    number of the present or last call; each wheel numbers its calls. A ->cancelled or
  *           ->release after a callback has the number of that callback.
- * @fn:      the function that the runner is executing, if @current_timeout is set
+ * @fn:      the function that the runner is executing, if @current_timeout is set; hwt_client_fn()
+ *           names the client's
  * @current_timeout: the timeout whose callback or release the runner is executing.
  *           hwt_wheel_kick() reads the engine's without the lock.
  * @stamp:   cached CLOCK_MONOTONIC, ns; 0: the clock must be read

@@ -12,7 +12,7 @@
 
 static char *what;
 module_param(what, charp, 0444);
-MODULE_PARM_DESC(what, "For slow-callbacks.sh. one, other: a function that expires; cancelled: a cancel; behind: timeouts that wait for a callback");
+MODULE_PARM_DESC(what, "For slow-callbacks.sh. one, other: a function that expires; cancelled: a cancel; handles: two handles; behind: timeouts that wait for a callback");
 
 static unsigned int ms, times = 1;
 module_param(ms, uint, 0444);	/* duration of the callback */
@@ -170,6 +170,17 @@ static void slow_hand_back(struct hwt_timeout *timeout, void *arg)
 	atomic_inc(arg);
 }
 
+static void slow_handle(struct hwt_handle *handle)
+{
+	kt_take_time(READ_ONCE(slow_ns));
+}
+
+static void other_handle(struct hwt_handle *handle)
+{
+	slow_handle(handle);
+	atomic_inc(&others);
+}
+
 static const struct hwt_timeout_ops slow_ops = {
 	.expire = slow_expire, .cancelled = slow_cancelled,
 };
@@ -184,6 +195,17 @@ static void __init run(struct kt *kt)
 	hwt_schedule(&kt->timeout, 0);
 	KT_WAIT(kt_expirations(kt) > n);
 	KT_WAIT(!hwt_held(&kt->timeout));
+}
+
+/* Fire a handle, and wait for the end of its hold. */
+static void __init run_handle(struct hwt_wheel *wheel, void (*fn)(struct hwt_handle *handle))
+{
+	struct hwt_handle *handle = hwt_new_timeout(wheel, 0, fn, NULL, NULL, GFP_KERNEL);
+
+	if (IS_ERR(handle))
+		return;
+	KT_WAIT(!hwt_held(&handle->timeout));
+	hwt_handle_put(handle);
 }
 
 static void __init test_slowest(void)
@@ -214,6 +236,11 @@ static void __init test_slowest(void)
 	      "then ->cancelled in the caller of cancel_sync: %ps, %llu ns",
 	      stats.slowest, stats.slowest_ns);
 	KTEST(stats.slowest_ns > before.slowest_ns, "its duration has increased");
+	slow_ns = stats.slowest_ns + 20 * KT_MS;
+	run_handle(wheel, slow_handle);
+	stats = kt_stats(wheel);
+	KTEST(stats.slowest == slow_handle && stats.slowest_ns >= slow_ns,
+	      "then the function of a handle: %ps, %llu ns", stats.slowest, stats.slowest_ns);
 	hwt_schedule(&slow.timeout, KT_HOUR);
 	slow_ns = stats.slowest_ns + 20 * KT_MS;
 	hwt_wheel_stop(wheel, slow_hand_back, &handed);
@@ -370,6 +397,9 @@ static void __init test_logged(void)
 	kt_init(&kt, wheel, strcmp(what, "other") ? &slow_ops : &other_ops);
 	if (!strcmp(what, "behind")) {
 		fall_behind(wheel, slow_ns);
+	} else if (!strcmp(what, "handles")) {
+		run_handle(wheel, slow_handle);
+		run_handle(wheel, other_handle);
 	} else if (!strcmp(what, "cancelled")) {
 		hwt_schedule(&kt.timeout, KT_HOUR);
 		KTEST(hwt_cancel_sync(&kt.timeout) == 1, "cancel_sync returns 1");

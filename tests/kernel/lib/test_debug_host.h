@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Exported by test_debug_host.ko for test_debug_leaver.ko. */
+struct hwt_handle;
 struct hwt_timeout_ops;
 struct hwt_timeout;
 struct hwt_wheel;
@@ -10,5 +11,7 @@ extern struct hwt_wheel *test_debug_shared, *test_debug_own;
 extern struct hwt_timeout test_debug_busy;
 /* Callbacks whose functions are in the host. */
 extern const struct hwt_timeout_ops test_debug_ops;
+/* A function of the host for a handle. */
+void test_debug_fn(struct hwt_handle *handle);
 /* Memory that the host frees. */
 extern void *test_debug_memory;

@@ -11,7 +11,7 @@
 
 static char *how = "none";
 module_param(how, charp, 0444);
-MODULE_PARM_DESC(how, "What stays behind: none, kmalloc, static, never, periodic, released, deferred, copied, borrowed, running, putting, many");
+MODULE_PARM_DESC(how, "What stays behind: none, kmalloc, static, never, periodic, released, deferred, copied, borrowed, running, putting, handle, cancel (a handle of which only that function is in the module), handled, many");
 
 static bool own;
 module_param(own, bool, 0444);
@@ -47,6 +47,30 @@ static void leaver_put(struct hwt_timeout *timeout)
 static void leaver_release(struct hwt_timeout *timeout)
 {
 	msleep(500);
+}
+
+static void leaver_fn(struct hwt_handle *handle)
+{
+	pr_err("has fired\n");
+}
+
+static void leaver_sleep_fn(struct hwt_handle *handle)
+{
+	leaver_sleep(&handle->timeout);
+}
+
+/* Leave a handle, whose memory only hwt has now. Return: 0 or an error. */
+static int leaver_handle(struct hwt_wheel *wheel, u64 delay_ns,
+			 void (*fn)(struct hwt_handle *handle),
+			 void (*cancelled)(struct hwt_handle *handle))
+{
+	struct hwt_handle *handle = hwt_new_timeout(wheel, delay_ns, fn, cancelled, NULL,
+						    GFP_KERNEL);
+
+	if (IS_ERR(handle))
+		return PTR_ERR(handle);
+	hwt_handle_put(handle);
+	return 0;
 }
 
 static const struct hwt_timeout_ops leaver_ops = { .expire = leaver_expire };
@@ -117,13 +141,17 @@ static int __init leaver_init(void)
 			return PTR_ERR(leaver_wheel);
 		hwt_schedule(&timeouts[0], 0);
 		wait_for_completion(&leaver_inside);
+	} else if (!strcmp(how, "handled")) {
+		i = leaver_handle(wheel, 0, leaver_sleep_fn, NULL);
+		wait_for_completion(&leaver_inside);
+		return i;
 	} else if (!strcmp(how, "running")) {
 		hwt_schedule(&timeouts[0], 0);
 		wait_for_completion(&leaver_inside);
 	} else if (!strcmp(how, "many")) {
 		for (i = 0; i < LEAVER_MANY; i++)
 			hwt_schedule(&timeouts[i], LEAVER_NS + i * NSEC_PER_SEC);
-	} else {
+	} else if (strcmp(how, "handle") && strcmp(how, "cancel")) {
 		hwt_schedule(&timeouts[0], LEAVER_NS);
 		hwt_schedule(&leaver_static, LEAVER_NS);
 	}
@@ -133,8 +161,14 @@ module_init(leaver_init);
 
 static void __exit leaver_exit(void)
 {
+	struct hwt_wheel *wheel = own ? test_debug_own : test_debug_shared;
 	struct hwt_timeout *timeouts = test_debug_memory;
 
+	/* Schedule a handle as late as possible: it must not fire before the module is unloaded. */
+	if (!strcmp(how, "handle"))
+		leaver_handle(wheel, LEAVER_NS, leaver_fn, NULL);
+	else if (!strcmp(how, "cancel"))
+		leaver_handle(wheel, LEAVER_NS, test_debug_fn, leaver_fn);
 	if (!strcmp(how, "none")) {
 		hwt_shutdown_sync(&timeouts[0]);
 		hwt_shutdown_sync(&leaver_static);
