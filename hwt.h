@@ -132,6 +132,8 @@ struct hwt_timeout_ops {
  * @wheel:    Its wheel. Constant while held.
  * @ended:    True while it is on wheel->ended, the list of timeouts whose ->cancelled or ->release
  *            has yet to be called. Protected by the wheel's lock.
+ * @past:     True if it was scheduled for a tick that had passed, until it leaves the buckets and
+ *            the due list. Protected by the wheel's lock.
  * @tracked:  Not 0 while "debug" knows it as held; see core/debug.c. Protected by the wheel's lock.
  * @cpu:      The CPU on whose submission list it was last pushed. Written before the push by the
  *            caller that has set SUBMITTED; a hint for hwt_cancel_sync(), read under the lock.
@@ -146,7 +148,8 @@ struct hwt_timeout {
 	struct llist_node	submit;
 	const struct hwt_timeout_ops	*ops;
 	struct hwt_wheel	*wheel;
-	u8			ended;
+	u8			ended : 1;
+	u8			past : 1;
 	u8			tracked;
 	u16			cpu;
 	u32			check;
@@ -755,9 +758,9 @@ struct hwt_wheel_params {
  * @cancelled:   cancels that hit a pending timeout
  * @handed_back: pending timeouts that a stop took
  * @rejected:    schedules refused (-EAGAIN, -ESHUTDOWN of the wheel)
- * @late:        callbacks that began two ticks or more after their deadline
- * @behind:      callbacks that began more than 512 ticks late (or a revolution of level 0, if that
- *               is shorter), because of slow callbacks, a slow engine, a freeze or a suspend
+ * @late:        callbacks that were late by two ticks or more; docs/statistics.md defines lateness
+ * @behind:      callbacks that were late by more than 512 ticks (or a revolution of level 0, if
+ *               that is shorter), because of slow callbacks, a slow engine, a freeze or a suspend
  * @overruns:    periods that periodic timeouts missed
  * @collected:   entries taken from submission lists
  * @wakeups:     times the engine slept and woke

@@ -47,29 +47,6 @@ void hwt_handle_cancelled(struct hwt_timeout *timeout)
 		handle->cancelled(handle);
 }
 
-/**
- * hwt_client_fn() - return the client's function that a function of a timeout calls
- * @timeout: the timeout
- * @fn:      its ->expire, ->cancelled or ->release, or any other function that is called for it
- *
- * For reports, and for the checks of a module that is unloaded. The function of a handle is in the
- * handle, whose memory is valid before the first schedule, while the timeout is held, and for a
- * caller that has a reference. After a callback, the timeout is held until hwt_finish(). For a
- * ->release, which is called after the hold, this does not read the timeout.
- *
- * Return: the function of the handle, if @fn calls one; else @fn.
- */
-const void *hwt_client_fn(const struct hwt_timeout *timeout, const void *fn)
-{
-	const struct hwt_handle *handle = container_of(timeout, struct hwt_handle, timeout);
-
-	if (fn == hwt_handle_expire)
-		return handle->fn;
-	if (fn == hwt_handle_cancelled && handle->cancelled)
-		return handle->cancelled;
-	return fn;
-}
-
 /* -- The context of a callback ----------------------------------------------- */
 
 static int hwt_migrate_depth(void)
@@ -273,6 +250,37 @@ static void hwt_slow_note(struct hwt_wheel *wheel, const void *fn, u64 took)
 	hwt_slow_set(&slow[n], fn, took);
 }
 
+/*
+ * Note a call that may have delayed others. A shorter one replaces the last one noted when as much
+ * time has passed since that returned as it took: then it cannot be half of any wait any more.
+ */
+static void hwt_long_note(struct hwt_wheel *wheel, const struct hwt_runner *runner,
+			  const struct hwt_call *call, const void *fn, u64 took)
+	__must_hold(&wheel->lock)
+{
+	struct hwt_long *last = &wheel->long_call;
+
+	if (took < last->ns && call->began < last->end + last->ns)
+		return;
+	*last = (struct hwt_long) {
+		.fn = fn, .ns = took, .off_ns = hwt_off_cpu(current) - runner->off_ns,
+		.end = call->began + took,
+	};
+}
+
+/* Note a timed call, which has returned. */
+static void hwt_call_note(struct hwt_wheel *wheel, const struct hwt_runner *runner,
+			  const struct hwt_call *call, u64 took)
+	__must_hold(&wheel->lock)
+{
+	const void *fn = hwt_client_fn(runner->current_timeout, call->fn);
+
+	hwt_slow_note(wheel, fn, took);
+	/* A call in a _sync or a stop delays no other. */
+	if (took > wheel->tick_ns && runner->thread)
+		hwt_long_note(wheel, runner, call, fn, took);
+}
+
 /* Forget a wheel's slow calls of an unloaded module: the names of its functions become invalid. */
 void hwt_slow_forget_calls(struct hwt_wheel *wheel, struct module *module)
 {
@@ -285,6 +293,8 @@ void hwt_slow_forget_calls(struct hwt_wheel *wheel, struct module *module)
 			hwt_slow_set(&slow[to++], slow[from].fn, slow[from].ns);
 	while (to < HWT_SLOW_MAX)
 		hwt_slow_set(&slow[to++], NULL, 0);
+	if (within_module((unsigned long)wheel->long_call.fn, module))
+		wheel->long_call = (struct hwt_long) { };
 	spin_unlock(&wheel->lock);
 }
 
@@ -298,6 +308,17 @@ static void hwt_runner_read_clock(struct hwt_runner *runner)
 {
 	runner->jiffies = READ_ONCE(jiffies);
 	runner->stamp = ktime_get_ns();
+}
+
+/*
+ * Note when the calling thread was woken: as long ago as it has waited for a CPU since it went to
+ * sleep. @off_ns: hwt_off_cpu() then.
+ */
+void hwt_runner_woken(struct hwt_runner *runner, u64 off_ns)
+{
+	WRITE_ONCE(runner->woken_ns, ktime_get_ns() - (hwt_off_cpu(current) - off_ns));
+	WRITE_ONCE(runner->woken_off_ns, off_ns);
+	runner->off_ns = off_ns;
 }
 
 /* Does each call have to be timed? */
@@ -379,7 +400,7 @@ void hwt_call_end(struct hwt_wheel *wheel, struct hwt_runner *runner, struct hwt
 		runner->stamp = 0;
 	spin_lock(&wheel->lock);
 	if (unlikely(took))
-		hwt_slow_note(wheel, hwt_client_fn(runner->current_timeout, call->fn), took);
+		hwt_call_note(wheel, runner, call, took);
 	/* hwt_wheel_kick() reads this without the lock. wait.state in hwt_engine_sleep_until()
 	 * orders this store before the engine's next sleep.
 	 */

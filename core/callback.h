@@ -54,11 +54,44 @@ static inline void hwt_call_prepare(struct hwt_call *call, const struct hwt_time
 		hwt_call_copy(call, timeout);
 }
 
+/* Return for how long a task has been runnable without a CPU since it exists, ns; 0: unknown. */
+static inline u64 hwt_off_cpu(const struct task_struct *task)
+{
+#ifdef CONFIG_SCHED_INFO
+	/* As of the task's last switch: another CPU may read it, too. */
+	return data_race(task->sched_info.run_delay);
+#else
+	return 0;
+#endif
+}
+
 /* The callbacks of a struct hwt_handle: these two call the client's. */
 extern const struct hwt_timeout_ops hwt_handle_ops;
 void hwt_handle_expire(struct hwt_timeout *timeout);
 void hwt_handle_cancelled(struct hwt_timeout *timeout);
-const void *hwt_client_fn(const struct hwt_timeout *timeout, const void *fn);
+
+/**
+ * hwt_client_fn() - return the client's function that a function of a timeout calls
+ * @timeout: the timeout
+ * @fn:      its ->expire, ->cancelled or ->release, or any other function that is called for it
+ *
+ * For reports, and for the checks of a module that is unloaded. The function of a handle is in the
+ * handle, whose memory is valid before the first schedule, while the timeout is held, and for a
+ * caller that has a reference. After a callback, the timeout is held until hwt_finish(). For a
+ * ->release, which is called after the hold, this does not read the timeout.
+ *
+ * Return: the function of the handle, if @fn calls one; else @fn.
+ */
+static inline const void *hwt_client_fn(const struct hwt_timeout *timeout, const void *fn)
+{
+	const struct hwt_handle *handle = container_of(timeout, struct hwt_handle, timeout);
+
+	if (unlikely(fn == hwt_handle_expire))
+		return handle->fn;
+	if (unlikely(fn == hwt_handle_cancelled && handle->cancelled))
+		return handle->cancelled;
+	return fn;
+}
 
 /* hwt_call_begin() releases the lock, hwt_call_end() takes it, hwt_call_release() does both. */
 void hwt_call_begin(struct hwt_wheel *wheel, struct hwt_runner *runner,
@@ -68,6 +101,7 @@ void hwt_call_end(struct hwt_wheel *wheel, struct hwt_runner *runner, struct hwt
 void hwt_call_release(struct hwt_wheel *wheel, struct hwt_runner *runner,
 		      struct hwt_timeout *timeout, struct hwt_call *call);
 /* Without the lock. */
+void hwt_runner_woken(struct hwt_runner *runner, u64 off_ns);
 void hwt_slow_forget_reports(struct module *module);
 void hwt_slow_forget_calls(struct hwt_wheel *wheel, struct module *module);
 #ifdef CONFIG_LOCKDEP

@@ -149,6 +149,7 @@ static void hwt_debug_withdraw(struct hwt_wheel *wheel, struct hwt_timeout *time
 		hwt_ended_remove(timeout);
 	else if (hwt_linked(timeout))
 		hwt_buckets_remove(&wheel->buckets, timeout);
+	timeout->past = false;
 	hwt_wake_timeout(wheel, timeout);
 }
 

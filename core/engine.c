@@ -58,6 +58,18 @@ void hwt_runner_break(struct hwt_wheel *wheel, struct hwt_runner *runner)
 	runner->stamp = 0;
 }
 
+/*
+ * Return the time on the wheel's clock, ns. On the wall clock, ignore a set of the clock that
+ * hwt_engine_check_clock() has not seen: it may be undone before the next check, and the cursor
+ * must not have followed it.
+ */
+static u64 hwt_engine_now(const struct hwt_wheel *wheel)
+{
+	if (wheel->clock == HWT_CLOCK_REALTIME)
+		return ktime_get_ns() + wheel->clock_offset;
+	return hwt_clock_now(wheel);
+}
+
 /* -- Collecting ---------------------------------------------------------- */
 
 /*
@@ -134,6 +146,28 @@ static struct hwt_timeout *hwt_intake_pop(struct hwt_wheel *wheel, struct hwt_su
 }
 
 /*
+ * The rest of hwt_link(), if the timeout was scheduled for a tick that had passed, or the caller is
+ * not the engine's thread. The time of the schedule is unknown. So for all timeouts scheduled for
+ * the past, the time counts at which the latest one was found: none has waited for less.
+ */
+static noinline void hwt_link_rest(struct hwt_wheel *wheel, struct hwt_timeout *timeout, u64 tick)
+	__must_hold(&wheel->lock)
+{
+	bool past = tick < wheel->intake_since;
+
+	/* The engine's thread looks at the buckets before it waits. */
+	if (current != wheel->thread && tick < (u64)atomic64_read(&wheel->wake_tick)) {
+		hwt_wheel_kick(wheel);
+		/* The engine was asleep, so nothing was due. */
+		past |= tick < hwt_engine_tick(wheel);
+	}
+	if (past) {
+		timeout->past = true;
+		wheel->past_since = hwt_engine_now(wheel);
+	}
+}
+
+/*
  * Insert a timeout into the buckets, and kick the engine if it sleeps beyond the timeout's tick.
  * A kick by the client is not enough: it may have come before the timeout was in its bucket. And
  * the client did not kick if the timeout was RUNNING, or due and pushed back.
@@ -141,11 +175,19 @@ static struct hwt_timeout *hwt_intake_pop(struct hwt_wheel *wheel, struct hwt_su
 static void hwt_link(struct hwt_wheel *wheel, struct hwt_timeout *timeout, u64 state)
 	__must_hold(&wheel->lock)
 {
+	u64 tick = hwt_state_tick(state);
+
 	hwt_buckets_insert(&wheel->buckets, timeout);
-	/* The engine's thread looks at the buckets before it waits. */
-	if (current != wheel->thread &&
-	    hwt_state_tick(state) < (u64)atomic64_read(&wheel->wake_tick))
-		hwt_wheel_kick(wheel);
+	if (unlikely(tick < wheel->intake_since || current != wheel->thread))
+		hwt_link_rest(wheel, timeout, tick);
+}
+
+/* Take a timeout out of its bucket, or off the due list, for a hold that ends or a new tick. */
+static void hwt_unlink(struct hwt_wheel *wheel, struct hwt_timeout *timeout)
+	__must_hold(&wheel->lock)
+{
+	hwt_buckets_remove(&wheel->buckets, timeout);
+	timeout->past = false;
 }
 
 /* Append a timeout to wheel->ended, where a runner will end its hold and call its client. */
@@ -170,7 +212,7 @@ static void hwt_collect_one(struct hwt_wheel *wheel, struct hwt_timeout *timeout
 	struct hwt_change change;
 
 	if (hwt_linked(timeout))
-		hwt_buckets_remove(&wheel->buckets, timeout);
+		hwt_unlink(wheel, timeout);
 	/* Barrier state.finish, pairs with state.arm in hwt_arm(): the caller of hwt_arm() that
 	 * begins the next hold sees everything that was done in this one.
 	 */
@@ -289,7 +331,7 @@ void hwt_end_hold(struct hwt_wheel *wheel, struct hwt_runner *runner, struct hwt
 	if (timeout->ended)
 		hwt_ended_remove(timeout);
 	else if (hwt_linked(timeout))
-		hwt_buckets_remove(&wheel->buckets, timeout);
+		hwt_unlink(wheel, timeout);
 	if (unlikely(hwt_mark_reached(wheel, timeout)))
 		return;
 	hwt_call_prepare(&release, timeout);
@@ -439,22 +481,16 @@ bool hwt_clock_moved(struct hwt_wheel *wheel)
 	       ktime_to_ns(ktime_mono_to_real(0)) != wheel->clock_offset;
 }
 
-/*
- * Return the tick that the cursor may advance to. On the wall clock, ignore a set of the clock that
- * hwt_engine_check_clock() has not seen: it may be undone before the next check, and the cursor
- * must not have followed it.
- */
+/* Return the tick that the cursor may advance to. */
 u64 hwt_engine_tick(const struct hwt_wheel *wheel)
 {
-	if (wheel->clock == HWT_CLOCK_REALTIME)
-		return hwt_ns_to_tick(wheel, ktime_get_ns() + wheel->clock_offset);
-	return hwt_ns_to_tick(wheel, hwt_clock_now(wheel));
+	return hwt_ns_to_tick(wheel, hwt_engine_now(wheel));
 }
 
 /**
- * struct hwt_lateness - how late a callback has begun
- * @ns:     delay after the deadline; if @late, after the wheel's @due_since where that is later
- * @late:   the callback began two ticks or more after its deadline
+ * struct hwt_lateness - how late a callback has begun, as defined in docs/statistics.md
+ * @ns:     the time since its deadline, or since it could first be served if that was later
+ * @late:   @ns is two ticks or more
  * @behind: @ns is more than HWT_BEHIND_TICKS ticks, or than a revolution of level 0
  */
 struct hwt_lateness {
@@ -463,10 +499,19 @@ struct hwt_lateness {
 	bool	behind;
 };
 
-/*
- * Return when a call began, ns on the wheel's clock.
- * @offset: the wheel's @clock_offset when the timeout was taken off the due list.
+/**
+ * struct hwt_due - when a timeout that fires was due
+ * @tick:   its tick
+ * @since:  it was not to be served earlier, ns on the wheel's clock
+ * @offset: the wheel's @clock_offset when the timeout was taken off the due list
  */
+struct hwt_due {
+	u64	tick;
+	u64	since;
+	s64	offset;
+};
+
+/* Return when a call began, ns on the wheel's clock. @offset: of struct hwt_due. */
 static u64 hwt_call_began(const struct hwt_wheel *wheel, const struct hwt_call *call,
 			  s64 offset)
 {
@@ -475,56 +520,95 @@ static u64 hwt_call_began(const struct hwt_wheel *wheel, const struct hwt_call *
 	return hwt_mono_to_wheel(wheel, call->began);
 }
 
-/* Return how late a call began. @tick, @since and @offset are those of struct hwt_due. */
+/* Return how late a call began. */
 static struct hwt_lateness hwt_lateness_measure(const struct hwt_wheel *wheel,
 						const struct hwt_call *call,
-						u64 tick, u64 since, s64 offset)
+						const struct hwt_due *due)
 {
-	u64 now_ns = hwt_call_began(wheel, call, offset), due_ns = tick * wheel->tick_ns, now;
-	struct hwt_lateness late = { .ns = now_ns > due_ns ? now_ns - due_ns : 0 };
+	u64 now_ns = hwt_call_began(wheel, call, due->offset);
+	u64 since = due->tick * wheel->tick_ns;
+	struct hwt_lateness late = { .ns = now_ns > since ? now_ns - since : 0 };
 
 	if (likely(late.ns < 2 * wheel->tick_ns))
 		return late;
-	late.late = true;
-	/* A timeout that was scheduled for the past has not waited since its deadline. */
-	now = hwt_ns_to_tick(wheel, now_ns);
-	tick = max(tick, min(since, now));
-	late.ns = now_ns - tick * wheel->tick_ns;
-	late.behind = now - tick > min_t(u64, hwt_revolution(wheel), HWT_BEHIND_TICKS);
+	since = max(since, due->since);
+	late.ns = now_ns > since ? now_ns - since : 0;
+	late.late = late.ns >= 2 * wheel->tick_ns;
+	late.behind = late.ns > min_t(u64, hwt_revolution(wheel), HWT_BEHIND_TICKS) *
+				wheel->tick_ns;
 	return late;
+}
+
+/**
+ * struct hwt_lag - a callback that was behind, for hwt_lag_report()
+ * @fn:  the client's function
+ * @ns:  how long it had to wait
+ * @end: when it began, on CLOCK_MONOTONIC, ns
+ */
+struct hwt_lag {
+	const void	*fn;
+	u64		ns;
+	u64		end;
+};
+
+/* Was a call at least half of a wait, without the time for which its thread had no CPU? */
+static bool hwt_lag_caused(const struct hwt_lag *lag, const struct hwt_long *call)
+{
+	u64 from = max(lag->end - lag->ns, call->end - call->ns), to = min(lag->end, call->end);
+
+	return call->fn && from < to && to - from >= lag->ns / 2 + call->off_ns;
+}
+
+/* Return the thread of a wheel that has been without a CPU for longest since it was woken. */
+static const struct hwt_runner *hwt_lag_thread(const struct hwt_wheel *wheel, u64 *off_ns)
+	__must_hold(&wheel->lock)
+{
+	const struct hwt_runner *runner, *found = &wheel->engine;
+	u64 ns;
+
+	*off_ns = 0;
+	list_for_each_entry(runner, &wheel->runners, entry) {
+		if (!runner->thread)
+			continue;
+		/* Another thread may be woken between the reads: then it has not waited. */
+		ns = READ_ONCE(runner->woken_off_ns);
+		ns = max(hwt_off_cpu(runner->task), ns) - ns;
+		if (ns > *off_ns) {
+			found = runner;
+			*off_ns = ns;
+		}
+	}
+	return found;
 }
 
 /*
  * Warn that a wheel is behind. Drops the lock, because a console may be slow. If a module with one
  * of the functions is unloaded meanwhile, the message has an address.
  */
-static void hwt_lag_report(struct hwt_wheel *wheel, struct hwt_runner *runner, const void *fn,
-			   u64 late_ns)
+static noinline void hwt_lag_report(struct hwt_wheel *wheel, struct hwt_runner *runner,
+				    struct hwt_lag lag)
 	__must_hold(&wheel->lock)
 {
-	struct hwt_slow slow = wheel->slow[0];
+	struct hwt_long call = wheel->long_call;
+	u64 off_ns, awake_ns;
 
 	if (!__ratelimit(&wheel->behind_limit))
 		return;
+	awake_ns = READ_ONCE(hwt_lag_thread(wheel, &off_ns)->woken_ns);
+	awake_ns = max(ktime_get_ns(), awake_ns) - awake_ns;
 	spin_unlock(&wheel->lock);
-	pr_warn_ratelimited("%s is behind: %ps had to wait for %llu ms; its slowest callback, %ps, took %llu ms\n",
-			    wheel->name, fn, div_u64(late_ns, NSEC_PER_MSEC),
-			    slow.fn, div_u64(slow.ns, NSEC_PER_MSEC));
+	if (hwt_lag_caused(&lag, &call))
+		pr_warn_ratelimited("%s is behind: %ps had to wait for %llu ms; callback %ps took %llu ms\n",
+				    wheel->name, lag.fn, div_u64(lag.ns, NSEC_PER_MSEC),
+				    call.fn, div_u64(call.ns, NSEC_PER_MSEC));
+	else
+		pr_warn_ratelimited("%s is behind: %ps had to wait for %llu ms; its thread had no CPU for %llu of the last %llu ms\n",
+				    wheel->name, lag.fn, div_u64(lag.ns, NSEC_PER_MSEC),
+				    div_u64(off_ns, NSEC_PER_MSEC),
+				    div_u64(awake_ns, NSEC_PER_MSEC));
 	runner->stamp = 0;
 	spin_lock(&wheel->lock);
 }
-
-/**
- * struct hwt_due - when a timeout that fires was due
- * @tick:   its tick
- * @since:  the wheel's @due_since when the timeout was taken off the due list
- * @offset: the wheel's @clock_offset at the same time
- */
-struct hwt_due {
-	u64	tick;
-	u64	since;
-	s64	offset;
-};
 
 /* Take a timeout off the due list. Return: whether it fires. */
 static bool hwt_fire_claim(struct hwt_wheel *wheel, struct hwt_timeout *timeout,
@@ -534,12 +618,13 @@ static bool hwt_fire_claim(struct hwt_wheel *wheel, struct hwt_timeout *timeout,
 	u64 old = hwt_timeout_state(timeout);
 	struct hwt_change change;
 
-	due->since = wheel->due_since;
+	due->since = wheel->set_since;
 	due->offset = wheel->clock_offset;
 	hwt_buckets_remove(&wheel->buckets, timeout);
-	/* Without workers, hwt_engine_serve() does this at its end. */
-	if (wheel->workers && list_empty(&wheel->buckets.due))
-		wheel->due_since = HWT_TICK_NEVER;
+	if (unlikely(timeout->past)) {
+		timeout->past = false;
+		due->since = max(due->since, wheel->past_since);
+	}
 	if (unlikely(hwt_mark_reached(wheel, timeout)))
 		return false;
 	/* Barrier state.fire, pairs with state.arm and earlier.mb in hwt_arm() and earlier.mb in
@@ -566,12 +651,13 @@ static bool hwt_fire_claim(struct hwt_wheel *wheel, struct hwt_timeout *timeout,
 	return true;
 }
 
-/* Call a timeout's function. Return: how late that was, ns, if the wheel is behind, else 0. */
-static u64 hwt_fire_call(struct hwt_wheel *wheel, struct hwt_runner *runner,
-			 struct hwt_timeout *timeout,
-			 void (*expire)(struct hwt_timeout *timeout), const struct hwt_due *due)
+/* Call a timeout's function. Return false if the wheel is not behind; else fill in @lag. */
+static bool hwt_fire_call(struct hwt_wheel *wheel, struct hwt_runner *runner,
+			  struct hwt_timeout *timeout, const struct hwt_due *due,
+			  struct hwt_lag *lag)
 	__must_hold(&wheel->lock)
 {
+	void (*expire)(struct hwt_timeout *timeout) = timeout->ops->expire;
 	struct hwt_lateness late;
 	struct hwt_call call;
 
@@ -585,12 +671,16 @@ static u64 hwt_fire_call(struct hwt_wheel *wheel, struct hwt_runner *runner,
 	expire(timeout);
 	if (trace_hwt_expire_exit_enabled())
 		trace_hwt_expire_exit(wheel, timeout, hwt_client_fn(timeout, expire));
-	late = hwt_lateness_measure(wheel, &call, due->tick, due->since, due->offset);
+	late = hwt_lateness_measure(wheel, &call, due);
 	hwt_call_end(wheel, runner, &call);
 	hwt_count(&wheel->lateness[fls64(late.ns)], 1);
 	hwt_count(&wheel->late, late.late);
 	hwt_count(&wheel->behind, late.behind);
-	return late.behind ? late.ns : 0;
+	if (unlikely(late.behind))
+		*lag = (struct hwt_lag) {
+			.fn = hwt_client_fn(timeout, expire), .ns = late.ns, .end = call.began,
+		};
+	return late.behind;
 }
 
 /* Fire a timeout of the due list, unless it was cancelled or pushed back. Drops the lock. */
@@ -598,17 +688,16 @@ void hwt_fire(struct hwt_wheel *wheel, struct hwt_runner *runner,
 	      struct hwt_timeout *timeout)
 	__must_hold(&wheel->lock)
 {
-	void (*expire)(struct hwt_timeout *timeout);
 	struct hwt_due due;
-	u64 behind_ns;
+	struct hwt_lag lag;
+	bool behind;
 
 	if (!hwt_fire_claim(wheel, timeout, &due))
 		return;
-	expire = timeout->ops->expire;
-	behind_ns = hwt_fire_call(wheel, runner, timeout, expire, &due);
+	behind = hwt_fire_call(wheel, runner, timeout, &due, &lag);
 	hwt_finish(wheel, runner, timeout, true);
-	if (unlikely(behind_ns))
-		hwt_lag_report(wheel, runner, expire, behind_ns);
+	if (unlikely(behind))
+		hwt_lag_report(wheel, runner, lag);
 }
 
 static bool hwt_engine_halted(struct hwt_wheel *wheel)
@@ -723,7 +812,8 @@ static bool hwt_engine_check_clock(struct hwt_wheel *wheel)
 			hwt_wake(wheel, &wheel->engine);
 		}
 		wheel->clock_offset = offset;
-		wheel->due_since = HWT_TICK_NEVER;
+		/* What the clock jumped over is due since now. */
+		wheel->set_since = hwt_engine_now(wheel);
 		now = hwt_engine_tick(wheel);
 		if (now < wheel->buckets.cursor)
 			hwt_buckets_rebase(&wheel->buckets, now);
@@ -750,25 +840,12 @@ static void hwt_engine_end_holds(struct hwt_wheel *wheel, unsigned int max)
 }
 
 /*
- * Return the tick since which timeouts have been due, or @now if none is due. A pass calls this
- * before it collects, so that timeouts scheduled for the past do not count as due for longer.
- */
-static u64 hwt_engine_due_since(struct hwt_wheel *wheel, u64 now)
-	__must_hold(&wheel->lock)
-{
-	if (list_empty(&wheel->buckets.due) && wheel->due_since == HWT_TICK_NEVER)
-		return min(now, hwt_buckets_next_tick(&wheel->buckets));
-	return min(now, wheel->due_since);
-}
-
-/*
  * Move the cursor to a tick, not beyond the present one, in a bounded number of steps. Drops the
  * lock now and then. Return whether the cursor is there.
  */
 bool hwt_engine_advance(struct hwt_wheel *wheel, u64 tick)
 	__must_hold(&wheel->lock)
 {
-	u64 since = hwt_engine_due_since(wheel, tick);
 	bool done = false;
 	unsigned int n;
 
@@ -778,21 +855,18 @@ bool hwt_engine_advance(struct hwt_wheel *wheel, u64 tick)
 		/* While the lock was dropped, the wall clock may have gone back. */
 		if (n && wheel->clock == HWT_CLOCK_REALTIME)
 			tick = min(tick, hwt_engine_tick(wheel));
-		wheel->due_since = since;
 		done = hwt_buckets_advance(&wheel->buckets, tick, HWT_STEP, false);
 		if (wheel->workers && !list_empty(&wheel->buckets.due))
 			hwt_worker_wake(wheel);
 	}
-	if (done && list_empty(&wheel->buckets.due))
-		wheel->due_since = HWT_TICK_NEVER;
 	return done;
 }
 
 /*
- * Advance to @now tick by tick, and fire up to @max due timeouts. @since: the tick since which
- * timeouts have been due. Return: the number of timeouts taken off the due list.
+ * Advance to @now tick by tick, and fire up to @max due timeouts. Return: the number of timeouts
+ * taken off the due list.
  */
-static unsigned int hwt_engine_serve(struct hwt_wheel *wheel, u64 now, u64 since, unsigned int max)
+static unsigned int hwt_engine_serve(struct hwt_wheel *wheel, u64 now, unsigned int max)
 	__must_hold(&wheel->lock)
 {
 	struct hwt_buckets *buckets = &wheel->buckets;
@@ -806,28 +880,34 @@ static unsigned int hwt_engine_serve(struct hwt_wheel *wheel, u64 now, u64 since
 		if (n % 2)
 			hwt_lock_break(wheel);
 		done = hwt_buckets_advance(buckets, now, HWT_STEP, true);
-		wheel->due_since = since;
 		/* Drop the cached timestamp: the advance is not charged to a callback. */
 		wheel->engine.stamp = 0;
 		served += hwt_engine_fire(wheel, max - served);
-		if (!list_empty(&buckets->due))
+		if (!list_empty(&buckets->due) || (done && buckets->cursor >= now))
 			break;
-		if (done && buckets->cursor >= now) {
-			wheel->due_since = HWT_TICK_NEVER;
-			return served;
-		}
 	}
-	/* If due timeouts are left for the next pass, they have been due since @since. */
-	wheel->due_since = list_empty(&buckets->due) && hwt_buckets_next_tick(buckets) > now ?
-			   HWT_TICK_NEVER : since;
 	return served;
+}
+
+/*
+ * Update @intake_since for the submissions made while the engine slept. A submission that is due
+ * earlier than the engine meant to wake up has woken it at once.
+ */
+static void hwt_engine_intake_since(struct hwt_wheel *wheel)
+	__must_hold(&wheel->lock)
+{
+	u64 ns = wheel->engine.woken_ns;
+
+	ns = wheel->clock == HWT_CLOCK_REALTIME ? ns + wheel->clock_offset :
+						  hwt_mono_to_wheel(wheel, ns);
+	wheel->intake_since = max(wheel->intake_since, hwt_ns_to_tick(wheel, ns));
 }
 
 /* Run a pass: collect, advance, fire. On the wheel's thread. */
 void hwt_engine_pass(struct hwt_wheel *wheel)
 {
 	unsigned int collected, max, served = 0;
-	u64 now, since, cursor;
+	u64 now, cursor;
 	bool jumped;
 
 	/* The engine is awake, and needs no kick until it sleeps. */
@@ -840,26 +920,27 @@ void hwt_engine_pass(struct hwt_wheel *wheel)
 	smp_mb();
 
 	wheel->engine.stamp = 0;
+	wheel->engine.off_ns = hwt_off_cpu(current);
 	spin_lock(&wheel->lock);
 	hwt_count(&wheel->passes, 1);
 	jumped = hwt_engine_check_clock(wheel);
 	now = hwt_engine_tick(wheel);
 	hwt_engine_reclaim(wheel);
-	/* Timeouts that the clock jumped over count as due since now. All are sorted by tick. */
-	since = jumped ? now : hwt_engine_due_since(wheel, now);
+	/* After a jump of the clock, all timeouts that it passed over are sorted by tick. */
 	if (!jumped)
 		hwt_engine_catch_up(wheel, now);
+	hwt_engine_intake_since(wheel);
 	collected = hwt_collect(wheel, HWT_COLLECT_MAX);
+	if (collected < HWT_COLLECT_MAX)
+		wheel->intake_since = now;
 	/* Serve as many timeouts as were collected, so that submissions do not starve callbacks. */
 	max = max_t(unsigned int, collected, HWT_FIRE_MAX);
 	if (wheel->workers) {
-		/* Set this first: workers begin when the advance drops the lock. */
-		wheel->due_since = since;
 		hwt_engine_advance(wheel, now);
 	} else {
 		wheel->engine.stamp = 0;
 		hwt_engine_end_holds(wheel, max);
-		served = hwt_engine_serve(wheel, now, since, max);
+		served = hwt_engine_serve(wheel, now, max);
 	}
 	cursor = wheel->buckets.cursor;
 	spin_unlock(&wheel->lock);
@@ -944,6 +1025,7 @@ static void hwt_engine_spin_until(struct hwt_wheel *wheel, u64 tick, ktime_t exp
 static void hwt_engine_wait(struct hwt_wheel *wheel, u64 tick)
 {
 	u64 reclaim_at = wheel->reclaim_at;	/* written by this thread only */
+	u64 off_ns = hwt_off_cpu(current);
 	ktime_t expires = ns_to_ktime(tick * wheel->tick_ns);
 
 	/* A tick may last an hour; cancelled timeouts do not wait for its end. */
@@ -953,6 +1035,7 @@ static void hwt_engine_wait(struct hwt_wheel *wheel, u64 tick)
 		hwt_engine_spin_until(wheel, tick, expires);
 	else
 		hwt_engine_sleep_until(wheel, tick, expires);
+	hwt_runner_woken(&wheel->engine, off_ns);
 	trace_hwt_wake(wheel, tick == HWT_TICK_NEVER ? U64_MAX : ktime_to_ns(expires),
 		       READ_ONCE(wheel->kicked));
 }

@@ -248,7 +248,6 @@ static struct hwt_wheel *hwt_shard_create(const struct hwt_shard_args *args)
 	wheel->clock_set = first ? NULL : params->clock_set;
 	wheel->clock_set_arg = params->clock_set_arg;
 	wheel->clock_offset = ktime_to_ns(ktime_mono_to_real(0));
-	wheel->due_since = HWT_TICK_NEVER;
 	ratelimit_state_init(&wheel->behind_limit, 10 * HZ, 1);
 	/* Do not log the number of suppressed messages. */
 	ratelimit_set_flags(&wheel->behind_limit, RATELIMIT_MSG_ON_RELEASE);

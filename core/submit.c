@@ -632,6 +632,7 @@ void __hwt_timeout_init(struct hwt_timeout *timeout, struct hwt_wheel *wheel,
 	timeout->ops = ops;
 	timeout->wheel = hwt_shard_here(wheel);
 	timeout->ended = false;
+	timeout->past = false;
 	timeout->tracked = false;
 	timeout->cpu = 0;
 	timeout->check = hwt_debug_mark(timeout);

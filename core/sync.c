@@ -574,6 +574,7 @@ static bool hwt_hand_back(struct hwt_wheel *wheel, struct hwt_runner *runner,
 	struct hwt_call call;
 
 	hwt_buckets_remove(&wheel->buckets, timeout);
+	timeout->past = false;
 	if (hwt_mark_reached(wheel, timeout))
 		return false;
 	/* Barrier state.fire, pairs with state.arm and earlier.mb in hwt_arm() and earlier.mb in

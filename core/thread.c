@@ -20,6 +20,7 @@
 #include <linux/string.h>
 #include <linux/workqueue.h>
 
+#include "core/callback.h"
 #include "core/client.h"
 #include "core/engine.h"
 #include "core/submit.h"
@@ -129,6 +130,7 @@ static int hwt_engine_thread(void *arg)
 {
 	struct hwt_wheel *wheel = arg;
 
+	hwt_runner_woken(&wheel->engine, 0);
 	hwt_thread_begin(wheel, &wheel->engine);
 	while (!hwt_thread_ends(wheel)) {
 		if (unlikely(hwt_frozen(wheel)))
@@ -195,6 +197,8 @@ static bool hwt_worker_serve(struct hwt_wheel *wheel, struct hwt_worker *worker)
 static void hwt_worker_wait(struct hwt_wheel *wheel, struct hwt_worker *worker)
 	__must_hold(&wheel->lock)
 {
+	u64 off_ns = hwt_off_cpu(current);
+
 	/* Workers look for work, and are woken, under the lock, so no wake-up is missed. */
 	list_add(&worker->idle, &wheel->idle);
 	/* Barrier worker.state, pairs with kernel.wake in kthread_stop(), which does not take the
@@ -205,6 +209,7 @@ static void hwt_worker_wait(struct hwt_wheel *wheel, struct hwt_worker *worker)
 	if (!hwt_thread_ends(wheel))
 		schedule();
 	__set_current_state(TASK_RUNNING);
+	hwt_runner_woken(&worker->runner, off_ns);
 	if (unlikely(READ_ONCE(worker->runner.unpinned) || hwt_thread_off_affinity(wheel)))
 		hwt_thread_pin(wheel, &worker->runner);
 	worker->runner.stamp = 0;
@@ -218,6 +223,7 @@ static int hwt_worker_thread(void *arg)
 	struct hwt_wheel *wheel = worker->wheel;
 	unsigned int n = 0;
 
+	hwt_runner_woken(&worker->runner, 0);
 	hwt_thread_begin(wheel, &worker->runner);
 	spin_lock(&wheel->lock);
 	while (!hwt_thread_ends(wheel)) {

@@ -85,12 +85,15 @@ struct hwt_submit {
  * @stamp:   cached CLOCK_MONOTONIC, ns; 0: the clock must be read
  * @jiffies: when @stamp was read
  * @quick:   quick calls in a row since @stamp was 0; see hwt_call_time()
+ * @woken_ns: when the thread was last woken from its wait for work, on CLOCK_MONOTONIC, ns
+ * @woken_off_ns: hwt_off_cpu() then. Both are written by @task only, and read by reports
+ * @off_ns:  hwt_off_cpu() then, or when the engine's pass began. Used by @task only
  * @releasing: @fn is a ->release: the hold of @current_timeout for which it is called is over
  * @unpinned: a thread of a pinned wheel could not pin itself, and is to be pinned. May be read, and
  *           cleared, without the lock
  * @thread:  @task is one of the wheel's threads. Constant
  *
- * Protected by the wheel's lock, except @stamp, @jiffies and @quick, which only @task uses.
+ * Protected by the wheel's lock, except the members from @stamp to @quick, which only @task uses.
  */
 struct hwt_runner {
 	struct list_head	entry;
@@ -99,6 +102,9 @@ struct hwt_runner {
 	u64			stamp;
 	unsigned long		jiffies;
 	unsigned int		quick;
+	u64			woken_ns;
+	u64			woken_off_ns;
+	u64			off_ns;
 	u64			call;
 	const void		*fn;
 	bool			releasing;
@@ -125,6 +131,21 @@ struct hwt_worker {
 struct hwt_slow {
 	const void	*fn;
 	u64		ns;
+};
+
+/**
+ * struct hwt_long - a call that was long enough to delay others
+ * @fn:     the function
+ * @ns:     its duration
+ * @off_ns: for how long its thread was runnable and had no CPU, in the call or before in the same
+ *          pass
+ * @end:    when it returned, on CLOCK_MONOTONIC, ns
+ */
+struct hwt_long {
+	const void	*fn;
+	u64		ns;
+	u64		off_ns;
+	u64		end;
 };
 
 /*
@@ -188,8 +209,14 @@ struct hwt_wheel {
 	struct list_head	ended;
 	struct list_head	idle;		/* idle workers */
 	u64			calls;		/* callbacks begun */
-	/* The tick since which timeouts have been due; HWT_TICK_NEVER: none is due. */
-	u64			due_since;
+	/* For the lateness of callbacks. All that was submitted before this tick is collected: a
+	 * timeout that is collected now and has an earlier tick was scheduled for the past.
+	 */
+	u64			intake_since;
+	/* When such a timeout was found last; when the clock was set last. On the wheel's clock. */
+	u64			past_since;
+	u64			set_since;
+	struct hwt_long		long_call;	/* see hwt_long_note() */
 	struct ratelimit_state	behind_limit;	/* for hwt_lag_report(); has its own lock */
 	struct list_head	runners;	/* see struct hwt_runner */
 	unsigned int		waiters;	/* see hwt_wait_until() */

@@ -554,7 +554,9 @@ static void __init test_wait_deferred(void)
 	KTEST(kt_stay_begin(&sleeper, wheel), "a callback sleeps");
 	hwt_schedule(&awaited.timeout, KT_HOUR);
 	hwt_cancel(&awaited.timeout);
-	KTEST(KT_WAIT(READ_ONCE(awaited.timeout.ended)), "a cancelled timeout is on wheel->ended");
+	/* Written under the wheel's lock. */
+	KTEST(KT_WAIT(data_race(awaited.timeout.ended != 0)),
+	      "a cancelled timeout is on wheel->ended");
 	hwt_schedule(&awaited.timeout, KT_HOUR);
 	kt_call_begin(&waiter, wait_for, &awaited.timeout);
 	msleep(50);
