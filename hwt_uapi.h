@@ -652,7 +652,7 @@ struct hwt_rings_args {
  * struct hwt_enter_args - HWT_IOC_ENTER: carry out operations, get events
  * @size:       sizeof(struct hwt_enter_args)
  * @flags:      HWT_ENTER_ bits
- * @submit:     most operations to carry out; out: number carried out
+ * @submit:     most operations to carry out; out: number carried out, fewer if a signal came
  * @wait:       wait until this number of events is in the ring (or as many as it has entries), or
  *              no more will come; 0: do not wait
  * @timeout_ns: most time to wait; with HWT_ENTER_ABSOLUTE the end of the wait; HWT_NEVER: no limit
@@ -664,7 +664,9 @@ struct hwt_rings_args {
  *              -ESHUTDOWN: the context was stopped, and no more will come
  *
  * The call carries out operations, then moves events to the ring, then waits and moves events that
- * come up meanwhile. So an event that one of the operations withdraws does not enter the ring.
+ * come up meanwhile. So an event that one of the operations withdraws does not enter the ring. A
+ * signal (or task work of io_uring, the freezer) ends the call after some operations and events:
+ * op_head and HWT_RINGS_MORE show that a further call is needed.
  *
  *	EINTR	a signal came before anything was done
  *	EINVAL	the context has no mapped rings; op_tail is further ahead of op_head than the

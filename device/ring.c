@@ -63,6 +63,18 @@ struct hwt_rings_ctx {
  */
 #define HWT_RINGS_FILL_STEP	8
 
+/* Operations, or steps of events, between two checks for a signal. */
+#define HWT_RINGS_SIGNAL_STEP	16
+
+/*
+ * Return true if a signal ends a loop that has made @steps steps. The loop ends after a few steps
+ * only, since task work of io_uring makes signal_pending() true as well: each call makes progress.
+ */
+static bool hwt_rings_interrupted(u32 steps)
+{
+	return !(steps % HWT_RINGS_SIGNAL_STEP) && signal_pending(current);
+}
+
 /* Return the number of events in the ring; its size if the program's head makes no sense. */
 static u32 hwt_rings_unread(const struct hwt_rings_ctx *rings)
 {
@@ -158,23 +170,28 @@ static bool hwt_rings_can_fill(const struct hwt_rings_ctx *rings)
 }
 
 /*
- * Move the events that wait, as far as the ring has room. May be part of a wait's condition, since
- * nothing here sleeps. Return the number of events in the ring.
+ * Move the events that wait, as far as the ring has room, or until a signal comes. May be part of a
+ * wait's condition, since nothing here sleeps. Return the number of events in the ring.
  */
 static u32 hwt_rings_refill(struct hwt_context *ctx)
 {
+	u32 steps = 0;
+
 	do {
 		xa_lock(&ctx->entries);
 		hwt_rings_fill(ctx);
 		xa_unlock(&ctx->entries);
 		cond_resched();
-	} while (hwt_rings_can_fill(ctx->rings) && !fatal_signal_pending(current));
+	} while (hwt_rings_can_fill(ctx->rings) && !hwt_rings_interrupted(++steps));
 	return hwt_rings_unread(ctx->rings);
 }
 
 /* -- Operations ---------------------------------------------------------- */
 
-/* Run up to @max operations. Return their number; -EINVAL if the program's tail makes no sense. */
+/*
+ * Run up to @max operations, or fewer if a signal comes: at the limit of a memory cgroup, each may
+ * take milliseconds. Return their number; -EINVAL if the program's tail makes no sense.
+ */
 static int hwt_rings_submit(struct hwt_context *ctx, struct hwt_rings_ctx *rings, u32 max)
 	__must_hold(&rings->submit)
 {
@@ -187,7 +204,7 @@ static int hwt_rings_submit(struct hwt_context *ctx, struct hwt_rings_ctx *rings
 	if (n > rings->op_mask + 1)
 		return -EINVAL;
 	n = min(n, max);
-	for (done = 0; done < n && !fatal_signal_pending(current); done++) {
+	for (done = 0; done < n; ) {
 		slot = rings->ops + (size_t)(rings->op_head & rings->op_mask) * size;
 		prealloc.ahead = n - done;
 		hwt_op_run_sized(ctx, slot, size, rings->offset, &prealloc);
@@ -195,6 +212,8 @@ static int hwt_rings_submit(struct hwt_context *ctx, struct hwt_rings_ctx *rings
 		/* Barrier submit.head, pairs with program.done: the program sees the result. */
 		smp_store_release(&rings->mem->op_head, rings->op_head);
 		cond_resched();
+		if (hwt_rings_interrupted(++done))
+			break;
 	}
 	hwt_prealloc_free(&prealloc);
 	return done;
@@ -271,7 +290,12 @@ static int hwt_rings_wait(struct hwt_context *ctx, const struct hwt_enter_args *
 	 * Without a stop, another task has reaped some events. With a stop, more events than the
 	 * last refill has seen may wait.
 	 */
-	return stopped && hwt_rings_refill(ctx) < want ? -ESHUTDOWN : 0;
+	if (!stopped || hwt_rings_refill(ctx) >= want)
+		return 0;
+	if (!hwt_rings_can_fill(ctx->rings))
+		return -ESHUTDOWN;
+	/* More events come: a signal has kept them out, or another task has just made room. */
+	return signal_pending(current) ? -EINTR : 0;
 }
 
 /* HWT_IOC_ENTER */

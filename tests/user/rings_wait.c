@@ -25,7 +25,7 @@ static struct hwt_enter_args enter(int fd, __u32 flags, __u32 wait, __u64 timeou
 	int ret = hwt_call(fd, HWT_IOC_ENTER, &args);
 
 	if (ret)
-		args.result = -EPROTO;
+		args.result = ret;
 	return args;
 }
 
@@ -63,7 +63,7 @@ TEST_F(rings, enter_says_what_happened)
 	EXPECT_EQ(0, args.result);
 	EXPECT_EQ(3U, args.events);
 	/* A mask without HWT_ENTER_SIGMASK */
-	EXPECT_EQ(-EPROTO, enter(self->fd, 0, 0, 0, 1).result);
+	EXPECT_EQ(-EINVAL, enter(self->fd, 0, 0, 0, 1).result);
 	EXPECT_EQ(0, hwt_stop(self->fd));
 	args = enter(self->fd, 0, 4, HWT_NEVER, 0);
 	EXPECT_EQ(-ESHUTDOWN, args.result);
@@ -128,6 +128,39 @@ TEST_F(rings, signal_ends_the_wait)
 	ring_push(&self->ring, op_schedule(HOUR, 0));
 	EXPECT_EQ(2, ring_enter(&self->ring, 2, 1, HWT_NEVER));
 	ASSERT_EQ(0, alarm_every(0, 0));
+}
+
+/* A signal ends a long call after some operations or events; further calls do the rest. */
+TEST_F_TIMEOUT(ctx, signal_half_way, 120)
+{
+	const __u32 count = HWT_RING_ENTRIES_MAX;
+	unsigned int calls, i;
+	struct ring large;
+	__u32 done, before;
+	long ret;
+
+	ASSERT_EQ(0, ring_make(&large, self->fd, 0, count, count));
+	for (i = 0; i < count; i++)
+		ring_push(&large, op_schedule(HOUR, i));
+	ASSERT_EQ(0, alarm_every(500, SA_RESTART));
+	for (calls = 0, done = 0; done < count; done += ret, calls++) {
+		ret = ring_enter(&large, count, 0, 0);
+		ASSERT_LT(0, ret);
+	}
+	EXPECT_LT(1U, calls);
+	EXPECT_EQ(count, ring_op_head(&large));
+	ASSERT_EQ((long)count, hwt_stop(self->fd));
+	/* The stop does not end the wait before all events are in the ring. */
+	for (calls = 0, ret = -EINTR; ret == -EINTR; calls++) {
+		before = ring_unread(&large);
+		ret = enter(self->fd, 0, count, HWT_NEVER, 0).result;
+		ASSERT_LT(before, ring_unread(&large));
+	}
+	ASSERT_EQ(0, alarm_every(0, 0));
+	EXPECT_EQ(0, ret);
+	EXPECT_LT(1U, calls);
+	EXPECT_EQ(count, ring_unread(&large));
+	ring_unmap(&large);
 }
 
 struct waiter {
