@@ -660,15 +660,23 @@ struct hwt_rings_args {
  *              n - 1. As for ppoll(), no signal comes between setting the mask and waiting. Else 0
  * @events:     out: events in the ring
  * @result:     out: 0: the requested events are there, or @wait is 0; -ETIME: the time is over;
- *              -EINTR: a signal or, as for epoll_wait(), task work of io_uring or the freezer;
- *              -ESHUTDOWN: the context was stopped, and no more will come
+ *              -EINTR: the wait was interrupted, see below; -ESHUTDOWN: the context was stopped,
+ *              and no more will come
  *
  * The call carries out operations, then moves events to the ring, then waits and moves events that
  * come up meanwhile. So an event that one of the operations withdraws does not enter the ring. A
  * signal (or task work of io_uring, the freezer) ends the call after some operations and events:
  * op_head and HWT_RINGS_MORE show that a further call is needed.
  *
- *	EINTR	a signal came before anything was done
+ * A wait is interrupted by a signal handler, with or without SA_RESTART, by a stop (SIGSTOP), a
+ * tracer, a suspend, and by task work of io_uring. If the call has carried out no operation, and
+ * timeout_ns is a deadline or has no limit, the call goes on unless a handler has run, as ppoll()
+ * does; after a handler it fails with EINTR. Otherwise @result is -EINTR, whether or not a handler
+ * has run. So a program that is to sleep undisturbed submits first, and then waits in a second
+ * call, until a deadline. libhwt does so.
+ *
+ *	EINTR	a signal handler has run, and no operation was carried out; events may have been
+ *		moved
  *	EINVAL	the context has no mapped rings; op_tail is further ahead of op_head than the
  *		ring has entries; or sigmask is set without its flag
  */

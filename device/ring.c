@@ -298,7 +298,21 @@ static int hwt_rings_wait(struct hwt_context *ctx, const struct hwt_enter_args *
 	return signal_pending(current) ? -EINTR : 0;
 }
 
-/* HWT_IOC_ENTER */
+/*
+ * Return true if an interrupted wait may begin again from the program's arguments. Not if the call
+ * has carried out operations, whose number it has to return, nor for a relative timeout: a restart
+ * block, which would keep the end of the wait, points to code that must not be in a module.
+ */
+static bool hwt_enter_restarts(const struct hwt_enter_args *enter)
+{
+	return !enter->submit &&
+	       (enter->flags & HWT_ENTER_ABSOLUTE || enter->timeout_ns > KTIME_MAX);
+}
+
+/*
+ * HWT_IOC_ENTER. As for ppoll(), an interrupted call is restarted unless a signal handler has run:
+ * after a stop, a tracer, a suspend, or task work of io_uring.
+ */
 int hwt_rings_enter(struct hwt_context *ctx, struct hwt_enter_args *enter)
 {
 	/* Barrier look.rings (spare), pairs with create.rings in hwt_rings_mmap(): as above. */
@@ -310,7 +324,7 @@ int hwt_rings_enter(struct hwt_context *ctx, struct hwt_enter_args *enter)
 		return -EINVAL;
 	if (enter->submit) {
 		if (mutex_lock_interruptible(&rings->submit))
-			return -EINTR;
+			return -ERESTARTNOHAND;
 		ret = hwt_rings_submit(ctx, rings, enter->submit);
 		mutex_unlock(&rings->submit);
 		if (ret < 0)
@@ -322,6 +336,8 @@ int hwt_rings_enter(struct hwt_context *ctx, struct hwt_enter_args *enter)
 		enter->result = hwt_rings_wait(ctx, enter);
 	else
 		hwt_rings_refill(ctx);
+	if (enter->result == -EINTR && hwt_enter_restarts(enter))
+		return -ERESTARTNOHAND;
 	enter->events = hwt_rings_unread(rings);
 	return 0;
 }

@@ -476,10 +476,12 @@ int libhwt_restore(struct libhwt *context, const struct hwt_list_entry *entries,
  *              it takes
  *
  * If the context has a queue, events are taken from its ring. If the ring has too few, a system
- * call brings events that wait in the kernel, and carries out the operations that were added.
+ * call brings events that wait in the kernel, and carries out the operations that were added; if
+ * there are still none, another one waits.
  *
  * Return: the number of events stored; 0 if none came in time; or
- *	-EINTR		interrupted, mostly by a signal, before an event came
+ *	-EINTR		a signal handler has run before an event came. A stop (SIGSTOP), a tracer or
+ *			a suspend does not end the wait
  *	-ESHUTDOWN	the context was stopped, and all events have been read
  *	-EBUSY		another program has rings of the context
  *	-ECHILD		the queue belongs to the parent process
@@ -645,7 +647,7 @@ int libhwt_queue_submit(struct libhwt_queue *queue);
 int libhwt_queue_results(struct libhwt_queue *queue, struct hwt_op *ops, unsigned int max);
 
 /**
- * libhwt_queue_next() - libhwt_next() and libhwt_queue_submit(), with one system call if possible
+ * libhwt_queue_next() - libhwt_next() and libhwt_queue_submit(), with one call unless it waits
  * @queue:      the queue
  * @events:     as of libhwt_next()
  * @max:        likewise

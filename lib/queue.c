@@ -403,7 +403,11 @@ static int events_take(struct libhwt_queue *queue, struct hwt_event *events, uns
 int hwtlib_queue_wait(struct libhwt_queue *queue, struct hwt_event *events, unsigned int max,
 		      uint64_t timeout_ns)
 {
-	struct hwt_enter_args args = { .wait = 1 };
+	struct hwt_enter_args args = {
+		.size = sizeof(args),
+		.flags = HWT_ENTER_ABSOLUTE,
+		.wait = 1,
+	};
 	int ret;
 
 	if (!queue->live)
@@ -412,12 +416,19 @@ int hwtlib_queue_wait(struct libhwt_queue *queue, struct hwt_event *events, unsi
 	if (ret || !timeout_ns)
 		return ret;
 	args.timeout_ns = hwtlib_wait_end(timeout_ns);
-	do {
-		ret = enter(queue, &args);
+	/*
+	 * Not in the call that waits: after a stop, a tracer or a suspend, the kernel restarts only
+	 * a wait without operations, whose timeout is absolute.
+	 */
+	ret = libhwt_queue_submit(queue);
+	if (!ret)
+		ret = events_take(queue, events, max);
+	while (!ret && !args.result) {
+		ret = hwtlib_call(queue->context, HWT_IOC_ENTER, &args);
 		if (!ret)
 			ret = events_take(queue, events, max);
 		/* Another thread may have taken the event that woke this one. */
-	} while (!ret && !args.result);
+	}
 	return ret || args.result == -ETIME ? ret : args.result;
 }
 

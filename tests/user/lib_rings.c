@@ -259,6 +259,33 @@ TEST_F(queue, waits_are_interrupted)
 	EXPECT_EQ(0, op.result);
 }
 
+/* Wait for one event, in a queue with an operation that was not submitted. Return 0 if it came. */
+static int wait_in_queue(struct libhwt *hwt)
+{
+	struct libhwt_queue *queue;
+	struct hwt_event event;
+
+	if (queue_make(&queue, hwt, OPS, EVENTS) || libhwt_queue_after(queue, HOUR, 0))
+		return 1;
+	return 1 - libhwt_queue_next(queue, &event, 1, HOUR);
+}
+
+/* A wait goes on after a stop, also if operations were added before. */
+TEST(stopped_and_continued)
+{
+	struct libhwt *hwt;
+	pid_t pid;
+
+	ASSERT_EQ(0, libhwt_open(&hwt, NULL));
+	pid = fork();
+	if (!pid)
+		_exit(wait_in_queue(hwt));
+	EXPECT_TRUE(stop_and_go(pid));
+	EXPECT_EQ(0, libhwt_after(hwt, 0, 0, NULL));
+	EXPECT_EQ(0, child_end(pid));
+	libhwt_close(hwt);
+}
+
 /* Check that a child cannot use the queue. Return 0 if all checks pass. */
 static int child(struct libhwt *hwt, struct libhwt_queue *queue)
 {

@@ -11,6 +11,7 @@
 #include <sys/epoll.h>
 
 #include "fixtures.h"
+#include "guest.h"
 
 static struct hwt_enter_args enter(int fd, __u32 flags, __u32 wait, __u64 timeout_ns,
 				   __u64 sigmask)
@@ -128,6 +129,32 @@ TEST_F(rings, signal_ends_the_wait)
 	ring_push(&self->ring, op_schedule(HOUR, 0));
 	EXPECT_EQ(2, ring_enter(&self->ring, 2, 1, HWT_NEVER));
 	ASSERT_EQ(0, alarm_every(0, 0));
+}
+
+/* Return 0 if the wait goes on after a stop, with a deadline or without, until an event comes. */
+static int waits_on(int fd, __u64 timeout_ns, __u32 flags)
+{
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(-enter(fd, flags, 1, timeout_ns, 0).result);
+	if (!stop_and_go(pid) || hwt_add(fd, 0, 0, 0, NULL))
+		return child_kill(pid);
+	return child_end(pid);
+}
+
+/* A wait that no handler has interrupted goes on, unless the call has to return a number. */
+TEST_F(rings, stopped_and_continued)
+{
+	const __u64 end = now_ns() + HOUR;
+
+	EXPECT_EQ(0, waits_on(self->fd, HWT_NEVER, 0));
+	self->ring.shared->event_head++;
+	EXPECT_EQ(0, waits_on(self->fd, end, HWT_ENTER_ABSOLUTE));
+	self->ring.shared->event_head++;
+	EXPECT_EQ(0, waits_on(self->fd, end, HWT_ENTER_ABSOLUTE | HWT_ENTER_SIGMASK));
+	self->ring.shared->event_head++;
+	EXPECT_EQ(EINTR, waits_on(self->fd, HOUR, 0));
 }
 
 /* A signal ends a long call after some operations or events; further calls do the rest. */

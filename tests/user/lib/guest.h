@@ -9,8 +9,10 @@
 
 #include <dirent.h>
 #include <linux/capability.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 
 /* Return the number NAME=... of the kernel's command line, or @normal. */
 static inline unsigned int given(const char *name, unsigned int normal)
@@ -72,6 +74,20 @@ static inline bool file_has(const char *path, const char *text)
 	if (file)
 		fclose(file);
 	return found;
+}
+
+/* Wait until a child sleeps in a system call, then stop it and let it go on. */
+static inline bool stop_and_go(pid_t pid)
+{
+	unsigned int tries = PATIENCE_MS;
+	char path[32];
+	int status;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	while (!file_has(path, ") S ") && --tries)
+		sleep_ns(MSEC);
+	return tries && !kill(pid, SIGSTOP) && waitpid(pid, &status, WUNTRACED) == pid &&
+	       WIFSTOPPED(status) && !kill(pid, SIGCONT);
 }
 
 /* Return the number of names in a directory that begin with @begin, and not with a dot. */
