@@ -619,8 +619,9 @@ struct hwt_rings {
  * @op_size:       sizeof(struct hwt_op)
  * @reserved:      0
  *
- * Rings become active when they are mapped. Until then the same call returns the same rings: a
- * program that could not map them may try again, or go on without. With active rings, read() fails
+ * Rings become active when they are mapped, as a whole: another length or offset is EINVAL. Until
+ * then the same call returns the same rings: a program that could not map them may try again, or
+ * go on without. Unmapped rings stay active. With active rings, read() fails
  * with EBUSY, and HWT_IOC_ENTER moves events to the ring, in their order and as far as there is
  * room. Until an event is moved, it stays in its timeout: it is not lost, HWT_RINGS_MORE is set,
  * and a modify or cancel withdraws it. An event in the ring counts as read: the id of a one-shot

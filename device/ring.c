@@ -444,7 +444,10 @@ int hwt_rings_create(struct hwt_context *ctx, struct hwt_rings_args *args)
 	return ret;
 }
 
-/* mmap(). The mapping keeps the file open, and with it the context and the pages. */
+/*
+ * mmap(), of the whole: a program that maps a part cannot use the rings, and would have made
+ * read() useless. The mapping keeps the file open, and with it the context and the pages.
+ */
 int hwt_rings_mmap(struct file *file, struct vm_area_struct *vma)
 {
 	struct hwt_context *ctx = file->private_data;
@@ -454,7 +457,8 @@ int hwt_rings_mmap(struct file *file, struct vm_area_struct *vma)
 	xa_lock(&ctx->entries);
 	rings = ctx->created_rings;
 	xa_unlock(&ctx->entries);
-	if (!rings || !(vma->vm_flags & VM_SHARED))
+	if (!rings || !(vma->vm_flags & VM_SHARED) || vma->vm_pgoff ||
+	    vma_pages(vma) != rings->pages_n)
 		return -EINVAL;
 	ret = vm_map_pages(vma, rings->pages, rings->pages_n);
 	if (ret)
