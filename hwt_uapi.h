@@ -49,7 +49,9 @@
  *	the wheel's clock (CLOCK_MONOTONIC unless HWT_IOC_SETUP chose another), as clock_gettime()
  *	returns it to the caller, also in a time namespace. A timeout fires at the first tick of
  *	the wheel at or after its deadline, never earlier; with a slack, somewhere in [deadline,
- *	deadline + slack], also rounded up. A deadline that has passed fires at once (with slack:
+ *	deadline + slack], also rounded up. A delay becomes a deadline at the call: on
+ *	CLOCK_REALTIME, a set of the clock shortens or prolongs it, unlike a relative timerfd, so
+ *	use another clock for delays. A deadline that has passed fires at once (with slack:
  *	within the slack), but never inside the call. A deadline that does not fit (2^63 and more,
  *	HWT_NEVER) never fires, and can be cancelled.
  *
@@ -203,9 +205,10 @@ struct hwt_info_args {
  * struct hwt_setup_args - HWT_IOC_SETUP: ask for a private wheel, or for keys
  * @size:            sizeof(struct hwt_setup_args)
  * @flags:           HWT_SETUP_BOOTTIME, HWT_SETUP_REALTIME: the wheel's clock; without either,
- *                   CLOCK_MONOTONIC. On CLOCK_REALTIME deadlines are dates: when the clock is
- *                   set forward, the timeouts that it passes over fire at once; when it is set
- *                   back, none fires before its date comes again, and none fires twice.
+ *                   CLOCK_MONOTONIC. On CLOCK_REALTIME deadlines, and the ends of delays and
+ *                   periods, are dates: when the clock is set forward, the timeouts that it
+ *                   passes over fire at once; when it is set back, none fires before its date
+ *                   comes again, and none fires twice.
  *                   HWT_SETUP_TELL_CLOCK_SET: only with HWT_SETUP_REALTIME. When the clock is
  *                   set (or the machine was suspended) there is an event of kind
  *                   HWT_EVENT_CLOCK_SET, with id and user_data 0: deadline_ns is the time as

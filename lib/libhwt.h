@@ -38,7 +38,9 @@
  * Times
  *	Nanoseconds. A delay counts from the call, a deadline is on the clock of the context's
  *	wheel, CLOCK_MONOTONIC if it has no wheel of its own. Timeouts never fire early, and
- *	normally at most a tick (usually 1 ms) late.
+ *	normally at most a tick (usually 1 ms) late. On CLOCK_REALTIME the end of a delay or
+ *	period is a date: it comes early when the clock is set forward, and late when it is set
+ *	back. Use CLOCK_MONOTONIC or CLOCK_BOOTTIME for delays.
  *
  * Ids and keys
  *	The kernel gives each timeout an id. In a context with keys (HWT_SETUP_KEYS) the

@@ -58,7 +58,7 @@ static const struct command {
 	  "  # begins a comment\n"
 	  "DURATION and PERIOD: 1.5s, 300ms, 1h30m (units: ns us ms s m h d), or 'never'.\n"
 	  "TIME: a DURATION from now, '@SECONDS' of the clock, or, with --clock realtime,\n"
-	  "2030-12-31T23:59:59[Z].\n" },
+	  "2030-12-31T23:59:59[Z]. There, a set of the clock shortens or prolongs durations.\n" },
 	{ "sleep", cmd_sleep, "sleep for a duration", "DURATION...",
 	  "\nDurations are added up; a number without a unit is in seconds.\n" },
 	{ "list", cmd_list, "list the timeouts of a context", "[SCRIPT]",

@@ -199,6 +199,27 @@ TEST_F(real, event_outlives_set_back)
 	EXPECT_EQ(-EAGAIN, hwt_read(self->fd, &event, 1));
 }
 
+/* A delay becomes a date at the call, so a set of the clock shortens or prolongs the delay. */
+TEST_F(real, delay_is_a_date)
+{
+	struct hwt_event event;
+	struct hwt_get_args get;
+	__u64 id;
+
+	ASSERT_EQ(0, hwt_add(self->fd, 0, HOUR, 1, NULL));
+	ASSERT_EQ(0, travel(2 * HOUR));
+	ASSERT_EQ(1, hwt_next(self->fd, &event));
+	EXPECT_EQ((__u32)HWT_EVENT_CLOCK_SET, event.kind);
+	ASSERT_EQ(1, hwt_next(self->fd, &event));
+	EXPECT_EQ(1ULL, event.user_data);
+	ASSERT_EQ(0, hwt_add(self->fd, 0, 60 * SEC, 2, &id));
+	ASSERT_EQ(0, travel(0));
+	ASSERT_TRUE(passed_by(self->fd));
+	ASSERT_EQ(0, hwt_get(self->fd, id, &get));
+	EXPECT_EQ((__u32)HWT_STATE_PENDING, get.state);
+	EXPECT_LT(HOUR, get.remaining_ns);
+}
+
 static bool shift(__s64 ns)
 {
 	struct timex tx = {
