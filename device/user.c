@@ -44,9 +44,9 @@ unsigned int hwt_max_user_timeouts = UINT_MAX;
 module_param_named(max_user_timeouts, hwt_max_user_timeouts, uint, 0444);
 MODULE_PARM_DESC(max_user_timeouts, "Most timeouts of one user's open /dev/hwt together (0: no limit, default 4 times max_timeouts)");
 
-unsigned int hwt_max_user_wheels = 16;
+unsigned int hwt_max_user_wheels = 2;
 module_param_named(max_user_wheels, hwt_max_user_wheels, uint, 0444);
-MODULE_PARM_DESC(max_user_wheels, "Most wheels of one user: one for each cgroup, and the private ones; CAP_SYS_RESOURCE is not limited (0: no limit, default 16)");
+MODULE_PARM_DESC(max_user_wheels, "Most wheels of one user: the shared one (with cgroup_threads, one for each cgroup), and the private ones; CAP_SYS_RESOURCE is not limited (0: no limit, default 2)");
 
 static bool hwt_cgroup_threads;
 module_param_named(cgroup_threads, hwt_cgroup_threads, bool, 0444);

@@ -76,7 +76,7 @@ expect "buckets" 0 "3 levels of 256" said
 what="timeouts at most"
 expect "timeouts" 0 5000 said
 what="wheels of a user"
-expect "wheels, with the capability" 0 "no limit: opened with CAP_SYS_RESOURCE (without: 16)" said
+expect "wheels, with the capability" 0 "no limit: opened with CAP_SYS_RESOURCE (without: 2)" said
 what="features"
 check "features" sh -c "'$ctl' info | grep -q '^features  *setup .*list'"
 check "info as JSON" sh -c "'$ctl' info --json |
