@@ -14,7 +14,9 @@
  *		the end of the file. EINVAL: the buffer is smaller than one event. EINTR: a
  *		signal came first. EFAULT: not even one event could be stored; none is lost.
  *	poll(), select(), epoll
- *		EPOLLIN: events are waiting. EPOLLIN and EPOLLHUP: the end of the file.
+ *		EPOLLIN: events are waiting. EPOLLIN and EPOLLHUP: the end of the file. A loop
+ *		with other descriptors reads once each time; what is left is reported again,
+ *		except by EPOLLET.
  *	close()	of the last descriptor of the open file, also by the death of the process,
  *		cancels and frees everything. A mapping of the rings counts as a descriptor,
  *		and so does an armed command of io_uring.

@@ -148,8 +148,14 @@ void libhwt_close(struct libhwt *context);
  * libhwt_fd() - return the descriptor, for an event loop of the program
  * @context: the context
  *
- * When the descriptor is readable, call libhwt_next() with timeout 0 until it returns fewer
- * events than @max. Do not read() the descriptor, close it or make it blocking.
+ * When the loop reports the descriptor, call libhwt_next() with timeout 0 once, handle the events,
+ * and return to the loop. The loop reports the descriptor again if events are left. Do not repeat
+ * the call until no event is left: if handlers take as long as the delays that they arm, there is
+ * always an event, and no other descriptor gets its turn. Edge-triggered epoll does not report
+ * events that are left: if libhwt_next() has returned @max events, call it again in the next turn,
+ * before which the loop polls the other descriptors without sleeping.
+ *
+ * Do not read() the descriptor, close it or make it blocking.
  *
  * Return: the descriptor.
  */

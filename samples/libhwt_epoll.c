@@ -4,7 +4,8 @@
  *
  * The key of a timeout is the descriptor of its connection. In a turn of the loop the handlers add
  * their changes to a queue. Before the loop waits again, one system call carries out the changes
- * and then brings events. These are handled at once, before a connection can be closed or heard of.
+ * and then brings events. A turn handles at most EVENTS of them, so that all descriptors get their
+ * turns; epoll reports the rest again. A connection that is heard of or closed drops its event.
  *
  * hwt-test: libs hwt
  */
@@ -47,6 +48,7 @@ static void watch(int fd)
 
 static void connection_close(int fd)
 {
+	check(libhwt_queue_forget(queue, fd));
 	close(fd);
 	if (full)
 		watch(listener);
@@ -73,6 +75,7 @@ static void connection_ready(int fd)
 
 	if (got > 0) {
 		check(libhwt_queue_key_after(queue, fd, idle_ns));
+		check(libhwt_queue_forget(queue, fd));
 		/* Data that cannot be sent at once is dropped. */
 		send(fd, buffer, got, MSG_NOSIGNAL | MSG_DONTWAIT);
 	} else if (got == 0 || errno != EAGAIN) {
@@ -95,10 +98,9 @@ static void turn_end(void)
 		if (ops[i].opcode == HWT_OP_SCHEDULE && ops[i].result < 0)
 			connection_close(ops[i].id);
 	}
-	while ((n = check(libhwt_next(hwt, events, EVENTS, 0))) > 0) {
-		for (i = 0; i < n; i++)
-			connection_close(events[i].id);
-	}
+	n = check(libhwt_next(hwt, events, EVENTS, 0));
+	for (i = 0; i < n; i++)
+		connection_close(events[i].id);
 }
 
 static void server_listen(unsigned int port)

@@ -4,7 +4,8 @@
  *
  * The key of a timeout is the address of its connection. In a turn of the loop the callbacks add
  * their changes to a queue. Before the loop waits again, one system call carries out the changes
- * and then brings events. These are handled at once, before a connection can be closed or heard of.
+ * and then brings events. A turn handles at most EVENTS of them, so that all descriptors get their
+ * turns; libuv reports the rest again. A connection that is heard of or closed drops its event.
  *
  * hwt-test: libs hwt uv_a
  */
@@ -39,6 +40,7 @@ static void connection_close(uint64_t key)
 {
 	uv_handle_t *handle = (uv_handle_t *)(uintptr_t)key;
 
+	check(libhwt_queue_forget(queue, key));
 	if (!uv_is_closing(handle))
 		uv_close(handle, on_closed);
 }
@@ -57,10 +59,9 @@ static void turn_end(void)
 			if (ops[i].opcode == HWT_OP_SCHEDULE && ops[i].result < 0)
 				connection_close(ops[i].id);
 	}
-	while ((n = check(libhwt_next(hwt, events, EVENTS, 0))) > 0) {
-		for (i = 0; i < n; i++)
-			connection_close(events[i].id);
-	}
+	n = check(libhwt_next(hwt, events, EVENTS, 0));
+	for (i = 0; i < n; i++)
+		connection_close(events[i].id);
 }
 
 /* Push the timeout back. If the queue is full, end the turn first, which may close the stream. */
@@ -69,6 +70,7 @@ static void connection_alive(uv_stream_t *stream)
 	while (!uv_is_closing((uv_handle_t *)stream) &&
 	       libhwt_queue_key_after(queue, (uintptr_t)stream, idle_ns) == -EAGAIN)
 		turn_end();
+	check(libhwt_queue_forget(queue, (uintptr_t)stream));
 }
 
 static void on_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *buffer)

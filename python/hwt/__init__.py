@@ -172,7 +172,10 @@ class Context:
         self._handle = None
 
     def fileno(self) -> int:
-        """Return the descriptor, which is readable when there are events. Read them by read(timeout=0) only."""
+        """Return the descriptor, which is readable when there are events. Read them by read(timeout=0) only.
+
+        A loop calls read() once each time that it reports the descriptor, which it reports again if events are left.
+        """
         return self._call("libhwt_fd")
 
     def now(self) -> float:

@@ -178,6 +178,7 @@ class HwtTimers:
     def _on_readable(self) -> None:
         expired: list[Timer] = []
         count = _BATCH
+        # This ends: callbacks run in later turns, so each timer has at most one event here.
         while count == _BATCH:
             count = self._hwt._call("libhwt_next", self._events, _BATCH, 0)
             for event in self._events[:count]:

@@ -8,6 +8,7 @@
  * hwt-test: libs hwt
  */
 #include "kselftest_harness.h"
+#include <sys/epoll.h>
 #include <sys/resource.h>
 
 #include "guest.h"
@@ -474,6 +475,59 @@ TEST_F(keys, forget)
 	EXPECT_EQ(0, libhwt_queue_peek(self->queue, &events));
 	EXPECT_EQ(0, libhwt_next(self->hwt, event, 8, 10 * MSEC));
 	EXPECT_EQ(0, hwt_wait(libhwt_fd(self->hwt), 0));
+}
+
+/*
+ * The loop of libhwt_fd(3). Three timeouts are due again before the next call, which takes two
+ * events, so events are always left. The other descriptor is always ready.
+ */
+static void loop(struct __test_metadata *_metadata, bool queued, __u32 edge)
+{
+	struct libhwt_options options = { .size = sizeof(options), .flags = HWT_SETUP_KEYS };
+	struct epoll_event context = { .events = EPOLLIN | edge }, other = { .events = EPOLLIN };
+	struct epoll_event ready[2];
+	int epoll = epoll_create1(EPOLL_CLOEXEC), pipes[2], turn, served = 0, i, n;
+	struct libhwt_queue *queue;
+	struct hwt_event events[2];
+	struct libhwt *hwt;
+	bool due = false;
+
+	ASSERT_EQ(0, libhwt_open(&hwt, &options));
+	if (queued)
+		ASSERT_EQ(0, queue_make(&queue, hwt, OPS, EVENTS));
+	ASSERT_EQ(0, pipe2(pipes, O_CLOEXEC));
+	ASSERT_EQ(1, write(pipes[1], "x", 1));
+	other.data.fd = pipes[0];
+	context.data.fd = libhwt_fd(hwt);
+	ASSERT_EQ(0, epoll_ctl(epoll, EPOLL_CTL_ADD, other.data.fd, &other));
+	ASSERT_EQ(0, epoll_ctl(epoll, EPOLL_CTL_ADD, context.data.fd, &context));
+	ASSERT_TRUE(fire(hwt, 3, true));
+	for (turn = 1; turn <= 20; turn++) {
+		n = epoll_wait(epoll, ready, 2, due ? 0 : PATIENCE_MS);
+		for (i = 0; i < n; i++) {
+			served += ready[i].data.fd == other.data.fd;
+			due |= ready[i].data.fd == context.data.fd;
+		}
+		EXPECT_EQ(turn, served);
+		ASSERT_TRUE(due);
+		ASSERT_EQ(2, libhwt_next(hwt, events, 2, 0));
+		due = edge;
+		for (i = 0; i < 2; i++)
+			ASSERT_EQ(0, libhwt_key_after(hwt, events[i].id, 0));
+		ASSERT_TRUE(hwt_wait_expired(libhwt_fd(hwt), 3 + 2 * turn));
+	}
+	libhwt_close(hwt);
+	close(pipes[0]);
+	close(pipes[1]);
+	close(epoll);
+}
+
+TEST(other_descriptors_get_their_turns)
+{
+	loop(_metadata, false, 0);
+	loop(_metadata, false, EPOLLET);
+	loop(_metadata, true, 0);
+	loop(_metadata, true, EPOLLET);
 }
 
 /* -- Rings --------------------------------------------------------------- */

@@ -265,6 +265,24 @@ class Loop(unittest.IsolatedAsyncioTestCase):
         await asyncio.sleep(0.01)
         self.assertEqual([3000, 3000], [len(operations), self.timers._hwt.stats()["scheduled"]])
 
+    async def test_other_descriptors_get_their_turns(self):
+        def again():                    # The timer is due again before its callback returns.
+            if len(self.called) < 20:
+                timer.reschedule(0)
+                self.timers._flush()
+                while self.timers._hwt.stats()["expired"] <= len(self.called):
+                    time.sleep(0.001)
+
+        ends, turns = socket.socketpair(), []
+        for end in ends:
+            self.addCleanup(end.close)
+        ends[0].send(b"x")
+        self.loop.add_reader(ends[1], turns.append, None)
+        timer = self.later(0, "due", again)
+        await self.until(20)
+        self.assertLessEqual(20, len(turns))
+        self.loop.remove_reader(ends[1])
+
     async def test_timeout_and_sleep(self):
         with self.assertRaises(TimeoutError):
             async with self.timers.timeout(0.02):
