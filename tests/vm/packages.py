@@ -116,6 +116,11 @@ def lint(version):
     run("lintian", "--allow-root", "--fail-on", "error", *(OUT / version).glob("*.changes"))
 
 
+def library_brings_no_module(version):
+    related = host.output(["dpkg-deb", "-f", *(OUT / version).glob("libhwt1_*.deb"), "Depends", "Recommends", "Suggests"])
+    expect(re.findall(r"(\w+):.*\bhwt-dkms\b", related) == ["Suggests"], related)
+
+
 # The commands of docs/packages.md after "make deb".
 INSTALL = """
 cd /tmp
@@ -277,6 +282,7 @@ def packages(points):
 
     points.check(f"packages of version {version}", build, version)
     points.check("lintian finds no error", lint, version)
+    points.check("the library only suggests the module", library_brings_no_module, version)
     points.check("they are installed", install, version)
     points.check(f"dkms has built the module for {release}", built, version, release)
     points.check("links of the installed guides lead to files", linked)
