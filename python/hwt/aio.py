@@ -33,16 +33,19 @@ __all__ = ["HwtTimers", "Timer"]
 # Operations of one system call, and events of one read.
 _BATCH = 1024
 
+# A callback, its arguments, and the context to call it in.
+_Call = tuple[Callable[..., object], tuple[Any, ...], contextvars.Context]
+
 
 class Timer:
     """A callback at some time, like asyncio.TimerHandle: HwtTimers.call_later() returns one."""
-    __slots__ = ("_timers", "_key", "_callback", "_args", "_context", "_when_ns", "_known", "_handle")
+    __slots__ = ("_timers", "_key", "_call", "_when_ns", "_known", "_handle")
 
     def __init__(self, timers: HwtTimers, when_ns: int, callback: Callable[..., object], args: tuple[Any, ...],
                  context: contextvars.Context | None) -> None:
-        self._timers, self._key, self._when_ns, self._callback, self._args = (
-            timers, next(timers._keys), when_ns, callback, args)
-        self._context = contextvars.copy_context() if context is None else context
+        self._timers, self._key, self._when_ns = timers, next(timers._keys), when_ns
+        # None: the timer was cancelled.
+        self._call: _Call | None = callback, args, contextvars.copy_context() if context is None else context
         self._known = False                             # The kernel may have a timeout of this key.
         self._handle: asyncio.Handle | None = None      # of the loop, for the callback
         timers._arm(self, when_ns)
@@ -52,11 +55,14 @@ class Timer:
         return self._when_ns / 1e9
 
     def cancel(self) -> None:
-        """Cancel the callback. A timer that has called back or was cancelled stays as it is."""
+        """Cancel the callback for good, and free it. A timer that has called back keeps its callback until then."""
         self._timers._disarm(self)
 
     def reschedule(self, delay: float) -> None:
-        """Move the callback to some time from now; arm a timer again that has called back or was cancelled."""
+        """Move the callback to some time from now; arm a timer again that has called back.
+
+        math.inf: it is not called until it is moved again. RuntimeError: it was cancelled, or the timers are closed.
+        """
         self._timers._arm(self, time.monotonic_ns() + hwt._time(max(delay, 0)))
 
 
@@ -75,6 +81,7 @@ class HwtTimers:
         self._keys = itertools.count(1)
         self._armed: dict[int, Timer] = {}
         self._changed: dict[int, Timer] = {}            # since the last submission
+        self._flushing: asyncio.Handle | None = None    # the next submission
         self._loop.add_reader(self._hwt.fileno(), self._on_readable)
 
     def __enter__(self) -> HwtTimers:
@@ -90,6 +97,8 @@ class HwtTimers:
         for timer in list(self._armed.values()):
             timer.cancel()
         self._changed.clear()
+        if self._flushing:
+            self._flushing.cancel()
         self._loop.remove_reader(self._hwt.fileno())
         self._hwt.close()
 
@@ -116,7 +125,7 @@ class HwtTimers:
     async def timeout(self, delay: float) -> AsyncIterator[Timer]:
         """Cancel the block after some time and raise TimeoutError, as asyncio.timeout().
 
-        The target of "as" is a Timer: its reschedule() moves the deadline, its cancel() removes it.
+        The target of "as" is a Timer: its reschedule() moves the deadline, its cancel() removes it for good.
         """
         async with asyncio.timeout(None) as scope:
             def expire() -> None:
@@ -134,20 +143,23 @@ class HwtTimers:
     def _arm(self, timer: Timer, when_ns: int) -> None:
         if self._hwt._handle is None:
             raise RuntimeError("the timers are closed")
+        if timer._call is None:
+            raise RuntimeError("the timer was cancelled")
         self._change(timer)
         timer._when_ns = min(when_ns, hwt.NEVER)
         self._armed[timer._key] = timer
 
     def _disarm(self, timer: Timer) -> None:
-        if timer._handle:
-            timer._handle.cancel()
         if self._armed.pop(timer._key, None) and not self._loop.is_closed():
             self._change(timer)
+        if timer._handle:
+            timer._handle.cancel()
+        timer._call = timer._handle = None
 
     def _change(self, timer: Timer) -> None:
         """Submit an operation for the timer, in the next turn of the loop at the latest."""
         if not self._changed:
-            self._loop.call_soon(self._flush)
+            self._flushing = self._loop.call_soon(self._flush)
         if timer._handle:
             timer._handle.cancel()
         self._changed[timer._key] = timer
@@ -191,7 +203,8 @@ class HwtTimers:
             self._expire(timer)
 
     def _expire(self, timer: Timer) -> None:
-        if self._armed.pop(timer._key, None):
+        if self._armed.pop(timer._key, None) and timer._call:
             if timer._handle:
                 timer._handle.cancel()
-            timer._handle = self._loop.call_soon(timer._callback, *timer._args, context=timer._context)
+            callback, args, context = timer._call
+            timer._handle = self._loop.call_soon(callback, *args, context=context)

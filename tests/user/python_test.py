@@ -16,6 +16,7 @@ import threading
 import time
 import typing
 import unittest
+import weakref
 
 import hwt
 import hwt.aio
@@ -240,12 +241,36 @@ class Loop(unittest.IsolatedAsyncioTestCase):
     async def test_reschedule(self):
         timers = [self.later(3600 + n, n) for n in range(2)]
         await self.timers.sleep(0.01)
-        for _ in range(2):              # pending, then called or cancelled
+        for _ in range(2):              # pending, then called
             timers[1].reschedule(0.5)
             timers[0].reschedule(1)
             self.assertEqual([1, 0], await self.until(2))
             self.called.clear()
-            timers[1].cancel()
+        timers[1].cancel()
+        self.assertRaises(RuntimeError, timers[1].reschedule, 1)
+
+    async def test_what_is_cancelled_or_closed_is_freed(self):
+        class Thing:
+            def call(self, other):
+                pass
+
+        def timer_of(timers, delay):
+            context, variable = contextvars.Context(), contextvars.ContextVar("variable")
+            things = [Thing() for _ in range(3)]
+            context.run(variable.set, things[2])
+            return timers.call_later(delay, things[0].call, things[1], context=context), [weakref.ref(thing) for thing in things]
+
+        for expired in False, True:     # without gc.collect(): freed at once
+            timer, things = timer_of(self.timers, 0 if expired else 3600)
+            await self.timers.sleep(0.1)
+            timer.cancel()
+            self.assertEqual([None] * 3, [thing() for thing in things])
+        timers = hwt.aio.HwtTimers()
+        timer, things = timer_of(timers, 3600)
+        things.append(weakref.ref(timers))
+        timers.close()
+        del timer, timers
+        self.assertEqual([None] * 4, [thing() for thing in things])
 
     async def test_an_event_in_the_ring_is_stale(self):
         timer = self.later(0.01, "moved")
