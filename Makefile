@@ -152,7 +152,7 @@ help:
 	@echo
 	@echo 'make run          show the module at its job, in a virtual machine'
 	@echo 'make shell [KERNEL=stock|rt|stock612]  open a root shell in a virtual machine with hwt loaded'
-	@echo "  also: PROGRAM='./a.out ...' ARGS= MODULE='./x.ko ...' RUN='commands' PARAMS='debug=1' CPUS= MEMORY="
+	@echo "  also: PROGRAM='./a.out ...' ARGS= MODULE='./x.ko n=1 ...' RUN='commands' PARAMS='debug=1' CPUS= MEMORY="
 	@echo 'make check        run the tests that every change needs; ends with "N passed, N failed"'
 	@echo 'make check-all    run all tests; make check-matrix: on all kernels'
 	@echo 'make check-here   run tests on the kernel of this machine (root; asks first; YES=1)'

@@ -46,9 +46,17 @@ def take_options():
 
 
 def taken_along(ask, kind):
-    """Return the paths of PROGRAM or MODULE; raise Failed if one is missing or of a wrong kind."""
-    paths = [Path(ask["HWT_HERE"], name) for name in ask[kind].split()]
-    for path in paths:
+    """Return the paths of PROGRAM or MODULE, each with its parameters; raise Failed if a file is missing or of a wrong kind."""
+    found = {}
+    # A blank between double quotes belongs to the word, as the kernel reads parameters.
+    for word in re.findall(r'(?:"[^"]*"|\S)+', ask[kind]):
+        if kind == "MODULE" and "=" in word:
+            if not found:
+                raise host.Failed(f"{kind}: the parameter {word} is not behind a module")
+            list(found.values())[-1].append(word)
+        else:
+            found[Path(ask["HWT_HERE"], word)] = []
+    for path in found:
         if not path.is_file():
             raise host.Failed(f"{kind}: there is no file {path}")
         head = path.read_bytes()[:17]
@@ -58,7 +66,7 @@ def taken_along(ask, kind):
             raise host.Failed(f"{kind}: {path} is no kernel module")
         if kind == "PROGRAM" and elf not in (2, 3) and head[:2] != b"#!":
             raise host.Failed(f"{kind}: {path} is neither an ELF program nor a script that begins with #!")
-    return paths
+    return found
 
 
 def release(module):
@@ -70,8 +78,10 @@ def release(module):
 def fill(own, ask, kernel, programs, modules):
     """Fill /hwt/shell: hwt as installed, samples, the user's files, and variables for shell.sh."""
     with build.locked(host.BUILD / "user.lock"):
+        # Apart from the programs that "make tools lib" has built, with options of the user.
         for what, directory, *words in (
-                ("hwtctl, libhwt and manual pages", ".", f"KDIR={kernel.kdir}", "STATIC=1", "install-tools", "install-lib", "install-man"),
+                ("hwtctl, libhwt and manual pages", ".", f"HWT_BUILD={host.BUILD}/shell", f"KDIR={kernel.kdir}", "STATIC=1",
+                 "install-tools", "install-lib", "install-man"),
                 ("samples", "tests/user", f"OUT={host.BUILD}/user", "install-samples")):
             host.logged(OUT / "install.log", f"building {what}",
                         ["make", "-C", host.TOP / directory, f"DESTDIR={own}/root", *words])
@@ -80,13 +90,13 @@ def fill(own, ask, kernel, programs, modules):
     for path in (host.TOP / "samples").glob("*.py"):
         shutil.copy(path, own / "root/usr/local/bin")
     (own / "files").mkdir()
-    for path in programs + modules:
+    for path in [*programs, *modules]:
         shutil.copy(path, own / "files")
         (own / "files" / path.name).chmod(0o755)
     size = shutil.get_terminal_size()
     words = {"PARAMS": ask["PARAMS"], "ARGS": ask["HWT_ARGS"], "HERE": ask["HWT_HERE"], "TERM": os.environ.get("TERM", "linux"),
-             "MODULES": " ".join(path.name for path in modules), "PROGRAMS": " ".join(path.name for path in programs),
-             "SIZE": f"rows {size.lines} cols {size.columns}"}
+             "INSERT": "\n".join(shlex.join(["keep", "insert", path.name, *parameters]) for path, parameters in modules.items()),
+             "PROGRAMS": " ".join(path.name for path in programs), "SIZE": f"rows {size.lines} cols {size.columns}"}
     (own / "words").write_text("".join(f"SHELL_{name}={shlex.quote(value)}\n" for name, value in words.items()))
     if ask["HWT_RUN"]:
         (own / "run").write_text(ask["HWT_RUN"] + "\n")

@@ -19,7 +19,14 @@ outside()
 	ln -s fd/2 /dev/stderr
 	enter mkdir -p /host
 	mount -t 9p -o ro,trans=virtio,version=9p2000.L,msize=131072 host /run/disk/host || fail "/host cannot be mounted"
-	enter /usr/bin/setsid -c -w bash /hwt/scripts/shell.sh inside
+	if [ ! -e /hwt/shell/run ]; then
+		enter /usr/bin/setsid -c -w bash /hwt/scripts/shell.sh inside
+		exit
+	fi
+	# The programs and commands see no terminal.
+	stty -opost -echo
+	set -o pipefail
+	enter /usr/bin/setsid -w bash /hwt/scripts/shell.sh inside </dev/null 2>&1 | cat
 }
 
 # keep COMMAND...: run a command. $failed is the exit status of the first that fails.
@@ -44,7 +51,7 @@ log_of()
 
 # shellcheck disable=SC2086 # parameters
 load() { said=$(log_of modprobe hwt $SHELL_PARAMS 2>&1) || { echo "$said"; return 1; }; }
-insert() { echo "# insmod $1"; log_of insmod "./$1"; }
+insert() { echo "# insmod $*"; log_of insmod "$@"; }
 program() { echo "# ./$1 $SHELL_ARGS"; eval "./$1 $SHELL_ARGS"; }
 
 interactive()
@@ -70,16 +77,19 @@ inside()
 	export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root TERM="$SHELL_TERM" LANG=C.UTF-8
 	modules=/lib/modules/$(uname -r)
 	# shellcheck disable=SC2086 # words
-	[ -e /hwt/shell/run ] && stty -opost -echo || stty $SHELL_SIZE
+	[ -e /hwt/shell/run ] || stty $SHELL_SIZE
 	# Ctrl-C ends a program, but not this script.
 	trap : INT
 	cd && cp -a /hwt/shell/root/. / && cp -a /hwt/shell/files/. . && ldconfig &&
 		mkdir -p "$modules" && cp /hwt/modules/*.ko "$modules" && depmod 2>/dev/null || exit
 	keep load hwt.ko
-	for name in $SHELL_MODULES; do keep insert "$name"; done
+	eval "$SHELL_INSERT"
 	for name in $SHELL_PROGRAMS; do keep program "$name"; done
 	if [ -e /hwt/shell/run ]; then
-		bash /hwt/shell/run </dev/null || exit
+		bash /hwt/shell/run || failed=$?
+		# What the commands have left in the background would keep the pipe open.
+		trap '' TERM
+		kill 0
 		exit $failed
 	fi
 	interactive

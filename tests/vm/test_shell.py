@@ -34,6 +34,8 @@ libhwt_first
 hwt_first.py | sed "s/^/python: /"
 man 1 hwtctl | grep -q SYNOPSIS && man hwt_schedule | grep -q SYNOPSIS && echo manual
 hwtctl run <(echo schedule a 9ms) >/dev/stderr
+test -t 0 -o -t 1 -o -t 2 || : </dev/tty || echo commands: no terminal
+sleep 1000 &
 bpftrace -e "tracepoint:hwt:hwt_schedule { @[comm] = count(); exit(); }" -c "hwtctl sleep 1ms"
 hwt-lateness.bt >lateness &
 until grep "^Tracing" lateness; do sleep 1; done
@@ -48,11 +50,12 @@ PRINTED = {
     "a script fails": "program script: exit status 3$",
     "parameters": "debug:Y\n.*shards:2$", "the directory": "^a file of the host$", "... is read-only": "Read-only file system",
     "libhwt": "^an event for 7$", "Python": "^python: an event for 42$", "manual pages": "^manual$", "hwtctl": "^a expired", "bpftrace": r"^@\[hwtctl\]: 1",
-    "its scripts": "^Tracing hwt:"}
+    "its scripts": "^Tracing hwt:", "a program has no terminal": "^script: no terminal$", "commands have none": "^commands: no terminal$"}
 # Options that are refused, and the messages.
 WRONG = (
     ("PROGRAM=./none", "there is no file"), ("PROGRAM=./here", "neither an ELF program nor a script"),
     ("PROGRAM=./hwt_first.ko", "neither an ELF program nor a script"), ("MODULE=./a.out", "is no kernel module"),
+    ("MODULE=n=1 ./hwt_first.ko", "is not behind a module"),
     ("MODULE=./other.ko", "is built for Linux 5."), ("KERNEL=none", "does not match stock|rt|stock612"),
     ("MEMORY=much", "does not match"), ("HWT_RUN=", "use RUN='COMMANDS'"))
 # Texts to wait for on a terminal, and the answers to type.
@@ -73,13 +76,25 @@ def run(here, command, *words):
         return code, *(file.seek(0) or file.read() for file in (out, err))
 
 
+def builds(here):
+    """Build hwtctl for this machine. Each way of linking makes another program."""
+    programs = []
+    for words in (), ("STATIC=1",), ():
+        check(" ".join(("make tools", *words)), not host.run(["make", "-s", "-C", host.TOP / "tools", f"OUT={here}/tools", *words]))
+        programs.append((here / "tools/hwtctl").read_bytes())
+    check("a static hwtctl is another program",
+          [b"libjson-c.so" in program for program in programs] == [True, False, True])
+    check("hwtctl as a user builds it", not host.run(["make", "-s", "-C", host.TOP, f"HWT_BUILD={host.BUILD}", "tools"]))
+
+
 def documented(here):
     """Run the commands of docs/kernel.md, with a module, programs and commands."""
     build.modules(kernels.find("stock"), "stock-plain", tests=False)
     for name in ("hwt_first.c", "client/Makefile"):
         shutil.copy(host.TOP / "samples" / name, here)
     (here / "here").write_text("a file of the host\n", encoding="ascii")
-    (here / "script").write_text('#!/bin/sh\nprintf "<%s>" "$@"; echo\nexit 3\n', encoding="ascii")
+    (here / "script").write_text('#!/bin/sh\nprintf "<%s>" "$@"; echo\n'
+                                 'test -t 0 -o -t 1 -o -t 2 || echo script: no terminal\nexit 3\n', encoding="ascii")
     check("a program is built", not host.run(["cc", "-I", host.TOP, "-o", here / "a.out", host.TOP / "samples/first.c"]))
     script = DOCUMENTED.replace("$hwt/build", str(host.BUILD)).replace("$hwt", str(host.TOP))
     code, out, err = run(here, ["sh", "-c", script])
@@ -119,12 +134,19 @@ def main():
     setup.ensure("shell")
     with tempfile.TemporaryDirectory() as name:
         here = Path(name)
+        builds(here)
         documented(here)
+        for module in "hwt_retry.ko", "hwt_idle.ko":
+            shutil.copy(host.BUILD / "modules/stock-plain/samples" / module, here)
+        check("make shell leaves the hwtctl of the user", b"libjson-c.so" in (host.BUILD / "tools/hwtctl").read_bytes())
         (here / "other.ko").write_bytes((here / "hwt_first.ko").read_bytes().replace(b"vermagic=6.", b"vermagic=5."))
         for word, text in WRONG:
             code, _, said = run(here, [SHELL], "HWT_RUN=true", word)
             check(f"refused: {word}", code == 1 and "error: " in said and text in said and "booting" not in said, said)
-        code, _, said = run(here, [SHELL], "HWT_RUN=echo c >/proc/sysrq-trigger; sleep 60")
+        code, out, said = run(here, [SHELL], 'MODULE=./hwt_first.ko ./hwt_retry.ko limit=7 text="a b" base_ms=50 ./hwt_idle.ko',
+                              "HWT_RUN=cd /sys/module/hwt_retry/parameters; cat limit base_ms; sleep 1; echo c >/proc/sysrq-trigger; sleep 60")
+        check("parameters of a module", '# insmod hwt_retry.ko limit=7 text="a b" base_ms=50\n' in out and "7\n50\n" in out
+              and re.findall("unknown parameter '(.*)' ignored", out) == ["text"] and "# insmod hwt_idle.ko\n" in out, out + said)
         check("a panic is reported", code == 1 and "the guest's kernel panicked" in said and "sysrq triggered crash" in said, said)
         typed(here)
         child = host.start([SHELL], cwd=here, stdin=subprocess.DEVNULL, env={**os.environ, "HWT_RUN": "sleep 1000"})
