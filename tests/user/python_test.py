@@ -187,8 +187,18 @@ class Contexts(unittest.TestCase):
         self.assertEqual([], self.hwt.read(0.2))
         self.assertGreaterEqual(time.monotonic(), begin + 0.2)
         self.assertTrue(handled)
-        signal.signal(signal.SIGALRM, lambda *_: 1 // 0)
-        self.assertRaises(ZeroDivisionError, self.hwt.read)
+
+        def raise_once(*_):             # A later signal would raise outside of assertRaises().
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            raise ZeroDivisionError
+
+        def read():
+            signal.setitimer(signal.ITIMER_REAL, 0.01, 0.01)
+            self.hwt.read()
+
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, raise_once)
+        self.assertRaises(ZeroDivisionError, read)
 
 
 class Loop(unittest.IsolatedAsyncioTestCase):
