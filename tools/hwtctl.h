@@ -197,7 +197,10 @@ const char *run_name_of(const struct run *run, __u64 id);
 /* -- save.c -------------------------------------------------------------- */
 
 void list_print(int fd, const struct run *run, bool json);
-/* Save a context to @path (NULL: standard output). Return 0 or a negative errno. */
+/*
+ * Save a context to @path (NULL: standard output), as hwtctl(1) describes for each kind of file.
+ * Return 0 or a negative errno.
+ */
 int save_write(int fd, const struct run *run, const char *path);
 
 /* -- stats.c ------------------------------------------------------------- */

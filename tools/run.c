@@ -617,7 +617,8 @@ static bool do_save(const struct line *line)
 	const char *path = line->count > 1 ? line->words[1] : NULL;
 	int ret = save_write(line->run->fd, line->run, path);
 
-	return ret ? bad_line(line, ret, "%s", path ? path : "save") : true;
+	/* Positive: the error is that of a file, not of /dev/hwt. */
+	return ret ? bad_line(line, -ret, "%s", path ? path : "save") : true;
 }
 
 static bool do_echo(const struct line *line)

@@ -12,6 +12,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -107,85 +108,114 @@ static char *save_text(int fd, const struct run *run, size_t *size)
 	return text;
 }
 
-/*
- * Replace symbolic links at the end of @path by their target, which need not exist. The caller has
- * called stat(), which refuses cycles, and links of other users in sticky directories.
- */
-static int links_follow(char path[PATH_MAX])
+/* Return the descriptor of this program that @path names; -1: it names none. */
+static int descriptor_named(const char *path)
 {
-	char link[PATH_MAX], *end;
-	ssize_t length;
+	__u64 fd;
 
-	while ((length = readlink(path, link, sizeof(link) - 1)) > 0) {
-		link[length] = 0;
-		end = strrchr(path, '/');
-		end = *link == '/' || !end ? path : end + 1;
-		if (end - path + length >= PATH_MAX)
-			return -ENAMETOOLONG;
-		memcpy(end, link, length + 1);
+	if (!path || !strcmp(path, "-") || !strcmp(path, "/dev/stdout"))
+		return STDOUT_FILENO;
+	if (!strcmp(path, "/dev/stderr"))
+		return STDERR_FILENO;
+	if (!strncmp(path, "/dev/fd/", 8) && number_parse(path + 8, INT_MAX, &fd))
+		return fd;
+	return -1;
+}
+
+static int write_all(int fd, const char *text, size_t size)
+{
+	ssize_t put;
+
+	for (; size; text += put, size -= put) {
+		put = write(fd, text, size);
+		if (put <= 0)
+			return put ? -errno : -EIO;
 	}
 	return 0;
 }
 
 /*
- * Replace a regular file atomically, by renaming a new file beside it that is complete. Write
- * directly to any other type of file, such as a device or a FIFO.
+ * Open a device or a FIFO. Return -ENOENT if the name is free, or that of a regular file or a link.
+ * Another user may exchange the file at any time, so the descriptor is checked as well.
  */
+static int special_open(const char *path)
+{
+	struct stat st;
+	int fd;
+
+	if (lstat(path, &st) || S_ISREG(st.st_mode) || S_ISLNK(st.st_mode))
+		return -ENOENT;
+	/* O_CREAT only makes the kernel apply fs.protected_fifos. */
+	fd = open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return -errno;
+	if (!fstat(fd, &st) && !S_ISREG(st.st_mode))
+		return fd;
+	close(fd);
+	return -ENOENT;
+}
+
+/*
+ * Create a complete new file, and give it the name @path. The directory is looked up only once:
+ * otherwise another user could exchange it before the rename, and have a file of theirs renamed.
+ */
+static int file_replace(const char *path, const char *text, size_t size)
+{
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	char dir[PATH_MAX] = ".", other[32];
+	int dir_fd, fd, ret;
+	__u64 number;
+
+	if (slash && snprintf(dir, sizeof(dir), "%.*s", (int)(name - path), path) >=
+		     (int)sizeof(dir))
+		return -ENAMETOOLONG;
+	if (getrandom(&number, sizeof(number), 0) < 0)
+		return -errno;
+	snprintf(other, sizeof(other), "hwtctl.%016llx", number);
+	dir_fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (dir_fd < 0)
+		return -errno;
+	fd = openat(dir_fd, other, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0) {
+		ret = -errno;
+		goto out;
+	}
+	ret = write_all(fd, text, size);
+	if (!ret && fsync(fd))
+		ret = -errno;
+	if (close(fd) && !ret)
+		ret = -errno;
+	if (!ret && renameat(dir_fd, other, dir_fd, name))
+		ret = -errno;
+	if (ret)
+		unlinkat(dir_fd, other, 0);
+out:
+	close(dir_fd);
+	return ret;
+}
+
 int save_write(int fd, const struct run *run, const char *path)
 {
-	char target[PATH_MAX], other[PATH_MAX + sizeof(".XXXXXX")];
-	bool found, replace;
-	struct stat old;
-	char *text;
-	FILE *file;
+	int to = descriptor_named(path), ret;
+	bool opened = to < 0;
 	size_t size;
-	int to, ret;
+	char *text;
 
 	/* First, since this may end the program, and would leave the new file. */
 	text = save_text(fd, run, &size);
-	if (!path) {
-		fwrite(text, 1, size, stdout);
-		free(text);
-		return fflush(stdout) ? -errno : 0;
-	}
-	found = !stat(path, &old);
-	if (!found && errno != ENOENT)
-		return -errno;
-	if (snprintf(target, sizeof(target), "%s", path) >= (int)sizeof(target))
-		return -ENAMETOOLONG;
-	replace = !found || S_ISREG(old.st_mode);
-	if (replace) {
-		ret = links_follow(target);
-		if (ret)
-			return ret;
-		snprintf(other, sizeof(other), "%s.XXXXXX", target);
-		to = mkostemp(other, O_CLOEXEC);
-	} else {
-		to = open(path, O_WRONLY | O_NOCTTY | O_CLOEXEC);
-	}
-	if (to < 0)
-		return -errno;
-	file = fdopen(to, "w");
-	if (!file)
-		fail(errno, "%s", path);
-	fwrite(text, 1, size, file);
+	if (opened)
+		to = special_open(path);
+	if (to == -ENOENT)
+		ret = file_replace(path, text, size);
+	else if (to < 0)
+		ret = to;
+	else if (fflush(stdout))
+		ret = -errno;
+	else
+		ret = write_all(to, text, size);
+	if (opened && to >= 0 && close(to) && !ret)
+		ret = -errno;
 	free(text);
-	ret = fflush(file) || ferror(file) ? -(errno ?: EIO) : 0;
-	/* The new file gets the old one's owner, which only root may set, and mode. */
-	if (!ret && replace && found &&
-	    ((fchown(to, old.st_uid, old.st_gid) && errno != EPERM) ||
-	     fchmod(to, old.st_mode & 0777)))
-		ret = -errno;
-	if (!ret && replace && fsync(to))
-		ret = -errno;
-	if (fclose(file) && !ret)
-		ret = -errno;
-	if (!replace)
-		return ret;
-	if (!ret && rename(other, target))
-		ret = -errno;
-	if (ret)
-		unlink(other);
 	return ret;
 }
 

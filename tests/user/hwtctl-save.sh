@@ -65,30 +65,54 @@ expect "restore from standard input, as JSON" 0 '"first","data":3
 "second","data":0
 "third","data":0' sh -c "'$ctl' restore --json <'/tmp/save' |
 	sed 's/.*\"name\":\(\"[a-z]*\"\),\"id\":[0-9]*\(,\"data\":[0-9]*\).*/\1\2/'"
-check "no temporary file is left" [ "$(echo /tmp/save*)" = /tmp/save ]
-
-# Kinds of output: a file by way of links, whose readers keep the old file; a FIFO; a device.
-chmod 640 /tmp/save
+# Kinds of output: a file of another user and links, which are replaced; FIFOs; devices; descriptors.
+chmod 1777 /tmp
+chmod 666 /tmp/save
 chown 7:8 /tmp/save
-ln /tmp/save /tmp/before
-ln -s /tmp/relative /tmp/link
-ln -s save /tmp/relative
-echo "schedule other 1h" | "$ctl" save -o /tmp/link -
-expect "links, mode and owner stay" 0 "lrwxrwxrwx lrwxrwxrwx -rw-r----- 7:8" sh -c \
-	"echo \$(stat -c %A /tmp/link /tmp/relative /tmp/save) \$(stat -c %u:%g /tmp/save)"
-check "the target of the links is written" grep -q '"other"' /tmp/save
-check "the old file is unchanged" sh -c "grep -q third /tmp/before && ! grep -q other /tmp/before"
+ln /tmp/save /tmp/target
+ln -s target /tmp/link
 ln -s new /tmp/dangling
+ln -s cycle /tmp/cycle
 mkfifo /tmp/fifo
 mknod /tmp/null c 1 3
 timeout 20 cat /tmp/fifo >/tmp/read &
-for path in dangling fifo null; do
-	"$ctl" save -o /tmp/$path /tmp/script
+echo "schedule other 1h" >/tmp/script
+for path in save link dangling cycle fifo null; do
+	"$ctl" save -o /tmp/$path /tmp/script || true
 done
 wait $! || true
-expect "a dangling link, a FIFO and a device stay" 0 "lrwxrwxrwx prw-r--r-- crw-r--r--" \
-	sh -c "echo \$(stat -c %A /tmp/dangling /tmp/fifo /tmp/null)"
-check "a link and a FIFO are written" sh -c "grep -q third /tmp/new && grep -q third /tmp/read"
+# owned FILE...: print mode and owner.
+owned() { (cd /tmp && stat -c '%A %u:%g' "$@") | xargs; }
+expect "files and links are replaced by private files" 0 \
+	"-rw------- 0:0 -rw------- 0:0 -rw------- 0:0 -rw------- 0:0" owned save link dangling cycle
+expect "the new files are complete" 0 4 sh -c "cat /tmp/save /tmp/link /tmp/dangling /tmp/cycle | grep -c other"
+expect "the old file, to which the link led, is unchanged" 0 "-rw-rw-rw- 7:8" owned target
+check "its content, too" sh -c "grep -q third /tmp/target && ! grep -q other /tmp/target"
+check "the target of a dangling link is not created" [ ! -e /tmp/new ]
+expect "a FIFO and a device stay" 0 "prw-r--r-- 0:0 crw-r--r-- 0:0" owned fifo null
+check "the FIFO is written" grep -q other /tmp/read
+ln -s /proc/self/fd /dev/fd
+ln -s fd/1 /dev/stdout
+ln -s fd/2 /dev/stderr
+for path in - /dev/stdout /dev/stderr /dev/fd/5; do
+	expect "the descriptor $path" 0 1 sh -c "'$ctl' save -o $path /tmp/script 2>&1 5>&1 | grep -c other"
+done
+check "these names are not replaced" sh -c "[ ! -e ./- ] && [ -L /dev/stdout ] && [ -L /dev/stderr ]"
+rm /dev/fd /dev/stdout /dev/stderr
+protected=$(cat /proc/sys/fs/protected_fifos)
+echo 1 >/proc/sys/fs/protected_fifos
+chown 7:8 /tmp/fifo
+expect "another user's FIFO that is protected" 1 "hwtctl: /tmp/fifo: Permission denied" \
+	timeout 20 "$ctl" save -o /tmp/fifo /tmp/script
+echo "$protected" >/proc/sys/fs/protected_fifos
+long=$(head -c 300 /dev/zero | tr '\0' x)
+expect "a name that is too long" 1 "hwtctl: /tmp/$long: File name too long" \
+	"$ctl" save -o "/tmp/$long" /tmp/script
+expect "a directory" 1 "hwtctl: /tmp: Is a directory" "$ctl" save -o /tmp /tmp/script
+echo "save /dev/full" >/tmp/script
+expect "a full device, in a script" 1 "hwtctl: /tmp/script:1: /dev/full: No space left on device" \
+	"$ctl" run /tmp/script
+check "no new file is left" sh -c "! ls /tmp/hwtctl.* /tmp/save.* 2>/dev/null"
 
 # remade COUNT: restore a save of COUNT timeouts, and save it again to /tmp/again.
 remade()
