@@ -502,6 +502,7 @@ static void save_read(const char *path, struct save *save)
 		fclose(file);
 }
 
+/* Schedule a timeout. Return 0, HWT_STATE_ bits if one of this key existed, or a negative errno. */
 static int restore_one(int fd, const struct save *save, const struct hwt_list_entry *entry,
 		       __u64 *id)
 {
@@ -518,39 +519,64 @@ static int restore_one(int fd, const struct save *save, const struct hwt_list_en
 	int ret = hwt_call(fd, HWT_IOC_SCHEDULE, &args);
 
 	*id = args.id;
-	return ret;
+	return ret ?: (int)args.was;
 }
 
 /* Restore all timeouts, or none. With @run, a context of this program, they get their names. */
 static void restore_all(int fd, const struct save *save, struct run *run)
 {
-	__u64 *ids = must_alloc(NULL, (save->count + 1) * sizeof(*ids));
+	__u64 *made = must_alloc(NULL, (save->count + 1) * sizeof(*made));
+	size_t made_count = 0, i;
 	const char *bad;
-	size_t i;
-	int ret;
+	int ret = 0;
 
 	for (i = 0; i < save->count; i++) {
 		const struct saved *saved = &save->saved[i];
+		__u64 id;
 
-		ret = restore_one(fd, save, &saved->entry, &ids[i]);
-		if (ret)
+		ret = restore_one(fd, save, &saved->entry, &id);
+		if (ret < 0)
 			break;
+		/* An undo must not cancel a timeout that existed before. */
+		if (!ret)
+			made[made_count++] = id;
 		if (!run || !saved->name)
 			continue;
-		bad = run_set_name(run, saved->name, ids[i]);
+		bad = run_set_name(run, saved->name, id);
 		if (bad)
 			fail(0, "%s:%zu: '%s': %s", save->path, i + 2, saved->name, bad);
 	}
-	if (i == save->count) {
-		free(ids);
-		return;
-	}
-	while (i--) {
-		struct hwt_cancel_args cancel = { .size = sizeof(cancel), .id = ids[i] };
+	while (ret < 0 && made_count) {
+		struct hwt_cancel_args cancel = {
+			.size = sizeof(cancel),
+			.id = made[--made_count],
+		};
 
 		hwt_call(fd, HWT_IOC_CANCEL, &cancel);
 	}
-	fail(ret, "%s: restoring", save->path);
+	free(made);
+	if (ret < 0)
+		fail(ret, "%s: restoring", save->path);
+}
+
+/*
+ * Refuse a save if a timeout of one of its keys exists: a schedule would move or replace that one,
+ * which no undo can take back, since slack, overruns and an unread event would be lost.
+ */
+static void keys_check(int fd, pid_t pid, const struct save *save)
+{
+	size_t i;
+
+	for (i = 0; i < save->count; i++) {
+		struct hwt_get_args args = {
+			.size = sizeof(args),
+			.id = save->saved[i].entry.id,
+		};
+
+		if (!hwt_call(fd, HWT_IOC_GET, &args))
+			fail(0, "%s:%zu: the context of process %d has a timeout of key %llu",
+			     save->path, i + 2, (int)pid, args.id);
+	}
 }
 
 static void save_free(struct save *save)
@@ -578,6 +604,8 @@ static void restore_into(const struct target *target, const struct save *save)
 		fail(0, "%s: saved %s keys; the context of process %d is %s", save->path,
 		     save->keys ? "with" : "without", (int)target->pid,
 		     info.keys ? "with keys" : "without");
+	if (save->keys)
+		keys_check(fd, target->pid, save);
 	restore_all(fd, save, NULL);
 	close(fd);
 }

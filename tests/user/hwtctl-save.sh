@@ -192,6 +192,21 @@ expect "a save with keys" 0 "$(cat /tmp/keys)" "$ctl" save --pid $keyed
 expect "no restore of keys into a context without keys" 1 \
 	"hwtctl: /tmp/keys: saved with keys; the context of process $writer_pid is without" \
 	"$ctl" restore --pid $writer_pid /tmp/keys
+# keyed_save FIRST COUNT: print a save of COUNT timeouts, with the keys from FIRST on.
+keyed_save()
+{
+	head -n 1 /tmp/keys | sed "s/\"count\":1/\"count\":$2/"
+	seq "$1" $(($1 + $2 - 1)) | sed 's/.*/{"id":&,"data":&,"mode":"one-shot","deadline_ns":5,"remaining_ns":3600000000000,"period_ns":0}/'
+}
+keyed_save 77 5000 >/tmp/exists
+expect "no restore of a key that exists" 1 \
+	"hwtctl: /tmp/exists:2: the context of process $keyed has a timeout of key 77" \
+	"$ctl" restore --pid $keyed /tmp/exists
+expect "the timeout of that key is as it was" 0 "$(cat /tmp/keys)" "$ctl" save --pid $keyed
+keyed_save 78 5000 >/tmp/exists
+expect "a restore of keys beyond a limit" 1 "hwtctl: /tmp/exists: restoring: No space left on device: a limit is reached; 'hwtctl info' shows the limits" \
+	"$ctl" restore --pid $keyed /tmp/exists
+expect "only the timeout from before is left" 0 "$(cat /tmp/keys)" "$ctl" save --pid $keyed
 kill $keyed
 wait $keyed 2>/dev/null || true
 
