@@ -88,7 +88,7 @@ static void tour_info(void)
 
 	if (ioctl(fd, HWT_IOC_INFO, &info))
 		err(1, "HWT_IOC_INFO");
-	printf("  /dev/hwt: tick %.3f ms, %u levels of %u buckets,\n"
+	printf("  /dev/hwt: tick %.3f ms, %u levels, the first of %u buckets,\n"
 	       "  at most %llu timeouts for each open file\n",
 	       ms(info.tick_ns), info.levels, info.ticks_per_wheel,
 	       info.max_timeouts);

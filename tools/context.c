@@ -94,9 +94,7 @@ bool wheel_option(int option, struct wheel_options *wheel)
 				    optarg);
 		break;
 	case 'T':
-		wheel->args.tick_ns = option_duration("tick");
-		if (!wheel->args.tick_ns || wheel->args.tick_ns == HWT_NEVER)
-			usage_error("--tick: '%s' is not a valid tick", optarg);
+		wheel->args.tick_ns = option_duration("tick", 1, HWT_NEVER);
 		break;
 	default:
 		return false;
@@ -127,35 +125,60 @@ static void __attribute__((noreturn)) device_fail(void)
 		fail(0, "%s: Permission denied: only group %u may use it", device_path,
 		     st.st_gid);
 	}
-	if ((error == ENOENT || error == ENODEV || error == ENXIO) &&
-	    access("/sys/module/hwt", F_OK))
+	/* Loading the module creates DEVICE, and no file of another name. */
+	if (((error == ENOENT && !strcmp(device_path, DEVICE)) || error == ENODEV ||
+	     error == ENXIO) && access("/sys/module/hwt", F_OK))
 		fail(0, "%s: %s: the module is not loaded; run 'modprobe hwt'",
 		     device_path, strerror(error));
 	fail(error, "%s", device_path);
 }
 
+/* Set up a private wheel, keys, or both. */
+static void context_setup(int fd, const struct wheel_options *wheel)
+{
+	struct hwt_setup_args args = wheel->wanted ? wheel->args : (struct hwt_setup_args) { };
+	char asked[TIME_TEXT], limit[TIME_TEXT];
+	struct hwt_info_args info;
+	__u64 longest;
+	int ret;
+
+	/* The context is still on the shared wheel, which has the default number of buckets. */
+	context_info(fd, &info);
+	longest = INT64_MAX / (args.ticks_per_wheel ?: info.ticks_per_wheel);
+	duration_format(asked, args.tick_ns);
+	args.size = sizeof(args);
+	args.flags |= wheel->keys ? HWT_SETUP_KEYS : 0;
+	args.flags |= !wheel->wanted ? 0 :
+		      wheel->clock == CLOCK_REALTIME ? HWT_SETUP_REALTIME :
+		      wheel->clock == CLOCK_BOOTTIME ? HWT_SETUP_BOOTTIME : HWT_SETUP_PRIVATE;
+	ret = hwt_call(fd, HWT_IOC_SETUP, &args);
+	if (ret == -EINVAL && args.tick_ns > longest)
+		fail(0, "%s: a tick of %s is too long: the longest is %s", device_path, asked,
+		     duration_format(limit, longest));
+	if (ret)
+		fail(ret, "%s: creating a %s%s", device_path,
+		     wheel->wanted ? "private wheel" : "context with keys",
+		     ret == -EINVAL ? " (see HWT_IOC_SETUP in hwt(4))" : "");
+	context_info(fd, &info);
+	if (!args.tick_ns || args.tick_ns >= info.tick_ns)
+		return;
+	/* The kernel has raised the tick. */
+	duration_format(limit, info.tick_ns);
+	if (!wheel->saved)
+		fail(0, "%s: a tick of %s is too short: the shortest is %s (min_tick_us)",
+		     device_path, asked, limit);
+	complain(0, "%s: a tick of %s is too short: using %s (min_tick_us)", device_path, asked,
+		 limit);
+}
+
 int context_open(int flags, const struct wheel_options *wheel)
 {
-	struct hwt_setup_args args;
 	int fd = open(device_path, O_RDWR | O_CLOEXEC | flags);
-	int ret;
 
 	if (fd < 0)
 		device_fail();
-	if (wheel && (wheel->wanted || wheel->keys)) {
-		args = wheel->wanted ? wheel->args : (struct hwt_setup_args) { };
-		args.size = sizeof(args);
-		args.flags |= wheel->keys ? HWT_SETUP_KEYS : 0;
-		args.flags |= !wheel->wanted ? 0 :
-			      wheel->clock == CLOCK_REALTIME ? HWT_SETUP_REALTIME :
-			      wheel->clock == CLOCK_BOOTTIME ? HWT_SETUP_BOOTTIME :
-							       HWT_SETUP_PRIVATE;
-		ret = hwt_call(fd, HWT_IOC_SETUP, &args);
-		if (ret)
-			fail(ret, "%s: creating a %s%s", device_path,
-			     wheel->wanted ? "private wheel" : "context with keys",
-			     ret == -EINVAL ? " (see HWT_IOC_SETUP in hwt(4))" : "");
-	}
+	if (wheel && (wheel->wanted || wheel->keys))
+		context_setup(fd, wheel);
 	return fd;
 }
 

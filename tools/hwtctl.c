@@ -10,9 +10,11 @@
 #include <string.h>
 #include <unistd.h>
 
-const char *device_path = "/dev/hwt";
+const char *device_path = DEVICE;
 
 /* -- Commands ------------------------------------------------------------ */
+
+static int cmd_help(int argc, char **argv);
 
 static const struct command {
 	const char	*name;
@@ -95,6 +97,7 @@ static const struct command {
 	  "  -r, --repetitions N  print the median of N repetitions (5)\n"
 	  "      --only LIST      measure only these: ioctl,rings,timerfd\n"
 	  "  -j, --json           print JSON objects, one on each line\n" },
+	{ "help", cmd_help, "print help on a command, or the list of commands", "[COMMAND]", "" },
 };
 
 static const struct command *command;
@@ -247,19 +250,20 @@ int next_option(int argc, char **argv, const char *letters, const struct option 
 __u64 option_number(const char *name, __u64 min, __u64 max)
 {
 	__u64 number;
+	const char *wrong = number_wrong(optarg, min, max, &number);
 
-	if (!number_parse(optarg, max, &number) || number < min)
-		usage_error("--%s: '%s' is not a number from %llu to %llu", name, optarg, min,
-			    max);
+	if (wrong)
+		usage_error("--%s: %s", name, wrong);
 	return number;
 }
 
-__u64 option_duration(const char *name)
+__u64 option_duration(const char *name, __u64 min, __u64 max)
 {
 	__u64 ns;
+	const char *wrong = duration_wrong(optarg, min, max, &ns);
 
-	if (!duration_parse(optarg, &ns))
-		usage_error("--%s: '%s' is not a duration", name, optarg);
+	if (wrong)
+		usage_error("--%s: %s", name, wrong);
 	return ns;
 }
 
@@ -268,6 +272,36 @@ const char *last_operand(int argc, char **argv)
 	if (optind + 1 < argc)
 		usage_error("unexpected operand '%s'", argv[optind + 1]);
 	return optind < argc ? argv[optind] : NULL;
+}
+
+static const struct command *command_find(const char *name)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(commands); i++)
+		if (!strcmp(name, commands[i].name))
+			return &commands[i];
+	usage_error("unknown command '%s'", name);
+}
+
+static int cmd_help(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "help", no_argument, NULL, 'h' },
+		{ }
+	};
+	const char *name;
+
+	while (next_option(argc, argv, "h", options) != -1)
+		;
+	name = last_operand(argc, argv);
+	if (name) {
+		command = command_find(name);
+		put_command_help();
+	} else {
+		put_help();
+	}
+	return DONE;
 }
 
 static const struct option global_options[] = {
@@ -280,7 +314,6 @@ static const struct option global_options[] = {
 int main(int argc, char **argv)
 {
 	char name[] = "hwtctl";
-	unsigned int i;
 	int option;
 
 	/* Messages of getopt_long() begin with argv[0]. */
@@ -302,11 +335,7 @@ int main(int argc, char **argv)
 	}
 	if (optind == argc)
 		usage_error("a command is missing");
-	for (i = 0; i < ARRAY_SIZE(commands); i++)
-		if (!strcmp(argv[optind], commands[i].name))
-			command = &commands[i];
-	if (!command)
-		usage_error("unknown command '%s'", argv[optind]);
+	command = command_find(argv[optind]);
 	argc -= optind;
 	argv += optind;
 	argv[0] = name;

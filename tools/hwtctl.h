@@ -9,6 +9,7 @@
 #define _GNU_SOURCE
 #endif
 #include <getopt.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -35,6 +36,8 @@
 
 /* -- hwtctl.c: messages and options -------------------------------------- */
 
+#define DEVICE	"/dev/hwt"
+
 extern const char *device_path;
 
 /* Print "hwtctl: ...", followed by ": strerror" if @error (an errno of either sign) is not 0. */
@@ -46,9 +49,9 @@ void usage_error(const char *format, ...) __attribute__((format(printf, 1, 2), n
 
 /* As getopt_long(), but handles --help and invalid options itself, and ends the program then. */
 int next_option(int argc, char **argv, const char *letters, const struct option *options);
-/* Return the argument of an option --NAME that takes a number, or a duration. */
+/* Return the argument of an option --NAME that takes a number, or a duration, of a range. */
 __u64 option_number(const char *name, __u64 min, __u64 max);
-__u64 option_duration(const char *name);
+__u64 option_duration(const char *name, __u64 min, __u64 max);
 /* Return the operand after the options, or NULL. A second one is a usage error. */
 const char *last_operand(int argc, char **argv);
 
@@ -81,6 +84,15 @@ bool date_parse(const char *text, __u64 *ns);
 bool date_like(const char *text);
 bool number_parse(const char *text, __u64 max, __u64 *number);
 
+#define WRONG_TEXT	256
+
+/*
+ * Parse a duration or a number from @min to @max. Return NULL, or why @text is none, with the
+ * range; the next call overwrites that.
+ */
+const char *duration_wrong(const char *text, __u64 min, __u64 max, __u64 *ns);
+const char *number_wrong(const char *text, __u64 min, __u64 max, __u64 *number);
+
 /* Format a duration, in the unit that fits best, or a date. Return @buffer, of TIME_TEXT bytes. */
 char *duration_format(char *buffer, __u64 ns);
 char *date_format(char *buffer, __u64 ns);
@@ -111,6 +123,7 @@ struct target {
 struct wheel_options {
 	bool			wanted;	/* a private wheel, by @clock and @args */
 	bool			keys;	/* its ids are keys */
+	bool			saved;	/* @args are those of a save, not of options */
 	int			clock;
 	struct hwt_setup_args	args;
 };
@@ -206,11 +219,29 @@ int save_write(int fd, const struct run *run, const char *path);
 /* -- stats.c ------------------------------------------------------------- */
 
 void stats_print_one(int fd, bool json);
+/* Return the rate of a counter that grew from @before to @now within @ns; 0 if it went back. */
+double per_second(__u64 now, __u64 before, __u64 ns);
+/* Print a number with at most five characters, right-aligned in eight columns. */
+void put_short(double value);
 /* Read a parameter of the module. Return true if that was possible. */
 bool parameter_read(const char *name, char *value, int room);
 
 /* -- wheels.c ------------------------------------------------------------ */
 
+#define WHEEL_COUNTERS	9
+
+/* A wheel, and its counters at one moment */
+struct wheel {
+	char	name[NAME_MAX + 1];	/* of its directory */
+	__u64	taken_ns;
+	__u64	counters[WHEEL_COUNTERS];
+};
+
 void wheels_print(bool json);
+/* Return the number of wheels, and their counters in @wheels, which the caller frees. */
+unsigned int wheels_take(struct wheel **wheels);
+/* Print wheels with their rates since @old, in @room lines at most (JSON: all). */
+void wheels_put(const struct wheel *wheels, unsigned int count, const struct wheel *old,
+		unsigned int old_count, bool json, unsigned int room);
 
 #endif /* HWTCTL_H */

@@ -20,6 +20,9 @@ static const struct {
 	{ HWT_FEATURE_KEYS, "keys" },
 };
 
+/* Buckets of a level above level 0, see struct hwt_setup_args */
+#define HIGHER_MAX	512
+
 static void put_limit(const char *what, __u64 limit)
 {
 	put_heading("%-20s", what);
@@ -46,7 +49,12 @@ static void print_text(const struct hwt_info_args *info)
 		 date_format(text, info->now_ns) : duration_format(text, info->now_ns));
 	put_text("tick", duration_format(text, info->tick_ns));
 	put_heading("%-20s", "buckets");
-	printf("%u levels of %u\n", info->levels, info->ticks_per_wheel);
+	printf("%u", info->ticks_per_wheel);
+	/* The levels above have as many, but HIGHER_MAX at most. */
+	for (i = 1; i < info->levels; i++)
+		printf(" + %u", info->ticks_per_wheel < HIGHER_MAX ? info->ticks_per_wheel :
+								     HIGHER_MAX);
+	printf("\n");
 	put_text("ids", info->keys ? "the program's keys" : "given by the kernel");
 	put_limit("timeouts at most", info->max_timeouts);
 	put_limit("  pending", info->max_pending);

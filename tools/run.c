@@ -350,36 +350,34 @@ static bool plan_time(const struct line *line, const char *word, struct plan *pl
 static bool plan_option(const struct line *line, const char *word, bool new,
 			struct plan *plan)
 {
-	const char *value = strchr(word, '=');
+	const char *value = strchr(word, '='), *wrong;
+	const bool keys = line->run->keys;
 	size_t length = value ? value - word : 0;
-	bool known = true, good = false;
+	__u32 mode;
 
 #define IS(name) (length == strlen(name) && !memcmp(word, name, length))
-	if (!value) {
-		known = false;
-	} else if (IS("slack")) {
-		good = duration_parse(value + 1, &plan->slack_ns);
-	} else if (IS("data")) {
+	if (IS("slack")) {
+		wrong = duration_wrong(value + 1, 0, HWT_NEVER, &plan->slack_ns);
+	} else if (!keys && IS("data")) {
 		plan->flags |= new ? 0 : HWT_ARM_USER_DATA;
-		good = number_parse(value + 1, ~0ULL, &plan->data);
-	} else if (new && line->run->keys && IS("key")) {
+		wrong = number_wrong(value + 1, 0, ~0ULL, &plan->data);
+	} else if (new && keys && IS("key")) {
 		plan->keyed = true;
-		good = number_parse(value + 1, ~0ULL, &plan->key) && plan->key;
-	} else if (new && IS("every")) {
-		plan->mode = HWT_MODE_FIXED_RATE;
-		good = duration_parse(value + 1, &plan->period_ns);
-	} else if (new && IS("pause")) {
-		plan->mode = HWT_MODE_FIXED_DELAY;
-		good = duration_parse(value + 1, &plan->period_ns);
+		wrong = number_wrong(value + 1, 1, ~0ULL, &plan->key);
+	} else if (new && (IS("every") || IS("pause"))) {
+		mode = IS("every") ? HWT_MODE_FIXED_RATE : HWT_MODE_FIXED_DELAY;
+		if (plan->mode && plan->mode != mode)
+			return bad_line(line, 0, "every excludes pause");
+		plan->mode = mode;
+		wrong = duration_wrong(value + 1, 1, HWT_NEVER, &plan->period_ns);
 	} else if (!new && IS("period")) {
-		good = duration_parse(value + 1, &plan->period_ns);
+		wrong = duration_wrong(value + 1, 1, HWT_NEVER, &plan->period_ns);
 	} else {
-		known = false;
+		return bad_line(line, 0, "'%s' is not an option of %s%s", word, line->words[0],
+				keys ? " with --keys" : "");
 	}
 #undef IS
-	if (!known)
-		return bad_line(line, 0, "'%s' is not an option of %s", word, line->words[0]);
-	return good || bad_line(line, 0, "'%s' does not have a valid value", word);
+	return !wrong || bad_line(line, 0, "%.*s: %s", (int)length, word, wrong);
 }
 
 static bool plan_parse(const struct line *line, bool new, struct plan *plan)
@@ -392,6 +390,8 @@ static bool plan_parse(const struct line *line, bool new, struct plan *plan)
 	for (i = 3; i < line->count; i++)
 		if (!plan_option(line, line->words[i], new, plan))
 			return false;
+	if (plan->mode && plan->slack_ns)
+		return bad_line(line, 0, "slack excludes every and pause");
 	return true;
 }
 
@@ -470,6 +470,10 @@ static bool do_modify(const struct line *line)
 	args.slack_ns = plan.slack_ns;
 	args.user_data = plan.data;
 	ret = hwt_call(line->run->fd, HWT_IOC_MODIFY, &args);
+	if (ret == -EINVAL)
+		return bad_line(line, 0,
+				"modify %s: a one-shot has no period, a periodic timeout no slack",
+				line->words[1]);
 	if (!ret)
 		put_done(line->run, "modified", args.id, args.was);
 	return line_done(line, ret);
@@ -576,9 +580,10 @@ static bool do_idle(const struct line *line)
 {
 	struct timespec left;
 	__u64 ns;
+	const char *wrong = duration_wrong(line->words[1], 0, HWT_NEVER - 1, &ns);
 
-	if (!duration_parse(line->words[1], &ns) || ns == HWT_NEVER)
-		return bad_line(line, 0, "'%s' is not a duration to wait", line->words[1]);
+	if (wrong)
+		return bad_line(line, 0, "%s", wrong);
 	left.tv_sec = ns / NSEC_PER_SEC;
 	left.tv_nsec = ns % NSEC_PER_SEC;
 	while (nanosleep(&left, &left) && errno == EINTR)

@@ -638,6 +638,7 @@ int cmd_restore(int argc, char **argv)
 		save_free(&save);
 		return DONE;
 	}
+	wheel.saved = true;
 	wheel.wanted = save.private;
 	wheel.keys = save.keys;
 	wheel.clock = save.clock;

@@ -29,6 +29,8 @@
 /* A kernel thread: a bit of the flags in /proc/PID/stat, from linux/sched.h */
 #define PF_KTHREAD	0x00200000
 
+#define WATCH_MIN_NS	(10 * NSEC_PER_MSEC)
+
 static const struct {
 	const char *name;
 	size_t at;
@@ -67,18 +69,21 @@ struct thread {
 	__u64	taken_ns;
 };
 
-/* All contexts and threads at one moment */
+/* All contexts and threads, or all wheels, at one moment */
 struct sample {
 	struct context	*contexts;
 	struct thread	*threads;
+	struct wheel	*wheels;	/* with --wheels; then there is nothing else */
 	unsigned int	contexts_count;
 	unsigned int	threads_count;
+	unsigned int	wheels_count;
 	unsigned int	unlisted;	/* contexts without a directory or a descriptor */
 };
 
 struct view {
 	struct target		target;
 	bool			json;
+	bool			wheels;
 	dev_t			device;
 	volatile sig_atomic_t	over;
 };
@@ -402,6 +407,10 @@ static void sample_take(struct view *view, struct sample *sample)
 	bool all = true;
 
 	memset(sample, 0, sizeof(*sample));
+	if (view->wheels) {
+		sample->wheels_count = wheels_take(&sample->wheels);
+		return;
+	}
 	/* Before /proc, so that a context opened meanwhile does not seem to lack a descriptor. */
 	shown_count = scandir(CONTEXTS, &shown, is_pid, versionsort);
 	if (view->target.pid)
@@ -426,6 +435,7 @@ static void sample_free(struct sample *sample)
 {
 	free(sample->contexts);
 	free(sample->threads);
+	free(sample->wheels);
 }
 
 /* Return the same context in the previous sample, or NULL. */
@@ -458,20 +468,24 @@ static const struct thread *thread_before(const struct sample *old,
 
 /* -- Output -------------------------------------------------------------- */
 
-static double per_second(__u64 now, __u64 before, __u64 ns)
+double per_second(__u64 now, __u64 before, __u64 ns)
 {
-	/* A counter that went back is that of another context with the same number. */
+	/* It is that of another context with the same number, or has wrapped. */
 	if (now < before || !ns)
 		return 0;
 	return (double)(now - before) * NSEC_PER_SEC / ns;
 }
 
-/* Print a number with at most five characters, right-aligned in eight columns. */
-static void put_short(double value)
+void put_short(double value)
 {
 	static const char units[] = " kMGT";
 	int unit = 0;
 
+	/* A counter that grows at all is not shown as 0. */
+	if (value > 0 && value < 0.95) {
+		printf(" %7.2f", value);
+		return;
+	}
 	if (value < 99999.5) {
 		printf(" %7.0f", value);
 		return;
@@ -826,7 +840,13 @@ static void watch(__u64 interval_ns, __u64 count)
 		} else if (i && !view.json) {
 			printf("\n");
 		}
-		put_sample(&view, &sample, &old, rows);
+		/* Of the rows, two are those of the heading and of the cursor. */
+		if (view.wheels)
+			wheels_put(sample.wheels, sample.wheels_count, old.wheels,
+				   old.wheels_count, view.json,
+				   rows > 2 ? rows - 2 : rows ? 1 : UINT_MAX);
+		else
+			put_sample(&view, &sample, &old, rows);
 		if (fflush(stdout))
 			break;
 		sample_free(&old);
@@ -846,9 +866,9 @@ int cmd_stats(int argc, char **argv)
 		OPTION_PID, OPTION_FD, { }
 	};
 	__u64 interval_ns = NSEC_PER_SEC, count = 0;
-	bool again = false, wheels = false;
+	bool again = false;
 	struct sample sample;
-	const char *operand;
+	const char *operand, *wrong;
 	int option;
 
 	while ((option = next_option(argc, argv, "jw::n:p:f:h", options)) != -1) {
@@ -859,13 +879,14 @@ int cmd_stats(int argc, char **argv)
 		case 'w':
 			again = true;
 			if (optarg)
-				interval_ns = option_duration("watch");
+				interval_ns = option_duration("watch", WATCH_MIN_NS,
+							      HWT_NEVER - 1);
 			break;
 		case 'n':
 			count = option_number("count", 1, ~0ULL);
 			break;
 		case 'W':
-			wheels = true;
+			view.wheels = true;
 			break;
 		default:
 			target_option(option, &view.target);
@@ -876,17 +897,17 @@ int cmd_stats(int argc, char **argv)
 		usage_error("operand '%s' requires --watch", operand);
 	if (count && !again)
 		usage_error("--count requires --watch");
-	if (operand && !duration_parse(operand, &interval_ns))
-		usage_error("'%s' is not a duration", operand);
-	if (interval_ns < 10 * NSEC_PER_MSEC || interval_ns == HWT_NEVER)
-		usage_error("--watch: the interval must be 10 ms or more");
-	if ((target_given(&view.target) || again) && wheels)
-		usage_error("--wheels can be combined with --json only");
-	if (wheels) {
+	wrong = operand ? duration_wrong(operand, WATCH_MIN_NS, HWT_NEVER - 1, &interval_ns) : NULL;
+	if (wrong)
+		usage_error("--watch: %s", wrong);
+	if (target_given(&view.target) && view.wheels)
+		usage_error("--wheels excludes --pid");
+	if (view.wheels && !again) {
 		wheels_print(view.json);
 		return DONE;
 	}
-	view.device = device_number();
+	if (!view.wheels)
+		view.device = device_number();
 	if (again) {
 		watch(interval_ns, count);
 		return DONE;

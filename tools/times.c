@@ -122,6 +122,35 @@ bool number_parse(const char *text, __u64 max, __u64 *number)
 	return !errno && !*end && *number <= max;
 }
 
+const char *duration_wrong(const char *text, __u64 min, __u64 max, __u64 *ns)
+{
+	static char why[WRONG_TEXT];
+	char least[TIME_TEXT], most[TIME_TEXT];
+
+	if (duration_parse(text, ns) && *ns >= min && *ns <= max)
+		return NULL;
+	duration_format(least, min);
+	duration_format(most, max);
+	if (max != HWT_NEVER)
+		snprintf(why, sizeof(why), "'%s' is not a duration from %s to %s", text, least,
+			 most);
+	else if (min)
+		snprintf(why, sizeof(why), "'%s' is not a duration of %s or more", text, least);
+	else
+		snprintf(why, sizeof(why), "'%s' is not a duration", text);
+	return why;
+}
+
+const char *number_wrong(const char *text, __u64 min, __u64 max, __u64 *number)
+{
+	static char why[WRONG_TEXT];
+
+	if (number_parse(text, max, number) && *number >= min)
+		return NULL;
+	snprintf(why, sizeof(why), "'%s' is not a number from %llu to %llu", text, min, max);
+	return why;
+}
+
 /* -- Dates --------------------------------------------------------------- */
 
 bool date_like(const char *text)

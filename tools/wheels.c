@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * hwtctl stats --wheels: the files of the wheels in debugfs, with units
+ * hwtctl stats --wheels: the files of the wheels in debugfs, with units; with --watch, their rates
  *
  * Unknown values are printed as they are, so that this works with a newer module.
  */
@@ -156,16 +156,24 @@ static int is_wheel(const struct dirent *entry)
 	return isdigit((unsigned char)entry->d_name[0]);
 }
 
-void wheels_print(bool json)
+/* Return the number of wheels, and the list of their directories, which the caller frees. */
+static int wheels_find(struct dirent ***wheels)
 {
-	struct dirent **wheels;
-	int n = scandir(WHEELS, &wheels, is_wheel, versionsort), i;
+	int n = scandir(WHEELS, wheels, is_wheel, versionsort);
 
 	if (n < 0)
 		fail(0, "%s: %s: %s", WHEELS, strerror(errno), errno == EACCES ?
 		     "only root has access" : access("/sys/module/hwt", F_OK) ?
 		     "the module is not loaded; run 'modprobe hwt'" :
 		     "debugfs is not mounted; run 'mount -t debugfs none /sys/kernel/debug'");
+	return n;
+}
+
+void wheels_print(bool json)
+{
+	struct dirent **wheels;
+	int n = wheels_find(&wheels), i;
+
 	for (i = 0; i < n; i++) {
 		if (i && !json)
 			printf("\n");
@@ -173,4 +181,123 @@ void wheels_print(bool json)
 		free(wheels[i]);
 	}
 	free(wheels);
+}
+
+/* -- --watch ------------------------------------------------------------- */
+
+static const struct {
+	const char	*name, *heading;
+	bool		rate;		/* a sum that grows: its rate is shown */
+} watched[WHEEL_COUNTERS] = {
+	{ "pending",	" PENDING", false },
+	{ "scheduled",	" SCHED/s", true },
+	{ "expired",	" EXPIR/s", true },
+	{ "late",	"  LATE/s", true },
+	{ "behind",	" BEHND/s", true },
+	{ "overruns",	" OVERR/s", true },
+	{ "rejected",	" REJEC/s", true },
+	{ "wakeups",	" WAKEU/s", true },
+	{ "clock_sets",	"  SETS/s", true },
+};
+
+/* Read the counters of a wheel. Return false if the wheel is gone. */
+static bool wheel_read(struct wheel *wheel)
+{
+	char line[sizeof(WHEELS) + sizeof(wheel->name) + 8], key[32];
+	unsigned long long value;
+	unsigned int i;
+	FILE *file;
+
+	snprintf(line, sizeof(line), WHEELS "/%s/stats", wheel->name);
+	file = fopen(line, "r");
+	if (!file)
+		return false;
+	wheel->taken_ns = clock_ns(CLOCK_MONOTONIC);
+	while (fgets(line, sizeof(line), file))
+		for (i = 0; i < WHEEL_COUNTERS; i++)
+			if (sscanf(line, "%31s %llu", key, &value) == 2 &&
+			    !strcmp(key, watched[i].name))
+				wheel->counters[i] = value;
+	fclose(file);
+	return true;
+}
+
+unsigned int wheels_take(struct wheel **wheels)
+{
+	struct dirent **found;
+	unsigned int count = 0;
+	int n = wheels_find(&found), i;
+
+	*wheels = must_alloc(NULL, (n + 1) * sizeof(**wheels));
+	for (i = 0; i < n; i++) {
+		struct wheel *wheel = &(*wheels)[count];
+
+		memset(wheel, 0, sizeof(*wheel));
+		snprintf(wheel->name, sizeof(wheel->name), "%s", found[i]->d_name);
+		count += wheel_read(wheel);
+		free(found[i]);
+	}
+	free(found);
+	return count;
+}
+
+static void put_watched(const struct wheel *wheel, const struct wheel *before)
+{
+	char shown[17];
+	unsigned int i;
+
+	printf("%-16s", name_escape(shown, sizeof(shown), wheel->name));
+	for (i = 0; i < WHEEL_COUNTERS; i++) {
+		if (!watched[i].rate)
+			put_short(wheel->counters[i]);
+		else if (before)
+			put_short(per_second(wheel->counters[i], before->counters[i],
+					     wheel->taken_ns - before->taken_ns));
+		else
+			printf("       -");
+	}
+	printf("\n");
+}
+
+static void put_watched_json(const struct wheel *wheel, const struct wheel *before)
+{
+	unsigned int i;
+
+	printf("{\"wheel\":");
+	json_put_string(stdout, wheel->name);
+	for (i = 0; i < WHEEL_COUNTERS; i++)
+		printf(",\"%s\":%llu", watched[i].name, wheel->counters[i]);
+	for (i = 0; before && i < WHEEL_COUNTERS; i++)
+		if (watched[i].rate)
+			printf(",\"%s_per_s\":%.1f", watched[i].name,
+			       per_second(wheel->counters[i], before->counters[i],
+					  wheel->taken_ns - before->taken_ns));
+	printf("}\n");
+}
+
+void wheels_put(const struct wheel *wheels, unsigned int count, const struct wheel *old,
+		unsigned int old_count, bool json, unsigned int room)
+{
+	unsigned int shown = count, i, j;
+
+	if (!json) {
+		for (i = 0; i < WHEEL_COUNTERS; i++)
+			put_heading("%s%s", i ? "" : "WHEEL           ", watched[i].heading);
+		printf("\n");
+		/* The last line is needed for the number of the others. */
+		shown = count > room ? room - 1 : count;
+	}
+	for (i = 0; i < shown; i++) {
+		const struct wheel *before = NULL;
+
+		for (j = 0; j < old_count; j++)
+			if (!strcmp(old[j].name, wheels[i].name))
+				before = &old[j];
+		if (json)
+			put_watched_json(&wheels[i], before);
+		else
+			put_watched(&wheels[i], before);
+	}
+	if (shown < count)
+		printf("... and %u more\n", count - shown);
 }

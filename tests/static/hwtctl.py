@@ -32,6 +32,7 @@ COMPLETED = (
     (("sleep", ""), ""),
     (("list", "--fd", ""), ""),
     (("bench", "--only", "r"), "rings"),
+    (("help", "st"), "stats stress"),
 )
 
 INSTALLED = """\

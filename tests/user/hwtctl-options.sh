@@ -15,14 +15,16 @@ set -eu
 first() { "$@" >/tmp/help 2>/tmp/errors && [ ! -s /tmp/errors ] && head -n 1 /tmp/help; }
 expect "help" 0 "Usage: hwtctl [--device PATH] COMMAND [OPTION]... [OPERAND]" first "$ctl" --help
 for command in "info" "stats [SECONDS]" "run [FILE]" "sleep DURATION..." "list [SCRIPT]" \
-	"save [SCRIPT]" "restore [FILE]" "stress" "bench"; do
+	"save [SCRIPT]" "restore [FILE]" "stress" "bench" "help [COMMAND]"; do
 	name=${command%% *}
 	operands=${command#"$name"}
 	for option in --help -h; do
 		expect "$name $option" 0 "Usage: hwtctl $name [OPTION]...$operands" \
 			first "$ctl" "$name" $option
 	done
+	expect "help $name" 0 "$("$ctl" "$name" --help)" "$ctl" help "$name"
 done
+expect "help, as a command" 0 "$("$ctl" --help)" "$ctl" help
 version() { "$ctl" "$1" | grep -qx 'hwtctl [0-9.]*'; }
 check "version" version --version
 check "version, short" version -V
@@ -39,19 +41,22 @@ unknown letter|invalid option -- 'x'|stats -x
 no argument|option '--pid' requires an argument|list --pid
 an extra argument|option '--json' doesn't allow an argument|info --json=1
 unknown command|unknown command 'nonsense'|nonsense
+help: unknown command|unknown command 'nonsense'|help nonsense
+help: two commands|unexpected operand 'stats'|help info stats
 info: operand|unexpected operand 'x'|info x
 info: clock|--clock: 'tai' is not monotonic, boottime or realtime|info --clock tai
 info: pid and wheel|--pid excludes --clock and --tick|info --pid 1 --tick 10ms
-info: tick|--tick: '1y' is not a duration|info --tick 1y
-info: tick 0|--tick: '0' is not a valid tick|info --tick 0
+info: tick|--tick: '1y' is not a duration of 1 ns or more|info --tick 1y
+info: tick 0|--tick: '0' is not a duration of 1 ns or more|info --tick 0
 pid 0|--pid: '0' is not a number from 1 to 2147483647|list --pid 0
 pid no number|--pid: 'init' is not a number from 1 to 2147483647|list --pid init
 fd out of range|--fd: '2147483648' is not a number from 0 to 2147483647|list --fd 2147483648
 stats: operand|operand '5' requires --watch|stats 5
 stats: two operands|unexpected operand '6'|stats --watch 5 6
-stats: interval|'x' is not a duration|stats --watch x
-stats: interval 0|--watch: the interval must be 10 ms or more|stats --watch=0
-stats: no interval|--watch: the interval must be 10 ms or more|stats --watch=never
+stats: interval|--watch: 'x' is not a duration from 10.000 ms to 213503d23h34m|stats --watch x
+stats: interval 0|--watch: '0' is not a duration from 10.000 ms to 213503d23h34m|stats --watch=0
+stats: no interval|--watch: 'never' is not a duration from 10.000 ms to 213503d23h34m|stats --watch=never
+stats: wheels and pid|--wheels excludes --pid|stats --wheels --watch --pid 1
 stats: count|--count requires --watch|stats --count 2
 stats: count 0|--count: '0' is not a number from 1 to 18446744073709551615|stats --watch --count 0
 run: two files|unexpected operand 'b'|run a b
@@ -79,6 +84,18 @@ for mix in 1 1:2:3 1:2:3:4:5 1:2:3:x 1:2:3:1001 1:2::4; do
 	refused "stress: mix $mix" "--mix: give four numbers up to 1000, such as 40:30:20:10" \
 		"$ctl" stress --mix $mix
 done
+
+expect "buckets" 0 "8192 + 512 + 512" sh -c "'$ctl' info | sed -n 's/^buckets *//p'"
+for command in "info" "run /dev/null" "list /dev/null" "save /dev/null"; do
+	# shellcheck disable=SC2086 # words
+	expect "$command: a short tick" 1 \
+		"hwtctl: /dev/hwt: a tick of 5 ns is too short: the shortest is 1.000 ms (min_tick_us)" \
+		"$ctl" $command --tick 5ns
+done
+expect "a long tick" 1 "hwtctl: /dev/hwt: a tick of 41d16h00m is too long: the longest is 13d00h44m" \
+	"$ctl" info --tick 1000h
+expect "an endless tick" 1 "hwtctl: /dev/hwt: a tick of never is too long: the longest is 13d00h44m" \
+	"$ctl" info --tick never
 
 for command in info stats "sleep 1" "run /dev/null" stress bench; do
 	# shellcheck disable=SC2086 # words
@@ -126,5 +143,7 @@ writer_end
 unload hwt
 expect "no module" 1 "hwtctl: /dev/hwt: No such file or directory: the module is not loaded; run 'modprobe hwt'" \
 	"$ctl" info
+expect "no module, another device" 1 "hwtctl: /dev/nothing: No such file or directory" \
+	"$ctl" --device /dev/nothing info
 load hwt
 plan

@@ -210,12 +210,16 @@ a date on the wrong clock|'2100-01-01T00:00' is a date, which requires --clock r
 an invalid date|'2100-02-30T00:00' is not a date|schedule a 2100-02-30T00:00|--clock realtime
 an option of another command|'period=1s' is not an option of schedule|schedule a 1s period=1s
 an option without a value|'soon' is not an option of schedule|schedule a 1s soon
-a bad value|'slack=x' does not have a valid value|schedule a 1s slack=x
-bad data|'data=-1' does not have a valid value|schedule a 1s data=-1
+a bad value|slack: 'x' is not a duration|schedule a 1s slack=x
+bad data|data: '-1' is not a number from 0 to 18446744073709551615|schedule a 1s data=-1
+data with --keys|'data=1' is not an option of schedule with --keys|schedule a 1s key=1 data=1|--keys
+a period of 0|every: '0' is not a duration of 1 ns or more|schedule a 1s every=0
+a pause of 0|pause: '0' is not a duration of 1 ns or more|schedule a 1s pause=0
+a period and a pause|every excludes pause|schedule a 1s pause=1s every=1s
+slack of a periodic timeout|slack excludes every and pause|schedule a 1s slack=1s every=1s
 a key without --keys|'key=1' is not an option of schedule|schedule a 1s key=1
 no key|'a': a new timeout requires key=N|schedule a 1s|--keys
-key 0|'key=0' does not have a valid value|schedule a 1s key=0|--keys
-arguments that the kernel refuses|schedule a: Invalid argument|schedule a 1s every=1s slack=1s
+key 0|key: '0' is not a number from 1 to 18446744073709551615|schedule a 1s key=0|--keys
 an invalid name|'1a': a name begins with a letter or _|schedule 1a 1s
 an invalid character in a name|'a/b': a name consists of letters, digits, _ - . :|schedule a/b 1s
 a name that is reserved|'all': this word is reserved|schedule all 1s
@@ -224,12 +228,20 @@ a long name|'$long': the name is too long|schedule $long 1s
 an unknown name|cancel a: no timeout has this name|cancel a
 an unknown name to get|get $long: no timeout has this name|get $long
 an unknown name to wait for|wait a: no timeout has this name|wait a
-no time to be idle|'never' is not a duration to wait|idle never
+no time to be idle|'never' is not a duration from 0 ns to 213503d23h34m|idle never
 a save to a missing directory|/nowhere/file: No such file or directory|save /nowhere/file
 END
 script "a name twice" 1 "hwtctl: /tmp/script:2: 'a': a timeout with this name exists" \
 	"schedule a 1s
 schedule a 1s"
+script "a new period of 0" 1 "hwtctl: /tmp/script:2: period: '0' is not a duration of 1 ns or more" \
+	"schedule a 1h every=1h
+modify a 1h period=0"
+modify="hwtctl: /tmp/script:2: modify a: a one-shot has no period, a periodic timeout no slack"
+script "a period of a one-shot" 1 "$modify" "schedule a 1h
+modify a 1h period=1s"
+script "a new slack of a periodic timeout" 1 "$modify" "schedule a 1h every=1h
+modify a 1h slack=1s"
 script "after a stop" 1 "hwtctl: /tmp/script:2: schedule a: Cannot send after transport endpoint shutdown: the context was stopped; open a new one" \
 	"stop
 schedule a 1s"

@@ -256,6 +256,10 @@ times='"deadline_ns":5,"remaining_ns":5'
 good="{\"data\":1,\"mode\":\"one-shot\",$times,\"period_ns\":0}"
 printf '%s\n' "$head" "$good" >/tmp/bad
 expect "a valid save" 0 "" sh -c "'$ctl' restore /tmp/bad >/dev/null"
+header true monotonic 3 1 | sed 's/"tick_ns":1000000/"tick_ns":500000/' >/tmp/bad
+echo "$good" >>/tmp/bad
+expect "a tick that the module raises" 0 "hwtctl: /dev/hwt: a tick of 500.000 us is too short: using 1.000 ms (min_tick_us)" \
+	sh -c "'$ctl' restore /tmp/bad >/dev/null"
 expect "an empty file" 1 "hwtctl: /dev/null: this is not a save" "$ctl" restore /dev/null
 # NAME|MESSAGE|LINES, with a semicolon between them
 while IFS='|' read -r name message lines; do

@@ -110,6 +110,14 @@ TEST_F_TIMEOUT(tty, live_view, 60)
 	EXPECT_EQ(0, end(&self->terminal));
 }
 
+TEST_F_TIMEOUT(tty, live_view_of_wheels, 60)
+{
+	begin(&self->terminal, "stats --wheels --watch=0.1");
+	EXPECT_TRUE(says(&self->terminal, "\033[H\033[J" BOLD "WHEEL "));
+	EXPECT_EQ(1, write(self->terminal.fd, INTERRUPT, 1));
+	EXPECT_EQ(0, end(&self->terminal));
+}
+
 /* Headings are bold, except with NO_COLOR or on a dumb terminal. */
 TEST_F_TIMEOUT(tty, bold_headings, 60)
 {
