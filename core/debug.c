@@ -121,7 +121,7 @@ void hwt_debug_move(const struct hwt_timeout *timeout)
 		return;
 	if (hwt_held(timeout))
 		hwt_debug_report("timeout %p is moved to another wheel while it is held: %ps\n",
-				 timeout, timeout->ops->expire);
+				 timeout, hwt_client_fn(timeout, timeout->ops->expire));
 	else if (preemptible() && hwt_debug_releasing(timeout->wheel, timeout))
 		hwt_debug_report("timeout %p is moved to another wheel while its %ps executes\n",
 				 timeout, timeout->ops->release);

@@ -823,20 +823,19 @@ static bool hwt_engine_check_clock(struct hwt_wheel *wheel)
 	return jump;
 }
 
-/* Process wheel->ended. Bounded, because other contexts may keep adding to it. */
-static void hwt_engine_end_holds(struct hwt_wheel *wheel, unsigned int max)
+/* Process up to HWT_STEP entries of wheel->ended. Return: whether more are left. */
+static bool hwt_engine_end_holds(struct hwt_wheel *wheel)
 	__must_hold(&wheel->lock)
 {
 	unsigned int n;
 
-	for (n = 1; n <= max && !list_empty(&wheel->ended); n++) {
+	for (n = 0; n < HWT_STEP && !list_empty(&wheel->ended); n++) {
 		if (wheel->stopping || hwt_frozen(wheel))
-			break;
+			return false;
 		hwt_end_hold(wheel, &wheel->engine,
 			     list_first_entry(&wheel->ended, struct hwt_timeout, link));
-		if (n % HWT_STEP == 0)
-			hwt_runner_break(wheel, &wheel->engine);
 	}
+	return !list_empty(&wheel->ended);
 }
 
 /*
@@ -903,10 +902,33 @@ static void hwt_engine_intake_since(struct hwt_wheel *wheel)
 	wheel->intake_since = max(wheel->intake_since, hwt_ns_to_tick(wheel, ns));
 }
 
-/* Run a pass: collect, advance, fire. On the wheel's thread. */
+/*
+ * Advance to @now, fire due timeouts, and end holds in small steps between: what is due does not
+ * wait for the clients of what was cancelled. Return: the number of timeouts taken off the due
+ * list. Both kinds of work are bounded, because other contexts may keep adding to it.
+ */
+static unsigned int hwt_engine_work(struct hwt_wheel *wheel, u64 now)
+	__must_hold(&wheel->lock)
+{
+	unsigned int served, ended;
+
+	served = hwt_engine_serve(wheel, now, HWT_FIRE_MAX);
+	for (ended = 0; ended < HWT_FIRE_MAX && hwt_engine_end_holds(wheel); ended += HWT_STEP) {
+		hwt_runner_break(wheel, &wheel->engine);
+		if (served < HWT_FIRE_MAX)
+			served += hwt_engine_serve(wheel, hwt_engine_tick(wheel),
+						   HWT_FIRE_MAX - served);
+	}
+	return served;
+}
+
+/*
+ * Run a pass: collect, advance, fire. On the wheel's thread. Submissions are collected in steps, so
+ * that what is due does not wait for the collection of a hundred thousand cancels.
+ */
 void hwt_engine_pass(struct hwt_wheel *wheel)
 {
-	unsigned int collected, max, served = 0;
+	unsigned int n, collected = 0, served = 0;
 	u64 now, cursor;
 	bool jumped;
 
@@ -930,17 +952,18 @@ void hwt_engine_pass(struct hwt_wheel *wheel)
 	if (!jumped)
 		hwt_engine_catch_up(wheel, now);
 	hwt_engine_intake_since(wheel);
-	collected = hwt_collect(wheel, HWT_COLLECT_MAX);
-	if (collected < HWT_COLLECT_MAX)
-		wheel->intake_since = now;
-	/* Serve as many timeouts as were collected, so that submissions do not starve callbacks. */
-	max = max_t(unsigned int, collected, HWT_FIRE_MAX);
-	if (wheel->workers) {
-		hwt_engine_advance(wheel, now);
-	} else {
-		wheel->engine.stamp = 0;
-		hwt_engine_end_holds(wheel, max);
-		served = hwt_engine_serve(wheel, now, max);
+	for (;;) {
+		n = hwt_collect(wheel, HWT_COLLECT_STEP);
+		collected += n;
+		if (n < HWT_COLLECT_STEP)
+			wheel->intake_since = now;
+		if (wheel->workers)
+			hwt_engine_advance(wheel, now);
+		else
+			served += hwt_engine_work(wheel, now);
+		if (n < HWT_COLLECT_STEP || collected >= HWT_COLLECT_MAX)
+			break;
+		now = hwt_engine_tick(wheel);
 	}
 	cursor = wheel->buckets.cursor;
 	spin_unlock(&wheel->lock);
@@ -1071,8 +1094,8 @@ static u64 hwt_engine_last_look(struct hwt_wheel *wheel, u64 published)
 	wheel->engine.stamp = 0;
 	spin_lock(&wheel->lock);
 	if (!wheel->stopping)
-		collected = hwt_collect(wheel, HWT_COLLECT_MAX);
-	tick = collected < HWT_COLLECT_MAX ? hwt_engine_target(wheel) : 0;
+		collected = hwt_collect(wheel, HWT_COLLECT_STEP);
+	tick = collected < HWT_COLLECT_STEP ? hwt_engine_target(wheel) : 0;
 	spin_unlock(&wheel->lock);
 	if (tick < published)
 		atomic64_set(&wheel->wake_tick, tick);

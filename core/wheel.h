@@ -23,12 +23,14 @@
 
 /* Timeouts handled before the lock is dropped for other contexts. */
 #define HWT_STEP		128
-/* Maximum number of entries that a pass collects, so that expiry is not starved. */
+/* Entries that a pass collects before it fires what is due. */
+#define HWT_COLLECT_STEP	1024
+/* Maximum number of entries that a pass collects, so that it ends. */
 #define HWT_COLLECT_MAX		100000
 /* Maximum work of one advance, in timeouts moved, so that collection and expiry are not starved. */
 #define HWT_ADVANCE_MAX		100000
-/* Maximum of due timeouts, and of ended holds, in a pass; the number collected if greater. */
-#define HWT_FIRE_MAX		1024
+/* Maximum of due timeouts that fire, and of holds that end, for each HWT_COLLECT_STEP entries. */
+#define HWT_FIRE_MAX		HWT_COLLECT_STEP
 /* A CPU kicks the engine once in so many schedules of timeouts not pending. A power of two. */
 #define HWT_BACKLOG		2048
 /* A callback is behind if it is more than so many ticks late, or than a revolution of level 0. */

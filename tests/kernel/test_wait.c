@@ -618,8 +618,8 @@ static void between_expire(struct hwt_timeout *timeout)
 	kt_expire(timeout);
 }
 
-/* Cancel many timeouts while the engine is in a callback: their releases are left to it. */
-static struct hwt_timeout * __init defer_many(struct hwt_wheel *wheel)
+/* Cancel many timeouts while the engine is in a callback. */
+static struct hwt_timeout * __init cancel_many(struct hwt_wheel *wheel)
 {
 	struct hwt_timeout *many = kt_alloc(DEFERRED, sizeof(*many));
 	int i;
@@ -631,6 +631,37 @@ static struct hwt_timeout * __init defer_many(struct hwt_wheel *wheel)
 		hwt_schedule(&many[i], KT_HOUR);
 		hwt_cancel(&many[i]);
 	}
+	return many;
+}
+
+/* A timeout that is due does not wait until all cancelled ones are collected and released. */
+static void __init test_due_first(void)
+{
+	struct hwt_wheel *wheel = kt_wheel("wait", .shards = 1);
+	struct hwt_timeout *many;
+	struct kt kt;
+
+	let_go_before = -1;
+	kt_setup(&kt, wheel, between_expire);
+	hwt_schedule(&kt.timeout, 300 * KT_MS);
+	/* The engine knows it: the flush collects. */
+	hwt_wheel_flush(wheel);
+	many = cancel_many(wheel);
+	while (hwt_wheel_now(wheel) < hwt_deadline(&kt.timeout))
+		msleep(20);
+	complete_all(&sleeper.out);
+	KTEST(KT_WAIT(kt_expirations(&kt) == 1) && let_go_before <= 1024,
+	      "a due timeout comes after %d of %d releases", let_go_before, DEFERRED);
+	KTEST(KT_WAIT(atomic_read(&let_go) == DEFERRED), "all releases are called");
+	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
+	vfree(many);
+}
+
+/* Cancel many timeouts, and let a _sync collect them: their releases are left to the engine. */
+static struct hwt_timeout * __init defer_many(struct hwt_wheel *wheel)
+{
+	struct hwt_timeout *many = cancel_many(wheel);
+
 	/* Collects nearly all, the latest first, and must not call their releases. */
 	hwt_cancel_sync(&many[0]);
 	return many;
@@ -757,6 +788,7 @@ static void __init selftest(void)
 	test_wait_told();
 	test_wait_deferred();
 	test_flush_release();
+	test_due_first();
 	test_deferred();
 	test_deferred_stop();
 }
