@@ -468,7 +468,8 @@ int libhwt_save(struct libhwt *context, struct hwt_list_entry **entries, size_t 
  * events and overruns of periodic timeouts are not restored. In a context with keys the keys are
  * the saved ids, and existing timeouts of these keys are moved.
  *
- * Return: 0 or as libhwt_after(). After an error, timeouts created or moved by it are cancelled.
+ * Return: 0 or as libhwt_after(). After an error, the timeouts that it has created are cancelled;
+ * those that it has moved stay where they are.
  */
 int libhwt_restore(struct libhwt *context, const struct hwt_list_entry *entries, size_t count,
 		   uint64_t *ids);

@@ -198,6 +198,7 @@ int libhwt_save(struct libhwt *context, struct hwt_list_entry **entries, size_t 
 	return 0;
 }
 
+/* Return HWT_STATE_ bits if a timeout of this key existed and was moved, 0, or an error. */
 static int restore_one(struct libhwt *context, const struct hwt_list_entry *entry, uint64_t *id)
 {
 	struct hwt_schedule_args args = {
@@ -206,6 +207,7 @@ static int restore_one(struct libhwt *context, const struct hwt_list_entry *entr
 		.period_ns = entry->period_ns,
 		.user_data = context->keyed ? 0 : entry->user_data,
 	};
+	int ret;
 
 	/* A timeout that is not pending has fired already, so it fires at once: its delay is 0. */
 	if ((entry->state & HWT_STATE_PENDING) && context->clock == CLOCK_REALTIME) {
@@ -214,25 +216,31 @@ static int restore_one(struct libhwt *context, const struct hwt_list_entry *entr
 	} else if (entry->state & HWT_STATE_PENDING) {
 		args.time_ns = entry->remaining_ns;
 	}
-	return schedule(context, &args, id);
+	ret = schedule(context, &args, id);
+	return ret ? ret : (int)args.was;
 }
 
 int libhwt_restore(struct libhwt *context, const struct hwt_list_entry *entries, size_t count,
 		   uint64_t *ids)
 {
-	uint64_t *made = ids ? ids : calloc(count + !count, sizeof(*made));
-	int error = 0;
-	size_t n = 0;
+	uint64_t id = 0, *made = calloc(count + !count, sizeof(*made));
+	size_t n, created = 0;
+	int ret = 0;
 
 	if (!made)
 		return -ENOMEM;
-	while (n < count && !error) {
-		error = restore_one(context, &entries[n], &made[n]);
-		n += !error;
+	for (n = 0; n < count; n++) {
+		ret = restore_one(context, &entries[n], &id);
+		if (ret < 0)
+			break;
+		if (!ret)
+			made[created++] = id;
+		if (ids)
+			ids[n] = id;
 	}
-	while (error && n)
-		libhwt_cancel(context, made[--n]);
-	if (!ids)
-		free(made);
-	return error;
+	/* Not those that existed before, which belong to the caller. */
+	while (ret < 0 && created)
+		libhwt_cancel(context, made[--created]);
+	free(made);
+	return ret < 0 ? ret : 0;
 }
