@@ -1014,8 +1014,8 @@ static bool hwt_engine_wanted(struct hwt_wheel *wheel)
 static void hwt_engine_sleep_until(struct hwt_wheel *wheel, u64 tick, ktime_t expires)
 {
 	/* Barrier wait.state, pairs with kick.after in hwt_wheel_kick() and kernel.wake in
-	 * kthread_stop(): the engine sees the kick or the request to end, or the other side sees
-	 * the engine asleep and in no callback.
+	 * hwt_thread_wake_frozen(): the engine sees the kick or the request to end, or the other
+	 * side sees the engine asleep and in no callback.
 	 */
 	set_current_state(hwt_idle_state(wheel));
 	if (!hwt_engine_wanted(wheel)) {

@@ -269,6 +269,7 @@ static struct hwt_wheel *hwt_shard_create(const struct hwt_shard_args *args)
 	INIT_LIST_HEAD(&wheel->idle);
 	INIT_LIST_HEAD(&wheel->runners);
 	INIT_LIST_HEAD(&wheel->shares);
+	init_completion(&wheel->ended_threads);
 	INIT_WORK(&wheel->free_work, hwt_wheel_free_work);
 
 	wheel->submit = alloc_percpu_gfp(struct hwt_submit, gfp | __GFP_ZERO);

@@ -142,7 +142,7 @@ int hwt_shard_node(const u8 *map, unsigned int shard)
 }
 
 /* May kernel threads run on a CPU for which the client did not ask? */
-static bool hwt_cpu_housekeeping(unsigned int cpu)
+bool hwt_cpu_housekeeping(unsigned int cpu)
 {
 	return housekeeping_test_cpu(cpu, HK_TYPE_KTHREAD) &&
 	       housekeeping_test_cpu(cpu, HK_TYPE_DOMAIN);

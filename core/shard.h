@@ -10,6 +10,7 @@
 extern unsigned int hwt_shards_default;
 
 u8 *hwt_shard_map_create(unsigned int nr_shards, gfp_t gfp);
+bool hwt_cpu_housekeeping(unsigned int cpu);
 int hwt_shard_node(const u8 *map, unsigned int shard);
 void hwt_shard_place(struct hwt_wheel *shard, const u8 *map, const struct cpumask *cpus);
 unsigned int hwt_shards_choose(void);

@@ -23,6 +23,7 @@
 #include "core/callback.h"
 #include "core/client.h"
 #include "core/engine.h"
+#include "core/shard.h"
 #include "core/submit.h"
 #include "core/thread.h"
 
@@ -38,6 +39,9 @@ static void hwt_thread_pin(struct hwt_wheel *wheel, struct hwt_runner *runner)
 {
 	int ret = -EBUSY;
 
+	/* A stop that comes now moves the thread again; see hwt_threads_end(). */
+	if (hwt_thread_ends(wheel))
+		return;
 	if (cpus_read_trylock()) {
 		ret = set_cpus_allowed_ptr(current, wheel->affinity);
 		cpus_read_unlock();
@@ -50,16 +54,28 @@ static void hwt_thread_pin(struct hwt_wheel *wheel, struct hwt_runner *runner)
 	spin_unlock(&wheel->lock);
 }
 
+/* Does an affinity have all CPUs that are online and not isolated? */
+static bool hwt_affinity_whole(const struct cpumask *mask)
+{
+	unsigned int cpu;
+
+	for_each_online_cpu(cpu)
+		if (!cpumask_test_cpu(cpu, mask) && hwt_cpu_housekeeping(cpu))
+			return false;
+	return true;
+}
+
 /*
  * Has the kernel reset a thread's affinity to all CPUs? The kernel does so when the thread's last
- * CPU is about to go offline, even if the CPU then stays online, and when cpusets change. An
- * affinity that leaves out an online CPU counts as an administrator's choice, and is kept.
+ * CPU is about to go offline, even if the CPU then stays online, and when cpusets change; since
+ * 6.14 it may leave out isolated CPUs. An affinity that leaves out another CPU counts as an
+ * administrator's choice, and is kept.
  */
 static bool hwt_thread_affinity_lost(const struct hwt_wheel *wheel, const struct task_struct *task)
 {
 	/* Without a lock: a concurrent change is seen the next time. */
 	return data_race(!cpumask_subset(&task->cpus_mask, wheel->affinity) &&
-			 cpumask_subset(cpu_online_mask, &task->cpus_mask));
+			 hwt_affinity_whole(&task->cpus_mask));
 }
 
 /*
@@ -92,12 +108,12 @@ static void hwt_thread_begin(struct hwt_wheel *wheel, struct hwt_runner *runner)
 		sched_set_fifo_low(current);
 	else if (wheel->priority == HWT_PRIORITY_FIFO)
 		sched_set_fifo(current);
-	/* Last: if another task never leaves the wheel's CPUs, this thread may not run any more. */
-	if (wheel->pinned)
-		hwt_thread_pin(wheel, runner);
 	/* Not set_freezable(): in a frozen system, it would not return for a stop. */
 	if (wheel->flags & HWT_FREEZABLE)
 		current->flags &= ~PF_NOFREEZE;
+	/* Last: if another task never leaves the wheel's CPUs, this thread may not run any more. */
+	if (wheel->pinned)
+		hwt_thread_pin(wheel, runner);
 }
 
 /*
@@ -118,7 +134,7 @@ static void hwt_thread_freeze(const struct hwt_wheel *wheel)
 	}
 }
 
-/* Wake a thread even if it is frozen. wake_up_process() does not wake a frozen thread. */
+/* Wake a thread to end, even if it is frozen, as wake_up_process() does not. */
 static void hwt_thread_wake_frozen(struct task_struct *task)
 {
 	struct wait_queue_entry entry = { .private = task };
@@ -140,6 +156,7 @@ static int hwt_engine_thread(void *arg)
 		hwt_engine_pass(wheel);
 		hwt_engine_sleep(wheel);
 	}
+	complete(&wheel->ended_threads);
 	return 0;
 }
 
@@ -201,8 +218,9 @@ static void hwt_worker_wait(struct hwt_wheel *wheel, struct hwt_worker *worker)
 
 	/* Workers look for work, and are woken, under the lock, so no wake-up is missed. */
 	list_add(&worker->idle, &wheel->idle);
-	/* Barrier worker.state, pairs with kernel.wake in kthread_stop(), which does not take the
-	 * wheel's lock: this thread sees the request to end, or the other side sees it asleep.
+	/* Barrier worker.state, pairs with kernel.wake in hwt_thread_wake_frozen(), which does not
+	 * take the wheel's lock: this thread sees the request to end, or the other side sees it
+	 * asleep.
 	 */
 	set_current_state(hwt_idle_state(wheel));
 	spin_unlock(&wheel->lock);
@@ -241,6 +259,7 @@ static int hwt_worker_thread(void *arg)
 		}
 	}
 	spin_unlock(&wheel->lock);
+	complete(&wheel->ended_threads);
 	return 0;
 }
 
@@ -253,8 +272,7 @@ static int hwt_worker_create(struct hwt_wheel *wheel, const char *name, unsigned
 
 	worker->wheel = wheel;
 	INIT_LIST_HEAD(&worker->idle);
-	thread = kthread_create_on_node(hwt_worker_thread, worker, wheel->node, "%s/%u", name,
-					number);
+	thread = kthread_create(hwt_worker_thread, worker, "%s/%u", name, number);
 	if (IS_ERR(thread))
 		return PTR_ERR(thread);
 	/* Keep the task_struct, since the thread may be woken even after it has ended. */
@@ -312,7 +330,7 @@ int hwt_threads_start(struct hwt_wheel *wheel, gfp_t gfp)
 		if (ret)
 			goto err;
 	}
-	thread = kthread_create_on_node(hwt_engine_thread, wheel, wheel->node, "%s", name);
+	thread = kthread_create(hwt_engine_thread, wheel, "%s", name);
 	ret = PTR_ERR_OR_ZERO(thread);
 	if (ret)
 		goto err;
@@ -331,38 +349,44 @@ err:
 	return ret;
 }
 
-/*
- * Let the pinned threads of a stopping wheel end on the present CPU: another task may run on the
- * wheel's CPUs and never leave them.
- */
-static void hwt_threads_unpin(struct hwt_wheel *wheel)
+/* Move the threads of a pinned wheel to the present CPU, unless a CPU is coming or going. */
+static void hwt_threads_move_here(struct hwt_wheel *wheel)
 {
-	const struct cpumask *here = cpumask_of(raw_smp_processor_id());
+	const struct cpumask *here;
 	unsigned int n;
 
-	/* If this CPU goes offline meanwhile, the threads stay on their own CPUs. */
+	if (!wheel->pinned || !cpus_read_trylock())
+		return;
+	here = cpumask_of(raw_smp_processor_id());
 	set_cpus_allowed_ptr(wheel->thread, here);
 	for (n = 0; n < wheel->workers; n++)
 		set_cpus_allowed_ptr(wheel->worker[n].runner.task, here);
+	cpus_read_unlock();
 }
 
 /*
- * End the threads of a stopping wheel, and wait for them. They are in no callback and serve no
- * timeout any more.
+ * Make the threads of a stopping wheel leave their functions, and wait until they have. Pinned
+ * threads do so on this CPU, because another task may never leave theirs. A thread that has just
+ * begun to pin itself is moved again.
  */
-void hwt_threads_stop(struct hwt_wheel *wheel)
+static void hwt_threads_end(struct hwt_wheel *wheel)
 {
 	unsigned int n;
 
-	if (wheel->pinned)
-		hwt_threads_unpin(wheel);
-	if (wheel->flags & HWT_FREEZABLE) {
-		/* Thaw the threads first: kthread_stop() does not, and waits for them. */
-		WRITE_ONCE(wheel->ending, true);
-		hwt_thread_wake_frozen(wheel->thread);
-		for (n = 0; n < wheel->workers; n++)
-			hwt_thread_wake_frozen(wheel->worker[n].runner.task);
-	}
+	WRITE_ONCE(wheel->ending, true);
+	hwt_thread_wake_frozen(wheel->thread);
+	for (n = 0; n < wheel->workers; n++)
+		hwt_thread_wake_frozen(wheel->worker[n].runner.task);
+	hwt_threads_move_here(wheel);
+	for (n = 0; n < 1 + wheel->workers; n++)
+		while (!wait_for_completion_timeout(&wheel->ended_threads, HZ / 20))
+			hwt_threads_move_here(wheel);
+}
+
+/* Stop the threads of a stopping wheel, which are in no callback and serve no timeout any more. */
+void hwt_threads_stop(struct hwt_wheel *wheel)
+{
+	hwt_threads_end(wheel);
 	kthread_stop(wheel->thread);
 	hwt_workers_stop(wheel, wheel->workers);
 }
@@ -393,17 +417,15 @@ static void hwt_thread_repin(struct hwt_wheel *wheel, struct hwt_runner *runner)
  */
 void hwt_threads_pin(struct hwt_wheel *wheel)
 {
-	bool stopping;
 	unsigned int n;
 
+	/* A stop lets the threads end elsewhere. */
+	if (hwt_thread_ends(wheel))
+		return;
 	/* A thread that becomes @unpinned from here on sets this again. */
 	spin_lock(&wheel->lock);
 	WRITE_ONCE(wheel->repin_needed, false);
-	stopping = wheel->stopping;
 	spin_unlock(&wheel->lock);
-	/* A stop lets the threads end elsewhere. */
-	if (stopping)
-		return;
 	hwt_thread_repin(wheel, &wheel->engine);
 	for (n = 0; n < wheel->workers; n++)
 		hwt_thread_repin(wheel, &wheel->worker[n].runner);

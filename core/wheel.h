@@ -6,6 +6,7 @@
 #define _HWT_CORE_WHEEL_H
 
 #include <linux/cache.h>
+#include <linux/completion.h>
 #include <linux/cpumask.h>
 #include <linux/irq_work.h>
 #include <linux/list.h>
@@ -265,8 +266,10 @@ struct hwt_wheel {
 	bool			own_cpus;	/* @affinity is the client's choice */
 	/* A runner is @unpinned. Written under the lock; the engine's thread reads it without. */
 	bool			repin_needed;
-	/* The threads of a freezable wheel are to end. Set by a stop before it wakes them. */
+	/* The threads are to end. Set by a stop before it wakes them. */
 	bool			ending;
+	/* Completed by each thread at its end. */
+	struct completion	ended_threads;
 	hwt_clock_set_fn	clock_set;
 	void			*clock_set_arg;
 	/* Serializes stops; the outermost lock. Callbacks of a stop may stop other wheels, so each

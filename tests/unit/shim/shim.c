@@ -267,6 +267,12 @@ bool __hwt_debug_used(const struct hwt_timeout *timeout)
 	abort();
 }
 
+void hwt_debug_move(const struct hwt_timeout *timeout)
+{
+	(void)timeout;
+	abort();
+}
+
 bool __hwt_debug_init(const struct hwt_timeout *timeout)
 {
 	(void)timeout;

@@ -145,6 +145,7 @@ struct ratelimit_state {
 		shim_printk("WARNING: %s\n", #condition);	\
 	__warn; })
 #define WARN_ON_ONCE(condition)	WARN_ON(condition)
+#define WARN(condition, ...)	WARN_ON(condition)
 /* No tool looks for races here. */
 #define data_race(expression)	(expression)
 #define lockdep_assert_held(lock)	((void)(lock))
@@ -281,6 +282,16 @@ static inline void cpumask_set_cpu(unsigned int cpu, struct cpumask *mask)
 	mask->bits[BIT_WORD(cpu)] |= BIT_MASK(cpu);
 }
 
+/* The mask of one CPU, until the thread's next call. */
+static inline const struct cpumask *cpumask_of(unsigned int cpu)
+{
+	static __thread struct cpumask mask;
+
+	memset(&mask, 0, sizeof(mask));
+	cpumask_set_cpu(cpu, &mask);
+	return &mask;
+}
+
 static inline void cpumask_clear_cpu(unsigned int cpu, struct cpumask *mask)
 {
 	mask->bits[BIT_WORD(cpu)] &= ~BIT_MASK(cpu);
@@ -392,6 +403,15 @@ struct task_struct *shim_kthread_create(int (*function)(void *arg), void *arg);
 #define kthread_create(function, arg, ...)	shim_kthread_create(function, arg)
 int kthread_stop(struct task_struct *task);
 #define kthread_should_stop()	READ_ONCE(current->stop)
+
+/* kthread_stop() waits for the end of a thread. */
+struct completion {
+};
+
+#define init_completion(completion)	((void)(completion))
+#define complete(completion)		((void)(completion))
+#define wait_for_completion_timeout(completion, timeout)	((void)(completion), 1)
+
 #define get_task_struct(task)	(task)
 /* Called for kthreads only, with their last reference. */
 #define put_task_struct(task)	free(task)
