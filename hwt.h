@@ -721,10 +721,10 @@ typedef void (*hwt_clock_set_fn)(struct hwt_wheel *wheel, s64 jump_ns, void *arg
  * @shards:          Number of engines of the wheel, up to HWT_SHARDS_MAX, each with buckets, a
  *                   lock, a thread and @workers of its own. A timeout belongs to the shard of the
  *                   CPU that initialises it; CPUs of one NUMA node and last-level cache share a
- *                   shard, whose threads run on these CPUs, unless @cpus are given or these are
- *                   all offline. Callbacks run in the order of ticks within a shard only, and
- *                   those of different shards at the same time. 0: the module's default,
- *                   or 1 if @cpus are given.
+ *                   shard, whose threads run on these CPUs, except isolated ones (isolcpus=,
+ *                   nohz_full=), unless @cpus are given or all are offline. Callbacks run in
+ *                   the order of ticks within a shard only, and those of different shards at
+ *                   the same time. 0: the module's default, or 1 if @cpus are given.
  * @priority:        Of the wheel's threads.
  * @wait:            How the wheel's thread waits.
  * @clock_set:       Called when the clock was set; only with HWT_CLOCK_REALTIME. NULL: none.
