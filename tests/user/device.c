@@ -176,7 +176,7 @@ static void *rival_run(void *arg)
 }
 
 /* One of several concurrent calls of SETUP or RINGS succeeds. The others leave nothing behind. */
-TEST_F(ctx, has_one_winner)
+TEST_F_TIMEOUT(ctx, has_one_winner, 120)
 {
 	struct rival rivals[RIVALS];
 	pthread_barrier_t start;
