@@ -4,7 +4,6 @@
  *
  * hwt-test: timeout 180
  */
-#include <linux/sched/task.h>
 
 #include "hwt_ktest.h"
 
@@ -443,16 +442,9 @@ static void cause_expire(struct hwt_timeout *timeout)
 /* Pin the thread of that name to a CPU. */
 static bool __init pin_thread(const char *name, unsigned int cpu)
 {
-	struct task_struct *task, *found = NULL;
+	struct task_struct *found = kt_task_get(name);
 	bool ok;
 
-	rcu_read_lock();
-	for_each_process(task)
-		if (!strcmp(task->comm, name))
-			found = task;
-	if (found)
-		get_task_struct(found);
-	rcu_read_unlock();
 	if (!found)
 		return false;
 	ok = !set_cpus_allowed_ptr(found, cpumask_of(cpu));

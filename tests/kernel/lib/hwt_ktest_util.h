@@ -17,6 +17,7 @@
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
+#include <linux/sched/task.h>
 #include <linux/string.h>
 #include <linux/timekeeping.h>
 #include <linux/vmalloc.h>
@@ -343,6 +344,21 @@ static inline unsigned int kt_other_cpu(unsigned int cpu)
 {
 	return cpumask_any_but(cpu_online_mask, cpu) < nr_cpu_ids ?
 	       cpumask_any_but(cpu_online_mask, cpu) : cpu;
+}
+
+/* Return the thread of that name with a reference, or NULL. */
+static inline struct task_struct *kt_task_get(const char *name)
+{
+	struct task_struct *task, *found = NULL;
+
+	rcu_read_lock();
+	for_each_process(task)
+		if (!strcmp(task->comm, name))
+			found = task;
+	if (found)
+		get_task_struct(found);
+	rcu_read_unlock();
+	return found;
 }
 
 /*

@@ -3,9 +3,7 @@
  * While this module is loaded, a task of real-time priority never leaves a CPU. Only the CPU's
  * ksoftirqd preempts it, since RCU needs that. For module-hog.sh.
  */
-#include <linux/cpumask.h>
 #include <linux/module.h>
-#include <linux/sched/signal.h>
 #include <linux/sched/task.h>
 
 #include "hwt_ktest_util.h"
@@ -14,20 +12,6 @@ static unsigned int cpu = 1;
 module_param(cpu, uint, 0444);
 
 static struct task_struct *hog, *ksoftirqd;
-
-static struct task_struct * __init find_task(const char *name)
-{
-	struct task_struct *task, *found = NULL;
-
-	rcu_read_lock();
-	for_each_process(task)
-		if (!strcmp(task->comm, name))
-			found = task;
-	if (found)
-		get_task_struct(found);
-	rcu_read_unlock();
-	return found;
-}
 
 static int hog_thread(void *unused)
 {
@@ -42,11 +26,15 @@ static int __init test_hog_init(void)
 	char name[TASK_COMM_LEN];
 
 	snprintf(name, sizeof(name), "ksoftirqd/%u", cpu);
-	ksoftirqd = find_task(name);
+	ksoftirqd = kt_task_get(name);
 	if (!ksoftirqd)
 		return -ESRCH;
 	sched_set_fifo(ksoftirqd);
 	hog = kt_thread(hog_thread, NULL, cpu);
+	if (IS_ERR(hog)) {
+		sched_set_normal(ksoftirqd, 0);
+		put_task_struct(ksoftirqd);
+	}
 	return PTR_ERR_OR_ZERO(hog);
 }
 
