@@ -91,8 +91,8 @@ static bool hwt_intake_take(struct hwt_wheel *wheel, unsigned int cpu)
 	 * hwt_push() finds the byte cleared and sets it again.
 	 */
 	smp_mb();
-	/* Barrier intake.take (spare), pairs with push.add in hwt_push(): this CPU sees all that
-	 * was written before the push. The dependency on the entry's address would be enough.
+	/* Barrier intake.take, not needed, pairs with push.add in hwt_push(): the dependency on the
+	 * entry's address orders all that was written before the push before its reads here.
 	 */
 	for (chain = 0; chain < HWT_CHAINS; chain++)
 		if (!llist_empty(&submit->list[chain]))
@@ -336,7 +336,9 @@ void hwt_end_hold(struct hwt_wheel *wheel, struct hwt_runner *runner, struct hwt
 		return;
 	hwt_call_prepare(&release, timeout);
 	old = hwt_timeout_state(timeout);
-	/* Barrier state.finish, pairs with state.arm in hwt_arm(): as in hwt_collect_one(). */
+	/* Barrier state.finish, pairs with state.arm in hwt_arm(): the caller that begins the next
+	 * hold sees everything that was done in this one.
+	 */
 	do {
 		change = hwt_state_end(old, timeout->ops);
 		hwt_debug_track(timeout, change.state);

@@ -361,7 +361,7 @@ static void hwt_wheel_register(struct hwt_wheel *wheel, const void *creator,
 			     HWT_WHEELS_MANY, wheel->creator, wheel->owner_name);
 }
 
-/* hwt_wheel_create() for a given module; see there. */
+/* The function behind the macro hwt_wheel_create(), which adds the module. */
 struct hwt_wheel *__hwt_wheel_create(const struct hwt_wheel_params *user_params,
 				     struct module *owner)
 {
@@ -509,7 +509,7 @@ static struct hwt_wheel *hwt_shared_create(const struct hwt_wheel_params *params
 	return wheel;
 }
 
-/* hwt_wheel_get_shared() for a given module; see there. */
+/* The function behind the macro hwt_wheel_get_shared(), which adds the module. */
 struct hwt_wheel *__hwt_wheel_get_shared(const struct hwt_wheel_params *user_params,
 					 struct module *owner)
 {
@@ -541,7 +541,7 @@ struct hwt_wheel *__hwt_wheel_get_shared(const struct hwt_wheel_params *user_par
 }
 EXPORT_SYMBOL_GPL(__hwt_wheel_get_shared);
 
-/* hwt_wheel_put() for a given module; see there. */
+/* The function behind the macro hwt_wheel_put(), which adds the module. */
 void __hwt_wheel_put(struct hwt_wheel *wheel, struct module *owner)
 {
 	bool had, last;
@@ -714,8 +714,8 @@ static void hwt_clock_irq_work(struct irq_work *work)
 	 * stays until it has been kicked.
 	 */
 	rcu_read_lock();
-	/* Barrier clock.list (spare), pairs with clock.add in hwt_wheel_register(): each wheel is
-	 * complete. The address dependency would order that as well.
+	/* Barrier clock.list, not needed, pairs with clock.add in hwt_wheel_register(): the dependency
+	 * on a wheel's address orders its creation before the reads here.
 	 */
 	list_for_each_entry_rcu(wheel, &hwt_wheels, entry)
 		if (wheel->clock == HWT_CLOCK_REALTIME)

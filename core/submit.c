@@ -37,8 +37,8 @@ void hwt_wheel_irq_work(struct irq_work *work)
 {
 	struct hwt_wheel *wheel = container_of(work, struct hwt_wheel, irq_work);
 
-	/* Test again, as in hwt_wheel_kick(): the engine may have begun a callback since, in which
-	 * it is not woken. The barrier kick.after, before the work was queued, orders this too.
+	/* The engine may have begun a callback since the work was queued: in a callback, which may
+	 * sleep, it is not woken. The barrier kick.after orders this read after the kick.
 	 */
 	if (!READ_ONCE(wheel->engine.current_timeout))
 		wake_up_process(wheel->thread);
@@ -313,8 +313,8 @@ static noinline int hwt_arm_traced(struct hwt_wheel *wheel, struct hwt_timeout *
 	const void *fn = hwt_client_fn(timeout, timeout->ops->expire);
 	int ret;
 
-	/* Barrier arm.rcu, pairs with destroy.grace in hwt_wheel_dispose(): as in hwt_arm_open(),
-	 * and the wheel stays until the tracepoint has used it.
+	/* Barrier arm.rcu, pairs with destroy.grace in hwt_wheel_dispose(): the wheel stays until
+	 * the tracepoint has used it, even if the timeout fires at once and its client destroys it.
 	 */
 	rcu_read_lock_sched();
 	ret = hwt_arm_open(wheel, timeout, tick, flags);
@@ -333,8 +333,8 @@ static __always_inline int __hwt_schedule(struct hwt_timeout *timeout, u64 ns, u
 	if (unlikely(!hwt_debug_used(timeout) || !wheel))
 		return -EINVAL;
 	if (flags & HWT_SCHEDULE_UNLESS_PENDING) {
-		/* Barrier earlier.mb, pairs with state.fire in hwt_fire_claim(): as in
-		 * hwt_arm().
+		/* Barrier earlier.mb, pairs with state.fire in hwt_fire_claim(): the next callback
+		 * sees what the caller wrote before, or the state read here is not pending.
 		 */
 		smp_mb();
 		state = hwt_timeout_state(timeout);
@@ -545,7 +545,10 @@ static __always_inline u64 __hwt_cancel(struct hwt_timeout *timeout)
 	 */
 	rcu_read_lock_sched();
 	wheel = timeout->wheel;
-	seq = READ_ONCE(wheel->sleep_seq);	/* as in hwt_arm() */
+	/* Before the claim: if the engine goes to sleep between claim and push, the number has
+	 * changed by the end of the push.
+	 */
+	seq = READ_ONCE(wheel->sleep_seq);
 	claimed = hwt_cancel_claim(timeout, 0, &old);
 	if (old & HWT_F_PENDING) {
 		if (claimed) {

@@ -134,7 +134,7 @@ static void hwt_wheel_leave(struct hwt_wheel *wheel)
 
 /* -- Waiting and waking -------------------------------------------------- */
 
-/* hwt_wake() when there are waiters; see there. */
+/* The part of hwt_wake() for a shard that has waiters. */
 void __hwt_wake(struct hwt_wheel *wheel, void *var)
 	__must_hold(&wheel->lock)
 {
@@ -154,8 +154,8 @@ static void hwt_wait_until(struct hwt_wheel *wheel, void *var, unsigned int stat
 	struct wait_bit_queue_entry wait;
 
 	init_wait_var_entry(&wait, var, 0);
-	/* Barrier wait.prepare (spare), unpaired: the condition changes under the lock, so no
-	 * change is missed.
+	/* Barrier wait.prepare, not needed, unpaired: the lock, under which the condition changes,
+	 * orders the caller's look at it before the change and the wake-up.
 	 */
 	prepare_to_wait(queue, &wait.wq_entry, state);
 	wheel->waiters++;

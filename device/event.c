@@ -203,9 +203,9 @@ ssize_t hwt_read_iter(struct kiocb *iocb, struct iov_iter *to)
 		if (READ_ONCE(ctx->rings))
 			return -EBUSY;
 		/*
-		 * Barrier read.stopped (spare), pairs with stop.stopped in hwt_context_stop(): a
-		 * task that sees the stop finds the last events below. The lock that
-		 * hwt_events_read() takes would order that as well.
+		 * Barrier read.stopped, not needed, pairs with stop.stopped in hwt_context_stop():
+		 * the lock that hwt_events_read() takes orders the stop before the last events
+		 * that are found there.
 		 */
 		stopped = smp_load_acquire(&ctx->stopped);
 		ret = hwt_events_read(ctx, to);

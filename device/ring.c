@@ -155,8 +155,8 @@ bool hwt_rings_ready(const struct hwt_context *ctx)
 	 */
 	smp_rmb();
 	/*
-	 * Barrier look.rings (spare), pairs with create.rings in hwt_rings_mmap(): a task that sees
-	 * the pointer sees complete rings. The address dependency would order that as well.
+	 * Barrier look.rings, not needed, pairs with create.rings in hwt_rings_mmap(): the
+	 * dependency on the address orders the creation of the rings before the reads below.
 	 */
 	rings = smp_load_acquire(&ctx->rings);
 	return rings && hwt_rings_unread(rings);
@@ -199,7 +199,10 @@ static int hwt_rings_submit(struct hwt_context *ctx, struct hwt_rings_ctx *rings
 	u32 n, done, size = rings->op_size;
 	void *slot;
 
-	/* Barrier submit.tail, pairs with program.op in the program: all n operations are seen. */
+	/*
+	 * Barrier submit.tail, pairs with program.op in the program: a task that sees the tail sees
+	 * all operations before it.
+	 */
 	n = smp_load_acquire(&rings->mem->op_tail) - rings->op_head;
 	if (n > rings->op_mask + 1)
 		return -EINVAL;
@@ -209,7 +212,10 @@ static int hwt_rings_submit(struct hwt_context *ctx, struct hwt_rings_ctx *rings
 		prealloc.ahead = n - done;
 		hwt_op_run_sized(ctx, slot, size, rings->offset, &prealloc);
 		rings->op_head++;
-		/* Barrier submit.head, pairs with program.done: the program sees the result. */
+		/*
+		 * Barrier submit.head, pairs with program.done in the program: a program that sees
+		 * the head sees the results before it.
+		 */
 		smp_store_release(&rings->mem->op_head, rings->op_head);
 		cond_resched();
 		if (hwt_rings_interrupted(++done))
@@ -224,7 +230,10 @@ static int hwt_rings_submit(struct hwt_context *ctx, struct hwt_rings_ctx *rings
 /* Return true if the ring has @want events, or after a stop: the refill then finds all events. */
 static bool hwt_rings_enough(struct hwt_context *ctx, u32 want)
 {
-	/* Barrier read.stopped (spare), pairs with stop.stopped in hwt_context_stop(): as above. */
+	/*
+	 * Barrier read.stopped, not needed, pairs with stop.stopped in hwt_context_stop(): the lock
+	 * that hwt_rings_refill() takes orders the stop before the events found there.
+	 */
 	bool stopped = smp_load_acquire(&ctx->stopped);
 
 	return hwt_rings_refill(ctx) >= want || stopped;
@@ -284,7 +293,10 @@ static int hwt_rings_wait(struct hwt_context *ctx, const struct hwt_enter_args *
 		hwt_sigmask_restore(&saved, ret == -ERESTARTSYS);
 	if (ret)
 		return ret == -ETIME ? ret : -EINTR;
-	/* Barrier read.stopped (spare), pairs with stop.stopped in hwt_context_stop(): as above. */
+	/*
+	 * Barrier read.stopped, not needed, pairs with stop.stopped in hwt_context_stop(): the lock
+	 * that the last hwt_rings_refill() takes orders the stop before the events found there.
+	 */
 	stopped = smp_load_acquire(&ctx->stopped);
 	/*
 	 * Without a stop, another task has reaped some events. With a stop, more events than the
@@ -315,7 +327,10 @@ static bool hwt_enter_restarts(const struct hwt_enter_args *enter)
  */
 int hwt_rings_enter(struct hwt_context *ctx, struct hwt_enter_args *enter)
 {
-	/* Barrier look.rings (spare), pairs with create.rings in hwt_rings_mmap(): as above. */
+	/*
+	 * Barrier look.rings, not needed, pairs with create.rings in hwt_rings_mmap(): the
+	 * dependency on the address orders the creation of the rings before their use here.
+	 */
 	struct hwt_rings_ctx *rings = smp_load_acquire(&ctx->rings);
 	int ret;
 

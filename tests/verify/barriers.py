@@ -20,7 +20,10 @@ ORDERS = re.compile(
     r"test_and_\w+|barrier\w*|"
     r"queue_work\w*|irq_work_queue\w*|wake_up_var|wait_var_event\w*)\s*\(")
 NAME = r"[a-z]+\.[a-z0-9_]+"
-TAG = re.compile(rf"\bBarrier ({NAME})( \(spare\))?, (?:pairs with ([^:]+)|unpaired): ")
+TAG = re.compile(rf"\bBarrier ({NAME})(, not needed)?, (?:pairs with ([^:]+)|unpaired): (.*?)"
+                 r"(?=\bBarrier |$)")
+# A reason that stands elsewhere.
+SHORT = re.compile(r"\b[Aa]s (?:above|below|in \w+(?:\(\)|\.)|for \w+\(\))|\b[Ss]ee (?:above|there)\b")
 BEGUN = re.compile(rf"\bBarrier {NAME}")
 NONE = re.compile(r"\bNo barrier\b")
 # Prefixes of barriers outside of the module: in the kernel, or in a program that uses the rings.
@@ -115,6 +118,9 @@ def look(texts):
             tags = list(TAG.finditer(comment))
             if len(tags) != len(BEGUN.findall(comment)):
                 faults.append(f"{name}:{at + 1}: not of the form of a barrier's comment: {comment}")
+            faults += [f"{name}:{at + 1}: {tag.group(1)} does not give its reason here: "
+                       f"{tag.group(4)}" for tag in tags
+                       if SHORT.search(tag.group(4)) or len(tag.group(4).split()) < 6]
             if tags and at not in used:
                 faults.append(f"{name}:{at + 1}: {tags[0].group(1)} is above nothing that orders")
             places += [Place(tag.group(1), name, file.function(at), at + 1, bool(tag.group(2)),
@@ -190,9 +196,12 @@ PLANTS = [
     ("a name of the tests that the sources do not have", "core/thread.c", "Barrier worker.state,",
      "Barrier worker.idle,", "^worker.state$"),
     ("a needed barrier is called spare", "device/ring.c", "Barrier submit.tail,",
-     "Barrier submit.tail (spare),", "submit.tail is needed"),
-    ("a spare barrier is not called so", "core/registry.c", "Barrier clock.list (spare),",
+     "Barrier submit.tail, not needed,", "submit.tail is needed"),
+    ("a spare barrier is not called so", "core/registry.c", "Barrier clock.list, not needed,",
      "Barrier clock.list,", "clock.list is not needed"),
+    ("a reason that stands elsewhere", "core/engine.c",
+     "the caller that begins the next\n\t * hold sees everything that was done in this one.",
+     "as in hwt_collect_one().", "state.finish does not give its reason here: as in"),
 ]
 
 
@@ -212,6 +221,6 @@ def table(tests):
     for place in sorted(look(sources())[0], key=lambda one: one[:2]):
         needs = [test.name for test in tests if place.name in test.needed()]
         has = [test.name for test in tests if place.name in test.names() - test.needed()]
-        print(f"{place.name}{' (spare)' if place.spare else ''}: {place.file}:{place.line}, "
+        print(f"{place.name}{', not needed' if place.spare else ''}: {place.file}:{place.line}, "
               f"{place.function}()\n\tpairs with {', '.join(place.peers) or 'nothing'}\n"
               f"\tneeded by {', '.join(needs) or 'no test'}; also in {', '.join(has) or 'none'}")
