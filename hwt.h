@@ -124,17 +124,17 @@ struct hwt_timeout_ops {
 /**
  * struct hwt_timeout - a timeout, to be embedded in the caller's object
  * @state:    Its tick and its bits. Changed by compare-and-swap only; see core/state.h.
- * @link:     Place in the buckets or on wheel->ended; @link.next is NULL if in neither. Protected
- *            by the wheel's lock.
+ * @link:     Place in the buckets or on shard->owed; @link.next is NULL if in neither. Protected
+ *            by the shard's lock.
  * @submit:   Place on a submission list. Owned by the caller that has set SUBMITTED, then by the
- *            holder of the wheel's lock that collects it.
+ *            holder of the shard's lock that collects it.
  * @ops:      Its callbacks. Constant while held.
- * @wheel:    Its wheel. Constant while held.
- * @ended:    True while it is on wheel->ended, the list of timeouts whose ->cancelled or ->release
- *            has yet to be called. Protected by the wheel's lock.
+ * @shard:    Its shard of a wheel. Constant while held.
+ * @owed:     True while it is on shard->owed, the list of timeouts whose ->cancelled or ->release
+ *            has yet to be called. Protected by the shard's lock.
  * @past:     True if it was scheduled for a tick that had passed, until it leaves the buckets and
- *            the due list. Protected by the wheel's lock.
- * @tracked:  Not 0 while "debug" knows it as held; see core/debug.c. Protected by the wheel's lock.
+ *            the due list. Protected by the shard's lock.
+ * @tracked:  Not 0 while "debug" knows it as held; see core/debug.c. Protected by the shard's lock.
  * @cpu:      The CPU on whose submission list it was last pushed. Written before the push by the
  *            caller that has set SUBMITTED; a hint for hwt_cancel_sync(), read under the lock.
  * @check:    Marks an initialised timeout: __HWT_CHECK_STATIC, or from its address. Constant.
@@ -147,8 +147,8 @@ struct hwt_timeout {
 	struct list_head	link;
 	struct llist_node	submit;
 	const struct hwt_timeout_ops	*ops;
-	struct hwt_wheel	*wheel;
-	u8			ended : 1;
+	struct hwt_shard	*shard;
+	u8			owed : 1;
 	u8			past : 1;
 	u8			tracked;
 	u16			cpu;
@@ -302,7 +302,7 @@ void __hwt_timeout_init(struct hwt_timeout *timeout, struct hwt_wheel *wheel,
 	{ .ops = (_ops), .check = __HWT_CHECK_STATIC, __HWT_LOCKDEP_INIT(_name) }
 
 /* Private: the wheel of a shard. */
-struct hwt_wheel *__hwt_shard_wheel(struct hwt_wheel *shard);
+struct hwt_wheel *__hwt_shard_wheel(const struct hwt_shard *shard);
 
 void hwt_timeout_set_wheel(struct hwt_timeout *timeout, struct hwt_wheel *wheel);
 
@@ -574,7 +574,7 @@ static inline bool hwt_cancelled(const struct hwt_timeout *timeout)
  */
 static inline struct hwt_wheel *hwt_timeout_wheel(const struct hwt_timeout *timeout)
 {
-	return timeout->wheel ? __hwt_shard_wheel(timeout->wheel) : NULL;
+	return timeout->shard ? __hwt_shard_wheel(timeout->shard) : NULL;
 }
 
 u64 hwt_deadline(const struct hwt_timeout *timeout);
@@ -594,7 +594,7 @@ static inline u64 hwt_remaining(const struct hwt_timeout *timeout)
 
 	if (deadline == 0 || deadline == U64_MAX)
 		return deadline;
-	now = hwt_wheel_now(timeout->wheel);
+	now = hwt_wheel_now(__hwt_shard_wheel(timeout->shard));
 	return deadline > now ? deadline - now : 0;
 }
 

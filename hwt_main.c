@@ -9,7 +9,9 @@
 
 #include "core/debug.h"
 #include "core/debugfs.h"
+#include "core/params.h"
 #include "core/registry.h"
+#include "core/wheel.h"
 #include "device/chardev.h"
 
 /* -- Parameters ---------------------------------------------------------- */
@@ -78,6 +80,9 @@ static int __init hwt_init(void)
 	ret = hwt_registry_init();
 	if (ret)
 		return ret;
+	ret = hwt_wheels_init();
+	if (ret)
+		goto err_registry;
 	if (debug)
 		static_branch_enable(&hwt_debug);
 	debugfs = hwt_debugfs_init();
@@ -93,6 +98,8 @@ err_wheel:
 	hwt_system_wheel_destroy();
 err_debugfs:
 	hwt_debugfs_exit();
+	hwt_wheels_exit();
+err_registry:
 	hwt_registry_exit();
 	return ret;
 }
@@ -103,6 +110,7 @@ static void __exit hwt_exit(void)
 	hwt_chardev_exit();
 	hwt_system_wheel_destroy();
 	hwt_debugfs_exit();
+	hwt_wheels_exit();
 	hwt_registry_exit();
 }
 

@@ -1,569 +1,495 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The buckets of a wheel, after Varghese and Lauck (1987), schemes 6 and 7; see docs/design.md
+ * Wheels, as clients know them: created, shared, stopped, destroyed, described
  *
- * Level 0 has a bucket per tick, and a bucket of level n + 1 spans a whole revolution of level n.
- * The cursor is the last tick that was reached. A timeout's home is the lowest level on which its
- * tick is in the same revolution as the cursor: the level of the highest bit in which the two
- * differ. Revolutions are aligned, not sliding, which gives three properties:
- *
- *   - Timeouts of one tick are in one bucket, in no order.
- *   - Everything on a level is due before anything on the next one, so the next tick
- *     with work is the first occupied bucket of the lowest level that has one.
- *   - When the cursor enters a bucket of level n, the buckets of lower levels that begin
- *     at the same tick are empty: at each tick there is one bucket to enter.
- *
- * On the top level alone, ticks beyond the current revolution share the buckets (rounds).
- * The round is not stored: when the cursor enters the bucket, timeouts of later rounds go back
- * there. With one level this is a hashed wheel.
- *
- * Each bucket has a lower bound of its ticks, `first`. The engine sleeps until that tick, not until
- * the bucket has to cascade, and the cursor passes by buckets whose timeouts are all of later
- * rounds. On the top level any bucket may be the next one, so each word of that level's bitmap has
- * a lower bound too, `soonest`.
- *
- * The time of a call does not grow with the number of buckets or timeouts, unless its comment says
- * so. Long work (a million timeouts in one bucket, or 65,536 buckets in use) is divided by budgets,
- * and goes through a list, @moving: a bucket that cascades goes there as a whole, and a rebase,
- * which may set the cursor back, gathers all buckets there. Then each timeout moves home. The
- * timeouts are taken from both ends of the list in turn, so that the next one can be prefetched.
+ * A wheel has one or more shards (core/shard.c). The functions here work on all of them.
  */
-#include <linux/bitmap.h>
-#include <linux/bitops.h>
-#include <linux/errno.h>
-#include <linux/list.h>
-#include <linux/minmax.h>
-#include <linux/mm.h>
+#include <linux/err.h>
+#include <linux/export.h>
+#include <linux/init.h>
+#include <linux/irq_work.h>
+#include <linux/module.h>
+#include <linux/mutex.h>
 #include <linux/numa.h>
-#include <linux/overflow.h>
-#include <linux/prefetch.h>
+#include <linux/rcupdate.h>
 #include <linux/slab.h>
-#include <linux/vmalloc.h>
+#include <linux/string.h>
+#include <linux/workqueue.h>
 
-#include "hwt_wheel.h"
+#include "core/callback.h"
+#include "core/client.h"
+#include "core/clock.h"
+#include "core/cpus.h"
+#include "core/debugfs.h"
+#include "core/params.h"
+#include "core/registry.h"
+#include "core/stop.h"
+#include "core/sync.h"
+#include "core/thread.h"
+#include "core/wheel.h"
 
-/* Maximum number of words of the top level's bitmap whose bounds one search updates. */
-#define HWT_SEARCH_MAX	8
+/* -- Memory --------------------------------------------------------------- */
 
-/**
- * struct hwt_place - a bucket, as the result of a search
- * @bucket: the bucket
- * @tick:   the tick at which the cursor enters it
- * @stale:  the search was given up, and a new one gets further: @bucket is not valid, but no bucket
- *          has to be entered before @tick
- * @cost:   time that the search took, in units of one timeout looked at
+/*
+ * Frees shared wheels whose last user left in one of their own callbacks. It has a rescuer, since a
+ * task that frees memory may wait for it.
  */
-struct hwt_place {
-	struct hwt_bucket	*bucket;
-	u64			tick;
-	bool			stale;
-	unsigned int		cost;
-};
+static struct workqueue_struct *hwt_wq;
 
-static u64 hwt_timeout_tick(const struct hwt_timeout *timeout)
+/* Free a wheel and its shards. Their threads have ended, and no context wakes them any more. */
+static void hwt_wheel_free(struct hwt_wheel *wheel)
 {
-	return hwt_timeout_state(timeout) >> HWT_TICK_SHIFT;
+	struct hwt_shard *shard, *next;
+
+	for (shard = wheel->first_shard; shard; shard = next) {
+		next = shard->next;
+		hwt_threads_free(shard);
+		hwt_shard_free(shard);
+	}
+	hwt_shares_free(wheel);
+	kfree(wheel->shard_of_cpu);
+	mutex_destroy(&wheel->stop_lock);
+	lockdep_unregister_key(&wheel->stop_key);
+	kfree(wheel);
 }
 
-static struct hwt_level *hwt_top_level(struct hwt_buckets *buckets)
+static void hwt_wheel_dispose(struct hwt_wheel *wheel)
 {
-	return &buckets->level[buckets->levels - 1];
+	struct hwt_shard *shard;
+
+	hwt_debugfs_remove(wheel);
+	hwt_wheel_unregister(wheel);
+	for (shard = wheel->first_shard; shard; shard = shard->next)
+		hwt_wait_callers(shard);
+	/* Barrier destroy.grace, pairs with arm.rcu in hwt_arm_open(), cancel.rcu in
+	 * __hwt_cancel(), clock.rcu in hwt_clock_irq_work() and hwt_debug_releasing(), and
+	 * leave.rcu in hwt_unlock_last(): a CPU that still kicks the engine or releases the lock
+	 * has finished before the wheel is freed.
+	 */
+	synchronize_rcu();
+	for (shard = wheel->first_shard; shard; shard = shard->next)
+		irq_work_sync(&shard->irq_work);
+	hwt_wheel_free(wheel);
 }
 
-static unsigned long *hwt_level_map(const struct hwt_buckets *buckets,
-				    const struct hwt_level *level)
+static void hwt_wheel_free_work(struct work_struct *work)
 {
-	return buckets->occupied + level->first / BITS_PER_LONG;
+	struct hwt_wheel *wheel = container_of(work, struct hwt_wheel, free_work);
+
+	hwt_stop(wheel, NULL, NULL);
+	hwt_wheel_dispose(wheel);
+	module_put(THIS_MODULE);
 }
 
-/* Return the bucket whose list this is; NULL if it is another list. */
-static struct hwt_bucket *hwt_list_bucket(const struct hwt_buckets *buckets,
-					  struct list_head *list)
+/* Create a wheel without shards. */
+static struct hwt_wheel *hwt_wheel_begin(const struct hwt_wheel_params *params, gfp_t gfp)
 {
-	struct hwt_bucket *bucket = container_of(list, struct hwt_bucket, list);
+	struct hwt_wheel *wheel = kzalloc(sizeof(*wheel), gfp);
 
-	if (bucket < buckets->bucket || bucket >= buckets->bucket + buckets->size)
+	if (!wheel)
 		return NULL;
-	return bucket;
-}
-
-/* Lower the bound of a bucket's word to @tick, the bucket's bound, if it is on the top level. */
-static void hwt_top_lower(struct hwt_buckets *buckets, const struct hwt_bucket *bucket, u64 tick)
-{
-	unsigned int word;
-
-	if (bucket < buckets->top)
-		return;
-	word = (bucket - buckets->top) / BITS_PER_LONG;
-	if (tick < buckets->soonest[word] || !hwt_level_map(buckets, hwt_top_level(buckets))[word])
-		buckets->soonest[word] = tick;
-}
-
-/* Update the bound and the bit of a bucket that a timeout is about to be put into. */
-static void hwt_bucket_note(struct hwt_buckets *buckets, struct hwt_bucket *bucket, u64 tick)
-{
-	bool empty = list_empty(&bucket->list);
-
-	if (!empty && tick >= bucket->first)
-		return;
-	bucket->first = tick;
-	hwt_top_lower(buckets, bucket, tick);
-	if (empty)
-		__set_bit(bucket - buckets->bucket, buckets->occupied);
-}
-
-/* Clear the bit of a bucket whose list has become empty. Ignore other lists. */
-static void hwt_list_emptied(struct hwt_buckets *buckets, struct list_head *list)
-{
-	struct hwt_bucket *bucket = hwt_list_bucket(buckets, list);
-
-	if (bucket)
-		__clear_bit(bucket - buckets->bucket, buckets->occupied);
-}
-
-/* Append a timeout, by its link, to the list for its tick. */
-static void hwt_list_put(struct hwt_buckets *buckets, struct list_head *list,
-			 struct list_head *link, u64 tick)
-{
-	struct hwt_bucket *bucket = hwt_list_bucket(buckets, list);
-
-	if (bucket)
-		hwt_bucket_note(buckets, bucket, tick);
-	list_add_tail(link, list);
-}
-
-/* Return the list for timeouts of a tick, which depends on the cursor. */
-static inline struct list_head *hwt_tick_home(struct hwt_buckets *buckets, u64 tick)
-{
-	const struct hwt_level *level = buckets->level, *top = level + buckets->levels - 1;
-	u64 diff = tick ^ buckets->cursor;
-
-	if (tick <= buckets->cursor)
-		return &buckets->due;
-	if (tick == HWT_TICK_NEVER)
-		return &buckets->never;
-	while (level < top && diff >> level[1].shift)
-		level++;
-	return &buckets->bucket[level->first + ((tick >> level->shift) & level->mask)].list;
-}
-
-/**
- * hwt_buckets_insert() - put a timeout into the list for its tick
- * @buckets: the buckets
- * @timeout: not in any list; its state has the tick
- *
- * That is the end of the due list if the cursor has reached the tick.
- */
-void hwt_buckets_insert(struct hwt_buckets *buckets, struct hwt_timeout *timeout)
-{
-	u64 tick = hwt_timeout_tick(timeout);
-
-	hwt_list_put(buckets, hwt_tick_home(buckets, tick), &timeout->link, tick);
-}
-
-/**
- * hwt_buckets_remove() - take a timeout out of its list
- * @buckets: the buckets
- * @timeout: in any list, the due list included; hwt_linked() is false afterwards
- */
-void hwt_buckets_remove(struct hwt_buckets *buckets, struct hwt_timeout *timeout)
-{
-	struct list_head *prev = timeout->link.prev, *next = timeout->link.next;
-
-	list_del(&timeout->link);
-	timeout->link.next = NULL;
-	/* The list is empty now if both neighbours were its head. */
-	if (prev == next)
-		hwt_list_emptied(buckets, next);
+	wheel->nr_shards = params->shards;
+	wheel->priority = params->priority;
+	wheel->own_cpus = params->cpus;
+	strscpy(wheel->name, params->name, sizeof(wheel->name));
+	mutex_init(&wheel->stop_lock);
+	lockdep_register_key(&wheel->stop_key);
+	lockdep_set_class(&wheel->stop_lock, &wheel->stop_key);
+	INIT_LIST_HEAD(&wheel->shares);
+	INIT_WORK(&wheel->free_work, hwt_wheel_free_work);
+	return wheel;
 }
 
 /*
- * Find the word of the top level's bitmap with the lowest bound. Look at words in the order in
- * which the cursor reaches them, until no other word can have a lower bound.
- *
- * Return: the bound, HWT_TICK_NEVER if the level is empty.
+ * Create the shards of a wheel. The memory of each is on the node of its CPUs, but nothing runs on
+ * these CPUs for it: a task with a higher priority may never leave them. After an error, the caller
+ * abandons the wheel.
  */
-static u64 hwt_top_soonest(struct hwt_buckets *buckets, unsigned int *word,
-			   struct hwt_place *place)
+static int hwt_wheel_add_shards(struct hwt_wheel *wheel, const struct hwt_wheel_params *params,
+				const u8 *map, gfp_t gfp)
 {
-	const struct hwt_level *top = hwt_top_level(buckets);
-	const unsigned long *map = hwt_level_map(buckets, top);
-	u64 at = (buckets->cursor >> top->shift) + 1, best = HWT_TICK_NEVER;
-	unsigned int i, n;
+	struct hwt_shard_args args = {
+		.params = params, .wheel = wheel, .map = map, .node = NUMA_NO_NODE, .gfp = gfp,
+	};
+	struct hwt_shard *shard, **link = &wheel->first_shard;
 
-	/* @at is the number of a bucket, counted from tick 0 over all revolutions. */
-	for (n = 0; n <= top->mask / BITS_PER_LONG && at << top->shift < best; n++) {
-		i = (at & top->mask) / BITS_PER_LONG;
-		if (map[i] && buckets->soonest[i] < best) {
-			best = buckets->soonest[i];
-			*word = i;
-		}
-		at = (at | (BITS_PER_LONG - 1)) + 1;
+	for (; args.number < params->shards; args.number++) {
+		if (map)
+			args.node = hwt_shard_node(map, args.number);
+		shard = hwt_shard_create(&args);
+		if (IS_ERR(shard))
+			return PTR_ERR(shard);
+		*link = shard;
+		link = &shard->next;
 	}
-	place->cost += n / 16;
-	return best;
-}
-
-/* Update the bound of a word. Return the bound, and in @slot the bucket that has it. */
-static u64 hwt_top_update(struct hwt_buckets *buckets, unsigned int word, unsigned long *slot)
-{
-	unsigned long bits = hwt_level_map(buckets, hwt_top_level(buckets))[word], i;
-	const struct hwt_bucket *top = buckets->top;
-	u64 first = HWT_TICK_NEVER;
-
-	for (; bits; bits &= bits - 1) {
-		i = (unsigned long)word * BITS_PER_LONG + __ffs(bits);
-		if (top[i].first < first) {
-			first = top[i].first;
-			*slot = i;
-		}
-	}
-	buckets->soonest[word] = first;
-	return first;
-}
-
-/* Find the bucket of the top level that the cursor has to enter next. Return false if none. */
-static bool hwt_top_next(struct hwt_buckets *buckets, struct hwt_place *place)
-{
-	unsigned int shift = hwt_top_level(buckets)->shift, word = 0, n;
-	unsigned long slot = 0;
-	u64 soonest = HWT_TICK_NEVER;
-
-	place->stale = true;
-	for (n = 0; n < HWT_SEARCH_MAX && place->stale; n++) {
-		soonest = hwt_top_soonest(buckets, &word, place);
-		if (soonest == HWT_TICK_NEVER)
-			return false;
-		/* The bound is stale if its bucket was emptied or entered since. */
-		place->stale = hwt_top_update(buckets, word, &slot) != soonest;
-		place->cost += place->stale ? 4 : 0;
-	}
-	place->bucket = buckets->top + slot;
-	place->tick = soonest >> shift << shift;
-	return true;
-}
-
-/* Find the bucket that the cursor has to enter next. Return false if there is none. */
-static bool hwt_buckets_next(struct hwt_buckets *buckets, struct hwt_place *place)
-{
-	const struct hwt_level *level, *top = hwt_top_level(buckets);
-	unsigned long slot;
-	u64 now;
-
-	place->stale = false;
-	place->cost = 1;
-	for (level = buckets->level; level < top; level++) {
-		now = buckets->cursor >> level->shift;
-		slot = find_next_bit(hwt_level_map(buckets, level), level->mask + 1UL,
-				     (now & level->mask) + 1);
-		if (slot <= level->mask) {
-			place->bucket = buckets->bucket + level->first + slot;
-			place->tick = ((now & ~(u64)level->mask) + slot) << level->shift;
-			return true;
-		}
-		place->cost += level->mask / (16 * BITS_PER_LONG);
-	}
-	return hwt_top_next(buckets, place);
-}
-
-/* Return true if timeouts have yet to move to their homes. */
-static bool hwt_buckets_moving(const struct hwt_buckets *buckets)
-{
-	return buckets->gathering || !list_empty(&buckets->moving);
-}
-
-/**
- * hwt_buckets_next_tick() - the tick of the next work
- * @buckets: the buckets
- *
- * Return: the cursor, if timeouts have yet to move; else a lower bound of the ticks of all timeouts
- * that are not in the due list, HWT_TICK_NEVER if there are none. The bound is exact, unless
- * timeouts were removed from a bucket or pushed back since that was last empty.
- */
-u64 hwt_buckets_next_tick(struct hwt_buckets *buckets)
-{
-	struct hwt_place place;
-
-	if (hwt_buckets_moving(buckets))
-		return buckets->cursor;
-	if (!hwt_buckets_next(buckets, &place))
-		return HWT_TICK_NEVER;
-	if (unlikely(place.stale))
-		return max(place.tick, buckets->cursor);
-	return place.bucket->first;
-}
-
-/**
- * hwt_buckets_occupied() - count the buckets in use
- * @buckets: the buckets
- * @level:   the level, below @buckets->levels
- *
- * Return: the number of the level's buckets that have a timeout.
- */
-unsigned int hwt_buckets_occupied(const struct hwt_buckets *buckets, unsigned int level)
-{
-	const struct hwt_level *place = &buckets->level[level];
-	const unsigned long *map = hwt_level_map(buckets, place);
-	unsigned int word, n = 0;
-
-	for (word = 0; word <= place->mask / BITS_PER_LONG; word++)
-		n += hweight_long(map[word]);
-	return n;
-}
-
-/* Append all buckets to a list. Return true when all are empty, false if the budget ran out. */
-static bool hwt_buckets_gather(struct hwt_buckets *buckets, struct list_head *list,
-			       unsigned int *budget)
-{
-	unsigned long i;
-
-	for_each_set_bit(i, buckets->occupied, buckets->size) {
-		if (!*budget)
-			return false;
-		(*budget)--;
-		list_splice_tail_init(&buckets->bucket[i].list, list);
-		__clear_bit(i, buckets->occupied);
-	}
-	buckets->gathering = false;
-	return true;
-}
-
-/* Move timeouts to their homes. Return true when all are there, false if the budget ran out. */
-static bool hwt_buckets_move(struct hwt_buckets *buckets, unsigned int *budget)
-{
-	struct list_head *moving = &buckets->moving, *pos;
-	u64 tick;
-
-	while (!list_empty(moving)) {
-		if (!*budget)
-			return false;
-		/* After a rebase only from the front, so that those still due keep their order. */
-		if ((*budget)-- & 1 || buckets->rebased) {
-			pos = moving->next;
-			prefetchw(moving->prev->prev);
-		} else {
-			pos = moving->prev;
-			prefetchw(moving->next->next);
-		}
-		tick = hwt_timeout_tick(list_entry(pos, struct hwt_timeout, link));
-		list_del(pos);
-		hwt_list_put(buckets, hwt_tick_home(buckets, tick), pos, tick);
-	}
-	buckets->rebased = false;
-	return true;
-}
-
-/* Move the cursor into a bucket, whose timeouts become due or have to move. */
-static void hwt_buckets_enter(struct hwt_buckets *buckets, const struct hwt_place *place)
-{
-	size_t index = place->bucket - buckets->bucket;
-	/* On level 0 all were inserted for this tick, unless there are rounds. */
-	bool due = index <= buckets->level->mask && buckets->levels > 1;
-
-	buckets->cursor = place->tick;
-	list_splice_tail_init(&place->bucket->list, due ? &buckets->due : &buckets->moving);
-	__clear_bit(index, buckets->occupied);
-}
-
-/**
- * hwt_buckets_skip() - move the cursor on, but into no occupied bucket
- * @buckets: the buckets
- * @now:     the furthest tick to go to, below HWT_TICK_NEVER; a tick behind the
- *           cursor changes nothing
- *
- * Nothing moves, and nothing becomes due. After a long time in which nothing was
- * due, this lets new timeouts go to a lower level.
- */
-void hwt_buckets_skip(struct hwt_buckets *buckets, u64 now)
-{
-	struct hwt_place place;
-
-	if (hwt_buckets_moving(buckets) || !list_empty(&buckets->due))
-		return;
-	if (hwt_buckets_next(buckets, &place))
-		now = min(now, place.tick - 1);
-	buckets->cursor = max(buckets->cursor, now);
-}
-
-/**
- * hwt_buckets_advance() - move the cursor on, from occupied bucket to occupied bucket
- * @buckets: the buckets
- * @now:     the tick to go to, below HWT_TICK_NEVER; a tick behind the cursor
- *           changes nothing
- * @budget:  timeouts that may be looked at in this call; searches for buckets are charged by the
- *           time they take
- * @stop:    do not leave a tick at which timeouts are due
- *
- * Append all timeouts with ticks up to @now to the due list, in the order of their ticks. Timeouts
- * that were pushed back beyond @now may be among them: the caller checks each timeout, and inserts
- * these again.
- *
- * Return: true when the cursor has reached @now, or stopped; false when the budget was used up
- * before. The next call continues from there.
- */
-bool hwt_buckets_advance(struct hwt_buckets *buckets, u64 now, unsigned int budget, bool stop)
-{
-	struct hwt_place place;
-
-	if (buckets->gathering && !hwt_buckets_gather(buckets, &buckets->moving, &budget))
-		return false;
-	for (;;) {
-		if (!hwt_buckets_move(buckets, &budget))
-			return false;
-		if (stop && !list_empty(&buckets->due))
-			return true;
-		if (!hwt_buckets_next(buckets, &place) || place.tick > now)
-			break;
-		if (!budget)
-			return false;
-		budget -= min(budget, place.cost);
-		if (likely(!place.stale))
-			hwt_buckets_enter(buckets, &place);
-	}
-	buckets->cursor = max(buckets->cursor, now);
-	return true;
-}
-
-/**
- * hwt_buckets_rebase() - set the cursor, backward too
- * @buckets: the buckets
- * @now:     where the cursor is from now on
- *
- * hwt_buckets_advance() must follow, and moves the timeouts to their new places. Timeouts in the
- * due list move too, and may not be due any more.
- */
-void hwt_buckets_rebase(struct hwt_buckets *buckets, u64 now)
-{
-	list_splice_init(&buckets->due, &buckets->moving);
-	buckets->gathering = true;
-	buckets->rebased = true;
-	buckets->cursor = now;
-}
-
-/**
- * hwt_buckets_flush() - make everything due, for a stop
- * @buckets: the buckets
- * @budget:  buckets that may be emptied in this call
- *
- * Return: true when only the due list is left; false when the budget was used up before.
- */
-bool hwt_buckets_flush(struct hwt_buckets *buckets, unsigned int budget)
-{
-	if (!hwt_buckets_gather(buckets, &buckets->due, &budget))
-		return false;
-	list_splice_tail_init(&buckets->never, &buckets->due);
-	list_splice_tail_init(&buckets->moving, &buckets->due);
-	return true;
-}
-
-static void hwt_list_for_each(struct list_head *list,
-			      void (*fn)(struct hwt_timeout *timeout, void *arg), void *arg)
-{
-	struct hwt_timeout *timeout, *next;
-
-	list_for_each_entry_safe(timeout, next, list, link)
-		fn(timeout, arg);
-}
-
-/**
- * hwt_buckets_for_each() - call a function for all timeouts
- * @buckets: the buckets
- * @fn:      may remove the timeout it is given
- * @arg:     for @fn
- *
- * Takes time for each timeout.
- */
-void hwt_buckets_for_each(struct hwt_buckets *buckets,
-			  void (*fn)(struct hwt_timeout *timeout, void *arg), void *arg)
-{
-	size_t i;
-
-	hwt_list_for_each(&buckets->due, fn, arg);
-	hwt_list_for_each(&buckets->never, fn, arg);
-	hwt_list_for_each(&buckets->moving, fn, arg);
-	for (i = 0; i < buckets->size; i++)
-		hwt_list_for_each(&buckets->bucket[i].list, fn, arg);
-}
-
-/*
- * Large arrays do without kvmalloc_node(): with __GFP_RETRY_MAYFAIL, which asks for failure instead
- * of the OOM killer, that would first try hard to get contiguous pages. There is no other function
- * for a given node.
- */
-static void *hwt_buckets_alloc(size_t n, size_t size, gfp_t gfp, int node)
-{
-	if (node == NUMA_NO_NODE && n * size > PAGE_SIZE << PAGE_ALLOC_COSTLY_ORDER)
-		return __vmalloc_array(n, size, gfp);
-	return kvmalloc_node(array_size(n, size), gfp, node);
-}
-
-/* Lay out the levels. Each level begins at a word boundary of the bitmap. */
-static void hwt_levels_init(struct hwt_buckets *buckets, unsigned int bits, unsigned int levels)
-{
-	unsigned int shift = 0, n;
-
-	buckets->levels = levels;
-	buckets->size = 0;
-	for (n = 0; n < levels; n++) {
-		buckets->level[n] = (struct hwt_level) {
-			.shift = shift, .mask = (1U << bits) - 1, .first = buckets->size,
-		};
-		buckets->size += max_t(u32, 1U << bits, BITS_PER_LONG);
-		shift += bits;
-		bits = min(bits, HWT_HIGHER_BITS);
-	}
-}
-
-/**
- * hwt_buckets_init() - create empty buckets
- * @buckets: the structure to initialise
- * @bits:    log2 of the buckets of level 0, 1 to HWT_BITS_MAX. Higher levels have as many,
- *           but 1 << HWT_HIGHER_BITS at most
- * @levels:  1 to HWT_LEVELS_MAX
- * @now:     the cursor
- * @gfp:     how to allocate
- * @node:    where: a NUMA node or NUMA_NO_NODE
- *
- * Return: 0 or -ENOMEM.
- */
-int hwt_buckets_init(struct hwt_buckets *buckets, unsigned int bits,
-		     unsigned int levels, u64 now, gfp_t gfp, int node)
-{
-	size_t i;
-
-	hwt_levels_init(buckets, bits, levels);
-	buckets->cursor = now;
-	buckets->gathering = false;
-	buckets->rebased = false;
-	INIT_LIST_HEAD(&buckets->due);
-	INIT_LIST_HEAD(&buckets->never);
-	INIT_LIST_HEAD(&buckets->moving);
-
-	buckets->bucket = hwt_buckets_alloc(buckets->size, sizeof(*buckets->bucket), gfp, node);
-	buckets->top = buckets->bucket + hwt_top_level(buckets)->first;
-	buckets->occupied = kcalloc_node(buckets->size / BITS_PER_LONG,
-					 sizeof(*buckets->occupied), gfp, node);
-	buckets->soonest = kcalloc_node(hwt_top_level(buckets)->mask / BITS_PER_LONG + 1,
-					sizeof(*buckets->soonest), gfp, node);
-	if (!buckets->bucket || !buckets->occupied || !buckets->soonest) {
-		hwt_buckets_destroy(buckets);
-		return -ENOMEM;
-	}
-	for (i = 0; i < buckets->size; i++)
-		INIT_LIST_HEAD(&buckets->bucket[i].list);
 	return 0;
 }
 
-/**
- * hwt_buckets_destroy() - free the buckets
- * @buckets: the buckets, empty
- */
-void hwt_buckets_destroy(struct hwt_buckets *buckets)
+/* End the threads of a wheel that no client knows yet, and free it. */
+static void hwt_wheel_abandon(struct hwt_wheel *wheel)
 {
-	kvfree(buckets->bucket);
-	kfree(buckets->occupied);
-	kfree(buckets->soonest);
-	buckets->bucket = NULL;
-	buckets->occupied = NULL;
-	buckets->soonest = NULL;
+	hwt_stop_threads(wheel);
+	hwt_wheel_free(wheel);
+}
+
+/* Create a wheel that is not registered yet. Return the wheel or ERR_PTR. */
+static struct hwt_wheel *hwt_wheel_alloc(const struct hwt_wheel_params *params, gfp_t gfp)
+{
+	struct hwt_wheel *wheel = hwt_wheel_begin(params, gfp);
+	int ret = -ENOMEM;
+	u8 *map = NULL;
+
+	if (!wheel)
+		return ERR_PTR(-ENOMEM);
+	if (params->shards > 1) {
+		map = hwt_shard_map_create(params->shards, gfp);
+		wheel->shard_of_cpu = kcalloc(nr_cpu_ids, sizeof(*wheel->shard_of_cpu), gfp);
+		if (!map || !wheel->shard_of_cpu)
+			goto out;
+	}
+	ret = hwt_wheel_add_shards(wheel, params, map, gfp);
+out:
+	kfree(map);
+	if (!ret)
+		return wheel;
+	hwt_wheel_abandon(wheel);
+	return ERR_PTR(ret);
+}
+
+/* -- Creation and destruction -------------------------------------------- */
+
+/* The function behind the macro hwt_wheel_create(), which adds the module. */
+struct hwt_wheel *__hwt_wheel_create(const struct hwt_wheel_params *user_params,
+				     struct module *owner)
+{
+	struct hwt_wheel_params params;
+	struct hwt_wheel *wheel;
+	int ret;
+
+	might_sleep();
+	ret = hwt_params_get(&params, user_params);
+	if (ret)
+		return ERR_PTR(ret);
+	/* At the limit of a memory cgroup, fail, without the OOM killer and without a report. */
+	wheel = hwt_wheel_alloc(&params, GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN);
+	if (IS_ERR(wheel))
+		return wheel;
+	/* Each wheel keeps this module loaded, also one that its unloaded creator has left. */
+	__module_get(THIS_MODULE);
+	wheel->users = 1;
+	hwt_wheel_register(wheel, __builtin_return_address(0), owner);
+	hwt_debugfs_add(wheel);
+	return wheel;
+}
+EXPORT_SYMBOL_GPL(__hwt_wheel_create);
+
+/*
+ * Create a shared wheel, without the lock of the registry, for which CPU hotplug and every unload
+ * of a module wait. If another task creates the same wheel meanwhile, return that one.
+ */
+static struct hwt_wheel *hwt_shared_create(const struct hwt_wheel_params *params,
+					   const void *creator, struct module *owner,
+					   struct hwt_share **share)
+{
+	/* Do not charge the memory to the caller that happens to come first. */
+	struct hwt_wheel *wheel, *created = hwt_wheel_alloc(params, GFP_KERNEL);
+
+	if (IS_ERR(created))
+		return created;
+	wheel = hwt_shared_add(created, params, creator, owner, share);
+	if (wheel == created)
+		hwt_debugfs_add(created);
+	else
+		hwt_wheel_abandon(created);
+	return wheel;
+}
+
+/* The function behind the macro hwt_wheel_get_shared(), which adds the module. */
+struct hwt_wheel *__hwt_wheel_get_shared(const struct hwt_wheel_params *user_params,
+					 struct module *owner)
+{
+	struct hwt_wheel_params params;
+	struct hwt_share *share = NULL;
+	struct hwt_wheel *wheel;
+	int ret;
+
+	might_sleep();
+	ret = hwt_params_get(&params, user_params);
+	if (!ret && (params.max_pending || params.cpus || params.wait || params.clock_set))
+		ret = -EINVAL;
+	if (ret)
+		return ERR_PTR(ret);
+
+	wheel = hwt_shared_get(&params, owner, &share);
+	if (!wheel) {
+		share = hwt_share_alloc();
+		if (!share)
+			return ERR_PTR(-ENOMEM);
+		wheel = hwt_shared_get(&params, owner, &share);
+	}
+	if (!wheel)
+		wheel = hwt_shared_create(&params, __builtin_return_address(0), owner, &share);
+	hwt_share_free(share);
+	if (!IS_ERR(wheel))
+		__module_get(THIS_MODULE);
+	return wheel;
+}
+EXPORT_SYMBOL_GPL(__hwt_wheel_get_shared);
+
+/* The function behind the macro hwt_wheel_put(), which adds the module. */
+void __hwt_wheel_put(struct hwt_wheel *wheel, struct module *owner)
+{
+	int ret;
+
+	might_sleep();
+	ret = hwt_shared_put(wheel, owner);
+	if (WARN(ret < 0, "module %s puts a wheel to which it has no reference\n",
+		 module_name(owner)))
+		return;
+	if (!ret) {
+		module_put(THIS_MODULE);
+	} else if (hwt_in_callback(wheel)) {
+		/* No barrier: the work is queued once in the life of a wheel. */
+		queue_work(hwt_wq, &wheel->free_work);
+	} else {
+		hwt_wheel_free_work(&wheel->free_work);
+	}
+}
+EXPORT_SYMBOL_GPL(__hwt_wheel_put);
+
+/**
+ * hwt_wheel_stop() - stop a wheel for good, and get back its pending timeouts
+ * @wheel: the wheel, not a shared one
+ * @fn:    called for each timeout that was pending, exactly once, in no order; NULL:
+ *         their ->cancelled is called instead
+ * @arg:   for @fn
+ *
+ * Process context, may sleep: waits for callbacks that are executing and for two RCU
+ * grace periods. From one instant of the call on, schedules fail with -ESHUTDOWN, and no ->expire
+ * begins. On return, no callback is executing or will be, and no timeout is held. A second stop
+ * waits for the first, and hands back none.
+ *
+ * Return: the number of timeouts handed back; -EDEADLK from a callback of the wheel, -EBUSY for
+ * a shared wheel: nothing changed.
+ */
+long hwt_wheel_stop(struct hwt_wheel *wheel, hwt_handback_fn fn, void *arg)
+{
+	if (wheel->is_shared)
+		return -EBUSY;
+	return hwt_stop(wheel, fn, arg);
+}
+EXPORT_SYMBOL_GPL(hwt_wheel_stop);
+
+/**
+ * hwt_wheel_destroy() - stop a wheel, unless it is stopped already, and free it
+ * @wheel: from hwt_wheel_create()
+ *
+ * Process context, may sleep. Timeouts that are still pending are cancelled, as by
+ * hwt_wheel_stop() without a function. After this, the wheel must not be used, nor its timeouts
+ * scheduled, cancelled or queried.
+ *
+ * Return: 0; -EDEADLK from a callback of the wheel, -EBUSY for a shared wheel: nothing
+ * changed.
+ */
+int hwt_wheel_destroy(struct hwt_wheel *wheel)
+{
+	long ret = hwt_wheel_stop(wheel, NULL, NULL);
+
+	if (ret < 0)
+		return ret;
+	hwt_wheel_dispose(wheel);
+	module_put(THIS_MODULE);
+	return 0;
+}
+EXPORT_SYMBOL_GPL(hwt_wheel_destroy);
+
+/* -- Flush and barrier ----------------------------------------------------- */
+
+/**
+ * hwt_wheel_barrier() - wait for the callbacks of all timeouts that have fired or were cancelled
+ * @wheel: the wheel, which may be shared
+ *
+ * Process context, sleeps. As rcu_barrier(), for a client that is unloaded: when this returns, the
+ * ->expire, ->cancelled and ->release of each timeout that had fired or been cancelled before the
+ * call have returned. Does not wait for timeouts that are still pending or are scheduled again
+ * meanwhile, nor for schedules and cancels in progress on other CPUs. Also waits for callbacks of
+ * other clients that are executing or precede these; on a frozen wheel, until it is thawed.
+ *
+ * Return: 0; -EDEADLK from a callback of the wheel.
+ */
+int hwt_wheel_barrier(struct hwt_wheel *wheel)
+{
+	struct hwt_shard *shard;
+
+	might_sleep();
+	if (hwt_in_callback(wheel))
+		return -EDEADLK;
+	hwt_wheel_enter(wheel);
+	for (shard = wheel->first_shard; shard; shard = shard->next)
+		hwt_shard_barrier(shard);
+	hwt_wheel_leave(wheel);
+	return 0;
+}
+EXPORT_SYMBOL_GPL(hwt_wheel_barrier);
+
+/**
+ * hwt_wheel_flush() - wait until all due timeouts have fired
+ * @wheel: the wheel
+ *
+ * Process context, sleeps. On return, each timeout that was scheduled before this call, for a tick
+ * that had begun, and was not moved or cancelled meanwhile, has fired, and its callback has
+ * returned. (A delay of 0 is rounded up to the next tick, as any delay; a deadline that has passed
+ * is not.) Does not wait for timeouts that come due later. A timeout that two callers schedule at
+ * the same time may be missed until both calls have returned.
+ *
+ * Return: 0; -EDEADLK from a callback of the wheel; -ESHUTDOWN if the wheel is
+ * stopped, or was meanwhile.
+ */
+int hwt_wheel_flush(struct hwt_wheel *wheel)
+{
+	struct hwt_shard *shard;
+	int ret = 0;
+
+	might_sleep();
+	if (hwt_in_callback(wheel))
+		return -EDEADLK;
+	hwt_wheel_enter(wheel);
+	for (shard = wheel->first_shard; shard; shard = shard->next)
+		ret = hwt_shard_flush(shard) ?: ret;
+	hwt_wheel_leave(wheel);
+	return ret;
+}
+EXPORT_SYMBOL_GPL(hwt_wheel_flush);
+
+/* Return the shard of a wheel for the present CPU, for a client in hwt.ko. */
+struct hwt_shard *hwt_wheel_shard(const struct hwt_wheel *wheel)
+{
+	return hwt_shard_here(wheel);
+}
+
+/* -- Queries ----------------------------------------------------------------- */
+
+/**
+ * hwt_wheel_now() - read the wheel's clock
+ * @wheel: the wheel
+ *
+ * Any context. For absolute deadlines, add to the result.
+ *
+ * Return: ns.
+ */
+u64 hwt_wheel_now(const struct hwt_wheel *wheel)
+{
+	return hwt_clock_now(wheel->first_shard);
+}
+EXPORT_SYMBOL_GPL(hwt_wheel_now);
+
+/**
+ * hwt_wheel_get_params() - get the parameters of a wheel, after rounding
+ * @wheel:  the wheel
+ * @params: filled in; the name and the CPUs stay valid as long as the wheel
+ *
+ * Any context.
+ */
+void hwt_wheel_get_params(const struct hwt_wheel *wheel,
+			  struct hwt_wheel_params *params)
+{
+	const struct hwt_shard *shard = wheel->first_shard;
+
+	*params = (struct hwt_wheel_params) {
+		.name = wheel->name,
+		.tick_ns = shard->tick_ns,
+		.ticks_per_wheel = hwt_revolution(shard),
+		.levels = shard->buckets.levels,
+		.clock = shard->clock,
+		.flags = shard->flags,
+		.max_pending = shard->max_pending,
+		.workers = shard->workers,
+		.cpus = wheel->own_cpus ? shard->affinity : NULL,
+		.shards = wheel->nr_shards,
+		.priority = wheel->priority,
+		.wait = shard->wait,
+		.clock_set = shard->clock_set,
+		.clock_set_arg = shard->clock_set_arg,
+	};
+}
+EXPORT_SYMBOL_GPL(hwt_wheel_get_params);
+
+/**
+ * hwt_wheel_get_stats() - get the statistics of a wheel
+ * @wheel: the wheel
+ * @stats: filled in
+ *
+ * Any context. Counters have the machine's word length, and wrap round at it. @slowest_ns and
+ * @slowest are read one after the other. If a slower call ends meanwhile, they may belong to
+ * different functions; on 32 bits, @slowest_ns may mix the halves of two values.
+ */
+void hwt_wheel_get_stats(struct hwt_wheel *wheel, struct hwt_wheel_stats *stats)
+{
+	const struct hwt_shard *shard;
+
+	*stats = (struct hwt_wheel_stats) { };
+	for (shard = wheel->first_shard; shard; shard = shard->next)
+		hwt_shard_add_stats(shard, stats);
+}
+EXPORT_SYMBOL_GPL(hwt_wheel_get_stats);
+
+/**
+ * hwt_wheel_pending() - count the timeouts that are pending
+ * @wheel: the wheel
+ *
+ * Any context. Adds the counters of all CPUs and shards.
+ *
+ * Return: their number; exact while no timeout is scheduled or cancelled, or fires.
+ */
+u64 hwt_wheel_pending(const struct hwt_wheel *wheel)
+{
+	struct hwt_wheel_stats stats = { };
+	const struct hwt_shard *shard;
+
+	for (shard = wheel->first_shard; shard; shard = shard->next)
+		hwt_shard_add_stats(shard, &stats);
+	return stats.pending;
+}
+EXPORT_SYMBOL_GPL(hwt_wheel_pending);
+
+/* -- The system wheel ------------------------------------------------------ */
+
+struct hwt_wheel *hwt_system_wheel;
+EXPORT_SYMBOL_GPL(hwt_system_wheel);
+
+/* Create hwt_system_wheel. Return: 0, or as hwt_wheel_create(). */
+int __init hwt_system_wheel_create(void)
+{
+	const struct hwt_wheel_params params = { .name = "hwt_system" };
+	struct hwt_wheel *wheel = hwt_wheel_get_shared(&params);
+
+	if (IS_ERR(wheel))
+		return PTR_ERR(wheel);
+	/* The module's exit destroys this wheel, so it must not keep the module loaded. */
+	module_put(THIS_MODULE);
+	hwt_system_wheel = wheel;
+	return 0;
+}
+
+/* Destroy hwt_system_wheel: no client is left. */
+void hwt_system_wheel_destroy(void)
+{
+	hwt_stop(hwt_system_wheel, NULL, NULL);
+	hwt_wheel_dispose(hwt_system_wheel);
+}
+
+/* -- The module -------------------------------------------------------------- */
+
+int __init hwt_wheels_init(void)
+{
+	hwt_shards_default = hwt_shards_choose();
+	/* The rescuer thread has this name too, which must not look like a wheel's, "hwt...". */
+	hwt_wq = alloc_workqueue("wq_hwt", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	return hwt_wq ? 0 : -ENOMEM;
+}
+
+/* No wheel is left, since each wheel keeps the module loaded. */
+void hwt_wheels_exit(void)
+{
+	destroy_workqueue(hwt_wq);
 }

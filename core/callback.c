@@ -26,7 +26,8 @@
 
 #include "core/callback.h"
 #include "core/debug.h"
-#include "core/registry.h"
+#include "core/kick.h"
+#include "core/params.h"
 #include "core/sync.h"
 #include "core/trace.h"
 
@@ -120,19 +121,19 @@ void hwt_lockdep_sync(struct hwt_timeout *timeout)
 	lock_map_release(&timeout->lockdep_map);
 }
 
-/* Tell lockdep that the caller, in no callback of this wheel, will wait for all of them. */
-void hwt_lockdep_wheel(struct hwt_wheel *wheel)
+/* Tell lockdep that the caller, in no callback of this shard, will wait for all of them. */
+void hwt_lockdep_shard(struct hwt_shard *shard)
 {
-	lock_map_acquire(&wheel->lockdep_map);
-	lock_map_release(&wheel->lockdep_map);
+	lock_map_acquire(&shard->lockdep_map);
+	lock_map_release(&shard->lockdep_map);
 }
 
 /*
- * Take the lockdep maps for a call. Only the wheel's threads take the wheel's map: the caller of a
- * _sync does not wait for other callbacks of the wheel. The timeout's map is a copy, because a
+ * Take the lockdep maps for a call. Only the shard's threads take the shard's map: the caller of a
+ * _sync does not wait for other callbacks of the shard. The timeout's map is a copy, because a
  * release may free the timeout.
  */
-static void hwt_lockdep_begin(struct hwt_wheel *wheel, struct hwt_runner *runner,
+static void hwt_lockdep_begin(struct hwt_shard *shard, struct hwt_runner *runner,
 			      struct hwt_call *call)
 {
 	call->nested = lock_is_held(&hwt_inside_map);
@@ -140,28 +141,28 @@ static void hwt_lockdep_begin(struct hwt_wheel *wheel, struct hwt_runner *runner
 	if (call->nested)
 		return;
 	if (runner->thread)
-		lock_map_acquire(&wheel->lockdep_map);
+		lock_map_acquire(&shard->lockdep_map);
 	lock_map_acquire(&call->lockdep_map);
 }
 
-static void hwt_lockdep_end(struct hwt_wheel *wheel, struct hwt_runner *runner,
+static void hwt_lockdep_end(struct hwt_shard *shard, struct hwt_runner *runner,
 			    struct hwt_call *call)
 {
 	if (!call->nested) {
 		lock_map_release(&call->lockdep_map);
 		if (runner->thread)
-			lock_map_release(&wheel->lockdep_map);
+			lock_map_release(&shard->lockdep_map);
 	}
 	lock_map_release(&hwt_inside_map);
 }
 
 #else
-static void hwt_lockdep_begin(struct hwt_wheel *wheel, struct hwt_runner *runner,
+static void hwt_lockdep_begin(struct hwt_shard *shard, struct hwt_runner *runner,
 			      struct hwt_call *call)
 {
 }
 
-static void hwt_lockdep_end(struct hwt_wheel *wheel, struct hwt_runner *runner,
+static void hwt_lockdep_end(struct hwt_shard *shard, struct hwt_runner *runner,
 			    struct hwt_call *call)
 {
 }
@@ -195,7 +196,7 @@ static u64 hwt_cpu_time(void)
 }
 
 /* Report a slow callback, unless its function is among the latest reported. */
-static void hwt_slow_report(struct hwt_wheel *wheel, const struct hwt_runner *runner,
+static void hwt_slow_report(struct hwt_shard *shard, const struct hwt_runner *runner,
 			    const struct hwt_call *call, u64 took)
 {
 	/* call->cpu_ns was up to a scheduler tick old, so the difference may exceed @took. */
@@ -210,7 +211,7 @@ static void hwt_slow_report(struct hwt_wheel *wheel, const struct hwt_runner *ru
 	spin_unlock(&hwt_slow_lock);
 	if (!known)
 		pr_warn("%s: callback %ps took %llu us, %llu us of that on a CPU, which delays others (said once for each callback over slow_callback_us)\n",
-			wheel->name, fn, div_u64(took, NSEC_PER_USEC),
+			shard->wheel->name, fn, div_u64(took, NSEC_PER_USEC),
 			div_u64(cpu_ns, NSEC_PER_USEC));
 }
 
@@ -234,10 +235,10 @@ static void hwt_slow_set(struct hwt_slow *slow, const void *fn, u64 ns)
 }
 
 /* Note the duration of a call, if this was the slowest call of its function. */
-static void hwt_slow_note(struct hwt_wheel *wheel, const void *fn, u64 took)
-	__must_hold(&wheel->lock)
+static void hwt_slow_note(struct hwt_shard *shard, const void *fn, u64 took)
+	__must_hold(&shard->lock)
 {
-	struct hwt_slow *slow = wheel->slow;
+	struct hwt_slow *slow = shard->slow;
 	unsigned int n = 0;
 
 	/* Use the function's own entry, else a free one, else that of the quickest function. */
@@ -254,11 +255,11 @@ static void hwt_slow_note(struct hwt_wheel *wheel, const void *fn, u64 took)
  * Note a call that may have delayed others. A shorter one replaces the last one noted when as much
  * time has passed since that returned as it took: then it cannot be half of any wait any more.
  */
-static void hwt_long_note(struct hwt_wheel *wheel, const struct hwt_runner *runner,
+static void hwt_long_note(struct hwt_shard *shard, const struct hwt_runner *runner,
 			  const struct hwt_call *call, const void *fn, u64 took)
-	__must_hold(&wheel->lock)
+	__must_hold(&shard->lock)
 {
-	struct hwt_long *last = &wheel->long_call;
+	struct hwt_long *last = &shard->long_call;
 
 	if (took < last->ns && call->began < last->end + last->ns)
 		return;
@@ -269,33 +270,33 @@ static void hwt_long_note(struct hwt_wheel *wheel, const struct hwt_runner *runn
 }
 
 /* Note a timed call, which has returned. */
-static void hwt_call_note(struct hwt_wheel *wheel, const struct hwt_runner *runner,
+static void hwt_call_note(struct hwt_shard *shard, const struct hwt_runner *runner,
 			  const struct hwt_call *call, u64 took)
-	__must_hold(&wheel->lock)
+	__must_hold(&shard->lock)
 {
 	const void *fn = hwt_client_fn(runner->current_timeout, call->fn);
 
-	hwt_slow_note(wheel, fn, took);
+	hwt_slow_note(shard, fn, took);
 	/* A call in a _sync or a stop delays no other. */
-	if (took > wheel->tick_ns && runner->thread)
-		hwt_long_note(wheel, runner, call, fn, took);
+	if (took > shard->tick_ns && runner->thread)
+		hwt_long_note(shard, runner, call, fn, took);
 }
 
-/* Forget a wheel's slow calls of an unloaded module: the names of its functions become invalid. */
-void hwt_slow_forget_calls(struct hwt_wheel *wheel, struct module *module)
+/* Forget a shard's slow calls of an unloaded module: the names of its functions become invalid. */
+void hwt_slow_forget_calls(struct hwt_shard *shard, struct module *module)
 {
-	struct hwt_slow *slow = wheel->slow;
+	struct hwt_slow *slow = shard->slow;
 	unsigned int from, to = 0;
 
-	spin_lock(&wheel->lock);
+	spin_lock(&shard->lock);
 	for (from = 0; from < HWT_SLOW_MAX; from++)
 		if (!within_module((unsigned long)slow[from].fn, module))
 			hwt_slow_set(&slow[to++], slow[from].fn, slow[from].ns);
 	while (to < HWT_SLOW_MAX)
 		hwt_slow_set(&slow[to++], NULL, 0);
-	if (within_module((unsigned long)wheel->long_call.fn, module))
-		wheel->long_call = (struct hwt_long) { };
-	spin_unlock(&wheel->lock);
+	if (within_module((unsigned long)shard->long_call.fn, module))
+		shard->long_call = (struct hwt_long) { };
+	spin_unlock(&shard->lock);
 }
 
 /* -- Timing ---------------------------------------------------------------- */
@@ -357,21 +358,21 @@ static u64 hwt_call_time(struct hwt_runner *runner, const struct hwt_call *call)
 
 /**
  * hwt_call_begin() - prepare to call a client's function
- * @wheel:   the wheel; its lock is held, and is released
+ * @shard:   the shard; its lock is held, and is released
  * @runner:  the runner that calls
- * @timeout: the timeout, which is RUNNING, so its memory stays; or the wheel's @clock_timeout
+ * @timeout: the timeout, which is RUNNING, so its memory stays; or the shard's @clock_timeout
  * @fn:      the function that will be called, for the reports
  * @call:    filled in for hwt_call_end()
  */
-void hwt_call_begin(struct hwt_wheel *wheel, struct hwt_runner *runner,
+void hwt_call_begin(struct hwt_shard *shard, struct hwt_runner *runner,
 		    struct hwt_timeout *timeout, const void *fn,
 		    struct hwt_call *call)
-	__releases(&wheel->lock)
+	__releases(&shard->lock)
 {
 	runner->fn = fn;
-	/* hwt_wheel_kick() reads this without the lock; see hwt_call_end(). */
+	/* hwt_engine_kick() reads this without the lock; see hwt_call_end(). */
 	WRITE_ONCE(runner->current_timeout, timeout);
-	spin_unlock(&wheel->lock);
+	spin_unlock(&shard->lock);
 	if (!runner->stamp)
 		runner->quick = 0;
 	if (!runner->stamp || READ_ONCE(jiffies) != runner->jiffies)
@@ -380,28 +381,28 @@ void hwt_call_begin(struct hwt_wheel *wheel, struct hwt_runner *runner,
 	call->began = runner->stamp;
 	call->cpu_ns = hwt_cpu_time();
 	hwt_call_copy(call, timeout);
-	hwt_lockdep_begin(wheel, runner, call);
+	hwt_lockdep_begin(shard, runner, call);
 	hwt_call_save(call);
 }
 
-/* Check and account a call of a client's function, which has returned. Takes the wheel's lock. */
-void hwt_call_end(struct hwt_wheel *wheel, struct hwt_runner *runner, struct hwt_call *call)
-	__acquires(&wheel->lock)
+/* Check and account a call of a client's function, which has returned. Takes the shard's lock. */
+void hwt_call_end(struct hwt_shard *shard, struct hwt_runner *runner, struct hwt_call *call)
+	__acquires(&shard->lock)
 {
 	unsigned int slow_us = READ_ONCE(hwt_slow_callback_us);
 	u64 took;
 
 	hwt_call_check(runner, call);
-	hwt_lockdep_end(wheel, runner, call);
+	hwt_lockdep_end(shard, runner, call);
 	took = hwt_call_time(runner, call);
 	if (unlikely(slow_us && took > slow_us * (u64)NSEC_PER_USEC))
-		hwt_slow_report(wheel, runner, call, took);
+		hwt_slow_report(shard, runner, call, took);
 	if (cond_resched())
 		runner->stamp = 0;
-	spin_lock(&wheel->lock);
+	spin_lock(&shard->lock);
 	if (unlikely(took))
-		hwt_call_note(wheel, runner, call, took);
-	/* hwt_wheel_kick() reads this without the lock. wait.state in hwt_engine_sleep_until()
+		hwt_call_note(shard, runner, call, took);
+	/* hwt_engine_kick() reads this without the lock. wait.state in hwt_engine_sleep_until()
 	 * orders this store before the engine's next sleep.
 	 */
 	WRITE_ONCE(runner->current_timeout, NULL);
@@ -409,31 +410,31 @@ void hwt_call_end(struct hwt_wheel *wheel, struct hwt_runner *runner, struct hwt
 
 /**
  * hwt_call_release() - call the ->release of a timeout whose hold has ended
- * @wheel:   the wheel; its lock is held, and is dropped around the call
+ * @shard:   the shard; its lock is held, and is dropped around the call
  * @runner:  the runner that calls
  * @timeout: the timeout, which must not be accessed, since its hold is over
  * @call:    prepared by hwt_call_prepare() before the hold ended; its @fn is not NULL
  */
-void hwt_call_release(struct hwt_wheel *wheel, struct hwt_runner *runner,
+void hwt_call_release(struct hwt_shard *shard, struct hwt_runner *runner,
 		      struct hwt_timeout *timeout, struct hwt_call *call)
-	__must_hold(&wheel->lock)
+	__must_hold(&shard->lock)
 {
 	void (*release)(struct hwt_timeout *timeout) = call->fn;
 
 	/* Wake hwt_wait(), which does not wait for a ->release. */
-	hwt_wake(wheel, &timeout->link);
+	hwt_wake(shard, &timeout->link);
 	runner->fn = release;
 	runner->releasing = true;
 	WRITE_ONCE(runner->current_timeout, timeout);
-	spin_unlock(&wheel->lock);
-	hwt_lockdep_begin(wheel, runner, call);
+	spin_unlock(&shard->lock);
+	hwt_lockdep_begin(shard, runner, call);
 	hwt_call_save(call);
 	release(timeout);
 	hwt_call_check(runner, call);
-	hwt_lockdep_end(wheel, runner, call);
+	hwt_lockdep_end(shard, runner, call);
 	/* Drop the cached timestamp, since the release may have taken long. */
 	runner->stamp = 0;
-	spin_lock(&wheel->lock);
+	spin_lock(&shard->lock);
 	WRITE_ONCE(runner->current_timeout, NULL);
 	runner->releasing = false;
 }

@@ -94,22 +94,22 @@ static inline const void *hwt_client_fn(const struct hwt_timeout *timeout, const
 }
 
 /* hwt_call_begin() releases the lock, hwt_call_end() takes it, hwt_call_release() does both. */
-void hwt_call_begin(struct hwt_wheel *wheel, struct hwt_runner *runner,
+void hwt_call_begin(struct hwt_shard *shard, struct hwt_runner *runner,
 		    struct hwt_timeout *timeout, const void *fn,
 		    struct hwt_call *call);
-void hwt_call_end(struct hwt_wheel *wheel, struct hwt_runner *runner, struct hwt_call *call);
-void hwt_call_release(struct hwt_wheel *wheel, struct hwt_runner *runner,
+void hwt_call_end(struct hwt_shard *shard, struct hwt_runner *runner, struct hwt_call *call);
+void hwt_call_release(struct hwt_shard *shard, struct hwt_runner *runner,
 		      struct hwt_timeout *timeout, struct hwt_call *call);
 /* Without the lock. */
 void hwt_runner_woken(struct hwt_runner *runner, u64 off_ns);
 void hwt_slow_forget_reports(struct module *module);
-void hwt_slow_forget_calls(struct hwt_wheel *wheel, struct module *module);
+void hwt_slow_forget_calls(struct hwt_shard *shard, struct module *module);
 #ifdef CONFIG_LOCKDEP
 void hwt_lockdep_sync(struct hwt_timeout *timeout);
-void hwt_lockdep_wheel(struct hwt_wheel *wheel);
+void hwt_lockdep_shard(struct hwt_shard *shard);
 #else
 static inline void hwt_lockdep_sync(struct hwt_timeout *timeout) { }
-static inline void hwt_lockdep_wheel(struct hwt_wheel *wheel) { }
+static inline void hwt_lockdep_shard(struct hwt_shard *shard) { }
 #endif
 
 #endif /* _HWT_CORE_CALLBACK_H */

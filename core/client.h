@@ -8,12 +8,12 @@
 #include "hwt.h"
 
 /* Set the shard of a timeout, which is not held. */
-static inline void hwt_timeout_set_shard(struct hwt_timeout *timeout, struct hwt_wheel *shard)
+static inline void hwt_timeout_set_shard(struct hwt_timeout *timeout, struct hwt_shard *shard)
 {
-	timeout->wheel = shard;
+	timeout->shard = shard;
 }
 
-struct hwt_wheel *hwt_wheel_shard(struct hwt_wheel *wheel);
+struct hwt_shard *hwt_wheel_shard(const struct hwt_wheel *wheel);
 int hwt_wheel_attach_cgroups(struct hwt_wheel *wheel);
 void hwt_debugfs_run(void (*create)(void *of), void *of);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The clock of a wheel, and its ticks
+ * The clock of a shard, and its ticks
  */
 #include <linux/hardirq.h>
 #include <linux/timekeeping.h>
@@ -9,7 +9,7 @@
 
 /**
  * hwt_tick_setup() - prepare the conversion of nanoseconds to ticks
- * @wheel:   the wheel, being created
+ * @shard:   the shard, being created
  * @tick_ns: length of its tick, at least 2
  *
  * For a divisor d with 2^(l-1) < d <= 2^l, the multiplier m = ceil(2^(63+l) / d) has
@@ -17,7 +17,7 @@
  * (Granlund and Montgomery 1994, theorem 4.2). The dividend 2^(63+l) does not fit in
  * 64 bits, so the loop divides bit by bit.
  */
-void hwt_tick_setup(struct hwt_wheel *wheel, u64 tick_ns)
+void hwt_tick_setup(struct hwt_shard *shard, u64 tick_ns)
 {
 	unsigned int l = fls64(tick_ns - 1), i;
 	u64 mult = 0, rest = 1;
@@ -30,15 +30,15 @@ void hwt_tick_setup(struct hwt_wheel *wheel, u64 tick_ns)
 			mult |= 1;
 		}
 	}
-	wheel->tick_ns = tick_ns;
-	wheel->tick_mult = mult + !!rest;
-	wheel->tick_shift = l - 1;
+	shard->tick_ns = tick_ns;
+	shard->tick_mult = mult + !!rest;
+	shard->tick_shift = l - 1;
 }
 
-/* Read the wheel's clock. Any context: in NMI, only the fast readers are safe. */
-u64 hwt_clock_now(const struct hwt_wheel *wheel)
+/* Read the shard's clock. Any context: in NMI, only the fast readers are safe. */
+u64 hwt_clock_now(const struct hwt_shard *shard)
 {
-	switch (wheel->clock) {
+	switch (shard->clock) {
 	case HWT_CLOCK_BOOTTIME:
 		return unlikely(in_nmi()) ? ktime_get_boot_fast_ns() :
 					    ktime_get_boottime_ns();
@@ -50,10 +50,10 @@ u64 hwt_clock_now(const struct hwt_wheel *wheel)
 	}
 }
 
-/* Convert a time of CLOCK_MONOTONIC to the wheel's clock, by its present offset. Not in NMI. */
-u64 hwt_mono_to_wheel(const struct hwt_wheel *wheel, u64 ns)
+/* Convert a time of CLOCK_MONOTONIC to the shard's clock, by its present offset. Not in NMI. */
+u64 hwt_mono_to_clock(const struct hwt_shard *shard, u64 ns)
 {
-	switch (wheel->clock) {
+	switch (shard->clock) {
 	case HWT_CLOCK_BOOTTIME:
 		return ktime_to_ns(ktime_mono_to_any(ns, TK_OFFS_BOOT));
 	case HWT_CLOCK_REALTIME:
@@ -63,10 +63,10 @@ u64 hwt_mono_to_wheel(const struct hwt_wheel *wheel, u64 ns)
 	}
 }
 
-/* Read the wheel's clock with the resolution of a jiffy. Not in NMI. */
-static u64 hwt_clock_coarse(const struct hwt_wheel *wheel)
+/* Read the shard's clock with the resolution of a jiffy. Not in NMI. */
+static u64 hwt_clock_coarse(const struct hwt_shard *shard)
 {
-	switch (wheel->clock) {
+	switch (shard->clock) {
 	case HWT_CLOCK_BOOTTIME:
 		return ktime_to_ns(ktime_get_coarse_boottime());
 	case HWT_CLOCK_REALTIME:
@@ -77,16 +77,16 @@ static u64 hwt_clock_coarse(const struct hwt_wheel *wheel)
 }
 
 /* Return the deadline that is @delay_ns from now. */
-u64 hwt_clock_after(const struct hwt_wheel *wheel, u64 delay_ns)
+u64 hwt_clock_after(const struct hwt_shard *shard, u64 delay_ns)
 {
 	u64 now;
 
 	/* The fast readers may step back a little: add a tick, so as not to be early. */
 	if (unlikely(in_nmi()))
-		now = hwt_clock_now(wheel) + wheel->tick_ns;
-	else if (!(wheel->flags & HWT_COARSE_CLOCK))
-		now = hwt_clock_now(wheel);
+		now = hwt_clock_now(shard) + shard->tick_ns;
+	else if (!(shard->flags & HWT_COARSE_CLOCK))
+		now = hwt_clock_now(shard);
 	else
-		now = hwt_clock_coarse(wheel);
+		now = hwt_clock_coarse(shard);
 	return hwt_add_ns(now, delay_ns);
 }

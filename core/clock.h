@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The clock of a wheel, and its ticks
+ * The clock of a shard, and its ticks
  */
 #ifndef _HWT_CORE_CLOCK_H
 #define _HWT_CORE_CLOCK_H
@@ -11,23 +11,23 @@
 #include "core/wheel.h"
 
 /* Return the tick that a time falls in: round down. @ns: below 2^63. */
-static inline u64 hwt_ns_to_tick(const struct hwt_wheel *wheel, u64 ns)
+static inline u64 hwt_ns_to_tick(const struct hwt_shard *shard, u64 ns)
 {
-	return mul_u64_u64_shr(ns, wheel->tick_mult, 64) >> wheel->tick_shift;
+	return mul_u64_u64_shr(ns, shard->tick_mult, 64) >> shard->tick_shift;
 }
 
 /* Return the first tick that is not before a deadline: round up. */
-static inline u64 hwt_deadline_to_tick(const struct hwt_wheel *wheel, u64 ns)
+static inline u64 hwt_deadline_to_tick(const struct hwt_shard *shard, u64 ns)
 {
-	if (unlikely(ns > S64_MAX - wheel->tick_ns))
+	if (unlikely(ns > S64_MAX - shard->tick_ns))
 		return HWT_TICK_NEVER;
-	return hwt_ns_to_tick(wheel, ns + wheel->tick_ns - 1);
+	return hwt_ns_to_tick(shard, ns + shard->tick_ns - 1);
 }
 
-/* Return when a tick begins, ns on the wheel's clock; U64_MAX: never. */
-static inline u64 hwt_tick_to_ns(const struct hwt_wheel *wheel, u64 tick)
+/* Return when a tick begins, ns on the shard's clock; U64_MAX: never. */
+static inline u64 hwt_tick_to_ns(const struct hwt_shard *shard, u64 tick)
 {
-	return tick == HWT_TICK_NEVER ? U64_MAX : tick * wheel->tick_ns;
+	return tick == HWT_TICK_NEVER ? U64_MAX : tick * shard->tick_ns;
 }
 
 /* Return the sum of two times; U64_MAX, which means never, if the sum overflows. */
@@ -38,9 +38,9 @@ static inline u64 hwt_add_ns(u64 a, u64 b)
 	return check_add_overflow(a, b, &sum) ? U64_MAX : sum;
 }
 
-void hwt_tick_setup(struct hwt_wheel *wheel, u64 tick_ns);
-u64 hwt_clock_now(const struct hwt_wheel *wheel);
-u64 hwt_clock_after(const struct hwt_wheel *wheel, u64 delay_ns);
-u64 hwt_mono_to_wheel(const struct hwt_wheel *wheel, u64 ns);
+void hwt_tick_setup(struct hwt_shard *shard, u64 tick_ns);
+u64 hwt_clock_now(const struct hwt_shard *shard);
+u64 hwt_clock_after(const struct hwt_shard *shard, u64 delay_ns);
+u64 hwt_mono_to_clock(const struct hwt_shard *shard, u64 ns);
 
 #endif /* _HWT_CORE_CLOCK_H */

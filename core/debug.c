@@ -13,7 +13,7 @@
  * The engine does not know the timeouts on submission lists, so with "debug" it is woken for each
  * submission. For debug objects, a timeout is active from its collection, not its submission, to
  * the end of its hold. A submission may be in NMI, which must not take the locks of debug objects,
- * and only under the wheel's lock are the changes of a timeout reported to them in order.
+ * and only under the shard's lock are the changes of a timeout reported to them in order.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -94,21 +94,21 @@ bool __hwt_debug_init(const struct hwt_timeout *timeout)
 
 /* -- Moves to another wheel ------------------------------------------------- */
 
-static bool hwt_debug_releasing(struct hwt_wheel *wheel, const struct hwt_timeout *timeout)
+static bool hwt_debug_releasing(struct hwt_shard *shard, const struct hwt_timeout *timeout)
 {
 	struct hwt_runner *runner;
 	bool found = false;
 
-	/* Barrier clock.rcu, pairs with destroy.grace in hwt_wheel_dispose(): a wheel that is found
+	/* Barrier clock.rcu, pairs with destroy.grace in hwt_wheel_dispose(): a shard that is found
 	 * stays until its lock was released. The timeout's wheel may have been destroyed.
 	 */
 	rcu_read_lock();
-	if (hwt_shard_exists(wheel)) {
-		spin_lock(&wheel->lock);
-		list_for_each_entry(runner, &wheel->runners, entry)
+	if (hwt_shard_exists(shard)) {
+		spin_lock(&shard->lock);
+		list_for_each_entry(runner, &shard->runners, entry)
 			found |= runner->releasing && runner->current_timeout == timeout &&
 				 runner->fn == timeout->ops->release;
-		spin_unlock(&wheel->lock);
+		spin_unlock(&shard->lock);
 	}
 	rcu_read_unlock();
 	return found;
@@ -117,12 +117,12 @@ static bool hwt_debug_releasing(struct hwt_wheel *wheel, const struct hwt_timeou
 /* Report a timeout that is moved too early. Any context; releases are seen in task context only. */
 void hwt_debug_move(const struct hwt_timeout *timeout)
 {
-	if (!hwt_debug_used(timeout) || !timeout->wheel)
+	if (!hwt_debug_used(timeout) || !timeout->shard)
 		return;
 	if (hwt_held(timeout))
 		hwt_debug_report("timeout %p is moved to another wheel while it is held: %ps\n",
 				 timeout, hwt_client_fn(timeout, timeout->ops->expire));
-	else if (preemptible() && hwt_debug_releasing(timeout->wheel, timeout))
+	else if (preemptible() && hwt_debug_releasing(timeout->shard, timeout))
 		hwt_debug_report("timeout %p is moved to another wheel while its %ps executes\n",
 				 timeout, timeout->ops->release);
 }
@@ -133,28 +133,28 @@ void hwt_debug_move(const struct hwt_timeout *timeout)
  * Remove a timeout from the lists and shut it down, without calling its client. If a callback is
  * executing, or the timeout stays on its submission list, the end of the hold does call the client.
  */
-static void hwt_debug_withdraw(struct hwt_wheel *wheel, struct hwt_timeout *timeout)
-	__must_hold(&wheel->lock)
+static void hwt_debug_withdraw(struct hwt_shard *shard, struct hwt_timeout *timeout)
+	__must_hold(&shard->lock)
 {
 	u64 old = hwt_timeout_state(timeout), new;
 
 	/* No barrier: under the lock, and the client does not use the timeout any more. */
 	do {
-		new = hwt_state_withdraw(old, (old & HWT_F_SUBMITTED) && !timeout->ended);
+		new = hwt_state_withdraw(old, (old & HWT_F_SUBMITTED) && !timeout->owed);
 		hwt_debug_track(timeout, new);
 	} while (!hwt_state_change(timeout, &old, new));
 	if (old & HWT_F_PENDING)
-		hwt_cancel_account(wheel, timeout, old);
-	if (timeout->ended)
-		hwt_ended_remove(timeout);
+		hwt_cancel_account(shard, timeout, old);
+	if (timeout->owed)
+		hwt_owed_remove(timeout);
 	else if (hwt_linked(timeout))
-		hwt_buckets_remove(&wheel->buckets, timeout);
+		hwt_buckets_remove(&shard->buckets, timeout);
 	timeout->past = false;
-	hwt_wake_timeout(wheel, timeout);
+	hwt_wake_timeout(shard, timeout);
 }
 
 struct hwt_debug_going {
-	struct hwt_wheel	*wheel;
+	struct hwt_shard	*shard;
 	struct module		*module;
 };
 
@@ -184,21 +184,21 @@ static void hwt_debug_left(struct hwt_timeout *timeout, void *arg)
 	if (!hwt_debug_needs(timeout, going->module))
 		return;
 	hwt_debug_report("module %s is unloaded and leaves timeout %p on wheel %s: %ps\n",
-			 going->module->name, timeout, going->wheel->name,
+			 going->module->name, timeout, going->shard->wheel->name,
 			 hwt_client_fn(timeout, timeout->ops->expire));
-	hwt_debug_withdraw(going->wheel, timeout);
+	hwt_debug_withdraw(going->shard, timeout);
 	/* The memory of a handle is hwt's own: put the reference of the hold that has ended. */
 	if (timeout->ops == &hwt_handle_ops && !hwt_held(timeout))
 		timeout->ops->release(timeout);
 }
 
-/* Is a function of the module executing on the wheel? Report it unless @said. */
+/* Is a function of the module executing on the shard? Report it unless @said. */
 static bool hwt_debug_executing(const struct hwt_debug_going *going, bool said)
-	__must_hold(&going->wheel->lock)
+	__must_hold(&going->shard->lock)
 {
 	struct hwt_runner *runner;
 
-	list_for_each_entry(runner, &going->wheel->runners, entry) {
+	list_for_each_entry(runner, &going->shard->runners, entry) {
 		if (!runner->current_timeout ||
 		    !hwt_debug_calls(runner->current_timeout, runner->fn, going->module))
 			continue;
@@ -206,32 +206,32 @@ static bool hwt_debug_executing(const struct hwt_debug_going *going, bool said)
 			hwt_debug_report("module %s goes while its %ps is executing on wheel %s\n",
 					 going->module->name,
 					 hwt_client_fn(runner->current_timeout, runner->fn),
-					 going->wheel->name);
+					 going->shard->wheel->name);
 		return true;
 	}
 	return false;
 }
 
 /*
- * Withdraw the timeouts that a module has left on a wheel. The module's exit has returned. Walks
+ * Withdraw the timeouts that a module has left on a shard. The module's exit has returned. Walks
  * all timeouts under the lock.
  *
- * Return true if a function of the module is executing on the wheel, and report it unless @said. It
+ * Return true if a function of the module is executing on the shard, and report it unless @said. It
  * may schedule again, so the caller must call this again later.
  */
-bool hwt_debug_unload(struct hwt_wheel *wheel, struct module *module, bool said)
+bool hwt_debug_unload(struct hwt_shard *shard, struct module *module, bool said)
 {
-	struct hwt_debug_going going = { .wheel = wheel, .module = module };
+	struct hwt_debug_going going = { .shard = shard, .module = module };
 	struct hwt_timeout *timeout, *next;
 	bool executing;
 
-	spin_lock(&wheel->lock);
-	hwt_collect_submitted(wheel);
-	hwt_buckets_for_each(&wheel->buckets, hwt_debug_left, &going);
-	list_for_each_entry_safe(timeout, next, &wheel->ended, link)
+	spin_lock(&shard->lock);
+	hwt_collect_submitted(shard);
+	hwt_buckets_for_each(&shard->buckets, hwt_debug_left, &going);
+	list_for_each_entry_safe(timeout, next, &shard->owed, link)
 		hwt_debug_left(timeout, &going);
 	executing = hwt_debug_executing(&going, said);
-	spin_unlock(&wheel->lock);
+	spin_unlock(&shard->lock);
 	return executing;
 }
 
@@ -257,27 +257,27 @@ static const struct debug_obj_descr hwt_debug_descr;
 
 /*
  * In atomic context, only try the lock, and leave a timeout on its submission list. If the lock is
- * taken, the timeout stays on the wheel.
+ * taken, the timeout stays on the shard.
  */
 static void hwt_debug_withdraw_freed(struct hwt_timeout *timeout)
 {
-	struct hwt_wheel *wheel = timeout->wheel;
+	struct hwt_shard *shard = timeout->shard;
 
 	if (preemptible()) {
-		spin_lock(&wheel->lock);
-		hwt_collect_submitted(wheel);
-		hwt_debug_withdraw(wheel, timeout);
-		spin_unlock(&wheel->lock);
-	} else if (spin_trylock(&wheel->lock)) {
-		hwt_debug_withdraw(wheel, timeout);
-		spin_unlock(&wheel->lock);
+		spin_lock(&shard->lock);
+		hwt_collect_submitted(shard);
+		hwt_debug_withdraw(shard, timeout);
+		spin_unlock(&shard->lock);
+	} else if (spin_trylock(&shard->lock)) {
+		hwt_debug_withdraw(shard, timeout);
+		spin_unlock(&shard->lock);
 	}
 	WRITE_ONCE(timeout->tracked, 0);
 }
 
 /*
- * Withdraw a timeout whose freeing was reported, to keep the wheel intact. Not if the memory was
- * overwritten before it was freed: then the wheel is unknown.
+ * Withdraw a timeout whose freeing was reported, to keep the shard intact. Not if the memory was
+ * overwritten before it was freed: then the shard is unknown.
  */
 static bool hwt_debug_freed(void *addr, enum debug_obj_state state)
 {
@@ -317,7 +317,7 @@ static void hwt_debug_activate(struct hwt_timeout *timeout) { }
 static void hwt_debug_deactivate(struct hwt_timeout *timeout) { }
 #endif
 
-/* hwt_debug_track() with "debug". Under the wheel's lock. */
+/* hwt_debug_track() with "debug". Under the shard's lock. */
 void __hwt_debug_track(struct hwt_timeout *timeout, u64 state)
 {
 	u8 tracked = timeout->tracked;

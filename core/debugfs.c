@@ -45,25 +45,26 @@ static const char * const hwt_priority_names[] = {
 static int hwt_params_show(struct seq_file *m, void *unused)
 {
 	struct hwt_wheel *wheel = m->private;
+	const struct hwt_shard *shard = wheel->first_shard;
 
 	seq_printf(m, "name %s\n", wheel->name);
 	seq_printf(m, "creator %s\n", wheel->creator);
 	seq_printf(m, "module %s\n", wheel->owner_name);
 	seq_printf(m, "shared %d\n", wheel->is_shared);
 	seq_printf(m, "users %u\n", READ_ONCE(wheel->users));
-	seq_printf(m, "state %s\n", READ_ONCE(wheel->closed) ? "stopped" : "running");
-	seq_printf(m, "clock %s\n", hwt_clock_names[wheel->clock]);
-	seq_printf(m, "tick_ns %llu\n", wheel->tick_ns);
-	seq_printf(m, "ticks_per_wheel %llu\n", hwt_revolution(wheel));
-	seq_printf(m, "levels %u\n", wheel->buckets.levels);
-	seq_printf(m, "coarse_clock %d\n", !!(wheel->flags & HWT_COARSE_CLOCK));
-	seq_printf(m, "freezable %d\n", !!(wheel->flags & HWT_FREEZABLE));
-	seq_printf(m, "max_pending %llu\n", wheel->max_pending);
-	seq_printf(m, "workers %u\n", wheel->workers);
+	seq_printf(m, "state %s\n", READ_ONCE(shard->closed) ? "stopped" : "running");
+	seq_printf(m, "clock %s\n", hwt_clock_names[shard->clock]);
+	seq_printf(m, "tick_ns %llu\n", shard->tick_ns);
+	seq_printf(m, "ticks_per_wheel %llu\n", hwt_revolution(shard));
+	seq_printf(m, "levels %u\n", shard->buckets.levels);
+	seq_printf(m, "coarse_clock %d\n", !!(shard->flags & HWT_COARSE_CLOCK));
+	seq_printf(m, "freezable %d\n", !!(shard->flags & HWT_FREEZABLE));
+	seq_printf(m, "max_pending %llu\n", shard->max_pending);
+	seq_printf(m, "workers %u\n", shard->workers);
 	seq_printf(m, "priority %s\n", hwt_priority_names[wheel->priority]);
-	seq_printf(m, "wait %s\n", wheel->wait == HWT_WAIT_BUSY ? "busy" : "sleep");
+	seq_printf(m, "wait %s\n", shard->wait == HWT_WAIT_BUSY ? "busy" : "sleep");
 	if (wheel->own_cpus)
-		seq_printf(m, "cpus %*pbl\n", cpumask_pr_args(wheel->affinity));
+		seq_printf(m, "cpus %*pbl\n", cpumask_pr_args(shard->affinity));
 	else
 		seq_puts(m, "cpus all\n");
 	seq_printf(m, "shards %u\n", wheel->nr_shards);
@@ -99,23 +100,24 @@ DEFINE_SHOW_ATTRIBUTE(hwt_stats);
 /* Take the lock for one level at a time. */
 static int hwt_levels_show(struct seq_file *m, void *unused)
 {
-	struct hwt_wheel *wheel = m->private, *shard;
+	struct hwt_wheel *wheel = m->private;
+	struct hwt_shard *shard, *first = wheel->first_shard;
 	const struct hwt_level *place;
 	unsigned int level, occupied;
 
 	seq_puts(m, "# level bucket_ns occupied buckets\n");
-	for (level = 0; level < wheel->buckets.levels; level++) {
+	for (level = 0; level < first->buckets.levels; level++) {
 		occupied = 0;
-		for (shard = wheel; shard; shard = shard->next_shard) {
+		for (shard = wheel->first_shard; shard; shard = shard->next) {
 			spin_lock(&shard->lock);
 			occupied += hwt_buckets_occupied(&shard->buckets, level);
 			spin_unlock(&shard->lock);
 		}
-		place = &wheel->buckets.level[level];
+		place = &first->buckets.level[level];
 		/* The buckets of the top level may span more than 64 bits can say. */
 		seq_printf(m, "%u %llu %u %u\n", level,
-			   wheel->tick_ns > U64_MAX >> place->shift ?
-			   U64_MAX : wheel->tick_ns << place->shift,
+			   first->tick_ns > U64_MAX >> place->shift ?
+			   U64_MAX : first->tick_ns << place->shift,
 			   occupied, (place->mask + 1) * wheel->nr_shards);
 	}
 	return 0;
@@ -125,13 +127,14 @@ DEFINE_SHOW_ATTRIBUTE(hwt_levels);
 /* Print up to the last count that is not 0, so that the last line is the worst lateness. */
 static int hwt_lateness_show(struct seq_file *m, void *unused)
 {
-	struct hwt_wheel *wheel = m->private, *shard;
+	struct hwt_wheel *wheel = m->private;
+	struct hwt_shard *shard;
 	unsigned long count[HWT_LATENESS_MAX];
 	unsigned int i, end = 0;
 
 	for (i = 0; i < HWT_LATENESS_MAX; i++) {
 		count[i] = 0;
-		for (shard = wheel; shard; shard = shard->next_shard)
+		for (shard = wheel->first_shard; shard; shard = shard->next)
 			count[i] += READ_ONCE(shard->lateness[i]);
 		if (count[i])
 			end = i + 1;
@@ -145,11 +148,12 @@ DEFINE_SHOW_ATTRIBUTE(hwt_lateness);
 
 static int hwt_callbacks_show(struct seq_file *m, void *unused)
 {
-	struct hwt_wheel *wheel = m->private, *shard;
+	struct hwt_wheel *wheel = m->private;
+	struct hwt_shard *shard;
 	const struct hwt_slow *slow;
 
 	seq_puts(m, "# longest_ns function\n");
-	for (shard = wheel; shard; shard = shard->next_shard) {
+	for (shard = wheel->first_shard; shard; shard = shard->next) {
 		/* The lock keeps the names valid: an unloaded module's functions are forgotten
 		 * under it.
 		 */
@@ -164,14 +168,15 @@ DEFINE_SHOW_ATTRIBUTE(hwt_callbacks);
 
 static int hwt_shards_show(struct seq_file *m, void *unused)
 {
-	struct hwt_wheel *wheel = m->private, *shard;
+	struct hwt_wheel *wheel = m->private;
+	struct hwt_shard *shard;
 
 	seq_puts(m, "# shard pending scheduled expired cancelled late behind wakeups slowest_ns cpus\n");
-	for (shard = wheel; shard; shard = shard->next_shard) {
+	for (shard = wheel->first_shard; shard; shard = shard->next) {
 		struct hwt_wheel_stats stats = { };
 
 		hwt_shard_add_stats(shard, &stats);
-		seq_printf(m, "%u %llu %llu %llu %llu %llu %llu %llu %llu ", shard->shard,
+		seq_printf(m, "%u %llu %llu %llu %llu %llu %llu %llu %llu ", shard->number,
 			   stats.pending, stats.scheduled, stats.expired, stats.cancelled,
 			   stats.late, stats.behind, stats.wakeups, stats.slowest_ns);
 		if (shard->pinned)

@@ -7,32 +7,32 @@
 
 #include "core/wheel.h"
 
-/* With the wheel's lock, which all but hwt_engine_tick() and hwt_clock_moved() may drop. */
-void hwt_lock_break(struct hwt_wheel *wheel);
-void hwt_runner_break(struct hwt_wheel *wheel, struct hwt_runner *runner);
-unsigned int hwt_collect(struct hwt_wheel *wheel, unsigned int max);
-void hwt_collect_submitted(struct hwt_wheel *wheel);
-void hwt_collect_until(struct hwt_wheel *wheel, unsigned int cpu,
+/* With the shard's lock, which all but hwt_engine_tick() and hwt_clock_moved() may drop. */
+void hwt_lock_break(struct hwt_shard *shard);
+void hwt_runner_break(struct hwt_shard *shard, struct hwt_runner *runner);
+unsigned int hwt_collect(struct hwt_shard *shard, unsigned int max);
+void hwt_collect_submitted(struct hwt_shard *shard);
+void hwt_collect_until(struct hwt_shard *shard, unsigned int cpu,
 		       const struct hwt_timeout *timeout);
-void hwt_end_hold(struct hwt_wheel *wheel, struct hwt_runner *runner, struct hwt_timeout *timeout);
-void hwt_finish(struct hwt_wheel *wheel, struct hwt_runner *runner,
+void hwt_end_hold(struct hwt_shard *shard, struct hwt_runner *runner, struct hwt_timeout *timeout);
+void hwt_finish(struct hwt_shard *shard, struct hwt_runner *runner,
 		struct hwt_timeout *timeout, bool notify);
-u64 hwt_engine_tick(const struct hwt_wheel *wheel);
-bool hwt_engine_advance(struct hwt_wheel *wheel, u64 tick);
-bool hwt_clock_moved(struct hwt_wheel *wheel);
-void hwt_fire(struct hwt_wheel *wheel, struct hwt_runner *runner,
+u64 hwt_engine_tick(const struct hwt_shard *shard);
+bool hwt_engine_advance(struct hwt_shard *shard, u64 tick);
+bool hwt_clock_moved(struct hwt_shard *shard);
+void hwt_fire(struct hwt_shard *shard, struct hwt_runner *runner,
 	      struct hwt_timeout *timeout);
 
-/* Take a timeout off wheel->ended. The caller holds the wheel's lock. */
-static inline void hwt_ended_remove(struct hwt_timeout *timeout)
+/* Take a timeout off shard->owed. The caller holds the shard's lock. */
+static inline void hwt_owed_remove(struct hwt_timeout *timeout)
 {
 	list_del(&timeout->link);
 	timeout->link.next = NULL;
-	timeout->ended = false;
+	timeout->owed = false;
 }
 
-/* On the wheel's thread, without the lock. */
-void hwt_engine_pass(struct hwt_wheel *wheel);
-void hwt_engine_sleep(struct hwt_wheel *wheel);
+/* On the shard's thread, without the lock. */
+void hwt_engine_pass(struct hwt_shard *shard);
+void hwt_engine_sleep(struct hwt_shard *shard);
 
 #endif /* _HWT_CORE_ENGINE_H */

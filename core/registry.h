@@ -1,30 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The module's parameters for wheels, and the registry of live wheels
+ * The registry of live wheels
  */
 #ifndef _HWT_CORE_REGISTRY_H
 #define _HWT_CORE_REGISTRY_H
 
-#include <linux/bits.h>
-#include <linux/types.h>
+#include "core/wheel.h"
 
-#include "hwt_wheel.h"
+struct hwt_share;
 
-#define HWT_TICKS_MAX		((u32)BIT(HWT_BITS_MAX))
-
-/* Parameters, see hwt_main.c. Constant, but for hwt_slow_callback_us. */
-extern unsigned int hwt_tick_us;
-extern unsigned int hwt_ticks_per_wheel;
-extern unsigned int hwt_levels;
-extern unsigned int hwt_min_tick_us;
-extern unsigned int hwt_shards;
-extern unsigned int hwt_reclaim_ms;
-extern unsigned int hwt_slow_callback_us;
-
-bool hwt_shard_exists(const struct hwt_wheel *shard);
+bool hwt_shard_exists(const struct hwt_shard *shard);
+void hwt_wheel_register(struct hwt_wheel *wheel, const void *creator, struct module *owner);
+void hwt_wheel_unregister(struct hwt_wheel *wheel);
+struct hwt_share *hwt_share_alloc(void);
+void hwt_share_free(struct hwt_share *share);
+void hwt_shares_free(struct hwt_wheel *wheel);
+struct hwt_wheel *hwt_shared_get(const struct hwt_wheel_params *params, struct module *owner,
+				 struct hwt_share **share);
+struct hwt_wheel *hwt_shared_add(struct hwt_wheel *created, const struct hwt_wheel_params *params,
+				 const void *creator, struct module *owner,
+				 struct hwt_share **share);
+int hwt_shared_put(struct hwt_wheel *wheel, const struct module *owner);
 int hwt_registry_init(void);
 void hwt_registry_exit(void);
-int hwt_system_wheel_create(void);
-void hwt_system_wheel_destroy(void);
 
 #endif /* _HWT_CORE_REGISTRY_H */

@@ -2,183 +2,145 @@
 /*
  * Shards: a wheel as several engines
  *
- * Each shard is a struct hwt_wheel with buckets, a lock and threads of its own. The first one is
- * the wheel that clients know. A timeout belongs to one shard from its initialisation on, so
- * functions that get a timeout know of this shard only. Functions that get a wheel go through its
- * shards.
- *
- * A shard serves CPUs that are near to each other: they share a last-level cache, or a NUMA node if
- * there are fewer shards than caches.
+ * A timeout belongs to one shard from its initialisation on, so functions that get a timeout know
+ * of this shard only. Functions that get a wheel (hwt_wheel.c) go through its shards. A shard
+ * serves CPUs that are near to each other; see core/cpus.c.
  */
 #include <linux/cpumask.h>
-#include <linux/export.h>
-#include <linux/init.h>
-#include <linux/numa.h>
-#include <linux/sched/isolation.h>
+#include <linux/err.h>
+#include <linux/log2.h>
+#include <linux/percpu.h>
 #include <linux/slab.h>
-#include <linux/sort.h>
-#include <linux/topology.h>
 
-#include "hwt_compat.h"
-#include "core/client.h"
-#include "core/registry.h"
+#include "core/clock.h"
+#include "core/cpus.h"
+#include "core/kick.h"
 #include "core/shard.h"
+#include "core/thread.h"
+#include "core/wheel.h"
 
-/* On a machine with more CPUs than this, a wheel has by default a shard per last-level cache. */
-#define HWT_CPUS_PER_SHARD	16
-
-/* Stands for the cache of an offline CPU, which is not known. */
-#define HWT_OFFLINE		U16_MAX
-
-/* The numbers of nodes, caches and CPUs of a machine. A cache counts if it has a CPU online. */
-struct hwt_units {
-	unsigned int	nodes;
-	unsigned int	caches;
-	unsigned int	cpus;		/* online */
-};
-
-/* Return the place of a CPU, for sorting: its node, its cache and its number, in this order. */
-static u64 hwt_cpu_place(unsigned int cpu)
+/* Free a shard, which has no threads. */
+void hwt_shard_free(struct hwt_shard *shard)
 {
-	/* An offline CPU, whose cache is not known, belongs to the last cache of its node. */
-	u16 cache = cpu_online(cpu) ? hwt_cpu_cache(cpu) & (HWT_OFFLINE >> 1) : HWT_OFFLINE;
-	u16 node = cpu_to_node(cpu);
-
-	return (u64)node << 48 | (u64)cache << 32 | cpu;
+	free_percpu(shard->submit);
+	kfree(shard->active);
+	free_cpumask_var(shard->affinity);
+	hwt_buckets_destroy(&shard->buckets);
+#ifdef CONFIG_LOCKDEP
+	lockdep_unregister_key(&shard->lockdep_key);
+#endif
+	kfree(shard);
 }
 
-/* Count the CPU at @place. To be called in the order of places; @before: the previous, or NULL. */
-static void hwt_units_add(struct hwt_units *units, u64 place, const u64 *before)
+/* Set the members that do not need memory. */
+static void hwt_shard_init(struct hwt_shard *shard, const struct hwt_shard_args *args)
 {
-	/* Use the state stored in the place, since the CPU may have come or gone meanwhile. */
-	bool online = (u16)upper_32_bits(place) != HWT_OFFLINE;
+	const struct hwt_wheel_params *params = args->params;
 
-	units->nodes += !before || (place ^ *before) >> 48;
-	units->caches += !before || (online && (place ^ *before) >> 32);
-	units->cpus += online;
+	hwt_tick_setup(shard, params->tick_ns);
+	shard->clock = params->clock;
+	shard->flags = params->flags;
+	shard->max_pending = params->max_pending;
+	shard->workers = params->workers;
+	shard->wait = params->wait;
+	shard->wheel = args->wheel;
+	shard->number = args->number;
+	shard->node = args->node;
+	/* Only the engine of the first shard calls the client. */
+	shard->clock_set = args->number ? NULL : params->clock_set;
+	shard->clock_set_arg = params->clock_set_arg;
+	shard->clock_offset = ktime_to_ns(ktime_mono_to_real(0));
+	ratelimit_state_init(&shard->behind_limit, 10 * HZ, 1);
+	/* Do not log the number of suppressed messages. */
+	ratelimit_set_flags(&shard->behind_limit, RATELIMIT_MSG_ON_RELEASE);
+	hwt_timeout_init(&shard->clock_timeout, NULL, NULL);
+	/* The engine sleeps until the first schedule. */
+	atomic64_set(&shard->wake_tick, HWT_TICK_NEVER);
+	shard->irq_work = IRQ_WORK_INIT_HARD(hwt_engine_irq_work);
+	spin_lock_init(&shard->lock);
+#ifdef CONFIG_LOCKDEP
+	lockdep_register_key(&shard->lockdep_key);
+	lockdep_init_map(&shard->lockdep_map, args->wheel->name, &shard->lockdep_key, 0);
+#endif
+	INIT_LIST_HEAD(&shard->intake);
+	INIT_LIST_HEAD(&shard->owed);
+	INIT_LIST_HEAD(&shard->idle);
+	INIT_LIST_HEAD(&shard->runners);
+	init_completion(&shard->exited);
 }
 
-static int hwt_place_compare(const void *a, const void *b)
+/* Create a shard with its threads. Return the shard or ERR_PTR. */
+struct hwt_shard *hwt_shard_create(const struct hwt_shard_args *args)
 {
-	u64 left = *(const u64 *)a, right = *(const u64 *)b;
+	const struct hwt_wheel_params *params = args->params;
+	struct hwt_shard *shard;
+	gfp_t gfp = args->gfp;
+	unsigned int cpu;
+	int ret = -ENOMEM;
 
-	return left < right ? -1 : left > right;
-}
-
-/* Return the sorted places of all CPUs, which the caller frees, or NULL. Count them in @all. */
-static u64 *hwt_places_create(struct hwt_units *all, gfp_t gfp)
-{
-	u64 *places = kmalloc_array(num_possible_cpus(), sizeof(*places), gfp);
-	unsigned int cpu, n = 0, i;
-
-	if (!places)
-		return NULL;
+	shard = kzalloc_node(sizeof(*shard), gfp, args->node);
+	if (!shard)
+		return ERR_PTR(-ENOMEM);
+	hwt_shard_init(shard, args);
+	shard->submit = alloc_percpu_gfp(struct hwt_submit, gfp | __GFP_ZERO);
+	/* In cache lines of its own. */
+	shard->active = kzalloc_node(round_up(nr_cpu_ids, SMP_CACHE_BYTES), gfp, args->node);
+	if (!shard->submit || !shard->active || !zalloc_cpumask_var(&shard->affinity, gfp))
+		goto err_free;
 	for_each_possible_cpu(cpu)
-		places[n++] = hwt_cpu_place(cpu);
-	sort(places, n, sizeof(*places), hwt_place_compare, NULL);
-	for (i = 0; i < n; i++)
-		hwt_units_add(all, places[i], i ? &places[i - 1] : NULL);
-	return places;
+		INIT_LIST_HEAD(&per_cpu_ptr(shard->submit, cpu)->intake);
+	hwt_shard_place(shard, args->map, params->cpus);
+	ret = hwt_buckets_init(&shard->buckets, ilog2(params->ticks_per_wheel),
+			       params->levels,
+			       hwt_ns_to_tick(shard, hwt_clock_now(shard)), gfp, args->node);
+	if (ret)
+		goto err_free;
+	ret = hwt_threads_start(shard, gfp);
+	if (ret)
+		goto err_free;
+	return shard;
+
+err_free:
+	hwt_shard_free(shard);
+	return ERR_PTR(ret);
 }
 
-/* The number of shards of a wheel by default: the same for all wheels. Constant after the init. */
-unsigned int hwt_shards_default;
-
-/*
- * Return the module's parameter; if that is 0, a shard for each last-level cache of a machine with
- * more than 16 CPUs online, else 1.
- */
-unsigned int __init hwt_shards_choose(void)
+/* Add the statistics of a shard to @stats. */
+void hwt_shard_add_stats(const struct hwt_shard *shard, struct hwt_wheel_stats *stats)
 {
-	struct hwt_units all = { };
-	u64 *places;
-
-	if (hwt_shards || num_online_cpus() <= HWT_CPUS_PER_SHARD)
-		return hwt_shards ?: 1;
-	places = hwt_places_create(&all, GFP_KERNEL);
-	kfree(places);
-	return places ? min_t(unsigned int, all.caches, HWT_SHARDS_MAX) : 1;
-}
-
-/*
- * Return the number of each CPU's shard, in memory that the caller frees; or NULL. CPUs of a node
- * are not divided unless there are more shards than nodes, nor those of a cache unless there are
- * more shards than caches.
- */
-u8 *hwt_shard_map_create(unsigned int nr_shards, gfp_t gfp)
-{
-	struct hwt_units all = { }, seen = { };
-	u64 *places = hwt_places_create(&all, gfp);
-	u8 *map = places ? kzalloc(nr_cpu_ids, gfp) : NULL;
-	unsigned int i, at, of, n = num_possible_cpus();
-
-	for (i = 0; map && i < n; i++) {
-		hwt_units_add(&seen, places[i], i ? &places[i - 1] : NULL);
-		at = max(seen.cpus, 1U) - 1;
-		of = all.cpus;
-		if (nr_shards <= all.caches) {
-			at = seen.caches - 1;
-			of = all.caches;
-		}
-		if (nr_shards <= all.nodes) {
-			at = seen.nodes - 1;
-			of = all.nodes;
-		}
-		map[lower_32_bits(places[i])] = at * nr_shards / of;
-	}
-	kfree(places);
-	return map;
-}
-
-/* Return the node of the first online CPU of a shard; NUMA_NO_NODE if the shard has none online. */
-int hwt_shard_node(const u8 *map, unsigned int shard)
-{
+	u64 slowest_ns = READ_ONCE(shard->slow->ns);
+	const struct hwt_submit *one;
+	struct hwt_submit sum = { };
 	unsigned int cpu;
-
-	for_each_online_cpu(cpu)
-		if (map[cpu] == shard)
-			return cpu_to_node(cpu);
-	return NUMA_NO_NODE;
-}
-
-/* May kernel threads run on a CPU for which the client did not ask? */
-bool hwt_cpu_housekeeping(unsigned int cpu)
-{
-	return housekeeping_test_cpu(cpu, HK_TYPE_KTHREAD) &&
-	       housekeeping_test_cpu(cpu, HK_TYPE_DOMAIN);
-}
-
-/*
- * Give a shard its CPUs, before its threads are created. @map: NULL if there is one shard only. The
- * shard serves timeouts of isolated CPUs, but its threads do not run there unless @cpus says so.
- */
-void hwt_shard_place(struct hwt_wheel *shard, const u8 *map, const struct cpumask *cpus)
-{
-	unsigned int cpu;
+	long pending;
 
 	for_each_possible_cpu(cpu) {
-		if (!map || map[cpu] != shard->shard)
-			continue;
-		shard->first_shard->shard_of_cpu[cpu] = shard;
-		if (hwt_cpu_housekeeping(cpu))
-			cpumask_set_cpu(cpu, shard->affinity);
+		one = per_cpu_ptr(shard->submit, cpu);
+		sum.scheduled += READ_ONCE(one->scheduled);
+		sum.rearmed += READ_ONCE(one->rearmed);
+		sum.cancelled += READ_ONCE(one->cancelled);
+		sum.rejected += READ_ONCE(one->rejected);
 	}
-	if (cpus)
-		cpumask_copy(shard->affinity, cpus);
-	shard->own_cpus = cpus;
-	/* A shard may have isolated CPUs only, or none if there are more shards than CPUs. */
-	shard->pinned = !cpumask_empty(shard->affinity);
+	/* The counters may wrap round; their difference is correct all the same. It is negative if
+	 * timeouts were scheduled after the first read, and cancelled or fired before the last.
+	 */
+	pending = sum.scheduled - sum.cancelled - READ_ONCE(shard->retired);
+	stats->pending += max(pending, 0L);
+	stats->scheduled += sum.scheduled;
+	stats->rearmed += sum.rearmed;
+	stats->expired += READ_ONCE(shard->expired);
+	stats->cancelled += sum.cancelled;
+	stats->handed_back += READ_ONCE(shard->handed_back);
+	stats->rejected += sum.rejected;
+	stats->late += READ_ONCE(shard->late);
+	stats->behind += READ_ONCE(shard->behind);
+	stats->overruns += READ_ONCE(shard->overruns);
+	stats->collected += READ_ONCE(shard->collected);
+	stats->wakeups += READ_ONCE(shard->wakeups);
+	stats->passes += READ_ONCE(shard->passes);
+	stats->clock_sets = max_t(u64, stats->clock_sets, READ_ONCE(shard->clock_sets));
+	if (slowest_ns > stats->slowest_ns) {
+		stats->slowest_ns = slowest_ns;
+		stats->slowest = READ_ONCE(shard->slow->fn);
+	}
 }
-
-/* Return the shard of a wheel for the present CPU, for a client in hwt.ko. */
-struct hwt_wheel *hwt_wheel_shard(struct hwt_wheel *wheel)
-{
-	return hwt_shard_here(wheel);
-}
-
-/* Return the wheel that a shard belongs to, as clients know it. */
-struct hwt_wheel *__hwt_shard_wheel(struct hwt_wheel *shard)
-{
-	return shard->first_shard;
-}
-EXPORT_SYMBOL_GPL(__hwt_shard_wheel);

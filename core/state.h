@@ -10,7 +10,7 @@
  *
  *   ARMED      It fires at the tick.
  *   SUBMITTED  It has yet to be collected, or a runner has yet to end its hold: it is about to be
- *              pushed on a submission list, on one, taken from one, on wheel->ended, or claimed by
+ *              pushed on a submission list, on one, taken from one, on shard->owed, or claimed by
  *              a _sync call.
  *   RUNNING    ->expire, ->cancelled or the function of a stop is executing, in one runner.
  *   PERIODIC   It was last scheduled as periodic.
@@ -53,7 +53,7 @@
  *   reopen     any                    - SHUTDOWN                   -
  *   collect    RUNNING                - SUBMITTED                  - (left to finish)
  *              ARMED                  - SUBMITTED                  link
- *              hwt_state_calls()      -                            append to wheel->ended
+ *              hwt_state_calls()      -                            append to shard->owed
  *              else                   - SUBMITTED                  the hold is over
  *   end        ARMED (again)          - SUBMITTED                  link
  *              CANCELLED, to notify   - SUBMITTED, + RUNNING       call ->cancelled
@@ -77,10 +77,10 @@
  *              else                   + SHUTDOWN CANCELLED, all    - (the caller unlinks it)
  *                                     others cleared but RUNNING
  *
- * Members of a timeout beside its state, protected by the wheel's lock, but for @submit:
+ * Members of a timeout beside its state, protected by the shard's lock, but for @submit:
  *
- *   link      Place in a bucket, on the due list or on wheel->ended.
- *   ended     It is on wheel->ended, and waits for a runner to call ->cancelled or ->release: it
+ *   link      Place in a bucket, on the due list or on shard->owed.
+ *   ended     It is on shard->owed, and waits for a runner to call ->cancelled or ->release: it
  *             was neither ARMED nor RUNNING when it was collected.
  *   submit    Place on a submission list; protected by SUBMITTED.
  *
@@ -107,7 +107,7 @@
  * @HWT_LINK:		insert the timeout, which is in no list, into the buckets
  * @HWT_CALL:		call ->expire, or the function of a stop, and then finish
  * @HWT_CALL_CANCELLED: call ->cancelled, and then finish
- * @HWT_END_LATER:	append the timeout to wheel->ended; the state has not changed
+ * @HWT_OWE_CALL:	append the timeout to shard->owed; the state has not changed
  * @HWT_RELEASE:	the hold is over: call ->release, if there is one
  * @HWT_UNCHANGED:	the flags of the schedule ask to leave the state as it is
  * @HWT_REFUSED_NOT_PENDING: the timeout is not pending; the state has not changed
@@ -120,7 +120,7 @@ enum hwt_action {
 	HWT_LINK,
 	HWT_CALL,
 	HWT_CALL_CANCELLED,
-	HWT_END_LATER,
+	HWT_OWE_CALL,
 	HWT_RELEASE,
 	HWT_UNCHANGED,
 	HWT_REFUSED_NOT_PENDING,
@@ -236,7 +236,7 @@ static inline struct hwt_change hwt_state_collect(u64 old, const struct hwt_time
 		change.action = HWT_LINK;
 	} else if (hwt_state_calls(old, ops)) {
 		change.state = old;
-		change.action = HWT_END_LATER;
+		change.action = HWT_OWE_CALL;
 	} else {
 		change.action = HWT_RELEASE;
 	}
@@ -248,8 +248,8 @@ static inline struct hwt_change hwt_state_collect(u64 old, const struct hwt_time
  * @old: the state, SUBMITTED and not RUNNING
  * @ops: the timeout's callbacks
  *
- * The runner has taken the timeout from wheel->ended. Or the runner is a _sync call: it has set
- * SUBMITTED under the wheel's lock, and has pushed the timeout on no list.
+ * The runner has taken the timeout from shard->owed. Or the runner is a _sync call: it has set
+ * SUBMITTED under the shard's lock, and has pushed the timeout on no list.
  */
 static inline struct hwt_change hwt_state_end(u64 old, const struct hwt_timeout_ops *ops)
 {

@@ -7,9 +7,9 @@
  *
  * Setting SUBMITTED claims the timeout: only the caller that has set it pushes the timeout. After
  * the push, the caller does not touch the timeout, which may have fired and been freed. The read of
- * wheel->closed, the claim, the push and the wake-up are in one RCU read-side section, for which a
+ * shard->closed, the claim, the push and the wake-up are in one RCU read-side section, for which a
  * stop waits. The section disables preemption (rcu_read_lock_sched()): other CPUs that find
- * SUBMITTED, wheel->kicked or wheel->reclaim set rely on the CPU that has set it to go on at once.
+ * SUBMITTED, shard->kicked or shard->reclaim set rely on the CPU that has set it to go on at once.
  *
  * Cost of scheduling an idle timeout at an absolute deadline: one locked instruction on the state,
  * one on the local list's head, and one more in the first push after the list was collected.
@@ -27,69 +27,9 @@
 #include "core/callback.h"
 #include "core/clock.h"
 #include "core/debug.h"
+#include "core/kick.h"
 #include "core/submit.h"
 #include "core/trace.h"
-
-/* -- Kicks --------------------------------------------------------------- */
-
-/* Runs in hard interrupt context, on PREEMPT_RT too. */
-void hwt_wheel_irq_work(struct irq_work *work)
-{
-	struct hwt_wheel *wheel = container_of(work, struct hwt_wheel, irq_work);
-
-	/* The engine may have begun a callback since the work was queued: in a callback, which may
-	 * sleep, it is not woken. The barrier kick.after orders this read after the kick.
-	 */
-	if (!READ_ONCE(wheel->engine.current_timeout))
-		wake_up_process(wheel->thread);
-}
-
-/*
- * Has the engine been kicked, so that another kick is not needed? A kick whose irq_work is still
- * pending does not count: a CPU that goes down may not run it any more. (If an NMI queues the work
- * in the last moments of a CPU, the work stays pending until that CPU is back. Until then, a kick
- * with interrupts off does nothing; any other kick wakes the engine itself.)
- */
-static bool hwt_wheel_kicked(struct hwt_wheel *wheel)
-{
-	return READ_ONCE(wheel->kicked) && !irq_work_is_pending(&wheel->irq_work);
-}
-
-/*
- * Wake the engine, or keep it from going to sleep. Any context; the wheel is kept alive by RCU or
- * otherwise. Cheap if the engine was kicked before and has not begun its pass.
- */
-void hwt_wheel_kick(struct hwt_wheel *wheel)
-{
-	/* Barrier kick.before, pairs with pass.mb in hwt_engine_pass(): if this CPU finds an
-	 * earlier kick, the engine has yet to clear @kicked, and its pass then finds the caller's
-	 * change (a push, wheel->reclaim, an entry of wheel->ended).
-	 */
-	smp_mb();
-	if (hwt_wheel_kicked(wheel))
-		return;
-	/* No preemption between setting @kicked and the wake-up: once it is set, other CPUs skip
-	 * their wake-ups.
-	 */
-	preempt_disable();
-	WRITE_ONCE(wheel->kicked, true);
-	/* Barrier kick.after, pairs with wait.state in hwt_engine_sleep_until(): the engine sees
-	 * @kicked, or this CPU sees the engine asleep and in no callback. In a callback, which may
-	 * sleep, the engine is not woken, and reads @kicked afterwards.
-	 */
-	smp_mb();
-	if (!READ_ONCE(wheel->engine.current_timeout)) {
-		/* With interrupts off, the caller may hold a lock of the scheduler. Barrier
-		 * kick.irq, pairs with kernel.irq_work in irq_work_run(): if the work was pending
-		 * before, hwt_wheel_irq_work() looks at the engine only after @kicked was set.
-		 */
-		if (in_nmi() || irqs_disabled())
-			irq_work_queue(&wheel->irq_work);
-		else
-			wake_up_process(wheel->thread);
-	}
-	preempt_enable();
-}
 
 /* -- The submission lists ------------------------------------------------ */
 
@@ -108,7 +48,7 @@ static __always_inline unsigned int hwt_chain(const struct hwt_timeout *timeout)
  * llist_add(), or since then by an interrupt, which has executed push.active as well. In either
  * case, a full barrier came after the byte was set.
  */
-static __always_inline void hwt_push(struct hwt_wheel *wheel,
+static __always_inline void hwt_push(struct hwt_shard *shard,
 				     struct hwt_timeout *timeout)
 {
 	unsigned int cpu = smp_processor_id();
@@ -121,9 +61,9 @@ static __always_inline void hwt_push(struct hwt_wheel *wheel,
 	 * collection before the engine sleeps misses the entry, this CPU finds wake_tick and
 	 * sleep_seq as published.
 	 */
-	llist_add(&timeout->submit, &per_cpu_ptr(wheel->submit, cpu)->list[hwt_chain(timeout)]);
-	if (!READ_ONCE(wheel->active[cpu])) {
-		WRITE_ONCE(wheel->active[cpu], true);
+	llist_add(&timeout->submit, &per_cpu_ptr(shard->submit, cpu)->list[hwt_chain(timeout)]);
+	if (!READ_ONCE(shard->active[cpu])) {
+		WRITE_ONCE(shard->active[cpu], true);
 		/* Barrier push.active, pairs with sleep.mb in hwt_engine_publish(): the engine's
 		 * last collection before a sleep finds the byte set, or this CPU finds wake_tick
 		 * and sleep_seq as published.
@@ -134,24 +74,24 @@ static __always_inline void hwt_push(struct hwt_wheel *wheel,
 
 /* -- max_pending --------------------------------------------------------- */
 
-static bool hwt_pending_get(struct hwt_wheel *wheel)
+static bool hwt_pending_get(struct hwt_shard *shard)
 {
-	atomic64_t *count = &wheel->first_shard->nr_pending;
+	atomic64_t *count = &shard->wheel->nr_pending;
 	s64 pending = atomic64_read(count);
 
 	/* No barrier: the count orders nothing. */
 	do {
-		if (pending >= wheel->max_pending)
+		if (pending >= shard->max_pending)
 			return false;
 	} while (!atomic64_try_cmpxchg(count, &pending, pending + 1));
 	return true;
 }
 
 /* Remove a timeout that is no longer pending from the count for max_pending. */
-void hwt_pending_put(struct hwt_wheel *wheel)
+void hwt_pending_put(struct hwt_shard *shard)
 {
-	if (unlikely(wheel->max_pending))
-		atomic64_dec(&wheel->first_shard->nr_pending);
+	if (unlikely(shard->max_pending))
+		atomic64_dec(&shard->wheel->nr_pending);
 }
 
 /* -- Schedule ------------------------------------------------------------ */
@@ -177,9 +117,9 @@ static noinline int hwt_schedule_refused(enum hwt_action action, u64 old)
 }
 
 /* Count a schedule that found the state @old. Return: the result of the schedule. */
-static __always_inline int hwt_schedule_account(struct hwt_wheel *wheel, u64 old)
+static __always_inline int hwt_schedule_account(struct hwt_shard *shard, u64 old)
 {
-	struct hwt_submit __percpu *submit = wheel->submit;
+	struct hwt_submit __percpu *submit = shard->submit;
 	int held = old & HWT_F_HELD ? HWT_WAS_HELD : 0;
 
 	if (old & HWT_F_PENDING) {
@@ -189,7 +129,7 @@ static __always_inline int hwt_schedule_account(struct hwt_wheel *wheel, u64 old
 	this_cpu_inc(submit->scheduled);
 	/* Kick about once in HWT_BACKLOG schedules: an interrupt may count one before this read. */
 	if (unlikely(!(raw_cpu_read(submit->scheduled) & (HWT_BACKLOG - 1))))
-		hwt_wheel_kick(wheel);
+		hwt_engine_kick(shard);
 	return held;
 }
 
@@ -198,26 +138,26 @@ static __always_inline int hwt_schedule_account(struct hwt_wheel *wheel, u64 old
  * engine if need be. @seq is sleep_seq as read before the bit was set. Not inlined, since moving a
  * timeout in a bucket to a later tick does not need this.
  */
-static noinline void hwt_submit(struct hwt_wheel *wheel, struct hwt_timeout *timeout,
+static noinline void hwt_submit(struct hwt_shard *shard, struct hwt_timeout *timeout,
 				u64 tick, enum hwt_action action, unsigned int seq)
 {
 	if (action == HWT_SUBMIT) {
-		hwt_push(wheel, timeout);
-		if (unlikely(READ_ONCE(wheel->sleep_seq) != seq))
-			hwt_wheel_kick(wheel);
+		hwt_push(shard, timeout);
+		if (unlikely(READ_ONCE(shard->sleep_seq) != seq))
+			hwt_engine_kick(shard);
 	}
 	if (static_branch_unlikely(&hwt_debug))
-		hwt_wheel_kick(wheel);
+		hwt_engine_kick(shard);
 	/* One kick is enough until the engine begins its pass. */
-	if (tick < (u64)atomic64_read(&wheel->wake_tick) && !hwt_wheel_kicked(wheel))
-		hwt_wheel_kick(wheel);
+	if (tick < (u64)atomic64_read(&shard->wake_tick) && !hwt_engine_kicked(shard))
+		hwt_engine_kick(shard);
 }
 
 /*
  * Arm a timeout: change its state, count the schedule, and submit the timeout if need be. Inlined
  * with constant @flags into the functions that are called most. In an RCU read-side section.
  */
-static __always_inline int hwt_arm(struct hwt_wheel *wheel, struct hwt_timeout *timeout,
+static __always_inline int hwt_arm(struct hwt_shard *shard, struct hwt_timeout *timeout,
 				   u64 tick, unsigned int flags)
 {
 	struct hwt_change change;
@@ -250,75 +190,75 @@ static __always_inline int hwt_arm(struct hwt_wheel *wheel, struct hwt_timeout *
 		 * hwt_submit() finds sleep_seq changed.
 		 */
 		if (change.action == HWT_SUBMIT)
-			seq = READ_ONCE(wheel->sleep_seq);
+			seq = READ_ONCE(shard->sleep_seq);
 	} while (!hwt_state_change(timeout, &old, change.state));
 
-	was = hwt_schedule_account(wheel, old);
+	was = hwt_schedule_account(shard, old);
 	if (change.action != HWT_NOTHING)
-		hwt_submit(wheel, timeout, tick, change.action, seq);
+		hwt_submit(shard, timeout, tick, change.action, seq);
 	return was;
 }
 
 /* hwt_arm() with a max_pending: reserve a place for a timeout that is not pending. */
-static noinline int hwt_arm_limited(struct hwt_wheel *wheel, struct hwt_timeout *timeout,
+static noinline int hwt_arm_limited(struct hwt_shard *shard, struct hwt_timeout *timeout,
 				    u64 tick, unsigned int flags)
 {
 	int ret;
 
-	ret = hwt_arm(wheel, timeout, tick, flags | HWT_SCHEDULE_PENDING);
+	ret = hwt_arm(shard, timeout, tick, flags | HWT_SCHEDULE_PENDING);
 	if (ret != -ENOENT || (flags & HWT_SCHEDULE_PENDING))
 		return ret;
-	if (!hwt_pending_get(wheel)) {
+	if (!hwt_pending_get(shard)) {
 		/* Another CPU may have scheduled the timeout, and so taken the last place. */
-		ret = hwt_arm(wheel, timeout, tick, flags | HWT_SCHEDULE_PENDING);
+		ret = hwt_arm(shard, timeout, tick, flags | HWT_SCHEDULE_PENDING);
 		if (ret != -ENOENT)
 			return ret;
-		this_cpu_inc(wheel->submit->rejected);
+		this_cpu_inc(shard->submit->rejected);
 		return -EAGAIN;
 	}
-	ret = hwt_arm(wheel, timeout, tick, flags);
+	ret = hwt_arm(shard, timeout, tick, flags);
 	if (ret < 0 || (ret & HWT_WAS_PENDING))
-		hwt_pending_put(wheel);
+		hwt_pending_put(shard);
 	return ret;
 }
 
-/* Arm a timeout, unless the wheel is closed. */
-static __always_inline int hwt_arm_open(struct hwt_wheel *wheel, struct hwt_timeout *timeout,
+/* Arm a timeout, unless the shard is closed. */
+static __always_inline int hwt_arm_open(struct hwt_shard *shard, struct hwt_timeout *timeout,
 					u64 tick, unsigned int flags)
 {
 	int ret;
 
 	/* Barrier arm.rcu, pairs with stop.grace1 in hwt_stop() and destroy.grace in
-	 * hwt_wheel_dispose(): a caller that finds the wheel open has pushed, and kicked the
+	 * hwt_wheel_dispose(): a caller that finds the shard open has pushed, and kicked the
 	 * engine, by the end of the grace period.
 	 */
 	rcu_read_lock_sched();
-	if (unlikely(READ_ONCE(wheel->closed))) {
-		this_cpu_inc(wheel->submit->rejected);
+	if (unlikely(READ_ONCE(shard->closed))) {
+		this_cpu_inc(shard->submit->rejected);
 		ret = -ESHUTDOWN;
-	} else if (unlikely(wheel->max_pending)) {
-		ret = hwt_arm_limited(wheel, timeout, tick, flags);
+	} else if (unlikely(shard->max_pending)) {
+		ret = hwt_arm_limited(shard, timeout, tick, flags);
 	} else {
-		ret = hwt_arm(wheel, timeout, tick, flags);
+		ret = hwt_arm(shard, timeout, tick, flags);
 	}
 	rcu_read_unlock_sched();
 	return ret;
 }
 
 /* Not inlined, so that a schedule saves no registers for a disabled tracepoint. */
-static noinline int hwt_arm_traced(struct hwt_wheel *wheel, struct hwt_timeout *timeout,
+static noinline int hwt_arm_traced(struct hwt_shard *shard, struct hwt_timeout *timeout,
 				   u64 tick, unsigned int flags)
 {
 	/* Read this now: once the timeout is armed, it may fire and be freed. */
 	const void *fn = hwt_client_fn(timeout, timeout->ops->expire);
 	int ret;
 
-	/* Barrier arm.rcu, pairs with destroy.grace in hwt_wheel_dispose(): the wheel stays until
+	/* Barrier arm.rcu, pairs with destroy.grace in hwt_wheel_dispose(): the shard stays until
 	 * the tracepoint has used it, even if the timeout fires at once and its client destroys it.
 	 */
 	rcu_read_lock_sched();
-	ret = hwt_arm_open(wheel, timeout, tick, flags);
-	trace_hwt_schedule(wheel, timeout, fn, tick, ret);
+	ret = hwt_arm_open(shard, timeout, tick, flags);
+	trace_hwt_schedule(shard, timeout, fn, tick, ret);
 	rcu_read_unlock_sched();
 	return ret;
 }
@@ -327,10 +267,10 @@ static noinline int hwt_arm_traced(struct hwt_wheel *wheel, struct hwt_timeout *
 static __always_inline int __hwt_schedule(struct hwt_timeout *timeout, u64 ns, u64 slack_ns,
 					  unsigned int flags)
 {
-	struct hwt_wheel *wheel = timeout->wheel;
+	struct hwt_shard *shard = timeout->shard;
 	u64 tick, last, state;
 
-	if (unlikely(!hwt_debug_used(timeout) || !wheel))
+	if (unlikely(!hwt_debug_used(timeout) || !shard))
 		return -EINVAL;
 	if (flags & HWT_SCHEDULE_UNLESS_PENDING) {
 		/* Barrier earlier.mb, pairs with state.fire in hwt_fire_claim(): the next callback
@@ -342,16 +282,16 @@ static __always_inline int __hwt_schedule(struct hwt_timeout *timeout, u64 ns, u
 			return hwt_schedule_was(state);
 	}
 	if (!(flags & HWT_SCHEDULE_AT))
-		ns = hwt_clock_after(wheel, ns);
-	tick = hwt_deadline_to_tick(wheel, ns);
+		ns = hwt_clock_after(shard, ns);
+	tick = hwt_deadline_to_tick(shard, ns);
 	if (slack_ns && tick != HWT_TICK_NEVER) {
-		last = hwt_ns_to_tick(wheel, min_t(u64, hwt_add_ns(ns, slack_ns), S64_MAX));
+		last = hwt_ns_to_tick(shard, min_t(u64, hwt_add_ns(ns, slack_ns), S64_MAX));
 		if (last > tick)
 			tick = hwt_tick_relax(tick, last - tick);
 	}
 	if (trace_hwt_schedule_enabled())
-		return hwt_arm_traced(wheel, timeout, tick, flags);
-	return hwt_arm_open(wheel, timeout, tick, flags);
+		return hwt_arm_traced(shard, timeout, tick, flags);
+	return hwt_arm_open(shard, timeout, tick, flags);
 }
 
 /**
@@ -471,12 +411,12 @@ EXPORT_SYMBOL_GPL(hwt_schedule_periodic_at);
 int hwt_schedule_periodic(struct hwt_periodic *periodic, u64 delay_ns,
 			  u64 period_ns, enum hwt_repeat mode)
 {
-	struct hwt_wheel *wheel = periodic->timeout.wheel;
+	struct hwt_shard *shard = periodic->timeout.shard;
 
-	if (!hwt_debug_used(&periodic->timeout) || !wheel)
+	if (!hwt_debug_used(&periodic->timeout) || !shard)
 		return -EINVAL;
 	return hwt_schedule_periodic_at(periodic,
-					hwt_clock_after(wheel, delay_ns),
+					hwt_clock_after(shard, delay_ns),
 					period_ns, mode);
 }
 EXPORT_SYMBOL_GPL(hwt_schedule_periodic);
@@ -485,7 +425,7 @@ EXPORT_SYMBOL_GPL(hwt_schedule_periodic);
 
 /*
  * Change a timeout's state as a cancel does. @set: HWT_F_SHUTDOWN, or 0. @was: the previous state.
- * Return true if this call has set SUBMITTED: the caller must push the timeout, or hold the wheel's
+ * Return true if this call has set SUBMITTED: the caller must push the timeout, or hold the shard's
  * lock and end the timeout's hold.
  */
 bool hwt_cancel_claim(struct hwt_timeout *timeout, u64 set, u64 *was)
@@ -495,8 +435,8 @@ bool hwt_cancel_claim(struct hwt_timeout *timeout, u64 set, u64 *was)
 
 	/* Barrier state.cancel, pairs with state.arm in hwt_arm(), sleep.seq in
 	 * hwt_engine_publish() and reclaim.mb in hwt_engine_reclaim(): the caller reads sleep_seq
-	 * before the change. If the caller finds wheel->reclaim set after the change, the pass that
-	 * clears wheel->reclaim finds the change.
+	 * before the change. If the caller finds shard->reclaim set after the change, the pass that
+	 * clears shard->reclaim finds the change.
 	 */
 	do {
 		change = hwt_state_cancel(old, set);
@@ -508,30 +448,30 @@ bool hwt_cancel_claim(struct hwt_timeout *timeout, u64 set, u64 *was)
 }
 
 /* Trace and count the cancel of a timeout, pending in the state @old, that may be freed by now. */
-void hwt_cancel_account(struct hwt_wheel *wheel, const struct hwt_timeout *timeout, u64 old)
+void hwt_cancel_account(struct hwt_shard *shard, const struct hwt_timeout *timeout, u64 old)
 {
-	trace_hwt_cancel(wheel, timeout, hwt_state_tick(old));
-	this_cpu_inc(wheel->submit->cancelled);
-	hwt_pending_put(wheel);
+	trace_hwt_cancel(shard, timeout, hwt_state_tick(old));
+	this_cpu_inc(shard->submit->cancelled);
+	hwt_pending_put(shard);
 }
 
 /* Make the engine release cancelled timeouts within reclaim_ms. */
-static void hwt_reclaim_soon(struct hwt_wheel *wheel)
+static void hwt_reclaim_soon(struct hwt_shard *shard)
 {
 	/* The caller's state.cancel or push.add orders this read after the cancel. The engine
 	 * clears the flag before it collects (reclaim.mb).
 	 */
-	if (likely(READ_ONCE(wheel->reclaim)))
+	if (likely(READ_ONCE(shard->reclaim)))
 		return;
 	/* The caller has disabled preemption: once the flag is set, other CPUs do not kick. */
-	WRITE_ONCE(wheel->reclaim, true);
-	hwt_wheel_kick(wheel);
+	WRITE_ONCE(shard->reclaim, true);
+	hwt_engine_kick(shard);
 }
 
 /* Cancel a timeout. Return: the previous state. */
 static __always_inline u64 __hwt_cancel(struct hwt_timeout *timeout)
 {
-	struct hwt_wheel *wheel;
+	struct hwt_shard *shard;
 	unsigned int seq;
 	bool claimed;
 	u64 old;
@@ -544,20 +484,20 @@ static __always_inline u64 __hwt_cancel(struct hwt_timeout *timeout)
 	 * of the grace period.
 	 */
 	rcu_read_lock_sched();
-	wheel = timeout->wheel;
+	shard = timeout->shard;
 	/* Before the claim: if the engine goes to sleep between claim and push, the number has
 	 * changed by the end of the push.
 	 */
-	seq = READ_ONCE(wheel->sleep_seq);
+	seq = READ_ONCE(shard->sleep_seq);
 	claimed = hwt_cancel_claim(timeout, 0, &old);
 	if (old & HWT_F_PENDING) {
 		if (claimed) {
-			hwt_push(wheel, timeout);
-			if (unlikely(READ_ONCE(wheel->sleep_seq) != seq))
-				hwt_wheel_kick(wheel);
+			hwt_push(shard, timeout);
+			if (unlikely(READ_ONCE(shard->sleep_seq) != seq))
+				hwt_engine_kick(shard);
 		}
-		hwt_cancel_account(wheel, timeout, old);
-		hwt_reclaim_soon(wheel);
+		hwt_cancel_account(shard, timeout, old);
+		hwt_reclaim_soon(shard);
 	}
 	rcu_read_unlock_sched();
 	return old;
@@ -633,8 +573,8 @@ void __hwt_timeout_init(struct hwt_timeout *timeout, struct hwt_wheel *wheel,
 	timeout->link.next = NULL;
 	timeout->submit.next = NULL;
 	timeout->ops = ops;
-	timeout->wheel = hwt_shard_here(wheel);
-	timeout->ended = false;
+	timeout->shard = hwt_shard_here(wheel);
+	timeout->owed = false;
 	timeout->past = false;
 	timeout->tracked = false;
 	timeout->cpu = 0;
@@ -662,21 +602,28 @@ void hwt_timeout_set_wheel(struct hwt_timeout *timeout, struct hwt_wheel *wheel)
 {
 	if (static_branch_unlikely(&hwt_debug))
 		hwt_debug_move(timeout);
-	timeout->wheel = hwt_shard_here(wheel);
+	timeout->shard = hwt_shard_here(wheel);
 }
 EXPORT_SYMBOL_GPL(hwt_timeout_set_wheel);
+
+/* Return the wheel that a shard belongs to. */
+struct hwt_wheel *__hwt_shard_wheel(const struct hwt_shard *shard)
+{
+	return shard->wheel;
+}
+EXPORT_SYMBOL_GPL(__hwt_shard_wheel);
 
 /* Return the tick for which a periodic timeout will be armed once its callback returns. */
 static u64 hwt_periodic_upcoming(const struct hwt_timeout *timeout)
 {
 	const struct hwt_periodic *periodic =
 		container_of(timeout, struct hwt_periodic, timeout);
-	const struct hwt_wheel *wheel = timeout->wheel;
+	const struct hwt_shard *shard = timeout->shard;
 
 	/* Pairs with hwt_periodic_begin(). Until it finishes, these are the previous values. */
 	if (READ_ONCE(periodic->run.mode) == HWT_FIXED_RATE)
-		return hwt_deadline_to_tick(wheel, atomic64_read(&periodic->run.next_ns));
-	return hwt_deadline_to_tick(wheel, hwt_add_ns(hwt_clock_now(wheel),
+		return hwt_deadline_to_tick(shard, atomic64_read(&periodic->run.next_ns));
+	return hwt_deadline_to_tick(shard, hwt_add_ns(hwt_clock_now(shard),
 						      atomic64_read(&periodic->run.period_ns)));
 }
 
@@ -701,6 +648,6 @@ u64 hwt_deadline(const struct hwt_timeout *timeout)
 		return 0;
 	if (!(state & HWT_F_ARMED))
 		tick = hwt_periodic_upcoming(timeout);
-	return hwt_tick_to_ns(timeout->wheel, tick);
+	return hwt_tick_to_ns(timeout->shard, tick);
 }
 EXPORT_SYMBOL_GPL(hwt_deadline);

@@ -20,9 +20,9 @@ static inline bool hwt_state_change(struct hwt_timeout *timeout, u64 *old, u64 n
 }
 
 bool hwt_cancel_claim(struct hwt_timeout *timeout, u64 set, u64 *was);
-void hwt_cancel_account(struct hwt_wheel *wheel, const struct hwt_timeout *timeout, u64 old);
-void hwt_pending_put(struct hwt_wheel *wheel);
-void hwt_wheel_kick(struct hwt_wheel *wheel);
-void hwt_wheel_irq_work(struct irq_work *work);
+void hwt_cancel_account(struct hwt_shard *shard, const struct hwt_timeout *timeout, u64 old);
+void hwt_pending_put(struct hwt_shard *shard);
+void hwt_engine_kick(struct hwt_shard *shard);
+void hwt_engine_irq_work(struct irq_work *work);
 
 #endif /* _HWT_CORE_SUBMIT_H */

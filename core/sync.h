@@ -1,35 +1,35 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Waiting for callbacks, and stopping a wheel
+ * Waiting for callbacks
  */
 #ifndef _HWT_CORE_SYNC_H
 #define _HWT_CORE_SYNC_H
 
 #include "core/wheel.h"
 
-void __hwt_wake(struct hwt_wheel *wheel, void *var);
+void __hwt_wake(struct hwt_shard *shard, void *var);
 
 /**
- * hwt_wake() - wake the tasks that wait for a mark, a runner or the wheel
- * @wheel: its lock is held
- * @var:   the mark that was reached, the runner whose call is over, or the wheel
+ * hwt_wake() - wake the tasks that wait for a mark, a runner or the shard
+ * @shard: its lock is held
+ * @var:   the mark that was reached, the runner whose call is over, or the shard
  */
-static inline void hwt_wake(struct hwt_wheel *wheel, void *var)
+static inline void hwt_wake(struct hwt_shard *shard, void *var)
 {
-	if (unlikely(wheel->waiters))
-		__hwt_wake(wheel, var);
+	if (unlikely(shard->waiters))
+		__hwt_wake(shard, var);
 }
 
 /*
  * Wake the tasks that wait for a timeout: _sync calls by its address, hwt_wait() by that of its
  * @link. The timeout may have been freed.
  */
-static inline void hwt_wake_timeout(struct hwt_wheel *wheel, struct hwt_timeout *timeout)
+static inline void hwt_wake_timeout(struct hwt_shard *shard, struct hwt_timeout *timeout)
 {
-	if (likely(!wheel->waiters))
+	if (likely(!shard->waiters))
 		return;
-	__hwt_wake(wheel, timeout);
-	__hwt_wake(wheel, &timeout->link);
+	__hwt_wake(shard, timeout);
+	__hwt_wake(shard, &timeout->link);
 }
 
 /* The ops of a mark, for which a flush or a barrier waits; see struct hwt_mark. */
@@ -40,11 +40,16 @@ static inline bool hwt_is_mark(const struct hwt_timeout *timeout)
 	return timeout->ops == &hwt_mark_ops;
 }
 
-bool hwt_mark_reached(struct hwt_wheel *wheel, struct hwt_timeout *timeout);
+bool hwt_mark_reached(struct hwt_shard *shard, struct hwt_timeout *timeout);
 int hwt_sync(struct hwt_timeout *timeout, u64 set);
-bool hwt_in_callback(struct hwt_wheel *wheel);
-void hwt_wait_callers(struct hwt_wheel *wheel);
-void hwt_stop_threads(struct hwt_wheel *wheel);
-long hwt_stop(struct hwt_wheel *wheel, hwt_handback_fn fn, void *arg);
+bool hwt_in_callback(const struct hwt_wheel *wheel);
+void hwt_runner_enter(struct hwt_shard *shard, struct hwt_runner *runner);
+void hwt_runner_leave(struct hwt_shard *shard, struct hwt_runner *runner);
+void hwt_wheel_enter(struct hwt_wheel *wheel);
+void hwt_wheel_leave(struct hwt_wheel *wheel);
+void hwt_wait_callbacks(struct hwt_shard *shard, u64 call);
+void hwt_wait_callers(struct hwt_shard *shard);
+void hwt_shard_barrier(struct hwt_shard *shard);
+int hwt_shard_flush(struct hwt_shard *shard);
 
 #endif /* _HWT_CORE_SYNC_H */

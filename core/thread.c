@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The threads of a wheel: the engine, and its workers, if it has any
+ * The threads of a shard: the engine, and its workers, if it has any
  *
- * Workers take timeouts from the due list and from wheel->ended, one by one under the wheel's lock.
- * Until a worker takes it, a timeout is in the wheel like any other, and can be cancelled and
+ * Workers take timeouts from the due list and from shard->owed, one by one under the shard's lock.
+ * Until a worker takes it, a timeout is in the shard like any other, and can be cancelled and
  * moved. No memory is allocated, and no timeout is queued a second time.
  *
  * Idle workers are in a list. A context that adds work for them removes one from this list and
@@ -22,36 +22,38 @@
 
 #include "core/callback.h"
 #include "core/client.h"
+#include "core/cpus.h"
 #include "core/engine.h"
-#include "core/shard.h"
+#include "core/kick.h"
+#include "core/wheel.h"
 #include "core/submit.h"
 #include "core/thread.h"
 
 /* -- Common to all threads ------------------------------------------------- */
 
 /*
- * Pin the calling thread to the wheel's CPUs. Not during CPU hotplug: the scheduler may choose a
+ * Pin the calling thread to the shard's CPUs. Not during CPU hotplug: the scheduler may choose a
  * CPU that is going offline and is still in cpu_online_mask, and PREEMPT_RT then warns in
  * affine_move_task(). Only try the lock, since the task that takes the CPU offline may be waiting
- * for this wheel. If the lock is taken, leave the pinning to hwt_engine_pin().
+ * for this shard. If the lock is taken, leave the pinning to hwt_engine_pin().
  */
-static void hwt_thread_pin(struct hwt_wheel *wheel, struct hwt_runner *runner)
+static void hwt_thread_pin(struct hwt_shard *shard, struct hwt_runner *runner)
 {
 	int ret = -EBUSY;
 
 	/* A stop that comes now moves the thread again; see hwt_threads_end(). */
-	if (hwt_thread_ends(wheel))
+	if (hwt_thread_ends(shard))
 		return;
 	if (cpus_read_trylock()) {
-		ret = set_cpus_allowed_ptr(current, wheel->affinity);
+		ret = set_cpus_allowed_ptr(current, shard->affinity);
 		cpus_read_unlock();
 	}
-	spin_lock(&wheel->lock);
-	/* If all of the wheel's CPUs are offline, hwt_cpu_online() pins the thread later. */
+	spin_lock(&shard->lock);
+	/* If all of the shard's CPUs are offline, hwt_cpu_online() pins the thread later. */
 	WRITE_ONCE(runner->unpinned, ret);
 	if (ret == -EBUSY)
-		WRITE_ONCE(wheel->repin_needed, true);
-	spin_unlock(&wheel->lock);
+		WRITE_ONCE(shard->repin_needed, true);
+	spin_unlock(&shard->lock);
 }
 
 /* Does an affinity have all CPUs that are online and not isolated? */
@@ -71,49 +73,49 @@ static bool hwt_affinity_whole(const struct cpumask *mask)
  * 6.14 it may leave out isolated CPUs. An affinity that leaves out another CPU counts as an
  * administrator's choice, and is kept.
  */
-static bool hwt_thread_affinity_lost(const struct hwt_wheel *wheel, const struct task_struct *task)
+static bool hwt_thread_affinity_lost(const struct hwt_shard *shard, const struct task_struct *task)
 {
 	/* Without a lock: a concurrent change is seen the next time. */
-	return data_race(!cpumask_subset(&task->cpus_mask, wheel->affinity) &&
+	return data_race(!cpumask_subset(&task->cpus_mask, shard->affinity) &&
 			 hwt_affinity_whole(&task->cpus_mask));
 }
 
 /*
- * Must the calling thread be pinned again? While none of the wheel's CPUs is online, the wheel's
+ * Must the calling thread be pinned again? While none of the shard's CPUs is online, the shard's
  * threads may run anywhere.
  */
-static bool hwt_thread_off_affinity(const struct hwt_wheel *wheel)
+static bool hwt_thread_off_affinity(const struct hwt_shard *shard)
 {
-	return wheel->pinned && hwt_thread_affinity_lost(wheel, current) &&
-	       cpumask_intersects(wheel->affinity, cpu_online_mask);
+	return shard->pinned && hwt_thread_affinity_lost(shard, current) &&
+	       cpumask_intersects(shard->affinity, cpu_online_mask);
 }
 
 /* Must the engine's thread pin itself or others? */
-bool hwt_engine_off_affinity(const struct hwt_wheel *wheel)
+bool hwt_engine_off_affinity(const struct hwt_shard *shard)
 {
-	return READ_ONCE(wheel->repin_needed) || hwt_thread_off_affinity(wheel);
+	return READ_ONCE(shard->repin_needed) || hwt_thread_off_affinity(shard);
 }
 
-static void hwt_engine_pin(struct hwt_wheel *wheel)
+static void hwt_engine_pin(struct hwt_shard *shard)
 {
 	if (!cpus_read_trylock())
 		return;
-	hwt_threads_pin(wheel);
+	hwt_threads_pin(shard);
 	cpus_read_unlock();
 }
 
-static void hwt_thread_begin(struct hwt_wheel *wheel, struct hwt_runner *runner)
+static void hwt_thread_begin(struct hwt_shard *shard, struct hwt_runner *runner)
 {
-	if (wheel->priority == HWT_PRIORITY_FIFO_LOW)
+	if (shard->wheel->priority == HWT_PRIORITY_FIFO_LOW)
 		sched_set_fifo_low(current);
-	else if (wheel->priority == HWT_PRIORITY_FIFO)
+	else if (shard->wheel->priority == HWT_PRIORITY_FIFO)
 		sched_set_fifo(current);
 	/* Not set_freezable(): in a frozen system, it would not return for a stop. */
-	if (wheel->flags & HWT_FREEZABLE)
+	if (shard->flags & HWT_FREEZABLE)
 		current->flags &= ~PF_NOFREEZE;
-	/* Last: if another task never leaves the wheel's CPUs, this thread may not run any more. */
-	if (wheel->pinned)
-		hwt_thread_pin(wheel, runner);
+	/* Last: if another task never leaves the shard's CPUs, this thread may not run any more. */
+	if (shard->pinned)
+		hwt_thread_pin(shard, runner);
 }
 
 /*
@@ -121,14 +123,14 @@ static void hwt_thread_begin(struct hwt_wheel *wheel, struct hwt_runner *runner)
  * which would not return for a stop. Since 6.7, the thaw wakes such a sleeper only if a wake-up
  * came while it was frozen. The short timeout of each sleep provides one.
  */
-static void hwt_thread_freeze(const struct hwt_wheel *wheel)
+static void hwt_thread_freeze(const struct hwt_shard *shard)
 {
-	while (hwt_frozen(wheel) && !hwt_thread_ends(wheel)) {
+	while (hwt_frozen(shard) && !hwt_thread_ends(shard)) {
 		/* Barrier freeze.state, pairs with kernel.wake in hwt_thread_wake_frozen(): this
 		 * thread sees the request to end, or the other side sees it asleep.
 		 */
-		set_current_state(hwt_idle_state(wheel));
-		if (hwt_frozen(wheel) && !hwt_thread_ends(wheel))
+		set_current_state(hwt_idle_state(shard));
+		if (hwt_frozen(shard) && !hwt_thread_ends(shard))
 			schedule_timeout(1);
 		__set_current_state(TASK_RUNNING);
 	}
@@ -144,31 +146,31 @@ static void hwt_thread_wake_frozen(struct task_struct *task)
 
 static int hwt_engine_thread(void *arg)
 {
-	struct hwt_wheel *wheel = arg;
+	struct hwt_shard *shard = arg;
 
-	hwt_runner_woken(&wheel->engine, 0);
-	hwt_thread_begin(wheel, &wheel->engine);
-	while (!hwt_thread_ends(wheel)) {
-		if (unlikely(hwt_frozen(wheel)))
-			hwt_thread_freeze(wheel);
-		if (unlikely(hwt_engine_off_affinity(wheel)))
-			hwt_engine_pin(wheel);
-		hwt_engine_pass(wheel);
-		hwt_engine_sleep(wheel);
+	hwt_runner_woken(&shard->engine, 0);
+	hwt_thread_begin(shard, &shard->engine);
+	while (!hwt_thread_ends(shard)) {
+		if (unlikely(hwt_frozen(shard)))
+			hwt_thread_freeze(shard);
+		if (unlikely(hwt_engine_off_affinity(shard)))
+			hwt_engine_pin(shard);
+		hwt_engine_pass(shard);
+		hwt_engine_sleep(shard);
 	}
-	complete(&wheel->ended_threads);
+	complete(&shard->exited);
 	return 0;
 }
 
 /* -- Workers --------------------------------------------------------------- */
 
 /* Wake an idle worker. If none is idle, the first one that finishes finds the work. */
-void hwt_worker_wake(struct hwt_wheel *wheel)
-	__must_hold(&wheel->lock)
+void hwt_worker_wake(struct hwt_shard *shard)
+	__must_hold(&shard->lock)
 {
 	struct hwt_worker *worker;
 
-	worker = list_first_entry_or_null(&wheel->idle, struct hwt_worker, idle);
+	worker = list_first_entry_or_null(&shard->idle, struct hwt_worker, idle);
 	if (!worker)
 		return;
 	list_del_init(&worker->idle);
@@ -176,101 +178,101 @@ void hwt_worker_wake(struct hwt_wheel *wheel)
 }
 
 /*
- * Serve one timeout. The due list and wheel->ended take turns, so that neither waits until the
+ * Serve one timeout. The due list and shard->owed take turns, so that neither waits until the
  * other is empty.
  *
  * Return: false if there was nothing to do.
  */
-static bool hwt_worker_serve(struct hwt_wheel *wheel, struct hwt_worker *worker)
-	__must_hold(&wheel->lock)
+static bool hwt_worker_serve(struct hwt_shard *shard, struct hwt_worker *worker)
+	__must_hold(&shard->lock)
 {
-	struct list_head *due = &wheel->buckets.due, *ended = &wheel->ended;
+	struct list_head *due = &shard->buckets.due, *owed = &shard->owed;
 
-	if (wheel->stopping)
+	if (shard->stopping)
 		return false;
 	if (list_empty(due)) {
 		due = NULL;
-	} else if (hwt_clock_moved(wheel)) {
+	} else if (hwt_clock_moved(shard)) {
 		/* The wall clock was set: leave the due list to the engine, which sorts it anew. */
-		hwt_wheel_kick(wheel);
+		hwt_engine_kick(shard);
 		due = NULL;
 	}
-	if (list_empty(ended))
-		ended = NULL;
-	if (!due && !ended)
+	if (list_empty(owed))
+		owed = NULL;
+	if (!due && !owed)
 		return false;
-	if ((due && ended) || !list_is_singular(due ?: ended))
-		hwt_worker_wake(wheel);
-	worker->took_due = due && (!ended || !worker->took_due);
+	if ((due && owed) || !list_is_singular(due ?: owed))
+		hwt_worker_wake(shard);
+	worker->took_due = due && (!owed || !worker->took_due);
 	if (worker->took_due)
-		hwt_fire(wheel, &worker->runner,
+		hwt_fire(shard, &worker->runner,
 			 list_first_entry(due, struct hwt_timeout, link));
 	else
-		hwt_end_hold(wheel, &worker->runner,
-			     list_first_entry(ended, struct hwt_timeout, link));
+		hwt_end_hold(shard, &worker->runner,
+			     list_first_entry(owed, struct hwt_timeout, link));
 	return true;
 }
 
-static void hwt_worker_wait(struct hwt_wheel *wheel, struct hwt_worker *worker)
-	__must_hold(&wheel->lock)
+static void hwt_worker_wait(struct hwt_shard *shard, struct hwt_worker *worker)
+	__must_hold(&shard->lock)
 {
 	u64 off_ns = hwt_off_cpu(current);
 
 	/* Workers look for work, and are woken, under the lock, so no wake-up is missed. */
-	list_add(&worker->idle, &wheel->idle);
+	list_add(&worker->idle, &shard->idle);
 	/* Barrier worker.state, pairs with kernel.wake in hwt_thread_wake_frozen(), which does not
-	 * take the wheel's lock: this thread sees the request to end, or the other side sees it
+	 * take the shard's lock: this thread sees the request to end, or the other side sees it
 	 * asleep.
 	 */
-	set_current_state(hwt_idle_state(wheel));
-	spin_unlock(&wheel->lock);
-	if (!hwt_thread_ends(wheel))
+	set_current_state(hwt_idle_state(shard));
+	spin_unlock(&shard->lock);
+	if (!hwt_thread_ends(shard))
 		schedule();
 	__set_current_state(TASK_RUNNING);
 	hwt_runner_woken(&worker->runner, off_ns);
-	if (unlikely(READ_ONCE(worker->runner.unpinned) || hwt_thread_off_affinity(wheel)))
-		hwt_thread_pin(wheel, &worker->runner);
+	if (unlikely(READ_ONCE(worker->runner.unpinned) || hwt_thread_off_affinity(shard)))
+		hwt_thread_pin(shard, &worker->runner);
 	worker->runner.stamp = 0;
-	spin_lock(&wheel->lock);
+	spin_lock(&shard->lock);
 	list_del_init(&worker->idle);
 }
 
 static int hwt_worker_thread(void *arg)
 {
 	struct hwt_worker *worker = arg;
-	struct hwt_wheel *wheel = worker->wheel;
+	struct hwt_shard *shard = worker->shard;
 	unsigned int n = 0;
 
 	hwt_runner_woken(&worker->runner, 0);
-	hwt_thread_begin(wheel, &worker->runner);
-	spin_lock(&wheel->lock);
-	while (!hwt_thread_ends(wheel)) {
-		if (unlikely(hwt_frozen(wheel))) {
+	hwt_thread_begin(shard, &worker->runner);
+	spin_lock(&shard->lock);
+	while (!hwt_thread_ends(shard)) {
+		if (unlikely(hwt_frozen(shard))) {
 			/* Stay off the idle list: no context wakes a worker for older work. */
-			spin_unlock(&wheel->lock);
-			hwt_thread_freeze(wheel);
+			spin_unlock(&shard->lock);
+			hwt_thread_freeze(shard);
 			worker->runner.stamp = 0;
-			spin_lock(&wheel->lock);
-		} else if (!hwt_worker_serve(wheel, worker)) {
-			hwt_worker_wait(wheel, worker);
+			spin_lock(&shard->lock);
+		} else if (!hwt_worker_serve(shard, worker)) {
+			hwt_worker_wait(shard, worker);
 		} else if (++n % HWT_STEP == 0) {
 			/* A timeout that was cancelled or pushed back does not drop the lock. */
-			hwt_runner_break(wheel, &worker->runner);
+			hwt_runner_break(shard, &worker->runner);
 		}
 	}
-	spin_unlock(&wheel->lock);
-	complete(&wheel->ended_threads);
+	spin_unlock(&shard->lock);
+	complete(&shard->exited);
 	return 0;
 }
 
 /* -- Creation and end ------------------------------------------------------ */
 
-static int hwt_worker_create(struct hwt_wheel *wheel, const char *name, unsigned int number)
+static int hwt_worker_create(struct hwt_shard *shard, const char *name, unsigned int number)
 {
-	struct hwt_worker *worker = &wheel->worker[number];
+	struct hwt_worker *worker = &shard->worker[number];
 	struct task_struct *thread;
 
-	worker->wheel = wheel;
+	worker->shard = shard;
 	INIT_LIST_HEAD(&worker->idle);
 	thread = kthread_create(hwt_worker_thread, worker, "%s/%u", name, number);
 	if (IS_ERR(thread))
@@ -278,157 +280,157 @@ static int hwt_worker_create(struct hwt_wheel *wheel, const char *name, unsigned
 	/* Keep the task_struct, since the thread may be woken even after it has ended. */
 	worker->runner.task = get_task_struct(thread);
 	worker->runner.thread = true;
-	list_add_tail(&worker->runner.entry, &wheel->runners);
+	list_add_tail(&worker->runner.entry, &shard->runners);
 	return 0;
 }
 
-static void hwt_workers_stop(struct hwt_wheel *wheel, unsigned int n)
+static void hwt_workers_stop(struct hwt_shard *shard, unsigned int n)
 {
 	struct hwt_runner *runner;
 
 	while (n--) {
-		runner = &wheel->worker[n].runner;
+		runner = &shard->worker[n].runner;
 		kthread_stop(runner->task);
-		spin_lock(&wheel->lock);
+		spin_lock(&shard->lock);
 		list_del(&runner->entry);
-		spin_unlock(&wheel->lock);
+		spin_unlock(&shard->lock);
 	}
 }
 
-static void hwt_workers_free(struct hwt_wheel *wheel, unsigned int n)
+static void hwt_workers_free(struct hwt_shard *shard, unsigned int n)
 {
 	while (n--)
-		put_task_struct(wheel->worker[n].runner.task);
-	kfree(wheel->worker);
-	wheel->worker = NULL;
+		put_task_struct(shard->worker[n].runner.task);
+	kfree(shard->worker);
+	shard->worker = NULL;
 }
 
 /*
- * Create the threads of a wheel that is otherwise complete; all or none. They run at once, and wait
+ * Create the threads of a shard that is otherwise complete; all or none. They run at once, and wait
  * in TASK_IDLE: a thread that is created and never woken counts as load and as hung.
  */
-int hwt_threads_start(struct hwt_wheel *wheel, gfp_t gfp)
+int hwt_threads_start(struct hwt_shard *shard, gfp_t gfp)
 {
 	char name[HWT_NAME_MAX + 4];
 	struct task_struct *thread;
 	unsigned int n;
 	int ret;
 
-	if (wheel->nr_shards > 1)
-		snprintf(name, sizeof(name), "%s:%u", wheel->name, wheel->shard);
+	if (shard->wheel->nr_shards > 1)
+		snprintf(name, sizeof(name), "%s:%u", shard->wheel->name, shard->number);
 	else
-		strscpy(name, wheel->name, sizeof(name));
+		strscpy(name, shard->wheel->name, sizeof(name));
 
-	if (wheel->workers) {
-		wheel->worker = kcalloc_node(wheel->workers, sizeof(*wheel->worker), gfp,
-					     wheel->node);
-		if (!wheel->worker)
+	if (shard->workers) {
+		shard->worker = kcalloc_node(shard->workers, sizeof(*shard->worker), gfp,
+					     shard->node);
+		if (!shard->worker)
 			return -ENOMEM;
 	}
-	for (n = 0; n < wheel->workers; n++) {
-		ret = hwt_worker_create(wheel, name, n);
+	for (n = 0; n < shard->workers; n++) {
+		ret = hwt_worker_create(shard, name, n);
 		if (ret)
 			goto err;
 	}
-	thread = kthread_create(hwt_engine_thread, wheel, "%s", name);
+	thread = kthread_create(hwt_engine_thread, shard, "%s", name);
 	ret = PTR_ERR_OR_ZERO(thread);
 	if (ret)
 		goto err;
-	wheel->thread = get_task_struct(thread);
-	wheel->engine.task = thread;
-	wheel->engine.thread = true;
-	list_add(&wheel->engine.entry, &wheel->runners);
-	for (n = 0; n < wheel->workers; n++)
-		wake_up_process(wheel->worker[n].runner.task);
+	shard->thread = get_task_struct(thread);
+	shard->engine.task = thread;
+	shard->engine.thread = true;
+	list_add(&shard->engine.entry, &shard->runners);
+	for (n = 0; n < shard->workers; n++)
+		wake_up_process(shard->worker[n].runner.task);
 	wake_up_process(thread);
 	return 0;
 
 err:
-	hwt_workers_stop(wheel, n);
-	hwt_workers_free(wheel, n);
+	hwt_workers_stop(shard, n);
+	hwt_workers_free(shard, n);
 	return ret;
 }
 
-/* Move the threads of a pinned wheel to the present CPU, unless a CPU is coming or going. */
-static void hwt_threads_move_here(struct hwt_wheel *wheel)
+/* Move the threads of a pinned shard to the present CPU, unless a CPU is coming or going. */
+static void hwt_threads_move_here(struct hwt_shard *shard)
 {
 	const struct cpumask *here;
 	unsigned int n;
 
-	if (!wheel->pinned || !cpus_read_trylock())
+	if (!shard->pinned || !cpus_read_trylock())
 		return;
 	here = cpumask_of(raw_smp_processor_id());
-	set_cpus_allowed_ptr(wheel->thread, here);
-	for (n = 0; n < wheel->workers; n++)
-		set_cpus_allowed_ptr(wheel->worker[n].runner.task, here);
+	set_cpus_allowed_ptr(shard->thread, here);
+	for (n = 0; n < shard->workers; n++)
+		set_cpus_allowed_ptr(shard->worker[n].runner.task, here);
 	cpus_read_unlock();
 }
 
 /*
- * Make the threads of a stopping wheel leave their functions, and wait until they have. Pinned
+ * Make the threads of a stopping shard leave their functions, and wait until they have. Pinned
  * threads do so on this CPU, because another task may never leave theirs. A thread that has just
  * begun to pin itself is moved again.
  */
-static void hwt_threads_end(struct hwt_wheel *wheel)
+static void hwt_threads_end(struct hwt_shard *shard)
 {
 	unsigned int n;
 
-	WRITE_ONCE(wheel->ending, true);
-	hwt_thread_wake_frozen(wheel->thread);
-	for (n = 0; n < wheel->workers; n++)
-		hwt_thread_wake_frozen(wheel->worker[n].runner.task);
-	hwt_threads_move_here(wheel);
-	for (n = 0; n < 1 + wheel->workers; n++)
-		while (!wait_for_completion_timeout(&wheel->ended_threads, HZ / 20))
-			hwt_threads_move_here(wheel);
+	WRITE_ONCE(shard->exiting, true);
+	hwt_thread_wake_frozen(shard->thread);
+	for (n = 0; n < shard->workers; n++)
+		hwt_thread_wake_frozen(shard->worker[n].runner.task);
+	hwt_threads_move_here(shard);
+	for (n = 0; n < 1 + shard->workers; n++)
+		while (!wait_for_completion_timeout(&shard->exited, HZ / 20))
+			hwt_threads_move_here(shard);
 }
 
-/* Stop the threads of a stopping wheel, which are in no callback and serve no timeout any more. */
-void hwt_threads_stop(struct hwt_wheel *wheel)
+/* Stop the threads of a stopping shard, which are in no callback and serve no timeout any more. */
+void hwt_threads_stop(struct hwt_shard *shard)
 {
-	hwt_threads_end(wheel);
-	kthread_stop(wheel->thread);
-	hwt_workers_stop(wheel, wheel->workers);
+	hwt_threads_end(shard);
+	kthread_stop(shard->thread);
+	hwt_workers_stop(shard, shard->workers);
 }
 
-/* Free a wheel's threads, which have ended. No context wakes them any more. */
-void hwt_threads_free(struct hwt_wheel *wheel)
+/* Free a shard's threads, which have ended. No context wakes them any more. */
+void hwt_threads_free(struct hwt_shard *shard)
 {
-	put_task_struct(wheel->thread);
-	hwt_workers_free(wheel, wheel->workers);
+	put_task_struct(shard->thread);
+	hwt_workers_free(shard, shard->workers);
 }
 
-static void hwt_thread_repin(struct hwt_wheel *wheel, struct hwt_runner *runner)
+static void hwt_thread_repin(struct hwt_shard *shard, struct hwt_runner *runner)
 {
 	bool unpinned = READ_ONCE(runner->unpinned);
 
-	if (!unpinned && !hwt_thread_affinity_lost(wheel, runner->task))
+	if (!unpinned && !hwt_thread_affinity_lost(shard, runner->task))
 		return;
-	unpinned = set_cpus_allowed_ptr(runner->task, wheel->affinity);
-	spin_lock(&wheel->lock);
+	unpinned = set_cpus_allowed_ptr(runner->task, shard->affinity);
+	spin_lock(&shard->lock);
 	WRITE_ONCE(runner->unpinned, unpinned);
-	spin_unlock(&wheel->lock);
+	spin_unlock(&shard->lock);
 }
 
 /*
- * Pin the threads of a pinned wheel that could not pin themselves during CPU hotplug, or whose
- * affinity the kernel has reset. Called when one of the wheel's CPUs has come online, or with CPU
+ * Pin the threads of a pinned shard that could not pin themselves during CPU hotplug, or whose
+ * affinity the kernel has reset. Called when one of the shard's CPUs has come online, or with CPU
  * hotplug locked out.
  */
-void hwt_threads_pin(struct hwt_wheel *wheel)
+void hwt_threads_pin(struct hwt_shard *shard)
 {
 	unsigned int n;
 
 	/* A stop lets the threads end elsewhere. */
-	if (hwt_thread_ends(wheel))
+	if (hwt_thread_ends(shard))
 		return;
 	/* A thread that becomes @unpinned from here on sets this again. */
-	spin_lock(&wheel->lock);
-	WRITE_ONCE(wheel->repin_needed, false);
-	spin_unlock(&wheel->lock);
-	hwt_thread_repin(wheel, &wheel->engine);
-	for (n = 0; n < wheel->workers; n++)
-		hwt_thread_repin(wheel, &wheel->worker[n].runner);
+	spin_lock(&shard->lock);
+	WRITE_ONCE(shard->repin_needed, false);
+	spin_unlock(&shard->lock);
+	hwt_thread_repin(shard, &shard->engine);
+	for (n = 0; n < shard->workers; n++)
+		hwt_thread_repin(shard, &shard->worker[n].runner);
 }
 
 /* -- Cgroups --------------------------------------------------------------- */
@@ -444,16 +446,16 @@ struct hwt_attach {
 static void hwt_attach_work(struct work_struct *work)
 {
 	struct hwt_attach *attach = container_of(work, struct hwt_attach, work);
-	struct hwt_wheel *shard;
+	struct hwt_shard *shard;
 	unsigned int n;
 
-	for (shard = attach->wheel; shard; shard = shard->next_shard) {
+	for (shard = attach->wheel->first_shard; shard; shard = shard->next) {
 		/* Once it has made a pass, a thread has pinned itself to its shard's CPUs, or has
 		 * left that to be done. Do not wait for long: these CPUs may have no time for it.
 		 */
 		for (n = 0; shard->pinned && !READ_ONCE(shard->passes) && n < 1000; n++)
 			usleep_range(50, 100);
-		if (!shard->own_cpus)
+		if (!shard->wheel->own_cpus)
 			WRITE_ONCE(shard->engine.unpinned, false);
 		attach->ret = cgroup_attach_task_all(attach->from, shard->thread);
 		if (attach->ret)
@@ -461,7 +463,7 @@ static void hwt_attach_work(struct work_struct *work)
 		/* The move to a cpuset has changed the thread's affinity. The client's CPUs come
 		 * first; a shard's CPUs are only a preference.
 		 */
-		if (shard->own_cpus) {
+		if (shard->wheel->own_cpus) {
 			cpus_read_lock();
 			set_cpus_allowed_ptr(shard->thread, shard->affinity);
 			cpus_read_unlock();
@@ -470,7 +472,7 @@ static void hwt_attach_work(struct work_struct *work)
 }
 
 /*
- * Move the threads of a wheel, which has no workers, to the cgroups of the caller. A kernel worker
+ * Move the threads of a shard, which has no workers, to the cgroups of the caller. A kernel worker
  * does it: the caller may lack the privilege to move a kernel thread between cpusets, and may be
  * throttled by its cgroup while it holds the cgroups' locks.
  */

@@ -19,6 +19,7 @@
 #include <linux/tracepoint.h>
 
 #include "core/clock.h"
+#include "core/wheel.h"
 
 /*
  * hwt_schedule - a timeout was scheduled, or refused
@@ -30,9 +31,9 @@
  * return -EINVAL, and most HWT_SCHEDULE_UNLESS_PENDING calls that change nothing, are no event.
  */
 TRACE_EVENT(hwt_schedule,
-	    TP_PROTO(const struct hwt_wheel *wheel, const struct hwt_timeout *timeout,
+	    TP_PROTO(const struct hwt_shard *shard, const struct hwt_timeout *timeout,
 		     const void *function, u64 tick, int ret),
-	    TP_ARGS(wheel, timeout, function, tick, ret),
+	    TP_ARGS(shard, timeout, function, tick, ret),
 	    TP_STRUCT__entry(__field(const void *, timeout)
 			     __field(const void *, function)
 			     __field(u64, expires)
@@ -41,10 +42,10 @@ TRACE_EVENT(hwt_schedule,
 			     __array(char, wheel, HWT_NAME_MAX)),
 	    TP_fast_assign(__entry->timeout = timeout;
 			   __entry->function = function;
-			   __entry->expires = hwt_tick_to_ns(wheel, tick);
+			   __entry->expires = hwt_tick_to_ns(shard, tick);
 			   __entry->ret = ret;
-			   __entry->shard = wheel->shard;
-			   memcpy(__entry->wheel, wheel->name, HWT_NAME_MAX);),
+			   __entry->shard = shard->number;
+			   memcpy(__entry->wheel, shard->wheel->name, HWT_NAME_MAX);),
 	    TP_printk("wheel=%s timeout=%p function=%ps expires=%lld ret=%d shard=%u",
 		      __entry->wheel, __entry->timeout, __entry->function,
 		      __entry->expires, __entry->ret, __entry->shard)
@@ -57,17 +58,17 @@ TRACE_EVENT(hwt_schedule,
  * deadline for which this callback was called.
  */
 TRACE_EVENT(hwt_cancel,
-	    TP_PROTO(const struct hwt_wheel *wheel, const struct hwt_timeout *timeout,
+	    TP_PROTO(const struct hwt_shard *shard, const struct hwt_timeout *timeout,
 		     u64 tick),
-	    TP_ARGS(wheel, timeout, tick),
+	    TP_ARGS(shard, timeout, tick),
 	    TP_STRUCT__entry(__field(const void *, timeout)
 			     __field(u64, expires)
 			     __field(unsigned int, shard)
 			     __array(char, wheel, HWT_NAME_MAX)),
 	    TP_fast_assign(__entry->timeout = timeout;
-			   __entry->expires = hwt_tick_to_ns(wheel, tick);
-			   __entry->shard = wheel->shard;
-			   memcpy(__entry->wheel, wheel->name, HWT_NAME_MAX);),
+			   __entry->expires = hwt_tick_to_ns(shard, tick);
+			   __entry->shard = shard->number;
+			   memcpy(__entry->wheel, shard->wheel->name, HWT_NAME_MAX);),
 	    TP_printk("wheel=%s timeout=%p expires=%lld shard=%u",
 		      __entry->wheel, __entry->timeout, __entry->expires, __entry->shard)
 );
@@ -78,9 +79,9 @@ TRACE_EVENT(hwt_cancel,
  * The callback is late by @now - @expires.
  */
 TRACE_EVENT(hwt_expire_entry,
-	    TP_PROTO(const struct hwt_wheel *wheel, const struct hwt_timeout *timeout,
+	    TP_PROTO(const struct hwt_shard *shard, const struct hwt_timeout *timeout,
 		     const void *function, u64 tick, u64 now),
-	    TP_ARGS(wheel, timeout, function, tick, now),
+	    TP_ARGS(shard, timeout, function, tick, now),
 	    TP_STRUCT__entry(__field(const void *, timeout)
 			     __field(const void *, function)
 			     __field(u64, expires)
@@ -89,10 +90,10 @@ TRACE_EVENT(hwt_expire_entry,
 			     __array(char, wheel, HWT_NAME_MAX)),
 	    TP_fast_assign(__entry->timeout = timeout;
 			   __entry->function = function;
-			   __entry->expires = hwt_tick_to_ns(wheel, tick);
+			   __entry->expires = hwt_tick_to_ns(shard, tick);
 			   __entry->now = now;
-			   __entry->shard = wheel->shard;
-			   memcpy(__entry->wheel, wheel->name, HWT_NAME_MAX);),
+			   __entry->shard = shard->number;
+			   memcpy(__entry->wheel, shard->wheel->name, HWT_NAME_MAX);),
 	    TP_printk("wheel=%s timeout=%p function=%ps expires=%llu now=%llu shard=%u",
 		      __entry->wheel, __entry->timeout, __entry->function,
 		      __entry->expires, __entry->now, __entry->shard)
@@ -102,17 +103,17 @@ TRACE_EVENT(hwt_expire_entry,
  * hwt_expire_exit - a callback has returned
  */
 TRACE_EVENT(hwt_expire_exit,
-	    TP_PROTO(const struct hwt_wheel *wheel, const struct hwt_timeout *timeout,
+	    TP_PROTO(const struct hwt_shard *shard, const struct hwt_timeout *timeout,
 		     const void *function),
-	    TP_ARGS(wheel, timeout, function),
+	    TP_ARGS(shard, timeout, function),
 	    TP_STRUCT__entry(__field(const void *, timeout)
 			     __field(const void *, function)
 			     __field(unsigned int, shard)
 			     __array(char, wheel, HWT_NAME_MAX)),
 	    TP_fast_assign(__entry->timeout = timeout;
 			   __entry->function = function;
-			   __entry->shard = wheel->shard;
-			   memcpy(__entry->wheel, wheel->name, HWT_NAME_MAX);),
+			   __entry->shard = shard->number;
+			   memcpy(__entry->wheel, shard->wheel->name, HWT_NAME_MAX);),
 	    TP_printk("wheel=%s timeout=%p function=%ps shard=%u",
 		      __entry->wheel, __entry->timeout, __entry->function, __entry->shard)
 );
@@ -120,20 +121,20 @@ TRACE_EVENT(hwt_expire_exit,
 /*
  * hwt_wake - a wheel's thread goes on after a wait
  *
- * @expires: planned end of the wait. @kicked: hwt_wheel_kick() was called since the last pass
+ * @expires: planned end of the wait. @kicked: hwt_engine_kick() was called since the last pass
  * began, for an earlier timeout, a backlog, a cancel, a flush or a clock set. A stop is no kick.
  */
 TRACE_EVENT(hwt_wake,
-	    TP_PROTO(const struct hwt_wheel *wheel, u64 expires, bool kicked),
-	    TP_ARGS(wheel, expires, kicked),
+	    TP_PROTO(const struct hwt_shard *shard, u64 expires, bool kicked),
+	    TP_ARGS(shard, expires, kicked),
 	    TP_STRUCT__entry(__field(u64, expires)
 			     __field(bool, kicked)
 			     __field(unsigned int, shard)
 			     __array(char, wheel, HWT_NAME_MAX)),
 	    TP_fast_assign(__entry->expires = expires;
 			   __entry->kicked = kicked;
-			   __entry->shard = wheel->shard;
-			   memcpy(__entry->wheel, wheel->name, HWT_NAME_MAX);),
+			   __entry->shard = shard->number;
+			   memcpy(__entry->wheel, shard->wheel->name, HWT_NAME_MAX);),
 	    TP_printk("wheel=%s expires=%lld kicked=%d shard=%u",
 		      __entry->wheel, __entry->expires, __entry->kicked, __entry->shard)
 );
@@ -141,24 +142,24 @@ TRACE_EVENT(hwt_wake,
 /*
  * hwt_pass - a wheel's thread has finished a pass
  *
- * @cursor: the time up to which the wheel has advanced. @collected: submissions collected.
+ * @cursor: the time up to which the shard has advanced. @collected: submissions collected.
  * @served: timeouts taken off the due list, including those that did not fire, because they were
  * cancelled or pushed back; 0 with workers.
  */
 TRACE_EVENT(hwt_pass,
-	    TP_PROTO(const struct hwt_wheel *wheel, u64 cursor, unsigned int collected,
+	    TP_PROTO(const struct hwt_shard *shard, u64 cursor, unsigned int collected,
 		     unsigned int served),
-	    TP_ARGS(wheel, cursor, collected, served),
+	    TP_ARGS(shard, cursor, collected, served),
 	    TP_STRUCT__entry(__field(u64, cursor)
 			     __field(unsigned int, collected)
 			     __field(unsigned int, served)
 			     __field(unsigned int, shard)
 			     __array(char, wheel, HWT_NAME_MAX)),
-	    TP_fast_assign(__entry->cursor = hwt_tick_to_ns(wheel, cursor);
+	    TP_fast_assign(__entry->cursor = hwt_tick_to_ns(shard, cursor);
 			   __entry->collected = collected;
 			   __entry->served = served;
-			   __entry->shard = wheel->shard;
-			   memcpy(__entry->wheel, wheel->name, HWT_NAME_MAX);),
+			   __entry->shard = shard->number;
+			   memcpy(__entry->wheel, shard->wheel->name, HWT_NAME_MAX);),
 	    TP_printk("wheel=%s cursor=%llu collected=%u served=%u shard=%u",
 		      __entry->wheel, __entry->cursor, __entry->collected,
 		      __entry->served, __entry->shard)
@@ -183,12 +184,12 @@ TRACE_EVENT(hwt_wheel_create,
 			     __field(bool, shared)
 			     __array(char, wheel, HWT_NAME_MAX)
 			     __array(char, creator, HWT_CREATOR_MAX)),
-	    TP_fast_assign(__entry->tick_ns = wheel->tick_ns;
-			   __entry->max_pending = wheel->max_pending;
-			   __entry->ticks = hwt_revolution(wheel);
-			   __entry->levels = wheel->buckets.levels;
-			   __entry->clock = wheel->clock;
-			   __entry->workers = wheel->workers;
+	    TP_fast_assign(__entry->tick_ns = wheel->first_shard->tick_ns;
+			   __entry->max_pending = wheel->first_shard->max_pending;
+			   __entry->ticks = hwt_revolution(wheel->first_shard);
+			   __entry->levels = wheel->first_shard->buckets.levels;
+			   __entry->clock = wheel->first_shard->clock;
+			   __entry->workers = wheel->first_shard->workers;
 			   __entry->shards = wheel->nr_shards;
 			   __entry->shared = wheel->is_shared;
 			   memcpy(__entry->wheel, wheel->name, HWT_NAME_MAX);

@@ -111,6 +111,7 @@ static bool hwt_setup_apply(struct hwt_context *ctx, const struct hwt_setup *set
 		if (setup->wheel) {
 			hwt_wheel_get_params(setup->wheel, &params);
 			ctx->wheel = setup->wheel;
+			ctx->shard = hwt_wheel_shard(setup->wheel);
 			WRITE_ONCE(ctx->clock, setup->clock);
 			ctx->tick_ns = params.tick_ns;
 			ctx->clock_set = setup->clock_set;
@@ -393,10 +394,10 @@ static bool hwt_entry_stop(struct hwt_entry *entry)
 {
 	u64 due = hwt_entry_due(entry);
 
-	if (entry->ended)
+	if (entry->final)
 		return false;
 	hwt_cancel(&entry->timeout);
-	hwt_entry_set_ended(entry);
+	hwt_entry_set_final(entry);
 	entry->ctx->stats.stopped++;
 	if (entry->uring) {
 		hwt_uring_end(entry, -ESHUTDOWN);
@@ -425,9 +426,9 @@ u64 hwt_context_stop(struct hwt_context *ctx)
 	 */
 	xa_lock(&ctx->entries);
 	/*
-	 * Barrier stop.stopped, not needed, pairs with poll.stopped in hwt_poll() and read.stopped in
-	 * hwt_read_iter() and hwt_rings_enough(): the lock orders the last event, which was added
-	 * under it, before this store, so a task that sees the store sees all events.
+	 * Barrier stop.stopped, not needed, pairs with poll.stopped in hwt_poll() and read.stopped
+	 * in hwt_read_iter() and hwt_rings_enough(): the lock orders the last event, which was
+	 * added under it, before this store, so a task that sees the store sees all events.
 	 */
 	smp_store_release(&ctx->stopped, true);
 	if (ctx->rings)
@@ -457,7 +458,8 @@ struct hwt_context *hwt_context_create(void)
 		err = ERR_CAST(ctx->home);
 		goto err_user;
 	}
-	ctx->wheel = hwt_wheel_shard(ctx->home->wheel);
+	ctx->wheel = ctx->home->wheel;
+	ctx->shard = hwt_wheel_shard(ctx->wheel);
 	ctx->unlimited = hwt_user_unlimited();
 	xa_init_flags(&ctx->entries, XA_FLAGS_ALLOC | XA_FLAGS_ACCOUNT);
 	INIT_LIST_HEAD(&ctx->ready);

@@ -28,6 +28,7 @@ struct dentry;
 struct hwt_entry;
 struct hwt_home;
 struct hwt_rings_ctx;
+struct hwt_shard;
 struct hwt_user;
 struct hwt_wheel;
 
@@ -50,8 +51,9 @@ struct hwt_wheel;
  * @fixed:       the wheel and @keyed can no longer change: a timeout or rings were created, or
  *               HWT_IOC_SETUP has succeeded
  * @private:     @wheel belongs to this context alone. Changes at most once, from false to true.
- * @wheel:       the wheel of its timeouts: a shard of that of @home, or a private one. Changes at
- *               most once, by HWT_IOC_SETUP, while there are no timeouts.
+ * @wheel:       the wheel of its timeouts: that of @home, or a private one. Changes at most once,
+ *               by HWT_IOC_SETUP, while there are no timeouts.
+ * @shard:       the shard of all its timeouts. Changes with @wheel.
  * @home:        the wheel that the user's contexts share, unless @private. Used by open,
  *               HWT_IOC_SETUP and close only.
  * @setup_lock:  serializes HWT_IOC_SETUP. Taken before the lock.
@@ -89,6 +91,7 @@ struct hwt_context {
 	bool			fixed;
 	bool			private;
 	struct hwt_wheel	*wheel;
+	struct hwt_shard	*shard;
 	struct hwt_home		*home;
 	struct mutex		setup_lock;	/* taken before the lock */
 	struct mutex		walk_lock;	/* taken before the lock */

@@ -109,7 +109,7 @@ u64 hwt_entry_remaining(const struct hwt_entry *entry)
 {
 	u64 due = hwt_entry_due(entry), now = hwt_wheel_now(entry->ctx->wheel);
 
-	if (entry->ended)
+	if (entry->final)
 		return 0;
 	if (due == HWT_NEVER)
 		return HWT_NEVER;
@@ -200,7 +200,7 @@ struct hwt_entry *hwt_entry_alloc(struct hwt_context *ctx, struct hwt_prealloc *
 	refcount_set(&entry->refs, 1);
 	entry->mode = op->mode;
 	entry->kind = 0;
-	entry->ended = false;
+	entry->final = false;
 	entry->charged = false;
 	entry->uring = false;
 	if (periodic) {
@@ -275,7 +275,7 @@ int hwt_entry_insert(struct hwt_context *ctx, struct hwt_entry *entry)
 		__xa_erase(&ctx->entries, slot);
 		goto err;
 	}
-	hwt_timeout_set_shard(&entry->timeout, ctx->wheel);
+	hwt_timeout_set_shard(&entry->timeout, ctx->shard);
 	WRITE_ONCE(ctx->fixed, true);
 	ctx->stats.pending++;
 	return 0;
@@ -333,7 +333,7 @@ static void hwt_entry_end(struct hwt_entry *entry)
 
 	hwt_event_drop(entry);
 	hwt_uring_end(entry, -ECANCELED);
-	hwt_entry_set_ended(entry);
+	hwt_entry_set_final(entry);
 	ctx->stats.timeouts--;
 	hwt_context_wake_end(ctx);
 	hwt_entry_put(entry);
@@ -378,7 +378,7 @@ int hwt_entry_replace(struct hwt_entry *old, struct hwt_entry *entry, const stru
 	if (!entry->charged && !hwt_user_add_timeout(ctx->user))
 		return hwt_context_limited(ctx, HWT_LIMIT_USER_TIMEOUTS);
 	entry->charged = true;
-	hwt_timeout_set_shard(&entry->timeout, ctx->wheel);
+	hwt_timeout_set_shard(&entry->timeout, ctx->shard);
 	/* If this changes @old, it makes room within max_pending, so that @entry can be armed. */
 	hwt_cancel(&old->timeout);
 	ret = hwt_entry_arm(entry, op, op->period_ns, offset);
@@ -412,7 +412,7 @@ static bool hwt_entry_fire(struct hwt_entry *entry)
 		return false;
 	}
 	if (!hwt_entry_periodic(entry)) {
-		hwt_entry_set_ended(entry);
+		hwt_entry_set_final(entry);
 		hwt_event_add(entry, HWT_EVENT_EXPIRED, due, now);
 		return true;
 	}
@@ -441,7 +441,7 @@ static void hwt_entry_expire(struct hwt_timeout *timeout)
 	 * Ignore the firing if a cancel, a stop or a modify has taken the lock first. A modify has
 	 * armed the timeout again.
 	 */
-	if (!entry->ended && !(hwt_timeout_state(timeout) & HWT_F_ARMED))
+	if (!entry->final && !(hwt_timeout_state(timeout) & HWT_F_ARMED))
 		wake = hwt_entry_fire(entry);
 	xa_unlock(&ctx->entries);
 	if (wake)

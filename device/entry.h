@@ -44,7 +44,7 @@ struct io_uring_cmd;
  * @slot:      index in the table, with keys; otherwise it is the lower half of @id
  * @mode:      HWT_MODE_
  * @kind:      of the event: HWT_EVENT_
- * @ended:     no event will come up any more: a one-shot has fired, or the timeout was stopped or
+ * @final:     no event will come up any more: a one-shot has fired, or the timeout was stopped or
  *             cancelled
  * @charged:   the entry counts against its user's limit, until it is freed. Constant once the entry
  *             is in the table.
@@ -76,7 +76,7 @@ struct hwt_entry {
 	u32			slot : 25;
 	u32			mode : 2;
 	u32			kind : 2;
-	u32			ended : 1;
+	u32			final : 1;
 	u32			charged : 1;
 	u32			uring : 1;
 	union {
@@ -124,16 +124,16 @@ static inline u64 hwt_entry_user_data(const struct hwt_entry *entry)
 }
 
 /* Note that no event will come up any more. Under the lock. */
-static inline void hwt_entry_set_ended(struct hwt_entry *entry)
+static inline void hwt_entry_set_final(struct hwt_entry *entry)
 {
-	entry->ctx->stats.pending -= !entry->ended;
-	entry->ended = true;
+	entry->ctx->stats.pending -= !entry->final;
+	entry->final = true;
 }
 
 /* Return the HWT_STATE_ bits: not 0 for an entry in the table. Under the lock. */
 static inline u32 hwt_entry_state(const struct hwt_entry *entry)
 {
-	return (entry->ended ? 0 : HWT_STATE_PENDING) |
+	return (entry->final ? 0 : HWT_STATE_PENDING) |
 	       (hwt_entry_has_event(entry) ? HWT_STATE_EVENT : 0);
 }
 

@@ -50,7 +50,7 @@ void hwt_event_fill(const struct hwt_entry *entry, struct hwt_event *event, s64 
 		.fired_ns	= hwt_time_to_user(entry->fired_ns, offset),
 		.overruns	= hwt_entry_periodic(entry) ? entry->overruns : 0,
 		.kind		= entry->kind,
-		.flags		= entry->ended ? HWT_EVENT_LAST : 0,
+		.flags		= entry->final ? HWT_EVENT_LAST : 0,
 	};
 }
 
@@ -61,7 +61,7 @@ void hwt_event_taken(struct hwt_entry *entry)
 	struct hwt_context *ctx = entry->ctx;
 
 	ctx->stats.read++;
-	if (entry->ended) {
+	if (entry->final) {
 		hwt_entry_remove(entry);
 		return;
 	}

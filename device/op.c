@@ -61,8 +61,8 @@ static int hwt_entry_modify(struct hwt_entry *entry, const struct hwt_op *op, s6
 	was = hwt_entry_state(entry);
 	hwt_event_drop(entry);
 	entry->due_ns = HWT_NEVER;
-	entry->ctx->stats.pending += entry->ended;
-	entry->ended = false;
+	entry->ctx->stats.pending += entry->final;
+	entry->final = false;
 	if (op->flags & HWT_ARM_USER_DATA)
 		entry->user_data = op->user_data;
 	if (periodic) {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The buckets of a wheel under one spinlock: each caller executes its operation itself. */
 #include "core/clock.h"
-#include "core/registry.h"
-#include "core/wheel.h"
+#include "core/params.h"
+#include "core/shard.h"
 #include "bench.h"
 
-/* Return a wheel. Only its lock, tick, buckets and one counter are used. */
-struct hwt_wheel *base_create(u64 now_ns)
+/* Return a shard. Only its lock, tick, buckets and one counter are used. */
+struct hwt_shard *base_create(u64 now_ns)
 {
-	struct hwt_wheel *base = shim_alloc(sizeof(*base));
+	struct hwt_shard *base = shim_alloc(sizeof(*base));
 
 	hwt_tick_setup(base, NSEC_PER_MSEC);
 	if (hwt_buckets_init(&base->buckets, ilog2(hwt_ticks_per_wheel), hwt_levels,
@@ -17,13 +17,13 @@ struct hwt_wheel *base_create(u64 now_ns)
 	return base;
 }
 
-void base_destroy(struct hwt_wheel *base)
+void base_destroy(struct hwt_shard *base)
 {
 	hwt_buckets_destroy(&base->buckets);
 	kfree(base);
 }
 
-void base_arm(struct hwt_wheel *base, struct hwt_timeout *timeout, u64 deadline_ns)
+void base_arm(struct hwt_shard *base, struct hwt_timeout *timeout, u64 deadline_ns)
 {
 	u64 tick = hwt_deadline_to_tick(base, deadline_ns);
 
@@ -35,7 +35,7 @@ void base_arm(struct hwt_wheel *base, struct hwt_timeout *timeout, u64 deadline_
 	spin_unlock(&base->lock);
 }
 
-void base_cancel(struct hwt_wheel *base, struct hwt_timeout *timeout)
+void base_cancel(struct hwt_shard *base, struct hwt_timeout *timeout)
 {
 	spin_lock(&base->lock);
 	if (hwt_linked(timeout))
@@ -45,7 +45,7 @@ void base_cancel(struct hwt_wheel *base, struct hwt_timeout *timeout)
 }
 
 /* Call back as hwt's engine: tick by tick, from both ends of the due list, without the lock. */
-void base_expire(struct hwt_wheel *base, u64 now_ns)
+void base_expire(struct hwt_shard *base, u64 now_ns)
 {
 	struct list_head *due = &base->buckets.due;
 	u64 tick = hwt_ns_to_tick(base, now_ns);

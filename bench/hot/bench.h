@@ -55,11 +55,11 @@ static inline u64 bench_later(u64 *state)
 }
 
 /* base.c: the buckets of a wheel under one spinlock. */
-struct hwt_wheel *base_create(u64 now_ns);
-void base_destroy(struct hwt_wheel *base);
-void base_arm(struct hwt_wheel *base, struct hwt_timeout *timeout, u64 deadline_ns);
-void base_cancel(struct hwt_wheel *base, struct hwt_timeout *timeout);
-void base_expire(struct hwt_wheel *base, u64 now_ns);
+struct hwt_shard *base_create(u64 now_ns);
+void base_destroy(struct hwt_shard *base);
+void base_arm(struct hwt_shard *base, struct hwt_timeout *timeout, u64 deadline_ns);
+void base_cancel(struct hwt_shard *base, struct hwt_timeout *timeout);
+void base_expire(struct hwt_shard *base, u64 now_ns);
 
 /* cores.c: CPUs are numbered from 0, one of each core first. */
 unsigned int bench_find_cores(void);

@@ -23,7 +23,8 @@
 
 #include "core/clock.h"
 #include "core/engine.h"
-#include "core/registry.h"
+#include "core/kick.h"
+#include "core/wheel.h"
 #include "core/submit.h"
 #include "core/sync.h"
 #include "core/thread.h"
@@ -53,6 +54,7 @@ static unsigned int items_each;
 static unsigned int workers_count;
 static struct worker *workers;
 static struct hwt_wheel *wheel;
+static struct hwt_shard *base;	/* if @locked */
 static bool locked;	/* the peer: buckets and a lock */
 static pthread_barrier_t phase_barrier, chunk_barrier;
 static u64 base_ns, base_tsc;
@@ -69,7 +71,7 @@ static const struct hwt_timeout_ops ops = { .expire = never_fires };
 static void arm(struct hwt_timeout *timeout, u64 deadline_ns)
 {
 	if (locked)
-		base_arm(wheel, timeout, deadline_ns);
+		base_arm(base, timeout, deadline_ns);
 	else
 		hwt_schedule_at(timeout, deadline_ns);
 }
@@ -77,14 +79,17 @@ static void arm(struct hwt_timeout *timeout, u64 deadline_ns)
 static void cancel(struct hwt_timeout *timeout)
 {
 	if (locked)
-		base_cancel(wheel, timeout);
+		base_cancel(base, timeout);
 	else
 		hwt_cancel(timeout);
 }
 
 static void wheel_make(void)
 {
-	wheel = locked ? base_create(ktime_get_ns()) : hwt_wheel_create(NULL);
+	if (locked)
+		base = base_create(ktime_get_ns());
+	else
+		wheel = hwt_wheel_create(NULL);
 	if (IS_ERR(wheel))
 		exit(1);
 }
@@ -96,7 +101,7 @@ static void wheel_unmake(void)
 	u64 expected = 2ULL * workers_count * items_each;
 
 	if (locked) {
-		base_destroy(wheel);
+		base_destroy(base);
 		return;
 	}
 	hwt_wheel_get_stats(wheel, &stats);
@@ -115,7 +120,7 @@ static void wheel_settle(void)
 
 	if (locked)
 		return;
-	hwt_wheel_kick(wheel);
+	hwt_engine_kick(wheel->first_shard);
 	for (i = 0; i < workers_count; i++)
 		for (j = 0; j < items_each; j++)
 			while (hwt_timeout_state(&workers[i].items[j].timeout) &
@@ -129,7 +134,7 @@ static u64 engine_ns(void)
 
 	if (locked)
 		return 0;
-	pthread_getcpuclockid(wheel->thread->thread, &clock);
+	pthread_getcpuclockid(wheel->first_shard->thread->thread, &clock);
 	return shim_clock_ns(clock);
 }
 

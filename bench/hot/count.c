@@ -13,7 +13,8 @@
  */
 #include "core/clock.h"
 #include "core/engine.h"
-#include "core/registry.h"
+#include "core/params.h"
+#include "core/wheel.h"
 #include "core/submit.h"
 #include "core/sync.h"
 #include "core/thread.h"
@@ -105,7 +106,7 @@ static void engine(const char *name)
 {
 	printf("op %s 1 %u\n", name ?: "-", count);
 	mark_begin();
-	shim_kthread_run(wheel->thread);
+	shim_kthread_run(wheel->first_shard->thread);
 	mark_end();
 }
 

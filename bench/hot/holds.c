@@ -10,7 +10,8 @@
  */
 #include "core/clock.h"
 #include "core/engine.h"
-#include "core/registry.h"
+#include "core/params.h"
+#include "core/wheel.h"
 #include "core/sync.h"
 #include "core/thread.h"
 #include "bench.h"
@@ -27,6 +28,7 @@ static u64 locked_at;
 static unsigned int holds;
 static u32 *least;
 static struct hwt_wheel *wheel;
+static struct hwt_shard *shard;	/* its only one */
 static struct bench_item *items;
 static unsigned int used;
 
@@ -62,7 +64,7 @@ static const struct hwt_timeout_ops ops = { .expire = fired };
 
 static void engine(void)
 {
-	shim_kthread_run(wheel->thread);
+	shim_kthread_run(shard->thread);
 }
 
 static void schedule_tick(u64 tick)
@@ -70,16 +72,16 @@ static void schedule_tick(u64 tick)
 	struct hwt_timeout *timeout = &items[used++].timeout;
 
 	hwt_timeout_init(timeout, wheel, &ops);
-	hwt_schedule_at(timeout, tick * wheel->tick_ns);
+	hwt_schedule_at(timeout, tick * shard->tick_ns);
 }
 
 /* A timeout in each bucket. The cursor is at tick 0, where all levels begin. */
 static void fill_buckets(void)
 {
-	const struct hwt_level *level = wheel->buckets.level;
+	const struct hwt_level *level = shard->buckets.level;
 	u64 slot;
 
-	for (; level < wheel->buckets.level + wheel->buckets.levels; level++)
+	for (; level < shard->buckets.level + shard->buckets.levels; level++)
 		for (slot = 1; slot <= level->mask; slot++)
 			schedule_tick(slot << level->shift);
 	engine();
@@ -94,17 +96,17 @@ static void stop_full(void)
 
 static void clock_back(void)
 {
-	now += 100 * wheel->tick_ns;
+	now += 100 * shard->tick_ns;
 	fill_buckets();
 	holds = 0;
-	shim_wall_offset -= 50 * wheel->tick_ns;
+	shim_wall_offset -= 50 * shard->tick_ns;
 	engine();
 }
 
 /* 4.7 hours in which no timeout is due: all are of later rounds, in reverse order of buckets. */
 static void pause_rounds(void)
 {
-	u64 size = wheel->buckets.size, slot;
+	u64 size = shard->buckets.size, slot;
 
 	for (slot = 1; slot < size; slot++)
 		schedule_tick((1000 + size - slot) * size + slot);
@@ -117,7 +119,7 @@ static void pause_rounds(void)
 /* The same, but all timeouts were pushed back, so that the bounds of all buckets are too low. */
 static void pause_pushed(void)
 {
-	u64 size = wheel->buckets.size, slot;
+	u64 size = shard->buckets.size, slot;
 	unsigned int i;
 
 	for (slot = 1; slot < size; slot++)
@@ -188,6 +190,7 @@ static void measure(const struct situation *situation)
 		fprintf(stderr, "hwt_wheel_create: %ld\n", PTR_ERR(wheel));
 		exit(1);
 	}
+	shard = wheel->first_shard;
 	situation->run();
 	if (holds > HOLDS) {
 		fprintf(stderr, "%s: %u holds\n", situation->name, holds);

@@ -11,7 +11,8 @@
 
 #include "core/clock.h"
 #include "core/engine.h"
-#include "core/registry.h"
+#include "core/params.h"
+#include "core/wheel.h"
 #include "core/thread.h"
 #include "bench.h"
 
@@ -23,6 +24,7 @@ static const char * const names[PASSES] = { "schedule", "collect", "cascade", "f
 
 static u64 now;
 static struct hwt_wheel *wheel;
+static struct hwt_shard *shard;	/* its only one */
 static struct bench_item *items;
 static u32 *order;
 static u64 *times;
@@ -67,7 +69,7 @@ static u64 engine(void)
 {
 	u64 began = read_clock();
 
-	shim_kthread_run(wheel->thread);
+	shim_kthread_run(shard->thread);
 	return read_clock() - began;
 }
 
@@ -98,7 +100,7 @@ static void live(unsigned int count, u64 seed, u64 *took)
 	}
 	advancing = 0;
 	for (end = now + 2 * spread; now < end && fires < count; ) {
-		now = min(end, hwt_buckets_next_tick(&wheel->buckets) * wheel->tick_ns);
+		now = min(end, hwt_buckets_next_tick(&shard->buckets) * shard->tick_ns);
 		took[3] += engine();
 	}
 	took[2] += advancing;
@@ -150,6 +152,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "life: hwt_wheel_create: %ld\n", PTR_ERR(wheel));
 		return 1;
 	}
+	shard = wheel->first_shard;
 	items = mmap(NULL, MILLION * sizeof(*items), PROT_READ | PROT_WRITE,
 		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (items == MAP_FAILED) {

@@ -9,7 +9,8 @@
 #include <unistd.h>
 
 #include "core/clock.h"
-#include "core/registry.h"
+#include "core/kick.h"
+#include "core/wheel.h"
 #include "core/submit.h"
 #include "core/thread.h"
 #include "bench.h"
@@ -33,7 +34,7 @@ struct worker {
 	pthread_t		thread;
 	struct bench_item	*items;
 	u32			*order[EXPIRE];
-	struct hwt_wheel	*base;	/* locked: the first worker's */
+	struct hwt_shard	*base;	/* locked: the first worker's */
 };
 
 static const struct peer *peer;
@@ -60,7 +61,7 @@ static const struct hwt_timeout_ops ops = { .expire = fired };
 static void wheel_create(void)
 {
 	struct hwt_wheel_params params = { .shards = 1 };
-	struct hwt_wheel *shard;
+	struct hwt_shard *shard;
 	unsigned int cpu;
 
 	if (peer->each)
@@ -71,28 +72,31 @@ static void wheel_create(void)
 	wheel = hwt_wheel_create(&params);
 	if (IS_ERR(wheel))
 		exit(1);
-	for (shard = wheel; peer->each && shard; shard = shard->next_shard)
-		bench_pin(shard->thread->thread, shard->shard);
+	if (!peer->each)
+		return;
+	for (shard = wheel->first_shard; shard; shard = shard->next)
+		bench_pin(shard->thread->thread, shard->number);
 }
 
 /* Wait until the engines have collected and called back @count timeouts. */
 static void wheel_settle(u64 count)
 {
-	struct hwt_wheel *shard;
+	struct hwt_shard *shard;
 	u64 sum;
 
-	for (shard = wheel; shard; shard = shard->next_shard)
-		hwt_wheel_kick(shard);
+	for (shard = wheel->first_shard; shard; shard = shard->next)
+		hwt_engine_kick(shard);
 	do {
 		usleep(200);
-		for (sum = 0, shard = wheel; shard; shard = shard->next_shard)
+		sum = 0;
+		for (shard = wheel->first_shard; shard; shard = shard->next)
 			sum += READ_ONCE(shard->collected) + READ_ONCE(shard->expired);
 	} while (sum < count);
 }
 
 /* -- The threads ------------------------------------------------------------ */
 
-static void operate(struct worker *worker, struct hwt_wheel *base, enum phase phase)
+static void operate(struct worker *worker, struct hwt_shard *base, enum phase phase)
 {
 	u64 random = worker - workers, first = now + 2 * NSEC_PER_SEC;
 	unsigned int i, count[PHASES] = { items_each, items_each / 2 };
@@ -116,7 +120,7 @@ static void operate(struct worker *worker, struct hwt_wheel *base, enum phase ph
 static void *work(void *arg)
 {
 	struct worker *worker = arg;
-	struct hwt_wheel *base;
+	struct hwt_shard *base;
 	unsigned int number = worker - workers, i;
 	enum phase phase;
 
@@ -130,9 +134,9 @@ static void *work(void *arg)
 	worker->items = worker->items ?: shim_alloc(items_each * sizeof(*worker->items));
 	worker->base = !peer->hwt && (peer->each || !number) ? base_create(now) : NULL;
 	pthread_barrier_wait(&barrier);
-	base = peer->hwt ? wheel : worker->base ?: workers->base;
+	base = worker->base ?: workers->base;
 	for (i = 0; i < items_each; i++)
-		hwt_timeout_init(&worker->items[i].timeout, base, &ops);
+		hwt_timeout_init(&worker->items[i].timeout, peer->hwt ? wheel : NULL, &ops);
 	for (phase = ARM; phase < PHASES; phase++) {
 		pthread_barrier_wait(&barrier);
 		pthread_barrier_wait(&barrier);

@@ -67,7 +67,7 @@ static void __init test_proper(void)
 		hwt_timeout_init(&kt->timeout, wheel, &kt_plain_ops);
 		hwt_schedule(&kt->timeout, KT_HOUR);
 		odd += !collected(&kt->timeout) || hwt_shutdown_sync(&kt->timeout) != 1;
-		memset(&kt->timeout, 0x6b, offsetofend(struct hwt_timeout, wheel));
+		memset(&kt->timeout, 0x6b, offsetofend(struct hwt_timeout, shard));
 	}
 	KTEST(kt && odd == 0, "initialised over a used timeout");
 	kfree(kt);

@@ -63,10 +63,10 @@ WAIT(wait_wait, hwt_wait(timeout, U64_MAX))
 /* Without workers, each callback of the shard delays that of @other. */
 WAIT(wait_other, hwt_wait(&other, U64_MAX))
 WAIT(wait_cancel, hwt_cancel_sync(timeout))
-WAIT(wait_flush, hwt_wheel_flush(timeout->wheel))
-WAIT(wait_barrier, hwt_wheel_barrier(timeout->wheel))
-WAIT(wait_stop, hwt_wheel_stop(timeout->wheel, NULL, NULL))
-WAIT(wait_destroy, hwt_wheel_destroy(timeout->wheel))
+WAIT(wait_flush, hwt_wheel_flush(hwt_timeout_wheel(timeout)))
+WAIT(wait_barrier, hwt_wheel_barrier(hwt_timeout_wheel(timeout)))
+WAIT(wait_stop, hwt_wheel_stop(hwt_timeout_wheel(timeout), NULL, NULL))
+WAIT(wait_destroy, hwt_wheel_destroy(hwt_timeout_wheel(timeout)))
 
 static const struct way {
 	const char	*name;

@@ -26,9 +26,9 @@ static struct hwt_wheel * __init sharded(void)
 }
 
 /* Return the shard of a timeout, for comparisons only. */
-static const struct hwt_wheel *shard_of(const struct kt *kt)
+static const struct hwt_shard *shard_of(const struct kt *kt)
 {
-	return kt->timeout.wheel;
+	return kt->timeout.shard;
 }
 
 /* -- Work on each CPU ------------------------------------------------------- */

@@ -79,7 +79,7 @@ static void __init test_others(unsigned int workers)
 	      "cancel_sync of a due timeout that waits for the sleeper");
 	KTEST(hwt_wheel_pending(wheel) == 0, "no timeout is pending");
 
-	/* Schedule a timeout again while it is on wheel->ended. */
+	/* Schedule a timeout again while it is on shard->owed. */
 	hwt_schedule(&deferred.timeout, KT_HOUR);
 	hwt_cancel(&deferred.timeout);
 	hwt_schedule(&far.timeout, KT_HOUR);
@@ -622,13 +622,13 @@ static void __init test_instant(void)
 	mutex_lock(&wheel->stop_lock);
 	stop.thread = kt_thread(kt_call_main, &stop, 1);
 	KT_WAIT(READ_ONCE(stop.ready) && !task_is_running(stop.thread));
-	spin_lock(&wheel->lock);
+	spin_lock(&wheel->first_shard->lock);
 	mutex_unlock(&wheel->stop_lock);
 	for (n = 0; n < 100; n++) {
 		mdelay(1);
 		refused += kt_schedule(&kt, KT_HOUR) < 0;
 	}
-	spin_unlock(&wheel->lock);
+	spin_unlock(&wheel->first_shard->lock);
 	kt_stay_on(NULL);
 	KTEST(!refused, "callbacks may begin, so schedules do not fail: %u of %u", refused, n);
 	KTEST(kt_call_end(&stop) == 1 && kt_schedule(&kt, 0) == -ESHUTDOWN,

@@ -259,7 +259,7 @@ static int arm_half(void *arg)
 	u64 now;
 
 	for (i = half * FLUSHED / 2; i < (half + 1) * FLUSHED / 2; i++) {
-		now = hwt_wheel_now(item[i].timeout.wheel);
+		now = hwt_wheel_now(hwt_timeout_wheel(&item[i].timeout));
 		switch (i % 4) {
 		case 0:
 			hwt_schedule_at(&item[i].timeout, 0);
@@ -555,8 +555,8 @@ static void __init test_wait_deferred(void)
 	hwt_schedule(&awaited.timeout, KT_HOUR);
 	hwt_cancel(&awaited.timeout);
 	/* Written under the wheel's lock. */
-	KTEST(KT_WAIT(data_race(awaited.timeout.ended != 0)),
-	      "a cancelled timeout is on wheel->ended");
+	KTEST(KT_WAIT(data_race(awaited.timeout.owed != 0)),
+	      "a cancelled timeout is on shard->owed");
 	hwt_schedule(&awaited.timeout, KT_HOUR);
 	kt_call_begin(&waiter, wait_for, &awaited.timeout);
 	msleep(50);

@@ -135,7 +135,7 @@ def make_unit(fault, room, target, *words):
 
 def test_wheel(fault, texts, room):
     """Run the unit and random tests, limited to ten times the processor time that they need."""
-    for name in ("hwt_wheel.c", "hwt_wheel.h"):
+    for name in ("core/buckets.c", "core/buckets.h"):
         write(room / name, texts.get(name) or (host.TOP / name).read_bytes())
     make_unit(fault, room, "programs", f"WHEEL={room}", "WARN=-w", "SANITIZE=", "OPTIMIZE=-O1")
     tests = {"unit": [room / "unit"], "random": [room / "random", "-o", "300000"]}

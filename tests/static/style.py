@@ -43,8 +43,9 @@ def layers():
     """Includes point down: the device uses hwt.h and core/client.h; the core does not name it."""
     allowed = {
         "hwt.h": (), "hwt_uapi.h": (), "hwt_compat.h": (),
-        "hwt_wheel.*": ("hwt.h", "hwt_wheel.h"),
-        "core/*": ("hwt.h", "hwt_compat.h", "hwt_wheel.h", "core/"),
+        "core/buckets.*": ("hwt.h", "core/buckets.h"),
+        "core/*": ("hwt.h", "hwt_compat.h", "core/"),
+        "hwt_wheel.c": ("hwt.h", "core/"),
         "device/*": ("hwt.h", "hwt_compat.h", "hwt_uapi.h", "core/client.h", "device/"),
         "hwt_chardev.c": ("hwt.h", "hwt_compat.h", "hwt_uapi.h", "core/client.h", "device/"),
     }

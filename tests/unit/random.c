@@ -31,7 +31,7 @@
 #include <linux/kernel.h>
 #include <linux/slab.h>
 
-#include "hwt_wheel.h"
+#include "core/buckets.h"
 #include "tap.h"
 
 #define ITEMS_MAX	200

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The table from CPUs to shards (core/shard.c), on simulated machines
+ * The table from CPUs to shards (core/cpus.c), on simulated machines
  */
 #include "shim.h"
-#include "core/registry.h"
-#include "core/shard.h"
+#include "core/cpus.h"
+#include "core/params.h"
+#include "core/wheel.h"
 #include "tap.h"
 
 #define CPUS_MAX	256
@@ -269,24 +270,24 @@ static void more_shards_than_cpus(void)
 	end();
 }
 
-static struct hwt_wheel wheels[3], *of_cpu[CPUS_MAX];
+static struct hwt_shard parts[3], *of_cpu[CPUS_MAX];
+static struct hwt_wheel wheel;
 
 /* Give three shards their CPUs by the table, or @cpus. */
 static void place(const struct cpumask *cpus)
 {
 	unsigned int i;
 
-	memset(wheels, 0, sizeof(wheels));
-	wheels[0].shard_of_cpu = of_cpu;
+	memset(parts, 0, sizeof(parts));
+	wheel.shard_of_cpu = of_cpu;
 	for (i = 0; i < 3; i++) {
-		wheels[i].shard = i;
-		wheels[i].first_shard = &wheels[0];
-		hwt_shard_place(&wheels[i], map, cpus);
-		CHECK(wheels[i].own_cpus == !!cpus);
-		CHECK(wheels[i].pinned == !cpumask_empty(wheels[i].affinity));
+		parts[i].number = i;
+		parts[i].wheel = &wheel;
+		hwt_shard_place(&parts[i], map, cpus);
+		CHECK(parts[i].pinned == !cpumask_empty(parts[i].affinity));
 	}
 	for_each_possible_cpu(i)
-		CHECK(of_cpu[i] == &wheels[map[i]]);
+		CHECK(of_cpu[i] == &parts[map[i]]);
 }
 
 static void places(void)
@@ -299,12 +300,12 @@ static void places(void)
 	place(NULL);
 	for (i = 0; i < 3; i++)
 		for_each_possible_cpu(cpu)
-			CHECK(cpumask_test_cpu(cpu, wheels[i].affinity) == (map[cpu] == i));
+			CHECK(cpumask_test_cpu(cpu, parts[i].affinity) == (map[cpu] == i));
 	/* The client's affinity overrides the table, also for a shard without CPUs. */
 	cpumask_set_cpu(1, &one);
 	place(&one);
 	for (i = 0; i < 3; i++)
-		CHECK(wheels[i].pinned && cpumask_subset(wheels[i].affinity, &one));
+		CHECK(parts[i].pinned && cpumask_subset(parts[i].affinity, &one));
 	end();
 }
 
@@ -320,10 +321,10 @@ static void isolated_cpus(void)
 	place(NULL);
 	for (i = 0; i < 3; i++)
 		for_each_possible_cpu(cpu)
-			CHECK(cpumask_test_cpu(cpu, wheels[i].affinity) ==
+			CHECK(cpumask_test_cpu(cpu, parts[i].affinity) ==
 			      (cpu < 3 && map[cpu] == i));
 	place(&shim_isolated);
-	CHECK(wheels[0].pinned && cpumask_test_cpu(4, wheels[0].affinity));
+	CHECK(parts[0].pinned && cpumask_test_cpu(4, parts[0].affinity));
 	memset(&shim_isolated, 0, sizeof(shim_isolated));
 	end();
 }

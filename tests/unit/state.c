@@ -54,8 +54,8 @@ static void every(u64 old, struct hwt_change change)
 	HOLDS((change.action == HWT_CALL || change.action == HWT_CALL_CANCELLED) ==
 	      ((change.state & HWT_F_RUNNING) && (change.action != HWT_NOTHING) &&
 	       (!(old & HWT_F_RUNNING) || change.state == old)) ||
-	      change.action >= HWT_END_LATER || change.action <= HWT_LINK);
-	HOLDS(change.action < HWT_END_LATER || change.action == HWT_RELEASE || change.state == old);
+	      change.action >= HWT_OWE_CALL || change.action <= HWT_LINK);
+	HOLDS(change.action < HWT_OWE_CALL || change.action == HWT_RELEASE || change.state == old);
 	HOLDS(SAME(HWT_F_SHUTDOWN) || GAINS(HWT_F_SHUTDOWN));
 }
 
@@ -114,7 +114,7 @@ static void try_collect(u64 old, const struct hwt_timeout_ops *client)
 	/* A collect calls no client. */
 	HOLDS(change.action != HWT_RELEASE ||
 	      (!client->release && !(client->cancelled && (old & HWT_F_CANCELLED))));
-	HOLDS(change.action == HWT_END_LATER || !(change.state & HWT_F_SUBMITTED));
+	HOLDS(change.action == HWT_OWE_CALL || !(change.state & HWT_F_SUBMITTED));
 }
 
 static void try_end(u64 old, const struct hwt_timeout_ops *client)

@@ -13,7 +13,7 @@
 #include <linux/slab.h>
 
 #include "device/sized.h"
-#include "hwt_wheel.h"
+#include "core/buckets.h"
 #include "tap.h"
 
 #define TICK_LAST	(HWT_TICK_NEVER - 1)

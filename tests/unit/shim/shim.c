@@ -13,6 +13,7 @@
 #include "core/clock.h"
 #include "core/engine.h"
 #include "core/registry.h"
+#include "core/wheel.h"
 #include "core/submit.h"
 #include "core/sync.h"
 #include "core/thread.h"
@@ -103,7 +104,7 @@ void shim_start(void)
 		cpumask_set_cpu(cpu, &shim_online);
 	}
 	shim_thread_start(0);
-	if (hwt_registry_init())
+	if (hwt_registry_init() || hwt_wheels_init())
 		shim_die("module_init");
 }
 

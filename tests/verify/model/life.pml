@@ -78,7 +78,7 @@ short state[NT + 1];
 /* The list that a timeout is in; protected by the wheel's lock. */
 #define NOWHERE		0
 #define DUE		1
-#define ENDED		2		/* wheel->ended */
+#define ENDED		2		/* shard->owed */
 #define BUCKET(t)	(3 + (t))
 byte at[NT + 1];
 
@@ -127,10 +127,10 @@ bool mutex;			/* of a client: see MUTEX */
 
 #if BARRIERS
 /* The mark of thread t's barrier: struct hwt_mark. */
-#define LISTED		1		/* on wheel->ended */
+#define LISTED		1		/* on shard->owed */
 #define REACHED		2
 byte mark[2];
-byte before[2];			/* bit x-1: timeout x is on wheel->ended, in front of the mark */
+byte before[2];			/* bit x-1: timeout x is on shard->owed, in front of the mark */
 byte called[2];			/* bit r: the call of runner r began before the mark was reached */
 #endif
 
@@ -173,9 +173,9 @@ byte calling[2];		/* bit r: ... and for the function that runner r executes */
 			 current[POOL] == 0)
 
 #if BARRIERS
-/* wheel->ended is not empty. */
+/* shard->owed is not empty. */
 #define SOME_ENDED	(ANY(IS_ENDED) || mark[0] == LISTED || mark[1] == LISTED)
-/* Is the mark of thread t the first entry? Only marks have an order on wheel->ended here. */
+/* Is the mark of thread t the first entry? Only marks have an order on shard->owed here. */
 #define FIRST(t)	(mark[t] == LISTED && !before[t])
 #define SOME_MARK	(FIRST(0) || FIRST(1))
 #define RUNNER_BIT(r)	((current[r] != 0) << (r))
@@ -183,7 +183,7 @@ byte calling[2];		/* bit r: ... and for the function that runner r executes */
 			 RUNNER_BIT(ENGINE) | RUNNER_BIT(POOL))
 #define BIT(x)		(1 << ((x) - 1))
 #define DROP(set, bit)	set[0] = set[0] & ~(bit); set[1] = set[1] & ~(bit)
-/* The timeout leaves wheel->ended. */
+/* The timeout leaves shard->owed. */
 #define ENDED_REMOVE(x)	DROP(before, BIT(x));
 /* runner->call = ++wheel->calls */
 #define NUMBER(r)	DROP(called, 1 << (r));
@@ -300,11 +300,11 @@ inline advance(to)
 #define WAKE_ALL	waiting[T0] = false; waiting[T1] = false; \
 			waiting[STOPPER] = false; waiting[POOL] = false
 
-/* The second half of hwt_wheel_kick(); the first half is kicked = true. */
+/* The second half of hwt_engine_kick(); the first half is kicked = true. */
 #define WAKE		asleep = false
 
 /*
- * hwt_wheel_kick(): a thread that finds kicked set leaves the wake-up to the thread that has set
+ * hwt_engine_kick(): a thread that finds kicked set leaves the wake-up to the thread that has set
  * it. That thread is not preempted in between.
  */
 inline kick()
@@ -322,7 +322,7 @@ inline kick()
 #define NOTHING		0
 #define COLLECTED	1	/* hwt_collect_one() */
 #define COLLECTED_BLIND	2
-#define KICKED		3	/* hwt_end_later(): the second half of the kick */
+#define KICKED		3	/* hwt_owe_call(): the second half of the kick */
 #define TAKEN		16	/* hwt_end_hold() */
 #define RAN		4	/* hwt_finish() */
 #define RAN_BLIND	5
@@ -377,7 +377,7 @@ inline after_running(x)
 inline work(r)
 {
 	do
-	/* hwt_collect_one(): unlink, read the state, hwt_end_later() or compare-and-swap */
+	/* hwt_collect_one(): unlink, read the state, hwt_owe_call() or compare-and-swap */
 	:: atomic { how == COLLECTED ->
 		touch(x);
 		assert(at[x] != ENDED);
@@ -773,7 +773,7 @@ inline reach_marks()
 #endif
 
 /*
- * hwt_wheel_barrier(): hwt_ended_wait(), hwt_mark_wait() and hwt_wait_callbacks(), without a bound
+ * hwt_wheel_barrier(): hwt_owed_wait(), hwt_mark_wait() and hwt_wait_callbacks(), without a bound
  * on the collection.
  */
 inline barrier(t)
@@ -895,7 +895,7 @@ inline fire(x, r)
 
 /* -- The engine ---------------------------------------------------------- */
 
-/* hwt_engine_target(). If there is a worker, it serves the due timeouts and wheel->ended. */
+/* hwt_engine_target(). If there is a worker, it serves the due timeouts and shard->owed. */
 inline engine_target(t)
 {
 	t = LATE;
@@ -1062,7 +1062,7 @@ end_idle:		atomic { !asleep || now >= target ->
 out:	skip
 }
 
-/* hwt_worker_thread(): take a due timeout, or one of wheel->ended, under the lock. */
+/* hwt_worker_thread(): take a due timeout, or one of shard->owed, under the lock. */
 #if WORKER
 proctype Worker()
 {

@@ -8,8 +8,8 @@
  * any time ("push back"): when the cursor enters the old bucket, the timeout moves to the bucket of
  * its new tick. To lower the tick, the caller must also remove the timeout and insert it again.
  */
-#ifndef _HWT_WHEEL_H
-#define _HWT_WHEEL_H
+#ifndef _HWT_CORE_BUCKETS_H
+#define _HWT_CORE_BUCKETS_H
 
 #include <linux/bitops.h>
 #include <linux/list.h>
@@ -125,4 +125,4 @@ bool hwt_buckets_flush(struct hwt_buckets *buckets, unsigned int budget);
 void hwt_buckets_for_each(struct hwt_buckets *buckets,
 			  void (*fn)(struct hwt_timeout *timeout, void *arg), void *arg);
 
-#endif /* _HWT_WHEEL_H */
+#endif /* _HWT_CORE_BUCKETS_H */

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The stop of a wheel: all of its timeouts are handed back, and its threads end
+ */
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/rcupdate.h>
+#include <linux/sched.h>
+
+#include "core/callback.h"
+#include "core/engine.h"
+#include "core/stop.h"
+#include "core/submit.h"
+#include "core/sync.h"
+#include "core/thread.h"
+#include "core/trace.h"
+
+/* Hand back a timeout of the due list. Return: whether it was armed. */
+static bool hwt_hand_back(struct hwt_shard *shard, struct hwt_runner *runner,
+			  struct hwt_timeout *timeout, hwt_handback_fn fn, void *arg)
+	__must_hold(&shard->lock)
+{
+	u64 old = hwt_timeout_state(timeout);
+	struct hwt_change change;
+	struct hwt_call call;
+
+	hwt_buckets_remove(&shard->buckets, timeout);
+	timeout->past = false;
+	if (hwt_mark_reached(shard, timeout))
+		return false;
+	/* Barrier state.fire, pairs with state.arm and earlier.mb in hwt_arm() and earlier.mb in
+	 * __hwt_schedule(): @fn sees what the client wrote before it scheduled.
+	 */
+	do {
+		change = hwt_state_hand_back(old);
+		if (change.action == HWT_NOTHING)
+			return false;	/* cancelled: its hold ends when it is collected */
+	} while (!hwt_state_change(timeout, &old, change.state));
+
+	hwt_count(&shard->retired, 1);
+	hwt_count(&shard->handed_back, 1);
+	hwt_pending_put(shard);
+	trace_hwt_cancel(shard, timeout, hwt_state_tick(old));
+	runner->call = ++shard->calls;
+	if (fn) {
+		hwt_call_begin(shard, runner, timeout, fn, &call);
+		fn(timeout, arg);
+		hwt_call_end(shard, runner, &call);
+	}
+	hwt_finish(shard, runner, timeout, !fn);
+	return true;
+}
+
+/* Collect all submissions, end holds, and hand back armed timeouts. Return: how many of these. */
+static long hwt_drain(struct hwt_shard *shard, struct hwt_runner *runner,
+		      hwt_handback_fn fn, void *arg)
+	__must_hold(&shard->lock)
+{
+	struct list_head *due = &shard->buckets.due;
+	struct hwt_timeout *timeout;
+	unsigned int step = 0;
+	bool flushed;
+	long n = 0;
+
+	for (;;) {
+		/* No limit, since submissions to a closed shard come to an end. */
+		hwt_collect(shard, UINT_MAX);
+		while (!list_empty(&shard->owed)) {
+			hwt_end_hold(shard, runner,
+				     list_first_entry(&shard->owed, struct hwt_timeout, link));
+			if (++step % HWT_STEP == 0)
+				hwt_runner_break(shard, runner);
+		}
+		flushed = hwt_buckets_flush(&shard->buckets, HWT_STEP);
+		if (flushed && list_empty(due))
+			return n;
+		while (!list_empty(due)) {
+			timeout = list_first_entry(due, struct hwt_timeout, link);
+			n += hwt_hand_back(shard, runner, timeout, fn, arg);
+			if (++step % HWT_STEP == 0)
+				hwt_runner_break(shard, runner);
+		}
+		hwt_runner_break(shard, runner);
+	}
+}
+
+/* Drain all shards. Return: the number of timeouts handed back. */
+static long hwt_stop_drain(struct hwt_wheel *wheel, hwt_handback_fn fn, void *arg)
+{
+	struct hwt_runner runner = { .task = current };
+	struct hwt_shard *shard;
+	long n = 0;
+
+	for (shard = wheel->first_shard; shard; shard = shard->next) {
+		hwt_runner_enter(shard, &runner);
+		n += hwt_drain(shard, &runner, fn, arg);
+		hwt_runner_leave(shard, &runner);
+	}
+	return n;
+}
+
+/*
+ * Make the threads of all shards serve no more timeouts, and then make schedules fail. A schedule
+ * that succeeds in between is handed back. So once a schedule has failed, no ->expire begins.
+ */
+static void hwt_stop_begin(struct hwt_wheel *wheel)
+{
+	struct hwt_shard *shard;
+
+	for (shard = wheel->first_shard; shard; shard = shard->next) {
+		spin_lock(&shard->lock);
+		shard->stopping = true;
+		spin_unlock(&shard->lock);
+	}
+	for (shard = wheel->first_shard; shard; shard = shard->next) {
+		/* The lock orders this after the writes above. */
+		spin_lock(&shard->lock);
+		WRITE_ONCE(shard->closed, true);
+		spin_unlock(&shard->lock);
+	}
+}
+
+/* Wait for callbacks, and end the threads of all shards. */
+void hwt_stop_threads(struct hwt_wheel *wheel)
+{
+	struct hwt_shard *shard;
+
+	for (shard = wheel->first_shard; shard; shard = shard->next) {
+		spin_lock(&shard->lock);
+		hwt_wait_callbacks(shard, U64_MAX);
+		spin_unlock(&shard->lock);
+		hwt_threads_stop(shard);
+	}
+}
+
+static void hwt_stop_end(struct hwt_wheel *wheel)
+{
+	struct hwt_runner runner = { .task = current };
+	struct hwt_shard *shard;
+
+	for (shard = wheel->first_shard; shard; shard = shard->next) {
+		spin_lock(&shard->lock);
+		hwt_wait_callbacks(shard, U64_MAX);
+		/* Only marks are left: wake the barriers that came after the last drain. */
+		while (!list_empty(&shard->owed))
+			hwt_end_hold(shard, &runner, list_first_entry(&shard->owed,
+								      struct hwt_timeout, link));
+		WRITE_ONCE(shard->stopped, true);
+		spin_unlock(&shard->lock);
+	}
+}
+
+/*
+ * hwt_wheel_stop() for shared wheels too. The order matters. Each step is taken on all shards
+ * before the next one:
+ *
+ *   1. Close the wheel, and wait for a grace period. From then on, only the end of a periodic
+ *      timeout's callback still arms a timeout.
+ *   2. Hand back all armed timeouts. A concurrent cancel may have claimed a timeout and not
+ *      pushed it yet: this timeout is unlinked, and collected later.
+ *   3. Wait for callbacks and threads, and hand back the timeouts armed since. Now no
+ *      timeout is armed, so no cancel can claim one any more.
+ *   4. Wait for a second grace period, after which all claimed timeouts are pushed. Collect
+ *      them.
+ *   5. Wait for callbacks again: a concurrent _sync may be ending a hold itself.
+ */
+long hwt_stop(struct hwt_wheel *wheel, hwt_handback_fn fn, void *arg)
+{
+	struct hwt_shard *shard;
+	long n = 0;
+
+	might_sleep();
+	if (hwt_in_callback(wheel))
+		return -EDEADLK;
+	hwt_wheel_enter(wheel);
+	for (shard = wheel->first_shard; shard; shard = shard->next)
+		hwt_lockdep_shard(shard);
+	mutex_lock(&wheel->stop_lock);
+	/* Only a stop sets @stopped, under this mutex. */
+	if (READ_ONCE(wheel->first_shard->stopped))
+		goto out;
+
+	hwt_stop_begin(wheel);
+	/* Barrier stop.grace1, pairs with arm.rcu in hwt_arm_open(): a caller that has not seen the
+	 * wheel closed has pushed, and the drain finds the entry.
+	 */
+	synchronize_rcu();
+	n += hwt_stop_drain(wheel, fn, arg);
+	hwt_stop_threads(wheel);
+	n += hwt_stop_drain(wheel, fn, arg);
+	/* Barrier stop.grace2, pairs with cancel.rcu in __hwt_cancel(): a timeout that was claimed
+	 * is pushed, and the drain finds it.
+	 */
+	synchronize_rcu();
+	n += hwt_stop_drain(wheel, fn, arg);
+	hwt_stop_end(wheel);
+	trace_hwt_wheel_stop(wheel, n);
+out:
+	mutex_unlock(&wheel->stop_lock);
+	hwt_wheel_leave(wheel);
+	return n;
+}
