@@ -69,6 +69,8 @@
 #include <linux/spinlock.h>
 #include <linux/types.h>
 
+#include "hwt_uapi.h"
+
 struct cpumask;
 struct hwt_timeout;
 struct hwt_wheel;
@@ -164,18 +166,6 @@ static_assert(sizeof(struct hwt_timeout) <= 64);
 #endif
 
 /**
- * enum hwt_repeat - how the deadlines of a periodic timeout follow each other
- * @HWT_FIXED_RATE:  The next deadline is one period after the previous deadline.
- *                   Periods that passed by unserved are counted as overruns and
- *                   not made up for in a burst (as timerfd does).
- * @HWT_FIXED_DELAY: The next deadline is one period after the callback returned.
- */
-enum hwt_repeat {
-	HWT_FIXED_RATE,
-	HWT_FIXED_DELAY,
-};
-
-/**
  * struct hwt_periodic - a timeout that fires again and again
  * @timeout:  The timeout. Its @expire finds the hwt_periodic by container_of().
  * @set:      The arguments of the last hwt_schedule_periodic*(). Written by that
@@ -191,14 +181,14 @@ struct hwt_periodic {
 	struct {
 		atomic64_t	first_ns;
 		atomic64_t	period_ns;
-		enum hwt_repeat	mode;
+		unsigned int	mode;
 	} set;
 	struct {
 		atomic64_t	next_ns;
 		atomic64_t	period_ns;
 		atomic64_t	overruns;
 		atomic64_t	total;
-		enum hwt_repeat	mode;
+		unsigned int	mode;
 	} run;
 };
 
@@ -414,9 +404,9 @@ static inline int hwt_schedule_unless_pending(struct hwt_timeout *timeout, u64 d
 }
 
 int hwt_schedule_periodic(struct hwt_periodic *periodic, u64 delay_ns,
-			  u64 period_ns, enum hwt_repeat mode);
+			  u64 period_ns, unsigned int mode);
 int hwt_schedule_periodic_at(struct hwt_periodic *periodic, u64 first_ns,
-			     u64 period_ns, enum hwt_repeat mode);
+			     u64 period_ns, unsigned int mode);
 
 /**
  * typedef hwt_ref_fn - gets, or puts, a reference to the object of a timeout
@@ -468,7 +458,7 @@ static __always_inline int hwt_schedule_ref(struct hwt_timeout *timeout, u64 tim
  * Return: as hwt_schedule_periodic().
  */
 static __always_inline int hwt_schedule_periodic_ref(struct hwt_periodic *periodic, u64 delay_ns,
-						     u64 period_ns, enum hwt_repeat mode,
+						     u64 period_ns, unsigned int mode,
 						     hwt_ref_fn get, hwt_ref_fn put)
 {
 	int ret;
@@ -605,7 +595,7 @@ static inline u64 hwt_remaining(const struct hwt_timeout *timeout)
  * Any context.
  *
  * Return: in its callback, the number of periods missed before this call.
- * Always 0 with HWT_FIXED_DELAY.
+ * Always 0 with HWT_MODE_FIXED_DELAY.
  */
 static inline u64 hwt_overruns(const struct hwt_periodic *periodic)
 {
@@ -655,18 +645,6 @@ enum hwt_clock {
 	HWT_CLOCK_MONOTONIC,
 	HWT_CLOCK_BOOTTIME,
 	HWT_CLOCK_REALTIME,
-};
-
-/**
- * enum hwt_priority - how the threads of a wheel are scheduled
- * @HWT_PRIORITY_NORMAL:   As most threads are (SCHED_NORMAL).
- * @HWT_PRIORITY_FIFO_LOW: Before all normal threads (SCHED_FIFO, sched_set_fifo_low()).
- * @HWT_PRIORITY_FIFO:     As threads that handle interrupts (sched_set_fifo()).
- */
-enum hwt_priority {
-	HWT_PRIORITY_NORMAL,
-	HWT_PRIORITY_FIFO_LOW,
-	HWT_PRIORITY_FIFO,
 };
 
 /**
@@ -725,7 +703,9 @@ typedef void (*hwt_clock_set_fn)(struct hwt_wheel *wheel, s64 jump_ns, void *arg
  *                   nohz_full=), unless @cpus are given or all are offline. Callbacks run in
  *                   the order of ticks within a shard only, and those of different shards at
  *                   the same time. 0: the module's default, or 1 if @cpus are given.
- * @priority:        Of the wheel's threads.
+ * @priority:        Of the wheel's threads: HWT_PRIO_NORMAL, as most threads have (SCHED_NORMAL);
+ *                   HWT_PRIO_FIFO_LOW, before all normal threads (sched_set_fifo_low());
+ *                   HWT_PRIO_FIFO, as threads that handle interrupts (sched_set_fifo()).
  * @wait:            How the wheel's thread waits.
  * @clock_set:       Called when the clock was set; only with HWT_CLOCK_REALTIME. NULL: none.
  * @clock_set_arg:   For @clock_set.
@@ -743,7 +723,7 @@ struct hwt_wheel_params {
 	u32		workers;
 	const struct cpumask *cpus;
 	u32		shards;
-	enum hwt_priority priority;
+	unsigned int	priority;
 	enum hwt_wait_strategy wait;
 	hwt_clock_set_fn clock_set;
 	void		*clock_set_arg;

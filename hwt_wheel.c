@@ -60,7 +60,7 @@ static void hwt_wheel_dispose(struct hwt_wheel *wheel)
 	hwt_debugfs_remove(wheel);
 	hwt_wheel_unregister(wheel);
 	for (shard = wheel->first_shard; shard; shard = shard->next)
-		hwt_wait_callers(shard);
+		hwt_wait_unused(shard);
 	/* Barrier destroy.grace, pairs with arm.rcu in hwt_arm_open(), cancel.rcu in
 	 * __hwt_cancel(), clock.rcu in hwt_clock_irq_work() and hwt_debug_releasing(), and
 	 * leave.rcu in hwt_unlock_last(): a CPU that still kicks the engine or releases the lock
@@ -403,7 +403,7 @@ void hwt_wheel_get_params(const struct hwt_wheel *wheel,
 		.clock = shard->clock,
 		.flags = shard->flags,
 		.max_pending = shard->max_pending,
-		.workers = shard->workers,
+		.workers = shard->nr_workers,
 		.cpus = wheel->own_cpus ? shard->affinity : NULL,
 		.shards = wheel->nr_shards,
 		.priority = wheel->priority,

@@ -43,17 +43,21 @@
 #include "core/buckets.h"
 
 /* Maximum number of words of the top level's bitmap whose bounds one search updates. */
-#define HWT_SEARCH_MAX	8
+#define HWT_SEARCH_MAX		8
+/* A timeout looked at costs a cache miss. In that time, about so many words of a map are read. */
+#define HWT_WORDS_PER_TIMEOUT	16
+/* Cost of updating a stale bound, in timeouts: reads the bounds of up to BITS_PER_LONG buckets. */
+#define HWT_UPDATE_COST		4
 
 /**
- * struct hwt_place - a bucket, as the result of a search
+ * struct hwt_search - the result of a search for the bucket to enter next
  * @bucket: the bucket
  * @tick:   the tick at which the cursor enters it
  * @stale:  the search was given up, and a new one gets further: @bucket is not valid, but no bucket
  *          has to be entered before @tick
  * @cost:   time that the search took, in units of one timeout looked at
  */
-struct hwt_place {
+struct hwt_search {
 	struct hwt_bucket	*bucket;
 	u64			tick;
 	bool			stale;
@@ -184,7 +188,7 @@ void hwt_buckets_remove(struct hwt_buckets *buckets, struct hwt_timeout *timeout
  * Return: the bound, HWT_TICK_NEVER if the level is empty.
  */
 static u64 hwt_top_soonest(struct hwt_buckets *buckets, unsigned int *word,
-			   struct hwt_place *place)
+			   struct hwt_search *search)
 {
 	const struct hwt_level *top = hwt_top_level(buckets);
 	const unsigned long *map = hwt_level_map(buckets, top);
@@ -200,7 +204,7 @@ static u64 hwt_top_soonest(struct hwt_buckets *buckets, unsigned int *word,
 		}
 		at = (at | (BITS_PER_LONG - 1)) + 1;
 	}
-	place->cost += n / 16;
+	search->cost += n / HWT_WORDS_PER_TIMEOUT;
 	return best;
 }
 
@@ -223,47 +227,47 @@ static u64 hwt_top_update(struct hwt_buckets *buckets, unsigned int word, unsign
 }
 
 /* Find the bucket of the top level that the cursor has to enter next. Return false if none. */
-static bool hwt_top_next(struct hwt_buckets *buckets, struct hwt_place *place)
+static bool hwt_top_next(struct hwt_buckets *buckets, struct hwt_search *search)
 {
 	unsigned int shift = hwt_top_level(buckets)->shift, word = 0, n;
 	unsigned long slot = 0;
 	u64 soonest = HWT_TICK_NEVER;
 
-	place->stale = true;
-	for (n = 0; n < HWT_SEARCH_MAX && place->stale; n++) {
-		soonest = hwt_top_soonest(buckets, &word, place);
+	search->stale = true;
+	for (n = 0; n < HWT_SEARCH_MAX && search->stale; n++) {
+		soonest = hwt_top_soonest(buckets, &word, search);
 		if (soonest == HWT_TICK_NEVER)
 			return false;
 		/* The bound is stale if its bucket was emptied or entered since. */
-		place->stale = hwt_top_update(buckets, word, &slot) != soonest;
-		place->cost += place->stale ? 4 : 0;
+		search->stale = hwt_top_update(buckets, word, &slot) != soonest;
+		search->cost += search->stale ? HWT_UPDATE_COST : 0;
 	}
-	place->bucket = buckets->top + slot;
-	place->tick = soonest >> shift << shift;
+	search->bucket = buckets->top + slot;
+	search->tick = soonest >> shift << shift;
 	return true;
 }
 
 /* Find the bucket that the cursor has to enter next. Return false if there is none. */
-static bool hwt_buckets_next(struct hwt_buckets *buckets, struct hwt_place *place)
+static bool hwt_buckets_next(struct hwt_buckets *buckets, struct hwt_search *search)
 {
 	const struct hwt_level *level, *top = hwt_top_level(buckets);
 	unsigned long slot;
 	u64 now;
 
-	place->stale = false;
-	place->cost = 1;
+	search->stale = false;
+	search->cost = 1;
 	for (level = buckets->level; level < top; level++) {
 		now = buckets->cursor >> level->shift;
 		slot = find_next_bit(hwt_level_map(buckets, level), level->mask + 1UL,
 				     (now & level->mask) + 1);
 		if (slot <= level->mask) {
-			place->bucket = buckets->bucket + level->first + slot;
-			place->tick = ((now & ~(u64)level->mask) + slot) << level->shift;
+			search->bucket = buckets->bucket + level->first + slot;
+			search->tick = ((now & ~(u64)level->mask) + slot) << level->shift;
 			return true;
 		}
-		place->cost += level->mask / (16 * BITS_PER_LONG);
+		search->cost += level->mask / (HWT_WORDS_PER_TIMEOUT * BITS_PER_LONG);
 	}
-	return hwt_top_next(buckets, place);
+	return hwt_top_next(buckets, search);
 }
 
 /* Return true if timeouts have yet to move to their homes. */
@@ -282,15 +286,15 @@ static bool hwt_buckets_moving(const struct hwt_buckets *buckets)
  */
 u64 hwt_buckets_next_tick(struct hwt_buckets *buckets)
 {
-	struct hwt_place place;
+	struct hwt_search search;
 
 	if (hwt_buckets_moving(buckets))
 		return buckets->cursor;
-	if (!hwt_buckets_next(buckets, &place))
+	if (!hwt_buckets_next(buckets, &search))
 		return HWT_TICK_NEVER;
-	if (unlikely(place.stale))
-		return max(place.tick, buckets->cursor);
-	return place.bucket->first;
+	if (unlikely(search.stale))
+		return max(search.tick, buckets->cursor);
+	return search.bucket->first;
 }
 
 /**
@@ -302,11 +306,11 @@ u64 hwt_buckets_next_tick(struct hwt_buckets *buckets)
  */
 unsigned int hwt_buckets_occupied(const struct hwt_buckets *buckets, unsigned int level)
 {
-	const struct hwt_level *place = &buckets->level[level];
-	const unsigned long *map = hwt_level_map(buckets, place);
+	const struct hwt_level *counted = &buckets->level[level];
+	const unsigned long *map = hwt_level_map(buckets, counted);
 	unsigned int word, n = 0;
 
-	for (word = 0; word <= place->mask / BITS_PER_LONG; word++)
+	for (word = 0; word <= counted->mask / BITS_PER_LONG; word++)
 		n += hweight_long(map[word]);
 	return n;
 }
@@ -354,14 +358,14 @@ static bool hwt_buckets_move(struct hwt_buckets *buckets, unsigned int *budget)
 }
 
 /* Move the cursor into a bucket, whose timeouts become due or have to move. */
-static void hwt_buckets_enter(struct hwt_buckets *buckets, const struct hwt_place *place)
+static void hwt_buckets_enter(struct hwt_buckets *buckets, const struct hwt_search *search)
 {
-	size_t index = place->bucket - buckets->bucket;
+	size_t index = search->bucket - buckets->bucket;
 	/* On level 0 all were inserted for this tick, unless there are rounds. */
 	bool due = index <= buckets->level->mask && buckets->levels > 1;
 
-	buckets->cursor = place->tick;
-	list_splice_tail_init(&place->bucket->list, due ? &buckets->due : &buckets->moving);
+	buckets->cursor = search->tick;
+	list_splice_tail_init(&search->bucket->list, due ? &buckets->due : &buckets->moving);
 	__clear_bit(index, buckets->occupied);
 }
 
@@ -376,12 +380,12 @@ static void hwt_buckets_enter(struct hwt_buckets *buckets, const struct hwt_plac
  */
 void hwt_buckets_skip(struct hwt_buckets *buckets, u64 now)
 {
-	struct hwt_place place;
+	struct hwt_search search;
 
 	if (hwt_buckets_moving(buckets) || !list_empty(&buckets->due))
 		return;
-	if (hwt_buckets_next(buckets, &place))
-		now = min(now, place.tick - 1);
+	if (hwt_buckets_next(buckets, &search))
+		now = min(now, search.tick - 1);
 	buckets->cursor = max(buckets->cursor, now);
 }
 
@@ -403,7 +407,7 @@ void hwt_buckets_skip(struct hwt_buckets *buckets, u64 now)
  */
 bool hwt_buckets_advance(struct hwt_buckets *buckets, u64 now, unsigned int budget, bool stop)
 {
-	struct hwt_place place;
+	struct hwt_search search;
 
 	if (buckets->gathering && !hwt_buckets_gather(buckets, &buckets->moving, &budget))
 		return false;
@@ -412,13 +416,13 @@ bool hwt_buckets_advance(struct hwt_buckets *buckets, u64 now, unsigned int budg
 			return false;
 		if (stop && !list_empty(&buckets->due))
 			return true;
-		if (!hwt_buckets_next(buckets, &place) || place.tick > now)
+		if (!hwt_buckets_next(buckets, &search) || search.tick > now)
 			break;
 		if (!budget)
 			return false;
-		budget -= min(budget, place.cost);
-		if (likely(!place.stale))
-			hwt_buckets_enter(buckets, &place);
+		budget -= min(budget, search.cost);
+		if (likely(!search.stale))
+			hwt_buckets_enter(buckets, &search);
 	}
 	buckets->cursor = max(buckets->cursor, now);
 	return true;

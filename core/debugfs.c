@@ -37,9 +37,9 @@ static const char * const hwt_clock_names[] = {
 };
 
 static const char * const hwt_priority_names[] = {
-	[HWT_PRIORITY_NORMAL]	= "normal",
-	[HWT_PRIORITY_FIFO_LOW]	= "fifo_low",
-	[HWT_PRIORITY_FIFO]	= "fifo",
+	[HWT_PRIO_NORMAL]	= "normal",
+	[HWT_PRIO_FIFO_LOW]	= "fifo_low",
+	[HWT_PRIO_FIFO]	= "fifo",
 };
 
 static int hwt_params_show(struct seq_file *m, void *unused)
@@ -60,7 +60,7 @@ static int hwt_params_show(struct seq_file *m, void *unused)
 	seq_printf(m, "coarse_clock %d\n", !!(shard->flags & HWT_COARSE_CLOCK));
 	seq_printf(m, "freezable %d\n", !!(shard->flags & HWT_FREEZABLE));
 	seq_printf(m, "max_pending %llu\n", shard->max_pending);
-	seq_printf(m, "workers %u\n", shard->workers);
+	seq_printf(m, "workers %u\n", shard->nr_workers);
 	seq_printf(m, "priority %s\n", hwt_priority_names[wheel->priority]);
 	seq_printf(m, "wait %s\n", shard->wait == HWT_WAIT_BUSY ? "busy" : "sleep");
 	if (wheel->own_cpus)

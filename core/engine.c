@@ -80,10 +80,10 @@ static u64 hwt_engine_now(const struct hwt_shard *shard)
 static bool hwt_intake_take(struct hwt_shard *shard, unsigned int cpu)
 	__must_hold(&shard->lock)
 {
-	struct hwt_submit *submit = per_cpu_ptr(shard->submit, cpu);
+	struct hwt_inbox *inbox = per_cpu_ptr(shard->inbox, cpu);
 	unsigned int chain;
 
-	if (!list_empty(&submit->intake))
+	if (!list_empty(&inbox->intake))
 		return true;
 	if (!READ_ONCE(shard->active[cpu]))
 		return false;
@@ -96,15 +96,15 @@ static bool hwt_intake_take(struct hwt_shard *shard, unsigned int cpu)
 	 * entry's address orders all that was written before the push before its reads here.
 	 */
 	for (chain = 0; chain < HWT_CHAINS; chain++)
-		if (!llist_empty(&submit->list[chain]))
-			submit->fresh[chain] = llist_del_all(&submit->list[chain]);
-	submit->taken++;
-	list_add_tail(&submit->intake, &shard->intake);
+		if (!llist_empty(&inbox->list[chain]))
+			inbox->fresh[chain] = llist_del_all(&inbox->list[chain]);
+	inbox->taken++;
+	list_add_tail(&inbox->intake, &shard->intake);
 	return true;
 }
 
 /* Return the next CPU's submissions to collect, or NULL if there are none. */
-static struct hwt_submit *hwt_intake_next(struct hwt_shard *shard)
+static struct hwt_inbox *hwt_intake_next(struct hwt_shard *shard)
 	__must_hold(&shard->lock)
 {
 	u8 *active = shard->active, *found;
@@ -122,18 +122,18 @@ static struct hwt_submit *hwt_intake_next(struct hwt_shard *shard)
 		shard->intake_cpu = found - active;
 		hwt_intake_take(shard, shard->intake_cpu);
 	}
-	return list_first_entry(&shard->intake, struct hwt_submit, intake);
+	return list_first_entry(&shard->intake, struct hwt_inbox, intake);
 }
 
 /* Remove an entry taken from a CPU's lists. Return it, or NULL if none is left. */
-static struct hwt_timeout *hwt_intake_pop(struct hwt_shard *shard, struct hwt_submit *submit)
+static struct hwt_timeout *hwt_intake_pop(struct hwt_shard *shard, struct hwt_inbox *inbox)
 	__must_hold(&shard->lock)
 {
 	struct llist_node *node, **chain;
 	unsigned int n;
 
 	for (n = 0; n < HWT_CHAINS; n++) {
-		chain = &submit->fresh[++submit->chain % HWT_CHAINS];
+		chain = &inbox->fresh[++inbox->chain % HWT_CHAINS];
 		node = *chain;
 		if (!node)
 			continue;
@@ -142,7 +142,7 @@ static struct hwt_timeout *hwt_intake_pop(struct hwt_shard *shard, struct hwt_su
 		prefetchw(node->next);
 		return llist_entry(node, struct hwt_timeout, submit);
 	}
-	list_del_init(&submit->intake);
+	list_del_init(&inbox->intake);
 	return NULL;
 }
 
@@ -197,7 +197,7 @@ static void hwt_owe_call(struct hwt_shard *shard, struct hwt_timeout *timeout)
 {
 	list_add_tail(&timeout->link, &shard->owed);
 	timeout->owed = true;
-	if (shard->workers)
+	if (shard->nr_workers)
 		hwt_worker_wake(shard);
 	else if (current != shard->thread)
 		hwt_engine_kick(shard);
@@ -236,14 +236,14 @@ static void hwt_collect_one(struct hwt_shard *shard, struct hwt_timeout *timeout
  * Collect entries taken from a CPU's lists, up to a total of @max, of which the caller has
  * collected @n before. Return the new total.
  */
-static unsigned int hwt_collect_taken(struct hwt_shard *shard, struct hwt_submit *submit,
+static unsigned int hwt_collect_taken(struct hwt_shard *shard, struct hwt_inbox *inbox,
 				      unsigned int n, unsigned int max)
 	__must_hold(&shard->lock)
 {
 	struct hwt_timeout *timeout;
 	unsigned int before = n;
 
-	while (n < max && (timeout = hwt_intake_pop(shard, submit))) {
+	while (n < max && (timeout = hwt_intake_pop(shard, inbox))) {
 		hwt_collect_one(shard, timeout);
 		if (++n % HWT_STEP == 0)
 			hwt_lock_break(shard);
@@ -260,11 +260,11 @@ static unsigned int hwt_collect_taken(struct hwt_shard *shard, struct hwt_submit
 unsigned int hwt_collect(struct hwt_shard *shard, unsigned int max)
 	__must_hold(&shard->lock)
 {
-	struct hwt_submit *submit;
+	struct hwt_inbox *inbox;
 	unsigned int n = 0;
 
-	while (n < max && (submit = hwt_intake_next(shard)))
-		n = hwt_collect_taken(shard, submit, n, max);
+	while (n < max && (inbox = hwt_intake_next(shard)))
+		n = hwt_collect_taken(shard, inbox, n, max);
 	return n;
 }
 
@@ -275,24 +275,24 @@ unsigned int hwt_collect(struct hwt_shard *shard, unsigned int max)
 void hwt_collect_submitted(struct hwt_shard *shard)
 	__must_hold(&shard->lock)
 {
-	struct hwt_submit *submit;
+	struct hwt_inbox *inbox;
 	unsigned long end;
 	unsigned int cpu;
 
 	for_each_possible_cpu(cpu) {
-		submit = per_cpu_ptr(shard->submit, cpu);
+		inbox = per_cpu_ptr(shard->inbox, cpu);
 		/* Collect the entries taken earlier, and then the lists as they are now. If @taken
 		 * shows that they were taken once more, the entries of that loop are all collected.
 		 */
-		end = submit->taken + 1;
-		while (time_before(submit->taken, end) &&
-		       hwt_collect_taken(shard, submit, 0, HWT_STEP))
+		end = inbox->taken + 1;
+		while (time_before(inbox->taken, end) &&
+		       hwt_collect_taken(shard, inbox, 0, HWT_STEP))
 			;
 		hwt_intake_take(shard, cpu);
-		while (time_before_eq(submit->taken, end) &&
-		       hwt_collect_taken(shard, submit, 0, HWT_STEP))
+		while (time_before_eq(inbox->taken, end) &&
+		       hwt_collect_taken(shard, inbox, 0, HWT_STEP))
 			;
-		if (submit->taken != end - 1 || cpu % 64 == 63)
+		if (inbox->taken != end - 1 || cpu % 64 == 63)
 			hwt_lock_break(shard);
 	}
 }
@@ -302,15 +302,15 @@ void hwt_collect_until(struct hwt_shard *shard, unsigned int cpu,
 		       const struct hwt_timeout *timeout)
 	__must_hold(&shard->lock)
 {
-	struct hwt_submit *submit = per_cpu_ptr(shard->submit, cpu);
-	unsigned long end = submit->taken + 1;
+	struct hwt_inbox *inbox = per_cpu_ptr(shard->inbox, cpu);
+	unsigned long end = inbox->taken + 1;
 
 	/* The timeout is among the entries taken earlier, or on the lists now. Otherwise it is not
 	 * pushed yet, or on another CPU's list: the caller tries again.
 	 */
 	while (!timeout->owed && (hwt_timeout_state(timeout) & HWT_F_SUBMITTED) &&
-	       time_before_eq(submit->taken, end) && hwt_intake_take(shard, cpu))
-		hwt_collect_taken(shard, submit, 0, HWT_STEP);
+	       time_before_eq(inbox->taken, end) && hwt_intake_take(shard, cpu))
+		hwt_collect_taken(shard, inbox, 0, HWT_STEP);
 }
 
 /**
@@ -368,7 +368,7 @@ static u64 hwt_periodic_next(struct hwt_shard *shard, struct hwt_timeout *timeou
 	struct hwt_periodic *periodic =
 		container_of(timeout, struct hwt_periodic, timeout);
 
-	if (periodic->run.mode == HWT_FIXED_DELAY)
+	if (periodic->run.mode == HWT_MODE_FIXED_DELAY)
 		atomic64_set(&periodic->run.next_ns,
 			     hwt_add_ns(hwt_clock_now(shard),
 					atomic64_read(&periodic->run.period_ns)));
@@ -393,7 +393,7 @@ static void hwt_periodic_begin(struct hwt_shard *shard,
 	}
 	next = atomic64_read(&periodic->run.next_ns);
 	period_ns = atomic64_read(&periodic->run.period_ns);
-	if (periodic->run.mode == HWT_FIXED_RATE) {
+	if (periodic->run.mode == HWT_MODE_FIXED_RATE) {
 		if (now > next && now - next >= period_ns) {
 			missed = div64_u64(now - next, period_ns);
 			next += missed * period_ns;
@@ -858,7 +858,7 @@ bool hwt_engine_advance(struct hwt_shard *shard, u64 tick)
 		if (n && shard->clock == HWT_CLOCK_REALTIME)
 			tick = min(tick, hwt_engine_tick(shard));
 		done = hwt_buckets_advance(&shard->buckets, tick, HWT_STEP, false);
-		if (shard->workers && !list_empty(&shard->buckets.due))
+		if (shard->nr_workers && !list_empty(&shard->buckets.due))
 			hwt_worker_wake(shard);
 	}
 	return done;
@@ -960,7 +960,7 @@ void hwt_engine_pass(struct hwt_shard *shard)
 		collected += n;
 		if (n < HWT_COLLECT_STEP)
 			shard->intake_since = now;
-		if (shard->workers)
+		if (shard->nr_workers)
 			hwt_engine_advance(shard, now);
 		else
 			served += hwt_engine_work(shard, now);
@@ -984,7 +984,7 @@ static u64 hwt_engine_target(struct hwt_shard *shard)
 	if (hwt_clock_moved(shard))
 		return 0;
 	if (!list_empty(&shard->owed) || !list_empty(&shard->buckets.due)) {
-		if (!shard->workers)
+		if (!shard->nr_workers)
 			return 0;
 		/* A context that adds due timeouts may rely on the engine to wake a worker. */
 		hwt_worker_wake(shard);

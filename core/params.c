@@ -29,7 +29,7 @@ static int hwt_threads_params_check(const struct hwt_wheel_params *params)
 {
 	if (hwt_param_outside(params, "workers", params->workers, 0, HWT_WORKERS_MAX) ||
 	    hwt_param_outside(params, "shards", params->shards, 1, HWT_SHARDS_MAX) ||
-	    hwt_param_outside(params, "priority", params->priority, 0, HWT_PRIORITY_FIFO) ||
+	    hwt_param_outside(params, "priority", params->priority, 0, HWT_PRIO_FIFO) ||
 	    hwt_param_outside(params, "wait", params->wait, 0, HWT_WAIT_BUSY))
 		return -EINVAL;
 	if (params->cpus && !cpumask_intersects(params->cpus, cpu_online_mask)) {
@@ -38,7 +38,7 @@ static int hwt_threads_params_check(const struct hwt_wheel_params *params)
 		return -EINVAL;
 	}
 	if (params->wait == HWT_WAIT_BUSY && (!params->cpus || params->shards > 1 ||
-					      params->priority != HWT_PRIORITY_NORMAL)) {
+					      params->priority != HWT_PRIO_NORMAL)) {
 		pr_err_ratelimited("%s: busy waiting requires cpus, one shard and normal priority\n",
 				   params->name);
 		return -EINVAL;

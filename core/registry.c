@@ -156,7 +156,7 @@ static bool hwt_wheel_like(const struct hwt_wheel *wheel, const struct hwt_wheel
 	return shard->tick_ns == params->tick_ns &&
 	       hwt_revolution(shard) == params->ticks_per_wheel &&
 	       shard->buckets.levels == params->levels && shard->clock == params->clock &&
-	       shard->flags == params->flags && shard->workers == params->workers &&
+	       shard->flags == params->flags && shard->nr_workers == params->workers &&
 	       wheel->nr_shards == params->shards && wheel->priority == params->priority;
 }
 

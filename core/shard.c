@@ -22,7 +22,7 @@
 /* Free a shard, which has no threads. */
 void hwt_shard_free(struct hwt_shard *shard)
 {
-	free_percpu(shard->submit);
+	free_percpu(shard->inbox);
 	kfree(shard->active);
 	free_cpumask_var(shard->affinity);
 	hwt_buckets_destroy(&shard->buckets);
@@ -41,7 +41,7 @@ static void hwt_shard_init(struct hwt_shard *shard, const struct hwt_shard_args 
 	shard->clock = params->clock;
 	shard->flags = params->flags;
 	shard->max_pending = params->max_pending;
-	shard->workers = params->workers;
+	shard->nr_workers = params->workers;
 	shard->wait = params->wait;
 	shard->wheel = args->wheel;
 	shard->number = args->number;
@@ -82,13 +82,13 @@ struct hwt_shard *hwt_shard_create(const struct hwt_shard_args *args)
 	if (!shard)
 		return ERR_PTR(-ENOMEM);
 	hwt_shard_init(shard, args);
-	shard->submit = alloc_percpu_gfp(struct hwt_submit, gfp | __GFP_ZERO);
+	shard->inbox = alloc_percpu_gfp(struct hwt_inbox, gfp | __GFP_ZERO);
 	/* In cache lines of its own. */
 	shard->active = kzalloc_node(round_up(nr_cpu_ids, SMP_CACHE_BYTES), gfp, args->node);
-	if (!shard->submit || !shard->active || !zalloc_cpumask_var(&shard->affinity, gfp))
+	if (!shard->inbox || !shard->active || !zalloc_cpumask_var(&shard->affinity, gfp))
 		goto err_free;
 	for_each_possible_cpu(cpu)
-		INIT_LIST_HEAD(&per_cpu_ptr(shard->submit, cpu)->intake);
+		INIT_LIST_HEAD(&per_cpu_ptr(shard->inbox, cpu)->intake);
 	hwt_shard_place(shard, args->map, params->cpus);
 	ret = hwt_buckets_init(&shard->buckets, ilog2(params->ticks_per_wheel),
 			       params->levels,
@@ -109,13 +109,13 @@ err_free:
 void hwt_shard_add_stats(const struct hwt_shard *shard, struct hwt_wheel_stats *stats)
 {
 	u64 slowest_ns = READ_ONCE(shard->slow->ns);
-	const struct hwt_submit *one;
-	struct hwt_submit sum = { };
+	const struct hwt_inbox *one;
+	struct hwt_inbox sum = { };
 	unsigned int cpu;
 	long pending;
 
 	for_each_possible_cpu(cpu) {
-		one = per_cpu_ptr(shard->submit, cpu);
+		one = per_cpu_ptr(shard->inbox, cpu);
 		sum.scheduled += READ_ONCE(one->scheduled);
 		sum.rearmed += READ_ONCE(one->rearmed);
 		sum.cancelled += READ_ONCE(one->cancelled);

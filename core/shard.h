@@ -45,7 +45,7 @@
 #define HWT_LATENESS_MAX	64
 
 /**
- * struct hwt_submit - the submissions of one CPU to one shard
+ * struct hwt_inbox - the submissions of one CPU to one shard
  * @list:      timeouts with SUBMITTED set, newest first; a hash of the address selects the list.
  *             Any context on this CPU pushes, with preemption disabled; see hwt_push(). The holder
  *             of the shard's lock, on any CPU, takes a list as a whole.
@@ -61,7 +61,7 @@
  * The counters are changed by this_cpu operations only, and summed by readers. The shard's lock
  * protects @fresh and the members after it, so any holder of the lock can continue a collection.
  */
-struct hwt_submit {
+struct hwt_inbox {
 	struct llist_head	list[HWT_CHAINS];
 	unsigned long		scheduled;
 	unsigned long		rearmed;
@@ -162,7 +162,7 @@ struct hwt_shard {
 	enum hwt_clock		clock;
 	u32			flags;		/* HWT_COARSE_CLOCK, HWT_FREEZABLE */
 	u64			max_pending;	/* 0: no limit */
-	struct hwt_submit __percpu *submit;
+	struct hwt_inbox __percpu *inbox;
 	/* A byte for each CPU: the CPU's submission lists may have entries. The CPU sets its byte
 	 * after a push; the holder of the lock clears the byte before it takes the lists.
 	 */
@@ -200,7 +200,7 @@ struct hwt_shard {
 	 */
 	spinlock_t		lock ____cacheline_aligned_in_smp;
 	struct hwt_buckets	buckets;
-	/* Each hwt_submit with entries that were taken and not collected. */
+	/* Each inbox with entries that were taken and not collected. */
 	struct list_head	intake;
 	unsigned int		intake_cpu;	/* its lists were taken last: CPUs take turns */
 	/* Timeouts whose clients are owed a call by a runner; see core/state.h. */
@@ -253,7 +253,7 @@ struct hwt_shard {
 	struct hwt_timeout	clock_timeout;
 
 	/* Constant once created. For the threads. */
-	unsigned int		workers;
+	unsigned int		nr_workers;	/* entries of @worker */
 	enum hwt_wait_strategy	wait;
 	cpumask_var_t		affinity;	/* if @pinned */
 	bool			pinned;

@@ -53,7 +53,7 @@ static __always_inline void hwt_push(struct hwt_shard *shard,
 {
 	unsigned int cpu = smp_processor_id();
 
-	/* Pairs with the read in hwt_sync_cancel(). After an old value, hwt_sync() tries again. */
+	/* Pairs with the read in hwt_sync_try(). After an old value, hwt_sync() tries again. */
 	WRITE_ONCE(timeout->cpu, cpu);
 	/* Barrier push.add, pairs with intake.mb and intake.take in hwt_intake_take(), reclaim.mb
 	 * in hwt_engine_reclaim() and sleep.mb in hwt_engine_publish(): if this CPU finds the byte
@@ -61,7 +61,7 @@ static __always_inline void hwt_push(struct hwt_shard *shard,
 	 * collection before the engine sleeps misses the entry, this CPU finds wake_tick and
 	 * sleep_seq as published.
 	 */
-	llist_add(&timeout->submit, &per_cpu_ptr(shard->submit, cpu)->list[hwt_chain(timeout)]);
+	llist_add(&timeout->submit, &per_cpu_ptr(shard->inbox, cpu)->list[hwt_chain(timeout)]);
 	if (!READ_ONCE(shard->active[cpu])) {
 		WRITE_ONCE(shard->active[cpu], true);
 		/* Barrier push.active, pairs with sleep.mb in hwt_engine_publish(): the engine's
@@ -119,16 +119,16 @@ static noinline int hwt_schedule_refused(enum hwt_action action, u64 old)
 /* Count a schedule that found the state @old. Return: the result of the schedule. */
 static __always_inline int hwt_schedule_account(struct hwt_shard *shard, u64 old)
 {
-	struct hwt_submit __percpu *submit = shard->submit;
+	struct hwt_inbox __percpu *inbox = shard->inbox;
 	int held = old & HWT_F_HELD ? HWT_WAS_HELD : 0;
 
 	if (old & HWT_F_PENDING) {
-		this_cpu_inc(submit->rearmed);
+		this_cpu_inc(inbox->rearmed);
 		return held | HWT_WAS_PENDING;
 	}
-	this_cpu_inc(submit->scheduled);
+	this_cpu_inc(inbox->scheduled);
 	/* Kick about once in HWT_BACKLOG schedules: an interrupt may count one before this read. */
-	if (unlikely(!(raw_cpu_read(submit->scheduled) & (HWT_BACKLOG - 1))))
+	if (unlikely(!(raw_cpu_read(inbox->scheduled) & (HWT_BACKLOG - 1))))
 		hwt_engine_kick(shard);
 	return held;
 }
@@ -213,7 +213,7 @@ static noinline int hwt_arm_limited(struct hwt_shard *shard, struct hwt_timeout 
 		ret = hwt_arm(shard, timeout, tick, flags | HWT_SCHEDULE_PENDING);
 		if (ret != -ENOENT)
 			return ret;
-		this_cpu_inc(shard->submit->rejected);
+		this_cpu_inc(shard->inbox->rejected);
 		return -EAGAIN;
 	}
 	ret = hwt_arm(shard, timeout, tick, flags);
@@ -234,7 +234,7 @@ static __always_inline int hwt_arm_open(struct hwt_shard *shard, struct hwt_time
 	 */
 	rcu_read_lock_sched();
 	if (unlikely(READ_ONCE(shard->closed))) {
-		this_cpu_inc(shard->submit->rejected);
+		this_cpu_inc(shard->inbox->rejected);
 		ret = -ESHUTDOWN;
 	} else if (unlikely(shard->max_pending)) {
 		ret = hwt_arm_limited(shard, timeout, tick, flags);
@@ -358,7 +358,10 @@ EXPORT_SYMBOL_GPL(hwt_schedule_flags);
  * @periodic:  the periodic timeout; if it is pending it starts anew
  * @first_ns:  the first deadline, on the wheel's clock, ns
  * @period_ns: not 0. A period shorter than a tick causes overruns.
- * @mode:      the time from which the period is counted
+ * @mode:      HWT_MODE_FIXED_RATE: the next deadline is one period after the previous deadline.
+ *             Periods that passed by unserved are counted as overruns and not made up for in a
+ *             burst (as timerfd does). HWT_MODE_FIXED_DELAY: the next deadline is one period after
+ *             the callback returned.
  *
  * Any context. The caller serializes calls for the same timeout; cancels and one-shot schedules may
  * run concurrently. If the timeout fires for an earlier schedule before this call returns, that
@@ -367,13 +370,13 @@ EXPORT_SYMBOL_GPL(hwt_schedule_flags);
  * Return: as hwt_schedule(); also -EINVAL for a period of 0 or an unknown mode.
  */
 int hwt_schedule_periodic_at(struct hwt_periodic *periodic, u64 first_ns,
-			     u64 period_ns, enum hwt_repeat mode)
+			     u64 period_ns, unsigned int mode)
 {
 	u64 old_first_ns, old_period_ns;
-	enum hwt_repeat old_mode;
+	unsigned int old_mode;
 	int ret;
 
-	if (!period_ns || (mode != HWT_FIXED_RATE && mode != HWT_FIXED_DELAY))
+	if (!period_ns || (mode != HWT_MODE_FIXED_RATE && mode != HWT_MODE_FIXED_DELAY))
 		return -EINVAL;
 	/* The writes below pair with hwt_periodic_begin(), which reads @set after it has taken the
 	 * new state. With an older state, it may read a mixture until this function returns.
@@ -402,14 +405,17 @@ EXPORT_SYMBOL_GPL(hwt_schedule_periodic_at);
  * @periodic:  the periodic timeout; if it is pending it starts anew
  * @delay_ns:  to the first deadline, ns
  * @period_ns: not 0. A period shorter than a tick causes overruns.
- * @mode:      the time from which the period is counted
+ * @mode:      HWT_MODE_FIXED_RATE: the next deadline is one period after the previous deadline.
+ *             Periods that passed by unserved are counted as overruns and not made up for in a
+ *             burst (as timerfd does). HWT_MODE_FIXED_DELAY: the next deadline is one period after
+ *             the callback returned.
  *
  * Any context, with the restriction of hwt_schedule_periodic_at().
  *
  * Return: as hwt_schedule_periodic_at().
  */
 int hwt_schedule_periodic(struct hwt_periodic *periodic, u64 delay_ns,
-			  u64 period_ns, enum hwt_repeat mode)
+			  u64 period_ns, unsigned int mode)
 {
 	struct hwt_shard *shard = periodic->timeout.shard;
 
@@ -451,7 +457,7 @@ bool hwt_cancel_claim(struct hwt_timeout *timeout, u64 set, u64 *was)
 void hwt_cancel_account(struct hwt_shard *shard, const struct hwt_timeout *timeout, u64 old)
 {
 	trace_hwt_cancel(shard, timeout, hwt_state_tick(old));
-	this_cpu_inc(shard->submit->cancelled);
+	this_cpu_inc(shard->inbox->cancelled);
 	hwt_pending_put(shard);
 }
 
@@ -621,7 +627,7 @@ static u64 hwt_periodic_upcoming(const struct hwt_timeout *timeout)
 	const struct hwt_shard *shard = timeout->shard;
 
 	/* Pairs with hwt_periodic_begin(). Until it finishes, these are the previous values. */
-	if (READ_ONCE(periodic->run.mode) == HWT_FIXED_RATE)
+	if (READ_ONCE(periodic->run.mode) == HWT_MODE_FIXED_RATE)
 		return hwt_deadline_to_tick(shard, atomic64_read(&periodic->run.next_ns));
 	return hwt_deadline_to_tick(shard, hwt_add_ns(hwt_clock_now(shard),
 						      atomic64_read(&periodic->run.period_ns)));
@@ -635,7 +641,7 @@ static u64 hwt_periodic_upcoming(const struct hwt_timeout *timeout)
  *
  * Return: its deadline on the wheel's clock, ns, rounded up to the tick (and moved
  * within its slack); U64_MAX if it never fires; 0 if it is not pending. While the callback of a
- * periodic timeout executes, the next deadline; with HWT_FIXED_DELAY, as if the callback returned
+ * periodic timeout executes, the next deadline; with HWT_MODE_FIXED_DELAY, as if the callback returned
  * now. Only the callback may rely on this: until the callback has begun, other contexts may still
  * get an earlier deadline.
  */

@@ -202,7 +202,7 @@ again:
 }
 
 /* Wait until the calls on a shard that is stopped and no longer used have returned. */
-void hwt_wait_callers(struct hwt_shard *shard)
+void hwt_wait_unused(struct hwt_shard *shard)
 {
 	spin_lock(&shard->lock);
 	/* The engine stays in the list. */
@@ -217,7 +217,7 @@ void hwt_wait_callers(struct hwt_shard *shard)
  * Cancel a timeout, and end its hold, unless a callback is executing or another CPU has yet to push
  * the timeout. Return: whether the timeout was pending.
  */
-static bool hwt_sync_cancel(struct hwt_shard *shard, struct hwt_runner *runner,
+static bool hwt_sync_try(struct hwt_shard *shard, struct hwt_runner *runner,
 			    struct hwt_timeout *timeout, u64 set)
 	__must_hold(&shard->lock)
 {
@@ -279,13 +279,13 @@ int hwt_sync(struct hwt_timeout *timeout, u64 set)
 	}
 	hwt_runner_enter(shard, &runner);
 	if (hwt_callback_executing(shard, timeout) && hwt_in_callback_of(shard, timeout)) {
-		pending = hwt_sync_cancel(shard, &runner, timeout, set);
+		pending = hwt_sync_try(shard, &runner, timeout, set);
 		hwt_runner_leave(shard, &runner);
 		return -EDEADLK;
 	}
 	do {
 		/* Cancel in every round, since the timeout may have been scheduled again. */
-		pending |= hwt_sync_cancel(shard, &runner, timeout, set);
+		pending |= hwt_sync_try(shard, &runner, timeout, set);
 	} while (!hwt_sync_done(shard, timeout));
 	hwt_runner_leave(shard, &runner);
 	return pending;
@@ -354,7 +354,7 @@ static bool hwt_wait_over(const struct hwt_timeout *timeout, u64 state)
 static bool hwt_wait_deadlocks(const struct hwt_shard *shard)
 {
 	return current == shard->thread ||
-	       (shard->workers == 1 && current == shard->worker->runner.task);
+	       (shard->nr_workers == 1 && current == shard->worker->runner.task);
 }
 
 /**
@@ -388,7 +388,7 @@ int hwt_wait(struct hwt_timeout *timeout, u64 max_ns)
 	hwt_lockdep_sync(timeout);
 	inside = hwt_in_callback(shard->wheel);
 	/* Several workers run other callbacks while this one's is delayed. */
-	if (!inside && shard->workers <= 1)
+	if (!inside && shard->nr_workers <= 1)
 		hwt_lockdep_shard(shard);
 	hwt_shard_enter(shard);
 	if (hwt_in_callback_of(shard, timeout))
@@ -454,7 +454,7 @@ bool hwt_mark_reached(struct hwt_shard *shard, struct hwt_timeout *timeout)
 static void hwt_mark_wait(struct hwt_shard *shard, struct hwt_mark *mark)
 	__must_hold(&shard->lock)
 {
-	if (shard->workers)
+	if (shard->nr_workers)
 		hwt_worker_wake(shard);
 	else
 		hwt_engine_kick(shard);

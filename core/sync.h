@@ -48,7 +48,7 @@ void hwt_runner_leave(struct hwt_shard *shard, struct hwt_runner *runner);
 void hwt_wheel_enter(struct hwt_wheel *wheel);
 void hwt_wheel_leave(struct hwt_wheel *wheel);
 void hwt_wait_callbacks(struct hwt_shard *shard, u64 call);
-void hwt_wait_callers(struct hwt_shard *shard);
+void hwt_wait_unused(struct hwt_shard *shard);
 void hwt_shard_barrier(struct hwt_shard *shard);
 int hwt_shard_flush(struct hwt_shard *shard);
 

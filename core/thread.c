@@ -106,9 +106,9 @@ static void hwt_engine_pin(struct hwt_shard *shard)
 
 static void hwt_thread_begin(struct hwt_shard *shard, struct hwt_runner *runner)
 {
-	if (shard->wheel->priority == HWT_PRIORITY_FIFO_LOW)
+	if (shard->wheel->priority == HWT_PRIO_FIFO_LOW)
 		sched_set_fifo_low(current);
-	else if (shard->wheel->priority == HWT_PRIORITY_FIFO)
+	else if (shard->wheel->priority == HWT_PRIO_FIFO)
 		sched_set_fifo(current);
 	/* Not set_freezable(): in a frozen system, it would not return for a stop. */
 	if (shard->flags & HWT_FREEZABLE)
@@ -321,13 +321,13 @@ int hwt_threads_start(struct hwt_shard *shard, gfp_t gfp)
 	else
 		strscpy(name, shard->wheel->name, sizeof(name));
 
-	if (shard->workers) {
-		shard->worker = kcalloc_node(shard->workers, sizeof(*shard->worker), gfp,
+	if (shard->nr_workers) {
+		shard->worker = kcalloc_node(shard->nr_workers, sizeof(*shard->worker), gfp,
 					     shard->node);
 		if (!shard->worker)
 			return -ENOMEM;
 	}
-	for (n = 0; n < shard->workers; n++) {
+	for (n = 0; n < shard->nr_workers; n++) {
 		ret = hwt_worker_create(shard, name, n);
 		if (ret)
 			goto err;
@@ -340,7 +340,7 @@ int hwt_threads_start(struct hwt_shard *shard, gfp_t gfp)
 	shard->engine.task = thread;
 	shard->engine.thread = true;
 	list_add(&shard->engine.entry, &shard->runners);
-	for (n = 0; n < shard->workers; n++)
+	for (n = 0; n < shard->nr_workers; n++)
 		wake_up_process(shard->worker[n].runner.task);
 	wake_up_process(thread);
 	return 0;
@@ -361,7 +361,7 @@ static void hwt_threads_move_here(struct hwt_shard *shard)
 		return;
 	here = cpumask_of(raw_smp_processor_id());
 	set_cpus_allowed_ptr(shard->thread, here);
-	for (n = 0; n < shard->workers; n++)
+	for (n = 0; n < shard->nr_workers; n++)
 		set_cpus_allowed_ptr(shard->worker[n].runner.task, here);
 	cpus_read_unlock();
 }
@@ -377,10 +377,10 @@ static void hwt_threads_end(struct hwt_shard *shard)
 
 	WRITE_ONCE(shard->exiting, true);
 	hwt_thread_wake_frozen(shard->thread);
-	for (n = 0; n < shard->workers; n++)
+	for (n = 0; n < shard->nr_workers; n++)
 		hwt_thread_wake_frozen(shard->worker[n].runner.task);
 	hwt_threads_move_here(shard);
-	for (n = 0; n < 1 + shard->workers; n++)
+	for (n = 0; n < 1 + shard->nr_workers; n++)
 		while (!wait_for_completion_timeout(&shard->exited, HZ / 20))
 			hwt_threads_move_here(shard);
 }
@@ -390,14 +390,14 @@ void hwt_threads_stop(struct hwt_shard *shard)
 {
 	hwt_threads_end(shard);
 	kthread_stop(shard->thread);
-	hwt_workers_stop(shard, shard->workers);
+	hwt_workers_stop(shard, shard->nr_workers);
 }
 
 /* Free a shard's threads, which have ended. No context wakes them any more. */
 void hwt_threads_free(struct hwt_shard *shard)
 {
 	put_task_struct(shard->thread);
-	hwt_workers_free(shard, shard->workers);
+	hwt_workers_free(shard, shard->nr_workers);
 }
 
 static void hwt_thread_repin(struct hwt_shard *shard, struct hwt_runner *runner)
@@ -429,7 +429,7 @@ void hwt_threads_pin(struct hwt_shard *shard)
 	WRITE_ONCE(shard->repin_needed, false);
 	spin_unlock(&shard->lock);
 	hwt_thread_repin(shard, &shard->engine);
-	for (n = 0; n < shard->workers; n++)
+	for (n = 0; n < shard->nr_workers; n++)
 		hwt_thread_repin(shard, &shard->worker[n].runner);
 }
 

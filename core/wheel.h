@@ -29,7 +29,7 @@ struct hwt_wheel {
 	struct hwt_shard	*first_shard;
 	struct hwt_shard	**shard_of_cpu;	/* NULL: there is one shard */
 	unsigned int		nr_shards;
-	enum hwt_priority	priority;
+	unsigned int	priority;
 	bool			own_cpus;	/* the threads' CPUs are the client's choice */
 	/* Serializes stops; the outermost lock. Callbacks of a stop may stop other wheels, so each
 	 * wheel's mutex has a lockdep class of its own.

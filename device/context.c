@@ -166,9 +166,7 @@ static int hwt_setup_place(const struct hwt_setup_args *args, struct hwt_wheel_p
 		return 0;
 	if (!capable(CAP_SYS_NICE))
 		return -EPERM;
-	if (args->priority)
-		params->priority = args->priority == HWT_PRIO_FIFO ? HWT_PRIORITY_FIFO :
-								     HWT_PRIORITY_FIFO_LOW;
+	params->priority = args->priority;
 	if (pinned) {
 		if (args->cpu >= nr_cpu_ids || !cpu_online(args->cpu))
 			return -EINVAL;

@@ -300,7 +300,6 @@ int hwt_entry_arm(struct hwt_entry *entry, const struct hwt_op *op, u64 period_n
 	__must_hold(&entry->ctx->entries.xa_lock)
 {
 	bool rate = entry->mode == HWT_MODE_FIXED_RATE;
-	enum hwt_repeat repeat = rate ? HWT_FIXED_RATE : HWT_FIXED_DELAY;
 	bool absolute = op->flags & HWT_ARM_ABSOLUTE;
 	u64 time_ns = op->time_ns;
 	int ret;
@@ -314,9 +313,9 @@ int hwt_entry_arm(struct hwt_entry *entry, const struct hwt_op *op, u64 period_n
 	else
 		ret = absolute ?
 			hwt_schedule_periodic_at(&entry->periodic, time_ns, period_ns,
-						 repeat) :
+						 entry->mode) :
 			hwt_schedule_periodic(&entry->periodic, time_ns, period_ns,
-					      repeat);
+					      entry->mode);
 	/* Not the last reference: the table or the caller has one. */
 	if (ret < 0 || (ret & HWT_WAS_HELD))
 		refcount_dec(&entry->refs);

@@ -189,7 +189,7 @@ static int beat_peer_ping(struct beat_peer *peer)
 	int ret;
 
 	ret = hwt_schedule_periodic_ref(&peer->ping, hwt_msecs(ping_ms), hwt_msecs(ping_ms),
-					HWT_FIXED_RATE, beat_ping_get, beat_ping_put);
+					HWT_MODE_FIXED_RATE, beat_ping_get, beat_ping_put);
 	return ret < 0 ? ret : 0;
 }
 

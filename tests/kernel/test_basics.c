@@ -217,10 +217,10 @@ static void __init test_references(struct hwt_wheel *wheel)
 	      "ref: it is put after the callback");
 
 	kt_init_periodic(&beat, wheel, &ops);
-	KTEST(hwt_schedule_periodic_ref(&beat.periodic, 0, KT_MS, HWT_FIXED_RATE, ref_get,
+	KTEST(hwt_schedule_periodic_ref(&beat.periodic, 0, KT_MS, HWT_MODE_FIXED_RATE, ref_get,
 					ref_put) == 0 && KT_WAIT(kt_expirations(&beat) > 2) &&
 	      atomic_read(&refs) == 1, "ref: a periodic timeout keeps one");
-	KTEST(hwt_schedule_periodic_ref(&beat.periodic, 0, 0, HWT_FIXED_RATE, ref_get, ref_put) ==
+	KTEST(hwt_schedule_periodic_ref(&beat.periodic, 0, 0, HWT_MODE_FIXED_RATE, ref_get, ref_put) ==
 	      -EINVAL && atomic_read(&refs) == 1, "ref: none after a periodic error");
 	hwt_shutdown_sync(&beat.timeout);
 	hwt_shutdown_sync(&kt.timeout);
@@ -427,11 +427,11 @@ static void __init test_limit_self(void)
 	KTEST(hwt_cancel_sync(&many[0].timeout) == 1, "its timeout was pending");
 
 	hwt_periodic_init(&periodic, wheel, &kt_nothing_ops);
-	KTEST(hwt_schedule_periodic(&periodic, KT_HOUR, KT_HOUR, HWT_FIXED_RATE) == 0 &&
+	KTEST(hwt_schedule_periodic(&periodic, KT_HOUR, KT_HOUR, HWT_MODE_FIXED_RATE) == 0 &&
 	      hwt_schedule(&many[1].timeout, KT_HOUR) == -EAGAIN, "a periodic timeout counts");
 	KTEST(hwt_cancel_sync(&periodic.timeout) == 1 &&
 	      hwt_schedule(&many[1].timeout, KT_HOUR) == 0, "a cancelled one does not");
-	KTEST(hwt_schedule_periodic(&periodic, KT_HOUR, KT_HOUR, HWT_FIXED_RATE) == -EAGAIN,
+	KTEST(hwt_schedule_periodic(&periodic, KT_HOUR, KT_HOUR, HWT_MODE_FIXED_RATE) == -EAGAIN,
 	      "beyond the limit a periodic schedule gets -EAGAIN");
 	hwt_wheel_destroy(wheel);
 }

@@ -67,7 +67,7 @@ static void everything(void)
 	ODD(hwt_pending(&cancelled.timeout));
 	ODD(hwt_try_cancel(&cancelled.timeout) & HWT_WAS_PENDING);
 
-	ODD(hwt_schedule_periodic(&beat.periodic, 0, 5 * KT_MS, HWT_FIXED_RATE) < 0);
+	ODD(hwt_schedule_periodic(&beat.periodic, 0, 5 * KT_MS, HWT_MODE_FIXED_RATE) < 0);
 	ODD(hwt_deadline(&moved.timeout) > now + KT_HOUR);
 	hwt_remaining(&moved.timeout);
 	hwt_overruns(&beat.periodic);

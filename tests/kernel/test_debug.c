@@ -95,8 +95,8 @@ static bool __init refused_all(struct hwt_periodic *periodic)
 	       hwt_schedule_flags(timeout, 0, 0, KT_EARLIER_AT) == -EINVAL &&
 	       hwt_schedule_pending(timeout, 0) == -EINVAL &&
 	       hwt_schedule_pending_at(timeout, 0) == -EINVAL &&
-	       hwt_schedule_periodic(periodic, 0, 1, HWT_FIXED_RATE) == -EINVAL &&
-	       hwt_schedule_periodic_at(periodic, 0, 1, HWT_FIXED_RATE) == -EINVAL &&
+	       hwt_schedule_periodic(periodic, 0, 1, HWT_MODE_FIXED_RATE) == -EINVAL &&
+	       hwt_schedule_periodic_at(periodic, 0, 1, HWT_MODE_FIXED_RATE) == -EINVAL &&
 	       !hwt_cancel(timeout) && hwt_cancel_sync(timeout) == 0 &&
 	       hwt_shutdown_sync(timeout) == 0 && hwt_wait(timeout, 0) == 0;
 }
@@ -175,7 +175,7 @@ static void __init test_initialised_twice(void)
 	hwt_shutdown_sync(&blocker.kt.timeout);
 
 	kt_init_periodic(&beat, wheel, &kt_plain_ops);
-	hwt_schedule_periodic(&beat.periodic, 0, KT_MS, HWT_FIXED_RATE);
+	hwt_schedule_periodic(&beat.periodic, 0, KT_MS, HWT_MODE_FIXED_RATE);
 	KT_WAIT(kt_expirations(&beat) > 3);
 	wanted(HELD);
 	hwt_periodic_init(&beat.periodic, wheel, &kt_plain_ops);

@@ -215,7 +215,7 @@ static void __init test_wheels(void)
 		.workers		= WORKERS,
 		.cpus			= cpumask_of(0),
 		.clock			= HWT_CLOCK_REALTIME,
-		.priority		= HWT_PRIORITY_FIFO_LOW,
+		.priority		= HWT_PRIO_FIFO_LOW,
 		.max_pending		= 10,
 	};
 	test_make("a large wheel with workers", 9);
@@ -399,7 +399,7 @@ static int everything(void)
 	hwt_debounce(&items[6].kt.timeout, &debounce);
 	hwt_retry(&items[7].kt.timeout, &backoff);
 	hwt_periodic_init(&periodic, wheel, &kt_nothing_ops);
-	hwt_schedule_periodic(&periodic, KT_HOUR, KT_SECOND, HWT_FIXED_RATE);
+	hwt_schedule_periodic(&periodic, KT_HOUR, KT_SECOND, HWT_MODE_FIXED_RATE);
 	hwt_cancel(&items[8].kt.timeout);
 	hwt_try_cancel(&items[9].kt.timeout);
 	hwt_cancel_sync(&items[10].kt.timeout);

@@ -145,7 +145,7 @@ static void __init actor_begin(struct actor *actor, const struct cpumask *cpus)
 				 .cpus = cpus);
 	arm(&actor->left, actor->doomed, KT_HOUR);
 	kt_init_periodic(&actor->beat.kt, actor->wheel, &item_ops);
-	hwt_schedule_periodic(&actor->beat.kt.periodic, 0, 10 * KT_MS, HWT_FIXED_RATE);
+	hwt_schedule_periodic(&actor->beat.kt.periodic, 0, 10 * KT_MS, HWT_MODE_FIXED_RATE);
 }
 
 static bool actor_done(struct actor *actor)
@@ -216,7 +216,7 @@ static void __init test_freezer(void)
 	for (i = 0; i < ARRAY_SIZE(actors); i++)
 		actor_begin(&actors[i], other);
 	hwt_periodic_init(&meddler, wheel, &meddler_ops);
-	hwt_schedule_periodic(&meddler, 0, 10 * KT_MS, HWT_FIXED_DELAY);
+	hwt_schedule_periodic(&meddler, 0, 10 * KT_MS, HWT_MODE_FIXED_DELAY);
 	ret = fall_asleep("freezer", "freeze", "1");
 	kt_stay_on(NULL);
 	if (ret)

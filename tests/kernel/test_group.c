@@ -128,7 +128,7 @@ static void __init test_counts(void)
 	KTEST(hwt_group_pending(&group) == 360, "members that left join again: 360");
 
 	hwt_periodic_init(&beat, wheels[1], &kt_nothing_ops);
-	hwt_schedule_periodic(&beat, 0, KT_MS, HWT_FIXED_RATE);
+	hwt_schedule_periodic(&beat, 0, KT_MS, HWT_MODE_FIXED_RATE);
 	hwt_group_join(&group, &member, &beat.timeout);
 	KTEST(KT_WAIT(hwt_expired(&beat.timeout)) && hwt_group_pending(&group) == 361,
 	      "a periodic timeout counts once: 361");

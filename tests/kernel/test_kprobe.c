@@ -44,7 +44,7 @@ static void __init test_periodic(void)
 	wheel = kt_wheel("kprobe");
 	hwt_periodic_init(&periodic, wheel, &kt_nothing_ops);
 	periodic_first = hwt_wheel_now(wheel) + KT_HOUR;
-	hwt_schedule_periodic_at(&periodic, periodic_first, KT_HOUR, HWT_FIXED_RATE);
+	hwt_schedule_periodic_at(&periodic, periodic_first, KT_HOUR, HWT_MODE_FIXED_RATE);
 	target_task = current;
 	function = kt_function("hwt_schedule_periodic_at", &length);
 	for (offset = 0; function && offset < length; offset++) {
@@ -52,7 +52,7 @@ static void __init test_periodic(void)
 			continue;
 		n++;
 		periodic_first += KT_HOUR;
-		hwt_schedule_periodic_at(&periodic, periodic_first, KT_HOUR, HWT_FIXED_RATE);
+		hwt_schedule_periodic_at(&periodic, periodic_first, KT_HOUR, HWT_MODE_FIXED_RATE);
 		unregister_kprobe(&probe);
 	}
 	target_task = NULL;

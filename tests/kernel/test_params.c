@@ -53,9 +53,9 @@ static const struct wanted bad[] __initconst = {
 	{ "wait -1", { .wait = -1, .cpus = &first } },
 	{ "busy waiting on any CPU", { .wait = HWT_WAIT_BUSY } },
 	{ "busy waiting with low FIFO",
-	  { .wait = HWT_WAIT_BUSY, .cpus = &first, .priority = HWT_PRIORITY_FIFO_LOW } },
+	  { .wait = HWT_WAIT_BUSY, .cpus = &first, .priority = HWT_PRIO_FIFO_LOW } },
 	{ "busy waiting with FIFO",
-	  { .wait = HWT_WAIT_BUSY, .cpus = &first, .priority = HWT_PRIORITY_FIFO } },
+	  { .wait = HWT_WAIT_BUSY, .cpus = &first, .priority = HWT_PRIO_FIFO } },
 	{ "clock_set on CLOCK_MONOTONIC", { .clock_set = test_clock_set } },
 	{ "clock_set on CLOCK_BOOTTIME",
 	  { .clock_set = test_clock_set, .clock = HWT_CLOCK_BOOTTIME } },
@@ -105,7 +105,7 @@ static const struct wanted good[] __initconst = {
 	  { .clock = HWT_CLOCK_BOOTTIME, .flags = HWT_COARSE_CLOCK, .tick_ns = 100 * KT_MS } },
 	{ "freezable", { .flags = HWT_FREEZABLE, .workers = 1 } },
 	{ "256 workers", { .workers = HWT_WORKERS_MAX } },
-	{ "workers with FIFO", { .workers = 2, .priority = HWT_PRIORITY_FIFO } },
+	{ "workers with FIFO", { .workers = 2, .priority = HWT_PRIO_FIFO } },
 	{ "an explicit mask of all CPUs", { .cpus = cpu_possible_mask } },
 	{ "busy waiting on CPU 0", { .wait = HWT_WAIT_BUSY, .cpus = &first } },
 	{ "realtime, clock_set",
@@ -207,8 +207,8 @@ static const struct hwt_wheel_params different[] __initconst = {
 	{ .name = "one", .workers = 2 },
 	{ .name = "one", .shards = 2 },
 	{ .name = "one", .shards = 3 },
-	{ .name = "one", .priority = HWT_PRIORITY_FIFO_LOW },
-	{ .name = "one", .priority = HWT_PRIORITY_FIFO },
+	{ .name = "one", .priority = HWT_PRIO_FIFO_LOW },
+	{ .name = "one", .priority = HWT_PRIO_FIFO },
 };
 
 static void __init test_different(void)

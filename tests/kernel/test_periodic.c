@@ -75,7 +75,7 @@ static void __init test_fixed_rate(struct hwt_wheel *wheel)
 	p_init(wheel);
 	p.last = 30;
 	KTEST(hwt_schedule_periodic_at(&p.kt.periodic, first, period,
-				       HWT_FIXED_RATE) == 0 &&
+				       HWT_MODE_FIXED_RATE) == 0 &&
 	      hwt_pending(&p.kt.timeout), "fixed rate: armed");
 	KTEST(p_released(1) && fired() == 30, "fixed rate: fires 30 times");
 	for (i = 0; i < 30; i++) {
@@ -102,7 +102,7 @@ static void __init test_slow_callback(struct hwt_wheel *wheel)
 	p.last = 5;
 	p.sleep_ms = 58;
 	first = hwt_wheel_now(wheel);
-	hwt_schedule_periodic_at(&p.kt.periodic, first, 10 * KT_MS, HWT_FIXED_RATE);
+	hwt_schedule_periodic_at(&p.kt.periodic, first, 10 * KT_MS, HWT_MODE_FIXED_RATE);
 	KTEST(p_released(1) && fired() == 5, "slow callback: fires 5 times");
 	for (i = 1; i < 5; i++) {
 		/* The periods missed since the previous firing. */
@@ -121,12 +121,12 @@ static void __init test_late_start(struct hwt_wheel *wheel)
 	p_init(wheel);
 	p.last = 1;
 	hwt_schedule_periodic_at(&p.kt.periodic, now - 95 * KT_MS, 10 * KT_MS,
-				 HWT_FIXED_RATE);
+				 HWT_MODE_FIXED_RATE);
 	KTEST(p_released(1) && p.at[0].overruns >= 9,
 	      "a first deadline in the past: the periods since then are overruns");
 	p_init(wheel);
 	p.last = 3;
-	hwt_schedule_periodic(&p.kt.periodic, 0, 1, HWT_FIXED_RATE);
+	hwt_schedule_periodic(&p.kt.periodic, 0, 1, HWT_MODE_FIXED_RATE);
 	KTEST(p_released(1) && p.at[2].overruns > 0, "a period of 1 ns: overruns, no burst");
 }
 
@@ -137,7 +137,7 @@ static void __init test_fixed_delay(struct hwt_wheel *wheel)
 	p_init(wheel);
 	p.last = 10;
 	p.sleep_ms = 5;
-	hwt_schedule_periodic(&p.kt.periodic, 0, 20 * KT_MS, HWT_FIXED_DELAY);
+	hwt_schedule_periodic(&p.kt.periodic, 0, 20 * KT_MS, HWT_MODE_FIXED_DELAY);
 	KTEST(p_released(1) && fired() == 10, "fixed delay: fires ten times");
 	for (i = 1; i < 10; i++) {
 		early += p.at[i].began < p.at[i - 1].ended + 20 * KT_MS;
@@ -157,14 +157,14 @@ static int to_one_shot(void)
 static int to_delay(void)
 {
 	return hwt_schedule_periodic(&p.kt.periodic, 40 * KT_MS, 30 * KT_MS,
-				     HWT_FIXED_DELAY);
+				     HWT_MODE_FIXED_DELAY);
 }
 
 static int cancel_and_again(void)
 {
 	hwt_cancel(&p.kt.timeout);
 	return hwt_schedule_periodic(&p.kt.periodic, 5 * KT_MS, 5 * KT_MS,
-				     HWT_FIXED_RATE);
+				     HWT_MODE_FIXED_RATE);
 }
 
 static int earlier(void)
@@ -181,7 +181,7 @@ static void __init p_change(struct hwt_wheel *wheel, unsigned int change, int (*
 	p.change = change;
 	p.change_fn = fn;
 	p.last = last;
-	hwt_schedule_periodic(&p.kt.periodic, 0, period, HWT_FIXED_RATE);
+	hwt_schedule_periodic(&p.kt.periodic, 0, period, HWT_MODE_FIXED_RATE);
 }
 
 static void __init test_changes(struct hwt_wheel *wheel)
@@ -190,20 +190,20 @@ static void __init test_changes(struct hwt_wheel *wheel)
 	u64 now;
 
 	p_init(wheel);
-	hwt_schedule_periodic(&p.kt.periodic, KT_HOUR, KT_HOUR, HWT_FIXED_RATE);
+	hwt_schedule_periodic(&p.kt.periodic, KT_HOUR, KT_HOUR, HWT_MODE_FIXED_RATE);
 	p.last = 3;
 	now = hwt_wheel_now(wheel);
 	KTEST(hwt_schedule_periodic(&p.kt.periodic, 5 * KT_MS, 30 * KT_MS,
-				    HWT_FIXED_RATE) == both && p_released(1) &&
+				    HWT_MODE_FIXED_RATE) == both && p_released(1) &&
 	      fired() == 3 && p.at[2].began >= now + 65 * KT_MS,
 	      "scheduled again before it fired: only the new period counts");
 
 	p_init(wheel);
-	hwt_schedule_periodic(&p.kt.periodic, KT_HOUR, KT_MS, HWT_FIXED_RATE);
+	hwt_schedule_periodic(&p.kt.periodic, KT_HOUR, KT_MS, HWT_MODE_FIXED_RATE);
 	KTEST(hwt_schedule(&p.kt.timeout, 5 * KT_MS) == both &&
 	      p_released(1) && fired() == 1 && !hwt_pending(&p.kt.timeout),
 	      "a one-shot schedule makes it a one-shot");
-	KTEST(hwt_schedule_periodic(&p.kt.periodic, 0, KT_MS, HWT_FIXED_RATE) == 0 &&
+	KTEST(hwt_schedule_periodic(&p.kt.periodic, 0, KT_MS, HWT_MODE_FIXED_RATE) == 0 &&
 	      KT_WAIT(fired() >= 3), "a periodic schedule makes it periodic again");
 	KTEST(hwt_shutdown_sync(&p.kt.timeout) == 1, "shutdown_sync ends it");
 
@@ -243,27 +243,27 @@ static void __init test_ends(void)
 	unsigned int n;
 
 	p_init(wheel);
-	KTEST(hwt_schedule_periodic(&p.kt.periodic, 0, 0, HWT_FIXED_RATE) == -EINVAL &&
-	      hwt_schedule_periodic_at(&p.kt.periodic, 0, 0, HWT_FIXED_RATE) == -EINVAL,
+	KTEST(hwt_schedule_periodic(&p.kt.periodic, 0, 0, HWT_MODE_FIXED_RATE) == -EINVAL &&
+	      hwt_schedule_periodic_at(&p.kt.periodic, 0, 0, HWT_MODE_FIXED_RATE) == -EINVAL,
 	      "a period of 0 returns -EINVAL");
 	KTEST(hwt_schedule_periodic(&p.kt.periodic, 0, 1, 7) == -EINVAL,
 	      "an unknown mode returns -EINVAL");
 	KTEST(!hwt_held(&p.kt.timeout), "the timeout is still idle");
 
-	hwt_schedule_periodic(&p.kt.periodic, U64_MAX, KT_MS, HWT_FIXED_RATE);
+	hwt_schedule_periodic(&p.kt.periodic, U64_MAX, KT_MS, HWT_MODE_FIXED_RATE);
 	KTEST(hwt_deadline(&p.kt.timeout) == U64_MAX &&
 	      hwt_cancel_sync(&p.kt.timeout) == 1, "a first deadline of U64_MAX never comes");
-	hwt_schedule_periodic(&p.kt.periodic, 0, U64_MAX, HWT_FIXED_RATE);
+	hwt_schedule_periodic(&p.kt.periodic, 0, U64_MAX, HWT_MODE_FIXED_RATE);
 	KTEST(KT_WAIT(fired() == 1) && KT_WAIT(!hwt_running(&p.kt.timeout)) &&
 	      hwt_deadline(&p.kt.timeout) == U64_MAX &&
 	      hwt_cancel_sync(&p.kt.timeout) == 1, "fixed rate: a period of U64_MAX never ends");
-	hwt_schedule_periodic(&p.kt.periodic, 0, U64_MAX, HWT_FIXED_DELAY);
+	hwt_schedule_periodic(&p.kt.periodic, 0, U64_MAX, HWT_MODE_FIXED_DELAY);
 	KTEST(KT_WAIT(fired() == 2) && KT_WAIT(!hwt_running(&p.kt.timeout)) &&
 	      hwt_deadline(&p.kt.timeout) == U64_MAX &&
 	      hwt_cancel_sync(&p.kt.timeout) == 1, "fixed delay: a period of U64_MAX never ends");
 
 	p_init(wheel);
-	hwt_schedule_periodic(&p.kt.periodic, 0, KT_MS, HWT_FIXED_RATE);
+	hwt_schedule_periodic(&p.kt.periodic, 0, KT_MS, HWT_MODE_FIXED_RATE);
 	KTEST(KT_WAIT(fired() >= 3) && hwt_cancel(&p.kt.timeout),
 	      "cancel returns true, even between two firings");
 	p_released(1);
@@ -273,7 +273,7 @@ static void __init test_ends(void)
 
 	p_init(wheel);
 	p.sleep_ms = 20;
-	hwt_schedule_periodic(&p.kt.periodic, 0, KT_MS, HWT_FIXED_RATE);
+	hwt_schedule_periodic(&p.kt.periodic, 0, KT_MS, HWT_MODE_FIXED_RATE);
 	KTEST(KT_WAIT(hwt_running(&p.kt.timeout)) &&
 	      hwt_cancel_sync(&p.kt.timeout) == 1 && !hwt_running(&p.kt.timeout) &&
 	      kt_releases(&p.kt) == 1 && atomic_read(&p.kt.cancelled) == 1,
@@ -282,7 +282,7 @@ static void __init test_ends(void)
 	msleep(20);
 	KTEST(fired() == n, "after that it does not fire");
 
-	hwt_schedule_periodic(&p.kt.periodic, 0, KT_MS, HWT_FIXED_RATE);
+	hwt_schedule_periodic(&p.kt.periodic, 0, KT_MS, HWT_MODE_FIXED_RATE);
 	KTEST(KT_WAIT(hwt_running(&p.kt.timeout)) &&
 	      hwt_wheel_stop(wheel, take, NULL) == 1 && handed == 1 &&
 	      kt_releases(&p.kt) == 2 && atomic_read(&p.kt.cancelled) == 1,
@@ -327,7 +327,7 @@ static void __init test_waiter_in_stop(void)
 	kt_setup(&stopped.waiter, wheel, stopped_wait);
 	kt_init(&stopped.far, wheel, &kt_nothing_ops);
 	hwt_schedule(&stopped.far.timeout, KT_HOUR);
-	hwt_schedule_periodic(&stopped.beat.kt.periodic, 0, KT_MS, HWT_FIXED_RATE);
+	hwt_schedule_periodic(&stopped.beat.kt.periodic, 0, KT_MS, HWT_MODE_FIXED_RATE);
 	KTEST(KT_WAIT(kt_inside(&stopped.beat)), "the callback of a periodic timeout is executing");
 	hwt_schedule(&stopped.waiter.timeout, 0);
 	KTEST(KT_WAIT(READ_ONCE(stopped.began)), "another callback waits for it");

@@ -170,7 +170,7 @@ static void __init test_pinned(unsigned int workers)
 	}
 }
 
-static void __init test_priority(const char *what, enum hwt_priority priority,
+static void __init test_priority(const char *what, unsigned int priority,
 				 unsigned int policy, unsigned int rt_priority)
 {
 	struct hwt_wheel *wheel;
@@ -229,9 +229,9 @@ static void __init test_offline(unsigned int workers, bool busy)
 	init_completion(&stayer.out);
 	kt_init_periodic(&beat, wheel, &see_ops);
 	kt_init_periodic(&stayer.kt, wheel, &stayer_ops);
-	hwt_schedule_periodic(&beat.periodic, 0, 5 * KT_MS, HWT_FIXED_DELAY);
+	hwt_schedule_periodic(&beat.periodic, 0, 5 * KT_MS, HWT_MODE_FIXED_DELAY);
 	if (workers) {
-		hwt_schedule_periodic(&stayer.kt.periodic, 0, 5 * KT_MS, HWT_FIXED_DELAY);
+		hwt_schedule_periodic(&stayer.kt.periodic, 0, 5 * KT_MS, HWT_MODE_FIXED_DELAY);
 		KT_WAIT(kt_inside(&stayer));
 	}
 	KTEST(goes_on() && atomic_read(&seen.elsewhere) == 0, "callbacks run on that CPU");
@@ -528,9 +528,9 @@ static void __init selftest(void)
 {
 	test_pinned(0);
 	test_pinned(3);
-	test_priority("normal", HWT_PRIORITY_NORMAL, SCHED_NORMAL, 0);
-	test_priority("low FIFO", HWT_PRIORITY_FIFO_LOW, SCHED_FIFO, 1);
-	test_priority("FIFO", HWT_PRIORITY_FIFO, SCHED_FIFO, MAX_RT_PRIO / 2);
+	test_priority("normal", HWT_PRIO_NORMAL, SCHED_NORMAL, 0);
+	test_priority("low FIFO", HWT_PRIO_FIFO_LOW, SCHED_FIFO, 1);
+	test_priority("FIFO", HWT_PRIO_FIFO, SCHED_FIFO, MAX_RT_PRIO / 2);
 
 	kt_stay_on(cpumask_of(0));
 	victim = kt_other_cpu(0);

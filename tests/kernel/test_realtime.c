@@ -358,7 +358,7 @@ static void __init test_periodic(const struct kind *kind, u64 jump, const char *
 	for (i = 0; i < 2; i++) {
 		kt_init_periodic(&beat[i], wheel, &kt_plain_ops);
 		hwt_schedule_periodic_at(&beat[i].periodic, first, period,
-					 i ? HWT_FIXED_DELAY : HWT_FIXED_RATE);
+					 i ? HWT_MODE_FIXED_DELAY : HWT_MODE_FIXED_RATE);
 	}
 	travel(jump);
 	POINT(beats(wheel, 1), "%s forward: periodic timeouts fire once", what);

@@ -432,7 +432,7 @@ static void __init test_stop_wait(void)
 	hwt_periodic_init(&beat, wheel, &beat_ops);
 	kt_setup(&crossed[1], wheel, waiter_expire);
 	kt_stay_on(NULL);
-	hwt_schedule_periodic(&beat, 0, KT_HOUR, HWT_FIXED_RATE);
+	hwt_schedule_periodic(&beat, 0, KT_HOUR, HWT_MODE_FIXED_RATE);
 	KT_WAIT(atomic_read(&waiting) == 1);
 	kt_schedule(&crossed[1], 0);
 	KT_WAIT(atomic_read(&waiting) == 2);

@@ -107,7 +107,7 @@ static void __init test_counters(void)
 	is = kt_stats(wheel);
 
 	was = is;
-	hwt_schedule_periodic(&periodic, KT_HOUR, KT_MS, HWT_FIXED_RATE);
+	hwt_schedule_periodic(&periodic, KT_HOUR, KT_MS, HWT_MODE_FIXED_RATE);
 	moved("a periodic schedule", 1, 1, 0, 0, 0, 0);
 	hwt_schedule(&kt.timeout, KT_HOUR);
 	hwt_schedule(&third.timeout, KT_HOUR);
@@ -129,7 +129,7 @@ static void __init test_counters(void)
 	wheel = kt_wheel("stats");
 	hwt_periodic_init(&periodic, wheel, &kt_nothing_ops);
 	hwt_schedule_periodic_at(&periodic, hwt_wheel_now(wheel) - KT_SECOND, KT_MS,
-				 HWT_FIXED_RATE);
+				 HWT_MODE_FIXED_RATE);
 	KT_WAIT(kt_stats(wheel).expired >= 3);
 	hwt_cancel_sync(&periodic.timeout);
 	is = kt_stats(wheel);

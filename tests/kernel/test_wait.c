@@ -106,7 +106,7 @@ static void __init test_cancelled(unsigned int workers)
 	KTEST(ok == 45, "two waits for one timeout: 0 after a _sync, 1 after a move and a firing");
 
 	hwt_periodic_init(&periodic, wheel, &kt_nothing_ops);
-	hwt_schedule_periodic(&periodic, 0, 5 * KT_MS, HWT_FIXED_RATE);
+	hwt_schedule_periodic(&periodic, 0, 5 * KT_MS, HWT_MODE_FIXED_RATE);
 	kt_call_begin(&waiter[0], wait_for, &periodic.timeout);
 	msleep(50);
 	KTEST(!kt_call_done(&waiter[0]), "the wait for a periodic timeout lasts");

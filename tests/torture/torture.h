@@ -160,7 +160,7 @@ enum tt_kind {
 #define TT_MAGIC	0x746f7274
 #define TT_POISONED	0x6b
 /* The mode of a periodic timeout whose period the ledger does not know. */
-#define TT_NO_RHYTHM	((enum hwt_repeat)-1)
+#define TT_NO_RHYTHM	HWT_MODE_ONE_SHOT
 
 /* An entry of a timeout's history, for tt_dump() only. CPUs may write to an entry concurrently. */
 struct tt_event {
@@ -205,7 +205,7 @@ struct tt_item {
 	bool			clean;		/* no callback of an earlier arming executes */
 	unsigned int		turn;		/* TT_BEAT: twice the schedules; odd during one */
 	u64			first, period;	/* the first deadline, or somewhat before */
-	enum hwt_repeat		mode;
+	unsigned int		mode;
 
 	/* Written by ->expire: the last turn seen, its calls in that turn, the end of the last. */
 	unsigned int		seen_turn, seen;
@@ -247,7 +247,7 @@ void tt_item_put(struct tt_item *item);
 
 extern const struct hwt_timeout_ops tt_ops_full, tt_ops_quiet, tt_ops_bare;
 
-int tt_arm(struct tt_item *item, enum tt_op op, u64 ns, u64 extra, enum hwt_repeat mode);
+int tt_arm(struct tt_item *item, enum tt_op op, u64 ns, u64 extra, unsigned int mode);
 int tt_arm_once(struct tt_item *item, enum tt_op op, u64 ns, u64 extra);
 bool tt_cancel(struct tt_item *item);
 int tt_try_cancel(struct tt_item *item);

@@ -59,7 +59,7 @@ static void tt_act_arm(struct tt_item *item, struct rnd_state *rnd)
 
 	tt_floor_sink(item, deadline);
 	tt_arm(item, op, tt_op_is_at(op) ? deadline : delay, tt_random(rnd) >> 8,
-	       HWT_FIXED_RATE);
+	       HWT_MODE_FIXED_RATE);
 }
 
 /*

@@ -120,7 +120,7 @@ static void tt_answer_arm(struct tt_item *item, enum tt_op op, int ret)
 }
 
 static int tt_call(struct tt_item *item, enum tt_op op, u64 ns, u64 extra,
-		   enum hwt_repeat mode)
+		   unsigned int mode)
 {
 	struct hwt_timeout *timeout = tt_timeout(item);
 
@@ -152,7 +152,7 @@ static int tt_call(struct tt_item *item, enum tt_op op, u64 ns, u64 extra,
  * Schedule a timeout of which the caller is a user; @ns: delay or deadline, @extra: slack or
  * period. Any context. Return the result of the hwt function.
  */
-int tt_arm(struct tt_item *item, enum tt_op op, u64 ns, u64 extra, enum hwt_repeat mode)
+int tt_arm(struct tt_item *item, enum tt_op op, u64 ns, u64 extra, unsigned int mode)
 {
 	bool bare = !item->ops->release;
 	u64 began = ktime_get_mono_fast_ns();
@@ -197,7 +197,7 @@ int tt_arm_once(struct tt_item *item, enum tt_op op, u64 ns, u64 extra)
 	atomic_set(&item->n[TT_N_ARMED], 1);
 	tt_count(op);
 
-	ret = tt_call(item, op, ns, extra, HWT_FIXED_RATE);
+	ret = tt_call(item, op, ns, extra, HWT_MODE_FIXED_RATE);
 	if (ret > 0)
 		tt_fail(TT_ANSWER, NULL, "first %s says %d", tt_op_name[op], ret);
 	if (ret < 0) {
@@ -433,7 +433,7 @@ static void tt_check_beat(struct tt_item *item, u64 now)
 {
 	unsigned int turn = READ_ONCE(item->turn);
 	u64 first, period, most, overruns;
-	enum hwt_repeat mode;
+	unsigned int mode;
 
 	if (turn % 2 || turn != item->seen_turn) {
 		item->seen_turn = turn;
@@ -452,10 +452,10 @@ static void tt_check_beat(struct tt_item *item, u64 now)
 		return;
 	item->seen++;
 	most = now < first ? 0 : div64_u64(now - first, period) + 1;
-	if (mode == HWT_FIXED_RATE && item->seen + overruns > most)
+	if (mode == HWT_MODE_FIXED_RATE && item->seen + overruns > most)
 		tt_fail(TT_EARLY, item, "fired %u times, %llu overruns, in %llu periods",
 			item->seen, overruns, most);
-	if (mode == HWT_FIXED_DELAY && item->seen > 1 && now < tt_add(item->seen_end, period))
+	if (mode == HWT_MODE_FIXED_DELAY && item->seen > 1 && now < tt_add(item->seen_end, period))
 		tt_fail(TT_EARLY, item, "fired %lld ns after the last callback, fixed delay %llu",
 			(s64)(now - item->seen_end), period);
 }

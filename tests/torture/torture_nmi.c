@@ -149,7 +149,7 @@ static struct {
 	{ "hwt_schedule_periodic_at", true },
 	{ "hwt_cancel", true }, { "hwt_try_cancel", true },
 	{ "hwt_submit" }, { "hwt_cancel_claim" }, { "hwt_engine_kick" }, { "hwt_reclaim_soon" },
-	{ "hwt_sync" }, { "hwt_sync_cancel" }, { "hwt_collect" }, { "hwt_intake_pop" },
+	{ "hwt_sync" }, { "hwt_sync_try" }, { "hwt_collect" }, { "hwt_intake_pop" },
 	{ "hwt_collect_taken" }, { "hwt_finish" }, { "hwt_end_hold" },
 	{ "hwt_fire" }, { "hwt_fire_claim" }, { "hwt_periodic_begin" }, { "hwt_call_begin" },
 	{ "hwt_call_end" }, { "hwt_call_release" }, { "hwt_call_cancelled" }, { "hwt_engine_pass" },

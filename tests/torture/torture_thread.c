@@ -40,7 +40,7 @@ static bool tt_is_clean(const struct tt_item *item, u64 word, int ret)
 
 /* Schedule a TT_SHOT or TT_BEAT, and update its floor. */
 static int tt_own_arm_exact(struct tt_item *item, enum tt_op op, u64 delay, u64 extra,
-			    enum hwt_repeat mode)
+			    unsigned int mode)
 {
 	bool at = tt_op_is_at(op), was_shut = item->shut, unknown, known;
 	u64 was = item->floor, deadline, floor, word;
@@ -167,7 +167,7 @@ static void tt_own_arm(struct tt_thread *thread, struct tt_item *item)
 	};
 	struct rnd_state *rnd = &thread->rnd;
 	u64 delay, rest, period = KT_MS / 4 + (tt_random(rnd) >> (6 + tt_pick(rnd, 6)));
-	enum hwt_repeat mode = tt_pick(rnd, 2);
+	unsigned int mode = tt_pick(rnd, 2) ? HWT_MODE_FIXED_RATE : HWT_MODE_FIXED_DELAY;
 	enum tt_op op;
 
 	switch (item->kind) {
@@ -244,7 +244,7 @@ static void tt_own_wait(struct tt_thread *thread, struct tt_item *item)
 	WRITE_ONCE(item->floor, 0);
 	WRITE_ONCE(item->shut, false);
 	WRITE_ONCE(item->clean, false);
-	if (tt_arm(item, TT_AT, 0, 0, HWT_FIXED_RATE) < 0)
+	if (tt_arm(item, TT_AT, 0, 0, HWT_MODE_FIXED_RATE) < 0)
 		return;
 	ret = tt_flush(wheel);
 	if (!ret && hwt_pending(tt_timeout(item)))

@@ -79,7 +79,7 @@ static void tt_wheel_shape(struct tt_wheel *wheel, struct rnd_state *rnd)
 	params->flags = tt_pick(rnd, 4);	/* any of coarse and freezable */
 	params->max_pending = tt_one_in(rnd, 4) ? 1 + tt_pick(rnd, 100) : 0;
 	params->workers = tt_one_in(rnd, 2) ? tt_pick(rnd, 5) : 0;
-	params->priority = tt_one_in(rnd, 8) ? HWT_PRIORITY_FIFO_LOW : HWT_PRIORITY_NORMAL;
+	params->priority = tt_one_in(rnd, 8) ? HWT_PRIO_FIFO_LOW : HWT_PRIO_NORMAL;
 	if (params->clock == HWT_CLOCK_REALTIME && tt_one_in(rnd, 2)) {
 		params->clock_set = tt_clock_set;
 		params->clock_set_arg = wheel;

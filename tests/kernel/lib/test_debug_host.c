@@ -67,7 +67,7 @@ static int __init test_debug_host_init(void)
 	hwt_timeout_init(&host_far, test_debug_shared, &test_debug_ops);
 	hwt_schedule(&host_far, 3600ULL * NSEC_PER_SEC);
 	hwt_periodic_init(&host_periodic, test_debug_shared, &beat_ops);
-	hwt_schedule_periodic(&host_periodic, 0, NSEC_PER_MSEC, HWT_FIXED_RATE);
+	hwt_schedule_periodic(&host_periodic, 0, NSEC_PER_MSEC, HWT_MODE_FIXED_RATE);
 	return 0;
 }
 module_init(test_debug_host_init);

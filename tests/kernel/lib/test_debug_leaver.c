@@ -116,7 +116,7 @@ static int __init leaver_init(void)
 		hwt_schedule(&leaver_static, U64_MAX);
 	} else if (!strcmp(how, "periodic")) {
 		hwt_periodic_init(&leaver_periodic, wheel, &kt_nothing_ops);
-		hwt_schedule_periodic(&leaver_periodic, 0, NSEC_PER_MSEC, HWT_FIXED_RATE);
+		hwt_schedule_periodic(&leaver_periodic, 0, NSEC_PER_MSEC, HWT_MODE_FIXED_RATE);
 	} else if (!strcmp(how, "deferred")) {
 		/* While the worker is busy, the end of the hold waits on shard->owed. */
 		hwt_schedule(&test_debug_busy, 0);

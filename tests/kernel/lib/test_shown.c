@@ -75,9 +75,9 @@ static int __init shown_make_others(void)
 	more[0] = kt_wheel("two", .tick_ns = KT_HOUR, .ticks_per_wheel = 65536, .levels = 6,
 			   .clock = HWT_CLOCK_REALTIME, .shards = 1,
 			   .flags = HWT_COARSE_CLOCK | HWT_FREEZABLE, .workers = 2,
-			   .priority = HWT_PRIORITY_FIFO_LOW);
+			   .priority = HWT_PRIO_FIFO_LOW);
 	more[1] = kt_wheel("three", .cpus = cpumask_of(0), .wait = HWT_WAIT_BUSY);
-	more[2] = kt_wheel("four", .priority = HWT_PRIORITY_FIFO);
+	more[2] = kt_wheel("four", .priority = HWT_PRIO_FIFO);
 	return PTR_ERR_OR_ZERO(more[2]) ?: hwt_wheel_stop(more[2], NULL, NULL);
 }
 

@@ -69,7 +69,7 @@ static int __init test_traced_init(void)
 
 	hwt_schedule_at(&once.timeout, OVER);
 	ok &= KT_WAIT(kt_expirations(&once) == 1);
-	hwt_schedule_periodic_at(&again, OVER, FAR, HWT_FIXED_RATE);
+	hwt_schedule_periodic_at(&again, OVER, FAR, HWT_MODE_FIXED_RATE);
 	ok &= KT_WAIT(atomic_read(&again_expired) == 1);
 	hwt_wheel_flush(wheel);
 	hwt_cancel_sync(&again.timeout);

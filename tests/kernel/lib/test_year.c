@@ -266,7 +266,7 @@ static bool __init year_begin(u64 now)
 		years[w].begin = now;
 		hwt_periodic_init(&years[w].daily, years[w].wheel, &daily_ops);
 		failed += hwt_schedule_periodic_at(&years[w].daily, now + YEAR_DAY,
-						   YEAR_DAY, HWT_FIXED_RATE) != 0;
+						   YEAR_DAY, HWT_MODE_FIXED_RATE) != 0;
 		failed += shot_arm(&years[w].idler, &years[w], now + KT_HOUR) != 0;
 	}
 	return !failed;
