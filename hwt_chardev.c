@@ -11,14 +11,15 @@
 #include <linux/uaccess.h>
 
 #include "hwt.h"
-#include "hwt_uapi.h"
-#include "device/chardev.h"
+#include "hwt_chardev.h"
 #include "device/context.h"
 #include "device/entry.h"
 #include "device/event.h"
 #include "device/op.h"
 #include "device/ring.h"
+#include "device/setup.h"
 #include "device/show.h"
+#include "device/time.h"
 #include "device/uring.h"
 #include "device/user.h"
 
@@ -74,7 +75,7 @@ static int hwt_ioctl_info(struct hwt_context *ctx, union hwt_args *args)
 
 static int hwt_ioctl_setup(struct hwt_context *ctx, union hwt_args *args)
 {
-	return hwt_context_setup(ctx, &args->setup);
+	return hwt_setup(ctx, &args->setup);
 }
 
 static int hwt_ioctl_schedule(struct hwt_context *ctx, union hwt_args *args)
@@ -337,10 +338,14 @@ int __init hwt_chardev_init(struct dentry *debugfs)
 {
 	int ret;
 
+	ret = hwt_contexts_init();
+	if (ret)
+		return ret;
+	hwt_users_init();
 	ret = hwt_entries_init();
 	if (ret)
 		return ret;
-	hwt_contexts_debugfs_init(debugfs);
+	hwt_show_init(debugfs);
 	ret = hwt_device_create();
 	if (ret)
 		hwt_entries_exit();

@@ -12,7 +12,7 @@
 #include "core/params.h"
 #include "core/registry.h"
 #include "core/wheel.h"
-#include "device/chardev.h"
+#include "hwt_chardev.h"
 
 /* -- Parameters ---------------------------------------------------------- */
 

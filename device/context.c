@@ -1,25 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * /dev/hwt: a context as a whole: its wheel, its set-up, its stop, walks of its table
+ * /dev/hwt: a context as a whole: its creation and end, its stop, walks of its table
  */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
 #include <linux/atomic.h>
-#include <linux/capability.h>
-#include <linux/cpumask.h>
 #include <linux/err.h>
 #include <linux/list.h>
 #include <linux/minmax.h>
+#include <linux/moduleparam.h>
 #include <linux/mutex.h>
-#include <linux/nospec.h>
 #include <linux/rhashtable.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
-#include <linux/time_namespace.h>
 #include <linux/uaccess.h>
 #include <linux/wait_bit.h>
 
 #include "hwt.h"
-#include "hwt_uapi.h"
 #include "core/client.h"
 #include "device/context.h"
 #include "device/entry.h"
@@ -27,7 +25,7 @@
 #include "device/ring.h"
 #include "device/show.h"
 #include "device/sized.h"
-#include "device/uring.h"
+#include "device/time.h"
 #include "device/user.h"
 
 /*
@@ -35,6 +33,12 @@
  * each timeout of the context that fires.
  */
 #define HWT_ENTRY_STEP		16
+
+#define HWT_TIMEOUTS_LIMIT	1073741824U
+
+unsigned int hwt_max_timeouts = 1U << 20;
+module_param_named(max_timeouts, hwt_max_timeouts, uint, 0444);
+MODULE_PARM_DESC(max_timeouts, "Most timeouts of one open /dev/hwt (1 to 1073741824, default 1048576)");
 
 /* Number of contexts, including closed ones of which a wheel still holds entries. */
 static atomic_t hwt_contexts = ATOMIC_INIT(0);
@@ -60,229 +64,19 @@ void hwt_context_put(struct hwt_context *ctx)
 		wake_up_var(&hwt_contexts);
 }
 
-/* Return the caller's time namespace's offset of a clock (a clockid_t), ns. */
-s64 hwt_clock_offset(int clock)
-{
-	struct timespec64 offset = {};
-
-	switch (clock) {
-	case CLOCK_MONOTONIC:
-		timens_add_monotonic(&offset);
-		break;
-	case CLOCK_BOOTTIME:
-		timens_add_boottime(&offset);
-		break;
-	}
-	return timespec64_to_ns(&offset);
-}
-
 /* Return the caller's time namespace's offset of a context's clock, ns. */
 s64 hwt_context_offset(const struct hwt_context *ctx)
 {
-	return hwt_clock_offset(READ_ONCE(ctx->clock));
+	return hwt_time_offset(READ_ONCE(ctx->clock));
 }
 
-/* -- HWT_IOC_SETUP ------------------------------------------------------- */
-
-/**
- * struct hwt_setup - what HWT_IOC_SETUP gives a context
- * @wheel:     a private wheel, or NULL
- * @clock:     its clock, as a clockid_t
- * @clock_set: the entry of HWT_EVENT_CLOCK_SET, or NULL
- * @keyed:     ids are the program's keys
- */
-struct hwt_setup {
-	struct hwt_wheel	*wheel;
-	int			clock;
-	struct hwt_entry	*clock_set;
-	bool			keyed;
-};
-
-/* Give a context its wheel and keys. Return false if it has timeouts or is fixed already. */
-static bool hwt_setup_apply(struct hwt_context *ctx, const struct hwt_setup *setup)
+/* Return how many timeouts a context can have. */
+u32 hwt_context_max_timeouts(const struct hwt_context *ctx)
 {
-	struct hwt_wheel_params params;
-	bool set;
-
-	xa_lock(&ctx->entries);
-	/* An insertion that has dropped the lock has not set @fixed yet, but is in the count. */
-	set = !ctx->fixed && !ctx->stats.timeouts;
-	if (set) {
-		if (setup->wheel) {
-			hwt_wheel_get_params(setup->wheel, &params);
-			ctx->wheel = setup->wheel;
-			ctx->shard = hwt_wheel_shard(setup->wheel);
-			WRITE_ONCE(ctx->clock, setup->clock);
-			ctx->tick_ns = params.tick_ns;
-			ctx->clock_set = setup->clock_set;
-			WRITE_ONCE(ctx->private, true);
-		}
-		WRITE_ONCE(ctx->keyed, setup->keyed);
-		WRITE_ONCE(ctx->fixed, true);
-	}
-	xa_unlock(&ctx->entries);
-	return set;
-}
-
-/* Free the entry of HWT_EVENT_CLOCK_SET, or NULL. No wheel calls back with it any more. */
-static void hwt_clock_set_free(struct hwt_entry *entry)
-{
-	if (!entry)
-		return;
-	xa_lock(&entry->ctx->entries);
-	hwt_event_drop(entry);
-	xa_unlock(&entry->ctx->entries);
-	hwt_entry_put(entry);
-}
-
-/* Choose the wheel's clock. Return its clockid_t or a negative error. */
-static int hwt_setup_clock(const struct hwt_setup_args *args, struct hwt_wheel_params *params)
-{
-	bool boottime = args->flags & HWT_SETUP_BOOTTIME;
-	bool realtime = args->flags & HWT_SETUP_REALTIME;
-
-	if ((boottime && realtime) || (args->flags & HWT_SETUP_TELL_CLOCK_SET && !realtime))
-		return -EINVAL;
-	params->clock = realtime ? HWT_CLOCK_REALTIME :
-			boottime ? HWT_CLOCK_BOOTTIME : HWT_CLOCK_MONOTONIC;
-	if (args->flags & HWT_SETUP_TELL_CLOCK_SET)
-		params->clock_set = hwt_context_clock_set;
-	return realtime ? CLOCK_REALTIME : boottime ? CLOCK_BOOTTIME : CLOCK_MONOTONIC;
-}
-
-/*
- * Choose the CPU, the priority and the way of waiting of the wheel's thread. If @args ask for any
- * of these, the thread can keep other tasks from running, so CAP_SYS_NICE is required.
- */
-static int hwt_setup_place(const struct hwt_setup_args *args, struct hwt_wheel_params *params)
-{
-	bool pinned = args->flags & HWT_SETUP_CPU;
-	bool busy = args->flags & HWT_SETUP_BUSY_WAIT;
-
-	if (args->priority > HWT_PRIO_FIFO || (args->cpu && !pinned) ||
-	    (busy && (!pinned || args->priority)))
-		return -EINVAL;
-	if (!pinned && !args->priority)
-		return 0;
-	if (!capable(CAP_SYS_NICE))
-		return -EPERM;
-	params->priority = args->priority;
-	if (pinned) {
-		if (args->cpu >= nr_cpu_ids || !cpu_online(args->cpu))
-			return -EINVAL;
-		params->cpus = cpumask_of(array_index_nospec(args->cpu, nr_cpu_ids));
-	}
-	if (busy)
-		params->wait = HWT_WAIT_BUSY;
-	return 0;
-}
-
-/* Create a private wheel, and the entry of HWT_EVENT_CLOCK_SET if it is asked for. */
-static int hwt_setup_wheel(struct hwt_context *ctx, const struct hwt_setup_args *args,
-			   struct hwt_wheel_params *params, struct hwt_setup *setup)
-{
-	/* A periodic entry counts overruns: further sets of the clock before the event is read. */
-	static const struct hwt_op op = { .mode = HWT_MODE_FIXED_DELAY };
-	struct hwt_wheel *wheel;
-
-	if (params->clock_set) {
-		setup->clock_set = hwt_entry_alloc(ctx, NULL, &op);
-		if (!setup->clock_set)
-			return -ENOMEM;
-		params->clock_set_arg = setup->clock_set;
-	}
-	wheel = hwt_user_create_wheel(ctx->user, ctx->unlimited, params);
-	if (!IS_ERR(wheel)) {
-		setup->wheel = wheel;
-		return 0;
-	}
-	hwt_clock_set_free(setup->clock_set);
-	if (wheel == ERR_PTR(-ENOSPC)) {
-		xa_lock(&ctx->entries);
-		hwt_context_limited(ctx, HWT_LIMIT_USER_WHEELS);
-		xa_unlock(&ctx->entries);
-	}
-	return PTR_ERR(wheel);
-}
-
-/* Return true if @args ask for anything that needs a private wheel. */
-static bool hwt_setup_private(const struct hwt_setup_args *args)
-{
-	return args->flags & ~HWT_SETUP_KEYS || args->tick_ns || args->ticks_per_wheel ||
-	       args->levels || args->max_pending || args->priority;
-}
-
-/* HWT_IOC_SETUP */
-int hwt_context_setup(struct hwt_context *ctx, const struct hwt_setup_args *args)
-{
-	struct hwt_wheel_params params = {
-		.name		 = "hwt_private",
-		.tick_ns	 = args->tick_ns,
-		.ticks_per_wheel = args->ticks_per_wheel,
-		.levels		 = args->levels,
-		.max_pending	 = args->max_pending,
-		/* All timeouts of a context are on one shard. */
-		.shards		 = 1,
-	};
-	struct hwt_setup setup = { .keyed = args->flags & HWT_SETUP_KEYS };
-	int ret;
-
-	if (args->flags & ~(HWT_SETUP_BOOTTIME | HWT_SETUP_REALTIME | HWT_SETUP_TELL_CLOCK_SET |
-			    HWT_SETUP_BUSY_WAIT | HWT_SETUP_CPU | HWT_SETUP_PRIVATE |
-			    HWT_SETUP_KEYS))
-		return -EINVAL;
-	setup.clock = hwt_setup_clock(args, &params);
-	if (setup.clock < 0)
-		return setup.clock;
-	ret = hwt_setup_place(args, &params);
-	if (ret)
-		return ret;
-	if (mutex_lock_killable(&ctx->setup_lock))
-		return -EINTR;
-	ret = -EBUSY;
-	if (READ_ONCE(ctx->fixed))
-		goto out;
-	ret = setup.keyed ? hwt_keys_init(ctx) : 0;
-	if (ret)
-		goto out;
-	ret = hwt_setup_private(args) ? hwt_setup_wheel(ctx, args, &params, &setup) : 0;
-	if (ret)
-		goto err_keys;
-	if (hwt_setup_apply(ctx, &setup)) {
-		if (setup.wheel) {
-			hwt_home_put(ctx->user, ctx->home);
-			ctx->home = NULL;
-		}
-		goto out;
-	}
-	ret = -EBUSY;
-	if (setup.wheel)
-		hwt_user_destroy_wheel(ctx->user, ctx->unlimited, setup.wheel);
-	hwt_clock_set_free(setup.clock_set);
-err_keys:
-	if (setup.keyed)
-		rhashtable_destroy(&ctx->keys);
-out:
-	mutex_unlock(&ctx->setup_lock);
-	return ret;
+	return ctx->keyed ? min(hwt_max_timeouts, HWT_KEYED_MAX) : hwt_max_timeouts;
 }
 
 /* -- Walks of the table -------------------------------------------------- */
-
-static void hwt_entry_describe(const struct hwt_entry *entry, struct hwt_list_entry *to,
-			       s64 offset)
-{
-	*to = (struct hwt_list_entry) {
-		.id		= entry->id,
-		.user_data	= hwt_entry_user_data(entry),
-		.deadline_ns	= hwt_time_to_user(hwt_entry_due(entry), offset),
-		.remaining_ns	= hwt_entry_remaining(entry),
-		.period_ns	= hwt_entry_period(entry),
-		.overruns	= hwt_entry_overruns(entry),
-		.state		= hwt_entry_state(entry),
-		.mode		= entry->mode,
-	};
-}
 
 /*
  * Describe up to @max entries, from slot *@cursor on, and move *@cursor behind them. @max is at
@@ -312,7 +106,7 @@ static u32 hwt_context_describe(struct hwt_context *ctx, u64 *cursor,
 }
 
 /* Store entries in a program's array, whose elements have @size bytes. */
-static int hwt_entries_store(void __user *to, u32 size, const struct hwt_list_entry *from, u32 n)
+static int hwt_context_store(void __user *to, u32 size, const struct hwt_list_entry *from, u32 n)
 {
 	u8 entry[HWT_LIST_ENTRY_SIZE_MAX];
 
@@ -344,7 +138,7 @@ int hwt_context_list(struct hwt_context *ctx, struct hwt_list_args *list)
 		cursor = list->cursor;
 		max = min_t(u32, list->count - total, HWT_ENTRY_STEP);
 		n = hwt_context_describe(ctx, &cursor, step, max);
-		ret = hwt_entries_store(to + (size_t)total * size, size, step, n);
+		ret = hwt_context_store(to + (size_t)total * size, size, step, n);
 		if (ret)
 			break;
 		list->cursor = cursor;
@@ -387,27 +181,6 @@ static u64 hwt_context_walk(struct hwt_context *ctx,
 	return count;
 }
 
-static bool hwt_entry_stop(struct hwt_entry *entry)
-	__must_hold(&entry->ctx->entries.xa_lock)
-{
-	u64 due = hwt_entry_due(entry);
-
-	if (entry->final)
-		return false;
-	hwt_cancel(&entry->timeout);
-	hwt_entry_set_final(entry);
-	entry->ctx->stats.stopped++;
-	if (entry->uring) {
-		hwt_uring_end(entry, -ESHUTDOWN);
-		hwt_entry_remove(entry);
-		return true;
-	}
-	if (!hwt_entry_has_event(entry))
-		hwt_event_add(entry, HWT_EVENT_STOPPED, due,
-			      hwt_wheel_now(entry->ctx->wheel));
-	return true;
-}
-
 /* HWT_IOC_STOP. Return the number of timeouts stopped. */
 u64 hwt_context_stop(struct hwt_context *ctx)
 {
@@ -419,7 +192,7 @@ u64 hwt_context_stop(struct hwt_context *ctx)
 	stopped = hwt_context_walk(ctx, hwt_entry_stop);
 	/*
 	 * Another stop may still run, but this one has seen all entries. The lock orders this with
-	 * hwt_context_wake_end(): either that function sees @stopped, or the last event was taken
+	 * hwt_event_wake_end(): either that function sees @stopped, or the last event was taken
 	 * before, and the wake-up below tells the waiters.
 	 */
 	xa_lock(&ctx->entries);
@@ -469,7 +242,7 @@ struct hwt_context *hwt_context_create(void)
 	hwt_wheel_get_params(ctx->wheel, &params);
 	ctx->clock = CLOCK_MONOTONIC;
 	ctx->tick_ns = params.tick_ns;
-	hwt_context_debugfs_add(ctx);
+	hwt_show_add(ctx);
 	return ctx;
 
 err_user:
@@ -479,7 +252,7 @@ err_free:
 	return err;
 }
 
-static bool hwt_entry_cancel_one(struct hwt_entry *entry)
+static bool hwt_context_cancel_one(struct hwt_entry *entry)
 	__must_hold(&entry->ctx->entries.xa_lock)
 {
 	hwt_entry_cancel(entry);
@@ -489,7 +262,7 @@ static bool hwt_entry_cancel_one(struct hwt_entry *entry)
 /* HWT_IOC_CANCEL with HWT_CANCEL_ALL. Return the number of timeouts cancelled. */
 u64 hwt_context_cancel_all(struct hwt_context *ctx)
 {
-	return hwt_context_walk(ctx, hwt_entry_cancel_one);
+	return hwt_context_walk(ctx, hwt_context_cancel_one);
 }
 
 /*
@@ -498,8 +271,8 @@ u64 hwt_context_cancel_all(struct hwt_context *ctx)
  */
 void hwt_context_close(struct hwt_context *ctx)
 {
-	hwt_context_debugfs_remove(ctx);
-	hwt_context_walk(ctx, hwt_entry_cancel_one);
+	hwt_show_remove(ctx);
+	hwt_context_walk(ctx, hwt_context_cancel_one);
 	/* Not in hwt_context_put(), which a wheel's thread may call: this waits for a work item. */
 	if (ctx->keyed)
 		rhashtable_destroy(&ctx->keys);
@@ -507,13 +280,22 @@ void hwt_context_close(struct hwt_context *ctx)
 		hwt_user_destroy_wheel(ctx->user, ctx->unlimited, ctx->wheel);
 	else
 		hwt_home_put(ctx->user, ctx->home);
-	hwt_clock_set_free(ctx->clock_set);
+	hwt_event_free_clock_set(ctx->clock_set);
 	/* All entries have ended, so nothing more is written to the rings. */
 	hwt_rings_free(ctx->created_rings);
 	hwt_context_put(ctx);
 }
 
 /* -- The module ---------------------------------------------------------- */
+
+/* Return: 0 or -EINVAL. */
+int __init hwt_contexts_init(void)
+{
+	if (hwt_max_timeouts && hwt_max_timeouts <= HWT_TIMEOUTS_LIMIT)
+		return 0;
+	pr_err("max_timeouts=%u is out of range: 1 to %u\n", hwt_max_timeouts, HWT_TIMEOUTS_LIMIT);
+	return -EINVAL;
+}
 
 /*
  * Wait until all contexts are freed. All files are closed, since an open file keeps the module

@@ -115,13 +115,15 @@ static inline int hwt_context_limited(struct hwt_context *ctx, u32 limit)
 	return -ENOSPC;
 }
 
+extern unsigned int hwt_max_timeouts;
+
+int hwt_contexts_init(void);
 void hwt_contexts_exit(void);
 struct hwt_context *hwt_context_create(void);
 void hwt_context_close(struct hwt_context *ctx);
 void hwt_context_put(struct hwt_context *ctx);
-s64 hwt_clock_offset(int clock);
 s64 hwt_context_offset(const struct hwt_context *ctx);
-int hwt_context_setup(struct hwt_context *ctx, const struct hwt_setup_args *args);
+u32 hwt_context_max_timeouts(const struct hwt_context *ctx);
 int hwt_context_list(struct hwt_context *ctx, struct hwt_list_args *list);
 u64 hwt_context_stop(struct hwt_context *ctx);
 u64 hwt_context_cancel_all(struct hwt_context *ctx);

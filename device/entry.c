@@ -2,14 +2,9 @@
 /*
  * /dev/hwt: the life of a timeout of a program
  */
-#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
-
-#include <linux/errno.h>
+#include <linux/err.h>
 #include <linux/list.h>
-#include <linux/math64.h>
 #include <linux/minmax.h>
-#include <linux/moduleparam.h>
-#include <linux/overflow.h>
 #include <linux/refcount.h>
 #include <linux/rhashtable.h>
 #include <linux/slab.h>
@@ -20,14 +15,9 @@
 #include "device/context.h"
 #include "device/entry.h"
 #include "device/event.h"
+#include "device/time.h"
 #include "device/uring.h"
 #include "device/user.h"
-
-#define HWT_TIMEOUTS_LIMIT	1073741824U
-
-unsigned int hwt_max_timeouts = 1U << 20;
-module_param_named(max_timeouts, hwt_max_timeouts, uint, 0444);
-MODULE_PARM_DESC(max_timeouts, "Most timeouts of one open /dev/hwt (1 to 1073741824, default 1048576)");
 
 static struct kmem_cache *hwt_one_shot_cache;
 static struct kmem_cache *hwt_periodic_cache;
@@ -51,36 +41,6 @@ void hwt_entry_put(struct hwt_entry *entry)
 }
 
 /* -- Time ---------------------------------------------------------------- */
-
-/*
- * Convert a deadline from the caller's time namespace to the wheel's clock. A deadline that is
- * before the zero of the wheel's clock has passed and becomes 0. With a fixed rate of period @rate
- * (ns, else 0) it becomes the first deadline from 0 on with the same phase.
- */
-static u64 hwt_time_from_user(u64 ns, s64 offset, u64 rate)
-{
-	u64 missed;
-	s64 host;
-
-	if (ns > S64_MAX || check_sub_overflow((s64)ns, offset, &host))
-		return HWT_NEVER;
-	if (host >= 0)
-		return host;
-	if (!rate)
-		return 0;
-	div64_u64_rem(-(host + 1), rate, &missed);
-	return rate - 1 - missed;
-}
-
-/* Convert a time on a context's clock to the caller's time namespace. */
-u64 hwt_time_to_user(u64 ns, s64 offset)
-{
-	s64 user;
-
-	if (ns == HWT_NEVER || check_add_overflow((s64)ns, offset, &user))
-		return HWT_NEVER;
-	return max_t(s64, user, 0);
-}
 
 /* Return the time of the tick that the entry is, or last was, armed for. */
 static u64 hwt_entry_tick_ns(const struct hwt_entry *entry)
@@ -114,6 +74,21 @@ u64 hwt_entry_remaining(const struct hwt_entry *entry)
 	if (due == HWT_NEVER)
 		return HWT_NEVER;
 	return due > now ? due - now : 0;
+}
+
+/* Describe an entry for HWT_IOC_LIST. Under the lock. */
+void hwt_entry_describe(const struct hwt_entry *entry, struct hwt_list_entry *to, s64 offset)
+{
+	*to = (struct hwt_list_entry) {
+		.id		= entry->id,
+		.user_data	= hwt_entry_user_data(entry),
+		.deadline_ns	= hwt_time_to_user(hwt_entry_due(entry), offset),
+		.remaining_ns	= hwt_entry_remaining(entry),
+		.period_ns	= hwt_entry_period(entry),
+		.overruns	= hwt_entry_overruns(entry),
+		.state		= hwt_entry_state(entry),
+		.mode		= entry->mode,
+	};
 }
 
 /* -- Creation and end ---------------------------------------------------- */
@@ -215,12 +190,6 @@ struct hwt_entry *hwt_entry_alloc(struct hwt_context *ctx, struct hwt_prealloc *
 	return entry;
 }
 
-/* Return how many timeouts a context can have. */
-u32 hwt_context_max_timeouts(const struct hwt_context *ctx)
-{
-	return ctx->keyed ? min(hwt_max_timeouts, HWT_KEYED_MAX) : hwt_max_timeouts;
-}
-
 /* Count a timeout against the limits of its context and its user. */
 static int hwt_entry_charge(struct hwt_context *ctx)
 	__must_hold(&ctx->entries.xa_lock)
@@ -233,55 +202,83 @@ static int hwt_entry_charge(struct hwt_context *ctx)
 	return 0;
 }
 
-/* Give an entry its id, or add it to the table of keys. */
-static int hwt_entry_name(struct hwt_context *ctx, struct hwt_entry *entry, u32 slot)
-	__must_hold(&ctx->entries.xa_lock)
-{
-	int ret;
-
-	if (ctx->keyed) {
-		entry->slot = slot;
-		ret = rhashtable_lookup_insert_fast(&ctx->keys, &entry->node, hwt_key_params);
-		/* -EBUSY and -E2BIG mean that the table cannot grow now. */
-		return ret && ret != -EEXIST ? -ENOMEM : ret;
-	}
-	if (!++ctx->generation)
-		ctx->generation = 1;
-	entry->id = (u64)ctx->generation << 32 | slot;
-	return 0;
-}
-
 /*
- * Put an entry into the table, and give it an id and a wheel. The lock may be dropped meanwhile. If
- * the call fails, the caller puts the entry. Return -EEXIST if the table has an entry of the key.
+ * Charge an entry, and give it a slot of the table. The lock may be dropped meanwhile. If the call
+ * fails, nothing has changed, and the caller puts the entry.
  */
-int hwt_entry_insert(struct hwt_context *ctx, struct hwt_entry *entry)
+static int hwt_entry_reserve(struct hwt_context *ctx, struct hwt_entry *entry, u32 *slot)
 	__must_hold(&ctx->entries.xa_lock)
 {
-	u32 slot;
 	int ret;
 
 	ret = hwt_entry_charge(ctx);
 	if (ret)
 		return ret;
 	entry->charged = true;
-	ret = __xa_alloc(&ctx->entries, &slot, entry,
+	ret = __xa_alloc(&ctx->entries, slot, entry,
 			 ctx->keyed ? XA_LIMIT(0, HWT_KEYED_MAX - 1) : xa_limit_32b, HWT_GFP_USER);
 	if (ret)
-		goto err;
-	/* From here on the lock stays held, so ctx->wheel does not change. */
-	ret = hwt_entry_name(ctx, entry, slot);
-	if (ret) {
-		__xa_erase(&ctx->entries, slot);
-		goto err;
-	}
+		ctx->stats.timeouts--;
+	return ret;
+}
+
+/* Complete the insertion of an entry that has a slot. Without keys, SETUP can no longer succeed. */
+static void hwt_entry_inserted(struct hwt_context *ctx, struct hwt_entry *entry)
+	__must_hold(&ctx->entries.xa_lock)
+{
 	hwt_timeout_set_shard(&entry->timeout, ctx->shard);
 	WRITE_ONCE(ctx->fixed, true);
 	ctx->stats.pending++;
+}
+
+/*
+ * Put an entry into the table, and give it an id and a wheel. The lock may be dropped meanwhile. If
+ * the call fails, the caller puts the entry.
+ */
+int hwt_entry_insert(struct hwt_context *ctx, struct hwt_entry *entry)
+	__must_hold(&ctx->entries.xa_lock)
+{
+	u32 slot;
+	int ret = hwt_entry_reserve(ctx, entry, &slot);
+
+	if (ret)
+		return ret;
+	/* From here on the lock stays held, so ctx->wheel does not change. */
+	if (!++ctx->generation)
+		ctx->generation = 1;
+	entry->id = (u64)ctx->generation << 32 | slot;
+	hwt_entry_inserted(ctx, entry);
 	return 0;
-err:
+}
+
+/*
+ * Put an entry into the table and the table of keys, unless its key has an entry. The lock may be
+ * dropped meanwhile. Return the key's entry, @entry if it is the new one; or ERR_PTR. If the result
+ * is not @entry, the caller puts @entry.
+ */
+struct hwt_entry *hwt_entry_insert_key(struct hwt_context *ctx, struct hwt_entry *entry)
+	__must_hold(&ctx->entries.xa_lock)
+{
+	struct hwt_entry *old = hwt_entry_find(ctx, entry->id);
+	u32 slot;
+	int ret;
+
+	if (old)
+		return old;
+	ret = hwt_entry_reserve(ctx, entry, &slot);
+	if (ret)
+		return ERR_PTR(ret);
+	/* Look for the key once more, since the lock may have been dropped. */
+	entry->slot = slot;
+	old = rhashtable_lookup_get_insert_fast(&ctx->keys, &entry->node, hwt_key_params);
+	if (!old) {
+		hwt_entry_inserted(ctx, entry);
+		return entry;
+	}
+	__xa_erase(&ctx->entries, slot);
 	ctx->stats.timeouts--;
-	return ret;
+	/* -EBUSY and -E2BIG mean that the table of keys cannot grow now. */
+	return IS_ERR(old) ? ERR_PTR(-ENOMEM) : old;
 }
 
 /**
@@ -324,6 +321,42 @@ int hwt_entry_arm(struct hwt_entry *entry, const struct hwt_op *op, u64 period_n
 	return min(ret, 0);
 }
 
+/**
+ * hwt_entry_modify() - arm an entry in the table for another time, and withdraw its event
+ * @entry:     the entry
+ * @op:        the operation, for its time and slack, and for HWT_ARM_USER_DATA
+ * @period_ns: the new period, if the entry is periodic
+ * @offset:    as hwt_context_offset() returns it
+ *
+ * Return: the previous HWT_STATE_ bits, or a negative error, after which nothing has changed.
+ */
+int hwt_entry_modify(struct hwt_entry *entry, const struct hwt_op *op, u64 period_ns,
+		     s64 offset)
+	__must_hold(&entry->ctx->entries.xa_lock)
+{
+	u32 was;
+	int ret;
+
+	if (entry->ctx->closing)
+		return -ESHUTDOWN;
+	ret = hwt_entry_arm(entry, op, period_ns, offset);
+	if (ret)
+		return ret;
+	was = hwt_entry_state(entry);
+	hwt_event_drop(entry);
+	entry->due_ns = HWT_NEVER;
+	entry->ctx->stats.pending += entry->final;
+	entry->final = false;
+	if (op->flags & HWT_ARM_USER_DATA)
+		entry->user_data = op->user_data;
+	if (hwt_entry_periodic(entry)) {
+		entry->period_ns = period_ns;
+		entry->missed = 0;
+	}
+	entry->ctx->stats.modified++;
+	return was;
+}
+
 /* Drop the reference of the table, where an entry is no more. The entry may be freed. */
 static void hwt_entry_end(struct hwt_entry *entry)
 	__must_hold(&entry->ctx->entries.xa_lock)
@@ -334,7 +367,7 @@ static void hwt_entry_end(struct hwt_entry *entry)
 	hwt_uring_end(entry, -ECANCELED);
 	hwt_entry_set_final(entry);
 	ctx->stats.timeouts--;
-	hwt_context_wake_end(ctx);
+	hwt_event_wake_end(ctx);
 	hwt_entry_put(entry);
 }
 
@@ -348,6 +381,28 @@ void hwt_entry_remove(struct hwt_entry *entry)
 		rhashtable_remove_fast(&ctx->keys, &entry->node, hwt_key_params);
 	__xa_erase(&ctx->entries, ctx->keyed ? entry->slot : lower_32_bits(entry->id));
 	hwt_entry_end(entry);
+}
+
+/* Cancel an entry's timeout for a stop. Return true if the timeout was pending. */
+bool hwt_entry_stop(struct hwt_entry *entry)
+	__must_hold(&entry->ctx->entries.xa_lock)
+{
+	u64 due = hwt_entry_due(entry);
+
+	if (entry->final)
+		return false;
+	hwt_cancel(&entry->timeout);
+	hwt_entry_set_final(entry);
+	entry->ctx->stats.stopped++;
+	if (entry->uring) {
+		hwt_uring_end(entry, -ESHUTDOWN);
+		hwt_entry_remove(entry);
+		return true;
+	}
+	if (!hwt_entry_has_event(entry))
+		hwt_event_add(entry, HWT_EVENT_STOPPED, due,
+			      hwt_wheel_now(entry->ctx->wheel));
+	return true;
 }
 
 /* Cancel an entry's timeout and end its id. The entry may be freed. */
@@ -444,7 +499,7 @@ static void hwt_entry_expire(struct hwt_timeout *timeout)
 		wake = hwt_entry_fire(entry);
 	xa_unlock(&ctx->entries);
 	if (wake)
-		hwt_context_wake(ctx);
+		hwt_event_wake(ctx);
 }
 
 static void hwt_entry_release(struct hwt_timeout *timeout)
@@ -459,15 +514,9 @@ static const struct hwt_timeout_ops hwt_entry_ops = {
 
 /* -- The module ---------------------------------------------------------- */
 
-/* Return: 0 or a negative error. */
+/* Return: 0 or -ENOMEM. */
 int __init hwt_entries_init(void)
 {
-	if (!hwt_max_timeouts || hwt_max_timeouts > HWT_TIMEOUTS_LIMIT) {
-		pr_err("max_timeouts=%u is out of range: 1 to %u\n",
-		       hwt_max_timeouts, HWT_TIMEOUTS_LIMIT);
-		return -EINVAL;
-	}
-	hwt_users_init();
 	hwt_one_shot_cache = kmem_cache_create("hwt_entry",
 					       offsetofend(struct hwt_entry, timeout), 0,
 					       SLAB_HWCACHE_ALIGN | SLAB_ACCOUNT, NULL);

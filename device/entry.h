@@ -148,24 +148,25 @@ static inline u64 hwt_entry_overruns(const struct hwt_entry *entry)
 	return hwt_entry_periodic(entry) ? entry->missed + entry->overruns : 0;
 }
 
-extern unsigned int hwt_max_timeouts;
-
 int hwt_entries_init(void);
 void hwt_entries_exit(void);
-u64 hwt_time_to_user(u64 ns, s64 offset);
 u64 hwt_entry_due(const struct hwt_entry *entry);
 u64 hwt_entry_remaining(const struct hwt_entry *entry);
+void hwt_entry_describe(const struct hwt_entry *entry, struct hwt_list_entry *to, s64 offset);
 struct hwt_entry *hwt_entry_find(struct hwt_context *ctx, u64 id);
 void hwt_prealloc_free(struct hwt_prealloc *prealloc);
 struct hwt_entry *hwt_entry_alloc(struct hwt_context *ctx, struct hwt_prealloc *prealloc,
 				  const struct hwt_op *op);
 int hwt_keys_init(struct hwt_context *ctx);
-u32 hwt_context_max_timeouts(const struct hwt_context *ctx);
 int hwt_entry_insert(struct hwt_context *ctx, struct hwt_entry *entry);
+struct hwt_entry *hwt_entry_insert_key(struct hwt_context *ctx, struct hwt_entry *entry);
 int hwt_entry_arm(struct hwt_entry *entry, const struct hwt_op *op, u64 period_ns,
 		  s64 offset);
+int hwt_entry_modify(struct hwt_entry *entry, const struct hwt_op *op, u64 period_ns,
+		     s64 offset);
 int hwt_entry_replace(struct hwt_entry *old, struct hwt_entry *entry, const struct hwt_op *op,
 		      s64 offset);
+bool hwt_entry_stop(struct hwt_entry *entry);
 void hwt_entry_remove(struct hwt_entry *entry);
 void hwt_entry_cancel(struct hwt_entry *entry);
 void hwt_entry_put(struct hwt_entry *entry);

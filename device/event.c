@@ -11,6 +11,7 @@
 #include "device/entry.h"
 #include "device/event.h"
 #include "device/ring.h"
+#include "device/time.h"
 
 /* Add an event of @kind (HWT_EVENT_) to an entry that has none. Times are on the wheel's clock. */
 void hwt_event_add(struct hwt_entry *entry, u8 kind, u64 due_ns, u64 now_ns)
@@ -67,11 +68,11 @@ void hwt_event_taken(struct hwt_entry *entry)
 	}
 	hwt_event_drop(entry);
 	/* For HWT_EVENT_CLOCK_SET. After a stop, hwt_entry_remove() does this for all others. */
-	hwt_context_wake_end(ctx);
+	hwt_event_wake_end(ctx);
 }
 
 /* Wake the waiters for a new event. Called after the lock was released. */
-void hwt_context_wake(struct hwt_context *ctx)
+void hwt_event_wake(struct hwt_context *ctx)
 {
 	wake_up_interruptible_poll(&ctx->wait, EPOLLIN | EPOLLRDNORM);
 }
@@ -80,7 +81,7 @@ void hwt_context_wake(struct hwt_context *ctx)
  * After a stop, wake the waiters once the last event was taken. A poller that waits for the end of
  * the file was woken for events before, and does not look again until another wake-up.
  */
-void hwt_context_wake_end(struct hwt_context *ctx)
+void hwt_event_wake_end(struct hwt_context *ctx)
 	__must_hold(&ctx->entries.xa_lock)
 {
 	if (ctx->stopped && list_empty(&ctx->ready))
@@ -88,8 +89,10 @@ void hwt_context_wake_end(struct hwt_context *ctx)
 					   EPOLLIN | EPOLLRDNORM | EPOLLHUP);
 }
 
+/* -- HWT_EVENT_CLOCK_SET ------------------------------------------------- */
+
 /* Handle a set of the clock. A context's private wheel calls this. @arg: the event's entry. */
-void hwt_context_clock_set(struct hwt_wheel *wheel, s64 jump_ns, void *arg)
+void hwt_event_clock_set(struct hwt_wheel *wheel, s64 jump_ns, void *arg)
 {
 	struct hwt_entry *entry = arg;
 	struct hwt_context *ctx = entry->ctx;
@@ -109,12 +112,23 @@ void hwt_context_clock_set(struct hwt_wheel *wheel, s64 jump_ns, void *arg)
 	}
 	xa_unlock(&ctx->entries);
 	if (wake)
-		hwt_context_wake(ctx);
+		hwt_event_wake(ctx);
+}
+
+/* Free the entry of HWT_EVENT_CLOCK_SET, or NULL. No wheel calls back with it any more. */
+void hwt_event_free_clock_set(struct hwt_entry *entry)
+{
+	if (!entry)
+		return;
+	xa_lock(&entry->ctx->entries);
+	hwt_event_drop(entry);
+	xa_unlock(&entry->ctx->entries);
+	hwt_entry_put(entry);
 }
 
 /* -- read and poll ------------------------------------------------------- */
 
-static bool hwt_context_readable(const struct hwt_context *ctx)
+static bool hwt_event_readable(const struct hwt_context *ctx)
 {
 	return !list_empty(&ctx->ready) || READ_ONCE(ctx->stopped) ||
 	       READ_ONCE(ctx->rings);
@@ -158,7 +172,7 @@ out:
 #define HWT_READ_STEP	(64 * sizeof(struct hwt_event))
 
 /* Read the events present. Return the number of bytes, or -EFAULT if none could be copied. */
-static ssize_t hwt_events_read(struct hwt_context *ctx, struct iov_iter *to)
+static ssize_t hwt_event_read(struct hwt_context *ctx, struct iov_iter *to)
 {
 	s64 offset = hwt_context_offset(ctx);
 	unsigned int faults = 0;
@@ -204,11 +218,11 @@ ssize_t hwt_read_iter(struct kiocb *iocb, struct iov_iter *to)
 			return -EBUSY;
 		/*
 		 * Barrier read.stopped, not needed, pairs with stop.stopped in hwt_context_stop():
-		 * the lock that hwt_events_read() takes orders the stop before the last events
+		 * the lock that hwt_event_read() takes orders the stop before the last events
 		 * that are found there.
 		 */
 		stopped = smp_load_acquire(&ctx->stopped);
-		ret = hwt_events_read(ctx, to);
+		ret = hwt_event_read(ctx, to);
 		if (ret)
 			return ret;
 		/* No events are left after a stop, or they belong to rings just mapped. */
@@ -216,7 +230,7 @@ ssize_t hwt_read_iter(struct kiocb *iocb, struct iov_iter *to)
 			return READ_ONCE(ctx->rings) ? -EBUSY : 0;
 		if ((file->f_flags & O_NONBLOCK) || (iocb->ki_flags & IOCB_NOWAIT))
 			return -EAGAIN;
-		ret = wait_event_interruptible(ctx->wait, hwt_context_readable(ctx));
+		ret = wait_event_interruptible(ctx->wait, hwt_event_readable(ctx));
 		if (ret)
 			return ret;
 	}
@@ -228,7 +242,7 @@ __poll_t hwt_poll(struct file *file, poll_table *wait)
 	bool stopped;
 
 	/*
-	 * The lock of the wait queue orders this with hwt_context_wake(): an event is seen below,
+	 * The lock of the wait queue orders this with hwt_event_wake(): an event is seen below,
 	 * or its wake-up finds this task. No further barrier is needed
 	 * (tests/verify/litmus/poll-wake).
 	 */
@@ -242,4 +256,3 @@ __poll_t hwt_poll(struct file *file, poll_table *wait)
 		return EPOLLIN | EPOLLRDNORM;
 	return stopped ? EPOLLIN | EPOLLRDNORM | EPOLLHUP : 0;
 }
-

@@ -18,9 +18,10 @@ void hwt_event_add(struct hwt_entry *entry, u8 kind, u64 due_ns, u64 now_ns);
 void hwt_event_drop(struct hwt_entry *entry);
 void hwt_event_fill(const struct hwt_entry *entry, struct hwt_event *event, s64 offset);
 void hwt_event_taken(struct hwt_entry *entry);
-void hwt_context_wake(struct hwt_context *ctx);
-void hwt_context_wake_end(struct hwt_context *ctx);
-void hwt_context_clock_set(struct hwt_wheel *wheel, s64 jump_ns, void *arg);
+void hwt_event_wake(struct hwt_context *ctx);
+void hwt_event_wake_end(struct hwt_context *ctx);
+void hwt_event_clock_set(struct hwt_wheel *wheel, s64 jump_ns, void *arg);
+void hwt_event_free_clock_set(struct hwt_entry *entry);
 ssize_t hwt_read_iter(struct kiocb *iocb, struct iov_iter *to);
 __poll_t hwt_poll(struct file *file, poll_table *wait);
 

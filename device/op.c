@@ -6,15 +6,16 @@
  * here get a copy that the program cannot change; for rings hwt_op_run_sized() makes this copy.
  */
 #include <linux/compiler.h>
+#include <linux/err.h>
 #include <linux/errno.h>
 #include <linux/refcount.h>
 
 #include "hwt.h"
 #include "device/context.h"
 #include "device/entry.h"
-#include "device/event.h"
 #include "device/op.h"
 #include "device/sized.h"
+#include "device/time.h"
 #include "device/uring.h"
 
 /* Are these a valid mode, period and slack for arming a timeout? */
@@ -38,64 +39,14 @@ static void hwt_op_count_rejected(struct hwt_context *ctx, int ret)
 		ctx->stats.rejected++;
 }
 
-static int hwt_entry_modify(struct hwt_entry *entry, const struct hwt_op *op, s64 offset)
+/* Arm an entry that was just inserted, unless a stop has begun since, and give it @cmd or NULL. */
+static int hwt_op_arm(struct hwt_entry *entry, struct hwt_op *op, s64 offset,
+		      struct io_uring_cmd *cmd)
 	__must_hold(&entry->ctx->entries.xa_lock)
 {
-	bool periodic = hwt_entry_periodic(entry);
-	u64 period_ns = op->period_ns;
-	u32 was;
-	int ret;
+	int ret = entry->ctx->closing ? -ESHUTDOWN :
+					hwt_entry_arm(entry, op, op->period_ns, offset);
 
-	/* With keys, an entry has no @user_data: its place is taken by @node. */
-	if ((op->flags & HWT_ARM_USER_DATA) && entry->ctx->keyed)
-		return -EINVAL;
-	if (periodic && !period_ns)
-		period_ns = entry->period_ns;
-	if (!hwt_op_times_valid(entry->mode, period_ns, op->slack_ns))
-		return -EINVAL;
-	if (entry->ctx->closing)
-		return -ESHUTDOWN;
-	ret = hwt_entry_arm(entry, op, period_ns, offset);
-	if (ret)
-		return ret;
-	was = hwt_entry_state(entry);
-	hwt_event_drop(entry);
-	entry->due_ns = HWT_NEVER;
-	entry->ctx->stats.pending += entry->final;
-	entry->final = false;
-	if (op->flags & HWT_ARM_USER_DATA)
-		entry->user_data = op->user_data;
-	if (periodic) {
-		entry->period_ns = period_ns;
-		entry->missed = 0;
-	}
-	entry->ctx->stats.modified++;
-	return was;
-}
-
-/*
- * Insert and arm @entry; if the key has a timeout, move that, or replace it by @entry if the modes
- * differ. Return: as hwt_op_schedule(); -ENOENT if @entry is NULL, but needed.
- */
-static int hwt_entry_schedule(struct hwt_context *ctx, struct hwt_entry *entry,
-			      const struct hwt_op *op, s64 offset, struct io_uring_cmd *cmd)
-	__must_hold(&ctx->entries.xa_lock)
-{
-	struct hwt_entry *old;
-	int ret = -EEXIST;
-
-	if (!ctx->keyed || !hwt_entry_find(ctx, op->id))
-		ret = entry ? hwt_entry_insert(ctx, entry) : -ENOENT;
-	/* Look again for the key, and for a stop: the insertion may have dropped the lock. */
-	if (ret == -EEXIST && !cmd) {
-		old = hwt_entry_find(ctx, op->id);
-		if (old->mode == op->mode)
-			return hwt_entry_modify(old, op, offset);
-		return entry ? hwt_entry_replace(old, entry, op, offset) : -ENOENT;
-	}
-	if (ret)
-		return ret;
-	ret = ctx->closing ? -ESHUTDOWN : hwt_entry_arm(entry, op, op->period_ns, offset);
 	if (ret) {
 		/* The caller puts the entry. */
 		refcount_inc(&entry->refs);
@@ -106,25 +57,99 @@ static int hwt_entry_schedule(struct hwt_context *ctx, struct hwt_entry *entry,
 	return ret;
 }
 
-/* Schedule @op, with @entry or NULL. @keyed: the ctx->keyed with which @op was checked. */
-static int hwt_op_arm(struct hwt_context *ctx, struct hwt_op *op, bool keyed, s64 offset,
-		      struct hwt_entry *entry, struct io_uring_cmd *cmd)
+/* Finish a schedule of @entry that returned @ret. If it failed, the entry may be freed. */
+static void hwt_op_scheduled(struct hwt_context *ctx, struct hwt_entry *entry, int ret)
+	__must_hold(&ctx->entries.xa_lock)
 {
+	if (ret)
+		hwt_entry_put(entry);
+	else
+		ctx->stats.scheduled++;
+	hwt_op_count_rejected(ctx, ret);
+}
+
+/* Schedule a new timeout, to which the kernel gives an id. */
+static int hwt_op_schedule_new(struct hwt_context *ctx, struct hwt_op *op, s64 offset,
+			       struct hwt_prealloc *prealloc)
+{
+	struct hwt_entry *entry = hwt_entry_alloc(ctx, prealloc, op);
 	int ret;
 
+	if (!entry)
+		return -ENOMEM;
 	xa_lock(&ctx->entries);
-	/* If a concurrent HWT_IOC_SETUP has introduced keys, @op was checked without them. */
-	if (ctx->keyed != keyed)
+	/* A concurrent HWT_IOC_SETUP may have introduced keys: @op was checked without them. */
+	if (ctx->keyed)
 		ret = -EINVAL;
 	else
-		ret = ctx->closing ? -ESHUTDOWN : hwt_entry_schedule(ctx, entry, op, offset, cmd);
-	if (!ret) {
+		ret = ctx->closing ? -ESHUTDOWN : hwt_entry_insert(ctx, entry);
+	if (!ret)
+		ret = hwt_op_arm(entry, op, offset, NULL);
+	if (!ret)
 		op->id = entry->id;
-		ctx->stats.scheduled++;
-	} else if (entry) {
-		hwt_entry_put(entry);
+	hwt_op_scheduled(ctx, entry, ret);
+	xa_unlock(&ctx->entries);
+	return ret;
+}
+
+/*
+ * Move the timeout of a key, unless there is none of the same mode. This needs no memory. Return
+ * true if the timeout was moved or the move failed: *@ret is the result of the operation then.
+ */
+static bool hwt_op_move(struct hwt_context *ctx, const struct hwt_op *op, s64 offset, int *ret)
+{
+	struct hwt_entry *entry;
+	bool found;
+
+	xa_lock(&ctx->entries);
+	entry = hwt_entry_find(ctx, op->id);
+	found = entry && entry->mode == op->mode;
+	if (found) {
+		*ret = hwt_entry_modify(entry, op, op->period_ns, offset);
+		hwt_op_count_rejected(ctx, *ret);
 	}
-	hwt_op_count_rejected(ctx, ret);
+	xa_unlock(&ctx->entries);
+	return found;
+}
+
+/*
+ * Schedule @entry as the timeout of its key. A timeout that has the key by now is moved, or replaced
+ * if the modes differ; with @cmd, the call fails then. Return: as hwt_op_schedule().
+ */
+static int hwt_op_schedule_entry(struct hwt_context *ctx, struct hwt_entry *entry,
+				 struct hwt_op *op, s64 offset, struct io_uring_cmd *cmd)
+	__must_hold(&ctx->entries.xa_lock)
+{
+	struct hwt_entry *old;
+
+	if (ctx->closing)
+		return -ESHUTDOWN;
+	old = hwt_entry_insert_key(ctx, entry);
+	if (IS_ERR(old))
+		return PTR_ERR(old);
+	if (old == entry)
+		return hwt_op_arm(entry, op, offset, cmd);
+	if (cmd)
+		return -EEXIST;
+	return old->mode == op->mode ? hwt_entry_modify(old, op, op->period_ns, offset) :
+				       hwt_entry_replace(old, entry, op, offset);
+}
+
+/* Schedule the timeout of a key: move the one that it has, or create one. */
+static int hwt_op_schedule_key(struct hwt_context *ctx, struct hwt_op *op, s64 offset,
+			       struct hwt_prealloc *prealloc, struct io_uring_cmd *cmd)
+{
+	struct hwt_entry *entry;
+	int ret;
+
+	if (!cmd && hwt_op_move(ctx, op, offset, &ret))
+		return ret;
+	entry = hwt_entry_alloc(ctx, prealloc, op);
+	if (!entry)
+		return -ENOMEM;
+	xa_lock(&ctx->entries);
+	ret = hwt_op_schedule_entry(ctx, entry, op, offset, cmd);
+	hwt_op_scheduled(ctx, entry, ret);
 	xa_unlock(&ctx->entries);
 	return ret;
 }
@@ -144,18 +169,25 @@ int hwt_op_schedule(struct hwt_context *ctx, struct hwt_op *op, s64 offset,
 		    struct hwt_prealloc *prealloc, struct io_uring_cmd *cmd)
 {
 	bool keyed = READ_ONCE(ctx->keyed);
-	struct hwt_entry *entry;
-	int ret;
 
 	if (op->flags & ~HWT_ARM_ABSOLUTE || op->reserved || (keyed && op->user_data) ||
 	    (cmd && !keyed) || !hwt_op_times_valid(op->mode, op->period_ns, op->slack_ns))
 		return -EINVAL;
-	/* First without an entry, since a timeout that exists can be moved when memory is short. */
-	ret = keyed ? hwt_op_arm(ctx, op, keyed, offset, NULL, cmd) : -ENOENT;
-	if (ret != -ENOENT)
-		return ret;
-	entry = hwt_entry_alloc(ctx, prealloc, op);
-	return entry ? hwt_op_arm(ctx, op, keyed, offset, entry, cmd) : -ENOMEM;
+	return keyed ? hwt_op_schedule_key(ctx, op, offset, prealloc, cmd) :
+		       hwt_op_schedule_new(ctx, op, offset, prealloc);
+}
+
+/* Check the operation for the timeout found, and modify that. Return: as hwt_op_modify(). */
+static int hwt_op_modify_entry(struct hwt_entry *entry, const struct hwt_op *op, s64 offset)
+	__must_hold(&entry->ctx->entries.xa_lock)
+{
+	u64 period_ns = op->period_ns ?: hwt_entry_period(entry);
+
+	/* With keys, an entry has no @user_data: its place is taken by @node. */
+	if (((op->flags & HWT_ARM_USER_DATA) && entry->ctx->keyed) ||
+	    !hwt_op_times_valid(entry->mode, period_ns, op->slack_ns))
+		return -EINVAL;
+	return hwt_entry_modify(entry, op, period_ns, offset);
 }
 
 /* Arm a timeout for another time. Return the previous HWT_STATE_ bits, or a negative error. */
@@ -169,7 +201,7 @@ int hwt_op_modify(struct hwt_context *ctx, const struct hwt_op *op, s64 offset)
 		return -EINVAL;
 	xa_lock(&ctx->entries);
 	entry = hwt_entry_find(ctx, op->id);
-	ret = entry ? hwt_entry_modify(entry, op, offset) : -ENOENT;
+	ret = entry ? hwt_op_modify_entry(entry, op, offset) : -ENOENT;
 	hwt_op_count_rejected(ctx, ret);
 	xa_unlock(&ctx->entries);
 	return ret;

@@ -21,6 +21,7 @@
 #include "device/event.h"
 #include "device/op.h"
 #include "device/ring.h"
+#include "device/time.h"
 
 /**
  * struct hwt_rings_ctx - the rings of a context
@@ -266,7 +267,7 @@ static void hwt_sigmask_restore(sigset_t *saved, bool interrupted)
 /* Return how long HWT_IOC_ENTER may wait. */
 static ktime_t hwt_enter_timeout(const struct hwt_enter_args *enter)
 {
-	s64 now = ktime_get_ns() + hwt_clock_offset(CLOCK_MONOTONIC), left;
+	s64 now = ktime_get_ns() + hwt_time_offset(CLOCK_MONOTONIC), left;
 
 	if (enter->timeout_ns > KTIME_MAX)
 		return KTIME_MAX;
@@ -487,6 +488,6 @@ int hwt_rings_mmap(struct file *file, struct vm_area_struct *vma)
 	hwt_rings_tell(ctx);
 	xa_unlock(&ctx->entries);
 	/* Wake tasks that wait in read(): they must fail with EBUSY now. */
-	hwt_context_wake(ctx);
+	hwt_event_wake(ctx);
 	return 0;
 }

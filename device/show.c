@@ -44,7 +44,7 @@ static struct dentry *hwt_debugfs_contexts;
 /* Number of contexts without a directory, because their user has too many. */
 static atomic_t hwt_contexts_unlisted = ATOMIC_INIT(0);
 
-static int hwt_context_show(struct seq_file *m, void *unused)
+static int hwt_show_stats_show(struct seq_file *m, void *unused)
 {
 	struct hwt_context *ctx = m->private;
 	struct hwt_stats_args stats;
@@ -90,23 +90,23 @@ static int hwt_context_show(struct seq_file *m, void *unused)
 	seq_printf(m, "limit %u\n", stats.limit);
 	return 0;
 }
-DEFINE_SHOW_ATTRIBUTE(hwt_context);
+DEFINE_SHOW_ATTRIBUTE(hwt_show_stats);
 
-static void hwt_context_debugfs_create(void *of)
+static void hwt_show_create(void *of)
 {
 	struct hwt_context *ctx = of;
 	char name[24];
 
 	snprintf(name, sizeof(name), "%llu", ctx->number);
 	ctx->debugfs = debugfs_create_dir(name, hwt_debugfs_contexts);
-	debugfs_create_file("stats", 0400, ctx->debugfs, ctx, &hwt_context_fops);
+	debugfs_create_file("stats", 0400, ctx->debugfs, ctx, &hwt_show_stats_fops);
 }
 
 /*
  * Add a context of the calling process to debugfs. If its user has too many directories there, or
  * the creation fails, the context works without one.
  */
-void hwt_context_debugfs_add(struct hwt_context *ctx)
+void hwt_show_add(struct hwt_context *ctx)
 {
 	static atomic64_t contexts;
 
@@ -116,13 +116,13 @@ void hwt_context_debugfs_add(struct hwt_context *ctx)
 	get_task_comm(ctx->command, current->group_leader);
 	ctx->shown = hwt_user_add_shown(ctx->user);
 	if (ctx->shown)
-		hwt_debugfs_run(hwt_context_debugfs_create, ctx);
+		hwt_debugfs_run(hwt_show_create, ctx);
 	else
 		atomic_inc(&hwt_contexts_unlisted);
 }
 
 /* Remove a context from debugfs. When this returns, no reader of its files is left. */
-void hwt_context_debugfs_remove(struct hwt_context *ctx)
+void hwt_show_remove(struct hwt_context *ctx)
 {
 	if (!ctx->shown) {
 		atomic_dec(&hwt_contexts_unlisted);
@@ -133,7 +133,7 @@ void hwt_context_debugfs_remove(struct hwt_context *ctx)
 }
 
 /* Create the files of all contexts in @dir, the module's. They are removed together with @dir. */
-void __init hwt_contexts_debugfs_init(struct dentry *dir)
+void __init hwt_show_init(struct dentry *dir)
 {
 	hwt_debugfs_contexts = debugfs_create_dir("contexts", dir);
 	debugfs_create_atomic_t("unlisted_contexts", 0400, dir, &hwt_contexts_unlisted);

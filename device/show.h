@@ -11,8 +11,8 @@ struct hwt_context;
 struct seq_file;
 
 void hwt_show_fdinfo(struct seq_file *m, struct file *file);
-void hwt_context_debugfs_add(struct hwt_context *ctx);
-void hwt_context_debugfs_remove(struct hwt_context *ctx);
-void hwt_contexts_debugfs_init(struct dentry *dir);
+void hwt_show_add(struct hwt_context *ctx);
+void hwt_show_remove(struct hwt_context *ctx);
+void hwt_show_init(struct dentry *dir);
 
 #endif /* _HWT_DEVICE_SHOW_H */

@@ -31,7 +31,6 @@
 #include "hwt.h"
 #include "core/client.h"
 #include "device/context.h"
-#include "device/entry.h"
 #include "device/user.h"
 
 /* The default of max_user_timeouts, in multiples of max_timeouts. */

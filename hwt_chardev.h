@@ -2,12 +2,12 @@
 /*
  * /dev/hwt, for the module's init and exit
  */
-#ifndef _HWT_DEVICE_CHARDEV_H
-#define _HWT_DEVICE_CHARDEV_H
+#ifndef _HWT_CHARDEV_H
+#define _HWT_CHARDEV_H
 
 struct dentry;
 
 int hwt_chardev_init(struct dentry *debugfs);
 void hwt_chardev_exit(void);
 
-#endif /* _HWT_DEVICE_CHARDEV_H */
+#endif /* _HWT_CHARDEV_H */

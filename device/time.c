@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * /dev/hwt: times of programs, which are on the clocks of their time namespace
+ */
+#include <linux/math64.h>
+#include <linux/minmax.h>
+#include <linux/overflow.h>
+#include <linux/time64.h>
+#include <linux/time_namespace.h>
+
+#include "hwt.h"
+#include "device/time.h"
+
+/* Return the offset of a clock (a clockid_t) in the caller's time namespace, ns. */
+s64 hwt_time_offset(int clock)
+{
+	struct timespec64 offset = {};
+
+	switch (clock) {
+	case CLOCK_MONOTONIC:
+		timens_add_monotonic(&offset);
+		break;
+	case CLOCK_BOOTTIME:
+		timens_add_boottime(&offset);
+		break;
+	}
+	return timespec64_to_ns(&offset);
+}
+
+/*
+ * Convert a deadline from the caller's time namespace to the wheel's clock. A deadline that is
+ * before the zero of the wheel's clock has passed and becomes 0. With a fixed rate of period @rate
+ * (ns, else 0) it becomes the first deadline from 0 on with the same phase.
+ */
+u64 hwt_time_from_user(u64 ns, s64 offset, u64 rate)
+{
+	u64 missed;
+	s64 host;
+
+	if (ns > S64_MAX || check_sub_overflow((s64)ns, offset, &host))
+		return HWT_NEVER;
+	if (host >= 0)
+		return host;
+	if (!rate)
+		return 0;
+	div64_u64_rem(-(host + 1), rate, &missed);
+	return rate - 1 - missed;
+}
+
+/* Convert a time on a context's clock to the caller's time namespace. */
+u64 hwt_time_to_user(u64 ns, s64 offset)
+{
+	s64 user;
+
+	if (ns == HWT_NEVER || check_add_overflow((s64)ns, offset, &user))
+		return HWT_NEVER;
+	return max_t(s64, user, 0);
+}
