@@ -747,7 +747,6 @@ struct hwt_wheel_params {
  * @passes:      rounds of collecting, advancing and firing
  * @clock_sets:  times the wheel's clock was seen to be set (HWT_CLOCK_REALTIME)
  * @slowest_ns:  duration of the slowest callback that was timed; see docs/statistics.md
- * @slowest:     that callback, for %ps; NULL before the first
  *
  * A snapshot: counters are read one after the other. When nothing else is going on,
  * it is exact.
@@ -768,7 +767,6 @@ struct hwt_wheel_stats {
 	u64		passes;
 	u64		clock_sets;
 	u64		slowest_ns;
-	const void	*slowest;
 };
 
 struct hwt_wheel *__hwt_wheel_create(const struct hwt_wheel_params *params,

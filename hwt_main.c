@@ -44,7 +44,7 @@ MODULE_PARM_DESC(reclaim_ms, "Longest time that a cancelled timeout is kept, mil
 
 unsigned int hwt_slow_callback_us = 10000;
 module_param_named(slow_callback_us, hwt_slow_callback_us, uint, 0644);
-MODULE_PARM_DESC(slow_callback_us, "Callbacks that take longer are logged, each once, microseconds (0: none are, default 10000)");
+MODULE_PARM_DESC(slow_callback_us, "Callbacks that take longer are logged, microseconds (0: none are, default 10000)");
 
 static bool debug;
 module_param(debug, bool, 0444);

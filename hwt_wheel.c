@@ -419,9 +419,8 @@ EXPORT_SYMBOL_GPL(hwt_wheel_get_params);
  * @wheel: the wheel
  * @stats: filled in
  *
- * Any context. Counters have the machine's word length, and wrap round at it. @slowest_ns and
- * @slowest are read one after the other. If a slower call ends meanwhile, they may belong to
- * different functions; on 32 bits, @slowest_ns may mix the halves of two values.
+ * Any context. Counters have the machine's word length, and wrap round at it. On 32 bits,
+ * @slowest_ns may mix the halves of two values.
  */
 void hwt_wheel_get_stats(struct hwt_wheel *wheel, struct hwt_wheel_stats *stats)
 {

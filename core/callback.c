@@ -15,9 +15,9 @@
 #include <linux/lockdep.h>
 #include <linux/math64.h>
 #include <linux/minmax.h>
-#include <linux/module.h>
 #include <linux/preempt.h>
 #include <linux/printk.h>
+#include <linux/ratelimit.h>
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
 #include <linux/sched/debug.h>
@@ -29,7 +29,6 @@
 #include "core/kick.h"
 #include "core/params.h"
 #include "core/sync.h"
-#include "core/trace.h"
 
 /* -- The client's function -------------------------------------------------- */
 
@@ -170,133 +169,27 @@ static void hwt_lockdep_end(struct hwt_shard *shard, struct hwt_runner *runner,
 
 /* -- Slow callbacks -------------------------------------------------------- */
 
-/* Number of reported functions that are remembered. */
-#define HWT_SLOW_REPORTS	64
-
-/* The latest functions reported, and the number of all reports. Protected by hwt_slow_lock. */
-static const void *hwt_slow_reports[HWT_SLOW_REPORTS];
-static unsigned int hwt_slow_count;
-static DEFINE_SPINLOCK(hwt_slow_lock);
-
-static bool hwt_slow_reported(const void *fn)
-	__must_hold(&hwt_slow_lock)
-{
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(hwt_slow_reports); i++)
-		if (hwt_slow_reports[i] == fn)
-			return true;
-	return false;
-}
-
 static u64 hwt_cpu_time(void)
 {
 	/* As of the scheduler's last tick or switch; another one may change it during the read. */
 	return data_race(current->se.sum_exec_runtime);
 }
 
-/* Report a slow callback, unless its function is among the latest reported. */
-static void hwt_slow_report(struct hwt_shard *shard, const struct hwt_runner *runner,
-			    const struct hwt_call *call, u64 took)
+/*
+ * Report a callback that took long. Its function has just returned, so its module is loaded. The
+ * report is limited by shard, and by the kernel's limit for all shards.
+ */
+static noinline void hwt_slow_report(struct hwt_shard *shard, const struct hwt_runner *runner,
+				     const struct hwt_call *call, u64 took)
 {
 	/* call->cpu_ns was up to a scheduler tick old, so the difference may exceed @took. */
 	u64 cpu_ns = min(hwt_cpu_time() - call->cpu_ns, took);
-	const void *fn = hwt_client_fn(runner->current_timeout, call->fn);
-	bool known;
 
-	spin_lock(&hwt_slow_lock);
-	known = hwt_slow_reported(fn);
-	if (!known)
-		hwt_slow_reports[hwt_slow_count++ % ARRAY_SIZE(hwt_slow_reports)] = fn;
-	spin_unlock(&hwt_slow_lock);
-	if (!known)
-		pr_warn("%s: callback %ps took %llu us, %llu us of that on a CPU, which delays others (said once for each callback over slow_callback_us)\n",
-			shard->wheel->name, fn, div_u64(took, NSEC_PER_USEC),
-			div_u64(cpu_ns, NSEC_PER_USEC));
-}
-
-/* Forget the reported functions of an unloaded module: another one may get its addresses. */
-void hwt_slow_forget_reports(struct module *module)
-{
-	unsigned int i;
-
-	spin_lock(&hwt_slow_lock);
-	for (i = 0; i < ARRAY_SIZE(hwt_slow_reports); i++)
-		if (within_module((unsigned long)hwt_slow_reports[i], module))
-			hwt_slow_reports[i] = NULL;
-	spin_unlock(&hwt_slow_lock);
-}
-
-static void hwt_slow_set(struct hwt_slow *slow, const void *fn, u64 ns)
-{
-	/* These pair with the reads in hwt_shard_add_stats(), which does not take the lock. */
-	WRITE_ONCE(slow->fn, fn);
-	WRITE_ONCE(slow->ns, ns);
-}
-
-/* Note the duration of a call, if this was the slowest call of its function. */
-static void hwt_slow_note(struct hwt_shard *shard, const void *fn, u64 took)
-	__must_hold(&shard->lock)
-{
-	struct hwt_slow *slow = shard->slow;
-	unsigned int n = 0;
-
-	/* Use the function's own entry, else a free one, else that of the quickest function. */
-	while (n < HWT_SLOW_MAX - 1 && slow[n].fn && slow[n].fn != fn)
-		n++;
-	if (took <= slow[n].ns)
-		return;
-	for (; n && slow[n - 1].ns < took; n--)
-		hwt_slow_set(&slow[n], slow[n - 1].fn, slow[n - 1].ns);
-	hwt_slow_set(&slow[n], fn, took);
-}
-
-/*
- * Note a call that may have delayed others. A shorter one replaces the last one noted when as much
- * time has passed since that returned as it took: then it cannot be half of any wait any more.
- */
-static void hwt_long_note(struct hwt_shard *shard, const struct hwt_runner *runner,
-			  const struct hwt_call *call, const void *fn, u64 took)
-	__must_hold(&shard->lock)
-{
-	struct hwt_long *last = &shard->long_call;
-
-	if (took < last->ns && call->began < last->end + last->ns)
-		return;
-	*last = (struct hwt_long) {
-		.fn = fn, .ns = took, .off_ns = hwt_off_cpu(current) - runner->off_ns,
-		.end = call->began + took,
-	};
-}
-
-/* Note a timed call, which has returned. */
-static void hwt_call_note(struct hwt_shard *shard, const struct hwt_runner *runner,
-			  const struct hwt_call *call, u64 took)
-	__must_hold(&shard->lock)
-{
-	const void *fn = hwt_client_fn(runner->current_timeout, call->fn);
-
-	hwt_slow_note(shard, fn, took);
-	/* A call in a _sync or a stop delays no other. */
-	if (took > shard->tick_ns && runner->thread)
-		hwt_long_note(shard, runner, call, fn, took);
-}
-
-/* Forget a shard's slow calls of an unloaded module: the names of its functions become invalid. */
-void hwt_slow_forget_calls(struct hwt_shard *shard, struct module *module)
-{
-	struct hwt_slow *slow = shard->slow;
-	unsigned int from, to = 0;
-
-	spin_lock(&shard->lock);
-	for (from = 0; from < HWT_SLOW_MAX; from++)
-		if (!within_module((unsigned long)slow[from].fn, module))
-			hwt_slow_set(&slow[to++], slow[from].fn, slow[from].ns);
-	while (to < HWT_SLOW_MAX)
-		hwt_slow_set(&slow[to++], NULL, 0);
-	if (within_module((unsigned long)shard->long_call.fn, module))
-		shard->long_call = (struct hwt_long) { };
-	spin_unlock(&shard->lock);
+	if (__ratelimit(&shard->slow_limit))
+		pr_warn_ratelimited("%s: callback %ps took %llu us, %llu us of that on a CPU\n",
+				    shard->wheel->name,
+				    hwt_client_fn(runner->current_timeout, call->fn),
+				    div_u64(took, NSEC_PER_USEC), div_u64(cpu_ns, NSEC_PER_USEC));
 }
 
 /* -- Timing ---------------------------------------------------------------- */
@@ -312,26 +205,6 @@ static void hwt_runner_read_clock(struct hwt_runner *runner)
 }
 
 /*
- * Note when the calling thread was woken: as long ago as it has waited for a CPU since it went to
- * sleep. @off_ns: hwt_off_cpu() then.
- */
-void hwt_runner_woken(struct hwt_runner *runner, u64 off_ns)
-{
-	WRITE_ONCE(runner->woken_ns, ktime_get_ns() - (hwt_off_cpu(current) - off_ns));
-	WRITE_ONCE(runner->woken_off_ns, off_ns);
-	runner->off_ns = off_ns;
-}
-
-/* Does each call have to be timed? */
-static bool hwt_timing_exact(void)
-{
-	unsigned int slow_us = READ_ONCE(hwt_slow_callback_us);
-
-	return static_branch_unlikely(&hwt_debug) || trace_hwt_expire_entry_enabled() ||
-	       (slow_us && slow_us < TICK_NSEC / NSEC_PER_USEC);
-}
-
-/*
  * Time a call. After HWT_QUICK_CALLS quick calls in a row, only each HWT_QUICK_CALLS-th is timed,
  * and each during which jiffies changed. So a call longer than a jiffy is always timed, and the
  * error of a call's beginning is at most the duration of some quick calls.
@@ -340,7 +213,7 @@ static bool hwt_timing_exact(void)
  */
 static u64 hwt_call_time(struct hwt_runner *runner, const struct hwt_call *call)
 {
-	bool sampled = runner->quick >= HWT_QUICK_CALLS && !hwt_timing_exact();
+	bool sampled = runner->quick >= HWT_QUICK_CALLS;
 	u64 took;
 
 	runner->quick++;
@@ -400,8 +273,8 @@ void hwt_call_end(struct hwt_shard *shard, struct hwt_runner *runner, struct hwt
 	if (cond_resched())
 		runner->stamp = 0;
 	spin_lock(&shard->lock);
-	if (unlikely(took))
-		hwt_call_note(shard, runner, call, took);
+	if (unlikely(took > shard->slowest_ns))
+		WRITE_ONCE(shard->slowest_ns, took);
 	/* hwt_engine_kick() reads this without the lock. wait.state in hwt_engine_sleep_until()
 	 * orders this store before the engine's next sleep.
 	 */

@@ -54,17 +54,6 @@ static inline void hwt_call_prepare(struct hwt_call *call, const struct hwt_time
 		hwt_call_copy(call, timeout);
 }
 
-/* Return for how long a task has been runnable without a CPU since it exists, ns; 0: unknown. */
-static inline u64 hwt_off_cpu(const struct task_struct *task)
-{
-#ifdef CONFIG_SCHED_INFO
-	/* As of the task's last switch: another CPU may read it, too. */
-	return data_race(task->sched_info.run_delay);
-#else
-	return 0;
-#endif
-}
-
 /* The callbacks of a struct hwt_handle: these two call the client's. */
 extern const struct hwt_timeout_ops hwt_handle_ops;
 void hwt_handle_expire(struct hwt_timeout *timeout);
@@ -101,9 +90,6 @@ void hwt_call_end(struct hwt_shard *shard, struct hwt_runner *runner, struct hwt
 void hwt_call_release(struct hwt_shard *shard, struct hwt_runner *runner,
 		      struct hwt_timeout *timeout, struct hwt_call *call);
 /* Without the lock. */
-void hwt_runner_woken(struct hwt_runner *runner, u64 off_ns);
-void hwt_slow_forget_reports(struct module *module);
-void hwt_slow_forget_calls(struct hwt_shard *shard, struct module *module);
 #ifdef CONFIG_LOCKDEP
 void hwt_lockdep_sync(struct hwt_timeout *timeout);
 void hwt_lockdep_shard(struct hwt_shard *shard);

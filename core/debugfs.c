@@ -146,26 +146,6 @@ static int hwt_lateness_show(struct seq_file *m, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(hwt_lateness);
 
-static int hwt_callbacks_show(struct seq_file *m, void *unused)
-{
-	struct hwt_wheel *wheel = m->private;
-	struct hwt_shard *shard;
-	const struct hwt_slow *slow;
-
-	seq_puts(m, "# longest_ns function\n");
-	for (shard = wheel->first_shard; shard; shard = shard->next) {
-		/* The lock keeps the names valid: an unloaded module's functions are forgotten
-		 * under it.
-		 */
-		spin_lock(&shard->lock);
-		for (slow = shard->slow; slow < shard->slow + HWT_SLOW_MAX && slow->fn; slow++)
-			seq_printf(m, "%llu %ps\n", slow->ns, slow->fn);
-		spin_unlock(&shard->lock);
-	}
-	return 0;
-}
-DEFINE_SHOW_ATTRIBUTE(hwt_callbacks);
-
 static int hwt_shards_show(struct seq_file *m, void *unused)
 {
 	struct hwt_wheel *wheel = m->private;
@@ -235,7 +215,6 @@ static void hwt_wheel_debugfs_create(void *of)
 	debugfs_create_file("stats", 0400, dir, wheel, &hwt_stats_fops);
 	debugfs_create_file("levels", 0400, dir, wheel, &hwt_levels_fops);
 	debugfs_create_file("lateness", 0400, dir, wheel, &hwt_lateness_fops);
-	debugfs_create_file("callbacks", 0400, dir, wheel, &hwt_callbacks_fops);
 	debugfs_create_file("shards", 0400, dir, wheel, &hwt_shards_fops);
 	wheel->debugfs = dir;
 }

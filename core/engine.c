@@ -542,77 +542,6 @@ static struct hwt_lateness hwt_lateness_measure(const struct hwt_shard *shard,
 	return late;
 }
 
-/**
- * struct hwt_lag - a callback that was behind, for hwt_lag_report()
- * @fn:  the client's function
- * @ns:  how long it had to wait
- * @end: when it began, on CLOCK_MONOTONIC, ns
- */
-struct hwt_lag {
-	const void	*fn;
-	u64		ns;
-	u64		end;
-};
-
-/* Was a call at least half of a wait, without the time for which its thread had no CPU? */
-static bool hwt_lag_caused(const struct hwt_lag *lag, const struct hwt_long *call)
-{
-	u64 from = max(lag->end - lag->ns, call->end - call->ns), to = min(lag->end, call->end);
-
-	return call->fn && from < to && to - from >= lag->ns / 2 + call->off_ns;
-}
-
-/* Return the thread of a shard that has been without a CPU for longest since it was woken. */
-static const struct hwt_runner *hwt_lag_thread(const struct hwt_shard *shard, u64 *off_ns)
-	__must_hold(&shard->lock)
-{
-	const struct hwt_runner *runner, *found = &shard->engine;
-	u64 ns;
-
-	*off_ns = 0;
-	list_for_each_entry(runner, &shard->runners, entry) {
-		if (!runner->thread)
-			continue;
-		/* Another thread may be woken between the reads: then it has not waited. */
-		ns = READ_ONCE(runner->woken_off_ns);
-		ns = max(hwt_off_cpu(runner->task), ns) - ns;
-		if (ns > *off_ns) {
-			found = runner;
-			*off_ns = ns;
-		}
-	}
-	return found;
-}
-
-/*
- * Warn that a shard is behind. Drops the lock, because a console may be slow. If a module with one
- * of the functions is unloaded meanwhile, the message has an address.
- */
-static noinline void hwt_lag_report(struct hwt_shard *shard, struct hwt_runner *runner,
-				    struct hwt_lag lag)
-	__must_hold(&shard->lock)
-{
-	struct hwt_long call = shard->long_call;
-	u64 off_ns, awake_ns;
-
-	if (!__ratelimit(&shard->behind_limit))
-		return;
-	awake_ns = READ_ONCE(hwt_lag_thread(shard, &off_ns)->woken_ns);
-	awake_ns = max(ktime_get_ns(), awake_ns) - awake_ns;
-	spin_unlock(&shard->lock);
-	if (hwt_lag_caused(&lag, &call))
-		pr_warn_ratelimited("%s is behind: %ps had to wait for %llu ms; callback %ps took %llu ms\n",
-				    shard->wheel->name, lag.fn, div_u64(lag.ns, NSEC_PER_MSEC),
-				    call.fn, div_u64(call.ns, NSEC_PER_MSEC));
-	else
-		pr_warn_ratelimited("%s is behind: %ps had to wait for %llu ms; its thread had no CPU for %llu of the last %llu ms\n",
-				    shard->wheel->name, lag.fn, div_u64(lag.ns, NSEC_PER_MSEC),
-				    div_u64(off_ns, NSEC_PER_MSEC),
-				    div_u64(awake_ns, NSEC_PER_MSEC));
-	runner->stamp = 0;
-	spin_lock(&shard->lock);
-}
-
 /* Take a timeout off the due list. Return: whether it fires. */
 static bool hwt_fire_claim(struct hwt_shard *shard, struct hwt_timeout *timeout,
 			   struct hwt_due *due)
@@ -654,10 +583,9 @@ static bool hwt_fire_claim(struct hwt_shard *shard, struct hwt_timeout *timeout,
 	return true;
 }
 
-/* Call a timeout's function. Return false if the shard is not behind; else fill in @lag. */
-static bool hwt_fire_call(struct hwt_shard *shard, struct hwt_runner *runner,
-			  struct hwt_timeout *timeout, const struct hwt_due *due,
-			  struct hwt_lag *lag)
+/* Call a timeout's function, and count how late that was. */
+static void hwt_fire_call(struct hwt_shard *shard, struct hwt_runner *runner,
+			  struct hwt_timeout *timeout, const struct hwt_due *due)
 	__must_hold(&shard->lock)
 {
 	void (*expire)(struct hwt_timeout *timeout) = timeout->ops->expire;
@@ -679,11 +607,6 @@ static bool hwt_fire_call(struct hwt_shard *shard, struct hwt_runner *runner,
 	hwt_count(&shard->lateness[fls64(late.ns)], 1);
 	hwt_count(&shard->late, late.late);
 	hwt_count(&shard->behind, late.behind);
-	if (unlikely(late.behind))
-		*lag = (struct hwt_lag) {
-			.fn = hwt_client_fn(timeout, expire), .ns = late.ns, .end = call.began,
-		};
-	return late.behind;
 }
 
 /* Fire a timeout of the due list, unless it was cancelled or pushed back. Drops the lock. */
@@ -692,15 +615,11 @@ void hwt_fire(struct hwt_shard *shard, struct hwt_runner *runner,
 	__must_hold(&shard->lock)
 {
 	struct hwt_due due;
-	struct hwt_lag lag;
-	bool behind;
 
 	if (!hwt_fire_claim(shard, timeout, &due))
 		return;
-	behind = hwt_fire_call(shard, runner, timeout, &due, &lag);
+	hwt_fire_call(shard, runner, timeout, &due);
 	hwt_finish(shard, runner, timeout, true);
-	if (unlikely(behind))
-		hwt_lag_report(shard, runner, lag);
 }
 
 static bool hwt_engine_halted(struct hwt_shard *shard)
@@ -898,7 +817,7 @@ static unsigned int hwt_engine_serve(struct hwt_shard *shard, u64 now, unsigned 
 static void hwt_engine_intake_since(struct hwt_shard *shard)
 	__must_hold(&shard->lock)
 {
-	u64 ns = shard->engine.woken_ns;
+	u64 ns = shard->woken_ns;
 
 	ns = shard->clock == HWT_CLOCK_REALTIME ? ns + shard->clock_offset :
 						  hwt_mono_to_clock(shard, ns);
@@ -945,7 +864,6 @@ void hwt_engine_pass(struct hwt_shard *shard)
 	smp_mb();
 
 	shard->engine.stamp = 0;
-	shard->engine.off_ns = hwt_off_cpu(current);
 	spin_lock(&shard->lock);
 	hwt_count(&shard->passes, 1);
 	jumped = hwt_engine_check_clock(shard);
@@ -1047,11 +965,30 @@ static void hwt_engine_spin_until(struct hwt_shard *shard, u64 tick, ktime_t exp
 	}
 }
 
+/* Return for how long this thread has been runnable without a CPU since it exists, ns; 0: unknown. */
+static u64 hwt_off_cpu(void)
+{
+#ifdef CONFIG_SCHED_INFO
+	return current->sched_info.run_delay;
+#else
+	return 0;
+#endif
+}
+
+/*
+ * Note when the engine was woken: as long ago as its thread has waited for a CPU since it went to
+ * sleep. @off_ns: hwt_off_cpu() then.
+ */
+static void hwt_engine_woken(struct hwt_shard *shard, u64 off_ns)
+{
+	shard->woken_ns = ktime_get_ns() - (hwt_off_cpu() - off_ns);
+}
+
 /* Wait until @tick or shard->reclaim_at, or a kick. HWT_TICK_NEVER: until a kick or a stop. */
 static void hwt_engine_wait(struct hwt_shard *shard, u64 tick)
 {
 	u64 reclaim_at = shard->reclaim_at;	/* written by this thread only */
-	u64 off_ns = hwt_off_cpu(current);
+	u64 off_ns = hwt_off_cpu();
 	ktime_t expires = ns_to_ktime(tick * shard->tick_ns);
 
 	/* A tick may last an hour; cancelled timeouts do not wait for its end. */
@@ -1061,7 +998,7 @@ static void hwt_engine_wait(struct hwt_shard *shard, u64 tick)
 		hwt_engine_spin_until(shard, tick, expires);
 	else
 		hwt_engine_sleep_until(shard, tick, expires);
-	hwt_runner_woken(&shard->engine, off_ns);
+	hwt_engine_woken(shard, off_ns);
 	trace_hwt_wake(shard, tick == HWT_TICK_NEVER ? U64_MAX : ktime_to_ns(expires),
 		       READ_ONCE(shard->kicked));
 }

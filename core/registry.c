@@ -247,9 +247,9 @@ int hwt_shared_put(struct hwt_wheel *wheel, const struct module *owner)
 /* -- System events -------------------------------------------------------- */
 
 /*
- * Forget the functions of an unloaded module, and with "debug" withdraw the timeouts it has left.
- * Return true if one of its functions is executing, which is logged unless @said: the caller waits
- * without hwt_wheels_lock, which that function may need.
+ * With "debug", withdraw the timeouts that an unloaded module has left. Return true if one of its
+ * functions is executing, which is logged unless @said: the caller waits without hwt_wheels_lock,
+ * which that function may need.
  */
 static bool hwt_wheels_unload(struct module *module, bool said)
 {
@@ -258,14 +258,9 @@ static bool hwt_wheels_unload(struct module *module, bool said)
 	bool executing = false;
 
 	mutex_lock(&hwt_wheels_lock);
-	list_for_each_entry(wheel, &hwt_wheels, entry) {
-		for (shard = wheel->first_shard; shard; shard = shard->next) {
-			if (static_branch_unlikely(&hwt_debug))
-				executing |= hwt_debug_unload(shard, module, said);
-			/* After the check: a function that has ended has noted its time. */
-			hwt_slow_forget_calls(shard, module);
-		}
-	}
+	list_for_each_entry(wheel, &hwt_wheels, entry)
+		for (shard = wheel->first_shard; shard; shard = shard->next)
+			executing |= hwt_debug_unload(shard, module, said);
 	mutex_unlock(&hwt_wheels_lock);
 	return executing;
 }
@@ -304,9 +299,9 @@ static int hwt_module_event(struct notifier_block *block, unsigned long event, v
 	list_for_each_entry(wheel, &hwt_wheels, entry)
 		hwt_wheel_left(wheel, data);
 	mutex_unlock(&hwt_wheels_lock);
-	for (said = false; hwt_wheels_unload(data, said); said = true)
-		usleep_range(1000, 2000);
-	hwt_slow_forget_reports(data);
+	if (static_branch_unlikely(&hwt_debug))
+		for (said = false; hwt_wheels_unload(data, said); said = true)
+			usleep_range(1000, 2000);
 	/* Last: a function of the module that was still executing may have put a reference. */
 	mutex_lock(&hwt_wheels_lock);
 	list_for_each_entry(wheel, &hwt_wheels, entry)

@@ -50,9 +50,9 @@ static void hwt_shard_init(struct hwt_shard *shard, const struct hwt_shard_args 
 	shard->clock_set = args->number ? NULL : params->clock_set;
 	shard->clock_set_arg = params->clock_set_arg;
 	shard->clock_offset = ktime_to_ns(ktime_mono_to_real(0));
-	ratelimit_state_init(&shard->behind_limit, 10 * HZ, 1);
+	ratelimit_state_init(&shard->slow_limit, 600 * HZ, 8);
 	/* Do not log the number of suppressed messages. */
-	ratelimit_set_flags(&shard->behind_limit, RATELIMIT_MSG_ON_RELEASE);
+	ratelimit_set_flags(&shard->slow_limit, RATELIMIT_MSG_ON_RELEASE);
 	hwt_timeout_init(&shard->clock_timeout, NULL, NULL);
 	/* The engine sleeps until the first schedule. */
 	atomic64_set(&shard->wake_tick, HWT_TICK_NEVER);
@@ -108,7 +108,6 @@ err_free:
 /* Add the statistics of a shard to @stats. */
 void hwt_shard_add_stats(const struct hwt_shard *shard, struct hwt_wheel_stats *stats)
 {
-	u64 slowest_ns = READ_ONCE(shard->slow->ns);
 	const struct hwt_inbox *one;
 	struct hwt_inbox sum = { };
 	unsigned int cpu;
@@ -139,8 +138,5 @@ void hwt_shard_add_stats(const struct hwt_shard *shard, struct hwt_wheel_stats *
 	stats->wakeups += READ_ONCE(shard->wakeups);
 	stats->passes += READ_ONCE(shard->passes);
 	stats->clock_sets = max_t(u64, stats->clock_sets, READ_ONCE(shard->clock_sets));
-	if (slowest_ns > stats->slowest_ns) {
-		stats->slowest_ns = slowest_ns;
-		stats->slowest = READ_ONCE(shard->slow->fn);
-	}
+	stats->slowest_ns = max_t(u64, stats->slowest_ns, READ_ONCE(shard->slowest_ns));
 }

@@ -39,8 +39,6 @@
 #define HWT_BEHIND_TICKS	512
 /* Submission lists of a CPU. Collection takes from them in turn, and so has time to prefetch. */
 #define HWT_CHAINS		4
-/* Number of slowest callbacks that a shard remembers. */
-#define HWT_SLOW_MAX		8
 /* Counters of lateness, indexed by fls64(), which is at most 63 for less than 2^63 ns. */
 #define HWT_LATENESS_MAX	64
 
@@ -87,9 +85,6 @@ struct hwt_inbox {
  * @stamp:   cached CLOCK_MONOTONIC, ns; 0: the clock must be read
  * @jiffies: when @stamp was read
  * @quick:   quick calls in a row since @stamp was 0; see hwt_call_time()
- * @woken_ns: when the thread was last woken from its wait for work, on CLOCK_MONOTONIC, ns
- * @woken_off_ns: hwt_off_cpu() then. Both are written by @task only, and read by reports
- * @off_ns:  hwt_off_cpu() then, or when the engine's pass began. Used by @task only
  * @releasing: @fn is a ->release: the hold of @current_timeout for which it is called is over
  * @unpinned: a thread of a pinned shard could not pin itself, and is to be pinned. May be read, and
  *           cleared, without the lock
@@ -104,9 +99,6 @@ struct hwt_runner {
 	u64			stamp;
 	unsigned long		jiffies;
 	unsigned int		quick;
-	u64			woken_ns;
-	u64			woken_off_ns;
-	u64			off_ns;
 	u64			call;
 	const void		*fn;
 	bool			releasing;
@@ -127,27 +119,6 @@ struct hwt_worker {
 	struct hwt_shard	*shard;
 	struct list_head	idle;
 	bool			took_due;
-};
-
-/* A function and its longest call. */
-struct hwt_slow {
-	const void	*fn;
-	u64		ns;
-};
-
-/**
- * struct hwt_long - a call that was long enough to delay others
- * @fn:     the function
- * @ns:     its duration
- * @off_ns: for how long its thread was runnable and had no CPU, in the call or before in the same
- *          pass
- * @end:    when it returned, on CLOCK_MONOTONIC, ns
- */
-struct hwt_long {
-	const void	*fn;
-	u64		ns;
-	u64		off_ns;
-	u64		end;
 };
 
 /*
@@ -214,8 +185,6 @@ struct hwt_shard {
 	/* When such a timeout was found last; when the clock was set last. On the wheel's clock. */
 	u64			past_since;
 	u64			set_since;
-	struct hwt_long		long_call;	/* see hwt_long_note() */
-	struct ratelimit_state	behind_limit;	/* for hwt_lag_report(); has its own lock */
 	struct list_head	runners;	/* see struct hwt_runner */
 	unsigned int		waiters;	/* see hwt_wait_until() */
 	unsigned int		callers;	/* see hwt_shard_enter() */
@@ -229,6 +198,8 @@ struct hwt_shard {
 	 * check.
 	 */
 	s64			clock_offset;
+	/* When the engine was last woken, on CLOCK_MONOTONIC, ns. Used by the engine only. */
+	u64			woken_ns;
 
 	/* Counters: written by the engine or under the lock, read without the lock. */
 	unsigned long		retired;	/* one-shots fired, and timeouts handed back */
@@ -243,8 +214,9 @@ struct hwt_shard {
 	unsigned long		clock_sets;
 	/* Callbacks by lateness: [n] counts those from 2^(n - 1) to less than 2^n ns late. */
 	unsigned long		lateness[HWT_LATENESS_MAX];
-	/* The slowest callback first; free entries have no function, and are last. */
-	struct hwt_slow		slow[HWT_SLOW_MAX];
+	u64			slowest_ns;	/* the longest callback that was timed */
+
+	struct ratelimit_state	slow_limit;	/* of hwt_slow_report(); has its own lock */
 
 	/* The engine is in @runners for the life of the shard, the workers until they end. */
 	struct hwt_runner	engine;

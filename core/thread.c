@@ -148,7 +148,6 @@ static int hwt_engine_thread(void *arg)
 {
 	struct hwt_shard *shard = arg;
 
-	hwt_runner_woken(&shard->engine, 0);
 	hwt_thread_begin(shard, &shard->engine);
 	while (!hwt_thread_ends(shard)) {
 		if (unlikely(hwt_frozen(shard)))
@@ -216,8 +215,6 @@ static bool hwt_worker_serve(struct hwt_shard *shard, struct hwt_worker *worker)
 static void hwt_worker_wait(struct hwt_shard *shard, struct hwt_worker *worker)
 	__must_hold(&shard->lock)
 {
-	u64 off_ns = hwt_off_cpu(current);
-
 	/* Workers look for work, and are woken, under the lock, so no wake-up is missed. */
 	list_add(&worker->idle, &shard->idle);
 	/* Barrier worker.state, pairs with kernel.wake in hwt_thread_wake_frozen(), which does not
@@ -229,7 +226,6 @@ static void hwt_worker_wait(struct hwt_shard *shard, struct hwt_worker *worker)
 	if (!hwt_thread_ends(shard))
 		schedule();
 	__set_current_state(TASK_RUNNING);
-	hwt_runner_woken(&worker->runner, off_ns);
 	if (unlikely(READ_ONCE(worker->runner.unpinned) || hwt_thread_off_affinity(shard)))
 		hwt_thread_pin(shard, &worker->runner);
 	worker->runner.stamp = 0;
@@ -243,7 +239,6 @@ static int hwt_worker_thread(void *arg)
 	struct hwt_shard *shard = worker->shard;
 	unsigned int n = 0;
 
-	hwt_runner_woken(&worker->runner, 0);
 	hwt_thread_begin(shard, &worker->runner);
 	spin_lock(&shard->lock);
 	while (!hwt_thread_ends(shard)) {

@@ -101,24 +101,6 @@ static void put_lateness(char *line, bool json, bool first)
 		printf("  late by < %-11s%llu\n", duration_format(buffer, below), count);
 }
 
-/* "LONGEST_NS FUNCTION" */
-static void put_callback(char *line, bool json, bool first)
-{
-	char buffer[TIME_TEXT], *function;
-	unsigned long long ns;
-
-	ns = strtoull(line, &function, 10);
-	if (*function++ != ' ')
-		return;
-	if (json) {
-		printf("%s{\"longest_ns\":%llu,\"function\":", first ? "" : ",", ns);
-		json_put_string(stdout, function);
-		printf("}");
-	} else {
-		printf("  took %-12s%s\n", duration_format(buffer, ns), function);
-	}
-}
-
 /* Print the lines of a file; in JSON, as an array that is called @key. */
 static void put_list(const char *wheel, const char *name, const char *key, line_fn put,
 		     bool json)
@@ -146,7 +128,6 @@ static void put_wheel(const char *wheel, bool json)
 	/* In JSON "levels" is taken: it is one of the parameters. */
 	put_list(wheel, "levels", "occupancy", put_level, json);
 	put_list(wheel, "lateness", "lateness", put_lateness, json);
-	put_list(wheel, "callbacks", "callbacks", put_callback, json);
 	if (json)
 		printf("}\n");
 }

@@ -76,22 +76,6 @@ expect "shards" 0 "11
 	"$(seq 0 $(($(cat /sys/module/hwt/parameters/shards) - 1)))" \
 	sed -n 's/ .*//; 2,$p' "$top"/wheels/1-*/shards
 
-functions() { sed -n 's/^[0-9][0-9]* \(.*\) \[test_shown\]$/\1/p' "$dir/callbacks" | sort; }
-expect "callbacks" 0 "shown_other
-shown_quick
-shown_slow" functions
-first() { sed -n '2s/^[0-9]* //p' "$dir/callbacks"; }
-expect "the slowest callback first" 0 "shown_slow [test_shown]" first
-ordered()
-{
-	awk 'NR == 1 { next }
-		NR == 2 { slow = ($1 >= 50000000) }
-		NR > 2 && $1 > last { bad = 1 }
-		{ last = $1 }
-		END { print slow, bad + 0 }' "$dir/callbacks"
-}
-expect "its duration, and the order of durations" 0 "1 0" ordered
-
 # An open file does not keep the wheel.
 exec 5<"$dir/stats"
 unload test_shown || fail "the module does not unload while a file is open"

@@ -12,7 +12,7 @@
 
 static char *what;
 module_param(what, charp, 0444);
-MODULE_PARM_DESC(what, "For slow-callbacks.sh. one, other: a function that expires; cancelled: a cancel; handles: two handles; behind: timeouts that wait for a callback; nocpu: timeouts whose thread has no CPU");
+MODULE_PARM_DESC(what, "For slow-callbacks.sh. one, other: a function that expires; cancelled: a cancel; handles: two handles");
 
 static unsigned int ms, times = 1;
 module_param(ms, uint, 0444);	/* duration of the callback */
@@ -211,42 +211,38 @@ static void __init run_handle(struct hwt_wheel *wheel, void (*fn)(struct hwt_han
 static void __init test_slowest(void)
 {
 	struct hwt_wheel *wheel = kt_wheel("slowest");
-	struct hwt_wheel_stats stats, before;
+	struct hwt_wheel_stats stats;
 	atomic_t handed = ATOMIC_INIT(0);
 	struct kt quick, slow;
 
 	kt_init(&quick, wheel, &kt_plain_ops);
 	kt_init(&slow, wheel, &slow_ops);
 	stats = kt_stats(wheel);
-	KTEST(!stats.slowest && !stats.slowest_ns, "without callbacks there is no slowest one");
+	KTEST(!stats.slowest_ns, "without callbacks there is no slowest one");
 	run(&quick);
 	stats = kt_stats(wheel);
-	KTEST(stats.slowest == kt_expire && stats.slowest_ns, "the only callback is the slowest");
+	KTEST(stats.slowest_ns, "the only callback is the slowest");
 	slow_ns = stats.slowest_ns + 20 * KT_MS;
 	run(&slow);
 	stats = kt_stats(wheel);
-	KTEST(stats.slowest == slow_expire && stats.slowest_ns >= slow_ns,
-	      "then a slower callback is: %ps, %llu ns", stats.slowest, stats.slowest_ns);
-	before = stats;
+	KTEST(stats.slowest_ns >= slow_ns, "then a slower callback is: %llu ns", stats.slowest_ns);
 	hwt_schedule(&slow.timeout, KT_HOUR);
 	slow_ns = stats.slowest_ns + 20 * KT_MS;
 	hwt_cancel_sync(&slow.timeout);
 	stats = kt_stats(wheel);
-	KTEST(stats.slowest == slow_cancelled && stats.slowest_ns >= slow_ns,
-	      "then ->cancelled in the caller of cancel_sync: %ps, %llu ns",
-	      stats.slowest, stats.slowest_ns);
-	KTEST(stats.slowest_ns > before.slowest_ns, "its duration has increased");
+	KTEST(stats.slowest_ns >= slow_ns, "then ->cancelled in the caller of cancel_sync: %llu ns",
+	      stats.slowest_ns);
 	slow_ns = stats.slowest_ns + 20 * KT_MS;
 	run_handle(wheel, slow_handle);
 	stats = kt_stats(wheel);
-	KTEST(stats.slowest == slow_handle && stats.slowest_ns >= slow_ns,
-	      "then the function of a handle: %ps, %llu ns", stats.slowest, stats.slowest_ns);
+	KTEST(stats.slowest_ns >= slow_ns, "then the function of a handle: %llu ns",
+	      stats.slowest_ns);
 	hwt_schedule(&slow.timeout, KT_HOUR);
 	slow_ns = stats.slowest_ns + 20 * KT_MS;
 	hwt_wheel_stop(wheel, slow_hand_back, &handed);
 	stats = kt_stats(wheel);
-	KTEST(stats.slowest == slow_hand_back && stats.slowest_ns >= slow_ns &&
-	      atomic_read(&handed) == 1, "then the function of a stop: %ps", stats.slowest);
+	KTEST(stats.slowest_ns >= slow_ns && atomic_read(&handed) == 1,
+	      "then the function of a stop: %llu ns", stats.slowest_ns);
 	hwt_wheel_destroy(wheel);
 }
 
@@ -273,8 +269,7 @@ static void __init test_slow_among_quick(void)
 	for (i = 0; i < ARRAY_SIZE(quick); i++)
 		KT_WAIT(kt_expirations(&quick[i]) && !hwt_held(&quick[i].timeout));
 	stats = kt_stats(wheel);
-	KTEST(stats.slowest == slow_expire && stats.slowest_ns >= slow_ns,
-	      "a slow callback among quick ones is found: %ps, %llu ns", stats.slowest,
+	KTEST(stats.slowest_ns >= slow_ns, "a slow callback among quick ones is found: %llu ns",
 	      stats.slowest_ns);
 	hwt_wheel_destroy(wheel);
 }
@@ -312,8 +307,8 @@ static void __init test_late(unsigned int workers)
 	KTEST(stats.late >= n && stats.behind >= n && stats.behind <= n + 1,
 	      "%u workers: all wait for a slow callback, for more than a revolution: %llu behind",
 	      workers, stats.behind);
-	KTEST(stats.slowest == slow_expire && stats.slowest_ns >= 300 * KT_MS,
-	      "the slow callback is the slowest: %ps, %llu ns", stats.slowest, stats.slowest_ns);
+	KTEST(stats.slowest_ns >= 300 * KT_MS, "the slow callback is the slowest: %llu ns",
+	      stats.slowest_ns);
 	hwt_wheel_destroy(wheel);
 }
 
@@ -479,11 +474,7 @@ static void __init test_logged(void)
 
 	slow_ns = ms * KT_MS;
 	kt_init(&kt, wheel, strcmp(what, "other") ? &slow_ops : &other_ops);
-	if (!strcmp(what, "behind")) {
-		fall_behind(wheel, slow_ns);
-	} else if (!strcmp(what, "nocpu")) {
-		test_starved();
-	} else if (!strcmp(what, "handles")) {
+	if (!strcmp(what, "handles")) {
 		run_handle(wheel, slow_handle);
 		run_handle(wheel, other_handle);
 	} else if (!strcmp(what, "cancelled")) {

@@ -46,7 +46,7 @@ PLANTS = (
     ("documentation", "README.md", "", "\n    code\n", "a block without a language or a file"),
     ("documentation", "docs/design.md", "", "\n[planted](nowhere.md)\n", "a link to 'nowhere.md'"),
     ("documentation", "docs/limits.md", "", "\n[planted](security.md#nowhere)\n", "a link to 'security.md#nowhere'"),
-    ("messages", "core/engine.c", "is behind: %ps", "lags: %ps", "does not have: <> lags: <>"),
+    ("messages", "core/callback.c", "callback %ps took", "function %ps took", "does not have: <>: function <> took"),
     ("messages", "docs/statistics.md", "are not online`", "are offline`", "statistics.md only: .*are offline"),
     ("parameters", "man/hwt.4", "shards\t0 to 256", "shards\t0 to 257", "shards: docs/parameters.md says"),
     ("parameters", "hwt_main.c", "", "\nmodule_param(planted, bool, 0444);\n", "planted is missing"),
