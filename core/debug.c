@@ -6,9 +6,11 @@
  *   - initialises a timeout that is held: the timeout is left as it is;
  *   - moves a timeout to another wheel while it is held or its ->release is executing;
  *   - is a module that is unloaded, and leaves a timeout that would call into it, a handle
- *     (core/recipes.c) included: the timeout is withdrawn;
- *   - frees a timeout that is held: the timeout is withdrawn. Only where the kernel's debug objects
- *     check freed memory (CONFIG_DEBUG_OBJECTS_FREE).
+ *     (core/recipes.c) included;
+ *   - frees a timeout that is held. Only where the kernel's debug objects check freed memory
+ *     (CONFIG_DEBUG_OBJECTS_FREE).
+ *
+ * The last two are not repaired: what the client has left, or has freed, is used after the report.
  *
  * The engine does not know the timeouts on submission lists, so with "debug" it is woken for each
  * submission. For debug objects, a timeout is active from its collection, not its submission, to
@@ -30,8 +32,6 @@
 #include "core/debug.h"
 #include "core/engine.h"
 #include "core/registry.h"
-#include "core/submit.h"
-#include "core/sync.h"
 
 DEFINE_STATIC_KEY_FALSE(hwt_debug);
 
@@ -127,31 +127,7 @@ void hwt_debug_move(const struct hwt_timeout *timeout)
 				 timeout, timeout->ops->release);
 }
 
-/* -- Withdrawal of timeouts ------------------------------------------------- */
-
-/*
- * Remove a timeout from the lists and shut it down, without calling its client. If a callback is
- * executing, or the timeout stays on its submission list, the end of the hold does call the client.
- */
-static void hwt_debug_withdraw(struct hwt_shard *shard, struct hwt_timeout *timeout)
-	__must_hold(&shard->lock)
-{
-	u64 old = hwt_timeout_state(timeout), new;
-
-	/* No barrier: under the lock, and the client does not use the timeout any more. */
-	do {
-		new = hwt_state_withdraw(old, (old & HWT_F_SUBMITTED) && !timeout->owed);
-		hwt_debug_track(timeout, new);
-	} while (!hwt_state_change(timeout, &old, new));
-	if (old & HWT_F_PENDING)
-		hwt_cancel_account(shard, timeout, old);
-	if (timeout->owed)
-		hwt_owed_remove(timeout);
-	else if (hwt_linked(timeout))
-		hwt_buckets_remove(&shard->buckets, timeout);
-	timeout->past = false;
-	hwt_wake_timeout(shard, timeout);
-}
+/* -- Unloaded modules ------------------------------------------------------- */
 
 struct hwt_debug_going {
 	struct hwt_shard	*shard;
@@ -186,53 +162,39 @@ static void hwt_debug_left(struct hwt_timeout *timeout, void *arg)
 	hwt_debug_report("module %s is unloaded and leaves timeout %p on wheel %s: %ps\n",
 			 going->module->name, timeout, going->shard->wheel->name,
 			 hwt_client_fn(timeout, timeout->ops->expire));
-	hwt_debug_withdraw(going->shard, timeout);
-	/* The memory of a handle is hwt's own: put the reference of the hold that has ended. */
-	if (timeout->ops == &hwt_handle_ops && !hwt_held(timeout))
-		timeout->ops->release(timeout);
 }
 
-/* Is a function of the module executing on the shard? Report it unless @said. */
-static bool hwt_debug_executing(const struct hwt_debug_going *going, bool said)
+/* Report the functions of the module that are executing on the shard. */
+static void hwt_debug_executing(const struct hwt_debug_going *going)
 	__must_hold(&going->shard->lock)
 {
 	struct hwt_runner *runner;
 
-	list_for_each_entry(runner, &going->shard->runners, entry) {
-		if (!runner->current_timeout ||
-		    !hwt_debug_calls(runner->current_timeout, runner->fn, going->module))
-			continue;
-		if (!said)
+	list_for_each_entry(runner, &going->shard->runners, entry)
+		if (runner->current_timeout &&
+		    hwt_debug_calls(runner->current_timeout, runner->fn, going->module))
 			hwt_debug_report("module %s goes while its %ps is executing on wheel %s\n",
 					 going->module->name,
 					 hwt_client_fn(runner->current_timeout, runner->fn),
 					 going->shard->wheel->name);
-		return true;
-	}
-	return false;
 }
 
 /*
- * Withdraw the timeouts that a module has left on a shard. The module's exit has returned. Walks
- * all timeouts under the lock.
- *
- * Return true if a function of the module is executing on the shard, and report it unless @said. It
- * may schedule again, so the caller must call this again later.
+ * Report the timeouts that a module has left on a shard, and its functions that are executing. The
+ * module's exit has returned. Walks all timeouts under the lock.
  */
-bool hwt_debug_unload(struct hwt_shard *shard, struct module *module, bool said)
+void hwt_debug_unload(struct hwt_shard *shard, struct module *module)
 {
 	struct hwt_debug_going going = { .shard = shard, .module = module };
-	struct hwt_timeout *timeout, *next;
-	bool executing;
+	struct hwt_timeout *timeout;
 
 	spin_lock(&shard->lock);
 	hwt_collect_submitted(shard);
 	hwt_buckets_for_each(&shard->buckets, hwt_debug_left, &going);
-	list_for_each_entry_safe(timeout, next, &shard->owed, link)
+	list_for_each_entry(timeout, &shard->owed, link)
 		hwt_debug_left(timeout, &going);
-	executing = hwt_debug_executing(&going, said);
+	hwt_debug_executing(&going);
 	spin_unlock(&shard->lock);
-	return executing;
 }
 
 /* -- Freed ------------------------------------------------------------------ */
@@ -255,39 +217,15 @@ static bool hwt_debug_is_static(void *addr)
 
 static const struct debug_obj_descr hwt_debug_descr;
 
-/*
- * In atomic context, only try the lock, and leave a timeout on its submission list. If the lock is
- * taken, the timeout stays on the shard.
- */
-static void hwt_debug_withdraw_freed(struct hwt_timeout *timeout)
-{
-	struct hwt_shard *shard = timeout->shard;
-
-	if (preemptible()) {
-		spin_lock(&shard->lock);
-		hwt_collect_submitted(shard);
-		hwt_debug_withdraw(shard, timeout);
-		spin_unlock(&shard->lock);
-	} else if (spin_trylock(&shard->lock)) {
-		hwt_debug_withdraw(shard, timeout);
-		spin_unlock(&shard->lock);
-	}
-	WRITE_ONCE(timeout->tracked, 0);
-}
-
-/*
- * Withdraw a timeout whose freeing was reported, to keep the shard intact. Not if the memory was
- * overwritten before it was freed: then the shard is unknown.
- */
+/* Called after the report. The kernel repeats that until the object is no longer active. */
 static bool hwt_debug_freed(void *addr, enum debug_obj_state state)
 {
 	struct hwt_timeout *timeout = addr;
 
 	if (state != ODEBUG_STATE_ACTIVE)
 		return false;
-	if (hwt_debug_whole(timeout))
-		hwt_debug_withdraw_freed(timeout);
-	/* Even if RUNNING or SUBMITTED: the kernel repeats this while the object is active. */
+	/* The end of the hold, if the memory lives so long, does not deactivate it again. */
+	WRITE_ONCE(timeout->tracked, 0);
 	debug_object_deactivate(timeout, &hwt_debug_descr);
 	return true;
 }

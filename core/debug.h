@@ -15,7 +15,7 @@ void __hwt_debug_track(struct hwt_timeout *timeout, u64 state);
 bool __hwt_debug_used(const struct hwt_timeout *timeout);
 bool __hwt_debug_init(const struct hwt_timeout *timeout);
 void hwt_debug_move(const struct hwt_timeout *timeout);
-bool hwt_debug_unload(struct hwt_shard *shard, struct module *module, bool said);
+void hwt_debug_unload(struct hwt_shard *shard, struct module *module);
 
 /* Note whether a timeout is held in @state, which it is about to get. Under the shard's lock. */
 static inline void hwt_debug_track(struct hwt_timeout *timeout, u64 state)

@@ -329,10 +329,13 @@ void hwt_end_hold(struct hwt_shard *shard, struct hwt_runner *runner, struct hwt
 	struct hwt_call release;
 	u64 old;
 
-	if (timeout->owed)
-		hwt_owed_remove(timeout);
-	else if (hwt_linked(timeout))
+	if (timeout->owed) {
+		list_del(&timeout->link);
+		timeout->link.next = NULL;
+		timeout->owed = false;
+	} else if (hwt_linked(timeout)) {
 		hwt_unlink(shard, timeout);
+	}
 	if (unlikely(hwt_mark_reached(shard, timeout)))
 		return;
 	hwt_call_prepare(&release, timeout);

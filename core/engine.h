@@ -23,14 +23,6 @@ bool hwt_clock_moved(struct hwt_shard *shard);
 void hwt_fire(struct hwt_shard *shard, struct hwt_runner *runner,
 	      struct hwt_timeout *timeout);
 
-/* Take a timeout off shard->owed. The caller holds the shard's lock. */
-static inline void hwt_owed_remove(struct hwt_timeout *timeout)
-{
-	list_del(&timeout->link);
-	timeout->link.next = NULL;
-	timeout->owed = false;
-}
-
 /* On the shard's thread, without the lock. */
 void hwt_engine_pass(struct hwt_shard *shard);
 void hwt_engine_sleep(struct hwt_shard *shard);

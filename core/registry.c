@@ -7,7 +7,6 @@
 
 #include <linux/cpuhotplug.h>
 #include <linux/cpumask.h>
-#include <linux/delay.h>
 #include <linux/err.h>
 #include <linux/init.h>
 #include <linux/irq_work.h>
@@ -19,7 +18,6 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 
-#include "core/callback.h"
 #include "core/debug.h"
 #include "core/kick.h"
 #include "core/registry.h"
@@ -246,25 +244,6 @@ int hwt_shared_put(struct hwt_wheel *wheel, const struct module *owner)
 
 /* -- System events -------------------------------------------------------- */
 
-/*
- * With "debug", withdraw the timeouts that an unloaded module has left. Return true if one of its
- * functions is executing, which is logged unless @said: the caller waits without hwt_wheels_lock,
- * which that function may need.
- */
-static bool hwt_wheels_unload(struct module *module, bool said)
-{
-	struct hwt_wheel *wheel;
-	struct hwt_shard *shard;
-	bool executing = false;
-
-	mutex_lock(&hwt_wheels_lock);
-	list_for_each_entry(wheel, &hwt_wheels, entry)
-		for (shard = wheel->first_shard; shard; shard = shard->next)
-			executing |= hwt_debug_unload(shard, module, said);
-	mutex_unlock(&hwt_wheels_lock);
-	return executing;
-}
-
 /* Report a private wheel that an unloaded module has left. */
 static void hwt_wheel_left(struct hwt_wheel *wheel, const struct module *module)
 {
@@ -287,25 +266,28 @@ static void hwt_share_left(struct hwt_wheel *wheel, struct module *module)
 	share->module = ERR_PTR(-ENOENT);
 }
 
-/* Handle the unloading of a module, whose exit should have given up its wheels. */
+static void hwt_timeouts_left(struct hwt_wheel *wheel, struct module *module)
+{
+	struct hwt_shard *shard;
+
+	for (shard = wheel->first_shard; shard; shard = shard->next)
+		hwt_debug_unload(shard, module);
+}
+
+/* Handle the unloading of a module, whose exit should have given up its timeouts and wheels. */
 static int hwt_module_event(struct notifier_block *block, unsigned long event, void *data)
 {
 	struct hwt_wheel *wheel;
-	bool said;
 
 	if (event != MODULE_STATE_GOING)
 		return NOTIFY_DONE;
 	mutex_lock(&hwt_wheels_lock);
-	list_for_each_entry(wheel, &hwt_wheels, entry)
+	list_for_each_entry(wheel, &hwt_wheels, entry) {
 		hwt_wheel_left(wheel, data);
-	mutex_unlock(&hwt_wheels_lock);
-	if (static_branch_unlikely(&hwt_debug))
-		for (said = false; hwt_wheels_unload(data, said); said = true)
-			usleep_range(1000, 2000);
-	/* Last: a function of the module that was still executing may have put a reference. */
-	mutex_lock(&hwt_wheels_lock);
-	list_for_each_entry(wheel, &hwt_wheels, entry)
 		hwt_share_left(wheel, data);
+		if (static_branch_unlikely(&hwt_debug))
+			hwt_timeouts_left(wheel, data);
+	}
 	mutex_unlock(&hwt_wheels_lock);
 	return NOTIFY_OK;
 }

@@ -71,16 +71,11 @@
  *              REARM                  - RUNNING, + ARMED, new tick link
  *              SUBMITTED              - RUNNING                    - (left to collect)
  *              else                   - RUNNING                    call ->release
- *   withdraw   (with "debug": the client has freed it, or was unloaded and has left it)
- *              on a submission list   - ARMED REARM EXPIRED,       - (collect ends the hold)
- *                                     + SHUTDOWN CANCELLED
- *              else                   + SHUTDOWN CANCELLED, all    - (the caller unlinks it)
- *                                     others cleared but RUNNING
  *
  * Members of a timeout beside its state, protected by the shard's lock, but for @submit:
  *
  *   link      Place in a bucket, on the due list or on shard->owed.
- *   ended     It is on shard->owed, and waits for a runner to call ->cancelled or ->release: it
+ *   owed      It is on shard->owed, and waits for a runner to call ->cancelled or ->release: it
  *             was neither ARMED nor RUNNING when it was collected.
  *   submit    Place on a submission list; protected by SUBMITTED.
  *
@@ -331,19 +326,6 @@ static inline struct hwt_change hwt_state_finish(u64 old, u64 tick, bool notify)
 	else
 		change.action = HWT_RELEASE;
 	return change;
-}
-
-/**
- * hwt_state_withdraw() - the checks of "debug" end a timeout that its client has freed or left
- * @old:   the state
- * @stays: the timeout is on a submission list, and its collection ends the hold; otherwise the
- *         caller removes it from the list that it is in, if any
- */
-static inline u64 hwt_state_withdraw(u64 old, bool stays)
-{
-	if (stays)
-		return (old & ~(HWT_F_PENDING | HWT_F_EXPIRED)) | HWT_F_SHUTDOWN | HWT_F_CANCELLED;
-	return (old & HWT_F_RUNNING) | HWT_F_SHUTDOWN | HWT_F_CANCELLED;
 }
 
 #endif /* _HWT_CORE_STATE_H */

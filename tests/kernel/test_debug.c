@@ -6,10 +6,8 @@
  *
  * hwt-test: load debug=1
  */
-#include <linux/irqflags.h>
 #include <linux/rcupdate.h>
 #include <linux/slab.h>
-#include <linux/spinlock.h>
 
 #include "hwt_ktest.h"
 
@@ -213,107 +211,55 @@ static void __init test_moved(void)
 	hwt_timeout_set_wheel(&stay.kt.timeout, wheel);
 }
 
-/* A callback of freed timeouts, which must not be called. */
-static atomic_t freed_fired;
-
 static void freed_expire(struct hwt_timeout *timeout)
 {
-	atomic_inc(&freed_fired);
-}
-
-static struct hwt_timeout * __init pending_one(u64 delay_ns)
-{
-	struct hwt_timeout *timeout = kmalloc(sizeof(*timeout), GFP_KERNEL);
-
-	if (!timeout)
-		return NULL;
-	hwt_timeout_setup(timeout, wheel, freed_expire);
-	hwt_schedule(timeout, delay_ns);
-	collected(timeout);
-	return timeout;
 }
 
 /* The harness sees two reports: the message itself, and the WARN() that prints it. */
-#define FREED "ODEBUG: free active .*object type: hwt_timeout hint: freed_expire|WARNING: .*debug_print_object"
+#define WARNED "WARNING: .*debug_print_object"
 
-static void __init free_plainly(void *timeout)
+/*
+ * Free a timeout while it is pending. Its memory stays valid for RCU readers, and is used once more
+ * here: hwt reports that, and leaves the timeout as it is. @zero: as kfree_sensitive().
+ */
+static void __init test_freed_one(struct kmem_cache *cache, bool zero, const char *regex)
 {
-	kfree(timeout);
-}
+	struct hwt_timeout *timeout = kmem_cache_alloc(cache, GFP_KERNEL), copy;
 
-static void __init free_spinlocked(void *timeout)
-{
-	static DEFINE_SPINLOCK(lock);
-
-	spin_lock(&lock);
-	kfree(timeout);
-	spin_unlock(&lock);
-}
-
-static void __init free_interrupts_off(void *timeout)
-{
-	local_irq_disable();
-	kfree(timeout);
-	local_irq_enable();
-}
-
-static void __init test_freed_by(void (*free)(void *timeout), const char *what)
-{
-	struct hwt_timeout *timeout;
-	struct kt kt;
-
-	/* A neighbour, due at about the same time. */
-	kt_init(&kt, wheel, &kt_ops);
-	timeout = pending_one(200 * KT_MS);
-	kt_schedule(&kt, 200 * KT_MS);
-	wanted(FREED);
-	free(timeout);
-	wanted_end();
-	KTEST(KT_WAIT(kt_releases(&kt) == 1) && hwt_wheel_pending(wheel) == 0,
-	      "freed while it is pending%s: reported, and withdrawn", what);
-	KTEST(kt_expirations(&kt) == 1 && !atomic_read(&kt.early) && !atomic_read(&freed_fired),
-	      "its neighbour fires, the freed timeout does not");
-	hwt_shutdown_sync(&kt.timeout);
-}
-
-/* Zeroed before it is freed, as by kfree_sensitive(). The memory stays valid for RCU readers. */
-static void __init test_zeroed(void)
-{
-	struct kmem_cache *cache = kmem_cache_create("hwt_test_zeroed", sizeof(struct hwt_timeout),
-						     0, SLAB_TYPESAFE_BY_RCU, NULL);
-	struct hwt_timeout *timeout, copy;
-
-	if (!cache)
-		return;
-	timeout = kmem_cache_alloc(cache, GFP_KERNEL);
 	if (!timeout)
-		goto out;
+		return;
 	hwt_timeout_setup(timeout, wheel, freed_expire);
 	hwt_schedule(timeout, KT_HOUR);
 	collected(timeout);
-	wanted("ODEBUG: free active .*type: hwt_timeout hint: |WARNING: .*debug_print_object");
+	wanted(regex);
 	rcu_read_lock();
 	memcpy(&copy, timeout, sizeof(copy));
-	memset(timeout, 0, sizeof(*timeout));
+	if (zero)
+		memset(timeout, 0, sizeof(*timeout));
 	kmem_cache_free(cache, timeout);
-	/* Repair the wheel's lists. Debug objects know already that the object is gone. */
-	copy.tracked = 0;
-	memcpy(timeout, &copy, sizeof(copy));
+	if (zero) {
+		/* Repair the wheel's lists. Debug objects know already that the object is gone. */
+		copy.tracked = 0;
+		memcpy(timeout, &copy, sizeof(copy));
+	}
 	rcu_read_unlock();
 	wanted_end();
-	KTEST(hwt_cancel_sync(timeout) == 1, "zeroed and freed while it is pending: reported");
-out:
-	kmem_cache_destroy(cache);
+	KTEST(hwt_cancel_sync(timeout) == 1, "%s while it is pending: reported",
+	      zero ? "zeroed and freed" : "freed");
 }
 
 /* The kernel prints at most 5 of these reports until it is booted again. */
 static void __init test_freed(void)
 {
-	test_freed_by(free_plainly, "");
-	test_freed_by(free_spinlocked, ", in atomic context");
-	if (!IS_ENABLED(CONFIG_PREEMPT_RT))
-		test_freed_by(free_interrupts_off, ", with interrupts off");
-	test_zeroed();
+	struct kmem_cache *cache = kmem_cache_create("hwt_test_freed", sizeof(struct hwt_timeout),
+						     0, SLAB_TYPESAFE_BY_RCU, NULL);
+
+	if (!cache)
+		return;
+	test_freed_one(cache, false, "ODEBUG: free active .*type: hwt_timeout hint: freed_expire|"
+		       WARNED);
+	test_freed_one(cache, true, "ODEBUG: free active .*type: hwt_timeout hint: |" WARNED);
+	kmem_cache_destroy(cache);
 }
 
 static void __init selftest(void)

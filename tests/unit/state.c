@@ -177,19 +177,14 @@ static void try_finish(u64 old, u64 tick, bool notify)
 	HOLDS(change.action != HWT_CALL_CANCELLED || (notify && !(old & HWT_F_PENDING)));
 }
 
-static void try_reopen_withdraw(u64 old)
+static void try_reopen(u64 old)
 {
 	struct hwt_change change = { .action = HWT_NOTHING };
 
-	cases += 3;
+	cases++;
 	change.state = hwt_state_reopen(old);
 	HOLDS(hwt_state_valid(change.state) && SAME(~HWT_F_SHUTDOWN));
 	HOLDS(!(change.state & HWT_F_SHUTDOWN));
-	change.state = hwt_state_withdraw(old, true);
-	HOLDS(hwt_state_valid(change.state) && SAME(HWT_F_SUBMITTED | HWT_F_RUNNING));
-	change.state = hwt_state_withdraw(old, false);
-	HOLDS(hwt_state_valid(change.state) && SAME(HWT_F_RUNNING));
-	HOLDS(!(change.state & (HWT_F_ARMED | HWT_F_SUBMITTED)));
 }
 
 static void check_from(u64 old)
@@ -210,7 +205,7 @@ static void check_from(u64 old)
 		try_end(old, &ops[i]);
 	}
 	try_hand_back(old);
-	try_reopen_withdraw(old);
+	try_reopen(old);
 }
 
 /* -- The table -------------------------------------------------------------- */

@@ -15,3 +15,5 @@ extern const struct hwt_timeout_ops test_debug_ops;
 void test_debug_fn(struct hwt_handle *handle);
 /* Memory that the host frees. */
 extern void *test_debug_memory;
+/* Called after hwt has reported the timeouts that the module leaves, and before it is gone. */
+extern void (*test_debug_mend)(void);

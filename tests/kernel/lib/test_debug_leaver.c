@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A client that is unloaded and leaves timeouts behind. Run by module-debug.sh, with debug=1:
- * otherwise the timeouts would call functions that are unloaded.
+ * A client that is unloaded and leaves timeouts behind. Run by module-debug.sh, with debug=1.
  */
 #include <linux/module.h>
 #include <linux/slab.h>
@@ -11,7 +10,7 @@
 
 static char *how = "none";
 module_param(how, charp, 0444);
-MODULE_PARM_DESC(how, "What stays behind: none, kmalloc, static, never, periodic, released, deferred, copied, borrowed, running, putting, handle, cancel (a handle of which only that function is in the module), handled, many");
+MODULE_PARM_DESC(how, "What stays behind: none, kmalloc, static, never, periodic, released, deferred, copied, borrowed, running, handle, cancel (a handle of which only that function is in the module), handled, many");
 
 static bool own;
 module_param(own, bool, 0444);
@@ -34,15 +33,6 @@ static void leaver_sleep(struct hwt_timeout *timeout)
 	msleep(500);
 }
 
-static struct hwt_wheel *leaver_wheel;
-
-/* Takes hwt_wheels_lock, as hwt does while it looks for the module's leftover timeouts. */
-static void leaver_put(struct hwt_timeout *timeout)
-{
-	leaver_sleep(timeout);
-	hwt_wheel_put(leaver_wheel);
-}
-
 /* Keeps executing until the module has left its exit function. */
 static void leaver_release(struct hwt_timeout *timeout)
 {
@@ -59,7 +49,9 @@ static void leaver_sleep_fn(struct hwt_handle *handle)
 	leaver_sleep(&handle->timeout);
 }
 
-/* Leave a handle, whose memory only hwt has now. Return: 0 or an error. */
+static struct hwt_handle *leaver_left;
+
+/* Leave a handle. Return: 0 or an error. */
 static int leaver_handle(struct hwt_wheel *wheel, u64 delay_ns,
 			 void (*fn)(struct hwt_handle *handle),
 			 void (*cancelled)(struct hwt_handle *handle))
@@ -69,13 +61,12 @@ static int leaver_handle(struct hwt_wheel *wheel, u64 delay_ns,
 
 	if (IS_ERR(handle))
 		return PTR_ERR(handle);
-	hwt_handle_put(handle);
+	leaver_left = handle;
 	return 0;
 }
 
 static const struct hwt_timeout_ops leaver_ops = { .expire = leaver_expire };
 static const struct hwt_timeout_ops sleep_ops = { .expire = leaver_sleep };
-static const struct hwt_timeout_ops put_ops = { .expire = leaver_put };
 static const struct hwt_timeout_ops released_ops = {
 	.expire = leaver_expire, .release = leaver_release,
 };
@@ -84,10 +75,26 @@ static struct hwt_timeout leaver_static = HWT_TIMEOUT_INIT(leaver_static, &leave
 static struct hwt_periodic leaver_periodic;
 static struct hwt_timeout leaver_borrowed;
 
+/* End all timeouts. That is what the exit of a correct client does. */
+static void leaver_mend(void)
+{
+	struct hwt_timeout *timeouts = test_debug_memory;
+	int i;
+
+	for (i = 0; i < LEAVER_MANY; i++)
+		hwt_shutdown_sync(&timeouts[i]);
+	hwt_shutdown_sync(&leaver_static);
+	hwt_shutdown_sync(&leaver_borrowed);
+	hwt_shutdown_sync(&leaver_periodic.timeout);
+	if (!leaver_left)
+		return;
+	hwt_shutdown_sync(&leaver_left->timeout);
+	hwt_handle_put(leaver_left);
+}
+
 static int __init leaver_init(void)
 {
 	const struct hwt_timeout_ops *first = &leaver_ops;
-	const struct hwt_wheel_params params = { .tick_ns = 7 * NSEC_PER_MSEC };
 	struct hwt_wheel *wheel = own ? test_debug_own : test_debug_shared;
 	struct hwt_timeout *timeouts;
 	struct hwt_timeout_ops *ops;
@@ -95,19 +102,20 @@ static int __init leaver_init(void)
 
 	if (!strcmp(how, "running"))
 		first = &sleep_ops;
-	else if (!strcmp(how, "putting"))
-		first = &put_ops;
 	else if (!strcmp(how, "released") || !strcmp(how, "deferred"))
 		first = &released_ops;
 	/* The host frees the memory, because a leak of memory is not tested here. */
 	kfree(test_debug_memory);
-	timeouts = kcalloc(LEAVER_MANY, sizeof(*timeouts), GFP_KERNEL);
+	timeouts = kcalloc(LEAVER_MANY + 1, sizeof(*timeouts), GFP_KERNEL);
 	test_debug_memory = timeouts;
 	if (!timeouts)
 		return -ENOMEM;
 	for (i = 0; i < LEAVER_MANY; i++)
 		hwt_timeout_init(&timeouts[i], wheel, i ? &leaver_ops : first);
 	hwt_timeout_set_wheel(&leaver_static, wheel);
+	hwt_periodic_init(&leaver_periodic, wheel, &kt_nothing_ops);
+	hwt_timeout_init(&leaver_borrowed, wheel, &test_debug_ops);
+	test_debug_mend = leaver_mend;
 	if (!strcmp(how, "kmalloc") || !strcmp(how, "released")) {
 		hwt_schedule(&timeouts[0], LEAVER_NS);
 	} else if (!strcmp(how, "static")) {
@@ -115,7 +123,6 @@ static int __init leaver_init(void)
 	} else if (!strcmp(how, "never")) {
 		hwt_schedule(&leaver_static, U64_MAX);
 	} else if (!strcmp(how, "periodic")) {
-		hwt_periodic_init(&leaver_periodic, wheel, &kt_nothing_ops);
 		hwt_schedule_periodic(&leaver_periodic, 0, NSEC_PER_MSEC, HWT_MODE_FIXED_RATE);
 	} else if (!strcmp(how, "deferred")) {
 		/* While the worker is busy, the end of the hold waits on shard->owed. */
@@ -127,20 +134,13 @@ static int __init leaver_init(void)
 		msleep(150);
 	} else if (!strcmp(how, "copied")) {
 		/* The operations are not in the module, but their functions are. */
-		ops = (struct hwt_timeout_ops *)&timeouts[LEAVER_MANY - 1];
+		ops = (struct hwt_timeout_ops *)&timeouts[LEAVER_MANY];
 		*ops = leaver_ops;
 		hwt_timeout_init(&timeouts[0], wheel, ops);
 		hwt_schedule(&timeouts[0], LEAVER_NS);
 	} else if (!strcmp(how, "borrowed")) {
 		/* Only the memory of the timeout is in the module. */
-		hwt_timeout_init(&leaver_borrowed, wheel, &test_debug_ops);
 		hwt_schedule(&leaver_borrowed, LEAVER_NS);
-	} else if (!strcmp(how, "putting")) {
-		leaver_wheel = hwt_wheel_get_shared(&params);
-		if (IS_ERR(leaver_wheel))
-			return PTR_ERR(leaver_wheel);
-		hwt_schedule(&timeouts[0], 0);
-		wait_for_completion(&leaver_inside);
 	} else if (!strcmp(how, "handled")) {
 		i = leaver_handle(wheel, 0, leaver_sleep_fn, NULL);
 		wait_for_completion(&leaver_inside);
