@@ -4,10 +4,9 @@
  *
  * A wheel (struct hwt_wheel) keeps any number of timeouts and runs each one's
  * callback on the wheel's thread, in process context, within one tick after
- * its deadline and never before it. (With HWT_COARSE_CLOCK, a delay may be up to
- * a jiffy short.) A timeout (struct hwt_timeout) is embedded in the caller's object
- * and may be scheduled, moved and cancelled from any context, hard interrupt and
- * NMI included.
+ * its deadline and never before it. A timeout (struct hwt_timeout) is embedded in
+ * the caller's object and may be scheduled, moved and cancelled from any context,
+ * hard interrupt and NMI included.
  *
  * Operations on one timeout that may run concurrently, without a lock of the caller:
  *
@@ -622,8 +621,8 @@ static inline u64 hwt_overruns_total(const struct hwt_periodic *periodic)
 
 #define HWT_NAME_MAX	16	/* with the final 0: it also names the thread */
 
-/* Delays count from the coarse clock, which is cheaper to read, but up to a jiffy behind: a
- * delay may be that much short, as those of timer_list are.
+/* Delays count from the end of the present jiffy, as those of timer_list: the clock is cheaper to
+ * read, and a delay is up to a jiffy longer.
  */
 #define HWT_COARSE_CLOCK	0x1
 /* No callbacks between freeze and thaw (suspend, hibernation): timeouts that come due

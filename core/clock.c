@@ -3,6 +3,7 @@
  * The clock of a shard, and its ticks
  */
 #include <linux/hardirq.h>
+#include <linux/jiffies.h>
 #include <linux/timekeeping.h>
 
 #include "core/clock.h"
@@ -81,12 +82,14 @@ u64 hwt_clock_after(const struct hwt_shard *shard, u64 delay_ns)
 {
 	u64 now;
 
-	/* The fast readers may step back a little: add a tick, so as not to be early. */
+	/* Not early: the fast readers may step back a little, so add a tick; the coarse clock is up
+	 * to a jiffy behind, so add that.
+	 */
 	if (unlikely(in_nmi()))
 		now = hwt_clock_now(shard) + shard->tick_ns;
 	else if (!(shard->flags & HWT_COARSE_CLOCK))
 		now = hwt_clock_now(shard);
 	else
-		now = hwt_clock_coarse(shard);
+		now = hwt_clock_coarse(shard) + TICK_NSEC;
 	return hwt_add_ns(now, delay_ns);
 }

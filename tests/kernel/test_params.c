@@ -127,7 +127,7 @@ static bool __init as_asked(const struct hwt_wheel_params *made,
 }
 
 /*
- * Read the clock of a wheel, or with @delays the clock from which its delays count. The coarse
+ * Read the clock of a wheel, or with @delays the time from which its delays count. The coarse
  * clock lags behind if its CPU stood still, and delays that count from it end early by as much.
  */
 static u64 __init clock_ns(const struct hwt_wheel_params *params, bool delays)
@@ -137,8 +137,9 @@ static u64 __init clock_ns(const struct hwt_wheel_params *params, bool delays)
 	if (params->clock == HWT_CLOCK_REALTIME)
 		return ktime_get_real_ns();
 	if (params->clock == HWT_CLOCK_BOOTTIME)
-		return coarse ? ktime_to_ns(ktime_get_coarse_boottime()) : ktime_get_boottime_ns();
-	return coarse ? ktime_get_coarse_ns() : ktime_get_ns();
+		return coarse ? ktime_to_ns(ktime_get_coarse_boottime()) + TICK_NSEC :
+				ktime_get_boottime_ns();
+	return coarse ? ktime_get_coarse_ns() + TICK_NSEC : ktime_get_ns();
 }
 
 static void __init test_good(const char *what, const struct hwt_wheel_params *asked)

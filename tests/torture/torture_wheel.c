@@ -48,11 +48,11 @@ u64 tt_wheel_now(const struct tt_wheel *wheel)
 		return hwt_wheel_now(wheel->wheel);
 	switch (wheel->params.clock) {
 	case HWT_CLOCK_BOOTTIME:
-		return ktime_to_ns(ktime_get_coarse_boottime());
+		return ktime_to_ns(ktime_get_coarse_boottime()) + TICK_NSEC;
 	case HWT_CLOCK_REALTIME:
-		return ktime_to_ns(ktime_get_coarse_real());
+		return ktime_to_ns(ktime_get_coarse_real()) + TICK_NSEC;
 	default:
-		return ktime_get_coarse_ns();
+		return ktime_get_coarse_ns() + TICK_NSEC;
 	}
 }
 
