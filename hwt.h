@@ -621,11 +621,13 @@ static inline u64 hwt_overruns_total(const struct hwt_periodic *periodic)
 
 #define HWT_NAME_MAX	16	/* with the final 0: it also names the thread */
 
-/* Delays count from the end of the present jiffy, as those of timer_list: the clock is cheaper to
+/*
+ * Delays count from the end of the present jiffy, as those of timer_list: the clock is cheaper to
  * read, and a delay is up to a jiffy longer.
  */
 #define HWT_COARSE_CLOCK	0x1
-/* No callbacks between freeze and thaw (suspend, hibernation): timeouts that come due
+/*
+ * No callbacks between freeze and thaw (suspend, hibernation): timeouts that come due
  * meanwhile fire after the thaw. A stop does not wait for the thaw, but thaws the wheel's threads.
  */
 #define HWT_FREEZABLE		0x2

@@ -61,7 +61,8 @@ static void hwt_wheel_dispose(struct hwt_wheel *wheel)
 	hwt_wheel_unregister(wheel);
 	for (shard = wheel->first_shard; shard; shard = shard->next)
 		hwt_wait_unused(shard);
-	/* Barrier destroy.grace, pairs with arm.rcu in hwt_arm_open(), cancel.rcu in
+	/*
+	 * Barrier destroy.grace, pairs with arm.rcu in hwt_arm_open(), cancel.rcu in
 	 * __hwt_cancel(), clock.rcu in hwt_clock_irq_work() and hwt_debug_releasing(), and
 	 * leave.rcu in hwt_unlock_last(): a CPU that still kicks the engine or releases the lock
 	 * has finished before the wheel is freed.

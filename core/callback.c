@@ -275,7 +275,8 @@ void hwt_call_end(struct hwt_shard *shard, struct hwt_runner *runner, struct hwt
 	spin_lock(&shard->lock);
 	if (unlikely(took > shard->slowest_ns))
 		WRITE_ONCE(shard->slowest_ns, took);
-	/* hwt_engine_kick() reads this without the lock. wait.state in hwt_engine_sleep_until()
+	/*
+	 * hwt_engine_kick() reads this without the lock. wait.state in hwt_engine_sleep_until()
 	 * orders this store before the engine's next sleep.
 	 */
 	WRITE_ONCE(runner->current_timeout, NULL);

@@ -82,7 +82,8 @@ u64 hwt_clock_after(const struct hwt_shard *shard, u64 delay_ns)
 {
 	u64 now;
 
-	/* Not early: the fast readers may step back a little, so add a tick; the coarse clock is up
+	/*
+	 * Not early: the fast readers may step back a little, so add a tick; the coarse clock is up
 	 * to a jiffy behind, so add that.
 	 */
 	if (unlikely(in_nmi()))

@@ -99,7 +99,8 @@ static bool hwt_debug_releasing(struct hwt_shard *shard, const struct hwt_timeou
 	struct hwt_runner *runner;
 	bool found = false;
 
-	/* Barrier clock.rcu, pairs with destroy.grace in hwt_wheel_dispose(): a shard that is found
+	/*
+	 * Barrier clock.rcu, pairs with destroy.grace in hwt_wheel_dispose(): a shard that is found
 	 * stays until its lock was released. The timeout's wheel may have been destroyed.
 	 */
 	rcu_read_lock();

@@ -88,11 +88,13 @@ static bool hwt_intake_take(struct hwt_shard *shard, unsigned int cpu)
 	if (!READ_ONCE(shard->active[cpu]))
 		return false;
 	WRITE_ONCE(shard->active[cpu], false);
-	/* Barrier intake.mb, pairs with push.add in hwt_push(): this CPU finds the entry below, or
+	/*
+	 * Barrier intake.mb, pairs with push.add in hwt_push(): this CPU finds the entry below, or
 	 * hwt_push() finds the byte cleared and sets it again.
 	 */
 	smp_mb();
-	/* Barrier intake.take, not needed, pairs with push.add in hwt_push(): the dependency on the
+	/*
+	 * Barrier intake.take, not needed, pairs with push.add in hwt_push(): the dependency on the
 	 * entry's address orders all that was written before the push before its reads here.
 	 */
 	for (chain = 0; chain < HWT_CHAINS; chain++)
@@ -112,7 +114,8 @@ static struct hwt_inbox *hwt_intake_next(struct hwt_shard *shard)
 
 	while (list_empty(&shard->intake)) {
 		next = shard->intake_cpu + 1;
-		/* Other CPUs may set bytes meanwhile, but not clear them. A byte that this search
+		/*
+		 * Other CPUs may set bytes meanwhile, but not clear them. A byte that this search
 		 * misses might as well have been set after it.
 		 */
 		found = data_race(memchr_inv(active + next, 0, nr_cpu_ids - next) ?:
@@ -214,7 +217,8 @@ static void hwt_collect_one(struct hwt_shard *shard, struct hwt_timeout *timeout
 
 	if (hwt_linked(timeout))
 		hwt_unlink(shard, timeout);
-	/* Barrier state.finish, pairs with state.arm in hwt_arm(): the caller of hwt_arm() that
+	/*
+	 * Barrier state.finish, pairs with state.arm in hwt_arm(): the caller of hwt_arm() that
 	 * begins the next hold sees everything that was done in this one.
 	 */
 	do {
@@ -281,7 +285,8 @@ void hwt_collect_submitted(struct hwt_shard *shard)
 
 	for_each_possible_cpu(cpu) {
 		inbox = per_cpu_ptr(shard->inbox, cpu);
-		/* Collect the entries taken earlier, and then the lists as they are now. If @taken
+		/*
+		 * Collect the entries taken earlier, and then the lists as they are now. If @taken
 		 * shows that they were taken once more, the entries of that loop are all collected.
 		 */
 		end = inbox->taken + 1;
@@ -305,7 +310,8 @@ void hwt_collect_until(struct hwt_shard *shard, unsigned int cpu,
 	struct hwt_inbox *inbox = per_cpu_ptr(shard->inbox, cpu);
 	unsigned long end = inbox->taken + 1;
 
-	/* The timeout is among the entries taken earlier, or on the lists now. Otherwise it is not
+	/*
+	 * The timeout is among the entries taken earlier, or on the lists now. Otherwise it is not
 	 * pushed yet, or on another CPU's list: the caller tries again.
 	 */
 	while (!timeout->owed && (hwt_timeout_state(timeout) & HWT_F_SUBMITTED) &&
@@ -340,7 +346,8 @@ void hwt_end_hold(struct hwt_shard *shard, struct hwt_runner *runner, struct hwt
 		return;
 	hwt_call_prepare(&release, timeout);
 	old = hwt_timeout_state(timeout);
-	/* Barrier state.finish, pairs with state.arm in hwt_arm(): the caller that begins the next
+	/*
+	 * Barrier state.finish, pairs with state.arm in hwt_arm(): the caller that begins the next
 	 * hold sees everything that was done in this one.
 	 */
 	do {
@@ -430,7 +437,8 @@ static struct hwt_change hwt_finish_change(struct hwt_shard *shard, struct hwt_t
 
 	if ((old & HWT_F_PENDING) == HWT_F_REARM)
 		tick = hwt_periodic_next(shard, timeout);
-	/* Barrier state.finish, pairs with state.arm in hwt_arm() and try.acquire in
+	/*
+	 * Barrier state.finish, pairs with state.arm in hwt_arm() and try.acquire in
 	 * hwt_try_cancel() and hwt_sync(): a caller that finds RUNNING cleared sees everything that
 	 * the callback did.
 	 */
@@ -562,7 +570,8 @@ static bool hwt_fire_claim(struct hwt_shard *shard, struct hwt_timeout *timeout,
 	}
 	if (unlikely(hwt_mark_reached(shard, timeout)))
 		return false;
-	/* Barrier state.fire, pairs with state.arm and earlier.mb in hwt_arm() and earlier.mb in
+	/*
+	 * Barrier state.fire, pairs with state.arm and earlier.mb in hwt_arm() and earlier.mb in
 	 * __hwt_schedule(): the callback sees what the client wrote before it scheduled.
 	 */
 	do {
@@ -700,7 +709,8 @@ static void hwt_engine_reclaim(struct hwt_shard *shard)
 	} else if (now >= shard->reclaim_at) {
 		shard->reclaim_at = 0;
 		WRITE_ONCE(shard->reclaim, false);
-		/* Barrier reclaim.mb, pairs with state.cancel in hwt_cancel_claim() and push.add in
+		/*
+		 * Barrier reclaim.mb, pairs with state.cancel in hwt_cancel_claim() and push.add in
 		 * hwt_push(): if a cancel still finds the flag set, this pass collects its timeout.
 		 * sleep.mb ensures the same a pass later, but that is harder to show.
 		 */
@@ -860,7 +870,8 @@ void hwt_engine_pass(struct hwt_shard *shard)
 	/* The engine is awake, and needs no kick until it sleeps. */
 	atomic64_set(&shard->wake_tick, 0);
 	WRITE_ONCE(shard->kicked, false);
-	/* Barrier pass.mb, pairs with kick.before in hwt_engine_kick() and state.pull in hwt_arm():
+	/*
+	 * Barrier pass.mb, pairs with kick.before in hwt_engine_kick() and state.pull in hwt_arm():
 	 * if a caller finds @kicked still set, or this pass has cleared the caller's kick, then the
 	 * pass finds the caller's submission or new tick.
 	 */
@@ -937,7 +948,8 @@ static bool hwt_engine_wanted(struct hwt_shard *shard)
 
 static void hwt_engine_sleep_until(struct hwt_shard *shard, u64 tick, ktime_t expires)
 {
-	/* Barrier wait.state, pairs with kick.after in hwt_engine_kick() and kernel.wake in
+	/*
+	 * Barrier wait.state, pairs with kick.after in hwt_engine_kick() and kernel.wake in
 	 * hwt_thread_wake_frozen(): the engine sees the kick or the request to end, or the other
 	 * side sees the engine asleep and in no callback.
 	 */
@@ -956,7 +968,8 @@ static void hwt_engine_sleep_until(struct hwt_shard *shard, u64 tick, ktime_t ex
 /* Wait busily. A kick sets shard->kicked, which ends this wait too. */
 static void hwt_engine_spin_until(struct hwt_shard *shard, u64 tick, ktime_t expires)
 {
-	/* Reschedule even if the loop ends at once, as it does while this thread is still to be
+	/*
+	 * Reschedule even if the loop ends at once, as it does while this thread is still to be
 	 * pinned: CPU hotplug may need this CPU.
 	 */
 	cond_resched_tasks_rcu_qs();
@@ -968,7 +981,7 @@ static void hwt_engine_spin_until(struct hwt_shard *shard, u64 tick, ktime_t exp
 	}
 }
 
-/* Return for how long this thread has been runnable without a CPU since it exists, ns; 0: unknown. */
+/* Return for how long this thread was runnable without a CPU since it exists, ns; 0: unknown. */
 static u64 hwt_off_cpu(void)
 {
 #ifdef CONFIG_SCHED_INFO
@@ -1015,13 +1028,15 @@ static bool hwt_tick_reached(const struct hwt_shard *shard, u64 tick)
 static void hwt_engine_publish(struct hwt_shard *shard, u64 tick)
 {
 	atomic64_set(&shard->wake_tick, tick);
-	/* Barrier sleep.seq, pairs with state.arm and state.pull in hwt_arm() and state.cancel in
+	/*
+	 * Barrier sleep.seq, pairs with state.arm and state.pull in hwt_arm() and state.cancel in
 	 * hwt_cancel_claim(): if a caller reads this number and then claims a timeout, a caller
 	 * that next moves or cancels the timeout finds wake_tick, @kicked and @reclaim as the
 	 * engine has written them before.
 	 */
 	smp_store_release(&shard->sleep_seq, shard->sleep_seq + 1);
-	/* Barrier sleep.mb, pairs with push.add and push.active in hwt_push() and state.pull in
+	/*
+	 * Barrier sleep.mb, pairs with push.add and push.active in hwt_push() and state.pull in
 	 * hwt_arm(): the collection that follows finds the entry with its new tick, or the caller
 	 * finds wake_tick and sleep_seq as published.
 	 */

@@ -43,7 +43,8 @@ static void __hwt_wheel_register(struct hwt_wheel *wheel, const void *creator,
 	snprintf(wheel->creator, sizeof(wheel->creator), "%ps", creator);
 	wheel->owner = owner;
 	strscpy(wheel->owner_name, module_name(owner), sizeof(wheel->owner_name));
-	/* Barrier clock.add, pairs with clock.list in hwt_clock_irq_work(): a wheel that is found
+	/*
+	 * Barrier clock.add, pairs with clock.list in hwt_clock_irq_work(): a wheel that is found
 	 * in the list is complete.
 	 */
 	list_add_tail_rcu(&wheel->entry, &hwt_wheels);
@@ -318,15 +319,18 @@ static void hwt_clock_irq_work(struct irq_work *work)
 	struct hwt_wheel *wheel;
 	struct hwt_shard *shard;
 
-	/* Wait until the new time can be read: since 7.2, the kernel calls hwt_clock_event() before
+	/*
+	 * Wait until the new time can be read: since 7.2, the kernel calls hwt_clock_event() before
 	 * that, and this work may run at once if it was pending already (clock.irq).
 	 */
 	ktime_get_real_ns();
-	/* Barrier clock.rcu, pairs with destroy.grace in hwt_wheel_dispose(): a wheel that is found
+	/*
+	 * Barrier clock.rcu, pairs with destroy.grace in hwt_wheel_dispose(): a wheel that is found
 	 * stays until it has been kicked.
 	 */
 	rcu_read_lock();
-	/* Barrier clock.list, not needed, pairs with clock.add in __hwt_wheel_register(): the
+	/*
+	 * Barrier clock.list, not needed, pairs with clock.add in __hwt_wheel_register(): the
 	 * dependency on a wheel's address orders its creation before the reads here.
 	 */
 	list_for_each_entry_rcu(wheel, &hwt_wheels, entry)
@@ -341,7 +345,8 @@ static struct irq_work hwt_clock_work = IRQ_WORK_INIT_HARD(hwt_clock_irq_work);
 /* Called by the timekeeper at each update. @was_set: the clock was set, not only advanced. */
 static int hwt_clock_event(struct notifier_block *block, unsigned long was_set, void *data)
 {
-	/* Barrier clock.irq, pairs with kernel.irq_work in irq_work_run(): if the work was pending
+	/*
+	 * Barrier clock.irq, pairs with kernel.irq_work in irq_work_run(): if the work was pending
 	 * before, hwt_clock_irq_work() has yet to read the clock, and sees that this set has begun.
 	 */
 	if (was_set)

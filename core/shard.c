@@ -120,7 +120,8 @@ void hwt_shard_add_stats(const struct hwt_shard *shard, struct hwt_wheel_stats *
 		sum.cancelled += READ_ONCE(one->cancelled);
 		sum.rejected += READ_ONCE(one->rejected);
 	}
-	/* The counters may wrap round; their difference is correct all the same. It is negative if
+	/*
+	 * The counters may wrap round; their difference is correct all the same. It is negative if
 	 * timeouts were scheduled after the first read, and cancelled or fired before the last.
 	 */
 	pending = sum.scheduled - sum.cancelled - READ_ONCE(shard->retired);

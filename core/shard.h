@@ -134,7 +134,8 @@ struct hwt_shard {
 	u32			flags;		/* HWT_COARSE_CLOCK, HWT_FREEZABLE */
 	u64			max_pending;	/* 0: no limit */
 	struct hwt_inbox __percpu *inbox;
-	/* A byte for each CPU: the CPU's submission lists may have entries. The CPU sets its byte
+	/*
+	 * A byte for each CPU: the CPU's submission lists may have entries. The CPU sets its byte
 	 * after a push; the holder of the lock clears the byte before it takes the lists.
 	 */
 	u8			*active;
@@ -178,7 +179,8 @@ struct hwt_shard {
 	struct list_head	owed;
 	struct list_head	idle;		/* idle workers */
 	u64			calls;		/* callbacks begun */
-	/* For the lateness of callbacks. All that was submitted before this tick is collected: a
+	/*
+	 * For the lateness of callbacks. All that was submitted before this tick is collected: a
 	 * timeout that is collected now and has an earlier tick was scheduled for the past.
 	 */
 	u64			intake_since;
@@ -190,11 +192,13 @@ struct hwt_shard {
 	unsigned int		callers;	/* see hwt_shard_enter() */
 	bool			stopped;	/* a stop is complete; also read without the lock */
 	bool			stopping;	/* a stop has begun: the threads serve no timeout */
-	/* When the engine collects cancelled timeouts, on CLOCK_MONOTONIC, ns; 0: none are known.
+	/*
+	 * When the engine collects cancelled timeouts, on CLOCK_MONOTONIC, ns; 0: none are known.
 	 * Written by the engine only, which may read it without the lock.
 	 */
 	u64			reclaim_at;
-	/* HWT_CLOCK_REALTIME: the clock's offset to CLOCK_MONOTONIC, ns, as of the engine's last
+	/*
+	 * HWT_CLOCK_REALTIME: the clock's offset to CLOCK_MONOTONIC, ns, as of the engine's last
 	 * check.
 	 */
 	s64			clock_offset;

@@ -28,7 +28,8 @@ static bool hwt_hand_back(struct hwt_shard *shard, struct hwt_runner *runner,
 	timeout->past = false;
 	if (hwt_mark_reached(shard, timeout))
 		return false;
-	/* Barrier state.fire, pairs with state.arm and earlier.mb in hwt_arm() and earlier.mb in
+	/*
+	 * Barrier state.fire, pairs with state.arm and earlier.mb in hwt_arm() and earlier.mb in
 	 * __hwt_schedule(): @fn sees what the client wrote before it scheduled.
 	 */
 	do {
@@ -181,14 +182,16 @@ long hwt_stop(struct hwt_wheel *wheel, hwt_handback_fn fn, void *arg)
 		goto out;
 
 	hwt_stop_begin(wheel);
-	/* Barrier stop.grace1, pairs with arm.rcu in hwt_arm_open(): a caller that has not seen the
+	/*
+	 * Barrier stop.grace1, pairs with arm.rcu in hwt_arm_open(): a caller that has not seen the
 	 * wheel closed has pushed, and the drain finds the entry.
 	 */
 	synchronize_rcu();
 	n += hwt_stop_drain(wheel, fn, arg);
 	hwt_stop_threads(wheel);
 	n += hwt_stop_drain(wheel, fn, arg);
-	/* Barrier stop.grace2, pairs with cancel.rcu in __hwt_cancel(): a timeout that was claimed
+	/*
+	 * Barrier stop.grace2, pairs with cancel.rcu in __hwt_cancel(): a timeout that was claimed
 	 * is pushed, and the drain finds it.
 	 */
 	synchronize_rcu();

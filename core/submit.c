@@ -55,7 +55,8 @@ static __always_inline void hwt_push(struct hwt_shard *shard,
 
 	/* Pairs with the read in hwt_sync_try(). After an old value, hwt_sync() tries again. */
 	WRITE_ONCE(timeout->cpu, cpu);
-	/* Barrier push.add, pairs with intake.mb and intake.take in hwt_intake_take(), reclaim.mb
+	/*
+	 * Barrier push.add, pairs with intake.mb and intake.take in hwt_intake_take(), reclaim.mb
 	 * in hwt_engine_reclaim() and sleep.mb in hwt_engine_publish(): if this CPU finds the byte
 	 * set below, the engine has yet to clear the byte, and takes the entry then. If the last
 	 * collection before the engine sleeps misses the entry, this CPU finds wake_tick and
@@ -64,7 +65,8 @@ static __always_inline void hwt_push(struct hwt_shard *shard,
 	llist_add(&timeout->submit, &per_cpu_ptr(shard->inbox, cpu)->list[hwt_chain(timeout)]);
 	if (!READ_ONCE(shard->active[cpu])) {
 		WRITE_ONCE(shard->active[cpu], true);
-		/* Barrier push.active, pairs with sleep.mb in hwt_engine_publish(): the engine's
+		/*
+		 * Barrier push.active, pairs with sleep.mb in hwt_engine_publish(): the engine's
 		 * last collection before a sleep finds the byte set, or this CPU finds wake_tick
 		 * and sleep_seq as published.
 		 */
@@ -166,14 +168,16 @@ static __always_inline int hwt_arm(struct hwt_shard *shard, struct hwt_timeout *
 	u64 old;
 
 	if (flags & HWT_SCHEDULE_EARLIER) {
-		/* Barrier earlier.mb, pairs with state.fire in hwt_fire_claim(): the callback sees
+		/*
+		 * Barrier earlier.mb, pairs with state.fire in hwt_fire_claim(): the callback sees
 		 * what the caller wrote before, or the state read here says that the timeout has
 		 * fired. If the state is left as it is, no compare-and-swap orders this.
 		 */
 		smp_mb();
 	}
 	old = hwt_timeout_state(timeout);
-	/* Barrier state.arm, pairs with state.pull in hwt_arm(), state.cancel in
+	/*
+	 * Barrier state.arm, pairs with state.pull in hwt_arm(), state.cancel in
 	 * hwt_cancel_claim(), sleep.seq in hwt_engine_publish(), state.finish in hwt_collect_one()
 	 * and state.fire in hwt_fire_claim(): this CPU reads sleep_seq before it sets SUBMITTED,
 	 * and the callback sees what the client wrote. Barrier state.pull, pairs with state.arm in
@@ -185,7 +189,8 @@ static __always_inline int hwt_arm(struct hwt_shard *shard, struct hwt_timeout *
 		change = hwt_state_schedule(old, tick, flags);
 		if (unlikely(change.action >= HWT_UNCHANGED))
 			return hwt_schedule_refused(change.action, old);
-		/* Another CPU may pull the timeout forward, and wake the engine, before this CPU
+		/*
+		 * Another CPU may pull the timeout forward, and wake the engine, before this CPU
 		 * has pushed the timeout. If the engine goes back to sleep before the push,
 		 * hwt_submit() finds sleep_seq changed.
 		 */
@@ -228,7 +233,8 @@ static __always_inline int hwt_arm_open(struct hwt_shard *shard, struct hwt_time
 {
 	int ret;
 
-	/* Barrier arm.rcu, pairs with stop.grace1 in hwt_stop() and destroy.grace in
+	/*
+	 * Barrier arm.rcu, pairs with stop.grace1 in hwt_stop() and destroy.grace in
 	 * hwt_wheel_dispose(): a caller that finds the shard open has pushed, and kicked the
 	 * engine, by the end of the grace period.
 	 */
@@ -253,7 +259,8 @@ static noinline int hwt_arm_traced(struct hwt_shard *shard, struct hwt_timeout *
 	const void *fn = hwt_client_fn(timeout, timeout->ops->expire);
 	int ret;
 
-	/* Barrier arm.rcu, pairs with destroy.grace in hwt_wheel_dispose(): the shard stays until
+	/*
+	 * Barrier arm.rcu, pairs with destroy.grace in hwt_wheel_dispose(): the shard stays until
 	 * the tracepoint has used it, even if the timeout fires at once and its client destroys it.
 	 */
 	rcu_read_lock_sched();
@@ -273,7 +280,8 @@ static __always_inline int __hwt_schedule(struct hwt_timeout *timeout, u64 ns, u
 	if (unlikely(!hwt_debug_used(timeout) || !shard))
 		return -EINVAL;
 	if (flags & HWT_SCHEDULE_UNLESS_PENDING) {
-		/* Barrier earlier.mb, pairs with state.fire in hwt_fire_claim(): the next callback
+		/*
+		 * Barrier earlier.mb, pairs with state.fire in hwt_fire_claim(): the next callback
 		 * sees what the caller wrote before, or the state read here is not pending.
 		 */
 		smp_mb();
@@ -378,7 +386,8 @@ int hwt_schedule_periodic_at(struct hwt_periodic *periodic, u64 first_ns,
 
 	if (!period_ns || (mode != HWT_MODE_FIXED_RATE && mode != HWT_MODE_FIXED_DELAY))
 		return -EINVAL;
-	/* The writes below pair with hwt_periodic_begin(), which reads @set after it has taken the
+	/*
+	 * The writes below pair with hwt_periodic_begin(), which reads @set after it has taken the
 	 * new state. With an older state, it may read a mixture until this function returns.
 	 */
 	preempt_disable();
@@ -439,7 +448,8 @@ bool hwt_cancel_claim(struct hwt_timeout *timeout, u64 set, u64 *was)
 	struct hwt_change change;
 	u64 old = hwt_timeout_state(timeout);
 
-	/* Barrier state.cancel, pairs with state.arm in hwt_arm(), sleep.seq in
+	/*
+	 * Barrier state.cancel, pairs with state.arm in hwt_arm(), sleep.seq in
 	 * hwt_engine_publish() and reclaim.mb in hwt_engine_reclaim(): the caller reads sleep_seq
 	 * before the change. If the caller finds shard->reclaim set after the change, the pass that
 	 * clears shard->reclaim finds the change.
@@ -464,7 +474,8 @@ void hwt_cancel_account(struct hwt_shard *shard, const struct hwt_timeout *timeo
 /* Make the engine release cancelled timeouts within reclaim_ms. */
 static void hwt_reclaim_soon(struct hwt_shard *shard)
 {
-	/* The caller's state.cancel or push.add orders this read after the cancel. The engine
+	/*
+	 * The caller's state.cancel or push.add orders this read after the cancel. The engine
 	 * clears the flag before it collects (reclaim.mb).
 	 */
 	if (likely(READ_ONCE(shard->reclaim)))
@@ -485,13 +496,15 @@ static __always_inline u64 __hwt_cancel(struct hwt_timeout *timeout)
 	old = hwt_timeout_state(timeout);
 	if (!(old & HWT_F_PENDING) || !hwt_debug_used(timeout))
 		return old & ~HWT_F_PENDING;
-	/* Barrier cancel.rcu, pairs with stop.grace2 in hwt_stop() and destroy.grace in
+	/*
+	 * Barrier cancel.rcu, pairs with stop.grace2 in hwt_stop() and destroy.grace in
 	 * hwt_wheel_dispose(): a timeout claimed here is pushed, and the engine kicked, by the end
 	 * of the grace period.
 	 */
 	rcu_read_lock_sched();
 	shard = timeout->shard;
-	/* Before the claim: if the engine goes to sleep between claim and push, the number has
+	/*
+	 * Before the claim: if the engine goes to sleep between claim and push, the number has
 	 * changed by the end of the push.
 	 */
 	seq = READ_ONCE(shard->sleep_seq);
@@ -541,7 +554,8 @@ int hwt_try_cancel(struct hwt_timeout *timeout)
 
 	if (old & HWT_F_RUNNING)
 		return ret | HWT_IS_RUNNING;
-	/* Barrier try.acquire, pairs with state.finish in hwt_finish_change(): the caller sees what
+	/*
+	 * Barrier try.acquire, pairs with state.finish in hwt_finish_change(): the caller sees what
 	 * the callback has written, even if the state was only read.
 	 */
 	smp_acquire__after_ctrl_dep();
@@ -639,11 +653,11 @@ static u64 hwt_periodic_upcoming(const struct hwt_timeout *timeout)
  *
  * Any context.
  *
- * Return: its deadline on the wheel's clock, ns, rounded up to the tick (and moved
- * within its slack); U64_MAX if it never fires; 0 if it is not pending. While the callback of a
- * periodic timeout executes, the next deadline; with HWT_MODE_FIXED_DELAY, as if the callback returned
- * now. Only the callback may rely on this: until the callback has begun, other contexts may still
- * get an earlier deadline.
+ * Return: its deadline on the wheel's clock, ns, rounded up to the tick (and moved within its
+ * slack); U64_MAX if it never fires; 0 if it is not pending. While the callback of a periodic
+ * timeout executes, the next deadline; with HWT_MODE_FIXED_DELAY, as if the callback returned now.
+ * Only the callback may rely on this: until the callback has begun, other contexts may still get an
+ * earlier deadline.
  */
 u64 hwt_deadline(const struct hwt_timeout *timeout)
 {

@@ -102,7 +102,8 @@ void hwt_runner_enter(struct hwt_shard *shard, struct hwt_runner *runner)
 static void hwt_unlock_last(struct hwt_shard *shard)
 	__releases(&shard->lock)
 {
-	/* Barrier leave.rcu, pairs with destroy.grace in hwt_wheel_dispose(): the lock's memory
+	/*
+	 * Barrier leave.rcu, pairs with destroy.grace in hwt_wheel_dispose(): the lock's memory
 	 * stays until the unlock has returned.
 	 */
 	rcu_read_lock();
@@ -168,7 +169,8 @@ static void hwt_wait_until(struct hwt_shard *shard, void *var, unsigned int stat
 	struct wait_bit_queue_entry wait;
 
 	init_wait_var_entry(&wait, var, 0);
-	/* Barrier wait.prepare, not needed, unpaired: the lock, under which the condition changes,
+	/*
+	 * Barrier wait.prepare, not needed, unpaired: the lock, under which the condition changes,
 	 * orders the caller's look at it before the change and the wake-up.
 	 */
 	prepare_to_wait(queue, &wait.wq_entry, state);
@@ -218,7 +220,7 @@ void hwt_wait_unused(struct hwt_shard *shard)
  * the timeout. Return: whether the timeout was pending.
  */
 static bool hwt_sync_try(struct hwt_shard *shard, struct hwt_runner *runner,
-			    struct hwt_timeout *timeout, u64 set)
+			 struct hwt_timeout *timeout, u64 set)
 	__must_hold(&shard->lock)
 {
 	bool claimed;
@@ -271,7 +273,8 @@ int hwt_sync(struct hwt_timeout *timeout, u64 set)
 	}
 	hwt_lockdep_sync(timeout);
 	if (!(was & HWT_F_HELD) && !(set & ~was) && !timeout->ops->release) {
-		/* Barrier try.acquire, pairs with state.finish in hwt_finish_change(): the caller
+		/*
+		 * Barrier try.acquire, pairs with state.finish in hwt_finish_change(): the caller
 		 * sees what the callback has written.
 		 */
 		smp_acquire__after_ctrl_dep();

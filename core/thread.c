@@ -126,7 +126,8 @@ static void hwt_thread_begin(struct hwt_shard *shard, struct hwt_runner *runner)
 static void hwt_thread_freeze(const struct hwt_shard *shard)
 {
 	while (hwt_frozen(shard) && !hwt_thread_ends(shard)) {
-		/* Barrier freeze.state, pairs with kernel.wake in hwt_thread_wake_frozen(): this
+		/*
+		 * Barrier freeze.state, pairs with kernel.wake in hwt_thread_wake_frozen(): this
 		 * thread sees the request to end, or the other side sees it asleep.
 		 */
 		set_current_state(hwt_idle_state(shard));
@@ -217,7 +218,8 @@ static void hwt_worker_wait(struct hwt_shard *shard, struct hwt_worker *worker)
 {
 	/* Workers look for work, and are woken, under the lock, so no wake-up is missed. */
 	list_add(&worker->idle, &shard->idle);
-	/* Barrier worker.state, pairs with kernel.wake in hwt_thread_wake_frozen(), which does not
+	/*
+	 * Barrier worker.state, pairs with kernel.wake in hwt_thread_wake_frozen(), which does not
 	 * take the shard's lock: this thread sees the request to end, or the other side sees it
 	 * asleep.
 	 */
@@ -445,7 +447,8 @@ static void hwt_attach_work(struct work_struct *work)
 	unsigned int n;
 
 	for (shard = attach->wheel->first_shard; shard; shard = shard->next) {
-		/* Once it has made a pass, a thread has pinned itself to its shard's CPUs, or has
+		/*
+		 * Once it has made a pass, a thread has pinned itself to its shard's CPUs, or has
 		 * left that to be done. Do not wait for long: these CPUs may have no time for it.
 		 */
 		for (n = 0; shard->pinned && !READ_ONCE(shard->passes) && n < 1000; n++)
@@ -455,7 +458,8 @@ static void hwt_attach_work(struct work_struct *work)
 		attach->ret = cgroup_attach_task_all(attach->from, shard->thread);
 		if (attach->ret)
 			return;
-		/* The move to a cpuset has changed the thread's affinity. The client's CPUs come
+		/*
+		 * The move to a cpuset has changed the thread's affinity. The client's CPUs come
 		 * first; a shard's CPUs are only a preference.
 		 */
 		if (shard->wheel->own_cpus) {

@@ -31,7 +31,8 @@ struct hwt_wheel {
 	unsigned int		nr_shards;
 	unsigned int	priority;
 	bool			own_cpus;	/* the threads' CPUs are the client's choice */
-	/* Serializes stops; the outermost lock. Callbacks of a stop may stop other wheels, so each
+	/*
+	 * Serializes stops; the outermost lock. Callbacks of a stop may stop other wheels, so each
 	 * wheel's mutex has a lockdep class of its own.
 	 */
 	struct mutex		stop_lock;

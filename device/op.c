@@ -113,8 +113,8 @@ static bool hwt_op_move(struct hwt_context *ctx, const struct hwt_op *op, s64 of
 }
 
 /*
- * Schedule @entry as the timeout of its key. A timeout that has the key by now is moved, or replaced
- * if the modes differ; with @cmd, the call fails then. Return: as hwt_op_schedule().
+ * Schedule @entry as the timeout of its key. A timeout that has the key by now is moved, or
+ * replaced if the modes differ; with @cmd, the call fails then. Return: as hwt_op_schedule().
  */
 static int hwt_op_schedule_entry(struct hwt_context *ctx, struct hwt_entry *entry,
 				 struct hwt_op *op, s64 offset, struct io_uring_cmd *cmd)

@@ -180,7 +180,8 @@ static void operate(struct worker *worker, enum op op)
 			arm(&items[order[i]].timeout, base_ns + bench_later(&random));
 		break;
 	case PUSH_BACK_SAME:
-		/* The TSC is common to all cores. Multiplied by 1000, each deadline is
+		/*
+		 * The TSC is common to all cores. Multiplied by 1000, each deadline is
 		 * some ticks later than the one before.
 		 */
 		for (i = 0; i < items_each; i++)

@@ -220,8 +220,9 @@ static void __init test_references(struct hwt_wheel *wheel)
 	KTEST(hwt_schedule_periodic_ref(&beat.periodic, 0, KT_MS, HWT_MODE_FIXED_RATE, ref_get,
 					ref_put) == 0 && KT_WAIT(kt_expirations(&beat) > 2) &&
 	      atomic_read(&refs) == 1, "ref: a periodic timeout keeps one");
-	KTEST(hwt_schedule_periodic_ref(&beat.periodic, 0, 0, HWT_MODE_FIXED_RATE, ref_get, ref_put) ==
-	      -EINVAL && atomic_read(&refs) == 1, "ref: none after a periodic error");
+	KTEST(hwt_schedule_periodic_ref(&beat.periodic, 0, 0, HWT_MODE_FIXED_RATE, ref_get,
+					ref_put) == -EINVAL && atomic_read(&refs) == 1,
+	      "ref: none after a periodic error");
 	hwt_shutdown_sync(&beat.timeout);
 	hwt_shutdown_sync(&kt.timeout);
 	KTEST(atomic_read(&refs) == 0, "ref: none is left");

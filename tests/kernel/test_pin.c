@@ -452,7 +452,8 @@ static void made_expire(struct hwt_timeout *timeout)
 	/* With nohz_full=, kernel threads begin with an affinity that leaves out online CPUs. */
 	if (READ_ONCE(confine))
 		set_cpus_allowed_ptr(current, cpumask_of(0));
-	/* As a wait for a spinlock on PREEMPT_RT: the scheduler warns of a thread on a CPU that
+	/*
+	 * As a wait for a spinlock on PREEMPT_RT: the scheduler warns of a thread on a CPU that
 	 * its affinity forbids.
 	 */
 	migrate_disable();

@@ -72,6 +72,28 @@ def places():
 
 
 @check(quick=True)
+def comments():
+    """A comment of several lines begins with a line of its own, as the kernel's coding style asks."""
+    begin = re.compile(r"^\t*/\*+[ \t]*[^*\s](?!.*\*/)", re.M)
+    for file in files("*.[ch]"):
+        for number, line in enumerate(read(file).splitlines(), 1):
+            if begin.search(line):
+                yield f"{file}:{number}: {line.strip()}"
+
+
+@check(quick=True)
+def columns():
+    """Lines of prose have at most 100 columns; those of tables, code and unbroken code spans may be longer."""
+    for file in files("*.md"):
+        code = False
+        for number, line in enumerate(read(file).splitlines(), 1):
+            code ^= line.lstrip().startswith("```")
+            words = re.sub(r"`[^`]*`", "`", line).split()
+            if len(line) > 100 and not code and not line.startswith(("|", "    ")) and len(words) > 1:
+                yield f"{file}:{number}: {len(line)} columns"
+
+
+@check(quick=True)
 def checkpatch():
     """The sources have the kernel's style."""
     script = checks.kernel_source() / "scripts/checkpatch.pl"

@@ -23,6 +23,8 @@ PLANTS = (
     ("places", "README.md", "", "\nSee /ro" "ot/somewhere.\n", "README.md:"),
     ("layers", "core/group.c", "#include <linux/list.h>\n", "#include \"device/context.h\"\n", "core/group.c: includes"),
     ("layers", "device/show.c", "core/client.h", "core/submit.h", "device/show.c: includes"),
+    ("comments", "core/group.c", "", "\n/* One\n * comment.\n */\n", "core/group.c:.*One"),
+    ("columns", "docs/limits.md", "", "\n" + "word " * 21 + "\n", "docs/limits.md:.*columns"),
     ("checkpatch", "core/group.c", "", "\nint hwt_planted( int a );\n", "core/group.c:.*SPACING"),
     ("checkpatch", "tools/hwtctl.h", "", "\nint planted (int a);\n", "tools/hwtctl.h:.*SPACING"),
     ("kernel-doc", "core/group.c", "", "\n/**\n * hwt_planted() - x\n * @b: y\n */\nvoid hwt_planted(int a)\n{\n}\n",
