@@ -17,12 +17,12 @@ done
 
 # -- A wheel --
 
-load test_shown
+load kt_shown
 dir=$(echo $top/wheels/*-shown!one)
 [ -d "$dir" ] || fail "no directory for the wheel: $(ls $top/wheels)"
 expect "parameters" 0 "name shown/one
-creator shown_make [test_shown]
-module test_shown
+creator shown_make [kt_shown]
+module kt_shown
 shared 0
 users 1
 state running
@@ -78,14 +78,14 @@ expect "shards" 0 "11
 
 # An open file does not keep the wheel.
 exec 5<"$dir/stats"
-unload test_shown || fail "the module does not unload while a file is open"
+unload kt_shown || fail "the module does not unload while a file is open"
 ! cat <&5 >/dev/null 2>&1 || fail "a file of a destroyed wheel can be read"
 exec 5<&-
 [ ! -d "$dir" ] || fail "the directory of the wheel is left"
 ok "the directory goes with the wheel"
 
 # Wheels with other parameters.
-load test_shown others=1
+load kt_shown others=1
 # some NAME LINE...: print these lines of a wheel's parameters
 some()
 {
@@ -114,7 +114,7 @@ wait busy
 cpus 0" some three state wait cpus
 expect "a stopped wheel" 0 "state stopped
 priority fifo" some four state priority
-unload test_shown
+unload kt_shown
 
 # -- A context --
 
@@ -186,8 +186,8 @@ reader=$!
 n=0
 while [ $n -lt 20 ]; do
 	n=$((n + 1))
-	load test_shown || fail "round $n"
-	unload test_shown || fail "round $n"
+	load kt_shown || fail "round $n"
+	unload kt_shown || fail "round $n"
 	echo "schedule a 1ms" | "$ctl" run --tick 2ms - >/dev/null || fail "a context in round $n"
 done
 touch /tmp/enough

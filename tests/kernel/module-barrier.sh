@@ -13,14 +13,14 @@ rounds=20
 nothing_left() { ! log_since | grep 'left behind the barrier'; }
 
 for workers in 0 2; do
-	load test_client shared=1 busy=4 slow_ms=20 workers=$workers || fail "test_client fails"
+	load kt_client shared=1 busy=4 slow_ms=20 workers=$workers || fail "kt_client fails"
 	log_mark
 	for round in $(seq $rounds); do
-		load test_unloader workers=$workers || fail "the client does not load"
+		load kt_unloader workers=$workers || fail "the client does not load"
 		[ $((round % 2)) -eq 0 ] || sleep 0.02
-		unload test_unloader || fail "the client does not unload"
+		unload kt_unloader || fail "the client does not unload"
 	done
 	check "$workers workers: no object is left after the barrier, $rounds times" nothing_left
-	unload test_client
+	unload kt_client
 done
 plan

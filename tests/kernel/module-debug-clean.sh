@@ -23,8 +23,8 @@ run test_basics
 run test_sync
 run test_recipes
 check "torture" sh "$HWT_DIR/scripts/torture.sh" seed=4 seconds=2 nmi=0 hotplug_ms=0 clock_ms=0
-run test_client wheels=3 armed=1000 busy=100
-run test_client wheels=3 armed=1000 busy=100 shared=1
+run kt_client wheels=3 armed=1000 busy=100
+run kt_client wheels=3 armed=1000 busy=100 shared=1
 run hwt_first
 run hwt_retry requests=200 base_ms=1 max_ms=8 limit=16
 run hwt_heartbeat peers=500 ping_ms=20 idle_ms=60 reconnects=1

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # With debug=1, a module that is unloaded and leaves timeouts on a wheel of another module is
-# reported with their functions. test_debug_host.ko ends these timeouts after the report.
+# reported with their functions. kt_debug_host.ko ends these timeouts after the report.
 #
 # hwt-test: long
 # hwt-test: load debug=1
@@ -15,11 +15,11 @@ set -eu
 # leave FUNCTION HOW OWN [MODULE]: the report contains FUNCTION, a regex
 leave()
 {
-	load test_debug_host || fail "test_debug_host does not load"
-	load test_debug_leaver how="$2" own="$3" || fail "test_debug_leaver does not load"
+	load kt_debug_host || fail "kt_debug_host does not load"
+	load kt_debug_leaver how="$2" own="$3" || fail "kt_debug_leaver does not load"
 	log_mark
-	expect_begin "hwt: BUG: module test_debug_leaver .*$1 \[${4:-test_debug_leaver}\]"
-	unload test_debug_leaver || fail "test_debug_leaver does not unload"
+	expect_begin "hwt: BUG: module kt_debug_leaver .*$1 \[${4:-kt_debug_leaver}\]"
+	unload kt_debug_leaver || fail "kt_debug_leaver does not unload"
 	expect_end
 	after "$2, own=$3"
 	ok "$2, own=$3: reported"
@@ -28,16 +28,16 @@ leave()
 # after WHAT: check that no timeout has fired, and that those of the host are there
 after()
 {
-	! log_since | grep -q 'test_debug_leaver: has fired' || fail "$*: a timeout has fired"
-	unload test_debug_host || fail "test_debug_host does not unload"
-	log_since | grep -q 'test_debug_host: its own are there' || fail "$*: the host's are gone"
-	log_since | grep -q 'test_debug_host: 0 and 0 are pending' || fail "$*: a timeout is left"
+	! log_since | grep -q 'kt_debug_leaver: has fired' || fail "$*: a timeout has fired"
+	unload kt_debug_host || fail "kt_debug_host does not unload"
+	log_since | grep -q 'kt_debug_host: its own are there' || fail "$*: the host's are gone"
+	log_since | grep -q 'kt_debug_host: 0 and 0 are pending' || fail "$*: a timeout is left"
 }
 
-load test_debug_host
-load test_debug_leaver
+load kt_debug_host
+load kt_debug_leaver
 log_mark
-unload test_debug_leaver
+unload kt_debug_leaver
 after none
 check "a module that leaves no timeout is not reported" [ -z "$(log_since | grep 'hwt: BUG:')" ]
 
@@ -50,14 +50,14 @@ leave kt_nothing periodic 0
 leave '(leaver_expire|leaver_release)' released 0
 leave '(leaver_expire|leaver_release)' released 1
 leave leaver_expire copied 0
-leave host_sleep borrowed 0 test_debug_host
+leave host_sleep borrowed 0 kt_debug_host
 # The end of the hold is left to a busy worker.
 leave '(leaver_expire|leaver_release)' deferred 1
 leave leaver_sleep running 0
 leave leaver_sleep running 1
 leave leaver_fn handle 0
 leave leaver_fn handle 1
-leave test_debug_fn cancel 0 test_debug_host
+leave kt_debug_fn cancel 0 kt_debug_host
 leave leaver_sleep_fn handled 0
 leave leaver_sleep_fn handled 1
 # Last, because the limit of reports suppresses others for some seconds.

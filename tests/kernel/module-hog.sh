@@ -26,16 +26,16 @@ soon()
 
 use_device() { : 3<>/dev/hwt; }
 
-load test_hog
+load kt_hog
 soon "hwt.ko with two shards is loaded" load hwt shards=2
-soon "a client gets a shared wheel of two shards" load test_client shared=1 tick_us=5000
+soon "a client gets a shared wheel of two shards" load kt_client shared=1 tick_us=5000
 soon "/dev/hwt is opened and closed" use_device
-soon "another client, with a wheel of its own, is loaded" load test_shown
-soon "... and unloaded" unload test_shown
-soon "the client is unloaded" unload test_client
+soon "another client, with a wheel of its own, is loaded" load kt_shown
+soon "... and unloaded" unload kt_shown
+soon "the client is unloaded" unload kt_client
 soon "hwt.ko is unloaded" unload hwt
 # What hangs goes on now.
-unload test_hog
+unload kt_hog
 wait
 echo "$before" >$limit
 plan

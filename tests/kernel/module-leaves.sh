@@ -13,33 +13,33 @@ stays()
 	grep -q '^hwt .* Live' /proc/modules || fail "hwt.ko is not live any more, with $1"
 }
 
-load test_client armed=1000 busy=100
+load kt_client armed=1000 busy=100
 stays "a client with a private wheel"
 load test_basics || fail "test_basics fails after that"
 unload test_basics
-unload test_client
-load test_client shared=1 armed=1000
+unload kt_client
+load kt_client shared=1 armed=1000
 stays "a client with a shared wheel"
-unload test_client
+unload kt_client
 
-load test_keeper
-load test_leaver
+load kt_keeper
+load kt_leaver
 log_mark
-unload test_leaver
+unload kt_leaver
 # init_module is an alias of leaver_init, and is found on kernels built with clang.
-log_since | grep -q 'module test_leaver is unloaded and leaves its wheel left, created by \(leaver_init\|init_module\) ' ||
+log_since | grep -q 'module kt_leaver is unloaded and leaves its wheel left, created by \(leaver_init\|init_module\) ' ||
 	fail "the log does not name the wheel that is left"
 stays "a wheel that is left"
-load test_leaver
+load kt_leaver
 log_mark
-unload test_leaver
+unload kt_leaver
 ! log_since | grep -q 'is unloaded and leaves' || fail "the log names a module that left no wheel"
-load test_leaver shared=1
+load kt_leaver shared=1
 log_mark
-unload test_leaver
-log_since | grep -q 'module test_leaver is unloaded and leaves 1 references to the shared wheel left' ||
+unload kt_leaver
+log_since | grep -q 'module kt_leaver is unloaded and leaves 1 references to the shared wheel left' ||
 	fail "the log does not name the reference that is left"
 stays "a reference that is left"
-load test_leaver shared=1
-unload test_leaver
-unload test_keeper
+load kt_leaver shared=1
+unload kt_leaver
+unload kt_keeper

@@ -27,7 +27,7 @@ refuses()
 }
 refused() { check "$1=$2 is refused: $3" refuses "$@"; }
 
-# makes WANTED PARAMS...: sysfs has the parameters, and the log of test_client has WANTED
+# makes WANTED PARAMS...: sysfs has the parameters, and the log of kt_client has WANTED
 makes()
 {
 	wanted=$1
@@ -38,8 +38,8 @@ makes()
 		[ "$(cat $params/"${pair%%=*}")" = "${pair#*=}" ] || wrong="$wrong $pair"
 	done
 	log_mark
-	load test_client || true
-	unload test_client || true
+	load kt_client || true
+	unload kt_client || true
 	unload hwt || return 1
 	echo "wrong in sysfs: ${wrong:-none}; $(log_since | grep 'a wheel has')"
 	[ -z "$wrong" ] && log_since | grep -q "$wanted"

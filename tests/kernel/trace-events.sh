@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Tracepoints: all events of a known sequence (test_traced.c), and no others; a filter; all on
+# Tracepoints: all events of a known sequence (kt_traced.c), and no others; a filter; all on
 # during schedules and cancels from every context.
 #
 # hwt-test: timeout 300
@@ -16,7 +16,7 @@ cd /sys/kernel/tracing
 traced()
 {
 	sed -n "s/.*: $1: //p" /tmp/trace |
-		sed -e 's/timeout=[^ ]* //' -e 's/ \[test_traced\]//' -e 's/ now=[0-9]*//' -e 's/ shard=0$//'
+		sed -e 's/timeout=[^ ]* //' -e 's/ \[kt_traced\]//' -e 's/ now=[0-9]*//' -e 's/ shard=0$//'
 }
 
 # told NAME EVENT LINES: the events of one kind are these
@@ -32,12 +32,12 @@ echo >trace
 echo 'wheel == "traced"' >events/hwt/filter
 echo 1 >events/hwt/enable
 echo 1 >tracing_on
-load test_traced || fail "test_traced does not load"
+load kt_traced || fail "kt_traced does not load"
 echo 0 >tracing_on
 echo 0 >events/hwt/enable
 # Before the unload: later, the functions have no names.
 cat trace >/tmp/trace
-unload test_traced
+unload kt_traced
 
 far=1000000000000000
 told "hwt_schedule: new, pushed back, never, past, periodic, a handle, shut down, stopped" hwt_schedule \
@@ -78,7 +78,7 @@ all_events()
 			END { exit bad || !n }"
 }
 all_of() { check "$1" all_events "$2" "$3"; }
-sed -i 's/ \[test_traced\]//' /tmp/trace
+sed -i 's/ \[kt_traced\]//' /tmp/trace
 all_of "none is early" hwt_expire_entry 'v["now"] >= v["expires"]'
 timeouts() { sed -n "s/.*: $1: .*timeout=\([^ ]*\).*/\1/p" /tmp/trace; }
 same() { [ -n "$(timeouts "$1")" ] && [ "$(timeouts "$1")" = "$(timeouts "$2")" ]; }

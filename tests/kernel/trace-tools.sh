@@ -13,10 +13,10 @@ set -eu
 # shellcheck source=hwtctl.inc
 . "$HWT_DIR/scripts/hwtctl.inc"
 
-# Load for the traces: a hundred timeouts in two seconds, and those of test_shown.
+# Load for the traces: a hundred timeouts in two seconds, and those of kt_shown.
 work()
 {
-	load test_shown
+	load kt_shown
 	awk 'BEGIN { for (i = 0; i < 100; i++) printf "schedule t%d %dms\n", i, i * 10 }' |
 		"$ctl" run - >/dev/null
 }
@@ -30,12 +30,12 @@ documented()
 }
 has() { grep -q "$2" "$1"; }
 
-# Work until the documented lines end: their start cannot be seen. test_shown stays loaded.
+# Work until the documented lines end: their start cannot be seen. kt_shown stays loaded.
 work_on()
 {
 	work
 	while kill -0 "$documented" 2>/dev/null; do
-		unload test_shown
+		unload kt_shown
 		work
 	done
 	wait "$documented" || sed 's/^/# /' /tmp/documented.txt
@@ -53,7 +53,7 @@ end
 work_on
 check "perf: a schedule" has /tmp/documented.txt 'hwt:hwt_schedule: wheel=hwt_device timeout=0x[0-9a-f]* function=hwt_entry_expire.* expires=[0-9]* ret=0'
 check "perf: a wheel" has /tmp/documented.txt 'hwt:hwt_wheel_create: wheel=shown/one tick_ns=10000000 '
-unload test_shown
+unload kt_shown
 
 documented <<'end'
 trace-cmd record -e hwt -o /tmp/trace.dat sleep 10
@@ -61,7 +61,7 @@ trace-cmd report -i /tmp/trace.dat
 end
 work_on
 # trace-cmd has noted the names of functions while the module was loaded.
-unload test_shown
+unload kt_shown
 check "trace-cmd: a schedule" has /tmp/documented.txt 'hwt_schedule: *wheel=hwt_device timeout=0x[0-9a-f]* function=hwt_entry_expire.* expires=[0-9]* ret=0'
 check "trace-cmd: an expiry" has /tmp/documented.txt 'hwt_expire_entry: *wheel=shown/one .* function=shown_slow'
 
@@ -74,7 +74,7 @@ one_line()
 	wait_for 120 attached
 	sleep 3
 	work
-	unload test_shown
+	unload kt_shown
 	killall -INT bpftrace
 	wait $documented || note "bpftrace: exit status $?"
 	check "$@"
@@ -111,7 +111,7 @@ script_end()
 
 script hwt-lateness.bt
 work
-unload test_shown
+unload kt_shown
 script_end
 check "hwt-lateness.bt: device wheel" has /tmp/hwt-lateness.bt.txt '^@late_us\[hwt_device\]:'
 check "hwt-lateness.bt: module wheel" has /tmp/hwt-lateness.bt.txt '^@late_us\[shown/one\]:'
@@ -125,7 +125,7 @@ expect "hwt-lateness.bt: each timeout counts once" 0 100 counted
 script hwt-callbacks.bt
 work
 script_end
-unload test_shown
+unload kt_shown
 check "hwt-callbacks.bt: slowest" has /tmp/hwt-callbacks.bt.txt '^@longest_us\[shown_slow\]: [0-9]\{5,\}$'
 check "hwt-callbacks.bt: calls" has /tmp/hwt-callbacks.bt.txt '^@calls\[hwt_entry_expire\]: 100$'
 plan

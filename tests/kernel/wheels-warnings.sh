@@ -20,32 +20,32 @@ said() { check "$3" counts "$1" "$2"; }
 many='hwt: more than 64 wheels are alive'
 
 log_mark
-load test_client wheels=63
+load kt_client wheels=63
 said 0 "$many" "64 wheels, hwt_system_wheel included: no warning"
-unload test_client
-load test_client wheels=63
-unload test_client
+unload kt_client
+load kt_client wheels=63
+unload kt_client
 said 0 "$many" "64 other wheels after these: no warning"
-load test_client wheels=70
-said 1 "$many.*test_client" "more than 64 wheels: one warning, with the creator of the latest"
-unload test_client
-load test_client wheels=70
-unload test_client
+load kt_client wheels=70
+said 1 "$many.*kt_client" "more than 64 wheels: one warning, with the creator of the latest"
+unload kt_client
+load kt_client wheels=70
+unload kt_client
 said 1 "$many" "more than 64 wheels once more: no second warning"
 
 log_mark
-load test_client wheels=3 tick_us=10
-unload test_client
+load kt_client wheels=3 tick_us=10
+unload kt_client
 said 1 'tick of 10000 ns raised to min_tick_us, 1000 us' "a short tick is raised, with one warning"
-load test_client wheels=3 tick_us=20
-unload test_client
+load kt_client wheels=3 tick_us=20
+unload kt_client
 said 0 'tick of 20000 ns' "another short tick: no second warning"
 
-itself='hwt: callback client_expire \[test_client\] waits for its own timeout in a _sync call'
+itself='hwt: callback client_expire \[kt_client\] waits for its own timeout in a _sync call'
 log_mark
-load test_client busy=1 self=1
+load kt_client busy=1 self=1
 sleep 1
-unload test_client
+unload kt_client
 said 1 "$itself" "a callback calls _sync for its own timeout again and again: one warning"
 
 logged() { log_since | grep "$1"; }
@@ -54,7 +54,7 @@ logged() { log_since | grep "$1"; }
 refused()
 {
 	log_mark
-	! load test_client "$1" || fail "$1 is accepted"
+	! load kt_client "$1" || fail "$1 is accepted"
 	# Possibly more than once: busybox tries both system calls.
 	check "$1 is refused, and the log has the wheel and the reason" logged "$2"
 }

@@ -18,7 +18,7 @@ names() { "$ctl" stats --wheels | grep '^[0-9]'; }
 # -- Wheels: before the device has one --
 
 expect "the system's wheel" 0 "1-hwt_system" names
-load test_shown
+load kt_shown
 
 # Print the predictable lines of a wheel, without durations.
 shown()
@@ -28,7 +28,7 @@ shown()
 			-e 's/^  took [0-9.]* [mun]s  *\(shown_slow\)/  took \1/p'
 }
 expect "in units" 0 "2-shown!one
-  creator          shown_make [test_shown]
+  creator          shown_make [kt_shown]
   state            running
   tick             10.000 ms
   pending          3
@@ -40,7 +40,7 @@ late() { "$ctl" stats --wheels | sed -n '/shown!one/,/^$/p' | awk '/^  late by <
 expect "lateness" 0 5 late
 
 check "JSON: parameters and counters" sh -c "'$ctl' stats --wheels --json |
-	grep -q '^{\"wheel\":\"2-shown!one\",\"name\":\"shown/one\",\"creator\":\"shown_make \[test_shown\]\",.*\"tick_ns\":10000000,.*\"cpus\":\"all\",\"shards\":1,\"pending\":3,.*}\$'"
+	grep -q '^{\"wheel\":\"2-shown!one\",\"name\":\"shown/one\",\"creator\":\"shown_make \[kt_shown\]\",.*\"tick_ns\":10000000,.*\"cpus\":\"all\",\"shards\":1,\"pending\":3,.*}\$'"
 check "JSON: levels" sh -c "'$ctl' stats --wheels --json |
 	grep -q ',\"occupancy\":\[{\"level\":0,\"bucket_ns\":10000000,\"occupied\":0,\"buckets\":8},{.*},{\"level\":2,.*\"occupied\":2,\"buckets\":8}\],\"lateness\":\['"
 check "JSON: lateness" sh -c "'$ctl' stats --wheels --json |
@@ -51,7 +51,7 @@ expect "the device's wheel, too" 0 "1-hwt_system
 2-shown!one
 3-hwt_device" names
 exec 5<&-
-unload test_shown
+unload kt_shown
 expect "both wheels have ended" 0 "1-hwt_system" names
 
 umount /sys/kernel/debug

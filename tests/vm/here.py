@@ -191,7 +191,7 @@ def unload(tree):
     for _ in range(20):
         for line in content("/proc/modules").splitlines():
             name = line.split()[0]
-            if name.startswith(("hwt", "test_")) and list(tree.glob(f"**/{name}.ko")):
+            if name.startswith(("hwt", "kt_", "test_")) and list(tree.glob(f"**/{name}.ko")):
                 subprocess.run(["rmmod", name], check=False, stderr=subprocess.DEVNULL)
         if not hwt_users():
             return True

@@ -320,7 +320,7 @@ def check_interrupted(report, name, command, number, text, verdict=True):
 # --- guests ---
 
 SCRIPT = "#!/bin/sh\n. /hwt/lib.sh\n"
-PROVOKE = "load test_provoke what={} && unload test_provoke\n"
+PROVOKE = "load kt_provoke what={} && unload kt_provoke\n"
 SCRIPTS = {
     "good": "exit 0\n",
     "broken": "exit 1\n",
@@ -328,7 +328,7 @@ SCRIPTS = {
     "warn": PROVOKE.format("warn"),
     "expected": PROVOKE.format("expected"),
     "unexpected": PROVOKE.format("unexpected"),
-    "leftover": "load test_provoke what=expected\n",
+    "leftover": "load kt_provoke what=expected\n",
     "oops": PROVOKE.format("oops"),
 }
 
@@ -336,7 +336,7 @@ SCRIPTS = {
 GUESTS = (
     ("mixed", ("good", "broken", "stuck", "warn", "expected", "unexpected", "leftover"), None,
      ("/broken # exit code 1", "/stuck # killed after its time limit", "/warn # kernel log: WARNING",
-      "/unexpected # kernel log: WARNING", "/leftover # left loaded: test_provoke"), ("good", "expected")),
+      "/unexpected # kernel log: WARNING", "/leftover # left loaded: kt_provoke"), ("good", "expected")),
     ("oops", ("good", "oops"), None,
      ("/oops # kernel log: BUG: kernel NULL pointer", "ended by itself", "did not report its end"), ("good",)),
     ("silent", ("good",), "#!/bin/busybox sh\nexec /bin/busybox sleep 1000\n",

@@ -118,7 +118,7 @@ static void client_end(struct client_wheel *client)
 	vfree(client->timeouts);
 }
 
-static void test_client_exit(void)
+static void kt_client_exit(void)
 {
 	unsigned int i;
 
@@ -127,7 +127,7 @@ static void test_client_exit(void)
 	vfree(clients);
 }
 
-static int __init test_client_init(void)
+static int __init kt_client_init(void)
 {
 	unsigned int i;
 	int ret;
@@ -136,14 +136,14 @@ static int __init test_client_init(void)
 	for (i = 0; i < wheels; i++) {
 		ret = client_start(&clients[i], i);
 		if (ret) {
-			test_client_exit();
+			kt_client_exit();
 			return ret;
 		}
 	}
 	return 0;
 }
 
-module_init(test_client_init);
-module_exit(test_client_exit);
+module_init(kt_client_init);
+module_exit(kt_client_exit);
 MODULE_DESCRIPTION("hwt: a client for the scripts of the tests");
 MODULE_LICENSE("GPL");

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Keeps a pointer for test_leaver while that is unloaded. This module does not depend on hwt.ko,
+ * Keeps a pointer for kt_leaver while that is unloaded. This module does not depend on hwt.ko,
  * and so does not keep it loaded.
  */
 #include <linux/module.h>
 
-#include "test_keeper.h"
+#include "kt_keeper.h"
 
 void *test_kept;
 EXPORT_SYMBOL_GPL(test_kept);

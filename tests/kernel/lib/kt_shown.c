@@ -97,7 +97,7 @@ static bool __init shown_fire(void)
 	return true;
 }
 
-static int __init test_shown_init(void)
+static int __init kt_shown_init(void)
 {
 	int i;
 
@@ -120,13 +120,13 @@ static int __init test_shown_init(void)
 	hwt_wheel_flush(wheel);
 	return 0;
 }
-module_init(test_shown_init);
+module_init(kt_shown_init);
 
-static void __exit test_shown_exit(void)
+static void __exit kt_shown_exit(void)
 {
 	shown_unmake();
 }
-module_exit(test_shown_exit);
+module_exit(kt_shown_exit);
 
 MODULE_DESCRIPTION("hwt: a wheel to look at");
 MODULE_LICENSE("GPL");

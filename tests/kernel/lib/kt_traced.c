@@ -46,7 +46,7 @@ static noinline struct hwt_wheel *traced_make(void)
 	return hwt_wheel_create(&params);
 }
 
-static int __init test_traced_init(void)
+static int __init kt_traced_init(void)
 {
 	struct hwt_wheel *wheel = traced_make();
 	struct hwt_handle *handle;
@@ -91,12 +91,12 @@ static int __init test_traced_init(void)
 	hwt_wheel_destroy(wheel);
 	return ok ? 0 : -EIO;
 }
-module_init(test_traced_init);
+module_init(kt_traced_init);
 
-static void __exit test_traced_exit(void)
+static void __exit kt_traced_exit(void)
 {
 }
-module_exit(test_traced_exit);
+module_exit(kt_traced_exit);
 
 MODULE_DESCRIPTION("hwt: a known sequence of operations to trace");
 MODULE_LICENSE("GPL");

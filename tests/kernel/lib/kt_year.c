@@ -369,7 +369,7 @@ static void __init test_spans(struct year_wheel *year)
 	}
 }
 
-static void __init test_year(struct year_wheel *year)
+static void __init kt_year(struct year_wheel *year)
 {
 	unsigned int all = count + SPANS * SAMPLES + YEAR_DAYS + 1;
 	struct hwt_wheel_stats stats;
@@ -450,7 +450,7 @@ static void __init test_all(void)
 	test_push_back(begin);
 	year_pass(begin);
 	for (w = 0; w < WHEELS; w++)
-		test_year(&years[w]);
+		kt_year(&years[w]);
 	test_wall();
 	for (w = 0; w < WHEELS; w++)
 		report_late(years[w].name, years[w].sample);
@@ -470,4 +470,4 @@ static void __init selftest(void)
 	year_destroy(&wall);
 }
 
-KSTM_MODULE_LOADERS(test_year);
+KSTM_MODULE_LOADERS(kt_year);

@@ -6,7 +6,7 @@
 #include <linux/module.h>
 
 #include "hwt.h"
-#include "test_keeper.h"
+#include "kt_keeper.h"
 
 static bool shared;
 module_param(shared, bool, 0444);	/* leave a reference to a shared wheel */

@@ -6,7 +6,7 @@
 #include <linux/slab.h>
 
 #include "hwt_ktest_util.h"
-#include "test_debug_host.h"
+#include "kt_debug_host.h"
 
 static char *how = "none";
 module_param(how, charp, 0444);
@@ -78,7 +78,7 @@ static struct hwt_timeout leaver_borrowed;
 /* End all timeouts. That is what the exit of a correct client does. */
 static void leaver_mend(void)
 {
-	struct hwt_timeout *timeouts = test_debug_memory;
+	struct hwt_timeout *timeouts = kt_debug_memory;
 	int i;
 
 	for (i = 0; i < LEAVER_MANY; i++)
@@ -95,7 +95,7 @@ static void leaver_mend(void)
 static int __init leaver_init(void)
 {
 	const struct hwt_timeout_ops *first = &leaver_ops;
-	struct hwt_wheel *wheel = own ? test_debug_own : test_debug_shared;
+	struct hwt_wheel *wheel = own ? kt_debug_own : kt_debug_shared;
 	struct hwt_timeout *timeouts;
 	struct hwt_timeout_ops *ops;
 	unsigned int i;
@@ -105,17 +105,17 @@ static int __init leaver_init(void)
 	else if (!strcmp(how, "released") || !strcmp(how, "deferred"))
 		first = &released_ops;
 	/* The host frees the memory, because a leak of memory is not tested here. */
-	kfree(test_debug_memory);
+	kfree(kt_debug_memory);
 	timeouts = kcalloc(LEAVER_MANY + 1, sizeof(*timeouts), GFP_KERNEL);
-	test_debug_memory = timeouts;
+	kt_debug_memory = timeouts;
 	if (!timeouts)
 		return -ENOMEM;
 	for (i = 0; i < LEAVER_MANY; i++)
 		hwt_timeout_init(&timeouts[i], wheel, i ? &leaver_ops : first);
 	hwt_timeout_set_wheel(&leaver_static, wheel);
 	hwt_periodic_init(&leaver_periodic, wheel, &kt_nothing_ops);
-	hwt_timeout_init(&leaver_borrowed, wheel, &test_debug_ops);
-	test_debug_mend = leaver_mend;
+	hwt_timeout_init(&leaver_borrowed, wheel, &kt_debug_ops);
+	kt_debug_mend = leaver_mend;
 	if (!strcmp(how, "kmalloc") || !strcmp(how, "released")) {
 		hwt_schedule(&timeouts[0], LEAVER_NS);
 	} else if (!strcmp(how, "static")) {
@@ -126,8 +126,8 @@ static int __init leaver_init(void)
 		hwt_schedule_periodic(&leaver_periodic, 0, NSEC_PER_MSEC, HWT_MODE_FIXED_RATE);
 	} else if (!strcmp(how, "deferred")) {
 		/* While the worker is busy, the end of the hold waits on shard->owed. */
-		hwt_schedule(&test_debug_busy, 0);
-		while (!hwt_running(&test_debug_busy))
+		hwt_schedule(&kt_debug_busy, 0);
+		while (!hwt_running(&kt_debug_busy))
 			usleep_range(100, 200);
 		hwt_schedule(&timeouts[0], LEAVER_NS);
 		hwt_cancel(&timeouts[0]);
@@ -161,14 +161,14 @@ module_init(leaver_init);
 
 static void __exit leaver_exit(void)
 {
-	struct hwt_wheel *wheel = own ? test_debug_own : test_debug_shared;
-	struct hwt_timeout *timeouts = test_debug_memory;
+	struct hwt_wheel *wheel = own ? kt_debug_own : kt_debug_shared;
+	struct hwt_timeout *timeouts = kt_debug_memory;
 
 	/* Schedule a handle as late as possible: it must not fire before the module is unloaded. */
 	if (!strcmp(how, "handle"))
 		leaver_handle(wheel, LEAVER_NS, leaver_fn, NULL);
 	else if (!strcmp(how, "cancel"))
-		leaver_handle(wheel, LEAVER_NS, test_debug_fn, leaver_fn);
+		leaver_handle(wheel, LEAVER_NS, kt_debug_fn, leaver_fn);
 	if (!strcmp(how, "none")) {
 		hwt_shutdown_sync(&timeouts[0]);
 		hwt_shutdown_sync(&leaver_static);

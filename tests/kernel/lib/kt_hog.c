@@ -21,7 +21,7 @@ static int hog_thread(void *unused)
 	return 0;
 }
 
-static int __init test_hog_init(void)
+static int __init kt_hog_init(void)
 {
 	char name[TASK_COMM_LEN];
 
@@ -38,14 +38,14 @@ static int __init test_hog_init(void)
 	return PTR_ERR_OR_ZERO(hog);
 }
 
-static void __exit test_hog_exit(void)
+static void __exit kt_hog_exit(void)
 {
 	kt_thread_stop(hog);
 	sched_set_normal(ksoftirqd, 0);
 	put_task_struct(ksoftirqd);
 }
 
-module_init(test_hog_init);
-module_exit(test_hog_exit);
+module_init(kt_hog_init);
+module_exit(kt_hog_exit);
 MODULE_DESCRIPTION("hwt: a task that never leaves its CPU, for the tests");
 MODULE_LICENSE("GPL");

@@ -10,33 +10,33 @@ module_param(what, charp, 0444);
 MODULE_PARM_DESC(what, "warn, expected, unexpected, or oops");
 
 /* Provoke a warning whose head contains @who, which the harness looks for. */
-static void test_provoke_warn(const char *who)
+static void kt_provoke_warn(const char *who)
 {
 	WARN(1, "provoked by %s\n", who);
 }
 
-static int __init test_provoke_init(void)
+static int __init kt_provoke_init(void)
 {
 	bool brackets = !strcmp(what, "expected") || !strcmp(what, "unexpected");
 
 	if (brackets)
 		pr_info("hwt-expect-begin: provoked by somebody\n");
 	if (strcmp(what, "oops"))
-		test_provoke_warn("somebody");
+		kt_provoke_warn("somebody");
 	else
 		WRITE_ONCE(*(int *)NULL, 1);
 	if (!strcmp(what, "unexpected"))
-		test_provoke_warn("another");
+		kt_provoke_warn("another");
 	if (brackets)
 		pr_info("hwt-expect-end\n");
 	return 0;
 }
 
-static void __exit test_provoke_exit(void)
+static void __exit kt_provoke_exit(void)
 {
 }
 
-module_init(test_provoke_init);
-module_exit(test_provoke_exit);
+module_init(kt_provoke_init);
+module_exit(kt_provoke_exit);
 MODULE_DESCRIPTION("Provokes kernel reports, to test the harness");
 MODULE_LICENSE("GPL");

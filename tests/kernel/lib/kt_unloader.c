@@ -9,7 +9,7 @@
 #include "hwt_ktest_util.h"
 
 static unsigned int workers;
-module_param(workers, uint, 0444);	/* as test_client's, to get the same shared wheel */
+module_param(workers, uint, 0444);	/* as kt_client's, to get the same shared wheel */
 
 struct object {
 	struct hwt_timeout	timeout;
