@@ -86,7 +86,7 @@ clean-cache: python
 	@tests/vm/cache.py clean
 
 run: python
-	@tests/vm/demo.py
+	@commands/demo.py
 
 # The commands and arguments are passed on without expansion by make.
 unexport RUN ARGS
@@ -94,7 +94,7 @@ shell: export HWT_RUN := $(value RUN)
 shell: export HWT_ARGS := $(value ARGS)
 shell: export HWT_HERE := $(PWD)
 shell: python
-	@tests/vm/shell.py
+	@commands/shell.py
 
 check: python
 	@tests/run.py check
@@ -103,7 +103,7 @@ check-all: python
 	@tests/run.py all
 
 check-here: python
-	@tests/vm/here.py $(if $(YES),--yes) "$(or $(TEST),*)"
+	@commands/here.py $(if $(YES),--yes) "$(or $(TEST),*)"
 
 # Each runs one job of check-all; "tests/run.py list" prints the names of the jobs.
 check-static check-wheel check-libhwt check-verify check-plants check-packages check-year check-shell check-harness: python

@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent / "tests/vm"), str(HERE / "trace")]
+sys.path[:0] = [str(HERE.parent / "tests/vm"), str(HERE.parent / "commands"), str(HERE / "trace")]
 import boot
 import build
 import guest

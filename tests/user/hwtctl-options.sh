@@ -111,7 +111,7 @@ expect "output to a full device" 1 "hwtctl: standard output: No space left on de
 expect "help to a full device" 1 "hwtctl: standard output: No space left on device" \
 	sh -c "'$ctl' run --help >/dev/full"
 
-# -- A device that a udev rule has given to a group (for the rule, see vm/packages/use.sh) --
+# -- A device that a udev rule has given to a group (for the rule, see commands/packages/use.sh) --
 
 mkdir -p /etc
 printf '%s\n' root:x:0:0::/:/bin/sh member:x:1001:1001::/:/bin/sh \

@@ -56,7 +56,7 @@ passes()
 {
 	in_tree "$1" >/tmp/said 2>&1 && tail -n 1 /tmp/said | grep -qE '^[1-9][0-9]* passed, 0 failed' || { cat /tmp/said; return 1; }
 }
-run="tests/vm/here.py --no-bench"
+run="commands/here.py --no-bench"
 # The tree may be below root's home, which no other user may enter.
 for_all=$top
 while [ "$for_all" != / ]; do

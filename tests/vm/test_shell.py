@@ -18,7 +18,7 @@ import kernels
 import setup
 import tap
 
-SHELL = host.TOP / "tests/vm/shell.py"
+SHELL = host.TOP / "commands/shell.py"
 # Seconds that a boot may take.
 LIMIT = 900
 points = tap.Points()

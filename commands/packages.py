@@ -17,7 +17,7 @@ import sys
 import time
 from pathlib import Path
 
-sys.path.append(str(Path(__file__).resolve().parents[1] / "static"))
+sys.path += [str(Path(__file__).resolve().parents[1] / "tests" / folder) for folder in ("vm", "static")]
 import boot
 import debian
 import documentation
@@ -253,7 +253,7 @@ echo "somebody ALL=(ALL) NOPASSWD: ALL" >/etc/sudoers.d/somebody
 chown -R somebody /tmp/hwt
 cd /tmp/hwt
 exec setpriv --reuid=somebody --regid=somebody --init-groups env USER=somebody HOME=$PWD \\
-	PATH=/usr/local/bin:/usr/bin:/bin "tests/vm/packages/$0"
+	PATH=/usr/local/bin:/usr/bin:/bin "commands/packages/$0"
 """
 
 

@@ -16,9 +16,11 @@ import re
 import shlex
 import shutil
 import signal
+import sys
 import termios
 from pathlib import Path
 
+sys.path.append(str(Path(__file__).resolve().parents[1] / "tests/vm"))
 import build
 import debian
 import guest
@@ -170,7 +172,7 @@ def main():
         shutil.rmtree(overlay, ignore_errors=True)
         shutil.copytree(kernel.dir / "shell", overlay / "hwt/disk")
         (overlay / "hwt/scripts").mkdir()
-        shutil.copy(host.TOP / "tests/vm/shell.sh", overlay / "hwt/scripts")
+        shutil.copy(host.TOP / "commands/shell.sh", overlay / "hwt/scripts")
         fill(overlay / "hwt/shell", ask, kernel, programs, modules)
         pack.initramfs(kernel, [Test("shell", "script", 0, "shell.sh", noload=True)], OUT / "initramfs.gz", tree, overlay=overlay)
         options = guest.Options(kernel, OUT / "initramfs.gz", OUT, label="shell", disk=debian.disk("trace"), memory=ask["MEMORY"],

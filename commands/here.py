@@ -19,6 +19,7 @@ import threading
 import time
 from pathlib import Path
 
+sys.path.append(str(Path(__file__).resolve().parents[1] / "tests/vm"))
 import build
 import host
 import listing

@@ -5,6 +5,10 @@
 The exit code is 0 only if the demo passed.
 """
 
+import sys
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "tests/vm"))
 import boot
 import host
 import kernels
