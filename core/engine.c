@@ -94,7 +94,7 @@ static bool hwt_intake_take(struct hwt_shard *shard, unsigned int cpu)
 	 */
 	smp_mb();
 	/*
-	 * Barrier intake.take, not needed, pairs with push.add in hwt_push(): the dependency on the
+	 * Barrier intake.take, pairs with push.add in hwt_push(): Not needed: the dependency on the
 	 * entry's address orders all that was written before the push before its reads here.
 	 */
 	for (chain = 0; chain < HWT_CHAINS; chain++)

@@ -330,7 +330,7 @@ static void hwt_clock_irq_work(struct irq_work *work)
 	 */
 	rcu_read_lock();
 	/*
-	 * Barrier clock.list, not needed, pairs with clock.add in __hwt_wheel_register(): the
+	 * Barrier clock.list, pairs with clock.add in __hwt_wheel_register(): Not needed: the
 	 * dependency on a wheel's address orders its creation before the reads here.
 	 */
 	list_for_each_entry_rcu(wheel, &hwt_wheels, entry)

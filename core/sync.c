@@ -170,7 +170,7 @@ static void hwt_wait_until(struct hwt_shard *shard, void *var, unsigned int stat
 
 	init_wait_var_entry(&wait, var, 0);
 	/*
-	 * Barrier wait.prepare, not needed, unpaired: the lock, under which the condition changes,
+	 * Barrier wait.prepare, unpaired: Not needed: the lock, under which the condition changes,
 	 * orders the caller's look at it before the change and the wake-up.
 	 */
 	prepare_to_wait(queue, &wait.wq_entry, state);

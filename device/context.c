@@ -197,8 +197,8 @@ u64 hwt_context_stop(struct hwt_context *ctx)
 	 */
 	xa_lock(&ctx->entries);
 	/*
-	 * Barrier stop.stopped, not needed, pairs with poll.stopped in hwt_poll() and read.stopped
-	 * in hwt_read_iter() and hwt_rings_enough(): the lock orders the last event, which was
+	 * Barrier stop.stopped, pairs with poll.stopped in hwt_poll() and read.stopped
+	 * in hwt_read_iter() and hwt_rings_enough(): Not needed: the lock orders the last event, which was
 	 * added under it, before this store, so a task that sees the store sees all events.
 	 */
 	smp_store_release(&ctx->stopped, true);

@@ -217,8 +217,8 @@ ssize_t hwt_read_iter(struct kiocb *iocb, struct iov_iter *to)
 		if (READ_ONCE(ctx->rings))
 			return -EBUSY;
 		/*
-		 * Barrier read.stopped, not needed, pairs with stop.stopped in hwt_context_stop():
-		 * the lock that hwt_event_read() takes orders the stop before the last events
+		 * Barrier read.stopped, pairs with stop.stopped in hwt_context_stop():
+		 * Not needed: the lock that hwt_event_read() takes orders the stop before the last events
 		 * that are found there.
 		 */
 		stopped = smp_load_acquire(&ctx->stopped);

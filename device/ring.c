@@ -156,7 +156,7 @@ bool hwt_rings_ready(const struct hwt_context *ctx)
 	 */
 	smp_rmb();
 	/*
-	 * Barrier look.rings, not needed, pairs with create.rings in hwt_rings_mmap(): the
+	 * Barrier look.rings, pairs with create.rings in hwt_rings_mmap(): Not needed: the
 	 * dependency on the address orders the creation of the rings before the reads below.
 	 */
 	rings = smp_load_acquire(&ctx->rings);
@@ -232,7 +232,7 @@ static int hwt_rings_submit(struct hwt_context *ctx, struct hwt_rings_ctx *rings
 static bool hwt_rings_enough(struct hwt_context *ctx, u32 want)
 {
 	/*
-	 * Barrier read.stopped, not needed, pairs with stop.stopped in hwt_context_stop(): the lock
+	 * Barrier read.stopped, pairs with stop.stopped in hwt_context_stop(): Not needed: the lock
 	 * that hwt_rings_refill() takes orders the stop before the events found there.
 	 */
 	bool stopped = smp_load_acquire(&ctx->stopped);
@@ -295,7 +295,7 @@ static int hwt_rings_wait(struct hwt_context *ctx, const struct hwt_enter_args *
 	if (ret)
 		return ret == -ETIME ? ret : -EINTR;
 	/*
-	 * Barrier read.stopped, not needed, pairs with stop.stopped in hwt_context_stop(): the lock
+	 * Barrier read.stopped, pairs with stop.stopped in hwt_context_stop(): Not needed: the lock
 	 * that the last hwt_rings_refill() takes orders the stop before the events found there.
 	 */
 	stopped = smp_load_acquire(&ctx->stopped);
@@ -329,7 +329,7 @@ static bool hwt_enter_restarts(const struct hwt_enter_args *enter)
 int hwt_rings_enter(struct hwt_context *ctx, struct hwt_enter_args *enter)
 {
 	/*
-	 * Barrier look.rings, not needed, pairs with create.rings in hwt_rings_mmap(): the
+	 * Barrier look.rings, pairs with create.rings in hwt_rings_mmap(): Not needed: the
 	 * dependency on the address orders the creation of the rings before their use here.
 	 */
 	struct hwt_rings_ctx *rings = smp_load_acquire(&ctx->rings);

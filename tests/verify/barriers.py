@@ -20,8 +20,9 @@ ORDERS = re.compile(
     r"test_and_\w+|barrier\w*|"
     r"queue_work\w*|irq_work_queue\w*|wake_up_var|wait_var_event\w*)\s*\(")
 NAME = r"[a-z]+\.[a-z0-9_]+"
-TAG = re.compile(rf"\bBarrier ({NAME})(, not needed)?, (?:pairs with ([^:]+)|unpaired): (.*?)"
-                 r"(?=\bBarrier |$)")
+TAG = re.compile(rf"\bBarrier ({NAME}), (?:pairs with ([^:]+)|unpaired): (.*?)(?=\bBarrier |$)")
+# In the text of a tag: another operation, which is named, orders the accesses already.
+SPARE = re.compile(r"\bNot needed: ")
 # A reason that stands elsewhere.
 SHORT = re.compile(r"\b[Aa]s (?:above|below|in \w+(?:\(\)|\.)|for \w+\(\))|\b[Ss]ee (?:above|there)\b")
 BEGUN = re.compile(rf"\bBarrier {NAME}")
@@ -119,12 +120,12 @@ def look(texts):
             if len(tags) != len(BEGUN.findall(comment)):
                 faults.append(f"{name}:{at + 1}: not of the form of a barrier's comment: {comment}")
             faults += [f"{name}:{at + 1}: {tag.group(1)} does not give its reason here: "
-                       f"{tag.group(4)}" for tag in tags
-                       if SHORT.search(tag.group(4)) or len(tag.group(4).split()) < 6]
+                       f"{tag.group(3)}" for tag in tags
+                       if SHORT.search(tag.group(3)) or len(tag.group(3).split()) < 6]
             if tags and at not in used:
                 faults.append(f"{name}:{at + 1}: {tags[0].group(1)} is above nothing that orders")
-            places += [Place(tag.group(1), name, file.function(at), at + 1, bool(tag.group(2)),
-                             peers(tag.group(3))) for tag in tags]
+            places += [Place(tag.group(1), name, file.function(at), at + 1,
+                             bool(SPARE.search(tag.group(3))), peers(tag.group(2))) for tag in tags]
     return places, operations, faults
 
 
@@ -195,10 +196,10 @@ PLANTS = [
      "worker.idle: in no test"),
     ("a name of the tests that the sources do not have", "core/thread.c", "Barrier worker.state,",
      "Barrier worker.idle,", "^worker.state$"),
-    ("a needed barrier is called spare", "device/ring.c", "Barrier submit.tail,",
-     "Barrier submit.tail, not needed,", "submit.tail is needed"),
-    ("a spare barrier is not called so", "core/registry.c", "Barrier clock.list, not needed,",
-     "Barrier clock.list,", "clock.list is not needed"),
+    ("a needed barrier is called spare", "core/kick.c", "hwt_engine_sleep_until(): the engine",
+     "hwt_engine_sleep_until(): Not needed: the engine", "kick.after is needed"),
+    ("a spare barrier is not called so", "core/registry.c", "Not needed: ", "Needed: ",
+     "clock.list is not needed"),
     ("a reason that stands elsewhere", "core/engine.c",
      "the caller that begins the next\n\t * hold sees everything that was done in this one.",
      "as in hwt_collect_one().", "state.finish does not give its reason here: as in"),
