@@ -52,7 +52,7 @@ TEST(each_user_has_its_own_count)
 	EXPECT_EQ(0, unload_module("hwt"));
 }
 
-/* With no limit a user may have more private wheels than the default of 16. */
+/* With no limit a user may have more private wheels than the default. */
 TEST(any_number_of_wheels)
 {
 	int fd[20];
@@ -73,9 +73,10 @@ TEST(any_number_of_wheels)
 /* Unloading fails while the device is open. After the close, it waits for unreleased timeouts. */
 TEST(unload_at_once_after_close)
 {
-	int rounds = quick() ? 6 : 12, i, j, fd, count;
+	int i, j, fd, count;
 
-	for (i = 0; i < rounds; i++) {
+	/* Both numbers of timeouts with both kinds of wheel. */
+	for (i = 0; i < 6; i++) {
 		ASSERT_EQ(0, load(""));
 		fd = i % 3 == 2 ? hwt_open_private(CLOCK_MONOTONIC) : hwt_open(O_NONBLOCK);
 		ASSERT_LE(0, fd);
