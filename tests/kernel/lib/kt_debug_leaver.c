@@ -16,11 +16,13 @@ static bool own;
 module_param(own, bool, 0444);
 MODULE_PARM_DESC(own, "Use the host's private wheel instead of the shared wheel");
 
-/* The timeouts are due soon after the module is unloaded. */
-#define LEAVER_NS	(1000 * NSEC_PER_MSEC)
+/* The timeouts are not due before the module is unloaded. */
+#define LEAVER_NS	(3600ULL * NSEC_PER_SEC)
 #define LEAVER_MANY	100
 
+/* Completed by a callback that executes, and when hwt has reported it. */
 static DECLARE_COMPLETION(leaver_inside);
+static DECLARE_COMPLETION(leaver_reported);
 
 static void leaver_expire(struct hwt_timeout *timeout)
 {
@@ -30,18 +32,21 @@ static void leaver_expire(struct hwt_timeout *timeout)
 static void leaver_sleep(struct hwt_timeout *timeout)
 {
 	complete(&leaver_inside);
-	msleep(500);
+	wait_for_completion(&leaver_reported);
 }
 
-/* Keeps executing until the module has left its exit function. */
 static void leaver_release(struct hwt_timeout *timeout)
 {
-	msleep(500);
+	wait_for_completion(&leaver_reported);
 }
 
 static void leaver_fn(struct hwt_handle *handle)
 {
 	pr_err("has fired\n");
+}
+
+static void leaver_cancelled(struct hwt_handle *handle)
+{
 }
 
 static void leaver_sleep_fn(struct hwt_handle *handle)
@@ -81,6 +86,7 @@ static void leaver_mend(void)
 	struct hwt_timeout *timeouts = kt_debug_memory;
 	int i;
 
+	complete_all(&leaver_reported);
 	for (i = 0; i < LEAVER_MANY; i++)
 		hwt_shutdown_sync(&timeouts[i]);
 	hwt_shutdown_sync(&leaver_static);
@@ -168,7 +174,7 @@ static void __exit leaver_exit(void)
 	if (!strcmp(how, "handle"))
 		leaver_handle(wheel, LEAVER_NS, leaver_fn, NULL);
 	else if (!strcmp(how, "cancel"))
-		leaver_handle(wheel, LEAVER_NS, kt_debug_fn, leaver_fn);
+		leaver_handle(wheel, LEAVER_NS, kt_debug_fn, leaver_cancelled);
 	if (!strcmp(how, "none")) {
 		hwt_shutdown_sync(&timeouts[0]);
 		hwt_shutdown_sync(&leaver_static);
