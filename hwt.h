@@ -2,13 +2,15 @@
 /*
  * hwt - hashed and hierarchical timing wheels: the interface for kernel code
  *
- * A wheel (struct hwt_wheel) keeps any number of timeouts and runs each one's
- * callback on the wheel's thread, in process context, within one tick after
- * its deadline and never before it. A timeout (struct hwt_timeout) is embedded in
- * the caller's object and may be scheduled, moved and cancelled from any context,
- * hard interrupt and NMI included.
+ * A wheel (struct hwt_wheel) keeps any number of timeouts. A timeout is due at the first tick at or
+ * after its deadline. When it is due, and never before, the wheel's thread or one of its workers
+ * runs the timeout's callback, in process context. A timeout (struct hwt_timeout) is embedded in
+ * the caller's object and may be scheduled, moved and cancelled from any context, hard interrupt
+ * and NMI included.
  *
- * Operations on one timeout that may run concurrently, without a lock of the caller:
+ * The table shows which operations on a timeout (rows) may run concurrently with which other
+ * operations on the same timeout (columns), without a lock of the caller. *_sync stands for
+ * hwt_cancel_sync() and hwt_shutdown_sync().
  *
  *                    | schedule | periodic | cancel | *_sync | query | callback
  *   -----------------+----------+----------+--------+--------+-------+---------
@@ -19,42 +21,43 @@
  *   query            |    -     |    -     |   -    |   -    |   -   |    -
  *   init, set_wheel  |    X     |    X     |   X    |   X    |   X   |    X
  *
- *   -  no restriction: each operation takes effect at one instant, and the last one
+ *   -  The operations may run concurrently: each takes effect at one instant, and the last one
  *      wins.
- *   L  the callers need a lock: hwt_schedule_periodic*() stores period and first
- *      deadline separately.
- *   S  a _sync call waits for the callback. In the timeout's own callback it only cancels,
- *      and returns -EDEADLK. It works in the callback of another timeout, but two callbacks
- *      must not wait for each other.
- *   X  not concurrently: only before the timeout is first used, or while it is not held.
+ *   L  The callers need a lock: hwt_schedule_periodic*() stores the period and the first deadline
+ *      one after the other, so concurrent calls could mix their values.
+ *   S  The _sync call waits for the callback. In the timeout's own callback, the _sync call does
+ *      not wait: it cancels (or shuts down) the timeout and returns -EDEADLK. A callback may make a
+ *      _sync call for another timeout, but two callbacks must not wait for each other.
+ *   X  The operations must not run concurrently: initialise a timeout, or set its wheel, only
+ *      before its first use or while it is not held.
  *
- * Contexts: everything may be called from any context, NMI included, except
- * where a function's comment says "process context" or "any context but NMI".
+ * Contexts: a function may be called from any context, NMI included, unless its comment restricts
+ * the context, for example to "process context" or "any context but NMI".
  *
  * Duties of the caller:
  *
- *   - The wheel outlives every call that names one of its timeouts.
- *   - The timeout's memory stays valid while the timeout is *held*. A hold begins when a
- *     timeout that is not held is scheduled. It ends after the callback has returned or the
- *     timeout was cancelled, up to reclaim_ms (a module parameter) later. There are two
- *     ways to know the end:
+ *   - The caller keeps a wheel until every call for one of its timeouts has returned.
+ *   - The caller keeps the memory of a timeout while the timeout is *held*. A hold begins when a
+ *     timeout that is not held is scheduled. The hold ends after the callback has returned or the
+ *     timeout was cancelled, up to reclaim_ms (a module parameter) later. The caller has two ways
+ *     to know when a hold has ended:
  *
  *       with reference counts:    schedule by hwt_schedule_ref(), which gets a
- *                                 reference for a new hold; ->release() puts
+ *                                 reference for a new hold; ->release puts
  *                                 that reference.
  *       without reference counts: leave ->release NULL, and call
  *                                 hwt_cancel_sync() or hwt_shutdown_sync()
  *                                 before the memory is freed.
  *
- *     An object that is destroyed in process context needs no references for its
- *     timeouts: a _sync call there saves two atomic operations for each schedule.
+ *     An object that is destroyed in process context needs no references for its timeouts: one
+ *     _sync call at its end takes their place, and each schedule saves two atomic operations.
  *
  *     If hwt_cancel() returns true, the timeout will not fire, but may still be held.
  *
- * ->release is called exactly once for each hold, in process context, after hwt has
- * touched the timeout for the last time in that hold. Another CPU may already have
- * scheduled the timeout again by then (a new hold). A _sync call returns after the
- * release of the hold that it ended.
+ * ->release is called exactly once for each hold, in process context, after hwt has touched the
+ * timeout for the last time in that hold. When ->release is called, another CPU may already have
+ * scheduled the timeout again, and so begun a new hold. If a _sync call ends a hold, the ->release
+ * of that hold has returned before the _sync call returns.
  */
 #ifndef _HWT_H
 #define _HWT_H
@@ -77,22 +80,22 @@ struct module;
 
 /**
  * struct hwt_timeout_ops - the callbacks of a timeout
- * @expire:    Called when the deadline has passed, on the wheel's thread or on one of
- *             its workers, in process context. It may sleep, but a slow callback delays
- *             all timeouts that are due after it, unless another worker is free.
- *             (Sleep uninterruptibly, and check the condition in a loop: a submission, a
- *             freeze or a stop may wake the thread, and a stop ends interruptible sleeps.)
- *             It may schedule, cancel and _sync other timeouts, and schedule or cancel
- *             its own. It must not free the timeout; see @release. Required.
- * @cancelled: Optional. Called once in process context for a timeout that was
- *             cancelled, or handed back by a stop that was given no function, unless
- *             it is scheduled again before its hold ends. (There is no second call if
- *             it is scheduled and cancelled again while @cancelled executes.) Runs
- *             where @expire does, or in the _sync or stop call that ends the hold.
- *             hwt_running() is true meanwhile.
- * @release:   Optional. Called when a hold has ended, exactly once per hold, in
- *             process context: where @expire runs, or in the _sync or stop call
- *             that ended it. May free the timeout.
+ * @expire:    Required. Called in process context when the deadline has passed, on the wheel's
+ *             thread or on one of its workers. The callback may sleep, but a slow callback delays
+ *             all timeouts that are due after it, unless another worker is free. A callback that
+ *             sleeps should do so uninterruptibly and check its condition in a loop, because a
+ *             submission, a freeze or a stop may wake the thread. The callback may schedule, cancel
+ *             and _sync other timeouts, and schedule or cancel its own timeout. The callback must
+ *             not free its timeout; @release may.
+ * @cancelled: Optional. Called once in process context after the timeout was cancelled, or handed
+ *             back by a stop without a function; not called if the timeout is scheduled again
+ *             before its hold ends. If the timeout is scheduled and cancelled again while
+ *             @cancelled executes, there is no second call. Runs on the threads that run @expire,
+ *             or in the _sync or stop call that ends the hold. hwt_running() is true during the
+ *             call.
+ * @release:   Optional. Called in process context when a hold has ended, exactly once for each
+ *             hold, on the threads that run @expire or in the _sync or stop call that has ended the
+ *             hold. May free the timeout.
  *
  * One constant structure serves any number of timeouts.
  */
@@ -103,8 +106,8 @@ struct hwt_timeout_ops {
 };
 
 /*
- * The state of a timeout is one word: expires_tick << HWT_TICK_SHIFT | bits; see core/state.h.
- * Clients use the functions below.
+ * The state of a timeout is one word: expires_tick << HWT_TICK_SHIFT | bits. core/state.h describes
+ * the bits. Clients do not use the bits: they call the functions below.
  */
 #define HWT_F_ARMED	0x01ULL
 #define HWT_F_SUBMITTED	0x02ULL
@@ -119,29 +122,38 @@ struct hwt_timeout_ops {
 #define HWT_F_PENDING	(HWT_F_ARMED | HWT_F_REARM)
 
 #define HWT_TICK_SHIFT	8
-/* The tick of a deadline that does not fit. The wheel never reaches it. */
+/* The tick of a deadline that does not fit (2^63 ns and more). The wheel never reaches it. */
 #define HWT_TICK_NEVER	((1ULL << (64 - HWT_TICK_SHIFT)) - 1)
 
 /**
  * struct hwt_timeout - a timeout, to be embedded in the caller's object
- * @state:    Its tick and its bits. Changed by compare-and-swap only; see core/state.h.
- * @link:     Place in the buckets or on shard->owed; @link.next is NULL if in neither. Protected
+ * @state:    The tick and the bits of the timeout; see core/state.h. Changed by compare-and-swap
+ *            only.
+ * @link:     Node in the list of a bucket, the due list, another list of struct hwt_buckets, or
+ *            shard->owed. @link.next is NULL while the timeout is in none of these lists. Protected
  *            by the shard's lock.
- * @submit:   Place on a submission list. Owned by the caller that has set SUBMITTED, then by the
- *            holder of the shard's lock that collects it.
- * @ops:      Its callbacks. Constant while held.
- * @shard:    Its shard of a wheel. Constant while held.
- * @owed:     True while it is on shard->owed, the list of timeouts whose ->cancelled or ->release
- *            has yet to be called. Protected by the shard's lock.
- * @past:     True if it was scheduled for a tick that had passed, until it leaves the buckets and
- *            the due list. Protected by the shard's lock.
- * @tracked:  Not 0 while "debug" knows it as held; see core/debug.c. Protected by the shard's lock.
- * @cpu:      The CPU on whose submission list it was last pushed. Written before the push by the
- *            caller that has set SUBMITTED; a hint for hwt_cancel_sync(), read under the lock.
- * @check:    Marks an initialised timeout: __HWT_CHECK_STATIC, or from its address. Constant.
+ * @submit:   Node in a submission list. Until the push, only the caller that has set SUBMITTED uses
+ *            this member; after the push, only the holder of the shard's lock that collects the
+ *            timeout.
+ * @ops:      The callbacks of the timeout. Constant while the timeout is held.
+ * @shard:    The shard that the timeout belongs to, or NULL if no wheel was set yet. Constant while
+ *            the timeout is held.
+ * @owed:     True while the timeout is on shard->owed, the list of timeouts whose ->cancelled or
+ *            ->release has yet to be called. Protected by the shard's lock.
+ * @past:     True while the timeout is in a bucket or on the due list and was scheduled for a tick
+ *            that had passed. Protected by the shard's lock.
+ * @tracked:  Used with the parameter "debug": not 0 while core/debug.c knows that the timeout is
+ *            held. Written under the shard's lock, or when debug objects find that the timeout's
+ *            memory is freed too early.
+ * @cpu:      The CPU on whose submission list the timeout was last pushed. The caller that has set
+ *            SUBMITTED writes it before the push. hwt_cancel_sync() reads it under the shard's lock
+ *            to find that list, and tries again if it has read an old value.
+ * @check:    Used with "debug" to recognise an initialised timeout: __HWT_CHECK_STATIC after
+ *            HWT_TIMEOUT_INIT(), a value computed from the timeout's address after
+ *            hwt_timeout_init(). Constant.
  *
- * All members are private to hwt. At most 64 bytes, one cache line (more where
- * lockdep is on).
+ * All members are private to hwt. Without lockdep, the structure has at most 64 bytes, the size of
+ * a cache line.
  */
 struct hwt_timeout {
 	atomic64_t		state;
@@ -155,7 +167,7 @@ struct hwt_timeout {
 	u16			cpu;
 	u32			check;
 #ifdef CONFIG_LOCKDEP
-	/* private: acquired around callbacks, and by _sync calls */
+	/* private: a callback holds a copy of this map, _sync calls and hwt_wait() take it */
 	struct lockdep_map	lockdep_map;
 #endif
 };
@@ -166,14 +178,15 @@ static_assert(sizeof(struct hwt_timeout) <= 64);
 
 /**
  * struct hwt_periodic - a timeout that fires again and again
- * @timeout:  The timeout. Its @expire finds the hwt_periodic by container_of().
- * @set:      The arguments of the last hwt_schedule_periodic*(). Written by that
- *            call, read by the engine at the first firing after it.
- * @run:      The engine's own copy and progress. Written only by the thread that
- *            has set RUNNING; @run.overruns and @run.total may be read any time.
+ * @timeout:  The timeout. Its ->expire finds the struct hwt_periodic by container_of().
+ * @set:      The arguments of the last call of hwt_schedule_periodic*(). Written by that call, read
+ *            at the first firing after the call.
+ * @run:      The copy of @set that is in use, and the progress of the timeout: the next deadline
+ *            and the numbers of overruns. Once initialised, written only by the thread that has set
+ *            RUNNING; read at any time.
  *
  * All members but @timeout are private to hwt. The 64-bit members are atomic, so that a 32-bit CPU
- * does not read a half of the old and a half of the new value.
+ * never reads one half of an old value and the other half of a new one.
  */
 struct hwt_periodic {
 	struct hwt_timeout timeout;
@@ -194,8 +207,9 @@ struct hwt_periodic {
 /* -- Times ----------------------------------------------------------------- */
 
 /*
- * Nanoseconds as u64, without the overflow of n * NSEC_PER_SEC in 32 bits; U64_MAX, which never
- * comes, if they do not fit.
+ * Convert milliseconds or seconds to nanoseconds. The product has 64 bits on 32-bit machines, too,
+ * where n * NSEC_PER_SEC may overflow. Return U64_MAX, a time that never comes, if the result does
+ * not fit.
  */
 static inline u64 hwt_msecs(u64 n)
 {
@@ -215,11 +229,11 @@ void __hwt_timeout_init(struct hwt_timeout *timeout, struct hwt_wheel *wheel,
 
 /**
  * hwt_timeout_init() - initialise a timeout
- * @_timeout: the timeout; its memory may hold anything
- * @_wheel:   the wheel it will live on, or NULL if hwt_timeout_set_wheel() follows
- * @_ops:     its callbacks
+ * @_timeout: the timeout; its memory may have any content
+ * @_wheel:   the wheel of the timeout, or NULL if hwt_timeout_set_wheel() will set it
+ * @_ops:     the callbacks of the timeout
  *
- * Any context. Must not be used on a timeout that is held.
+ * Any context. Must not be called for a timeout that is held.
  */
 #ifdef CONFIG_LOCKDEP
 #define hwt_timeout_init(_timeout, _wheel, _ops)			\
@@ -235,12 +249,12 @@ void __hwt_timeout_init(struct hwt_timeout *timeout, struct hwt_wheel *wheel,
 
 /**
  * hwt_timeout_setup() - initialise a timeout that has an ->expire only
- * @_timeout: the timeout; its memory may hold anything
+ * @_timeout: the timeout; its memory may have any content
  * @_wheel:   as for hwt_timeout_init()
- * @_expire:  its ->expire, a function of the caller's module
+ * @_expire:  the ->expire of the timeout, a function of the caller's module
  *
- * Any context. As timer_setup(). Calls hwt_timeout_init() with constant callbacks, of which all
- * but ->expire are NULL.
+ * Any context. The counterpart of timer_setup(). Calls hwt_timeout_init() with a constant
+ * struct hwt_timeout_ops in which all callbacks but ->expire are NULL.
  */
 #define hwt_timeout_setup(_timeout, _wheel, _expire)			\
 	do {								\
@@ -257,14 +271,14 @@ void __hwt_timeout_init(struct hwt_timeout *timeout, struct hwt_wheel *wheel,
  * @_wheel:    as for hwt_timeout_init()
  * @_ops:      as for hwt_timeout_init()
  *
- * Any context. Must not be used on a periodic timeout that is held.
+ * Any context. Must not be called for a periodic timeout that is held.
  */
 #define hwt_periodic_init(_periodic, _wheel, _ops)			\
 	do {								\
 		struct hwt_periodic *__periodic = (_periodic);		\
 									\
 		hwt_timeout_init(&__periodic->timeout, (_wheel), (_ops)); \
-		/* For queries before it fires. A held timeout is left unchanged. */ \
+		/* Queries read @run, so zero it, unless "debug" has refused a held timeout. */ \
 		if (!hwt_held(&__periodic->timeout))			\
 			__periodic->run = (typeof(__periodic->run)) {};	\
 	} while (0)
@@ -276,66 +290,73 @@ void __hwt_timeout_init(struct hwt_timeout *timeout, struct hwt_wheel *wheel,
 #define __HWT_LOCKDEP_INIT(_name)
 #endif
 
-/* @check is STATIC after HWT_TIMEOUT_INIT(), else the address XOR PLACE. 0x687774 is "hwt". */
+/*
+ * Values of &hwt_timeout.check. After HWT_TIMEOUT_INIT() it is __HWT_CHECK_STATIC. After
+ * hwt_timeout_init() it is the lower 32 bits of the timeout's address, XOR __HWT_CHECK_PLACE.
+ * 0x687774 is "hwt" in ASCII.
+ */
 #define __HWT_CHECK_STATIC	0x68777401U
 #define __HWT_CHECK_PLACE	0x68777402U
 
 /**
  * HWT_TIMEOUT_INIT() - static initialiser of a timeout
  * @_name: the timeout, an lvalue with static storage
- * @_ops:  the address of its struct hwt_timeout_ops
+ * @_ops:  the address of the timeout's struct hwt_timeout_ops
  *
- * It has no wheel yet: hwt_timeout_set_wheel() gives it one.
+ * The timeout has no wheel yet: call hwt_timeout_set_wheel() before the first schedule.
  */
 #define HWT_TIMEOUT_INIT(_name, _ops)					\
 	{ .ops = (_ops), .check = __HWT_CHECK_STATIC, __HWT_LOCKDEP_INIT(_name) }
 
-/* Private: the wheel of a shard. */
+/* Private: return the wheel that a shard belongs to. */
 struct hwt_wheel *__hwt_shard_wheel(const struct hwt_shard *shard);
 
 void hwt_timeout_set_wheel(struct hwt_timeout *timeout, struct hwt_wheel *wheel);
 
 /* -- Scheduling ---------------------------------------------------------- */
 
-/* Bits that the schedule functions return if they do not fail. */
-#define HWT_WAS_PENDING	0x1	/* it was going to fire already */
-#define HWT_WAS_HELD	0x2	/* its hold goes on: no new one has begun */
+/* Bits of the result of a schedule function that has not failed. */
+#define HWT_WAS_PENDING	0x1	/* the timeout was pending before the call */
+#define HWT_WAS_HELD	0x2	/* the timeout was held before the call: no new hold has begun */
 
 /*
- * All times are nanoseconds: delays from now, deadlines on the wheel's clock. A
- * deadline is rounded up to the wheel's tick. One that has passed fires at the
- * engine's next pass, never inside the call. A deadline that does not fit (2^63 ns and
- * more) is accepted, never fires, and can be cancelled. With a slack, the timeout
- * fires at the tick in [deadline, deadline + slack] that costs least.
+ * All times are nanoseconds: delays from now, deadlines on the wheel's clock. A deadline is rounded
+ * up to the wheel's tick. A timeout whose deadline has passed fires at the engine's next pass,
+ * never inside the call. A timeout whose deadline does not fit (2^63 ns and more) never fires, and
+ * can be cancelled. A timeout with a slack fires at the tick in [deadline, deadline + slack] that
+ * is a multiple of the highest power of two: timeouts with slack tend to meet on such ticks, and so
+ * share wake-ups.
  *
- * A schedule moves a pending timeout. A one-shot schedule makes a periodic timeout a
- * one-shot. The callback that follows sees the caller's earlier writes.
+ * To schedule a pending timeout is to move it. A periodic timeout that is scheduled by a function
+ * for one-shots becomes a one-shot. The next callback of the timeout sees what the caller wrote
+ * before the call.
  *
- * After an error nothing has changed: -ESHUTDOWN the wheel is stopped or the timeout was
- * shut down; -EAGAIN the wheel's max_pending is reached; -EINVAL it has no wheel.
+ * A call that fails has changed nothing. Its error is -ESHUTDOWN if the wheel is stopped or the
+ * timeout was shut down, -EAGAIN if the wheel's max_pending is reached, -EINVAL if the timeout has
+ * no wheel.
  */
 int hwt_schedule(struct hwt_timeout *timeout, u64 delay_ns);
 int hwt_schedule_at(struct hwt_timeout *timeout, u64 deadline_ns);
 
-/* Flags of hwt_schedule_flags(). They combine. */
+/* Flags of hwt_schedule_flags(), which may be combined. */
 #define HWT_SCHEDULE_AT		0x1	/* the time is a deadline, not a delay */
 #define HWT_SCHEDULE_EARLIER	0x2	/* never move an armed timeout to a later tick */
-#define HWT_SCHEDULE_PENDING	0x4	/* -ENOENT if it is not pending */
+#define HWT_SCHEDULE_PENDING	0x4	/* fail with -ENOENT if the timeout is not pending */
 #define HWT_SCHEDULE_UNLESS_PENDING	0x8	/* leave a pending timeout as it is */
-#define HWT_SCHEDULE_PERIODIC	0x10	/* private */
+#define HWT_SCHEDULE_PERIODIC	0x10	/* private to hwt: set by hwt_schedule_periodic*() */
 
 int hwt_schedule_flags(struct hwt_timeout *timeout, u64 time_ns, u64 slack_ns,
 		       unsigned int flags);
 
 /**
  * hwt_schedule_slack() - fire after a delay, or somewhat later
- * @timeout:  the timeout; if it is pending it is moved
- * @delay_ns: from now, ns
- * @slack_ns: how much later it may be, ns. Timeouts with slack share wake-ups.
+ * @timeout:  the timeout; a pending timeout is moved
+ * @delay_ns: the delay from now, ns
+ * @slack_ns: how much later the timeout may fire, ns. Timeouts with slack share wake-ups.
  *
  * Any context.
  *
- * Return: as hwt_schedule().
+ * Return: the same as hwt_schedule().
  */
 static inline int hwt_schedule_slack(struct hwt_timeout *timeout, u64 delay_ns, u64 slack_ns)
 {
@@ -345,13 +366,15 @@ static inline int hwt_schedule_slack(struct hwt_timeout *timeout, u64 delay_ns, 
 /**
  * hwt_schedule_earlier() - fire after a delay, unless it would fire sooner anyway
  * @timeout:  the timeout
- * @delay_ns: from now, ns
+ * @delay_ns: the delay from now, ns
  *
- * Any context. As timer_reduce(): arms a timeout that is not armed, and moves one only to an
- * earlier tick. A periodic timeout whose callback executes is not armed, and becomes a one-shot.
- * The callback that follows sees the caller's earlier writes, even if nothing was moved.
+ * Any context. The counterpart of timer_reduce(): arms a timeout that is not armed, and moves an
+ * armed timeout only if the new tick is earlier. A periodic timeout is not armed while its callback
+ * executes. A periodic timeout that the call arms or moves becomes a one-shot. The next callback of
+ * the timeout sees what the caller wrote before the call, even if the timeout was not moved.
  *
- * Return: as hwt_schedule(); with HWT_WAS_PENDING it may have been left as it was.
+ * Return: the same as hwt_schedule(). With HWT_WAS_PENDING, the timeout may have been left as it
+ * was.
  */
 static inline int hwt_schedule_earlier(struct hwt_timeout *timeout, u64 delay_ns)
 {
@@ -361,11 +384,12 @@ static inline int hwt_schedule_earlier(struct hwt_timeout *timeout, u64 delay_ns
 /**
  * hwt_schedule_pending() - move a pending timeout, leave any other alone
  * @timeout:  the timeout
- * @delay_ns: from now, ns
+ * @delay_ns: the delay from now, ns
  *
- * Any context. As mod_timer_pending().
+ * Any context. The counterpart of mod_timer_pending().
  *
- * Return: as hwt_schedule(), or -ENOENT if it was not pending: nothing changed.
+ * Return: the same as hwt_schedule(), or -ENOENT if the timeout was not pending and so is
+ * unchanged.
  */
 static inline int hwt_schedule_pending(struct hwt_timeout *timeout, u64 delay_ns)
 {
@@ -375,11 +399,11 @@ static inline int hwt_schedule_pending(struct hwt_timeout *timeout, u64 delay_ns
 /**
  * hwt_schedule_pending_at() - move a pending timeout to a deadline, leave any other alone
  * @timeout:     the timeout
- * @deadline_ns: on the wheel's clock, ns
+ * @deadline_ns: the deadline on the wheel's clock, ns
  *
  * Any context.
  *
- * Return: as hwt_schedule_pending().
+ * Return: the same as hwt_schedule_pending().
  */
 static inline int hwt_schedule_pending_at(struct hwt_timeout *timeout, u64 deadline_ns)
 {
@@ -390,12 +414,13 @@ static inline int hwt_schedule_pending_at(struct hwt_timeout *timeout, u64 deadl
 /**
  * hwt_schedule_unless_pending() - fire after a delay, unless it is pending already
  * @timeout:  the timeout
- * @delay_ns: from now, ns
+ * @delay_ns: the delay from now, ns
  *
- * Any context. As queue_delayed_work(). Reads no clock if the timeout is pending. The callback that
- * follows sees the caller's earlier writes, even if nothing was changed.
+ * Any context. The counterpart of queue_delayed_work(). Reads no clock if the timeout is pending.
+ * The next callback of the timeout sees what the caller wrote before the call, even if the timeout
+ * was pending.
  *
- * Return: as hwt_schedule(); with HWT_WAS_PENDING nothing changed.
+ * Return: the same as hwt_schedule(). With HWT_WAS_PENDING, the timeout is unchanged.
  */
 static inline int hwt_schedule_unless_pending(struct hwt_timeout *timeout, u64 delay_ns)
 {
@@ -411,24 +436,24 @@ int hwt_schedule_periodic_at(struct hwt_periodic *periodic, u64 first_ns,
  * typedef hwt_ref_fn - gets, or puts, a reference to the object of a timeout
  * @timeout: the timeout
  *
- * Called in the context of the schedule. The function that puts never drops the last reference,
- * because the caller of the schedule has one.
+ * Called in the context of the call that schedules. A call of the function that puts never drops
+ * the last reference, because the caller that schedules has a reference of its own.
  */
 typedef void (*hwt_ref_fn)(struct hwt_timeout *timeout);
 
 /**
  * hwt_schedule_ref() - schedule a timeout whose hold has a reference to its object
- * @timeout:  the timeout; its ->release puts a reference
+ * @timeout:  the timeout; its ->release puts the reference of a hold
  * @time_ns:  as for hwt_schedule_flags()
  * @slack_ns: as for hwt_schedule_flags()
  * @flags:    as for hwt_schedule_flags()
  * @get:      gets a reference
- * @put:      puts that reference, if no new hold has begun
+ * @put:      puts the reference of @get; called if no new hold has begun
  *
- * Any context. The reference is taken before the schedule, because the timeout may fire right
- * after it, and its ->release then puts the reference.
+ * Any context. Calls @get before it schedules the timeout: once scheduled, the timeout may fire at
+ * once, and ->release may put the reference.
  *
- * Return: as hwt_schedule_flags().
+ * Return: the same as hwt_schedule_flags().
  */
 static __always_inline int hwt_schedule_ref(struct hwt_timeout *timeout, u64 time_ns, u64 slack_ns,
 					    unsigned int flags, hwt_ref_fn get, hwt_ref_fn put)
@@ -452,9 +477,9 @@ static __always_inline int hwt_schedule_ref(struct hwt_timeout *timeout, u64 tim
  * @get:       as for hwt_schedule_ref()
  * @put:       as for hwt_schedule_ref()
  *
- * Any context, with the restriction of hwt_schedule_periodic_at().
+ * Any context. The caller serializes calls for the same timeout, as for hwt_schedule_periodic_at().
  *
- * Return: as hwt_schedule_periodic().
+ * Return: the same as hwt_schedule_periodic().
  */
 static __always_inline int hwt_schedule_periodic_ref(struct hwt_periodic *periodic, u64 delay_ns,
 						     u64 period_ns, unsigned int mode,
@@ -471,7 +496,7 @@ static __always_inline int hwt_schedule_periodic_ref(struct hwt_periodic *period
 
 /* -- Cancelling ---------------------------------------------------------- */
 
-#define HWT_IS_RUNNING	0x4	/* hwt_try_cancel(): a callback is executing */
+#define HWT_IS_RUNNING	0x4	/* a bit that hwt_try_cancel() returns: a callback is executing */
 
 bool hwt_cancel(struct hwt_timeout *timeout);
 int hwt_try_cancel(struct hwt_timeout *timeout);
@@ -493,7 +518,8 @@ static inline u64 hwt_timeout_state(const struct hwt_timeout *timeout)
  *
  * Any context.
  *
- * Return: true if it is armed, or periodic and about to be armed again.
+ * Return: true if the timeout is armed, or is periodic and will be armed again when its callback
+ * returns.
  */
 static inline bool hwt_pending(const struct hwt_timeout *timeout)
 {
@@ -506,7 +532,8 @@ static inline bool hwt_pending(const struct hwt_timeout *timeout)
  *
  * Any context.
  *
- * Return: true while one executes.
+ * Return: true while ->expire, ->cancelled or the function of a stop executes for the timeout;
+ * false during ->release.
  */
 static inline bool hwt_running(const struct hwt_timeout *timeout)
 {
@@ -517,8 +544,9 @@ static inline bool hwt_running(const struct hwt_timeout *timeout)
  * hwt_held() - return whether hwt needs the memory of the timeout
  * @timeout: the timeout
  *
- * Any context. False does not yet allow freeing it: its ->release may be executing. See the
- * duties of the caller at the top of this file.
+ * Any context. When this returns false, the timeout may not be freed yet, because its ->release may
+ * still be called or be executing. The duties of the caller, at the top of this file, say when the
+ * timeout may be freed.
  *
  * Return: true from the beginning of a hold to its end.
  */
@@ -533,7 +561,8 @@ static inline bool hwt_held(const struct hwt_timeout *timeout)
  *
  * Any context.
  *
- * Return: true from the start of its callback until it is scheduled or cancelled.
+ * Return: true from the start of ->expire until the timeout is scheduled again. A cancel or a stop
+ * that finds the timeout pending ends this, too.
  */
 static inline bool hwt_expired(const struct hwt_timeout *timeout)
 {
@@ -546,7 +575,8 @@ static inline bool hwt_expired(const struct hwt_timeout *timeout)
  *
  * Any context.
  *
- * Return: true from the cancel or stop until it is scheduled.
+ * Return: true from the cancel, or from the stop that hands the timeout back, until the timeout is
+ * scheduled again.
  */
 static inline bool hwt_cancelled(const struct hwt_timeout *timeout)
 {
@@ -559,7 +589,7 @@ static inline bool hwt_cancelled(const struct hwt_timeout *timeout)
  *
  * Any context.
  *
- * Return: the wheel; NULL if it has none yet.
+ * Return: the wheel; NULL if the timeout has no wheel yet.
  */
 static inline struct hwt_wheel *hwt_timeout_wheel(const struct hwt_timeout *timeout)
 {
@@ -575,7 +605,7 @@ u64 hwt_wheel_now(const struct hwt_wheel *wheel);
  *
  * Any context.
  *
- * Return: ns; 0 if it is due or not pending; U64_MAX if it never fires.
+ * Return: the time, ns; 0 if the timeout is due or not pending; U64_MAX if it never fires.
  */
 static inline u64 hwt_remaining(const struct hwt_timeout *timeout)
 {
@@ -593,8 +623,8 @@ static inline u64 hwt_remaining(const struct hwt_timeout *timeout)
  *
  * Any context.
  *
- * Return: in its callback, the number of periods missed before this call.
- * Always 0 with HWT_MODE_FIXED_DELAY.
+ * Return: the number of periods that passed without a callback before the latest firing; in the
+ * callback, the latest firing is the one that has called it. Always 0 with HWT_MODE_FIXED_DELAY.
  */
 static inline u64 hwt_overruns(const struct hwt_periodic *periodic)
 {
@@ -607,11 +637,11 @@ static inline u64 hwt_overruns(const struct hwt_periodic *periodic)
  *
  * Any context.
  *
- * Return: their number.
+ * Return: the number of periods missed since the periodic timeout was last scheduled.
  */
 static inline u64 hwt_overruns_total(const struct hwt_periodic *periodic)
 {
-	/* ARMED without REARM: it has not fired since it was scheduled. */
+	/* ARMED without REARM: not fired since it was scheduled, so @run.total is out of date. */
 	if ((hwt_timeout_state(&periodic->timeout) & HWT_F_PENDING) == HWT_F_ARMED)
 		return 0;
 	return atomic64_read(&periodic->run.total);
@@ -619,28 +649,29 @@ static inline u64 hwt_overruns_total(const struct hwt_periodic *periodic)
 
 /* -- Wheels -------------------------------------------------------------- */
 
-#define HWT_NAME_MAX	16	/* with the final 0: it also names the thread */
+#define HWT_NAME_MAX	16	/* size of the name of a wheel and its thread, with the NUL */
 
 /*
- * Delays count from the end of the present jiffy, as those of timer_list: the clock is cheaper to
- * read, and a delay is up to a jiffy longer.
+ * A flag of a wheel: delays count from the end of the present jiffy, as those of timer_list do. The
+ * clock is cheaper to read then, but a delay is up to a jiffy longer.
  */
 #define HWT_COARSE_CLOCK	0x1
 /*
- * No callbacks between freeze and thaw (suspend, hibernation): timeouts that come due
- * meanwhile fire after the thaw. A stop does not wait for the thaw, but thaws the wheel's threads.
+ * A flag of a wheel: between freeze and thaw (suspend, hibernation) the wheel's threads run no
+ * callbacks. Timeouts that come due in that time fire after the thaw. A stop of the wheel does not
+ * wait for the thaw: it wakes the frozen threads, which then end.
  */
 #define HWT_FREEZABLE		0x2
 
 /**
  * enum hwt_clock - the clock of a wheel
  * @HWT_CLOCK_MONOTONIC: CLOCK_MONOTONIC: time since boot, without suspend.
- * @HWT_CLOCK_BOOTTIME:  CLOCK_BOOTTIME: the same, time in suspend included.
- * @HWT_CLOCK_REALTIME:  CLOCK_REALTIME: the wall clock. When it is set forward, timeouts
- *                       whose dates it passes over fire at once. When it is set back,
- *                       pending timeouts wait until their dates come (again), and those
- *                       that have fired do not fire again. A delay becomes a date when
- *                       it is scheduled.
+ * @HWT_CLOCK_BOOTTIME:  CLOCK_BOOTTIME: time since boot, suspend included.
+ * @HWT_CLOCK_REALTIME:  CLOCK_REALTIME: the wall clock. When the clock is set forward, timeouts
+ *                       whose dates it passes over fire at once. When the clock is set back,
+ *                       pending timeouts wait until their dates come (again), and timeouts that
+ *                       have fired do not fire again. A delay becomes a date when the timeout is
+ *                       scheduled, so setting the clock shortens or prolongs the delay.
  */
 enum hwt_clock {
 	HWT_CLOCK_MONOTONIC,
@@ -650,11 +681,11 @@ enum hwt_clock {
 
 /**
  * enum hwt_wait_strategy - how a wheel's thread waits
- * @HWT_WAIT_SLEEP: Sleeps until the tick, with a high-resolution timer.
- * @HWT_WAIT_BUSY:  Polls the clock. Costs a CPU, saves the time that waking up takes.
- *                  For a wheel that is pinned to a CPU set aside for it, so
- *                  &hwt_wheel_params.cpus must be given; not with several shards, nor with
- *                  a FIFO priority, which would let nothing else run there.
+ * @HWT_WAIT_SLEEP: The thread sleeps on a high-resolution timer until the next tick with work.
+ * @HWT_WAIT_BUSY:  The thread polls the clock. This occupies a CPU all the time, and saves the time
+ *                  that a wake-up takes. The wheel should have a CPU set aside for it, so
+ *                  &hwt_wheel_params.cpus must be given. Not allowed with several shards, nor with
+ *                  a FIFO priority, with which the thread would let no other task run on the CPU.
  */
 enum hwt_wait_strategy {
 	HWT_WAIT_SLEEP,
@@ -663,12 +694,14 @@ enum hwt_wait_strategy {
 
 /**
  * typedef hwt_clock_set_fn - called after the clock of a wheel was set
- * @wheel:   the wheel, on CLOCK_REALTIME
- * @jump_ns: how far it was set since the last call; after a suspend, the length of the suspend
+ * @wheel:   the wheel, whose clock is CLOCK_REALTIME
+ * @jump_ns: how far the clock was set since the last call, ns, negative if back; after a suspend,
+ *           the length of the suspend
  * @arg:     &hwt_wheel_params.clock_set_arg
  *
- * Runs on the thread of the first shard in process context, before any timeout of this shard fires
- * according to the new time. Must not call a _sync function for a timeout of the wheel.
+ * Called in process context on the thread of the first shard, before any timeout of this shard
+ * fires according to the new time. The function must not call a _sync function for a timeout of the
+ * wheel.
  */
 typedef void (*hwt_clock_set_fn)(struct hwt_wheel *wheel, s64 jump_ns, void *arg);
 
@@ -677,41 +710,45 @@ typedef void (*hwt_clock_set_fn)(struct hwt_wheel *wheel, s64 jump_ns, void *arg
 
 /**
  * struct hwt_wheel_params - the parameters of a wheel
- * @name:            Shown in logs, statistics and as the thread's name; NULL: "hwt".
- * @tick_ns:         Length of a tick, ns. 0: the module's default. A value below the module's
- *                   min_tick_us is raised to it, with one warning. A revolution of level 0
- *                   has at most 2^63 - 1 ns.
- * @ticks_per_wheel: Buckets of level 0, 2 to 65536, rounded up to a power of two. Each higher
- *                   level has as many, but 512 at most. 0: the module's default.
- * @levels:          1 to 6. More than 1 are hierarchical. 1 is a hashed wheel with
- *                   rounds: each tick looks at all timeouts of a bucket, on average
- *                   the pending ones divided by @ticks_per_wheel, so it needs many
- *                   buckets or few timeouts. 0: the module's default.
- * @clock:           The clock of its deadlines; see enum hwt_clock.
- * @flags:           HWT_COARSE_CLOCK, HWT_FREEZABLE.
- * @max_pending:     Maximum number of timeouts pending at once; 0: no limit (and no cost).
- * @workers:         Number of threads that run the callbacks, up to HWT_WORKERS_MAX. They take
- *                   due timeouts in order, so a callback that blocks delays no other while
- *                   another worker is free; a timeout's callback never runs on two at once.
- *                   0: the wheel's own thread runs the callbacks.
- * @cpus:            CPUs for the wheel's threads, at least one of them online; copied.
- *                   When all of them go offline the threads run elsewhere until one
- *                   comes back. NULL: all.
+ * @name:            The wheel's name in logs and statistics, and its thread's name. NULL: "hwt".
+ * @tick_ns:         Length of a tick, ns. @tick_ns times @ticks_per_wheel must not exceed 2^63 - 1.
+ *                   A tick below the module's min_tick_us is raised to min_tick_us, which is logged
+ *                   once. 0: the module's default.
+ * @ticks_per_wheel: Number of buckets of level 0, 2 to 65536, rounded up to a power of two. Each
+ *                   higher level has as many buckets, but 512 at most. 0: the module's default.
+ * @levels:          Number of levels, 1 to 6. Several levels form a hierarchy. One level is a
+ *                   hashed wheel with rounds: at each tick with due timeouts, the engine looks at
+ *                   all timeouts of a bucket, on average the pending timeouts divided by
+ *                   @ticks_per_wheel, so one level needs many buckets or few timeouts. 0: the
+ *                   module's default.
+ * @clock:           The clock of the wheel's deadlines; see enum hwt_clock.
+ * @flags:           HWT_COARSE_CLOCK and HWT_FREEZABLE, ored; or 0.
+ * @max_pending:     Maximum number of timeouts pending at once. 0: no limit, and no cost of one.
+ * @workers:         Number of threads that run the callbacks, up to HWT_WORKERS_MAX. Workers take
+ *                   due timeouts in order, so a callback that blocks delays no other callback while
+ *                   another worker is free. The callback of a timeout never runs on two workers at
+ *                   once. 0: the wheel's own thread runs the callbacks.
+ * @cpus:            The CPUs on which the wheel's threads run; at least one must be online. The
+ *                   mask is copied. While all of these CPUs are offline, the threads run elsewhere.
+ *                   NULL: all CPUs; with several shards, see @shards.
  * @shards:          Number of engines of the wheel, up to HWT_SHARDS_MAX, each with buckets, a
  *                   lock, a thread and @workers of its own. A timeout belongs to the shard of the
- *                   CPU that initialises it; CPUs of one NUMA node and last-level cache share a
- *                   shard, whose threads run on these CPUs, except isolated ones (isolcpus=,
- *                   nohz_full=), unless @cpus are given or all are offline. Callbacks run in
- *                   the order of ticks within a shard only, and those of different shards at
+ *                   CPU that initialises it. CPUs that share a last-level cache have one shard,
+ *                   unless there are more shards than caches. Without @cpus, the threads of a shard
+ *                   run on the shard's CPUs, except isolated ones (isolcpus=, nohz_full=); if there
+ *                   is no such CPU, or all are offline, the threads run elsewhere. Callbacks begin
+ *                   in the order of ticks within a shard only; callbacks of different shards run at
  *                   the same time. 0: the module's default, or 1 if @cpus are given.
- * @priority:        Of the wheel's threads: HWT_PRIO_NORMAL, as most threads have (SCHED_NORMAL);
- *                   HWT_PRIO_FIFO_LOW, before all normal threads (sched_set_fifo_low());
- *                   HWT_PRIO_FIFO, as threads that handle interrupts (sched_set_fifo()).
- * @wait:            How the wheel's thread waits.
- * @clock_set:       Called when the clock was set; only with HWT_CLOCK_REALTIME. NULL: none.
- * @clock_set_arg:   For @clock_set.
+ * @priority:        Priority of the wheel's threads. HWT_PRIO_NORMAL: that of ordinary threads
+ *                   (SCHED_NORMAL). HWT_PRIO_FIFO_LOW: above all ordinary threads
+ *                   (sched_set_fifo_low()). HWT_PRIO_FIFO: that of threads that handle interrupts
+ *                   (sched_set_fifo()).
+ * @wait:            How the wheel's thread waits; see enum hwt_wait_strategy.
+ * @clock_set:       Called when the clock was set; only with HWT_CLOCK_REALTIME. NULL: no function
+ *                   is called.
+ * @clock_set_arg:   The last argument of @clock_set.
  *
- * All zero is a valid set: the defaults, on the monotonic clock.
+ * A structure of zeroes is valid: it asks for the module's defaults, on CLOCK_MONOTONIC.
  */
 struct hwt_wheel_params {
 	const char	*name;
@@ -733,24 +770,25 @@ struct hwt_wheel_params {
 /**
  * struct hwt_wheel_stats - the statistics of a wheel since its creation
  * @pending:     timeouts pending now
- * @scheduled:   schedules of timeouts that were not pending
- * @rearmed:     schedules of timeouts that were pending
+ * @scheduled:   times that a timeout that was not pending was scheduled
+ * @rearmed:     times that a pending timeout was scheduled
  * @expired:     callbacks begun because of a deadline, whether or not they have returned
- * @cancelled:   cancels that hit a pending timeout
- * @handed_back: pending timeouts that a stop took
- * @rejected:    schedules refused (-EAGAIN, -ESHUTDOWN of the wheel)
+ * @cancelled:   times that a pending timeout was cancelled
+ * @handed_back: pending timeouts that a stop has handed back
+ * @rejected:    schedule calls refused because max_pending was reached (-EAGAIN) or the wheel was
+ *               stopped (-ESHUTDOWN)
  * @late:        callbacks that were late by two ticks or more; docs/statistics.md defines lateness
  * @behind:      callbacks that were late by more than 512 ticks (or a revolution of level 0, if
  *               that is shorter), because of slow callbacks, a slow engine, a freeze or a suspend
  * @overruns:    periods that periodic timeouts missed
  * @collected:   entries taken from submission lists
- * @wakeups:     times the engine slept and woke
- * @passes:      rounds of collecting, advancing and firing
- * @clock_sets:  times the wheel's clock was seen to be set (HWT_CLOCK_REALTIME)
- * @slowest_ns:  duration of the slowest callback that was timed; see docs/statistics.md
+ * @wakeups:     times that the engine slept and woke
+ * @passes:      the engine's rounds of collecting, advancing and firing
+ * @clock_sets:  times that the engine found that the clock was set (HWT_CLOCK_REALTIME)
+ * @slowest_ns:  duration of the slowest callback that was timed, ns; see docs/statistics.md
  *
- * A snapshot: counters are read one after the other. When nothing else is going on,
- * it is exact.
+ * The counters are read one after the other, so they are exact only if nothing changes them during
+ * the call.
  */
 struct hwt_wheel_stats {
 	u64		pending;
@@ -778,53 +816,54 @@ struct hwt_wheel *__hwt_wheel_get_shared(const struct hwt_wheel_params *params,
 
 /**
  * hwt_wheel_create() - create a private wheel
- * @params: its parameters, or NULL for the module's defaults
+ * @params: the parameters of the wheel, or NULL for the module's defaults
  *
- * Process context. The thread is created now.
+ * Process context. Creates the wheel's threads, too.
  *
- * Return: the wheel, or ERR_PTR: -EINVAL a parameter is out of range (the log names
- * it), -ENOMEM, -EAGAIN (no more threads), -EINTR (killed while a thread was being
- * created).
+ * Return: the wheel; or ERR_PTR of -EINVAL if a parameter is out of range (the log names it),
+ * -ENOMEM if there is no memory, -EAGAIN if the system allows no further thread, -EINTR if the task
+ * was killed while it created a thread.
  */
 #define hwt_wheel_create(params)	__hwt_wheel_create((params), THIS_MODULE)
 
 /**
  * hwt_wheel_get_shared() - get a reference to the shared wheel of given parameters
- * @params: as for hwt_wheel_create(); but @max_pending, @cpus, @wait and @clock_set
- *          must be 0. The first caller names the wheel.
+ * @params: as for hwt_wheel_create(), but the members max_pending, cpus, wait and clock_set must be
+ *          0. The wheel has the name that its first caller gave.
  *
  * Process context. Callers with the same tick, buckets, levels, clock, flags, workers, shards and
- * priority get the same wheel. The caller's module puts the reference: hwt_wheel_put(). A user
- * cannot stop the wheel.
+ * priority get the same wheel. The caller's module must put the reference by hwt_wheel_put().
+ * hwt_wheel_stop() and hwt_wheel_destroy() refuse a shared wheel.
  *
- * Return: the wheel, or ERR_PTR as for hwt_wheel_create().
+ * Return: the wheel; or ERR_PTR of the same errors as hwt_wheel_create().
  */
 #define hwt_wheel_get_shared(params)	__hwt_wheel_get_shared((params), THIS_MODULE)
 
 /**
  * hwt_wheel_put() - put a reference to a shared wheel
- * @wheel: from hwt_wheel_get_shared()
+ * @wheel: the wheel, which hwt_wheel_get_shared() has returned
  *
- * Process context, including a ->release on the wheel. The caller's timeouts on the wheel must
- * not be held any more. The last reference's put stops the wheel and frees it, and may sleep. If
- * the caller's module has no reference to @wheel, as to hwt_system_wheel, the put has no effect but
- * a warning.
+ * Process context; a ->release of a timeout on the wheel may call this, too. The caller's timeouts
+ * on the wheel must not be held any more. The call that puts the last reference stops and frees the
+ * wheel, and may sleep. If the caller's module has no reference to @wheel (users of
+ * hwt_system_wheel, for example, have none), the call only warns.
  */
 #define hwt_wheel_put(wheel)	__hwt_wheel_put((wheel), THIS_MODULE)
 
 /*
- * The shared wheel of the module's defaults, as system_wq: it is there as long as hwt is loaded, so
- * its users get and put nothing. Its thread serves them all: long callbacks belong elsewhere.
+ * A shared wheel with the module's default parameters, for all clients, as system_wq is a workqueue
+ * for all. This wheel exists as long as hwt is loaded, so its users need no reference. Long
+ * callbacks belong on another wheel, because they would delay the timeouts of all other users.
  */
 extern struct hwt_wheel *hwt_system_wheel;
 
 /**
  * typedef hwt_handback_fn - takes a timeout that a stop hands back
  * @timeout: the timeout; it was pending, and now counts as cancelled
- * @arg:     the argument of hwt_wheel_stop()
+ * @arg:     the @arg of hwt_wheel_stop()
  *
- * Process context, from hwt_wheel_stop(); may sleep, and do what a callback may. hwt_running() is
- * true meanwhile; its ->release follows.
+ * Called in process context by hwt_wheel_stop(). The function may sleep, and do all that a callback
+ * may do. During the call, hwt_running() is true for the timeout; after it, ->release is called.
  */
 typedef void (*hwt_handback_fn)(struct hwt_timeout *timeout, void *arg);
 
@@ -843,10 +882,11 @@ void hwt_wheel_get_stats(struct hwt_wheel *wheel, struct hwt_wheel_stats *stats)
 /**
  * struct hwt_handle - a timeout that is not embedded
  * @timeout: the timeout, for queries and cancels
- * @refs:    references: hwt_new_timeout()'s caller has one, and the hold has one. Private.
- * @fn:      called when it expires. Private.
- * @cancelled: called when it was cancelled, or NULL. Private.
- * @data:    anything
+ * @refs:    number of references, first two: one of the caller of hwt_new_timeout(), and one of the
+ *           hold. Private.
+ * @fn:      called when the timeout expires. Private.
+ * @cancelled: called when the timeout was cancelled, or NULL. Private.
+ * @data:    the client's data, as passed to hwt_new_timeout()
  */
 struct hwt_handle {
 	struct hwt_timeout	timeout;
@@ -864,7 +904,7 @@ void hwt_handle_put(struct hwt_handle *handle);
 
 /**
  * hwt_handle_get() - get another reference
- * @handle: the handle; the caller has a reference already, or is its @fn
+ * @handle: the handle; the caller has a reference to it already, or is its @fn
  *
  * Any context.
  */
@@ -877,15 +917,16 @@ static inline void hwt_handle_get(struct hwt_handle *handle)
 
 /**
  * struct hwt_group - the timeouts of one owner: a device, a namespace, a module
- * @lock:    protects the list
- * @members: list of struct hwt_member: the members, and marks of walks in progress
- * @get:     see hwt_group_init(). Constant
- * @put:     see hwt_group_init(). Constant
+ * @lock:    protects @members
+ * @members: list of struct hwt_member: the group's timeouts, and the marks with which walks of the
+ *           list keep their positions
+ * @get:     gets a reference to a member's object; see hwt_group_init(). Constant
+ * @put:     puts that reference; see hwt_group_init(). Constant
  *
- * All members are private to hwt.
+ * All members of this structure are private to hwt.
  */
 struct hwt_group {
-	raw_spinlock_t		lock;		/* of the list */
+	raw_spinlock_t		lock;		/* protects @members */
 	struct list_head	members;
 	bool			(*get)(struct hwt_timeout *timeout);
 	void			(*put)(struct hwt_timeout *timeout);
@@ -893,8 +934,8 @@ struct hwt_group {
 
 /**
  * struct hwt_member - the membership of a timeout in a group, beside it in the caller's object
- * @entry:   in the group's list; the group's lock protects it
- * @timeout: the timeout; NULL: this is a mark of a walk. Constant
+ * @entry:   node in the group's list; protected by the group's lock
+ * @timeout: the timeout; NULL if this structure is a mark of a walk. Constant
  *
  * Both members are private to hwt.
  */
@@ -908,10 +949,11 @@ struct hwt_member {
  * @_group: the group
  * @_get:   gets a reference to a member's object, or returns false if the object is being
  *          freed; called with a raw spinlock held and interrupts off
- * @_put:   puts that reference; process context
+ * @_put:   puts the reference of @_get; called in process context
  *
  * Any context. Both functions may be NULL if no member is freed while one of the
- * hwt_group_*_sync() functions executes. Groups initialised at one place share a lockdep class.
+ * hwt_group_*_sync() functions executes. All groups that one line of code initialises share a
+ * lockdep class.
  */
 #define hwt_group_init(_group, _get, _put)				\
 	do {								\
@@ -934,20 +976,21 @@ u64 hwt_group_shutdown_sync(struct hwt_group *group);
 /* -- Recipes ------------------------------------------------------------------ */
 
 /*
- * Recipes that need no function of their own:
+ * Some recipes need no function of their own:
  *
- *   watchdog, "call me unless I am kicked for N": each kick is hwt_schedule(timeout, N).
- *   debounce, "call me when it has been quiet for N": each event is hwt_schedule(timeout, N).
- *   throttle, "call me at most once in N": each event is hwt_schedule_earlier(timeout, N).
+ *   watchdog: to fire after N without a sign of life, call hwt_schedule(timeout, N) at each sign.
+ *   debounce: to fire after N without an event, call hwt_schedule(timeout, N) at each event.
+ *   throttle: to fire after events, but at most once in N, call hwt_schedule_earlier(timeout, N) at
+ *             each event.
  */
 
 /**
  * struct hwt_debounce - fire after a quiet time, but within a maximum delay
- * @quiet_ns: quiet time before the callback
- * @most_ns:  maximum delay from the first unserved event to the callback
- * @first_ns: time of that event; filled in
+ * @quiet_ns: time without an event after which the timeout fires, ns
+ * @most_ns:  maximum delay from the first event after a firing to the next firing, ns
+ * @first_ns: time of that first event; set by hwt_debounce()
  *
- * With @most_ns of U64_MAX it is plain hwt_schedule().
+ * If @most_ns is U64_MAX, hwt_debounce() does the same as hwt_schedule() with @quiet_ns.
  */
 struct hwt_debounce {
 	u64	quiet_ns;
@@ -959,12 +1002,12 @@ int hwt_debounce(struct hwt_timeout *timeout, struct hwt_debounce *debounce);
 
 /**
  * struct hwt_backoff - delays between retries, each longer than the one before
- * @first_ns:   the first delay
- * @most_ns:    the longest delay; each is twice the one before it, up to this
- * @jitter_pct: each delay is shortened, at random, by up to this many percent, so that clients
- *              that failed together do not try again together; 0 to 100
- * @limit:      maximum number of tries, 0: no limit
- * @tries:      number of tries so far; set to 0 to begin anew
+ * @first_ns:   the first delay, ns
+ * @most_ns:    the maximum delay, ns; each delay is twice the previous delay, up to this maximum
+ * @jitter_pct: maximum percentage, 0 to 100, by which each delay is shortened at random, so that
+ *              clients that failed together do not try again together
+ * @limit:      maximum number of tries; 0: no limit
+ * @tries:      number of tries so far; the client sets it to 0 to begin anew
  */
 struct hwt_backoff {
 	u64	first_ns;

@@ -25,7 +25,7 @@
 
 /* -- ioctls -------------------------------------------------------------- */
 
-/* The arguments of any ioctl. All structures start with these two members. */
+/* The arguments of any ioctl. Each structure of arguments begins with @size and @flags. */
 union hwt_args {
 	struct {
 		u32			size;
@@ -212,7 +212,7 @@ static const struct hwt_ioctl {
 	HWT_IOCTL(enter, ENTER, FMODE_WRITE),
 };
 
-/* The ioctls of 32-bit programs, too: see the assertions on the layout at the end. */
+/* Carry out an ioctl, also one of a 32-bit program, whose structures have the same layout. */
 static long hwt_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
 	struct hwt_context *ctx = file->private_data;
@@ -243,7 +243,7 @@ static long hwt_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 	args.size = size;
 	if (!copy_to_user(uargs, &args, min(size, ioctl->size)))
 		return 0;
-	/* The program cannot cancel a timeout whose id it did not get. */
+	/* Cancel the new timeout: the program did not get the id, and so cannot cancel it. */
 	if (cmd == HWT_IOC_SCHEDULE && !ctx->keyed) {
 		args.cancel = (struct hwt_cancel_args) { .id = args.schedule.id };
 		hwt_ioctl_cancel(ctx, &args);
@@ -285,7 +285,10 @@ static const struct file_operations hwt_fops = {
 #endif
 };
 
-/* Not a misc device: those are all opened under one mutex, and an open here may create a thread. */
+/*
+ * The device is not a misc device: all misc devices are opened under one mutex, and an open of
+ * /dev/hwt may take long, because it may create a thread.
+ */
 static dev_t hwt_devt;
 static struct cdev *hwt_cdev;
 static struct class *hwt_class;
@@ -333,7 +336,7 @@ static void hwt_device_destroy(void)
 	unregister_chrdev_region(hwt_devt, 1);
 }
 
-/* Create /dev/hwt. @debugfs: the module's directory, which hwt_chardev_exit() does not remove. */
+/* Create /dev/hwt. @debugfs: the module's directory in debugfs, which the caller removes later. */
 int __init hwt_chardev_init(struct dentry *debugfs)
 {
 	int ret;
@@ -352,7 +355,7 @@ int __init hwt_chardev_init(struct dentry *debugfs)
 	return ret;
 }
 
-/* Remove /dev/hwt. No file is open, since an open file keeps the module loaded. */
+/* Remove /dev/hwt. No file is open, because an open file keeps the module loaded. */
 void hwt_chardev_exit(void)
 {
 	hwt_device_destroy();
@@ -361,8 +364,8 @@ void hwt_chardev_exit(void)
 }
 
 /*
- * 32-bit programs have the same layout: each member lies at a multiple of its size (64-bit members
- * by the attribute in the header), and there is no padding.
+ * The structures have the same layout in 32-bit programs: each member lies at a multiple of its
+ * size (64-bit members because of the type __aligned_u64), and there is no padding.
  */
 static_assert(sizeof(struct hwt_event) == 64);
 static_assert(sizeof(struct hwt_info_args) == HWT_INFO_SIZE_VER1);

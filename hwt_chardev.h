@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * /dev/hwt, for the module's init and exit
+ * Creation and removal of /dev/hwt, for the module's init and exit
  */
 #ifndef _HWT_CHARDEV_H
 #define _HWT_CHARDEV_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * All code that depends on the version of the kernel, 6.1 or later
+ * All code that depends on the version of the kernel, which is 6.1 or later
  */
 #ifndef _HWT_COMPAT_H
 #define _HWT_COMPAT_H
@@ -12,7 +12,7 @@
 #include <asm/processor.h>
 #endif
 
-/* Return the id of a CPU's last-level cache; on other architectures than x86, of its package. */
+/* Return the id of a CPU's last-level cache or, on architectures other than x86, of its package. */
 static inline unsigned int hwt_cpu_cache(unsigned int cpu)
 {
 #if !defined(CONFIG_X86)
@@ -24,7 +24,7 @@ static inline unsigned int hwt_cpu_cache(unsigned int cpu)
 #endif
 }
 
-/* class_create() has no module argument since 6.4. */
+/* Since 6.4, class_create() has no argument for the module. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 4, 0)
 #define hwt_class_create(_name)	class_create(_name)
 #else
@@ -32,8 +32,9 @@ static inline unsigned int hwt_cpu_cache(unsigned int cpu)
 #endif
 
 /*
- * HWT_URING: the kernel can cancel pending commands of io_uring (6.7 and later). Without that, a
- * pending command keeps its file open even after its task has died.
+ * HWT_URING is defined if the kernel can cancel pending commands of io_uring (6.7 and later). On
+ * older kernels, hwt supports no commands, because a pending command would keep its file open even
+ * after its task has died.
  */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 8, 0)
 #include <linux/io_uring/cmd.h>
@@ -54,8 +55,8 @@ static inline void hwt_uring_done(struct io_uring_cmd *cmd, int res,
 #endif
 }
 
-/* Define _name() for io_uring_cmd_do_in_task_lazy(): it calls _fn(cmd, issue_flags). */
-#ifdef IO_URING_CMD_TASK_WORK_ISSUE_FLAGS	/* 6.19 */
+/* Define _name(), a callback for io_uring_cmd_do_in_task_lazy(). It calls _fn(cmd, issue_flags). */
+#ifdef IO_URING_CMD_TASK_WORK_ISSUE_FLAGS	/* 6.19 and later */
 #define HWT_DEFINE_URING_WORK(_name, _fn)					\
 	static void _name(struct io_tw_req req, io_tw_token_t tw)		\
 	{									\

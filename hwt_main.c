@@ -16,7 +16,7 @@
 
 /* -- Parameters ---------------------------------------------------------- */
 
-#define HWT_USEC_MAX		(3600U * USEC_PER_SEC)	/* fits 32 bits */
+#define HWT_USEC_MAX		(3600U * USEC_PER_SEC)	/* an hour, which fits into 32 bits */
 
 unsigned int hwt_tick_us = 1000;
 module_param_named(tick_us, hwt_tick_us, uint, 0444);
@@ -104,7 +104,10 @@ err_registry:
 	return ret;
 }
 
-/* No other wheel and no open file of /dev/hwt is left: each holds a reference to the module. */
+/*
+ * Called when no open file of /dev/hwt is left, and no wheel but hwt_system_wheel: open files and
+ * other wheels hold references to the module.
+ */
 static void __exit hwt_exit(void)
 {
 	hwt_chardev_exit();

@@ -7,72 +7,76 @@
  * id, HWT_IOC_MODIFY moves the timeout, HWT_IOC_CANCEL ends it. When a timeout expires, the
  * context has an event to read:
  *
- *	read()	stores events as an array of struct hwt_event, in the order in which they
- *		came up, until there are no more or the buffer is full. It returns their
- *		size in bytes. It waits for the first event; with O_NONBLOCK it fails with
- *		EAGAIN instead. After HWT_IOC_STOP, when all events were read, it returns 0:
- *		the end of the file. EINVAL: the buffer is smaller than one event. EINTR: a
- *		signal came first. EFAULT: not even one event could be stored; none is lost.
+ *	read()	stores events as an array of struct hwt_event, in the order in which they were
+ *		queued, until no event is left or the buffer is full, and returns the size of
+ *		these events in bytes. While there is no event, read() waits, or with O_NONBLOCK
+ *		fails with EAGAIN. After HWT_IOC_STOP, when all events have been read, read()
+ *		returns 0: the end of the file. EINVAL: the buffer is smaller than one event.
+ *		EINTR: a signal came before the first event. EFAULT: not even one event could be
+ *		stored; no event is lost.
  *	poll(), select(), epoll
- *		EPOLLIN: events are waiting. EPOLLIN and EPOLLHUP: the end of the file. A loop
- *		with other descriptors reads once each time; what is left is reported again,
- *		except by EPOLLET.
- *	close()	of the last descriptor of the open file, also by the death of the process,
- *		cancels and frees everything. A mapping of the rings counts as a descriptor,
- *		and so does an armed command of io_uring.
+ *		report EPOLLIN while events are waiting, EPOLLIN and EPOLLHUP at the end of the
+ *		file. An event loop with other descriptors calls read() once for each report:
+ *		events that are left are reported again, except with EPOLLET.
+ *	close()	of the last descriptor of the open file, also when the process dies, cancels and
+ *		frees everything. A mapping of the rings counts as a descriptor, and so does an
+ *		armed command of io_uring.
  *
  * A descriptor that is inherited, duplicated or sent to another process is the same context.
  * Threads and processes may use a context at the same time without locks of their own; each
- * event is read by one of them. A descriptor that is open for reading only takes read(), poll()
- * and the ioctls INFO, GET, LIST and STATS; all other ioctls fail with EBADF. Each open()
- * creates a new context, so a context that was opened for reading only never has timeouts.
+ * event is read by one of them. A descriptor that is open for reading only allows read(), poll(),
+ * HWT_IOC_INFO, HWT_IOC_GET, HWT_IOC_LIST and HWT_IOC_STATS; all other ioctls fail with EBADF.
+ * Each open() creates a new context, so a context that was opened for reading only never has
+ * timeouts.
  *
- * The device node is created for root only; an administrator may give it to other users.
- * docs/limits.md lists the limits on the kernel's memory (charged to the memory cgroup of the
- * caller) and time that they can take. The contexts of a user share a wheel, which is a kernel
- * thread. If open() has to create this wheel, it may fail as HWT_IOC_SETUP does; it fails with
- * ENOMEM if there is no memory.
+ * The device node is created for root only; an administrator may give other users access to it.
+ * docs/limits.md lists the limits of these users, for the kernel's memory (which is charged to the
+ * memory cgroup of the caller) and for CPU time. The contexts of a user share a wheel, which has
+ * kernel threads of its own. open() fails with ENOMEM if there is no memory; if it has to create
+ * the wheel, it may also fail with ENOSPC or EINTR, for the same reasons as HWT_IOC_SETUP.
  *
- * An event is kept in its timeout's own memory until it is read: events are never lost, and
- * there is no queue to overflow. A periodic timeout that fires again before its event was read
- * counts this firing in the event's overruns.
+ * An event is kept in its timeout's own memory until it is read. So events are never lost, and
+ * there is no queue to overflow. If a periodic timeout fires again before its event was read, the
+ * event counts this firing in its overruns.
  *
  * Ids
- *	The id of a timeout ends when its event with HWT_EVENT_LAST is read (a one-shot's only
- *	event; a periodic timeout's event after a stop), or when the timeout is cancelled. An id
- *	is never 0. A context uses an id again only after 2^32 - 1 others.
- *	A context with keys (HWT_SETUP_KEYS) has no such ids: the program names each timeout by a
- *	64-bit number of its own, for example the address of an object. HWT_IOC_SCHEDULE of a key
- *	that exists moves that timeout, so a program need not know whether the timeout exists.
+ *	The id of a timeout ends when the timeout is cancelled, or when its event with
+ *	HWT_EVENT_LAST is read: the only event of a one-shot, or the event of a periodic timeout
+ *	after a stop. An id is never 0. A context uses an id again only after 2^32 - 1 other ids.
+ *	In a context with keys (HWT_SETUP_KEYS) the program chooses the ids: it names each timeout
+ *	by a 64-bit number of its own, the key, for example the address of an object.
+ *	HWT_IOC_SCHEDULE with the key of an existing timeout moves this timeout, so a program need
+ *	not know whether the timeout exists.
  *
  * Times
  *	All times are nanoseconds. Delays count from the call; in a ring or a command of io_uring,
  *	from the time at which the operation is carried out. Deadlines and reported times are on
  *	the wheel's clock (CLOCK_MONOTONIC unless HWT_IOC_SETUP chose another), as clock_gettime()
  *	returns it to the caller, also in a time namespace. A timeout fires at the first tick of
- *	the wheel at or after its deadline, never earlier; with a slack, somewhere in [deadline,
- *	deadline + slack], also rounded up. A delay becomes a deadline at the call: on
- *	CLOCK_REALTIME, a set of the clock shortens or prolongs it, unlike a relative timerfd, so
- *	use another clock for delays. A deadline that has passed fires at once (with slack:
- *	within the slack), but never inside the call. A deadline that does not fit (2^63 and more,
- *	HWT_NEVER) never fires, and can be cancelled.
+ *	the wheel at or after its deadline, never earlier; with a slack, at a tick within
+ *	[deadline, deadline + slack], rounded up. A delay becomes a deadline at the call. So on
+ *	CLOCK_REALTIME, setting the clock shortens or prolongs a delay, unlike that of a relative
+ *	timerfd: use another clock for delays. A timeout whose deadline has passed fires at once
+ *	(with a slack: within the slack), but never inside the call. A timeout whose deadline does
+ *	not fit (2^63 and more, HWT_NEVER) never fires, and can be cancelled.
  *
  * Many at once
- *	HWT_IOC_RINGS creates two rings in memory that the program and the kernel share:
- *	operations enter by the first, events leave by the second, and the one system call is
- *	HWT_IOC_ENTER, which handles many of both. With io_uring, HWT_URING_ARM creates a timeout
- *	whose expiry is a completion.
+ *	HWT_IOC_RINGS creates two rings in memory that the program and the kernel share. The
+ *	program puts operations into the first ring and takes events from the second. One call
+ *	of HWT_IOC_ENTER handles many operations and events. With io_uring, HWT_URING_ARM creates
+ *	a timeout whose expiry is a completion.
  *
  * Structures of arguments
- *	They are the same for 32-bit and 64-bit programs. Each starts with its size, which the
- *	program sets to sizeof. The ioctl numbers do not contain the size, so they stay when a
- *	structure grows at its end. A smaller structure, from an older header, is read as if
- *	zeroes followed; a structure smaller than that of the first version fails with EINVAL. A
- *	larger structure, from a newer header, is accepted if all members that the kernel does not
- *	know are zero, else the call fails with E2BIG. The same rules hold for the elements of
- *	arrays and rings, which have sizes of their own. Members marked "out" are written on
- *	success only, and their previous content does not matter. Flags and reserved members must
- *	be zero unless stated otherwise. The easiest way:
+ *	The structures are the same for 32-bit and 64-bit programs. Each structure starts with its
+ *	size, which the program sets to sizeof. The ioctl numbers do not contain the size, so they
+ *	do not change when a structure grows at its end. A smaller structure, from an older
+ *	header, is read as if zeroes followed; a structure smaller than that of the first version
+ *	fails with EINVAL. A larger structure, from a newer header, is accepted if all members
+ *	that the kernel does not know are zero; if not, the call fails with E2BIG. The same rules
+ *	hold for the elements of arrays and rings, whose sizes are given by entry_size and
+ *	op_size. Members marked "out" are written on success only, and their previous content does
+ *	not matter. Flags and reserved members must be zero unless stated otherwise. The easiest
+ *	way to fill in a structure:
  *
  *		struct hwt_schedule_args args = {
  *			.size = sizeof(args),
@@ -84,14 +88,15 @@
  *
  * Errors of every ioctl
  *	EBADF	the descriptor is open for reading only, and the ioctl changes something
- *	ENOTTY	unknown ioctl
- *	EFAULT	the address is bad. If only the answer could not be stored, a new timeout is
- *		cancelled, unless it has a key; any other operation has been carried out.
- *	EINVAL	the size is too small, a flag is unknown, a reserved member is not zero
- *	E2BIG	a member is set that this kernel does not know, or size is larger than a page
+ *	ENOTTY	the ioctl is unknown
+ *	EFAULT	the address is bad. If only the answer could not be stored, a timeout that the
+ *		call has created is cancelled, unless it has a key; any other operation has been
+ *		carried out.
+ *	EINVAL	the size is too small, a flag is unknown, or a reserved member is not zero
+ *	E2BIG	a member that this kernel does not know is not zero, or size is larger than a page
  *
- * Further errors are listed with each ioctl. After an error nothing has changed, unless the
- * description says otherwise.
+ * The description of each ioctl lists its further errors. After an error nothing has changed,
+ * unless the description says otherwise.
  */
 #ifndef _HWT_UAPI_H
 #define _HWT_UAPI_H
@@ -103,30 +108,31 @@
 
 /* -- Events -------------------------------------------------------------- */
 
-/* struct hwt_event, kind */
+/* Values of kind in struct hwt_event */
 #define HWT_EVENT_EXPIRED	1	/* the timeout has expired */
-#define HWT_EVENT_STOPPED	2	/* HWT_IOC_STOP came first: it will not expire */
+#define HWT_EVENT_STOPPED	2	/* HWT_IOC_STOP has ended the timeout */
 #define HWT_EVENT_CLOCK_SET	3	/* the clock was set; see HWT_SETUP_TELL_CLOCK_SET */
 
-/* struct hwt_event, flags */
-#define HWT_EVENT_LAST		0x1	/* the id has ended with this event */
+/* Flags of struct hwt_event */
+#define HWT_EVENT_LAST		0x1	/* the id ends with this event */
 
 /**
  * struct hwt_event - an event, as read() stores it
  * @id:          the timeout's id or key; 0 if @kind is HWT_EVENT_CLOCK_SET
- * @user_data:   its data, as last set; with keys, the key
- * @deadline_ns: its deadline: the requested one, rounded up to a tick; with slack, the
- *               chosen tick. For a periodic timeout, the deadline of its latest firing: with
- *               a fixed rate, missed periods lie after it. HWT_NEVER if the deadline did not
- *               fit
+ * @user_data:   the user_data that was last given to the timeout; with keys, the key
+ * @deadline_ns: the deadline of the timeout, rounded up to a tick; with a slack, the tick that the
+ *               kernel chose; HWT_NEVER if the deadline did not fit. For a periodic timeout, the
+ *               deadline for which the timeout was armed when it last fired; at a fixed rate, the
+ *               periods that this firing missed lie after that deadline
  * @fired_ns:    time of the latest firing, or of the stop
- * @overruns:    periods without an event of their own since the previous event; so
- *               overruns + 1 periods are over
+ * @overruns:    number of periods without an event of their own since the previous event: an event
+ *               of kind HWT_EVENT_EXPIRED stands for overruns + 1 periods
  * @kind:        HWT_EVENT_EXPIRED, HWT_EVENT_STOPPED or HWT_EVENT_CLOCK_SET
  * @flags:       HWT_EVENT_LAST or 0; programs ignore unknown bits
  * @reserved:    0
  *
- * Its size is part of the ABI and does not change.
+ * In an event of kind HWT_EVENT_CLOCK_SET the members have other meanings: see HWT_IOC_SETUP. The
+ * size of this structure is part of the ABI and does not change.
  */
 struct hwt_event {
 	__aligned_u64	id;
@@ -141,13 +147,13 @@ struct hwt_event {
 
 /* -- Arguments ----------------------------------------------------------- */
 
-/* struct hwt_info_args, features */
+/* Bits of features in struct hwt_info_args */
 #define HWT_FEATURE_SETUP	0x1	/* HWT_IOC_SETUP: private wheels */
-#define HWT_FEATURE_BOOTTIME	0x2	/* ... on CLOCK_BOOTTIME */
-#define HWT_FEATURE_REALTIME	0x4	/* ... on CLOCK_REALTIME */
+#define HWT_FEATURE_BOOTTIME	0x2	/* private wheels on CLOCK_BOOTTIME */
+#define HWT_FEATURE_REALTIME	0x4	/* private wheels on CLOCK_REALTIME */
 #define HWT_FEATURE_LIST	0x8	/* HWT_IOC_LIST */
 #define HWT_FEATURE_RINGS	0x10	/* HWT_IOC_RINGS, HWT_IOC_ENTER */
-#define HWT_FEATURE_URING	0x20	/* HWT_URING_ARM and the others */
+#define HWT_FEATURE_URING	0x20	/* HWT_URING_ARM, HWT_URING_MODIFY, HWT_URING_CANCEL */
 #define HWT_FEATURE_PLACE	0x40	/* HWT_IOC_SETUP: busy waiting, CPU, priority */
 #define HWT_FEATURE_KEYS	0x80	/* HWT_IOC_SETUP: HWT_SETUP_KEYS */
 
@@ -156,18 +162,19 @@ struct hwt_event {
  * @size:            sizeof(struct hwt_info_args)
  * @flags:           0
  * @event_size:      out: sizeof(struct hwt_event)
- * @clock:           out: clockid_t of the wheel's clock
- * @tick_ns:         out: tick of the wheel
- * @ticks_per_wheel: out: buckets of the wheel's level 0
- * @levels:          out: levels of the wheel
+ * @clock:           out: the wheel's clock, as a clockid_t
+ * @tick_ns:         out: length of the wheel's tick
+ * @ticks_per_wheel: out: number of buckets of the wheel's level 0
+ * @levels:          out: number of levels of the wheel
  * @now_ns:          out: time on the wheel's clock
- * @max_timeouts:    out: most timeouts the context can have, those with an unread event included
- * @max_pending:     out: most timeouts pending at once; 0 if there is no such limit
+ * @max_timeouts:    out: maximum number of timeouts of the context, those with an unread event
+ *                   included
+ * @max_pending:     out: maximum number of timeouts pending at once; 0 if there is no such limit
  * @features:        out: HWT_FEATURE_ bits
- * @max_user_timeouts: out: most timeouts all contexts of the user who opened this one can
- *                   have together; 0 if there is no such limit
- * @max_user_wheels: out: most wheels that these contexts can have; 0 if there is no such limit
- * @keys:            out: 1: ids are the program's keys (HWT_SETUP_KEYS); else 0
+ * @max_user_timeouts: out: maximum number of timeouts in all contexts of the user who opened this
+ *                   context; 0 if there is no such limit
+ * @max_user_wheels: out: maximum number of wheels of this user; 0 if there is no such limit
+ * @keys:            out: 1 if the ids are the program's keys (HWT_SETUP_KEYS), else 0
  */
 struct hwt_info_args {
 	__u32		size;
@@ -187,63 +194,65 @@ struct hwt_info_args {
 };
 
 /*
- * struct hwt_setup_args, flags. No flag has the value of a mode or a priority, so a constant in
- * the wrong member fails with EINVAL.
+ * Flags of struct hwt_setup_args. No flag has the value of a mode or a priority, so the call fails
+ * with EINVAL if a program puts a constant into the wrong member.
  */
 #define HWT_SETUP_BOOTTIME		0x100	/* a wheel on CLOCK_BOOTTIME */
 #define HWT_SETUP_REALTIME		0x200	/* a wheel on CLOCK_REALTIME */
 #define HWT_SETUP_TELL_CLOCK_SET	0x400	/* an event when CLOCK_REALTIME is set */
 #define HWT_SETUP_BUSY_WAIT		0x800	/* the wheel's thread never sleeps */
-#define HWT_SETUP_CPU			0x1000	/* the wheel's thread runs on one CPU */
-#define HWT_SETUP_PRIVATE		0x2000	/* a private wheel, even if all else is default */
+#define HWT_SETUP_CPU			0x1000	/* the wheel's thread runs on a given CPU */
+#define HWT_SETUP_PRIVATE		0x2000	/* a private wheel, even if all else is 0 */
 #define HWT_SETUP_KEYS			0x4000	/* ids are the program's keys */
 
-/* struct hwt_setup_args, priority */
-#define HWT_PRIO_NORMAL		0	/* the wheel's thread is an ordinary one */
+/* Values of priority in struct hwt_setup_args */
+#define HWT_PRIO_NORMAL		0	/* the wheel's thread is an ordinary thread */
 #define HWT_PRIO_FIFO_LOW	1	/* above all ordinary threads */
-#define HWT_PRIO_FIFO		2	/* in the middle of the real-time ones */
+#define HWT_PRIO_FIFO		2	/* in the middle of the real-time priorities */
 
 /**
  * struct hwt_setup_args - HWT_IOC_SETUP: ask for a private wheel, or for keys
  * @size:            sizeof(struct hwt_setup_args)
  * @flags:           HWT_SETUP_BOOTTIME, HWT_SETUP_REALTIME: the wheel's clock; without either,
  *                   CLOCK_MONOTONIC. On CLOCK_REALTIME deadlines, and the ends of delays and
- *                   periods, are dates: when the clock is set forward, the timeouts that it
- *                   passes over fire at once; when it is set back, none fires before its date
- *                   comes again, and none fires twice.
- *                   HWT_SETUP_TELL_CLOCK_SET: only with HWT_SETUP_REALTIME. When the clock is
- *                   set (or the machine was suspended) there is an event of kind
- *                   HWT_EVENT_CLOCK_SET, with id and user_data 0: deadline_ns is the time as
- *                   it would be without the set, fired_ns the new time, overruns the number of
- *                   further sets before the event was read. All timeouts stay as they are.
- *                   HWT_SETUP_BUSY_WAIT: the wheel's thread keeps a CPU busy to be on time;
- *                   only with HWT_SETUP_CPU. HWT_SETUP_CPU: the thread stays on @cpu.
- *                   HWT_SETUP_KEYS: ids are the program's keys; by itself, this flag asks for
- *                   no private wheel.
- * @tick_ns:         the wheel's tick; times @ticks_per_wheel it must be below 2^63. 0: the
- *                   module's default. A tick below the module's min_tick_us is raised to that.
- * @ticks_per_wheel: buckets of level 0, 2 to 65536, rounded up to a power of two; each
- *                   higher level has as many, but 512 at most. 0: the default
- * @levels:          1 to 6; 0: the default
- * @max_pending:     most timeouts pending at once, below 2^63; 0: no limit but
- *                   max_timeouts. A timeout whose firing has begun makes room, though it may
- *                   still be reported as pending for a moment.
+ *                   periods, are dates: when the clock is set forward, timeouts whose dates it
+ *                   passes over fire at once; when it is set back, no timeout fires before its
+ *                   date comes again, and no timeout fires twice.
+ *                   HWT_SETUP_TELL_CLOCK_SET: only with HWT_SETUP_REALTIME. When the clock is set
+ *                   (or the machine was suspended) there is an event of kind HWT_EVENT_CLOCK_SET,
+ *                   whose id and user_data are 0. deadline_ns is the time that the clock would
+ *                   have if it had not been set, fired_ns its new time, overruns the number of
+ *                   times that it was set again before the event was read. No timeout is changed.
+ *                   HWT_SETUP_BUSY_WAIT: the wheel's thread keeps a CPU busy to be on time; only
+ *                   with HWT_SETUP_CPU. HWT_SETUP_CPU: the wheel's thread stays on @cpu.
+ *                   HWT_SETUP_KEYS: ids are the program's keys. This flag alone does not ask for a
+ *                   private wheel.
+ * @tick_ns:         length of the wheel's tick. @tick_ns times @ticks_per_wheel must be below 2^63.
+ *                   A tick below the module's min_tick_us is raised to min_tick_us. 0: the
+ *                   module's default
+ * @ticks_per_wheel: number of buckets of level 0, 2 to 65536, rounded up to a power of two; each
+ *                   higher level has as many, but 512 at most. 0: the module's default
+ * @levels:          number of levels, 1 to 6. 0: the module's default
+ * @max_pending:     maximum number of timeouts pending at once, below 2^63. A timeout whose firing
+ *                   has begun no longer counts, though it may still be reported as pending for a
+ *                   moment. 0: no limit but max_timeouts
  * @cpu:             the CPU of the wheel's thread, with HWT_SETUP_CPU; else 0
- * @priority:        of the wheel's thread: HWT_PRIO_NORMAL, HWT_PRIO_FIFO_LOW or HWT_PRIO_FIFO;
- *                   with HWT_SETUP_BUSY_WAIT only the first
+ * @priority:        priority of the wheel's thread: HWT_PRIO_NORMAL, HWT_PRIO_FIFO_LOW or
+ *                   HWT_PRIO_FIFO; with HWT_SETUP_BUSY_WAIT only HWT_PRIO_NORMAL
  *
- * By default a context is on the wheel that the user's contexts share, with ids that the kernel
- * chooses. A private wheel has a kernel thread of its own, and is seldom needed: for another tick,
- * another clock, or max_pending. A member that is zero means the default. HWT_IOC_SETUP must come
- * before the first timeout and before rings, once. HWT_IOC_INFO returns the values after rounding.
+ * By default a context is on the wheel that the user's contexts share, and the kernel chooses its
+ * ids. Each flag but HWT_SETUP_KEYS, and each other member that is not zero, asks for a private
+ * wheel. A private wheel has a kernel thread of its own, and is seldom needed: for another tick,
+ * another clock, or max_pending. A context accepts HWT_IOC_SETUP once, before its first timeout and
+ * before it has rings. HWT_IOC_INFO returns the values after rounding.
  *
  *	EBUSY	the context has scheduled a timeout, has been set up, or has rings
- *	EINVAL	a value is out of range or excluded by another one, or @cpu is not online
- *	EPERM	HWT_SETUP_BUSY_WAIT, HWT_SETUP_CPU and priorities but the normal one require
- *		CAP_SYS_NICE
+ *	EINVAL	a value is out of range, or excluded by another value, or @cpu is not online
+ *	EPERM	the caller does not have CAP_SYS_NICE, which HWT_SETUP_BUSY_WAIT, HWT_SETUP_CPU and
+ *		all priorities but HWT_PRIO_NORMAL require
  *	ENOSPC	the user has max_user_wheels wheels already
- *	ENOMEM	no memory, or the system allows no further thread
- *	EINTR	the task was killed meanwhile
+ *	ENOMEM	there is no memory, or the system allows no further thread
+ *	EINTR	the task was killed during the call
  */
 struct hwt_setup_args {
 	__u32		size;
@@ -256,17 +265,17 @@ struct hwt_setup_args {
 	__u32		priority;
 };
 
-/* mode */
+/* Modes of a timeout */
 #define HWT_MODE_ONE_SHOT	0	/* fires once */
-#define HWT_MODE_FIXED_RATE	1	/* every period, counted from its first deadline */
-#define HWT_MODE_FIXED_DELAY	2	/* each time one period after it fired */
+#define HWT_MODE_FIXED_RATE	1	/* fires each period, counted from the first deadline */
+#define HWT_MODE_FIXED_DELAY	2	/* fires again one period after each firing */
 
-/* flags of HWT_IOC_SCHEDULE and HWT_IOC_MODIFY */
-#define HWT_ARM_ABSOLUTE	0x10	/* time_ns is a deadline, else a delay */
-/* flags of HWT_IOC_MODIFY */
-#define HWT_ARM_USER_DATA	0x20	/* user_data is new, else it stays */
+/* Flags of HWT_IOC_SCHEDULE and HWT_IOC_MODIFY */
+#define HWT_ARM_ABSOLUTE	0x10	/* time_ns is a deadline; without this flag, a delay */
+/* Flags of HWT_IOC_MODIFY */
+#define HWT_ARM_USER_DATA	0x20	/* set user_data; without this flag, user_data is kept */
 
-/* struct hwt_stats_args, limit: the last limit that was met */
+/* Values of limit in struct hwt_stats_args: the last limit that refused a call */
 #define HWT_LIMIT_TIMEOUTS	1	/* max_timeouts, of the context */
 #define HWT_LIMIT_USER_TIMEOUTS	2	/* max_user_timeouts, of all contexts of the user */
 #define HWT_LIMIT_PENDING	3	/* max_pending, of the private wheel */
@@ -277,23 +286,29 @@ struct hwt_setup_args {
  * @size:      sizeof(struct hwt_schedule_args)
  * @flags:     HWT_ARM_ABSOLUTE or 0
  * @mode:      HWT_MODE_
- * @was:       out: 0; with keys, the HWT_STATE_ bits of the timeout that was moved
- * @time_ns:   delay or deadline, of the first firing if it is periodic
- * @period_ns: period, not 0; of a one-shot: 0
- * @slack_ns:  how much later it may fire if that saves a wake-up; 0 if periodic
- * @user_data: anything; comes back with the events. With keys: 0; the key comes back instead
- * @id:        out: the timeout's id; with keys: the key, from the program
+ * @was:       out: 0 for a new timeout; with keys, if a timeout was moved, its previous HWT_STATE_
+ *             bits
+ * @time_ns:   delay or deadline; of a periodic timeout, of its first firing
+ * @period_ns: period of a periodic timeout, not 0; 0 for a one-shot
+ * @slack_ns:  how much later a one-shot may fire if that saves a wake-up; 0 for a periodic timeout
+ * @user_data: any value, which the timeout's events will have; with keys 0, because the events have
+ *             the key instead
+ * @id:        out: the timeout's id; with keys: the key, which the program sets
  *
- * Timeouts of one tick come up in any order. With keys, the timeout of a key that exists is moved,
- * as HWT_IOC_MODIFY does. If the mode differs, a new timeout takes the place of that one, which is
- * cancelled, and @was is 0; if the new timeout cannot be created, the old one stays as it is.
+ * Timeouts that are due at the same tick fire, and queue their events, in no particular order.
+ *
+ * In a context with keys, if the key has a timeout already, the call moves this timeout, as
+ * HWT_IOC_MODIFY does. If that timeout has another mode, the call cancels it and creates a new
+ * timeout for the key instead, and @was is 0; if the new timeout cannot be created, the old timeout
+ * stays as it is.
  *
  *	EINVAL		mode, period_ns, slack_ns or user_data is not as described above
- *	ENOMEM		no memory, in the kernel or within the caller's memory cgroup,
- *			to which timeouts are charged
- *	ENOSPC		a limit is met: the context has max_timeouts, or the user max_user_timeouts
- *			(a cancelled timeout counts until its memory is free, within reclaim_ms),
- *			or max_pending are pending. HWT_IOC_STATS returns which limit
+ *	ENOMEM		there is no memory, in the kernel or within the caller's memory cgroup, to
+ *			which timeouts are charged
+ *	ENOSPC		a limit is reached, which HWT_IOC_STATS returns: the context has
+ *			max_timeouts timeouts, or its user has max_user_timeouts timeouts (a
+ *			cancelled timeout counts until its memory is free, within reclaim_ms), or
+ *			max_pending timeouts are pending on the private wheel
  *	ESHUTDOWN	the context was stopped
  */
 struct hwt_schedule_args {
@@ -309,33 +324,34 @@ struct hwt_schedule_args {
 };
 
 /*
- * The state of a timeout, as bits. A one-shot is either PENDING or has an EVENT; a
- * periodic one is PENDING and may have an EVENT too. After a stop each has an EVENT
- * and nothing is PENDING.
+ * The state of a timeout, as bits. A one-shot has either HWT_STATE_PENDING or HWT_STATE_EVENT. A
+ * periodic timeout has HWT_STATE_PENDING, and may have HWT_STATE_EVENT, too. After a stop, each
+ * timeout has HWT_STATE_EVENT, and none has HWT_STATE_PENDING.
  */
-#define HWT_STATE_PENDING	0x1	/* it will fire */
-#define HWT_STATE_EVENT		0x2	/* it has an event that was not read yet */
+#define HWT_STATE_PENDING	0x1	/* the timeout will fire */
+#define HWT_STATE_EVENT		0x2	/* the timeout has an event that was not read yet */
 
 /**
  * struct hwt_modify_args - HWT_IOC_MODIFY: move a timeout
  * @size:      sizeof(struct hwt_modify_args)
  * @flags:     HWT_ARM_ABSOLUTE; HWT_ARM_USER_DATA, without keys
  * @id:        the timeout
- * @time_ns:   its new delay or deadline
- * @period_ns: its new period, 0 to keep it; of a one-shot: 0
- * @slack_ns:  its new slack; 0 if periodic
- * @user_data: its new data, with HWT_ARM_USER_DATA; else 0
- * @was:       out: HWT_STATE_ bits, its previous state
+ * @time_ns:   new delay or deadline
+ * @period_ns: new period of a periodic timeout, or 0 to keep the period; 0 for a one-shot
+ * @slack_ns:  new slack of a one-shot; 0 for a periodic timeout
+ * @user_data: new user_data, with HWT_ARM_USER_DATA; else 0
+ * @was:       out: previous state of the timeout, HWT_STATE_ bits
  * @reserved:  0
  *
- * The timeout is scheduled again, under the same id. An unread event is withdrawn with its
- * overruns: @was has HWT_STATE_EVENT then. A one-shot that had fired becomes pending again.
+ * The timeout is scheduled again, under the same id. If it has an unread event, this event is
+ * withdrawn with its overruns, and @was has HWT_STATE_EVENT. A one-shot that had fired becomes
+ * pending again.
  *
  *	EINVAL		period_ns, slack_ns or user_data is not as described above, or
- *			HWT_ARM_USER_DATA with keys
+ *			HWT_ARM_USER_DATA is set in a context with keys
  *	ENOENT		there is no such timeout (any more)
- *	ENOSPC		max_pending others are pending, and the timeout was not, or its firing had
- *			begun
+ *	ENOSPC		max_pending other timeouts are pending, and this timeout did not count as
+ *			pending: it was not pending, or its firing had begun
  *	ESHUTDOWN	the context was stopped
  */
 struct hwt_modify_args {
@@ -350,19 +366,20 @@ struct hwt_modify_args {
 	__u32		reserved;
 };
 
-/* struct hwt_cancel_args, flags */
-#define HWT_CANCEL_ALL		0x40	/* all timeouts of the context */
+/* Flags of struct hwt_cancel_args */
+#define HWT_CANCEL_ALL		0x40	/* end all timeouts of the context */
 
 /**
  * struct hwt_cancel_args - HWT_IOC_CANCEL: end a timeout, or all
  * @size:  sizeof(struct hwt_cancel_args)
  * @flags: HWT_CANCEL_ALL or 0
  * @id:    the timeout; 0 with HWT_CANCEL_ALL
- * @was:   out: HWT_STATE_ bits, its previous state; 0 with HWT_CANCEL_ALL
- * @count: out: number of timeouts ended
+ * @was:   out: previous state of the timeout, HWT_STATE_ bits; 0 with HWT_CANCEL_ALL
+ * @count: out: number of timeouts that the call has ended
  *
- * The timeout will not fire, an unread event is withdrawn, and the id ends. With HWT_CANCEL_ALL
- * that holds for each timeout that was there before the call; the context goes on.
+ * The timeout will not fire, its unread event is withdrawn, and its id ends. With HWT_CANCEL_ALL
+ * the same happens to each timeout that existed before the call, and the context can be used
+ * further.
  *
  *	ENOENT	there is no such timeout (any more)
  */
@@ -381,15 +398,16 @@ struct hwt_cancel_args {
  * @id:           the timeout
  * @state:        out: HWT_STATE_ bits
  * @mode:         out: HWT_MODE_
- * @user_data:    out: its data
- * @deadline_ns:  out: the deadline for which the timeout is, or was last, pending, rounded up
- *                to a tick; HWT_NEVER if it does not fit. With a fixed delay, while the timeout
- *                is firing: an estimate.
- * @remaining_ns: out: time until the deadline; 0 if it has passed or the timeout is not
- *                pending, HWT_NEVER if it never comes
- * @period_ns:    out: its period, 0 of a one-shot
- * @overruns:     out: periods without an event of their own since the timeout was scheduled or
- *                modified, in all events that were read and in the unread one
+ * @user_data:    out: user_data of the timeout; with keys, the key
+ * @deadline_ns:  out: the deadline, rounded up to a tick, for which the timeout is pending, or was
+ *                last pending; HWT_NEVER if the deadline does not fit. While a timeout with a fixed
+ *                delay is firing, its next deadline is an estimate.
+ * @remaining_ns: out: time until the deadline; 0 if the deadline has passed or the timeout is not
+ *                pending; HWT_NEVER if the deadline never comes
+ * @period_ns:    out: period of the timeout; 0 for a one-shot
+ * @overruns:     out: number of periods without an event of their own since the timeout was
+ *                scheduled or last modified: the sum of the overruns of all events since then, read
+ *                or unread
  *
  *	ENOENT	there is no such timeout (any more)
  */
@@ -408,12 +426,12 @@ struct hwt_get_args {
 
 /**
  * struct hwt_list_entry - a timeout, as HWT_IOC_LIST describes it
- * @id:           the timeout
- * @user_data:    its data
- * @deadline_ns:  as in struct hwt_get_args
- * @remaining_ns: likewise
- * @period_ns:    likewise
- * @overruns:     likewise
+ * @id:           the id or key of the timeout
+ * @user_data:    the same as in struct hwt_get_args
+ * @deadline_ns:  the same as in struct hwt_get_args
+ * @remaining_ns: the same as in struct hwt_get_args
+ * @period_ns:    the same as in struct hwt_get_args
+ * @overruns:     the same as in struct hwt_get_args
  * @state:        HWT_STATE_ bits
  * @mode:         HWT_MODE_
  * @reserved:     0
@@ -434,19 +452,22 @@ struct hwt_list_entry {
  * struct hwt_list_args - HWT_IOC_LIST: describe all timeouts
  * @size:       sizeof(struct hwt_list_args)
  * @flags:      0
- * @cursor:     0 to begin, else the value that the previous call has left here; out: for the
- *              next call
+ * @cursor:     0 for the first call, then the value that the previous call has stored here; out:
+ *              the value for the next call
  * @entries:    address of an array of struct hwt_list_entry
- * @count:      number of entries that fit, not 0; out: number stored; 0: there are no more
+ * @count:      number of entries of the array, not 0; out: number of entries stored, 0 if there are
+ *              no more timeouts
  * @entry_size: sizeof(struct hwt_list_entry)
  *
- * The timeouts come in no order. A timeout that exists from the first call to the last is
- * described exactly once, a timeout that is created or ends meanwhile at most once, each as it
- * is at one instant. So a program can save its timeouts, and create them again after a restart or
- * a reboot: with the remaining time as a delay, or, on CLOCK_REALTIME, with the deadline.
+ * The timeouts come in no particular order. A timeout that exists from the first call to the last
+ * is described exactly once; a timeout that is created or ends between these calls is described at
+ * most once. Each description shows the timeout at one instant. So a program can save its timeouts,
+ * and create them again after a restart or a reboot: with the remaining time as a delay, or, on
+ * CLOCK_REALTIME, with the deadline.
  *
- *	EINVAL	count is 0, or entry_size is too small or too large
- *	ENOMEM	no memory
+ *	EINVAL	count is 0, or entry_size is smaller than in the first version or larger than
+ *		HWT_LIST_ENTRY_SIZE_MAX
+ *	ENOMEM	there is no memory
  */
 struct hwt_list_args {
 	__u32		size;
@@ -463,13 +484,14 @@ struct hwt_list_args {
  * @flags:   0
  * @stopped: out: number of pending timeouts that this call has stopped
  *
- * From now on schedules and modifies fail with ESHUTDOWN, for good. Each timeout that was pending
- * gets an event of kind HWT_EVENT_STOPPED, with the deadline it was waiting for and the
- * time of the stop; but a periodic one whose event was not read keeps that one, of kind
- * HWT_EVENT_EXPIRED. These events, and those of one-shots that have fired, can still be
- * read, all marked HWT_EVENT_LAST, or be withdrawn by HWT_IOC_CANCEL. After the last of
- * them read() returns 0. Commands of io_uring complete with -ESHUTDOWN. Other contexts are
- * not affected, whichever wheel they are on. A second stop does nothing.
+ * From the beginning of the call, schedules and modifies fail with ESHUTDOWN, for good. Each
+ * timeout that was pending gets an event of kind HWT_EVENT_STOPPED, with the deadline for which the
+ * timeout was pending and the time of the stop. But a periodic timeout with an unread event keeps
+ * this event, of kind HWT_EVENT_EXPIRED. The events of all timeouts, those of one-shots that have
+ * fired included, are then marked HWT_EVENT_LAST. They can still be read, or be withdrawn by
+ * HWT_IOC_CANCEL. When no event is left, read() returns 0. Commands of io_uring complete with
+ * -ESHUTDOWN. Other contexts are not affected, whichever wheel they are on. A second stop does
+ * nothing.
  */
 struct hwt_stop_args {
 	__u32		size;
@@ -481,18 +503,18 @@ struct hwt_stop_args {
  * struct hwt_stats_args - HWT_IOC_STATS: count what the context has done since it was opened
  * @size:      sizeof(struct hwt_stats_args)
  * @flags:     0
- * @timeouts:  out: timeouts the context has now, those with an unread event included
- * @pending:   out: those of them that are pending
- * @events:    out: events waiting to be read
+ * @timeouts:  out: timeouts of the context now, those with an unread event included
+ * @pending:   out: timeouts of the context that are pending now
+ * @events:    out: events waiting to be read now
  * @scheduled: out: timeouts created
- * @modified:  out: timeouts moved
- * @cancelled: out: timeouts ended by a cancel of any kind, also by io_uring's
- * @stopped:   out: timeouts ended by HWT_IOC_STOP
+ * @modified:  out: times that a timeout was moved
+ * @cancelled: out: timeouts ended by a cancel of any kind, those of io_uring included
+ * @stopped:   out: pending timeouts ended by HWT_IOC_STOP
  * @expired:   out: firings; each firing of a periodic timeout counts
  * @overruns:  out: periods that passed without an event of their own
  * @read:      out: events read, or moved to the ring of events
  * @rejected:  out: schedules and modifies of any kind refused with ENOSPC or ESHUTDOWN
- * @limit:     out: HWT_LIMIT_, the last limit that was met; 0: none
+ * @limit:     out: HWT_LIMIT_ of the last limit that refused a call; 0: none has
  * @reserved:  0
  */
 struct hwt_stats_args {
@@ -515,34 +537,35 @@ struct hwt_stats_args {
 
 /* -- Rings --------------------------------------------------------------- */
 
-/* struct hwt_op, opcode */
-#define HWT_OP_SCHEDULE		1	/* as HWT_IOC_SCHEDULE */
-#define HWT_OP_MODIFY		2	/* as HWT_IOC_MODIFY */
-#define HWT_OP_CANCEL		3	/* as HWT_IOC_CANCEL */
-#define HWT_OP_GET		4	/* as HWT_IOC_GET */
+/* Values of opcode in struct hwt_op */
+#define HWT_OP_SCHEDULE		1	/* does the same as HWT_IOC_SCHEDULE */
+#define HWT_OP_MODIFY		2	/* does the same as HWT_IOC_MODIFY */
+#define HWT_OP_CANCEL		3	/* does the same as HWT_IOC_CANCEL */
+#define HWT_OP_GET		4	/* does the same as HWT_IOC_GET */
 
 /**
  * struct hwt_op - an operation in a ring
  * @opcode:       HWT_OP_
- * @flags:        those of the ioctl of that name, without HWT_CANCEL_ALL
+ * @flags:        flags of the ioctl of the same name, except HWT_CANCEL_ALL
  * @mode:         schedule: HWT_MODE_; get: out: HWT_MODE_; else 0
- * @result:       out: 0 or more: the operation is done, and these are the previous HWT_STATE_
- *                bits of the timeout (0: it is new), for get the present ones. Negative: an
- *                errno
- * @id:           modify, cancel, get: the timeout; schedule: out: its id. With keys: the key
+ * @result:       out: a negative error number if the operation has failed. If the operation
+ *                has succeeded: the previous HWT_STATE_ bits of the timeout, 0 for a new timeout;
+ *                for get, the present HWT_STATE_ bits
+ * @id:           modify, cancel, get: the timeout; schedule: out: the timeout's id. With keys,
+ *                always the key, which the program sets
  * @time_ns:      schedule, modify: delay or deadline
- * @deadline_ns:  get: out
- * @period_ns:    schedule, modify: the period; get: out
- * @slack_ns:     schedule, modify: the slack
- * @remaining_ns: get: out
- * @user_data:    schedule, modify: the data; get: out
- * @overruns:     get: out
+ * @deadline_ns:  get: out: deadline
+ * @period_ns:    schedule, modify: period; get: out: period
+ * @slack_ns:     schedule, modify: slack
+ * @remaining_ns: get: out: time until the deadline
+ * @user_data:    schedule, modify: user_data; get: out: user_data
+ * @overruns:     get: out: overruns
  * @reserved:     schedule, modify, cancel: 0
  *
- * Members mean the same as in the ioctl of that name, and the errors are the same. Members that an
- * operation does not use must be zero, except those marked "out", whose previous content does not
- * matter. Operations are carried out one after the other, in their order; an operation that fails
- * does not affect the others.
+ * Members mean the same as in the ioctl that has the operation's name, and the errors are the same.
+ * Members that an operation does not use must be zero, except those marked "out", whose previous
+ * content does not matter. Operations are carried out one after the other, in their order; an
+ * operation that fails does not affect the others.
  */
 struct hwt_op {
 	__u32		opcode;
@@ -566,36 +589,37 @@ struct hwt_op {
 	};
 };
 
-/* struct hwt_rings, flags */
-#define HWT_RINGS_MORE	0x1	/* events wait: HWT_IOC_ENTER brings them into the ring */
-#define HWT_RINGS_END	0x2	/* stopped context: no event comes after those in the ring */
+/* Flags of struct hwt_rings */
+#define HWT_RINGS_MORE	0x1	/* events wait outside of the ring: HWT_IOC_ENTER moves them in */
+#define HWT_RINGS_END	0x2	/* the context was stopped: no event follows those in the ring */
 
 /**
  * struct hwt_rings - the beginning of the memory that HWT_IOC_RINGS creates
- * @op_head:    operations before this one have been carried out; written by the kernel
- * @event_tail: events before this one are there; written by the kernel
+ * @op_head:    operations with lower numbers have been carried out; written by the kernel
+ * @event_tail: events with lower numbers are in the ring; written by the kernel
  * @flags:      HWT_RINGS_ bits; written by the kernel
  * @reserved:   0
- * @op_tail:    operations before this one may be carried out; written by the program
+ * @op_tail:    operations with lower numbers may be carried out; written by the program
  * @reserved2:  0
- * @event_head: events before this one have been read; written by the program
+ * @event_head: events with lower numbers have been read; written by the program
  * @reserved3:  0
  *
- * The heads and tails count from 0 and wrap at 2^32; entry number n is at index n modulo the
- * number of the ring's entries, which is a power of two.
+ * Operations and events are numbered from 0; the numbers wrap at 2^32. The entry with number n is
+ * at index n modulo the number of entries of the ring, which is a power of two.
  *
  * To queue an operation: if op_tail - op_head is less than the number of entries of the ring of
- * operations, fill in the entry at op_tail, then store op_tail + 1 with release semantics. The
- * operation has been carried out when op_head, loaded with acquire semantics, is beyond the
- * entry; the entry then holds the result.
+ * operations, fill in the entry with number op_tail, then store op_tail + 1 with release semantics.
+ * The operation has been carried out when op_head, loaded with acquire semantics, has passed the
+ * number of the entry. The entry then holds the result.
  *
  * To reap an event: load flags and then event_tail, both with acquire semantics. If event_head
- * differs from event_tail, read the event at event_head, then store event_head + 1 with release
- * semantics. If they are equal and flags had HWT_RINGS_MORE, HWT_IOC_ENTER brings more events; if
- * flags had HWT_RINGS_END, no event will come.
+ * differs from event_tail, read the event with number event_head, then store event_head + 1 with
+ * release semantics. If event_head equals event_tail, there is no event in the ring. Then, if flags
+ * had HWT_RINGS_MORE, HWT_IOC_ENTER brings more events; if flags had HWT_RINGS_END, no event will
+ * come.
  *
- * Threads of a program that share an end of a ring must take turns. A program that writes
- * nonsense here harms only itself.
+ * Threads that queue operations in the same ring must take turns, and so must threads that reap
+ * events. A program that writes nonsense to this memory harms only itself.
  */
 struct hwt_rings {
 	__u32	op_head;
@@ -614,9 +638,10 @@ struct hwt_rings {
  * struct hwt_rings_args - HWT_IOC_RINGS: create rings
  * @size:          sizeof(struct hwt_rings_args)
  * @flags:         0
- * @op_entries:    1 to HWT_RING_ENTRIES_MAX, rounded up to a power of two; out: entries of
- *                 the ring of operations
- * @event_entries: likewise, of the ring of events
+ * @op_entries:    number of entries of the ring of operations, 1 to HWT_RING_ENTRIES_MAX; out: the
+ *                 same, rounded up to a power of two
+ * @event_entries: number of entries of the ring of events, 1 to HWT_RING_ENTRIES_MAX; out: the
+ *                 same, rounded up to a power of two
  * @map_size:      out: number of bytes to mmap(), with MAP_SHARED, at offset 0 of the descriptor;
  *                 this memory begins with a struct hwt_rings
  * @ops_offset:    out: offset of the ring of operations in this memory, an array of struct hwt_op
@@ -624,19 +649,23 @@ struct hwt_rings {
  * @op_size:       sizeof(struct hwt_op)
  * @reserved:      0
  *
- * Rings become active when they are mapped, as a whole: another length or offset is EINVAL. Until
- * then the same call returns the same rings: a program that could not map them may try again, or
- * go on without. Unmapped rings stay active. With active rings, read() fails
- * with EBUSY, and HWT_IOC_ENTER moves events to the ring, in their order and as far as there is
- * room. Until an event is moved, it stays in its timeout: it is not lost, HWT_RINGS_MORE is set,
- * and a modify or cancel withdraws it. An event in the ring counts as read: the id of a one-shot
- * has ended, and the event cannot be withdrawn. poll() reports EPOLLIN for events that wait and for
- * events in the ring. Times in operations and events are in the time namespace of the caller of
- * HWT_IOC_RINGS. The rings end when the descriptors are closed and the memory is unmapped.
+ * The rings become active when their memory is mapped as a whole; for another length or offset,
+ * mmap() fails with EINVAL. Until the rings are active, the same call of HWT_IOC_RINGS returns the
+ * same rings, so a program that could not map them may try again, or go on without them. Active
+ * rings stay active when they are unmapped.
  *
- *	EBUSY	the context has rings that are mapped, or of other sizes; or it has been stopped
- *	EINVAL	entries or op_size are out of range, or op_size is no multiple of 8
- *	ENOMEM	no memory
+ * While rings are active, read() fails with EBUSY, and HWT_IOC_ENTER moves events to the ring of
+ * events, in their order and as far as there is room. Until an event is moved, it stays in its
+ * timeout: the event is not lost, HWT_RINGS_MORE is set, and a modify or cancel withdraws the
+ * event. An event in the ring counts as read: the id of a one-shot has ended, and the event cannot
+ * be withdrawn. poll() reports EPOLLIN while there are events in the ring or waiting to be moved.
+ *
+ * Times in operations and events are in the time namespace of the caller of HWT_IOC_RINGS. The
+ * rings end when the descriptors of the context are closed and the memory is unmapped.
+ *
+ *	EBUSY	the context has rings that are mapped or have other sizes, or it has been stopped
+ *	EINVAL	a number of entries or op_size is out of range, or op_size is no multiple of 8
+ *	ENOMEM	there is no memory
  */
 struct hwt_rings_args {
 	__u32		size;
@@ -650,41 +679,46 @@ struct hwt_rings_args {
 	__u32		reserved;
 };
 
-/* struct hwt_enter_args, flags */
+/* Flags of struct hwt_enter_args */
 #define HWT_ENTER_ABSOLUTE	0x1	/* timeout_ns is a deadline on CLOCK_MONOTONIC */
-#define HWT_ENTER_SIGMASK	0x2	/* sigmask is in force during the wait */
+#define HWT_ENTER_SIGMASK	0x2	/* sigmask is the signal mask during the wait */
 
 /**
  * struct hwt_enter_args - HWT_IOC_ENTER: carry out operations, get events
  * @size:       sizeof(struct hwt_enter_args)
  * @flags:      HWT_ENTER_ bits
- * @submit:     most operations to carry out; out: number carried out, fewer if a signal came
- * @wait:       wait until this number of events is in the ring (or as many as it has entries), or
- *              no more will come; 0: do not wait
- * @timeout_ns: most time to wait; with HWT_ENTER_ABSOLUTE the end of the wait; HWT_NEVER: no limit
- * @sigmask:    with HWT_ENTER_SIGMASK, signals that are blocked during the wait: signal n is bit
- *              n - 1. As for ppoll(), no signal comes between setting the mask and waiting. Else 0
- * @events:     out: events in the ring
- * @result:     out: 0: the requested events are there, or @wait is 0; -ETIME: the time is over;
+ * @submit:     maximum number of operations to carry out; out: number of operations carried out,
+ *              which is smaller if fewer were queued or a signal came
+ * @wait:       number of events to wait for, at most as many as the ring has entries: the wait ends
+ *              when the ring has this number of events, or no more will come. 0: do not wait
+ * @timeout_ns: maximum time to wait; with HWT_ENTER_ABSOLUTE, the time at which the wait ends;
+ *              HWT_NEVER: no limit
+ * @sigmask:    with HWT_ENTER_SIGMASK, the signals that are blocked during the wait: signal n is
+ *              bit n - 1. As in ppoll(), no signal comes between setting the mask and waiting.
+ *              Without HWT_ENTER_SIGMASK: 0
+ * @events:     out: number of events in the ring
+ * @result:     out: 0: the requested events have come, or @wait is 0; -ETIME: the time is over;
  *              -EINTR: the wait was interrupted, see below; -ESHUTDOWN: the context was stopped,
- *              and no more will come
+ *              and no more events will come
  *
- * The call carries out operations, then moves events to the ring, then waits and moves events that
- * come up meanwhile. So an event that one of the operations withdraws does not enter the ring. A
- * signal (or task work of io_uring, the freezer) ends the call after some operations and events:
- * op_head and HWT_RINGS_MORE show that a further call is needed.
+ * The call carries out operations, then moves events to the ring, then waits and moves the events
+ * that come during the wait. So an event that one of the operations withdraws does not enter the
+ * ring. A signal, task work of io_uring or the freezer may end the call before all operations are
+ * carried out and all events are moved. op_head and HWT_RINGS_MORE show whether a further call is
+ * needed.
  *
  * A wait is interrupted by a signal handler, with or without SA_RESTART, by a stop (SIGSTOP), a
- * tracer, a suspend, and by task work of io_uring. If the call has carried out no operation, and
- * timeout_ns is a deadline or has no limit, the call goes on unless a handler has run, as ppoll()
- * does; after a handler it fails with EINTR. Otherwise @result is -EINTR, whether or not a handler
- * has run. So a program that is to sleep undisturbed submits first, and then waits in a second
- * call, until a deadline. libhwt does so.
+ * tracer, a suspend, and task work of io_uring. There are two cases. If the call has carried out no
+ * operation, and timeout_ns is a deadline or HWT_NEVER, the call behaves as ppoll(): after a signal
+ * handler it fails with EINTR, after any other interruption it goes on. If the call has carried out
+ * operations, or timeout_ns is a duration, the call returns with -EINTR in @result, whether or not
+ * a handler has run. So a program that is to sleep undisturbed submits its operations first, and
+ * then waits in a second call, until a deadline. libhwt does so.
  *
  *	EINTR	a signal handler has run, and no operation was carried out; events may have been
  *		moved
- *	EINVAL	the context has no mapped rings; op_tail is further ahead of op_head than the
- *		ring has entries; or sigmask is set without its flag
+ *	EINVAL	the context has no mapped rings; or op_tail is further ahead of op_head than the
+ *		ring has entries; or sigmask is not 0 without HWT_ENTER_SIGMASK
  */
 struct hwt_enter_args {
 	__u32		size;
@@ -700,29 +734,36 @@ struct hwt_enter_args {
 /* -- io_uring ------------------------------------------------------------ */
 
 /*
- * Commands for IORING_OP_URING_CMD on the descriptor (sqe->cmd_op), if HWT_FEATURE_URING is set,
- * which requires Linux 6.7 or later. Without it, IORING_OP_POLL_ADD and the rings above do the
- * same. The context must have keys (HWT_SETUP_KEYS). The key is in sqe->addr; sqe->user_data
- * belongs to the program or its runtime.
+ * These are commands for IORING_OP_URING_CMD on the descriptor. They are available if
+ * HWT_FEATURE_URING is set, which requires Linux 6.7 or later; if it is not set,
+ * IORING_OP_POLL_ADD and the rings above serve the same purpose. The context must have keys
+ * (HWT_SETUP_KEYS). In the submission entry, cmd_op is the command, addr is the key, and cmd has a
+ * struct hwt_uring_cmd. user_data belongs to the program or its runtime. All other members but
+ * opcode, flags and fd must be zero.
  *
- * HWT_URING_ARM	creates a one-shot timeout, and completes when that ends; the timeout has no
- *			other event. cqe->res is 0: it has expired; -ECANCELED: it was cancelled,
- *			its io_uring was closed, or the task has ended or called execve();
- *			-ESHUTDOWN: the context was stopped; -EEXIST: the context has a timeout
- *			of that key already; or an error of HWT_IOC_SCHEDULE.
- * HWT_URING_MODIFY	moves the timeout of the key. -ENOENT: there is none.
- * HWT_URING_CANCEL	ends the timeout of the key. An armed command of this key completes with
- *			-ECANCELED. -ENOENT: there is none. The struct hwt_uring_cmd must be zero.
+ * HWT_URING_ARM	creates a one-shot timeout. The command completes when the timeout ends; the
+ *			timeout has no event. cqe->res is 0 if the timeout has expired;
+ *			-ECANCELED if the timeout was cancelled, its io_uring was closed, or the
+ *			task that submitted the command has ended or called execve(); -ESHUTDOWN if
+ *			the context was stopped; -EEXIST if the key has a timeout already; or an
+ *			error of HWT_IOC_SCHEDULE.
+ * HWT_URING_MODIFY	moves the timeout of the key. -ENOENT: the key has no timeout.
+ * HWT_URING_CANCEL	ends the timeout of the key. If HWT_URING_ARM has created the timeout, that
+ *			command completes with -ECANCELED. -ENOENT: the key has no timeout. The
+ *			struct hwt_uring_cmd must be zero.
  *
- * A command completes once, so none is periodic: schedule a periodic timeout, and get its events
- * with IORING_OP_READ, or with IORING_OP_POLL_ADD (IORING_POLL_ADD_MULTI) and read().
+ * HWT_URING_MODIFY and HWT_URING_CANCEL complete at once, with 0 or a negative error. An unknown
+ * command completes with -ENOTTY. Commands of an io_uring with IORING_SETUP_IOPOLL complete with
+ * -EOPNOTSUPP if the kernel refuses all files that are not polled for completions (6.12 does, 7.2
+ * does not).
  *
- * All other members of the submission entry must be zero. MODIFY and CANCEL complete at once, with
- * 0 or a negative error. An unknown command is -ENOTTY; a ring with IORING_SETUP_IOPOLL gets
- * -EOPNOTSUPP where the kernel refuses all files that are not polled for completions (6.12 does,
- * 7.2 does not). An armed command keeps the context, also when its last descriptor is closed.
- * IORING_OP_ASYNC_CANCEL and IORING_OP_LINK_TIMEOUT do not reach an armed command: io_uring does
- * not pass them on to a file.
+ * A command completes only once, so no command is a periodic timeout. Schedule a periodic timeout
+ * by HWT_IOC_SCHEDULE, and get its events with IORING_OP_READ, or with IORING_OP_POLL_ADD
+ * (IORING_POLL_ADD_MULTI) and read().
+ *
+ * An armed command keeps the context alive, even when the last descriptor of the context is closed.
+ * IORING_OP_ASYNC_CANCEL and IORING_OP_LINK_TIMEOUT do not end an armed command, because io_uring
+ * does not pass them on to a file.
  */
 #define HWT_URING_ARM		_IO(HWT_IOC_MAGIC, 0x40)
 #define HWT_URING_MODIFY	_IO(HWT_IOC_MAGIC, 0x41)
@@ -732,7 +773,7 @@ struct hwt_enter_args {
  * struct hwt_uring_cmd - the content of sqe->cmd
  * @time_ns:  delay or deadline
  * @flags:    HWT_ARM_ABSOLUTE or 0
- * @slack_us: slack, in microseconds
+ * @slack_us: slack of a one-shot, in microseconds; 0 for a periodic timeout
  */
 struct hwt_uring_cmd {
 	__aligned_u64	time_ns;
@@ -740,7 +781,7 @@ struct hwt_uring_cmd {
 	__u32		slack_us;
 };
 
-/* The sizes of the first version: all later versions of a structure have at least this size. */
+/* Sizes of the structures in their first version. Later versions are never smaller. */
 #define HWT_INFO_SIZE_VER1	80
 #define HWT_SETUP_SIZE_VER1	40
 #define HWT_SCHEDULE_SIZE_VER1	56
@@ -755,13 +796,16 @@ struct hwt_uring_cmd {
 #define HWT_RINGS_SIZE_VER1	40
 #define HWT_ENTER_SIZE_VER1	40
 
-/* The maximum sizes of the elements of arrays and rings, in all versions. */
+/*
+ * Maximum values of entry_size and op_size. No later version of struct hwt_list_entry or
+ * struct hwt_op will be larger.
+ */
 #define HWT_LIST_ENTRY_SIZE_MAX	256
 #define HWT_OP_SIZE_MAX		256
 
 /* -- ioctls -------------------------------------------------------------- */
 
-/* Each takes a pointer to its structure, and returns 0, or -1 with errno. */
+/* Each ioctl takes a pointer to its structure, and returns 0, or -1 with the error in errno. */
 #define HWT_IOC_MAGIC		0xE7
 
 #define HWT_IOC_INFO		_IO(HWT_IOC_MAGIC, 0x00)

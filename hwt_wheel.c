@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Wheels, as clients know them: created, shared, stopped, destroyed, described
+ * Wheels, as clients know them: to create, share, stop, destroy, flush and query them
  *
- * A wheel has one or more shards (core/shard.c). The functions here work on all of them.
+ * A wheel has one or more shards (core/shard.c). The functions here work on all shards of a wheel.
  */
 #include <linux/err.h>
 #include <linux/export.h>
@@ -31,12 +31,12 @@
 /* -- Memory --------------------------------------------------------------- */
 
 /*
- * Frees shared wheels whose last user left in one of their own callbacks. It has a rescuer, since a
- * task that frees memory may wait for it.
+ * The queue of works that free shared wheels whose last reference was put in a callback of the
+ * wheel itself. The queue has a rescuer, so that wheels are freed even while memory is short.
  */
 static struct workqueue_struct *hwt_wq;
 
-/* Free a wheel and its shards. Their threads have ended, and no context wakes them any more. */
+/* Free a wheel and its shards. All threads have ended, and no context wakes them any more. */
 static void hwt_wheel_free(struct hwt_wheel *wheel)
 {
 	struct hwt_shard *shard, *next;
@@ -64,8 +64,8 @@ static void hwt_wheel_dispose(struct hwt_wheel *wheel)
 	/*
 	 * Barrier destroy.grace, pairs with arm.rcu in hwt_arm_open(), cancel.rcu in
 	 * __hwt_cancel(), clock.rcu in hwt_clock_irq_work() and hwt_debug_releasing(), and
-	 * leave.rcu in hwt_unlock_last(): a CPU that still kicks the engine or releases the lock
-	 * has finished before the wheel is freed.
+	 * leave.rcu in hwt_unlock_last(): a CPU that is still kicking an engine of the wheel, or
+	 * releasing a shard's lock, has finished before the wheel is freed.
 	 */
 	synchronize_rcu();
 	for (shard = wheel->first_shard; shard; shard = shard->next)
@@ -82,7 +82,7 @@ static void hwt_wheel_free_work(struct work_struct *work)
 	module_put(THIS_MODULE);
 }
 
-/* Create a wheel without shards. */
+/* Create a wheel that has no shards yet. Return the wheel or NULL. */
 static struct hwt_wheel *hwt_wheel_begin(const struct hwt_wheel_params *params, gfp_t gfp)
 {
 	struct hwt_wheel *wheel = kzalloc(sizeof(*wheel), gfp);
@@ -102,9 +102,9 @@ static struct hwt_wheel *hwt_wheel_begin(const struct hwt_wheel_params *params, 
 }
 
 /*
- * Create the shards of a wheel. The memory of each is on the node of its CPUs, but nothing runs on
- * these CPUs for it: a task with a higher priority may never leave them. After an error, the caller
- * abandons the wheel.
+ * Create the shards of a wheel. The memory of each shard is on the NUMA node of its CPUs, but the
+ * creation runs nothing on these CPUs, because a task with a higher priority may never leave them.
+ * After an error, the caller calls hwt_wheel_abandon().
  */
 static int hwt_wheel_add_shards(struct hwt_wheel *wheel, const struct hwt_wheel_params *params,
 				const u8 *map, gfp_t gfp)
@@ -159,7 +159,7 @@ out:
 
 /* -- Creation and destruction -------------------------------------------- */
 
-/* The function behind the macro hwt_wheel_create(), which adds the module. */
+/* The function behind the macro hwt_wheel_create(), which passes the caller's module as @owner. */
 struct hwt_wheel *__hwt_wheel_create(const struct hwt_wheel_params *user_params,
 				     struct module *owner)
 {
@@ -171,11 +171,11 @@ struct hwt_wheel *__hwt_wheel_create(const struct hwt_wheel_params *user_params,
 	ret = hwt_params_get(&params, user_params);
 	if (ret)
 		return ERR_PTR(ret);
-	/* At the limit of a memory cgroup, fail, without the OOM killer and without a report. */
+	/* At the limit of the memory cgroup, fail without the OOM killer and without a report. */
 	wheel = hwt_wheel_alloc(&params, GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN);
 	if (IS_ERR(wheel))
 		return wheel;
-	/* Each wheel keeps this module loaded, also one that its unloaded creator has left. */
+	/* Each wheel keeps hwt loaded, even after the module that has created it is unloaded. */
 	__module_get(THIS_MODULE);
 	wheel->users = 1;
 	hwt_wheel_register(wheel, __builtin_return_address(0), owner);
@@ -185,14 +185,15 @@ struct hwt_wheel *__hwt_wheel_create(const struct hwt_wheel_params *user_params,
 EXPORT_SYMBOL_GPL(__hwt_wheel_create);
 
 /*
- * Create a shared wheel, without the lock of the registry, for which CPU hotplug and every unload
- * of a module wait. If another task creates the same wheel meanwhile, return that one.
+ * Create a shared wheel, and add it to the registry. The registry's lock is not held during the
+ * creation, because CPU hotplug and the unloading of any module wait for this lock. So another task
+ * may add a wheel with the same parameters meanwhile: then return that wheel, and free the new one.
  */
 static struct hwt_wheel *hwt_shared_create(const struct hwt_wheel_params *params,
 					   const void *creator, struct module *owner,
 					   struct hwt_share **share)
 {
-	/* Do not charge the memory to the caller that happens to come first. */
+	/* Do not charge the memory to the caller's cgroup: others will use the wheel, too. */
 	struct hwt_wheel *wheel, *created = hwt_wheel_alloc(params, GFP_KERNEL);
 
 	if (IS_ERR(created))
@@ -205,7 +206,7 @@ static struct hwt_wheel *hwt_shared_create(const struct hwt_wheel_params *params
 	return wheel;
 }
 
-/* The function behind the macro hwt_wheel_get_shared(), which adds the module. */
+/* The function behind the macro hwt_wheel_get_shared(), which passes the caller's module. */
 struct hwt_wheel *__hwt_wheel_get_shared(const struct hwt_wheel_params *user_params,
 					 struct module *owner)
 {
@@ -237,7 +238,7 @@ struct hwt_wheel *__hwt_wheel_get_shared(const struct hwt_wheel_params *user_par
 }
 EXPORT_SYMBOL_GPL(__hwt_wheel_get_shared);
 
-/* The function behind the macro hwt_wheel_put(), which adds the module. */
+/* The function behind the macro hwt_wheel_put(), which passes the caller's module as @owner. */
 void __hwt_wheel_put(struct hwt_wheel *wheel, struct module *owner)
 {
 	int ret;
@@ -250,7 +251,7 @@ void __hwt_wheel_put(struct hwt_wheel *wheel, struct module *owner)
 	if (!ret) {
 		module_put(THIS_MODULE);
 	} else if (hwt_in_callback(wheel)) {
-		/* No barrier: the work is queued once in the life of a wheel. */
+		/* No barrier: this work is queued only once in the life of a wheel. */
 		queue_work(hwt_wq, &wheel->free_work);
 	} else {
 		hwt_wheel_free_work(&wheel->free_work);
@@ -261,17 +262,17 @@ EXPORT_SYMBOL_GPL(__hwt_wheel_put);
 /**
  * hwt_wheel_stop() - stop a wheel for good, and get back its pending timeouts
  * @wheel: the wheel, not a shared one
- * @fn:    called for each timeout that was pending, exactly once, in no order; NULL:
- *         their ->cancelled is called instead
- * @arg:   for @fn
+ * @fn:    called for each timeout that was pending, exactly once, in no order. If @fn is NULL,
+ *         the ->cancelled of each such timeout is called instead.
+ * @arg:   the second argument of @fn
  *
- * Process context, may sleep: waits for callbacks that are executing and for two RCU
- * grace periods. From one instant of the call on, schedules fail with -ESHUTDOWN, and no ->expire
- * begins. On return, no callback is executing or will be, and no timeout is held. A second stop
- * waits for the first, and hands back none.
+ * Process context, may sleep: waits for callbacks that are executing and for two RCU grace periods.
+ * At one instant of the call, schedules begin to fail with -ESHUTDOWN, and no ->expire begins any
+ * more. When this returns, no callback is executing or will be, and no timeout is held. A second
+ * stop waits until the first has ended, and hands back no timeout.
  *
- * Return: the number of timeouts handed back; -EDEADLK from a callback of the wheel, -EBUSY for
- * a shared wheel: nothing changed.
+ * Return: the number of timeouts handed back; or an error, with nothing changed: -EDEADLK in a
+ * callback of the wheel, -EBUSY for a shared wheel.
  */
 long hwt_wheel_stop(struct hwt_wheel *wheel, hwt_handback_fn fn, void *arg)
 {
@@ -285,12 +286,12 @@ EXPORT_SYMBOL_GPL(hwt_wheel_stop);
  * hwt_wheel_destroy() - stop a wheel, unless it is stopped already, and free it
  * @wheel: from hwt_wheel_create()
  *
- * Process context, may sleep. Timeouts that are still pending are cancelled, as by
- * hwt_wheel_stop() without a function. After this, the wheel must not be used, nor its timeouts
- * scheduled, cancelled or queried.
+ * Process context, may sleep. Timeouts that are still pending are cancelled, as by hwt_wheel_stop()
+ * without a function. Once this has returned 0, the wheel must not be used, and its timeouts must
+ * not be scheduled, cancelled or queried.
  *
- * Return: 0; -EDEADLK from a callback of the wheel, -EBUSY for a shared wheel: nothing
- * changed.
+ * Return: 0; or an error, with nothing changed: -EDEADLK in a callback of the wheel, -EBUSY for a
+ * shared wheel.
  */
 int hwt_wheel_destroy(struct hwt_wheel *wheel)
 {
@@ -310,13 +311,14 @@ EXPORT_SYMBOL_GPL(hwt_wheel_destroy);
  * hwt_wheel_barrier() - wait for the callbacks of all timeouts that have fired or were cancelled
  * @wheel: the wheel, which may be shared
  *
- * Process context, sleeps. As rcu_barrier(), for a client that is unloaded: when this returns, the
- * ->expire, ->cancelled and ->release of each timeout that had fired or been cancelled before the
- * call have returned. Does not wait for timeouts that are still pending or are scheduled again
- * meanwhile, nor for schedules and cancels in progress on other CPUs. Also waits for callbacks of
- * other clients that are executing or precede these; on a frozen wheel, until it is thawed.
+ * Process context, sleeps. Like rcu_barrier(), this is for a client that is about to be unloaded:
+ * when this returns, the ->expire, ->cancelled and ->release of each timeout that had fired or been
+ * cancelled before the call have returned. This does not wait for timeouts that are still pending
+ * or are scheduled again meanwhile, nor for schedules and cancels in progress on other CPUs. It
+ * also waits for callbacks of other clients that are executing or come before those of the caller's
+ * timeouts. If the wheel is frozen, it waits until the wheel is thawed.
  *
- * Return: 0; -EDEADLK from a callback of the wheel.
+ * Return: 0; or -EDEADLK in a callback of the wheel.
  */
 int hwt_wheel_barrier(struct hwt_wheel *wheel)
 {
@@ -337,14 +339,15 @@ EXPORT_SYMBOL_GPL(hwt_wheel_barrier);
  * hwt_wheel_flush() - wait until all due timeouts have fired
  * @wheel: the wheel
  *
- * Process context, sleeps. On return, each timeout that was scheduled before this call, for a tick
- * that had begun, and was not moved or cancelled meanwhile, has fired, and its callback has
- * returned. (A delay of 0 is rounded up to the next tick, as any delay; a deadline that has passed
- * is not.) Does not wait for timeouts that come due later. A timeout that two callers schedule at
- * the same time may be missed until both calls have returned.
+ * Process context, sleeps. When this returns, each timeout that was scheduled before the call for a
+ * tick that had begun has fired, and its callback has returned, unless the timeout was moved or
+ * cancelled meanwhile. (Deadlines are rounded up to ticks. The tick of a delay of 0 has not begun
+ * yet; that of a deadline that passed a tick or more ago has.) This does not wait for timeouts that
+ * come due later. If two callers schedule one timeout at the same time, this may not wait for the
+ * timeout before both of these calls have returned.
  *
- * Return: 0; -EDEADLK from a callback of the wheel; -ESHUTDOWN if the wheel is
- * stopped, or was meanwhile.
+ * Return: 0; -EDEADLK in a callback of the wheel; -ESHUTDOWN if the wheel is stopped, or is stopped
+ * during the call.
  */
 int hwt_wheel_flush(struct hwt_wheel *wheel)
 {
@@ -362,7 +365,7 @@ int hwt_wheel_flush(struct hwt_wheel *wheel)
 }
 EXPORT_SYMBOL_GPL(hwt_wheel_flush);
 
-/* Return the shard of a wheel for the present CPU, for a client in hwt.ko. */
+/* Return the shard of a wheel that serves the present CPU, for a client in hwt.ko. */
 struct hwt_shard *hwt_wheel_shard(const struct hwt_wheel *wheel)
 {
 	return hwt_shard_here(wheel);
@@ -374,9 +377,9 @@ struct hwt_shard *hwt_wheel_shard(const struct hwt_wheel *wheel)
  * hwt_wheel_now() - read the wheel's clock
  * @wheel: the wheel
  *
- * Any context. For absolute deadlines, add to the result.
+ * Any context. The result plus a delay is an absolute deadline.
  *
- * Return: ns.
+ * Return: the time on the wheel's clock, ns.
  */
 u64 hwt_wheel_now(const struct hwt_wheel *wheel)
 {
@@ -387,7 +390,8 @@ EXPORT_SYMBOL_GPL(hwt_wheel_now);
 /**
  * hwt_wheel_get_params() - get the parameters of a wheel, after rounding
  * @wheel:  the wheel
- * @params: filled in; the name and the CPUs stay valid as long as the wheel
+ * @params: filled in. The name and the CPUs are the wheel's own, and are valid as long as the wheel
+ *          exists.
  *
  * Any context.
  */
@@ -420,8 +424,8 @@ EXPORT_SYMBOL_GPL(hwt_wheel_get_params);
  * @wheel: the wheel
  * @stats: filled in
  *
- * Any context. Counters have the machine's word length, and wrap round at it. On 32 bits,
- * @slowest_ns may mix the halves of two values.
+ * Any context. Counters are machine words, and wrap round. On 32-bit machines, @slowest_ns may
+ * consist of halves of two different values.
  */
 void hwt_wheel_get_stats(struct hwt_wheel *wheel, struct hwt_wheel_stats *stats)
 {
@@ -439,7 +443,8 @@ EXPORT_SYMBOL_GPL(hwt_wheel_get_stats);
  *
  * Any context. Adds the counters of all CPUs and shards.
  *
- * Return: their number; exact while no timeout is scheduled or cancelled, or fires.
+ * Return: the number of pending timeouts. It is exact if no timeout is scheduled or cancelled, or
+ * fires, during the call.
  */
 u64 hwt_wheel_pending(const struct hwt_wheel *wheel)
 {
@@ -457,7 +462,7 @@ EXPORT_SYMBOL_GPL(hwt_wheel_pending);
 struct hwt_wheel *hwt_system_wheel;
 EXPORT_SYMBOL_GPL(hwt_system_wheel);
 
-/* Create hwt_system_wheel. Return: 0, or as hwt_wheel_create(). */
+/* Create hwt_system_wheel. Return 0, or an error of hwt_wheel_get_shared(). */
 int __init hwt_system_wheel_create(void)
 {
 	const struct hwt_wheel_params params = { .name = "hwt_system" };
@@ -465,13 +470,13 @@ int __init hwt_system_wheel_create(void)
 
 	if (IS_ERR(wheel))
 		return PTR_ERR(wheel);
-	/* The module's exit destroys this wheel, so it must not keep the module loaded. */
+	/* The module's exit destroys this wheel, so the wheel must not keep the module loaded. */
 	module_put(THIS_MODULE);
 	hwt_system_wheel = wheel;
 	return 0;
 }
 
-/* Destroy hwt_system_wheel: no client is left. */
+/* Destroy hwt_system_wheel. No client uses it any more. */
 void hwt_system_wheel_destroy(void)
 {
 	hwt_stop(hwt_system_wheel, NULL, NULL);
@@ -483,12 +488,15 @@ void hwt_system_wheel_destroy(void)
 int __init hwt_wheels_init(void)
 {
 	hwt_shards_default = hwt_shards_choose();
-	/* The rescuer thread has this name too, which must not look like a wheel's, "hwt...". */
+	/*
+	 * The queue's rescuer thread gets the same name. It must not look like the name of a
+	 * wheel's thread, "hwt...".
+	 */
 	hwt_wq = alloc_workqueue("wq_hwt", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	return hwt_wq ? 0 : -ENOMEM;
 }
 
-/* No wheel is left, since each wheel keeps the module loaded. */
+/* Called when no wheel is left: hwt_system_wheel is gone, and others keep the module loaded. */
 void hwt_wheels_exit(void)
 {
 	destroy_workqueue(hwt_wq);

@@ -2,31 +2,39 @@
 /*
  * The buckets of a wheel, after Varghese and Lauck (1987), schemes 6 and 7; see docs/design.md
  *
- * Level 0 has a bucket per tick, and a bucket of level n + 1 spans a whole revolution of level n.
- * The cursor is the last tick that was reached. A timeout's home is the lowest level on which its
- * tick is in the same revolution as the cursor: the level of the highest bit in which the two
- * differ. Revolutions are aligned, not sliding, which gives three properties:
+ * A bucket of level 0 is one tick; a bucket of level n + 1 spans a whole revolution of level n. The
+ * cursor is the last tick that was reached. A timeout is put on the lowest level on which its tick
+ * and the cursor are in the same revolution: the highest bit in which the two differ tells which
+ * level that is. Revolutions begin at multiples of their length, wherever the cursor is. This gives
+ * three properties:
  *
- *   - Timeouts of one tick are in one bucket, in no order.
- *   - Everything on a level is due before anything on the next one, so the next tick
- *     with work is the first occupied bucket of the lowest level that has one.
- *   - When the cursor enters a bucket of level n, the buckets of lower levels that begin
- *     at the same tick are empty: at each tick there is one bucket to enter.
+ *   - All timeouts of one tick are in one bucket, in no order.
+ *   - All timeouts of a level are due before those of the next higher level. So the next bucket
+ *     that the cursor has to enter is the first occupied one of the lowest level that has any.
+ *   - When the cursor enters a bucket of level n, all buckets of lower levels that begin at the
+ *     same tick are empty. So at each tick there is at most one bucket to enter.
  *
- * On the top level alone, ticks beyond the current revolution share the buckets (rounds).
- * The round is not stored: when the cursor enters the bucket, timeouts of later rounds go back
- * there. With one level this is a hashed wheel.
+ * When the cursor enters a bucket, the bucket's timeouts become due or, on higher levels, move to
+ * lower levels (a cascade). On the top level only, the ticks of later revolutions (rounds) share
+ * the buckets with those of the present revolution. A timeout's round is not stored: when the
+ * cursor enters a bucket, the timeouts of later rounds are put back into it. With one level only,
+ * this is a hashed wheel.
  *
- * Each bucket has a lower bound of its ticks, `first`. The engine sleeps until that tick, not until
- * the bucket has to cascade, and the cursor passes by buckets whose timeouts are all of later
- * rounds. On the top level any bucket may be the next one, so each word of that level's bitmap has
- * a lower bound too, `soonest`.
+ * Each bucket has a lower bound of the ticks of its timeouts, @first. So the engine sleeps until
+ * @first of the next bucket, not only until the tick at which the cursor enters this bucket; and
+ * the cursor passes by buckets whose timeouts are all of later rounds. Because of the rounds, any
+ * bucket of the top level may be the next one to enter. So that a search need not read @first of
+ * all these buckets, each word of the top level's bitmap of occupied buckets has a lower bound of
+ * @first of its buckets, @soonest.
  *
- * The time of a call does not grow with the number of buckets or timeouts, unless its comment says
- * so. Long work (a million timeouts in one bucket, or 65,536 buckets in use) is divided by budgets,
- * and goes through a list, @moving: a bucket that cascades goes there as a whole, and a rebase,
- * which may set the cursor back, gathers all buckets there. Then each timeout moves home. The
- * timeouts are taken from both ends of the list in turn, so that the next one can be prefetched.
+ * After hwt_buckets_init(), the time of a call does not grow with the number of timeouts or
+ * buckets, unless its comment says so; only the number of bitmap words that it reads may grow. Long
+ * work (a million timeouts in one bucket, or 65,536 occupied buckets) is done in several calls,
+ * each limited by a budget, and by way of a list, @moving. The timeouts of a bucket that the cursor
+ * enters are spliced to @moving, unless they are due at once. A rebase, which may set the cursor
+ * back, splices all buckets to it. Then each timeout moves to the list for its tick. Timeouts are
+ * taken from the two ends of @moving in turn: while one timeout is moved, the next one, at the
+ * other end, is prefetched.
  */
 #include <linux/bitmap.h>
 #include <linux/bitops.h>
@@ -42,20 +50,23 @@
 
 #include "core/buckets.h"
 
-/* Maximum number of words of the top level's bitmap whose bounds one search updates. */
+/* Maximum number of stale entries of @soonest, one per bitmap word, that one search updates. */
 #define HWT_SEARCH_MAX		8
-/* A timeout looked at costs a cache miss. In that time, about so many words of a map are read. */
+/* Looking at a timeout costs a cache miss. About so many bitmap words are read in the same time. */
 #define HWT_WORDS_PER_TIMEOUT	16
-/* Cost of updating a stale bound, in timeouts: reads the bounds of up to BITS_PER_LONG buckets. */
+/*
+ * Cost of updating an entry of @soonest, in units of one timeout looked at: the update reads @first
+ * of up to BITS_PER_LONG buckets.
+ */
 #define HWT_UPDATE_COST		4
 
 /**
  * struct hwt_search - the result of a search for the bucket to enter next
  * @bucket: the bucket
  * @tick:   the tick at which the cursor enters it
- * @stale:  the search was given up, and a new one gets further: @bucket is not valid, but no bucket
- *          has to be entered before @tick
- * @cost:   time that the search took, in units of one timeout looked at
+ * @stale:  the search has stopped at HWT_SEARCH_MAX: @bucket is not valid, but no bucket has to be
+ *          entered before @tick. The next search gets further
+ * @cost:   the time that the search took, in units of one timeout looked at
  */
 struct hwt_search {
 	struct hwt_bucket	*bucket;
@@ -80,7 +91,7 @@ static unsigned long *hwt_level_map(const struct hwt_buckets *buckets,
 	return buckets->occupied + level->first / BITS_PER_LONG;
 }
 
-/* Return the bucket whose list this is; NULL if it is another list. */
+/* Return the bucket that a list belongs to; NULL for the lists @due, @never and @moving. */
 static struct hwt_bucket *hwt_list_bucket(const struct hwt_buckets *buckets,
 					  struct list_head *list)
 {
@@ -91,7 +102,7 @@ static struct hwt_bucket *hwt_list_bucket(const struct hwt_buckets *buckets,
 	return bucket;
 }
 
-/* Lower the bound of a bucket's word to @tick, the bucket's bound, if it is on the top level. */
+/* On the top level, lower @soonest for a bucket to @tick, which becomes the bucket's @first. */
 static void hwt_top_lower(struct hwt_buckets *buckets, const struct hwt_bucket *bucket, u64 tick)
 {
 	unsigned int word;
@@ -103,7 +114,7 @@ static void hwt_top_lower(struct hwt_buckets *buckets, const struct hwt_bucket *
 		buckets->soonest[word] = tick;
 }
 
-/* Update the bound and the bit of a bucket that a timeout is about to be put into. */
+/* Update @first of a bucket, and its bitmap bit, before a timeout of @tick is put into it. */
 static void hwt_bucket_note(struct hwt_buckets *buckets, struct hwt_bucket *bucket, u64 tick)
 {
 	bool empty = list_empty(&bucket->list);
@@ -116,7 +127,7 @@ static void hwt_bucket_note(struct hwt_buckets *buckets, struct hwt_bucket *buck
 		__set_bit(bucket - buckets->bucket, buckets->occupied);
 }
 
-/* Clear the bit of a bucket whose list has become empty. Ignore other lists. */
+/* If a list that has become empty is a bucket's, clear the bucket's bit in the bitmap. */
 static void hwt_list_emptied(struct hwt_buckets *buckets, struct list_head *list)
 {
 	struct hwt_bucket *bucket = hwt_list_bucket(buckets, list);
@@ -125,7 +136,7 @@ static void hwt_list_emptied(struct hwt_buckets *buckets, struct list_head *list
 		__clear_bit(bucket - buckets->bucket, buckets->occupied);
 }
 
-/* Append a timeout, by its link, to the list for its tick. */
+/* Append a timeout, given by its @link member, to @list, which is the list for its tick. */
 static void hwt_list_put(struct hwt_buckets *buckets, struct list_head *list,
 			 struct list_head *link, u64 tick)
 {
@@ -136,7 +147,7 @@ static void hwt_list_put(struct hwt_buckets *buckets, struct list_head *list,
 	list_add_tail(link, list);
 }
 
-/* Return the list for timeouts of a tick, which depends on the cursor. */
+/* Return the list in which a timeout with this tick belongs at the present cursor. */
 static inline struct list_head *hwt_tick_home(struct hwt_buckets *buckets, u64 tick)
 {
 	const struct hwt_level *level = buckets->level, *top = level + buckets->levels - 1;
@@ -156,7 +167,7 @@ static inline struct list_head *hwt_tick_home(struct hwt_buckets *buckets, u64 t
  * @buckets: the buckets
  * @timeout: not in any list; its state has the tick
  *
- * That is the end of the due list if the cursor has reached the tick.
+ * If the cursor has reached the tick, the timeout goes to the end of the due list.
  */
 void hwt_buckets_insert(struct hwt_buckets *buckets, struct hwt_timeout *timeout)
 {
@@ -168,7 +179,7 @@ void hwt_buckets_insert(struct hwt_buckets *buckets, struct hwt_timeout *timeout
 /**
  * hwt_buckets_remove() - take a timeout out of its list
  * @buckets: the buckets
- * @timeout: in any list, the due list included; hwt_linked() is false afterwards
+ * @timeout: in any list of @buckets, the due list included; hwt_linked() is false afterwards
  */
 void hwt_buckets_remove(struct hwt_buckets *buckets, struct hwt_timeout *timeout)
 {
@@ -176,16 +187,17 @@ void hwt_buckets_remove(struct hwt_buckets *buckets, struct hwt_timeout *timeout
 
 	list_del(&timeout->link);
 	timeout->link.next = NULL;
-	/* The list is empty now if both neighbours were its head. */
+	/* If both neighbours are the same, they are the head of the list, which is empty now. */
 	if (prev == next)
 		hwt_list_emptied(buckets, next);
 }
 
 /*
- * Find the word of the top level's bitmap with the lowest bound. Look at words in the order in
- * which the cursor reaches them, until no other word can have a lower bound.
+ * Find the word of the top level's bitmap that has the lowest @soonest, and store its index in
+ * @word. Read the words in the order in which the cursor reaches their buckets. Stop when no bucket
+ * of the words that are left begins before the lowest @soonest found.
  *
- * Return: the bound, HWT_TICK_NEVER if the level is empty.
+ * Return: the lowest @soonest, or HWT_TICK_NEVER if the level is empty.
  */
 static u64 hwt_top_soonest(struct hwt_buckets *buckets, unsigned int *word,
 			   struct hwt_search *search)
@@ -195,7 +207,7 @@ static u64 hwt_top_soonest(struct hwt_buckets *buckets, unsigned int *word,
 	u64 at = (buckets->cursor >> top->shift) + 1, best = HWT_TICK_NEVER;
 	unsigned int i, n;
 
-	/* @at is the number of a bucket, counted from tick 0 over all revolutions. */
+	/* @at is the number of a bucket, counted from tick 0: it begins at @at << shift. */
 	for (n = 0; n <= top->mask / BITS_PER_LONG && at << top->shift < best; n++) {
 		i = (at & top->mask) / BITS_PER_LONG;
 		if (map[i] && buckets->soonest[i] < best) {
@@ -208,7 +220,10 @@ static u64 hwt_top_soonest(struct hwt_buckets *buckets, unsigned int *word,
 	return best;
 }
 
-/* Update the bound of a word. Return the bound, and in @slot the bucket that has it. */
+/*
+ * Set @soonest of a word of the top level's bitmap to the lowest @first of the word's buckets.
+ * Return this tick, and store in @slot the index in @top of the bucket that has it.
+ */
 static u64 hwt_top_update(struct hwt_buckets *buckets, unsigned int word, unsigned long *slot)
 {
 	unsigned long bits = hwt_level_map(buckets, hwt_top_level(buckets))[word], i;
@@ -226,7 +241,7 @@ static u64 hwt_top_update(struct hwt_buckets *buckets, unsigned int word, unsign
 	return first;
 }
 
-/* Find the bucket of the top level that the cursor has to enter next. Return false if none. */
+/* Find the bucket of the top level that is to be entered next. Return false if there is none. */
 static bool hwt_top_next(struct hwt_buckets *buckets, struct hwt_search *search)
 {
 	unsigned int shift = hwt_top_level(buckets)->shift, word = 0, n;
@@ -238,7 +253,7 @@ static bool hwt_top_next(struct hwt_buckets *buckets, struct hwt_search *search)
 		soonest = hwt_top_soonest(buckets, &word, search);
 		if (soonest == HWT_TICK_NEVER)
 			return false;
-		/* The bound is stale if its bucket was emptied or entered since. */
+		/* @soonest is stale if the bucket that it came from was emptied or entered. */
 		search->stale = hwt_top_update(buckets, word, &slot) != soonest;
 		search->cost += search->stale ? HWT_UPDATE_COST : 0;
 	}
@@ -247,7 +262,7 @@ static bool hwt_top_next(struct hwt_buckets *buckets, struct hwt_search *search)
 	return true;
 }
 
-/* Find the bucket that the cursor has to enter next. Return false if there is none. */
+/* Find the bucket that the cursor has to enter next. Return false if all buckets are empty. */
 static bool hwt_buckets_next(struct hwt_buckets *buckets, struct hwt_search *search)
 {
 	const struct hwt_level *level, *top = hwt_top_level(buckets);
@@ -270,7 +285,7 @@ static bool hwt_buckets_next(struct hwt_buckets *buckets, struct hwt_search *sea
 	return hwt_top_next(buckets, search);
 }
 
-/* Return true if timeouts have yet to move to their homes. */
+/* Return true if hwt_buckets_advance() has yet to move timeouts to the lists for their ticks. */
 static bool hwt_buckets_moving(const struct hwt_buckets *buckets)
 {
 	return buckets->gathering || !list_empty(&buckets->moving);
@@ -280,9 +295,10 @@ static bool hwt_buckets_moving(const struct hwt_buckets *buckets)
  * hwt_buckets_next_tick() - the tick of the next work
  * @buckets: the buckets
  *
- * Return: the cursor, if timeouts have yet to move; else a lower bound of the ticks of all timeouts
- * that are not in the due list, HWT_TICK_NEVER if there are none. The bound is exact, unless
- * timeouts were removed from a bucket or pushed back since that was last empty.
+ * Return: the cursor, while a cascade or a rebase is not complete. After that, a lower bound of the
+ * ticks of all timeouts that are not in the due list; HWT_TICK_NEVER if all buckets are empty. The
+ * lower bound is the lowest of these ticks, unless a timeout was removed from a bucket, or pushed
+ * back in it, since the bucket was last empty.
  */
 u64 hwt_buckets_next_tick(struct hwt_buckets *buckets)
 {
@@ -315,7 +331,10 @@ unsigned int hwt_buckets_occupied(const struct hwt_buckets *buckets, unsigned in
 	return n;
 }
 
-/* Append all buckets to a list. Return true when all are empty, false if the budget ran out. */
+/*
+ * Append the timeouts of all buckets to a list. Each bucket that is emptied takes 1 off the budget.
+ * Return true when all buckets are empty, false if the budget was used up before.
+ */
 static bool hwt_buckets_gather(struct hwt_buckets *buckets, struct list_head *list,
 			       unsigned int *budget)
 {
@@ -332,7 +351,10 @@ static bool hwt_buckets_gather(struct hwt_buckets *buckets, struct list_head *li
 	return true;
 }
 
-/* Move timeouts to their homes. Return true when all are there, false if the budget ran out. */
+/*
+ * Move the timeouts in @moving to the lists for their ticks. Each takes 1 off the budget. Return
+ * true when @moving is empty, false if the budget was used up before.
+ */
 static bool hwt_buckets_move(struct hwt_buckets *buckets, unsigned int *budget)
 {
 	struct list_head *moving = &buckets->moving, *pos;
@@ -341,7 +363,10 @@ static bool hwt_buckets_move(struct hwt_buckets *buckets, unsigned int *budget)
 	while (!list_empty(moving)) {
 		if (!*budget)
 			return false;
-		/* After a rebase only from the front, so that those still due keep their order. */
+		/*
+		 * After a rebase, take timeouts from the front only, so that those that are still
+		 * due remain in the order of their ticks.
+		 */
 		if ((*budget)-- & 1 || buckets->rebased) {
 			pos = moving->next;
 			prefetchw(moving->prev->prev);
@@ -357,11 +382,14 @@ static bool hwt_buckets_move(struct hwt_buckets *buckets, unsigned int *budget)
 	return true;
 }
 
-/* Move the cursor into a bucket, whose timeouts become due or have to move. */
+/* Move the cursor into a bucket. The bucket's timeouts become due at once, or go to @moving. */
 static void hwt_buckets_enter(struct hwt_buckets *buckets, const struct hwt_search *search)
 {
 	size_t index = search->bucket - buckets->bucket;
-	/* On level 0 all were inserted for this tick, unless there are rounds. */
+	/*
+	 * The timeouts of a bucket of level 0 were all inserted for this tick, unless level 0 is
+	 * also the top level, which has rounds. So they become due at once.
+	 */
 	bool due = index <= buckets->level->mask && buckets->levels > 1;
 
 	buckets->cursor = search->tick;
@@ -372,11 +400,12 @@ static void hwt_buckets_enter(struct hwt_buckets *buckets, const struct hwt_sear
 /**
  * hwt_buckets_skip() - move the cursor on, but into no occupied bucket
  * @buckets: the buckets
- * @now:     the furthest tick to go to, below HWT_TICK_NEVER; a tick behind the
- *           cursor changes nothing
+ * @now:     the furthest tick to go to, below HWT_TICK_NEVER; the cursor does not go back to an
+ *           earlier tick
  *
- * Nothing moves, and nothing becomes due. After a long time in which nothing was
- * due, this lets new timeouts go to a lower level.
+ * The cursor stops before the next occupied bucket, so no timeout moves or becomes due. It does not
+ * move if timeouts are due or in @moving. After a long time in which nothing was due, the cursor is
+ * then closer to the present tick, so that new timeouts go to lower levels.
  */
 void hwt_buckets_skip(struct hwt_buckets *buckets, u64 now)
 {
@@ -392,18 +421,17 @@ void hwt_buckets_skip(struct hwt_buckets *buckets, u64 now)
 /**
  * hwt_buckets_advance() - move the cursor on, from occupied bucket to occupied bucket
  * @buckets: the buckets
- * @now:     the tick to go to, below HWT_TICK_NEVER; a tick behind the cursor
- *           changes nothing
- * @budget:  timeouts that may be looked at in this call; searches for buckets are charged by the
- *           time they take
- * @stop:    do not leave a tick at which timeouts are due
+ * @now:     the tick to go to, below HWT_TICK_NEVER; the cursor does not go back to an earlier tick
+ * @budget:  maximum number of timeouts to look at in this call. A bucket that is emptied after a
+ *           rebase counts as one timeout, and a search as @cost of struct hwt_search
+ * @stop:    while the due list is not empty, do not move the cursor on
  *
  * Append all timeouts with ticks up to @now to the due list, in the order of their ticks. Timeouts
- * that were pushed back beyond @now may be among them: the caller checks each timeout, and inserts
- * these again.
+ * that were pushed back beyond @now may be among them. So the caller checks each timeout that it
+ * takes from the due list, and inserts it again if it is not due yet.
  *
- * Return: true when the cursor has reached @now, or stopped; false when the budget was used up
- * before. The next call continues from there.
+ * Return: true when the cursor has reached @now, or when @stop has kept it from moving on; false
+ * when the budget was used up before. The next call continues the work.
  */
 bool hwt_buckets_advance(struct hwt_buckets *buckets, u64 now, unsigned int budget, bool stop)
 {
@@ -431,10 +459,11 @@ bool hwt_buckets_advance(struct hwt_buckets *buckets, u64 now, unsigned int budg
 /**
  * hwt_buckets_rebase() - set the cursor, backward too
  * @buckets: the buckets
- * @now:     where the cursor is from now on
+ * @now:     the tick to which the cursor is set
  *
- * hwt_buckets_advance() must follow, and moves the timeouts to their new places. Timeouts in the
- * due list move too, and may not be due any more.
+ * The caller must then call hwt_buckets_advance(), which moves the timeouts to the lists in which
+ * they belong at the new cursor. These include the timeouts of the due list, which may not be due
+ * any more.
  */
 void hwt_buckets_rebase(struct hwt_buckets *buckets, u64 now)
 {
@@ -447,9 +476,11 @@ void hwt_buckets_rebase(struct hwt_buckets *buckets, u64 now)
 /**
  * hwt_buckets_flush() - make everything due, for a stop
  * @buckets: the buckets
- * @budget:  buckets that may be emptied in this call
+ * @budget:  maximum number of buckets to empty in this call
  *
- * Return: true when only the due list is left; false when the budget was used up before.
+ * Append all timeouts to the due list, whatever their ticks.
+ *
+ * Return: true when all timeouts are in the due list; false when the budget was used up before.
  */
 bool hwt_buckets_flush(struct hwt_buckets *buckets, unsigned int budget)
 {
@@ -472,10 +503,10 @@ static void hwt_list_for_each(struct list_head *list,
 /**
  * hwt_buckets_for_each() - call a function for all timeouts
  * @buckets: the buckets
- * @fn:      may remove the timeout it is given
- * @arg:     for @fn
+ * @fn:      the function, which may remove the timeout that it is called for
+ * @arg:     passed to @fn
  *
- * Takes time for each timeout.
+ * The time of this call grows with the number of timeouts and with the number of buckets.
  */
 void hwt_buckets_for_each(struct hwt_buckets *buckets,
 			  void (*fn)(struct hwt_timeout *timeout, void *arg), void *arg)
@@ -490,9 +521,9 @@ void hwt_buckets_for_each(struct hwt_buckets *buckets,
 }
 
 /*
- * Large arrays do without kvmalloc_node(): with __GFP_RETRY_MAYFAIL, which asks for failure instead
- * of the OOM killer, that would first try hard to get contiguous pages. There is no other function
- * for a given node.
+ * Allocate an array. Do not use kvmalloc_node() for a large one: if @gfp has __GFP_RETRY_MAYFAIL,
+ * to fail rather than to call the OOM killer, kvmalloc_node() first tries hard to get contiguous
+ * pages. But if @node is given, use it all the same, since no other function allocates on a node.
  */
 static void *hwt_buckets_alloc(size_t n, size_t size, gfp_t gfp, int node)
 {
@@ -501,7 +532,7 @@ static void *hwt_buckets_alloc(size_t n, size_t size, gfp_t gfp, int node)
 	return kvmalloc_node(array_size(n, size), gfp, node);
 }
 
-/* Lay out the levels. Each level begins at a word boundary of the bitmap. */
+/* Lay out the levels. The bits of each level begin at a word boundary of the bitmap. */
 static void hwt_levels_init(struct hwt_buckets *buckets, unsigned int bits, unsigned int levels)
 {
 	unsigned int shift = 0, n;
@@ -521,12 +552,12 @@ static void hwt_levels_init(struct hwt_buckets *buckets, unsigned int bits, unsi
 /**
  * hwt_buckets_init() - create empty buckets
  * @buckets: the structure to initialise
- * @bits:    log2 of the buckets of level 0, 1 to HWT_BITS_MAX. Higher levels have as many,
- *           but 1 << HWT_HIGHER_BITS at most
- * @levels:  1 to HWT_LEVELS_MAX
- * @now:     the cursor
- * @gfp:     how to allocate
- * @node:    where: a NUMA node or NUMA_NO_NODE
+ * @bits:    log2 of the number of buckets of level 0, 1 to HWT_BITS_MAX. Each higher level has the
+ *           same number of buckets, but at most 1 << HWT_HIGHER_BITS
+ * @levels:  number of levels, 1 to HWT_LEVELS_MAX
+ * @now:     the tick at which the cursor begins
+ * @gfp:     flags for the allocations
+ * @node:    NUMA node of the memory, or NUMA_NO_NODE for any
  *
  * Return: 0 or -ENOMEM.
  */
@@ -560,7 +591,7 @@ int hwt_buckets_init(struct hwt_buckets *buckets, unsigned int bits,
 
 /**
  * hwt_buckets_destroy() - free the buckets
- * @buckets: the buckets, empty
+ * @buckets: the buckets, which have no timeout
  */
 void hwt_buckets_destroy(struct hwt_buckets *buckets)
 {

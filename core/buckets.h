@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The buckets of a wheel: a data structure without locks, clock or threads. Its
- * caller (core/engine.c, or a test in user space) serializes all calls on the same
- * buckets.
+ * The buckets of a wheel: a data structure without a lock, a clock or a thread. The callers, which
+ * are the core and tests in user space, serialize all calls on the same buckets. The core does so
+ * by the shard's lock.
  *
- * The tick of a timeout is read from its state whenever it matters, so the caller may raise it at
- * any time ("push back"): when the cursor enters the old bucket, the timeout moves to the bucket of
- * its new tick. To lower the tick, the caller must also remove the timeout and insert it again.
+ * The buckets read the tick of a timeout from its state whenever they need it, and keep no copy. So
+ * the caller may raise the tick of a timeout in a bucket at any time ("push back"): when the cursor
+ * enters the old bucket, the timeout moves to the bucket of its new tick. To lower the tick, the
+ * caller must also remove the timeout and insert it again.
  */
 #ifndef _HWT_CORE_BUCKETS_H
 #define _HWT_CORE_BUCKETS_H
@@ -18,14 +19,14 @@
 
 #include "hwt.h"
 
-#define HWT_BITS_MAX	16	/* at most 65536 buckets on level 0 */
-#define HWT_HIGHER_BITS	9U	/* at most 512 on each other level */
+#define HWT_BITS_MAX	16	/* level 0 has at most 2^16 buckets */
+#define HWT_HIGHER_BITS	9U	/* each other level has at most 2^9 buckets */
 #define HWT_LEVELS_MAX	6
 
 /**
  * struct hwt_bucket - timeouts of some ticks
- * @list:  in no order
- * @first: a lower bound of their ticks; undefined if the list is empty
+ * @list:  the timeouts, in no order
+ * @first: a lower bound of the ticks of these timeouts; undefined if @list is empty
  */
 struct hwt_bucket {
 	struct list_head	list;
@@ -34,9 +35,10 @@ struct hwt_bucket {
 
 /**
  * struct hwt_level - the layout of a level
- * @shift: log2 of the ticks that a bucket spans
- * @mask:  number of buckets, a power of two, less 1
- * @first: index of its first bucket, which is a multiple of BITS_PER_LONG
+ * @shift: log2 of the number of ticks that one bucket spans
+ * @mask:  number of buckets of the level, which is a power of two, less 1
+ * @first: index of the level's first bucket in @bucket of struct hwt_buckets, a multiple of
+ *         BITS_PER_LONG
  */
 struct hwt_level {
 	unsigned int		shift;
@@ -46,22 +48,25 @@ struct hwt_level {
 
 /**
  * struct hwt_buckets - timeouts sorted by tick, coarsely
- * @level:     the levels
- * @levels:    number of levels
- * @size:      number of entries in @bucket; the last ones of a small level are not used
- * @cursor:    the last tick that was reached: all timeouts up to it are in @due or in @moving
- * @bucket:    the buckets, level 0 first
- * @top:       the first bucket of the top level
- * @occupied:  a bit for each bucket: its list is not empty
- * @soonest:   for each word of the top level's part of @occupied, a lower bound of its buckets'
- *             @first; undefined if the word is 0
- * @due:       timeouts whose time has come, in the order of their ticks; the caller takes them
- *             from here
- * @never:     timeouts at HWT_TICK_NEVER
- * @moving:    timeouts that have yet to move to their homes: of a bucket that the cursor has
- *             entered, or of all buckets
- * @gathering: hwt_buckets_rebase() was called, and not all buckets are in @moving yet
- * @rebased:   hwt_buckets_rebase() was called, and not all timeouts have their new places yet
+ * @level:     the layout of each level
+ * @levels:    number of levels in use
+ * @size:      number of entries in @bucket. A level with fewer than BITS_PER_LONG buckets has
+ *             BITS_PER_LONG entries, of which the last are not used
+ * @cursor:    the last tick that was reached: a timeout with this or an earlier tick is in @due or
+ *             @moving or, while @gathering is set, in a bucket
+ * @bucket:    the buckets of all levels, level 0 first
+ * @top:       the top level's first bucket in @bucket
+ * @occupied:  a bitmap of @bucket: a bit is set while the bucket's list is not empty
+ * @soonest:   for each word of the top level's part of @occupied, a lower bound of @first of the
+ *             buckets whose bits are set in the word; undefined if the word is 0
+ * @due:       timeouts that are due, for the caller to take. hwt_buckets_advance() appends them in
+ *             the order of their ticks, hwt_buckets_insert() appends one whose tick has passed
+ * @never:     timeouts with the tick HWT_TICK_NEVER
+ * @moving:    timeouts that hwt_buckets_advance() has yet to put into the lists for their ticks:
+ *             those of a bucket that the cursor has entered or, after hwt_buckets_rebase(), those
+ *             of all buckets and of @due
+ * @gathering: hwt_buckets_rebase() was called, and buckets have yet to be emptied into @moving
+ * @rebased:   hwt_buckets_rebase() was called, and timeouts have yet to leave @moving
  */
 struct hwt_buckets {
 	struct hwt_level	level[HWT_LEVELS_MAX];
@@ -81,16 +86,17 @@ struct hwt_buckets {
 
 /**
  * hwt_tick_relax() - the cheapest tick within a slack
- * @tick:  earliest tick
- * @slack: ticks that it may be late
+ * @tick:  the earliest tick at which the timeout may fire
+ * @slack: number of ticks by which the timeout may fire later
  *
- * Timeouts that share a tick share a wake-up, and a timeout whose tick is a multiple
- * of the span of a level's buckets fires from that level, without a cascade. So this
- * picks the tick in [tick, tick + slack] that is a multiple of the highest power of
- * two: it has the bits of the end of this interval down to the highest bit in which
- * the end differs from tick - 1, and zeros below.
+ * Timeouts that share a tick share a wake-up. And if a timeout's tick is a multiple of the ticks
+ * that a bucket of some level spans, the timeout is due when the cursor enters its bucket on that
+ * level, and does not move to a lower level first. So this function picks the tick in
+ * [tick, tick + slack] that is a multiple of the highest power of two. This tick has the bits of
+ * the end of the interval, down to the highest bit in which the end differs from tick - 1, and
+ * zeros below.
  *
- * Return: that tick; HWT_TICK_NEVER for HWT_TICK_NEVER only.
+ * Return: the tick picked. It is HWT_TICK_NEVER only if @tick is HWT_TICK_NEVER.
  */
 static inline u64 hwt_tick_relax(u64 tick, u64 slack)
 {
@@ -104,7 +110,10 @@ static inline u64 hwt_tick_relax(u64 tick, u64 slack)
 	return last >> bit << bit;
 }
 
-/* Return true if a timeout is in a list. A timeout that never was in one has a zero link. */
+/*
+ * Return true if a timeout is in a list by its @link. The member @link.next is NULL from the
+ * timeout's initialisation until it is put into a list, and again after it was removed.
+ */
 static inline bool hwt_linked(const struct hwt_timeout *timeout)
 {
 	return timeout->link.next;

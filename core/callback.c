@@ -2,10 +2,13 @@
 /*
  * Calls of the clients' functions, and the checks before and after them
  *
- * As in call_timer_fn() and process_one_work(), a callback holds a lockdep map that the _sync calls
- * take too, so that lockdep reports a deadlock between a callback and its waiter before it happens.
- * A callback that leaves its context changed (a lock, the preemption count, an RCU section,
- * interrupts) is reported by name. The preemption count is restored, and the runner goes on.
+ * During a callback, hwt holds a lockdep map of the timeout, as call_timer_fn() and
+ * process_one_work() do for theirs. hwt_cancel_sync(), hwt_shutdown_sync() and hwt_wait() take the
+ * same map. So lockdep reports a possible deadlock between a callback and a task that waits for it
+ * before the deadlock happens.
+ *
+ * If a callback leaves its context changed (a lock held, another preemption count, an RCU section,
+ * interrupts off), hwt reports the callback's name, restores the preemption count, and goes on.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -82,7 +85,7 @@ static void hwt_call_check(const struct hwt_runner *runner, const struct hwt_cal
 
 	hwt_call_save(&now);
 #ifdef CONFIG_LOCKDEP
-	/* After its first report, lockdep does not count locks any more. */
+	/* After its first report, lockdep counts no locks any more: do not compare them. */
 	if (!debug_locks)
 		now.locks = before->locks;
 #endif
@@ -96,7 +99,7 @@ static void hwt_call_check(const struct hwt_runner *runner, const struct hwt_cal
 	       now.irqs_off ? "off" : "on", before->irqs_off ? "off" : "on");
 	if (now.locks != before->locks)
 		debug_show_held_locks(current);
-	/* Restore the preemption count, as call_timer_fn() does. Other changes stay. */
+	/* Restore the preemption count, as call_timer_fn() does. Other changes are not undone. */
 	if (now.preempt != before->preempt)
 		preempt_count_set(before->preempt);
 }
@@ -105,13 +108,14 @@ static void hwt_call_check(const struct hwt_runner *runner, const struct hwt_cal
 
 #ifdef CONFIG_LOCKDEP
 /*
- * Held in every callback. A callback may wait for other timeouts of its own lockdep class, as those
- * of a group: lockdep would report a recursion. So no timeout's map is taken inside a callback.
+ * A lockdep map that is held during every callback. A task that holds it takes no map of another
+ * timeout: a callback may wait for a timeout of the same lockdep class, for example of the same
+ * group, and lockdep would report that as a recursion.
  */
 static struct lockdep_map hwt_inside_map =
 	STATIC_LOCKDEP_MAP_INIT("hwt_callback", &hwt_inside_map);
 
-/* Tell lockdep that the caller will wait for a timeout's callback. */
+/* Tell lockdep that the caller will wait for a timeout's callback. Do nothing in a callback. */
 void hwt_lockdep_sync(struct hwt_timeout *timeout)
 {
 	if (lock_is_held(&hwt_inside_map))
@@ -120,7 +124,10 @@ void hwt_lockdep_sync(struct hwt_timeout *timeout)
 	lock_map_release(&timeout->lockdep_map);
 }
 
-/* Tell lockdep that the caller, in no callback of this shard, will wait for all of them. */
+/*
+ * Tell lockdep that the caller will wait for all callbacks of a shard. The caller must not be in
+ * one of these callbacks itself.
+ */
 void hwt_lockdep_shard(struct hwt_shard *shard)
 {
 	lock_map_acquire(&shard->lockdep_map);
@@ -128,9 +135,10 @@ void hwt_lockdep_shard(struct hwt_shard *shard)
 }
 
 /*
- * Take the lockdep maps for a call. Only the shard's threads take the shard's map: the caller of a
- * _sync does not wait for other callbacks of the shard. The timeout's map is a copy, because a
- * release may free the timeout.
+ * Take the lockdep maps for a call. The shard's map, which stands for all callbacks of the shard,
+ * is taken on the shard's threads only: the caller of hwt_cancel_sync() or hwt_shutdown_sync(), in
+ * whose context a callback may run, does not wait for the others. The timeout's map is the copy in
+ * @call, because a ->release may free the timeout.
  */
 static void hwt_lockdep_begin(struct hwt_shard *shard, struct hwt_runner *runner,
 			      struct hwt_call *call)
@@ -171,18 +179,21 @@ static void hwt_lockdep_end(struct hwt_shard *shard, struct hwt_runner *runner,
 
 static u64 hwt_cpu_time(void)
 {
-	/* As of the scheduler's last tick or switch; another one may change it during the read. */
+	/* The scheduler updates this at ticks and context switches; a race with one is harmless. */
 	return data_race(current->se.sum_exec_runtime);
 }
 
 /*
- * Report a callback that took long. Its function has just returned, so its module is loaded. The
- * report is limited by shard, and by the kernel's limit for all shards.
+ * Report a callback that took long. The callback has just returned, so its module is still loaded,
+ * and the name of the function can be printed. The number of reports is limited for each shard by
+ * @slow_limit, and for all shards together by pr_warn_ratelimited().
  */
 static noinline void hwt_slow_report(struct hwt_shard *shard, const struct hwt_runner *runner,
 				     const struct hwt_call *call, u64 took)
 {
-	/* call->cpu_ns was up to a scheduler tick old, so the difference may exceed @took. */
+	/*
+	 * call->cpu_ns may be a scheduler tick old: limit the difference, which may exceed @took.
+	 */
 	u64 cpu_ns = min(hwt_cpu_time() - call->cpu_ns, took);
 
 	if (__ratelimit(&shard->slow_limit))
@@ -194,7 +205,11 @@ static noinline void hwt_slow_report(struct hwt_shard *shard, const struct hwt_r
 
 /* -- Timing ---------------------------------------------------------------- */
 
-/* Calls up to HWT_QUICK_NS are quick: reading the clock may take as long as the call itself. */
+/*
+ * A call of at most HWT_QUICK_NS is quick: reading the clock may take as long as the call itself.
+ * So after HWT_QUICK_CALLS quick calls in a row, the clock is read only after each
+ * HWT_QUICK_CALLS-th call.
+ */
 #define HWT_QUICK_NS	(2 * NSEC_PER_USEC)
 #define HWT_QUICK_CALLS	16
 
@@ -205,11 +220,12 @@ static void hwt_runner_read_clock(struct hwt_runner *runner)
 }
 
 /*
- * Time a call. After HWT_QUICK_CALLS quick calls in a row, only each HWT_QUICK_CALLS-th is timed,
- * and each during which jiffies changed. So a call longer than a jiffy is always timed, and the
- * error of a call's beginning is at most the duration of some quick calls.
+ * Time a call. After HWT_QUICK_CALLS quick calls in a row, sample: time only each
+ * HWT_QUICK_CALLS-th call, and each call during which jiffies changed. So a call longer than a
+ * jiffy is always timed. The time at which a call is taken to have begun may be too early by the
+ * duration of the untimed calls before it, which is less than a jiffy.
  *
- * Return: the call's duration, ns; 0 if it is not known.
+ * Return the call's duration, ns; 0 if it is not known.
  */
 static u64 hwt_call_time(struct hwt_runner *runner, const struct hwt_call *call)
 {
@@ -223,7 +239,10 @@ static u64 hwt_call_time(struct hwt_runner *runner, const struct hwt_call *call)
 	took = runner->stamp - call->began;
 	if (took > HWT_QUICK_NS * (sampled ? HWT_QUICK_CALLS : 1))
 		runner->quick = 0;
-	/* A sampled time includes earlier calls, less than a jiffy: return only a longer time. */
+	/*
+	 * The time of a sampled call includes that of the untimed calls before it, less than a
+	 * jiffy. So a time of up to a jiffy says nothing about this call.
+	 */
 	return !sampled || took > TICK_NSEC ? took : 0;
 }
 
@@ -233,8 +252,9 @@ static u64 hwt_call_time(struct hwt_runner *runner, const struct hwt_call *call)
  * hwt_call_begin() - prepare to call a client's function
  * @shard:   the shard; its lock is held, and is released
  * @runner:  the runner that calls
- * @timeout: the timeout, which is RUNNING, so its memory stays; or the shard's @clock_timeout
- * @fn:      the function that will be called, for the reports
+ * @timeout: the timeout, which is RUNNING, so its memory stays; for a call of @clock_set, the
+ *           shard's @clock_timeout
+ * @fn:      the function that will be called, to be named in reports
  * @call:    filled in for hwt_call_end()
  */
 void hwt_call_begin(struct hwt_shard *shard, struct hwt_runner *runner,
@@ -243,7 +263,7 @@ void hwt_call_begin(struct hwt_shard *shard, struct hwt_runner *runner,
 	__releases(&shard->lock)
 {
 	runner->fn = fn;
-	/* hwt_engine_kick() reads this without the lock; see hwt_call_end(). */
+	/* hwt_engine_kick() reads this without the lock, to wake no engine in a callback. */
 	WRITE_ONCE(runner->current_timeout, timeout);
 	spin_unlock(&shard->lock);
 	if (!runner->stamp)
@@ -258,7 +278,10 @@ void hwt_call_begin(struct hwt_shard *shard, struct hwt_runner *runner,
 	hwt_call_save(call);
 }
 
-/* Check and account a call of a client's function, which has returned. Takes the shard's lock. */
+/*
+ * Check the context after a client's function has returned, and account its duration. Takes the
+ * shard's lock.
+ */
 void hwt_call_end(struct hwt_shard *shard, struct hwt_runner *runner, struct hwt_call *call)
 	__acquires(&shard->lock)
 {
@@ -276,8 +299,8 @@ void hwt_call_end(struct hwt_shard *shard, struct hwt_runner *runner, struct hwt
 	if (unlikely(took > shard->slowest_ns))
 		WRITE_ONCE(shard->slowest_ns, took);
 	/*
-	 * hwt_engine_kick() reads this without the lock. wait.state in hwt_engine_sleep_until()
-	 * orders this store before the engine's next sleep.
+	 * hwt_engine_kick() reads this without the lock, and wakes the engine if it is NULL.
+	 * wait.state in hwt_engine_sleep_until() orders this store before the engine's next sleep.
 	 */
 	WRITE_ONCE(runner->current_timeout, NULL);
 }
@@ -295,7 +318,7 @@ void hwt_call_release(struct hwt_shard *shard, struct hwt_runner *runner,
 {
 	void (*release)(struct hwt_timeout *timeout) = call->fn;
 
-	/* Wake hwt_wait(), which does not wait for a ->release. */
+	/* Wake hwt_wait() now, because it does not wait for the ->release. */
 	hwt_wake(shard, &timeout->link);
 	runner->fn = release;
 	runner->releasing = true;
@@ -306,7 +329,7 @@ void hwt_call_release(struct hwt_shard *shard, struct hwt_runner *runner,
 	release(timeout);
 	hwt_call_check(runner, call);
 	hwt_lockdep_end(shard, runner, call);
-	/* Drop the cached timestamp, since the release may have taken long. */
+	/* Drop the cached timestamp: the ->release is not timed, and may have taken long. */
 	runner->stamp = 0;
 	spin_lock(&shard->lock);
 	WRITE_ONCE(runner->current_timeout, NULL);

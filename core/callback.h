@@ -9,19 +9,21 @@
 
 /**
  * struct hwt_call - a call of a client's function
- * @fn:      the function; hwt_client_fn() names the client's
- * @began:   when the call began, on CLOCK_MONOTONIC, ns
- * @cpu_ns:  the task's CPU time then, as of the scheduler's last tick or switch
- * @preempt: preemption count. This and the members up to @irqs_off are from before the call, for
- *           hwt_call_check()
- * @rcu:     nested RCU read-side sections
- * @locks:   locks held, counted by lockdep
- * @migrate: nested migrate_disable() sections
- * @irqs_off: interrupts are off
- * @nested:  inside another callback, for lockdep
- * @lockdep_map: a copy of the timeout's map
+ * @fn:          the function that is called; hwt_client_fn() returns the client's function behind
+ *               it
+ * @began:       time at which the call began, on CLOCK_MONOTONIC, ns; see hwt_call_time()
+ * @cpu_ns:      CPU time of the task at the beginning of the call, ns, as of the scheduler's last
+ *               tick or context switch
+ * @preempt:     preemption count. This and the members up to @irqs_off have the values from before
+ *               the call; hwt_call_check() compares them with those after the call.
+ * @rcu:         number of nested RCU read-side sections
+ * @locks:       number of locks held, as counted by lockdep
+ * @migrate:     number of nested migrate_disable() sections
+ * @irqs_off:    true if interrupts are off
+ * @nested:      true if the call is inside another callback; then only hwt_inside_map is acquired
+ * @lockdep_map: copy of the timeout's map, because the timeout may be freed during the call
  *
- * On the caller's stack.
+ * It is on the stack of the runner that calls.
  */
 struct hwt_call {
 	const void	*fn;
@@ -46,7 +48,7 @@ static inline void hwt_call_copy(struct hwt_call *call, const struct hwt_timeout
 #endif
 }
 
-/* Prepare hwt_call_release() while the timeout is still held. */
+/* Prepare a call of hwt_call_release(), while the timeout is still held and may be read. */
 static inline void hwt_call_prepare(struct hwt_call *call, const struct hwt_timeout *timeout)
 {
 	call->fn = timeout->ops->release;
@@ -54,7 +56,10 @@ static inline void hwt_call_prepare(struct hwt_call *call, const struct hwt_time
 		hwt_call_copy(call, timeout);
 }
 
-/* The callbacks of a struct hwt_handle: these two call the client's. */
+/*
+ * The callbacks of the timeout in a struct hwt_handle. They call the client's functions, which the
+ * handle contains.
+ */
 extern const struct hwt_timeout_ops hwt_handle_ops;
 void hwt_handle_expire(struct hwt_timeout *timeout);
 void hwt_handle_cancelled(struct hwt_timeout *timeout);
@@ -62,14 +67,17 @@ void hwt_handle_cancelled(struct hwt_timeout *timeout);
 /**
  * hwt_client_fn() - return the client's function that a function of a timeout calls
  * @timeout: the timeout
- * @fn:      its ->expire, ->cancelled or ->release, or any other function that is called for it
+ * @fn:      the timeout's ->expire, ->cancelled or ->release, or another function that is called
+ *           for it
  *
- * For reports, and for the checks of a module that is unloaded. The function of a handle is in the
- * handle, whose memory is valid before the first schedule, while the timeout is held, and for a
- * caller that has a reference. After a callback, the timeout is held until hwt_finish(). For a
- * ->release, which is called after the hold, this does not read the timeout.
+ * Used to name functions in reports, and to find the timeouts that would call into a module that is
+ * unloaded. In a struct hwt_handle, ->expire and ->cancelled are functions of hwt that call the
+ * client's functions, and these are read from the handle. Its memory is valid before it is first
+ * scheduled, while its timeout is held (after a callback, until hwt_finish()), and for a caller
+ * that has a reference. If @fn is a ->release, which is called after the hold, the timeout's memory
+ * is not read.
  *
- * Return: the function of the handle, if @fn calls one; else @fn.
+ * Return: the client's function if @fn is a function of a handle that calls one; otherwise @fn.
  */
 static inline const void *hwt_client_fn(const struct hwt_timeout *timeout, const void *fn)
 {
@@ -82,14 +90,16 @@ static inline const void *hwt_client_fn(const struct hwt_timeout *timeout, const
 	return fn;
 }
 
-/* hwt_call_begin() releases the lock, hwt_call_end() takes it, hwt_call_release() does both. */
+/*
+ * hwt_call_begin() drops the shard's lock, hwt_call_end() takes it, hwt_call_release() does both.
+ */
 void hwt_call_begin(struct hwt_shard *shard, struct hwt_runner *runner,
 		    struct hwt_timeout *timeout, const void *fn,
 		    struct hwt_call *call);
 void hwt_call_end(struct hwt_shard *shard, struct hwt_runner *runner, struct hwt_call *call);
 void hwt_call_release(struct hwt_shard *shard, struct hwt_runner *runner,
 		      struct hwt_timeout *timeout, struct hwt_call *call);
-/* Without the lock. */
+/* The caller does not hold the shard's lock. */
 #ifdef CONFIG_LOCKDEP
 void hwt_lockdep_sync(struct hwt_timeout *timeout);
 void hwt_lockdep_shard(struct hwt_shard *shard);

@@ -7,7 +7,7 @@
 
 #include "hwt.h"
 
-/* Set the shard of a timeout, which is not held. */
+/* Set the shard of a timeout that is not held. */
 static inline void hwt_timeout_set_shard(struct hwt_timeout *timeout, struct hwt_shard *shard)
 {
 	timeout->shard = shard;

@@ -10,13 +10,13 @@
 
 /**
  * hwt_tick_setup() - prepare the conversion of nanoseconds to ticks
- * @shard:   the shard, being created
- * @tick_ns: length of its tick, at least 2
+ * @shard:   the shard, which is being created
+ * @tick_ns: length of a tick, ns, at least 2
  *
- * For a divisor d with 2^(l-1) < d <= 2^l, the multiplier m = ceil(2^(63+l) / d) has
- * 64 bits, and n * m >> (63 + l) is exactly n / d for every n below 2^63
- * (Granlund and Montgomery 1994, theorem 4.2). The dividend 2^(63+l) does not fit in
- * 64 bits, so the loop divides bit by bit.
+ * A time n is divided by the length d of a tick with a multiplication: for 2^(l-1) < d <= 2^l, the
+ * multiplier m = ceil(2^(63+l) / d) has 64 bits, and n * m >> (63 + l) is exactly n / d, rounded
+ * down, for every n below 2^63 (Granlund and Montgomery 1994, theorem 4.2). To compute m, the loop
+ * divides bit by bit, because the dividend 2^(63+l) does not fit in 64 bits.
  */
 void hwt_tick_setup(struct hwt_shard *shard, u64 tick_ns)
 {
@@ -36,7 +36,10 @@ void hwt_tick_setup(struct hwt_shard *shard, u64 tick_ns)
 	shard->tick_shift = l - 1;
 }
 
-/* Read the shard's clock. Any context: in NMI, only the fast readers are safe. */
+/*
+ * Read the shard's clock. Any context: in NMI, use the ktime_get_*_fast_ns() readers, because the
+ * others might wait for ever for an update of the clock that the NMI has interrupted.
+ */
 u64 hwt_clock_now(const struct hwt_shard *shard)
 {
 	switch (shard->clock) {
@@ -51,7 +54,10 @@ u64 hwt_clock_now(const struct hwt_shard *shard)
 	}
 }
 
-/* Convert a time of CLOCK_MONOTONIC to the shard's clock, by its present offset. Not in NMI. */
+/*
+ * Convert a time of CLOCK_MONOTONIC to the shard's clock, by the present offset between the two
+ * clocks. Not in NMI.
+ */
 u64 hwt_mono_to_clock(const struct hwt_shard *shard, u64 ns)
 {
 	switch (shard->clock) {
@@ -64,7 +70,7 @@ u64 hwt_mono_to_clock(const struct hwt_shard *shard, u64 ns)
 	}
 }
 
-/* Read the shard's clock with the resolution of a jiffy. Not in NMI. */
+/* Read the shard's clock as of the timekeeper's last update, up to a jiffy ago. Not in NMI. */
 static u64 hwt_clock_coarse(const struct hwt_shard *shard)
 {
 	switch (shard->clock) {
@@ -77,14 +83,14 @@ static u64 hwt_clock_coarse(const struct hwt_shard *shard)
 	}
 }
 
-/* Return the deadline that is @delay_ns from now. */
+/* Return a deadline that is @delay_ns from now, or slightly later. */
 u64 hwt_clock_after(const struct hwt_shard *shard, u64 delay_ns)
 {
 	u64 now;
 
 	/*
-	 * Not early: the fast readers may step back a little, so add a tick; the coarse clock is up
-	 * to a jiffy behind, so add that.
+	 * A timeout must not fire early. In NMI, the fast readers may step back a little, so add a
+	 * tick; the coarse clock is up to a jiffy behind, so add a jiffy.
 	 */
 	if (unlikely(in_nmi()))
 		now = hwt_clock_now(shard) + shard->tick_ns;

@@ -10,13 +10,16 @@
 
 #include "core/wheel.h"
 
-/* Return the tick that a time falls in: round down. @ns: below 2^63. */
+/* Return the tick in which a time lies: round down. @ns: the time, below 2^63. */
 static inline u64 hwt_ns_to_tick(const struct hwt_shard *shard, u64 ns)
 {
 	return mul_u64_u64_shr(ns, shard->tick_mult, 64) >> shard->tick_shift;
 }
 
-/* Return the first tick that is not before a deadline: round up. */
+/*
+ * Return the first tick that begins at or after a deadline: round up. If the deadline does not fit,
+ * return HWT_TICK_NEVER.
+ */
 static inline u64 hwt_deadline_to_tick(const struct hwt_shard *shard, u64 ns)
 {
 	if (unlikely(ns > S64_MAX - shard->tick_ns))
@@ -24,7 +27,7 @@ static inline u64 hwt_deadline_to_tick(const struct hwt_shard *shard, u64 ns)
 	return hwt_ns_to_tick(shard, ns + shard->tick_ns - 1);
 }
 
-/* Return when a tick begins, ns on the shard's clock; U64_MAX: never. */
+/* Return the time at which a tick begins, ns on the shard's clock; U64_MAX for HWT_TICK_NEVER. */
 static inline u64 hwt_tick_to_ns(const struct hwt_shard *shard, u64 tick)
 {
 	return tick == HWT_TICK_NEVER ? U64_MAX : tick * shard->tick_ns;

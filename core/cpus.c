@@ -2,8 +2,9 @@
 /*
  * The CPUs of shards
  *
- * A shard serves CPUs that are near to each other: they share a last-level cache, or a NUMA node if
- * there are fewer shards than caches.
+ * A shard serves CPUs that are near to each other. The CPUs of a last-level cache belong to one
+ * shard unless there are more shards than caches, and those of a NUMA node unless there are more
+ * shards than nodes.
  */
 #include <linux/cpumask.h>
 #include <linux/init.h>
@@ -21,10 +22,10 @@
 /* On a machine with more CPUs than this, a wheel has by default a shard per last-level cache. */
 #define HWT_CPUS_PER_SHARD	16
 
-/* Stands for the cache of an offline CPU, which is not known. */
+/* Stands for the cache of an offline CPU, because that cache is not known. */
 #define HWT_OFFLINE		U16_MAX
 
-/* The numbers of nodes, caches and CPUs of a machine. A cache counts if it has a CPU online. */
+/* Numbers of nodes, caches and CPUs. A cache is counted only if one of its CPUs is online. */
 struct hwt_units {
 	unsigned int	nodes;
 	unsigned int	caches;
@@ -34,17 +35,20 @@ struct hwt_units {
 /* Return the place of a CPU, for sorting: its node, its cache and its number, in this order. */
 static u64 hwt_cpu_place(unsigned int cpu)
 {
-	/* An offline CPU, whose cache is not known, belongs to the last cache of its node. */
+	/* An offline CPU's cache is not known: sort the CPU last, into its node's last cache. */
 	u16 cache = cpu_online(cpu) ? hwt_cpu_cache(cpu) & (HWT_OFFLINE >> 1) : HWT_OFFLINE;
 	u16 node = cpu_to_node(cpu);
 
 	return (u64)node << 48 | (u64)cache << 32 | cpu;
 }
 
-/* Count the CPU at @place. To be called in the order of places; @before: the previous, or NULL. */
+/*
+ * Count the CPU at @place. Called for all CPUs in the order of their places. @before: the previous
+ * place, or NULL.
+ */
 static void hwt_units_add(struct hwt_units *units, u64 place, const u64 *before)
 {
-	/* Use the state stored in the place, since the CPU may have come or gone meanwhile. */
+	/* Read the CPU's state from the place: it may have come online or gone offline since. */
 	bool online = (u16)upper_32_bits(place) != HWT_OFFLINE;
 
 	units->nodes += !before || (place ^ *before) >> 48;
@@ -59,7 +63,10 @@ static int hwt_place_compare(const void *a, const void *b)
 	return left < right ? -1 : left > right;
 }
 
-/* Return the sorted places of all CPUs, which the caller frees, or NULL. Count them in @all. */
+/*
+ * Return a sorted array of the places of all possible CPUs, which the caller frees, or NULL. Count
+ * the CPUs in @all.
+ */
 static u64 *hwt_places_create(struct hwt_units *all, gfp_t gfp)
 {
 	u64 *places = kmalloc_array(num_possible_cpus(), sizeof(*places), gfp);
@@ -75,12 +82,13 @@ static u64 *hwt_places_create(struct hwt_units *all, gfp_t gfp)
 	return places;
 }
 
-/* The number of shards of a wheel by default: the same for all wheels. Constant after the init. */
+/* Default number of shards of a wheel. Constant after the module's init. */
 unsigned int hwt_shards_default;
 
 /*
- * Return the module's parameter; if that is 0, a shard for each last-level cache of a machine with
- * more than 16 CPUs online, else 1.
+ * Return the default number of shards of a wheel: the module's parameter "shards" if it is not 0.
+ * If it is 0, return the number of last-level caches on a machine with more than 16 CPUs online,
+ * and 1 on any other machine.
  */
 unsigned int __init hwt_shards_choose(void)
 {
@@ -95,9 +103,9 @@ unsigned int __init hwt_shards_choose(void)
 }
 
 /*
- * Return the number of each CPU's shard, in memory that the caller frees; or NULL. CPUs of a node
- * are not divided unless there are more shards than nodes, nor those of a cache unless there are
- * more shards than caches.
+ * Return an array with the number of each CPU's shard, which the caller frees, or NULL. The CPUs of
+ * a node are divided only if there are more shards than nodes, and the CPUs of a cache only if
+ * there are more shards than caches.
  */
 u8 *hwt_shard_map_create(unsigned int nr_shards, gfp_t gfp)
 {
@@ -135,7 +143,7 @@ int hwt_shard_node(const u8 *map, unsigned int shard)
 	return NUMA_NO_NODE;
 }
 
-/* May kernel threads run on a CPU for which the client did not ask? */
+/* Return true if a CPU is not isolated: threads may run there even if no client asks for it. */
 bool hwt_cpu_housekeeping(unsigned int cpu)
 {
 	return housekeeping_test_cpu(cpu, HK_TYPE_KTHREAD) &&
@@ -143,8 +151,9 @@ bool hwt_cpu_housekeeping(unsigned int cpu)
 }
 
 /*
- * Give a shard its CPUs, before its threads are created. @map: NULL if there is one shard only. The
- * shard serves timeouts of isolated CPUs, but its threads do not run there unless @cpus says so.
+ * Set the CPUs of a shard, before its threads are created. @map: the shard of each CPU, or NULL if
+ * there is one shard only. @cpus: the CPUs that the client has chosen for the threads, or NULL. The
+ * shard also serves timeouts of isolated CPUs, but its threads run there only if @cpus has them.
  */
 void hwt_shard_place(struct hwt_shard *shard, const u8 *map, const struct cpumask *cpus)
 {
@@ -159,6 +168,9 @@ void hwt_shard_place(struct hwt_shard *shard, const u8 *map, const struct cpumas
 	}
 	if (cpus)
 		cpumask_copy(shard->affinity, cpus);
-	/* A shard may have isolated CPUs only, or none if there are more shards than CPUs. */
+	/*
+	 * No CPU is set for a single shard without @cpus, for a shard whose CPUs are all isolated,
+	 * and if there are more shards than CPUs. Then the threads may run anywhere.
+	 */
 	shard->pinned = !cpumask_empty(shard->affinity);
 }

@@ -1,21 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Checks of clients, for the module parameter "debug". They cost time. A client is reported if it
+ * Checks of clients, for the module parameter "debug". A client is reported if it
  *
  *   - uses a timeout that was never initialised, or was copied: the call is refused;
  *   - initialises a timeout that is held: the timeout is left as it is;
  *   - moves a timeout to another wheel while it is held or its ->release is executing;
- *   - is a module that is unloaded, and leaves a timeout that would call into it, a handle
- *     (core/recipes.c) included;
- *   - frees a timeout that is held. Only where the kernel's debug objects check freed memory
- *     (CONFIG_DEBUG_OBJECTS_FREE).
+ *   - is a module that is unloaded, and leaves a timeout or a handle (core/recipes.c) that would
+ *     call into the module;
+ *   - frees a timeout that is held. This is noticed only if the kernel's debug objects check freed
+ *     memory (CONFIG_DEBUG_OBJECTS_FREE).
  *
- * The last two are not repaired: what the client has left, or has freed, is used after the report.
+ * The last three are reported and not prevented: the timeout is moved, and hwt goes on to use the
+ * code or the memory that the client has unloaded or freed.
  *
- * The engine does not know the timeouts on submission lists, so with "debug" it is woken for each
- * submission. For debug objects, a timeout is active from its collection, not its submission, to
- * the end of its hold. A submission may be in NMI, which must not take the locks of debug objects,
- * and only under the shard's lock are the changes of a timeout reported to them in order.
+ * If a timeout is initialised or freed while it is held, this is noticed only once the timeout was
+ * collected. So with "debug" the engine is woken for each submission, which costs time.
+ *
+ * To the kernel's debug objects, a timeout is active from its collection, not from its submission,
+ * to the end of its hold. This has two reasons. A submission may be in NMI, where the locks of
+ * debug objects must not be taken. And only under the shard's lock can the changes of a timeout be
+ * reported to debug objects in their order.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -35,7 +39,7 @@
 
 DEFINE_STATIC_KEY_FALSE(hwt_debug);
 
-/* Report with a stack trace. Any context. */
+/* Log a report with a stack trace, rate-limited. Any context. */
 #define hwt_debug_report(fmt, ...)					\
 	do {								\
 		static DEFINE_RATELIMIT_STATE(_limit, 5 * HZ, 10);	\
@@ -48,20 +52,23 @@ DEFINE_STATIC_KEY_FALSE(hwt_debug);
 
 /* -- Initialisation --------------------------------------------------------- */
 
-/* Return the value of @check in a timeout that was initialised at this address. */
+/* Return the value that @check has in a timeout that was initialised at this address. */
 u32 hwt_debug_mark(const struct hwt_timeout *timeout)
 {
 	return (u32)(unsigned long)timeout ^ __HWT_CHECK_PLACE;
 }
 
-/* Was a timeout initialised and not overwritten since? Only then are its other members valid. */
+/*
+ * Return true if a timeout was initialised, and not copied or overwritten since. Only then are its
+ * other members valid.
+ */
 static bool hwt_debug_whole(const struct hwt_timeout *timeout)
 {
 	return timeout->check == hwt_debug_mark(timeout) ||
 	       timeout->check == __HWT_CHECK_STATIC;
 }
 
-/* hwt_debug_used() with "debug". Any context. */
+/* The part of hwt_debug_used() that is called only with "debug". Any context. */
 bool __hwt_debug_used(const struct hwt_timeout *timeout)
 {
 	if (hwt_debug_whole(timeout))
@@ -72,18 +79,19 @@ bool __hwt_debug_used(const struct hwt_timeout *timeout)
 }
 
 /*
- * Values of @tracked while the engine knows that the timeout is held; HWT_TRACKED_OBJECT: debug
- * objects know too. Otherwise 0. The state alone would not do: reused memory may hold any state.
+ * Values of @tracked from the collection of a timeout to the end of its hold: HWT_TRACKED_OBJECT if
+ * it is active to debug objects, else HWT_TRACKED. At other times @tracked is 0. The state alone
+ * does not show that a timeout is held, because memory that is used again may hold any state.
  */
 #define HWT_TRACKED		0x68
 #define HWT_TRACKED_OBJECT	0x69
 
-/* May a timeout be initialised? Any context. */
+/* Return false, with a report, if a timeout must not be initialised: it is held. Any context. */
 bool __hwt_debug_init(const struct hwt_timeout *timeout)
 {
 	u8 tracked = READ_ONCE(timeout->tracked);
 
-	/* Uninitialised memory may hold any values, but hardly all of these. */
+	/* Test three members: uninitialised memory may hold any values, but hardly these three. */
 	if (timeout->check != hwt_debug_mark(timeout) ||
 	    (tracked != HWT_TRACKED && tracked != HWT_TRACKED_OBJECT) || !hwt_held(timeout))
 		return true;
@@ -101,7 +109,8 @@ static bool hwt_debug_releasing(struct hwt_shard *shard, const struct hwt_timeou
 
 	/*
 	 * Barrier clock.rcu, pairs with destroy.grace in hwt_wheel_dispose(): a shard that is found
-	 * stays until its lock was released. The timeout's wheel may have been destroyed.
+	 * is not freed before its lock was released. If the timeout's wheel was destroyed before,
+	 * no shard is found.
 	 */
 	rcu_read_lock();
 	if (hwt_shard_exists(shard)) {
@@ -115,7 +124,11 @@ static bool hwt_debug_releasing(struct hwt_shard *shard, const struct hwt_timeou
 	return found;
 }
 
-/* Report a timeout that is moved too early. Any context; releases are seen in task context only. */
+/*
+ * Report a timeout that is moved to another wheel while it is held, or while its ->release is
+ * executing. Any context. The second case is noticed only if the caller is preemptible, because
+ * the test takes the shard's lock.
+ */
 void hwt_debug_move(const struct hwt_timeout *timeout)
 {
 	if (!hwt_debug_used(timeout) || !timeout->shard)
@@ -135,14 +148,17 @@ struct hwt_debug_going {
 	struct module		*module;
 };
 
-/* Is a function of a timeout that is held in the module, or the client's function behind it? */
+/*
+ * Return true if the client's function is in the module: @fn itself or, for a handle, the function
+ * that @fn calls. The timeout is held, or @fn is its ->release.
+ */
 static bool hwt_debug_calls(const struct hwt_timeout *timeout, const void *fn,
 			    const struct module *module)
 {
 	return within_module((unsigned long)hwt_client_fn(timeout, fn), module);
 }
 
-/* Does a timeout that is held need the memory or a function of the module? */
+/* Return true if a held timeout, its ops or one of its functions is in the module. */
 static bool hwt_debug_needs(const struct hwt_timeout *timeout, const struct module *module)
 {
 	const struct hwt_timeout_ops *ops = timeout->ops;
@@ -165,7 +181,7 @@ static void hwt_debug_left(struct hwt_timeout *timeout, void *arg)
 			 hwt_client_fn(timeout, timeout->ops->expire));
 }
 
-/* Report the functions of the module that are executing on the shard. */
+/* Report the functions of the module that the shard's runners are executing. */
 static void hwt_debug_executing(const struct hwt_debug_going *going)
 	__must_hold(&going->shard->lock)
 {
@@ -181,8 +197,9 @@ static void hwt_debug_executing(const struct hwt_debug_going *going)
 }
 
 /*
- * Report the timeouts that a module has left on a shard, and its functions that are executing. The
- * module's exit has returned. Walks all timeouts under the lock.
+ * Report the timeouts that a module has left on a shard, and those of its functions that are
+ * executing there. To be called after the module's exit has returned. Walks all timeouts under the
+ * lock.
  */
 void hwt_debug_unload(struct hwt_shard *shard, struct module *module)
 {
@@ -210,7 +227,10 @@ static void *hwt_debug_hint(void *addr)
 	return (void *)hwt_client_fn(timeout, timeout->ops->expire);
 }
 
-/* Accept a timeout whose initialisation debug objects did not see: hwt_debug_used() checks it. */
+/*
+ * Make debug objects accept a timeout that they do not know. The initialisation of timeouts is not
+ * reported to them, because hwt_debug_used() checks it.
+ */
 static bool hwt_debug_is_static(void *addr)
 {
 	return true;
@@ -218,14 +238,17 @@ static bool hwt_debug_is_static(void *addr)
 
 static const struct debug_obj_descr hwt_debug_descr;
 
-/* Called after the report. The kernel repeats that until the object is no longer active. */
+/*
+ * Deactivate a held timeout whose memory is freed. Debug objects call this after their report,
+ * which they would repeat until the timeout is no longer active.
+ */
 static bool hwt_debug_freed(void *addr, enum debug_obj_state state)
 {
 	struct hwt_timeout *timeout = addr;
 
 	if (state != ODEBUG_STATE_ACTIVE)
 		return false;
-	/* The end of the hold, if the memory lives so long, does not deactivate it again. */
+	/* The end of the hold, if it still comes, must not deactivate the timeout again. */
 	WRITE_ONCE(timeout->tracked, 0);
 	debug_object_deactivate(timeout, &hwt_debug_descr);
 	return true;
@@ -240,7 +263,7 @@ static const struct debug_obj_descr hwt_debug_descr = {
 
 static void hwt_debug_activate(struct hwt_timeout *timeout)
 {
-	/* Debug objects require an initialisation of their own for an object on the stack. */
+	/* Leave out the stack, whose objects require debug_object_init_on_stack(). */
 	if (object_is_on_stack(timeout))
 		return;
 	WRITE_ONCE(timeout->tracked, HWT_TRACKED_OBJECT);
@@ -256,7 +279,7 @@ static void hwt_debug_activate(struct hwt_timeout *timeout) { }
 static void hwt_debug_deactivate(struct hwt_timeout *timeout) { }
 #endif
 
-/* hwt_debug_track() with "debug". Under the shard's lock. */
+/* The part of hwt_debug_track() that is called only with "debug". Under the shard's lock. */
 void __hwt_debug_track(struct hwt_timeout *timeout, u64 state)
 {
 	u8 tracked = timeout->tracked;

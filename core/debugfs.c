@@ -2,8 +2,9 @@
 /*
  * Wheels in debugfs: hwt/wheels/NUMBER-NAME/
  *
- * docs/statistics.md documents each file. The wheel's lock is taken to count a level's occupied
- * buckets, and to print a function's name. A wheel whose directory cannot be created works without.
+ * docs/statistics.md documents each file. The locks of the shards are taken only to count the
+ * occupied buckets of a level. If the directory of a wheel cannot be created, the wheel works
+ * without a directory.
  */
 #include <linux/cpumask.h>
 #include <linux/debugfs.h>
@@ -22,9 +23,10 @@
 static struct dentry *hwt_debugfs_root, *hwt_debugfs_wheels;
 
 /*
- * Creates directories. Not hwt_wq, whose works wait for callbacks: a client may hold a lock that a
- * callback takes while it creates a wheel, and waits for a work here. It has a rescuer, since works
- * of queues with a rescuer may create wheels.
+ * The queue of works that create directories. hwt_wq is not used, because its works wait for
+ * callbacks: a client that creates a wheel waits for a work of the queue here, and may hold a lock
+ * that a callback takes. The queue has a rescuer, because works of other queues with a rescuer may
+ * create wheels, and so wait for a work of this queue.
  */
 static struct workqueue_struct *hwt_debugfs_wq;
 
@@ -97,7 +99,7 @@ static int hwt_stats_show(struct seq_file *m, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(hwt_stats);
 
-/* Take the lock for one level at a time. */
+/* Take the lock of a shard for one level at a time, so that it is not held for long. */
 static int hwt_levels_show(struct seq_file *m, void *unused)
 {
 	struct hwt_wheel *wheel = m->private;
@@ -114,7 +116,7 @@ static int hwt_levels_show(struct seq_file *m, void *unused)
 			spin_unlock(&shard->lock);
 		}
 		place = &first->buckets.level[level];
-		/* The buckets of the top level may span more than 64 bits can say. */
+		/* A bucket of the top level may span more ns than fit into 64 bits. */
 		seq_printf(m, "%u %llu %u %u\n", level,
 			   first->tick_ns > U64_MAX >> place->shift ?
 			   U64_MAX : first->tick_ns << place->shift,
@@ -124,7 +126,7 @@ static int hwt_levels_show(struct seq_file *m, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(hwt_levels);
 
-/* Print up to the last count that is not 0, so that the last line is the worst lateness. */
+/* Print the counts up to the last one that is not 0: the last line shows the worst lateness. */
 static int hwt_lateness_show(struct seq_file *m, void *unused)
 {
 	struct hwt_wheel *wheel = m->private;
@@ -184,9 +186,10 @@ static void hwt_debugfs_work_fn(struct work_struct *work)
 }
 
 /*
- * Have a kernel worker call @create, which creates a directory, and wait for it. The caller itself
- * would be charged for the memory. At the limit of its memory cgroup it would wait, or be killed,
- * while it holds the lock of the parent directory, which all other callers need.
+ * Have a kworker call @create, which creates a directory, and wait for the end of this call. If the
+ * caller created the directory itself, its memory cgroup would be charged. At the limit of this
+ * cgroup, the caller would wait, or be killed, while it holds the lock of the parent directory,
+ * which all other callers need.
  */
 void hwt_debugfs_run(void (*create)(void *of), void *of)
 {
@@ -195,7 +198,7 @@ void hwt_debugfs_run(void (*create)(void *of), void *of)
 	if (!hwt_debugfs_wq)
 		return;
 	INIT_WORK_ONSTACK(&args.work, hwt_debugfs_work_fn);
-	/* No barrier: queue_work() and flush_work() order this task's accesses and the work's. */
+	/* No barrier: queue_work() and flush_work() order this task's accesses with the work's. */
 	queue_work(hwt_debugfs_wq, &args.work);
 	flush_work(&args.work);
 	destroy_work_on_stack(&args.work);
@@ -208,7 +211,7 @@ static void hwt_wheel_debugfs_create(void *of)
 	struct dentry *dir;
 
 	snprintf(name, sizeof(name), "%llu-%s", wheel->number, wheel->name);
-	/* The client has chosen the wheel's name, which may contain a slash. */
+	/* The wheel's name was chosen by the client, so it may contain slashes. */
 	strreplace(name, '/', '!');
 	dir = debugfs_create_dir(name, hwt_debugfs_wheels);
 	debugfs_create_file("params", 0400, dir, wheel, &hwt_params_fops);
@@ -219,7 +222,7 @@ static void hwt_wheel_debugfs_create(void *of)
 	wheel->debugfs = dir;
 }
 
-/* Add a wheel, which is complete, to debugfs. To be called without hwt_wheels_lock. */
+/* Add a complete wheel to debugfs. To be called without hwt_wheels_lock. */
 void hwt_debugfs_add(struct hwt_wheel *wheel)
 {
 	hwt_debugfs_run(hwt_wheel_debugfs_create, wheel);
@@ -231,7 +234,7 @@ void hwt_debugfs_remove(struct hwt_wheel *wheel)
 	debugfs_remove(wheel->debugfs);
 }
 
-/* Create the module's directory. Return it, for the device to add to. */
+/* Create the module's directory. Return the directory, to which the device adds its own files. */
 struct dentry * __init hwt_debugfs_init(void)
 {
 	hwt_debugfs_root = debugfs_create_dir("hwt", NULL);

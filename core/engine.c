@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The engine: the passes of a shard's thread, and the work of all runners under the shard's lock
+ * The engine: the passes of its thread, and the work that runners do under the shard's lock
  *
  * A pass collects the submitted timeouts, moves the cursor to the present tick, and runs the
- * callbacks of due timeouts. Each part is bounded. Then the engine sleeps until the next tick at
- * which a timeout is due. If the shard has workers (core/thread.c), they run the callbacks instead.
+ * callbacks of due timeouts. Each part is bounded, so that the others have their turn. Then the
+ * engine sleeps until the next tick at which a timeout is due. If the shard has workers
+ * (core/thread.c), the workers run the callbacks, and the engine runs none.
  *
- * core/state.h describes the life of a timeout. The lock-free half (core/submit.c) may change a
- * state at any line here. So each decision is a compare-and-swap of the state it was made from, and
- * is made again if the swap fails.
+ * core/state.h describes the life of a timeout. The functions of core/submit.c take no lock, and
+ * may change a timeout's state at any time. Therefore a function here that makes a decision by a
+ * state carries it out by a compare-and-swap of that state. If the compare-and-swap fails, the
+ * function decides again, by the new state.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -37,10 +39,9 @@
 #include "core/trace.h"
 
 /*
- * Drop the lock for a moment, and reschedule if needed. Also report a quiescent state to RCU-tasks:
- * with kernel preemption, a busy thread reports no other. In an RCU reader, which must not give up
- * the CPU, only drop the lock: with debug=1, a kfree() in a reader may get here by way of
- * hwt_debug_freed().
+ * Drop the lock for a moment, and give up the CPU if another task needs it. Also report a quiescent
+ * state to RCU-tasks, because with kernel preemption a busy thread reports no other. In an RCU
+ * read-side section, where the caller must not give up the CPU, only drop the lock.
  */
 void hwt_lock_break(struct hwt_shard *shard)
 	__must_hold(&shard->lock)
@@ -51,7 +52,7 @@ void hwt_lock_break(struct hwt_shard *shard)
 	spin_lock(&shard->lock);
 }
 
-/* The same for a runner, whose next call is not charged for the time of this. */
+/* Call hwt_lock_break(), and drop a runner's cached time: no callback is charged for the break. */
 void hwt_runner_break(struct hwt_shard *shard, struct hwt_runner *runner)
 	__must_hold(&shard->lock)
 {
@@ -60,9 +61,9 @@ void hwt_runner_break(struct hwt_shard *shard, struct hwt_runner *runner)
 }
 
 /*
- * Return the time on the shard's clock, ns. On the wall clock, ignore a set of the clock that
- * hwt_engine_check_clock() has not seen: it may be undone before the next check, and the cursor
- * must not have followed it.
+ * Return the time on the shard's clock, ns. On CLOCK_REALTIME, ignore changes of the clock since
+ * the last hwt_engine_check_clock(). If the cursor followed such a change, and the change was
+ * undone before the next check, this check would find no change, and would not set the cursor back.
  */
 static u64 hwt_engine_now(const struct hwt_shard *shard)
 {
@@ -74,8 +75,8 @@ static u64 hwt_engine_now(const struct hwt_shard *shard)
 /* -- Collecting ---------------------------------------------------------- */
 
 /*
- * Take a CPU's submission lists, unless entries taken earlier are not collected yet.
- * Return: whether there may be entries to collect.
+ * Take all entries off a CPU's submission lists, into @fresh of its inbox. Do nothing if @fresh may
+ * still have entries that were taken earlier. Return true if @fresh may have entries now.
  */
 static bool hwt_intake_take(struct hwt_shard *shard, unsigned int cpu)
 	__must_hold(&shard->lock)
@@ -89,13 +90,15 @@ static bool hwt_intake_take(struct hwt_shard *shard, unsigned int cpu)
 		return false;
 	WRITE_ONCE(shard->active[cpu], false);
 	/*
-	 * Barrier intake.mb, pairs with push.add in hwt_push(): this CPU finds the entry below, or
-	 * hwt_push() finds the byte cleared and sets it again.
+	 * Barrier intake.mb, pairs with push.add in hwt_push(): this CPU finds the entry when it
+	 * takes the lists below, or hwt_push() finds the byte cleared, and sets it again.
 	 */
 	smp_mb();
 	/*
-	 * Barrier intake.take, pairs with push.add in hwt_push(): Not needed: the dependency on the
-	 * entry's address orders all that was written before the push before its reads here.
+	 * Barrier intake.take, pairs with push.add in hwt_push(): this CPU sees what was written to
+	 * an entry, and to its object, before the push. Not needed: this CPU gets the entry's
+	 * address from the list, and this dependency orders its reads of the entry after the push;
+	 * llist_del_all() is there to take a list as a whole.
 	 */
 	for (chain = 0; chain < HWT_CHAINS; chain++)
 		if (!llist_empty(&inbox->list[chain]))
@@ -105,7 +108,10 @@ static bool hwt_intake_take(struct hwt_shard *shard, unsigned int cpu)
 	return true;
 }
 
-/* Return the next CPU's submissions to collect, or NULL if there are none. */
+/*
+ * Return an inbox whose @fresh may have entries, or NULL if nothing is submitted. If there is no
+ * such inbox, first take the lists of the next CPU that has submissions.
+ */
 static struct hwt_inbox *hwt_intake_next(struct hwt_shard *shard)
 	__must_hold(&shard->lock)
 {
@@ -115,8 +121,8 @@ static struct hwt_inbox *hwt_intake_next(struct hwt_shard *shard)
 	while (list_empty(&shard->intake)) {
 		next = shard->intake_cpu + 1;
 		/*
-		 * Other CPUs may set bytes meanwhile, but not clear them. A byte that this search
-		 * misses might as well have been set after it.
+		 * Other CPUs may set bytes during the search, but do not clear them. A byte that
+		 * the search misses might as well have been set after the search.
 		 */
 		found = data_race(memchr_inv(active + next, 0, nr_cpu_ids - next) ?:
 				  memchr_inv(active, 0, nr_cpu_ids));
@@ -128,7 +134,10 @@ static struct hwt_inbox *hwt_intake_next(struct hwt_shard *shard)
 	return list_first_entry(&shard->intake, struct hwt_inbox, intake);
 }
 
-/* Remove an entry taken from a CPU's lists. Return it, or NULL if none is left. */
+/*
+ * Remove an entry from @fresh of an inbox, whose lists take turns. Return the entry's timeout, or
+ * NULL if @fresh has no entry.
+ */
 static struct hwt_timeout *hwt_intake_pop(struct hwt_shard *shard, struct hwt_inbox *inbox)
 	__must_hold(&shard->lock)
 {
@@ -140,7 +149,7 @@ static struct hwt_timeout *hwt_intake_pop(struct hwt_shard *shard, struct hwt_in
 		node = *chain;
 		if (!node)
 			continue;
-		/* Unlink the entry now: once SUBMITTED is cleared, it may be pushed again. */
+		/* Read @next now: once SUBMITTED is cleared, a push may overwrite it. */
 		*chain = node->next;
 		prefetchw(node->next);
 		return llist_entry(node, struct hwt_timeout, submit);
@@ -150,19 +159,25 @@ static struct hwt_timeout *hwt_intake_pop(struct hwt_shard *shard, struct hwt_in
 }
 
 /*
- * The rest of hwt_link(), if the timeout was scheduled for a tick that had passed, or the caller is
- * not the engine's thread. The time of the schedule is unknown. So for all timeouts scheduled for
- * the past, the time counts at which the latest one was found: none has waited for less.
+ * Do the part of hwt_link() that is needed if the timeout was scheduled for a tick that had passed,
+ * or if the caller is not the engine's thread.
+ *
+ * The time at which a timeout was scheduled is not known. So the lateness of all timeouts that were
+ * scheduled for the past counts from @past_since, the time at which the latest of them was found
+ * here. Each of them has waited at least since then, so no lateness is counted too long.
  */
 static noinline void hwt_link_rest(struct hwt_shard *shard, struct hwt_timeout *timeout, u64 tick)
 	__must_hold(&shard->lock)
 {
 	bool past = tick < shard->intake_since;
 
-	/* The engine's thread looks at the buckets before it waits. */
+	/* The engine's own thread needs no kick, since it looks at the buckets before it sleeps. */
 	if (current != shard->thread && tick < (u64)atomic64_read(&shard->wake_tick)) {
 		hwt_engine_kick(shard);
-		/* The engine was asleep, so nothing was due. */
+		/*
+		 * The engine was asleep, so no timeout that it knew was due. If the tick of this
+		 * one has passed, it was scheduled for the past.
+		 */
 		past |= tick < hwt_engine_tick(shard);
 	}
 	if (past) {
@@ -172,9 +187,10 @@ static noinline void hwt_link_rest(struct hwt_shard *shard, struct hwt_timeout *
 }
 
 /*
- * Insert a timeout into the buckets, and kick the engine if it sleeps beyond the timeout's tick.
- * A kick by the client is not enough: it may have come before the timeout was in its bucket. And
- * the client did not kick if the timeout was RUNNING, or due and pushed back.
+ * Insert a timeout into the buckets, and kick the engine if it sleeps beyond the timeout's tick. A
+ * kick by the client that scheduled the timeout is not enough, because the engine may have gone
+ * back to sleep before the timeout was in its bucket. And if the timeout was RUNNING, or was due
+ * and was pushed back, the client has not kicked the engine.
  */
 static void hwt_link(struct hwt_shard *shard, struct hwt_timeout *timeout, u64 state)
 	__must_hold(&shard->lock)
@@ -186,7 +202,7 @@ static void hwt_link(struct hwt_shard *shard, struct hwt_timeout *timeout, u64 s
 		hwt_link_rest(shard, timeout, tick);
 }
 
-/* Take a timeout out of its bucket, or off the due list, for a hold that ends or a new tick. */
+/* Remove a timeout from its bucket or the due list, to end its hold or to link it anew. */
 static void hwt_unlink(struct hwt_shard *shard, struct hwt_timeout *timeout)
 	__must_hold(&shard->lock)
 {
@@ -194,7 +210,7 @@ static void hwt_unlink(struct hwt_shard *shard, struct hwt_timeout *timeout)
 	timeout->past = false;
 }
 
-/* Append a timeout to shard->owed, where a runner will end its hold and call its client. */
+/* Append a timeout to shard->owed: a runner takes it off, ends its hold and calls its client. */
 static void hwt_owe_call(struct hwt_shard *shard, struct hwt_timeout *timeout)
 	__must_hold(&shard->lock)
 {
@@ -204,11 +220,11 @@ static void hwt_owe_call(struct hwt_shard *shard, struct hwt_timeout *timeout)
 		hwt_worker_wake(shard);
 	else if (current != shard->thread)
 		hwt_engine_kick(shard);
-	/* Wake hwt_wait(), which does not wait for a ->release. */
+	/* Wake tasks in hwt_wait(): if only ->release is left to call, they wait no longer. */
 	hwt_wake_timeout(shard, timeout);
 }
 
-/* Collect one submission. The timeout may have been freed on return. */
+/* Collect a timeout taken off a submission list. On return, it may have been freed. */
 static void hwt_collect_one(struct hwt_shard *shard, struct hwt_timeout *timeout)
 	__must_hold(&shard->lock)
 {
@@ -219,7 +235,7 @@ static void hwt_collect_one(struct hwt_shard *shard, struct hwt_timeout *timeout
 		hwt_unlink(shard, timeout);
 	/*
 	 * Barrier state.finish, pairs with state.arm in hwt_arm(): the caller of hwt_arm() that
-	 * begins the next hold sees everything that was done in this one.
+	 * begins the timeout's next hold sees everything that was done in this hold.
 	 */
 	do {
 		change = hwt_state_collect(old, timeout->ops);
@@ -237,8 +253,8 @@ static void hwt_collect_one(struct hwt_shard *shard, struct hwt_timeout *timeout
 }
 
 /*
- * Collect entries taken from a CPU's lists, up to a total of @max, of which the caller has
- * collected @n before. Return the new total.
+ * Collect entries of @fresh of an inbox, up to a total of @max. The caller has collected @n of this
+ * total before. Return the new total. Drops the lock now and then.
  */
 static unsigned int hwt_collect_taken(struct hwt_shard *shard, struct hwt_inbox *inbox,
 				      unsigned int n, unsigned int max)
@@ -257,9 +273,9 @@ static unsigned int hwt_collect_taken(struct hwt_shard *shard, struct hwt_inbox 
 }
 
 /*
- * Collect up to @max submitted timeouts: link them, or end their holds. Drops the lock now and
- * then. Calls no client: a timeout whose client must be called when its hold ends goes to
- * shard->owed. Return the number of entries collected.
+ * Collect up to @max submitted timeouts: link each into the buckets, or end its hold. Calls no
+ * client: if the end of a hold is to call the client, the timeout goes to shard->owed. Return the
+ * number of timeouts collected. Drops the lock now and then.
  */
 unsigned int hwt_collect(struct hwt_shard *shard, unsigned int max)
 	__must_hold(&shard->lock)
@@ -273,8 +289,8 @@ unsigned int hwt_collect(struct hwt_shard *shard, unsigned int max)
 }
 
 /*
- * Collect all timeouts submitted before the call. Later submissions are left, so this is bounded.
- * Drops the lock now and then.
+ * Collect all timeouts submitted before the call. The time of the call is bounded, because later
+ * submissions do not prolong it. Drops the lock now and then.
  */
 void hwt_collect_submitted(struct hwt_shard *shard)
 	__must_hold(&shard->lock)
@@ -286,8 +302,9 @@ void hwt_collect_submitted(struct hwt_shard *shard)
 	for_each_possible_cpu(cpu) {
 		inbox = per_cpu_ptr(shard->inbox, cpu);
 		/*
-		 * Collect the entries taken earlier, and then the lists as they are now. If @taken
-		 * shows that they were taken once more, the entries of that loop are all collected.
+		 * Collect the entries in @fresh, and then the entries that are on the lists now.
+		 * Lists are taken only when @fresh is empty: if another context takes them while a
+		 * loop has dropped the lock, @taken shows that this loop is done.
 		 */
 		end = inbox->taken + 1;
 		while (time_before(inbox->taken, end) &&
@@ -302,7 +319,10 @@ void hwt_collect_submitted(struct hwt_shard *shard)
 	}
 }
 
-/* Collect one CPU's submissions up to a given timeout. Drops the lock now and then. */
+/*
+ * Collect one CPU's submissions until a given timeout is collected, or is found not to be among
+ * them. Drops the lock now and then.
+ */
 void hwt_collect_until(struct hwt_shard *shard, unsigned int cpu,
 		       const struct hwt_timeout *timeout)
 	__must_hold(&shard->lock)
@@ -311,8 +331,9 @@ void hwt_collect_until(struct hwt_shard *shard, unsigned int cpu,
 	unsigned long end = inbox->taken + 1;
 
 	/*
-	 * The timeout is among the entries taken earlier, or on the lists now. Otherwise it is not
-	 * pushed yet, or on another CPU's list: the caller tries again.
+	 * If this CPU has pushed the timeout, it is in @fresh or on the lists now, so taking the
+	 * lists once is enough. If it is not pushed yet, or is on another CPU's list, this loop
+	 * does not find it, and the caller tries again.
 	 */
 	while (!timeout->owed && (hwt_timeout_state(timeout) & HWT_F_SUBMITTED) &&
 	       time_before_eq(inbox->taken, end) && hwt_intake_take(shard, cpu))
@@ -321,10 +342,12 @@ void hwt_collect_until(struct hwt_shard *shard, unsigned int cpu,
 
 /**
  * hwt_end_hold() - end a timeout's hold and call its client, unless it was armed again
- * @shard:   its lock is held, and is dropped around callbacks
+ * @shard:   the shard, whose lock is held, and is dropped around callbacks
  * @runner:  the runner that calls the client
- * @timeout: SUBMITTED, not RUNNING, on no submission list: it is on shard->owed, or the caller has
- *           set SUBMITTED under the lock. Or a mark on shard->owed
+ * @timeout: a timeout that is SUBMITTED and not RUNNING. It is on shard->owed, or the caller has
+ *           set SUBMITTED under the lock and has not pushed it. Instead of a timeout, this may
+ *           be the mark of a flush or barrier on shard->owed (struct hwt_mark): a mark is only
+ *           taken off the list
  *
  * The timeout may have been freed on return.
  */
@@ -372,7 +395,7 @@ void hwt_end_hold(struct hwt_shard *shard, struct hwt_runner *runner, struct hwt
 	}
 }
 
-/* Return the next tick of a periodic timeout whose callback has returned. */
+/* Return the tick at which a periodic timeout, whose callback has returned, fires again. */
 static u64 hwt_periodic_next(struct hwt_shard *shard, struct hwt_timeout *timeout)
 {
 	struct hwt_periodic *periodic =
@@ -385,7 +408,11 @@ static u64 hwt_periodic_next(struct hwt_shard *shard, struct hwt_timeout *timeou
 	return hwt_deadline_to_tick(shard, atomic64_read(&periodic->run.next_ns));
 }
 
-/* Count the periods missed by a periodic timeout that fires, and compute its next deadline. */
+/*
+ * Prepare the callback of a periodic timeout: count the periods that the timeout has missed and, in
+ * HWT_MODE_FIXED_RATE, compute its next deadline. @first: it fires for the first time since it was
+ * scheduled, so copy the arguments of that call from @set to @run.
+ */
 static void hwt_periodic_begin(struct hwt_shard *shard,
 			       struct hwt_timeout *timeout, bool first)
 {
@@ -394,7 +421,7 @@ static void hwt_periodic_begin(struct hwt_shard *shard,
 	u64 now = hwt_clock_now(shard), missed = 0, next, period_ns;
 
 	if (first) {
-		/* hwt_schedule_periodic_at() may be writing @set now, for a later schedule. */
+		/* hwt_schedule_periodic_at() may be writing @set now: take no period of 0. */
 		period_ns = max_t(u64, atomic64_read(&periodic->set.period_ns), 1);
 		atomic64_set(&periodic->run.next_ns, atomic64_read(&periodic->set.first_ns));
 		atomic64_set(&periodic->run.period_ns, period_ns);
@@ -415,7 +442,7 @@ static void hwt_periodic_begin(struct hwt_shard *shard,
 	hwt_count(&shard->overruns, missed);
 }
 
-/* Call ->cancelled of a timeout that is RUNNING. */
+/* Call ->cancelled of a timeout that is RUNNING. Drops the lock around the call. */
 static void hwt_call_cancelled(struct hwt_shard *shard, struct hwt_runner *runner,
 			       struct hwt_timeout *timeout)
 	__must_hold(&shard->lock)
@@ -453,10 +480,10 @@ static struct hwt_change hwt_finish_change(struct hwt_shard *shard, struct hwt_t
 
 /**
  * hwt_finish() - clear RUNNING after a callback, and link the timeout again or end its hold
- * @shard:   its lock is held, and is dropped around callbacks
+ * @shard:   the shard, whose lock is held, and is dropped around callbacks
  * @runner:  the runner that has set RUNNING
- * @timeout: RUNNING; its callback, if there was one, has returned
- * @notify:  call ->cancelled first, if the timeout was cancelled
+ * @timeout: the timeout, which is RUNNING; its callback, if there was one, has returned
+ * @notify:  if the timeout was cancelled and has a ->cancelled, call that first
  *
  * The timeout may have been freed on return.
  */
@@ -485,8 +512,9 @@ void hwt_finish(struct hwt_shard *shard, struct hwt_runner *runner,
 /* -- Firing -------------------------------------------------------------- */
 
 /*
- * Has the wall clock been set since hwt_engine_check_clock() last looked? If so, timeouts in the
- * due list may not be due any more. Setting the clock kicks the engine, so its next check is soon.
+ * Return true if the shard's clock is CLOCK_REALTIME and was set since the last
+ * hwt_engine_check_clock(): timeouts in the due list may not be due any more. The next check comes
+ * soon, since the engine is kicked when the clock is set.
  */
 bool hwt_clock_moved(struct hwt_shard *shard)
 	__must_hold(&shard->lock)
@@ -495,7 +523,7 @@ bool hwt_clock_moved(struct hwt_shard *shard)
 	       ktime_to_ns(ktime_mono_to_real(0)) != shard->clock_offset;
 }
 
-/* Return the tick that the cursor may advance to. */
+/* Return the present tick, to which the cursor may advance. */
 u64 hwt_engine_tick(const struct hwt_shard *shard)
 {
 	return hwt_ns_to_tick(shard, hwt_engine_now(shard));
@@ -503,9 +531,11 @@ u64 hwt_engine_tick(const struct hwt_shard *shard)
 
 /**
  * struct hwt_lateness - how late a callback has begun, as defined in docs/statistics.md
- * @ns:     the time since its deadline, or since it could first be served if that was later
+ * @ns:     the time from the timeout's deadline to the beginning of its callback. If that is two
+ *          ticks or more, the time is counted from @since of struct hwt_due, if this is later
  * @late:   @ns is two ticks or more
- * @behind: @ns is more than HWT_BEHIND_TICKS ticks, or than a revolution of level 0
+ * @behind: @ns is more than HWT_BEHIND_TICKS ticks, or more than a revolution of level 0 if that is
+ *          shorter
  */
 struct hwt_lateness {
 	u64	ns;
@@ -515,8 +545,8 @@ struct hwt_lateness {
 
 /**
  * struct hwt_due - when a timeout that fires was due
- * @tick:   its tick
- * @since:  it was not to be served earlier, ns on the shard's clock
+ * @tick:   the tick for which the timeout was armed
+ * @since:  a time before which the timeout could not be served, ns on the shard's clock
  * @offset: the shard's @clock_offset when the timeout was taken off the due list
  */
 struct hwt_due {
@@ -525,7 +555,10 @@ struct hwt_due {
 	s64	offset;
 };
 
-/* Return when a call began, ns on the shard's clock. @offset: of struct hwt_due. */
+/*
+ * Return the time at which a call began, ns on the shard's clock. For CLOCK_REALTIME, @offset is
+ * the member of struct hwt_due, so the time does not change if the clock was set during the call.
+ */
 static u64 hwt_call_began(const struct hwt_shard *shard, const struct hwt_call *call,
 			  s64 offset)
 {
@@ -534,7 +567,7 @@ static u64 hwt_call_began(const struct hwt_shard *shard, const struct hwt_call *
 	return hwt_mono_to_clock(shard, call->began);
 }
 
-/* Return how late a call began. */
+/* Return how late a call of a timeout's ->expire began. */
 static struct hwt_lateness hwt_lateness_measure(const struct hwt_shard *shard,
 						const struct hwt_call *call,
 						const struct hwt_due *due)
@@ -553,7 +586,10 @@ static struct hwt_lateness hwt_lateness_measure(const struct hwt_shard *shard,
 	return late;
 }
 
-/* Take a timeout off the due list. Return: whether it fires. */
+/*
+ * Take a timeout off the due list, and set RUNNING if it fires. Return true if it fires: the caller
+ * has to call ->expire. Return false if it was cancelled or pushed back, or is a flush's mark.
+ */
 static bool hwt_fire_claim(struct hwt_shard *shard, struct hwt_timeout *timeout,
 			   struct hwt_due *due)
 	__must_hold(&shard->lock)
@@ -572,7 +608,8 @@ static bool hwt_fire_claim(struct hwt_shard *shard, struct hwt_timeout *timeout,
 		return false;
 	/*
 	 * Barrier state.fire, pairs with state.arm and earlier.mb in hwt_arm() and earlier.mb in
-	 * __hwt_schedule(): the callback sees what the client wrote before it scheduled.
+	 * __hwt_schedule(): the callback sees what the client wrote before it scheduled the
+	 * timeout.
 	 */
 	do {
 		change = hwt_state_fire(old, shard->buckets.cursor);
@@ -595,7 +632,7 @@ static bool hwt_fire_claim(struct hwt_shard *shard, struct hwt_timeout *timeout,
 	return true;
 }
 
-/* Call a timeout's function, and count how late that was. */
+/* Call ->expire of a timeout that is RUNNING, and count how late the call began. */
 static void hwt_fire_call(struct hwt_shard *shard, struct hwt_runner *runner,
 			  struct hwt_timeout *timeout, const struct hwt_due *due)
 	__must_hold(&shard->lock)
@@ -606,7 +643,7 @@ static void hwt_fire_call(struct hwt_shard *shard, struct hwt_runner *runner,
 
 	runner->call = ++shard->calls;
 	hwt_call_begin(shard, runner, timeout, expire, &call);
-	/* The cached timestamp may be older than the deadline: do not trace a negative lateness. */
+	/* The cached time of the call may be before the deadline: trace no negative lateness. */
 	if (trace_hwt_expire_entry_enabled())
 		trace_hwt_expire_entry(shard, timeout, hwt_client_fn(timeout, expire), due->tick,
 				       max(hwt_call_began(shard, &call, due->offset),
@@ -621,7 +658,10 @@ static void hwt_fire_call(struct hwt_shard *shard, struct hwt_runner *runner,
 	hwt_count(&shard->behind, late.behind);
 }
 
-/* Fire a timeout of the due list, unless it was cancelled or pushed back. Drops the lock. */
+/*
+ * Take a timeout off the due list, and fire it unless it was cancelled or pushed back. Drops the
+ * lock around callbacks.
+ */
 void hwt_fire(struct hwt_shard *shard, struct hwt_runner *runner,
 	      struct hwt_timeout *timeout)
 	__must_hold(&shard->lock)
@@ -640,9 +680,10 @@ static bool hwt_engine_halted(struct hwt_shard *shard)
 }
 
 /*
- * Return the due timeout to fire next: the last one on the list if @last is set and it has the tick
- * of the first. Timeouts lie anywhere in memory, and the caller alternates between the ends: while
- * one callback executes, the next timeout at the other end is fetched.
+ * Return the timeout of the due list to fire next: the last one if @last is true and the order of
+ * ticks allows it, else the first one. The caller takes timeouts from the two ends in turn, because
+ * they lie anywhere in memory: while the callback of one executes, the next one, at the other end,
+ * is prefetched.
  */
 static struct hwt_timeout *hwt_engine_pick(struct hwt_shard *shard, bool last)
 	__must_hold(&shard->lock)
@@ -653,10 +694,10 @@ static struct hwt_timeout *hwt_engine_pick(struct hwt_shard *shard, bool last)
 	u64 tick;
 
 	prefetchw(last ? due->next->next : due->prev->prev);
-	/* A flush waits for the timeouts before its mark, so never take a mark from the end. */
+	/* A flush waits for the timeouts before its mark (struct hwt_mark): take no mark early. */
 	if (!last || hwt_is_mark(last_due))
 		return first_due;
-	/* Keep the order of ticks, except for a timeout that was pushed back: it does not fire. */
+	/* Fire in the order of ticks. A timeout that was pushed back does not fire: take it. */
 	tick = hwt_state_tick(hwt_timeout_state(last_due));
 	if (tick <= shard->buckets.cursor &&
 	    tick != hwt_state_tick(hwt_timeout_state(first_due)))
@@ -664,7 +705,7 @@ static struct hwt_timeout *hwt_engine_pick(struct hwt_shard *shard, bool last)
 	return last_due;
 }
 
-/* Fire up to @max due timeouts. Return: the number of timeouts taken off the due list. */
+/* Take up to @max timeouts off the due list, and fire them. Return the number taken. */
 static unsigned int hwt_engine_fire(struct hwt_shard *shard, unsigned int max)
 	__must_hold(&shard->lock)
 {
@@ -673,7 +714,7 @@ static unsigned int hwt_engine_fire(struct hwt_shard *shard, unsigned int max)
 
 	while (n < max && !list_empty(due) && !hwt_engine_halted(shard)) {
 		hwt_fire(shard, &shard->engine, hwt_engine_pick(shard, n & 1));
-		/* Timeouts that were cancelled or pushed back do not drop the lock. */
+		/* Drop the lock here: a timeout that was cancelled or pushed back does not. */
 		if (++n % HWT_STEP == 0)
 			hwt_runner_break(shard, &shard->engine);
 	}
@@ -683,9 +724,9 @@ static unsigned int hwt_engine_fire(struct hwt_shard *shard, unsigned int max)
 /* -- Passes -------------------------------------------------------------- */
 
 /*
- * Move the cursor forward after a long sleep, so that timeouts submitted meanwhile do not go to a
- * level too high. It stays a revolution behind the present tick, so that timeouts that have come
- * due within this revolution are sorted by tick.
+ * Move the cursor forward after a long sleep, so that timeouts to be collected do not go to a
+ * higher level than necessary. Leave it a revolution of level 0 behind the present tick, so that
+ * timeouts that came due in this revolution still go to buckets, and fire in the order of ticks.
  */
 static void hwt_engine_catch_up(struct hwt_shard *shard, u64 now)
 {
@@ -694,8 +735,8 @@ static void hwt_engine_catch_up(struct hwt_shard *shard, u64 now)
 }
 
 /*
- * If shard->reclaim is set, plan a pass for reclaim_ms from now. That pass clears the flag here,
- * and then collects all timeouts cancelled before.
+ * If a cancel has set shard->reclaim, plan a pass for reclaim_ms from now. In that pass, this
+ * function clears the flag, and the pass then collects all timeouts that were cancelled before.
  */
 static void hwt_engine_reclaim(struct hwt_shard *shard)
 {
@@ -711,18 +752,20 @@ static void hwt_engine_reclaim(struct hwt_shard *shard)
 		WRITE_ONCE(shard->reclaim, false);
 		/*
 		 * Barrier reclaim.mb, pairs with state.cancel in hwt_cancel_claim() and push.add in
-		 * hwt_push(): if a cancel still finds the flag set, this pass collects its timeout.
-		 * sleep.mb ensures the same a pass later, but that is harder to show.
+		 * hwt_push(): if a cancel still finds the flag set, this pass collects the
+		 * cancelled timeout. Without this barrier, sleep.mb would ensure that the timeout
+		 * is collected before the engine sleeps, but that is harder to show.
 		 */
 		smp_mb();
 	}
 }
 
 /*
- * Handle a set of the wall clock. If the clock is now behind the cursor, sort all timeouts anew,
- * due ones included. A set forward needs nothing more than an advance.
+ * Check whether CLOCK_REALTIME was set since the last check. If it was, tell the client. If it is
+ * now behind the cursor, also move the cursor back, and sort all timeouts anew, due ones included.
+ * If it was set forward, the advance that follows in each pass is enough.
  *
- * Return: whether the clock was set.
+ * Return: true if the clock was set.
  */
 static bool hwt_engine_check_clock(struct hwt_shard *shard)
 	__must_hold(&shard->lock)
@@ -738,7 +781,7 @@ static bool hwt_engine_check_clock(struct hwt_shard *shard)
 	if (jump) {
 		hwt_count(&shard->clock_sets, 1);
 		if (shard->clock_set && !shard->stopping) {
-			/* No runner fires meanwhile, since hwt_clock_moved() is true. */
+			/* No runner fires during this call: hwt_clock_moved() is still true. */
 			shard->engine.call = ++shard->calls;
 			hwt_call_begin(shard, &shard->engine, &shard->clock_timeout,
 				       shard->clock_set, &call);
@@ -747,18 +790,21 @@ static bool hwt_engine_check_clock(struct hwt_shard *shard)
 			hwt_wake(shard, &shard->engine);
 		}
 		shard->clock_offset = offset;
-		/* What the clock jumped over is due since now. */
+		/* Timeouts that the clock jumped over could not be served before now. */
 		shard->set_since = hwt_engine_now(shard);
 		now = hwt_engine_tick(shard);
 		if (now < shard->buckets.cursor)
 			hwt_buckets_rebase(&shard->buckets, now);
 	}
-	/* hwt_wheel_flush() may wait for this check, even if the set was undone since. */
+	/* Even if the clock has not changed, hwt_wheel_flush() may have seen a change, and wait. */
 	hwt_wake(shard, shard);
 	return jump;
 }
 
-/* Process up to HWT_STEP entries of shard->owed. Return: whether more are left. */
+/*
+ * End the holds of up to HWT_STEP timeouts of shard->owed. Return true if shard->owed has more that
+ * the engine may process now.
+ */
 static bool hwt_engine_end_holds(struct hwt_shard *shard)
 	__must_hold(&shard->lock)
 {
@@ -774,8 +820,8 @@ static bool hwt_engine_end_holds(struct hwt_shard *shard)
 }
 
 /*
- * Move the cursor to a tick, not beyond the present one, in a bounded number of steps. Drops the
- * lock now and then. Return whether the cursor is there.
+ * Move the cursor to @tick, which is not beyond the present tick, in a bounded number of steps.
+ * Return true if the cursor has got there. Drops the lock now and then.
  */
 bool hwt_engine_advance(struct hwt_shard *shard, u64 tick)
 	__must_hold(&shard->lock)
@@ -786,7 +832,7 @@ bool hwt_engine_advance(struct hwt_shard *shard, u64 tick)
 	for (n = 0; n < HWT_ADVANCE_MAX / HWT_STEP && !done && !shard->stopping; n++) {
 		if (n)
 			hwt_lock_break(shard);
-		/* While the lock was dropped, the wall clock may have gone back. */
+		/* The wall clock may have been set back while the lock was dropped: go less far. */
 		if (n && shard->clock == HWT_CLOCK_REALTIME)
 			tick = min(tick, hwt_engine_tick(shard));
 		done = hwt_buckets_advance(&shard->buckets, tick, HWT_STEP, false);
@@ -797,8 +843,8 @@ bool hwt_engine_advance(struct hwt_shard *shard, u64 tick)
 }
 
 /*
- * Advance to @now tick by tick, and fire up to @max due timeouts. Return: the number of timeouts
- * taken off the due list.
+ * Advance the cursor to @now. At each tick on the way at which timeouts are due, fire them first,
+ * up to @max in total. Return the number of timeouts taken off the due list.
  */
 static unsigned int hwt_engine_serve(struct hwt_shard *shard, u64 now, unsigned int max)
 	__must_hold(&shard->lock)
@@ -807,14 +853,17 @@ static unsigned int hwt_engine_serve(struct hwt_shard *shard, u64 now, unsigned 
 	unsigned int n, served = 0;
 	bool done;
 
-	/* Timeouts that are due again and again must not keep the cursor from moving on. */
+	/*
+	 * If timeouts are due already, advance before they fire: timeouts that become due again and
+	 * again must not hold up the cursor.
+	 */
 	if (!list_empty(&buckets->due))
 		hwt_engine_advance(shard, now);
 	for (n = 0; n < HWT_ADVANCE_MAX / HWT_STEP && !hwt_engine_halted(shard); n++) {
 		if (n % 2)
 			hwt_lock_break(shard);
 		done = hwt_buckets_advance(buckets, now, HWT_STEP, true);
-		/* Drop the cached timestamp: the advance is not charged to a callback. */
+		/* Drop the cached timestamp, so that no callback is charged for the advance. */
 		shard->engine.stamp = 0;
 		served += hwt_engine_fire(shard, max - served);
 		if (!list_empty(&buckets->due) || (done && buckets->cursor >= now))
@@ -824,8 +873,10 @@ static unsigned int hwt_engine_serve(struct hwt_shard *shard, u64 now, unsigned 
 }
 
 /*
- * Update @intake_since for the submissions made while the engine slept. A submission that is due
- * earlier than the engine meant to wake up has woken it at once.
+ * Raise @intake_since to the tick at which the engine was woken. If a timeout was submitted during
+ * the sleep for a tick that was still to come, and that tick was before wake_tick, the submission
+ * has woken the engine at once. So a timeout that is collected now, with a tick before that of the
+ * wake-up, was scheduled when its tick had passed.
  */
 static void hwt_engine_intake_since(struct hwt_shard *shard)
 	__must_hold(&shard->lock)
@@ -838,9 +889,10 @@ static void hwt_engine_intake_since(struct hwt_shard *shard)
 }
 
 /*
- * Advance to @now, fire due timeouts, and end holds in small steps between: what is due does not
- * wait for the clients of what was cancelled. Return: the number of timeouts taken off the due
- * list. Both kinds of work are bounded, because other contexts may keep adding to it.
+ * Advance the cursor to @now, and fire due timeouts. Then end the holds of shard->owed in small
+ * steps, and fire the timeouts that have become due after each step, so that these do not wait for
+ * the callbacks of all ended holds. Both kinds of work are bounded, because other contexts may keep
+ * adding to them. Return the number of timeouts taken off the due list.
  */
 static unsigned int hwt_engine_work(struct hwt_shard *shard, u64 now)
 	__must_hold(&shard->lock)
@@ -858,8 +910,9 @@ static unsigned int hwt_engine_work(struct hwt_shard *shard, u64 now)
 }
 
 /*
- * Run a pass: collect, advance, fire. On the shard's thread. Submissions are collected in steps, so
- * that what is due does not wait for the collection of a hundred thousand cancels.
+ * Run a pass on the engine's thread: collect, advance, fire. Submissions are collected in steps,
+ * and due timeouts fire after each step, so that they do not wait for the collection of a hundred
+ * thousand cancelled timeouts.
  */
 void hwt_engine_pass(struct hwt_shard *shard)
 {
@@ -867,13 +920,13 @@ void hwt_engine_pass(struct hwt_shard *shard)
 	u64 now, cursor;
 	bool jumped;
 
-	/* The engine is awake, and needs no kick until it sleeps. */
+	/* The engine is awake. No tick is before 0, so no submission kicks it for its tick. */
 	atomic64_set(&shard->wake_tick, 0);
 	WRITE_ONCE(shard->kicked, false);
 	/*
 	 * Barrier pass.mb, pairs with kick.before in hwt_engine_kick() and state.pull in hwt_arm():
-	 * if a caller finds @kicked still set, or this pass has cleared the caller's kick, then the
-	 * pass finds the caller's submission or new tick.
+	 * if a caller finds @kicked still set, or if this pass has cleared @kicked after the caller
+	 * has set it, this pass finds the caller's submission or new tick.
 	 */
 	smp_mb();
 
@@ -883,7 +936,10 @@ void hwt_engine_pass(struct hwt_shard *shard)
 	jumped = hwt_engine_check_clock(shard);
 	now = hwt_engine_tick(shard);
 	hwt_engine_reclaim(shard);
-	/* After a jump of the clock, all timeouts that it passed over are sorted by tick. */
+	/*
+	 * If the clock was set, do not move the cursor: then all timeouts that the clock jumped
+	 * over go to buckets, and fire in the order of ticks.
+	 */
 	if (!jumped)
 		hwt_engine_catch_up(shard, now);
 	hwt_engine_intake_since(shard);
@@ -905,7 +961,10 @@ void hwt_engine_pass(struct hwt_shard *shard)
 	trace_hwt_pass(shard, cursor, collected, served);
 }
 
-/* Return the tick until which the engine has nothing to do, as far as it has collected. */
+/*
+ * Return the tick until which the engine has nothing to do, apart from submissions that are not
+ * collected yet: 0 if it has work now, HWT_TICK_NEVER if it has none.
+ */
 static u64 hwt_engine_target(struct hwt_shard *shard)
 	__must_hold(&shard->lock)
 {
@@ -918,7 +977,7 @@ static u64 hwt_engine_target(struct hwt_shard *shard)
 	if (!list_empty(&shard->owed) || !list_empty(&shard->buckets.due)) {
 		if (!shard->nr_workers)
 			return 0;
-		/* A context that adds due timeouts may rely on the engine to wake a worker. */
+		/* A context that added a due timeout may have kicked the engine only. */
 		hwt_worker_wake(shard);
 	}
 	tick = hwt_buckets_next_tick(&shard->buckets);
@@ -951,7 +1010,7 @@ static void hwt_engine_sleep_until(struct hwt_shard *shard, u64 tick, ktime_t ex
 	/*
 	 * Barrier wait.state, pairs with kick.after in hwt_engine_kick() and kernel.wake in
 	 * hwt_thread_wake_frozen(): the engine sees the kick or the request to end, or the other
-	 * side sees the engine asleep and in no callback.
+	 * side sees that the engine is asleep and in no callback, and wakes it.
 	 */
 	set_current_state(hwt_idle_state(shard));
 	if (!hwt_engine_wanted(shard)) {
@@ -965,23 +1024,26 @@ static void hwt_engine_sleep_until(struct hwt_shard *shard, u64 tick, ktime_t ex
 	__set_current_state(TASK_RUNNING);
 }
 
-/* Wait busily. A kick sets shard->kicked, which ends this wait too. */
+/*
+ * Wait busily until @expires or, if @tick is HWT_TICK_NEVER, without a limit. A kick ends the wait,
+ * because it sets shard->kicked.
+ */
 static void hwt_engine_spin_until(struct hwt_shard *shard, u64 tick, ktime_t expires)
 {
 	/*
-	 * Reschedule even if the loop ends at once, as it does while this thread is still to be
-	 * pinned: CPU hotplug may need this CPU.
+	 * While this thread has yet to be pinned, the loop ends at once. Give up the CPU here if
+	 * another task needs it, since CPU hotplug may need this CPU then.
 	 */
 	cond_resched_tasks_rcu_qs();
 	while (!hwt_engine_wanted(shard) && !hwt_frozen(shard) && !hwt_engine_off_affinity(shard) &&
 	       (tick == HWT_TICK_NEVER || hwt_clock_now(shard) < ktime_to_ns(expires))) {
 		cpu_relax();
-		/* RCU waits for this thread, even if its CPU was set aside for it. */
+		/* Report a quiescent state: RCU waits for it, even if no other task is here. */
 		cond_resched_tasks_rcu_qs();
 	}
 }
 
-/* Return for how long this thread was runnable without a CPU since it exists, ns; 0: unknown. */
+/* Return for how long this thread has waited for a CPU in its life, ns; 0 if this is unknown. */
 static u64 hwt_off_cpu(void)
 {
 #ifdef CONFIG_SCHED_INFO
@@ -992,22 +1054,25 @@ static u64 hwt_off_cpu(void)
 }
 
 /*
- * Note when the engine was woken: as long ago as its thread has waited for a CPU since it went to
- * sleep. @off_ns: hwt_off_cpu() then.
+ * Set @woken_ns to the time at which the engine was woken: the present time, less the time for
+ * which its thread has waited for a CPU since the sleep began. @off_ns is hwt_off_cpu() as of then.
  */
 static void hwt_engine_woken(struct hwt_shard *shard, u64 off_ns)
 {
 	shard->woken_ns = ktime_get_ns() - (hwt_off_cpu() - off_ns);
 }
 
-/* Wait until @tick or shard->reclaim_at, or a kick. HWT_TICK_NEVER: until a kick or a stop. */
+/*
+ * Wait until @tick, shard->reclaim_at, a kick or a stop, whichever comes first. If @tick is
+ * HWT_TICK_NEVER, only a kick or a stop ends the wait.
+ */
 static void hwt_engine_wait(struct hwt_shard *shard, u64 tick)
 {
 	u64 reclaim_at = shard->reclaim_at;	/* written by this thread only */
 	u64 off_ns = hwt_off_cpu();
 	ktime_t expires = ns_to_ktime(tick * shard->tick_ns);
 
-	/* A tick may last an hour; cancelled timeouts do not wait for its end. */
+	/* @tick has @reclaim_at rounded up to a tick, which may last an hour: wake up before. */
 	if (reclaim_at)
 		expires = min(expires, ns_to_ktime(hwt_mono_to_clock(shard, reclaim_at)));
 	if (shard->wait == HWT_WAIT_BUSY)
@@ -1024,26 +1089,29 @@ static bool hwt_tick_reached(const struct hwt_shard *shard, u64 tick)
 	return tick <= hwt_ns_to_tick(shard, hwt_clock_now(shard));
 }
 
-/* Publish the tick before which submitters have to wake the engine. */
+/* Publish the tick until which the engine sleeps: submitters wake it for an earlier tick. */
 static void hwt_engine_publish(struct hwt_shard *shard, u64 tick)
 {
 	atomic64_set(&shard->wake_tick, tick);
 	/*
 	 * Barrier sleep.seq, pairs with state.arm and state.pull in hwt_arm() and state.cancel in
-	 * hwt_cancel_claim(): if a caller reads this number and then claims a timeout, a caller
-	 * that next moves or cancels the timeout finds wake_tick, @kicked and @reclaim as the
-	 * engine has written them before.
+	 * hwt_cancel_claim(): if a caller reads this number and then sets SUBMITTED of a timeout,
+	 * any caller that moves or cancels the timeout after that finds wake_tick, @kicked and
+	 * @reclaim as the engine has written them before.
 	 */
 	smp_store_release(&shard->sleep_seq, shard->sleep_seq + 1);
 	/*
 	 * Barrier sleep.mb, pairs with push.add and push.active in hwt_push() and state.pull in
-	 * hwt_arm(): the collection that follows finds the entry with its new tick, or the caller
-	 * finds wake_tick and sleep_seq as published.
+	 * hwt_arm(): the collection that follows finds a caller's entry, with its new tick, or the
+	 * caller finds wake_tick and sleep_seq as published.
 	 */
 	smp_mb();
 }
 
-/* Collect a last time. Return: the tick until which the engine may sleep, @published at most. */
+/*
+ * Collect a last time before the engine sleeps. Return the tick until which it may sleep, which is
+ * not later than @published. If this tick is earlier, publish it.
+ */
 static u64 hwt_engine_last_look(struct hwt_shard *shard, u64 published)
 {
 	unsigned int collected = 0;
@@ -1061,16 +1129,18 @@ static u64 hwt_engine_last_look(struct hwt_shard *shard, u64 published)
 }
 
 /*
- * Wait until there is something to do. On the shard's thread.
+ * Wait on the engine's thread until there is something to do.
  *
  * Submitters wake the engine for a timeout that is due before wake_tick. The engine publishes
  * wake_tick, increments sleep_seq, and only then collects a last time. Either this collection finds
- * an entry, or the caller that pushes the entry finds the published values. Afterwards wake_tick
- * may only become earlier, since callers that have compared their ticks with it do not look again.
+ * an entry, or the caller that pushes the entry finds the published values. After that, the engine
+ * must not sleep beyond the wake_tick that it has published, because a caller that has compared its
+ * tick with wake_tick does not look again.
  *
- * sleep_seq is for an entry that is claimed but not yet pushed when the engine collects. If another
- * CPU then pulls that timeout forward, it wakes the engine in vain: the timeout is on no list yet.
- * The caller that pushes the entry finds sleep_seq changed, and wakes the engine again.
+ * sleep_seq is for a timeout that a caller has made SUBMITTED, but has not pushed yet when the
+ * engine collects. If another CPU then moves this timeout to an earlier tick, it wakes the engine
+ * in vain, because the timeout is on no list yet. The caller that pushes the timeout then finds
+ * sleep_seq changed, and wakes the engine again.
  */
 void hwt_engine_sleep(struct hwt_shard *shard)
 {

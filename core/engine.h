@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Collecting, advancing and firing
+ * The engine: collecting, advancing the cursor, and firing
  */
 #ifndef _HWT_CORE_ENGINE_H
 #define _HWT_CORE_ENGINE_H
 
 #include "core/wheel.h"
 
-/* With the shard's lock, which all but hwt_engine_tick() and hwt_clock_moved() may drop. */
+/* Called with the shard's lock. All but hwt_engine_tick() and hwt_clock_moved() may drop it. */
 void hwt_lock_break(struct hwt_shard *shard);
 void hwt_runner_break(struct hwt_shard *shard, struct hwt_runner *runner);
 unsigned int hwt_collect(struct hwt_shard *shard, unsigned int max);
@@ -23,7 +23,7 @@ bool hwt_clock_moved(struct hwt_shard *shard);
 void hwt_fire(struct hwt_shard *shard, struct hwt_runner *runner,
 	      struct hwt_timeout *timeout);
 
-/* On the shard's thread, without the lock. */
+/* Called on the engine's thread, without the shard's lock. */
 void hwt_engine_pass(struct hwt_shard *shard);
 void hwt_engine_sleep(struct hwt_shard *shard);
 

@@ -4,9 +4,9 @@
  *
  * A thin layer over hwt.h and core/sync.h. An object joins its owner's group when it is created and
  * leaves when it is destroyed, so scheduling costs nothing more. A walk of a group drops the lock
- * now and then. A mark in the list keeps the walk's position. A second mark is put at the end of
- * the list when the walk begins: members that join later are behind this mark, and do not prolong
- * the walk.
+ * now and then, and keeps its position by a mark, which is a list entry without a timeout. A second
+ * mark is put at the end of the list when the walk begins: members that join later come behind this
+ * mark, and do not prolong the walk.
  */
 #include <linux/export.h>
 #include <linux/kernel.h>
@@ -16,17 +16,17 @@
 
 #include "core/sync.h"
 
-/* Members that a walk visits before it drops the lock and enables interrupts. */
+/* Number of members that a walk visits before it drops the lock and enables interrupts. */
 #define HWT_GROUP_STEP	16
 
 /**
  * hwt_group_join() - make a timeout a member of a group
  * @group:   the group
- * @member:  in the caller's object
- * @timeout: initialised, on any wheel, held or not
+ * @member:  the membership, part of the caller's object
+ * @timeout: the timeout, which is initialised, on any wheel, held or not
  *
  * Any context but NMI. A walk of the group that has begun already does not see the member. The
- * hwt_group_*_sync() functions walk twice: one to cancel, one to wait.
+ * hwt_group_*_sync() functions walk twice: the second walk sees members that join during the first.
  */
 void hwt_group_join(struct hwt_group *group, struct hwt_member *member,
 		    struct hwt_timeout *timeout)
@@ -45,7 +45,7 @@ EXPORT_SYMBOL_GPL(hwt_group_join);
  * @group:  the group
  * @member: a member
  *
- * Any context but NMI. Must be called before the object is freed. The timeout stays as it is.
+ * Any context but NMI. Must be called before the object is freed. The timeout is not changed.
  */
 void hwt_group_leave(struct hwt_group *group, struct hwt_member *member)
 {
@@ -57,13 +57,13 @@ void hwt_group_leave(struct hwt_group *group, struct hwt_member *member)
 }
 EXPORT_SYMBOL_GPL(hwt_group_leave);
 
-/* The marks of a walk of a group: its position, and its end. */
+/* The two marks of a walk of a group: @at is its position, @end is where it ends. */
 struct hwt_walk {
 	struct hwt_member	at;
 	struct hwt_member	end;
 };
 
-/* Move the mark behind the next member. Return the member, or NULL if there is none. */
+/* Move the mark @at behind the next member. Return this member, or NULL if there is none. */
 static struct hwt_member *hwt_walk_next(struct hwt_group *group, struct hwt_walk *walk)
 	__must_hold(&group->lock)
 {
@@ -81,8 +81,8 @@ static struct hwt_member *hwt_walk_next(struct hwt_group *group, struct hwt_walk
 }
 
 /*
- * Call @fn for each member, under the lock, which @fn may drop. @set is an argument of @fn.
- * Return the number of times that @fn was true.
+ * Call @fn for each member, under the lock, which @fn may drop. @set is passed to @fn. Return how
+ * many times @fn returned true.
  */
 static u64 hwt_group_each(struct hwt_group *group, u64 set,
 			  bool (*fn)(struct hwt_group *group, struct hwt_timeout *timeout,
@@ -122,7 +122,8 @@ static bool hwt_member_pending(struct hwt_group *group, struct hwt_timeout *time
  *
  * Process context. Looks at all members, in bounded steps.
  *
- * Return: their number; exact while no member is scheduled or cancelled, or fires.
+ * Return: the number of pending members. It is exact if no member is scheduled or cancelled, or
+ * fires, during the call.
  */
 u64 hwt_group_pending(struct hwt_group *group)
 {
@@ -139,7 +140,7 @@ static bool hwt_member_cancel(struct hwt_group *group, struct hwt_timeout *timeo
  * hwt_group_cancel() - cancel all members
  * @group: the group
  *
- * Process context. As hwt_cancel() of each, in bounded steps.
+ * Process context. Calls hwt_cancel() for each member, in bounded steps.
  *
  * Return: the number of members that were pending.
  */
@@ -161,14 +162,17 @@ static bool hwt_member_sync(struct hwt_group *group, struct hwt_timeout *timeout
 	if (group->put)
 		group->put(timeout);
 	raw_spin_lock_irq(&group->lock);
-	/* In a callback of the member, the result is -EDEADLK: the first walk counts the cancel. */
+	/*
+	 * In a callback of the member, hwt_sync() returns -EDEADLK. Return false then, because the
+	 * first walk has counted the cancel.
+	 */
 	return ret > 0;
 }
 
-/* Cancel all members, and wait for each. @set: HWT_F_SHUTDOWN, or 0. */
+/* Cancel all members, and wait for each. @set: HWT_F_SHUTDOWN to shut them down, or 0. */
 static u64 hwt_group_sync(struct hwt_group *group, u64 set)
 {
-	/* Cancel all members first, so that none fires during the wait for another one. */
+	/* Cancel all members before the first wait, so that none fires during a wait. */
 	u64 sum = hwt_group_cancel(group);
 
 	return sum + hwt_group_each(group, set, hwt_member_sync);
@@ -178,10 +182,11 @@ static u64 hwt_group_sync(struct hwt_group *group, u64 set)
  * hwt_group_cancel_sync() - cancel all members, and wait until they are no longer held
  * @group: the group
  *
- * Process context, may sleep. As hwt_cancel_sync() of each, but all are cancelled first.
- * In a callback of a member, this member is cancelled, and not waited for.
+ * Process context, may sleep. Cancels all members, and then does for each what hwt_cancel_sync()
+ * does. If the caller is in a callback of a member, this member is cancelled, but not waited for.
  *
- * Return: the number of members that were pending; a member scheduled meanwhile may count twice.
+ * Return: the number of members that were pending. A member that is scheduled during the call may
+ * count twice.
  */
 u64 hwt_group_cancel_sync(struct hwt_group *group)
 {
@@ -193,13 +198,13 @@ EXPORT_SYMBOL_GPL(hwt_group_cancel_sync);
  * hwt_group_shutdown_sync() - cancel all members for good, and wait until they are no longer held
  * @group: the group
  *
- * Process context, may sleep. As hwt_group_cancel_sync(), with hwt_shutdown_sync() of each: sure
- * to end, even if members are scheduled meanwhile. In a callback of a member, this member is shut
- * down, and not waited for. A member for which the group's @get returns false is being freed, and
- * is not waited for: a module that contains its ->release must then call hwt_wheel_barrier() before
- * it is unloaded.
+ * Process context, may sleep. Cancels all members, and then does for each what hwt_shutdown_sync()
+ * does. So this is sure to end, even if members are scheduled during the call. If the caller is in
+ * a callback of a member, this member is shut down, but not waited for. If the group's @get returns
+ * false for a member, the member's object is being freed, and the member is not waited for. A
+ * module with the ->release of such members must call hwt_wheel_barrier() before it is unloaded.
  *
- * Return: as hwt_group_cancel_sync().
+ * Return: the same as hwt_group_cancel_sync().
  */
 u64 hwt_group_shutdown_sync(struct hwt_group *group)
 {

@@ -10,10 +10,11 @@
 #include "core/shard.h"
 
 /*
- * Has the engine been kicked, so that another kick is not needed? A kick whose irq_work is still
- * pending does not count: a CPU that goes down may not run it any more. (If an NMI queues the work
- * in the last moments of a CPU, the work stays pending until that CPU is back. Until then, a kick
- * with interrupts off does nothing; any other kick wakes the engine itself.)
+ * Return true if the engine was kicked, and another kick is not needed. A kick does not count while
+ * its irq_work is pending, because a CPU that goes offline may not run the work any more. (If an
+ * NMI queues the work in the last moments of a CPU, the work stays pending until that CPU is online
+ * again. Until then, a kick with interrupts off has no effect, because it cannot queue the work
+ * again. Any other kick wakes the engine directly.)
  */
 static inline bool hwt_engine_kicked(struct hwt_shard *shard)
 {

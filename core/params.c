@@ -14,7 +14,10 @@
 #include "core/cpus.h"
 #include "core/params.h"
 
-/* Is a parameter out of range? If so, log it; rate-limited, since user programs can cause this. */
+/*
+ * Return true if a parameter is out of range, and log this. The log is rate-limited, because user
+ * programs can cause it.
+ */
 static bool hwt_param_outside(const struct hwt_wheel_params *params, const char *what, u64 value,
 			      u64 min, u64 max)
 {
@@ -46,7 +49,10 @@ static int hwt_threads_params_check(const struct hwt_wheel_params *params)
 	return 0;
 }
 
-/* Copy a client's parameters, which may be NULL, fill in the defaults, and check them. */
+/*
+ * Copy a client's parameters, fill in the defaults, and check the result. @from: the client's
+ * parameters, or NULL for all defaults. Return 0 or -EINVAL.
+ */
 int hwt_params_get(struct hwt_wheel_params *params, const struct hwt_wheel_params *from)
 {
 	u64 min_tick_ns = hwt_min_tick_us * (u64)NSEC_PER_USEC;
@@ -56,7 +62,7 @@ int hwt_params_get(struct hwt_wheel_params *params, const struct hwt_wheel_param
 	params->tick_ns = params->tick_ns ?: hwt_tick_us * (u64)NSEC_PER_USEC;
 	params->ticks_per_wheel = params->ticks_per_wheel ?: hwt_ticks_per_wheel;
 	params->levels = params->levels ?: hwt_levels;
-	/* A client that chooses CPUs gets several engines on them only by request. */
+	/* If the client chooses CPUs, it gets several shards only if it asks for them. */
 	params->shards = params->shards ?: params->cpus ? 1 : hwt_shards_default;
 
 	if (hwt_param_outside(params, "ticks_per_wheel", params->ticks_per_wheel, 2,

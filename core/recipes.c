@@ -29,19 +29,20 @@ const struct hwt_timeout_ops hwt_handle_ops = {
 /**
  * hwt_new_timeout() - allocate a timeout, and schedule it
  * @wheel:    the wheel
- * @delay_ns: from now, ns
+ * @delay_ns: the delay from now, ns
  * @fn:       called when the timeout expires, as hwt_timeout_ops.expire
- * @cancelled: called when it was cancelled, as hwt_timeout_ops.cancelled; or NULL
+ * @cancelled: called when the timeout was cancelled, as hwt_timeout_ops.cancelled; or NULL
  * @data:     anything; stored in handle->data
- * @gfp:      for the allocation
+ * @gfp:      the flags of the allocation
  *
- * Any context that @gfp allows; not NMI, and with the restriction of hwt_handle_put(). For timeouts
- * that are armed once, and at most cancelled (hwt_cancel() of &hwt_handle.timeout) or waited for
- * (hwt_wait()). To schedule one again, call hwt_handle_get() first, and hwt_handle_put() if the
- * schedule returned an error or HWT_WAS_HELD.
+ * Any context that @gfp allows, but not NMI; on PREEMPT_RT, with preemption and interrupts on (as
+ * for kfree()). For timeouts that are armed once, and then at most cancelled (hwt_cancel() of
+ * &hwt_handle.timeout) or waited for (hwt_wait()). To schedule such a timeout again, call
+ * hwt_handle_get() first, to get a reference for the new hold. Call hwt_handle_put() if the
+ * schedule returned an error or HWT_WAS_HELD: then no new hold has begun.
  *
- * Return: a handle, the caller's until hwt_handle_put(); or ERR_PTR: -ENOMEM, -EINVAL without @fn,
- * or as hwt_schedule().
+ * Return: a handle with a reference that the caller puts by hwt_handle_put(); or ERR_PTR: -ENOMEM,
+ * -EINVAL if @fn is NULL, or an error of hwt_schedule().
  */
 struct hwt_handle *hwt_new_timeout(struct hwt_wheel *wheel, u64 delay_ns,
 				   void (*fn)(struct hwt_handle *handle),
@@ -57,7 +58,7 @@ struct hwt_handle *hwt_new_timeout(struct hwt_wheel *wheel, u64 delay_ns,
 	if (!handle)
 		return ERR_PTR(-ENOMEM);
 	hwt_timeout_init(&handle->timeout, wheel, &hwt_handle_ops);
-	/* One reference for the caller, and one for the hold. */
+	/* The caller gets one reference, and the hold gets one. */
 	refcount_set(&handle->refs, 2);
 	handle->fn = fn;
 	handle->cancelled = cancelled;
@@ -73,10 +74,10 @@ EXPORT_SYMBOL_GPL(hwt_new_timeout);
 
 /**
  * hwt_handle_put() - drop a reference
- * @handle: from hwt_new_timeout() or hwt_handle_get()
+ * @handle: the handle; the caller has a reference from hwt_new_timeout() or hwt_handle_get()
  *
- * Any context but NMI; on PREEMPT_RT, with preemption and interrupts on (as for kfree()). A
- * pending timeout still fires, unless it is cancelled first.
+ * Any context but NMI; on PREEMPT_RT, with preemption and interrupts on (as for kfree()). If the
+ * timeout is pending, it still fires, unless the caller has cancelled it before.
  */
 void hwt_handle_put(struct hwt_handle *handle)
 {
@@ -97,11 +98,12 @@ static u64 hwt_sum(u64 a, u64 b)
 /**
  * hwt_debounce() - handle an event: fire once no event has come for a while
  * @timeout:  the timeout
- * @debounce: the quiet time and the maximum delay; the caller serializes calls with the same one
+ * @debounce: the quiet time and the maximum delay. The caller serializes calls with the same
+ *            @debounce.
  *
  * Any context.
  *
- * Return: as hwt_schedule().
+ * Return: the same as hwt_schedule().
  */
 int hwt_debounce(struct hwt_timeout *timeout, struct hwt_debounce *debounce)
 {
@@ -125,13 +127,13 @@ EXPORT_SYMBOL_GPL(hwt_debounce);
 
 /**
  * hwt_retry() - schedule the next try after a failure
- * @timeout: fires when it is time to try again
- * @backoff: the delays and the number of tries; the caller serializes calls with the same one
+ * @timeout: the timeout, which fires when it is time to try again
+ * @backoff: the delays and the number of tries. The caller serializes calls with the same @backoff.
  *
  * Any context but NMI; on PREEMPT_RT, with preemption and interrupts on (as for
  * get_random_u32()).
  *
- * Return: as hwt_schedule(); -ETIME after backoff->limit tries, with nothing scheduled.
+ * Return: the same as hwt_schedule(); or -ETIME after backoff->limit tries, with nothing scheduled.
  */
 int hwt_retry(struct hwt_timeout *timeout, struct hwt_backoff *backoff)
 {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The registry of live wheels: shared wheels and their users, and system events that concern all
- * wheels
+ * The registry of live wheels
+ *
+ * The registry finds shared wheels and counts their users. It handles the system events that
+ * concern all wheels: a CPU comes online, the clock is set, a module is unloaded.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -24,10 +26,16 @@
 #include "core/thread.h"
 #include "core/trace.h"
 
-/* Wheels are meant to be few and shared. Netty's HashedWheelTimer warns at the same number. */
+/*
+ * If more wheels than this are alive, warn: wheels are meant to be few and shared. Netty's
+ * HashedWheelTimer warns at the same number.
+ */
 #define HWT_WHEELS_MANY		64
 
-/* All live wheels; also read under RCU. The lock also protects their @users and @shares. */
+/*
+ * All live wheels. hwt_wheels_lock protects the list, which is also read under RCU, and the @users
+ * and @shares of each wheel.
+ */
 static LIST_HEAD(hwt_wheels);
 static unsigned int hwt_wheels_count;
 static u64 hwt_wheels_created;
@@ -39,7 +47,7 @@ static void __hwt_wheel_register(struct hwt_wheel *wheel, const void *creator,
 				 struct module *owner)
 {
 	lockdep_assert_held(&hwt_wheels_lock);
-	/* Store a name: an address in a module's init is invalid once the init has returned. */
+	/* Store the creator's name: an address in a module's init is invalid after the init. */
 	snprintf(wheel->creator, sizeof(wheel->creator), "%ps", creator);
 	wheel->owner = owner;
 	strscpy(wheel->owner_name, module_name(owner), sizeof(wheel->owner_name));
@@ -50,14 +58,17 @@ static void __hwt_wheel_register(struct hwt_wheel *wheel, const void *creator,
 	list_add_tail_rcu(&wheel->entry, &hwt_wheels);
 	wheel->number = ++hwt_wheels_created;
 	trace_hwt_wheel_create(wheel);
-	/* Do not count wheels of this module, which are not of a kernel client. */
+	/* Do not count the wheels of hwt itself: the warning is for kernel clients. */
 	hwt_wheels_count += owner != THIS_MODULE;
 	if (hwt_wheels_count > HWT_WHEELS_MANY && owner != THIS_MODULE)
 		pr_warn_once("more than %u wheels are alive, the latest created by %s [%s]: each has a thread, wheels are meant to be shared\n",
 			     HWT_WHEELS_MANY, wheel->creator, wheel->owner_name);
 }
 
-/* List a wheel, which is complete. @creator: the address of the call; @owner: its module. */
+/*
+ * Add a complete wheel to the list. @creator: an address in the function that creates the wheel;
+ * @owner: the module of that function.
+ */
 void hwt_wheel_register(struct hwt_wheel *wheel, const void *creator, struct module *owner)
 {
 	mutex_lock(&hwt_wheels_lock);
@@ -66,13 +77,14 @@ void hwt_wheel_register(struct hwt_wheel *wheel, const void *creator, struct mod
 }
 
 /*
- * Unlist a wheel, after its stop: until then, hwt_module_event() must find each wheel that may
- * report a module's functions. The caller waits for a grace period.
+ * Remove a wheel from the list, after its stop: until then, the handlers of system events must find
+ * the wheel, because it may have timeouts and threads. The caller waits for a grace period before
+ * it frees the wheel.
  */
 void hwt_wheel_unregister(struct hwt_wheel *wheel)
 {
 	mutex_lock(&hwt_wheels_lock);
-	/* No barrier: destroy.grace in hwt_wheel_dispose() waits for readers. */
+	/* No barrier: destroy.grace in hwt_wheel_dispose() waits for readers of the list. */
 	list_del_rcu(&wheel->entry);
 	hwt_wheels_count -= wheel->owner != THIS_MODULE;
 	mutex_unlock(&hwt_wheels_lock);
@@ -82,9 +94,9 @@ void hwt_wheel_unregister(struct hwt_wheel *wheel)
 
 /**
  * struct hwt_share - the references of a module to a shared wheel
- * @entry:  node in the wheel's list
- * @module: the module, which may be unloaded: compared only. NULL: built-in code
- * @refs:   how many references, not 0
+ * @entry:  node in the wheel's list @shares
+ * @module: the module; only compared, because it may have been unloaded. NULL: built-in code
+ * @refs:   number of references, at least 1
  *
  * Protected by hwt_wheels_lock.
  */
@@ -106,8 +118,8 @@ static struct hwt_share *hwt_share_find(struct hwt_wheel *wheel, const struct mo
 }
 
 /*
- * Count another reference of a module. @new: memory for its first one, or NULL; NULL once it is
- * used. Return false if that memory is needed.
+ * Count one more reference of a module. *@new: memory for the module's first reference, or NULL;
+ * set to NULL if the memory is used. Return false if memory is needed and *@new is NULL.
  */
 static bool hwt_share_get(struct hwt_wheel *wheel, const struct module *module,
 			  struct hwt_share **new)
@@ -127,7 +139,10 @@ static bool hwt_share_get(struct hwt_wheel *wheel, const struct module *module,
 	return true;
 }
 
-/* Count a reference of a module less. Return false if it has none, or the wheel does not exist. */
+/*
+ * Count one reference of a module less. Return false if the module has no reference that it may
+ * put, or if @wheel is not a live wheel.
+ */
 static bool hwt_share_put(struct hwt_wheel *wheel, const struct module *module)
 {
 	struct hwt_wheel *listed;
@@ -137,7 +152,10 @@ static bool hwt_share_put(struct hwt_wheel *wheel, const struct module *module)
 	list_for_each_entry(listed, &hwt_wheels, entry)
 		if (listed == wheel)
 			share = hwt_share_find(wheel, module);
-	/* The last reference to hwt_system_wheel is this module's, which may be built in, too. */
+	/*
+	 * The last reference to hwt_system_wheel is hwt's own. If hwt is built in, its module is
+	 * NULL, and so is that of other built-in code, which must not put this reference.
+	 */
 	if (!share || (wheel == hwt_system_wheel && wheel->users == 1))
 		return false;
 	if (!--share->refs) {
@@ -159,7 +177,7 @@ static bool hwt_wheel_like(const struct hwt_wheel *wheel, const struct hwt_wheel
 	       wheel->nr_shards == params->shards && wheel->priority == params->priority;
 }
 
-/* Return a shared wheel with these parameters, or NULL. */
+/* Return a shared wheel that has users and these parameters, or NULL. */
 static struct hwt_wheel *hwt_shared_find(const struct hwt_wheel_params *params)
 {
 	struct hwt_wheel *wheel;
@@ -171,7 +189,7 @@ static struct hwt_wheel *hwt_shared_find(const struct hwt_wheel_params *params)
 	return NULL;
 }
 
-/* Return memory for a module's first reference to a wheel, which hwt_share_free() frees. */
+/* Allocate memory for a module's first reference to a wheel. The caller frees it if unused. */
 struct hwt_share *hwt_share_alloc(void)
 {
 	return kzalloc(sizeof(struct hwt_share), GFP_KERNEL);
@@ -182,7 +200,7 @@ void hwt_share_free(struct hwt_share *share)
 	kfree(share);
 }
 
-/* Free the references of a wheel that is freed. */
+/* Free each struct hwt_share of a wheel that is freed: only hwt_system_wheel still has any. */
 void hwt_shares_free(struct hwt_wheel *wheel)
 {
 	struct hwt_share *share, *next;
@@ -192,8 +210,9 @@ void hwt_shares_free(struct hwt_wheel *wheel)
 }
 
 /*
- * Get a reference to the shared wheel of given parameters. @share: from hwt_share_alloc(), or NULL;
- * NULL once it is used. Return NULL if there is no such wheel, or if that memory is needed.
+ * Get a reference for @owner to the shared wheel with these parameters. *@share: memory from
+ * hwt_share_alloc(), or NULL; set to NULL if the memory is used. Return NULL if there is no such
+ * wheel, or if memory is needed and *@share is NULL.
  */
 struct hwt_wheel *hwt_shared_get(const struct hwt_wheel_params *params, struct module *owner,
 				 struct hwt_share **share)
@@ -209,8 +228,9 @@ struct hwt_wheel *hwt_shared_get(const struct hwt_wheel_params *params, struct m
 }
 
 /*
- * List a new shared wheel, and get a reference to it. If another task has listed one with the same
- * parameters meanwhile, get a reference to that. Return the wheel.
+ * Add the shared wheel @created to the list, unless another task has added a wheel with the same
+ * parameters meanwhile. Get a reference for @owner to the wheel that is in the list, and return
+ * this wheel. *@share: memory from hwt_share_alloc(); set to NULL if the memory is used.
  */
 struct hwt_wheel *hwt_shared_add(struct hwt_wheel *created, const struct hwt_wheel_params *params,
 				 const void *creator, struct module *owner,
@@ -230,13 +250,16 @@ struct hwt_wheel *hwt_shared_add(struct hwt_wheel *created, const struct hwt_whe
 	return wheel;
 }
 
-/* Put a reference. Return -EINVAL if the module has none, 1 if it was the wheel's last, else 0. */
+/*
+ * Put a reference of @owner. Return -EINVAL if @owner has none, 1 if this was the wheel's last
+ * reference, else 0.
+ */
 int hwt_shared_put(struct hwt_wheel *wheel, const struct module *owner)
 {
 	int ret = -EINVAL;
 
 	mutex_lock(&hwt_wheels_lock);
-	/* hwt_shared_find() skips a wheel without users. It stays listed until it is freed. */
+	/* Leave a wheel without users in the list until its stop: hwt_shared_find() skips it. */
 	if (hwt_share_put(wheel, owner))
 		ret = !wheel->users;
 	mutex_unlock(&hwt_wheels_lock);
@@ -245,7 +268,7 @@ int hwt_shared_put(struct hwt_wheel *wheel, const struct module *owner)
 
 /* -- System events -------------------------------------------------------- */
 
-/* Report a private wheel that an unloaded module has left. */
+/* Report a private wheel that the unloaded module has created and not destroyed. */
 static void hwt_wheel_left(struct hwt_wheel *wheel, const struct module *module)
 {
 	if (wheel->owner == module && !wheel->is_shared)
@@ -254,7 +277,7 @@ static void hwt_wheel_left(struct hwt_wheel *wheel, const struct module *module)
 			hwt_wheel_pending(wheel));
 }
 
-/* Report references that an unloaded module has left, and that no code can put any more. */
+/* Report references that an unloaded module has not put, and which no code can put any more. */
 static void hwt_share_left(struct hwt_wheel *wheel, struct module *module)
 {
 	struct hwt_share *share = hwt_share_find(wheel, module);
@@ -263,7 +286,7 @@ static void hwt_share_left(struct hwt_wheel *wheel, struct module *module)
 		return;
 	pr_warn("module %s is unloaded and leaves %u references to the shared wheel %s\n",
 		module_name(module), share->refs, wheel->name);
-	/* Another module may get this address. */
+	/* Another module may be loaded at this address: it must not find these references. */
 	share->module = ERR_PTR(-ENOENT);
 }
 
@@ -275,7 +298,7 @@ static void hwt_timeouts_left(struct hwt_wheel *wheel, struct module *module)
 		hwt_debug_unload(shard, module);
 }
 
-/* Handle the unloading of a module, whose exit should have given up its timeouts and wheels. */
+/* Report wheels, references and timeouts that a module's exit should have given up. */
 static int hwt_module_event(struct notifier_block *block, unsigned long event, void *data)
 {
 	struct hwt_wheel *wheel;
@@ -295,13 +318,16 @@ static int hwt_module_event(struct notifier_block *block, unsigned long event, v
 
 static struct notifier_block hwt_module_notifier = { .notifier_call = hwt_module_event };
 
-/* Is this a shard of a live wheel? In an RCU reader, for which its memory then stays. */
+/*
+ * Return true if @shard is a shard of a live wheel. The caller is in an RCU read-side section. If
+ * true is returned, the shard is not freed before the end of that section.
+ */
 bool hwt_shard_exists(const struct hwt_shard *shard)
 {
 	const struct hwt_shard *one;
 	struct hwt_wheel *wheel;
 
-	/* No barrier: only addresses are compared. */
+	/* No barrier: the address of each shard is only compared. */
 	list_for_each_entry_rcu(wheel, &hwt_wheels, entry)
 		for (one = wheel->first_shard; one; one = one->next)
 			if (one == shard)
@@ -310,9 +336,10 @@ bool hwt_shard_exists(const struct hwt_shard *shard)
 }
 
 /*
- * Kick the engines of all wheels on the wall clock, which was set. Without a kick, an engine that
- * sleeps until a date notices only when the date comes. If the clock went back, that is too late:
- * until then, ->clock_set is not called, and cancelled timeouts are not released.
+ * Kick the engines of all wheels on CLOCK_REALTIME, because this clock was set. Without a kick, an
+ * engine that sleeps until a date would notice the change only when the date comes. If the clock
+ * was set back, that would be too late: until the date, the engine would neither call @clock_set
+ * nor release cancelled timeouts.
  */
 static void hwt_clock_irq_work(struct irq_work *work)
 {
@@ -320,18 +347,20 @@ static void hwt_clock_irq_work(struct irq_work *work)
 	struct hwt_shard *shard;
 
 	/*
-	 * Wait until the new time can be read: since 7.2, the kernel calls hwt_clock_event() before
-	 * that, and this work may run at once if it was pending already (clock.irq).
+	 * Read the clock, to wait until its change is complete. Since 7.2, the kernel calls
+	 * hwt_clock_event() before the new time can be read, and if this work was already pending
+	 * then (clock.irq), another CPU may run it before the new time can be read, too.
 	 */
 	ktime_get_real_ns();
 	/*
 	 * Barrier clock.rcu, pairs with destroy.grace in hwt_wheel_dispose(): a wheel that is found
-	 * stays until it has been kicked.
+	 * in the list is not freed before its engines have been kicked.
 	 */
 	rcu_read_lock();
 	/*
-	 * Barrier clock.list, pairs with clock.add in __hwt_wheel_register(): Not needed: the
-	 * dependency on a wheel's address orders its creation before the reads here.
+	 * Barrier clock.list, pairs with clock.add in __hwt_wheel_register(): a wheel that is found
+	 * in the list is complete. Not needed: the reads here depend on the wheel's address, so
+	 * they come after the read of that address; list_for_each_entry_rcu() marks the pair.
 	 */
 	list_for_each_entry_rcu(wheel, &hwt_wheels, entry)
 		for (shard = wheel->first_shard; shard; shard = shard->next)
@@ -342,12 +371,13 @@ static void hwt_clock_irq_work(struct irq_work *work)
 
 static struct irq_work hwt_clock_work = IRQ_WORK_INIT_HARD(hwt_clock_irq_work);
 
-/* Called by the timekeeper at each update. @was_set: the clock was set, not only advanced. */
+/* Called by the timekeeper at each update. @was_set: not 0 if the clock was set. */
 static int hwt_clock_event(struct notifier_block *block, unsigned long was_set, void *data)
 {
 	/*
 	 * Barrier clock.irq, pairs with kernel.irq_work in irq_work_run(): if the work was pending
-	 * before, hwt_clock_irq_work() has yet to read the clock, and sees that this set has begun.
+	 * already, hwt_clock_irq_work() has yet to read the clock. It then sees that this change of
+	 * the clock has begun, and waits for its end.
 	 */
 	if (was_set)
 		irq_work_queue(&hwt_clock_work);
@@ -357,8 +387,8 @@ static int hwt_clock_event(struct notifier_block *block, unsigned long was_set, 
 static struct notifier_block hwt_clock_notifier = { .notifier_call = hwt_clock_event };
 
 /*
- * Pin the threads of wheels again when one of their CPUs comes online. When their last CPU went
- * offline, the kernel has let them run anywhere.
+ * When a CPU comes online, pin the threads of all shards that have this CPU. If the last CPU of a
+ * shard went offline before, the kernel has let the shard's threads run anywhere since.
  */
 static int hwt_cpu_online(unsigned int cpu)
 {
@@ -376,7 +406,7 @@ static int hwt_cpu_online(unsigned int cpu)
 
 static int hwt_cpu_state;
 
-/* Register for system events that concern wheels. */
+/* Register the handlers of system events that concern wheels. Return 0 or an error. */
 int __init hwt_registry_init(void)
 {
 	int ret;
@@ -402,7 +432,7 @@ err_notifier:
 	return ret;
 }
 
-/* Undo hwt_registry_init(). No wheel is left, since each wheel keeps the module loaded. */
+/* Undo hwt_registry_init(). No wheel is left by now, because each wheel keeps the module loaded. */
 void hwt_registry_exit(void)
 {
 	pvclock_gtod_unregister_notifier(&hwt_clock_notifier);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Shards: a wheel as several engines
+ * Shards: each is one engine of a wheel, with its data
  *
- * A timeout belongs to one shard from its initialisation on, so functions that get a timeout know
- * of this shard only. Functions that get a wheel (hwt_wheel.c) go through its shards. A shard
- * serves CPUs that are near to each other; see core/cpus.c.
+ * A timeout belongs to one shard from its initialisation on, so a function whose argument is a
+ * timeout uses this shard only. A function whose argument is a wheel (hwt_wheel.c) visits all
+ * shards of the wheel. A shard serves CPUs that are near to each other; see core/cpus.c.
  */
 #include <linux/cpumask.h>
 #include <linux/err.h>
@@ -19,7 +19,7 @@
 #include "core/thread.h"
 #include "core/wheel.h"
 
-/* Free a shard, which has no threads. */
+/* Free a shard that has no threads: they were freed, or were never created. */
 void hwt_shard_free(struct hwt_shard *shard)
 {
 	free_percpu(shard->inbox);
@@ -32,7 +32,7 @@ void hwt_shard_free(struct hwt_shard *shard)
 	kfree(shard);
 }
 
-/* Set the members that do not need memory. */
+/* Set the members that need no allocation. */
 static void hwt_shard_init(struct hwt_shard *shard, const struct hwt_shard_args *args)
 {
 	const struct hwt_wheel_params *params = args->params;
@@ -46,15 +46,18 @@ static void hwt_shard_init(struct hwt_shard *shard, const struct hwt_shard_args 
 	shard->wheel = args->wheel;
 	shard->number = args->number;
 	shard->node = args->node;
-	/* Only the engine of the first shard calls the client. */
+	/* Only the first shard's engine calls @clock_set, so that one call reports a change. */
 	shard->clock_set = args->number ? NULL : params->clock_set;
 	shard->clock_set_arg = params->clock_set_arg;
 	shard->clock_offset = ktime_to_ns(ktime_mono_to_real(0));
 	ratelimit_state_init(&shard->slow_limit, 600 * HZ, 8);
-	/* Do not log the number of suppressed messages. */
+	/*
+	 * Never log how many messages were suppressed: this flag defers that log message to
+	 * ratelimit_state_exit(), which hwt does not call.
+	 */
 	ratelimit_set_flags(&shard->slow_limit, RATELIMIT_MSG_ON_RELEASE);
 	hwt_timeout_init(&shard->clock_timeout, NULL, NULL);
-	/* The engine sleeps until the first schedule. */
+	/* Until its first pass, the engine counts as asleep for ever, so a schedule kicks it. */
 	atomic64_set(&shard->wake_tick, HWT_TICK_NEVER);
 	shard->irq_work = IRQ_WORK_INIT_HARD(hwt_engine_irq_work);
 	spin_lock_init(&shard->lock);
@@ -83,7 +86,7 @@ struct hwt_shard *hwt_shard_create(const struct hwt_shard_args *args)
 		return ERR_PTR(-ENOMEM);
 	hwt_shard_init(shard, args);
 	shard->inbox = alloc_percpu_gfp(struct hwt_inbox, gfp | __GFP_ZERO);
-	/* In cache lines of its own. */
+	/* Allocate whole cache lines, so that no other data are in them. */
 	shard->active = kzalloc_node(round_up(nr_cpu_ids, SMP_CACHE_BYTES), gfp, args->node);
 	if (!shard->inbox || !shard->active || !zalloc_cpumask_var(&shard->affinity, gfp))
 		goto err_free;
@@ -121,8 +124,9 @@ void hwt_shard_add_stats(const struct hwt_shard *shard, struct hwt_wheel_stats *
 		sum.rejected += READ_ONCE(one->rejected);
 	}
 	/*
-	 * The counters may wrap round; their difference is correct all the same. It is negative if
-	 * timeouts were scheduled after the first read, and cancelled or fired before the last.
+	 * The counters may wrap round, but their difference is correct all the same. The difference
+	 * is negative if timeouts were scheduled after @scheduled was read, and were cancelled or
+	 * fired before @cancelled or @retired was read.
 	 */
 	pending = sum.scheduled - sum.cancelled - READ_ONCE(shard->retired);
 	stats->pending += max(pending, 0L);

@@ -23,41 +23,51 @@
 #include "hwt.h"
 #include "core/buckets.h"
 
-/* Timeouts handled before the lock is dropped for other contexts. */
+/* Number of timeouts that are handled before the lock is dropped, so that other contexts get it. */
 #define HWT_STEP		128
-/* Entries that a pass collects before it fires what is due. */
+/* Maximum number of submissions that a pass collects at once, before it fires due timeouts. */
 #define HWT_COLLECT_STEP	1024
-/* Maximum number of entries that a pass collects, so that it ends. */
+/* Maximum number of submissions that a pass collects in total, so that the pass ends. */
 #define HWT_COLLECT_MAX		100000
-/* Maximum work of one advance, in timeouts moved, so that collection and expiry are not starved. */
+/* Maximum number of timeouts that an advance moves, so that collecting and firing can go on. */
 #define HWT_ADVANCE_MAX		100000
-/* Maximum of due timeouts that fire, and of holds that end, for each HWT_COLLECT_STEP entries. */
+/* Maximum number of due timeouts that fire, and of holds that end, before more are collected. */
 #define HWT_FIRE_MAX		HWT_COLLECT_STEP
-/* A CPU kicks the engine once in so many schedules of timeouts not pending. A power of two. */
+/*
+ * A CPU kicks the engine once in this many schedules of timeouts that were not pending. A power of
+ * two.
+ */
 #define HWT_BACKLOG		2048
-/* A callback is behind if it is more than so many ticks late, or than a revolution of level 0. */
+/*
+ * A callback is counted as "behind" if it is late by more than this many ticks, or by more than a
+ * revolution of level 0.
+ */
 #define HWT_BEHIND_TICKS	512
-/* Submission lists of a CPU. Collection takes from them in turn, and so has time to prefetch. */
+/* Number of submission lists of a CPU. Entries are collected from each in turn, and prefetched. */
 #define HWT_CHAINS		4
-/* Counters of lateness, indexed by fls64(), which is at most 63 for less than 2^63 ns. */
+/* Number of lateness counters. The index is fls64(ns), which is at most 63 below 2^63 ns. */
 #define HWT_LATENESS_MAX	64
 
 /**
  * struct hwt_inbox - the submissions of one CPU to one shard
- * @list:      timeouts with SUBMITTED set, newest first; a hash of the address selects the list.
- *             Any context on this CPU pushes, with preemption disabled; see hwt_push(). The holder
- *             of the shard's lock, on any CPU, takes a list as a whole.
- * @scheduled: schedules of timeouts that were not pending
- * @rearmed:   schedules of timeouts that were pending
- * @cancelled: cancels of timeouts that were pending
- * @rejected:  schedules refused because the shard was closed or @max_pending was reached
+ * @list:      the submission lists: timeouts with SUBMITTED set, newest first. A hash of a
+ *             timeout's address selects its list. Any context on this CPU pushes timeouts, with
+ *             preemption disabled; see hwt_push(). A holder of the shard's lock, on any CPU, takes
+ *             each list as a whole.
+ * @scheduled: number of schedules of timeouts that were not pending
+ * @rearmed:   number of schedules of timeouts that were pending
+ * @cancelled: number of cancels of timeouts that were pending
+ * @rejected:  number of schedules refused because the shard was closed, or because @max_pending of
+ *             the shard was reached
  * @fresh:     entries taken from @list and not collected yet
- * @chain:     the last @fresh list collected from, modulo HWT_CHAINS: the lists take turns
- * @taken:     number of times that @list was taken
- * @intake:    node in the shard's @intake, while there may be entries in @fresh
+ * @chain:     modulo HWT_CHAINS, the index of the @fresh list from which an entry was last
+ *             collected: the lists take turns
+ * @taken:     number of times that the submission lists were taken
+ * @intake:    node in the shard's list @intake while there may be entries in @fresh
  *
  * The counters are changed by this_cpu operations only, and summed by readers. The shard's lock
- * protects @fresh and the members after it, so any holder of the lock can continue a collection.
+ * protects @fresh and the members after it. So any holder of the lock can collect entries that
+ * another one has taken.
  */
 struct hwt_inbox {
 	struct llist_head	list[HWT_CHAINS];
@@ -76,21 +86,22 @@ struct hwt_inbox {
  * struct hwt_runner - a context that may run callbacks: the engine, a worker, a _sync, a stop
  * @entry:   node in the shard's list of runners
  * @task:    the runner's task
- * @call:    number of the present or last call; each shard numbers its calls. A ->cancelled or
- *           ->release after a callback has the number of that callback.
- * @fn:      the function that the runner is executing, if @current_timeout is set; hwt_client_fn()
- *           names the client's
- * @current_timeout: the timeout whose callback or release the runner is executing.
- *           hwt_engine_kick() reads the engine's without the lock.
- * @stamp:   cached CLOCK_MONOTONIC, ns; 0: the clock must be read
- * @jiffies: when @stamp was read
- * @quick:   quick calls in a row since @stamp was 0; see hwt_call_time()
- * @releasing: @fn is a ->release: the hold of @current_timeout for which it is called is over
- * @unpinned: a thread of a pinned shard could not pin itself, and is to be pinned. May be read, and
- *           cleared, without the lock
- * @thread:  @task is one of the shard's threads. Constant
+ * @call:    number of the runner's present or last call; each shard numbers its calls. A
+ *           ->cancelled or ->release that follows a callback has the number of that callback.
+ * @fn:      the function that the runner is executing, if @current_timeout is set. For a handle,
+ *           this is a function of hwt, and hwt_client_fn() returns the client's.
+ * @current_timeout: the timeout whose callback or release the runner is executing, or NULL. The
+ *           engine's is also read by hwt_engine_kick(), without the lock.
+ * @stamp:   a reading of CLOCK_MONOTONIC, ns, that the next call may use; 0: read the clock anew
+ * @jiffies: the jiffies when @stamp was read
+ * @quick:   number of quick calls in a row, counted anew if @stamp is 0; see hwt_call_time()
+ * @releasing: true if @fn is a ->release. It is called after the end of the hold, so another
+ *           timeout may already be at the address @current_timeout.
+ * @unpinned: true if @task, a thread of a pinned shard, could not pin itself: it must be pinned
+ *           later. May be read, and cleared, without the lock
+ * @thread:  true if @task is one of the shard's threads. Constant
  *
- * Protected by the shard's lock, except the members from @stamp to @quick, which only @task uses.
+ * The shard's lock protects all members but those from @stamp to @quick, which only @task uses.
  */
 struct hwt_runner {
 	struct list_head	entry;
@@ -111,8 +122,8 @@ struct hwt_runner {
  * @runner: the worker as a runner
  * @shard:  its shard. Constant
  * @idle:   node in the shard's list of idle workers; protected by the shard's lock
- * @took_due: the worker's last timeout came from the due list, not from shard->owed. Used by the
- *            worker only
+ * @took_due: true if the worker's last timeout came from the due list, false if it came from
+ *            shard->owed. Used by the worker only
  */
 struct hwt_worker {
 	struct hwt_runner	runner;
@@ -135,71 +146,80 @@ struct hwt_shard {
 	u64			max_pending;	/* 0: no limit */
 	struct hwt_inbox __percpu *inbox;
 	/*
-	 * A byte for each CPU: the CPU's submission lists may have entries. The CPU sets its byte
-	 * after a push; the holder of the lock clears the byte before it takes the lists.
+	 * A byte for each CPU, not 0 while the CPU's submission lists may have entries. The CPU
+	 * sets its byte after a push. The holder of the lock clears the byte before it takes the
+	 * lists.
 	 */
 	u8			*active;
-	/* Schedules fail. Written once, by the stop; read under RCU. */
+	/* True once schedules fail. Written once, by a stop; schedules read it under RCU. */
 	bool			closed;
-	/* The engine. The shard has a reference: kicks may wake the task after it has ended. */
+	/* The engine's task, with a reference: kicks may wake the task after it has ended. */
 	struct task_struct	*thread;
 	/* Constant once created. */
 	struct hwt_wheel	*wheel;
-	struct hwt_shard	*next;		/* of the wheel; NULL: this one is the last */
-	unsigned int		number;		/* in the wheel, from 0 */
-	int			node;		/* of its memory; NUMA_NO_NODE: any */
+	struct hwt_shard	*next;		/* next shard of the wheel, or NULL */
+	unsigned int		number;		/* index of this shard in the wheel, from 0 */
+	int			node;		/* NUMA node of its memory; NUMA_NO_NODE: any */
 
 	/*
-	 * Shared by submitters and the engine, see hwt_engine_sleep(). Any context, no lock.
+	 * Shared by submitters and the engine, see hwt_engine_sleep(). Used in any context, without
+	 * a lock.
 	 */
 
-	/* A schedule for an earlier tick wakes the engine; 0: awake. Written by the engine. */
+	/*
+	 * A schedule for a tick before this one wakes the engine; 0: the engine is awake. Written
+	 * by the engine.
+	 */
 	atomic64_t		wake_tick ____cacheline_aligned_in_smp;
 	/* Number of times that the engine prepared to sleep. Written by the engine. */
 	unsigned int		sleep_seq;
-	/* The engine was kicked since its last pass began. Cleared by the engine. */
+	/* True if the engine was kicked since its last pass began. Cleared by the engine. */
 	bool			kicked;
-	/* There are cancelled timeouts to collect. Set by cancels, cleared by the engine. */
+	/* True if cancelled timeouts are to be collected. Set by cancels, cleared by the engine. */
 	bool			reclaim;
-	/* Wakes the engine for contexts that must not call the scheduler. */
+	/* Wakes the engine on behalf of contexts that must not call the scheduler. */
 	struct irq_work		irq_work;
 
 	/*
 	 * Protects the members from here to the counters, the links of all timeouts of this shard,
 	 * and entries taken from a submission list. Taken in process context only, for bounded
-	 * steps, and never held across a callback. The parameter "debug" adds a trylock from any
-	 * context, and walks of all timeouts under the lock.
+	 * steps, and never held across a callback. With the parameter "debug", the unloading of a
+	 * module walks all timeouts under the lock, which is not bounded.
 	 */
 	spinlock_t		lock ____cacheline_aligned_in_smp;
 	struct hwt_buckets	buckets;
-	/* Each inbox with entries that were taken and not collected. */
+	/* List of the inboxes with entries that were taken and not collected yet. */
 	struct list_head	intake;
-	unsigned int		intake_cpu;	/* its lists were taken last: CPUs take turns */
-	/* Timeouts whose clients are owed a call by a runner; see core/state.h. */
+	unsigned int		intake_cpu;	/* CPU whose lists were taken last, for turns */
+	/* Timeouts for which a runner must still call ->cancelled or ->release (core/state.h). */
 	struct list_head	owed;
 	struct list_head	idle;		/* idle workers */
-	u64			calls;		/* callbacks begun */
+	u64			calls;		/* number of calls begun; see struct hwt_runner */
 	/*
-	 * For the lateness of callbacks. All that was submitted before this tick is collected: a
-	 * timeout that is collected now and has an earlier tick was scheduled for the past.
+	 * For the lateness of callbacks: the engine has collected each timeout that has a tick
+	 * before this one and was submitted before its tick came. So if a timeout with a tick
+	 * before this one is linked now, it was scheduled for a tick that had passed.
 	 */
 	u64			intake_since;
-	/* When such a timeout was found last; when the clock was set last. On the wheel's clock. */
+	/*
+	 * When a timeout scheduled for a passed tick was last linked (@past_since), and when the
+	 * engine last found that the clock had been set (@set_since); ns on the wheel's clock.
+	 */
 	u64			past_since;
 	u64			set_since;
-	struct list_head	runners;	/* see struct hwt_runner */
-	unsigned int		waiters;	/* see hwt_wait_until() */
-	unsigned int		callers;	/* see hwt_shard_enter() */
+	struct list_head	runners;	/* list of struct hwt_runner */
+	unsigned int		waiters;	/* number of tasks in hwt_wait_until() */
+	unsigned int		callers;	/* number of calls that did hwt_shard_enter() */
 	bool			stopped;	/* a stop is complete; also read without the lock */
 	bool			stopping;	/* a stop has begun: the threads serve no timeout */
 	/*
-	 * When the engine collects cancelled timeouts, on CLOCK_MONOTONIC, ns; 0: none are known.
-	 * Written by the engine only, which may read it without the lock.
+	 * When the engine is to collect cancelled timeouts, on CLOCK_MONOTONIC, ns; 0: no time is
+	 * planned. Only the engine writes this, so the engine may read it without the lock.
 	 */
 	u64			reclaim_at;
 	/*
-	 * HWT_CLOCK_REALTIME: the clock's offset to CLOCK_MONOTONIC, ns, as of the engine's last
-	 * check.
+	 * For HWT_CLOCK_REALTIME: the offset of CLOCK_REALTIME to CLOCK_MONOTONIC, ns, as of the
+	 * engine's last check.
 	 */
 	s64			clock_offset;
 	/* When the engine was last woken, on CLOCK_MONOTONIC, ns. Used by the engine only. */
@@ -218,31 +238,34 @@ struct hwt_shard {
 	unsigned long		clock_sets;
 	/* Callbacks by lateness: [n] counts those from 2^(n - 1) to less than 2^n ns late. */
 	unsigned long		lateness[HWT_LATENESS_MAX];
-	u64			slowest_ns;	/* the longest callback that was timed */
+	u64			slowest_ns;	/* time of the longest callback that was timed */
 
-	struct ratelimit_state	slow_limit;	/* of hwt_slow_report(); has its own lock */
+	struct ratelimit_state	slow_limit;	/* used by hwt_slow_report(); has its own lock */
 
-	/* The engine is in @runners for the life of the shard, the workers until they end. */
+	/* The engine is in @runners as long as the shard exists, a worker until it ends. */
 	struct hwt_runner	engine;
 	struct hwt_worker	*worker;
 	/* The engine's current_timeout while it calls @clock_set. Never armed. */
 	struct hwt_timeout	clock_timeout;
 
-	/* Constant once created. For the threads. */
-	unsigned int		nr_workers;	/* entries of @worker */
+	/* Constant once created, if no comment says otherwise. Used by the threads. */
+	unsigned int		nr_workers;	/* number of entries in @worker */
 	enum hwt_wait_strategy	wait;
-	cpumask_var_t		affinity;	/* if @pinned */
+	cpumask_var_t		affinity;	/* CPUs of the threads, if @pinned */
 	bool			pinned;
-	/* A runner is @unpinned. Written under the lock; the engine's thread reads it without. */
+	/*
+	 * True if a thread could not pin itself because of CPU hotplug, so that the engine's thread
+	 * has to pin it. Written under the lock; the engine's thread reads it without the lock.
+	 */
 	bool			repin_needed;
-	/* The threads are to end. Set by a stop before it wakes them. */
+	/* True if the threads are to end. Set by a stop before it wakes them. */
 	bool			exiting;
 	/* Completed by each thread at its end. */
 	struct completion	exited;
-	hwt_clock_set_fn	clock_set;	/* of the first shard only; else NULL */
+	hwt_clock_set_fn	clock_set;	/* NULL in all shards but the first */
 	void			*clock_set_arg;
 #ifdef CONFIG_LOCKDEP
-	/* Held around callbacks on the shard's threads; taken to wait for all callbacks. */
+	/* Held by the shard's threads around callbacks; acquired to wait for all callbacks. */
 	struct lockdep_map	lockdep_map;
 	struct lock_class_key	lockdep_key;
 #endif
@@ -264,13 +287,13 @@ static inline void hwt_count(unsigned long *counter, unsigned long n)
 struct hwt_shard_args {
 	const struct hwt_wheel_params	*params;
 	struct hwt_wheel		*wheel;
-	const u8			*map;	/* of CPUs to shards; NULL: there is one shard */
-	unsigned int			number;	/* of the shard */
-	int				node;	/* of its memory; NUMA_NO_NODE: any */
+	const u8			*map;	/* shard of each CPU; NULL: there is one shard */
+	unsigned int			number;	/* index of the shard in the wheel */
+	int				node;	/* NUMA node of its memory; NUMA_NO_NODE: any */
 	gfp_t				gfp;
 };
 
-/* Without the lock. */
+/* To be called without the shard's lock. */
 struct hwt_shard *hwt_shard_create(const struct hwt_shard_args *args);
 void hwt_shard_free(struct hwt_shard *shard);
 void hwt_shard_add_stats(const struct hwt_shard *shard, struct hwt_wheel_stats *stats);

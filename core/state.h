@@ -2,54 +2,61 @@
 /*
  * The life of a timeout: its state, and every change of its state
  *
- * Terms, as in the glossary of docs/design.md: a client schedules and cancels; the engine is the
- * wheel's thread; a runner is a context that calls clients (the engine, a worker, a _sync call, a
- * stop); the cursor is the last tick that the wheel has reached.
+ * Terms, as in the glossary of docs/design.md: a client schedules and cancels timeouts; the engine
+ * is the wheel's thread; a runner is a context that calls clients' functions (the engine, a worker,
+ * a _sync call, a stop); a stop hands a timeout back, to a function that its caller has given,
+ * instead of firing it; the cursor is the last tick that the wheel has reached; to link a timeout
+ * is to insert it into the buckets.
  *
- * timeout->state is one 64-bit word, the tick at which the timeout expires and these bits:
+ * timeout->state is one 64-bit word: the tick at which the timeout fires, and these bits:
  *
- *   ARMED      It fires at the tick.
- *   SUBMITTED  It has yet to be collected, or a runner has yet to end its hold: it is about to be
- *              pushed on a submission list, on one, taken from one, on shard->owed, or claimed by
- *              a _sync call.
- *   RUNNING    ->expire, ->cancelled or the function of a stop is executing, in one runner.
- *   PERIODIC   It was last scheduled as periodic.
- *   REARM      It is periodic and has fired: the end of its callback arms it again. A schedule, a
- *              cancel or a hand-back clears REARM. Until then, REARM tells later firings from the
- *              first.
- *   SHUTDOWN   Schedules fail.
- *   CANCELLED  A cancel or a stop has ended it since it was last scheduled.
- *   EXPIRED    It has fired since it was last scheduled or cancelled.
+ *   ARMED      The timeout will fire at the tick.
+ *   SUBMITTED  The timeout has yet to be collected, or a runner has yet to end its hold. It is
+ *              about to be pushed on a submission list, on such a list, taken off it and not yet
+ *              collected, on shard->owed, or in a _sync call, which ends the hold itself.
+ *   RUNNING    One runner is executing ->expire, ->cancelled or a stop's function for the timeout.
+ *   PERIODIC   The last call that scheduled the timeout made it periodic.
+ *   REARM      The timeout is periodic and has fired: it is armed again when its callback returns.
+ *              REARM remains set while it is armed, to tell later firings from the first, until
+ *              the client schedules or cancels the timeout, or a stop hands it back.
+ *   SHUTDOWN   Calls that schedule the timeout fail.
+ *   CANCELLED  The timeout was cancelled or handed back while it was pending, and was not scheduled
+ *              since.
+ *   EXPIRED    The timeout has fired, and since then, it was neither scheduled nor, while it was
+ *              pending, cancelled or handed back.
  *
- * A timeout is held while it is ARMED, SUBMITTED or RUNNING: its memory must stay. It is pending,
- * and will fire, while it is ARMED or REARM. It is idle while it is not held.
+ * A timeout is held while it is ARMED, SUBMITTED or RUNNING: its memory must not be freed. It is
+ * idle while it is not held. It is pending while it is ARMED or REARM: it will fire.
  *
- * The state changes by compare-and-swap only, in loops that read it, call one of the functions
- * below, swap, and act afterwards. The functions are pure: they return the new state, and what the
- * caller has to do once the swap has succeeded (enum hwt_action). tests/unit/state.c calls them
- * with every combination of bits, and "make check-verify" compares them with the model of
- * tests/verify.
+ * The state changes by compare-and-swap only. A loop reads the state, passes it to one of the
+ * functions below, and swaps in the new state that the function returns. The function also returns
+ * what the caller has to do once the swap has succeeded (enum hwt_action). The functions have no
+ * side effects. tests/unit/state.c calls them with every combination of bits, and "make
+ * check-verify" compares their results with those of the model in tests/verify.
  *
- * The first row that matches the old state applies. "The tick": the new state has the scheduled
- * tick, and PERIODIC if the schedule is periodic. "To notify": the timeout has a ->cancelled, and
- * its client was not told of this cancel yet.
+ * The table has the bits that each operation sets (+) and clears (-), and the action that follows;
+ * a single "-" means none. The first row of the operation that matches the old state applies. "The
+ * tick": the new state has the scheduled tick, and PERIODIC only if the timeout is scheduled as
+ * periodic. "To notify": the timeout has a ->cancelled, and its client was not told of the cancel
+ * yet.
  *
  *   operation  in the state           changes                      action
  *   ---------- ---------------------- ---------------------------- ------------------------
  *   schedule   SHUTDOWN               -                            refuse
- *              a flag forbids it      -                            refuse, or -
+ *              a flag forbids it      -                            refuse, or unchanged
  *              SUBMITTED              the tick, + ARMED            hasten
  *              RUNNING                the tick, + ARMED            - (finish links it)
  *              ARMED, in a bucket:
  *                later, or equal      the tick                     - (the cascade moves it)
  *                earlier              the tick, + SUBMITTED        submit
  *              idle                   the tick, + ARMED SUBMITTED  submit
- *              ... and in the last five - REARM CANCELLED EXPIRED
+ *              ... and in each of the last five rows - REARM CANCELLED EXPIRED
  *   cancel     not pending (also a
  *              one-shot that runs)    -                            -
  *              SUBMITTED or RUNNING   - ARMED REARM                -
  *              ARMED, in a bucket     - ARMED REARM, + SUBMITTED   submit
- *              ... and in the last two + CANCELLED, - EXPIRED; a shutdown: + SHUTDOWN always
+ *              ... and in each of the last two rows + CANCELLED, - EXPIRED; if the cancel is a
+ *              shutdown, + SHUTDOWN in each row
  *   reopen     any                    - SHUTDOWN                   -
  *   collect    RUNNING                - SUBMITTED                  - (left to finish)
  *              ARMED                  - SUBMITTED                  link
@@ -72,17 +79,21 @@
  *              SUBMITTED              - RUNNING                    - (left to collect)
  *              else                   - RUNNING                    call ->release
  *
- * Members of a timeout beside its state, protected by the shard's lock, but for @submit:
+ * Other members of a timeout:
  *
- *   link      Place in a bucket, on the due list or on shard->owed.
- *   owed      It is on shard->owed, and waits for a runner to call ->cancelled or ->release: it
- *             was neither ARMED nor RUNNING when it was collected.
- *   submit    Place on a submission list; protected by SUBMITTED.
+ *   link      Its node in a bucket, in the due list or on shard->owed. Protected by the shard's
+ *             lock.
+ *   owed      True while it is on shard->owed: it was neither ARMED nor RUNNING when it was
+ *             collected, and a runner has yet to call ->cancelled or ->release. Protected by the
+ *             shard's lock.
+ *   submit    Its node in a submission list. Only the caller that has set SUBMITTED uses it, and
+ *             after the push, the holder of the shard's lock that collects the timeout.
  *
- * The swap that leaves neither ARMED, SUBMITTED nor RUNNING ends the hold. By then the timeout is
- * in no list, and hwt does not read or write it afterwards. Then the runner calls ->release, which
- * may free the memory. Without a ->release, the memory may be freed when hwt_cancel_sync() has
- * returned. ->release is called once for each hold, even if another CPU begins the next one before.
+ * The hold ends with the compare-and-swap after which neither ARMED, SUBMITTED nor RUNNING is set.
+ * By then the timeout is in no list, and hwt does not access it any more. Then the runner that has
+ * ended the hold calls ->release, which may free the memory. The memory of a timeout without a
+ * ->release may be freed when hwt_cancel_sync() has returned. ->release is called once for each
+ * hold, even if another CPU has begun the next hold before the call.
  */
 #ifndef _HWT_CORE_STATE_H
 #define _HWT_CORE_STATE_H
@@ -95,18 +106,19 @@
 
 /**
  * enum hwt_action - what follows a change of a timeout's state
- * @HWT_NOTHING:	nothing
+ * @HWT_NOTHING:	do nothing
  * @HWT_SUBMIT:		push the timeout on this CPU's submission list
- * @HWT_HASTEN:		the timeout is submitted already; wake the engine if the new tick is earlier
- *			than the one for which the engine sleeps
+ * @HWT_HASTEN:		wake the engine if the new tick is earlier than the tick until which the
+ *			engine sleeps; do not push the timeout, which is SUBMITTED already
  * @HWT_LINK:		insert the timeout, which is in no list, into the buckets
- * @HWT_CALL:		call ->expire, or the function of a stop, and then finish
- * @HWT_CALL_CANCELLED: call ->cancelled, and then finish
- * @HWT_OWE_CALL:	append the timeout to shard->owed; the state has not changed
- * @HWT_RELEASE:	the hold is over: call ->release, if there is one
- * @HWT_UNCHANGED:	the flags of the schedule ask to leave the state as it is
- * @HWT_REFUSED_NOT_PENDING: the timeout is not pending; the state has not changed
- * @HWT_REFUSED_SHUTDOWN: the timeout was shut down; the state has not changed
+ * @HWT_CALL:		call ->expire, or the function of a stop, and then hwt_state_finish()
+ * @HWT_CALL_CANCELLED: call ->cancelled, and then hwt_state_finish()
+ * @HWT_OWE_CALL:	append the timeout to shard->owed, and leave the state as it is
+ * @HWT_RELEASE:	call ->release, if there is one, since the hold is over
+ * @HWT_UNCHANGED:	leave the state as it is, as the flags of the call ask
+ * @HWT_REFUSED_NOT_PENDING: leave the state as it is, and fail: the flags of the call require a
+ *			pending timeout
+ * @HWT_REFUSED_SHUTDOWN: leave the state as it is, and fail: the timeout was shut down
  */
 enum hwt_action {
 	HWT_NOTHING,
@@ -122,7 +134,7 @@ enum hwt_action {
 	HWT_REFUSED_SHUTDOWN,
 };
 
-/* A change: the new state, and what follows. */
+/* A change of the state: the new state, and the action that follows. */
 struct hwt_change {
 	u64		state;
 	enum hwt_action	action;
@@ -133,7 +145,7 @@ static inline u64 hwt_state_tick(u64 state)
 	return state >> HWT_TICK_SHIFT;
 }
 
-/* Is this combination of bits possible? */
+/* Return true if the bits of this state can be set together. */
 static inline bool hwt_state_valid(u64 state)
 {
 	if ((state & HWT_F_REARM) &&
@@ -146,9 +158,10 @@ static inline bool hwt_state_valid(u64 state)
 
 /**
  * hwt_state_schedule() - a client schedules
- * @old:   the state
- * @tick:  when it is to fire
- * @flags: HWT_SCHEDULE_EARLIER, _PENDING, _UNLESS_PENDING and _PERIODIC count here
+ * @old:   the present state
+ * @tick:  the tick at which the timeout is to fire
+ * @flags: flags of the call; only HWT_SCHEDULE_EARLIER, _PENDING, _UNLESS_PENDING and _PERIODIC
+ *         matter here
  */
 static __always_inline struct hwt_change hwt_state_schedule(u64 old, u64 tick, unsigned int flags)
 {
@@ -172,10 +185,10 @@ static __always_inline struct hwt_change hwt_state_schedule(u64 old, u64 tick, u
 	change.state = tick << HWT_TICK_SHIFT | HWT_F_ARMED | kept |
 		       (flags & HWT_SCHEDULE_PERIODIC ? HWT_F_PERIODIC : 0);
 	if (kept) {
-		/* If only RUNNING: hwt_state_finish() links the timeout at the new tick. */
+		/* If only RUNNING is set, the end of the callback links the timeout. */
 		change.action = kept & HWT_F_SUBMITTED ? HWT_HASTEN : HWT_NOTHING;
 	} else if ((old & HWT_F_ARMED) && tick >= hwt_state_tick(old)) {
-		/* A cascade, or the firing, reads the new tick. */
+		/* The timeout is in a bucket: the cascade or the firing reads the new tick. */
 		change.action = HWT_NOTHING;
 	} else {
 		change.state |= HWT_F_SUBMITTED;
@@ -186,8 +199,8 @@ static __always_inline struct hwt_change hwt_state_schedule(u64 old, u64 tick, u
 
 /**
  * hwt_state_cancel() - a client cancels
- * @old: the state
- * @set: HWT_F_SHUTDOWN, or 0
+ * @old: the present state
+ * @set: HWT_F_SHUTDOWN if the cancel is a shutdown, else 0
  */
 static __always_inline struct hwt_change hwt_state_cancel(u64 old, u64 set)
 {
@@ -204,13 +217,13 @@ static __always_inline struct hwt_change hwt_state_cancel(u64 old, u64 set)
 	return change;
 }
 
-/* A timeout that was shut down may be scheduled again. */
+/* Return the new state of a timeout that may be scheduled again after a shutdown. */
 static inline u64 hwt_state_reopen(u64 old)
 {
 	return old & ~HWT_F_SHUTDOWN;
 }
 
-/* Does the end of a hold, in this state, call ->cancelled or ->release? */
+/* Return true if ->cancelled or ->release is called when a hold ends in this state. */
 static inline bool hwt_state_calls(u64 state, const struct hwt_timeout_ops *ops)
 {
 	return ops->release || (ops->cancelled && (state & HWT_F_CANCELLED));
@@ -218,8 +231,8 @@ static inline bool hwt_state_calls(u64 state, const struct hwt_timeout_ops *ops)
 
 /**
  * hwt_state_collect() - a submission is collected
- * @old: the state, SUBMITTED
- * @ops: the timeout's callbacks; none is called here
+ * @old: the present state, in which SUBMITTED is set
+ * @ops: the timeout's callbacks, to tell whether the end of the hold calls one of them
  */
 static inline struct hwt_change hwt_state_collect(u64 old, const struct hwt_timeout_ops *ops)
 {
@@ -240,11 +253,11 @@ static inline struct hwt_change hwt_state_collect(u64 old, const struct hwt_time
 
 /**
  * hwt_state_end() - a runner ends the hold of a timeout
- * @old: the state, SUBMITTED and not RUNNING
+ * @old: the present state, in which SUBMITTED is set and RUNNING is not
  * @ops: the timeout's callbacks
  *
- * The runner has taken the timeout from shard->owed. Or the runner is a _sync call: it has set
- * SUBMITTED under the shard's lock, and has pushed the timeout on no list.
+ * Either the runner has taken the timeout from shard->owed, or the runner is a _sync call that has
+ * set SUBMITTED under the shard's lock and has not pushed the timeout on a submission list.
  */
 static inline struct hwt_change hwt_state_end(u64 old, const struct hwt_timeout_ops *ops)
 {
@@ -263,10 +276,11 @@ static inline struct hwt_change hwt_state_end(u64 old, const struct hwt_timeout_
 
 /**
  * hwt_state_fire() - the cursor has come to a timeout in the buckets
- * @old: the state, not RUNNING
+ * @old: the present state, in which RUNNING is not set
  * @now: the cursor
  *
- * A timeout that is not ARMED was cancelled, and is SUBMITTED: it is left to its collection.
+ * A timeout that is not ARMED was cancelled, and is SUBMITTED. Nothing is done for it here, because
+ * its collection ends its hold.
  */
 static inline struct hwt_change hwt_state_fire(u64 old, u64 now)
 {
@@ -288,7 +302,7 @@ static inline struct hwt_change hwt_state_fire(u64 old, u64 now)
 
 /**
  * hwt_state_hand_back() - a stop takes a timeout from the buckets
- * @old: the state, not RUNNING
+ * @old: the present state, in which RUNNING is not set
  */
 static inline struct hwt_change hwt_state_hand_back(u64 old)
 {
@@ -304,8 +318,8 @@ static inline struct hwt_change hwt_state_hand_back(u64 old)
 
 /**
  * hwt_state_finish() - a callback has returned
- * @old:    the state, RUNNING
- * @tick:   when a periodic timeout is to fire again
+ * @old:    the present state, in which RUNNING is set
+ * @tick:   the tick at which a periodic timeout is to fire again, if it is REARM and not ARMED
  * @notify: the timeout has a ->cancelled, and its client was not told of a cancel yet
  */
 static inline struct hwt_change hwt_state_finish(u64 old, u64 tick, bool notify)

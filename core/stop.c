@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The stop of a wheel: all of its timeouts are handed back, and its threads end
+ * The stop of a wheel: its pending timeouts are handed back, all holds end, and its threads end
  */
 #include <linux/list.h>
 #include <linux/mutex.h>
@@ -15,7 +15,10 @@
 #include "core/thread.h"
 #include "core/trace.h"
 
-/* Hand back a timeout of the due list. Return: whether it was armed. */
+/*
+ * Remove a timeout from the due list. If it is armed, hand it back: call @fn or, if @fn is NULL,
+ * its ->cancelled. Return true if it was armed.
+ */
 static bool hwt_hand_back(struct hwt_shard *shard, struct hwt_runner *runner,
 			  struct hwt_timeout *timeout, hwt_handback_fn fn, void *arg)
 	__must_hold(&shard->lock)
@@ -30,12 +33,13 @@ static bool hwt_hand_back(struct hwt_shard *shard, struct hwt_runner *runner,
 		return false;
 	/*
 	 * Barrier state.fire, pairs with state.arm and earlier.mb in hwt_arm() and earlier.mb in
-	 * __hwt_schedule(): @fn sees what the client wrote before it scheduled.
+	 * __hwt_schedule(): @fn, or ->cancelled, sees what the client wrote before it scheduled the
+	 * timeout.
 	 */
 	do {
 		change = hwt_state_hand_back(old);
 		if (change.action == HWT_NOTHING)
-			return false;	/* cancelled: its hold ends when it is collected */
+			return false;	/* It was cancelled: its hold ends when it is collected. */
 	} while (!hwt_state_change(timeout, &old, change.state));
 
 	hwt_count(&shard->retired, 1);
@@ -52,7 +56,10 @@ static bool hwt_hand_back(struct hwt_shard *shard, struct hwt_runner *runner,
 	return true;
 }
 
-/* Collect all submissions, end holds, and hand back armed timeouts. Return: how many of these. */
+/*
+ * Collect all submissions, end the holds of the timeouts on shard->owed, and hand back all armed
+ * timeouts. Return the number of timeouts handed back.
+ */
 static long hwt_drain(struct hwt_shard *shard, struct hwt_runner *runner,
 		      hwt_handback_fn fn, void *arg)
 	__must_hold(&shard->lock)
@@ -64,7 +71,7 @@ static long hwt_drain(struct hwt_shard *shard, struct hwt_runner *runner,
 	long n = 0;
 
 	for (;;) {
-		/* No limit, since submissions to a closed shard come to an end. */
+		/* Set no limit: once the shard is closed, the submissions come to an end. */
 		hwt_collect(shard, UINT_MAX);
 		while (!list_empty(&shard->owed)) {
 			hwt_end_hold(shard, runner,
@@ -85,7 +92,7 @@ static long hwt_drain(struct hwt_shard *shard, struct hwt_runner *runner,
 	}
 }
 
-/* Drain all shards. Return: the number of timeouts handed back. */
+/* Call hwt_drain() for all shards. Return the number of timeouts handed back. */
 static long hwt_stop_drain(struct hwt_wheel *wheel, hwt_handback_fn fn, void *arg)
 {
 	struct hwt_runner runner = { .task = current };
@@ -101,8 +108,9 @@ static long hwt_stop_drain(struct hwt_wheel *wheel, hwt_handback_fn fn, void *ar
 }
 
 /*
- * Make the threads of all shards serve no more timeouts, and then make schedules fail. A schedule
- * that succeeds in between is handed back. So once a schedule has failed, no ->expire begins.
+ * Make the threads of all shards serve no more timeouts, and after that make all calls that
+ * schedule fail. So once such a call has failed, no ->expire begins. A timeout that is scheduled
+ * between the two steps is handed back.
  */
 static void hwt_stop_begin(struct hwt_wheel *wheel)
 {
@@ -114,14 +122,14 @@ static void hwt_stop_begin(struct hwt_wheel *wheel)
 		spin_unlock(&shard->lock);
 	}
 	for (shard = wheel->first_shard; shard; shard = shard->next) {
-		/* The lock orders this after the writes above. */
+		/* The lock orders this store after the stores to @stopping above. */
 		spin_lock(&shard->lock);
 		WRITE_ONCE(shard->closed, true);
 		spin_unlock(&shard->lock);
 	}
 }
 
-/* Wait for callbacks, and end the threads of all shards. */
+/* Wait until the callbacks of all shards have returned, and end the threads of all shards. */
 void hwt_stop_threads(struct hwt_wheel *wheel)
 {
 	struct hwt_shard *shard;
@@ -142,7 +150,10 @@ static void hwt_stop_end(struct hwt_wheel *wheel)
 	for (shard = wheel->first_shard; shard; shard = shard->next) {
 		spin_lock(&shard->lock);
 		hwt_wait_callbacks(shard, U64_MAX);
-		/* Only marks are left: wake the barriers that came after the last drain. */
+		/*
+		 * Only marks are left in this list. Wake the calls of hwt_wheel_barrier() that have
+		 * put them there since the last drain.
+		 */
 		while (!list_empty(&shard->owed))
 			hwt_end_hold(shard, &runner, list_first_entry(&shard->owed,
 								      struct hwt_timeout, link));
@@ -152,18 +163,22 @@ static void hwt_stop_end(struct hwt_wheel *wheel)
 }
 
 /*
- * hwt_wheel_stop() for shared wheels too. The order matters. Each step is taken on all shards
- * before the next one:
+ * Stop a wheel, as hwt_wheel_stop() does, even if the wheel is shared. Return the number of
+ * timeouts handed back, or -EDEADLK in a callback of the wheel.
  *
- *   1. Close the wheel, and wait for a grace period. From then on, only the end of a periodic
- *      timeout's callback still arms a timeout.
- *   2. Hand back all armed timeouts. A concurrent cancel may have claimed a timeout and not
- *      pushed it yet: this timeout is unlinked, and collected later.
- *   3. Wait for callbacks and threads, and hand back the timeouts armed since. Now no
+ * The order of the steps matters. Each step is taken on all shards before the next one, because a
+ * callback of one shard may schedule a timeout of another:
+ *
+ *   1. Close the wheel, and wait for a grace period. From then on, a timeout is armed only when the
+ *      callback of a periodic timeout returns.
+ *   2. Hand back all armed timeouts. hwt_cancel(), on another CPU, may have claimed a timeout and
+ *      not have pushed it yet. Such a timeout is only unlinked in this step, and is collected in
+ *      step 4.
+ *   3. Wait for callbacks, end the threads, and hand back the timeouts armed since step 2. Now no
  *      timeout is armed, so no cancel can claim one any more.
- *   4. Wait for a second grace period, after which all claimed timeouts are pushed. Collect
- *      them.
- *   5. Wait for callbacks again: a concurrent _sync may be ending a hold itself.
+ *   4. Wait for a second grace period, after which all claimed timeouts are pushed. Collect them.
+ *   5. Wait for callbacks again: a concurrent hwt_cancel_sync() or hwt_shutdown_sync() may be
+ *      ending a hold, for which it calls ->cancelled or ->release itself.
  */
 long hwt_stop(struct hwt_wheel *wheel, hwt_handback_fn fn, void *arg)
 {
@@ -177,22 +192,22 @@ long hwt_stop(struct hwt_wheel *wheel, hwt_handback_fn fn, void *arg)
 	for (shard = wheel->first_shard; shard; shard = shard->next)
 		hwt_lockdep_shard(shard);
 	mutex_lock(&wheel->stop_lock);
-	/* Only a stop sets @stopped, under this mutex. */
+	/* A stop sets @stopped under this mutex. If it is set, nothing is left to do. */
 	if (READ_ONCE(wheel->first_shard->stopped))
 		goto out;
 
 	hwt_stop_begin(wheel);
 	/*
-	 * Barrier stop.grace1, pairs with arm.rcu in hwt_arm_open(): a caller that has not seen the
-	 * wheel closed has pushed, and the drain finds the entry.
+	 * Barrier stop.grace1, pairs with arm.rcu in hwt_arm_open(): a caller that has found the
+	 * shard open has pushed the timeout, and the next drain finds it.
 	 */
 	synchronize_rcu();
 	n += hwt_stop_drain(wheel, fn, arg);
 	hwt_stop_threads(wheel);
 	n += hwt_stop_drain(wheel, fn, arg);
 	/*
-	 * Barrier stop.grace2, pairs with cancel.rcu in __hwt_cancel(): a timeout that was claimed
-	 * is pushed, and the drain finds it.
+	 * Barrier stop.grace2, pairs with cancel.rcu in __hwt_cancel(): a timeout that a cancel has
+	 * claimed is pushed by now, and the next drain finds it.
 	 */
 	synchronize_rcu();
 	n += hwt_stop_drain(wheel, fn, arg);

@@ -2,17 +2,20 @@
 /*
  * Scheduling and cancelling: the half of a timeout's life that takes no lock
  *
- * The functions here change the state of a timeout by compare-and-swap, as core/state.h decides.
- * If need be, they push the timeout on the submission list of the local CPU for the engine.
+ * The functions here change the state of a timeout by compare-and-swap; core/state.h computes the
+ * new state. If the engine must then collect the timeout, they push the timeout on a submission
+ * list of the local CPU.
  *
- * Setting SUBMITTED claims the timeout: only the caller that has set it pushes the timeout. After
- * the push, the caller does not touch the timeout, which may have fired and been freed. The read of
- * shard->closed, the claim, the push and the wake-up are in one RCU read-side section, for which a
- * stop waits. The section disables preemption (rcu_read_lock_sched()): other CPUs that find
- * SUBMITTED, shard->kicked or shard->reclaim set rely on the CPU that has set it to go on at once.
+ * Setting SUBMITTED claims the timeout: only the caller that has set this bit pushes the timeout.
+ * After the push, the caller does not access the timeout, which may have fired and been freed. A
+ * call that schedules reads shard->closed, claims, pushes and wakes the engine in one RCU read-side
+ * section. A cancel claims, pushes and wakes the engine in one as well. A stop waits for these
+ * sections. They disable preemption (rcu_read_lock_sched()), because a CPU that finds SUBMITTED,
+ * shard->kicked or shard->reclaim set leaves the push or the wake-up to the CPU that has set it,
+ * which must go on at once.
  *
- * Cost of scheduling an idle timeout at an absolute deadline: one locked instruction on the state,
- * one on the local list's head, and one more in the first push after the list was collected.
+ * Scheduling an idle timeout at an absolute deadline costs one locked instruction on the state, one
+ * on the head of the local list, and a third one in the first push after the list was collected.
  */
 #include <linux/export.h>
 #include <linux/hardirq.h>
@@ -39,28 +42,34 @@ static __always_inline unsigned int hwt_chain(const struct hwt_timeout *timeout)
 }
 
 /*
- * Push a timeout, for which the caller has set SUBMITTED, on a local list. The timeout may be
- * freed from then on.
+ * Push a timeout, for which the caller has set SUBMITTED, on a submission list of this CPU. After
+ * the push, the timeout may be freed at any time.
  *
- * Every push tests the CPU's byte in @active, not only a push on an empty list: an interrupt may
- * push another entry before the first push has set the byte. Only this CPU sets its byte, and the
- * caller stays on this CPU. So if the caller finds the byte set, it was set before the caller's
- * llist_add(), or since then by an interrupt, which has executed push.active as well. In either
- * case, a full barrier came after the byte was set.
+ * Every push tests this CPU's byte in @active, even if the list was not empty: the push that found
+ * the list empty may have been interrupted before it set the byte. Only this CPU sets its byte, and
+ * the caller stays on this CPU. So if the caller finds the byte set, it was set before the caller's
+ * llist_add(), or after that by an interrupt, which then has executed push.active. In either case,
+ * a full barrier (llist_add() or push.active) comes after the byte was set, and before the caller's
+ * reads of wake_tick and sleep_seq.
  */
 static __always_inline void hwt_push(struct hwt_shard *shard,
 				     struct hwt_timeout *timeout)
 {
 	unsigned int cpu = smp_processor_id();
 
-	/* Pairs with the read in hwt_sync_try(). After an old value, hwt_sync() tries again. */
+	/*
+	 * hwt_sync_try() reads @cpu to find the CPU whose lists have the timeout. If it reads an
+	 * old value, it does not find the timeout, and hwt_sync() tries again.
+	 */
 	WRITE_ONCE(timeout->cpu, cpu);
 	/*
 	 * Barrier push.add, pairs with intake.mb and intake.take in hwt_intake_take(), reclaim.mb
-	 * in hwt_engine_reclaim() and sleep.mb in hwt_engine_publish(): if this CPU finds the byte
-	 * set below, the engine has yet to clear the byte, and takes the entry then. If the last
-	 * collection before the engine sleeps misses the entry, this CPU finds wake_tick and
-	 * sleep_seq as published.
+	 * in hwt_engine_reclaim() and sleep.mb in hwt_engine_publish(): the CPU that takes the
+	 * entry sees all that was written before the push. If this CPU finds its byte set below,
+	 * the byte has yet to be cleared, and the entry is taken after that. If the engine's last
+	 * collection before a sleep misses the entry, this CPU finds wake_tick and sleep_seq as
+	 * published. If a cancel finds shard->reclaim set after its push, the pass that clears
+	 * shard->reclaim takes the entry.
 	 */
 	llist_add(&timeout->submit, &per_cpu_ptr(shard->inbox, cpu)->list[hwt_chain(timeout)]);
 	if (!READ_ONCE(shard->active[cpu])) {
@@ -68,7 +77,7 @@ static __always_inline void hwt_push(struct hwt_shard *shard,
 		/*
 		 * Barrier push.active, pairs with sleep.mb in hwt_engine_publish(): the engine's
 		 * last collection before a sleep finds the byte set, or this CPU finds wake_tick
-		 * and sleep_seq as published.
+		 * and sleep_seq as the engine has published them.
 		 */
 		smp_mb();
 	}
@@ -81,7 +90,7 @@ static bool hwt_pending_get(struct hwt_shard *shard)
 	atomic64_t *count = &shard->wheel->nr_pending;
 	s64 pending = atomic64_read(count);
 
-	/* No barrier: the count orders nothing. */
+	/* No barrier: only the number itself matters. */
 	do {
 		if (pending >= shard->max_pending)
 			return false;
@@ -89,7 +98,7 @@ static bool hwt_pending_get(struct hwt_shard *shard)
 	return true;
 }
 
-/* Remove a timeout that is no longer pending from the count for max_pending. */
+/* Subtract a timeout that is no longer pending from the number that max_pending limits. */
 void hwt_pending_put(struct hwt_shard *shard)
 {
 	if (unlikely(shard->max_pending))
@@ -98,14 +107,14 @@ void hwt_pending_put(struct hwt_shard *shard)
 
 /* -- Schedule ------------------------------------------------------------ */
 
-/* Return the result of a schedule that found the state @old. */
+/* Return HWT_WAS_PENDING and HWT_WAS_HELD, ored, for a timeout that had the state @old. */
 static int hwt_schedule_was(u64 old)
 {
 	return (old & HWT_F_PENDING ? HWT_WAS_PENDING : 0) |
 	       (old & HWT_F_HELD ? HWT_WAS_HELD : 0);
 }
 
-/* Return the result of a schedule that did not change the state @old. */
+/* Return the result for a call that leaves the state @old unchanged. @action: the reason. */
 static noinline int hwt_schedule_refused(enum hwt_action action, u64 old)
 {
 	switch (action) {
@@ -118,7 +127,11 @@ static noinline int hwt_schedule_refused(enum hwt_action action, u64 old)
 	}
 }
 
-/* Count a schedule that found the state @old. Return: the result of the schedule. */
+/*
+ * Count a call that has armed a timeout, and return its result. @old: the state before the call.
+ * Also kick the engine, so that it collects, about once in HWT_BACKLOG timeouts that were not
+ * pending.
+ */
 static __always_inline int hwt_schedule_account(struct hwt_shard *shard, u64 old)
 {
 	struct hwt_inbox __percpu *inbox = shard->inbox;
@@ -129,16 +142,20 @@ static __always_inline int hwt_schedule_account(struct hwt_shard *shard, u64 old
 		return held | HWT_WAS_PENDING;
 	}
 	this_cpu_inc(inbox->scheduled);
-	/* Kick about once in HWT_BACKLOG schedules: an interrupt may count one before this read. */
+	/*
+	 * An interrupt between the increment and this read may count a timeout as well. Then one
+	 * kick is left out, or is made twice, which does no harm.
+	 */
 	if (unlikely(!(raw_cpu_read(inbox->scheduled) & (HWT_BACKLOG - 1))))
 		hwt_engine_kick(shard);
 	return held;
 }
 
 /*
- * Hand a SUBMITTED timeout to the engine: push it, if the caller has set the bit, and wake the
- * engine if need be. @seq is sleep_seq as read before the bit was set. Not inlined, since moving a
- * timeout in a bucket to a later tick does not need this.
+ * Hand a SUBMITTED timeout to the engine: push it if this caller has set SUBMITTED (@action is
+ * HWT_SUBMIT), and wake the engine if need be. @seq is the value of sleep_seq before the caller set
+ * SUBMITTED. Not inlined, because a call that moves a timeout in a bucket to a later tick does not
+ * come here.
  */
 static noinline void hwt_submit(struct hwt_shard *shard, struct hwt_timeout *timeout,
 				u64 tick, enum hwt_action action, unsigned int seq)
@@ -150,14 +167,15 @@ static noinline void hwt_submit(struct hwt_shard *shard, struct hwt_timeout *tim
 	}
 	if (static_branch_unlikely(&hwt_debug))
 		hwt_engine_kick(shard);
-	/* One kick is enough until the engine begins its pass. */
+	/* The engine clears @kicked when it begins a pass. Until then, one kick is enough. */
 	if (tick < (u64)atomic64_read(&shard->wake_tick) && !hwt_engine_kicked(shard))
 		hwt_engine_kick(shard);
 }
 
 /*
- * Arm a timeout: change its state, count the schedule, and submit the timeout if need be. Inlined
- * with constant @flags into the functions that are called most. In an RCU read-side section.
+ * Arm a timeout: change its state, count the call, and hand the timeout to the engine if need be.
+ * The caller is in an RCU read-side section that disables preemption. Inlined into the functions
+ * that are called most, where @flags is a constant.
  */
 static __always_inline int hwt_arm(struct hwt_shard *shard, struct hwt_timeout *timeout,
 				   u64 tick, unsigned int flags)
@@ -169,9 +187,10 @@ static __always_inline int hwt_arm(struct hwt_shard *shard, struct hwt_timeout *
 
 	if (flags & HWT_SCHEDULE_EARLIER) {
 		/*
-		 * Barrier earlier.mb, pairs with state.fire in hwt_fire_claim(): the callback sees
-		 * what the caller wrote before, or the state read here says that the timeout has
-		 * fired. If the state is left as it is, no compare-and-swap orders this.
+		 * Barrier earlier.mb, pairs with state.fire in hwt_fire_claim(): the next callback
+		 * sees what the caller wrote before this call, or the state that is read here says
+		 * that the timeout has fired. If the state stays as it is, no compare-and-swap
+		 * orders these accesses.
 		 */
 		smp_mb();
 	}
@@ -179,20 +198,22 @@ static __always_inline int hwt_arm(struct hwt_shard *shard, struct hwt_timeout *
 	/*
 	 * Barrier state.arm, pairs with state.pull in hwt_arm(), state.cancel in
 	 * hwt_cancel_claim(), sleep.seq in hwt_engine_publish(), state.finish in hwt_collect_one()
-	 * and state.fire in hwt_fire_claim(): this CPU reads sleep_seq before it sets SUBMITTED,
-	 * and the callback sees what the client wrote. Barrier state.pull, pairs with state.arm in
-	 * hwt_arm(), sleep.seq and sleep.mb in hwt_engine_publish() and pass.mb in
-	 * hwt_engine_pass(): the engine collects a SUBMITTED timeout at its new tick, or this CPU
-	 * finds wake_tick and @kicked as the engine has written them.
+	 * and state.fire in hwt_fire_claim(): this CPU reads sleep_seq before it sets SUBMITTED.
+	 * The next callback sees what the client wrote before, and a new hold begins after all
+	 * accesses of the last one. Barrier state.pull, pairs with state.arm in hwt_arm(),
+	 * sleep.seq and sleep.mb in hwt_engine_publish() and pass.mb in hwt_engine_pass(): if the
+	 * timeout was SUBMITTED already, the engine collects it at its new tick, or this CPU finds
+	 * wake_tick and @kicked as the engine has written them.
 	 */
 	do {
 		change = hwt_state_schedule(old, tick, flags);
 		if (unlikely(change.action >= HWT_UNCHANGED))
 			return hwt_schedule_refused(change.action, old);
 		/*
-		 * Another CPU may pull the timeout forward, and wake the engine, before this CPU
-		 * has pushed the timeout. If the engine goes back to sleep before the push,
-		 * hwt_submit() finds sleep_seq changed.
+		 * Before this CPU has pushed the timeout, another CPU may move the timeout to an
+		 * earlier tick, and wake the engine, which finds nothing on the list yet. If the
+		 * engine then goes back to sleep before the push, hwt_submit() finds sleep_seq
+		 * changed, and wakes it again.
 		 */
 		if (change.action == HWT_SUBMIT)
 			seq = READ_ONCE(shard->sleep_seq);
@@ -204,7 +225,10 @@ static __always_inline int hwt_arm(struct hwt_shard *shard, struct hwt_timeout *
 	return was;
 }
 
-/* hwt_arm() with a max_pending: reserve a place for a timeout that is not pending. */
+/*
+ * Arm a timeout of a wheel with a max_pending. If the timeout is pending already, it keeps its
+ * place under this limit. If not, reserve a place before the state changes.
+ */
 static noinline int hwt_arm_limited(struct hwt_shard *shard, struct hwt_timeout *timeout,
 				    u64 tick, unsigned int flags)
 {
@@ -214,7 +238,10 @@ static noinline int hwt_arm_limited(struct hwt_shard *shard, struct hwt_timeout 
 	if (ret != -ENOENT || (flags & HWT_SCHEDULE_PENDING))
 		return ret;
 	if (!hwt_pending_get(shard)) {
-		/* Another CPU may have scheduled the timeout, and so taken the last place. */
+		/*
+		 * Another CPU may have armed this timeout meanwhile, and so have taken the last
+		 * place. Then the timeout is pending, and can be moved.
+		 */
 		ret = hwt_arm(shard, timeout, tick, flags | HWT_SCHEDULE_PENDING);
 		if (ret != -ENOENT)
 			return ret;
@@ -235,8 +262,8 @@ static __always_inline int hwt_arm_open(struct hwt_shard *shard, struct hwt_time
 
 	/*
 	 * Barrier arm.rcu, pairs with stop.grace1 in hwt_stop() and destroy.grace in
-	 * hwt_wheel_dispose(): a caller that finds the shard open has pushed, and kicked the
-	 * engine, by the end of the grace period.
+	 * hwt_wheel_dispose(): a caller that finds the shard open has pushed the timeout, and
+	 * kicked the engine, by the end of the grace period.
 	 */
 	rcu_read_lock_sched();
 	if (unlikely(READ_ONCE(shard->closed))) {
@@ -251,17 +278,21 @@ static __always_inline int hwt_arm_open(struct hwt_shard *shard, struct hwt_time
 	return ret;
 }
 
-/* Not inlined, so that a schedule saves no registers for a disabled tracepoint. */
+/*
+ * Arm a timeout and trace the call. Not inlined, so that a caller saves no registers for a
+ * tracepoint that is disabled.
+ */
 static noinline int hwt_arm_traced(struct hwt_shard *shard, struct hwt_timeout *timeout,
 				   u64 tick, unsigned int flags)
 {
-	/* Read this now: once the timeout is armed, it may fire and be freed. */
+	/* Read the function now, since the timeout may fire and be freed once it is armed. */
 	const void *fn = hwt_client_fn(timeout, timeout->ops->expire);
 	int ret;
 
 	/*
-	 * Barrier arm.rcu, pairs with destroy.grace in hwt_wheel_dispose(): the shard stays until
-	 * the tracepoint has used it, even if the timeout fires at once and its client destroys it.
+	 * Barrier arm.rcu, pairs with destroy.grace in hwt_wheel_dispose(): the shard is not freed
+	 * before the tracepoint has used it, even if the timeout fires at once and its client
+	 * destroys the wheel.
 	 */
 	rcu_read_lock_sched();
 	ret = hwt_arm_open(shard, timeout, tick, flags);
@@ -270,7 +301,9 @@ static noinline int hwt_arm_traced(struct hwt_shard *shard, struct hwt_timeout *
 	return ret;
 }
 
-/* The common part of all schedule functions. */
+/*
+ * The common part of all functions that schedule. @ns: a delay; with HWT_SCHEDULE_AT, a deadline.
+ */
 static __always_inline int __hwt_schedule(struct hwt_timeout *timeout, u64 ns, u64 slack_ns,
 					  unsigned int flags)
 {
@@ -282,7 +315,8 @@ static __always_inline int __hwt_schedule(struct hwt_timeout *timeout, u64 ns, u
 	if (flags & HWT_SCHEDULE_UNLESS_PENDING) {
 		/*
 		 * Barrier earlier.mb, pairs with state.fire in hwt_fire_claim(): the next callback
-		 * sees what the caller wrote before, or the state read here is not pending.
+		 * sees what the caller wrote before this call, or the state that is read here is
+		 * not pending any more.
 		 */
 		smp_mb();
 		state = hwt_timeout_state(timeout);
@@ -304,15 +338,16 @@ static __always_inline int __hwt_schedule(struct hwt_timeout *timeout, u64 ns, u
 
 /**
  * hwt_schedule() - fire after a delay
- * @timeout:  the timeout; if it is pending it is moved
- * @delay_ns: from now, ns; rounded up to a tick, so 0 is the next one
+ * @timeout:  the timeout; if it is pending, it is moved
+ * @delay_ns: delay from now, ns. The deadline is rounded up to a tick, so a delay of 0 means the
+ *            next tick.
  *
- * Any context. Reads the clock; hwt_schedule_at() does not. In NMI, the deadline
- * is a tick later.
+ * Any context. Reads the clock (hwt_schedule_at() does not). In NMI, the deadline is one tick
+ * later.
  *
- * Return: HWT_WAS_PENDING and HWT_WAS_HELD, ored, as before the call; or, with nothing changed,
- * -ESHUTDOWN (wheel stopped or timeout shut down), -EAGAIN (max_pending reached), -EINVAL (no
- * wheel).
+ * Return: HWT_WAS_PENDING and HWT_WAS_HELD, ored: what the timeout was before the call. After an
+ * error, nothing has changed: -ESHUTDOWN (the wheel is stopped, or the timeout was shut down),
+ * -EAGAIN (max_pending is reached), -EINVAL (the timeout has no wheel).
  */
 int hwt_schedule(struct hwt_timeout *timeout, u64 delay_ns)
 {
@@ -322,11 +357,12 @@ EXPORT_SYMBOL_GPL(hwt_schedule);
 
 /**
  * hwt_schedule_at() - fire at a deadline
- * @timeout:     the timeout; if it is pending it is moved
- * @deadline_ns: on the wheel's clock, ns. If it has passed, the timeout fires at the engine's
- *               next pass; at 2^63 and more, never.
+ * @timeout:     the timeout; if it is pending, it is moved
+ * @deadline_ns: deadline on the wheel's clock, ns. If it has passed, the timeout fires at the
+ *               engine's next pass. If it is 2^63 or more, the timeout never fires.
  *
- * Any context. Reads no clock, for callers that know the time.
+ * Any context. Reads no clock, so it is cheaper than hwt_schedule() for a caller that knows the
+ * time.
  *
  * Return: as hwt_schedule().
  */
@@ -339,17 +375,20 @@ EXPORT_SYMBOL_GPL(hwt_schedule_at);
 /**
  * hwt_schedule_flags() - fire after a delay or at a deadline, under conditions
  * @timeout:  the timeout
- * @time_ns:  a delay from now; with HWT_SCHEDULE_AT a deadline on the wheel's clock; ns
- * @slack_ns: how much later it may fire, ns. Timeouts with slack share wake-ups.
- * @flags:    HWT_SCHEDULE_AT, _EARLIER, _PENDING, _UNLESS_PENDING, ored
+ * @time_ns:  delay from now, ns; with HWT_SCHEDULE_AT, deadline on the wheel's clock, ns
+ * @slack_ns: how much later than @time_ns the timeout may fire, ns. Timeouts with slack share
+ *            wake-ups.
+ * @flags:    HWT_SCHEDULE_AT, HWT_SCHEDULE_EARLIER, HWT_SCHEDULE_PENDING and
+ *            HWT_SCHEDULE_UNLESS_PENDING, ored
  *
- * Any context. HWT_SCHEDULE_EARLIER never moves an armed timeout back, as timer_reduce();
- * HWT_SCHEDULE_PENDING moves a pending timeout only, as mod_timer_pending();
- * HWT_SCHEDULE_UNLESS_PENDING leaves a pending one as it is, as queue_delayed_work(). If a pending
- * timeout is left as it is, its next callback still sees what the caller wrote before the call.
+ * Any context. HWT_SCHEDULE_EARLIER never moves an armed timeout to a later tick, as
+ * timer_reduce(); HWT_SCHEDULE_PENDING only moves a timeout that is pending, as
+ * mod_timer_pending(); HWT_SCHEDULE_UNLESS_PENDING leaves a pending timeout as it is, as
+ * queue_delayed_work(). If this call leaves a pending timeout as it is, the next callback still
+ * sees what the caller wrote before the call.
  *
  * Return: as hwt_schedule(); also -ENOENT with HWT_SCHEDULE_PENDING, if the timeout was not
- * pending, and -EINVAL for other flags.
+ * pending, and -EINVAL for unknown flags.
  */
 int hwt_schedule_flags(struct hwt_timeout *timeout, u64 time_ns, u64 slack_ns,
 		       unsigned int flags)
@@ -363,17 +402,20 @@ EXPORT_SYMBOL_GPL(hwt_schedule_flags);
 
 /**
  * hwt_schedule_periodic_at() - fire at a time, and again each period
- * @periodic:  the periodic timeout; if it is pending it starts anew
+ * @periodic:  the periodic timeout; if it is pending, it starts anew
  * @first_ns:  the first deadline, on the wheel's clock, ns
- * @period_ns: not 0. A period shorter than a tick causes overruns.
+ * @period_ns: the period, ns; not 0. With HWT_MODE_FIXED_RATE, a period shorter than a tick causes
+ *             overruns.
  * @mode:      HWT_MODE_FIXED_RATE: the next deadline is one period after the previous deadline.
- *             Periods that passed by unserved are counted as overruns and not made up for in a
- *             burst (as timerfd does). HWT_MODE_FIXED_DELAY: the next deadline is one period after
- *             the callback returned.
+ *             Further deadlines that have passed when the timeout fires are skipped and counted as
+ *             overruns, as by timerfd, and not made up for by a burst of callbacks.
+ *             HWT_MODE_FIXED_DELAY: the next deadline is one period after the callback has
+ *             returned.
  *
- * Any context. The caller serializes calls for the same timeout; cancels and one-shot schedules may
- * run concurrently. If the timeout fires for an earlier schedule before this call returns, that
- * firing may use a mixture of the old and the new times.
+ * Any context. The caller serializes the calls that schedule the same timeout as periodic. Cancels,
+ * and calls that schedule it as a one-shot, may run concurrently. If an earlier call has scheduled
+ * the timeout, and it fires for that call during this one, this firing may use a mixture of the old
+ * and the new times.
  *
  * Return: as hwt_schedule(); also -EINVAL for a period of 0 or an unknown mode.
  */
@@ -387,8 +429,9 @@ int hwt_schedule_periodic_at(struct hwt_periodic *periodic, u64 first_ns,
 	if (!period_ns || (mode != HWT_MODE_FIXED_RATE && mode != HWT_MODE_FIXED_DELAY))
 		return -EINVAL;
 	/*
-	 * The writes below pair with hwt_periodic_begin(), which reads @set after it has taken the
-	 * new state. With an older state, it may read a mixture until this function returns.
+	 * hwt_periodic_begin() reads @set after the state has changed to RUNNING. It reads the new
+	 * values if the timeout fires for this call, and perhaps a mixture if it fires for an
+	 * earlier one.
 	 */
 	preempt_disable();
 	old_first_ns = atomic64_read(&periodic->set.first_ns);
@@ -411,15 +454,18 @@ EXPORT_SYMBOL_GPL(hwt_schedule_periodic_at);
 
 /**
  * hwt_schedule_periodic() - fire after a delay, and again each period
- * @periodic:  the periodic timeout; if it is pending it starts anew
- * @delay_ns:  to the first deadline, ns
- * @period_ns: not 0. A period shorter than a tick causes overruns.
+ * @periodic:  the periodic timeout; if it is pending, it starts anew
+ * @delay_ns:  delay from now to the first deadline, ns
+ * @period_ns: the period, ns; not 0. With HWT_MODE_FIXED_RATE, a period shorter than a tick causes
+ *             overruns.
  * @mode:      HWT_MODE_FIXED_RATE: the next deadline is one period after the previous deadline.
- *             Periods that passed by unserved are counted as overruns and not made up for in a
- *             burst (as timerfd does). HWT_MODE_FIXED_DELAY: the next deadline is one period after
- *             the callback returned.
+ *             Further deadlines that have passed when the timeout fires are skipped and counted as
+ *             overruns, as by timerfd, and not made up for by a burst of callbacks.
+ *             HWT_MODE_FIXED_DELAY: the next deadline is one period after the callback has
+ *             returned.
  *
- * Any context, with the restriction of hwt_schedule_periodic_at().
+ * Any context. The caller serializes the calls that schedule the same timeout as periodic, as for
+ * hwt_schedule_periodic_at().
  *
  * Return: as hwt_schedule_periodic_at().
  */
@@ -439,9 +485,9 @@ EXPORT_SYMBOL_GPL(hwt_schedule_periodic);
 /* -- Cancel -------------------------------------------------------------- */
 
 /*
- * Change a timeout's state as a cancel does. @set: HWT_F_SHUTDOWN, or 0. @was: the previous state.
- * Return true if this call has set SUBMITTED: the caller must push the timeout, or hold the shard's
- * lock and end the timeout's hold.
+ * Change a timeout's state as a cancel does. @set: HWT_F_SHUTDOWN, or 0. @was: set to the previous
+ * state. Return true if this call has set SUBMITTED. Then the caller must push the timeout. A
+ * caller that holds the shard's lock may end the timeout's hold instead.
  */
 bool hwt_cancel_claim(struct hwt_timeout *timeout, u64 set, u64 *was)
 {
@@ -451,8 +497,8 @@ bool hwt_cancel_claim(struct hwt_timeout *timeout, u64 set, u64 *was)
 	/*
 	 * Barrier state.cancel, pairs with state.arm in hwt_arm(), sleep.seq in
 	 * hwt_engine_publish() and reclaim.mb in hwt_engine_reclaim(): the caller reads sleep_seq
-	 * before the change. If the caller finds shard->reclaim set after the change, the pass that
-	 * clears shard->reclaim finds the change.
+	 * before the state changes. If the caller finds shard->reclaim set after the change, the
+	 * pass that clears shard->reclaim finds the timeout cancelled.
 	 */
 	do {
 		change = hwt_state_cancel(old, set);
@@ -463,7 +509,10 @@ bool hwt_cancel_claim(struct hwt_timeout *timeout, u64 set, u64 *was)
 	return change.action == HWT_SUBMIT;
 }
 
-/* Trace and count the cancel of a timeout, pending in the state @old, that may be freed by now. */
+/*
+ * Trace and count the cancel of a timeout that was pending in the state @old. The timeout may have
+ * been freed by now.
+ */
 void hwt_cancel_account(struct hwt_shard *shard, const struct hwt_timeout *timeout, u64 old)
 {
 	trace_hwt_cancel(shard, timeout, hwt_state_tick(old));
@@ -471,21 +520,25 @@ void hwt_cancel_account(struct hwt_shard *shard, const struct hwt_timeout *timeo
 	hwt_pending_put(shard);
 }
 
-/* Make the engine release cancelled timeouts within reclaim_ms. */
+/* Make the engine collect the cancelled timeouts within reclaim_ms. */
 static void hwt_reclaim_soon(struct hwt_shard *shard)
 {
 	/*
-	 * The caller's state.cancel or push.add orders this read after the cancel. The engine
-	 * clears the flag before it collects (reclaim.mb).
+	 * The caller's state.cancel or push.add orders this read after the cancel, and the engine
+	 * clears @reclaim before it collects (reclaim.mb). So if @reclaim is set here, the pass
+	 * that clears it collects the timeout.
 	 */
 	if (likely(READ_ONCE(shard->reclaim)))
 		return;
-	/* The caller has disabled preemption: once the flag is set, other CPUs do not kick. */
+	/*
+	 * The caller has disabled preemption until after the kick, because other CPUs that find
+	 * @reclaim set do not kick.
+	 */
 	WRITE_ONCE(shard->reclaim, true);
 	hwt_engine_kick(shard);
 }
 
-/* Cancel a timeout. Return: the previous state. */
+/* Cancel a timeout. Return its previous state. */
 static __always_inline u64 __hwt_cancel(struct hwt_timeout *timeout)
 {
 	struct hwt_shard *shard;
@@ -498,14 +551,14 @@ static __always_inline u64 __hwt_cancel(struct hwt_timeout *timeout)
 		return old & ~HWT_F_PENDING;
 	/*
 	 * Barrier cancel.rcu, pairs with stop.grace2 in hwt_stop() and destroy.grace in
-	 * hwt_wheel_dispose(): a timeout claimed here is pushed, and the engine kicked, by the end
-	 * of the grace period.
+	 * hwt_wheel_dispose(): a timeout that is claimed here has been pushed, and the engine
+	 * kicked, by the end of the grace period.
 	 */
 	rcu_read_lock_sched();
 	shard = timeout->shard;
 	/*
-	 * Before the claim: if the engine goes to sleep between claim and push, the number has
-	 * changed by the end of the push.
+	 * Read sleep_seq before the claim: if the engine goes to sleep between the claim and the
+	 * push, this CPU finds the number changed after the push, and kicks the engine.
 	 */
 	seq = READ_ONCE(shard->sleep_seq);
 	claimed = hwt_cancel_claim(timeout, 0, &old);
@@ -526,11 +579,11 @@ static __always_inline u64 __hwt_cancel(struct hwt_timeout *timeout)
  * hwt_cancel() - keep a timeout from firing
  * @timeout: the timeout
  *
- * Any context. A callback that is executing goes on; a periodic timeout is not
- * armed again.
+ * Any context. A callback that is executing goes on, but a periodic timeout is not armed again
+ * after it.
  *
- * Return: true if the timeout was pending: it will not fire for the cancelled schedule, but is
- * still held for a while. False if it was not pending: nothing changed.
+ * Return: true if the timeout was pending. It will not fire unless it is scheduled again, but it is
+ * still held for a while. False if it was not pending: nothing has changed.
  */
 bool hwt_cancel(struct hwt_timeout *timeout)
 {
@@ -544,8 +597,9 @@ EXPORT_SYMBOL_GPL(hwt_cancel);
  *
  * Any context; never waits.
  *
- * Return: HWT_WAS_PENDING and HWT_IS_RUNNING, ored, as of the instant of the cancel. Without
- * HWT_IS_RUNNING, the caller sees what the callback has written.
+ * Return: at the instant of the cancel, HWT_WAS_PENDING if the timeout was pending, ored with
+ * HWT_IS_RUNNING if a callback was executing. If HWT_IS_RUNNING is not set, the caller sees what
+ * the last callback has written.
  */
 int hwt_try_cancel(struct hwt_timeout *timeout)
 {
@@ -555,8 +609,9 @@ int hwt_try_cancel(struct hwt_timeout *timeout)
 	if (old & HWT_F_RUNNING)
 		return ret | HWT_IS_RUNNING;
 	/*
-	 * Barrier try.acquire, pairs with state.finish in hwt_finish_change(): the caller sees what
-	 * the callback has written, even if the state was only read.
+	 * Barrier try.acquire, pairs with state.finish in hwt_finish_change(): a caller that finds
+	 * RUNNING cleared sees what the callback has written, even if the cancel has only read the
+	 * state.
 	 */
 	smp_acquire__after_ctrl_dep();
 	return ret;
@@ -565,16 +620,17 @@ EXPORT_SYMBOL_GPL(hwt_try_cancel);
 
 /**
  * hwt_reopen() - let a timeout that was shut down be scheduled again
- * @timeout: the timeout; hwt_shutdown_sync() has returned
+ * @timeout: the timeout, for which hwt_shutdown_sync() has returned
  *
  * Any context. Undoes a shutdown, as enable_work() undoes disable_work(). Other CPUs may schedule
- * the timeout meanwhile, as they must not during hwt_timeout_init(): their earlier schedules fail.
+ * the timeout during this call, as they must not during hwt_timeout_init(): a call that comes too
+ * early fails with -ESHUTDOWN.
  */
 void hwt_reopen(struct hwt_timeout *timeout)
 {
 	u64 old = hwt_timeout_state(timeout);
 
-	/* No barrier: what the caller has written is ordered by the schedule that follows. */
+	/* No barrier: the next call that schedules the timeout orders the caller's writes. */
 	while (!hwt_state_change(timeout, &old, hwt_state_reopen(old)))
 		;
 }
@@ -607,16 +663,16 @@ EXPORT_SYMBOL_GPL(__hwt_timeout_init);
 
 /**
  * hwt_timeout_set_wheel() - set the wheel of a timeout
- * @timeout: the timeout: not held, and no ->release of it is executing
+ * @timeout: the timeout, which is not held, and whose ->release is not executing
  * @wheel:   the wheel
  *
- * Any context; the timeout must not be used concurrently. The timeout goes to the shard of the
- * present CPU, even if it was on another shard of the wheel.
+ * Any context; no other context may use the timeout concurrently. The timeout goes to the shard of
+ * the present CPU, even if it was on another shard of the same wheel.
  *
- * When !hwt_held(), the ->release of the last hold may not have begun. So the caller of a timeout
- * that has a ->release first calls hwt_cancel_sync() or hwt_shutdown_sync(): after the move, these
- * do not wait for a ->release on the old wheel any more. The parameter "debug" reports a move that
- * comes too early.
+ * When hwt_held() returns false, the ->release of the last hold may not have begun yet. So if the
+ * timeout has a ->release, first call hwt_cancel_sync() or hwt_shutdown_sync(), which wait for it.
+ * After the move, they do not wait for a ->release on the old wheel any more. The module parameter
+ * "debug" reports a move that comes too early.
  */
 void hwt_timeout_set_wheel(struct hwt_timeout *timeout, struct hwt_wheel *wheel)
 {
@@ -640,7 +696,10 @@ static u64 hwt_periodic_upcoming(const struct hwt_timeout *timeout)
 		container_of(timeout, struct hwt_periodic, timeout);
 	const struct hwt_shard *shard = timeout->shard;
 
-	/* Pairs with hwt_periodic_begin(). Until it finishes, these are the previous values. */
+	/*
+	 * hwt_periodic_begin() writes these members when the timeout fires. Before it has, they
+	 * have the values of the previous firing.
+	 */
 	if (READ_ONCE(periodic->run.mode) == HWT_MODE_FIXED_RATE)
 		return hwt_deadline_to_tick(shard, atomic64_read(&periodic->run.next_ns));
 	return hwt_deadline_to_tick(shard, hwt_add_ns(hwt_clock_now(shard),
@@ -653,11 +712,11 @@ static u64 hwt_periodic_upcoming(const struct hwt_timeout *timeout)
  *
  * Any context.
  *
- * Return: its deadline on the wheel's clock, ns, rounded up to the tick (and moved within its
- * slack); U64_MAX if it never fires; 0 if it is not pending. While the callback of a periodic
- * timeout executes, the next deadline; with HWT_MODE_FIXED_DELAY, as if the callback returned now.
- * Only the callback may rely on this: until the callback has begun, other contexts may still get an
- * earlier deadline.
+ * Return: the deadline on the wheel's clock, ns, rounded up to a tick (and moved within the slack);
+ * U64_MAX if the timeout never fires; 0 if it is not pending. While the callback of a periodic
+ * timeout executes, the next deadline; with HWT_MODE_FIXED_DELAY, this is one period from now. Only
+ * the callback itself may rely on that: other contexts may get an earlier deadline as long as the
+ * callback has not begun.
  */
 u64 hwt_deadline(const struct hwt_timeout *timeout)
 {

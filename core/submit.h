@@ -9,13 +9,14 @@
 #include "core/wheel.h"
 
 /*
- * Change a timeout's state. Success implies a full barrier, on which all callers rely. The barrier
- * comes after the writes of a client that schedules, after all accesses of a runner that ends a
- * hold, and before each caller's later reads (of sleep_seq, wake_tick, kicked and reclaim).
+ * Change a timeout's state from @old to @new. If the state is not @old any more, return false, with
+ * the present state in @old. Success implies a full barrier, on which all callers rely. The barrier
+ * comes after what a client has written before it schedules, after all accesses of a runner that
+ * ends a hold, and before each caller's later reads of sleep_seq, wake_tick, @kicked and @reclaim.
  */
 static inline bool hwt_state_change(struct hwt_timeout *timeout, u64 *old, u64 new)
 {
-	/* No barrier is named here: each caller names its own. */
+	/* No barrier is named here, because each caller names its own. */
 	return atomic64_try_cmpxchg(&timeout->state, (s64 *)old, new);
 }
 

@@ -3,11 +3,11 @@
  * Waiting: hwt_cancel_sync(), hwt_shutdown_sync(), hwt_wait(), and a shard's part of
  * hwt_wheel_flush() and hwt_wheel_barrier()
  *
- * The _sync functions do not wait for the engine: they take the shard's lock, end the timeout's
- * hold themselves, and wait only while a callback or release of that timeout is executing. If the
- * timeout is on a submission list, they first collect that list. A stop does the same for all
- * timeouts, and then waits for the shard's threads to end. hwt_wait(), hwt_wheel_flush() and
- * hwt_wheel_barrier() wait for callbacks that the engine, or a worker, has yet to begin.
+ * hwt_cancel_sync() and hwt_shutdown_sync() do not wait for the engine. They take the shard's lock,
+ * end the timeout's hold themselves, and wait only while a callback or ->release of that timeout is
+ * executing. If the timeout is on a submission list, they first collect from that list. A stop ends
+ * the holds of all timeouts in the same way (core/stop.c). hwt_wait(), hwt_wheel_flush() and
+ * hwt_wheel_barrier() also wait for callbacks that the engine or a worker has yet to begin.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -35,8 +35,9 @@
 /* -- Runners ------------------------------------------------------------- */
 
 /*
- * Is a runner executing a callback or release of this timeout? Once a release has begun, the memory
- * may hold another timeout, so an address that matches is not enough: the function must match too.
+ * Return true if a runner is executing a callback or ->release of this timeout. Once a ->release
+ * has begun, the memory may hold another timeout at the same address. So during a ->release, the
+ * function must match, too.
  */
 static bool hwt_runner_executes(const struct hwt_runner *runner, const struct hwt_timeout *timeout)
 {
@@ -44,13 +45,13 @@ static bool hwt_runner_executes(const struct hwt_runner *runner, const struct hw
 	       (!runner->releasing || runner->fn == timeout->ops->release);
 }
 
-/* Is a callback or release of the timeout executing? */
+/* Return true if a callback or ->release of the timeout is executing. */
 static bool hwt_callback_executing(struct hwt_shard *shard, const struct hwt_timeout *timeout)
 	__must_hold(&shard->lock)
 {
 	struct hwt_runner *runner;
 
-	/* Only a release executes after RUNNING was cleared: without one, the bit tells. */
+	/* Without a ->release, RUNNING is enough: only a ->release executes without it. */
 	if (!timeout->ops->release)
 		return hwt_running(timeout);
 	list_for_each_entry(runner, &shard->runners, entry)
@@ -60,9 +61,9 @@ static bool hwt_callback_executing(struct hwt_shard *shard, const struct hwt_tim
 }
 
 /*
- * Is the caller inside a callback or release of this timeout? With NULL: of any timeout?
- * Several runners may be executing for one timeout: a release runs after its hold has ended, and
- * another runner may then be in a callback of the next hold.
+ * Return true if the calling task is in a callback or ->release of this timeout or, if @timeout is
+ * NULL, of any timeout. Look at all runners, because two may be executing for the same timeout: one
+ * its ->release, after the hold has ended, and the other a callback of the next hold.
  */
 static bool hwt_in_callback_of(struct hwt_shard *shard, const struct hwt_timeout *timeout)
 	__must_hold(&shard->lock)
@@ -76,7 +77,7 @@ static bool hwt_in_callback_of(struct hwt_shard *shard, const struct hwt_timeout
 	return false;
 }
 
-/* Is the caller inside a callback of this wheel? Takes the locks of its shards. */
+/* Return true if the calling task is in a callback of this wheel. Takes the locks of its shards. */
 bool hwt_in_callback(const struct hwt_wheel *wheel)
 {
 	struct hwt_shard *shard;
@@ -98,13 +99,16 @@ void hwt_runner_enter(struct hwt_shard *shard, struct hwt_runner *runner)
 	list_add_tail(&runner->entry, &shard->runners);
 }
 
-/* Release the lock at the end of a call. From then on, the shard may be freed. */
+/*
+ * Release the lock at the end of a call that kept the shard from being freed, and wake
+ * hwt_wait_unused(). After this, the shard may be freed.
+ */
 static void hwt_unlock_last(struct hwt_shard *shard)
 	__releases(&shard->lock)
 {
 	/*
-	 * Barrier leave.rcu, pairs with destroy.grace in hwt_wheel_dispose(): the lock's memory
-	 * stays until the unlock has returned.
+	 * Barrier leave.rcu, pairs with destroy.grace in hwt_wheel_dispose(): the shard, which
+	 * contains the lock, is freed only after spin_unlock() has returned.
 	 */
 	rcu_read_lock();
 	hwt_wake(shard, shard);
@@ -119,7 +123,10 @@ void hwt_runner_leave(struct hwt_shard *shard, struct hwt_runner *runner)
 	hwt_unlock_last(shard);
 }
 
-/* Keep a wheel from being freed during a call that runs no callback. Takes the shard's lock. */
+/*
+ * Take the shard's lock, and keep the wheel from being freed until hwt_shard_leave(). For a call
+ * that runs no callbacks, and so has no struct hwt_runner in the list.
+ */
 static void hwt_shard_enter(struct hwt_shard *shard)
 	__acquires(&shard->lock)
 {
@@ -153,14 +160,14 @@ void hwt_wheel_leave(struct hwt_wheel *wheel)
 void __hwt_wake(struct hwt_shard *shard, void *var)
 	__must_hold(&shard->lock)
 {
-	/* No barrier: waiters test their condition, and queue up, under the lock. */
+	/* No barrier: waiters test their condition, and queue up, under the shard's lock. */
 	wake_up_var(var);
 }
 
 /*
- * Wait for a hwt_wake() of @var, at most until @until (NULL: for ever). If
- * @state is TASK_INTERRUPTIBLE, a signal ends the wait too. Drops the lock, so the caller tests its
- * condition again.
+ * Wait until hwt_wake() is called with @var, or until the time @until on CLOCK_MONOTONIC (NULL:
+ * without a limit). If @state is TASK_INTERRUPTIBLE, a signal ends the wait too. The lock is
+ * dropped meanwhile, so the caller must test its condition again.
  */
 static void hwt_wait_until(struct hwt_shard *shard, void *var, unsigned int state, ktime_t *until)
 	__must_hold(&shard->lock)
@@ -170,8 +177,9 @@ static void hwt_wait_until(struct hwt_shard *shard, void *var, unsigned int stat
 
 	init_wait_var_entry(&wait, var, 0);
 	/*
-	 * Barrier wait.prepare, unpaired: Not needed: the lock, under which the condition changes,
-	 * orders the caller's look at it before the change and the wake-up.
+	 * Barrier wait.prepare, unpaired: the task is queued before it drops the lock, and misses
+	 * no wake-up. Not needed: the condition changes, and hwt_wake() is called, under this lock,
+	 * and so after the caller's test of the condition.
 	 */
 	prepare_to_wait(queue, &wait.wq_entry, state);
 	shard->waiters++;
@@ -188,7 +196,7 @@ static void hwt_wait_for(struct hwt_shard *shard, void *var)
 	hwt_wait_until(shard, var, TASK_UNINTERRUPTIBLE, NULL);
 }
 
-/* Wait until no runner is in a call with a number up to @call; see struct hwt_runner. */
+/* Wait until all calls with a number of at most @call (see struct hwt_runner) have returned. */
 void hwt_wait_callbacks(struct hwt_shard *shard, u64 call)
 	__must_hold(&shard->lock)
 {
@@ -203,11 +211,11 @@ again:
 	}
 }
 
-/* Wait until the calls on a shard that is stopped and no longer used have returned. */
+/* Wait until all calls on a shard have returned. The shard is stopped, and no new call begins. */
 void hwt_wait_unused(struct hwt_shard *shard)
 {
 	spin_lock(&shard->lock);
-	/* The engine stays in the list. */
+	/* The engine stays in the list of runners until the shard is freed. */
 	while (shard->callers || !list_is_singular(&shard->runners))
 		hwt_wait_for(shard, shard);
 	spin_unlock(&shard->lock);
@@ -216,8 +224,8 @@ void hwt_wait_unused(struct hwt_shard *shard)
 /* -- One timeout --------------------------------------------------------- */
 
 /*
- * Cancel a timeout, and end its hold, unless a callback is executing or another CPU has yet to push
- * the timeout. Return: whether the timeout was pending.
+ * Cancel a timeout. Also end its hold, unless a callback of it is executing, or another CPU has set
+ * SUBMITTED and has yet to push the timeout. Return true if the timeout was pending.
  */
 static bool hwt_sync_try(struct hwt_shard *shard, struct hwt_runner *runner,
 			 struct hwt_timeout *timeout, u64 set)
@@ -236,7 +244,10 @@ static bool hwt_sync_try(struct hwt_shard *shard, struct hwt_runner *runner,
 	return was & HWT_F_PENDING;
 }
 
-/* Return true if the timeout is idle and its release has returned. If not, wait a little first. */
+/*
+ * Return true if the timeout is idle and its ->release has returned. If not, wait until that may
+ * have changed, and return false.
+ */
 static bool hwt_sync_done(struct hwt_shard *shard, struct hwt_timeout *timeout)
 	__must_hold(&shard->lock)
 {
@@ -248,7 +259,10 @@ static bool hwt_sync_done(struct hwt_shard *shard, struct hwt_timeout *timeout)
 	}
 	if (!(state & HWT_F_HELD))
 		return true;
-	/* Another CPU has set SUBMITTED and not pushed yet, or has scheduled the timeout again. */
+	/*
+	 * If the timeout is only SUBMITTED, wait a moment for the CPU that has yet to push it. If
+	 * not, it was scheduled again: the caller cancels it again at once.
+	 */
 	spin_unlock(&shard->lock);
 	if ((state & HWT_F_HELD) == HWT_F_SUBMITTED)
 		usleep_range(10, 50);
@@ -256,7 +270,10 @@ static bool hwt_sync_done(struct hwt_shard *shard, struct hwt_timeout *timeout)
 	return false;
 }
 
-/* hwt_cancel_sync() without its warning; with HWT_F_SHUTDOWN for @set, hwt_shutdown_sync(). */
+/*
+ * Do what hwt_cancel_sync() does or, if @set is HWT_F_SHUTDOWN, what hwt_shutdown_sync() does, but
+ * do not warn of -EDEADLK.
+ */
 int hwt_sync(struct hwt_timeout *timeout, u64 set)
 {
 	struct hwt_shard *shard = timeout->shard;
@@ -274,8 +291,8 @@ int hwt_sync(struct hwt_timeout *timeout, u64 set)
 	hwt_lockdep_sync(timeout);
 	if (!(was & HWT_F_HELD) && !(set & ~was) && !timeout->ops->release) {
 		/*
-		 * Barrier try.acquire, pairs with state.finish in hwt_finish_change(): the caller
-		 * sees what the callback has written.
+		 * Barrier try.acquire, pairs with state.finish in hwt_finish_change(): a caller
+		 * that finds the timeout not held sees what the last callback has written.
 		 */
 		smp_acquire__after_ctrl_dep();
 		return false;
@@ -294,7 +311,10 @@ int hwt_sync(struct hwt_timeout *timeout, u64 set)
 	return pending;
 }
 
-/* hwt_sync() with a warning: a caller that takes -EDEADLK for true may free a held timeout. */
+/*
+ * Do as hwt_sync(), and warn of -EDEADLK: a caller that takes this result for success may free a
+ * timeout that is still held.
+ */
 static int hwt_sync_checked(struct hwt_timeout *timeout, u64 set)
 {
 	int ret = hwt_sync(timeout, set);
@@ -307,20 +327,25 @@ static int hwt_sync_checked(struct hwt_timeout *timeout, u64 set)
 
 /**
  * hwt_cancel_sync() - cancel, and wait until the timeout is no longer held
- * @timeout: the timeout; its memory must stay until this returns, so with reference
- *           counts the caller has a reference of its own
+ * @timeout: the timeout; its memory must stay until this returns, so with reference counts the
+ *           caller has a reference of its own
  *
- * Process context, may sleep. Does not wait for other timeouts' callbacks. The timeout's
- * ->cancelled and ->release may run in the caller's context; on return, no callback or
- * release of the timeout is executing. If other contexts keep scheduling the timeout, this goes on
- * cancelling: only hwt_shutdown_sync() is sure to end. Works on a stopped wheel, and from a
- * callback of another timeout of the wheel. Two callbacks must not wait for each other: a _sync or
- * stop call may run a callback while the engine runs another. If a ->release has freed its timeout,
- * and another timeout is at that address by now, a _sync of the new timeout does not wait for that
- * release, unless both have the same ->release function.
+ * Process context, may sleep. Does not wait for callbacks of other timeouts. The timeout's
+ * ->cancelled and ->release may run in the caller's context. On return, no callback or ->release of
+ * the timeout is executing. If other contexts schedule the timeout again and again, this function
+ * cancels it each time, and may not return: only hwt_shutdown_sync() is sure to return.
  *
- * Return: 1 if the timeout was pending, 0 if not. From one of its own callbacks: -EDEADLK, with one
- * warning; the timeout is cancelled then, but still held.
+ * Works on a stopped wheel, and in a callback of another timeout of the wheel. Two callbacks must
+ * not wait for each other, even on a wheel without workers: this function, or a stop, may run one
+ * of them in its caller's context while the engine runs the other.
+ *
+ * If a ->release has freed its timeout, and another timeout is now at the same address, this
+ * function does not wait for that ->release when it is called for the new timeout, unless both have
+ * the same ->release function.
+ *
+ * Return: 1 if the timeout was pending, 0 if not. In one of the timeout's own callbacks: -EDEADLK,
+ * of which hwt warns once. Then the timeout is cancelled, but may stay held until the callback has
+ * returned.
  */
 int hwt_cancel_sync(struct hwt_timeout *timeout)
 {
@@ -332,8 +357,8 @@ EXPORT_SYMBOL_GPL(hwt_cancel_sync);
  * hwt_shutdown_sync() - cancel for good, and wait until the timeout is no longer held
  * @timeout: the timeout; as for hwt_cancel_sync()
  *
- * Process context, may sleep. As hwt_cancel_sync(), but each later schedule fails with
- * -ESHUTDOWN until hwt_reopen(), or until the timeout is initialised again.
+ * Process context, may sleep. As hwt_cancel_sync(), but each later call that schedules the timeout
+ * fails with -ESHUTDOWN until hwt_reopen() is called, or the timeout is initialised again.
  *
  * Return: as hwt_cancel_sync().
  */
@@ -343,17 +368,23 @@ int hwt_shutdown_sync(struct hwt_timeout *timeout)
 }
 EXPORT_SYMBOL_GPL(hwt_shutdown_sync);
 
-/* Has a timeout run or been cancelled, and have ->expire and ->cancelled returned? */
+/*
+ * Return true if hwt_wait() may return: the timeout is not pending, and its ->expire and, after a
+ * cancel, its ->cancelled have returned.
+ */
 static bool hwt_wait_over(const struct hwt_timeout *timeout, u64 state)
 {
 	if (state & (HWT_F_PENDING | HWT_F_RUNNING))
 		return false;
-	/* A cancelled timeout that is SUBMITTED has its ->cancelled still to come. */
+	/* If a timeout was cancelled and is SUBMITTED, its ->cancelled has not been called yet. */
 	return !(state & HWT_F_SUBMITTED) || !(state & HWT_F_CANCELLED) ||
 	       !timeout->ops->cancelled;
 }
 
-/* Is the caller in a callback that must return before any other timeout of the shard can fire? */
+/*
+ * Return true if the calling task is in a callback that must return before any other timeout of the
+ * shard can fire.
+ */
 static bool hwt_wait_deadlocks(const struct hwt_shard *shard)
 {
 	return current == shard->thread ||
@@ -366,16 +397,18 @@ static bool hwt_wait_deadlocks(const struct hwt_shard *shard)
  * @max_ns:  maximum time to wait, ns; U64_MAX: no limit
  *
  * Process context, sleeps. Waits until the timeout is not pending, and its ->expire or ->cancelled
- * has returned. A timeout that is scheduled again meanwhile is waited for again, a periodic one
- * until it is cancelled. A plain cancel ends the wait only when the engine collects it: within
- * reclaim_ms, unless the engine is in a long callback, or frozen. On a wheel without workers, the
- * wait lasts as long as other callbacks of the shard delay this one, so the caller holds no lock
- * that any of them takes.
+ * has returned. If the timeout is scheduled again meanwhile, the wait goes on; a periodic timeout
+ * is waited for until it is cancelled. After hwt_cancel(), the wait ends only when the engine has
+ * collected the timeout: within reclaim_ms, unless the engine is in a long callback, or frozen.
  *
- * Return: 1 if the timeout last fired; 0 if it was cancelled or handed back (or never scheduled);
- * -ETIME if @max_ns have passed; -ERESTARTSYS if a signal came, or, in a callback, a stop of
- * the wheel; -EDEADLK from one of its own callbacks, and from any callback on the only thread that
- * could run it.
+ * On a wheel without workers, or with one worker, other callbacks of the shard may delay that of
+ * this timeout, and so the end of the wait. So the caller must hold no lock that any of these
+ * callbacks takes.
+ *
+ * Return: 1 if the timeout last fired; 0 if it was last cancelled or handed back, or was never
+ * scheduled; -ETIME if @max_ns have passed; -ERESTARTSYS if a signal came or, for a caller in a
+ * callback of the wheel, if a stop of the wheel has begun; -EDEADLK in one of the timeout's own
+ * callbacks, and in any callback on the only thread that could run the timeout.
  */
 int hwt_wait(struct hwt_timeout *timeout, u64 max_ns)
 {
@@ -390,7 +423,10 @@ int hwt_wait(struct hwt_timeout *timeout, u64 max_ns)
 		return 0;
 	hwt_lockdep_sync(timeout);
 	inside = hwt_in_callback(shard->wheel);
-	/* Several workers run other callbacks while this one's is delayed. */
+	/*
+	 * With at most one worker, any callback of the shard may delay this timeout, so the caller
+	 * waits for all of them. With several, another worker runs this timeout meanwhile.
+	 */
 	if (!inside && shard->nr_workers <= 1)
 		hwt_lockdep_shard(shard);
 	hwt_shard_enter(shard);
@@ -401,10 +437,18 @@ int hwt_wait(struct hwt_timeout *timeout, u64 max_ns)
 		if (hwt_wait_over(timeout, state))
 			break;
 		now = ktime_get_ns();
-		/* Look every reclaim_ms, since the engine may not come to collect a cancel. */
+		/*
+		 * In a callback, or if the timeout is on shard->owed, look again every reclaim_ms:
+		 * a wake-up may not come, because the engine is in a callback that waits as well,
+		 * or has collected the timeout already.
+		 */
 		look_ns = inside || timeout->owed ? hwt_reclaim_ms * (u64)NSEC_PER_MSEC : U64_MAX;
 		until = ns_to_ktime(min_t(u64, min(end, hwt_add_ns(now, look_ns)), KTIME_MAX));
-		/* A stop ends threads one by one: a callback on another shard may wait for this. */
+		/*
+		 * Once a stop has begun, only the stop serves the shard's timeouts, and before it
+		 * is complete, it waits for all callbacks of the wheel. So a caller in a callback
+		 * must not wait for this timeout.
+		 */
 		stopping = inside && shard->stopping;
 		if (hwt_wait_deadlocks(shard))
 			ret = -EDEADLK;
@@ -425,9 +469,10 @@ EXPORT_SYMBOL_GPL(hwt_wait);
 
 /**
  * struct hwt_mark - a mark behind the timeouts that a flush or a barrier waits for
- * @timeout: in the due list or on shard->owed, like a timeout, but has no callbacks
- * @reached: a runner has taken the mark off its list
- * @call:    number of the last call that had begun by then
+ * @timeout: entry in the due list or in shard->owed, linked as a timeout is; it has no callbacks,
+ *           and is never called
+ * @reached: true once a runner has removed the mark from its list
+ * @call:    number of the last call that had begun when the mark was reached
  *
  * Protected by the shard's lock.
  */
@@ -453,7 +498,10 @@ bool hwt_mark_reached(struct hwt_shard *shard, struct hwt_timeout *timeout)
 	return true;
 }
 
-/* Wait until a mark in a list is reached, and then for callbacks that had begun by then. */
+/*
+ * Wait until a mark in a list is reached, and then until all callbacks that had begun by then have
+ * returned.
+ */
 static void hwt_mark_wait(struct hwt_shard *shard, struct hwt_mark *mark)
 	__must_hold(&shard->lock)
 {
@@ -466,14 +514,20 @@ static void hwt_mark_wait(struct hwt_shard *shard, struct hwt_mark *mark)
 	hwt_wait_callbacks(shard, mark->call);
 }
 
-/* Collect earlier submissions, and wait until the entries of shard->owed were processed. */
+/*
+ * Collect all timeouts that were submitted before this call. Then wait until all entries that are
+ * on shard->owed by now have been processed.
+ */
 static void hwt_owed_wait(struct hwt_shard *shard)
 	__must_hold(&shard->lock)
 {
 	struct hwt_mark mark = { .timeout.ops = &hwt_mark_ops, .timeout.shard = shard };
 
 	hwt_collect_submitted(shard);
-	/* Once a stop has ended, no runner would reach the mark. A stop in progress still does. */
+	/*
+	 * When a stop is complete, no runner would reach the mark any more. While a stop is in
+	 * progress, the stop reaches it.
+	 */
 	if (shard->stopped)
 		return;
 	list_add_tail(&mark.timeout.link, &shard->owed);
@@ -481,18 +535,21 @@ static void hwt_owed_wait(struct hwt_shard *shard)
 	hwt_mark_wait(shard, &mark);
 }
 
-/* The part of hwt_wheel_barrier() for a shard. */
+/* The part of hwt_wheel_barrier() for one shard. */
 void hwt_shard_barrier(struct hwt_shard *shard)
 {
 	hwt_lockdep_shard(shard);
 	spin_lock(&shard->lock);
-	/* A stopped shard has no holds left. */
+	/* No timeout of a stopped shard is held, so there is nothing to wait for. */
 	if (!shard->stopped)
 		hwt_owed_wait(shard);
 	spin_unlock(&shard->lock);
 }
 
-/* Wait until a shard's due timeouts have fired. Return: 0; -ESHUTDOWN if it is stopped. */
+/*
+ * Wait until the due timeouts of a shard have fired, and their callbacks have returned. Return 0,
+ * or -ESHUTDOWN if the shard is stopped or is being stopped.
+ */
 int hwt_shard_flush(struct hwt_shard *shard)
 {
 	struct hwt_mark mark = { .timeout.ops = &hwt_mark_ops, .timeout.shard = shard };
@@ -500,12 +557,18 @@ int hwt_shard_flush(struct hwt_shard *shard)
 
 	hwt_lockdep_shard(shard);
 	spin_lock(&shard->lock);
-	/* Wait until all timeouts scheduled before are linked, even RUNNING and ended ones. */
+	/*
+	 * Wait until all timeouts that were scheduled before are linked. Those that are RUNNING, or
+	 * on shard->owed, are linked only when their runner has finished with them.
+	 */
 	if (!shard->stopping)
 		hwt_owed_wait(shard);
 	while (!shard->stopping) {
 		if (hwt_clock_moved(shard)) {
-			/* Let the engine handle the set of the clock first. It wakes this task. */
+			/*
+			 * The wall clock was set: let the engine sort the timeouts anew first. It
+			 * then wakes this task.
+			 */
 			hwt_engine_kick(shard);
 			hwt_wait_for(shard, shard);
 		} else if (hwt_engine_advance(shard, hwt_engine_tick(shard))) {
@@ -517,7 +580,7 @@ int hwt_shard_flush(struct hwt_shard *shard)
 		hwt_buckets_insert(&shard->buckets, &mark.timeout);
 		hwt_mark_wait(shard, &mark);
 	}
-	/* A stop may have handed back due timeouts. */
+	/* A stop may have handed back due timeouts, which then have not fired. */
 	if (shard->stopping)
 		ret = -ESHUTDOWN;
 	spin_unlock(&shard->lock);

@@ -11,8 +11,9 @@ void __hwt_wake(struct hwt_shard *shard, void *var);
 
 /**
  * hwt_wake() - wake the tasks that wait for a mark, a runner or the shard
- * @shard: its lock is held
- * @var:   the mark that was reached, the runner whose call is over, or the shard
+ * @shard: the shard; its lock is held
+ * @var:   the timeout in a mark that was reached, a runner whose call is over, or the shard; for
+ *         hwt_wait(), the @link of the timeout
  */
 static inline void hwt_wake(struct hwt_shard *shard, void *var)
 {
@@ -21,8 +22,8 @@ static inline void hwt_wake(struct hwt_shard *shard, void *var)
 }
 
 /*
- * Wake the tasks that wait for a timeout: _sync calls by its address, hwt_wait() by that of its
- * @link. The timeout may have been freed.
+ * Wake the tasks that wait for a timeout: hwt_sync() waits by the timeout's address, hwt_wait() by
+ * the address of its @link. Only the addresses are used, because the timeout may have been freed.
  */
 static inline void hwt_wake_timeout(struct hwt_shard *shard, struct hwt_timeout *timeout)
 {
@@ -32,7 +33,7 @@ static inline void hwt_wake_timeout(struct hwt_shard *shard, struct hwt_timeout 
 	__hwt_wake(shard, &timeout->link);
 }
 
-/* The ops of a mark, for which a flush or a barrier waits; see struct hwt_mark. */
+/* The operations of all marks, by which a mark is told from a timeout; see struct hwt_mark. */
 extern const struct hwt_timeout_ops hwt_mark_ops;
 
 static inline bool hwt_is_mark(const struct hwt_timeout *timeout)

@@ -3,11 +3,12 @@
  * The threads of a shard: the engine, and its workers, if it has any
  *
  * Workers take timeouts from the due list and from shard->owed, one by one under the shard's lock.
- * Until a worker takes it, a timeout is in the shard like any other, and can be cancelled and
- * moved. No memory is allocated, and no timeout is queued a second time.
+ * Workers have no queue of their own, so no memory is allocated, and a timeout can be cancelled and
+ * moved like any other until a worker takes it.
  *
- * Idle workers are in a list. A context that adds work for them removes one from this list and
- * wakes it. A worker that takes a timeout and leaves others wakes another worker before it goes on.
+ * Idle workers are in a list. A context that adds work for them removes one worker from this list
+ * and wakes it. A worker that takes a timeout and leaves more work behind wakes another worker
+ * before it goes on.
  */
 #include <linux/cgroup.h>
 #include <linux/cpu.h>
@@ -32,16 +33,17 @@
 /* -- Common to all threads ------------------------------------------------- */
 
 /*
- * Pin the calling thread to the shard's CPUs. Not during CPU hotplug: the scheduler may choose a
- * CPU that is going offline and is still in cpu_online_mask, and PREEMPT_RT then warns in
- * affine_move_task(). Only try the lock, since the task that takes the CPU offline may be waiting
- * for this shard. If the lock is taken, leave the pinning to hwt_engine_pin().
+ * Pin the calling thread to the shard's CPUs, unless CPU hotplug is in progress: the scheduler
+ * might then choose a CPU that is going offline and is still in cpu_online_mask, and PREEMPT_RT
+ * would warn in affine_move_task(). Only try the lock of CPU hotplug, because the task that holds
+ * it may itself be waiting for this shard. If the trylock fails, leave the pinning to
+ * hwt_engine_pin().
  */
 static void hwt_thread_pin(struct hwt_shard *shard, struct hwt_runner *runner)
 {
 	int ret = -EBUSY;
 
-	/* A stop that comes now moves the thread again; see hwt_threads_end(). */
+	/* A stop that begins after this check repeats its own move until the thread has ended. */
 	if (hwt_thread_ends(shard))
 		return;
 	if (cpus_read_trylock()) {
@@ -49,14 +51,17 @@ static void hwt_thread_pin(struct hwt_shard *shard, struct hwt_runner *runner)
 		cpus_read_unlock();
 	}
 	spin_lock(&shard->lock);
-	/* If all of the shard's CPUs are offline, hwt_cpu_online() pins the thread later. */
+	/*
+	 * If all of the shard's CPUs are offline, the error is not -EBUSY. Then hwt_cpu_online()
+	 * pins the thread when one of these CPUs comes online.
+	 */
 	WRITE_ONCE(runner->unpinned, ret);
 	if (ret == -EBUSY)
 		WRITE_ONCE(shard->repin_needed, true);
 	spin_unlock(&shard->lock);
 }
 
-/* Does an affinity have all CPUs that are online and not isolated? */
+/* Return true if an affinity mask has all CPUs that are online and not isolated. */
 static bool hwt_affinity_whole(const struct cpumask *mask)
 {
 	unsigned int cpu;
@@ -68,21 +73,21 @@ static bool hwt_affinity_whole(const struct cpumask *mask)
 }
 
 /*
- * Has the kernel reset a thread's affinity to all CPUs? The kernel does so when the thread's last
- * CPU is about to go offline, even if the CPU then stays online, and when cpusets change; since
- * 6.14 it may leave out isolated CPUs. An affinity that leaves out another CPU counts as an
- * administrator's choice, and is kept.
+ * Return true if the kernel has reset a thread's affinity to all CPUs. The kernel does so when the
+ * thread's last CPU is about to go offline, even if that CPU then stays online, and when cpusets
+ * change. Since 6.14, the kernel may leave out isolated CPUs. An affinity that leaves out any other
+ * online CPU counts as an administrator's choice: return false, so that it is kept.
  */
 static bool hwt_thread_affinity_lost(const struct hwt_shard *shard, const struct task_struct *task)
 {
-	/* Without a lock: a concurrent change is seen the next time. */
+	/* Read the mask without a lock: a change that is missed now is seen at the next check. */
 	return data_race(!cpumask_subset(&task->cpus_mask, shard->affinity) &&
 			 hwt_affinity_whole(&task->cpus_mask));
 }
 
 /*
- * Must the calling thread be pinned again? While none of the shard's CPUs is online, the shard's
- * threads may run anywhere.
+ * Return true if the calling thread must be pinned again. Return false while none of the shard's
+ * CPUs is online, because the shard's threads may then run anywhere.
  */
 static bool hwt_thread_off_affinity(const struct hwt_shard *shard)
 {
@@ -90,7 +95,7 @@ static bool hwt_thread_off_affinity(const struct hwt_shard *shard)
 	       cpumask_intersects(shard->affinity, cpu_online_mask);
 }
 
-/* Must the engine's thread pin itself or others? */
+/* Return true if the engine's thread must pin itself or workers. */
 bool hwt_engine_off_affinity(const struct hwt_shard *shard)
 {
 	return READ_ONCE(shard->repin_needed) || hwt_thread_off_affinity(shard);
@@ -110,25 +115,29 @@ static void hwt_thread_begin(struct hwt_shard *shard, struct hwt_runner *runner)
 		sched_set_fifo_low(current);
 	else if (shard->wheel->priority == HWT_PRIO_FIFO)
 		sched_set_fifo(current);
-	/* Not set_freezable(): in a frozen system, it would not return for a stop. */
+	/* set_freezable() is not used: in a frozen system, it would not return for a stop. */
 	if (shard->flags & HWT_FREEZABLE)
 		current->flags &= ~PF_NOFREEZE;
-	/* Last: if another task never leaves the shard's CPUs, this thread may not run any more. */
+	/*
+	 * Pin the thread as the last step: if another task never leaves the shard's CPUs, this
+	 * thread may not run any more once it is pinned.
+	 */
 	if (shard->pinned)
 		hwt_thread_pin(shard, runner);
 }
 
 /*
- * Sleep while the system is frozen, in a state that the freezer accepts. Not in try_to_freeze(),
- * which would not return for a stop. Since 6.7, the thaw wakes such a sleeper only if a wake-up
- * came while it was frozen. The short timeout of each sleep provides one.
+ * Sleep while the system is frozen, in a state that the freezer accepts. try_to_freeze() is not
+ * used, because it would not return for a stop. Each sleep lasts one jiffy: since 6.7, the thaw
+ * wakes a thread that sleeps in this way only if a wake-up came while the thread was frozen, and
+ * the end of the jiffy is such a wake-up.
  */
 static void hwt_thread_freeze(const struct hwt_shard *shard)
 {
 	while (hwt_frozen(shard) && !hwt_thread_ends(shard)) {
 		/*
 		 * Barrier freeze.state, pairs with kernel.wake in hwt_thread_wake_frozen(): this
-		 * thread sees the request to end, or the other side sees it asleep.
+		 * thread sees shard->exiting, or the stop finds this thread asleep and wakes it.
 		 */
 		set_current_state(hwt_idle_state(shard));
 		if (hwt_frozen(shard) && !hwt_thread_ends(shard))
@@ -137,7 +146,7 @@ static void hwt_thread_freeze(const struct hwt_shard *shard)
 	}
 }
 
-/* Wake a thread to end, even if it is frozen, as wake_up_process() does not. */
+/* Wake a thread that is to end. Unlike wake_up_process(), this also wakes a frozen thread. */
 static void hwt_thread_wake_frozen(struct task_struct *task)
 {
 	struct wait_queue_entry entry = { .private = task };
@@ -164,7 +173,7 @@ static int hwt_engine_thread(void *arg)
 
 /* -- Workers --------------------------------------------------------------- */
 
-/* Wake an idle worker. If none is idle, the first one that finishes finds the work. */
+/* Wake an idle worker. If none is idle, the first worker that becomes free finds the work. */
 void hwt_worker_wake(struct hwt_shard *shard)
 	__must_hold(&shard->lock)
 {
@@ -178,10 +187,10 @@ void hwt_worker_wake(struct hwt_shard *shard)
 }
 
 /*
- * Serve one timeout. The due list and shard->owed take turns, so that neither waits until the
- * other is empty.
+ * Serve one timeout: fire the first one of the due list, or end the hold of the first one on
+ * shard->owed. The two lists take turns, so that neither waits until the other is empty.
  *
- * Return: false if there was nothing to do.
+ * Return: false if there was no timeout to serve.
  */
 static bool hwt_worker_serve(struct hwt_shard *shard, struct hwt_worker *worker)
 	__must_hold(&shard->lock)
@@ -193,7 +202,10 @@ static bool hwt_worker_serve(struct hwt_shard *shard, struct hwt_worker *worker)
 	if (list_empty(due)) {
 		due = NULL;
 	} else if (hwt_clock_moved(shard)) {
-		/* The wall clock was set: leave the due list to the engine, which sorts it anew. */
+		/*
+		 * The wall clock was set, so these timeouts may not be due any more: leave them to
+		 * the engine.
+		 */
 		hwt_engine_kick(shard);
 		due = NULL;
 	}
@@ -216,12 +228,12 @@ static bool hwt_worker_serve(struct hwt_shard *shard, struct hwt_worker *worker)
 static void hwt_worker_wait(struct hwt_shard *shard, struct hwt_worker *worker)
 	__must_hold(&shard->lock)
 {
-	/* Workers look for work, and are woken, under the lock, so no wake-up is missed. */
+	/* Workers look for work and are woken under the lock, so they miss no wake-up. */
 	list_add(&worker->idle, &shard->idle);
 	/*
 	 * Barrier worker.state, pairs with kernel.wake in hwt_thread_wake_frozen(), which does not
-	 * take the shard's lock: this thread sees the request to end, or the other side sees it
-	 * asleep.
+	 * take the shard's lock: this thread sees shard->exiting, or the stop finds this thread
+	 * asleep and wakes it.
 	 */
 	set_current_state(hwt_idle_state(shard));
 	spin_unlock(&shard->lock);
@@ -245,7 +257,10 @@ static int hwt_worker_thread(void *arg)
 	spin_lock(&shard->lock);
 	while (!hwt_thread_ends(shard)) {
 		if (unlikely(hwt_frozen(shard))) {
-			/* Stay off the idle list: no context wakes a worker for older work. */
+			/*
+			 * Freeze here, so that this worker looks for work after the thaw: on the
+			 * idle list, it would be woken only for work that is added later.
+			 */
 			spin_unlock(&shard->lock);
 			hwt_thread_freeze(shard);
 			worker->runner.stamp = 0;
@@ -253,7 +268,10 @@ static int hwt_worker_thread(void *arg)
 		} else if (!hwt_worker_serve(shard, worker)) {
 			hwt_worker_wait(shard, worker);
 		} else if (++n % HWT_STEP == 0) {
-			/* A timeout that was cancelled or pushed back does not drop the lock. */
+			/*
+			 * Drop the lock here: serving a timeout that was cancelled or pushed back
+			 * does not drop it.
+			 */
 			hwt_runner_break(shard, &worker->runner);
 		}
 	}
@@ -274,7 +292,7 @@ static int hwt_worker_create(struct hwt_shard *shard, const char *name, unsigned
 	thread = kthread_create(hwt_worker_thread, worker, "%s/%u", name, number);
 	if (IS_ERR(thread))
 		return PTR_ERR(thread);
-	/* Keep the task_struct, since the thread may be woken even after it has ended. */
+	/* Keep a reference to the task, because it may be woken even after it has ended. */
 	worker->runner.task = get_task_struct(thread);
 	worker->runner.thread = true;
 	list_add_tail(&worker->runner.entry, &shard->runners);
@@ -303,8 +321,9 @@ static void hwt_workers_free(struct hwt_shard *shard, unsigned int n)
 }
 
 /*
- * Create the threads of a shard that is otherwise complete; all or none. They run at once, and wait
- * in TASK_IDLE: a thread that is created and never woken counts as load and as hung.
+ * Create the threads of a shard that is otherwise complete: all of them, or none if there is an
+ * error. Wake them at once, so that they go on to wait in TASK_IDLE: a thread that is created and
+ * never woken counts as load, and as hung.
  */
 int hwt_threads_start(struct hwt_shard *shard, gfp_t gfp)
 {
@@ -348,7 +367,7 @@ err:
 	return ret;
 }
 
-/* Move the threads of a pinned shard to the present CPU, unless a CPU is coming or going. */
+/* Move the threads of a pinned shard to the present CPU, unless CPU hotplug is in progress. */
 static void hwt_threads_move_here(struct hwt_shard *shard)
 {
 	const struct cpumask *here;
@@ -364,9 +383,9 @@ static void hwt_threads_move_here(struct hwt_shard *shard)
 }
 
 /*
- * Make the threads of a stopping shard leave their functions, and wait until they have. Pinned
- * threads do so on this CPU, because another task may never leave theirs. A thread that has just
- * begun to pin itself is moved again.
+ * Make the threads of a stopping shard leave their loops, and wait until all have completed
+ * @exited. Move pinned threads to this CPU, because another task may never leave the shard's CPUs.
+ * Repeat the move during the wait, because a thread may have been pinning itself meanwhile.
  */
 static void hwt_threads_end(struct hwt_shard *shard)
 {
@@ -382,7 +401,7 @@ static void hwt_threads_end(struct hwt_shard *shard)
 			hwt_threads_move_here(shard);
 }
 
-/* Stop the threads of a stopping shard, which are in no callback and serve no timeout any more. */
+/* Stop the threads of a stopping shard. They are in no callback, and serve no timeout any more. */
 void hwt_threads_stop(struct hwt_shard *shard)
 {
 	hwt_threads_end(shard);
@@ -390,7 +409,7 @@ void hwt_threads_stop(struct hwt_shard *shard)
 	hwt_workers_stop(shard, shard->nr_workers);
 }
 
-/* Free a shard's threads, which have ended. No context wakes them any more. */
+/* Drop the references to a shard's threads. They have ended, and no context wakes them any more. */
 void hwt_threads_free(struct hwt_shard *shard)
 {
 	put_task_struct(shard->thread);
@@ -410,18 +429,18 @@ static void hwt_thread_repin(struct hwt_shard *shard, struct hwt_runner *runner)
 }
 
 /*
- * Pin the threads of a pinned shard that could not pin themselves during CPU hotplug, or whose
- * affinity the kernel has reset. Called when one of the shard's CPUs has come online, or with CPU
- * hotplug locked out.
+ * Pin those threads of a pinned shard that could not pin themselves when they tried, or whose
+ * affinity the kernel has reset. Called by the hotplug callback of one of the shard's CPUs, which
+ * has come online, or with CPU hotplug locked out.
  */
 void hwt_threads_pin(struct hwt_shard *shard)
 {
 	unsigned int n;
 
-	/* A stop lets the threads end elsewhere. */
+	/* A stop has moved the threads to another CPU, where they end: leave them there. */
 	if (hwt_thread_ends(shard))
 		return;
-	/* A thread that becomes @unpinned from here on sets this again. */
+	/* Clear the flag first: a thread that cannot pin itself from now on sets it again. */
 	spin_lock(&shard->lock);
 	WRITE_ONCE(shard->repin_needed, false);
 	spin_unlock(&shard->lock);
@@ -448,8 +467,9 @@ static void hwt_attach_work(struct work_struct *work)
 
 	for (shard = attach->wheel->first_shard; shard; shard = shard->next) {
 		/*
-		 * Once it has made a pass, a thread has pinned itself to its shard's CPUs, or has
-		 * left that to be done. Do not wait for long: these CPUs may have no time for it.
+		 * Wait for the engine's first pass: before it, the thread pins itself, or sets
+		 * @unpinned to be pinned later, and neither must undo the move below. Do not wait
+		 * for long, because another task may never leave the shard's CPUs.
 		 */
 		for (n = 0; shard->pinned && !READ_ONCE(shard->passes) && n < 1000; n++)
 			usleep_range(50, 100);
@@ -459,8 +479,9 @@ static void hwt_attach_work(struct work_struct *work)
 		if (attach->ret)
 			return;
 		/*
-		 * The move to a cpuset has changed the thread's affinity. The client's CPUs come
-		 * first; a shard's CPUs are only a preference.
+		 * The move to a cpuset has changed the thread's affinity. CPUs that the client has
+		 * chosen take precedence over the cpuset, so set them again; CPUs that hwt itself
+		 * has chosen for the shard do not.
 		 */
 		if (shard->wheel->own_cpus) {
 			cpus_read_lock();
@@ -471,16 +492,16 @@ static void hwt_attach_work(struct work_struct *work)
 }
 
 /*
- * Move the threads of a shard, which has no workers, to the cgroups of the caller. A kernel worker
- * does it: the caller may lack the privilege to move a kernel thread between cpusets, and may be
- * throttled by its cgroup while it holds the cgroups' locks.
+ * Move the engines' threads of a wheel, which has no workers, to the cgroups of the caller. A
+ * kworker moves them for two reasons: the caller may lack the privilege to move a kernel thread
+ * between cpusets, and its cgroup might throttle the caller while it holds the cgroups' locks.
  */
 int hwt_wheel_attach_cgroups(struct hwt_wheel *wheel)
 {
 	struct hwt_attach attach = { .from = current, .wheel = wheel };
 
 	INIT_WORK_ONSTACK(&attach.work, hwt_attach_work);
-	/* No barrier: queue_work() and flush_work() order this task's accesses and the work's. */
+	/* No barrier: queue_work() and flush_work() order this task's accesses with the work's. */
 	queue_work(system_unbound_wq, &attach.work);
 	flush_work(&attach.work);
 	destroy_work_on_stack(&attach.work);

@@ -10,19 +10,19 @@
 
 #include "core/wheel.h"
 
-/* Must the calling thread of the shard freeze? */
+/* Return true if the calling thread, which is one of the shard's, must freeze. */
 static inline bool hwt_frozen(const struct hwt_shard *shard)
 {
 	return (shard->flags & HWT_FREEZABLE) && freezing(current);
 }
 
-/* Is the calling thread of the shard to end? */
+/* Return true if the calling thread, which is one of the shard's, is to end. */
 static inline bool hwt_thread_ends(const struct hwt_shard *shard)
 {
 	return READ_ONCE(shard->exiting) || kthread_should_stop();
 }
 
-/* Return the state in which the shard's threads sleep, which counts neither as load nor as hung. */
+/* Return the state in which the shard's threads sleep: they count neither as load nor as hung. */
 static inline unsigned int hwt_idle_state(const struct hwt_shard *shard)
 {
 	return shard->flags & HWT_FREEZABLE ? TASK_IDLE | TASK_FREEZABLE : TASK_IDLE;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Where the tracepoints are defined; see core/trace.h
+ * The definitions of the tracepoints; core/trace.h describes them
  */
 #define CREATE_TRACE_POINTS
 #include "core/trace.h"

@@ -3,11 +3,11 @@
  * Tracepoints: the events hwt:* for perf, trace-cmd and bpftrace
  *
  * A disabled tracepoint is one no-op instruction. Ticks are converted to nanoseconds on the wheel's
- * clock; U64_MAX (-1) is never. A wheel is identified by its name, which other wheels may have too,
- * and a timeout by its address, which may be reused later.
+ * clock; U64_MAX (-1) means never. An event has the name of the wheel, which other wheels may have
+ * too, and the address of the timeout, where another timeout may be later.
  *
- * The events come from any context, NMI included. A schedule or a cancel is reported after it has
- * happened. So the timeout may fire on another CPU a little before its schedule is reported.
+ * Events are recorded in any context, NMI included. A schedule or a cancel is reported after it has
+ * happened. So another CPU may report that the timeout fires before its schedule is reported.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM hwt
@@ -24,11 +24,11 @@
 /*
  * hwt_schedule - a timeout was scheduled, or refused
  *
- * @expires: the requested deadline, rounded up to the tick, and moved within the slack;
- * hwt_schedule_earlier() may have kept an earlier one. @ret: the result of the call,
- * HWT_WAS_PENDING (1) and HWT_WAS_HELD (2), ored, or an error. A periodic timeout is scheduled
- * once; the event does not repeat when the timeout is armed again after a callback. Calls that
- * return -EINVAL, and most HWT_SCHEDULE_UNLESS_PENDING calls that change nothing, are no event.
+ * @expires: the requested deadline, rounded up to the tick, and moved within the slack. After
+ * hwt_schedule_earlier(), the timeout may still have an earlier deadline. @ret: the result of the
+ * call: HWT_WAS_PENDING (1) and HWT_WAS_HELD (2), ored, or an error. There is one event for each
+ * call, and none when a periodic timeout is armed again after its callback. There is no event for
+ * calls that return -EINVAL, nor for most HWT_SCHEDULE_UNLESS_PENDING calls that change nothing.
  */
 TRACE_EVENT(hwt_schedule,
 	    TP_PROTO(const struct hwt_shard *shard, const struct hwt_timeout *timeout,
@@ -54,8 +54,8 @@ TRACE_EVENT(hwt_schedule,
 /*
  * hwt_cancel - a pending timeout was cancelled, or handed back by a stop
  *
- * @expires: the deadline of the timeout. If it is periodic and its callback is executing, the
- * deadline for which this callback was called.
+ * @expires: the deadline of the timeout. If the timeout is periodic and its callback is executing,
+ * @expires is the deadline for which this callback was called.
  */
 TRACE_EVENT(hwt_cancel,
 	    TP_PROTO(const struct hwt_shard *shard, const struct hwt_timeout *timeout,
@@ -121,8 +121,9 @@ TRACE_EVENT(hwt_expire_exit,
 /*
  * hwt_wake - a wheel's thread goes on after a wait
  *
- * @expires: planned end of the wait. @kicked: hwt_engine_kick() was called since the last pass
- * began, for an earlier timeout, a backlog, a cancel, a flush or a clock set. A stop is no kick.
+ * @expires: the planned end of the wait. @kicked: true if hwt_engine_kick() was called since the
+ * last pass began: for an earlier timeout, a backlog, a cancel, a flush, or because the clock was
+ * set. A stop wakes the thread without a kick.
  */
 TRACE_EVENT(hwt_wake,
 	    TP_PROTO(const struct hwt_shard *shard, u64 expires, bool kicked),
@@ -142,9 +143,9 @@ TRACE_EVENT(hwt_wake,
 /*
  * hwt_pass - a wheel's thread has finished a pass
  *
- * @cursor: the time up to which the shard has advanced. @collected: submissions collected.
- * @served: timeouts taken off the due list, including those that did not fire, because they were
- * cancelled or pushed back; 0 with workers.
+ * @cursor: the time up to which the shard has advanced. @collected: the number of submissions
+ * collected. @served: the number of timeouts taken off the due list, including those that did not
+ * fire because they were cancelled or pushed back; 0 if the shard has workers.
  */
 TRACE_EVENT(hwt_pass,
 	    TP_PROTO(const struct hwt_shard *shard, u64 cursor, unsigned int collected,
@@ -168,8 +169,8 @@ TRACE_EVENT(hwt_pass,
 /*
  * hwt_wheel_create - a wheel was created
  *
- * @ticks: ticks of a revolution of level 0. @clock: 0 MONOTONIC, 1 BOOTTIME, 2 REALTIME. @creator:
- * the function that created the wheel.
+ * @ticks: the number of ticks of a revolution of level 0. @clock: 0 MONOTONIC, 1 BOOTTIME,
+ * 2 REALTIME. @creator: the name of the function that created the wheel.
  */
 TRACE_EVENT(hwt_wheel_create,
 	    TP_PROTO(const struct hwt_wheel *wheel),
@@ -204,7 +205,7 @@ TRACE_EVENT(hwt_wheel_create,
 /*
  * hwt_wheel_stop - a wheel was stopped
  *
- * @handed_back: number of timeouts that were still pending, in all shards
+ * @handed_back: the number of timeouts that were still pending, in all shards
  */
 TRACE_EVENT(hwt_wheel_stop,
 	    TP_PROTO(const struct hwt_wheel *wheel, long handed_back),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A wheel, which clients know, and its shards
+ * Wheels, which clients know. A wheel consists of shards (core/shard.h).
  */
 #ifndef _HWT_CORE_WHEEL_H
 #define _HWT_CORE_WHEEL_H
@@ -18,51 +18,58 @@
 #include "hwt.h"
 #include "core/shard.h"
 
-/* Size of the name of the function that created a wheel, with the final NUL. */
+/* Size of a buffer for the name of the function that created a wheel, with the final NUL. */
 #define HWT_CREATOR_MAX		48
 
 /*
- * A wheel: what its shards have in common. What a shard needs for each schedule, it has itself.
+ * A wheel: the data that its shards have in common. Data that each schedule needs are copied into
+ * each shard.
  */
 struct hwt_wheel {
 	/* Constant once created. */
 	struct hwt_shard	*first_shard;
-	struct hwt_shard	**shard_of_cpu;	/* NULL: there is one shard */
+	struct hwt_shard	**shard_of_cpu;	/* indexed by CPU; NULL: there is one shard */
 	unsigned int		nr_shards;
 	unsigned int	priority;
-	bool			own_cpus;	/* the threads' CPUs are the client's choice */
+	bool			own_cpus;	/* the client has chosen the CPUs of the threads */
 	/*
-	 * Serializes stops; the outermost lock. Callbacks of a stop may stop other wheels, so each
-	 * wheel's mutex has a lockdep class of its own.
+	 * Serializes stops. It is taken before all other locks of the core. A callback that a stop
+	 * calls may stop another wheel, so each wheel's mutex has a lockdep class of its own.
 	 */
 	struct mutex		stop_lock;
 	struct lock_class_key	stop_key;
 
-	/* Constant once registered, or protected by hwt_wheels_lock. */
-	struct list_head	entry;		/* also read under RCU */
-	u64			number;		/* in the order of creation */
+	/*
+	 * hwt_wheels_lock protects @entry, @users and @shares. The other members up to @owner_name
+	 * are constant once the wheel is registered, except @debugfs and @free_work.
+	 */
+	struct list_head	entry;		/* node in hwt_wheels; also read under RCU */
+	u64			number;		/* wheels are numbered in the order of creation */
 	struct dentry		*debugfs;	/* written before the creator's call returns */
 	bool			is_shared;
 	unsigned int		users;		/* core/debugfs.c reads it without the lock */
-	struct list_head	shares;		/* whose references @users counts */
+	struct list_head	shares;		/* references by module; @users is their sum */
 	struct work_struct	free_work;
 	char			name[HWT_NAME_MAX];
 	char			creator[HWT_CREATOR_MAX];
-	const struct module	*owner;		/* compared only: may be unloaded */
+	const struct module	*owner;		/* only compared: it may have been unloaded */
 	char			owner_name[MODULE_NAME_LEN];
 
-	/* Pending timeouts of all shards, only with a max_pending. Any context, no lock. */
+	/*
+	 * Number of pending timeouts in all shards, counted only if there is a max_pending. Changed
+	 * in any context, without a lock.
+	 */
 	atomic64_t		nr_pending ____cacheline_aligned_in_smp;
 };
 
-/* Return the shard for timeouts that are initialised on this CPU; NULL for no wheel. */
+/* Return the shard for timeouts that are initialised on this CPU; NULL if @wheel is NULL. */
 static inline struct hwt_shard *hwt_shard_here(const struct hwt_wheel *wheel)
 {
 	if (!wheel)
 		return NULL;
 	if (!wheel->shard_of_cpu)
 		return wheel->first_shard;
-	/* If the caller moves to another CPU now, either CPU's shard is correct. */
+	/* The caller may move to another CPU meanwhile: the shard of either CPU is correct. */
 	return wheel->shard_of_cpu[raw_smp_processor_id()];
 }
 

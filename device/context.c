@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * /dev/hwt: a context as a whole: its creation and end, its stop, walks of its table
+ * /dev/hwt: creation, stop and close of a context, and walks of its table of timeouts
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -29,8 +29,8 @@
 #include "device/user.h"
 
 /*
- * Entries handled before the lock is released. Few, because the wheel's thread takes the lock for
- * each timeout of the context that fires.
+ * Number of entries that a walk handles before it releases the lock. It is small, because the
+ * wheel's thread needs the lock for each timeout of the context that fires.
  */
 #define HWT_ENTRY_STEP		16
 
@@ -40,7 +40,7 @@ unsigned int hwt_max_timeouts = 1U << 20;
 module_param_named(max_timeouts, hwt_max_timeouts, uint, 0444);
 MODULE_PARM_DESC(max_timeouts, "Most timeouts of one open /dev/hwt (1 to 1073741824, default 1048576)");
 
-/* Number of contexts, including closed ones of which a wheel still holds entries. */
+/* Number of contexts that are not freed yet, also closed ones of which a wheel holds timeouts. */
 static atomic_t hwt_contexts = ATOMIC_INIT(0);
 
 /* -- References ---------------------------------------------------------- */
@@ -56,21 +56,21 @@ void hwt_context_put(struct hwt_context *ctx)
 	mutex_destroy(&ctx->walk_lock);
 	kfree(ctx);
 	/*
-	 * Barrier put.contexts, pairs with exit.contexts and exit.wait in hwt_contexts_exit(): a
-	 * task that sees the count at 0 there sees this context freed. If a task there sees it
-	 * above 0, wake_up_var() sees that task wait.
+	 * Barrier put.contexts, pairs with exit.contexts and exit.wait in hwt_contexts_exit(): if
+	 * the task that unloads the module sees the count at 0, it sees this context freed. If the
+	 * task sees the count above 0, wake_up_var() sees the task wait, and wakes it.
 	 */
 	if (atomic_dec_and_test(&hwt_contexts))
 		wake_up_var(&hwt_contexts);
 }
 
-/* Return the caller's time namespace's offset of a context's clock, ns. */
+/* Return the offset, ns, that the caller's time namespace adds to the clock of a context. */
 s64 hwt_context_offset(const struct hwt_context *ctx)
 {
 	return hwt_time_offset(READ_ONCE(ctx->clock));
 }
 
-/* Return how many timeouts a context can have. */
+/* Return the maximum number of timeouts of a context. */
 u32 hwt_context_max_timeouts(const struct hwt_context *ctx)
 {
 	return ctx->keyed ? min(hwt_max_timeouts, HWT_KEYED_MAX) : hwt_max_timeouts;
@@ -79,8 +79,9 @@ u32 hwt_context_max_timeouts(const struct hwt_context *ctx)
 /* -- Walks of the table -------------------------------------------------- */
 
 /*
- * Describe up to @max entries, from slot *@cursor on, and move *@cursor behind them. @max is at
- * most HWT_ENTRY_STEP. Return the number of entries described.
+ * Describe in @to up to @max entries, from slot *@cursor on, and set *@cursor to the slot after the
+ * last of them. @max is at most HWT_ENTRY_STEP, since the lock is held throughout. Return the
+ * number of entries described.
  */
 static u32 hwt_context_describe(struct hwt_context *ctx, u64 *cursor,
 				struct hwt_list_entry *to, u32 max)
@@ -105,7 +106,7 @@ static u32 hwt_context_describe(struct hwt_context *ctx, u64 *cursor,
 	return n;
 }
 
-/* Store entries in a program's array, whose elements have @size bytes. */
+/* Store @n entries in a program's array, whose elements have @size bytes. Return 0 or -EFAULT. */
 static int hwt_context_store(void __user *to, u32 size, const struct hwt_list_entry *from, u32 n)
 {
 	u8 entry[HWT_LIST_ENTRY_SIZE_MAX];
@@ -118,7 +119,7 @@ static int hwt_context_store(void __user *to, u32 size, const struct hwt_list_en
 	return 0;
 }
 
-/* HWT_IOC_LIST. @list->count becomes the number of entries described. */
+/* Carry out HWT_IOC_LIST. Set @list->count to the number of entries stored. */
 int hwt_context_list(struct hwt_context *ctx, struct hwt_list_args *list)
 {
 	void __user *to = u64_to_user_ptr(list->entries);
@@ -134,7 +135,7 @@ int hwt_context_list(struct hwt_context *ctx, struct hwt_list_args *list)
 	if (!step)
 		return -ENOMEM;
 	do {
-		/* list->cursor moves only once the step is stored. */
+		/* Move list->cursor only after the entries are stored: a fault loses none. */
 		cursor = list->cursor;
 		max = min_t(u32, list->count - total, HWT_ENTRY_STEP);
 		n = hwt_context_describe(ctx, &cursor, step, max);
@@ -153,8 +154,9 @@ int hwt_context_list(struct hwt_context *ctx, struct hwt_list_args *list)
 }
 
 /*
- * Call @fn for each entry, under the lock but in bounded steps. @fn may remove the entry that it
- * is given. Return the number of entries for which @fn was true.
+ * Call @fn for each entry with the lock held, and release the lock after every HWT_ENTRY_STEP
+ * entries. @fn may remove the entry that it is given. Return the number of entries for which @fn
+ * returned true.
  */
 static u64 hwt_context_walk(struct hwt_context *ctx,
 			    bool (*fn)(struct hwt_entry *entry))
@@ -181,7 +183,7 @@ static u64 hwt_context_walk(struct hwt_context *ctx,
 	return count;
 }
 
-/* HWT_IOC_STOP. Return the number of timeouts stopped. */
+/* Carry out HWT_IOC_STOP. Return the number of pending timeouts that this call has stopped. */
 u64 hwt_context_stop(struct hwt_context *ctx)
 {
 	u64 stopped;
@@ -191,15 +193,16 @@ u64 hwt_context_stop(struct hwt_context *ctx)
 	xa_unlock(&ctx->entries);
 	stopped = hwt_context_walk(ctx, hwt_entry_stop);
 	/*
-	 * Another stop may still run, but this one has seen all entries. The lock orders this with
-	 * hwt_event_wake_end(): either that function sees @stopped, or the last event was taken
-	 * before, and the wake-up below tells the waiters.
+	 * This walk has visited all entries, so @stopped may be set even if another stop still
+	 * walks. The lock ensures that waiters are woken when no event is left: by
+	 * hwt_event_wake_end(), if that sees @stopped, else by the wake-up below.
 	 */
 	xa_lock(&ctx->entries);
 	/*
-	 * Barrier stop.stopped, pairs with poll.stopped in hwt_poll() and read.stopped
-	 * in hwt_read_iter() and hwt_rings_enough(): Not needed: the lock orders the last event, which was
-	 * added under it, before this store, so a task that sees the store sees all events.
+	 * Barrier stop.stopped, pairs with poll.stopped in hwt_poll() and read.stopped in
+	 * hwt_read_iter() and hwt_rings_enough(): a task that sees @stopped finds all events. Not
+	 * needed: the last event was added under the lock, which this task has taken since. The
+	 * release marks the pair.
 	 */
 	smp_store_release(&ctx->stopped, true);
 	if (ctx->rings)
@@ -211,7 +214,7 @@ u64 hwt_context_stop(struct hwt_context *ctx)
 
 /* -- Creation and end ---------------------------------------------------- */
 
-/* Create a context of the calling user. Return the context or ERR_PTR. */
+/* Create a context for the user of the calling process. Return the context or an ERR_PTR(). */
 struct hwt_context *hwt_context_create(void)
 {
 	struct hwt_wheel_params params;
@@ -259,21 +262,24 @@ static bool hwt_context_cancel_one(struct hwt_entry *entry)
 	return true;
 }
 
-/* HWT_IOC_CANCEL with HWT_CANCEL_ALL. Return the number of timeouts cancelled. */
+/* Carry out HWT_IOC_CANCEL with HWT_CANCEL_ALL. Return the number of timeouts cancelled. */
 u64 hwt_context_cancel_all(struct hwt_context *ctx)
 {
 	return hwt_context_walk(ctx, hwt_context_cancel_one);
 }
 
 /*
- * End a context whose last descriptor is closed, so that no program is in a call. Cancel all its
- * timeouts. Destroy its wheel, unless other contexts use that.
+ * Close a context: cancel all its timeouts, and destroy its wheel unless other contexts use the
+ * wheel. Called when nothing keeps the file open any more, so no system call uses the context.
  */
 void hwt_context_close(struct hwt_context *ctx)
 {
 	hwt_show_remove(ctx);
 	hwt_context_walk(ctx, hwt_context_cancel_one);
-	/* Not in hwt_context_put(), which a wheel's thread may call: this waits for a work item. */
+	/*
+	 * Destroying the table of keys waits for a work item. So do it here, and not in
+	 * hwt_context_put(), which a wheel's thread may call.
+	 */
 	if (ctx->keyed)
 		rhashtable_destroy(&ctx->keys);
 	if (ctx->private)
@@ -281,14 +287,14 @@ void hwt_context_close(struct hwt_context *ctx)
 	else
 		hwt_home_put(ctx->user, ctx->home);
 	hwt_event_free_clock_set(ctx->clock_set);
-	/* All entries have ended, so nothing more is written to the rings. */
+	/* Nothing writes to the rings any more: all timeouts are cancelled, and no call is left. */
 	hwt_rings_free(ctx->created_rings);
 	hwt_context_put(ctx);
 }
 
 /* -- The module ---------------------------------------------------------- */
 
-/* Return: 0 or -EINVAL. */
+/* Check the module's parameter max_timeouts. Return 0 or -EINVAL. */
 int __init hwt_contexts_init(void)
 {
 	if (hwt_max_timeouts && hwt_max_timeouts <= HWT_TIMEOUTS_LIMIT)
@@ -298,15 +304,16 @@ int __init hwt_contexts_init(void)
 }
 
 /*
- * Wait until all contexts are freed. All files are closed, since an open file keeps the module
- * loaded, but a closed context stays until its wheel has released its entries.
+ * Wait until all contexts are freed. No file is open, because an open file keeps the module loaded.
+ * But a closed context is freed only after the wheel has released all timeouts of the context.
  */
 void hwt_contexts_exit(void)
 {
 	/*
-	 * Barrier exit.contexts, pairs with put.contexts in hwt_context_put(): with the count at 0,
-	 * this task sees all contexts freed. Barrier exit.wait, pairs with put.contexts in
-	 * hwt_context_put(): this task sees the count at 0, or hwt_context_put() sees it wait.
+	 * Barrier exit.contexts, pairs with put.contexts in hwt_context_put(): if this task sees
+	 * the count at 0, it sees all contexts freed. Barrier exit.wait, pairs with put.contexts in
+	 * hwt_context_put(): this task sees the count at 0, or hwt_context_put() sees this task
+	 * wait.
 	 */
 	wait_var_event(&hwt_contexts, !atomic_read_acquire(&hwt_contexts));
 }

@@ -2,8 +2,8 @@
 /*
  * A context: an open file of /dev/hwt
  *
- * The device is a client of hwt.h like any other module, with a few more functions from
- * core/client.h. hwt_uapi.h is the interface for programs; docs/design.md lists the device's files.
+ * The device uses hwt.h, as any other client does, and a few functions of core/client.h.
+ * hwt_uapi.h is the interface for programs. docs/design.md lists the files of the device.
  */
 #ifndef _HWT_DEVICE_CONTEXT_H
 #define _HWT_DEVICE_CONTEXT_H
@@ -21,7 +21,10 @@
 
 #include "hwt_uapi.h"
 
-/* For memory that a program can ask for: at its cgroup's limit, fail without killing a task. */
+/*
+ * Flags for memory that a program can ask for. The memory is charged to the caller's memory cgroup.
+ * At the cgroup's limit the allocation fails, and no task is killed.
+ */
 #define HWT_GFP_USER		(GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
 
 struct dentry;
@@ -35,46 +38,54 @@ struct hwt_wheel;
 /**
  * struct hwt_context - an open file
  * @user:        the user who has opened the file. Constant.
- * @opener:      the process that has opened it. Constant.
- * @command:     the name of that process. Constant.
- * @debugfs:     the context's directory in debugfs, if @shown. Set by open.
- * @number:      the name of that directory; unique also without one. Set by open.
- * @shown:       the context counts against its user's limit of such directories. Set by open.
- * @unlimited:   the opener may have any number of wheels. Constant.
- * @entries:     the table: timeouts by slot; without keys, the slot is the lower half of the id.
- *               The table's lock (xa_lock; "the lock" below) protects the entries, and each member
- *               below unless its description says otherwise.
- * @keyed:       ids are the program's keys. Changes at most once, together with @fixed; may be
- *               read without the lock.
- * @keys:        with @keyed: the timeouts by key
- * @generation:  upper half of the latest id; 0 before the first id only
- * @fixed:       the wheel and @keyed can no longer change: a timeout or rings were created, or
- *               HWT_IOC_SETUP has succeeded
- * @private:     @wheel belongs to this context alone. Changes at most once, from false to true.
- * @wheel:       the wheel of its timeouts: that of @home, or a private one. Changes at most once,
- *               by HWT_IOC_SETUP, while there are no timeouts.
- * @shard:       the shard of all its timeouts. Changes with @wheel.
- * @home:        the wheel that the user's contexts share, unless @private. Used by open,
- *               HWT_IOC_SETUP and close only.
+ * @opener:      the id of the process that has opened the file. Constant.
+ * @command:     the name of the process @opener. Constant.
+ * @debugfs:     the context's directory in debugfs, if @shown is true. Set when the file is opened.
+ * @number:      the unique number of the context, which is the name of its directory in debugfs.
+ *               Set when the file is opened.
+ * @shown:       true if the context counts against its user's limit of directories in debugfs
+ *               (HWT_SHOWN_MAX). Set when the file is opened.
+ * @unlimited:   true if a private wheel of this context does not count against the user's limit
+ *               of wheels. Constant.
+ * @entries:     the table of the context's timeouts, indexed by slot. Without keys, the lower half
+ *               of a timeout's id is its slot. The lock of this xarray (xa_lock; "the lock" below)
+ *               protects the entries, and each member below whose description does not say
+ *               otherwise.
+ * @keyed:       true if ids are the program's keys (HWT_SETUP_KEYS). Changes at most once, when
+ *               @fixed becomes true. May be read without the lock.
+ * @keys:        the hash table of the timeouts by their keys; used only if @keyed is true
+ * @generation:  upper half of the latest id; 0 only before the first id. Not used with keys.
+ * @fixed:       true once @wheel and @keyed can no longer change, because a timeout or rings were
+ *               created, or HWT_IOC_SETUP has succeeded. May be read without the lock.
+ * @private:     true if @wheel belongs to this context alone. Changes at most once, to true.
+ * @wheel:       the wheel of the context's timeouts: the wheel of @home, or a private one. Changes
+ *               at most once, by HWT_IOC_SETUP, while there are no timeouts.
+ * @shard:       the shard of @wheel on which all timeouts of the context are. Changes with @wheel.
+ * @home:        the structure of the wheel that the context shares with other contexts of its
+ *               user; NULL after HWT_IOC_SETUP has created a private wheel. Not protected by the
+ *               lock: only the functions that open, set up and close a context use it.
  * @setup_lock:  serializes HWT_IOC_SETUP. Taken before the lock.
- * @walk_lock:   serializes walks of the table, which take the lock again and again, so that the
- *               wheel's thread contends with at most one walker. Taken before the lock.
- * @clock:       the clock, as a clockid_t. May be read without the lock.
- * @tick_ns:     the tick
- * @closing:     a stop has begun: no timeout can be scheduled any more
- * @stopped:     the stop is complete: no more events will come up. May be read without the lock,
- *               with acquire; pairs with the release in hwt_context_stop(), so that a reader of
- *               true sees all events.
- * @ready:       entries with an event, oldest first. May be tested for emptiness without the lock.
- * @created_rings: the rings, or NULL. Changes at most once.
- * @rings:       @created_rings once they are mapped, NULL before: HWT_IOC_ENTER moves events there.
- *               Changes at most once. May be read without the lock, with acquire; pairs with the
- *               release in hwt_rings_mmap(), so that a reader sees complete rings.
- * @clock_set:   the entry of HWT_EVENT_CLOCK_SET, which is not in the table; NULL: the program
- *               did not ask for that event. Changes at most once, with @wheel.
- * @stats:       the result of HWT_IOC_STATS
- * @refs:        the file and each entry have a reference
- * @wait:        tasks in read(), poll() or HWT_IOC_ENTER
+ * @walk_lock:   serializes walks of the table. A walk takes the lock again and again; because of
+ *               @walk_lock, the wheel's thread contends with at most one walk. Taken before the
+ *               lock.
+ * @clock:       the clock of @wheel, as a clockid_t. May be read without the lock.
+ * @tick_ns:     the length of a tick of @wheel
+ * @closing:     true once a stop of the context has begun: schedules and modifies fail
+ * @stopped:     true once a stop is complete: no event will be added any more. May be read without
+ *               the lock. A task that reads true by an acquire, which pairs with the store in
+ *               hwt_context_stop(), finds all events afterwards.
+ * @ready:       list of the entries that have an event, oldest event first. May be tested for
+ *               emptiness without the lock.
+ * @created_rings: the rings that HWT_IOC_RINGS has created, or NULL. Changes at most once.
+ * @rings:       NULL until the program maps the rings, @created_rings from then on. With mapped
+ *               rings, HWT_IOC_ENTER moves events to them, and read() fails. Changes at most once.
+ *               May be read without the lock, by an acquire, which pairs with the release in
+ *               hwt_rings_mmap(): the reader then sees initialised rings.
+ * @clock_set:   the entry that has the event HWT_EVENT_CLOCK_SET, and is not in the table; NULL if
+ *               the program did not ask for this event. Changes at most once, with @wheel.
+ * @stats:       the counters that HWT_IOC_STATS returns
+ * @refs:        number of references: the open file has one, and each entry has one
+ * @wait:        queue of the tasks that wait in read(), poll() or HWT_IOC_ENTER
  */
 struct hwt_context {
 	struct hwt_user		*user;
@@ -108,7 +119,10 @@ struct hwt_context {
 	wait_queue_head_t	wait;
 };
 
-/* Record the limit that refuses a timeout or a wheel. Under the lock. Return the error. */
+/*
+ * Record, for HWT_IOC_STATS, the limit (HWT_LIMIT_) that refuses a timeout or a wheel. Return
+ * -ENOSPC. Called with the lock held.
+ */
 static inline int hwt_context_limited(struct hwt_context *ctx, u32 limit)
 {
 	ctx->stats.limit = limit;

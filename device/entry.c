@@ -26,7 +26,7 @@ static const struct hwt_timeout_ops hwt_entry_ops;
 
 /* -- References ---------------------------------------------------------- */
 
-/* Drop a reference to an entry; the last one frees it, and drops one to its context. */
+/* Drop a reference to an entry. With the last one, free the entry and put its context. */
 void hwt_entry_put(struct hwt_entry *entry)
 {
 	struct hwt_context *ctx = entry->ctx;
@@ -42,7 +42,7 @@ void hwt_entry_put(struct hwt_entry *entry)
 
 /* -- Time ---------------------------------------------------------------- */
 
-/* Return the time of the tick that the entry is, or last was, armed for. */
+/* Return the time of the tick for which an entry is armed, or was armed last; or HWT_NEVER. */
 static u64 hwt_entry_tick_ns(const struct hwt_entry *entry)
 {
 	u64 tick = hwt_timeout_state(&entry->timeout) >> HWT_TICK_SHIFT;
@@ -51,11 +51,12 @@ static u64 hwt_entry_tick_ns(const struct hwt_entry *entry)
 }
 
 /*
- * Return the deadline for which an entry is, or was last, armed: ns on the wheel's clock, or
- * HWT_NEVER. Under the lock.
+ * Return the deadline for which an entry is armed, or was armed last: ns on the wheel's clock, or
+ * HWT_NEVER. Called with the lock held.
  *
- * A periodic timeout is armed again when its callback has returned. During the callback, return
- * the deadline of this firing until its event has come up, and the next deadline from then on.
+ * A periodic timeout is armed again only when its callback has returned. While the callback
+ * executes, return the deadline of this firing until hwt_entry_fire() has stored that deadline in
+ * @due_ns, and the next deadline from then on.
  */
 u64 hwt_entry_due(const struct hwt_entry *entry)
 {
@@ -64,7 +65,10 @@ u64 hwt_entry_due(const struct hwt_entry *entry)
 	return next && entry->due_ns == due ? next : due;
 }
 
-/* Return the time until an entry is due, ns, or HWT_NEVER. Under the lock. */
+/*
+ * Return the time until an entry is due, ns: 0 if the deadline has passed or the timeout is not
+ * pending, HWT_NEVER if the deadline never comes. Called with the lock held.
+ */
 u64 hwt_entry_remaining(const struct hwt_entry *entry)
 {
 	u64 due = hwt_entry_due(entry), now = hwt_wheel_now(entry->ctx->wheel);
@@ -76,7 +80,7 @@ u64 hwt_entry_remaining(const struct hwt_entry *entry)
 	return due > now ? due - now : 0;
 }
 
-/* Describe an entry for HWT_IOC_LIST. Under the lock. */
+/* Fill in @to, the description of an entry for HWT_IOC_LIST. Called with the lock held. */
 void hwt_entry_describe(const struct hwt_entry *entry, struct hwt_list_entry *to, s64 offset)
 {
 	*to = (struct hwt_list_entry) {
@@ -97,18 +101,18 @@ static const struct rhashtable_params hwt_key_params = {
 	.key_len		= sizeof_field(struct hwt_entry, id),
 	.key_offset		= offsetof(struct hwt_entry, id),
 	.head_offset		= offsetof(struct hwt_entry, node),
-	/* The smallest table that there is, since no cgroup is charged for it. */
+	/* Begin with the smallest possible table, because no cgroup is charged for the table. */
 	.nelem_hint		= 3,
 	.automatic_shrinking	= true,
 };
 
-/* Create a context's table of keys. */
+/* Initialise a context's hash table of keys. Return 0 or a negative error. */
 int hwt_keys_init(struct hwt_context *ctx)
 {
 	return rhashtable_init(&ctx->keys, &hwt_key_params);
 }
 
-/* Return the entry of an id or key, or NULL. */
+/* Return the entry that has the id @id (with keys: the key @id), or NULL. */
 struct hwt_entry *hwt_entry_find(struct hwt_context *ctx, u64 id)
 	__must_hold(&ctx->entries.xa_lock)
 {
@@ -121,8 +125,8 @@ struct hwt_entry *hwt_entry_find(struct hwt_context *ctx, u64 id)
 }
 
 /*
- * Allocate as many entries as were taken so far, so that at most half of all go unused. If that
- * fails, the caller can still allocate a single entry.
+ * Allocate entries in bulk: at most as many as were handed out so far, so that at most half of all
+ * entries stay unused. If the bulk allocation fails, the caller can still allocate a single entry.
  */
 static void hwt_prealloc_fill(struct hwt_prealloc *prealloc)
 {
@@ -145,14 +149,17 @@ static void *hwt_prealloc_take(struct hwt_prealloc *prealloc)
 			  kmem_cache_alloc(hwt_one_shot_cache, HWT_GFP_USER);
 }
 
-/* Free the entries that were not handed out. */
+/* Free the memory of the entries that were not handed out. */
 void hwt_prealloc_free(struct hwt_prealloc *prealloc)
 {
 	if (prealloc->n)
 		kmem_cache_free_bulk(hwt_one_shot_cache, prealloc->n, prealloc->entries);
 }
 
-/* Allocate an entry for an operation that schedules. @prealloc: memory for entries, or NULL. */
+/*
+ * Allocate an entry, with one reference, for an operation that schedules. Use memory of @prealloc
+ * if the timeout is a one-shot and @prealloc is not NULL. Return NULL if there is no memory.
+ */
 struct hwt_entry *hwt_entry_alloc(struct hwt_context *ctx, struct hwt_prealloc *prealloc,
 				  const struct hwt_op *op)
 {
@@ -179,18 +186,18 @@ struct hwt_entry *hwt_entry_alloc(struct hwt_context *ctx, struct hwt_prealloc *
 	entry->charged = false;
 	entry->uring = false;
 	if (periodic) {
-		/* hwt_deadline() reads members that only the first schedule sets. */
+		/* Clear members that hwt_deadline() may read before the first firing sets them. */
 		memset(&entry->periodic, 0, sizeof(entry->periodic));
 		entry->period_ns = op->period_ns;
 		entry->overruns = 0;
 		entry->missed = 0;
 	}
-	/* hwt_entry_insert() sets the wheel. */
+	/* There is no wheel yet: the functions that put the entry into the table set the shard. */
 	hwt_timeout_init(&entry->timeout, NULL, &hwt_entry_ops);
 	return entry;
 }
 
-/* Count a timeout against the limits of its context and its user. */
+/* Count a timeout against the limits of its context and its user. Return 0 or -ENOSPC. */
 static int hwt_entry_charge(struct hwt_context *ctx)
 	__must_hold(&ctx->entries.xa_lock)
 {
@@ -203,8 +210,9 @@ static int hwt_entry_charge(struct hwt_context *ctx)
 }
 
 /*
- * Charge an entry, and give it a slot of the table. The lock may be dropped meanwhile. If the call
- * fails, nothing has changed, and the caller puts the entry.
+ * Charge an entry to its context and its user, and give it a slot of the table. The lock may be
+ * dropped meanwhile. If the call fails, the entry is not in the table, and the caller puts the
+ * entry, which takes back the charge to the user.
  */
 static int hwt_entry_reserve(struct hwt_context *ctx, struct hwt_entry *entry, u32 *slot)
 	__must_hold(&ctx->entries.xa_lock)
@@ -222,7 +230,7 @@ static int hwt_entry_reserve(struct hwt_context *ctx, struct hwt_entry *entry, u
 	return ret;
 }
 
-/* Complete the insertion of an entry that has a slot. Without keys, SETUP can no longer succeed. */
+/* Complete the insertion of an entry that has a slot. HWT_IOC_SETUP fails from now on. */
 static void hwt_entry_inserted(struct hwt_context *ctx, struct hwt_entry *entry)
 	__must_hold(&ctx->entries.xa_lock)
 {
@@ -232,8 +240,8 @@ static void hwt_entry_inserted(struct hwt_context *ctx, struct hwt_entry *entry)
 }
 
 /*
- * Put an entry into the table, and give it an id and a wheel. The lock may be dropped meanwhile. If
- * the call fails, the caller puts the entry.
+ * Put an entry into the table, and give it an id and a shard. The lock may be dropped meanwhile.
+ * Return 0 or a negative error, after which the caller puts the entry.
  */
 int hwt_entry_insert(struct hwt_context *ctx, struct hwt_entry *entry)
 	__must_hold(&ctx->entries.xa_lock)
@@ -243,7 +251,7 @@ int hwt_entry_insert(struct hwt_context *ctx, struct hwt_entry *entry)
 
 	if (ret)
 		return ret;
-	/* From here on the lock stays held, so ctx->wheel does not change. */
+	/* HWT_IOC_SETUP cannot have introduced keys or another wheel: the entry was counted. */
 	if (!++ctx->generation)
 		ctx->generation = 1;
 	entry->id = (u64)ctx->generation << 32 | slot;
@@ -252,9 +260,9 @@ int hwt_entry_insert(struct hwt_context *ctx, struct hwt_entry *entry)
 }
 
 /*
- * Put an entry into the table and the table of keys, unless its key has an entry. The lock may be
- * dropped meanwhile. Return the key's entry, @entry if it is the new one; or ERR_PTR. If the result
- * is not @entry, the caller puts @entry.
+ * Put @entry into the table and the hash table of keys, unless another entry has the key. The lock
+ * may be dropped meanwhile. Return @entry, or the other entry that has the key, or an ERR_PTR(). If
+ * the result is not @entry, the caller puts @entry.
  */
 struct hwt_entry *hwt_entry_insert_key(struct hwt_context *ctx, struct hwt_entry *entry)
 	__must_hold(&ctx->entries.xa_lock)
@@ -268,7 +276,7 @@ struct hwt_entry *hwt_entry_insert_key(struct hwt_context *ctx, struct hwt_entry
 	ret = hwt_entry_reserve(ctx, entry, &slot);
 	if (ret)
 		return ERR_PTR(ret);
-	/* Look for the key once more, since the lock may have been dropped. */
+	/* Look for the key again: a task may have inserted it while the lock was dropped. */
 	entry->slot = slot;
 	old = rhashtable_lookup_get_insert_fast(&ctx->keys, &entry->node, hwt_key_params);
 	if (!old) {
@@ -277,18 +285,18 @@ struct hwt_entry *hwt_entry_insert_key(struct hwt_context *ctx, struct hwt_entry
 	}
 	__xa_erase(&ctx->entries, slot);
 	ctx->stats.timeouts--;
-	/* -EBUSY and -E2BIG mean that the table of keys cannot grow now. */
+	/* Report a lack of memory, also if the hash table cannot grow now (-EBUSY or -E2BIG). */
 	return IS_ERR(old) ? ERR_PTR(-ENOMEM) : old;
 }
 
 /**
  * hwt_entry_arm() - arm an entry, for the first time or again
  * @entry:     the entry
- * @op:        the operation, for its time and slack
+ * @op:        the operation, which has the time and the slack
  * @period_ns: the period, if the entry is periodic
- * @offset:    as hwt_context_offset() returns it
+ * @offset:    the result of hwt_context_offset()
  *
- * Get a reference for the hold, unless the timeout was held already.
+ * If a new hold begins, it gets a reference to the entry.
  *
  * Return: 0 or a negative error.
  */
@@ -313,7 +321,7 @@ int hwt_entry_arm(struct hwt_entry *entry, const struct hwt_op *op, u64 period_n
 						 entry->mode) :
 			hwt_schedule_periodic(&entry->periodic, time_ns, period_ns,
 					      entry->mode);
-	/* Not the last reference: the table or the caller has one. */
+	/* Drop the reference if no new hold has begun: the table or the caller has another one. */
 	if (ret < 0 || (ret & HWT_WAS_HELD))
 		refcount_dec(&entry->refs);
 	if (ret == -EAGAIN)
@@ -324,9 +332,9 @@ int hwt_entry_arm(struct hwt_entry *entry, const struct hwt_op *op, u64 period_n
 /**
  * hwt_entry_modify() - arm an entry in the table for another time, and withdraw its event
  * @entry:     the entry
- * @op:        the operation, for its time and slack, and for HWT_ARM_USER_DATA
+ * @op:        the operation, which has the time, the slack and, with HWT_ARM_USER_DATA, new data
  * @period_ns: the new period, if the entry is periodic
- * @offset:    as hwt_context_offset() returns it
+ * @offset:    the result of hwt_context_offset()
  *
  * Return: the previous HWT_STATE_ bits, or a negative error, after which nothing has changed.
  */
@@ -357,7 +365,10 @@ int hwt_entry_modify(struct hwt_entry *entry, const struct hwt_op *op, u64 perio
 	return was;
 }
 
-/* Drop the reference of the table, where an entry is no more. The entry may be freed. */
+/*
+ * Withdraw the event of an entry that was removed from the table, complete its command of io_uring,
+ * and drop the table's reference. The entry may be freed.
+ */
 static void hwt_entry_end(struct hwt_entry *entry)
 	__must_hold(&entry->ctx->entries.xa_lock)
 {
@@ -371,7 +382,10 @@ static void hwt_entry_end(struct hwt_entry *entry)
 	hwt_entry_put(entry);
 }
 
-/* End an entry's id, and drop the table's reference. The entry may be freed. */
+/*
+ * Remove an entry from the table, which ends the id, and drop the table's reference. The entry may
+ * be freed.
+ */
 void hwt_entry_remove(struct hwt_entry *entry)
 	__must_hold(&entry->ctx->entries.xa_lock)
 {
@@ -383,7 +397,10 @@ void hwt_entry_remove(struct hwt_entry *entry)
 	hwt_entry_end(entry);
 }
 
-/* Cancel an entry's timeout for a stop. Return true if the timeout was pending. */
+/*
+ * Cancel a pending timeout because of a stop, and report the stop by an event (unless an event is
+ * unread), or by completing its command of io_uring. Return true if the timeout was pending.
+ */
 bool hwt_entry_stop(struct hwt_entry *entry)
 	__must_hold(&entry->ctx->entries.xa_lock)
 {
@@ -405,7 +422,7 @@ bool hwt_entry_stop(struct hwt_entry *entry)
 	return true;
 }
 
-/* Cancel an entry's timeout and end its id. The entry may be freed. */
+/* Cancel the timeout of an entry, and end its id. The entry may be freed. */
 void hwt_entry_cancel(struct hwt_entry *entry)
 	__must_hold(&entry->ctx->entries.xa_lock)
 {
@@ -417,8 +434,8 @@ void hwt_entry_cancel(struct hwt_entry *entry)
 }
 
 /*
- * Arm @entry in the place of @old, which has the same key, and cancel @old. If the call fails,
- * nothing has changed, and the caller puts @entry. Return 0 or a negative error.
+ * Replace @old by @entry, which has the same key: arm @entry, and cancel @old. Return 0, or a
+ * negative error: then @old has not changed, and the caller puts @entry.
  */
 int hwt_entry_replace(struct hwt_entry *old, struct hwt_entry *entry, const struct hwt_op *op,
 		      s64 offset)
@@ -433,12 +450,15 @@ int hwt_entry_replace(struct hwt_entry *old, struct hwt_entry *entry, const stru
 		return hwt_context_limited(ctx, HWT_LIMIT_USER_TIMEOUTS);
 	entry->charged = true;
 	hwt_timeout_set_shard(&entry->timeout, ctx->shard);
-	/* If this changes @old, it makes room within max_pending, so that @entry can be armed. */
+	/*
+	 * If @old was pending, this cancel leaves its place within max_pending to @entry, so that
+	 * arming @entry succeeds. If arming fails, @old was not pending and has not changed.
+	 */
 	hwt_cancel(&old->timeout);
 	ret = hwt_entry_arm(entry, op, op->period_ns, offset);
 	if (ret)
 		return ret;
-	/* No memory is needed: the slot and the key are in use. */
+	/* The slot and the key exist already, so replacing @old needs no memory and cannot fail. */
 	entry->slot = old->slot;
 	__xa_store(&ctx->entries, entry->slot, entry, 0);
 	rhashtable_replace_fast(&ctx->keys, &old->node, &entry->node, hwt_key_params);
@@ -451,7 +471,7 @@ int hwt_entry_replace(struct hwt_entry *old, struct hwt_entry *entry, const stru
 
 /* -- Callbacks ----------------------------------------------------------- */
 
-/* Handle the firing of an entry. Return true if the context has a new event. */
+/* Handle the firing of an entry. Return true if an event was added to the context's list. */
 static bool hwt_entry_fire(struct hwt_entry *entry)
 	__must_hold(&entry->ctx->entries.xa_lock)
 {
@@ -461,7 +481,7 @@ static bool hwt_entry_fire(struct hwt_entry *entry)
 	ctx->stats.expired++;
 	if (entry->uring) {
 		hwt_uring_end(entry, 0);
-		/* The entry stays: the hold's reference is dropped after the callback. */
+		/* The entry is not freed here: the hold keeps a reference until the release. */
 		hwt_entry_remove(entry);
 		return false;
 	}
@@ -492,8 +512,8 @@ static void hwt_entry_expire(struct hwt_timeout *timeout)
 
 	xa_lock(&ctx->entries);
 	/*
-	 * Ignore the firing if a cancel, a stop or a modify has taken the lock first. A modify has
-	 * armed the timeout again.
+	 * Ignore the firing if another operation has taken the lock first: a cancel or a stop has
+	 * set @final, and a modify has armed the timeout again.
 	 */
 	if (!entry->final && !(hwt_timeout_state(timeout) & HWT_F_ARMED))
 		wake = hwt_entry_fire(entry);
@@ -514,7 +534,7 @@ static const struct hwt_timeout_ops hwt_entry_ops = {
 
 /* -- The module ---------------------------------------------------------- */
 
-/* Return: 0 or -ENOMEM. */
+/* Create the caches of entries. Return 0 or -ENOMEM. */
 int __init hwt_entries_init(void)
 {
 	hwt_one_shot_cache = kmem_cache_create("hwt_entry",

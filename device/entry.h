@@ -2,15 +2,16 @@
 /*
  * The life of a timeout of a program
  *
- * A timeout of a program is a struct hwt_entry. An entry is in up to three places:
+ * Each timeout of a program is a struct hwt_entry. An entry is in up to three places:
  *
- *   the context's table   from its schedule until its id ends
- *   the wheel             while its timeout is held (hwt.h defines a hold)
- *   the list of events    while its event is unread
+ *   the context's table   from the call that creates the timeout until the id ends
+ *   the wheel             while the timeout is held (hwt.h defines a hold)
+ *   the list of events    while the entry has an unread event
  *
  * The table and the hold have a reference to the entry each. All operations on an entry, firing
- * included, run under the lock of its context's table, so that system calls and the wheel's thread
- * agree on their order. The lock is a plain spinlock, since both run in process context.
+ * included, run under the lock of the context's table ("the lock" below), so that system calls and
+ * the wheel's thread agree on the order of the operations. The lock is a plain spinlock, because
+ * system calls and the wheel's thread run in process context.
  */
 #ifndef _HWT_DEVICE_ENTRY_H
 #define _HWT_DEVICE_ENTRY_H
@@ -26,38 +27,43 @@
 
 struct io_uring_cmd;
 
-/* Most timeouts of a context with keys: &hwt_entry.slot has 25 bits. */
+/* Maximum number of timeouts of a context with keys: hwt_entry->slot has 25 bits. */
 #define HWT_KEYED_MAX	33554432U
 
 /**
  * struct hwt_entry - a timeout of a program
- * @ctx:       the context
- * @ready:     node in the context's list of events, empty if the entry has no event
- * @id:        the id of the timeout; with keys, the key
- * @user_data: the program's data, without keys
- * @node:      node in the context's table of keys, with keys
- * @due_ns:    of the event: when the timeout was due
- * @fired_ns:  of the event: when it came up
- * @cmd:       with @uring: the command, which the entry owns; NULL: the command has another owner
- *             by now
- * @refs:      references of the table and the hold
- * @slot:      index in the table, with keys; otherwise it is the lower half of @id
- * @mode:      HWT_MODE_
- * @kind:      of the event: HWT_EVENT_
- * @final:     no event will come up any more: a one-shot has fired, or the timeout was stopped or
- *             cancelled
- * @charged:   the entry counts against its user's limit, until it is freed. Constant once the entry
- *             is in the table.
- * @uring:     the timeout is a command of io_uring, and has no event. Constant once the entry is in
- *             the table and the lock was released.
- * @timeout:   the timeout of a one-shot, whose memory ends here
- * @periodic:  the timeout of a periodic entry
+ * @ctx:       the context of the timeout
+ * @ready:     node in the context's list of events (@ctx->ready); empty if the entry has no event
+ * @id:        the id of the timeout; with keys, its key
+ * @user_data: the program's data, in a context without keys
+ * @node:      node in the hash table of keys (@ctx->keys), in a context with keys
+ * @due_ns:    the deadline that the event reports; HWT_NEVER if the timeout has had no event since
+ *             it was created or modified
+ * @fired_ns:  the time that the event reports: the time of the latest firing, or of the stop
+ * @cmd:       if @uring is true, the command of io_uring that the entry owns; NULL once the command
+ *             was detached from the entry
+ * @refs:      number of references: the table has one while the entry is in it (before, the call
+ *             that creates the entry has it), and the hold has one while the timeout is held
+ * @slot:      the index in the table, in a context with keys. Without keys, the lower half of @id
+ *             is the index.
+ * @mode:      the mode of the timeout (HWT_MODE_)
+ * @kind:      the kind of the event (HWT_EVENT_)
+ * @final:     true once no event will be added any more, because a one-shot has fired, or the
+ *             timeout was stopped or cancelled
+ * @charged:   true if the entry counts against its user's limit, until it is freed. Constant once
+ *             the entry is in the table.
+ * @uring:     true if the timeout completes a command of io_uring instead of having an event. Set
+ *             under the lock together with the first arming; constant afterwards.
+ * @timeout:   the timeout of a one-shot. The memory of a one-shot's entry ends with this member.
+ * @periodic:  the timeout of a periodic entry. It begins with a struct hwt_timeout, so @timeout may
+ *             be used for it, too.
  * @period_ns: the period
- * @overruns:  of the event: periods without an event of their own
- * @missed:    overruns of events that were read or withdrawn
+ * @overruns:  the overruns that the event reports: periods without an event of their own
+ * @missed:    sum of the overruns in events that were read since the timeout was created or last
+ *             modified
  *
- * All members but @refs, @timeout and @periodic are constant or protected by the table's lock. The
- * entry of a one-shot has two cache lines, the second of which is the timeout.
+ * All members but @refs, @timeout and @periodic are constant or protected by the lock. On 64-bit
+ * machines the entry of a one-shot takes two cache lines, the second of which is @timeout.
  */
 struct hwt_entry {
 	struct hwt_context	*ctx;
@@ -92,13 +98,14 @@ struct hwt_entry {
 
 /**
  * struct hwt_prealloc - memory for entries of one-shots, allocated in bulk for several operations
- * @ahead:   upper bound of the operations that still need an entry; set by the caller
- * @taken:   entries handed out since the last failed bulk allocation
- * @n:       number of entries left in @entries
- * @entries: the entries
+ * @ahead:   maximum number of entries that the present operation and later ones will need; the
+ *           caller sets it before each operation
+ * @taken:   number of entries handed out since the last bulk allocation that failed
+ * @n:       number of entries in @entries
+ * @entries: the memory of entries that were not handed out yet
  *
- * The function that runs the operations has it on its stack, initially zero, and calls
- * hwt_prealloc_free() at the end.
+ * The function that runs the operations has this structure on its stack, initialises it to zero,
+ * and calls hwt_prealloc_free() at the end.
  */
 struct hwt_prealloc {
 	u32	ahead;
@@ -117,20 +124,20 @@ static inline bool hwt_entry_has_event(const struct hwt_entry *entry)
 	return !list_empty(&entry->ready);
 }
 
-/* Return the program's data; with keys, the key. */
+/* Return the data of the program for a timeout; with keys, return the key. */
 static inline u64 hwt_entry_user_data(const struct hwt_entry *entry)
 {
 	return entry->ctx->keyed ? entry->id : entry->user_data;
 }
 
-/* Note that no event will come up any more. Under the lock. */
+/* Set @final, and count a pending timeout as not pending any more. Called with the lock held. */
 static inline void hwt_entry_set_final(struct hwt_entry *entry)
 {
 	entry->ctx->stats.pending -= !entry->final;
 	entry->final = true;
 }
 
-/* Return the HWT_STATE_ bits: not 0 for an entry in the table. Under the lock. */
+/* Return the HWT_STATE_ bits, not 0 if the entry is in the table. Called with the lock held. */
 static inline u32 hwt_entry_state(const struct hwt_entry *entry)
 {
 	return (entry->final ? 0 : HWT_STATE_PENDING) |
@@ -142,7 +149,7 @@ static inline u64 hwt_entry_period(const struct hwt_entry *entry)
 	return hwt_entry_periodic(entry) ? entry->period_ns : 0;
 }
 
-/* Return the overruns of past events and of the present one. Under the lock. */
+/* Return the overruns of all events, read and unread. Called with the lock held. */
 static inline u64 hwt_entry_overruns(const struct hwt_entry *entry)
 {
 	return hwt_entry_periodic(entry) ? entry->missed + entry->overruns : 0;

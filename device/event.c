@@ -13,7 +13,7 @@
 #include "device/ring.h"
 #include "device/time.h"
 
-/* Add an event of @kind (HWT_EVENT_) to an entry that has none. Times are on the wheel's clock. */
+/* Add an event of @kind (HWT_EVENT_) to an entry without event. Times are on the wheel's clock. */
 void hwt_event_add(struct hwt_entry *entry, u8 kind, u64 due_ns, u64 now_ns)
 	__must_hold(&entry->ctx->entries.xa_lock)
 {
@@ -28,7 +28,7 @@ void hwt_event_add(struct hwt_entry *entry, u8 kind, u64 due_ns, u64 now_ns)
 		hwt_rings_tell(ctx);
 }
 
-/* Remove an entry's event, if it has one: the event was read or is withdrawn. */
+/* Remove the event of an entry, if the entry has one: the event was read or is withdrawn. */
 void hwt_event_drop(struct hwt_entry *entry)
 	__must_hold(&entry->ctx->entries.xa_lock)
 {
@@ -55,7 +55,10 @@ void hwt_event_fill(const struct hwt_entry *entry, struct hwt_event *event, s64 
 	};
 }
 
-/* Remove an event that the program got. The last one ends the id: the entry may be freed. */
+/*
+ * Remove an event that was given to the program. If no further event of the entry can follow, the
+ * id ends, and the entry may be freed.
+ */
 void hwt_event_taken(struct hwt_entry *entry)
 	__must_hold(&entry->ctx->entries.xa_lock)
 {
@@ -67,19 +70,19 @@ void hwt_event_taken(struct hwt_entry *entry)
 		return;
 	}
 	hwt_event_drop(entry);
-	/* For HWT_EVENT_CLOCK_SET. After a stop, hwt_entry_remove() does this for all others. */
+	/* After a stop, only HWT_EVENT_CLOCK_SET gets here: all other events end their ids. */
 	hwt_event_wake_end(ctx);
 }
 
-/* Wake the waiters for a new event. Called after the lock was released. */
+/* Wake the tasks that wait for events of a context. Called without the lock. */
 void hwt_event_wake(struct hwt_context *ctx)
 {
 	wake_up_interruptible_poll(&ctx->wait, EPOLLIN | EPOLLRDNORM);
 }
 
 /*
- * After a stop, wake the waiters once the last event was taken. A poller that waits for the end of
- * the file was woken for events before, and does not look again until another wake-up.
+ * After a stop, wake the waiting tasks if no event is left. A poller that waits for the end of the
+ * file was woken for the events before, and looks for the end only after another wake-up.
  */
 void hwt_event_wake_end(struct hwt_context *ctx)
 	__must_hold(&ctx->entries.xa_lock)
@@ -91,7 +94,10 @@ void hwt_event_wake_end(struct hwt_context *ctx)
 
 /* -- HWT_EVENT_CLOCK_SET ------------------------------------------------- */
 
-/* Handle a set of the clock. A context's private wheel calls this. @arg: the event's entry. */
+/*
+ * Add HWT_EVENT_CLOCK_SET, or update the unread one, after the clock was set. The private wheel of
+ * a context calls this function. @jump_ns: by how much the clock was set; @arg: the event's entry.
+ */
 void hwt_event_clock_set(struct hwt_wheel *wheel, s64 jump_ns, void *arg)
 {
 	struct hwt_entry *entry = arg;
@@ -101,12 +107,12 @@ void hwt_event_clock_set(struct hwt_wheel *wheel, s64 jump_ns, void *arg)
 
 	xa_lock(&ctx->entries);
 	if (hwt_entry_has_event(entry)) {
-		/* Keep @due_ns at the time that the clock would show without any of the jumps. */
+		/* Set @due_ns to what the clock would show now without any of the jumps. */
 		entry->due_ns += now - jump_ns - entry->fired_ns;
 		entry->fired_ns = now;
 		entry->overruns++;
 	} else if (!ctx->closing && ctx->clock_set == entry) {
-		/* HWT_IOC_SETUP has succeeded, since the context has the entry. */
+		/* HWT_IOC_SETUP has succeeded, because only then the context gets the entry. */
 		hwt_event_add(entry, HWT_EVENT_CLOCK_SET, now - jump_ns, now);
 		wake = true;
 	}
@@ -115,7 +121,10 @@ void hwt_event_clock_set(struct hwt_wheel *wheel, s64 jump_ns, void *arg)
 		hwt_event_wake(ctx);
 }
 
-/* Free the entry of HWT_EVENT_CLOCK_SET, or NULL. No wheel calls back with it any more. */
+/*
+ * Free the entry of HWT_EVENT_CLOCK_SET, which may be NULL. No wheel calls hwt_event_clock_set()
+ * with this entry any more.
+ */
 void hwt_event_free_clock_set(struct hwt_entry *entry)
 {
 	if (!entry)
@@ -135,10 +144,11 @@ static bool hwt_event_readable(const struct hwt_context *ctx)
 }
 
 /*
- * Move the first event to the reader. The lock is held from the copy to the removal, so that no
- * copied event is withdrawn. Page faults are off; an event that was not copied whole stays.
+ * Copy the first event to the reader, and remove it. The lock is held from the copy to the removal,
+ * so that no copied event is withdrawn, and page faults are disabled under the lock. An event that
+ * could not be copied completely is not removed.
  *
- * Return: 1; 0 if there is no event; -EFAULT if the event could not be copied.
+ * Return 1 if an event was moved, 0 if there is none for readers, or -EFAULT.
  */
 static int hwt_event_move(struct hwt_context *ctx, struct iov_iter *to, s64 offset)
 {
@@ -149,7 +159,7 @@ static int hwt_event_move(struct hwt_context *ctx, struct iov_iter *to, s64 offs
 
 	xa_lock(&ctx->entries);
 	entry = list_first_entry_or_null(&ctx->ready, struct hwt_entry, ready);
-	/* Once there are rings, events wait for HWT_IOC_ENTER, not for readers. */
+	/* With mapped rings, events wait for HWT_IOC_ENTER, and not for readers. */
 	if (!entry || ctx->rings)
 		goto out;
 	hwt_event_fill(entry, &event, offset);
@@ -168,10 +178,13 @@ out:
 	return ret;
 }
 
-/* Bytes read between two checks for a signal: 64 events. */
+/* Number of bytes that a reader gets between two checks for a signal: 64 events. */
 #define HWT_READ_STEP	(64 * sizeof(struct hwt_event))
 
-/* Read the events present. Return the number of bytes, or -EFAULT if none could be copied. */
+/*
+ * Move events to the reader until none is left or the reader's buffer is full. Return the number of
+ * bytes, or -EFAULT if no event could be copied.
+ */
 static ssize_t hwt_event_read(struct hwt_context *ctx, struct iov_iter *to)
 {
 	s64 offset = hwt_context_offset(ctx);
@@ -188,13 +201,14 @@ static ssize_t hwt_event_read(struct hwt_context *ctx, struct iov_iter *to)
 			faults = 0;
 		} else if (++faults == 8 ||
 			   fault_in_iov_iter_writeable(to, sizeof(struct hwt_event))) {
-			/* Bounded: a page that is present may refuse a write (memory tags). */
+			/* Give up: a page that is present may still refuse writes (memory tags). */
 			return total ?: -EFAULT;
 		}
 		cond_resched();
 		/*
-		 * Look for a signal, since the buffer may have room for millions of events. Not at
-		 * each event, since task work of io_uring makes signal_pending() true as well.
+		 * Look for a signal, because the buffer may have room for millions of events. Look
+		 * only after every 64 events: task work of io_uring makes signal_pending() true as
+		 * well, and must not end each call after one event.
 		 */
 		if (total && !(total % HWT_READ_STEP) && signal_pending(current))
 			break;
@@ -202,7 +216,7 @@ static ssize_t hwt_event_read(struct hwt_context *ctx, struct iov_iter *to)
 	return total;
 }
 
-/* read(): wait until there are events, and move them to the reader. */
+/* Carry out read(): wait until there are events, and move them to the reader. */
 ssize_t hwt_read_iter(struct kiocb *iocb, struct iov_iter *to)
 {
 	struct file *file = iocb->ki_filp;
@@ -213,19 +227,20 @@ ssize_t hwt_read_iter(struct kiocb *iocb, struct iov_iter *to)
 	if (iov_iter_count(to) < sizeof(struct hwt_event))
 		return -EINVAL;
 	for (;;) {
-		/* No acquire is needed: the pointer is not followed. */
+		/* No acquire is needed, because the pointer is only compared with NULL. */
 		if (READ_ONCE(ctx->rings))
 			return -EBUSY;
 		/*
-		 * Barrier read.stopped, pairs with stop.stopped in hwt_context_stop():
-		 * Not needed: the lock that hwt_event_read() takes orders the stop before the last events
-		 * that are found there.
+		 * Barrier read.stopped, pairs with stop.stopped in hwt_context_stop(): a reader
+		 * that sees @stopped finds all events below. Not needed: the stop sets @stopped
+		 * under the lock, which hwt_event_read() takes afterwards. The acquire marks the
+		 * pair.
 		 */
 		stopped = smp_load_acquire(&ctx->stopped);
 		ret = hwt_event_read(ctx, to);
 		if (ret)
 			return ret;
-		/* No events are left after a stop, or they belong to rings just mapped. */
+		/* The context is stopped, and no event is left, or rings have just been mapped. */
 		if (stopped)
 			return READ_ONCE(ctx->rings) ? -EBUSY : 0;
 		if ((file->f_flags & O_NONBLOCK) || (iocb->ki_flags & IOCB_NOWAIT))
@@ -242,14 +257,15 @@ __poll_t hwt_poll(struct file *file, poll_table *wait)
 	bool stopped;
 
 	/*
-	 * The lock of the wait queue orders this with hwt_event_wake(): an event is seen below,
-	 * or its wake-up finds this task. No further barrier is needed
+	 * Either this task sees a new event below, or hwt_event_wake() finds this task in the wait
+	 * queue. The lock of the wait queue ensures that, and no further barrier is needed
 	 * (tests/verify/litmus/poll-wake).
 	 */
 	poll_wait(file, &ctx->wait, wait);
 	/*
 	 * Barrier poll.stopped, pairs with stop.stopped in hwt_context_stop(): a task that sees
-	 * the stop finds the last events below, where no lock is taken.
+	 * @stopped also sees all events that were added before, in the list or the ring, although
+	 * it takes no lock below.
 	 */
 	stopped = smp_load_acquire(&ctx->stopped);
 	if (!list_empty(&ctx->ready) || hwt_rings_ready(ctx))

@@ -2,8 +2,9 @@
 /*
  * /dev/hwt: the operations of programs
  *
- * Each operation is a struct hwt_op, from an ioctl, a ring or a command of io_uring. The functions
- * here get a copy that the program cannot change; for rings hwt_op_run_sized() makes this copy.
+ * Each operation is a struct hwt_op, made from the arguments of an ioctl, an entry of a ring or a
+ * command of io_uring. It is a copy that the program cannot change; for rings, hwt_op_run_sized()
+ * makes this copy.
  */
 #include <linux/compiler.h>
 #include <linux/err.h>
@@ -18,7 +19,7 @@
 #include "device/time.h"
 #include "device/uring.h"
 
-/* Are these a valid mode, period and slack for arming a timeout? */
+/* Return true if a timeout may be armed with this mode, period and slack. */
 static bool hwt_op_times_valid(u32 mode, u64 period_ns, u64 slack_ns)
 {
 	switch (mode) {
@@ -39,7 +40,10 @@ static void hwt_op_count_rejected(struct hwt_context *ctx, int ret)
 		ctx->stats.rejected++;
 }
 
-/* Arm an entry that was just inserted, unless a stop has begun since, and give it @cmd or NULL. */
+/*
+ * Arm an entry that was just inserted, and make it the owner of @cmd, which may be NULL. Return 0,
+ * or a negative error after which the entry is removed: -ESHUTDOWN if a stop has begun meanwhile.
+ */
 static int hwt_op_arm(struct hwt_entry *entry, struct hwt_op *op, s64 offset,
 		      struct io_uring_cmd *cmd)
 	__must_hold(&entry->ctx->entries.xa_lock)
@@ -48,7 +52,7 @@ static int hwt_op_arm(struct hwt_entry *entry, struct hwt_op *op, s64 offset,
 					hwt_entry_arm(entry, op, op->period_ns, offset);
 
 	if (ret) {
-		/* The caller puts the entry. */
+		/* The caller puts the entry after an error, so it needs a reference of its own. */
 		refcount_inc(&entry->refs);
 		hwt_entry_remove(entry);
 	} else if (cmd) {
@@ -57,7 +61,10 @@ static int hwt_op_arm(struct hwt_entry *entry, struct hwt_op *op, s64 offset,
 	return ret;
 }
 
-/* Finish a schedule of @entry that returned @ret. If it failed, the entry may be freed. */
+/*
+ * Finish an operation that was to schedule @entry and returns @ret. Unless @ret is 0, the operation
+ * has failed, or has moved another entry: then put @entry, which is not needed.
+ */
 static void hwt_op_scheduled(struct hwt_context *ctx, struct hwt_entry *entry, int ret)
 	__must_hold(&ctx->entries.xa_lock)
 {
@@ -68,7 +75,7 @@ static void hwt_op_scheduled(struct hwt_context *ctx, struct hwt_entry *entry, i
 	hwt_op_count_rejected(ctx, ret);
 }
 
-/* Schedule a new timeout, to which the kernel gives an id. */
+/* Schedule a new timeout in a context without keys: the kernel chooses the id. */
 static int hwt_op_schedule_new(struct hwt_context *ctx, struct hwt_op *op, s64 offset,
 			       struct hwt_prealloc *prealloc)
 {
@@ -78,7 +85,7 @@ static int hwt_op_schedule_new(struct hwt_context *ctx, struct hwt_op *op, s64 o
 	if (!entry)
 		return -ENOMEM;
 	xa_lock(&ctx->entries);
-	/* A concurrent HWT_IOC_SETUP may have introduced keys: @op was checked without them. */
+	/* Fail if HWT_IOC_SETUP has introduced keys since hwt_op_schedule() has checked @op. */
 	if (ctx->keyed)
 		ret = -EINVAL;
 	else
@@ -93,8 +100,9 @@ static int hwt_op_schedule_new(struct hwt_context *ctx, struct hwt_op *op, s64 o
 }
 
 /*
- * Move the timeout of a key, unless there is none of the same mode. This needs no memory. Return
- * true if the timeout was moved or the move failed: *@ret is the result of the operation then.
+ * Move the timeout that has the key of @op, if its mode is that of @op. Nothing is allocated, so a
+ * move works at the limit of a memory cgroup, too. Return true if such a timeout exists: *@ret is
+ * the result of the operation, which may be an error. Return false if no such timeout exists.
  */
 static bool hwt_op_move(struct hwt_context *ctx, const struct hwt_op *op, s64 offset, int *ret)
 {
@@ -113,8 +121,9 @@ static bool hwt_op_move(struct hwt_context *ctx, const struct hwt_op *op, s64 of
 }
 
 /*
- * Schedule @entry as the timeout of its key. A timeout that has the key by now is moved, or
- * replaced if the modes differ; with @cmd, the call fails then. Return: as hwt_op_schedule().
+ * Schedule @entry as the timeout of its key. If another timeout has the key, move that timeout, or
+ * replace it by @entry if the modes differ; but with @cmd, fail with -EEXIST. Return 0 if @entry
+ * was armed, the previous HWT_STATE_ bits of the timeout that was moved, or a negative error.
  */
 static int hwt_op_schedule_entry(struct hwt_context *ctx, struct hwt_entry *entry,
 				 struct hwt_op *op, s64 offset, struct io_uring_cmd *cmd)
@@ -135,7 +144,7 @@ static int hwt_op_schedule_entry(struct hwt_context *ctx, struct hwt_entry *entr
 				       hwt_entry_replace(old, entry, op, offset);
 }
 
-/* Schedule the timeout of a key: move the one that it has, or create one. */
+/* Schedule the timeout of a key: move the timeout that has the key, or create a timeout. */
 static int hwt_op_schedule_key(struct hwt_context *ctx, struct hwt_op *op, s64 offset,
 			       struct hwt_prealloc *prealloc, struct io_uring_cmd *cmd)
 {
@@ -157,13 +166,13 @@ static int hwt_op_schedule_key(struct hwt_context *ctx, struct hwt_op *op, s64 o
 /**
  * hwt_op_schedule() - create and arm a timeout, or move the one of a key
  * @ctx:      the context
- * @op:       the operation; without keys, its @id is filled in
- * @offset:   the time namespace's offset, as hwt_context_offset() returns it
- * @prealloc: memory allocated in advance, or NULL
+ * @op:       the operation; without keys, the new id is stored in it
+ * @offset:   the result of hwt_context_offset()
+ * @prealloc: memory of entries that was allocated in advance, or NULL
  * @cmd:      a command of io_uring, which the timeout completes instead of having events; or NULL
  *
- * Return: 0 for a new timeout, to which @cmd belongs from then on; the previous HWT_STATE_ bits of
- * the timeout that was moved; or a negative error.
+ * Return: 0 if a new timeout was created, which then owns @cmd; the previous HWT_STATE_ bits of the
+ * timeout if a timeout was moved; or a negative error.
  */
 int hwt_op_schedule(struct hwt_context *ctx, struct hwt_op *op, s64 offset,
 		    struct hwt_prealloc *prealloc, struct io_uring_cmd *cmd)
@@ -177,13 +186,16 @@ int hwt_op_schedule(struct hwt_context *ctx, struct hwt_op *op, s64 offset,
 		       hwt_op_schedule_new(ctx, op, offset, prealloc);
 }
 
-/* Check the operation for the timeout found, and modify that. Return: as hwt_op_modify(). */
+/*
+ * Check whether @op is valid for @entry, and modify the timeout. Return the previous HWT_STATE_
+ * bits, or a negative error.
+ */
 static int hwt_op_modify_entry(struct hwt_entry *entry, const struct hwt_op *op, s64 offset)
 	__must_hold(&entry->ctx->entries.xa_lock)
 {
 	u64 period_ns = op->period_ns ?: hwt_entry_period(entry);
 
-	/* With keys, an entry has no @user_data: its place is taken by @node. */
+	/* With keys, an entry has no @user_data: the same memory is used for @node. */
 	if (((op->flags & HWT_ARM_USER_DATA) && entry->ctx->keyed) ||
 	    !hwt_op_times_valid(entry->mode, period_ns, op->slack_ns))
 		return -EINVAL;
@@ -207,7 +219,7 @@ int hwt_op_modify(struct hwt_context *ctx, const struct hwt_op *op, s64 offset)
 	return ret;
 }
 
-/* Cancel a timeout, and withdraw its event. Return: as hwt_op_modify(). */
+/* Cancel a timeout, and withdraw its event. Return the previous HWT_STATE_ bits, or an error. */
 int hwt_op_cancel(struct hwt_context *ctx, const struct hwt_op *op)
 {
 	struct hwt_entry *entry;
@@ -272,15 +284,15 @@ static void hwt_op_run(struct hwt_context *ctx, struct hwt_op *op, s64 offset,
 
 /* -- Structures of another size -------------------------------------------- */
 
-/* May a program's operations have this size? */
+/* Return true if a program's version of struct hwt_op may have this size. */
 bool hwt_op_size_valid(u32 size)
 {
 	return size >= HWT_OP_SIZE_VER1 && size <= HWT_OP_SIZE_MAX && !(size % sizeof(u64));
 }
 
 /*
- * Run the operation at @from, in memory that the program may change at any time, and store its
- * result there. @size is the size of the program's version of struct hwt_op.
+ * Run the operation at @from, in memory that the program may change at any time, and store the
+ * result at @from. @size is the size of the program's version of struct hwt_op.
  */
 void hwt_op_run_sized(struct hwt_context *ctx, void *from, u32 size, s64 offset,
 		      struct hwt_prealloc *prealloc)
@@ -288,7 +300,7 @@ void hwt_op_run_sized(struct hwt_context *ctx, void *from, u32 size, s64 offset,
 	struct hwt_op op;
 	int ret = hwt_sized_load(&op, sizeof(op), from, size);
 
-	/* No barrier between CPUs: keep the compiler from reading the program's memory again. */
+	/* No barrier between CPUs: this only keeps the compiler from reading @from again. */
 	barrier();
 	if (ret)
 		op.result = ret;

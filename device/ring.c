@@ -2,9 +2,10 @@
 /*
  * /dev/hwt: rings in memory that is shared with the program
  *
- * The program may write anything there at any time. So the kernel reads each index once, and uses
- * only the distance of an index from the kernel's own one. The kernel copies an operation before
- * it looks at the operation, and never reads back a value that it has written.
+ * The program may write anything to this memory at any time. So the kernel reads each index of the
+ * program once, and uses only the distance of this index from the kernel's own index. The kernel
+ * copies an operation before it looks at the operation, and never reads back a value that the
+ * kernel has written.
  */
 #include <linux/hrtimer.h>
 #include <linux/log2.h>
@@ -25,20 +26,21 @@
 
 /**
  * struct hwt_rings_ctx - the rings of a context
- * @mem:        the shared memory, mapped for the kernel as long as this structure exists
- * @ops:        the ring of operations, in @mem, each of @op_size bytes
- * @events:     the ring of events, in @mem
- * @op_mask:    number of @ops, minus 1. Constant, like the three members above and below.
- * @event_mask: number of @events, minus 1
- * @op_size:    the size that the program's operations have
- * @offset:     the offset of the time namespace of the task that created the rings
+ * @mem:        the shared memory, mapped for the kernel as long as this structure exists. Constant.
+ * @ops:        the ring of operations in @mem; each operation has @op_size bytes. Constant.
+ * @events:     the ring of events in @mem. Constant.
+ * @op_mask:    number of entries of @ops, minus 1. Constant.
+ * @event_mask: number of entries of @events, minus 1. Constant.
+ * @op_size:    the size of the program's version of struct hwt_op. Constant.
+ * @offset:     the result of hwt_context_offset() in the task that created the rings. Constant.
  * @submit:     held while operations are run
  * @op_head:    index of the next operation to run; protected by @submit
  * @event_tail: index of the next event to write; protected by the lock of the context's table.
- *              Pollers read it without the lock.
- * @state:      the flags last written to @mem; protected and read like @event_tail
- * @pages_n:    number of @pages; constant
- * @pages:      the pages of @mem
+ *              hwt_rings_unread() reads it without the lock, too.
+ * @state:      the flags last written to @mem; protected by the lock of the context's table.
+ *              hwt_rings_can_fill() reads it without the lock.
+ * @pages_n:    number of @pages. Constant.
+ * @pages:      the pages of @mem. Constant.
  */
 struct hwt_rings_ctx {
 	struct hwt_rings	*mem;
@@ -48,7 +50,7 @@ struct hwt_rings_ctx {
 	u32			event_mask;
 	u32			op_size;
 	s64			offset;
-	struct mutex		submit;		/* taken before the table's lock */
+	struct mutex		submit;		/* taken before the context's lock */
 	u32			op_head;
 	u32			event_tail;
 	u32			state;
@@ -59,37 +61,42 @@ struct hwt_rings_ctx {
 /* -- Events -------------------------------------------------------------- */
 
 /*
- * Events moved to the ring before the lock is released. Few, because the wheel's thread takes the
- * lock for each timeout of the context that fires.
+ * Maximum number of events that are moved to the ring before the lock is released. It is small,
+ * because the wheel's thread needs the lock for each timeout of the context that fires.
  */
 #define HWT_RINGS_FILL_STEP	8
 
-/* Operations, or steps of events, between two checks for a signal. */
+/* Number of operations, or of calls of hwt_rings_fill(), between two checks for a signal. */
 #define HWT_RINGS_SIGNAL_STEP	16
 
 /*
- * Return true if a signal ends a loop that has made @steps steps. The loop ends after a few steps
- * only, since task work of io_uring makes signal_pending() true as well: each call makes progress.
+ * Return true if a loop that has made @steps steps has to end because of a signal. Look for a
+ * signal only after every HWT_RINGS_SIGNAL_STEP steps: task work of io_uring makes signal_pending()
+ * true as well, and each call must make some progress nevertheless.
  */
 static bool hwt_rings_interrupted(u32 steps)
 {
 	return !(steps % HWT_RINGS_SIGNAL_STEP) && signal_pending(current);
 }
 
-/* Return the number of events in the ring; its size if the program's head makes no sense. */
+/*
+ * Return the number of events in the ring that the program has not read. If the program's head is
+ * so far from the tail that the ring cannot hold as many events, return the size of the ring.
+ */
 static u32 hwt_rings_unread(const struct hwt_rings_ctx *rings)
 {
 	/*
 	 * Barrier unread.head, pairs with program.head in the program and fill.tail in
 	 * hwt_rings_fill(): the program has read the events before this head, so hwt_rings_fill()
-	 * may overwrite them. The tail read below is not behind this head.
+	 * may overwrite them. The tail that is read below is not older than the tail that the
+	 * program had seen.
 	 */
 	u32 head = smp_load_acquire(&rings->mem->event_head);
 
 	return min(READ_ONCE(rings->event_tail) - head, rings->event_mask + 1);
 }
 
-/* Write the flags that tell the program whether events wait, or no more will come. */
+/* Write the flags that tell the program whether events wait in the kernel, or none will follow. */
 void hwt_rings_tell(struct hwt_context *ctx)
 	__must_hold(&ctx->entries.xa_lock)
 {
@@ -105,12 +112,13 @@ void hwt_rings_tell(struct hwt_context *ctx)
 	WRITE_ONCE(rings->state, state);
 	/*
 	 * Barrier tell.flags, pairs with program.flags in the program: a program that sees
-	 * HWT_RINGS_END sees the final tail. If the caller has moved events, fill.wmb would do.
+	 * HWT_RINGS_END sees the final tail. If this task has just moved events to the ring,
+	 * fill.wmb ensures the same.
 	 */
 	smp_store_release(&rings->mem->flags, state);
 }
 
-/* Move a few events to the ring, if it has room. */
+/* Move up to HWT_RINGS_FILL_STEP events to the ring, as far as it has room; update the flags. */
 static void hwt_rings_fill(struct hwt_context *ctx)
 	__must_hold(&ctx->entries.xa_lock)
 {
@@ -128,13 +136,14 @@ static void hwt_rings_fill(struct hwt_context *ctx)
 		WRITE_ONCE(rings->event_tail, rings->event_tail + 1);
 		/*
 		 * Barrier fill.tail, pairs with program.tail in the program and unread.head in
-		 * hwt_rings_unread(): a program that sees the tail sees the events before it.
+		 * hwt_rings_unread(): a program that sees this tail sees the events before it. If
+		 * the program then moves its head, a task that sees the head sees this tail, too.
 		 */
 		smp_store_release(&rings->mem->event_tail, rings->event_tail);
 		/*
 		 * Barrier fill.wmb, pairs with ready.rmb in hwt_rings_ready() and program.flags in
-		 * the program: a task that no longer finds the event in the list, or sees no
-		 * HWT_RINGS_MORE for it, finds the event in the ring.
+		 * the program: a task that finds that the event has left the list finds the event
+		 * in the ring. So does a program that finds that HWT_RINGS_MORE was cleared.
 		 */
 		smp_wmb();
 		hwt_event_taken(entry);
@@ -143,27 +152,28 @@ static void hwt_rings_fill(struct hwt_context *ctx)
 }
 
 /*
- * Return true if the context has rings with an event in them. Called without the lock, after the
- * caller has found no event in the context's list.
+ * Return true if the context has mapped rings with an unread event. Called without the lock, after
+ * the caller has found no event in the context's list.
  */
 bool hwt_rings_ready(const struct hwt_context *ctx)
 {
 	const struct hwt_rings_ctx *rings;
 
 	/*
-	 * Barrier ready.rmb, pairs with fill.wmb in hwt_rings_fill(): an event that had left the
-	 * list when the caller looked is found in the ring below.
+	 * Barrier ready.rmb, pairs with fill.wmb in hwt_rings_fill(): if an event had left the list
+	 * before the caller looked at the list, the event is found in the ring below.
 	 */
 	smp_rmb();
 	/*
-	 * Barrier look.rings, pairs with create.rings in hwt_rings_mmap(): Not needed: the
-	 * dependency on the address orders the creation of the rings before the reads below.
+	 * Barrier look.rings, pairs with create.rings in hwt_rings_mmap(): a task that sees the
+	 * pointer sees initialised rings. Not needed: the accesses below go through this pointer,
+	 * and such an address dependency orders them after this read. The acquire marks the pair.
 	 */
 	rings = smp_load_acquire(&ctx->rings);
 	return rings && hwt_rings_unread(rings);
 }
 
-/* Return true if events wait and the ring has room. Called without the lock. */
+/* Return true if events wait in the list, and the ring has room. Called without the lock. */
 static bool hwt_rings_can_fill(const struct hwt_rings_ctx *rings)
 {
 	return (READ_ONCE(rings->state) & HWT_RINGS_MORE) &&
@@ -171,8 +181,9 @@ static bool hwt_rings_can_fill(const struct hwt_rings_ctx *rings)
 }
 
 /*
- * Move the events that wait, as far as the ring has room, or until a signal comes. May be part of a
- * wait's condition, since nothing here sleeps. Return the number of events in the ring.
+ * Move waiting events to the ring until no event waits, the ring is full, or a signal comes. This
+ * function does not sleep, so the condition of a wait may call it. Return the number of unread
+ * events in the ring.
  */
 static u32 hwt_rings_refill(struct hwt_context *ctx)
 {
@@ -190,8 +201,9 @@ static u32 hwt_rings_refill(struct hwt_context *ctx)
 /* -- Operations ---------------------------------------------------------- */
 
 /*
- * Run up to @max operations, or fewer if a signal comes: at the limit of a memory cgroup, each may
- * take milliseconds. Return their number; -EINVAL if the program's tail makes no sense.
+ * Run up to @max operations of the ring, fewer if a signal comes, because each operation may take
+ * milliseconds at the limit of a memory cgroup. Return the number of operations run; -EINVAL if the
+ * program's tail is further ahead of the head than the ring has entries.
  */
 static int hwt_rings_submit(struct hwt_context *ctx, struct hwt_rings_ctx *rings, u32 max)
 	__must_hold(&rings->submit)
@@ -228,19 +240,23 @@ static int hwt_rings_submit(struct hwt_context *ctx, struct hwt_rings_ctx *rings
 
 /* -- HWT_IOC_ENTER ------------------------------------------------------- */
 
-/* Return true if the ring has @want events, or after a stop: the refill then finds all events. */
+/*
+ * Refill the ring. Return true if the ring has @want events, or if the context was stopped before:
+ * no event is added after a stop, so there is nothing to wait for.
+ */
 static bool hwt_rings_enough(struct hwt_context *ctx, u32 want)
 {
 	/*
-	 * Barrier read.stopped, pairs with stop.stopped in hwt_context_stop(): Not needed: the lock
-	 * that hwt_rings_refill() takes orders the stop before the events found there.
+	 * Barrier read.stopped, pairs with stop.stopped in hwt_context_stop(): a task that sees
+	 * @stopped finds all events in the refill below. Not needed: the stop sets @stopped under
+	 * the lock, which hwt_rings_refill() takes afterwards. The acquire marks the pair.
 	 */
 	bool stopped = smp_load_acquire(&ctx->stopped);
 
 	return hwt_rings_refill(ctx) >= want || stopped;
 }
 
-/* Set the signals that are blocked while a task waits, as ppoll() does. */
+/* Block exactly the signals of @mask, as ppoll() does during its wait. @saved gets the old mask. */
 static void hwt_sigmask_set(u64 mask, sigset_t *saved)
 {
 	sigset_t blocked;
@@ -253,7 +269,10 @@ static void hwt_sigmask_set(u64 mask, sigset_t *saved)
 	sigprocmask(SIG_SETMASK, &blocked, saved);
 }
 
-/* Restore the signal mask; after the delivery of a signal if that has interrupted the wait. */
+/*
+ * Restore the signal mask. If a signal has interrupted the wait, do not restore the mask now: the
+ * kernel does so after the delivery of the signal.
+ */
 static void hwt_sigmask_restore(sigset_t *saved, bool interrupted)
 {
 	if (!interrupted) {
@@ -264,7 +283,7 @@ static void hwt_sigmask_restore(sigset_t *saved, bool interrupted)
 	set_restore_sigmask();
 }
 
-/* Return how long HWT_IOC_ENTER may wait. */
+/* Return the maximum time that HWT_IOC_ENTER may wait; KTIME_MAX if there is no limit. */
 static ktime_t hwt_enter_timeout(const struct hwt_enter_args *enter)
 {
 	s64 now = ktime_get_ns() + hwt_time_offset(CLOCK_MONOTONIC), left;
@@ -277,7 +296,10 @@ static ktime_t hwt_enter_timeout(const struct hwt_enter_args *enter)
 	return ns_to_ktime(max_t(s64, left, 0));
 }
 
-/* Wait for @enter->wait events, a stop or the timeout. Return the value for @enter->result. */
+/*
+ * Wait until @enter->wait events are in the ring, the context is stopped, a signal comes, or the
+ * time is over. Return the value for @enter->result.
+ */
 static int hwt_rings_wait(struct hwt_context *ctx, const struct hwt_enter_args *enter)
 {
 	u32 want = min(enter->wait, ctx->rings->event_mask + 1);
@@ -295,26 +317,32 @@ static int hwt_rings_wait(struct hwt_context *ctx, const struct hwt_enter_args *
 	if (ret)
 		return ret == -ETIME ? ret : -EINTR;
 	/*
-	 * Barrier read.stopped, pairs with stop.stopped in hwt_context_stop(): Not needed: the lock
-	 * that the last hwt_rings_refill() takes orders the stop before the events found there.
+	 * Barrier read.stopped, pairs with stop.stopped in hwt_context_stop(): a task that sees
+	 * @stopped finds all events in the refill below. Not needed: the stop sets @stopped under
+	 * the lock, which hwt_rings_refill() takes afterwards. The acquire marks the pair.
 	 */
 	stopped = smp_load_acquire(&ctx->stopped);
 	/*
-	 * Without a stop, another task has reaped some events. With a stop, more events than the
-	 * last refill has seen may wait.
+	 * Without a stop, return 0: hwt_rings_enough() has found @want events in the ring, even if
+	 * another task has reaped some since. After a stop, refill the ring once more: a signal may
+	 * have kept events out of it, or the stop has added events since hwt_rings_enough().
 	 */
 	if (!stopped || hwt_rings_refill(ctx) >= want)
 		return 0;
 	if (!hwt_rings_can_fill(ctx->rings))
 		return -ESHUTDOWN;
-	/* More events come: a signal has kept them out, or another task has just made room. */
+	/*
+	 * Events still wait, and the ring has room. If no signal has ended the refill, the ring was
+	 * full, and another task has just reaped events: return 0, since @want events were there.
+	 */
 	return signal_pending(current) ? -EINTR : 0;
 }
 
 /*
- * Return true if an interrupted wait may begin again from the program's arguments. Not if the call
- * has carried out operations, whose number it has to return, nor for a relative timeout: a restart
- * block, which would keep the end of the wait, points to code that must not be in a module.
+ * Return true if an interrupted wait may begin again with the program's arguments. Return false if
+ * the call has carried out operations, because it has to return their number. Return false for a
+ * relative timeout, too, because the wait would begin anew: only a restart block could keep the end
+ * of the wait, and a restart block points to a function, which must not be in a module.
  */
 static bool hwt_enter_restarts(const struct hwt_enter_args *enter)
 {
@@ -323,14 +351,16 @@ static bool hwt_enter_restarts(const struct hwt_enter_args *enter)
 }
 
 /*
- * HWT_IOC_ENTER. As for ppoll(), an interrupted call is restarted unless a signal handler has run:
- * after a stop, a tracer, a suspend, or task work of io_uring.
+ * Carry out HWT_IOC_ENTER. If the wait is interrupted by SIGSTOP, a tracer, a suspend or task work
+ * of io_uring, and hwt_enter_restarts() is true, the call is restarted, as ppoll() is. After a
+ * signal handler, the call is not restarted.
  */
 int hwt_rings_enter(struct hwt_context *ctx, struct hwt_enter_args *enter)
 {
 	/*
-	 * Barrier look.rings, pairs with create.rings in hwt_rings_mmap(): Not needed: the
-	 * dependency on the address orders the creation of the rings before their use here.
+	 * Barrier look.rings, pairs with create.rings in hwt_rings_mmap(): a task that sees the
+	 * pointer sees initialised rings. Not needed: the rings are used through this pointer, and
+	 * such an address dependency orders the uses after this read. The acquire marks the pair.
 	 */
 	struct hwt_rings_ctx *rings = smp_load_acquire(&ctx->rings);
 	int ret;
@@ -360,7 +390,7 @@ int hwt_rings_enter(struct hwt_context *ctx, struct hwt_enter_args *enter)
 
 /* -- Creation and destruction -------------------------------------------- */
 
-/* Free rings, which may be NULL. No program has them mapped. */
+/* Free @rings, which may be NULL. No program has the rings mapped any more. */
 void hwt_rings_free(struct hwt_rings_ctx *rings)
 {
 	unsigned int i;
@@ -369,7 +399,7 @@ void hwt_rings_free(struct hwt_rings_ctx *rings)
 		return;
 	if (rings->mem)
 		vunmap(rings->mem);
-	/* Only a reference is dropped: a page that is still pinned stays until it is unpinned. */
+	/* This drops a reference to each page: a pinned page is freed when it is unpinned. */
 	for (i = 0; i < rings->pages_n && rings->pages[i]; i++)
 		__free_page(rings->pages[i]);
 	kvfree(rings);
@@ -423,8 +453,9 @@ static void hwt_rings_describe(const struct hwt_rings_ctx *rings, struct hwt_rin
 }
 
 /*
- * HWT_IOC_RINGS. The rings become active when they are mapped, so that a program that cannot map
- * them can go on without. Until then, the same call returns the same rings.
+ * Carry out HWT_IOC_RINGS. The rings become active only when they are mapped: a program that cannot
+ * map them can go on without rings. Until the rings are mapped, a further call for rings of the
+ * same sizes returns the existing rings.
  */
 int hwt_rings_create(struct hwt_context *ctx, struct hwt_rings_args *args)
 {
@@ -447,7 +478,7 @@ int hwt_rings_create(struct hwt_context *ctx, struct hwt_rings_args *args)
 		     old->event_mask != rings->event_mask))) {
 		ret = -EBUSY;
 	} else if (!old) {
-		/* The clock must not change any more: @offset belongs to it. */
+		/* Keep HWT_IOC_SETUP from changing the clock, since @offset is for this clock. */
 		WRITE_ONCE(ctx->fixed, true);
 		rings->offset = hwt_context_offset(ctx);
 		ctx->created_rings = rings;
@@ -461,8 +492,9 @@ int hwt_rings_create(struct hwt_context *ctx, struct hwt_rings_args *args)
 }
 
 /*
- * mmap(), of the whole: a program that maps a part cannot use the rings, and would have made
- * read() useless. The mapping keeps the file open, and with it the context and the pages.
+ * Carry out mmap(). Refuse to map only a part of the rings: the program could not use them, and its
+ * read() would fail from then on. The mapping keeps the file open, and so keeps the context and the
+ * pages.
  */
 int hwt_rings_mmap(struct file *file, struct vm_area_struct *vma)
 {
@@ -482,12 +514,12 @@ int hwt_rings_mmap(struct file *file, struct vm_area_struct *vma)
 	xa_lock(&ctx->entries);
 	/*
 	 * Barrier create.rings, pairs with look.rings in hwt_rings_ready() and hwt_rings_enter():
-	 * a task that sees the pointer sees complete rings.
+	 * a task that sees the pointer sees initialised rings.
 	 */
 	smp_store_release(&ctx->rings, rings);
 	hwt_rings_tell(ctx);
 	xa_unlock(&ctx->entries);
-	/* Wake tasks that wait in read(): they must fail with EBUSY now. */
+	/* Wake the tasks that wait in read(), because read() has to fail with EBUSY from now on. */
 	hwt_event_wake(ctx);
 	return 0;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * /dev/hwt: HWT_IOC_SETUP, which gives a context a private wheel, or keys
+ * /dev/hwt: HWT_IOC_SETUP, which gives a context a private wheel, keys, or both
  */
 #include <linux/capability.h>
 #include <linux/cpumask.h>
@@ -20,10 +20,10 @@
 
 /**
  * struct hwt_setup - what HWT_IOC_SETUP gives a context
- * @wheel:     a private wheel, or NULL
- * @clock:     its clock, as a clockid_t
- * @clock_set: the entry of HWT_EVENT_CLOCK_SET, or NULL
- * @keyed:     ids are the program's keys
+ * @wheel:     the private wheel; NULL if the context keeps its shared wheel
+ * @clock:     the clock of @wheel, as a clockid_t
+ * @clock_set: the entry of HWT_EVENT_CLOCK_SET; NULL if the program does not ask for this event
+ * @keyed:     true if ids are the program's keys
  */
 struct hwt_setup {
 	struct hwt_wheel	*wheel;
@@ -32,14 +32,20 @@ struct hwt_setup {
 	bool			keyed;
 };
 
-/* Give a context its wheel and keys. Return false if it has timeouts or is fixed already. */
+/*
+ * Give a context the wheel and the keys of @setup, and return true. If the context has timeouts or
+ * its @fixed is true, change nothing and return false.
+ */
 static bool hwt_setup_apply(struct hwt_context *ctx, const struct hwt_setup *setup)
 {
 	struct hwt_wheel_params params;
 	bool set;
 
 	xa_lock(&ctx->entries);
-	/* An insertion that has dropped the lock has not set @fixed yet, but is in the count. */
+	/*
+	 * The count of timeouts is needed, too: it includes the timeout of a concurrent insertion
+	 * that has dropped the lock, and has not set @fixed yet.
+	 */
 	set = !ctx->fixed && !ctx->stats.timeouts;
 	if (set) {
 		if (setup->wheel) {
@@ -75,7 +81,8 @@ static int hwt_setup_clock(const struct hwt_setup_args *args, struct hwt_wheel_p
 
 /*
  * Choose the CPU, the priority and the way of waiting of the wheel's thread. If @args ask for any
- * of these, the thread can keep other tasks from running, so CAP_SYS_NICE is required.
+ * of these, the thread can keep other tasks from running, so the caller needs CAP_SYS_NICE. Return
+ * 0 or a negative error.
  */
 static int hwt_setup_thread(const struct hwt_setup_args *args, struct hwt_wheel_params *params)
 {
@@ -100,11 +107,14 @@ static int hwt_setup_thread(const struct hwt_setup_args *args, struct hwt_wheel_
 	return 0;
 }
 
-/* Create a private wheel, and the entry of HWT_EVENT_CLOCK_SET if it is asked for. */
+/* Create a private wheel, and the entry of HWT_EVENT_CLOCK_SET if the program asks for it. */
 static int hwt_setup_wheel(struct hwt_context *ctx, const struct hwt_setup_args *args,
 			   struct hwt_wheel_params *params, struct hwt_setup *setup)
 {
-	/* A periodic entry counts overruns: further sets of the clock before the event is read. */
+	/*
+	 * The entry is of a periodic mode, because only such an entry counts overruns: here, how
+	 * often the clock was set again before the event was read.
+	 */
 	static const struct hwt_op op = { .mode = HWT_MODE_FIXED_DELAY };
 	struct hwt_wheel *wheel;
 
@@ -135,7 +145,7 @@ static bool hwt_setup_private(const struct hwt_setup_args *args)
 	       args->levels || args->max_pending || args->priority;
 }
 
-/* HWT_IOC_SETUP */
+/* Carry out HWT_IOC_SETUP. Return 0 or a negative error. */
 int hwt_setup(struct hwt_context *ctx, const struct hwt_setup_args *args)
 {
 	struct hwt_wheel_params params = {
@@ -144,7 +154,7 @@ int hwt_setup(struct hwt_context *ctx, const struct hwt_setup_args *args)
 		.ticks_per_wheel = args->ticks_per_wheel,
 		.levels		 = args->levels,
 		.max_pending	 = args->max_pending,
-		/* All timeouts of a context are on one shard. */
+		/* One is enough, because all timeouts of a context are on one shard. */
 		.shards		 = 1,
 	};
 	struct hwt_setup setup = { .keyed = args->flags & HWT_SETUP_KEYS };

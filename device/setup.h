@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * HWT_IOC_SETUP: a private wheel, or keys, for a context
+ * HWT_IOC_SETUP, which gives a context a private wheel, keys, or both
  */
 #ifndef _HWT_DEVICE_SETUP_H
 #define _HWT_DEVICE_SETUP_H

@@ -2,7 +2,7 @@
 /*
  * Contexts in /proc/PID/fdinfo/FD, and in hwt/contexts/NUMBER/stats in debugfs
  *
- * docs/statistics.md documents each line.
+ * docs/statistics.md documents each line of these files.
  */
 #include <linux/atomic.h>
 #include <linux/debugfs.h>
@@ -41,7 +41,7 @@ void hwt_show_fdinfo(struct seq_file *m, struct file *file)
 
 static struct dentry *hwt_debugfs_contexts;
 
-/* Number of contexts without a directory, because their user has too many. */
+/* Number of open contexts without a directory, because their users had HWT_SHOWN_MAX already. */
 static atomic_t hwt_contexts_unlisted = ATOMIC_INIT(0);
 
 static int hwt_show_stats_show(struct seq_file *m, void *unused)
@@ -55,7 +55,7 @@ static int hwt_show_stats_show(struct seq_file *m, void *unused)
 
 	xa_lock(&ctx->entries);
 	hwt_wheel_get_params(ctx->wheel, &params);
-	/* Copied, because HWT_IOC_SETUP may destroy this wheel once the lock is released. */
+	/* Copy the name: HWT_IOC_SETUP may destroy the wheel and its name after the unlock. */
 	strscpy(wheel, params.name, sizeof(wheel));
 	clock = ctx->clock;
 	private = ctx->private;
@@ -103,14 +103,14 @@ static void hwt_show_create(void *of)
 }
 
 /*
- * Add a context of the calling process to debugfs. If its user has too many directories there, or
- * the creation fails, the context works without one.
+ * Give a context, which the calling process opens, its number and a directory in debugfs. If its
+ * user has HWT_SHOWN_MAX directories already, or the creation fails, the context works without one.
  */
 void hwt_show_add(struct hwt_context *ctx)
 {
 	static atomic64_t contexts;
 
-	/* No barrier: the number must be unique, and orders nothing. */
+	/* No barrier: the number has to be unique, but orders no accesses to other memory. */
 	ctx->number = atomic64_inc_return(&contexts);
 	ctx->opener = task_tgid_nr(current);
 	get_task_comm(ctx->command, current->group_leader);
@@ -121,7 +121,7 @@ void hwt_show_add(struct hwt_context *ctx)
 		atomic_inc(&hwt_contexts_unlisted);
 }
 
-/* Remove a context from debugfs. When this returns, no reader of its files is left. */
+/* Remove a context from debugfs. On return, no task reads the context's files any more. */
 void hwt_show_remove(struct hwt_context *ctx)
 {
 	if (!ctx->shown) {
@@ -132,7 +132,10 @@ void hwt_show_remove(struct hwt_context *ctx)
 	hwt_user_drop_shown(ctx->user);
 }
 
-/* Create the files of all contexts in @dir, the module's. They are removed together with @dir. */
+/*
+ * Create the directory for contexts, and the file unlisted_contexts, in the module's directory @dir
+ * in debugfs. Both are removed together with @dir.
+ */
 void __init hwt_show_init(struct dentry *dir)
 {
 	hwt_debugfs_contexts = debugfs_create_dir("contexts", dir);

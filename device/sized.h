@@ -2,8 +2,9 @@
 /*
  * Structures of which the program may know an older or a newer version than the kernel
  *
- * The rules are those of copy_struct_from_user(), for memory that the kernel can access: members
- * that an older program does not know are zero; members that the kernel does not know must be zero.
+ * The rules are those of copy_struct_from_user(), but for memory that the kernel accesses directly:
+ * members that an older program does not know count as zero; members of a newer program that the
+ * kernel does not know must be zero.
  */
 #ifndef _HWT_DEVICE_SIZED_H
 #define _HWT_DEVICE_SIZED_H
@@ -15,9 +16,9 @@
 /**
  * hwt_sized_load() - copy a program's structure to the kernel's
  * @to:        the kernel's structure
- * @size:      its size
+ * @size:      the size of the kernel's structure
  * @from:      the program's structure; the members that the kernel knows are read once
- * @from_size: its size
+ * @from_size: the size of the program's structure
  *
  * Return: 0, or -E2BIG if a member that the kernel does not know is not zero.
  */
@@ -34,10 +35,10 @@ static inline int hwt_sized_load(void *to, size_t size, const void *from, size_t
 
 /**
  * hwt_sized_store() - copy a kernel's structure to a program's
- * @to:      the program's structure
- * @to_size: its size
+ * @to:      the program's structure; members that the kernel does not know become zero
+ * @to_size: the size of the program's structure
  * @from:    the kernel's structure
- * @size:    its size
+ * @size:    the size of the kernel's structure
  */
 static inline void hwt_sized_store(void *to, size_t to_size, const void *from, size_t size)
 {

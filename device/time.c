@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * /dev/hwt: times of programs, which are on the clocks of their time namespace
+ * /dev/hwt: conversion of times between a wheel's clock and a program's time namespace
  */
 #include <linux/math64.h>
 #include <linux/minmax.h>
@@ -11,7 +11,7 @@
 #include "hwt.h"
 #include "device/time.h"
 
-/* Return the offset of a clock (a clockid_t) in the caller's time namespace, ns. */
+/* Return the offset of @clock (a clockid_t) in the caller's time namespace, ns. */
 s64 hwt_time_offset(int clock)
 {
 	struct timespec64 offset = {};
@@ -28,9 +28,10 @@ s64 hwt_time_offset(int clock)
 }
 
 /*
- * Convert a deadline from the caller's time namespace to the wheel's clock. A deadline that is
- * before the zero of the wheel's clock has passed and becomes 0. With a fixed rate of period @rate
- * (ns, else 0) it becomes the first deadline from 0 on with the same phase.
+ * Convert a deadline from the caller's time namespace to the wheel's clock. @rate: the period, ns,
+ * of a timeout with a fixed rate; 0 for any other timeout. A deadline before the zero of the
+ * wheel's clock has passed, and becomes 0; but with a fixed rate, it becomes the first deadline
+ * of the same phase at or after 0. A deadline that does not fit becomes HWT_NEVER.
  */
 u64 hwt_time_from_user(u64 ns, s64 offset, u64 rate)
 {
@@ -47,7 +48,7 @@ u64 hwt_time_from_user(u64 ns, s64 offset, u64 rate)
 	return rate - 1 - missed;
 }
 
-/* Convert a time on a context's clock to the caller's time namespace. */
+/* Convert a time on the wheel's clock to the caller's time namespace. */
 u64 hwt_time_to_user(u64 ns, s64 offset)
 {
 	s64 user;

@@ -2,21 +2,23 @@
 /*
  * /dev/hwt: timeouts that are commands of io_uring
  *
- * Such a timeout is an entry like any other, but has no event: it completes its command. The
- * context has keys, and the key is in the command: sqe->user_data belongs to the program's runtime.
- * A command has exactly one owner at any time, and its last owner completes it:
+ * A timeout that is a command is an entry like any other, but has no event: it completes the
+ * command. The context has keys, and the key is in sqe->addr, because sqe->user_data belongs to the
+ * program's runtime. A command has exactly one owner at any time, and its last owner completes it:
  *
  *   the issuing call	until the command is attached to its entry
  *   the entry		while entry->cmd is set
- *   the detaching call	from then on: the firing, a stop, a cancel; or a cancellation by io_uring,
- *			when the ring is closed or the task executes another program
+ *   the detaching call	after the command was detached from the entry: the firing, a stop, a cancel;
+ *			or a cancellation by io_uring, when the ring is closed, or the task ends or
+ *			executes another program
  *
  * Commands are attached and detached under the lock of the context's table. The issuing call and a
- * cancellation by io_uring complete a command at once: io_uring tells them which of its locks are
- * held. A firing, a stop and a cancel may run in any task, so they hand the command to the task
- * that has submitted it, or to io_uring's worker in its place, and do not wait for the completion.
+ * cancellation by io_uring complete a command themselves, because io_uring tells them, by
+ * issue_flags, which of its locks are held. A firing, a stop and a cancel may run in any task. So
+ * they hand the command to the task that has submitted it, or to io_uring's worker if that task
+ * cannot run it, and do not wait for the completion.
  *
- * An outstanding command keeps the file open, so the context outlives the command.
+ * A command that is not completed keeps the file open, so the context outlives the command.
  */
 #include "hwt_compat.h"
 #include "device/context.h"
@@ -33,8 +35,10 @@
 
 /**
  * struct hwt_uring_pdu - the data of a command
- * @entry: the entry to which the command is attached, or NULL; protected by the table's lock
- * @res:   the result, once the command is detached; set and read by the owner
+ * @entry: the entry to which the command is attached, or NULL; protected by the lock of the
+ *         context's table once the command is marked as cancelable
+ * @res:   the result of the command. hwt_uring_end() stores it after it has detached the command,
+ *         and hwt_uring_complete() reads it later.
  */
 struct hwt_uring_pdu {
 	struct hwt_entry	*entry;
@@ -49,7 +53,7 @@ static struct hwt_uring_pdu *hwt_uring_pdu(struct io_uring_cmd *cmd)
 
 /* -- Owners of commands -------------------------------------------------- */
 
-/* Make an entry, which has been armed, the owner of a command. */
+/* Attach a command to an entry, which has been armed and now owns the command. */
 void hwt_uring_attach(struct hwt_entry *entry, struct io_uring_cmd *cmd)
 	__must_hold(&entry->ctx->entries.xa_lock)
 {
@@ -72,7 +76,7 @@ static void hwt_uring_complete(struct io_uring_cmd *cmd, unsigned int issue_flag
 
 HWT_DEFINE_URING_WORK(hwt_uring_work, hwt_uring_complete)
 
-/* Complete an entry's command, if it has one. The caller removes the entry. */
+/* If an entry owns a command, detach and complete the command. The caller removes the entry. */
 void hwt_uring_end(struct hwt_entry *entry, int res)
 	__must_hold(&entry->ctx->entries.xa_lock)
 {
@@ -83,13 +87,14 @@ void hwt_uring_end(struct hwt_entry *entry, int res)
 	cmd = entry->cmd;
 	hwt_uring_detach(entry);
 	hwt_uring_pdu(cmd)->res = res;
-	/* Lazy: a task that waits for several completions is not woken before the last of them. */
+	/* Lazily: a task that waits for several completions is woken only for the last of them. */
 	io_uring_cmd_do_in_task_lazy(cmd, hwt_uring_work);
 }
 
 /*
- * Cancel a command because io_uring requests it. io_uring repeats the request until the command
- * has ended, so do nothing for a command that is not attached yet, or is detached already.
+ * Cancel a command because io_uring requests that. Do nothing for a command that is not attached
+ * yet, because io_uring repeats the request until the command has ended; nor for a command that is
+ * detached already, because its owner completes it.
  */
 static void hwt_uring_abort(struct hwt_context *ctx, struct io_uring_cmd *cmd,
 			    unsigned int issue_flags)
@@ -105,7 +110,7 @@ static void hwt_uring_abort(struct hwt_context *ctx, struct io_uring_cmd *cmd,
 	xa_unlock(&ctx->entries);
 	if (entry)
 		hwt_uring_done(cmd, -ECANCELED, issue_flags);
-	/* io_uring may cancel a million commands in a row. */
+	/* Let other tasks run, because io_uring may cancel a million commands in a row. */
 	cond_resched();
 }
 
@@ -115,16 +120,18 @@ static int hwt_uring_arm(struct hwt_context *ctx, struct io_uring_cmd *cmd,
 			 struct hwt_op *op, unsigned int issue_flags)
 {
 	hwt_uring_pdu(cmd)->entry = NULL;
-	/* Mark it before the timeout is armed, because the firing may complete the command. */
+	/* Mark the command now: once the timeout is armed, its firing may complete the command. */
 	io_uring_cmd_mark_cancelable(cmd, issue_flags);
 	return hwt_op_schedule(ctx, op, hwt_context_offset(ctx), NULL, cmd);
 }
 
 /*
- * IORING_OP_URING_CMD. The program may change the submission entry at any time, so each member is
- * read once. In a request to cancel a command, the submission entry is no longer valid.
+ * Carry out a command of io_uring (IORING_OP_URING_CMD), or io_uring's request to cancel a command
+ * (IO_URING_F_CANCEL). The program may change the submission entry at any time, so read each member
+ * once. In a request to cancel, the submission entry is no longer valid.
  *
- * Return -EIOCBQUEUED if hwt_uring_done() has completed the command, or will.
+ * Return -EIOCBQUEUED if hwt_uring_done() has completed the command or will complete it later; a
+ * negative error if io_uring is to complete the command; 0 for a request to cancel.
  */
 int hwt_uring_issue(struct io_uring_cmd *cmd, unsigned int issue_flags)
 {
@@ -167,8 +174,9 @@ int hwt_uring_issue(struct io_uring_cmd *cmd, unsigned int issue_flags)
 		return -ENOTTY;
 	}
 	/*
-	 * Complete the command by a call instead of returning the result. A command that is marked
-	 * as cancelable requires the call, and io_uring would repeat one that returns -EAGAIN.
+	 * Complete the command by a call instead of returning the result: a command that is marked
+	 * as cancelable requires the call. And if -EAGAIN were returned, io_uring would repeat the
+	 * command.
 	 */
 	hwt_uring_done(cmd, min(ret, 0), issue_flags);
 	return -EIOCBQUEUED;

@@ -2,16 +2,20 @@
 /*
  * /dev/hwt: users, their limits, and the wheels that their contexts share
  *
- * A user is the real user id of the process that opens a context; in a user namespace, see
- * hwt_user_key_get(). The processes that use the context later do not matter.
+ * The user of a context is the real user id of the process that opens the context;
+ * hwt_user_key_get() has the rules for user namespaces. It does not matter which processes use the
+ * context later.
  *
- * Users share nothing but the CPUs: the contexts of a user are on a wheel of that user. With
- * cgroup_threads, a user has a wheel for each cgroup in which contexts are opened, and the wheel's
- * thread is in the cgroups of the process that opened the first context there. A cgroup cannot be
- * removed while a thread is in it; the wheel's thread ends with the last context opened there.
+ * Two users never share a wheel, only the CPUs. The contexts of a user share a wheel, called their
+ * home (struct hwt_home), unless HWT_IOC_SETUP gives a context a private wheel. With
+ * cgroup_threads, the contexts that a user opens in one cgroup have a home of their own. Its
+ * threads are in the cgroups of the process that opened the first of these contexts. A home is
+ * destroyed with the last of its contexts; until then the cgroup cannot be removed, because the
+ * threads are in it.
  *
- * Objects that have a limit are counted exactly. A timeout counts until its memory is freed, so a
- * program cannot create and cancel timeouts faster than the wheel's thread releases them.
+ * The timeouts, the wheels and the directories in debugfs of a user are counted exactly. A timeout
+ * counts until its memory is freed, so a program cannot create and cancel timeouts faster than the
+ * wheel's thread releases them.
  */
 #include <linux/atomic.h>
 #include <linux/capability.h>
@@ -36,7 +40,10 @@
 /* The default of max_user_timeouts, in multiples of max_timeouts. */
 #define HWT_USER_CONTEXTS	4
 
-/* Most contexts of a user in debugfs. Their directories are charged to no memory cgroup. */
+/*
+ * Maximum number of directories in debugfs for a user's contexts. They are limited, because they
+ * are charged to no memory cgroup.
+ */
 #define HWT_SHOWN_MAX		1000
 
 unsigned int hwt_max_user_timeouts = UINT_MAX;
@@ -53,8 +60,9 @@ MODULE_PARM_DESC(cgroup_threads, "Run the threads of wheels in the cgroups of th
 
 /**
  * struct hwt_user_key - the identity of a user
- * @uid: the user id; INVALID_UID if all users of @ns count as one
- * @ns:  the user namespace that root has created, with a reference; otherwise NULL
+ * @uid: the user id; INVALID_UID if @ns is not NULL
+ * @ns:  a user namespace that root has created, if all ids in it count together as this user; the
+ *       key has a reference to it. NULL if @uid alone identifies the user.
  */
 struct hwt_user_key {
 	kuid_t			uid;
@@ -63,15 +71,17 @@ struct hwt_user_key {
 
 /**
  * struct hwt_user - a user that has contexts
- * @node:     node in the table of users; protected by hwt_users_lock
- * @key:      its identity. Constant.
- * @contexts: number of contexts; protected by hwt_users_lock
- * @wheels:   number of wheels, except those that openers without a limit have created
- * @shown:    number of contexts that have a directory in debugfs
- * @timeouts: number of timeouts whose memory is not freed yet; 0 if there is no limit
- * @lock:     held while a wheel for @homes is created, so that only opens of this user wait
- * @homes:    the wheels that the user's contexts share; protected by hwt_users_lock. Additions
- *            require @lock as well.
+ * @node:     node in the hash table hwt_users; protected by hwt_users_lock
+ * @key:      the identity of the user. Constant.
+ * @contexts: number of contexts that are not freed yet; protected by hwt_users_lock
+ * @wheels:   number of wheels that count against max_user_wheels
+ * @shown:    number of contexts that count against HWT_SHOWN_MAX
+ * @timeouts: number of timeouts whose memory is not freed yet; always 0 if max_user_timeouts is 0,
+ *            which means no limit
+ * @lock:     held while a home is created. It belongs to the user, so opens by other users do not
+ *            wait for the creation.
+ * @homes:    list of the homes (struct hwt_home): the wheels that the user's contexts share;
+ *            protected by hwt_users_lock. Additions require @lock as well.
  */
 struct hwt_user {
 	struct hlist_node	node;
@@ -90,10 +100,10 @@ static DEFINE_SPINLOCK(hwt_users_lock);
 /* -- Users ----------------------------------------------------------------- */
 
 /*
- * Get the key of the user whose limits apply to the caller. A user namespace that an ordinary user
- * has created counts as that user. A namespace that root has created, for a container, counts as
- * one user: otherwise each id that it maps would have limits of its own. Of nested namespaces the
- * outermost counts.
+ * Get the key of the user whose limits apply to the caller. In a user namespace that an ordinary
+ * user has created, the caller counts as that user. In a namespace that root has created, for a
+ * container, all callers together count as one user, so that the ids that the namespace maps do not
+ * have limits of their own. If namespaces are nested, the outermost one decides.
  */
 static void hwt_user_key_get(struct hwt_user_key *key)
 {
@@ -128,7 +138,7 @@ static struct hwt_user *hwt_user_find(const struct hwt_user_key *key)
 	return NULL;
 }
 
-/* Free a user, which may be NULL, and its reference to a namespace. */
+/* Free @user, which may be NULL, and drop the reference of its key to a namespace. */
 static void hwt_user_free(struct hwt_user *user)
 {
 	if (!user)
@@ -139,7 +149,10 @@ static void hwt_user_free(struct hwt_user *user)
 	kfree(user);
 }
 
-/* Add a context to the caller's user. Return the user, or NULL if there is no memory. */
+/*
+ * Find or create the user of the caller, and count a new context of this user. Return the user, or
+ * NULL if there is no memory.
+ */
 struct hwt_user *hwt_user_get(void)
 {
 	struct hwt_user *user, *new = kzalloc(sizeof(*new), HWT_GFP_USER);
@@ -161,7 +174,7 @@ struct hwt_user *hwt_user_get(void)
 	return user;
 }
 
-/* Remove a context, of which no wheel holds a timeout any more, from its user. */
+/* Count one context of a user less, when the context is freed. The last one frees the user. */
 void hwt_user_put(struct hwt_user *user)
 {
 	spin_lock(&hwt_users_lock);
@@ -173,7 +186,7 @@ void hwt_user_put(struct hwt_user *user)
 	hwt_user_free(user);
 }
 
-/* Return the id of a user; if a namespace counts as one user, that of the namespace's owner. */
+/* Return the id of a user. If the user is a namespace, return the id of the namespace's owner. */
 kuid_t hwt_user_uid(const struct hwt_user *user)
 {
 	return user->key.ns ? user->key.ns->owner : user->key.uid;
@@ -181,12 +194,12 @@ kuid_t hwt_user_uid(const struct hwt_user *user)
 
 /* -- Counts ---------------------------------------------------------------- */
 
-/* Increment a count that is less than @max. Return false if the count has reached @max. */
+/* Increment *@count and return true if it is less than @max; return false if it is not. */
 static bool hwt_user_count(atomic_t *count, unsigned int max)
 {
 	int old = atomic_read(count);
 
-	/* No barrier: the count orders nothing. */
+	/* No barrier: the count orders no accesses to other memory. */
 	do {
 		if ((unsigned int)old >= max)
 			return false;
@@ -194,7 +207,7 @@ static bool hwt_user_count(atomic_t *count, unsigned int max)
 	return true;
 }
 
-/* Count another timeout of a user. Return: false if the user is at its limit. */
+/* Count another timeout of a user. Return false if the user has max_user_timeouts already. */
 bool hwt_user_add_timeout(struct hwt_user *user)
 {
 	return !hwt_max_user_timeouts ||
@@ -208,7 +221,7 @@ void hwt_user_drop_timeout(struct hwt_user *user)
 		atomic_dec(&user->timeouts);
 }
 
-/* Count another context in debugfs. Return: false if the user is at its limit. */
+/* Count another context of a user in debugfs. Return false if HWT_SHOWN_MAX are there already. */
 bool hwt_user_add_shown(struct hwt_user *user)
 {
 	return hwt_user_count(&user->shown, HWT_SHOWN_MAX);
@@ -220,10 +233,10 @@ void hwt_user_drop_shown(struct hwt_user *user)
 	atomic_dec(&user->shown);
 }
 
-/* Return true if contexts that the caller opens may have any number of wheels. */
+/* Return true if wheels of contexts that the caller opens do not count against max_user_wheels. */
 bool hwt_user_unlimited(void)
 {
-	/* No audit record: a task without the capability is the normal case. */
+	/* Write no audit record: it is normal that the task does not have the capability. */
 	return !hwt_max_user_wheels ||
 	       ns_capable_noaudit(&init_user_ns, CAP_SYS_RESOURCE);
 }
@@ -231,8 +244,9 @@ bool hwt_user_unlimited(void)
 /* -- Wheels ---------------------------------------------------------------- */
 
 /*
- * Create a wheel, and count it against the user's limit unless @unlimited. With cgroup_threads, the
- * wheel's thread is in the caller's cgroups. Return ERR_PTR(-ENOSPC) if the user is at its limit.
+ * Create a wheel, and count it against max_user_wheels unless @unlimited is true. With
+ * cgroup_threads, move the wheel's threads to the caller's cgroups. Return the wheel, or an
+ * ERR_PTR(): -ENOSPC if the user has max_user_wheels already.
  */
 struct hwt_wheel *hwt_user_create_wheel(struct hwt_user *user, bool unlimited,
 					const struct hwt_wheel_params *params)
@@ -252,7 +266,10 @@ struct hwt_wheel *hwt_user_create_wheel(struct hwt_user *user, bool unlimited,
 	}
 	if (IS_ERR(wheel) && !unlimited)
 		atomic_dec(&user->wheels);
-	/* No further thread is allowed. To a program, EAGAIN means that the call would wait. */
+	/*
+	 * The system allows no further thread. Report another error, because -EAGAIN would tell a
+	 * program that the call would have to wait.
+	 */
 	if (wheel == ERR_PTR(-EAGAIN))
 		return ERR_PTR(-ENOMEM);
 	return wheel;
@@ -265,7 +282,7 @@ void hwt_user_destroy_wheel(struct hwt_user *user, bool unlimited, struct hwt_wh
 		atomic_dec(&user->wheels);
 }
 
-/* Return the id of the caller's cgroup, which is never used again; 0 without cgroup_threads. */
+/* Return the id of the caller's cgroup, which no later cgroup gets; 0 without cgroup_threads. */
 static u64 hwt_current_cgroup(void)
 {
 	u64 id = 0;
@@ -273,7 +290,7 @@ static u64 hwt_current_cgroup(void)
 	if (!hwt_cgroup_threads)
 		return 0;
 #ifdef CONFIG_CGROUPS
-	/* No barrier: RCU keeps the cgroup, if another task moves this one out of it meanwhile. */
+	/* No barrier: RCU keeps the cgroup's memory, even if this task is moved out meanwhile. */
 	rcu_read_lock();
 	id = cgroup_id(task_dfl_cgroup(current));
 	rcu_read_unlock();
@@ -281,7 +298,10 @@ static u64 hwt_current_cgroup(void)
 	return id;
 }
 
-/* Count another context of a cgroup's home. Return the home; NULL if there is none yet. */
+/*
+ * Find the home (the shared wheel) of a user's contexts in @cgroup, and count another context of
+ * the home. Return the home, or NULL if there is none yet.
+ */
 static struct hwt_home *hwt_home_find_get(struct hwt_user *user, u64 cgroup)
 {
 	struct hwt_home *home, *found = NULL;
@@ -298,7 +318,11 @@ static struct hwt_home *hwt_home_find_get(struct hwt_user *user, u64 cgroup)
 	return found;
 }
 
-/* Return the home; ERR_PTR(-EAGAIN) if the caller has left @cgroup meanwhile. */
+/*
+ * Create the home of a user's contexts in @cgroup, for one context. Return the home, or an
+ * ERR_PTR(): -EAGAIN if the caller was moved to another cgroup meanwhile, because the threads of
+ * the new wheel may then be in the wrong cgroup.
+ */
 static struct hwt_home *hwt_home_create(struct hwt_user *user, u64 cgroup)
 	__must_hold(&user->lock)
 {
@@ -327,7 +351,10 @@ static struct hwt_home *hwt_home_create(struct hwt_user *user, u64 cgroup)
 	return home;
 }
 
-/* Get the home of a context that the caller opens as @user. Return the home or ERR_PTR. */
+/*
+ * Find or create the home for a context that the caller opens, and count this context. @user is the
+ * user of the caller. Return the home or an ERR_PTR().
+ */
 struct hwt_home *hwt_home_get(struct hwt_user *user)
 {
 	struct hwt_home *home;
@@ -347,8 +374,9 @@ struct hwt_home *hwt_home_get(struct hwt_user *user)
 }
 
 /*
- * End a context's use of its home; the last one destroys the wheel. Any task may close the last
- * descriptor, so user->lock is not taken: the task would wait while another one creates a wheel.
+ * Count one context of a home less. If that was the last context, destroy the wheel and free the
+ * home. Do not take user->lock, which is held while a home is created: the caller may be any task
+ * that closes the last descriptor of a context, and must not wait for the creation.
  */
 void hwt_home_put(struct hwt_user *user, struct hwt_home *home)
 {
@@ -364,7 +392,7 @@ void hwt_home_put(struct hwt_user *user, struct hwt_home *home)
 	kfree(home);
 }
 
-/* Set the default of max_user_timeouts. max_timeouts has been checked. */
+/* Set the default of max_user_timeouts from max_timeouts, which was checked before. */
 void __init hwt_users_init(void)
 {
 	if (hwt_max_user_timeouts == UINT_MAX)

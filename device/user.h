@@ -15,10 +15,11 @@ struct hwt_wheel_params;
 
 /**
  * struct hwt_home - the wheel that a user's contexts share; with cgroup_threads, those of a cgroup
- * @node:      node in the user's list; protected by hwt_users_lock
- * @cgroup:    id of the cgroup, in the unified hierarchy; 0 without cgroup_threads. Constant.
- * @contexts:  number of open contexts; protected by hwt_users_lock
- * @unlimited: the wheel does not count against the user's limit. Constant.
+ * @node:      node in &hwt_user.homes; protected by hwt_users_lock
+ * @cgroup:    id of the cgroup (in the unified hierarchy) in which the contexts were opened; 0
+ *             without cgroup_threads. Constant.
+ * @contexts:  number of open contexts that share the wheel; protected by hwt_users_lock
+ * @unlimited: true if the wheel does not count against the user's limit of wheels. Constant.
  * @wheel:     the wheel. Constant.
  */
 struct hwt_home {
