@@ -40,15 +40,13 @@
 
 /*
  * Drop the lock for a moment, and give up the CPU if another task needs it. Also report a quiescent
- * state to RCU-tasks, because with kernel preemption a busy thread reports no other. In an RCU
- * read-side section, where the caller must not give up the CPU, only drop the lock.
+ * state to RCU-tasks, because with kernel preemption a busy thread reports no other.
  */
 void hwt_lock_break(struct hwt_shard *shard)
 	__must_hold(&shard->lock)
 {
 	spin_unlock(&shard->lock);
-	if (!rcu_preempt_depth())
-		cond_resched_tasks_rcu_qs();
+	cond_resched_tasks_rcu_qs();
 	spin_lock(&shard->lock);
 }
 
