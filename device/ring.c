@@ -8,6 +8,7 @@
  * kernel has written.
  */
 #include <linux/hrtimer.h>
+#include <linux/list.h>
 #include <linux/log2.h>
 #include <linux/mm.h>
 #include <linux/mutex.h>
@@ -329,11 +330,11 @@ static int hwt_rings_wait(struct hwt_context *ctx, const struct hwt_enter_args *
 	 */
 	if (!stopped || hwt_rings_refill(ctx) >= want)
 		return 0;
-	if (!hwt_rings_can_fill(ctx->rings))
+	if (list_empty(&ctx->ready))
 		return -ESHUTDOWN;
 	/*
-	 * Events still wait, and the ring has room. If no signal has ended the refill, the ring was
-	 * full, and another task has just reaped events: return 0, since @want events were there.
+	 * Events still wait. If no signal has ended the refill, the ring was full, and another task
+	 * has just reaped events: return 0, since @want events were there.
 	 */
 	return signal_pending(current) ? -EINTR : 0;
 }
